@@ -1,0 +1,165 @@
+package grid
+
+// Message is what one site sends to another. Cores use pointers to their own
+// structs; the wire form is the codec's business.
+type Message interface {
+	// MessageKind returns the type under which the envelope counts the message.
+	MessageKind() Kind
+}
+
+// Kind numbers the message types of all protocols; package wire lists them.
+type Kind uint8
+
+// JobMessage is a Message that is about one job.
+type JobMessage interface {
+	Message
+	ForJob() JobID
+}
+
+// Record is a piece of a core's state that must survive a crash.
+type Record interface {
+	// RecordKey returns where the record is stored ("job/…"); same key, same record.
+	RecordKey() string
+	// AppendRecord appends the stored form to dst.
+	AppendRecord(dst []byte) []byte
+}
+
+// EffectKind says which of the Outbox's lists an effect stands in.
+type EffectKind uint8
+
+// Effects, in the order of the accessors of Outbox.
+const (
+	EffectSend    EffectKind = iota // Outbox.Sends
+	EffectSave                      // Outbox.Records
+	EffectDelete                    // Outbox.Records
+	EffectStart                     // Outbox.Tasks
+	EffectKill                      // Outbox.Tasks
+	EffectClosest                   // Outbox.Keys
+	EffectPublish                   // Outbox.Sends, To is the topic
+	EffectTell                      // Outbox.Events
+	EffectAnswer                    // Outbox.Answers
+)
+
+// Effect is one order to the driver: its kind and its index in the list of that kind.
+type Effect struct {
+	Kind  EffectKind
+	Index int32
+}
+
+// Send is a message on its way out.
+type Send struct {
+	To      SiteID // the topic, for EffectPublish
+	Message Message
+}
+
+// Task is an execution to start or to kill.
+type Task struct {
+	ID    TaskID
+	Job   *Job
+	Limit Time   // wall-clock span after which the executor ends it; 0 in EffectKill
+	Cause string // for EffectKill: why, shown to the user
+}
+
+// Answer is what somebody who asked through the local API waits for.
+type Answer struct {
+	Token uint64 // as given with the question; never 0
+	Value any    // belongs to the asker from now on
+}
+
+// Outbox collects what a core orders during a Step. It is reused: after the
+// first few steps appending allocates nothing. The zero value is ready.
+type Outbox struct {
+	Effects []Effect
+	Sends   []Send
+	Records []Record
+	Tasks   []Task
+	Keys    []Key
+	Events  []Event
+	Answers []Answer
+
+	// Locals are inputs for the other cores of the same site. node.Site feeds
+	// them on before it returns; a driver never sees any.
+	Locals []Input
+}
+
+// Send orders message to be sent. Delivery is not certain, nor is order.
+func (o *Outbox) Send(to SiteID, message Message) {
+	o.add(EffectSend, len(o.Sends))
+	o.Sends = append(o.Sends, Send{to, message})
+}
+
+// Publish orders message to be gossiped on topic.
+func (o *Outbox) Publish(topic string, message Message) {
+	o.add(EffectPublish, len(o.Sends))
+	o.Sends = append(o.Sends, Send{SiteID(topic), message})
+}
+
+// Save orders record to be made durable before any Send or Start of this step.
+// The driver encodes it before the next Step, so a pointer to live state is fine.
+func (o *Outbox) Save(record Record) {
+	o.add(EffectSave, len(o.Records))
+	o.Records = append(o.Records, record)
+}
+
+// Delete orders the record stored under record's key to be forgotten.
+func (o *Outbox) Delete(record Record) {
+	o.add(EffectDelete, len(o.Records))
+	o.Records = append(o.Records, record)
+}
+
+// Start orders a task to be started; TaskEnded will come back as an input.
+func (o *Outbox) Start(task Task) {
+	o.add(EffectStart, len(o.Tasks))
+	o.Tasks = append(o.Tasks, task)
+}
+
+// Kill orders a task and everything it started to be ended; TaskEnded still comes.
+func (o *Outbox) Kill(task Task) {
+	o.add(EffectKill, len(o.Tasks))
+	o.Tasks = append(o.Tasks, task)
+}
+
+// Closest asks the DHT's router for the sites closest to key; Closest comes back
+// as an input.
+func (o *Outbox) Closest(key Key) {
+	o.add(EffectClosest, len(o.Keys))
+	o.Keys = append(o.Keys, key)
+}
+
+// Tell reports something to users, the local API, metrics and checkers.
+func (o *Outbox) Tell(event Event) {
+	o.add(EffectTell, len(o.Events))
+	o.Events = append(o.Events, event)
+}
+
+// Answer orders value to be handed to whoever asked with token, once what this
+// step saved is durable.
+func (o *Outbox) Answer(token uint64, value any) {
+	o.add(EffectAnswer, len(o.Answers))
+	o.Answers = append(o.Answers, Answer{token, value})
+}
+
+// Local hands an input to the other cores of this site.
+func (o *Outbox) Local(in Input) { o.Locals = append(o.Locals, in) }
+
+// Reset empties the outbox and keeps its memory.
+func (o *Outbox) Reset() {
+	clear(o.Sends)
+	clear(o.Records)
+	clear(o.Tasks)
+	clear(o.Locals)
+	clear(o.Events)
+	clear(o.Answers)
+	o.Effects = o.Effects[:0]
+	o.Sends = o.Sends[:0]
+	o.Records = o.Records[:0]
+	o.Tasks = o.Tasks[:0]
+	o.Keys = o.Keys[:0]
+	o.Events = o.Events[:0]
+	o.Answers = o.Answers[:0]
+	o.Locals = o.Locals[:0]
+}
+
+func (o *Outbox) add(kind EffectKind, index int) {
+	o.Effects = append(o.Effects, Effect{kind, int32(index)})
+}

@@ -1,0 +1,34 @@
+package grid
+
+// Input is what a core's Step takes: one of the types below or the core's own.
+// Drivers pass pointers to structs they reuse, so a core copies what it keeps.
+type Input any
+
+// Tick says that time has passed; the work is whatever is due.
+type Tick struct{}
+
+// Delivery is a message from another site. Its sender is authenticated.
+type Delivery struct {
+	From    SiteID
+	Message Message
+}
+
+// Undelivered says that To certainly never saw the message (no connection could
+// be made). Silence means nothing: an undeliverable message may also just vanish.
+type Undelivered struct {
+	To      SiteID
+	Message Message
+}
+
+// Closest answers EffectClosest: the sites nearest to Key, nearest first, this
+// site included if it is one. Peers is empty if the look-up failed.
+type Closest struct {
+	Key   Key
+	Peers []SiteID
+}
+
+// TaskEnded says that an execution and everything it started is gone.
+type TaskEnded struct {
+	ID     TaskID
+	Result Result
+}

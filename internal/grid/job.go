@@ -1,0 +1,131 @@
+package grid
+
+import "math/bits"
+
+// Goal is what a job's owner wants optimised (Grid-Federation §2.2).
+type Goal uint8
+
+const (
+	// GoalLocal runs the job at home.
+	GoalLocal Goal = iota
+	// GoalCost asks for the cheapest site that meets the deadline (OFC).
+	GoalCost
+	// GoalTime asks for the fastest site within the budget (OFT).
+	GoalTime
+	// GoalSpill tries home first, then the others by falling speed
+	// (Grid-Federation, experiment 2: a federation without economy).
+	GoalSpill
+)
+
+var goalNames = [...]string{"local", "cheapest", "fastest", "spill"}
+
+// String returns the name users type after --policy.
+func (g Goal) String() string { return goalNames[g] }
+
+// Resources is what a site has or a job needs.
+type Resources struct {
+	Processors int64 // at least 1 for a job; 0 is legal for a site without machines
+	Memory     int64 // bytes per processor; 0 means unspecified
+}
+
+// Rating is how fast a site computes and communicates (Grid-Federation table 1).
+type Rating struct {
+	Speed     int64 // MIPS rating μ, 1 to RatingMax
+	Bandwidth int64 // γ of its interconnect in Mb/s, 1 to RatingMax
+}
+
+// RatingMax bounds speed and bandwidth.
+const RatingMax = 1 << 40
+
+// Work is the size of one job as the model of Grid-Federation §2.1 sees it.
+// A MIPS rating of 1 executes one instruction a microsecond, and 1 Mb/s moves
+// one bit a microsecond, so both divide straight into Time.
+type Work struct {
+	Instructions int64 // l/p: per processor; at least 0
+	Traffic      int64 // Γ(J, R_k) = α·γ_k of eq. 1, in bits; at least 0
+}
+
+// WorkOf returns the work of a job that takes span at its home site, of which
+// commPermille thousandths are communication (the paper uses 100).
+func WorkOf(span Time, commPermille int64, home Rating) Work {
+	comm := mulDiv(int64(span), commPermille, 1000)
+	return Work{
+		Instructions: mulDiv(int64(span)-comm, home.Speed, 1),
+		Traffic:      mulDiv(comm, home.Bandwidth, 1),
+	}
+}
+
+// At returns how long the work takes at a site (eq. 2), rounded up, at most SpanMax.
+// At the site it was made from by WorkOf it returns exactly the span given there.
+func (w Work) At(r Rating) Time {
+	return min(ceilDiv(w.Instructions, r.Speed)+ceilDiv(w.Traffic, r.Bandwidth), SpanMax)
+}
+
+// mulDiv returns a*b/c for non-negative a, b and positive c, saturating at a
+// value that still adds up without overflow.
+func mulDiv(a, b, c int64) int64 {
+	const limit = uint64(1) << 62
+	if a <= 0 || b <= 0 {
+		return 0
+	}
+	hi, lo := bits.Mul64(uint64(a), uint64(b))
+	if hi >= uint64(c) {
+		return int64(limit)
+	}
+	q, _ := bits.Div64(hi, lo, uint64(c))
+	return int64(min(q, limit))
+}
+
+func ceilDiv(a, b int64) Time {
+	if a <= 0 || b <= 0 {
+		return 0
+	}
+	return min(Time((a-1)/b+1), SpanMax)
+}
+
+// Job is what a user submits. It does not change after submission.
+type Job struct {
+	ID   JobID
+	Home SiteID // where it was submitted
+	User string // local account or key that submitted it; at most 64 bytes
+	Name string // at most 128 bytes
+
+	Resources
+	Tasks int64 // processes that start together; Processors is a multiple of it; at least 1
+
+	Submit   Time // instant of submission on the home site's clock
+	Estimate Time // the user's bound on the run time at home, more than 0; killed beyond its limit
+	Work     Work // the same bound as work, to be turned into time at any site
+
+	Deadline Time    // instant on the home site's clock by which it must have finished; Never if none
+	Budget   Credits // most its owner pays; negative if none
+	Goal     Goal
+	Site     SiteID // the only site it may run at; empty if any
+
+	Command *Command // what to execute; nil in virtual time
+
+	// RunTime is how long the job really runs at home. Only the virtual executor
+	// reads it; it is zero in production. A core must not.
+	RunTime Time
+}
+
+// NoBudget is the Budget of a job without one.
+const NoBudget Credits = -1
+
+// EstimateAt returns the bound on the job's run time at a site (eq. 2).
+func (j *Job) EstimateAt(r Rating) Time { return max(j.Work.At(r), 1) }
+
+// Command is a process to run. Its encoded size is at most 48 KiB.
+type Command struct {
+	Args []string // Args[0] is looked up in PATH of the executing site
+	Env  []string // KEY=VALUE, added to what the site gives
+	Dir  string   // working directory at the home site; elsewhere a scratch directory is used
+}
+
+// Result is how an execution ended.
+type Result struct {
+	Start, End Time   // on the executing site's clock
+	ExitCode   int32  // of the process; 128+signal when it was killed
+	Reason     string // empty when it ended by itself; else why it was ended, at most 256 bytes
+	Cost       Credits
+}

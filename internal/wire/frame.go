@@ -1,0 +1,98 @@
+package wire
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+
+	"google.golang.org/protobuf/proto"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/wire/wirepb"
+)
+
+// FrameMax bounds a frame on a stream, without its length prefix.
+const FrameMax = 64 << 10
+
+// ErrMalformed is wrapped by every error that says a peer sent bytes that are no
+// valid message. The stream is to be reset, the counter raised, nothing else.
+var ErrMalformed = errors.New("malformed message")
+
+// Malformed returns an error wrapping ErrMalformed, for decoders.
+func Malformed(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrMalformed, fmt.Sprintf(format, args...))
+}
+
+// Message is a grid.Message that can travel.
+type Message interface {
+	grid.Message
+	// Proto returns the wire form.
+	Proto() proto.Message
+}
+
+// Decoder turns a body into a message from a site, or returns an error wrapping
+// ErrMalformed. It must check every field: nothing after it does.
+type Decoder func(from grid.SiteID, body []byte) (grid.Message, error)
+
+// Protocol is how one core speaks over libp2p.
+type Protocol struct {
+	ID       string // "/gridnode/market/1.0.0"
+	Decoders map[grid.Kind]Decoder
+}
+
+// Encode returns the frame of message, length prefix included.
+func Encode(message Message) ([]byte, error) {
+	body, err := proto.Marshal(message.Proto())
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", KindName(message.MessageKind()), err)
+	}
+	envelope, err := proto.Marshal(&wirepb.Envelope{Kind: uint32(message.MessageKind()), Body: body})
+	if err != nil {
+		return nil, fmt.Errorf("encode %s: %w", KindName(message.MessageKind()), err)
+	}
+	if len(envelope) > FrameMax {
+		return nil, fmt.Errorf("encode %s: %d bytes, at most %d fit a frame", KindName(message.MessageKind()), len(envelope), FrameMax)
+	}
+	frame := binary.AppendUvarint(make([]byte, 0, len(envelope)+binary.MaxVarintLen32), uint64(len(envelope)))
+	return append(frame, envelope...), nil
+}
+
+// ReadFrame reads one frame and returns it without its length prefix. It returns
+// io.EOF at a clean end and an error wrapping ErrMalformed for a bad length.
+func ReadFrame(r interface {
+	io.Reader
+	io.ByteReader
+}) ([]byte, error) {
+	size, err := binary.ReadUvarint(r)
+	if err == io.EOF {
+		return nil, io.EOF
+	}
+	if err != nil {
+		return nil, Malformed("frame length: %v", err)
+	}
+	if size == 0 || size > FrameMax {
+		return nil, Malformed("frame of %d bytes, want 1 to %d", size, FrameMax)
+	}
+	frame := make([]byte, size)
+	if _, err := io.ReadFull(r, frame); err != nil {
+		return nil, Malformed("frame cut short: %v", err)
+	}
+	return frame, nil
+}
+
+// Decode turns a frame without its length prefix into a message of this protocol.
+func (p *Protocol) Decode(from grid.SiteID, frame []byte) (grid.Message, error) {
+	var envelope wirepb.Envelope
+	if err := proto.Unmarshal(frame, &envelope); err != nil {
+		return nil, Malformed("envelope: %v", err)
+	}
+	if envelope.Kind >= KindMax {
+		return nil, Malformed("kind %d", envelope.Kind)
+	}
+	decode := p.Decoders[grid.Kind(envelope.Kind)]
+	if decode == nil {
+		return nil, Malformed("kind %d is not spoken on %s", envelope.Kind, p.ID)
+	}
+	return decode(from, envelope.Body)
+}

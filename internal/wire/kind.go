@@ -1,0 +1,57 @@
+package wire
+
+import "gridnode/internal/grid"
+
+// Message kinds. Numbers travel on the wire: append, never renumber.
+const (
+	MarketNegotiate     grid.Kind = 1 // home asks for a guarantee
+	MarketReply         grid.Kind = 2 // guarantee or refusal
+	MarketJobSubmission grid.Kind = 3 // the job itself
+	MarketJobCompletion grid.Kind = 4 // its result
+	MarketAcknowledge   grid.Kind = 5 // receipt of a submission or completion
+	MarketCancel        grid.Kind = 6 // home wants the job ended
+
+	DirectoryPublish   grid.Kind = 16 // a quote for a cell's holder
+	DirectoryPublished grid.Kind = 17 // the holder's answer: stored, or go deeper
+	DirectoryWithdraw  grid.Kind = 18
+	DirectoryScan      grid.Kind = 19
+	DirectoryPage      grid.Kind = 20 // answer to a scan
+
+	GossipLoad grid.Kind = 24
+
+	KademliaFind  grid.Kind = 32 // virtual network only: live, kad-dht speaks its own protocol
+	KademliaNodes grid.Kind = 33
+)
+
+// KindMax bounds the kinds a Counter can hold.
+const KindMax = 96
+
+var kindNames = [KindMax]string{
+	MarketNegotiate:     "market.negotiate",
+	MarketReply:         "market.reply",
+	MarketJobSubmission: "market.job-submission",
+	MarketJobCompletion: "market.job-completion",
+	MarketAcknowledge:   "market.acknowledge",
+	MarketCancel:        "market.cancel",
+	DirectoryPublish:    "directory.publish",
+	DirectoryPublished:  "directory.published",
+	DirectoryWithdraw:   "directory.withdraw",
+	DirectoryScan:       "directory.scan",
+	DirectoryPage:       "directory.page",
+	GossipLoad:          "gossip.load",
+	KademliaFind:        "kademlia.find",
+	KademliaNodes:       "kademlia.nodes",
+}
+
+// KindName returns the stable name of a kind in reports ("market.negotiate"),
+// and "" for an unknown one.
+func KindName(k grid.Kind) string {
+	if int(k) >= KindMax {
+		return ""
+	}
+	return kindNames[k]
+}
+
+// Paper reports whether k is one of the four message types that Grid-Federation
+// counts (experiment 4).
+func Paper(k grid.Kind) bool { return k >= MarketNegotiate && k <= MarketJobCompletion }
