@@ -1,0 +1,100 @@
+package node
+
+import (
+	"gridnode/directory"
+	"gridnode/internal/grid"
+	"gridnode/market"
+)
+
+// Inputs of Site besides grid's Delivery, Undelivered, Closest, TaskEnded and Tick.
+// A Token other than 0 is answered with Outbox.Answer once what the step saved is
+// durable; each type says with what.
+
+// Submit hands a job over. The answer is a *Submitted.
+type Submit struct {
+	Token uint64
+	Job   *grid.Job
+}
+
+// Submitted answers Submit.
+type Submitted struct {
+	ID    grid.JobID
+	Known bool  // the same job had been submitted before
+	Err   error // a Refusal: the job was not taken
+}
+
+// Cancel asks for a job of this home to be ended. The answer is a *Cancelled.
+type Cancel struct {
+	Token uint64
+	Job   grid.JobID
+	Cause string
+}
+
+// Cancelled answers Cancel.
+type Cancelled struct {
+	State State // what the job is now; terminal if it was over already
+	Err   error // ErrUnknownJob
+}
+
+// Preview asks how a job would be placed, without placing it. The answer is a
+// *market.PreviewResult.
+type Preview struct {
+	Token uint64
+	Job   *grid.Job
+}
+
+// FindQuotes asks the directory. The answer is a *directory.Found.
+type FindQuotes struct {
+	Token uint64
+	Query directory.Query
+}
+
+// Adopted says, after a restart, that the shim still runs this task.
+type Adopted struct {
+	ID    grid.TaskID
+	Start grid.Time
+}
+
+// Drain stops the site from taking new jobs of others and withdraws its quote;
+// given before the node stops.
+type Drain struct{}
+
+// State is where a job stands.
+type State uint8
+
+// States of a job. Those from Done on are terminal: they never change again.
+const (
+	Placing        State = iota + 1 // the market is looking for a site
+	Queued                          // in this site's queue, or promised processors here
+	Awarded                         // accepted by another site, not known to have started
+	Running                         // an execution is alive here
+	Cancelling                      // its user wants it ended; an execution may still be alive
+	Done                            // ended by itself with exit code 0
+	Failed                          // ended otherwise
+	CancelledState                  // ended because its user wanted it
+	Refused                         // no site would have it
+)
+
+var stateNames = [...]string{"", "placing", "queued", "awarded", "running", "cancelling", "done", "failed", "cancelled", "refused"}
+
+// String returns the state's name in listings and in JSON.
+func (s State) String() string { return stateNames[s] }
+
+// Terminal reports whether s is final.
+func (s State) Terminal() bool { return s >= Done }
+
+// View is what users see of a job.
+type View struct {
+	Job      *grid.Job
+	State    State
+	Foreign  bool        // it belongs to another site and runs here
+	Site     grid.SiteID // where it is; empty while placing
+	Epoch    uint32
+	Award    market.Award // of the latest placement
+	Start    grid.Time    // 0 if not known to have started
+	End      grid.Time    // 0 before the end
+	Result   grid.Result
+	Reason   string // why it is in this state, if there is something to say
+	Verdicts []market.Verdict
+	Messages int32
+}
