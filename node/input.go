@@ -64,15 +64,15 @@ type State uint8
 
 // States of a job. Those from Done on are terminal: they never change again.
 const (
-	Placing        State = iota + 1 // the market is looking for a site
-	Queued                          // in this site's queue, or promised processors here
-	Awarded                         // accepted by another site, not known to have started
-	Running                         // an execution is alive here
-	Cancelling                      // its user wants it ended; an execution may still be alive
-	Done                            // ended by itself with exit code 0
-	Failed                          // ended otherwise
-	CancelledState                  // ended because its user wanted it
-	Refused                         // no site would have it
+	Placing         State = iota + 1 // the market is looking for a site
+	Queued                           // in this site's queue, or promised processors here
+	Awarded                          // accepted by another site, not known to have started
+	Running                          // an execution is alive here
+	Cancelling                       // its user wants it ended; an execution may still be alive
+	Done                             // ended by itself with exit code 0
+	Failed                           // ended otherwise
+	CancelledByUser                  // ended because its user wanted it
+	Refused                          // no site would have it
 )
 
 var stateNames = [...]string{"", "placing", "queued", "awarded", "running", "cancelling", "done", "failed", "cancelled", "refused"}

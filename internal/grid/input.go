@@ -31,4 +31,5 @@ type Closest struct {
 type TaskEnded struct {
 	ID     TaskID
 	Result Result
+	Lost   bool // it vanished without an outcome (its shim or machine died): Result says nothing
 }

@@ -1,0 +1,180 @@
+package grid_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "../.." // seen from this folder
+
+// cores are the packages that must be pure (architecture.md, "A core and its driver").
+var cores = []string{"directory", "market", "lease", "coalloc", "internal/lrms", "internal/grid", "testnet/kademlia"}
+
+// coreImports is everything a core may import from outside the module.
+var coreImports = []string{
+	"bytes", "cmp", "container/heap", "crypto/sha256", "encoding/base32", "encoding/binary", "errors", "fmt", "hash/fnv",
+	"iter", "maps", "math", "math/bits", "math/rand/v2", "slices", "sort", "strconv", "strings", "time", "unicode/utf8",
+	"google.golang.org/protobuf/proto",
+}
+
+// coreCalls are selectors that read the world although their package is allowed.
+var coreCalls = map[string][]string{
+	"time": {"Now", "Since", "Until", "Sleep", "After", "AfterFunc", "Tick", "NewTimer", "NewTicker"},
+	"rand": {"Int", "IntN", "Int64", "Int64N", "Uint64", "Uint64N", "Uint32", "Float64", "N", "Perm", "Shuffle", "NormFloat64", "ExpFloat64"},
+}
+
+// order is the import direction: a package imports only packages further right.
+var order = []string{"cmd/gridnode", "testnet", "node", "coalloc", "lease", "market", "directory", "internal/lrms", "internal/workload", "internal/wire", "internal/grid"}
+
+func TestCoresArePure(t *testing.T) {
+	for _, core := range cores {
+		for path, file := range sources(t, core) {
+			for _, complaint := range impurities(file) {
+				t.Errorf("%s: %s", path, complaint)
+			}
+		}
+	}
+}
+
+// TestImpuritiesAreSeen keeps the check above from passing because it sees nothing.
+func TestImpuritiesAreSeen(t *testing.T) {
+	for _, tt := range []struct{ name, source string }{
+		{"clock", `import "time"; func f() { time.Now() }`},
+		{"goroutine", `func f() { go f() }`},
+		{"channel", `func f(c chan int) {}`},
+		{"select", `func f() { select {} }`},
+		{"lock", `import "sync"; var m sync.Mutex`},
+		{"global randomness", `import "math/rand/v2"; func f() { rand.IntN(3) }`},
+		{"old randomness", `import "math/rand"; var _ = rand.Int`},
+		{"file", `import "os"; var _ = os.Open`},
+		{"logger", `import "log/slog"; var _ = slog.Info`},
+		{"libp2p", `import _ "github.com/libp2p/go-libp2p"`},
+		{"badger", `import _ "github.com/dgraph-io/badger/v4"`},
+		{"simulator's secret", `func f(j *Job) { _ = j.RunTime }`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			file, err := parser.ParseFile(token.NewFileSet(), "x.go", "package x; "+tt.source, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(impurities(file)) == 0 {
+				t.Errorf("no complaint about %s", tt.source)
+			}
+		})
+	}
+	clean := `package x; import ("time"; "math/rand/v2"); func f(r *rand.Rand) time.Duration { return time.Second * time.Duration(r.IntN(3)) }`
+	file, err := parser.ParseFile(token.NewFileSet(), "x.go", clean, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := impurities(file); len(got) != 0 {
+		t.Errorf("complaints about clean code: %v", got)
+	}
+}
+
+func impurities(file *ast.File) (complaints []string) {
+	for _, spec := range file.Imports {
+		path := strings.Trim(spec.Path.Value, `"`)
+		if !strings.HasPrefix(path, "gridnode/") && !slices.Contains(coreImports, path) {
+			complaints = append(complaints, "a core may not import "+path)
+		}
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			complaints = append(complaints, "a core starts no goroutine")
+		case *ast.ChanType, *ast.SelectStmt, *ast.SendStmt:
+			complaints = append(complaints, "a core uses no channel")
+		case *ast.SelectorExpr:
+			if pkg, ok := n.X.(*ast.Ident); ok && pkg.Obj == nil && slices.Contains(coreCalls[pkg.Name], n.Sel.Name) {
+				complaints = append(complaints, fmt.Sprintf("a core may not call %s.%s", pkg.Name, n.Sel.Name))
+			}
+			if n.Sel.Name == "RunTime" {
+				complaints = append(complaints, "a core may not look at a job's true run time")
+			}
+		}
+		return true
+	})
+	return complaints
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	for i, from := range order {
+		for path, file := range sources(t, from) {
+			for _, spec := range file.Imports {
+				to, inside := strings.CutPrefix(strings.Trim(spec.Path.Value, `"`), "gridnode/")
+				j := slices.IndexFunc(order, func(p string) bool { return to == p || strings.HasPrefix(to, p+"/") })
+				if inside && j >= 0 && j < i {
+					t.Errorf("%s imports gridnode/%s, which is above it", path, to)
+				}
+			}
+		}
+	}
+}
+
+func TestPackagesAreDocumented(t *testing.T) {
+	documented := map[string]bool{}
+	err := filepath.WalkDir(module, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && strings.HasPrefix(d.Name(), ".") && d.Name() != ".." && path != module {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".pb.go") {
+			return nil
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments|parser.PackageClauseOnly)
+		if err != nil {
+			return err
+		}
+		folder := filepath.Dir(path)
+		documented[folder] = documented[folder] || file.Doc != nil && len(strings.TrimSpace(file.Doc.Text())) > 0
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(documented) < 5 {
+		t.Fatalf("saw only the packages %v", documented)
+	}
+	for folder, ok := range documented {
+		if !ok {
+			t.Errorf("package in %s has no doc comment", folder)
+		}
+	}
+}
+
+// sources parses the non-test files of a package folder and its sub-folders that
+// are not listed themselves.
+func sources(t *testing.T, folder string) map[string]*ast.File {
+	t.Helper()
+	files := map[string]*ast.File{}
+	root := filepath.Join(module, folder)
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if os.IsNotExist(err) {
+			return nil // a folder that the design names and nobody has begun
+		}
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".pb.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		files[path] = file
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}

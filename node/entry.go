@@ -1,0 +1,110 @@
+package node
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+	"gridnode/internal/wire/wirepb"
+	"gridnode/market"
+)
+
+// entry is one job as this site knows it, its own or another site's. It is the
+// record that survives a crash.
+type entry struct {
+	job      *grid.Job
+	state    State
+	foreign  bool   // home is another site; it runs here under award
+	epoch    uint32 // of the latest placement; rises with each
+	losses   uint32 // executions that vanished
+	award    market.Award
+	start    grid.Time // of the execution here; not stored: the shim knows
+	result   grid.Result
+	reason   string
+	verdicts []market.Verdict
+	messages int32
+}
+
+// recordPrefix is where job records are stored.
+const recordPrefix = "job/"
+
+// RecordKey implements grid.Record.
+func (e *entry) RecordKey() string { return recordPrefix + e.job.ID.String() }
+
+// AppendRecord implements grid.Record.
+func (e *entry) AppendRecord(dst []byte) []byte {
+	p := &wirepb.JobRecord{
+		Job: wire.JobProto(e.job), State: uint32(e.state), Foreign: e.foreign,
+		Epoch: e.epoch, Losses: e.losses, Messages: e.messages, Reason: []byte(e.reason),
+		Award: &wirepb.Award{
+			Site: string(e.award.Site), Epoch: e.award.Epoch, Price: int64(e.award.Price), Cost: int64(e.award.Cost),
+			Start: int64(e.award.Start), Finish: int64(e.award.Finish), Until: int64(e.award.Until),
+		},
+	}
+	if e.state.Terminal() {
+		p.Result = wire.ResultProto(e.result)
+	}
+	for _, v := range e.verdicts {
+		p.Verdicts = append(p.Verdicts, &wirepb.Verdict{
+			Site: string(v.Site), Name: []byte(v.Name), Price: int64(v.Price), Cost: int64(v.Cost),
+			Finish: int64(v.Finish), Outcome: uint32(v.Outcome), Detail: []byte(v.Detail),
+		})
+	}
+	out, err := proto.MarshalOptions{}.MarshalAppend(dst, p)
+	if err != nil {
+		panic(fmt.Sprintf("node: record of job %s does not encode: %v", e.job.ID, err))
+	}
+	return out
+}
+
+// decodeEntry is the inverse of AppendRecord. Its errors say what is wrong with
+// the record.
+func decodeEntry(b []byte) (*entry, error) {
+	var p wirepb.JobRecord
+	if err := proto.Unmarshal(b, &p); err != nil {
+		return nil, err
+	}
+	job, err := wire.JobFromProto(p.Job)
+	if err != nil {
+		return nil, err
+	}
+	e := &entry{
+		job: job, state: State(p.State), foreign: p.Foreign, epoch: p.Epoch,
+		losses: p.Losses, messages: p.Messages, reason: string(p.Reason),
+	}
+	if e.state < Placing || e.state > Refused {
+		return nil, fmt.Errorf("job %s is in unknown state %d", job.ID, p.State)
+	}
+	if a := p.Award; a != nil {
+		e.award = market.Award{
+			Site: grid.SiteID(a.Site), Epoch: a.Epoch, Price: grid.Price(a.Price), Cost: grid.Credits(a.Cost),
+			Start: grid.Time(a.Start), Finish: grid.Time(a.Finish), Until: grid.Time(a.Until),
+		}
+	}
+	if p.Result != nil {
+		if e.result, err = wire.ResultFromProto(p.Result); err != nil {
+			return nil, fmt.Errorf("job %s: %w", job.ID, err)
+		}
+	}
+	for _, v := range p.Verdicts {
+		e.verdicts = append(e.verdicts, market.Verdict{
+			Site: grid.SiteID(v.Site), Name: string(v.Name), Price: grid.Price(v.Price), Cost: grid.Credits(v.Cost),
+			Finish: grid.Time(v.Finish), Outcome: market.Outcome(v.Outcome), Detail: string(v.Detail),
+		})
+	}
+	return e, nil
+}
+
+// task names the current execution.
+func (e *entry) task() grid.TaskID { return grid.TaskID{Job: e.job.ID, Epoch: e.epoch} }
+
+// view copies the entry for users.
+func (e *entry) view() View {
+	return View{
+		Job: e.job, State: e.state, Foreign: e.foreign, Site: e.award.Site, Epoch: e.epoch,
+		Award: e.award, Start: max(e.start, e.result.Start), End: e.result.End, Result: e.result,
+		Reason: e.reason, Verdicts: e.verdicts, Messages: e.messages,
+	}
+}

@@ -1,0 +1,210 @@
+package p2p
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+)
+
+// inbound is what peers use of this node.
+type inbound struct {
+	mu    sync.Mutex
+	peers map[peer.ID]*source
+}
+
+// source is one peer as the sender of messages.
+type source struct {
+	id      peer.ID
+	streams int // under inbound.mu
+	bucket  bucket
+}
+
+// bucket limits a rate: tokens refill with time up to burst, and an event waits
+// until its tokens are there. Safe for concurrent use.
+type bucket struct {
+	mu    sync.Mutex
+	rate  float64 // tokens a second
+	burst float64
+	level float64 // negative: already promised to events that wait
+	at    time.Time
+}
+
+// draw takes tokens and returns how long to wait until they are there.
+func (b *bucket) draw(now time.Time, tokens float64) time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refill(now)
+	b.level -= tokens
+	if b.level >= 0 {
+		return 0
+	}
+	return time.Duration(-b.level / b.rate * float64(time.Second))
+}
+
+// try takes tokens if they are there.
+func (b *bucket) try(now time.Time, tokens float64) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refill(now)
+	if b.level < tokens {
+		return false
+	}
+	b.level -= tokens
+	return true
+}
+
+// full reports whether the bucket is as a new one would be.
+func (b *bucket) full(now time.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refill(now)
+	return b.level >= b.burst
+}
+
+func (b *bucket) refill(now time.Time) {
+	b.level = min(b.burst, b.level+now.Sub(b.at).Seconds()*b.rate)
+	b.at = now
+}
+
+// enter admits a stream, or resets it because its peer has too many.
+func (n *Network) enter(s network.Stream) (*source, bool) {
+	id := s.Conn().RemotePeer()
+	n.inbound.mu.Lock()
+	defer n.inbound.mu.Unlock()
+	src := n.inbound.peers[id]
+	if src == nil {
+		if len(n.inbound.peers) >= peersMax {
+			n.forgetSources()
+		}
+		if len(n.inbound.peers) >= peersMax {
+			n.stats.refused.Add(1)
+			s.Reset()
+			return nil, false
+		}
+		src = &source{id: id, bucket: bucket{rate: peerRate, burst: peerBurst, level: peerBurst, at: time.Now()}}
+		n.inbound.peers[id] = src
+	}
+	if src.streams >= streamsPerPeerMax {
+		n.stats.refused.Add(1)
+		s.Reset()
+		return nil, false
+	}
+	src.streams++
+	if src.streams == 1 {
+		n.host.ConnManager().TagPeer(id, tagReceive, tagWeight)
+	}
+	return src, true
+}
+
+func (n *Network) leave(src *source) {
+	n.inbound.mu.Lock()
+	defer n.inbound.mu.Unlock()
+	src.streams--
+	if src.streams == 0 {
+		n.host.ConnManager().UntagPeer(src.id, tagReceive)
+	}
+}
+
+// forgetSources drops the peers without streams whose rate need not be remembered.
+func (n *Network) forgetSources() {
+	now := time.Now()
+	for id, src := range n.inbound.peers {
+		if src.streams == 0 && src.bucket.full(now) {
+			delete(n.inbound.peers, id)
+		}
+	}
+}
+
+// receive returns the handler of a core's protocol.
+func (n *Network) receive(p *wire.Protocol) network.StreamHandler {
+	return func(s network.Stream) {
+		src, ok := n.enter(s)
+		if !ok {
+			return
+		}
+		defer n.leave(src)
+		err := n.readFrames(p, src, s)
+		switch {
+		case errors.Is(err, wire.ErrMalformed):
+			n.stats.malformed()
+			n.log.Debug("malformed message", "from", src.id, "protocol", p.ID, "error", err)
+		case errors.Is(err, errBusy):
+			n.stats.busy.Add(1)
+			n.log.Warn("the node is busy: a stream was reset", "from", src.id, "protocol", p.ID)
+		}
+		end(s, err)
+	}
+}
+
+// errBusy says that there was no room for a message within busyTimeMax.
+var errBusy = errors.New("no room for a message")
+
+// readFrames delivers the messages of a stream until it ends, and returns why it
+// did not end cleanly.
+func (n *Network) readFrames(p *wire.Protocol, src *source, s network.Stream) error {
+	from := grid.SiteID(src.id.String())
+	r := bufio.NewReader(s)
+	for {
+		if r.Buffered() == 0 {
+			s.SetReadDeadline(time.Now().Add(streamIdleMax))
+			if _, err := r.Peek(1); err != nil {
+				if err == io.EOF {
+					return nil
+				}
+				return err // the peer went away, or was silent for long
+			}
+		}
+		s.SetReadDeadline(time.Now().Add(frameTimeMax))
+		frame, err := wire.ReadFrame(r)
+		if err != nil {
+			return err
+		}
+		message, err := p.Decode(from, frame)
+		if err != nil {
+			return err
+		}
+		n.stats.received(message.MessageKind(), len(frame))
+		if wait := src.bucket.draw(time.Now(), float64(1+len(frame)/tokenBytes)); wait > 0 {
+			n.stats.throttled.Add(1)
+			if !n.sleep(wait) {
+				return n.ctx.Err()
+			}
+		}
+		if err := n.deliver(&grid.Delivery{From: from, Message: message}); err != nil {
+			return err
+		}
+	}
+}
+
+// deliver hands a message to the node, waiting up to busyTimeMax for room.
+func (n *Network) deliver(d *grid.Delivery) error {
+	for waited := time.Duration(0); !n.cfg.Deliver(d); waited += busyPoll {
+		if waited >= busyTimeMax {
+			return errBusy
+		}
+		if !n.sleep(busyPoll) {
+			return n.ctx.Err()
+		}
+	}
+	return nil
+}
+
+// sleep returns false when the network is closing.
+func (n *Network) sleep(d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-n.ctx.Done():
+		return false
+	}
+}

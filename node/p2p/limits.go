@@ -1,0 +1,59 @@
+package p2p
+
+import "time"
+
+// Bounds on what peers can make this node hold or do.
+const (
+	// streamsPerPeerMax bounds a peer's open streams of our protocols. An honest
+	// peer keeps one per core and one per output it follows.
+	streamsPerPeerMax = 32
+	// peersMax bounds the peers whose rate is remembered, and those with a queue.
+	peersMax = 4096
+
+	// A peer's tokens refill at peerRate a second up to peerBurst. A frame costs one,
+	// plus one per started tokenBytes. Two sites that push 300 jobs a second through
+	// the market send each other about 1,000 small messages a second; four times
+	// that costs the receiver about a tenth of a processor, and 4 MiB/s.
+	peerRate   = 4000
+	peerBurst  = 2000
+	tokenBytes = 1 << 10
+
+	// outboundMax bounds the messages waiting for one peer: two seconds of the
+	// rate above, about 1 MiB.
+	outboundMax = 8192
+	// batchMax bounds the messages written at once.
+	batchMax = 256
+
+	// lookupsMax bounds the DHT look-ups under way, lookupsWaitingMax those waiting.
+	lookupsMax        = 8
+	lookupsWaitingMax = 1024
+
+	// rememberedMax bounds the peers whose addresses survive a restart.
+	rememberedMax = 64
+)
+
+// Gossip bounds, per author: reports come on change and with a slow heartbeat.
+const (
+	gossipRate  = 10
+	gossipBurst = 20
+)
+
+// Times.
+const (
+	dialTimeMax   = 5 * time.Second        // to connect, and again to open a stream
+	writeTimeMax  = 10 * time.Second       // for a batch of frames
+	frameTimeMax  = 10 * time.Second       // from a frame's first byte to its last
+	streamIdleMax = 2 * time.Minute        // an inbound stream without a frame is closed
+	sendIdleMax   = 30 * time.Second       // an outbound stream without a frame is closed
+	busyTimeMax   = time.Second            // wait for room in the node's queue; then the stream is reset
+	busyPoll      = 2 * time.Millisecond   // how often room is looked for
+	redialMin     = time.Second            // first pause after a failed dial, doubled up to
+	redialMax     = 30 * time.Second       // this
+	lookupTimeMax = 10 * time.Second       // for one DHT look-up
+	joinTimeMax   = 3 * time.Second        // the first look-ups wait this long for the first join
+	rejoinMin     = 500 * time.Millisecond // first pause between joins while alone, doubled up to
+	rejoinMax     = 30 * time.Second       // this
+	refreshPeriod = 5 * time.Minute        // between look-ups of ourselves while not alone
+	pingTimeMax   = 2 * time.Second        // for a peer's latency, when somebody asks for it
+	pingFresh     = 30 * time.Second       // a latency younger than this is not measured again
+)

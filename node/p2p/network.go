@@ -1,0 +1,322 @@
+package p2p
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p"
+	dht "github.com/libp2p/go-libp2p-kad-dht"
+	pubsub "github.com/libp2p/go-libp2p-pubsub"
+	corecm "github.com/libp2p/go-libp2p/core/connmgr"
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
+	routedhost "github.com/libp2p/go-libp2p/p2p/host/routed"
+	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
+	"github.com/libp2p/go-libp2p/p2p/security/noise"
+	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+	"github.com/multiformats/go-multiaddr"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+)
+
+// Profile is how much a node may spend on its connections.
+type Profile uint8
+
+const (
+	// ProfileNode is one node per machine: buckets of 20, 10 look-up messages at
+	// a time, up to about 128 connections, libp2p's resource limits.
+	ProfileNode Profile = iota
+	// ProfileFleet is many nodes in one process: buckets of 8, 3 look-up messages
+	// at a time, up to about 36 connections, no resource accounting.
+	ProfileFleet
+)
+
+// Topic is a gossip topic and the protocol whose messages travel on it.
+type Topic struct {
+	Name     string // as in EffectPublish
+	Protocol *wire.Protocol
+	SizeMax  int // bytes of an encoded message, at least 1
+}
+
+// Config is what a node needs to take part in a federation's network.
+type Config struct {
+	Key        crypto.PrivKey // its identity
+	Federation string         // 1 to 64 characters of a-z 0-9 . _ -; nodes of other federations are not in its DHT
+	Listen     []string       // multiaddrs, at least one; none is added
+	Join       []string       // multiaddrs of peers with /p2p/ID; may be empty
+	Remember   string         // file for the addresses of peers, read at the next start; empty for none
+	Profile    Profile
+	BucketSize int // Kademlia's k; 0 for the profile's
+	Parallel   int // Kademlia's α; 0 for the profile's
+	Agent      string
+	Protocols  []*wire.Protocol
+	Topics     []Topic
+	Logger     *slog.Logger // nil discards
+
+	// Deliver takes a message of a peer (*grid.Delivery). It returns false when
+	// there is no room now. It must not block; it is called concurrently.
+	Deliver func(grid.Input) bool
+	// Report takes what became of an order (*grid.Undelivered, *grid.Closest),
+	// at most one per order. It must not block; it is called concurrently, also
+	// from inside Send and Closest.
+	Report func(grid.Input)
+}
+
+// ErrListen is wrapped by Start's error for an address that cannot be listened on.
+var ErrListen = errors.New("cannot listen")
+
+// ErrConfig is wrapped by Start's errors about its Config.
+var ErrConfig = errors.New("bad network configuration")
+
+// Network is a node's place in the peer-to-peer network. All methods may be
+// called concurrently.
+type Network struct {
+	cfg      Config
+	self     grid.SiteID
+	host     host.Host
+	routed   host.Host // dials peers of which only the DHT knows the address
+	router   *dht.IpfsDHT
+	topics   map[string]*topic
+	protocol map[grid.Kind]*wire.Protocol // by which protocol a kind travels
+	join     []peer.AddrInfo
+	log      *slog.Logger
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	stats   stats
+	inbound inbound
+	out     outbounds
+	lookups lookups
+	joined  chan struct{} // closed when the first attempt to join is over
+	rejoin  chan struct{} // holds a token when the node may be alone again
+}
+
+// Start brings a node into the network and returns once it listens; joining goes
+// on in the background. The error wraps ErrConfig or ErrListen if either is the
+// reason. The network lives until Close; ctx only bounds Start.
+func Start(ctx context.Context, cfg Config) (*Network, error) {
+	listen, join, err := cfg.check()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	n := &Network{
+		cfg: cfg, join: join, log: cfg.Logger,
+		protocol: make(map[grid.Kind]*wire.Protocol), topics: make(map[string]*topic),
+		joined: make(chan struct{}), rejoin: make(chan struct{}, 1),
+	}
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	n.out.peers = make(map[grid.SiteID]*outbound)
+	n.inbound.peers = make(map[peer.ID]*source)
+	if err := n.start(listen); err != nil {
+		n.Close()
+		return nil, err
+	}
+	n.wg.Go(n.stayJoined)
+	return n, nil
+}
+
+func (n *Network) start(listen []multiaddr.Multiaddr) error {
+	var err error
+	if n.host, err = n.newHost(); err != nil {
+		return fmt.Errorf("start libp2p: %w", err)
+	}
+	n.self = grid.SiteID(n.host.ID().String())
+	for _, p := range n.cfg.Protocols {
+		for kind := range p.Decoders {
+			n.protocol[kind] = p
+		}
+		n.host.SetStreamHandler(protocol.ID(p.ID), n.receive(p))
+	}
+	n.router, err = dht.New(n.host,
+		dht.Mode(dht.ModeServer),
+		dht.ProtocolPrefix(protocol.ID("/gridnode/"+n.cfg.Federation)),
+		dht.BucketSize(n.cfg.bucketSize()),
+		dht.Concurrency(n.cfg.parallel()),
+		dht.DisableAutoRefresh(), // stayJoined does it, with a fifth of the messages
+		// Nothing stores records in the DHT yet, so nobody may fill this node with them.
+		dht.DisableValues(), dht.DisableProviders())
+	if err != nil {
+		return fmt.Errorf("start DHT: %w", err)
+	}
+	n.routed = routedhost.Wrap(n.host, n.router)
+	if err := n.startGossip(); err != nil {
+		return fmt.Errorf("start gossip: %w", err)
+	}
+	n.host.Network().Notify(n.watch())
+	// Last: whoever connects meets a node that is complete.
+	for _, addr := range listen {
+		if err := n.host.Network().Listen(addr); err != nil {
+			return fmt.Errorf("%w on %s: %w", ErrListen, addr, listenCause(err))
+		}
+	}
+	return nil
+}
+
+func (n *Network) newHost() (host.Host, error) {
+	opts := []libp2p.Option{
+		libp2p.Identity(n.cfg.Key),
+		libp2p.UserAgent(n.cfg.Agent),
+		libp2p.NoListenAddrs, // one by one in start, so that each failure is seen
+		// Without DisableReuseport a second process could listen on the same port.
+		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
+		libp2p.Security(noise.ID, noise.New),
+		libp2p.MultiaddrResolver(noNames{}),
+		libp2p.DisableMetrics(),
+		libp2p.DisableRelay(),
+		libp2p.DisableIdentifyAddressDiscovery(),
+		libp2p.ForceReachabilityPublic(),
+		libp2p.UDPBlackHoleSuccessCounter(nil),
+		libp2p.IPv6BlackHoleSuccessCounter(nil),
+		libp2p.WithDialTimeout(dialTimeMax),
+	}
+	low, high, grace := 96, 128, 20*time.Second
+	if n.cfg.Profile == ProfileFleet {
+		low, high, grace = 24, 36, time.Second
+		opts = append(opts, libp2p.ResourceManager(&network.NullResourceManager{}))
+	}
+	manager, err := connmgr.NewConnManager(low, high, connmgr.WithGracePeriod(grace))
+	if err != nil {
+		return nil, err
+	}
+	h, err := libp2p.New(append(opts, libp2p.ConnectionManager(corecm.ConnManager(manager)))...)
+	if err != nil {
+		manager.Close()
+	}
+	return h, err
+}
+
+// Close leaves the network and waits until every goroutine of it has ended.
+// Messages still waiting are lost. A second Close does nothing.
+func (n *Network) Close() error {
+	if n.ctx.Err() != nil {
+		return nil
+	}
+	if n.router != nil {
+		n.remember()
+	}
+	n.cancel() // ends gossip, too: pubsub has no Close
+	var errs []error
+	if n.router != nil {
+		errs = append(errs, n.router.Close())
+	}
+	if n.host != nil {
+		errs = append(errs, n.host.Close())
+	}
+	n.wg.Wait()
+	return errors.Join(errs...)
+}
+
+// Self returns this node's ID.
+func (n *Network) Self() grid.SiteID { return n.self }
+
+// Addrs returns the addresses the node listens on, each with its /p2p/ID, as
+// others need them to join.
+func (n *Network) Addrs() []string {
+	addrs, err := peer.AddrInfoToP2pAddrs(host.InfoFromHost(n.host))
+	if err != nil {
+		return nil
+	}
+	return text(addrs)
+}
+
+// Handle serves streams of a protocol of the driver's own, one goroutine each.
+// serve must end when the stream fails; the stream is reset when it returns an
+// error and closed otherwise. These streams count against the peer's bound.
+func (n *Network) Handle(id string, serve func(from grid.SiteID, s network.Stream) error) {
+	n.host.SetStreamHandler(protocol.ID(id), func(s network.Stream) {
+		source, ok := n.enter(s)
+		if !ok {
+			return
+		}
+		defer n.leave(source)
+		end(s, serve(grid.SiteID(s.Conn().RemotePeer().String()), s))
+	})
+}
+
+// Open opens a stream of a protocol of the driver's own to a site, dialling it if
+// needed. The caller closes or resets it.
+func (n *Network) Open(ctx context.Context, to grid.SiteID, id string) (network.Stream, error) {
+	p, err := peer.Decode(string(to))
+	if err != nil {
+		return nil, fmt.Errorf("site %q: %w", to, err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, 2*dialTimeMax)
+	defer cancel()
+	return n.routed.NewStream(ctx, p, protocol.ID(id))
+}
+
+// end finishes a stream: cleanly if err is nil.
+func end(s network.Stream, err error) {
+	if err != nil {
+		s.Reset()
+		return
+	}
+	s.Close()
+}
+
+func (c *Config) bucketSize() int {
+	switch {
+	case c.BucketSize > 0:
+		return c.BucketSize
+	case c.Profile == ProfileFleet:
+		return 8
+	}
+	return 20
+}
+
+func (c *Config) parallel() int {
+	switch {
+	case c.Parallel > 0:
+		return c.Parallel
+	case c.Profile == ProfileFleet:
+		return 3
+	}
+	return 10
+}
+
+// check returns the parsed addresses, or an error that wraps ErrConfig.
+func (c *Config) check() (listen []multiaddr.Multiaddr, join []peer.AddrInfo, err error) {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))
+	}
+	if c.Key == nil || c.Deliver == nil || c.Report == nil {
+		return nil, nil, bad("key, Deliver and Report are needed")
+	}
+	if c.Federation == "" || len(c.Federation) > 64 || strings.Trim(c.Federation, "abcdefghijklmnopqrstuvwxyz0123456789._-") != "" {
+		return nil, nil, bad("federation name %q: want 1 to 64 characters of a-z 0-9 . _ -", c.Federation)
+	}
+	if len(c.Listen) == 0 {
+		return nil, nil, bad("no address to listen on: want something like /ip4/127.0.0.1/tcp/7531")
+	}
+	for _, text := range c.Listen {
+		addr, err := parseAddr(text)
+		if err != nil {
+			return nil, nil, bad("listen address %q: %v", text, err)
+		}
+		listen = append(listen, addr)
+	}
+	for _, text := range c.Join {
+		info, err := parsePeer(text)
+		if err != nil {
+			return nil, nil, bad("address to join %q: %v", text, err)
+		}
+		join = append(join, info)
+	}
+	return listen, join, nil
+}
+
+var _ = pubsub.DefaultMaxMessageSize

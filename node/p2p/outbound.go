@@ -1,0 +1,232 @@
+package p2p
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+)
+
+// outbounds are the peers we have something to say to.
+type outbounds struct {
+	mu    sync.Mutex
+	peers map[grid.SiteID]*outbound
+}
+
+// outbound is the queue of one peer and the streams that carry it. Its goroutine
+// ends when nothing was sent for sendIdleMax.
+type outbound struct {
+	n       *Network
+	site    grid.SiteID
+	peer    peer.ID
+	wake    chan struct{}  // holds a token when the queue got its first message
+	waiting []grid.Message // under outbounds.mu
+
+	// The goroutine's own.
+	streams map[*wire.Protocol]network.Stream
+	pause   time.Duration // after the latest failed dial; 0 if none failed
+	until   time.Time     // no dial before this
+}
+
+// Send queues a message for a site. A message to this node itself is delivered
+// without the network and is not counted.
+func (n *Network) Send(to grid.SiteID, message grid.Message) {
+	if to == n.self {
+		n.cfg.Report(&grid.Delivery{From: to, Message: message})
+		return
+	}
+	if !n.enqueue(to, message) {
+		n.undelivered(to, message)
+	}
+}
+
+func (n *Network) enqueue(to grid.SiteID, message grid.Message) bool {
+	n.out.mu.Lock()
+	defer n.out.mu.Unlock()
+	o := n.out.peers[to]
+	if o == nil {
+		id, err := peer.Decode(string(to))
+		if err != nil || len(n.out.peers) >= peersMax || n.ctx.Err() != nil {
+			return false
+		}
+		o = &outbound{n: n, site: to, peer: id, wake: make(chan struct{}, 1), streams: make(map[*wire.Protocol]network.Stream)}
+		n.out.peers[to] = o
+		n.wg.Go(o.run)
+	}
+	if len(o.waiting) >= outboundMax {
+		return false
+	}
+	o.waiting = append(o.waiting, message)
+	if len(o.waiting) == 1 {
+		o.wake <- struct{}{} // empty: the goroutine took the previous token with the queue
+	}
+	return true
+}
+
+func (n *Network) undelivered(to grid.SiteID, message grid.Message) {
+	n.stats.undelivered.Add(1)
+	n.cfg.Report(&grid.Undelivered{To: to, Message: message})
+}
+
+// take returns what waits, waiting for it up to sendIdleMax, or nil when the
+// outbound has left the table: because it was idle or the network is closing.
+func (o *outbound) take(spare []grid.Message) []grid.Message {
+	idle := time.NewTimer(sendIdleMax)
+	defer idle.Stop()
+	for {
+		select {
+		case <-o.wake:
+			o.n.out.mu.Lock()
+			defer o.n.out.mu.Unlock()
+			batch := o.waiting
+			o.waiting = spare[:0]
+			return batch
+		case <-idle.C:
+			o.n.out.mu.Lock()
+			if len(o.waiting) == 0 {
+				delete(o.n.out.peers, o.site)
+				o.n.out.mu.Unlock()
+				return nil
+			}
+			o.n.out.mu.Unlock()
+		case <-o.n.ctx.Done():
+			return nil
+		}
+	}
+}
+
+func (o *outbound) run() {
+	defer func() {
+		for _, s := range o.streams {
+			s.Close()
+		}
+		o.n.host.ConnManager().UntagPeer(o.peer, tagSend)
+	}()
+	var batch []grid.Message
+	for {
+		batch = o.take(batch)
+		if batch == nil {
+			return
+		}
+		for rest := batch; len(rest) > 0; {
+			k := min(len(rest), batchMax)
+			o.send(rest[:k])
+			rest = rest[k:]
+		}
+		clear(batch)
+		if o.n.ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// send writes a batch, the messages of each protocol on its stream.
+func (o *outbound) send(batch []grid.Message) {
+	for _, p := range o.n.cfg.Protocols {
+		var frames []byte
+		var carried []grid.Message
+		var sizes []int
+		for _, m := range batch {
+			if o.n.protocol[m.MessageKind()] != p {
+				continue
+			}
+			frame, err := encode(m)
+			if err != nil {
+				o.n.log.Error("a message cannot be encoded", "kind", wire.KindName(m.MessageKind()), "error", err)
+				o.n.undelivered(o.site, m)
+				continue
+			}
+			frames = append(frames, frame...)
+			carried = append(carried, m)
+			sizes = append(sizes, len(frame))
+		}
+		if len(carried) > 0 {
+			o.carry(p, frames, carried, sizes)
+		}
+	}
+}
+
+// carry writes frames on the stream of p. A stream that has died since its last
+// use is replaced once; the frames may then arrive twice or in part, and are no
+// longer undelivered for certain.
+func (o *outbound) carry(p *wire.Protocol, frames []byte, messages []grid.Message, sizes []int) {
+	attempted := false
+	for range 2 {
+		s, kept := o.streams[p]
+		if !kept {
+			var err error
+			if s, err = o.open(p); err != nil {
+				if attempted {
+					o.n.stats.lost.Add(int64(len(messages)))
+					return
+				}
+				o.n.log.Debug("messages undelivered", "to", o.site, "messages", len(messages), "error", err)
+				for _, m := range messages {
+					o.n.undelivered(o.site, m)
+				}
+				return
+			}
+			o.streams[p] = s
+		}
+		s.SetWriteDeadline(time.Now().Add(writeTimeMax))
+		attempted = true
+		if _, err := s.Write(frames); err == nil {
+			o.n.stats.sent(messages, sizes)
+			return
+		}
+		s.Reset()
+		delete(o.streams, p)
+		if !kept {
+			break // a fresh stream failed: once is enough
+		}
+	}
+	o.n.stats.lost.Add(int64(len(messages)))
+}
+
+// errPause is why nothing is dialled for a while after a failed dial.
+var errPause = errors.New("the peer did not answer a moment ago")
+
+// open opens a stream, dialling the peer unless a dial failed a moment ago.
+func (o *outbound) open(p *wire.Protocol) (network.Stream, error) {
+	n := o.n
+	if n.host.Network().Connectedness(o.peer) != network.Connected {
+		if time.Now().Before(o.until) {
+			return nil, errPause
+		}
+		ctx, cancel := context.WithTimeout(n.ctx, dialTimeMax)
+		err := n.routed.Connect(ctx, peer.AddrInfo{ID: o.peer})
+		cancel()
+		if err != nil {
+			o.pause = min(max(2*o.pause, redialMin), redialMax)
+			o.until = time.Now().Add(o.pause)
+			return nil, err
+		}
+	}
+	o.pause = 0
+	n.host.ConnManager().TagPeer(o.peer, tagSend, tagWeight)
+	ctx, cancel := context.WithTimeout(n.ctx, dialTimeMax)
+	defer cancel()
+	return n.host.NewStream(network.WithNoDial(ctx, "just connected"), o.peer, protocol.ID(p.ID))
+}
+
+// Connections with traffic of the cores are trimmed last.
+const (
+	tagSend    = "gridnode-send"
+	tagReceive = "gridnode-receive"
+	tagWeight  = 50
+)
+
+func encode(m grid.Message) ([]byte, error) {
+	w, ok := m.(wire.Message)
+	if !ok {
+		return nil, errors.New("it has no wire form")
+	}
+	return wire.Encode(w)
+}

@@ -1,0 +1,135 @@
+package node
+
+import (
+	"cmp"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/lrms"
+	"gridnode/market"
+)
+
+// Recover rebuilds the table of jobs from what was stored. It is called once,
+// before any Step. It returns an error that names the first record that cannot
+// be read: a site must not run on half of its jobs.
+func (s *Site) Recover(now grid.Time, records iter.Seq2[string, []byte], out *grid.Outbox) error {
+	var entries []*entry
+	for key, value := range records {
+		if !strings.HasPrefix(key, recordPrefix) {
+			continue
+		}
+		e, err := decodeEntry(value)
+		if err != nil {
+			return fmt.Errorf("record %s: %w", key, err)
+		}
+		entries = append(entries, e)
+	}
+	slices.SortFunc(entries, func(a, b *entry) int {
+		return cmp.Or(cmp.Compare(a.job.Submit, b.job.Submit), a.job.ID.Compare(b.job.ID))
+	})
+	for _, e := range entries {
+		s.restore(now, e, out)
+	}
+	slices.SortFunc(s.finished, func(a, b finishedJob) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), a.id.Compare(b.id))
+	})
+	return nil
+}
+
+// restore takes one recovered entry up where it stood.
+func (s *Site) restore(now grid.Time, e *entry, out *grid.Outbox) {
+	s.add(e)
+	switch {
+	case e.foreign:
+		if s.agent != nil {
+			s.agent.Step(now, &market.Restore{Job: e.job, Award: e.award}, out)
+		}
+		if e.state.Terminal() { // home may not have the result yet
+			s.live++
+			s.agent.Step(now, &market.Ended{Task: e.task(), Result: e.result}, out)
+			return
+		}
+		s.recovered = append(s.recovered, e)
+	case e.state.Terminal():
+		s.finished = append(s.finished, finishedJob{e.job.ID, max(e.result.End, e.job.Submit)})
+	case e.award.Site != "" && e.award.Site != s.cfg.ID:
+		s.agent.Step(now, &market.Resume{Job: e.job, Award: e.award}, out)
+		if e.state == Cancelling {
+			s.agent.Step(now, &market.Stop{Job: e.job.ID}, out)
+		}
+	default: // placing, or in the queue here, perhaps running: the shim knows
+		s.recovered = append(s.recovered, e)
+	}
+}
+
+// adopted: the shim still runs this task.
+func (s *Site) adopted(now grid.Time, in *Adopted, out *grid.Outbox) {
+	e := s.current(in.ID)
+	if e == nil || e.state.Terminal() {
+		out.Kill(grid.Task{ID: in.ID, Cause: "nobody waits for it any more"})
+		return
+	}
+	request := lrms.Request{ID: in.ID, Processors: e.job.Processors, Estimate: e.job.EstimateAt(s.cfg.Rating)}
+	if err := s.cluster.Adopt(now, request, in.Start); err != nil {
+		panic(fmt.Sprintf("node: adopt task %v: %v", in.ID, err))
+	}
+	s.forgetRecovered(e)
+	e.start = in.Start
+	if e.state == Cancelling {
+		out.Kill(grid.Task{ID: in.ID, Job: e.job, Cause: e.reason})
+		return
+	}
+	e.state = Running
+}
+
+// requeue, at the first Tick, takes up the jobs that no shim runs.
+func (s *Site) requeue(now grid.Time, out *grid.Outbox) {
+	for _, e := range s.recovered {
+		switch {
+		case e == nil: // ended or adopted meanwhile
+		case e.state == Cancelling:
+			s.withdraw(now, e, e.reason, out)
+		case e.state == Placing:
+			s.place(now, e, out)
+			out.Save(e)
+		default:
+			s.promise(now, e, out)
+		}
+	}
+	s.recovered = nil
+}
+
+// promise puts a recovered job back into the schedule, with its old promise if
+// that can still be kept and as early as possible otherwise.
+func (s *Site) promise(now grid.Time, e *entry, out *grid.Outbox) {
+	e.state = Queued
+	request := lrms.Request{ID: e.task(), Processors: e.job.Processors, Estimate: e.job.EstimateAt(s.cfg.Rating)}
+	if e.award.Finish == 0 {
+		if err := s.cluster.Submit(now, request); err != nil {
+			s.expired(now, e, out)
+		}
+		return
+	}
+	if _, err := s.cluster.Reserve(now, request, e.award.Finish); err != nil {
+		if _, err := s.cluster.Reserve(now, request, grid.Never); err != nil {
+			s.expired(now, e, out)
+			return
+		}
+	}
+	if err := s.cluster.Commit(now, request.ID); err != nil {
+		panic(fmt.Sprintf("node: commit recovered task %v: %v", request.ID, err))
+	}
+}
+
+// forgetRecovered takes e off the list of jobs to queue again.
+func (s *Site) forgetRecovered(e *entry) {
+	for i, r := range s.recovered {
+		if r == e {
+			s.recovered[i] = nil
+			return
+		}
+	}
+}

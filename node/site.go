@@ -1,0 +1,261 @@
+package node
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"gridnode/directory"
+	"gridnode/internal/grid"
+	"gridnode/internal/lrms"
+	"gridnode/market"
+)
+
+// SiteConfig describes one site to its cores.
+type SiteConfig struct {
+	ID   grid.SiteID
+	Name string // what people call it; at most 64 bytes
+	grid.Resources
+	grid.Rating
+	Price      grid.Price // micro-credits per hour; at least 0
+	Cost       grid.CostModel
+	Discipline lrms.Discipline
+	Foreign    bool // run jobs of other sites
+	Alone      bool // no directory and no market: every job runs here
+	Market     market.Config
+	Directory  directory.Config
+	Limits     Limits
+}
+
+// Limits bounds the table of jobs.
+type Limits struct {
+	Jobs      int       // live jobs, own and foreign together
+	PerUser   int       // live jobs of one user of this site
+	Finished  int       // ended jobs kept for status and logs
+	Retention grid.Time // how long an ended job is kept; 0 drops it at once
+}
+
+// DefaultLimits suits a production site: a burst of tens of thousands of small
+// jobs fits, at about 1 KiB each, and a week of results can be looked up.
+var DefaultLimits = Limits{Jobs: 100_000, PerUser: 20_000, Finished: 100_000, Retention: 7 * grid.Day}
+
+// lossesMax is how many executions of one job may vanish before it fails: a job
+// that takes its machine down each time must not travel through the federation.
+const lossesMax = 3
+
+// Site is one site: its cores and its jobs. Not safe for concurrent use.
+type Site struct {
+	cfg     SiteConfig
+	cluster *lrms.Cluster
+	dir     *directory.Directory // nil when alone
+	agent   *market.Agent        // nil when alone
+
+	jobs     map[grid.JobID]*entry
+	users    map[string]int // live home jobs by user
+	live     int            // entries not terminal
+	finished []finishedJob  // ended jobs still kept, oldest first
+	entries  grid.Slab[entry]
+
+	recovered []*entry // queued before a restart, waiting for the first Tick
+	questions map[directory.QueryID]uint64
+	started   []lrms.Request
+	quoted    directory.Quote // as last given to the directory
+	draining  bool
+	unsettled bool // an input changed something that only a Tick acts on
+}
+
+type finishedJob struct {
+	id grid.JobID
+	at grid.Time
+}
+
+// NewSite returns a site that has no jobs. seed determines every random choice.
+func NewSite(cfg SiteConfig, seed uint64) (*Site, error) {
+	if cfg.Limits == (Limits{}) {
+		cfg.Limits = DefaultLimits
+	}
+	cluster, err := lrms.New(lrms.Config{Processors: cfg.Processors, Discipline: cfg.Discipline, QueueMax: cfg.Limits.Jobs})
+	if err != nil {
+		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
+	}
+	s := &Site{
+		cfg: cfg, cluster: cluster, unsettled: true,
+		jobs:      make(map[grid.JobID]*entry),
+		users:     make(map[string]int),
+		questions: make(map[directory.QueryID]uint64),
+	}
+	if cfg.Alone {
+		return s, nil
+	}
+	s.dir = directory.New(cfg.Directory, rand.New(rand.NewPCG(seed, 1)))
+	s.agent = market.New(cfg.Market, cluster, s.dir, rand.New(rand.NewPCG(seed, 2)))
+	return s, nil
+}
+
+// Step applies one input at time now and appends the effects to out. Jobs are
+// started by grid.Tick only, so that everything that happens at one instant is
+// known when the scheduler decides.
+func (s *Site) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
+	locals := len(out.Locals)
+	s.apply(now, in, out)
+	for ; locals < len(out.Locals); locals++ {
+		s.apply(now, out.Locals[locals], out)
+	}
+}
+
+func (s *Site) apply(now grid.Time, in grid.Input, out *grid.Outbox) {
+	s.unsettled = true
+	switch in := in.(type) {
+	case grid.Tick:
+		s.tick(now, out)
+	case *grid.TaskEnded:
+		s.taskEnded(now, in, out)
+	case *grid.Delivery:
+		s.delivery(now, in, out)
+	case *Submit:
+		s.submit(now, in, out)
+	case *Cancel:
+		s.cancel(now, in, out)
+	case *Adopted:
+		s.adopted(now, in, out)
+	case *Preview:
+		s.preview(now, in, out)
+	case *FindQuotes:
+		s.findQuotes(now, in, out)
+	case *Drain:
+		s.drain(now, out)
+	case *grid.Closest:
+		s.dir.Step(now, in, out)
+	case *grid.Undelivered:
+		s.undelivered(now, in, out)
+	case *directory.Found:
+		s.found(now, in, out)
+	case *market.Placed:
+		s.placed(now, in, out)
+	case *market.Refused:
+		s.refused(now, in, out)
+	case *market.Accepted:
+		s.accepted(now, in, out)
+	case *market.Completed:
+		s.completed(now, in, out)
+	case *market.Lost:
+		s.lost(now, in.Task, out)
+	case *market.Delivered:
+		s.delivered(now, in, out)
+	case *market.Revoke:
+		s.revoke(now, in, out)
+	default:
+		panic(fmt.Sprintf("node: unknown input %T", in))
+	}
+}
+
+// NextTimer returns when Step next needs a Tick, and grid.Never if it needs none.
+// It is in the past while something waits for a Tick of the present instant.
+func (s *Site) NextTimer() grid.Time {
+	if s.unsettled {
+		return 0
+	}
+	t := s.cluster.NextTimer()
+	if len(s.finished) > 0 {
+		t = min(t, s.finished[0].at.Add(s.cfg.Limits.Retention))
+	}
+	if s.agent != nil {
+		t = min(t, s.agent.NextTimer(), s.dir.NextTimer())
+	}
+	return t
+}
+
+// tick does what is due and starts what can start.
+func (s *Site) tick(now grid.Time, out *grid.Outbox) {
+	s.requeue(now, out)
+	if s.agent != nil {
+		s.dir.Step(now, grid.Tick{}, out)
+		s.agent.Step(now, grid.Tick{}, out)
+	}
+	s.started = s.cluster.Schedule(now, s.started[:0])
+	for i := range s.started {
+		s.start(now, s.started[i].ID, out)
+	}
+	s.expire(now, out)
+	s.quote(now, out)
+	s.unsettled = false // unless the agents told us something: that comes next
+}
+
+// quote tells the directory what this site offers now.
+func (s *Site) quote(now grid.Time, out *grid.Outbox) {
+	if s.dir == nil || s.draining {
+		return
+	}
+	state := s.cluster.State(now)
+	q := directory.Quote{
+		Site: s.cfg.ID, Name: s.cfg.Name, Resources: s.cfg.Resources, Rating: s.cfg.Rating,
+		Price: s.cfg.Price, Cost: s.cfg.Cost, Foreign: s.cfg.Foreign,
+		Free: state.Free, Widest: state.Widest, Wait: state.Wait,
+	}
+	if !sameOffer(&q, &s.quoted) {
+		s.quoted = q
+		s.dir.SetQuote(now, q, out)
+	}
+}
+
+// sameOffer reports whether two quotes of this site say the same.
+func sameOffer(a, b *directory.Quote) bool {
+	return a.Site == b.Site && a.Free == b.Free && a.Widest == b.Widest && a.Wait == b.Wait
+}
+
+// drain withdraws the quote; running and queued jobs go on.
+func (s *Site) drain(now grid.Time, out *grid.Outbox) {
+	if s.dir != nil && !s.draining {
+		s.dir.Withdraw(now, out)
+	}
+	s.draining = true
+}
+
+// delivery hands a message to the core that speaks its protocol.
+func (s *Site) delivery(now grid.Time, in *grid.Delivery, out *grid.Outbox) {
+	if s.agent == nil {
+		return // alone: nobody of ours speaks to anybody
+	}
+	s.route(now, in.Message, in, out)
+}
+
+// undelivered tells the core that sent a message that it did not arrive.
+func (s *Site) undelivered(now grid.Time, in *grid.Undelivered, out *grid.Outbox) {
+	if s.agent != nil {
+		s.route(now, in.Message, in, out)
+	}
+}
+
+func (s *Site) route(now grid.Time, about grid.Message, in grid.Input, out *grid.Outbox) {
+	if _, ok := market.Protocol.Decoders[about.MessageKind()]; ok {
+		s.agent.Step(now, in, out)
+	} else {
+		s.dir.Step(now, in, out)
+	}
+}
+
+// findQuotes asks the directory on behalf of a user.
+func (s *Site) findQuotes(now grid.Time, in *FindQuotes, out *grid.Outbox) {
+	if s.dir == nil {
+		out.Answer(in.Token, &directory.Found{End: true})
+		return
+	}
+	s.questions[s.dir.Find(now, in.Query, out)] = in.Token
+}
+
+// found passes the directory's answer to whoever asked.
+func (s *Site) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
+	if token, ok := s.questions[in.ID]; ok {
+		delete(s.questions, in.ID)
+		out.Answer(token, in)
+		return
+	}
+	s.agent.Step(now, in, out)
+}
+
+func (s *Site) preview(now grid.Time, in *Preview, out *grid.Outbox) {
+	if s.agent == nil {
+		out.Answer(in.Token, &market.PreviewResult{})
+		return
+	}
+	s.agent.Step(now, &market.Preview{Token: in.Token, Job: in.Job}, out)
+}
