@@ -1,0 +1,39 @@
+// Package lrms is one site's local resource management: its processors, the
+// queue of jobs that wait for them, and the promises made to other sites.
+//
+// Processors are identical and space-shared: a job has all of its processors for
+// its whole run. A job's estimate bounds its run time; jobs are expected to be
+// ended at it. The queue is served in the order of submission (FCFS), or with
+// EASY backfilling (Lifka 1995; Mu'alem and Feitelson 2001).
+//
+// What the owner of a Cluster does:
+//
+//  1. carry out what happened at an instant: Ended for every completion, then
+//     Submit, Reserve, Commit and Cancel in the order in which they came;
+//  2. call Schedule once and start what it returns; those jobs run from now on;
+//  3. do the same at NextTimer, when a promised start falls due.
+//
+// After a restart it calls Adopt for every job that still runs, then Reserve and
+// Commit for every promise in the order of the starts, then Submit for the queue.
+//
+// A reservation holds processors promised for a span, found by Reserve at the
+// earliest instant that delays neither an earlier promise nor the queue's head.
+// It waits for Commit, which makes it a job, or Cancel. One pass of Schedule
+//
+//   - starts committed reservations whose start has come,
+//   - starts jobs from the head of the queue while the head fits,
+//   - starts committed reservations earlier than promised, by promised start,
+//   - backfills (EASY): starts queued jobs, in order, that do not delay the head.
+//
+// Each of them starts only if that breaks no promise for the whole of its
+// estimate. The head's place (EASY's shadow time, with the processors left over
+// then) is a promise in this sense, renewed whenever something changes.
+//
+// Invariants: processors free, held (set aside for promises whose start has come)
+// and running sum up to the site's; a violation panics. As long as no job runs
+// past its estimate, every promise is kept. A job past its estimate is expected
+// to end in a microsecond; promises it blocks start late, which State counts.
+//
+// The package does not know what a job is, starts nothing, ends nothing, and
+// forgets a job at its end.
+package lrms
