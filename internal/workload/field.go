@@ -1,0 +1,117 @@
+package workload
+
+import "fmt"
+
+const micros = 1_000_000
+
+// number reads a decimal number that ends at a blank or at the end of line. It
+// returns the integral part, the millionths, and where it stopped. A fault is a
+// sentence for the user, and empty if there is none; nothing is allocated
+// unless there is one.
+func number(line []byte, pos int) (integral, millionths int64, end int, fault string) {
+	i := pos
+	negative := i < len(line) && line[i] == '-'
+	if negative {
+		i++
+	}
+	first := i
+	for i < len(line) {
+		digit := line[i] - '0'
+		if digit > 9 {
+			break
+		}
+		integral = integral*10 + int64(digit)
+		i++
+	}
+	digits := i - first
+	if i < len(line) && line[i] == '.' {
+		i++
+		first = i
+		scale := int64(micros)
+		for i < len(line) {
+			digit := line[i] - '0'
+			if digit > 9 {
+				break
+			}
+			scale /= 10
+			millionths += int64(digit) * scale
+			i++
+		}
+		if i == first {
+			digits = 0 // a point without decimals is no number
+		}
+	}
+	switch {
+	case i < len(line) && !blank(line[i]), digits == 0:
+		return 0, 0, i, fmt.Sprintf("%s is not a number", quote(line, pos))
+	case digits > 18:
+		return 0, 0, i, fmt.Sprintf("%s is too large", quote(line, pos))
+	}
+	if negative {
+		// -1 says that the log does not know; no field of a log can be below zero.
+		if integral != 1 || millionths != 0 {
+			return 0, 0, i, fmt.Sprintf("%s is negative (only -1, for unknown, may be)", quote(line, pos))
+		}
+		integral = Unknown
+	}
+	return integral, millionths, i, ""
+}
+
+// value turns a number into what is kept of it, or finds fault with it.
+func (c *column) value(integral, millionths int64) (int64, string) {
+	if integral > c.max {
+		return 0, fmt.Sprintf("%d is too large, at most %d", integral, c.max)
+	}
+	if integral == Unknown {
+		return Unknown, ""
+	}
+	switch c.kind {
+	case seconds:
+		return integral*micros + millionths, ""
+	case kibi:
+		return integral << 10, ""
+	case whole:
+		if millionths != 0 {
+			return 0, fmt.Sprintf("%d.%06d is not a whole number", integral, millionths)
+		}
+	}
+	return integral, ""
+}
+
+func blank(b byte) bool { return b == ' ' || b == '\t' || b == '\r' }
+
+// fieldEnd returns where the field that starts at pos ends.
+func fieldEnd(line []byte, pos int) int {
+	for pos < len(line) && !blank(line[pos]) {
+		pos++
+	}
+	return pos
+}
+
+func skipBlanks(line []byte, pos int) int {
+	for pos < len(line) && blank(line[pos]) {
+		pos++
+	}
+	return pos
+}
+
+// fields counts the fields of a line.
+func fields(line []byte) int {
+	n := 0
+	for pos := skipBlanks(line, 0); pos < len(line); pos = skipBlanks(line, pos) {
+		n++
+		pos = fieldEnd(line, pos)
+	}
+	return n
+}
+
+// quote shows the field that starts at pos, with control characters made
+// visible and its length bounded.
+func quote(line []byte, pos int) string {
+	const max = 32
+	field := line[pos:fieldEnd(line, pos)]
+	if len(field) > max {
+		return fmt.Sprintf("%q...", field[:max])
+	}
+	return fmt.Sprintf("%q", field)
+}

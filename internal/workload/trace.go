@@ -1,0 +1,107 @@
+package workload
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+
+	"gridnode/internal/grid"
+)
+
+const (
+	usersMax    = 1 << 16 // names of users that a Trace remembers
+	userMaxSize = 64      // bytes of a name, as everywhere else
+)
+
+// Trace is a Source of the jobs of a log.
+type Trace struct {
+	reader *Reader
+	filter Filter
+	counts Counts
+	last   grid.Time // submission of the last job
+	users  map[int64]string
+	failed error
+	ended  bool
+}
+
+// OpenTrace opens a log as a source of the jobs that filter keeps. The caller
+// closes the trace.
+func OpenTrace(path string, filter Filter, o Options) (*Trace, error) {
+	r, err := Open(path, o)
+	if err != nil {
+		return nil, err
+	}
+	return NewTrace(r, filter), nil
+}
+
+// NewTrace returns the jobs of reader that filter keeps.
+func NewTrace(reader *Reader, filter Filter) *Trace {
+	return &Trace{reader: reader, filter: filter, users: make(map[int64]string)}
+}
+
+// Next implements Source.
+//
+// Both formats prescribe that lines stand in order of submission, and all the
+// logs this was tried with do. A line that goes back in time is malformed: the
+// trace ends with a *LineError, or skips it if the reader is lenient. (Sorting
+// here would need a bound on how far back a line may reach, and no log tells.)
+func (t *Trace) Next(job *Job) (bool, error) {
+	for t.failed == nil && !t.ended {
+		r, err := t.reader.Next()
+		if err == io.EOF {
+			t.ended = true
+			break
+		}
+		if err != nil {
+			t.failed = err
+			break
+		}
+		reason := t.filter.Job(&r, job)
+		if reason == Kept && r.Submit < t.last {
+			t.reader.refuse(fmt.Sprintf("submitted at %d s, before the job above it (%d s): sort the file by submit time (field 2)",
+				r.Submit/grid.Second, t.last/grid.Second))
+			t.failed = t.reader.failed
+			continue
+		}
+		t.counts[reason]++
+		if reason == Kept {
+			t.last = r.Submit
+			job.User = t.user(r.User)
+			return true, nil
+		}
+	}
+	return false, t.failed
+}
+
+// Counts returns how many records were read so far, by what became of them.
+func (t *Trace) Counts() Counts { return t.counts }
+
+// Header returns the log's header.
+func (t *Trace) Header() *Header { return t.reader.Header() }
+
+// Skipped returns what a lenient reader left out so far.
+func (t *Trace) Skipped() Skipped { return t.reader.Skipped() }
+
+// Close closes the log.
+func (t *Trace) Close() error { return t.reader.Close() }
+
+// user returns the name of a user: the word in GWF, "user7" for number 7 in SWF
+// and for a word that is too long for a name.
+func (t *Trace) user(n int64) string {
+	if n == Unknown {
+		return ""
+	}
+	if t.reader.Format() == FormatGWF {
+		if name := t.reader.Word(n); len(name) <= userMaxSize {
+			return name
+		}
+	}
+	if name, ok := t.users[n]; ok {
+		return name
+	}
+	name := "user" + strconv.FormatInt(n, 10)
+	if len(t.users) < usersMax {
+		t.users[n] = name
+	}
+	return name
+}
