@@ -40,7 +40,7 @@ func (e *entry) AppendRecord(dst []byte) []byte {
 		Epoch: e.epoch, Losses: e.losses, Messages: e.messages, Reason: []byte(e.reason),
 		Award: &wirepb.Award{
 			Site: string(e.award.Site), Epoch: e.award.Epoch, Price: int64(e.award.Price), Cost: int64(e.award.Cost),
-			Start: int64(e.award.Start), Finish: int64(e.award.Finish), Until: int64(e.award.Until),
+			Start: int64(e.award.Start), Finish: int64(e.award.Finish), Until: int64(e.award.Until), Hold: e.award.Hold,
 		},
 	}
 	if e.state.Terminal() {
@@ -80,7 +80,7 @@ func decodeEntry(b []byte) (*entry, error) {
 	if a := p.Award; a != nil {
 		e.award = market.Award{
 			Site: grid.SiteID(a.Site), Epoch: a.Epoch, Price: grid.Price(a.Price), Cost: grid.Credits(a.Cost),
-			Start: grid.Time(a.Start), Finish: grid.Time(a.Finish), Until: grid.Time(a.Until),
+			Start: grid.Time(a.Start), Finish: grid.Time(a.Finish), Until: grid.Time(a.Until), Hold: a.Hold,
 		}
 	}
 	if p.Result != nil {

@@ -26,8 +26,7 @@ var (
 
 // Causes of an end that the user did not bring about.
 const (
-	causeLosses  = "its execution vanished too often"
-	causeExpired = "it could not start in time"
+	causeLosses = "its execution vanished too often"
 )
 
 // submit takes a job: saved, then acknowledged, then placed or queued.
@@ -196,7 +195,7 @@ func (s *Site) expired(now grid.Time, e *entry, out *grid.Outbox) {
 		s.lost(now, e.task(), out)
 		return
 	}
-	e.reason = causeExpired
+	s.agent.Step(now, &market.Abandoned{Task: e.task()}, out) // home places it anew
 	out.Delete(e)
 	s.drop(e)
 }
@@ -346,11 +345,11 @@ func (s *Site) withdraw(now grid.Time, e *entry, cause string, out *grid.Outbox)
 		out.Kill(grid.Task{ID: e.task(), Job: e.job, Cause: cause})
 		out.Save(e)
 	case Awarded:
-		s.agent.Step(now, &market.Stop{Job: e.job.ID}, out)
+		s.agent.Step(now, &market.Stop{Job: e.job.ID, Cause: cause}, out)
 		out.Save(e)
 	default:
 		if before == Placing && s.agent != nil {
-			s.agent.Step(now, &market.Stop{Job: e.job.ID}, out)
+			s.agent.Step(now, &market.Stop{Job: e.job.ID, Cause: cause}, out)
 		}
 		s.cluster.Cancel(now, e.task())
 		s.forgetRecovered(e)

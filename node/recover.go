@@ -56,9 +56,9 @@ func (s *Site) restore(now grid.Time, e *entry, out *grid.Outbox) {
 	case e.state.Terminal():
 		s.finished = append(s.finished, finishedJob{e.job.ID, max(e.result.End, e.job.Submit)})
 	case e.award.Site != "" && e.award.Site != s.cfg.ID:
-		s.agent.Step(now, &market.Resume{Job: e.job, Award: e.award}, out)
+		s.agent.Step(now, &market.Resume{Job: e.job, Award: e.award, Messages: e.messages}, out)
 		if e.state == Cancelling {
-			s.agent.Step(now, &market.Stop{Job: e.job.ID}, out)
+			s.agent.Step(now, &market.Stop{Job: e.job.ID, Cause: e.reason}, out)
 		}
 	default: // placing, or in the queue here, perhaps running: the shim knows
 		s.recovered = append(s.recovered, e)

@@ -73,7 +73,9 @@ func NewSite(cfg SiteConfig, seed uint64) (*Site, error) {
 	if cfg.Limits == (Limits{}) {
 		cfg.Limits = DefaultLimits
 	}
-	cluster, err := lrms.New(lrms.Config{Processors: cfg.Processors, Discipline: cfg.Discipline, QueueMax: cfg.Limits.Jobs})
+	cluster, err := lrms.New(lrms.Config{
+		Processors: cfg.Processors, Discipline: cfg.Discipline, QueueMax: cfg.Limits.Jobs, Hold: cfg.Market.HoldSpan,
+	})
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
 	}

@@ -149,6 +149,7 @@ type Award struct {
 	Start         int64                  `protobuf:"varint,5,opt,name=start,proto3" json:"start,omitempty"`
 	Finish        int64                  `protobuf:"varint,6,opt,name=finish,proto3" json:"finish,omitempty"`
 	Until         int64                  `protobuf:"varint,7,opt,name=until,proto3" json:"until,omitempty"`
+	Hold          uint64                 `protobuf:"varint,8,opt,name=hold,proto3" json:"hold,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -228,6 +229,13 @@ func (x *Award) GetFinish() int64 {
 func (x *Award) GetUntil() int64 {
 	if x != nil {
 		return x.Until
+	}
+	return 0
+}
+
+func (x *Award) GetHold() uint64 {
+	if x != nil {
+		return x.Hold
 	}
 	return 0
 }
@@ -341,7 +349,7 @@ const file_wirepb_record_proto_rawDesc = "" +
 	"\bverdicts\x18\b \x03(\v2\x11.gridnode.VerdictR\bverdicts\x12\x1a\n" +
 	"\bmessages\x18\t \x01(\x05R\bmessages\x12\x16\n" +
 	"\x06losses\x18\n" +
-	" \x01(\rR\x06losses\"\x9f\x01\n" +
+	" \x01(\rR\x06losses\"\xb3\x01\n" +
 	"\x05Award\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x14\n" +
@@ -349,7 +357,8 @@ const file_wirepb_record_proto_rawDesc = "" +
 	"\x04cost\x18\x04 \x01(\x03R\x04cost\x12\x14\n" +
 	"\x05start\x18\x05 \x01(\x03R\x05start\x12\x16\n" +
 	"\x06finish\x18\x06 \x01(\x03R\x06finish\x12\x14\n" +
-	"\x05until\x18\a \x01(\x03R\x05until\"\xa5\x01\n" +
+	"\x05until\x18\a \x01(\x03R\x05until\x12\x12\n" +
+	"\x04hold\x18\b \x01(\x04R\x04hold\"\xa5\x01\n" +
 	"\aVerdict\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x14\n" +
