@@ -1,0 +1,164 @@
+package testnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"testing"
+
+	"gridnode/internal/grid"
+)
+
+// chatter is a random run of toy sites: pings, jobs, kills and faults of all kinds.
+func chatter(t *testing.T, seed uint64, sites int) *Network {
+	t.Helper()
+	n, err := New(Config{Seed: seed, Durable: true, Inputs: toyInputs, Link: Link{
+		LatencyMin: grid.Millisecond, LatencyMax: 300 * grid.Millisecond,
+		Loss: 50_000, Duplicate: 50_000, Reorder: 50_000, ReorderMax: grid.Second,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	name := func(i uint64) grid.SiteID { return grid.SiteID(fmt.Sprint("s", i)) }
+	for i := range sites {
+		id := name(uint64(i))
+		pcg := newPCG(seed, id, purposeClock)
+		if _, err := n.Add(Member{
+			ID: id, Clock: Clock{Offset: grid.Time(uniform(pcg, 1000)), Drift: int64(uniform(pcg, 200)) - 100},
+			New: func(int) (Site, error) { return &toySite{timer: grid.Never}, nil },
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pcg := newPCG(seed, "", purposeFault)
+	draw := func(span grid.Time) grid.Time { return grid.Time(uniform(pcg, uint64(span))) }
+	for i := range 200 {
+		s := int(uniform(pcg, uint64(sites)))
+		n.Inject(draw(grid.Minute), s, &toySend{name(uniform(pcg, uint64(sites))), i})
+		if i%10 == 0 {
+			if err := n.Schedule(Fault{Kind: FaultKind(i / 10 % 4), At: draw(grid.Minute), For: 1 + draw(10*grid.Second), Sites: []int{s}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	var jobs toyJobs
+	for i := range 100 {
+		jobs = append(jobs, toyJob{
+			&grid.Job{ID: grid.JobID{Lo: uint64(i)}, Submit: grid.Time(i) * grid.Second / 2, RunTime: 1 + draw(20*grid.Second), Deadline: grid.Never},
+			int(uniform(pcg, uint64(sites))),
+		})
+	}
+	n.Feed(&jobs)
+	if err := n.Run(context.Background(), grid.Hour, nil); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// TestSameSeedSameTrace: the seed determines everything.
+func TestSameSeedSameTrace(t *testing.T) {
+	hashes := map[uint64]uint64{}
+	for seed := range uint64(5) {
+		first, second := chatter(t, seed, 7), chatter(t, seed, 7)
+		if first.TraceHash() != second.TraceHash() || first.Events() != second.Events() {
+			t.Errorf("seed %d: %d events with hash %x, then %d with %x", seed, first.Events(), first.TraceHash(), second.Events(), second.TraceHash())
+		}
+		if other, taken := hashes[first.TraceHash()]; taken {
+			t.Errorf("seeds %d and %d give the same trace", seed, other)
+		}
+		hashes[first.TraceHash()] = seed
+		if first.Alive() != 0 || len(first.users.open) != 0 {
+			t.Errorf("seed %d: %d executions and %d unanswered users left after healing", seed, first.Alive(), len(first.users.open))
+		}
+	}
+}
+
+// TestTraceHashIsTheSameEverywhere pins one hash: it must not depend on machine,
+// race detector or compiler.
+func TestTraceHashIsTheSameEverywhere(t *testing.T) {
+	const want = 0x13bcaaaad0f52e1f
+	if got := chatter(t, 42, 5).TraceHash(); got != want {
+		t.Errorf("trace hash %#x, want %#x (if the engine's rules have changed on purpose, change it here)", got, uint64(want))
+	}
+}
+
+// TestNeighboursKeepTheirDraws: a site's draws depend on its name, not on who else is there.
+func TestNeighboursKeepTheirDraws(t *testing.T) {
+	draws := func(id grid.SiteID, p purpose, seed uint64) (v []uint64) {
+		pcg := newPCG(seed, id, p)
+		for range 4 {
+			v = append(v, uniform(pcg, 1000))
+		}
+		return v
+	}
+	base := draws("a", purposeLink, 1)
+	for _, other := range [][]uint64{draws("b", purposeLink, 1), draws("a", purposeClock, 1), draws("a", purposeLink, 2)} {
+		if slices.Equal(base, other) {
+			t.Errorf("another site, purpose or seed draws the same: %v", other)
+		}
+	}
+	// Messages between a and b take the same time whether c and d are there or not.
+	times := func(sites ...string) (at []grid.Time) {
+		n, err := New(Config{Seed: 9, Link: Link{LatencyMin: 1, LatencyMax: grid.Second}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range sites {
+			if _, err := n.Add(Member{ID: grid.SiteID(name), New: func(int) (Site, error) { return &toySite{timer: grid.Never}, nil }}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		n.Observe(Observer{Turn: func(now grid.Time, site int) {
+			if n.members[site].ID == "b" {
+				at = append(at, now)
+			}
+		}})
+		for i := range 5 {
+			n.Inject(grid.Time(i)*grid.Minute, int(n.index["a"]), &toySend{"b", i})
+			if c, ok := n.index["c"]; ok {
+				n.Inject(grid.Time(i)*grid.Minute, int(c), &toySend{"d", i})
+			}
+		}
+		if err := n.Run(context.Background(), grid.Never, nil); err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	if alone, together := times("a", "b"), times("c", "a", "d", "b"); !slices.Equal(alone, together) {
+		t.Errorf("b hears from a at %v, and with c there at %v", alone, together)
+	}
+}
+
+// TestRunStops: a run ends at its bound, at the caller's wish, when its context is
+// cancelled and at the first violated check, and can go on after the first two.
+func TestRunStops(t *testing.T) {
+	violation := errors.New("violated")
+	var check error
+	n, err := New(Config{Check: func(grid.Time) error { return check }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Add(Member{ID: "a", New: func(int) (Site, error) { return &toySite{timer: grid.Never}, nil }}); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10_000 {
+		n.Inject(grid.Time(i)*grid.Second, 0, &toyTimer{grid.Never})
+	}
+	if err := n.Run(context.Background(), 100*grid.Second, nil); err != nil || n.Now() != 100*grid.Second || n.Events() != 101 {
+		t.Errorf("until 100 s: %v at %v after %d events", err, n.Now(), n.Events())
+	}
+	if err := n.Run(context.Background(), grid.Never, func() bool { return n.Events() == 200 }); err != nil || n.Now() != 199*grid.Second {
+		t.Errorf("until 200 events: %v at %v", err, n.Now())
+	}
+	check = violation
+	if err := n.Run(context.Background(), grid.Never, nil); !errors.Is(err, violation) || n.Events() != 201 {
+		t.Errorf("violated check: %v after %d events", err, n.Events())
+	}
+	check = nil
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := n.Run(ctx, grid.Never, nil); !errors.Is(err, context.Canceled) || n.Events() > 5000 {
+		t.Errorf("cancelled: %v after %d events", err, n.Events())
+	}
+}

@@ -1,0 +1,102 @@
+package testnet
+
+import (
+	"maps"
+	"slices"
+
+	"gridnode/internal/grid"
+)
+
+// carryOut carries out what a site ordered in one step: first everything it
+// saves, then the rest in order.
+func (n *Network) carryOut(s int32) {
+	out := &n.out
+	if len(out.Effects) == 0 {
+		return
+	}
+	m := &n.members[s]
+	if m.records != nil {
+		n.save(m, out)
+	}
+	crash := m.fuse && len(out.Records) > 0
+	n.keys = n.keys[:0]
+	for _, e := range out.Effects {
+		if crash && e.Kind != grid.EffectTell { // what is saved has happened; nobody was told
+			continue
+		}
+		n.carry(s, e, out)
+	}
+	out.Reset()
+	if crash {
+		n.crash(s, false)
+		return
+	}
+	for _, key := range n.keys {
+		n.closestTo(s, key)
+	}
+}
+
+// carry carries out one effect.
+func (n *Network) carry(s int32, e grid.Effect, out *grid.Outbox) {
+	switch e.Kind {
+	case grid.EffectSend:
+		send := &out.Sends[e.Index]
+		n.trace.effect(s, e.Kind, uint64(send.Message.MessageKind())<<32^hashText(string(send.To)))
+		n.trace.message(send.Message)
+		n.transmit(s, send.To, send.Message)
+	case grid.EffectPublish:
+		send := &out.Sends[e.Index]
+		n.trace.effect(s, e.Kind, uint64(send.Message.MessageKind()))
+		n.publish(s, string(send.To), send.Message)
+	case grid.EffectStart:
+		t := &out.Tasks[e.Index]
+		n.trace.effect(s, e.Kind, uint64(t.ID.Epoch))
+		n.trace.job(t.ID.Job)
+		n.start(s, *t)
+	case grid.EffectKill:
+		t := &out.Tasks[e.Index]
+		n.trace.effect(s, e.Kind, uint64(t.ID.Epoch))
+		n.trace.job(t.ID.Job)
+		n.kill(s, *t)
+	case grid.EffectClosest:
+		n.trace.effect(s, e.Kind, uint64(out.Keys[e.Index][0]))
+		n.keys = append(n.keys, out.Keys[e.Index])
+	case grid.EffectTell:
+		event := &out.Events[e.Index]
+		n.trace.effect(s, e.Kind, uint64(event.Kind))
+		n.trace.job(event.Job.ID)
+		for i := range n.observers {
+			if f := n.observers[i].Event; f != nil {
+				f(n.now, int(s), event)
+			}
+		}
+	case grid.EffectAnswer:
+		n.trace.effect(s, e.Kind, out.Answers[e.Index].Token)
+		n.answered(s, out.Answers[e.Index])
+	case grid.EffectSave, grid.EffectDelete:
+		n.trace.effect(s, e.Kind, 0)
+	}
+}
+
+// save keeps and forgets records, in order.
+func (n *Network) save(m *member, out *grid.Outbox) {
+	for _, e := range out.Effects {
+		switch e.Kind {
+		case grid.EffectSave:
+			r := out.Records[e.Index]
+			key := r.RecordKey()
+			m.records[key] = r.AppendRecord(m.records[key][:0])
+		case grid.EffectDelete:
+			delete(m.records, out.Records[e.Index].RecordKey())
+		}
+	}
+}
+
+// saved yields a site's records in the order of their keys.
+func (m *member) saved(yield func(key string, record []byte) bool) {
+	for _, key := range slices.Sorted(maps.Keys(m.records)) {
+		if !yield(key, m.records[key]) {
+			return
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package testnet
+
+import (
+	"fmt"
+	"math/bits"
+
+	"gridnode/internal/grid"
+)
+
+// Execution is a run of a job on the processors of a site.
+type Execution struct {
+	ID         grid.TaskID
+	Job        *grid.Job
+	Site       int
+	Start, End grid.Time // true time; End is planned while it lives
+	Lost       bool      // its machine died under it
+	Reason     string    // why it was ended; empty if it ended by itself
+
+	state      executionState
+	generation uint32 // of the slot: which end event counts
+	next, prev int32  // in the site's list
+}
+
+type executionState uint8
+
+const (
+	executionFree  executionState = iota // the slot is unused
+	executionAlive                       // it occupies processors
+	executionOver                        // ended, its site does not know yet
+)
+
+// TimeLimit is the Reason of an execution that ran into its limit.
+const TimeLimit = "time limit"
+
+// Exit codes of executions that did not end by themselves, as a shell would see them.
+const (
+	exitKilled    = 128 + 9
+	exitTimeLimit = 128 + 14
+)
+
+// executor runs the jobs of all sites: it is the only reader of Job.RunTime.
+type executor struct {
+	slots []Execution
+	free  []int32
+	alive int64
+}
+
+// runTime returns how long the job really runs at a site: its true run time at
+// home, scaled as eq. 2 scales its estimate.
+func runTime(job *grid.Job, at grid.Rating) grid.Time {
+	if job.Estimate <= 0 || at.Speed <= 0 || at.Bandwidth <= 0 || job.Work == (grid.Work{}) {
+		return max(job.RunTime, 1)
+	}
+	there := job.Work.At(at)
+	if there == job.Estimate {
+		return max(job.RunTime, 1)
+	}
+	hi, lo := bits.Mul64(uint64(job.RunTime), uint64(there))
+	lo, carry := bits.Add64(lo, uint64(job.Estimate-1), 0)
+	hi += carry
+	if hi >= uint64(job.Estimate) {
+		return grid.SpanMax
+	}
+	q, _ := bits.Div64(hi, lo, uint64(job.Estimate))
+	return max(min(grid.Time(min(q, uint64(grid.SpanMax))), grid.SpanMax), 1)
+}
+
+// Executions calls f for every execution that occupies processors of a site.
+func (n *Network) Executions(site int, f func(x *Execution)) {
+	for i := n.members[site].executions; i != none; i = n.tasks.slots[i].next {
+		if x := &n.tasks.slots[i]; x.state == executionAlive {
+			f(x)
+		}
+	}
+}
+
+// Alive returns how many executions occupy processors anywhere.
+func (n *Network) Alive() int64 { return n.tasks.alive }
+
+// start carries out a Start. Starting what is known already changes nothing: a
+// site that restarts may order again what it had ordered before.
+func (n *Network) start(s int32, t grid.Task) {
+	m := &n.members[s]
+	if m.incarnation > 0 && n.find(s, t.ID) != none {
+		return
+	}
+	span, reason := runTime(t.Job, m.Rating), ""
+	if t.Limit > 0 && span > t.Limit {
+		span, reason = t.Limit, TimeLimit
+	}
+	var i int32
+	if last := len(n.tasks.free) - 1; last >= 0 {
+		i = n.tasks.free[last]
+		n.tasks.free = n.tasks.free[:last]
+	} else {
+		i = int32(len(n.tasks.slots))
+		n.tasks.slots = append(n.tasks.slots, Execution{})
+	}
+	x := &n.tasks.slots[i]
+	*x = Execution{
+		ID: t.ID, Job: t.Job, Site: int(s), Start: n.now, End: n.now.Add(span), Reason: reason,
+		state: executionAlive, generation: x.generation + 1, next: m.executions, prev: none,
+	}
+	if m.executions != none {
+		n.tasks.slots[m.executions].prev = i
+	}
+	m.executions = i
+	n.tasks.alive++
+	n.heap.push(x.End, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
+	for j := range n.observers {
+		if f := n.observers[j].Start; f != nil {
+			f(n.now, x)
+		}
+	}
+}
+
+// find returns the slot of a site's execution. It walks the site's list: only kills
+// and restarts ask.
+func (n *Network) find(s int32, id grid.TaskID) int32 {
+	i := n.members[s].executions
+	for i != none && n.tasks.slots[i].ID != id {
+		i = n.tasks.slots[i].next
+	}
+	return i
+}
+
+// kill carries out a Kill. Killing what is not there changes nothing.
+func (n *Network) kill(s int32, t grid.Task) {
+	i := n.find(s, t.ID)
+	if i == none || n.tasks.slots[i].state != executionAlive {
+		return
+	}
+	x := &n.tasks.slots[i]
+	x.generation++ // the planned end is void
+	x.Reason = t.Cause
+	if x.Reason == "" {
+		x.Reason = "killed"
+	}
+	n.heap.push(n.now, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
+}
+
+// taskEnd is the end of an execution. Its site learns of it now, or when it is up again.
+func (n *Network) taskEnd(e *event) {
+	x := &n.tasks.slots[e.index]
+	if x.generation != e.generation || x.state != executionAlive {
+		return
+	}
+	n.trace.job(x.ID.Job)
+	n.over(x)
+	if n.members[e.to].core != nil {
+		n.report(e.to, e.index)
+	}
+}
+
+// over frees the processors of an execution.
+func (n *Network) over(x *Execution) {
+	x.End = n.now
+	x.state = executionOver
+	n.tasks.alive--
+	for j := range n.observers {
+		if f := n.observers[j].End; f != nil {
+			f(n.now, x)
+		}
+	}
+}
+
+// report tells a site how an execution ended and forgets the execution.
+func (n *Network) report(s, i int32) {
+	m := &n.members[s]
+	x := &n.tasks.slots[i]
+	if x.state != executionOver {
+		panic(fmt.Sprintf("testnet: report of execution %v in state %d", x.ID, x.state))
+	}
+	n.ended = grid.TaskEnded{ID: x.ID, Lost: x.Lost}
+	if !x.Lost {
+		n.ended.Result = grid.Result{Start: m.Clock.Local(x.Start), End: m.Clock.Local(x.End), Reason: x.Reason}
+		switch x.Reason {
+		case "":
+		case TimeLimit:
+			n.ended.Result.ExitCode = exitTimeLimit
+		default:
+			n.ended.Result.ExitCode = exitKilled
+		}
+	}
+	if x.prev == none {
+		m.executions = x.next
+	} else {
+		n.tasks.slots[x.prev].next = x.next
+	}
+	if x.next != none {
+		n.tasks.slots[x.next].prev = x.prev
+	}
+	generation := x.generation
+	*x = Execution{generation: generation}
+	n.tasks.free = append(n.tasks.free, i)
+	n.step(s, &n.ended)
+}

@@ -1,0 +1,188 @@
+package testnet
+
+import (
+	"fmt"
+	"slices"
+
+	"gridnode/internal/grid"
+)
+
+// FaultKind is what goes wrong.
+type FaultKind uint8
+
+// Faults. Each begins at Fault.At and is over after Fault.For.
+const (
+	// FaultDaemon kills a site's daemon. What it had not saved is gone; its
+	// executions go on under their shims and are adopted at the restart.
+	FaultDaemon FaultKind = iota
+	// FaultTorn kills a site's daemon within a step: what the step saved is durable,
+	// nothing of what it ordered besides has left.
+	FaultTorn
+	// FaultMachine cuts a site's power: the daemon and all executions die.
+	FaultMachine
+	// FaultPartition cuts the links between Sites and all others: messages vanish.
+	FaultPartition
+)
+
+var faultNames = [...]string{"daemon", "torn", "machine", "partition"}
+
+// String returns the fault's name in lists of faults and in reports.
+func (k FaultKind) String() string { return faultNames[k] }
+
+// Fault is one thing that goes wrong and heals.
+type Fault struct {
+	Kind  FaultKind
+	At    grid.Time
+	For   grid.Time // more than 0; grid.Never: it does not heal
+	Sites []int     // a single one unless Kind is FaultPartition
+
+	healing bool // this is the end of the fault at index begun
+	begun   int32
+}
+
+// cut is a partition in force.
+type cut struct {
+	fault  int32
+	inside []bool // by site
+}
+
+// Schedule makes a fault happen. Faults that keep a site down may overlap: it is
+// restarted when the last of them is over.
+func (n *Network) Schedule(f Fault) error {
+	switch {
+	case f.Kind > FaultPartition || f.For <= 0 || len(f.Sites) == 0 || f.Kind != FaultPartition && len(f.Sites) != 1:
+		return fmt.Errorf("fault %d of sites %v for %v: want one site (a partition: at least one) and a time of more than 0", f.Kind, f.Sites, f.For)
+	case f.Kind != FaultPartition && !n.cfg.Durable:
+		return fmt.Errorf("a %v fault needs a network that keeps what its sites save (Config.Durable)", f.Kind)
+	}
+	for _, s := range f.Sites {
+		if s < 0 || s >= len(n.members) {
+			return fmt.Errorf("%v fault at site %d of %d", f.Kind, s, len(n.members))
+		}
+	}
+	f.At = max(f.At, n.now)
+	begun := int32(len(n.faults))
+	n.plan(f)
+	if f.For != grid.Never {
+		f.At, f.healing, f.begun = f.At.Add(f.For), true, begun
+		n.plan(f)
+	}
+	return nil
+}
+
+func (n *Network) plan(f Fault) {
+	s := int32(f.Sites[0])
+	n.heap.push(f.At, classOther, event{kind: eventFault, to: s, from: s, index: int32(len(n.faults))})
+	n.faults = append(n.faults, f)
+}
+
+// strike lets a fault begin or end.
+func (n *Network) strike(i int32) {
+	f := &n.faults[i]
+	for j := range n.observers {
+		if g := n.observers[j].Fault; g != nil {
+			g(n.now, f)
+		}
+	}
+	if f.Kind == FaultPartition {
+		n.partition(i, f)
+		return
+	}
+	s := int32(f.Sites[0])
+	m := &n.members[s]
+	switch {
+	case f.healing:
+		m.downs--
+		if m.downs == 0 && m.core == nil {
+			n.restart(s)
+		}
+		m.fuse = m.fuse && m.downs > 0
+	case f.Kind == FaultTorn:
+		m.downs++
+		m.fuse = m.core != nil
+	default:
+		m.downs++
+		n.crash(s, f.Kind == FaultMachine)
+	}
+}
+
+// Healing reports whether f is told to observers because it is over.
+func (f *Fault) Healing() bool { return f.healing }
+
+func (n *Network) partition(i int32, f *Fault) {
+	if f.healing {
+		n.cuts = slices.DeleteFunc(n.cuts, func(c cut) bool { return c.fault == f.begun })
+		return
+	}
+	c := cut{fault: i, inside: make([]bool, len(n.members))}
+	for _, s := range f.Sites {
+		c.inside[s] = true
+	}
+	n.cuts = append(n.cuts, c)
+}
+
+// severed reports whether a partition separates two sites.
+func (n *Network) severed(a, b int32) bool {
+	for i := range n.cuts {
+		if inside := n.cuts[i].inside; inside[a] != inside[b] {
+			return true
+		}
+	}
+	return false
+}
+
+// crash takes a site down. Its executions die with its machine only.
+func (n *Network) crash(s int32, machine bool) {
+	m := &n.members[s]
+	m.core, m.router, m.fuse = nil, nil, false
+	m.armed = grid.Never
+	if !machine {
+		return
+	}
+	m.off = true
+	for i := m.executions; i != none; i = n.tasks.slots[i].next {
+		if x := &n.tasks.slots[i]; x.state == executionAlive {
+			x.generation++ // the planned end is void
+			x.Lost = true
+			n.over(x)
+		}
+	}
+}
+
+// restart brings a site up again from what it had saved, and tells it of every
+// execution it had, before its first Tick. Users who had no answer ask again.
+func (n *Network) restart(s int32) {
+	m := &n.members[s]
+	m.incarnation++
+	m.off = false
+	core, err := m.New(int(m.incarnation))
+	if err != nil {
+		n.err = fmt.Errorf("restart site %s at %v: %w", m.ID, n.now, err)
+		return
+	}
+	m.core = core
+	if m.Router != nil {
+		m.router = m.Router(int(m.incarnation))
+	}
+	if r, ok := core.(Recoverer); ok {
+		if err := r.Recover(m.Clock.Local(n.now), m.saved, &n.out); err != nil {
+			n.err = fmt.Errorf("restart site %s at %v: recover: %w", m.ID, n.now, err)
+			return
+		}
+		n.carryOut(s)
+	}
+	var known []int32
+	for i := m.executions; i != none; i = n.tasks.slots[i].next {
+		known = append(known, i)
+	}
+	slices.Reverse(known) // in the order they were started
+	for _, i := range known {
+		if x := &n.tasks.slots[i]; x.state == executionOver {
+			n.report(s, i)
+		} else if n.cfg.Inputs.Adopted != nil {
+			n.step(s, n.cfg.Inputs.Adopted(x.ID, m.Clock.Local(x.Start)))
+		}
+	}
+	n.resubmit(s)
+	n.owe(s)
+}

@@ -1,0 +1,47 @@
+package testnet
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"gridnode/internal/grid"
+)
+
+// TestHeapIsAStableSort: whatever is pushed and popped in between, events come out
+// by time, ends of executions before others, and otherwise in order of insertion.
+func TestHeapIsAStableSort(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		type entry struct {
+			at    grid.Time
+			class uint64
+			to    int32
+		}
+		var h eventHeap
+		var naive []entry
+		for i := range rapid.IntRange(1, 200).Draw(t, "operations") {
+			if len(naive) > 0 && rapid.IntRange(0, 2).Draw(t, "operation") == 0 {
+				if got, want := h.next(), naive[0].at; got != want {
+					t.Fatalf("next is %v, want %v", got, want)
+				}
+				if got, want := h.pop(), naive[0]; got.to != want.to {
+					t.Fatalf("popped event %d, want %d", got.to, want.to)
+				}
+				naive = naive[1:]
+				continue
+			}
+			e := entry{grid.Time(rapid.IntRange(0, 9).Draw(t, "at")), classOther, int32(i)}
+			if rapid.Bool().Draw(t, "end") {
+				e.class = classEnd
+			}
+			h.push(e.at, e.class, event{to: e.to})
+			naive = append(naive, e)
+			slices.SortStableFunc(naive, func(a, b entry) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.class, b.class)) })
+		}
+		if h.len() != len(naive) {
+			t.Fatalf("%d events left, want %d", h.len(), len(naive))
+		}
+	})
+}

@@ -1,0 +1,134 @@
+package testnet
+
+import (
+	"fmt"
+
+	"gridnode/internal/grid"
+)
+
+// Link says what becomes of messages between two sites. The zero value delivers
+// everything once, at once.
+type Link struct {
+	// LatencyMin and LatencyMax bound the time a message takes; it is drawn evenly
+	// between them, for each message anew.
+	LatencyMin, LatencyMax grid.Time
+
+	// Latency, if set, gives the time instead, by the indices of the sites.
+	Latency func(from, to int) grid.Time `json:"-"`
+
+	Loss      int32 // of a million messages, how many vanish; 0 to 1,000,000
+	Duplicate int32 // of a million, how many arrive twice
+	Reorder   int32 // of a million, how many are held back by up to ReorderMax
+
+	ReorderMax grid.Time
+}
+
+const million = 1_000_000
+
+func (l Link) validate() error {
+	if l.LatencyMin < 0 || l.LatencyMax < l.LatencyMin || l.LatencyMax > grid.Day {
+		return fmt.Errorf("latency from %v to %v: want 0 ≤ least ≤ most ≤ 24h", l.LatencyMin, l.LatencyMax)
+	}
+	for _, p := range []struct {
+		name  string
+		value int32
+	}{{"loss", l.Loss}, {"duplication", l.Duplicate}, {"reordering", l.Reorder}} {
+		if p.value < 0 || p.value > million {
+			return fmt.Errorf("%s of %d millionths: want 0 to 1000000", p.name, p.value)
+		}
+	}
+	if l.ReorderMax < 0 || l.ReorderMax > grid.Day {
+		return fmt.Errorf("reordering by up to %v: want 0 to 24h", l.ReorderMax)
+	}
+	return nil
+}
+
+// latency draws how long a message takes.
+func (n *Network) latency(from, to int32) grid.Time {
+	l := &n.cfg.Link
+	m := &n.members[from]
+	t := l.LatencyMin
+	if l.Latency != nil {
+		t = max(l.Latency(int(from), int(to)), 0)
+	} else if l.LatencyMax > l.LatencyMin {
+		t += grid.Time(uniform(m.link, uint64(l.LatencyMax-l.LatencyMin)+1))
+	}
+	if l.ReorderMax > 0 && chance(m.link, l.Reorder) {
+		t += grid.Time(uniform(m.link, uint64(l.ReorderMax)+1))
+	}
+	return t
+}
+
+// transmit puts a message on its way. A site's message to itself takes no time and
+// is not lost.
+func (n *Network) transmit(from int32, to grid.SiteID, message grid.Message) {
+	m := &n.members[from]
+	m.counter.Sent(message.MessageKind(), 0)
+	target, known := n.index[to]
+	if !known { // nobody answers to that name
+		n.inject(n.now+n.cfg.DialTimeout, from, m.incarnation, &grid.Undelivered{To: to, Message: message})
+		return
+	}
+	n.relay(from, target, message)
+}
+
+// relay is transmit after counting.
+func (n *Network) relay(from, to int32, message grid.Message) {
+	m := &n.members[from]
+	e := event{kind: eventDeliver, to: to, from: from, generation: m.incarnation, message: message}
+	if from == to {
+		n.heap.push(n.now, classOther, e)
+		return
+	}
+	if n.severed(from, to) || chance(m.link, n.cfg.Link.Loss) {
+		n.lost++
+		return
+	}
+	if chance(m.link, n.cfg.Link.Duplicate) {
+		e.silent = true // one copy refused does not mean that the other was
+		n.heap.push(n.now+n.latency(from, to), classOther, e)
+	}
+	n.heap.push(n.now+n.latency(from, to), classOther, e)
+}
+
+// publish floods a message to the other members of a topic, each copy counted.
+func (n *Network) publish(from int32, topic string, message grid.Message) {
+	for _, to := range n.topics[topic] {
+		if to != from {
+			n.members[from].counter.Sent(message.MessageKind(), 0)
+			n.relay(from, to, message)
+		}
+	}
+}
+
+// deliver is a message's arrival.
+func (n *Network) deliver(e *event) {
+	m := &n.members[e.to]
+	if n.severed(e.from, e.to) {
+		n.lost++
+		return
+	}
+	if m.core == nil {
+		n.refuse(e)
+		return
+	}
+	kind := e.message.MessageKind()
+	m.counter.Received(kind, 0)
+	n.delivery = grid.Delivery{From: n.members[e.from].ID, Message: e.message}
+	n.hand(e.to, kind, &n.delivery)
+}
+
+// refuse tells the sender that no connection could be made: at once if the
+// machine is up and says so, after the dial's time-out if it is off.
+func (n *Network) refuse(e *event) {
+	if e.silent || e.from == e.to {
+		return
+	}
+	after := n.cfg.DialTimeout
+	if !n.members[e.to].off {
+		after = n.latency(e.to, e.from)
+	}
+	n.heap.push(n.now+after, classOther, event{
+		kind: eventUndelivered, to: e.from, from: e.to, generation: e.generation, message: e.message,
+	})
+}
