@@ -16,8 +16,9 @@ import (
 
 // inbound is what peers use of this node.
 type inbound struct {
-	mu    sync.Mutex
-	peers map[peer.ID]*source
+	mu     sync.Mutex
+	closed bool
+	peers  map[peer.ID]*source
 }
 
 // source is one peer as the sender of messages.
@@ -80,23 +81,19 @@ func (n *Network) enter(s network.Stream) (*source, bool) {
 	n.inbound.mu.Lock()
 	defer n.inbound.mu.Unlock()
 	src := n.inbound.peers[id]
-	if src == nil {
-		if len(n.inbound.peers) >= peersMax {
-			n.forgetSources()
-		}
-		if len(n.inbound.peers) >= peersMax {
-			n.stats.refused.Add(1)
-			s.Reset()
-			return nil, false
-		}
-		src = &source{id: id, bucket: bucket{rate: peerRate, burst: peerBurst, level: peerBurst, at: time.Now()}}
-		n.inbound.peers[id] = src
+	if src == nil && len(n.inbound.peers) >= peersMax {
+		n.forgetSources()
 	}
-	if src.streams >= streamsPerPeerMax {
+	if n.inbound.closed || src == nil && len(n.inbound.peers) >= peersMax || src != nil && src.streams >= streamsPerPeerMax {
 		n.stats.refused.Add(1)
 		s.Reset()
 		return nil, false
 	}
+	if src == nil {
+		src = &source{id: id, bucket: bucket{rate: peerRate, burst: peerBurst, level: peerBurst, at: time.Now()}}
+		n.inbound.peers[id] = src
+	}
+	n.wg.Add(1)
 	src.streams++
 	if src.streams == 1 {
 		n.host.ConnManager().TagPeer(id, tagReceive, tagWeight)
@@ -105,6 +102,7 @@ func (n *Network) enter(s network.Stream) (*source, bool) {
 }
 
 func (n *Network) leave(src *source) {
+	defer n.wg.Done()
 	n.inbound.mu.Lock()
 	defer n.inbound.mu.Unlock()
 	src.streams--
@@ -152,9 +150,11 @@ var errBusy = errors.New("no room for a message")
 func (n *Network) readFrames(p *wire.Protocol, src *source, s network.Stream) error {
 	from := grid.SiteID(src.id.String())
 	r := bufio.NewReader(s)
+	var deadline time.Time
 	for {
 		if r.Buffered() == 0 {
-			s.SetReadDeadline(time.Now().Add(streamIdleMax))
+			deadline = time.Now().Add(streamIdleMax)
+			s.SetReadDeadline(deadline)
 			if _, err := r.Peek(1); err != nil {
 				if err == io.EOF {
 					return nil
@@ -162,7 +162,12 @@ func (n *Network) readFrames(p *wire.Protocol, src *source, s network.Stream) er
 				return err // the peer went away, or was silent for long
 			}
 		}
-		s.SetReadDeadline(time.Now().Add(frameTimeMax))
+		// Setting a deadline costs more than decoding a small frame, so that frames
+		// which arrived together share one.
+		if now := time.Now(); deadline.Sub(now) > frameTimeMax || deadline.Sub(now) < frameTimeMax/2 {
+			deadline = now.Add(frameTimeMax)
+			s.SetReadDeadline(deadline)
+		}
 		frame, err := wire.ReadFrame(r)
 		if err != nil {
 			return err

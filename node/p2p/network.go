@@ -11,7 +11,6 @@ import (
 
 	"github.com/libp2p/go-libp2p"
 	dht "github.com/libp2p/go-libp2p-kad-dht"
-	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	corecm "github.com/libp2p/go-libp2p/core/connmgr"
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
@@ -54,6 +53,7 @@ type Config struct {
 	Listen     []string       // multiaddrs, at least one; none is added
 	Join       []string       // multiaddrs of peers with /p2p/ID; may be empty
 	Remember   string         // file for the addresses of peers, read at the next start; empty for none
+	Memory     *Memory        // carries the connections; nil for TCP
 	Profile    Profile
 	BucketSize int // Kademlia's k; 0 for the profile's
 	Parallel   int // Kademlia's α; 0 for the profile's
@@ -98,6 +98,7 @@ type Network struct {
 	inbound inbound
 	out     outbounds
 	lookups lookups
+	pings   pings
 	joined  chan struct{} // closed when the first attempt to join is over
 	rejoin  chan struct{} // holds a token when the node may be alone again
 }
@@ -171,8 +172,6 @@ func (n *Network) newHost() (host.Host, error) {
 		libp2p.Identity(n.cfg.Key),
 		libp2p.UserAgent(n.cfg.Agent),
 		libp2p.NoListenAddrs, // one by one in start, so that each failure is seen
-		// Without DisableReuseport a second process could listen on the same port.
-		libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()),
 		libp2p.Security(noise.ID, noise.New),
 		libp2p.MultiaddrResolver(noNames{}),
 		libp2p.DisableMetrics(),
@@ -182,6 +181,12 @@ func (n *Network) newHost() (host.Host, error) {
 		libp2p.UDPBlackHoleSuccessCounter(nil),
 		libp2p.IPv6BlackHoleSuccessCounter(nil),
 		libp2p.WithDialTimeout(dialTimeMax),
+	}
+	if n.cfg.Memory != nil {
+		opts = append(opts, libp2p.Transport(n.cfg.Memory.transport))
+	} else {
+		// Without DisableReuseport a second process could listen on the same port.
+		opts = append(opts, libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()))
 	}
 	low, high, grace := 96, 128, 20*time.Second
 	if n.cfg.Profile == ProfileFleet {
@@ -208,6 +213,9 @@ func (n *Network) Close() error {
 	if n.router != nil {
 		n.remember()
 	}
+	n.inbound.mu.Lock()
+	n.inbound.closed = true
+	n.inbound.mu.Unlock()
 	n.cancel() // ends gossip, too: pubsub has no Close
 	var errs []error
 	if n.router != nil {
@@ -318,5 +326,3 @@ func (c *Config) check() (listen []multiaddr.Multiaddr, join []peer.AddrInfo, er
 	}
 	return listen, join, nil
 }
-
-var _ = pubsub.DefaultMaxMessageSize

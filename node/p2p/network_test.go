@@ -1,0 +1,320 @@
+package p2p
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"google.golang.org/protobuf/proto"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+	"gridnode/internal/wire/wirepb"
+)
+
+// note is a message of the test protocol.
+type note struct {
+	kind grid.Kind
+	text string
+}
+
+func (m *note) MessageKind() grid.Kind { return m.kind }
+func (m *note) Proto() proto.Message   { return &wirepb.Command{Dir: []byte(m.text)} }
+
+const noteMax = 60000
+
+func decodeNote(kind grid.Kind) wire.Decoder {
+	return func(_ grid.SiteID, body []byte) (grid.Message, error) {
+		var p wirepb.Command
+		if err := proto.Unmarshal(body, &p); err != nil {
+			return nil, wire.Malformed("note: %v", err)
+		}
+		if len(p.Args) > 0 || len(p.Dir) > noteMax {
+			return nil, wire.Malformed("note with arguments")
+		}
+		return &note{kind, string(p.Dir)}, nil
+	}
+}
+
+// Two protocols and a topic, as the cores have them.
+var (
+	chat   = &wire.Protocol{ID: "/gridnode/test-chat/1.0.0", Decoders: map[grid.Kind]wire.Decoder{1: decodeNote(1), 2: decodeNote(2)}}
+	post   = &wire.Protocol{ID: "/gridnode/test-post/1.0.0", Decoders: map[grid.Kind]wire.Decoder{3: decodeNote(3)}}
+	shouts = Topic{Name: "shout", Protocol: &wire.Protocol{ID: "shout", Decoders: map[grid.Kind]wire.Decoder{4: decodeNote(4)}}, SizeMax: 512}
+)
+
+// node is a Network whose inputs are kept.
+type node struct {
+	*Network
+	t    testing.TB
+	mu   sync.Mutex
+	got  []grid.Input
+	full bool // deliver refuses
+	more chan struct{}
+}
+
+func (n *node) put(in grid.Input) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if _, delivery := in.(*grid.Delivery); delivery && n.full {
+		return false
+	}
+	n.got = append(n.got, in)
+	select {
+	case n.more <- struct{}{}:
+	default:
+	}
+	return true
+}
+
+// await waits until the inputs satisfy ok and returns them, or fails the test.
+func (n *node) await(ok func([]grid.Input) bool) []grid.Input {
+	n.t.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		n.mu.Lock()
+		got := slices.Clone(n.got)
+		n.mu.Unlock()
+		if ok(got) {
+			return got
+		}
+		select {
+		case <-n.more:
+		case <-deadline:
+			n.t.Fatalf("still waiting with inputs %v", describe(got))
+		}
+	}
+}
+
+func (n *node) inputs() []grid.Input { return n.await(func([]grid.Input) bool { return true }) }
+
+func describe(inputs []grid.Input) []string {
+	var out []string
+	for _, in := range inputs {
+		switch in := in.(type) {
+		case *grid.Delivery:
+			text := in.Message.(*note).text
+			out = append(out, fmt.Sprintf("%d %.20s", in.Message.MessageKind(), text))
+		case *grid.Undelivered:
+			out = append(out, fmt.Sprintf("undelivered %.20s", in.Message.(*note).text))
+		case *grid.Closest:
+			out = append(out, fmt.Sprintf("closest %d", len(in.Peers)))
+		}
+	}
+	return out
+}
+
+func key(seed uint64) crypto.PrivKey {
+	k, _, err := crypto.GenerateEd25519Key(rand.NewChaCha8(sha256.Sum256([]byte{byte(seed), byte(seed >> 8)})))
+	if err != nil {
+		panic(err)
+	}
+	return k
+}
+
+func config(t testing.TB, seed uint64, memory *Memory) (*node, Config) {
+	n := &node{t: t, more: make(chan struct{}, 1)}
+	return n, Config{
+		Key: key(seed), Federation: "test", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Memory: memory, Profile: ProfileFleet, Agent: "gridnode/test",
+		Protocols: []*wire.Protocol{chat, post}, Topics: []Topic{shouts},
+		Deliver: n.put, Report: func(in grid.Input) { n.put(in) },
+	}
+}
+
+func start(t testing.TB, n *node, cfg Config) *node {
+	t.Helper()
+	var err error
+	if n.Network, err = Start(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { n.Close() })
+	return n
+}
+
+// fleet starts n nodes that know each other, for use inside a bubble.
+func fleet(t testing.TB, memory *Memory, size int) []*node {
+	t.Helper()
+	var nodes []*node
+	for i := range size {
+		n, cfg := config(t, uint64(i), memory)
+		for _, other := range nodes[:min(i, 3)] {
+			cfg.Join = append(cfg.Join, other.Addrs()...)
+		}
+		nodes = append(nodes, start(t, n, cfg))
+	}
+	for _, n := range nodes {
+		<-n.joined
+	}
+	return nodes
+}
+
+func closeAll(nodes []*node) {
+	for _, n := range nodes {
+		n.Close()
+	}
+}
+
+func texts(inputs []grid.Input) []string {
+	var out []string
+	for _, in := range inputs {
+		if d, ok := in.(*grid.Delivery); ok {
+			out = append(out, d.Message.(*note).text)
+		}
+	}
+	return out
+}
+
+func TestMessagesArriveOnceInOrderWithTheirSender(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := fleet(t, &Memory{}, 2)
+		defer closeAll(nodes)
+		a, b := nodes[0], nodes[1]
+		var want []string
+		for i := range 1000 {
+			text := fmt.Sprint("note ", i)
+			want = append(want, text)
+			a.Send(b.Self(), &note{1, text})
+		}
+		got := b.await(func(in []grid.Input) bool { return len(in) >= 1000 })
+		if !slices.Equal(texts(got), want) {
+			t.Errorf("got %v", describe(got))
+		}
+		for _, in := range got {
+			if from := in.(*grid.Delivery).From; from != a.Self() {
+				t.Fatalf("message from %s, want %s", from, a.Self())
+			}
+		}
+		b.Send(a.Self(), &note{3, "back"})
+		b.Send(b.Self(), &note{2, "to myself"})
+		a.await(func(in []grid.Input) bool { return slices.Equal(texts(in), []string{"back"}) })
+		b.await(func(in []grid.Input) bool { return len(in) == 1001 && texts(in)[1000] == "to myself" })
+
+		synctest.Wait()
+		sent, received := a.Counter(), b.Counter()
+		if s, r := sent.SentOf(1), received.ReceivedOf(1); s.Messages != 1000 || r.Messages != 1000 || s.Bytes == 0 {
+			t.Errorf("counted %+v sent, %+v received, want 1000 messages", s, r)
+		}
+		if c := received.SentOf(2); c.Messages != 0 {
+			t.Errorf("a message to itself was counted: %+v", c)
+		}
+		if s := received.SentOf(3); s.Messages != 1 {
+			t.Errorf("counted %+v sent, want 1 message", s)
+		}
+	})
+}
+
+func TestIdleStreamsCloseAndOpenAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := fleet(t, &Memory{}, 2)
+		defer closeAll(nodes)
+		a, b := nodes[0], nodes[1]
+		a.Send(b.Self(), &note{1, "one"})
+		b.await(func(in []grid.Input) bool { return len(in) == 1 })
+		time.Sleep(sendIdleMax + time.Second)
+		a.out.mu.Lock()
+		left := len(a.out.peers)
+		a.out.mu.Unlock()
+		b.inbound.mu.Lock()
+		streams := b.inbound.peers[a.host.ID()].streams
+		b.inbound.mu.Unlock()
+		if left != 0 || streams != 0 {
+			t.Errorf("after the idle time %d queues and %d streams are left", left, streams)
+		}
+		a.Send(b.Self(), &note{1, "two"})
+		b.await(func(in []grid.Input) bool { return len(in) == 2 })
+		if c := b.Counter(); c.Malformed != 0 {
+			t.Errorf("%d malformed messages", c.Malformed)
+		}
+	})
+}
+
+func TestUndelivered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := fleet(t, &Memory{}, 3)
+		defer closeAll(nodes)
+		a, gone := nodes[0], nodes[2]
+		gone.Close()
+		for _, to := range []grid.SiteID{gone.Self(), "no peer ID"} {
+			before := len(a.inputs())
+			began := time.Now()
+			m := &note{1, "lost"}
+			a.Send(to, m)
+			got := a.await(func(in []grid.Input) bool { return len(in) > before })
+			u, ok := got[before].(*grid.Undelivered)
+			if !ok || u.To != to || u.Message != grid.Message(m) {
+				t.Errorf("to %s: got %v, want it undelivered", to, describe(got[before:]))
+			}
+			if took := time.Since(began); took > 2*dialTimeMax {
+				t.Errorf("to %s: known only after %v", to, took)
+			}
+		}
+		// The peer is back: what stands in the way is the pause after the failed dial.
+		again, cfg := config(t, 2, a.cfg.Memory)
+		cfg.Join = a.Addrs()
+		start(t, again, cfg)
+		defer again.Close()
+		<-again.joined
+		a.Send(again.Self(), &note{1, "found"})
+		again.await(func(in []grid.Input) bool { return slices.Equal(texts(in), []string{"found"}) })
+	})
+}
+
+func TestQueueOfASilentPeerIsBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := fleet(t, &Memory{}, 2)
+		defer closeAll(nodes)
+		a := nodes[0]
+		to := grid.SiteID("12D3KooWEkiMu4jpwh9n1wvUtsbcdnQjhvEYUQM3o6xy85S8d4kp")
+		for range outboundMax + 10 {
+			a.Send(to, &note{1, "x"})
+		}
+		a.out.mu.Lock()
+		waiting := len(a.out.peers[to].waiting)
+		a.out.mu.Unlock()
+		if waiting > outboundMax {
+			t.Errorf("%d messages wait, at most %d may", waiting, outboundMax)
+		}
+		a.await(func(in []grid.Input) bool { return len(in) == outboundMax+10 }) // all undelivered in the end
+		if n := a.Stats().Undelivered; n != outboundMax+10 {
+			t.Errorf("%d undelivered, want %d", n, outboundMax+10)
+		}
+	})
+}
+
+func TestPeerThatRestartsGetsTheNextMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := fleet(t, &Memory{}, 2)
+		defer closeAll(nodes)
+		a, b := nodes[0], nodes[1]
+		a.Send(b.Self(), &note{1, "before"})
+		b.await(func(in []grid.Input) bool { return len(in) == 1 })
+		listen := b.host.Network().ListenAddresses()[0].String()
+		b.Close()
+		again, cfg := config(t, 1, a.cfg.Memory)
+		cfg.Listen = []string{listen}
+		start(t, again, cfg)
+		defer again.Close()
+		a.Send(again.Self(), &note{1, "after"})
+		again.await(func(in []grid.Input) bool { return slices.Equal(texts(in), []string{"after"}) })
+	})
+}
+
+func TestCloseTwiceAndAfterFailedStart(t *testing.T) {
+	n, cfg := config(t, 1, nil)
+	start(t, n, cfg)
+	if err := n.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := n.Close(); err != nil {
+		t.Error("second Close:", err)
+	}
+	n.Send(n.Self(), &note{1, "late"}) // must not panic
+	n.Send("12D3KooWEkiMu4jpwh9n1wvUtsbcdnQjhvEYUQM3o6xy85S8d4kp", &note{1, "late"})
+	n.Closest(grid.Key{})
+}

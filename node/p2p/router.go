@@ -1,0 +1,213 @@
+package p2p
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	kbucket "github.com/libp2p/go-libp2p-kbucket"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
+
+	"gridnode/internal/grid"
+)
+
+// lookups are the DHT look-ups ordered and not yet answered.
+type lookups struct {
+	mu      sync.Mutex
+	running int
+	waiting []grid.Key
+}
+
+// Closest looks up the k sites nearest to key and reports them as *grid.Closest:
+// nearest first, this site at its place among them, empty if the look-up failed
+// or too many are waiting. A node that knows no other is the nearest itself.
+//
+// Nearness is kad-dht's: it hashes the key it is given, so the point looked up is
+// SHA-256 of key, at every node alike.
+func (n *Network) Closest(key grid.Key) {
+	n.lookups.mu.Lock()
+	defer n.lookups.mu.Unlock()
+	switch {
+	case n.ctx.Err() != nil || len(n.lookups.waiting) >= lookupsWaitingMax:
+		n.cfg.Report(&grid.Closest{Key: key})
+	case n.lookups.running >= lookupsMax:
+		n.lookups.waiting = append(n.lookups.waiting, key)
+	default:
+		n.lookups.running++
+		n.wg.Go(func() { n.lookUp(key) })
+	}
+}
+
+// lookUp answers key and then the keys that wait.
+func (n *Network) lookUp(key grid.Key) {
+	for {
+		n.cfg.Report(&grid.Closest{Key: key, Peers: n.closest(key)})
+		n.lookups.mu.Lock()
+		if len(n.lookups.waiting) == 0 || n.ctx.Err() != nil {
+			n.lookups.running--
+			n.lookups.mu.Unlock()
+			return
+		}
+		key = n.lookups.waiting[0]
+		n.lookups.waiting = slices.Delete(n.lookups.waiting, 0, 1)
+		n.lookups.mu.Unlock()
+	}
+}
+
+func (n *Network) closest(key grid.Key) []grid.SiteID {
+	ctx, cancel := context.WithTimeout(n.ctx, lookupTimeMax)
+	defer cancel()
+	select { // an answer before the first join would name us alone
+	case <-n.joined:
+	case <-ctx.Done():
+		return nil
+	}
+	peers, err := n.router.GetClosestPeers(ctx, string(key[:]))
+	if err != nil && !errors.Is(err, kbucket.ErrLookupFailure) { // that one says: no peer is known
+		n.log.Debug("look-up failed", "error", err)
+		return nil
+	}
+	return merge(key, n.host.ID(), peers, n.cfg.bucketSize())
+}
+
+// merge puts self at its place among peers, which GetClosestPeers returns nearest
+// first and without self, and keeps the first k.
+func merge(key grid.Key, self peer.ID, peers []peer.ID, k int) []grid.SiteID {
+	target := kbucket.ConvertKey(string(key[:]))
+	mine := distance(target, self)
+	sites := make([]grid.SiteID, 0, len(peers)+1)
+	placed := false
+	for _, p := range peers {
+		if !placed && bytes.Compare(mine, distance(target, p)) < 0 {
+			sites = append(sites, grid.SiteID(self.String()))
+			placed = true
+		}
+		sites = append(sites, grid.SiteID(p.String()))
+	}
+	if !placed {
+		sites = append(sites, grid.SiteID(self.String()))
+	}
+	return sites[:min(k, len(sites))]
+}
+
+func distance(target kbucket.ID, p peer.ID) []byte {
+	id := kbucket.ConvertPeerID(p)
+	d := make([]byte, len(id))
+	for i := range id {
+		d[i] = id[i] ^ target[i]
+	}
+	return d
+}
+
+// stayJoined keeps this node in the federation's routing tables: it connects to
+// the peers to join through and looks itself up, which makes it known to those
+// nearest to it. It does so again soon while it knows nobody, and now and then
+// otherwise, which also mends a network that fell apart.
+func (n *Network) stayJoined() {
+	pause := rejoinMin
+	known := readRemembered(n.cfg.Remember)
+	for first := true; ; first = false {
+		n.joinOnce(known, first)
+		wait := refreshPeriod + rand.N(refreshPeriod/4) // so that a fleet does not refresh at once
+		if n.router.RoutingTable().Size() > 0 {
+			pause = rejoinMin
+			n.remember()
+		} else if len(n.join) > 0 || len(known) > 0 {
+			wait, pause = pause+rand.N(pause/4), min(2*pause, rejoinMax)
+		}
+		select {
+		case <-time.After(wait):
+		case <-n.rejoin:
+			if !n.sleep(rejoinMin) { // a lost peer is often back in a moment
+				return
+			}
+		case <-n.ctx.Done():
+			return
+		}
+	}
+}
+
+func (n *Network) joinOnce(known []peer.AddrInfo, first bool) {
+	if first {
+		done := time.AfterFunc(joinTimeMax, sync.OnceFunc(func() { close(n.joined) }))
+		defer func() {
+			if done.Stop() {
+				close(n.joined)
+			}
+		}()
+	}
+	ctx, cancel := context.WithTimeout(n.ctx, 2*dialTimeMax)
+	defer cancel()
+	n.connect(ctx, n.join)
+	if n.router.RoutingTable().Size() == 0 {
+		n.connect(ctx, known)
+	}
+	if !n.awaitTable(ctx) {
+		return
+	}
+	if _, err := n.router.GetClosestPeers(ctx, string(n.host.ID())); err != nil {
+		n.log.Debug("looking ourselves up failed", "error", err)
+	}
+}
+
+// connect dials peers that are not connected, all at once.
+func (n *Network) connect(ctx context.Context, peers []peer.AddrInfo) {
+	var wg sync.WaitGroup
+	for _, info := range peers {
+		if info.ID == n.host.ID() || n.host.Network().Connectedness(info.ID) == network.Connected {
+			continue
+		}
+		wg.Go(func() {
+			if err := n.host.Connect(ctx, info); err != nil {
+				if n.ctx.Err() == nil {
+					n.log.Warn("cannot join through a peer", "peer", info.ID, "addresses", text(info.Addrs), "error", err)
+				}
+				return
+			}
+			n.log.Info("connected", "peer", info.ID)
+		})
+	}
+	wg.Wait()
+}
+
+// awaitTable waits until a connected peer has entered the routing table, which
+// happens when libp2p has learnt that it speaks the federation's DHT protocol. It
+// returns false if nobody is connected or nobody does.
+func (n *Network) awaitTable(ctx context.Context) bool {
+	for n.router.RoutingTable().Size() == 0 {
+		if len(n.host.Network().Peers()) == 0 || ctx.Err() != nil {
+			return false
+		}
+		if n.strangers() {
+			n.log.Warn("the peers connected are not in this federation", "federation", n.cfg.Federation)
+			return false
+		}
+		if !n.sleep(10 * time.Millisecond) {
+			return false
+		}
+	}
+	return true
+}
+
+// strangers reports whether every connected peer is known to speak protocols, but
+// not this federation's DHT.
+func (n *Network) strangers() bool {
+	for _, p := range n.host.Network().Peers() {
+		spoken, err := n.host.Peerstore().GetProtocols(p)
+		if err != nil || len(spoken) == 0 || slices.Contains(spoken, n.kademlia()) {
+			return false
+		}
+	}
+	return true
+}
+
+// kademlia is the protocol that the members of this federation speak.
+func (n *Network) kademlia() protocol.ID {
+	return protocol.ID("/gridnode/" + n.cfg.Federation + "/kad/1.0.0")
+}
