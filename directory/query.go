@@ -1,0 +1,81 @@
+package directory
+
+import (
+	"errors"
+	"fmt"
+
+	"gridnode/internal/grid"
+)
+
+// QueryID names one Find of a Directory. It is never 0.
+type QueryID uint64
+
+// LimitMax is the most quotes one Find returns.
+const LimitMax = 1024
+
+// Query asks for quotes in the order of one attribute. The zero value asks for the
+// cheapest LimitMax sites.
+type Query struct {
+	Attribute  Attribute
+	Descending bool    // from the highest value downwards
+	Filter     Filter  // evaluated by the holders
+	Limit      int     // most quotes wanted; 0 means LimitMax
+	After      *Cursor // goes on behind it; nil begins at the end of the order
+}
+
+// Filter leaves out quotes. The zero value lets everything through.
+type Filter struct {
+	PriceMax      grid.Price // 0 means any price
+	SpeedMin      int64
+	FreeMin       int64 // idle processors
+	ProcessorsMin int64 // of the whole site
+	ForeignOnly   bool  // only sites that run jobs of other sites
+}
+
+// Match reports whether a quote passes the filter.
+func (f *Filter) Match(q *Quote) bool {
+	return (f.PriceMax == 0 || q.Price <= f.PriceMax) && q.Speed >= f.SpeedMin && q.Free >= f.FreeMin &&
+		q.Processors >= f.ProcessorsMin && (q.Foreign || !f.ForeignOnly)
+}
+
+// check returns an error that names the first field that is out of bounds.
+func (f *Filter) check() error {
+	switch {
+	case f.PriceMax < 0 || f.PriceMax > grid.CreditsMax:
+		return fmt.Errorf("price limit of %d micro-credits", int64(f.PriceMax))
+	case f.SpeedMin < 0 || f.SpeedMin > grid.RatingMax:
+		return fmt.Errorf("least speed of %d", f.SpeedMin)
+	case f.FreeMin < 0 || f.FreeMin > processorsMax:
+		return fmt.Errorf("at least %d free processors", f.FreeMin)
+	case f.ProcessorsMin < 0 || f.ProcessorsMin > processorsMax:
+		return fmt.Errorf("at least %d processors", f.ProcessorsMin)
+	}
+	return nil
+}
+
+// Cursor is a place behind a quote in the order of an attribute.
+type Cursor struct {
+	attribute Attribute
+	at        position
+}
+
+// Behind returns the cursor behind q in the order of an attribute, in either direction.
+func Behind(q *Quote, a Attribute) *Cursor { return &Cursor{a, q.at(a)} }
+
+// Errors of Found.
+var (
+	// ErrUnreachable says that no holder of a part of the index answered. The quotes
+	// found elsewhere are there; asking again later may find the rest.
+	ErrUnreachable = errors.New("directory: no holder of a cell answered")
+	// ErrBusy says that too many queries are under way at this site. Ask again later.
+	ErrBusy = errors.New("directory: too many queries under way")
+)
+
+// Found is the answer to Find: a local input.
+type Found struct {
+	ID       QueryID
+	Quotes   []Quote // valid, unexpired, each site once, in order; the receiver's own
+	End      bool    // there is nothing behind them
+	Messages int32   // scans sent and pages received for it; the router's are counted apart
+	Err      error   // ErrUnreachable or ErrBusy; nil if the answer is complete
+}
