@@ -57,25 +57,36 @@ func number(line []byte, pos int) (integral, millionths int64, end int, fault st
 	return integral, millionths, i, ""
 }
 
-// value turns a number into what is kept of it, or finds fault with it.
-func (c *column) value(integral, millionths int64) (int64, string) {
-	if integral > c.max {
-		return 0, fmt.Sprintf("%d is too large, at most %d", integral, c.max)
-	}
-	if integral == Unknown {
-		return Unknown, ""
-	}
-	switch c.kind {
-	case seconds:
-		return integral*micros + millionths, ""
-	case kibi:
-		return integral << 10, ""
-	case whole:
-		if millionths != 0 {
-			return 0, fmt.Sprintf("%d.%06d is not a whole number", integral, millionths)
+// plain is number for what nearly all fields are: -1, or digits only. It returns
+// false for anything else.
+func plain(line []byte, pos int) (n int64, end int, ok bool) {
+	i := pos
+	for i < len(line) {
+		digit := line[i] - '0'
+		if digit > 9 {
+			break
 		}
+		n = n*10 + int64(digit)
+		i++
 	}
-	return integral, ""
+	if i == pos && i+1 < len(line) && line[i] == '-' && line[i+1] == '1' {
+		n = Unknown
+		i += 2
+	}
+	return n, i, 0 < i-pos && i-pos <= 18 && (i == len(line) || blank(line[i]))
+}
+
+// value turns a number into what is kept of it, or finds fault with it.
+func (c *column) value(integral, millionths int64) (v int64, fault string) {
+	switch {
+	case integral > c.max:
+		return 0, fmt.Sprintf("%d is too large, at most %d", integral, c.max)
+	case integral == Unknown:
+		return Unknown, ""
+	case millionths != 0 && c.kind == whole:
+		return 0, fmt.Sprintf("%d.%06d is not a whole number", integral, millionths)
+	}
+	return integral*c.unit + millionths*c.unit/micros, ""
 }
 
 func blank(b byte) bool { return b == ' ' || b == '\t' || b == '\r' }

@@ -291,31 +291,41 @@ func (r *Reader) parse(line []byte) (fault string) {
 		if pos == len(line) {
 			return fmt.Sprintf("%d fields, want %d (%v)", i, len(columns), r.format)
 		}
-		switch c.kind {
-		case word:
-			end := fieldEnd(line, pos)
-			if r.values[i], fault = r.number(line[pos:end]); fault != "" {
-				return fmt.Sprintf("field %d (%s): %s", i+1, c.name, fault)
+		if c.kind >= word {
+			pos, fault = r.parseWord(line, pos, i)
+		} else if n, end, ok := plain(line, pos); ok && n <= c.max {
+			if n >= 0 {
+				n *= c.unit
 			}
-			pos = end
+			r.values[i], pos = n, end
 			continue
-		case ignored:
-			pos = fieldEnd(line, pos)
-			continue
-		}
-		integral, millionths, end, fault := number(line, pos)
-		if fault == "" {
-			r.values[i], fault = c.value(integral, millionths)
+		} else {
+			pos, fault = r.parseNumber(line, pos, i)
 		}
 		if fault != "" {
 			return fmt.Sprintf("field %d (%s): %s", i+1, c.name, fault)
 		}
-		pos = end
 	}
 	if skipBlanks(line, pos) != len(line) {
 		return fmt.Sprintf("%d fields, want %d (%v)", fields(line), len(columns), r.format)
 	}
 	return ""
+}
+
+func (r *Reader) parseNumber(line []byte, pos, i int) (end int, fault string) {
+	integral, millionths, end, fault := number(line, pos)
+	if fault == "" {
+		r.values[i], fault = r.format.columns()[i].value(integral, millionths)
+	}
+	return end, fault
+}
+
+func (r *Reader) parseWord(line []byte, pos, i int) (end int, fault string) {
+	end = fieldEnd(line, pos)
+	if r.format.columns()[i].kind == word {
+		r.values[i], fault = r.number(line[pos:end])
+	}
+	return end, fault
 }
 
 // number returns the number of a word of a GWF file.

@@ -84,15 +84,14 @@ type column struct {
 	name string
 	kind kind
 	max  int64 // of the number as it stands in the file
+	unit int64 // what is kept is the number times this
 }
 
 type kind uint8
 
 const (
 	whole   kind = iota // integer; a fraction must be zero
-	amount              // number; what is below one is dropped
-	seconds             // number; kept to the microsecond
-	kibi                // number of KiB; kept in bytes
+	decimal             // number; kept down to the unit
 	word                // word; kept as its number
 	ignored             // anything; not kept
 )
@@ -106,51 +105,61 @@ const (
 	numberMax     = 1 << 40                           // identifiers and amounts
 )
 
+func timeColumn(name string) column {
+	return column{name, decimal, secondsMax, int64(grid.Second)}
+}
+func memoryColumn(name string) column    { return column{name, decimal, kibiMax, 1 << 10} }
+func amountColumn(name string) column    { return column{name, decimal, numberMax, 1} }
+func numberColumn(name string) column    { return column{name, whole, numberMax, 1} }
+func processorColumn(name string) column { return column{name, whole, processorsMax, 1} }
+func wordColumn(name string) column      { return column{name: name, kind: word} }
+func ignoredColumn(name string) column   { return column{name: name, kind: ignored} }
+
 // columns are the fields of GWF. SWF has the same first sixteen (GWF was made
 // from it), with numbers where GWF allows words.
 var columns = [fieldsGWF]column{
-	{"job number", whole, numberMax},
-	{"submit time", seconds, secondsMax},
-	{"wait time", seconds, secondsMax},
-	{"run time", seconds, secondsMax},
-	{"allocated processors", whole, processorsMax},
-	{"average CPU time", seconds, secondsMax},
-	{"used memory", kibi, kibiMax},
-	{"requested processors", whole, processorsMax},
-	{"requested time", seconds, secondsMax},
-	{"requested memory", kibi, kibiMax},
-	{"status", whole, numberMax},
-	{"user", word, 0},
-	{"group", word, 0},
-	{"executable", word, 0},
-	{"queue", word, 0},
-	{"partition", word, 0},
-	{"origin site", word, 0},
-	{"last run site", word, 0},
-	{"job structure", word, 0},
+	numberColumn("job number"),
+	timeColumn("submit time"),
+	timeColumn("wait time"),
+	timeColumn("run time"),
+	processorColumn("allocated processors"),
+	timeColumn("average CPU time"),
+	memoryColumn("used memory"),
+	processorColumn("requested processors"),
+	timeColumn("requested time"),
+	memoryColumn("requested memory"),
+	numberColumn("status"),
+	wordColumn("user"),
+	wordColumn("group"),
+	wordColumn("executable"),
+	wordColumn("queue"),
+	wordColumn("partition"),
+	wordColumn("origin site"),
+	wordColumn("last run site"),
+	wordColumn("job structure"),
 	// The parameters of the structure may differ from job to job, so numbering
 	// them would keep the whole column in memory.
-	{"job structure parameters", ignored, 0},
-	{"used network", amount, numberMax},
-	{"used local disk space", amount, numberMax},
-	{"used resources", ignored, 0},
-	{"requested platform", ignored, 0},
-	{"requested network", ignored, 0},
-	{"requested local disk space", ignored, 0},
-	{"requested resources", ignored, 0},
-	{"virtual organisation", word, 0},
-	{"project", word, 0},
+	ignoredColumn("job structure parameters"),
+	amountColumn("used network"),
+	amountColumn("used local disk space"),
+	ignoredColumn("used resources"),
+	ignoredColumn("requested platform"),
+	ignoredColumn("requested network"),
+	ignoredColumn("requested local disk space"),
+	ignoredColumn("requested resources"),
+	wordColumn("virtual organisation"),
+	wordColumn("project"),
 }
 
 var columnsSWF = func() (swf [fieldsSWF]column) {
 	copy(swf[:], columns[:16])
 	for i := range swf {
 		if swf[i].kind == word {
-			swf[i].kind, swf[i].max = whole, numberMax
+			swf[i] = numberColumn(swf[i].name)
 		}
 	}
-	swf[16] = column{"preceding job", whole, numberMax}
-	swf[17] = column{"think time", seconds, secondsMax}
+	swf[16] = numberColumn("preceding job")
+	swf[17] = timeColumn("think time")
 	return swf
 }()
 

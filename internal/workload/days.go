@@ -1,0 +1,186 @@
+package workload
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+
+	"gridnode/internal/grid"
+)
+
+// Target is what is known of the two days of an experiment.
+type Target struct {
+	Jobs int64 // number of jobs
+	Area int64 // their processors × run time, in processor-seconds; 0 if unknown
+}
+
+// TwoDays returns the jobs of two consecutive days of a source, shifted so that
+// the first day starts at instant 0, and that day's start in the source.
+//
+// Grid-Federation replays two days of each log; it prints how many jobs they had
+// and how busy the machine was, but not which days they were. The rule here: of
+// all pairs of days, counted from the first submission, take the one whose number
+// of jobs comes closest to the target's, where up to a twentieth off is close
+// enough; of equally close ones the one with the closest area; of those the
+// earliest. A source shorter than two days is taken whole.
+//
+// It reads the source to its end and holds at most six days of jobs.
+func TwoDays(src Source, target Target) (days []Job, start grid.Time, err error) {
+	d := daysSearch{target: target}
+	var job Job
+	for {
+		ok, err := src.Next(&job)
+		if err != nil {
+			return nil, 0, err
+		}
+		if !ok {
+			break
+		}
+		d.add(&job)
+	}
+	d.endDay()
+	for i := range d.best {
+		d.best[i].Submit -= d.start
+	}
+	return d.best, d.start, nil
+}
+
+type daysSearch struct {
+	target           Target
+	first            grid.Time // submission of the first job
+	any              bool
+	day              int64 // number of the day at hand
+	yesterday, today []Job
+	best             []Job
+	found            bool // best is a pair of days
+	start            grid.Time
+}
+
+func (d *daysSearch) add(job *Job) {
+	if !d.any {
+		d.any, d.first = true, job.Submit
+	}
+	day := int64((job.Submit - d.first) / grid.Day)
+	if d.day < day {
+		d.endDay()
+		d.yesterday, d.today = d.today, d.yesterday[:0]
+		if d.day++; d.day < day {
+			d.endDay() // of a day without jobs; more of them change nothing
+			d.yesterday = d.yesterday[:0]
+			d.day = day
+		}
+	}
+	d.today = append(d.today, *job)
+}
+
+// endDay considers yesterday and today.
+func (d *daysSearch) endDay() {
+	if len(d.yesterday)+len(d.today) == 0 || d.found && !d.closer() {
+		return
+	}
+	d.found = d.day > 0 // the first day alone is only a stopgap
+	d.best = append(append(d.best[:0], d.yesterday...), d.today...)
+	d.start = d.first + grid.Time(max(d.day-1, 0))*grid.Day
+}
+
+// closer reports whether yesterday and today are closer to the target than the best.
+func (d *daysSearch) closer() bool {
+	now := d.farFromJobs(int64(len(d.yesterday) + len(d.today)))
+	best := d.farFromJobs(int64(len(d.best)))
+	if now != best || d.target.Area == 0 {
+		return now < best
+	}
+	return distance(area(d.yesterday)+area(d.today), d.target.Area) < distance(area(d.best), d.target.Area)
+}
+
+// farFromJobs returns by how many jobs n is too far off.
+func (d *daysSearch) farFromJobs(n int64) int64 {
+	return max(distance(n, d.target.Jobs)-d.target.Jobs/20, 0)
+}
+
+func distance(a, b int64) int64 { return max(a-b, b-a) }
+
+// area returns the processor-seconds of jobs, 2^60 at most.
+func area(jobs []Job) int64 {
+	const limit = 1 << 60
+	sum := int64(0)
+	for i := range jobs {
+		// At most 2^24 processors for 2^34 seconds each.
+		sum = min(sum+jobs[i].Processors*int64(jobs[i].RunTime/grid.Second), limit)
+	}
+	return sum
+}
+
+// Target returns what table 2 tells of the site's two days. What was offered is
+// taken to be what the machine did over the share of the jobs that it accepted.
+func (s *Site) Target() Target {
+	return Target{
+		Jobs: s.Jobs,
+		Area: int64(s.load() * float64(s.Processors) * (2 * grid.Day).Seconds()),
+	}
+}
+
+func (s *Site) load() float64 { return s.Utilization / s.Accepted }
+
+// ReadDays returns the two days of the site's log that come closest to its Target
+// (TwoDays), and when they start in the log. Jobs without an estimate get their
+// run time for one, since some of the logs have none at all. It fails if the site has no log or the log cannot be read from dir.
+func (s *Site) ReadDays(dir string, o Options) (days []Job, start grid.Time, err error) {
+	if s.Trace == "" {
+		return nil, 0, fmt.Errorf("%s: its log is not published; use GenerateDays", s.Name)
+	}
+	filter := Filter{Processors: s.Processors, NoEstimate: NoEstimateRunTime}
+	t, err := OpenTrace(filepath.Join(dir, s.Trace), filter, o)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer t.Close()
+	return TwoDays(t, s.Target())
+}
+
+// generatedDays is the length of the stream that GenerateDays takes its two days
+// from: long enough to find some that come close, short enough for many sites.
+const generatedDays = 14
+
+// Model returns the model of the site's workload: that of Lublin and Feitelson for
+// all jobs, with the number of jobs and the offered load of its Target.
+func (s *Site) Model() Model {
+	m := Lublin(s.Processors)
+	m.Shape = Shape{JobsPerDay: float64(s.Jobs) / 2, Load: s.load()}
+	return m
+}
+
+// GenerateDays returns two days from the site's Model, chosen like those of a log.
+// The same index and seed give the same jobs on every machine; different indices
+// give independent ones.
+func (s *Site) GenerateDays(index int, seed uint64) ([]Job, error) {
+	g, err := NewGenerator(s.Model(), Rand(seed, index))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", s.Name, err)
+	}
+	days, _, err := TwoDays(&Window{Source: g, Span: generatedDays * grid.Day}, s.Target())
+	return days, err
+}
+
+// Rand returns the random numbers of a site's workload, which depend on nothing
+// but the seed of the run and the site's index.
+func Rand(seed uint64, index int) *rand.Rand {
+	return rand.New(rand.NewPCG(mix(seed), mix(uint64(index))))
+}
+
+// EmbeddedSeed is the seed of the workload that is used where none is given.
+const EmbeddedSeed = 1
+
+// Embedded returns two days of generated jobs at sites (GenerateDays), so that a
+// federation can be run without a file.
+func Embedded(sites []Site, seed uint64) (*Merge, error) {
+	sources := make([]Source, len(sites))
+	for i := range sites {
+		days, err := sites[i].GenerateDays(i, seed)
+		if err != nil {
+			return nil, err
+		}
+		sources[i] = (*Jobs)(&days)
+	}
+	return NewMerge(sources...), nil
+}
