@@ -200,6 +200,7 @@ func (o *outbound) open(p *wire.Protocol) (network.Stream, error) {
 		if time.Now().Before(o.until) {
 			return nil, errPause
 		}
+		n.forgetFailures(o.peer)
 		ctx, cancel := context.WithTimeout(n.ctx, dialTimeMax)
 		err := n.routed.Connect(ctx, peer.AddrInfo{ID: o.peer})
 		cancel()

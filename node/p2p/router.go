@@ -13,6 +13,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 
 	"gridnode/internal/grid"
 )
@@ -164,6 +165,7 @@ func (n *Network) connect(ctx context.Context, peers []peer.AddrInfo) {
 			continue
 		}
 		wg.Go(func() {
+			n.forgetFailures(info.ID)
 			if err := n.host.Connect(ctx, info); err != nil {
 				if n.ctx.Err() == nil {
 					n.log.Warn("cannot join through a peer", "peer", info.ID, "addresses", text(info.Addrs), "error", err)
@@ -174,6 +176,14 @@ func (n *Network) connect(ctx context.Context, peers []peer.AddrInfo) {
 		})
 	}
 	wg.Wait()
+}
+
+// forgetFailures lets a peer be dialled at once. The swarm would pause up to five
+// minutes after failures; this package has pauses of its own.
+func (n *Network) forgetFailures(id peer.ID) {
+	if s, ok := n.host.Network().(*swarm.Swarm); ok {
+		s.Backoff().Clear(id)
+	}
 }
 
 // awaitTable waits until a connected peer has entered the routing table, which
