@@ -165,12 +165,12 @@ func TestPeerAboveItsRateIsReadSlowlyAndLosesNothing(t *testing.T) {
 		nodes := fleet(t, &Memory{}, 2)
 		defer closeAll(nodes)
 		a, b := nodes[0], nodes[1]
-		const n = 3 * peerRate
+		const n = peerBurst + peerRate
 		began := time.Now()
 		go func() {
 			s := stream(t, a, b, chat.ID)
-			for range n {
-				s.Write(frame(1, "flood"))
+			for range n / 100 {
+				s.Write(bytes.Repeat(frame(1, "flood"), 100))
 			}
 		}()
 		b.await(func(in []grid.Input) bool { return len(in) == n })
