@@ -36,7 +36,7 @@ type Source interface {
 // Inputs makes the inputs whose types belong to the site's package.
 // The network uses what they return before it calls them again.
 type Inputs struct {
-	Submit  func(token uint64, job *grid.Job) grid.Input       // a user submits
+	Submit  func(token uint64, job *grid.Job) grid.Input       // a user submits; token 0: no answer is wanted
 	Adopted func(task grid.TaskID, start grid.Time) grid.Input // after a restart: the execution is still alive
 }
 
@@ -67,6 +67,9 @@ type Config struct {
 	// Check is called after every CheckEvery events (0: after each); an error ends the run.
 	Check      func(now grid.Time) error
 	CheckEvery int64
+
+	// Pulse, if set, is called every few thousand events.
+	Pulse func()
 
 	// Closest is how many sites the oracle names for a key; 0 means 20, Kademlia's k.
 	Closest int
@@ -266,6 +269,9 @@ func (n *Network) Run(ctx context.Context, until grid.Time, stop func() bool) er
 		}
 		if n.events >= look {
 			look = n.events + patience
+			if n.cfg.Pulse != nil {
+				n.cfg.Pulse()
+			}
 			if err := ctx.Err(); err != nil {
 				return err
 			}

@@ -9,7 +9,8 @@ import (
 
 // users are those who submit jobs. In a network that crashes sites, a user who got
 // no answer because the daemon was down, or died before it could answer, submits
-// the same job again once it is up.
+// the same job again once it is up. In other networks nobody waits for an answer:
+// the token is 0.
 type users struct {
 	token uint64
 	open  map[uint64]pending // submitted, not answered; empty unless Durable
@@ -33,12 +34,14 @@ func (n *Network) submit(s int32, job *grid.Job) {
 			job.Deadline += shift
 		}
 	}
-	n.users.token++
+	var token uint64
 	if n.cfg.Durable {
-		n.users.open[n.users.token] = pending{s, job}
+		n.users.token++
+		token = n.users.token
+		n.users.open[token] = pending{s, job}
 	}
 	if m.core != nil {
-		n.step(s, n.cfg.Inputs.Submit(n.users.token, job))
+		n.step(s, n.cfg.Inputs.Submit(token, job))
 	}
 }
 

@@ -1,0 +1,92 @@
+package testnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"gridnode/internal/grid"
+)
+
+// ErrConfig is wrapped by every error about a scenario's configuration; the error
+// names the flag at fault. The caller shows it and how the scenario is used.
+var ErrConfig = errors.New("scenario")
+
+func configError(flag, format string, args ...any) error {
+	return fmt.Errorf("%w: --%s: %s", ErrConfig, flag, fmt.Sprintf(format, args...))
+}
+
+// Common is what every scenario takes.
+type Common struct {
+	Seed uint64 `json:"-"` // determines everything random in the run
+
+	Out  string `json:"-"` // directory for result.json and sites.csv; empty: none
+	Jobs bool   `json:"-"` // jobs.csv there, too
+
+	Progress io.Writer `json:"-"` // where to show how far the run is, if it is a terminal; nil: nowhere
+}
+
+// input says where a site's jobs came from.
+type input struct {
+	Site  string `json:"site"`
+	Trace string `json:"trace"`           // file, or what was generated
+	Start int64  `json:"start,omitempty"` // second of the log at which the run begins
+	Span  int64  `json:"span,omitempty"`  // seconds of the log that were used; 0: to its end
+	Jobs  int64  `json:"jobs"`            // jobs submitted
+	Lines string `json:"lines,omitempty"` // what became of the log's lines
+	Note  string `json:"note,omitempty"`
+}
+
+// run is one run of a scenario.
+type run struct {
+	Common
+	scenario string
+	config   any // as it goes into the result
+	n        *Network
+	sites    []described
+	begin    grid.Time    // times are counted from here
+	window   grid.Time    // of utilization; grid.Never: until the makespan
+	total    int64        // jobs to come; 0 if unknown
+	read     func() int64 // jobs so far
+	inspect  func(*Result)
+}
+
+// settleSpan is how long a run goes on after the last job has ended, so that what
+// is under way arrives and is counted.
+const settleSpan = 10 * grid.Second
+
+// do lets the network run until every job has ended, and works the result out.
+func (r *run) do(ctx context.Context) (result *Result, err error) {
+	begun := time.Now()
+	var rows *jobRows
+	if r.Out != "" && r.Jobs {
+		if rows, err = createRows(r.Out); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, rows.close()) }()
+	}
+	c := collect(r.n, r.begin, r.window, rows)
+	p := newProgress(r.Progress, r.scenario, r.total, r.read)
+	r.n.cfg.Pulse = p.pulse
+	err = r.n.Run(ctx, grid.Never, c.done)
+	p.stop()
+	if err == nil && !c.done() {
+		err = fmt.Errorf("nothing more happens at %v and %d jobs have neither ended nor been refused: this is a defect, please report it", r.n.Now(), c.open)
+	}
+	if err == nil {
+		err = r.n.Run(ctx, r.n.Now().Add(settleSpan), nil)
+	}
+	if err = errors.Join(err, c.err); err != nil {
+		return nil, fmt.Errorf("%s, seed %d: %w", r.scenario, r.Seed, err)
+	}
+	result = c.result(r.scenario, r.config, r.sites, begun)
+	if r.inspect != nil {
+		r.inspect(result)
+	}
+	if r.Out != "" {
+		err = result.Save(r.Out)
+	}
+	return result, err
+}
