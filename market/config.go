@@ -1,0 +1,140 @@
+package market
+
+import (
+	"errors"
+	"fmt"
+
+	"gridnode/internal/grid"
+)
+
+// Placement is the way a home looks for a site.
+type Placement uint8
+
+const (
+	// PlacementCoordinated ranks a page of quotes, skips what cannot work, and
+	// asks as few sites as it can.
+	PlacementCoordinated Placement = iota
+	// PlacementPaper is the published loop of Grid-Federation §2.2: negotiate with
+	// the r-th cheapest or fastest site, r = 1, 2, …, until one accepts.
+	PlacementPaper
+)
+
+var placementNames = [...]string{"coordinated", "paper"}
+
+// String returns the name used in configuration files.
+func (p Placement) String() string { return placementNames[p] }
+
+// ParsePlacement is the inverse of String.
+func ParsePlacement(s string) (Placement, error) {
+	for p, name := range placementNames {
+		if s == name {
+			return Placement(p), nil
+		}
+	}
+	return 0, fmt.Errorf("placement %q: want coordinated or paper", s)
+}
+
+// Config is what an agent is told about its site and how to behave. A zero field
+// takes the default named beside it, unless zero is said to be legal.
+type Config struct {
+	Site           grid.SiteID
+	Name           string
+	grid.Resources // of the site; Processors 0 for a site that only has users
+	grid.Rating    // at least 1 each
+	Price          grid.Price
+	Cost           grid.CostModel
+	Foreign        bool // run jobs of other sites
+
+	Placement Placement
+	Page      int // quotes per directory query; 16
+	Pages     int // pages per job under PlacementCoordinated, and none is fetched before the last one is used up; 3
+	Asks      int // sites asked per job under PlacementCoordinated; 8
+	Parallel  int // sites asked at the same time for one job under PlacementCoordinated; 1
+	Near      int // equally good candidates among which one is drawn; 4, 1 draws nothing
+
+	// SkipInfeasible makes PlacementPaper pass over sites that could not finish the
+	// job in time even if they were idle. The paper's steps negotiate with them too.
+	SkipInfeasible bool
+
+	ReplyTimeout grid.Time // how long a negotiation may stay without a reply; 5 s
+	FindTimeout  grid.Time // how long a directory query may take; 30 s
+	HoldSpan     grid.Time // how long a guarantee waits for the job; 10 s
+	Allowance    grid.Time // what messages may take out of a promise; zero is legal (no latency)
+
+	HoldsPerPeer  int   // guarantees not yet taken up, per asking site; 8
+	HoldShare     int64 // thousandths of the processors that one asking site's second and later holds may reach; 500
+	AsksPerPeer   int   // negotiations and submissions under way to one site, the rest waits; 8
+	PlacementsMax int   // jobs being placed at one time; 100 000
+	PreviewsMax   int   // quotes a Preview looks at; 1000
+
+	// Quiet leaves the verdicts out of Placed and Refused. Virtual runs of millions
+	// of jobs set it, since nobody will ask why.
+	Quiet bool
+}
+
+// ErrConfig is wrapped by every error of Validate.
+var ErrConfig = errors.New("market configuration")
+
+// Validate returns an error wrapping ErrConfig that names the first bad field.
+func (c *Config) Validate() error {
+	switch {
+	case c.Site == "":
+		return fmt.Errorf("%w: no site ID", ErrConfig)
+	case c.Processors < 0:
+		return fmt.Errorf("%w: %d processors, want 0 or more", ErrConfig, c.Processors)
+	case c.Speed < 1 || c.Speed > grid.RatingMax:
+		return fmt.Errorf("%w: speed %d, want 1 to %d", ErrConfig, c.Speed, int64(grid.RatingMax))
+	case c.Bandwidth < 1 || c.Bandwidth > grid.RatingMax:
+		return fmt.Errorf("%w: bandwidth %d, want 1 to %d", ErrConfig, c.Bandwidth, int64(grid.RatingMax))
+	case c.Price < 0 || c.Price > grid.CreditsMax:
+		return fmt.Errorf("%w: price %d micro-credits, want 0 to %d", ErrConfig, c.Price, grid.CreditsMax)
+	case c.Placement > PlacementPaper:
+		return fmt.Errorf("%w: unknown placement %d", ErrConfig, c.Placement)
+	case c.Page < 0 || c.Pages < 0 || c.Asks < 0 || c.Parallel < 0 || c.Near < 0:
+		return fmt.Errorf("%w: a count of the placement is negative", ErrConfig)
+	case c.ReplyTimeout < 0 || c.FindTimeout < 0 || c.HoldSpan < 0 || c.Allowance < 0:
+		return fmt.Errorf("%w: a span is negative", ErrConfig)
+	case max(c.ReplyTimeout, c.FindTimeout, c.HoldSpan, c.Allowance) > spanMax:
+		return fmt.Errorf("%w: a span is over %v", ErrConfig, spanMax)
+	case c.HoldsPerPeer < 0 || c.AsksPerPeer < 0 || c.PlacementsMax < 0 || c.PreviewsMax < 0:
+		return fmt.Errorf("%w: a limit is negative", ErrConfig)
+	case c.HoldShare < 0 || c.HoldShare > 1000:
+		return fmt.Errorf("%w: hold share %d, want 0 to 1000 thousandths", ErrConfig, c.HoldShare)
+	}
+	return nil
+}
+
+// spanMax bounds every configured span: no negotiation takes a day.
+const spanMax = grid.Day
+
+// withDefaults returns c with every zero field filled in.
+func (c Config) withDefaults() Config {
+	orInt(&c.Page, 16)
+	orInt(&c.Pages, 3)
+	orInt(&c.Asks, 8)
+	orInt(&c.Parallel, 1)
+	orInt(&c.Near, 4)
+	orTime(&c.ReplyTimeout, 5*grid.Second)
+	orTime(&c.FindTimeout, 30*grid.Second)
+	orTime(&c.HoldSpan, 10*grid.Second)
+	orInt(&c.HoldsPerPeer, 8)
+	orInt(&c.AsksPerPeer, 8)
+	orInt(&c.PlacementsMax, 100_000)
+	orInt(&c.PreviewsMax, 1000)
+	if c.HoldShare == 0 {
+		c.HoldShare = 500
+	}
+	return c
+}
+
+func orInt(v *int, def int) {
+	if *v == 0 {
+		*v = def
+	}
+}
+
+func orTime(v *grid.Time, def grid.Time) {
+	if *v == 0 {
+		*v = def
+	}
+}

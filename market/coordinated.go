@@ -1,0 +1,167 @@
+package market
+
+import (
+	"gridnode/directory"
+	"gridnode/internal/grid"
+)
+
+// step says how a placement goes on.
+type step uint8
+
+const (
+	wait  step = iota // for an answer, or it is done
+	again             // something changed: rank anew
+)
+
+// advanceCoordinated places a job with as few messages as it can: it asks the best
+// candidates of a ranking, at most Config.Parallel at a time, and awards the job
+// to the first guarantee that no better candidate can still beat.
+func (a *Agent) advanceCoordinated(now grid.Time, p *placement, out *grid.Outbox) {
+	for {
+		at := a.circumstances(now, p)
+		a.ranking.rank(p.job, p.quotes, &at)
+		if a.pursue(now, p, out) == wait {
+			return
+		}
+	}
+}
+
+// pursue walks down the ranking and does the first thing there is to do.
+func (a *Agent) pursue(now grid.Time, p *placement, out *grid.Outbox) step {
+	outstanding := p.outstanding()
+	better := false // somebody better than what follows has not answered yet
+	for position, o := range a.ranking.order {
+		if !o.fits {
+			break
+		}
+		site := p.quotes[o.index].Site
+		i := p.find(site)
+		switch {
+		case p.waiting != nil && p.waiting.site == site, i >= 0 && p.asks[i].state == asking:
+			better = true
+		case i >= 0 && p.asks[i].state == granted:
+			if !better {
+				a.award(now, p, &p.asks[i], out)
+			}
+			return wait
+		case o.home:
+			if better || !a.takeHome(now, p, out) {
+				return waitIf(better)
+			}
+			return wait
+		case a.goodEnough(now, p, &o) >= 0 && !better:
+			a.award(now, p, &p.asks[a.goodEnough(now, p, &o)], out)
+			return wait
+		case p.number >= a.cfg.Asks:
+			continue
+		case outstanding >= a.cfg.Parallel:
+			return wait
+		default:
+			a.negotiate(now, p, a.draw(now, p, position), out)
+			return waitIf(outstanding+1 >= a.cfg.Parallel)
+		}
+	}
+	if outstanding > 0 {
+		return wait
+	}
+	return a.exhausted(now, p, out)
+}
+
+func waitIf(yes bool) step {
+	if yes {
+		return wait
+	}
+	return again
+}
+
+// chaseDivisor: an unasked site is asked in spite of a guarantee only if it could
+// finish earlier by more than a tenth; less is within the error of an estimate.
+const chaseDivisor = 10
+
+// goodEnough returns a guarantee that is not worth trying to beat with the
+// candidate o, or -1. Only the finish of a guarantee can differ from what the
+// ranking promised, so only GoalTime has something to chase.
+func (a *Agent) goodEnough(now grid.Time, p *placement, o *ranked) int {
+	if p.job.Goal != grid.GoalTime {
+		return -1
+	}
+	span := o.finish - now
+	for i := range p.asks {
+		if k := &p.asks[i]; k.state == granted && (k.finish-now <= span+span/chaseDivisor || k.expires <= now.Add(a.cfg.ReplyTimeout)) {
+			return i
+		}
+	}
+	return -1
+}
+
+// nearDivisor: finishes that differ by less than a 64th are equally good. Quotes
+// are older than that.
+const nearDivisor = 64
+
+// nearMax bounds Config.Near.
+const nearMax = 16
+
+// draw picks one of the up to Config.Near equally good candidates from position
+// on, so that homes that see the same quotes do not all run to the same site.
+// The cost of equally good ones is the same; only finishes may differ a little.
+func (a *Agent) draw(now grid.Time, p *placement, position int) int {
+	var near [nearMax]int32
+	first := a.ranking.order[position]
+	slack := (first.finish - now) / nearDivisor
+	n := 0
+	for _, o := range a.ranking.order[position:] {
+		if n == min(a.cfg.Near, nearMax) || !o.fits || p.job.Goal != grid.GoalTime && o.key != first.key {
+			break
+		}
+		if o.finish <= first.finish+slack && !o.home && p.find(p.quotes[o.index].Site) < 0 {
+			near[n] = o.index
+			n++
+		}
+	}
+	if n <= 1 {
+		return int(first.index)
+	}
+	return int(near[a.rng.IntN(n)])
+}
+
+// exhausted: nobody on the pages so far will have the job.
+func (a *Agent) exhausted(now grid.Time, p *placement, out *grid.Outbox) step {
+	switch {
+	case !p.end && p.pages < a.cfg.Pages:
+		a.find(now, p, out)
+		return wait
+	case p.loaded < loadedMax && p.number < a.cfg.Asks:
+		if i := a.leastLoaded(p); i >= 0 {
+			p.loaded++
+			a.negotiate(now, p, i, out)
+			return wait
+		}
+	}
+	if !p.all && p.pages > 0 && len(p.quotes) <= 1 && p.failed == nil && !a.cfg.Quiet {
+		// Everybody is too narrow: name them, so that the user sees it.
+		p.all, p.end, p.last, p.pages = true, false, directory.Quote{}, 0
+		a.find(now, p, out)
+		return wait
+	}
+	why := ReasonNoSite
+	if p.failed != nil {
+		why = ReasonNoAnswer
+	}
+	a.refuse(now, p, why, out)
+	return wait
+}
+
+// leastLoaded returns the quote of the site that would be done first among those
+// that only seem too late because of what waits there, or -1. The wait is an
+// estimate; the site itself knows better.
+func (a *Agent) leastLoaded(p *placement) int {
+	best := -1
+	var finish grid.Time
+	for _, o := range a.ranking.order {
+		v := &a.ranking.verdicts[o.index]
+		if v.Outcome == OutcomeLoaded && !o.home && p.find(v.Site) < 0 && (best < 0 || v.Finish < finish) {
+			best, finish = int(o.index), v.Finish
+		}
+	}
+	return best
+}

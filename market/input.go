@@ -1,0 +1,116 @@
+package market
+
+import "gridnode/internal/grid"
+
+// Inputs of Agent besides grid.Tick, *grid.Delivery, *grid.Undelivered and
+// *directory.Found.
+
+// Place looks for a site for a job of this home. It ends in exactly one Placed
+// or Refused for the job. Epoch must be higher than in every earlier Place for it.
+type Place struct {
+	Job   *grid.Job
+	Epoch uint32
+}
+
+// Stop gives a job of this home up. While it is being placed the answer is
+// Refused; once another site has it, Completed or Lost follows when that site
+// has ended it. For a job the agent does not know it does nothing.
+type Stop struct {
+	Job   grid.JobID
+	Cause string // shown at the executing site; at most 256 bytes
+}
+
+// Resume, after a restart, takes up a job of this home that was awarded to
+// another site and whose result is not recorded.
+type Resume struct {
+	Job      *grid.Job
+	Award    Award
+	Messages int32 // counted before the restart
+}
+
+// Restore, after a restart, takes up a job of another site that was accepted
+// here and whose result home has not acknowledged. Ended follows, now or later.
+type Restore struct {
+	Job   *grid.Job
+	Award Award
+}
+
+// Ended says how an accepted job of another site ended. The agent reports it to
+// its home until that acknowledges.
+type Ended struct {
+	Task   grid.TaskID
+	Result grid.Result
+}
+
+// Abandoned says that an accepted job of another site never ran and never will:
+// its start could not be kept. Home learns it as Lost and may place it anew.
+type Abandoned struct{ Task grid.TaskID }
+
+// Preview asks how Job would be placed now. The answer to Token is a *PreviewResult.
+type Preview struct {
+	Token uint64
+	Job   *grid.Job
+}
+
+// PreviewResult answers Preview. Nothing is held anywhere.
+type PreviewResult struct {
+	Verdicts []Verdict // best first; the first is OutcomeChosen if any site would do
+	Earliest Option    // the earliest finish, deadline and budget ignored
+	Cheapest Option    // the lowest cost, deadline and budget ignored
+	Err      error     // the directory did not answer; Verdicts has what is known
+}
+
+// Local inputs that Agent gives to the other cores of its site. Their receiver
+// may keep them and what they refer to.
+
+// Placed: a site guarantees the job. If it is this site, the reservation is
+// committed. If it is another, the job is on its way as soon as this step's
+// records are durable.
+type Placed struct {
+	Job      grid.JobID
+	Award    Award
+	Verdicts []Verdict
+	Messages int32 // sent and received for the job so far, of the paper's four kinds
+}
+
+// Refused: no site has the job and none will.
+type Refused struct {
+	Job      grid.JobID
+	Why      Reason
+	Reason   string // Why in words, with the best that could be had
+	Verdicts []Verdict
+	Earliest Option // the earliest finish, deadline and budget ignored
+	Cheapest Option // the lowest cost, deadline and budget ignored
+	Messages int32
+}
+
+// Accepted: a job of another site arrived within its hold. Its reservation is
+// committed; it is acknowledged as soon as this step's records are durable. A
+// later epoch replaces an earlier one of the same job, which needs no Ended then.
+type Accepted struct {
+	Job   *grid.Job // instants on this site's clock
+	Award Award
+}
+
+// Completed: the site that had the job reported its end. It is acknowledged as
+// soon as this step's records are durable.
+type Completed struct {
+	Task     grid.TaskID
+	Result   grid.Result // instants on this site's clock
+	Messages int32
+}
+
+// Lost: this execution certainly does not exist, or not any more.
+type Lost struct {
+	Task     grid.TaskID
+	Messages int32
+}
+
+// Delivered: home has the result; the record of the task may go.
+type Delivered struct{ Task grid.TaskID }
+
+// Revoke: home wants the task ended. Ended is expected as usual.
+type Revoke struct {
+	Task  grid.TaskID
+	Cause string
+}

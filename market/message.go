@@ -1,0 +1,119 @@
+package market
+
+import (
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+)
+
+// Messages of the protocol. Spans count from when the message was sent; the
+// receiver counts them from when it arrived.
+
+// Negotiate: home asks for a guarantee that a job finishes in time.
+type Negotiate struct {
+	Task       grid.TaskID
+	Request    uint64    // of home; rises with every request and never repeats
+	Validity   grid.Time // span for which home waits for the reply
+	Processors int64
+	Memory     int64 // bytes per processor
+	Work       grid.Work
+	Deadline   grid.Time    // span within which it must have finished; Never if none
+	CostMax    grid.Credits // most that home accepts
+}
+
+// Reply: the guarantee, or a refusal. Either carries what is startable there now.
+type Reply struct {
+	Task     grid.TaskID
+	Request  uint64
+	Refusal  Refusal   // Granted if it is a guarantee
+	Hold     uint64    // the replying site's name for the guarantee; 0 if refused
+	HoldSpan grid.Time // how long the guarantee waits for the job
+	Price    grid.Price
+	Cost     grid.Credits // most that will be charged
+	Start    grid.Time    // span to the promised start; for TooLate to the best start; Never if unsaid
+	Finish   grid.Time    // span to Start plus estimate; Never if unsaid
+	Load     Load
+}
+
+// JobSubmission: the job, for a guarantee.
+type JobSubmission struct {
+	Job      *grid.Job // Submit and Deadline are on home's clock; use Age and Deadline
+	Epoch    uint32
+	Hold     uint64
+	Price    grid.Price
+	Cost     grid.Credits
+	Age      grid.Time // since it was submitted
+	Deadline grid.Time // span; Never if none, 0 if it has passed
+}
+
+// JobCompletion: how an execution ended.
+type JobCompletion struct {
+	Task      grid.TaskID
+	Abandoned bool      // it never ran and never will; nothing below is set
+	Ago       grid.Time // since it ended
+	Run       grid.Time // how long it ran
+	ExitCode  int32
+	Reason    string
+	Cost      grid.Credits
+}
+
+// Acknowledge: receipt of a submission, a completion, or a cancellation.
+type Acknowledge struct {
+	Task    grid.TaskID
+	Of      grid.Kind
+	Hold    uint64 // as in the acknowledged message; 0 for a completion
+	Unknown bool   // there is no such guarantee, nor a job from it, and never will be
+}
+
+// Cancel: home does not want a guarantee, or the job it gave for it, any more.
+type Cancel struct {
+	Task   grid.TaskID
+	Hold   uint64
+	Cause  string
+	Answer bool // an Acknowledge is wanted if nothing is known of it
+}
+
+// MessageKind implements grid.Message.
+func (*Negotiate) MessageKind() grid.Kind { return wire.MarketNegotiate }
+
+// MessageKind implements grid.Message.
+func (*Reply) MessageKind() grid.Kind { return wire.MarketReply }
+
+// MessageKind implements grid.Message.
+func (*JobSubmission) MessageKind() grid.Kind { return wire.MarketJobSubmission }
+
+// MessageKind implements grid.Message.
+func (*JobCompletion) MessageKind() grid.Kind { return wire.MarketJobCompletion }
+
+// MessageKind implements grid.Message.
+func (*Acknowledge) MessageKind() grid.Kind { return wire.MarketAcknowledge }
+
+// MessageKind implements grid.Message.
+func (*Cancel) MessageKind() grid.Kind { return wire.MarketCancel }
+
+// ForJob implements grid.JobMessage.
+func (m *Negotiate) ForJob() grid.JobID { return m.Task.Job }
+
+// ForJob implements grid.JobMessage.
+func (m *Reply) ForJob() grid.JobID { return m.Task.Job }
+
+// ForJob implements grid.JobMessage.
+func (m *JobSubmission) ForJob() grid.JobID { return m.Job.ID }
+
+// ForJob implements grid.JobMessage.
+func (m *JobCompletion) ForJob() grid.JobID { return m.Task.Job }
+
+// ForJob implements grid.JobMessage.
+func (m *Acknowledge) ForJob() grid.JobID { return m.Task.Job }
+
+// ForJob implements grid.JobMessage.
+func (m *Cancel) ForJob() grid.JobID { return m.Task.Job }
+
+// messages hands out messages, a chunk of each type at a time.
+type messages struct {
+	negotiate   grid.Slab[Negotiate]
+	reply       grid.Slab[Reply]
+	submission  grid.Slab[JobSubmission]
+	completion  grid.Slab[JobCompletion]
+	acknowledge grid.Slab[Acknowledge]
+	cancel      grid.Slab[Cancel]
+}

@@ -1,0 +1,196 @@
+package market
+
+import (
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+)
+
+// migrated is a job of ours that another site has, or is about to get
+// (Grid-Federation table 3: "jobs migrated to federation").
+type migrated struct {
+	timer
+	job      *grid.Job
+	award    Award
+	phase    phase
+	repeat   backoff
+	repeatAt grid.Time
+	cause    string // of a cancellation
+	messages int32
+
+	copies  int32   // of the submission, sent
+	certain bool    // copies counts all that were ever sent
+	lost    int32   // copies that certainly never arrived
+	slot    *memory // until acknowledged it counts as under way to its site
+}
+
+type phase uint8
+
+const (
+	submitting phase = iota + 1 // no acknowledgement yet
+	running                     // the site has the job
+	cancelling                  // the site is to end it
+)
+
+func (m *migrated) task() grid.TaskID { return grid.TaskID{Job: m.job.ID, Epoch: m.award.Epoch} }
+
+// submit sends the job, once more if need be.
+func (a *Agent) submit(now grid.Time, m *migrated, out *grid.Outbox) {
+	if m.copies == 0 && m.slot != nil {
+		m.certain = true
+	}
+	m.copies++
+	m.messages++
+	s := a.messages.submission.New()
+	*s = JobSubmission{
+		Job: m.job, Epoch: m.award.Epoch, Hold: m.award.Hold, Price: m.award.Price, Cost: m.award.Cost,
+		Age: min(max(now-m.job.Submit, 0), grid.SpanMax), Deadline: grid.Never,
+	}
+	if m.job.Deadline != grid.Never {
+		s.Deadline = min(max(m.job.Deadline-now, 0), grid.SpanMax)
+	}
+	out.Send(m.award.Site, s)
+	a.again(now, m)
+}
+
+// again sets the timer: when to repeat, or when no execution can be left.
+func (a *Agent) again(now grid.Time, m *migrated) {
+	m.repeatAt = grid.Never
+	if m.phase != running {
+		m.repeatAt = m.repeat.next(now, a.rng)
+	}
+	a.timers.set(&m.timer, min(m.repeatAt, m.award.Until))
+}
+
+// due implements alarmed.
+func (m *migrated) due(a *Agent, now grid.Time, out *grid.Outbox) {
+	switch {
+	case now >= m.award.Until:
+		a.vanish(m, out)
+	case m.phase == submitting:
+		a.freeSlot(m) // the hold is over or the job is there: nothing waits for this one
+		a.submit(now, m, out)
+	case m.phase == cancelling:
+		a.askToEnd(now, m, out)
+	}
+}
+
+// vanish reports that the execution certainly does not exist (any more).
+func (a *Agent) vanish(m *migrated, out *grid.Outbox) {
+	a.forgetMigrated(m)
+	out.Local(&Lost{Task: m.task(), Messages: m.messages})
+}
+
+func (a *Agent) forgetMigrated(m *migrated) {
+	a.freeSlot(m)
+	a.timers.stop(&m.timer)
+	delete(a.migrated, m.job.ID)
+}
+
+func (a *Agent) freeSlot(m *migrated) {
+	if m.slot != nil {
+		a.free(m.slot)
+		m.slot = nil
+	}
+}
+
+// resume takes up, after a restart, what was awarded before. The submission is
+// repeated: if the job arrived, the site says so again.
+func (a *Agent) resume(now grid.Time, in *Resume, out *grid.Outbox) {
+	m := a.moved.New()
+	*m = migrated{job: in.Job, award: in.Award, messages: in.Messages, phase: submitting}
+	m.owner = m
+	a.migrated[in.Job.ID] = m
+	if now >= m.award.Until {
+		a.vanish(m, out)
+		return
+	}
+	// Not all at once: a site that was down may have thousands.
+	m.repeatAt = now.Add(grid.Time(a.rng.Int64N(int64(resumeSpread))))
+	a.timers.set(&m.timer, min(m.repeatAt, m.award.Until))
+}
+
+const resumeSpread = 2 * grid.Second
+
+// unsubmitted: a copy of the submission never arrived. If that holds for every
+// copy ever sent, nobody has the job.
+func (a *Agent) unsubmitted(now grid.Time, to grid.SiteID, s *JobSubmission, out *grid.Outbox) {
+	m := a.migrated[s.Job.ID]
+	if m == nil || m.award.Epoch != s.Epoch || m.award.Site != to || m.phase == running {
+		return
+	}
+	m.lost++
+	if m.certain && m.lost == m.copies {
+		a.memory.Shun(to, now.Add(shunSpan))
+		a.vanish(m, out)
+	}
+}
+
+// cancelMigrated asks the site to end the job, until it says that it has.
+func (a *Agent) cancelMigrated(now grid.Time, m *migrated, cause string, out *grid.Outbox) {
+	if m.phase == cancelling {
+		return
+	}
+	m.phase, m.cause, m.repeat = cancelling, cut(cause), backoff{}
+	a.askToEnd(now, m, out)
+}
+
+func (a *Agent) askToEnd(now grid.Time, m *migrated, out *grid.Outbox) {
+	a.sendCancel(m.award.Site, Cancel{Task: m.task(), Hold: m.award.Hold, Cause: m.cause, Answer: true}, out)
+	a.again(now, m)
+}
+
+// cut shortens text to what a message may hold, at a character's boundary.
+func cut(text string) string {
+	if len(text) <= textMax {
+		return text
+	}
+	n := textMax
+	for n > 0 && text[n]&0xC0 == 0x80 {
+		n--
+	}
+	return text[:n]
+}
+
+// acknowledged is a receipt, for either side.
+func (a *Agent) acknowledged(now grid.Time, from grid.SiteID, m *Acknowledge, out *grid.Outbox) {
+	if m.Of == wire.MarketJobCompletion {
+		a.receipted(from, m, out)
+		return
+	}
+	g := a.migrated[m.Task.Job]
+	if g == nil || g.award.Epoch != m.Task.Epoch || g.award.Site != from || g.award.Hold != m.Hold || g.phase == running {
+		return
+	}
+	a.freeSlot(g)
+	switch {
+	case m.Unknown:
+		// A guarantee that its site does not know any more is never known again.
+		a.vanish(g, out)
+	case g.phase == submitting:
+		g.phase = running
+		a.again(now, g)
+	}
+}
+
+// completion is the result of a job that ran elsewhere. It is acknowledged in any
+// case: a site whose award is over may forget its execution, too.
+func (a *Agent) completion(now grid.Time, from grid.SiteID, c *JobCompletion, out *grid.Outbox) {
+	if m := a.migrated[c.Task.Job]; m != nil && m.award.Epoch == c.Task.Epoch && m.award.Site == from {
+		m.messages++
+		if c.Abandoned {
+			a.vanish(m, out)
+		} else {
+			done := a.completed.New()
+			end := max(now-c.Ago, 0)
+			*done = Completed{Task: c.Task, Messages: m.messages, Result: grid.Result{
+				Start: max(end-c.Run, 0), End: end, ExitCode: c.ExitCode, Reason: c.Reason,
+				Cost: min(c.Cost, m.award.Cost), // the agreed price never changes
+			}}
+			a.forgetMigrated(m)
+			out.Local(done)
+		}
+	}
+	k := a.messages.acknowledge.New()
+	*k = Acknowledge{Task: c.Task, Of: wire.MarketJobCompletion}
+	out.Send(from, k)
+}

@@ -1,0 +1,27 @@
+package market
+
+import "gridnode/internal/grid"
+
+// preview ranks a job as a placement would, over all sites, and asks nobody.
+func (a *Agent) preview(now grid.Time, in *Preview, out *grid.Outbox) {
+	p := a.newPlacement(in.Job)
+	p.token = in.Token
+	a.find(now, p, out)
+}
+
+// previewed answers once all quotes are here.
+func (a *Agent) previewed(now grid.Time, p *placement, out *grid.Outbox) {
+	if !p.end && len(p.quotes) < a.cfg.PreviewsMax {
+		a.find(now, p, out)
+		return
+	}
+	if !p.home {
+		p.home = true
+		p.quotes = append(p.quotes, a.Quote(now))
+	}
+	result := &PreviewResult{Verdicts: a.verdicts(now, p, ""), Err: p.failed}
+	result.Earliest, result.Cheapest = earliest(result.Verdicts), cheapest(result.Verdicts)
+	token := p.token
+	a.dropPlacement(now, p, out)
+	out.Answer(token, result)
+}

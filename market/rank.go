@@ -1,0 +1,232 @@
+package market
+
+import (
+	"cmp"
+	"math"
+	"math/bits"
+	"slices"
+
+	"gridnode/directory"
+	"gridnode/internal/grid"
+)
+
+// Circumstances is what a ranking depends on besides the job and the quotes.
+type Circumstances struct {
+	Now       grid.Time
+	Home      grid.SiteID // the job's home; its quote is ranked like the others
+	HomeStart grid.Time   // earliest start at home by its own schedule; Never if it cannot run the job
+	Placement Placement
+	Allowance grid.Time // what messages may take out of another site's promise
+	Memory    *Memory   // nil: the quotes are all that is known
+	Asked     []Asked   // sites that were asked for this job, in order
+}
+
+// Asked is what came of asking a site.
+type Asked struct {
+	Site    grid.SiteID
+	Outcome Outcome // OutcomeCandidate while it is asked or once it granted; else why it is out
+	Refusal Refusal
+	Finish  grid.Time // promised, or what it could have promised; 0 if it did not say
+	Cost    grid.Credits
+}
+
+// Rank judges every quoted site for a job and returns the verdicts, best first:
+// first those that would do, in the order in which the goal prefers them (the
+// first is OutcomeChosen), then the others in the same order. Quotes are expected
+// once per site. It is pure and takes O(n log n) time.
+//
+// A site would do if it is wide enough, may run the job, is estimated to finish
+// by the deadline, and costs no more than the budget. The goals prefer
+// (Grid-Federation §2.2)
+//
+//   - GoalCost: the lowest cost, "minimum possible cost within the deadline"; under
+//     PlacementPaper the lowest price, since its directory knows the "k-th cheapest"
+//     by the quoted price;
+//   - GoalTime: the earliest estimated finish, "minimum possible response time
+//     within the budget limit"; under PlacementPaper the highest speed, its "k-th
+//     fastest";
+//   - GoalSpill: home, then falling speed (experiment 2);
+//   - GoalLocal: home and nobody else.
+//
+// Ties go to home, which costs no message, then to the earlier finish, then to
+// the lower site ID. Under PlacementPaper a budget counts for GoalTime only:
+// "For OFC then GFA m ... is chosen such that B is minimal and D(J, R_m) ≤ s + d".
+func Rank(job *grid.Job, quotes []directory.Quote, at Circumstances) []Verdict {
+	var r ranking
+	r.rank(job, quotes, &at)
+	return r.explain(job, quotes, at.Now, make([]Verdict, 0, len(quotes)))
+}
+
+// ranking is a Rank whose memory is used again.
+type ranking struct {
+	verdicts []Verdict // by quote
+	order    []ranked
+}
+
+// ranked is the position of one site in the order: class, then key by the goal.
+type ranked struct {
+	fits   bool
+	home   bool
+	key    int64
+	finish grid.Time
+	index  int32 // of quote and verdict
+}
+
+// rank fills r. The order is that of Rank; details are left out.
+func (r *ranking) rank(job *grid.Job, quotes []directory.Quote, at *Circumstances) {
+	r.verdicts, r.order = r.verdicts[:0], r.order[:0]
+	for i := range quotes {
+		q := &quotes[i]
+		v := judge(job, q, at)
+		r.verdicts = append(r.verdicts, v)
+		r.order = append(r.order, ranked{
+			fits: v.Outcome == OutcomeCandidate, home: q.Site == at.Home,
+			key: goalKey(job, q, &v, at), finish: v.Finish, index: int32(i),
+		})
+	}
+	slices.SortFunc(r.order, func(a, b ranked) int {
+		if a.fits != b.fits {
+			return -compareBool(a.fits, b.fits)
+		}
+		if c := cmp.Compare(a.key, b.key); c != 0 {
+			return c
+		}
+		if a.home != b.home {
+			return -compareBool(a.home, b.home)
+		}
+		return cmp.Or(cmp.Compare(a.finish, b.finish), cmp.Compare(quotes[a.index].Site, quotes[b.index].Site))
+	})
+}
+
+// explain appends the verdicts in order, with details, and marks the first one
+// that would do as chosen.
+func (r *ranking) explain(job *grid.Job, quotes []directory.Quote, now grid.Time, dst []Verdict) []Verdict {
+	for i, o := range r.order {
+		v := r.verdicts[o.index]
+		if i == 0 && v.Outcome == OutcomeCandidate {
+			v.Outcome = OutcomeChosen
+		}
+		v.Detail = v.detail(job, &quotes[o.index], now)
+		dst = append(dst, v)
+	}
+	return dst
+}
+
+// judge returns the verdict on one site.
+func judge(job *grid.Job, q *directory.Quote, at *Circumstances) Verdict {
+	load, shunned := at.Memory.adjust(q, at.Now)
+	v := Verdict{Site: q.Site, Name: q.Name, Price: load.Price, Outcome: OutcomeCandidate}
+	v.Cost = costOf(job, q.Rating, load.Price, q.Cost)
+	estimate := job.EstimateAt(q.Rating)
+	v.Finish = finishAt(job, q, load, estimate, at)
+	asked := findAsked(at.Asked, q.Site)
+	if asked != nil {
+		if asked.Finish != 0 {
+			v.Finish = asked.Finish
+		}
+		if asked.Cost != 0 {
+			v.Cost = asked.Cost
+		}
+	}
+	v.Outcome, v.Refusal = outcomeOf(job, q, at, &v, estimate, asked)
+	if v.Outcome == OutcomeCandidate && shunned {
+		v.Outcome = OutcomeUnreachable
+	}
+	if v.Outcome == OutcomeTooNarrow || v.Outcome == OutcomeTooLittle {
+		v.Finish = grid.Never
+	}
+	return v
+}
+
+// outcomeOf names the first thing that is wrong with a site, if anything is.
+func outcomeOf(job *grid.Job, q *directory.Quote, at *Circumstances, v *Verdict, estimate grid.Time, asked *Asked) (Outcome, Refusal) {
+	foreign := q.Site != at.Home
+	latest := job.Deadline
+	if foreign && latest != grid.Never {
+		latest -= at.Allowance
+	}
+	switch {
+	case asked != nil && asked.Outcome != OutcomeCandidate:
+		return asked.Outcome, asked.Refusal
+	case foreign && job.Goal == grid.GoalLocal, job.Site != "" && job.Site != q.Site:
+		return OutcomeNotNamed, 0
+	case job.Processors > q.Processors:
+		return OutcomeTooNarrow, 0
+	case job.Memory > q.Memory && q.Memory > 0:
+		return OutcomeTooLittle, 0
+	case foreign && !q.Foreign:
+		return OutcomeNoForeign, 0
+	case job.Budget >= 0 && v.Cost > job.Budget && (at.Placement == PlacementCoordinated || job.Goal == grid.GoalTime):
+		return OutcomeTooDear, 0
+	case asked != nil && asked.Finish != 0 && v.Finish <= job.Deadline:
+		return OutcomeCandidate, 0 // promised
+	case at.Now.Add(estimate) > latest:
+		return OutcomeTooLate, 0
+	case v.Finish > latest:
+		return OutcomeLoaded, 0
+	}
+	return OutcomeCandidate, 0
+}
+
+// finishAt estimates when a site would be done. A job that fits into what is
+// startable now does not wait; a wider one waits for a part of what a job as wide
+// as the site would wait, in proportion to its width.
+func finishAt(job *grid.Job, q *directory.Quote, load Load, estimate grid.Time, at *Circumstances) grid.Time {
+	if q.Site == at.Home {
+		return at.HomeStart.Add(estimate)
+	}
+	var wait grid.Time
+	if widest := min(load.Widest, q.Processors); job.Processors > widest {
+		wait = share(load.Wait, job.Processors-widest, q.Processors-widest)
+	}
+	return at.Now.Add(wait).Add(estimate)
+}
+
+// share returns t·part/whole for 0 ≤ t and part ≤ whole, else t.
+func share(t grid.Time, part, whole int64) grid.Time {
+	if part >= whole || t <= 0 {
+		return max(t, 0)
+	}
+	hi, lo := bits.Mul64(uint64(t), uint64(part))
+	quotient, _ := bits.Div64(hi, lo, uint64(whole))
+	return grid.Time(quotient)
+}
+
+// goalKey is what the goal wants small.
+func goalKey(job *grid.Job, q *directory.Quote, v *Verdict, at *Circumstances) int64 {
+	switch job.Goal {
+	case grid.GoalCost:
+		if at.Placement == PlacementPaper {
+			return int64(v.Price)
+		}
+		return int64(v.Cost)
+	case grid.GoalTime:
+		if at.Placement == PlacementPaper {
+			return -q.Speed
+		}
+		return int64(v.Finish)
+	}
+	if q.Site == at.Home {
+		return math.MinInt64
+	}
+	return -q.Speed
+}
+
+func findAsked(asked []Asked, site grid.SiteID) *Asked {
+	for i := range asked {
+		if asked[i].Site == site {
+			return &asked[i]
+		}
+	}
+	return nil
+}
+
+func compareBool(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return 1
+	}
+	return -1
+}

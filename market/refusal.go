@@ -1,0 +1,39 @@
+package market
+
+import "fmt"
+
+// Refusal is an asked site's "no", or Granted. Numbers travel on the wire and are
+// stored: append only.
+type Refusal uint8
+
+const (
+	Granted      Refusal = iota // no refusal: the site guarantees the job
+	TooLate                     // cannot finish it by the deadline; the reply says when it could
+	TooWide                     // has too few processors, or too little memory per processor
+	NoForeign                   // runs no jobs of other sites
+	Busy                        // holds too many guarantees for the asker, or its queue is full; try later
+	PriceChanged                // would cost more than the asker expected; the reply has the new terms
+	Superseded                  // knows of a later epoch of this job
+	refusalMax
+)
+
+var refusalNames = [refusalMax]string{"granted", "cannot finish it in time", "is too small for it",
+	"runs no jobs of other sites", "is too busy to promise anything", "its price has changed", "has a later placement of this job"}
+
+// String returns what the refusal means in words, with the site as the subject.
+func (r Refusal) String() string {
+	if r >= refusalMax {
+		return fmt.Sprintf("refuses for reason %d", uint8(r))
+	}
+	return refusalNames[r]
+}
+
+// Reason says why a placement ended in Refused.
+type Reason uint8
+
+const (
+	ReasonNoSite   Reason = iota + 1 // no site would have it
+	ReasonStopped                    // Stop came first
+	ReasonFull                       // this site is placing too many jobs at once
+	ReasonNoAnswer                   // the directory did not answer, and home cannot do it
+)

@@ -1,0 +1,177 @@
+package market
+
+import (
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+)
+
+// remote is a job of another site that was accepted here (Grid-Federation table
+// 3: "remote jobs processed").
+type remote struct {
+	timer
+	home    grid.SiteID
+	task    grid.TaskID
+	hold    uint64 // the guarantee under which it came
+	revoked bool   // home wants it ended
+
+	over      bool // it ended, or will never run; home does not know yet
+	abandoned bool
+	result    grid.Result
+	repeat    backoff
+}
+
+// submitted is a job for a guarantee of ours, or another copy of one.
+func (a *Agent) submitted(now grid.Time, from grid.SiteID, m *JobSubmission, out *grid.Outbox) {
+	task := grid.TaskID{Job: m.Job.ID, Epoch: m.Epoch}
+	if r := a.remote[m.Job.ID]; r != nil && r.home == from && r.task == task && r.hold == m.Hold {
+		a.confirm(from, task, wire.MarketJobSubmission, m.Hold, false, out)
+		if r.over {
+			a.report(now, r, out) // home is there: it may have missed the result
+		}
+		return
+	}
+	if !a.accept(now, from, task, m, out) {
+		a.confirm(from, task, wire.MarketJobSubmission, m.Hold, true, out)
+		return
+	}
+	a.confirm(from, task, wire.MarketJobSubmission, m.Hold, false, out)
+}
+
+// accept turns the guarantee into a job, if there is such a guarantee and the job
+// is the one it was given for.
+func (a *Agent) accept(now grid.Time, from grid.SiteID, task grid.TaskID, m *JobSubmission, out *grid.Outbox) bool {
+	h := a.holds[m.Job.ID]
+	if h == nil || h.home != from || h.task != task || h.token != m.Hold {
+		return false
+	}
+	if m.Job.Home != from || m.Job.Processors != h.processors || m.Job.Work != h.work || m.Price != h.price || m.Cost != h.cost {
+		a.release(now, h) // another job than was negotiated
+		return false
+	}
+	if err := a.cluster.Commit(now, task); err != nil {
+		a.forgetHold(h)
+		return false
+	}
+	r := a.accepted.New()
+	*r = remote{home: from, task: task, hold: h.token}
+	r.owner = r
+	if old := a.remote[m.Job.ID]; old != nil {
+		a.timers.stop(&old.timer) // an earlier epoch: nobody waits for its result
+	}
+	a.remote[m.Job.ID] = r
+	accepted := a.accepts.New()
+	accepted.Job = a.localJob(now, m)
+	accepted.Award = Award{
+		Site: a.cfg.Site, Epoch: m.Epoch, Hold: h.token, Price: h.price, Cost: h.cost,
+		Start: h.start, Finish: h.finish, Until: untilThere(max(h.start, now), Limit(m.Job, a.cfg.Rating)),
+	}
+	a.forgetHold(h)
+	out.Local(accepted)
+	return true
+}
+
+// localJob returns the submitted job with its instants on this site's clock.
+func (a *Agent) localJob(now grid.Time, m *JobSubmission) *grid.Job {
+	job := a.jobs.New()
+	*job = *m.Job
+	job.Submit = max(now-m.Age, 0)
+	job.Deadline = grid.Never
+	if m.Deadline != grid.Never {
+		job.Deadline = now.Add(m.Deadline)
+	}
+	return job
+}
+
+func (a *Agent) confirm(to grid.SiteID, task grid.TaskID, of grid.Kind, hold uint64, unknown bool, out *grid.Outbox) {
+	m := a.messages.acknowledge.New()
+	*m = Acknowledge{Task: task, Of: of, Hold: hold, Unknown: unknown}
+	out.Send(to, m)
+}
+
+// restore takes an accepted job up again after a restart.
+func (a *Agent) restore(in *Restore) {
+	r := a.accepted.New()
+	*r = remote{home: in.Job.Home, task: grid.TaskID{Job: in.Job.ID, Epoch: in.Award.Epoch}, hold: in.Award.Hold}
+	r.owner = r
+	a.remote[in.Job.ID] = r
+}
+
+// ended starts to report a result.
+func (a *Agent) ended(now grid.Time, in *Ended, out *grid.Outbox) {
+	if r := a.ending(in.Task, out); r != nil {
+		r.result = in.Result
+		a.report(now, r, out)
+	}
+}
+
+// abandoned starts to report that there will be no execution.
+func (a *Agent) abandoned(now grid.Time, in *Abandoned, out *grid.Outbox) {
+	if r := a.ending(in.Task, out); r != nil {
+		r.abandoned = true
+		a.report(now, r, out)
+	}
+}
+
+// ending returns the accepted job of a task that ends. If nobody waits for its
+// end, because a later epoch replaced it, the record may go at once.
+func (a *Agent) ending(task grid.TaskID, out *grid.Outbox) *remote {
+	r := a.remote[task.Job]
+	if r == nil || r.task != task {
+		out.Local(&Delivered{task})
+		return nil
+	}
+	if r.over {
+		return nil
+	}
+	r.over = true
+	return r
+}
+
+// report sends the completion, until home acknowledges it.
+func (a *Agent) report(now grid.Time, r *remote, out *grid.Outbox) {
+	m := a.messages.completion.New()
+	*m = JobCompletion{Task: r.task, Abandoned: r.abandoned}
+	if !r.abandoned {
+		m.Ago = min(max(now-r.result.End, 0), grid.SpanMax)
+		m.Run = min(max(r.result.End-r.result.Start, 0), grid.SpanMax)
+		m.ExitCode, m.Reason = r.result.ExitCode, cut(r.result.Reason)
+		m.Cost = min(max(r.result.Cost, 0), grid.CreditsMax)
+	}
+	out.Send(r.home, m)
+	a.timers.set(&r.timer, r.repeat.next(now, a.rng))
+}
+
+// due implements alarmed: home did not acknowledge the result.
+func (r *remote) due(a *Agent, now grid.Time, out *grid.Outbox) { a.report(now, r, out) }
+
+// receipted: home has the result.
+func (a *Agent) receipted(from grid.SiteID, m *Acknowledge, out *grid.Outbox) {
+	r := a.remote[m.Task.Job]
+	if r == nil || r.task != m.Task || r.home != from || !r.over {
+		return
+	}
+	a.timers.stop(&r.timer)
+	delete(a.remote, m.Task.Job)
+	d := a.delivered.New()
+	d.Task = r.task
+	out.Local(d)
+}
+
+// cancelled: home does not want a guarantee or a job any more.
+func (a *Agent) cancelled(now grid.Time, from grid.SiteID, m *Cancel, out *grid.Outbox) {
+	if h := a.holds[m.Task.Job]; h != nil && h.home == from && h.task == m.Task && h.token == m.Hold {
+		a.release(now, h)
+	}
+	r := a.remote[m.Task.Job]
+	switch {
+	case r == nil || r.home != from || r.task != m.Task || r.hold != m.Hold:
+		if m.Answer {
+			a.confirm(from, m.Task, wire.MarketCancel, m.Hold, true, out)
+		}
+	case r.over:
+		a.report(now, r, out)
+	case !r.revoked:
+		r.revoked = true
+		out.Local(&Revoke{Task: r.task, Cause: m.Cause})
+	}
+}

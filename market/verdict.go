@@ -1,0 +1,134 @@
+package market
+
+import (
+	"fmt"
+
+	"gridnode/directory"
+	"gridnode/internal/grid"
+)
+
+// Outcome says what a ranking made of one site. Numbers are stored: append only.
+type Outcome uint8
+
+const (
+	OutcomeCandidate   Outcome = iota + 1 // would do, but another is better
+	OutcomeChosen                         // the best, or the one that has the job
+	OutcomeTooNarrow                      // fewer processors than the job needs
+	OutcomeTooLittle                      // less memory per processor than the job needs
+	OutcomeTooLate                        // past the deadline even if it were idle
+	OutcomeLoaded                         // past the deadline because of what waits there
+	OutcomeTooDear                        // over the budget
+	OutcomeNoForeign                      // runs no jobs of other sites
+	OutcomeNotNamed                       // the job names another site, or may only run at home
+	OutcomeRefused                        // was asked and said no
+	OutcomeExpired                        // its guarantee ended before the job could be sent
+	OutcomeUnreachable                    // could not be reached, or did not answer
+)
+
+var outcomeNames = [...]string{"", "candidate", "chosen", "too-narrow", "too-little-memory", "too-late", "loaded",
+	"too-dear", "foreign-refused", "not-named", "refused", "expired", "unreachable"}
+
+// String returns the stable name used in tables and JSON ("too-late").
+func (o Outcome) String() string {
+	if int(o) >= len(outcomeNames) {
+		return fmt.Sprintf("outcome-%d", uint8(o))
+	}
+	return outcomeNames[o]
+}
+
+// Verdict is what a ranking says about one site.
+type Verdict struct {
+	Site    grid.SiteID
+	Name    string
+	Price   grid.Price
+	Cost    grid.Credits // of the whole estimate, by the site's cost model
+	Finish  grid.Time    // estimated, or promised once the site was asked; Never if it cannot run the job
+	Outcome Outcome
+	Refusal Refusal // why, for OutcomeRefused
+	Detail  string  // for people; empty inside a placement
+}
+
+// Option is something that could be had.
+type Option struct {
+	Site   grid.SiteID // empty if nothing could
+	Cost   grid.Credits
+	Finish grid.Time
+}
+
+// earliest and cheapest return the best that verdicts offer when deadline and
+// budget are ignored: the earliest finish, and the lowest cost.
+func earliest(verdicts []Verdict) Option {
+	return bestOf(verdicts, func(a *Verdict, b Option) bool {
+		return a.Finish < b.Finish || a.Finish == b.Finish && a.Cost < b.Cost
+	})
+}
+
+func cheapest(verdicts []Verdict) Option {
+	return bestOf(verdicts, func(a *Verdict, b Option) bool {
+		return a.Cost < b.Cost || a.Cost == b.Cost && a.Finish < b.Finish
+	})
+}
+
+func bestOf(verdicts []Verdict, better func(*Verdict, Option) bool) Option {
+	var best Option
+	for i := range verdicts {
+		v := &verdicts[i]
+		switch v.Outcome {
+		case OutcomeCandidate, OutcomeChosen, OutcomeTooLate, OutcomeLoaded, OutcomeTooDear:
+		case OutcomeRefused:
+			if v.Refusal != TooLate { // that one names the finish it could have promised
+				continue
+			}
+		default:
+			continue
+		}
+		if v.Finish != grid.Never && (best.Site == "" || better(v, best)) {
+			best = Option{v.Site, v.Cost, v.Finish}
+		}
+	}
+	return best
+}
+
+// detail puts a verdict into words. q is the quote it was made from.
+func (v *Verdict) detail(job *grid.Job, q *directory.Quote, now grid.Time) string {
+	switch v.Outcome {
+	case OutcomeCandidate, OutcomeChosen:
+		return fmt.Sprintf("costs %v, done in %v", v.Cost, span(v.Finish-now))
+	case OutcomeTooNarrow:
+		return fmt.Sprintf("has %d processors, the job needs %d", q.Processors, job.Processors)
+	case OutcomeTooLittle:
+		return fmt.Sprintf("has %d bytes per processor, the job needs %d", q.Memory, job.Memory)
+	case OutcomeTooLate:
+		return fmt.Sprintf("would need %v even if idle, %v too long", span(job.EstimateAt(q.Rating)), span(v.Finish-job.Deadline))
+	case OutcomeLoaded:
+		return fmt.Sprintf("would be done in %v, %v past the deadline", span(v.Finish-now), span(v.Finish-job.Deadline))
+	case OutcomeTooDear:
+		return fmt.Sprintf("costs %v, the budget is %v", v.Cost, job.Budget)
+	case OutcomeNoForeign:
+		return "runs no jobs of other sites"
+	case OutcomeNotNamed:
+		if job.Site == "" {
+			return "the job is to run at home"
+		}
+		return "the job is to run at another site"
+	case OutcomeRefused:
+		if v.Refusal == TooLate && v.Finish != grid.Never {
+			return fmt.Sprintf("%s: could be done in %v", v.Refusal, span(v.Finish-now))
+		}
+		return v.Refusal.String()
+	case OutcomeExpired:
+		return "its guarantee ended before the job could be sent"
+	case OutcomeUnreachable:
+		return "did not answer"
+	}
+	return ""
+}
+
+// span rounds for people: to a second when it is long, to a millisecond if not.
+func span(t grid.Time) grid.Time {
+	unit := grid.Second
+	if t < 10*grid.Second && t > -10*grid.Second {
+		unit = grid.Millisecond
+	}
+	return t / unit * unit
+}
