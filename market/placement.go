@@ -337,7 +337,7 @@ func (a *Agent) placedAt(now grid.Time, p *placement, award Award, out *grid.Out
 // refuse reports that no site has the job.
 func (a *Agent) refuse(now grid.Time, p *placement, why Reason, out *grid.Outbox) {
 	r := &Refused{Job: p.job.ID, Why: why, Verdicts: a.verdicts(now, p, ""), Messages: p.messages}
-	r.Earliest, r.Cheapest = earliest(r.Verdicts), cheapest(r.Verdicts)
+	r.Earliest, r.Cheapest = Earliest(r.Verdicts), Cheapest(r.Verdicts)
 	r.Reason = r.describe(now, p.failed)
 	out.Local(r)
 	a.dropPlacement(now, p, out)

@@ -20,7 +20,7 @@ func (a *Agent) previewed(now grid.Time, p *placement, out *grid.Outbox) {
 		p.quotes = append(p.quotes, a.Quote(now))
 	}
 	result := &PreviewResult{Verdicts: a.verdicts(now, p, ""), Err: p.failed}
-	result.Earliest, result.Cheapest = earliest(result.Verdicts), cheapest(result.Verdicts)
+	result.Earliest, result.Cheapest = Earliest(result.Verdicts), Cheapest(result.Verdicts)
 	token := p.token
 	a.dropPlacement(now, p, out)
 	out.Answer(token, result)

@@ -55,15 +55,15 @@ type Option struct {
 	Finish grid.Time
 }
 
-// earliest and cheapest return the best that verdicts offer when deadline and
+// Earliest and Cheapest return the best that verdicts offer when deadline and
 // budget are ignored: the earliest finish, and the lowest cost.
-func earliest(verdicts []Verdict) Option {
+func Earliest(verdicts []Verdict) Option {
 	return bestOf(verdicts, func(a *Verdict, b Option) bool {
 		return a.Finish < b.Finish || a.Finish == b.Finish && a.Cost < b.Cost
 	})
 }
 
-func cheapest(verdicts []Verdict) Option {
+func Cheapest(verdicts []Verdict) Option {
 	return bestOf(verdicts, func(a *Verdict, b Option) bool {
 		return a.Cost < b.Cost || a.Cost == b.Cost && a.Finish < b.Finish
 	})
