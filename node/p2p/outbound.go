@@ -28,6 +28,7 @@ type outbound struct {
 	peer    peer.ID
 	wake    chan struct{}  // holds a token when the queue got its first message
 	waiting []grid.Message // under outbounds.mu
+	writing bool           // under outbounds.mu: the goroutine has a batch
 
 	// The goroutine's own.
 	streams map[*wire.Protocol]network.Stream
@@ -80,11 +81,15 @@ func (n *Network) undelivered(to grid.SiteID, message grid.Message) {
 func (o *outbound) take(spare []grid.Message) []grid.Message {
 	idle := time.NewTimer(sendIdleMax)
 	defer idle.Stop()
+	o.n.out.mu.Lock()
+	o.writing = false
+	o.n.out.mu.Unlock()
 	for {
 		select {
 		case <-o.wake:
 			o.n.out.mu.Lock()
 			defer o.n.out.mu.Unlock()
+			o.writing = true
 			batch := o.waiting
 			o.waiting = spare[:0]
 			return batch
@@ -230,4 +235,29 @@ func encode(m grid.Message) ([]byte, error) {
 		return nil, errors.New("it has no wire form")
 	}
 	return wire.Encode(w)
+}
+
+// Flush waits until no message waits to be written, or ctx ends.
+func (n *Network) Flush(ctx context.Context) {
+	tick := time.NewTicker(busyPoll)
+	defer tick.Stop()
+	for n.out.busy() {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// busy reports whether a message waits or is being written.
+func (all *outbounds) busy() bool {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	for _, o := range all.peers {
+		if len(o.waiting) > 0 || o.writing {
+			return true
+		}
+	}
+	return false
 }

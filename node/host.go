@@ -1,0 +1,294 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"gridnode/directory"
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+	"gridnode/market"
+	"gridnode/node/p2p"
+	"gridnode/node/store"
+)
+
+// HostConfig describes a node.
+type HostConfig struct {
+	Home       string // directory of everything it keeps; empty: nothing is kept
+	Key        crypto.PrivKey
+	Federation string
+	Listen     []string // multiaddrs, at least one
+	Join       []string // multiaddrs with /p2p/ID
+	Version    string   // told to peers
+
+	Site SiteConfig // the host fills in IDs, signing and gossip
+	Seed uint64     // of every random choice of the site; 0 draws one
+
+	Profile    p2p.Profile
+	BucketSize int         // Kademlia's k; 0 for the profile's
+	Parallel   int         // Kademlia's α; 0 for the profile's
+	Memory     *p2p.Memory // connects the hosts of one process without sockets; nil for TCP
+
+	Store store.Options // without Site, Federation and Log
+
+	// Executor makes what runs tasks; its ends are given to ended, from any goroutine.
+	// nil: processes under a shim.
+	Executor func(ended func(*grid.TaskEnded)) (Executor, error)
+
+	Logger *slog.Logger // nil discards
+}
+
+// Host is a running node: the driver of one Site on libp2p, Badger and child
+// processes. Its methods may be called concurrently.
+type Host struct {
+	cfg  HostConfig
+	id   grid.SiteID
+	log  *slog.Logger
+	net  *p2p.Network
+	loop loop
+
+	inbox      *inbox
+	questions  questions
+	subscribed subscriptions
+
+	once     sync.Once
+	stopping chan struct{} // closed when Close begins
+	quit     chan struct{} // closed when the loop is to end
+	done     chan struct{} // closed when everything has ended
+	err      error         // set before done is closed
+}
+
+// drainMax is how long a stopping node waits for its last messages to leave.
+const drainMax = 2 * time.Second
+
+// Start starts a node and returns once it has recovered, listens, and takes
+// requests; joining the federation goes on in the background. ctx bounds Start only.
+// Errors wrap those of the store (store.ErrLocked if another daemon has the home),
+// of p2p (ErrListen, ErrConfig), of Recover and of the executor.
+func Start(ctx context.Context, cfg HostConfig) (*Host, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	id, err := peer.IDFromPrivateKey(cfg.Key)
+	if err != nil {
+		return nil, fmt.Errorf("identity of the node: %w", err)
+	}
+	h := &Host{
+		cfg: cfg, id: grid.SiteID(id.String()), log: cfg.Logger, inbox: newInbox(),
+		stopping: make(chan struct{}), quit: make(chan struct{}), done: make(chan struct{}),
+	}
+	h.loop = loop{h: h, clock: clock{time.Now()}}
+	if err := h.start(ctx); err != nil {
+		h.release()
+		return nil, err
+	}
+	go func() {
+		h.err = h.loop.run()
+		if h.err != nil {
+			h.log.Error("the node stops", "error", h.err)
+		}
+		h.err = errors.Join(h.err, h.release())
+		close(h.done)
+	}()
+	return h, nil
+}
+
+// start brings everything up, in the order in which one part needs another.
+func (h *Host) start(ctx context.Context) error {
+	var err error
+	if h.loop.store, err = h.openStore(); err != nil {
+		return err
+	}
+	if h.loop.site, err = NewSite(h.siteConfig(), h.seed()); err != nil {
+		return err
+	}
+	ended := func(e *grid.TaskEnded) { h.inbox.put(e) }
+	if h.cfg.Executor == nil {
+		return errors.New("no executor")
+	}
+	if h.loop.exec, err = h.cfg.Executor(ended); err != nil {
+		return fmt.Errorf("start executor: %w", err)
+	}
+	if h.net, err = p2p.Start(ctx, h.netConfig()); err != nil {
+		return err
+	}
+	return h.recover()
+}
+
+func (h *Host) openStore() (*store.Store, error) {
+	if h.cfg.Home == "" {
+		return nil, nil
+	}
+	if err := os.MkdirAll(h.cfg.Home, 0o700); err != nil {
+		return nil, fmt.Errorf("home directory: %w", err)
+	}
+	options := h.cfg.Store
+	options.Site, options.Federation = string(h.id), h.cfg.Federation
+	options.Log = func(format string, args ...any) { h.log.Warn(fmt.Sprintf(format, args...), "part", "store") }
+	return store.Open(filepath.Join(h.cfg.Home, "store"), options)
+}
+
+// siteConfig fills in what only the host knows.
+func (h *Host) siteConfig() SiteConfig {
+	c := h.cfg.Site
+	c.ID = h.id
+	c.Directory.Self, c.Directory.Federation, c.Directory.Topic = h.id, h.cfg.Federation, topicLoad
+	c.Directory.Seal = func(payload []byte) ([]byte, error) { return wire.Seal(h.cfg.Key, directory.Domain, payload) }
+	c.Market.Site, c.Market.Name, c.Market.Resources, c.Market.Rating = h.id, c.Name, c.Resources, c.Rating
+	c.Market.Price, c.Market.Cost, c.Market.Foreign = c.Price, c.Cost, c.Foreign
+	return c
+}
+
+// topicLoad is the gossip topic of load reports, loadMax the size of one.
+const (
+	topicLoad = "load"
+	loadMax   = 512
+)
+
+func (h *Host) netConfig() p2p.Config {
+	c := p2p.Config{
+		Key: h.cfg.Key, Federation: h.cfg.Federation, Listen: h.cfg.Listen, Join: h.cfg.Join,
+		Memory: h.cfg.Memory, Profile: h.cfg.Profile, BucketSize: h.cfg.BucketSize, Parallel: h.cfg.Parallel,
+		Agent: "gridnode/" + h.cfg.Version, Protocols: []*wire.Protocol{&market.Protocol, &directory.Protocol},
+		Deliver: h.inbox.offer, Report: h.inbox.put, Logger: h.log.With("part", "p2p"),
+	}
+	if h.cfg.Home != "" {
+		c.Remember = filepath.Join(h.cfg.Home, "peers")
+	}
+	if decode, ok := directory.Protocol.Decoders[wire.GossipLoad]; ok {
+		gossip := &wire.Protocol{ID: topicLoad, Decoders: map[grid.Kind]wire.Decoder{wire.GossipLoad: decode}}
+		c.Topics = []p2p.Topic{{Name: topicLoad, Protocol: gossip, SizeMax: loadMax}}
+	}
+	return c
+}
+
+// seed returns the seed of the site's random choices.
+func (h *Host) seed() uint64 {
+	if h.cfg.Seed != 0 {
+		return h.cfg.Seed
+	}
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// recover makes the first turn: what was stored, what still runs, what ended while
+// no daemon was there.
+func (h *Host) recover() error {
+	l := &h.loop
+	now := l.clock.now()
+	if l.store != nil {
+		records, failed := l.store.All("")
+		if err := l.site.Recover(now, records, &l.out); err != nil {
+			return fmt.Errorf("recover: %w", err)
+		}
+		if err := failed(); err != nil {
+			return fmt.Errorf("recover: %w", err)
+		}
+		l.encode()
+	}
+	running, ended, err := l.exec.Recover()
+	if err != nil {
+		return fmt.Errorf("recover running jobs: %w", err)
+	}
+	for i := range running {
+		l.step(now, &running[i])
+	}
+	for i := range ended {
+		l.ended = append(l.ended, ended[i].ID)
+		l.step(now, &ended[i])
+	}
+	return l.finish(now)
+}
+
+// release closes what start has opened, in reverse.
+func (h *Host) release() error {
+	h.closeOnce()
+	h.inbox.close()
+	var errs []error
+	if h.net != nil {
+		errs = append(errs, h.net.Close())
+	}
+	if h.loop.exec != nil {
+		errs = append(errs, h.loop.exec.Close())
+	}
+	if h.loop.store != nil {
+		errs = append(errs, h.loop.store.Close())
+	}
+	h.subscribed.close()
+	return errors.Join(errs...)
+}
+
+func (h *Host) closeOnce() { h.once.Do(func() { close(h.stopping) }) }
+
+// Close withdraws the site's quote, lets what is under way leave for at most
+// drainMax, and stops the node. Processes run on under their shim. It returns Err.
+func (h *Host) Close() error {
+	first := false
+	h.once.Do(func() { close(h.stopping); first = true })
+	if first {
+		h.drain()
+		close(h.quit)
+	}
+	<-h.done
+	return h.err
+}
+
+// drain tells the directory that the site goes, and gives messages time to leave.
+func (h *Host) drain() {
+	ctx, cancel := context.WithTimeout(context.Background(), drainMax)
+	defer cancel()
+	stepped := &look{at: func(*Site) {}, done: make(chan struct{})}
+	h.inbox.put(&Drain{})
+	h.inbox.put(stepped)
+	select {
+	case <-stepped.done:
+	case <-h.done:
+		return
+	case <-ctx.Done():
+		return
+	}
+	h.net.Flush(ctx)
+}
+
+// Done is closed when the node has stopped, by Close or by a failure.
+func (h *Host) Done() <-chan struct{} { return h.done }
+
+// Err returns why the node stopped, once Done is closed; nil if it was closed.
+func (h *Host) Err() error {
+	select {
+	case <-h.done:
+		return h.err
+	default:
+		return nil
+	}
+}
+
+// ID returns the site's ID.
+func (h *Host) ID() grid.SiteID { return h.id }
+
+// Addrs returns the addresses others join through, each with /p2p/ID.
+func (h *Host) Addrs() []string { return h.net.Addrs() }
+
+// Peers returns the connected peers; see p2p.Network.Peers.
+func (h *Host) Peers(ctx context.Context) []p2p.Peer { return h.net.Peers(ctx) }
+
+// Counter returns the messages counted so far.
+func (h *Host) Counter() wire.Counter { return h.net.Counter() }
+
+// Net returns what went wrong on the network so far.
+func (h *Host) Net() p2p.Stats { return h.net.Stats() }
+
+// Now returns the node's time.
+func (h *Host) Now() grid.Time { return h.loop.clock.now() }
