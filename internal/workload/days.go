@@ -165,7 +165,7 @@ func (s *Site) GenerateDays(index int, seed uint64) ([]Job, error) {
 // Rand returns the random numbers of a site's workload, which depend on nothing
 // but the seed of the run and the site's index.
 func Rand(seed uint64, index int) *rand.Rand {
-	return rand.New(rand.NewPCG(mix(seed), mix(uint64(index))))
+	return rand.New(rand.NewPCG(seed, uint64(index)))
 }
 
 // EmbeddedSeed is the seed of the workload that is used where none is given.

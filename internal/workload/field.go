@@ -24,6 +24,7 @@ func number(line []byte, pos int) (integral, millionths int64, end int, fault st
 		i++
 	}
 	digits := i - first
+	var decimals byte // not zero if any decimal is not
 	if i < len(line) && line[i] == '.' {
 		i++
 		first = i
@@ -34,6 +35,7 @@ func number(line []byte, pos int) (integral, millionths int64, end int, fault st
 				break
 			}
 			scale /= 10
+			decimals |= digit
 			millionths += int64(digit) * scale
 			i++
 		}
@@ -49,7 +51,7 @@ func number(line []byte, pos int) (integral, millionths int64, end int, fault st
 	}
 	if negative {
 		// -1 says that the log does not know; no field of a log can be below zero.
-		if integral != 1 || millionths != 0 {
+		if integral != 1 || decimals != 0 {
 			return 0, 0, i, fmt.Sprintf("%s is negative (only -1, for unknown, may be)", quote(line, pos))
 		}
 		integral = Unknown

@@ -53,7 +53,7 @@ type sampler struct {
 
 // uniform returns a number between 0 and 1, both excluded.
 func (s *sampler) uniform() float64 {
-	return (float64(s.rng.Uint64()>>12) + 0.5) * 0x1p-52
+	return float64((float64(s.rng.Uint64()>>12) + 0.5) * 0x1p-52)
 }
 
 // normal returns a standard normal number (Marsaglia's polar method).

@@ -174,6 +174,10 @@ func (k *Kind) check(processors int64) error {
 		if err := g.check(g.name); err != nil {
 			return err
 		}
+		// From 1 on, e to the power of such a number has no mean.
+		if g.limit < math.Inf(1) && g.Scale >= 1 {
+			return fmt.Errorf("%s: scale %v, want it below 1", g.name, g.Scale)
+		}
 		// What lies beyond the limit is drawn again, so enough must lie below it.
 		if share := g.below(g.limit); share < 0.01 {
 			return fmt.Errorf("%s: only %.2g of gamma(%v, %v) is below the limit of e^%v s", g.name, share, g.Shape, g.Scale, g.limit)

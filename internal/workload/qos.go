@@ -60,8 +60,7 @@ type Home struct {
 //	deadline = submission + Deadline/1000 · D(J, R_k)  (eqs. 2 and 5)
 //	budget   = Budget/1000 · B(J, R_k)                 (eqs. 3 and 4)
 //
-// B charges computation only, as eq. 3 does: l/(μ·p), without the communication
-// that D has on top. The goal is left to the caller.
+// B is by the home's cost model (grid.Job.CostAt). The goal is left to the caller.
 func (q QoS) Job(job *Job, home *Home, dst *grid.Job) {
 	length := job.RunTime
 	if q.Length == LengthEstimate {
@@ -82,14 +81,8 @@ func (q QoS) Job(job *Job, home *Home, dst *grid.Job) {
 	}
 	dst.Budget = grid.NoBudget
 	if q.Budget > 0 {
-		dst.Budget = min(permille(Cost(dst.Work, job.Processors, home), q.Budget), grid.CreditsMax)
+		dst.Budget = min(permille(dst.CostAt(home.Rating, home.Price, home.Cost), q.Budget), grid.CreditsMax)
 	}
-}
-
-// Cost returns B(J, R_m): what the computing part of work costs at a site (eq. 3).
-func Cost(work grid.Work, processors int64, at *Home) grid.Credits {
-	computing := grid.Work{Instructions: work.Instructions}.At(at.Rating)
-	return at.Cost.Cost(at.Price, processors, computing)
 }
 
 // permille returns n·thousandths/1000 without overflow on the way, rounded down.
