@@ -115,6 +115,17 @@ const NoBudget Credits = -1
 // EstimateAt returns the bound on the job's run time at a site (eq. 2).
 func (j *Job) EstimateAt(r Rating) Time { return max(j.Work.At(r), 1) }
 
+// CostAt returns what a site with this rating and price charges for the whole of
+// the job's estimate. Eq. 3 charges for computing only, B(J, R_m) = c_m · l/(μ_m · p);
+// by processor-time a site charges for the time that the processors are taken.
+func (j *Job) CostAt(r Rating, price Price, model CostModel) Credits {
+	span := j.EstimateAt(r)
+	if model == CostPaper {
+		span = Work{Instructions: j.Work.Instructions}.At(r)
+	}
+	return model.Cost(price, j.Processors, span)
+}
+
 // Command is a process to run. Its encoded size is at most 48 KiB.
 type Command struct {
 	Args []string // Args[0] is looked up in PATH of the executing site
