@@ -1,0 +1,274 @@
+package store
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// damagedStore is what a killed process left, with tables and a memory table in
+// Badger, a state and a log in the mirror, and what must be read from it.
+func damagedStore(t testing.TB) (dir string, want map[string]string) {
+	t.Helper()
+	dir = filepath.Join(memoryDir(t), "store")
+	want = make(map[string]string)
+	put := func(s *Store, from, to, size int) {
+		for i := from; i < to; i++ {
+			key := fmt.Sprintf("job/%04d", i)
+			want[key] = fmt.Sprintf("%d %s", i, strings.Repeat("v", size))
+			commit(t, s, key, want[key])
+		}
+	}
+	s := openTest(t, dir)
+	put(s, 0, 40, 3000)
+	s.mirror.logged = stateEvery + 1 // as if much more had been written
+	put(s, 40, 60, 3000)
+	closeTest(t, s) // flushes the memory table
+	if s.stats.States != 1 {
+		t.Fatalf("%d state files, want 1", s.stats.States)
+	}
+	s = openTest(t, dir)
+	put(s, 50, 70, 2000)
+	commit(t, s, "job/0003", "")
+	delete(want, "job/0003")
+	hurt := crash(t, dir)
+	closeTest(t, s)
+	return hurt, want
+}
+
+// pick returns the files matching pattern, at least one, without those that hold
+// nothing anyway.
+func pick(t testing.TB, dir, pattern string) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, pattern))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no file %s: %v", pattern, err)
+	}
+	return files
+}
+
+// Whatever is damaged in one copy, every acknowledged record comes back, and no
+// deleted one. Nothing panics.
+func TestOneCopyDamaged(t *testing.T) {
+	source, want := damagedStore(t)
+	type harm struct {
+		name string
+		do   func(content []byte) []byte
+	}
+	flip := func(permille int) harm {
+		return harm{fmt.Sprintf("bit flipped at %d/1000", permille), func(c []byte) []byte {
+			end := len(bytes.TrimRight(c, "\x00")) // a flipped zero behind the content harms nobody
+			c[end*permille/1000] ^= 0x10
+			return c
+		}}
+	}
+	harms := []harm{
+		flip(0), flip(20), flip(500), flip(980), flip(999),
+		{"cut to half", func(c []byte) []byte { return c[:len(bytes.TrimRight(c, "\x00"))/2] }},
+		{"cut by one byte", func(c []byte) []byte { return c[:max(len(bytes.TrimRight(c, "\x00"))-1, 0)] }},
+		{"emptied", func(c []byte) []byte { return nil }},
+		{"zeros", func(c []byte) []byte { return make([]byte, len(c)) }},
+		{"garbage", func(c []byte) []byte { return bytes.Repeat([]byte{0xde, 0xad, 0xbe, 0xef}, len(c)/4+1) }},
+		{"removed", nil},
+	}
+	for _, pattern := range []string{
+		"badger-1/MANIFEST", "badger-1/KEYREGISTRY", "badger-1/DISCARD", "badger-1/*.sst", "badger-1/*.mem", "badger-1/*.vlog",
+		"mirror/*.state", "mirror/*.log",
+	} {
+		for _, h := range harms {
+			t.Run(pattern+" "+h.name, func(t *testing.T) {
+				t.Parallel()
+				dir := crash(t, source)
+				files := pick(t, dir, pattern)
+				for _, file := range files {
+					if h.do == nil {
+						if err := os.Remove(file); err != nil {
+							t.Fatal(err)
+						}
+						continue
+					}
+					c, err := os.ReadFile(file)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if len(bytes.TrimRight(c, "\x00")) == 0 {
+						continue
+					}
+					if err := os.WriteFile(file, h.do(c), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				for range 2 { // and it stays repaired
+					s, err := Open(dir, checkedOptions(t))
+					if err != nil {
+						t.Fatal(err)
+					}
+					expect(t, s, want)
+					closeTest(t, s)
+				}
+			})
+		}
+	}
+}
+
+// A power cut keeps what was synced and any part of the rest: here none of Badger's log but its head.
+func TestPowerCutWithoutBadgersLog(t *testing.T) {
+	dir, want := damagedStore(t)
+	for _, file := range pick(t, dir, "badger-1/*.mem") {
+		if err := os.Truncate(file, 20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s := openTest(t, dir)
+	defer closeTest(t, s)
+	expect(t, s, want)
+	if got := s.Stats(); got.Restored == 0 || got.Removed == 0 || got.Rebuilt {
+		t.Errorf("%+v, want records restored and one removed, without a new Badger", got)
+	}
+}
+
+// A flipped bit in Badger's log drops all that follows. Later memory tables and the
+// count of batches may be whole: the comparison, not the count, finds what is missing.
+func TestHoleInBadger(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "store")
+	s := openTest(t, dir)
+	commit(t, s, "a", "1", "b", "2")
+	commit(t, s, "b", "", "c", "3")
+	w := s.engine.writer()
+	for _, err := range []error{
+		w.change(changeDelete, []byte("a"), nil), w.change(changeSet, []byte("b"), []byte("2")), w.change(changeSet, []byte("c"), []byte("0")),
+		w.finish(2),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	closeTest(t, s)
+	s = openTest(t, dir)
+	defer closeTest(t, s)
+	expect(t, s, map[string]string{"a": "1", "c": "3"})
+	if got := s.Stats(); got.Restored != 2 || got.Removed != 1 {
+		t.Errorf("%+v, want a and c restored and b removed", got)
+	}
+}
+
+// When both copies are damaged nothing is guessed and nothing changed.
+func TestBothCopiesDamaged(t *testing.T) {
+	source, _ := damagedStore(t)
+	garbage := func(t *testing.T, dir, pattern string) {
+		for _, file := range pick(t, dir, pattern) {
+			if err := os.WriteFile(file, bytes.Repeat([]byte("garbage "), 1000), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, tt := range []struct{ name, badger, mirror string }{
+		{"manifest and state", "badger-1/MANIFEST", "mirror/*.state"},
+		{"tables and log", "badger-1/*.sst", "mirror/*.log"},
+		{"memory table and log", "badger-1/*.mem", "mirror/*.log"},
+		{"all of both", "badger-1/*", "mirror/*"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := crash(t, source)
+			garbage(t, dir, tt.badger)
+			garbage(t, dir, tt.mirror)
+			_, err := Open(dir, checkedOptions(t))
+			if err == nil || !errors.Is(err, ErrDamaged) && !errors.Is(err, ErrForeign) || !strings.Contains(err.Error(), dir) {
+				t.Errorf("got %v, want ErrDamaged naming the directory", err)
+			}
+		})
+	}
+	t.Run("mirror missing, manifest damaged", func(t *testing.T) {
+		dir := crash(t, source)
+		garbage(t, dir, "badger-1/MANIFEST")
+		if err := os.RemoveAll(filepath.Join(dir, "mirror")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Open(dir, checkedOptions(t)); !errors.Is(err, ErrDamaged) {
+			t.Errorf("got %v, want ErrDamaged", err)
+		}
+	})
+}
+
+// A missing copy is made anew from the other.
+func TestMissingCopy(t *testing.T) {
+	source, want := damagedStore(t)
+	for _, part := range []string{"badger-1", "mirror"} {
+		dir := crash(t, source)
+		if err := os.RemoveAll(filepath.Join(dir, part)); err != nil {
+			t.Fatal(err)
+		}
+		s := openTest(t, dir)
+		expect(t, s, want)
+		commit(t, s, "job/new", "n")
+		if part == "mirror" && !s.Stats().Mirrored {
+			t.Errorf("%+v, want the mirror made anew", s.Stats())
+		}
+		again := crash(t, dir)
+		closeTest(t, s)
+		s = openTest(t, again)
+		if v, ok, err := s.Get("job/new"); err != nil || !ok || string(v) != "n" {
+			t.Errorf("after %s was missing, a new record is %q, %v, %v", part, v, ok, err)
+		}
+		closeTest(t, s)
+	}
+}
+
+// Any history of commits, crashes and losses in one copy, against a map.
+func TestAgainstAMap(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		dir := filepath.Join(memoryDir(t), "store")
+		s := openTest(t, dir)
+		want := make(map[string]string)
+		for range rapid.IntRange(1, 2).Draw(rt, "rounds") {
+			for range rapid.IntRange(0, 12).Draw(rt, "commits") {
+				var b Batch
+				for range rapid.IntRange(1, 4).Draw(rt, "changes") {
+					key := rapid.StringMatching("[a-e]").Draw(rt, "key")
+					if rapid.Bool().Draw(rt, "delete") {
+						b.Delete(key)
+						delete(want, key)
+						continue
+					}
+					want[key] = rapid.StringN(1, 20, 60).Draw(rt, "value")
+					b.Set(key, []byte(want[key]))
+				}
+				if err := s.Commit(&b); err != nil {
+					rt.Fatal(err)
+				}
+			}
+			if rapid.Bool().Draw(rt, "state") {
+				s.mirror.logged = stateEvery + 1 // as if much had been written
+			}
+			left := dir
+			if rapid.Bool().Draw(rt, "crash") {
+				left = crash(t, dir)
+			}
+			closeTest(t, s)
+			dir = left
+			switch rapid.SampledFrom([]string{"nothing", "badger", "mirror", "mem"}).Draw(rt, "lost") {
+			case "badger":
+				os.RemoveAll(filepath.Join(dir, "badger-1"))
+			case "mirror":
+				os.RemoveAll(filepath.Join(dir, "mirror"))
+			case "mem":
+				files, _ := filepath.Glob(filepath.Join(dir, "badger-1/*.mem"))
+				for _, f := range files {
+					os.Truncate(f, 60)
+				}
+			}
+			s = openTest(t, dir)
+			expect(t, s, want)
+			if t.Failed() {
+				rt.FailNow()
+			}
+		}
+		closeTest(t, s)
+	})
+}

@@ -1,0 +1,120 @@
+package journal
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+)
+
+// Tail says what was found behind the last whole record.
+type Tail struct {
+	Records int
+	Size    int64 // where the last whole record ends
+	Torn    int64 // bytes behind it up to the last that is not zero
+	Damaged bool  // whole records follow a broken place: not the work of a crash
+}
+
+// Read hands the records of the journal at path to each, oldest first: the offset
+// and the content, which is valid during the call only. It changes nothing. It
+// returns an error if the file cannot be read or each returns one; a torn or
+// damaged tail is no error.
+func Read(path string, each func(offset int64, record []byte) error) (Tail, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return Tail{}, fmt.Errorf("read journal: %w", err)
+	}
+	defer file.Close()
+	var tail Tail
+	var record []byte
+	r := bufio.NewReaderSize(file, 1<<18)
+	for {
+		record, err = readFrame(r, tail.Size, record)
+		if err != nil {
+			break
+		}
+		if err := each(tail.Size, record); err != nil {
+			return tail, fmt.Errorf("journal %s at byte %d: %w", path, tail.Size, err)
+		}
+		tail.Records++
+		tail.Size += int64(frameSize + len(record))
+	}
+	if err != errNoFrame {
+		return tail, fmt.Errorf("read journal: %w", err)
+	}
+	return tail, tail.search(file)
+}
+
+// ReadAt returns the record at an offset that Append returned or Read reported.
+func ReadAt(file io.ReaderAt, offset int64) ([]byte, error) {
+	record, err := readFrame(io.NewSectionReader(file, offset, frameSize+RecordMax), offset, nil)
+	if err != nil {
+		return nil, fmt.Errorf("journal record at byte %d: %w", offset, err)
+	}
+	return record, nil
+}
+
+var errNoFrame = errors.New("no whole record")
+
+// readFrame returns the record that r has at offset, in buf grown as needed, or
+// errNoFrame.
+func readFrame(r io.Reader, offset int64, buf []byte) ([]byte, error) {
+	var head [frameSize]byte
+	if _, err := io.ReadFull(r, head[:]); err != nil {
+		return buf, noFrame(err)
+	}
+	size := binary.LittleEndian.Uint32(head[4:])
+	if binary.LittleEndian.Uint32(head[:]) != mark || size > RecordMax {
+		return buf, errNoFrame
+	}
+	if cap(buf) < int(size) {
+		buf = make([]byte, size)
+	}
+	buf = buf[:size]
+	if _, err := io.ReadFull(r, buf); err != nil {
+		return buf, noFrame(err)
+	}
+	if checksum(offset, buf) != binary.LittleEndian.Uint32(head[8:]) {
+		return buf, errNoFrame
+	}
+	return buf, nil
+}
+
+func noFrame(err error) error {
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return errNoFrame
+	}
+	return err
+}
+
+// search looks through what follows the last whole record.
+func (t *Tail) search(file *os.File) error {
+	info, err := file.Stat()
+	if err != nil {
+		return fmt.Errorf("read journal: %w", err)
+	}
+	rest := make([]byte, max(info.Size()-t.Size, 0))
+	n, err := file.ReadAt(rest, t.Size)
+	if err != nil && err != io.EOF {
+		return fmt.Errorf("read journal: %w", err)
+	}
+	rest = bytes.TrimRight(rest[:n], "\x00")
+	t.Torn = int64(len(rest))
+	wanted := binary.LittleEndian.AppendUint32(nil, mark)
+	for at := 0; ; at++ {
+		next := bytes.Index(rest[at:], wanted)
+		if next < 0 {
+			return nil
+		}
+		at += next
+		if at > 0 { // the one at 0 is known to be broken
+			if _, err := ReadAt(file, t.Size+int64(at)); err == nil {
+				t.Damaged = true
+				return nil
+			}
+		}
+	}
+}
