@@ -2,17 +2,22 @@ package lrms
 
 import (
 	"fmt"
+	"slices"
 
 	"gridnode/internal/grid"
 )
 
 // Bounds and defaults of Config.
 const (
-	ProcessorsMax   = 1 << 24         // of one site
-	QueueMaxDefault = 1_000_000       // jobs that wait
-	NominalDefault  = grid.Hour       // span of State.Widest and State.Wait
+	ProcessorsMax   = 1 << 24        // of one site
+	QueueMaxDefault = 1_000_000      // jobs that wait
+	NominalDefault  = grid.Hour      // span of State.Widest and State.Wait
 	HoldMax         = 24 * grid.Hour // of Config.Hold
 )
+
+// instantMax bounds what is promised, so that no sum of instants and spans can
+// overflow: about 146,000 years.
+const instantMax = grid.Never / 2
 
 // Config describes a cluster.
 type Config struct {
@@ -27,8 +32,8 @@ type Config struct {
 	// A later Commit is accepted, but may make other promises late. 0 to HoldMax.
 	Hold grid.Time
 
-	// Nominal is the span of the job that State.Widest and State.Wait speak of;
-	// 0 means NominalDefault.
+	// Nominal is the span of the job that State.Widest and State.Wait speak of, at
+	// most grid.SpanMax; 0 means NominalDefault.
 	Nominal grid.Time
 }
 
@@ -41,27 +46,31 @@ type Request struct {
 
 // Cluster is one site's processors and queue. It is deterministic, reads no clock
 // and is not safe for concurrent use. The instants it is given never decrease.
+// Without reservations every method takes O(log n) time for n jobs; see Schedule
+// and Reserve for what reservations add.
 type Cluster struct {
-	cfg      Config
-	now      grid.Time
-	passed   grid.Time
-	busy     int64
-	running  []runner
-	promises []promise
-	queue    []Request
-	late     int64
-	lateMax  grid.Time
-}
+	cfg     Config
+	now     grid.Time
+	busy    int64 // processors of running jobs
+	held    int64 // processors of promises whose start has come
+	heldFor int64 // those of them that are held for reservations not committed yet
+	runs    int   // running jobs
 
-type runner struct {
-	Request
-	start, end grid.Time
-}
+	tasks   tasks
+	queue   queue
+	profile profile // running jobs, promises, and the head's plan if it is laid
+	agenda  agenda
+	overdue []int32 // committed promises whose start has come, in order of start
+	plan    plan
 
-type promise struct {
-	Request
-	start, end, due    grid.Time
-	committed, blocked bool
+	changes int64 // how often something made room, or may have
+	seen    int64 // changes up to the last pass
+	recent  int   // jobs at the end of the queue that no pass has looked at
+
+	work      work // of the jobs that wait
+	committed int  // committed promises
+	late      int64
+	lateMax   grid.Time
 }
 
 // New returns an idle cluster. The error says which field of cfg is out of range.
@@ -84,94 +93,30 @@ func New(cfg Config) (*Cluster, error) {
 	case cfg.Nominal < 0 || cfg.Nominal > grid.SpanMax:
 		return nil, fmt.Errorf("lrms: nominal span of %v, want more than 0", cfg.Nominal)
 	}
-	return &Cluster{cfg: cfg, now: -1 << 62, passed: -1 << 62}, nil
+	return &Cluster{
+		cfg:     cfg,
+		now:     -instantMax,
+		tasks:   tasks{index: make(map[grid.TaskID]int32)},
+		queue:   newQueue(cfg.Processors),
+		profile: profile{now: -instantMax, free: cfg.Processors, ahead: newTimeline()},
+		agenda:  newAgenda(),
+	}, nil
 }
 
 // Submit puts a job at the end of the queue. Errors: ErrInvalid, ErrTooWide,
 // ErrKnown, ErrQueueFull; the cluster is then unchanged.
 func (c *Cluster) Submit(now grid.Time, r Request) error {
 	c.advance(now)
-	if err := c.admit(r); err != nil {
+	if err := c.admit(r, true); err != nil {
 		return err
 	}
-	c.queue = append(c.queue, r)
-	return nil
-}
-
-// Reserve promises processors to r from the earliest start on that delays neither
-// an earlier promise nor the queue's head, provided that start+r.Estimate <= by
-// (grid.Never if it does not matter). The promise stands until Commit or Cancel.
-// Errors: ErrInvalid, ErrTooWide, ErrKnown, ErrQueueFull, and TooLate, which says
-// when it could have finished; the cluster is then unchanged.
-func (c *Cluster) Reserve(now grid.Time, r Request, by grid.Time) (start grid.Time, err error) {
-	c.advance(now)
-	if err := c.admit(r); err != nil {
-		return 0, err
+	if c.queue.full() {
+		c.queue.compact(c.tasks.slab)
 	}
-	head, drop := c.planHead()
-	start = c.earliest(r.Processors, r.Estimate, c.now+c.cfg.Hold)
-	drop(head)
-	if start+r.Estimate > by {
-		return 0, TooLate{Finish: start + r.Estimate}
-	}
-	c.insert(promise{Request: r, start: start, due: start, end: max(start, now+c.cfg.Hold) + r.Estimate})
-	return start, nil
-}
-
-// Commit turns a reservation into a job: it starts as promised or earlier; if its
-// start has passed, at the next Schedule. It returns ErrUnknown if there is no
-// such reservation (any more); repeating a Commit is no error.
-func (c *Cluster) Commit(now grid.Time, id grid.TaskID) error {
-	c.advance(now)
-	for i := range c.promises {
-		if p := &c.promises[i]; p.ID == id {
-			if !p.committed {
-				p.committed = true
-				p.due = max(p.start, now)
-				p.end = p.due + p.Estimate
-			}
-			return nil
-		}
-	}
-	for i := range c.running {
-		if c.running[i].ID == id {
-			return nil
-		}
-	}
-	return ErrUnknown
-}
-
-// Cancel forgets a job that waits or a reservation, and reports whether there
-// was one. It does not touch a running job: kill it and report Ended.
-func (c *Cluster) Cancel(now grid.Time, id grid.TaskID) bool {
-	c.advance(now)
-	for i := range c.queue {
-		if c.queue[i].ID == id {
-			c.queue = append(c.queue[:i], c.queue[i+1:]...)
-			return true
-		}
-	}
-	for i := range c.promises {
-		if c.promises[i].ID == id {
-			c.promises = append(c.promises[:i], c.promises[i+1:]...)
-			return true
-		}
-	}
-	return false
-}
-
-// Adopt counts a task as running since started, which may lie in the past: after
-// a restart. Errors: ErrInvalid, ErrKnown, and ErrTooWide if the processors that
-// do not run anything do not suffice.
-func (c *Cluster) Adopt(now grid.Time, r Request, started grid.Time) error {
-	c.advance(now)
-	if err := c.admit(r); err != nil && err != ErrQueueFull {
-		return err
-	}
-	if r.Processors > c.cfg.Processors-c.busy {
-		return ErrTooWide
-	}
-	c.start(r, started)
+	i := c.tasks.create(task{Request: r, state: queued})
+	c.tasks.slab[i].link = c.queue.push(entry{r.Estimate, int32(r.Processors), i})
+	c.recent++
+	c.work.add(r)
 	return nil
 }
 
@@ -179,253 +124,140 @@ func (c *Cluster) Adopt(now grid.Time, r Request, started grid.Time) error {
 // one. Schedule has to follow.
 func (c *Cluster) Ended(now grid.Time, id grid.TaskID) bool {
 	c.advance(now)
-	for i := range c.running {
-		if c.running[i].ID == id {
-			c.busy -= c.running[i].Processors
-			c.running = append(c.running[:i], c.running[i+1:]...)
-			return true
-		}
+	i, ok := c.tasks.index[id]
+	if !ok || c.tasks.slab[i].state != running {
+		return false
 	}
-	return false
+	t := &c.tasks.slab[i]
+	c.busy -= t.Processors
+	c.runs--
+	c.profile.vacate(t.start, t.end, t.Processors)
+	c.tasks.drop(i)
+	c.change()
+	c.check()
+	return true
 }
 
-// Schedule makes one scheduling pass and appends to started the requests that
-// start now, in the order in which they start. They count as running from now on.
-func (c *Cluster) Schedule(now grid.Time, started []Request) []Request {
+// Cancel forgets a job that waits or a reservation, and reports whether there
+// was one. It does not touch a running job: kill it and report Ended.
+func (c *Cluster) Cancel(now grid.Time, id grid.TaskID) bool {
 	c.advance(now)
-	c.passed = now
-	started = c.startDue(started)
-	for len(c.queue) > 0 && c.fits(c.queue[0]) {
-		c.start(c.queue[0], now)
-		started = append(started, c.queue[0])
-		c.queue = c.queue[1:]
+	i, ok := c.tasks.index[id]
+	if !ok || c.tasks.slab[i].state == running {
+		return false
 	}
-	head, drop := c.planHead()
-	defer drop(head)
-	for i := 0; i < len(c.promises); i++ {
-		p := c.promises[i]
-		if !p.committed || p.start <= now || p.Processors > c.least(now, min(p.start, now+p.Estimate)) {
-			continue
+	t := &c.tasks.slab[i]
+	if t.state == queued {
+		if int(t.link) == c.queue.head {
+			c.change()
 		}
-		c.promises = append(c.promises[:i], c.promises[i+1:]...)
-		c.start(p.Request, now)
-		started = append(started, p.Request)
-		i--
+		c.queue.remove(int(t.link))
+		c.work.remove(t.Request)
+	} else {
+		node := t.link
+		c.withdraw(i)
+		c.overdue = slices.DeleteFunc(c.overdue, func(other int32) bool { return other == node })
+		c.change()
 	}
-	if c.cfg.Discipline == FCFS {
-		return started
-	}
-	for i := 1; i < len(c.queue); i++ {
-		if r := c.queue[i]; c.fits(r) {
-			c.queue = append(c.queue[:i], c.queue[i+1:]...)
-			c.start(r, now)
-			started = append(started, r)
-			i--
-		}
-	}
-	return started
+	c.tasks.drop(i)
+	c.check()
+	return true
 }
 
-// NextTimer returns when Schedule has something to do even if nothing is reported
-// before: the earliest start of a committed reservation. It is grid.Never if
-// there is none. It expects that Schedule followed the last input.
-func (c *Cluster) NextTimer() grid.Time {
-	for _, p := range c.promises {
-		if p.committed && p.start > c.passed {
-			return p.start
-		}
-	}
-	return grid.Never
-}
-
-// EarliestStart returns when a job could start at the earliest if it were reserved
-// now, and grid.Never if it is wider than the site.
-func (c *Cluster) EarliestStart(now grid.Time, processors int64, span grid.Time) grid.Time {
+// Adopt counts a task as running since started, which may lie in the past: after
+// a restart. Errors: ErrInvalid, ErrKnown, and ErrTooWide if the processors that
+// run nothing do not suffice; the cluster is then unchanged.
+func (c *Cluster) Adopt(now grid.Time, r Request, started grid.Time) error {
 	c.advance(now)
-	if processors > c.cfg.Processors {
-		return grid.Never
+	if err := c.admit(r, false); err != nil {
+		return err
 	}
-	head, drop := c.planHead()
-	defer drop(head)
-	return c.earliest(max(processors, 1), min(max(span, 1), grid.SpanMax), now)
-}
-
-// CanFinishBy reports whether a job reserved now could finish by then.
-func (c *Cluster) CanFinishBy(now grid.Time, processors int64, span, by grid.Time) bool {
-	return c.EarliestStart(now, processors, span).Add(span) <= by
+	if idle := c.cfg.Processors - c.busy; r.Processors > idle {
+		return fmt.Errorf("adopt a task on %d processors, %d are idle: %w", r.Processors, idle, ErrTooWide)
+	}
+	c.change()
+	c.run(c.tasks.create(task{Request: r}), min(started, now))
+	c.check()
+	return nil
 }
 
 // Planned returns the promised start of a reservation, the start of a running
-// task, or the start planned for the head of the queue. Queued jobs behind the
-// head have none.
+// task, or the start planned for the head of the queue by the estimates. Queued
+// jobs behind the head have none.
 func (c *Cluster) Planned(id grid.TaskID) (start grid.Time, ok bool) {
-	for _, p := range c.promises {
-		if p.ID == id {
-			return p.start, true
-		}
+	i, ok := c.tasks.index[id]
+	if !ok {
+		return 0, false
 	}
-	for _, r := range c.running {
-		if r.ID == id {
-			return r.start, true
-		}
-	}
-	if len(c.queue) > 0 && c.queue[0].ID == id {
-		q := c.queue[0]
-		return c.earliest(q.Processors, q.Estimate, c.now), true
+	switch t := &c.tasks.slab[i]; {
+	case t.state == running:
+		return t.start, true
+	case t.state != queued:
+		return c.agenda.promises[t.link].start, true
+	case int(t.link) == c.queue.head:
+		c.layPlan()
+		return c.plan.start, true
 	}
 	return 0, false
 }
 
-func (c *Cluster) admit(r Request) error {
-	if r.Processors < 1 || r.Estimate < 1 || r.Estimate > grid.SpanMax {
+// admit returns why a task cannot be taken in, if so.
+func (c *Cluster) admit(r Request, waits bool) error {
+	switch {
+	case r.Processors < 1 || r.Estimate < 1 || r.Estimate > grid.SpanMax:
 		return fmt.Errorf("%d processors for %d µs: %w", r.Processors, int64(r.Estimate), ErrInvalid)
-	}
-	if r.Processors > c.cfg.Processors {
+	case r.Processors > c.cfg.Processors:
 		return fmt.Errorf("%d processors on a site of %d: %w", r.Processors, c.cfg.Processors, ErrTooWide)
+	case waits && c.queue.size+c.agenda.size >= c.cfg.QueueMax:
+		return fmt.Errorf("%d jobs wait: %w", c.cfg.QueueMax, ErrQueueFull)
 	}
-	for _, q := range c.queue {
-		if q.ID == r.ID {
-			return ErrKnown
-		}
-	}
-	for _, q := range c.promises {
-		if q.ID == r.ID {
-			return ErrKnown
-		}
-	}
-	for _, q := range c.running {
-		if q.ID == r.ID {
-			return ErrKnown
-		}
-	}
-	if len(c.queue)+len(c.promises) >= c.cfg.QueueMax {
-		return ErrQueueFull
+	if i, ok := c.tasks.index[r.ID]; ok {
+		return fmt.Errorf("%s epoch %d is %s: %w", r.ID.Job, r.ID.Epoch, c.tasks.slab[i].state, ErrKnown)
 	}
 	return nil
 }
 
+// run makes a task a running one. Its processors are free, or free enough: only
+// Adopt takes what is held.
+func (c *Cluster) run(i int32, started grid.Time) {
+	t := &c.tasks.slab[i]
+	t.state, t.start, t.end = running, started, started+t.Estimate
+	c.busy += t.Processors
+	c.runs++
+	c.profile.occupy(t.start, t.end, t.Processors)
+}
+
+// advance moves the cluster to now: promises fall due, estimates pass.
 func (c *Cluster) advance(now grid.Time) {
+	if now == c.now {
+		return
+	}
 	if now < c.now {
-		panic(fmt.Sprintf("lrms: time went back from %d to %d", c.now, now))
+		panic(fmt.Sprintf("lrms: time goes back from %d to %d", c.now, now))
 	}
 	c.now = now
+	if c.plan.valid && c.plan.start <= now {
+		c.change() // the head should have started: something overran its estimate
+	}
+	for c.agenda.first <= now {
+		c.fallDue()
+	}
+	c.profile.advance(now)
 }
 
-func (c *Cluster) insert(p promise) {
-	i := len(c.promises)
-	for i > 0 && c.promises[i-1].start > p.start {
-		i--
-	}
-	c.promises = append(c.promises, promise{})
-	copy(c.promises[i+1:], c.promises[i:])
-	c.promises[i] = p
+// change says that there may be more room than the last pass saw.
+func (c *Cluster) change() {
+	c.changes++
+	c.liftPlan()
 }
 
-func (c *Cluster) start(r Request, at grid.Time) {
-	c.running = append(c.running, runner{r, at, at + r.Estimate})
-	c.busy += r.Processors
-}
-
-func (c *Cluster) startDue(started []Request) []Request {
-	room := c.cfg.Processors - c.busy
-	for _, p := range c.promises {
-		if !p.committed && p.start <= c.now {
-			room -= p.Processors
-		}
+// check panics unless every processor is free, held or running (P-1).
+func (c *Cluster) check() {
+	free := c.profile.free
+	if c.plan.laid && c.plan.start <= c.now {
+		free += c.plan.processors
 	}
-	for i := 0; i < len(c.promises); i++ {
-		p := &c.promises[i]
-		if !p.committed || p.start > c.now {
-			continue
-		}
-		if p.Processors > room {
-			p.blocked = true
-			p.end = c.now + 1 + p.Estimate
-			continue
-		}
-		if p.blocked && c.now > p.due {
-			c.late++
-			c.lateMax = max(c.lateMax, c.now-p.due)
-		}
-		room -= p.Processors
-		r := p.Request
-		c.promises = append(c.promises[:i], c.promises[i+1:]...)
-		c.start(r, c.now)
-		started = append(started, r)
-		i--
-	}
-	return started
-}
-
-// at returns the processors available at t >= now.
-func (c *Cluster) at(t grid.Time) int64 {
-	v := c.cfg.Processors
-	for _, r := range c.running {
-		if t == c.now || r.end > t {
-			v -= r.Processors
-		}
-	}
-	for _, p := range c.promises {
-		if p.start <= t && (t == c.now || p.end > t) {
-			v -= p.Processors
-		}
-	}
-	return v
-}
-
-func (c *Cluster) breaks(from, to grid.Time) []grid.Time {
-	list := []grid.Time{from}
-	add := func(t grid.Time) {
-		if t > from && t < to {
-			list = append(list, t)
-		}
-	}
-	add(c.now + 1)
-	for _, r := range c.running {
-		add(r.end)
-	}
-	for _, p := range c.promises {
-		add(p.start)
-		add(p.end)
-	}
-	return list
-}
-
-func (c *Cluster) least(from, to grid.Time) int64 {
-	v := c.cfg.Processors
-	for _, t := range c.breaks(from, to) {
-		v = min(v, c.at(t))
-	}
-	return v
-}
-
-func (c *Cluster) fits(r Request) bool {
-	return r.Processors <= c.least(c.now, c.now+r.Estimate)
-}
-
-func (c *Cluster) earliest(processors int64, span, limit grid.Time) grid.Time {
-	best := grid.Never
-	for _, t := range c.breaks(c.now, grid.Never) {
-		if t < best && c.least(t, max(t, limit)+span) >= processors {
-			best = t
-		}
-	}
-	return best
-}
-
-func (c *Cluster) planHead() (grid.TaskID, func(grid.TaskID)) {
-	if len(c.queue) == 0 {
-		return grid.TaskID{}, func(grid.TaskID) {}
-	}
-	r := c.queue[0]
-	at := c.earliest(r.Processors, r.Estimate, c.now)
-	c.insert(promise{Request: r, start: at, end: at + r.Estimate})
-	return r.ID, func(id grid.TaskID) {
-		for i := range c.promises {
-			if c.promises[i].ID == id {
-				c.promises = append(c.promises[:i], c.promises[i+1:]...)
-				return
-			}
-		}
+	if free+c.held+c.busy != c.cfg.Processors || c.held < 0 || c.busy < 0 || c.busy > c.cfg.Processors || c.heldFor > c.held {
+		panic(fmt.Sprintf("lrms: free %d + held %d (%d) + running %d != %d processors", free, c.held, c.heldFor, c.busy, c.cfg.Processors))
 	}
 }

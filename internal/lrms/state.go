@@ -1,6 +1,11 @@
 package lrms
 
-import "gridnode/internal/grid"
+import (
+	"math"
+	"math/bits"
+
+	"gridnode/internal/grid"
+)
 
 // State is a snapshot of a cluster. Capacity = Free + Held + Busy.
 type State struct {
@@ -15,7 +20,8 @@ type State struct {
 
 	// Wait is how long a job as wide as the site and as long as Config.Nominal
 	// would wait if it were reserved now, by the estimates. Queued jobs behind the
-	// head do not count, as a reservation does not wait for them.
+	// head do not count, as a reservation does not wait for them. It is grid.Never
+	// for a site without processors.
 	Wait grid.Time
 
 	Running    int   // jobs
@@ -31,31 +37,55 @@ type State struct {
 // State returns a snapshot at now.
 func (c *Cluster) State(now grid.Time) State {
 	c.advance(now)
+	c.layPlan()
 	s := State{
-		Capacity: c.cfg.Processors, Busy: c.busy, Running: len(c.running), Queued: len(c.queue),
+		Capacity: c.cfg.Processors, Busy: c.busy,
+		Widest: max(c.profile.least(now+c.cfg.Nominal), 0),
+		Wait:   grid.Never,
+
+		Running:    c.runs,
+		Queued:     c.queue.size + c.committed,
+		QueuedWork: c.work.total(),
+		Reserved:   c.agenda.size - c.committed,
+
 		Late: c.late, LateMax: c.lateMax,
 	}
-	s.Free = max(c.at(now), 0)
+	s.Free = max(c.cfg.Processors-c.busy-c.held, 0)
 	s.Held = s.Capacity - s.Busy - s.Free
-	for _, q := range c.queue {
-		s.QueuedWork += q.Processors * int64(q.Estimate)
+	if s.Capacity > 0 {
+		start, _ := c.profile.earliest(s.Capacity, c.cfg.Nominal, now)
+		s.Wait = start - now
 	}
-	for _, p := range c.promises {
-		if !p.committed {
-			s.Reserved++
-			continue
-		}
-		s.Queued++
-		s.QueuedWork += p.Processors * int64(p.Estimate)
-		if p.start < now && p.blocked {
+	for _, node := range c.overdue {
+		if c.agenda.promises[node].due < now {
 			s.Overdue++
 		}
 	}
-	head, drop := c.planHead()
-	defer drop(head)
-	s.Widest = max(c.least(now, now+c.cfg.Nominal), 0)
-	if s.Capacity > 0 {
-		s.Wait = c.earliest(s.Capacity, c.cfg.Nominal, now) - now
-	}
 	return s
+}
+
+// work is a sum of processors × time: 24 bits by 53 by the length of the queue
+// need more than 64.
+type work struct{ hi, lo uint64 }
+
+func (w *work) add(r Request) {
+	hi, lo := bits.Mul64(uint64(r.Processors), uint64(r.Estimate))
+	var carry uint64
+	w.lo, carry = bits.Add64(w.lo, lo, 0)
+	w.hi, _ = bits.Add64(w.hi, hi, carry)
+}
+
+func (w *work) remove(r Request) {
+	hi, lo := bits.Mul64(uint64(r.Processors), uint64(r.Estimate))
+	var borrow uint64
+	w.lo, borrow = bits.Sub64(w.lo, lo, 0)
+	w.hi, _ = bits.Sub64(w.hi, hi, borrow)
+}
+
+// total returns the sum, at most math.MaxInt64.
+func (w *work) total() int64 {
+	if w.hi > 0 || w.lo > math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return int64(w.lo)
 }

@@ -1,0 +1,204 @@
+package lrms
+
+import (
+	"slices"
+
+	"gridnode/internal/grid"
+)
+
+// Reserve promises processors to r from the earliest start on that delays neither
+// an earlier promise nor the queue's head, provided that start+r.Estimate <= by
+// (grid.Never if it does not matter). The promise stands until Commit or Cancel.
+// Errors: ErrInvalid, ErrTooWide, ErrKnown, ErrQueueFull, and TooLate, which says
+// when it could have finished; the cluster is then unchanged.
+//
+// It takes O(log n) plus the number of times the available processors cross
+// r.Processors before the start.
+func (c *Cluster) Reserve(now grid.Time, r Request, by grid.Time) (start grid.Time, err error) {
+	c.advance(now)
+	if err := c.admit(r, true); err != nil {
+		return 0, err
+	}
+	c.layPlan()
+	limit := now + c.cfg.Hold
+	start, _ = c.profile.earliest(r.Processors, r.Estimate, limit)
+	finish := start + r.Estimate
+	if finish > by || finish > instantMax {
+		return 0, TooLate{Finish: finish}
+	}
+	p := promise{
+		processors: r.Processors, estimate: r.Estimate,
+		start: start, end: max(start, limit) + r.Estimate, due: start, limit: limit, changes: c.changes,
+	}
+	i := c.tasks.create(task{Request: r, state: reserved})
+	p.task = i
+	node := c.agenda.create(p)
+	t := &c.tasks.slab[i]
+	t.link = node
+	c.profile.occupy(p.start, p.end, p.processors)
+	if start > now {
+		c.agenda.insert(node)
+	} else {
+		t.state = due
+		c.held += p.processors
+		c.heldFor += p.processors
+	}
+	c.check()
+	return start, nil
+}
+
+// Commit turns a reservation into a job: it starts as promised or earlier; if its
+// start has passed, at the next Schedule. It returns ErrUnknown if there is no
+// such reservation (any more); repeating a Commit is no error.
+func (c *Cluster) Commit(now grid.Time, id grid.TaskID) error {
+	c.advance(now)
+	i, ok := c.tasks.index[id]
+	if !ok || c.tasks.slab[i].state == queued {
+		return ErrUnknown
+	}
+	t := &c.tasks.slab[i]
+	if t.state == running || c.agenda.promises[t.link].committed {
+		return nil
+	}
+	p := &c.agenda.promises[t.link]
+	p.committed = true
+	p.due = max(p.start, now)
+	c.committed++
+	c.work.add(t.Request)
+	if end := p.due + p.estimate; end != p.end {
+		c.replan(p, end)
+	}
+	if t.state == reserved {
+		c.agenda.touch(t.link)
+		if c.cfg.Hold > 0 || p.changes != c.changes {
+			c.change() // it may start early: it needs no hold any more, or there is new room
+		}
+	} else {
+		c.heldFor -= p.processors
+		c.fileOverdue(t.link)
+	}
+	c.check()
+	return nil
+}
+
+// EarliestStart returns when a job could start at the earliest if it were reserved
+// now, and grid.Never if it is wider than the site. It takes as long as Reserve.
+func (c *Cluster) EarliestStart(now grid.Time, processors int64, span grid.Time) grid.Time {
+	c.advance(now)
+	if processors > c.cfg.Processors {
+		return grid.Never
+	}
+	c.layPlan()
+	start, _ := c.profile.earliest(max(processors, 1), min(max(span, 1), grid.SpanMax), now)
+	return start
+}
+
+// CanFinishBy reports whether a job reserved now could finish by then.
+func (c *Cluster) CanFinishBy(now grid.Time, processors int64, span, by grid.Time) bool {
+	return c.EarliestStart(now, processors, span).Add(span) <= by
+}
+
+// NextTimer returns when Schedule has something to do even if nothing is reported
+// before: the earliest start of a committed reservation. It is grid.Never if
+// there is none.
+func (c *Cluster) NextTimer() grid.Time {
+	for _, node := range c.overdue {
+		if !c.agenda.promises[node].blocked {
+			return c.now // no pass has looked at it yet
+		}
+	}
+	return c.agenda.firstCommitted()
+}
+
+// fallDue takes the first promise off the agenda, as its start has come: its
+// processors are held from now on.
+func (c *Cluster) fallDue() {
+	node := c.agenda.leftmost()
+	c.agenda.remove(node)
+	p := &c.agenda.promises[node]
+	c.profile.begin(p.start, p.processors)
+	c.held += p.processors
+	c.tasks.slab[p.task].state = due
+	if p.committed {
+		c.fileOverdue(node)
+	} else {
+		c.heldFor += p.processors
+	}
+}
+
+// fileOverdue enters a committed promise whose start has come, by start.
+func (c *Cluster) fileOverdue(node int32) {
+	at, _ := slices.BinarySearchFunc(c.overdue, node, func(a, b int32) int {
+		if c.agenda.before(a, b) {
+			return -1
+		}
+		return 1
+	})
+	c.overdue = slices.Insert(c.overdue, at, node)
+}
+
+// startOverdue starts committed promises whose start has come, in order of start.
+// One that finds too few processors, as a job ran past its estimate, waits; its
+// planned end moves with the time.
+func (c *Cluster) startOverdue(started []Request) []Request {
+	idle := c.cfg.Processors - c.busy - c.heldFor
+	waiting := c.overdue[:0]
+	for _, node := range c.overdue {
+		p := &c.agenda.promises[node]
+		if p.processors > idle {
+			p.blocked = true
+			c.replan(p, c.now+1+p.estimate)
+			waiting = append(waiting, node)
+			continue
+		}
+		idle -= p.processors
+		started = c.keep(node, started)
+	}
+	c.overdue = waiting
+	return started
+}
+
+// keep starts the task of a promise.
+func (c *Cluster) keep(node int32, started []Request) []Request {
+	p := &c.agenda.promises[node]
+	i := p.task
+	if late := c.now - p.due; late > 0 && p.blocked {
+		c.late++
+		c.lateMax = max(c.lateMax, late)
+	}
+	if c.now+p.estimate != p.end {
+		c.change()
+	}
+	c.withdraw(i)
+	c.run(i, c.now)
+	return append(started, c.tasks.slab[i].Request)
+}
+
+// replan moves the end of a promise.
+func (c *Cluster) replan(p *promise, end grid.Time) {
+	c.change()
+	c.profile.extend(p.end, end, p.processors)
+	p.end = end
+}
+
+// withdraw takes a task's promise away.
+func (c *Cluster) withdraw(i int32) {
+	t := &c.tasks.slab[i]
+	node := t.link
+	p := &c.agenda.promises[node]
+	if p.committed {
+		c.committed--
+		c.work.remove(t.Request)
+	}
+	switch {
+	case t.state == reserved:
+		c.agenda.remove(node)
+	case p.committed:
+		c.held -= p.processors
+	default:
+		c.held -= p.processors
+		c.heldFor -= p.processors
+	}
+	c.profile.vacate(p.start, p.end, p.processors)
+	c.agenda.drop(node)
+}
