@@ -119,6 +119,15 @@ func newGenerator(t testing.TB, m Model, seed uint64) *Generator {
 
 const fileJobs = 10000
 
+// unlessShort returns n, or short under -short (for the race detector, under which
+// this package, which starts no goroutine, is many times slower).
+func unlessShort(n, short int) int {
+	if testing.Short() {
+		return short
+	}
+	return n
+}
+
 // TestDistributions compares the generator with a file that the published program
 // wrote: 10,000 jobs for 256 processors (TestPublishedProgram tells with which
 // settings). Each of the seeds must pass for each of the distributions.
@@ -130,7 +139,7 @@ const fileJobs = 10000
 // none in the run times (the file's own are close to the middle).
 func TestDistributions(t *testing.T) {
 	want := take(t, lublinFile(t), fileJobs)
-	for seed := uint64(1); seed <= 20; seed++ {
+	for seed := uint64(1); seed <= uint64(unlessShort(20, 2)); seed++ {
 		got := take(t, newGenerator(t, Lublin(256), seed), fileJobs)
 		exact := permutationP(got.sizes, want.sizes, rand.New(rand.NewPCG(seed, 1)))
 		dRunTime, pRunTime := kolmogorovSmirnov(got.runTimes, want.runTimes)
@@ -315,7 +324,7 @@ func TestMeans(t *testing.T) {
 		name  string
 		model Model
 	}{{"256", Lublin(256)}, {"95 % serial", grids}, {"500 a day at load 0.8", shaped}, {"kinds", kinds}, {"3", odd}, {"1", Lublin(1)}} {
-		const n = 400_000
+		n := unlessShort(400_000, 20_000)
 		g := newGenerator(t, tt.model, 11)
 		var runTime, processors, work, gap spread
 		last := grid.Time(0)
@@ -385,7 +394,7 @@ func TestDailyCycle(t *testing.T) {
 		g := newGenerator(t, m, 3)
 		var byHour [24]int
 		var job Job
-		for range 200_000 {
+		for range unlessShort(200_000, 20_000) {
 			if ok, err := g.Next(&job); !ok || err != nil {
 				t.Fatal(ok, err)
 			}
