@@ -71,7 +71,7 @@ func (h *Host) Ask(ctx context.Context, input func(token uint64) grid.Input) (an
 		return value, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
-	case <-h.done:
+	case <-h.ended:
 		select {
 		case value := <-answer: // it came with the last turn
 			return value, nil
@@ -102,7 +102,7 @@ func (h *Host) Do(ctx context.Context, at func(s *Site)) error {
 	select {
 	case <-l.done:
 		return nil
-	case <-h.done:
+	case <-h.ended:
 		select {
 		case <-l.done: // in the last turn
 			return nil

@@ -62,9 +62,15 @@ type Host struct {
 	questions  questions
 	subscribed subscriptions
 
+	fetch *fetchers
+
+	ctx      context.Context // of the host's goroutines besides the loop
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup
 	once     sync.Once
 	stopping chan struct{} // closed when Close begins
 	quit     chan struct{} // closed when the loop is to end
+	ended    chan struct{} // closed when the loop has ended: nothing is answered any more
 	done     chan struct{} // closed when everything has ended
 	err      error         // set before done is closed
 }
@@ -86,12 +92,19 @@ func Start(ctx context.Context, cfg HostConfig) (*Host, error) {
 	}
 	h := &Host{
 		cfg: cfg, id: grid.SiteID(id.String()), log: cfg.Logger, inbox: newInbox(),
-		stopping: make(chan struct{}), quit: make(chan struct{}), done: make(chan struct{}),
+		stopping: make(chan struct{}), quit: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{}),
 	}
+	h.ctx, h.cancel = context.WithCancel(context.Background())
+	h.fetch = &fetchers{h: h, sites: make(map[grid.SiteID]*fetchSite), wake: make(chan struct{}, 1)}
 	h.loop = loop{h: h, clock: clock{time.Now()}}
 	if err := h.start(ctx); err != nil {
 		h.release()
 		return nil, err
+	}
+	if cfg.Home != "" {
+		h.net.Handle(outputProtocol, h.serveOutput)
+		h.wg.Go(h.fetch.run)
+		h.wg.Go(h.prune)
 	}
 	go func() {
 		h.err = h.loop.run()
@@ -214,8 +227,10 @@ func (h *Host) recover() error {
 
 // release closes what start has opened, in reverse.
 func (h *Host) release() error {
-	h.closeOnce()
+	h.once.Do(func() { close(h.stopping) })
+	h.cancel()
 	h.inbox.close()
+	close(h.ended)
 	var errs []error
 	if h.net != nil {
 		errs = append(errs, h.net.Close())
@@ -226,11 +241,10 @@ func (h *Host) release() error {
 	if h.loop.store != nil {
 		errs = append(errs, h.loop.store.Close())
 	}
+	h.wg.Wait()
 	h.subscribed.close()
 	return errors.Join(errs...)
 }
-
-func (h *Host) closeOnce() { h.once.Do(func() { close(h.stopping) }) }
 
 // Close withdraws the site's quote, lets what is under way leave for at most
 // drainMax, and stops the node. Processes run on under their shim. It returns Err.
@@ -254,7 +268,7 @@ func (h *Host) drain() {
 	h.inbox.put(stepped)
 	select {
 	case <-stepped.done:
-	case <-h.done:
+	case <-h.ended:
 		return
 	case <-ctx.Done():
 		return

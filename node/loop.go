@@ -191,6 +191,7 @@ func (l *loop) carryOut() {
 			net.Closest(l.out.Keys[e.Index])
 		}
 	}
+	l.h.fetch.note(l.out.Events)
 	l.h.subscribed.tell(l.out.Events)
 	l.h.questions.answer(l.out.Answers)
 }

@@ -113,12 +113,12 @@ func TestStreamsPerPeerAreBounded(t *testing.T) {
 		defer closeAll(nodes)
 		good, bad := nodes[0], nodes[1]
 		var open []network.Stream
-		for range streamsPerPeerMax {
+		for range messageStreamsMax {
 			s := stream(t, bad, good, chat.ID)
 			s.Write(frame(1, "x"))
 			open = append(open, s)
 		}
-		good.await(func(in []grid.Input) bool { return len(in) == streamsPerPeerMax })
+		good.await(func(in []grid.Input) bool { return len(in) == messageStreamsMax })
 		one := stream(t, bad, good, chat.ID)
 		one.Write(frame(1, "one too many"))
 		if _, err := one.Read(make([]byte, 1)); err == nil {
@@ -131,7 +131,7 @@ func TestStreamsPerPeerAreBounded(t *testing.T) {
 		synctest.Wait()
 		again := stream(t, bad, good, chat.ID)
 		again.Write(frame(1, "again"))
-		good.await(func(in []grid.Input) bool { return len(in) == streamsPerPeerMax+1 })
+		good.await(func(in []grid.Input) bool { return len(in) == messageStreamsMax+1 })
 	})
 }
 

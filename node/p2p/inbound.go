@@ -24,9 +24,22 @@ type inbound struct {
 // source is one peer as the sender of messages.
 type source struct {
 	id      peer.ID
-	streams int // under inbound.mu
+	streams [2]int // by use, under inbound.mu
 	bucket  bucket
 }
+
+// use is what a stream is for. Each use has its own bound, so that somebody who
+// follows much output does not shut out the messages of the cores.
+type use uint8
+
+const (
+	forMessages use = iota
+	forDriver       // Handle
+)
+
+var streamsMax = [...]int{forMessages: messageStreamsMax, forDriver: driverStreamsMax}
+
+func (s *source) idle() bool { return s.streams[forMessages]+s.streams[forDriver] == 0 }
 
 // bucket limits a rate: tokens refill with time up to burst, and an event waits
 // until its tokens are there. Safe for concurrent use.
@@ -76,7 +89,7 @@ func (b *bucket) refill(now time.Time) {
 }
 
 // enter admits a stream, or resets it because its peer has too many.
-func (n *Network) enter(s network.Stream) (*source, bool) {
+func (n *Network) enter(s network.Stream, u use) (*source, bool) {
 	id := s.Conn().RemotePeer()
 	n.inbound.mu.Lock()
 	defer n.inbound.mu.Unlock()
@@ -84,7 +97,7 @@ func (n *Network) enter(s network.Stream) (*source, bool) {
 	if src == nil && len(n.inbound.peers) >= peersMax {
 		n.forgetSources()
 	}
-	if n.inbound.closed || src == nil && len(n.inbound.peers) >= peersMax || src != nil && src.streams >= streamsPerPeerMax {
+	if n.inbound.closed || src == nil && len(n.inbound.peers) >= peersMax || src != nil && src.streams[u] >= streamsMax[u] {
 		n.stats.refused.Add(1)
 		s.Reset()
 		return nil, false
@@ -94,19 +107,19 @@ func (n *Network) enter(s network.Stream) (*source, bool) {
 		n.inbound.peers[id] = src
 	}
 	n.wg.Add(1)
-	src.streams++
-	if src.streams == 1 {
+	if src.idle() {
 		n.host.ConnManager().TagPeer(id, tagReceive, tagWeight)
 	}
+	src.streams[u]++
 	return src, true
 }
 
-func (n *Network) leave(src *source) {
+func (n *Network) leave(src *source, u use) {
 	defer n.wg.Done()
 	n.inbound.mu.Lock()
 	defer n.inbound.mu.Unlock()
-	src.streams--
-	if src.streams == 0 {
+	src.streams[u]--
+	if src.idle() {
 		n.host.ConnManager().UntagPeer(src.id, tagReceive)
 	}
 }
@@ -115,7 +128,7 @@ func (n *Network) leave(src *source) {
 func (n *Network) forgetSources() {
 	now := time.Now()
 	for id, src := range n.inbound.peers {
-		if src.streams == 0 && src.bucket.full(now) {
+		if src.idle() && src.bucket.full(now) {
 			delete(n.inbound.peers, id)
 		}
 	}
@@ -124,11 +137,11 @@ func (n *Network) forgetSources() {
 // receive returns the handler of a core's protocol.
 func (n *Network) receive(p *wire.Protocol) network.StreamHandler {
 	return func(s network.Stream) {
-		src, ok := n.enter(s)
+		src, ok := n.enter(s, forMessages)
 		if !ok {
 			return
 		}
-		defer n.leave(src)
+		defer n.leave(src, forMessages)
 		err := n.readFrames(p, src, s)
 		switch {
 		case errors.Is(err, wire.ErrMalformed):

@@ -4,9 +4,12 @@ import "time"
 
 // Bounds on what peers can make this node hold or do.
 const (
-	// streamsPerPeerMax bounds a peer's open streams of our protocols. An honest
-	// peer keeps one per core and one per output it follows.
-	streamsPerPeerMax = 32
+	// messageStreamsMax bounds a peer's open streams with messages of the cores. An
+	// honest peer keeps one per core, and for a while those of a connection that broke.
+	messageStreamsMax = 16
+	// driverStreamsMax bounds a peer's open streams of the driver's protocols: an
+	// honest peer has one per output that somebody follows or that is being fetched.
+	driverStreamsMax = 32
 	// peersMax bounds the peers whose rate is remembered, and those with a queue.
 	peersMax = 4096
 

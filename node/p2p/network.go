@@ -243,15 +243,20 @@ func (n *Network) Addrs() []string {
 
 // Handle serves streams of a protocol of the driver's own, one goroutine each.
 // serve must end when the stream fails; the stream is reset when it returns an
-// error and closed otherwise. These streams count against the peer's bound.
+// error and closed otherwise, and an error that wraps wire.ErrMalformed is counted.
+// The streams of one peer are bounded.
 func (n *Network) Handle(id string, serve func(from grid.SiteID, s network.Stream) error) {
 	n.host.SetStreamHandler(protocol.ID(id), func(s network.Stream) {
-		source, ok := n.enter(s)
+		src, ok := n.enter(s, forDriver)
 		if !ok {
 			return
 		}
-		defer n.leave(source)
-		end(s, serve(grid.SiteID(s.Conn().RemotePeer().String()), s))
+		defer n.leave(src, forDriver)
+		err := serve(grid.SiteID(s.Conn().RemotePeer().String()), s)
+		if errors.Is(err, wire.ErrMalformed) {
+			n.stats.malformed()
+		}
+		end(s, err)
 	})
 }
 

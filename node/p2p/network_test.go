@@ -3,6 +3,7 @@ package p2p
 import (
 	"crypto/sha256"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/network"
 	"google.golang.org/protobuf/proto"
 
 	"gridnode/internal/grid"
@@ -221,7 +223,7 @@ func TestIdleStreamsCloseAndOpenAgain(t *testing.T) {
 		left := len(a.out.peers)
 		a.out.mu.Unlock()
 		b.inbound.mu.Lock()
-		streams := b.inbound.peers[a.host.ID()].streams
+		streams := b.inbound.peers[a.host.ID()].streams[forMessages]
 		b.inbound.mu.Unlock()
 		if left != 0 || streams != 0 {
 			t.Errorf("after the idle time %d queues and %d streams are left", left, streams)
@@ -317,4 +319,69 @@ func TestCloseTwiceAndAfterFailedStart(t *testing.T) {
 	n.Send(n.Self(), &note{1, "late"}) // must not panic
 	n.Send("12D3KooWEkiMu4jpwh9n1wvUtsbcdnQjhvEYUQM3o6xy85S8d4kp", &note{1, "late"})
 	n.Closest(grid.Key{})
+}
+
+func TestDriversOwnProtocol(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := fleet(t, &Memory{}, 2)
+		defer closeAll(nodes)
+		a, b := nodes[0], nodes[1]
+		b.Handle("/gridnode/echo/1.0.0", func(from grid.SiteID, s network.Stream) error {
+			if from != a.Self() {
+				t.Errorf("stream from %s", from)
+			}
+			text, err := io.ReadAll(s)
+			if string(text) == "bad" {
+				return wire.Malformed("bad")
+			}
+			if err == nil {
+				_, err = s.Write(text)
+			}
+			return err
+		})
+		echo := func(text string) (string, error) {
+			s, err := a.Open(t.Context(), b.Self(), "/gridnode/echo/1.0.0")
+			if err != nil {
+				return "", err
+			}
+			defer s.Close()
+			s.Write([]byte(text))
+			s.CloseWrite()
+			back, err := io.ReadAll(s)
+			return string(back), err
+		}
+		if back, err := echo("hello"); back != "hello" || err != nil {
+			t.Errorf("got %q, %v", back, err)
+		}
+		if back, err := echo("bad"); err == nil {
+			t.Errorf("a malformed request was answered with %q", back)
+		}
+		synctest.Wait()
+		if c := b.Counter(); c.Malformed != 1 {
+			t.Errorf("%d malformed counted, want 1", c.Malformed)
+		}
+		if _, err := a.Open(t.Context(), "nobody", "/gridnode/echo/1.0.0"); err == nil {
+			t.Error("a stream to nobody was opened")
+		}
+		b.Close()
+		if _, err := echo("late"); err == nil {
+			t.Error("a stream to a closed node was opened")
+		}
+	})
+}
+
+func TestFlushWaitsUntilEverythingIsWritten(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := fleet(t, &Memory{}, 2)
+		defer closeAll(nodes)
+		a, b := nodes[0], nodes[1]
+		for range 100 {
+			a.Send(b.Self(), &note{1, "last words"})
+		}
+		a.Flush(t.Context())
+		if s := a.Counter(); s.SentOf(1).Messages != 100 {
+			t.Errorf("%d messages written, want 100", s.SentOf(1).Messages)
+		}
+		b.await(func(in []grid.Input) bool { return len(in) == 100 })
+	})
 }

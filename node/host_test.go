@@ -1,0 +1,385 @@
+package node
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"go.uber.org/goleak"
+
+	"gridnode/internal/grid"
+	"gridnode/node/p2p"
+	"gridnode/node/store"
+)
+
+// timers is an executor whose tasks take their job's RunTime and do nothing.
+type timers struct {
+	mu      sync.Mutex
+	ended   func(*grid.TaskEnded)
+	started []grid.TaskID
+	acked   []grid.TaskID
+	running map[grid.TaskID]*time.Timer
+
+	// What Recover returns.
+	adopted []Adopted
+	missed  []grid.TaskEnded
+}
+
+func (x *timers) Recover() ([]Adopted, []grid.TaskEnded, error) { return x.adopted, x.missed, nil }
+
+func (x *timers) Start(task grid.Task) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.started = append(x.started, task.ID)
+	began := grid.Time(time.Now().UnixMicro())
+	if x.running == nil {
+		x.running = make(map[grid.TaskID]*time.Timer)
+	}
+	x.running[task.ID] = time.AfterFunc(task.Job.RunTime.Duration(), func() {
+		x.ended(&grid.TaskEnded{ID: task.ID, Result: grid.Result{Start: began, End: began + task.Job.RunTime}})
+	})
+}
+
+func (x *timers) Kill(task grid.Task) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if t := x.running[task.ID]; t != nil && t.Stop() {
+		go x.ended(&grid.TaskEnded{ID: task.ID, Result: grid.Result{ExitCode: 137, Reason: task.Cause}})
+	}
+}
+
+func (x *timers) Acknowledge(ended []grid.TaskID) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.acked = append(x.acked, ended...)
+}
+
+func (x *timers) Close() error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, t := range x.running {
+		t.Stop()
+	}
+	return nil
+}
+
+func (x *timers) list(which *[]grid.TaskID) []grid.TaskID {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Clone(*which)
+}
+
+func testKey(seed byte) crypto.PrivKey {
+	k, _, err := crypto.GenerateEd25519Key(mathrand.NewChaCha8(sha256.Sum256([]byte{seed})))
+	if err != nil {
+		panic(err)
+	}
+	return k
+}
+
+func hostConfig(seed byte, home string, memory *p2p.Memory, exec *timers) HostConfig {
+	return HostConfig{
+		Home: home, Key: testKey(seed), Federation: "test", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Memory: memory,
+		Version: "test", Profile: p2p.ProfileFleet, Seed: uint64(seed) + 1, Store: store.Options{SpaceMin: -1},
+		Site: SiteConfig{
+			Name: fmt.Sprint("site ", seed), Resources: grid.Resources{Processors: 4}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
+			Price: grid.Credit, Foreign: true,
+		},
+		Executor: func(ended func(*grid.TaskEnded)) (Executor, error) { exec.ended = ended; return exec, nil },
+	}
+}
+
+func startHost(t *testing.T, cfg HostConfig) *Host {
+	t.Helper()
+	h, err := Start(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h
+}
+
+func closeHost(t *testing.T, h *Host) {
+	t.Helper()
+	if err := h.Close(); err != nil {
+		t.Errorf("close: %v", err)
+	}
+}
+
+func testJob(h *Host, n uint64, runTime grid.Time) *grid.Job {
+	return &grid.Job{
+		ID: grid.JobID{Hi: n, Lo: 1}, Home: h.ID(), User: "me", Resources: grid.Resources{Processors: 1}, Tasks: 1,
+		Submit: h.Now(), Estimate: max(2*runTime, 1), Work: grid.WorkOf(2*runTime, 0, grid.Rating{Speed: 1000, Bandwidth: 1000}),
+		Deadline: grid.Never, Budget: grid.NoBudget, RunTime: runTime,
+	}
+}
+
+func submitTo(h *Host, job *grid.Job) (*Submitted, error) {
+	answer, err := h.Ask(context.Background(), func(token uint64) grid.Input { return &Submit{Token: token, Job: job} })
+	if err != nil {
+		return nil, err
+	}
+	return answer.(*Submitted), answer.(*Submitted).Err
+}
+
+// awaitState waits until a job has reached a state.
+func awaitState(t *testing.T, h *Host, id grid.JobID, want State) View {
+	t.Helper()
+	sub := h.Subscribe()
+	defer sub.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	for {
+		v, err := h.view(ctx, id)
+		if err == nil && v.State == want {
+			return v
+		}
+		if _, err := sub.Next(ctx); err != nil {
+			t.Fatalf("job is %v, want %v: %v", v.State, want, err)
+		}
+	}
+}
+
+func TestSubmittedJobRunsAndIsRemembered(t *testing.T) {
+	home := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		exec := &timers{}
+		h := startHost(t, hostConfig(1, home, &p2p.Memory{}, exec))
+		job := testJob(h, 1, 20*grid.Second)
+		began := time.Now()
+		if s, err := submitTo(h, job); err != nil || s.Known {
+			t.Fatalf("submit: %+v, %v", s, err)
+		}
+		if s, err := submitTo(h, job); err != nil || !s.Known {
+			t.Errorf("the same job again: %+v, %v", s, err)
+		}
+		awaitState(t, h, job.ID, Done)
+		if took := time.Since(began); took != 20*time.Second {
+			t.Errorf("the job took %v, want 20s", took)
+		}
+		if acked := exec.list(&exec.acked); !slices.Equal(acked, []grid.TaskID{{Job: job.ID, Epoch: 1}}) {
+			t.Errorf("acknowledged %v", acked)
+		}
+		closeHost(t, h)
+		h = startHost(t, hostConfig(1, home, &p2p.Memory{}, &timers{}))
+		defer closeHost(t, h)
+		if v, err := h.view(t.Context(), job.ID); err != nil || v.State != Done {
+			t.Errorf("after a restart: %v, %v, want it done", v.State, err)
+		}
+	})
+}
+
+func TestRestartTakesUpWhatRunsAndWhatEnded(t *testing.T) {
+	home := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		exec := &timers{}
+		h := startHost(t, hostConfig(1, home, &p2p.Memory{}, exec))
+		var jobs []*grid.Job
+		for i := range uint64(3) {
+			jobs = append(jobs, testJob(h, i+1, grid.Hour))
+			if _, err := submitTo(h, jobs[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		closeHost(t, h)
+
+		// One runs on, one ended meanwhile, of one nothing is known.
+		now := grid.Time(time.Now().UnixMicro())
+		exec = &timers{
+			adopted: []Adopted{{ID: grid.TaskID{Job: jobs[0].ID, Epoch: 1}, Start: now - grid.Minute}},
+			missed: []grid.TaskEnded{{
+				ID:     grid.TaskID{Job: jobs[1].ID, Epoch: 1},
+				Result: grid.Result{Start: now - grid.Minute, End: now - grid.Second, ExitCode: 3},
+			}},
+		}
+		h = startHost(t, hostConfig(1, home, &p2p.Memory{}, exec))
+		defer closeHost(t, h)
+		for i, want := range []State{Running, Failed, Running} {
+			if v, err := h.view(t.Context(), jobs[i].ID); err != nil || v.State != want {
+				t.Errorf("job %d is %v (%v), want %v", i, v.State, err, want)
+			}
+		}
+		if got := exec.list(&exec.started); !slices.Equal(got, []grid.TaskID{{Job: jobs[2].ID, Epoch: 1}}) {
+			t.Errorf("started %v, want the third job only", got)
+		}
+		if got := exec.list(&exec.acked); !slices.Equal(got, []grid.TaskID{{Job: jobs[1].ID, Epoch: 1}}) {
+			t.Errorf("acknowledged %v, want the second job only", got)
+		}
+	})
+}
+
+// The store fails: what the turn ordered must not happen, and the node stops.
+func TestNothingLeavesBeforeItIsDurable(t *testing.T) {
+	home := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		exec := &timers{}
+		h := startHost(t, hostConfig(1, home, &p2p.Memory{}, exec))
+		if err := h.Do(t.Context(), func(*Site) { h.loop.store.Close() }); err != nil {
+			t.Fatal(err)
+		}
+		_, err := submitTo(h, testJob(h, 1, grid.Second))
+		if !errors.Is(err, ErrStopped) {
+			t.Errorf("submit: %v, want ErrStopped", err)
+		}
+		<-h.Done()
+		if err := h.Err(); !errors.Is(err, errStore) {
+			t.Errorf("the node stopped with %v", err)
+		}
+		if got := exec.list(&exec.started); len(got) != 0 {
+			t.Errorf("started %v although it was not durable", got)
+		}
+		if err := h.Do(t.Context(), func(*Site) {}); !errors.Is(err, ErrStopped) {
+			t.Errorf("Do after the stop: %v", err)
+		}
+		h.Close()
+	})
+}
+
+func TestDefectOfACoreStopsTheNode(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := startHost(t, hostConfig(1, "", &p2p.Memory{}, &timers{}))
+		_, err := h.Ask(t.Context(), func(uint64) grid.Input { return "no input at all" })
+		if !errors.Is(err, ErrStopped) {
+			t.Errorf("got %v, want ErrStopped", err)
+		}
+		<-h.Done()
+		if err := h.Err(); err == nil || !strings.Contains(err.Error(), "defect") || !strings.Contains(err.Error(), "site.go") {
+			t.Errorf("the node stopped with %v, want a report of the defect with its place", err)
+		}
+	})
+}
+
+func TestSecondDaemonOnOneHome(t *testing.T) {
+	home := t.TempDir()
+	first := startHost(t, hostConfig(1, home, nil, &timers{}))
+	defer closeHost(t, first)
+	_, err := Start(t.Context(), hostConfig(1, home, nil, &timers{}))
+	if !errors.Is(err, store.ErrLocked) {
+		t.Errorf("got %v, want store.ErrLocked", err)
+	}
+}
+
+func TestStartWithoutLeaks(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	cfg := hostConfig(1, t.TempDir(), nil, &timers{})
+	h := startHost(t, cfg)
+	taken := strings.Split(h.Addrs()[0], "/p2p/")[0]
+	other := hostConfig(2, t.TempDir(), nil, &timers{})
+	other.Listen = []string{taken}
+	if _, err := Start(t.Context(), other); !errors.Is(err, p2p.ErrListen) {
+		t.Errorf("port in use: %v, want p2p.ErrListen", err)
+	}
+	closeHost(t, h)
+	closeHost(t, h) // a second time changes nothing
+}
+
+func TestFullInbox(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := startHost(t, hostConfig(1, "", &p2p.Memory{}, &timers{}))
+		defer closeHost(t, h)
+		blocked, release := make(chan struct{}), make(chan struct{})
+		go h.Do(t.Context(), func(*Site) { close(blocked); <-release })
+		<-blocked
+		for i := 0; h.inbox.offer(&look{at: func(*Site) {}, done: make(chan struct{})}); i++ {
+			if i > inboxMax {
+				t.Fatalf("%d inputs wait, at most %d may", i, inboxMax)
+			}
+		}
+		if err := h.Do(t.Context(), func(*Site) {}); !errors.Is(err, ErrBusy) {
+			t.Errorf("Do: %v, want ErrBusy", err)
+		}
+		if _, err := submitTo(h, testJob(h, 1, 1)); !errors.Is(err, ErrBusy) {
+			t.Errorf("Ask: %v, want ErrBusy", err)
+		}
+		close(release)
+		synctest.Wait()
+		if _, err := submitTo(h, testJob(h, 1, 1)); err != nil {
+			t.Errorf("with room again: %v", err)
+		}
+	})
+}
+
+func TestInboxKeepsOrderAndGivesOwnInputsFirst(t *testing.T) {
+	b := newInbox()
+	for i := range 10 {
+		b.offer(i)
+		b.put(100 + i)
+	}
+	var got []grid.Input
+	for range 7 {
+		got = append(got, b.take(nil, 3)...)
+	}
+	var want []grid.Input
+	for i := range 10 {
+		want = append(want, 100+i)
+	}
+	for i := range 10 {
+		want = append(want, i)
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	b.put("mine")
+	if left := b.close(); len(left) != 1 || b.offer(1) {
+		t.Errorf("%v was left at the close; it must refuse afterwards", left)
+	}
+}
+
+func TestSubscriberThatLagsIsTold(t *testing.T) {
+	h := &Host{}
+	slow, quick := h.Subscribe(), h.Subscribe()
+	for i := range eventsMax + 10 {
+		h.subscribed.tell([]grid.Event{{Epoch: uint32(i)}})
+		if i%1000 == 0 {
+			if _, err := quick.Next(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if events, err := slow.Next(t.Context()); !errors.Is(err, ErrLagged) {
+		t.Errorf("the slow one got %d events and %v, want ErrLagged", len(events), err)
+	}
+	rest, err := quick.Next(t.Context())
+	if err != nil || rest[len(rest)-1].Epoch != eventsMax+9 {
+		t.Errorf("the quick one got %d events and %v", len(rest), err)
+	}
+	h.subscribed.tell([]grid.Event{{Epoch: 7}})
+	h.subscribed.close()
+	if last, err := quick.Next(t.Context()); err != nil || len(last) != 1 {
+		t.Errorf("got %v and %v, want what was told before the stop", last, err)
+	}
+	if _, err := quick.Next(t.Context()); !errors.Is(err, ErrStopped) {
+		t.Errorf("got %v, want ErrStopped", err)
+	}
+	if _, err := h.Subscribe().Next(t.Context()); !errors.Is(err, ErrStopped) {
+		t.Errorf("subscribed after the stop: %v, want ErrStopped", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := (&Host{}).Subscribe().Next(ctx); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want context.Canceled", err)
+	}
+}
+
+func TestClockNeverGoesBack(t *testing.T) {
+	c := clock{time.Now()}
+	last := c.now()
+	for range 10_000 {
+		now := c.now()
+		if now < last {
+			t.Fatalf("%d after %d", now, last)
+		}
+		last = now
+	}
+	if wall := grid.Time(time.Now().UnixMicro()); last > wall || wall-last > grid.Second {
+		t.Errorf("the clock says %d, the wall %d", last, wall)
+	}
+}

@@ -1,0 +1,371 @@
+package node
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+	"gridnode/internal/wire/wirepb"
+)
+
+// Fetching: when a job that ran elsewhere has ended, home fetches its output, keeps
+// it as long as it keeps the job, and tells the executing site to forget it.
+const (
+	fetchersMax   = 4               // sites asked at the same time
+	fetchBatch    = 64              // outputs asked for on one stream
+	fetchMax      = 16 << 20        // bytes kept of one stream of a job; the rest is left out
+	fetchAgain    = 2 * time.Second // pause after a site could not be reached, doubled up to
+	fetchAgainMax = 5 * time.Minute // this
+	fetchGiveUp   = foreignKept     // after the job's end; the executing site forgets it then, too
+)
+
+// fetchers are the outputs still to be fetched.
+type fetchers struct {
+	h *Host
+
+	mu      sync.Mutex
+	sites   map[grid.SiteID]*fetchSite
+	running int
+	wake    chan struct{} // holds a token when a site may be asked
+}
+
+// fetchSite is what one site still has.
+type fetchSite struct {
+	jobs   []fetch
+	busy   bool
+	pause  time.Duration // after the latest failure; 0 if there was none
+	notNow time.Time
+}
+
+// fetch is one output to be fetched.
+type fetch struct {
+	task  grid.TaskID
+	ended time.Time
+}
+
+// add notes that the output of a job is at a site.
+func (f *fetchers) add(site grid.SiteID, task grid.TaskID, ended time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	s := f.sites[site]
+	if s == nil {
+		s = &fetchSite{}
+		f.sites[site] = s
+	}
+	s.jobs = append(s.jobs, fetch{task, ended})
+	f.ring()
+}
+
+func (f *fetchers) ring() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// note adds the jobs among events that ended elsewhere. It is called on the loop.
+func (f *fetchers) note(events []grid.Event) {
+	if f.h.cfg.Home == "" {
+		return
+	}
+	for i := range events {
+		e := &events[i]
+		elsewhere := e.Site != "" && e.Site != f.h.id && e.Job.Home == f.h.id
+		ran := e.Job.Command != nil && e.Result.End > e.Result.Start
+		if (e.Kind == grid.JobFinished || e.Kind == grid.JobCancelled) && elsewhere && ran {
+			f.add(e.Site, grid.TaskID{Job: e.Job.ID, Epoch: e.Epoch}, time.Now())
+		}
+	}
+}
+
+// recover adds what an earlier run of the host did not fetch.
+func (f *fetchers) recover() {
+	var ended []View
+	_ = f.h.Do(f.h.ctx, func(s *Site) {
+		s.Jobs(func(v View) bool {
+			if v.State.Terminal() && !v.Foreign && v.Site != "" && v.Site != f.h.id && v.End > v.Start && v.Job.Command != nil {
+				ended = append(ended, v)
+			}
+			return true
+		})
+	})
+	for i := range ended {
+		v := &ended[i]
+		if !f.h.fetched(v.Job.ID) {
+			f.add(v.Site, grid.TaskID{Job: v.Job.ID, Epoch: v.Epoch}, time.UnixMicro(int64(v.End)))
+		}
+	}
+}
+
+// run fetches until the host stops.
+func (f *fetchers) run() {
+	f.recover()
+	for {
+		next := f.begin(time.Now())
+		timer := time.NewTimer(next)
+		select {
+		case <-f.wake:
+		case <-timer.C:
+		case <-f.h.stopping:
+			timer.Stop()
+			return
+		}
+		timer.Stop()
+	}
+}
+
+// begin starts to fetch from the sites that can be asked now, and returns how long
+// until another can.
+func (f *fetchers) begin(now time.Time) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	next := time.Hour
+	for site, s := range f.sites {
+		switch {
+		case s.busy:
+		case len(s.jobs) == 0:
+			delete(f.sites, site)
+		case f.running >= fetchersMax:
+			return next
+		case now.Before(s.notNow):
+			next = min(next, s.notNow.Sub(now))
+		default:
+			s.busy = true
+			f.running++
+			batch := s.jobs[:min(len(s.jobs), fetchBatch)]
+			f.h.wg.Go(func() { f.from(site, s, batch) })
+		}
+	}
+	return next
+}
+
+// from fetches a batch from a site.
+func (f *fetchers) from(site grid.SiteID, s *fetchSite, batch []fetch) {
+	fetched, err := f.fetchAll(site, batch)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	left := s.jobs[:0]
+	for i, j := range s.jobs {
+		if i < fetched {
+			continue
+		}
+		if i < len(batch) && time.Since(j.ended) > fetchGiveUp {
+			f.h.giveUp(j.task.Job, fmt.Sprintf("site %s could not be reached for %v", site, fetchGiveUp))
+			continue
+		}
+		left = append(left, j)
+	}
+	s.jobs = left
+	s.pause, s.notNow = 0, time.Time{}
+	if err != nil {
+		s.pause = min(max(2*s.pause, fetchAgain), fetchAgainMax)
+		s.notNow = time.Now().Add(s.pause)
+		f.h.log.Debug("output not fetched yet", "from", site, "jobs", len(left), "error", err)
+	}
+	s.busy = false
+	f.running--
+	f.ring()
+}
+
+// fetchAll returns how many of the batch are settled, from the first on.
+func (f *fetchers) fetchAll(site grid.SiteID, batch []fetch) (settled int, err error) {
+	s, err := f.h.net.Open(f.h.ctx, site, outputProtocol)
+	if err != nil {
+		return 0, err
+	}
+	defer s.Reset()
+	r := bufio.NewReader(s)
+	for i := range batch {
+		if err := f.h.fetchOne(s, r, batch[i].task); err != nil {
+			return i, err
+		}
+	}
+	s.Close()
+	return len(batch), nil
+}
+
+// fetchOne fetches the output of one job, keeps it, and lets the site forget it.
+func (h *Host) fetchOne(s network.Stream, r *bufio.Reader, task grid.TaskID) error {
+	final := h.outputDirOf(task.Job)
+	temp := final + ".part"
+	defer os.RemoveAll(temp)
+	if err := os.RemoveAll(temp); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(temp, 0o700); err != nil {
+		return err
+	}
+	id := task.Job.Bytes()
+	request := &wirepb.OutputRequest{Job: id[:], Epoch: task.Epoch}
+	if err := ask(s, request); err != nil {
+		return err
+	}
+	var files [Stderr + 1]outputFile
+	end, err := receive(s, r, func(stream Stream, data []byte) error { return files[stream].write(temp, stream, data) })
+	for i := range files {
+		err = errors.Join(err, files[i].close())
+	}
+	if err != nil {
+		return err
+	}
+	if end == outputUnknown {
+		h.giveUp(task.Job, "the site that ran it does not have it")
+		return nil
+	}
+	if err := os.Rename(temp, final); err != nil && !h.fetched(task.Job) {
+		return err
+	}
+	request.Received = true
+	if err := ask(s, request); err != nil {
+		return err
+	}
+	_, err = receive(s, r, func(Stream, []byte) error { return wire.Malformed("output after a receipt") })
+	return err
+}
+
+// giveUp notes that the output of a job will never come.
+func (h *Host) giveUp(job grid.JobID, why string) {
+	dir := h.outputDirOf(job)
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, goneFile), []byte(why), 0o600)
+	}
+	if err != nil {
+		h.log.Warn("cannot note that an output is gone", "error", err)
+	}
+}
+
+// outputFile is a file made when the first byte comes.
+type outputFile struct {
+	file *os.File
+	size int
+}
+
+func (f *outputFile) write(dir string, stream Stream, data []byte) (err error) {
+	if f.file == nil {
+		if f.file, err = os.OpenFile(filepath.Join(dir, stream.String()), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600); err != nil {
+			return err
+		}
+	}
+	data = data[:min(len(data), fetchMax-f.size)]
+	f.size += len(data)
+	_, err = f.file.Write(data)
+	return err
+}
+
+func (f *outputFile) close() error {
+	if f.file == nil {
+		return nil
+	}
+	return f.file.Close()
+}
+
+func ask(s network.Stream, request *wirepb.OutputRequest) error {
+	s.SetWriteDeadline(time.Now().Add(outputIdleMax))
+	return writeProto(s, request)
+}
+
+// receive hands the chunks of one answer to take and returns how it ended.
+func receive(s network.Stream, r *bufio.Reader, take func(Stream, []byte) error) (outputEnd, error) {
+	for {
+		s.SetReadDeadline(time.Now().Add(outputIdleMax))
+		chunk, err := readChunk(r)
+		if err != nil {
+			return 0, err
+		}
+		if len(chunk.Data) > 0 {
+			if err := take(Stream(chunk.Stream), chunk.Data); err != nil {
+				return 0, err
+			}
+		}
+		if chunk.End != uint32(outputMore) {
+			return outputEnd(chunk.End), nil
+		}
+	}
+}
+
+// readChunk reads one chunk and checks it.
+func readChunk(r *bufio.Reader) (*wirepb.OutputChunk, error) {
+	chunk := new(wirepb.OutputChunk)
+	if err := readProto(r, chunk); err != nil {
+		return nil, err
+	}
+	if chunk.End > uint32(outputUnknown) || len(chunk.Data) > 0 && (chunk.Stream < uint32(Stdout) || chunk.Stream > uint32(Stderr)) {
+		return nil, wire.Malformed("chunk of output")
+	}
+	return chunk, nil
+}
+
+// remoteOutput reads the output of a job where it runs.
+type remoteOutput struct {
+	site   grid.SiteID
+	stream network.Stream
+	r      *bufio.Reader
+	rest   []byte
+	end    bool
+	stop   func() bool
+}
+
+// openRemote asks the executing site for an output.
+func (h *Host) openRemote(ctx context.Context, site grid.SiteID, task grid.TaskID, stream Stream, follow bool) (io.ReadCloser, error) {
+	s, err := h.net.Open(ctx, site, outputProtocol)
+	if err != nil {
+		return nil, fmt.Errorf("the job's output is at site %s, which cannot be reached now: %w", site, err)
+	}
+	id := task.Job.Bytes()
+	if err := ask(s, &wirepb.OutputRequest{Job: id[:], Epoch: task.Epoch, Stream: uint32(stream), Follow: follow}); err != nil {
+		s.Reset()
+		return nil, fmt.Errorf("ask site %s for output: %w", site, err)
+	}
+	o := &remoteOutput{site: site, stream: s, r: bufio.NewReader(s)}
+	o.stop = context.AfterFunc(ctx, func() { s.Reset() })
+	if !follow { // the answer comes at once, so that the error is this function's
+		if err := o.fill(); err != nil && err != io.EOF {
+			o.Close()
+			return nil, err
+		}
+	}
+	return o, nil
+}
+
+func (o *remoteOutput) Read(b []byte) (int, error) {
+	if err := o.fill(); err != nil {
+		return 0, err
+	}
+	n := copy(b, o.rest)
+	o.rest = o.rest[n:]
+	return n, nil
+}
+
+// fill waits for output, or returns io.EOF behind the last of it.
+func (o *remoteOutput) fill() error {
+	for len(o.rest) == 0 {
+		if o.end {
+			return io.EOF
+		}
+		chunk, err := readChunk(o.r)
+		if err != nil {
+			return fmt.Errorf("output from site %s: %w", o.site, err)
+		}
+		if chunk.End == uint32(outputUnknown) {
+			return fmt.Errorf("%w: site %s does not have it", ErrOutputGone, o.site)
+		}
+		o.rest, o.end = chunk.Data, chunk.End != uint32(outputMore)
+	}
+	return nil
+}
+
+func (o *remoteOutput) Close() error {
+	o.stop()
+	return o.stream.Reset() // whatever was asked for is not wanted any more
+}

@@ -1,0 +1,207 @@
+package node
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+	"google.golang.org/protobuf/proto"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+	"gridnode/internal/wire/wirepb"
+)
+
+// outputProtocol is how a home asks for the output of a job that another site runs
+// or ran. Requests and answers are length-delimited messages of output.proto.
+const outputProtocol = "/gridnode/output/1.0.0"
+
+// outputEnd says how an answer ends.
+type outputEnd uint32
+
+const (
+	outputMore outputEnd = iota
+	outputWhole
+	outputUnknown // no such execution here, or not the asker's
+)
+
+const (
+	outputChunk   = 32 << 10         // bytes of output in one message
+	outputIdleMax = 30 * time.Second // for the next request, and for a message to leave
+)
+
+// serveOutput answers the requests of a stream. A home sees the tasks that lie under
+// its own ID and no others.
+func (h *Host) serveOutput(from grid.SiteID, s network.Stream) error {
+	ctx, cancel := context.WithCancel(h.ctx)
+	defer cancel()
+	r := bufio.NewReader(s)
+	for {
+		s.SetReadDeadline(time.Now().Add(outputIdleMax))
+		if _, err := r.Peek(1); err != nil {
+			return nil // the asker is done
+		}
+		var request wirepb.OutputRequest
+		if err := readProto(r, &request); err != nil {
+			return err
+		}
+		id, err := grid.JobIDFromBytes(request.Job)
+		if err != nil || request.Stream > uint32(Stderr) || request.Offset < 0 {
+			return wire.Malformed("request for output")
+		}
+		answer := outputAnswer{h: h, s: s, dir: h.taskDir(from, grid.TaskID{Job: id, Epoch: request.Epoch}), task: grid.TaskID{Job: id, Epoch: request.Epoch}}
+		if err := answer.give(ctx, from, &request); err != nil {
+			return err
+		}
+	}
+}
+
+// outputAnswer is the answer to one request.
+type outputAnswer struct {
+	h    *Host
+	s    network.Stream
+	dir  string
+	task grid.TaskID
+}
+
+func (a *outputAnswer) give(ctx context.Context, from grid.SiteID, request *wirepb.OutputRequest) error {
+	if _, err := os.Stat(a.dir); errors.Is(err, fs.ErrNotExist) {
+		if request.Received {
+			return a.end(outputWhole) // told twice
+		}
+		v, err := a.h.view(ctx, a.task.Job)
+		if err == nil && v.Foreign && v.Job.Home == from && v.Epoch == a.task.Epoch && !v.State.Terminal() {
+			return a.wait(ctx, request)
+		}
+		return a.end(outputUnknown)
+	}
+	if request.Received {
+		return a.forget(ctx)
+	}
+	for stream := Stdout; stream <= Stderr; stream++ {
+		if request.Stream != 0 && request.Stream != uint32(stream) {
+			continue
+		}
+		if err := a.copy(ctx, stream, request.Offset, request.Follow); err != nil {
+			return err
+		}
+	}
+	return a.end(outputWhole)
+}
+
+// wait answers for a task that has not started: with nothing, or with what it
+// writes once it runs.
+func (a *outputAnswer) wait(ctx context.Context, request *wirepb.OutputRequest) error {
+	for request.Follow {
+		if err := a.h.pause(ctx, outputPoll); err != nil {
+			return err
+		}
+		if _, err := os.Stat(a.dir); err == nil {
+			return a.copyAndEnd(ctx, request)
+		}
+		if v, err := a.h.view(ctx, a.task.Job); err != nil || v.Epoch != a.task.Epoch || v.State.Terminal() {
+			break
+		}
+	}
+	return a.end(outputWhole)
+}
+
+func (a *outputAnswer) copyAndEnd(ctx context.Context, request *wirepb.OutputRequest) error {
+	if err := a.copy(ctx, Stream(max(request.Stream, 1)), request.Offset, true); err != nil {
+		return err
+	}
+	return a.end(outputWhole)
+}
+
+// copy sends a file from offset on. A file that is missing has nothing in it.
+func (a *outputAnswer) copy(ctx context.Context, stream Stream, offset int64, follow bool) error {
+	source, err := a.h.openLocal(ctx, a.dir, a.task, stream, follow)
+	if errors.Is(err, ErrOutputGone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	if _, err := source.(*localOutput).file.Seek(offset, io.SeekStart); err != nil {
+		return err
+	}
+	if follow {
+		gone, stop := context.WithCancel(ctx)
+		defer stop()
+		source.(*localOutput).ctx = gone
+		go func() { // the asker says nothing more: what can be read is that it left
+			a.s.SetReadDeadline(time.Time{})
+			var b [1]byte
+			a.s.Read(b[:])
+			stop()
+		}()
+	}
+	buffer := make([]byte, outputChunk)
+	for {
+		n, err := source.Read(buffer)
+		if n > 0 {
+			if err := a.send(&wirepb.OutputChunk{Stream: uint32(stream), Data: buffer[:n]}); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// forget removes the output of a task that is over and whose home has it all.
+func (a *outputAnswer) forget(ctx context.Context) error {
+	v, err := a.h.view(ctx, a.task.Job)
+	if errors.Is(err, ErrUnknownJob) || err == nil && (v.Epoch != a.task.Epoch || v.State.Terminal()) {
+		if err := os.RemoveAll(a.dir); err != nil {
+			a.h.log.Warn("cannot remove a fetched output", "error", err)
+		}
+	}
+	_ = os.Remove(filepath.Dir(a.dir)) // the home's, when it is empty
+	return a.end(outputWhole)
+}
+
+func (a *outputAnswer) end(how outputEnd) error {
+	return a.send(&wirepb.OutputChunk{End: uint32(how)})
+}
+
+func (a *outputAnswer) send(chunk *wirepb.OutputChunk) error {
+	a.s.SetWriteDeadline(time.Now().Add(outputIdleMax))
+	return writeProto(a.s, chunk)
+}
+
+// writeProto writes one message behind its length, in one write.
+func writeProto(w io.Writer, m proto.Message) error {
+	size := proto.Size(m)
+	frame, err := proto.MarshalOptions{}.MarshalAppend(binary.AppendUvarint(make([]byte, 0, size+binary.MaxVarintLen32), uint64(size)), m)
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	_, err = w.Write(frame)
+	return err
+}
+
+// readProto reads one. The error wraps wire.ErrMalformed if it is none.
+func readProto(r *bufio.Reader, m proto.Message) error {
+	frame, err := wire.ReadFrame(r)
+	if err != nil {
+		return err
+	}
+	if err := proto.Unmarshal(frame, m); err != nil {
+		return wire.Malformed("%v", err)
+	}
+	return nil
+}
