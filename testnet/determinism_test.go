@@ -148,7 +148,7 @@ func TestRunStops(t *testing.T) {
 	if err := n.Run(context.Background(), 100*grid.Second, nil); err != nil || n.Now() != 100*grid.Second || n.Events() != 101 {
 		t.Errorf("until 100 s: %v at %v after %d events", err, n.Now(), n.Events())
 	}
-	if err := n.Run(context.Background(), grid.Never, func() bool { return n.Events() == 200 }); err != nil || n.Now() != 199*grid.Second {
+	if err := n.Run(context.Background(), grid.Hour, func() bool { return n.Events() == 200 }); err != nil || n.Now() != 199*grid.Second {
 		t.Errorf("until 200 events: %v at %v", err, n.Now())
 	}
 	check = violation

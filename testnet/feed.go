@@ -14,6 +14,7 @@ type feed struct {
 	qos    workload.QoS
 	homes  []workload.Home
 	goal   func(site int, job *workload.Job) grid.Goal // nil: GoalLocal
+	adjust func(*grid.Job)                             // nil: nothing
 	read   int64
 	job    workload.Job
 	jobs   grid.Slab[grid.Job]
@@ -33,6 +34,9 @@ func (f *feed) Next() (*grid.Job, int, error) {
 	f.qos.Job(&f.job, &f.homes[f.job.Site], j)
 	if f.goal != nil {
 		j.Goal = f.goal(f.job.Site, &f.job)
+	}
+	if f.adjust != nil {
+		f.adjust(j)
 	}
 	return j, f.job.Site, nil
 }

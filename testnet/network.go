@@ -277,7 +277,7 @@ func (n *Network) Run(ctx context.Context, until grid.Time, stop func() bool) er
 			}
 		}
 		if stop != nil && stop() {
-			break
+			return n.err
 		}
 	}
 	if n.err == nil && until != grid.Never {

@@ -50,6 +50,9 @@ type run struct {
 	window   grid.Time    // of utilization; grid.Never: until the makespan
 	total    int64        // jobs to come; 0 if unknown
 	read     func() int64 // jobs so far
+	least    grid.Time    // it does not end before
+	most     grid.Time    // every job must have ended by then; 0: no bound
+	atRest   func() error // a last check; may be nil
 	inspect  func(*Result)
 }
 
@@ -70,13 +73,16 @@ func (r *run) do(ctx context.Context) (result *Result, err error) {
 	c := collect(r.n, r.begin, r.window, rows)
 	p := newProgress(r.Progress, r.scenario, r.total, r.read)
 	r.n.cfg.Pulse = p.pulse
-	err = r.n.Run(ctx, grid.Never, c.done)
+	err = r.n.Run(ctx, r.until(), func() bool { return r.n.Now() >= r.least && c.done() })
 	p.stop()
 	if err == nil && !c.done() {
-		err = fmt.Errorf("nothing more happens at %v and %d jobs have neither ended nor been refused: this is a defect, please report it", r.n.Now(), c.open)
+		err = fmt.Errorf("at %v %d jobs have neither ended nor been refused, and nothing more happens", r.n.Now(), c.open)
 	}
 	if err == nil {
 		err = r.n.Run(ctx, r.n.Now().Add(settleSpan), nil)
+	}
+	if err == nil && r.atRest != nil {
+		err = r.atRest()
 	}
 	if err = errors.Join(err, c.err); err != nil {
 		return nil, fmt.Errorf("%s, seed %d: %w", r.scenario, r.Seed, err)
@@ -89,4 +95,11 @@ func (r *run) do(ctx context.Context) (result *Result, err error) {
 		err = result.Save(r.Out)
 	}
 	return result, err
+}
+
+func (r *run) until() grid.Time {
+	if r.most == 0 {
+		return grid.Never
+	}
+	return r.most
 }

@@ -1,6 +1,9 @@
 package testnet
 
 import (
+	"math"
+	"math/bits"
+
 	"gridnode/internal/grid"
 )
 
@@ -99,12 +102,17 @@ func executed(home, here *tally, x *executionTimes) {
 	here.last = max(here.last, x.end)
 }
 
-// slowdownOf returns the bounded slowdown in slowdownScale.
+// slowdownOf returns the bounded slowdown in slowdownScale. wait and span are not negative.
 func slowdownOf(wait, span grid.Time) int64 {
-	var num sum
-	num.add(int64(wait+span), slowdownScale)
-	den := sumOf(int64(max(span, slowdownFloor)))
-	return max(num.over(den, 1), slowdownScale)
+	den := uint64(max(span, slowdownFloor))
+	hi, lo := bits.Mul64(uint64(wait+span), slowdownScale)
+	lo, carry := bits.Add64(lo, den/2, 0)
+	hi += carry
+	if hi >= den {
+		return math.MaxInt64
+	}
+	q, _ := bits.Div64(hi, lo, den)
+	return int64(max(min(q, math.MaxInt64), slowdownScale))
 }
 
 // plus adds what another site has.

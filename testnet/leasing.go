@@ -1,0 +1,283 @@
+package testnet
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"strings"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/lrms"
+	"gridnode/internal/workload"
+	"gridnode/node"
+)
+
+// LeasingConfig is the scenario "leasing": sites that replay a log each, and (by
+// policy) lease processors from each other (The gain of resource delegation, 2009).
+type LeasingConfig struct {
+	Common
+
+	// Policy is "local": every site runs its own jobs on its own processors.
+	Policy string `json:"policy"`
+
+	// Traces are logs in SWF or GWF, plain or gzip, one per site. Without any, each
+	// site gets ten thousand jobs of the Lublin-Feitelson model.
+	Traces []string `json:"traces"`
+
+	// Processors of the sites, in the order of Traces. If it is empty, the logs'
+	// headers say; if it has one number, it is for all.
+	Processors []int64 `json:"processors"`
+
+	// Until, in seconds, leaves out jobs submitted at or after it; 0: none.
+	Until int64 `json:"until"`
+
+	// NoEstimate is what becomes of jobs without an estimate: "drop" or "runtime".
+	NoEstimate string `json:"noEstimate"`
+
+	// Queue is the discipline of the sites' queues: "easy" or "fcfs".
+	Queue string `json:"queue"`
+
+	// Lenient skips malformed lines of the logs instead of ending at the first.
+	Lenient bool `json:"lenient"`
+}
+
+// DefaultLeasing is what the command line starts from.
+func DefaultLeasing() LeasingConfig {
+	return LeasingConfig{Common: Common{Seed: 1}, Policy: "local", NoEstimate: "drop", Queue: "easy"}
+}
+
+// leasingReport is the configuration as a result shows it.
+type leasingReport struct {
+	LeasingConfig
+	Inputs []input `json:"inputs"`
+}
+
+// modelSeed is the seed of generated workloads: they are the same whatever the
+// seed of the run.
+const modelSeed = 20030101
+
+// modelJobs is how many jobs a site without a log has.
+const modelJobs = 10_000
+
+// RunLeasing runs the scenario. Cancelling ctx ends it with ctx's error. An error
+// wrapping ErrConfig is about cfg, a workload.LineError about a log.
+func RunLeasing(ctx context.Context, cfg LeasingConfig) (*Result, error) {
+	if cfg.Policy != "local" {
+		return nil, configError("policy", "%q: want local", cfg.Policy)
+	}
+	discipline, err := lrms.ParseDiscipline(cfg.Queue)
+	if err != nil {
+		return nil, configError("queue", "%v", err)
+	}
+	w, err := openLogs(&cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	return w.replay(ctx, &cfg, discipline)
+}
+
+// replay runs the jobs of the logs, each at its own site.
+func (w *logs) replay(ctx context.Context, cfg *LeasingConfig, discipline lrms.Discipline) (*Result, error) {
+	n, err := New(Config{Seed: cfg.Seed, Inputs: siteInputs()})
+	if err != nil {
+		return nil, err
+	}
+	for i, site := range w.sites {
+		if err := addAlone(n, site, discipline, &w.homes[i]); err != nil {
+			return nil, err
+		}
+	}
+	f := &feed{source: workload.NewMerge(w.sources...), qos: workload.QoS{Length: workload.LengthEstimate}, homes: w.homes}
+	n.Feed(f)
+	r := run{
+		Common: cfg.Common, scenario: "leasing", config: &leasingReport{*cfg, w.inputs}, n: n, sites: w.sites, window: grid.Never,
+		total: w.total, read: func() int64 { return f.read },
+		inspect: w.account,
+	}
+	return r.do(ctx)
+}
+
+// addAlone adds a site that runs every job itself.
+func addAlone(n *Network, site described, discipline lrms.Discipline, home *workload.Home) error {
+	_, err := n.Add(Member{
+		ID: home.ID, Rating: home.Rating,
+		New: func(int) (Site, error) {
+			return node.NewSite(node.SiteConfig{
+				ID: home.ID, Name: site.name, Resources: grid.Resources{Processors: site.processors},
+				Rating: home.Rating, Discipline: discipline, Alone: true,
+				Limits: node.Limits{Jobs: jobsMax, PerUser: jobsMax},
+			}, n.cfg.Seed)
+		},
+	})
+	return err
+}
+
+// jobsMax is how many live jobs a site of a virtual network may have: no run fails
+// because a log is long.
+const jobsMax = 1 << 30
+
+// siteInputs makes the inputs that node.Site knows.
+func siteInputs() Inputs {
+	submit, adopted := new(node.Submit), new(node.Adopted)
+	return Inputs{
+		Submit: func(token uint64, job *grid.Job) grid.Input {
+			*submit = node.Submit{Token: token, Job: job}
+			return submit
+		},
+		Adopted: func(id grid.TaskID, start grid.Time) grid.Input {
+			*adopted = node.Adopted{ID: id, Start: start}
+			return adopted
+		},
+	}
+}
+
+// logs are the workloads of a leasing run.
+type logs struct {
+	sites   []described
+	homes   []workload.Home
+	sources []workload.Source
+	inputs  []input
+	traces  []*workload.Trace // nil where the jobs are generated
+	total   int64             // jobs the headers speak of; 0 if one does not
+}
+
+// openLogs opens the logs of cfg, or makes generators.
+func openLogs(cfg *LeasingConfig) (*logs, error) {
+	noEstimate, err := workload.ParseNoEstimate(cfg.NoEstimate)
+	if err != nil {
+		return nil, configError("no-estimate", "%v", err)
+	}
+	if cfg.Until < 0 || cfg.Until > int64(grid.SpanMax/grid.Second) {
+		return nil, configError("until", "%d: want seconds, 0 for no end", cfg.Until)
+	}
+	for _, p := range cfg.Processors {
+		if p < 1 || p > lrms.ProcessorsMax {
+			return nil, configError("processors", "%d: want 1 to %d", p, lrms.ProcessorsMax)
+		}
+	}
+	if n, sites := len(cfg.Processors), len(cfg.Traces); sites > 0 && n > 1 && n != sites {
+		return nil, configError("processors", "%d numbers for %d traces: want one each, or one for all", n, sites)
+	}
+	w := &logs{}
+	filter := workload.Filter{NoEstimate: noEstimate, Until: grid.Time(cfg.Until) * grid.Second}
+	if len(cfg.Traces) == 0 {
+		return w, w.generate(cfg, filter.Until)
+	}
+	for i, path := range cfg.Traces {
+		if len(cfg.Processors) > 0 {
+			filter.Processors = cfg.Processors[min(i, len(cfg.Processors)-1)]
+		}
+		if err := w.open(path, filter, workload.Options{Lenient: cfg.Lenient}); err != nil {
+			w.close()
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// open adds a site with a log.
+func (w *logs) open(path string, filter workload.Filter, o workload.Options) error {
+	reader, err := workload.Open(path, o)
+	if err != nil {
+		return err
+	}
+	header := reader.Header()
+	if filter.Processors == 0 {
+		if filter.Processors = header.MaxProcs(); filter.Processors < 1 || filter.Processors > lrms.ProcessorsMax {
+			reader.Close()
+			return configError("processors", "the header of %s does not say how many there are: name a number", path)
+		}
+	}
+	jobs, known := header.Int("MaxRecords")
+	if !known {
+		jobs, known = header.Int("MaxJobs")
+	}
+	if known && (w.total > 0 || len(w.traces) == 0) {
+		w.total += jobs
+	} else {
+		w.total = 0
+	}
+	t := workload.NewTrace(reader, filter)
+	w.traces = append(w.traces, t)
+	w.add(t, siteName(path), filter.Processors)
+	w.inputs = append(w.inputs, input{Trace: filepath.Base(path)})
+	return nil
+}
+
+// siteName makes a site's name of a file's.
+func siteName(path string) string {
+	name := filepath.Base(path)
+	for _, suffix := range []string{".gz", ".swf", ".gwf"} {
+		name = strings.TrimSuffix(name, suffix)
+	}
+	return name
+}
+
+// generate adds a site with a generated workload for each number of processors.
+func (w *logs) generate(cfg *LeasingConfig, until grid.Time) error {
+	processors := cfg.Processors
+	if len(processors) == 0 {
+		processors = []int64{128}
+	}
+	for i, p := range processors {
+		m := workload.Lublin(p)
+		m.Shape.Load = 0.7
+		name := fmt.Sprintf("site-%d", i+1)
+		g, err := workload.NewGenerator(m, rand.New(newPCG(modelSeed, grid.SiteID(name), purposeJob)))
+		if err != nil {
+			return configError("processors", "%v", err)
+		}
+		var source workload.Source = &workload.First{Source: g, Left: modelJobs}
+		if until > 0 {
+			source = &workload.Window{Source: source, Span: until}
+		}
+		w.total += modelJobs
+		w.traces = append(w.traces, nil)
+		w.add(source, name, p)
+		w.inputs = append(w.inputs, input{Trace: fmt.Sprintf("Lublin-Feitelson model, load 0.7, seed %d", modelSeed)})
+	}
+	return nil
+}
+
+func (w *logs) add(source workload.Source, name string, processors int64) {
+	for same := 1; w.taken(name); same++ {
+		name = fmt.Sprintf("%s %d", strings.TrimSuffix(name, fmt.Sprintf(" %d", same)), same+1)
+	}
+	w.sources = append(w.sources, source)
+	w.sites = append(w.sites, described{name, processors})
+	w.homes = append(w.homes, workload.Home{ID: grid.SiteID(name), Rating: grid.Rating{Speed: 1, Bandwidth: 1}})
+}
+
+func (w *logs) taken(name string) bool {
+	for _, s := range w.sites {
+		if s.name == name {
+			return true
+		}
+	}
+	return false
+}
+
+// account completes inputs once the run is over.
+func (w *logs) account(r *Result) {
+	for i := range w.inputs {
+		w.inputs[i].Site = r.Sites[i].Name
+		w.inputs[i].Jobs = r.Sites[i].Submitted
+		if t := w.traces[i]; t != nil {
+			counts := t.Counts()
+			w.inputs[i].Lines = counts.String()
+			if skipped := t.Skipped(); skipped.Lines > 0 {
+				w.inputs[i].Lines += fmt.Sprintf(", %d malformed", skipped.Lines)
+			}
+		}
+	}
+}
+
+func (w *logs) close() {
+	for _, t := range w.traces {
+		if t != nil {
+			t.Close() // it was only read
+		}
+	}
+}
