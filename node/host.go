@@ -20,6 +20,7 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/market"
 	"gridnode/node/p2p"
+	"gridnode/node/shim"
 	"gridnode/node/store"
 )
 
@@ -41,6 +42,7 @@ type HostConfig struct {
 	Memory     *p2p.Memory // connects the hosts of one process without sockets; nil for TCP
 
 	Store store.Options // without Site, Federation and Log
+	Shim  shim.Options
 
 	// Executor makes what runs tasks; its ends are given to ended, from any goroutine.
 	// nil: processes under a shim.
@@ -127,16 +129,24 @@ func (h *Host) start(ctx context.Context) error {
 		return err
 	}
 	ended := func(e *grid.TaskEnded) { h.inbox.put(e) }
-	if h.cfg.Executor == nil {
-		return errors.New("no executor")
-	}
-	if h.loop.exec, err = h.cfg.Executor(ended); err != nil {
+	if h.loop.exec, err = h.executor(ended); err != nil {
 		return fmt.Errorf("start executor: %w", err)
 	}
 	if h.net, err = p2p.Start(ctx, h.netConfig()); err != nil {
 		return err
 	}
 	return h.recover()
+}
+
+func (h *Host) executor(ended func(*grid.TaskEnded)) (Executor, error) {
+	if h.cfg.Executor != nil {
+		return h.cfg.Executor(ended)
+	}
+	p, err := newProcesses(h, ended)
+	if err != nil {
+		return nil, err // and not a nil *processes
+	}
+	return p, nil
 }
 
 func (h *Host) openStore() (*store.Store, error) {

@@ -46,11 +46,15 @@ func (s Stream) String() string {
 
 // taskDir returns the directory of a task of a job whose home is given.
 func (h *Host) taskDir(home grid.SiteID, id grid.TaskID) string {
-	name := id.Job.String() + "." + strconv.FormatUint(uint64(id.Epoch), 10)
 	if home == h.id {
-		return filepath.Join(h.cfg.Home, tasksDir, name)
+		return filepath.Join(h.cfg.Home, tasksDir, taskName(id))
 	}
-	return filepath.Join(h.cfg.Home, foreignDir, string(home), name)
+	return filepath.Join(h.cfg.Home, foreignDir, string(home), taskName(id))
+}
+
+// taskName names a task to the shim and in the file system.
+func taskName(id grid.TaskID) string {
+	return id.Job.String() + "." + strconv.FormatUint(uint64(id.Epoch), 10)
 }
 
 // outputDirOf returns where the fetched output of a job is kept.
@@ -58,7 +62,7 @@ func (h *Host) outputDirOf(id grid.JobID) string {
 	return filepath.Join(h.cfg.Home, outputDir, id.String())
 }
 
-// taskOf reads the name of a task's directory.
+// taskOf is the inverse of taskName.
 func taskOf(name string) (grid.TaskID, error) {
 	job, epoch, _ := strings.Cut(name, ".")
 	id, err := grid.ParseJobID(job)
@@ -67,7 +71,7 @@ func taskOf(name string) (grid.TaskID, error) {
 	}
 	n, err := strconv.ParseUint(epoch, 10, 32)
 	if err != nil {
-		return grid.TaskID{}, fmt.Errorf("epoch %q of a task's directory: %w", epoch, err)
+		return grid.TaskID{}, fmt.Errorf("epoch %q of a task: %w", epoch, err)
 	}
 	return grid.TaskID{Job: id, Epoch: uint32(n)}, nil
 }

@@ -1,0 +1,325 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/user"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"gridnode/internal/grid"
+	"gridnode/node/shim"
+)
+
+// processes is the executor of production: each task is a process under the home's
+// shim. The shim outlives the daemon, and a shim that dies is started again.
+type processes struct {
+	home    string
+	options shim.Options
+	dir     func(home grid.SiteID, id grid.TaskID) string
+	site    grid.SiteID
+	name    string
+	ended   func(*grid.TaskEnded)
+	base    []string // environment of every task
+	log     *slog.Logger
+
+	ctx    context.Context
+	cancel context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu      sync.Mutex
+	client  *shim.Client
+	running map[grid.TaskID]grid.SiteID // started and not reported, with their job's home
+}
+
+// reshim is the pause between attempts to get a shim again.
+const reshim = time.Second
+
+// recoverMax is how long Recover waits for ends that the shim says it has.
+const recoverMax = 30 * time.Second
+
+// newProcesses connects to the home's shim, starting one if there is none.
+func newProcesses(h *Host, ended func(*grid.TaskEnded)) (*processes, error) {
+	if h.cfg.Home == "" {
+		return nil, errors.New("running processes needs a home directory")
+	}
+	home, err := filepath.Abs(h.cfg.Home)
+	if err != nil {
+		return nil, err
+	}
+	p := &processes{
+		home: home, options: h.cfg.Shim, dir: h.taskDir, site: h.id, name: h.cfg.Site.Name,
+		ended: ended, base: baseEnv(), log: h.log, running: make(map[grid.TaskID]grid.SiteID),
+	}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	if p.client, err = shim.Connect(p.ctx, home, p.options); err != nil {
+		p.cancel()
+		return nil, err
+	}
+	return p, nil
+}
+
+// baseEnv is what every task gets of the daemon's environment.
+func baseEnv() []string {
+	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"}
+	for i, name := range []string{"PATH", "LANG"} {
+		if value := os.Getenv(name); value != "" {
+			env[i] = name + "=" + value
+		}
+	}
+	if u, err := user.Current(); err == nil {
+		env = append(env, "USER="+u.Username, "LOGNAME="+u.Username)
+	}
+	return env
+}
+
+// Recover implements Executor.
+func (p *processes) Recover() (running []Adopted, ended []grid.TaskEnded, err error) {
+	waiting := make(map[string]bool)
+	for _, t := range p.client.Adopt() {
+		id, err := taskOf(t.ID)
+		if err != nil {
+			p.log.Error("the shim knows a task that is not ours", "task", t.ID)
+			continue
+		}
+		if !t.Running {
+			waiting[t.ID] = true
+			continue
+		}
+		running = append(running, Adopted{ID: id, Start: t.Start})
+		p.running[id] = "" // its home is in the site's record; only its scratch is lost track of
+	}
+	timeout := time.NewTimer(recoverMax)
+	defer timeout.Stop()
+	for len(waiting) > 0 {
+		select {
+		case e, ok := <-p.client.Events():
+			if !ok {
+				return nil, nil, p.client.Err()
+			}
+			delete(waiting, e.ID)
+			if task, ok := p.report(&e); ok {
+				ended = append(ended, task)
+			}
+		case <-timeout.C:
+			return nil, nil, fmt.Errorf("the shim has not reported %d tasks that ended", len(waiting))
+		}
+	}
+	p.wg.Go(p.pump)
+	return running, ended, nil
+}
+
+// report turns the shim's report into the site's input.
+func (p *processes) report(e *shim.Ended) (grid.TaskEnded, bool) {
+	id, err := taskOf(e.ID)
+	if err != nil {
+		p.client.Ack(e.ID) // nobody will ever ask for it
+		return grid.TaskEnded{}, false
+	}
+	p.mu.Lock()
+	home, known := p.running[id]
+	delete(p.running, id)
+	p.mu.Unlock()
+	if known && home != "" {
+		if err := os.RemoveAll(filepath.Join(p.dir(home, id), scratchDir)); err != nil {
+			p.log.Warn("cannot remove what a job left", "error", err)
+		}
+	}
+	ended := grid.TaskEnded{ID: id, Lost: e.Cause == shim.CauseLost}
+	if !ended.Lost {
+		ended.Result = grid.Result{Start: e.Start, End: max(e.End, e.Start), ExitCode: e.ExitCode, Reason: e.Reason}
+	}
+	return ended, true
+}
+
+// pump passes ends on until the executor is closed. When the shim is gone it gets
+// another one.
+func (p *processes) pump() {
+	client := p.client
+	for {
+		for e := range client.Events() {
+			if ended, ok := p.report(&e); ok {
+				p.ended(&ended)
+			}
+		}
+		if p.ctx.Err() != nil {
+			return
+		}
+		p.log.Warn("the shim is gone: starting another one", "error", client.Err())
+		if client = p.reconnect(); client == nil {
+			return
+		}
+	}
+}
+
+// reconnect returns a connection to a shim, or nil if the executor is closed. What
+// was ordered and the new shim does not know never ran, or nothing of it is left.
+func (p *processes) reconnect() *shim.Client {
+	for {
+		client, err := shim.Connect(p.ctx, p.home, p.options)
+		if err == nil {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if p.ctx.Err() != nil {
+				client.Close()
+				return nil
+			}
+			p.client = client
+			known := make(map[grid.TaskID]bool)
+			for _, t := range client.Adopt() {
+				if id, err := taskOf(t.ID); err == nil {
+					known[id] = true
+				}
+			}
+			for id := range p.running {
+				if !known[id] {
+					delete(p.running, id)
+					p.ended(&grid.TaskEnded{ID: id, Lost: true})
+				}
+			}
+			return client
+		}
+		if p.ctx.Err() != nil {
+			return nil
+		}
+		p.log.Error("no shim can be started, so no job can", "error", err)
+		select {
+		case <-time.After(reshim):
+		case <-p.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// Start implements Executor.
+func (p *processes) Start(task grid.Task) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	spec, err := p.spec(&task)
+	if err == nil {
+		p.running[task.ID] = task.Job.Home
+		if err = p.client.Start(spec); err == nil || errors.Is(err, shim.ErrClosed) {
+			return // if closed, reconnect reports it as lost
+		}
+		delete(p.running, task.ID)
+	}
+	p.log.Warn("a job cannot be started", "job", task.ID.Job, "error", err)
+	now := grid.Time(time.Now().UnixMicro())
+	p.ended(&grid.TaskEnded{ID: task.ID, Result: grid.Result{Start: now, End: now, ExitCode: exitNoStart, Reason: shortReason(err)}})
+}
+
+// exitNoStart is the exit code of a task that could not be started for a reason of
+// ours, as container runtimes use it.
+const exitNoStart = 125
+
+// spec makes the task's directory and says what to run.
+func (p *processes) spec(task *grid.Task) (shim.Spec, error) {
+	command := task.Job.Command
+	if command == nil {
+		return shim.Spec{}, errors.New("the job has no command")
+	}
+	dir := p.dir(task.Job.Home, task.ID)
+	scratch := filepath.Join(dir, scratchDir)
+	if err := os.MkdirAll(scratch, 0o700); err != nil {
+		return shim.Spec{}, err
+	}
+	work := scratch
+	if task.Job.Home == p.site && command.Dir != "" {
+		work = command.Dir
+		if info, err := os.Stat(work); err != nil || !info.IsDir() {
+			return shim.Spec{}, fmt.Errorf("working directory %s: there is no such directory", work)
+		}
+	}
+	return shim.Spec{
+		ID: filepath.Base(dir), Args: command.Args, Env: p.env(task, scratch), Dir: work,
+		Stdout: filepath.Join(dir, Stdout.String()), Stderr: filepath.Join(dir, Stderr.String()), Limit: task.Limit,
+	}, nil
+}
+
+// env returns the environment of a task: what the site gives, overridden by what the
+// job brings, and last what the job cannot change.
+func (p *processes) env(task *grid.Task, scratch string) []string {
+	job := task.Job
+	home := scratch // another site's job has no business in our home
+	if job.Home == p.site {
+		if dir, err := os.UserHomeDir(); err == nil {
+			home = dir
+		}
+	}
+	fixed := []string{
+		"GRIDNODE_SITE=" + p.name,
+		"GRIDNODE_SITE_ID=" + string(p.site),
+		"GRIDNODE_JOB_ID=" + job.ID.String(),
+		"GRIDNODE_HOME_SITE=" + string(job.Home),
+		"GRIDNODE_NTASKS=" + strconv.FormatInt(job.Tasks, 10),
+		"GRIDNODE_CPUS_PER_TASK=" + strconv.FormatInt(job.Processors/max(job.Tasks, 1), 10),
+		"GRIDNODE_NPROCS=" + strconv.FormatInt(job.Processors, 10),
+	}
+	env := make([]string, 0, len(p.base)+2+len(job.Command.Env)+len(fixed))
+	env = append(append(env, p.base...), "HOME="+home, "TMPDIR="+scratch)
+	for _, setting := range job.Command.Env {
+		env = setEnv(env, setting)
+	}
+	for _, setting := range fixed {
+		env = setEnv(env, setting)
+	}
+	return env
+}
+
+// setEnv adds a setting NAME=VALUE, in the place of one of the same name.
+func setEnv(env []string, setting string) []string {
+	name, _, _ := strings.Cut(setting, "=")
+	for i, old := range env {
+		if strings.HasPrefix(old, name) && len(old) > len(name) && old[len(name)] == '=' {
+			env[i] = setting
+			return env
+		}
+	}
+	return append(env, setting)
+}
+
+// Kill implements Executor.
+func (p *processes) Kill(task grid.Task) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if _, known := p.running[task.ID]; !known {
+		p.ended(&grid.TaskEnded{ID: task.ID, Lost: true})
+		return
+	}
+	_ = p.client.Kill(taskName(task.ID), task.Cause) // closed: reconnect reports what has become of it
+}
+
+// Acknowledge implements Executor.
+func (p *processes) Acknowledge(ended []grid.TaskID) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, id := range ended {
+		_ = p.client.Ack(taskName(id)) // closed: it is reported again, and acknowledged then
+	}
+}
+
+// Close implements Executor: the shim and its tasks go on.
+func (p *processes) Close() error {
+	p.mu.Lock()
+	p.cancel()
+	client := p.client
+	p.mu.Unlock()
+	client.Close()
+	p.wg.Wait()
+	return nil
+}
+
+// shortReason returns an error's text as a result may carry it.
+func shortReason(err error) string {
+	text := err.Error()
+	if len(text) > 256 {
+		text = strings.ToValidUTF8(text[:253], "") + "..."
+	}
+	return text
+}
