@@ -1,0 +1,232 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+)
+
+// ErrNoDaemon is wrapped by every Client method when no daemon runs on the home.
+var ErrNoDaemon = errors.New("no daemon is running")
+
+// ErrBroken is wrapped when the connection broke before the answer was complete:
+// what was asked for may or may not have happened. A submission with an ID of the
+// client's own may be repeated.
+var ErrBroken = errors.New("the daemon went away before it answered")
+
+// Client talks to the local API of one home. It may be used concurrently. Errors
+// of the daemon are *APIError.
+type Client struct{ http http.Client }
+
+// NewClient returns a client for the daemon of home. It connects when it is used.
+func NewClient(home string) *Client {
+	return &Client{http.Client{Transport: &http.Transport{
+		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return dialAPI(ctx, home) },
+		DisableCompression: true,
+	}}}
+}
+
+// Submit hands jobs over and returns once each has a place or is refused.
+func (c *Client) Submit(ctx context.Context, jobs []JobSpec) (*SubmitReply, error) {
+	return post[SubmitReply](ctx, c, "/v1/jobs", SubmitRequest{jobs})
+}
+
+// SubmitAndWait hands jobs over and returns once all are over. It calls stored with
+// their IDs as soon as they are safe.
+func (c *Client) SubmitAndWait(ctx context.Context, jobs []JobSpec, stored func(ids []string)) (*SubmitReply, error) {
+	body, err := json.Marshal(SubmitRequest{jobs})
+	if err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	response, err := c.do(ctx, http.MethodPost, "/v1/jobs?wait=done", body)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	decoder := json.NewDecoder(response.Body)
+	var first SubmitStored
+	if err := decoder.Decode(&first); err != nil {
+		return nil, broken(ctx, err)
+	}
+	stored(first.IDs)
+	var reply SubmitReply
+	switch err := decoder.Decode(&reply); {
+	case err != nil:
+		return nil, broken(ctx, err)
+	case reply.Failure != nil:
+		return nil, reply.Failure
+	}
+	return &reply, nil
+}
+
+// broken returns what a connection that broke means to the caller.
+func broken(ctx context.Context, err error) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return fmt.Errorf("%w: %w", ErrBroken, err)
+}
+
+// Preview asks how one job would be placed, without placing it.
+func (c *Client) Preview(ctx context.Context, job JobSpec) (*WhyReply, error) {
+	return post[WhyReply](ctx, c, "/v1/preview", SubmitRequest{[]JobSpec{job}})
+}
+
+// Jobs lists jobs; filter takes the parameters of GET /v1/jobs.
+func (c *Client) Jobs(ctx context.Context, filter url.Values) (*JobsReply, error) {
+	return get[JobsReply](ctx, c, "/v1/jobs?"+filter.Encode())
+}
+
+// Why tells which sites were considered for a job.
+func (c *Client) Why(ctx context.Context, id string) (*WhyReply, error) {
+	return get[WhyReply](ctx, c, "/v1/jobs/"+url.PathEscape(id)+"/why")
+}
+
+// Cancel asks for jobs to be ended and tells what they are now.
+func (c *Client) Cancel(ctx context.Context, jobs IDsRequest) (*JobsReply, error) {
+	return post[JobsReply](ctx, c, "/v1/cancel", jobs)
+}
+
+// Wait returns when all of the jobs are over or the time-out has passed.
+func (c *Client) Wait(ctx context.Context, jobs IDsRequest) (*JobsReply, error) {
+	return post[JobsReply](ctx, c, "/v1/wait", jobs)
+}
+
+// Logs copies output of a job to w; query takes the parameters of
+// GET /v1/jobs/{id}/logs.
+func (c *Client) Logs(ctx context.Context, id string, query url.Values, w io.Writer) error {
+	response, err := c.do(ctx, http.MethodGet, "/v1/jobs/"+url.PathEscape(id)+"/logs?"+query.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := response.Body.Read(buffer)
+		if _, err := w.Write(buffer[:n]); err != nil {
+			return err
+		}
+		switch {
+		case err == nil:
+		case !errors.Is(err, io.EOF):
+			return broken(ctx, err)
+		case response.Trailer.Get(trailerError) != "":
+			return errors.New(response.Trailer.Get(trailerError))
+		default:
+			return nil
+		}
+	}
+}
+
+// Watch calls see for every job of filter and then for each whenever it changes,
+// until ctx ends or see returns an error, which it returns.
+func (c *Client) Watch(ctx context.Context, filter url.Values, see func(Job) error) error {
+	response, err := c.do(ctx, http.MethodGet, "/v1/watch?"+filter.Encode(), nil)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	decoder := json.NewDecoder(response.Body)
+	for {
+		var job Job
+		if err := decoder.Decode(&job); err != nil {
+			return broken(ctx, err)
+		}
+		if err := see(job); err != nil {
+			return err
+		}
+	}
+}
+
+// Sites lists the sites that this one knows of.
+func (c *Client) Sites(ctx context.Context) (*SitesReply, error) {
+	return get[SitesReply](ctx, c, "/v1/sites")
+}
+
+// Quotes asks the directory; query takes the parameters of GET /v1/quotes.
+func (c *Client) Quotes(ctx context.Context, query url.Values) (*SitesReply, error) {
+	return get[SitesReply](ctx, c, "/v1/quotes?"+query.Encode())
+}
+
+// Peers lists the nodes this one is connected to.
+func (c *Client) Peers(ctx context.Context) (*PeersReply, error) {
+	return get[PeersReply](ctx, c, "/v1/peers")
+}
+
+// Counters tells the messages and bytes sent and received, by kind.
+func (c *Client) Counters(ctx context.Context) (*CountersReply, error) {
+	return get[CountersReply](ctx, c, "/v1/counters")
+}
+
+// Node tells who this node is.
+func (c *Client) Node(ctx context.Context) (*NodeInfo, error) {
+	return get[NodeInfo](ctx, c, "/v1/node")
+}
+
+// Stop asks the daemon to stop. It returns when the daemon has understood.
+func (c *Client) Stop(ctx context.Context) error {
+	_, err := post[struct{}](ctx, c, "/v1/stop", struct{}{})
+	return err
+}
+
+func get[Reply any](ctx context.Context, c *Client, path string) (*Reply, error) {
+	return call[Reply](ctx, c, http.MethodGet, path, nil)
+}
+
+func post[Reply any](ctx context.Context, c *Client, path string, request any) (*Reply, error) {
+	body, err := json.Marshal(request)
+	if err != nil {
+		return nil, fmt.Errorf("encode request: %w", err)
+	}
+	return call[Reply](ctx, c, http.MethodPost, path, body)
+}
+
+func call[Reply any](ctx context.Context, c *Client, method, path string, body []byte) (*Reply, error) {
+	response, err := c.do(ctx, method, path, body)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	var reply Reply
+	if err := json.NewDecoder(response.Body).Decode(&reply); err != nil {
+		return nil, broken(ctx, err)
+	}
+	return &reply, nil
+}
+
+// do makes one request; an answer other than 2xx becomes an *APIError.
+func (c *Client) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, "http://gridnode"+path, bytes.NewReader(body))
+	if err != nil {
+		return nil, fmt.Errorf("local API: %w", err)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		var wrapped *url.Error // its text names a URL that means nothing to users
+		if errors.As(err, &wrapped) {
+			err = wrapped.Err
+		}
+		if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
+			return nil, ErrBroken
+		}
+		return nil, err
+	}
+	if response.StatusCode/100 == 2 {
+		return response, nil
+	}
+	defer response.Body.Close()
+	failure := &APIError{Code: CodeInternal}
+	if err := json.NewDecoder(io.LimitReader(response.Body, 4<<20)).Decode(failure); err != nil || failure.Message == "" {
+		failure.Message = "the daemon answered " + response.Status
+	}
+	return nil, failure
+}

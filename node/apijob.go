@@ -1,0 +1,239 @@
+package node
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+	"gridnode/market"
+)
+
+// Bounds of one request of the local API.
+const (
+	apiJobsMax = 10_000  // jobs, arrays spread out
+	apiBodyMax = 8 << 20 // bytes of the body
+	apiIDsMax  = 10_000  // jobs named
+	apiRowsMax = 10_000  // quotes returned
+)
+
+// arrayVariable tells a job of an array its index.
+const arrayVariable = "GRIDNODE_ARRAY_TASK_ID"
+
+// JobDefaults is what a site's configuration says about jobs that say nothing.
+type JobDefaults struct {
+	Estimate grid.Time // bound on the run time
+	Goal     grid.Goal // of a job without policy, deadline, budget and site
+}
+
+// submitter is where and by whom a job is submitted.
+type submitter struct {
+	home     grid.SiteID
+	user     string
+	rating   grid.Rating // of the home site
+	now      grid.Time
+	defaults JobDefaults
+}
+
+// jobs checks a spec and returns the jobs it describes, one unless it is an array.
+// site is spec.Site, looked up. The error says which field is wrong.
+func (by *submitter) jobs(spec *JobSpec, site grid.SiteID) ([]*grid.Job, error) {
+	job, err := by.job(spec, site)
+	if err != nil {
+		return nil, err
+	}
+	if spec.Array == nil {
+		return []*grid.Job{job}, checkSubmitted(job)
+	}
+	jobs := make([]*grid.Job, len(spec.Array))
+	seen := make(map[int64]bool, len(spec.Array))
+	for i, index := range spec.Array {
+		if index < 0 || seen[index] {
+			return nil, fmt.Errorf("array: index %d is negative or stands there twice", index)
+		}
+		seen[index] = true
+		task, command := *job, *job.Command
+		digits := strconv.FormatInt(index, 10)
+		task.ID = arrayJobID(job.ID, index)
+		task.Name += "[" + digits + "]"
+		command.Env = append(slices.Clone(command.Env), arrayVariable+"="+digits)
+		task.Command = &command
+		jobs[i] = &task
+		if err := checkSubmitted(&task); err != nil {
+			return nil, err
+		}
+	}
+	return jobs, nil
+}
+
+// checkSubmitted checks a job as one from a peer is checked, in the words of users.
+func checkSubmitted(job *grid.Job) error {
+	if err := wire.CheckJob(job); err != nil {
+		return errors.New(strings.TrimPrefix(err.Error(), wire.ErrMalformed.Error()+": "))
+	}
+	return nil
+}
+
+// job returns what all jobs of spec have in common.
+func (by *submitter) job(spec *JobSpec, site grid.SiteID) (*grid.Job, error) {
+	job := &grid.Job{
+		Home: by.home, User: by.user, Name: spec.Name, Submit: by.now,
+		Tasks: max(spec.Tasks, 1), Estimate: grid.Time(spec.Time),
+		Deadline: grid.Never, Budget: grid.NoBudget, Site: site,
+		Command: &grid.Command{Args: spec.Args, Env: spec.Env, Dir: spec.Dir},
+	}
+	var err error
+	if job.ID, err = specID(spec.ID); err != nil {
+		return nil, err
+	}
+	job.Processors, job.Memory = job.Tasks*max(spec.CPUsPerTask, 1), spec.MemoryPerProcessor
+	switch {
+	case spec.Tasks < 0 || spec.CPUsPerTask < 0 || spec.Tasks > 1<<24 || spec.CPUsPerTask > 1<<24:
+		return nil, fmt.Errorf("tasks and cpusPerTask: %d and %d, want at least 1", spec.Tasks, spec.CPUsPerTask)
+	case spec.Time < 0 || grid.Time(spec.Time) > grid.SpanMax:
+		return nil, fmt.Errorf("time: %v, want more than 0", grid.Time(spec.Time))
+	case len(spec.Args) == 0 || spec.Args[0] == "":
+		return nil, fmt.Errorf("args: no program to run")
+	case spec.Dir != "" && !strings.HasPrefix(spec.Dir, "/"):
+		return nil, fmt.Errorf("dir: %q is not an absolute path", spec.Dir)
+	}
+	for _, setting := range spec.Env {
+		if strings.IndexByte(setting, '=') < 1 {
+			return nil, fmt.Errorf("env: %q, want NAME=VALUE", setting)
+		}
+	}
+	if job.Estimate == 0 {
+		job.Estimate = by.defaults.Estimate
+	}
+	if job.Name == "" {
+		program := spec.Args[0][strings.LastIndexByte(spec.Args[0], '/')+1:]
+		job.Name = strings.ToValidUTF8(program[:min(len(program), 100)], "")
+	}
+	// How much of its time a job communicates is not known, so all of it is taken
+	// for computing.
+	job.Work = grid.WorkOf(job.Estimate, 0, by.rating)
+	if err := by.bounds(job, spec); err != nil {
+		return nil, err
+	}
+	return job, nil
+}
+
+// bounds sets deadline, budget and goal.
+func (by *submitter) bounds(job *grid.Job, spec *JobSpec) error {
+	switch {
+	case spec.Deadline != 0 && spec.DeadlineIn != 0:
+		return fmt.Errorf("deadline and deadlineIn exclude each other")
+	case spec.DeadlineIn < 0 || grid.Time(spec.DeadlineIn) > grid.SpanMax/2:
+		return fmt.Errorf("deadlineIn: %v, want more than 0", grid.Time(spec.DeadlineIn))
+	case spec.DeadlineIn > 0:
+		job.Deadline = by.now + grid.Time(spec.DeadlineIn)
+	case spec.Deadline != 0 && grid.Time(spec.Deadline) <= by.now:
+		return fmt.Errorf("deadline: it was %v ago", by.now-grid.Time(spec.Deadline))
+	case spec.Deadline != 0:
+		job.Deadline = grid.Time(spec.Deadline)
+	}
+	if spec.Budget != nil {
+		job.Budget = grid.Credits(*spec.Budget)
+		if job.Budget < 0 || job.Budget > grid.CreditsMax {
+			return fmt.Errorf("budget: %v, want 0 to %v credits", job.Budget, grid.CreditsMax)
+		}
+	}
+	switch {
+	case spec.Policy != "":
+		for goal := grid.GoalLocal; goal <= grid.GoalSpill; goal++ {
+			if spec.Policy == goal.String() {
+				job.Goal = goal
+				return nil
+			}
+		}
+		return fmt.Errorf("policy: %q, want cheapest, fastest, local or spill", spec.Policy)
+	case job.Deadline != grid.Never || job.Budget >= 0 || job.Site != "" && job.Site != by.home:
+		job.Goal = grid.GoalCost
+	case job.Site == "":
+		job.Goal = by.defaults.Goal
+	}
+	return nil
+}
+
+// specID reads the ID of a spec, or draws one.
+func specID(text string) (grid.JobID, error) {
+	if text != "" {
+		id, err := grid.ParseJobID(text)
+		if err != nil || id.IsZero() {
+			return grid.JobID{}, fmt.Errorf("id: %q: %w", text, grid.ErrJobID)
+		}
+		return id, nil
+	}
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return grid.JobIDFromBytes(b[:])
+}
+
+// arrayJobID returns the identity of one job of an array. It follows from that of
+// the array, so that a repeated submission is recognised, and looks random, so
+// that short prefixes tell the jobs apart.
+func arrayJobID(array grid.JobID, index int64) grid.JobID {
+	b := array.Bytes()
+	sum := sha256.Sum256(binary.BigEndian.AppendUint64(b[:], uint64(index)))
+	id, _ := grid.JobIDFromBytes(sum[:16])
+	return id
+}
+
+// jobOf returns what users see of a job. names tells what people call sites.
+func jobOf(v *View, names func(grid.SiteID) string) Job {
+	j := v.Job
+	out := Job{
+		ID: j.ID.String(), Name: j.Name, User: j.User, State: v.State.String(),
+		Foreign: v.Foreign, Home: string(j.Home), Site: string(v.Site), SiteName: names(v.Site),
+		Processors: j.Processors, Tasks: j.Tasks, MemoryPerProcessor: j.Memory, Time: Seconds(j.Estimate),
+		Policy: j.Goal.String(), Submitted: Instant(j.Submit), Start: Instant(v.Start), End: Instant(v.End),
+		Price: Amount(v.Award.Price), Cost: Amount(v.Award.Cost),
+		Reason: v.Reason, Epoch: v.Epoch, Messages: v.Messages,
+	}
+	if j.Deadline != grid.Never {
+		out.Deadline = Instant(j.Deadline)
+	}
+	if j.Budget >= 0 {
+		budget := Amount(j.Budget)
+		out.Budget = &budget
+	}
+	if j.Command != nil {
+		out.Args = j.Command.Args
+	}
+	if v.Award.Finish != 0 && v.Award.Finish != grid.Never {
+		out.PromisedFinish = Instant(v.Award.Finish)
+	}
+	if v.State.Terminal() {
+		out.Cost = Amount(v.Result.Cost)
+		if v.State != Refused {
+			code := v.Result.ExitCode
+			out.ExitCode = &code
+		}
+	}
+	return out
+}
+
+// verdictsOf returns what users see of verdicts.
+func verdictsOf(verdicts []market.Verdict) []Verdict {
+	out := make([]Verdict, len(verdicts))
+	for i := range verdicts {
+		v := &verdicts[i]
+		out[i] = Verdict{
+			Site: string(v.Site), SiteName: v.Name, Price: Amount(v.Price), Cost: Amount(v.Cost),
+			Outcome: v.Outcome.String(), Detail: v.Detail,
+		}
+		if v.Finish != grid.Never && v.Finish > 0 {
+			out[i].Finish = Instant(v.Finish)
+		}
+		if out[i].SiteName == "" {
+			out[i].SiteName = string(v.Site)
+		}
+	}
+	return out
+}

@@ -1,0 +1,186 @@
+package node
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"gridnode/internal/grid"
+)
+
+// trailerError is the trailer that says why a stream of output ended early.
+const trailerError = "Gridnode-Error"
+
+// tailMax bounds the bytes that the last lines of an output may take.
+const tailMax = 16 << 20
+
+// logRequest is the parameters of GET /v1/jobs/{id}/logs.
+type logRequest struct {
+	stream Stream
+	follow bool
+	tail   int64 // lines from the end; -1: everything
+}
+
+func parseLogRequest(values url.Values) (logRequest, error) {
+	q := logRequest{stream: Stdout, tail: -1}
+	switch stream := values.Get("stream"); stream {
+	case "", Stdout.String():
+	case Stderr.String():
+		q.stream = Stderr
+	default:
+		return q, apiErrorf(CodeUsage, "stream: %q, want stdout or stderr", stream)
+	}
+	switch follow := values.Get("follow"); follow {
+	case "", "false":
+	case "true":
+		q.follow = true
+	default:
+		return q, apiErrorf(CodeUsage, "follow: %q, want true or false", follow)
+	}
+	if text := values.Get("tail"); text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 {
+			return q, apiErrorf(CodeUsage, "tail: %q, want a number of lines, at least 0", text)
+		}
+		q.tail = n
+	}
+	return q, nil
+}
+
+// logs streams what a job has written.
+func (a *API) logs(w http.ResponseWriter, r *http.Request) error {
+	q, err := parseLogRequest(r.URL.Query())
+	if err != nil {
+		return err
+	}
+	ids, err := a.identify(r.Context(), []string{r.PathValue("id")})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(a.stopping, cancel)()
+	out := &logWriter{w: w, flush: q.follow}
+	err = a.copyLog(ctx, out, ids[0], &q)
+	switch {
+	case err == nil:
+		out.begin()
+	case !out.begun:
+		return err
+	default: // too late for a status: the end of the stream says it
+		w.Header().Set(trailerError, err.Error())
+	}
+	return nil
+}
+
+// copyLog writes what q asks for to out.
+func (a *API) copyLog(ctx context.Context, out *logWriter, id grid.JobID, q *logRequest) error {
+	var skip int64
+	if q.tail >= 0 {
+		last := lastLines{lines: q.tail}
+		if err := a.readLog(ctx, &last, id, q.stream, false); err != nil {
+			return err
+		}
+		if _, err := out.Write(last.text()); err != nil || !q.follow {
+			return err
+		}
+		skip = last.total
+	}
+	return a.readLog(ctx, &skipper{out, skip}, id, q.stream, q.follow)
+}
+
+func (a *API) readLog(ctx context.Context, w io.Writer, id grid.JobID, stream Stream, follow bool) error {
+	source, err := a.host.Output(ctx, id, stream, follow)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := source.Read(buffer)
+		if n > 0 {
+			if _, err := w.Write(buffer[:n]); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// logWriter begins an answer with the first byte of output.
+type logWriter struct {
+	w     http.ResponseWriter
+	flush bool // after every piece
+	begun bool
+}
+
+func (l *logWriter) begin() {
+	if l.begun {
+		return
+	}
+	l.begun = true
+	l.w.Header().Set("Trailer", trailerError)
+	l.w.Header().Set("Content-Type", "application/octet-stream")
+	l.w.WriteHeader(http.StatusOK)
+}
+
+func (l *logWriter) Write(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	l.begin()
+	n, err := l.w.Write(b)
+	if err == nil && l.flush {
+		err = http.NewResponseController(l.w).Flush()
+	}
+	return n, err
+}
+
+// skipper leaves out the first bytes.
+type skipper struct {
+	w    io.Writer
+	left int64
+}
+
+func (s *skipper) Write(b []byte) (int, error) {
+	k := min(s.left, int64(len(b)))
+	s.left -= k
+	if _, err := s.w.Write(b[k:]); err != nil {
+		return 0, err
+	}
+	return len(b), nil
+}
+
+// lastLines keeps the last lines written to it, tailMax bytes of them at most.
+type lastLines struct {
+	lines int64
+	kept  []byte
+	total int64
+}
+
+func (l *lastLines) Write(b []byte) (int, error) {
+	l.total += int64(len(b))
+	l.kept = append(l.kept, b...)
+	if len(l.kept) > 2*tailMax { // not at each piece, which would move every byte often
+		l.kept = append(l.kept[:0], l.kept[len(l.kept)-tailMax:]...)
+	}
+	return len(b), nil
+}
+
+// text returns the lines; the last one may lack its newline.
+func (l *lastLines) text() []byte {
+	text := l.kept[max(len(l.kept)-tailMax, 0):]
+	start := len(text)
+	for n := l.lines; n > 0 && start > 0; n-- {
+		start = bytes.LastIndexByte(text[:start-1], '\n') + 1
+	}
+	return text[start:]
+}

@@ -1,0 +1,398 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"gridnode/directory"
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+)
+
+// APIConfig is what the local API is told.
+type APIConfig struct {
+	Rating     grid.Rating // of this site
+	Defaults   JobDefaults
+	Federation string
+	Version    string
+	Logger     *slog.Logger // nil discards
+	Stop       func()       // called when a user wants the daemon to stop; must not block
+}
+
+// API serves the local API of one host. It decides nothing: it turns requests into
+// questions to the host's loop and answers into JSON.
+type API struct {
+	cfg     APIConfig
+	host    *Host
+	server  http.Server
+	waiters waiters
+	started time.Time
+
+	stopping context.Context // ends when Close begins: whoever waits is told
+	stop     context.CancelFunc
+}
+
+// NewAPI returns the API of host. Serve it.
+func NewAPI(host *Host, cfg APIConfig) *API {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	a := &API{cfg: cfg, host: host, started: time.Now()}
+	a.stopping, a.stop = context.WithCancel(context.Background())
+	a.waiters.init()
+	go a.follow(a.stopping, host.Subscribe())
+	a.server = http.Server{
+		Handler: a.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
+		ConnContext: withPeer, ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
+	}
+	return a
+}
+
+// Serve answers requests on listener until Close.
+func (a *API) Serve(listener net.Listener) error {
+	if err := a.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("local API: %w", err)
+	}
+	return nil
+}
+
+// Close ends waiting requests with CodeUnavailable, gives the others until ctx
+// ends, and returns.
+func (a *API) Close(ctx context.Context) error {
+	a.stop()
+	err := a.server.Shutdown(ctx)
+	if err != nil {
+		err = a.server.Close()
+	}
+	return err
+}
+
+// routes is the table of everything the API answers.
+func (a *API) routes() map[string]handler {
+	return map[string]handler{
+		"POST /v1/jobs":          {a.submit, []string{"wait"}},
+		"GET /v1/jobs":           {a.jobs, jobsParameters},
+		"GET /v1/jobs/{id}":      {a.job, nil},
+		"GET /v1/jobs/{id}/why":  {a.why, nil},
+		"GET /v1/jobs/{id}/logs": {a.logs, []string{"stream", "follow", "tail"}},
+		"POST /v1/preview":       {a.preview, nil},
+		"POST /v1/cancel":        {a.cancel, nil},
+		"POST /v1/wait":          {a.wait, nil},
+		"GET /v1/watch":          {a.watch, jobsParameters},
+		"GET /v1/sites":          {a.sites, nil},
+		"GET /v1/quotes":         {a.quotes, []string{"maxPrice", "minSpeed", "cpus", "free", "limit", "sort"}},
+		"GET /v1/peers":          {a.peers, nil},
+		"GET /v1/counters":       {a.counters, nil},
+		"GET /v1/node":           {a.node, nil},
+		"POST /v1/stop":          {a.stopNode, nil},
+	}
+}
+
+func (a *API) handler() http.Handler {
+	mux := http.NewServeMux()
+	for pattern, h := range a.routes() {
+		mux.Handle(pattern, h)
+	}
+	mux.Handle("/", handler{func(_ http.ResponseWriter, r *http.Request) error {
+		return apiErrorf(CodeNotFound, "there is no %s %s here; see docs/api.md", r.Method, r.URL.Path)
+	}, nil})
+	return mux
+}
+
+// handler answers one kind of request, or returns the error that is the answer.
+// Only the parameters named are taken: a misspelt one must not go unnoticed.
+type handler struct {
+	serve      func(http.ResponseWriter, *http.Request) error
+	parameters []string
+}
+
+func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r.Body = http.MaxBytesReader(w, r.Body, apiBodyMax)
+	err := h.check(r.URL.Query())
+	if err == nil {
+		err = h.serve(w, r)
+	}
+	if err != nil {
+		writeError(w, err)
+	}
+}
+
+func (h handler) check(query url.Values) error {
+	for name := range query {
+		if h.parameters != nil && slices.Contains(h.parameters, name) {
+			continue
+		}
+		return apiErrorf(CodeUsage, "unknown parameter %q", name)
+	}
+	return nil
+}
+
+// apiErrorf returns an error that becomes the answer to a request.
+func apiErrorf(code, format string, args ...any) error {
+	return &APIError{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+var httpStatus = map[string]int{
+	CodeUsage: http.StatusBadRequest, CodeNotFound: http.StatusNotFound, CodeRefused: http.StatusConflict,
+	CodeBusy: http.StatusTooManyRequests, CodeUnavailable: http.StatusServiceUnavailable, CodeInternal: http.StatusInternalServerError,
+}
+
+// failureOf returns what users see of an error.
+func failureOf(err error) *APIError {
+	var failure *APIError
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &failure):
+		return failure
+	case errors.As(err, &tooLarge):
+		return &APIError{Code: CodeUsage, Message: fmt.Sprintf("the request is longer than %d bytes", tooLarge.Limit)}
+	case errors.Is(err, ErrInvalid):
+		return &APIError{Code: CodeUsage, Message: err.Error()}
+	case errors.Is(err, ErrUnknownJob), errors.Is(err, ErrOutputGone):
+		return &APIError{Code: CodeNotFound, Message: err.Error()}
+	case errors.Is(err, ErrOtherJob), errors.Is(err, ErrFull), errors.Is(err, ErrNotHome):
+		return &APIError{Code: CodeRefused, Message: err.Error()}
+	case errors.Is(err, ErrBusy):
+		return &APIError{Code: CodeBusy, Message: err.Error()}
+	case errors.Is(err, ErrStopped), errors.Is(err, context.Canceled):
+		return &APIError{Code: CodeUnavailable, Message: "the daemon is stopping"}
+	}
+	return &APIError{Code: CodeInternal, Message: err.Error()}
+}
+
+func writeError(w http.ResponseWriter, err error) {
+	failure := failureOf(err)
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(httpStatus[failure.Code])
+	_ = json.NewEncoder(w).Encode(failure) // the asker is gone if this fails
+}
+
+func writeJSON(w http.ResponseWriter, v any) error {
+	w.Header().Set("Content-Type", "application/json")
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	_ = encoder.Encode(v) // the asker is gone if this fails
+	return nil
+}
+
+// readJSON reads the body of a request: one JSON value without unknown keys.
+func readJSON(r *http.Request, v any) error {
+	decoder := json.NewDecoder(r.Body)
+	decoder.DisallowUnknownFields()
+	err := decoder.Decode(v)
+	if err == nil && decoder.Decode(new(json.RawMessage)) != io.EOF {
+		err = errors.New("something follows the JSON value")
+	}
+	var tooLarge *http.MaxBytesError
+	if err != nil && !errors.As(err, &tooLarge) {
+		return apiErrorf(CodeUsage, "the body of the request: %v", err)
+	}
+	return err
+}
+
+// sites lists this site and those the directory knows.
+func (a *API) sites(w http.ResponseWriter, r *http.Request) error {
+	found, messages, err := a.find(r.Context(), directory.Query{Attribute: directory.Price}, apiRowsMax)
+	if err != nil {
+		return err
+	}
+	reply := SitesReply{Messages: messages, Sites: []SiteInfo{}}
+	err = a.host.Do(r.Context(), func(s *Site) {
+		self := s.Offer()
+		reply.Sites = append(reply.Sites, a.siteInfo(s, &self))
+		for i := range found {
+			if found[i].Site != self.Site {
+				reply.Sites = append(reply.Sites, a.siteInfo(s, &found[i]))
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, reply)
+}
+
+// quotes asks the directory for a range.
+func (a *API) quotes(w http.ResponseWriter, r *http.Request) error {
+	query, priceMax, limit, err := quotesQuery(r.URL.Query())
+	if err != nil {
+		return apiErrorf(CodeUsage, "%v", err)
+	}
+	found, messages, err := a.find(r.Context(), query, limit)
+	if err != nil {
+		return err
+	}
+	reply := SitesReply{Messages: messages, Sites: []SiteInfo{}}
+	err = a.host.Do(r.Context(), func(s *Site) {
+		for i := range found {
+			if found[i].Price <= priceMax {
+				reply.Sites = append(reply.Sites, a.siteInfo(s, &found[i]))
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, reply)
+}
+
+// quotesQuery reads the parameters of GET /v1/quotes.
+func quotesQuery(values url.Values) (query directory.Query, priceMax grid.Price, limit int, err error) {
+	priceMax, limit = grid.CreditsMax, apiRowsMax
+	if text := values.Get("maxPrice"); text != "" {
+		if priceMax, err = grid.ParseCredits(text); err != nil {
+			return query, 0, 0, fmt.Errorf("maxPrice: %w", err)
+		}
+		query.Filter.PriceMax = max(priceMax, 1) // 0 would let every price through
+	}
+	rows := int64(limit)
+	for _, p := range []struct {
+		name string
+		into *int64
+		low  int64
+		high int64
+	}{
+		{"minSpeed", &query.Filter.SpeedMin, 0, grid.RatingMax},
+		{"cpus", &query.Filter.ProcessorsMin, 0, 1 << 24},
+		{"free", &query.Filter.FreeMin, 0, 1 << 24},
+		{"limit", &rows, 1, apiRowsMax},
+	} {
+		text := values.Get(p.name)
+		if text == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < p.low || n > p.high {
+			return query, 0, 0, fmt.Errorf("%s: %q, want a whole number from %d to %d", p.name, text, p.low, p.high)
+		}
+		*p.into = n
+	}
+	switch sort := values.Get("sort"); sort {
+	case "", "price":
+		query.Attribute = directory.Price
+	case "speed":
+		query.Attribute, query.Descending = directory.Speed, true
+	case "free":
+		query.Attribute, query.Descending = directory.Free, true
+	default:
+		return query, 0, 0, fmt.Errorf("sort: %q, want price, speed or free", sort)
+	}
+	return query, priceMax, int(rows), nil
+}
+
+// find asks the directory page by page for up to limit quotes.
+func (a *API) find(ctx context.Context, query directory.Query, limit int) (quotes []directory.Quote, messages int32, err error) {
+	for {
+		query.Limit = min(limit-len(quotes), directory.LimitMax)
+		answer, err := a.host.Ask(ctx, func(token uint64) grid.Input { return &FindQuotes{Token: token, Query: query} })
+		if err != nil {
+			return nil, 0, err
+		}
+		found := answer.(*directory.Found)
+		messages += found.Messages
+		if found.Err != nil && len(found.Quotes) == 0 && len(quotes) == 0 {
+			return nil, messages, apiErrorf(CodeInternal, "the directory did not answer: %v; ask again later", found.Err)
+		}
+		quotes = append(quotes, found.Quotes...)
+		if found.End || found.Err != nil || len(found.Quotes) == 0 || len(quotes) >= limit {
+			return quotes, messages, nil
+		}
+		query.After = directory.Behind(&quotes[len(quotes)-1], query.Attribute)
+	}
+}
+
+// siteInfo returns what users see of a quote. It is called on the host's loop.
+func (a *API) siteInfo(s *Site, q *directory.Quote) SiteInfo {
+	info := SiteInfo{
+		ID: string(q.Site), Name: q.Name, Self: q.Site == a.host.ID(),
+		Processors: q.Processors, Free: q.Free, Widest: q.Widest, Wait: Seconds(q.Wait),
+		Memory: q.Memory, Speed: q.Speed, Bandwidth: q.Bandwidth,
+		Price: Amount(q.Price), Cost: q.Cost.String(), Foreign: q.Foreign,
+		Sequence: q.Sequence, Issued: Instant(q.Issued),
+	}
+	if q.Issued != 0 {
+		info.Expires = Instant(q.Expires())
+	}
+	if load, ok := s.Load(q.Site); ok {
+		info.Queued = load.Queued
+		if load.Issued > q.Issued {
+			info.Free, info.Widest, info.Issued = load.Free, load.Widest, Instant(load.Issued)
+		}
+	}
+	return info
+}
+
+// siteNamed returns the ID of the site that text names: an ID, or a name that one
+// site only has.
+func (a *API) siteNamed(ctx context.Context, text string) (grid.SiteID, error) {
+	self := a.host.ID()
+	if text == "" || text == string(self) {
+		return grid.SiteID(text), nil
+	}
+	found, _, err := a.find(ctx, directory.Query{Attribute: directory.Price}, apiRowsMax)
+	if err != nil {
+		return "", err
+	}
+	var own string
+	if err := a.host.Do(ctx, func(s *Site) { own = s.Offer().Name }); err != nil {
+		return "", err
+	}
+	var matches []grid.SiteID
+	if own == text {
+		matches = append(matches, self)
+	}
+	for i := range found {
+		if q := &found[i]; q.Site == grid.SiteID(text) {
+			return q.Site, nil
+		} else if q.Name == text && q.Site != self {
+			matches = append(matches, q.Site)
+		}
+	}
+	switch len(matches) {
+	case 0:
+		return "", apiErrorf(CodeNotFound, "no site is called %q: 'gridnode sites' lists those that are known", text)
+	case 1:
+		return matches[0], nil
+	}
+	return "", apiErrorf(CodeUsage, "%d sites are called %q: say which by its ID: %s", len(matches), text, matches)
+}
+
+func (a *API) peers(w http.ResponseWriter, r *http.Request) error {
+	reply := PeersReply{Peers: []Peer{}}
+	peers := a.host.Peers(r.Context())
+	err := a.host.Do(r.Context(), func(s *Site) {
+		for _, p := range peers {
+			q, _ := s.Known(p.Site)
+			reply.Peers = append(reply.Peers, Peer{
+				ID: string(p.Site), Name: q.Name, Address: p.Addr, Inbound: p.Inbound, Since: InstantOf(p.Since),
+				Latency: Seconds(grid.FromDuration(p.Latency)), Agent: p.Agent, Member: p.Member,
+			})
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, reply)
+}
+
+func (a *API) counters(w http.ResponseWriter, _ *http.Request) error {
+	counter := a.host.Counter()
+	reply := CountersReply{Messages: []MessageCount{}, Malformed: counter.Malformed}
+	for k := grid.Kind(0); k < wire.KindMax; k++ {
+		sent, received := counter.SentOf(k), counter.ReceivedOf(k)
+		if sent.Messages+received.Messages > 0 {
+			reply.Messages = append(reply.Messages, MessageCount{wire.KindName(k), sent.Messages, sent.Bytes, received.Messages, received.Bytes})
+		}
+	}
+	return writeJSON(w, reply)
+}

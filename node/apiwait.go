@@ -1,0 +1,229 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"gridnode/internal/grid"
+)
+
+// waiters lets requests wait for jobs. They are woken by the events of the host's
+// loop, so nothing is asked twice while nothing happens.
+type waiters struct {
+	mu       sync.Mutex
+	jobs     map[grid.JobID][]*waiter
+	watchers map[*watcher]bool
+}
+
+// waiter waits for several jobs to be placed or to be over.
+type waiter struct {
+	placed  bool // placed, or anything later, is enough
+	pending map[grid.JobID]bool
+	done    chan struct{} // closed once pending is empty
+}
+
+// watcher collects which jobs have changed. Changes of one job that nobody has
+// taken yet count once, so it holds at most one entry per job.
+type watcher struct {
+	changed map[grid.JobID]bool
+	wake    chan struct{} // holds a token while changed is not empty
+}
+
+func (w *waiters) init() {
+	w.jobs = make(map[grid.JobID][]*waiter)
+	w.watchers = make(map[*watcher]bool)
+}
+
+// follow passes the host's events on until the host stops or ctx ends.
+func (a *API) follow(ctx context.Context, events *Subscription) {
+	for {
+		list, err := events.Next(ctx)
+		a.waiters.events(list)
+		switch {
+		case errors.Is(err, ErrLagged):
+			events = a.host.Subscribe()
+			a.lookAgain(ctx)
+		case err != nil:
+			return
+		}
+	}
+}
+
+// lookAgain settles whatever the events that were missed would have settled.
+func (a *API) lookAgain(ctx context.Context) {
+	_ = a.host.Do(ctx, func(s *Site) { // the host stops if this fails, and everybody is told
+		a.waiters.lookAgain(func(id grid.JobID) State {
+			v, known := s.Job(id)
+			if !known {
+				return Done // and forgotten since
+			}
+			return v.State
+		})
+	})
+}
+
+func (w *waiters) lookAgain(state func(grid.JobID) State) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for id := range w.jobs {
+		now := state(id)
+		w.reached(id, now != Placing, now.Terminal())
+		w.changed(id)
+	}
+}
+
+// events takes what the host tells, once it is durable.
+func (w *waiters) events(list []grid.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for i := range list {
+		id := list[i].Job.ID
+		w.changed(id)
+		switch list[i].Kind {
+		case grid.JobFinished, grid.JobRefused, grid.JobCancelled:
+			w.reached(id, true, true)
+		case grid.JobPlaced, grid.JobStarted:
+			w.reached(id, true, false)
+		}
+	}
+}
+
+// changed tells watchers that a job is not what it was.
+func (w *waiters) changed(id grid.JobID) {
+	for watcher := range w.watchers {
+		watcher.changed[id] = true
+		select {
+		case watcher.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// reached tells waiters how far a job has come.
+func (w *waiters) reached(id grid.JobID, placed, over bool) {
+	list := w.jobs[id]
+	kept := list[:0]
+	for _, waiter := range list {
+		if over || placed && waiter.placed {
+			waiter.settle(id)
+		} else {
+			kept = append(kept, waiter)
+		}
+	}
+	w.put(id, kept)
+}
+
+func (w *waiters) put(id grid.JobID, list []*waiter) {
+	if len(list) == 0 {
+		delete(w.jobs, id)
+		return
+	}
+	w.jobs[id] = list
+}
+
+// settle takes id off the list of what is waited for.
+func (w *waiter) settle(id grid.JobID) {
+	if !w.pending[id] {
+		return
+	}
+	if delete(w.pending, id); len(w.pending) == 0 {
+		close(w.done)
+	}
+}
+
+// add begins to wait for jobs. remove must follow.
+func (w *waiters) add(ids []grid.JobID, placed bool) *waiter {
+	waiter := &waiter{placed: placed, pending: make(map[grid.JobID]bool, len(ids)), done: make(chan struct{})}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range ids {
+		if !waiter.pending[id] {
+			waiter.pending[id] = true
+			w.jobs[id] = append(w.jobs[id], waiter)
+		}
+	}
+	if len(ids) == 0 {
+		close(waiter.done)
+	}
+	return waiter
+}
+
+// settled tells waiter about jobs whose state was looked up after add.
+func (w *waiters) settled(waiter *waiter, ids []grid.JobID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range ids {
+		waiter.settle(id)
+	}
+}
+
+func (w *waiters) remove(waiter *waiter, ids []grid.JobID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, id := range ids {
+		list := w.jobs[id]
+		kept := list[:0]
+		for _, other := range list {
+			if other != waiter {
+				kept = append(kept, other)
+			}
+		}
+		w.put(id, kept)
+	}
+}
+
+// watch begins to collect changes. unwatch must follow.
+func (w *waiters) watch() *watcher {
+	watcher := &watcher{changed: make(map[grid.JobID]bool), wake: make(chan struct{}, 1)}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.watchers[watcher] = true
+	return watcher
+}
+
+// take returns what has changed since the last call, in no particular order.
+func (w *waiters) take(watcher *watcher) []grid.JobID {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ids := make([]grid.JobID, 0, len(watcher.changed))
+	for id := range watcher.changed {
+		ids = append(ids, id)
+	}
+	clear(watcher.changed)
+	return ids
+}
+
+func (w *waiters) unwatch(watcher *watcher) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.watchers, watcher)
+}
+
+// await returns once every job is over, or placed if that is enough, with ctx's
+// error if it ends first, or with ErrStopped.
+func (a *API) await(ctx context.Context, ids []grid.JobID, placed bool) error {
+	waiter := a.waiters.add(ids, placed)
+	defer a.waiters.remove(waiter, ids)
+	var settled []grid.JobID
+	err := a.host.Do(ctx, func(s *Site) {
+		for _, id := range ids {
+			v, known := s.Job(id)
+			if !known || v.State.Terminal() || placed && v.State != Placing {
+				settled = append(settled, id)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	a.waiters.settled(waiter, settled)
+	select {
+	case <-waiter.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-a.stopping.Done():
+		return ErrStopped
+	}
+}
