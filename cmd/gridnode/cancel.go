@@ -1,0 +1,44 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"gridnode/node"
+)
+
+func newCancel(root *options) *cobra.Command {
+	var request node.IDsRequest
+	cmd := &cobra.Command{
+		Use:   "cancel [JOB...]",
+		Short: "End jobs, wherever they are",
+		Long: `End jobs, wherever they are: one that waits leaves its queue, one that runs is killed.
+Cancelling a job that is over changes nothing. The command returns once the wish is
+stored; use wait to see it fulfilled.`,
+		Example: `  gridnode cancel 7q3k x2m9
+  gridnode cancel --name simulation --reason "wrong input"`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && len(request.Names) == 0 {
+				return usagef("wants the IDs of jobs, or --name")
+			}
+			request.IDs = args
+			reply, err := node.NewClient(root.home).Cancel(cmd.Context(), request)
+			if err != nil {
+				return apiError(err)
+			}
+			for i := range reply.Jobs {
+				j := &reply.Jobs[i]
+				if j.State == "cancelled" || j.State == "cancelling" {
+					fmt.Fprintf(cmd.ErrOrStderr(), "job %s is %s\n", shortID(j.ID), j.State)
+				} else {
+					fmt.Fprintf(cmd.ErrOrStderr(), "job %s was over already: %s\n", shortID(j.ID), j.State)
+				}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringArrayVarP(&request.Names, "name", "n", nil, "all jobs of this `NAME`, or of the array of this name, that are not over; may be repeated")
+	cmd.Flags().StringVar(&request.Cause, "reason", "", "`TEXT` that says why, shown with the jobs; at most 200 bytes")
+	return cmd
+}

@@ -1,0 +1,239 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gridnode/internal/grid"
+	"gridnode/node"
+)
+
+// jobColumns are the columns of listings of jobs at the instant now.
+func jobColumns(now time.Time) []column[node.Job] {
+	return []column[node.Job]{
+		{head: "ID", text: func(j node.Job) string { return shortID(j.ID) }, full: func(j node.Job) string { return j.ID }},
+		{head: "NAME", text: func(j node.Job) string { return j.Name }},
+		{head: "USER", wide: true, text: func(j node.Job) string { return j.User }},
+		{head: "STATE", text: func(j node.Job) string { return j.State }},
+		{head: "SITE", text: siteOf},
+		{head: "CPUS", text: func(j node.Job) string { return strconv.FormatInt(j.Processors, 10) }},
+		{head: "SUBMITTED", text: func(j node.Job) string { return formatInstant(j.Submitted) }},
+		{head: "START", text: func(j node.Job) string { return formatInstant(j.Start) }},
+		{head: "END", text: func(j node.Job) string { return formatInstant(j.End) }},
+		{head: "ELAPSED", text: func(j node.Job) string { return elapsed(j, now) }},
+		{head: "COST", text: func(j node.Job) string { return j.Cost.String() }},
+		{head: "EXIT", text: exitText},
+		{head: "TIME", wide: true, text: func(j node.Job) string { return formatSpan(grid.Time(j.Time)) }},
+		{head: "DEADLINE", wide: true, text: func(j node.Job) string { return formatInstant(j.Deadline) }},
+		{head: "BUDGET", wide: true, text: func(j node.Job) string { return budgetText(j.Budget) }},
+		{head: "POLICY", wide: true, text: func(j node.Job) string { return j.Policy }},
+		{head: "HOME", wide: true, text: func(j node.Job) string { return j.Home }},
+		{head: "MESSAGES", wide: true, text: func(j node.Job) string { return strconv.Itoa(int(j.Messages)) }},
+		{head: "REASON", wide: true, text: func(j node.Job) string { return j.Reason }},
+	}
+}
+
+// shortID returns the part of an ID that tables show.
+func shortID(id string) string { return id[:min(len(id), 8)] }
+
+func siteOf(j node.Job) string {
+	if j.SiteName != "" {
+		return j.SiteName
+	}
+	return j.Site
+}
+
+func exitText(j node.Job) string {
+	if j.ExitCode == nil {
+		return ""
+	}
+	return strconv.Itoa(int(*j.ExitCode))
+}
+
+func budgetText(a *node.Amount) string {
+	if a == nil {
+		return ""
+	}
+	return a.String()
+}
+
+// formatInstant prints local time to the second, as Slurm does; nothing for none.
+func formatInstant(i node.Instant) string {
+	if i == 0 {
+		return ""
+	}
+	return i.Time().Local().Format("2006-01-02T15:04:05")
+}
+
+// elapsed returns how long a job has run, or ran.
+func elapsed(j node.Job, now time.Time) string {
+	switch {
+	case j.Start == 0:
+		return ""
+	case j.End != 0:
+		return formatSpan(grid.Time(j.End - j.Start))
+	}
+	return formatSpan(max(grid.Time(node.InstantOf(now)-j.Start), 0))
+}
+
+// verdictColumns are the columns of why and submit --dry-run.
+func verdictColumns(now time.Time) []column[node.Verdict] {
+	return []column[node.Verdict]{
+		{head: "SITE", text: func(v node.Verdict) string { return v.SiteName }},
+		{head: "ID", wide: true, text: func(v node.Verdict) string { return v.Site }},
+		{head: "PRICE", text: func(v node.Verdict) string { return v.Price.String() }},
+		{head: "COST", text: func(v node.Verdict) string { return v.Cost.String() }},
+		{head: "FINISH", text: func(v node.Verdict) string { return formatInstant(v.Finish) }},
+		{head: "IN", text: func(v node.Verdict) string { return untilText(v.Finish, now) }},
+		{head: "VERDICT", text: func(v node.Verdict) string { return v.Outcome }},
+		{head: "DETAIL", text: func(v node.Verdict) string { return v.Detail }},
+	}
+}
+
+// untilText prints the span from now to i if it lies ahead.
+func untilText(i node.Instant, now time.Time) string {
+	if span := grid.Time(i - node.InstantOf(now)); i != 0 && span > 0 {
+		return formatSpan(span)
+	}
+	return ""
+}
+
+func printVerdicts(w io.Writer, l listing, reply *node.WhyReply) error {
+	if l.format == formatJSON {
+		return printJSON(w, reply)
+	}
+	return printList(w, l, verdictColumns(time.Now()), reply.Verdicts)
+}
+
+// bestOf says what could be had instead, as the end of a sentence.
+func bestOf(reply *node.WhyReply) string {
+	var b strings.Builder
+	if v := reply.Fastest; v != nil {
+		fmt.Fprintf(&b, "; the earliest finish is %s at %s for %s credits", formatInstant(v.Finish), v.SiteName, v.Cost)
+	}
+	if v := reply.Cheapest; v != nil {
+		fmt.Fprintf(&b, "; the lowest cost is %s credits at %s, done %s", v.Cost, v.SiteName, formatInstant(v.Finish))
+	}
+	return b.String()
+}
+
+// outcome says on stderr how jobs ended and returns the exit code as an error: 5
+// if one was refused, otherwise, if they were waited for, the highest code of all.
+func outcome(cmd *cobra.Command, client *node.Client, jobs []node.Job, quiet, waited bool) error {
+	code, refused := exitOK, 0
+	var first *node.Job // that was refused
+	for i := range jobs {
+		j := &jobs[i]
+		switch {
+		case j.State == "refused":
+			if refused++; first == nil {
+				first = j
+			}
+		case waited:
+			code = max(code, jobCode(j))
+		}
+	}
+	switch {
+	case refused == 1 && len(jobs) == 1:
+		return failf(exitRefused, "job %s was refused: %s", shortID(first.ID), refusal(cmd, client, first))
+	case refused > 0:
+		return failf(exitRefused, "%d of %d jobs were refused; the first, %s: %s", refused, len(jobs), shortID(first.ID), refusal(cmd, client, first))
+	case waited && !quiet && len(jobs) == 1:
+		fmt.Fprintln(cmd.ErrOrStderr(), ending(&jobs[0]))
+	case waited && !quiet:
+		fmt.Fprintln(cmd.ErrOrStderr(), summary(jobs))
+	}
+	return exitStatus(code)
+}
+
+// refusal says why a job was refused and what could be had instead. Sites go by
+// their names here, so the daemon is asked once more.
+func refusal(cmd *cobra.Command, client *node.Client, j *node.Job) string {
+	reply, err := client.Why(cmd.Context(), j.ID)
+	if err != nil || reply.Fastest == nil {
+		return cellText(j.Reason)
+	}
+	return fmt.Sprintf("none of %d sites would have it%s", len(reply.Verdicts), bestOf(reply))
+}
+
+// jobCode returns the exit code a job that is over stands for.
+func jobCode(j *node.Job) int {
+	switch {
+	case j.State == "done":
+		return exitOK
+	case j.State == "refused":
+		return exitRefused
+	case j.ExitCode != nil && *j.ExitCode > 0:
+		return int(*j.ExitCode)
+	}
+	return exitFailed
+}
+
+// ending describes the end of one job.
+func ending(j *node.Job) string {
+	text := fmt.Sprintf("job %s %s", shortID(j.ID), j.State)
+	if site := siteOf(*j); site != "" {
+		text += " at " + cellText(site)
+	}
+	if j.Start != 0 && j.End != 0 {
+		text += " after " + formatSpan(grid.Time(j.End-j.Start))
+	}
+	if j.ExitCode != nil && *j.ExitCode != 0 {
+		text += fmt.Sprintf(", exit code %d", *j.ExitCode)
+	}
+	if j.Cost != 0 {
+		text += ", cost " + j.Cost.String()
+	}
+	if j.Reason != "" {
+		text += ": " + cellText(j.Reason)
+	}
+	return text
+}
+
+// summary counts jobs by state, in the order of a job's life.
+func summary(jobs []node.Job) string {
+	counts := make(map[string]int)
+	for i := range jobs {
+		counts[jobs[i].State]++
+	}
+	var parts []string
+	for state := node.Placing; state <= node.Refused; state++ {
+		if n := counts[state.String()]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, state))
+		}
+	}
+	return fmt.Sprintf("%d jobs: %s", len(jobs), strings.Join(parts, ", "))
+}
+
+// apiError gives an error of the local API its exit code.
+func apiError(err error) error {
+	var failure *node.APIError
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, node.ErrNoDaemon):
+		return failf(exitNoDaemon, "%w", err)
+	case errors.Is(err, context.DeadlineExceeded):
+		return failf(exitTimeout, "the time-out has passed")
+	case !errors.As(err, &failure):
+		return err
+	}
+	switch failure.Code {
+	case node.CodeUsage:
+		return failf(exitUsage, "%w", err)
+	case node.CodeNotFound:
+		return failf(exitNotFound, "%w", err)
+	case node.CodeRefused:
+		return failf(exitRefused, "%w", err)
+	case node.CodeUnavailable:
+		return failf(exitNoDaemon, "%w", err)
+	}
+	return err
+}

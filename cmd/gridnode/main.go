@@ -1,0 +1,212 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gridnode/node/shim"
+	"gridnode/node/store"
+)
+
+// options are the flags of every verb.
+type options struct {
+	home string // absolute
+}
+
+func main() {
+	// What the daemon starts, and users never do, needs none of what follows: the
+	// shim that watches over jobs, and the look at a store that may end its process.
+	if n := len(os.Args); n > 2 {
+		switch os.Args[1] {
+		case shimVerb: // shim --home HOME
+			os.Exit(shim.Main(os.Args[n-1]))
+		case checkVerb: // check-store DIRECTORY
+			os.Exit(store.Check(os.Args[n-1]))
+		}
+	}
+	os.Exit(run(newRoot()))
+}
+
+// Verbs for the daemon's own use.
+const (
+	shimVerb  = "shim"
+	checkVerb = "check-store"
+)
+
+// run executes the command line and returns the exit code.
+func run(root *cobra.Command) int {
+	cmd, err := root.ExecuteC()
+	code := exitCode(err)
+	var exit *exitError
+	if err == nil || errors.As(err, &exit) && exit.err == nil {
+		return code
+	}
+	w := root.ErrOrStderr()
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		fmt.Fprintf(w, "%s: %s\n", cmd.CommandPath(), line)
+	}
+	if code == exitUsage {
+		fmt.Fprintf(w, "See '%s --help'.\n", cmd.CommandPath())
+	}
+	return code
+}
+
+// newRoot returns the command line of the whole program.
+func newRoot() *cobra.Command {
+	var o options
+	root := &cobra.Command{
+		Use:   "gridnode",
+		Short: "Couple compute sites into a federation without a centre",
+		Long: `gridnode runs one site of a federation of compute sites. A site publishes what it
+offers and at what price; jobs go where their deadline, budget and policy are met.
+
+` + exitCodesHelp,
+		Example: `  gridnode init --site physics --price 0.5
+  gridnode start --detach
+  gridnode submit -n 4 -t 10m --deadline 1h --budget 5 -W -- ./simulate --steps 1000
+  gridnode status
+  gridnode logs JOB`,
+		Args:          noVerb,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		PersistentPreRunE: func(*cobra.Command, []string) error {
+			return o.resolve()
+		},
+	}
+	root.PersistentFlags().StringVar(&o.home, "home", "", "home `DIRECTORY` of the site (default $GRIDNODE_HOME, else ~/.gridnode)")
+	_ = root.MarkPersistentFlagDirname("home")
+	root.SetFlagErrorFunc(flagError)
+	root.SetHelpCommand(&cobra.Command{Use: "help", Short: "Explain a verb", Hidden: true, Args: cobra.ArbitraryArgs, RunE: helpFor})
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.AddGroup(&cobra.Group{ID: groupSite, Title: "Site:"}, &cobra.Group{ID: groupJob, Title: "Jobs:"}, &cobra.Group{ID: groupFederation, Title: "Federation:"})
+	for _, verb := range []struct {
+		group string
+		cmd   *cobra.Command
+	}{
+		{groupSite, newInit(&o)}, {groupSite, newStart(&o)}, {groupSite, newStop(&o)}, {groupSite, newConfig(&o)},
+		{groupJob, newSubmit(&o)}, {groupJob, newStatus(&o)}, {groupJob, newWhy(&o)}, {groupJob, newLogs(&o)}, {groupJob, newWait(&o)}, {groupJob, newCancel(&o)},
+		{groupFederation, newSites(&o)}, {groupFederation, newQuotes(&o)}, {groupFederation, newPeers(&o)}, {groupFederation, newTestnet()},
+		{"", newVersion()}, {"", newCompletion()},
+	} {
+		verb.cmd.GroupID = verb.group
+		verb.cmd.DisableFlagsInUseLine = true
+		root.AddCommand(verb.cmd)
+	}
+	return root
+}
+
+// Groups of verbs in the help text.
+const (
+	groupSite       = "site"
+	groupJob        = "job"
+	groupFederation = "federation"
+)
+
+// resolve finds the home directory.
+func (o *options) resolve() error {
+	if o.home == "" {
+		o.home = os.Getenv("GRIDNODE_HOME")
+	}
+	if o.home == "" {
+		user, err := os.UserHomeDir()
+		if err != nil {
+			return usagef("no home directory: %w: name one with --home or GRIDNODE_HOME", err)
+		}
+		o.home = filepath.Join(user, ".gridnode")
+	}
+	home, err := filepath.Abs(o.home)
+	if err != nil {
+		return usagef("home directory %q: %w", o.home, err)
+	}
+	o.home = home
+	return nil
+}
+
+// noVerb is the argument check of a command that only has verbs below it.
+func noVerb(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	var names []string
+	for _, c := range cmd.Commands() {
+		if c.IsAvailableCommand() {
+			names = append(append(names, c.Name()), c.Aliases...)
+		}
+	}
+	return usagef("unknown verb %q%s", args[0], didYouMean("", args[0], names))
+}
+
+// exactArgs checks for n arguments, called what in the error.
+func exactArgs(n int, what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		switch {
+		case len(args) > n && n == 0:
+			return usagef("takes no arguments, got %q", args[0])
+		case len(args) > n:
+			return usagef("takes %s only, got %q as well", what, args[n])
+		case len(args) < n:
+			return usagef("wants %s", what)
+		}
+		return nil
+	}
+}
+
+// someArgs checks for at least one argument, called what in the error.
+func someArgs(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return usagef("wants %s", what)
+		}
+		return nil
+	}
+}
+
+// flagError says which flag was meant.
+func flagError(cmd *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		return usagef("--%s: %q: %w", invalid.GetFlag().Name, invalid.GetValue(), plainCause(invalid))
+	}
+	var unknown *pflag.NotExistError
+	if !errors.As(err, &unknown) {
+		return usagef("%w", err)
+	}
+	if unknown.GetSpecifiedShortnames() != "" {
+		return usagef("unknown flag -%s in -%s", unknown.GetSpecifiedName(), unknown.GetSpecifiedShortnames())
+	}
+	var names []string
+	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
+	return usagef("unknown flag --%s%s", unknown.GetSpecifiedName(), didYouMean("--", unknown.GetSpecifiedName(), names))
+}
+
+// plainCause says what is wrong with a flag's value, without naming functions of
+// the standard library.
+func plainCause(invalid *pflag.InvalidValueError) error {
+	var number *strconv.NumError
+	cause := invalid.Unwrap()
+	switch {
+	case !errors.As(cause, &number):
+		return cause
+	case errors.Is(number.Err, strconv.ErrRange):
+		return errors.New("the number is too large")
+	case number.Func == "ParseBool":
+		return errors.New("want true or false")
+	}
+	return errors.New("want a number")
+}
+
+func helpFor(cmd *cobra.Command, args []string) error {
+	target, rest, err := cmd.Root().Find(args)
+	if err != nil || len(rest) > 0 {
+		return noVerb(cmd.Root(), args)
+	}
+	return target.Help()
+}

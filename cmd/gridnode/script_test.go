@@ -1,0 +1,113 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// scriptFlags is a flag set like that of submit, as far as scripts need it.
+func scriptFlags() *pflag.FlagSet {
+	f := pflag.NewFlagSet("submit", pflag.ContinueOnError)
+	f.StringP("time", "t", "", "")
+	f.Int64P("ntasks", "n", 1, "")
+	f.StringP("job-name", "J", "", "")
+	f.String("deadline", "", "")
+	f.StringP("output", "o", "table", "")
+	f.BoolP("wait", "W", false, "")
+	return f
+}
+
+func TestScriptOptions(t *testing.T) {
+	s := &script{path: "job.sh", text: `#!/bin/sh
+#SBATCH -n 4 --time=1:00:00   # a remark
+#SBATCH --partition debug
+#SBATCH -o out.%j -J "two words"
+#GRID --deadline 2h -W
+
+# plain comment
+echo hello
+#GRID --ntasks 99
+`}
+	flags := scriptFlags()
+	if err := flags.Parse([]string{"--time", "5"}); err != nil {
+		t.Fatal(err)
+	}
+	var warnings strings.Builder
+	if err := s.options(flags, &warnings); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{"ntasks": "4", "time": "5", "job-name": "two words", "deadline": "2h", "wait": "true", "output": "table"} {
+		if got := flags.Lookup(name).Value.String(); got != want {
+			t.Errorf("--%s = %q, want %q", name, got, want)
+		}
+	}
+	want := "job.sh:3: --partition is ignored\njob.sh:4: -o is ignored\n"
+	if warnings.String() != want {
+		t.Errorf("warnings %q, want %q", warnings.String(), want)
+	}
+}
+
+func TestScriptOptionsRefuse(t *testing.T) {
+	for _, tt := range []struct{ text, want string }{
+		{"#!/bin/sh\n#GRID --dedline 2h\n", "job.sh:2: unknown option --dedline; did you mean --deadline?"},
+		{"#!/bin/sh\n\n#SBATCH --dependency=afterok:3\n", "job.sh:3: gridnode has nothing like --dependency=afterok:3"},
+		{"#!/bin/sh\n#GRID --deadline\n", "job.sh:2: --deadline wants a value"},
+		{"#!/bin/sh\n#GRID -n four\n", "job.sh:2: "},
+		{"#!/bin/sh\n#GRID 4\n", `job.sh:2: "4" is not an option`},
+		{"#!/bin/sh\n#GRID -J 'open\n", "job.sh:2: "},
+	} {
+		s := &script{path: "job.sh", text: tt.text}
+		err := s.options(scriptFlags(), os.Stderr)
+		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("options of %q: %v, want %q", tt.text, err, tt.want)
+		}
+	}
+}
+
+func TestScriptCommand(t *testing.T) {
+	for _, tt := range []struct {
+		head string
+		want []string // TEXT stands for the script itself
+	}{
+		{"#!/bin/bash -e", []string{"/bin/bash", "-e", "-c", "TEXT", "job", "a", "b"}},
+		{"#!/usr/bin/env python3", []string{"/usr/bin/env", "python3", "-c", "TEXT", "a", "b"}},
+		{"#! /usr/bin/perl", []string{"/usr/bin/perl", "-e", "TEXT", "--", "a", "b"}},
+	} {
+		path := filepath.Join(t.TempDir(), "job")
+		text := tt.head + "\nbody\n"
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if !isScript(path) {
+			t.Fatalf("%q is not taken for a script", tt.head)
+		}
+		s, err := readScript(path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.path = "job"
+		got, err := s.command([]string{"a", "b"})
+		for i := range tt.want {
+			tt.want[i] = strings.Replace(tt.want[i], "TEXT", text, 1)
+		}
+		if err != nil || !slices.Equal(got, tt.want) {
+			t.Errorf("command of %q = %q, %v, want %q", tt.head, got, err, tt.want)
+		}
+	}
+	long := "#!/bin/sh\n" + strings.Repeat("x", scriptMax)
+	if _, err := readScript("-", strings.NewReader(long)); err == nil || !strings.Contains(err.Error(), "longer") {
+		t.Errorf("a script of %d bytes: %v, want an error that says it is too long", len(long), err)
+	}
+	if _, err := readScript("-", strings.NewReader("echo")); err == nil {
+		t.Error("a text without #! was taken")
+	}
+	s := &script{path: "x", interpreter: []string{"/usr/bin/awk", "-f"}}
+	if got, err := s.command(nil); err == nil {
+		t.Errorf("an awk script became %q, want an error", got)
+	}
+}

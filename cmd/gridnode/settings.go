@@ -1,0 +1,258 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/multiformats/go-multiaddr"
+
+	"gridnode/internal/grid"
+)
+
+// settings are the effective values of every key, checked.
+type settings struct {
+	name       string
+	processors int64
+	memory     int64 // of the whole site, bytes
+	rating     grid.Rating
+	price      grid.Price
+	cost       grid.CostModel
+	fcfs       bool
+	foreign    bool
+
+	federation string
+	listen     []string // multiaddrs
+	join       []string // multiaddrs that end in /p2p/ID
+
+	paperPlacement bool
+	goal           grid.Goal // of a job that says nothing
+	estimate       grid.Time // of a job that says nothing
+
+	jobs, perUser, finished int64
+	retention               grid.Time
+
+	logLevel string
+	logFile  string // relative to the home; empty for stderr
+}
+
+// auto is the value that takes a setting from the machine.
+const auto = "auto"
+
+// setting is one key of config.yaml.
+type setting struct {
+	key   string // dotted; GRIDNODE_KEY with underscores in the environment
+	flag  string // its flag at init and start; empty if it has none
+	value string // default
+	list  bool   // a YAML list; elsewhere separated by commas
+	usage string // one line: meaning, unit, range
+	set   func(s *settings, value string) error
+}
+
+// settingTable lists every key in the order of the file.
+var settingTable = []setting{
+	{key: "site.name", flag: "site", value: auto, usage: "what people call this site: 1 to 63 letters, digits, dots, dashes, underscores; auto: the host's name",
+		set: func(s *settings, v string) (err error) { s.name, err = siteName(v); return err }},
+	{key: "site.processors", flag: "processors", value: auto, usage: "processors offered, 0 to 16777216; auto: the CPUs of this machine",
+		set: func(s *settings, v string) (err error) {
+			if v == auto {
+				v = strconv.Itoa(runtime.NumCPU())
+			}
+			s.processors, err = intBetween(v, 0, 1<<24)
+			return err
+		}},
+	{key: "site.memory", flag: "memory", value: auto, usage: "memory offered to jobs, K, M, G or T; 0: not checked; auto: the memory of this machine",
+		set: func(s *settings, v string) (err error) {
+			if v == auto {
+				s.memory = machineMemory()
+				return nil
+			}
+			s.memory, err = parseSize(v, 1)
+			return err
+		}},
+	{key: "site.speed", flag: "speed", value: "1000", usage: "speed of one processor as a MIPS rating, 1 to 1000000000; init measures it",
+		set: func(s *settings, v string) (err error) { s.rating.Speed, err = intBetween(v, 1, 1e9); return err }},
+	{key: "site.bandwidth", flag: "bandwidth", value: "1000", usage: "bandwidth of the site's interconnect in Mb/s, 1 to 1000000000",
+		set: func(s *settings, v string) (err error) { s.rating.Bandwidth, err = intBetween(v, 1, 1e9); return err }},
+	{key: "site.price", flag: "price", value: "1", usage: "credits per processor-hour, at least 0, at most six decimals",
+		set: func(s *settings, v string) (err error) { s.price, err = grid.ParseCredits(v); return err }},
+	{key: "site.cost", value: "processor-time", usage: "what the price is multiplied with: processor-time, or paper (time whatever the width)",
+		set: oneOf(map[string]grid.CostModel{"processor-time": grid.CostProcessorTime, "paper": grid.CostPaper}, func(s *settings) *grid.CostModel { return &s.cost })},
+	{key: "site.queue", value: "easy", usage: "discipline of the local queue: easy (EASY backfilling) or fcfs",
+		set: oneOf(map[string]bool{"easy": false, "fcfs": true}, func(s *settings) *bool { return &s.fcfs })},
+	{key: "foreign", flag: "foreign", value: "deny", usage: "jobs of other sites: deny or allow; they run as the daemon's account, without a sandbox",
+		set: oneOf(map[string]bool{"deny": false, "allow": true}, func(s *settings) *bool { return &s.foreign })},
+
+	{key: "federation", flag: "federation", value: "default", usage: "name of the federation: 1 to 63 of a-z, 0-9, dots, dashes, underscores; nodes of others are strangers",
+		set: func(s *settings, v string) (err error) {
+			if v != strings.ToLower(v) {
+				return fmt.Errorf("%q: want lower-case letters", v)
+			}
+			s.federation, err = checkName(v)
+			return err
+		}},
+	{key: "network.listen", flag: "listen", value: "/ip4/127.0.0.1/tcp/7531", list: true, usage: "addresses to listen on, as /ip4/ADDRESS/tcp/PORT; port 0 picks a free one",
+		set: func(s *settings, v string) (err error) { s.listen, err = addresses(v, false); return err }},
+	{key: "network.join", flag: "join", value: "", list: true, usage: "addresses of nodes to join, as printed by their start: /ip4/ADDRESS/tcp/PORT/p2p/ID",
+		set: func(s *settings, v string) (err error) { s.join, err = addresses(v, true); return err }},
+
+	{key: "market.placement", value: "coordinated", usage: "how sites are found: coordinated, or paper (one site after the other, as Grid-Federation 2004)",
+		set: oneOf(map[string]bool{"coordinated": false, "paper": true}, func(s *settings) *bool { return &s.paperPlacement })},
+	{key: "market.policy", value: "local", usage: "for jobs without policy, deadline or budget: local, cheapest, fastest or spill",
+		set: oneOf(goalNames, func(s *settings) *grid.Goal { return &s.goal })},
+	{key: "job.time", value: "10m", usage: "run-time bound of jobs submitted without --time, from more than 0 to ten years",
+		set: func(s *settings, v string) (err error) { s.estimate, err = parseSpan(v); return err }},
+
+	{key: "limits.jobs", value: "100000", usage: "jobs this site holds before they end, its own and other sites', 1 to 10000000",
+		set: func(s *settings, v string) (err error) { s.jobs, err = intBetween(v, 1, 1e7); return err }},
+	{key: "limits.user", value: "20000", usage: "jobs one user of this site may have before they end, 1 to 10000000",
+		set: func(s *settings, v string) (err error) { s.perUser, err = intBetween(v, 1, 1e7); return err }},
+	{key: "limits.finished", value: "100000", usage: "ended jobs kept for status, why and logs, 1 to 10000000",
+		set: func(s *settings, v string) (err error) { s.finished, err = intBetween(v, 1, 1e7); return err }},
+	{key: "limits.retention", value: "7d", usage: "how long an ended job is kept, from more than 0 to ten years",
+		set: func(s *settings, v string) (err error) { s.retention, err = parseSpan(v); return err }},
+
+	{key: "log.level", value: "info", usage: "least severe messages to log: debug, info, warn or error",
+		set: func(s *settings, v string) (err error) {
+			if !slices.Contains([]string{"debug", "info", "warn", "error"}, v) {
+				return fmt.Errorf("%q: want debug, info, warn or error", v)
+			}
+			s.logLevel = v
+			return nil
+		}},
+	{key: "log.file", value: "", usage: "file to log to, relative to the home directory; empty: stderr (with start --detach: the file log)",
+		set: func(s *settings, v string) error { s.logFile = v; return nil }},
+}
+
+// goalNames are the policies a user can name.
+var goalNames = map[string]grid.Goal{
+	grid.GoalLocal.String(): grid.GoalLocal, grid.GoalCost.String(): grid.GoalCost,
+	grid.GoalTime.String(): grid.GoalTime, grid.GoalSpill.String(): grid.GoalSpill,
+}
+
+// findSetting returns the setting called key, or an error that names the nearest.
+func findSetting(key string) (*setting, error) {
+	keys := make([]string, len(settingTable))
+	for i := range settingTable {
+		if settingTable[i].key == key {
+			return &settingTable[i], nil
+		}
+		keys[i] = settingTable[i].key
+	}
+	return nil, fmt.Errorf("unknown key %s%s", key, didYouMean("", key, keys))
+}
+
+func (s *setting) environment() string {
+	return "GRIDNODE_" + strings.ToUpper(strings.NewReplacer(".", "_", "-", "_").Replace(s.key))
+}
+
+// oneOf returns the set function of a key that takes one of a few words.
+func oneOf[T any](words map[string]T, field func(*settings) *T) func(*settings, string) error {
+	return func(s *settings, v string) error {
+		value, ok := words[v]
+		if !ok {
+			known := make([]string, 0, len(words))
+			for w := range words {
+				known = append(known, w)
+			}
+			slices.Sort(known)
+			return fmt.Errorf("%q: want %s", v, strings.Join(known, " or "))
+		}
+		*field(s) = value
+		return nil
+	}
+}
+
+func intBetween(v string, low, high int64) (int64, error) {
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < low || n > high {
+		return 0, fmt.Errorf("%q: want a whole number from %d to %d", v, low, high)
+	}
+	return n, nil
+}
+
+var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+
+func checkName(v string) (string, error) {
+	if !namePattern.MatchString(v) {
+		return "", fmt.Errorf("%q: want 1 to 63 letters, digits, dots, dashes and underscores, beginning with a letter or digit", v)
+	}
+	return v, nil
+}
+
+// siteName returns v, or a name made from the host's.
+func siteName(v string) (string, error) {
+	if v != auto {
+		return checkName(v)
+	}
+	host, err := os.Hostname()
+	if err != nil {
+		return "", fmt.Errorf("%s: the host's name: %w", auto, err)
+	}
+	host = regexp.MustCompile(`[^A-Za-z0-9._-]`).ReplaceAllString(host, "-")
+	return checkName(strings.TrimLeft(host[:min(len(host), 63)], "._-"))
+}
+
+// machineMemory returns the memory of this machine in bytes, or 0 (not checked)
+// where it cannot be told.
+func machineMemory() int64 {
+	text, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	var kib int64
+	if _, err := fmt.Sscanf(string(text), "MemTotal: %d kB", &kib); err != nil {
+		return 0
+	}
+	return kib << 10
+}
+
+// addressesMax bounds the addresses of one key.
+const addressesMax = 64
+
+// addresses reads multiaddrs separated by commas: IP and TCP port, and, of nodes
+// to join, who is expected there.
+func addresses(v string, peer bool) ([]string, error) {
+	var list []string
+	for _, text := range strings.Split(v, ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		want := "/ip4/ADDRESS/tcp/PORT"
+		if peer {
+			want += "/p2p/ID"
+		}
+		a, err := multiaddr.NewMultiaddr(text)
+		if err != nil {
+			return nil, fmt.Errorf("%q: %w: want %s", text, err, want)
+		}
+		var form strings.Builder
+		for _, part := range a {
+			form.WriteString("/" + part.Protocol().Name)
+		}
+		switch form.String() {
+		case "/ip4/tcp", "/ip6/tcp":
+			if peer {
+				return nil, fmt.Errorf("%q does not say which node is expected there: want %s", text, want)
+			}
+		case "/ip4/tcp/p2p", "/ip6/tcp/p2p":
+			if !peer {
+				return nil, fmt.Errorf("%q: want %s, without /p2p/", text, want)
+			}
+		default:
+			return nil, fmt.Errorf("%q: want %s (names are not looked up)", text, want)
+		}
+		list = append(list, text)
+	}
+	switch {
+	case len(list) > addressesMax:
+		return nil, fmt.Errorf("%d addresses, at most %d", len(list), addressesMax)
+	case len(list) == 0 && !peer:
+		return nil, fmt.Errorf("no address to listen on: want /ip4/ADDRESS/tcp/PORT")
+	}
+	return list, nil
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gridnode/internal/grid"
+	"gridnode/node"
+)
+
+// siteColumns are the columns of sites and quotes.
+func siteColumns(now time.Time) []column[node.SiteInfo] {
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	return []column[node.SiteInfo]{
+		{head: "NAME", text: func(s node.SiteInfo) string { return s.Name }},
+		{head: "ID", wide: true, text: func(s node.SiteInfo) string { return s.ID }},
+		{head: "CPUS", text: func(s node.SiteInfo) string { return number(s.Processors) }},
+		{head: "FREE", text: func(s node.SiteInfo) string { return number(s.Free) }},
+		{head: "WIDEST", wide: true, text: func(s node.SiteInfo) string { return number(s.Widest) }},
+		{head: "QUEUED", text: func(s node.SiteInfo) string { return number(s.Queued) }},
+		{head: "WAIT", text: func(s node.SiteInfo) string { return formatSpan(grid.Time(s.Wait)) }},
+		{head: "PRICE", text: func(s node.SiteInfo) string { return s.Price.String() }},
+		{head: "SPEED", text: func(s node.SiteInfo) string { return number(s.Speed) }},
+		{head: "BANDWIDTH", wide: true, text: func(s node.SiteInfo) string { return number(s.Bandwidth) }},
+		{head: "MEMORY", wide: true, text: func(s node.SiteInfo) string { return formatSize(s.Memory) }},
+		{head: "COST", wide: true, text: func(s node.SiteInfo) string { return s.Cost }},
+		{head: "FOREIGN", text: func(s node.SiteInfo) string { return allowText(s.Foreign) }},
+		{head: "AGE", text: func(s node.SiteInfo) string { return ageText(s, now) }},
+	}
+}
+
+func allowText(allowed bool) string {
+	if allowed {
+		return "allow"
+	}
+	return "deny"
+}
+
+// ageText prints how old the newest word of a site is.
+func ageText(s node.SiteInfo, now time.Time) string {
+	switch {
+	case s.Self:
+		return "self"
+	case s.Issued == 0:
+		return ""
+	}
+	return formatSpan(max(grid.Time(node.InstantOf(now)-s.Issued), 0))
+}
+
+func newSites(root *options) *cobra.Command {
+	var l listing
+	cmd := &cobra.Command{
+		Use:   "sites",
+		Short: "List the sites of the federation",
+		Long: `List the sites of the federation as the directory knows them: processors, how many are
+free, jobs that wait, estimated wait of a job as wide as the site, price in credits per
+processor-hour, speed (MIPS rating), whether they run jobs of other sites, and how old
+the newest word of them is.`,
+		Example: "  gridnode sites\n  gridnode sites -o json",
+		Args:    exactArgs(0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			reply, err := node.NewClient(root.home).Sites(cmd.Context())
+			if err != nil {
+				return apiError(err)
+			}
+			slices.SortFunc(reply.Sites, func(a, b node.SiteInfo) int {
+				return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
+			})
+			return printList(cmd.OutOrStdout(), l, siteColumns(time.Now()), reply.Sites)
+		},
+	}
+	addListingFlags(cmd, &l)
+	return cmd
+}

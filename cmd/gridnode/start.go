@@ -1,0 +1,166 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/lrms"
+	"gridnode/market"
+	"gridnode/node"
+	"gridnode/node/store"
+)
+
+// closeMax is how long a stopping daemon lets requests finish.
+const closeMax = 5 * time.Second
+
+func newStart(root *options) *cobra.Command {
+	var detach bool
+	var readyFD int
+	cmd := &cobra.Command{
+		Use:   "start",
+		Short: "Run the daemon of this home",
+		Long: `Run the daemon of this home in the foreground, as a service manager likes it. When it
+is ready it prints one line: the site's name, its ID and its addresses, which other
+sites can join. SIGTERM, SIGINT and 'gridnode stop' end it; jobs that run go on and are
+taken up again at the next start.
+
+With --detach it goes to the background; the command returns when it is ready, and the
+log is written to the file log in the home directory. Flags count before
+the settings in config.yaml and are not written there.`,
+		Example: `  gridnode start
+  gridnode start --detach
+  gridnode start --price 0.25 --foreign allow`,
+		Args: exactArgs(0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if detach {
+				return startDetached(cmd, root.home)
+			}
+			return serve(cmd, root.home, readyFD)
+		},
+	}
+	cmd.Flags().BoolVar(&detach, "detach", false, "go to the background once ready")
+	cmd.Flags().IntVar(&readyFD, "ready-fd", 0, "")
+	_ = cmd.Flags().MarkHidden("ready-fd")
+	addSettingFlags(cmd)
+	return cmd
+}
+
+// serve runs the daemon until it is told to stop. On readyFD, if not 0, the process
+// that started this one waits for the line that says that it is ready.
+func serve(cmd *cobra.Command, home string, readyFD int) (err error) {
+	ready := newReadiness(readyFD)
+	defer func() { ready.failed(err) }()
+	s, _, err := loadSettings(home, cmd.Flags())
+	if err != nil {
+		return settingsError(err)
+	}
+	unlock, err := lockHome(home)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	log, err := openLog(home, s, cmd.ErrOrStderr())
+	if err != nil {
+		return err
+	}
+	cfg, err := hostConfig(home, s, log)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	defer cancel()
+	host, err := node.Start(ctx, cfg)
+	if err != nil {
+		return fmt.Errorf("start site %s: %w", s.name, err)
+	}
+	listener, err := node.ListenAPI(home)
+	if err != nil {
+		return errors.Join(err, host.Close())
+	}
+	api := node.NewAPI(host, node.APIConfig{
+		Rating: s.rating, Defaults: node.JobDefaults{Estimate: s.estimate, Goal: s.goal},
+		Federation: s.federation, Version: version, Logger: log, Stop: cancel,
+	})
+	served := make(chan error, 1)
+	go func() { served <- api.Serve(listener) }()
+	ready.line(cmd.OutOrStdout(), fmt.Sprintf("%s %s %s", s.name, host.ID(), strings.Join(host.Addrs(), " ")))
+	log.Info("ready", "site", s.name, "id", host.ID(), "addresses", host.Addrs(), "version", version)
+
+	select {
+	case <-ctx.Done():
+		cancel() // a second signal ends the process at once
+		log.Info("stopping")
+	case <-host.Done():
+	case err = <-served:
+	}
+	closing, done := context.WithTimeout(context.Background(), closeMax)
+	defer done()
+	_ = api.Close(closing) // requests that are not done by then learn it from their connection
+	err = errors.Join(err, host.Close())
+	log.Info("stopped")
+	return err
+}
+
+// hostConfig turns settings into what the node is told.
+func hostConfig(home string, s *settings, log *slog.Logger) (node.HostConfig, error) {
+	key, err := loadKey(home)
+	if err != nil {
+		return node.HostConfig{}, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return node.HostConfig{}, fmt.Errorf("find this program: %w", err)
+	}
+	cfg := node.HostConfig{
+		Home: home, Key: key, Federation: s.federation, Listen: s.listen, Join: s.join, Version: version, Logger: log,
+		Store: store.Options{Check: []string{self, checkVerb}},
+		Site: node.SiteConfig{
+			Name: s.name, Resources: grid.Resources{Processors: s.processors}, Rating: s.rating,
+			Price: s.price, Cost: s.cost, Foreign: s.foreign,
+			Limits: node.Limits{Jobs: int(s.jobs), PerUser: int(s.perUser), Finished: int(s.finished), Retention: s.retention},
+		},
+	}
+	if s.processors > 0 {
+		cfg.Site.Memory = s.memory / s.processors
+	}
+	if s.fcfs {
+		cfg.Site.Discipline = lrms.FCFS
+	}
+	if s.paperPlacement {
+		cfg.Site.Market.Placement = market.PlacementPaper
+	}
+	return cfg, nil
+}
+
+// openLog returns the daemon's log.
+func openLog(home string, s *settings, stderr io.Writer) (*slog.Logger, error) {
+	w := stderr
+	if s.logFile != "" {
+		path := s.logFile
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(home, path)
+		}
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+		if err != nil {
+			return nil, fmt.Errorf("log.file: %w", err)
+		}
+		w = file
+	}
+	var level slog.Level
+	if err := level.UnmarshalText([]byte(s.logLevel)); err != nil {
+		return nil, fmt.Errorf("log.level: %w", err)
+	}
+	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), nil
+}

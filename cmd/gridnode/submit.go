@@ -1,0 +1,323 @@
+package main
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"gridnode/internal/grid"
+	"gridnode/node"
+)
+
+// submission is the flags of submit.
+type submission struct {
+	id, name             string
+	tasks, cpus          int64
+	time                 string
+	memory, memoryPerCPU string
+	array                string
+	dir                  string
+	export               string
+	env                  []string
+	deadline, budget     string
+	policy, site         string
+	wait, dryRun         bool
+	quiet, parsable      bool
+	listing              listing
+
+	stored bool // the daemon has said that the jobs are safe
+}
+
+func newSubmit(root *options) *cobra.Command {
+	var s submission
+	cmd := &cobra.Command{
+		Use:   "submit [flags] [--] COMMAND [ARG...] | SCRIPT [ARG...] | -",
+		Short: "Submit a job, or an array of jobs",
+		Long: `Submit a command, or a script that begins with #! ("-" reads one from standard
+input). Flags may also stand in the script's first comments, as "#GRID --time 1h" or
+"#SBATCH -n 4"; the command line counts before them. The job's ID is printed as
+soon as the job is safely stored and a site has it; any unique prefix of the ID will
+do in other verbs.
+
+Spans are minutes (90), [d-]hh:mm:ss or durations (1h30m). A deadline is a span from
+now or an instant. Sizes take K, M, G, T and count M without one. A job that runs
+longer than its --time is ended.
+
+Policies: cheapest (lowest cost by the deadline), fastest (earliest end within the
+budget), local (here), spill (here, else elsewhere by falling speed). With a
+deadline, budget or site and no policy the cheapest is meant; otherwise the site's
+market.policy. If no site can meet deadline and budget, the best that could be had
+is printed and the exit code is 5.
+
+With --wait the exit code is the job's own; of an array, the highest.
+
+` + exitCodesHelp,
+		Example: `  gridnode submit -- hostname
+  gridnode submit -n 4 -t 30m --deadline 2h --budget 5 -- ./simulate input.dat
+  gridnode submit --policy fastest -a 0-199 -- sh -c 'work $GRIDNODE_ARRAY_TASK_ID'
+  gridnode submit --dry-run --deadline 1h -n 16 -- ./simulate
+  gridnode submit -W job.sh && echo fine`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return s.run(cmd, root, args)
+		},
+	}
+	f := cmd.Flags()
+	f.SetInterspersed(false) // what follows the command belongs to it
+	f.SortFlags = false
+	f.StringVarP(&s.name, "job-name", "J", "", "`NAME` of the job, at most 128 bytes (default: that of the program)")
+	f.Int64VarP(&s.tasks, "ntasks", "n", 1, "`COUNT` of processes that start together")
+	f.Int64VarP(&s.cpus, "cpus-per-task", "c", 1, "`COUNT` of processors of each process")
+	f.StringVarP(&s.time, "time", "t", "", "`SPAN` that bounds the run time here; elsewhere it follows the site's speed (default: job.time of the settings)")
+	f.StringVar(&s.memory, "mem", "", "`SIZE` of the memory of the whole job, shared out evenly over its processors")
+	f.StringVar(&s.memoryPerCPU, "mem-per-cpu", "", "`SIZE` of the memory per processor")
+	f.StringVarP(&s.array, "array", "a", "", "one job for each index of `LIST`, e.g. 0-199, 1,3,5 or 0-20:2; each sees its own in GRIDNODE_ARRAY_TASK_ID")
+	f.StringVarP(&s.dir, "chdir", "D", "", "working `DIRECTORY` at this site; elsewhere a scratch directory is used (default: the current one)")
+	f.StringVar(&s.export, "export", "NONE", "environment to take along, a `LIST`: NONE, ALL, or names and settings separated by commas (HOME,MODE=fast)")
+	f.StringArrayVarP(&s.env, "env", "e", nil, "a setting `NAME=VALUE` for the job's environment; may be repeated")
+	f.StringVar(&s.deadline, "deadline", "", "`WHEN` the job must have ended: a span from now or an instant (RFC 3339)")
+	f.StringVar(&s.budget, "budget", "", "most `CREDITS` the job may cost")
+	f.StringVar(&s.policy, "policy", "", "`POLICY`: cheapest, fastest, local or spill")
+	f.StringVar(&s.site, "site", "", "run only at this `SITE` (name or ID)")
+	f.BoolVarP(&s.wait, "wait", "W", false, "wait for the end and exit with the job's code")
+	f.BoolVar(&s.dryRun, "dry-run", false, "print what every site would charge and when it would be done; submit nothing")
+	f.BoolVarP(&s.quiet, "quiet", "q", false, "print the ID and nothing else")
+	f.BoolVar(&s.parsable, "parsable", false, "same as --quiet")
+	f.StringVar(&s.id, "id", "", "`ID` of the job, 26 characters, so that a submission can be repeated safely (default: drawn at random)")
+	addListingFlags(cmd, &s.listing, formatTable, formatWide, formatJSON)
+	_ = cmd.MarkFlagDirname("chdir")
+	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions([]string{"cheapest", "fastest", "local", "spill"}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+func (s *submission) run(cmd *cobra.Command, root *options, args []string) error {
+	line, name, err := s.command(cmd, args)
+	if err != nil {
+		return usagef("%w", err)
+	}
+	spec, err := s.spec(line, name, time.Now())
+	if err != nil {
+		return usagef("%w", err)
+	}
+	client := node.NewClient(root.home)
+	if s.dryRun {
+		return s.preview(cmd, client, spec)
+	}
+	jobs, err := s.submit(cmd, client, spec)
+	switch {
+	case errors.Is(err, node.ErrBroken) && s.stored:
+		return failf(exitFailed, "%w: its jobs go on; wait for them with 'gridnode wait' when it is back", err)
+	case errors.Is(err, node.ErrBroken):
+		return failf(exitFailed, "%w: job %s may have been taken; see 'gridnode status', or repeat with --id %s", err, spec.ID, spec.ID)
+	case err != nil:
+		return apiError(err)
+	}
+	if s.listing.format == formatJSON {
+		if err := printJSON(cmd.OutOrStdout(), jobs); err != nil {
+			return err
+		}
+	}
+	return outcome(cmd, client, jobs, s.quiet || s.parsable, s.wait)
+}
+
+// submit hands the job over and prints IDs as soon as the jobs are safe, so that a
+// user who stops waiting has them.
+func (s *submission) submit(cmd *cobra.Command, client *node.Client, spec node.JobSpec) ([]node.Job, error) {
+	stored := func(ids []string) {
+		s.stored = true
+		if s.listing.format != formatJSON {
+			fmt.Fprintln(cmd.OutOrStdout(), strings.Join(ids, "\n"))
+		}
+	}
+	if s.wait {
+		reply, err := client.SubmitAndWait(cmd.Context(), []node.JobSpec{spec}, stored)
+		if err != nil {
+			return nil, err
+		}
+		return reply.Jobs, nil
+	}
+	reply, err := client.Submit(cmd.Context(), []node.JobSpec{spec})
+	if err != nil {
+		return nil, err
+	}
+	ids := make([]string, len(reply.Jobs))
+	for i := range reply.Jobs {
+		ids[i] = reply.Jobs[i].ID
+	}
+	stored(ids)
+	return reply.Jobs, nil
+}
+
+// command returns the command line to run, and for a script a name. Options in a
+// script are taken over.
+func (s *submission) command(cmd *cobra.Command, args []string) (line []string, name string, err error) {
+	if len(args) == 0 {
+		return nil, "", errors.New("wants a command or a script")
+	}
+	if cmd.ArgsLenAtDash() < 0 && (args[0] == "-" || isScript(args[0])) {
+		script, err := readScript(args[0], cmd.InOrStdin())
+		if err != nil {
+			return nil, "", err
+		}
+		if err := script.options(cmd.Flags(), cmd.ErrOrStderr()); err != nil {
+			return nil, "", err
+		}
+		line, err = script.command(args[1:])
+		return line, script.name(), err
+	}
+	if args[0] == "" {
+		return nil, "", errors.New("the command is empty")
+	}
+	return args, "", nil
+}
+
+// spec checks the flags and returns the job they describe.
+func (s *submission) spec(line []string, name string, now time.Time) (node.JobSpec, error) {
+	spec := node.JobSpec{ID: s.id, Name: name, Args: line, Tasks: s.tasks, CPUsPerTask: s.cpus, Policy: s.policy, Site: s.site}
+	if s.name != "" {
+		spec.Name = s.name
+	}
+	if spec.ID == "" {
+		spec.ID = newJobID().String()
+	}
+	for _, bound := range []struct {
+		flag  string
+		value int64
+	}{{"--ntasks", s.tasks}, {"--cpus-per-task", s.cpus}} {
+		if bound.value < 1 {
+			return spec, fmt.Errorf("%s: %d: want at least 1", bound.flag, bound.value)
+		}
+	}
+	if _, ok := goalNames[s.policy]; !ok && s.policy != "" {
+		return spec, fmt.Errorf("--policy: %q: want cheapest, fastest, local or spill", s.policy)
+	}
+	for _, step := range []func(*node.JobSpec, time.Time) error{s.times, s.memories, s.surroundings} {
+		if err := step(&spec, now); err != nil {
+			return spec, err
+		}
+	}
+	for _, text := range slices.Concat(spec.Args, spec.Env, []string{spec.Name, spec.Dir}) {
+		if !utf8.ValidString(text) {
+			return spec, fmt.Errorf("%q is not valid UTF-8: put such bytes into a file", text)
+		}
+	}
+	return spec, nil
+}
+
+func (s *submission) times(spec *node.JobSpec, now time.Time) error {
+	if s.time != "" {
+		span, err := parseSpan(s.time)
+		if err != nil {
+			return fmt.Errorf("--time: %w", err)
+		}
+		spec.Time = node.Seconds(span)
+	}
+	if s.deadline != "" {
+		at, err := parseDeadline(s.deadline, now)
+		if err != nil {
+			return fmt.Errorf("--deadline: %w", err)
+		}
+		spec.Deadline = node.InstantOf(at)
+	}
+	if s.budget != "" {
+		credits, err := grid.ParseCredits(s.budget)
+		if err != nil {
+			return fmt.Errorf("--budget: %w", err)
+		}
+		amount := node.Amount(credits)
+		spec.Budget = &amount
+	}
+	if s.array != "" {
+		indices, err := parseIndices(s.array)
+		if err != nil {
+			return fmt.Errorf("--array: %w", err)
+		}
+		spec.Array = indices
+	}
+	return nil
+}
+
+func (s *submission) memories(spec *node.JobSpec, _ time.Time) error {
+	const mega = 1 << 20
+	if s.memory != "" && s.memoryPerCPU != "" {
+		return errors.New("--mem and --mem-per-cpu exclude each other")
+	}
+	if s.memory != "" {
+		total, err := parseSize(s.memory, mega)
+		if err != nil {
+			return fmt.Errorf("--mem: %w", err)
+		}
+		processors := s.tasks * s.cpus
+		spec.MemoryPerProcessor = (total + processors - 1) / processors
+	}
+	if s.memoryPerCPU != "" {
+		each, err := parseSize(s.memoryPerCPU, mega)
+		if err != nil {
+			return fmt.Errorf("--mem-per-cpu: %w", err)
+		}
+		spec.MemoryPerProcessor = each
+	}
+	return nil
+}
+
+// surroundings sets the working directory and the environment.
+func (s *submission) surroundings(spec *node.JobSpec, _ time.Time) error {
+	spec.Dir = s.dir
+	if here, err := os.Getwd(); spec.Dir == "" && err == nil {
+		spec.Dir = here
+	} else if !strings.HasPrefix(spec.Dir, "/") {
+		if err != nil {
+			return fmt.Errorf("--chdir: %w", err)
+		}
+		spec.Dir = here + "/" + spec.Dir
+	}
+	switch s.export {
+	case "NONE", "":
+	case "ALL":
+		spec.Env = os.Environ()
+	default:
+		for name := range strings.SplitSeq(s.export, ",") {
+			if setting := strings.Contains(name, "="); setting {
+				spec.Env = append(spec.Env, name)
+			} else if value, ok := os.LookupEnv(name); ok {
+				spec.Env = append(spec.Env, name+"="+value)
+			}
+		}
+	}
+	for _, setting := range append(slices.Clone(spec.Env), s.env...) {
+		if i := strings.IndexByte(setting, '='); i < 1 {
+			return fmt.Errorf("--env: %q: want NAME=VALUE", setting)
+		}
+	}
+	spec.Env = append(spec.Env, s.env...)
+	return nil
+}
+
+// preview prints what would come of the job.
+func (s *submission) preview(cmd *cobra.Command, client *node.Client, spec node.JobSpec) error {
+	reply, err := client.Preview(cmd.Context(), spec)
+	if err != nil {
+		return apiError(err)
+	}
+	if err := printVerdicts(cmd.OutOrStdout(), s.listing, reply); err != nil {
+		return err
+	}
+	if !reply.Feasible {
+		return failf(exitRefused, "no site would have this job%s", bestOf(reply))
+	}
+	return nil
+}
+
+// newJobID draws an identity.
+func newJobID() grid.JobID {
+	var b [16]byte
+	_, _ = rand.Read(b[:]) // never fails
+	id, _ := grid.JobIDFromBytes(b[:])
+	return id
+}

@@ -1,0 +1,169 @@
+package main
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+
+	"github.com/spf13/cobra"
+)
+
+// format is how data is printed.
+type format string
+
+// Output formats of listings.
+const (
+	formatTable format = "table"
+	formatWide  format = "wide" // every column, full IDs
+	formatJSON  format = "json" // keys stable; spans in seconds, instants RFC 3339
+	formatCSV   format = "csv"  // every column, with a heading
+	formatName  format = "name" // the first column only
+)
+
+// column is one column of a listing of T.
+type column[T any] struct {
+	head string
+	wide bool // left out of the plain table
+	text func(T) string
+	full func(T) string // instead of text in every other format; nil: the same
+}
+
+func (c *column[T]) cell(row T, f format) string {
+	if f != formatTable && c.full != nil {
+		return c.full(row)
+	}
+	return c.text(row)
+}
+
+// listing says how a list of T is printed.
+type listing struct {
+	format    format
+	noHeaders bool
+}
+
+// addListingFlags gives cmd -o and --no-headers, with the formats of listings or
+// those named.
+func addListingFlags(cmd *cobra.Command, l *listing, formats ...format) {
+	if formats == nil {
+		formats = []format{formatTable, formatWide, formatJSON, formatCSV, formatName}
+	}
+	l.format = formats[0]
+	cmd.Flags().VarP(&formatFlag{&l.format, formats}, "output", "o", "output format: "+joinFormats(formats, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(strings.Split(joinFormats(formats, " "), " "), cobra.ShellCompDirectiveNoFileComp))
+	if slices.Contains(formats, formatCSV) {
+		cmd.Flags().BoolVar(&l.noHeaders, "no-headers", false, "leave out the line of column headings")
+	}
+}
+
+// formatFlag is a flag that takes one of a few formats.
+type formatFlag struct {
+	value   *format
+	allowed []format
+}
+
+func (f *formatFlag) String() string { return string(*f.value) }
+func (f *formatFlag) Type() string   { return "FORMAT" }
+func (f *formatFlag) Set(s string) error {
+	if !slices.Contains(f.allowed, format(s)) {
+		return fmt.Errorf("want %s", joinFormats(f.allowed, ", "))
+	}
+	*f.value = format(s)
+	return nil
+}
+
+func joinFormats(formats []format, separator string) string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = string(f)
+	}
+	return strings.Join(names, separator)
+}
+
+// printList writes rows in l's format. JSON prints the rows themselves.
+func printList[T any](w io.Writer, l listing, columns []column[T], rows []T) error {
+	switch l.format {
+	case formatJSON:
+		if rows == nil {
+			rows = []T{} // an empty list is [] and never null
+		}
+		return printJSON(w, rows)
+	case formatName:
+		for _, row := range rows {
+			if _, err := fmt.Fprintln(w, columns[0].cell(row, l.format)); err != nil {
+				return err
+			}
+		}
+		return nil
+	case formatCSV:
+		return printCSV(w, l, columns, rows)
+	}
+	shown := columns
+	if l.format == formatTable {
+		shown = slices.DeleteFunc(slices.Clone(columns), func(c column[T]) bool { return c.wide })
+	}
+	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
+	for _, record := range records(l, shown, rows) {
+		for i, cell := range record {
+			if i > 0 {
+				fmt.Fprint(tw, "\t")
+			}
+			fmt.Fprint(tw, cellText(cell))
+		}
+		fmt.Fprintln(tw)
+	}
+	return tw.Flush()
+}
+
+func printCSV[T any](w io.Writer, l listing, columns []column[T], rows []T) error {
+	cw := csv.NewWriter(w)
+	if err := cw.WriteAll(records(l, columns, rows)); err != nil {
+		return fmt.Errorf("write csv: %w", err)
+	}
+	return nil
+}
+
+func records[T any](l listing, columns []column[T], rows []T) [][]string {
+	var out [][]string
+	if !l.noHeaders {
+		heads := make([]string, len(columns))
+		for i, c := range columns {
+			heads[i] = c.head
+		}
+		out = append(out, heads)
+	}
+	for _, row := range rows {
+		record := make([]string, len(columns))
+		for i, c := range columns {
+			record[i] = c.cell(row, l.format)
+		}
+		out = append(out, record)
+	}
+	return out
+}
+
+// cellText keeps a table's lines and columns whole whatever a cell holds: names
+// and reasons may come from another site.
+func cellText(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, s)
+}
+
+// printJSON writes one indented JSON value and a newline.
+func printJSON(w io.Writer, v any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(v)
+}

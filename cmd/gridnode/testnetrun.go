@@ -1,0 +1,106 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"gridnode/testnet"
+)
+
+func newRunFederation() *cobra.Command {
+	cfg, l := testnet.DefaultFederation(), listing{}
+	cmd := &cobra.Command{
+		Use:   "federation [flags]",
+		Short: "The eight sites of Grid-Federation (2004) over two days",
+		Long: `The eight sites of table 1 of Grid-Federation (2004) over two days: each by itself
+(independent), helping each other (federated), or trading (economy).`,
+		Example: `  gridnode testnet run federation --mode economy --oft 50
+  gridnode testnet run federation --mode independent --trace traces/*.swf.gz -o json
+  gridnode testnet run federation --placement paper --sites 50`,
+		Args: traceArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg.Traces = append(cfg.Traces, args...)
+			cfg.Progress = cmd.ErrOrStderr()
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			result, err := testnet.RunFederation(ctx, cfg)
+			return printResult(cmd, l, result, err)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&cfg.Mode, "mode", cfg.Mode, "independent, federated or economy")
+	f.StringVar(&cfg.Placement, "placement", cfg.Placement, "how a home looks for a site: paper or coordinated")
+	f.IntVar(&cfg.OFT, "oft", cfg.OFT, "percentage of users who want the fastest site, 0 to 100; the others want the cheapest")
+	f.IntVar(&cfg.Sites, "sites", cfg.Sites, "number of sites: table 1, part of it, or again and again")
+	f.StringSliceVar(&cfg.Traces, "trace", nil, "logs (SWF or GWF, plain or gzip), matched to sites by name, or directories of them (default: a generated workload)")
+	f.StringVar(&cfg.DHT, "dht", cfg.DHT, "how holders of a directory cell are found: model (Kademlia, by messages) or oracle")
+	f.Var(latencyFlag{&cfg.LatencyMin, &cfg.LatencyMax}, "latency", "how long a message takes")
+	f.BoolVar(&cfg.Lenient, "lenient", false, "skip and count malformed lines of the logs")
+	addScenarioFlags(cmd, &cfg.Common, &l)
+	return cmd
+}
+
+func newRunLeasing() *cobra.Command {
+	cfg, l := testnet.DefaultLeasing(), listing{}
+	cmd := &cobra.Command{
+		Use:   "leasing [flags]",
+		Short: "Sites that replay a log each (The gain of resource delegation, 2009)",
+		Long: `Sites that replay a log each, on their own processors, as in "The gain of resource
+delegation" (2009). A run time is cut at the estimate; a job wider than its site is
+left out, and counted.`,
+		Example: `  gridnode testnet run leasing --policy local --trace CTC-SP2-1996-3.1-cln.swf.gz --processors 430
+  gridnode testnet run leasing --trace SDSC-DS-2004-2.1-cln.swf.gz --processors 1664 --until 29376000 -o json
+  gridnode testnet run leasing --trace NASA-iPSC-1993-3.1-cln.swf.gz --no-estimate runtime`,
+		Args: traceArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg.Traces = append(cfg.Traces, args...)
+			cfg.Progress = cmd.ErrOrStderr()
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			result, err := testnet.RunLeasing(ctx, cfg)
+			return printResult(cmd, l, result, err)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.StringVar(&cfg.Policy, "policy", cfg.Policy, "local: every site runs its own jobs")
+	f.StringSliceVar(&cfg.Traces, "trace", nil, "logs (SWF or GWF, plain or gzip), one per site (default: a generated workload)")
+	f.Int64SliceVar(&cfg.Processors, "processors", nil, "processors of the sites, in the order of the logs; one number is for all (default: as the logs say)")
+	f.Int64Var(&cfg.Until, "until", 0, "leave out jobs submitted at or after this second of the log; 0: none")
+	f.StringVar(&cfg.NoEstimate, "no-estimate", cfg.NoEstimate, "jobs without an estimate: drop them, or take the runtime for it")
+	f.StringVar(&cfg.Queue, "queue", cfg.Queue, "discipline of the queues: easy or fcfs")
+	f.BoolVar(&cfg.Lenient, "lenient", false, "skip and count malformed lines of the logs")
+	addScenarioFlags(cmd, &cfg.Common, &l)
+	return cmd
+}
+
+func newRunChaos() *cobra.Command {
+	cfg, l := testnet.DefaultChaos(), listing{}
+	cmd := &cobra.Command{
+		Use:   "chaos [flags]",
+		Short: "A federation under faults, checked at every event",
+		Long: `A federation whose messages get lost, doubled and reordered, whose clocks drift, whose
+daemons and machines crash and whose network falls apart. While that lasts and after it
+has healed, the invariants are checked at every event: no job is lost or runs twice at
+once, processors and credits are conserved, everything that was let in ends. The first
+violation ends the run with exit code 1 and the command that shows it again.`,
+		Example: `  gridnode testnet run chaos --sites 30 --hours 12
+  gridnode testnet run chaos --faults loss=0.1,daemon=2 --seed 7
+  gridnode testnet run chaos --faults none`,
+		Args: exactArgs(0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg.Progress = cmd.ErrOrStderr()
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			result, err := testnet.RunChaos(ctx, cfg)
+			return printResult(cmd, l, result, err)
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.IntVar(&cfg.Sites, "sites", cfg.Sites, "number of sites, 1 to 1000")
+	f.Float64Var(&cfg.Hours, "hours", cfg.Hours, "virtual hours of submissions and faults, more than 0, at most 10000")
+	f.StringVar(&cfg.Faults, "faults", cfg.Faults, "none, or a list of NAME or NAME=INTENSITY: loss, duplicate, reorder (shares of messages), drift (millionths), daemon, torn, machine (crashes per site and hour), partition (per hour)")
+	addScenarioFlags(cmd, &cfg.Common, &l)
+	return cmd
+}

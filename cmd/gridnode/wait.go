@@ -1,0 +1,48 @@
+package main
+
+import (
+	"github.com/spf13/cobra"
+
+	"gridnode/node"
+)
+
+func newWait(root *options) *cobra.Command {
+	var request node.IDsRequest
+	var timeout string
+	var quiet bool
+	cmd := &cobra.Command{
+		Use:   "wait [JOB...]",
+		Short: "Wait until jobs are over and exit with their code",
+		Long: `Wait until all of the jobs are over and exit with the highest of their codes (5 if one
+was refused). If --timeout passes first, the exit code is 124 and the jobs go on.`,
+		Example: `  gridnode wait 7q3k
+  gridnode wait --timeout 10m $(gridnode submit -q -a 0-9 -- ./work)
+  gridnode wait --name simulation`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 && len(request.Names) == 0 {
+				return usagef("wants the IDs of jobs, or --name")
+			}
+			request.IDs = args
+			if timeout != "" {
+				span, err := parseSpan(timeout)
+				if err != nil {
+					return usagef("--timeout: %w", err)
+				}
+				request.Timeout = node.Seconds(span)
+			}
+			client := node.NewClient(root.home)
+			reply, err := client.Wait(cmd.Context(), request)
+			if err != nil {
+				return apiError(err)
+			}
+			if reply.TimedOut {
+				return failf(exitTimeout, "not over after %s: %s", timeout, summary(reply.Jobs))
+			}
+			return outcome(cmd, client, reply.Jobs, quiet, true)
+		},
+	}
+	cmd.Flags().StringVar(&timeout, "timeout", "", "wait no longer than this `SPAN` (default: for ever)")
+	cmd.Flags().StringArrayVarP(&request.Names, "name", "n", nil, "all jobs of this `NAME`, or of the array of this name, that are not over; may be repeated")
+	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "say nothing")
+	return cmd
+}

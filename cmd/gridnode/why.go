@@ -1,0 +1,55 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"gridnode/node"
+)
+
+func newWhy(root *options) *cobra.Command {
+	var l listing
+	cmd := &cobra.Command{
+		Use:   "why JOB",
+		Short: "Explain where a job is or why nobody took it",
+		Long: `Explain where a job is, or why nobody took it: every site that was considered, with
+its price (credits per hour), what the job would cost there, when it would be done, and
+what came of it. A job that only ever was for this site has no such table.`,
+		Example: "  gridnode why 7q3k\n  gridnode why 7q3k -o json",
+		Args:    exactArgs(1, "the ID of a job, or a unique prefix of it"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			reply, err := node.NewClient(root.home).Why(cmd.Context(), args[0])
+			if err != nil {
+				return apiError(err)
+			}
+			if l.format == formatTable || l.format == formatWide {
+				fmt.Fprintln(cmd.OutOrStdout(), explanation(&reply.Job))
+				if len(reply.Verdicts) == 0 {
+					return nil
+				}
+			}
+			return printVerdicts(cmd.OutOrStdout(), l, reply)
+		},
+	}
+	addListingFlags(cmd, &l)
+	return cmd
+}
+
+// explanation says in a sentence where a job stands.
+func explanation(j *node.Job) string {
+	text := fmt.Sprintf("%s %s: %s", shortID(j.ID), cellText(j.Name), j.State)
+	if site := siteOf(*j); site != "" {
+		text += " at " + cellText(site)
+	}
+	if j.PromisedFinish != 0 && j.End == 0 {
+		text += ", promised to be done by " + formatInstant(j.PromisedFinish)
+	}
+	if j.ExitCode != nil && *j.ExitCode != 0 {
+		text += fmt.Sprintf(", exit code %d", *j.ExitCode)
+	}
+	if j.Reason != "" {
+		text += ": " + cellText(j.Reason)
+	}
+	return text
+}

@@ -1,0 +1,296 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// program is the binary under test.
+var program string
+
+func TestMain(m *testing.M) { os.Exit(testMain(m)) }
+
+func testMain(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "gridnode-e2e")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	program = filepath.Join(dir, "gridnode")
+	build := exec.Command("go", "build", "-o", program, "gridnode/cmd/gridnode")
+	build.Stdout, build.Stderr = os.Stderr, os.Stderr
+	if err := build.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, "build:", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// patience bounds every wait for something that must happen.
+const patience = time.Minute
+
+// site is a home, and its daemon while one runs.
+type site struct {
+	testing.TB
+	home   string
+	port   int
+	daemon *exec.Cmd
+	addr   string // to join
+	id     string
+}
+
+// result is what a command line gave.
+type result struct {
+	stdout, stderr string
+	code           int
+}
+
+func (r result) String() string {
+	return fmt.Sprintf("exit code %d\nstdout: %s\nstderr: %s", r.code, r.stdout, r.stderr)
+}
+
+// run runs the program on the site's home and returns what it gave.
+func (s *site) run(args ...string) result {
+	s.Helper()
+	return s.runIn("", args...)
+}
+
+// runIn does so with text as standard input.
+func (s *site) runIn(text string, args ...string) result {
+	s.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	var stdout, stderr bytes.Buffer
+	cmd := s.command(ctx, args...)
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(text), &stdout, &stderr
+	err := cmd.Run()
+	if ctx.Err() != nil {
+		s.Fatalf("gridnode %q is not done after %v\nstdout: %s\nstderr: %s", args, patience, &stdout, &stderr)
+	}
+	if _, exited := err.(*exec.ExitError); err != nil && !exited {
+		s.Fatalf("gridnode %q: %v", args, err)
+	}
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+func (s *site) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "GRIDNODE_HOME=" + s.home}
+	cmd.Dir = s.home
+	return cmd
+}
+
+// ok runs the program, which must exit with 0, and returns its standard output.
+func (s *site) ok(args ...string) string {
+	s.Helper()
+	return s.code(0, args...).stdout
+}
+
+// code runs the program, which must exit with code.
+func (s *site) code(code int, args ...string) result {
+	s.Helper()
+	r := s.run(args...)
+	if r.code != code {
+		s.Fatalf("gridnode %q: want exit code %d, got %v%s", args, code, r, s.logTail())
+	}
+	return r
+}
+
+// json runs the program with -o json behind the verb and decodes what it prints.
+func (s *site) json(into any, verb string, args ...string) {
+	s.Helper()
+	args = append([]string{verb, "-o", "json"}, args...)
+	text := s.ok(args...)
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		s.Fatalf("gridnode %q: %v in %s", args, err, text)
+	}
+}
+
+// newSite makes the home of a site. Flags are those of init.
+func newSite(tb testing.TB, name string, flags ...string) *site {
+	tb.Helper()
+	s := &site{TB: tb, home: filepath.Join(tb.TempDir(), name), port: freePort(tb)}
+	if err := os.Mkdir(s.home, 0o700); err != nil {
+		tb.Fatal(err)
+	}
+	args := []string{"init", "--site", name, "--listen", fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", s.port), "--speed", "1000"}
+	s.id = strings.TrimSpace(s.ok(append(args, flags...)...))
+	tb.Cleanup(func() {
+		s.kill()
+		if tb.Failed() {
+			tb.Logf("site %s:%s", name, s.logTail())
+		}
+	})
+	return s
+}
+
+// freePort returns a port that nobody listens on: a site keeps its port when it is
+// started again, so that the others find it.
+func freePort(tb testing.TB) int {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+// start starts the daemon and returns once it is ready.
+func (s *site) start(flags ...string) *site {
+	s.Helper()
+	log, err := os.OpenFile(filepath.Join(s.home, "daemon.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		s.Fatal(err)
+	}
+	defer log.Close()
+	cmd := s.command(context.Background(), append([]string{"start"}, flags...)...)
+	cmd.Stderr = log
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		s.Fatal(err)
+	}
+	s.daemon = cmd
+	line := make([]byte, 0, 256)
+	for b := make([]byte, 1); len(line) == 0 || line[len(line)-1] != '\n'; {
+		if _, err := stdout.Read(b); err != nil {
+			_ = cmd.Wait()
+			s.Fatalf("daemon of %s ended before it was ready: %v, %v%s", s.home, err, cmd.ProcessState, s.logTail())
+		}
+		line = append(line, b[0])
+	}
+	words := strings.Fields(string(line))
+	if len(words) != 3 || words[1] != s.id || !strings.HasSuffix(words[2], s.id) {
+		s.Fatalf("the ready line is %q, want name, ID and an address", line)
+	}
+	s.addr = words[2]
+	return s
+}
+
+// kill ends the daemon as a crash does.
+func (s *site) kill() {
+	if s.daemon != nil {
+		_ = s.daemon.Process.Signal(syscall.SIGKILL)
+		_ = s.daemon.Wait()
+		s.daemon = nil
+	}
+}
+
+// logTail returns the end of the daemon's log.
+func (s *site) logTail() string {
+	text, _ := os.ReadFile(filepath.Join(s.home, "daemon.log"))
+	return "\nlog: …" + string(text[max(len(text)-4000, 0):])
+}
+
+// federation starts sites that know each other: the first, then the others, which
+// join it. flags are those of init, by site.
+func federation(tb testing.TB, names []string, flags map[string][]string) []*site {
+	tb.Helper()
+	var sites []*site
+	for i, name := range names {
+		more := flags[name]
+		if i > 0 {
+			more = append(more, "--join", sites[0].addr)
+		}
+		sites = append(sites, newSite(tb, name, more...).start())
+	}
+	for _, s := range sites {
+		s.sees(len(sites))
+	}
+	return sites
+}
+
+// sees returns once the site's directory lists so many sites.
+func (s *site) sees(n int) {
+	s.Helper()
+	var quotes []struct {
+		Name string `json:"name"`
+	}
+	for deadline := time.Now().Add(patience); len(quotes) != n; {
+		if time.Now().After(deadline) {
+			s.Fatalf("%s sees %v, want %d sites%s", s.home, quotes, n, s.logTail())
+		}
+		quotes = nil
+		s.json(&quotes, "quotes")
+	}
+}
+
+// gate is a named pipe at which a job waits for the test, or the test for a job.
+type gate string
+
+func newGate(tb testing.TB) gate {
+	tb.Helper()
+	path := filepath.Join(tb.TempDir(), "gate")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	return gate(path)
+}
+
+// open lets the job through that waits in "read x < GATE".
+func (g gate) open(tb testing.TB) {
+	tb.Helper()
+	within(tb, "a job waits at the gate", func() error { return os.WriteFile(string(g), []byte("go\n"), 0) })
+}
+
+// await waits for a job to come to "echo WORD > GATE" and returns the word.
+func (g gate) await(tb testing.TB) string {
+	tb.Helper()
+	var text []byte
+	within(tb, "a job comes to the gate", func() (err error) {
+		text, err = os.ReadFile(string(g))
+		return err
+	})
+	return strings.TrimSpace(string(text))
+}
+
+// within fails the test unless what is done before long.
+func within(tb testing.TB, what string, do func() error) {
+	tb.Helper()
+	done := make(chan error, 1)
+	go func() { done <- do() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			tb.Fatalf("%s: %v", what, err)
+		}
+	case <-time.After(patience):
+		tb.Fatalf("%s: not within %v", what, patience)
+	}
+}
+
+// job is what the tests look at in -o json of a job.
+type job struct {
+	ID       string  `json:"id"`
+	Name     string  `json:"name"`
+	State    string  `json:"state"`
+	SiteName string  `json:"siteName"`
+	ExitCode *int    `json:"exitCode"`
+	Cost     float64 `json:"cost"`
+	Epoch    int     `json:"epoch"`
+	Reason   string  `json:"reason"`
+}
+
+// status returns one job.
+func (s *site) status(id string) job {
+	s.Helper()
+	var jobs []job
+	s.json(&jobs, "status", id)
+	if len(jobs) != 1 {
+		s.Fatalf("status %s lists %d jobs", id, len(jobs))
+	}
+	return jobs[0]
+}
