@@ -59,6 +59,8 @@ type Site struct {
 	questions map[directory.QueryID]uint64
 	started   []lrms.Request
 	quoted    directory.Quote // as last given to the directory
+	startable grid.Time       // when its Wait is over
+	asked     [queryMessagesMax + 1]int64
 	draining  bool
 	unsettled bool // an input changed something that only a Tick acts on
 }
@@ -193,15 +195,16 @@ func (s *Site) quote(now grid.Time, out *grid.Outbox) {
 		Price: s.cfg.Price, Cost: s.cfg.Cost, Foreign: s.cfg.Foreign,
 		Free: state.Free, Widest: state.Widest, Wait: state.Wait,
 	}
-	if !sameOffer(&q, &s.quoted) {
-		s.quoted = q
+	if !sameOffer(&q, &s.quoted) || q.Wait > 0 && now+q.Wait != s.startable {
+		s.quoted, s.startable = q, now+q.Wait
 		s.dir.SetQuote(now, q, out)
 	}
 }
 
-// sameOffer reports whether two quotes of this site say the same.
+// sameOffer reports whether two quotes of this site say the same. A wait that gets
+// shorter as time passes is the same offer.
 func sameOffer(a, b *directory.Quote) bool {
-	return a.Site == b.Site && a.Free == b.Free && a.Widest == b.Widest && a.Wait == b.Wait
+	return a.Site == b.Site && a.Free == b.Free && a.Widest == b.Widest && (a.Wait > 0) == (b.Wait > 0)
 }
 
 // drain withdraws the quote; running and queued jobs go on.
@@ -246,6 +249,7 @@ func (s *Site) findQuotes(now grid.Time, in *FindQuotes, out *grid.Outbox) {
 
 // found passes the directory's answer to whoever asked.
 func (s *Site) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
+	s.asked[min(max(in.Messages, 0), queryMessagesMax)]++
 	if token, ok := s.questions[in.ID]; ok {
 		delete(s.questions, in.ID)
 		out.Answer(token, in)
@@ -253,6 +257,14 @@ func (s *Site) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 	}
 	s.agent.Step(now, in, out)
 }
+
+// queryMessagesMax is from how many messages on queries are counted together.
+const queryMessagesMax = 63
+
+// QueryMessages returns how many queries of this site the directory has answered
+// with 0, 1, 2, … messages; the last number is of those that took more. The caller
+// must not change it.
+func (s *Site) QueryMessages() []int64 { return s.asked[:] }
 
 func (s *Site) preview(now grid.Time, in *Preview, out *grid.Outbox) {
 	if s.agent == nil {
