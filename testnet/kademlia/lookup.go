@@ -1,0 +1,126 @@
+package kademlia
+
+import (
+	"slices"
+
+	"gridnode/internal/grid"
+)
+
+// state is what became of a candidate.
+type state uint8
+
+const (
+	heard    state = iota // not asked
+	waiting               // asked
+	answered              // and has answered
+	failed                // was asked and did not answer
+)
+
+type candidate struct {
+	peer  *Peer
+	state state
+}
+
+// candidatesMax bounds what a look-up remembers: far more than any look-up in a
+// network of a million sites hears of before it ends.
+const candidatesMax = 256
+
+// lookup is one iterative search for the k sites nearest to key.
+type lookup struct {
+	key        grid.Key
+	candidates []candidate // nearest first, each peer once
+	waiting    int
+	followUp   bool // the β nearest have answered: ask the rest of the k nearest
+	requests   int
+}
+
+// hear adds a peer to the candidates.
+func (l *lookup) hear(p *Peer) {
+	at, _ := slices.BinarySearchFunc(l.candidates, p, func(c candidate, p *Peer) int {
+		switch {
+		case c.peer == p:
+			return 0
+		case nearer(&l.key, &c.peer.Key, &p.Key):
+			return -1
+		}
+		return 1
+	})
+	if at < len(l.candidates) && l.candidates[at].peer == p {
+		return
+	}
+	if len(l.candidates) == candidatesMax {
+		if at == candidatesMax || l.candidates[candidatesMax-1].state == waiting {
+			return
+		}
+		l.candidates = l.candidates[:candidatesMax-1]
+	}
+	l.candidates = slices.Insert(l.candidates, at, candidate{peer: p})
+}
+
+// mark sets the state of a candidate that was asked.
+func (l *lookup) mark(p *Peer, s state) {
+	for i := range l.candidates {
+		if c := &l.candidates[i]; c.peer == p && c.state == waiting {
+			c.state = s
+			l.waiting--
+			return
+		}
+	}
+}
+
+// converge begins the second part of the look-up if the first has ended, and
+// reports whether it did. Like kad-dht it forgets the requests that are under way
+// then: those to one of the k nearest are sent again.
+func (l *lookup) converge(beta int) bool {
+	if l.followUp || !l.settled(beta) {
+		return false
+	}
+	l.followUp = true
+	for i := range l.candidates {
+		if c := &l.candidates[i]; c.state == waiting {
+			c.state = heard
+		}
+	}
+	l.waiting = 0
+	return true
+}
+
+// next returns the candidate to ask now, or nil; done means that the look-up has
+// ended.
+func (l *lookup) next(k, alpha int) (p *Peer, done bool) {
+	near := 0
+	for i := range l.candidates {
+		c := &l.candidates[i]
+		if c.state == failed {
+			continue
+		}
+		if near++; near > k && l.followUp {
+			break
+		}
+		if c.state == heard && (l.followUp || l.waiting < alpha) {
+			c.state = waiting
+			l.waiting++
+			l.requests++
+			return c.peer, false
+		}
+	}
+	return nil, l.waiting == 0
+}
+
+// settled reports whether the beta nearest candidates that may be alive have all
+// answered.
+func (l *lookup) settled(beta int) bool {
+	near := 0
+	for i := range l.candidates {
+		switch l.candidates[i].state {
+		case failed:
+			continue
+		case heard, waiting:
+			return false
+		}
+		if near++; near == beta {
+			return true
+		}
+	}
+	return true
+}

@@ -1,0 +1,277 @@
+package kademlia
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+)
+
+// Config says how a network's nodes route. A zero field takes the default named
+// beside it.
+type Config struct {
+	K       int       // peers per bucket and sites per answer; 20, at most KMax
+	Alpha   int       // requests of one look-up under way; 10
+	Beta    int       // nearest sites that must have answered; 3
+	Timeout grid.Time // of one request; 10 s
+}
+
+// lookupsMax bounds the look-ups under way at one node; further ones wait.
+const lookupsMax = 64
+
+// Node is one site's router. Not safe for concurrent use.
+type Node struct {
+	cfg     Config
+	table   table
+	lookups []*lookup // under way, oldest first
+	backlog []grid.Key
+	pending []request // sent and not answered, by deadline
+	token   uint32
+	finds   grid.Slab[Find]
+	nodes   grid.Slab[Nodes]
+	stats   Stats
+}
+
+// Stats counts what look-ups cost.
+type Stats struct{ Lookups, Requests, Failures int64 }
+
+type request struct {
+	token    uint32
+	to       *Peer
+	lookup   *lookup
+	deadline grid.Time
+}
+
+// New returns a node that knows nobody.
+func New(cfg Config, self *Peer) *Node {
+	if cfg.K <= 0 {
+		cfg.K = 20
+	}
+	if cfg.Alpha <= 0 {
+		cfg.Alpha = 10
+	}
+	if cfg.Beta <= 0 {
+		cfg.Beta = 3
+	}
+	if cfg.Timeout <= 0 {
+		cfg.Timeout = 10 * grid.Second
+	}
+	cfg.K = min(cfg.K, KMax)
+	return &Node{cfg: cfg, table: table{self: self, k: cfg.K}}
+}
+
+// Self returns the node's own place.
+func (n *Node) Self() *Peer { return n.table.self }
+
+// Known returns how many peers are in the table.
+func (n *Node) Known() int { return n.table.size() }
+
+// Stats returns what the look-ups so far cost.
+func (n *Node) Stats() Stats { return n.stats }
+
+// Seed puts peers into the table.
+func (n *Node) Seed(peers ...*Peer) {
+	for _, p := range peers {
+		n.table.add(p)
+	}
+}
+
+// Join looks the node itself up through peers that it knows of.
+func (n *Node) Join(now grid.Time, out *grid.Outbox, peers ...*Peer) {
+	n.Seed(peers...)
+	n.Closest(now, n.table.self.Key, out)
+}
+
+// Speaks reports whether messages of this kind are for a Node.
+func (n *Node) Speaks(kind grid.Kind) bool {
+	return kind == wire.KademliaFind || kind == wire.KademliaNodes
+}
+
+// Closest begins a look-up of the k sites nearest to key. The answer is a
+// *grid.Closest among out.Locals, now or in a later Step. A key that is being
+// looked up already is answered once.
+func (n *Node) Closest(now grid.Time, key grid.Key, out *grid.Outbox) {
+	if slices.ContainsFunc(n.lookups, func(l *lookup) bool { return l.key == key }) || slices.Contains(n.backlog, key) {
+		return
+	}
+	if len(n.lookups) >= lookupsMax {
+		n.backlog = append(n.backlog, key)
+		return
+	}
+	l := &lookup{key: key}
+	var near [KMax]*Peer
+	for _, p := range near[:n.table.nearest(near[:n.cfg.K], &key, nil)] {
+		l.hear(p)
+	}
+	n.lookups = append(n.lookups, l)
+	n.stats.Lookups++
+	n.advance(now, l, out)
+}
+
+// Step applies one input at time now and appends the effects to out.
+func (n *Node) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
+	n.expire(now, out)
+	switch in := in.(type) {
+	case grid.Tick:
+	case *grid.Delivery:
+		n.delivery(now, in, out)
+	case *grid.Undelivered:
+		if find, ok := in.Message.(*Find); ok {
+			n.settle(now, find.Token, nil, out)
+		}
+	default:
+		panic(fmt.Sprintf("kademlia: unknown input %T", in))
+	}
+}
+
+// NextTimer returns when Step next needs a Tick, and grid.Never if it needs none.
+func (n *Node) NextTimer() grid.Time {
+	if len(n.pending) == 0 {
+		return grid.Never
+	}
+	return n.pending[0].deadline
+}
+
+func (n *Node) delivery(now grid.Time, in *grid.Delivery, out *grid.Outbox) {
+	switch m := in.Message.(type) {
+	case *Find:
+		answer := n.nodes.New()
+		answer.Token = m.Token
+		answer.Count = n.table.nearest(answer.Peers[:n.cfg.K], &m.Key, m.From)
+		n.table.add(m.From)
+		out.Send(in.From, answer)
+	case *Nodes:
+		n.settle(now, m.Token, m, out)
+	}
+}
+
+// settle ends a request: with an answer, or with nil if there will be none.
+func (n *Node) settle(now grid.Time, token uint32, answer *Nodes, out *grid.Outbox) {
+	i := slices.IndexFunc(n.pending, func(r request) bool { return r.token == token })
+	if i < 0 {
+		return // too late, or a copy
+	}
+	r := n.pending[i]
+	n.pending = slices.Delete(n.pending, i, i+1)
+	n.conclude(r, answer)
+	n.advance(now, r.lookup, out)
+}
+
+// conclude notes what became of a request.
+func (n *Node) conclude(r request, answer *Nodes) {
+	if answer == nil {
+		n.stats.Failures++
+		n.table.remove(r.to)
+		r.lookup.mark(r.to, failed)
+		return
+	}
+	n.table.add(r.to)
+	r.lookup.mark(r.to, answered)
+	for _, p := range answer.Peers[:answer.Count] {
+		if p.ID != n.table.self.ID {
+			r.lookup.hear(p)
+		}
+	}
+}
+
+// expire gives up requests that were not answered in time.
+func (n *Node) expire(now grid.Time, out *grid.Outbox) {
+	for len(n.pending) > 0 && n.pending[0].deadline <= now {
+		n.settle(now, n.pending[0].token, nil, out)
+	}
+}
+
+// advance sends what a look-up may send, and answers it when it has ended.
+func (n *Node) advance(now grid.Time, l *lookup, out *grid.Outbox) {
+	for {
+		if l.converge(n.cfg.Beta) {
+			n.pending = slices.DeleteFunc(n.pending, func(r request) bool { return r.lookup == l })
+		}
+		p, done := l.next(n.cfg.K, n.cfg.Alpha)
+		if done {
+			n.answer(now, l, out)
+			return
+		}
+		if p == nil {
+			return
+		}
+		n.token++
+		n.pending = append(n.pending, request{n.token, p, l, now.Add(n.cfg.Timeout)})
+		find := n.finds.New()
+		*find = Find{Key: l.key, Token: n.token, From: n.table.self}
+		out.Send(p.ID, find)
+	}
+}
+
+// answer ends a look-up with the k nearest sites that answered and this site
+// itself if it is one of them.
+func (n *Node) answer(now grid.Time, l *lookup, out *grid.Outbox) {
+	n.lookups = slices.DeleteFunc(n.lookups, func(other *lookup) bool { return other == l })
+	n.stats.Requests += int64(l.requests)
+	closest := &grid.Closest{Key: l.key}
+	self := n.table.self
+	for _, c := range l.candidates {
+		if self != nil && nearer(&l.key, &self.Key, &c.peer.Key) {
+			closest.Peers = append(closest.Peers, self.ID)
+			self = nil
+		}
+		if len(closest.Peers) >= n.cfg.K {
+			break
+		}
+		if c.state == answered {
+			closest.Peers = append(closest.Peers, c.peer.ID)
+		}
+	}
+	if self != nil && len(closest.Peers) < n.cfg.K {
+		closest.Peers = append(closest.Peers, self.ID)
+	}
+	out.Local(closest)
+	if len(n.backlog) > 0 {
+		key := n.backlog[0]
+		n.backlog = n.backlog[1:]
+		n.Closest(now, key, out)
+	}
+}
+
+// Fill gives every node the table that joining leads to: up to k peers in each
+// bucket, drawn by rng from all there are. It takes O(n log n) time and sends
+// nothing.
+func Fill(nodes []*Node, rng *rand.Rand) {
+	sorted := make([]*Peer, len(nodes))
+	for i, n := range nodes {
+		sorted[i] = n.table.self
+	}
+	slices.SortFunc(sorted, func(a, b *Peer) int { return slices.Compare(a.Key[:], b.Key[:]) })
+	for _, n := range nodes {
+		fillTable(&n.table, sorted, rng)
+	}
+}
+
+// fillTable walks down the sorted keys towards the node's own: at each bit, the
+// side on which the node is not makes up one bucket.
+func fillTable(t *table, sorted []*Peer, rng *rand.Rand) {
+	for bit := 0; len(sorted) > 1 && bit < 256; bit++ {
+		middle, _ := slices.BinarySearchFunc(sorted, bit, func(p *Peer, bit int) int {
+			if p.Key[bit/8]>>(7-bit%8)&1 == 1 {
+				return 1
+			}
+			return -1
+		})
+		near, far := sorted[:middle], sorted[middle:]
+		if t.self.Key[bit/8]>>(7-bit%8)&1 == 1 {
+			near, far = far, near
+		}
+		if len(far) <= t.k {
+			for _, p := range far {
+				t.add(p)
+			}
+		} else {
+			for range t.k { // a draw that hits the same peer twice leaves a gap, as joining does
+				t.add(far[rng.IntN(len(far))])
+			}
+		}
+		sorted = near
+	}
+}
