@@ -232,6 +232,7 @@ func TestMalformed(t *testing.T) {
 		{"absurd processors", line(8, "16777217"), `field 8 (requested processors): 16777217 is too large, at most 16777216`},
 		{"absurd time", line(4, "9007199255"), `field 4 (run time): 9007199255 is too large, at most 9007199254`},
 		{"overflow", line(2, "99999999999999999999999"), `field 2 (submit time): "99999999999999999999999" is too large`},
+		{"overflow to a small number", line(4, "18446744073709551617"), `field 4 (run time): "18446744073709551617" is too large`},
 		{"absurd user", line(12, "1099511627777"), `field 12 (user): 1099511627777 is too large`},
 		{"NUL", line(3, "1\x002"), `field 3 (wait time): "1\x002" is not a number`},
 		{"NULs", strings.Repeat("\x00", 100), `field 1 (job number): "\x00\x00`},
@@ -355,6 +356,11 @@ func TestDamagedFiles(t *testing.T) {
 				r, err := Open(tt.path, Options{Lenient: lenient})
 				for err == nil {
 					_, err = r.Next()
+				}
+				if r != nil {
+					if _, again := r.Next(); again != err {
+						t.Errorf("Next after %v returned %v, want the same again", err, again)
+					}
 				}
 				if err == io.EOF || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), tt.path) {
 					t.Errorf("error %v, want it to say %q and name %s", err, tt.want, tt.path)

@@ -254,6 +254,11 @@ func TestTwoDays(t *testing.T) {
 			t.Fatalf("from %v: %+v (%v)\nwant from %v: %+v", start, days, err, wantStart, wantDays)
 		}
 	})
+	// The first day alone is closer, but it is no pair of days.
+	jobs := Jobs{{Number: 1}, {Number: 2, Submit: grid.Day}, {Number: 3, Submit: grid.Day}, {Number: 4, Submit: 2 * grid.Day}}
+	if days, start, err := TwoDays(&jobs, Target{Jobs: 1}); err != nil || start != 0 || len(days) != 3 {
+		t.Errorf("from %v: %+v (%v), want the first two days", start, days, err)
+	}
 	broken := errors.New("broken")
 	if _, _, err := TwoDays(&failing{Jobs{{Submit: 1}}, broken}, Target{}); err != broken {
 		t.Errorf("error %v, want the source's", err)
