@@ -83,9 +83,11 @@ func newReadiness(fd int) *readiness {
 	return &readiness{os.NewFile(uintptr(fd), "ready")}
 }
 
-// line prints what a ready daemon prints.
+// line prints what a ready daemon prints, itself or through who started it.
 func (r *readiness) line(stdout io.Writer, text string) {
-	fmt.Fprintln(stdout, text)
+	if r.pipe == nil {
+		fmt.Fprintln(stdout, text)
+	}
 	r.tell(readyWord, text)
 }
 

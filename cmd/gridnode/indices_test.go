@@ -59,3 +59,14 @@ func TestNearest(t *testing.T) {
 		}
 	}
 }
+
+func TestFormatSize(t *testing.T) {
+	for _, tt := range []struct {
+		in   int64
+		want string
+	}{{0, "0"}, {99_999, "99999"}, {1 << 20, "1024K"}, {3159563776, "3013M"}, {1 << 50, "1024T"}} {
+		if got := formatSize(tt.in); got != tt.want {
+			t.Errorf("formatSize(%d) = %q, want %q", tt.in, got, tt.want)
+		}
+	}
+}

@@ -15,29 +15,27 @@ import (
 	"gridnode/node"
 )
 
-// jobColumns are the columns of listings of jobs at the instant now.
-func jobColumns(now time.Time) []column[node.Job] {
-	return []column[node.Job]{
-		{head: "ID", text: func(j node.Job) string { return shortID(j.ID) }, full: func(j node.Job) string { return j.ID }},
-		{head: "NAME", text: func(j node.Job) string { return j.Name }},
-		{head: "USER", wide: true, text: func(j node.Job) string { return j.User }},
-		{head: "STATE", text: func(j node.Job) string { return j.State }},
-		{head: "SITE", text: siteOf},
-		{head: "CPUS", text: func(j node.Job) string { return strconv.FormatInt(j.Processors, 10) }},
-		{head: "SUBMITTED", text: func(j node.Job) string { return formatInstant(j.Submitted) }},
-		{head: "START", text: func(j node.Job) string { return formatInstant(j.Start) }},
-		{head: "END", text: func(j node.Job) string { return formatInstant(j.End) }},
-		{head: "ELAPSED", text: func(j node.Job) string { return elapsed(j, now) }},
-		{head: "COST", text: func(j node.Job) string { return j.Cost.String() }},
-		{head: "EXIT", text: exitText},
-		{head: "TIME", wide: true, text: func(j node.Job) string { return formatSpan(grid.Time(j.Time)) }},
-		{head: "DEADLINE", wide: true, text: func(j node.Job) string { return formatInstant(j.Deadline) }},
-		{head: "BUDGET", wide: true, text: func(j node.Job) string { return budgetText(j.Budget) }},
-		{head: "POLICY", wide: true, text: func(j node.Job) string { return j.Policy }},
-		{head: "HOME", wide: true, text: func(j node.Job) string { return j.Home }},
-		{head: "MESSAGES", wide: true, text: func(j node.Job) string { return strconv.Itoa(int(j.Messages)) }},
-		{head: "REASON", wide: true, text: func(j node.Job) string { return j.Reason }},
-	}
+// jobColumns are the columns of listings of jobs.
+var jobColumns = []column[node.Job]{
+	{head: "ID", text: func(j node.Job) string { return shortID(j.ID) }, full: func(j node.Job) string { return j.ID }},
+	{head: "NAME", text: func(j node.Job) string { return j.Name }},
+	{head: "USER", wide: true, text: func(j node.Job) string { return j.User }},
+	{head: "STATE", text: func(j node.Job) string { return j.State }},
+	{head: "SITE", text: siteOf},
+	{head: "CPUS", text: func(j node.Job) string { return strconv.FormatInt(j.Processors, 10) }},
+	{head: "SUBMITTED", text: func(j node.Job) string { return formatInstant(j.Submitted) }},
+	{head: "START", text: func(j node.Job) string { return formatInstant(j.Start) }},
+	{head: "END", text: func(j node.Job) string { return formatInstant(j.End) }},
+	{head: "ELAPSED", text: func(j node.Job) string { return elapsed(j, time.Now()) }},
+	{head: "COST", text: func(j node.Job) string { return j.Cost.String() }},
+	{head: "EXIT", text: exitText},
+	{head: "TIME", wide: true, text: func(j node.Job) string { return formatSpan(grid.Time(j.Time)) }},
+	{head: "DEADLINE", wide: true, text: func(j node.Job) string { return formatInstant(j.Deadline) }},
+	{head: "BUDGET", wide: true, text: func(j node.Job) string { return budgetText(j.Budget) }},
+	{head: "POLICY", wide: true, text: func(j node.Job) string { return j.Policy }},
+	{head: "HOME", wide: true, text: func(j node.Job) string { return j.Home }},
+	{head: "MESSAGES", wide: true, text: func(j node.Job) string { return strconv.Itoa(int(j.Messages)) }},
+	{head: "REASON", wide: true, text: func(j node.Job) string { return j.Reason }},
 }
 
 // shortID returns the part of an ID that tables show.

@@ -39,11 +39,12 @@ func parseSize(s string, unit int64) (int64, error) {
 	return n * unit, nil
 }
 
-// formatSize prints bytes with the largest suffix that keeps them whole.
+// formatSize prints bytes for people: rounded down to at most five digits and the
+// suffix that allows them.
 func formatSize(n int64) string {
 	suffix := ""
 	for _, next := range []string{"K", "M", "G", "T"} {
-		if n == 0 || n%1024 != 0 {
+		if n < 100_000 {
 			break
 		}
 		n, suffix = n/1024, next

@@ -96,6 +96,9 @@ func formatSpan(t grid.Time) string {
 	if t < 0 {
 		return "-" + formatSpan(-t)
 	}
+	if t == 0 {
+		return "0"
+	}
 	if t < 10*grid.Second {
 		return strconv.FormatFloat(t.Seconds(), 'f', 3, 64) + "s"
 	}

@@ -8,7 +8,6 @@ import (
 	"os/user"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -73,20 +72,13 @@ func (f *jobFilter) run(cmd *cobra.Command, root *options, args []string) error 
 		return apiError(err)
 	}
 	slices.SortStableFunc(reply.Jobs, less)
-	return printList(cmd.OutOrStdout(), f.listing, jobColumns(time.Now()), reply.Jobs)
+	return printList(cmd.OutOrStdout(), f.listing, jobColumns, reply.Jobs)
 }
 
 // follow prints the jobs as they are and a line for every change, until interrupted.
 func (f *jobFilter) follow(cmd *cobra.Command, client *node.Client, query url.Values) error {
-	l := f.listing
-	err := client.Watch(cmd.Context(), query, func(j node.Job) error {
-		if l.format == formatJSON {
-			return printJSON(cmd.OutOrStdout(), j)
-		}
-		err := printList(cmd.OutOrStdout(), l, jobColumns(time.Now()), []node.Job{j})
-		l.noHeaders = true
-		return err
-	})
+	rows := growing[node.Job]{listing: f.listing, columns: jobColumns}
+	err := client.Watch(cmd.Context(), query, func(j node.Job) error { return rows.print(cmd.OutOrStdout(), j) })
 	return apiError(err)
 }
 

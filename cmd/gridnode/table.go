@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 )
@@ -102,12 +103,8 @@ func printList[T any](w io.Writer, l listing, columns []column[T], rows []T) err
 	case formatCSV:
 		return printCSV(w, l, columns, rows)
 	}
-	shown := columns
-	if l.format == formatTable {
-		shown = slices.DeleteFunc(slices.Clone(columns), func(c column[T]) bool { return c.wide })
-	}
 	tw := tabwriter.NewWriter(w, 0, 8, 2, ' ', 0)
-	for _, record := range records(l, shown, rows) {
+	for _, record := range records(l, shownIn(l.format, columns), rows) {
 		for i, cell := range record {
 			if i > 0 {
 				fmt.Fprint(tw, "\t")
@@ -117,6 +114,49 @@ func printList[T any](w io.Writer, l listing, columns []column[T], rows []T) err
 		fmt.Fprintln(tw)
 	}
 	return tw.Flush()
+}
+
+// growing prints the rows of a table one by one, as they come: each column is as wide
+// as its widest cell so far.
+type growing[T any] struct {
+	listing listing
+	columns []column[T]
+	widths  []int
+}
+
+func (g *growing[T]) print(w io.Writer, row T) error {
+	l := g.listing
+	g.listing.noHeaders = true
+	switch l.format {
+	case formatJSON:
+		return printJSON(w, row)
+	case formatCSV, formatName:
+		return printList(w, l, g.columns, []T{row})
+	}
+	if g.widths == nil {
+		g.columns = shownIn(l.format, g.columns)
+		g.widths = make([]int, len(g.columns))
+	}
+	for _, record := range records(l, g.columns, []T{row}) {
+		var line strings.Builder
+		for i, cell := range record {
+			cell = cellText(cell)
+			g.widths[i] = max(g.widths[i], utf8.RuneCountInString(cell))
+			fmt.Fprintf(&line, "%-*s  ", g.widths[i], cell)
+		}
+		if _, err := fmt.Fprintln(w, strings.TrimRight(line.String(), " ")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shownIn returns the columns that a format shows.
+func shownIn[T any](f format, columns []column[T]) []column[T] {
+	if f != formatTable {
+		return columns
+	}
+	return slices.DeleteFunc(slices.Clone(columns), func(c column[T]) bool { return c.wide })
 }
 
 func printCSV[T any](w io.Writer, l listing, columns []column[T], rows []T) error {

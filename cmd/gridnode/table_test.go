@@ -37,3 +37,30 @@ func TestPrintList(t *testing.T) {
 		}
 	}
 }
+
+func TestGrowing(t *testing.T) {
+	columns := []column[string]{
+		{head: "A", text: func(s string) string { return s }},
+		{head: "B", text: func(s string) string { return strings.ToUpper(s) }},
+	}
+	var b strings.Builder
+	g := growing[string]{listing: listing{format: formatTable}, columns: columns}
+	for _, row := range []string{"x", "long", "y"} {
+		if err := g.print(&b, row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "A  B\nx  X\nlong  LONG\ny     Y\n"; b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+	b.Reset()
+	g = growing[string]{listing: listing{format: formatCSV}, columns: columns}
+	for _, row := range []string{"x", "y"} {
+		if err := g.print(&b, row); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want := "A,B\nx,X\ny,Y\n"; b.String() != want {
+		t.Errorf("got %q, want %q", b.String(), want)
+	}
+}
