@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"testing"
@@ -97,7 +96,7 @@ func BenchmarkTrace(b *testing.B) {
 
 // BenchmarkGenerator draws jobs of the model.
 func BenchmarkGenerator(b *testing.B) {
-	g, err := NewGenerator(Lublin(256), rand.New(rand.NewPCG(1, 0)))
+	g, err := NewGenerator(Lublin(256), Rand(1, 0))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -105,6 +104,27 @@ func BenchmarkGenerator(b *testing.B) {
 	var job Job
 	for b.Loop() {
 		if _, err := g.Next(&job); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+}
+
+// BenchmarkMerge merges the jobs of a thousand generators.
+func BenchmarkMerge(b *testing.B) {
+	sources := make([]Source, 1000)
+	for i := range sources {
+		g, err := NewGenerator(Lublin(64), Rand(1, i))
+		if err != nil {
+			b.Fatal(err)
+		}
+		sources[i] = g
+	}
+	m := NewMerge(sources...)
+	b.ReportAllocs()
+	var job Job
+	for b.Loop() {
+		if _, err := m.Next(&job); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -293,3 +293,26 @@ func naiveTwoDays(jobs []Job, target Target) (best []Job, start grid.Time) {
 	}
 	return best, start
 }
+
+func TestSourcesAllocateNothing(t *testing.T) {
+	r, err := NewReader(strings.NewReader(strings.Repeat(line(1, "1")+"\n", 5000)), "test.swf", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, s := range map[string]Source{
+		"Trace":     NewTrace(r, Filter{}),
+		"Generator": newGenerator(t, LublinKinds(64), 1),
+		"Merge":     NewMerge(newGenerator(t, Lublin(64), 1), newGenerator(t, Lublin(8), 2), newGenerator(t, Lublin(8), 3)),
+	} {
+		var job Job
+		next := func() {
+			if ok, err := s.Next(&job); !ok || err != nil {
+				t.Fatal(ok, err)
+			}
+		}
+		next()
+		if allocs := testing.AllocsPerRun(1000, next); allocs != 0 {
+			t.Errorf("%s: %v allocations a job, want none", name, allocs)
+		}
+	}
+}
