@@ -99,6 +99,28 @@ func (h *histogram) add(v int32) {
 	h.total.add(int64(v), 1)
 }
 
+// addAll adds counts of 0, 1, 2, ….
+func (h *histogram) addAll(counts []int64) {
+	for v, count := range counts {
+		if v >= len(h.counts) {
+			h.counts = append(h.counts, 0)
+		}
+		h.counts[v] += count
+		h.n += count
+		h.total.add(int64(v), count)
+	}
+}
+
+// queries adds up what directory queries cost, as far as sites that are up know.
+func (n *Network) queries() (h histogram) {
+	for i := range n.members {
+		if s, ok := n.members[i].core.(interface{ QueryMessages() []int64 }); ok {
+			h.addAll(s.QueryMessages())
+		}
+	}
+	return h
+}
+
 // spread returns mean, least, greatest and 99th percentile (the smallest number
 // that at least 99 % do not exceed).
 func (h *histogram) spread() Spread {

@@ -1,6 +1,7 @@
 package testnet
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"slices"
 
@@ -184,5 +185,8 @@ func (n *Network) restart(s int32) {
 		}
 	}
 	n.resubmit(s)
+	if m.router != nil { // a node of the DHT that comes back looks itself up
+		n.closestTo(s, sha256.Sum256([]byte(m.ID)))
+	}
 	n.owe(s)
 }

@@ -37,7 +37,7 @@ type SiteResult struct {
 type Messages struct {
 	ByType            map[string]int64 `json:"byType"`            // "market.negotiate": messages sent
 	PerJob            Spread           `json:"perJob"`            // of the types the paper counts, sent and received by the job's home
-	DirectoryPerQuery Spread           `json:"directoryPerQuery"` // directory and Kademlia messages of a query
+	DirectoryPerQuery Spread           `json:"directoryPerQuery"` // directory messages of a query, sent and received
 }
 
 // Spread describes a set of counts.
@@ -61,8 +61,9 @@ func (c *collector) result(scenario string, config any, sites []described, begun
 		TraceHash: fmt.Sprintf("%016x", c.n.TraceHash()),
 		Events:    c.n.Events(), VirtualSeconds: seconds(c.n.Now()),
 		WallSeconds: seconds(grid.FromDuration(time.Since(begun))),
-		Messages:    Messages{ByType: c.n.messages().SentByName(), PerJob: c.perJob.spread()},
 	}
+	queries := c.n.queries()
+	r.Messages = Messages{ByType: c.n.messages().SentByName(), PerJob: c.perJob.spread(), DirectoryPerQuery: queries.spread()}
 	var total tally
 	var processors int64
 	for i := range c.tallies {

@@ -1,0 +1,78 @@
+package testnet
+
+import (
+	"strings"
+	"testing"
+
+	"gridnode/internal/grid"
+	"gridnode/node"
+)
+
+// TestCheckerSeesViolations feeds the checker what a faulty federation would do.
+func TestCheckerSeesViolations(t *testing.T) {
+	job := &grid.Job{ID: grid.JobID{Lo: 1}, Resources: grid.Resources{Processors: 3}}
+	other := &grid.Job{ID: grid.JobID{Lo: 2}, Resources: grid.Resources{Processors: 3}}
+	run := func(j *grid.Job, site int, epoch uint32) *Execution {
+		return &Execution{ID: grid.TaskID{Job: j.ID, Epoch: epoch}, Job: j, Site: site}
+	}
+	for _, tt := range []struct {
+		name string
+		do   func(c *checker)
+		want string // part of the violation; empty: none
+	}{
+		{"a job runs, ends and is done", func(c *checker) {
+			c.acked[job.ID] = true
+			c.start(0, run(job, 0, 1))
+			c.end(0, run(job, 0, 1))
+			c.event(0, 0, &grid.Event{Kind: grid.JobFinished, Job: job})
+		}, ""},
+		{"two executions one after the other", func(c *checker) {
+			c.start(0, run(job, 0, 1))
+			c.end(0, run(job, 0, 1))
+			c.start(0, run(job, 1, 2))
+			c.end(0, run(job, 1, 2))
+		}, ""},
+		{"two executions at once", func(c *checker) {
+			c.start(0, run(job, 0, 1))
+			c.start(0, run(job, 1, 2))
+		}, "2 executions alive"},
+		{"too many processors", func(c *checker) {
+			c.start(0, run(job, 0, 1))
+			c.start(0, run(other, 0, 1))
+		}, "on 6 of 5 processors"},
+		{"done twice", func(c *checker) {
+			c.event(0, 0, &grid.Event{Kind: grid.JobFinished, Job: job})
+			c.event(0, 0, &grid.Event{Kind: grid.JobRefused, Job: job})
+		}, "refused after it was finished"},
+		{"runs again after its end", func(c *checker) {
+			c.event(0, 0, &grid.Event{Kind: grid.JobCancelled, Job: job})
+			c.start(0, run(job, 1, 2))
+		}, "is cancelled and starts again"},
+		{"acknowledged and lost", func(c *checker) { c.acked[job.ID] = true }, "1 acknowledged jobs have not ended"},
+		{"left running", func(c *checker) { c.start(0, run(job, 0, 1)) }, "execution alive after its end"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n, err := New(Config{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, id := range []grid.SiteID{"a", "b"} {
+				if _, err := n.Add(Member{ID: id, New: func(int) (Site, error) { return &toySite{}, nil }}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			c := check(n, []described{{"a", 5}, {"b", 5}}, submission)
+			tt.do(c)
+			err = c.atRest()
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("violation %v, want %q", err, tt.want)
+			}
+		})
+	}
+	if _, is, err := submission(&node.Submitted{Err: node.ErrFull}); !is || err == nil {
+		t.Error("a refused submission counts as acknowledged")
+	}
+	if _, is, _ := submission(&node.Cancelled{}); is {
+		t.Error("the answer to a cancellation counts as one to a submission")
+	}
+}

@@ -1,0 +1,267 @@
+package testnet
+
+import (
+	"context"
+	"math/rand/v2"
+
+	"gridnode/directory"
+	"gridnode/internal/grid"
+	"gridnode/internal/workload"
+	"gridnode/market"
+	"gridnode/node"
+	"gridnode/testnet/kademlia"
+)
+
+// FederationConfig is the scenario "federation": the sites of table 1 of
+// Grid-Federation over two days, by themselves, helping each other, or trading
+// (its experiments 1, 2 and 3 to 5).
+type FederationConfig struct {
+	Common
+
+	// Mode is "independent" (every job runs at home within its deadline or is
+	// rejected), "federated" (home first, then the others by falling speed) or
+	// "economy" (the cheapest site within the deadline, or the fastest within the
+	// budget).
+	Mode string `json:"mode"`
+
+	// Placement is how a home looks for a site: "paper" or "coordinated".
+	Placement string `json:"placement"`
+
+	// OFT is the share of users, in percent, who want the fastest site (optimise for
+	// time); the others want the cheapest (optimise for cost). Economy only.
+	OFT int `json:"oft"`
+
+	// Sites is how many: table 1's eight, fewer, or table 1 again and again.
+	Sites int `json:"sites"`
+
+	// Traces are logs, matched to sites by name, or directories of them. Sites
+	// without a log get jobs from the Lublin-Feitelson model; without Traces all do.
+	Traces []string `json:"traces"`
+
+	// Lenient skips malformed lines of the logs instead of ending at the first.
+	Lenient bool `json:"lenient"`
+
+	// DHT is how the directory finds the holders of a key: "model" (Kademlia, by
+	// messages) or "oracle" (it knows).
+	DHT string `json:"dht"`
+
+	// LatencyMin and LatencyMax bound how long a message takes, in microseconds.
+	LatencyMin grid.Time `json:"latencyMin"`
+	LatencyMax grid.Time `json:"latencyMax"`
+}
+
+// SitesMax bounds FederationConfig.Sites.
+const SitesMax = 100_000
+
+// DefaultFederation is what the command line starts from.
+func DefaultFederation() FederationConfig {
+	return FederationConfig{
+		Common: Common{Seed: 1}, Mode: "economy", Placement: "coordinated", OFT: 50, Sites: 8, DHT: "model",
+		LatencyMin: 5 * grid.Millisecond, LatencyMax: 50 * grid.Millisecond,
+	}
+}
+
+// federationReport is the configuration as a result shows it.
+type federationReport struct {
+	FederationConfig
+	Inputs []input `json:"inputs"`
+}
+
+// warmup is how long sites have to find each other before the first job.
+const warmup = 5 * grid.Minute
+
+// RunFederation runs the scenario. Cancelling ctx ends it with ctx's error. An
+// error wrapping ErrConfig is about cfg, a workload.LineError about a log.
+func RunFederation(ctx context.Context, cfg FederationConfig) (*Result, error) {
+	placement, err := cfg.validate()
+	if err != nil {
+		return nil, err
+	}
+	w, err := newTable1Workload(cfg.Sites, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
+	if err != nil {
+		return nil, err
+	}
+	f := federation{
+		Config: Config{
+			Seed: cfg.Seed, Inputs: siteInputs(),
+			Link: Link{LatencyMin: cfg.LatencyMin, LatencyMax: cfg.LatencyMax},
+		},
+		placement: placement, foreign: cfg.Mode != "independent", sites: w.sites,
+		oracle: cfg.DHT == "oracle",
+	}
+	n, err := f.build()
+	if err != nil {
+		return nil, err
+	}
+	source := &feed{source: w.source(warmup), qos: cfg.qos(), homes: f.homes(), goal: cfg.goal}
+	n.Feed(source)
+	r := run{
+		Common: cfg.Common, scenario: "federation", config: &federationReport{cfg, w.inputs}, n: n, sites: f.described(),
+		begin: warmup, window: 2 * grid.Day, total: w.jobs, read: func() int64 { return source.read },
+	}
+	return r.do(ctx)
+}
+
+func (cfg *FederationConfig) validate() (market.Placement, error) {
+	switch {
+	case cfg.Mode != "independent" && cfg.Mode != "federated" && cfg.Mode != "economy":
+		return 0, configError("mode", "%q: want independent, federated or economy", cfg.Mode)
+	case cfg.OFT < 0 || cfg.OFT > 100:
+		return 0, configError("oft", "%d: want 0 to 100, a percentage", cfg.OFT)
+	case cfg.Sites < 1 || cfg.Sites > SitesMax:
+		return 0, configError("sites", "%d: want 1 to %d", cfg.Sites, SitesMax)
+	case cfg.DHT != "model" && cfg.DHT != "oracle":
+		return 0, configError("dht", "%q: want model or oracle", cfg.DHT)
+	}
+	link := Link{LatencyMin: cfg.LatencyMin, LatencyMax: cfg.LatencyMax}
+	if err := link.validate(); err != nil {
+		return 0, configError("latency", "%v", err)
+	}
+	placement, err := market.ParsePlacement(cfg.Placement)
+	if err != nil {
+		return 0, configError("placement", "%v", err)
+	}
+	return placement, nil
+}
+
+// qos is what jobs ask for: the paper's deadline, and where there is money its budget.
+func (cfg *FederationConfig) qos() workload.QoS {
+	q := workload.PaperQoS
+	if cfg.Mode != "economy" {
+		q.Budget = 0
+	}
+	return q
+}
+
+// goal returns what the owner of a job wants. Who wants what is drawn per user, and
+// per job where the workload does not name users.
+func (cfg *FederationConfig) goal(site int, job *workload.Job) grid.Goal {
+	switch cfg.Mode {
+	case "independent":
+		return grid.GoalLocal
+	case "federated":
+		return grid.GoalSpill
+	}
+	h := mix(mix(cfg.Seed, uint64(purposeJob)), uint64(site))
+	if job.User != "" {
+		h = mix(h, hashText(job.User))
+	} else {
+		h = mix(h, uint64(job.Number))
+	}
+	if h%100 < uint64(cfg.OFT) {
+		return grid.GoalTime
+	}
+	return grid.GoalCost
+}
+
+// federation builds a network of sites that trade.
+type federation struct {
+	Config
+	placement market.Placement
+	foreign   bool // sites run each other's jobs
+	oracle    bool // instead of the Kademlia model
+	sites     []workload.Site
+	clock     func(id grid.SiteID) Clock // nil: all clocks are right
+	retention grid.Time                  // how long sites remember jobs that have ended
+}
+
+// siteID names a site of a virtual network.
+func siteID(s *workload.Site) grid.SiteID { return grid.SiteID(s.Name) }
+
+// homes returns what the workload needs to know of the sites.
+func (f *federation) homes() []workload.Home {
+	homes := make([]workload.Home, len(f.sites))
+	for i := range f.sites {
+		s := &f.sites[i]
+		homes[i] = workload.Home{ID: siteID(s), Rating: s.Rating, Price: s.Price, Cost: grid.CostPaper}
+	}
+	return homes
+}
+
+// described names the sites for the result.
+func (f *federation) described() []described {
+	d := make([]described, len(f.sites))
+	for i := range f.sites {
+		d[i] = described{f.sites[i].Name, f.sites[i].Processors}
+	}
+	return d
+}
+
+// build makes the network and its sites.
+func (f *federation) build() (*Network, error) {
+	n, err := New(f.Config)
+	if err != nil {
+		return nil, err
+	}
+	var routers []*kademlia.Node
+	if !f.oracle {
+		routers = f.routers()
+	}
+	for i := range f.sites {
+		s := &f.sites[i]
+		m := Member{ID: siteID(s), Rating: s.Rating, New: f.site(s)}
+		if f.clock != nil {
+			m.Clock = f.clock(m.ID)
+		}
+		if !f.oracle {
+			m.Router = f.router(routers, i)
+		}
+		if _, err := n.Add(m); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// routers makes every site's node of the DHT as it is once all have joined.
+func (f *federation) routers() []*kademlia.Node {
+	nodes := make([]*kademlia.Node, len(f.sites))
+	for i := range f.sites {
+		nodes[i] = kademlia.New(kademlia.Config{}, kademlia.NewPeer(siteID(&f.sites[i])))
+	}
+	kademlia.Fill(nodes, rand.New(newPCG(f.Seed, "", purposeRouter)))
+	return nodes
+}
+
+// bootstrapPeers is how many peers a restarted node of the DHT still has an address of.
+const bootstrapPeers = 3
+
+// router returns what makes a site's node of the DHT: the given one at first, after
+// a restart one that knows a few peers.
+func (f *federation) router(nodes []*kademlia.Node, i int) func(incarnation int) Router {
+	return func(incarnation int) Router {
+		if incarnation == 0 {
+			return nodes[i]
+		}
+		self := nodes[i].Self()
+		node := kademlia.New(kademlia.Config{}, self)
+		pcg := newPCG(f.Seed+uint64(incarnation)<<32, self.ID, purposeRouter)
+		for range bootstrapPeers {
+			if peer := nodes[uniform(pcg, uint64(len(nodes)))].Self(); peer != self {
+				node.Seed(peer)
+			}
+		}
+		return node
+	}
+}
+
+// site returns what makes a site's cores.
+func (f *federation) site(s *workload.Site) func(incarnation int) (Site, error) {
+	id := siteID(s)
+	// A promise has to survive the messages between asking for it and the job's arrival.
+	allowance := 4 * f.Link.LatencyMax
+	cfg := node.SiteConfig{
+		ID: id, Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
+		Price: s.Price, Cost: grid.CostPaper, Foreign: f.foreign,
+		Market: market.Config{
+			Site: id, Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
+			Price: s.Price, Cost: grid.CostPaper, Foreign: f.foreign,
+			Placement: f.placement, Allowance: allowance, Quiet: true,
+		},
+		Directory: directory.Config{Self: id, Federation: "virtual"},
+		Limits:    node.Limits{Jobs: jobsMax, PerUser: jobsMax, Finished: jobsMax, Retention: f.retention},
+	}
+	return func(incarnation int) (Site, error) {
+		return node.NewSite(cfg, newPCG(f.Seed+uint64(incarnation)<<32, id, purposeSite).Uint64())
+	}
+}
