@@ -51,14 +51,13 @@ func (m CostModel) Cost(price Price, processors int64, span Time) Credits {
 	if price <= 0 || processors <= 0 || span <= 0 {
 		return 0
 	}
-	hi, lo := bits.Mul64(uint64(price), uint64(processors))
-	if hi != 0 {
-		return CreditsMax
-	}
-	hi, lo = bits.Mul64(lo, uint64(span))
+	// The product may have 192 bits; what is beyond 128 is beyond CreditsMax too.
+	high, low := bits.Mul64(uint64(price), uint64(processors))
+	over, high := bits.Mul64(high, uint64(span))
+	hi, lo := bits.Mul64(low, uint64(span))
 	lo, carry := bits.Add64(lo, uint64(Hour)/2, 0)
-	hi += carry
-	if hi >= uint64(Hour) {
+	hi, carry = bits.Add64(hi, high, carry)
+	if over+carry > 0 || hi >= uint64(Hour) {
 		return CreditsMax
 	}
 	cost, _ := bits.Div64(hi, lo, uint64(Hour))

@@ -113,7 +113,7 @@ func TestCreditsText(t *testing.T) {
 func TestWorkAtHomeIsTheGivenSpan(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		span := grid.Time(rapid.Int64Range(1, int64(365*grid.Day)).Draw(t, "span"))
-		home := grid.Rating{Speed: rapid.Int64Range(1, 100_000).Draw(t, "speed"), Bandwidth: rapid.Int64Range(1, 400_000).Draw(t, "bandwidth")}
+		home := grid.Rating{Speed: rapid.Int64Range(1, 100_000).Draw(t, "speed"), Bandwidth: rapid.Int64Range(1, 200_000).Draw(t, "bandwidth")}
 		comm := rapid.Int64Range(0, 1000).Draw(t, "communication")
 		if got := grid.WorkOf(span, comm, home).At(home); got != span {
 			t.Fatalf("%d became %d", span, got)

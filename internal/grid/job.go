@@ -1,6 +1,9 @@
 package grid
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // Goal is what a job's owner wants optimised (Grid-Federation §2.2).
 type Goal uint8
@@ -61,10 +64,9 @@ func (w Work) At(r Rating) Time {
 	return min(ceilDiv(w.Instructions, r.Speed)+ceilDiv(w.Traffic, r.Bandwidth), SpanMax)
 }
 
-// mulDiv returns a*b/c for non-negative a, b and positive c, saturating at a
-// value that still adds up without overflow.
+// mulDiv returns a*b/c for non-negative a, b and positive c, saturating.
 func mulDiv(a, b, c int64) int64 {
-	const limit = uint64(1) << 62
+	const limit = uint64(math.MaxInt64)
 	if a <= 0 || b <= 0 {
 		return 0
 	}

@@ -21,7 +21,7 @@ var cores = []string{"directory", "market", "lease", "coalloc", "internal/lrms",
 // coreImports is everything a core may import from outside the module.
 var coreImports = []string{
 	"bytes", "cmp", "container/heap", "crypto/sha256", "encoding/base32", "encoding/binary", "errors", "fmt", "hash/fnv",
-	"iter", "maps", "math", "math/bits", "math/rand/v2", "slices", "sort", "strconv", "strings", "time", "unicode/utf8",
+	"iter", "maps", "math", "math/bits", "math/rand/v2", "slices", "sort", "strconv", "strings", "time", "unicode", "unicode/utf8",
 	"google.golang.org/protobuf/proto",
 }
 
