@@ -120,6 +120,7 @@ func (a *Agent) deliver(now grid.Time, from grid.SiteID, message grid.Message, o
 	if from == a.cfg.Site {
 		return // nobody negotiates with himself over the network
 	}
+	a.memory.Heard(from)
 	switch m := message.(type) {
 	case *Negotiate:
 		a.negotiated(now, from, m, out)
@@ -175,20 +176,15 @@ type backoff struct{ pause grid.Time }
 
 const (
 	backoffFirst = 2 * grid.Second
-	backoffMax   = grid.Minute
+	// backoffMax bounds the pause while a site waits for an answer, backoffResult
+	// while a result waits for its home: a home that comes back speaks first.
+	backoffMax    = grid.Minute
+	backoffResult = 10 * grid.Minute
 )
 
-// next returns when to repeat: after 2 s, 4 s, …, a minute, each up to a quarter
-// later, so that a site that comes back is not met by everybody at once.
-func (b *backoff) next(now grid.Time, rng *rand.Rand) grid.Time {
-	b.pause = min(max(2*b.pause, backoffFirst), backoffMax)
+// next returns when to repeat: after 2 s, 4 s, … at most longest, each up to a
+// quarter later, so that a site that comes back is not met by everybody at once.
+func (b *backoff) next(now, longest grid.Time, rng *rand.Rand) grid.Time {
+	b.pause = min(max(2*b.pause, backoffFirst), longest)
 	return now.Add(b.pause).Add(grid.Time(rng.Int64N(int64(b.pause / 4))))
-}
-
-// lessQuote reports whether a comes before b whatever the directory does with ties.
-func lessQuote(goal grid.Goal, a, b *directory.Quote) bool {
-	if goal == grid.GoalCost {
-		return a.Price < b.Price
-	}
-	return a.Speed > b.Speed
 }

@@ -103,8 +103,7 @@ func (a *Agent) costMax(now grid.Time, p *placement, quote int) grid.Credits {
 		return grid.CreditsMax // whoever names a site and no budget takes its price
 	}
 	q := &p.quotes[quote]
-	load, _ := a.memory.adjust(q, now)
-	return costOf(p.job, q.Rating, load.Price, q.Cost)
+	return p.job.CostAt(q.Rating, a.memory.adjust(q, p.job.Processors, now).Price, q.Cost)
 }
 
 func (p *placement) task() grid.TaskID { return grid.TaskID{Job: p.job.ID, Epoch: p.epoch} }
@@ -151,7 +150,7 @@ func (a *Agent) replied(now grid.Time, from grid.SiteID, m *Reply, out *grid.Out
 	}
 	k := &p.asks[i]
 	a.memory.Answered(from, k.processors, k.span)
-	a.memory.Report(from, m.Load)
+	a.memory.Report(from, m.Load, now)
 	if m.Refusal == Granted {
 		a.grant(now, p, i, m, out)
 	} else {
@@ -216,6 +215,7 @@ func (a *Agent) refusal(now grid.Time, p *placement, i int, m *Reply) {
 	p.asked[i].Outcome, p.asked[i].Refusal = OutcomeRefused, m.Refusal
 	if m.Refusal == TooLate && m.Finish != grid.Never {
 		p.asked[i].Finish = now.Add(m.Finish)
+		a.memory.Refused(k.site, k.processors, now.Add(m.Start))
 	}
 	if a.cfg.Placement == PlacementPaper {
 		return
@@ -241,18 +241,19 @@ func (a *Agent) unanswered(now grid.Time, to grid.SiteID, task grid.TaskID, requ
 		return
 	}
 	if i := p.find(to); i >= 0 && p.asks[i].request == request && p.asks[i].state == asking {
+		a.memory.Unreachable(to, now)
 		a.missed(now, p, i)
 		a.advance(now, p, out)
 	}
 }
 
-// missed: no answer from a site. It is passed over for a while.
+// missed: no answer from a site.
 func (a *Agent) missed(now grid.Time, p *placement, i int) {
 	k := &p.asks[i]
 	k.state = over
 	p.asked[i].Outcome = OutcomeUnreachable
 	a.memory.Answered(k.site, k.processors, k.span)
-	a.memory.Shun(k.site, now.Add(shunSpan))
+	a.memory.Missed(k.site, now)
 	a.free(a.memory.at(k.site))
 	a.watch(p)
 }

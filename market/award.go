@@ -46,14 +46,3 @@ func untilHome(now, startSpan, limit grid.Time) grid.Time {
 	span := startSpan.Add(StartGrace).Add(limit)
 	return now.Add(span).Add(span / driftDivisor).Add(EndGrace)
 }
-
-// costOf returns what a site with this rating, price and cost model charges for
-// the whole of a job's estimate. Eq. 3 charges computing time only:
-// B(J, R_m) = c_m · l / (μ_m · p).
-func costOf(job *grid.Job, rating grid.Rating, price grid.Price, model grid.CostModel) grid.Credits {
-	span := job.EstimateAt(rating)
-	if model == grid.CostPaper {
-		span = grid.Work{Instructions: job.Work.Instructions}.At(rating)
-	}
-	return model.Cost(price, job.Processors, span)
-}

@@ -54,7 +54,7 @@ func (a *Agent) pursue(now grid.Time, p *placement, out *grid.Outbox) step {
 			return wait
 		case p.number >= a.cfg.Asks:
 			continue
-		case outstanding >= a.cfg.Parallel:
+		case outstanding >= a.cfg.Parallel || p.waiting != nil:
 			return wait
 		default:
 			a.negotiate(now, p, a.draw(now, p, position), out)
@@ -107,13 +107,13 @@ const nearMax = 16
 func (a *Agent) draw(now grid.Time, p *placement, position int) int {
 	var near [nearMax]int32
 	first := a.ranking.order[position]
-	slack := (first.finish - now) / nearDivisor
+	slack, cost := (first.finish-now)/nearDivisor, a.ranking.verdicts[first.index].Cost
 	n := 0
 	for _, o := range a.ranking.order[position:] {
 		if n == min(a.cfg.Near, nearMax) || !o.fits || p.job.Goal != grid.GoalTime && o.key != first.key {
 			break
 		}
-		if o.finish <= first.finish+slack && !o.home && p.find(p.quotes[o.index].Site) < 0 {
+		if o.finish <= first.finish+slack && a.ranking.verdicts[o.index].Cost <= cost && !o.home && p.find(p.quotes[o.index].Site) < 0 {
 			near[n] = o.index
 			n++
 		}

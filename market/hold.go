@@ -24,6 +24,9 @@ type hold struct {
 	expires    grid.Time
 }
 
+// copyLife is how long a copy of a message may be under way; streams break sooner.
+const copyLife = 10 * grid.Minute
+
 // holdsMax bounds the guarantees of one site that are not taken up.
 const holdsMax = 4096
 
@@ -32,9 +35,10 @@ const holdsMax = 4096
 // job or not."
 func (a *Agent) negotiated(now grid.Time, from grid.SiteID, m *Negotiate, out *grid.Outbox) {
 	e := a.memory.at(from)
-	e.shunned = 0
-	if numberSpan(e.request, m.Request) > m.Validity {
-		return // a copy so late that its sender has long stopped waiting
+	if age := numberSpan(e.request, m.Request); age > copyLife {
+		e.request = m.Request // not a late copy: the asker's clock went back
+	} else if age > m.Validity {
+		return // a copy so late that its sender has stopped waiting
 	}
 	e.request = max(e.request, m.Request)
 	if r := a.remote[m.Task.Job]; r != nil && (r.home != from || r.task.Epoch >= m.Task.Epoch) {
@@ -76,7 +80,7 @@ func (m *Negotiate) estimateAt(r grid.Rating) grid.Time { return max(m.Work.At(r
 func (a *Agent) admit(now grid.Time, e *memory, m *Negotiate) (h *hold, refusal Refusal, finish grid.Time) {
 	estimate := m.estimateAt(a.cfg.Rating)
 	job := grid.Job{Resources: grid.Resources{Processors: m.Processors}, Work: m.Work}
-	cost := costOf(&job, a.cfg.Rating, a.cfg.Price, a.cfg.Cost)
+	cost := job.CostAt(a.cfg.Rating, a.cfg.Price, a.cfg.Cost)
 	switch {
 	case !a.cfg.Foreign:
 		return nil, NoForeign, grid.Never
@@ -131,7 +135,7 @@ func (a *Agent) reserveHome(now grid.Time, p *placement) (Award, Refusal) {
 		panic("market: commit of a reservation just made: " + err.Error())
 	}
 	return Award{
-		Site: a.cfg.Site, Epoch: p.epoch, Price: a.cfg.Price, Cost: costOf(p.job, a.cfg.Rating, a.cfg.Price, a.cfg.Cost),
+		Site: a.cfg.Site, Epoch: p.epoch, Price: a.cfg.Price, Cost: p.job.CostAt(a.cfg.Rating, a.cfg.Price, a.cfg.Cost),
 		Start: start, Finish: start.Add(estimate), Until: untilHome(now, start-now, Limit(p.job, a.cfg.Rating)),
 	}, Granted
 }

@@ -8,8 +8,9 @@ import "gridnode/internal/grid"
 // Place looks for a site for a job of this home. It ends in exactly one Placed
 // or Refused for the job. Epoch must be higher than in every earlier Place for it.
 type Place struct {
-	Job   *grid.Job
-	Epoch uint32
+	Job      *grid.Job
+	Epoch    uint32
+	Messages int32 // counted for earlier epochs
 }
 
 // Stop gives a job of this home up. While it is being placed the answer is

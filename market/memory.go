@@ -36,11 +36,15 @@ type memory struct {
 	site         grid.SiteID
 	newer, older *memory
 
-	load       Load
-	known      bool      // load is set
-	shunned    grid.Time // passed over until then
-	processors int64     // asked for and not answered
-	area       int64     // their processors × span, in processor-seconds
+	load        Load
+	known       bool      // load is set
+	told        grid.Time // when
+	taughtWidth int64     // a job this wide was refused there as too late, under this load; 0 if none was
+	taughtStart grid.Time // when it could have started
+	misses      int       // negotiations in a row without an answer
+	shunned     grid.Time // passed over until then
+	processors  int64     // asked for and not answered
+	area        int64     // their processors × span, in processor-seconds
 
 	underWay int   // negotiations and submissions of ours without an answer
 	waiting  queue // jobs to be asked for there when fewer are under way
@@ -120,10 +124,17 @@ func (m *Memory) unlink(e *memory) {
 	e.newer, e.older = nil, nil
 }
 
-// Report notes the load that a site told with a reply.
-func (m *Memory) Report(site grid.SiteID, load Load) {
+// Report notes the load that a site told with a reply that arrived at now.
+func (m *Memory) Report(site grid.SiteID, load Load, now grid.Time) {
 	e := m.at(site)
-	e.load, e.known, e.shunned = load, true, 0
+	e.load, e.known, e.told, e.taughtWidth = load, true, now, 0
+}
+
+// Refused notes, after Report, that a job of a width could start at the site at
+// start and not before. A load says little about widths in between.
+func (m *Memory) Refused(site grid.SiteID, processors int64, start grid.Time) {
+	e := m.at(site)
+	e.taughtWidth, e.taughtStart = processors, start
 }
 
 // Asking notes that a site is being asked for processors over span; Answered
@@ -141,8 +152,29 @@ func (m *Memory) Answered(site grid.SiteID, processors int64, span grid.Time) {
 	e.area -= areaOf(processors, span)
 }
 
-// Shun notes that a site did not answer: it is passed over until until.
-func (m *Memory) Shun(site grid.SiteID, until grid.Time) { m.at(site).shunned = until }
+// missesMax is how many negotiations in a row a site may leave unanswered before it
+// is passed over. One may just have been lost.
+const missesMax = 2
+
+// Missed notes that a site did not answer in time.
+func (m *Memory) Missed(site grid.SiteID, now grid.Time) {
+	e := m.at(site)
+	if e.misses++; e.misses >= missesMax {
+		e.shunned = now.Add(shunSpan)
+	}
+}
+
+// Unreachable notes that a site certainly cannot be reached at the moment.
+func (m *Memory) Unreachable(site grid.SiteID, now grid.Time) {
+	m.at(site).shunned = now.Add(shunSpan)
+}
+
+// Heard notes that a site is there.
+func (m *Memory) Heard(site grid.SiteID) {
+	if e := m.find(site); e != nil {
+		e.misses, e.shunned = 0, 0
+	}
+}
 
 // areaOf is in processor-seconds and saturates, so that sums of many fit.
 func areaOf(processors int64, span grid.Time) int64 {
@@ -154,16 +186,30 @@ func areaOf(processors int64, span grid.Time) int64 {
 	return processors * seconds
 }
 
-// adjust returns what is startable at the site of q according to both the quote
-// and the memory, and whether the site is to be passed over.
-func (m *Memory) adjust(q *directory.Quote, now grid.Time) (load Load, shunned bool) {
-	load = Load{q.Free, q.Widest, q.Wait, q.Price, q.Sequence}
+// adjusted is what quote and memory together say about a site.
+type adjusted struct {
+	Load
+	notBefore grid.Time // earliest start of the job in question; 0 if nothing is known
+	shunned   bool      // the site is to be passed over
+}
+
+// adjust returns what is startable at the site of q for a job of a width.
+func (m *Memory) adjust(q *directory.Quote, processors int64, now grid.Time) adjusted {
+	load := adjusted{Load: Load{q.Free, q.Widest, q.Wait, q.Price, q.Sequence}}
 	e := m.find(q.Site)
 	if e == nil {
-		return load, false
+		return load
 	}
+	load.shunned = e.shunned > now
 	if e.known && e.load.Sequence >= q.Sequence {
-		load = e.load
+		load.Load = e.load
+		// A wait passes. What waits then is startable, as far as anybody here knows.
+		if load.Wait -= now - e.told; load.Wait <= 0 {
+			load.Wait, load.Free, load.Widest = 0, q.Processors, q.Processors
+		}
+		if e.taughtWidth > 0 && processors >= e.taughtWidth {
+			load.notBefore = e.taughtStart
+		}
 	}
 	if e.processors > 0 {
 		load.Free = max(load.Free-e.processors, 0)
@@ -172,5 +218,5 @@ func (m *Memory) adjust(q *directory.Quote, now grid.Time) (load Load, shunned b
 			load.Wait = min(load.Wait.Add(grid.Time(e.area/q.Processors)*grid.Second), grid.SpanMax)
 		}
 	}
-	return load, e.shunned > now
+	return load
 }

@@ -17,10 +17,11 @@ type migrated struct {
 	cause    string // of a cancellation
 	messages int32
 
-	copies  int32   // of the submission, sent
-	certain bool    // copies counts all that were ever sent
-	lost    int32   // copies that certainly never arrived
-	slot    *memory // until acknowledged it counts as under way to its site
+	lastCall bool    // Until has passed, and the site was asked once more
+	copies   int32   // of the submission, sent
+	certain  bool    // copies counts all that were ever sent
+	lost     int32   // copies that certainly never arrived
+	slot     *memory // until acknowledged it counts as under way to its site
 }
 
 type phase uint8
@@ -54,9 +55,12 @@ func (a *Agent) submit(now grid.Time, m *migrated, out *grid.Outbox) {
 
 // again sets the timer: when to repeat, or when no execution can be left.
 func (a *Agent) again(now grid.Time, m *migrated) {
+	if m.lastCall {
+		return // its timer stands
+	}
 	m.repeatAt = grid.Never
 	if m.phase != running {
-		m.repeatAt = m.repeat.next(now, a.rng)
+		m.repeatAt = m.repeat.next(now, backoffMax, a.rng)
 	}
 	a.timers.set(&m.timer, min(m.repeatAt, m.award.Until))
 }
@@ -65,13 +69,36 @@ func (a *Agent) again(now grid.Time, m *migrated) {
 func (m *migrated) due(a *Agent, now grid.Time, out *grid.Outbox) {
 	switch {
 	case now >= m.award.Until:
-		a.vanish(m, out)
+		a.callLast(now, m, out)
 	case m.phase == submitting:
 		a.freeSlot(m) // the hold is over or the job is there: nothing waits for this one
 		a.submit(now, m, out)
 	case m.phase == cancelling:
 		a.askToEnd(now, m, out)
 	}
+}
+
+// lastCallSpan is how long a site may take to say how an execution ended that must
+// have ended by now.
+const lastCallSpan = 10 * grid.Second
+
+// callLast, once no execution can be left, asks for its result a last time: home
+// may have been away when it was offered, and running the job again is the dearer
+// way to get it. Without an answer the execution is lost.
+func (a *Agent) callLast(now grid.Time, m *migrated, out *grid.Outbox) {
+	if m.lastCall {
+		a.vanish(m, out)
+		return
+	}
+	m.lastCall = true
+	a.freeSlot(m)
+	if m.phase == cancelling {
+		a.askToEnd(now, m, out)
+	} else {
+		m.phase = submitting // "unknown" is news again
+		a.submit(now, m, out)
+	}
+	a.timers.set(&m.timer, now.Add(lastCallSpan))
 }
 
 // vanish reports that the execution certainly does not exist (any more).
@@ -101,7 +128,7 @@ func (a *Agent) resume(now grid.Time, in *Resume, out *grid.Outbox) {
 	m.owner = m
 	a.migrated[in.Job.ID] = m
 	if now >= m.award.Until {
-		a.vanish(m, out)
+		a.callLast(now, m, out)
 		return
 	}
 	// Not all at once: a site that was down may have thousands.
@@ -120,7 +147,7 @@ func (a *Agent) unsubmitted(now grid.Time, to grid.SiteID, s *JobSubmission, out
 	}
 	m.lost++
 	if m.certain && m.lost == m.copies {
-		a.memory.Shun(to, now.Add(shunSpan))
+		a.memory.Unreachable(to, now)
 		a.vanish(m, out)
 	}
 }

@@ -17,12 +17,14 @@ type placement struct {
 	token uint64 // of a Preview; 0 for a real placement
 
 	query    directory.QueryID
+	question directory.Query // of the query
 	finding  bool            // query is under way
 	failures int             // queries that failed since the last one that did not
 	failed   error           // the last failure, if that was the end of it
 	pages    int             // fetched
 	end      bool            // the directory has no more quotes
 	home     bool            // home's quote stands among quotes
+	own      int             // there
 	all      bool            // ask for quotes of sites too narrow, too: nobody else is there
 	last     directory.Quote // of the newest page: the next one begins behind it
 	quotes   []directory.Quote
@@ -63,12 +65,12 @@ func (a *Agent) place(now grid.Time, in *Place, out *grid.Outbox) {
 		return
 	}
 	p := a.newPlacement(in.Job)
-	p.epoch = in.Epoch
+	p.epoch, p.messages = in.Epoch, in.Messages
 	a.placing[in.Job.ID] = p
 	switch {
 	case p.job.Goal == grid.GoalLocal, p.job.Site == a.cfg.Site:
 		p.end = true
-		p.quotes = append(p.quotes, a.Quote(now))
+		a.addHome(now, p)
 		a.advance(now, p, out)
 	case p.job.Site != "":
 		p.end = true
@@ -77,8 +79,7 @@ func (a *Agent) place(now grid.Time, in *Place, out *grid.Outbox) {
 	case p.job.Goal == grid.GoalSpill:
 		// Experiment 2: "In case a local resource is not available then online
 		// scheduling is performed that considers the resources in the federation".
-		p.home = true
-		p.quotes = append(p.quotes, a.Quote(now))
+		a.addHome(now, p)
 		at := a.circumstances(now, p)
 		if v := judge(p.job, &p.quotes[0], &at); v.Outcome == OutcomeCandidate && a.takeHome(now, p, out) {
 			return
@@ -155,7 +156,8 @@ func (a *Agent) find(now grid.Time, p *placement, out *grid.Outbox) {
 			q.Filter.FreeMin, q.Filter.ForeignOnly = p.job.Processors, true
 		}
 	}
-	p.query, p.finding = a.dir.Find(now, q, out), true
+	p.question, p.finding = q, true
+	p.query = a.dir.Find(now, q, out)
 	a.queries[p.query] = p
 	p.wakeAt = now.Add(a.cfg.FindTimeout)
 	a.watch(p)
@@ -184,12 +186,10 @@ func (a *Agent) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 // addQuotes appends a page. Home's own quote takes the place at which the directory
 // lists it, or should: the published loop asks in this order.
 func (a *Agent) addQuotes(now grid.Time, p *placement, page []directory.Quote) {
-	own := a.Quote(now)
 	for i := range page {
 		q := &page[i]
-		if !p.home && (q.Site == a.cfg.Site || lessQuote(p.job.Goal, &own, q)) {
-			p.home = true
-			p.quotes = append(p.quotes, own)
+		if !p.home && (q.Site == a.cfg.Site || a.precedes(p.job.Goal, q)) {
+			a.addHome(now, p)
 		}
 		if q.Site != a.cfg.Site && !quoted(p.quotes, q.Site) {
 			p.quotes = append(p.quotes, *q)
@@ -199,9 +199,23 @@ func (a *Agent) addQuotes(now grid.Time, p *placement, page []directory.Quote) {
 		p.last = page[n-1]
 	}
 	if !p.home && (p.end || a.cfg.Placement == PlacementCoordinated) {
-		p.home = true
-		p.quotes = append(p.quotes, own)
+		a.addHome(now, p)
 	}
+}
+
+// precedes reports whether the directory lists this site before q whatever it
+// does with ties.
+func (a *Agent) precedes(goal grid.Goal, q *directory.Quote) bool {
+	if goal == grid.GoalCost {
+		return a.cfg.Price < q.Price
+	}
+	return a.cfg.Speed > q.Speed
+}
+
+// addHome appends this site's own quote.
+func (a *Agent) addHome(now grid.Time, p *placement) {
+	p.home, p.own = true, len(p.quotes)
+	p.quotes = append(p.quotes, a.Quote(now))
 }
 
 // quoted reports whether a site stands among quotes: between two pages it may
@@ -225,8 +239,7 @@ func (a *Agent) notFound(now grid.Time, p *placement, err error, out *grid.Outbo
 	}
 	p.failed, p.end = err, true
 	if !p.home {
-		p.home = true
-		p.quotes = append(p.quotes, a.Quote(now))
+		a.addHome(now, p)
 	}
 	a.advance(now, p, out)
 }
@@ -277,6 +290,9 @@ func (a *Agent) circumstances(now grid.Time, p *placement) Circumstances {
 	at := Circumstances{
 		Now: now, Home: a.cfg.Site, HomeStart: grid.Never, Placement: a.cfg.Placement,
 		Allowance: a.cfg.Allowance, Memory: &a.memory, Asked: p.asked,
+	}
+	if p.home {
+		p.quotes[p.own].Price = a.cfg.Price // it may have changed since
 	}
 	if p.job.Processors <= a.cfg.Processors {
 		at.HomeStart = a.cluster.EarliestStart(now, p.job.Processors, p.job.EstimateAt(a.cfg.Rating))
@@ -358,9 +374,9 @@ func (r *Refused) describe(now grid.Time, failed error) string {
 	if r.Earliest.Site == "" {
 		return text
 	}
-	text += fmt.Sprintf("; earliest: done in %v for %v credits at %s", span(r.Earliest.Finish-now), r.Earliest.Cost, r.Earliest.Site)
+	text += fmt.Sprintf("; earliest: done in %v for %v credits at %s", span(r.Earliest.Finish-now), r.Earliest.Cost, r.Earliest)
 	if r.Cheapest.Site != r.Earliest.Site {
-		text += fmt.Sprintf("; cheapest: %v credits, done in %v at %s", r.Cheapest.Cost, span(r.Cheapest.Finish-now), r.Cheapest.Site)
+		text += fmt.Sprintf("; cheapest: %v credits, done in %v at %s", r.Cheapest.Cost, span(r.Cheapest.Finish-now), r.Cheapest)
 	}
 	return text
 }

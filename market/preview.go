@@ -16,8 +16,7 @@ func (a *Agent) previewed(now grid.Time, p *placement, out *grid.Outbox) {
 		return
 	}
 	if !p.home {
-		p.home = true
-		p.quotes = append(p.quotes, a.Quote(now))
+		a.addHome(now, p)
 	}
 	result := &PreviewResult{Verdicts: a.verdicts(now, p, ""), Err: p.failed}
 	result.Earliest, result.Cheapest = Earliest(result.Verdicts), Cheapest(result.Verdicts)

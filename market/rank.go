@@ -48,8 +48,8 @@ type Asked struct {
 //   - GoalSpill: home, then falling speed (experiment 2);
 //   - GoalLocal: home and nobody else.
 //
-// Ties go to home, which costs no message, then to the earlier finish, then to
-// the lower site ID. Under PlacementPaper a budget counts for GoalTime only:
+// Ties go to home, which costs no message, then to the earlier finish, the lower
+// cost, and the lower site ID. Under PlacementPaper a budget counts for GoalTime only:
 // "For OFC then GFA m ... is chosen such that B is minimal and D(J, R_m) ≤ s + d".
 func Rank(job *grid.Job, quotes []directory.Quote, at Circumstances) []Verdict {
 	var r ranking
@@ -94,7 +94,8 @@ func (r *ranking) rank(job *grid.Job, quotes []directory.Quote, at *Circumstance
 		if a.home != b.home {
 			return -compareBool(a.home, b.home)
 		}
-		return cmp.Or(cmp.Compare(a.finish, b.finish), cmp.Compare(quotes[a.index].Site, quotes[b.index].Site))
+		return cmp.Or(cmp.Compare(a.finish, b.finish), cmp.Compare(r.verdicts[a.index].Cost, r.verdicts[b.index].Cost),
+			cmp.Compare(quotes[a.index].Site, quotes[b.index].Site))
 	})
 }
 
@@ -114,11 +115,11 @@ func (r *ranking) explain(job *grid.Job, quotes []directory.Quote, now grid.Time
 
 // judge returns the verdict on one site.
 func judge(job *grid.Job, q *directory.Quote, at *Circumstances) Verdict {
-	load, shunned := at.Memory.adjust(q, at.Now)
+	load := at.Memory.adjust(q, job.Processors, at.Now)
 	v := Verdict{Site: q.Site, Name: q.Name, Price: load.Price, Outcome: OutcomeCandidate}
-	v.Cost = costOf(job, q.Rating, load.Price, q.Cost)
+	v.Cost = job.CostAt(q.Rating, load.Price, q.Cost)
 	estimate := job.EstimateAt(q.Rating)
-	v.Finish = finishAt(job, q, load, estimate, at)
+	v.Finish = finishAt(job, q, &load, estimate, at)
 	asked := findAsked(at.Asked, q.Site)
 	if asked != nil {
 		if asked.Finish != 0 {
@@ -129,7 +130,7 @@ func judge(job *grid.Job, q *directory.Quote, at *Circumstances) Verdict {
 		}
 	}
 	v.Outcome, v.Refusal = outcomeOf(job, q, at, &v, estimate, asked)
-	if v.Outcome == OutcomeCandidate && shunned {
+	if v.Outcome == OutcomeCandidate && load.shunned {
 		v.Outcome = OutcomeUnreachable
 	}
 	if v.Outcome == OutcomeTooNarrow || v.Outcome == OutcomeTooLittle {
@@ -170,8 +171,9 @@ func outcomeOf(job *grid.Job, q *directory.Quote, at *Circumstances, v *Verdict,
 
 // finishAt estimates when a site would be done. A job that fits into what is
 // startable now does not wait; a wider one waits for a part of what a job as wide
-// as the site would wait, in proportion to its width.
-func finishAt(job *grid.Job, q *directory.Quote, load Load, estimate grid.Time, at *Circumstances) grid.Time {
+// as the site would wait, in proportion to its width, and at least until when the
+// site said that a job no wider could start.
+func finishAt(job *grid.Job, q *directory.Quote, load *adjusted, estimate grid.Time, at *Circumstances) grid.Time {
 	if q.Site == at.Home {
 		return at.HomeStart.Add(estimate)
 	}
@@ -179,7 +181,7 @@ func finishAt(job *grid.Job, q *directory.Quote, load Load, estimate grid.Time, 
 	if widest := min(load.Widest, q.Processors); job.Processors > widest {
 		wait = share(load.Wait, job.Processors-widest, q.Processors-widest)
 	}
-	return at.Now.Add(wait).Add(estimate)
+	return max(at.Now.Add(wait), load.notBefore).Add(estimate)
 }
 
 // share returns t·part/whole for 0 ≤ t and part ≤ whole, else t.

@@ -63,7 +63,7 @@ func (a *Agent) accept(now grid.Time, from grid.SiteID, task grid.TaskID, m *Job
 	accepted.Job = a.localJob(now, m)
 	accepted.Award = Award{
 		Site: a.cfg.Site, Epoch: m.Epoch, Hold: h.token, Price: h.price, Cost: h.cost,
-		Start: h.start, Finish: h.finish, Until: untilThere(max(h.start, now), Limit(m.Job, a.cfg.Rating)),
+		Start: h.start, Finish: h.finish, Until: untilThere(h.start, Limit(m.Job, a.cfg.Rating)),
 	}
 	a.forgetHold(h)
 	out.Local(accepted)
@@ -138,7 +138,7 @@ func (a *Agent) report(now grid.Time, r *remote, out *grid.Outbox) {
 		m.Cost = min(max(r.result.Cost, 0), grid.CreditsMax)
 	}
 	out.Send(r.home, m)
-	a.timers.set(&r.timer, r.repeat.next(now, a.rng))
+	a.timers.set(&r.timer, r.repeat.next(now, backoffResult, a.rng))
 }
 
 // due implements alarmed: home did not acknowledge the result.

@@ -51,18 +51,29 @@ type Verdict struct {
 // Option is something that could be had.
 type Option struct {
 	Site   grid.SiteID // empty if nothing could
+	Name   string
 	Cost   grid.Credits
 	Finish grid.Time
 }
 
-// Earliest and Cheapest return the best that verdicts offer when deadline and
-// budget are ignored: the earliest finish, and the lowest cost.
+// String names the site as people know it.
+func (o Option) String() string {
+	if o.Name != "" {
+		return o.Name
+	}
+	return string(o.Site)
+}
+
+// Earliest returns the earliest finish that verdicts offer when deadline and
+// budget are ignored.
 func Earliest(verdicts []Verdict) Option {
 	return bestOf(verdicts, func(a *Verdict, b Option) bool {
 		return a.Finish < b.Finish || a.Finish == b.Finish && a.Cost < b.Cost
 	})
 }
 
+// Cheapest returns the lowest cost that verdicts offer when deadline and budget
+// are ignored.
 func Cheapest(verdicts []Verdict) Option {
 	return bestOf(verdicts, func(a *Verdict, b Option) bool {
 		return a.Cost < b.Cost || a.Cost == b.Cost && a.Finish < b.Finish
@@ -83,7 +94,7 @@ func bestOf(verdicts []Verdict, better func(*Verdict, Option) bool) Option {
 			continue
 		}
 		if v.Finish != grid.Never && (best.Site == "" || better(v, best)) {
-			best = Option{v.Site, v.Cost, v.Finish}
+			best = Option{v.Site, v.Name, v.Cost, v.Finish}
 		}
 	}
 	return best
@@ -99,7 +110,7 @@ func (v *Verdict) detail(job *grid.Job, q *directory.Quote, now grid.Time) strin
 	case OutcomeTooLittle:
 		return fmt.Sprintf("has %d bytes per processor, the job needs %d", q.Memory, job.Memory)
 	case OutcomeTooLate:
-		return fmt.Sprintf("would need %v even if idle, %v too long", span(job.EstimateAt(q.Rating)), span(v.Finish-job.Deadline))
+		return fmt.Sprintf("would need %v even if idle, %v too long", span(job.EstimateAt(q.Rating)), span(now+job.EstimateAt(q.Rating)-job.Deadline))
 	case OutcomeLoaded:
 		return fmt.Sprintf("would be done in %v, %v past the deadline", span(v.Finish-now), span(v.Finish-job.Deadline))
 	case OutcomeTooDear:

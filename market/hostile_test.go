@@ -1,0 +1,257 @@
+package market
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+)
+
+// hostile is home a, which has just asked b on behalf of job 1, and a place for
+// whatever b may answer.
+func hostile(t *testing.T) (n *network, a *site, asked *Negotiate) {
+	n = newNetwork(t)
+	for _, cfg := range []Config{
+		{Site: "a", Price: 2 * grid.Credit}, {Site: "b", Price: grid.Credit}, {Site: "c", Price: 9 * grid.Credit},
+	} {
+		cfg.Resources, cfg.Rating, cfg.Foreign = grid.Resources{Processors: 10}, grid.Rating{Speed: 1000, Bandwidth: 1000}, true
+		n.add(cfg, 0)
+	}
+	job := n.job(1, "a", 1, grid.Hour, grid.GoalCost)
+	job.Budget = 2 * grid.Credit
+	n.place(job)
+	return n, n.sites["a"], n.flight[0].message.(*Negotiate)
+}
+
+// fair is the reply that b would give.
+func fair(m *Negotiate) *Reply {
+	return &Reply{Task: m.Task, Request: m.Request, Hold: 7, HoldSpan: 10 * grid.Second, Price: grid.Credit, Cost: grid.Credit, Finish: grid.Hour}
+}
+
+// TestDishonestReply checks that home takes nothing on trust: not the price, not
+// the finish, not who answers to what.
+func TestDishonestReply(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		from   grid.SiteID
+		change func(*Reply)
+		at     grid.SiteID // where the job goes then; empty if home still waits for b
+		detail string
+	}{
+		{"fair", "b", func(*Reply) {}, "b", ""},
+		{"dearer than asked", "b", func(r *Reply) { r.Cost = 2 * grid.Credit }, "a", PriceChanged.String()},
+		{"after the deadline", "b", func(r *Reply) { r.Start, r.Finish = 3*grid.Hour, 4*grid.Hour }, "a", TooLate.String() + ": could be done in 4h0m0s"},
+		{"over at once", "b", func(r *Reply) { r.HoldSpan = 0 }, "a", "its guarantee ended before the job could be sent"},
+		{"unknown refusal", "b", func(r *Reply) { r.Refusal, r.Hold = 200, 0 }, "a", "refuses for reason 200"},
+		{"somebody else", "c", func(*Reply) {}, "", ""},
+		{"other request", "b", func(r *Reply) { r.Request++ }, "", ""},
+		{"other epoch", "b", func(r *Reply) { r.Task.Epoch++ }, "", ""},
+		{"other job", "b", func(r *Reply) { r.Task.Job.Lo++ }, "", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n, a, m := hostile(t)
+			r := fair(m)
+			tt.change(r)
+			a.step(&grid.Delivery{From: tt.from, Message: r})
+			j := a.jobs[m.Task.Job]
+			if j.award.Site != tt.at {
+				t.Fatalf("job is at %q, want %q\n%s", j.award.Site, tt.at, n.takeTrace())
+			}
+			if tt.detail == "" {
+				return
+			}
+			if !contains(n.trace, tt.detail) {
+				t.Errorf("no verdict says %q\n%s", tt.detail, n.takeTrace())
+			}
+		})
+	}
+}
+
+// TestDishonestCompletion checks that home pays what was agreed at most, and only
+// believes the site that has the job.
+func TestDishonestCompletion(t *testing.T) {
+	n, a, m := hostile(t)
+	a.step(&grid.Delivery{From: "b", Message: fair(m)})
+	j := a.jobs[m.Task.Job]
+	a.step(&grid.Delivery{From: "c", Message: &JobCompletion{Task: m.Task, Cost: 1}})
+	a.step(&grid.Delivery{From: "b", Message: &JobCompletion{Task: grid.TaskID{Job: m.Task.Job, Epoch: 9}, Cost: 1}})
+	a.step(&grid.Delivery{From: "c", Message: &Acknowledge{Task: m.Task, Of: wire.MarketJobSubmission, Hold: 7, Unknown: true}})
+	a.step(&grid.Delivery{From: "b", Message: &Acknowledge{Task: m.Task, Of: wire.MarketJobSubmission, Hold: 8, Unknown: true}})
+	if j.state != "awarded" || j.epoch != 1 {
+		t.Fatalf("job is %s in epoch %d, want awarded in 1\n%s", j.state, j.epoch, n.takeTrace())
+	}
+	a.step(&grid.Delivery{From: "b", Message: &JobCompletion{Task: m.Task, Run: 5 * grid.Second, Ago: grid.SpanMax, Cost: grid.CreditsMax}})
+	if j.state != "done" || j.result.Cost != grid.Credit || j.result.Start < 0 {
+		t.Errorf("job is %s, result %+v; want done, at most 1 credit, no negative instants", j.state, j.result)
+	}
+}
+
+// TestDishonestSubmission checks that a guarantee is for the job it was given for
+// and for whom it was given.
+func TestDishonestSubmission(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		from   grid.SiteID
+		change func(*JobSubmission)
+		taken  bool
+	}{
+		{"honest", "a", func(*JobSubmission) {}, true},
+		{"wider", "a", func(m *JobSubmission) { m.Job.Processors = 10 }, false},
+		{"longer", "a", func(m *JobSubmission) { m.Job.Work.Instructions *= 2 }, false},
+		{"cheaper", "a", func(m *JobSubmission) { m.Cost-- }, false},
+		{"other hold", "a", func(m *JobSubmission) { m.Hold++ }, false},
+		{"other epoch", "a", func(m *JobSubmission) { m.Epoch++ }, false},
+		{"stolen", "c", func(m *JobSubmission) { m.Job.Home = "c" }, false},
+		{"forwarded", "c", func(m *JobSubmission) {}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			n, _, _ := hostile(t)
+			n.deliver(0)
+			n.deliver(0)
+			b := n.sites["b"]
+			m := *n.flight[0].message.(*JobSubmission)
+			job := *m.Job
+			m.Job = &job
+			tt.change(&m)
+			b.step(&grid.Delivery{From: tt.from, Message: &m})
+			if got := len(b.remotes) == 1; got != tt.taken {
+				t.Errorf("taken: %v, want %v\n%s", got, tt.taken, n.takeTrace())
+			}
+		})
+	}
+}
+
+// TestHoldsBounded checks that one peer cannot take more than its share, whatever
+// it sends, and that nothing is left when its guarantees have ended.
+func TestHoldsBounded(t *testing.T) {
+	n := newNetwork(t)
+	n.silent = true
+	b := n.add(Config{
+		Site: "b", Resources: grid.Resources{Processors: 100}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
+		Foreign: true, HoldsPerPeer: 5,
+	}, 0)
+	n.add(Config{Site: "a", Resources: grid.Resources{Processors: 1}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}}, 0)
+	ask := func(number uint64, processors int64) {
+		b.step(&grid.Delivery{From: "a", Message: &Negotiate{
+			Task: grid.TaskID{Job: jobID(number), Epoch: 1}, Request: number, Validity: grid.SpanMax, Processors: processors,
+			Work: grid.Work{Instructions: 1000}, Deadline: grid.Never, CostMax: grid.CreditsMax,
+		}})
+	}
+	for i := range uint64(100) {
+		ask(i+1, 10)
+		if len(b.agent.holds) > 5 {
+			t.Fatalf("%d holds for one peer, at most 5", len(b.agent.holds))
+		}
+	}
+	n.now += 10 * grid.Second
+	b.step(grid.Tick{})
+	if len(b.agent.holds) != 0 || b.cluster.State(b.clock()).Reserved != 0 {
+		t.Fatalf("%d holds are left", len(b.agent.holds))
+	}
+	ask(200, 90) // the first may be as wide as it likes
+	ask(201, 1)
+	if len(b.agent.holds) != 1 {
+		t.Errorf("%d holds, want 1: the second one would reach more than half of the site", len(b.agent.holds))
+	}
+}
+
+// TestMemoryBounded checks that peers cannot grow what a site remembers of them.
+func TestMemoryBounded(t *testing.T) {
+	var m Memory
+	keep := m.at("kept")
+	keep.holds = 1
+	for i := range 3 * sitesMax {
+		m.Report(grid.SiteID(rune(0x4e00+i)), Load{}, 0)
+		if len(m.sites) > sitesMax || m.size != len(m.sites) {
+			t.Fatalf("%d sites remembered, counted as %d, at most %d", len(m.sites), m.size, sitesMax)
+		}
+	}
+	if m.find("kept") != keep {
+		t.Error("a site with a hold was forgotten")
+	}
+	if m.find(grid.SiteID(rune(0x4e00+3*sitesMax-1))) == nil || m.find(grid.SiteID(rune(0x4e00))) != nil {
+		t.Error("not the one unused for longest was forgotten")
+	}
+	count := 0
+	for e := m.newest; count <= m.size; e = e.older {
+		count++
+		if e.older == m.newest {
+			break
+		}
+	}
+	if count != m.size {
+		t.Errorf("ring of %d, want %d", count, m.size)
+	}
+}
+
+// TestPlacementsBounded checks that the site itself cannot overload its agent.
+func TestPlacementsBounded(t *testing.T) {
+	n := newNetwork(t)
+	n.late = true
+	a := n.add(Config{Site: "a", Resources: grid.Resources{Processors: 1}, Rating: grid.Rating{Speed: 1, Bandwidth: 1}, PlacementsMax: 2}, 0)
+	for i := range uint64(3) {
+		n.place(n.job(i+1, "a", 1, grid.Hour, grid.GoalCost))
+	}
+	if len(a.agent.placing) != 2 || a.jobs[jobID(3)].state != "refused" {
+		t.Errorf("%d placements, third job is %s; want 2, refused", len(a.agent.placing), a.jobs[jobID(3)].state)
+	}
+}
+
+// TestHomeOutlastsExecution checks the two ends of an award against each other:
+// however late within its hold a job arrives, the executing site must end it
+// before home takes it for gone.
+func TestHomeOutlastsExecution(t *testing.T) {
+	for _, late := range []grid.Time{0, grid.Second, 4 * grid.Minute, 19 * grid.Minute} {
+		t.Run(late.String(), func(t *testing.T) {
+			n := newNetwork(t)
+			for _, cfg := range []Config{{Site: "a", Price: 2 * grid.Credit}, {Site: "b", Price: grid.Credit, HoldSpan: 20 * grid.Minute}} {
+				cfg.Resources, cfg.Rating, cfg.Foreign = grid.Resources{Processors: 10}, grid.Rating{Speed: 1000, Bandwidth: 1000}, true
+				n.add(cfg, grid.Time(len(n.order))*grid.Hour)
+			}
+			job := n.job(1, "a", 1, grid.Hour, grid.GoalCost)
+			job.RunTime = job.Estimate
+			n.place(job)
+			n.deliver(0)
+			n.deliver(0)
+			submission := n.flight[0]
+			n.flight = nil
+			n.advance(late, false)
+			n.hand(submission)
+			a, b := n.sites["a"], n.sites["b"]
+			if len(b.remotes) != 1 {
+				t.Fatal("b did not take the job")
+			}
+			home := a.jobs[job.ID].award.Until - a.offset
+			there := b.remotes[job.ID].award.Until - b.offset
+			if there >= home {
+				t.Errorf("b may run it until %v, home takes it for gone at %v", there-n.now, home-n.now)
+			}
+		})
+	}
+}
+
+// TestClockSetBack checks that a site whose clock went back is not taken for a
+// crowd of late copies.
+func TestClockSetBack(t *testing.T) {
+	n, a, _ := hostile(t)
+	n.deliverAll()
+	for _, back := range []grid.Time{grid.Minute, grid.Hour} {
+		n.now += grid.Second
+		a.offset -= back
+		a.crash()
+		a.restart()
+		n.place(n.job(uint64(back), "a", 1, grid.Hour, grid.GoalCost))
+		n.deliverAll()
+		got := a.jobs[jobID(uint64(back))].award.Site == "b"
+		if want := back > copyLife; got != want {
+			t.Errorf("clock set back by %v: b answers %v, want %v", back, got, want)
+		}
+	}
+}
+
+// contains reports whether one of the lines ends in text.
+func contains(lines []string, text string) bool {
+	return slices.ContainsFunc(lines, func(line string) bool { return strings.HasSuffix(line, text) })
+}
