@@ -1,88 +1,376 @@
 package directory
 
 import (
+	"errors"
+	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"gridnode/internal/grid"
-	"gridnode/internal/wire"
 )
 
 // Config is what a directory is told about its site. A zero field takes the
 // default named beside it.
 type Config struct {
 	Self       grid.SiteID
-	Federation string // its name, part of every cell's key
+	Federation string // its name, part of every cell's key; may be empty; at most 64 bytes
 
 	Lifetime     grid.Time // of quotes, at most 1 h; 10 min
-	Replicas     int       // sites that hold a cell, r; 4
-	CellMax      int       // live quotes in a cell before it splits, B; 64
+	Replicas     int       // sites that hold a cell, r, at most 16; 4
+	CellMax      int       // live quotes in a cell before it splits, B, 8 to 1024; 64
 	LoadInterval grid.Time // least time between quotes that differ in load only; 1 s
-	Timeout      grid.Time // of one request to a holder; 2 s
+	Timeout      grid.Time // of one request to a holder, at most Lifetime/4; 2 s or Lifetime/4
 
-	Topic             string    // gossip topic for load reports; empty: none
+	Topic             string    // gossip topic for load reports; empty: none are published
 	GossipInterval    grid.Time // least time between load reports; 2 s
 	HeartbeatInterval grid.Time // a report is published at least so often; 30 s
 
-	// Seal signs a quote's payload (wire.Seal with Domain). It is nil in virtual
-	// time, where messages are never encoded.
+	// Seal signs a quote's payload: wire.Seal with Domain. It is nil in virtual
+	// time, where messages are never encoded. An error of it is fatal.
 	Seal func(payload []byte) ([]byte, error)
 }
+
+// ErrConfig is wrapped by every error of Config.Validate.
+var ErrConfig = errors.New("directory configuration")
+
+// Validate returns an error wrapping ErrConfig that names the first bad field.
+func (c *Config) Validate() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case len(c.Self) == 0 || len(c.Self) > siteMax:
+		return bad("site ID of %d bytes, want 1 to %d", len(c.Self), siteMax)
+	case len(c.Federation) > nameMax:
+		return bad("federation name of %d bytes, at most %d", len(c.Federation), nameMax)
+	case c.Lifetime < 0 || c.Lifetime > lifetimeMax:
+		return bad("lifetime of %v, want more than 0, at most %v", c.Lifetime, lifetimeMax)
+	case c.Replicas < 0 || c.Replicas > replicasMax:
+		return bad("%d replicas, want 1 to %d", c.Replicas, replicasMax)
+	case c.CellMax < 0 || c.CellMax > cellMaxMax || c.CellMax > 0 && c.CellMax < cellMaxMin:
+		return bad("%d quotes in a cell, want %d to %d", c.CellMax, cellMaxMin, cellMaxMax)
+	case c.LoadInterval < 0 || c.Timeout < 0 || c.GossipInterval < 0 || c.HeartbeatInterval < 0:
+		return bad("a span is negative")
+	case max(c.LoadInterval, c.GossipInterval, c.HeartbeatInterval) > grid.Day:
+		return bad("a span is over %v", grid.Day)
+	case c.Timeout > c.withDefaults().Lifetime/4:
+		return bad("timeout of %v, at most a quarter of the lifetime of quotes", c.Timeout)
+	}
+	return nil
+}
+
+// Bounds of a configuration.
+const (
+	replicasMax = 16
+	cellMaxMin  = 8
+	cellMaxMax  = 1024
+)
+
+// withDefaults returns c with every zero field filled in.
+func (c Config) withDefaults() Config {
+	orTime := func(v *grid.Time, def grid.Time) {
+		if *v == 0 {
+			*v = def
+		}
+	}
+	orTime(&c.Lifetime, 10*grid.Minute)
+	orTime(&c.LoadInterval, grid.Second)
+	orTime(&c.Timeout, min(2*grid.Second, max(c.Lifetime/4, 1)))
+	orTime(&c.GossipInterval, 2*grid.Second)
+	orTime(&c.HeartbeatInterval, 30*grid.Second)
+	if c.Replicas == 0 {
+		c.Replicas = 4
+	}
+	if c.CellMax == 0 {
+		c.CellMax = 64
+	}
+	return c
+}
+
+// knownMax bounds the sites whose newest quote is remembered.
+const knownMax = 4096
 
 // Directory is one site's part of the federation directory: it publishes the
 // site's quote, holds cells of the index for others, and answers queries. It reads
 // no clock and does no I/O. Not safe for concurrent use.
 type Directory struct {
-	cfg  Config
-	rng  *rand.Rand
-	own  Quote
-	next QueryID
+	cfg    Config
+	rng    *rand.Rand
+	spread uint64 // of Config.Self
+
+	// Rejected counts what other sites sent and should not have: quotes that have
+	// expired or come from the future, pages that do not answer the question.
+	Rejected int64
+
+	// The own quote.
+	own         *Quote // nil before the first
+	changed     uint64 // sequence since which the own quote says what it says
+	pending     Quote  // set, but too soon after own to be published
+	flushAt     grid.Time
+	republishAt grid.Time
+	listings    [attributes]listing
+
+	// Cells held for others.
+	holdings   []*holding // ordered by cell
+	records    int        // entries in all of them
+	publishers map[grid.SiteID]int32
+	upkeepAt   grid.Time
+
+	// Where to find what.
+	maps     [attributes]leaves
+	rings    map[cell]*ring
+	lookups  map[grid.Key]*ring // look-ups under way
+	suspects []suspect
+	requests requests
+
+	// Queries.
+	queries      map[QueryID]*query
+	deadlines    []QueryID // in order of their deadlines, from overdueAt on; some are finished
+	overdueAt    int
+	spareQueries []*query
+	lastQuery    QueryID
+
+	known  newest[*Quote]
+	loads  newest[Load]
+	gossip gossip
+
+	// Memory for messages; what is handed out is the driver's.
+	scans      grid.Slab[Scan]
+	pages      grid.Slab[Page]
+	publishes  grid.Slab[Publish]
+	answers    grid.Slab[Published]
+	withdraws  grid.Slab[Withdraw]
+	reports    grid.Slab[Report]
+	reporteds  grid.Slab[Reported]
+	quoteSpace []*Quote
+	sites      []grid.SiteID // reused
 }
 
-// New returns a directory that knows nobody.
-func New(cfg Config, rng *rand.Rand) *Directory { return &Directory{cfg: cfg, rng: rng} }
+// New returns a directory that knows nobody. A configuration that Validate rejects
+// is the caller's bug: New panics.
+func New(cfg Config, rng *rand.Rand) *Directory {
+	if err := cfg.Validate(); err != nil {
+		panic(err)
+	}
+	d := &Directory{
+		cfg: cfg.withDefaults(), rng: rng, spread: spreadOf(cfg.Self),
+		flushAt: grid.Never, republishAt: grid.Never, upkeepAt: grid.Never,
+		known: newest[*Quote]{max: knownMax}, loads: newest[Load]{max: loadsMax},
+		gossip: gossip{next: grid.Never},
+	}
+	for a := range d.maps {
+		d.maps[a].reset()
+		d.listings[a].retry = grid.Never
+	}
+	return d
+}
 
-// Step applies one input at time now and appends the effects to out.
-func (d *Directory) Step(now grid.Time, in grid.Input, out *grid.Outbox) {}
+// Step applies one input at time now and appends to out what the driver must carry
+// out in order. now never decreases. Messages it does not expect change nothing; an
+// unknown input type is our bug: it panics.
+func (d *Directory) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
+	switch in := in.(type) {
+	case grid.Tick:
+		d.tick(now, out)
+	case *grid.Delivery:
+		d.deliver(now, in.From, in.Message, out)
+	case *grid.Undelivered:
+		d.undelivered(now, in.To, in.Message, out)
+	case *grid.Closest:
+		d.onClosest(now, in, out)
+	default:
+		panic(fmt.Sprintf("directory: unknown input %T", in))
+	}
+}
 
 // NextTimer returns when Step next needs a grid.Tick, and grid.Never if it needs none.
-func (d *Directory) NextTimer() grid.Time { return grid.Never }
-
-// SetQuote publishes what changed.
-func (d *Directory) SetQuote(now grid.Time, q Quote, out *grid.Outbox) { d.own = q }
-
-// Withdraw takes the site's quote out of the directory.
-func (d *Directory) Withdraw(now grid.Time, out *grid.Outbox) { d.own = Quote{} }
-
-// Find begins a query. The answer comes as a *Found among the outbox's Locals.
-func (d *Directory) Find(now grid.Time, q Query, out *grid.Outbox) QueryID {
-	d.next++
-	found := &Found{ID: d.next, End: true}
-	if d.own.Site != "" && q.Filter.Match(&d.own) {
-		found.Quotes = append(found.Quotes, d.own)
+func (d *Directory) NextTimer() grid.Time {
+	t := min(d.flushAt, d.republishAt, d.upkeepAt, d.requests.next(), d.gossip.next)
+	for a := range d.listings {
+		t = min(t, d.listings[a].retry)
 	}
-	out.Local(found)
-	return d.next
+	if q := d.oldest(); q != nil {
+		t = min(t, q.deadline)
+	}
+	return t
 }
 
-// Known returns the newest quote seen of a site.
-func (d *Directory) Known(site grid.SiteID) (Quote, bool) { return d.own, d.own.Site == site }
-
-// Load returns the newest gossiped load report of a site.
-func (d *Directory) Load(site grid.SiteID) (Load, bool) { return Load{}, false }
-
-// Load is what a site gossips about itself.
-type Load struct {
-	Site       grid.SiteID
-	Free       int64     // idle processors
-	Widest     int64     // processors of the widest job that could start now
-	Queued     int64     // jobs waiting
-	QueuedWork int64     // their processor-seconds by the estimates
-	Sequence   uint64    // rises with every report
-	Issued     grid.Time // on the site's clock
+// oldest returns the query under way that began first, or nil.
+func (d *Directory) oldest() *query {
+	for ; d.overdueAt < len(d.deadlines); d.overdueAt++ {
+		if q := d.queries[d.deadlines[d.overdueAt]]; q != nil {
+			if d.overdueAt > queriesMax {
+				d.deadlines = slices.Delete(d.deadlines, 0, d.overdueAt)
+				d.overdueAt = 0
+			}
+			return q
+		}
+	}
+	d.deadlines, d.overdueAt = d.deadlines[:0], 0
+	return nil
 }
 
-// Protocol is how directories speak to each other.
-var Protocol = wire.Protocol{ID: "/gridnode/directory/1.0.0"}
+// tick does what is due.
+func (d *Directory) tick(now grid.Time, out *grid.Outbox) {
+	for q, ok := d.requests.overdue(now); ok; q, ok = d.requests.overdue(now) {
+		d.unanswered(now, q, false, out)
+	}
+	for q := d.oldest(); q != nil && q.deadline <= now; q = d.oldest() {
+		q.failed = true
+		d.finish(now, q, out)
+	}
+	if d.flushAt <= now {
+		d.flush(now, out)
+	}
+	if d.republishAt <= now {
+		d.issue(now, *d.own)
+		d.publish(now, false, out)
+	}
+	for a := range d.listings {
+		if l := &d.listings[a]; l.retry <= now {
+			d.lapse(now, l, out)
+		}
+	}
+	if d.upkeepAt <= now {
+		d.maintain(now, out)
+	}
+	if d.gossip.next <= now {
+		d.beat(now, out)
+	}
+}
 
-// SetLoad gossips what changed.
-func (d *Directory) SetLoad(now grid.Time, load Load, out *grid.Outbox) {}
+// deliver takes a message from another site.
+func (d *Directory) deliver(now grid.Time, from grid.SiteID, message grid.Message, out *grid.Outbox) {
+	d.heard(from)
+	switch m := message.(type) {
+	case *Publish:
+		if m.Quote.Site != from {
+			d.Rejected++
+			return
+		}
+		if reply := d.onPublish(now, m); !m.Quiet || reply.Moved || reply.Refused || reply.Closing && !m.Safe || reply.Closed {
+			d.answer(from, reply, out)
+		}
+	case *Withdraw:
+		if m.Quote.Site != from {
+			d.Rejected++
+			return
+		}
+		d.answer(from, d.onWithdraw(now, m), out)
+	case *Published:
+		d.onPublished(now, from, m, out)
+	case *Scan:
+		out.Send(from, d.onScan(now, m))
+	case *Page:
+		if q, ok := d.requests.take(m.Token, from); ok {
+			d.onAnswer(now, q, m, out)
+		}
+	case *Report:
+		reply := d.reporteds.New()
+		*reply = d.onReport(now, m)
+		out.Send(from, reply)
+	case *Reported:
+		if q, ok := d.requests.take(m.Token, from); ok && (q.purpose == forWay || q.purpose == forKeep) {
+			d.onReported(now, q, m, out)
+		}
+	case *LoadReport:
+		d.onLoad(now, from, &m.Load)
+	}
+}
+
+func (d *Directory) answer(to grid.SiteID, reply Published, out *grid.Outbox) {
+	m := d.answers.New()
+	*m = reply
+	out.Send(to, m)
+}
+
+// onAnswer takes a page that was asked for.
+func (d *Directory) onAnswer(now grid.Time, r request, p *Page, out *grid.Outbox) {
+	switch r.purpose {
+	case forSum:
+		d.onSum(now, r, p)
+	case forScan:
+		q := d.queries[r.query]
+		if q == nil {
+			return
+		}
+		q.messages++
+		if q.visit.number != r.round {
+			return // the visit ended without it
+		}
+		q.visit.open--
+		if ring := d.rings[cell{q.ask.Attribute, q.visit.cell}]; ring != nil && p.Mature {
+			ring.preferred = r.site
+		}
+		q.visit.young = q.visit.young || !p.Mature
+		d.onPage(q, p)
+		d.run(now, q, out)
+	}
+}
+
+// undelivered takes the news that a site cannot be reached.
+func (d *Directory) undelivered(now grid.Time, to grid.SiteID, message grid.Message, out *grid.Outbox) {
+	var token uint64
+	switch m := message.(type) {
+	case *Scan:
+		token = m.Token
+	case *Report:
+		token = m.Token
+	case *Publish:
+		d.unpublished(now, to, m.Cell, out)
+		return
+	case *Withdraw:
+		d.unpublished(now, to, m.Cell, out)
+		return
+	}
+	if q, ok := d.requests.take(token, to); ok {
+		d.unanswered(now, q, true, out)
+	}
+}
+
+// unanswered goes on without the answer to a request.
+func (d *Directory) unanswered(now grid.Time, r request, certain bool, out *grid.Outbox) {
+	d.strike(now, r.site, certain)
+	if r.purpose != forScan {
+		d.fail(now, r)
+		return
+	}
+	if q := d.queries[r.query]; q != nil && q.visit.number == r.round {
+		q.visit.open--
+		d.run(now, q, out)
+	}
+}
+
+// unpublished goes on without a holder of the own quote.
+func (d *Directory) unpublished(now grid.Time, to grid.SiteID, c cell, out *grid.Outbox) {
+	l := &d.listings[c.attribute]
+	for i := range l.places {
+		p := &l.places[i]
+		for j := range p.copies {
+			if r := &p.copies[j]; p.cell == c && r.site == to && r.deadline != 0 {
+				d.miss(now, p, r, true)
+				d.send(now, l, false, out)
+				return
+			}
+		}
+	}
+}
+
+// learn remembers a quote if it is the newest of its site, and reports whether
+// none newer is known.
+func (d *Directory) learn(q *Quote) bool {
+	v, fresh := d.known.put(q.Site)
+	if fresh || (*v).Sequence < q.Sequence {
+		*v = q
+	}
+	return (*v).Sequence == q.Sequence
+}
+
+// Known returns the newest quote seen of a site, which may have expired or been
+// withdrawn.
+func (d *Directory) Known(site grid.SiteID) (Quote, bool) {
+	if q := d.known.get(site); q != nil {
+		return **q, true
+	}
+	return Quote{}, false
+}

@@ -40,49 +40,22 @@ var (
 	last  = position{^uint64(0), ^uint64(0)}
 )
 
-// positionOf returns the place of a non-negative value. The value comes first, in
-// a self-delimiting code that keeps the order: six bits for its length in bits,
-// then what follows its leading one. (Elias' gamma code has the same idea.) After
-// that comes the spread, as far as there is room, which is 58 bits or more for
-// every value that a quote can have. Short codes matter: cells are cut where
-// positions differ, and equal values differ in the spread only.
+// valueMax bounds what positionOf can encode; every field of a quote is below it.
+const valueMax = 1<<58 - 1
+
+// positionOf returns the place of a value from 0 to valueMax. First comes the
+// value in a self-delimiting code that keeps the order: six bits for its length in
+// bits, then what follows its leading one (as in Elias' gamma code). Then comes
+// the spread, and zeros. Cells are cut where positions differ, so equal values,
+// which differ in the spread only, are cut as easily as any others.
 func positionOf(value int64, spread uint64) position {
 	length := bits.Len64(uint64(value))
-	width := 6 // of the code
-	code := uint64(length)
+	width, code := 6, uint64(length) // bits of the code
 	if length > 1 {
 		width += length - 1
 		code = code<<(length-1) | uint64(value)&(1<<(length-1)-1)
 	}
-	if width > 64 { // a value beyond 2^59: its last bits stand in lo
-		over := width - 64
-		return position{code0(length, value, over), uint64(value)<<(64-over) | spread>>over}
-	}
-	if width == 64 {
-		return position{code, spread}
-	}
 	return position{code<<(64-width) | spread>>width, spread << (64 - width)}
-}
-
-// code0 returns the first 64 bits of a code that is over bits longer than that.
-func code0(length int, value int64, over int) uint64 {
-	kept := length - 1 - over
-	return uint64(length)<<kept | uint64(value)>>over&(1<<kept-1)
-}
-
-// rangeOf returns the first and the last position that quotes of values from low
-// to high can have.
-func rangeOf(low, high int64) (from, to position) {
-	return positionOf(low, 0), positionOf(high, ^uint64(0)).orOnes(high)
-}
-
-// orOnes sets the bits behind the code and the spread, which are zero in a quote.
-func (p position) orOnes(value int64) position {
-	width := 6 + max(bits.Len64(uint64(value))-1, 0)
-	if used := width + 64; used < 128 {
-		p.lo |= 1<<(128-used) - 1
-	}
-	return p
 }
 
 func (p position) compare(q position) int {
@@ -105,41 +78,84 @@ func (p position) prev() position {
 	return position{p.hi - borrow, lo}
 }
 
-// between returns the coarsest binary fraction f with p < f <= q: the bits p and q
-// have in common, then a one. It needs p < q.
-func between(p, q position) position {
-	if x := p.hi ^ q.hi; x != 0 {
-		n := bits.LeadingZeros64(x)
-		return position{q.hi &^ (1<<(63-n) - 1), 0}
-	}
-	n := bits.LeadingZeros64(p.lo ^ q.lo)
-	return position{q.hi, q.lo &^ (1<<(63-n) - 1)}
+// head returns the first n bits of p, the rest zero.
+func (p position) head(n uint8) position {
+	m := mask(n)
+	return position{p.hi & m.hi, p.lo & m.lo}
 }
 
-// cell names a stretch of the order of one attribute by where it begins. Where it
-// ends is known to those who hold it.
+// mask returns n ones, then zeros.
+func mask(n uint8) position {
+	if n <= 64 {
+		return position{^uint64(0) << (64 - n), 0}
+	}
+	return position{^uint64(0), ^uint64(0) << (128 - n)}
+}
+
+// common returns how many bits p and q begin with in common.
+func common(p, q position) uint8 {
+	if x := p.hi ^ q.hi; x != 0 {
+		return uint8(bits.LeadingZeros64(x))
+	}
+	return uint8(64 + bits.LeadingZeros64(p.lo^q.lo))
+}
+
+// prefix is what all positions of a stretch begin with: the first length bits.
+type prefix struct {
+	bits   position // zero behind length
+	length uint8    // 0 to 128
+}
+
+// prefixOf returns the first length bits of p.
+func prefixOf(p position, length uint8) prefix { return prefix{p.head(length), length} }
+
+// contains reports whether p begins with x.
+func (x prefix) contains(p position) bool { return p.head(x.length) == x.bits }
+
+// covers reports whether y begins with x and is longer.
+func (x prefix) covers(y prefix) bool { return x.length < y.length && x.contains(y.bits) }
+
+// end returns the last position that begins with x.
+func (x prefix) end() position {
+	m := mask(x.length)
+	return position{x.bits.hi | ^m.hi, x.bits.lo | ^m.lo}
+}
+
+// compare orders prefixes by where they begin, longer ones behind shorter ones.
+func (x prefix) compare(y prefix) int {
+	return cmp.Or(x.bits.compare(y.bits), cmp.Compare(x.length, y.length))
+}
+
+// String prints the bits.
+func (x prefix) String() string {
+	return fmt.Sprintf("%064b%064b", x.bits.hi, x.bits.lo)[:x.length]
+}
+
+// cell names a part of the order of one attribute: that of the positions with a prefix.
 type cell struct {
 	attribute Attribute
-	from      position
+	prefix
 }
 
 func (c cell) compare(d cell) int {
-	if c.attribute != d.attribute {
-		return cmp.Compare(c.attribute, d.attribute)
-	}
-	return c.from.compare(d.from)
+	return cmp.Or(cmp.Compare(c.attribute, d.attribute), c.prefix.compare(d.prefix))
 }
 
-// root is the cell that exists always: every search that knows nothing begins there.
+// root returns the cell that exists always: whoever knows nothing begins there.
 func root(a Attribute) cell { return cell{attribute: a} }
+
+func (c cell) isRoot() bool { return c.length == 0 }
+
+// String prints the attribute and the prefix.
+func (c cell) String() string { return c.attribute.String() + "/" + c.prefix.String() }
 
 // key returns the point of the DHT's key space whose nearest sites hold the cell.
 func (c cell) key(federation string) grid.Key {
-	name := make([]byte, 0, 96)
+	name := make([]byte, 0, 128)
 	name = append(name, "gridnode/cell/"...)
-	name = append(name, byte(c.attribute))
-	name = binary.BigEndian.AppendUint64(name, c.from.hi)
-	name = binary.BigEndian.AppendUint64(name, c.from.lo)
+	name = append(name, byte(c.attribute), c.length)
+	name = binary.BigEndian.AppendUint64(name, c.bits.hi)
+	name = binary.BigEndian.AppendUint64(name, c.bits.lo)
 	name = append(name, federation...)
 	return sha256.Sum256(name)
 }

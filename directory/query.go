@@ -23,6 +23,26 @@ type Query struct {
 	After      *Cursor // goes on behind it; nil begins at the end of the order
 }
 
+// ErrQuery is wrapped by every error of Query.Check.
+var ErrQuery = errors.New("bad query")
+
+// Check returns an error wrapping ErrQuery that names the first field that is out
+// of bounds.
+func (q *Query) Check() error {
+	switch {
+	case q.Attribute >= attributes:
+		return fmt.Errorf("%w: %v", ErrQuery, q.Attribute)
+	case q.Limit < 0 || q.Limit > LimitMax:
+		return fmt.Errorf("%w: limit %d, want 0 to %d", ErrQuery, q.Limit, LimitMax)
+	case q.After != nil && q.After.attribute != q.Attribute:
+		return fmt.Errorf("%w: by %v, but goes on behind a quote by %v", ErrQuery, q.Attribute, q.After.attribute)
+	}
+	if err := q.Filter.check(); err != nil {
+		return fmt.Errorf("%w: %w", ErrQuery, err)
+	}
+	return nil
+}
+
 // Filter leaves out quotes. The zero value lets everything through.
 type Filter struct {
 	PriceMax      grid.Price // 0 means any price

@@ -16,6 +16,8 @@ const (
 	DirectoryWithdraw  grid.Kind = 18
 	DirectoryScan      grid.Kind = 19
 	DirectoryPage      grid.Kind = 20 // answer to a scan
+	DirectoryReport    grid.Kind = 21 // a cell's holder tells a holder of the cell it was split off
+	DirectoryReported  grid.Kind = 22 // the answer
 
 	GossipLoad grid.Kind = 24
 
@@ -38,6 +40,8 @@ var kindNames = [KindMax]string{
 	DirectoryWithdraw:   "directory.withdraw",
 	DirectoryScan:       "directory.scan",
 	DirectoryPage:       "directory.page",
+	DirectoryReport:     "directory.report",
+	DirectoryReported:   "directory.reported",
 	GossipLoad:          "gossip.load",
 	KademliaFind:        "kademlia.find",
 	KademliaNodes:       "kademlia.nodes",

@@ -1,0 +1,368 @@
+package directory
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+	"gridnode/internal/wire/wirepb"
+)
+
+// Domain is the domain under which quotes are signed.
+const Domain = "quote"
+
+// Protocol is how directories speak to each other. Its decoders verify every
+// signature, and that each quote was signed by the site it speaks of.
+var Protocol = wire.Protocol{
+	ID: "/gridnode/directory/1.0.0",
+	Decoders: map[grid.Kind]wire.Decoder{
+		wire.DirectoryPublish:   decodePublish,
+		wire.DirectoryPublished: decodePublished,
+		wire.DirectoryWithdraw:  decodeWithdraw,
+		wire.DirectoryScan:      decodeScan,
+		wire.DirectoryPage:      decodePage,
+		wire.DirectoryReport:    decodeReport,
+		wire.DirectoryReported:  decodeReported,
+	},
+}
+
+// seal signs the quote with all that it says.
+func (q *Quote) seal(sign func(payload []byte) ([]byte, error)) error {
+	payload, err := proto.Marshal(q.proto())
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	if q.Sealed, err = sign(payload); err != nil {
+		return fmt.Errorf("sign: %w", err)
+	}
+	return q.Check()
+}
+
+func (q *Quote) proto() *wirepb.Quote {
+	return &wirepb.Quote{
+		Site: string(q.Site), Name: []byte(q.Name), Processors: q.Processors, Memory: q.Memory,
+		Speed: q.Speed, Bandwidth: q.Bandwidth, Price: int64(q.Price), Cost: uint32(q.Cost),
+		Free: q.Free, Widest: q.Widest, Wait: int64(q.Wait), Foreign: q.Foreign,
+		Sequence: q.Sequence, Issued: int64(q.Issued), Lifetime: int64(q.Lifetime), Withdrawn: q.Withdrawn,
+	}
+}
+
+// OpenQuote verifies a signed quote and returns it, or an error wrapping
+// wire.ErrMalformed. Whether it has expired is for the caller to see.
+func OpenQuote(sealed []byte) (*Quote, error) {
+	if len(sealed) > quoteBytesMax {
+		return nil, wire.Malformed("signed quote of %d bytes, at most %d", len(sealed), quoteBytesMax)
+	}
+	payload, signer, err := wire.Open(Domain, sealed)
+	if err != nil {
+		return nil, err
+	}
+	var p wirepb.Quote
+	if err := proto.Unmarshal(payload, &p); err != nil {
+		return nil, wire.Malformed("quote: %v", err)
+	}
+	if p.Cost > uint32(grid.CostPaper) {
+		return nil, wire.Malformed("quote with cost model %d", p.Cost)
+	}
+	q := &Quote{
+		Site: grid.SiteID(p.Site), Name: string(p.Name),
+		Resources: grid.Resources{Processors: p.Processors, Memory: p.Memory},
+		Rating:    grid.Rating{Speed: p.Speed, Bandwidth: p.Bandwidth},
+		Price:     grid.Price(p.Price), Cost: grid.CostModel(p.Cost),
+		Free: p.Free, Widest: p.Widest, Wait: grid.Time(p.Wait), Foreign: p.Foreign,
+		Sequence: p.Sequence, Issued: grid.Time(p.Issued), Lifetime: grid.Time(p.Lifetime), Withdrawn: p.Withdrawn,
+		Sealed: sealed,
+	}
+	if err := q.Check(); err != nil {
+		return nil, wire.Malformed("%v", err)
+	}
+	if q.Site != signer {
+		return nil, wire.Malformed("quote of %q signed by %q", q.Site, signer)
+	}
+	q.spread = spreadOf(q.Site)
+	return q, nil
+}
+
+// ownQuote opens a quote that only its own site may send.
+func ownQuote(from grid.SiteID, sealed []byte) (*Quote, error) {
+	q, err := OpenQuote(sealed)
+	if err == nil && q.Site != from {
+		return nil, wire.Malformed("quote of %q sent by %q", q.Site, from)
+	}
+	return q, err
+}
+
+func (p position) proto() *wirepb.Position { return &wirepb.Position{Hi: p.hi, Lo: p.lo} }
+
+func openPosition(p *wirepb.Position) position { return position{p.GetHi(), p.GetLo()} }
+
+// optional returns the wire form of a prefix that is there only if ok.
+func optional(x prefix, ok bool) *wirepb.Prefix {
+	if !ok {
+		return nil
+	}
+	return x.proto()
+}
+
+func (x prefix) proto() *wirepb.Prefix {
+	return &wirepb.Prefix{Hi: x.bits.hi, Lo: x.bits.lo, Length: uint32(x.length)}
+}
+
+func openPrefix(p *wirepb.Prefix) (prefix, error) {
+	if p.GetLength() > 128 {
+		return prefix{}, wire.Malformed("prefix of %d bits", p.GetLength())
+	}
+	x := prefix{position{p.GetHi(), p.GetLo()}, uint8(p.GetLength())}
+	if x.bits.head(x.length) != x.bits {
+		return prefix{}, wire.Malformed("prefix with bits behind its %d", x.length)
+	}
+	return x, nil
+}
+
+func prefixProtos(list []prefix) []*wirepb.Prefix {
+	var protos []*wirepb.Prefix
+	for _, x := range list {
+		protos = append(protos, x.proto())
+	}
+	return protos
+}
+
+// openFences opens a list of fences of x, which must be in order.
+func openFences(x prefix, protos []*wirepb.Prefix) ([]prefix, error) {
+	if len(protos) > fencesMax {
+		return nil, wire.Malformed("%d fences, at most %d", len(protos), fencesMax)
+	}
+	var list []prefix
+	for _, p := range protos {
+		f, err := openPrefix(p)
+		if err != nil {
+			return nil, err
+		}
+		if n := len(list); !x.covers(f) || n > 0 && list[n-1].compare(f) >= 0 {
+			return nil, wire.Malformed("fence %v is out of order or not in %v", f, x)
+		}
+		list = append(list, f)
+	}
+	return list, nil
+}
+
+func (c cell) proto() *wirepb.Cell {
+	return &wirepb.Cell{Attribute: uint32(c.attribute), Prefix: c.prefix.proto()}
+}
+
+func openCell(p *wirepb.Cell) (cell, error) {
+	if p.GetAttribute() >= attributes {
+		return cell{}, wire.Malformed("cell of %v", Attribute(min(p.GetAttribute(), 255)))
+	}
+	x, err := openPrefix(p.GetPrefix())
+	return cell{Attribute(p.GetAttribute()), x}, err
+}
+
+// decode fills p from a body, or returns an error wrapping wire.ErrMalformed.
+func decode(kind grid.Kind, body []byte, p proto.Message) error {
+	if err := proto.Unmarshal(body, p); err != nil {
+		return wire.Malformed("%s: %v", wire.KindName(kind), err)
+	}
+	return nil
+}
+
+// Proto returns the wire form. A quote that was not signed cannot travel.
+func (m *Publish) Proto() proto.Message {
+	return &wirepb.Publish{
+		Cell: m.Cell.proto(), Quote: m.Quote.Sealed, Quiet: m.Quiet, Skip: optional(m.Skip, m.Guest), Safe: m.Safe,
+	}
+}
+
+func decodePublish(from grid.SiteID, body []byte) (grid.Message, error) {
+	var p wirepb.Publish
+	if err := decode(wire.DirectoryPublish, body, &p); err != nil {
+		return nil, err
+	}
+	m := &Publish{Quiet: p.Quiet, Guest: p.Skip != nil, Safe: p.Safe}
+	var err error
+	if m.Cell, err = openCell(p.Cell); err != nil {
+		return nil, err
+	}
+	if m.Skip, err = openPrefix(p.Skip); err != nil {
+		return nil, err
+	}
+	m.Quote, err = ownQuote(from, p.Quote)
+	return m, err
+}
+
+// Proto returns the wire form.
+func (m *Published) Proto() proto.Message {
+	return &wirepb.Published{
+		Cell: m.Cell.proto(), Sequence: m.Sequence, Gone: m.Gone, Refused: m.Refused,
+		Closing: m.Closing, Closed: m.Closed, Moved: optional(m.To, m.Moved), Fences: prefixProtos(m.Fences),
+	}
+}
+
+func decodePublished(_ grid.SiteID, body []byte) (grid.Message, error) {
+	var p wirepb.Published
+	if err := decode(wire.DirectoryPublished, body, &p); err != nil {
+		return nil, err
+	}
+	m := &Published{
+		Sequence: p.Sequence, Gone: p.Gone, Refused: p.Refused, Closing: p.Closing, Closed: p.Closed, Moved: p.Moved != nil,
+	}
+	var err error
+	if m.Cell, err = openCell(p.Cell); err != nil {
+		return nil, err
+	}
+	if m.To, err = openPrefix(p.Moved); err != nil {
+		return nil, err
+	}
+	m.Fences, err = openFences(m.Cell.prefix, p.Fences)
+	return m, err
+}
+
+// Proto returns the wire form.
+func (m *Withdraw) Proto() proto.Message {
+	return &wirepb.Withdraw{Cell: m.Cell.proto(), Quote: m.Quote.Sealed, Moved: optional(m.To, m.Moved)}
+}
+
+func decodeWithdraw(from grid.SiteID, body []byte) (grid.Message, error) {
+	var p wirepb.Withdraw
+	if err := decode(wire.DirectoryWithdraw, body, &p); err != nil {
+		return nil, err
+	}
+	m := &Withdraw{Moved: p.Moved != nil}
+	var err error
+	if m.Cell, err = openCell(p.Cell); err != nil {
+		return nil, err
+	}
+	if m.To, err = openPrefix(p.Moved); err != nil {
+		return nil, err
+	}
+	m.Quote, err = ownQuote(from, p.Quote)
+	return m, err
+}
+
+// Proto returns the wire form.
+func (m *Scan) Proto() proto.Message {
+	return &wirepb.Scan{
+		Token: m.Token, Cell: m.Cell.proto(), At: m.At.proto(), Descending: m.Descending, Limit: uint32(m.Limit),
+		Filter: &wirepb.Filter{
+			PriceMax: int64(m.Filter.PriceMax), SpeedMin: m.Filter.SpeedMin, FreeMin: m.Filter.FreeMin,
+			ProcessorsMin: m.Filter.ProcessorsMin, ForeignOnly: m.Filter.ForeignOnly,
+		},
+		Fences: m.Fences,
+	}
+}
+
+func decodeScan(_ grid.SiteID, body []byte) (grid.Message, error) {
+	var p wirepb.Scan
+	if err := decode(wire.DirectoryScan, body, &p); err != nil {
+		return nil, err
+	}
+	if p.Limit > PageMax {
+		return nil, wire.Malformed("scan for %d quotes, at most %d", p.Limit, PageMax)
+	}
+	f := p.Filter
+	m := &Scan{
+		Token: p.Token, At: openPosition(p.At), Descending: p.Descending, Limit: int32(p.Limit),
+		Filter: Filter{
+			PriceMax: grid.Price(f.GetPriceMax()), SpeedMin: f.GetSpeedMin(), FreeMin: f.GetFreeMin(),
+			ProcessorsMin: f.GetProcessorsMin(), ForeignOnly: f.GetForeignOnly(),
+		},
+		Fences: p.Fences,
+	}
+	if err := m.Filter.check(); err != nil {
+		return nil, wire.Malformed("scan: %v", err)
+	}
+	var err error
+	m.Cell, err = openCell(p.Cell)
+	return m, err
+}
+
+// Proto returns the wire form.
+func (m *Page) Proto() proto.Message {
+	p := &wirepb.Page{
+		Token: m.Token, Cell: m.Cell.proto(), More: m.More, Held: m.Held, Mature: m.Mature,
+		Count: uint32(m.Count), Sum: m.Sum, HasFences: m.HasFences, Fences: prefixProtos(m.Fences),
+	}
+	for _, q := range m.Quotes {
+		p.Quotes = append(p.Quotes, q.Sealed)
+	}
+	return p
+}
+
+func decodePage(_ grid.SiteID, body []byte) (grid.Message, error) {
+	var p wirepb.Page
+	if err := decode(wire.DirectoryPage, body, &p); err != nil {
+		return nil, err
+	}
+	if len(p.Quotes) > PageMax || p.Count > recordsMax {
+		return nil, wire.Malformed("page of %d quotes, at most %d, from a cell of %d, at most %d", len(p.Quotes), PageMax, p.Count, recordsMax)
+	}
+	m := &Page{
+		Token: p.Token, More: p.More, Held: p.Held, Mature: p.Mature,
+		Count: int32(p.Count), Sum: p.Sum, HasFences: p.HasFences,
+	}
+	var err error
+	if m.Cell, err = openCell(p.Cell); err != nil {
+		return nil, err
+	}
+	if m.Fences, err = openFences(m.Cell.prefix, p.Fences); err != nil {
+		return nil, err
+	}
+	for _, sealed := range p.Quotes {
+		q, err := OpenQuote(sealed)
+		if err != nil {
+			return nil, err
+		}
+		m.Quotes = append(m.Quotes, q)
+	}
+	return m, nil
+}
+
+// Proto returns the wire form.
+func (m *Report) Proto() proto.Message {
+	return &wirepb.Report{Token: m.Token, Cell: m.Cell.proto(), Child: m.Child.proto()}
+}
+
+func decodeReport(_ grid.SiteID, body []byte) (grid.Message, error) {
+	var p wirepb.Report
+	if err := decode(wire.DirectoryReport, body, &p); err != nil {
+		return nil, err
+	}
+	m := &Report{Token: p.Token}
+	var err error
+	if m.Cell, err = openCell(p.Cell); err != nil {
+		return nil, err
+	}
+	if m.Child, err = openPrefix(p.Child); err != nil {
+		return nil, err
+	}
+	if !m.Cell.covers(m.Child) {
+		return nil, wire.Malformed("report of %v, which %v does not cover", m.Child, m.Cell)
+	}
+	return m, nil
+}
+
+// Proto returns the wire form.
+func (m *Reported) Proto() proto.Message {
+	return &wirepb.Reported{
+		Token: m.Token, Moved: optional(m.To, m.Moved), Strays: uint32(m.Strays), Fences: prefixProtos(m.Fences),
+	}
+}
+
+func decodeReported(_ grid.SiteID, body []byte) (grid.Message, error) {
+	var p wirepb.Reported
+	if err := decode(wire.DirectoryReported, body, &p); err != nil {
+		return nil, err
+	}
+	if p.Strays > recordsMax {
+		return nil, wire.Malformed("%d strays", p.Strays)
+	}
+	m := &Reported{Token: p.Token, Moved: p.Moved != nil, Strays: int32(p.Strays)}
+	var err error
+	if m.To, err = openPrefix(p.Moved); err != nil {
+		return nil, err
+	}
+	m.Fences, err = openFences(prefix{}, p.Fences)
+	return m, err
+}

@@ -1,0 +1,370 @@
+package directory
+
+import (
+	"slices"
+
+	"gridnode/internal/grid"
+)
+
+// Bounds of the queries of one site.
+const (
+	queriesMax   = 4096 // under way
+	visitsMax    = 256  // cells one query asks
+	queryTimeout = 8    // times Config.Timeout, for a query as a whole
+)
+
+// query is a Find under way. It walks through the order from at to limit: it asks
+// a holder of the cell that at lies in, goes on behind what that one covers, and
+// so on.
+//
+// A mature holder's word is enough. Without one, all holders of the cell are asked
+// and their answers united. Then the cell is new, or about to go, or has lost its
+// holders, and some of its quotes may still be, or be already, in a cell above it.
+// So these are asked as well, up to a mature one.
+type query struct {
+	id       QueryID
+	ask      Query
+	at       position    // first position not covered yet
+	limit    position    // last position wanted
+	found    []candidate // in order, each site once
+	end      bool        // everything up to limit is covered
+	failed   bool        // a cell's holders did not answer
+	messages int32
+	visits   int
+	deadline grid.Time
+
+	leaf   prefix   // the cell at lies in, as far as known
+	asking bool     // leaf is being asked, or a cell above it
+	edge   position // how far the answers of these reach
+	known  []prefix // cells whose copies from at on are all among found
+	gone   []prefix // cells that no holder knew
+	visit  visit
+}
+
+// visit is the conversation of a query with the holders of one cell.
+type visit struct {
+	cell    prefix // the query's leaf or one above it
+	number  uint32 // rises with every visit of the query
+	asked   []grid.SiteID
+	open    int      // scans unanswered
+	heard   bool     // a holder answered
+	young   bool     // one other than this site answered that is not mature
+	held    bool     // one that knows the cell
+	mature  bool     // one that is mature
+	cut     bool     // the answer goes on behind edge
+	edge    position // how far it reaches, if cut
+	renewed bool     // nobody answered, and the router was asked anew
+}
+
+// candidate is a quote found so far.
+type candidate struct {
+	at    position
+	quote *Quote
+}
+
+// Find begins a query. The answer, a *Found, comes among the outbox's Locals, in
+// this call or a later Step, within 8 × Config.Timeout. A query whose fields are
+// out of bounds is the caller's bug: it panics.
+func (d *Directory) Find(now grid.Time, ask Query, out *grid.Outbox) QueryID {
+	if err := ask.Check(); err != nil {
+		panic(err)
+	}
+	d.lastQuery++
+	if len(d.queries) >= queriesMax {
+		out.Local(&Found{ID: d.lastQuery, Err: ErrBusy})
+		return d.lastQuery
+	}
+	if ask.Limit == 0 {
+		ask.Limit = LimitMax
+	}
+	d.maps[ask.Attribute].refresh(now, 4*d.cfg.Lifetime)
+	q := d.newQuery()
+	q.id, q.ask, q.deadline = d.lastQuery, ask, now+queryTimeout*d.cfg.Timeout
+	q.begin()
+	d.queries[q.id] = q
+	d.deadlines = append(d.deadlines, q.id)
+	d.run(now, q, out)
+	return q.id
+}
+
+// newQuery returns an empty query, if possible with the memory of a finished one.
+func (d *Directory) newQuery() *query {
+	if d.queries == nil {
+		d.queries = make(map[QueryID]*query)
+	}
+	n := len(d.spareQueries)
+	if n == 0 {
+		return &query{}
+	}
+	q := d.spareQueries[n-1]
+	d.spareQueries = d.spareQueries[:n-1]
+	*q = query{
+		found: q.found[:0], known: q.known[:0], gone: q.gone[:0],
+		visit: visit{asked: q.visit.asked[:0]},
+	}
+	return q
+}
+
+// begin finds out from which to which position the query goes.
+func (q *query) begin() {
+	low, high := first, last
+	switch f := &q.ask.Filter; q.ask.Attribute {
+	case Price:
+		if f.PriceMax > 0 {
+			high = positionOf(int64(f.PriceMax), ^uint64(0))
+		}
+	case Speed:
+		low = positionOf(f.SpeedMin, 0)
+	case Free:
+		low = positionOf(f.FreeMin, 0)
+	}
+	if q.ask.Descending {
+		low, high = high, low
+	}
+	q.at, q.limit = low, high
+	if after := q.ask.After; after != nil && !q.before(after.at, q.at) {
+		q.cover(after.at)
+	}
+}
+
+// before reports whether a comes before b in the order of the query.
+func (q *query) before(a, b position) bool {
+	if q.ask.Descending {
+		return b.less(a)
+	}
+	return a.less(b)
+}
+
+// cover moves on to behind edge.
+func (q *query) cover(edge position) {
+	q.end = !q.before(edge, q.limit)
+	if q.ask.Descending {
+		q.at = edge.prev()
+	} else {
+		q.at = edge.next()
+	}
+}
+
+// covered returns how many of the candidates are certainly the next ones.
+func (q *query) covered() int {
+	if q.end {
+		return len(q.found)
+	}
+	n := len(q.found)
+	for n > 0 && !q.before(q.found[n-1].at, q.at) {
+		n--
+	}
+	return n
+}
+
+// run goes on with a query until it waits or is finished.
+func (d *Directory) run(now grid.Time, q *query, out *grid.Outbox) {
+	for {
+		if !q.asking {
+			if q.end || q.visits >= visitsMax || q.covered() >= q.ask.Limit {
+				d.finish(now, q, out)
+				return
+			}
+			q.choose(&d.maps[q.ask.Attribute])
+		}
+		if !d.inquire(now, q, out) {
+			return
+		}
+		d.judge(q)
+	}
+}
+
+// choose begins with the cell that at lies in.
+func (q *query) choose(m *leaves) {
+	q.leaf = m.find(q.at, q.gone).prefix
+	q.asking = true
+	q.edge = m.next(q.leaf, q.at, q.ask.Descending, q.gone)
+	q.turnTo(q.leaf)
+}
+
+// turnTo begins a visit to a cell.
+func (q *query) turnTo(x prefix) {
+	q.visits++
+	q.visit = visit{cell: x, number: q.visit.number + 1, asked: q.visit.asked[:0]}
+	// What it has is known already: it was asked before about an earlier stretch.
+	q.visit.mature = slices.Contains(q.known, x)
+}
+
+// inquire asks the holders of the cell visited as far as that is necessary, and
+// reports whether the visit is over.
+func (d *Directory) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool) {
+	v := &q.visit
+	for !v.mature {
+		r := d.ring(now, cell{q.ask.Attribute, v.cell}, out)
+		if !r.usable(now) {
+			r.wait(q.id)
+			return false
+		}
+		d.sites = d.holders(now, r, d.sites[:0])
+		if len(v.asked) == 0 && slices.Contains(d.sites, d.cfg.Self) {
+			v.asked = append(v.asked, d.cfg.Self)
+			scan := d.scan(q, r)
+			d.onPage(q, d.onScan(now, &scan))
+			continue // before anybody else is asked: it costs nothing
+		}
+		left := slices.DeleteFunc(d.sites, func(s grid.SiteID) bool { return slices.Contains(v.asked, s) })
+		switch {
+		case v.open > 0 && (len(left) == 0 || !v.young):
+			return false
+		case len(left) > 0 && v.young: // one was not enough: all others at once
+			for _, site := range left {
+				d.sendScan(now, q, r, site, out)
+			}
+		case len(left) > 0:
+			d.sendScan(now, q, r, d.choice(r, left), out)
+		case v.heard || v.renewed:
+			return true
+		default: // nobody answers: perhaps others hold the cell by now
+			v.renewed, v.asked = true, v.asked[:0]
+			r.wait(q.id)
+			d.lookUp(now, r, out)
+			return false
+		}
+	}
+	return true
+}
+
+// choice returns the holder to ask first: the one that answered last, or else one
+// that other sites do not choose as well.
+func (d *Directory) choice(r *ring, holders []grid.SiteID) grid.SiteID {
+	if slices.Contains(holders, r.preferred) {
+		return r.preferred
+	}
+	return holders[d.spread%uint64(len(holders))]
+}
+
+// scan returns the question of a query to a holder.
+func (d *Directory) scan(q *query, r *ring) Scan {
+	s := Scan{Cell: r.cell, At: q.at, Descending: q.ask.Descending, Filter: q.ask.Filter}
+	s.Limit = int32(min(q.ask.Limit-q.covered(), PageMax))
+	if f := d.maps[q.ask.Attribute].get(r.cell.prefix); f != nil {
+		s.Fences = f.digest
+	}
+	return s
+}
+
+// sendScan asks a holder.
+func (d *Directory) sendScan(now grid.Time, q *query, r *ring, site grid.SiteID, out *grid.Outbox) {
+	v := &q.visit
+	v.asked = append(v.asked, site)
+	token := d.requests.add(request{purpose: forScan, site: site, query: q.id, round: v.number, deadline: now + d.cfg.Timeout})
+	if token == 0 {
+		return
+	}
+	m := d.scans.New()
+	*m = d.scan(q, r)
+	m.Token = token
+	out.Send(site, m)
+	v.open++
+	q.messages++
+}
+
+// onPage takes the answer of a holder of the cell visited.
+func (d *Directory) onPage(q *query, p *Page) {
+	v := &q.visit
+	m := &d.maps[q.ask.Attribute]
+	if p.HasFences {
+		m.learn(v.cell, p.Fences)
+	}
+	cut, edge := false, position{}
+	for _, quote := range p.Quotes {
+		at := quote.at(q.ask.Attribute)
+		if q.before(at, q.at) || cut && !q.before(edge, at) || !q.ask.Filter.Match(quote) {
+			d.Rejected++ // a holder that does not keep to the question
+			continue
+		}
+		cut, edge = true, at
+		q.add(candidate{at, quote})
+		d.learn(quote)
+	}
+	cut = cut && p.More
+	if p.Mature || !v.heard {
+		v.cut, v.edge = cut, edge
+	} else if cut && (!v.cut || q.before(edge, v.edge)) {
+		v.cut, v.edge = true, edge
+	}
+	v.heard, v.held, v.mature = true, v.held || p.Held, v.mature || p.Mature
+}
+
+// add puts a quote among the candidates; of two of one site the newer one stays.
+func (q *query) add(c candidate) {
+	for i := range q.found {
+		if f := &q.found[i]; f.quote.spread == c.quote.spread && f.quote.Site == c.quote.Site {
+			if f.quote.Sequence >= c.quote.Sequence {
+				return
+			}
+			q.found = slices.Delete(q.found, i, i+1)
+			break
+		}
+	}
+	i := len(q.found)
+	for i > 0 && (q.before(c.at, q.found[i-1].at) || c.at == q.found[i-1].at && c.quote.Site < q.found[i-1].quote.Site) {
+		i--
+	}
+	q.found = slices.Insert(q.found, i, c)
+}
+
+// judge draws the conclusion from a visit that is over: another visit, or
+// everything up to some edge is covered.
+func (d *Directory) judge(q *query) {
+	v := &q.visit
+	m := &d.maps[q.ask.Attribute]
+	q.failed = q.failed || !v.heard && !v.mature
+	switch {
+	case v.cut && q.before(v.edge, q.edge):
+		q.edge = v.edge
+	case !v.cut && v.mature && !slices.Contains(q.known, v.cell):
+		q.known = append(q.known, v.cell)
+	}
+	if v.cell == q.leaf && v.cell.length > 0 && v.heard && !v.held {
+		// Nobody holds it: it has gone, or all of its holders have. What else the map
+		// says may be out of date as well.
+		q.gone = append(q.gone, v.cell)
+		m.reset()
+		q.asking = false
+		return
+	}
+	split := m.find(q.at, q.gone).prefix != q.leaf
+	if !split && !v.mature && v.cell.length > 0 {
+		above := prefix{}
+		if f := m.get(v.cell); f != nil {
+			above = f.above
+		}
+		q.turnTo(above)
+		return
+	}
+	q.asking = false
+	if split {
+		return
+	}
+	if edge := m.next(q.leaf, q.at, q.ask.Descending, q.gone); q.before(edge, q.edge) {
+		q.edge = edge
+	}
+	q.cover(q.edge)
+}
+
+// finish hands out the answer.
+func (d *Directory) finish(now grid.Time, q *query, out *grid.Outbox) {
+	n := q.covered()
+	f := &Found{ID: q.id, End: q.end && n <= q.ask.Limit, Messages: q.messages}
+	if q.failed || !q.end && n == 0 {
+		f.Err = ErrUnreachable
+	}
+	if n = min(n, q.ask.Limit); n > 0 {
+		f.Quotes = make([]Quote, 0, n)
+	}
+	for _, c := range q.found[:n] {
+		if now < c.quote.Expires() && !c.quote.Withdrawn {
+			f.Quotes = append(f.Quotes, *c.quote)
+		}
+	}
+	delete(d.queries, q.id)
+	clear(q.found)
+	d.spareQueries = append(d.spareQueries, q)
+	out.Local(f)
+}

@@ -1,0 +1,174 @@
+package directory
+
+import (
+	"slices"
+
+	"gridnode/internal/grid"
+)
+
+// onPublish stores a quote in a cell, or says where it belongs.
+func (d *Directory) onPublish(now grid.Time, m *Publish) Published {
+	reply := Published{Cell: m.Cell, Sequence: m.Quote.Sequence}
+	q := m.Quote
+	at := q.at(m.Cell.attribute)
+	if q.Withdrawn || !d.timely(now, q) || !m.Cell.contains(at) || m.Guest && !m.Cell.covers(m.Skip) {
+		reply.Refused = true
+		return reply
+	}
+	if !d.learn(q) {
+		return reply // late: a newer one has been here, or has been withdrawn
+	}
+	h := d.hold(now, m.Cell)
+	if h == nil {
+		reply.Refused = true
+		return reply
+	}
+	skip := prefix{}
+	if m.Guest {
+		skip = m.Skip
+	}
+	if reply.To, reply.Moved = h.way(at, skip); reply.Moved {
+		reply.Fences, _ = h.list()
+	}
+	i := h.of(q)
+	switch {
+	case i >= 0 && h.entries[i].quote.Sequence > q.Sequence:
+		return reply // late, too
+	case i < 0 && reply.Moved:
+		return reply // it is not published before it is where it belongs
+	case i < 0:
+		if len(h.entries) >= crowdFactor*d.cfg.CellMax {
+			d.expire(now, h)
+		}
+		if len(h.entries) >= crowdFactor*d.cfg.CellMax || !d.count(q.Site) {
+			reply.Refused = true
+			return reply
+		}
+	default:
+		h.entries = slices.Delete(h.entries, i, i+1)
+	}
+	h.put(entry{at: at, quote: q, expires: now + min(q.Expires()-now, q.Lifetime), guest: m.Guest, safe: m.Safe})
+	if !reply.Moved && !m.Guest {
+		h.closing.heed(m.Safe)
+		reply.Closing, reply.Closed = h.closing.on, h.closing.closed(now, d.cfg.Lifetime)
+		h.split(now, d.cfg.CellMax, now+d.cfg.Lifetime)
+		d.upkeepAt = min(d.upkeepAt, h.upkeep.next)
+	}
+	return reply
+}
+
+// onWithdraw drops a copy.
+func (d *Directory) onWithdraw(now grid.Time, m *Withdraw) Published {
+	reply := Published{Cell: m.Cell, Sequence: m.Quote.Sequence, Gone: true}
+	q := m.Quote
+	if !d.timely(now, q) {
+		reply.Refused = true
+		return reply
+	}
+	d.learn(q)
+	h := d.holding(m.Cell)
+	if h == nil {
+		return reply
+	}
+	if i := h.of(q); i >= 0 && h.entries[i].quote.Sequence <= q.Sequence {
+		h.entries = slices.Delete(h.entries, i, i+1)
+		d.uncount(q.Site)
+	}
+	if m.Moved && m.Cell.covers(m.To) {
+		h.addFence(m.To, now+d.cfg.Lifetime)
+	}
+	return reply
+}
+
+// timely reports whether a quote is neither expired nor issued in the future.
+func (d *Directory) timely(now grid.Time, q *Quote) bool {
+	if q.Issued > now+skewMax || q.Expires() <= now {
+		d.Rejected++
+		return false
+	}
+	return true
+}
+
+// pageBytesMax leaves room in a frame for what surrounds the quotes of a page.
+const pageBytesMax = 60 << 10
+
+// onScan returns the next quotes of a cell. For a cell that is not held here the
+// page says so.
+func (d *Directory) onScan(now grid.Time, m *Scan) *Page {
+	p := d.pages.New()
+	p.Token, p.Cell = m.Token, m.Cell
+	h := d.holding(m.Cell)
+	if h == nil {
+		return p
+	}
+	p.Held, p.Mature = true, h.mature && h.closing.quit == grid.Never
+	if fences, digest := h.list(); digest != m.Fences {
+		p.Fences, p.HasFences = fences, true
+	}
+	if m.Limit == 0 {
+		p.Count, p.Sum = h.stand(now)
+		return p
+	}
+	quotes := d.quoteChunk()
+	limit, size := min(int(m.Limit), PageMax), 0
+	step, i := 1, h.index(m.At)
+	if m.Descending {
+		step = -1
+		if i == len(h.entries) || h.entries[i].at != m.At {
+			i--
+		}
+	}
+	for ; i >= 0 && i < len(h.entries); i += step {
+		e := &h.entries[i]
+		if now >= e.expires || !m.Filter.Match(e.quote) {
+			continue
+		}
+		size += len(e.quote.Sealed) + 4
+		if len(quotes) == limit || size > pageBytesMax {
+			p.More = true
+			break
+		}
+		quotes = append(quotes, e.quote)
+	}
+	p.Quotes = quotes
+	d.quoteSpace = d.quoteSpace[len(quotes):]
+	return p
+}
+
+// quoteChunk returns an empty slice with room for a page, cut from a larger one.
+func (d *Directory) quoteChunk() []*Quote {
+	if len(d.quoteSpace) < PageMax {
+		d.quoteSpace = make([]*Quote, 4*PageMax)
+	}
+	return d.quoteSpace[:0:PageMax]
+}
+
+// onReport notes that a cell exists which one that is held here covers, or says
+// which cell between them is to know of it instead.
+func (d *Directory) onReport(now grid.Time, m *Report) Reported {
+	reply := Reported{Token: m.Token}
+	h := d.hold(now, m.Cell)
+	if h == nil || !m.Cell.covers(m.Child) {
+		return reply
+	}
+	if to, between := h.way(m.Child.bits, m.Child); between {
+		reply.Moved, reply.To = true, to
+		return reply
+	}
+	h.addFence(m.Child, now+d.cfg.Lifetime)
+	h.group(now + d.cfg.Lifetime)
+	reply.Strays = h.strays(now, m.Child)
+	if !h.upkeep.clear && !h.cell.isRoot() {
+		reply.Strays++ // there may be some further up
+	}
+	fences, _ := h.list()
+	i, _ := slices.BinarySearchFunc(fences, m.Child, prefix.compare)
+	j := i + 1
+	for j < len(fences) && m.Child.covers(fences[j]) {
+		j++
+	}
+	if i+1 < j {
+		reply.Fences = fences[i+1 : j : j]
+	}
+	return reply
+}

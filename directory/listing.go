@@ -1,0 +1,230 @@
+package directory
+
+import (
+	"fmt"
+	"slices"
+
+	"gridnode/internal/grid"
+)
+
+// Bounds of a site's own publishing.
+const (
+	placesMax = 8  // cells in which copies of its quote may be, per attribute
+	hopsMax   = 64 // redirections it follows for one quote
+	triesMax  = 4  // times a message is sent to a holder
+)
+
+// listing is a site's own quote under one attribute: the cells in which copies of
+// it may be. One is its home, where it belongs. While that one is closing, another
+// has it as a guest. From the others it is withdrawn once it is at home.
+type listing struct {
+	places []place
+	retry  grid.Time // when an unanswered message is due again; grid.Never if none is
+	hops   int       // redirections followed for the quote
+	close  grid.Time // until when its home is known to be closing
+	leave  grid.Time // it does not leave a closed home before then again
+}
+
+// role is what a place is to a listing.
+type role uint8
+
+const (
+	leaving role = iota
+	guest
+	home
+)
+
+// SetQuote publishes what the site offers from now on. Everything up to Foreign is
+// the caller's, the rest is filled in here. A changed price, speed or size goes out
+// at once; what differs in load only goes out at most every Config.LoadInterval. A
+// quote that violates its bounds is the caller's bug: it panics.
+func (d *Directory) SetQuote(now grid.Time, q Quote, out *grid.Outbox) {
+	q.Site, q.Withdrawn = d.cfg.Self, false
+	if err := q.checkOffer(); err != nil {
+		panic(fmt.Sprintf("directory: own quote: %v", err))
+	}
+	if d.own == nil || d.own.Withdrawn || !d.own.sameTerms(&q) {
+		d.issue(now, q)
+		d.changed = d.own.Sequence
+		d.publish(now, false, out)
+		return
+	}
+	d.pending, d.flushAt = q, grid.Never
+	if d.own.sameLoad(&q) {
+		return
+	}
+	if d.flushAt = d.own.Issued.Add(d.cfg.LoadInterval); d.flushAt <= now {
+		d.flush(now, out)
+	}
+}
+
+// flush publishes a quote that differs in load only.
+func (d *Directory) flush(now grid.Time, out *grid.Outbox) {
+	republish := d.republishAt
+	d.issue(now, d.pending)
+	d.changed, d.republishAt = d.own.Sequence, republish // nobody need have seen this one
+	d.publish(now, true, out)
+}
+
+// Withdraw takes the site's quote out of the directory. SetQuote puts it back.
+func (d *Directory) Withdraw(now grid.Time, out *grid.Outbox) {
+	if d.own == nil || d.own.Withdrawn {
+		return
+	}
+	q := *d.own
+	q.Withdrawn = true
+	d.issue(now, q)
+	d.republishAt = grid.Never
+	for a := range d.listings {
+		l := &d.listings[a]
+		for i := range l.places {
+			l.places[i].turn(leaving)
+		}
+		d.send(now, l, false, out)
+	}
+}
+
+// issue makes q the site's newest quote.
+func (d *Directory) issue(now grid.Time, q Quote) {
+	q.Sequence = uint64(max(now, 1))
+	if d.own != nil {
+		q.Sequence = max(q.Sequence, d.own.Sequence+1)
+	}
+	q.Issued, q.Lifetime, q.Sealed, q.spread = now, d.cfg.Lifetime, nil, d.spread
+	if d.cfg.Seal != nil {
+		if err := q.seal(d.cfg.Seal); err != nil {
+			panic(fmt.Sprintf("directory: own quote: %v", err))
+		}
+	}
+	d.own = &q
+	d.learn(d.own)
+	d.flushAt = grid.Never
+	d.republishAt = now + d.cfg.Lifetime/2 - d.jitter(d.cfg.Lifetime/16)
+}
+
+// publish brings the newest quote to where it belongs under every attribute.
+// Quietly means that holders who have the one before need not answer.
+func (d *Directory) publish(now grid.Time, quietly bool, out *grid.Outbox) {
+	for a := range d.listings {
+		l := &d.listings[a]
+		l.hops = 0
+		if l.close < now {
+			l.evict(guest)
+		}
+		d.settle(now, Attribute(a))
+		d.send(now, l, quietly, out)
+	}
+}
+
+// settle makes the place where the quote belongs, as far as known, its home.
+func (d *Directory) settle(now grid.Time, a Attribute) {
+	d.maps[a].refresh(now, 4*d.cfg.Lifetime)
+	l := &d.listings[a]
+	c := cell{a, d.maps[a].find(d.own.at(a), nil).prefix}
+	if h := l.in(home); h != nil && h.cell == c {
+		return
+	}
+	l.evict(home)
+	l.evict(guest)
+	l.enter(c).turn(home)
+}
+
+// lodge makes the cell above a closing one, as far as known, the guest's.
+func (d *Directory) lodge(a Attribute, closing prefix) {
+	l := &d.listings[a]
+	m := &d.maps[a]
+	f := m.find(d.own.at(a), nil)
+	for f.length >= closing.length && f.length > 0 {
+		f = m.get(f.above)
+	}
+	c := cell{a, f.prefix}
+	if g := l.in(guest); g != nil && g.cell == c {
+		return
+	}
+	l.evict(guest)
+	p := l.enter(c)
+	p.turn(guest)
+	p.skip = closing
+}
+
+// in returns the place in a role other than leaving, or nil.
+func (l *listing) in(r role) *place {
+	for i := range l.places {
+		if l.places[i].role == r {
+			return &l.places[i]
+		}
+	}
+	return nil
+}
+
+// evict makes the place in a role one to leave.
+func (l *listing) evict(r role) {
+	if p := l.in(r); p != nil {
+		p.turn(leaving)
+	}
+}
+
+// enter returns the place of a cell, which may be a new one.
+func (l *listing) enter(c cell) *place {
+	i := slices.IndexFunc(l.places, func(p place) bool { return p.cell == c })
+	if i >= 0 {
+		return &l.places[i]
+	}
+	if len(l.places) == placesMax { // the copies in the one left first will expire
+		i := slices.IndexFunc(l.places, func(p place) bool { return p.role == leaving })
+		l.places = slices.Delete(l.places, i, i+1)
+	}
+	l.places = append(l.places, place{cell: c})
+	return &l.places[len(l.places)-1]
+}
+
+// onPublished takes a holder's answer to Publish or Withdraw, or its unasked word
+// that the quote belongs elsewhere.
+func (d *Directory) onPublished(now grid.Time, from grid.SiteID, m *Published, out *grid.Outbox) {
+	l := &d.listings[m.Cell.attribute]
+	i := slices.IndexFunc(l.places, func(p place) bool { return p.cell == m.Cell })
+	if i < 0 || m.Sequence > d.own.Sequence {
+		return
+	}
+	p := &l.places[i]
+	if !p.answered(from, m) {
+		return
+	}
+	if m.Sequence == d.own.Sequence && !d.own.Withdrawn && l.hops < hopsMax {
+		d.follow(now, l, p, m, out)
+	}
+	d.send(now, l, false, out)
+}
+
+// follow does what a holder says. Of several who say that the quote belongs
+// elsewhere, the one counts that leads furthest, even if it holds a cell that the
+// quote has left.
+func (d *Directory) follow(now grid.Time, l *listing, p *place, m *Published, out *grid.Outbox) {
+	a := p.cell.attribute
+	at := d.own.at(a)
+	if m.Moved && p.cell.covers(m.To) && m.To.contains(at) {
+		l.hops++
+		d.maps[a].learn(p.cell.prefix, m.Fences)
+		d.maps[a].add(m.To)
+		if p.role == guest {
+			d.lodge(a, p.skip)
+			return
+		}
+		if p.role == home {
+			p.moved, p.to = true, m.To
+		}
+		d.settle(now, a)
+		return
+	}
+	switch {
+	case p.role != home || p.cell.isRoot():
+	case m.Closed && l.close >= now && now >= l.leave:
+		l.leave = now + d.cfg.Lifetime
+		d.maps[a].forget(p.cell.prefix)
+		d.issue(now, *d.own) // what is withdrawn must be older than what is published
+		d.publish(now, false, out)
+	case m.Closing || m.Closed:
+		l.close = now + d.cfg.Lifetime
+		d.lodge(a, p.cell.prefix)
+	}
+}

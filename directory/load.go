@@ -1,0 +1,157 @@
+package directory
+
+import (
+	"fmt"
+
+	"google.golang.org/protobuf/proto"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+	"gridnode/internal/wire/wirepb"
+)
+
+// Bounds of load reports.
+const (
+	loadsMax      = 4096    // sites whose reports are remembered
+	loadBytesMax  = 512     // of an encoded report
+	queuedMax     = 1 << 40 // jobs
+	queuedWorkMax = 1 << 60 // processor-seconds
+)
+
+// Load is what a site gossips about itself to its siblings. Like a quote it is no
+// commitment.
+type Load struct {
+	Site       grid.SiteID
+	Free       int64     // idle processors
+	Widest     int64     // processors of the widest job that could start now
+	Queued     int64     // jobs waiting
+	QueuedWork int64     // their processor-seconds by the estimates
+	Sequence   uint64    // rises with every report of a site, across restarts too; set by SetLoad
+	Issued     grid.Time // instant on the site's clock; set by SetLoad
+}
+
+// LoadReport is the message that carries a Load.
+type LoadReport struct{ Load Load }
+
+// MessageKind returns wire.GossipLoad.
+func (*LoadReport) MessageKind() grid.Kind { return wire.GossipLoad }
+
+// check returns an error that names the first field that is out of bounds.
+func (l *Load) check() error {
+	switch {
+	case len(l.Site) == 0 || len(l.Site) > siteMax:
+		return fmt.Errorf("site of %d bytes, want 1 to %d", len(l.Site), siteMax)
+	case l.Free < 0 || l.Free > processorsMax:
+		return fmt.Errorf("%d free processors", l.Free)
+	case l.Widest < 0 || l.Widest > processorsMax:
+		return fmt.Errorf("widest startable job of %d processors", l.Widest)
+	case l.Queued < 0 || l.Queued > queuedMax:
+		return fmt.Errorf("%d jobs queued", l.Queued)
+	case l.QueuedWork < 0 || l.QueuedWork > queuedWorkMax:
+		return fmt.Errorf("%d processor-seconds queued", l.QueuedWork)
+	case l.Sequence == 0:
+		return fmt.Errorf("sequence 0, want 1 or more")
+	case l.Issued < 0 || l.Issued > grid.SpanMax:
+		return fmt.Errorf("issued at %d µs", int64(l.Issued))
+	}
+	return nil
+}
+
+// sameAs reports whether two reports say the same.
+func (l Load) sameAs(other Load) bool {
+	return l.Free == other.Free && l.Widest == other.Widest && l.Queued == other.Queued && l.QueuedWork == other.QueuedWork
+}
+
+// gossip is a site's own reporting: on change, but not more often than the
+// interval, and a heartbeat when nothing changes.
+type gossip struct {
+	told    Load // last published
+	current Load // as last set
+	next    grid.Time
+}
+
+// SetLoad gossips the site's load if it changed, at most every
+// Config.GossipInterval. Without a Config.Topic it does nothing.
+func (d *Directory) SetLoad(now grid.Time, load Load, out *grid.Outbox) {
+	if d.cfg.Topic == "" {
+		return
+	}
+	g := &d.gossip
+	load.Site = d.cfg.Self
+	g.current = load
+	switch {
+	case g.told.Sequence == 0:
+		g.next = now
+	case !load.sameAs(g.told):
+		g.next = min(g.next, g.told.Issued.Add(d.cfg.GossipInterval))
+	}
+	if g.next <= now {
+		d.beat(now, out)
+	}
+}
+
+// beat publishes the load as it is now.
+func (d *Directory) beat(now grid.Time, out *grid.Outbox) {
+	g := &d.gossip
+	g.current.Sequence = max(uint64(max(now, 1)), g.told.Sequence+1)
+	g.current.Issued = now
+	g.told = g.current
+	g.next = now + d.cfg.HeartbeatInterval - d.jitter(d.cfg.HeartbeatInterval/8)
+	out.Publish(d.cfg.Topic, &LoadReport{g.told})
+}
+
+// onLoad takes another site's report.
+func (d *Directory) onLoad(now grid.Time, from grid.SiteID, l *Load) {
+	if l.Site != from || l.Issued > now+skewMax || l.check() != nil {
+		d.Rejected++
+		return
+	}
+	if v, fresh := d.loads.put(l.Site); fresh || v.Sequence < l.Sequence {
+		*v = *l
+	}
+}
+
+// Load returns the newest load report gossiped by another site.
+func (d *Directory) Load(site grid.SiteID) (Load, bool) {
+	if l := d.loads.get(site); l != nil {
+		return *l, true
+	}
+	return Load{}, false
+}
+
+// Proto returns the wire form.
+func (m *LoadReport) Proto() proto.Message {
+	l := &m.Load
+	return &wirepb.LoadReport{
+		Site: string(l.Site), Free: l.Free, Widest: l.Widest, Queued: l.Queued, QueuedWork: l.QueuedWork,
+		Sequence: l.Sequence, Issued: int64(l.Issued),
+	}
+}
+
+// Gossip is how load reports travel: the frames of its one kind are published on
+// Config.Topic.
+var Gossip = wire.Protocol{
+	ID:       "/gridnode/gossip/1.0.0",
+	Decoders: map[grid.Kind]wire.Decoder{wire.GossipLoad: decodeLoad},
+}
+
+func decodeLoad(from grid.SiteID, body []byte) (grid.Message, error) {
+	if len(body) > loadBytesMax {
+		return nil, wire.Malformed("load report of %d bytes, at most %d", len(body), loadBytesMax)
+	}
+	var p wirepb.LoadReport
+	if err := proto.Unmarshal(body, &p); err != nil {
+		return nil, wire.Malformed("load report: %v", err)
+	}
+	m := &LoadReport{Load{
+		Site: grid.SiteID(p.Site), Free: p.Free, Widest: p.Widest, Queued: p.Queued, QueuedWork: p.QueuedWork,
+		Sequence: p.Sequence, Issued: grid.Time(p.Issued),
+	}}
+	if err := m.Load.check(); err != nil {
+		return nil, wire.Malformed("load report: %v", err)
+	}
+	if m.Load.Site != from {
+		return nil, wire.Malformed("load report of %q from %q", m.Load.Site, from)
+	}
+	return m, nil
+}

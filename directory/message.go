@@ -1,0 +1,94 @@
+package directory
+
+import (
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+)
+
+// PageMax is the most quotes in one page: with quotes of typical size it fills a
+// third of a frame.
+const PageMax = 64
+
+// Publish asks a holder of a cell to keep a quote until it expires. A site sends
+// it for itself only.
+type Publish struct {
+	Cell  cell
+	Quote *Quote
+	Quiet bool   // answer only if the site has to do something about it
+	Guest bool   // keep a copy although it belongs into the cell Skip, which is closing
+	Skip  prefix // covered by Cell
+	Safe  bool   // Cell is closing, and the cell above it has a guest's copy
+}
+
+// Published answers Publish and Withdraw.
+type Published struct {
+	Cell     cell
+	Sequence uint64 // of the quote it answers
+	Gone     bool   // it answers Withdraw
+	Refused  bool   // the holder has no room, or the quote is void
+	Closing  bool   // the cell wants to become part of the one above it: put a guest's copy there
+	Closed   bool   // it has become so: withdraw from here
+	Moved    bool   // the quote, or guest, belongs into the cell To, which Cell covers
+	To       prefix
+	Fences   []prefix // all cells that the holder knows to be split off this one, if Moved
+}
+
+// Withdraw asks a holder to drop its copy of the sender's quote: the quote given,
+// which is the site's newest, is elsewhere now, or it says that the site has
+// withdrawn.
+type Withdraw struct {
+	Cell  cell
+	Quote *Quote
+	Moved bool // to the cell To, which was split off this one
+	To    prefix
+}
+
+// Scan asks a holder for the next quotes of a cell from a position on.
+type Scan struct {
+	Token      uint64
+	Cell       cell
+	At         position // first one wanted
+	Descending bool
+	Limit      int32 // 0 to PageMax; 0 asks how the cell stands
+	Filter     Filter
+	Fences     uint64 // digest of the fences the asker knows of this cell
+}
+
+// Page answers Scan.
+type Page struct {
+	Token  uint64
+	Cell   cell
+	Quotes []*Quote // copies this site has, in order, from Scan.At on
+	More   bool     // there are more behind them
+	Held   bool     // this site knows the cell
+	Mature bool     // this site has every live quote of the cell
+	Count  int32    // live quotes in the cell, if Scan.Limit is 0
+	Sum    uint64   // of their sites' spreads: holders with the same quotes have the same sum
+
+	Fences    []prefix // the cells that were split off this one, in order
+	HasFences bool     // Fences is given, as the asker's digest differed
+}
+
+// Report tells a holder of a cell about a cell that was split off it.
+type Report struct {
+	Token uint64
+	Cell  cell
+	Child prefix // whose holder the sender is; Cell covers it
+}
+
+// Reported answers Report.
+type Reported struct {
+	Token  uint64
+	Moved  bool // there is a cell between, To: report there
+	To     prefix
+	Strays int32    // quotes kept here, or possibly further up, that belong into the child
+	Fences []prefix // cells that the child covers, unless Moved
+}
+
+func (*Publish) MessageKind() grid.Kind   { return wire.DirectoryPublish }
+func (*Published) MessageKind() grid.Kind { return wire.DirectoryPublished }
+func (*Withdraw) MessageKind() grid.Kind  { return wire.DirectoryWithdraw }
+func (*Scan) MessageKind() grid.Kind      { return wire.DirectoryScan }
+func (*Page) MessageKind() grid.Kind      { return wire.DirectoryPage }
+func (*Report) MessageKind() grid.Kind    { return wire.DirectoryReport }
+func (*Reported) MessageKind() grid.Kind  { return wire.DirectoryReported }

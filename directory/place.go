@@ -1,0 +1,265 @@
+package directory
+
+import (
+	"slices"
+
+	"gridnode/internal/grid"
+)
+
+// place is a cell and those of its holders who may have a copy of the own quote.
+type place struct {
+	cell   cell
+	role   role
+	copies []replica
+	skip   prefix // of a guest: the closing home
+	moved  bool   // of a place to leave: the cell to was split off it
+	to     prefix
+}
+
+// replica is one holder's copy.
+type replica struct {
+	site     grid.SiteID
+	has      uint64    // sequence of the newest quote it is known to have; 0 if none
+	sent     uint64    // sequence of the newest quote sent to it; 0 if none
+	tries    int       // of that one, or of the withdrawal, without an answer
+	deadline grid.Time // for the answer; 0 if none is outstanding
+	until    grid.Time // 0 while it is one of the holders; else those who do not know better may ask it until then
+}
+
+// turn gives a place a role.
+func (p *place) turn(r role) {
+	if p.role == r && r == leaving {
+		return
+	}
+	p.role = r
+	if r != leaving {
+		p.moved = false
+	}
+	for i := range p.copies {
+		p.copies[i].tries, p.copies[i].deadline = 0, 0
+	}
+}
+
+// due reports whether the quote of a sequence is to be sent; changed is the
+// sequence since which the offer is the same.
+func (r *replica) due(sequence, changed uint64) bool {
+	if r.until != 0 {
+		return r.has < changed
+	}
+	return r.has < sequence && (r.sent < sequence || r.deadline == 0 && r.tries < triesMax)
+}
+
+// note notes that the quote of a sequence goes out.
+func (r *replica) note(sequence uint64, deadline grid.Time) {
+	if r.sent != sequence {
+		r.sent, r.tries = sequence, 0
+	}
+	r.tries++
+	r.deadline = deadline
+}
+
+// settled reports whether a holder has the quote of a sequence and no answer is
+// outstanding.
+func (p *place) settled(sequence uint64) bool {
+	has := false
+	for i := range p.copies {
+		c := &p.copies[i]
+		if c.deadline != 0 {
+			return false
+		}
+		has = has || c.until == 0 && c.has >= sequence
+	}
+	return has
+}
+
+// safe reports whether a holder has some copy.
+func (p *place) safe() bool {
+	return p != nil && slices.ContainsFunc(p.copies, func(c replica) bool { return c.until == 0 && c.has > 0 })
+}
+
+// answered takes notice of an answer, and reports whether it was to be expected.
+func (p *place) answered(from grid.SiteID, m *Published) bool {
+	i := slices.IndexFunc(p.copies, func(c replica) bool { return c.site == from })
+	if i < 0 {
+		return false
+	}
+	c := &p.copies[i]
+	switch {
+	case m.Gone:
+		if p.role == leaving {
+			p.copies = slices.Delete(p.copies, i, i+1)
+		}
+	case p.role == leaving: // it answers what was published before
+	case m.Refused:
+		if m.Sequence == c.sent {
+			c.deadline, c.tries = 0, triesMax
+		}
+	default:
+		c.has = max(c.has, m.Sequence)
+		if c.has >= c.sent {
+			c.deadline, c.tries = 0, 0
+		}
+	}
+	return true
+}
+
+// send sends what is due: the newest quote to the holders of home and guest, and
+// once one of home's has it and no answer is outstanding, withdrawals to those of
+// the other places.
+func (d *Directory) send(now grid.Time, l *listing, quietly bool, out *grid.Outbox) {
+	var replies [2]Published // of this site itself
+	safe := l.in(guest).safe()
+	for r := range replies {
+		if p := l.in(role(r) + guest); p != nil {
+			replies[r] = d.sendPlace(now, p, quietly, safe, out)
+		}
+	}
+	if h := l.in(home); h == nil || h.settled(d.own.Sequence) {
+		d.leave(now, l, out)
+	}
+	d.schedule(now, l)
+	for r := range replies {
+		if replies[r].Sequence != 0 {
+			d.onPublished(now, d.cfg.Self, &replies[r], out)
+		}
+	}
+}
+
+// sendPlace sends the newest quote to those of a place's holders who are due for
+// it. It returns the reply of this site if that is among them.
+func (d *Directory) sendPlace(now grid.Time, p *place, quietly, safe bool, out *grid.Outbox) (reply Published) {
+	d.appoint(now, p, out)
+	for i := range p.copies {
+		c := &p.copies[i]
+		if !c.due(d.own.Sequence, d.changed) {
+			continue
+		}
+		m := Publish{Cell: p.cell, Quote: d.own, Guest: p.role == guest, Safe: p.role == home && safe}
+		if m.Guest {
+			m.Skip = p.skip
+		}
+		m.Quiet = c.until != 0 || quietly && c.has != 0
+		c.note(d.own.Sequence, now+d.cfg.Timeout)
+		if m.Quiet {
+			c.has, c.deadline = c.sent, 0
+		}
+		if c.site == d.cfg.Self {
+			reply = d.onPublish(now, &m)
+			continue
+		}
+		sent := d.publishes.New()
+		*sent = m
+		out.Send(c.site, sent)
+	}
+	return reply
+}
+
+// appoint makes the holders of a place's cell those who are to have a copy: as many
+// as there are to be, and whoever is nearer but suspect, since he may be alive and
+// others may ask him.
+func (d *Directory) appoint(now grid.Time, p *place, out *grid.Outbox) {
+	r := d.ring(now, p.cell, out)
+	if !r.usable(now) {
+		return
+	}
+	d.sites = d.sites[:0]
+	for good, i := 0, 0; good < d.cfg.Replicas && i < len(r.peers); i++ {
+		d.sites = append(d.sites, r.peers[i])
+		if !d.isSuspect(now, r.peers[i]) {
+			good++
+		}
+	}
+	for i := range p.copies {
+		c := &p.copies[i]
+		if slices.Contains(d.sites, c.site) {
+			c.until = 0
+		} else if c.until == 0 {
+			c.until, c.deadline = now+d.cfg.Lifetime, 0
+		}
+	}
+	p.copies = slices.DeleteFunc(p.copies, func(c replica) bool { return c.until != 0 && (c.until <= now || c.sent == 0) })
+	for _, site := range d.sites {
+		if !slices.ContainsFunc(p.copies, func(c replica) bool { return c.site == site }) {
+			p.copies = append(p.copies, replica{site: site})
+		}
+	}
+}
+
+// leave sends the withdrawals that are due.
+func (d *Directory) leave(now grid.Time, l *listing, out *grid.Outbox) {
+	for i := range l.places {
+		p := &l.places[i]
+		if p.role != leaving {
+			continue
+		}
+		p.copies = slices.DeleteFunc(p.copies, func(c replica) bool {
+			return c.sent == 0 || c.deadline == 0 && (c.tries >= triesMax || c.site == d.cfg.Self && d.withdrawOwn(now, p))
+		})
+		for j := range p.copies {
+			c := &p.copies[j]
+			if c.deadline != 0 {
+				continue
+			}
+			m := d.withdraws.New()
+			*m = Withdraw{Cell: p.cell, Quote: d.own, Moved: p.moved, To: p.to}
+			out.Send(c.site, m)
+			c.tries++
+			c.deadline = now + d.cfg.Timeout
+		}
+	}
+	l.places = slices.DeleteFunc(l.places, func(p place) bool { return p.role == leaving && len(p.copies) == 0 })
+}
+
+// withdrawOwn drops the copy that this site has of its own quote.
+func (d *Directory) withdrawOwn(now grid.Time, p *place) bool {
+	d.onWithdraw(now, &Withdraw{Cell: p.cell, Quote: d.own, Moved: p.moved, To: p.to})
+	return true
+}
+
+// schedule finds out when a listing is due again.
+func (d *Directory) schedule(now grid.Time, l *listing) {
+	l.retry = grid.Never
+	for i := range l.places {
+		p := &l.places[i]
+		for j := range p.copies {
+			if c := &p.copies[j]; c.deadline != 0 {
+				l.retry = min(l.retry, c.deadline)
+			}
+		}
+		if p.role == leaving {
+			continue
+		}
+		if r := d.rings[p.cell]; r == nil {
+			l.retry = now
+		} else if r.asked == grid.Never {
+			l.retry = min(l.retry, max(r.fresh, now+1))
+		} else {
+			l.retry = min(l.retry, r.asked.Add(d.lookupMax()))
+		}
+	}
+}
+
+// lapse notes which answers did not come in time, and goes on without them.
+func (d *Directory) lapse(now grid.Time, l *listing, out *grid.Outbox) {
+	for i := range l.places {
+		for j := range l.places[i].copies {
+			if c := &l.places[i].copies[j]; c.deadline != 0 && c.deadline <= now {
+				d.miss(now, &l.places[i], c, false)
+			}
+		}
+	}
+	d.send(now, l, false, out)
+}
+
+// miss notes that a holder did not answer. In place of one that never does, the
+// router may by now name another.
+func (d *Directory) miss(now grid.Time, p *place, c *replica, certain bool) {
+	c.deadline = 0
+	if certain {
+		c.tries = triesMax
+	}
+	d.strike(now, c.site, certain)
+	if r := d.rings[p.cell]; r != nil && p.role != leaving && c.tries >= triesMax {
+		r.fresh = 0
+	}
+}

@@ -1,0 +1,210 @@
+package directory
+
+import (
+	"cmp"
+	"slices"
+
+	"gridnode/internal/grid"
+)
+
+// Bounds of what is remembered of other sites.
+const (
+	ringsMax    = 2048 // cells whose holders are remembered
+	spares      = 4    // sites remembered beyond the holders, to take the place of dead ones
+	suspectsMax = 64   // sites remembered not to answer
+	strikesMax  = 2    // requests in a row without an answer that make a site suspect
+)
+
+// ring is what the router says of who holds a cell: the sites nearest to its key.
+// It is used without asking again for a span that doubles each time the answer is
+// the same as before, up to the quotes' lifetime. So a young federation finds its
+// holders quickly, and an old one seldom looks them up.
+type ring struct {
+	cell      cell
+	key       grid.Key
+	peers     []grid.SiteID // nearest first; empty before the first answer
+	fresh     grid.Time     // instant until which peers are believed
+	span      grid.Time     // for which the next answer will be believed
+	asked     grid.Time     // when the look-up under way began; grid.Never if none is
+	used      grid.Time
+	preferred grid.SiteID // the holder that answered last and was mature
+	queries   []QueryID   // that wait for the first answer
+}
+
+// suspect is a site that did not answer.
+type suspect struct {
+	site    grid.SiteID
+	strikes int
+	until   grid.Time // it is passed over until then, if it has strikesMax strikes
+}
+
+// ring returns what is known of a cell's holders, and asks the router if that is
+// nothing or out of date.
+func (d *Directory) ring(now grid.Time, c cell, out *grid.Outbox) *ring {
+	r := d.rings[c]
+	if r == nil {
+		if len(d.rings) >= ringsMax {
+			d.dropRings()
+		}
+		if d.rings == nil {
+			d.rings = make(map[cell]*ring)
+		}
+		r = &ring{cell: c, key: c.key(d.cfg.Federation), span: d.cfg.Timeout, asked: grid.Never}
+		d.rings[c] = r
+	}
+	r.used = now
+	if now >= r.fresh {
+		d.lookUp(now, r, out)
+	}
+	return r
+}
+
+// usable reports whether the peers are as good as any: they are out of date for no
+// longer than they were believed. Then the router is asked again, but nobody waits.
+func (r *ring) usable(now grid.Time) bool { return len(r.peers) > 0 && now < r.fresh.Add(r.span) }
+
+// wait makes a query go on at the router's next answer.
+func (r *ring) wait(id QueryID) {
+	if !slices.Contains(r.queries, id) {
+		r.queries = append(r.queries, id)
+	}
+}
+
+// lookUp asks the router unless it is being asked.
+func (d *Directory) lookUp(now grid.Time, r *ring, out *grid.Outbox) {
+	if r.asked != grid.Never && now < r.asked.Add(d.lookupMax()) {
+		return
+	}
+	r.asked = now
+	if d.lookups == nil {
+		d.lookups = make(map[grid.Key]*ring)
+	}
+	d.lookups[r.key] = r
+	out.Closest(r.key)
+}
+
+// lookupMax is the span after which a look-up without an answer is begun again.
+func (d *Directory) lookupMax() grid.Time { return 10 * d.cfg.Timeout }
+
+// dropRings forgets the half of the rings that was not used for longest, except
+// those that queries wait for.
+func (d *Directory) dropRings() {
+	list := make([]*ring, 0, len(d.rings))
+	for _, r := range d.rings {
+		if len(r.queries) == 0 {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, func(a, b *ring) int {
+		return cmp.Or(cmp.Compare(a.used, b.used), a.cell.compare(b.cell))
+	})
+	for _, r := range list[:len(list)/2] {
+		delete(d.rings, r.cell)
+		delete(d.lookups, r.key)
+	}
+}
+
+// onClosest takes the router's answer.
+func (d *Directory) onClosest(now grid.Time, in *grid.Closest, out *grid.Outbox) {
+	r := d.lookups[in.Key]
+	if r == nil {
+		return
+	}
+	delete(d.lookups, in.Key)
+	r.asked = grid.Never
+	changed := d.fill(r, in.Peers)
+	if changed {
+		r.span = max(r.span/4, d.cfg.Timeout)
+	}
+	r.fresh = now + r.span/2 + d.jitter(r.span/2)
+	if !changed {
+		r.span = min(2*r.span, d.cfg.Lifetime)
+	}
+	l := &d.listings[r.cell.attribute]
+	if slices.ContainsFunc(l.places, func(p place) bool { return p.cell == r.cell && p.role != leaving }) {
+		d.send(now, l, false, out)
+	}
+	queries := r.queries
+	r.queries = nil
+	for _, id := range queries {
+		if q := d.queries[id]; q != nil {
+			d.run(now, q, out)
+		}
+	}
+}
+
+// fill replaces the peers and reports whether the holders changed. Without an
+// answer this site is all there is.
+func (d *Directory) fill(r *ring, peers []grid.SiteID) (changed bool) {
+	if len(peers) == 0 {
+		if len(r.peers) > 0 {
+			return true // better old holders than none; ask again soon
+		}
+		r.peers = append(r.peers, d.cfg.Self)
+		return true
+	}
+	peers = peers[:min(len(peers), d.cfg.Replicas+spares)]
+	changed = !slices.Equal(r.peers[:min(len(r.peers), d.cfg.Replicas)], peers[:min(len(peers), d.cfg.Replicas)])
+	r.peers = append(r.peers[:0], peers...)
+	return changed
+}
+
+// holders appends the sites that hold a cell: the nearest ones that are not
+// suspect, or, if all are, the nearest.
+func (d *Directory) holders(now grid.Time, r *ring, sites []grid.SiteID) []grid.SiteID {
+	begin := len(sites)
+	for _, p := range r.peers {
+		if len(sites)-begin < d.cfg.Replicas && !d.isSuspect(now, p) {
+			sites = append(sites, p)
+		}
+	}
+	if len(sites) == begin {
+		sites = append(sites, r.peers[:min(len(r.peers), d.cfg.Replicas)]...)
+	}
+	return sites
+}
+
+func (d *Directory) isSuspect(now grid.Time, site grid.SiteID) bool {
+	for i := range d.suspects {
+		if s := &d.suspects[i]; s.site == site {
+			return s.strikes >= strikesMax && now < s.until
+		}
+	}
+	return false
+}
+
+// strike notes that a site did not answer in time, or, if certain, that it cannot
+// be reached at all.
+func (d *Directory) strike(now grid.Time, site grid.SiteID, certain bool) {
+	i := slices.IndexFunc(d.suspects, func(s suspect) bool { return s.site == site })
+	if i < 0 {
+		if len(d.suspects) >= suspectsMax {
+			d.suspects = slices.Delete(d.suspects, 0, 1)
+		}
+		d.suspects = append(d.suspects, suspect{site: site})
+		i = len(d.suspects) - 1
+	}
+	s := &d.suspects[i]
+	s.strikes++
+	if certain {
+		s.strikes = max(s.strikes, strikesMax)
+	}
+	s.until = now + d.cfg.Lifetime/4
+}
+
+// heard notes that a site is alive.
+func (d *Directory) heard(site grid.SiteID) {
+	if len(d.suspects) == 0 {
+		return
+	}
+	d.suspects = slices.DeleteFunc(d.suspects, func(s suspect) bool { return s.site == site })
+}
+
+// jitter returns a random span below max, so that sites that began together do not
+// stay together.
+func (d *Directory) jitter(max grid.Time) grid.Time {
+	if max <= 0 {
+		return 0
+	}
+	return grid.Time(d.rng.Int64N(int64(max)))
+}

@@ -1,0 +1,268 @@
+package directory
+
+import (
+	"slices"
+
+	"gridnode/internal/grid"
+)
+
+// upkeep is what a holder does for a cell at intervals that double up to half a
+// lifetime. It drops what has expired, and tells the sites of strays where their
+// quotes belong. It reports the cell to the holders of the one above it, its
+// parent, so that those keep the fence. And as long as it is not mature, it
+// compares its quotes with the other holders'.
+//
+// A holder is mature if it has every live quote of the cell. It knows so when, in
+// one round, all other holders had the same quotes and no cell above had strays:
+// then every site that publishes here knows all the holders, since it has published
+// to each. If some holder never agrees, say because another site has a wrong idea
+// of who holds the cell, age does instead: by then every site must have looked the
+// holders up again and published to them. A site that is no longer among the
+// holders stops being mature.
+type upkeep struct {
+	next   grid.Time // when the next round is due
+	span   grid.Time // from the last one to then
+	round  uint32
+	open   int    // questions of this round unanswered
+	amiss  bool   // another holder did not answer, or has other quotes
+	stray  bool   // a cell above had strays, or did not answer
+	noted  bool   // a holder of the parent has taken the report
+	clear  bool   // in the last round none above had strays
+	routed bool   // parent is known
+	parent prefix // the longest cell that covers this one
+	way    prefix // the cell that is to be asked next for it
+	hops   int    // of the way in this round
+}
+
+const (
+	matureAge  = 3  // halves of a lifetime after which a holder counts as mature
+	routeEvery = 4  // rounds after which a holder looks for its cell's parent from the root again
+	eagerMax   = 16 // rounds that follow quickly if the holder is not mature before
+)
+
+// begin plans the first round: soon, but after those who publish to a new cell had
+// time to.
+func (u *upkeep) begin(now grid.Time, d *Directory) {
+	u.span = 2 * d.cfg.Timeout
+	u.next = now + u.span/2 + d.jitter(u.span/2)
+}
+
+// plan finds out when the earliest round is due.
+func (d *Directory) plan() {
+	d.upkeepAt = grid.Never
+	for _, h := range d.holdings {
+		d.upkeepAt = min(d.upkeepAt, h.upkeep.next)
+	}
+}
+
+// maintain does the rounds that are due.
+func (d *Directory) maintain(now grid.Time, out *grid.Outbox) {
+	var due []*holding // holdings come and go meanwhile
+	for _, h := range d.holdings {
+		if h.upkeep.next <= now {
+			due = append(due, h)
+		}
+	}
+	for _, h := range due {
+		d.expire(now, h)
+		if len(h.entries) > 0 || len(h.fences) > 0 {
+			d.inspect(now, h, out)
+		} else if i, ok := d.seek(h.cell); ok {
+			d.holdings = slices.Delete(d.holdings, i, i+1)
+		}
+	}
+	d.plan()
+}
+
+// inspect does one round for a cell.
+func (d *Directory) inspect(now grid.Time, h *holding, out *grid.Outbox) {
+	u := &h.upkeep
+	if h.mature || u.round >= eagerMax {
+		u.span = min(2*u.span, d.cfg.Lifetime/2)
+	}
+	u.next = now + u.span - d.jitter(u.span/8)
+	r := d.ring(now, h.cell, out)
+	if !r.usable(now) {
+		u.next = now + d.cfg.Timeout
+		return
+	}
+	holders := d.holders(now, r, nil)
+	if !slices.Contains(holders, d.cfg.Self) {
+		h.since, h.mature = now, false
+		return
+	}
+	h.reconsider(now, d.cfg.CellMax, d.cfg.Lifetime)
+	d.chase(now, h, out)
+	u.round++
+	u.open, u.hops = 1, 0 // the round itself, until all questions are asked
+	u.amiss, u.stray, u.noted = false, false, false
+	if !h.mature {
+		for _, site := range holders {
+			d.compare(now, h, site, out)
+		}
+	}
+	if !h.cell.isRoot() && h.closing.quit == grid.Never {
+		if !u.routed || u.round%routeEvery == 0 {
+			u.way = prefix{}
+		} else {
+			u.way = u.parent
+		}
+		d.report(now, h, u.routed && u.way == u.parent, out)
+	}
+	d.conclude(now, h)
+}
+
+// chase tells the sites of strays where their quotes belong.
+func (d *Directory) chase(now grid.Time, h *holding, out *grid.Outbox) {
+	if len(h.fences) == 0 {
+		return
+	}
+	fences, _ := h.list()
+	for i := range h.entries {
+		e := &h.entries[i]
+		to, moved := h.way(e.at, prefix{})
+		if !moved || now >= e.expires || e.guest {
+			continue
+		}
+		m := Published{Cell: h.cell, Sequence: e.quote.Sequence, Moved: true, To: to, Fences: fences}
+		if e.quote.Site == d.cfg.Self {
+			d.onPublished(now, d.cfg.Self, &m, out)
+		} else {
+			d.answer(e.quote.Site, m, out)
+		}
+	}
+}
+
+// compare asks another holder how the cell stands there.
+func (d *Directory) compare(now grid.Time, h *holding, site grid.SiteID, out *grid.Outbox) {
+	if site == d.cfg.Self {
+		return
+	}
+	_, digest := h.list()
+	token := d.question(now, h, forSum, site)
+	if token == 0 {
+		return
+	}
+	m := d.scans.New()
+	*m = Scan{Token: token, Cell: h.cell, Fences: digest}
+	out.Send(site, m)
+}
+
+// report reports the cell to a holder of the cell that u.way leads to, or, once
+// that is known to be the parent, to all of them.
+func (d *Directory) report(now grid.Time, h *holding, all bool, out *grid.Outbox) {
+	u := &h.upkeep
+	r := d.ring(now, cell{h.cell.attribute, u.way}, out)
+	if !r.usable(now) {
+		u.next, u.stray = min(u.next, now+d.cfg.Timeout), true
+		return
+	}
+	holders := d.holders(now, r, nil)
+	if !all {
+		site := d.choice(r, holders)
+		if slices.Contains(holders, d.cfg.Self) {
+			site = d.cfg.Self
+		}
+		holders = []grid.SiteID{site}
+	}
+	purpose := forWay
+	if all {
+		purpose = forKeep
+	}
+	for _, site := range holders {
+		m := Report{Cell: r.cell, Child: h.cell.prefix}
+		if site == d.cfg.Self {
+			reply := d.onReport(now, &m)
+			u.open++
+			d.onReported(now, request{purpose: purpose, site: site, cell: h.cell, round: u.round}, &reply, out)
+			continue
+		}
+		if m.Token = d.question(now, h, purpose, site); m.Token != 0 {
+			sent := d.reports.New()
+			*sent = m
+			out.Send(site, sent)
+		}
+	}
+}
+
+// question enters a question of the round among the requests.
+func (d *Directory) question(now grid.Time, h *holding, why purpose, site grid.SiteID) (token uint64) {
+	token = d.requests.add(request{purpose: why, site: site, cell: h.cell, round: h.upkeep.round, deadline: now + d.cfg.Timeout})
+	if token == 0 {
+		h.upkeep.amiss, h.upkeep.stray = true, true
+	} else {
+		h.upkeep.open++
+	}
+	return token
+}
+
+// asker returns the holding that a request was made for, if that round goes on.
+func (d *Directory) asker(q request) *holding {
+	h := d.holding(q.cell)
+	if h == nil || h.upkeep.round != q.round || h.upkeep.open == 0 {
+		return nil
+	}
+	return h
+}
+
+// onSum takes another holder's word of how the cell stands there.
+func (d *Directory) onSum(now grid.Time, q request, p *Page) {
+	if h := d.asker(q); h != nil {
+		count, sum := h.stand(now)
+		h.upkeep.amiss = h.upkeep.amiss || !p.Held || p.Count != count || p.Sum != sum || p.HasFences
+		d.conclude(now, h)
+	}
+}
+
+// onReported takes the answer to a report.
+func (d *Directory) onReported(now grid.Time, q request, p *Reported, out *grid.Outbox) {
+	h := d.asker(q)
+	if h == nil {
+		return
+	}
+	u := &h.upkeep
+	switch {
+	case p.Moved && u.way.covers(p.To) && p.To.covers(h.cell.prefix) && u.hops < hopsMax:
+		u.hops++
+		u.way, u.routed = p.To, false
+		d.report(now, h, false, out)
+	case p.Moved: // somebody else has said so already
+	case q.purpose == forWay:
+		u.routed, u.parent = true, u.way
+		d.report(now, h, true, out)
+	default:
+		u.noted = true
+		u.stray = u.stray || p.Strays > 0
+		for _, f := range p.Fences {
+			if h.cell.covers(f) {
+				h.addFence(f, now+d.cfg.Lifetime)
+			}
+		}
+	}
+	d.conclude(now, h)
+}
+
+// fail notes that a question went unanswered.
+func (d *Directory) fail(now grid.Time, q request) {
+	if h := d.asker(q); h != nil {
+		if q.purpose == forSum {
+			h.upkeep.amiss = true
+		} else {
+			h.upkeep.stray = true
+		}
+		d.conclude(now, h)
+	}
+}
+
+// conclude notes that a question of the round is done with, and with the last one
+// draws the conclusion.
+func (d *Directory) conclude(now grid.Time, h *holding) {
+	u := &h.upkeep
+	if u.open--; u.open > 0 {
+		return
+	}
+	u.clear = !u.stray && (u.noted || h.cell.isRoot())
+	if u.clear && !u.amiss || now-h.since >= matureAge*d.cfg.Lifetime/2 {
+		h.mature = true
+	}
+}
