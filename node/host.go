@@ -189,10 +189,7 @@ func (h *Host) netConfig() p2p.Config {
 	if h.cfg.Home != "" {
 		c.Remember = filepath.Join(h.cfg.Home, "peers")
 	}
-	if decode, ok := directory.Protocol.Decoders[wire.GossipLoad]; ok {
-		gossip := &wire.Protocol{ID: topicLoad, Decoders: map[grid.Kind]wire.Decoder{wire.GossipLoad: decode}}
-		c.Topics = []p2p.Topic{{Name: topicLoad, Protocol: gossip, SizeMax: loadMax}}
-	}
+	c.Topics = []p2p.Topic{{Name: topicLoad, Protocol: &directory.Gossip, SizeMax: loadMax}}
 	return c
 }
 

@@ -70,32 +70,65 @@ type outputReader struct {
 
 	source io.ReadCloser // nil while there is nothing to read from
 	epoch  uint32        // of source
+	offset int64         // bytes handed out of it
 	last   bool          // source is the last one
 }
 
 // open opens the source for an execution, if it has one.
-func (r *outputReader) open(v *View) error {
+func (r *outputReader) open(v *View) (err error) {
 	r.last = v.State.Terminal() || !r.follow
-	r.epoch = v.Epoch
-	var err error
+	r.epoch, r.offset = v.Epoch, 0
+	task := grid.TaskID{Job: r.job, Epoch: v.Epoch}
 	switch {
 	case v.Site == "" || v.State == Placing || v.State == Queued || v.State.Terminal() && v.Start == v.End:
-		r.source = nil // not started, or it never was
+		// Not started, or it never was.
 	case v.Site == r.h.id:
-		task := grid.TaskID{Job: r.job, Epoch: v.Epoch}
-		r.source, err = r.h.openLocal(r.ctx, r.h.taskDir(r.h.id, task), task, r.stream, r.follow)
-	case v.State.Terminal() && r.h.fetched(r.job):
-		r.source, err = openFetched(r.h.outputDirOf(r.job), r.stream)
+		o := &localOutput{h: r.h, ctx: r.ctx, dir: r.h.taskDir(r.h.id, task), task: task, stream: r.stream, follow: r.follow}
+		if v.State.Terminal() && errors.Is(o.open(), fs.ErrNotExist) {
+			return fmt.Errorf("%s: %w", r.job, ErrOutputGone)
+		}
+		r.source = o
+	case r.h.fetched(r.job):
+		r.source, err = openFetched(r.h.outputDirOf(r.job), r.stream, 0)
 	default:
-		r.source, err = r.h.openRemote(r.ctx, v.Site, grid.TaskID{Job: r.job, Epoch: v.Epoch}, r.stream, r.follow)
+		r.source, err = r.h.openRemote(r.ctx, v.Site, task, r.stream, r.follow)
+		if errors.Is(err, ErrOutputGone) {
+			err = r.elsewhere(v, err)
+		}
 	}
 	return err
+}
+
+// elsewhere is what to do when the executing site does not have an output: it may
+// have been fetched a moment ago, or the job has not arrived there yet.
+func (r *outputReader) elsewhere(v *View, gone error) (err error) {
+	r.Close()
+	switch {
+	case r.h.fetched(r.job):
+		r.last = true
+		r.source, err = openFetched(r.h.outputDirOf(r.job), r.stream, r.offset)
+		return err
+	case v.State.Terminal():
+		return gone
+	}
+	return nil
 }
 
 func (r *outputReader) Read(b []byte) (int, error) {
 	for {
 		if r.source != nil {
 			n, err := r.source.Read(b)
+			r.offset += int64(n)
+			if errors.Is(err, ErrOutputGone) {
+				var v View
+				if v, err = r.h.view(r.ctx, r.job); err == nil {
+					err = r.elsewhere(&v, ErrOutputGone)
+				}
+				if err != nil {
+					return 0, err
+				}
+				continue
+			}
 			if n > 0 || err != io.EOF {
 				return n, err
 			}
@@ -109,9 +142,14 @@ func (r *outputReader) Read(b []byte) (int, error) {
 	}
 }
 
-// next waits until the job is over or has another execution with output.
+// next waits until the job is over or may have another execution with output.
 func (r *outputReader) next() error {
-	for {
+	for first := true; ; first = false {
+		if !first || r.source == nil {
+			if err := r.h.pause(r.ctx, outputPoll); err != nil {
+				return err
+			}
+		}
 		v, err := r.h.view(r.ctx, r.job)
 		switch {
 		case err != nil:
@@ -122,9 +160,6 @@ func (r *outputReader) next() error {
 		case v.State.Terminal():
 			r.last = true
 			return nil
-		}
-		if err := r.h.pause(r.ctx, outputPoll); err != nil {
-			return err
 		}
 	}
 }
@@ -152,31 +187,46 @@ func (h *Host) pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// localOutput reads the file of a task of this site; with follow, until it is over.
+// localOutput reads the file of a task of this site, which need not exist yet; with
+// follow, until the task is over.
 type localOutput struct {
 	h      *Host
 	ctx    context.Context
-	file   *os.File
+	dir    string
 	task   grid.TaskID
+	stream Stream
+	offset int64
 	follow bool
+
+	file *os.File // nil before the first Read that found it
 }
 
-// openLocal opens an output in a task's directory.
-func (h *Host) openLocal(ctx context.Context, dir string, task grid.TaskID, stream Stream, follow bool) (io.ReadCloser, error) {
-	file, err := os.Open(filepath.Join(dir, stream.String()))
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("%s: %w", task.Job, ErrOutputGone)
+// open opens the file.
+func (o *localOutput) open() error {
+	if o.file != nil {
+		return nil
 	}
+	file, err := os.Open(filepath.Join(o.dir, o.stream.String()))
 	if err != nil {
-		return nil, fmt.Errorf("output of %s: %w", task.Job, err)
+		return err
 	}
-	return &localOutput{h, ctx, file, task, follow}, nil
+	if _, err := file.Seek(o.offset, io.SeekStart); err != nil {
+		file.Close()
+		return err
+	}
+	o.file = file
+	return nil
 }
 
-func (o *localOutput) Read(b []byte) (int, error) {
+func (o *localOutput) Read(b []byte) (n int, err error) {
 	for {
 		over := !o.follow || o.over() // asked first: what was written before the end is read then
-		n, err := o.file.Read(b)
+		if err = o.open(); err == nil {
+			n, err = o.file.Read(b)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			err = io.EOF
+		}
 		if n > 0 || err != io.EOF || over {
 			return n, err
 		}
@@ -192,24 +242,36 @@ func (o *localOutput) over() bool {
 	return err != nil || v.Epoch != o.task.Epoch || v.State.Terminal()
 }
 
-func (o *localOutput) Close() error { return o.file.Close() }
+func (o *localOutput) Close() error {
+	if o.file == nil {
+		return nil
+	}
+	return o.file.Close()
+}
 
 // fetched reports whether the output of a job is here, or known to be gone.
-func (h *Host) fetched(job grid.JobID) bool {
-	_, err := os.Stat(h.outputDirOf(job))
+func (h *Host) fetched(job grid.JobID) bool { return exists(h.outputDirOf(job)) }
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
 	return err == nil
 }
 
-// openFetched opens an output that was fetched from the executing site.
-func openFetched(dir string, stream Stream) (io.ReadCloser, error) {
+// openFetched opens an output that was fetched from the executing site, from an
+// offset on. It is nil if nothing was written.
+func openFetched(dir string, stream Stream, offset int64) (io.ReadCloser, error) {
 	if why, err := os.ReadFile(filepath.Join(dir, goneFile)); err == nil {
 		return nil, fmt.Errorf("%w: %s", ErrOutputGone, why)
 	}
 	file, err := os.Open(filepath.Join(dir, stream.String()))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // it was empty
+		return nil, nil
 	}
 	if err != nil {
+		return nil, err
+	}
+	if _, err := file.Seek(offset, io.SeekStart); err != nil {
+		file.Close()
 		return nil, err
 	}
 	return file, nil

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
@@ -38,7 +37,7 @@ const (
 	outputIdleMax = 30 * time.Second // for the next request, and for a message to leave
 )
 
-// serveOutput answers the requests of a stream. A home sees the tasks that lie under
+// serveOutput answers the requests of a stream; one that follows is the last. A home sees the tasks that lie under
 // its own ID and no others.
 func (h *Host) serveOutput(from grid.SiteID, s network.Stream) error {
 	ctx, cancel := context.WithCancel(h.ctx)
@@ -58,8 +57,8 @@ func (h *Host) serveOutput(from grid.SiteID, s network.Stream) error {
 			return wire.Malformed("request for output")
 		}
 		answer := outputAnswer{h: h, s: s, dir: h.taskDir(from, grid.TaskID{Job: id, Epoch: request.Epoch}), task: grid.TaskID{Job: id, Epoch: request.Epoch}}
-		if err := answer.give(ctx, from, &request); err != nil {
-			return err
+		if err := answer.give(ctx, from, &request); err != nil || request.Follow {
+			return err // the stream has a reader of its own now: see copy
 		}
 	}
 }
@@ -73,13 +72,13 @@ type outputAnswer struct {
 }
 
 func (a *outputAnswer) give(ctx context.Context, from grid.SiteID, request *wirepb.OutputRequest) error {
-	if _, err := os.Stat(a.dir); errors.Is(err, fs.ErrNotExist) {
+	if !exists(a.dir) {
 		if request.Received {
 			return a.end(outputWhole) // told twice
 		}
 		v, err := a.h.view(ctx, a.task.Job)
 		if err == nil && v.Foreign && v.Job.Home == from && v.Epoch == a.task.Epoch && !v.State.Terminal() {
-			return a.wait(ctx, request)
+			return a.wait(ctx, from, request)
 		}
 		return a.end(outputUnknown)
 	}
@@ -94,18 +93,21 @@ func (a *outputAnswer) give(ctx context.Context, from grid.SiteID, request *wire
 			return err
 		}
 	}
+	if !exists(a.dir) {
+		return a.end(outputUnknown) // it was forgotten while it was read
+	}
 	return a.end(outputWhole)
 }
 
 // wait answers for a task that has not started: with nothing, or with what it
 // writes once it runs.
-func (a *outputAnswer) wait(ctx context.Context, request *wirepb.OutputRequest) error {
+func (a *outputAnswer) wait(ctx context.Context, from grid.SiteID, request *wirepb.OutputRequest) error {
 	for request.Follow {
 		if err := a.h.pause(ctx, outputPoll); err != nil {
 			return err
 		}
-		if _, err := os.Stat(a.dir); err == nil {
-			return a.copyAndEnd(ctx, request)
+		if exists(a.dir) {
+			return a.give(ctx, from, request)
 		}
 		if v, err := a.h.view(ctx, a.task.Job); err != nil || v.Epoch != a.task.Epoch || v.State.Terminal() {
 			break
@@ -114,30 +116,14 @@ func (a *outputAnswer) wait(ctx context.Context, request *wirepb.OutputRequest) 
 	return a.end(outputWhole)
 }
 
-func (a *outputAnswer) copyAndEnd(ctx context.Context, request *wirepb.OutputRequest) error {
-	if err := a.copy(ctx, Stream(max(request.Stream, 1)), request.Offset, true); err != nil {
-		return err
-	}
-	return a.end(outputWhole)
-}
-
 // copy sends a file from offset on. A file that is missing has nothing in it.
 func (a *outputAnswer) copy(ctx context.Context, stream Stream, offset int64, follow bool) error {
-	source, err := a.h.openLocal(ctx, a.dir, a.task, stream, follow)
-	if errors.Is(err, ErrOutputGone) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
+	source := &localOutput{h: a.h, ctx: ctx, dir: a.dir, task: a.task, stream: stream, offset: offset, follow: follow}
 	defer source.Close()
-	if _, err := source.(*localOutput).file.Seek(offset, io.SeekStart); err != nil {
-		return err
-	}
 	if follow {
-		gone, stop := context.WithCancel(ctx)
+		var stop context.CancelFunc
+		source.ctx, stop = context.WithCancel(ctx)
 		defer stop()
-		source.(*localOutput).ctx = gone
 		go func() { // the asker says nothing more: what can be read is that it left
 			a.s.SetReadDeadline(time.Time{})
 			var b [1]byte
@@ -166,7 +152,8 @@ func (a *outputAnswer) copy(ctx context.Context, stream Stream, offset int64, fo
 func (a *outputAnswer) forget(ctx context.Context) error {
 	v, err := a.h.view(ctx, a.task.Job)
 	if errors.Is(err, ErrUnknownJob) || err == nil && (v.Epoch != a.task.Epoch || v.State.Terminal()) {
-		if err := os.RemoveAll(a.dir); err != nil {
+		gone := a.dir + ".gone" // at once, as somebody may be reading; removed file by file it would look empty
+		if err := errors.Join(os.Rename(a.dir, gone), os.RemoveAll(gone)); err != nil {
 			a.h.log.Warn("cannot remove a fetched output", "error", err)
 		}
 	}

@@ -22,7 +22,8 @@ const (
 )
 
 // OutputRequest asks the site that runs or ran an execution for what it wrote. A
-// stream carries any number of requests, each answered before the next is read.
+// stream carries any number of requests, each answered before the next is read; one
+// that follows is the last.
 type OutputRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           []byte                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"` // 16 bytes

@@ -1,0 +1,52 @@
+package node
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gridnode/internal/grid"
+	"gridnode/node/p2p"
+)
+
+// hosts starts n hosts that have joined each other, with prices 1, 2, 3, …
+func hosts(t *testing.T, n int, homes bool) []*Host {
+	t.Helper()
+	memory := &p2p.Memory{}
+	var list []*Host
+	for i := range n {
+		cfg := hostConfig(byte(i), "", memory, &timers{})
+		cfg.Site.Price = grid.Price(i+1) * grid.Credit
+		for _, other := range list[:min(i, 3)] {
+			cfg.Join = append(cfg.Join, other.Addrs()...)
+		}
+		list = append(list, startHost(t, cfg))
+	}
+	return list
+}
+
+func TestMarketPlacesAtTheCheapestSite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		list := hosts(t, 3, false)
+		for _, h := range list {
+			defer closeHost(t, h)
+		}
+		time.Sleep(10 * time.Second) // quotes are published and copied
+		dear := list[2]
+		for i := range uint64(4) {
+			job := testJob(dear, i, 10*grid.Second)
+			job.Goal = grid.GoalCost
+			began := time.Now()
+			if _, err := submitTo(dear, job); err != nil {
+				t.Fatal(err)
+			}
+			v := awaitState(t, dear, job.ID, Done)
+			if v.Site != list[0].ID() {
+				t.Errorf("job %d ran at %s, want the cheapest site %s: %+v", i, v.Site, list[0].ID(), v.Verdicts)
+			}
+			if took := time.Since(began); took > 11*time.Second {
+				t.Errorf("job %d took %v", i, took)
+			}
+		}
+	})
+}
