@@ -1,0 +1,271 @@
+package shim
+
+import (
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+
+	"gridnode/internal/grid"
+)
+
+const (
+	// drainPause is how long to wait before looking again whether the rest of a task
+	// is gone, doubling up to drainPauseMax.
+	drainPause    = time.Millisecond
+	drainPauseMax = 50 * time.Millisecond
+	// drainMax is when to stop waiting for processes that do not die of SIGKILL: they
+	// hang in the kernel, or belong to another user. Their task is then reported as
+	// ended with a reason that says so.
+	drainMax = time.Minute
+)
+
+// task is one that runs, or of which something is left.
+type task struct {
+	id    string
+	pid   int // of the first process, its process group and its session
+	start grid.Time
+	out   output
+	limit *time.Timer // nil for none
+
+	// Set when the shim ends the task.
+	cause  Cause
+	reason string
+	killAt time.Time    // SIGKILL is due; zero if nobody asked for an end
+	asked  map[int]bool // orphans that were sent SIGTERM
+
+	// Set when the first process has ended and was collected.
+	collected time.Time
+	pause     time.Duration
+	empty     bool // nobody is left in the process group: its number may be given away
+	end       Ended
+}
+
+// startTask starts the task of spec. A second start of a known task does nothing:
+// the daemon may repeat itself after a broken connection.
+func (s *shim) startTask(spec *Spec) {
+	if s.tasks[spec.ID] != nil {
+		return
+	}
+	if e := s.results[spec.ID]; e != nil {
+		s.tell(e)
+		return
+	}
+	now := time.Now()
+	start := wall(now)
+	fail := func(code int32, reason string) {
+		s.record(&Ended{ID: spec.ID, ExitCode: code, Cause: CauseStart, Reason: shorten(reason), Start: start, End: start})
+	}
+	if len(s.tasks)+len(s.results) >= TasksMax {
+		// Not recorded: there is no room for it.
+		s.tell(&Ended{ID: spec.ID, ExitCode: exitNoStart, Cause: CauseStart, Reason: fmt.Sprintf("the shim already has %d tasks", TasksMax), Start: start, End: start})
+		return
+	}
+	if err := s.keep(func() error { return s.records.intent(spec.ID, start) }); err != nil {
+		fail(exitNoStart, err.Error())
+		return
+	}
+	env := append(spec.Env[:len(spec.Env):len(spec.Env)], MarkEnv+"="+s.records.markOf(spec.ID))
+	pid, failed := execute(spec, env, s.null)
+	if failed != nil {
+		fail(failed.code, failed.reason)
+		return
+	}
+	t := &task{id: spec.ID, pid: pid, start: start, out: newOutput(spec, now)}
+	s.tasks[t.id] = t
+	s.sessions[pid] = t
+	if spec.Limit > 0 {
+		limit := spec.Limit
+		t.limit = s.after(limit.Duration(), func() {
+			s.endTask(t, CauseLimit, fmt.Sprintf("wall-clock limit of %v exceeded", limit))
+		})
+	}
+	if err := s.keep(func() error { return s.records.started(t.id, pid, start) }); err != nil {
+		s.log("task %s: %v", t.id, err) // a later shim still finds it by its mark
+	}
+}
+
+// endTask asks everything of t to stop, and kills it when the grace is over. The
+// first cause counts.
+func (s *shim) endTask(t *task, cause Cause, reason string) {
+	if s.tasks[t.id] != t || !t.killAt.IsZero() {
+		return
+	}
+	t.cause, t.reason = cause, shorten(reason)
+	t.killAt = time.Now().Add(s.config.Grace)
+	t.signalGroup(syscall.SIGTERM)
+	t.signalGroup(syscall.SIGCONT) // one that was stopped could not hear it
+	t.ask(s.orphansOf(t))
+	s.after(s.config.Grace, func() {
+		if s.tasks[t.id] == t {
+			s.kill(t)
+		}
+	})
+}
+
+// signalGroup sends sig to the process group of t, if anybody is left in it.
+func (t *task) signalGroup(sig syscall.Signal) {
+	if !t.empty {
+		syscall.Kill(-t.pid, sig)
+	}
+}
+
+// kill ends everything that is known to belong to t.
+func (s *shim) kill(t *task) {
+	t.signalGroup(syscall.SIGKILL)
+	for _, pid := range s.orphansOf(t) {
+		syscall.Kill(pid, syscall.SIGKILL)
+	}
+}
+
+// ask sends SIGTERM, once, to each of the orphans of t that left its process group:
+// they were not asked to stop with it.
+func (t *task) ask(orphans []int) {
+	for _, pid := range orphans {
+		if p, ok := readProcess(pid); !ok || p.group == t.pid || t.asked[pid] {
+			continue
+		}
+		if t.asked == nil {
+			t.asked = make(map[int]bool)
+		}
+		t.asked[pid] = true
+		syscall.Kill(pid, syscall.SIGTERM)
+		syscall.Kill(pid, syscall.SIGCONT)
+	}
+}
+
+// collect takes the exit status of a child that has ended.
+func (s *shim) collect(pid int) {
+	t := s.sessions[pid]
+	first := t != nil && t.collected.IsZero()
+	if first && t.killAt.IsZero() {
+		// While its first process is not collected, the number of the group cannot
+		// be given to anybody else: what is left of it can be killed safely.
+		syscall.Kill(-pid, syscall.SIGKILL)
+	}
+	var status syscall.WaitStatus
+	var usage syscall.Rusage
+	if _, err := syscall.Wait4(pid, &status, syscall.WNOHANG, &usage); err != nil {
+		s.log("collect process %d: %v", pid, err)
+	}
+	if !first {
+		owner := s.orphanOwner[pid]
+		delete(s.orphanOwner, pid)
+		if owner != nil && !owner.collected.IsZero() {
+			s.drain(owner)
+		}
+		return
+	}
+	if t.limit != nil {
+		t.limit.Stop()
+	}
+	t.collected, t.pause = time.Now(), drainPause
+	t.end = endOf(t, status, &usage)
+	s.drain(t)
+}
+
+func endOf(t *task, status syscall.WaitStatus, usage *syscall.Rusage) Ended {
+	e := Ended{
+		ID: t.id, ExitCode: int32(status.ExitStatus()), Cause: t.cause, Reason: t.reason,
+		Start: t.start, End: max(wall(t.collected), t.start),
+		User: grid.Time(usage.Utime.Nano() / 1000), System: grid.Time(usage.Stime.Nano() / 1000),
+		MaxRSS: usage.Maxrss << 10,
+	}
+	if status.Signaled() {
+		e.ExitCode = exitSignal + int32(status.Signal())
+		if t.killAt.IsZero() {
+			e.Cause, e.Reason = CauseSignal, fmt.Sprintf("ended by signal %d (%v)", status.Signal(), status.Signal())
+		}
+	}
+	return e
+}
+
+// drain reports the end of t if nothing is left of it. Otherwise it kills what is
+// left, unless that was asked to stop and has time, and looks again soon.
+func (s *shim) drain(t *task) {
+	if s.tasks[t.id] != t {
+		return
+	}
+	now := time.Now()
+	left := s.orphansOf(t)
+	t.empty = t.empty || syscall.Kill(-t.pid, 0) == syscall.ESRCH
+	if t.empty && len(left) == 0 {
+		s.finish(t)
+		return
+	}
+	if now.Sub(t.collected) > s.config.Grace+drainMax {
+		t.end.Reason = shorten(strings.TrimPrefix(t.end.Reason+"; some of its processes cannot be killed", "; "))
+		s.finish(t)
+		return
+	}
+	if now.After(t.killAt) { // also if it is zero
+		s.kill(t)
+	} else {
+		t.ask(left)
+	}
+	s.after(t.pause, func() { s.drain(t) })
+	t.pause = min(2*t.pause, drainPauseMax)
+}
+
+func (s *shim) finish(t *task) {
+	delete(s.tasks, t.id)
+	delete(s.sessions, t.pid)
+	t.out.trim()
+	t.end.OutputCut = t.out.cut
+	s.record(&t.end)
+	if len(s.tasks) == 0 {
+		// Orphans that could not be told whose they are: nobody's now.
+		for _, pid := range orphans(nil) {
+			syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+// record keeps e until it is acknowledged, and tells the daemon.
+func (s *shim) record(e *Ended) {
+	s.results[e.ID] = e
+	if err := s.keep(func() error { return s.records.ended(e) }); err != nil {
+		s.log("task %s: %v: its end is only in memory", e.ID, err)
+	}
+	s.tell(e)
+}
+
+// orphansOf returns the processes of t whose parents died, first of all those that
+// left its process group. They are children of the shim.
+func (s *shim) orphansOf(t *task) []int {
+	var mine []int
+	s.pids = orphans(s.pids[:0])
+	for _, pid := range s.pids {
+		if first := s.sessions[pid]; first != nil && first.collected.IsZero() {
+			continue // a task's first process, listed by a kernel without lists of children
+		}
+		owner, seen := s.orphanOwner[pid]
+		if !seen {
+			owner = s.ownerOf(pid)
+			s.orphanOwner[pid] = owner // until it is collected its number is nobody else's
+		}
+		if owner == t {
+			mine = append(mine, pid)
+		}
+	}
+	return mine
+}
+
+// ownerOf returns the task that a process belongs to, nil if that cannot be told.
+func (s *shim) ownerOf(pid int) *task {
+	p, ok := readProcess(pid)
+	if !ok {
+		return nil
+	}
+	if t := s.sessions[p.session]; t != nil {
+		return t
+	}
+	id, ours := strings.CutPrefix(mark(pid), s.records.markOf(""))
+	if !ours {
+		return nil
+	}
+	return s.tasks[id]
+}
+
+// wall returns t as microseconds since the Unix epoch, never negative.
+func wall(t time.Time) grid.Time { return max(grid.Time(t.UnixMicro()), 0) }
