@@ -184,7 +184,7 @@ func (s *Site) tick(now grid.Time, out *grid.Outbox) {
 	s.unsettled = false // unless the agents told us something: that comes next
 }
 
-// quote tells the directory what this site offers now.
+// quote tells the directory and the siblings what this site offers now.
 func (s *Site) quote(now grid.Time, out *grid.Outbox) {
 	if s.dir == nil || s.draining {
 		return
@@ -199,6 +199,10 @@ func (s *Site) quote(now grid.Time, out *grid.Outbox) {
 		s.quoted, s.startable = q, now+q.Wait
 		s.dir.SetQuote(now, q, out)
 	}
+	s.dir.SetLoad(now, directory.Load{
+		Free: state.Free, Widest: state.Widest,
+		Queued: int64(state.Queued), QueuedWork: int64(state.QueuedWork) / int64(grid.Second),
+	}, out)
 }
 
 // sameOffer reports whether two quotes of this site say the same. A wait that gets
