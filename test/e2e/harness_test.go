@@ -132,6 +132,12 @@ func newSite(tb testing.TB, name string, flags ...string) *site {
 	s.id = strings.TrimSpace(s.ok(append(args, flags...)...))
 	tb.Cleanup(func() {
 		s.kill()
+		text, _ := os.ReadFile(filepath.Join(s.home, "daemon.log"))
+		for _, word := range []string{"DATA RACE", "panic:", "a defect"} {
+			if bytes.Contains(text, []byte(word)) {
+				tb.Errorf("the log of site %s has %q:\n%s", name, word, text)
+			}
+		}
 		if tb.Failed() {
 			tb.Logf("site %s:%s", name, s.logTail())
 		}

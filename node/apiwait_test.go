@@ -1,0 +1,62 @@
+package node
+
+import (
+	"testing"
+
+	"gridnode/internal/grid"
+)
+
+func settled(w *waiter) bool {
+	select {
+	case <-w.done:
+		return true
+	default:
+		return false
+	}
+}
+
+func TestWaiters(t *testing.T) {
+	var w waiters
+	w.init()
+	a, b := &grid.Job{ID: grid.JobID{Lo: 1}}, &grid.Job{ID: grid.JobID{Lo: 2}}
+	ids := []grid.JobID{a.ID, b.ID, a.ID} // one named twice counts once
+	place, end := w.add(ids, true), w.add(ids, false)
+	look := w.add([]grid.JobID{b.ID}, false)
+	watcher := w.watch()
+
+	w.events([]grid.Event{{Kind: grid.JobSubmitted, Job: a}, {Kind: grid.JobPlaced, Job: a}, {Kind: grid.JobSubmitted, Job: b}})
+	if settled(place) || settled(end) {
+		t.Fatal("settled before b is placed")
+	}
+	w.events([]grid.Event{{Kind: grid.JobStarted, Job: b}, {Kind: grid.JobReplaced, Job: b}, {Kind: grid.JobEnded, Job: b}})
+	if !settled(place) || settled(end) {
+		t.Fatalf("both are placed and none is over: placed %v, over %v", settled(place), settled(end))
+	}
+	if n := len(w.take(watcher)); n != 2 {
+		t.Errorf("%d jobs have changed, want 2", n)
+	}
+	w.events([]grid.Event{{Kind: grid.JobRefused, Job: a}})
+	w.remove(look, []grid.JobID{b.ID})
+	w.lookAgain(func(grid.JobID) State { return Cancelling })
+	if settled(end) {
+		t.Fatal("settled before b is over")
+	}
+	w.lookAgain(func(id grid.JobID) State {
+		if id != b.ID {
+			t.Errorf("job %s is waited for still", id)
+		}
+		return Failed
+	})
+	if !settled(end) || settled(look) {
+		t.Errorf("after another look: over %v, want it; removed %v, want it untouched", settled(end), settled(look))
+	}
+	w.remove(place, ids)
+	w.remove(end, ids)
+	w.unwatch(watcher)
+	if len(w.jobs) != 0 || len(w.watchers) != 0 {
+		t.Errorf("left behind: %d jobs, %d watchers", len(w.jobs), len(w.watchers))
+	}
+	if none := w.add(nil, false); !settled(none) {
+		t.Error("waiting for nothing does not end")
+	}
+}
