@@ -25,7 +25,7 @@ func (c Clock) Local(t grid.Time) grid.Time {
 	whole, rest := int64(t)/million, int64(t)%million
 	gained := rest * c.Drift
 	if gained < 0 {
-		gained -= million - 1 // round down, so that the clock is monotone
+		gained -= million - 1 // round down
 	}
 	return t + c.Offset + grid.Time(whole*c.Drift+gained/million)
 }
@@ -42,21 +42,17 @@ func (c Clock) True(local grid.Time) grid.Time {
 	case c.Drift == 0:
 		return local - c.Offset
 	}
-	hi, lo := bits.Mul64(uint64(local-c.Offset), 1_000_000)
+	// The least t with t·rate/10⁶ ≥ local-Offset, as Local rounds down.
 	rate := uint64(1_000_000 + c.Drift)
+	hi, lo := bits.Mul64(uint64(local-c.Offset), 1_000_000)
+	lo, carry := bits.Add64(lo, rate-1, 0)
+	hi += carry
 	if hi >= rate {
 		return grid.Never
 	}
-	q, _ := bits.Div64(hi, lo, rate)
-	if q > uint64(grid.SpanMax)*256 {
+	t, _ := bits.Div64(hi, lo, rate)
+	if t > uint64(grid.SpanMax)*256 {
 		return grid.Never
 	}
-	t := grid.Time(q)
-	for t > 0 && c.Local(t-1) >= local {
-		t--
-	}
-	for c.Local(t) < local {
-		t++
-	}
-	return t
+	return grid.Time(t)
 }

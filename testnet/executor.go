@@ -17,7 +17,7 @@ type Execution struct {
 	Reason     string    // why it was ended; empty if it ended by itself
 
 	state      executionState
-	generation uint32 // of the slot: which end event counts
+	generation uint32 // of the slot: events of what it held before are void
 	next, prev int32  // in the site's list
 }
 
@@ -131,11 +131,11 @@ func (n *Network) kill(s int32, t grid.Task) {
 		return
 	}
 	x := &n.tasks.slots[i]
-	x.generation++ // the planned end is void
 	x.Reason = t.Cause
 	if x.Reason == "" {
 		x.Reason = "killed"
 	}
+	// The planned end finds the slot free, or of another generation.
 	n.heap.push(n.now, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
 }
 

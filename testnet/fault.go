@@ -143,7 +143,6 @@ func (n *Network) crash(s int32, machine bool) {
 	m.off = true
 	for i := m.executions; i != none; i = n.tasks.slots[i].next {
 		if x := &n.tasks.slots[i]; x.state == executionAlive {
-			x.generation++ // the planned end is void
 			x.Lost = true
 			n.over(x)
 		}

@@ -23,7 +23,7 @@ import (
 //	send at=0s from=a to=b [count=3] [every=1s]
 //	run-task at=0s site=a task=1.1 run-time=10s [estimate=20s] [limit=5s] [speed=home MIPS]
 //	submit at=0s site=a job=1 run-time=10s
-//	kill | find | timer | publish
+//	kill | find | timer | publish | note
 //	fault daemon|torn|machine|partition at=1s for=2s sites=(a,b)
 //	run until=10s
 func TestTranscripts(t *testing.T) {
@@ -127,6 +127,8 @@ func (s *script) inject(d *datadriven.TestData) {
 			in = &toyPublish{i + 1}
 		case "find":
 			in = &toyFind{}
+		case "note":
+			in = &toyNote{}
 		case "timer":
 			in = &toyTimer{s.span(d, "set", 0)}
 		case "kill":

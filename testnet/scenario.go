@@ -76,7 +76,7 @@ func (r *run) do(ctx context.Context) (result *Result, err error) {
 	err = r.n.Run(ctx, r.until(), func() bool { return r.n.Now() >= r.least && c.done() })
 	p.stop()
 	if err == nil && !c.done() {
-		err = fmt.Errorf("at %v %d jobs have neither ended nor been refused, and nothing more happens", r.n.Now(), c.open)
+		err = fmt.Errorf("at %v %d jobs have neither ended nor been refused, and nothing more happens (or not in time)", r.n.Now(), c.open)
 	}
 	if err == nil {
 		err = r.n.Run(ctx, r.n.Now().Add(settleSpan), nil)

@@ -48,6 +48,7 @@ type (
 		start grid.Time
 	}
 	toyTimer struct{ at grid.Time }
+	toyNote  struct{}
 )
 
 // toyRecord is a job a toySite has taken.
@@ -112,6 +113,8 @@ func (s *toySite) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 		out.Kill(grid.Task{ID: in.id, Cause: "unwanted"})
 	case *toyFind:
 		out.Closest(in.key)
+	case *toyNote:
+		s.say(now, "note")
 	case *toyTimer:
 		s.timer = in.at
 	case *toySubmit:
