@@ -11,6 +11,7 @@ type ask struct {
 	deadline   grid.Time // of the reply
 	processors int64     // as noted with Memory.Asking
 	span       grid.Time
+	expected   grid.Time // finish that the ranking estimated
 	costMax    grid.Credits
 	repriced   bool // was asked a second time because its price had changed
 
@@ -72,6 +73,9 @@ func (a *Agent) negotiate(now grid.Time, p *placement, quote int, out *grid.Outb
 		processors: p.job.Processors, span: p.job.EstimateAt(q.Rating),
 	}
 	k.costMax = a.costMax(now, p, quote)
+	if a.cfg.Placement == PlacementCoordinated {
+		k.expected = a.ranking.verdicts[quote].Finish // of the ranking that led here
+	}
 	i := p.find(q.Site)
 	if i < 0 {
 		i = len(p.asks)
@@ -157,6 +161,10 @@ func (a *Agent) replied(now grid.Time, from grid.SiteID, m *Reply, out *grid.Out
 		a.refusal(now, p, i, m)
 	}
 	a.watch(p)
+	if a.cfg.Placement == PlacementCoordinated && a.asExpected(now, p, k) {
+		a.award(now, p, k, out)
+		return
+	}
 	a.advance(now, p, out)
 }
 

@@ -30,8 +30,9 @@ func (a *Agent) advanceCoordinated(now grid.Time, p *placement, out *grid.Outbox
 func (a *Agent) pursue(now grid.Time, p *placement, out *grid.Outbox) step {
 	outstanding := p.outstanding()
 	better := false // somebody better than what follows has not answered yet
-	for position, o := range a.ranking.order {
-		if !o.fits {
+	for position := 0; ; position++ {
+		o := a.ranking.at(position)
+		if o == nil || !o.fits {
 			break
 		}
 		site := p.quotes[o.index].Site
@@ -49,8 +50,8 @@ func (a *Agent) pursue(now grid.Time, p *placement, out *grid.Outbox) step {
 				return waitIf(better)
 			}
 			return wait
-		case a.goodEnough(now, p, &o) >= 0 && !better:
-			a.award(now, p, &p.asks[a.goodEnough(now, p, &o)], out)
+		case a.goodEnough(now, p, o.finish) >= 0 && !better:
+			a.award(now, p, &p.asks[a.goodEnough(now, p, o.finish)], out)
 			return wait
 		case p.number >= a.cfg.Asks:
 			continue
@@ -78,20 +79,32 @@ func waitIf(yes bool) step {
 // finish earlier by more than a tenth; less is within the error of an estimate.
 const chaseDivisor = 10
 
-// goodEnough returns a guarantee that is not worth trying to beat with the
-// candidate o, or -1. Only the finish of a guarantee can differ from what the
-// ranking promised, so only GoalTime has something to chase.
-func (a *Agent) goodEnough(now grid.Time, p *placement, o *ranked) int {
+// goodEnough returns a guarantee that is not worth trying to beat with a candidate
+// that is estimated to finish at finish, or -1. Only the finish of a guarantee can
+// differ from what the ranking expected, so only GoalTime has something to chase.
+func (a *Agent) goodEnough(now grid.Time, p *placement, finish grid.Time) int {
 	if p.job.Goal != grid.GoalTime {
 		return -1
 	}
-	span := o.finish - now
+	span := finish - now
 	for i := range p.asks {
-		if k := &p.asks[i]; k.state == granted && (k.finish-now <= span+span/chaseDivisor || k.expires <= now.Add(a.cfg.ReplyTimeout)) {
+		k := &p.asks[i]
+		if k.state == granted && (k.finish-now <= span+span/chaseDivisor || k.expires <= now.Add(a.cfg.ReplyTimeout)) {
 			return i
 		}
 	}
 	return -1
+}
+
+// asExpected reports whether a guarantee may be taken up without ranking anew: it
+// was the best when it was asked for, nobody else is being asked, and it finishes
+// about when it was expected to.
+func (a *Agent) asExpected(now grid.Time, p *placement, k *ask) bool {
+	if k.state != granted || p.outstanding() > 0 || p.pausing || len(p.asks) > 1 || p.loaded > 0 {
+		return false
+	}
+	expected := k.expected - now
+	return p.job.Goal != grid.GoalTime || k.finish-now <= expected+expected/chaseDivisor
 }
 
 // nearDivisor: finishes that differ by less than a 64th are equally good. Quotes
@@ -106,14 +119,15 @@ const nearMax = 16
 // The cost of equally good ones is the same; only finishes may differ a little.
 func (a *Agent) draw(now grid.Time, p *placement, position int) int {
 	var near [nearMax]int32
-	first := a.ranking.order[position]
-	slack, cost := (first.finish-now)/nearDivisor, a.ranking.verdicts[first.index].Cost
+	first := *a.ranking.at(position)
+	latest := first.finish + (first.finish-now)/nearDivisor
 	n := 0
-	for _, o := range a.ranking.order[position:] {
-		if n == min(a.cfg.Near, nearMax) || !o.fits || p.job.Goal != grid.GoalTime && o.key != first.key {
+	for most := min(a.cfg.Near, nearMax); n < most; position++ {
+		o := a.ranking.at(position)
+		if o == nil || !o.fits || o.finish > latest || p.job.Goal != grid.GoalTime && o.key != first.key {
 			break
 		}
-		if o.finish <= first.finish+slack && a.ranking.verdicts[o.index].Cost <= cost && !o.home && p.find(p.quotes[o.index].Site) < 0 {
+		if o.cost <= first.cost && !o.home && p.find(p.quotes[o.index].Site) < 0 {
 			near[n] = o.index
 			n++
 		}
@@ -157,7 +171,7 @@ func (a *Agent) exhausted(now grid.Time, p *placement, out *grid.Outbox) step {
 func (a *Agent) leastLoaded(p *placement) int {
 	best := -1
 	var finish grid.Time
-	for _, o := range a.ranking.order {
+	for _, o := range a.ranking.order { // the whole of it was read
 		v := &a.ranking.verdicts[o.index]
 		if v.Outcome == OutcomeLoaded && !o.home && p.find(v.Site) < 0 && (best < 0 || v.Finish < finish) {
 			best, finish = int(o.index), v.Finish

@@ -126,7 +126,6 @@ func (a *Agent) dropPlacement(now grid.Time, p *placement, out *grid.Outbox) {
 	if p.token == 0 {
 		delete(a.placing, p.job.ID)
 	}
-	clear(p.quotes)
 	clear(p.asked)
 	clear(p.asks)
 	fresh := placement{quotes: p.quotes[:0], asked: p.asked[:0], asks: p.asks[:0]}
@@ -186,13 +185,15 @@ func (a *Agent) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 // addQuotes appends a page. Home's own quote takes the place at which the directory
 // lists it, or should: the published loop asks in this order.
 func (a *Agent) addQuotes(now grid.Time, p *placement, page []directory.Quote) {
+	first := p.pages == 1 && !p.all // a page has each site once
 	for i := range page {
 		q := &page[i]
 		if !p.home && (q.Site == a.cfg.Site || a.precedes(p.job.Goal, q)) {
 			a.addHome(now, p)
 		}
-		if q.Site != a.cfg.Site && !quoted(p.quotes, q.Site) {
+		if q.Site != a.cfg.Site && (first || !quoted(p.quotes, q.Site)) {
 			p.quotes = append(p.quotes, *q)
+			p.quotes[len(p.quotes)-1].Sealed = nil // not needed, and large
 		}
 	}
 	if n := len(page); n > 0 {
@@ -311,7 +312,7 @@ func (a *Agent) verdicts(now grid.Time, p *placement, chosen grid.SiteID) []Verd
 	}
 	at := a.circumstances(now, p)
 	a.ranking.rank(p.job, p.quotes, &at)
-	verdicts := a.ranking.explain(p.job, p.quotes, now, make([]Verdict, 0, len(p.quotes)))
+	verdicts := a.ranking.explain(p.job, now)
 	for i := range verdicts {
 		switch v := &verdicts[i]; {
 		case chosen == "":

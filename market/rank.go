@@ -54,63 +54,94 @@ type Asked struct {
 func Rank(job *grid.Job, quotes []directory.Quote, at Circumstances) []Verdict {
 	var r ranking
 	r.rank(job, quotes, &at)
-	return r.explain(job, quotes, at.Now, make([]Verdict, 0, len(quotes)))
+	return r.explain(job, at.Now)
 }
 
-// ranking is a Rank whose memory is used again.
+// ranking is a Rank whose memory is used again, and that sorts no further than it
+// is read: a placement mostly wants the first.
 type ranking struct {
+	quotes   []directory.Quote
 	verdicts []Verdict // by quote
 	order    []ranked
+	sorted   int // order is final up to here
 }
 
-// ranked is the position of one site in the order: class, then key by the goal.
+// ranked is the position of one site in the order.
 type ranked struct {
 	fits   bool
 	home   bool
-	key    int64
+	key    int64 // by the goal
 	finish grid.Time
+	cost   grid.Credits
 	index  int32 // of quote and verdict
 }
 
-// rank fills r. The order is that of Rank; details are left out.
+// rank fills r with verdicts, details left out.
 func (r *ranking) rank(job *grid.Job, quotes []directory.Quote, at *Circumstances) {
-	r.verdicts, r.order = r.verdicts[:0], r.order[:0]
+	r.quotes, r.verdicts, r.order, r.sorted = quotes, r.verdicts[:0], r.order[:0], 0
 	for i := range quotes {
 		q := &quotes[i]
 		v := judge(job, q, at)
 		r.verdicts = append(r.verdicts, v)
 		r.order = append(r.order, ranked{
 			fits: v.Outcome == OutcomeCandidate, home: q.Site == at.Home,
-			key: goalKey(job, q, &v, at), finish: v.Finish, index: int32(i),
+			key: goalKey(job, q, &v, at), finish: v.Finish, cost: v.Cost, index: int32(i),
 		})
 	}
-	slices.SortFunc(r.order, func(a, b ranked) int {
-		if a.fits != b.fits {
-			return -compareBool(a.fits, b.fits)
-		}
-		if c := cmp.Compare(a.key, b.key); c != 0 {
-			return c
-		}
-		if a.home != b.home {
-			return -compareBool(a.home, b.home)
-		}
-		return cmp.Or(cmp.Compare(a.finish, b.finish), cmp.Compare(r.verdicts[a.index].Cost, r.verdicts[b.index].Cost),
-			cmp.Compare(quotes[a.index].Site, quotes[b.index].Site))
-	})
 }
 
-// explain appends the verdicts in order, with details, and marks the first one
+// at returns the site in place i, or nil behind the last.
+func (r *ranking) at(i int) *ranked {
+	if i >= len(r.order) {
+		return nil
+	}
+	const few = 8 // then sorting is cheaper than searching once more
+	for ; r.sorted <= i; r.sorted++ {
+		rest := r.order[r.sorted:]
+		if r.sorted >= few {
+			slices.SortFunc(rest, r.compare)
+			r.sorted = len(r.order)
+			break
+		}
+		best := 0
+		for k := range rest {
+			if r.compare(rest[k], rest[best]) < 0 {
+				best = k
+			}
+		}
+		rest[0], rest[best] = rest[best], rest[0]
+	}
+	return &r.order[i]
+}
+
+// compare orders two sites as Rank says.
+func (r *ranking) compare(a, b ranked) int {
+	switch {
+	case a.fits != b.fits:
+		return compareBool(b.fits, a.fits)
+	case a.key != b.key:
+		return cmp.Compare(a.key, b.key)
+	case a.home != b.home:
+		return compareBool(b.home, a.home)
+	}
+	return cmp.Or(cmp.Compare(a.finish, b.finish), cmp.Compare(a.cost, b.cost),
+		cmp.Compare(r.quotes[a.index].Site, r.quotes[b.index].Site))
+}
+
+// explain returns the verdicts in order, with details, and marks the first one
 // that would do as chosen.
-func (r *ranking) explain(job *grid.Job, quotes []directory.Quote, now grid.Time, dst []Verdict) []Verdict {
-	for i, o := range r.order {
+func (r *ranking) explain(job *grid.Job, now grid.Time) []Verdict {
+	verdicts := make([]Verdict, 0, len(r.order))
+	for i := range r.order {
+		o := r.at(i)
 		v := r.verdicts[o.index]
 		if i == 0 && v.Outcome == OutcomeCandidate {
 			v.Outcome = OutcomeChosen
 		}
-		v.Detail = v.detail(job, &quotes[o.index], now)
-		dst = append(dst, v)
+		v.Detail = v.detail(job, &r.quotes[o.index], now)
+		verdicts = append(verdicts, v)
 	}
-	return dst
+	return verdicts
 }
 
 // judge returns the verdict on one site.
