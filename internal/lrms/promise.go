@@ -1,6 +1,7 @@
 package lrms
 
 import (
+	"fmt"
 	"slices"
 
 	"gridnode/internal/grid"
@@ -8,8 +9,9 @@ import (
 
 // Reserve promises processors to r from the earliest start on that delays neither
 // an earlier promise nor the queue's head, provided that start+r.Estimate <= by
-// (grid.Never if it does not matter). The promise stands until Commit or Cancel.
-// Errors: ErrInvalid, ErrTooWide, ErrKnown, ErrQueueFull, and TooLate, which says
+// (grid.Never if it does not matter). The promise stands until Commit or Cancel;
+// who commits after start gets a job that starts, and so may finish, that much
+// later. Errors: ErrInvalid, ErrTooWide, ErrKnown, ErrQueueFull, and TooLate, which says
 // when it could have finished; the cluster is then unchanged.
 //
 // It takes O(log n) plus the number of times the available processors cross
@@ -54,7 +56,7 @@ func (c *Cluster) Commit(now grid.Time, id grid.TaskID) error {
 	c.advance(now)
 	i, ok := c.tasks.index[id]
 	if !ok || c.tasks.slab[i].state == queued {
-		return ErrUnknown
+		return fmt.Errorf("commit %s epoch %d: %w", id.Job, id.Epoch, ErrUnknown)
 	}
 	t := &c.tasks.slab[i]
 	if t.state == running || c.agenda.promises[t.link].committed {
@@ -95,7 +97,8 @@ func (c *Cluster) EarliestStart(now grid.Time, processors int64, span grid.Time)
 
 // CanFinishBy reports whether a job reserved now could finish by then.
 func (c *Cluster) CanFinishBy(now grid.Time, processors int64, span, by grid.Time) bool {
-	return c.EarliestStart(now, processors, span).Add(span) <= by
+	start := c.EarliestStart(now, processors, span)
+	return start != grid.Never && start.Add(span) <= by
 }
 
 // NextTimer returns when Schedule has something to do even if nothing is reported

@@ -184,15 +184,10 @@ func (q *queue) skip(at int, w *window) int {
 	return len(q.entries)
 }
 
-// admits reports whether a job below a node may fit the window. A node beyond the
-// end admits nothing.
+// admits reports whether a job below a node may fit the window.
 func (q *queue) admits(level, node int, w *window) bool {
-	cells := q.levels[level]
 	first := node * q.widths
-	if first >= len(cells) {
-		return false
-	}
-	for k, shortest := range cells[first : first+w.widths] {
+	for k, shortest := range q.levels[level][first : first+w.widths] {
 		if shortest <= w.reach[k] {
 			return true
 		}

@@ -1,6 +1,10 @@
 package lrms
 
-import "gridnode/internal/grid"
+import (
+	"math"
+
+	"gridnode/internal/grid"
+)
 
 // Sizes of the timeline's nodes, measured with BenchmarkReplay and BenchmarkReserve:
 // half or double costs 5 to 20 %.
@@ -175,17 +179,11 @@ func (t *timeline) grow(left, right int32) {
 	t.height++
 }
 
-// shrink takes away roots with a single child, or none.
+// shrink takes away roots with a single child.
 func (t *timeline) shrink() {
-	for t.height > 0 && t.branches[t.root].n <= 1 {
-		old := t.root
-		if t.branches[old].n == 0 {
-			t.height, t.root = 0, t.newLeaf()
-			t.branchesFree = append(t.branchesFree, old)
-			return
-		}
-		t.root = t.branches[old].child[0]
-		t.branchesFree = append(t.branchesFree, old)
+	for t.height > 0 && t.branches[t.root].n == 1 {
+		t.branchesFree = append(t.branchesFree, t.root)
+		t.root = t.branches[t.root].child[0]
 		t.height--
 	}
 }
@@ -312,8 +310,7 @@ func (t *timeline) search(g *gap, node int32, height int) bool {
 func (t *timeline) sum() int64 { return t.totalsOf(t.root, t.height).sum }
 
 func (t *timeline) totalsOf(node int32, height int) totals {
-	const none = int64(1) << 62
-	s := totals{low: none, high: -none}
+	s := totals{low: math.MaxInt64, high: math.MinInt64}
 	if height == 0 {
 		l := &t.leaves[node]
 		for _, change := range l.change[:l.n] {
