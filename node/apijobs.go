@@ -484,6 +484,9 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request) error {
 	if request.Cause != "" {
 		cause += ": " + request.Cause
 	}
+	if err := a.own(r.Context(), ids); err != nil {
+		return err
+	}
 	for _, id := range ids {
 		answer, err := a.host.Ask(r.Context(), func(token uint64) grid.Input { return &Cancel{Token: token, Job: id, Cause: cause} })
 		if err != nil {
@@ -498,6 +501,18 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return writeJSON(w, JobsReply{Jobs: jobs})
+}
+
+// own returns an error unless all jobs are of this site.
+func (a *API) own(ctx context.Context, ids []grid.JobID) (failure error) {
+	err := a.host.Do(ctx, func(s *Site) {
+		for _, id := range ids {
+			if v, known := s.Job(id); known && v.Foreign {
+				failure = apiErrorf(CodeRefused, "job %s belongs to site %s: it can be cancelled there", id, v.Job.Home)
+			}
+		}
+	})
+	return errors.Join(err, failure)
 }
 
 func (a *API) wait(w http.ResponseWriter, r *http.Request) error {

@@ -220,6 +220,9 @@ func testCancel(t *testing.T, dear, cheap *site) {
 	if r := dear.code(124, "wait", "--timeout", "10ms", id); !strings.Contains(r.stderr, "not over") {
 		t.Errorf("wait: %v", r)
 	}
+	if r := cheap.code(5, "cancel", id); !strings.Contains(r.stderr, dear.id) {
+		t.Errorf("cancelling another site's job: %v, want its home named", r)
+	}
 	dear.ok("cancel", "--name", "long", "--reason", "enough")
 	if r := dear.run("wait", "--timeout", "50s", id); r.code == 0 || r.code == 124 {
 		t.Errorf("wait for the cancelled job: %v, want its code", r)
