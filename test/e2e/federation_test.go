@@ -88,6 +88,8 @@ func TestThreeDaemons(t *testing.T) {
 		}
 		dear.code(4, "submit", "--site", "nowhere", "--", "true")
 	})
+	step("quotes", func(t *testing.T) { testQuotes(t, dear) })
+	step("scripts", func(t *testing.T) { testScripts(t, dear) })
 	step("explains", func(t *testing.T) { testExplains(t, dear) })
 	step("refuses", func(t *testing.T) { testRefuses(t, dear) })
 	step("array", func(t *testing.T) { testArray(t, dear) })
@@ -119,6 +121,61 @@ func TestThreeDaemons(t *testing.T) {
 		fast.daemon = nil
 		fast.code(3, "status")
 	})
+}
+
+// quotes answers ranges, cheapest first unless asked otherwise; sites and peers list
+// everybody.
+func testQuotes(t *testing.T, dear *site) {
+	for _, tt := range []struct{ flags, want string }{
+		{"", "cheap fast dear"},
+		{"--max-price 4.5", "cheap fast"},
+		{"--max-price 4.499999", "cheap"},
+		{"--max-price 0", ""},
+		{"--min-speed 3000", "fast"},
+		{"--sort speed --limit 1", "fast"},
+		{"--cpus 4", "cheap fast dear"},
+		{"--cpus 5", ""},
+		{"--free 1 --max-price 1 --min-speed 1000", "cheap"},
+	} {
+		got := strings.Fields(dear.ok(append([]string{"quotes", "-o", "name"}, strings.Fields(tt.flags)...)...))
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("quotes %s: %q, want %s", tt.flags, got, tt.want)
+		}
+	}
+	if got := strings.Fields(dear.ok("sites", "-o", "name")); strings.Join(got, " ") != "cheap dear fast" {
+		t.Errorf("sites: %q", got)
+	}
+	if peers := strings.Fields(dear.ok("peers", "-o", "name")); len(peers) != 2 {
+		t.Errorf("peers: %q, want two", peers)
+	}
+	if self := strings.TrimSpace(dear.ok("peers", "--self", "-o", "name")); self != dear.addr {
+		t.Errorf("peers --self: %q, want %s", self, dear.addr)
+	}
+}
+
+// A script travels with its job; its options count, the command line's before them.
+func testScripts(t *testing.T, dear *site) {
+	path := filepath.Join(t.TempDir(), "job.sh")
+	text := "#!/bin/sh\n#SBATCH -n 2 -J from-slurm --partition=debug\n#GRID --policy fastest --time 1:00\n" +
+		"echo $GRIDNODE_SITE $GRIDNODE_NTASKS $0 $1 $MODE\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := dear.code(0, "submit", "-W", "-n", "3", "-e", "MODE=quick", path, "word")
+	id := strings.TrimSpace(r.stdout)
+	if out := dear.ok("logs", id); out != "fast 3 job.sh word quick\n" {
+		t.Errorf("the script wrote %q", out)
+	}
+	if !strings.Contains(r.stderr, "job.sh:2: --partition=debug is ignored") {
+		t.Errorf("stderr %q does not warn", r.stderr)
+	}
+	if j := dear.status(id); j.Name != "from-slurm" {
+		t.Errorf("%+v, want its name from the script", j)
+	}
+	r = dear.runIn("#!/bin/sh\npwd; echo $HOME\n", "submit", "-W", "-D", "/", "--export", "HOME", "-")
+	if out := dear.ok("logs", strings.TrimSpace(r.stdout)); r.code != 0 || out != "/\n"+dear.home+"\n" {
+		t.Errorf("from standard input: %v; it wrote %q", r, out)
+	}
 }
 
 // dry-run and why list every site with price, estimated finish and verdict.
@@ -332,4 +389,34 @@ func TestLogsFollow(t *testing.T) {
 	if out := home.ok("logs", "--tail", "1", g.id); out != "last\n" {
 		t.Errorf("logs --tail 1 prints %q", out)
 	}
+}
+
+// status --watch prints a job that is there and every change until it is over.
+func TestStatusWatch(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "watched").start()
+	g := submitGated(t, s, "-J", "seen")
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	cmd := s.command(ctx, "status", "--watch", "-n", "seen", "-o", "csv", "--no-headers")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	if !lines.Scan() || !strings.HasPrefix(lines.Text(), g.id+",seen,") || !strings.Contains(lines.Text(), ",running,") {
+		t.Fatalf("the first line is %q, %v", lines.Text(), lines.Err())
+	}
+	g.release.open(t)
+	g.over.await(t)
+	for lines.Scan() && !strings.Contains(lines.Text(), ",failed,") {
+	}
+	if !strings.Contains(lines.Text(), ",failed,") {
+		t.Errorf("the last line is %q, %v, want the job's end", lines.Text(), lines.Err())
+	}
+	cancel()
+	_ = cmd.Wait() // it was killed
 }
