@@ -56,6 +56,7 @@ func (c *collector) event(now grid.Time, site int, e *grid.Event) {
 func (c *collector) ended(site int, e *grid.Event, outcome string) {
 	c.open--
 	c.perJob.add(e.Messages)
+	c.tallies[site].messages += int64(e.Messages)
 	if c.rows != nil && c.err == nil {
 		c.err = c.rows.write(e, outcome)
 	}
@@ -141,6 +142,18 @@ func (h *histogram) spread() Spread {
 		below += count
 	}
 	return s
+}
+
+// jobMessages returns how many messages of the kinds the paper counts a site has
+// sent and received.
+func (n *Network) jobMessages(site int) (count int64) {
+	counter := n.members[site].counter
+	for k := range grid.Kind(wire.KindMax) {
+		if wire.Paper(k) {
+			count += counter.SentOf(k).Messages + counter.ReceivedOf(k).Messages
+		}
+	}
+	return count
 }
 
 // messages adds up the counters of all sites.

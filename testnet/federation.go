@@ -6,6 +6,7 @@ import (
 
 	"gridnode/directory"
 	"gridnode/internal/grid"
+	"gridnode/internal/lrms"
 	"gridnode/internal/workload"
 	"gridnode/market"
 	"gridnode/node"
@@ -41,6 +42,21 @@ type FederationConfig struct {
 	// Lenient skips malformed lines of the logs instead of ending at the first.
 	Lenient bool `json:"lenient"`
 
+	// Days are the jobs of the sites of table 1, in its order, instead of Traces; the
+	// first two days count.
+	Days [][]workload.Job `json:"-"`
+
+	// Queue is the discipline of the sites' queues: "easy" or "fcfs".
+	Queue string `json:"queue"`
+
+	// SkipInfeasible makes the placement "paper" pass over sites that could not do a
+	// job in time even if they were idle, without asking them.
+	SkipInfeasible bool `json:"skipInfeasible,omitempty"`
+
+	// Ended is told of every job of a site (its index) that has ended: it is finished
+	// or refused. It must not keep the event.
+	Ended func(site int, e *grid.Event) `json:"-"`
+
 	// DHT is how the directory finds the holders of a key: "model" (Kademlia, by
 	// messages) or "oracle" (it knows).
 	DHT string `json:"dht"`
@@ -56,7 +72,7 @@ const SitesMax = 100_000
 // DefaultFederation is what the command line starts from.
 func DefaultFederation() FederationConfig {
 	return FederationConfig{
-		Common: Common{Seed: 1}, Mode: "economy", Placement: "coordinated", OFT: 50, Sites: 8, DHT: "model",
+		Common: Common{Seed: 1}, Mode: "economy", Placement: "coordinated", OFT: 50, Sites: 8, Queue: "easy", DHT: "model",
 		LatencyMin: 5 * grid.Millisecond, LatencyMax: 50 * grid.Millisecond,
 	}
 }
@@ -77,9 +93,18 @@ func RunFederation(ctx context.Context, cfg FederationConfig) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := newTable1Workload(cfg.Sites, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
+	w, err := cfg.workload()
 	if err != nil {
 		return nil, err
+	}
+	return cfg.trade(ctx, placement, w)
+}
+
+// trade runs the jobs of w.
+func (cfg *FederationConfig) trade(ctx context.Context, placement market.Placement, w *table1Workload) (*Result, error) {
+	discipline, err := lrms.ParseDiscipline(cfg.Queue)
+	if err != nil {
+		return nil, configError("queue", "%v", err)
 	}
 	f := federation{
 		Config: Config{
@@ -87,7 +112,7 @@ func RunFederation(ctx context.Context, cfg FederationConfig) (*Result, error) {
 			Link: Link{LatencyMin: cfg.LatencyMin, LatencyMax: cfg.LatencyMax},
 		},
 		placement: placement, foreign: cfg.Mode != "independent", sites: w.sites,
-		oracle: cfg.DHT == "oracle",
+		oracle: cfg.DHT == "oracle", discipline: discipline, skipInfeasible: cfg.SkipInfeasible,
 	}
 	n, err := f.build()
 	if err != nil {
@@ -95,11 +120,26 @@ func RunFederation(ctx context.Context, cfg FederationConfig) (*Result, error) {
 	}
 	source := &feed{source: w.source(warmup), qos: cfg.qos(), homes: f.homes(), goal: cfg.goal}
 	n.Feed(source)
+	if cfg.Ended != nil {
+		n.Observe(Observer{Event: func(_ grid.Time, site int, e *grid.Event) {
+			if e.Kind == grid.JobFinished || e.Kind == grid.JobRefused {
+				cfg.Ended(site, e)
+			}
+		}})
+	}
 	r := run{
-		Common: cfg.Common, scenario: "federation", config: &federationReport{cfg, w.inputs}, n: n, sites: f.described(),
+		Common: cfg.Common, scenario: "federation", config: &federationReport{*cfg, w.inputs}, n: n, sites: f.described(),
 		begin: warmup, window: 2 * grid.Day, total: w.jobs, read: func() int64 { return source.read },
 	}
 	return r.do(ctx)
+}
+
+// workload returns the jobs of the run.
+func (cfg *FederationConfig) workload() (*table1Workload, error) {
+	if cfg.Days != nil {
+		return givenWorkload(cfg.Sites, cfg.Days)
+	}
+	return newTable1Workload(cfg.Sites, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
 }
 
 func (cfg *FederationConfig) validate() (market.Placement, error) {
@@ -163,6 +203,9 @@ type federation struct {
 	sites     []workload.Site
 	clock     func(id grid.SiteID) Clock // nil: all clocks are right
 	retention grid.Time                  // how long sites remember jobs that have ended
+
+	discipline     lrms.Discipline
+	skipInfeasible bool // market.Config
 }
 
 // siteID names a site of a virtual network.
@@ -252,11 +295,12 @@ func (f *federation) site(s *workload.Site) func(incarnation int) (Site, error) 
 	allowance := 4 * f.Link.LatencyMax
 	cfg := node.SiteConfig{
 		ID: id, Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
-		Price: s.Price, Cost: grid.CostPaper, Foreign: f.foreign,
+		Price: s.Price, Cost: grid.CostPaper, Foreign: f.foreign, Discipline: f.discipline,
 		Market: market.Config{
 			Site: id, Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
 			Price: s.Price, Cost: grid.CostPaper, Foreign: f.foreign,
 			Placement: f.placement, Allowance: allowance, Quiet: true,
+			SkipInfeasible: f.skipInfeasible,
 		},
 		Directory: directory.Config{Self: id, Federation: "virtual"},
 		Limits:    node.Limits{Jobs: jobsMax, PerUser: jobsMax, Finished: jobsMax, Retention: f.retention},

@@ -68,6 +68,7 @@ func (c *collector) result(scenario string, config any, sites []described, begun
 	var processors int64
 	for i := range c.tallies {
 		t := &c.tallies[i]
+		t.messagesRemote = max(c.n.jobMessages(i)-t.messages, 0)
 		total.plus(t)
 		processors += sites[i].processors
 		r.Sites = append(r.Sites, SiteResult{sites[i].name, sites[i].processors, t.stats(sites[i].processors, c.window)})

@@ -43,6 +43,8 @@ type Stats struct {
 	LeasedArea        Decimal `json:"leasedArea"`        // processor-seconds of its jobs on leased processors (eq. 3)
 	Incentive         Amount  `json:"incentive"`         // credits the site earned, from its own users, too
 	BudgetSpent       Amount  `json:"budgetSpent"`       // credits its users paid, in all
+	MessagesLocal     int64   `json:"messagesLocal"`     // the paper's four kinds about its jobs, sent and received here
+	MessagesRemote    int64   `json:"messagesRemote"`    // the same kinds about others' jobs, sent and received here
 	Coallocated       int64   `json:"coallocated"`       // its jobs that ran at several sites at once
 	QueueLength       Decimal `json:"queueLength"`       // jobs waiting here, averaged over time until the makespan
 	MCP               Decimal `json:"mcp"`               // mean comprehensive performance (MUSCLE)
@@ -60,6 +62,7 @@ type tally struct {
 	area, areaWindow, waitHere    sum // of executions here
 	last                          grid.Time
 	incentive, spent              grid.Credits
+	messages, messagesRemote      int64
 }
 
 // slowdownFloor is the run time below which a job's slowdown is measured as if it
@@ -134,6 +137,8 @@ func (t *tally) plus(u *tally) {
 	t.last = max(t.last, u.last)
 	t.incentive += u.incentive
 	t.spent += u.spent
+	t.messages += u.messages
+	t.messagesRemote += u.messagesRemote
 }
 
 // stats works the figures out for that many processors. If window is not
@@ -170,6 +175,7 @@ func (t *tally) stats(processors int64, window grid.Time) Stats {
 		Goodput:      area(t.goodput), GoodputLocal: area(t.goodputLocal), GoodputIntraGrid: area(elsewhere),
 		SquashedArea: area(t.area),
 		Incentive:    Amount(t.incentive), BudgetSpent: Amount(t.spent),
+		MessagesLocal: t.messages, MessagesRemote: t.messagesRemote,
 		QueueLength: Decimal(t.waitHere.over(sumOf(int64(t.last)), 100)),
 	}
 }

@@ -157,7 +157,7 @@ func TestSpread(t *testing.T) {
 var statsKeys = []string{
 	"submitted", "accepted", "rejected", "finished", "local", "migrated", "remote", "utilization",
 	"awt", "asd", "awrt", "responseTime", "makespan", "goodput", "goodputLocal", "goodputIntraSite", "goodputIntraGrid",
-	"goodputInterGrid", "delegationsPerJob", "squashedArea", "leasedArea", "incentive", "budgetSpent", "coallocated",
+	"goodputInterGrid", "delegationsPerJob", "squashedArea", "leasedArea", "incentive", "budgetSpent", "messagesLocal", "messagesRemote", "coallocated",
 	"queueLength", "mcp", "pb",
 }
 

@@ -113,14 +113,31 @@ func newTable1Workload(n int, traces []string, o workload.Options) (*table1Workl
 	if err != nil {
 		return nil, err
 	}
+	return fillTable1(n, func(i int, s *workload.Site) ([]workload.Job, input, error) { return twoDays(i, s, paths[i], o) })
+}
+
+// givenWorkload is the workload of n sites whose jobs are given for table 1.
+func givenWorkload(n int, days [][]workload.Job) (*table1Workload, error) {
+	if least := min(n, len(workload.Table1())); len(days) < least {
+		return nil, fmt.Errorf("%w: jobs for %d sites, want %d", ErrConfig, len(days), least)
+	}
+	return fillTable1(n, func(i int, _ *workload.Site) ([]workload.Job, input, error) {
+		return days[i], input{Trace: "given", Span: int64(2 * grid.Day / grid.Second)}, nil
+	})
+}
+
+// fillTable1 makes the workload of n sites: the first eight have jobs of their own,
+// the others again those of the site they are a replica of.
+func fillTable1(n int, jobs func(i int, s *workload.Site) ([]workload.Job, input, error)) (*table1Workload, error) {
+	round := len(workload.Table1())
 	w := &table1Workload{sites: workload.Sites(n)}
 	for i := range w.sites {
 		s := &w.sites[i]
-		if i >= len(paths) {
-			w.days = append(w.days, w.days[i-len(paths)])
-			w.inputs = append(w.inputs, w.inputs[i-len(paths)])
+		if i >= round {
+			w.days = append(w.days, w.days[i-round])
+			w.inputs = append(w.inputs, w.inputs[i-round])
 		} else {
-			days, from, err := twoDays(i, s, paths[i], o)
+			days, from, err := jobs(i, s)
 			if err != nil {
 				return nil, err
 			}

@@ -33,6 +33,7 @@ func newRunFederation() *cobra.Command {
 	f.IntVar(&cfg.OFT, "oft", cfg.OFT, "percentage of users who want the fastest site, 0 to 100; the others want the cheapest")
 	f.IntVar(&cfg.Sites, "sites", cfg.Sites, "number of sites: table 1, part of it, or again and again")
 	f.StringSliceVar(&cfg.Traces, "trace", nil, "logs (SWF or GWF, plain or gzip), matched to sites by name, or directories of them (default: a generated workload)")
+	f.StringVar(&cfg.Queue, "queue", cfg.Queue, "discipline of the queues: easy or fcfs")
 	f.StringVar(&cfg.DHT, "dht", cfg.DHT, "how holders of a directory cell are found: model (Kademlia, by messages) or oracle")
 	f.Var(latencyFlag{&cfg.LatencyMin, &cfg.LatencyMax}, "latency", "how long a message takes")
 	f.BoolVar(&cfg.Lenient, "lenient", false, "skip and count malformed lines of the logs")
