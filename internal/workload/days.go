@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 
 	"gridnode/internal/grid"
 )
@@ -13,6 +14,15 @@ type Target struct {
 	Jobs int64 // number of jobs
 	Area int64 // their processors × run time, in processor-seconds; 0 if unknown
 }
+
+// Days are the jobs of two consecutive days of a source.
+type Days struct {
+	Start grid.Time // of the first day, in the source
+	Jobs  []Job     // in order of submission; instant 0 is Start
+}
+
+// Area returns the processor-seconds of the jobs, 2^60 at most.
+func (d *Days) Area() int64 { return area(d.Jobs) }
 
 // TwoDays returns the jobs of two consecutive days of a source, shifted so that
 // the first day starts at instant 0, and that day's start in the source.
@@ -26,12 +36,24 @@ type Target struct {
 //
 // It reads the source to its end and holds at most six days of jobs.
 func TwoDays(src Source, target Target) (days []Job, start grid.Time, err error) {
-	d := daysSearch{target: target}
+	best, err := BestDays(src, target, 1)
+	if err != nil || len(best) == 0 {
+		return nil, 0, err
+	}
+	return best[0].Jobs, best[0].Start, nil
+}
+
+// BestDays returns the n pairs of days that come closest to the target by the rule
+// of TwoDays, the closest first, none of which shares a day with a closer one. There
+// are fewer if the source is shorter. It holds at most 6n days of jobs.
+func BestDays(src Source, target Target, n int) ([]Days, error) {
+	// Each pair shares a day with two others: among so many there are n apart.
+	d := daysSearch{target: target, most: max(3*n-2, 1)}
 	var job Job
 	for {
 		ok, err := src.Next(&job)
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		if !ok {
 			break
@@ -39,21 +61,35 @@ func TwoDays(src Source, target Target) (days []Job, start grid.Time, err error)
 		d.add(&job)
 	}
 	d.endDay()
+	var best []Days
 	for i := range d.best {
-		d.best[i].Submit -= d.start
+		c := &d.best[i]
+		if len(best) == n || slices.ContainsFunc(best, func(b Days) bool { return distance(int64(b.Start), int64(c.Start)) < int64(2*grid.Day) }) {
+			continue
+		}
+		for j := range c.Jobs {
+			c.Jobs[j].Submit -= c.Start
+		}
+		best = append(best, c.Days)
 	}
-	return d.best, d.start, nil
+	return best, nil
 }
 
 type daysSearch struct {
 	target           Target
+	most             int       // pairs to keep
 	first            grid.Time // submission of the first job
 	any              bool
 	day              int64 // number of the day at hand
 	yesterday, today []Job
-	best             []Job
-	found            bool // best is a pair of days
-	start            grid.Time
+	best             []candidateDays // the closest first
+	found            bool            // best are pairs of days
+}
+
+// candidateDays are days and how far they are from the target.
+type candidateDays struct {
+	Days
+	jobsOff, areaOff int64
 }
 
 func (d *daysSearch) add(job *Job) {
@@ -75,22 +111,38 @@ func (d *daysSearch) add(job *Job) {
 
 // endDay considers yesterday and today.
 func (d *daysSearch) endDay() {
-	if len(d.yesterday)+len(d.today) == 0 || d.found && !d.closer() {
+	if len(d.yesterday)+len(d.today) == 0 {
 		return
 	}
-	d.found = d.day > 0 // the first day alone is only a stopgap
-	d.best = append(append(d.best[:0], d.yesterday...), d.today...)
-	d.start = d.first + grid.Time(max(d.day-1, 0))*grid.Day
+	if pair := d.day > 0; pair && !d.found {
+		d.found, d.best = true, d.best[:0] // the first day alone is only a stopgap
+	}
+	c := candidateDays{jobsOff: d.farFromJobs(int64(len(d.yesterday) + len(d.today)))}
+	if d.target.Area != 0 {
+		c.areaOff = distance(area(d.yesterday)+area(d.today), d.target.Area)
+	}
+	at := len(d.best)
+	for at > 0 && c.closer(&d.best[at-1]) {
+		at--
+	}
+	if at == d.most {
+		return
+	}
+	if len(d.best) == d.most {
+		c.Jobs = d.best[d.most-1].Jobs // its memory
+		d.best = d.best[:d.most-1]
+	}
+	c.Jobs = append(append(c.Jobs[:0], d.yesterday...), d.today...)
+	c.Start = d.first + grid.Time(max(d.day-1, 0))*grid.Day
+	d.best = slices.Insert(d.best, at, c)
 }
 
-// closer reports whether yesterday and today are closer to the target than the best.
-func (d *daysSearch) closer() bool {
-	now := d.farFromJobs(int64(len(d.yesterday) + len(d.today)))
-	best := d.farFromJobs(int64(len(d.best)))
-	if now != best || d.target.Area == 0 {
-		return now < best
+// closer reports whether c is closer to the target than b; both have one.
+func (c *candidateDays) closer(b *candidateDays) bool {
+	if c.jobsOff != b.jobsOff {
+		return c.jobsOff < b.jobsOff
 	}
-	return distance(area(d.yesterday)+area(d.today), d.target.Area) < distance(area(d.best), d.target.Area)
+	return c.areaOff < b.areaOff
 }
 
 // farFromJobs returns by how many jobs n is too far off.
@@ -126,16 +178,25 @@ func (s *Site) load() float64 { return s.Utilization / s.Accepted }
 // (TwoDays), and when they start in the log. Jobs without an estimate get their
 // run time for one, since some of the logs have none at all. It fails if the site has no log or the log cannot be read from dir.
 func (s *Site) ReadDays(dir string, o Options) (days []Job, start grid.Time, err error) {
+	best, err := s.ReadBestDays(dir, o, 1)
+	if err != nil || len(best) == 0 {
+		return nil, 0, err
+	}
+	return best[0].Jobs, best[0].Start, nil
+}
+
+// ReadBestDays is ReadDays for the n best pairs of days (BestDays).
+func (s *Site) ReadBestDays(dir string, o Options, n int) ([]Days, error) {
 	if s.Trace == "" {
-		return nil, 0, fmt.Errorf("%s: its log is not published; use GenerateDays", s.Name)
+		return nil, fmt.Errorf("%s: its log is not published; use GenerateDays", s.Name)
 	}
 	filter := Filter{Processors: s.Processors, NoEstimate: NoEstimateRunTime}
 	t, err := OpenTrace(filepath.Join(dir, s.Trace), filter, o)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	defer t.Close()
-	return TwoDays(t, s.Target())
+	return BestDays(t, s.Target(), n)
 }
 
 // generatedDays is the length of the stream that GenerateDays takes its two days

@@ -265,6 +265,69 @@ func TestTwoDays(t *testing.T) {
 	}
 }
 
+// TestBestDays: the n best pairs are those of a naive search that takes the best pair
+// away, with every pair that shares a day with it, and searches again.
+func TestBestDays(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		jobs := drawJobs(t, "jobs", 12*grid.Day)
+		target := Target{Jobs: rapid.Int64Range(0, 60).Draw(t, "target jobs"), Area: rapid.Int64Range(0, 3000).Draw(t, "target area")}
+		n := rapid.IntRange(1, 4).Draw(t, "n")
+		source := Jobs(slices.Clone(jobs))
+		best, err := BestDays(&source, target, n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := naiveBestDays(jobs, target, n)
+		if len(best) != len(want) {
+			t.Fatalf("%d pairs, want %d", len(best), len(want))
+		}
+		for i := range want {
+			if best[i].Start != want[i].Start || !slices.Equal(best[i].Jobs, want[i].Jobs) {
+				t.Fatalf("pair %d: %+v\nwant %+v", i, best[i], want[i])
+			}
+		}
+	})
+}
+
+func naiveBestDays(jobs []Job, target Target, n int) (best []Days) {
+	if len(jobs) == 0 {
+		return nil
+	}
+	first := jobs[0].Submit
+	last := int64((jobs[len(jobs)-1].Submit - first) / grid.Day)
+	all := []Days{}
+	for day := range max(last, 1) {
+		d := Days{Start: first + grid.Time(day)*grid.Day}
+		for _, job := range jobs {
+			if at := job.Submit - d.Start; at >= 0 && at < 2*grid.Day {
+				job.Submit = at
+				d.Jobs = append(d.Jobs, job)
+			}
+		}
+		if len(d.Jobs) > 0 {
+			all = append(all, d)
+		}
+	}
+	off := func(d Days) int64 { return max(distance(int64(len(d.Jobs)), target.Jobs)-target.Jobs/20, 0) }
+	areaOff := func(d Days) int64 {
+		if target.Area == 0 {
+			return 0
+		}
+		return distance(d.Area(), target.Area)
+	}
+	slices.SortStableFunc(all, func(a, b Days) int {
+		return cmp.Or(cmp.Compare(off(a), off(b)), cmp.Compare(areaOff(a), areaOff(b)))
+	})
+	for len(all) > 0 && len(best) < n {
+		chosen := all[0]
+		best = append(best, chosen)
+		all = slices.DeleteFunc(all, func(d Days) bool {
+			return d.Start < chosen.Start+2*grid.Day && chosen.Start < d.Start+2*grid.Day
+		})
+	}
+	return best
+}
+
 // naiveTwoDays tries every pair of days.
 func naiveTwoDays(jobs []Job, target Target) (best []Job, start grid.Time) {
 	if len(jobs) == 0 {
