@@ -15,7 +15,7 @@ type promise struct {
 	start      grid.Time // as promised
 	end        grid.Time // until when the processors are planned to be taken
 	due        grid.Time // what the promise is measured by: start, or the Commit if that came later
-	limit      grid.Time // until when a Commit does no harm
+	hold       grid.Time // for how long after it was made the plan allows for a Commit
 	changes    int64     // Cluster.changes when it was planned
 	committed  bool
 	blocked    bool // a pass found no processors although the start had come

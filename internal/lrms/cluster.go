@@ -107,7 +107,7 @@ func New(cfg Config) (*Cluster, error) {
 // ErrKnown, ErrQueueFull; the cluster is then unchanged.
 func (c *Cluster) Submit(now grid.Time, r Request) error {
 	c.advance(now)
-	if err := c.admit(r, true); err != nil {
+	if err := c.accept(r, true); err != nil {
 		return err
 	}
 	if c.queue.full() {
@@ -169,7 +169,7 @@ func (c *Cluster) Cancel(now grid.Time, id grid.TaskID) bool {
 // run nothing do not suffice; the cluster is then unchanged.
 func (c *Cluster) Adopt(now grid.Time, r Request, started grid.Time) error {
 	c.advance(now)
-	if err := c.admit(r, false); err != nil {
+	if err := c.accept(r, false); err != nil {
 		return err
 	}
 	if idle := c.cfg.Processors - c.busy; r.Processors > idle {
@@ -201,8 +201,8 @@ func (c *Cluster) Planned(id grid.TaskID) (start grid.Time, ok bool) {
 	return 0, false
 }
 
-// admit returns why a task cannot be taken in, if so.
-func (c *Cluster) admit(r Request, waits bool) error {
+// accept returns why a task cannot be taken in, if so.
+func (c *Cluster) accept(r Request, waits bool) error {
 	switch {
 	case r.Processors < 1 || r.Estimate < 1 || r.Estimate > grid.SpanMax:
 		return fmt.Errorf("%d processors for %d µs: %w", r.Processors, int64(r.Estimate), ErrInvalid)

@@ -13,12 +13,13 @@
 //  2. call Schedule once and start what it returns; those jobs run from now on;
 //  3. do the same at NextTimer, when a promised start falls due.
 //
-// After a restart it calls Adopt for every job that still runs, then Reserve and
-// Commit for every promise in the order of the starts, then Submit for the queue.
+// After a restart it calls Adopt for every job that still runs, then Admit for
+// every committed promise in the order of the starts, then Submit for the queue.
 //
 // A reservation holds processors promised for a span, found by Reserve at the
 // earliest instant that delays neither an earlier promise nor the queue's head.
-// It waits for Commit, which makes it a job, or Cancel. One pass of Schedule
+// It waits for Commit, which makes it a job, or Cancel; Admit does both at once
+// for jobs of this site. One pass of Schedule
 //
 //   - starts committed reservations whose start has come,
 //   - starts jobs from the head of the queue while the head fits,

@@ -137,11 +137,16 @@ func (p *pair) actions(overruns bool) map[string]func(*rapid.T) {
 			if rapid.IntRange(0, 3).Draw(t, "bounded") == 0 {
 				by = p.now + grid.Time(rapid.IntRange(0, 60).Draw(t, "by"))
 			}
-			fast, err := p.fast.Reserve(p.now, r, by)
-			slow, want := p.slow.Reserve(p.now, r, by)
+			admit := rapid.IntRange(0, 3).Draw(t, "admit") == 0
+			reserve, naively := p.fast.Reserve, p.slow.Reserve
+			if admit {
+				reserve, naively = p.fast.Admit, p.slow.Admit
+			}
+			fast, err := reserve(p.now, r, by)
+			slow, want := naively(p.now, r, by)
 			p.sameError("reserve", err, want)
 			p.same("reserve", fast, slow)
-			if err == nil {
+			if err == nil && !admit {
 				p.open = append(p.open, r.ID)
 			}
 		},

@@ -64,16 +64,28 @@ func (n *naive) Submit(now grid.Time, r Request) error {
 }
 
 func (n *naive) Reserve(now grid.Time, r Request, by grid.Time) (grid.Time, error) {
+	return n.reserve(now, r, by, n.cfg.Hold)
+}
+
+func (n *naive) Admit(now grid.Time, r Request, by grid.Time) (grid.Time, error) {
+	start, err := n.reserve(now, r, by, 0)
+	if err == nil {
+		err = n.Commit(now, r.ID)
+	}
+	return start, err
+}
+
+func (n *naive) reserve(now grid.Time, r Request, by, hold grid.Time) (grid.Time, error) {
 	n.now = now
 	if err := n.admit(r); err != nil {
 		return 0, err
 	}
 	var start grid.Time
-	n.withHead(func() { start = n.earliest(r.Processors, r.Estimate, now+n.cfg.Hold) })
+	n.withHead(func() { start = n.earliest(r.Processors, r.Estimate, now+hold) })
 	if start+r.Estimate > by {
 		return 0, TooLate{start + r.Estimate}
 	}
-	n.insert(naivePromise{Request: r, start: start, due: start, end: max(start, now+n.cfg.Hold) + r.Estimate})
+	n.insert(naivePromise{Request: r, start: start, due: start, end: max(start, now+hold) + r.Estimate})
 	return start, nil
 }
 
@@ -247,8 +259,8 @@ func (n *naive) State(now grid.Time) State {
 		}
 	}
 	n.withHead(func() {
-		s.Widest = max(n.least(now, now+n.cfg.Nominal), 0)
-		s.Wait = n.earliest(s.Capacity, n.cfg.Nominal, now) - now
+		s.Widest = max(n.least(now, now+n.cfg.Hold+n.cfg.Nominal), 0)
+		s.Wait = n.earliest(s.Capacity, n.cfg.Nominal, now+n.cfg.Hold) - now
 	})
 	return s
 }

@@ -11,31 +11,44 @@ import (
 // an earlier promise nor the queue's head, provided that start+r.Estimate <= by
 // (grid.Never if it does not matter). The promise stands until Commit or Cancel;
 // who commits after start gets a job that starts, and so may finish, that much
-// later. Errors: ErrInvalid, ErrTooWide, ErrKnown, ErrQueueFull, and TooLate, which says
-// when it could have finished; the cluster is then unchanged.
+// later. Errors: ErrInvalid, ErrTooWide, ErrKnown, ErrQueueFull, and TooLate, which
+// says when it could have finished; the cluster is then unchanged.
 //
 // It takes O(log n) plus the number of times the available processors cross
 // r.Processors before the start.
 func (c *Cluster) Reserve(now grid.Time, r Request, by grid.Time) (start grid.Time, err error) {
+	_, start, err = c.reserve(now, r, by, c.cfg.Hold)
+	return start, err
+}
+
+// Admit is Reserve and Commit in one, for who decides at once: there is no hold to
+// plan for. It returns the errors of Reserve.
+func (c *Cluster) Admit(now grid.Time, r Request, by grid.Time) (start grid.Time, err error) {
+	i, start, err := c.reserve(now, r, by, 0)
+	if err == nil {
+		c.commit(i)
+	}
+	return start, err
+}
+
+// reserve returns the index of the task that it promises processors to.
+func (c *Cluster) reserve(now grid.Time, r Request, by, hold grid.Time) (i int32, start grid.Time, err error) {
 	c.advance(now)
-	if err := c.admit(r, true); err != nil {
-		return 0, err
+	if err := c.accept(r, true); err != nil {
+		return -1, 0, err
 	}
 	c.layPlan()
-	limit := now + c.cfg.Hold
-	start, _ = c.profile.earliest(r.Processors, r.Estimate, limit)
+	start, _ = c.profile.earliest(r.Processors, r.Estimate, now+hold)
 	finish := start + r.Estimate
 	if finish > by || finish > instantMax {
-		return 0, TooLate{Finish: finish}
+		return -1, 0, TooLate{Finish: finish}
 	}
-	p := promise{
-		processors: r.Processors, estimate: r.Estimate,
-		start: start, end: max(start, limit) + r.Estimate, due: start, limit: limit, changes: c.changes,
-	}
-	i := c.tasks.create(task{Request: r, state: reserved})
-	p.task = i
-	node := c.agenda.create(p)
-	t := &c.tasks.slab[i]
+	i = c.tasks.create(task{Request: r, state: reserved})
+	node := c.agenda.create(promise{
+		task: i, processors: r.Processors, estimate: r.Estimate,
+		start: start, end: max(start, now+hold) + r.Estimate, due: start, hold: hold, changes: c.changes,
+	})
+	t, p := &c.tasks.slab[i], &c.agenda.promises[node]
 	t.link = node
 	c.profile.occupy(p.start, p.end, p.processors)
 	if start > now {
@@ -46,7 +59,7 @@ func (c *Cluster) Reserve(now grid.Time, r Request, by grid.Time) (start grid.Ti
 		c.heldFor += p.processors
 	}
 	c.check()
-	return start, nil
+	return i, start, nil
 }
 
 // Commit turns a reservation into a job: it starts as promised or earlier; if its
@@ -58,13 +71,18 @@ func (c *Cluster) Commit(now grid.Time, id grid.TaskID) error {
 	if !ok || c.tasks.slab[i].state == queued {
 		return fmt.Errorf("commit %s epoch %d: %w", id.Job, id.Epoch, ErrUnknown)
 	}
-	t := &c.tasks.slab[i]
-	if t.state == running || c.agenda.promises[t.link].committed {
-		return nil
+	if t := &c.tasks.slab[i]; t.state != running && !c.agenda.promises[t.link].committed {
+		c.commit(i)
 	}
+	return nil
+}
+
+// commit commits the promise to a task, which was not yet.
+func (c *Cluster) commit(i int32) {
+	t := &c.tasks.slab[i]
 	p := &c.agenda.promises[t.link]
 	p.committed = true
-	p.due = max(p.start, now)
+	p.due = max(p.start, c.now)
 	c.committed++
 	c.work.add(t.Request)
 	if end := p.due + p.estimate; end != p.end {
@@ -72,7 +90,7 @@ func (c *Cluster) Commit(now grid.Time, id grid.TaskID) error {
 	}
 	if t.state == reserved {
 		c.agenda.touch(t.link)
-		if c.cfg.Hold > 0 || p.changes != c.changes {
+		if p.hold > 0 || p.changes != c.changes {
 			c.change() // it may start early: it needs no hold any more, or there is new room
 		}
 	} else {
@@ -80,11 +98,10 @@ func (c *Cluster) Commit(now grid.Time, id grid.TaskID) error {
 		c.fileOverdue(t.link)
 	}
 	c.check()
-	return nil
 }
 
-// EarliestStart returns when a job could start at the earliest if it were reserved
-// now, and grid.Never if it is wider than the site. It takes as long as Reserve.
+// EarliestStart returns when a job could start at the earliest if it were admitted
+// now, and grid.Never if it is wider than the site. It takes as long as Admit.
 func (c *Cluster) EarliestStart(now grid.Time, processors int64, span grid.Time) grid.Time {
 	c.advance(now)
 	if processors > c.cfg.Processors {
@@ -95,7 +112,7 @@ func (c *Cluster) EarliestStart(now grid.Time, processors int64, span grid.Time)
 	return start
 }
 
-// CanFinishBy reports whether a job reserved now could finish by then.
+// CanFinishBy reports whether a job admitted now could finish by then.
 func (c *Cluster) CanFinishBy(now grid.Time, processors int64, span, by grid.Time) bool {
 	start := c.EarliestStart(now, processors, span)
 	return start != grid.Never && start.Add(span) <= by

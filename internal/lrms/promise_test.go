@@ -56,7 +56,11 @@ func (w *world) submit() {
 func (w *world) reserve() {
 	task := w.draw()
 	by := w.now + grid.Time(rapid.IntRange(0, 120).Draw(w.t, "by"))
-	start, err := w.c.Reserve(w.now, task.Request, by)
+	reserve, admit := w.c.Reserve, rapid.Bool().Draw(w.t, "admit")
+	if admit {
+		reserve = w.c.Admit
+	}
+	start, err := reserve(w.now, task.Request, by)
 	var late TooLate
 	switch {
 	case errors.As(err, &late):
@@ -69,7 +73,7 @@ func (w *world) reserve() {
 	case start < w.now || start+task.Estimate > by:
 		w.t.Fatalf("at %d promised to start at %d for %d, by %d", int64(w.now), int64(start), int64(task.Estimate), int64(by))
 	}
-	task.latest, task.until = start, w.now+w.c.cfg.Hold
+	task.latest, task.until, task.committed = start, w.now+w.c.cfg.Hold, admit
 	w.promise[task.ID] = task
 	w.commit(task)
 }

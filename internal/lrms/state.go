@@ -40,7 +40,7 @@ func (c *Cluster) State(now grid.Time) State {
 	c.layPlan()
 	s := State{
 		Capacity: c.cfg.Processors, Busy: c.busy,
-		Widest: max(c.profile.least(now+c.cfg.Nominal), 0),
+		Widest: max(c.profile.least(now+c.cfg.Hold+c.cfg.Nominal), 0),
 		Wait:   grid.Never,
 
 		Running:    c.runs,
@@ -53,7 +53,7 @@ func (c *Cluster) State(now grid.Time) State {
 	s.Free = max(c.cfg.Processors-c.busy-c.held, 0)
 	s.Held = s.Capacity - s.Busy - s.Free
 	if s.Capacity > 0 {
-		start, _ := c.profile.earliest(s.Capacity, c.cfg.Nominal, now)
+		start, _ := c.profile.earliest(s.Capacity, c.cfg.Nominal, now+c.cfg.Hold)
 		s.Wait = start - now
 	}
 	for _, node := range c.overdue {
