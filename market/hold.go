@@ -127,12 +127,9 @@ func refusalOf(err error) Refusal {
 // reserveHome takes processors of this site for a job of its own.
 func (a *Agent) reserveHome(now grid.Time, p *placement) (Award, Refusal) {
 	estimate := p.job.EstimateAt(a.cfg.Rating)
-	start, err := a.cluster.Reserve(now, lrms.Request{ID: p.task(), Processors: p.job.Processors, Estimate: estimate}, p.job.Deadline)
+	start, err := a.cluster.Admit(now, lrms.Request{ID: p.task(), Processors: p.job.Processors, Estimate: estimate}, p.job.Deadline)
 	if err != nil {
 		return Award{}, refusalOf(err)
-	}
-	if err := a.cluster.Commit(now, p.task()); err != nil {
-		panic("market: commit of a reservation just made: " + err.Error())
 	}
 	return Award{
 		Site: a.cfg.Site, Epoch: p.epoch, Price: a.cfg.Price, Cost: p.job.CostAt(a.cfg.Rating, a.cfg.Price, a.cfg.Cost),

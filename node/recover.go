@@ -113,14 +113,10 @@ func (s *Site) promise(now grid.Time, e *entry, out *grid.Outbox) {
 		}
 		return
 	}
-	if _, err := s.cluster.Reserve(now, request, e.award.Finish); err != nil {
-		if _, err := s.cluster.Reserve(now, request, grid.Never); err != nil {
+	if _, err := s.cluster.Admit(now, request, e.award.Finish); err != nil {
+		if _, err := s.cluster.Admit(now, request, grid.Never); err != nil {
 			s.expired(now, e, out)
-			return
 		}
-	}
-	if err := s.cluster.Commit(now, request.ID); err != nil {
-		panic(fmt.Sprintf("node: commit recovered task %v: %v", request.ID, err))
 	}
 }
 
