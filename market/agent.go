@@ -53,7 +53,7 @@ func New(cfg Config, cluster *lrms.Cluster, dir *directory.Directory, rng *rand.
 		panic(err.Error())
 	}
 	return &Agent{
-		cfg: cfg.withDefaults(), cluster: cluster, dir: dir, rng: rng,
+		cfg: cfg.WithDefaults(), cluster: cluster, dir: dir, rng: rng,
 		placing:  make(map[grid.JobID]*placement),
 		queries:  make(map[directory.QueryID]*placement),
 		migrated: make(map[grid.JobID]*migrated),

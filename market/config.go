@@ -107,8 +107,8 @@ func (c *Config) Validate() error {
 // spanMax bounds every configured span: no negotiation takes a day.
 const spanMax = grid.Day
 
-// withDefaults returns c with every zero field filled in.
-func (c Config) withDefaults() Config {
+// WithDefaults returns c with every zero field filled in.
+func (c Config) WithDefaults() Config {
 	orInt(&c.Page, 16)
 	orInt(&c.Pages, 3)
 	orInt(&c.Asks, 8)

@@ -97,10 +97,10 @@ func (a *Agent) goodEnough(now grid.Time, p *placement, finish grid.Time) int {
 }
 
 // asExpected reports whether a guarantee may be taken up without ranking anew: it
-// was the best when it was asked for, nobody else is being asked, and it finishes
-// about when it was expected to.
+// was the best when it was asked for, nobody else was asked, and it finishes about
+// when it was expected to.
 func (a *Agent) asExpected(now grid.Time, p *placement, k *ask) bool {
-	if k.state != granted || p.outstanding() > 0 || p.pausing || len(p.asks) > 1 || p.loaded > 0 {
+	if k.state != granted || p.pausing || len(p.asks) > 1 || p.loaded > 0 {
 		return false
 	}
 	expected := k.expected - now

@@ -1,6 +1,8 @@
 package market
 
 import (
+	"math"
+
 	"google.golang.org/protobuf/proto"
 
 	"gridnode/internal/grid"
@@ -54,8 +56,8 @@ func decodeNegotiate(_ grid.SiteID, body []byte) (grid.Message, error) {
 	c.within("validity", p.Validity, 0, int64(grid.SpanMax))
 	c.within("processors", p.Processors, 1, processorsMax)
 	c.within("memory", p.Memory, 0, memoryMax)
-	c.within("instructions", p.Instructions, 0, 1<<62)
-	c.within("traffic", p.Traffic, 0, 1<<62)
+	c.within("instructions", p.Instructions, 0, math.MaxInt64)
+	c.within("traffic", p.Traffic, 0, math.MaxInt64)
 	c.optionalSpan("deadline", p.Deadline)
 	c.within("highest cost", p.CostMax, 0, int64(grid.CreditsMax))
 	return result(m, c.err)

@@ -49,7 +49,7 @@ func (d drawn) negotiate() *Negotiate {
 	return &Negotiate{
 		Task: d.task(), Request: d.number("request"), Validity: d.span("validity"),
 		Processors: rapid.Int64Range(1, processorsMax).Draw(d.T, "processors"), Memory: rapid.Int64Range(0, memoryMax).Draw(d.T, "memory"),
-		Work:     grid.Work{Instructions: rapid.Int64Range(0, 1<<62).Draw(d.T, "instructions"), Traffic: rapid.Int64Range(0, 1<<62).Draw(d.T, "traffic")},
+		Work:     grid.Work{Instructions: rapid.Int64Min(0).Draw(d.T, "instructions"), Traffic: rapid.Int64Min(0).Draw(d.T, "traffic")},
 		Deadline: d.spanOrNever("deadline"), CostMax: d.credits("cost"),
 	}
 }
@@ -213,7 +213,7 @@ func TestDecodersCheckEveryField(t *testing.T) {
 			negotiate(func(p *wirepb.MarketNegotiate) { p.Memory = -1 }),
 			negotiate(func(p *wirepb.MarketNegotiate) { p.Memory = memoryMax + 1 }),
 			negotiate(func(p *wirepb.MarketNegotiate) { p.Instructions = -1 }),
-			negotiate(func(p *wirepb.MarketNegotiate) { p.Instructions = math.MaxInt64 }),
+			negotiate(func(p *wirepb.MarketNegotiate) { p.Instructions = math.MinInt64 }),
 			negotiate(func(p *wirepb.MarketNegotiate) { p.Traffic = -1 }),
 			negotiate(func(p *wirepb.MarketNegotiate) { p.Deadline = proto.Int64(-1) }),
 			negotiate(func(p *wirepb.MarketNegotiate) { p.Deadline = &beyond }),

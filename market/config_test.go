@@ -1,0 +1,93 @@
+package market
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"gridnode/internal/grid"
+)
+
+func TestConfigValidate(t *testing.T) {
+	good := Config{Site: "a", Resources: grid.Resources{Processors: 0}, Rating: grid.Rating{Speed: 1, Bandwidth: 1}}
+	if err := good.Validate(); err != nil {
+		t.Fatalf("a site without processors: %v", err)
+	}
+	for name, change := range map[string]func(*Config){
+		"no site":            func(c *Config) { c.Site = "" },
+		"processors":         func(c *Config) { c.Processors = -1 },
+		"speed 0":            func(c *Config) { c.Speed = 0 },
+		"speed":              func(c *Config) { c.Speed = grid.RatingMax + 1 },
+		"bandwidth 0":        func(c *Config) { c.Bandwidth = 0 },
+		"price":              func(c *Config) { c.Price = -1 },
+		"price too high":     func(c *Config) { c.Price = grid.CreditsMax + 1 },
+		"placement":          func(c *Config) { c.Placement = 2 },
+		"page":               func(c *Config) { c.Page = -1 },
+		"near":               func(c *Config) { c.Near = -1 },
+		"reply timeout":      func(c *Config) { c.ReplyTimeout = -1 },
+		"hold of two days":   func(c *Config) { c.HoldSpan = 2 * grid.Day },
+		"allowance":          func(c *Config) { c.Allowance = -1 },
+		"holds per peer":     func(c *Config) { c.HoldsPerPeer = -1 },
+		"hold share":         func(c *Config) { c.HoldShare = 1001 },
+		"negative placement": func(c *Config) { c.PlacementsMax = -1 },
+	} {
+		c := good
+		change(&c)
+		if err := c.Validate(); !errors.Is(err, ErrConfig) {
+			t.Errorf("%s: error %v, want ErrConfig", name, err)
+		}
+	}
+}
+
+func TestConfigDefaults(t *testing.T) {
+	c := Config{Page: 3}.WithDefaults()
+	if c.Page != 3 || c.HoldSpan != 10*grid.Second || c.ReplyTimeout != 5*grid.Second || c.HoldsPerPeer != 8 || c.Parallel != 1 || c.Allowance != 0 {
+		t.Errorf("defaults are %+v", c)
+	}
+	if again := c.WithDefaults(); again != c {
+		t.Errorf("defaults of defaults are %+v", again)
+	}
+}
+
+func TestParsePlacement(t *testing.T) {
+	for _, p := range []Placement{PlacementCoordinated, PlacementPaper} {
+		if got, err := ParsePlacement(p.String()); err != nil || got != p {
+			t.Errorf("%v parses as %v, %v", p, got, err)
+		}
+	}
+	if _, err := ParsePlacement("best"); err == nil {
+		t.Error("an unknown placement was parsed")
+	}
+}
+
+// TestNumbersRise checks that requests and guarantees are never named alike, and
+// that their distance tells time.
+func TestNumbersRise(t *testing.T) {
+	var last uint64
+	for _, now := range []grid.Time{0, 0, 5, 5, 5, 3, testEpoch, testEpoch + grid.Second} {
+		next := number(last, now)
+		if next <= last {
+			t.Fatalf("number %d at %v after %d", next, now, last)
+		}
+		last = next
+	}
+	if got := numberSpan(number(0, testEpoch+grid.Minute), number(0, testEpoch)); got != grid.Minute {
+		t.Errorf("a minute between two requests is taken for %v", got)
+	}
+	if got := numberSpan(1, 2); got != 0 {
+		t.Errorf("an older number is %v newer", got)
+	}
+}
+
+func TestCutKeepsCharactersWhole(t *testing.T) {
+	long := strings.Repeat("€", 100) // of three bytes each
+	if got := cut(long); len(got) != 255 || got != long[:255] {
+		t.Errorf("cut to %d bytes, want 255: 85 whole characters", len(got))
+	}
+	if got := cut("short"); got != "short" {
+		t.Errorf("cut(short) = %q", got)
+	}
+	if got := cut(strings.Repeat("\x80", 300)); len(got) > textMax {
+		t.Errorf("cut to %d bytes", len(got))
+	}
+}
