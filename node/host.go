@@ -266,6 +266,13 @@ func (h *Host) Close() error {
 	return h.err
 }
 
+// Kill stops the node at once: nothing is withdrawn and nothing waited for, as if its
+// process had died. What was acknowledged is in the store.
+func (h *Host) Kill() {
+	h.once.Do(func() { close(h.stopping); close(h.quit) })
+	<-h.done
+}
+
 // drain tells the directory that the site goes, and gives messages time to leave.
 func (h *Host) drain() {
 	ctx, cancel := context.WithTimeout(context.Background(), drainMax)
@@ -310,6 +317,9 @@ func (h *Host) Counter() wire.Counter { return h.net.Counter() }
 
 // Net returns what went wrong on the network so far.
 func (h *Host) Net() p2p.Stats { return h.net.Stats() }
+
+// Inputs returns how many inputs the site was given so far, ticks included.
+func (h *Host) Inputs() int64 { return h.loop.steps.Load() }
 
 // Now returns the node's time.
 func (h *Host) Now() grid.Time { return h.loop.clock.now() }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync/atomic"
 	"time"
 
 	"gridnode/internal/grid"
@@ -37,7 +38,7 @@ type loop struct {
 	coded  int // effects whose records are in the batch
 	batch  store.Batch
 	value  []byte
-	fault  error // of this turn, before the commit
+	steps  atomic.Int64
 }
 
 // run makes turns until the host stops. It returns nil if that was asked for, and
@@ -129,6 +130,7 @@ func (l *loop) full(in *Submit) bool {
 // step applies one input and encodes what it saved, before the next step changes it.
 func (l *loop) step(now grid.Time, in grid.Input) {
 	l.site.Step(now, in, &l.out)
+	l.steps.Add(1)
 	l.encode()
 }
 

@@ -1,0 +1,253 @@
+package testnet
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+
+	"gridnode/directory"
+	"gridnode/internal/grid"
+	"gridnode/internal/workload"
+	"gridnode/market"
+	"gridnode/node"
+	"gridnode/node/p2p"
+	"gridnode/node/store"
+)
+
+// UpConfig is a live network: real nodes in this process, connected over loopback,
+// that replay a workload faster than it was.
+//
+// The workload's spans (run times, deadlines, gaps between jobs) are divided by
+// Speedup; prices are multiplied with it, so that jobs cost what they would have.
+// Messages, timers of protocols and disks are as fast as they are. In results spans
+// are the workload's again: a message that takes 5 ms looks like 5 s at a thousandfold.
+type UpConfig struct {
+	Common
+
+	Nodes   int   `json:"nodes"`   // sites of table 1 of Grid-Federation, again and again
+	Count   int64 `json:"jobs"`    // the first so many of the two days; 0: all
+	Speedup int64 `json:"speedup"` // 1 to SpeedupMax
+
+	// Slack is added to every deadline, in real time: what messages take does not
+	// shrink with the run times.
+	Slack grid.Time `json:"slack"`
+
+	Placement string   `json:"placement"` // "paper" or "coordinated"
+	OFT       int      `json:"oft"`       // per cent of the users who want the fastest site; the others want the cheapest
+	Traces    []string `json:"traces"`    // as in FederationConfig
+	Lenient   bool     `json:"lenient"`
+
+	Transport string `json:"transport"` // "tcp", or "memory": the same libp2p without sockets, for many nodes
+	Home      string `json:"home"`      // directory for the nodes' homes, with stores on disk; empty: nothing is kept
+
+	lifetime grid.Time // of quotes; 0 for the directory's default
+}
+
+// Bounds of UpConfig.
+const (
+	NodesMax   = 400
+	SpeedupMax = 100_000
+)
+
+// DefaultUp is what the command line starts from.
+func DefaultUp() UpConfig {
+	return UpConfig{
+		Common: Common{Seed: 1}, Nodes: 12, Count: 240, Speedup: 5000, Slack: grid.Second / 4,
+		Placement: "coordinated", OFT: 50, Transport: "tcp",
+	}
+}
+
+func (cfg *UpConfig) validate() (market.Placement, error) {
+	switch {
+	case cfg.Nodes < 1 || cfg.Nodes > NodesMax:
+		return 0, configError("nodes", "%d: want 1 to %d", cfg.Nodes, NodesMax)
+	case cfg.Count < 0:
+		return 0, configError("jobs", "%d: want 0 (all) or more", cfg.Count)
+	case cfg.Speedup < 1 || cfg.Speedup > SpeedupMax:
+		return 0, configError("speedup", "%d: want 1 to %d", cfg.Speedup, SpeedupMax)
+	case cfg.Slack < 0 || cfg.Slack > grid.Day:
+		return 0, configError("slack", "%v: want 0 to %v", cfg.Slack, grid.Day)
+	case cfg.OFT < 0 || cfg.OFT > 100:
+		return 0, configError("oft", "%d: want 0 to 100, a percentage", cfg.OFT)
+	case cfg.Transport != "tcp" && cfg.Transport != "memory":
+		return 0, configError("transport", "%q: want tcp or memory", cfg.Transport)
+	}
+	placement, err := market.ParsePlacement(cfg.Placement)
+	if err != nil {
+		return 0, configError("placement", "%v", err)
+	}
+	return placement, nil
+}
+
+// Live is a network of real nodes.
+type Live struct {
+	cfg   UpConfig
+	work  *table1Workload
+	hosts []*node.Host
+	tally *liveTally
+	begun time.Time
+}
+
+// Up starts the nodes and returns when each sees the quotes of all. Cancelling ctx
+// while it runs ends it. An error wrapping ErrConfig is about cfg. Close the network.
+func Up(ctx context.Context, cfg UpConfig) (*Live, error) {
+	placement, err := cfg.validate()
+	if err != nil {
+		return nil, err
+	}
+	work, err := newTable1Workload(cfg.Nodes, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
+	if err != nil {
+		return nil, err
+	}
+	l := &Live{cfg: cfg, work: work, begun: time.Now(), tally: newLiveTally(work.sites, cfg.Speedup)}
+	if err := l.start(ctx, placement); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Hosts returns the nodes, in the order of the sites.
+func (l *Live) Hosts() []*node.Host { return l.hosts }
+
+// Close stops all nodes.
+func (l *Live) Close() error {
+	errs := make([]error, len(l.hosts))
+	var wg sync.WaitGroup
+	for i, h := range l.hosts {
+		wg.Go(func() {
+			if err := h.Close(); err != nil {
+				errs[i] = fmt.Errorf("site %s: %w", l.work.sites[i].Name, err)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// joinPeers is how many earlier nodes a new one is told to join through.
+const joinPeers = 3
+
+// settleMax is how long the nodes may take to find each other.
+const settleMax = time.Minute
+
+// start starts the nodes one after the other, each joining through earlier ones
+// drawn at random, and waits until every one sees every quote.
+func (l *Live) start(ctx context.Context, placement market.Placement) error {
+	var memory *p2p.Memory
+	if l.cfg.Transport == "memory" {
+		memory = new(p2p.Memory)
+	}
+	rng := rand.New(newPCG(l.cfg.Seed, "", purposeRouter))
+	ready := int64(0) // started, and once more when settled
+	p := newProgress(l.cfg.Progress, "nodes", int64(2*l.cfg.Nodes), func() int64 { return ready })
+	defer p.stop()
+	for i := range l.work.sites {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		cfg, err := l.host(i, placement, memory)
+		if err != nil {
+			return err
+		}
+		for range min(i, joinPeers) {
+			cfg.Join = append(cfg.Join, l.hosts[rng.IntN(i)].Addrs()...)
+		}
+		h, err := node.Start(ctx, cfg)
+		if err != nil {
+			return fmt.Errorf("site %s: %w", l.work.sites[i].Name, err)
+		}
+		l.hosts = append(l.hosts, h)
+		l.tally.add(i, h)
+		ready++
+		p.pulse()
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, settleMax, fmt.Errorf("the nodes did not find each other within %v", settleMax))
+	defer cancel()
+	for i, h := range l.hosts {
+		if err := l.settled(ctx, h); err != nil {
+			return fmt.Errorf("site %s: %w", l.work.sites[i].Name, err)
+		}
+		ready++
+		p.pulse()
+	}
+	return nil
+}
+
+// settled returns once a node sees the quotes of all.
+func (l *Live) settled(ctx context.Context, h *node.Host) error {
+	seen := make(map[grid.SiteID]bool)
+	query := directory.Query{Attribute: directory.Price, Limit: min(len(l.hosts), directory.LimitMax)}
+	for {
+		answer, err := h.Ask(ctx, func(token uint64) grid.Input { return &node.FindQuotes{Token: token, Query: query} })
+		if err != nil {
+			return errors.Join(err, context.Cause(ctx))
+		}
+		found := answer.(*directory.Found)
+		for i := range found.Quotes {
+			seen[found.Quotes[i].Site] = true
+		}
+		switch {
+		case len(seen) == len(l.hosts):
+			return nil
+		case found.End || found.Err != nil || len(found.Quotes) == 0: // from the beginning, a moment later
+			query.After = nil
+			select {
+			case <-time.After(20 * time.Millisecond):
+			case <-ctx.Done():
+				return fmt.Errorf("sees %d of %d sites: %w", len(seen), len(l.hosts), context.Cause(ctx))
+			}
+		default:
+			query.After = directory.Behind(&found.Quotes[len(found.Quotes)-1], query.Attribute)
+		}
+	}
+}
+
+// gossipBudget is how many deliveries of load reports a second a fleet on one
+// machine can bear (measured: twice that on two cores, and nothing besides).
+const gossipBudget = 2500
+
+// host returns the configuration of a node.
+func (l *Live) host(i int, placement market.Placement, memory *p2p.Memory) (node.HostConfig, error) {
+	s := &l.work.sites[i]
+	key, err := l.key(s.Name)
+	if err != nil {
+		return node.HostConfig{}, err
+	}
+	quiet := grid.Time(len(l.work.sites)*len(l.work.sites)) * grid.Second / gossipBudget
+	cfg := node.HostConfig{
+		Key: key, Federation: "testnet", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Version: "testnet",
+		Memory: memory, Profile: p2p.ProfileFleet, Seed: newPCG(l.cfg.Seed, grid.SiteID(s.Name), purposeSite).Uint64(),
+		Store: store.Options{SpaceMin: -1},
+		Site: node.SiteConfig{
+			Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
+			Price: s.Price * grid.Price(l.cfg.Speedup), Cost: grid.CostPaper, Foreign: true,
+			Market:    market.Config{Placement: placement, Allowance: l.cfg.Slack / 4},
+			Directory: directory.Config{Lifetime: l.cfg.lifetime, GossipInterval: max(2*grid.Second, quiet), HeartbeatInterval: max(30*grid.Second, 4*quiet)},
+		},
+		Executor: l.tally.executor(i, s.Rating),
+	}
+	if l.cfg.Home != "" {
+		cfg.Home = filepath.Join(l.cfg.Home, strings.ReplaceAll(s.Name, " ", "-"))
+		err = os.MkdirAll(cfg.Home, 0o700)
+	}
+	return cfg, err
+}
+
+// key returns a node's identity, which follows from seed and name: a network that is
+// started again in the same homes is the same one.
+func (l *Live) key(name string) (crypto.PrivKey, error) {
+	seed := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("testnet node "+name+" "), l.cfg.Seed))
+	key, _, err := crypto.GenerateEd25519Key(rand.NewChaCha8(seed))
+	return key, err
+}
