@@ -210,9 +210,14 @@ func (d *conn) write() {
 		full, last := d.out, d.last
 		d.out = free[:0]
 		d.mu.Unlock()
-		_, err := d.c.Write(full)
+		var err error
+		if len(full) > 0 {
+			_, err = d.c.Write(full)
+		}
 		if err == nil && last {
-			err = d.c.CloseWrite()
+			if err = d.c.CloseWrite(); err == nil {
+				return
+			}
 		}
 		if err != nil {
 			d.close() // the reader notices

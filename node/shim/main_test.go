@@ -23,7 +23,8 @@ func TestMain(m *testing.M) {
 			d, _ := time.ParseDuration(os.Getenv("GRIDNODE_SHIM_TEST_" + name))
 			return d
 		}
-		if err := Run(Config{Home: home, Idle: span("IDLE"), Grace: span("GRACE")}); err != nil {
+		journalMax, _ := strconv.ParseInt(os.Getenv("GRIDNODE_SHIM_TEST_JOURNAL"), 10, 64)
+		if err := Run(Config{Home: home, Idle: span("IDLE"), Grace: span("GRACE"), journalMax: journalMax}); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
 		}

@@ -69,8 +69,8 @@ func mark(pid int) string {
 	return ""
 }
 
-// processes calls each for every process there is, until it returns false.
-func processes(each func(process) bool) {
+// processes calls each for every process there is.
+func processes(each func(process)) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return
@@ -80,8 +80,8 @@ func processes(each func(process) bool) {
 		if err != nil {
 			continue
 		}
-		if p, ok := readProcess(pid); ok && !each(p) {
-			return
+		if p, ok := readProcess(pid); ok {
+			each(p)
 		}
 	}
 }
@@ -106,11 +106,10 @@ func orphans(buf []int) []int {
 // orphansSlowly returns all children, those that are no orphans included.
 func orphansSlowly(buf []int) []int {
 	self := os.Getpid()
-	processes(func(p process) bool {
+	processes(func(p process) {
 		if p.parent == self {
 			buf = append(buf, p.pid)
 		}
-		return true
 	})
 	return buf
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"syscall"
 	"time"
-	"unsafe"
 
 	"gridnode/node/store/journal"
 )
@@ -23,6 +22,8 @@ type Config struct {
 	Home  string        // absolute path of an existing directory
 	Idle  time.Duration // without a task and a daemon it ends after this long; 0 means IdleDefault
 	Grace time.Duration // between SIGTERM and SIGKILL; 0 means GraceDefault
+
+	journalMax int64 // 0 means the constant; tests set less
 }
 
 // Defaults of Config.
@@ -52,6 +53,9 @@ func Run(config Config) error {
 	}
 	if config.Grace == 0 {
 		config.Grace = GraceDefault
+	}
+	if config.journalMax == 0 {
+		config.journalMax = journalMax
 	}
 	ready := readyPipe()
 	// What ps and top call it, instead of the "exe" of /proc/self/exe; of no consequence.
@@ -263,14 +267,18 @@ func (s *shim) sync() {
 
 // keep appends to the journal, and renews it when it is too long or broken.
 func (s *shim) keep(record func() error) error {
-	err := record()
-	if size := s.records.journal.Size(); err == nil && (size < journalMax || size < 2*s.base) {
-		return nil
+	renew := func() {
+		if err := s.renew(); err != nil {
+			s.log("%v", err)
+		}
 	}
-	if renewed := s.renew(); renewed != nil {
-		s.log("%v", renewed)
-	} else if err != nil {
-		err = record() // to the new one
+	if size := s.records.journal.Size(); size > s.config.journalMax && size > 2*s.base {
+		renew()
+	}
+	err := record()
+	if err != nil {
+		renew()
+		err = record()
 	}
 	return err
 }
@@ -314,31 +322,15 @@ func (s *shim) hear(sig os.Signal) {
 		return
 	}
 	for {
-		pid := waitable()
-		if pid <= 0 {
-			return
-		}
-		s.collect(pid)
-	}
-}
-
-// waitable returns a child that has ended and leaves it uncollected, 0 if there is none.
-func waitable() int {
-	const pAll, wExited, wNoHang, wNoWait = 0, 4, 1, 0x1000000
-	var info struct { // siginfo_t of a child
-		signo, errno, code int32
-		align              [0]uintptr
-		pid                int32
-		rest               [112]byte
-	}
-	for {
-		_, _, errno := syscall.Syscall6(syscall.SYS_WAITID, pAll, 0, uintptr(unsafe.Pointer(&info)), wExited|wNoHang|wNoWait, 0, 0)
-		switch errno {
-		case 0:
-			return int(info.pid)
-		case syscall.EINTR:
+		var status syscall.WaitStatus
+		var usage syscall.Rusage
+		pid, err := syscall.Wait4(-1, &status, syscall.WNOHANG, &usage)
+		switch {
+		case err == syscall.EINTR:
+		case pid <= 0:
+			return // no child, or none that has ended
 		default:
-			return 0 // no child
+			s.collected(pid, status, &usage)
 		}
 	}
 }

@@ -126,12 +126,13 @@ func TestShimKilled(t *testing.T) {
 	}
 	acknowledged := s.spec("exit 4")
 	s.run(acknowledged)
-	var pids []int
+	var pids, first []int
 	var running []string
 	for _, d := range descendants {
 		spec := s.spec(tell + d.line + " sleep 1000")
 		s.start(spec)
 		running = append(running, spec.ID)
+		first = append(first, s.pids(spec, 1)[0])
 		pids = append(pids, s.pids(spec, 2)...)
 	}
 	// The processes with a cleared environment are known by their session, up to
@@ -159,6 +160,7 @@ func TestShimKilled(t *testing.T) {
 	}
 	s.until("orders are refused", func() bool { return errors.Is(s.client.Start(ended), ErrClosed) })
 	s.client.Close()
+	s.until("the kernel has killed the first processes", func() bool { return !slices.ContainsFunc(first, alive) })
 	s.connect()
 	if s.client.PID() == old {
 		t.Fatal("the dead shim answers")
@@ -205,7 +207,7 @@ func TestIntentWithoutAStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := exec.Command("sleep", "1000")
-	other.Env = []string{MarkEnv + "=token/begun-not"}
+	other.Env = []string{MarkEnv + "=other-token/begun"}
 	if err := other.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +217,7 @@ func TestIntentWithoutAStart(t *testing.T) {
 	}
 	s.allGone([]int{left.Process.Pid})
 	if !alive(other.Process.Pid) {
-		t.Error("a process of another task was killed")
+		t.Error("a process of another home was killed")
 	}
 	other.Process.Kill()
 	other.Wait()
@@ -589,11 +591,10 @@ func TestNoLeaks(t *testing.T) {
 		t.Errorf("%d descriptors and %d threads after 50 tasks, %d and %d after 250", descriptors, threads, moreDescriptors, moreThreads)
 	}
 	self := s.client.PID()
-	processes(func(p process) bool {
+	processes(func(p process) {
 		if p.parent == self {
 			t.Errorf("process %+v is left", p)
 		}
-		return true
 	})
 }
 
@@ -604,11 +605,10 @@ func TestThousandSleepers(t *testing.T) {
 		s.start(s.command("sleep", "1000"))
 	}
 	children := func() (n int) {
-		processes(func(p process) bool {
+		processes(func(p process) {
 			if p.parent == s.client.PID() && !p.gone() {
 				n++
 			}
-			return true
 		})
 		return n
 	}

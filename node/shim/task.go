@@ -37,8 +37,10 @@ type task struct {
 	// Set when the first process has ended and was collected.
 	collected time.Time
 	pause     time.Duration
-	empty     bool // nobody is left in the process group: its number may be given away
-	end       Ended
+	// Nobody is left in the process group. As long as somebody is, its number belongs
+	// to it; from then on it may be given away, but not before all others have been.
+	empty bool
+	end   Ended
 }
 
 // startTask starts the task of spec. A second start of a known task does nothing:
@@ -134,21 +136,10 @@ func (t *task) ask(orphans []int) {
 	}
 }
 
-// collect takes the exit status of a child that has ended.
-func (s *shim) collect(pid int) {
+// collected notes that a child has ended: a task's first process, or an orphan.
+func (s *shim) collected(pid int, status syscall.WaitStatus, usage *syscall.Rusage) {
 	t := s.sessions[pid]
-	first := t != nil && t.collected.IsZero()
-	if first && t.killAt.IsZero() {
-		// While its first process is not collected, the number of the group cannot
-		// be given to anybody else: what is left of it can be killed safely.
-		syscall.Kill(-pid, syscall.SIGKILL)
-	}
-	var status syscall.WaitStatus
-	var usage syscall.Rusage
-	if _, err := syscall.Wait4(pid, &status, syscall.WNOHANG, &usage); err != nil {
-		s.log("collect process %d: %v", pid, err)
-	}
-	if !first {
+	if t == nil || !t.collected.IsZero() {
 		owner := s.orphanOwner[pid]
 		delete(s.orphanOwner, pid)
 		if owner != nil && !owner.collected.IsZero() {
@@ -160,7 +151,7 @@ func (s *shim) collect(pid int) {
 		t.limit.Stop()
 	}
 	t.collected, t.pause = time.Now(), drainPause
-	t.end = endOf(t, status, &usage)
+	t.end = endOf(t, status, usage)
 	s.drain(t)
 }
 
