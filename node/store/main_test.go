@@ -1,8 +1,9 @@
 package store
 
 import (
-	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -135,16 +136,19 @@ func crash(t testing.TB, dir string) string {
 		if d.IsDir() {
 			return os.Mkdir(target, 0o700)
 		}
-		content, err := os.ReadFile(path)
+		from, err := os.Open(path)
 		if os.IsNotExist(err) {
 			return nil
 		} else if err != nil {
 			return err
 		}
-		if err := os.WriteFile(target, bytes.TrimRight(content, "\x00"), 0o600); err != nil {
+		defer from.Close()
+		copy, err := os.Create(target)
+		if err != nil {
 			return err
 		}
-		return os.Truncate(target, int64(len(content))) // the zeros, without writing megabytes of them
+		_, err = io.Copy(copy, from)
+		return errors.Join(err, copy.Close())
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -22,6 +22,7 @@ type loaded struct {
 	end     int64        // of its last whole record
 	torn    int64        // bytes of the last log that a crash cut short
 	damage  error        // why batches behind seq may be missing; nil if none can be
+	newest  uint64       // number of a batch that was certainly written once, from seq on
 }
 
 // place is where the newest value of a key is.
@@ -66,7 +67,10 @@ func load(dir string, id identity) (*loaded, error) {
 	if foreign, ok := errors.AsType[errOwner](err); ok {
 		return nil, foreign.error
 	}
-	l.damage = err
+	l.damage, l.newest = err, max(l.newest, l.seq)
+	for _, f := range files {
+		l.newest = max(l.newest, f.base)
+	}
 	return l, nil
 }
 
@@ -122,6 +126,9 @@ func (l *loaded) readLog(i int, id identity) error {
 	case err != nil:
 		return err
 	case tail.Damaged || tail.Records == 0:
+		if len(tail.Last) >= batchHead && tail.Last[0] == kindBatch {
+			l.newest = binary.BigEndian.Uint64(tail.Last[1:])
+		}
 		return fmt.Errorf("log %s is damaged at byte %d", f.path, tail.Size)
 	}
 	l.last, l.end = i, tail.Size

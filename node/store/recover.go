@@ -47,8 +47,8 @@ func (s *Store) recover() error {
 		return s.followMirror(held, 0)
 	case broken != nil:
 		return s.damaged(broken, held.damage)
-	case held.damage != nil && (applied <= held.seq || applied < held.newest()):
-		return s.damaged(fmt.Errorf("Badger ends with batch %d", applied), held.damage)
+	case held.damage != nil && (applied <= held.seq || applied < held.newest):
+		return s.damaged(fmt.Errorf("Badger ends with batch %d, and there was a batch %d", applied, max(held.newest, held.seq+1)), held.damage)
 	case held.damage != nil || applied > held.seq || held.empty():
 		err = s.followBadger(held, applied)
 	default:
@@ -220,15 +220,6 @@ func (s *Store) own(w *writer, seq uint64) error {
 		return err
 	}
 	return w.finish(seq)
-}
-
-// newest returns the number of a batch that was certainly written once.
-func (l *loaded) newest() uint64 {
-	newest := l.seq
-	for _, f := range l.files {
-		newest = max(newest, f.base)
-	}
-	return newest
 }
 
 func (p place) compare(q place) int {

@@ -126,6 +126,9 @@ func TestEveryFlippedBitIsSeen(t *testing.T) {
 		if len(got) != first || tail.Damaged != (first < 2) || tail.Torn == 0 {
 			t.Fatalf("bit %d of record %d: got %q, %+v", bit, first, got, tail)
 		}
+		if tail.Damaged && string(tail.Last) != records[2] {
+			t.Fatalf("bit %d of record %d: last record %q", bit, first, tail.Last)
+		}
 		j, _, err := Open(path, 0, func(int64, []byte) error { return nil })
 		if (err != nil) != tail.Damaged {
 			t.Fatalf("bit %d: Open says %v with %+v", bit, err, tail)

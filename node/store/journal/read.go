@@ -13,9 +13,10 @@ import (
 // Tail says what was found behind the last whole record.
 type Tail struct {
 	Records int
-	Size    int64 // where the last whole record ends
-	Torn    int64 // bytes behind it up to the last that is not zero
-	Damaged bool  // whole records follow a broken place: not the work of a crash
+	Size    int64  // where the last whole record ends
+	Torn    int64  // bytes behind it up to the last that is not zero
+	Damaged bool   // whole records follow a broken place: not the work of a crash
+	Last    []byte // the last of these
 }
 
 // Read hands the records of the journal at path to each, oldest first: the offset
@@ -104,17 +105,19 @@ func (t *Tail) search(file *os.File) error {
 	rest = bytes.TrimRight(rest[:n], "\x00")
 	t.Torn = int64(len(rest))
 	wanted := binary.LittleEndian.AppendUint32(nil, mark)
-	for at := 0; ; at++ {
+	for at := 1; at < len(rest); { // the record at 0 is known to be broken
 		next := bytes.Index(rest[at:], wanted)
 		if next < 0 {
-			return nil
+			break
 		}
 		at += next
-		if at > 0 { // the one at 0 is known to be broken
-			if _, err := ReadAt(file, t.Size+int64(at)); err == nil {
-				t.Damaged = true
-				return nil
-			}
+		record, err := ReadAt(file, t.Size+int64(at))
+		if err != nil {
+			at++
+			continue
 		}
+		t.Damaged, t.Last = true, record
+		at += frameSize + len(record)
 	}
+	return nil
 }
