@@ -3,11 +3,13 @@ package testnet
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"testing"
 
 	"gridnode/internal/grid"
 	"gridnode/internal/lrms"
 	"gridnode/internal/workload"
+	"gridnode/market"
 )
 
 // relaySite passes every message on to the next site and sets its timer anew each
@@ -122,4 +124,52 @@ func BenchmarkReplayCTC(b *testing.B) {
 		}
 		report(b, r)
 	})
+}
+
+// BenchmarkFederation is the economy of the eight sites of table 1 over two days,
+// directory, Kademlia and all, with generated jobs in memory.
+func BenchmarkFederation(b *testing.B) {
+	w, err := newTable1Workload(8, nil, workload.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for _, placement := range []market.Placement{market.PlacementPaper, market.PlacementCoordinated} {
+		b.Run(placement.String(), func(b *testing.B) {
+			cfg := DefaultFederation()
+			var events int64
+			b.ReportAllocs()
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			for range b.N {
+				r, err := cfg.trade(context.Background(), placement, w)
+				if err != nil {
+					b.Fatal(err)
+				}
+				events += r.Events
+			}
+			runtime.ReadMemStats(&after)
+			b.ReportMetric(float64(w.jobs)*float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+			b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
+			b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(events), "allocs/event")
+			b.ReportMetric(float64(events)/float64(b.N)/float64(w.jobs), "events/job")
+		})
+	}
+}
+
+// BenchmarkHeap takes the first event out and puts one in, with so many waiting.
+func BenchmarkHeap(b *testing.B) {
+	for _, waiting := range []int{100, 100_000} {
+		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
+			var h eventHeap
+			pcg := newPCG(1, "", purposeLink)
+			for range waiting {
+				h.push(grid.Time(uniform(pcg, 1e6)), classOther, event{})
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				at := h.next()
+				h.push(at+grid.Time(uniform(pcg, 1e6)), classOther, h.pop())
+			}
+		})
+	}
 }

@@ -107,7 +107,7 @@ type Network struct {
 	// Reused from step to step.
 	out         grid.Outbox
 	keys        []grid.Key
-	encoded     []byte
+	answers     []grid.Input
 	delivery    grid.Delivery
 	undelivered grid.Undelivered
 	closest     grid.Closest

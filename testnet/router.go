@@ -37,16 +37,15 @@ func (n *Network) closestTo(s int32, key grid.Key) {
 
 // carryRouter carries out what a router ordered and gives its site the answers.
 func (n *Network) carryRouter(s int32) {
-	if len(n.out.Locals) == 0 {
-		n.carryOut(s)
-		return
-	}
-	answers := slices.Clone(n.out.Locals)
+	base := len(n.answers) // a step may ask the router again: answers are a stack
+	n.answers = append(n.answers, n.out.Locals...)
+	n.out.Locals = n.out.Locals[:0]
 	n.carryOut(s)
-	n.out.Reset()
-	for _, in := range answers {
-		n.step(s, in)
+	for i, end := base, len(n.answers); i < end; i++ {
+		n.step(s, n.answers[i])
 	}
+	clear(n.answers[base:])
+	n.answers = n.answers[:base]
 }
 
 // lookup is a question to the oracle.
