@@ -95,7 +95,7 @@ func (by *submitter) job(spec *JobSpec, site grid.SiteID) (*grid.Job, error) {
 	job.Processors, job.Memory = job.Tasks*max(spec.CPUsPerTask, 1), spec.MemoryPerProcessor
 	switch {
 	case spec.Tasks < 0 || spec.CPUsPerTask < 0 || spec.Tasks > 1<<24 || spec.CPUsPerTask > 1<<24:
-		return nil, fmt.Errorf("tasks and cpusPerTask: %d and %d, want at least 1", spec.Tasks, spec.CPUsPerTask)
+		return nil, fmt.Errorf("tasks and cpusPerTask: %d and %d, want 1 to %d", spec.Tasks, spec.CPUsPerTask, 1<<24)
 	case spec.Time < 0 || grid.Time(spec.Time) > grid.SpanMax:
 		return nil, fmt.Errorf("time: %v, want more than 0", grid.Time(spec.Time))
 	case len(spec.Args) == 0 || spec.Args[0] == "":

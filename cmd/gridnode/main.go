@@ -159,16 +159,6 @@ func exactArgs(n int, what string) cobra.PositionalArgs {
 	}
 }
 
-// someArgs checks for at least one argument, called what in the error.
-func someArgs(what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return usagef("wants %s", what)
-		}
-		return nil
-	}
-}
-
 // flagError says which flag was meant.
 func flagError(cmd *cobra.Command, err error) error {
 	var invalid *pflag.InvalidValueError

@@ -63,7 +63,7 @@ func readScript(path string, stdin io.Reader) (*script, error) {
 	line, _, _ := strings.Cut(string(text[2:]), "\n")
 	interpreter := strings.Fields(line)
 	if len(interpreter) == 0 {
-		return nil, fmt.Errorf("%s:1: no interpreter after #!", path)
+		return nil, fmt.Errorf("%s:1: #! names no interpreter", path)
 	}
 	return &script{path, interpreter, string(text)}, nil
 }

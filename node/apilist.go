@@ -1,0 +1,218 @@
+package node
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"gridnode/internal/grid"
+)
+
+// recentSpan is how long a listing shows jobs that are over unless it is asked for.
+const recentSpan = grid.Hour
+
+// views returns what users see of jobs, in order. A job that is no longer kept is
+// left out.
+func (a *API) views(ctx context.Context, ids []grid.JobID) ([]Job, error) {
+	var list viewList
+	err := a.host.Do(ctx, func(s *Site) {
+		for _, id := range ids {
+			if v, known := s.Job(id); known {
+				list.add(s, a, v)
+			}
+		}
+	})
+	return list.jobs(), err
+}
+
+// viewList collects jobs on the host's loop; what takes long is done off it.
+type viewList struct {
+	views []View
+	names map[grid.SiteID]string
+}
+
+func (l *viewList) add(s *Site, a *API, v View) {
+	l.views = append(l.views, v)
+	if l.names == nil {
+		l.names = map[grid.SiteID]string{a.host.ID(): s.Offer().Name}
+	}
+	if _, there := l.names[v.Site]; there || v.Site == "" {
+		return
+	}
+	if q, known := s.Known(v.Site); known && q.Name != "" {
+		l.names[v.Site] = q.Name
+		return
+	}
+	for i := range v.Verdicts { // perhaps it was known when the job was placed
+		if v.Verdicts[i].Site == v.Site && v.Verdicts[i].Name != "" {
+			l.names[v.Site] = v.Verdicts[i].Name
+		}
+	}
+}
+
+func (l *viewList) jobs() []Job {
+	out := make([]Job, len(l.views))
+	for i := range l.views {
+		out[i] = jobOf(&l.views[i], func(id grid.SiteID) string { return l.names[id] })
+	}
+	return out
+}
+
+// jobsParameters choose jobs; see jobQuery.
+var jobsParameters = []string{"id", "state", "user", "site", "name", "all"}
+
+// jobQuery chooses jobs. The zero value chooses those that are not over and those
+// that ended lately.
+type jobQuery struct {
+	ids              map[grid.JobID]bool // nil: any
+	states           []State             // empty: any
+	user, site, name string              // empty: any
+	since            grid.Time           // jobs that ended before are left out
+}
+
+// query reads the parameters of a listing.
+func (a *API) query(ctx context.Context, values url.Values) (*jobQuery, error) {
+	q := &jobQuery{user: values.Get("user"), site: values.Get("site"), name: values.Get("name")}
+	for _, text := range values["state"] {
+		i := slices.Index(stateNames[:], text)
+		if i <= 0 {
+			return nil, apiErrorf(CodeUsage, "state: %q, want one of %s", text, strings.Join(stateNames[1:], ", "))
+		}
+		q.states = append(q.states, State(i))
+	}
+	if len(values["id"]) > 0 {
+		ids, err := a.identify(ctx, values["id"])
+		if err != nil {
+			return nil, err
+		}
+		q.ids = make(map[grid.JobID]bool)
+		for _, id := range ids {
+			q.ids[id] = true
+		}
+	}
+	switch all := values.Get("all"); {
+	case all != "" && all != "true" && all != "false":
+		return nil, apiErrorf(CodeUsage, "all: %q, want true or false", all)
+	case all != "true" && q.ids == nil && q.states == nil:
+		q.since = a.host.Now() - recentSpan
+	}
+	return q, nil
+}
+
+// match reports whether q chooses v. siteName is what people call v's site.
+func (q *jobQuery) match(v *View, siteName string) bool {
+	switch {
+	case q.ids != nil && !q.ids[v.Job.ID],
+		len(q.states) > 0 && !slices.Contains(q.states, v.State),
+		q.user != "" && q.user != v.Job.User,
+		q.name != "" && !named(v.Job.Name, q.name),
+		q.site != "" && q.site != string(v.Site) && q.site != siteName,
+		v.State.Terminal() && max(v.End, v.Job.Submit) < q.since:
+		return false
+	}
+	return true
+}
+
+// named reports whether a job is called name, or belongs to the array called name.
+func named(job, name string) bool {
+	rest, found := strings.CutPrefix(job, name)
+	return found && (rest == "" || rest[0] == '[' && rest[len(rest)-1] == ']')
+}
+
+// choose returns the jobs that q chooses, oldest first. Views are complete only
+// for those, so that a long table does not hold up the loop.
+func (a *API) choose(ctx context.Context, q *jobQuery) ([]Job, error) {
+	var list viewList
+	err := a.host.Do(ctx, func(s *Site) {
+		if q.ids != nil {
+			for id, wanted := range q.ids {
+				if v, known := s.Job(id); known && wanted {
+					list.add(s, a, v)
+				}
+			}
+			return
+		}
+		withoutSite := *q
+		withoutSite.site = ""
+		for v := range s.Jobs {
+			if withoutSite.match(&v, "") {
+				list.add(s, a, v)
+			}
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	list.views = slices.DeleteFunc(list.views, func(v View) bool { return !q.match(&v, list.names[v.Site]) })
+	slices.SortFunc(list.views, func(x, y View) int {
+		if x.Job.Submit != y.Job.Submit {
+			return int(min(max(x.Job.Submit-y.Job.Submit, -1), 1))
+		}
+		return x.Job.ID.Compare(y.Job.ID)
+	})
+	return list.jobs(), nil
+}
+
+func (a *API) jobs(w http.ResponseWriter, r *http.Request) error {
+	q, err := a.query(r.Context(), r.URL.Query())
+	if err != nil {
+		return err
+	}
+	jobs, err := a.choose(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, JobsReply{Jobs: jobs})
+}
+
+// watch streams the jobs chosen and then every change of them, one JSON value a
+// line. Nothing that happens in between is missed.
+func (a *API) watch(w http.ResponseWriter, r *http.Request) error {
+	q, err := a.query(r.Context(), r.URL.Query())
+	if err != nil {
+		return err
+	}
+	watcher := a.waiters.watch()
+	defer a.waiters.unwatch(watcher)
+	jobs, err := a.choose(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	q.since = 0 // a job that ends from now on is of interest
+	w.Header().Set("Content-Type", "application/x-ndjson")
+	for {
+		if writeLines(w, jobs) != nil {
+			return nil // the stream has begun: its end says enough
+		}
+		select {
+		case <-watcher.wake:
+		case <-r.Context().Done():
+			return nil
+		case <-a.stopping.Done():
+			return nil
+		}
+		one := *q
+		one.ids = make(map[grid.JobID]bool)
+		for _, id := range a.waiters.take(watcher) {
+			one.ids[id] = q.ids == nil || q.ids[id]
+		}
+		if jobs, err = a.choose(r.Context(), &one); err != nil {
+			return nil
+		}
+	}
+}
+
+// writeLines writes jobs, one JSON value a line, and sends them off.
+func writeLines(w http.ResponseWriter, jobs []Job) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	for i := range jobs {
+		if err := encoder.Encode(&jobs[i]); err != nil {
+			return err
+		}
+	}
+	return http.NewResponseController(w).Flush()
+}

@@ -1,0 +1,210 @@
+package node
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"gridnode/directory"
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+)
+
+// sites lists this site and those the directory knows.
+func (a *API) sites(w http.ResponseWriter, r *http.Request) error {
+	found, messages, err := a.find(r.Context(), directory.Query{Attribute: directory.Price}, apiRowsMax)
+	if err != nil {
+		return err
+	}
+	reply := SitesReply{Messages: messages, Sites: []SiteInfo{}}
+	err = a.host.Do(r.Context(), func(s *Site) {
+		self := s.Offer()
+		reply.Sites = append(reply.Sites, a.siteInfo(s, &self))
+		for i := range found {
+			if found[i].Site != self.Site {
+				reply.Sites = append(reply.Sites, a.siteInfo(s, &found[i]))
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, reply)
+}
+
+// quotes asks the directory for a range.
+func (a *API) quotes(w http.ResponseWriter, r *http.Request) error {
+	query, priceMax, limit, err := quotesQuery(r.URL.Query())
+	if err != nil {
+		return apiErrorf(CodeUsage, "%v", err)
+	}
+	found, messages, err := a.find(r.Context(), query, limit)
+	if err != nil {
+		return err
+	}
+	reply := SitesReply{Messages: messages, Sites: []SiteInfo{}}
+	err = a.host.Do(r.Context(), func(s *Site) {
+		for i := range found {
+			if found[i].Price <= priceMax {
+				reply.Sites = append(reply.Sites, a.siteInfo(s, &found[i]))
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, reply)
+}
+
+// quotesQuery reads the parameters of GET /v1/quotes.
+func quotesQuery(values url.Values) (query directory.Query, priceMax grid.Price, limit int, err error) {
+	priceMax, limit = grid.CreditsMax, apiRowsMax
+	if text := values.Get("maxPrice"); text != "" {
+		if priceMax, err = grid.ParseCredits(text); err != nil {
+			return query, 0, 0, fmt.Errorf("maxPrice: %w", err)
+		}
+		query.Filter.PriceMax = max(priceMax, 1) // 0 would let every price through
+	}
+	rows := int64(limit)
+	for _, p := range []struct {
+		name string
+		into *int64
+		low  int64
+		high int64
+	}{
+		{"minSpeed", &query.Filter.SpeedMin, 0, grid.RatingMax},
+		{"cpus", &query.Filter.ProcessorsMin, 0, 1 << 24},
+		{"free", &query.Filter.FreeMin, 0, 1 << 24},
+		{"limit", &rows, 1, apiRowsMax},
+	} {
+		text := values.Get(p.name)
+		if text == "" {
+			continue
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < p.low || n > p.high {
+			return query, 0, 0, fmt.Errorf("%s: %q, want a whole number from %d to %d", p.name, text, p.low, p.high)
+		}
+		*p.into = n
+	}
+	switch sort := values.Get("sort"); sort {
+	case "", "price":
+		query.Attribute = directory.Price
+	case "speed":
+		query.Attribute, query.Descending = directory.Speed, true
+	case "free":
+		query.Attribute, query.Descending = directory.Free, true
+	default:
+		return query, 0, 0, fmt.Errorf("sort: %q, want price, speed or free", sort)
+	}
+	return query, priceMax, int(rows), nil
+}
+
+// find asks the directory page by page for up to limit quotes.
+func (a *API) find(ctx context.Context, query directory.Query, limit int) (quotes []directory.Quote, messages int32, err error) {
+	for {
+		query.Limit = min(limit-len(quotes), directory.LimitMax)
+		answer, err := a.host.Ask(ctx, func(token uint64) grid.Input { return &FindQuotes{Token: token, Query: query} })
+		if err != nil {
+			return nil, 0, err
+		}
+		found := answer.(*directory.Found)
+		messages += found.Messages
+		if found.Err != nil && len(found.Quotes) == 0 && len(quotes) == 0 {
+			return nil, messages, apiErrorf(CodeInternal, "the directory did not answer: %v; ask again later", found.Err)
+		}
+		quotes = append(quotes, found.Quotes...)
+		if found.End || found.Err != nil || len(found.Quotes) == 0 || len(quotes) >= limit {
+			return quotes, messages, nil
+		}
+		query.After = directory.Behind(&quotes[len(quotes)-1], query.Attribute)
+	}
+}
+
+// siteInfo returns what users see of a quote. It is called on the host's loop.
+func (a *API) siteInfo(s *Site, q *directory.Quote) SiteInfo {
+	info := SiteInfo{
+		ID: string(q.Site), Name: q.Name, Self: q.Site == a.host.ID(),
+		Processors: q.Processors, Free: q.Free, Widest: q.Widest, Wait: Seconds(q.Wait),
+		Memory: q.Memory, Speed: q.Speed, Bandwidth: q.Bandwidth,
+		Price: Amount(q.Price), Cost: q.Cost.String(), Foreign: q.Foreign,
+		Sequence: q.Sequence, Issued: Instant(q.Issued),
+	}
+	if q.Issued != 0 {
+		info.Expires = Instant(q.Expires())
+	}
+	if load, ok := s.Load(q.Site); ok {
+		info.Queued = load.Queued
+		if load.Issued > q.Issued {
+			info.Free, info.Widest, info.Issued = load.Free, load.Widest, Instant(load.Issued)
+		}
+	}
+	return info
+}
+
+// siteNamed returns the ID of the site that text names: an ID, or a name that one
+// site only has.
+func (a *API) siteNamed(ctx context.Context, text string) (grid.SiteID, error) {
+	self := a.host.ID()
+	if text == "" || text == string(self) {
+		return grid.SiteID(text), nil
+	}
+	found, _, err := a.find(ctx, directory.Query{Attribute: directory.Price}, apiRowsMax)
+	if err != nil {
+		return "", err
+	}
+	var own string
+	if err := a.host.Do(ctx, func(s *Site) { own = s.Offer().Name }); err != nil {
+		return "", err
+	}
+	var matches []grid.SiteID
+	if own == text {
+		matches = append(matches, self)
+	}
+	for i := range found {
+		if q := &found[i]; q.Site == grid.SiteID(text) {
+			return q.Site, nil
+		} else if q.Name == text && q.Site != self {
+			matches = append(matches, q.Site)
+		}
+	}
+	switch len(matches) {
+	case 0:
+		return "", apiErrorf(CodeNotFound, "no site is called %q: 'gridnode sites' lists those that are known", text)
+	case 1:
+		return matches[0], nil
+	}
+	return "", apiErrorf(CodeUsage, "%d sites are called %q: say which by its ID: %s", len(matches), text, matches)
+}
+
+func (a *API) peers(w http.ResponseWriter, r *http.Request) error {
+	reply := PeersReply{Peers: []Peer{}}
+	peers := a.host.Peers(r.Context())
+	err := a.host.Do(r.Context(), func(s *Site) {
+		for _, p := range peers {
+			q, _ := s.Known(p.Site)
+			reply.Peers = append(reply.Peers, Peer{
+				ID: string(p.Site), Name: q.Name, Address: p.Addr, Inbound: p.Inbound, Since: InstantOf(p.Since),
+				Latency: Seconds(grid.FromDuration(p.Latency)), Agent: p.Agent, Member: p.Member,
+			})
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, reply)
+}
+
+func (a *API) counters(w http.ResponseWriter, _ *http.Request) error {
+	counter := a.host.Counter()
+	reply := CountersReply{Messages: []MessageCount{}, Malformed: counter.Malformed}
+	for k := grid.Kind(0); k < wire.KindMax; k++ {
+		sent, received := counter.SentOf(k), counter.ReceivedOf(k)
+		if sent.Messages+received.Messages > 0 {
+			reply.Messages = append(reply.Messages, MessageCount{wire.KindName(k), sent.Messages, sent.Bytes, received.Messages, received.Bytes})
+		}
+	}
+	return writeJSON(w, reply)
+}

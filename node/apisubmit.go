@@ -1,0 +1,181 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"gridnode/internal/grid"
+)
+
+// placeWaitMax is how long an answer to a submission waits for the jobs' places.
+const placeWaitMax = 15 * time.Second
+
+type peerKey struct{}
+
+// withPeer remembers which account is at the other end of a connection.
+func withPeer(ctx context.Context, conn net.Conn) context.Context {
+	user, err := peerUser(conn)
+	if err != nil {
+		return ctx
+	}
+	return context.WithValue(ctx, peerKey{}, user)
+}
+
+func userOf(ctx context.Context) string {
+	user, _ := ctx.Value(peerKey{}).(string)
+	return user
+}
+
+// submit takes jobs and answers once they have a place, or are over.
+func (a *API) submit(w http.ResponseWriter, r *http.Request) error {
+	until := r.URL.Query().Get("wait")
+	if until != "" && until != "done" && until != "placed" && until != "stored" {
+		return apiErrorf(CodeUsage, "wait: %q, want stored, placed or done", until)
+	}
+	var request SubmitRequest
+	if err := readJSON(r, &request); err != nil {
+		return err
+	}
+	jobs, err := a.prepare(r.Context(), request.Jobs)
+	if err != nil {
+		return err
+	}
+	ids, known, err := a.handOver(r.Context(), jobs)
+	if err != nil {
+		return err
+	}
+	if until == "done" {
+		return a.submitAndWait(w, r, ids, known)
+	}
+	if until != "stored" {
+		ctx, cancel := context.WithTimeout(r.Context(), placeWaitMax)
+		defer cancel()
+		// When the time is up they are safe, and their state says that no place was
+		// found yet.
+		if err := a.await(ctx, ids, true); err != nil && !errors.Is(err, context.DeadlineExceeded) {
+			return err
+		}
+	}
+	reply, err := a.submitted(r.Context(), ids, known)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, reply)
+}
+
+// submitAndWait answers twice: once the jobs are safe and once they are over.
+func (a *API) submitAndWait(w http.ResponseWriter, r *http.Request, ids []grid.JobID, known []bool) error {
+	if err := writeStored(w, ids); err != nil {
+		return err
+	}
+	reply := &SubmitReply{}
+	err := a.await(r.Context(), ids, false)
+	if err == nil {
+		reply, err = a.submitted(r.Context(), ids, known)
+	}
+	if err != nil {
+		reply = &SubmitReply{Failure: failureOf(err)}
+	}
+	return writeJSON(w, reply)
+}
+
+func (a *API) submitted(ctx context.Context, ids []grid.JobID, known []bool) (*SubmitReply, error) {
+	jobs, err := a.views(ctx, ids)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(jobs) != len(ids):
+		return nil, apiErrorf(CodeNotFound, "%d of %d jobs are over and not kept any more: raise limits.finished", len(ids)-len(jobs), len(ids))
+	}
+	for i := range jobs {
+		jobs[i].Known = known[i]
+	}
+	return &SubmitReply{Jobs: jobs}, nil
+}
+
+// writeStored tells the asker, who is about to wait, that its jobs are safe.
+func writeStored(w http.ResponseWriter, ids []grid.JobID) error {
+	stored := SubmitStored{IDs: make([]string, len(ids))}
+	for i, id := range ids {
+		stored.IDs[i] = id.String()
+	}
+	if err := writeJSON(w, stored); err != nil {
+		return err
+	}
+	return http.NewResponseController(w).Flush()
+}
+
+// prepare checks specs and returns the jobs they describe.
+func (a *API) prepare(ctx context.Context, specs []JobSpec) ([]*grid.Job, error) {
+	if len(specs) == 0 {
+		return nil, apiErrorf(CodeUsage, "no jobs in the request")
+	}
+	by := submitter{home: a.host.ID(), user: userOf(ctx), rating: a.cfg.Rating, now: a.host.Now(), defaults: a.cfg.Defaults}
+	sites := make(map[string]grid.SiteID)
+	var jobs []*grid.Job
+	for i := range specs {
+		spec := &specs[i]
+		site, known := sites[spec.Site]
+		if !known {
+			var err error
+			if site, err = a.siteNamed(ctx, spec.Site); err != nil {
+				return nil, err
+			}
+			sites[spec.Site] = site
+		}
+		if len(jobs)+max(len(spec.Array), 1) > apiJobsMax {
+			return nil, apiErrorf(CodeUsage, "more than %d jobs in one request", apiJobsMax)
+		}
+		some, err := by.jobs(spec, site)
+		if err != nil {
+			if len(specs) > 1 {
+				err = fmt.Errorf("job %d: %w", i, err)
+			}
+			return nil, apiErrorf(CodeUsage, "%v", err)
+		}
+		jobs = append(jobs, some...)
+	}
+	return jobs, nil
+}
+
+// submitParallel is how many jobs of one request are handed over at a time: they
+// share the store's commits.
+const submitParallel = 512
+
+// handOver gives jobs to the host and returns once each is stored.
+func (a *API) handOver(ctx context.Context, jobs []*grid.Job) (ids []grid.JobID, known []bool, err error) {
+	ids, known = make([]grid.JobID, len(jobs)), make([]bool, len(jobs))
+	errs := make([]error, len(jobs))
+	var wg sync.WaitGroup
+	room := make(chan struct{}, submitParallel)
+	for i, job := range jobs {
+		ids[i] = job.ID
+		room <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-room }()
+			var answer any
+			answer, errs[i] = a.host.Ask(ctx, func(token uint64) grid.Input { return &Submit{Token: token, Job: job} })
+			if errs[i] == nil {
+				submitted := answer.(*Submitted)
+				known[i], errs[i] = submitted.Known, submitted.Err
+			}
+		})
+	}
+	wg.Wait()
+	failed := 0
+	for _, e := range errs {
+		if e != nil {
+			failed++
+			err = e
+		}
+	}
+	if failed > 0 && failed < len(jobs) {
+		err = fmt.Errorf("%d of %d jobs were taken, the others not (repeat the request with the same IDs to submit the rest): %w", len(jobs)-failed, len(jobs), err)
+	}
+	return ids, known, err
+}
