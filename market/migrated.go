@@ -50,11 +50,11 @@ func (a *Agent) submit(now grid.Time, m *migrated, out *grid.Outbox) {
 		s.Deadline = min(max(m.job.Deadline-now, 0), grid.SpanMax)
 	}
 	out.Send(m.award.Site, s)
-	a.again(now, m)
+	a.rearm(now, m)
 }
 
-// again sets the timer: when to repeat, or when no execution can be left.
-func (a *Agent) again(now grid.Time, m *migrated) {
+// rearm sets the timer: when to repeat, or when no execution can be left.
+func (a *Agent) rearm(now grid.Time, m *migrated) {
 	if m.lastCall {
 		return // its timer stands
 	}
@@ -163,7 +163,7 @@ func (a *Agent) cancelMigrated(now grid.Time, m *migrated, cause string, out *gr
 
 func (a *Agent) askToEnd(now grid.Time, m *migrated, out *grid.Outbox) {
 	a.sendCancel(m.award.Site, Cancel{Task: m.task(), Hold: m.award.Hold, Cause: m.cause, Answer: true}, out)
-	a.again(now, m)
+	a.rearm(now, m)
 }
 
 // cut shortens text to what a message may hold, at a character's boundary.
@@ -195,7 +195,7 @@ func (a *Agent) acknowledged(now grid.Time, from grid.SiteID, m *Acknowledge, ou
 		a.vanish(g, out)
 	case g.phase == submitting:
 		g.phase = running
-		a.again(now, g)
+		a.rearm(now, g)
 	}
 }
 
