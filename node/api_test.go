@@ -344,6 +344,7 @@ func TestAPIRefusesBadRequests(t *testing.T) {
 	}{
 		{"POST", "/v1/jobs", `{"jobs":[{"args":["x"],"prio":1}]}`, 400, "prio"},
 		{"POST", "/v1/jobs", `{"jobs":[]}`, 400, "no jobs"},
+		{"POST", "/v1/jobs", `{"jobs":[{"args":["x"],"array":[]}]}`, 400, "no indices"},
 		{"POST", "/v1/jobs", `{"jobs":[{"args":["x"]}]} {}`, 400, "follows"},
 		{"POST", "/v1/jobs", `{"jobs`, 400, "body"},
 		{"POST", "/v1/jobs", `{"jobs":[{"args":["x"],"time":"1h"}]}`, 400, "span"},

@@ -51,6 +51,9 @@ func (by *submitter) jobs(spec *JobSpec, site grid.SiteID) ([]*grid.Job, error) 
 	if spec.Array == nil {
 		return []*grid.Job{job}, checkSubmitted(job)
 	}
+	if len(spec.Array) == 0 {
+		return nil, errors.New("array: no indices")
+	}
 	jobs := make([]*grid.Job, len(spec.Array))
 	seen := make(map[int64]bool, len(spec.Array))
 	for i, index := range spec.Array {
