@@ -89,7 +89,7 @@ func (s *Site) place(now grid.Time, e *entry, out *grid.Outbox) {
 	e.state = Placing
 	e.award = market.Award{}
 	if s.agent != nil && marketed(e.job, s.cfg.ID) {
-		s.agent.Step(now, &market.Place{Job: e.job, Epoch: e.epoch}, out)
+		s.agent.Step(now, &market.Place{Job: e.job, Epoch: e.epoch, Messages: e.messages}, out)
 		return
 	}
 	request := lrms.Request{ID: e.task(), Processors: e.job.Processors, Estimate: e.job.EstimateAt(s.cfg.Rating)}
@@ -278,6 +278,14 @@ func (s *Site) completed(now grid.Time, in *market.Completed, out *grid.Outbox) 
 	s.finish(now, e, out)
 }
 
+// lostElsewhere is the agent's word that an execution at another site does not exist.
+func (s *Site) lostElsewhere(now grid.Time, in *market.Lost, out *grid.Outbox) {
+	if e := s.current(in.Task); e != nil {
+		e.messages = in.Messages
+	}
+	s.lost(now, in.Task, out)
+}
+
 // lost places a home job again whose execution certainly does not exist.
 func (s *Site) lost(now grid.Time, id grid.TaskID, out *grid.Outbox) {
 	e := s.current(id)
@@ -310,8 +318,8 @@ func (s *Site) delivered(now grid.Time, in *market.Delivered, out *grid.Outbox) 
 // revoke: home wants a job that it gave us to end.
 func (s *Site) revoke(now grid.Time, in *market.Revoke, out *grid.Outbox) {
 	e := s.current(in.Task)
-	if e == nil || !e.foreign || e.state.Terminal() {
-		return
+	if e == nil || !e.foreign || e.state.Terminal() || e.state == Cancelling {
+		return // told again: an execution that is being killed reports its end
 	}
 	s.withdraw(now, e, in.Cause, out)
 }

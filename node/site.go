@@ -76,7 +76,7 @@ func NewSite(cfg SiteConfig, seed uint64) (*Site, error) {
 		cfg.Limits = DefaultLimits
 	}
 	cluster, err := lrms.New(lrms.Config{
-		Processors: cfg.Processors, Discipline: cfg.Discipline, QueueMax: cfg.Limits.Jobs, Hold: cfg.Market.HoldSpan,
+		Processors: cfg.Processors, Discipline: cfg.Discipline, QueueMax: cfg.Limits.Jobs, Hold: cfg.Market.WithDefaults().HoldSpan,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
@@ -142,7 +142,7 @@ func (s *Site) apply(now grid.Time, in grid.Input, out *grid.Outbox) {
 	case *market.Completed:
 		s.completed(now, in, out)
 	case *market.Lost:
-		s.lost(now, in.Task, out)
+		s.lostElsewhere(now, in, out)
 	case *market.Delivered:
 		s.delivered(now, in, out)
 	case *market.Revoke:
