@@ -119,11 +119,19 @@ func (a *agenda) leftmost() int32 {
 	return node
 }
 
-// firstCommitted returns the earliest start of a committed promise, or grid.Never.
-func (a *agenda) firstCommitted() grid.Time {
+func (a *agenda) rightmost() int32 {
+	node := a.root
+	for a.promises[node].right >= 0 {
+		node = a.promises[node].right
+	}
+	return node
+}
+
+// firstCommitted returns the first committed promise, or -1.
+func (a *agenda) firstCommitted() int32 {
 	node := a.root
 	if node < 0 || a.promises[node].narrow == none {
-		return grid.Never
+		return -1
 	}
 	for {
 		p := &a.promises[node]
@@ -131,7 +139,7 @@ func (a *agenda) firstCommitted() grid.Time {
 		case p.left >= 0 && a.promises[p.left].narrow != none:
 			node = p.left
 		case p.committed:
-			return p.start
+			return node
 		default:
 			node = p.right
 		}

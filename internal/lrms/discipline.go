@@ -9,7 +9,8 @@ const (
 	// EASY starts jobs in order of submission, and a job ahead of its turn if by
 	// the estimates that does not delay the first job of the queue.
 	EASY Discipline = iota
-	// FCFS starts jobs strictly in order of submission.
+	// FCFS starts jobs strictly in order of submission, and promises no start before
+	// that of an earlier promise.
 	FCFS
 )
 

@@ -81,7 +81,8 @@ func (n *naive) reserve(now grid.Time, r Request, by, hold grid.Time) (grid.Time
 		return 0, err
 	}
 	var start grid.Time
-	n.withHead(func() { start = n.earliest(r.Processors, r.Estimate, now+hold) })
+	floor := n.floor()
+	n.withHead(func() { start = n.earliestFrom(r.Processors, r.Estimate, now+hold, floor) })
 	if start+r.Estimate > by {
 		return 0, TooLate{start + r.Estimate}
 	}
@@ -151,6 +152,9 @@ func (n *naive) Schedule(now grid.Time) []Request {
 		n.withHead(func() {
 			fits = p.committed && p.start > now && p.Processors <= n.least(now, min(p.start, now+p.Estimate))
 		})
+		if n.cfg.Discipline == FCFS && !fits && p.committed && p.start > now {
+			break
+		}
 		if fits {
 			n.promises = slices.Delete(n.promises, i, i+1)
 			n.start(p.Request, now)
@@ -216,7 +220,8 @@ func (n *naive) NextTimer() grid.Time {
 
 func (n *naive) EarliestStart(now grid.Time, processors int64, span grid.Time) (start grid.Time) {
 	n.now = now
-	n.withHead(func() { start = n.earliest(processors, span, now) })
+	floor := n.floor()
+	n.withHead(func() { start = n.earliestFrom(processors, span, now, floor) })
 	return start
 }
 
@@ -333,10 +338,22 @@ func (n *naive) fits(r Request) bool {
 	return r.Processors <= n.least(n.now, n.now+r.Estimate)
 }
 
+// floor is the start of the last promise under FCFS.
+func (n *naive) floor() grid.Time {
+	if n.cfg.Discipline != FCFS || len(n.promises) == 0 {
+		return n.now
+	}
+	return max(n.promises[len(n.promises)-1].start, n.now)
+}
+
 func (n *naive) earliest(processors int64, span, limit grid.Time) grid.Time {
+	return n.earliestFrom(processors, span, limit, n.now)
+}
+
+func (n *naive) earliestFrom(processors int64, span, limit, floor grid.Time) grid.Time {
 	best := grid.Never
-	for _, t := range n.instants() {
-		if t >= n.now && t < best && n.least(t, max(t, limit)+span) >= processors {
+	for _, t := range append(n.instants(), floor) {
+		if t >= floor && t < best && n.least(t, max(t, limit)+span) >= processors {
 			best = t
 		}
 	}

@@ -17,7 +17,8 @@ func (c *Cluster) Schedule(now grid.Time, started []Request) []Request {
 	started = c.startHead(started)
 	room := c.changes != c.seen
 	c.seen = c.changes
-	if room && c.committed > 0 {
+	if (room || c.cfg.Discipline == FCFS) && c.committed > 0 {
+		// Under FCFS a promise may lie later than where there was room.
 		started = c.startEarly(started)
 	}
 	if c.cfg.Discipline == EASY && c.queue.size > 1 {
@@ -93,6 +94,15 @@ func (c *Cluster) startQueued(at int, started []Request) []Request {
 	return append(started, r)
 }
 
+// nextEarly returns the next committed promise to try ahead of its time, after a
+// position in the agenda, or -1: under FCFS the first of all, else one that may fit.
+func (c *Cluster) nextEarly(start grid.Time, seq uint64, w *window) int32 {
+	if c.cfg.Discipline == FCFS {
+		return c.agenda.firstCommitted()
+	}
+	return c.agenda.next(c.agenda.root, start, seq, c.agenda.first, c.now, w)
+}
+
 // startEarly starts committed promises ahead of their time, in order of promised
 // start, where that delays neither a promise nor the head.
 func (c *Cluster) startEarly(started []Request) []Request {
@@ -101,13 +111,17 @@ func (c *Cluster) startEarly(started []Request) []Request {
 	c.look(&w)
 	start, seq := c.now, uint64(0)
 	for w.widths > 0 {
-		node := c.agenda.next(c.agenda.root, start, seq, c.agenda.first, c.now, &w)
+		node := c.nextEarly(start, seq, &w)
 		if node < 0 {
 			break
 		}
 		p := &c.agenda.promises[node]
 		start, seq = p.start, p.seq
-		if p.processors <= c.profile.free && c.reach(p.processors) >= min(p.estimate, p.start-c.now) {
+		fits := p.processors <= c.profile.free && c.reach(p.processors) >= min(p.estimate, p.start-c.now)
+		if !fits && c.cfg.Discipline == FCFS {
+			break
+		}
+		if fits {
 			started = c.keep(node, started)
 			started = c.startHead(started) // the promise left room where it stood
 			c.layPlan()

@@ -87,11 +87,21 @@ func (p *profile) least(to grid.Time) int64 {
 // for span, or until limit + span if that is later, and how many are available at
 // that instant. processors is at most the site's.
 func (p *profile) earliest(processors int64, span, limit grid.Time) (start grid.Time, available int64) {
-	g := gap{level: processors, span: span, limit: limit}
+	g := p.search(processors, span, limit, p.now)
+	return g.start, g.found
+}
+
+// earliestFrom is earliest for instants not before floor.
+func (p *profile) earliestFrom(processors int64, span, limit, floor grid.Time) (start grid.Time) {
+	return p.search(processors, span, limit, floor).start
+}
+
+func (p *profile) search(processors int64, span, limit, floor grid.Time) gap {
+	g := gap{level: processors, span: span, limit: limit, floor: floor}
 	g.step(p.now, p.free)
 	if p.overrun != 0 {
 		g.step(p.now+1, p.overrun)
 	}
 	p.ahead.search(&g, p.ahead.root, p.ahead.height)
-	return g.start, g.found
+	return g
 }

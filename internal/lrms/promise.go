@@ -38,7 +38,7 @@ func (c *Cluster) reserve(now grid.Time, r Request, by, hold grid.Time) (i int32
 		return -1, 0, err
 	}
 	c.layPlan()
-	start, _ = c.profile.earliest(r.Processors, r.Estimate, now+hold)
+	start = c.profile.earliestFrom(r.Processors, r.Estimate, now+hold, c.floor())
 	finish := start + r.Estimate
 	if finish > by || finish > instantMax {
 		return -1, 0, TooLate{Finish: finish}
@@ -108,8 +108,16 @@ func (c *Cluster) EarliestStart(now grid.Time, processors int64, span grid.Time)
 		return grid.Never
 	}
 	c.layPlan()
-	start, _ := c.profile.earliest(max(processors, 1), min(max(span, 1), grid.SpanMax), now)
-	return start
+	return c.profile.earliestFrom(max(processors, 1), min(max(span, 1), grid.SpanMax), now, c.floor())
+}
+
+// floor returns the first instant that may be promised: under FCFS what is admitted
+// later does not start earlier.
+func (c *Cluster) floor() grid.Time {
+	if c.cfg.Discipline != FCFS || c.agenda.root < 0 {
+		return c.now
+	}
+	return c.agenda.promises[c.agenda.rightmost()].start
 }
 
 // CanFinishBy reports whether a job admitted now could finish by then.
@@ -127,7 +135,10 @@ func (c *Cluster) NextTimer() grid.Time {
 			return c.now // no pass has looked at it yet
 		}
 	}
-	return c.agenda.firstCommitted()
+	if node := c.agenda.firstCommitted(); node >= 0 {
+		return c.agenda.promises[node].start
+	}
+	return grid.Never
 }
 
 // fallDue takes the first promise off the agenda, as its start has come: its

@@ -20,7 +20,6 @@ type world struct {
 	running map[grid.TaskID]*worldTask
 	waiting []*worldTask // queued, in order of submission
 	promise map[grid.TaskID]*worldTask
-	starts  []grid.TaskID
 }
 
 type worldTask struct {

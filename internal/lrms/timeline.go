@@ -253,12 +253,13 @@ type gap struct {
 	level int64
 	span  grid.Time // the interval lasts for span from its start,
 	limit grid.Time // or from limit if that is later
+	floor grid.Time // it starts then or later
 
 	value int64     // so far
 	open  bool      // the value is at or above level
 	start grid.Time // if open: since when
 	until grid.Time // if open: how long it has to last
-	found int64     // if open: the value at start
+	found int64     // if open: the value at start, unless that is the floor
 }
 
 // step takes the value to what it is from at on.
@@ -268,8 +269,8 @@ func (g *gap) step(at grid.Time, change int64) {
 	case g.value < g.level:
 		g.open = false
 	case !g.open:
-		g.open, g.start, g.found = true, at, g.value
-		g.until = max(at, g.limit) + g.span
+		g.open, g.start, g.found = true, max(at, g.floor), g.value
+		g.until = max(g.start, g.limit) + g.span
 	case at == g.start:
 		g.found = g.value
 	}
