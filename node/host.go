@@ -153,8 +153,10 @@ func (h *Host) openStore() (*store.Store, error) {
 	if h.cfg.Home == "" {
 		return nil, nil
 	}
-	if err := os.MkdirAll(h.cfg.Home, 0o700); err != nil {
-		return nil, fmt.Errorf("home directory: %w", err)
+	for _, dir := range []string{tasksDir, foreignDir, outputDir} {
+		if err := os.MkdirAll(filepath.Join(h.cfg.Home, dir), 0o700); err != nil {
+			return nil, fmt.Errorf("home directory: %w", err)
+		}
 	}
 	options := h.cfg.Store
 	options.Site, options.Federation = string(h.id), h.cfg.Federation

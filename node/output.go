@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"gridnode/internal/grid"
@@ -83,13 +82,13 @@ func (r *outputReader) open(v *View) (err error) {
 	case v.Site == "" || v.State == Placing || v.State == Queued || v.State.Terminal() && v.Start == v.End:
 		// Not started, or it never was.
 	case v.Site == r.h.id:
-		o := &localOutput{h: r.h, ctx: r.ctx, dir: r.h.taskDir(r.h.id, task), task: task, stream: r.stream, follow: r.follow}
+		o := &localOutput{h: r.h, ctx: r.ctx, base: r.h.taskBase(r.h.id, task), task: task, stream: r.stream, follow: r.follow}
 		if v.State.Terminal() && errors.Is(o.open(), fs.ErrNotExist) {
 			return fmt.Errorf("%s: %w", r.job, ErrOutputGone)
 		}
 		r.source = o
 	case r.h.fetched(r.job):
-		r.source, err = openFetched(r.h.outputDirOf(r.job), r.stream, 0)
+		r.source, err = openFetched(r.h.fetchedBase(r.job), r.stream, 0)
 	default:
 		r.source, err = r.h.openRemote(r.ctx, v.Site, task, r.stream, r.follow)
 		if errors.Is(err, ErrOutputGone) {
@@ -106,7 +105,7 @@ func (r *outputReader) elsewhere(v *View, gone error) (err error) {
 	switch {
 	case r.h.fetched(r.job):
 		r.last = true
-		r.source, err = openFetched(r.h.outputDirOf(r.job), r.stream, r.offset)
+		r.source, err = openFetched(r.h.fetchedBase(r.job), r.stream, r.offset)
 		return err
 	case v.State.Terminal():
 		return gone
@@ -192,7 +191,7 @@ func (h *Host) pause(ctx context.Context, d time.Duration) error {
 type localOutput struct {
 	h      *Host
 	ctx    context.Context
-	dir    string
+	base   string // path of the task's files
 	task   grid.TaskID
 	stream Stream
 	offset int64
@@ -206,7 +205,7 @@ func (o *localOutput) open() error {
 	if o.file != nil {
 		return nil
 	}
-	file, err := os.Open(filepath.Join(o.dir, o.stream.String()))
+	file, err := os.Open(o.base + o.stream.end())
 	if err != nil {
 		return err
 	}
@@ -250,7 +249,10 @@ func (o *localOutput) Close() error {
 }
 
 // fetched reports whether the output of a job is here, or known to be gone.
-func (h *Host) fetched(job grid.JobID) bool { return exists(h.outputDirOf(job)) }
+func (h *Host) fetched(job grid.JobID) bool {
+	base := h.fetchedBase(job)
+	return exists(base+Stdout.end()) || exists(base+goneEnd)
+}
 
 func exists(path string) bool {
 	_, err := os.Lstat(path)
@@ -259,11 +261,11 @@ func exists(path string) bool {
 
 // openFetched opens an output that was fetched from the executing site, from an
 // offset on. It is nil if nothing was written.
-func openFetched(dir string, stream Stream, offset int64) (io.ReadCloser, error) {
-	if why, err := os.ReadFile(filepath.Join(dir, goneFile)); err == nil {
+func openFetched(base string, stream Stream, offset int64) (io.ReadCloser, error) {
+	if why, err := os.ReadFile(base + goneEnd); err == nil {
 		return nil, fmt.Errorf("%w: %s", ErrOutputGone, why)
 	}
-	file, err := os.Open(filepath.Join(dir, stream.String()))
+	file, err := os.Open(base + stream.end())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

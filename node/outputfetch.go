@@ -3,11 +3,9 @@ package node
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"sync"
 	"time"
 
@@ -195,26 +193,20 @@ func (f *fetchers) fetchAll(site grid.SiteID, batch []fetch) (settled int, err e
 }
 
 // fetchOne fetches the output of one job, keeps it, and lets the site forget it.
-func (h *Host) fetchOne(s network.Stream, r *bufio.Reader, task grid.TaskID) error {
-	final := h.outputDirOf(task.Job)
-	temp := final + ".part"
-	defer os.RemoveAll(temp)
-	if err := os.RemoveAll(temp); err != nil {
-		return err
-	}
-	if err := os.MkdirAll(temp, 0o700); err != nil {
-		return err
-	}
+func (h *Host) fetchOne(s network.Stream, r *bufio.Reader, task grid.TaskID) (err error) {
+	base := h.fetchedBase(task.Job)
 	id := task.Job.Bytes()
 	request := &wirepb.OutputRequest{Job: id[:], Epoch: task.Epoch}
 	if err := ask(s, request); err != nil {
 		return err
 	}
-	var files [Stderr + 1]outputFile
-	end, err := receive(s, r, func(stream Stream, data []byte) error { return files[stream].write(temp, stream, data) })
-	for i := range files {
-		err = errors.Join(err, files[i].close())
-	}
+	files := [...]outputFile{{path: base + Stdout.end()}, {path: base + Stderr.end()}}
+	defer func() {
+		for i := range files {
+			files[i].discard()
+		}
+	}()
+	end, err := receive(s, r, func(stream Stream, data []byte) error { return files[stream-Stdout].write(data) })
 	if err != nil {
 		return err
 	}
@@ -222,7 +214,14 @@ func (h *Host) fetchOne(s network.Stream, r *bufio.Reader, task grid.TaskID) err
 		h.giveUp(task.Job, "the site that ran it does not have it")
 		return nil
 	}
-	if err := os.Rename(temp, final); err != nil && !h.fetched(task.Job) {
+	err = files[Stderr-Stdout].keep()
+	if err == nil {
+		err = files[0].create() // its being there says that all is there
+	}
+	if err == nil {
+		err = files[0].keep()
+	}
+	if err != nil {
 		return err
 	}
 	request.Received = true
@@ -235,39 +234,56 @@ func (h *Host) fetchOne(s network.Stream, r *bufio.Reader, task grid.TaskID) err
 
 // giveUp notes that the output of a job will never come.
 func (h *Host) giveUp(job grid.JobID, why string) {
-	dir := h.outputDirOf(job)
-	err := os.MkdirAll(dir, 0o700)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, goneFile), []byte(why), 0o600)
-	}
-	if err != nil {
+	if err := os.WriteFile(h.fetchedBase(job)+goneEnd, []byte(why), 0o600); err != nil {
 		h.log.Warn("cannot note that an output is gone", "error", err)
 	}
 }
 
-// outputFile is a file made when the first byte comes.
+// outputFile is a file that is made when its first byte comes, and has its name when
+// it is complete.
 type outputFile struct {
+	path string
 	file *os.File
 	size int
 }
 
-func (f *outputFile) write(dir string, stream Stream, data []byte) (err error) {
+func (f *outputFile) create() (err error) {
 	if f.file == nil {
-		if f.file, err = os.OpenFile(filepath.Join(dir, stream.String()), os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600); err != nil {
-			return err
-		}
+		f.file, err = os.OpenFile(f.path+partEnd, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	}
-	data = data[:min(len(data), fetchMax-f.size)]
-	f.size += len(data)
-	_, err = f.file.Write(data)
 	return err
 }
 
-func (f *outputFile) close() error {
+// write appends up to fetchMax bytes in all and drops the rest.
+func (f *outputFile) write(data []byte) error {
+	if err := f.create(); err != nil {
+		return err
+	}
+	data = data[:min(len(data), fetchMax-f.size)]
+	f.size += len(data)
+	_, err := f.file.Write(data)
+	return err
+}
+
+// keep gives the file its name, if there is one.
+func (f *outputFile) keep() error {
 	if f.file == nil {
 		return nil
 	}
-	return f.file.Close()
+	err := f.file.Close()
+	f.file = nil
+	if err == nil {
+		err = os.Rename(f.path+partEnd, f.path)
+	}
+	return err
+}
+
+// discard removes the file unless it was kept.
+func (f *outputFile) discard() {
+	if f.file != nil {
+		f.file.Close()
+		os.Remove(f.path + partEnd)
+	}
 }
 
 func ask(s network.Stream, request *wirepb.OutputRequest) error {

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -48,31 +47,44 @@ func (h *Host) serveOutput(from grid.SiteID, s network.Stream) error {
 		if _, err := r.Peek(1); err != nil {
 			return nil // the asker is done
 		}
-		var request wirepb.OutputRequest
-		if err := readProto(r, &request); err != nil {
+		request, err := readRequest(r)
+		if err != nil {
 			return err
 		}
-		id, err := grid.JobIDFromBytes(request.Job)
-		if err != nil || request.Stream > uint32(Stderr) || request.Offset < 0 {
-			return wire.Malformed("request for output")
-		}
-		answer := outputAnswer{h: h, s: s, dir: h.taskDir(from, grid.TaskID{Job: id, Epoch: request.Epoch}), task: grid.TaskID{Job: id, Epoch: request.Epoch}}
-		if err := answer.give(ctx, from, &request); err != nil || request.Follow {
+		id, _ := grid.JobIDFromBytes(request.Job)
+		task := grid.TaskID{Job: id, Epoch: request.Epoch}
+		answer := outputAnswer{h: h, s: s, base: h.taskBase(from, task), task: task}
+		if err := answer.give(ctx, from, request); err != nil || request.Follow {
 			return err // the stream has a reader of its own now: see copy
 		}
 	}
+}
+
+// readRequest reads one request and checks it.
+func readRequest(r *bufio.Reader) (*wirepb.OutputRequest, error) {
+	request := new(wirepb.OutputRequest)
+	if err := readProto(r, request); err != nil {
+		return nil, err
+	}
+	if _, err := grid.JobIDFromBytes(request.Job); err != nil || request.Stream > uint32(Stderr) || request.Offset < 0 {
+		return nil, wire.Malformed("request for output")
+	}
+	return request, nil
 }
 
 // outputAnswer is the answer to one request.
 type outputAnswer struct {
 	h    *Host
 	s    network.Stream
-	dir  string
+	base string // path of the task's files
 	task grid.TaskID
 }
 
+// there reports whether there is output of the task.
+func (a *outputAnswer) there() bool { return exists(a.base + Stdout.end()) }
+
 func (a *outputAnswer) give(ctx context.Context, from grid.SiteID, request *wirepb.OutputRequest) error {
-	if !exists(a.dir) {
+	if !a.there() {
 		if request.Received {
 			return a.end(outputWhole) // told twice
 		}
@@ -93,7 +105,7 @@ func (a *outputAnswer) give(ctx context.Context, from grid.SiteID, request *wire
 			return err
 		}
 	}
-	if !exists(a.dir) {
+	if !a.there() {
 		return a.end(outputUnknown) // it was forgotten while it was read
 	}
 	return a.end(outputWhole)
@@ -106,7 +118,7 @@ func (a *outputAnswer) wait(ctx context.Context, from grid.SiteID, request *wire
 		if err := a.h.pause(ctx, outputPoll); err != nil {
 			return err
 		}
-		if exists(a.dir) {
+		if a.there() {
 			return a.give(ctx, from, request)
 		}
 		if v, err := a.h.view(ctx, a.task.Job); err != nil || v.Epoch != a.task.Epoch || v.State.Terminal() {
@@ -118,7 +130,7 @@ func (a *outputAnswer) wait(ctx context.Context, from grid.SiteID, request *wire
 
 // copy sends a file from offset on. A file that is missing has nothing in it.
 func (a *outputAnswer) copy(ctx context.Context, stream Stream, offset int64, follow bool) error {
-	source := &localOutput{h: a.h, ctx: ctx, dir: a.dir, task: a.task, stream: stream, offset: offset, follow: follow}
+	source := &localOutput{h: a.h, ctx: ctx, base: a.base, task: a.task, stream: stream, offset: offset, follow: follow}
 	defer source.Close()
 	if follow {
 		var stop context.CancelFunc
@@ -152,12 +164,12 @@ func (a *outputAnswer) copy(ctx context.Context, stream Stream, offset int64, fo
 func (a *outputAnswer) forget(ctx context.Context) error {
 	v, err := a.h.view(ctx, a.task.Job)
 	if errors.Is(err, ErrUnknownJob) || err == nil && (v.Epoch != a.task.Epoch || v.State.Terminal()) {
-		gone := a.dir + ".gone" // at once, as somebody may be reading; removed file by file it would look empty
-		if err := errors.Join(os.Rename(a.dir, gone), os.RemoveAll(gone)); err != nil {
-			a.h.log.Warn("cannot remove a fetched output", "error", err)
+		for stream := Stdout; stream <= Stderr; stream++ {
+			if err := os.Remove(a.base + stream.end()); err != nil {
+				a.h.log.Warn("cannot remove a fetched output", "error", err)
+			}
 		}
 	}
-	_ = os.Remove(filepath.Dir(a.dir)) // the home's, when it is empty
 	return a.end(outputWhole)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"os/user"
@@ -22,11 +23,11 @@ import (
 type processes struct {
 	home    string
 	options shim.Options
-	dir     func(home grid.SiteID, id grid.TaskID) string
+	base    func(home grid.SiteID, id grid.TaskID) string // path of a task's files
 	site    grid.SiteID
 	name    string
 	ended   func(*grid.TaskEnded)
-	base    []string // environment of every task
+	env     []string // of every task
 	log     *slog.Logger
 
 	ctx    context.Context
@@ -54,8 +55,8 @@ func newProcesses(h *Host, ended func(*grid.TaskEnded)) (*processes, error) {
 		return nil, err
 	}
 	p := &processes{
-		home: home, options: h.cfg.Shim, dir: h.taskDir, site: h.id, name: h.cfg.Site.Name,
-		ended: ended, base: baseEnv(), log: h.log, running: make(map[grid.TaskID]grid.SiteID),
+		home: home, options: h.cfg.Shim, base: h.taskBase, site: h.id, name: h.cfg.Site.Name,
+		ended: ended, env: baseEnv(), log: h.log, running: make(map[grid.TaskID]grid.SiteID),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	if p.client, err = shim.Connect(p.ctx, home, p.options); err != nil {
@@ -127,8 +128,11 @@ func (p *processes) report(e *shim.Ended) (grid.TaskEnded, bool) {
 	delete(p.running, id)
 	p.mu.Unlock()
 	if known && home != "" {
-		if err := os.RemoveAll(filepath.Join(p.dir(home, id), scratchDir)); err != nil {
-			p.log.Warn("cannot remove what a job left", "error", err)
+		scratch := p.base(home, id) + scratchEnd
+		if os.Remove(scratch) != nil { // it is not empty
+			if err := os.RemoveAll(scratch); err != nil {
+				p.log.Warn("cannot remove what a job left", "error", err)
+			}
 		}
 	}
 	ended := grid.TaskEnded{ID: id, Lost: e.Cause == shim.CauseLost}
@@ -218,15 +222,19 @@ func (p *processes) Start(task grid.Task) {
 // ours, as container runtimes use it.
 const exitNoStart = 125
 
-// spec makes the task's directory and says what to run.
+// spec makes the task's scratch directory and says what to run.
 func (p *processes) spec(task *grid.Task) (shim.Spec, error) {
 	command := task.Job.Command
 	if command == nil {
 		return shim.Spec{}, errors.New("the job has no command")
 	}
-	dir := p.dir(task.Job.Home, task.ID)
-	scratch := filepath.Join(dir, scratchDir)
-	if err := os.MkdirAll(scratch, 0o700); err != nil {
+	base := p.base(task.Job.Home, task.ID)
+	scratch := base + scratchEnd
+	err := os.Mkdir(scratch, 0o700)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
+		err = os.MkdirAll(scratch, 0o700)
+	}
+	if err != nil {
 		return shim.Spec{}, err
 	}
 	work := scratch
@@ -237,14 +245,14 @@ func (p *processes) spec(task *grid.Task) (shim.Spec, error) {
 		}
 	}
 	return shim.Spec{
-		ID: filepath.Base(dir), Args: command.Args, Env: p.env(task, scratch), Dir: work,
-		Stdout: filepath.Join(dir, Stdout.String()), Stderr: filepath.Join(dir, Stderr.String()), Limit: task.Limit,
+		ID: taskName(task.ID), Args: command.Args, Env: p.taskEnv(task, scratch), Dir: work,
+		Stdout: base + Stdout.end(), Stderr: base + Stderr.end(), Limit: task.Limit,
 	}, nil
 }
 
-// env returns the environment of a task: what the site gives, overridden by what the
+// taskEnv returns the environment of a task: what the site gives, overridden by what the
 // job brings, and last what the job cannot change.
-func (p *processes) env(task *grid.Task, scratch string) []string {
+func (p *processes) taskEnv(task *grid.Task, scratch string) []string {
 	job := task.Job
 	home := scratch // another site's job has no business in our home
 	if job.Home == p.site {
@@ -261,8 +269,8 @@ func (p *processes) env(task *grid.Task, scratch string) []string {
 		"GRIDNODE_CPUS_PER_TASK=" + strconv.FormatInt(job.Processors/max(job.Tasks, 1), 10),
 		"GRIDNODE_NPROCS=" + strconv.FormatInt(job.Processors, 10),
 	}
-	env := make([]string, 0, len(p.base)+2+len(job.Command.Env)+len(fixed))
-	env = append(append(env, p.base...), "HOME="+home, "TMPDIR="+scratch)
+	env := make([]string, 0, len(p.env)+2+len(job.Command.Env)+len(fixed))
+	env = append(append(env, p.env...), "HOME="+home, "TMPDIR="+scratch)
 	for _, setting := range job.Command.Env {
 		env = setEnv(env, setting)
 	}

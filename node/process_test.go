@@ -58,7 +58,7 @@ func zombie(pid int) bool {
 }
 
 // until waits for a condition that must come true soon.
-func until(t *testing.T, what string, condition func() bool) {
+func until(t testing.TB, what string, condition func() bool) {
 	t.Helper()
 	deadline := time.After(20 * time.Second)
 	for !condition() {
@@ -79,15 +79,20 @@ func pair(t *testing.T) (cheap, dear *Host, cheapConfig, dearConfig HostConfig) 
 	cheap = realHost(t, cheapConfig)
 	dearConfig.Join = cheap.Addrs()
 	dear = realHost(t, dearConfig)
-	for _, h := range []*Host{cheap, dear} {
-		until(t, "both sites are in the directory", func() bool {
-			answer, err := h.Ask(t.Context(), func(token uint64) grid.Input {
-				return &FindQuotes{Token: token, Query: directory.Query{Attribute: directory.Price, Limit: 10}}
-			})
-			return err == nil && len(answer.(*directory.Found).Quotes) == 2
-		})
-	}
+	awaitQuotes(t, cheap, 2)
+	awaitQuotes(t, dear, 2)
 	return cheap, dear, cheapConfig, dearConfig
+}
+
+// awaitQuotes waits until a host finds n sites in the directory.
+func awaitQuotes(t testing.TB, h *Host, n int) {
+	t.Helper()
+	until(t, "the directory is complete", func() bool {
+		answer, err := h.Ask(t.Context(), func(token uint64) grid.Input {
+			return &FindQuotes{Token: token, Query: directory.Query{Attribute: directory.Price, Limit: 10}}
+		})
+		return err == nil && len(answer.(*directory.Found).Quotes) == n
+	})
 }
 
 // shellJob is a job that runs a shell script, at the cheapest site.
@@ -125,8 +130,8 @@ func TestJobRunsElsewhereAndItsOutputComesHome(t *testing.T) {
 	if v.Site != cheap.ID() || v.Result.ExitCode != 7 {
 		t.Fatalf("ran at %s with exit code %d, want %s and 7", v.Site, v.Result.ExitCode, cheap.ID())
 	}
-	dir := cheap.taskDir(dear.ID(), grid.TaskID{Job: job.ID, Epoch: v.Epoch})
-	scratch := filepath.Join(dir, scratchDir)
+	base := cheap.taskBase(dear.ID(), grid.TaskID{Job: job.ID, Epoch: v.Epoch})
+	scratch := base + scratchEnd
 	want := fmt.Sprintf("green site 1 %s %s %s 4 2 2\n%s\n%s\n%s\n", cheap.ID(), job.ID, dear.ID(), scratch, scratch, scratch)
 	for _, when := range []string{"at once", "when it was fetched"} {
 		if got := output(t, dear, job.ID, Stdout); got != want {
@@ -136,8 +141,8 @@ func TestJobRunsElsewhereAndItsOutputComesHome(t *testing.T) {
 			t.Errorf("%s: stderr %q", when, got)
 		}
 		until(t, "the executing site forgets the output", func() bool {
-			_, err := os.Stat(dir)
-			return os.IsNotExist(err)
+			left, _ := filepath.Glob(base + "*")
+			return len(left) == 0
 		})
 	}
 	if _, err := cheap.Output(t.Context(), job.ID, Stdout, false); !errors.Is(err, ErrUnknownJob) && !errors.Is(err, ErrNotHome) {

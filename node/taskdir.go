@@ -11,20 +11,25 @@ import (
 	"gridnode/internal/grid"
 )
 
-// A task has a directory, which holds the files stdout and stderr and the
-// directory scratch:
+// What tasks write, by file. There is no directory per task: making and removing
+// one costs more than running a short job.
 //
-//	HOME/tasks/JOB.EPOCH           of a job of this site
-//	HOME/foreign/SITE/JOB.EPOCH    of a job of another site: who asks for its output
-//	                               is shown nothing but what lies under its own ID
-//	HOME/output/JOB                output of a job of this site that ran elsewhere,
-//	                               fetched whole; a file that is missing was empty
+//	HOME/tasks/JOB.EPOCH.stdout           of a job of this site, and .stderr
+//	HOME/foreign/SITE/JOB.EPOCH.stdout    of a job of another site: who asks for output
+//	                                      is shown nothing but what lies under its own ID
+//	HOME/output/JOB.stdout                of a job of this site that ran elsewhere, fetched
+//	                                      whole; .stderr is missing if it was empty
+//
+// The file stdout is made before stderr is looked for and removed before it: as
+// long as it is there, the output is. JOB.EPOCH.scratch is the directory of a task
+// that runs, JOB.gone says why an output will never come.
 const (
 	tasksDir   = "tasks"
 	foreignDir = "foreign"
 	outputDir  = "output"
-	scratchDir = "scratch"
-	goneFile   = "gone" // in an output directory: why there is no output
+	scratchEnd = ".scratch"
+	goneEnd    = ".gone"
+	partEnd    = ".part" // of a file that is being fetched
 )
 
 // Stream is one of the two outputs of a task.
@@ -36,7 +41,10 @@ const (
 	Stderr
 )
 
-// String returns the name users and files have for it.
+// end is how names of its files end.
+func (s Stream) end() string { return "." + s.String() }
+
+// String returns the name users have for it.
 func (s Stream) String() string {
 	if s == Stderr {
 		return "stderr"
@@ -44,8 +52,9 @@ func (s Stream) String() string {
 	return "stdout"
 }
 
-// taskDir returns the directory of a task of a job whose home is given.
-func (h *Host) taskDir(home grid.SiteID, id grid.TaskID) string {
+// taskBase returns the path of a task's files, without their ends, of a job whose
+// home is given.
+func (h *Host) taskBase(home grid.SiteID, id grid.TaskID) string {
 	if home == h.id {
 		return filepath.Join(h.cfg.Home, tasksDir, taskName(id))
 	}
@@ -57,8 +66,8 @@ func taskName(id grid.TaskID) string {
 	return id.Job.String() + "." + strconv.FormatUint(uint64(id.Epoch), 10)
 }
 
-// outputDirOf returns where the fetched output of a job is kept.
-func (h *Host) outputDirOf(id grid.JobID) string {
+// fetchedBase returns the path of a job's fetched output, without its end.
+func (h *Host) fetchedBase(id grid.JobID) string {
 	return filepath.Join(h.cfg.Home, outputDir, id.String())
 }
 
@@ -79,11 +88,11 @@ func taskOf(name string) (grid.TaskID, error) {
 // foreignKept is how long the output of another site's job is kept for it to fetch.
 const foreignKept = 24 * time.Hour
 
-// prunePeriod is how often old directories are looked for.
+// prunePeriod is how often old files are looked for.
 const prunePeriod = 10 * time.Minute
 
-// prune removes the directories of tasks that are over and whose time has passed,
-// until the host stops.
+// prune removes what tasks wrote that are over and whose time has passed, until the
+// host stops.
 func (h *Host) prune() {
 	tick := time.NewTicker(prunePeriod)
 	defer tick.Stop()
@@ -110,8 +119,8 @@ func (h *Host) pruneOnce(now time.Time) {
 	}
 }
 
-// pruneIn removes the directories in dir that have not changed since before and
-// belong to no live job.
+// pruneIn removes the files in dir that have not changed since before and belong to
+// no live job.
 func (h *Host) pruneIn(dir string, before time.Time) {
 	entries, _ := os.ReadDir(dir)
 	for _, entry := range entries {

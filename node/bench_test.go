@@ -1,0 +1,143 @@
+package node
+
+import (
+	"fmt"
+	"syscall"
+	"testing"
+	"time"
+
+	"gridnode/internal/grid"
+	"gridnode/node/p2p"
+	"gridnode/node/shim"
+	"gridnode/node/store"
+)
+
+// benchHost starts a host with store and processes for a benchmark.
+func benchHost(b *testing.B, seed byte, processors int64, join []string) *Host {
+	b.Helper()
+	home := b.TempDir()
+	h, err := Start(b.Context(), HostConfig{
+		Home: home, Key: testKey(seed), Federation: "bench", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Join: join,
+		Version: "bench", Profile: p2p.ProfileNode, Store: store.Options{SpaceMin: -1},
+		Shim: shim.Options{Command: []string{"/proc/self/exe"}, Env: []string{"GRIDNODE_NODE_TEST_SHIM=" + home}},
+		Site: SiteConfig{
+			Name: fmt.Sprint("site ", seed), Resources: grid.Resources{Processors: processors}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
+			Price: grid.Price(seed) * grid.Credit, Foreign: true,
+		},
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	pid := h.loop.exec.(*processes).client.PID()
+	b.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			b.Error(err)
+		}
+		syscall.Kill(pid, syscall.SIGTERM)
+		for syscall.Kill(pid, 0) == nil && !zombie(pid) {
+			time.Sleep(time.Millisecond)
+		}
+	})
+	return h
+}
+
+// trueJob runs /bin/true.
+func trueJob(h *Host, n uint64) *grid.Job {
+	job := testJob(h, n, 30*grid.Second)
+	job.RunTime = 0
+	job.Command = &grid.Command{Args: []string{"/bin/true"}}
+	return job
+}
+
+// finished counts ends of jobs of a host until it has n.
+func finished(b *testing.B, events *Subscription, n int) {
+	for n > 0 {
+		list, err := events.Next(b.Context())
+		if err != nil {
+			b.Fatal(err)
+		}
+		for i := range list {
+			switch list[i].Kind {
+			case grid.JobFinished:
+				n--
+			case grid.JobRefused:
+				b.Fatalf("job refused: %s", list[i].Text)
+			}
+		}
+	}
+}
+
+// BenchmarkTrue measures one job at a time from submission to its recorded result.
+func BenchmarkTrue(b *testing.B) {
+	b.Run("here", func(b *testing.B) {
+		h := benchHost(b, 1, 16, nil)
+		oneByOne(b, h, func(*grid.Job) {})
+	})
+	b.Run("elsewhere", func(b *testing.B) {
+		cheap := benchHost(b, 1, 16, nil)
+		h := benchHost(b, 2, 2, cheap.Addrs())
+		awaitQuotes(b, h, 2)
+		oneByOne(b, h, func(j *grid.Job) { j.Goal = grid.GoalCost })
+	})
+}
+
+func oneByOne(b *testing.B, h *Host, change func(*grid.Job)) {
+	events := h.Subscribe()
+	defer events.Close()
+	n := uint64(0)
+	for b.Loop() {
+		n++
+		job := trueJob(h, n)
+		change(job)
+		if _, err := submitTo(h, job); err != nil {
+			b.Fatal(err)
+		}
+		finished(b, events, 1)
+	}
+}
+
+// BenchmarkBurst submits many jobs at once, as an array is; the time is that of one.
+func BenchmarkBurst(b *testing.B) {
+	b.Run("here", func(b *testing.B) {
+		h := benchHost(b, 1, 16, nil)
+		burst(b, h, func(*grid.Job) {})
+	})
+	b.Run("elsewhere", func(b *testing.B) {
+		cheap := benchHost(b, 1, 16, nil)
+		h := benchHost(b, 2, 2, cheap.Addrs())
+		awaitQuotes(b, h, 2)
+		burst(b, h, func(j *grid.Job) { j.Goal = grid.GoalCost })
+		b.ReportMetric(float64(cheap.loop.steps.Load())/float64(b.N), "steps/op")
+	})
+}
+
+func burst(b *testing.B, h *Host, change func(*grid.Job)) {
+	events := h.Subscribe()
+	defer events.Close()
+	failed := make(chan error, 1)
+	b.ResetTimer()
+	for i := range b.N {
+		job := trueJob(h, uint64(i+1))
+		change(job)
+		go func() {
+			for {
+				_, err := submitTo(h, job)
+				if err == ErrBusy {
+					time.Sleep(time.Millisecond)
+					continue
+				}
+				if err != nil {
+					failed <- err
+				}
+				return
+			}
+		}()
+	}
+	finished(b, events, b.N)
+	select {
+	case err := <-failed:
+		b.Fatal(err)
+	default:
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+}

@@ -1,0 +1,288 @@
+package node
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+	"gridnode/internal/wire/wirepb"
+	"gridnode/node/p2p"
+)
+
+// writeOutput puts files where a task of a job of home would have written them.
+func writeOutput(t *testing.T, h *Host, home grid.SiteID, task grid.TaskID, stdout, stderr string) string {
+	t.Helper()
+	base := h.taskBase(home, task)
+	if err := os.MkdirAll(filepath.Dir(base), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for stream, text := range map[Stream]string{Stdout: stdout, Stderr: stderr} {
+		if err := os.WriteFile(base+stream.end(), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return base
+}
+
+// askOutput makes one request and returns what came, and how it ended.
+func askOutput(t *testing.T, from, at *Host, request *wirepb.OutputRequest) (stdout, stderr string, end outputEnd) {
+	t.Helper()
+	s, err := from.net.Open(t.Context(), at.ID(), outputProtocol)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if err := ask(s, request); err != nil {
+		t.Fatal(err)
+	}
+	var got [3]string
+	end, err = receive(s, bufio.NewReader(s), func(stream Stream, data []byte) error { got[stream] += string(data); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got[Stdout], got[Stderr], end
+}
+
+func TestOnlyTheHomeSeesTheOutputOfItsJob(t *testing.T) {
+	homes := []string{t.TempDir(), t.TempDir(), t.TempDir()}
+	synctest.Test(t, func(t *testing.T) {
+		memory := &p2p.Memory{}
+		var list []*Host
+		for i, home := range homes {
+			cfg := hostConfig(byte(i), home, memory, &timers{})
+			for _, other := range list {
+				cfg.Join = append(cfg.Join, other.Addrs()...)
+			}
+			list = append(list, startHost(t, cfg))
+			defer closeHost(t, list[i])
+		}
+		time.Sleep(time.Second)
+		runs, home, other := list[0], list[1], list[2]
+		task := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 2}, Epoch: 3}
+		long := strings.Repeat("line\n", outputChunk) // several chunks
+		base := writeOutput(t, runs, home.ID(), task, long, "trouble")
+		id := task.Job.Bytes()
+		request := &wirepb.OutputRequest{Job: id[:], Epoch: task.Epoch}
+
+		stdout, stderr, end := askOutput(t, home, runs, request)
+		if stdout != long || stderr != "trouble" || end != outputWhole {
+			t.Errorf("home got %d and %d bytes, end %d", len(stdout), len(stderr), end)
+		}
+		part := proto.CloneOf(request)
+		part.Stream, part.Offset = uint32(Stderr), 3
+		if stdout, stderr, _ := askOutput(t, home, runs, part); stdout != "" || stderr != "uble" {
+			t.Errorf("from byte 3 of stderr: %q, %q", stdout, stderr)
+		}
+		// Another site asks, then says that it has everything: nothing happens.
+		receipt := proto.CloneOf(request)
+		receipt.Received = true
+		if stdout, stderr, end := askOutput(t, other, runs, request); stdout+stderr != "" || end != outputUnknown {
+			t.Errorf("another site got %d bytes, end %d", len(stdout+stderr), end)
+		}
+		askOutput(t, other, runs, receipt)
+		if !exists(base + Stdout.end()) {
+			t.Error("another site had the output removed")
+		}
+		askOutput(t, home, runs, receipt)
+		if exists(base+Stdout.end()) || exists(base+Stderr.end()) {
+			t.Error("the output is kept although its home has it")
+		}
+		if _, _, end := askOutput(t, home, runs, request); end != outputUnknown {
+			t.Errorf("asked again: end %d, want that it is unknown", end)
+		}
+	})
+}
+
+func TestMalformedRequestForOutput(t *testing.T) {
+	homes := []string{t.TempDir(), t.TempDir()}
+	synctest.Test(t, func(t *testing.T) {
+		memory := &p2p.Memory{}
+		good := startHost(t, hostConfig(0, homes[0], memory, &timers{}))
+		defer closeHost(t, good)
+		cfg := hostConfig(1, homes[1], memory, &timers{})
+		cfg.Join = good.Addrs()
+		bad := startHost(t, cfg)
+		defer closeHost(t, bad)
+		time.Sleep(time.Second)
+		framed := func(m proto.Message) []byte {
+			var b bytes.Buffer
+			if err := writeProto(&b, m); err != nil {
+				t.Fatal(err)
+			}
+			return b.Bytes()
+		}
+		id := make([]byte, 16)
+		cases := [][]byte{
+			{5, 1, 2, 3, 4, 5},
+			binary.AppendUvarint(nil, wire.FrameMax+1),
+			{0},
+			framed(&wirepb.OutputRequest{Job: id[:15], Epoch: 1}),
+			framed(&wirepb.OutputRequest{Job: id, Epoch: 1, Stream: 3}),
+			framed(&wirepb.OutputRequest{Job: id, Epoch: 1, Offset: -1}),
+			framed(&wirepb.OutputRequest{Job: id, Epoch: 1})[:4],
+		}
+		for i, bytes := range cases {
+			s, err := bad.net.Open(t.Context(), good.ID(), outputProtocol)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s.Write(bytes)
+			s.CloseWrite()
+			if _, err := io.ReadAll(s); err == nil {
+				t.Errorf("case %d: the stream was not reset", i)
+			}
+			synctest.Wait()
+			if c := good.Counter(); c.Malformed != int64(i+1) {
+				t.Errorf("case %d: %d malformed counted, want %d", i, c.Malformed, i+1)
+			}
+		}
+	})
+}
+
+func TestOutputIsFetchedWhenTheSiteIsBack(t *testing.T) {
+	homes := []string{t.TempDir(), t.TempDir()}
+	synctest.Test(t, func(t *testing.T) {
+		memory := &p2p.Memory{}
+		runsConfig := hostConfig(0, homes[0], memory, &timers{})
+		runsConfig.Listen = []string{"/ip4/127.0.0.1/tcp/7"}
+		runs := startHost(t, runsConfig)
+		cfg := hostConfig(1, homes[1], memory, &timers{})
+		cfg.Join = runs.Addrs()
+		home := startHost(t, cfg)
+		defer closeHost(t, home)
+		task := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 2}, Epoch: 1}
+		lost := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 3}, Epoch: 1}
+		writeOutput(t, runs, home.ID(), task, "out", "")
+		closeHost(t, runs)
+		home.fetch.add(runs.ID(), task, time.Now())
+		home.fetch.add(runs.ID(), lost, time.Now())
+		time.Sleep(10 * time.Minute)
+		if home.fetched(task.Job) || home.fetched(lost.Job) {
+			t.Fatal("fetched from a site that is down")
+		}
+		runs = startHost(t, runsConfig)
+		defer closeHost(t, runs)
+		time.Sleep(2 * fetchAgainMax)
+		base := home.fetchedBase(task.Job)
+		if out, err := os.ReadFile(base + Stdout.end()); string(out) != "out" {
+			t.Errorf("fetched %q, %v", out, err)
+		}
+		if exists(base + Stderr.end()) {
+			t.Error("a file was made for what was not written")
+		}
+		if exists(runs.taskBase(home.ID(), task) + Stdout.end()) {
+			t.Error("the executing site keeps what was fetched")
+		}
+		if _, err := openFetched(home.fetchedBase(lost.Job), Stdout, 0); !errors.Is(err, ErrOutputGone) {
+			t.Errorf("output that nobody has: %v, want ErrOutputGone", err)
+		}
+	})
+}
+
+func TestOutputThatCannotBeFetchedIsGivenUp(t *testing.T) {
+	home := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		h := startHost(t, hostConfig(1, home, &p2p.Memory{}, &timers{}))
+		defer closeHost(t, h)
+		task := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 2}, Epoch: 1}
+		h.fetch.add("12D3KooWEkiMu4jpwh9n1wvUtsbcdnQjhvEYUQM3o6xy85S8d4kp", task, time.Now().Add(time.Hour/2-fetchGiveUp))
+		time.Sleep(time.Hour/2 - 10*time.Second)
+		if h.fetched(task.Job) {
+			t.Error("given up before its time")
+		}
+		time.Sleep(2 * fetchAgainMax)
+		if _, err := openFetched(h.fetchedBase(task.Job), Stdout, 0); !errors.Is(err, ErrOutputGone) || !strings.Contains(err.Error(), "12D3") {
+			t.Errorf("got %v, want ErrOutputGone that names the site", err)
+		}
+	})
+}
+
+func TestOldFilesArePrunedAndThoseOfLiveJobsKept(t *testing.T) {
+	home := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		cfg := hostConfig(1, home, &p2p.Memory{}, &timers{})
+		h := startHost(t, cfg)
+		defer closeHost(t, h)
+		live := testJob(h, 1, 100*grid.Day)
+		if _, err := submitTo(h, live); err != nil {
+			t.Fatal(err)
+		}
+		awaitState(t, h, live.ID, Running)
+		dead := grid.TaskID{Job: grid.JobID{Hi: 9, Lo: 9}, Epoch: 1}
+		kept := writeOutput(t, h, h.ID(), grid.TaskID{Job: live.ID, Epoch: 1}, "x", "x") + Stdout.end()
+		own := writeOutput(t, h, h.ID(), dead, "x", "x") + Stdout.end()
+		foreign := writeOutput(t, h, "12D3KooWEkiMu4jpwh9n1wvUtsbcdnQjhvEYUQM3o6xy85S8d4kp", dead, "x", "x") + Stdout.end()
+		fetched := h.fetchedBase(dead.Job) + Stdout.end()
+		scratch := h.taskBase(h.ID(), dead) + scratchEnd
+		if err := errors.Join(os.WriteFile(fetched, nil, 0o600), os.MkdirAll(scratch+"/sub", 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		all := []string{kept, own, foreign, fetched, scratch}
+		remaining := func(after time.Duration) (left []string) {
+			h.pruneOnce(time.Now().Add(after))
+			for _, path := range all {
+				if exists(path) {
+					left = append(left, path)
+				}
+			}
+			return left
+		}
+		for _, path := range all { // the files have the real time, the bubble its own
+			if err := os.Chtimes(path, time.Now(), time.Now()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := remaining(foreignKept - time.Minute); !slices.Equal(got, all) {
+			t.Errorf("before its time only %v were kept", got)
+		}
+		if got := remaining(foreignKept + time.Minute); !slices.Equal(got, []string{kept, own, fetched, scratch}) {
+			t.Errorf("after a day %v were kept", got)
+		}
+		if got := remaining(DefaultLimits.Retention.Duration() + time.Minute); !slices.Equal(got, []string{kept}) {
+			t.Errorf("after the retention %v were kept, want the live job's only", got)
+		}
+	})
+}
+
+func FuzzDecodeOutput(f *testing.F) {
+	id := make([]byte, 16)
+	for _, m := range []proto.Message{
+		&wirepb.OutputRequest{Job: id, Epoch: 1, Stream: 1, Offset: 5, Follow: true},
+		&wirepb.OutputChunk{Stream: 2, Data: []byte("hello"), End: 1},
+	} {
+		b, _ := proto.Marshal(m)
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		framed := func() *bufio.Reader {
+			return bufio.NewReader(bytes.NewReader(append(binary.AppendUvarint(nil, uint64(len(b))), b...)))
+		}
+		if request, err := readRequest(framed()); err == nil {
+			if _, err := grid.JobIDFromBytes(request.Job); err != nil || request.Offset < 0 || Stream(request.Stream) > Stderr {
+				t.Errorf("request %v was let through", request)
+			}
+		} else if !errors.Is(err, wire.ErrMalformed) {
+			t.Errorf("a bad request gives %v", err)
+		}
+		if chunk, err := readChunk(framed()); err == nil {
+			if len(chunk.Data) > 0 && (Stream(chunk.Stream) < Stdout || Stream(chunk.Stream) > Stderr) {
+				t.Errorf("chunk %v was let through", chunk)
+			}
+		} else if !errors.Is(err, wire.ErrMalformed) {
+			t.Errorf("a bad chunk gives %v", err)
+		}
+	})
+}
