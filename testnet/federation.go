@@ -3,6 +3,7 @@ package testnet
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 
 	"gridnode/directory"
 	"gridnode/internal/grid"
@@ -83,6 +84,11 @@ type federationReport struct {
 	Inputs []input `json:"inputs"`
 }
 
+func (cfg FederationConfig) report(inputs []input) *federationReport {
+	cfg.Traces = slices.Concat([]string{}, cfg.Traces) // in JSON, none is [] and not null
+	return &federationReport{cfg, inputs}
+}
+
 // warmup is how long sites have to find each other before the first job.
 const warmup = 5 * grid.Minute
 
@@ -128,7 +134,7 @@ func (cfg *FederationConfig) trade(ctx context.Context, placement market.Placeme
 		}})
 	}
 	r := run{
-		Common: cfg.Common, scenario: "federation", config: &federationReport{*cfg, w.inputs}, n: n, sites: f.described(),
+		Common: cfg.Common, scenario: "federation", config: cfg.report(w.inputs), n: n, sites: f.described(),
 		begin: warmup, window: 2 * grid.Day, total: w.jobs, read: func() int64 { return source.read },
 	}
 	return r.do(ctx)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"gridnode/internal/grid"
@@ -53,6 +54,12 @@ type leasingReport struct {
 	Inputs []input `json:"inputs"`
 }
 
+func (cfg LeasingConfig) report(inputs []input) *leasingReport {
+	cfg.Traces = slices.Concat([]string{}, cfg.Traces) // in JSON, none is [] and not null
+	cfg.Processors = slices.Concat([]int64{}, cfg.Processors)
+	return &leasingReport{cfg, inputs}
+}
+
 // modelSeed is the seed of generated workloads: they are the same whatever the
 // seed of the run.
 const modelSeed = 20030101
@@ -92,7 +99,7 @@ func (w *logs) replay(ctx context.Context, cfg *LeasingConfig, discipline lrms.D
 	f := &feed{source: workload.NewMerge(w.sources...), qos: workload.QoS{Length: workload.LengthEstimate}, homes: w.homes}
 	n.Feed(f)
 	r := run{
-		Common: cfg.Common, scenario: "leasing", config: &leasingReport{*cfg, w.inputs}, n: n, sites: w.sites, window: grid.Never,
+		Common: cfg.Common, scenario: "leasing", config: cfg.report(w.inputs), n: n, sites: w.sites, window: grid.Never,
 		total: w.total, read: func() int64 { return f.read },
 		inspect: w.account,
 	}

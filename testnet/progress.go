@@ -14,6 +14,7 @@ import (
 type progress struct {
 	container *mpb.Progress
 	bar       *mpb.Bar
+	total     int64
 	done      func() int64
 }
 
@@ -22,9 +23,8 @@ func newProgress(w io.Writer, title string, total int64, done func() int64) *pro
 	if !terminal(w) {
 		return &progress{}
 	}
-	p := &progress{container: mpb.New(mpb.WithOutput(w), mpb.WithRefreshRate(200*time.Millisecond)), done: done}
+	p := &progress{container: mpb.New(mpb.WithOutput(w), mpb.WithRefreshRate(200*time.Millisecond)), total: total, done: done}
 	p.bar = p.container.AddBar(total,
-		mpb.BarRemoveOnComplete(),
 		mpb.PrependDecorators(decor.Name(title+" "), decor.CountersNoUnit("%d/%d jobs")),
 		mpb.AppendDecorators(decor.AverageSpeed(0, "%.0f/s "), decor.AverageETA(decor.ET_STYLE_GO)),
 	)
@@ -33,9 +33,14 @@ func newProgress(w io.Writer, title string, total int64, done func() int64) *pro
 
 // pulse shows how far the run is now.
 func (p *progress) pulse() {
-	if p.bar != nil {
-		p.bar.SetCurrent(p.done())
+	if p.bar == nil {
+		return
 	}
+	done := p.done()
+	if p.total > 0 {
+		done = min(done, p.total-1) // the last job submitted is not the end of the run: stop is
+	}
+	p.bar.SetCurrent(done)
 }
 
 // stop takes the bar away.
