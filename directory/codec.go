@@ -197,6 +197,7 @@ func (m *Published) Proto() proto.Message {
 	return &wirepb.Published{
 		Cell: m.Cell.proto(), Sequence: m.Sequence, Gone: m.Gone, Refused: m.Refused,
 		Closing: m.Closing, Closed: m.Closed, Moved: optional(m.To, m.Moved), Fences: prefixProtos(m.Fences),
+		Ring: m.Ring,
 	}
 }
 
@@ -207,6 +208,7 @@ func decodePublished(_ grid.SiteID, body []byte) (grid.Message, error) {
 	}
 	m := &Published{
 		Sequence: p.Sequence, Gone: p.Gone, Refused: p.Refused, Closing: p.Closing, Closed: p.Closed, Moved: p.Moved != nil,
+		Ring: p.Ring,
 	}
 	var err error
 	if m.Cell, err = openCell(p.Cell); err != nil {
@@ -346,7 +348,7 @@ func decodeReport(_ grid.SiteID, body []byte) (grid.Message, error) {
 // Proto returns the wire form.
 func (m *Reported) Proto() proto.Message {
 	return &wirepb.Reported{
-		Token: m.Token, Moved: optional(m.To, m.Moved), Strays: uint32(m.Strays), Fences: prefixProtos(m.Fences),
+		Token: m.Token, Moved: optional(m.To, m.Moved), Strays: uint32(m.Strays), Fences: prefixProtos(m.Fences), Ring: m.Ring,
 	}
 }
 
@@ -358,7 +360,7 @@ func decodeReported(_ grid.SiteID, body []byte) (grid.Message, error) {
 	if p.Strays > recordsMax {
 		return nil, wire.Malformed("%d strays", p.Strays)
 	}
-	m := &Reported{Token: p.Token, Moved: p.Moved != nil, Strays: int32(p.Strays)}
+	m := &Reported{Token: p.Token, Moved: p.Moved != nil, Strays: int32(p.Strays), Ring: p.Ring}
 	var err error
 	if m.To, err = openPrefix(p.Moved); err != nil {
 		return nil, err

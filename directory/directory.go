@@ -260,6 +260,9 @@ func (d *Directory) deliver(now grid.Time, from grid.SiteID, message grid.Messag
 	case *Published:
 		d.onPublished(now, from, m, out)
 	case *Scan:
+		if m.Limit == 0 {
+			d.compared(now, from, m.Cell, out)
+		}
 		out.Send(from, d.onScan(now, m))
 	case *Page:
 		if q, ok := d.requests.take(m.Token, from); ok {

@@ -36,6 +36,7 @@ type query struct {
 	leaf   prefix   // the cell at lies in, as far as known
 	asking bool     // leaf is being asked, or a cell above it
 	edge   position // how far the answers of these reach
+	chain  []asked  // these cells, as far as they have been asked
 	known  []prefix // cells whose copies from at on are all among found
 	gone   []prefix // cells that no holder knew
 	visit  visit
@@ -53,7 +54,13 @@ type visit struct {
 	mature  bool     // one that is mature
 	cut     bool     // the answer goes on behind edge
 	edge    position // how far it reaches, if cut
-	renewed bool     // nobody answered, and the router was asked anew
+	renewed bool     // nobody was mature, and the router was asked anew
+}
+
+// asked is a cell that has been asked, and whether a mature holder answered.
+type asked struct {
+	cell   prefix
+	mature bool
 }
 
 // candidate is a quote found so far.
@@ -99,7 +106,7 @@ func (d *Directory) newQuery() *query {
 	q := d.spareQueries[n-1]
 	d.spareQueries = d.spareQueries[:n-1]
 	*q = query{
-		found: q.found[:0], known: q.known[:0], gone: q.gone[:0],
+		found: q.found[:0], chain: q.chain[:0], known: q.known[:0], gone: q.gone[:0],
 		visit: visit{asked: q.visit.asked[:0]},
 	}
 	return q
@@ -177,7 +184,7 @@ func (d *Directory) run(now grid.Time, q *query, out *grid.Outbox) {
 // choose begins with the cell that at lies in.
 func (q *query) choose(m *leaves) {
 	q.leaf = m.find(q.at, q.gone).prefix
-	q.asking = true
+	q.asking, q.chain = true, q.chain[:0]
 	q.edge = m.next(q.leaf, q.at, q.ask.Descending, q.gone)
 	q.turnTo(q.leaf)
 }
@@ -201,7 +208,7 @@ func (d *Directory) inquire(now grid.Time, q *query, out *grid.Outbox) (over boo
 			return false
 		}
 		d.sites = d.holders(now, r, d.sites[:0])
-		if len(v.asked) == 0 && slices.Contains(d.sites, d.cfg.Self) {
+		if slices.Contains(d.sites, d.cfg.Self) && !slices.Contains(v.asked, d.cfg.Self) {
 			v.asked = append(v.asked, d.cfg.Self)
 			scan := d.scan(q, r)
 			d.onPage(q, d.onScan(now, &scan))
@@ -217,10 +224,13 @@ func (d *Directory) inquire(now grid.Time, q *query, out *grid.Outbox) (over boo
 			}
 		case len(left) > 0:
 			d.sendScan(now, q, r, d.choice(r, left), out)
-		case v.heard || v.renewed:
+		case v.renewed || v.held && now-r.heard < 2*d.cfg.Timeout:
 			return true
-		default: // nobody answers: perhaps others hold the cell by now
-			v.renewed, v.asked = true, v.asked[:0]
+		default: // nobody is mature: perhaps others hold the cell by now
+			v.renewed = true
+			if !v.held {
+				v.asked = v.asked[:0]
+			}
 			r.wait(q.id)
 			d.lookUp(now, r, out)
 			return false
@@ -325,27 +335,43 @@ func (d *Directory) judge(q *query) {
 		// Nobody holds it: it has gone, or all of its holders have. What else the map
 		// says may be out of date as well.
 		q.gone = append(q.gone, v.cell)
+		q.known = q.known[:0] // they are to tell their fences again
 		m.reset()
 		q.asking = false
 		return
 	}
-	split := m.find(q.at, q.gone).prefix != q.leaf
-	if !split && !v.mature && v.cell.length > 0 {
-		above := prefix{}
-		if f := m.get(v.cell); f != nil {
-			above = f.above
-		}
-		q.turnTo(above)
+	q.chain = append(q.chain, asked{v.cell, v.mature})
+	if m.find(q.at, q.gone).prefix != q.leaf {
+		q.asking = false // it was split
+		return
+	}
+	if x, left := q.next(m); left {
+		q.turnTo(x)
 		return
 	}
 	q.asking = false
-	if split {
-		return
-	}
 	if edge := m.next(q.leaf, q.at, q.ask.Descending, q.gone); q.before(edge, q.edge) {
 		q.edge = edge
 	}
 	q.cover(q.edge)
+}
+
+// next returns the cell to ask next about the leaf, if any: the lowest one that was
+// not asked, of those that are not above a mature one.
+func (q *query) next(m *leaves) (x prefix, left bool) {
+	for x = q.leaf; ; {
+		i := slices.IndexFunc(q.chain, func(a asked) bool { return a.cell == x })
+		switch f := m.get(x); {
+		case i < 0:
+			return x, true
+		case q.chain[i].mature || x.length == 0:
+			return x, false
+		case f != nil:
+			x = f.above
+		default:
+			x = prefix{}
+		}
+	}
 }
 
 // finish hands out the answer.

@@ -23,6 +23,7 @@ func (d *Directory) onPublish(now grid.Time, m *Publish) Published {
 		reply.Refused = true
 		return reply
 	}
+	reply.Ring = d.rings[m.Cell].known()
 	skip := prefix{}
 	if m.Guest {
 		skip = m.Skip
@@ -101,6 +102,9 @@ func (d *Directory) onScan(now grid.Time, m *Scan) *Page {
 	if h == nil {
 		return p
 	}
+	if h.mature && h.lapsed(now) {
+		d.doubt(now, h)
+	}
 	p.Held, p.Mature = true, h.mature && h.closing.quit == grid.Never
 	if fences, digest := h.list(); digest != m.Fences {
 		p.Fences, p.HasFences = fences, true
@@ -151,6 +155,7 @@ func (d *Directory) onReport(now grid.Time, m *Report) Reported {
 	if h == nil || !m.Cell.covers(m.Child) {
 		return reply
 	}
+	reply.Ring = d.rings[m.Cell].known()
 	if to, between := h.way(m.Child.bits, m.Child); between {
 		reply.Moved, reply.To = true, to
 		return reply

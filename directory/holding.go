@@ -25,8 +25,9 @@ type holding struct {
 	entries []entry // ordered by position, then site; each site once
 	fences  []fence // ordered by prefix; some may cover others
 
-	since   grid.Time // when this site first heard of the cell, or of being its holder again
+	since   grid.Time // when this site first heard of the cell, or began anew to doubt that it has all
 	mature  bool      // this site has every live quote of the cell
+	soonest grid.Time // no entry or fence expires before
 	closing closing
 
 	told   []prefix // the fences as they stand in messages; nil after a change
@@ -71,7 +72,7 @@ func (d *Directory) hold(now grid.Time, c cell) *holding {
 	if len(d.holdings) >= holdingsMax {
 		return nil
 	}
-	h := &holding{cell: c, since: now, closing: never}
+	h := &holding{cell: c, since: now, soonest: grid.Never, closing: never}
 	h.upkeep.begin(now, d)
 	d.holdings = slices.Insert(d.holdings, i, h)
 	d.upkeepAt = min(d.upkeepAt, h.upkeep.next)
@@ -95,6 +96,34 @@ func (h *holding) put(e entry) {
 		return cmp.Or(a.at.compare(b.at), cmp.Compare(a.quote.Site, b.quote.Site))
 	})
 	h.entries = slices.Insert(h.entries, i, e)
+	h.soonest = min(h.soonest, e.expires)
+}
+
+// lapsed reports whether a copy or fence has expired. Then a site has died, or a
+// cell has gone, or somebody has other ideas of who holds this cell, and so may
+// others have: who was mature is not any more.
+func (h *holding) lapsed(now grid.Time) bool {
+	if now < h.soonest {
+		return false
+	}
+	h.soonest = grid.Never
+	for i := range h.entries {
+		h.soonest = min(h.soonest, h.entries[i].expires)
+	}
+	for i := range h.fences {
+		h.soonest = min(h.soonest, h.fences[i].expires)
+	}
+	return now >= h.soonest
+}
+
+// doubt makes the holder of a cell prove anew that it has all of its quotes.
+func (d *Directory) doubt(now grid.Time, h *holding) {
+	h.since, h.mature = now, false
+	h.upkeep.begin(now, d)
+	d.upkeepAt = min(d.upkeepAt, h.upkeep.next)
+	if r := d.rings[h.cell]; r != nil {
+		r.fresh = min(r.fresh, now)
+	}
 }
 
 // own yields the live quotes of the cell itself, in order.
@@ -160,6 +189,7 @@ func (h *holding) addFence(x prefix, expires grid.Time) bool {
 		h.told, h.digest = nil, 0
 	}
 	h.fences[i].expires = max(h.fences[i].expires, expires)
+	h.soonest = min(h.soonest, expires)
 	return true
 }
 
@@ -178,6 +208,9 @@ func (h *holding) list() ([]prefix, uint64) {
 
 // expire drops what is over: copies (their publishers' counts go down) and fences.
 func (d *Directory) expire(now grid.Time, h *holding) {
+	if h.lapsed(now) {
+		d.doubt(now, h)
+	}
 	kept := h.entries[:0]
 	for _, e := range h.entries {
 		if now < e.expires {

@@ -23,6 +23,7 @@ type listing struct {
 	hops   int       // redirections followed for the quote
 	close  grid.Time // until when its home is known to be closing
 	leave  grid.Time // it does not leave a closed home before then again
+	again  bool      // a copy that is being withdrawn is wanted again, so it must be newer
 }
 
 // role is what a place is to a listing.
@@ -120,9 +121,10 @@ func (d *Directory) publish(now grid.Time, quietly bool, out *grid.Outbox) {
 func (d *Directory) settle(now grid.Time, a Attribute) {
 	d.maps[a].refresh(now, 4*d.cfg.Lifetime)
 	l := &d.listings[a]
-	c := cell{a, d.maps[a].find(d.own.at(a), nil).prefix}
-	if h := l.in(home); h != nil && h.cell == c {
-		return
+	at := d.own.at(a)
+	c := cell{a, d.maps[a].find(at, nil).prefix}
+	if h := l.in(home); h != nil && h.cell.contains(at) && h.cell.length >= c.length {
+		return // the map may have been forgotten; its holders would know of a longer one
 	}
 	l.evict(home)
 	l.evict(guest)
@@ -168,7 +170,9 @@ func (l *listing) evict(r role) {
 func (l *listing) enter(c cell) *place {
 	i := slices.IndexFunc(l.places, func(p place) bool { return p.cell == c })
 	if i >= 0 {
-		return &l.places[i]
+		p := &l.places[i]
+		l.again = l.again || p.role == leaving && slices.ContainsFunc(p.copies, func(c replica) bool { return c.tries > 0 })
+		return p
 	}
 	if len(l.places) == placesMax { // the copies in the one left first will expire
 		i := slices.IndexFunc(l.places, func(p place) bool { return p.role == leaving })
@@ -189,6 +193,9 @@ func (d *Directory) onPublished(now grid.Time, from grid.SiteID, m *Published, o
 	p := &l.places[i]
 	if !p.answered(from, m) {
 		return
+	}
+	if r := d.rings[p.cell]; r != nil && p.role != leaving {
+		r.dispute(now, m.Ring, d.cfg.Timeout)
 	}
 	if m.Sequence == d.own.Sequence && !d.own.Withdrawn && l.hops < hopsMax {
 		d.follow(now, l, p, m, out)
@@ -221,6 +228,7 @@ func (d *Directory) follow(now grid.Time, l *listing, p *place, m *Published, ou
 	case m.Closed && l.close >= now && now >= l.leave:
 		l.leave = now + d.cfg.Lifetime
 		d.maps[a].forget(p.cell.prefix)
+		l.evict(home)
 		d.issue(now, *d.own) // what is withdrawn must be older than what is published
 		d.publish(now, false, out)
 	case m.Closing || m.Closed:

@@ -31,6 +31,7 @@ type Published struct {
 	Moved    bool   // the quote, or guest, belongs into the cell To, which Cell covers
 	To       prefix
 	Fences   []prefix // all cells that the holder knows to be split off this one, if Moved
+	Ring     uint64   // digest of who holds the cell, as far as the holder knows; 0 if it does not
 }
 
 // Withdraw asks a holder to drop its copy of the sender's quote: the quote given,
@@ -83,6 +84,7 @@ type Reported struct {
 	To     prefix
 	Strays int32    // quotes kept here, or possibly further up, that belong into the child
 	Fences []prefix // cells that the child covers, unless Moved
+	Ring   uint64   // digest of who holds Report.Cell, as far as the holder knows; 0 if it does not
 }
 
 func (*Publish) MessageKind() grid.Kind   { return wire.DirectoryPublish }

@@ -107,6 +107,12 @@ func (p *place) answered(from grid.SiteID, m *Published) bool {
 // once one of home's has it and no answer is outstanding, withdrawals to those of
 // the other places.
 func (d *Directory) send(now grid.Time, l *listing, quietly bool, out *grid.Outbox) {
+	if l.again {
+		l.again = false
+		d.issue(now, *d.own)
+		d.publish(now, false, out)
+		return
+	}
 	var replies [2]Published // of this site itself
 	safe := l.in(guest).safe()
 	for r := range replies {

@@ -17,14 +17,16 @@ const (
 
 // ring is what the router says of who holds a cell: the sites nearest to its key.
 // It is used without asking again for a span that doubles each time the answer is
-// the same as before, up to the quotes' lifetime. So a young federation finds its
-// holders quickly, and an old one seldom looks them up.
+// the same as before, up to twice the quotes' lifetime. So a young federation finds
+// its holders quickly, and an old one seldom looks them up.
 type ring struct {
 	cell      cell
 	key       grid.Key
 	peers     []grid.SiteID // nearest first; empty before the first answer
+	digest    uint64        // of the first Config.Replicas of them
 	fresh     grid.Time     // instant until which peers are believed
 	span      grid.Time     // for which the next answer will be believed
+	heard     grid.Time     // when the router answered last
 	asked     grid.Time     // when the look-up under way began; grid.Never if none is
 	used      grid.Time
 	preferred grid.SiteID // the holder that answered last and was mature
@@ -49,7 +51,7 @@ func (d *Directory) ring(now grid.Time, c cell, out *grid.Outbox) *ring {
 		if d.rings == nil {
 			d.rings = make(map[cell]*ring)
 		}
-		r = &ring{cell: c, key: c.key(d.cfg.Federation), span: d.cfg.Timeout, asked: grid.Never}
+		r = &ring{cell: c, key: c.key(d.cfg.Federation), span: 2 * d.cfg.Timeout, asked: grid.Never}
 		d.rings[c] = r
 	}
 	r.used = now
@@ -62,6 +64,22 @@ func (d *Directory) ring(now grid.Time, c cell, out *grid.Outbox) *ring {
 // usable reports whether the peers are as good as any: they are out of date for no
 // longer than they were believed. Then the router is asked again, but nobody waits.
 func (r *ring) usable(now grid.Time) bool { return len(r.peers) > 0 && now < r.fresh.Add(r.span) }
+
+// known returns the digest, or 0 if nothing is known.
+func (r *ring) known() uint64 {
+	if r == nil {
+		return 0
+	}
+	return r.digest
+}
+
+// dispute makes the router be asked again if another site has other ideas of who
+// holds a cell; that was just done if it was the reason.
+func (r *ring) dispute(now grid.Time, digest uint64, timeout grid.Time) {
+	if digest != 0 && digest != r.digest && now-r.heard > timeout {
+		r.fresh = min(r.fresh, now)
+	}
+}
 
 // wait makes a query go on at the router's next answer.
 func (r *ring) wait(id QueryID) {
@@ -111,14 +129,14 @@ func (d *Directory) onClosest(now grid.Time, in *grid.Closest, out *grid.Outbox)
 		return
 	}
 	delete(d.lookups, in.Key)
-	r.asked = grid.Never
+	r.asked, r.heard = grid.Never, now
 	changed := d.fill(r, in.Peers)
 	if changed {
-		r.span = max(r.span/4, d.cfg.Timeout)
+		r.span = max(r.span/4, 2*d.cfg.Timeout)
 	}
 	r.fresh = now + r.span/2 + d.jitter(r.span/2)
 	if !changed {
-		r.span = min(2*r.span, d.cfg.Lifetime)
+		r.span = min(2*r.span, 2*d.cfg.Lifetime)
 	}
 	l := &d.listings[r.cell.attribute]
 	if slices.ContainsFunc(l.places, func(p place) bool { return p.cell == r.cell && p.role != leaving }) {
@@ -146,6 +164,10 @@ func (d *Directory) fill(r *ring, peers []grid.SiteID) (changed bool) {
 	peers = peers[:min(len(peers), d.cfg.Replicas+spares)]
 	changed = !slices.Equal(r.peers[:min(len(r.peers), d.cfg.Replicas)], peers[:min(len(peers), d.cfg.Replicas)])
 	r.peers = append(r.peers[:0], peers...)
+	r.digest = 0
+	for _, p := range r.peers[:min(len(r.peers), d.cfg.Replicas)] {
+		r.digest = r.digest*0x9e3779b97f4a7c15 + spreadOf(p)
+	}
 	return changed
 }
 

@@ -22,7 +22,7 @@ func (h *holding) split(now grid.Time, cellMax int, expires grid.Time) {
 		}
 		keep := 0
 		if h.cell.isRoot() {
-			keep = len(points) / 8
+			keep = len(points) / 4
 		}
 		x, ok := carve(points, keep)
 		if !ok && keep > 0 {

@@ -23,6 +23,7 @@ type upkeep struct {
 	next   grid.Time // when the next round is due
 	span   grid.Time // from the last one to then
 	round  uint32
+	eager  int    // rounds since the holder began to prove that it is mature
 	open   int    // questions of this round unanswered
 	amiss  bool   // another holder did not answer, or has other quotes
 	stray  bool   // a cell above had strays, or did not answer
@@ -35,16 +36,16 @@ type upkeep struct {
 }
 
 const (
-	matureAge  = 3  // halves of a lifetime after which a holder counts as mature
+	matureAge  = 5  // halves of a lifetime after which a holder counts as mature
 	routeEvery = 4  // rounds after which a holder looks for its cell's parent from the root again
 	eagerMax   = 16 // rounds that follow quickly if the holder is not mature before
 )
 
-// begin plans the first round: soon, but after those who publish to a new cell had
-// time to.
+// begin plans the first round: soon, so that whoever this site displaces learns it,
+// but after those who publish to a new cell had time to.
 func (u *upkeep) begin(now grid.Time, d *Directory) {
-	u.span = 2 * d.cfg.Timeout
-	u.next = now + u.span/2 + d.jitter(u.span/2)
+	u.span, u.eager = 2*d.cfg.Timeout, 0
+	u.next = now + d.cfg.Timeout/4 + d.jitter(d.cfg.Timeout/4)
 }
 
 // plan finds out when the earliest round is due.
@@ -77,7 +78,7 @@ func (d *Directory) maintain(now grid.Time, out *grid.Outbox) {
 // inspect does one round for a cell.
 func (d *Directory) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 	u := &h.upkeep
-	if h.mature || u.round >= eagerMax {
+	if u.eager++; h.mature || u.eager > eagerMax {
 		u.span = min(2*u.span, d.cfg.Lifetime/2)
 	}
 	u.next = now + u.span - d.jitter(u.span/8)
@@ -88,7 +89,7 @@ func (d *Directory) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 	}
 	holders := d.holders(now, r, nil)
 	if !slices.Contains(holders, d.cfg.Self) {
-		h.since, h.mature = now, false
+		h.since, h.mature, u.eager = now, false, eagerMax
 		return
 	}
 	h.reconsider(now, d.cfg.CellMax, d.cfg.Lifetime)
@@ -100,6 +101,7 @@ func (d *Directory) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 		for _, site := range holders {
 			d.compare(now, h, site, out)
 		}
+		d.displace(h, r, holders, out)
 	}
 	if !h.cell.isRoot() && h.closing.quit == grid.Never {
 		if !u.routed || u.round%routeEvery == 0 {
@@ -146,6 +148,31 @@ func (d *Directory) compare(now grid.Time, h *holding, site grid.SiteID, out *gr
 	m := d.scans.New()
 	*m = Scan{Token: token, Cell: h.cell, Fences: digest}
 	out.Send(site, m)
+}
+
+// displace lets the site know that was a holder if this one is new: it gets no new
+// quotes any more.
+func (d *Directory) displace(h *holding, r *ring, holders []grid.SiteID, out *grid.Outbox) {
+	i := slices.IndexFunc(r.peers, func(p grid.SiteID) bool { return p != d.cfg.Self && !slices.Contains(holders, p) })
+	if i >= 0 {
+		m := d.scans.New()
+		*m = Scan{Cell: h.cell} // the answer has token 0, and nobody waits for it
+		out.Send(r.peers[i], m)
+	}
+}
+
+// compared takes notice that another site thinks that it holds a cell, too. If this
+// one did not know, it may not be a holder any more.
+func (d *Directory) compared(now grid.Time, from grid.SiteID, c cell, out *grid.Outbox) {
+	h, r := d.holding(c), d.rings[c]
+	if h == nil || r == nil || slices.Contains(r.peers[:min(len(r.peers), d.cfg.Replicas)], from) {
+		return
+	}
+	if h.mature {
+		d.doubt(now, h)
+	}
+	r.fresh = min(r.fresh, now)
+	d.ring(now, c, out)
 }
 
 // report reports the cell to a holder of the cell that u.way leads to, or, once
@@ -231,6 +258,9 @@ func (d *Directory) onReported(now grid.Time, q request, p *Reported, out *grid.
 		u.routed, u.parent = true, u.way
 		d.report(now, h, true, out)
 	default:
+		if r := d.rings[cell{h.cell.attribute, u.parent}]; r != nil {
+			r.dispute(now, p.Ring, d.cfg.Timeout)
+		}
 		u.noted = true
 		u.stray = u.stray || p.Strays > 0
 		for _, f := range p.Fences {

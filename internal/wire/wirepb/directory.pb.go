@@ -438,6 +438,7 @@ type Published struct {
 	Closing       bool                   `protobuf:"varint,6,opt,name=closing,proto3" json:"closing,omitempty"`
 	Closed        bool                   `protobuf:"varint,7,opt,name=closed,proto3" json:"closed,omitempty"`
 	Fences        []*Prefix              `protobuf:"bytes,8,rep,name=fences,proto3" json:"fences,omitempty"`
+	Ring          uint64                 `protobuf:"fixed64,9,opt,name=ring,proto3" json:"ring,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -526,6 +527,13 @@ func (x *Published) GetFences() []*Prefix {
 		return x.Fences
 	}
 	return nil
+}
+
+func (x *Published) GetRing() uint64 {
+	if x != nil {
+		return x.Ring
+	}
+	return 0
 }
 
 type Withdraw struct {
@@ -938,6 +946,7 @@ type Reported struct {
 	Moved         *Prefix                `protobuf:"bytes,2,opt,name=moved,proto3" json:"moved,omitempty"`
 	Strays        uint32                 `protobuf:"varint,3,opt,name=strays,proto3" json:"strays,omitempty"`
 	Fences        []*Prefix              `protobuf:"bytes,4,rep,name=fences,proto3" json:"fences,omitempty"`
+	Ring          uint64                 `protobuf:"fixed64,5,opt,name=ring,proto3" json:"ring,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -998,6 +1007,13 @@ func (x *Reported) GetFences() []*Prefix {
 		return x.Fences
 	}
 	return nil
+}
+
+func (x *Reported) GetRing() uint64 {
+	if x != nil {
+		return x.Ring
+	}
+	return 0
 }
 
 type LoadReport struct {
@@ -1132,7 +1148,7 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\x05quote\x18\x02 \x01(\fR\x05quote\x12\x14\n" +
 	"\x05quiet\x18\x03 \x01(\bR\x05quiet\x12$\n" +
 	"\x04skip\x18\x04 \x01(\v2\x10.gridnode.PrefixR\x04skip\x12\x12\n" +
-	"\x04safe\x18\x05 \x01(\bR\x04safe\"\xfd\x01\n" +
+	"\x04safe\x18\x05 \x01(\bR\x04safe\"\x91\x02\n" +
 	"\tPublished\x12\"\n" +
 	"\x04cell\x18\x01 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\x1a\n" +
 	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x12\n" +
@@ -1141,7 +1157,8 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\x05moved\x18\x05 \x01(\v2\x10.gridnode.PrefixR\x05moved\x12\x18\n" +
 	"\aclosing\x18\x06 \x01(\bR\aclosing\x12\x16\n" +
 	"\x06closed\x18\a \x01(\bR\x06closed\x12(\n" +
-	"\x06fences\x18\b \x03(\v2\x10.gridnode.PrefixR\x06fences\"l\n" +
+	"\x06fences\x18\b \x03(\v2\x10.gridnode.PrefixR\x06fences\x12\x12\n" +
+	"\x04ring\x18\t \x01(\x06R\x04ring\"l\n" +
 	"\bWithdraw\x12\"\n" +
 	"\x04cell\x18\x01 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\x14\n" +
 	"\x05quote\x18\x02 \x01(\fR\x05quote\x12&\n" +
@@ -1178,12 +1195,13 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\x06Report\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\"\n" +
 	"\x04cell\x18\x02 \x01(\v2\x0e.gridnode.CellR\x04cell\x12&\n" +
-	"\x05child\x18\x03 \x01(\v2\x10.gridnode.PrefixR\x05child\"\x8a\x01\n" +
+	"\x05child\x18\x03 \x01(\v2\x10.gridnode.PrefixR\x05child\"\x9e\x01\n" +
 	"\bReported\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12&\n" +
 	"\x05moved\x18\x02 \x01(\v2\x10.gridnode.PrefixR\x05moved\x12\x16\n" +
 	"\x06strays\x18\x03 \x01(\rR\x06strays\x12(\n" +
-	"\x06fences\x18\x04 \x03(\v2\x10.gridnode.PrefixR\x06fences\"\xb9\x01\n" +
+	"\x06fences\x18\x04 \x03(\v2\x10.gridnode.PrefixR\x06fences\x12\x12\n" +
+	"\x04ring\x18\x05 \x01(\x06R\x04ring\"\xb9\x01\n" +
 	"\n" +
 	"LoadReport\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
