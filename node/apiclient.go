@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 )
 
 // ErrNoDaemon is wrapped by every Client method when no daemon runs on the home.
@@ -117,7 +118,8 @@ func (c *Client) Logs(ctx context.Context, id string, query url.Values, w io.Wri
 		case !errors.Is(err, io.EOF):
 			return broken(ctx, err)
 		case response.Trailer.Get(trailerError) != "":
-			return errors.New(response.Trailer.Get(trailerError))
+			code, message, _ := strings.Cut(response.Trailer.Get(trailerError), " ")
+			return &APIError{Code: code, Message: message}
 		default:
 			return nil
 		}

@@ -11,7 +11,8 @@ import (
 	"gridnode/internal/grid"
 )
 
-// trailerError is the trailer that says why a stream of output ended early.
+// trailerError is the trailer that says why a stream of output ended early: a code
+// of APIError, a blank, and a message.
 const trailerError = "Gridnode-Error"
 
 // tailMax bounds the bytes that the last lines of an output may take.
@@ -71,7 +72,8 @@ func (a *API) logs(w http.ResponseWriter, r *http.Request) error {
 	case !out.begun:
 		return err
 	default: // too late for a status: the end of the stream says it
-		w.Header().Set(trailerError, err.Error())
+		failure := failureOf(err)
+		w.Header().Set(trailerError, failure.Code+" "+failure.Message)
 	}
 	return nil
 }

@@ -111,8 +111,8 @@ func (s *submission) run(cmd *cobra.Command, root *options, args []string) error
 	}
 	jobs, err := s.submit(cmd, client, spec)
 	switch {
-	case errors.Is(err, node.ErrBroken) && s.stored:
-		return failf(exitFailed, "%w: its jobs go on; wait for them with 'gridnode wait' when it is back", err)
+	case err != nil && s.stored:
+		return failf(exitCode(apiError(err)), "%w: what was submitted goes on; see 'gridnode wait' when the daemon is back", err)
 	case errors.Is(err, node.ErrBroken):
 		return failf(exitFailed, "%w: job %s may have been taken; see 'gridnode status', or repeat with --id %s", err, spec.ID, spec.ID)
 	case err != nil:

@@ -37,7 +37,7 @@ run, event by event: its trace hash is printed. Without a log a generated worklo
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	run.AddCommand(newRunFederation(), newRunLeasing(), newRunChaos())
-	cmd.AddCommand(run)
+	cmd.AddCommand(newUp(), run)
 	return cmd
 }
 

@@ -254,3 +254,37 @@ func TestStartDetached(t *testing.T) {
 		t.Errorf("with a bad flag: %v", r)
 	}
 }
+
+// Who waits while the daemon stops is told so; the job goes on.
+func TestStopWhileWaiting(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, "stopping").start()
+	g := submitGated(t, s)
+	waiting := make(chan result, 2)
+	go func() { waiting <- s.run("wait", g.id) }()
+	go func() { waiting <- s.run("logs", "-f", g.id) }()
+	second := newGate(t)
+	cmd := s.command(t.Context(), "submit", "-W", "--", "sh", "-c", "echo begun > "+string(second)+"; read x < "+string(g.release))
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	second.await(t)
+	s.ok("stop")
+	_ = s.daemon.Wait()
+	s.daemon = nil
+	for range 2 {
+		if r := <-waiting; r.code != 3 || !strings.Contains(r.stderr, "daemon") {
+			t.Errorf("waiting while it stops: %v, want exit code 3 and the reason", r)
+		}
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 3 || !strings.Contains(stderr.String(), "goes on") {
+		t.Errorf("submit -W while it stops: exit code %d, %q, want 3 and that the job goes on", code, &stderr)
+	}
+	s.start()
+	g.release.open(t)
+	g.over.await(t)
+	g.check(t, s, "stopping")
+}
