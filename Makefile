@@ -20,7 +20,7 @@ $(BIN): $(SOURCES)
 	$(GO) build -trimpath -o $@ ./cmd/gridnode
 
 demo: $(BIN) ## run twelve real nodes on loopback and watch a federation work (about a minute)
-	$(BIN) testnet up -n 12 --jobs 240 --exit
+	$(BIN) testnet up -n 12 --jobs 240
 
 test: ## run all tests
 	$(GO) test ./...
