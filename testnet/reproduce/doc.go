@@ -1,0 +1,20 @@
+// Package reproduce repeats published evaluations in virtual time and puts each
+// figure beside the published one.
+//
+// A Paper is an entry of the registry (Papers). Its Plan reads the workload and
+// returns a Study: runs that do not depend on each other, and a function that turns
+// what they gave into the experiments of a Report. Run carries that out on all
+// processors. To add a paper, write its Plan and enter it in the registry; tables,
+// deviations, plots, text, CSV, JSON and HTML are the same for all.
+//
+// A Report is made of Experiments, an Experiment of
+//
+//   - Tables: measures by column (sites, sizes, populations), each Cell with the
+//     published figure, ours, and its spread over several workloads;
+//   - Claims: what the paper says in words, and whether it holds here;
+//   - Plots: the paper's plots, drawn from our figures, with the published ones
+//     where they are printed.
+//
+// Published figures stand in one file per paper and are never used for anything but
+// comparison. The HTML is one file without references to others.
+package reproduce

@@ -1,0 +1,211 @@
+package reproduce
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/workload"
+)
+
+var gridFederation = Paper{
+	Name:  "grid-federation",
+	Title: "R. Ranjan, A. Harwood and R. Buyya: Grid-Federation, a resource management model for cooperative federation of distributed clusters (2004)",
+	Plan:  planFederation,
+}
+
+// Sites of table 1 that the text speaks of, by index.
+const (
+	siteCTC = iota
+	siteKTH
+	siteCM5
+	siteOrigin
+	siteNASA
+	sitePar96
+	siteBlue
+	siteSP2
+	siteAll // the column for all together
+)
+
+// populations are the users of experiments 3 to 5: the share, in percent, of those
+// who seek OFT.
+var populations = [3]struct {
+	oft  int
+	name string
+}{{0, "OFC"}, {50, "50/50"}, {100, "OFT"}}
+
+// federationStudy is the paper's evaluation over some pairs of days.
+type federationStudy struct {
+	o        Options
+	sites    []workload.Site // table 1
+	sizes    []int           // of experiment 5
+	windows  []*federationWindow
+	readings []*reading
+}
+
+// federationWindow is two days of jobs at every site, and what came of them.
+type federationWindow struct {
+	days             [][]workload.Job // by site
+	alone, federated *outcome
+	economy          [3]*outcome   // table 1, by population
+	scale            [][3]*outcome // by size and population; nil if not run
+}
+
+func planFederation(_ context.Context, o Options) (*Study, error) {
+	s := &federationStudy{o: o, sites: workload.Table1(), sizes: publishedSizes}
+	if o.sizes != nil {
+		s.sizes = o.sizes
+	}
+	inputs, err := s.readWindows()
+	if err != nil {
+		return nil, err
+	}
+	if !o.Quick {
+		s.readings = s.planReadings()
+	}
+	return &Study{Runs: s.runs(), Notes: s.notes(inputs), Inputs: inputs, Report: s.report}, nil
+}
+
+// readWindows reads or generates the jobs of all windows.
+func (s *federationStudy) readWindows() (inputs []Input, err error) {
+	for range s.o.Windows {
+		s.windows = append(s.windows, &federationWindow{scale: make([][3]*outcome, len(s.sizes))})
+	}
+	logs := 0
+	for i := range s.sites {
+		site := &s.sites[i]
+		days, source, err := s.readSite(i)
+		if err != nil {
+			return nil, err
+		}
+		if source == site.Trace {
+			logs++
+		}
+		for w, window := range s.windows {
+			d := &days[min(w, len(days)-1)] // a log too short for that many windows
+			window.days = append(window.days, d.Jobs)
+			inputs = append(inputs, Input{
+				Workload: w + 1, Site: site.Name, Source: source, Start: int64(d.Start / grid.Second), Jobs: int64(len(d.Jobs)),
+				Load: offeredLoad(d.Jobs, site.Processors),
+			})
+		}
+	}
+	if s.o.Traces != "" && logs == 0 {
+		return nil, configError("traces", "%s: none of the logs of table 1 is there, such as %s", s.o.Traces, s.sites[0].Trace)
+	}
+	slices.SortStableFunc(inputs, func(a, b Input) int { return a.Workload - b.Workload })
+	return inputs, nil
+}
+
+// readSite returns the days of a site: of its log if that is there, else generated.
+func (s *federationStudy) readSite(i int) ([]workload.Days, string, error) {
+	site := &s.sites[i]
+	if s.o.Traces != "" && site.Trace != "" {
+		_, err := os.Stat(filepath.Join(s.o.Traces, site.Trace))
+		if err == nil {
+			days, err := site.ReadBestDays(s.o.Traces, workload.Options{}, s.o.Windows)
+			if err == nil && len(days) == 0 {
+				err = fmt.Errorf("%s: no jobs", filepath.Join(s.o.Traces, site.Trace))
+			}
+			return days, site.Trace, err
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
+			return nil, "", configError("traces", "%v", err)
+		}
+	}
+	var days []workload.Days
+	for w := range s.o.Windows {
+		jobs, err := site.GenerateDays(i, workload.EmbeddedSeed+uint64(w))
+		if err != nil {
+			return nil, "", err
+		}
+		days = append(days, workload.Days{Jobs: jobs})
+	}
+	return days, "Lublin-Feitelson model", nil
+}
+
+// offeredLoad returns the processor-seconds of two days' jobs over those of the
+// processors, in percent.
+func offeredLoad(jobs []workload.Job, processors int64) Number {
+	d := workload.Days{Jobs: jobs}
+	return Number(100 * float64(d.Area()) / (float64(processors) * (2 * grid.Day).Seconds()))
+}
+
+// notes says how it was done.
+func (s *federationStudy) notes(inputs []Input) []string {
+	var generated []string
+	for _, in := range inputs[:len(s.sites)] {
+		if in.Source == "Lublin-Feitelson model" {
+			generated = append(generated, in.Site)
+		}
+	}
+	if len(generated) == len(s.sites) {
+		return []string{
+			"No logs were given (--traces), so all jobs are generated: two days by the model of Lublin and Feitelson (2003) for each site, with the number of jobs and the load of table 2. The published figures do not apply to them; they stand here only to show what is compared once logs are given.",
+			spreadNote(s.o.Windows, "windows differ in the seed of the model"),
+		}
+	}
+	notes := []string{
+		"Which two days of each log the paper replayed is not known. The rule here: of all pairs of days, counted from the first submission of the log, take the one whose number of jobs is within a twentieth of table 2's (else the closest), among those the one whose processor-seconds come closest to what table 2 implies (utilisation × processors × two days / share accepted).",
+		spreadNote(s.o.Windows, "the others are the next best pairs by the same rule that share no day with a better one"),
+	}
+	for _, name := range generated {
+		note := name + ": generated by the model of Lublin and Feitelson (2003) with the number of jobs and the load of table 2"
+		if name == s.sites[siteOrigin].Name {
+			note += ", since its log is not published any more; its windows differ in the seed"
+		}
+		notes = append(notes, note+".")
+	}
+	return notes
+}
+
+func spreadNote(windows int, others string) string {
+	if windows == 1 {
+		return "One window was run, so no spread is given."
+	}
+	return fmt.Sprintf("“Here” is the first window; “mean of windows” and “range” are over %d: %s.", windows, others)
+}
+
+// runs lists everything that is to be run.
+func (s *federationStudy) runs() (runs []Run) {
+	add := func(to **outcome, w *federationWindow, c federationCase) {
+		runs = append(runs, Run{Name: c.name(), Weight: c.weight(), Do: func(ctx context.Context) (err error) {
+			*to, err = s.run(ctx, w.days, c)
+			return err
+		}})
+	}
+	for i, w := range s.windows {
+		add(&w.alone, w, federationCase{mode: "independent", sites: len(s.sites)})
+		add(&w.federated, w, federationCase{mode: "federated", sites: len(s.sites)})
+		for p := range populations {
+			add(&w.economy[p], w, federationCase{mode: "economy", oft: populations[p].oft, sites: len(s.sites)})
+		}
+		for n, size := range s.sizes {
+			// The spread is given where there is a published figure.
+			if _, published := publishedPerJob[size]; i > 0 && !published {
+				continue
+			}
+			for p := range populations {
+				add(&w.scale[n][p], w, federationCase{mode: "economy", oft: populations[p].oft, sites: size})
+			}
+		}
+	}
+	for _, r := range s.readings {
+		runs = append(runs, r.runs(s)...)
+	}
+	return runs
+}
+
+// report makes the experiments.
+func (s *federationStudy) report() []Experiment {
+	e := []Experiment{s.experiment1(), s.experiment2(), s.experiment3(), s.experiment4(), s.experiment5()}
+	if len(s.readings) > 0 {
+		e = append(e, s.compareReadings())
+	}
+	return e
+}

@@ -1,0 +1,104 @@
+package reproduce
+
+import (
+	"fmt"
+	"strings"
+)
+
+// cell makes a figure of the windows: the first is ours, all give the spread.
+func (s *federationStudy) cell(published Number, f func(w *federationWindow) Number) Cell {
+	c := Cell{Published: published, Here: f(s.windows[0])}
+	if len(s.windows) > 1 {
+		numbers := make([]Number, len(s.windows))
+		for i, w := range s.windows {
+			numbers[i] = f(w)
+		}
+		if spread := spreadOf(numbers); spread.N > 1 {
+			c.Spread = &spread
+		}
+	}
+	return c
+}
+
+// bySite makes a measure with a cell for each site of table 1 and one for all.
+// published may be nil.
+func (s *federationStudy) bySite(name string, unit Unit, decimals int, published []Number, f func(w *federationWindow, site int) Number) Measure {
+	m := Measure{Name: name, Unit: unit, Decimals: decimals}
+	for site := range siteAll + 1 {
+		p := None
+		if published != nil {
+			p = published[site]
+		}
+		m.Cells = append(m.Cells, s.cell(p, func(w *federationWindow) Number { return f(w, site) }))
+	}
+	return m
+}
+
+// byPopulation makes a measure with a cell for each population.
+func (s *federationStudy) byPopulation(name string, unit Unit, decimals int, published []Number, f func(o *outcome) Number) Measure {
+	m := Measure{Name: name, Unit: unit, Decimals: decimals}
+	for p := range populations {
+		m.Cells = append(m.Cells, s.cell(published[p], func(w *federationWindow) Number { return f(w.economy[p]) }))
+	}
+	return m
+}
+
+func (s *federationStudy) siteNames() []string {
+	var names []string
+	for i := range s.sites {
+		names = append(names, s.sites[i].Name)
+	}
+	return append(names, "all")
+}
+
+func populationNames() []string {
+	var names []string
+	for _, p := range populations {
+		names = append(names, p.name)
+	}
+	return names
+}
+
+// series turns a measure by site into bars, "all" left out.
+func (m *Measure) series(name string) Series {
+	s := Series{Name: name}
+	for _, c := range m.Cells[:siteAll] {
+		s.Values = append(s.Values, c.Here)
+	}
+	return s
+}
+
+// publishedSeries does the same for the published figures.
+func (m *Measure) publishedSeries(name string) Series {
+	s := Series{Name: name, Published: true}
+	for _, c := range m.Cells[:siteAll] {
+		s.Values = append(s.Values, c.Published)
+	}
+	return s
+}
+
+// sitePlot is a bar chart by site.
+func (s *federationStudy) sitePlot(figure, title, y string, series ...Series) Plot {
+	return Plot{Figure: figure, Title: title, Y: y, Columns: s.siteNames()[:siteAll], Series: series}
+}
+
+// namesOf lists sites.
+func (s *federationStudy) namesOf(sites []int) string {
+	var names []string
+	for _, i := range sites {
+		names = append(names, s.sites[i].Name)
+	}
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// change prints how a figure changes, with the change in percent.
+func change(from, to Number, decimals int) string {
+	text := format(from, decimals) + " → " + format(to, decimals)
+	if from.Known() && to.Known() && from != 0 {
+		text += fmt.Sprintf(" (%+.1f %%)", 100*float64((to-from)/from))
+	}
+	return text
+}

@@ -1,0 +1,26 @@
+package reproduce
+
+import (
+	_ "embed"
+	"fmt"
+	"html/template"
+	"io"
+)
+
+//go:embed report.html
+var reportHTML string
+
+var page = template.Must(template.New("report").Funcs(template.FuncMap{
+	"svg":     func(p Plot) (template.HTML, error) { return p.SVG() },
+	"lines":   func(m Measure) []line { return m.lines() },
+	"label":   func(l line) string { return l.label },
+	"kind":    func(l line) string { return l.kind },
+	"cells":   func(l line) []string { return l.cells },
+	"anchor":  func(i int) string { return fmt.Sprintf("e%d", i+1) },
+	"percent": func(n Number) string { return format(n, 1) + " %" },
+	"seconds": func(n Number) string { return format(n, 1) },
+	"count":   func(n int64) string { return format(Number(n), 0) },
+}).Parse(reportHTML))
+
+// writeHTML writes the report as one page that refers to nothing outside itself.
+func (r *Report) writeHTML(w io.Writer) error { return page.Execute(w, r) }
