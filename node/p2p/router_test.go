@@ -78,9 +78,7 @@ func TestMergePutsSelfInItsPlace(t *testing.T) {
 		for i := range n {
 			ids = append(ids, peer.ID(fmt.Sprint("peer", i, rng.Uint64())))
 		}
-		for _, id := range ids[1:] {
-			others = append(others, id)
-		}
+		others = append(others, ids[1:]...)
 		target := kbucket.ConvertKey(string(key[:]))
 		others = kbucket.SortClosestPeers(others, target)
 		if got, want := merge(key, ids[0], others, 8), nearest(key, ids, 8); !slices.Equal(got, want) {

@@ -52,7 +52,7 @@ func checkInChild(command []string, dir string) (damage, err error) {
 	case !ended:
 		return nil, fmt.Errorf("check %s in a child process: %w", dir, err)
 	}
-	return fmt.Errorf("Badger cannot use %s (%s): %s", dir, exit, firstLine(output.Bytes())), nil
+	return fmt.Errorf("%s cannot be used by Badger (%s): %s", dir, exit, firstLine(output.Bytes())), nil
 }
 
 // limited keeps the first 64 KiB written to it: a Go panic prints much more.

@@ -62,7 +62,7 @@ func openEngine(dir string, sync bool, log badger.Logger) (e *engine, err error)
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
-			e, err = nil, fmt.Errorf("Badger panicked on %s: %v", dir, r)
+			e, err = nil, fmt.Errorf("open %s: Badger panicked: %v", dir, r)
 		}
 	}()
 	if err := os.MkdirAll(dir, 0o700); err != nil {

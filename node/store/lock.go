@@ -27,7 +27,7 @@ func lock(dir string) (*os.File, error) {
 		}
 		return nil, fmt.Errorf("lock store %s: %w", dir, err)
 	}
-	if err := file.Truncate(0); err == nil {
+	if err = file.Truncate(0); err == nil {
 		_, err = fmt.Fprintf(file, "%d\n", os.Getpid())
 	}
 	if err != nil {

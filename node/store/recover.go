@@ -48,7 +48,7 @@ func (s *Store) recover() error {
 	case broken != nil:
 		return s.damaged(broken, held.damage)
 	case held.damage != nil && (applied <= held.seq || applied < held.newest):
-		return s.damaged(fmt.Errorf("Badger ends with batch %d, and there was a batch %d", applied, max(held.newest, held.seq+1)), held.damage)
+		return s.damaged(fmt.Errorf("the records in Badger end with batch %d, and there was a batch %d", applied, max(held.newest, held.seq+1)), held.damage)
 	case held.damage != nil || applied > held.seq || held.empty():
 		err = s.followBadger(held, applied)
 	default:
