@@ -247,6 +247,66 @@ func TestJobOutlivesTheDaemon(t *testing.T) {
 	}
 }
 
+func TestRunningTaskIsAdopted(t *testing.T) {
+	cfg := realConfig(t, 1, &p2p.Memory{})
+	h := realHost(t, cfg)
+	job := shellJob(h, 1, "exec sleep 1000")
+	if _, err := submitTo(h, job); err != nil {
+		t.Fatal(err)
+	}
+	awaitState(t, h, job.ID, Running)
+	task := grid.TaskID{Job: job.ID, Epoch: 1}
+	until(t, "the process runs", func() bool { return exists(h.taskBase(h.ID(), task) + Stdout.end()) })
+	closeHost(t, h)
+	restarted := grid.Time(time.Now().UnixMicro())
+
+	h = realHost(t, cfg)
+	v, err := h.view(t.Context(), job.ID)
+	if err != nil || v.State != Running {
+		t.Fatalf("after a restart the job is %v (%v), want it running", v.State, err)
+	}
+	if v.Start >= restarted {
+		t.Errorf("it counts as started %v after the restart", v.Start-restarted)
+	}
+	if err := h.Do(t.Context(), func(s *Site) {
+		if free := s.cluster.State(h.Now()).Free; free != 3 {
+			t.Errorf("%d processors are free, want 3 of 4", free)
+		}
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.Ask(t.Context(), func(token uint64) grid.Input { return &Cancel{Token: token, Job: job.ID} }); err != nil {
+		t.Fatal(err)
+	}
+	awaitState(t, h, job.ID, CancelledByUser)
+}
+
+func TestTaskThatTheNewShimDoesNotKnowIsLost(t *testing.T) {
+	h := realHost(t, realConfig(t, 1, &p2p.Memory{}))
+	p := h.loop.exec.(*processes)
+	id := grid.TaskID{Job: grid.JobID{Hi: 5, Lo: 5}, Epoch: 1}
+	lost := make(chan *grid.TaskEnded, 1)
+	p.mu.Lock()
+	p.running[id] = h.ID() // ordered, but the order never arrived
+	p.ended = func(e *grid.TaskEnded) { lost <- e }
+	p.mu.Unlock()
+	if err := syscall.Kill(p.client.PID(), syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case e := <-lost:
+		if e.ID != id || !e.Lost {
+			t.Errorf("got %+v", e)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("it was never reported")
+	}
+	p.mu.Lock()
+	pid := p.client.PID()
+	p.mu.Unlock()
+	t.Cleanup(func() { h.Close(); syscall.Kill(pid, syscall.SIGTERM) })
+}
+
 func TestJobRunsAgainWhenItsShimIsKilled(t *testing.T) {
 	cfg := realConfig(t, 1, &p2p.Memory{})
 	h := realHost(t, cfg)
