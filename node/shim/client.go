@@ -216,12 +216,12 @@ func (c *Client) order(k kind, body func([]byte) []byte) error {
 const closeMax = time.Second
 
 // Close ends the connection; the shim and its tasks go on. What was ordered before
-// has reached the shim, unless that hangs or is dead. Events is closed.
+// has been carried out, unless the shim hangs or is dead. Events is closed.
 func (c *Client) Close() {
 	c.once.Do(func() { close(c.closed) })
 	c.conn.finish()
 	select {
-	case <-c.ended: // the shim closes its side when it has read ours
+	case <-c.ended: // the shim closes its side when it is done with ours
 	case <-time.After(closeMax):
 	}
 	c.conn.close()

@@ -34,10 +34,10 @@ func (s *shim) accept() {
 }
 
 // converse reads what a daemon says. Whatever is malformed ends the connection and
-// changes nothing.
+// changes nothing. The connection is closed when the loop has carried out all that
+// came before its end.
 func (s *shim) converse(c *net.UnixConn) {
 	d := newConn(c)
-	defer d.close()
 	if err := s.read(d); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
 		s.log("connection closed: %v", err)
 	}
@@ -45,6 +45,7 @@ func (s *shim) converse(c *net.UnixConn) {
 		if s.daemon == d {
 			s.daemon = nil
 		}
+		d.close()
 	})
 }
 

@@ -3,7 +3,10 @@ package shim
 import (
 	"bufio"
 	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"reflect"
 	"strings"
@@ -93,6 +96,24 @@ func FuzzDecode(f *testing.F) {
 		}
 		(&records{}).replay(b, &past{tasks: make(map[string]*known)})
 	})
+}
+
+func TestFrameBounds(t *testing.T) {
+	var buf []byte
+	for size, want := range map[int]string{0: "want 1", 1: "", frameMax: "", frameMax + 1: "want 1", 1<<32 - 1: "want 1"} {
+		head := binary.BigEndian.AppendUint32(nil, uint32(size))
+		frame := io.MultiReader(bytes.NewReader(append(head, byte(kindAck))), bytes.NewReader(make([]byte, min(size, frameMax))))
+		k, body, err := readFrame(bufio.NewReader(frame), &buf)
+		if want == "" && (err != nil || k != kindAck || len(body) != size-1) {
+			t.Errorf("frame of %d bytes: %d of kind %d, %v", size, len(body), k, err)
+		}
+		if want != "" && (!errors.Is(err, errEncoding) || !strings.Contains(err.Error(), want)) {
+			t.Errorf("frame of %d bytes: %v, want it refused for its length", size, err)
+		}
+	}
+	if cap(buf) > frameMax {
+		t.Errorf("%d bytes were allocated", cap(buf))
+	}
 }
 
 func TestParseStat(t *testing.T) {

@@ -41,6 +41,7 @@ func lookUp(name, dir string, env []string) (string, *startError) {
 	for _, entry := range env {
 		if value, ok := strings.CutPrefix(entry, "PATH="); ok {
 			search = value
+			break // the one that getenv finds
 		}
 	}
 	var found *startError // that is no executable

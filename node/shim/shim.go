@@ -93,11 +93,11 @@ type shim struct {
 	stale   []*journal.Journal // replaced while they were being synced
 	base    int64              // size of the journal when it was last renewed
 
-	tasks       map[string]*task  // not ended
-	sessions    map[int]*task     // the same by process number
-	results     map[string]*Ended // not acknowledged
-	orphanOwner map[int]*task     // children that are no task's first process
-	pids        []int
+	tasks    map[string]*task  // not ended
+	sessions map[int]*task     // the same by process number
+	results  map[string]*Ended // not acknowledged
+	orphans  map[int]*orphan   // by process number
+	pids     []int
 
 	daemon   *conn // nil if none is connected
 	retire   bool  // the daemon wants it to end as soon as nothing is left to do
@@ -113,7 +113,7 @@ func newShim(config Config) (s *shim, err error) {
 		config: config, null: -1,
 		inbox: make(chan func(), 256), quit: make(chan struct{}), signals: make(chan os.Signal, 16),
 		tasks: make(map[string]*task), sessions: make(map[int]*task),
-		results: make(map[string]*Ended), orphanOwner: make(map[int]*task),
+		results: make(map[string]*Ended), orphans: make(map[int]*orphan),
 	}
 	defer func() {
 		if err != nil {

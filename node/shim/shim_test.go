@@ -531,10 +531,42 @@ func TestRetire(t *testing.T) {
 	if !alive(pid) {
 		t.Error("it did not wait for the acknowledgement")
 	}
+	s.client.Close() // and ends even so: the end is in its journal
+	s.until("the shim ends", func() bool { return !alive(pid) })
+	s.connect()
+	pid = s.client.PID()
+	if again := s.event(); again != e {
+		t.Errorf("then %+v, was %+v", again, e)
+	}
+	if err := s.client.Retire(); err != nil {
+		t.Fatal(err)
+	}
 	if err := s.client.Ack(e.ID); err != nil {
 		t.Fatal(err)
 	}
 	s.until("the shim ends", func() bool { return !alive(pid) })
+}
+
+// A daemon that comes back takes its predecessor's order to retire back.
+func TestRetireIsTakenBack(t *testing.T) {
+	s := newTestShim(t)
+	pid := s.client.PID()
+	spec := s.spec("while ! [ -e go ]; do sleep 0.01; done; exit 1")
+	s.start(spec)
+	if err := s.client.Retire(); err != nil {
+		t.Fatal(err)
+	}
+	s.client.Close()
+	s.connect()
+	if err := os.WriteFile(filepath.Join(spec.Dir, "go"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.client.Ack(s.event().ID); err != nil {
+		t.Fatal(err)
+	}
+	if e := s.run(s.spec("exit 2")); e.ExitCode != 2 || !alive(pid) {
+		t.Errorf("%+v", e)
+	}
 }
 
 // The shim's own end in order takes its tasks along, and their ends are not lost.

@@ -97,7 +97,8 @@ func (s *shim) endTask(t *task, cause Cause, reason string) {
 	t.killAt = time.Now().Add(s.config.Grace)
 	t.signalGroup(syscall.SIGTERM)
 	t.signalGroup(syscall.SIGCONT) // one that was stopped could not hear it
-	t.ask(s.orphansOf(t))
+	left, _ := s.orphansOf(t)
+	t.ask(left)
 	s.after(s.config.Grace, func() {
 		if s.tasks[t.id] == t {
 			s.kill(t)
@@ -115,7 +116,8 @@ func (t *task) signalGroup(sig syscall.Signal) {
 // kill ends everything that is known to belong to t.
 func (s *shim) kill(t *task) {
 	t.signalGroup(syscall.SIGKILL)
-	for _, pid := range s.orphansOf(t) {
+	left, _ := s.orphansOf(t)
+	for _, pid := range left {
 		syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
@@ -140,10 +142,10 @@ func (t *task) ask(orphans []int) {
 func (s *shim) collected(pid int, status syscall.WaitStatus, usage *syscall.Rusage) {
 	t := s.sessions[pid]
 	if t == nil || !t.collected.IsZero() {
-		owner := s.orphanOwner[pid]
-		delete(s.orphanOwner, pid)
-		if owner != nil && !owner.collected.IsZero() {
-			s.drain(owner)
+		o := s.orphans[pid]
+		delete(s.orphans, pid)
+		if o != nil && o.owner != nil && !o.owner.collected.IsZero() {
+			s.drain(o.owner)
 		}
 		return
 	}
@@ -178,9 +180,10 @@ func (s *shim) drain(t *task) {
 		return
 	}
 	now := time.Now()
-	left := s.orphansOf(t)
+	// The group first: its processes, as they die, leave their children as orphans.
 	t.empty = t.empty || syscall.Kill(-t.pid, 0) == syscall.ESRCH
-	if t.empty && len(left) == 0 {
+	left, settled := s.orphansOf(t)
+	if t.empty && len(left) == 0 && settled {
 		s.finish(t)
 		return
 	}
@@ -221,41 +224,62 @@ func (s *shim) record(e *Ended) {
 	s.tell(e)
 }
 
+// orphan is a child of the shim that is no task's first process: its parent died.
+type orphan struct {
+	owner *task // nil if that cannot be told
+	looks int   // how often that was tried
+}
+
+// orphanLooks is how often to look whose an orphan is. One that is just executing
+// another program has no environment for a moment, one that cleared it has none.
+const orphanLooks = 5
+
 // orphansOf returns the processes of t whose parents died, first of all those that
-// left its process group. They are children of the shim.
-func (s *shim) orphansOf(t *task) []int {
-	var mine []int
+// left its process group. Settled is false if there are some that may prove to be
+// its own at another look.
+func (s *shim) orphansOf(t *task) (mine []int, settled bool) {
+	settled = true
 	s.pids = orphans(s.pids[:0])
 	for _, pid := range s.pids {
 		if first := s.sessions[pid]; first != nil && first.collected.IsZero() {
 			continue // a task's first process, listed by a kernel without lists of children
 		}
-		owner, seen := s.orphanOwner[pid]
-		if !seen {
-			owner = s.ownerOf(pid)
-			s.orphanOwner[pid] = owner // until it is collected its number is nobody else's
+		o := s.orphans[pid]
+		if o == nil {
+			o = &orphan{}
+			s.orphans[pid] = o // until it is collected its number is nobody else's
 		}
-		if owner == t {
+		if o.owner == nil && o.looks < orphanLooks {
+			o.looks++
+			var gone bool
+			if o.owner, gone = s.ownerOf(pid); gone {
+				o.looks = 0 // it will be collected; its own children became orphans as it died
+			}
+			settled = settled && o.owner != nil
+		}
+		if o.owner == t {
 			mine = append(mine, pid)
 		}
 	}
-	return mine
+	return mine, settled
 }
 
 // ownerOf returns the task that a process belongs to, nil if that cannot be told.
-func (s *shim) ownerOf(pid int) *task {
+// Gone says that it has ended, and took the answer with it.
+func (s *shim) ownerOf(pid int) (t *task, gone bool) {
 	p, ok := readProcess(pid)
-	if !ok {
-		return nil
+	if t := s.sessions[p.session]; ok && t != nil {
+		return t, false
 	}
-	if t := s.sessions[p.session]; t != nil {
-		return t
+	if id, ours := strings.CutPrefix(mark(pid), s.records.markOf("")); ours {
+		t := s.tasks[id]
+		if t == nil {
+			syscall.Kill(pid, syscall.SIGKILL) // its task has ended, so must it
+		}
+		return t, false
 	}
-	id, ours := strings.CutPrefix(mark(pid), s.records.markOf(""))
-	if !ours {
-		return nil
-	}
-	return s.tasks[id]
+	p, ok = readProcess(pid) // the mark could not be read if it ended before that
+	return nil, !ok || p.gone()
 }
 
 // wall returns t as microseconds since the Unix epoch, never negative.

@@ -149,31 +149,47 @@ func TestUsage(t *testing.T) {
 
 func TestLimit(t *testing.T) {
 	s := newTestShim(t)
-	for _, tt := range []struct {
-		name, script string
-		code         int32
-	}{
-		{"gives in to SIGTERM", "sleep 1000", 143},
-		{"ends in order", "trap 'exit 9' TERM; while :; do sleep 0.01; done", 9},
-		{"ignores SIGTERM", "trap '' TERM; while :; do sleep 0.01; done", 137},
-		{"was stopped", "kill -STOP $$; sleep 1000", 143},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			spec := s.spec(tt.script)
-			spec.Limit = 50 * grid.Millisecond
-			e := s.run(spec)
-			if e.ExitCode != tt.code || e.Cause != CauseLimit || !strings.Contains(e.Reason, "50ms") {
-				t.Errorf("%+v, want exit code %d for the limit of 50ms", e, tt.code)
-			}
-			if span := e.End - e.Start; span < spec.Limit {
-				t.Errorf("ended after %v", span)
-			}
-		})
+	for _, script := range []string{"sleep 1000", "kill -STOP $$; sleep 1000"} {
+		spec := s.spec(script)
+		spec.Limit = 50 * grid.Millisecond
+		e := s.run(spec)
+		if e.ExitCode != 143 || e.Cause != CauseLimit || !strings.Contains(e.Reason, "50ms") {
+			t.Errorf("%s: %+v, want exit code 143 for the limit of 50ms", script, e)
+		}
+		if span := e.End - e.Start; span < spec.Limit {
+			t.Errorf("%s: ended after %v", script, span)
+		}
 	}
 	spec := s.spec("exit 0")
 	spec.Limit = grid.Hour
 	if e := s.run(spec); e.Cause != CauseExit {
 		t.Errorf("within its limit: %+v", e)
+	}
+}
+
+func TestKill(t *testing.T) {
+	s := newTestShim(t)
+	for _, tt := range []struct {
+		name, script string
+		code         int32
+	}{
+		{"gives in to SIGTERM", tell + "sleep 1000", 143},
+		{"ends in order", "trap 'exit 9' TERM; " + tell + "while :; do sleep 0.01; done", 9},
+		{"ignores SIGTERM", "trap '' TERM; " + tell + "while :; do sleep 0.01; done", 137},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			spec := s.spec(tt.script)
+			s.start(spec)
+			s.pids(spec, 1)
+			for _, reason := range []string{"first", "second"} {
+				if err := s.client.Kill(spec.ID, reason); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if e := s.event(); e.ExitCode != tt.code || e.Cause != CauseKill || e.Reason != "first" {
+				t.Errorf("%+v, want exit code %d for the first reason", e, tt.code)
+			}
+		})
 	}
 }
 
