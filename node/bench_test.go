@@ -28,7 +28,7 @@ func benchHost(b *testing.B, seed byte, processors int64, join []string) *Host {
 	if err != nil {
 		b.Fatal(err)
 	}
-	pid := h.loop.exec.(*processes).client.PID()
+	pid := shimOf(h)
 	b.Cleanup(func() {
 		if err := h.Close(); err != nil {
 			b.Error(err)

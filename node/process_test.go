@@ -43,13 +43,21 @@ func realConfig(t *testing.T, seed byte, memory *p2p.Memory) HostConfig {
 func realHost(t *testing.T, cfg HostConfig) *Host {
 	t.Helper()
 	h := startHost(t, cfg)
-	pid := h.loop.exec.(*processes).client.PID()
+	pid := shimOf(h)
 	t.Cleanup(func() {
 		h.Close()
 		syscall.Kill(pid, syscall.SIGTERM)
 		until(t, "the shim ends", func() bool { return syscall.Kill(pid, 0) != nil || zombie(pid) })
 	})
 	return h
+}
+
+// shimOf returns the process number of a host's shim.
+func shimOf(h *Host) int {
+	p := h.loop.exec.(*processes)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.client.PID()
 }
 
 func zombie(pid int) bool {
@@ -290,7 +298,7 @@ func TestTaskThatTheNewShimDoesNotKnowIsLost(t *testing.T) {
 	p.running[id] = h.ID() // ordered, but the order never arrived
 	p.ended = func(e *grid.TaskEnded) { lost <- e }
 	p.mu.Unlock()
-	if err := syscall.Kill(p.client.PID(), syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(shimOf(h), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	select {
@@ -301,9 +309,7 @@ func TestTaskThatTheNewShimDoesNotKnowIsLost(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("it was never reported")
 	}
-	p.mu.Lock()
-	pid := p.client.PID()
-	p.mu.Unlock()
+	pid := shimOf(h)
 	t.Cleanup(func() { h.Close(); syscall.Kill(pid, syscall.SIGTERM) })
 }
 
@@ -316,14 +322,14 @@ func TestJobRunsAgainWhenItsShimIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	until(t, "the job runs", func() bool { _, err := os.Stat(mark); return err == nil })
-	if err := syscall.Kill(h.loop.exec.(*processes).client.PID(), syscall.SIGKILL); err != nil {
+	if err := syscall.Kill(shimOf(h), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
 	awaitState(t, h, job.ID, Done)
 	if got := output(t, h, job.ID, Stdout); got != "second\n" {
 		t.Errorf("output %q", got)
 	}
-	pid := h.loop.exec.(*processes).client.PID()
+	pid := shimOf(h)
 	t.Cleanup(func() { h.Close(); syscall.Kill(pid, syscall.SIGTERM) })
 }
 
