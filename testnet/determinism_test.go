@@ -162,3 +162,40 @@ func TestRunStops(t *testing.T) {
 		t.Errorf("cancelled: %v after %d events", err, n.Events())
 	}
 }
+
+// restlessSite wants a Tick ten seconds after each, or when it is told.
+type restlessSite struct{ timer grid.Time }
+
+func (s *restlessSite) NextTimer() grid.Time { return s.timer }
+
+func (s *restlessSite) Step(now grid.Time, in grid.Input, _ *grid.Outbox) {
+	if in, ok := in.(*toyTimer); ok {
+		s.timer = in.at
+	}
+	if s.timer <= now {
+		s.timer = now + 10*grid.Second
+	}
+}
+
+// TestTimersDoNotPileUp: a timer event that came too late, as the site had moved its
+// timer to an earlier instant, is dropped and not put off for ever.
+func TestTimersDoNotPileUp(t *testing.T) {
+	n, err := New(Config{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := n.Add(Member{ID: "a", New: func(int) (Site, error) { return &restlessSite{}, nil }}); err != nil {
+		t.Fatal(err)
+	}
+	const moves = 1000
+	for i := range moves {
+		at := grid.Time(i) * 7 * grid.Second
+		n.Inject(at, 0, &toyTimer{at + grid.Second})
+	}
+	if err := n.Run(context.Background(), 7*moves*grid.Second, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n.Events() > 3*moves+10 || n.heap.len() > 2 {
+		t.Errorf("%d moves made %d events, %d are left", moves, n.Events(), n.heap.len())
+	}
+}
