@@ -20,7 +20,8 @@ func newTestnet() *cobra.Command {
 		Use:   "testnet",
 		Short: "Run many sites on this machine, live or in virtual time",
 		Long: `Run many sites on this machine: real nodes on loopback (up), or in virtual time (run),
-where a two-year log takes seconds and the same seed gives the same run.`,
+where a two-year log takes seconds and the same seed gives the same run. Published
+evaluations can be repeated (reproduce).`,
 		Example: `  gridnode testnet up -n 12
   gridnode testnet run federation --mode economy --oft 50
   gridnode testnet run leasing --trace CTC-SP2-1996-3.1-cln.swf.gz --processors 430`,
@@ -37,7 +38,7 @@ run, event by event: its trace hash is printed. Without a log a generated worklo
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	run.AddCommand(newRunFederation(), newRunLeasing(), newRunChaos())
-	cmd.AddCommand(newUp(), run)
+	cmd.AddCommand(newUp(), run, newReproduce())
 	return cmd
 }
 

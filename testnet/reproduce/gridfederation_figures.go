@@ -2,6 +2,7 @@ package reproduce
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -98,7 +99,43 @@ func (s *federationStudy) namesOf(sites []int) string {
 func change(from, to Number, decimals int) string {
 	text := format(from, decimals) + " → " + format(to, decimals)
 	if from.Known() && to.Known() && from != 0 {
-		text += fmt.Sprintf(" (%+.1f %%)", 100*float64((to-from)/from))
+		text += " (" + formatDeviation(100*(to-from)/from, Credits) + ")"
 	}
 	return text
+}
+
+// scientific prints a large amount as the paper does: "2.31e9".
+func scientific(n Number) string {
+	return strings.Replace(fmt.Sprintf("%.3g", float64(n)), "e+0", "e", 1)
+}
+
+// rejectedCompared says where fewer or more jobs are rejected than in the paper, as
+// far as its tables tell.
+func (s *federationStudy) rejectedCompared(accepted []Number, of *outcome) string {
+	type difference struct {
+		site            int
+		here, published float64
+	}
+	var all []difference
+	var here, published float64
+	for site := range siteAll {
+		d := difference{site, float64(of.stats(site).Rejected), float64(publishedJobs[site] * (100 - accepted[site]) / 100)}
+		here, published = here+d.here, published+d.published
+		all = append(all, d)
+	}
+	far := func(d difference) float64 { return max(d.here-d.published, d.published-d.here) }
+	slices.SortStableFunc(all, func(a, b difference) int {
+		switch {
+		case far(a) > far(b):
+			return -1
+		case far(a) < far(b):
+			return 1
+		}
+		return 0
+	})
+	var parts []string
+	for _, d := range all[:3] {
+		parts = append(parts, fmt.Sprintf("%s %.0f (published %.0f)", s.sites[d.site].Name, d.here, d.published))
+	}
+	return fmt.Sprintf("Rejected are %.0f jobs (published %.0f); the greatest differences are at %s.", here, published, strings.Join(parts, ", "))
 }

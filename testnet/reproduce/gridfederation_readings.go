@@ -132,9 +132,9 @@ func (s *federationStudy) compareReadings() Experiment {
 		}
 		t.Measures = append(t.Measures, m)
 	}
-	measure("load offered, %", Percent, 1, None, func(r *reading) Number { return s.load(r.used, siteAll) })
-	measure("accepted alone, %", Percent, 2, publishedAlone.accepted[siteAll], func(r *reading) Number { return r.alone.accepted(siteAll) })
-	measure("accepted federated, %", Percent, 2, publishedFederated.accepted[siteAll], func(r *reading) Number { return r.federated.accepted(siteAll) })
+	measure("load offered", Percent, 1, None, func(r *reading) Number { return s.load(r.used, siteAll) })
+	measure("accepted alone", Percent, 2, publishedAlone.accepted[siteAll], func(r *reading) Number { return r.alone.accepted(siteAll) })
+	measure("accepted federated", Percent, 2, publishedFederated.accepted[siteAll], func(r *reading) Number { return r.federated.accepted(siteAll) })
 	for i, name := range []string{"OFC", "OFT"} {
 		published := []Number{publishedIncentive[0], publishedIncentive[2]}[i]
 		measure("incentive, "+name, Credits, 0, published, func(r *reading) Number { return Number(r.economy[i].earnedBy(siteAll)) })

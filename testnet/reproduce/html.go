@@ -12,6 +12,7 @@ var reportHTML string
 
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	"svg":     func(p Plot) (template.HTML, error) { return p.SVG() },
+	"keys":    func(p Plot) []Key { return p.Keys() },
 	"lines":   func(m Measure) []line { return m.lines() },
 	"label":   func(l line) string { return l.label },
 	"kind":    func(l line) string { return l.kind },

@@ -55,7 +55,7 @@ func (p *Plot) SVG() (template.HTML, error) {
 	g := plot.New()
 	g.X.Label.Text, g.Y.Label.Text = p.X, p.Y
 	for _, f := range []*font.Font{
-		&g.X.Label.TextStyle.Font, &g.Y.Label.TextStyle.Font, &g.X.Tick.Label.Font, &g.Y.Tick.Label.Font, &g.Legend.TextStyle.Font,
+		&g.X.Label.TextStyle.Font, &g.Y.Label.TextStyle.Font, &g.X.Tick.Label.Font, &g.Y.Tick.Label.Font,
 	} {
 		f.Variant, f.Size = "Sans", plotText
 	}
@@ -71,13 +71,10 @@ func (p *Plot) SVG() (template.HTML, error) {
 	if err := add(g); err != nil {
 		return "", fmt.Errorf("draw %s: %w", p.Figure, err)
 	}
-	g.Legend.Top, g.Legend.Padding, g.Legend.ThumbnailWidth = true, 4, 18
 	g.Y.Tick.Marker = ticks{}
-	// The legend stands above the plot, so that it hides nothing.
-	g.Y.Max = max(g.Y.Max, 1e-9)
-	g.Legend.YOffs = vg.Length(len(p.Series)) * (plotText + 5)
-	canvas := vgsvg.New(plotWidth, plotHeight+g.Legend.YOffs)
-	g.Draw(draw.Crop(draw.New(canvas), 0, -10, 4, -g.Legend.YOffs-6))
+	g.Y.Max = max(g.Y.Max, 1e-9) // all zero
+	canvas := vgsvg.New(plotWidth, plotHeight)
+	g.Draw(draw.Crop(draw.New(canvas), 0, -10, 4, -8))
 	var b bytes.Buffer
 	if _, err := canvas.WriteTo(&b); err != nil {
 		return "", fmt.Errorf("draw %s: %w", p.Figure, err)
@@ -89,12 +86,59 @@ func (p *Plot) SVG() (template.HTML, error) {
 	return template.HTML(b.Bytes()[at:]), nil // from the plot library, which escapes texts
 }
 
+// Key is an entry of a plot's legend, which stands beside it as text.
+type Key struct {
+	Name   string
+	Mark   string // "bar", "line", "dashes" or "cross"
+	Colour string // "#0072b2"
+}
+
+// Keys returns the legend.
+func (p *Plot) Keys() []Key {
+	keys := make([]Key, len(p.Series))
+	for i, s := range p.Series {
+		mark := "line"
+		switch {
+		case p.Columns != nil:
+			mark = "bar"
+		case s.Published:
+			mark = "cross"
+		case s.Bound:
+			mark = "dashes"
+		}
+		c := p.colour(i)
+		keys[i] = Key{s.Name, mark, fmt.Sprintf("#%02x%02x%02x", c.R, c.G, c.B)}
+	}
+	return keys
+}
+
+// colour returns that of a series. In bar charts a published series is a pale form
+// of the one behind it, with which it is compared.
+func (p *Plot) colour(series int) color.RGBA {
+	if p.Columns == nil {
+		if p.Series[series].Published {
+			return color.RGBA{A: 0xff}
+		}
+		return palette[series%len(palette)]
+	}
+	hue := 0
+	for _, s := range p.Series[:series] {
+		if !s.Published {
+			hue++
+		}
+	}
+	c := palette[hue%len(palette)]
+	if p.Series[series].Published {
+		return pale(c)
+	}
+	return c
+}
+
 // bars draws the series side by side in each column.
 func (p *Plot) bars(g *plot.Plot) error {
 	const share = 0.8 // of a column that bars fill
 	room := float64(plotWidth-80) / float64(len(p.Columns))
 	width := vg.Length(room * share / float64(len(p.Series)))
-	hue := 0
 	for i, s := range p.Series {
 		values := make(plotter.Values, len(s.Values))
 		for j, v := range s.Values {
@@ -107,15 +151,9 @@ func (p *Plot) bars(g *plot.Plot) error {
 			return err
 		}
 		bar.Offset = width * (vg.Length(i) - vg.Length(len(p.Series)-1)/2)
-		c := palette[hue%len(palette)]
-		bar.Color, bar.LineStyle.Color, bar.LineStyle.Width = c, c, 0.8
-		if s.Published {
-			bar.Color = pale(c) // the series it is compared with comes next, in the same hue
-		} else {
-			hue++
-		}
+		bar.Color = p.colour(i)
+		bar.LineStyle.Color, bar.LineStyle.Width = color.Gray{0x55}, 0.4
 		g.Add(bar)
-		g.Legend.Add(s.Name, bar)
 	}
 	g.NominalX(p.Columns...)
 	g.X.Min, g.X.Max = -0.5, float64(len(p.Columns))-0.5
@@ -138,7 +176,7 @@ func (p *Plot) lines(g *plot.Plot) error {
 		if err != nil {
 			return err
 		}
-		c := palette[i%len(palette)]
+		c := p.colour(i)
 		line.Color, line.Width = c, 1.8
 		marks.Color, marks.Radius, marks.Shape = c, 3, draw.CircleGlyph{}
 		if s.Bound {
@@ -146,13 +184,11 @@ func (p *Plot) lines(g *plot.Plot) error {
 			line.Width = 1.2
 		}
 		if s.Published {
-			marks.Color, marks.Radius, marks.Shape = color.Black, 6, draw.CrossGlyph{}
+			marks.Radius, marks.Shape = 6, draw.CrossGlyph{}
 			g.Add(marks)
-			g.Legend.Add(s.Name, marks)
 			continue
 		}
 		g.Add(line, marks)
-		g.Legend.Add(s.Name, line, marks)
 	}
 	g.X.Tick.Marker = plot.ConstantTicks(p.ticks())
 	return nil
@@ -173,16 +209,21 @@ func pale(c color.RGBA) color.RGBA {
 	return color.RGBA{mix(c.R), mix(c.G), mix(c.B), 0xff}
 }
 
-// ticks labels an axis with short numbers: "250", "2.5 k", "1.2 M", "2.1 G".
+// ticks divides an axis into four to ten steps of 1, 2 or 5 times a power of ten and
+// labels them with short numbers: "250", "2.5 k", "1.2 M", "2.1 G".
 type ticks struct{}
 
 // Ticks implements plot.Ticker.
-func (ticks) Ticks(least, most float64) []plot.Tick {
-	marks := plot.DefaultTicks{}.Ticks(least, most)
-	for i := range marks {
-		if marks[i].Label != "" {
-			marks[i].Label = short(marks[i].Value)
+func (ticks) Ticks(least, most float64) (marks []plot.Tick) {
+	step := math.Pow(10, math.Floor(math.Log10((most-least)/4)))
+	for _, factor := range []float64{5, 2} {
+		if (most-least)/(step*factor) >= 4 {
+			step *= factor
+			break
 		}
+	}
+	for at := math.Ceil(least / step); at*step <= most; at++ {
+		marks = append(marks, plot.Tick{Value: at * step, Label: short(at * step)})
 	}
 	return marks
 }

@@ -85,7 +85,7 @@ func (m *Measure) lines() []line {
 		return out
 	}
 	name := m.Name
-	if m.Unit != "" && !strings.HasSuffix(name, string(m.Unit)) {
+	if m.Unit != Jobs && m.Unit != Messages && m.Unit != "" { // the others say it themselves
 		name += ", " + string(m.Unit)
 	}
 	here := line{name, "here", cells(func(_ int, c *Cell) string { return format(c.Here, m.Decimals) })}

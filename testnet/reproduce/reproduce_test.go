@@ -1,0 +1,199 @@
+package reproduce
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"gridnode/internal/workload"
+	"gridnode/testnet"
+)
+
+func small() Options {
+	o := DefaultOptions()
+	o.Windows, o.Quick, o.sizes = 2, true, []int{2, 3}
+	return o
+}
+
+// TestGridFederation: on the embedded workload the report is complete, says that
+// the published figures do not apply, and its figures add up.
+func TestGridFederation(t *testing.T) {
+	o := small()
+	var last, total int64
+	o.Progress = func(done, of int64) { last, total = done, of }
+	r, err := Reproduce(context.Background(), gridFederation, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last != total || total == 0 || r.Runs != 2*(2+3)+2*3 {
+		t.Errorf("%d of %d done in %d runs", last, total, r.Runs)
+	}
+	if !strings.Contains(r.Notes[0], "do not apply") {
+		t.Errorf("the report does not say that no logs were used: %q", r.Notes)
+	}
+	if len(r.Inputs) != 16 || len(r.Experiments) != 5 {
+		t.Fatalf("%d inputs and %d experiments", len(r.Inputs), len(r.Experiments))
+	}
+	plots := 0
+	for _, e := range r.Experiments {
+		plots += len(e.Plots)
+		for _, table := range e.Tables {
+			for _, m := range table.Measures {
+				if len(m.Cells) != len(table.Columns) {
+					t.Errorf("%s: %s has %d cells for %d columns", table.Title, m.Name, len(m.Cells), len(table.Columns))
+				}
+				for i, c := range m.Cells {
+					if s := c.Spread; s != nil && s.N == 2 && (c.Here < s.Min || c.Here > s.Max || s.Mean < s.Min || s.Mean > s.Max) {
+						t.Errorf("%s: %s of %s is %v in a spread of %+v", table.Title, m.Name, table.Columns[i], c.Here, *s)
+					}
+				}
+			}
+		}
+	}
+	if plots != 2+5+3+6 {
+		t.Errorf("%d plots, want those of figures 2 to 7", plots)
+	}
+	checkSums(t, r)
+	dir := filepath.Join(t.TempDir(), "new")
+	path, err := r.Save(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{path, filepath.Join(dir, "grid-federation.csv"), filepath.Join(dir, "grid-federation.json")} {
+		if info, err := os.Stat(name); err != nil || info.Size() < 1000 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// checkSums: what the sites have adds up to what all have.
+func checkSums(t *testing.T, r *Report) {
+	t.Helper()
+	seen := 0
+	for _, e := range r.Experiments {
+		for _, table := range e.Tables {
+			for _, m := range table.Measures {
+				counted := m.Unit == Jobs || m.Unit == Messages || strings.HasPrefix(m.Name, "incentive")
+				if table.Columns[len(table.Columns)-1] != "all" || !counted {
+					continue
+				}
+				seen++
+				sum := Number(0)
+				for _, c := range m.Cells[:siteAll] {
+					sum += c.Here
+				}
+				if all := m.Cells[siteAll].Here; sum < all*0.999999 || sum > all*1.000001 {
+					t.Errorf("%s: %s: sites add up to %v, all is %v", table.Title, m.Name, sum, all)
+				}
+			}
+		}
+	}
+	if seen < 15 {
+		t.Errorf("only %d measures add up", seen)
+	}
+}
+
+// TestClaimsSize: a mean within a quarter of the published one meets the claim.
+func TestClaimsSize(t *testing.T) {
+	of := func(hundredths testnet.Decimal) *outcome {
+		return &outcome{Result: &testnet.Result{Messages: testnet.Messages{PerJob: testnet.Spread{Mean: hundredths}}}}
+	}
+	s := &federationStudy{sizes: []int{10, 20, 50}, windows: []*federationWindow{{scale: [][3]*outcome{
+		{of(417), of(0), of(1331)}, {}, {of(1300), of(0), of(5172)},
+	}}}}
+	claims := s.claimsSize()
+	want := []bool{true, true, false, false} // −24.9, +25.0, −25.2 and +25.02 %
+	if len(claims) != len(want) {
+		t.Fatalf("%d claims, want those of the figures that are printed: %+v", len(claims), claims)
+	}
+	for i, c := range claims {
+		if c.Holds != want[i] {
+			t.Errorf("%+v: want %v", c, want[i])
+		}
+	}
+}
+
+// TestReadings: each reading changes what it says, and nothing else.
+func TestReadings(t *testing.T) {
+	s := &federationStudy{o: small(), sites: workload.Table1(), sizes: []int{8}}
+	if _, err := s.readWindows(); err != nil {
+		t.Fatal(err)
+	}
+	base := s.windows[0].days
+	narrow := narrowOrigin(base)
+	for site := range base {
+		before, after := offeredLoad(base[site], s.sites[site].Processors), offeredLoad(narrow[site], s.sites[site].Processors)
+		if after < before*0.98 || after > before*1.02 {
+			t.Errorf("%s: narrow jobs offer a load of %v, before %v", s.sites[site].Name, after, before)
+		}
+	}
+	var spans, before int64
+	for i := range base[siteOrigin] {
+		spans += int64(narrow[siteOrigin][i].RunTime)
+		before += int64(base[siteOrigin][i].RunTime)
+	}
+	if spans < 4*before {
+		t.Errorf("narrow jobs run %d µs in all, before %d", spans, before)
+	}
+	for _, r := range s.planReadings() {
+		if r.days == nil {
+			continue
+		}
+		if used := r.days(base); &used[0][0] == &base[0][0] {
+			t.Errorf("%s changes the jobs of the others", r.name)
+		}
+	}
+}
+
+// TestRunAll: the first error ends it, and a cancelled context.
+func TestRunAll(t *testing.T) {
+	broken := errors.New("broken")
+	var lock sync.Mutex
+	var made []string
+	run := func(name string, weight int64, err error) Run {
+		return Run{name, weight, func(context.Context) error {
+			lock.Lock()
+			defer lock.Unlock()
+			made = append(made, name)
+			return err
+		}}
+	}
+	runs := []Run{run("light", 1, nil), run("heavy", 9, nil), run("middle", 5, broken)}
+	if err := runAll(context.Background(), runs, 1, nil); !errors.Is(err, broken) || !strings.Contains(err.Error(), "middle") {
+		t.Errorf("error %v, want that of the run in the middle", err)
+	}
+	if strings.Join(made, " ") != "heavy middle" {
+		t.Errorf("made were %v, want the heaviest first and none after the error", made)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := runAll(ctx, runs, 2, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("error %v, want the context's", err)
+	}
+}
+
+// TestBadOptions: errors name the flag.
+func TestBadOptions(t *testing.T) {
+	for _, tt := range []struct {
+		change func(*Options)
+		want   string
+	}{
+		{func(o *Options) { o.Windows = 0 }, "--windows"},
+		{func(o *Options) { o.Windows = WindowsMax + 1 }, "--windows"},
+		{func(o *Options) { o.Traces = t.TempDir() }, "--traces"},
+		{func(o *Options) { o.Traces = "/does/not/exist" }, "--traces"},
+	} {
+		o := small()
+		tt.change(&o)
+		if _, err := Reproduce(context.Background(), gridFederation, o); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("error %v, want one about %s", err, tt.want)
+		}
+	}
+	if _, err := Find("nothing"); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), gridFederation.Name) {
+		t.Errorf("error %v, want one that names the papers", err)
+	}
+}
