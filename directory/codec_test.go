@@ -1,0 +1,262 @@
+package directory
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math/rand"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+)
+
+// signer is a site with a key.
+type signer struct {
+	id  grid.SiteID
+	key crypto.PrivKey
+}
+
+func newSigner(t testing.TB, seed int64) signer {
+	t.Helper()
+	key, _, err := crypto.GenerateEd25519Key(rand.New(rand.NewSource(seed)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	id, err := peer.IDFromPrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return signer{grid.SiteID(id.String()), key}
+}
+
+func (s signer) seal(payload []byte) ([]byte, error) { return wire.Seal(s.key, Domain, payload) }
+
+func (s signer) quote(t testing.TB, change func(q *Quote)) *Quote {
+	t.Helper()
+	q := goodQuote()
+	q.Site = s.id
+	q.spread = spreadOf(q.Site)
+	if change != nil {
+		change(&q)
+	}
+	if err := q.seal(s.seal); err != nil {
+		t.Fatal(err)
+	}
+	return &q
+}
+
+// samples returns a message of each kind.
+func samples(t testing.TB) (signer, []wire.Message) {
+	s := newSigner(t, 1)
+	q := s.quote(t, nil)
+	x := prefixOf(last, 5)
+	c := cell{Speed, x}
+	fences := []prefix{prefixOf(last, 6), prefixOf(last, 9)}
+	return s, []wire.Message{
+		&Publish{Cell: c, Quote: q, Quiet: true},
+		&Publish{Cell: c, Quote: q, Guest: true, Skip: fences[0], Safe: true},
+		&Published{Cell: c, Sequence: 9, Closing: true, Ring: 5},
+		&Published{Cell: c, Sequence: 9, Moved: true, To: fences[0], Fences: fences},
+		&Published{Cell: c, Sequence: 9, Gone: true, Refused: true, Closed: true},
+		&Withdraw{Cell: c, Quote: q, Moved: true, To: fences[1]},
+		&Withdraw{Cell: c, Quote: q},
+		&Scan{Token: 3, Cell: c, At: last, Descending: true, Limit: PageMax, Filter: Filter{1, 2, 3, 4, true}, Fences: 77},
+		&Page{Token: 3, Cell: c, Quotes: []*Quote{q, q}, More: true, Held: true, Mature: true, Count: 2, Sum: 8, Fences: fences, HasFences: true},
+		&Page{Token: 3, Cell: root(Free)},
+		&Report{Token: 4, Cell: c, Child: fences[1]},
+		&Reported{Token: 4, Strays: 3, Fences: fences, Ring: 6},
+		&Reported{Token: 4, Moved: true, To: fences[0]},
+	}
+}
+
+func decodeFrame(p *wire.Protocol, from grid.SiteID, frame []byte) (grid.Message, error) {
+	body, err := wire.ReadFrame(bytes.NewReader(frame))
+	if err != nil {
+		return nil, err
+	}
+	return p.Decode(from, body)
+}
+
+func TestMessagesSurviveTheWire(t *testing.T) {
+	s, messages := samples(t)
+	kinds := map[grid.Kind]bool{}
+	for _, m := range messages {
+		kinds[m.MessageKind()] = true
+		frame, err := wire.Encode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := decodeFrame(&Protocol, s.id, frame)
+		if err != nil || !reflect.DeepEqual(got, grid.Message(m)) {
+			t.Errorf("%T came back as %+v, %v\nwant %+v", m, got, err, m)
+		}
+	}
+	for kind := range Protocol.Decoders {
+		if !kinds[kind] {
+			t.Errorf("no sample of %s", wire.KindName(kind))
+		}
+	}
+}
+
+func TestFullPageFitsAFrame(t *testing.T) {
+	s := newSigner(t, 2)
+	largest := s.quote(t, func(q *Quote) {
+		q.Name = strings.Repeat("x", nameMax)
+		q.Resources = grid.Resources{Processors: processorsMax, Memory: memoryMax}
+		q.Rating = grid.Rating{Speed: grid.RatingMax, Bandwidth: grid.RatingMax}
+		q.Price, q.Wait, q.Sequence, q.Issued = grid.CreditsMax, grid.SpanMax, 1<<63, grid.SpanMax
+	})
+	t.Logf("the largest quote takes %d bytes signed", len(largest.Sealed))
+	d := New(Config{Self: "me"}, newNetwork(t, 1, Config{}).rng)
+	h := d.hold(0, root(Price))
+	for i := range 200 { // as large as quotes may ever become
+		q := *largest
+		q.Sealed = bytes.Repeat([]byte{1}, quoteBytesMax)
+		h.put(entry{at: position{uint64(i), 0}, quote: &q, expires: grid.Never})
+	}
+	for range fencesMax {
+		h.addFence(prefixOf(position{uint64(len(h.fences)) << 32, 0}, 64), grid.Never)
+	}
+	p := d.onScan(0, &Scan{Cell: root(Price), Limit: PageMax})
+	frame, err := wire.Encode(p)
+	if err != nil || !p.More || len(p.Quotes) < 25 || len(p.Fences) != fencesMax {
+		t.Fatalf("%d quotes, %d fences and more %v in %d bytes: %v", len(p.Quotes), len(p.Fences), p.More, len(frame), err)
+	}
+}
+
+// Whatever somebody else did to a quote, it is not taken.
+func TestForgedQuotesAreRejected(t *testing.T) {
+	alice, mallory := newSigner(t, 3), newSigner(t, 4)
+	q := alice.quote(t, nil)
+	foreign := alice.quote(t, nil)
+	if err := foreign.seal(mallory.seal); err != nil {
+		t.Fatal(err)
+	}
+	changed := *q
+	changed.Sealed = bytes.Replace(q.Sealed, []byte("Zürich 1"), []byte("Zürich 2"), 1)
+	otherDomain := *q
+	otherDomain.Sealed, _ = wire.Seal(alice.key, "cheque", []byte("pay"))
+	unsigned := *q
+	unsigned.Sealed = nil
+	large := *q
+	large.Sealed = append(bytes.Clone(q.Sealed), make([]byte, quoteBytesMax)...)
+	for _, tt := range []struct {
+		name string
+		from grid.SiteID
+		m    wire.Message
+	}{
+		{"signed by somebody else", alice.id, &Publish{Quote: foreign}},
+		{"changed after it was signed", alice.id, &Publish{Quote: &changed}},
+		{"signed as something else", alice.id, &Publish{Quote: &otherDomain}},
+		{"not signed", alice.id, &Publish{Quote: &unsigned}},
+		{"too large", alice.id, &Publish{Quote: &large}},
+		{"published by somebody else", mallory.id, &Publish{Quote: q}},
+		{"withdrawn by somebody else", mallory.id, &Withdraw{Quote: q}},
+		{"in a page", mallory.id, &Page{Quotes: []*Quote{q, foreign}}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			frame, err := wire.Encode(tt.m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m, err := decodeFrame(&Protocol, tt.from, frame); !errors.Is(err, wire.ErrMalformed) {
+				t.Errorf("decoded to %+v, %v", m, err)
+			}
+		})
+	}
+}
+
+func TestMalformedMessagesAreRejected(t *testing.T) {
+	s := newSigner(t, 5)
+	x := prefixOf(last, 5)
+	many := make([]prefix, fencesMax+1)
+	for i := range many {
+		many[i] = prefixOf(position{0, uint64(i) << 8}, 128)
+	}
+	for i, m := range []wire.Message{
+		&Published{Cell: cell{attributes, prefix{}}},
+		&Published{Cell: cell{Price, prefix{last, 129}}},
+		&Published{Cell: cell{Price, prefix{last, 5}}}, // bits behind the fifth
+		&Published{Fences: many},
+		&Published{Fences: []prefix{prefixOf(last, 9), prefixOf(last, 6)}},
+		&Published{Fences: []prefix{prefixOf(last, 9), prefixOf(last, 9)}},
+		&Published{Cell: cell{Price, x}, Fences: []prefix{prefixOf(first, 9)}},
+		&Scan{Limit: PageMax + 1},
+		&Scan{Limit: -1},
+		&Scan{Filter: Filter{PriceMax: -1}},
+		&Scan{Filter: Filter{SpeedMin: grid.RatingMax + 1}},
+		&Page{Count: recordsMax + 1},
+		&Page{Quotes: slicesOf(s.quote(t, nil), PageMax+1)},
+		&Report{Cell: cell{Price, x}, Child: x},
+		&Report{Cell: cell{Price, x}, Child: prefixOf(first, 9)},
+		&Reported{Strays: recordsMax + 1},
+		&Reported{Moved: true, To: prefix{last, 7}},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			frame, err := wire.Encode(m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := decodeFrame(&Protocol, s.id, frame); !errors.Is(err, wire.ErrMalformed) {
+				t.Errorf("%+v was decoded to %+v, %v", m, got, err)
+			}
+		})
+	}
+}
+
+func slicesOf(q *Quote, n int) (list []*Quote) {
+	for range n {
+		list = append(list, q)
+	}
+	return list
+}
+
+// fuzz checks that a decoder neither panics nor lets anything through that does not
+// come back as it is.
+func fuzz(f *testing.F, p *wire.Protocol, kind grid.Kind, from grid.SiteID, messages []wire.Message) {
+	for _, m := range messages {
+		if m.MessageKind() == kind {
+			frame, err := wire.Encode(m)
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(frame)
+		}
+	}
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		m, err := decodeFrame(p, from, frame)
+		if err != nil {
+			return
+		}
+		again, err := wire.Encode(m.(wire.Message))
+		if err != nil {
+			t.Fatalf("%+v does not encode: %v", m, err)
+		}
+		got, err := decodeFrame(p, from, again)
+		if err != nil || !reflect.DeepEqual(got, m) {
+			t.Fatalf("%+v came back as %+v, %v", m, got, err)
+		}
+	})
+}
+
+func fuzzDirectory(f *testing.F, kind grid.Kind) {
+	s, messages := samples(f)
+	fuzz(f, &Protocol, kind, s.id, messages)
+}
+
+func FuzzDecodePublish(f *testing.F)   { fuzzDirectory(f, wire.DirectoryPublish) }
+func FuzzDecodePublished(f *testing.F) { fuzzDirectory(f, wire.DirectoryPublished) }
+func FuzzDecodeWithdraw(f *testing.F)  { fuzzDirectory(f, wire.DirectoryWithdraw) }
+func FuzzDecodeScan(f *testing.F)      { fuzzDirectory(f, wire.DirectoryScan) }
+func FuzzDecodePage(f *testing.F)      { fuzzDirectory(f, wire.DirectoryPage) }
+func FuzzDecodeReport(f *testing.F)    { fuzzDirectory(f, wire.DirectoryReport) }
+func FuzzDecodeReported(f *testing.F)  { fuzzDirectory(f, wire.DirectoryReported) }
+func FuzzDecodeLoad(f *testing.F) {
+	fuzz(f, &Gossip, wire.GossipLoad, "a", []wire.Message{&LoadReport{Load{"a", 1, 2, 3, 4, 5, 6}}})
+}

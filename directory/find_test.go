@@ -1,0 +1,311 @@
+package directory
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"gridnode/internal/grid"
+)
+
+func TestSmallFederations(t *testing.T) {
+	for _, count := range []int{1, 2, 3, 4, 5, 6} {
+		n := newNetwork(t, 1, Config{})
+		populate(n, count, n.any)
+		n.run(grid.Second)
+		for a := range Attribute(attributes) {
+			for _, s := range n.sites {
+				n.check(s, Query{Attribute: a})
+			}
+		}
+		n.run(20 * grid.Second)
+		if f := n.check(n.sites[0], Query{}); count <= 4 && f.Messages != 0 {
+			t.Errorf("%d sites, each of which holds all: %d messages", count, f.Messages)
+		}
+	}
+}
+
+func TestEmptyDirectory(t *testing.T) {
+	n := newNetwork(t, 1, Config{})
+	for range 10 {
+		n.join()
+	}
+	if f := n.check(n.sites[0], Query{}); !f.End {
+		t.Errorf("there is more: %+v", f)
+	}
+}
+
+// A site whose router knows nobody holds its own quote.
+func TestRouterThatKnowsNobody(t *testing.T) {
+	d := newDirectory(Config{})
+	var out grid.Outbox
+	d.SetQuote(0, Quote{Rating: grid.Rating{Speed: 1, Bandwidth: 1}}, &out)
+	d.Find(0, Query{}, &out)
+	for _, key := range slices.Clone(out.Keys) {
+		d.Step(0, &grid.Closest{Key: key}, &out)
+	}
+	if len(out.Locals) != 1 || len(out.Sends) != 0 {
+		t.Fatalf("%d answers, %d messages", len(out.Locals), len(out.Sends))
+	}
+	if f := out.Locals[0].(*Found); len(f.Quotes) != 1 || f.Err != nil {
+		t.Errorf("found %+v", f)
+	}
+}
+
+func TestFiltersAgainstList(t *testing.T) {
+	n := newNetwork(t, 1, Config{CellMax: 8})
+	populate(n, 100, n.any)
+	n.run(grid.Minute)
+	for range 200 {
+		q := Query{Attribute: Attribute(n.rng.IntN(3)), Descending: n.rng.IntN(2) == 0, Limit: n.rng.IntN(30)}
+		if n.rng.IntN(2) == 0 {
+			q.Filter.PriceMax = grid.Price(n.rng.Int64N(5_000_000))
+		}
+		if n.rng.IntN(2) == 0 {
+			q.Filter.SpeedMin = n.rng.Int64N(1000)
+		}
+		if n.rng.IntN(2) == 0 {
+			q.Filter.FreeMin = n.rng.Int64N(512)
+		}
+		if n.rng.IntN(4) == 0 {
+			q.Filter.ProcessorsMin = 4096
+			q.Filter.ForeignOnly = true
+		}
+		n.check(n.anyone(), q)
+	}
+	if f := n.check(n.anyone(), Query{Filter: Filter{ProcessorsMin: 4097}}); !f.End || len(f.Quotes) != 0 {
+		t.Errorf("found %+v", f)
+	}
+}
+
+// Page after page, every quote comes exactly once.
+func TestCursorGoesThroughEverything(t *testing.T) {
+	for _, draw := range []func(n *network) func(int) (grid.Price, int64, int64){
+		func(n *network) func(int) (grid.Price, int64, int64) { return n.any },
+		func(n *network) func(int) (grid.Price, int64, int64) { return n.same },
+	} {
+		n := newNetwork(t, 1, Config{CellMax: 8})
+		populate(n, 90, draw(n))
+		n.run(grid.Minute)
+		for a := range Attribute(attributes) {
+			for _, down := range []bool{false, true} {
+				all := n.want(Query{Attribute: a, Descending: down})
+				var got []grid.SiteID
+				q := Query{Attribute: a, Descending: down, Limit: 7}
+				for {
+					f := n.check(n.anyone(), q)
+					got = append(got, ids(f.Quotes)...)
+					if f.End {
+						break
+					}
+					q.After = Behind(&f.Quotes[len(f.Quotes)-1], a)
+				}
+				if !slices.Equal(got, all) {
+					t.Fatalf("%v down %v: %v, want %v", a, down, got, all)
+				}
+			}
+		}
+	}
+}
+
+func TestUnreachableHolders(t *testing.T) {
+	for _, silent := range []bool{false, true} {
+		n := newNetwork(t, 1, Config{})
+		n.silent = silent
+		populate(n, 30, n.any)
+		n.run(grid.Minute)
+		holders := n.closest(root(Price).key(""), 4)
+		s := n.anyone()
+		for slices.Contains(holders, s.id) {
+			s = n.anyone()
+		}
+		n.find(s, Query{}) // it knows who holds the cell
+		for _, x := range n.sites {
+			if x != s {
+				n.kill(x)
+			}
+		}
+		begun := n.now
+		f := n.find(s, Query{})
+		if n.now-begun > queryTimeout*2*grid.Second {
+			t.Errorf("silent %v: answered after %v", silent, n.now-begun)
+		}
+		if len(f.Quotes) > 1 {
+			t.Errorf("silent %v: found %v", silent, ids(f.Quotes))
+		}
+	}
+}
+
+// A router that never answers does not leave a query without an answer.
+func TestRouterThatNeverAnswers(t *testing.T) {
+	d := newDirectory(Config{})
+	var out grid.Outbox
+	id := d.Find(0, Query{}, &out)
+	at := d.NextTimer()
+	d.Step(at, grid.Tick{}, &out)
+	if len(out.Locals) != 1 || at > queryTimeout*d.cfg.Timeout {
+		t.Fatalf("%d answers at %v", len(out.Locals), at)
+	}
+	if f := out.Locals[0].(*Found); f.ID != id || !errors.Is(f.Err, ErrUnreachable) {
+		t.Errorf("found %+v", f)
+	}
+	if len(d.queries) != 0 || d.NextTimer() != grid.Never {
+		t.Errorf("%d queries left, next timer %v", len(d.queries), d.NextTimer())
+	}
+}
+
+func TestQueriesAreBounded(t *testing.T) {
+	d := newDirectory(Config{})
+	var out grid.Outbox
+	for i := range queriesMax + 1 {
+		out.Reset()
+		d.Find(0, Query{}, &out)
+		if busy := len(out.Locals) == 1; busy != (i == queriesMax) {
+			t.Fatalf("query %d: %d answers", i, len(out.Locals))
+		}
+	}
+	if f := out.Locals[0].(*Found); !errors.Is(f.Err, ErrBusy) {
+		t.Errorf("found %+v", f)
+	}
+}
+
+func TestBadQueryPanics(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a negative limit was accepted")
+		}
+	}()
+	newDirectory(Config{}).Find(0, Query{Limit: -1}, &grid.Outbox{})
+}
+
+// A holder that lies: pages with expired, foreign or misplaced quotes. What does
+// not answer the question is dropped and counted; what the others have is found.
+func TestLyingHolder(t *testing.T) {
+	d := newDirectory(Config{})
+	var out grid.Outbox
+	now := grid.Hour
+	d.Find(now, Query{Limit: 10, Filter: Filter{PriceMax: 100}}, &out)
+	d.Step(now, &grid.Closest{Key: out.Keys[0], Peers: []grid.SiteID{"liar", "honest"}}, &out)
+	answer := func(mature bool, quotes ...*Quote) {
+		for _, s := range slices.Clone(out.Sends) {
+			scan := s.Message.(*Scan)
+			p := &Page{Token: scan.Token, Cell: scan.Cell, Held: true, Mature: mature, Quotes: quotes}
+			out.Reset()
+			d.Step(now, &grid.Delivery{From: s.To, Message: p}, &out)
+		}
+	}
+	answer(false, quoteAt("a", 5, 1, now), quoteAt("dear", 500, 1, now), quoteAt("b", 4, 1, now), quoteAt("old", 6, 1, 0))
+	answer(true, quoteAt("a", 5, 1, now), quoteAt("c", 50, 1, now))
+	if len(out.Locals) != 1 {
+		t.Fatalf("%d answers", len(out.Locals))
+	}
+	f := out.Locals[0].(*Found)
+	if got := ids(f.Quotes); !slices.Equal(got, []grid.SiteID{"a", "c"}) || d.Rejected != 2 {
+		t.Errorf("found %v, rejected %d", got, d.Rejected)
+	}
+}
+
+// figures are the messages that queries take.
+type figures struct{ warm, cold, lookups float64 }
+
+// Messages per query do not grow with the federation: a warm query of sixteen is
+// one scan and one page, two of each if it crosses into the next cell; a cold one
+// follows at most as many cells down as the trie is deep, which is O(log n).
+func TestMessagesPerQuery(t *testing.T) {
+	for _, count := range []int{10, 50, 100, 300, 1000} {
+		if count > 300 && testing.Short() {
+			break
+		}
+		n := newNetwork(t, 1, Config{})
+		populate(n, count, n.table1)
+		n.run(5 * grid.Minute)
+		for _, tt := range []struct {
+			name string
+			q    Query
+			cold float64
+		}{
+			{"cheapest", Query{Limit: 16}, 4},
+			{"fastest", Query{Attribute: Speed, Descending: true, Limit: 16}, 4},
+			{"most free", Query{Attribute: Free, Descending: true, Limit: 16}, 4},
+			{"from the middle", Query{Attribute: Speed, Filter: Filter{SpeedMin: 720}, Limit: 16}, 14},
+		} {
+			f := n.measure(tt.q)
+			t.Logf("%4d sites, %-15s: warm %.1f messages, cold %.1f and %.1f look-ups", count, tt.name, f.warm, f.cold, f.lookups)
+			if f.warm > 4 || f.cold > tt.cold {
+				t.Errorf("%d sites, %s: warm %.1f messages, at most 4; cold %.1f, at most %.0f", count, tt.name, f.warm, f.cold, tt.cold)
+			}
+		}
+	}
+}
+
+// measure asks the same twice at each of fifty sites: cold, as if it had just
+// joined, and warm.
+func (n *network) measure(q Query) (f figures) {
+	const times = 50
+	for range times {
+		s := n.anyone()
+		for a := range s.dir.maps {
+			s.dir.maps[a].reset()
+		}
+		s.dir.rings = nil
+		before := n.asked[s.id]
+		f.cold += float64(n.check(s, q).Messages) / times
+		f.lookups += float64(n.asked[s.id]-before) / times
+		f.warm += float64(n.check(s, q).Messages) / times
+	}
+	return f
+}
+
+func BenchmarkWarmQuery(b *testing.B) {
+	for _, limit := range []int{1, 16} {
+		b.Run(fmt.Sprint(limit), func(b *testing.B) {
+			holder, asker := newDirectory(Config{}), New(Config{Self: "asker"}, rand.New(rand.NewPCG(1, 2)))
+			for i := range 60 {
+				holder.onPublish(0, &Publish{Cell: root(Price), Quote: quoteAt(fmt.Sprint("s", i), grid.Price(i), 1, 0)})
+			}
+			holder.holding(root(Price)).mature = true
+			var out, back grid.Outbox
+			asker.Find(0, Query{Limit: limit}, &out)
+			asker.Step(0, &grid.Closest{Key: out.Keys[0], Peers: []grid.SiteID{"me"}}, &out)
+			scan, page := grid.Delivery{From: "asker"}, grid.Delivery{From: "me"}
+			round := func() {
+				scan.Message = out.Sends[0].Message
+				out.Reset()
+				holder.Step(1, &scan, &back)
+				page.Message = back.Sends[0].Message
+				back.Reset()
+				asker.Step(1, &page, &out)
+				if f := out.Locals[0].(*Found); len(f.Quotes) != limit {
+					b.Fatalf("found %d", len(f.Quotes))
+				}
+				out.Reset()
+			}
+			round()
+			b.ReportAllocs()
+			for b.Loop() {
+				asker.Find(1, Query{Limit: limit}, &out)
+				round()
+			}
+		})
+	}
+}
+
+func BenchmarkPublish(b *testing.B) {
+	holder := newDirectory(Config{})
+	quotes := make([]*Quote, 60)
+	for i := range quotes {
+		quotes[i] = quoteAt(fmt.Sprint("s", i), grid.Price(i), 1, 0)
+	}
+	var out grid.Outbox
+	in := grid.Delivery{}
+	m := &Publish{Cell: root(Price)}
+	b.ReportAllocs()
+	for i := 0; b.Loop(); i++ {
+		m.Quote = quotes[i%len(quotes)]
+		in.From, in.Message = m.Quote.Site, m
+		holder.Step(1, &in, &out)
+		out.Reset()
+	}
+}

@@ -1,0 +1,315 @@
+package directory
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"gridnode/internal/grid"
+)
+
+func newDirectory(cfg Config) *Directory {
+	cfg.Self = "me"
+	return New(cfg, rand.New(rand.NewPCG(1, 2)))
+}
+
+// quoteAt is a quote as it comes from another site.
+func quoteAt(site string, price grid.Price, sequence uint64, issued grid.Time) *Quote {
+	q := goodQuote()
+	q.Site, q.Price, q.Sequence, q.Issued = grid.SiteID(site), price, sequence, issued
+	q.spread = spreadOf(q.Site)
+	return &q
+}
+
+// held returns what a scan of a cell finds.
+func held(d *Directory, now grid.Time, c cell) (ids []grid.SiteID) {
+	for _, q := range d.onScan(now, &Scan{Cell: c, Limit: PageMax}).Quotes {
+		ids = append(ids, q.Site)
+	}
+	return ids
+}
+
+// A holder against a plain map of what was published and not withdrawn.
+func TestHolderAgainstMap(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := newDirectory(Config{CellMax: cellMaxMax})
+		now := grid.Time(0)
+		newest := map[grid.SiteID]*Quote{} // by sequence, withdrawn or not
+		stored := map[grid.SiteID]*Quote{}
+		for range rapid.IntRange(1, 60).Draw(t, "steps") {
+			now += grid.Time(rapid.Int64Range(0, int64(4*grid.Minute)).Draw(t, "passes"))
+			site := fmt.Sprint("s", rapid.IntRange(0, 5).Draw(t, "site"))
+			q := quoteAt(site, grid.Price(rapid.IntRange(0, 3).Draw(t, "price")), uint64(rapid.IntRange(1, 9).Draw(t, "sequence")),
+				now-grid.Time(rapid.Int64Range(0, int64(min(now, 12*grid.Minute))).Draw(t, "age")))
+			if old := newest[q.Site]; old != nil && old.Sequence == q.Sequence {
+				q = old // a site issues one quote under a sequence
+			}
+			late := newest[q.Site] != nil && newest[q.Site].Sequence > q.Sequence
+			valid := q.Expires() > now
+			if valid && !late {
+				newest[q.Site] = q
+			}
+			if rapid.IntRange(0, 3).Draw(t, "withdraw") == 0 {
+				d.onWithdraw(now, &Withdraw{Cell: root(Price), Quote: q})
+				if s := stored[q.Site]; valid && s != nil && s.Sequence <= q.Sequence {
+					delete(stored, q.Site)
+				}
+			} else {
+				reply := d.onPublish(now, &Publish{Cell: root(Price), Quote: q})
+				if reply.Refused == valid {
+					t.Fatalf("at %v the quote %+v got %+v", now, q, reply)
+				}
+				if valid && !late {
+					stored[q.Site] = q
+				}
+			}
+			var want []*Quote
+			for _, s := range stored {
+				if s.Expires() > now {
+					want = append(want, s)
+				}
+			}
+			slices.SortFunc(want, func(a, b *Quote) int {
+				return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.spread, b.spread))
+			})
+			down := rapid.Bool().Draw(t, "down")
+			at := first
+			if down {
+				slices.Reverse(want)
+				at = last
+			}
+			if p := d.onScan(now, &Scan{Cell: root(Price), At: at, Descending: down, Limit: PageMax}); !slices.Equal(p.Quotes, want) {
+				t.Fatalf("at %v: %d quotes, want %d", now, len(p.Quotes), len(want))
+			}
+		}
+	})
+}
+
+func TestPagesFollowEachOther(t *testing.T) {
+	d := newDirectory(Config{CellMax: cellMaxMax})
+	for i := range 100 {
+		d.onPublish(0, &Publish{Cell: root(Price), Quote: quoteAt(fmt.Sprint("s", i), grid.Price(i/3), 1, 0)})
+	}
+	for _, down := range []bool{false, true} {
+		var got []grid.Price
+		for at, more := map[bool]position{false: first, true: last}[down], true; more; {
+			p := d.onScan(0, &Scan{Cell: root(Price), At: at, Descending: down, Limit: 7, Filter: Filter{PriceMax: 30}})
+			for _, q := range p.Quotes {
+				got = append(got, q.Price)
+				if at = q.at(Price).next(); down {
+					at = q.at(Price).prev()
+				}
+			}
+			more = p.More
+		}
+		if down {
+			slices.Reverse(got)
+		}
+		if len(got) != 93 || !slices.IsSorted(got) {
+			t.Errorf("down %v: %d quotes, want 93 in order: %v", down, len(got), got)
+		}
+	}
+}
+
+func TestVoidQuotesAreRejected(t *testing.T) {
+	now := grid.Hour
+	for _, tt := range []struct {
+		name   string
+		change func(q *Quote)
+		bad    bool
+	}{
+		{"fresh", func(q *Quote) {}, false},
+		{"from a clock that is a little ahead", func(q *Quote) { q.Issued = now + skewMax }, false},
+		{"from the future", func(q *Quote) { q.Issued = now + skewMax + 1 }, true},
+		{"about to expire", func(q *Quote) { q.Issued = now - q.Lifetime + 1 }, false},
+		{"expired", func(q *Quote) { q.Issued = now - q.Lifetime }, true},
+		{"withdrawn", func(q *Quote) { q.Withdrawn = true }, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := newDirectory(Config{})
+			q := quoteAt("a", 1, 1, now)
+			tt.change(q)
+			reply := d.onPublish(now, &Publish{Cell: root(Price), Quote: q})
+			if reply.Refused != tt.bad || (len(held(d, now, root(Price))) == 0) != tt.bad {
+				t.Errorf("refused %v, held %v", reply.Refused, held(d, now, root(Price)))
+			}
+		})
+	}
+}
+
+// A quote lives as long as it says, even if its clock is ahead of ours.
+func TestLifeIsCountedFromOurClock(t *testing.T) {
+	d := newDirectory(Config{})
+	q := quoteAt("a", 1, 1, skewMax)
+	d.onPublish(0, &Publish{Cell: root(Price), Quote: q})
+	if len(held(d, q.Lifetime-1, root(Price))) != 1 || len(held(d, q.Lifetime, root(Price))) != 0 {
+		t.Errorf("held at its end %v, after it %v", held(d, q.Lifetime-1, root(Price)), held(d, q.Lifetime, root(Price)))
+	}
+}
+
+func TestQuoteThatDoesNotBelongIntoTheCell(t *testing.T) {
+	d := newDirectory(Config{})
+	q := quoteAt("a", 5, 1, 0)
+	other := cell{Price, prefixOf(last, 3)}
+	if reply := d.onPublish(0, &Publish{Cell: other, Quote: q}); !reply.Refused || len(d.holdings) != 0 {
+		t.Errorf("got %+v, holds %d cells", reply, len(d.holdings))
+	}
+	if reply := d.onPublish(0, &Publish{Cell: root(Price), Quote: q, Guest: true, Skip: prefix{}}); !reply.Refused {
+		t.Errorf("a guest of the cell itself got %+v", reply)
+	}
+}
+
+// Nobody publishes, withdraws or reports for another site.
+func TestSpeakingForOthersChangesNothing(t *testing.T) {
+	d := newDirectory(Config{})
+	var out grid.Outbox
+	d.Step(0, &grid.Delivery{From: "a", Message: &Publish{Cell: root(Price), Quote: quoteAt("a", 1, 1, 0)}}, &out)
+	out.Reset()
+	for _, m := range []grid.Message{
+		&Publish{Cell: root(Price), Quote: quoteAt("a", 9, 2, 0)},
+		&Withdraw{Cell: root(Price), Quote: quoteAt("a", 9, 2, 0)},
+		&Page{Token: 1, Cell: root(Price), Quotes: []*Quote{quoteAt("b", 1, 1, 0)}},
+		&Published{Cell: root(Price), Sequence: 1},
+		&Reported{Token: 1},
+		&LoadReport{Load{Site: "a", Sequence: 1}},
+	} {
+		d.Step(0, &grid.Delivery{From: "mallory", Message: m}, &out)
+		if len(out.Sends) != 0 || len(out.Locals) != 0 {
+			t.Errorf("%T was answered", m)
+		}
+	}
+	if q, _ := d.Known("a"); q.Price != 1 || len(held(d, 0, root(Price))) != 1 {
+		t.Errorf("a is known for %v, held %v", q.Price, held(d, 0, root(Price)))
+	}
+	if _, ok := d.Load("a"); ok {
+		t.Error("took a load report from another site")
+	}
+}
+
+func TestHolderIsBounded(t *testing.T) {
+	t.Run("copies of one site", func(t *testing.T) {
+		d := newDirectory(Config{})
+		q := quoteAt("a", 1<<20, 1, 0)
+		for i := range publisherMax + 1 {
+			c := cell{Price, prefixOf(q.at(Price), uint8(i))}
+			if reply := d.onPublish(0, &Publish{Cell: c, Quote: q}); reply.Refused != (i >= publisherMax) {
+				t.Fatalf("copy %d: refused %v", i+1, reply.Refused)
+			}
+		}
+		if d.publishers["a"] != publisherMax || d.records != publisherMax {
+			t.Errorf("counts %d and %d", d.publishers["a"], d.records)
+		}
+		for _, h := range slices.Clone(d.holdings) {
+			d.expire(grid.Hour, h)
+		}
+		if len(d.publishers) != 0 || d.records != 0 {
+			t.Errorf("after expiry %d publishers, %d records", len(d.publishers), d.records)
+		}
+	})
+	t.Run("copies in one cell", func(t *testing.T) {
+		d := newDirectory(Config{CellMax: 8})
+		h := d.hold(0, root(Price))
+		for i := range 8 * crowdFactor {
+			h.put(entry{at: position{uint64(i), 0}, quote: quoteAt(fmt.Sprint("s", i), 1, 1, 0), expires: grid.Hour})
+		}
+		if reply := d.onPublish(0, &Publish{Cell: root(Price), Quote: quoteAt("a", 1, 1, 0)}); !reply.Refused {
+			t.Errorf("a cell of %d copies took another one", len(h.entries))
+		}
+	})
+	t.Run("copies in all", func(t *testing.T) {
+		d := newDirectory(Config{})
+		d.records = recordsMax - 1
+		for i, refused := range []bool{false, true} {
+			if reply := d.onPublish(0, &Publish{Cell: root(Price), Quote: quoteAt(fmt.Sprint("s", i), 1, 1, 0)}); reply.Refused != refused {
+				t.Errorf("copy %d: refused %v", i, reply.Refused)
+			}
+		}
+	})
+	t.Run("cells", func(t *testing.T) {
+		d := newDirectory(Config{})
+		for i := range holdingsMax + 10 {
+			d.onReport(0, &Report{Cell: cell{Price, prefixOf(position{uint64(i) << 40, 0}, 64)}, Child: prefixOf(position{uint64(i) << 40, 0}, 65)})
+		}
+		if len(d.holdings) != holdingsMax {
+			t.Errorf("holds %d cells", len(d.holdings))
+		}
+	})
+	t.Run("fences", func(t *testing.T) {
+		d := newDirectory(Config{})
+		for i := range 1000 {
+			d.onReport(0, &Report{Cell: root(Price), Child: prefixOf(position{uint64(i) << 48, 0}, 30)})
+		}
+		if h := d.holding(root(Price)); len(h.fences) > fencesMax {
+			t.Errorf("%d fences", len(h.fences))
+		}
+	})
+	t.Run("newest quotes", func(t *testing.T) {
+		d := newDirectory(Config{})
+		for i := range knownMax + 10 {
+			d.learn(quoteAt(fmt.Sprint("s", i), 1, 1, 0))
+		}
+		if _, ok := d.Known("s0"); ok || len(d.known.values) != knownMax || len(d.known.index) != knownMax {
+			t.Errorf("knows %d sites, the first still: %v", len(d.known.index), ok)
+		}
+	})
+	t.Run("suspects", func(t *testing.T) {
+		d := newDirectory(Config{})
+		for i := range 3 * suspectsMax {
+			d.strike(0, grid.SiteID(fmt.Sprint("s", i)), true)
+		}
+		if len(d.suspects) != suspectsMax {
+			t.Errorf("%d suspects", len(d.suspects))
+		}
+	})
+	t.Run("rings", func(t *testing.T) {
+		d := newDirectory(Config{})
+		var out grid.Outbox
+		for i := range 2 * ringsMax {
+			d.ring(grid.Time(i), cell{Price, prefixOf(position{uint64(i) << 40, 0}, 64)}, &out)
+		}
+		if len(d.rings) > ringsMax || len(d.lookups) > ringsMax {
+			t.Errorf("%d rings, %d look-ups", len(d.rings), len(d.lookups))
+		}
+	})
+}
+
+// "A cell with more than B live quotes splits": the holder says where each quote
+// goes, and its own stretch keeps at most B.
+func TestSplit(t *testing.T) {
+	for name, price := range map[string]func(i int) grid.Price{
+		"different": func(i int) grid.Price { return grid.Price(i * 1_000_003) },
+		"equal":     func(i int) grid.Price { return 5_000_000 },
+		"two":       func(i int) grid.Price { return grid.Price(i % 2) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDirectory(Config{CellMax: 64})
+			for i := range 65 {
+				reply := d.onPublish(0, &Publish{Cell: root(Price), Quote: quoteAt(fmt.Sprint("s", i), price(i), 1, 0)})
+				if reply.Moved {
+					t.Fatalf("moved quote %d on to %v", i, reply.To)
+				}
+			}
+			h := d.holding(root(Price))
+			if n, _ := h.stand(0); n > 64 || len(h.fences) == 0 {
+				t.Fatalf("%d own quotes, %d fences", n, len(h.fences))
+			}
+			moved := 0
+			for i := range 65 { // each publishes again
+				q := quoteAt(fmt.Sprint("s", i), price(i), 2, 0)
+				if reply := d.onPublish(0, &Publish{Cell: root(Price), Quote: q}); reply.Moved {
+					moved++
+					if !reply.To.contains(q.at(Price)) || !slices.Contains(reply.Fences, reply.To) {
+						t.Fatalf("%v is sent to %v of %v", q.at(Price), reply.To, reply.Fences)
+					}
+				}
+			}
+			if moved < 8 || moved > 48 {
+				t.Errorf("%d of 65 quotes move", moved)
+			}
+		})
+	}
+}

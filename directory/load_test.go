@@ -1,0 +1,133 @@
+package directory
+
+import (
+	"strings"
+	"testing"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+)
+
+// gossiped returns the reports published and empties the outbox.
+func gossiped(out *grid.Outbox) (loads []Load) {
+	for _, e := range out.Effects {
+		if e.Kind == grid.EffectPublish {
+			loads = append(loads, out.Sends[e.Index].Message.(*LoadReport).Load)
+		}
+	}
+	out.Reset()
+	return loads
+}
+
+func TestLoadIsGossipedOnChange(t *testing.T) {
+	d := newDirectory(Config{Topic: "load/das", GossipInterval: 2 * grid.Second, HeartbeatInterval: 30 * grid.Second})
+	var out grid.Outbox
+	d.SetLoad(10*grid.Second, Load{Free: 5}, &out)
+	if out.Sends[0].To != "load/das" {
+		t.Errorf("published on %q", out.Sends[0].To)
+	}
+	if got := gossiped(&out); len(got) != 1 || got[0].Free != 5 || got[0].Site != "me" || got[0].Sequence == 0 {
+		t.Fatalf("first: %+v", got)
+	}
+	d.SetLoad(10*grid.Second+1, Load{Free: 6}, &out)
+	d.SetLoad(10*grid.Second+2, Load{Free: 7}, &out)
+	if got := gossiped(&out); len(got) != 0 {
+		t.Errorf("within the interval: %+v", got)
+	}
+	if at := d.NextTimer(); at != 12*grid.Second {
+		t.Fatalf("next timer at %v", at)
+	}
+	d.Step(12*grid.Second, grid.Tick{}, &out)
+	if got := gossiped(&out); len(got) != 1 || got[0].Free != 7 || got[0].Issued != 12*grid.Second {
+		t.Errorf("after the interval: %+v", got)
+	}
+	d.SetLoad(20*grid.Second, Load{Free: 7}, &out)
+	if got := gossiped(&out); len(got) != 0 {
+		t.Errorf("nothing new: %+v", got)
+	}
+	beats := 0
+	for now := 12 * grid.Second; now < 612*grid.Second; {
+		now = d.NextTimer()
+		d.Step(now, grid.Tick{}, &out)
+		beats += len(gossiped(&out))
+	}
+	if beats < 20 || beats > 24 {
+		t.Errorf("%d heartbeats in ten minutes", beats)
+	}
+}
+
+func TestNoTopicNoGossip(t *testing.T) {
+	d := newDirectory(Config{})
+	var out grid.Outbox
+	d.SetLoad(0, Load{Free: 5}, &out)
+	if len(out.Effects) != 0 || d.NextTimer() != grid.Never {
+		t.Errorf("%d effects, timer %v", len(out.Effects), d.NextTimer())
+	}
+}
+
+func TestLoadReports(t *testing.T) {
+	d := newDirectory(Config{})
+	var out grid.Outbox
+	now := grid.Hour
+	hear := func(from grid.SiteID, l Load) {
+		d.Step(now, &grid.Delivery{From: from, Message: &LoadReport{l}}, &out)
+	}
+	hear("a", Load{Site: "a", Free: 1, Sequence: 5, Issued: now})
+	hear("a", Load{Site: "a", Free: 2, Sequence: 4, Issued: now})                 // late
+	hear("a", Load{Site: "a", Free: 3, Sequence: 5, Issued: now})                 // a copy
+	hear("b", Load{Site: "a", Free: 4, Sequence: 6, Issued: now})                 // of another site
+	hear("a", Load{Site: "a", Free: 5, Sequence: 6, Issued: now + 2*skewMax})     // from the future
+	hear("a", Load{Site: "a", Free: -1, Sequence: 7, Issued: now})                // nonsense
+	hear("a", Load{Site: "a", Free: 6, Sequence: 8, QueuedWork: -1, Issued: now}) // nonsense
+	if l, ok := d.Load("a"); !ok || l.Free != 1 {
+		t.Errorf("knows %+v, %v", l, ok)
+	}
+	if d.Rejected != 4 {
+		t.Errorf("rejected %d, want 4", d.Rejected)
+	}
+	hear("a", Load{Site: "a", Free: 9, Sequence: 9, Issued: now})
+	if l, _ := d.Load("a"); l.Free != 9 {
+		t.Errorf("knows %+v", l)
+	}
+	for i := range loadsMax + 5 {
+		id := grid.SiteID(strings.Repeat("x", i%100+1)) + grid.SiteID(rune('0'+i/100))
+		hear(id, Load{Site: id, Sequence: 1, Issued: now})
+	}
+	if len(d.loads.values) > loadsMax {
+		t.Errorf("remembers %d sites", len(d.loads.values))
+	}
+}
+
+func TestLoadReportOnTheWire(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		from grid.SiteID
+		load Load
+		bad  bool
+	}{
+		{"good", "a", Load{"a", 1, 1, 2, 3, 4, 5}, false},
+		{"most", "a", Load{"a", processorsMax, processorsMax, queuedMax, queuedWorkMax, 1 << 63, grid.SpanMax}, false},
+		{"somebody else's", "b", Load{"a", 1, 1, 2, 3, 4, 5}, true},
+		{"too many processors", "a", Load{"a", processorsMax + 1, 1, 2, 3, 4, 5}, true},
+		{"too wide", "a", Load{"a", 1, processorsMax + 1, 2, 3, 4, 5}, true},
+		{"too many jobs", "a", Load{"a", 1, 1, queuedMax + 1, 3, 4, 5}, true},
+		{"too much work", "a", Load{"a", 1, 1, 2, queuedWorkMax + 1, 4, 5}, true},
+		{"no sequence", "a", Load{"a", 1, 1, 2, 3, 0, 5}, true},
+		{"no site", "", Load{"", 1, 1, 2, 3, 4, 5}, true},
+		{"too large", grid.SiteID(strings.Repeat("x", 600)), Load{grid.SiteID(strings.Repeat("x", 600)), 1, 1, 2, 3, 4, 5}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			frame, err := wire.Encode(&LoadReport{tt.load})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m, err := decodeFrame(&Gossip, tt.from, frame)
+			if (err != nil) != tt.bad {
+				t.Fatalf("%+v, %v", m, err)
+			}
+			if err == nil && m.(*LoadReport).Load != tt.load {
+				t.Errorf("came back as %+v", m)
+			}
+		})
+	}
+}
