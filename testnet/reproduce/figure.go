@@ -66,6 +66,7 @@ const (
 	Percent  Unit = "%" // deviations are in points
 	Seconds  Unit = "s"
 	Credits  Unit = "credits"
+	Millions Unit = "million credits"
 	Jobs     Unit = "jobs"
 	Messages Unit = "messages"
 )

@@ -129,8 +129,8 @@ func (s *federationStudy) experiment3() Experiment {
 		return measures
 	}
 	util := byPopulation("utilisation", Percent, 2, func(o *outcome, site int) Number { return Number(100 * o.stats(site).Utilization.Float()) })
-	earned := byPopulation("incentive, price × processors × time", Credits, 0, func(o *outcome, site int) Number { return Number(o.earnedBy(site)) })
-	earnedPaper := byPopulation("incentive, eq. 3", Credits, 0, func(o *outcome, site int) Number { return o.incentive(site) })
+	earned := byPopulation("incentive, price × processors × time", Millions, 2, func(o *outcome, site int) Number { return Number(o.earnedBy(site) / 1e6) })
+	earnedPaper := byPopulation("incentive, eq. 3", Millions, 3, func(o *outcome, site int) Number { return o.incentive(site) / 1e6 })
 	rejected := byPopulation("jobs rejected", Jobs, 0, func(o *outcome, site int) Number { return Number(o.stats(site).Rejected) })
 	response := s.withAlone("response time", Seconds, 0, publishedResponse, func(u users) Number { return ratio(u.response, float64(u.jobs)) })
 	accepted := s.withAlone("response time, accepted jobs", Seconds, 0, nil, func(u users) Number { return ratio(u.responseAccepted, float64(u.accepted)) })
@@ -142,14 +142,14 @@ func (s *federationStudy) experiment3() Experiment {
 			"The schedule is the same either way: in table 1 the price is nearly proportional to the speed (0.0057 a MIPS everywhere), so computing costs the same at all sites and no budget, twice the cost at home, is ever reached; " +
 			"by time, what differs is only the tenth of it that is communication, cheap where the network is fast.",
 		Measures: []Measure{
-			s.byPopulation("price × processors × time", Credits, 0, publishedIncentive, func(o *outcome) Number { return Number(o.earnedBy(siteAll)) }),
-			s.byPopulation("eq. 3 as printed", Credits, 0, publishedIncentive, func(o *outcome) Number { return o.incentive(siteAll) }),
+			s.byPopulation("price × processors × time", Millions, 0, publishedIncentive, func(o *outcome) Number { return Number(o.earnedBy(siteAll) / 1e6) }),
+			s.byPopulation("eq. 3 as printed", Millions, 1, publishedIncentive, func(o *outcome) Number { return o.incentive(siteAll) / 1e6 }),
 		},
 	}
 	names := s.siteNames()
 	plots := []Plot{
 		s.sitePlot("Figure 3 (a)", "Average resource utilisation by population.", "utilisation, %", seriesOf(util)...),
-		s.sitePlot("Figure 3 (b)", "Total incentive by population (price × processors × time).", "credits", seriesOf(earned)...),
+		s.sitePlot("Figure 3 (b)", "Total incentive by population (price × processors × time).", "million credits", seriesOf(earned)...),
 		s.sitePlot("Figure 4 (a)", "Jobs rejected, by home and population.", "jobs", seriesOf(rejected)...),
 		s.sitePlot("Figure 4 (b)", "Average response time by home; rejected jobs count as if they had run at home at once.", "seconds", seriesOf(response)...),
 		s.sitePlot("Figure 4 (c)", "Average budget spent by home (price × processors × time); rejected jobs count as if they had run at home.", "credits", seriesOf(budget)...),

@@ -23,8 +23,9 @@ var publishedFederated = struct{ utilization, accepted, rejected, local, migrate
 	remote:      []Number{72, 35, 70, 81, 129, 30, 77, 89, None},
 }
 
-// publishedIncentive is the total incentive (experiment 3) by population.
-var publishedIncentive = []Number{2.12e9, 2.16e9, 2.31e9}
+// publishedIncentive is the total incentive (experiment 3) by population, in
+// millions of Grid Dollars.
+var publishedIncentive = []Number{2120, 2160, 2310}
 
 // Mean response times, in seconds, and budgets spent, in Grid Dollars, of section 3.7
 // by site and case: alone, OFC, 50/50, OFT. What is not there is only plotted.

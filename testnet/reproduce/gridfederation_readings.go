@@ -137,7 +137,7 @@ func (s *federationStudy) compareReadings() Experiment {
 	measure("accepted federated", Percent, 2, publishedFederated.accepted[siteAll], func(r *reading) Number { return r.federated.accepted(siteAll) })
 	for i, name := range []string{"OFC", "OFT"} {
 		published := []Number{publishedIncentive[0], publishedIncentive[2]}[i]
-		measure("incentive, "+name, Credits, 0, published, func(r *reading) Number { return Number(r.economy[i].earnedBy(siteAll)) })
+		measure("incentive, "+name, Millions, 0, published, func(r *reading) Number { return Number(r.economy[i].earnedBy(siteAll) / 1e6) })
 	}
 	for n, size := range s.ends() {
 		for i, name := range []string{"OFC", "OFT"} {

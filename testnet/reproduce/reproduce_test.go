@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"gridnode/internal/grid"
 	"gridnode/internal/workload"
 	"gridnode/testnet"
 )
@@ -94,6 +95,43 @@ func checkSums(t *testing.T, r *Report) {
 	}
 	if seen < 15 {
 		t.Errorf("only %d measures add up", seen)
+	}
+}
+
+// TestOutcome: what users and owners have agrees with the statistics of the run.
+func TestOutcome(t *testing.T) {
+	s := &federationStudy{o: small(), sites: workload.Table1()}
+	if _, err := s.readWindows(); err != nil {
+		t.Fatal(err)
+	}
+	o, err := s.run(context.Background(), s.windows[0].days, federationCase{mode: "economy", oft: 100, sites: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	near := func(what string, got, want float64) {
+		t.Helper()
+		if want == 0 || got < want*0.999 || got > want*1.001 {
+			t.Errorf("%s is %v, want %v", what, got, want)
+		}
+	}
+	for i := range o.Sites {
+		u, st := o.users[i], o.stats(i)
+		if u.jobs != st.Submitted || u.accepted != st.Accepted {
+			t.Errorf("%s: %d jobs, %d accepted, want %d and %d", o.Sites[i].Name, u.jobs, u.accepted, st.Submitted, st.Accepted)
+		}
+		near("response", u.responseAccepted/float64(u.accepted), st.ResponseTime.Float())
+		if spent := grid.Credits(st.BudgetSpent).Float(); u.accepted == u.jobs {
+			near("spent", u.spent, spent)
+		} else if u.spent <= spent || u.response <= u.responseAccepted {
+			t.Errorf("%s: rejected jobs do not count in what was spent (%v) or in the response (%v)", o.Sites[i].Name, u.spent, u.response)
+		}
+		near("earned", o.earned[i], s.sites[i].Price.Float()/3600*st.SquashedArea.Float())
+	}
+	if all := o.usersOf(siteAll); all.jobs != o.Total.Submitted || all.spent < grid.Credits(o.Total.BudgetSpent).Float() {
+		t.Errorf("all users have %d jobs and spent %v", all.jobs, all.spent)
+	}
+	if o.messages() == 0 || o.Total.MessagesRemote != o.Total.MessagesLocal {
+		t.Errorf("%d messages are local and %d remote; each has a home and another end", o.Total.MessagesLocal, o.Total.MessagesRemote)
 	}
 }
 
