@@ -283,6 +283,17 @@ type MessageCount struct {
 	ReceivedBytes int64  `json:"receivedBytes"`
 }
 
+// PriceRequest is the body of POST /v1/price.
+type PriceRequest struct {
+	Price Amount `json:"price"` // credits per processor-hour
+}
+
+// PriceReply answers POST /v1/price.
+type PriceReply struct {
+	Before Amount `json:"before"`
+	Price  Amount `json:"price"`
+}
+
 // CountersReply answers GET /v1/counters.
 type CountersReply struct {
 	Messages  []MessageCount `json:"messages"`

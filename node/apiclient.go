@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"gridnode/internal/grid"
 )
 
 // ErrNoDaemon is wrapped by every Client method when no daemon runs on the home.
@@ -169,6 +171,11 @@ func (c *Client) Counters(ctx context.Context) (*CountersReply, error) {
 // Node tells who this node is.
 func (c *Client) Node(ctx context.Context) (*NodeInfo, error) {
 	return get[NodeInfo](ctx, c, "/v1/node")
+}
+
+// SetPrice changes what the site charges until the daemon ends.
+func (c *Client) SetPrice(ctx context.Context, price grid.Price) (*PriceReply, error) {
+	return post[PriceReply](ctx, c, "/v1/price", PriceRequest{Price: Amount(price)})
 }
 
 // Stop asks the daemon to stop. It returns when the daemon has understood.

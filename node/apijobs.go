@@ -175,6 +175,23 @@ func (a *API) node(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, info)
 }
 
+// setPrice changes what this site charges until the daemon ends.
+func (a *API) setPrice(w http.ResponseWriter, r *http.Request) error {
+	var request PriceRequest
+	if err := readJSON(r, &request); err != nil {
+		return err
+	}
+	price := grid.Price(request.Price)
+	if price < 0 || price > grid.CreditsMax {
+		return apiErrorf(CodeUsage, "price: %v, want 0 to %v credits", price, grid.CreditsMax)
+	}
+	answer, err := a.host.Ask(r.Context(), func(token uint64) grid.Input { return &SetPrice{Token: token, Price: price} })
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, PriceReply{Before: Amount(answer.(*PriceSet).Before), Price: request.Price})
+}
+
 func (a *API) stopNode(w http.ResponseWriter, _ *http.Request) error {
 	defer a.cfg.Stop()
 	return writeJSON(w, struct{}{})

@@ -91,6 +91,7 @@ func (a *API) routes() map[string]handler {
 		"GET /v1/peers":          {a.peers, nil},
 		"GET /v1/counters":       {a.counters, nil},
 		"GET /v1/node":           {a.node, nil},
+		"POST /v1/price":         {a.setPrice, nil},
 		"POST /v1/stop":          {a.stopNode, nil},
 	}
 }

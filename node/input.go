@@ -55,6 +55,16 @@ type Adopted struct {
 	Start grid.Time
 }
 
+// SetPrice changes what the site charges from now on, and quotes it at once.
+// Guarantees that were given keep their price. The answer is a *PriceSet.
+type SetPrice struct {
+	Token uint64
+	Price grid.Price // 0 to grid.CreditsMax
+}
+
+// PriceSet answers SetPrice.
+type PriceSet struct{ Before grid.Price }
+
 // Drain stops the site from taking new jobs of others and withdraws its quote;
 // given before the node stops.
 type Drain struct{}

@@ -125,6 +125,8 @@ func (s *Site) apply(now grid.Time, in grid.Input, out *grid.Outbox) {
 		s.preview(now, in, out)
 	case *FindQuotes:
 		s.findQuotes(now, in, out)
+	case *SetPrice:
+		s.setPrice(in, out)
 	case *Drain:
 		s.drain(now, out)
 	case *grid.Closest:
@@ -208,7 +210,16 @@ func (s *Site) quote(now grid.Time, out *grid.Outbox) {
 // sameOffer reports whether two quotes of this site say the same. A wait that gets
 // shorter as time passes is the same offer.
 func sameOffer(a, b *directory.Quote) bool {
-	return a.Site == b.Site && a.Free == b.Free && a.Widest == b.Widest && (a.Wait > 0) == (b.Wait > 0)
+	return a.Site == b.Site && a.Price == b.Price && a.Free == b.Free && a.Widest == b.Widest && (a.Wait > 0) == (b.Wait > 0)
+}
+
+// setPrice changes the price; the next Tick quotes it.
+func (s *Site) setPrice(in *SetPrice, out *grid.Outbox) {
+	out.Answer(in.Token, &PriceSet{Before: s.cfg.Price})
+	s.cfg.Price = in.Price
+	if s.agent != nil {
+		s.agent.SetPrice(in.Price)
+	}
 }
 
 // drain withdraws the quote; running and queued jobs go on.

@@ -342,3 +342,19 @@ func FuzzDecodeEntry(f *testing.F) {
 		}
 	})
 }
+
+func TestPriceChangesAreQuotedAtOnce(t *testing.T) {
+	b := newBench(t, func(c *SiteConfig) {
+		c.Alone = false
+		c.Market.Site, c.Market.Resources, c.Market.Rating, c.Market.Price = c.ID, c.Resources, c.Rating, c.Price
+		c.Directory.Self, c.Directory.Federation = c.ID, "test"
+	})
+	b.step()
+	b.step(&SetPrice{Token: 1, Price: 5 * grid.Credit})
+	if got := b.answers[1].(*PriceSet); got.Before != grid.Credit {
+		t.Errorf("price before %v", got.Before)
+	}
+	if got := b.site.Offer().Price; got != 5*grid.Credit {
+		t.Errorf("quoted price %v", got)
+	}
+}

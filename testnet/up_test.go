@@ -194,6 +194,27 @@ func offers(t *testing.T, hosts []*node.Host, ok func(*directory.Quote) bool) []
 	return sites
 }
 
+// checkPriceChange checks that another node finds a changed price within a second.
+func checkPriceChange(t *testing.T, h, other *node.Host) {
+	t.Helper()
+	const price = 123 * grid.Credit
+	if _, err := h.Ask(t.Context(), func(token uint64) grid.Input { return &node.SetPrice{Token: token, Price: price} }); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second)
+	answer, err := other.Ask(t.Context(), func(token uint64) grid.Input {
+		return &node.FindQuotes{Token: token, Query: directory.Query{Attribute: directory.Speed, Limit: 1000}}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	quotes := answer.(*directory.Found).Quotes
+	i := slices.IndexFunc(quotes, func(q directory.Quote) bool { return q.Site == h.ID() })
+	if i < 0 || quotes[i].Price != price {
+		t.Errorf("a second after the change, quote %d of %d, %+v, has another price", i, len(quotes), quotes)
+	}
+}
+
 func TestFiftyLiveNodesFindWhatThereIs(t *testing.T) {
 	if testing.Short() {
 		t.Skip("fifty nodes")
@@ -233,6 +254,7 @@ func TestFiftyLiveNodesFindWhatThereIs(t *testing.T) {
 			}
 		}
 		check("all are up", hosts)
+		checkPriceChange(t, hosts[4], hosts[40])
 
 		// Three nodes leave without a word, and the rest stays complete.
 		for _, h := range hosts[:3] {

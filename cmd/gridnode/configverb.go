@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"gridnode/internal/grid"
+	"gridnode/node"
 )
 
 func newConfig(root *options) *cobra.Command {
@@ -97,7 +100,7 @@ func newConfigSet(root *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set KEY VALUE",
 		Short: "Change one key in the file, keeping its comments",
-		Long:  "Change one key in the file, keeping its comments. Lists are separated by commas. The change takes effect when the daemon starts.",
+		Long:  "Change one key in the file, keeping its comments. Lists are separated by commas. A new site.price takes\neffect at once, every other change when the daemon starts.",
 		Example: `  gridnode config set site.price 0.5
   gridnode config set network.join /ip4/127.0.0.1/tcp/7531/p2p/12D3KooW...`,
 		Args:              exactArgs(2, "a key and its value"),
@@ -125,11 +128,31 @@ func newConfigSet(root *options) *cobra.Command {
 			if err := replaceFile(path, text); err != nil {
 				return fmt.Errorf("write settings: %w", err)
 			}
+			if key.key == "site.price" {
+				return applyPrice(cmd, root.home)
+			}
 			return nil
 		},
 	}
 	cmd.Flags().SetInterspersed(false) // a negative value is no flag
 	return cmd
+}
+
+// applyPrice makes a running daemon charge and quote what the settings say now.
+func applyPrice(cmd *cobra.Command, home string) error {
+	set, _, err := loadSettings(home, nil)
+	if err != nil {
+		return settingsError(err)
+	}
+	reply, err := node.NewClient(home).SetPrice(cmd.Context(), set.price)
+	switch {
+	case errors.Is(err, node.ErrNoDaemon):
+		return nil // it reads the file when it starts
+	case err != nil:
+		return apiError(err)
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "the running daemon charges %v instead of %v\n", grid.Price(reply.Price), grid.Price(reply.Before))
+	return nil
 }
 
 func newConfigValidate(root *options) *cobra.Command {
