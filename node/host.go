@@ -129,20 +129,20 @@ func (h *Host) start(ctx context.Context) error {
 		return err
 	}
 	ended := func(e *grid.TaskEnded) { h.inbox.put(e) }
-	if h.loop.exec, err = h.executor(ended); err != nil {
-		return fmt.Errorf("start executor: %w", err)
+	if h.net, err = p2p.Start(h.netConfig()); err != nil {
+		return err // before a shim is started in vain
 	}
-	if h.net, err = p2p.Start(ctx, h.netConfig()); err != nil {
-		return err
+	if h.loop.exec, err = h.executor(ctx, ended); err != nil {
+		return fmt.Errorf("start executor: %w", err)
 	}
 	return h.recover()
 }
 
-func (h *Host) executor(ended func(*grid.TaskEnded)) (Executor, error) {
+func (h *Host) executor(ctx context.Context, ended func(*grid.TaskEnded)) (Executor, error) {
 	if h.cfg.Executor != nil {
 		return h.cfg.Executor(ended)
 	}
-	p, err := newProcesses(h, ended)
+	p, err := newProcesses(ctx, h, ended)
 	if err != nil {
 		return nil, err // and not a nil *processes
 	}

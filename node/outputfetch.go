@@ -17,7 +17,8 @@ import (
 )
 
 // Fetching: when a job that ran elsewhere has ended, home fetches its output, keeps
-// it as long as it keeps the job, and tells the executing site to forget it.
+// it as long as it keeps the job, and tells the executing site to forget it. Nobody
+// waits for that: until it is here, Output reads it at the executing site.
 const (
 	fetchersMax   = 4               // sites asked at the same time
 	fetchBatch    = 64              // outputs asked for on one stream

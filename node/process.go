@@ -46,7 +46,7 @@ const reshim = time.Second
 const recoverMax = 30 * time.Second
 
 // newProcesses connects to the home's shim, starting one if there is none.
-func newProcesses(h *Host, ended func(*grid.TaskEnded)) (*processes, error) {
+func newProcesses(ctx context.Context, h *Host, ended func(*grid.TaskEnded)) (*processes, error) {
 	if h.cfg.Home == "" {
 		return nil, errors.New("running processes needs a home directory")
 	}
@@ -59,7 +59,7 @@ func newProcesses(h *Host, ended func(*grid.TaskEnded)) (*processes, error) {
 		ended: ended, env: baseEnv(), log: h.log, running: make(map[grid.TaskID]grid.SiteID),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	if p.client, err = shim.Connect(p.ctx, home, p.options); err != nil {
+	if p.client, err = shim.Connect(ctx, home, p.options); err != nil {
 		p.cancel()
 		return nil, err
 	}

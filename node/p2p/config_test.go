@@ -37,7 +37,7 @@ func TestBadConfigurationNamesTheValue(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, cfg := config(t, 1, nil)
 			tt.change(&cfg)
-			_, err := Start(t.Context(), cfg)
+			_, err := Start(cfg)
 			if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want ErrConfig about %s", err, tt.want)
 			}
@@ -53,7 +53,7 @@ func TestPortInUse(t *testing.T) {
 	taken := first.host.Network().ListenAddresses()[0].String()
 	second, cfg := config(t, 2, nil)
 	cfg.Listen = append(cfg.Listen, taken) // the first address is free: one failure is enough
-	_, err := Start(t.Context(), cfg)
+	_, err := Start(cfg)
 	if !errors.Is(err, ErrListen) || !strings.Contains(err.Error(), taken) || !strings.Contains(err.Error(), "in use") {
 		t.Errorf("got %v, want ErrListen that names %s", err, taken)
 	}

@@ -105,8 +105,8 @@ type Network struct {
 
 // Start brings a node into the network and returns once it listens; joining goes
 // on in the background. The error wraps ErrConfig or ErrListen if either is the
-// reason. The network lives until Close; ctx only bounds Start.
-func Start(ctx context.Context, cfg Config) (*Network, error) {
+// reason. The network lives until Close.
+func Start(cfg Config) (*Network, error) {
 	listen, join, err := cfg.check()
 	if err != nil {
 		return nil, err

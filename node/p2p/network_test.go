@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -132,7 +133,7 @@ func config(t testing.TB, seed uint64, memory *Memory) (*node, Config) {
 func start(t testing.TB, n *node, cfg Config) *node {
 	t.Helper()
 	var err error
-	if n.Network, err = Start(t.Context(), cfg); err != nil {
+	if n.Network, err = Start(cfg); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { n.Close() })
@@ -255,6 +256,13 @@ func TestUndelivered(t *testing.T) {
 			if took := time.Since(began); took > 2*dialTimeMax {
 				t.Errorf("to %s: known only after %v", to, took)
 			}
+		}
+		before := len(a.inputs())
+		a.Send(nodes[1].Self(), &note{55, "of no protocol"})
+		a.Send(nodes[1].Self(), &note{1, strings.Repeat("longer than a frame", 4000)})
+		got := a.await(func(in []grid.Input) bool { return len(in) == before+2 })
+		if list := describe(got[before:]); list[0] != "undelivered of no protocol" || list[1] != "undelivered longer than a framel" {
+			t.Errorf("got %v, want both undelivered", list)
 		}
 		// The peer is back: what stands in the way is the pause after the failed dial.
 		again, cfg := config(t, 2, a.cfg.Memory)

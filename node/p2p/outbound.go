@@ -43,6 +43,11 @@ func (n *Network) Send(to grid.SiteID, message grid.Message) {
 		n.cfg.Report(&grid.Delivery{From: to, Message: message})
 		return
 	}
+	if n.protocol[message.MessageKind()] == nil {
+		n.log.Error("a message is of no protocol", "kind", message.MessageKind())
+		n.undelivered(to, message)
+		return
+	}
 	if !n.enqueue(to, message) {
 		n.undelivered(to, message)
 	}
