@@ -11,7 +11,7 @@ import (
 	"gridnode/internal/grid"
 )
 
-// Each file of testdata is a conversation: commands to a small network without
+// Each file of testdata/transcript is a conversation: commands to a small network without
 // jitter, and every message that follows.
 //
 //	join N                                 N sites join
@@ -21,10 +21,7 @@ import (
 //	run DURATION
 //	find site=a [by=price] [down] [limit=N]
 func TestTranscripts(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
-		if strings.Contains(path, "fuzz") {
-			return
-		}
+	datadriven.Walk(t, "testdata/transcript", func(t *testing.T, path string) {
 		n := newNetwork(t, 1, Config{CellMax: 8, Replicas: 2, Lifetime: 10 * grid.Minute})
 		var trace strings.Builder
 		n.onSend = func(from, to grid.SiteID, m grid.Message) {
