@@ -57,6 +57,7 @@ const (
 	joinTimeMax   = 3 * time.Second        // the first look-ups wait this long for the first join
 	rejoinMin     = 500 * time.Millisecond // first pause between joins while alone, doubled up to
 	rejoinMax     = 30 * time.Second       // this
+	rememberPause = 500 * time.Millisecond // from a new connection until the peers are written down
 	refreshPeriod = 5 * time.Minute        // between look-ups of ourselves while not alone
 	pingTimeMax   = 2 * time.Second        // for a peer's latency, when somebody asks for it
 	pingFresh     = 30 * time.Second       // a latency younger than this is not measured again

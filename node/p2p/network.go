@@ -101,6 +101,7 @@ type Network struct {
 	pings   pings
 	joined  chan struct{} // closed when the first attempt to join is over
 	rejoin  chan struct{} // holds a token when the node may be alone again
+	met     chan struct{} // holds a token when somebody has connected
 }
 
 // Start brings a node into the network and returns once it listens; joining goes
@@ -117,7 +118,7 @@ func Start(cfg Config) (*Network, error) {
 	n := &Network{
 		cfg: cfg, join: join, log: cfg.Logger,
 		protocol: make(map[grid.Kind]*wire.Protocol), topics: make(map[string]*topic),
-		joined: make(chan struct{}), rejoin: make(chan struct{}, 1),
+		joined: make(chan struct{}), rejoin: make(chan struct{}, 1), met: make(chan struct{}, 1),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.out.peers = make(map[grid.SiteID]*outbound)
@@ -127,6 +128,9 @@ func Start(cfg Config) (*Network, error) {
 		return nil, err
 	}
 	n.wg.Go(n.stayJoined)
+	if cfg.Remember != "" {
+		n.wg.Go(n.keepRemembering)
+	}
 	return n, nil
 }
 

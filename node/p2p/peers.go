@@ -100,20 +100,45 @@ func (p *pings) forget(id peer.ID) {
 	delete(p.at, id)
 }
 
-// watch notices when the last peer is gone.
+// watch notices when the last peer is gone, and when there are peers to remember.
 func (n *Network) watch() network.Notifiee {
-	return &network.NotifyBundle{DisconnectedF: func(net network.Network, c network.Conn) {
-		if net.Connectedness(c.RemotePeer()) == network.Connected {
+	return &network.NotifyBundle{
+		ConnectedF: func(network.Network, network.Conn) { ring(n.met) },
+		DisconnectedF: func(net network.Network, c network.Conn) {
+			if net.Connectedness(c.RemotePeer()) == network.Connected {
+				return
+			}
+			n.pings.forget(c.RemotePeer())
+			if len(net.Peers()) == 0 {
+				ring(n.rejoin)
+			}
+		},
+	}
+}
+
+// ring puts a token into c unless there is one.
+func ring(c chan struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// keepRemembering writes new peers down soon after they connected, so that a crash
+// forgets few. A node that others join, and that joins nobody, finds them again by
+// nothing else.
+func (n *Network) keepRemembering() {
+	for {
+		select {
+		case <-n.met:
+		case <-n.ctx.Done():
 			return
 		}
-		n.pings.forget(c.RemotePeer())
-		if len(net.Peers()) == 0 {
-			select {
-			case n.rejoin <- struct{}{}:
-			default:
-			}
+		if !n.sleep(rememberPause) {
+			return
 		}
-	}}
+		n.remember()
+	}
 }
 
 // remember writes the addresses of connected members for the next start. Failing
