@@ -240,7 +240,9 @@ func (d *Directory) schedule(now grid.Time, l *listing) {
 		} else if r.asked == grid.Never {
 			l.retry = min(l.retry, max(r.fresh, now+1))
 		} else {
-			l.retry = min(l.retry, r.asked.Add(d.lookupMax()))
+			// A look-up may have been begun for peers that are still believed: the
+			// router is not asked again before they are not.
+			l.retry = min(l.retry, max(r.fresh, r.asked.Add(d.lookupMax())))
 		}
 	}
 }
