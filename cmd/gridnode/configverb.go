@@ -19,7 +19,8 @@ func newConfig(root *options) *cobra.Command {
 		Short: "Show, change and check the settings of this site",
 		Long: `Settings stand in config.yaml in the home directory. A flag of start counts before
 the environment (site.price is GRIDNODE_SITE_PRICE there), that before the file,
-that before the default. Changes take effect when the daemon starts.
+that before the default. Changes take effect when the daemon starts, a new site.price
+at once.
 
 ` + settingsHelp(),
 		Args: noVerb,
