@@ -323,6 +323,7 @@ func TestGarbageOnTheSocket(t *testing.T) {
 	s := newTestShim(t)
 	running := s.spec("while ! [ -e go ]; do sleep 0.01; done; exit 9")
 	s.start(running)
+	s.until("it runs", func() bool { _, err := os.Stat(running.Dir); return err == nil })
 	hello := appendFrame(nil, kindHello, helloBody)
 	random := make([]byte, 4096)
 	for i := range random {
