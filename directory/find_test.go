@@ -309,3 +309,38 @@ func BenchmarkPublish(b *testing.B) {
 		out.Reset()
 	}
 }
+
+// A cell without a mature holder is new: some of its quotes may still be in the
+// cell that it was split off.
+func TestCellsAboveAYoungOneAreAsked(t *testing.T) {
+	d := newDirectory(Config{})
+	var out grid.Outbox
+	x := prefixOf(quoteAt("a", 5, 1, 0).at(Price), 3)
+	d.maps[Price].refresh(0, grid.Hour)
+	d.maps[Price].add(x)
+	d.Find(0, Query{After: &Cursor{Price, x.bits}, Filter: Filter{PriceMax: 6}}, &out)
+	for range 20 {
+		if len(out.Locals) > 0 {
+			break
+		}
+		keys, sends := slices.Clone(out.Keys), slices.Clone(out.Sends)
+		out.Reset()
+		for _, key := range keys {
+			d.Step(0, &grid.Closest{Key: key, Peers: []grid.SiteID{"holder"}}, &out)
+		}
+		for _, s := range sends {
+			scan := s.Message.(*Scan)
+			p := &Page{Token: scan.Token, Cell: scan.Cell, Held: true, Quotes: []*Quote{quoteAt("moved", 5, 1, 0)}}
+			if scan.Cell == root(Price) {
+				p.Mature, p.Quotes = true, []*Quote{quoteAt("stray", 6, 1, 0)}
+			}
+			d.Step(0, &grid.Delivery{From: s.To, Message: p}, &out)
+		}
+	}
+	if len(out.Locals) != 1 {
+		t.Fatalf("%d answers", len(out.Locals))
+	}
+	if f := out.Locals[0].(*Found); !slices.Equal(ids(f.Quotes), []grid.SiteID{"moved", "stray"}) {
+		t.Errorf("found %v, %v", ids(f.Quotes), f.Err)
+	}
+}

@@ -313,3 +313,48 @@ func TestSplit(t *testing.T) {
 		})
 	}
 }
+
+// Who let a copy or a fence expire does not speak for the cell alone any more: its
+// site may publish elsewhere by now.
+func TestExpiryCastsDoubt(t *testing.T) {
+	for name, put := range map[string]func(d *Directory){
+		"copy": func(d *Directory) {
+			d.onPublish(0, &Publish{Cell: root(Price), Quote: quoteAt("a", 1, 1, 0)})
+		},
+		"fence": func(d *Directory) {
+			d.onReport(0, &Report{Cell: root(Price), Child: prefixOf(first, 3)})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := newDirectory(Config{})
+			put(d)
+			d.onPublish(5*grid.Minute, &Publish{Cell: root(Price), Quote: quoteAt("b", 2, 1, 5*grid.Minute)})
+			d.holding(root(Price)).mature = true
+			end := 10 * grid.Minute
+			if p := d.onScan(end-1, &Scan{Cell: root(Price), Limit: 1}); !p.Mature {
+				t.Error("not mature before anything expired")
+			}
+			if p := d.onScan(end, &Scan{Cell: root(Price), Limit: 1}); p.Mature {
+				t.Error("mature although something expired")
+			}
+		})
+	}
+}
+
+func TestRequestsAreBounded(t *testing.T) {
+	var r requests
+	for i := range requestsMax {
+		if r.add(request{purpose: forScan, site: "a"}) == 0 {
+			t.Fatalf("request %d was not taken", i)
+		}
+	}
+	if r.add(request{purpose: forScan, site: "a"}) != 0 {
+		t.Error("a full table took one more")
+	}
+	if _, ok := r.take(1, "b"); ok {
+		t.Error("another site answered")
+	}
+	if _, ok := r.take(1, "a"); !ok || r.add(request{purpose: forScan, site: "a"}) == 0 {
+		t.Error("no room after an answer")
+	}
+}

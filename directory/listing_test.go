@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"slices"
 	"testing"
 
 	"gridnode/internal/grid"
@@ -157,5 +158,35 @@ func TestOwnQuoteIsSealed(t *testing.T) {
 	got, err := OpenQuote(d.own.Sealed)
 	if err != nil || got.Site != s.id || got.Price != q.Price || got.Issued != grid.Hour || got.Lifetime != 10*grid.Minute || got.Sequence == 0 {
 		t.Errorf("sealed as %+v, %v", got, err)
+	}
+}
+
+// A holder that certainly cannot be reached is not tried again; the next one is.
+func TestUnreachableHolderIsReplaced(t *testing.T) {
+	d := newDirectory(Config{Replicas: 2})
+	var out grid.Outbox
+	d.SetQuote(0, Quote{Rating: grid.Rating{Speed: 1, Bandwidth: 1}}, &out)
+	keys := slices.Clone(out.Keys)
+	out.Reset()
+	peers := []grid.SiteID{"a", "b", "c"}
+	for _, key := range keys {
+		d.Step(0, &grid.Closest{Key: key, Peers: peers}, &out)
+	}
+	sent := map[grid.SiteID]int{}
+	count := func() (lost []grid.Message) {
+		for _, s := range out.Sends {
+			sent[s.To]++
+			if s.To == "a" {
+				lost = append(lost, s.Message)
+			}
+		}
+		out.Reset()
+		return lost
+	}
+	for _, m := range count() {
+		d.Step(1, &grid.Undelivered{To: "a", Message: m}, &out)
+	}
+	if lost := count(); len(lost) != 0 || sent["a"] != attributes || sent["c"] != attributes {
+		t.Errorf("sent %v", sent)
 	}
 }
