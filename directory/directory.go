@@ -102,6 +102,10 @@ type Directory struct {
 	// expired or come from the future, pages that do not answer the question.
 	Rejected int64
 
+	// QueryLookups counts the look-ups of holders that queries asked for; all others
+	// are for keeping the index.
+	QueryLookups int64
+
 	// The own quote.
 	own         *Quote // nil before the first
 	changed     uint64 // sequence since which the own quote says what it says

@@ -202,7 +202,9 @@ func (q *query) turnTo(x prefix) {
 func (d *Directory) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool) {
 	v := &q.visit
 	for !v.mature {
+		before := len(out.Keys)
 		r := d.ring(now, cell{q.ask.Attribute, v.cell}, out)
+		d.QueryLookups += int64(len(out.Keys) - before)
 		if !r.usable(now) {
 			r.wait(q.id)
 			return false
@@ -232,7 +234,9 @@ func (d *Directory) inquire(now grid.Time, q *query, out *grid.Outbox) (over boo
 				v.asked = v.asked[:0]
 			}
 			r.wait(q.id)
+			before := len(out.Keys)
 			d.lookUp(now, r, out)
+			d.QueryLookups += int64(len(out.Keys) - before)
 			return false
 		}
 	}

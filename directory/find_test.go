@@ -54,6 +54,21 @@ func TestRouterThatKnowsNobody(t *testing.T) {
 	}
 }
 
+// A look-up is a query's if the query made the router be asked, and only then.
+func TestQueryLookupsAreCounted(t *testing.T) {
+	d := newDirectory(Config{})
+	var out grid.Outbox
+	d.Find(0, Query{}, &out)
+	d.Find(0, Query{}, &out) // waits for the same answer
+	if d.QueryLookups != 1 || len(out.Keys) != 1 {
+		t.Errorf("%d look-ups counted for two queries of one cell, %d ordered", d.QueryLookups, len(out.Keys))
+	}
+	d.SetQuote(0, Quote{Rating: grid.Rating{Speed: 1, Bandwidth: 1}}, &out)
+	if d.QueryLookups != 1 || len(out.Keys) < 2 {
+		t.Errorf("%d look-ups counted for queries once a quote is published, %d ordered", d.QueryLookups, len(out.Keys))
+	}
+}
+
 func TestFiltersAgainstList(t *testing.T) {
 	n := newNetwork(t, 1, Config{CellMax: 8})
 	populate(n, 100, n.any)

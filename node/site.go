@@ -281,6 +281,15 @@ const queryMessagesMax = 63
 // must not change it.
 func (s *Site) QueryMessages() []int64 { return s.asked[:] }
 
+// QueryLookups returns how many times queries made the router look for the holders
+// of a cell.
+func (s *Site) QueryLookups() int64 {
+	if s.dir == nil {
+		return 0
+	}
+	return s.dir.QueryLookups
+}
+
 func (s *Site) preview(now grid.Time, in *Preview, out *grid.Outbox) {
 	if s.agent == nil {
 		out.Answer(in.Token, &market.PreviewResult{})
