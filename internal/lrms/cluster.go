@@ -56,6 +56,9 @@ type Cluster struct {
 	heldFor int64 // those of them that are held for reservations not committed yet
 	runs    int   // running jobs
 
+	borrowed int64 // processors of other sites that guests run on
+	guests   int
+
 	tasks   tasks
 	queue   queue
 	profile profile // running jobs, promises, and the head's plan if it is laid
@@ -121,10 +124,14 @@ func (c *Cluster) Submit(now grid.Time, r Request) error {
 }
 
 // Ended takes back the processors of a running task, and reports whether it was
-// one. Schedule has to follow.
+// one. Schedule has to follow. The processors of a guest leave with it.
 func (c *Cluster) Ended(now grid.Time, id grid.TaskID) bool {
 	c.advance(now)
 	i, ok := c.tasks.index[id]
+	if ok && c.tasks.slab[i].state == guest {
+		c.endGuest(i)
+		return true
+	}
 	if !ok || c.tasks.slab[i].state != running {
 		return false
 	}
@@ -143,11 +150,13 @@ func (c *Cluster) Ended(now grid.Time, id grid.TaskID) bool {
 func (c *Cluster) Cancel(now grid.Time, id grid.TaskID) bool {
 	c.advance(now)
 	i, ok := c.tasks.index[id]
-	if !ok || c.tasks.slab[i].state == running {
+	if !ok || c.tasks.slab[i].state == running || c.tasks.slab[i].state == guest {
 		return false
 	}
 	t := &c.tasks.slab[i]
-	if t.state == queued {
+	if t.state == parked {
+		c.queue.forget(int(t.link))
+	} else if t.state == queued {
 		if int(t.link) == c.queue.head {
 			c.change()
 		}
@@ -190,8 +199,10 @@ func (c *Cluster) Planned(id grid.TaskID) (start grid.Time, ok bool) {
 		return 0, false
 	}
 	switch t := &c.tasks.slab[i]; {
-	case t.state == running:
+	case t.state == running || t.state == guest:
 		return t.start, true
+	case t.state == parked:
+		return 0, false
 	case t.state != queued:
 		return c.agenda.promises[t.link].start, true
 	case int(t.link) == c.queue.head:
@@ -208,7 +219,7 @@ func (c *Cluster) accept(r Request, waits bool) error {
 		return fmt.Errorf("%d processors for %d µs: %w", r.Processors, int64(r.Estimate), ErrInvalid)
 	case r.Processors > c.cfg.Processors:
 		return fmt.Errorf("%d processors on a site of %d: %w", r.Processors, c.cfg.Processors, ErrTooWide)
-	case waits && c.queue.size+c.agenda.size >= c.cfg.QueueMax:
+	case waits && c.queue.size+c.queue.parked+c.agenda.size >= c.cfg.QueueMax:
 		return fmt.Errorf("%d jobs wait: %w", c.cfg.QueueMax, ErrQueueFull)
 	}
 	if i, ok := c.tasks.index[r.ID]; ok {

@@ -30,6 +30,10 @@
 // estimate. The head's place (EASY's shadow time, with the processors left over
 // then) is a promise in this sense, renewed whenever something changes.
 //
+// Leases: Lend takes idle processors out of the site as if a task ran on them; Borrow
+// counts a task as running on another site's, which come and leave with it; Park keeps
+// a queued job's place while processors are looked for elsewhere.
+//
 // Invariants: processors free, held (set aside for promises whose start has come)
 // and running sum up to the site's; a violation panics. As long as no job runs
 // past its estimate, every promise is kept. A job past its estimate is expected

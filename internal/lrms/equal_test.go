@@ -198,6 +198,47 @@ func (p *pair) actions(overruns bool) map[string]func(*rapid.T) {
 				p.ends[r.ID] = min(started, p.now) + r.Estimate
 			}
 		},
+		"lend": func(t *rapid.T) {
+			r := p.request()
+			fast, slow := p.fast.Lend(p.now, r), p.slow.Lend(p.now, r)
+			p.sameError("lend", fast, slow)
+			if fast == nil {
+				p.ends[r.ID] = p.now + r.Estimate
+			}
+		},
+		"extend": func(t *rapid.T) {
+			if id, ok := p.runningTask(false); ok {
+				end := p.now + grid.Time(rapid.IntRange(1, 20).Draw(t, "end"))
+				p.same("extend", p.fast.Extend(p.now, id, end), p.slow.Extend(p.now, id, end))
+				p.ends[id] = end
+			}
+		},
+		"borrow": func(t *rapid.T) {
+			r := p.request()
+			if rapid.Bool().Draw(t, "known") {
+				r.ID = id(rapid.IntRange(1, p.count+1).Draw(t, "id"))
+			}
+			p.sameError("borrow", p.fast.Borrow(p.now, r), p.slow.Borrow(p.now, r))
+		},
+		"return": func(t *rapid.T) {
+			if len(p.slow.guests) > 0 {
+				p.ended(p.slow.guests[rapid.IntRange(0, len(p.slow.guests)-1).Draw(t, "guest")].ID)
+			}
+		},
+		"park": func(t *rapid.T) {
+			id := id(rapid.IntRange(1, p.count+1).Draw(t, "id"))
+			if len(p.slow.queue) > 0 && rapid.IntRange(0, 3).Draw(t, "any") > 0 {
+				id = rapid.SampledFrom(p.slow.queue).Draw(t, "waiting").ID
+			}
+			p.same("park", p.fast.Park(p.now, id), p.slow.Park(p.now, id))
+		},
+		"unpark": func(t *rapid.T) {
+			id := id(rapid.IntRange(1, p.count+1).Draw(t, "id"))
+			if len(p.slow.parked) > 0 && rapid.IntRange(0, 3).Draw(t, "any") > 0 {
+				id = rapid.SampledFrom(p.slow.parked).Draw(t, "parked").ID
+			}
+			p.same("unpark", p.fast.Unpark(p.now, id), p.slow.Unpark(p.now, id))
+		},
 		"look": func(t *rapid.T) {
 			processors := rapid.Int64Range(1, p.slow.cfg.Processors).Draw(t, "width")
 			span := grid.Time(rapid.Int64Range(1, 40).Draw(t, "span"))
@@ -206,6 +247,7 @@ func (p *pair) actions(overruns bool) map[string]func(*rapid.T) {
 			fast, ok := p.fast.Planned(id)
 			slow, okay := p.slow.Planned(id)
 			p.same("planned", []any{fast, ok}, []any{slow, okay})
+			p.same("waiting", slices.Collect(p.fast.Waiting), p.slow.Waiting())
 			p.same("state", fmt.Sprintf("%+v", p.fast.State(p.now)), fmt.Sprintf("%+v", p.slow.State(p.now)))
 		},
 		"": func(t *rapid.T) {
@@ -222,7 +264,7 @@ func (c *Cluster) verify(t *rapid.T) {
 	}
 	c.profile.ahead.verify(t, c.profile.ahead.root, c.profile.ahead.height, c.profile.ahead.first, grid.Never)
 	checkIndex(t, &c.queue, c.tasks.slab)
-	if want := c.queue.size + c.agenda.size + c.runs; len(c.tasks.index) != want {
+	if want := c.queue.size + c.queue.parked + c.agenda.size + c.runs + c.guests; len(c.tasks.index) != want {
 		t.Fatalf("%d tasks known, %d counted", len(c.tasks.index), want)
 	}
 }
@@ -261,6 +303,7 @@ var weights = []struct {
 }{
 	{"submit", 4}, {"burst", 1}, {"reserve", 6}, {"commit", 6}, {"cancel", 1}, {"end", 3},
 	{"schedule", 4}, {"tick", 3}, {"step", 3}, {"adopt", 1}, {"look", 2},
+	{"lend", 2}, {"extend", 1}, {"borrow", 1}, {"return", 1}, {"park", 3}, {"unpark", 3},
 }
 
 func TestEqualsNaive(t *testing.T) {

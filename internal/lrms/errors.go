@@ -30,6 +30,10 @@ var (
 	// ended, or never was. Refuse the submission.
 	ErrUnknown = errors.New("no such reservation")
 
+	// ErrBusy: Lend found too few processors that are free for that long. Try again
+	// when something has ended.
+	ErrBusy = errors.New("too few processors are free")
+
 	// ErrTooLate: the reservation could not finish in time; the error is a TooLate.
 	ErrTooLate = errors.New("cannot finish in time")
 )

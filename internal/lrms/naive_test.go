@@ -8,13 +8,17 @@ import (
 
 // naive is the same cluster without any structure: what Cluster has to equal.
 type naive struct {
-	cfg      Config
-	now      grid.Time
-	running  []naiveTask
-	promises []naivePromise // by start, then order of Reserve
-	queue    []Request
-	late     int64
-	lateMax  grid.Time
+	cfg       Config
+	now       grid.Time
+	running   []naiveTask
+	promises  []naivePromise // by start, then order of Reserve
+	queue     []Request
+	parked    []Request
+	guests    []naiveTask
+	places    map[grid.TaskID]int // order of submission
+	submitted int
+	late      int64
+	lateMax   grid.Time
 }
 
 type naiveTask struct {
@@ -32,6 +36,10 @@ func (n *naive) known(id grid.TaskID) string {
 	switch {
 	case slices.ContainsFunc(n.queue, func(r Request) bool { return r.ID == id }):
 		return "queued"
+	case slices.ContainsFunc(n.parked, func(r Request) bool { return r.ID == id }):
+		return "parked"
+	case slices.ContainsFunc(n.guests, func(t naiveTask) bool { return t.ID == id }):
+		return "running"
 	case slices.ContainsFunc(n.promises, func(p naivePromise) bool { return p.ID == id }):
 		return "reserved"
 	case slices.ContainsFunc(n.running, func(t naiveTask) bool { return t.ID == id }):
@@ -46,7 +54,7 @@ func (n *naive) admit(r Request) error {
 		return ErrInvalid
 	case r.Processors > n.cfg.Processors:
 		return ErrTooWide
-	case len(n.queue)+len(n.promises) >= n.cfg.QueueMax:
+	case len(n.queue)+len(n.parked)+len(n.promises) >= n.cfg.QueueMax:
 		return ErrQueueFull
 	case n.known(r.ID) != "":
 		return ErrKnown
@@ -59,6 +67,11 @@ func (n *naive) Submit(now grid.Time, r Request) error {
 	err := n.admit(r)
 	if err == nil {
 		n.queue = append(n.queue, r)
+		if n.places == nil {
+			n.places = map[grid.TaskID]int{}
+		}
+		n.submitted++
+		n.places[r.ID] = n.submitted
 	}
 	return err
 }
@@ -109,10 +122,11 @@ func (n *naive) Commit(now grid.Time, id grid.TaskID) error {
 
 func (n *naive) Cancel(now grid.Time, id grid.TaskID) bool {
 	n.now = now
-	before := len(n.queue) + len(n.promises)
+	before := len(n.queue) + len(n.parked) + len(n.promises)
+	n.parked = slices.DeleteFunc(n.parked, func(r Request) bool { return r.ID == id })
 	n.queue = slices.DeleteFunc(n.queue, func(r Request) bool { return r.ID == id })
 	n.promises = slices.DeleteFunc(n.promises, func(p naivePromise) bool { return p.ID == id })
-	return len(n.queue)+len(n.promises) < before
+	return len(n.queue)+len(n.parked)+len(n.promises) < before
 }
 
 func (n *naive) Adopt(now grid.Time, r Request, started grid.Time) error {
@@ -132,10 +146,76 @@ func (n *naive) Adopt(now grid.Time, r Request, started grid.Time) error {
 
 func (n *naive) Ended(now grid.Time, id grid.TaskID) bool {
 	n.now = now
-	before := len(n.running)
+	before := len(n.running) + len(n.guests)
 	n.running = slices.DeleteFunc(n.running, func(t naiveTask) bool { return t.ID == id })
-	return len(n.running) < before
+	n.guests = slices.DeleteFunc(n.guests, func(t naiveTask) bool { return t.ID == id })
+	return len(n.running)+len(n.guests) < before
 }
+
+func (n *naive) Lend(now grid.Time, r Request) error {
+	n.now = now
+	if err := n.admit(r); err != nil && err != ErrQueueFull {
+		return err
+	}
+	switch {
+	case n.known(r.ID) != "":
+		return ErrKnown
+	case n.least(now, now+r.Estimate) < r.Processors:
+		return ErrBusy
+	}
+	n.start(r, now)
+	return nil
+}
+
+func (n *naive) Extend(now grid.Time, id grid.TaskID, end grid.Time) bool {
+	n.now = now
+	for i := range n.running {
+		if t := &n.running[i]; t.ID == id {
+			t.end = max(end, t.start+1)
+			return true
+		}
+	}
+	return false
+}
+
+func (n *naive) Borrow(now grid.Time, r Request) error {
+	n.now = now
+	switch n.known(r.ID) {
+	case "running", "reserved":
+		return ErrKnown
+	}
+	n.Cancel(now, r.ID)
+	n.guests = append(n.guests, naiveTask{r, now, now + r.Estimate})
+	return nil
+}
+
+func (n *naive) Park(now grid.Time, id grid.TaskID) bool {
+	n.now = now
+	i := slices.IndexFunc(n.queue, func(r Request) bool { return r.ID == id })
+	if i < 0 {
+		return false
+	}
+	n.parked = append(n.parked, n.queue[i])
+	n.queue = slices.Delete(n.queue, i, i+1)
+	return true
+}
+
+func (n *naive) Unpark(now grid.Time, id grid.TaskID) bool {
+	n.now = now
+	i := slices.IndexFunc(n.parked, func(r Request) bool { return r.ID == id })
+	if i < 0 {
+		return false
+	}
+	at := 0
+	for at < len(n.queue) && n.places[n.queue[at].ID] < n.places[id] {
+		at++
+	}
+	n.queue = slices.Insert(n.queue, at, n.parked[i])
+	n.parked = slices.Delete(n.parked, i, i+1)
+	return true
+}
+
+func (n *naive) Waiting() []Request { return n.queue }
 
 func (n *naive) Schedule(now grid.Time) []Request {
 	n.now = now
@@ -231,7 +311,7 @@ func (n *naive) Planned(id grid.TaskID) (grid.Time, bool) {
 			return p.start, true
 		}
 	}
-	for _, t := range n.running {
+	for _, t := range slices.Concat(n.running, n.guests) {
 		if t.ID == id {
 			return t.start, true
 		}
@@ -247,10 +327,15 @@ func (n *naive) State(now grid.Time) State {
 	s := State{
 		Capacity: n.cfg.Processors, Busy: n.busy(), Running: len(n.running), Queued: len(n.queue),
 		Late: n.late, LateMax: n.lateMax, Free: max(n.at(now), 0),
+		Parked: len(n.parked), Guests: len(n.guests),
+	}
+	for _, t := range n.guests {
+		s.Borrowed += t.Processors
 	}
 	s.Held = s.Capacity - s.Busy - s.Free
 	for _, r := range n.queue {
 		s.QueuedWork += r.Processors * int64(r.Estimate)
+		s.Demand += r.Processors
 	}
 	for _, p := range n.promises {
 		if !p.committed {
@@ -259,6 +344,7 @@ func (n *naive) State(now grid.Time) State {
 		}
 		s.Queued++
 		s.QueuedWork += p.Processors * int64(p.Estimate)
+		s.Demand += p.Processors
 		if p.due < now {
 			s.Overdue++
 		}

@@ -68,10 +68,10 @@ func (c *Cluster) reserve(now grid.Time, r Request, by, hold grid.Time) (i int32
 func (c *Cluster) Commit(now grid.Time, id grid.TaskID) error {
 	c.advance(now)
 	i, ok := c.tasks.index[id]
-	if !ok || c.tasks.slab[i].state == queued {
+	if !ok || c.tasks.slab[i].state == queued || c.tasks.slab[i].state == parked {
 		return fmt.Errorf("commit %s epoch %d: %w", id.Job, id.Epoch, ErrUnknown)
 	}
-	if t := &c.tasks.slab[i]; t.state != running && !c.agenda.promises[t.link].committed {
+	if t := &c.tasks.slab[i]; t.state != running && t.state != guest && !c.agenda.promises[t.link].committed {
 		c.commit(i)
 	}
 	return nil

@@ -17,19 +17,25 @@ const (
 // Over the positions stands a tree whose nodes keep the shortest estimate per
 // width class, so that the next job that is narrow and short enough to start now
 // is found without looking at those that are not.
+//
+// A parked job keeps its position and is passed over until it is back.
 type queue struct {
 	entries []entry // up to the last position in use
 	head    int     // position of the first job, len(entries) if there is none
 	size    int     // jobs
+	parked  int     // jobs that only keep their position
 	widths  int     // width classes of the site
 	levels  [][]grid.Time
 }
 
 type entry struct {
-	estimate   grid.Time // grid.Never for a hole
-	processors int32     // 0 for a hole
+	estimate   grid.Time // grid.Never for a hole and for a parked job
+	processors int32     // 0 for a hole, vacant for a parked job
 	task       int32     // index of the task
 }
+
+// vacant marks the position of a parked job.
+const vacant = -1
 
 func newQueue(processors int64) queue {
 	q := queue{widths: 1}
@@ -44,6 +50,12 @@ func (q *queue) push(e entry) int32 {
 	at := len(q.entries)
 	q.entries = append(q.entries, e)
 	q.size++
+	q.raise(at, e)
+	return int32(at)
+}
+
+// raise enters e, which has come to a position, in the index.
+func (q *queue) raise(at int, e entry) {
 	node, class := at>>blockShift, width(int64(e.processors))
 	for _, level := range q.levels {
 		cell := &level[node*q.widths+class]
@@ -53,22 +65,53 @@ func (q *queue) push(e entry) int32 {
 		*cell = e.estimate
 		node >>= fanShift
 	}
-	return int32(at)
 }
 
 // remove takes out the job at a position.
-func (q *queue) remove(at int) {
+func (q *queue) remove(at int) { q.take(at, entry{estimate: grid.Never}) }
+
+// park takes out the job at a position and keeps the position for it.
+func (q *queue) park(at int) {
+	q.parked++
+	q.take(at, entry{estimate: grid.Never, processors: vacant, task: q.entries[at].task})
+}
+
+func (q *queue) take(at int, left entry) {
 	e := q.entries[at]
-	q.entries[at] = entry{estimate: grid.Never}
+	q.entries[at] = left
 	q.size--
 	q.lower(at, e)
+	q.advance()
+}
+
+// advance moves head on to the first job.
+func (q *queue) advance() {
 	if q.size == 0 {
-		q.entries, q.head = q.entries[:0], 0
+		if q.parked == 0 {
+			q.entries = q.entries[:0]
+		}
+		q.head = len(q.entries)
 		return
 	}
-	for q.entries[q.head].processors == 0 {
+	for q.entries[q.head].processors <= 0 {
 		q.head++
 	}
+}
+
+// unpark puts a parked job back where it stood.
+func (q *queue) unpark(at int, e entry) {
+	q.entries[at] = e
+	q.parked--
+	q.size++
+	q.head = min(q.head, at)
+	q.raise(at, e)
+}
+
+// forget gives up the position of a parked job.
+func (q *queue) forget(at int) {
+	q.entries[at] = entry{estimate: grid.Never}
+	q.parked--
+	q.advance()
 }
 
 // lower corrects the index after e has left a position.
@@ -109,7 +152,7 @@ func (q *queue) full() bool { return len(q.entries) == cap(q.entries) }
 // share per push is constant.
 func (q *queue) compact(tasks []task) {
 	to := q.entries[:0]
-	if room := cap(q.entries); q.size > room-room/4 || room == 0 {
+	if room := cap(q.entries); q.size+q.parked > room-room/4 || room == 0 {
 		room = max(4*blockSize, 2*room)
 		to = make([]entry, 0, room)
 		q.levels = q.levels[:0]
@@ -125,13 +168,21 @@ func (q *queue) compact(tasks []task) {
 			level[i] = grid.Never
 		}
 	}
-	from := q.entries[min(q.head, len(q.entries)):]
+	from := q.entries
+	if q.parked == 0 {
+		from = from[min(q.head, len(from)):]
+	}
 	q.entries, q.head, q.size = to, 0, 0
 	for _, e := range from {
-		if e.processors > 0 {
+		switch {
+		case e.processors > 0:
 			tasks[e.task].link = q.push(e)
+		case e.processors == vacant:
+			tasks[e.task].link = int32(len(q.entries))
+			q.entries = append(q.entries, e)
 		}
 	}
+	q.advance()
 }
 
 // window is what a job may have now without breaking a promise: reach[k] is the

@@ -82,20 +82,22 @@ func TestQueueEqualsWalk(t *testing.T) {
 
 // checkIndex compares every cell of the index with the jobs below it.
 func checkIndex(t *rapid.T, q *queue, slab []task) {
-	size := 0
+	size, parked := 0, 0
 	for at, e := range q.entries {
 		if e.processors == 0 {
 			continue
 		}
-		if size++; size == 1 && q.head != at {
+		if e.processors < 0 {
+			parked++
+		} else if size++; size == 1 && q.head != at {
 			t.Fatalf("head at %d, want %d", q.head, at)
 		}
 		if int(slab[e.task].link) != at {
 			t.Fatalf("job at %d believes it is at %d", at, slab[e.task].link)
 		}
 	}
-	if size != q.size {
-		t.Fatalf("%d jobs in the queue, counted as %d", size, q.size)
+	if size != q.size || parked != q.parked {
+		t.Fatalf("%d jobs in the queue and %d parked, counted as %d and %d", size, parked, q.size, q.parked)
 	}
 	for i, level := range q.levels {
 		span := blockSize << (fanShift * i)

@@ -27,6 +27,10 @@ type State struct {
 	Running    int   // jobs
 	Queued     int   // jobs that wait, committed reservations included
 	QueuedWork int64 // their processors × estimates, in processor-microseconds, saturating
+	Demand     int64 // their processors
+	Parked     int   // jobs that keep their place and do not wait (Park); not in Queued
+	Guests     int   // jobs that run on processors of other sites (Borrow); not in Running
+	Borrowed   int64 // those processors; not in Capacity
 	Reserved   int   // reservations that were not committed yet
 
 	Overdue int       // committed reservations that wait although their start has passed
@@ -46,6 +50,10 @@ func (c *Cluster) State(now grid.Time) State {
 		Running:    c.runs,
 		Queued:     c.queue.size + c.committed,
 		QueuedWork: c.work.total(),
+		Demand:     c.work.processors,
+		Parked:     c.queue.parked,
+		Guests:     c.guests,
+		Borrowed:   c.borrowed,
 		Reserved:   c.agenda.size - c.committed,
 
 		Late: c.late, LateMax: c.lateMax,
@@ -66,13 +74,17 @@ func (c *Cluster) State(now grid.Time) State {
 
 // work is a sum of processors × time: 24 bits by 53 by the length of the queue
 // need more than 64.
-type work struct{ hi, lo uint64 }
+type work struct {
+	hi, lo     uint64
+	processors int64 // their sum
+}
 
 func (w *work) add(r Request) {
 	hi, lo := bits.Mul64(uint64(r.Processors), uint64(r.Estimate))
 	var carry uint64
 	w.lo, carry = bits.Add64(w.lo, lo, 0)
 	w.hi, _ = bits.Add64(w.hi, hi, carry)
+	w.processors += r.Processors
 }
 
 func (w *work) remove(r Request) {
@@ -80,6 +92,7 @@ func (w *work) remove(r Request) {
 	var borrow uint64
 	w.lo, borrow = bits.Sub64(w.lo, lo, 0)
 	w.hi, _ = bits.Sub64(w.hi, hi, borrow)
+	w.processors -= r.Processors
 }
 
 // total returns the sum, at most math.MaxInt64.

@@ -10,6 +10,8 @@ const (
 	reserved              // link is its promise, whose start lies ahead
 	due                   // link is its promise, whose start has come
 	running
+	parked // link is its position in the queue, which is kept for it
+	guest  // runs on processors of another site
 )
 
 // task is what the cluster knows about an ID. Tasks live in a slab and refer to
@@ -57,6 +59,8 @@ func (s state) String() string {
 		return "queued"
 	case reserved, due:
 		return "reserved"
+	case parked:
+		return "parked"
 	}
 	return "running"
 }
