@@ -118,7 +118,7 @@ func BenchmarkReplayCTC(b *testing.B) {
 		for range b.N {
 			again := all
 			w.sources[0] = &again
-			if r, err = w.replay(context.Background(), &cfg, lrms.EASY); err != nil {
+			if r, err = w.replayAlone(context.Background(), &cfg, lrms.EASY); err != nil {
 				b.Fatal(err)
 			}
 		}

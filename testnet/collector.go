@@ -18,6 +18,9 @@ type collector struct {
 	perJob  histogram
 	rows    *jobRows // nil: nobody wants them
 	err     error    // of rows
+
+	// leased says which of an execution's processors another site lends; nil: none.
+	leased func(*Execution) (lender int, processors int64)
 }
 
 // collect starts to observe n, whose sites must all be there.
@@ -72,9 +75,17 @@ func (c *collector) end(now grid.Time, x *Execution) {
 		panic(fmt.Sprintf("testnet: job %s has home %q, which does not exist", x.Job.ID, x.Job.Home))
 	}
 	wait := c.n.members[home].Clock.Local(x.Start) - x.Job.Submit
-	executed(&c.tallies[home], &c.tallies[x.Site], &executionTimes{
+	times := executionTimes{
 		processors: x.Job.Processors, wait: max(wait, 0), start: x.Start - c.begin, end: x.End - c.begin, window: c.window,
-	})
+	}
+	var lender *tally
+	if c.leased != nil {
+		var at int
+		if at, times.leased = c.leased(x); times.leased > 0 {
+			lender = &c.tallies[at]
+		}
+	}
+	executed(&c.tallies[home], &c.tallies[x.Site], lender, &times)
 }
 
 // done reports whether every job has been submitted and has ended.

@@ -11,6 +11,7 @@ import (
 	"gridnode/internal/grid"
 	"gridnode/internal/lrms"
 	"gridnode/internal/workload"
+	"gridnode/lease"
 	"gridnode/node"
 )
 
@@ -19,7 +20,8 @@ import (
 type LeasingConfig struct {
 	Common
 
-	// Policy is "local": every site runs its own jobs on its own processors.
+	// Policy is "local" (every site runs its own jobs on its own processors), "s-strd"
+	// (it leases what a submitted job lacks) or "x-strd" (what each queued job lacks).
 	Policy string `json:"policy"`
 
 	// Traces are logs in SWF or GWF, plain or gzip, one per site. Without any, each
@@ -41,6 +43,10 @@ type LeasingConfig struct {
 
 	// Lenient skips malformed lines of the logs instead of ending at the first.
 	Lenient bool `json:"lenient"`
+
+	// Sizes, if set, is told the processors a site has at its disposal, at the start
+	// and whenever a lease begins or ends.
+	Sizes func(site int, at grid.Time, processors int64) `json:"-"`
 }
 
 // DefaultLeasing is what the command line starts from.
@@ -70,8 +76,9 @@ const modelJobs = 10_000
 // RunLeasing runs the scenario. Cancelling ctx ends it with ctx's error. An error
 // wrapping ErrConfig is about cfg, a workload.LineError about a log.
 func RunLeasing(ctx context.Context, cfg LeasingConfig) (*Result, error) {
-	if cfg.Policy != "local" {
-		return nil, configError("policy", "%q: want local", cfg.Policy)
+	policy, err := lease.ParsePolicy(cfg.Policy)
+	if err != nil {
+		return nil, configError("policy", "%v", err)
 	}
 	discipline, err := lrms.ParseDiscipline(cfg.Queue)
 	if err != nil {
@@ -82,11 +89,14 @@ func RunLeasing(ctx context.Context, cfg LeasingConfig) (*Result, error) {
 		return nil, err
 	}
 	defer w.close()
-	return w.replay(ctx, &cfg, discipline)
+	if policy == lease.Local {
+		return w.replayAlone(ctx, &cfg, discipline)
+	}
+	return w.replayLeasing(ctx, &cfg, policy, discipline)
 }
 
-// replay runs the jobs of the logs, each at its own site.
-func (w *logs) replay(ctx context.Context, cfg *LeasingConfig, discipline lrms.Discipline) (*Result, error) {
+// replayAlone runs the jobs of the logs, each at its own site.
+func (w *logs) replayAlone(ctx context.Context, cfg *LeasingConfig, discipline lrms.Discipline) (*Result, error) {
 	n, err := New(Config{Seed: cfg.Seed, Inputs: siteInputs()})
 	if err != nil {
 		return nil, err
@@ -96,14 +106,38 @@ func (w *logs) replay(ctx context.Context, cfg *LeasingConfig, discipline lrms.D
 			return nil, err
 		}
 	}
-	f := &feed{source: workload.NewMerge(w.sources...), qos: workload.QoS{Length: workload.LengthEstimate}, homes: w.homes}
-	n.Feed(f)
-	r := run{
-		Common: cfg.Common, scenario: "leasing", config: cfg.report(w.inputs), n: n, sites: w.sites, window: grid.Never,
-		total: w.total, read: func() int64 { return f.read },
-		inspect: w.account,
+	r := w.run(cfg, n)
+	r.inspect = w.account
+	return r.do(ctx)
+}
+
+// replayLeasing runs the jobs of the logs at sites that lease from each other.
+func (w *logs) replayLeasing(ctx context.Context, cfg *LeasingConfig, policy lease.Policy, discipline lrms.Discipline) (*Result, error) {
+	if len(w.sites) < 2 {
+		return nil, configError("policy", "%s with one site: name a --trace for each partner", policy)
+	}
+	net, err := newSTRD(cfg, policy, discipline, w)
+	if err != nil {
+		return nil, err
+	}
+	r := w.run(cfg, net.n)
+	r.leased = net.leased
+	r.atRest = func() error { return net.returned(w) }
+	r.inspect = func(result *Result) {
+		w.account(result)
+		net.inspect(result)
 	}
 	return r.do(ctx)
+}
+
+// run feeds the jobs of the logs to n.
+func (w *logs) run(cfg *LeasingConfig, n *Network) *run {
+	f := &feed{source: workload.NewMerge(w.sources...), qos: workload.QoS{Length: workload.LengthEstimate}, homes: w.homes}
+	n.Feed(f)
+	return &run{
+		Common: cfg.Common, scenario: "leasing", config: cfg.report(w.inputs), n: n, sites: w.sites, window: grid.Never,
+		total: w.total, read: func() int64 { return f.read },
+	}
 }
 
 // addAlone adds a site that runs every job itself.

@@ -2,8 +2,12 @@ package testnet
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -53,5 +57,101 @@ func TestExactEASY(t *testing.T) {
 			}
 			t.Logf("%d events, %v s", r.Events, r.WallSeconds)
 		})
+	}
+}
+
+// leasingSetups are those of table 2 of "The gain of resource delegation": AWRT in seconds.
+var leasingSetups = []struct {
+	logs       []string
+	processors []int64
+	awrt       map[string][2]float64
+}{
+	{
+		[]string{"KTH-SP2-1996-2.1-cln.swf.gz", "CTC-SP2-1996-3.1-cln.swf.gz"}, []int64{100, 430},
+		map[string][2]float64{"s-strd": {62055.37, 51444.91}, "x-strd": {56115.99, 50851.43}},
+	},
+	{
+		[]string{"KTH-SP2-1996-2.1-cln.swf.gz", "SDSC-DS-2004-2.1-cln.swf.gz"}, []int64{100, 1664},
+		map[string][2]float64{"s-strd": {58432.61, 54738.92}, "x-strd": {52253.12, 55729.64}},
+	},
+	{
+		[]string{"CTC-SP2-1996-3.1-cln.swf.gz", "SDSC-DS-2004-2.1-cln.swf.gz"}, []int64{430, 1664},
+		map[string][2]float64{"s-strd": {45062.71, 54635.66}, "x-strd": {40940.23, 52990.40}},
+	},
+}
+
+// TestLeasingMeetsTable2: the AWRT at both sites of all set-ups, X-STRD within 1 % of
+// the published figure, S-STRD within 3 %.
+func TestLeasingMeetsTable2(t *testing.T) {
+	for i, setup := range leasingSetups {
+		for policy, within := range map[string]float64{"s-strd": 3, "x-strd": 1} {
+			t.Run(fmt.Sprint(policy, " set-up ", i+1), func(t *testing.T) {
+				t.Parallel()
+				cfg := DefaultLeasing()
+				cfg.Policy, cfg.Processors, cfg.Until = policy, setup.processors, 29376000
+				for _, log := range setup.logs {
+					cfg.Traces = append(cfg.Traces, traces(t, log))
+				}
+				r, err := RunLeasing(context.Background(), cfg)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for s, published := range setup.awrt[policy] {
+					site := &r.Sites[s]
+					if site.Finished != site.Submitted || site.Finished == 0 {
+						t.Errorf("%s: %d jobs submitted, %d finished", site.Name, site.Submitted, site.Finished)
+					}
+					if off := 100 * (site.AWRT.Float()/published - 1); math.Abs(off) > within {
+						t.Errorf("%s: AWRT %v, published %v: %+.2f %%", site.Name, site.AWRT, published, off)
+					}
+				}
+				// What one site's jobs have on leased processors, the other lends: together
+				// the sites do exactly the work of their jobs.
+				if a, g := r.Total.SquashedArea, r.Total.Goodput; a != g {
+					t.Errorf("the sites did %v processor-seconds, the jobs %v", a, g)
+				}
+			})
+		}
+	}
+}
+
+// TestLeasingGenerated needs no logs: leases shorten the response, and
+// the same seed gives the same run.
+func TestLeasingGenerated(t *testing.T) {
+	run := func(policy string) *Result {
+		cfg := DefaultLeasing()
+		cfg.Policy, cfg.Processors = policy, []int64{64, 256}
+		r, err := RunLeasing(context.Background(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	local, s, x := run("local"), run("s-strd"), run("x-strd")
+	if s.Total.AWRT >= local.Total.AWRT || x.Total.AWRT >= local.Total.AWRT {
+		t.Errorf("AWRT local %v, s-strd %v, x-strd %v: want less with leases", local.Total.AWRT, s.Total.AWRT, x.Total.AWRT)
+	}
+	if local.Total.LeasedArea != 0 || s.Total.LeasedArea == 0 || x.Total.LeasedArea == 0 {
+		t.Errorf("leased area local %v, s-strd %v, x-strd %v", local.Total.LeasedArea, s.Total.LeasedArea, x.Total.LeasedArea)
+	}
+	if again := run("x-strd"); again.TraceHash != x.TraceHash || again.Total != x.Total {
+		t.Errorf("the same run gives %s and %s", x.TraceHash, again.TraceHash)
+	}
+}
+
+func TestLeasingRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		change func(*LeasingConfig)
+		want   string
+	}{
+		{"unknown policy", func(c *LeasingConfig) { c.Policy = "y-strd" }, "--policy"},
+		{"one site", func(c *LeasingConfig) { c.Policy, c.Processors = "s-strd", []int64{10} }, "--policy"},
+	} {
+		cfg := DefaultLeasing()
+		tt.change(&cfg)
+		if _, err := RunLeasing(context.Background(), cfg); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want an error about %s", tt.name, err, tt.want)
+		}
 	}
 }

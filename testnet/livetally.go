@@ -113,7 +113,7 @@ func (t *liveTally) execution(site int, job *grid.Job, start, end time.Time) {
 		return // of a network before this one
 	}
 	wait := grid.Time(start.UnixMicro()) - job.Submit
-	executed(&t.tallies[home], &t.tallies[site], &executionTimes{
+	executed(&t.tallies[home], &t.tallies[site], nil, &executionTimes{
 		processors: job.Processors, wait: t.scale(max(wait, 0)),
 		start: t.scale(grid.FromDuration(start.Sub(t.begun))), end: t.scale(grid.FromDuration(end.Sub(t.begun))), window: grid.Never,
 	})

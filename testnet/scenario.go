@@ -54,6 +54,8 @@ type run struct {
 	most     grid.Time    // every job must have ended by then; 0: no bound
 	atRest   func() error // a last check; may be nil
 	inspect  func(*Result)
+
+	leased func(*Execution) (lender int, processors int64) // nil: nobody leases
 }
 
 // settleSpan is how long a run goes on after the last job has ended, so that what
@@ -71,6 +73,7 @@ func (r *run) do(ctx context.Context) (result *Result, err error) {
 		defer func() { err = errors.Join(err, rows.close()) }()
 	}
 	c := collect(r.n, r.begin, r.window, rows)
+	c.leased = r.leased
 	p := newProgress(r.Progress, r.scenario, r.total, r.read)
 	r.n.cfg.Pulse = p.pulse
 	err = r.n.Run(ctx, r.until(), func() bool { return r.n.Now() >= r.least && c.done() })

@@ -60,6 +60,7 @@ type tally struct {
 	weighted, weight              sum // eq. 1
 	goodput, goodputLocal         sum
 	area, areaWindow, waitHere    sum // of executions here
+	leased                        sum // of its jobs on leased processors (eq. 3)
 	last                          grid.Time
 	incentive, spent              grid.Credits
 	messages, messagesRemote      int64
@@ -75,12 +76,14 @@ const slowdownScale = 1_000_000
 // executionTimes is what an execution adds to the tallies.
 type executionTimes struct {
 	processors       int64
+	leased           int64 // of them, those that another site lends
 	wait, start, end grid.Time
 	window           grid.Time // of utilization
 }
 
-// executed accounts for an execution to its job's home and to the site that ran it.
-func executed(home, here *tally, x *executionTimes) {
+// executed accounts for an execution to its job's home, to the site that ran it, and
+// to the one that lends some of the processors; lender is nil if none does.
+func executed(home, here, lender *tally, x *executionTimes) {
 	wait, span, m := x.wait, x.end-x.start, x.processors
 	response := wait + span
 
@@ -94,15 +97,27 @@ func executed(home, here *tally, x *executionTimes) {
 	home.goodput.plus(area)
 	if home == here {
 		home.local++
-		home.goodputLocal.plus(area)
+		home.goodputLocal.add(m-x.leased, int64(span))
 	} else {
 		home.migrated++
 		here.remote++
 	}
-	here.area.plus(area)
-	here.areaWindow.add(m, int64(min(x.end, x.window)-min(x.start, x.window)))
 	here.waitHere.add(int64(wait), 1)
-	here.last = max(here.last, x.end)
+	here.used(m-x.leased, x)
+	if lender != nil {
+		home.leased.add(x.leased, int64(span))
+		lender.used(x.leased, x)
+	}
+}
+
+// used accounts for processors of an execution to the site whose they are.
+func (t *tally) used(processors int64, x *executionTimes) {
+	if processors == 0 {
+		return
+	}
+	t.area.add(processors, int64(x.end-x.start))
+	t.areaWindow.add(processors, int64(min(x.end, x.window)-min(x.start, x.window)))
+	t.last = max(t.last, x.end)
 }
 
 // slowdownOf returns the bounded slowdown in slowdownScale. wait and span are not negative.
@@ -130,7 +145,7 @@ func (t *tally) plus(u *tally) {
 		{&t.wait, &u.wait}, {&t.slowdown, &u.slowdown}, {&t.response, &u.response},
 		{&t.weighted, &u.weighted}, {&t.weight, &u.weight},
 		{&t.goodput, &u.goodput}, {&t.goodputLocal, &u.goodputLocal},
-		{&t.area, &u.area}, {&t.areaWindow, &u.areaWindow}, {&t.waitHere, &u.waitHere},
+		{&t.area, &u.area}, {&t.areaWindow, &u.areaWindow}, {&t.waitHere, &u.waitHere}, {&t.leased, &u.leased},
 	} {
 		p.to.plus(*p.from)
 	}
@@ -173,8 +188,8 @@ func (t *tally) stats(processors int64, window grid.Time) Stats {
 		ResponseTime: mean(t.response),
 		Makespan:     Decimal((t.last + grid.Second/200) / (grid.Second / 100)),
 		Goodput:      area(t.goodput), GoodputLocal: area(t.goodputLocal), GoodputIntraGrid: area(elsewhere),
-		SquashedArea: area(t.area),
-		Incentive:    Amount(t.incentive), BudgetSpent: Amount(t.spent),
+		SquashedArea: area(t.area), LeasedArea: area(t.leased),
+		Incentive: Amount(t.incentive), BudgetSpent: Amount(t.spent),
 		MessagesLocal: t.messages, MessagesRemote: t.messagesRemote,
 		QueueLength: Decimal(t.waitHere.over(sumOf(int64(t.last)), 100)),
 	}

@@ -23,11 +23,33 @@ import (
 //	3    b     b       5           0          20     120
 func handTallies(window grid.Time) (a, b tally) {
 	s := func(v int64) grid.Time { return grid.Time(v) * grid.Second }
-	executed(&a, &a, &executionTimes{4, s(10), s(10), s(30), window})
-	executed(&a, &b, &executionTimes{2, 0, s(5), s(10), window})
-	executed(&b, &b, &executionTimes{5, s(20), s(20), s(120), window})
+	executed(&a, &a, nil, &executionTimes{4, 0, s(10), s(10), s(30), window})
+	executed(&a, &b, nil, &executionTimes{2, 0, 0, s(5), s(10), window})
+	executed(&b, &b, nil, &executionTimes{5, 0, s(20), s(20), s(120), window})
 	a.submitted, a.finished, b.submitted, b.finished, b.rejected = 2, 2, 2, 1, 1
 	return a, b
+}
+
+// TestStatsOfLeases: a job of a on 4 of a's processors and 2 of b's, from 10 to 30 s
+// ("The gain of resource delegation", equations 1 to 3).
+func TestStatsOfLeases(t *testing.T) {
+	var a, b tally
+	executed(&a, &a, &b, &executionTimes{6, 2, 0, 10 * grid.Second, 30 * grid.Second, grid.Never})
+	for _, tt := range []struct {
+		name string
+		got  Stats
+		want Stats
+	}{
+		{"a", a.stats(4, grid.Never), Stats{
+			Local: 1, Utilization: 6667, ASD: 100, AWRT: 2000, ResponseTime: 2000, Makespan: 3000,
+			Goodput: 12000, GoodputLocal: 8000, GoodputIntraGrid: 4000, SquashedArea: 8000, LeasedArea: 4000,
+		}},
+		{"b", b.stats(2, grid.Never), Stats{Utilization: 6667, Makespan: 3000, SquashedArea: 4000}},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s:\n got %+v\nwant %+v", tt.name, tt.got, tt.want)
+		}
+	}
 }
 
 func TestStatsByHand(t *testing.T) {

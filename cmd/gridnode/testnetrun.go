@@ -48,8 +48,12 @@ func newRunLeasing() *cobra.Command {
 		Short: "Sites that replay a log each (The gain of resource delegation, 2009)",
 		Long: `Sites that replay a log each, on their own processors, as in "The gain of resource
 delegation" (2009). A run time is cut at the estimate; a job wider than its site is
-left out, and counted.`,
+left out, and counted. With --policy local every site runs its own jobs on its own
+processors. With s-strd a site leases what a job lacks when it is submitted, with
+x-strd what every job in the queue lacks, from its head to the first refusal; a partner
+grants if it has that many idle, and has them back when the job ends.`,
 		Example: `  gridnode testnet run leasing --policy local --trace CTC-SP2-1996-3.1-cln.swf.gz --processors 430
+  gridnode testnet run leasing --policy x-strd --trace KTH-SP2-1996-2.1-cln.swf.gz --trace CTC-SP2-1996-3.1-cln.swf.gz --processors 100,430
   gridnode testnet run leasing --trace SDSC-DS-2004-2.1-cln.swf.gz --processors 1664 --until 29376000 -o json
   gridnode testnet run leasing --trace NASA-iPSC-1993-3.1-cln.swf.gz --no-estimate runtime`,
 		Args: traceArgs,
@@ -64,7 +68,7 @@ left out, and counted.`,
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&cfg.Policy, "policy", cfg.Policy, "local: every site runs its own jobs")
+	f.StringVar(&cfg.Policy, "policy", cfg.Policy, "local, s-strd or x-strd: who leases processors, and when")
 	f.StringSliceVar(&cfg.Traces, "trace", nil, "logs (SWF or GWF, plain or gzip), one per site (default: a generated workload)")
 	f.Int64SliceVar(&cfg.Processors, "processors", nil, "processors of the sites, in the order of the logs; one number is for all (default: as the logs say)")
 	f.Int64Var(&cfg.Until, "until", 0, "leave out jobs submitted at or after this second of the log; 0: none")

@@ -212,6 +212,23 @@ func (c *Cluster) Planned(id grid.TaskID) (start grid.Time, ok bool) {
 	return 0, false
 }
 
+// Idle returns how many processors neither run a job nor are held: State's Free
+// without the rest.
+func (c *Cluster) Idle(now grid.Time) int64 {
+	c.advance(now)
+	return max(c.cfg.Processors-c.busy-c.held, 0)
+}
+
+// Waiting yields the queued jobs, promises excepted, in the order of the queue.
+// The body may Cancel the job it is given, Adopt and Schedule, but not Submit.
+func (c *Cluster) Waiting(yield func(Request) bool) {
+	for at := c.queue.head; at < len(c.queue.entries); at++ {
+		if e := &c.queue.entries[at]; e.processors > 0 && !yield(c.tasks.slab[e.task].Request) {
+			return
+		}
+	}
+}
+
 // accept returns why a task cannot be taken in, if so.
 func (c *Cluster) accept(r Request, waits bool) error {
 	switch {

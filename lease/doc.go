@@ -1,0 +1,2 @@
+// Package lease lends and borrows processors.
+package lease
