@@ -44,9 +44,9 @@ type LeasingConfig struct {
 	// Lenient skips malformed lines of the logs instead of ending at the first.
 	Lenient bool `json:"lenient"`
 
-	// Sizes, if set, is told the processors a site has at its disposal, at the start
-	// and whenever a lease begins or ends.
-	Sizes func(site int, at grid.Time, processors int64) `json:"-"`
+	// Leases, if set, is told how many processors of others a site has and how many of
+	// its own others have, whenever a lease begins or ends.
+	Leases func(site int, at grid.Time, borrowed, lent int64) `json:"-"`
 }
 
 // DefaultLeasing is what the command line starts from.

@@ -15,7 +15,7 @@ type strd struct {
 	n      *Network
 	sites  []*strdSite
 	loans  map[grid.TaskID]strdLoan // of running jobs with leased processors
-	sized  func(site int, at grid.Time, processors int64)
+	told   func(site int, at grid.Time, borrowed, lent int64)
 	pass   []lrms.Request // reused
 	starts []lease.Started
 }
@@ -33,7 +33,8 @@ type strdSite struct {
 	domain   *lease.Domain
 	partners []int // sites by the index of the domain's partners
 	jobs     map[grid.TaskID]*grid.Job
-	size     int64 // processors of the scheduling domain, leased ones included
+	borrowed int64 // processors of others in its domain
+	lent     int64 // own processors in others' domains
 }
 
 // arrival is a job that a user submits.
@@ -48,19 +49,18 @@ func newSTRD(cfg *LeasingConfig, policy lease.Policy, discipline lrms.Discipline
 	if err != nil {
 		return nil, err
 	}
-	net := &strd{n: n, loans: make(map[grid.TaskID]strdLoan), sized: cfg.Sizes}
+	net := &strd{n: n, loans: make(map[grid.TaskID]strdLoan), told: cfg.Leases}
 	for i, site := range w.sites {
 		cluster, err := lrms.New(lrms.Config{Processors: site.processors, Discipline: discipline, QueueMax: jobsMax})
 		if err != nil {
 			return nil, err
 		}
-		s := &strdSite{net: net, index: i, domain: lease.NewDomain(cluster, policy), jobs: make(map[grid.TaskID]*grid.Job), size: site.processors}
+		s := &strdSite{net: net, index: i, domain: lease.NewDomain(cluster, policy), jobs: make(map[grid.TaskID]*grid.Job)}
 		net.sites = append(net.sites, s)
 		home := &w.homes[i]
 		if _, err := n.Add(Member{ID: home.ID, Rating: home.Rating, New: func(int) (Site, error) { return s, nil }}); err != nil {
 			return nil, err
 		}
-		net.resize(i, 0, 0)
 	}
 	for i, s := range net.sites {
 		for j, other := range net.sites {
@@ -111,8 +111,7 @@ func (s *strdSite) start(now grid.Time, x *lease.Started, out *grid.Outbox) {
 	if x.Leased > 0 {
 		lender := s.partners[x.Lender]
 		s.net.loans[x.ID] = strdLoan{lender, x.Leased}
-		s.net.resize(s.index, now, x.Leased)
-		s.net.resize(lender, now, -x.Leased)
+		s.net.lease(now, s.index, lender, x.Leased)
 		s.net.n.owe(int32(lender)) // it has fewer processors: its queue is looked at anew
 	}
 	out.Start(grid.Task{ID: x.ID, Job: s.jobs[x.ID], Limit: x.Estimate})
@@ -124,19 +123,20 @@ func (s *strdSite) ended(now grid.Time, e *grid.TaskEnded, out *grid.Outbox) {
 	s.domain.Ended(now, e.ID)
 	if l, leased := s.net.loans[e.ID]; leased {
 		delete(s.net.loans, e.ID)
-		s.net.resize(s.index, now, -l.processors)
-		s.net.resize(l.lender, now, l.processors)
+		s.net.lease(now, s.index, l.lender, -l.processors)
 		s.net.n.owe(int32(l.lender)) // it has processors to schedule
 	}
 	out.Tell(grid.Event{Kind: grid.JobFinished, Job: job, Epoch: e.ID.Epoch, Site: job.Home, Result: e.Result})
 }
 
-// resize says that a site's domain has gained or lost processors.
-func (net *strd) resize(site int, now grid.Time, by int64) {
-	s := net.sites[site]
-	s.size += by
-	if net.sized != nil {
-		net.sized(site, now, s.size)
+// lease says that processors went from a lender to a borrower, or, if negative, back.
+func (net *strd) lease(now grid.Time, borrower, lender int, processors int64) {
+	b, l := net.sites[borrower], net.sites[lender]
+	b.borrowed += processors
+	l.lent += processors
+	if net.told != nil {
+		net.told(borrower, now, b.borrowed, b.lent)
+		net.told(lender, now, l.borrowed, l.lent)
 	}
 }
 
@@ -166,8 +166,8 @@ func (net *strd) inspect(r *Result) {
 // returned reports, as an error, processors that are not where they belong.
 func (net *strd) returned(w *logs) error {
 	for i, s := range net.sites {
-		if s.size != w.sites[i].processors || len(net.loans) > 0 {
-			return fmt.Errorf("%s has %d of %d processors although all jobs have ended (%d leases)", w.sites[i].name, s.size, w.sites[i].processors, len(net.loans))
+		if s.borrowed != 0 || s.lent != 0 || len(net.loans) > 0 {
+			return fmt.Errorf("%s still borrows %d and lends %d processors although all jobs have ended", w.sites[i].name, s.borrowed, s.lent)
 		}
 	}
 	return nil

@@ -69,6 +69,8 @@ const (
 	Millions Unit = "million credits"
 	Jobs     Unit = "jobs"
 	Messages Unit = "messages"
+	Area     Unit = "processor-s"
+	Size     Unit = "processors"
 )
 
 // Measure is a row of a table.

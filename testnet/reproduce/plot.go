@@ -194,11 +194,19 @@ func (p *Plot) lines(g *plot.Plot) error {
 	return nil
 }
 
-// ticks marks what was measured and nothing between.
+// labelsMax is how many labels an axis has room for.
+const labelsMax = 20
+
+// ticks marks what was measured and nothing between, and labels as many as there is
+// room for.
 func (p *Plot) ticks() []plot.Tick {
 	marks := make([]plot.Tick, len(p.At))
+	every := (len(p.At) + labelsMax - 1) / labelsMax
 	for i, at := range p.At {
-		marks[i] = plot.Tick{Value: at, Label: fmt.Sprint(at)}
+		marks[i] = plot.Tick{Value: at}
+		if i%every == 0 {
+			marks[i].Label = fmt.Sprint(at)
+		}
 	}
 	return marks
 }
