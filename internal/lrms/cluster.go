@@ -219,16 +219,6 @@ func (c *Cluster) Idle(now grid.Time) int64 {
 	return max(c.cfg.Processors-c.busy-c.held, 0)
 }
 
-// Waiting yields the queued jobs, promises excepted, in the order of the queue.
-// The body may Cancel the job it is given, Adopt and Schedule, but not Submit.
-func (c *Cluster) Waiting(yield func(Request) bool) {
-	for at := c.queue.head; at < len(c.queue.entries); at++ {
-		if e := &c.queue.entries[at]; e.processors > 0 && !yield(c.tasks.slab[e.task].Request) {
-			return
-		}
-	}
-}
-
 // accept returns why a task cannot be taken in, if so.
 func (c *Cluster) accept(r Request, waits bool) error {
 	switch {

@@ -107,7 +107,8 @@ func (c *Cluster) Unpark(now grid.Time, id grid.TaskID) bool {
 }
 
 // Waiting yields the jobs of the queue in order; not those that are parked or
-// promised processors. The cluster must not be changed meanwhile.
+// promised processors. The body may Cancel the job it is given and Adopt it, and
+// must not change the cluster otherwise.
 func (c *Cluster) Waiting(yield func(Request) bool) {
 	for _, e := range c.queue.entries[min(c.queue.head, len(c.queue.entries)):] {
 		if e.processors > 0 && !yield(c.tasks.slab[e.task].Request) {
