@@ -23,6 +23,16 @@ const (
 
 	KademliaFind  grid.Kind = 32 // virtual network only: live, kad-dht speaks its own protocol
 	KademliaNodes grid.Kind = 33
+
+	LeaseRequest  grid.Kind = 40 // the borrower asks for processors
+	LeaseGrant    grid.Kind = 41 // they are set aside
+	LeaseRefuse   grid.Kind = 42
+	LeaseClaim    grid.Kind = 43 // the borrower takes what is held
+	LeaseRenew    grid.Kind = 44 // keep-alive
+	LeaseRenewed  grid.Kind = 45 // confirmation of a claim or a keep-alive
+	LeaseRelease  grid.Kind = 46
+	LeaseReleased grid.Kind = 47
+	LeaseRevoke   grid.Kind = 48 // the lender wants them back
 )
 
 // KindMax bounds the kinds a Counter can hold.
@@ -45,6 +55,15 @@ var kindNames = [KindMax]string{
 	GossipLoad:          "gossip.load",
 	KademliaFind:        "kademlia.find",
 	KademliaNodes:       "kademlia.nodes",
+	LeaseRequest:        "lease.request",
+	LeaseGrant:          "lease.grant",
+	LeaseRefuse:         "lease.refuse",
+	LeaseClaim:          "lease.claim",
+	LeaseRenew:          "lease.renew",
+	LeaseRenewed:        "lease.renewed",
+	LeaseRelease:        "lease.release",
+	LeaseReleased:       "lease.released",
+	LeaseRevoke:         "lease.revoke",
 }
 
 // KindName returns the stable name of a kind in reports ("market.negotiate"),

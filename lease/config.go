@@ -1,0 +1,92 @@
+package lease
+
+import (
+	"fmt"
+
+	"gridnode/internal/grid"
+)
+
+// Bounds of what a peer may ask for, and of what it can make this site keep.
+const (
+	ProcessorsMax = 1 << 24        // of one lease
+	SpanLimit     = 366 * grid.Day // of Want.Span and Config.SpanMax
+	HoldLimit     = grid.Hour      // of Want.Hold
+	PatienceLimit = grid.Day       // of Want.Patience
+	TTLMax        = 16             // of Want.TTL
+	HopsMax       = TTLMax + 1     // length of a chain
+
+	LeasesMax  = 1 << 16 // leases and undecided requests of a Book, lent and borrowed together
+	PerPeerMax = 1 << 13 // of them with one peer as the borrower
+)
+
+// Config is what a Book is told. A zero field takes the default named beside it.
+type Config struct {
+	Site grid.SiteID
+
+	// Term is how long a lease lasts without a renewal; the borrower renews at a
+	// third of it. It is the lender's choice. 5 min, at least a second
+	Term grid.Time
+
+	Hold    grid.Time // how long a grant waits for its claim unless the borrower says; 30 s, at most HoldLimit
+	SpanMax grid.Time // longest lease, renewals included; 30 days, at most SpanLimit
+	Retry   grid.Time // first repetition of a message without an answer; doubles each time; 5 s
+	Drift   int64     // millionths that a clock may gain or lose; 1000, at most 100,000
+
+	// Grace is how long after the end of a lease something of the borrower may still
+	// run here before it is gone. 0 is legal; at most HoldLimit
+	Grace grid.Time
+
+	// Drain says that processors come back only when the owner reports, by Vacated,
+	// that nothing of the borrower runs on them any more. Without it they are back as
+	// soon as the lease is over.
+	Drain bool
+}
+
+// DefaultTerm is Config.Term if nothing is said.
+const DefaultTerm = 5 * grid.Minute
+
+// withDefaults returns cfg with zero fields filled in, or what is wrong with it.
+func (cfg Config) withDefaults() (Config, error) {
+	set := func(v *grid.Time, def grid.Time) {
+		if *v == 0 {
+			*v = def
+		}
+	}
+	set(&cfg.Term, DefaultTerm)
+	set(&cfg.Hold, 30*grid.Second)
+	set(&cfg.SpanMax, 30*grid.Day)
+	set(&cfg.Retry, 5*grid.Second)
+	if cfg.Drift == 0 {
+		cfg.Drift = 1000
+	}
+	switch {
+	case cfg.Site == "":
+		return cfg, fmt.Errorf("lease: a book without a site")
+	case cfg.Term < grid.Second || cfg.Term > SpanLimit:
+		return cfg, fmt.Errorf("lease: term of %v, want 1s to %v", cfg.Term, SpanLimit)
+	case cfg.Hold < 0 || cfg.Hold > HoldLimit:
+		return cfg, fmt.Errorf("lease: hold of %v, want more than 0 and at most %v", cfg.Hold, HoldLimit)
+	case cfg.Grace < 0 || cfg.Grace > HoldLimit:
+		return cfg, fmt.Errorf("lease: grace of %v, want 0 to %v", cfg.Grace, HoldLimit)
+	case cfg.SpanMax < 0 || cfg.SpanMax > SpanLimit:
+		return cfg, fmt.Errorf("lease: leases of at most %v, want more than 0 and at most %v", cfg.SpanMax, SpanLimit)
+	case cfg.Retry < 0:
+		return cfg, fmt.Errorf("lease: repetition after %v, want more than 0", cfg.Retry)
+	case cfg.Drift < 0 || cfg.Drift > 100_000:
+		return cfg, fmt.Errorf("lease: clocks that drift by %d millionths, want 0 to 100000", cfg.Drift)
+	}
+	return cfg, nil
+}
+
+// shorter returns how long the borrower may count on a span that the lender counts
+// on its own clock: whatever both clocks do, it is over here first.
+func (cfg *Config) shorter(span grid.Time) grid.Time { return span - cfg.margin(span) }
+
+// longer returns after how long a span that the lender counts is surely over there.
+func (cfg *Config) longer(span grid.Time) grid.Time { return span + cfg.margin(span) + 1 }
+
+// margin is what two clocks, both off by Drift, may differ by over a span: a factor
+// of (1+d)/(1-d), which is below 1+3d for every d that Config allows.
+func (cfg *Config) margin(span grid.Time) grid.Time {
+	return grid.Time(int64(span)/1_000_000*3*cfg.Drift + int64(span)%1_000_000*3*cfg.Drift/1_000_000 + 1)
+}

@@ -1,0 +1,174 @@
+package lease
+
+import (
+	"fmt"
+	"iter"
+	"strconv"
+
+	"google.golang.org/protobuf/proto"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/lrms"
+	"gridnode/internal/wire/wirepb"
+)
+
+// RecordPrefix begins the keys of all records of a Book.
+const RecordPrefix = "lease/"
+
+// record is the stored form of an entry: what is granted, claimed or active.
+type record entry
+
+// RecordKey implements grid.Record. What is lent and what is borrowed differ in the
+// borrower.
+func (r *record) RecordKey() string {
+	return RecordPrefix + string(r.Borrower) + "/" + strconv.FormatUint(r.Number, 10)
+}
+
+// AppendRecord implements grid.Record.
+func (r *record) AppendRecord(dst []byte) []byte {
+	b, err := proto.MarshalOptions{}.MarshalAppend(dst, &wirepb.LeaseRecord{
+		Number: r.Number, Borrower: string(r.Borrower), Lender: string(r.Lender), Lent: r.Lent, Processors: r.Processors,
+		State: uint32(r.State), Epoch: r.Epoch, Since: int64(r.Since), End: int64(r.End), Limit: int64(r.Limit), Span: int64(r.Span),
+		Subject: subjectBytes(r.Subject), Sink: string(r.Sink), Source: string(r.Source), Key: r.Key, Hops: r.Hops, Via: r.Via,
+		Sequence: r.sequence, Stamp: int64(r.stamp), Gone: int64(r.gone), GoneSpan: int64(r.goneSpan), Revoked: r.revoked,
+	})
+	if err != nil {
+		panic(fmt.Sprintf("lease: record %s: %v", r.RecordKey(), err)) // all strings were checked when they came in
+	}
+	return b
+}
+
+// decodeRecord is the inverse of AppendRecord. A record that this program did not
+// write is an error.
+func decodeRecord(value []byte) (*entry, error) {
+	var p wirepb.LeaseRecord
+	if err := proto.Unmarshal(value, &p); err != nil {
+		return nil, err
+	}
+	id, err := grid.JobIDFromBytes(p.Subject)
+	if err != nil {
+		return nil, err
+	}
+	e := &entry{
+		Lease: Lease{
+			ID: ID{grid.SiteID(p.Borrower), p.Number}, Lender: grid.SiteID(p.Lender), Lent: p.Lent, Processors: p.Processors,
+			State: State(p.State), Epoch: p.Epoch, Since: grid.Time(p.Since), End: grid.Time(p.End), Limit: grid.Time(p.Limit),
+			Span: grid.Time(p.Span), Subject: id, Sink: grid.SiteID(p.Sink), Source: grid.SiteID(p.Source), Key: p.Key, Hops: p.Hops, Via: p.Via,
+		},
+		sequence: p.Sequence, stamp: grid.Time(p.Stamp), gone: grid.Time(p.Gone), goneSpan: grid.Time(p.GoneSpan), revoked: p.Revoked,
+	}
+	var c check
+	c.number(p.Number)
+	c.site("borrower", p.Borrower)
+	c.site("lender", p.Lender)
+	c.positive("epoch", p.Epoch)
+	c.within("processors", p.Processors, 1, ProcessorsMax)
+	c.within("state", int64(p.State), int64(Held), int64(Ending))
+	for _, v := range []int64{p.Since, p.End, p.Limit, p.Span, p.Stamp, p.Gone, p.GoneSpan} {
+		c.within("instant", v, 0, int64(grid.Never/2))
+	}
+	if p.Lent && e.State == Claiming {
+		c.fail("lent lease that is being claimed")
+	}
+	return e, c.err
+}
+
+// Recover takes up what was saved before a crash; records of other kinds are passed
+// over. The cluster must be empty but for tasks that run on its own processors.
+// What was lent is lent again for a full term, as the borrower may have been told
+// so. What was borrowed goes on if its end has not passed: the owner gets Claimed
+// for a lease whose claim is confirmed, and Ended for one that is over by now. With
+// Config.Drain it gets Ended once more for a lent one that was draining.
+func (b *Book) Recover(now grid.Time, records iter.Seq2[string, []byte], out *grid.Outbox) error {
+	// More numbers than this site can have used up to now without saving.
+	b.numbers, b.epochs = uint64(max(now, 1))+1<<24, uint64(max(now, 1))+1<<24
+	var borrowed, lent []*entry
+	for key, value := range records {
+		if len(key) < len(RecordPrefix) || key[:len(RecordPrefix)] != RecordPrefix {
+			continue
+		}
+		e, err := decodeRecord(value)
+		if err != nil {
+			return fmt.Errorf("recover %s: %w", key, err)
+		}
+		if e.Lent {
+			lent = append(lent, e)
+		} else {
+			borrowed = append(borrowed, e)
+		}
+	}
+	for _, e := range borrowed {
+		b.insert(e)
+		b.count(e, 1)
+	}
+	for _, e := range lent {
+		b.recoverLent(now, e, out)
+	}
+	for _, e := range borrowed {
+		b.recoverBorrowed(now, e, out)
+	}
+	return nil
+}
+
+// recoverLent takes up a lent lease.
+func (b *Book) recoverLent(now grid.Time, e *entry, out *grid.Outbox) {
+	in := b.inbound(e)
+	switch {
+	case e.Via != 0 && (in == nil || in.State != Active):
+		b.lostLent(e, Broken, goneMax, out)
+		return
+	case in != nil:
+		b.lendOn(in, e.ID)
+	default:
+		estimate := min(max(e.Limit-now, e.End-now, b.cfg.Term, 1), grid.SpanMax)
+		if b.cluster.Adopt(now, lrms.Request{ID: TaskOf(e.Epoch), Processors: e.Processors, Estimate: estimate}, now) != nil {
+			b.lostLent(e, Revoked, 0, out) // the site has fewer processors than it had
+			return
+		}
+	}
+	b.insert(e)
+	b.count(e, 1)
+	switch e.State {
+	case Ending:
+		out.Local(&Ended{Lease: e.Lease, Cause: e.cause})
+		return
+	case Held:
+		e.hold = max(e.End-now, 1)
+		e.End = now + e.hold
+	case Active:
+		// Renewals are not saved: the last one may have come just before the crash.
+		e.End = max(min(now+b.cfg.Term, e.Limit), now)
+	}
+	b.alarms.Set(&e.alarm, e.End)
+}
+
+// lostLent gives up a lent lease that cannot go on after a crash.
+func (b *Book) lostLent(e *entry, cause Cause, gone grid.Time, out *grid.Outbox) {
+	out.Delete((*record)(e))
+	out.Send(e.Borrower, &Released{Number: e.Number, Epoch: e.Epoch, Cause: cause, Gone: gone})
+	out.Local(&Ended{Lease: e.Lease, Cause: cause})
+}
+
+// sequenceJump is more renewals than can have been sent since the last one was
+// saved: answers to them must not be taken for answers to newer ones.
+const sequenceJump = 1 << 20
+
+// recoverBorrowed takes up a borrowed lease.
+func (b *Book) recoverBorrowed(now grid.Time, e *entry, out *grid.Outbox) {
+	if e.End <= now {
+		b.end(now, e, Crashed, out)
+		return
+	}
+	e.pause, e.retry = b.cfg.Retry, now+b.cfg.Retry
+	e.sequence += sequenceJump
+	if e.State == Claiming {
+		e.sent[e.sequence%sequencesKept] = now
+		b.sendClaim(e, out)
+	} else {
+		b.sendRenew(now, e, out)
+		if e.onward == (ID{}) {
+			out.Local(&Claimed{e.Lease})
+		}
+	}
+	b.armBorrower(e)
+}
