@@ -12,6 +12,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"gridnode/internal/grid"
 )
 
 // startMax is how long a shim may take to start, what it must clear away included.
@@ -188,6 +190,15 @@ func (c *Client) Start(spec Spec) error {
 // Events, with reason. For a task the shim does not run this does nothing.
 func (c *Client) Kill(id, reason string) error {
 	return c.order(kindKill, func(b []byte) []byte { return appendKill(b, id, shorten(reason)) })
+}
+
+// Extend orders a task to be ended span from now, whatever its limit was; 0 lifts the
+// limit. For a task the shim does not run, or is ending, this does nothing.
+func (c *Client) Extend(id string, span grid.Time) error {
+	if span < 0 || span > grid.SpanMax {
+		return fmt.Errorf("task %s: limit of %d µs", id, int64(span))
+	}
+	return c.order(kindExtend, func(b []byte) []byte { return appendExtend(b, id, span) })
 }
 
 // Ack tells the shim that the end of a task is saved and may be forgotten.

@@ -98,6 +98,9 @@ func (s *shim) order(k kind, body []byte) (func(), error) {
 				s.endTask(t, CauseKill, reason)
 			}
 		}, err
+	case kindExtend:
+		id, span, err := decodeExtend(body)
+		return func() { s.extendTask(id, span) }, err
 	case kindAck:
 		d := decoder{rest: body}
 		id := d.string()

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+
+	"gridnode/internal/grid"
 )
 
 // version of the protocol. A daemon may meet the shim of the version before it.
@@ -15,15 +17,16 @@ const version = 1
 type kind byte
 
 const (
-	kindHello   kind = 1 // to the shim, first: version
-	kindWelcome kind = 2 // from the shim, first: version and process number
-	kindTask    kind = 3 // from the shim, behind the welcome: a Task
-	kindReady   kind = 4 // from the shim: that was the last task
-	kindStart   kind = 5 // to the shim: a Spec
-	kindKill    kind = 6 // to the shim: id and reason
-	kindAck     kind = 7 // to the shim: id
-	kindRetire  kind = 8 // to the shim: end as soon as nothing runs
-	kindEnded   kind = 9 // from the shim: an Ended
+	kindHello   kind = 1  // to the shim, first: version
+	kindWelcome kind = 2  // from the shim, first: version and process number
+	kindTask    kind = 3  // from the shim, behind the welcome: a Task
+	kindReady   kind = 4  // from the shim: that was the last task
+	kindStart   kind = 5  // to the shim: a Spec
+	kindKill    kind = 6  // to the shim: id and reason
+	kindAck     kind = 7  // to the shim: id
+	kindRetire  kind = 8  // to the shim: end as soon as nothing runs
+	kindEnded   kind = 9  // from the shim: an Ended
+	kindExtend  kind = 10 // to the shim: id and span
 )
 
 // appendFrame appends a frame whose body is what body appends.
@@ -80,6 +83,18 @@ func checkVersion(d *decoder) error {
 
 func appendKill(dst []byte, id, reason string) []byte {
 	return appendString(appendString(dst, id), reason)
+}
+
+// Body of an extension: task and span from now.
+
+func appendExtend(dst []byte, id string, span grid.Time) []byte {
+	return binary.AppendUvarint(appendString(dst, id), uint64(span))
+}
+
+func decodeExtend(body []byte) (id string, span grid.Time, err error) {
+	d := decoder{rest: body}
+	id, span = d.string(), grid.Time(d.int(int64(grid.SpanMax)))
+	return id, span, d.end()
 }
 
 func decodeKill(body []byte) (id, reason string, err error) {

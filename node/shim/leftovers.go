@@ -1,7 +1,6 @@
 package shim
 
 import (
-	"strings"
 	"syscall"
 	"time"
 )
@@ -29,8 +28,13 @@ func sweep(p *past, token string) {
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		left := 0
 		processes(func(process process) {
-			ours := !process.gone() &&
-				(sessions[process.session] && process.started <= until || strings.HasPrefix(mark(process.pid), token+"/"))
+			if process.gone() {
+				return
+			}
+			ours := sessions[process.session] && process.started <= until
+			if !ours {
+				_, ours = markedBy(mark(process.pid), token)
+			}
 			if ours && syscall.Kill(process.pid, syscall.SIGKILL) == nil {
 				left++
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"gridnode/internal/grid"
@@ -41,6 +42,7 @@ type records struct {
 	home    string
 	boot    string
 	token   string // random, begins every mark of this home's tasks
+	outer   string // mark of this shim itself, if it is the task of another one
 	journal *journal.Journal
 	dirty   bool // something was appended since the last sync
 	touched time.Time
@@ -65,7 +67,7 @@ type past struct {
 // openRecords reads the home's journal. One that is damaged is kept aside; what was
 // read before the damage counts. The caller renews it before anything else.
 func openRecords(home string) (*records, *past, error) {
-	r := &records{home: home, boot: bootID()}
+	r := &records{home: home, boot: bootID(), outer: os.Getenv(MarkEnv)}
 	p := &past{tasks: make(map[string]*known)}
 	path := filepath.Join(home, journalName)
 	if info, err := os.Stat(path); err == nil {
@@ -204,5 +206,27 @@ func (r *records) touch(now time.Time) {
 	}
 }
 
-// markOf returns the mark of a task's processes.
-func (r *records) markOf(id string) string { return r.token + "/" + id }
+// markOf returns the mark of a task's processes: this home's, behind that of the shim
+// itself if it is a task, so that the outer shim knows whose they are, too.
+func (r *records) markOf(id string) string {
+	mark := r.token + "/" + id
+	if r.outer != "" {
+		return r.outer + markBetween + mark
+	}
+	return mark
+}
+
+// markBetween parts the marks of shims within each other.
+const markBetween = "\x1f"
+
+// marked returns which task of this home a mark names, if any.
+func (r *records) marked(mark string) (id string, ours bool) { return markedBy(mark, r.token) }
+
+func markedBy(mark, token string) (id string, ours bool) {
+	for part := range strings.SplitSeq(mark, markBetween) {
+		if id, ours := strings.CutPrefix(part, token+"/"); ours {
+			return id, true
+		}
+	}
+	return "", false
+}

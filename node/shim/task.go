@@ -76,14 +76,34 @@ func (s *shim) startTask(spec *Spec) {
 	t := &task{id: spec.ID, pid: pid, start: start, out: newOutput(spec, now)}
 	s.tasks[t.id] = t
 	s.sessions[pid] = t
-	if spec.Limit > 0 {
-		limit := spec.Limit
-		t.limit = s.after(limit.Duration(), func() {
-			s.endTask(t, CauseLimit, fmt.Sprintf("wall-clock limit of %v exceeded", limit))
-		})
-	}
+	s.limit(t, spec.Limit, spec.Limit)
 	if err := s.keep(func() error { return s.records.started(t.id, pid, start) }); err != nil {
 		s.log("task %s: %v", t.id, err) // a later shim still finds it by its mark
+	}
+}
+
+// limit has t end after a span, given that its whole limit is total; 0 for never.
+func (s *shim) limit(t *task, span, total grid.Time) {
+	if t.limit != nil {
+		t.limit.Stop()
+		t.limit = nil
+	}
+	if span == 0 {
+		return
+	}
+	var timer *time.Timer
+	timer = s.after(span.Duration(), func() {
+		if t.limit == timer { // and was not extended in the last moment
+			s.endTask(t, CauseLimit, fmt.Sprintf("wall-clock limit of %v exceeded", total))
+		}
+	})
+	t.limit = timer
+}
+
+// extendTask gives a task another limit.
+func (s *shim) extendTask(id string, span grid.Time) {
+	if t := s.tasks[id]; t != nil && t.killAt.IsZero() && t.collected.IsZero() {
+		s.limit(t, span, wall(time.Now())-t.start+span)
 	}
 }
 
@@ -271,7 +291,7 @@ func (s *shim) ownerOf(pid int) (t *task, gone bool) {
 	if t := s.sessions[p.session]; ok && t != nil {
 		return t, false
 	}
-	if id, ours := strings.CutPrefix(mark(pid), s.records.markOf("")); ours {
+	if id, ours := s.records.marked(mark(pid)); ours {
 		t := s.tasks[id]
 		if t == nil {
 			syscall.Kill(pid, syscall.SIGKILL) // its task has ended, so must it
