@@ -123,6 +123,18 @@ func (h *histogram) addAll(counts []int64) {
 	}
 }
 
+// minus takes counts away that were among them before.
+func (h *histogram) minus(before *histogram) {
+	for v, count := range before.counts {
+		h.counts[v] -= count
+	}
+	h.n -= before.n
+	h.total = h.total.minus(before.total)
+}
+
+// sum returns the sum of all numbers.
+func (h *histogram) sum() int64 { return h.total.over(sumOf(1), 1) }
+
 // queries adds up what directory queries cost, as far as sites that are up know.
 func (n *Network) queries() (h histogram) {
 	for i := range n.members {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 
 	"gridnode/directory"
 	"gridnode/internal/grid"
@@ -212,6 +213,10 @@ type federation struct {
 
 	discipline     lrms.Discipline
 	skipInfeasible bool // market.Config
+
+	siblings int             // sites of one authority, which gossip their load to each other; 0: nobody does
+	router   kademlia.Config // of the DHT's nodes
+	nodes    []*kademlia.Node
 }
 
 // siteID names a site of a virtual network.
@@ -242,21 +247,23 @@ func (f *federation) build() (*Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	var routers []*kademlia.Node
 	if !f.oracle {
-		routers = f.routers()
+		f.nodes = f.routers()
 	}
 	for i := range f.sites {
 		s := &f.sites[i]
-		m := Member{ID: siteID(s), Rating: s.Rating, New: f.site(s)}
+		m := Member{ID: siteID(s), Rating: s.Rating, New: f.site(i)}
 		if f.clock != nil {
 			m.Clock = f.clock(m.ID)
 		}
 		if !f.oracle {
-			m.Router = f.router(routers, i)
+			m.Router = f.routerOf(i)
 		}
 		if _, err := n.Add(m); err != nil {
 			return nil, err
+		}
+		if f.siblings > 0 {
+			n.Subscribe(f.topic(i), i)
 		}
 	}
 	return n, nil
@@ -266,7 +273,7 @@ func (f *federation) build() (*Network, error) {
 func (f *federation) routers() []*kademlia.Node {
 	nodes := make([]*kademlia.Node, len(f.sites))
 	for i := range f.sites {
-		nodes[i] = kademlia.New(kademlia.Config{}, kademlia.NewPeer(siteID(&f.sites[i])))
+		nodes[i] = kademlia.New(f.router, kademlia.NewPeer(siteID(&f.sites[i])))
 	}
 	kademlia.Fill(nodes, rand.New(newPCG(f.Seed, "", purposeRouter)))
 	return nodes
@@ -275,15 +282,24 @@ func (f *federation) routers() []*kademlia.Node {
 // bootstrapPeers is how many peers a restarted node of the DHT still has an address of.
 const bootstrapPeers = 3
 
-// router returns what makes a site's node of the DHT: the given one at first, after
-// a restart one that knows a few peers.
-func (f *federation) router(nodes []*kademlia.Node, i int) func(incarnation int) Router {
+// topic is where a site gossips its load, if it has siblings.
+func (f *federation) topic(i int) string {
+	if f.siblings == 0 {
+		return ""
+	}
+	return "load " + strconv.Itoa(i/f.siblings+1)
+}
+
+// routerOf returns what makes a site's node of the DHT: the one that has joined at
+// first, after a restart one that knows a few peers.
+func (f *federation) routerOf(i int) func(incarnation int) Router {
+	nodes := f.nodes
 	return func(incarnation int) Router {
 		if incarnation == 0 {
 			return nodes[i]
 		}
 		self := nodes[i].Self()
-		node := kademlia.New(kademlia.Config{}, self)
+		node := kademlia.New(f.router, self)
 		pcg := newPCG(f.Seed+uint64(incarnation)<<32, self.ID, purposeRouter)
 		for range bootstrapPeers {
 			if peer := nodes[uniform(pcg, uint64(len(nodes)))].Self(); peer != self {
@@ -295,7 +311,8 @@ func (f *federation) router(nodes []*kademlia.Node, i int) func(incarnation int)
 }
 
 // site returns what makes a site's cores.
-func (f *federation) site(s *workload.Site) func(incarnation int) (Site, error) {
+func (f *federation) site(i int) func(incarnation int) (Site, error) {
+	s := &f.sites[i]
 	id := siteID(s)
 	// A promise has to survive the messages between asking for it and the job's arrival.
 	allowance := 4 * f.Link.LatencyMax
@@ -308,7 +325,7 @@ func (f *federation) site(s *workload.Site) func(incarnation int) (Site, error) 
 			Placement: f.placement, Allowance: allowance, Quiet: true,
 			SkipInfeasible: f.skipInfeasible,
 		},
-		Directory: directory.Config{Self: id, Federation: "virtual"},
+		Directory: directory.Config{Self: id, Federation: "virtual", Topic: f.topic(i)},
 		Limits:    node.Limits{Jobs: jobsMax, PerUser: jobsMax, Finished: jobsMax, Retention: f.retention},
 	}
 	return func(incarnation int) (Site, error) {

@@ -91,11 +91,12 @@ func (n *Network) relay(from, to int32, message grid.Message) {
 	n.heap.push(n.now+n.latency(from, to), classOther, e)
 }
 
-// publish floods a message to the other members of a topic, each copy counted.
+// publish floods a message to the other members of a topic. As in live networks it
+// counts once as sent, and as received by each that gets it.
 func (n *Network) publish(from int32, topic string, message grid.Message) {
+	n.members[from].counter.Sent(message.MessageKind(), 0)
 	for _, to := range n.topics[topic] {
 		if to != from {
-			n.members[from].counter.Sent(message.MessageKind(), 0)
 			n.relay(from, to, message)
 		}
 	}

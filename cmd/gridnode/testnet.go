@@ -38,7 +38,7 @@ run, event by event: its trace hash is printed. Without a log a generated worklo
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	run.AddCommand(newRunFederation(), newRunLeasing(), newRunChaos())
-	cmd.AddCommand(newUp(), run, newReproduce())
+	cmd.AddCommand(newUp(), run, newReproduce(), newScale())
 	return cmd
 }
 

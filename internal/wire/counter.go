@@ -40,6 +40,17 @@ func (c *Counter) Add(other *Counter) {
 	c.Malformed += other.Malformed
 }
 
+// Subtract takes away what c had counted before.
+func (c *Counter) Subtract(before *Counter) {
+	for k := range c.sent {
+		c.sent[k].Messages -= before.sent[k].Messages
+		c.sent[k].Bytes -= before.sent[k].Bytes
+		c.received[k].Messages -= before.received[k].Messages
+		c.received[k].Bytes -= before.received[k].Bytes
+	}
+	c.Malformed -= before.Malformed
+}
+
 // SentByName returns the messages sent, by KindName, kinds never sent left out.
 func (c *Counter) SentByName() map[string]int64 {
 	m := make(map[string]int64)

@@ -1,6 +1,7 @@
 package reproduce
 
 import (
+	"cmp"
 	"encoding/csv"
 	"encoding/json"
 	"errors"
@@ -22,7 +23,14 @@ type Report struct {
 	Experiments []Experiment `json:"experiments"`
 	Runs        int          `json:"runs"`
 	WallSeconds Number       `json:"wallSeconds"`
+
+	// Intro says how to read the page, and Wanted heads the column of what a claim is
+	// compared with; both default to what suits a published evaluation.
+	Intro  string `json:"-"`
+	Wanted string `json:"-"`
 }
+
+func (r *Report) wanted() string { return cmp.Or(r.Wanted, "published") }
 
 // Write prints the report as "table" or "json".
 func (r *Report) Write(w io.Writer, format string) error {

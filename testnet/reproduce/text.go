@@ -21,7 +21,7 @@ func (r *Report) writeText(w io.Writer) error {
 		for _, text := range e.Text {
 			b.WriteString(wrap(text, 110))
 		}
-		if err := writeClaims(&b, e.Claims); err != nil {
+		if err := writeClaims(&b, r.wanted(), e.Claims); err != nil {
 			return err
 		}
 		for j := range e.Tables {
@@ -35,12 +35,12 @@ func (r *Report) writeText(w io.Writer) error {
 	return err
 }
 
-func writeClaims(w io.Writer, claims []Claim) error {
+func writeClaims(w io.Writer, wanted string, claims []Claim) error {
 	if len(claims) == 0 {
 		return nil
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(t, "\nclaim\tpublished\there\tholds")
+	fmt.Fprintf(t, "\nclaim\t%s\there\tholds\n", wanted)
 	for _, c := range claims {
 		holds := "yes"
 		if !c.Holds {

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"gridnode/testnet"
+	"gridnode/testnet/scale"
+)
+
+func newScale() *cobra.Command {
+	o, l, out := scale.DefaultOptions(), listing{}, ""
+	cmd := &cobra.Command{
+		Use:   "scale [flags]",
+		Short: "Measure how the messages of a federation grow with its sites",
+		Long: `Measure how the messages of a federation grow with its sites, in virtual time: per job
+by type, per directory query, per site and minute, and how evenly they are spread over
+the sites. A list of targets says which are met; missing one is no error.
+
+The sites are those of table 1 of Grid-Federation (2004), again and again. Larger
+federations are measured for a shorter span (--site-hours); docs/performance.md says how
+to read the report.`,
+		Example: `  gridnode testnet scale
+  gridnode testnet scale --from 10 --to 1000 --oft 0,100 --out report
+  gridnode testnet scale --steps 50,1000 --placement paper -o csv`,
+		Args: traceArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.Traces = append(o.Traces, args...)
+			ctx, stop := interruptible(cmd)
+			defer stop()
+			bar := newRunsBar(cmd.ErrOrStderr(), "scale")
+			o.Progress = bar.set
+			report, err := scale.Measure(ctx, o)
+			bar.stop()
+			switch {
+			case errors.Is(err, testnet.ErrConfig):
+				return usagef("%w", err)
+			case ctx.Err() != nil:
+				return errors.New("interrupted")
+			case err != nil:
+				return err
+			}
+			if err := report.Write(cmd.OutOrStdout(), string(l.format)); err != nil || out == "" {
+				return err
+			}
+			path, err := report.Save(out)
+			if err == nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "report: %s\n", path)
+			}
+			return err
+		},
+	}
+	f := cmd.Flags()
+	f.SortFlags = false
+	f.IntVar(&o.From, "from", o.From, "smallest number of sites")
+	f.IntVar(&o.To, "to", o.To, fmt.Sprintf("largest number of sites, at most %d", testnet.SitesMax))
+	f.IntSliceVar(&o.Sizes, "steps", nil, "numbers of sites, rising (default: --from, --to, the powers of ten between, and 50)")
+	f.StringVar(&o.Placement, "placement", o.Placement, "how a home looks for a site: paper or coordinated")
+	f.IntSliceVar(&o.OFT, "oft", o.OFT, "percentages of users who want the fastest site; one run of every size for each")
+	f.IntVar(&o.SiteHours, "site-hours", o.SiteHours, "hours that all sites of a federation together are measured for; one is measured for 1 h to 48 h")
+	f.BoolVar(&o.InStep, "in-step", false, "let all replicas of a site submit the same jobs at the same instants")
+	f.StringSliceVar(&o.Traces, "trace", nil, "logs (SWF or GWF, plain or gzip), matched to sites by name, or directories of them (default: a generated workload)")
+	f.Uint64Var(&o.Seed, "seed", o.Seed, "determines everything random in the runs")
+	f.StringVar(&out, "out", "", "directory to write scale.html, scale.csv and scale.json to")
+	_ = cmd.MarkFlagDirname("out")
+	addListingFlags(cmd, &l, formatTable, formatJSON, formatCSV)
+	_ = f.MarkHidden("no-headers")
+	return cmd
+}

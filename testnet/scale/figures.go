@@ -1,0 +1,140 @@
+package scale
+
+import "gridnode/testnet"
+
+// figure is one number of a measurement.
+type figure struct {
+	name     string
+	decimals int
+	of       func(m *testnet.ScaleResult) float64
+}
+
+// group is figures that belong together.
+type group struct {
+	title, note string
+	figures     []figure
+}
+
+func decimal(name string, of func(m *testnet.ScaleResult) testnet.Decimal) figure {
+	return figure{name, 2, func(m *testnet.ScaleResult) float64 { return of(m).Float() }}
+}
+
+func count(name string, of func(m *testnet.ScaleResult) int64) figure {
+	return figure{name, 0, func(m *testnet.ScaleResult) float64 { return float64(of(m)) }}
+}
+
+// spread is mean, 99th percentile and greatest.
+func spread(name string, of func(m *testnet.ScaleResult) testnet.Spread) []figure {
+	return []figure{
+		decimal(name+", mean", func(m *testnet.ScaleResult) testnet.Decimal { return of(m).Mean }),
+		count(name+", 99 %", func(m *testnet.ScaleResult) int64 { return of(m).P99 }),
+		count(name+", most", func(m *testnet.ScaleResult) int64 { return of(m).Max }),
+	}
+}
+
+// site is how messages of some kinds are spread over the sites.
+func site(family, name string) []figure {
+	load := func(m *testnet.ScaleResult) (none testnet.SiteLoad) {
+		for _, l := range m.MessagesPerSite {
+			if l.Messages == family {
+				return l
+			}
+		}
+		return none
+	}
+	return []figure{
+		decimal(name+", mean", func(m *testnet.ScaleResult) testnet.Decimal { return load(m).Mean }),
+		count(name+", most", func(m *testnet.ScaleResult) int64 { return load(m).Max }),
+		decimal(name+", most over mean", func(m *testnet.ScaleResult) testnet.Decimal { return load(m).Times }),
+	}
+}
+
+func concat(lists ...[]figure) (all []figure) {
+	for _, l := range lists {
+		all = append(all, l...)
+	}
+	return all
+}
+
+// groups returns the tables of a report.
+func groups() []group {
+	return []group{
+		{"Jobs", "Response time and budget are means over the accepted jobs.", []figure{
+			decimal("hours measured", func(m *testnet.ScaleResult) testnet.Decimal { return m.SpanSeconds / 3600 }),
+			count("jobs", func(m *testnet.ScaleResult) int64 { return m.Jobs }),
+			{"accepted, %", 2, func(m *testnet.ScaleResult) float64 { return 100 * m.Acceptance.Float() }},
+			{"at another site, %", 2, func(m *testnet.ScaleResult) float64 {
+				return 100 * float64(m.Migrated) / float64(max(m.Accepted, 1))
+			}},
+			decimal("response time, s", func(m *testnet.ScaleResult) testnet.Decimal { return m.ResponseTime }),
+			decimal("budget spent, credits", func(m *testnet.ScaleResult) testnet.Decimal { return m.BudgetSpent }),
+		}},
+		{"Messages per job", "Everything that was sent, over the jobs submitted.", perJob()},
+		{"Of one job and of one query", "", concat(
+			spread("negotiation messages of a job", func(m *testnet.ScaleResult) testnet.Spread { return m.Negotiation }),
+			spread("of a user who wants the cheapest", func(m *testnet.ScaleResult) testnet.Spread { return m.Cheapest }),
+			spread("of a user who wants the fastest", func(m *testnet.ScaleResult) testnet.Spread { return m.Fastest }),
+			spread("directory messages of a query", func(m *testnet.ScaleResult) testnet.Spread { return m.PerQuery }),
+			[]figure{
+				count("queries", func(m *testnet.ScaleResult) int64 { return m.Queries }),
+				count("look-ups for queries", func(m *testnet.ScaleResult) int64 { return m.QueryLookups }),
+				count("look-ups in all", func(m *testnet.ScaleResult) int64 { return m.Lookups }),
+				decimal("requests per look-up", func(m *testnet.ScaleResult) testnet.Decimal { return m.RequestsPerLookup }),
+			})},
+		{"Received per site and minute", "What it costs to be a member, whatever one's users do.", []figure{
+			decimal("publishing", func(m *testnet.ScaleResult) testnet.Decimal { return m.UpkeepPerSiteMinute.Publishing }),
+			decimal("gossip", func(m *testnet.ScaleResult) testnet.Decimal { return m.UpkeepPerSiteMinute.Gossip }),
+			decimal("look-ups for publishing", func(m *testnet.ScaleResult) testnet.Decimal { return m.UpkeepPerSiteMinute.Lookups }),
+			decimal("all of them", func(m *testnet.ScaleResult) testnet.Decimal { return m.UpkeepPerSiteMinute.Total }),
+		}},
+		{"Sent and received by a site", "Is any site a hot spot?", concat(
+			site("all", "all messages"), site("market", "market"), site("directory", "directory"), site("kademlia", "look-ups"), site("gossip", "gossip"))},
+		{"Speed", "Events of virtual time; several sizes run at once.", []figure{
+			count("events", func(m *testnet.ScaleResult) int64 { return m.Events }),
+			count("events a second", func(m *testnet.ScaleResult) int64 { return m.EventsPerSecond }),
+			decimal("seconds", func(m *testnet.ScaleResult) testnet.Decimal { return m.WallSeconds }),
+			decimal("seconds before, to set up and warm up", func(m *testnet.ScaleResult) testnet.Decimal { return m.SetupSeconds }),
+		}},
+	}
+}
+
+// columns returns all figures of all groups, named as columns of a CSV file.
+func columns() (all []figure) {
+	for _, g := range groups() {
+		for _, f := range g.figures {
+			f.name = g.title + ": " + f.name
+			all = append(all, f)
+		}
+	}
+	return all
+}
+
+func perJob() []figure {
+	return []figure{
+		decimal("negotiation", func(m *testnet.ScaleResult) testnet.Decimal { return m.PerJob.Negotiation }),
+		decimal("receipts, cancellations", func(m *testnet.ScaleResult) testnet.Decimal { return m.PerJob.Receipts }),
+		decimal("directory queries", func(m *testnet.ScaleResult) testnet.Decimal { return m.PerJob.Queries }),
+		decimal("look-ups for queries", func(m *testnet.ScaleResult) testnet.Decimal { return m.PerJob.QueryLookups }),
+		decimal("publishing", func(m *testnet.ScaleResult) testnet.Decimal { return m.PerJob.Publishing }),
+		decimal("look-ups for publishing", func(m *testnet.ScaleResult) testnet.Decimal { return m.PerJob.Lookups }),
+		decimal("gossip", func(m *testnet.ScaleResult) testnet.Decimal { return m.PerJob.Gossip }),
+		decimal("other", func(m *testnet.ScaleResult) testnet.Decimal { return m.PerJob.Other }),
+		decimal("all", func(m *testnet.ScaleResult) testnet.Decimal { return m.PerJob.Total }),
+	}
+}
+
+// chart is a plot of figures by size.
+type chart struct {
+	title, note, axis string
+	figures           []figure
+}
+
+func plots() []chart {
+	return []chart{
+		{"Negotiation and queries", "Messages per job that must not grow with the federation", "messages per job", perJob()[:4]},
+		{"Negotiation messages of a job", "Mean, 99th percentile and greatest", "messages", spread("negotiation", func(m *testnet.ScaleResult) testnet.Spread { return m.Negotiation })},
+		{"Directory messages of a query", "Mean, 99th percentile and greatest", "messages", spread("query", func(m *testnet.ScaleResult) testnet.Spread { return m.PerQuery })},
+		{"Membership", "Received per site and minute", "messages a minute", groups()[3].figures[:3]},
+		{"Hot spots", "The busiest site's messages over the mean", "times the mean", []figure{site("all", "all messages")[2], site("market", "market")[2], site("directory", "directory")[2]}},
+	}
+}

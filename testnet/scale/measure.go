@@ -1,0 +1,124 @@
+package scale
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gridnode/internal/grid"
+	"gridnode/testnet"
+)
+
+// warmup is about what is not measured of each run, for the progress.
+const warmup = 10 * grid.Minute
+
+// Measure measures all sizes. Cancelling ctx ends it with ctx's error. An error
+// wrapping testnet.ErrConfig is about o.
+func Measure(ctx context.Context, o Options) (*Report, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	r := &Report{Options: o}
+	for _, oft := range o.OFT {
+		for _, sites := range o.Sizes {
+			r.configs = append(r.configs, testnet.ScaleConfig{
+				Seed: o.Seed, Sites: sites, Span: o.span(sites), Placement: o.Placement, OFT: oft, InStep: o.InStep, Traces: o.Traces,
+			})
+		}
+	}
+	r.Results = make([]*testnet.ScaleResult, len(r.configs))
+	if err := r.measureAll(ctx); err != nil {
+		return nil, err
+	}
+	r.WallSeconds = time.Since(begun).Seconds()
+	return r, nil
+}
+
+// work is about how long a run takes, in any unit.
+func work(cfg *testnet.ScaleConfig) int64 {
+	return int64(cfg.Sites) * int64((cfg.Span+warmup)/grid.Second)
+}
+
+// measureAll makes the runs, the longest first, one on each processor. The first
+// error ends it.
+func (r *Report) measureAll(ctx context.Context) error {
+	order := make([]int, len(r.configs))
+	var total int64
+	for i := range order {
+		order[i] = i
+		total += work(&r.configs[i])
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(work(&r.configs[b]), work(&r.configs[a])) })
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var group sync.WaitGroup
+	var lock sync.Mutex // of next, done and the progress
+	next := 0
+	done := make([]int64, len(order))
+	progress := func(i int, permille int64) {
+		lock.Lock()
+		defer lock.Unlock()
+		done[i] = work(&r.configs[i]) / 1000 * min(permille, 1000)
+		var sum int64
+		for _, d := range done {
+			sum += d
+		}
+		if r.Options.Progress != nil {
+			r.Options.Progress(sum, total)
+		}
+	}
+	take := func() (int, bool) {
+		lock.Lock()
+		defer lock.Unlock()
+		if next == len(order) || ctx.Err() != nil {
+			return 0, false
+		}
+		next++
+		return order[next-1], true
+	}
+	for range min(runtime.GOMAXPROCS(0), len(order)) {
+		group.Go(func() {
+			for i, ok := take(); ok; i, ok = take() {
+				cfg := r.configs[i]
+				cfg.Pulse = func(permille int64) { progress(i, permille) }
+				result, err := testnet.RunScale(ctx, cfg)
+				if err != nil {
+					cancel(err)
+					return
+				}
+				r.Results[i] = result
+				progress(i, 1000)
+			}
+		})
+	}
+	group.Wait()
+	return context.Cause(ctx)
+}
+
+// command returns the command that measures the same.
+func (o *Options) command() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "gridnode testnet scale --steps %s --placement %s --oft %s --site-hours %d --seed %d",
+		join(o.Sizes), o.Placement, join(o.OFT), o.SiteHours, o.Seed)
+	if o.InStep {
+		b.WriteString(" --in-step")
+	}
+	if len(o.Traces) > 0 {
+		b.WriteString(" --trace " + strings.Join(o.Traces, ","))
+	}
+	return b.String()
+}
+
+func join(numbers []int) string {
+	texts := make([]string, len(numbers))
+	for i, n := range numbers {
+		texts[i] = fmt.Sprint(n)
+	}
+	return strings.Join(texts, ",")
+}

@@ -1,0 +1,91 @@
+package scale
+
+import (
+	"fmt"
+	"slices"
+
+	"gridnode/internal/grid"
+	"gridnode/testnet"
+)
+
+// Options says what is measured.
+type Options struct {
+	Seed uint64
+
+	// Sizes are the numbers of sites, rising. If they are nil, they are From, To, the
+	// powers of ten between them, and fifty, which the targets speak of.
+	Sizes    []int
+	From, To int
+
+	Placement string // "paper" or "coordinated"
+	OFT       []int  // per cent of the users who want the fastest site; one run for each
+	InStep    bool   // as in testnet.ScaleConfig
+	Traces    []string
+
+	// SiteHours is how many hours all sites of a federation together are measured for;
+	// one is measured for at least SpanMin and at most two days.
+	SiteHours int
+
+	// Progress is told how much of the work is done, from one goroutine at a time.
+	Progress func(done, total int64)
+}
+
+// SpanMin is the shortest span a federation is measured for.
+const SpanMin = grid.Hour
+
+// DefaultOptions is what the command line starts from.
+func DefaultOptions() Options {
+	return Options{Seed: 1, From: 10, To: 10_000, Placement: "coordinated", OFT: []int{50}, SiteHours: 10_000}
+}
+
+func configError(flag, format string, args ...any) error {
+	return fmt.Errorf("%w: --%s: %s", testnet.ErrConfig, flag, fmt.Sprintf(format, args...))
+}
+
+// sizesMax bounds how many sizes there are.
+const sizesMax = 50
+
+// validate checks o and works out its sizes.
+func (o *Options) validate() error {
+	if o.Sizes == nil {
+		if o.From < 1 || o.To < o.From || o.To > testnet.SitesMax {
+			return configError("from", "%d to %d sites: want 1 ≤ from ≤ to ≤ %d", o.From, o.To, testnet.SitesMax)
+		}
+		o.Sizes = sizes(o.From, o.To)
+	}
+	if len(o.Sizes) > sizesMax || !slices.IsSorted(o.Sizes) || len(slices.Compact(slices.Clone(o.Sizes))) != len(o.Sizes) {
+		return configError("steps", "%v: want at most %d rising numbers of sites", o.Sizes, sizesMax)
+	}
+	for _, n := range o.Sizes {
+		if n < 1 || n > testnet.SitesMax {
+			return configError("steps", "%d: want 1 to %d sites", n, testnet.SitesMax)
+		}
+	}
+	if o.SiteHours < 1 || o.SiteHours > 1<<30 {
+		return configError("site-hours", "%d: want 1 or more", o.SiteHours)
+	}
+	if len(o.OFT) == 0 || len(o.OFT) > 11 {
+		return configError("oft", "%v: want 1 to 11 percentages", o.OFT)
+	}
+	return nil
+}
+
+// sizes returns from, to, the powers of ten between, and fifty if it lies between.
+func sizes(from, to int) []int {
+	list := []int{from, to}
+	for n := 1; n < to; n *= 10 {
+		if n > from {
+			list = append(list, n)
+		}
+	}
+	if from < 50 && 50 < to {
+		list = append(list, 50)
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
+// span returns for how long a federation is measured.
+func (o *Options) span(sites int) grid.Time {
+	return min(max(grid.Time(o.SiteHours)*grid.Hour/grid.Time(sites), SpanMin), testnet.ScaleSpanMax)
+}

@@ -1,0 +1,184 @@
+package scale
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"gridnode/testnet"
+	"gridnode/testnet/reproduce"
+)
+
+// Report is what Measure gives.
+type Report struct {
+	Options     Options
+	Results     []*testnet.ScaleResult // by population, then by size
+	WallSeconds float64
+
+	configs []testnet.ScaleConfig
+}
+
+// Write prints the report as "table", "json" or "csv".
+func (r *Report) Write(w io.Writer, format string) error {
+	switch format {
+	case "table":
+		return r.page().Write(w, "table")
+	case "json":
+		return r.writeJSON(w)
+	case "csv":
+		return r.writeCSV(w)
+	}
+	return fmt.Errorf("output %q: want table, json or csv", format)
+}
+
+// writeJSON prints the measurements; keys are stable.
+func (r *Report) writeJSON(w io.Writer) error {
+	e := json.NewEncoder(w)
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(struct {
+		Command     string                 `json:"command"`
+		Results     []*testnet.ScaleResult `json:"results"`
+		Targets     []Target               `json:"targets"`
+		WallSeconds float64                `json:"wallSeconds"`
+	}{r.Options.command(), r.Results, r.Targets(), r.WallSeconds})
+}
+
+// writeCSV prints a line per measurement.
+func (r *Report) writeCSV(w io.Writer) error {
+	figures := columns()
+	heads := []string{"mode", "placement", "oft", "sites", "seed"}
+	for _, f := range figures {
+		heads = append(heads, f.name)
+	}
+	rows := [][]string{heads}
+	for _, m := range r.Results {
+		row := []string{m.Mode, m.Placement, fmt.Sprint(m.OFT), fmt.Sprint(m.Sites), fmt.Sprint(m.Seed)}
+		for _, f := range figures {
+			row = append(row, fmt.Sprint(f.of(m)))
+		}
+		rows = append(rows, row)
+	}
+	return csv.NewWriter(w).WriteAll(rows)
+}
+
+// Save writes scale.html, scale.csv and scale.json into a directory, which it makes
+// if need be, and returns the path of the first.
+func (r *Report) Save(dir string) (string, error) {
+	html, err := r.page().Save(dir) // its own CSV and JSON are replaced
+	if err != nil {
+		return "", err
+	}
+	for _, f := range []struct {
+		name  string
+		write func(io.Writer) error
+	}{{"scale.csv", r.writeCSV}, {"scale.json", r.writeJSON}} {
+		if err := save(filepath.Join(dir, f.name), f.write); err != nil {
+			return "", fmt.Errorf("save report: %w", err)
+		}
+	}
+	return html, nil
+}
+
+func save(path string, write func(io.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(write(f), f.Close())
+}
+
+// page arranges the report as reproduce prints it.
+func (r *Report) page() *reproduce.Report {
+	targets := reproduce.Experiment{Title: "Targets"}
+	if r.Options.Placement == "paper" {
+		targets.Text = []string{"They are those of coordinated placement; the published loop is not expected to meet them."}
+	}
+	for _, t := range r.Targets() {
+		targets.Claims = append(targets.Claims, reproduce.Claim{Text: t.Text, Published: t.Wanted, Here: t.Here, Holds: t.Met})
+	}
+	page := &reproduce.Report{
+		Paper: "scale", Title: "Messages against the number of sites", Command: r.Options.command(), Seed: r.Options.Seed,
+		Intro:  "How to read the report stands in docs/performance.md.",
+		Wanted: "target", Notes: r.notes(), Runs: len(r.Results), WallSeconds: reproduce.Number(r.WallSeconds),
+		Experiments: []reproduce.Experiment{targets},
+	}
+	for _, oft := range r.Options.OFT {
+		page.Experiments = append(page.Experiments, r.population(oft))
+	}
+	return page
+}
+
+// notes says how it was measured.
+func (r *Report) notes() []string {
+	phase := "Rounds of table 1 begin at instants spread over the two days, so that every size sees the same mixture of busy and quiet hours."
+	if r.Options.InStep {
+		phase = "All rounds of table 1 live through the same hours in step, from noon of the first day: replicas submit the same jobs at the same instants."
+	}
+	return []string{
+		fmt.Sprintf("Table 1 of Grid-Federation, again and again, each round one authority of eight siblings that gossip their load. Each size is measured for %d site-hours, at least %v and at most 48 hours, after ten minutes in which the sites find each other. ", r.Options.SiteHours, SpanMin) + phase +
+			" Jobs that would be running when the measurement begins are there, each at its own site, and are not counted.",
+		"A message counts once, when it arrives. Negotiation messages are the four kinds that Grid-Federation counts; a completion that is still to come when the measurement ends is counted.",
+	}
+}
+
+// population makes the tables and plots of one population of users.
+func (r *Report) population(oft int) reproduce.Experiment {
+	list := r.of(oft)
+	e := reproduce.Experiment{Title: fmt.Sprintf("%d %% of the users want the fastest site", oft)}
+	var columns []string
+	for _, m := range list {
+		columns = append(columns, fmt.Sprint(m.Sites))
+	}
+	for _, group := range groups() {
+		t := reproduce.Table{Title: group.title, Note: group.note, Columns: columns}
+		for _, f := range group.figures {
+			t.Measures = append(t.Measures, measureOf(f, list))
+		}
+		e.Tables = append(e.Tables, t)
+	}
+	e.Tables = append(e.Tables, typesTable(list, columns))
+	for _, p := range plots() {
+		plot := reproduce.Plot{Figure: p.title, Title: p.note, X: "sites", Y: p.axis, Columns: columns}
+		for _, f := range p.figures {
+			s := reproduce.Series{Name: f.name}
+			for _, m := range list {
+				s.Values = append(s.Values, reproduce.Number(f.of(m)))
+			}
+			plot.Series = append(plot.Series, s)
+		}
+		e.Plots = append(e.Plots, plot)
+	}
+	return e
+}
+
+func measureOf(f figure, list []*testnet.ScaleResult) reproduce.Measure {
+	m := reproduce.Measure{Name: f.name, Decimals: f.decimals}
+	for _, result := range list {
+		m.Cells = append(m.Cells, reproduce.Cell{Published: reproduce.None, Here: reproduce.Number(f.of(result))})
+	}
+	return m
+}
+
+// typesTable has a line for each type of message.
+func typesTable(list []*testnet.ScaleResult, columns []string) reproduce.Table {
+	var names []string
+	for _, m := range list {
+		for name := range m.ByType {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	t := reproduce.Table{Title: "Messages per job by type", Columns: columns}
+	for _, name := range slices.Compact(names) {
+		t.Measures = append(t.Measures, measureOf(figure{name: name, decimals: 2, of: func(m *testnet.ScaleResult) float64 {
+			return float64(m.ByType[name]) / float64(max(m.Jobs, 1))
+		}}, list))
+	}
+	return t
+}

@@ -1,0 +1,158 @@
+package scale
+
+import (
+	"bytes"
+	"context"
+	"encoding/csv"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gridnode/internal/grid"
+	"gridnode/testnet"
+)
+
+func TestSizes(t *testing.T) {
+	for _, tt := range []struct {
+		from, to int
+		want     []int
+	}{
+		{10, 10_000, []int{10, 50, 100, 1000, 10_000}},
+		{10, 10, []int{10}},
+		{5, 40, []int{5, 10, 40}},
+		{50, 120, []int{50, 100, 120}},
+	} {
+		if got := sizes(tt.from, tt.to); !slices.Equal(got, tt.want) {
+			t.Errorf("from %d to %d: %v, want %v", tt.from, tt.to, got, tt.want)
+		}
+	}
+}
+
+func TestSpan(t *testing.T) {
+	o := Options{SiteHours: 10_000}
+	for sites, want := range map[int]grid.Time{10: 48 * grid.Hour, 1000: 10 * grid.Hour, 10_000: grid.Hour, 100_000: grid.Hour} {
+		if got := o.span(sites); got != want {
+			t.Errorf("%d sites are measured for %v, want %v", sites, got, want)
+		}
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	for _, tt := range []struct {
+		flag   string
+		change func(*Options)
+	}{
+		{"--from", func(o *Options) { o.From = 0 }},
+		{"--from", func(o *Options) { o.To = 5 }},
+		{"--from", func(o *Options) { o.To = testnet.SitesMax + 1 }},
+		{"--steps", func(o *Options) { o.Sizes = []int{50, 10} }},
+		{"--steps", func(o *Options) { o.Sizes = []int{10, 10} }},
+		{"--steps", func(o *Options) { o.Sizes = []int{0} }},
+		{"--site-hours", func(o *Options) { o.SiteHours = 0 }},
+		{"--oft", func(o *Options) { o.OFT = nil }},
+		{"--oft", func(o *Options) { o.Sizes, o.OFT = []int{1}, []int{101} }},
+		{"--placement", func(o *Options) { o.Sizes, o.Placement = []int{1}, "best" }},
+	} {
+		o := DefaultOptions()
+		tt.change(&o)
+		if _, err := Measure(context.Background(), o); !errors.Is(err, testnet.ErrConfig) || !strings.Contains(err.Error(), tt.flag) {
+			t.Errorf("%+v: %v, want an error about %s", o, err, tt.flag)
+		}
+	}
+}
+
+// TestTargets: each is missed by what is just beyond it, and met by what is not.
+func TestTargets(t *testing.T) {
+	good := func(sites int) *testnet.ScaleResult {
+		m := &testnet.ScaleResult{Sites: sites, OFT: 50, EventsPerSecond: 1000, MessagesPerSite: []testnet.SiteLoad{{Times: 500}}}
+		m.Cheapest, m.Fastest = testnet.Spread{Mean: 600, Max: 9}, testnet.Spread{Mean: 500, Max: 9}
+		m.PerJob.Queries, m.PerJob.QueryLookups = 200, 100
+		m.UpkeepPerSiteMinute.Total = 1000
+		return m
+	}
+	missed := func(small, large *testnet.ScaleResult) (texts []string) {
+		r := Report{Options: Options{OFT: []int{50}}, Results: []*testnet.ScaleResult{small, large}, WallSeconds: 300}
+		for _, target := range r.Targets() {
+			if !target.Met {
+				texts = append(texts, target.Text)
+			}
+		}
+		return texts
+	}
+	if list := missed(good(50), good(10_000)); len(list) != 0 {
+		t.Errorf("missed %q, want none", list)
+	}
+	for _, tt := range []struct {
+		want   string
+		change func(small, large *testnet.ScaleResult)
+	}{
+		{"50 sites, 50 % OFT: negotiation messages per job, cheapest", func(s, _ *testnet.ScaleResult) { s.Cheapest.Mean = 601 }},
+		{"10000 sites, 50 % OFT: negotiation messages per job, fastest", func(_, l *testnet.ScaleResult) { l.Fastest.Mean = 601 }},
+		{"50 sites, 50 % OFT: directory query", func(s, _ *testnet.ScaleResult) { s.PerJob.QueryLookups = 101 }},
+		{"10000 sites, 50 % OFT: directory query", func(_, l *testnet.ScaleResult) { l.PerJob.Queries = 501 }},
+		{"10000 sites, 50 % OFT: publishing", func(_, l *testnet.ScaleResult) { l.UpkeepPerSiteMinute.Total = 1201 }},
+		{"10000 sites, 50 % OFT: busiest", func(_, l *testnet.ScaleResult) { l.MessagesPerSite[0].Times = 501 }},
+		{"events a second", func(s, _ *testnet.ScaleResult) { s.EventsPerSecond = 1301 }},
+	} {
+		small, large := good(50), good(10_000)
+		tt.change(small, large)
+		if list := missed(small, large); len(list) != 1 || !strings.HasPrefix(list[0], tt.want) {
+			t.Errorf("missed %q, want %q only", list, tt.want)
+		}
+	}
+}
+
+// TestReport: the same figures in every form, and a page that stands alone.
+func TestReport(t *testing.T) {
+	o := DefaultOptions()
+	o.Sizes, o.OFT, o.SiteHours = []int{2, 8}, []int{0, 100}, 1
+	var last, total int64
+	o.Progress = func(done, of int64) { last, total = done, of }
+	r, err := Measure(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if total == 0 || last < total*9/10 || last > total {
+		t.Errorf("progress ended at %d of %d", last, total)
+	}
+	var text, table bytes.Buffer
+	if err := errors.Join(r.Write(&text, "json"), r.Write(&table, "table")); err != nil {
+		t.Fatal(err)
+	}
+	var parsed struct {
+		Command string
+		Results []map[string]any
+		Targets []Target
+	}
+	if err := json.Unmarshal(text.Bytes(), &parsed); err != nil || len(parsed.Results) != 4 || len(parsed.Targets) == 0 {
+		t.Fatalf("%v, %d results, %d targets: %s", err, len(parsed.Results), len(parsed.Targets), text.Bytes())
+	}
+	if want := "gridnode testnet scale --steps 2,8 --placement coordinated --oft 0,100 --site-hours 1 --seed 1"; parsed.Command != want {
+		t.Errorf("command %q, want %q", parsed.Command, want)
+	}
+	dir := t.TempDir()
+	page, err := r.Save(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	html, err := os.ReadFile(page)
+	if err != nil || bytes.Count(html, []byte("<svg")) < 10 || bytes.Contains(html, []byte("src=")) || bytes.Contains(html, []byte("href=\"http")) {
+		t.Errorf("%s: %v, %d drawings, or it refers to something", page, err, bytes.Count(html, []byte("<svg")))
+	}
+	f, err := os.Open(filepath.Join(dir, "scale.csv"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	rows, err := csv.NewReader(f).ReadAll()
+	if err != nil || len(rows) != 5 || rows[4][3] != "8" || rows[4][2] != "100" {
+		t.Errorf("%v, rows %v", err, rows)
+	}
+	if !strings.Contains(table.String(), "Messages per job by type") || !strings.Contains(table.String(), "target") {
+		t.Errorf("the table is\n%s", table.String())
+	}
+}

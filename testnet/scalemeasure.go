@@ -1,0 +1,86 @@
+package testnet
+
+import (
+	"time"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+	"gridnode/node"
+	"gridnode/testnet/kademlia"
+)
+
+// scaleMeasure measures a virtual network from an instant on.
+type scaleMeasure struct {
+	n        *Network
+	nodes    []*kademlia.Node // nil: the oracle answers
+	begin    grid.Time
+	jobs     scaleJobs
+	began    time.Time
+	events   int64
+	counters []wire.Counter
+	queries  histogram
+	asked    int64 // look-ups that queries asked for
+	looked   kademlia.Stats
+}
+
+// measureScale begins a measurement just before the instant begin.
+func measureScale(n *Network, nodes []*kademlia.Node, begin grid.Time) *scaleMeasure {
+	m := &scaleMeasure{
+		n: n, nodes: nodes, begin: begin, jobs: scaleJobs{begin: begin, jobs: make(map[grid.JobID]*scaleJob)},
+		events: n.Events(), counters: make([]wire.Counter, n.Len()), queries: n.queries(), asked: n.queryLookups(), looked: requests(nodes),
+	}
+	for i := range m.counters {
+		m.counters[i] = *n.Counter(i)
+	}
+	n.Observe(Observer{
+		Event: func(_ grid.Time, site int, e *grid.Event) { m.jobs.event(int32(site), e) },
+		Start: func(_ grid.Time, x *Execution) { m.jobs.started(x.Job, x.End) },
+	})
+	m.began = time.Now()
+	return m
+}
+
+// queryLookups adds up the look-ups that queries asked for.
+func (n *Network) queryLookups() (count int64) {
+	for i := range n.members {
+		if s, ok := n.members[i].core.(*node.Site); ok {
+			count += s.QueryLookups()
+		}
+	}
+	return count
+}
+
+// promised returns how long a job that has not started will have taken when it ends
+// as its site promised.
+func (m *scaleMeasure) promised(home int32, id grid.JobID) (grid.Time, bool) {
+	s, ok := m.n.Core(int(home)).(*node.Site)
+	if !ok {
+		return 0, false
+	}
+	v, known := s.Job(id)
+	if !known || v.Award.Finish <= v.Job.Submit {
+		return 0, false
+	}
+	return v.Award.Finish - v.Job.Submit, true
+}
+
+// result ends the measurement at the present instant.
+func (m *scaleMeasure) result(end grid.Time) *ScaleResult {
+	wall := time.Since(m.began)
+	c := scaleCounts{counters: make([]wire.Counter, m.n.Len()), span: end - m.begin}
+	for i := range c.counters {
+		c.counters[i] = *m.n.Counter(i)
+		c.counters[i].Subtract(&m.counters[i])
+		c.names = append(c.names, string(m.n.members[i].ID))
+	}
+	c.queries = m.n.queries()
+	c.queries.minus(&m.queries)
+	c.queryLookups = m.n.queryLookups() - m.asked
+	looked := requests(m.nodes)
+	c.lookups, c.requests = looked.Lookups-m.looked.Lookups, looked.Requests-m.looked.Requests
+	totals := m.jobs.totals(m.promised)
+	r := &ScaleResult{Events: m.n.Events() - m.events, WallSeconds: seconds(grid.FromDuration(wall))}
+	r.EventsPerSecond = int64(float64(r.Events) / max(wall.Seconds(), 1e-9))
+	r.fill(&c, &totals)
+	return r
+}
