@@ -26,6 +26,7 @@ type Load struct {
 	Widest     int64     // processors of the widest job that could start now
 	Queued     int64     // jobs waiting
 	QueuedWork int64     // their processor-seconds by the estimates
+	Wait       grid.Time // as in Quote
 	Sequence   uint64    // rises with every report of a site, across restarts too; set by SetLoad
 	Issued     grid.Time // instant on the site's clock; set by SetLoad
 }
@@ -49,6 +50,8 @@ func (l *Load) check() error {
 		return fmt.Errorf("%d jobs queued", l.Queued)
 	case l.QueuedWork < 0 || l.QueuedWork > queuedWorkMax:
 		return fmt.Errorf("%d processor-seconds queued", l.QueuedWork)
+	case l.Wait < 0 || l.Wait > grid.SpanMax:
+		return fmt.Errorf("wait of %d µs", int64(l.Wait))
 	case l.Sequence == 0:
 		return fmt.Errorf("sequence 0, want 1 or more")
 	case l.Issued < 0 || l.Issued > grid.SpanMax:
@@ -57,7 +60,8 @@ func (l *Load) check() error {
 	return nil
 }
 
-// sameAs reports whether two reports say the same.
+// sameAs reports whether two reports say the same. A wait that gets shorter as time
+// passes is the same; what makes it longer shows in the work that is queued.
 func (l Load) sameAs(other Load) bool {
 	return l.Free == other.Free && l.Widest == other.Widest && l.Queued == other.Queued && l.QueuedWork == other.QueuedWork
 }
@@ -124,7 +128,7 @@ func (m *LoadReport) Proto() proto.Message {
 	l := &m.Load
 	return &wirepb.LoadReport{
 		Site: string(l.Site), Free: l.Free, Widest: l.Widest, Queued: l.Queued, QueuedWork: l.QueuedWork,
-		Sequence: l.Sequence, Issued: int64(l.Issued),
+		Wait: int64(l.Wait), Sequence: l.Sequence, Issued: int64(l.Issued),
 	}
 }
 
@@ -145,7 +149,7 @@ func decodeLoad(from grid.SiteID, body []byte) (grid.Message, error) {
 	}
 	m := &LoadReport{Load{
 		Site: grid.SiteID(p.Site), Free: p.Free, Widest: p.Widest, Queued: p.Queued, QueuedWork: p.QueuedWork,
-		Sequence: p.Sequence, Issued: grid.Time(p.Issued),
+		Wait: grid.Time(p.Wait), Sequence: p.Sequence, Issued: grid.Time(p.Issued),
 	}}
 	if err := m.Load.check(); err != nil {
 		return nil, wire.Malformed("load report: %v", err)

@@ -105,16 +105,17 @@ func TestLoadReportOnTheWire(t *testing.T) {
 		load Load
 		bad  bool
 	}{
-		{"good", "a", Load{"a", 1, 1, 2, 3, 4, 5}, false},
-		{"most", "a", Load{"a", processorsMax, processorsMax, queuedMax, queuedWorkMax, 1 << 63, grid.SpanMax}, false},
-		{"somebody else's", "b", Load{"a", 1, 1, 2, 3, 4, 5}, true},
-		{"too many processors", "a", Load{"a", processorsMax + 1, 1, 2, 3, 4, 5}, true},
-		{"too wide", "a", Load{"a", 1, processorsMax + 1, 2, 3, 4, 5}, true},
-		{"too many jobs", "a", Load{"a", 1, 1, queuedMax + 1, 3, 4, 5}, true},
-		{"too much work", "a", Load{"a", 1, 1, 2, queuedWorkMax + 1, 4, 5}, true},
-		{"no sequence", "a", Load{"a", 1, 1, 2, 3, 0, 5}, true},
-		{"no site", "", Load{"", 1, 1, 2, 3, 4, 5}, true},
-		{"too large", grid.SiteID(strings.Repeat("x", 600)), Load{grid.SiteID(strings.Repeat("x", 600)), 1, 1, 2, 3, 4, 5}, true},
+		{"good", "a", Load{"a", 1, 1, 2, 3, 6, 4, 5}, false},
+		{"most", "a", Load{"a", processorsMax, processorsMax, queuedMax, queuedWorkMax, grid.SpanMax, 1 << 63, grid.SpanMax}, false},
+		{"somebody else's", "b", Load{"a", 1, 1, 2, 3, 6, 4, 5}, true},
+		{"too many processors", "a", Load{"a", processorsMax + 1, 1, 2, 3, 6, 4, 5}, true},
+		{"too wide", "a", Load{"a", 1, processorsMax + 1, 2, 3, 6, 4, 5}, true},
+		{"too many jobs", "a", Load{"a", 1, 1, queuedMax + 1, 3, 6, 4, 5}, true},
+		{"too much work", "a", Load{"a", 1, 1, 2, queuedWorkMax + 1, 6, 4, 5}, true},
+		{"endless wait", "a", Load{"a", 1, 1, 2, 3, grid.SpanMax + 1, 4, 5}, true},
+		{"no sequence", "a", Load{"a", 1, 1, 2, 3, 6, 0, 5}, true},
+		{"no site", "", Load{"", 1, 1, 2, 3, 6, 4, 5}, true},
+		{"too large", grid.SiteID(strings.Repeat("x", 600)), Load{grid.SiteID(strings.Repeat("x", 600)), 1, 1, 2, 3, 6, 4, 5}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			frame, err := wire.Encode(&LoadReport{tt.load})

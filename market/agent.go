@@ -19,6 +19,7 @@ type Agent struct {
 	rng     *rand.Rand
 	timers  timers
 	memory  Memory
+	gossip  Gossip // of dir
 
 	// Home's side.
 	placing  map[grid.JobID]*placement
@@ -53,7 +54,7 @@ func New(cfg Config, cluster *lrms.Cluster, dir *directory.Directory, rng *rand.
 		panic(err.Error())
 	}
 	return &Agent{
-		cfg: cfg.WithDefaults(), cluster: cluster, dir: dir, rng: rng,
+		cfg: cfg.WithDefaults(), cluster: cluster, dir: dir, rng: rng, gossip: dir.Load,
 		placing:  make(map[grid.JobID]*placement),
 		queries:  make(map[directory.QueryID]*placement),
 		migrated: make(map[grid.JobID]*migrated),

@@ -107,7 +107,7 @@ func (a *Agent) costMax(now grid.Time, p *placement, quote int) grid.Credits {
 		return grid.CreditsMax // whoever names a site and no budget takes its price
 	}
 	q := &p.quotes[quote]
-	return p.job.CostAt(q.Rating, a.memory.adjust(q, p.job.Processors, now).Price, q.Cost)
+	return p.job.CostAt(q.Rating, a.memory.adjust(q, nil, p.job.Processors, now).Price, q.Cost)
 }
 
 func (p *placement) task() grid.TaskID { return grid.TaskID{Job: p.job.ID, Epoch: p.epoch} }
@@ -154,7 +154,8 @@ func (a *Agent) replied(now grid.Time, from grid.SiteID, m *Reply, out *grid.Out
 	}
 	k := &p.asks[i]
 	a.memory.Answered(from, k.processors, k.span)
-	a.memory.Report(from, m.Load, now)
+	heard, _ := a.gossip(from)
+	a.memory.Report(from, m.Load, heard.Sequence, now)
 	if m.Refusal == Granted {
 		a.grant(now, p, i, m, out)
 	} else {

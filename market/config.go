@@ -49,6 +49,7 @@ type Config struct {
 	Page      int // quotes per directory query; 16
 	Pages     int // pages per job under PlacementCoordinated, and none is fetched before the last one is used up; 3
 	Asks      int // sites asked per job under PlacementCoordinated; 8
+	Hopes     int // of them, sites that have no room for it at the moment while others have; 2
 	Parallel  int // sites asked at the same time for one job under PlacementCoordinated; 1
 	Near      int // equally good candidates among which one is drawn; 4, 1 draws nothing
 
@@ -90,7 +91,7 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("%w: price %d micro-credits, want 0 to %d", ErrConfig, c.Price, grid.CreditsMax)
 	case c.Placement > PlacementPaper:
 		return fmt.Errorf("%w: unknown placement %d", ErrConfig, c.Placement)
-	case c.Page < 0 || c.Pages < 0 || c.Asks < 0 || c.Parallel < 0 || c.Near < 0:
+	case c.Page < 0 || c.Pages < 0 || c.Asks < 0 || c.Hopes < 0 || c.Parallel < 0 || c.Near < 0:
 		return fmt.Errorf("%w: a count of the placement is negative", ErrConfig)
 	case c.ReplyTimeout < 0 || c.FindTimeout < 0 || c.HoldSpan < 0 || c.Allowance < 0:
 		return fmt.Errorf("%w: a span is negative", ErrConfig)
@@ -112,6 +113,7 @@ func (c Config) WithDefaults() Config {
 	orInt(&c.Page, 16)
 	orInt(&c.Pages, 3)
 	orInt(&c.Asks, 8)
+	orInt(&c.Hopes, 2)
 	orInt(&c.Parallel, 1)
 	orInt(&c.Near, 4)
 	orTime(&c.ReplyTimeout, 5*grid.Second)

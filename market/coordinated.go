@@ -30,6 +30,7 @@ func (a *Agent) advanceCoordinated(now grid.Time, p *placement, out *grid.Outbox
 func (a *Agent) pursue(now grid.Time, p *placement, out *grid.Outbox) step {
 	outstanding := p.outstanding()
 	better := false // somebody better than what follows has not answered yet
+	passed := false // somebody without room at the moment was passed over
 	for position := 0; ; position++ {
 		o := a.ranking.at(position)
 		if o == nil || !o.fits {
@@ -55,9 +56,14 @@ func (a *Agent) pursue(now grid.Time, p *placement, out *grid.Outbox) step {
 			return wait
 		case p.number >= a.cfg.Asks:
 			continue
+		case !p.patient && p.hopes >= a.cfg.Hopes && a.waits(now, p, o):
+			passed = true
 		case outstanding >= a.cfg.Parallel || p.waiting != nil:
 			return wait
 		default:
+			if a.waits(now, p, o) {
+				p.hopes++
+			}
 			a.negotiate(now, p, a.draw(now, p, position), out)
 			return waitIf(outstanding+1 >= a.cfg.Parallel)
 		}
@@ -65,7 +71,18 @@ func (a *Agent) pursue(now grid.Time, p *placement, out *grid.Outbox) step {
 	if outstanding > 0 {
 		return wait
 	}
+	if passed && (p.end || p.pages >= a.cfg.Pages) {
+		p.patient = true
+		return again
+	}
 	return a.exhausted(now, p, out)
+}
+
+// waits reports whether a job would have to wait at a site, as far as one knows: its
+// guarantee is a matter of hope. Each costs two messages, and one in eight was given
+// where the cheapest sites were full.
+func (a *Agent) waits(now grid.Time, p *placement, o *ranked) bool {
+	return o.finish > now.Add(p.job.EstimateAt(p.quotes[o.index].Rating))
 }
 
 func waitIf(yes bool) step {

@@ -1,8 +1,10 @@
 package market
 
 import (
+	"strings"
 	"testing"
 
+	"gridnode/directory"
 	"gridnode/internal/grid"
 )
 
@@ -87,5 +89,79 @@ func TestBurstGoesToSeveralSites(t *testing.T) {
 	}
 	if messages > 3*20 {
 		t.Errorf("%d messages for 20 jobs, want 3 each: nobody had to be refused", messages)
+	}
+}
+
+// crowd is a network of a home that does not compute, cheap sites that are full for
+// a day as their quotes say, and a dear one with room.
+func crowd(t *testing.T, full int, room bool) *network {
+	n := newNetwork(t)
+	add := func(id string, processors, price int64) {
+		n.add(Config{
+			Site: grid.SiteID(id), Resources: grid.Resources{Processors: processors}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
+			Price: grid.Price(price) * grid.Credit, Foreign: true,
+		}, 0)
+	}
+	add("home", 0, 0)
+	for i := range full {
+		id := "full" + string(rune('a'+i))
+		add(id, 100, 1)
+		n.fill(grid.SiteID(id), grid.Day)
+		n.sites[grid.SiteID(id)].publish()
+	}
+	if room {
+		add("room", 100, 2)
+	}
+	return n
+}
+
+// TestFewHopes checks that a job asks at most Config.Hopes sites where it would have
+// to wait while others have room, and all that it may if nobody has.
+func TestFewHopes(t *testing.T) {
+	for _, tt := range []struct {
+		room     bool
+		asked    int
+		at       grid.SiteID
+		messages int32
+	}{
+		{true, 3, "room", 7}, // two in vain: 4, then 3
+		{false, 6, "", 12},
+	} {
+		n := crowd(t, 6, tt.room)
+		job := n.job(1, "home", 1, grid.Hour, grid.GoalCost) // the wait is thought to be √(1/100) of a day
+		job.Deadline, job.Budget = n.now+5*grid.Hour, grid.NoBudget
+		n.place(job)
+		n.deliverAll()
+		got := n.sites["home"].jobs[job.ID]
+		if asked := len(strings.Fields(n.asked())); asked != tt.asked || got.award.Site != tt.at || got.messages != tt.messages {
+			t.Errorf("room %v: asked %d sites with %d messages, job at %q; want %d, %d, %q\n%s",
+				tt.room, asked, got.messages, got.award.Site, tt.asked, tt.messages, tt.at, n.takeTrace())
+		}
+	}
+}
+
+// TestHotSiteIsShed checks that a site that filled up after it published its quote
+// is not asked if it said so in a load report.
+func TestHotSiteIsShed(t *testing.T) {
+	for _, gossip := range []bool{false, true} {
+		n := crowd(t, 0, true)
+		n.add(Config{
+			Site: "cheap", Resources: grid.Resources{Processors: 100}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: grid.Credit, Foreign: true,
+		}, 0)
+		n.fill("cheap", grid.Day)
+		if gossip {
+			state := n.sites["cheap"].cluster.State(n.now)
+			load := directory.Load{Site: "cheap", Free: state.Free, Widest: state.Widest, Wait: state.Wait, Sequence: 1, Issued: n.now + 1}
+			var out grid.Outbox
+			n.sites["home"].dir.Step(n.now, &grid.Delivery{From: "cheap", Message: &directory.LoadReport{Load: load}}, &out)
+		}
+		job := n.job(1, "home", 50, grid.Hour, grid.GoalCost)
+		job.Budget = grid.NoBudget
+		n.place(job)
+		n.deliverAll()
+		want := map[bool]string{false: "cheap room", true: "room"}[gossip]
+		if got := n.asked(); got != want || n.sites["home"].jobs[job.ID].award.Site != "room" {
+			t.Errorf("gossip %v: asked %q, want %q\n%s", gossip, got, want, n.takeTrace())
+		}
 	}
 }

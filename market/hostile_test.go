@@ -163,7 +163,7 @@ func TestMemoryBounded(t *testing.T) {
 	keep := m.at("kept")
 	keep.holds = 1
 	for i := range 3 * sitesMax {
-		m.Report(grid.SiteID(rune(0x4e00+i)), Load{}, 0)
+		m.Report(grid.SiteID(rune(0x4e00+i)), Load{}, 0, 0)
 		if len(m.sites) > sitesMax || m.size != len(m.sites) {
 			t.Fatalf("%d sites remembered, counted as %d, at most %d", len(m.sites), m.size, sitesMax)
 		}

@@ -39,6 +39,7 @@ type memory struct {
 	load        Load
 	known       bool      // load is set
 	told        grid.Time // when
+	gossip      uint64    // sequence of the newest load report from there by then
 	taughtWidth int64     // a job this wide was refused there as too late, under this load; 0 if none was
 	taughtStart grid.Time // when it could have started
 	misses      int       // negotiations in a row without an answer
@@ -124,10 +125,12 @@ func (m *Memory) unlink(e *memory) {
 	e.newer, e.older = nil, nil
 }
 
-// Report notes the load that a site told with a reply that arrived at now.
-func (m *Memory) Report(site grid.SiteID, load Load, now grid.Time) {
+// Report notes the load that a site told with a reply that arrived at now. gossip is
+// the sequence of the newest load report from there, 0 if there was none: later
+// ones know better than the reply.
+func (m *Memory) Report(site grid.SiteID, load Load, gossip uint64, now grid.Time) {
 	e := m.at(site)
-	e.load, e.known, e.told, e.taughtWidth = load, true, now, 0
+	e.load, e.known, e.told, e.gossip, e.taughtWidth = load, true, now, gossip, 0
 }
 
 // Refused notes, after Report, that a job of a width could start at the site at
@@ -186,31 +189,40 @@ func areaOf(processors int64, span grid.Time) int64 {
 	return processors * seconds
 }
 
-// adjusted is what quote and memory together say about a site.
+// adjusted is what quote, gossip and memory together say about a site.
 type adjusted struct {
 	Load
 	notBefore grid.Time // earliest start of the job in question; 0 if nothing is known
 	shunned   bool      // the site is to be passed over
 }
 
-// adjust returns what is startable at the site of q for a job of a width.
-func (m *Memory) adjust(q *directory.Quote, processors int64, now grid.Time) adjusted {
+// adjust returns what is startable at the site of q for a job of a width: what the
+// newest says of quote, load report and reply, less what is being asked for.
+func (m *Memory) adjust(q *directory.Quote, gossip Gossip, processors int64, now grid.Time) adjusted {
 	load := adjusted{Load: Load{q.Free, q.Widest, q.Wait, q.Price, q.Sequence}}
 	e := m.find(q.Site)
-	if e == nil {
-		return load
-	}
-	load.shunned = e.shunned > now
-	if e.known && e.load.Sequence >= q.Sequence {
+	replied := e != nil && e.known && e.load.Sequence >= q.Sequence // later than the quote
+	if replied {
 		load.Load = e.load
-		// A wait passes. What waits then is startable, as far as anybody here knows.
-		if load.Wait -= now - e.told; load.Wait <= 0 {
-			load.Wait, load.Free, load.Widest = 0, q.Processors, q.Processors
-		}
+		load.age(q, now-e.told)
 		if e.taughtWidth > 0 && processors >= e.taughtWidth {
 			load.notBefore = e.taughtStart
 		}
 	}
+	if gossip != nil {
+		if l, ok := gossip(q.Site); ok && l.Issued > q.Issued && !(replied && l.Sequence <= e.gossip) {
+			// A report has no price, and what a refusal taught holds until there is room.
+			load.Free, load.Widest, load.Wait = l.Free, l.Widest, l.Wait
+			load.age(q, now-l.Issued)
+			if processors <= load.Widest {
+				load.notBefore = 0
+			}
+		}
+	}
+	if e == nil {
+		return load
+	}
+	load.shunned = e.shunned > now
 	if e.processors > 0 {
 		load.Free = max(load.Free-e.processors, 0)
 		load.Widest = max(load.Widest-e.processors, 0)
@@ -219,4 +231,12 @@ func (m *Memory) adjust(q *directory.Quote, processors int64, now grid.Time) adj
 		}
 	}
 	return load
+}
+
+// age makes a load as much older. A wait passes: what waits then is startable, as
+// far as anybody here knows. The site's clock may be ahead.
+func (l *adjusted) age(q *directory.Quote, by grid.Time) {
+	if l.Wait -= max(by, 0); l.Wait <= 0 {
+		l.Wait, l.Free, l.Widest = 0, q.Processors, q.Processors
+	}
 }

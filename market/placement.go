@@ -32,7 +32,9 @@ type placement struct {
 	asked   []Asked   // what came of asking, for Rank
 	asks    []ask     // the same sites, for the protocol
 	number  int       // of negotiations sent
+	hopes   int       // of them, to sites that had no room for it at the moment
 	loaded  int       // of them, to sites that seemed too loaded
+	patient bool      // nobody else is left who has room: the others are asked, too
 	rounds  int       // times that it waited for a busy site
 	pausing bool      // waits for a busy site, or for the directory to come back
 	wakeAt  grid.Time // when the query under way or the pause ends
@@ -290,7 +292,7 @@ func (a *Agent) advance(now grid.Time, p *placement, out *grid.Outbox) {
 func (a *Agent) circumstances(now grid.Time, p *placement) Circumstances {
 	at := Circumstances{
 		Now: now, Home: a.cfg.Site, HomeStart: grid.Never, Placement: a.cfg.Placement,
-		Allowance: a.cfg.Allowance, Memory: &a.memory, Asked: p.asked,
+		Allowance: a.cfg.Allowance, Memory: &a.memory, Gossip: a.gossip, Asked: p.asked,
 	}
 	if p.home {
 		p.quotes[p.own].Price = a.cfg.Price // it may have changed since
@@ -299,7 +301,7 @@ func (a *Agent) circumstances(now grid.Time, p *placement) Circumstances {
 		at.HomeStart = a.cluster.EarliestStart(now, p.job.Processors, p.job.EstimateAt(a.cfg.Rating))
 	}
 	if a.cfg.Placement == PlacementPaper {
-		at.Memory = nil // the published loop remembers nothing
+		at.Memory, at.Gossip = nil, nil // the published loop knows nothing but quotes
 	}
 	return at
 }

@@ -17,9 +17,13 @@ type Circumstances struct {
 	HomeStart grid.Time   // earliest start at home by its own schedule; Never if it cannot run the job
 	Placement Placement
 	Allowance grid.Time // what messages may take out of another site's promise
-	Memory    *Memory   // nil: the quotes are all that is known
+	Memory    *Memory   // nil: nothing was learned from asking
+	Gossip    Gossip    // nil: there are no load reports
 	Asked     []Asked   // sites that were asked for this job, in order
 }
+
+// Gossip returns the newest load report of a site (directory.Directory.Load).
+type Gossip func(site grid.SiteID) (directory.Load, bool)
 
 // Asked is what came of asking a site.
 type Asked struct {
@@ -146,7 +150,7 @@ func (r *ranking) explain(job *grid.Job, now grid.Time) []Verdict {
 
 // judge returns the verdict on one site.
 func judge(job *grid.Job, q *directory.Quote, at *Circumstances) Verdict {
-	load := at.Memory.adjust(q, job.Processors, at.Now)
+	load := at.Memory.adjust(q, at.Gossip, job.Processors, at.Now)
 	v := Verdict{Site: q.Site, Name: q.Name, Price: load.Price, Outcome: OutcomeCandidate}
 	v.Cost = job.CostAt(q.Rating, load.Price, q.Cost)
 	estimate := job.EstimateAt(q.Rating)
@@ -202,17 +206,43 @@ func outcomeOf(job *grid.Job, q *directory.Quote, at *Circumstances, v *Verdict,
 
 // finishAt estimates when a site would be done. A job that fits into what is
 // startable now does not wait; a wider one waits for a part of what a job as wide
-// as the site would wait, in proportion to its width, and at least until when the
-// site said that a job no wider could start.
+// as the site would wait, and at least until when the site said that a job no wider
+// could start.
+//
+// That part is the square root of its part of the processors that are not
+// startable. In 40 000 replies of a federation at 65 % load a job that was too wide
+// by 1, 3, 7 and 15 % of its site waited for 17, 27, 31 and 39 % (medians) of what a
+// job as wide as the site would have: promises fill the gaps, so even a narrow job
+// comes behind many of them.
 func finishAt(job *grid.Job, q *directory.Quote, load *adjusted, estimate grid.Time, at *Circumstances) grid.Time {
 	if q.Site == at.Home {
 		return at.HomeStart.Add(estimate)
 	}
 	var wait grid.Time
 	if widest := min(load.Widest, q.Processors); job.Processors > widest {
-		wait = share(load.Wait, job.Processors-widest, q.Processors-widest)
+		wait = share(load.Wait, rootOf(job.Processors-widest, q.Processors-widest), rootOne)
 	}
 	return max(at.Now.Add(wait), load.notBefore).Add(estimate)
+}
+
+// rootOne is what rootOf returns for one.
+const rootOne = 1 << 19
+
+// rootOf returns the square root of part/whole in rootOne-ths, rounded down. Both
+// are positive and at most 2^24, part no more than whole.
+func rootOf(part, whole int64) int64 {
+	if part >= whole {
+		return rootOne
+	}
+	n := uint64(part) << 38 / uint64(whole)
+	r := uint64(1) << ((bits.Len64(n) + 1) / 2) // not below the root
+	for {
+		next := (r + n/r) / 2
+		if next >= r {
+			return int64(r)
+		}
+		r = next
+	}
 }
 
 // share returns t·part/whole for 0 ≤ t and part ≤ whole, else t.

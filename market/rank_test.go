@@ -60,10 +60,10 @@ func TestRankOutcomes(t *testing.T) {
 		{"too late by what messages take", func(j *grid.Job) { j.Deadline = now + grid.Hour }, nil, func(c *Circumstances) { c.Allowance = 1 },
 			OutcomeTooLate, grid.Hour, "would need 1h0m0s even if idle, 0s too long"},
 		{"loaded", func(j *grid.Job) { j.Deadline = now + 3*grid.Hour/2 },
-			func(q *directory.Quote) { q.Free, q.Widest, q.Wait = 0, 0, 10*grid.Hour }, nil, OutcomeLoaded, 2 * grid.Hour,
-			"would be done in 2h0m0s, 30m0s past the deadline"},
+			func(q *directory.Quote) { q.Processors, q.Free, q.Widest, q.Wait = 16, 0, 0, 10*grid.Hour }, nil, OutcomeLoaded, 7 * grid.Hour / 2,
+			"would be done in 3h30m0s, 2h0m0s past the deadline"}, // √(1/16) of 10 h
 		{"waits its share", func(j *grid.Job) { j.Processors = 6 },
-			func(q *directory.Quote) { q.Free, q.Widest, q.Wait = 5, 2, 10*grid.Hour }, nil, OutcomeChosen, 6 * grid.Hour, "costs 12, done in 6h0m0s"},
+			func(q *directory.Quote) { q.Processors, q.Free, q.Widest, q.Wait = 18, 5, 2, 12*grid.Hour }, nil, OutcomeChosen, 7 * grid.Hour, "costs 12, done in 7h0m0s"}, // √(4/16) of 12 h
 		{"too dear", func(j *grid.Job) { j.Budget = 2*grid.Credit - 1 }, nil, nil, OutcomeTooDear, grid.Hour, "costs 2, the budget is 1.999999"},
 		{"just cheap enough", func(j *grid.Job) { j.Budget = 2 * grid.Credit }, nil, nil, OutcomeChosen, grid.Hour, "costs 2, done in 1h0m0s"},
 		{"paper's OFC has no budget", func(j *grid.Job) { j.Budget = 0 }, nil, func(c *Circumstances) { c.Placement = PlacementPaper },
@@ -162,9 +162,9 @@ func TestRankSubtractsOwn(t *testing.T) {
 		t.Errorf("8 of 10 processors asked for: finish %v, want later than 1h", got)
 	}
 	m.Answered("a", 8, grid.Hour)
-	m.Report("a", Load{Free: 2, Widest: 2, Wait: 8 * grid.Hour, Sequence: 1}, 0)
-	if got := finish(); got != 3*grid.Hour {
-		t.Errorf("2 of 10 free by its reply: finish %v, want 1h and 2/8 of 8h", got)
+	m.Report("a", Load{Free: 2, Widest: 2, Wait: 8 * grid.Hour, Sequence: 1}, 0, 0)
+	if got := finish(); got != 5*grid.Hour {
+		t.Errorf("2 of 10 free by its reply: finish %v, want 1h and √(2/8) of 8h", got)
 	}
 	m.Refused("a", 4, 6*grid.Hour)
 	if got := finish(); got != 7*grid.Hour {
@@ -174,6 +174,64 @@ func TestRankSubtractsOwn(t *testing.T) {
 	if got := finish(); got != grid.Hour {
 		t.Errorf("a newer quote says it is idle: finish %v, want 1h", got)
 	}
+}
+
+// TestRankHearsGossip checks that of quote, reply and load report the newest counts,
+// and that what is being asked for is taken from it.
+func TestRankHearsGossip(t *testing.T) {
+	const now = 100 * grid.Hour
+	quote := quoteOf("a", 1, func(q *directory.Quote) { q.Sequence, q.Issued = 5, now-grid.Minute })
+	full := directory.Load{Site: "a", Wait: 8 * grid.Hour, Sequence: 7, Issued: now}
+	job := hourJob(func(j *grid.Job) { j.Processors = 10 })
+	reply := func(gossip uint64) func(*Memory) {
+		return func(m *Memory) { m.Report("a", Load{Wait: 2 * grid.Hour, Sequence: 5}, gossip, now) }
+	}
+	for _, tt := range []struct {
+		name   string
+		load   func(*directory.Load)
+		memory func(*Memory)
+		wait   grid.Time
+	}{
+		{"report newer than the quote", nil, nil, 8 * grid.Hour},
+		{"report older than the quote", func(l *directory.Load) { l.Issued = quote.Issued - 1 }, nil, 0},
+		{"older report: the wait has passed in part", func(l *directory.Load) { l.Issued = now - grid.Minute/2 }, nil, 8*grid.Hour - grid.Minute/2},
+		{"report from a clock that is ahead", func(l *directory.Load) { l.Issued = now + grid.Minute/2 }, nil, 8 * grid.Hour},
+		{"reply without a report", func(l *directory.Load) { l.Issued = 0 }, reply(0), 2 * grid.Hour},
+		{"reply after the report", nil, reply(7), 2 * grid.Hour},
+		{"report after the reply", nil, reply(6), 8 * grid.Hour},
+		{"report of room, less what is asked for", func(l *directory.Load) { l.Free, l.Widest, l.Wait = 10, 10, 0 },
+			func(m *Memory) { m.Asking("a", 10, 10*grid.Hour-grid.Second) }, 10 * grid.Hour},
+		{"a refusal's lesson stays while there is no room", nil, func(m *Memory) { reply(6)(m); m.Refused("a", 10, now+9*grid.Hour) }, 9 * grid.Hour},
+		{"and goes when there is", func(l *directory.Load) { l.Free, l.Widest, l.Wait = 10, 10, 0 },
+			func(m *Memory) { reply(6)(m); m.Refused("a", 10, now+9*grid.Hour) }, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			load, memory := full, Memory{}
+			if tt.load != nil {
+				tt.load(&load)
+			}
+			if tt.memory != nil {
+				tt.memory(&memory)
+			}
+			gossip := func(site grid.SiteID) (directory.Load, bool) { return load, site == "a" }
+			v := Rank(job, []directory.Quote{quote}, Circumstances{Now: now, Home: "home", Memory: &memory, Gossip: gossip})[0]
+			if got := v.Finish - now - grid.Hour; got != tt.wait {
+				t.Errorf("waits %v, want %v", got, tt.wait)
+			}
+		})
+	}
+}
+
+// TestRootOf compares rootOf with its definition.
+func TestRootOf(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		whole := rapid.Int64Range(1, processorsMax).Draw(t, "whole")
+		part := rapid.Int64Range(1, whole).Draw(t, "part")
+		n, r := uint64(part)<<38/uint64(whole), uint64(rootOf(part, whole))
+		if r*r > n || (r+1)*(r+1) <= n {
+			t.Fatalf("root of %d/%d is %d of 2^19", part, whole, r)
+		}
+	})
 }
 
 // TestRankIsTheBest compares Rank with the definition: no candidate is better than

@@ -138,7 +138,7 @@ func (a *API) siteInfo(s *Site, q *directory.Quote) SiteInfo {
 	if load, ok := s.Load(q.Site); ok {
 		info.Queued = load.Queued
 		if load.Issued > q.Issued {
-			info.Free, info.Widest, info.Issued = load.Free, load.Widest, Instant(load.Issued)
+			info.Free, info.Widest, info.Wait, info.Issued = load.Free, load.Widest, Seconds(load.Wait), Instant(load.Issued)
 		}
 	}
 	return info

@@ -202,7 +202,7 @@ func (s *Site) quote(now grid.Time, out *grid.Outbox) {
 		s.dir.SetQuote(now, q, out)
 	}
 	s.dir.SetLoad(now, directory.Load{
-		Free: state.Free, Widest: state.Widest,
+		Free: state.Free, Widest: state.Widest, Wait: min(state.Wait, grid.SpanMax),
 		Queued: int64(state.Queued), QueuedWork: int64(state.QueuedWork) / int64(grid.Second),
 	}, out)
 }

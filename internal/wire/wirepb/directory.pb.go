@@ -1025,6 +1025,7 @@ type LoadReport struct {
 	QueuedWork    int64                  `protobuf:"varint,5,opt,name=queued_work,json=queuedWork,proto3" json:"queued_work,omitempty"` // processor-seconds
 	Sequence      uint64                 `protobuf:"varint,6,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	Issued        int64                  `protobuf:"varint,7,opt,name=issued,proto3" json:"issued,omitempty"`
+	Wait          int64                  `protobuf:"varint,8,opt,name=wait,proto3" json:"wait,omitempty"` // microseconds
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1104,6 +1105,13 @@ func (x *LoadReport) GetSequence() uint64 {
 func (x *LoadReport) GetIssued() int64 {
 	if x != nil {
 		return x.Issued
+	}
+	return 0
+}
+
+func (x *LoadReport) GetWait() int64 {
+	if x != nil {
+		return x.Wait
 	}
 	return 0
 }
@@ -1201,7 +1209,7 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\x05moved\x18\x02 \x01(\v2\x10.gridnode.PrefixR\x05moved\x12\x16\n" +
 	"\x06strays\x18\x03 \x01(\rR\x06strays\x12(\n" +
 	"\x06fences\x18\x04 \x03(\v2\x10.gridnode.PrefixR\x06fences\x12\x12\n" +
-	"\x04ring\x18\x05 \x01(\x06R\x04ring\"\xb9\x01\n" +
+	"\x04ring\x18\x05 \x01(\x06R\x04ring\"\xcd\x01\n" +
 	"\n" +
 	"LoadReport\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
@@ -1211,7 +1219,8 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\vqueued_work\x18\x05 \x01(\x03R\n" +
 	"queuedWork\x12\x1a\n" +
 	"\bsequence\x18\x06 \x01(\x04R\bsequence\x12\x16\n" +
-	"\x06issued\x18\a \x01(\x03R\x06issuedB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
+	"\x06issued\x18\a \x01(\x03R\x06issued\x12\x12\n" +
+	"\x04wait\x18\b \x01(\x03R\x04waitB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
 
 var (
 	file_wirepb_directory_proto_rawDescOnce sync.Once
