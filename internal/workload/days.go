@@ -174,6 +174,60 @@ func (s *Site) Target() Target {
 
 func (s *Site) load() float64 { return s.Utilization / s.Accepted }
 
+// DayPairs returns every two consecutive days of a source that have least to most
+// jobs, in order. Days are counted from the first submission, and each is in two
+// pairs. It reads the source to its end.
+func DayPairs(src Source, least, most int64) ([]Days, error) {
+	var pairs []Days
+	var yesterday, today []Job
+	var first grid.Time
+	day := int64(-1)
+	end := func() {
+		if n := int64(len(yesterday) + len(today)); day > 0 && n >= least && n <= most {
+			d := Days{Start: first + grid.Time(day-1)*grid.Day, Jobs: slices.Concat(yesterday, today)}
+			for i := range d.Jobs {
+				d.Jobs[i].Submit -= d.Start
+			}
+			pairs = append(pairs, d)
+		}
+		yesterday, today = today, yesterday[:0]
+		day++
+	}
+	var job Job
+	for {
+		ok, err := src.Next(&job)
+		if err != nil {
+			return nil, err
+		}
+		if !ok {
+			break
+		}
+		if day < 0 {
+			first, day = job.Submit, 0
+		}
+		for at := int64((job.Submit - first) / grid.Day); day < at; {
+			if len(yesterday)+len(today) == 0 {
+				day = at // days without jobs, which nobody looks for
+				break
+			}
+			end()
+		}
+		today = append(today, job)
+	}
+	end()
+	return pairs, nil
+}
+
+// ReadDayPairs is DayPairs for the site's log, as ReadDays takes it.
+func (s *Site) ReadDayPairs(dir string, o Options, least, most int64) ([]Days, error) {
+	t, err := s.openLog(dir, o)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close()
+	return DayPairs(t, least, most)
+}
+
 // ReadDays returns the two days of the site's log that come closest to its Target
 // (TwoDays), and when they start in the log. Jobs without an estimate get their
 // run time for one, since some of the logs have none at all. It fails if the site has no log or the log cannot be read from dir.
@@ -187,16 +241,20 @@ func (s *Site) ReadDays(dir string, o Options) (days []Job, start grid.Time, err
 
 // ReadBestDays is ReadDays for the n best pairs of days (BestDays).
 func (s *Site) ReadBestDays(dir string, o Options, n int) ([]Days, error) {
-	if s.Trace == "" {
-		return nil, fmt.Errorf("%s: its log is not published; use GenerateDays", s.Name)
-	}
-	filter := Filter{Processors: s.Processors, NoEstimate: NoEstimateRunTime}
-	t, err := OpenTrace(filepath.Join(dir, s.Trace), filter, o)
+	t, err := s.openLog(dir, o)
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close()
 	return BestDays(t, s.Target(), n)
+}
+
+func (s *Site) openLog(dir string, o Options) (*Trace, error) {
+	if s.Trace == "" {
+		return nil, fmt.Errorf("%s: its log is not published; use GenerateDays", s.Name)
+	}
+	filter := Filter{Processors: s.Processors, NoEstimate: NoEstimateRunTime}
+	return OpenTrace(filepath.Join(dir, s.Trace), filter, o)
 }
 
 // generatedDays is the length of the stream that GenerateDays takes its two days
@@ -205,9 +263,13 @@ const generatedDays = 14
 
 // Model returns the model of the site's workload: that of Lublin and Feitelson for
 // all jobs, with the number of jobs and the offered load of its Target.
-func (s *Site) Model() Model {
-	m := Lublin(s.Processors)
-	m.Shape = Shape{JobsPerDay: float64(s.Jobs) / 2, Load: s.load()}
+func (s *Site) Model() Model { return s.ModelOf(s.Processors) }
+
+// ModelOf is Model with jobs as wide as on a machine of so many processors: at the
+// same load they run the longer the narrower they are.
+func (s *Site) ModelOf(processors int64) Model {
+	m := Lublin(processors)
+	m.Shape = Shape{JobsPerDay: float64(s.Jobs) / 2, Load: s.load() * float64(s.Processors) / float64(processors)}
 	return m
 }
 

@@ -379,3 +379,39 @@ func TestSourcesAllocateNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestDayPairs: the pairs are those of a naive search.
+func TestDayPairs(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		jobs := drawJobs(t, "jobs", 12*grid.Day)
+		least := rapid.Int64Range(0, 10).Draw(t, "least")
+		most := least + rapid.Int64Range(0, 20).Draw(t, "slack")
+		var want []Days
+		for day := grid.Time(0); len(jobs) > 0 && jobs[0].Submit+(day+1)*grid.Day <= jobs[len(jobs)-1].Submit; day++ {
+			d := Days{Start: jobs[0].Submit + day*grid.Day}
+			for _, job := range jobs {
+				if at := job.Submit - d.Start; at >= 0 && at < 2*grid.Day {
+					job.Submit = at
+					d.Jobs = append(d.Jobs, job)
+				}
+			}
+			if n := int64(len(d.Jobs)); n >= max(least, 1) && n <= most {
+				want = append(want, d)
+			}
+		}
+		source := Jobs(slices.Clone(jobs))
+		pairs, err := DayPairs(&source, max(least, 1), most)
+		if err != nil || len(pairs) != len(want) {
+			t.Fatalf("%d pairs (%v), want %d", len(pairs), err, len(want))
+		}
+		for i := range want {
+			if pairs[i].Start != want[i].Start || !slices.Equal(pairs[i].Jobs, want[i].Jobs) {
+				t.Fatalf("pair %d: %+v\nwant %+v", i, pairs[i], want[i])
+			}
+		}
+	})
+	broken := errors.New("broken")
+	if _, err := DayPairs(&failing{Jobs{{Submit: 1}}, broken}, 0, 9); err != broken {
+		t.Errorf("error %v, want the source's", err)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"gridnode/internal/grid"
 	"gridnode/internal/workload"
@@ -56,12 +57,12 @@ type federationWindow struct {
 	scale            [][3]*outcome // by size and population; nil if not run
 }
 
-func planFederation(_ context.Context, o Options) (*Study, error) {
+func planFederation(ctx context.Context, o Options) (*Study, error) {
 	s := &federationStudy{o: o, sites: workload.Table1(), sizes: publishedSizes}
 	if o.sizes != nil {
 		s.sizes = o.sizes
 	}
-	inputs, err := s.readWindows()
+	inputs, err := s.readWindows(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -71,62 +72,77 @@ func planFederation(_ context.Context, o Options) (*Study, error) {
 	return &Study{Runs: s.runs(), Notes: s.notes(inputs), Inputs: inputs, Report: s.report}, nil
 }
 
+// modelName is the source of generated jobs.
+const modelName = "Lublin-Feitelson model"
+
 // readWindows reads or generates the jobs of all windows.
-func (s *federationStudy) readWindows() (inputs []Input, err error) {
+func (s *federationStudy) readWindows(ctx context.Context) (inputs []Input, err error) {
 	for range s.o.Windows {
 		s.windows = append(s.windows, &federationWindow{scale: make([][3]*outcome, len(s.sizes))})
 	}
-	logs := 0
+	logged, err := s.logs()
+	if err != nil {
+		return nil, err
+	}
+	var chosen [][]pair
+	if slices.Contains(logged, true) {
+		chosen, err = s.likelyPairs(ctx, logged)
+	} else {
+		chosen, err = s.generatedPairs()
+	}
+	if err != nil {
+		return nil, err
+	}
 	for i := range s.sites {
-		site := &s.sites[i]
-		days, source, err := s.readSite(i)
-		if err != nil {
-			return nil, err
-		}
-		if source == site.Trace {
-			logs++
-		}
 		for w, window := range s.windows {
-			d := &days[min(w, len(days)-1)] // a log too short for that many windows
+			d := &chosen[i][min(w, len(chosen[i])-1)] // a log too short for that many windows
 			window.days = append(window.days, d.Jobs)
 			inputs = append(inputs, Input{
-				Workload: w + 1, Site: site.Name, Source: source, Start: int64(d.Start / grid.Second), Jobs: int64(len(d.Jobs)),
-				Load: offeredLoad(d.Jobs, site.Processors),
+				Workload: w + 1, Site: s.sites[i].Name, Source: d.source, Start: int64(d.Start / grid.Second), Jobs: int64(len(d.Jobs)),
+				Load: offeredLoad(d.Jobs, s.sites[i].Processors),
 			})
 		}
-	}
-	if s.o.Traces != "" && logs == 0 {
-		return nil, configError("traces", "%s: none of the logs of table 1 is there, such as %s", s.o.Traces, s.sites[0].Trace)
 	}
 	slices.SortStableFunc(inputs, func(a, b Input) int { return a.Workload - b.Workload })
 	return inputs, nil
 }
 
-// readSite returns the days of a site: of its log if that is there, else generated.
-func (s *federationStudy) readSite(i int) ([]workload.Days, string, error) {
-	site := &s.sites[i]
-	if s.o.Traces != "" && site.Trace != "" {
-		_, err := os.Stat(filepath.Join(s.o.Traces, site.Trace))
-		if err == nil {
-			days, err := site.ReadBestDays(s.o.Traces, workload.Options{}, s.o.Windows)
-			if err == nil && len(days) == 0 {
-				err = fmt.Errorf("%s: no jobs", filepath.Join(s.o.Traces, site.Trace))
+// logs returns which sites' logs are there, by site. If a directory of logs is
+// given, at least one has to be.
+func (s *federationStudy) logs() ([]bool, error) {
+	logged := make([]bool, len(s.sites))
+	if s.o.Traces == "" {
+		return logged, nil
+	}
+	for i := range s.sites {
+		if s.sites[i].Trace == "" {
+			continue
+		}
+		_, err := os.Stat(filepath.Join(s.o.Traces, s.sites[i].Trace))
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, configError("traces", "%v", err)
+		}
+		logged[i] = err == nil
+	}
+	if !slices.Contains(logged, true) {
+		return nil, configError("traces", "%s: none of the logs of table 1 is there, such as %s", s.o.Traces, s.sites[0].Trace)
+	}
+	return logged, nil
+}
+
+// generatedPairs returns days of the model for every site, a seed for each window.
+func (s *federationStudy) generatedPairs() ([][]pair, error) {
+	pairs := make([][]pair, len(s.sites))
+	for i := range s.sites {
+		for w := range s.o.Windows {
+			jobs, err := s.sites[i].GenerateDays(i, workload.EmbeddedSeed+uint64(w))
+			if err != nil {
+				return nil, err
 			}
-			return days, site.Trace, err
-		}
-		if !errors.Is(err, fs.ErrNotExist) {
-			return nil, "", configError("traces", "%v", err)
+			pairs[i] = append(pairs[i], pair{Days: workload.Days{Jobs: jobs}, source: modelName})
 		}
 	}
-	var days []workload.Days
-	for w := range s.o.Windows {
-		jobs, err := site.GenerateDays(i, workload.EmbeddedSeed+uint64(w))
-		if err != nil {
-			return nil, "", err
-		}
-		days = append(days, workload.Days{Jobs: jobs})
-	}
-	return days, "Lublin-Feitelson model", nil
+	return pairs, nil
 }
 
 // offeredLoad returns the processor-seconds of two days' jobs over those of the
@@ -140,8 +156,8 @@ func offeredLoad(jobs []workload.Job, processors int64) Number {
 func (s *federationStudy) notes(inputs []Input) []string {
 	var generated []string
 	for _, in := range inputs[:len(s.sites)] {
-		if in.Source == "Lublin-Feitelson model" {
-			generated = append(generated, in.Site)
+		if strings.HasPrefix(in.Source, modelName) {
+			generated = append(generated, fmt.Sprintf("%s (%s)", in.Site, in.Source))
 		}
 	}
 	if len(generated) == len(s.sites) {
@@ -151,15 +167,13 @@ func (s *federationStudy) notes(inputs []Input) []string {
 		}
 	}
 	notes := []string{
-		"Which two days of each log the paper replayed is not known. The rule here: of all pairs of days, counted from the first submission of the log, take the one whose number of jobs is within a twentieth of table 2's (else the closest), among those the one whose processor-seconds come closest to what table 2 implies (utilisation × processors × two days / share accepted).",
+		fmt.Sprintf("Which two days of each log the paper replayed is not known, but table 2 tells what experiment 1 made of them. The rule here: run experiment 1 on every pair of days, counted from the first submission of the log, whose number of jobs is within %d %% of table 2's, and take at each site the pair whose row of table 2 comes closest: the least sum of the difference in jobs as a share of them and the differences in utilisation and in jobs accepted.", 100/pairTolerance),
+		"So experiment 1 is what the days are chosen by and tests nothing but how close one can come; experiments 2 to 5 were not looked at in choosing.",
 		spreadNote(s.o.Windows, "the others are the next best pairs by the same rule that share no day with a better one"),
 	}
-	for _, name := range generated {
-		note := name + ": generated by the model of Lublin and Feitelson (2003) with the number of jobs and the load of table 2"
-		if name == s.sites[siteOrigin].Name {
-			note += ", since its log is not published any more; its windows differ in the seed"
-		}
-		notes = append(notes, note+".")
+	if len(generated) > 0 {
+		notes = append(notes, fmt.Sprintf("No log is published any more, or none was given, of %s. Days of the model of Lublin and Feitelson (2003) are taken instead, by the same rule: from %d days with the number of jobs and the load of table 2, for each width of machine from %d processors up by powers of two. Neither the width nor the run time of the jobs is published; the wider they are, the shorter they run at the same load.",
+			strings.Join(generated, ", "), originDays, widthsFirst))
 	}
 	return notes
 }

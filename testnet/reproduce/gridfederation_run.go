@@ -15,6 +15,7 @@ type federationCase struct {
 	oft   int
 	sites int
 
+	placement      string // empty: paper
 	queue          string // empty: easy
 	skipInfeasible bool
 }
@@ -66,6 +67,9 @@ func (s *federationStudy) run(ctx context.Context, days [][]workload.Job, c fede
 	cfg.Seed, cfg.Mode, cfg.Placement, cfg.OFT, cfg.Sites = s.o.Seed, c.mode, "paper", c.oft, c.sites
 	cfg.Days, cfg.SkipInfeasible = days, c.skipInfeasible
 	cfg.DHT = "oracle" // "we assume the query process is optimal"; its messages are not counted here
+	if c.placement != "" {
+		cfg.Placement = c.placement
+	}
 	if c.queue != "" {
 		cfg.Queue = c.queue
 	}

@@ -101,7 +101,7 @@ func checkSums(t *testing.T, r *Report) {
 // TestOutcome: what users and owners have agrees with the statistics of the run.
 func TestOutcome(t *testing.T) {
 	s := &federationStudy{o: small(), sites: workload.Table1()}
-	if _, err := s.readWindows(); err != nil {
+	if _, err := s.readWindows(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	o, err := s.run(context.Background(), s.windows[0].days, federationCase{mode: "economy", oft: 100, sites: 3})
@@ -158,7 +158,7 @@ func TestClaimsSize(t *testing.T) {
 // TestReadings: each reading changes what it says, and nothing else.
 func TestReadings(t *testing.T) {
 	s := &federationStudy{o: small(), sites: workload.Table1(), sizes: []int{8}}
-	if _, err := s.readWindows(); err != nil {
+	if _, err := s.readWindows(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	base := s.windows[0].days
@@ -233,5 +233,57 @@ func TestBadOptions(t *testing.T) {
 	}
 	if _, err := Find("nothing"); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), gridFederation.Name) {
 		t.Errorf("error %v, want one that names the papers", err)
+	}
+}
+
+// TestChosenDays: the pairs whose row is closest to table 2 are taken, none of which
+// shares a day with a better one, all of one width.
+func TestChosenDays(t *testing.T) {
+	s := &federationStudy{sites: workload.Table1()}
+	if d := s.distanceOf(siteKTH, 163, 50.06438, 93.865); d != 0 {
+		t.Errorf("the published row is %v from itself", d)
+	}
+	// 10 % more jobs, 5 points less utilisation, 10 points less acceptance.
+	if d := s.distanceOf(siteCM5, 236, 42.103, 73.72); d < 0.2476 || d > 0.2478 {
+		t.Errorf("distance %v, want 21/215 + 0.05 + 0.1", d)
+	}
+	at := func(day grid.Time, width int64, far float64) pair {
+		return pair{Days: workload.Days{Start: day * grid.Day}, width: width, far: far}
+	}
+	best := apart([]pair{at(3, 1, 0.3), at(4, 1, 0.1), at(5, 1, 0.2), at(6, 1, 0.5), at(9, 2, 0.15), at(1, 1, 0.4)}, 3)
+	if len(best) != 3 || best[0].far != 0.1 || best[1].far != 0.4 || best[2].far != 0.5 {
+		t.Errorf("chosen %+v, want those of days 4, 1 and 6", best)
+	}
+}
+
+// TestLikelyPairs: experiment 1 finds the days that table 2 was made of, here days of
+// which one is known to fit.
+func TestLikelyPairs(t *testing.T) {
+	s := &federationStudy{o: small(), sites: workload.Table1()}
+	pairs := make([][]pair, len(s.sites))
+	for width := range int64(2) {
+		g, err := workload.NewGenerator(s.sites[siteOrigin].ModelOf(2048>>(3*width)), workload.Rand(1, 3))
+		if err != nil {
+			t.Fatal(err)
+		}
+		days, err := workload.DayPairs(&workload.Window{Source: g, Span: 5 * grid.Day}, 1, 2000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range days {
+			pairs[siteOrigin] = append(pairs[siteOrigin], pair{Days: d, width: width})
+		}
+	}
+	best, err := s.choosePairs(context.Background(), pairs, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pairs[siteOrigin] {
+		if p.alone[0] <= 0 || p.alone[1] <= 0 || p.far < best[siteOrigin][0].far {
+			t.Errorf("a pair at %v has %v of utilisation and acceptance and is %v away, the best %v", p.Start, p.alone, p.far, best[siteOrigin][0].far)
+		}
+	}
+	if len(best[siteCTC]) != 0 {
+		t.Errorf("%d pairs of a site that had none", len(best[siteCTC]))
 	}
 }
