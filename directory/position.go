@@ -149,6 +149,11 @@ func (c cell) isRoot() bool { return c.length == 0 }
 // String prints the attribute and the prefix.
 func (c cell) String() string { return c.attribute.String() + "/" + c.prefix.String() }
 
+// RootKey returns the key by which the sites that hold an attribute's root cell are
+// looked up: the replicas nearest to it hold the lowest and highest quotes, and
+// where there are few quotes, all of them.
+func RootKey(federation string, a Attribute) grid.Key { return cell{attribute: a}.key(federation) }
+
 // key returns the point of the DHT's key space whose nearest sites hold the cell.
 func (c cell) key(federation string) grid.Key {
 	name := make([]byte, 0, 128)

@@ -184,7 +184,7 @@ func (l *Live) start(ctx context.Context, placement market.Placement) error {
 	return nil
 }
 
-// settled returns once a node sees the quotes of all.
+// settled returns once one walk through the directory shows a node the quotes of all.
 func (l *Live) settled(ctx context.Context, h *node.Host) error {
 	seen := make(map[grid.SiteID]bool)
 	query := directory.Query{Attribute: directory.Price, Limit: min(len(l.hosts), directory.LimitMax)}
@@ -202,6 +202,7 @@ func (l *Live) settled(ctx context.Context, h *node.Host) error {
 			return nil
 		case found.End || found.Err != nil || len(found.Quotes) == 0: // from the beginning, a moment later
 			query.After = nil
+			clear(seen)
 			select {
 			case <-time.After(20 * time.Millisecond):
 			case <-ctx.Done():
