@@ -32,6 +32,7 @@ func TestBadConfigurationNamesTheValue(t *testing.T) {
 		{"join with half an ID", `"/ip4/127.0.0.1/tcp/1/p2p/12D3"`, func(c *Config) { c.Join = []string{"/ip4/127.0.0.1/tcp/1/p2p/12D3"} }},
 		{"federation", `"Our Federation"`, func(c *Config) { c.Federation = "Our Federation" }},
 		{"no federation", `""`, func(c *Config) { c.Federation = "" }},
+		{"small buckets", "buckets of 10", func(c *Config) { c.BucketSize = bucketMin - 1 }},
 		{"no key", "key", func(c *Config) { c.Key = nil }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -32,6 +32,14 @@ const (
 	lookupsMax        = 8
 	lookupsWaitingMax = 1024
 
+	// bucketMin is the least size of Kademlia's buckets. kad-dht looks for peers for
+	// its table again after every change while it has at most 10, and until its own
+	// refreshes have run (which it skips here) takes a new peer in place of an old one
+	// wherever a bucket is full. A table that is small and has a full bucket would
+	// never come to rest: each peer put out comes back in place of another, at a
+	// request each. A bucket that holds more than 10 rules that out.
+	bucketMin = 11
+
 	// rememberedMax bounds the peers whose addresses survive a restart.
 	rememberedMax = 64
 )

@@ -34,7 +34,7 @@ const (
 	// ProfileNode is one node per machine: buckets of 20, 10 look-up messages at
 	// a time, up to about 128 connections, libp2p's resource limits.
 	ProfileNode Profile = iota
-	// ProfileFleet is many nodes in one process: buckets of 8, 3 look-up messages
+	// ProfileFleet is many nodes in one process: buckets of 11, 3 look-up messages
 	// at a time, up to about 36 connections, no resource accounting.
 	ProfileFleet
 )
@@ -55,7 +55,7 @@ type Config struct {
 	Remember   string         // file for the addresses of peers, read at the next start; empty for none
 	Memory     *Memory        // carries the connections; nil for TCP
 	Profile    Profile
-	BucketSize int // Kademlia's k; 0 for the profile's
+	BucketSize int // Kademlia's k, at least bucketMin; 0 for the profile's
 	Parallel   int // Kademlia's α; 0 for the profile's
 	Agent      string
 	Protocols  []*wire.Protocol
@@ -290,7 +290,7 @@ func (c *Config) bucketSize() int {
 	case c.BucketSize > 0:
 		return c.BucketSize
 	case c.Profile == ProfileFleet:
-		return 8
+		return bucketMin
 	}
 	return 20
 }
@@ -312,6 +312,9 @@ func (c *Config) check() (listen []multiaddr.Multiaddr, join []peer.AddrInfo, er
 	}
 	if c.Key == nil || c.Deliver == nil || c.Report == nil {
 		return nil, nil, bad("key, Deliver and Report are needed")
+	}
+	if c.BucketSize != 0 && c.BucketSize < bucketMin {
+		return nil, nil, bad("buckets of %d peers: want at least %d, see bucketMin", c.BucketSize, bucketMin)
 	}
 	if c.Federation == "" || len(c.Federation) > 64 || strings.Trim(c.Federation, "abcdefghijklmnopqrstuvwxyz0123456789._-") != "" {
 		return nil, nil, bad("federation name %q: want 1 to 64 characters of a-z 0-9 . _ -", c.Federation)
