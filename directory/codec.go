@@ -170,9 +170,12 @@ func decode(kind grid.Kind, body []byte, p proto.Message) error {
 
 // Proto returns the wire form. A quote that was not signed cannot travel.
 func (m *Publish) Proto() proto.Message {
-	return &wirepb.Publish{
-		Cell: m.Cell.proto(), Quote: m.Quote.Sealed, Quiet: m.Quiet, Skip: optional(m.Skip, m.Guest), Safe: m.Safe,
+	p := &wirepb.Publish{Quote: m.Quote.Sealed}
+	for i := range m.Copies {
+		c := &m.Copies[i]
+		p.Copies = append(p.Copies, &wirepb.Copy{Cell: c.Cell.proto(), Quiet: c.Quiet, Skip: optional(c.Skip, c.Guest), Safe: c.Safe})
 	}
+	return p
 }
 
 func decodePublish(from grid.SiteID, body []byte) (grid.Message, error) {
@@ -180,13 +183,19 @@ func decodePublish(from grid.SiteID, body []byte) (grid.Message, error) {
 	if err := decode(wire.DirectoryPublish, body, &p); err != nil {
 		return nil, err
 	}
-	m := &Publish{Quiet: p.Quiet, Guest: p.Skip != nil, Safe: p.Safe}
-	var err error
-	if m.Cell, err = openCell(p.Cell); err != nil {
-		return nil, err
+	if len(p.Copies) == 0 || len(p.Copies) > CopiesMax {
+		return nil, wire.Malformed("quote for %d cells, want 1 to %d", len(p.Copies), CopiesMax)
 	}
-	if m.Skip, err = openPrefix(p.Skip); err != nil {
-		return nil, err
+	m := &Publish{Copies: make([]Copy, len(p.Copies))}
+	var err error
+	for i, c := range p.Copies {
+		m.Copies[i] = Copy{Quiet: c.GetQuiet(), Guest: c.GetSkip() != nil, Safe: c.GetSafe()}
+		if m.Copies[i].Cell, err = openCell(c.GetCell()); err != nil {
+			return nil, err
+		}
+		if m.Copies[i].Skip, err = openPrefix(c.GetSkip()); err != nil {
+			return nil, err
+		}
 	}
 	m.Quote, err = ownQuote(from, p.Quote)
 	return m, err
@@ -194,11 +203,15 @@ func decodePublish(from grid.SiteID, body []byte) (grid.Message, error) {
 
 // Proto returns the wire form.
 func (m *Published) Proto() proto.Message {
-	return &wirepb.Published{
-		Cell: m.Cell.proto(), Sequence: m.Sequence, Gone: m.Gone, Refused: m.Refused,
-		Closing: m.Closing, Closed: m.Closed, Moved: optional(m.To, m.Moved), Fences: prefixProtos(m.Fences),
-		Ring: m.Ring,
+	p := &wirepb.Published{Sequence: m.Sequence}
+	for i := range m.Receipts {
+		r := &m.Receipts[i]
+		p.Receipts = append(p.Receipts, &wirepb.Receipt{
+			Cell: r.Cell.proto(), Gone: r.Gone, Refused: r.Refused, Closing: r.Closing, Closed: r.Closed,
+			Moved: optional(r.To, r.Moved), Fences: prefixProtos(r.Fences), Ring: r.Ring,
+		})
 	}
+	return p
 }
 
 func decodePublished(_ grid.SiteID, body []byte) (grid.Message, error) {
@@ -206,19 +219,31 @@ func decodePublished(_ grid.SiteID, body []byte) (grid.Message, error) {
 	if err := decode(wire.DirectoryPublished, body, &p); err != nil {
 		return nil, err
 	}
-	m := &Published{
-		Sequence: p.Sequence, Gone: p.Gone, Refused: p.Refused, Closing: p.Closing, Closed: p.Closed, Moved: p.Moved != nil,
-		Ring: p.Ring,
+	if len(p.Receipts) == 0 || len(p.Receipts) > CopiesMax {
+		return nil, wire.Malformed("answer about %d cells, want 1 to %d", len(p.Receipts), CopiesMax)
 	}
-	var err error
-	if m.Cell, err = openCell(p.Cell); err != nil {
-		return nil, err
+	m := &Published{Sequence: p.Sequence, Receipts: make([]Receipt, len(p.Receipts))}
+	for i := range p.Receipts {
+		if err := m.Receipts[i].open(p.Receipts[i]); err != nil {
+			return nil, err
+		}
 	}
-	if m.To, err = openPrefix(p.Moved); err != nil {
-		return nil, err
+	return m, nil
+}
+
+func (r *Receipt) open(p *wirepb.Receipt) (err error) {
+	*r = Receipt{
+		Gone: p.GetGone(), Refused: p.GetRefused(), Closing: p.GetClosing(), Closed: p.GetClosed(),
+		Moved: p.GetMoved() != nil, Ring: p.GetRing(),
 	}
-	m.Fences, err = openFences(m.Cell.prefix, p.Fences)
-	return m, err
+	if r.Cell, err = openCell(p.GetCell()); err != nil {
+		return err
+	}
+	if r.To, err = openPrefix(p.GetMoved()); err != nil {
+		return err
+	}
+	r.Fences, err = openFences(r.Cell.prefix, p.GetFences())
+	return err
 }
 
 // Proto returns the wire form.

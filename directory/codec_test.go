@@ -59,11 +59,13 @@ func samples(t testing.TB) (signer, []wire.Message) {
 	c := cell{Speed, x}
 	fences := []prefix{prefixOf(last, 6), prefixOf(last, 9)}
 	return s, []wire.Message{
-		&Publish{Cell: c, Quote: q, Quiet: true},
-		&Publish{Cell: c, Quote: q, Guest: true, Skip: fences[0], Safe: true},
-		&Published{Cell: c, Sequence: 9, Closing: true, Ring: 5},
-		&Published{Cell: c, Sequence: 9, Moved: true, To: fences[0], Fences: fences},
-		&Published{Cell: c, Sequence: 9, Gone: true, Refused: true, Closed: true},
+		&Publish{Quote: q, Copies: []Copy{{Cell: c, Quiet: true}}},
+		&Publish{Quote: q, Copies: []Copy{{Cell: c, Guest: true, Skip: fences[0], Safe: true}}},
+		&Published{Sequence: 9, Receipts: []Receipt{{Cell: c, Closing: true, Ring: 5}}},
+		&Published{Sequence: 9, Receipts: []Receipt{{Cell: c, Moved: true, To: fences[0], Fences: fences}}},
+		&Published{Sequence: 9, Receipts: []Receipt{{Cell: c, Gone: true, Refused: true, Closed: true}}},
+		&Publish{Quote: q, Copies: []Copy{{Cell: c}, {Cell: root(Free), Quiet: true}}},
+		&Published{Sequence: 8, Receipts: []Receipt{{Cell: c}, {Cell: root(Price), Refused: true}}},
 		&Withdraw{Cell: c, Quote: q, Moved: true, To: fences[1]},
 		&Withdraw{Cell: c, Quote: q},
 		&Scan{Token: 3, Cell: c, At: last, Descending: true, Limit: PageMax, Filter: Filter{1, 2, 3, 4, true}, Fences: 77},
@@ -146,17 +148,18 @@ func TestForgedQuotesAreRejected(t *testing.T) {
 	unsigned.Sealed = nil
 	large := *q
 	large.Sealed = append(bytes.Clone(q.Sealed), make([]byte, quoteBytesMax)...)
+	one := []Copy{{Cell: root(Price)}}
 	for _, tt := range []struct {
 		name string
 		from grid.SiteID
 		m    wire.Message
 	}{
-		{"signed by somebody else", alice.id, &Publish{Quote: foreign}},
-		{"changed after it was signed", alice.id, &Publish{Quote: &changed}},
-		{"signed as something else", alice.id, &Publish{Quote: &otherDomain}},
-		{"not signed", alice.id, &Publish{Quote: &unsigned}},
-		{"too large", alice.id, &Publish{Quote: &large}},
-		{"published by somebody else", mallory.id, &Publish{Quote: q}},
+		{"signed by somebody else", alice.id, &Publish{Quote: foreign, Copies: one}},
+		{"changed after it was signed", alice.id, &Publish{Quote: &changed, Copies: one}},
+		{"signed as something else", alice.id, &Publish{Quote: &otherDomain, Copies: one}},
+		{"not signed", alice.id, &Publish{Quote: &unsigned, Copies: one}},
+		{"too large", alice.id, &Publish{Quote: &large, Copies: one}},
+		{"published by somebody else", mallory.id, &Publish{Quote: q, Copies: one}},
 		{"withdrawn by somebody else", mallory.id, &Withdraw{Quote: q}},
 		{"in a page", mallory.id, &Page{Quotes: []*Quote{q, foreign}}},
 	} {
@@ -180,13 +183,18 @@ func TestMalformedMessagesAreRejected(t *testing.T) {
 		many[i] = prefixOf(position{0, uint64(i) << 8}, 128)
 	}
 	for i, m := range []wire.Message{
-		&Published{Cell: cell{attributes, prefix{}}},
-		&Published{Cell: cell{Price, prefix{last, 129}}},
-		&Published{Cell: cell{Price, prefix{last, 5}}}, // bits behind the fifth
-		&Published{Fences: many},
-		&Published{Fences: []prefix{prefixOf(last, 9), prefixOf(last, 6)}},
-		&Published{Fences: []prefix{prefixOf(last, 9), prefixOf(last, 9)}},
-		&Published{Cell: cell{Price, x}, Fences: []prefix{prefixOf(first, 9)}},
+		&Published{Receipts: []Receipt{{Cell: cell{attributes, prefix{}}}}},
+		&Published{Receipts: []Receipt{{Cell: cell{Price, prefix{last, 129}}}}},
+		&Published{Receipts: []Receipt{{Cell: cell{Price, prefix{last, 5}}}}}, // bits behind the fifth
+		&Published{Receipts: []Receipt{{Fences: many}}},
+		&Published{Receipts: []Receipt{{Fences: []prefix{prefixOf(last, 9), prefixOf(last, 6)}}}},
+		&Published{Receipts: []Receipt{{Fences: []prefix{prefixOf(last, 9), prefixOf(last, 9)}}}},
+		&Published{Receipts: []Receipt{{Cell: cell{Price, x}, Fences: []prefix{prefixOf(first, 9)}}}},
+		&Published{},
+		&Published{Receipts: make([]Receipt, CopiesMax+1)},
+		&Publish{Quote: s.quote(t, nil)},
+		&Publish{Quote: s.quote(t, nil), Copies: make([]Copy, CopiesMax+1)},
+		&Publish{Quote: s.quote(t, nil), Copies: []Copy{{Cell: cell{attributes, prefix{}}}}},
 		&Scan{Limit: PageMax + 1},
 		&Scan{Limit: -1},
 		&Scan{Filter: Filter{PriceMax: -1}},

@@ -15,10 +15,10 @@ type Config struct {
 	Self       grid.SiteID
 	Federation string // its name, part of every cell's key; may be empty; at most 64 bytes
 
-	Lifetime     grid.Time // of quotes, at most 1 h; 10 min
+	Lifetime     grid.Time // of quotes, at most a day; 10 min
 	Replicas     int       // sites that hold a cell, r, at most 16; 4
 	CellMax      int       // live quotes in a cell before it splits, B, 8 to 1024; 64
-	LoadInterval grid.Time // least time between quotes that differ in load only; 1 s
+	LoadInterval grid.Time // least time between quotes that differ in load only, at first; 1 s
 	Timeout      grid.Time // of one request to a holder, at most Lifetime/4; 2 s or Lifetime/4
 
 	Topic             string    // gossip topic for load reports; empty: none are published
@@ -109,8 +109,7 @@ type Directory struct {
 	// The own quote.
 	own         *Quote // nil before the first
 	changed     uint64 // sequence since which the own quote says what it says
-	pending     Quote  // set, but too soon after own to be published
-	flushAt     grid.Time
+	pace        pace
 	republishAt grid.Time
 	listings    [attributes]listing
 
@@ -147,7 +146,15 @@ type Directory struct {
 	reports    grid.Slab[Report]
 	reporteds  grid.Slab[Reported]
 	quoteSpace []*Quote
-	sites      []grid.SiteID // reused
+
+	receiptSpace []Receipt
+	copySpace    []Copy
+	mail         []letter // copies that go out at the end of the call
+	founds       grid.Slab[Found]
+	foundSpace   []Quote
+	sites        []grid.SiteID // reused
+	peers        []grid.SiteID // reused by inspect
+	due          []*holding    // reused by maintain
 }
 
 // New returns a directory that knows nobody. A configuration that Validate rejects
@@ -158,7 +165,7 @@ func New(cfg Config, rng *rand.Rand) *Directory {
 	}
 	d := &Directory{
 		cfg: cfg.withDefaults(), rng: rng, spread: spreadOf(cfg.Self),
-		flushAt: grid.Never, republishAt: grid.Never, upkeepAt: grid.Never,
+		pace: pace{flushAt: grid.Never}, republishAt: grid.Never, upkeepAt: grid.Never,
 		known: newest[*Quote]{max: knownMax}, loads: newest[Load]{max: loadsMax},
 		gossip: gossip{next: grid.Never},
 	}
@@ -185,11 +192,12 @@ func (d *Directory) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	default:
 		panic(fmt.Sprintf("directory: unknown input %T", in))
 	}
+	d.post(out)
 }
 
 // NextTimer returns when Step next needs a grid.Tick, and grid.Never if it needs none.
 func (d *Directory) NextTimer() grid.Time {
-	t := min(d.flushAt, d.republishAt, d.upkeepAt, d.requests.next(), d.gossip.next)
+	t := min(d.pace.flushAt, d.republishAt, d.upkeepAt, d.requests.next(), d.gossip.next)
 	for a := range d.listings {
 		t = min(t, d.listings[a].retry)
 	}
@@ -223,12 +231,11 @@ func (d *Directory) tick(now grid.Time, out *grid.Outbox) {
 		q.failed = true
 		d.finish(now, q, out)
 	}
-	if d.flushAt <= now {
+	if d.pace.flushAt <= now {
 		d.flush(now, out)
 	}
 	if d.republishAt <= now {
-		d.issue(now, *d.own)
-		d.publish(now, false, out)
+		d.renew(now, out)
 	}
 	for a := range d.listings {
 		if l := &d.listings[a]; l.retry <= now {
@@ -248,21 +255,17 @@ func (d *Directory) deliver(now grid.Time, from grid.SiteID, message grid.Messag
 	d.heard(from)
 	switch m := message.(type) {
 	case *Publish:
-		if m.Quote.Site != from {
-			d.Rejected++
-			return
-		}
-		if reply := d.onPublish(now, m); !m.Quiet || reply.Moved || reply.Refused || reply.Closing && !m.Safe || reply.Closed {
-			d.answer(from, reply, out)
-		}
+		d.onPublish(now, from, m, out)
 	case *Withdraw:
 		if m.Quote.Site != from {
 			d.Rejected++
 			return
 		}
-		d.answer(from, d.onWithdraw(now, m), out)
+		d.answerOne(from, m.Quote.Sequence, d.onWithdraw(now, m), out)
 	case *Published:
-		d.onPublished(now, from, m, out)
+		for i := range m.Receipts {
+			d.onReceipt(now, from, m.Sequence, &m.Receipts[i], out)
+		}
 	case *Scan:
 		if m.Limit == 0 {
 			d.compared(now, from, m.Cell, out)
@@ -283,12 +286,6 @@ func (d *Directory) deliver(now grid.Time, from grid.SiteID, message grid.Messag
 	case *LoadReport:
 		d.onLoad(now, from, &m.Load)
 	}
-}
-
-func (d *Directory) answer(to grid.SiteID, reply Published, out *grid.Outbox) {
-	m := d.answers.New()
-	*m = reply
-	out.Send(to, m)
 }
 
 // onAnswer takes a page that was asked for.
@@ -324,7 +321,9 @@ func (d *Directory) undelivered(now grid.Time, to grid.SiteID, message grid.Mess
 	case *Report:
 		token = m.Token
 	case *Publish:
-		d.unpublished(now, to, m.Cell, out)
+		for i := range m.Copies {
+			d.unpublished(now, to, m.Copies[i].Cell, out)
+		}
 		return
 	case *Withdraw:
 		d.unpublished(now, to, m.Cell, out)

@@ -18,7 +18,8 @@
 // lowest and the highest quotes, which most queries want. Cells with few quotes
 // become part of the one above them again (closing).
 //
-//	Publish    site → holders     keep my quote; Published: done, or it belongs into To
+//	Publish    site → holders     keep my quote in these cells, one message to each holder;
+//	                              Published: done, or it belongs into To
 //	Withdraw   site → holders     drop your copy; Published
 //	Scan       anyone → holder    the next quotes from a position on; Page
 //	Report     holder → holders   of the cell above: this cell exists; Reported
@@ -48,7 +49,8 @@
 //     then by hash of the site, the same everywhere.
 //   - Sequences of a site never go back at a holder; quotes that have expired, are
 //     from the future, or are not signed by their site are rejected.
-//   - A change of terms goes out at once, of load at most every LoadInterval.
+//   - A change of terms goes out at once, of load if it matters, at a bounded rate,
+//     else with the renewal at half a lifetime (pace).
 //   - Whatever other sites can make grow is bounded by a constant.
 //
 // What it does not do: it promises nothing (a quote is no commitment), decides no

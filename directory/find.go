@@ -381,20 +381,30 @@ func (q *query) next(m *leaves) (x prefix, left bool) {
 // finish hands out the answer.
 func (d *Directory) finish(now grid.Time, q *query, out *grid.Outbox) {
 	n := q.covered()
-	f := &Found{ID: q.id, End: q.end && n <= q.ask.Limit, Messages: q.messages}
+	f := d.founds.New()
+	*f = Found{ID: q.id, End: q.end && n <= q.ask.Limit, Messages: q.messages}
 	if q.failed || !q.end && n == 0 {
 		f.Err = ErrUnreachable
 	}
 	if n = min(n, q.ask.Limit); n > 0 {
-		f.Quotes = make([]Quote, 0, n)
+		f.Quotes = d.foundChunk(n)
 	}
 	for _, c := range q.found[:n] {
 		if now < c.quote.Expires() && !c.quote.Withdrawn {
 			f.Quotes = append(f.Quotes, *c.quote)
 		}
 	}
+	d.foundSpace = d.foundSpace[len(f.Quotes):]
 	delete(d.queries, q.id)
 	clear(q.found)
 	d.spareQueries = append(d.spareQueries, q)
 	out.Local(f)
+}
+
+// foundChunk returns an empty slice with room for n quotes, cut from a larger one.
+func (d *Directory) foundChunk(n int) []Quote {
+	if len(d.foundSpace) < n {
+		d.foundSpace = make([]Quote, max(n, PageMax))
+	}
+	return d.foundSpace[:0:n]
 }

@@ -235,7 +235,7 @@ func TestMessagesPerQuery(t *testing.T) {
 		}
 		n := newNetwork(t, 1, Config{})
 		populate(n, count, n.table1)
-		n.run(5 * grid.Minute)
+		n.run(20 * grid.Minute) // what moved while it grew has expired
 		for _, tt := range []struct {
 			name string
 			q    Query
@@ -278,7 +278,7 @@ func BenchmarkWarmQuery(b *testing.B) {
 		b.Run(fmt.Sprint(limit), func(b *testing.B) {
 			holder, asker := newDirectory(Config{}), New(Config{Self: "asker"}, rand.New(rand.NewPCG(1, 2)))
 			for i := range 60 {
-				holder.onPublish(0, &Publish{Cell: root(Price), Quote: quoteAt(fmt.Sprint("s", i), grid.Price(i), 1, 0)})
+				holder.keep(0, quoteAt(fmt.Sprint("s", i), grid.Price(i), 1, 0), &Copy{Cell: root(Price)})
 			}
 			holder.holding(root(Price)).mature = true
 			var out, back grid.Outbox
@@ -315,7 +315,7 @@ func BenchmarkPublish(b *testing.B) {
 	}
 	var out grid.Outbox
 	in := grid.Delivery{}
-	m := &Publish{Cell: root(Price)}
+	m := &Publish{Copies: []Copy{{Cell: root(Price)}}}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		m.Quote = quotes[i%len(quotes)]

@@ -6,10 +6,51 @@ import (
 	"gridnode/internal/grid"
 )
 
-// onPublish stores a quote in a cell, or says where it belongs.
-func (d *Directory) onPublish(now grid.Time, m *Publish) Published {
-	reply := Published{Cell: m.Cell, Sequence: m.Quote.Sequence}
-	q := m.Quote
+// onPublish stores the copies of a quote and answers about those whose site wants
+// to know or has to do something.
+func (d *Directory) onPublish(now grid.Time, from grid.SiteID, m *Publish, out *grid.Outbox) {
+	if m.Quote.Site != from || len(m.Copies) > CopiesMax {
+		d.Rejected++
+		return
+	}
+	receipts := d.receiptChunk()
+	for i := range m.Copies {
+		c := &m.Copies[i]
+		if r := d.keep(now, m.Quote, c); !c.Quiet || r.Moved || r.Refused || r.Closing && !c.Safe || r.Closed {
+			receipts = append(receipts, r)
+		}
+	}
+	if len(receipts) > 0 {
+		d.receiptSpace = d.receiptSpace[len(receipts):]
+		d.answer(from, m.Quote.Sequence, receipts, out)
+	}
+}
+
+// answer sends receipts, which belong to the message from then on.
+func (d *Directory) answer(to grid.SiteID, sequence uint64, receipts []Receipt, out *grid.Outbox) {
+	m := d.answers.New()
+	*m = Published{Sequence: sequence, Receipts: receipts}
+	out.Send(to, m)
+}
+
+// answerOne sends one receipt.
+func (d *Directory) answerOne(to grid.SiteID, sequence uint64, r Receipt, out *grid.Outbox) {
+	receipts := append(d.receiptChunk(), r)
+	d.receiptSpace = d.receiptSpace[1:]
+	d.answer(to, sequence, receipts, out)
+}
+
+// receiptChunk returns an empty slice with room for an answer, cut from a larger one.
+func (d *Directory) receiptChunk() []Receipt {
+	if len(d.receiptSpace) < CopiesMax {
+		d.receiptSpace = make([]Receipt, 16*CopiesMax)
+	}
+	return d.receiptSpace[:0:CopiesMax]
+}
+
+// keep stores a quote in a cell, or says where it belongs.
+func (d *Directory) keep(now grid.Time, q *Quote, m *Copy) Receipt {
+	reply := Receipt{Cell: m.Cell}
 	at := q.at(m.Cell.attribute)
 	if q.Withdrawn || !d.timely(now, q) || !m.Cell.contains(at) || m.Guest && !m.Cell.covers(m.Skip) {
 		reply.Refused = true
@@ -59,8 +100,8 @@ func (d *Directory) onPublish(now grid.Time, m *Publish) Published {
 }
 
 // onWithdraw drops a copy.
-func (d *Directory) onWithdraw(now grid.Time, m *Withdraw) Published {
-	reply := Published{Cell: m.Cell, Sequence: m.Quote.Sequence, Gone: true}
+func (d *Directory) onWithdraw(now grid.Time, m *Withdraw) Receipt {
+	reply := Receipt{Cell: m.Cell, Gone: true}
 	q := m.Quote
 	if !d.timely(now, q) {
 		reply.Refused = true

@@ -59,7 +59,7 @@ func TestHolderAgainstMap(t *testing.T) {
 					delete(stored, q.Site)
 				}
 			} else {
-				reply := d.onPublish(now, &Publish{Cell: root(Price), Quote: q})
+				reply := d.keep(now, q, &Copy{Cell: root(Price)})
 				if reply.Refused == valid {
 					t.Fatalf("at %v the quote %+v got %+v", now, q, reply)
 				}
@@ -92,7 +92,7 @@ func TestHolderAgainstMap(t *testing.T) {
 func TestPagesFollowEachOther(t *testing.T) {
 	d := newDirectory(Config{CellMax: cellMaxMax})
 	for i := range 100 {
-		d.onPublish(0, &Publish{Cell: root(Price), Quote: quoteAt(fmt.Sprint("s", i), grid.Price(i/3), 1, 0)})
+		d.keep(0, quoteAt(fmt.Sprint("s", i), grid.Price(i/3), 1, 0), &Copy{Cell: root(Price)})
 	}
 	for _, down := range []bool{false, true} {
 		var got []grid.Price
@@ -133,7 +133,7 @@ func TestVoidQuotesAreRejected(t *testing.T) {
 			d := newDirectory(Config{})
 			q := quoteAt("a", 1, 1, now)
 			tt.change(q)
-			reply := d.onPublish(now, &Publish{Cell: root(Price), Quote: q})
+			reply := d.keep(now, q, &Copy{Cell: root(Price)})
 			if reply.Refused != tt.bad || (len(held(d, now, root(Price))) == 0) != tt.bad {
 				t.Errorf("refused %v, held %v", reply.Refused, held(d, now, root(Price)))
 			}
@@ -145,7 +145,7 @@ func TestVoidQuotesAreRejected(t *testing.T) {
 func TestLifeIsCountedFromOurClock(t *testing.T) {
 	d := newDirectory(Config{})
 	q := quoteAt("a", 1, 1, skewMax)
-	d.onPublish(0, &Publish{Cell: root(Price), Quote: q})
+	d.keep(0, q, &Copy{Cell: root(Price)})
 	if len(held(d, q.Lifetime-1, root(Price))) != 1 || len(held(d, q.Lifetime, root(Price))) != 0 {
 		t.Errorf("held at its end %v, after it %v", held(d, q.Lifetime-1, root(Price)), held(d, q.Lifetime, root(Price)))
 	}
@@ -155,10 +155,10 @@ func TestQuoteThatDoesNotBelongIntoTheCell(t *testing.T) {
 	d := newDirectory(Config{})
 	q := quoteAt("a", 5, 1, 0)
 	other := cell{Price, prefixOf(last, 3)}
-	if reply := d.onPublish(0, &Publish{Cell: other, Quote: q}); !reply.Refused || len(d.holdings) != 0 {
+	if reply := d.keep(0, q, &Copy{Cell: other}); !reply.Refused || len(d.holdings) != 0 {
 		t.Errorf("got %+v, holds %d cells", reply, len(d.holdings))
 	}
-	if reply := d.onPublish(0, &Publish{Cell: root(Price), Quote: q, Guest: true, Skip: prefix{}}); !reply.Refused {
+	if reply := d.keep(0, q, &Copy{Cell: root(Price), Guest: true, Skip: prefix{}}); !reply.Refused {
 		t.Errorf("a guest of the cell itself got %+v", reply)
 	}
 }
@@ -167,13 +167,13 @@ func TestQuoteThatDoesNotBelongIntoTheCell(t *testing.T) {
 func TestSpeakingForOthersChangesNothing(t *testing.T) {
 	d := newDirectory(Config{})
 	var out grid.Outbox
-	d.Step(0, &grid.Delivery{From: "a", Message: &Publish{Cell: root(Price), Quote: quoteAt("a", 1, 1, 0)}}, &out)
+	d.Step(0, &grid.Delivery{From: "a", Message: &Publish{Quote: quoteAt("a", 1, 1, 0), Copies: []Copy{{Cell: root(Price)}}}}, &out)
 	out.Reset()
 	for _, m := range []grid.Message{
-		&Publish{Cell: root(Price), Quote: quoteAt("a", 9, 2, 0)},
+		&Publish{Quote: quoteAt("a", 9, 2, 0), Copies: []Copy{{Cell: root(Price)}}},
 		&Withdraw{Cell: root(Price), Quote: quoteAt("a", 9, 2, 0)},
 		&Page{Token: 1, Cell: root(Price), Quotes: []*Quote{quoteAt("b", 1, 1, 0)}},
-		&Published{Cell: root(Price), Sequence: 1},
+		&Published{Sequence: 1, Receipts: []Receipt{{Cell: root(Price)}}},
 		&Reported{Token: 1},
 		&LoadReport{Load{Site: "a", Sequence: 1}},
 	} {
@@ -196,7 +196,7 @@ func TestHolderIsBounded(t *testing.T) {
 		q := quoteAt("a", 1<<20, 1, 0)
 		for i := range publisherMax + 1 {
 			c := cell{Price, prefixOf(q.at(Price), uint8(i))}
-			if reply := d.onPublish(0, &Publish{Cell: c, Quote: q}); reply.Refused != (i >= publisherMax) {
+			if reply := d.keep(0, q, &Copy{Cell: c}); reply.Refused != (i >= publisherMax) {
 				t.Fatalf("copy %d: refused %v", i+1, reply.Refused)
 			}
 		}
@@ -216,7 +216,7 @@ func TestHolderIsBounded(t *testing.T) {
 		for i := range 8 * crowdFactor {
 			h.put(entry{at: position{uint64(i), 0}, quote: quoteAt(fmt.Sprint("s", i), 1, 1, 0), expires: grid.Hour})
 		}
-		if reply := d.onPublish(0, &Publish{Cell: root(Price), Quote: quoteAt("a", 1, 1, 0)}); !reply.Refused {
+		if reply := d.keep(0, quoteAt("a", 1, 1, 0), &Copy{Cell: root(Price)}); !reply.Refused {
 			t.Errorf("a cell of %d copies took another one", len(h.entries))
 		}
 	})
@@ -224,7 +224,7 @@ func TestHolderIsBounded(t *testing.T) {
 		d := newDirectory(Config{})
 		d.records = recordsMax - 1
 		for i, refused := range []bool{false, true} {
-			if reply := d.onPublish(0, &Publish{Cell: root(Price), Quote: quoteAt(fmt.Sprint("s", i), 1, 1, 0)}); reply.Refused != refused {
+			if reply := d.keep(0, quoteAt(fmt.Sprint("s", i), 1, 1, 0), &Copy{Cell: root(Price)}); reply.Refused != refused {
 				t.Errorf("copy %d: refused %v", i, reply.Refused)
 			}
 		}
@@ -288,7 +288,7 @@ func TestSplit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newDirectory(Config{CellMax: 64})
 			for i := range 65 {
-				reply := d.onPublish(0, &Publish{Cell: root(Price), Quote: quoteAt(fmt.Sprint("s", i), price(i), 1, 0)})
+				reply := d.keep(0, quoteAt(fmt.Sprint("s", i), price(i), 1, 0), &Copy{Cell: root(Price)})
 				if reply.Moved {
 					t.Fatalf("moved quote %d on to %v", i, reply.To)
 				}
@@ -300,7 +300,7 @@ func TestSplit(t *testing.T) {
 			moved := 0
 			for i := range 65 { // each publishes again
 				q := quoteAt(fmt.Sprint("s", i), price(i), 2, 0)
-				if reply := d.onPublish(0, &Publish{Cell: root(Price), Quote: q}); reply.Moved {
+				if reply := d.keep(0, q, &Copy{Cell: root(Price)}); reply.Moved {
 					moved++
 					if !reply.To.contains(q.at(Price)) || !slices.Contains(reply.Fences, reply.To) {
 						t.Fatalf("%v is sent to %v of %v", q.at(Price), reply.To, reply.Fences)
@@ -319,7 +319,7 @@ func TestSplit(t *testing.T) {
 func TestExpiryCastsDoubt(t *testing.T) {
 	for name, put := range map[string]func(d *Directory){
 		"copy": func(d *Directory) {
-			d.onPublish(0, &Publish{Cell: root(Price), Quote: quoteAt("a", 1, 1, 0)})
+			d.keep(0, quoteAt("a", 1, 1, 0), &Copy{Cell: root(Price)})
 		},
 		"fence": func(d *Directory) {
 			d.onReport(0, &Report{Cell: root(Price), Child: prefixOf(first, 3)})
@@ -328,7 +328,7 @@ func TestExpiryCastsDoubt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newDirectory(Config{})
 			put(d)
-			d.onPublish(5*grid.Minute, &Publish{Cell: root(Price), Quote: quoteAt("b", 2, 1, 5*grid.Minute)})
+			d.keep(5*grid.Minute, quoteAt("b", 2, 1, 5*grid.Minute), &Copy{Cell: root(Price)})
 			d.holding(root(Price)).mature = true
 			end := 10 * grid.Minute
 			if p := d.onScan(end-1, &Scan{Cell: root(Price), Limit: 1}); !p.Mature {

@@ -37,34 +37,46 @@ const (
 
 // SetQuote publishes what the site offers from now on. Everything up to Foreign is
 // the caller's, the rest is filled in here. A changed price, speed or size goes out
-// at once; what differs in load only goes out at most every Config.LoadInterval. A
-// quote that violates its bounds is the caller's bug: it panics.
+// at once; what differs in load only goes out if it matters, at a bounded rate, and
+// else with the next renewal (pace). A quote that violates its bounds is the
+// caller's bug: it panics.
 func (d *Directory) SetQuote(now grid.Time, q Quote, out *grid.Outbox) {
 	q.Site, q.Withdrawn = d.cfg.Self, false
 	if err := q.checkOffer(); err != nil {
 		panic(fmt.Sprintf("directory: own quote: %v", err))
 	}
+	q.Issued = now
+	d.pace.offer = q
 	if d.own == nil || d.own.Withdrawn || !d.own.sameTerms(&q) {
-		d.issue(now, q)
-		d.changed = d.own.Sequence
+		d.issue(now)
 		d.publish(now, false, out)
+		d.post(out)
 		return
 	}
-	d.pending, d.flushAt = q, grid.Never
-	if d.own.sameLoad(&q) {
+	d.pace.flushAt = grid.Never
+	if d.own.sameLoad(now, &q) {
 		return
 	}
-	if d.flushAt = d.own.Issued.Add(d.cfg.LoadInterval); d.flushAt <= now {
+	d.pace.changed(now, d.own, d.cfg.LoadInterval)
+	if d.pace.flushAt <= now {
 		d.flush(now, out)
+		d.post(out)
 	}
 }
 
 // flush publishes a quote that differs in load only.
 func (d *Directory) flush(now grid.Time, out *grid.Outbox) {
 	republish := d.republishAt
-	d.issue(now, d.pending)
-	d.changed, d.republishAt = d.own.Sequence, republish // nobody need have seen this one
+	d.pace.slow(now, d.cfg.LoadInterval, min(paceMax, d.cfg.Lifetime/16))
+	d.issue(now)
+	d.republishAt = republish // nobody need have seen this one
 	d.publish(now, true, out)
+}
+
+// renew publishes the offer as it is now, before what was published last expires.
+func (d *Directory) renew(now grid.Time, out *grid.Outbox) {
+	d.issue(now)
+	d.publish(now, false, out)
 }
 
 // Withdraw takes the site's quote out of the directory. SetQuote puts it back.
@@ -72,9 +84,8 @@ func (d *Directory) Withdraw(now grid.Time, out *grid.Outbox) {
 	if d.own == nil || d.own.Withdrawn {
 		return
 	}
-	q := *d.own
-	q.Withdrawn = true
-	d.issue(now, q)
+	d.pace.offer.Withdrawn = true
+	d.issue(now)
 	d.republishAt = grid.Never
 	for a := range d.listings {
 		l := &d.listings[a]
@@ -83,10 +94,13 @@ func (d *Directory) Withdraw(now grid.Time, out *grid.Outbox) {
 		}
 		d.send(now, l, false, out)
 	}
+	d.post(out)
 }
 
-// issue makes q the site's newest quote.
-func (d *Directory) issue(now grid.Time, q Quote) {
+// issue makes the site's offer its newest quote.
+func (d *Directory) issue(now grid.Time) {
+	q := d.pace.offer
+	q.Wait = q.waitLeft(now)
 	q.Sequence = uint64(max(now, 1))
 	if d.own != nil {
 		q.Sequence = max(q.Sequence, d.own.Sequence+1)
@@ -97,9 +111,12 @@ func (d *Directory) issue(now grid.Time, q Quote) {
 			panic(fmt.Sprintf("directory: own quote: %v", err))
 		}
 	}
+	if d.own == nil || !d.own.sameTerms(&q) || !d.own.sameLoad(now, &q) {
+		d.changed = q.Sequence
+	}
 	d.own = &q
 	d.learn(d.own)
-	d.flushAt = grid.Never
+	d.pace.flushAt = grid.Never
 	d.republishAt = now + d.cfg.Lifetime/2 - d.jitter(d.cfg.Lifetime/16)
 }
 
@@ -182,22 +199,22 @@ func (l *listing) enter(c cell) *place {
 	return &l.places[len(l.places)-1]
 }
 
-// onPublished takes a holder's answer to Publish or Withdraw, or its unasked word
+// onReceipt takes a holder's answer to Publish or Withdraw, or its unasked word
 // that the quote belongs elsewhere.
-func (d *Directory) onPublished(now grid.Time, from grid.SiteID, m *Published, out *grid.Outbox) {
+func (d *Directory) onReceipt(now grid.Time, from grid.SiteID, sequence uint64, m *Receipt, out *grid.Outbox) {
 	l := &d.listings[m.Cell.attribute]
 	i := slices.IndexFunc(l.places, func(p place) bool { return p.cell == m.Cell })
-	if i < 0 || m.Sequence > d.own.Sequence {
+	if i < 0 || sequence > d.own.Sequence {
 		return
 	}
 	p := &l.places[i]
-	if !p.answered(from, m) {
+	if !p.answered(from, sequence, m) {
 		return
 	}
 	if r := d.rings[p.cell]; r != nil && p.role != leaving {
 		r.dispute(now, m.Ring, d.cfg.Timeout)
 	}
-	if m.Sequence == d.own.Sequence && !d.own.Withdrawn && l.hops < hopsMax {
+	if sequence == d.own.Sequence && !d.own.Withdrawn && l.hops < hopsMax {
 		d.follow(now, l, p, m, out)
 	}
 	d.send(now, l, false, out)
@@ -206,7 +223,7 @@ func (d *Directory) onPublished(now grid.Time, from grid.SiteID, m *Published, o
 // follow does what a holder says. Of several who say that the quote belongs
 // elsewhere, the one counts that leads furthest, even if it holds a cell that the
 // quote has left.
-func (d *Directory) follow(now grid.Time, l *listing, p *place, m *Published, out *grid.Outbox) {
+func (d *Directory) follow(now grid.Time, l *listing, p *place, m *Receipt, out *grid.Outbox) {
 	a := p.cell.attribute
 	at := d.own.at(a)
 	if m.Moved && p.cell.covers(m.To) && m.To.contains(at) {
@@ -229,7 +246,7 @@ func (d *Directory) follow(now grid.Time, l *listing, p *place, m *Published, ou
 		l.leave = now + d.cfg.Lifetime
 		d.maps[a].forget(p.cell.prefix)
 		l.evict(home)
-		d.issue(now, *d.own) // what is withdrawn must be older than what is published
+		d.issue(now) // what is withdrawn must be older than what is published
 		d.publish(now, false, out)
 	case m.Closing || m.Closed:
 		l.close = now + d.cfg.Lifetime

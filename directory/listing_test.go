@@ -26,39 +26,138 @@ func TestChangedPriceIsSeenWithinASecond(t *testing.T) {
 	}
 }
 
-// Changes of load are published at most once per interval, the last one counts, and
-// changes of terms do not wait.
-func TestLoadIsRateLimited(t *testing.T) {
-	n := newNetwork(t, 1, Config{LoadInterval: grid.Second})
+// publishing counts the quotes and the messages with which a site publishes.
+type publishing struct {
+	quotes   map[uint64]bool
+	messages int
+}
+
+func (n *network) watch(s *site) *publishing {
+	p := &publishing{quotes: map[uint64]bool{}}
+	n.onSend = func(from, to grid.SiteID, m grid.Message) {
+		if m, ok := m.(*Publish); ok && from == s.id {
+			p.quotes[m.Quote.Sequence] = true
+			p.messages++
+		}
+	}
+	return p
+}
+
+// A change of load that matters goes out at once, but the more slowly the longer it
+// goes on; the last one counts, and changes of terms do not wait.
+func TestLoadThatMattersIsPaced(t *testing.T) {
+	n := newNetwork(t, 1, Config{Lifetime: 10 * grid.Minute})
 	populate(n, 10, n.same)
 	n.run(10 * grid.Second)
 	s := n.sites[0]
-	published := map[uint64]bool{}
-	n.onSend = func(from, to grid.SiteID, m grid.Message) {
-		if p, ok := m.(*Publish); ok && from == s.id {
-			published[p.Quote.Sequence] = true
-		}
+	p := n.watch(s)
+	n.set(s, n.offer(s, 5_000_000, 100, 0))
+	if len(p.quotes) != 1 {
+		t.Fatalf("the first change was published as %d quotes at once", len(p.quotes))
 	}
-	begun := n.now
-	for i := range 100 {
-		n.set(s, n.offer(s, 5_000_000, 100, int64(100+i)))
+	for i := range 1200 { // for a minute
+		n.set(s, n.offer(s, 5_000_000, 100, int64(i%2)))
 		n.run(50 * grid.Millisecond)
 	}
-	if most := int((n.now-begun)/grid.Second) + 1; len(published) < 3 || len(published) > most {
-		t.Errorf("%d quotes published in %v, want 3 to %d", len(published), n.now-begun, most)
+	if len(p.quotes) < 5 || len(p.quotes) > 8 {
+		t.Errorf("%d quotes in the first minute, want 5 to 8", len(p.quotes))
 	}
-	n.run(2 * grid.Second)
+	clear(p.quotes)
+	for i := range 6000 { // for ten minutes
+		n.set(s, n.offer(s, 5_000_000, 100, int64(i%2)))
+		n.run(100 * grid.Millisecond)
+	}
+	if len(p.quotes) < 10 || len(p.quotes) > 20 { // one in 37.5 s, and two renewals
+		t.Errorf("%d quotes in ten minutes, want 10 to 20", len(p.quotes))
+	}
+	n.set(s, n.offer(s, 5_000_000, 100, 3))
+	n.run(40 * grid.Second)
 	n.check(n.sites[5], Query{})
 
-	clear(published)
+	clear(p.quotes)
 	n.set(s, n.offer(s, 5_000_000, 100, 1))
 	n.set(s, n.offer(s, 5_000_001, 100, 2))
 	n.set(s, n.offer(s, 5_000_002, 100, 3))
-	if len(published) < 2 {
-		t.Errorf("two new prices were published as %d quotes", len(published))
+	if len(p.quotes) < 2 {
+		t.Errorf("two new prices were published as %d quotes", len(p.quotes))
 	}
 	n.run(grid.Second)
 	n.check(n.sites[5], Query{})
+}
+
+// A change of load that matters little goes out with the renewal.
+func TestLoadThatMattersLittleWaits(t *testing.T) {
+	n := newNetwork(t, 1, Config{Lifetime: 10 * grid.Minute})
+	populate(n, 10, n.same)
+	n.run(10 * grid.Second)
+	s := n.sites[0]
+	p := n.watch(s)
+	for i := range 30 {
+		n.set(s, n.offer(s, 5_000_000, 100, int64(64+i)))
+		n.run(grid.Second)
+	}
+	if len(p.quotes) != 0 {
+		t.Errorf("%d quotes before the renewal", len(p.quotes))
+	}
+	n.run(n.cfg.Lifetime / 2)
+	n.check(n.sites[5], Query{})
+	n.check(n.sites[5], Query{Attribute: Free, Filter: Filter{FreeMin: 93}})
+}
+
+func TestLoadMatters(t *testing.T) {
+	now := grid.Hour
+	for _, tt := range []struct {
+		name        string
+		published   Quote
+		changed     Quote
+		matter, new bool
+	}{
+		{"nothing", Quote{Free: 4, Widest: 2}, Quote{Free: 4, Widest: 2}, false, false},
+		{"fewer", Quote{Free: 9}, Quote{Free: 5}, false, true},
+		{"half", Quote{Free: 10}, Quote{Free: 5}, true, true},
+		{"twice", Quote{Free: 5}, Quote{Free: 10}, true, true},
+		{"none left", Quote{Free: 1}, Quote{}, true, true},
+		{"the first", Quote{}, Quote{Free: 1}, true, true},
+		{"narrower", Quote{Free: 9, Widest: 9}, Quote{Free: 9, Widest: 3}, true, true},
+		{"no wait any more", Quote{Wait: 1, Issued: now}, Quote{Issued: now}, true, true},
+		{"the same end of the wait", Quote{Wait: grid.Hour, Issued: now - 30*grid.Minute}, Quote{Wait: 30 * grid.Minute, Issued: now}, false, false},
+		{"a little later", Quote{Wait: 20 * grid.Second, Issued: now}, Quote{Wait: 50 * grid.Second, Issued: now}, false, true},
+		{"much later", Quote{Wait: 2 * grid.Minute, Issued: now}, Quote{Wait: 4 * grid.Minute, Issued: now}, true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := tt.published.loadMatters(now, &tt.changed); got != tt.matter {
+				t.Errorf("matters: %v", got)
+			}
+			if got := !tt.published.sameLoad(now, &tt.changed); got != tt.new {
+				t.Errorf("changed: %v", got)
+			}
+		})
+	}
+}
+
+// However often its load changes, a site sends a bounded number of messages, one to
+// each holder, and the bound does not depend on how many sites there are.
+func TestPublishingIsBoundedWhateverTheSize(t *testing.T) {
+	for _, count := range []int{4, 10, 50, 200} {
+		n := newNetwork(t, 1, Config{Lifetime: 10 * grid.Minute})
+		populate(n, count, n.any)
+		n.run(10 * grid.Minute)
+		s := n.sites[count/2]
+		p := n.watch(s)
+		for i := range 3600 { // for half an hour
+			n.set(s, n.offer(s, s.want.Price, s.want.Speed, int64(i%2*100)))
+			n.run(500 * grid.Millisecond)
+		}
+		const span, holders = 30, 12 // minutes; of three cells, at most
+		quotes := span*60*16/600 + span/5 + 8
+		t.Logf("%3d sites: %.1f messages a minute, %d quotes", count, float64(p.messages)/span, len(p.quotes))
+		if len(p.quotes) > quotes || len(p.quotes) < quotes/2 {
+			t.Errorf("%d sites: %d quotes in half an hour, want %d at most and half of them at least", count, len(p.quotes), quotes)
+		}
+		if most := quotes * holders * 5 / 4; p.messages > most { // some go to the cell that the quote leaves
+			t.Errorf("%d sites: %d messages in half an hour, at most %d", count, p.messages, most)
+		}
+	}
 }
 
 // The same quote again costs nothing.
@@ -80,7 +179,7 @@ func TestUnchangedQuoteIsNotPublished(t *testing.T) {
 func TestLoadThatChangesBack(t *testing.T) {
 	n := newNetwork(t, 1, Config{LoadInterval: 5 * grid.Second})
 	populate(n, 10, n.same)
-	n.set(n.sites[9], n.offer(n.sites[9], 5_000_000, 100, 1))
+	n.set(n.sites[9], n.offer(n.sites[9], 5_000_000, 100, 0)) // too soon
 	n.set(n.sites[9], n.offer(n.sites[9], 5_000_000, 100, 64))
 	before := n.sites[9].dir.own.Sequence
 	n.run(20 * grid.Second)

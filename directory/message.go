@@ -9,11 +9,21 @@ import (
 // third of a frame.
 const PageMax = 64
 
-// Publish asks a holder of a cell to keep a quote until it expires. A site sends
-// it for itself only.
+// CopiesMax is the most cells that one Publish is about: a site's home and a
+// guest's copy under each attribute.
+const CopiesMax = 2 * attributes
+
+// Publish asks a holder to keep copies of a quote until it expires: one in each of
+// the cells that it holds of those in which the quote belongs. A site sends it for
+// itself only.
 type Publish struct {
+	Quote  *Quote
+	Copies []Copy // 1 to CopiesMax
+}
+
+// Copy is one cell's part of Publish.
+type Copy struct {
 	Cell  cell
-	Quote *Quote
 	Quiet bool   // answer only if the site has to do something about it
 	Guest bool   // keep a copy although it belongs into the cell Skip, which is closing
 	Skip  prefix // covered by Cell
@@ -22,16 +32,21 @@ type Publish struct {
 
 // Published answers Publish and Withdraw.
 type Published struct {
-	Cell     cell
-	Sequence uint64 // of the quote it answers
-	Gone     bool   // it answers Withdraw
-	Refused  bool   // the holder has no room, or the quote is void
-	Closing  bool   // the cell wants to become part of the one above it: put a guest's copy there
-	Closed   bool   // it has become so: withdraw from here
-	Moved    bool   // the quote, or guest, belongs into the cell To, which Cell covers
-	To       prefix
-	Fences   []prefix // all cells that the holder knows to be split off this one, if Moved
-	Ring     uint64   // digest of who holds the cell, as far as the holder knows; 0 if it does not
+	Sequence uint64    // of the quote it answers
+	Receipts []Receipt // 1 to CopiesMax
+}
+
+// Receipt is one cell's part of Published.
+type Receipt struct {
+	Cell    cell
+	Gone    bool // it answers Withdraw
+	Refused bool // the holder has no room, or the quote is void
+	Closing bool // the cell wants to become part of the one above it: put a guest's copy there
+	Closed  bool // it has become so: withdraw from here
+	Moved   bool // the quote, or guest, belongs into the cell To, which Cell covers
+	To      prefix
+	Fences  []prefix // all cells that the holder knows to be split off this one, if Moved
+	Ring    uint64   // digest of who holds the cell, as far as the holder knows; 0 if it does not
 }
 
 // Withdraw asks a holder to drop its copy of the sender's quote: the quote given,

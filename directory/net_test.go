@@ -113,6 +113,7 @@ func (n *network) offer(s *site, price grid.Price, speed, free int64) Quote {
 }
 
 func (n *network) set(s *site, q Quote) {
+	q.Issued = n.now
 	s.want = &q
 	s.dir.SetQuote(n.now, q, &n.out)
 	n.carry(s)
@@ -304,7 +305,7 @@ func (n *network) check(s *site, q Query) *Found {
 	}
 	for i := range f.Quotes {
 		got, want := &f.Quotes[i], n.byID[f.Quotes[i].Site].want
-		if !got.sameTerms(want) || !got.sameLoad(want) {
+		if !got.sameTerms(want) || !got.sameLoad(n.now, want) {
 			n.t.Fatalf("at %v %s got the quote %+v, want %+v", n.now, s.id, got, want)
 		}
 	}

@@ -78,7 +78,7 @@ func (p *place) safe() bool {
 }
 
 // answered takes notice of an answer, and reports whether it was to be expected.
-func (p *place) answered(from grid.SiteID, m *Published) bool {
+func (p *place) answered(from grid.SiteID, sequence uint64, m *Receipt) bool {
 	i := slices.IndexFunc(p.copies, func(c replica) bool { return c.site == from })
 	if i < 0 {
 		return false
@@ -91,11 +91,11 @@ func (p *place) answered(from grid.SiteID, m *Published) bool {
 		}
 	case p.role == leaving: // it answers what was published before
 	case m.Refused:
-		if m.Sequence == c.sent {
+		if sequence == c.sent {
 			c.deadline, c.tries = 0, triesMax
 		}
 	default:
-		c.has = max(c.has, m.Sequence)
+		c.has = max(c.has, sequence)
 		if c.has >= c.sent {
 			c.deadline, c.tries = 0, 0
 		}
@@ -109,15 +109,17 @@ func (p *place) answered(from grid.SiteID, m *Published) bool {
 func (d *Directory) send(now grid.Time, l *listing, quietly bool, out *grid.Outbox) {
 	if l.again {
 		l.again = false
-		d.issue(now, *d.own)
+		d.issue(now)
 		d.publish(now, false, out)
 		return
 	}
-	var replies [2]Published // of this site itself
+	var replies [2]Receipt // of this site itself
+	var kept [2]bool
+	sequence := d.own.Sequence
 	safe := l.in(guest).safe()
 	for r := range replies {
 		if p := l.in(role(r) + guest); p != nil {
-			replies[r] = d.sendPlace(now, p, quietly, safe, out)
+			kept[r] = d.sendPlace(now, p, quietly, safe, &replies[r], out)
 		}
 	}
 	if h := l.in(home); h == nil || h.settled(d.own.Sequence) {
@@ -125,22 +127,64 @@ func (d *Directory) send(now grid.Time, l *listing, quietly bool, out *grid.Outb
 	}
 	d.schedule(now, l)
 	for r := range replies {
-		if replies[r].Sequence != 0 {
-			d.onPublished(now, d.cfg.Self, &replies[r], out)
+		if kept[r] {
+			d.onReceipt(now, d.cfg.Self, sequence, &replies[r], out)
 		}
 	}
 }
 
+// letter is a copy on its way to a holder.
+type letter struct {
+	to   grid.SiteID
+	copy Copy
+}
+
+// write puts a copy into the letter to a holder; of two about one cell the later counts.
+func (d *Directory) write(to grid.SiteID, c Copy) {
+	for i := range d.mail {
+		if l := &d.mail[i]; l.to == to && l.copy.Cell == c.Cell {
+			l.copy = c
+			return
+		}
+	}
+	d.mail = append(d.mail, letter{to, c})
+}
+
+// post sends what was written, one message to each holder.
+func (d *Directory) post(out *grid.Outbox) {
+	for i := range d.mail {
+		to := d.mail[i].to
+		if to == "" {
+			continue
+		}
+		if len(d.copySpace) < CopiesMax {
+			d.copySpace = make([]Copy, 16*CopiesMax)
+		}
+		copies := d.copySpace[:0:CopiesMax]
+		for j := i; j < len(d.mail) && len(copies) < CopiesMax; j++ {
+			if l := &d.mail[j]; l.to == to {
+				copies = append(copies, l.copy)
+				l.to = ""
+			}
+		}
+		d.copySpace = d.copySpace[len(copies):]
+		m := d.publishes.New()
+		*m = Publish{Quote: d.own, Copies: copies}
+		out.Send(to, m)
+	}
+	d.mail = d.mail[:0]
+}
+
 // sendPlace sends the newest quote to those of a place's holders who are due for
-// it. It returns the reply of this site if that is among them.
-func (d *Directory) sendPlace(now grid.Time, p *place, quietly, safe bool, out *grid.Outbox) (reply Published) {
+// it. If this site is among them it fills in its reply and returns true.
+func (d *Directory) sendPlace(now grid.Time, p *place, quietly, safe bool, reply *Receipt, out *grid.Outbox) (kept bool) {
 	d.appoint(now, p, out)
 	for i := range p.copies {
 		c := &p.copies[i]
 		if !c.due(d.own.Sequence, d.changed) {
 			continue
 		}
-		m := Publish{Cell: p.cell, Quote: d.own, Guest: p.role == guest, Safe: p.role == home && safe}
+		m := Copy{Cell: p.cell, Guest: p.role == guest, Safe: p.role == home && safe}
 		if m.Guest {
 			m.Skip = p.skip
 		}
@@ -150,14 +194,12 @@ func (d *Directory) sendPlace(now grid.Time, p *place, quietly, safe bool, out *
 			c.has, c.deadline = c.sent, 0
 		}
 		if c.site == d.cfg.Self {
-			reply = d.onPublish(now, &m)
+			*reply, kept = d.keep(now, d.own, &m), true
 			continue
 		}
-		sent := d.publishes.New()
-		*sent = m
-		out.Send(c.site, sent)
+		d.write(c.site, m)
 	}
-	return reply
+	return kept
 }
 
 // appoint makes the holders of a place's cell those who are to have a copy: as many

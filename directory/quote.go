@@ -13,12 +13,12 @@ import (
 
 // Bounds of a quote, whoever it comes from.
 const (
-	siteMax       = 128       // bytes of a site ID
-	nameMax       = 64        // bytes of a site's name
-	processorsMax = 1 << 24   // of one site
-	memoryMax     = 1 << 50   // bytes per processor
-	quoteBytesMax = 2 << 10   // of the signed form
-	lifetimeMax   = grid.Hour // a site that dies is forgotten within it
+	siteMax       = 128      // bytes of a site ID
+	nameMax       = 64       // bytes of a site's name
+	processorsMax = 1 << 24  // of one site
+	memoryMax     = 1 << 50  // bytes per processor
+	quoteBytesMax = 2 << 10  // of the signed form
+	lifetimeMax   = grid.Day // a site that dies is forgotten within it
 )
 
 // skewMax is how far another site's clock may be ahead of ours: a quote issued
@@ -47,7 +47,7 @@ type Quote struct {
 	// Set by Directory.SetQuote and Directory.Withdraw.
 	Sequence  uint64    // rises with every quote a site issues, across restarts too; at least 1
 	Issued    grid.Time // instant on the site's clock
-	Lifetime  grid.Time // span from Issued after which it is void; more than 0, at most 1 h
+	Lifetime  grid.Time // span from Issued after which it is void; more than 0, at most a day
 	Withdrawn bool      // the site takes its offer back; never in an answer to a query
 	Sealed    []byte    // signed form, at most 2 KiB; nil in virtual time
 
@@ -161,6 +161,15 @@ func (q *Quote) sameTerms(other *Quote) bool {
 }
 
 // sameLoad reports whether two quotes of a site promise the same load.
-func (q *Quote) sameLoad(other *Quote) bool {
-	return q.Free == other.Free && q.Widest == other.Widest && q.Wait == other.Wait
+func (q *Quote) sameLoad(now grid.Time, other *Quote) bool {
+	return q.Free == other.Free && q.Widest == other.Widest && q.waitLeft(now) == other.waitLeft(now)
+}
+
+// waitLeft returns what is left of the wait at a later time: it shrinks as time
+// passes, but is only over when the site says so.
+func (q *Quote) waitLeft(now grid.Time) grid.Time {
+	if q.Wait == 0 {
+		return 0
+	}
+	return max(q.Wait-(now-q.Issued), 1)
 }

@@ -59,8 +59,8 @@ func TestQuoteBounds(t *testing.T) {
 		{"issued before time began", func(q *Quote) { q.Issued = -1 }, true},
 		{"issued beyond all time", func(q *Quote) { q.Issued = grid.SpanMax + 1 }, true},
 		{"no lifetime", func(q *Quote) { q.Lifetime = 0 }, true},
-		{"longest lifetime", func(q *Quote) { q.Lifetime = grid.Hour }, false},
-		{"longer lifetime", func(q *Quote) { q.Lifetime = grid.Hour + 1 }, true},
+		{"longest lifetime", func(q *Quote) { q.Lifetime = grid.Day }, false},
+		{"longer lifetime", func(q *Quote) { q.Lifetime = grid.Day + 1 }, true},
 		{"largest", func(q *Quote) { q.Sealed = make([]byte, quoteBytesMax) }, false},
 		{"larger", func(q *Quote) { q.Sealed = make([]byte, quoteBytesMax+1) }, true},
 	} {
@@ -83,7 +83,7 @@ func TestConfigBounds(t *testing.T) {
 	}{
 		{"defaults", func(c *Config) {}, false},
 		{"nobody", func(c *Config) { c.Self = "" }, true},
-		{"lifetime", func(c *Config) { c.Lifetime = grid.Hour + 1 }, true},
+		{"lifetime", func(c *Config) { c.Lifetime = grid.Day + 1 }, true},
 		{"short lifetime", func(c *Config) { c.Lifetime = grid.Second }, false},
 		{"replicas", func(c *Config) { c.Replicas = replicasMax + 1 }, true},
 		{"tiny cells", func(c *Config) { c.CellMax = cellMaxMin - 1 }, true},

@@ -15,10 +15,19 @@ const (
 	strikesMax  = 2    // requests in a row without an answer that make a site suspect
 )
 
+// For how long holders are believed.
+const (
+	spanGrowth = 4
+	spanMax    = 8                // lifetimes
+	spanAlone  = 15 * grid.Second // by a site that finds nobody else; asking then costs no message
+)
+
 // ring is what the router says of who holds a cell: the sites nearest to its key.
-// It is used without asking again for a span that doubles each time the answer is
-// the same as before, up to twice the quotes' lifetime. So a young federation finds
-// its holders quickly, and an old one seldom looks them up.
+// It is used without asking again for a span that grows each time the answer is the
+// same as before, up to spanMax lifetimes of quotes. So a young federation finds its
+// holders quickly, and an old one seldom looks them up: the first of the many sites
+// that have to do with a cell to find a new holder publishes there or asks, the new
+// holder makes itself known to the others, and those tell all who publish there.
 type ring struct {
 	cell      cell
 	key       grid.Key
@@ -136,7 +145,7 @@ func (d *Directory) onClosest(now grid.Time, in *grid.Closest, out *grid.Outbox)
 	}
 	r.fresh = now + r.span/2 + d.jitter(r.span/2)
 	if !changed {
-		r.span = min(2*r.span, 2*d.cfg.Lifetime)
+		r.span = min(spanGrowth*r.span, d.longest(r))
 	}
 	l := &d.listings[r.cell.attribute]
 	if slices.ContainsFunc(l.places, func(p place) bool { return p.cell == r.cell && p.role != leaving }) {
@@ -149,6 +158,14 @@ func (d *Directory) onClosest(now grid.Time, in *grid.Closest, out *grid.Outbox)
 			d.run(now, q, out)
 		}
 	}
+}
+
+// longest returns for how long a ring is believed at most.
+func (d *Directory) longest(r *ring) grid.Time {
+	if len(r.peers) == 1 && r.peers[0] == d.cfg.Self {
+		return min(spanAlone, d.cfg.Lifetime)
+	}
+	return spanMax * d.cfg.Lifetime
 }
 
 // fill replaces the peers and reports whether the holders changed. Without an

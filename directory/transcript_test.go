@@ -90,12 +90,18 @@ func (n *network) command(t *testing.T, td *datadriven.TestData, trace *strings.
 func describe(m grid.Message) string {
 	switch m := m.(type) {
 	case *Publish:
-		text := fmt.Sprintf("publish %v price=%d free=%d", m.Cell, m.Quote.Price, m.Quote.Free)
-		return text + flags("quiet", m.Quiet, "guest", m.Guest, "safe", m.Safe)
+		text := fmt.Sprintf("publish price=%d free=%d", m.Quote.Price, m.Quote.Free)
+		for _, c := range m.Copies {
+			text += " " + c.Cell.String() + flags("quiet", c.Quiet, "guest", c.Guest, "safe", c.Safe)
+		}
+		return text
 	case *Published:
-		text := "published " + m.Cell.String() + flags("gone", m.Gone, "refused", m.Refused, "closing", m.Closing, "closed", m.Closed)
-		if m.Moved {
-			text += " moved to " + m.To.String()
+		text := "published"
+		for _, r := range m.Receipts {
+			text += " " + r.Cell.String() + flags("gone", r.Gone, "refused", r.Refused, "closing", r.Closing, "closed", r.Closed)
+			if r.Moved {
+				text += " moved to " + r.To.String()
+			}
 		}
 		return text
 	case *Withdraw:

@@ -36,9 +36,9 @@ type upkeep struct {
 }
 
 const (
-	matureAge  = 5  // halves of a lifetime after which a holder counts as mature
-	routeEvery = 4  // rounds after which a holder looks for its cell's parent from the root again
-	eagerMax   = 16 // rounds that follow quickly if the holder is not mature before
+	matureAge  = 2*spanMax + 1 // halves of a lifetime after which a holder counts as mature
+	routeEvery = 4             // rounds after which a holder looks for its cell's parent from the root again
+	eagerMax   = 16            // rounds that follow quickly if the holder is not mature before
 )
 
 // begin plans the first round: soon, so that whoever this site displaces learns it,
@@ -58,7 +58,7 @@ func (d *Directory) plan() {
 
 // maintain does the rounds that are due.
 func (d *Directory) maintain(now grid.Time, out *grid.Outbox) {
-	var due []*holding // holdings come and go meanwhile
+	due := d.due[:0] // holdings come and go meanwhile
 	for _, h := range d.holdings {
 		if h.upkeep.next <= now {
 			due = append(due, h)
@@ -72,6 +72,8 @@ func (d *Directory) maintain(now grid.Time, out *grid.Outbox) {
 			d.holdings = slices.Delete(d.holdings, i, i+1)
 		}
 	}
+	clear(due)
+	d.due = due
 	d.plan()
 }
 
@@ -87,7 +89,8 @@ func (d *Directory) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 		u.next = now + d.cfg.Timeout
 		return
 	}
-	holders := d.holders(now, r, nil)
+	d.peers = d.holders(now, r, d.peers[:0])
+	holders := d.peers
 	if !slices.Contains(holders, d.cfg.Self) {
 		h.since, h.mature, u.eager = now, false, eagerMax
 		return
@@ -126,11 +129,11 @@ func (d *Directory) chase(now grid.Time, h *holding, out *grid.Outbox) {
 		if !moved || now >= e.expires || e.guest {
 			continue
 		}
-		m := Published{Cell: h.cell, Sequence: e.quote.Sequence, Moved: true, To: to, Fences: fences}
+		r := Receipt{Cell: h.cell, Moved: true, To: to, Fences: fences}
 		if e.quote.Site == d.cfg.Self {
-			d.onPublished(now, d.cfg.Self, &m, out)
+			d.onReceipt(now, d.cfg.Self, e.quote.Sequence, &r, out)
 		} else {
-			d.answer(e.quote.Site, m, out)
+			d.answerOne(e.quote.Site, e.quote.Sequence, r, out)
 		}
 	}
 }

@@ -90,6 +90,11 @@ func (cfg FederationConfig) report(inputs []input) *federationReport {
 	return &federationReport{cfg, inputs}
 }
 
+// quoteLifetime is how long quotes live here. It says how soon a site that died is
+// forgotten, and no site of this scenario dies: with less, most messages would say
+// that nothing has changed. Placements come out the same from ten minutes to a day.
+const quoteLifetime = 6 * grid.Hour
+
 // warmup is how long sites have to find each other before the first job.
 const warmup = 5 * grid.Minute
 
@@ -120,6 +125,7 @@ func (cfg *FederationConfig) trade(ctx context.Context, placement market.Placeme
 		},
 		placement: placement, foreign: cfg.Mode != "independent", sites: w.sites,
 		oracle: cfg.DHT == "oracle", discipline: discipline, skipInfeasible: cfg.SkipInfeasible,
+		lifetime: quoteLifetime,
 	}
 	n, err := f.build()
 	if err != nil {
@@ -210,6 +216,7 @@ type federation struct {
 	sites     []workload.Site
 	clock     func(id grid.SiteID) Clock // nil: all clocks are right
 	retention grid.Time                  // how long sites remember jobs that have ended
+	lifetime  grid.Time                  // of quotes; 0: the default
 
 	discipline     lrms.Discipline
 	skipInfeasible bool // market.Config
@@ -325,7 +332,7 @@ func (f *federation) site(i int) func(incarnation int) (Site, error) {
 			Placement: f.placement, Allowance: allowance, Quiet: true,
 			SkipInfeasible: f.skipInfeasible,
 		},
-		Directory: directory.Config{Self: id, Federation: "virtual", Topic: f.topic(i)},
+		Directory: directory.Config{Self: id, Federation: "virtual", Topic: f.topic(i), Lifetime: f.lifetime},
 		Limits:    node.Limits{Jobs: jobsMax, PerUser: jobsMax, Finished: jobsMax, Retention: f.retention},
 	}
 	return func(incarnation int) (Site, error) {

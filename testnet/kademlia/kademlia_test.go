@@ -56,7 +56,8 @@ func newWorld(count int, cfg Config, seed uint64) *world {
 
 func (w *world) carryOut(from grid.SiteID) {
 	for _, in := range w.out.Locals {
-		w.found[from] = append(w.found[from], in.(*grid.Closest))
+		c := in.(*grid.Closest) // used again
+		w.found[from] = append(w.found[from], &grid.Closest{Key: c.Key, Peers: slices.Clone(c.Peers)})
 	}
 	for _, s := range w.out.Sends {
 		w.count++

@@ -32,6 +32,7 @@ func (*Find) MessageKind() grid.Kind { return wire.KademliaFind }
 
 // Nodes answers Find.
 type Nodes struct {
+	To    grid.SiteID // who asked
 	Token uint32
 	Count int // of Peers in use
 	Peers [KMax]*Peer

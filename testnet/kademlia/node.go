@@ -29,8 +29,10 @@ type Node struct {
 	backlog []grid.Key
 	pending []request // sent and not answered, by deadline
 	token   uint32
-	finds   grid.Slab[Find]
-	nodes   grid.Slab[Nodes]
+	finds   pool[Find]
+	nodes   pool[Nodes]
+	answers pool[grid.Closest]
+	spare   []*lookup // ended
 	stats   Stats
 }
 
@@ -100,7 +102,7 @@ func (n *Node) Closest(now grid.Time, key grid.Key, out *grid.Outbox) {
 		n.backlog = append(n.backlog, key)
 		return
 	}
-	l := &lookup{key: key}
+	l := n.newLookup(key)
 	var near [KMax]*Peer
 	for _, p := range near[:n.table.nearest(near[:n.cfg.K], &key, nil)] {
 		l.hear(p)
@@ -137,13 +139,15 @@ func (n *Node) NextTimer() grid.Time {
 func (n *Node) delivery(now grid.Time, in *grid.Delivery, out *grid.Outbox) {
 	switch m := in.Message.(type) {
 	case *Find:
-		answer := n.nodes.New()
-		answer.Token = m.Token
+		answer := n.nodes.take(now, n.cfg.Timeout)
+		answer.To, answer.Token = in.From, m.Token
 		answer.Count = n.table.nearest(answer.Peers[:n.cfg.K], &m.Key, m.From)
 		n.table.add(m.From)
 		out.Send(in.From, answer)
 	case *Nodes:
-		n.settle(now, m.Token, m, out)
+		if m.To == n.table.self.ID {
+			n.settle(now, m.Token, m, out)
+		}
 	}
 }
 
@@ -199,7 +203,7 @@ func (n *Node) advance(now grid.Time, l *lookup, out *grid.Outbox) {
 		}
 		n.token++
 		n.pending = append(n.pending, request{n.token, p, l, now.Add(n.cfg.Timeout)})
-		find := n.finds.New()
+		find := n.finds.take(now, n.cfg.Timeout)
 		*find = Find{Key: l.key, Token: n.token, From: n.table.self}
 		out.Send(p.ID, find)
 	}
@@ -210,7 +214,8 @@ func (n *Node) advance(now grid.Time, l *lookup, out *grid.Outbox) {
 func (n *Node) answer(now grid.Time, l *lookup, out *grid.Outbox) {
 	n.lookups = slices.DeleteFunc(n.lookups, func(other *lookup) bool { return other == l })
 	n.stats.Requests += int64(l.requests)
-	closest := &grid.Closest{Key: l.key}
+	closest := n.answers.take(now, 1) // whoever asked takes it at once
+	closest.Key, closest.Peers = l.key, closest.Peers[:0]
 	self := n.table.self
 	for _, c := range l.candidates {
 		if self != nil && nearer(&l.key, &self.Key, &c.peer.Key) {
@@ -228,11 +233,25 @@ func (n *Node) answer(now grid.Time, l *lookup, out *grid.Outbox) {
 		closest.Peers = append(closest.Peers, self.ID)
 	}
 	out.Local(closest)
+	n.spare = append(n.spare, l)
 	if len(n.backlog) > 0 {
 		key := n.backlog[0]
 		n.backlog = n.backlog[1:]
 		n.Closest(now, key, out)
 	}
+}
+
+// newLookup returns a look-up that has heard of nobody, if possible with the memory
+// of one that has ended.
+func (n *Node) newLookup(key grid.Key) *lookup {
+	i := len(n.spare) - 1
+	if i < 0 {
+		return &lookup{key: key}
+	}
+	l := n.spare[i]
+	n.spare = n.spare[:i]
+	*l = lookup{key: key, candidates: l.candidates[:0]}
+	return l
 }
 
 // Fill gives every node the table that joining leads to: up to k peers in each

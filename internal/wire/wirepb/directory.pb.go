@@ -354,11 +354,8 @@ func (x *Cell) GetPrefix() *Prefix {
 
 type Publish struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Cell          *Cell                  `protobuf:"bytes,1,opt,name=cell,proto3" json:"cell,omitempty"`
-	Quote         []byte                 `protobuf:"bytes,2,opt,name=quote,proto3" json:"quote,omitempty"` // signed
-	Quiet         bool                   `protobuf:"varint,3,opt,name=quiet,proto3" json:"quiet,omitempty"`
-	Skip          *Prefix                `protobuf:"bytes,4,opt,name=skip,proto3" json:"skip,omitempty"` // present if it is a guest's copy
-	Safe          bool                   `protobuf:"varint,5,opt,name=safe,proto3" json:"safe,omitempty"`
+	Quote         []byte                 `protobuf:"bytes,1,opt,name=quote,proto3" json:"quote,omitempty"` // signed
+	Copies        []*Copy                `protobuf:"bytes,2,rep,name=copies,proto3" json:"copies,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -393,13 +390,6 @@ func (*Publish) Descriptor() ([]byte, []int) {
 	return file_wirepb_directory_proto_rawDescGZIP(), []int{4}
 }
 
-func (x *Publish) GetCell() *Cell {
-	if x != nil {
-		return x.Cell
-	}
-	return nil
-}
-
 func (x *Publish) GetQuote() []byte {
 	if x != nil {
 		return x.Quote
@@ -407,21 +397,75 @@ func (x *Publish) GetQuote() []byte {
 	return nil
 }
 
-func (x *Publish) GetQuiet() bool {
+func (x *Publish) GetCopies() []*Copy {
+	if x != nil {
+		return x.Copies
+	}
+	return nil
+}
+
+type Copy struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cell          *Cell                  `protobuf:"bytes,1,opt,name=cell,proto3" json:"cell,omitempty"`
+	Quiet         bool                   `protobuf:"varint,2,opt,name=quiet,proto3" json:"quiet,omitempty"`
+	Skip          *Prefix                `protobuf:"bytes,3,opt,name=skip,proto3" json:"skip,omitempty"` // present if it is a guest's copy
+	Safe          bool                   `protobuf:"varint,4,opt,name=safe,proto3" json:"safe,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Copy) Reset() {
+	*x = Copy{}
+	mi := &file_wirepb_directory_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Copy) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Copy) ProtoMessage() {}
+
+func (x *Copy) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_directory_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Copy.ProtoReflect.Descriptor instead.
+func (*Copy) Descriptor() ([]byte, []int) {
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Copy) GetCell() *Cell {
+	if x != nil {
+		return x.Cell
+	}
+	return nil
+}
+
+func (x *Copy) GetQuiet() bool {
 	if x != nil {
 		return x.Quiet
 	}
 	return false
 }
 
-func (x *Publish) GetSkip() *Prefix {
+func (x *Copy) GetSkip() *Prefix {
 	if x != nil {
 		return x.Skip
 	}
 	return nil
 }
 
-func (x *Publish) GetSafe() bool {
+func (x *Copy) GetSafe() bool {
 	if x != nil {
 		return x.Safe
 	}
@@ -430,22 +474,15 @@ func (x *Publish) GetSafe() bool {
 
 type Published struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Cell          *Cell                  `protobuf:"bytes,1,opt,name=cell,proto3" json:"cell,omitempty"`
-	Sequence      uint64                 `protobuf:"varint,2,opt,name=sequence,proto3" json:"sequence,omitempty"`
-	Gone          bool                   `protobuf:"varint,3,opt,name=gone,proto3" json:"gone,omitempty"`
-	Refused       bool                   `protobuf:"varint,4,opt,name=refused,proto3" json:"refused,omitempty"`
-	Moved         *Prefix                `protobuf:"bytes,5,opt,name=moved,proto3" json:"moved,omitempty"` // absent if it is where it belongs
-	Closing       bool                   `protobuf:"varint,6,opt,name=closing,proto3" json:"closing,omitempty"`
-	Closed        bool                   `protobuf:"varint,7,opt,name=closed,proto3" json:"closed,omitempty"`
-	Fences        []*Prefix              `protobuf:"bytes,8,rep,name=fences,proto3" json:"fences,omitempty"`
-	Ring          uint64                 `protobuf:"fixed64,9,opt,name=ring,proto3" json:"ring,omitempty"`
+	Sequence      uint64                 `protobuf:"varint,1,opt,name=sequence,proto3" json:"sequence,omitempty"`
+	Receipts      []*Receipt             `protobuf:"bytes,2,rep,name=receipts,proto3" json:"receipts,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Published) Reset() {
 	*x = Published{}
-	mi := &file_wirepb_directory_proto_msgTypes[5]
+	mi := &file_wirepb_directory_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -457,7 +494,7 @@ func (x *Published) String() string {
 func (*Published) ProtoMessage() {}
 
 func (x *Published) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[5]
+	mi := &file_wirepb_directory_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -470,14 +507,7 @@ func (x *Published) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Published.ProtoReflect.Descriptor instead.
 func (*Published) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{5}
-}
-
-func (x *Published) GetCell() *Cell {
-	if x != nil {
-		return x.Cell
-	}
-	return nil
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Published) GetSequence() uint64 {
@@ -487,49 +517,107 @@ func (x *Published) GetSequence() uint64 {
 	return 0
 }
 
-func (x *Published) GetGone() bool {
+func (x *Published) GetReceipts() []*Receipt {
+	if x != nil {
+		return x.Receipts
+	}
+	return nil
+}
+
+type Receipt struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cell          *Cell                  `protobuf:"bytes,1,opt,name=cell,proto3" json:"cell,omitempty"`
+	Gone          bool                   `protobuf:"varint,2,opt,name=gone,proto3" json:"gone,omitempty"`
+	Refused       bool                   `protobuf:"varint,3,opt,name=refused,proto3" json:"refused,omitempty"`
+	Moved         *Prefix                `protobuf:"bytes,4,opt,name=moved,proto3" json:"moved,omitempty"` // absent if it is where it belongs
+	Closing       bool                   `protobuf:"varint,5,opt,name=closing,proto3" json:"closing,omitempty"`
+	Closed        bool                   `protobuf:"varint,6,opt,name=closed,proto3" json:"closed,omitempty"`
+	Fences        []*Prefix              `protobuf:"bytes,7,rep,name=fences,proto3" json:"fences,omitempty"`
+	Ring          uint64                 `protobuf:"fixed64,8,opt,name=ring,proto3" json:"ring,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Receipt) Reset() {
+	*x = Receipt{}
+	mi := &file_wirepb_directory_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Receipt) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Receipt) ProtoMessage() {}
+
+func (x *Receipt) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_directory_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Receipt.ProtoReflect.Descriptor instead.
+func (*Receipt) Descriptor() ([]byte, []int) {
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Receipt) GetCell() *Cell {
+	if x != nil {
+		return x.Cell
+	}
+	return nil
+}
+
+func (x *Receipt) GetGone() bool {
 	if x != nil {
 		return x.Gone
 	}
 	return false
 }
 
-func (x *Published) GetRefused() bool {
+func (x *Receipt) GetRefused() bool {
 	if x != nil {
 		return x.Refused
 	}
 	return false
 }
 
-func (x *Published) GetMoved() *Prefix {
+func (x *Receipt) GetMoved() *Prefix {
 	if x != nil {
 		return x.Moved
 	}
 	return nil
 }
 
-func (x *Published) GetClosing() bool {
+func (x *Receipt) GetClosing() bool {
 	if x != nil {
 		return x.Closing
 	}
 	return false
 }
 
-func (x *Published) GetClosed() bool {
+func (x *Receipt) GetClosed() bool {
 	if x != nil {
 		return x.Closed
 	}
 	return false
 }
 
-func (x *Published) GetFences() []*Prefix {
+func (x *Receipt) GetFences() []*Prefix {
 	if x != nil {
 		return x.Fences
 	}
 	return nil
 }
 
-func (x *Published) GetRing() uint64 {
+func (x *Receipt) GetRing() uint64 {
 	if x != nil {
 		return x.Ring
 	}
@@ -547,7 +635,7 @@ type Withdraw struct {
 
 func (x *Withdraw) Reset() {
 	*x = Withdraw{}
-	mi := &file_wirepb_directory_proto_msgTypes[6]
+	mi := &file_wirepb_directory_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -559,7 +647,7 @@ func (x *Withdraw) String() string {
 func (*Withdraw) ProtoMessage() {}
 
 func (x *Withdraw) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[6]
+	mi := &file_wirepb_directory_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -572,7 +660,7 @@ func (x *Withdraw) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Withdraw.ProtoReflect.Descriptor instead.
 func (*Withdraw) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{6}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Withdraw) GetCell() *Cell {
@@ -609,7 +697,7 @@ type Filter struct {
 
 func (x *Filter) Reset() {
 	*x = Filter{}
-	mi := &file_wirepb_directory_proto_msgTypes[7]
+	mi := &file_wirepb_directory_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -621,7 +709,7 @@ func (x *Filter) String() string {
 func (*Filter) ProtoMessage() {}
 
 func (x *Filter) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[7]
+	mi := &file_wirepb_directory_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -634,7 +722,7 @@ func (x *Filter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Filter.ProtoReflect.Descriptor instead.
 func (*Filter) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{7}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Filter) GetPriceMax() int64 {
@@ -687,7 +775,7 @@ type Scan struct {
 
 func (x *Scan) Reset() {
 	*x = Scan{}
-	mi := &file_wirepb_directory_proto_msgTypes[8]
+	mi := &file_wirepb_directory_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -699,7 +787,7 @@ func (x *Scan) String() string {
 func (*Scan) ProtoMessage() {}
 
 func (x *Scan) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[8]
+	mi := &file_wirepb_directory_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -712,7 +800,7 @@ func (x *Scan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scan.ProtoReflect.Descriptor instead.
 func (*Scan) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{8}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Scan) GetToken() uint64 {
@@ -782,7 +870,7 @@ type Page struct {
 
 func (x *Page) Reset() {
 	*x = Page{}
-	mi := &file_wirepb_directory_proto_msgTypes[9]
+	mi := &file_wirepb_directory_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -794,7 +882,7 @@ func (x *Page) String() string {
 func (*Page) ProtoMessage() {}
 
 func (x *Page) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[9]
+	mi := &file_wirepb_directory_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -807,7 +895,7 @@ func (x *Page) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Page.ProtoReflect.Descriptor instead.
 func (*Page) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{9}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Page) GetToken() uint64 {
@@ -891,7 +979,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_wirepb_directory_proto_msgTypes[10]
+	mi := &file_wirepb_directory_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -903,7 +991,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[10]
+	mi := &file_wirepb_directory_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -916,7 +1004,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{10}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Report) GetToken() uint64 {
@@ -953,7 +1041,7 @@ type Reported struct {
 
 func (x *Reported) Reset() {
 	*x = Reported{}
-	mi := &file_wirepb_directory_proto_msgTypes[11]
+	mi := &file_wirepb_directory_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -965,7 +1053,7 @@ func (x *Reported) String() string {
 func (*Reported) ProtoMessage() {}
 
 func (x *Reported) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[11]
+	mi := &file_wirepb_directory_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -978,7 +1066,7 @@ func (x *Reported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reported.ProtoReflect.Descriptor instead.
 func (*Reported) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{11}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Reported) GetToken() uint64 {
@@ -1032,7 +1120,7 @@ type LoadReport struct {
 
 func (x *LoadReport) Reset() {
 	*x = LoadReport{}
-	mi := &file_wirepb_directory_proto_msgTypes[12]
+	mi := &file_wirepb_directory_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1044,7 +1132,7 @@ func (x *LoadReport) String() string {
 func (*LoadReport) ProtoMessage() {}
 
 func (x *LoadReport) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[12]
+	mi := &file_wirepb_directory_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1057,7 +1145,7 @@ func (x *LoadReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadReport.ProtoReflect.Descriptor instead.
 func (*LoadReport) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{12}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *LoadReport) GetSite() string {
@@ -1150,23 +1238,27 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\x06length\x18\x03 \x01(\rR\x06length\"N\n" +
 	"\x04Cell\x12\x1c\n" +
 	"\tattribute\x18\x01 \x01(\rR\tattribute\x12(\n" +
-	"\x06prefix\x18\x02 \x01(\v2\x10.gridnode.PrefixR\x06prefix\"\x93\x01\n" +
-	"\aPublish\x12\"\n" +
+	"\x06prefix\x18\x02 \x01(\v2\x10.gridnode.PrefixR\x06prefix\"G\n" +
+	"\aPublish\x12\x14\n" +
+	"\x05quote\x18\x01 \x01(\fR\x05quote\x12&\n" +
+	"\x06copies\x18\x02 \x03(\v2\x0e.gridnode.CopyR\x06copies\"z\n" +
+	"\x04Copy\x12\"\n" +
 	"\x04cell\x18\x01 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\x14\n" +
-	"\x05quote\x18\x02 \x01(\fR\x05quote\x12\x14\n" +
-	"\x05quiet\x18\x03 \x01(\bR\x05quiet\x12$\n" +
-	"\x04skip\x18\x04 \x01(\v2\x10.gridnode.PrefixR\x04skip\x12\x12\n" +
-	"\x04safe\x18\x05 \x01(\bR\x04safe\"\x91\x02\n" +
-	"\tPublished\x12\"\n" +
-	"\x04cell\x18\x01 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\x1a\n" +
-	"\bsequence\x18\x02 \x01(\x04R\bsequence\x12\x12\n" +
-	"\x04gone\x18\x03 \x01(\bR\x04gone\x12\x18\n" +
-	"\arefused\x18\x04 \x01(\bR\arefused\x12&\n" +
-	"\x05moved\x18\x05 \x01(\v2\x10.gridnode.PrefixR\x05moved\x12\x18\n" +
-	"\aclosing\x18\x06 \x01(\bR\aclosing\x12\x16\n" +
-	"\x06closed\x18\a \x01(\bR\x06closed\x12(\n" +
-	"\x06fences\x18\b \x03(\v2\x10.gridnode.PrefixR\x06fences\x12\x12\n" +
-	"\x04ring\x18\t \x01(\x06R\x04ring\"l\n" +
+	"\x05quiet\x18\x02 \x01(\bR\x05quiet\x12$\n" +
+	"\x04skip\x18\x03 \x01(\v2\x10.gridnode.PrefixR\x04skip\x12\x12\n" +
+	"\x04safe\x18\x04 \x01(\bR\x04safe\"V\n" +
+	"\tPublished\x12\x1a\n" +
+	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12-\n" +
+	"\breceipts\x18\x02 \x03(\v2\x11.gridnode.ReceiptR\breceipts\"\xf3\x01\n" +
+	"\aReceipt\x12\"\n" +
+	"\x04cell\x18\x01 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\x12\n" +
+	"\x04gone\x18\x02 \x01(\bR\x04gone\x12\x18\n" +
+	"\arefused\x18\x03 \x01(\bR\arefused\x12&\n" +
+	"\x05moved\x18\x04 \x01(\v2\x10.gridnode.PrefixR\x05moved\x12\x18\n" +
+	"\aclosing\x18\x05 \x01(\bR\aclosing\x12\x16\n" +
+	"\x06closed\x18\x06 \x01(\bR\x06closed\x12(\n" +
+	"\x06fences\x18\a \x03(\v2\x10.gridnode.PrefixR\x06fences\x12\x12\n" +
+	"\x04ring\x18\b \x01(\x06R\x04ring\"l\n" +
 	"\bWithdraw\x12\"\n" +
 	"\x04cell\x18\x01 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\x14\n" +
 	"\x05quote\x18\x02 \x01(\fR\x05quote\x12&\n" +
@@ -1234,45 +1326,49 @@ func file_wirepb_directory_proto_rawDescGZIP() []byte {
 	return file_wirepb_directory_proto_rawDescData
 }
 
-var file_wirepb_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_wirepb_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
 var file_wirepb_directory_proto_goTypes = []any{
 	(*Quote)(nil),      // 0: gridnode.Quote
 	(*Position)(nil),   // 1: gridnode.Position
 	(*Prefix)(nil),     // 2: gridnode.Prefix
 	(*Cell)(nil),       // 3: gridnode.Cell
 	(*Publish)(nil),    // 4: gridnode.Publish
-	(*Published)(nil),  // 5: gridnode.Published
-	(*Withdraw)(nil),   // 6: gridnode.Withdraw
-	(*Filter)(nil),     // 7: gridnode.Filter
-	(*Scan)(nil),       // 8: gridnode.Scan
-	(*Page)(nil),       // 9: gridnode.Page
-	(*Report)(nil),     // 10: gridnode.Report
-	(*Reported)(nil),   // 11: gridnode.Reported
-	(*LoadReport)(nil), // 12: gridnode.LoadReport
+	(*Copy)(nil),       // 5: gridnode.Copy
+	(*Published)(nil),  // 6: gridnode.Published
+	(*Receipt)(nil),    // 7: gridnode.Receipt
+	(*Withdraw)(nil),   // 8: gridnode.Withdraw
+	(*Filter)(nil),     // 9: gridnode.Filter
+	(*Scan)(nil),       // 10: gridnode.Scan
+	(*Page)(nil),       // 11: gridnode.Page
+	(*Report)(nil),     // 12: gridnode.Report
+	(*Reported)(nil),   // 13: gridnode.Reported
+	(*LoadReport)(nil), // 14: gridnode.LoadReport
 }
 var file_wirepb_directory_proto_depIdxs = []int32{
 	2,  // 0: gridnode.Cell.prefix:type_name -> gridnode.Prefix
-	3,  // 1: gridnode.Publish.cell:type_name -> gridnode.Cell
-	2,  // 2: gridnode.Publish.skip:type_name -> gridnode.Prefix
-	3,  // 3: gridnode.Published.cell:type_name -> gridnode.Cell
-	2,  // 4: gridnode.Published.moved:type_name -> gridnode.Prefix
-	2,  // 5: gridnode.Published.fences:type_name -> gridnode.Prefix
-	3,  // 6: gridnode.Withdraw.cell:type_name -> gridnode.Cell
-	2,  // 7: gridnode.Withdraw.moved:type_name -> gridnode.Prefix
-	3,  // 8: gridnode.Scan.cell:type_name -> gridnode.Cell
-	1,  // 9: gridnode.Scan.at:type_name -> gridnode.Position
-	7,  // 10: gridnode.Scan.filter:type_name -> gridnode.Filter
-	3,  // 11: gridnode.Page.cell:type_name -> gridnode.Cell
-	2,  // 12: gridnode.Page.fences:type_name -> gridnode.Prefix
-	3,  // 13: gridnode.Report.cell:type_name -> gridnode.Cell
-	2,  // 14: gridnode.Report.child:type_name -> gridnode.Prefix
-	2,  // 15: gridnode.Reported.moved:type_name -> gridnode.Prefix
-	2,  // 16: gridnode.Reported.fences:type_name -> gridnode.Prefix
-	17, // [17:17] is the sub-list for method output_type
-	17, // [17:17] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	5,  // 1: gridnode.Publish.copies:type_name -> gridnode.Copy
+	3,  // 2: gridnode.Copy.cell:type_name -> gridnode.Cell
+	2,  // 3: gridnode.Copy.skip:type_name -> gridnode.Prefix
+	7,  // 4: gridnode.Published.receipts:type_name -> gridnode.Receipt
+	3,  // 5: gridnode.Receipt.cell:type_name -> gridnode.Cell
+	2,  // 6: gridnode.Receipt.moved:type_name -> gridnode.Prefix
+	2,  // 7: gridnode.Receipt.fences:type_name -> gridnode.Prefix
+	3,  // 8: gridnode.Withdraw.cell:type_name -> gridnode.Cell
+	2,  // 9: gridnode.Withdraw.moved:type_name -> gridnode.Prefix
+	3,  // 10: gridnode.Scan.cell:type_name -> gridnode.Cell
+	1,  // 11: gridnode.Scan.at:type_name -> gridnode.Position
+	9,  // 12: gridnode.Scan.filter:type_name -> gridnode.Filter
+	3,  // 13: gridnode.Page.cell:type_name -> gridnode.Cell
+	2,  // 14: gridnode.Page.fences:type_name -> gridnode.Prefix
+	3,  // 15: gridnode.Report.cell:type_name -> gridnode.Cell
+	2,  // 16: gridnode.Report.child:type_name -> gridnode.Prefix
+	2,  // 17: gridnode.Reported.moved:type_name -> gridnode.Prefix
+	2,  // 18: gridnode.Reported.fences:type_name -> gridnode.Prefix
+	19, // [19:19] is the sub-list for method output_type
+	19, // [19:19] is the sub-list for method input_type
+	19, // [19:19] is the sub-list for extension type_name
+	19, // [19:19] is the sub-list for extension extendee
+	0,  // [0:19] is the sub-list for field type_name
 }
 
 func init() { file_wirepb_directory_proto_init() }
@@ -1286,7 +1382,7 @@ func file_wirepb_directory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wirepb_directory_proto_rawDesc), len(file_wirepb_directory_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   15,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
