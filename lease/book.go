@@ -73,6 +73,9 @@ var ErrUnknown = errors.New("no such lease")
 // ErrBounds is returned for requests that no site would take. Nothing has changed.
 var ErrBounds = errors.New("out of bounds")
 
+// ErrLoop is returned for links that do not make a hierarchy. Nothing has changed.
+var ErrLoop = errors.New("not a hierarchy")
+
 // New returns an empty book. cluster has this site's processors and belongs to the
 // owner; the book lends them. The error says which field of cfg is out of range.
 func New(cfg Config, cluster *lrms.Cluster) (*Book, error) {

@@ -116,3 +116,9 @@ func (c *Cluster) Waiting(yield func(Request) bool) {
 		}
 	}
 }
+
+// Processors returns how many the site has.
+func (c *Cluster) Processors() int64 { return c.cfg.Processors }
+
+// Demand returns how many processors waiting jobs want: State's Demand without the rest.
+func (c *Cluster) Demand() int64 { return c.work.processors }
