@@ -25,6 +25,8 @@ type entry struct {
 	reason   string
 	verdicts []market.Verdict
 	messages int32
+	lease    uint64    // number of the borrowed lease it runs on; 0: on this site's own processors
+	gone     grid.Time // the lease has ended, the execution has surely by then; 0: there is none
 }
 
 // recordPrefix is where job records are stored.
@@ -38,6 +40,7 @@ func (e *entry) AppendRecord(dst []byte) []byte {
 	p := &wirepb.JobRecord{
 		Job: wire.JobProto(e.job), State: uint32(e.state), Foreign: e.foreign,
 		Epoch: e.epoch, Losses: e.losses, Messages: e.messages, Reason: []byte(e.reason),
+		Lease: e.lease, Gone: int64(e.gone),
 		Award: &wirepb.Award{
 			Site: string(e.award.Site), Epoch: e.award.Epoch, Price: int64(e.award.Price), Cost: int64(e.award.Cost),
 			Start: int64(e.award.Start), Finish: int64(e.award.Finish), Until: int64(e.award.Until), Hold: e.award.Hold,
@@ -73,6 +76,7 @@ func decodeEntry(b []byte) (*entry, error) {
 	e := &entry{
 		job: job, state: State(p.State), foreign: p.Foreign, epoch: p.Epoch,
 		losses: p.Losses, messages: p.Messages, reason: string(p.Reason),
+		lease: p.Lease, gone: grid.Time(p.Gone),
 	}
 	if e.state < Placing || e.state > Refused {
 		return nil, fmt.Errorf("job %s is in unknown state %d", job.ID, p.State)

@@ -18,6 +18,7 @@ import (
 	"gridnode/directory"
 	"gridnode/internal/grid"
 	"gridnode/internal/wire"
+	"gridnode/lease"
 	"gridnode/market"
 	"gridnode/node/p2p"
 	"gridnode/node/shim"
@@ -59,6 +60,7 @@ type Host struct {
 	log  *slog.Logger
 	net  *p2p.Network
 	loop loop
+	own  *processes // nil if cfg.Executor runs the tasks
 
 	inbox      *inbox
 	questions  questions
@@ -105,6 +107,9 @@ func Start(ctx context.Context, cfg HostConfig) (*Host, error) {
 	}
 	if cfg.Home != "" {
 		h.net.Handle(outputProtocol, h.serveOutput)
+		if h.own != nil {
+			h.net.Handle(pilotProtocol, h.servePilots)
+		}
 		h.wg.Go(h.fetch.run)
 		h.wg.Go(h.prune)
 	}
@@ -146,14 +151,15 @@ func (h *Host) executor(ctx context.Context, ended func(*grid.TaskEnded)) (Execu
 	if err != nil {
 		return nil, err // and not a nil *processes
 	}
-	return p, nil
+	h.own = p
+	return &executors{own: p, away: newAway(h, ended)}, nil
 }
 
 func (h *Host) openStore() (*store.Store, error) {
 	if h.cfg.Home == "" {
 		return nil, nil
 	}
-	for _, dir := range []string{tasksDir, foreignDir, outputDir} {
+	for _, dir := range []string{tasksDir, foreignDir, outputDir, pilotsDir} {
 		if err := os.MkdirAll(filepath.Join(h.cfg.Home, dir), 0o700); err != nil {
 			return nil, fmt.Errorf("home directory: %w", err)
 		}
@@ -185,7 +191,7 @@ func (h *Host) netConfig() p2p.Config {
 	c := p2p.Config{
 		Key: h.cfg.Key, Federation: h.cfg.Federation, Listen: h.cfg.Listen, Join: h.cfg.Join,
 		Memory: h.cfg.Memory, Profile: h.cfg.Profile, BucketSize: h.cfg.BucketSize, Parallel: h.cfg.Parallel,
-		Agent: "gridnode/" + h.cfg.Version, Protocols: []*wire.Protocol{&market.Protocol, &directory.Protocol},
+		Agent: "gridnode/" + h.cfg.Version, Protocols: []*wire.Protocol{&market.Protocol, &directory.Protocol, &lease.Protocol},
 		Deliver: h.inbox.offer, Report: h.inbox.put, Logger: h.log.With("part", "p2p"),
 	}
 	if h.cfg.Home != "" {

@@ -87,6 +87,7 @@ func sameJob(a, b *grid.Job) bool {
 func (s *Site) place(now grid.Time, e *entry, out *grid.Outbox) {
 	e.epoch++
 	e.state = Placing
+	e.lease, e.gone = 0, 0
 	e.award = market.Award{}
 	if s.agent != nil && marketed(e.job, s.cfg.ID) {
 		s.agent.Step(now, &market.Place{Job: e.job, Epoch: e.epoch, Messages: e.messages}, out)
@@ -202,10 +203,18 @@ func (s *Site) expired(now grid.Time, e *entry, out *grid.Outbox) {
 
 // taskEnded records the end of an execution here and gives its processors back.
 func (s *Site) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
+	if epoch, yes := isPilot(in.ID); yes {
+		s.pilotEnded(now, epoch, out)
+		return
+	}
 	s.cluster.Ended(now, in.ID) // whoever it was, its processors are free
+	s.leave(now, in.ID, out)
 	e := s.current(in.ID)
 	if e == nil || e.state.Terminal() {
 		return // an older epoch, or told twice
+	}
+	if in.Lost && e.gone > now {
+		return // its lease is over, and nobody knows what is left of it: rescue comes
 	}
 	s.forgetRecovered(e)
 	if in.Lost && e.state != Cancelling {
@@ -350,7 +359,9 @@ func (s *Site) withdraw(now grid.Time, e *entry, cause string, out *grid.Outbox)
 	e.state = Cancelling
 	switch before {
 	case Running:
-		out.Kill(grid.Task{ID: e.task(), Job: e.job, Cause: cause})
+		if e.gone == 0 {
+			out.Kill(grid.Task{ID: e.task(), Job: e.job, Cause: cause, Pilot: s.pilotFor(e)})
+		}
 		out.Save(e)
 	case Awarded:
 		s.agent.Step(now, &market.Stop{Job: e.job.ID, Cause: cause}, out)

@@ -37,6 +37,8 @@ type processes struct {
 	mu      sync.Mutex
 	client  *shim.Client
 	running map[grid.TaskID]grid.SiteID // started and not reported, with their job's home
+
+	pilots pilots
 }
 
 // reshim is the pause between attempts to get a shim again.
@@ -135,6 +137,9 @@ func (p *processes) report(e *shim.Ended) (grid.TaskEnded, bool) {
 			}
 		}
 	}
+	if key, yes := isPilot(id); yes {
+		p.clearPilot(key)
+	}
 	ended := grid.TaskEnded{ID: id, Lost: e.Cause == shim.CauseLost}
 	if !ended.Lost {
 		ended.Result = grid.Result{Start: e.Start, End: max(e.End, e.Start), ExitCode: e.ExitCode, Reason: e.Reason}
@@ -205,6 +210,10 @@ func (p *processes) reconnect() *shim.Client {
 func (p *processes) Start(task grid.Task) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if task.Job == nil {
+		p.keepPilot(&task)
+		return
+	}
 	spec, err := p.spec(&task)
 	if err == nil {
 		p.running[task.ID] = task.Job.Home
@@ -213,6 +222,11 @@ func (p *processes) Start(task grid.Task) {
 		}
 		delete(p.running, task.ID)
 	}
+	p.failed(&task, err)
+}
+
+// failed reports a task that cannot be started.
+func (p *processes) failed(task *grid.Task, err error) {
 	p.log.Warn("a job cannot be started", "job", task.ID.Job, "error", err)
 	now := grid.Time(time.Now().UnixMicro())
 	p.ended(&grid.TaskEnded{ID: task.ID, Result: grid.Result{Start: now, End: now, ExitCode: exitNoStart, Reason: shortReason(err)}})
@@ -224,11 +238,15 @@ const exitNoStart = 125
 
 // spec makes the task's scratch directory and says what to run.
 func (p *processes) spec(task *grid.Task) (shim.Spec, error) {
+	return p.specAt(task, p.base(task.Job.Home, task.ID))
+}
+
+// specAt does so for a task whose files begin with base.
+func (p *processes) specAt(task *grid.Task, base string) (shim.Spec, error) {
 	command := task.Job.Command
 	if command == nil {
 		return shim.Spec{}, errors.New("the job has no command")
 	}
-	base := p.base(task.Job.Home, task.ID)
 	scratch := base + scratchEnd
 	err := os.Mkdir(scratch, 0o700)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {

@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 func realConfig(t *testing.T, seed byte, memory *p2p.Memory) HostConfig {
 	cfg := hostConfig(seed, t.TempDir(), memory, nil)
 	cfg.Executor = nil
-	cfg.Shim = shim.Options{Command: []string{"/proc/self/exe"}, Env: []string{"GRIDNODE_NODE_TEST_SHIM=" + cfg.Home}}
+	cfg.Shim = shim.Options{Command: []string{"/proc/self/exe"}, Env: []string{"GRIDNODE_NODE_TEST_SHIM=" + shim.HomeWord}}
 	cfg.Site.Price = grid.Price(seed) * grid.Credit
 	return cfg
 }
@@ -54,7 +54,7 @@ func realHost(t *testing.T, cfg HostConfig) *Host {
 
 // shimOf returns the process number of a host's shim.
 func shimOf(h *Host) int {
-	p := h.loop.exec.(*processes)
+	p := h.own
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.client.PID()
@@ -291,7 +291,7 @@ func TestRunningTaskIsAdopted(t *testing.T) {
 
 func TestTaskThatTheNewShimDoesNotKnowIsLost(t *testing.T) {
 	h := realHost(t, realConfig(t, 1, &p2p.Memory{}))
-	p := h.loop.exec.(*processes)
+	p := h.own
 	id := grid.TaskID{Job: grid.JobID{Hi: 5, Lo: 5}, Epoch: 1}
 	lost := make(chan *grid.TaskEnded, 1)
 	p.mu.Lock()

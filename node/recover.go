@@ -9,6 +9,7 @@ import (
 
 	"gridnode/internal/grid"
 	"gridnode/internal/lrms"
+	"gridnode/lease"
 	"gridnode/market"
 )
 
@@ -17,7 +18,11 @@ import (
 // be read: a site must not run on half of its jobs.
 func (s *Site) Recover(now grid.Time, records iter.Seq2[string, []byte], out *grid.Outbox) error {
 	var entries []*entry
+	var leases []leaseRecord
 	for key, value := range records {
+		if strings.HasPrefix(key, lease.RecordPrefix) {
+			leases = append(leases, leaseRecord{key, value})
+		}
 		if !strings.HasPrefix(key, recordPrefix) {
 			continue
 		}
@@ -30,13 +35,45 @@ func (s *Site) Recover(now grid.Time, records iter.Seq2[string, []byte], out *gr
 	slices.SortFunc(entries, func(a, b *entry) int {
 		return cmp.Or(cmp.Compare(a.job.Submit, b.job.Submit), a.job.ID.Compare(b.job.ID))
 	})
+	var told []grid.Input // by the book
+	if s.book != nil {
+		before := len(out.Locals)
+		if err := s.book.Recover(now, each(leases), out); err != nil {
+			return err
+		}
+		told = slices.Clone(out.Locals[before:])
+		out.Locals = out.Locals[:before]
+	}
 	for _, e := range entries {
 		s.restore(now, e, out)
+	}
+	for _, in := range told {
+		s.apply(now, in, out)
+	}
+	if s.book != nil {
+		s.recoverPilots(now, out)
 	}
 	slices.SortFunc(s.finished, func(a, b finishedJob) int {
 		return cmp.Or(cmp.Compare(a.at, b.at), a.id.Compare(b.id))
 	})
 	return nil
+}
+
+// leaseRecord is a record of the book.
+type leaseRecord struct {
+	key   string
+	value []byte
+}
+
+// each yields records, as often as it is asked to.
+func each(records []leaseRecord) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		for _, r := range records {
+			if !yield(r.key, r.value) {
+				return
+			}
+		}
+	}
 }
 
 // restore takes one recovered entry up where it stood.
@@ -67,6 +104,12 @@ func (s *Site) restore(now grid.Time, e *entry, out *grid.Outbox) {
 
 // adopted: the shim still runs this task.
 func (s *Site) adopted(now grid.Time, in *Adopted, out *grid.Outbox) {
+	if epoch, yes := isPilot(in.ID); yes {
+		if _, kept := s.pilots[epoch]; !kept {
+			out.Kill(grid.Task{ID: in.ID, Cause: "its lease is over"})
+		}
+		return
+	}
 	e := s.current(in.ID)
 	if e == nil || e.state.Terminal() {
 		out.Kill(grid.Task{ID: in.ID, Cause: "nobody waits for it any more"})
@@ -90,6 +133,8 @@ func (s *Site) requeue(now grid.Time, out *grid.Outbox) {
 	for _, e := range s.recovered {
 		switch {
 		case e == nil: // ended or adopted meanwhile
+		case e.lease != 0:
+			s.recoverBorrowed(now, e)
 		case e.state == Cancelling:
 			s.withdraw(now, e, e.reason, out)
 		case e.state == Placing:

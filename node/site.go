@@ -7,6 +7,7 @@ import (
 	"gridnode/directory"
 	"gridnode/internal/grid"
 	"gridnode/internal/lrms"
+	"gridnode/lease"
 	"gridnode/market"
 )
 
@@ -23,6 +24,7 @@ type SiteConfig struct {
 	Alone      bool // no directory and no market: every job runs here
 	Market     market.Config
 	Directory  directory.Config
+	Lease      LeaseConfig
 	Limits     Limits
 }
 
@@ -48,12 +50,19 @@ type Site struct {
 	cluster *lrms.Cluster
 	dir     *directory.Directory // nil when alone
 	agent   *market.Agent        // nil when alone
+	book    *lease.Book          // nil when alone
 
 	jobs     map[grid.JobID]*entry
 	users    map[string]int // live home jobs by user
 	live     int            // entries not terminal
 	finished []finishedJob  // ended jobs still kept, oldest first
 	entries  grid.Slab[entry]
+
+	pools    []*pool               // borrowed processors, by lease
+	guests   map[grid.TaskID]*pool // jobs that run there
+	stranded []limbo               // in order of when they are certainly dead
+	pilots   map[uint64]pilot      // of lent leases, by epoch
+	asking   map[uint64]uint64     // tokens of users who asked for leases, by number
 
 	recovered []*entry // queued before a restart, waiting for the first Tick
 	questions map[directory.QueryID]uint64
@@ -86,12 +95,18 @@ func NewSite(cfg SiteConfig, seed uint64) (*Site, error) {
 		jobs:      make(map[grid.JobID]*entry),
 		users:     make(map[string]int),
 		questions: make(map[directory.QueryID]uint64),
+		guests:    make(map[grid.TaskID]*pool),
+		pilots:    make(map[uint64]pilot),
+		asking:    make(map[uint64]uint64),
 	}
 	if cfg.Alone {
 		return s, nil
 	}
 	s.dir = directory.New(cfg.Directory, rand.New(rand.NewPCG(seed, 1)))
 	s.agent = market.New(cfg.Market, cluster, s.dir, rand.New(rand.NewPCG(seed, 2)))
+	if s.book, err = lease.New(cfg.Lease.book(cfg.ID), cluster); err != nil {
+		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
+	}
 	return s, nil
 }
 
@@ -149,8 +164,14 @@ func (s *Site) apply(now grid.Time, in grid.Input, out *grid.Outbox) {
 		s.delivered(now, in, out)
 	case *market.Revoke:
 		s.revoke(now, in, out)
+	case *RequestLease:
+		s.requestLease(now, in, out)
+	case *ChangeLease:
+		s.changeLease(now, in, out)
 	default:
-		panic(fmt.Sprintf("node: unknown input %T", in))
+		if !s.leaseInput(now, in, out) {
+			panic(fmt.Sprintf("node: unknown input %T", in))
+		}
 	}
 }
 
@@ -165,7 +186,10 @@ func (s *Site) NextTimer() grid.Time {
 		t = min(t, s.finished[0].at.Add(s.cfg.Limits.Retention))
 	}
 	if s.agent != nil {
-		t = min(t, s.agent.NextTimer(), s.dir.NextTimer())
+		t = min(t, s.agent.NextTimer(), s.dir.NextTimer(), s.book.NextTimer())
+	}
+	if len(s.stranded) > 0 {
+		t = min(t, s.stranded[0].at)
 	}
 	return t
 }
@@ -176,11 +200,14 @@ func (s *Site) tick(now grid.Time, out *grid.Outbox) {
 	if s.agent != nil {
 		s.dir.Step(now, grid.Tick{}, out)
 		s.agent.Step(now, grid.Tick{}, out)
+		s.book.Step(now, grid.Tick{}, out)
 	}
+	s.rescue(now, out)
 	s.started = s.cluster.Schedule(now, s.started[:0])
 	for i := range s.started {
 		s.start(now, s.started[i].ID, out)
 	}
+	s.lendAHand(now, out)
 	s.expire(now, out)
 	s.quote(now, out)
 	s.unsettled = false // unless the agents told us something: that comes next
@@ -248,6 +275,8 @@ func (s *Site) undelivered(now grid.Time, in *grid.Undelivered, out *grid.Outbox
 func (s *Site) route(now grid.Time, about grid.Message, in grid.Input, out *grid.Outbox) {
 	if _, ok := market.Protocol.Decoders[about.MessageKind()]; ok {
 		s.agent.Step(now, in, out)
+	} else if _, ok := lease.Protocol.Decoders[about.MessageKind()]; ok {
+		s.leaseDelivery(now, in, out)
 	} else {
 		s.dir.Step(now, in, out)
 	}

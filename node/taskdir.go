@@ -17,6 +17,7 @@ import (
 //	HOME/tasks/JOB.EPOCH.stdout           of a job of this site, and .stderr
 //	HOME/foreign/SITE/JOB.EPOCH.stdout    of a job of another site: who asks for output
 //	                                      is shown nothing but what lies under its own ID
+//	HOME/pilots/KEY/JOB.EPOCH.stdout      of a job of a site that has the processors on lease
 //	HOME/output/JOB.stdout                of a job of this site that ran elsewhere, fetched
 //	                                      whole; .stderr is missing if it was empty
 //
@@ -27,6 +28,7 @@ const (
 	tasksDir   = "tasks"
 	foreignDir = "foreign"
 	outputDir  = "output"
+	pilotsDir  = "pilots"
 	scratchEnd = ".scratch"
 	goneEnd    = ".gone"
 	partEnd    = ".part" // of a file that is being fetched

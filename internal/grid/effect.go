@@ -53,11 +53,22 @@ type Send struct {
 }
 
 // Task is an execution to start or to kill.
+//
+// A Task without a Job is a pilot: it keeps processors that are lent for Pilot.Site,
+// and runs what that site sends. Started again, it lasts for Limit from then on.
 type Task struct {
 	ID    TaskID
 	Job   *Job
 	Limit Time   // wall-clock span after which the executor ends it; 0 in EffectKill
 	Cause string // for EffectKill: why, shown to the user
+	Pilot Pilot  // of a job: the borrowed processors it runs on; zero: this site's own
+}
+
+// Pilot names processors that one site uses at another under a lease. The zero
+// value names none.
+type Pilot struct {
+	Site SiteID // at who uses them: whose they are; at their owner: who uses them
+	Key  uint64 // the owner's number of the grant, at least 1
 }
 
 // Answer is what somebody who asked through the local API waits for.

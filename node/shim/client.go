@@ -26,9 +26,29 @@ var ErrClosed = errors.New("connection to the shim is closed")
 // Options of Connect.
 type Options struct {
 	// Command starts a shim; nil means this program with the words
-	// "shim --home HOME". Its output goes to shim.log in the home.
+	// "shim --home HOME". Its output goes to shim.log in the home. HomeWord in it, and
+	// in Env, stands for the home.
 	Command []string
 	Env     []string // added to this process's environment for the shim, not for tasks
+}
+
+// HomeWord stands for the home in Options.
+const HomeWord = "{HOME}"
+
+// For returns the command line and the environment of the shim of a home.
+func (o *Options) For(home string) (args, env []string) {
+	command := o.Command
+	if command == nil {
+		// Not os.Executable: the file may have been replaced since this process began.
+		command = []string{"/proc/self/exe", "shim", "--home", HomeWord}
+	}
+	for _, word := range command {
+		args = append(args, strings.ReplaceAll(word, HomeWord, home))
+	}
+	for _, setting := range o.Env {
+		env = append(env, strings.ReplaceAll(setting, HomeWord, home))
+	}
+	return args, env
 }
 
 // Client is a daemon's connection to its shim. Its methods may be called concurrently.
@@ -260,15 +280,11 @@ func spawn(ctx context.Context, home string, options Options) error {
 		return err
 	}
 	defer ready.Close()
-	command := options.Command
-	if command == nil {
-		// Not os.Executable: the file may have been replaced since this process began.
-		command = []string{"/proc/self/exe", "shim", "--home", home}
-	}
+	command, env := options.For(home)
 	cmd := exec.Command(command[0], command[1:]...)
 	cmd.Args[0] = filepath.Base(os.Args[0])
 	cmd.Dir = "/"
-	cmd.Env = append(append(os.Environ(), options.Env...), readyEnv+"=3")
+	cmd.Env = append(append(os.Environ(), env...), readyEnv+"=3")
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, []*os.File{theirs}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	err = cmd.Start()

@@ -35,6 +35,8 @@ type JobRecord struct {
 	Verdicts      []*Verdict             `protobuf:"bytes,8,rep,name=verdicts,proto3" json:"verdicts,omitempty"`
 	Messages      int32                  `protobuf:"varint,9,opt,name=messages,proto3" json:"messages,omitempty"`
 	Losses        uint32                 `protobuf:"varint,10,opt,name=losses,proto3" json:"losses,omitempty"`
+	Lease         uint64                 `protobuf:"varint,11,opt,name=lease,proto3" json:"lease,omitempty"` // number of the borrowed lease it runs on; 0 if none
+	Gone          int64                  `protobuf:"varint,12,opt,name=gone,proto3" json:"gone,omitempty"`   // an execution at another site may be alive until then; 0 if none is
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -135,6 +137,20 @@ func (x *JobRecord) GetMessages() int32 {
 func (x *JobRecord) GetLosses() uint32 {
 	if x != nil {
 		return x.Losses
+	}
+	return 0
+}
+
+func (x *JobRecord) GetLease() uint64 {
+	if x != nil {
+		return x.Lease
+	}
+	return 0
+}
+
+func (x *JobRecord) GetGone() int64 {
+	if x != nil {
+		return x.Gone
 	}
 	return 0
 }
@@ -337,7 +353,7 @@ var File_wirepb_record_proto protoreflect.FileDescriptor
 
 const file_wirepb_record_proto_rawDesc = "" +
 	"\n" +
-	"\x13wirepb/record.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xbe\x02\n" +
+	"\x13wirepb/record.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xe8\x02\n" +
 	"\tJobRecord\x12\x1f\n" +
 	"\x03job\x18\x01 \x01(\v2\r.gridnode.JobR\x03job\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\rR\x05state\x12\x18\n" +
@@ -349,7 +365,9 @@ const file_wirepb_record_proto_rawDesc = "" +
 	"\bverdicts\x18\b \x03(\v2\x11.gridnode.VerdictR\bverdicts\x12\x1a\n" +
 	"\bmessages\x18\t \x01(\x05R\bmessages\x12\x16\n" +
 	"\x06losses\x18\n" +
-	" \x01(\rR\x06losses\"\xb3\x01\n" +
+	" \x01(\rR\x06losses\x12\x14\n" +
+	"\x05lease\x18\v \x01(\x04R\x05lease\x12\x12\n" +
+	"\x04gone\x18\f \x01(\x03R\x04gone\"\xb3\x01\n" +
 	"\x05Award\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x14\n" +

@@ -1,0 +1,249 @@
+package node
+
+import (
+	"fmt"
+	"slices"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/lrms"
+	"gridnode/lease"
+)
+
+// pool is the processors of a borrowed lease. They run jobs of this site's queue as
+// its own do; a job is either on own processors or on those of one lease.
+type pool struct {
+	id    lease.ID
+	used  int64
+	tasks []guest // in order of their IDs
+	over  bool    // no job is started there any more
+}
+
+// guest is a job of this site that runs on borrowed processors.
+type guest struct {
+	id         grid.TaskID
+	processors int64
+}
+
+// limbo is an execution whose lease has ended without the lender's word that
+// nothing is left of it.
+type limbo struct {
+	id grid.TaskID
+	at grid.Time // from then on it is certainly dead
+}
+
+// scanMax bounds how many waiting jobs are tried on a pool in one pass: with more of
+// them, and none that fits, looking further seldom finds one.
+const scanMax = 1000
+
+// leaseClaimed: borrowed processors can be used from now on.
+func (s *Site) leaseClaimed(now grid.Time, l lease.Lease, out *grid.Outbox) {
+	p := &pool{id: l.ID}
+	at, found := slices.BinarySearchFunc(s.pools, p, comparePools)
+	if found {
+		return
+	}
+	s.pools = slices.Insert(s.pools, at, p)
+	for i, e := range s.recovered { // before a restart they ran there, and may still
+		if e != nil && e.lease == l.Number && e.gone == 0 {
+			s.recovered[i] = nil
+			s.startOn(now, p, l, e, out)
+		}
+	}
+	s.answerLease(l.Number, &LeaseAnswer{Lease: s.leaseView(l)}, out)
+}
+
+// leaseRecalled: the lender wants the processors back. What runs there may end by
+// itself until the lease does.
+func (s *Site) leaseRecalled(now grid.Time, l lease.Lease, out *grid.Outbox) {
+	if p := s.pool(l.ID); p != nil {
+		p.over = true
+		s.releaseIdle(now, p, out)
+	}
+}
+
+// releaseIdle gives a pool back that is to be given back, once nothing runs there.
+func (s *Site) releaseIdle(now grid.Time, p *pool, out *grid.Outbox) {
+	if !p.over || p.used > 0 {
+		return
+	}
+	s.pools = slices.DeleteFunc(s.pools, func(q *pool) bool { return q == p })
+	_ = s.book.Release(now, p.id, out) // unknown: it has ended in the same moment
+}
+
+// releaseLease gives a lease back because a user wants it. Jobs that run there are
+// placed anew.
+func (s *Site) releaseLease(now grid.Time, l lease.Lease, out *grid.Outbox) error {
+	p := s.pool(l.ID)
+	if p == nil {
+		return s.book.Release(now, l.ID, out)
+	}
+	if p.used > 0 {
+		return fmt.Errorf("lease %d runs %d of this site's jobs: cancel them or wait for their end: %w", l.Number, len(p.tasks), ErrLease)
+	}
+	p.over = true
+	s.releaseIdle(now, p, out)
+	return nil
+}
+
+// leaseOver: borrowed processors are lost. What ran there is started again when it is
+// certainly dead.
+func (s *Site) leaseOver(now grid.Time, in *lease.Ended, out *grid.Outbox) {
+	s.answerLease(in.Number, &LeaseAnswer{Lease: LeaseView{Lease: in.Lease}, Err: fmt.Errorf("%w: %s", ErrLease, in.Cause)}, out)
+	for i, e := range s.recovered {
+		if e != nil && e.lease == in.Number && e.gone == 0 {
+			s.recovered[i] = nil
+			s.maroon(now, e, in, out)
+		}
+	}
+	p := s.pool(in.ID)
+	if p == nil {
+		return
+	}
+	s.pools = slices.DeleteFunc(s.pools, func(q *pool) bool { return q == p })
+	for _, g := range p.tasks {
+		delete(s.guests, g.id)
+		s.cluster.Ended(now, g.id)
+		if e := s.current(g.id); e != nil && !e.state.Terminal() {
+			out.Kill(grid.Task{ID: g.id, Job: e.job, Cause: "its lease is over", Pilot: grid.Pilot{Site: in.Source, Key: in.Key}})
+			s.maroon(now, e, in, out)
+		}
+	}
+}
+
+// maroon puts a job whose lease is gone aside until its execution is certainly dead.
+func (s *Site) maroon(now grid.Time, e *entry, in *lease.Ended, out *grid.Outbox) {
+	e.gone = max(in.Gone, now)
+	if e.state != Cancelling {
+		e.reason = fmt.Sprintf("its lease %d is over (%s); it starts again once nothing of it is left there", in.Number, in.Cause)
+	}
+	out.Save(e)
+	s.strand(limbo{e.task(), e.gone})
+}
+
+// strand enters an execution into the list of those that are waited out.
+func (s *Site) strand(l limbo) {
+	at, _ := slices.BinarySearchFunc(s.stranded, l, func(a, b limbo) int {
+		if a.at != b.at {
+			return int(min(max(a.at-b.at, -1), 1))
+		}
+		return a.id.Compare(b.id)
+	})
+	s.stranded = slices.Insert(s.stranded, at, l)
+}
+
+// rescue places those jobs again whose executions are certainly dead by now.
+func (s *Site) rescue(now grid.Time, out *grid.Outbox) {
+	n := 0
+	for n < len(s.stranded) && s.stranded[n].at <= now {
+		n++
+	}
+	due := slices.Clone(s.stranded[:n])
+	s.stranded = slices.Delete(s.stranded, 0, n)
+	for _, l := range due {
+		if e := s.current(l.id); e != nil && e.gone != 0 {
+			e.reason = ""
+			s.lost(now, l.id, out)
+		}
+	}
+}
+
+// lendAHand starts waiting jobs on borrowed processors, in the order of the queue.
+func (s *Site) lendAHand(now grid.Time, out *grid.Outbox) {
+	for _, p := range s.pools {
+		l, there := s.book.Get(p.id)
+		if !there || l.State != lease.Active || p.over {
+			continue
+		}
+		for free := l.Processors - p.used; free > 0; free = l.Processors - p.used {
+			e := s.fitting(now, free, l.Limit)
+			if e == nil {
+				break
+			}
+			s.startOn(now, p, l, e, out)
+		}
+	}
+}
+
+// fitting returns the first waiting job that may run on so many processors and end
+// by then.
+func (s *Site) fitting(now grid.Time, free int64, by grid.Time) *entry {
+	tried := 0
+	for r := range s.cluster.Waiting {
+		if tried++; tried > scanMax {
+			break
+		}
+		e := s.current(r.ID)
+		if e != nil && !e.foreign && e.state == Queued && r.Processors <= free && now.Add(s.limitOf(e)) <= by {
+			return e
+		}
+	}
+	return nil
+}
+
+// limitOf returns how long an execution of a job may take here.
+func (s *Site) limitOf(e *entry) grid.Time {
+	return max(e.job.Estimate, e.job.EstimateAt(s.cfg.Rating))
+}
+
+// startOn starts a job on the processors of a lease, or takes it up again there after
+// a restart.
+func (s *Site) startOn(now grid.Time, p *pool, l lease.Lease, e *entry, out *grid.Outbox) {
+	limit := s.limitOf(e)
+	if err := s.cluster.Borrow(now, lrms.Request{ID: e.task(), Processors: e.job.Processors, Estimate: limit}); err != nil {
+		panic(fmt.Sprintf("node: job %s on lease %d: %v", e.job.ID, l.Number, err))
+	}
+	g := guest{e.task(), e.job.Processors}
+	p.used += g.processors
+	at, _ := slices.BinarySearchFunc(p.tasks, g, compareTasks)
+	p.tasks = slices.Insert(p.tasks, at, g)
+	s.guests[g.id] = p
+	cancelling := e.state == Cancelling
+	if e.lease != l.Number { // else it ran there before a restart
+		e.lease = l.Number
+		out.Tell(grid.Event{Kind: grid.JobStarted, Job: e.job, Epoch: e.epoch, Site: s.cfg.ID})
+	}
+	e.start = now
+	if !cancelling {
+		e.state = Running
+	}
+	out.Save(e)
+	task := grid.Task{ID: g.id, Job: e.job, Limit: limit, Pilot: grid.Pilot{Site: l.Source, Key: l.Key}}
+	out.Start(task)
+	if cancelling {
+		task.Cause = e.reason
+		out.Kill(task)
+	}
+}
+
+// leave frees borrowed processors of a task that has ended.
+func (s *Site) leave(now grid.Time, id grid.TaskID, out *grid.Outbox) {
+	p := s.guests[id]
+	if p == nil {
+		return
+	}
+	delete(s.guests, id)
+	at, found := slices.BinarySearchFunc(p.tasks, guest{id: id}, compareTasks)
+	if !found {
+		panic(fmt.Sprintf("node: task %v is not on lease %v", id, p.id))
+	}
+	p.used -= p.tasks[at].processors
+	p.tasks = slices.Delete(p.tasks, at, at+1)
+	s.releaseIdle(now, p, out)
+}
+
+// pilotFor names the borrowed processors a job runs on; the zero value if it runs on
+// this site's own.
+func (s *Site) pilotFor(e *entry) grid.Pilot {
+	if e.lease == 0 {
+		return grid.Pilot{}
+	}
+	l, _ := s.book.Get(lease.ID{Borrower: s.cfg.ID, Number: e.lease})
+	return grid.Pilot{Site: l.Source, Key: l.Key}
+}
+
+// recoverBorrowed takes up, after a restart, a job that ran on borrowed processors
+// whose lease the book does not know any more.
+func (s *Site) recoverBorrowed(now grid.Time, e *entry) {
+	s.strand(limbo{e.task(), max(e.gone, now)})
+	e.gone = max(e.gone, now)
+}

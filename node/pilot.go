@@ -1,0 +1,253 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"gridnode/internal/grid"
+	"gridnode/node/shim"
+)
+
+// A pilot keeps processors that are lent: a shim of its own, run as a task by the
+// home's shim. So it is a process of its own, in a directory and a session of its own;
+// when the lease is over it is ended with everything it started, by the home's shim and
+// at the limit that was last ordered, whether the daemon lives or not.
+
+// pilotConnectMax is how long a pilot may take to listen.
+const pilotConnectMax = 20 * time.Second
+
+// pilotDir is the home of the pilot's shim and holds the files of its tasks.
+func (p *processes) pilotDir(key uint64) string {
+	return filepath.Join(p.home, pilotsDir, strconv.FormatUint(key, 10))
+}
+
+// keepPilot starts a pilot, or has it last longer. The caller holds p.mu.
+func (p *processes) keepPilot(task *grid.Task) {
+	name := taskName(task.ID)
+	if _, runs := p.running[task.ID]; runs {
+		_ = p.client.Extend(name, task.Limit) // closed: reconnect reports what has become of it
+		return
+	}
+	dir := p.pilotDir(task.Pilot.Key)
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		p.failed(task, err)
+		return
+	}
+	args, env := p.options.For(dir)
+	log := filepath.Join(dir, "pilot.log")
+	p.running[task.ID] = ""
+	err := p.client.Start(shim.Spec{
+		ID: name, Args: args, Env: append(env, p.env...), Dir: dir, Stdout: log, Stderr: log, Limit: task.Limit,
+	})
+	if err != nil && !errors.Is(err, shim.ErrClosed) { // if closed, reconnect reports it as lost
+		delete(p.running, task.ID)
+		p.failed(task, err)
+	}
+}
+
+// clearPilot removes what a pilot that is gone has left.
+func (p *processes) clearPilot(key uint64) {
+	p.pilots.drop(key)
+	if err := os.RemoveAll(p.pilotDir(key)); err != nil {
+		p.log.Warn("cannot remove what a pilot left", "error", err)
+	}
+}
+
+// pilots are the daemon's connections to its pilots.
+type pilots struct {
+	mu    sync.Mutex
+	links map[uint64]*pilotLink
+}
+
+// pilotLink is the connection to one pilot.
+type pilotLink struct {
+	key    uint64
+	dir    string
+	ready  chan struct{} // closed when client or err is set
+	client *shim.Client
+	err    error
+
+	mu      sync.Mutex
+	tasks   map[string]*pilotTask
+	changed chan struct{} // closed, and replaced, when a task has ended
+	gone    bool          // the pilot is
+}
+
+// pilotTask is a task of a pilot whose end is not acknowledged.
+type pilotTask struct {
+	processors int64
+	ended      *shim.Ended // nil while it runs
+}
+
+// link returns the connection to a pilot, which may be starting.
+func (p *processes) link(ctx context.Context, key uint64) (*pilotLink, error) {
+	p.pilots.mu.Lock()
+	l := p.pilots.links[key]
+	if l == nil && p.ctx.Err() != nil {
+		p.pilots.mu.Unlock()
+		return nil, ErrStopped
+	}
+	if l == nil {
+		l = &pilotLink{key: key, dir: p.pilotDir(key), ready: make(chan struct{}), tasks: make(map[string]*pilotTask), changed: make(chan struct{})}
+		if p.pilots.links == nil {
+			p.pilots.links = make(map[uint64]*pilotLink)
+		}
+		p.pilots.links[key] = l
+		p.wg.Go(func() { p.serveLink(l) })
+	}
+	p.pilots.mu.Unlock()
+	select {
+	case <-l.ready:
+		return l, l.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// drop forgets the connection to a pilot.
+func (ps *pilots) drop(key uint64) {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	delete(ps.links, key)
+}
+
+// serveLink connects to a pilot and takes in what it reports until it is gone.
+func (p *processes) serveLink(l *pilotLink) {
+	l.client, l.err = p.dialPilot(l.dir)
+	if l.err != nil {
+		p.pilots.drop(l.key)
+		close(l.ready)
+		return
+	}
+	for _, t := range l.client.Adopt() { // of before a restart of the daemon
+		l.tasks[t.ID] = &pilotTask{}
+	}
+	close(l.ready)
+	stop := context.AfterFunc(p.ctx, l.client.Close)
+	defer stop()
+	for e := range l.client.Events() {
+		l.mu.Lock()
+		t := l.tasks[e.ID]
+		if t == nil {
+			t = &pilotTask{}
+			l.tasks[e.ID] = t
+		}
+		t.ended, t.processors = &e, 0
+		l.wake()
+		l.mu.Unlock()
+	}
+	l.mu.Lock()
+	l.gone = true
+	l.wake()
+	l.mu.Unlock()
+	p.pilots.mu.Lock()
+	if p.pilots.links[l.key] == l {
+		delete(p.pilots.links, l.key)
+	}
+	p.pilots.mu.Unlock()
+	l.client.Close()
+}
+
+// wake tells whoever waits for a change. The caller holds l.mu.
+func (l *pilotLink) wake() {
+	close(l.changed)
+	l.changed = make(chan struct{})
+}
+
+// dialPilot connects to a pilot once it listens.
+func (p *processes) dialPilot(dir string) (*shim.Client, error) {
+	ctx, cancel := context.WithTimeout(p.ctx, pilotConnectMax)
+	defer cancel()
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		client, err := shim.Dial(ctx, dir)
+		if err == nil {
+			return client, nil
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("the pilot does not answer: %w", err)
+		}
+	}
+}
+
+// start starts a task unless the pilot has or had it. processors is how many the lease
+// has. It reports whether the task was there; an error says why it was not started.
+func (p *processes) startAway(l *pilotLink, task *grid.Task, processors int64, resume bool) (known bool, err error) {
+	name := taskName(task.ID)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.gone {
+		return false, errors.New("the pilot is gone")
+	}
+	if l.tasks[name] != nil {
+		return true, nil
+	}
+	if resume {
+		return false, nil
+	}
+	used := task.Job.Processors
+	for _, t := range l.tasks {
+		used += t.processors
+	}
+	if used > processors {
+		return false, fmt.Errorf("%d processors are wanted, the lease has %d", used, processors)
+	}
+	spec, err := p.specAt(task, filepath.Join(l.dir, name))
+	if err != nil {
+		return false, err
+	}
+	if err := l.client.Start(spec); err != nil {
+		return false, err
+	}
+	l.tasks[name] = &pilotTask{processors: task.Job.Processors}
+	return true, nil
+}
+
+// kill ends a task. One that is not there will not be started any more: it has ended.
+func (l *pilotLink) kill(name, reason string) (ended *shim.Ended) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.tasks[name]
+	if t == nil {
+		t = &pilotTask{ended: &shim.Ended{ID: name, ExitCode: exitCancelled, Cause: shim.CauseKill, Reason: reason}}
+		l.tasks[name] = t
+	} else if t.ended == nil {
+		_ = l.client.Kill(name, reason) // closed: the pilot is gone, and so is the task
+	}
+	return t.ended
+}
+
+// forget says that the borrower has the end of a task.
+func (l *pilotLink) forget(name string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t := l.tasks[name]; t == nil || t.ended == nil {
+		return
+	}
+	delete(l.tasks, name)
+	_ = l.client.Ack(name)
+	base := filepath.Join(l.dir, name)
+	for _, end := range []string{Stdout.end(), Stderr.end()} {
+		_ = os.Remove(base + end) // it goes with the pilot at the latest
+	}
+	_ = os.RemoveAll(base + scratchEnd)
+}
+
+// look returns a task's end, nil if it runs, and a channel that is closed when that
+// may have changed. there is false if the pilot does not have it.
+func (l *pilotLink) look(name string) (ended *shim.Ended, changed <-chan struct{}, there bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.tasks[name]
+	if t == nil || l.gone {
+		return nil, l.changed, false
+	}
+	return t.ended, l.changed, true
+}
