@@ -13,6 +13,9 @@ import (
 // its own users and admits those of others. It is deterministic, reads no clock
 // and is not safe for concurrent use.
 type Agent struct {
+	// Rejected counts quotes whose price is none: not positive, or too large.
+	Rejected int64
+
 	cfg     Config
 	cluster *lrms.Cluster
 	dir     *directory.Directory
@@ -29,6 +32,8 @@ type Agent struct {
 	freed    []*memory                // sites with room for jobs that wait to be asked for
 	spare    []*placement             // used placements, ready for the next job
 	ranking  ranking                  // scratch
+
+	repricing repricing
 
 	// The asked site's side.
 	holds  map[grid.JobID]*hold
@@ -63,12 +68,6 @@ func New(cfg Config, cluster *lrms.Cluster, dir *directory.Directory, rng *rand.
 	}
 }
 
-// SetPrice changes what the site charges from now on. Guarantees that were given
-// keep their price.
-func (a *Agent) SetPrice(price grid.Price) {
-	a.cfg.Price = min(max(price, 0), grid.CreditsMax)
-}
-
 // Quote returns what this site offers at now, as the directory would publish it,
 // without sequence, issue time and lifetime.
 func (a *Agent) Quote(now grid.Time) directory.Quote {
@@ -83,6 +82,7 @@ func (a *Agent) Quote(now grid.Time) directory.Quote {
 // Step applies one input at time now and appends the effects to out. What is due
 // is done first, whatever the input. now never decreases.
 func (a *Agent) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
+	a.watchDemand(now)
 	for t := a.timers.pop(now); t != nil; t = a.timers.pop(now) {
 		t.owner.due(a, now, out)
 	}

@@ -39,11 +39,14 @@ func ParsePlacement(s string) (Placement, error) {
 type Config struct {
 	Site           grid.SiteID
 	Name           string
-	grid.Resources // of the site; Processors 0 for a site that only has users
-	grid.Rating    // at least 1 each
-	Price          grid.Price
+	grid.Resources            // of the site; Processors 0 for a site that only has users
+	grid.Rating               // at least 1 each
+	Price          grid.Price // micro-credits a processor-hour, at least 1; the first one under PricingDemand
 	Cost           grid.CostModel
 	Foreign        bool // run jobs of other sites
+
+	Pricing Pricing
+	Demand  Demand // of PricingDemand
 
 	Placement Placement
 	Page      int // quotes per directory query; 16
@@ -87,8 +90,12 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("%w: speed %d, want 1 to %d", ErrConfig, c.Speed, int64(grid.RatingMax))
 	case c.Bandwidth < 1 || c.Bandwidth > grid.RatingMax:
 		return fmt.Errorf("%w: bandwidth %d, want 1 to %d", ErrConfig, c.Bandwidth, int64(grid.RatingMax))
-	case c.Price < 0 || c.Price > grid.CreditsMax:
-		return fmt.Errorf("%w: price %d micro-credits, want 0 to %d", ErrConfig, c.Price, grid.CreditsMax)
+	case checkPrice(c.Price) != nil:
+		return checkPrice(c.Price)
+	case c.Pricing > PricingDemand:
+		return fmt.Errorf("%w: unknown pricing %d", ErrConfig, c.Pricing)
+	case c.Pricing == PricingDemand && c.Demand.Check(c.Price) != nil:
+		return fmt.Errorf("%w: %w", ErrConfig, c.Demand.Check(c.Price))
 	case c.Placement > PlacementPaper:
 		return fmt.Errorf("%w: unknown placement %d", ErrConfig, c.Placement)
 	case c.Page < 0 || c.Pages < 0 || c.Asks < 0 || c.Hopes < 0 || c.Parallel < 0 || c.Near < 0:
@@ -110,6 +117,7 @@ const spanMax = grid.Day
 
 // WithDefaults returns c with every zero field filled in.
 func (c Config) WithDefaults() Config {
+	c.Demand = c.Demand.withDefaults(c.Price)
 	orInt(&c.Page, 16)
 	orInt(&c.Pages, 3)
 	orInt(&c.Asks, 8)

@@ -9,7 +9,7 @@ import (
 )
 
 func TestConfigValidate(t *testing.T) {
-	good := Config{Site: "a", Resources: grid.Resources{Processors: 0}, Rating: grid.Rating{Speed: 1, Bandwidth: 1}}
+	good := Config{Site: "a", Resources: grid.Resources{Processors: 0}, Rating: grid.Rating{Speed: 1, Bandwidth: 1}, Price: 1}
 	if err := good.Validate(); err != nil {
 		t.Fatalf("a site without processors: %v", err)
 	}
@@ -20,6 +20,9 @@ func TestConfigValidate(t *testing.T) {
 		"speed":              func(c *Config) { c.Speed = grid.RatingMax + 1 },
 		"bandwidth 0":        func(c *Config) { c.Bandwidth = 0 },
 		"price":              func(c *Config) { c.Price = -1 },
+		"no price":           func(c *Config) { c.Price = 0 },
+		"pricing":            func(c *Config) { c.Pricing = PricingDemand + 1 },
+		"floor":              func(c *Config) { c.Pricing, c.Demand.Floor = PricingDemand, 2 },
 		"price too high":     func(c *Config) { c.Price = grid.CreditsMax + 1 },
 		"placement":          func(c *Config) { c.Placement = 2 },
 		"page":               func(c *Config) { c.Page = -1 },

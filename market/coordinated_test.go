@@ -102,7 +102,7 @@ func crowd(t *testing.T, full int, room bool) *network {
 			Price: grid.Price(price) * grid.Credit, Foreign: true,
 		}, 0)
 	}
-	add("home", 0, 0)
+	add("home", 0, 1)
 	for i := range full {
 		id := "full" + string(rune('a'+i))
 		add(id, 100, 1)

@@ -42,7 +42,7 @@
 // Placement and messages are those of Ranjan, Harwood and Buyya, "Grid-Federation:
 // a resource management system for cooperative federation of distributed
 // clusters" (2004); each place quotes what it implements. Beyond it are the holds,
-// everything about failures, and PlacementCoordinated.
+// everything about failures, PlacementCoordinated and PricingDemand.
 //
-// The package moves no money, sets no prices and runs nothing.
+// The package moves no money and runs nothing.
 package market

@@ -97,6 +97,7 @@ func newNetwork(t testing.TB) *network {
 
 // add starts a site that quotes what cfg says.
 func (n *network) add(cfg Config, offset grid.Time) *site {
+	cfg.Price = max(cfg.Price, 1) // for tests that do not care
 	s := &site{net: n, cfg: cfg, offset: offset, jobs: map[grid.JobID]*homeJob{}, fills: map[grid.TaskID]grid.Time{}, remotes: map[grid.JobID]*remoteJob{}}
 	n.sites[cfg.Site] = s
 	n.order = append(n.order, cfg.Site)

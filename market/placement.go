@@ -96,6 +96,10 @@ func (a *Agent) place(now grid.Time, in *Place, out *grid.Outbox) {
 // site is asked all the same: the reply has its terms.
 func (a *Agent) named(p *placement) {
 	q, ok := a.dir.Known(p.job.Site)
+	if ok && checkPrice(q.Price) != nil {
+		a.Rejected++
+		ok = false
+	}
 	if !ok {
 		q = directory.Quote{Site: p.job.Site, Resources: p.job.Resources, Rating: a.cfg.Rating, Widest: p.job.Processors, Foreign: true}
 	}
@@ -190,6 +194,10 @@ func (a *Agent) addQuotes(now grid.Time, p *placement, page []directory.Quote) {
 	first := p.pages == 1 && !p.all // a page has each site once
 	for i := range page {
 		q := &page[i]
+		if checkPrice(q.Price) != nil {
+			a.Rejected++
+			continue
+		}
 		if !p.home && (q.Site == a.cfg.Site || a.precedes(p.job.Goal, q)) {
 			a.addHome(now, p)
 		}

@@ -98,14 +98,14 @@ func decodeReply(_ grid.SiteID, body []byte) (grid.Message, error) {
 	c.positive("request number", p.Request)
 	c.within("refusal", int64(p.Refusal), 0, 255) // a newer site's reason is still a refusal
 	c.within("hold span", p.HoldSpan, 0, int64(grid.SpanMax))
-	c.within("price", p.Price, 0, int64(grid.CreditsMax))
+	c.within("price", p.Price, 1, int64(grid.CreditsMax))
 	c.within("cost", p.Cost, 0, int64(grid.CreditsMax))
 	c.optionalSpan("start", p.Start)
 	c.optionalSpan("finish", p.Finish)
 	c.within("free processors", p.Load.Free, 0, processorsMax)
 	c.within("widest job", p.Load.Widest, 0, processorsMax)
 	c.within("wait", p.Load.Wait, 0, int64(grid.SpanMax))
-	c.within("price", p.Load.Price, 0, int64(grid.CreditsMax))
+	c.within("price", p.Load.Price, 1, int64(grid.CreditsMax))
 	switch {
 	case m.Refusal == Granted && (p.Hold == 0 || p.Start == nil || p.Finish == nil):
 		c.fail("guarantee without hold, start or finish")
@@ -143,7 +143,7 @@ func decodeJobSubmission(from grid.SiteID, body []byte) (grid.Message, error) {
 	var c check
 	c.positive("epoch", uint64(p.Epoch))
 	c.positive("hold", p.Hold)
-	c.within("price", p.Price, 0, int64(grid.CreditsMax))
+	c.within("price", p.Price, 1, int64(grid.CreditsMax))
 	c.within("cost", p.Cost, 0, int64(grid.CreditsMax))
 	c.within("age", p.Age, 0, int64(grid.SpanMax))
 	c.optionalSpan("deadline", p.Deadline)

@@ -32,6 +32,8 @@ func (d drawn) credits(name string) grid.Credits {
 	return grid.Credits(rapid.Int64Range(0, int64(grid.CreditsMax)).Draw(d.T, name))
 }
 
+func (d drawn) price() grid.Price { return max(d.credits("price"), 1) }
+
 func (d drawn) number(name string) uint64 { return rapid.Uint64Min(1).Draw(d.T, name) }
 
 func (d drawn) task() grid.TaskID {
@@ -57,11 +59,11 @@ func (d drawn) negotiate() *Negotiate {
 func (d drawn) reply() *Reply {
 	r := &Reply{
 		Task: d.task(), Request: d.number("request"), Refusal: Refusal(rapid.Uint8().Draw(d.T, "refusal")),
-		HoldSpan: d.span("hold span"), Price: d.credits("price"), Cost: d.credits("cost"),
+		HoldSpan: d.span("hold span"), Price: d.price(), Cost: d.credits("cost"),
 		Start: grid.Never, Finish: grid.Never,
 		Load: Load{
 			Free: rapid.Int64Range(0, processorsMax).Draw(d.T, "free"), Widest: rapid.Int64Range(0, processorsMax).Draw(d.T, "widest"),
-			Wait: d.span("wait"), Price: d.credits("price"), Sequence: rapid.Uint64().Draw(d.T, "sequence"),
+			Wait: d.span("wait"), Price: d.price(), Sequence: rapid.Uint64().Draw(d.T, "sequence"),
 		},
 	}
 	if r.Refusal == Granted || rapid.Bool().Draw(d.T, "says when") {
@@ -85,7 +87,7 @@ func (d drawn) submission() *JobSubmission {
 			Deadline: grid.Never, Budget: grid.NoBudget, Goal: grid.Goal(rapid.IntRange(0, 3).Draw(d.T, "goal")),
 			Command: &grid.Command{Args: []string{"sh", "-c", "\xff"}, Env: []string{"A=b"}, Dir: "/"},
 		},
-		Epoch: task.Epoch, Hold: d.number("hold"), Price: d.credits("price"), Cost: d.credits("cost"),
+		Epoch: task.Epoch, Hold: d.number("hold"), Price: d.price(), Cost: d.credits("cost"),
 		Age: d.span("age"), Deadline: d.spanOrNever("deadline"),
 	}
 }
@@ -172,12 +174,12 @@ func TestDecodersCheckEveryField(t *testing.T) {
 		return p
 	}
 	reply := func(change func(*wirepb.MarketReply)) proto.Message {
-		p := &wirepb.MarketReply{Job: id, Epoch: 1, Request: 1, Hold: 1, Start: new(int64), Finish: new(int64), Load: &wirepb.MarketLoad{}}
+		p := &wirepb.MarketReply{Job: id, Epoch: 1, Request: 1, Hold: 1, Start: new(int64), Finish: new(int64), Price: 1, Load: &wirepb.MarketLoad{Price: 1}}
 		change(p)
 		return p
 	}
 	submission := func(change func(*wirepb.MarketJobSubmission)) proto.Message {
-		p := &wirepb.MarketJobSubmission{Epoch: 1, Hold: 1, Job: &wirepb.Job{Id: id, Home: "a", Processors: 1, Tasks: 1, Estimate: 1, Budget: -1}}
+		p := &wirepb.MarketJobSubmission{Epoch: 1, Hold: 1, Price: 1, Job: &wirepb.Job{Id: id, Home: "a", Processors: 1, Tasks: 1, Estimate: 1, Budget: -1}}
 		change(p)
 		return p
 	}
@@ -229,6 +231,8 @@ func TestDecodersCheckEveryField(t *testing.T) {
 			reply(func(p *wirepb.MarketReply) { p.Refusal = 1 }),
 			reply(func(p *wirepb.MarketReply) { p.HoldSpan = -1 }),
 			reply(func(p *wirepb.MarketReply) { p.Price = -1 }),
+			reply(func(p *wirepb.MarketReply) { p.Price = 0 }),
+			reply(func(p *wirepb.MarketReply) { p.Price = int64(grid.CreditsMax) + 1 }),
 			reply(func(p *wirepb.MarketReply) { p.Cost = int64(grid.CreditsMax) + 1 }),
 			reply(func(p *wirepb.MarketReply) { p.Start = nil }),
 			reply(func(p *wirepb.MarketReply) { p.Finish = nil }),
@@ -239,6 +243,8 @@ func TestDecodersCheckEveryField(t *testing.T) {
 			reply(func(p *wirepb.MarketReply) { p.Load.Widest = processorsMax + 1 }),
 			reply(func(p *wirepb.MarketReply) { p.Load.Wait = beyond }),
 			reply(func(p *wirepb.MarketReply) { p.Load.Price = -1 }),
+			reply(func(p *wirepb.MarketReply) { p.Load.Price = 0 }),
+			reply(func(p *wirepb.MarketReply) { p.Load.Price = int64(grid.CreditsMax) + 1 }),
 		}},
 		{wire.MarketJobSubmission, submission(func(*wirepb.MarketJobSubmission) {}), []proto.Message{
 			submission(func(p *wirepb.MarketJobSubmission) { p.Job = nil }),
@@ -249,6 +255,8 @@ func TestDecodersCheckEveryField(t *testing.T) {
 			submission(func(p *wirepb.MarketJobSubmission) { p.Epoch = 0 }),
 			submission(func(p *wirepb.MarketJobSubmission) { p.Hold = 0 }),
 			submission(func(p *wirepb.MarketJobSubmission) { p.Price = -1 }),
+			submission(func(p *wirepb.MarketJobSubmission) { p.Price = 0 }),
+			submission(func(p *wirepb.MarketJobSubmission) { p.Price = int64(grid.CreditsMax) + 1 }),
 			submission(func(p *wirepb.MarketJobSubmission) { p.Cost = -1 }),
 			submission(func(p *wirepb.MarketJobSubmission) { p.Age = -1 }),
 			submission(func(p *wirepb.MarketJobSubmission) { p.Age = beyond }),

@@ -309,7 +309,9 @@ type NodeInfo struct {
 	PID        int      `json:"pid"`
 	Started    Instant  `json:"started"`
 	Version    string   `json:"version"`
-	Jobs       int      `json:"jobs"` // known here
+	Jobs       int      `json:"jobs"`    // known here
+	Price      Amount   `json:"price"`   // charged at the moment, per processor-hour
+	Pricing    string   `json:"pricing"` // "fixed" or "demand"
 }
 
 // APIError is the body of every answer that is not 2xx.

@@ -164,7 +164,7 @@ func (a *API) node(w http.ResponseWriter, r *http.Request) error {
 		PID: os.Getpid(), Started: InstantOf(a.started), Version: a.cfg.Version,
 	}
 	err := a.host.Do(r.Context(), func(s *Site) {
-		info.Name = s.Offer().Name
+		info.Name, info.Price, info.Pricing = s.Offer().Name, Amount(s.Price()), s.Pricing().String()
 		for range s.Jobs {
 			info.Jobs++
 		}
@@ -182,14 +182,18 @@ func (a *API) setPrice(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	price := grid.Price(request.Price)
-	if price < 0 || price > grid.CreditsMax {
-		return apiErrorf(CodeUsage, "price: %v, want 0 to %v credits", price, grid.CreditsMax)
+	if price < 1 || price > grid.CreditsMax {
+		return apiErrorf(CodeUsage, "price: %v, want more than 0 to %v credits", price, grid.CreditsMax)
 	}
 	answer, err := a.host.Ask(r.Context(), func(token uint64) grid.Input { return &SetPrice{Token: token, Price: price} })
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, PriceReply{Before: Amount(answer.(*PriceSet).Before), Price: request.Price})
+	set := answer.(*PriceSet)
+	if set.Err != nil {
+		return apiErrorf(CodeUsage, "%v", set.Err)
+	}
+	return writeJSON(w, PriceReply{Before: Amount(set.Before), Price: Amount(set.Price)})
 }
 
 func (a *API) stopNode(w http.ResponseWriter, _ *http.Request) error {

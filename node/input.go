@@ -59,11 +59,15 @@ type Adopted struct {
 // Guarantees that were given keep their price. The answer is a *PriceSet.
 type SetPrice struct {
 	Token uint64
-	Price grid.Price // 0 to grid.CreditsMax
+	Price grid.Price // 1 to grid.CreditsMax
 }
 
 // PriceSet answers SetPrice.
-type PriceSet struct{ Before grid.Price }
+type PriceSet struct {
+	Before grid.Price
+	Price  grid.Price // charged from now on: what was asked for, within the bounds of the site's pricing
+	Err    error      // the price is none, and nothing changed
+}
 
 // Drain stops the site from taking new jobs of others and withdraws its quote;
 // given before the node stops.

@@ -101,8 +101,8 @@ func (s *Site) place(now grid.Time, e *entry, out *grid.Outbox) {
 		return
 	}
 	e.state = Queued
-	e.award = market.Award{Site: s.cfg.ID, Epoch: e.epoch, Price: s.cfg.Price, Until: grid.Never,
-		Cost: s.cfg.Cost.Cost(s.cfg.Price, e.job.Processors, request.Estimate)}
+	e.award = market.Award{Site: s.cfg.ID, Epoch: e.epoch, Price: s.Price(), Until: grid.Never,
+		Cost: s.cfg.Cost.Cost(s.Price(), e.job.Processors, request.Estimate)}
 	out.Tell(grid.Event{Kind: grid.JobPlaced, Job: e.job, Epoch: e.epoch, Site: s.cfg.ID, Cost: e.award.Cost})
 }
 

@@ -17,7 +17,7 @@ type SiteConfig struct {
 	Name string // what people call it; at most 64 bytes
 	grid.Resources
 	grid.Rating
-	Price      grid.Price // micro-credits per hour; at least 0
+	Price      grid.Price // micro-credits per hour; at least 1. Market.Price is the same, and counts
 	Cost       grid.CostModel
 	Discipline lrms.Discipline
 	Foreign    bool // run jobs of other sites
@@ -221,7 +221,7 @@ func (s *Site) quote(now grid.Time, out *grid.Outbox) {
 	state := s.cluster.State(now)
 	q := directory.Quote{
 		Site: s.cfg.ID, Name: s.cfg.Name, Resources: s.cfg.Resources, Rating: s.cfg.Rating,
-		Price: s.cfg.Price, Cost: s.cfg.Cost, Foreign: s.cfg.Foreign,
+		Price: s.Price(), Cost: s.cfg.Cost, Foreign: s.cfg.Foreign,
 		Free: state.Free, Widest: state.Widest, Wait: state.Wait,
 	}
 	if !sameOffer(&q, &s.quoted) || q.Wait > 0 && now+q.Wait != s.startable {
@@ -240,13 +240,29 @@ func sameOffer(a, b *directory.Quote) bool {
 	return a.Site == b.Site && a.Price == b.Price && a.Free == b.Free && a.Widest == b.Widest && (a.Wait > 0) == (b.Wait > 0)
 }
 
+// Price returns what the site charges at the moment, a processor-hour.
+func (s *Site) Price() grid.Price {
+	if s.agent != nil {
+		return s.agent.Price() // it may follow demand
+	}
+	return s.cfg.Price
+}
+
+// Pricing returns how the price comes about.
+func (s *Site) Pricing() market.Pricing { return s.cfg.Market.Pricing }
+
 // setPrice changes the price; the next Tick quotes it.
 func (s *Site) setPrice(in *SetPrice, out *grid.Outbox) {
-	out.Answer(in.Token, &PriceSet{Before: s.cfg.Price})
-	s.cfg.Price = in.Price
-	if s.agent != nil {
-		s.agent.SetPrice(in.Price)
+	set := &PriceSet{Before: s.Price(), Price: in.Price}
+	switch {
+	case s.agent != nil:
+		set.Price, set.Err = s.agent.SetPrice(in.Price)
+	case in.Price < 1 || in.Price > grid.CreditsMax:
+		set.Price, set.Err = s.cfg.Price, fmt.Errorf("price of %d micro-credits, want 1 to %d", int64(in.Price), int64(grid.CreditsMax))
+	default:
+		s.cfg.Price = in.Price
 	}
+	out.Answer(in.Token, set)
 }
 
 // drain withdraws the quote; running and queued jobs go on.

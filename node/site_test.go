@@ -8,6 +8,7 @@ import (
 
 	"gridnode/internal/grid"
 	"gridnode/internal/lrms"
+	"gridnode/market"
 )
 
 // bench drives one Site by hand: the test is its driver.
@@ -351,10 +352,35 @@ func TestPriceChangesAreQuotedAtOnce(t *testing.T) {
 	})
 	b.step()
 	b.step(&SetPrice{Token: 1, Price: 5 * grid.Credit})
-	if got := b.answers[1].(*PriceSet); got.Before != grid.Credit {
-		t.Errorf("price before %v", got.Before)
+	if got := b.answers[1].(*PriceSet); got.Before != grid.Credit || got.Price != 5*grid.Credit || got.Err != nil {
+		t.Errorf("price set: %+v", got)
+	}
+	for i, price := range []grid.Price{-1, 0, grid.CreditsMax + 1} {
+		b.step(&SetPrice{Token: uint64(i + 2), Price: price})
+		if got := b.answers[uint64(i+2)].(*PriceSet); got.Err == nil || got.Price != 5*grid.Credit {
+			t.Errorf("price set to %d: %+v", price, got)
+		}
 	}
 	if got := b.site.Offer().Price; got != 5*grid.Credit {
 		t.Errorf("quoted price %v", got)
+	}
+}
+
+// TestPriceThatFollowsDemandIsQuoted: the price that the agent arrives at is what the
+// site quotes and charges.
+func TestPriceThatFollowsDemandIsQuoted(t *testing.T) {
+	b := newBench(t, func(c *SiteConfig) {
+		c.Alone = false
+		c.Market.Site, c.Market.Resources, c.Market.Rating, c.Market.Price = c.ID, c.Resources, c.Rating, c.Price
+		c.Market.Pricing, c.Market.Demand.Step = market.PricingDemand, 100
+		c.Directory.Self, c.Directory.Federation = c.ID, "test"
+	})
+	b.step()
+	for until := b.now + 10*grid.Minute; b.now < until; {
+		b.now = min(max(b.site.NextTimer(), b.now), until)
+		b.step()
+	}
+	if got := b.site.Offer().Price; got != 900_000 || b.site.Price() != got {
+		t.Errorf("an idle site quotes %v and charges %v after an interval, want a tenth less than 1", got, b.site.Price())
 	}
 }

@@ -30,6 +30,14 @@ type FederationConfig struct {
 	// Placement is how a home looks for a site: "paper" or "coordinated".
 	Placement string `json:"placement"`
 
+	// Pricing is how sites' prices come about: "fixed" as in table 1, or "demand", from
+	// half to twice that, by utilisation and queue.
+	Pricing string `json:"pricing"`
+
+	// Cost is what a price is multiplied with: "paper" (time, eq. 3) or
+	// "processor-time". Budgets follow from it, too.
+	Cost string `json:"cost"`
+
 	// OFT is the share of users, in percent, who want the fastest site (optimise for
 	// time); the others want the cheapest (optimise for cost). Economy only.
 	OFT int `json:"oft"`
@@ -68,13 +76,15 @@ type FederationConfig struct {
 	LatencyMax grid.Time `json:"latencyMax"`
 }
 
+var costModels = map[string]grid.CostModel{"paper": grid.CostPaper, "processor-time": grid.CostProcessorTime}
+
 // SitesMax bounds FederationConfig.Sites.
 const SitesMax = 100_000
 
 // DefaultFederation is what the command line starts from.
 func DefaultFederation() FederationConfig {
 	return FederationConfig{
-		Common: Common{Seed: 1}, Mode: "economy", Placement: "coordinated", OFT: 50, Sites: 8, Queue: "easy", DHT: "model",
+		Common: Common{Seed: 1}, Mode: "economy", Placement: "coordinated", Pricing: "fixed", Cost: "paper", OFT: 50, Sites: 8, Queue: "easy", DHT: "model",
 		LatencyMin: 5 * grid.Millisecond, LatencyMax: 50 * grid.Millisecond,
 	}
 }
@@ -118,6 +128,14 @@ func (cfg *FederationConfig) trade(ctx context.Context, placement market.Placeme
 	if err != nil {
 		return nil, configError("queue", "%v", err)
 	}
+	pricing, err := market.ParsePricing(cfg.Pricing)
+	if err != nil {
+		return nil, configError("pricing", "%v", err)
+	}
+	cost, ok := costModels[cfg.Cost]
+	if !ok {
+		return nil, configError("cost", "%q: want paper or processor-time", cfg.Cost)
+	}
 	f := federation{
 		Config: Config{
 			Seed: cfg.Seed, Inputs: siteInputs(),
@@ -126,6 +144,7 @@ func (cfg *FederationConfig) trade(ctx context.Context, placement market.Placeme
 		placement: placement, foreign: cfg.Mode != "independent", sites: w.sites,
 		oracle: cfg.DHT == "oracle", discipline: discipline, skipInfeasible: cfg.SkipInfeasible,
 		lifetime: quoteLifetime,
+		pricing:  pricing, processorTime: cost == grid.CostProcessorTime,
 	}
 	n, err := f.build()
 	if err != nil {
@@ -220,6 +239,8 @@ type federation struct {
 
 	discipline     lrms.Discipline
 	skipInfeasible bool // market.Config
+	pricing        market.Pricing
+	processorTime  bool // what prices are multiplied with; else CostPaper
 
 	siblings int             // sites of one authority, which gossip their load to each other; 0: nobody does
 	router   kademlia.Config // of the DHT's nodes
@@ -229,12 +250,19 @@ type federation struct {
 // siteID names a site of a virtual network.
 func siteID(s *workload.Site) grid.SiteID { return grid.SiteID(s.Name) }
 
+func (f *federation) cost() grid.CostModel {
+	if f.processorTime {
+		return grid.CostProcessorTime
+	}
+	return grid.CostPaper
+}
+
 // homes returns what the workload needs to know of the sites.
 func (f *federation) homes() []workload.Home {
 	homes := make([]workload.Home, len(f.sites))
 	for i := range f.sites {
 		s := &f.sites[i]
-		homes[i] = workload.Home{ID: siteID(s), Rating: s.Rating, Price: s.Price, Cost: grid.CostPaper}
+		homes[i] = workload.Home{ID: siteID(s), Rating: s.Rating, Price: s.Price, Cost: f.cost()}
 	}
 	return homes
 }
@@ -325,10 +353,10 @@ func (f *federation) site(i int) func(incarnation int) (Site, error) {
 	allowance := 4 * f.Link.LatencyMax
 	cfg := node.SiteConfig{
 		ID: id, Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
-		Price: s.Price, Cost: grid.CostPaper, Foreign: f.foreign, Discipline: f.discipline,
+		Price: s.Price, Cost: f.cost(), Foreign: f.foreign, Discipline: f.discipline,
 		Market: market.Config{
 			Site: id, Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
-			Price: s.Price, Cost: grid.CostPaper, Foreign: f.foreign,
+			Price: s.Price, Cost: f.cost(), Foreign: f.foreign, Pricing: f.pricing,
 			Placement: f.placement, Allowance: allowance, Quiet: true,
 			SkipInfeasible: f.skipInfeasible,
 		},

@@ -79,6 +79,11 @@ func readSettings(path string, text []byte, flags *pflag.FlagSet) (*settings, []
 		}
 		values = append(values, effective{key.key, value, origin})
 	}
+	if len(problems) == 0 {
+		if err := s.checkPricing(); err != nil {
+			problems = append(problems, err)
+		}
+	}
 	if len(problems) > 0 {
 		return nil, values, errors.Join(problems...)
 	}

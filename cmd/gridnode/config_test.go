@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/internal/grid"
+	"gridnode/market"
 )
 
 // clearEnvironment removes GRIDNODE_* for the length of a test.
@@ -151,5 +152,38 @@ func TestEditFileKeepsComments(t *testing.T) {
 		if !strings.Contains(string(text), comment) {
 			t.Errorf("%q is gone from\n%s", comment, text)
 		}
+	}
+}
+
+// TestPricingSettings: prices are positive, and the bounds of one that follows demand
+// fit each other whatever the order they were set in.
+func TestPricingSettings(t *testing.T) {
+	demand := "site:\n  price: 2\nmarket:\n  pricing: demand\n"
+	s, _, err := loadSettings(homeWith(t, demand+"  price-floor: 1.5\n  price-step: 10\n  price-interval: 30m\n  price-target: 60\n"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := market.Demand{Floor: 3 * grid.Credit / 2, Step: 100, Interval: 30 * grid.Minute, Target: 600}
+	if s.pricing != market.PricingDemand || s.demand != want {
+		t.Errorf("pricing %v, %+v, want demand, %+v", s.pricing, s.demand, want)
+	}
+	for _, tt := range []struct{ text, want string }{
+		{"site:\n  price: 0\n", "site.price"},
+		{"site:\n  price: -1\n", "site.price"},
+		{"site:\n  price: 99999999999999\n", "site.price"},
+		{"market:\n  pricing: auction\n", "market.pricing"},
+		{demand + "  price-floor: 0\n", "market.price-floor"},
+		{demand + "  price-floor: 2.5\n", "floor"},
+		{demand + "  price-ceiling: 1.5\n", "ceiling"},
+		{demand + "  price-step: 51\n", "market.price-step"},
+		{demand + "  price-interval: 30s\n", "interval"},
+		{demand + "  price-target: 100\n", "market.price-target"},
+	} {
+		if _, _, err := loadSettings(homeWith(t, tt.text), nil); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%q: error %v, want one about %s", tt.text, err, tt.want)
+		}
+	}
+	if _, _, err := loadSettings(homeWith(t, "site:\n  price: 9\nmarket:\n  price-ceiling: 1\n"), nil); err != nil {
+		t.Errorf("bounds that nobody uses: %v", err)
 	}
 }

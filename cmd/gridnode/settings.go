@@ -12,6 +12,7 @@ import (
 	"github.com/multiformats/go-multiaddr"
 
 	"gridnode/internal/grid"
+	"gridnode/market"
 )
 
 // settings are the effective values of every key, checked.
@@ -30,6 +31,8 @@ type settings struct {
 	join       []string // multiaddrs that end in /p2p/ID
 
 	paperPlacement bool
+	pricing        market.Pricing
+	demand         market.Demand
 	goal           grid.Goal // of a job that says nothing
 	estimate       grid.Time // of a job that says nothing
 
@@ -78,8 +81,8 @@ var settingTable = []setting{
 		set: func(s *settings, v string) (err error) { s.rating.Speed, err = intBetween(v, 1, 1e9); return err }},
 	{key: "site.bandwidth", flag: "bandwidth", value: "1000", usage: "bandwidth of the site's interconnect in Mb/s, 1 to 1000000000",
 		set: func(s *settings, v string) (err error) { s.rating.Bandwidth, err = intBetween(v, 1, 1e9); return err }},
-	{key: "site.price", flag: "price", value: "1", usage: "credits per processor-hour, at least 0, at most six decimals",
-		set: func(s *settings, v string) (err error) { s.price, err = grid.ParseCredits(v); return err }},
+	{key: "site.price", flag: "price", value: "1", usage: "credits per processor-hour, more than 0, at most six decimals",
+		set: func(s *settings, v string) (err error) { s.price, err = parsePrice(v); return err }},
 	{key: "site.cost", value: "processor-time", usage: "what the price is multiplied with: processor-time, or paper (time whatever the width)",
 		set: oneOf(map[string]grid.CostModel{"processor-time": grid.CostProcessorTime, "paper": grid.CostPaper}, func(s *settings) *grid.CostModel { return &s.cost })},
 	{key: "site.queue", value: "easy", usage: "discipline of the local queue: easy (EASY backfilling) or fcfs",
@@ -104,6 +107,26 @@ var settingTable = []setting{
 		set: oneOf(map[string]bool{"coordinated": false, "paper": true}, func(s *settings) *bool { return &s.paperPlacement })},
 	{key: "market.policy", value: "local", usage: "for jobs without policy, deadline or budget: local, cheapest, fastest or spill",
 		set: oneOf(goalNames, func(s *settings) *grid.Goal { return &s.goal })},
+	{key: "market.pricing", value: "fixed", usage: "how the price comes about: fixed, or demand (it starts from site.price and follows utilisation and queue)",
+		set: func(s *settings, v string) (err error) { s.pricing, err = market.ParsePricing(v); return err }},
+	{key: "market.price-floor", value: auto, usage: "lowest price under demand, credits per processor-hour; auto: half of site.price",
+		set: func(s *settings, v string) (err error) { s.demand.Floor, err = autoPrice(v); return err }},
+	{key: "market.price-ceiling", value: auto, usage: "highest price under demand, credits per processor-hour; auto: twice site.price",
+		set: func(s *settings, v string) (err error) { s.demand.Ceiling, err = autoPrice(v); return err }},
+	{key: "market.price-step", value: "5", usage: "most that one change takes of the price, percent, 1 to 50",
+		set: func(s *settings, v string) (err error) {
+			s.demand.Step, err = intBetween(v, 1, 50)
+			s.demand.Step *= 10 // thousandths
+			return err
+		}},
+	{key: "market.price-interval", value: "10m", usage: "from one change of the price to the next, 1m to 1d",
+		set: func(s *settings, v string) (err error) { s.demand.Interval, err = parseSpan(v); return err }},
+	{key: "market.price-target", value: "70", usage: "pressure at which the price stays, percent of the processors busy, work in the queue added, 1 to 99",
+		set: func(s *settings, v string) (err error) {
+			s.demand.Target, err = intBetween(v, 1, 99)
+			s.demand.Target *= 10 // thousandths
+			return err
+		}},
 	{key: "job.time", value: "10m", usage: "run-time bound of jobs submitted without --time, from more than 0 to ten years",
 		set: func(s *settings, v string) (err error) { s.estimate, err = parseSpan(v); return err }},
 
@@ -165,6 +188,34 @@ func oneOf[T any](words map[string]T, field func(*settings) *T) func(*settings, 
 		*field(s) = value
 		return nil
 	}
+}
+
+// parsePrice reads a price in credits.
+func parsePrice(v string) (grid.Price, error) {
+	price, err := grid.ParseCredits(v)
+	if err == nil && price == 0 {
+		return 0, fmt.Errorf("%q: want more than 0", v)
+	}
+	return price, err
+}
+
+// autoPrice is parsePrice, and 0 for auto.
+func autoPrice(v string) (grid.Price, error) {
+	if v == auto {
+		return 0, nil
+	}
+	return parsePrice(v)
+}
+
+// checkPricing returns an error if the bounds of the price do not fit each other.
+func (s *settings) checkPricing() error {
+	if s.pricing != market.PricingDemand {
+		return nil
+	}
+	if err := s.demand.Check(s.price); err != nil {
+		return fmt.Errorf("market.pricing demand: %w", err)
+	}
+	return nil
 }
 
 func intBetween(v string, low, high int64) (int64, error) {

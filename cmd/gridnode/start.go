@@ -138,6 +138,7 @@ func hostConfig(home string, s *settings, log *slog.Logger) (node.HostConfig, er
 	if s.fcfs {
 		cfg.Site.Discipline = lrms.FCFS
 	}
+	cfg.Site.Market.Pricing, cfg.Site.Market.Demand = s.pricing, s.demand
 	if s.paperPlacement {
 		cfg.Site.Market.Placement = market.PlacementPaper
 	}

@@ -30,6 +30,8 @@ func newRunFederation() *cobra.Command {
 	f.SortFlags = false
 	f.StringVar(&cfg.Mode, "mode", cfg.Mode, "independent, federated or economy")
 	f.StringVar(&cfg.Placement, "placement", cfg.Placement, "how a home looks for a site: paper or coordinated")
+	f.StringVar(&cfg.Pricing, "pricing", cfg.Pricing, "how prices come about: fixed, or demand (by utilisation and queue, from half to twice those of table 1)")
+	f.StringVar(&cfg.Cost, "cost", cfg.Cost, "what prices are multiplied with: paper (time, whatever the width) or processor-time")
 	f.IntVar(&cfg.OFT, "oft", cfg.OFT, "percentage of users who want the fastest site, 0 to 100; the others want the cheapest")
 	f.IntVar(&cfg.Sites, "sites", cfg.Sites, "number of sites: table 1, part of it, or again and again")
 	f.StringSliceVar(&cfg.Traces, "trace", nil, "logs (SWF or GWF, plain or gzip), matched to sites by name, or directories of them (default: a generated workload)")
