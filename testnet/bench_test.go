@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"runtime"
+	"syscall"
 	"testing"
+	"time"
 
 	"gridnode/internal/grid"
 	"gridnode/internal/lrms"
@@ -39,7 +41,7 @@ func (s *relaySite) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 // BenchmarkEngine is the bare engine: one event is one message delivered and sent
 // on, Tick and timer included. Ten messages per site are under way.
 func BenchmarkEngine(b *testing.B) {
-	for _, sites := range []int{10, 10_000} {
+	for _, sites := range []int{10, 100, 1000, 10_000} {
 		b.Run(fmt.Sprintf("sites=%d", sites), func(b *testing.B) {
 			n, err := New(Config{Seed: 1, Link: Link{LatencyMin: 10 * grid.Millisecond, LatencyMax: 200 * grid.Millisecond}})
 			if err != nil {
@@ -58,13 +60,62 @@ func BenchmarkEngine(b *testing.B) {
 			if err := n.Run(context.Background(), 5*grid.Second, nil); err != nil {
 				b.Fatal(err)
 			}
-			end := n.Events() + int64(b.N)
+			begin := n.Events()
+			end := begin + int64(b.N)
 			b.ReportAllocs()
 			b.ResetTimer()
+			busy := processorTime()
 			if err := n.Run(context.Background(), grid.Never, func() bool { return n.Events() >= end }); err != nil {
 				b.Fatal(err)
 			}
-			b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "events/s")
+			reportEvents(b, n.Events()-begin, processorTime()-busy)
+		})
+	}
+}
+
+// processorTime returns what this process has used of the processors so far. On a
+// busy machine it says more than the time on the wall.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// reportEvents reports how fast events were, by the wall and by processor time.
+func reportEvents(b *testing.B, events int64, busy time.Duration) {
+	b.Helper()
+	b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
+	b.ReportMetric(float64(busy.Nanoseconds())/float64(events), "cpu-ns/event")
+}
+
+// BenchmarkScale is a federation of that many sites, directory, Kademlia, gossip and
+// market: one event is anything that happens in a quarter of an hour after the sites
+// have found each other.
+func BenchmarkScale(b *testing.B) {
+	for _, sites := range []int{10, 100, 1000, 10_000} {
+		b.Run(fmt.Sprintf("sites=%d", sites), func(b *testing.B) {
+			if testing.Short() && sites > 1000 {
+				b.Skip("takes a minute")
+			}
+			var events int64
+			var busy time.Duration
+			for range b.N {
+				b.StopTimer()
+				r, m, err := startScale(context.Background(), &ScaleConfig{Seed: 1, Sites: sites, Span: grid.Hour / 4, Placement: "coordinated", OFT: 50})
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.StartTimer()
+				before := processorTime()
+				if err := r.Run(context.Background(), m.begin+grid.Hour/4, nil); err != nil {
+					b.Fatal(err)
+				}
+				busy += processorTime() - before
+				events += r.Events() - m.events
+			}
+			reportEvents(b, events, busy)
 		})
 	}
 }
@@ -156,11 +207,11 @@ func BenchmarkFederation(b *testing.B) {
 	}
 }
 
-// BenchmarkHeap takes the first event out and puts one in, with so many waiting.
-func BenchmarkHeap(b *testing.B) {
+// BenchmarkQueue takes the first event out and puts one in, with so many waiting.
+func BenchmarkQueue(b *testing.B) {
 	for _, waiting := range []int{100, 100_000} {
 		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
-			var h eventHeap
+			var h eventQueue
 			pcg := newPCG(1, "", purposeLink)
 			for range waiting {
 				h.push(grid.Time(uniform(pcg, 1e6)), classOther, event{})

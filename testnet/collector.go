@@ -170,7 +170,7 @@ func (h *histogram) spread() Spread {
 // jobMessages returns how many messages of the kinds the paper counts a site has
 // sent and received.
 func (n *Network) jobMessages(site int) (count int64) {
-	counter := n.members[site].counter
+	counter := n.counts.of(site)
 	for k := range grid.Kind(wire.KindMax) {
 		if wire.Paper(k) {
 			count += counter.SentOf(k).Messages + counter.ReceivedOf(k).Messages
@@ -183,7 +183,7 @@ func (n *Network) jobMessages(site int) (count int64) {
 func (n *Network) messages() *wire.Counter {
 	total := new(wire.Counter)
 	for i := range n.members {
-		total.Add(n.members[i].counter)
+		total.Add(n.counts.of(i))
 	}
 	return total
 }

@@ -41,8 +41,6 @@ func (n *Network) carry(s int32, e grid.Effect, out *grid.Outbox) {
 	switch e.Kind {
 	case grid.EffectSend:
 		send := &out.Sends[e.Index]
-		n.trace.effect(s, e.Kind, uint64(send.Message.MessageKind())<<32^hashText(string(send.To)))
-		n.trace.message(send.Message)
 		n.transmit(s, send.To, send.Message)
 	case grid.EffectPublish:
 		send := &out.Sends[e.Index]

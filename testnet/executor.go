@@ -106,7 +106,7 @@ func (n *Network) start(s int32, t grid.Task) {
 	}
 	m.executions = i
 	n.tasks.alive++
-	n.heap.push(x.End, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
+	n.queue.push(x.End, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
 	for j := range n.observers {
 		if f := n.observers[j].Start; f != nil {
 			f(n.now, x)
@@ -136,7 +136,7 @@ func (n *Network) kill(s int32, t grid.Task) {
 		x.Reason = "killed"
 	}
 	// The planned end finds the slot free, or of another generation.
-	n.heap.push(n.now, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
+	n.queue.push(n.now, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
 }
 
 // taskEnd is the end of an execution. Its site learns of it now, or when it is up again.

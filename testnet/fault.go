@@ -73,7 +73,7 @@ func (n *Network) Schedule(f Fault) error {
 
 func (n *Network) plan(f Fault) {
 	s := int32(f.Sites[0])
-	n.heap.push(f.At, classOther, event{kind: eventFault, to: s, from: s, index: int32(len(n.faults))})
+	n.queue.push(f.At, classOther, event{kind: eventFault, to: s, from: s, index: int32(len(n.faults))})
 	n.faults = append(n.faults, f)
 }
 

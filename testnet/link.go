@@ -51,10 +51,10 @@ func (n *Network) latency(from, to int32) grid.Time {
 	if l.Latency != nil {
 		t = max(l.Latency(int(from), int(to)), 0)
 	} else if l.LatencyMax > l.LatencyMin {
-		t += grid.Time(uniform(m.link, uint64(l.LatencyMax-l.LatencyMin)+1))
+		t += grid.Time(uniform(&m.link, uint64(l.LatencyMax-l.LatencyMin)+1))
 	}
-	if l.ReorderMax > 0 && chance(m.link, l.Reorder) {
-		t += grid.Time(uniform(m.link, uint64(l.ReorderMax)+1))
+	if l.ReorderMax > 0 && chance(&m.link, l.Reorder) {
+		t += grid.Time(uniform(&m.link, uint64(l.ReorderMax)+1))
 	}
 	return t
 }
@@ -63,8 +63,14 @@ func (n *Network) latency(from, to int32) grid.Time {
 // is not lost.
 func (n *Network) transmit(from int32, to grid.SiteID, message grid.Message) {
 	m := &n.members[from]
-	m.counter.Sent(message.MessageKind(), 0)
+	kind := message.MessageKind()
+	n.counts.sent(kind, from)
 	target, known := n.index[to]
+	if !known {
+		target = none
+	}
+	n.trace.effect(from, grid.EffectSend, uint64(kind)<<32|uint64(uint32(target)))
+	n.trace.message(message)
 	if !known { // nobody answers to that name
 		n.inject(n.now+n.cfg.DialTimeout, from, m.incarnation, &grid.Undelivered{To: to, Message: message})
 		return
@@ -77,24 +83,24 @@ func (n *Network) relay(from, to int32, message grid.Message) {
 	m := &n.members[from]
 	e := event{kind: eventDeliver, to: to, from: from, generation: m.incarnation, message: message}
 	if from == to {
-		n.heap.push(n.now, classOther, e)
+		n.queue.push(n.now, classOther, e)
 		return
 	}
-	if n.severed(from, to) || chance(m.link, n.cfg.Link.Loss) {
+	if n.severed(from, to) || chance(&m.link, n.cfg.Link.Loss) {
 		n.lost++
 		return
 	}
-	if chance(m.link, n.cfg.Link.Duplicate) {
+	if chance(&m.link, n.cfg.Link.Duplicate) {
 		e.silent = true // one copy refused does not mean that the other was
-		n.heap.push(n.now+n.latency(from, to), classOther, e)
+		n.queue.push(n.now+n.latency(from, to), classOther, e)
 	}
-	n.heap.push(n.now+n.latency(from, to), classOther, e)
+	n.queue.push(n.now+n.latency(from, to), classOther, e)
 }
 
 // publish floods a message to the other members of a topic. As in live networks it
 // counts once as sent, and as received by each that gets it.
 func (n *Network) publish(from int32, topic string, message grid.Message) {
-	n.members[from].counter.Sent(message.MessageKind(), 0)
+	n.counts.sent(message.MessageKind(), from)
 	for _, to := range n.topics[topic] {
 		if to != from {
 			n.relay(from, to, message)
@@ -114,7 +120,7 @@ func (n *Network) deliver(e *event) {
 		return
 	}
 	kind := e.message.MessageKind()
-	m.counter.Received(kind, 0)
+	n.counts.received(kind, e.to)
 	n.delivery = grid.Delivery{From: n.members[e.from].ID, Message: e.message}
 	n.hand(e.to, kind, &n.delivery)
 }
@@ -129,7 +135,7 @@ func (n *Network) refuse(e *event) {
 	if !n.members[e.to].off {
 		after = n.latency(e.to, e.from)
 	}
-	n.heap.push(n.now+after, classOther, event{
+	n.queue.push(n.now+after, classOther, event{
 		kind: eventUndelivered, to: e.from, from: e.to, generation: e.generation, message: e.message,
 	})
 }

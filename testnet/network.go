@@ -75,18 +75,19 @@ type Config struct {
 	Closest int
 }
 
-// Network is a set of sites in virtual time: one heap of events, one clock, one
+// Network is a set of sites in virtual time: one queue of events, one clock, one
 // goroutine. Everything that happens is determined by its Config and its members.
 // Not safe for concurrent use.
 type Network struct {
 	cfg       Config
 	now       grid.Time
-	heap      eventHeap
+	queue     eventQueue
 	members   []member
 	index     map[grid.SiteID]int32
 	turns     []int32 // sites that had an input at this instant and are owed a Tick
 	observers []Observer
 	topics    map[string][]int32
+	counts    counts
 	tasks     executor
 	faults    []Fault
 	cuts      []cut
@@ -129,19 +130,18 @@ type Member struct {
 }
 
 type member struct {
-	Member
 	core        Site // nil while it is down
 	router      Router
-	link        *rand.PCG
-	armed       grid.Time // earliest timer event in the heap; grid.Never if none
+	armed       grid.Time // earliest timer event in the queue; grid.Never if none
 	owed        bool      // in turns
 	downs       int       // faults in force that keep it down
 	off         bool      // the machine, not only the daemon, is down
 	fuse        bool      // the daemon crashes within its next step, once that has saved
 	executions  int32     // list in executor
 	incarnation uint32
-	counter     *wire.Counter
-	records     map[string][]byte
+	link        rand.PCG
+	Member
+	records map[string][]byte
 }
 
 // New returns a network without sites.
@@ -177,7 +177,7 @@ func (n *Network) Add(m Member) (int, error) {
 	s := int32(len(n.members))
 	added := member{
 		Member: m, core: core, armed: grid.Never, executions: none,
-		link: newPCG(n.cfg.Seed, m.ID, purposeLink), counter: new(wire.Counter),
+		link: *newPCG(n.cfg.Seed, m.ID, purposeLink),
 	}
 	if m.Router != nil {
 		added.router = m.Router(0)
@@ -214,7 +214,7 @@ func (n *Network) Inject(at grid.Time, site int, in grid.Input) {
 const anyIncarnation = ^uint32(0)
 
 func (n *Network) inject(at grid.Time, site int32, incarnation uint32, in grid.Input) {
-	n.heap.push(max(at, n.now), classOther, event{
+	n.queue.push(max(at, n.now), classOther, event{
 		kind: eventInput, to: site, from: site, generation: incarnation, index: n.inputs.put(in),
 	})
 }
@@ -229,7 +229,7 @@ func (n *Network) Len() int { return len(n.members) }
 func (n *Network) Core(site int) Site { return n.members[site].core }
 
 // Counter returns the message counts of a site, over all its incarnations.
-func (n *Network) Counter(site int) *wire.Counter { return n.members[site].counter }
+func (n *Network) Counter(site int) *wire.Counter { return n.counts.of(site) }
 
 // Events returns how many events have happened.
 func (n *Network) Events() int64 { return n.events }
@@ -256,7 +256,7 @@ func (n *Network) Run(ctx context.Context, until grid.Time, stop func() bool) er
 		if err := n.fetch(); err != nil {
 			return err
 		}
-		at := n.heap.next()
+		at := n.queue.next()
 		if n.arrival != nil {
 			at = min(at, n.arrival.Submit)
 		}
@@ -292,8 +292,8 @@ func (n *Network) Run(ctx context.Context, until grid.Time, stop func() bool) er
 func (n *Network) instant() error {
 	for n.err == nil {
 		switch {
-		case n.heap.next() <= n.now:
-			n.happen(n.heap.pop())
+		case n.queue.next() <= n.now:
+			n.happen(n.queue.pop())
 		case n.arrival != nil && n.arrival.Submit <= n.now:
 			job := n.arrival
 			n.arrival = nil
@@ -391,7 +391,7 @@ func (n *Network) hand(s int32, kind grid.Kind, in grid.Input) {
 	}
 	m.router.Step(m.Clock.Local(n.now), in, &n.out)
 	n.carryRouter(s)
-	n.owe(s)
+	n.armRouter(s)
 }
 
 // owe puts a site on the list of those that get a Tick at the end of the instant.
@@ -432,16 +432,13 @@ func (n *Network) turn(s int32) {
 		now := m.Clock.Local(n.now)
 		m.core.Step(now, tick, &n.out)
 		n.carryOut(s)
-		if m.router != nil {
-			m.router.Step(now, tick, &n.out)
-			n.carryRouter(s)
-		}
 		if m.core == nil {
 			return
 		}
-		next := m.nextTimer()
+		next := m.core.NextTimer()
 		if next > now {
 			n.arm(s, next)
+			n.armRouter(s)
 			return
 		}
 		if ticks == ticksMax {
@@ -459,13 +456,22 @@ func (m *member) nextTimer() grid.Time {
 	return at
 }
 
+// armRouter makes sure that the site's router gets a Tick when it wants one.
+func (n *Network) armRouter(s int32) {
+	if m := &n.members[s]; m.router != nil {
+		if next := m.router.NextTimer(); next != grid.Never {
+			n.arm(s, next)
+		}
+	}
+}
+
 // arm makes sure that the site gets a Tick when its clock shows next. A timer event
-// that comes too early is not taken out of the heap: when it comes it is put off.
+// that comes too early is not taken out of the queue: when it comes it is put off.
 func (n *Network) arm(s int32, next grid.Time) {
 	m := &n.members[s]
 	if at := m.Clock.True(next); at < m.armed {
 		m.armed = at
-		n.heap.push(at, classOther, event{kind: eventTimer, to: s, from: s})
+		n.queue.push(at, classOther, event{kind: eventTimer, to: s, from: s})
 	}
 }
 
@@ -480,9 +486,15 @@ func (n *Network) timer(s int32) {
 	if m.core == nil {
 		return
 	}
-	if next := m.nextTimer(); next > m.Clock.Local(n.now) {
-		n.arm(s, next)
-		return
+	now := m.Clock.Local(n.now)
+	if m.router != nil && m.router.NextTimer() <= now {
+		n.trace.tick(^s)
+		m.router.Step(now, tick, &n.out)
+		n.carryRouter(s)
 	}
-	n.owe(s)
+	if m.core != nil && m.core.NextTimer() <= now {
+		n.owe(s)
+	} else if m.core != nil && !m.owed { // otherwise its turn arms it
+		n.arm(s, m.nextTimer())
+	}
 }

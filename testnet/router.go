@@ -8,7 +8,8 @@ import (
 )
 
 // Router is a site's node of the DHT as a core of its own: it answers
-// EffectClosest by messages of the virtual network.
+// EffectClosest by messages of the virtual network. Its messages are no inputs of its
+// site, and it gets a grid.Tick only when it has asked for one.
 type Router interface {
 	Site
 	// Speaks reports whether messages of this kind are the router's.
@@ -24,6 +25,7 @@ func (n *Network) closestTo(s int32, key grid.Key) {
 	if m.router != nil {
 		m.router.Closest(m.Clock.Local(n.now), key, &n.out)
 		n.carryRouter(s)
+		n.armRouter(s)
 		return
 	}
 	at := n.now
@@ -32,7 +34,7 @@ func (n *Network) closestTo(s int32, key grid.Key) {
 		at += n.latency(s, other) + n.latency(other, s)
 	}
 	i := n.lookups.put(lookup{key, m.incarnation})
-	n.heap.push(at, classOther, event{kind: eventClosest, to: s, from: s, index: i})
+	n.queue.push(at, classOther, event{kind: eventClosest, to: s, from: s, index: i})
 }
 
 // carryRouter carries out what a router ordered and gives its site the answers.

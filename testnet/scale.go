@@ -66,13 +66,31 @@ func (cfg *ScaleConfig) validate() (market.Placement, error) {
 // RunScale measures one federation in virtual time. Cancelling ctx ends it with
 // ctx's error. An error wrapping ErrConfig is about cfg.
 func RunScale(ctx context.Context, cfg ScaleConfig) (*ScaleResult, error) {
-	placement, err := cfg.validate()
+	started := time.Now()
+	n, m, err := startScale(ctx, &cfg)
 	if err != nil {
 		return nil, err
 	}
+	end := m.begin + cfg.Span
+	if err := n.Run(ctx, end, nil); err != nil {
+		return nil, fmt.Errorf("%d sites, seed %d: %w", cfg.Sites, cfg.Seed, err)
+	}
+	r := m.result(end)
+	r.Mode, r.Seed, r.Placement, r.OFT = "virtual", cfg.Seed, cfg.Placement, cfg.OFT
+	r.TraceHash = fmt.Sprintf("%016x", n.TraceHash())
+	r.SetupSeconds = seconds(grid.FromDuration(time.Since(started))) - r.WallSeconds
+	return r, nil
+}
+
+// startScale builds the federation and lets it run until the measurement begins.
+func startScale(ctx context.Context, cfg *ScaleConfig) (*Network, *scaleMeasure, error) {
+	placement, err := cfg.validate()
+	if err != nil {
+		return nil, nil, err
+	}
 	w, err := newTable1Workload(cfg.Sites, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defaults := DefaultFederation()
 	f := federation{
@@ -82,43 +100,24 @@ func RunScale(ctx context.Context, cfg ScaleConfig) (*ScaleResult, error) {
 		},
 		placement: placement, foreign: true, sites: w.sites, siblings: siblingsMax,
 	}
-	market := FederationConfig{Common: Common{Seed: cfg.Seed}, Mode: "economy", OFT: cfg.OFT}
-	source := &feed{source: cfg.jobs(w), qos: workload.PaperQoS, homes: f.homes(), goal: func(site int, job *workload.Job) grid.Goal {
+	n, err := f.build()
+	if err != nil {
+		return nil, nil, err
+	}
+	goals := FederationConfig{Common: Common{Seed: cfg.Seed}, Mode: "economy", OFT: cfg.OFT}
+	n.Feed(&feed{source: cfg.jobs(w), qos: workload.PaperQoS, homes: f.homes(), goal: func(site int, job *workload.Job) grid.Goal {
 		if job.Number >= earlierJob {
 			return grid.GoalLocal
 		}
-		return market.goal(site, job)
-	}}
-	m, err := cfg.run(ctx, &f, source, scaleWarmup, scaleWarmup+cfg.Span)
-	if err != nil {
-		return nil, fmt.Errorf("%d sites, seed %d: %w", cfg.Sites, cfg.Seed, err)
-	}
-	return m, nil
-}
-
-// run builds the federation, lets it run and measures from begin to end.
-func (cfg *ScaleConfig) run(ctx context.Context, f *federation, source Source, begin, end grid.Time) (*ScaleResult, error) {
-	started := time.Now()
-	n, err := f.build()
-	if err != nil {
-		return nil, err
-	}
-	n.Feed(source)
+		return goals.goal(site, job)
+	}})
 	if cfg.Pulse != nil {
-		n.cfg.Pulse = func() { cfg.Pulse(int64(n.Now()) * 1000 / int64(end)) }
+		n.cfg.Pulse = func() { cfg.Pulse(int64(n.Now()) * 1000 / int64(scaleWarmup+cfg.Span)) }
 	}
-	if err := n.Run(ctx, begin-1, nil); err != nil {
-		return nil, err
+	if err := n.Run(ctx, scaleWarmup-1, nil); err != nil {
+		return nil, nil, fmt.Errorf("%d sites, seed %d: %w", cfg.Sites, cfg.Seed, err)
 	}
-	m := measureScale(n, f.nodes, begin)
-	if err := n.Run(ctx, end, nil); err != nil {
-		return nil, err
-	}
-	r := m.result(end)
-	r.Mode, r.Seed, r.Placement, r.OFT = "virtual", cfg.Seed, cfg.Placement, cfg.OFT
-	r.TraceHash = fmt.Sprintf("%016x", n.TraceHash())
-	r.SetupSeconds = seconds(grid.FromDuration(time.Since(started))) - r.WallSeconds
-	return r, nil
+	return n, measureScale(n, f.nodes, scaleWarmup), nil
 }
 
 // requests adds up what the nodes of a DHT have looked up.

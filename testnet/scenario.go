@@ -81,7 +81,7 @@ func (r *run) do(ctx context.Context) (result *Result, err error) {
 	if err == nil && !c.done() {
 		err = fmt.Errorf("at %v %d jobs have neither ended nor been refused, and nothing more happens (or not in time)", r.n.Now(), c.open)
 	}
-	if err == nil && r.n.heap.len() > 0 {
+	if err == nil && r.n.queue.len() > 0 {
 		err = r.n.Run(ctx, r.n.Now().Add(settleSpan), nil)
 	}
 	if err == nil && r.atRest != nil {

@@ -25,6 +25,13 @@ func add(counts *[KindMax]Count, k grid.Kind, size int) {
 	}
 }
 
+// Set puts counts of one kind in place of what was counted.
+func (c *Counter) Set(k grid.Kind, sent, received Count) {
+	if int(k) < KindMax {
+		c.sent[k], c.received[k] = sent, received
+	}
+}
+
 // SentOf and ReceivedOf return the count of one kind.
 func (c *Counter) SentOf(k grid.Kind) Count     { return c.sent[k] }
 func (c *Counter) ReceivedOf(k grid.Kind) Count { return c.received[k] }
