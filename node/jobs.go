@@ -89,12 +89,12 @@ func (s *Site) place(now grid.Time, e *entry, out *grid.Outbox) {
 	e.state = Placing
 	e.lease, e.gone = 0, 0
 	e.award = market.Award{}
-	if s.agent != nil && marketed(e.job, s.cfg.ID) {
+	if s.agent != nil && s.marketed(e.job) {
 		s.agent.Step(now, &market.Place{Job: e.job, Epoch: e.epoch, Messages: e.messages}, out)
 		return
 	}
 	request := lrms.Request{ID: e.task(), Processors: e.job.Processors, Estimate: e.job.EstimateAt(s.cfg.Rating)}
-	if err := s.cluster.Submit(now, request); err != nil {
+	if err := s.cluster.SubmitBy(now, request, e.job.Deadline); err != nil {
 		e.reason = err.Error()
 		s.end(now, e, Refused, out)
 		out.Tell(grid.Event{Kind: grid.JobRefused, Job: e.job, Epoch: e.epoch, Text: e.reason})
@@ -107,8 +107,13 @@ func (s *Site) place(now grid.Time, e *entry, out *grid.Outbox) {
 }
 
 // marketed reports whether the market places the job (DESIGN: a deadline, a
-// budget, a goal, or a site that its owner named).
-func marketed(j *grid.Job, home grid.SiteID) bool {
+// budget, a goal, or a site that its owner named). Where TITAN orders the queue, a
+// deadline alone does not take a job there that is to run here: TITAN weighs it.
+func (s *Site) marketed(j *grid.Job) bool {
+	home := s.cfg.ID
+	if s.cfg.Discipline == lrms.TITAN && j.Goal == grid.GoalLocal && j.Budget < 0 && (j.Site == "" || j.Site == home) {
+		return false
+	}
 	return j.Goal != grid.GoalLocal || j.Deadline != grid.Never || j.Budget >= 0 || j.Site != "" && j.Site != home
 }
 

@@ -7,6 +7,7 @@ import (
 	"gridnode/directory"
 	"gridnode/internal/grid"
 	"gridnode/internal/lrms"
+	"gridnode/internal/lrms/titan"
 	"gridnode/lease"
 	"gridnode/market"
 )
@@ -20,8 +21,9 @@ type SiteConfig struct {
 	Price      grid.Price // micro-credits per hour; at least 1. Market.Price is the same, and counts
 	Cost       grid.CostModel
 	Discipline lrms.Discipline
-	Foreign    bool // run jobs of other sites
-	Alone      bool // no directory and no market: every job runs here
+	Weights    titan.Weights // of what TITAN weighs; zero: titan.DefaultWeights
+	Foreign    bool          // run jobs of other sites
+	Alone      bool          // no directory and no market: every job runs here
 	Market     market.Config
 	Directory  directory.Config
 	Lease      LeaseConfig
@@ -86,6 +88,7 @@ func NewSite(cfg SiteConfig, seed uint64) (*Site, error) {
 	}
 	cluster, err := lrms.New(lrms.Config{
 		Processors: cfg.Processors, Discipline: cfg.Discipline, QueueMax: cfg.Limits.Jobs, Hold: cfg.Market.WithDefaults().HoldSpan,
+		Weights: cfg.Weights, Seed: seed,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)

@@ -56,7 +56,7 @@ type FederationConfig struct {
 	// first two days count.
 	Days [][]workload.Job `json:"-"`
 
-	// Queue is the discipline of the sites' queues: "easy" or "fcfs".
+	// Queue is the discipline of the sites' queues: "easy", "fcfs" or "titan".
 	Queue string `json:"queue"`
 
 	// SkipInfeasible makes the placement "paper" pass over sites that could not do a

@@ -38,7 +38,7 @@ type LeasingConfig struct {
 	// NoEstimate is what becomes of jobs without an estimate: "drop" or "runtime".
 	NoEstimate string `json:"noEstimate"`
 
-	// Queue is the discipline of the sites' queues: "easy" or "fcfs".
+	// Queue is the discipline of the sites' queues: "easy", "fcfs" or "titan".
 	Queue string `json:"queue"`
 
 	// Lenient skips malformed lines of the logs instead of ending at the first.

@@ -137,6 +137,10 @@ func TestLeasingSites(t *testing.T) {
 	if easy.Total.AWT >= fcfs.Total.AWT || easy.Total.Finished != fcfs.Total.Finished {
 		t.Errorf("backfilling makes jobs wait longer: %v s with EASY, %v s with FCFS", easy.Total.AWT, fcfs.Total.AWT)
 	}
+	titan, again := run("titan", 64), run("titan", 64)
+	if titan.TraceHash != again.TraceHash || titan.TraceHash == easy.TraceHash || titan.Total.Finished != easy.Total.Finished {
+		t.Errorf("trace hashes: TITAN %s, again %s, EASY %s; %d jobs finished", titan.TraceHash, again.TraceHash, easy.TraceHash, titan.Total.Finished)
+	}
 	both := run("easy", 64, 100)
 	if both.Sites[0].Stats != easy.Sites[0].Stats {
 		t.Errorf("a neighbour changes a site's figures from %+v to %+v", easy.Sites[0], both.Sites[0])

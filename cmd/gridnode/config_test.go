@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/internal/grid"
+	"gridnode/internal/lrms"
 	"gridnode/market"
 )
 
@@ -46,7 +47,7 @@ func TestSettingsPrecedence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.name != "flag" || s.rating.Speed != 800 || s.price != grid.Credit/4 || !s.fcfs || s.foreign || len(s.join) != 1 {
+	if s.name != "flag" || s.rating.Speed != 800 || s.price != grid.Credit/4 || s.discipline != lrms.FCFS || s.foreign || len(s.join) != 1 {
 		t.Errorf("settings %+v", s)
 	}
 	origins := make(map[string]string)

@@ -12,6 +12,8 @@ import (
 	"github.com/multiformats/go-multiaddr"
 
 	"gridnode/internal/grid"
+	"gridnode/internal/lrms"
+	"gridnode/internal/lrms/titan"
 	"gridnode/market"
 )
 
@@ -23,7 +25,8 @@ type settings struct {
 	rating     grid.Rating
 	price      grid.Price
 	cost       grid.CostModel
-	fcfs       bool
+	discipline lrms.Discipline
+	weights    titan.Weights
 	foreign    bool
 
 	federation string
@@ -85,8 +88,10 @@ var settingTable = []setting{
 		set: func(s *settings, v string) (err error) { s.price, err = parsePrice(v); return err }},
 	{key: "site.cost", value: "processor-time", usage: "what the price is multiplied with: processor-time, or paper (time whatever the width)",
 		set: oneOf(map[string]grid.CostModel{"processor-time": grid.CostProcessorTime, "paper": grid.CostPaper}, func(s *settings) *grid.CostModel { return &s.cost })},
-	{key: "site.queue", value: "easy", usage: "discipline of the local queue: easy (EASY backfilling) or fcfs",
-		set: oneOf(map[string]bool{"easy": false, "fcfs": true}, func(s *settings) *bool { return &s.fcfs })},
+	{key: "site.queue", flag: "queue", value: "easy", usage: "discipline of the local queue: easy (EASY backfilling), fcfs, or titan (EASY in an order that weighs deadlines)",
+		set: func(s *settings, v string) (err error) { s.discipline, err = lrms.ParseDiscipline(v); return err }},
+	{key: "site.weights", value: "4,3,1", usage: "what titan weighs, each 0 to 1000: time beyond deadlines, makespan, idle time of processors",
+		set: func(s *settings, v string) (err error) { s.weights, err = titan.ParseWeights(v); return err }},
 	{key: "foreign", flag: "foreign", value: "deny", usage: "jobs of other sites: deny or allow; they run as the daemon's account, without a sandbox",
 		set: oneOf(map[string]bool{"deny": false, "allow": true}, func(s *settings) *bool { return &s.foreign })},
 

@@ -16,7 +16,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/internal/grid"
-	"gridnode/internal/lrms"
 	"gridnode/market"
 	"gridnode/node"
 	"gridnode/node/store"
@@ -128,15 +127,12 @@ func hostConfig(home string, s *settings, log *slog.Logger) (node.HostConfig, er
 		Store: store.Options{Check: []string{self, checkVerb}},
 		Site: node.SiteConfig{
 			Name: s.name, Resources: grid.Resources{Processors: s.processors}, Rating: s.rating,
-			Price: s.price, Cost: s.cost, Foreign: s.foreign,
+			Price: s.price, Cost: s.cost, Foreign: s.foreign, Discipline: s.discipline, Weights: s.weights,
 			Limits: node.Limits{Jobs: int(s.jobs), PerUser: int(s.perUser), Finished: int(s.finished), Retention: s.retention},
 		},
 	}
 	if s.processors > 0 {
 		cfg.Site.Memory = s.memory / s.processors
-	}
-	if s.fcfs {
-		cfg.Site.Discipline = lrms.FCFS
 	}
 	cfg.Site.Market.Pricing, cfg.Site.Market.Demand = s.pricing, s.demand
 	if s.paperPlacement {

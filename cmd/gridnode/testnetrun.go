@@ -35,7 +35,7 @@ func newRunFederation() *cobra.Command {
 	f.IntVar(&cfg.OFT, "oft", cfg.OFT, "percentage of users who want the fastest site, 0 to 100; the others want the cheapest")
 	f.IntVar(&cfg.Sites, "sites", cfg.Sites, "number of sites: table 1, part of it, or again and again")
 	f.StringSliceVar(&cfg.Traces, "trace", nil, "logs (SWF or GWF, plain or gzip), matched to sites by name, or directories of them (default: a generated workload)")
-	f.StringVar(&cfg.Queue, "queue", cfg.Queue, "discipline of the queues: easy or fcfs")
+	f.StringVar(&cfg.Queue, "queue", cfg.Queue, "discipline of the queues: easy, fcfs or titan")
 	f.StringVar(&cfg.DHT, "dht", cfg.DHT, "how holders of a directory cell are found: model (Kademlia, by messages) or oracle")
 	f.Var(latencyFlag{&cfg.LatencyMin, &cfg.LatencyMax}, "latency", "how long a message takes")
 	f.BoolVar(&cfg.Lenient, "lenient", false, "skip and count malformed lines of the logs")
@@ -75,7 +75,7 @@ grants if it has that many idle, and has them back when the job ends.`,
 	f.Int64SliceVar(&cfg.Processors, "processors", nil, "processors of the sites, in the order of the logs; one number is for all (default: as the logs say)")
 	f.Int64Var(&cfg.Until, "until", 0, "leave out jobs submitted at or after this second of the log; 0: none")
 	f.StringVar(&cfg.NoEstimate, "no-estimate", cfg.NoEstimate, "jobs without an estimate: drop them, or take the runtime for it")
-	f.StringVar(&cfg.Queue, "queue", cfg.Queue, "discipline of the queues: easy or fcfs")
+	f.StringVar(&cfg.Queue, "queue", cfg.Queue, "discipline of the queues: easy, fcfs or titan")
 	f.BoolVar(&cfg.Lenient, "lenient", false, "skip and count malformed lines of the logs")
 	addScenarioFlags(cmd, &cfg.Common, &l)
 	return cmd

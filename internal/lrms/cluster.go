@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gridnode/internal/grid"
+	"gridnode/internal/lrms/titan"
 )
 
 // Bounds and defaults of Config.
@@ -35,6 +36,11 @@ type Config struct {
 	// Nominal is the span of the job that State.Widest and State.Wait speak of, at
 	// most grid.SpanMax; 0 means NominalDefault.
 	Nominal grid.Time
+
+	// Weights of over-deadline, makespan and idle time, for TITAN; zero means
+	// titan.DefaultWeights. Seed determines what it draws.
+	Weights titan.Weights
+	Seed    uint64
 }
 
 // Request is what a task needs.
@@ -65,6 +71,7 @@ type Cluster struct {
 	agenda  agenda
 	overdue []int32 // committed promises whose start has come, in order of start
 	plan    plan
+	planner *planner // nil unless the discipline is TITAN
 
 	changes int64 // how often something made room, or may have
 	seen    int64 // changes up to the last pass
@@ -87,7 +94,7 @@ func New(cfg Config) (*Cluster, error) {
 	switch {
 	case cfg.Processors < 0 || cfg.Processors > ProcessorsMax:
 		return nil, fmt.Errorf("lrms: %d processors, want 0 to %d", cfg.Processors, ProcessorsMax)
-	case cfg.Discipline > FCFS:
+	case cfg.Discipline > TITAN:
 		return nil, fmt.Errorf("lrms: discipline %d is unknown", cfg.Discipline)
 	case cfg.QueueMax < 0:
 		return nil, fmt.Errorf("lrms: queue of at most %d jobs, want 1 or more", cfg.QueueMax)
@@ -95,20 +102,37 @@ func New(cfg Config) (*Cluster, error) {
 		return nil, fmt.Errorf("lrms: hold of %v, want 0 to %v", cfg.Hold, HoldMax)
 	case cfg.Nominal < 0 || cfg.Nominal > grid.SpanMax:
 		return nil, fmt.Errorf("lrms: nominal span of %v, want more than 0", cfg.Nominal)
+	case cfg.Weights != (titan.Weights{}) && cfg.Weights.Validate() != nil:
+		return nil, fmt.Errorf("lrms: %w", cfg.Weights.Validate())
 	}
-	return &Cluster{
+	c := &Cluster{
 		cfg:     cfg,
 		now:     -instantMax,
 		tasks:   tasks{index: make(map[grid.TaskID]int32)},
 		queue:   newQueue(cfg.Processors),
 		profile: profile{now: -instantMax, free: cfg.Processors, ahead: newTimeline()},
 		agenda:  newAgenda(),
-	}, nil
+	}
+	if cfg.Discipline == TITAN {
+		if c.cfg.Weights == (titan.Weights{}) {
+			c.cfg.Weights = titan.DefaultWeights
+		}
+		planner, err := newPlanner(&c.cfg)
+		if err != nil {
+			return nil, err
+		}
+		c.planner = planner
+	}
+	return c, nil
 }
 
 // Submit puts a job at the end of the queue. Errors: ErrInvalid, ErrTooWide,
 // ErrKnown, ErrQueueFull; the cluster is then unchanged.
-func (c *Cluster) Submit(now grid.Time, r Request) error {
+func (c *Cluster) Submit(now grid.Time, r Request) error { return c.SubmitBy(now, r, grid.Never) }
+
+// SubmitBy is Submit for a job that should have ended by an instant, grid.Never if
+// that does not matter. It is no promise: TITAN weighs it, EASY and FCFS do not look.
+func (c *Cluster) SubmitBy(now grid.Time, r Request, by grid.Time) error {
 	c.advance(now)
 	if err := c.accept(r, true); err != nil {
 		return err
@@ -120,6 +144,9 @@ func (c *Cluster) Submit(now grid.Time, r Request) error {
 	c.tasks.slab[i].link = c.queue.push(entry{r.Estimate, int32(r.Processors), i})
 	c.recent++
 	c.work.add(r)
+	if c.planner != nil {
+		c.planner.note(i, wish{by: by, since: now})
+	}
 	return nil
 }
 

@@ -12,9 +12,12 @@ const (
 	// FCFS starts jobs strictly in order of submission, and promises no start before
 	// that of an earlier promise.
 	FCFS
+	// TITAN is EASY over a queue whose first jobs a genetic algorithm puts in order,
+	// by their deadlines, the makespan and the idle time (He et al. 2004; package titan).
+	TITAN
 )
 
-var disciplineNames = [...]string{"easy", "fcfs"}
+var disciplineNames = [...]string{"easy", "fcfs", "titan"}
 
 // String returns the name used in configuration files.
 func (d Discipline) String() string { return disciplineNames[d] }
@@ -26,5 +29,5 @@ func ParseDiscipline(s string) (Discipline, error) {
 			return Discipline(d), nil
 		}
 	}
-	return 0, fmt.Errorf("%q is no queue discipline: want easy or fcfs", s)
+	return 0, fmt.Errorf("%q is no queue discipline: want easy, fcfs or titan", s)
 }

@@ -3,8 +3,9 @@
 //
 // Processors are identical and space-shared: a job has all of its processors for
 // its whole run. A job's estimate bounds its run time; jobs are expected to be
-// ended at it. The queue is served in the order of submission (FCFS), or with
-// EASY backfilling (Lifka 1995; Mu'alem and Feitelson 2001).
+// ended at it. The queue is served in the order of submission (FCFS), with EASY
+// backfilling (Lifka 1995; Mu'alem and Feitelson 2001), or with EASY backfilling over
+// the order that TITAN finds for its first jobs (He et al. 2004).
 //
 // What the owner of a Cluster does:
 //
@@ -22,9 +23,10 @@
 // for jobs of this site. One pass of Schedule
 //
 //   - starts committed reservations whose start has come,
+//   - puts the first jobs of the queue in order (TITAN),
 //   - starts jobs from the head of the queue while the head fits,
 //   - starts committed reservations earlier than promised, by promised start,
-//   - backfills (EASY): starts queued jobs, in order, that do not delay the head.
+//   - backfills (EASY, TITAN): starts queued jobs, in order, that do not delay the head.
 //
 // Each of them starts only if that breaks no promise for the whole of its
 // estimate. The head's place (EASY's shadow time, with the processors left over

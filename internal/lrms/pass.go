@@ -14,6 +14,9 @@ func (c *Cluster) Schedule(now grid.Time, started []Request) []Request {
 	if len(c.overdue) > 0 {
 		started = c.startOverdue(started)
 	}
+	if c.planner != nil {
+		c.arrange()
+	}
 	started = c.startHead(started)
 	room := c.changes != c.seen
 	c.seen = c.changes
@@ -21,7 +24,7 @@ func (c *Cluster) Schedule(now grid.Time, started []Request) []Request {
 		// Under FCFS a promise may lie later than where there was room.
 		started = c.startEarly(started)
 	}
-	if c.cfg.Discipline == EASY && c.queue.size > 1 {
+	if c.cfg.Discipline != FCFS && c.queue.size > 1 {
 		started = c.backfill(started, room)
 	}
 	c.recent = 0

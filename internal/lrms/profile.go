@@ -96,6 +96,31 @@ func (p *profile) earliestFrom(processors int64, span, limit, floor grid.Time) (
 	return p.search(processors, span, limit, floor).start
 }
 
+// each tells f from when on how many processors are available, until f returns false
+// or that many changes were told, and returns the last instant it told.
+func (p *profile) each(most int, f func(at grid.Time, available int64) bool) (last grid.Time) {
+	v, last := p.free, p.now
+	if !f(last, v) {
+		return last
+	}
+	if p.overrun != 0 {
+		v, last = v+p.overrun, p.now+1
+		if !f(last, v) {
+			return last
+		}
+	}
+	for at, change := range p.ahead.each {
+		if most--; most < 0 {
+			return last
+		}
+		v, last = v+change, at
+		if !f(last, v) {
+			return last
+		}
+	}
+	return last
+}
+
 func (p *profile) search(processors int64, span, limit, floor grid.Time) gap {
 	g := gap{level: processors, span: span, limit: limit, floor: floor}
 	g.step(p.now, p.free)

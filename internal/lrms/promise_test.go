@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"gridnode/internal/grid"
+	"gridnode/internal/lrms/titan"
 
 	"pgregory.net/rapid"
 )
@@ -46,7 +47,11 @@ func (w *world) draw() *worldTask {
 
 func (w *world) submit() {
 	task := w.draw()
-	if err := w.c.Submit(w.now, task.Request); err != nil {
+	by := grid.Never
+	if w.c.cfg.Discipline == TITAN && rapid.Bool().Draw(w.t, "deadline") {
+		by = w.now + grid.Time(rapid.IntRange(-20, 100).Draw(w.t, "by"))
+	}
+	if err := w.c.SubmitBy(w.now, task.Request, by); err != nil {
 		w.t.Fatal(err)
 	}
 	w.waiting = append(w.waiting, task)
@@ -120,13 +125,15 @@ func (w *world) pass() {
 		task.end = w.now + grid.Time(rapid.Int64Range(1, int64(r.Estimate)).Draw(w.t, "run"))
 		w.running[r.ID] = task
 	}
-	if len(w.waiting) > 0 && w.waiting[0].latest == grid.Never {
+	// TITAN's head may give way to jobs that come later.
+	if len(w.waiting) > 0 && w.waiting[0].latest == grid.Never && w.c.cfg.Discipline != TITAN {
 		start, ok := w.c.Planned(w.waiting[0].ID)
 		if !ok || start <= w.now {
 			w.t.Fatalf("the head waits at %d, planned for %d", int64(w.now), int64(start))
 		}
 		w.waiting[0].latest = start
 	}
+	checkIndex(w.t, &w.c.queue, w.c.tasks.slab)
 	w.conserve()
 }
 
@@ -194,7 +201,7 @@ func TestPromisesHold(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c, err := New(Config{
 			Processors: int64(rapid.SampledFrom([]int{1, 4, 10, 64}).Draw(t, "processors")),
-			Discipline: Discipline(rapid.IntRange(0, 1).Draw(t, "discipline")),
+			Discipline: rapid.SampledFrom([]Discipline{EASY, EASY, FCFS, FCFS, TITAN}).Draw(t, "discipline"),
 			Hold:       grid.Time(rapid.SampledFrom([]int{0, 1, 10}).Draw(t, "hold")),
 			Nominal:    10,
 		})
@@ -433,14 +440,14 @@ func TestErrors(t *testing.T) {
 	}
 
 	for _, cfg := range []Config{
-		{Processors: -1}, {Processors: ProcessorsMax + 1}, {Discipline: 2}, {QueueMax: -1},
+		{Processors: -1}, {Processors: ProcessorsMax + 1}, {Discipline: 3}, {Discipline: TITAN, Weights: titan.Weights{Idle: -1}}, {QueueMax: -1},
 		{Hold: -1}, {Hold: HoldMax + 1}, {Nominal: -1}, {Nominal: grid.SpanMax + 1},
 	} {
 		if _, err := New(cfg); err == nil {
 			t.Errorf("%+v is accepted", cfg)
 		}
 	}
-	for _, d := range []Discipline{EASY, FCFS} {
+	for _, d := range []Discipline{EASY, FCFS, TITAN} {
 		if got, err := ParseDiscipline(d.String()); got != d || err != nil {
 			t.Errorf("%v reads as %v, %v", d, got, err)
 		}

@@ -70,6 +70,14 @@ func (q *queue) raise(at int, e entry) {
 // remove takes out the job at a position.
 func (q *queue) remove(at int) { q.take(at, entry{estimate: grid.Never}) }
 
+// replace puts another job at a position that has one.
+func (q *queue) replace(at int, e entry) {
+	old := q.entries[at]
+	q.entries[at] = e
+	q.lower(at, old)
+	q.raise(at, e)
+}
+
 // park takes out the job at a position and keeps the position for it.
 func (q *queue) park(at int) {
 	q.parked++

@@ -307,6 +307,30 @@ func (t *timeline) search(g *gap, node int32, height int) bool {
 	return false
 }
 
+// each yields the breakpoints in order of time.
+func (t *timeline) each(yield func(at grid.Time, change int64) bool) {
+	t.eachBelow(t.root, t.height, yield)
+}
+
+func (t *timeline) eachBelow(node int32, height int, yield func(at grid.Time, change int64) bool) bool {
+	if height == 0 {
+		l := &t.leaves[node]
+		for i := range l.n {
+			if !yield(l.time[i], l.change[i]) {
+				return false
+			}
+		}
+		return true
+	}
+	b := &t.branches[node]
+	for i := range b.n {
+		if !t.eachBelow(b.child[i], height-1, yield) {
+			return false
+		}
+	}
+	return true
+}
+
 // sum returns the function's final value.
 func (t *timeline) sum() int64 { return t.totalsOf(t.root, t.height).sum }
 
