@@ -7,6 +7,7 @@ import (
 	"gridnode/directory"
 	"gridnode/internal/grid"
 	"gridnode/internal/lrms"
+	"gridnode/market/bank"
 )
 
 // Agent is the Grid-Federation agent (GFA) of one site: it places the jobs of
@@ -22,7 +23,8 @@ type Agent struct {
 	rng     *rand.Rand
 	timers  timers
 	memory  Memory
-	gossip  Gossip // of dir
+	gossip  Gossip     // of dir
+	desk    *bank.Desk // nil: nobody pays anybody
 
 	// Home's side.
 	placing  map[grid.JobID]*placement
@@ -68,6 +70,10 @@ func New(cfg Config, cluster *lrms.Cluster, dir *directory.Directory, rng *rand.
 	}
 }
 
+// UseBank makes the agent pay for jobs elsewhere with cheques of desk's bank, if it
+// has one, and take the cheques of others. It is called before any Step.
+func (a *Agent) UseBank(desk *bank.Desk) { a.desk = desk }
+
 // Quote returns what this site offers at now, as the directory would publish it,
 // without sequence, issue time and lifetime.
 func (a *Agent) Quote(now grid.Time) directory.Quote {
@@ -104,6 +110,8 @@ func (a *Agent) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 		a.abandoned(now, in, out)
 	case *Preview:
 		a.preview(now, in, out)
+	case *Pay:
+		a.pay(now, in, out)
 	case *Resume:
 		a.resume(now, in, out)
 	case *Restore:

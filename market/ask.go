@@ -93,6 +93,9 @@ func (a *Agent) negotiate(now grid.Time, p *placement, quote int, out *grid.Outb
 		Task: p.task(), Request: k.request, Validity: a.cfg.ReplyTimeout, Processors: p.job.Processors, Memory: p.job.Memory,
 		Work: p.job.Work, Deadline: a.remaining(now, p.job), CostMax: k.costMax,
 	}
+	if a.desk != nil {
+		m.Bank = a.desk.Bank()
+	}
 	out.Send(q.Site, m)
 	a.watch(p)
 }
@@ -282,7 +285,8 @@ func (a *Agent) giveUp(p *placement, k *ask, out *grid.Outbox) {
 	a.free(a.memory.at(k.site))
 }
 
-// award takes a guarantee up: the job goes to its site.
+// award takes a guarantee up: the job goes to its site, with its cheque if there is
+// to be one.
 func (a *Agent) award(now grid.Time, p *placement, k *ask, out *grid.Outbox) {
 	k.state = over // the guarantee belongs to the migrated job from now on
 	m := a.moved.New()
@@ -290,9 +294,16 @@ func (a *Agent) award(now grid.Time, p *placement, k *ask, out *grid.Outbox) {
 	m.owner = m
 	m.award = Award{
 		Site: k.site, Epoch: p.epoch, Hold: k.hold, Price: k.price, Cost: k.cost,
-		Start: k.start, Finish: k.finish, Until: k.until,
+		Start: k.start, Finish: k.finish, Until: k.until, Bank: a.pays(k.cost),
 	}
 	a.migrated[p.job.ID] = m
+	if m.award.Bank != "" {
+		m.phase = paying
+		a.timers.set(&m.timer, k.expires)
+		a.placedAt(now, p, m.award, out) // p and k are void from here on
+		a.desk.Draw(now, m.task(), m.award.Site, m.award.Cost, m.award.Until-now, out)
+		return
+	}
 	a.submit(now, m, out)
 	p.messages = m.messages
 	a.placedAt(now, p, m.award, out)

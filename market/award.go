@@ -26,6 +26,7 @@ type Award struct {
 	Cost   grid.Credits // most that will be charged
 	Start  grid.Time    // promised: not later than this
 	Finish grid.Time    // promised: Start plus the run-time estimate there
+	Bank   grid.SiteID  // whose cheque pays for it; empty if nobody pays
 
 	// Until is, at home, the instant from which on no execution of this epoch can
 	// be alive; at the executing site, the instant by which it must have ended.

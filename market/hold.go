@@ -19,7 +19,8 @@ type hold struct {
 	work       grid.Work
 	price      grid.Price
 	cost       grid.Credits
-	start      grid.Time // promised, on our clock
+	bank       grid.SiteID // whose cheque is to come with the job; empty if none
+	start      grid.Time   // promised, on our clock
 	finish     grid.Time
 	expires    grid.Time
 }
@@ -88,6 +89,8 @@ func (a *Agent) admit(now grid.Time, e *memory, m *Negotiate) (h *hold, refusal 
 		return nil, TooWide, grid.Never
 	case cost > m.CostMax:
 		return nil, PriceChanged, grid.Never
+	case a.desk != nil && cost > 0 && !a.desk.Accepts(m.Bank):
+		return nil, Unpaid, grid.Never
 	case e.holds >= a.cfg.HoldsPerPeer, len(a.holds) >= holdsMax,
 		e.holds > 0 && (e.held+m.Processors)*1000 > a.cfg.Processors*a.cfg.HoldShare:
 		return nil, Busy, grid.Never
@@ -104,7 +107,10 @@ func (a *Agent) admit(now grid.Time, e *memory, m *Negotiate) (h *hold, refusal 
 	a.grants = number(a.grants, now)
 	h.task, h.home, h.token, h.request = m.Task, e.site, a.grants, m.Request
 	h.processors, h.work = m.Processors, m.Work
-	h.price, h.cost = a.cfg.Price, cost
+	h.price, h.cost, h.bank = a.cfg.Price, cost, ""
+	if a.desk != nil && cost > 0 {
+		h.bank = m.Bank
+	}
 	h.start, h.finish, h.expires = start, start.Add(estimate), now.Add(a.cfg.HoldSpan)
 	a.holds[m.Task.Job] = h
 	e.holds++

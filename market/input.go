@@ -21,8 +21,13 @@ type Stop struct {
 	Cause string // shown at the executing site; at most 256 bytes
 }
 
+// Pay says that the cheque is there which a job of this home waits for. Stop, if
+// there will be none.
+type Pay struct{ Task grid.TaskID }
+
 // Resume, after a restart, takes up a job of this home that was awarded to
-// another site and whose result is not recorded.
+// another site and whose result is not recorded. If a bank pays for it, its cheque
+// must be at the desk: otherwise the job never left.
 type Resume struct {
 	Job      *grid.Job
 	Award    Award
@@ -66,7 +71,7 @@ type PreviewResult struct {
 
 // Placed: a site guarantees the job. If it is this site, the reservation is
 // committed. If it is another, the job is on its way as soon as this step's
-// records are durable.
+// records are durable; if Award.Bank is set, once Pay says that it is paid for.
 type Placed struct {
 	Job      grid.JobID
 	Award    Award

@@ -3,6 +3,7 @@ package market
 import (
 	"gridnode/internal/grid"
 	"gridnode/internal/wire"
+	"gridnode/market/bank"
 )
 
 // Messages of the protocol. Spans count from when the message was sent; the
@@ -18,6 +19,7 @@ type Negotiate struct {
 	Work       grid.Work
 	Deadline   grid.Time    // span within which it must have finished; Never if none
 	CostMax    grid.Credits // most that home accepts
+	Bank       grid.SiteID  // whose cheque comes with the job; empty if nobody pays
 }
 
 // Reply: the guarantee, or a refusal. Either carries what is startable there now.
@@ -41,8 +43,9 @@ type JobSubmission struct {
 	Hold     uint64
 	Price    grid.Price
 	Cost     grid.Credits
-	Age      grid.Time // since it was submitted
-	Deadline grid.Time // span; Never if none, 0 if it has passed
+	Age      grid.Time    // since it was submitted
+	Deadline grid.Time    // span; Never if none, 0 if it has passed
+	Cheque   *bank.Cheque // over Cost; nil if nobody pays
 }
 
 // JobCompletion: how an execution ended.
@@ -54,6 +57,7 @@ type JobCompletion struct {
 	ExitCode  int32
 	Reason    string
 	Cost      grid.Credits
+	Claim     *bank.Receipt // the sender's, for a job that came with a cheque
 }
 
 // Acknowledge: receipt of a submission, a completion, or a cancellation.
@@ -62,6 +66,8 @@ type Acknowledge struct {
 	Of      grid.Kind
 	Hold    uint64 // as in the acknowledged message; 0 for a completion
 	Unknown bool   // there is no such guarantee, nor a job from it, and never will be
+
+	Agreement *bank.Receipt // of a completion: the sender's, for a job that went with a cheque
 }
 
 // Cancel: home does not want a guarantee, or the job it gave for it, any more.

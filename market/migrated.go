@@ -30,6 +30,7 @@ const (
 	submitting phase = iota + 1 // no acknowledgement yet
 	running                     // the site has the job
 	cancelling                  // the site is to end it
+	paying                      // its cheque is not there yet: the job has not left
 )
 
 func (m *migrated) task() grid.TaskID { return grid.TaskID{Job: m.job.ID, Epoch: m.award.Epoch} }
@@ -49,8 +50,28 @@ func (a *Agent) submit(now grid.Time, m *migrated, out *grid.Outbox) {
 	if m.job.Deadline != grid.Never {
 		s.Deadline = min(max(m.job.Deadline-now, 0), grid.SpanMax)
 	}
+	if m.award.Bank != "" {
+		s.Cheque = a.desk.Cheque(m.task())
+	}
 	out.Send(m.award.Site, s)
 	a.rearm(now, m)
+}
+
+// pay sends a job whose cheque has come.
+func (a *Agent) pay(now grid.Time, in *Pay, out *grid.Outbox) {
+	if m := a.migrated[in.Task.Job]; m != nil && m.task() == in.Task && m.phase == paying {
+		m.phase = submitting
+		a.submit(now, m, out)
+	}
+}
+
+// pays returns the bank whose cheque is to pay for a job that costs cost; empty if
+// nobody pays.
+func (a *Agent) pays(cost grid.Credits) grid.SiteID {
+	if a.desk == nil || cost == 0 {
+		return ""
+	}
+	return a.desk.Bank()
 }
 
 // rearm sets the timer: when to repeat, or when no execution can be left.
@@ -68,6 +89,8 @@ func (a *Agent) rearm(now grid.Time, m *migrated) {
 // due implements alarmed.
 func (m *migrated) due(a *Agent, now grid.Time, out *grid.Outbox) {
 	switch {
+	case m.phase == paying:
+		a.vanish(m, out) // the guarantee has ended, and the cheque is not there
 	case now >= m.award.Until:
 		a.callLast(now, m, out)
 	case m.phase == submitting:
@@ -142,7 +165,7 @@ const resumeSpread = 2 * grid.Second
 // copy ever sent, nobody has the job.
 func (a *Agent) unsubmitted(now grid.Time, to grid.SiteID, s *JobSubmission, out *grid.Outbox) {
 	m := a.migrated[s.Job.ID]
-	if m == nil || m.award.Epoch != s.Epoch || m.award.Site != to || m.phase == running {
+	if m == nil || m.award.Epoch != s.Epoch || m.award.Site != to || m.phase == running || m.phase == paying {
 		return
 	}
 	m.lost++
@@ -154,7 +177,12 @@ func (a *Agent) unsubmitted(now grid.Time, to grid.SiteID, s *JobSubmission, out
 
 // cancelMigrated asks the site to end the job, until it says that it has.
 func (a *Agent) cancelMigrated(now grid.Time, m *migrated, cause string, out *grid.Outbox) {
-	if m.phase == cancelling {
+	switch m.phase {
+	case cancelling:
+		return
+	case paying:
+		a.sendCancel(m.award.Site, Cancel{Task: m.task(), Hold: m.award.Hold}, out)
+		a.vanish(m, out)
 		return
 	}
 	m.phase, m.cause, m.repeat = cancelling, cut(cause), backoff{}
@@ -181,11 +209,11 @@ func cut(text string) string {
 // acknowledged is a receipt, for either side.
 func (a *Agent) acknowledged(now grid.Time, from grid.SiteID, m *Acknowledge, out *grid.Outbox) {
 	if m.Of == wire.MarketJobCompletion {
-		a.receipted(from, m, out)
+		a.receipted(now, from, m, out)
 		return
 	}
 	g := a.migrated[m.Task.Job]
-	if g == nil || g.award.Epoch != m.Task.Epoch || g.award.Site != from || g.award.Hold != m.Hold || g.phase == running {
+	if g == nil || g.award.Epoch != m.Task.Epoch || g.award.Site != from || g.award.Hold != m.Hold || g.phase == running || g.phase == paying {
 		return
 	}
 	a.freeSlot(g)
@@ -202,16 +230,20 @@ func (a *Agent) acknowledged(now grid.Time, from grid.SiteID, m *Acknowledge, ou
 // completion is the result of a job that ran elsewhere. It is acknowledged in any
 // case: a site whose award is over may forget its execution, too.
 func (a *Agent) completion(now grid.Time, from grid.SiteID, c *JobCompletion, out *grid.Outbox) {
-	if m := a.migrated[c.Task.Job]; m != nil && m.award.Epoch == c.Task.Epoch && m.award.Site == from {
+	cost := grid.Credits(0) // what comes too late changes nothing, and costs nothing
+	if m := a.migrated[c.Task.Job]; m != nil && m.award.Epoch == c.Task.Epoch && m.award.Site == from && m.phase != paying {
 		m.messages++
 		if c.Abandoned {
 			a.vanish(m, out)
 		} else {
 			done := a.completed.New()
+			cost = min(c.Cost, m.award.Cost) // the agreed price never changes
+			if m.award.Bank != "" {
+				cost = a.desk.Due(c.Task, from, c.Claim, cost)
+			}
 			end := max(now-c.Ago, 0)
 			*done = Completed{Task: c.Task, Messages: m.messages, Result: grid.Result{
-				Start: max(end-c.Run, 0), End: end, ExitCode: c.ExitCode, Reason: c.Reason,
-				Cost: min(c.Cost, m.award.Cost), // the agreed price never changes
+				Start: max(end-c.Run, 0), End: end, ExitCode: c.ExitCode, Reason: c.Reason, Cost: cost,
 			}}
 			a.forgetMigrated(m)
 			out.Local(done)
@@ -219,5 +251,8 @@ func (a *Agent) completion(now grid.Time, from grid.SiteID, c *JobCompletion, ou
 	}
 	k := a.messages.acknowledge.New()
 	*k = Acknowledge{Task: c.Task, Of: wire.MarketJobCompletion}
+	if a.desk != nil && !c.Abandoned {
+		k.Agreement = a.desk.Agree(c.Task, from, cost, out)
+	}
 	out.Send(from, k)
 }

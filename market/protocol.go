@@ -8,6 +8,7 @@ import (
 	"gridnode/internal/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
+	"gridnode/market/bank"
 )
 
 // Protocol is how agents speak over libp2p. Every decoder checks every field, so
@@ -29,6 +30,7 @@ const (
 	processorsMax = 1 << 24 // per job and per site
 	memoryMax     = 1 << 50 // bytes per processor
 	textMax       = 256     // causes and reasons
+	siteMax       = 128     // bytes of a site ID
 )
 
 // Proto implements wire.Message.
@@ -36,7 +38,7 @@ func (m *Negotiate) Proto() proto.Message {
 	return &wirepb.MarketNegotiate{
 		Job: jobBytes(m.Task), Epoch: m.Task.Epoch, Request: m.Request, Validity: int64(m.Validity),
 		Processors: m.Processors, Memory: m.Memory, Instructions: m.Work.Instructions, Traffic: m.Work.Traffic,
-		Deadline: optional(m.Deadline), CostMax: int64(m.CostMax),
+		Deadline: optional(m.Deadline), CostMax: int64(m.CostMax), Bank: string(m.Bank),
 	}
 }
 
@@ -48,7 +50,7 @@ func decodeNegotiate(_ grid.SiteID, body []byte) (grid.Message, error) {
 	m := &Negotiate{
 		Request: p.Request, Validity: grid.Time(p.Validity), Processors: p.Processors, Memory: p.Memory,
 		Work:     grid.Work{Instructions: p.Instructions, Traffic: p.Traffic},
-		Deadline: spanOr(p.Deadline, grid.Never), CostMax: grid.Credits(p.CostMax),
+		Deadline: spanOr(p.Deadline, grid.Never), CostMax: grid.Credits(p.CostMax), Bank: grid.SiteID(p.Bank),
 	}
 	var c check
 	m.Task = c.task(p.Job, p.Epoch)
@@ -60,6 +62,7 @@ func decodeNegotiate(_ grid.SiteID, body []byte) (grid.Message, error) {
 	c.within("traffic", p.Traffic, 0, math.MaxInt64)
 	c.optionalSpan("deadline", p.Deadline)
 	c.within("highest cost", p.CostMax, 0, int64(grid.CreditsMax))
+	c.within("bank's length", int64(len(p.Bank)), 0, siteMax)
 	return result(m, c.err)
 }
 
@@ -121,10 +124,14 @@ func decodeReply(_ grid.SiteID, body []byte) (grid.Message, error) {
 func (m *JobSubmission) Proto() proto.Message {
 	job := wire.JobProto(m.Job)
 	job.Submit, job.Deadline = 0, 0
-	return &wirepb.MarketJobSubmission{
+	p := &wirepb.MarketJobSubmission{
 		Job: job, Epoch: m.Epoch, Hold: m.Hold, Price: int64(m.Price), Cost: int64(m.Cost),
 		Age: int64(m.Age), Deadline: optional(m.Deadline),
 	}
+	if m.Cheque != nil {
+		p.Cheque = m.Cheque.Sealed
+	}
+	return p
 }
 
 func decodeJobSubmission(from grid.SiteID, body []byte) (grid.Message, error) {
@@ -153,18 +160,25 @@ func decodeJobSubmission(from grid.SiteID, body []byte) (grid.Message, error) {
 	case job.Submit != 0 || job.Deadline != grid.Never:
 		c.fail("instants in a submitted job")
 	}
+	if len(p.Cheque) > 0 && c.err == nil {
+		m.Cheque, c.err = bank.OpenCheque(p.Cheque)
+	}
 	return result(m, c.err)
 }
 
 // Proto implements wire.Message.
 func (m *JobCompletion) Proto() proto.Message {
-	return &wirepb.MarketJobCompletion{
+	p := &wirepb.MarketJobCompletion{
 		Job: jobBytes(m.Task), Epoch: m.Task.Epoch, Abandoned: m.Abandoned, Ago: int64(m.Ago), Run: int64(m.Run),
 		ExitCode: m.ExitCode, Reason: []byte(m.Reason), Cost: int64(m.Cost),
 	}
+	if m.Claim != nil {
+		p.Claim = m.Claim.Sealed
+	}
+	return p
 }
 
-func decodeJobCompletion(_ grid.SiteID, body []byte) (grid.Message, error) {
+func decodeJobCompletion(from grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.MarketJobCompletion
 	if err := unmarshal(body, &p, wire.MarketJobCompletion); err != nil {
 		return nil, err
@@ -179,6 +193,7 @@ func decodeJobCompletion(_ grid.SiteID, body []byte) (grid.Message, error) {
 	c.within("run time", p.Run, 0, int64(grid.SpanMax))
 	c.within("reason's length", int64(len(p.Reason)), 0, textMax)
 	c.within("cost", p.Cost, 0, int64(grid.CreditsMax))
+	m.Claim = c.receipt(from, p.Claim)
 	if m.Abandoned && *m != (JobCompletion{Task: m.Task, Abandoned: true}) {
 		c.fail("result of a task that never ran")
 	}
@@ -187,10 +202,14 @@ func decodeJobCompletion(_ grid.SiteID, body []byte) (grid.Message, error) {
 
 // Proto implements wire.Message.
 func (m *Acknowledge) Proto() proto.Message {
-	return &wirepb.MarketAcknowledge{Job: jobBytes(m.Task), Epoch: m.Task.Epoch, Of: uint32(m.Of), Hold: m.Hold, Unknown: m.Unknown}
+	p := &wirepb.MarketAcknowledge{Job: jobBytes(m.Task), Epoch: m.Task.Epoch, Of: uint32(m.Of), Hold: m.Hold, Unknown: m.Unknown}
+	if m.Agreement != nil {
+		p.Agreement = m.Agreement.Sealed
+	}
+	return p
 }
 
-func decodeAcknowledge(_ grid.SiteID, body []byte) (grid.Message, error) {
+func decodeAcknowledge(from grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.MarketAcknowledge
 	if err := unmarshal(body, &p, wire.MarketAcknowledge); err != nil {
 		return nil, err
@@ -203,6 +222,7 @@ func decodeAcknowledge(_ grid.SiteID, body []byte) (grid.Message, error) {
 		c.positive("hold", p.Hold)
 	case uint32(wire.MarketJobCompletion):
 		c.within("hold", int64(p.Hold), 0, 0)
+		m.Agreement = c.receipt(from, p.Agreement)
 	default:
 		c.fail("acknowledgement of a message that is none")
 	}
@@ -278,6 +298,19 @@ func (c *check) task(job []byte, epoch uint32) grid.TaskID {
 	}
 	c.positive("epoch", uint64(epoch))
 	return grid.TaskID{Job: id, Epoch: epoch}
+}
+
+// receipt opens the sender's receipt; nil if there is none.
+func (c *check) receipt(from grid.SiteID, sealed []byte) *bank.Receipt {
+	if len(sealed) == 0 || c.err != nil {
+		return nil
+	}
+	r, err := bank.OpenReceipt(sealed)
+	if err == nil && r.Signer != from {
+		err = wire.Malformed("receipt of %q sent by %q", r.Signer, from)
+	}
+	c.err = err
+	return r
 }
 
 func (c *check) positive(what string, v uint64) {

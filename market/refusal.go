@@ -14,11 +14,13 @@ const (
 	Busy                        // holds too many guarantees for the asker, or its queue is full; try later
 	PriceChanged                // would cost more than the asker expected; the reply has the new terms
 	Superseded                  // knows of a later epoch of this job
+	Unpaid                      // wants the cheque of a bank that home does not bank with
 	refusalMax
 )
 
 var refusalNames = [refusalMax]string{"granted", "cannot finish it in time", "is too small for it",
-	"runs no jobs of other sites", "is too busy to promise anything", "its price has changed", "has a later placement of this job"}
+	"runs no jobs of other sites", "is too busy to promise anything", "its price has changed", "has a later placement of this job",
+	"wants to be paid by a bank that this site does not pay from"}
 
 // String returns what the refusal means in words, with the site as the subject.
 func (r Refusal) String() string {

@@ -48,6 +48,11 @@ func (a *Agent) accept(now grid.Time, from grid.SiteID, task grid.TaskID, m *Job
 		a.release(now, h) // another job than was negotiated
 		return false
 	}
+	until := untilThere(h.start, Limit(m.Job, a.cfg.Rating))
+	if h.bank != "" && !a.desk.Good(now, m.Cheque, h.bank, from, task, h.cost, until) {
+		a.release(now, h) // or without its money
+		return false
+	}
 	if err := a.cluster.Commit(now, task); err != nil {
 		a.forgetHold(h)
 		return false
@@ -57,13 +62,17 @@ func (a *Agent) accept(now grid.Time, from grid.SiteID, task grid.TaskID, m *Job
 	r.owner = r
 	if old := a.remote[m.Job.ID]; old != nil {
 		a.timers.stop(&old.timer) // an earlier epoch: nobody waits for its result
+		a.releaseCheque(now, old, out)
+	}
+	if h.bank != "" {
+		a.desk.Take(m.Cheque, out)
 	}
 	a.remote[m.Job.ID] = r
 	accepted := a.accepts.New()
 	accepted.Job = a.localJob(now, m)
 	accepted.Award = Award{
 		Site: a.cfg.Site, Epoch: m.Epoch, Hold: h.token, Price: h.price, Cost: h.cost,
-		Start: h.start, Finish: h.finish, Until: untilThere(h.start, Limit(m.Job, a.cfg.Rating)),
+		Start: h.start, Finish: h.finish, Until: until, Bank: h.bank,
 	}
 	a.forgetHold(h)
 	out.Local(accepted)
@@ -96,6 +105,13 @@ func (a *Agent) restore(in *Restore) {
 	a.remote[in.Job.ID] = r
 }
 
+// releaseCheque gives the cheque of a job back that costs nothing.
+func (a *Agent) releaseCheque(now grid.Time, r *remote, out *grid.Outbox) {
+	if a.desk != nil {
+		a.desk.Release(now, r.home, r.task, out)
+	}
+}
+
 // ended starts to report a result.
 func (a *Agent) ended(now grid.Time, in *Ended, out *grid.Outbox) {
 	if r := a.ending(in.Task, out); r != nil {
@@ -108,6 +124,7 @@ func (a *Agent) ended(now grid.Time, in *Ended, out *grid.Outbox) {
 func (a *Agent) abandoned(now grid.Time, in *Abandoned, out *grid.Outbox) {
 	if r := a.ending(in.Task, out); r != nil {
 		r.abandoned = true
+		a.releaseCheque(now, r, out)
 		a.report(now, r, out)
 	}
 }
@@ -136,6 +153,9 @@ func (a *Agent) report(now grid.Time, r *remote, out *grid.Outbox) {
 		m.Run = min(max(r.result.End-r.result.Start, 0), grid.SpanMax)
 		m.ExitCode, m.Reason = r.result.ExitCode, cut(r.result.Reason)
 		m.Cost = min(max(r.result.Cost, 0), grid.CreditsMax)
+		if a.desk != nil {
+			m.Claim = a.desk.Claim(r.home, r.task, m.Cost)
+		}
 	}
 	out.Send(r.home, m)
 	a.timers.set(&r.timer, r.repeat.next(now, backoffResult, a.rng))
@@ -145,13 +165,16 @@ func (a *Agent) report(now grid.Time, r *remote, out *grid.Outbox) {
 func (r *remote) due(a *Agent, now grid.Time, out *grid.Outbox) { a.report(now, r, out) }
 
 // receipted: home has the result.
-func (a *Agent) receipted(from grid.SiteID, m *Acknowledge, out *grid.Outbox) {
+func (a *Agent) receipted(now grid.Time, from grid.SiteID, m *Acknowledge, out *grid.Outbox) {
 	r := a.remote[m.Task.Job]
 	if r == nil || r.task != m.Task || r.home != from || !r.over {
 		return
 	}
 	a.timers.stop(&r.timer)
 	delete(a.remote, m.Task.Job)
+	if a.desk != nil {
+		a.desk.Agreed(now, r.home, r.task, r.result.Cost, m.Agreement, out)
+	}
 	d := a.delivered.New()
 	d.Task = r.task
 	out.Local(d)

@@ -27,6 +27,7 @@ type entry struct {
 	messages int32
 	lease    uint64    // number of the borrowed lease it runs on; 0: on this site's own processors
 	gone     grid.Time // the lease has ended, the execution has surely by then; 0: there is none
+	parked   bool      // placing, but it waits until the bank answers; not stored: it is placed anew
 }
 
 // recordPrefix is where job records are stored.
@@ -44,6 +45,7 @@ func (e *entry) AppendRecord(dst []byte) []byte {
 		Award: &wirepb.Award{
 			Site: string(e.award.Site), Epoch: e.award.Epoch, Price: int64(e.award.Price), Cost: int64(e.award.Cost),
 			Start: int64(e.award.Start), Finish: int64(e.award.Finish), Until: int64(e.award.Until), Hold: e.award.Hold,
+			Bank: string(e.award.Bank),
 		},
 	}
 	if e.state.Terminal() {
@@ -85,6 +87,7 @@ func decodeEntry(b []byte) (*entry, error) {
 		e.award = market.Award{
 			Site: grid.SiteID(a.Site), Epoch: a.Epoch, Price: grid.Price(a.Price), Cost: grid.Credits(a.Cost),
 			Start: grid.Time(a.Start), Finish: grid.Time(a.Finish), Until: grid.Time(a.Until), Hold: a.Hold,
+			Bank: grid.SiteID(a.Bank),
 		}
 	}
 	if p.Result != nil {

@@ -124,6 +124,10 @@ func (s *Site) placed(now grid.Time, in *market.Placed, out *grid.Outbox) {
 		return
 	}
 	e.award, e.verdicts, e.messages = in.Award, in.Verdicts, in.Messages
+	if in.Award.Bank != "" { // it is placed once it is paid for
+		out.Save(e)
+		return
+	}
 	if e.state == Placing {
 		e.state = Awarded
 		if in.Award.Site == s.cfg.ID {
@@ -294,6 +298,7 @@ func (s *Site) completed(now grid.Time, in *market.Completed, out *grid.Outbox) 
 
 // lostElsewhere is the agent's word that an execution at another site does not exist.
 func (s *Site) lostElsewhere(now grid.Time, in *market.Lost, out *grid.Outbox) {
+	s.desk.Unwanted(now, in.Task, out)
 	if e := s.current(in.Task); e != nil {
 		e.messages = in.Messages
 	}
@@ -304,7 +309,7 @@ func (s *Site) lostElsewhere(now grid.Time, in *market.Lost, out *grid.Outbox) {
 func (s *Site) lost(now grid.Time, id grid.TaskID, out *grid.Outbox) {
 	e := s.current(id)
 	switch {
-	case e == nil || e.foreign || e.state.Terminal():
+	case e == nil || e.foreign || e.state.Terminal() || e.parked:
 		return
 	case e.state == Cancelling:
 		out.Tell(grid.Event{Kind: grid.JobCancelled, Job: e.job, Epoch: e.epoch, Text: e.reason})

@@ -11,6 +11,7 @@ import (
 	"gridnode/internal/lrms"
 	"gridnode/lease"
 	"gridnode/market"
+	"gridnode/market/bank"
 )
 
 // Recover rebuilds the table of jobs from what was stored. It is called once,
@@ -23,6 +24,12 @@ func (s *Site) Recover(now grid.Time, records iter.Seq2[string, []byte], out *gr
 		if strings.HasPrefix(key, lease.RecordPrefix) {
 			leases = append(leases, leaseRecord{key, value})
 		}
+		if strings.HasPrefix(key, bank.RecordPrefix) && s.desk != nil {
+			if err := s.desk.Load(now, key, value, out); err != nil {
+				return fmt.Errorf("record %s: %w", key, err)
+			}
+			continue
+		}
 		if !strings.HasPrefix(key, recordPrefix) {
 			continue
 		}
@@ -31,6 +38,11 @@ func (s *Site) Recover(now grid.Time, records iter.Seq2[string, []byte], out *gr
 			return fmt.Errorf("record %s: %w", key, err)
 		}
 		entries = append(entries, e)
+	}
+	if s.desk != nil {
+		if err := s.desk.Loaded(now, out); err != nil {
+			return err
+		}
 	}
 	slices.SortFunc(entries, func(a, b *entry) int {
 		return cmp.Or(cmp.Compare(a.job.Submit, b.job.Submit), a.job.ID.Compare(b.job.ID))
@@ -92,7 +104,15 @@ func (s *Site) restore(now grid.Time, e *entry, out *grid.Outbox) {
 		s.recovered = append(s.recovered, e)
 	case e.state.Terminal():
 		s.finished = append(s.finished, finishedJob{e.job.ID, max(e.result.End, e.job.Submit)})
+	case e.award.Bank != "" && s.desk.Cheque(e.task()) == nil: // it never left
+		if e.state != Cancelling {
+			e.state = Placing
+		}
+		s.recovered = append(s.recovered, e)
 	case e.award.Site != "" && e.award.Site != s.cfg.ID:
+		if e.state == Placing {
+			e.state = Awarded
+		}
 		s.agent.Step(now, &market.Resume{Job: e.job, Award: e.award, Messages: e.messages}, out)
 		if e.state == Cancelling {
 			s.agent.Step(now, &market.Stop{Job: e.job.ID, Cause: e.reason}, out)

@@ -10,6 +10,7 @@ import (
 	"gridnode/internal/lrms/titan"
 	"gridnode/lease"
 	"gridnode/market"
+	"gridnode/market/bank"
 )
 
 // SiteConfig describes one site to its cores.
@@ -27,6 +28,7 @@ type SiteConfig struct {
 	Market     market.Config
 	Directory  directory.Config
 	Lease      LeaseConfig
+	Bank       bank.Config // Self is filled in
 	Limits     Limits
 }
 
@@ -53,6 +55,7 @@ type Site struct {
 	dir     *directory.Directory // nil when alone
 	agent   *market.Agent        // nil when alone
 	book    *lease.Book          // nil when alone
+	desk    *bank.Desk           // nil when alone
 
 	jobs     map[grid.JobID]*entry
 	users    map[string]int // live home jobs by user
@@ -66,7 +69,9 @@ type Site struct {
 	pilots   map[uint64]pilot      // of lent leases, by epoch
 	asking   map[uint64]uint64     // tokens of users who asked for leases, by number
 
-	recovered []*entry // queued before a restart, waiting for the first Tick
+	parked    []*entry  // wait until their bank answers
+	parkedDue grid.Time // earliest deadline of theirs
+	recovered []*entry  // queued before a restart, waiting for the first Tick
 	questions map[directory.QueryID]uint64
 	started   []lrms.Request
 	quoted    directory.Quote // as last given to the directory
@@ -94,7 +99,7 @@ func NewSite(cfg SiteConfig, seed uint64) (*Site, error) {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
 	}
 	s := &Site{
-		cfg: cfg, cluster: cluster, unsettled: true,
+		cfg: cfg, cluster: cluster, unsettled: true, parkedDue: grid.Never,
 		jobs:      make(map[grid.JobID]*entry),
 		users:     make(map[string]int),
 		questions: make(map[directory.QueryID]uint64),
@@ -110,6 +115,9 @@ func NewSite(cfg SiteConfig, seed uint64) (*Site, error) {
 	if s.book, err = lease.New(cfg.Lease.book(cfg.ID), cluster); err != nil {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
 	}
+	s.cfg.Bank.Self = cfg.ID
+	s.desk = bank.NewDesk(s.cfg.Bank, seed)
+	s.agent.UseBank(s.desk)
 	return s, nil
 }
 
@@ -139,6 +147,14 @@ func (s *Site) apply(now grid.Time, in grid.Input, out *grid.Outbox) {
 		s.cancel(now, in, out)
 	case *Adopted:
 		s.adopted(now, in, out)
+	case *bank.Grant, *bank.Transfer, *bank.Question:
+		s.atBank(now, in, out)
+	case *bank.Written:
+		s.written(now, in, out)
+	case *bank.Declined:
+		s.declined(now, in, out)
+	case *bank.Back:
+		s.unpark(now, grid.Never, out)
 	case *Preview:
 		s.preview(now, in, out)
 	case *FindQuotes:
@@ -189,7 +205,7 @@ func (s *Site) NextTimer() grid.Time {
 		t = min(t, s.finished[0].at.Add(s.cfg.Limits.Retention))
 	}
 	if s.agent != nil {
-		t = min(t, s.agent.NextTimer(), s.dir.NextTimer(), s.book.NextTimer())
+		t = min(t, s.agent.NextTimer(), s.dir.NextTimer(), s.book.NextTimer(), s.desk.NextTimer(), s.parkedDue)
 	}
 	if len(s.stranded) > 0 {
 		t = min(t, s.stranded[0].at)
@@ -204,6 +220,10 @@ func (s *Site) tick(now grid.Time, out *grid.Outbox) {
 		s.dir.Step(now, grid.Tick{}, out)
 		s.agent.Step(now, grid.Tick{}, out)
 		s.book.Step(now, grid.Tick{}, out)
+		s.desk.Step(now, grid.Tick{}, out)
+		if s.parkedDue <= now {
+			s.unpark(now, now, out)
+		}
 	}
 	s.rescue(now, out)
 	s.started = s.cluster.Schedule(now, s.started[:0])
@@ -292,10 +312,13 @@ func (s *Site) undelivered(now grid.Time, in *grid.Undelivered, out *grid.Outbox
 }
 
 func (s *Site) route(now grid.Time, about grid.Message, in grid.Input, out *grid.Outbox) {
-	if _, ok := market.Protocol.Decoders[about.MessageKind()]; ok {
+	kind := about.MessageKind()
+	if _, ok := market.Protocol.Decoders[kind]; ok {
 		s.agent.Step(now, in, out)
-	} else if _, ok := lease.Protocol.Decoders[about.MessageKind()]; ok {
+	} else if _, ok := lease.Protocol.Decoders[kind]; ok {
 		s.leaseDelivery(now, in, out)
+	} else if _, ok := bank.Protocol.Decoders[kind]; ok {
+		s.desk.Step(now, in, out)
 	} else {
 		s.dir.Step(now, in, out)
 	}

@@ -2,6 +2,7 @@ package testnet
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"gridnode/internal/grid"
 	"gridnode/internal/workload"
 	"gridnode/market"
+	"gridnode/market/bank"
 	"gridnode/node"
 )
 
@@ -85,6 +87,8 @@ type chaosReport struct {
 	Lost     int64            `json:"lost"`     // messages
 	Acked    int              `json:"acknowledged"`
 	Checked  int64            `json:"eventsChecked"`
+
+	Transactions map[string]int64 `json:"transactions"` // of the banks, by kind
 }
 
 // patience is how long after the last fault every job must have ended: the longest
@@ -112,14 +116,20 @@ func RunChaos(ctx context.Context, cfg ChaosConfig) (*Result, error) {
 			Check: func(now grid.Time) error { return watch.violation(now) },
 		},
 		placement: market.PlacementCoordinated, foreign: true, sites: chaosSites(cfg.Sites),
-		retention: grid.Day, clock: chaosClock(cfg.Seed, int64(faults["drift"])),
+		retention: grid.Day, clock: chaosClock(cfg.Seed, int64(faults["drift"])), bank: chaosBank(cfg.Sites),
 	}
 	n, err := f.build()
 	if err != nil {
 		return nil, err
 	}
 	watch = check(n, f.described(), submission)
-	report := &chaosReport{ChaosConfig: cfg, Injected: make(map[string]int64)}
+	var banks []int
+	for b := range chaosBanks(cfg.Sites) {
+		banks = append(banks, b)
+	}
+	money := watchBooks(n, watch, banks)
+	chaosGrants(n, cfg.Seed, span)
+	report := &chaosReport{ChaosConfig: cfg, Injected: make(map[string]int64), Transactions: make(map[string]int64)}
 	n.Observe(Observer{Fault: func(_ grid.Time, f *Fault) {
 		if !f.Healing() {
 			report.Injected[f.Kind.String()]++
@@ -139,8 +149,11 @@ func RunChaos(ctx context.Context, cfg ChaosConfig) (*Result, error) {
 		least: warmup + span, most: warmup + span + patience,
 		inspect: func(*Result) {
 			report.Lost, report.Acked, report.Checked = n.Lost(), len(watch.acked), n.Events()
+			for kind, count := range money.count {
+				report.Transactions[kind.String()] = count
+			}
 		},
-		atRest: watch.atRest,
+		quiet: money.quiet, atRest: func() error { return errors.Join(watch.atRest(), money.atRest()) },
 	}
 	result, err := r.do(ctx)
 	if err != nil && ctx.Err() == nil {
@@ -192,6 +205,39 @@ func chaosSites(n int) []workload.Site {
 		}
 	}
 	return sites
+}
+
+// chaosBanks is how many banks there are among so many sites: the first ones.
+func chaosBanks(sites int) int { return min(2, sites) }
+
+// chaosBank lets sites bank with either bank. A third of them run nothing unpaid.
+func chaosBank(sites int) func(site int) bank.Config {
+	at := func(i int) grid.SiteID { return grid.SiteID(fmt.Sprintf("site-%d", i+1)) }
+	banks := chaosBanks(sites)
+	return func(site int) bank.Config {
+		c := bank.Config{Offer: site < banks, Bank: at(site / 2 % banks)}
+		for b := 0; b < banks && site%3 == 0; b++ {
+			c.Accept = append(c.Accept, at(b))
+		}
+		return c
+	}
+}
+
+// chaosGrants has the banks issue credits now and then, to some sites too few, so
+// that jobs are refused; a site lives on what it earns, too. What a bank that is down
+// misses is not made up for.
+func chaosGrants(n *Network, seed uint64, span grid.Time) {
+	const rounds = 8
+	bankOf := chaosBank(n.Len())
+	for i := range n.Len() {
+		pcg := newPCG(seed, n.members[i].ID, purposeJob)
+		each := grid.Credits(uniform(pcg, uint64(grid.Credit)*uint64(span/grid.Hour+1)*4)) + grid.Credit
+		for round := range rounds {
+			at := warmup/2 + span/rounds*grid.Time(round)
+			id := grid.JobID{Hi: uint64(round + 1), Lo: uint64(i + 1)}
+			n.Inject(at, int(n.index[bankOf(i).Bank]), &bank.Grant{ID: id, To: n.members[i].ID, Amount: each})
+		}
+	}
 }
 
 // chaosFeed generates the jobs of all sites: two thirds of what the processors can

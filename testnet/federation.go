@@ -11,6 +11,7 @@ import (
 	"gridnode/internal/lrms"
 	"gridnode/internal/workload"
 	"gridnode/market"
+	"gridnode/market/bank"
 	"gridnode/node"
 	"gridnode/testnet/kademlia"
 )
@@ -236,6 +237,7 @@ type federation struct {
 	clock     func(id grid.SiteID) Clock // nil: all clocks are right
 	retention grid.Time                  // how long sites remember jobs that have ended
 	lifetime  grid.Time                  // of quotes; 0: the default
+	bank      func(site int) bank.Config // nil: nobody pays anybody
 
 	discipline     lrms.Discipline
 	skipInfeasible bool // market.Config
@@ -362,6 +364,9 @@ func (f *federation) site(i int) func(incarnation int) (Site, error) {
 		},
 		Directory: directory.Config{Self: id, Federation: "virtual", Topic: f.topic(i), Lifetime: f.lifetime},
 		Limits:    node.Limits{Jobs: jobsMax, PerUser: jobsMax, Finished: jobsMax, Retention: f.retention},
+	}
+	if f.bank != nil {
+		cfg.Bank = f.bank(i)
 	}
 	return func(incarnation int) (Site, error) {
 		return node.NewSite(cfg, newPCG(f.Seed+uint64(incarnation)<<32, id, purposeSite).Uint64())

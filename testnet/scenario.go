@@ -52,6 +52,7 @@ type run struct {
 	read     func() int64 // jobs so far
 	least    grid.Time    // it does not end before
 	most     grid.Time    // every job must have ended by then; 0: no bound
+	quiet    func() bool  // besides, nothing is under way; may be nil
 	atRest   func() error // a last check; may be nil
 	inspect  func(*Result)
 
@@ -76,7 +77,7 @@ func (r *run) do(ctx context.Context) (result *Result, err error) {
 	c.leased = r.leased
 	p := newProgress(r.Progress, r.scenario, r.total, r.read)
 	r.n.cfg.Pulse = p.pulse
-	err = r.n.Run(ctx, r.until(), func() bool { return r.n.Now() >= r.least && c.done() })
+	err = r.n.Run(ctx, r.until(), func() bool { return r.n.Now() >= r.least && c.done() && (r.quiet == nil || r.quiet()) })
 	p.stop()
 	if err == nil && !c.done() {
 		err = fmt.Errorf("at %v %d jobs have neither ended nor been refused, and nothing more happens (or not in time)", r.n.Now(), c.open)

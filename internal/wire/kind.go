@@ -33,6 +33,17 @@ const (
 	LeaseRelease  grid.Kind = 46
 	LeaseReleased grid.Kind = 47
 	LeaseRevoke   grid.Kind = 48 // the lender wants them back
+
+	BankDraw        grid.Kind = 64 // the payer wants a cheque
+	BankDrawn       grid.Kind = 65 // the cheque, or why there is none
+	BankReturn      grid.Kind = 66 // the payer wants the payee to give a cheque back
+	BankRedeem      grid.Kind = 67 // the payee presents a cheque
+	BankRedeemed    grid.Kind = 68 // what was paid
+	BankSettled     grid.Kind = 69 // the payer learns that a cheque is spent
+	BankTransfer    grid.Kind = 70 // credits from one account to another
+	BankTransferred grid.Kind = 71 // done, or why not
+	BankInquire     grid.Kind = 72 // what is in an account?
+	BankInform      grid.Kind = 73 // the answer
 )
 
 // KindMax bounds the kinds a Counter can hold.
@@ -53,6 +64,16 @@ var kindNames = [KindMax]string{
 	DirectoryReport:     "directory.report",
 	DirectoryReported:   "directory.reported",
 	GossipLoad:          "gossip.load",
+	BankDraw:            "bank.draw",
+	BankDrawn:           "bank.drawn",
+	BankReturn:          "bank.return",
+	BankRedeem:          "bank.redeem",
+	BankRedeemed:        "bank.redeemed",
+	BankSettled:         "bank.settled",
+	BankTransfer:        "bank.transfer",
+	BankTransferred:     "bank.transferred",
+	BankInquire:         "bank.inquire",
+	BankInform:          "bank.inform",
 	KademliaFind:        "kademlia.find",
 	KademliaNodes:       "kademlia.nodes",
 	LeaseRequest:        "lease.request",

@@ -34,6 +34,7 @@ type MarketNegotiate struct {
 	Traffic       int64                  `protobuf:"varint,8,opt,name=traffic,proto3" json:"traffic,omitempty"`
 	Deadline      *int64                 `protobuf:"varint,9,opt,name=deadline,proto3,oneof" json:"deadline,omitempty"`         // span within which the job must have finished
 	CostMax       int64                  `protobuf:"varint,10,opt,name=cost_max,json=costMax,proto3" json:"cost_max,omitempty"` // most the asker accepts
+	Bank          string                 `protobuf:"bytes,11,opt,name=bank,proto3" json:"bank,omitempty"`                       // whose cheque pays for it; empty: nobody pays
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -136,6 +137,13 @@ func (x *MarketNegotiate) GetCostMax() int64 {
 		return x.CostMax
 	}
 	return 0
+}
+
+func (x *MarketNegotiate) GetBank() string {
+	if x != nil {
+		return x.Bank
+	}
+	return ""
 }
 
 // MarketLoad is what is startable at the sender.
@@ -351,6 +359,7 @@ type MarketJobSubmission struct {
 	Cost          int64                  `protobuf:"varint,5,opt,name=cost,proto3" json:"cost,omitempty"`
 	Age           int64                  `protobuf:"varint,6,opt,name=age,proto3" json:"age,omitempty"` // since it was submitted
 	Deadline      *int64                 `protobuf:"varint,7,opt,name=deadline,proto3,oneof" json:"deadline,omitempty"`
+	Cheque        []byte                 `protobuf:"bytes,8,opt,name=cheque,proto3" json:"cheque,omitempty"` // sealed; left out if nobody pays
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -434,6 +443,13 @@ func (x *MarketJobSubmission) GetDeadline() int64 {
 	return 0
 }
 
+func (x *MarketJobSubmission) GetCheque() []byte {
+	if x != nil {
+		return x.Cheque
+	}
+	return nil
+}
+
 // MarketJobCompletion: how the execution ended.
 type MarketJobCompletion struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -445,6 +461,7 @@ type MarketJobCompletion struct {
 	ExitCode      int32                  `protobuf:"varint,6,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
 	Reason        []byte                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	Cost          int64                  `protobuf:"varint,8,opt,name=cost,proto3" json:"cost,omitempty"`
+	Claim         []byte                 `protobuf:"bytes,9,opt,name=claim,proto3" json:"claim,omitempty"` // receipt sealed by the sender; left out if nobody pays
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -535,14 +552,22 @@ func (x *MarketJobCompletion) GetCost() int64 {
 	return 0
 }
 
+func (x *MarketJobCompletion) GetClaim() []byte {
+	if x != nil {
+		return x.Claim
+	}
+	return nil
+}
+
 // MarketAcknowledge: receipt of a submission, a completion or a cancellation.
 type MarketAcknowledge struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           []byte                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
 	Epoch         uint32                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Of            uint32                 `protobuf:"varint,3,opt,name=of,proto3" json:"of,omitempty"`           // kind of the message that is acknowledged
-	Hold          uint64                 `protobuf:"varint,4,opt,name=hold,proto3" json:"hold,omitempty"`       // as in that message; 0 for a completion
-	Unknown       bool                   `protobuf:"varint,5,opt,name=unknown,proto3" json:"unknown,omitempty"` // there is no such guarantee, nor a job from it
+	Of            uint32                 `protobuf:"varint,3,opt,name=of,proto3" json:"of,omitempty"`              // kind of the message that is acknowledged
+	Hold          uint64                 `protobuf:"varint,4,opt,name=hold,proto3" json:"hold,omitempty"`          // as in that message; 0 for a completion
+	Unknown       bool                   `protobuf:"varint,5,opt,name=unknown,proto3" json:"unknown,omitempty"`    // there is no such guarantee, nor a job from it
+	Agreement     []byte                 `protobuf:"bytes,6,opt,name=agreement,proto3" json:"agreement,omitempty"` // of a completion: receipt sealed by the sender; left out if nobody pays
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -610,6 +635,13 @@ func (x *MarketAcknowledge) GetUnknown() bool {
 		return x.Unknown
 	}
 	return false
+}
+
+func (x *MarketAcknowledge) GetAgreement() []byte {
+	if x != nil {
+		return x.Agreement
+	}
+	return nil
 }
 
 // MarketCancel: home does not want the guarantee, or the job, any more.
@@ -693,7 +725,7 @@ var File_wirepb_market_proto protoreflect.FileDescriptor
 
 const file_wirepb_market_proto_rawDesc = "" +
 	"\n" +
-	"\x13wirepb/market.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xae\x02\n" +
+	"\x13wirepb/market.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xc2\x02\n" +
 	"\x0fMarketNegotiate\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\fR\x03job\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x18\n" +
@@ -707,7 +739,8 @@ const file_wirepb_market_proto_rawDesc = "" +
 	"\atraffic\x18\b \x01(\x03R\atraffic\x12\x1f\n" +
 	"\bdeadline\x18\t \x01(\x03H\x00R\bdeadline\x88\x01\x01\x12\x19\n" +
 	"\bcost_max\x18\n" +
-	" \x01(\x03R\acostMaxB\v\n" +
+	" \x01(\x03R\acostMax\x12\x12\n" +
+	"\x04bank\x18\v \x01(\tR\x04bankB\v\n" +
 	"\t_deadline\"~\n" +
 	"\n" +
 	"MarketLoad\x12\x12\n" +
@@ -730,7 +763,7 @@ const file_wirepb_market_proto_rawDesc = "" +
 	" \x01(\x03H\x01R\x06finish\x88\x01\x01\x12(\n" +
 	"\x04load\x18\v \x01(\v2\x14.gridnode.MarketLoadR\x04loadB\b\n" +
 	"\x06_startB\t\n" +
-	"\a_finish\"\xca\x01\n" +
+	"\a_finish\"\xe2\x01\n" +
 	"\x13MarketJobSubmission\x12\x1f\n" +
 	"\x03job\x18\x01 \x01(\v2\r.gridnode.JobR\x03job\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x12\n" +
@@ -738,8 +771,9 @@ const file_wirepb_market_proto_rawDesc = "" +
 	"\x05price\x18\x04 \x01(\x03R\x05price\x12\x12\n" +
 	"\x04cost\x18\x05 \x01(\x03R\x04cost\x12\x10\n" +
 	"\x03age\x18\x06 \x01(\x03R\x03age\x12\x1f\n" +
-	"\bdeadline\x18\a \x01(\x03H\x00R\bdeadline\x88\x01\x01B\v\n" +
-	"\t_deadline\"\xc8\x01\n" +
+	"\bdeadline\x18\a \x01(\x03H\x00R\bdeadline\x88\x01\x01\x12\x16\n" +
+	"\x06cheque\x18\b \x01(\fR\x06chequeB\v\n" +
+	"\t_deadline\"\xde\x01\n" +
 	"\x13MarketJobCompletion\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\fR\x03job\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x1c\n" +
@@ -748,13 +782,15 @@ const file_wirepb_market_proto_rawDesc = "" +
 	"\x03run\x18\x05 \x01(\x03R\x03run\x12\x1b\n" +
 	"\texit_code\x18\x06 \x01(\x05R\bexitCode\x12\x16\n" +
 	"\x06reason\x18\a \x01(\fR\x06reason\x12\x12\n" +
-	"\x04cost\x18\b \x01(\x03R\x04cost\"y\n" +
+	"\x04cost\x18\b \x01(\x03R\x04cost\x12\x14\n" +
+	"\x05claim\x18\t \x01(\fR\x05claim\"\x97\x01\n" +
 	"\x11MarketAcknowledge\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\fR\x03job\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x0e\n" +
 	"\x02of\x18\x03 \x01(\rR\x02of\x12\x12\n" +
 	"\x04hold\x18\x04 \x01(\x04R\x04hold\x12\x18\n" +
-	"\aunknown\x18\x05 \x01(\bR\aunknown\"x\n" +
+	"\aunknown\x18\x05 \x01(\bR\aunknown\x12\x1c\n" +
+	"\tagreement\x18\x06 \x01(\fR\tagreement\"x\n" +
 	"\fMarketCancel\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\fR\x03job\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x12\n" +

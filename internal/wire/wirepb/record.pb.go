@@ -166,6 +166,7 @@ type Award struct {
 	Finish        int64                  `protobuf:"varint,6,opt,name=finish,proto3" json:"finish,omitempty"`
 	Until         int64                  `protobuf:"varint,7,opt,name=until,proto3" json:"until,omitempty"`
 	Hold          uint64                 `protobuf:"varint,8,opt,name=hold,proto3" json:"hold,omitempty"`
+	Bank          string                 `protobuf:"bytes,9,opt,name=bank,proto3" json:"bank,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -254,6 +255,13 @@ func (x *Award) GetHold() uint64 {
 		return x.Hold
 	}
 	return 0
+}
+
+func (x *Award) GetBank() string {
+	if x != nil {
+		return x.Bank
+	}
+	return ""
 }
 
 // Verdict is market.Verdict, kept so that a job can be explained later.
@@ -367,7 +375,7 @@ const file_wirepb_record_proto_rawDesc = "" +
 	"\x06losses\x18\n" +
 	" \x01(\rR\x06losses\x12\x14\n" +
 	"\x05lease\x18\v \x01(\x04R\x05lease\x12\x12\n" +
-	"\x04gone\x18\f \x01(\x03R\x04gone\"\xb3\x01\n" +
+	"\x04gone\x18\f \x01(\x03R\x04gone\"\xc7\x01\n" +
 	"\x05Award\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x14\n" +
@@ -376,7 +384,8 @@ const file_wirepb_record_proto_rawDesc = "" +
 	"\x05start\x18\x05 \x01(\x03R\x05start\x12\x16\n" +
 	"\x06finish\x18\x06 \x01(\x03R\x06finish\x12\x14\n" +
 	"\x05until\x18\a \x01(\x03R\x05until\x12\x12\n" +
-	"\x04hold\x18\b \x01(\x04R\x04hold\"\xa5\x01\n" +
+	"\x04hold\x18\b \x01(\x04R\x04hold\x12\x12\n" +
+	"\x04bank\x18\t \x01(\tR\x04bank\"\xa5\x01\n" +
 	"\aVerdict\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x14\n" +

@@ -1,0 +1,317 @@
+package bank
+
+import (
+	"crypto/sha256"
+	"fmt"
+
+	"gridnode/internal/grid"
+)
+
+// Ledger is a bank's books: accounts, cheques and the journal of everything that
+// was moved, in double entry. Each method that changes it saves what it changed and
+// returns Done, or changes nothing and returns why. now is the bank's clock. Not
+// safe for concurrent use.
+type Ledger struct {
+	self grid.SiteID
+	sign Seal
+
+	accounts map[grid.SiteID]*account
+	holds    map[key]*hold
+	moved    map[moveKey]*Transaction // grants and transfers that are kept, by their ID
+	journal  []*Transaction           // those kept, contiguous, oldest first
+	head     [sha256.Size]byte        // hash of the newest
+	last     uint64                   // its sequence
+	alarms   alarms
+	refused  [refusalMax]int64
+
+	transactions grid.Slab[Transaction]
+	records      grid.Slab[accountRecord]
+}
+
+// moveKey identifies a grant or transfer.
+type moveKey struct {
+	payer grid.SiteID
+	id    grid.JobID
+}
+
+// NewLedger returns the books of the bank that site self keeps, without accounts.
+// sign signs its cheques; nil in virtual time.
+func NewLedger(self grid.SiteID, sign Seal) *Ledger {
+	l := &Ledger{
+		self: self, sign: sign,
+		accounts: make(map[grid.SiteID]*account), holds: make(map[key]*hold), moved: make(map[moveKey]*Transaction),
+	}
+	l.accounts[Issuer] = newAccount(Issuer)
+	return l
+}
+
+// Grant issues credits: from the issuer's account to that of a site, which it opens
+// if need be. The same ID grants once.
+func (l *Ledger) Grant(now grid.Time, id grid.JobID, to grid.SiteID, amount grid.Credits, out *grid.Outbox) Refusal {
+	return l.refuse(l.move(now, KindGrant, Issuer, to, id, amount, out))
+}
+
+// Transfer moves credits from one account to another. The same sender and ID move
+// credits once.
+func (l *Ledger) Transfer(now grid.Time, id grid.JobID, from, to grid.SiteID, amount grid.Credits, out *grid.Outbox) Refusal {
+	return l.refuse(l.move(now, KindTransfer, from, to, id, amount, out))
+}
+
+func (l *Ledger) move(now grid.Time, kind TransactionKind, from, to grid.SiteID, id grid.JobID, amount grid.Credits, out *grid.Outbox) Refusal {
+	if before := l.moved[moveKey{from, id}]; before != nil {
+		if before.Payee != to || before.Amount != amount || before.Kind != kind {
+			return OtherTerms
+		}
+		return Done
+	}
+	payer := l.accounts[from]
+	switch {
+	case payer == nil:
+		return NoAccount
+	case from == to:
+		return ToSelf
+	case amount <= 0 || amount > grid.CreditsMax:
+		return BadAmount
+	case kind == KindGrant && amount > grid.CreditsMax+payer.Settled: // what is issued bounds every balance
+		return BadAmount
+	case to == Issuer, kind == KindTransfer && l.accounts[to] == nil:
+		return NoPayee
+	case kind == KindTransfer && payer.Settled < amount:
+		return NoFunds
+	case l.full(now), len(l.accounts) >= accountsMax && l.accounts[to] == nil:
+		return Full
+	}
+	t := l.post(now, kind, from, to, grid.TaskID{Job: id}, amount, 0, 0, out)
+	l.moved[moveKey{from, id}] = t
+	return Done
+}
+
+// Draw writes a cheque, or returns the one that was written before for the same
+// payer and execution. A withdrawn Draw writes none; if there is none yet there
+// never will be.
+func (l *Ledger) Draw(now grid.Time, payer grid.SiteID, d *Draw, out *grid.Outbox) (*Cheque, Refusal) {
+	c, refusal := l.draw(now, payer, d, out)
+	return c, l.refuse(refusal)
+}
+
+func (l *Ledger) draw(now grid.Time, payer grid.SiteID, d *Draw, out *grid.Outbox) (*Cheque, Refusal) {
+	account := l.accounts[payer]
+	if account == nil || payer == Issuer {
+		return nil, NoAccount
+	}
+	if h := l.holds[key{payer, d.Task}]; h != nil {
+		switch {
+		case h.Payee != d.Payee || h.Ceiling != d.Ceiling:
+			return nil, OtherTerms
+		case h.state == holdExpired:
+			return nil, Expired
+		case h.state != holdOpen:
+			return nil, Closed
+		}
+		return l.cheque(h), Done
+	}
+	switch {
+	case payer == d.Payee:
+		return nil, ToSelf
+	case d.Ceiling <= 0 || d.Ceiling > grid.CreditsMax || d.Lifetime <= 0 || d.Lifetime > lifetimeMax:
+		return nil, BadAmount
+	case d.Payee == Issuer:
+		return nil, NoPayee
+	case !d.Withdrawn && account.Settled < d.Ceiling:
+		return nil, NoFunds
+	case len(l.holds) >= holdsMax, account.holds >= perPayerMax, !d.Withdrawn && l.full(now):
+		return nil, Full
+	}
+	h := newHold(Cheque{Bank: l.self, Payer: payer, Payee: d.Payee, Task: d.Task, Ceiling: d.Ceiling, Expires: now.Add(d.Lifetime)})
+	l.add(h)
+	if d.Withdrawn {
+		l.close(now, h, holdWithdrawn, out)
+		return nil, Closed
+	}
+	h.state = holdOpen
+	l.post(now, KindDraw, payer, d.Payee, d.Task, d.Ceiling, 0, h.Expires, out)
+	l.expect(h)
+	out.Save(h)
+	return l.cheque(h), Done
+}
+
+// add puts a hold into the books.
+func (l *Ledger) add(h *hold) {
+	l.holds[h.key()] = h
+	l.accounts[h.Payer].holds++
+	h.due.owner = h
+}
+
+// expect counts an open cheque for its payee and waits for its expiry.
+func (l *Ledger) expect(h *hold) {
+	if payee := l.accounts[h.Payee]; payee != nil {
+		payee.Incoming += h.Ceiling
+	}
+	l.alarms.set(&h.due, h.Expires)
+}
+
+// cheque returns the signed cheque of a hold.
+func (l *Ledger) cheque(h *hold) *Cheque {
+	c := h.Cheque
+	c.seal(l.sign)
+	return &c
+}
+
+// Redeem pays a cheque to its payee: the least of ceiling, claim and agreement. The
+// rest goes back to the payer. Without an agreement only a claim of nothing is
+// good. The same redemption once more returns what was paid before.
+func (l *Ledger) Redeem(now grid.Time, payee grid.SiteID, r *Redeem, out *grid.Outbox) (grid.Credits, Refusal) {
+	paid, refusal := l.redeem(now, payee, r, out)
+	return paid, l.refuse(refusal)
+}
+
+func (l *Ledger) redeem(now grid.Time, payee grid.SiteID, r *Redeem, out *grid.Outbox) (grid.Credits, Refusal) {
+	if r.Cheque.Bank != l.self {
+		return 0, WrongBank
+	}
+	h := l.holds[r.Cheque.key()]
+	switch {
+	case h == nil:
+		return 0, UnknownCheque
+	case h.Payee != payee:
+		return 0, NotPayee
+	case !h.same(r.Cheque):
+		return 0, OtherTerms
+	case !r.Claim.about(&h.Cheque, payee):
+		return 0, NotPayee
+	case h.state == holdRedeemed:
+		return h.paid, Done
+	case h.state == holdExpired || now >= h.Expires:
+		return 0, Expired
+	case h.state != holdOpen:
+		return 0, Closed
+	case r.Claim.Amount < 0:
+		return 0, BadAmount
+	case r.Claim.Amount > h.Ceiling:
+		return 0, TooMuch
+	}
+	paid := r.Claim.Amount
+	if paid > 0 {
+		if !r.Agreement.about(&h.Cheque, h.Payer) || r.Agreement.Amount < 0 {
+			return 0, NotSigned
+		}
+		paid = min(paid, r.Agreement.Amount)
+	}
+	if l.full(now) || paid > 0 && l.accounts[payee] == nil && len(l.accounts) >= accountsMax {
+		return 0, Full
+	}
+	l.post(now, KindRedeem, h.Payer, payee, h.Task, paid, h.Ceiling-paid, 0, out)
+	h.paid = paid
+	l.close(now, h, holdRedeemed, out)
+	return paid, Done
+}
+
+// close ends a hold and remembers it for a while.
+func (l *Ledger) close(now grid.Time, h *hold, state holdState, out *grid.Outbox) {
+	if payee := l.accounts[h.Payee]; payee != nil && h.state == holdOpen {
+		payee.Incoming -= h.Ceiling
+	}
+	h.state = state
+	l.alarms.set(&h.due, now.Add(closedKeep))
+	out.Save(h)
+}
+
+// Expire returns the money of cheques that have expired, and forgets those that were
+// closed long ago. It must come before anything else that happens at now.
+func (l *Ledger) Expire(now grid.Time, out *grid.Outbox) {
+	for a := l.alarms.pop(now); a != nil; a = l.alarms.pop(now) {
+		h := a.owner.(*hold)
+		if h.state != holdOpen {
+			delete(l.holds, h.key())
+			l.accounts[h.Payer].holds--
+			out.Delete(h)
+			continue
+		}
+		l.post(now, KindExpire, h.Payer, h.Payee, h.Task, h.Ceiling, 0, 0, out)
+		l.close(now, h, holdExpired, out)
+	}
+}
+
+// NextTimer returns when Expire has something to do, and grid.Never if it has not.
+func (l *Ledger) NextTimer() grid.Time { return l.alarms.next() }
+
+// full reports whether the journal has no room: its oldest transaction is so young
+// that a copy of the message that caused it may still come.
+func (l *Ledger) full(now grid.Time) bool {
+	return len(l.journal) >= journalMax && now-l.journal[0].At < copyLife
+}
+
+// post makes a transaction: the only place where balances change.
+func (l *Ledger) post(now grid.Time, kind TransactionKind, payer, payee grid.SiteID, task grid.TaskID, amount, refund grid.Credits, expires grid.Time, out *grid.Outbox) *Transaction {
+	l.last++
+	t := l.transactions.New()
+	*t = Transaction{
+		Sequence: l.last, At: now, Kind: kind, Payer: payer, Payee: payee, Task: task,
+		Amount: amount, Refund: refund, Expires: expires, record: journalKey(l.last),
+	}
+	t.hash = t.chain(&l.head)
+	l.head = t.hash
+	l.journal = append(l.journal, t)
+	out.Save(t) // before what it changes
+	var sum grid.Credits
+	sides := t.entries()
+	for i := range sides {
+		e := &sides[i]
+		if e.site == "" || e.settled == 0 && e.committed == 0 {
+			continue
+		}
+		a := l.open(e.site)
+		if err := a.apply(t, e); err != nil { // whoever made the transaction has checked
+			panic("bank: " + err.Error())
+		}
+		a.history = append(a.history, t.Sequence)
+		out.Save(l.records.New().set(a))
+		sum += e.settled + e.committed
+	}
+	if sum != 0 {
+		panic(fmt.Sprintf("bank: the entries of transaction %d sum to %v", t.Sequence, sum))
+	}
+	l.trim(now, out)
+	return t
+}
+
+// open returns the account of a site, a new one if there is none.
+func (l *Ledger) open(site grid.SiteID) *account {
+	a := l.accounts[site]
+	if a == nil {
+		a = newAccount(site)
+		l.accounts[site] = a
+		for _, h := range l.holds { // whoever was promised something before it had an account
+			if h.state == holdOpen && h.Payee == site {
+				a.Incoming += h.Ceiling
+			}
+		}
+	}
+	return a
+}
+
+// trim forgets the oldest transactions beyond journalMax.
+func (l *Ledger) trim(now grid.Time, out *grid.Outbox) {
+	for len(l.journal) > journalMax && now-l.journal[0].At >= copyLife {
+		t := l.journal[0]
+		l.journal[0] = nil
+		l.journal = l.journal[1:]
+		if t.Kind == KindGrant || t.Kind == KindTransfer {
+			delete(l.moved, moveKey{t.Payer, t.Task.Job})
+		}
+		sides := t.entries()
+		for i := range sides {
+			a := l.accounts[sides[i].site]
+			if a != nil && len(a.history) > 0 && a.history[0] == t.Sequence {
+				a.history = a.history[1:]
+			}
+		}
+		out.Delete(t)
+	}
+}
+
+// refuse counts a refusal and returns it.
+func (l *Ledger) refuse(r Refusal) Refusal {
+	l.refused[r]++
+	return r
+}

@@ -1,0 +1,314 @@
+package bank
+
+import (
+	"google.golang.org/protobuf/proto"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+	"gridnode/internal/wire/wirepb"
+)
+
+// Protocol is how desks speak over libp2p. Every decoder checks every field and
+// verifies every signature, so a decoded message holds nothing that Step could trip
+// over, and no document that its signer has not signed.
+var Protocol = wire.Protocol{
+	ID: "/gridnode/bank/1.0.0",
+	Decoders: map[grid.Kind]wire.Decoder{
+		wire.BankDraw:        decodeDraw,
+		wire.BankDrawn:       decodeDrawn,
+		wire.BankReturn:      decodeReturn,
+		wire.BankRedeem:      decodeRedeem,
+		wire.BankRedeemed:    decodeRedeemed,
+		wire.BankSettled:     decodeSettled,
+		wire.BankTransfer:    decodeTransfer,
+		wire.BankTransferred: decodeTransferred,
+		wire.BankInquire:     decodeInquire,
+		wire.BankInform:      decodeInform,
+	},
+}
+
+// Proto implements wire.Message.
+func (m *Draw) Proto() proto.Message {
+	return &wirepb.BankDraw{
+		Job: jobBytes(m.Task), Epoch: m.Task.Epoch, Payee: string(m.Payee), Ceiling: int64(m.Ceiling),
+		Lifetime: int64(m.Lifetime), Withdrawn: m.Withdrawn,
+	}
+}
+
+func decodeDraw(_ grid.SiteID, body []byte) (grid.Message, error) {
+	var p wirepb.BankDraw
+	if err := unmarshal(body, &p, wire.BankDraw); err != nil {
+		return nil, err
+	}
+	var c check
+	m := &Draw{
+		Task: c.task(p.Job, p.Epoch), Payee: c.site("payee", p.Payee), Ceiling: grid.Credits(p.Ceiling),
+		Lifetime: grid.Time(p.Lifetime), Withdrawn: p.Withdrawn,
+	}
+	c.within("lifetime", p.Lifetime, 1, int64(lifetimeMax))
+	return result(m, c.err)
+}
+
+// Proto implements wire.Message. A cheque that was not signed cannot travel.
+func (m *Drawn) Proto() proto.Message {
+	p := &wirepb.BankDrawn{
+		Job: jobBytes(m.Task), Epoch: m.Task.Epoch, Refusal: uint32(m.Refusal),
+		Settled: int64(m.Settled), Committed: int64(m.Committed),
+	}
+	if m.Cheque != nil {
+		p.Cheque = m.Cheque.Sealed
+	}
+	return p
+}
+
+func decodeDrawn(_ grid.SiteID, body []byte) (grid.Message, error) {
+	var p wirepb.BankDrawn
+	if err := unmarshal(body, &p, wire.BankDrawn); err != nil {
+		return nil, err
+	}
+	var c check
+	m := &Drawn{Task: c.task(p.Job, p.Epoch), Refusal: c.refusal(p.Refusal), Settled: c.amount("balance", p.Settled, 0), Committed: c.amount("balance", p.Committed, 0)}
+	if (m.Refusal == Done) != (len(p.Cheque) > 0) {
+		c.fail("a cheque and a refusal, or neither")
+	}
+	if m.Refusal == Done {
+		m.Cheque = c.cheque(p.Cheque)
+	}
+	return result(m, c.err)
+}
+
+// Proto implements wire.Message.
+func (m *Return) Proto() proto.Message { return &wirepb.BankReturn{Cheque: m.Cheque.Sealed} }
+
+func decodeReturn(from grid.SiteID, body []byte) (grid.Message, error) {
+	var p wirepb.BankReturn
+	if err := unmarshal(body, &p, wire.BankReturn); err != nil {
+		return nil, err
+	}
+	var c check
+	m := &Return{c.cheque(p.Cheque)}
+	if c.err == nil && m.Cheque.Payer != from {
+		c.fail("return of another site's cheque")
+	}
+	return result(m, c.err)
+}
+
+// Proto implements wire.Message.
+func (m *Redeem) Proto() proto.Message {
+	p := &wirepb.BankRedeem{Cheque: m.Cheque.Sealed, Claim: m.Claim.Sealed}
+	if m.Agreement != nil {
+		p.Agreement = m.Agreement.Sealed
+	}
+	return p
+}
+
+func decodeRedeem(from grid.SiteID, body []byte) (grid.Message, error) {
+	var p wirepb.BankRedeem
+	if err := unmarshal(body, &p, wire.BankRedeem); err != nil {
+		return nil, err
+	}
+	var c check
+	m := &Redeem{Cheque: c.cheque(p.Cheque), Claim: c.receipt(p.Claim)}
+	if len(p.Agreement) > 0 {
+		m.Agreement = c.receipt(p.Agreement)
+	}
+	if c.err == nil && m.Claim.Signer != from {
+		c.fail("claim of another site")
+	}
+	return result(m, c.err)
+}
+
+// Proto implements wire.Message.
+func (m *Redeemed) Proto() proto.Message {
+	return &wirepb.BankRedeemed{
+		Payer: string(m.Payer), Job: jobBytes(m.Task), Epoch: m.Task.Epoch, Refusal: uint32(m.Refusal), Paid: int64(m.Paid),
+	}
+}
+
+func decodeRedeemed(_ grid.SiteID, body []byte) (grid.Message, error) {
+	var p wirepb.BankRedeemed
+	if err := unmarshal(body, &p, wire.BankRedeemed); err != nil {
+		return nil, err
+	}
+	var c check
+	m := &Redeemed{Payer: c.site("payer", p.Payer), Task: c.task(p.Job, p.Epoch), Refusal: c.refusal(p.Refusal), Paid: c.amount("payment", p.Paid, 0)}
+	return result(m, c.err)
+}
+
+// Proto implements wire.Message.
+func (m *Settled) Proto() proto.Message {
+	return &wirepb.BankSettled{Job: jobBytes(m.Task), Epoch: m.Task.Epoch, Paid: int64(m.Paid)}
+}
+
+func decodeSettled(_ grid.SiteID, body []byte) (grid.Message, error) {
+	var p wirepb.BankSettled
+	if err := unmarshal(body, &p, wire.BankSettled); err != nil {
+		return nil, err
+	}
+	var c check
+	m := &Settled{Task: c.task(p.Job, p.Epoch), Paid: c.amount("payment", p.Paid, 0)}
+	return result(m, c.err)
+}
+
+// Proto implements wire.Message.
+func (m *TransferRequest) Proto() proto.Message {
+	id := m.ID.Bytes()
+	return &wirepb.BankTransfer{Id: id[:], To: string(m.To), Amount: int64(m.Amount)}
+}
+
+// decodeTransfer lets every amount through: the ledger refuses with a reason.
+func decodeTransfer(_ grid.SiteID, body []byte) (grid.Message, error) {
+	var p wirepb.BankTransfer
+	if err := unmarshal(body, &p, wire.BankTransfer); err != nil {
+		return nil, err
+	}
+	var c check
+	m := &TransferRequest{ID: c.id(p.Id), To: c.site("receiver", p.To), Amount: grid.Credits(p.Amount)}
+	return result(m, c.err)
+}
+
+// Proto implements wire.Message.
+func (m *TransferReply) Proto() proto.Message {
+	id := m.ID.Bytes()
+	return &wirepb.BankTransferred{Id: id[:], Refusal: uint32(m.Refusal), Settled: int64(m.Settled), Committed: int64(m.Committed)}
+}
+
+func decodeTransferred(_ grid.SiteID, body []byte) (grid.Message, error) {
+	var p wirepb.BankTransferred
+	if err := unmarshal(body, &p, wire.BankTransferred); err != nil {
+		return nil, err
+	}
+	var c check
+	m := &TransferReply{ID: c.id(p.Id), Refusal: c.refusal(p.Refusal), Settled: c.amount("balance", p.Settled, 0), Committed: c.amount("balance", p.Committed, 0)}
+	return result(m, c.err)
+}
+
+// Proto implements wire.Message.
+func (m *Inquire) Proto() proto.Message {
+	return &wirepb.BankInquire{Token: m.Token, Limit: uint32(m.Limit)}
+}
+
+func decodeInquire(_ grid.SiteID, body []byte) (grid.Message, error) {
+	var p wirepb.BankInquire
+	if err := unmarshal(body, &p, wire.BankInquire); err != nil {
+		return nil, err
+	}
+	var c check
+	c.within("limit", int64(p.Limit), 0, statementMax)
+	return result(&Inquire{Token: p.Token, Limit: int32(p.Limit)}, c.err)
+}
+
+// Proto implements wire.Message.
+func (m *Inform) Proto() proto.Message {
+	p := &wirepb.BankInform{
+		Token: m.Token, Refusal: uint32(m.Refusal),
+		Settled: int64(m.Balance.Settled), Incoming: int64(m.Balance.Incoming), Committed: int64(m.Balance.Committed),
+	}
+	for _, t := range m.Transactions {
+		p.Transactions = append(p.Transactions, t.proto())
+	}
+	return p
+}
+
+func decodeInform(_ grid.SiteID, body []byte) (grid.Message, error) {
+	var p wirepb.BankInform
+	if err := unmarshal(body, &p, wire.BankInform); err != nil {
+		return nil, err
+	}
+	if len(p.Transactions) > statementMax {
+		return nil, wire.Malformed("%d transactions, at most %d", len(p.Transactions), statementMax)
+	}
+	var c check
+	m := &Inform{Token: p.Token, Refusal: c.refusal(p.Refusal), Balance: Balance{
+		Settled: c.amount("balance", p.Settled, 0), Incoming: c.amount("balance", p.Incoming, 0), Committed: c.amount("balance", p.Committed, 0),
+	}}
+	for _, t := range p.Transactions {
+		m.Transactions = append(m.Transactions, c.transaction(t))
+	}
+	return result(m, c.err)
+}
+
+func unmarshal(body []byte, p proto.Message, kind grid.Kind) error {
+	if err := proto.Unmarshal(body, p); err != nil {
+		return wire.Malformed("%s: %v", wire.KindName(kind), err)
+	}
+	return nil
+}
+
+// result returns m, or only the error.
+func result[M grid.Message](m M, err error) (grid.Message, error) {
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+func jobBytes(t grid.TaskID) []byte {
+	b := t.Job.Bytes()
+	return b[:]
+}
+
+// check collects the first thing wrong with a message or record.
+type check struct{ err error }
+
+func (c *check) fail(what string) {
+	if c.err == nil {
+		c.err = wire.Malformed("%s", what)
+	}
+}
+
+func (c *check) within(what string, v, low, high int64) {
+	if c.err == nil && (v < low || v > high) {
+		c.err = wire.Malformed("%s %d, want %d to %d", what, v, low, high)
+	}
+}
+
+func (c *check) site(what, id string) grid.SiteID {
+	c.within(what+"'s length", int64(len(id)), 1, siteBytesMax)
+	return grid.SiteID(id)
+}
+
+func (c *check) amount(what string, v, least int64) grid.Credits {
+	c.within(what, v, least, int64(grid.CreditsMax))
+	return grid.Credits(v)
+}
+
+func (c *check) id(b []byte) grid.JobID {
+	id, err := grid.JobIDFromBytes(b)
+	if err != nil || id.IsZero() {
+		c.fail("no ID")
+	}
+	return id
+}
+
+func (c *check) task(job []byte, epoch uint32) grid.TaskID {
+	id := c.id(job)
+	if epoch == 0 {
+		c.fail("no epoch")
+	}
+	return grid.TaskID{Job: id, Epoch: epoch}
+}
+
+// refusal takes a newer site's reason for a refusal, too.
+func (c *check) refusal(v uint32) Refusal {
+	c.within("refusal", int64(v), 0, 255)
+	return Refusal(v)
+}
+
+func (c *check) cheque(sealed []byte) *Cheque {
+	if c.err != nil {
+		return nil
+	}
+	q, err := OpenCheque(sealed)
+	c.err = err
+	return q
+}
+
+func (c *check) receipt(sealed []byte) *Receipt {
+	if c.err != nil {
+		return nil
+	}
+	r, err := OpenReceipt(sealed)
+	c.err = err
+	return r
+}
