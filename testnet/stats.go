@@ -47,6 +47,7 @@ type Stats struct {
 	MessagesRemote    int64   `json:"messagesRemote"`    // the same kinds about others' jobs, sent and received here
 	Coallocated       int64   `json:"coallocated"`       // its jobs that ran at several sites at once
 	QueueLength       Decimal `json:"queueLength"`       // jobs waiting here, averaged over time until the makespan
+	Missed            int64   `json:"missed"`            // jobs that exceed their soft deadlines (MUSCLE)
 	MCP               Decimal `json:"mcp"`               // mean comprehensive performance (MUSCLE)
 	PB                Decimal `json:"pb"`                // performance balance (MUSCLE)
 }
