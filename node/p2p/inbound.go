@@ -24,7 +24,7 @@ type inbound struct {
 // source is one peer as the sender of messages.
 type source struct {
 	id      peer.ID
-	streams [2]int // by use, under inbound.mu
+	streams [3]int // by use, under inbound.mu
 	bucket  bucket
 }
 
@@ -35,11 +35,12 @@ type use uint8
 const (
 	forMessages use = iota
 	forDriver       // Handle
+	forTasks        // HandleTasks
 )
 
-var streamsMax = [...]int{forMessages: messageStreamsMax, forDriver: driverStreamsMax}
+var streamsMax = [...]int{forMessages: messageStreamsMax, forDriver: driverStreamsMax, forTasks: taskStreamsMax}
 
-func (s *source) idle() bool { return s.streams[forMessages]+s.streams[forDriver] == 0 }
+func (s *source) idle() bool { return s.streams == [len(s.streams)]int{} }
 
 // bucket limits a rate: tokens refill with time up to burst, and an event waits
 // until its tokens are there. Safe for concurrent use.

@@ -10,6 +10,9 @@ const (
 	// driverStreamsMax bounds a peer's open streams of the driver's protocols: an
 	// honest peer has one per output that somebody follows or that is being fetched.
 	driverStreamsMax = 32
+	// taskStreamsMax bounds a peer's open streams between tasks of jobs that run at
+	// both sites: one per two tasks that talk, if all do with all.
+	taskStreamsMax = 1024
 	// peersMax bounds the peers whose rate is remembered, and those with a queue.
 	peersMax = 4096
 

@@ -250,12 +250,21 @@ func (n *Network) Addrs() []string {
 // error and closed otherwise, and an error that wraps wire.ErrMalformed is counted.
 // The streams of one peer are bounded.
 func (n *Network) Handle(id string, serve func(from grid.SiteID, s network.Stream) error) {
+	n.handle(id, forDriver, serve)
+}
+
+// HandleTasks is Handle for streams between tasks of jobs: a peer may have many.
+func (n *Network) HandleTasks(id string, serve func(from grid.SiteID, s network.Stream) error) {
+	n.handle(id, forTasks, serve)
+}
+
+func (n *Network) handle(id string, u use, serve func(from grid.SiteID, s network.Stream) error) {
 	n.host.SetStreamHandler(protocol.ID(id), func(s network.Stream) {
-		src, ok := n.enter(s, forDriver)
+		src, ok := n.enter(s, u)
 		if !ok {
 			return
 		}
-		defer n.leave(src, forDriver)
+		defer n.leave(src, u)
 		err := serve(grid.SiteID(s.Conn().RemotePeer().String()), s)
 		if errors.Is(err, wire.ErrMalformed) {
 			n.stats.malformed()

@@ -1,0 +1,83 @@
+package forward
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+
+	"gridnode/internal/grid"
+)
+
+// Bounds of a Forwarder.
+const (
+	RanksMax       = 1024 // tasks of one job, over all sites
+	groupsMax      = 256  // jobs with tasks here
+	connectionsMax = 4096 // in both directions together
+)
+
+// Group is the tasks of one job.
+type Group struct {
+	Task  grid.TaskID   // the job and its epoch, the same at every site of it
+	Sites []grid.SiteID // by rank: where the task runs; 1 to RanksMax
+}
+
+// ErrGroup is wrapped by Add's errors about the group itself.
+var ErrGroup = errors.New("bad group of tasks")
+
+// ErrBusy is returned by Add if there are too many groups already.
+var ErrBusy = errors.New("too many jobs with tasks at other sites")
+
+func (g *Group) check(self grid.SiteID) error {
+	switch {
+	case len(g.Sites) == 0 || len(g.Sites) > RanksMax:
+		return fmt.Errorf("%w: %d tasks, want 1 to %d", ErrGroup, len(g.Sites), RanksMax)
+	case slices.Contains(g.Sites, ""):
+		return fmt.Errorf("%w: task %d has no site", ErrGroup, slices.Index(g.Sites, ""))
+	case !slices.Contains(g.Sites, self):
+		return fmt.Errorf("%w: none of its tasks is at this site", ErrGroup)
+	}
+	return nil
+}
+
+// group is a Group with its addresses at this site.
+type group struct {
+	Group
+	addresses []string           // by rank: of the task itself if it is here, else of listeners[rank]
+	listeners []net.Listener     // by rank, nil for tasks here
+	conns     map[*link]struct{} // under Forwarder.mu
+}
+
+// listen reserves an address for each task here, and listens for those elsewhere.
+func (g *group) listen(self grid.SiteID) error {
+	g.addresses = make([]string, len(g.Sites))
+	g.listeners = make([]net.Listener, len(g.Sites))
+	var reserved []net.Listener // all of them before one is given back, so that no two are the same
+	defer func() {
+		for _, l := range reserved {
+			l.Close()
+		}
+	}()
+	for rank, site := range g.Sites {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			g.close()
+			return fmt.Errorf("listen for task %d: %w", rank, err)
+		}
+		g.addresses[rank] = l.Addr().String()
+		if site == self {
+			reserved = append(reserved, l)
+		} else {
+			g.listeners[rank] = l
+		}
+	}
+	return nil
+}
+
+func (g *group) close() {
+	for _, l := range g.listeners {
+		if l != nil {
+			l.Close()
+		}
+	}
+}
