@@ -1,0 +1,137 @@
+package coalloc
+
+import (
+	"cmp"
+	"slices"
+
+	"gridnode/internal/grid"
+)
+
+// SitesMax bounds the sites of a View.
+const SitesMax = 100_000
+
+// Site is what a placement needs to know of one site.
+type Site struct {
+	ID         grid.SiteID
+	Processors int64 // in all
+	Free       int64 // idle now, 0 to Processors
+
+	// Wait returns how long a component of that many processors would have to wait
+	// for the site, by the estimates of what runs there; grid.Never if it is not
+	// known or never will start. Only Adaptive asks. It may be nil: not known.
+	Wait func(processors int64) grid.Time
+
+	Group int32 // latency group (see Groups); sites of one View that are in none have 0
+}
+
+// View is the sites as a scheduler sees them at one instant, with what placing needs
+// again and again. Sites are told apart by index. A View is not safe for concurrent
+// use; placements change Free only where they say so.
+type View struct {
+	Sites   []Site
+	Network Network // between the sites, by index; nil: nobody knows, and all are equal
+
+	index map[grid.SiteID]int32
+	total int64 // of Free
+	most  int64 // of Processors
+
+	order   []int32 // scratch: sites in the order of a policy
+	left    []int64 // scratch: idle processors of sites during one placement
+	touched []int32 // scratch: sites whose left differs from Free
+	sizes   []int32 // scratch: components by decreasing size
+	byWidth []int32 // sites by decreasing Free, then ID; valid if sorted
+	sorted  bool
+	near    nearness
+	parts   [2][]Part // scratch of Adaptive
+}
+
+// NewView returns a view of sites. It keeps sites. A second site of one name is left out.
+func NewView(sites []Site, network Network) *View {
+	v := &View{Network: network, index: make(map[grid.SiteID]int32, len(sites))}
+	for _, s := range sites {
+		if _, known := v.index[s.ID]; known || len(v.Sites) == SitesMax {
+			continue
+		}
+		s.Free = min(max(s.Free, 0), max(s.Processors, 0))
+		v.index[s.ID] = int32(len(v.Sites))
+		v.Sites = append(v.Sites, s)
+		v.total += s.Free
+		v.most = max(v.most, s.Processors)
+	}
+	v.left = make([]int64, len(v.Sites))
+	for i := range v.Sites {
+		v.left[i] = v.Sites[i].Free
+	}
+	return v
+}
+
+// Index returns the index of a site, or -1.
+func (v *View) Index(id grid.SiteID) int {
+	if i, ok := v.index[id]; ok {
+		return int(i)
+	}
+	return -1
+}
+
+// SetFree says how many processors of a site are idle now.
+func (v *View) SetFree(site int, free int64) {
+	s := &v.Sites[site]
+	free = min(max(free, 0), s.Processors)
+	if free != s.Free {
+		v.total += free - s.Free
+		s.Free, v.left[site] = free, free
+		v.sorted = false
+	}
+}
+
+// Free returns the idle processors of all sites.
+func (v *View) Free() int64 { return v.total }
+
+// Take subtracts a placement from what is idle, Give adds it again.
+func (v *View) Take(parts []Part) {
+	for _, p := range parts {
+		v.SetFree(int(p.Site), v.Sites[p.Site].Free-p.Processors)
+	}
+}
+
+// Give adds a placement to what is idle.
+func (v *View) Give(parts []Part) {
+	for _, p := range parts {
+		v.SetFree(int(p.Site), v.Sites[p.Site].Free+p.Processors)
+	}
+}
+
+// widest returns the sites by decreasing number of idle processors, then by name.
+func (v *View) widest() []int32 {
+	if v.sorted {
+		return v.byWidth
+	}
+	if len(v.byWidth) != len(v.Sites) {
+		v.byWidth = v.byWidth[:0]
+		for i := range v.Sites {
+			v.byWidth = append(v.byWidth, int32(i))
+		}
+	}
+	slices.SortFunc(v.byWidth, func(a, b int32) int {
+		if c := cmp.Compare(v.Sites[b].Free, v.Sites[a].Free); c != 0 {
+			return c
+		}
+		return cmp.Compare(v.Sites[a].ID, v.Sites[b].ID)
+	})
+	v.sorted = true
+	return v.byWidth
+}
+
+// use takes processors of a site for the placement that is being made.
+func (v *View) use(site int32, processors int64) {
+	v.left[site] -= processors
+	v.touched = append(v.touched, site)
+}
+
+// restore forgets what use has taken.
+func (v *View) restore() {
+	for _, i := range v.touched {
+		v.left[i] = v.Sites[i].Free
+	}
+	v.touched = v.touched[:0]
+}

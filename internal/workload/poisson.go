@@ -1,0 +1,35 @@
+package workload
+
+import (
+	"math/rand/v2"
+
+	"gridnode/internal/grid"
+)
+
+// Poisson is a source of jobs that arrive independently of each other (a Poisson
+// process), with sizes drawn evenly from a list. It is the same on every machine.
+type Poisson struct {
+	Mean    grid.Time // between two arrivals, more than 0
+	Sizes   []int64   // processors
+	RunTime grid.Time // of every job, which is its estimate, too
+	Until   grid.Time // no job arrives at or after it
+	RNG     *rand.Rand
+
+	now    grid.Time
+	number int64
+}
+
+// Next implements Source.
+func (p *Poisson) Next(job *Job) (bool, error) {
+	s := sampler{rng: p.RNG}
+	p.now += grid.Time(-log(s.uniform()) * float64(p.Mean))
+	if p.now >= p.Until {
+		return false, nil
+	}
+	p.number++
+	*job = Job{
+		Number: p.number, Submit: p.now, RunTime: p.RunTime, Estimate: p.RunTime,
+		Processors: p.Sizes[p.RNG.IntN(len(p.Sizes))],
+	}
+	return true, nil
+}
