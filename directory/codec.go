@@ -2,6 +2,7 @@ package directory
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -160,6 +161,27 @@ func openCell(p *wirepb.Cell) (cell, error) {
 	return cell{Attribute(p.GetAttribute()), x}, err
 }
 
+func siteTexts(sites []grid.SiteID) (texts []string) {
+	for _, s := range sites {
+		texts = append(texts, string(s))
+	}
+	return texts
+}
+
+// openHolders opens a list of a cell's holders: each site once.
+func openHolders(texts []string) (sites []grid.SiteID, err error) {
+	if len(texts) > replicasMax {
+		return nil, wire.Malformed("%d holders, at most %d", len(texts), replicasMax)
+	}
+	for _, s := range texts {
+		if len(s) == 0 || len(s) > siteMax || slices.Contains(sites, grid.SiteID(s)) {
+			return nil, wire.Malformed("holder %q: want 1 to %d bytes, each once", s, siteMax)
+		}
+		sites = append(sites, grid.SiteID(s))
+	}
+	return sites, nil
+}
+
 // decode fills p from a body, or returns an error wrapping wire.ErrMalformed.
 func decode(kind grid.Kind, body []byte, p proto.Message) error {
 	if err := proto.Unmarshal(body, p); err != nil {
@@ -173,7 +195,7 @@ func (m *Publish) Proto() proto.Message {
 	p := &wirepb.Publish{Quote: m.Quote.Sealed}
 	for i := range m.Copies {
 		c := &m.Copies[i]
-		p.Copies = append(p.Copies, &wirepb.Copy{Cell: c.Cell.proto(), Quiet: c.Quiet, Skip: optional(c.Skip, c.Guest), Safe: c.Safe})
+		p.Copies = append(p.Copies, &wirepb.Copy{Cell: c.Cell.proto(), Quiet: c.Quiet, Skip: optional(c.Skip, c.Guest), Safe: c.Safe, Ring: c.Ring})
 	}
 	return p
 }
@@ -189,7 +211,7 @@ func decodePublish(from grid.SiteID, body []byte) (grid.Message, error) {
 	m := &Publish{Copies: make([]Copy, len(p.Copies))}
 	var err error
 	for i, c := range p.Copies {
-		m.Copies[i] = Copy{Quiet: c.GetQuiet(), Guest: c.GetSkip() != nil, Safe: c.GetSafe()}
+		m.Copies[i] = Copy{Quiet: c.GetQuiet(), Guest: c.GetSkip() != nil, Safe: c.GetSafe(), Ring: c.GetRing()}
 		if m.Copies[i].Cell, err = openCell(c.GetCell()); err != nil {
 			return nil, err
 		}
@@ -208,7 +230,7 @@ func (m *Published) Proto() proto.Message {
 		r := &m.Receipts[i]
 		p.Receipts = append(p.Receipts, &wirepb.Receipt{
 			Cell: r.Cell.proto(), Gone: r.Gone, Refused: r.Refused, Closing: r.Closing, Closed: r.Closed,
-			Moved: optional(r.To, r.Moved), Fences: prefixProtos(r.Fences), Ring: r.Ring,
+			Moved: optional(r.To, r.Moved), Fences: prefixProtos(r.Fences), Ring: r.Ring, Holders: siteTexts(r.Holders),
 		})
 	}
 	return p
@@ -240,6 +262,9 @@ func (r *Receipt) open(p *wirepb.Receipt) (err error) {
 		return err
 	}
 	if r.To, err = openPrefix(p.GetMoved()); err != nil {
+		return err
+	}
+	if r.Holders, err = openHolders(p.GetHolders()); err != nil {
 		return err
 	}
 	r.Fences, err = openFences(r.Cell.prefix, p.GetFences())
@@ -276,7 +301,7 @@ func (m *Scan) Proto() proto.Message {
 			PriceMax: int64(m.Filter.PriceMax), SpeedMin: m.Filter.SpeedMin, FreeMin: m.Filter.FreeMin,
 			ProcessorsMin: m.Filter.ProcessorsMin, ForeignOnly: m.Filter.ForeignOnly,
 		},
-		Fences: m.Fences,
+		Fences: m.Fences, Ring: m.Ring,
 	}
 }
 
@@ -295,7 +320,7 @@ func decodeScan(_ grid.SiteID, body []byte) (grid.Message, error) {
 			PriceMax: grid.Price(f.GetPriceMax()), SpeedMin: f.GetSpeedMin(), FreeMin: f.GetFreeMin(),
 			ProcessorsMin: f.GetProcessorsMin(), ForeignOnly: f.GetForeignOnly(),
 		},
-		Fences: p.Fences,
+		Fences: p.Fences, Ring: p.Ring,
 	}
 	if err := m.Filter.check(); err != nil {
 		return nil, wire.Malformed("scan: %v", err)
@@ -309,10 +334,13 @@ func decodeScan(_ grid.SiteID, body []byte) (grid.Message, error) {
 func (m *Page) Proto() proto.Message {
 	p := &wirepb.Page{
 		Token: m.Token, Cell: m.Cell.proto(), More: m.More, Held: m.Held, Mature: m.Mature,
-		Count: uint32(m.Count), Sum: m.Sum, HasFences: m.HasFences, Fences: prefixProtos(m.Fences),
+		Count: uint32(m.Count), Sum: m.Sum, HasFences: m.HasFences, Fences: prefixProtos(m.Fences), Ring: m.Ring,
 	}
 	for _, q := range m.Quotes {
 		p.Quotes = append(p.Quotes, q.Sealed)
+	}
+	for _, h := range m.Hints {
+		p.Hints = append(p.Hints, &wirepb.Hint{Cell: h.Cell.proto(), Holders: siteTexts(h.Holders)})
 	}
 	return p
 }
@@ -327,7 +355,7 @@ func decodePage(_ grid.SiteID, body []byte) (grid.Message, error) {
 	}
 	m := &Page{
 		Token: p.Token, More: p.More, Held: p.Held, Mature: p.Mature,
-		Count: int32(p.Count), Sum: p.Sum, HasFences: p.HasFences,
+		Count: int32(p.Count), Sum: p.Sum, HasFences: p.HasFences, Ring: p.Ring,
 	}
 	var err error
 	if m.Cell, err = openCell(p.Cell); err != nil {
@@ -335,6 +363,22 @@ func decodePage(_ grid.SiteID, body []byte) (grid.Message, error) {
 	}
 	if m.Fences, err = openFences(m.Cell.prefix, p.Fences); err != nil {
 		return nil, err
+	}
+	if len(p.Hints) > HintsMax || len(p.Hints) > 0 && !p.HasFences {
+		return nil, wire.Malformed("page with %d hints, at most %d, and with fences only", len(p.Hints), HintsMax)
+	}
+	for _, hint := range p.Hints {
+		var h Hint
+		if h.Cell, err = openPrefix(hint.GetCell()); err != nil {
+			return nil, err
+		}
+		if h.Holders, err = openHolders(hint.GetHolders()); err != nil {
+			return nil, err
+		}
+		if !m.Cell.covers(h.Cell) || len(h.Holders) == 0 {
+			return nil, wire.Malformed("hint of %d holders of %v in a page of %v", len(h.Holders), h.Cell, m.Cell)
+		}
+		m.Hints = append(m.Hints, h)
 	}
 	for _, sealed := range p.Quotes {
 		q, err := OpenQuote(sealed)
@@ -348,7 +392,7 @@ func decodePage(_ grid.SiteID, body []byte) (grid.Message, error) {
 
 // Proto returns the wire form.
 func (m *Report) Proto() proto.Message {
-	return &wirepb.Report{Token: m.Token, Cell: m.Cell.proto(), Child: m.Child.proto()}
+	return &wirepb.Report{Token: m.Token, Cell: m.Cell.proto(), Child: m.Child.proto(), Holders: siteTexts(m.Holders)}
 }
 
 func decodeReport(_ grid.SiteID, body []byte) (grid.Message, error) {
@@ -364,6 +408,9 @@ func decodeReport(_ grid.SiteID, body []byte) (grid.Message, error) {
 	if m.Child, err = openPrefix(p.Child); err != nil {
 		return nil, err
 	}
+	if m.Holders, err = openHolders(p.Holders); err != nil {
+		return nil, err
+	}
 	if !m.Cell.covers(m.Child) {
 		return nil, wire.Malformed("report of %v, which %v does not cover", m.Child, m.Cell)
 	}
@@ -374,6 +421,7 @@ func decodeReport(_ grid.SiteID, body []byte) (grid.Message, error) {
 func (m *Reported) Proto() proto.Message {
 	return &wirepb.Reported{
 		Token: m.Token, Moved: optional(m.To, m.Moved), Strays: uint32(m.Strays), Fences: prefixProtos(m.Fences), Ring: m.Ring,
+		Holders: siteTexts(m.Holders),
 	}
 }
 
@@ -388,6 +436,9 @@ func decodeReported(_ grid.SiteID, body []byte) (grid.Message, error) {
 	m := &Reported{Token: p.Token, Moved: p.Moved != nil, Strays: int32(p.Strays), Ring: p.Ring}
 	var err error
 	if m.To, err = openPrefix(p.Moved); err != nil {
+		return nil, err
+	}
+	if m.Holders, err = openHolders(p.Holders); err != nil {
 		return nil, err
 	}
 	m.Fences, err = openFences(prefix{}, p.Fences)

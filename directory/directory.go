@@ -123,6 +123,8 @@ type Directory struct {
 	maps     [attributes]leaves
 	rings    map[cell]*ring
 	lookups  map[grid.Key]*ring // look-ups under way
+	began    grid.Time          // when this site first had to do with a cell; grid.Never before
+	fewPeers bool               // some ring is of fewer sites than are to hold its cell
 	suspects []suspect
 	requests requests
 
@@ -165,7 +167,7 @@ func New(cfg Config, rng *rand.Rand) *Directory {
 	}
 	d := &Directory{
 		cfg: cfg.withDefaults(), rng: rng, spread: spreadOf(cfg.Self),
-		pace: pace{flushAt: grid.Never}, republishAt: grid.Never, upkeepAt: grid.Never,
+		began: grid.Never, pace: pace{flushAt: grid.Never}, republishAt: grid.Never, upkeepAt: grid.Never,
 		known: newest[*Quote]{max: knownMax}, loads: newest[Load]{max: loadsMax},
 		gossip: gossip{next: grid.Never},
 	}
@@ -252,7 +254,7 @@ func (d *Directory) tick(now grid.Time, out *grid.Outbox) {
 
 // deliver takes a message from another site.
 func (d *Directory) deliver(now grid.Time, from grid.SiteID, message grid.Message, out *grid.Outbox) {
-	d.heard(from)
+	d.heard(now, from)
 	switch m := message.(type) {
 	case *Publish:
 		d.onPublish(now, from, m, out)
@@ -277,7 +279,7 @@ func (d *Directory) deliver(now grid.Time, from grid.SiteID, message grid.Messag
 		}
 	case *Report:
 		reply := d.reporteds.New()
-		*reply = d.onReport(now, m)
+		*reply = d.onReport(now, from, m)
 		out.Send(from, reply)
 	case *Reported:
 		if q, ok := d.requests.take(m.Token, from); ok && (q.purpose == forWay || q.purpose == forKeep) {
@@ -303,11 +305,19 @@ func (d *Directory) onAnswer(now grid.Time, r request, p *Page, out *grid.Outbox
 			return // the visit ended without it
 		}
 		q.visit.open--
-		if ring := d.rings[cell{q.ask.Attribute, q.visit.cell}]; ring != nil && p.Mature {
-			ring.preferred = r.site
+		mature := p.Mature
+		if ring := d.rings[cell{q.ask.Attribute, q.visit.cell}]; ring != nil && p.Held {
+			same := d.compareRing(now, ring, r.site, p.Ring)
+			mature = mature && same // else one of the two knows better who holds the cell
+			if same && p.Ring != 0 {
+				q.visit.agreed++
+			}
+			if mature {
+				ring.preferred = r.site
+			}
 		}
-		q.visit.young = q.visit.young || !p.Mature
-		d.onPage(q, p)
+		q.visit.young = q.visit.young || !mature
+		d.onPage(now, q, p, mature)
 		d.run(now, q, out)
 	}
 }

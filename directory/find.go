@@ -55,6 +55,7 @@ type visit struct {
 	cut     bool     // the answer goes on behind edge
 	edge    position // how far it reaches, if cut
 	renewed bool     // nobody was mature, and the router was asked anew
+	agreed  int      // others that answered and hold the cell together with those that this site knows of
 }
 
 // asked is a cell that has been asked, and whether a mature holder answered.
@@ -203,9 +204,9 @@ func (d *Directory) inquire(now grid.Time, q *query, out *grid.Outbox) (over boo
 	v := &q.visit
 	for !v.mature {
 		before := len(out.Keys)
-		r := d.ring(now, cell{q.ask.Attribute, v.cell}, out)
+		r := d.knownRing(now, cell{q.ask.Attribute, v.cell}, out)
 		d.QueryLookups += int64(len(out.Keys) - before)
-		if !r.usable(now) {
+		if len(r.peers) == 0 {
 			r.wait(q.id)
 			return false
 		}
@@ -213,7 +214,8 @@ func (d *Directory) inquire(now grid.Time, q *query, out *grid.Outbox) (over boo
 		if slices.Contains(d.sites, d.cfg.Self) && !slices.Contains(v.asked, d.cfg.Self) {
 			v.asked = append(v.asked, d.cfg.Self)
 			scan := d.scan(q, r)
-			d.onPage(q, d.onScan(now, &scan))
+			p := d.onScan(now, &scan)
+			d.onPage(now, q, p, p.Mature)
 			continue // before anybody else is asked: it costs nothing
 		}
 		left := slices.DeleteFunc(d.sites, func(s grid.SiteID) bool { return slices.Contains(v.asked, s) })
@@ -226,7 +228,7 @@ func (d *Directory) inquire(now grid.Time, q *query, out *grid.Outbox) (over boo
 			}
 		case len(left) > 0:
 			d.sendScan(now, q, r, d.choice(r, left), out)
-		case v.renewed || v.held && now-r.heard < 2*d.cfg.Timeout:
+		case v.renewed || v.held && now-r.heard < 2*d.cfg.Timeout || v.agreed > 0 && v.agreed == d.others(v.asked):
 			return true
 		default: // nobody is mature: perhaps others hold the cell by now
 			v.renewed = true
@@ -243,6 +245,14 @@ func (d *Directory) inquire(now grid.Time, q *query, out *grid.Outbox) (over boo
 	return true
 }
 
+// others returns how many of some sites are not this one.
+func (d *Directory) others(sites []grid.SiteID) int {
+	if slices.Contains(sites, d.cfg.Self) {
+		return len(sites) - 1
+	}
+	return len(sites)
+}
+
 // choice returns the holder to ask first: the one that answered last, or else one
 // that other sites do not choose as well.
 func (d *Directory) choice(r *ring, holders []grid.SiteID) grid.SiteID {
@@ -254,7 +264,7 @@ func (d *Directory) choice(r *ring, holders []grid.SiteID) grid.SiteID {
 
 // scan returns the question of a query to a holder.
 func (d *Directory) scan(q *query, r *ring) Scan {
-	s := Scan{Cell: r.cell, At: q.at, Descending: q.ask.Descending, Filter: q.ask.Filter}
+	s := Scan{Cell: r.cell, At: q.at, Descending: q.ask.Descending, Filter: q.ask.Filter, Ring: r.digest}
 	s.Limit = int32(min(q.ask.Limit-q.covered(), PageMax))
 	if f := d.maps[q.ask.Attribute].get(r.cell.prefix); f != nil {
 		s.Fences = f.digest
@@ -278,12 +288,16 @@ func (d *Directory) sendScan(now grid.Time, q *query, r *ring, site grid.SiteID,
 	q.messages++
 }
 
-// onPage takes the answer of a holder of the cell visited.
-func (d *Directory) onPage(q *query, p *Page) {
+// onPage takes the answer of a holder of the cell visited. mature says that its word
+// is enough.
+func (d *Directory) onPage(now grid.Time, q *query, p *Page, mature bool) {
 	v := &q.visit
 	m := &d.maps[q.ask.Attribute]
 	if p.HasFences {
 		m.learn(v.cell, p.Fences)
+		for i := range p.Hints {
+			d.hint(now, cell{q.ask.Attribute, p.Hints[i].Cell}, p.Hints[i].Holders)
+		}
 	}
 	cut, edge := false, position{}
 	for _, quote := range p.Quotes {
@@ -297,12 +311,12 @@ func (d *Directory) onPage(q *query, p *Page) {
 		d.learn(quote)
 	}
 	cut = cut && p.More
-	if p.Mature || !v.heard {
+	if mature || !v.heard {
 		v.cut, v.edge = cut, edge
 	} else if cut && (!v.cut || q.before(edge, v.edge)) {
 		v.cut, v.edge = true, edge
 	}
-	v.heard, v.held, v.mature = true, v.held || p.Held, v.mature || p.Mature
+	v.heard, v.held, v.mature = true, v.held || p.Held, v.mature || mature
 }
 
 // add puts a quote among the candidates; of two of one site the newer one stays.

@@ -230,7 +230,7 @@ type figures struct{ warm, cold, lookups float64 }
 // follows at most as many cells down as the trie is deep, which is O(log n).
 func TestMessagesPerQuery(t *testing.T) {
 	for _, count := range []int{10, 50, 100, 300, 1000} {
-		if count > 300 && testing.Short() {
+		if count > 300 && !*large {
 			break
 		}
 		n := newNetwork(t, 1, Config{})

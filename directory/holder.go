@@ -65,12 +65,14 @@ func (d *Directory) keep(now grid.Time, q *Quote, m *Copy) Receipt {
 		return reply
 	}
 	reply.Ring = d.rings[m.Cell].known()
+	d.doubtRing(now, m.Cell, m.Ring)
 	skip := prefix{}
 	if m.Guest {
 		skip = m.Skip
 	}
 	if reply.To, reply.Moved = h.way(at, skip); reply.Moved {
 		reply.Fences, _ = h.list()
+		reply.Holders = h.holdersOf(reply.To)
 	}
 	i := h.of(q)
 	switch {
@@ -132,7 +134,7 @@ func (d *Directory) timely(now grid.Time, q *Quote) bool {
 }
 
 // pageBytesMax leaves room in a frame for what surrounds the quotes of a page.
-const pageBytesMax = 60 << 10
+const pageBytesMax = 52 << 10
 
 // onScan returns the next quotes of a cell. For a cell that is not held here the
 // page says so.
@@ -146,9 +148,12 @@ func (d *Directory) onScan(now grid.Time, m *Scan) *Page {
 	if h.mature && h.lapsed(now) {
 		d.doubt(now, h)
 	}
+	p.Ring = d.rings[m.Cell].known()
+	d.doubtRing(now, m.Cell, m.Ring)
 	p.Held, p.Mature = true, h.mature && h.closing.quit == grid.Never
 	if fences, digest := h.list(); digest != m.Fences {
 		p.Fences, p.HasFences = fences, true
+		p.Hints = h.hints(m.At, m.Descending)
 	}
 	if m.Limit == 0 {
 		p.Count, p.Sum = h.stand(now)
@@ -190,7 +195,7 @@ func (d *Directory) quoteChunk() []*Quote {
 
 // onReport notes that a cell exists which one that is held here covers, or says
 // which cell between them is to know of it instead.
-func (d *Directory) onReport(now grid.Time, m *Report) Reported {
+func (d *Directory) onReport(now grid.Time, from grid.SiteID, m *Report) Reported {
 	reply := Reported{Token: m.Token}
 	h := d.hold(now, m.Cell)
 	if h == nil || !m.Cell.covers(m.Child) {
@@ -198,10 +203,12 @@ func (d *Directory) onReport(now grid.Time, m *Report) Reported {
 	}
 	reply.Ring = d.rings[m.Cell].known()
 	if to, between := h.way(m.Child.bits, m.Child); between {
-		reply.Moved, reply.To = true, to
+		reply.Moved, reply.To, reply.Holders = true, to, h.holdersOf(to)
 		return reply
 	}
-	h.addFence(m.Child, now+d.cfg.Lifetime)
+	if h.addFence(m.Child, now+d.cfg.Lifetime) && slices.Contains(m.Holders, from) {
+		h.fence(m.Child).holders = m.Holders
+	}
 	h.group(now + d.cfg.Lifetime)
 	reply.Strays = h.strays(now, m.Child)
 	if !h.upkeep.clear && !h.cell.isRoot() {

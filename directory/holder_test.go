@@ -232,7 +232,7 @@ func TestHolderIsBounded(t *testing.T) {
 	t.Run("cells", func(t *testing.T) {
 		d := newDirectory(Config{})
 		for i := range holdingsMax + 10 {
-			d.onReport(0, &Report{Cell: cell{Price, prefixOf(position{uint64(i) << 40, 0}, 64)}, Child: prefixOf(position{uint64(i) << 40, 0}, 65)})
+			d.onReport(0, "x", &Report{Cell: cell{Price, prefixOf(position{uint64(i) << 40, 0}, 64)}, Child: prefixOf(position{uint64(i) << 40, 0}, 65)})
 		}
 		if len(d.holdings) != holdingsMax {
 			t.Errorf("holds %d cells", len(d.holdings))
@@ -241,7 +241,7 @@ func TestHolderIsBounded(t *testing.T) {
 	t.Run("fences", func(t *testing.T) {
 		d := newDirectory(Config{})
 		for i := range 1000 {
-			d.onReport(0, &Report{Cell: root(Price), Child: prefixOf(position{uint64(i) << 48, 0}, 30)})
+			d.onReport(0, "x", &Report{Cell: root(Price), Child: prefixOf(position{uint64(i) << 48, 0}, 30)})
 		}
 		if h := d.holding(root(Price)); len(h.fences) > fencesMax {
 			t.Errorf("%d fences", len(h.fences))
@@ -322,7 +322,7 @@ func TestExpiryCastsDoubt(t *testing.T) {
 			d.keep(0, quoteAt("a", 1, 1, 0), &Copy{Cell: root(Price)})
 		},
 		"fence": func(d *Directory) {
-			d.onReport(0, &Report{Cell: root(Price), Child: prefixOf(first, 3)})
+			d.onReport(0, "x", &Report{Cell: root(Price), Child: prefixOf(first, 3)})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,7 +47,8 @@ type entry struct {
 // fence is a cell that was split off this one.
 type fence struct {
 	prefix
-	expires grid.Time // unless its holders report again
+	expires grid.Time     // unless its holders report again
+	holders []grid.SiteID // as one of them has reported; shared by messages, does not change
 }
 
 // holding returns a cell held here, or nil.
@@ -191,6 +192,48 @@ func (h *holding) addFence(x prefix, expires grid.Time) bool {
 	h.fences[i].expires = max(h.fences[i].expires, expires)
 	h.soonest = min(h.soonest, expires)
 	return true
+}
+
+// fence returns the fence of a cell, or nil.
+func (h *holding) fence(x prefix) *fence {
+	i, ok := slices.BinarySearchFunc(h.fences, x, func(f fence, x prefix) int { return f.prefix.compare(x) })
+	if !ok {
+		return nil
+	}
+	return &h.fences[i]
+}
+
+// holdersOf returns who holds the cell of a fence, as far as they have reported.
+func (h *holding) holdersOf(x prefix) []grid.SiteID {
+	if f := h.fence(x); f != nil {
+		return f.holders
+	}
+	return nil
+}
+
+// hintBytesMax leaves room in a page's frame for its quotes and fences.
+const hintBytesMax = 7 << 10
+
+// hints returns who holds the cells from a position on, in the order in which a
+// scan comes to them.
+func (h *holding) hints(at position, descending bool) (hints []Hint) {
+	step, i := 1, 0
+	if descending {
+		step, i = -1, len(h.fences)-1
+	}
+	for size := 0; i >= 0 && i < len(h.fences) && len(hints) < HintsMax; i += step {
+		f := &h.fences[i]
+		for _, s := range f.holders {
+			size += len(s) + 2
+		}
+		if size > hintBytesMax {
+			break
+		}
+		if behind := descending && !at.less(f.bits) || !descending && !f.end().less(at); behind && len(f.holders) > 0 {
+			hints = append(hints, Hint{f.prefix, f.holders})
+		}
+	}
+	return hints
 }
 
 // list returns the fences as they go into messages, and their digest. The slice is

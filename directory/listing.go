@@ -212,7 +212,7 @@ func (d *Directory) onReceipt(now grid.Time, from grid.SiteID, sequence uint64, 
 		return
 	}
 	if r := d.rings[p.cell]; r != nil && p.role != leaving {
-		r.dispute(now, m.Ring, d.cfg.Timeout)
+		d.compareRing(now, r, from, m.Ring)
 	}
 	if sequence == d.own.Sequence && !d.own.Withdrawn && l.hops < hopsMax {
 		d.follow(now, l, p, m, out)
@@ -230,6 +230,7 @@ func (d *Directory) follow(now grid.Time, l *listing, p *place, m *Receipt, out 
 		l.hops++
 		d.maps[a].learn(p.cell.prefix, m.Fences)
 		d.maps[a].add(m.To)
+		d.hint(now, cell{a, m.To}, m.Holders)
 		if p.role == guest {
 			d.lodge(a, p.skip)
 			return

@@ -28,6 +28,7 @@ type Copy struct {
 	Guest bool   // keep a copy although it belongs into the cell Skip, which is closing
 	Skip  prefix // covered by Cell
 	Safe  bool   // Cell is closing, and the cell above it has a guest's copy
+	Ring  uint64 // digest of who holds the cell, as far as the sender knows
 }
 
 // Published answers Publish and Withdraw.
@@ -47,6 +48,8 @@ type Receipt struct {
 	To      prefix
 	Fences  []prefix // all cells that the holder knows to be split off this one, if Moved
 	Ring    uint64   // digest of who holds the cell, as far as the holder knows; 0 if it does not
+
+	Holders []grid.SiteID // of To, if known
 }
 
 // Withdraw asks a holder to drop its copy of the sender's quote: the quote given,
@@ -68,6 +71,7 @@ type Scan struct {
 	Limit      int32 // 0 to PageMax; 0 asks how the cell stands
 	Filter     Filter
 	Fences     uint64 // digest of the fences the asker knows of this cell
+	Ring       uint64 // digest of who holds the cell, as far as the asker knows; 0 if it does not say
 }
 
 // Page answers Scan.
@@ -78,11 +82,24 @@ type Page struct {
 	More   bool     // there are more behind them
 	Held   bool     // this site knows the cell
 	Mature bool     // this site has every live quote of the cell
+	Ring   uint64   // digest of who holds the cell, as far as this site knows; 0 if it does not
 	Count  int32    // live quotes in the cell, if Scan.Limit is 0
 	Sum    uint64   // of their sites' spreads: holders with the same quotes have the same sum
 
 	Fences    []prefix // the cells that were split off this one, in order
 	HasFences bool     // Fences is given, as the asker's digest differed
+	Hints     []Hint   // of the first fences in the direction of the scan, at most HintsMax; with HasFences only
+}
+
+// HintsMax is the most hints in a page.
+const HintsMax = 16
+
+// Hint says who holds a cell, as one of them has reported. Whoever has asked nobody
+// yet may begin with these: if they do not hold it they say so, and if they are not
+// all of them their receipts show it.
+type Hint struct {
+	Cell    prefix
+	Holders []grid.SiteID // nearest to the cell's key first, at least 1
 }
 
 // Report tells a holder of a cell about a cell that was split off it.
@@ -90,6 +107,8 @@ type Report struct {
 	Token uint64
 	Cell  cell
 	Child prefix // whose holder the sender is; Cell covers it
+
+	Holders []grid.SiteID // of Child, as far as the sender knows
 }
 
 // Reported answers Report.
@@ -100,6 +119,8 @@ type Reported struct {
 	Strays int32    // quotes kept here, or possibly further up, that belong into the child
 	Fences []prefix // cells that the child covers, unless Moved
 	Ring   uint64   // digest of who holds Report.Cell, as far as the holder knows; 0 if it does not
+
+	Holders []grid.SiteID // of To, if known
 }
 
 func (*Publish) MessageKind() grid.Kind   { return wire.DirectoryPublish }

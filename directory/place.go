@@ -184,7 +184,7 @@ func (d *Directory) sendPlace(now grid.Time, p *place, quietly, safe bool, reply
 		if !c.due(d.own.Sequence, d.changed) {
 			continue
 		}
-		m := Copy{Cell: p.cell, Guest: p.role == guest, Safe: p.role == home && safe}
+		m := Copy{Cell: p.cell, Guest: p.role == guest, Safe: p.role == home && safe, Ring: d.rings[p.cell].known()}
 		if m.Guest {
 			m.Skip = p.skip
 		}

@@ -17,9 +17,9 @@ const (
 
 // For how long holders are believed.
 const (
-	spanGrowth = 4
-	spanMax    = 8                // lifetimes
-	spanAlone  = 15 * grid.Second // by a site that finds nobody else; asking then costs no message
+	spanMax   = 8                // lifetimes
+	spanQuery = grid.Day         // by queries, as long as one of them says that it has all quotes
+	spanAlone = 15 * grid.Second // by a site that finds nobody else; asking then costs no message
 )
 
 // ring is what the router says of who holds a cell: the sites nearest to its key.
@@ -35,7 +35,9 @@ type ring struct {
 	digest    uint64        // of the first Config.Replicas of them
 	fresh     grid.Time     // instant until which peers are believed
 	span      grid.Time     // for which the next answer will be believed
-	heard     grid.Time     // when the router answered last
+	heard     grid.Time     // when the router answered last; 0 if it has not
+	copied    []grid.SiteID // the first Config.Replicas of peers, as messages share them; nil after a change
+	doubted   bool          // a holder has other ideas since then
 	asked     grid.Time     // when the look-up under way began; grid.Never if none is
 	used      grid.Time
 	preferred grid.SiteID // the holder that answered last and was mature
@@ -52,6 +54,15 @@ type suspect struct {
 // ring returns what is known of a cell's holders, and asks the router if that is
 // nothing or out of date.
 func (d *Directory) ring(now grid.Time, c cell, out *grid.Outbox) *ring {
+	r := d.aRing(now, c)
+	if now >= r.fresh {
+		d.lookUp(now, r, out)
+	}
+	return r
+}
+
+// aRing returns what is known of a cell's holders, if anything.
+func (d *Directory) aRing(now grid.Time, c cell) *ring {
 	r := d.rings[c]
 	if r == nil {
 		if len(d.rings) >= ringsMax {
@@ -60,14 +71,88 @@ func (d *Directory) ring(now grid.Time, c cell, out *grid.Outbox) *ring {
 		if d.rings == nil {
 			d.rings = make(map[cell]*ring)
 		}
-		r = &ring{cell: c, key: c.key(d.cfg.Federation), span: 2 * d.cfg.Timeout, asked: grid.Never}
+		r = &ring{cell: c, key: c.key(d.cfg.Federation), span: d.spanFirst(now), asked: grid.Never}
 		d.rings[c] = r
 	}
 	r.used = now
-	if now >= r.fresh {
+	return r
+}
+
+// spanFirst returns for how long the first answer about a cell is believed: the
+// longer, the longer this site has been up. Its federation is at least as old.
+func (d *Directory) spanFirst(now grid.Time) grid.Time {
+	if d.began == grid.Never {
+		d.began = now
+	}
+	return min(max((now-d.began)/2, 2*d.cfg.Timeout), spanMax*d.cfg.Lifetime)
+}
+
+// knownRing returns what is known of a cell's holders for a query, which sees for
+// itself whether they hold it: the router is asked only if nothing is known.
+func (d *Directory) knownRing(now grid.Time, c cell, out *grid.Outbox) *ring {
+	r := d.aRing(now, c)
+	if len(r.peers) == 0 || r.doubted || now >= r.fresh && d.isHolder(r) || now >= r.fresh.Add(spanQuery) {
 		d.lookUp(now, r, out)
 	}
 	return r
+}
+
+// hint takes another site's word of who holds a cell, if nothing is known of it.
+func (d *Directory) hint(now grid.Time, c cell, holders []grid.SiteID) {
+	if len(holders) == 0 {
+		return
+	}
+	if r := d.aRing(now, c); len(r.peers) == 0 {
+		d.fill(r, holders)
+		r.fresh = now + r.span/2 + d.jitter(r.span/2)
+	}
+}
+
+// compareRing compares what this site knows of a cell's holders with what one of
+// them knows: if that is the same it is good for longer, unless this site is one of
+// them, else the router is asked again. It reports whether they agree, or the other
+// does not say.
+func (d *Directory) compareRing(now grid.Time, r *ring, from grid.SiteID, digest uint64) (same bool) {
+	switch {
+	case digest == 0 || from == d.cfg.Self:
+	case digest != r.digest:
+		if now-r.heard > d.cfg.Timeout || r.heard == 0 { // else that was just done, perhaps for this reason
+			r.fresh, r.doubted = min(r.fresh, now), true
+		}
+		return false
+	case !d.isHolder(r):
+		span := d.spanFirst(now)
+		r.fresh = max(r.fresh, now+span/2+d.jitter(span/2))
+	}
+	return true
+}
+
+// doubtRing notes what another site knows of who holds a cell that is held here. If
+// that is not the same, the router is asked again soon, but not for each such word.
+func (d *Directory) doubtRing(now grid.Time, c cell, digest uint64) {
+	if r := d.rings[c]; r != nil && digest != 0 && digest != r.digest && now-r.heard > max(d.cfg.Timeout, d.cfg.Lifetime/64) {
+		r.fresh = min(r.fresh, now)
+		if h := d.holding(c); h != nil {
+			h.upkeep.next = min(h.upkeep.next, now+d.cfg.Timeout/4)
+			d.upkeepAt = min(d.upkeepAt, h.upkeep.next)
+		}
+	}
+}
+
+// isHolder reports whether this site holds the cell, as far as it knows.
+func (d *Directory) isHolder(r *ring) bool {
+	return slices.Contains(r.peers[:min(len(r.peers), d.cfg.Replicas)], d.cfg.Self)
+}
+
+// told returns who holds a cell, for messages.
+func (r *ring) told(replicas int) []grid.SiteID {
+	if r == nil {
+		return nil
+	}
+	if r.copied == nil {
+		r.copied = slices.Clone(r.peers[:min(len(r.peers), replicas)])
+	}
+	return r.copied
 }
 
 // usable reports whether the peers are as good as any: they are out of date for no
@@ -80,14 +165,6 @@ func (r *ring) known() uint64 {
 		return 0
 	}
 	return r.digest
-}
-
-// dispute makes the router be asked again if another site has other ideas of who
-// holds a cell; that was just done if it was the reason.
-func (r *ring) dispute(now grid.Time, digest uint64, timeout grid.Time) {
-	if digest != 0 && digest != r.digest && now-r.heard > timeout {
-		r.fresh = min(r.fresh, now)
-	}
 }
 
 // wait makes a query go on at the router's next answer.
@@ -138,14 +215,18 @@ func (d *Directory) onClosest(now grid.Time, in *grid.Closest, out *grid.Outbox)
 		return
 	}
 	delete(d.lookups, in.Key)
-	r.asked, r.heard = grid.Never, now
+	r.asked, r.heard, r.doubted = grid.Never, now, false
 	changed := d.fill(r, in.Peers)
 	if changed {
 		r.span = max(r.span/4, 2*d.cfg.Timeout)
 	}
 	r.fresh = now + r.span/2 + d.jitter(r.span/2)
-	if !changed {
-		r.span = min(spanGrowth*r.span, d.longest(r))
+	switch {
+	case changed:
+	case d.isHolder(r):
+		r.span = min(2*r.span, d.longest(r))
+	default:
+		r.span = min(4*r.span, d.longest(r))
 	}
 	l := &d.listings[r.cell.attribute]
 	if slices.ContainsFunc(l.places, func(p place) bool { return p.cell == r.cell && p.role != leaving }) {
@@ -181,7 +262,8 @@ func (d *Directory) fill(r *ring, peers []grid.SiteID) (changed bool) {
 	peers = peers[:min(len(peers), d.cfg.Replicas+spares)]
 	changed = !slices.Equal(r.peers[:min(len(r.peers), d.cfg.Replicas)], peers[:min(len(peers), d.cfg.Replicas)])
 	r.peers = append(r.peers[:0], peers...)
-	r.digest = 0
+	d.fewPeers = d.fewPeers || r.few(d.cfg.Replicas)
+	r.copied, r.digest = nil, 0
 	for _, p := range r.peers[:min(len(r.peers), d.cfg.Replicas)] {
 		r.digest = r.digest*0x9e3779b97f4a7c15 + spreadOf(p)
 	}
@@ -232,12 +314,34 @@ func (d *Directory) strike(now grid.Time, site grid.SiteID, certain bool) {
 }
 
 // heard notes that a site is alive.
-func (d *Directory) heard(site grid.SiteID) {
-	if len(d.suspects) == 0 {
-		return
+func (d *Directory) heard(now grid.Time, site grid.SiteID) {
+	if len(d.suspects) > 0 {
+		d.suspects = slices.DeleteFunc(d.suspects, func(s suspect) bool { return s.site == site })
 	}
-	d.suspects = slices.DeleteFunc(d.suspects, func(s suspect) bool { return s.site == site })
+	if d.fewPeers {
+		d.widen(now, site)
+	}
 }
+
+// widen makes the router be asked again for the cells that seemed to have too few
+// sites to hold them, as here is one that it did not know.
+func (d *Directory) widen(now grid.Time, site grid.SiteID) {
+	d.fewPeers = false
+	for _, r := range d.rings {
+		if !r.few(d.cfg.Replicas) {
+			continue
+		}
+		d.fewPeers = true
+		if !slices.Contains(r.peers, site) && now-r.heard > d.cfg.Timeout {
+			r.fresh = min(r.fresh, now)
+			l := &d.listings[r.cell.attribute]
+			l.retry = min(l.retry, now)
+		}
+	}
+}
+
+// few reports whether the router has named fewer sites than are to hold a cell.
+func (r *ring) few(replicas int) bool { return len(r.peers) > 0 && len(r.peers) < replicas }
 
 // jitter returns a random span below max, so that sites that began together do not
 // stay together.

@@ -9,7 +9,8 @@ import (
 
 var (
 	seedFirst = flag.Uint64("seed", 0, "first seed of the simulations")
-	seedCount = flag.Uint64("seeds", 8, "seeds per simulation")
+	seedCount = flag.Uint64("seeds", 6, "seeds per simulation")
+	large     = flag.Bool("large", false, "simulate thousands of sites, too")
 )
 
 // simulate runs one simulation per seed; a failure names its seed.

@@ -199,10 +199,11 @@ func (d *Directory) report(now grid.Time, h *holding, all bool, out *grid.Outbox
 	if all {
 		purpose = forKeep
 	}
+	told := d.rings[h.cell].told(d.cfg.Replicas)
 	for _, site := range holders {
-		m := Report{Cell: r.cell, Child: h.cell.prefix}
+		m := Report{Cell: r.cell, Child: h.cell.prefix, Holders: told}
 		if site == d.cfg.Self {
-			reply := d.onReport(now, &m)
+			reply := d.onReport(now, d.cfg.Self, &m)
 			u.open++
 			d.onReported(now, request{purpose: purpose, site: site, cell: h.cell, round: u.round}, &reply, out)
 			continue
@@ -255,6 +256,7 @@ func (d *Directory) onReported(now grid.Time, q request, p *Reported, out *grid.
 	case p.Moved && u.way.covers(p.To) && p.To.covers(h.cell.prefix) && u.hops < hopsMax:
 		u.hops++
 		u.way, u.routed = p.To, false
+		d.hint(now, cell{h.cell.attribute, p.To}, p.Holders)
 		d.report(now, h, false, out)
 	case p.Moved: // somebody else has said so already
 	case q.purpose == forWay:
@@ -262,7 +264,7 @@ func (d *Directory) onReported(now grid.Time, q request, p *Reported, out *grid.
 		d.report(now, h, true, out)
 	default:
 		if r := d.rings[cell{h.cell.attribute, u.parent}]; r != nil {
-			r.dispute(now, p.Ring, d.cfg.Timeout)
+			d.compareRing(now, r, q.site, p.Ring)
 		}
 		u.noted = true
 		u.stray = u.stray || p.Strays > 0

@@ -410,6 +410,7 @@ type Copy struct {
 	Quiet         bool                   `protobuf:"varint,2,opt,name=quiet,proto3" json:"quiet,omitempty"`
 	Skip          *Prefix                `protobuf:"bytes,3,opt,name=skip,proto3" json:"skip,omitempty"` // present if it is a guest's copy
 	Safe          bool                   `protobuf:"varint,4,opt,name=safe,proto3" json:"safe,omitempty"`
+	Ring          uint64                 `protobuf:"fixed64,5,opt,name=ring,proto3" json:"ring,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -470,6 +471,13 @@ func (x *Copy) GetSafe() bool {
 		return x.Safe
 	}
 	return false
+}
+
+func (x *Copy) GetRing() uint64 {
+	if x != nil {
+		return x.Ring
+	}
+	return 0
 }
 
 type Published struct {
@@ -534,6 +542,7 @@ type Receipt struct {
 	Closed        bool                   `protobuf:"varint,6,opt,name=closed,proto3" json:"closed,omitempty"`
 	Fences        []*Prefix              `protobuf:"bytes,7,rep,name=fences,proto3" json:"fences,omitempty"`
 	Ring          uint64                 `protobuf:"fixed64,8,opt,name=ring,proto3" json:"ring,omitempty"`
+	Holders       []string               `protobuf:"bytes,9,rep,name=holders,proto3" json:"holders,omitempty"` // of moved
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -622,6 +631,13 @@ func (x *Receipt) GetRing() uint64 {
 		return x.Ring
 	}
 	return 0
+}
+
+func (x *Receipt) GetHolders() []string {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
 }
 
 type Withdraw struct {
@@ -769,6 +785,7 @@ type Scan struct {
 	Limit         uint32                 `protobuf:"varint,5,opt,name=limit,proto3" json:"limit,omitempty"`
 	Filter        *Filter                `protobuf:"bytes,6,opt,name=filter,proto3" json:"filter,omitempty"`
 	Fences        uint64                 `protobuf:"fixed64,7,opt,name=fences,proto3" json:"fences,omitempty"`
+	Ring          uint64                 `protobuf:"fixed64,8,opt,name=ring,proto3" json:"ring,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -852,6 +869,13 @@ func (x *Scan) GetFences() uint64 {
 	return 0
 }
 
+func (x *Scan) GetRing() uint64 {
+	if x != nil {
+		return x.Ring
+	}
+	return 0
+}
+
 type Page struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Token         uint64                 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
@@ -864,6 +888,8 @@ type Page struct {
 	Sum           uint64                 `protobuf:"fixed64,8,opt,name=sum,proto3" json:"sum,omitempty"`
 	HasFences     bool                   `protobuf:"varint,9,opt,name=has_fences,json=hasFences,proto3" json:"has_fences,omitempty"`
 	Fences        []*Prefix              `protobuf:"bytes,10,rep,name=fences,proto3" json:"fences,omitempty"`
+	Hints         []*Hint                `protobuf:"bytes,11,rep,name=hints,proto3" json:"hints,omitempty"`
+	Ring          uint64                 `protobuf:"fixed64,12,opt,name=ring,proto3" json:"ring,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -968,18 +994,86 @@ func (x *Page) GetFences() []*Prefix {
 	return nil
 }
 
+func (x *Page) GetHints() []*Hint {
+	if x != nil {
+		return x.Hints
+	}
+	return nil
+}
+
+func (x *Page) GetRing() uint64 {
+	if x != nil {
+		return x.Ring
+	}
+	return 0
+}
+
+// Hint says who holds a cell.
+type Hint struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Cell          *Prefix                `protobuf:"bytes,1,opt,name=cell,proto3" json:"cell,omitempty"`
+	Holders       []string               `protobuf:"bytes,2,rep,name=holders,proto3" json:"holders,omitempty"` // nearest first
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Hint) Reset() {
+	*x = Hint{}
+	mi := &file_wirepb_directory_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Hint) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Hint) ProtoMessage() {}
+
+func (x *Hint) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_directory_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Hint.ProtoReflect.Descriptor instead.
+func (*Hint) Descriptor() ([]byte, []int) {
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Hint) GetCell() *Prefix {
+	if x != nil {
+		return x.Cell
+	}
+	return nil
+}
+
+func (x *Hint) GetHolders() []string {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
+}
+
 type Report struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Token         uint64                 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
 	Cell          *Cell                  `protobuf:"bytes,2,opt,name=cell,proto3" json:"cell,omitempty"`
 	Child         *Prefix                `protobuf:"bytes,3,opt,name=child,proto3" json:"child,omitempty"`
+	Holders       []string               `protobuf:"bytes,4,rep,name=holders,proto3" json:"holders,omitempty"` // of child
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_wirepb_directory_proto_msgTypes[12]
+	mi := &file_wirepb_directory_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -991,7 +1085,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[12]
+	mi := &file_wirepb_directory_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1004,7 +1098,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{12}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Report) GetToken() uint64 {
@@ -1028,6 +1122,13 @@ func (x *Report) GetChild() *Prefix {
 	return nil
 }
 
+func (x *Report) GetHolders() []string {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
+}
+
 type Reported struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Token         uint64                 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
@@ -1035,13 +1136,14 @@ type Reported struct {
 	Strays        uint32                 `protobuf:"varint,3,opt,name=strays,proto3" json:"strays,omitempty"`
 	Fences        []*Prefix              `protobuf:"bytes,4,rep,name=fences,proto3" json:"fences,omitempty"`
 	Ring          uint64                 `protobuf:"fixed64,5,opt,name=ring,proto3" json:"ring,omitempty"`
+	Holders       []string               `protobuf:"bytes,6,rep,name=holders,proto3" json:"holders,omitempty"` // of moved
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Reported) Reset() {
 	*x = Reported{}
-	mi := &file_wirepb_directory_proto_msgTypes[13]
+	mi := &file_wirepb_directory_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1053,7 +1155,7 @@ func (x *Reported) String() string {
 func (*Reported) ProtoMessage() {}
 
 func (x *Reported) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[13]
+	mi := &file_wirepb_directory_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1066,7 +1168,7 @@ func (x *Reported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reported.ProtoReflect.Descriptor instead.
 func (*Reported) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{13}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Reported) GetToken() uint64 {
@@ -1104,6 +1206,13 @@ func (x *Reported) GetRing() uint64 {
 	return 0
 }
 
+func (x *Reported) GetHolders() []string {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
+}
+
 type LoadReport struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Site          string                 `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
@@ -1120,7 +1229,7 @@ type LoadReport struct {
 
 func (x *LoadReport) Reset() {
 	*x = LoadReport{}
-	mi := &file_wirepb_directory_proto_msgTypes[14]
+	mi := &file_wirepb_directory_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1132,7 +1241,7 @@ func (x *LoadReport) String() string {
 func (*LoadReport) ProtoMessage() {}
 
 func (x *LoadReport) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[14]
+	mi := &file_wirepb_directory_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1145,7 +1254,7 @@ func (x *LoadReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadReport.ProtoReflect.Descriptor instead.
 func (*LoadReport) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{14}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *LoadReport) GetSite() string {
@@ -1241,15 +1350,16 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\x06prefix\x18\x02 \x01(\v2\x10.gridnode.PrefixR\x06prefix\"G\n" +
 	"\aPublish\x12\x14\n" +
 	"\x05quote\x18\x01 \x01(\fR\x05quote\x12&\n" +
-	"\x06copies\x18\x02 \x03(\v2\x0e.gridnode.CopyR\x06copies\"z\n" +
+	"\x06copies\x18\x02 \x03(\v2\x0e.gridnode.CopyR\x06copies\"\x8e\x01\n" +
 	"\x04Copy\x12\"\n" +
 	"\x04cell\x18\x01 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\x14\n" +
 	"\x05quiet\x18\x02 \x01(\bR\x05quiet\x12$\n" +
 	"\x04skip\x18\x03 \x01(\v2\x10.gridnode.PrefixR\x04skip\x12\x12\n" +
-	"\x04safe\x18\x04 \x01(\bR\x04safe\"V\n" +
+	"\x04safe\x18\x04 \x01(\bR\x04safe\x12\x12\n" +
+	"\x04ring\x18\x05 \x01(\x06R\x04ring\"V\n" +
 	"\tPublished\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12-\n" +
-	"\breceipts\x18\x02 \x03(\v2\x11.gridnode.ReceiptR\breceipts\"\xf3\x01\n" +
+	"\breceipts\x18\x02 \x03(\v2\x11.gridnode.ReceiptR\breceipts\"\x8d\x02\n" +
 	"\aReceipt\x12\"\n" +
 	"\x04cell\x18\x01 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\x12\n" +
 	"\x04gone\x18\x02 \x01(\bR\x04gone\x12\x18\n" +
@@ -1258,7 +1368,8 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\aclosing\x18\x05 \x01(\bR\aclosing\x12\x16\n" +
 	"\x06closed\x18\x06 \x01(\bR\x06closed\x12(\n" +
 	"\x06fences\x18\a \x03(\v2\x10.gridnode.PrefixR\x06fences\x12\x12\n" +
-	"\x04ring\x18\b \x01(\x06R\x04ring\"l\n" +
+	"\x04ring\x18\b \x01(\x06R\x04ring\x12\x18\n" +
+	"\aholders\x18\t \x03(\tR\aholders\"l\n" +
 	"\bWithdraw\x12\"\n" +
 	"\x04cell\x18\x01 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\x14\n" +
 	"\x05quote\x18\x02 \x01(\fR\x05quote\x12&\n" +
@@ -1268,7 +1379,7 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\tspeed_min\x18\x02 \x01(\x03R\bspeedMin\x12\x19\n" +
 	"\bfree_min\x18\x03 \x01(\x03R\afreeMin\x12%\n" +
 	"\x0eprocessors_min\x18\x04 \x01(\x03R\rprocessorsMin\x12!\n" +
-	"\fforeign_only\x18\x05 \x01(\bR\vforeignOnly\"\xdc\x01\n" +
+	"\fforeign_only\x18\x05 \x01(\bR\vforeignOnly\"\xf0\x01\n" +
 	"\x04Scan\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\"\n" +
 	"\x04cell\x18\x02 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\"\n" +
@@ -1278,7 +1389,8 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"descending\x12\x14\n" +
 	"\x05limit\x18\x05 \x01(\rR\x05limit\x12(\n" +
 	"\x06filter\x18\x06 \x01(\v2\x10.gridnode.FilterR\x06filter\x12\x16\n" +
-	"\x06fences\x18\a \x01(\x06R\x06fences\"\x89\x02\n" +
+	"\x06fences\x18\a \x01(\x06R\x06fences\x12\x12\n" +
+	"\x04ring\x18\b \x01(\x06R\x04ring\"\xc3\x02\n" +
 	"\x04Page\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\"\n" +
 	"\x04cell\x18\x02 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\x16\n" +
@@ -1291,17 +1403,24 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\n" +
 	"has_fences\x18\t \x01(\bR\thasFences\x12(\n" +
 	"\x06fences\x18\n" +
-	" \x03(\v2\x10.gridnode.PrefixR\x06fences\"j\n" +
+	" \x03(\v2\x10.gridnode.PrefixR\x06fences\x12$\n" +
+	"\x05hints\x18\v \x03(\v2\x0e.gridnode.HintR\x05hints\x12\x12\n" +
+	"\x04ring\x18\f \x01(\x06R\x04ring\"F\n" +
+	"\x04Hint\x12$\n" +
+	"\x04cell\x18\x01 \x01(\v2\x10.gridnode.PrefixR\x04cell\x12\x18\n" +
+	"\aholders\x18\x02 \x03(\tR\aholders\"\x84\x01\n" +
 	"\x06Report\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\"\n" +
 	"\x04cell\x18\x02 \x01(\v2\x0e.gridnode.CellR\x04cell\x12&\n" +
-	"\x05child\x18\x03 \x01(\v2\x10.gridnode.PrefixR\x05child\"\x9e\x01\n" +
+	"\x05child\x18\x03 \x01(\v2\x10.gridnode.PrefixR\x05child\x12\x18\n" +
+	"\aholders\x18\x04 \x03(\tR\aholders\"\xb8\x01\n" +
 	"\bReported\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12&\n" +
 	"\x05moved\x18\x02 \x01(\v2\x10.gridnode.PrefixR\x05moved\x12\x16\n" +
 	"\x06strays\x18\x03 \x01(\rR\x06strays\x12(\n" +
 	"\x06fences\x18\x04 \x03(\v2\x10.gridnode.PrefixR\x06fences\x12\x12\n" +
-	"\x04ring\x18\x05 \x01(\x06R\x04ring\"\xcd\x01\n" +
+	"\x04ring\x18\x05 \x01(\x06R\x04ring\x12\x18\n" +
+	"\aholders\x18\x06 \x03(\tR\aholders\"\xcd\x01\n" +
 	"\n" +
 	"LoadReport\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
@@ -1326,7 +1445,7 @@ func file_wirepb_directory_proto_rawDescGZIP() []byte {
 	return file_wirepb_directory_proto_rawDescData
 }
 
-var file_wirepb_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 15)
+var file_wirepb_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_wirepb_directory_proto_goTypes = []any{
 	(*Quote)(nil),      // 0: gridnode.Quote
 	(*Position)(nil),   // 1: gridnode.Position
@@ -1340,9 +1459,10 @@ var file_wirepb_directory_proto_goTypes = []any{
 	(*Filter)(nil),     // 9: gridnode.Filter
 	(*Scan)(nil),       // 10: gridnode.Scan
 	(*Page)(nil),       // 11: gridnode.Page
-	(*Report)(nil),     // 12: gridnode.Report
-	(*Reported)(nil),   // 13: gridnode.Reported
-	(*LoadReport)(nil), // 14: gridnode.LoadReport
+	(*Hint)(nil),       // 12: gridnode.Hint
+	(*Report)(nil),     // 13: gridnode.Report
+	(*Reported)(nil),   // 14: gridnode.Reported
+	(*LoadReport)(nil), // 15: gridnode.LoadReport
 }
 var file_wirepb_directory_proto_depIdxs = []int32{
 	2,  // 0: gridnode.Cell.prefix:type_name -> gridnode.Prefix
@@ -1360,15 +1480,17 @@ var file_wirepb_directory_proto_depIdxs = []int32{
 	9,  // 12: gridnode.Scan.filter:type_name -> gridnode.Filter
 	3,  // 13: gridnode.Page.cell:type_name -> gridnode.Cell
 	2,  // 14: gridnode.Page.fences:type_name -> gridnode.Prefix
-	3,  // 15: gridnode.Report.cell:type_name -> gridnode.Cell
-	2,  // 16: gridnode.Report.child:type_name -> gridnode.Prefix
-	2,  // 17: gridnode.Reported.moved:type_name -> gridnode.Prefix
-	2,  // 18: gridnode.Reported.fences:type_name -> gridnode.Prefix
-	19, // [19:19] is the sub-list for method output_type
-	19, // [19:19] is the sub-list for method input_type
-	19, // [19:19] is the sub-list for extension type_name
-	19, // [19:19] is the sub-list for extension extendee
-	0,  // [0:19] is the sub-list for field type_name
+	12, // 15: gridnode.Page.hints:type_name -> gridnode.Hint
+	2,  // 16: gridnode.Hint.cell:type_name -> gridnode.Prefix
+	3,  // 17: gridnode.Report.cell:type_name -> gridnode.Cell
+	2,  // 18: gridnode.Report.child:type_name -> gridnode.Prefix
+	2,  // 19: gridnode.Reported.moved:type_name -> gridnode.Prefix
+	2,  // 20: gridnode.Reported.fences:type_name -> gridnode.Prefix
+	21, // [21:21] is the sub-list for method output_type
+	21, // [21:21] is the sub-list for method input_type
+	21, // [21:21] is the sub-list for extension type_name
+	21, // [21:21] is the sub-list for extension extendee
+	0,  // [0:21] is the sub-list for field type_name
 }
 
 func init() { file_wirepb_directory_proto_init() }
@@ -1382,7 +1504,7 @@ func file_wirepb_directory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wirepb_directory_proto_rawDesc), len(file_wirepb_directory_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   15,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

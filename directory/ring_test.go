@@ -1,0 +1,132 @@
+package directory
+
+import (
+	"slices"
+	"testing"
+
+	"gridnode/internal/grid"
+)
+
+// settledRing returns a directory that has been told who holds the root cell.
+func settledRing(t *testing.T, peers ...grid.SiteID) (*Directory, *ring, *grid.Outbox) {
+	t.Helper()
+	d := newDirectory(Config{})
+	out := &grid.Outbox{}
+	r := d.ring(0, root(Price), out)
+	d.Step(0, &grid.Closest{Key: r.key, Peers: peers}, out)
+	out.Reset()
+	return d, r, out
+}
+
+// Holders who confirm who they are need not be looked up again; one who contradicts
+// makes the router be asked.
+func TestHoldersConfirmEachOther(t *testing.T) {
+	d, r, out := settledRing(t, "a", "b", "c", "d")
+	later := 10 * grid.Minute
+	if !d.compareRing(later, r, "a", r.digest) || r.fresh <= later {
+		t.Errorf("believed until %v after a confirmation at %v", r.fresh, later)
+	}
+	if !d.compareRing(later, r, "a", 0) {
+		t.Error("who says nothing contradicts")
+	}
+	if d.compareRing(later, r, "a", r.digest+1) || r.fresh > later {
+		t.Errorf("believed until %v after a contradiction at %v", r.fresh, later)
+	}
+	if d.ring(later, root(Price), out); len(out.Keys) != 1 {
+		t.Errorf("%d look-ups after a contradiction", len(out.Keys))
+	}
+
+	d, r, _ = settledRing(t, "me", "b", "c", "d")
+	fresh := r.fresh
+	if d.compareRing(later, r, "b", r.digest); r.fresh != fresh {
+		t.Error("a holder itself was content with a confirmation: then nobody would look up")
+	}
+}
+
+// A holder whom others contradict looks, but not for each of them.
+func TestContradictedHolderLooks(t *testing.T) {
+	d, r, _ := settledRing(t, "me", "b", "c", "d")
+	d.hold(0, root(Price))
+	r.fresh = grid.Hour
+	d.doubtRing(grid.Second, root(Price), r.digest+1)
+	if r.fresh != grid.Hour {
+		t.Error("looks again although it has just done so")
+	}
+	d.doubtRing(grid.Minute, root(Price), r.digest)
+	d.doubtRing(grid.Minute, root(Price), 0)
+	if r.fresh != grid.Hour {
+		t.Error("looks although nobody contradicts")
+	}
+	if d.doubtRing(grid.Minute, root(Price), r.digest+1); r.fresh != grid.Minute {
+		t.Error("does not look")
+	}
+}
+
+// A hint spares a look-up, but does not replace what the router has said.
+func TestHints(t *testing.T) {
+	d, r, out := settledRing(t, "a", "b", "c", "d")
+	d.hint(0, root(Price), []grid.SiteID{"x"})
+	if !slices.Equal(r.peers, []grid.SiteID{"a", "b", "c", "d"}) {
+		t.Errorf("a hint replaced the router's answer: %v", r.peers)
+	}
+	c := cell{Price, prefixOf(last, 3)}
+	d.hint(0, c, []grid.SiteID{"e", "f"})
+	if r := d.knownRing(0, c, out); !slices.Equal(r.peers, []grid.SiteID{"e", "f"}) || len(out.Keys) != 0 {
+		t.Errorf("with a hint %v, %d look-ups", r.peers, len(out.Keys))
+	}
+}
+
+// Fences tell who holds their cells in the order in which a scan comes to them, and
+// only what one of those holders has said itself.
+func TestHintsComeInOrder(t *testing.T) {
+	d := newDirectory(Config{})
+	cells := []prefix{{position{0x2 << 60, 0}, 4}, {position{0x5 << 60, 0}, 4}, {position{0x9 << 60, 0}, 4}}
+	for i, x := range cells {
+		site := grid.SiteID(rune('a' + i))
+		d.onReport(0, site, &Report{Cell: root(Price), Child: x, Holders: []grid.SiteID{site, "other"}})
+	}
+	d.onReport(0, "liar", &Report{Cell: root(Price), Child: cells[1], Holders: []grid.SiteID{"accomplice"}})
+	h := d.holding(root(Price))
+	for _, tt := range []struct {
+		at   position
+		down bool
+		want string
+	}{
+		{first, false, "abc"}, {last, true, "cba"}, {position{0x3 << 60, 0}, false, "bc"},
+		{position{0x5<<60 | 1, 0}, false, "bc"}, {position{0x5<<60 | 1, 0}, true, "ba"}, {first, true, ""},
+	} {
+		got := ""
+		for _, hint := range h.hints(tt.at, tt.down) {
+			got += string(hint.Holders[0])
+		}
+		if got != tt.want {
+			t.Errorf("from %x, down %v: %q, want %q", tt.at.hi, tt.down, got, tt.want)
+		}
+	}
+}
+
+// A site that found nobody, or too few, looks again as soon as it hears of somebody,
+// and by itself every few seconds as long as it is alone.
+func TestLonelySiteFindsOthersQuickly(t *testing.T) {
+	d, r, out := settledRing(t, "me")
+	for range 20 {
+		d.Step(r.fresh, grid.Tick{}, out)
+		now := r.fresh
+		d.ring(now, root(Price), out)
+		d.Step(now, &grid.Closest{Key: r.key, Peers: []grid.SiteID{"me"}}, out)
+		if r.fresh-now > spanAlone {
+			t.Fatalf("alone for another %v", r.fresh-now)
+		}
+	}
+
+	d, r, out = settledRing(t, "me", "b")
+	r.fresh = grid.Hour
+	d.Step(grid.Minute, &grid.Delivery{From: "b", Message: &Published{}}, out)
+	if r.fresh != grid.Hour {
+		t.Error("looks again because of a site that it knows")
+	}
+	d.Step(grid.Minute, &grid.Delivery{From: "stranger", Message: &Published{}}, out)
+	if r.fresh != grid.Minute || d.NextTimer() > grid.Minute {
+		t.Errorf("looks again at %v, wakes at %v", r.fresh, d.NextTimer())
+	}
+}
