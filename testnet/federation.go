@@ -1,6 +1,7 @@
 package testnet
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -246,7 +247,10 @@ type federation struct {
 
 	siblings int             // sites of one authority, which gossip their load to each other; 0: nobody does
 	router   kademlia.Config // of the DHT's nodes
-	nodes    []*kademlia.Node
+
+	directory directory.Config // what it does not say is the default
+	allowance grid.Time        // market.Config; 0: what the messages of a placement may take
+	nodes     []*kademlia.Node
 }
 
 // siteID names a site of a virtual network.
@@ -352,7 +356,9 @@ func (f *federation) site(i int) func(incarnation int) (Site, error) {
 	s := &f.sites[i]
 	id := siteID(s)
 	// A promise has to survive the messages between asking for it and the job's arrival.
-	allowance := 4 * f.Link.LatencyMax
+	allowance := cmp.Or(f.allowance, 4*f.Link.LatencyMax)
+	dir := f.directory
+	dir.Self, dir.Federation, dir.Topic, dir.Lifetime = id, "virtual", f.topic(i), cmp.Or(dir.Lifetime, f.lifetime)
 	cfg := node.SiteConfig{
 		ID: id, Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
 		Price: s.Price, Cost: f.cost(), Foreign: f.foreign, Discipline: f.discipline,
@@ -362,7 +368,7 @@ func (f *federation) site(i int) func(incarnation int) (Site, error) {
 			Placement: f.placement, Allowance: allowance, Quiet: true,
 			SkipInfeasible: f.skipInfeasible,
 		},
-		Directory: directory.Config{Self: id, Federation: "virtual", Topic: f.topic(i), Lifetime: f.lifetime},
+		Directory: dir,
 		Limits:    node.Limits{Jobs: jobsMax, PerUser: jobsMax, Finished: jobsMax, Retention: f.retention},
 	}
 	if f.bank != nil {

@@ -24,6 +24,7 @@ type liveTally struct {
 	index   map[grid.SiteID]int
 	tallies []tally
 	perJob  histogram
+	jobs    scaleJobs
 	ended   int64 // jobs that are over
 }
 
@@ -31,6 +32,7 @@ func newLiveTally(sites []workload.Site, speedup int64) *liveTally {
 	return &liveTally{
 		sites: sites, speedup: speedup, changed: make(chan struct{}, 1),
 		index: make(map[grid.SiteID]int), tallies: make([]tally, len(sites)),
+		jobs: scaleJobs{jobs: make(map[grid.JobID]*scaleJob)},
 	}
 }
 
@@ -78,6 +80,7 @@ func (t *liveTally) events(site int, list []grid.Event) {
 	home := &t.tallies[site]
 	for i := range list {
 		e := &list[i]
+		t.jobs.event(int32(site), e)
 		switch e.Kind {
 		case grid.JobSubmitted:
 			home.submitted++

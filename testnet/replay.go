@@ -23,9 +23,10 @@ const submitsMax = 256
 func (l *Live) Replay(ctx context.Context) (*Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	total := l.work.jobs
-	if l.cfg.Count > 0 {
-		total = min(total, l.cfg.Count)
+	total := l.total()
+	before, err := l.count(ctx)
+	if err != nil {
+		return nil, err
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -43,7 +44,7 @@ func (l *Live) Replay(ctx context.Context) (*Result, error) {
 	defer p.stop()
 	begun := time.Now()
 	l.tally.begin(begun)
-	err := l.feed(ctx, begun, total)
+	err = l.feed(ctx, begun, total)
 	for err == nil && !l.tally.done(total) {
 		select {
 		case <-l.tally.changed:
@@ -58,11 +59,24 @@ func (l *Live) Replay(ctx context.Context) (*Result, error) {
 	if err := l.quiesce(ctx); err != nil {
 		return nil, err
 	}
+	if l.counted, err = l.count(ctx); err != nil {
+		return nil, err
+	}
+	l.counted.minus(before)
+	l.counted.span = grid.FromDuration(time.Since(begun))
 	result, err := l.result(begun)
 	if err == nil && l.cfg.Out != "" {
 		err = result.Save(l.cfg.Out)
 	}
 	return result, err
+}
+
+// total returns how many jobs are replayed.
+func (l *Live) total() int64 {
+	if l.cfg.Count > 0 {
+		return min(l.work.jobs, l.cfg.Count)
+	}
+	return l.work.jobs
 }
 
 // feed submits jobs until total are submitted or ctx ends.

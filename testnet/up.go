@@ -1,6 +1,7 @@
 package testnet
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -36,7 +37,7 @@ type UpConfig struct {
 
 	Nodes   int   `json:"nodes"`   // sites of table 1 of Grid-Federation, again and again
 	Count   int64 `json:"jobs"`    // the first so many of the two days; 0: all
-	Speedup int64 `json:"speedup"` // 1 to SpeedupMax
+	Speedup int64 `json:"speedup"` // 1 to SpeedupMax; 0: so that about arrivalRate jobs a second arrive
 
 	// Slack is added to every deadline, in real time: what messages take does not
 	// shrink with the run times.
@@ -51,6 +52,8 @@ type UpConfig struct {
 	Home      string `json:"home"`      // directory for the nodes' homes, with stores on disk; empty: nothing is kept
 
 	lifetime grid.Time // of quotes; 0 for the directory's default
+	longest  grid.Time // jobs that run longer are left out; 0: none
+	rate     int64     // jobs a second that arrive if Speedup is 0; 0: arrivalRate
 }
 
 // Bounds of UpConfig.
@@ -62,7 +65,7 @@ const (
 // DefaultUp is what the command line starts from.
 func DefaultUp() UpConfig {
 	return UpConfig{
-		Common: Common{Seed: 1}, Nodes: 12, Count: 240, Speedup: 5000, Slack: grid.Second / 4,
+		Common: Common{Seed: 1}, Nodes: 12, Count: 240, Slack: grid.Second,
 		Placement: "coordinated", OFT: 50, Transport: "tcp",
 	}
 }
@@ -73,8 +76,8 @@ func (cfg *UpConfig) validate() (market.Placement, error) {
 		return 0, configError("nodes", "%d: want 1 to %d", cfg.Nodes, NodesMax)
 	case cfg.Count < 0:
 		return 0, configError("jobs", "%d: want 0 (all) or more", cfg.Count)
-	case cfg.Speedup < 1 || cfg.Speedup > SpeedupMax:
-		return 0, configError("speedup", "%d: want 1 to %d", cfg.Speedup, SpeedupMax)
+	case cfg.Speedup < 0 || cfg.Speedup > SpeedupMax:
+		return 0, configError("speedup", "%d: want 1 to %d, or 0 for one that suits the machine", cfg.Speedup, SpeedupMax)
 	case cfg.Slack < 0 || cfg.Slack > grid.Day:
 		return 0, configError("slack", "%v: want 0 to %v", cfg.Slack, grid.Day)
 	case cfg.OFT < 0 || cfg.OFT > 100:
@@ -89,6 +92,30 @@ func (cfg *UpConfig) validate() (market.Placement, error) {
 	return placement, nil
 }
 
+// arrivalRate is how many jobs a second a fleet on two cores places without falling
+// behind, whatever its size: that many arrive if no speed-up is given.
+const arrivalRate = 100
+
+// speedupFor returns the speed-up at which the first count jobs (0: all) arrive at
+// rate, in jobs a second.
+func speedupFor(w *table1Workload, count, rate int64) int64 {
+	var job workload.Job
+	first, last, n := grid.Never, grid.Time(0), int64(0)
+	for source := w.source(0); count == 0 || n < count; n++ {
+		if ok, err := source.Next(&job); !ok || err != nil { // in memory: it cannot fail
+			break
+		}
+		first, last = min(first, job.Submit), job.Submit
+	}
+	if n < 2 {
+		return 1
+	}
+	return min(max(int64((last-first)/grid.Second)*rate/(n-1), 1), SpeedupMax)
+}
+
+// Config returns the configuration, with what it left open.
+func (l *Live) Config() UpConfig { return l.cfg }
+
 // Live is a network of real nodes.
 type Live struct {
 	cfg   UpConfig
@@ -96,6 +123,8 @@ type Live struct {
 	hosts []*node.Host
 	tally *liveTally
 	begun time.Time
+
+	counted *scaleCounts // during Replay
 }
 
 // Up starts the nodes and returns when each sees the quotes of all. Cancelling ctx
@@ -108,6 +137,12 @@ func Up(ctx context.Context, cfg UpConfig) (*Live, error) {
 	work, err := newTable1Workload(cfg.Nodes, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
 	if err != nil {
 		return nil, err
+	}
+	if cfg.longest > 0 {
+		work.without(cfg.longest)
+	}
+	if cfg.Speedup == 0 {
+		cfg.Speedup = speedupFor(work, cfg.Count, cmp.Or(cfg.rate, arrivalRate))
 	}
 	l := &Live{cfg: cfg, work: work, begun: time.Now(), tally: newLiveTally(work.sites, cfg.Speedup)}
 	if err := l.start(ctx, placement); err != nil {
@@ -225,7 +260,6 @@ func (l *Live) host(i int, placement market.Placement, memory *p2p.Memory) (node
 	if err != nil {
 		return node.HostConfig{}, err
 	}
-	quiet := grid.Time(len(l.work.sites)*len(l.work.sites)) * grid.Second / gossipBudget
 	cfg := node.HostConfig{
 		Key: key, Federation: "testnet", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Version: "testnet",
 		Memory: memory, Profile: p2p.ProfileFleet, Seed: newPCG(l.cfg.Seed, grid.SiteID(s.Name), purposeSite).Uint64(),
@@ -234,7 +268,7 @@ func (l *Live) host(i int, placement market.Placement, memory *p2p.Memory) (node
 			Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
 			Price: s.Price * grid.Price(l.cfg.Speedup), Cost: grid.CostPaper, Foreign: true,
 			Market:    market.Config{Placement: placement, Allowance: l.cfg.Slack / 4},
-			Directory: directory.Config{Lifetime: l.cfg.lifetime, GossipInterval: max(2*grid.Second, quiet), HeartbeatInterval: max(30*grid.Second, 4*quiet)},
+			Directory: l.directory(),
 		},
 		Executor: l.tally.executor(i, s.Rating),
 	}

@@ -21,10 +21,12 @@ the sites. A list of targets says which are met; missing one is no error.
 
 The sites are those of table 1 of Grid-Federation (2004), again and again. Larger
 federations are measured for a shorter span (--site-hours); docs/performance.md says how
-to read the report.`,
+to read the report. With --live, real nodes in this process are measured, and beside
+them virtual networks of the same workload, type by type.`,
 		Example: `  gridnode testnet scale
   gridnode testnet scale --from 10 --to 1000 --oft 0,100 --out report
-  gridnode testnet scale --steps 50,1000 --placement paper -o csv`,
+  gridnode testnet scale --steps 50,1000 --placement paper -o csv
+  gridnode testnet scale --live --steps 10,50,100`,
 		Args: traceArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Traces = append(o.Traces, args...)
@@ -60,6 +62,8 @@ to read the report.`,
 	f.StringVar(&o.Placement, "placement", o.Placement, "how a home looks for a site: paper or coordinated")
 	f.IntSliceVar(&o.OFT, "oft", o.OFT, "percentages of users who want the fastest site; one run of every size for each")
 	f.IntVar(&o.SiteHours, "site-hours", o.SiteHours, "hours that all sites of a federation together are measured for; one is measured for 1 h to 48 h")
+	f.BoolVar(&o.Live, "live", false, "measure real nodes in this process beside virtual ones: 10, 50 and 100, or --steps")
+	f.IntVar(&o.LiveJobs, "live-jobs", o.LiveJobs, "with --live, jobs that are replayed for each node")
 	f.BoolVar(&o.InStep, "in-step", false, "let all replicas of a site submit the same jobs at the same instants")
 	f.StringSliceVar(&o.Traces, "trace", nil, "logs (SWF or GWF, plain or gzip), matched to sites by name, or directories of them (default: a generated workload)")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "determines everything random in the runs")

@@ -13,6 +13,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
+	"github.com/libp2p/go-libp2p/core/routing"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 
 	"gridnode/internal/grid"
@@ -69,12 +70,33 @@ func (n *Network) closest(key grid.Key) []grid.SiteID {
 	case <-ctx.Done():
 		return nil
 	}
-	peers, err := n.router.GetClosestPeers(ctx, string(key[:]))
+	peers, err := n.countedClosest(ctx, key)
 	if err != nil && !errors.Is(err, kbucket.ErrLookupFailure) { // that one says: no peer is known
 		n.log.Debug("look-up failed", "error", err)
 		return nil
 	}
 	return merge(key, n.host.ID(), peers, n.cfg.bucketSize())
+}
+
+// countedClosest is a look-up whose requests are counted.
+func (n *Network) countedClosest(ctx context.Context, key grid.Key) ([]peer.ID, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	ctx, events := routing.RegisterForQueryEvents(ctx)
+	counted := make(chan int64)
+	go func() {
+		requests := int64(0)
+		for e := range events {
+			if e.Type == routing.SendingQuery {
+				requests++
+			}
+		}
+		counted <- requests
+	}()
+	peers, err := n.router.GetClosestPeers(ctx, string(key[:]))
+	cancel() // closes events
+	n.stats.requests.Add(<-counted)
+	n.stats.lookups.Add(1)
+	return peers, err
 }
 
 // merge puts self at its place among peers, which GetClosestPeers returns nearest

@@ -17,9 +17,13 @@ type Stats struct {
 	Refused     int64 // streams refused because their peer had too many
 	Throttled   int64 // messages read late because their peer was above its rate
 	Gossip      int64 // gossiped messages not forwarded: bad, or above their author's rate
+
+	Lookups  int64 // of the sites nearest to a key that have ended
+	Requests int64 // sent to other sites for them
 }
 
 type stats struct {
+	lookups, requests                                   atomic.Int64
 	undelivered, lost, busy, refused, throttled, gossip atomic.Int64
 
 	mu      sync.Mutex
@@ -51,6 +55,7 @@ func (n *Network) Stats() Stats {
 	return Stats{
 		Undelivered: n.stats.undelivered.Load(), Lost: n.stats.lost.Load(), Busy: n.stats.busy.Load(),
 		Refused: n.stats.refused.Load(), Throttled: n.stats.throttled.Load(), Gossip: n.stats.gossip.Load(),
+		Lookups: n.stats.lookups.Load(), Requests: n.stats.requests.Load(),
 	}
 }
 

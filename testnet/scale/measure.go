@@ -25,6 +25,13 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	}
 	begun := time.Now()
 	r := &Report{Options: o}
+	if o.Live {
+		if err := r.measureLive(ctx); err != nil {
+			return nil, err
+		}
+		r.WallSeconds = time.Since(begun).Seconds()
+		return r, nil
+	}
 	for _, oft := range o.OFT {
 		for _, sites := range o.Sizes {
 			r.configs = append(r.configs, testnet.ScaleConfig{
@@ -101,11 +108,41 @@ func (r *Report) measureAll(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+// measureLive measures real nodes, one size after the other, each beside its virtual
+// network.
+func (r *Report) measureLive(ctx context.Context) error {
+	total := int64(len(r.Options.OFT) * len(r.Options.Sizes))
+	progress := func() {
+		if r.Options.Progress != nil {
+			r.Options.Progress(int64(len(r.Live)), total)
+		}
+	}
+	progress()
+	for _, oft := range r.Options.OFT {
+		for _, nodes := range r.Options.Sizes {
+			live, virtual, err := testnet.RunScaleLive(ctx, testnet.ScaleLiveConfig{
+				Seed: r.Options.Seed, Nodes: nodes, Jobs: int64(nodes * r.Options.LiveJobs),
+				Placement: r.Options.Placement, OFT: oft, Traces: r.Options.Traces,
+			})
+			if err != nil {
+				return err
+			}
+			r.Results = append(r.Results, live)
+			r.Live = append(r.Live, Comparison{Sites: nodes, OFT: oft, Types: testnet.Differences(live, virtual), virtual: virtual, live: live})
+			progress()
+		}
+	}
+	return nil
+}
+
 // command returns the command that measures the same.
 func (o *Options) command() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "gridnode testnet scale --steps %s --placement %s --oft %s --site-hours %d --seed %d",
 		join(o.Sizes), o.Placement, join(o.OFT), o.SiteHours, o.Seed)
+	if o.Live {
+		fmt.Fprintf(&b, " --live --live-jobs %d", o.LiveJobs)
+	}
 	if o.InStep {
 		b.WriteString(" --in-step")
 	}

@@ -26,6 +26,11 @@ type Options struct {
 	// one is measured for at least SpanMin and at most two days.
 	SiteHours int
 
+	// Live measures real nodes in this process beside virtual networks of the same
+	// workload: ten, fifty and a hundred if Sizes is nil, LiveJobs jobs for each node.
+	Live     bool
+	LiveJobs int
+
 	// Progress is told how much of the work is done, from one goroutine at a time.
 	Progress func(done, total int64)
 }
@@ -35,7 +40,7 @@ const SpanMin = grid.Hour
 
 // DefaultOptions is what the command line starts from.
 func DefaultOptions() Options {
-	return Options{Seed: 1, From: 10, To: 10_000, Placement: "coordinated", OFT: []int{50}, SiteHours: 10_000}
+	return Options{Seed: 1, From: 10, To: 10_000, Placement: "coordinated", OFT: []int{50}, SiteHours: 10_000, LiveJobs: 10}
 }
 
 func configError(flag, format string, args ...any) error {
@@ -47,6 +52,9 @@ const sizesMax = 50
 
 // validate checks o and works out its sizes.
 func (o *Options) validate() error {
+	if o.Live && o.Sizes == nil {
+		o.Sizes = []int{10, 50, 100}
+	}
 	if o.Sizes == nil {
 		if o.From < 1 || o.To < o.From || o.To > testnet.SitesMax {
 			return configError("from", "%d to %d sites: want 1 ≤ from ≤ to ≤ %d", o.From, o.To, testnet.SitesMax)
@@ -57,12 +65,22 @@ func (o *Options) validate() error {
 		return configError("steps", "%v: want at most %d rising numbers of sites", o.Sizes, sizesMax)
 	}
 	for _, n := range o.Sizes {
-		if n < 1 || n > testnet.SitesMax {
-			return configError("steps", "%d: want 1 to %d sites", n, testnet.SitesMax)
+		most := testnet.SitesMax
+		if o.Live {
+			most = testnet.NodesMax
+		}
+		if n < 1 || n > most {
+			return configError("steps", "%d: want 1 to %d sites", n, most)
 		}
 	}
 	if o.SiteHours < 1 || o.SiteHours > 1<<30 {
 		return configError("site-hours", "%d: want 1 or more", o.SiteHours)
+	}
+	if o.LiveJobs < 1 || o.LiveJobs > 1000 {
+		return configError("live-jobs", "%d: want 1 to 1000 for each node", o.LiveJobs)
+	}
+	if o.Live && o.InStep {
+		return configError("in-step", "live nodes replay the first jobs of the two days: leave it out with --live")
 	}
 	if len(o.OFT) == 0 || len(o.OFT) > 11 {
 		return configError("oft", "%v: want 1 to 11 percentages", o.OFT)

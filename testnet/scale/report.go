@@ -18,6 +18,7 @@ import (
 type Report struct {
 	Options     Options
 	Results     []*testnet.ScaleResult // by population, then by size
+	Live        []Comparison           // with Options.Live
 	WallSeconds float64
 
 	configs []testnet.ScaleConfig
@@ -44,9 +45,10 @@ func (r *Report) writeJSON(w io.Writer) error {
 	return e.Encode(struct {
 		Command     string                 `json:"command"`
 		Results     []*testnet.ScaleResult `json:"results"`
+		Live        []Comparison           `json:"live,omitempty"`
 		Targets     []Target               `json:"targets"`
 		WallSeconds float64                `json:"wallSeconds"`
-	}{r.Options.command(), r.Results, r.Targets(), r.WallSeconds})
+	}{r.Options.command(), r.Results, r.Live, r.Targets(), r.WallSeconds})
 }
 
 // writeCSV prints a line per measurement.
@@ -108,6 +110,9 @@ func (r *Report) page() *reproduce.Report {
 		Wanted: "target", Notes: r.notes(), Runs: len(r.Results), WallSeconds: reproduce.Number(r.WallSeconds),
 		Experiments: []reproduce.Experiment{targets},
 	}
+	if r.Options.Live {
+		page.Experiments = append(page.Experiments, r.comparisons())
+	}
 	for _, oft := range r.Options.OFT {
 		page.Experiments = append(page.Experiments, r.population(oft))
 	}
@@ -116,6 +121,13 @@ func (r *Report) page() *reproduce.Report {
 
 // notes says how it was measured.
 func (r *Report) notes() []string {
+	if r.Options.Live {
+		return []string{
+			fmt.Sprintf("Real nodes in one process, joined in memory, replay the first %d jobs for each node of the two days of table 1, those longer than two hours left out, so fast that fifty arrive a second. ", r.Options.LiveJobs) +
+				"They begin once the directory is at rest. Look-ups are counted as kad-dht's requests.",
+			"Virtual networks of the same sites get the same jobs at the same instants, are as old when the first one comes, and are measured for as long.",
+		}
+	}
 	phase := "Rounds of table 1 begin at instants spread over the two days, so that every size sees the same mixture of busy and quiet hours."
 	if r.Options.InStep {
 		phase = "All rounds of table 1 live through the same hours in step, from noon of the first day: replicas submit the same jobs at the same instants."

@@ -29,6 +29,9 @@ const (
 
 // Targets returns what is wanted of the sizes that were measured.
 func (r *Report) Targets() []Target {
+	if r.Options.Live {
+		return r.liveTargets()
+	}
 	var targets []Target
 	add := func(text, wanted, here string, met bool) {
 		targets = append(targets, Target{text, wanted, here, met})

@@ -1,0 +1,253 @@
+package testnet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"gridnode/directory"
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+	"gridnode/internal/workload"
+	"gridnode/market"
+	"gridnode/node"
+	"gridnode/testnet/kademlia"
+)
+
+// ScaleLiveConfig is a measurement on real nodes, beside one of the same workload in
+// virtual time.
+type ScaleLiveConfig struct {
+	Seed      uint64
+	Nodes     int
+	Jobs      int64 // the first so many of the two days, those longer than liveLongest left out
+	Placement string
+	OFT       int
+	Traces    []string
+}
+
+// liveLongest is the longest run time of a job that live nodes replay: a day-long one
+// would keep them up for minutes after all others have ended.
+const liveLongest = 2 * grid.Hour
+
+// Jobs arrive at half the rate that a fleet can bear and may take their time, so that
+// what is compared is what nodes say to each other and not how busy the machine is.
+const (
+	liveRate  = arrivalRate / 2
+	liveSlack = 5 * grid.Second
+)
+
+// matureMax is how long the directory may take to come to rest.
+const matureMax = 2 * time.Minute
+
+// mature returns once one holder's word is enough for every node's query for the
+// cheapest site, by two messages at most: a young directory asks all holders.
+func (l *Live) mature(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, matureMax, fmt.Errorf("the directory did not come to rest within %v", matureMax))
+	defer cancel()
+	for _, attribute := range []directory.Attribute{directory.Price, directory.Speed} {
+		query := directory.Query{Attribute: attribute, Descending: attribute == directory.Speed, Limit: 1}
+		for i := 0; i < len(l.hosts); {
+			answer, err := l.hosts[i].Ask(ctx, func(token uint64) grid.Input { return &node.FindQuotes{Token: token, Query: query} })
+			if err != nil {
+				return fmt.Errorf("site %s: %w", l.work.sites[i].Name, errors.Join(err, context.Cause(ctx)))
+			}
+			if found := answer.(*directory.Found); found.Err == nil && found.Messages <= 2 {
+				i++
+				continue
+			}
+			select {
+			case <-time.After(200 * time.Millisecond):
+			case <-ctx.Done():
+				return fmt.Errorf("site %s: %w", l.work.sites[i].Name, context.Cause(ctx))
+			}
+		}
+	}
+	return nil
+}
+
+// What the virtual network of a comparison is like: look-ups as p2p.ProfileFleet
+// makes them, and messages that take what they take between nodes of one process.
+var (
+	fleetRouter     = kademlia.Config{K: 8, Alpha: 3}
+	fleetLatencyMin = grid.Millisecond / 2
+	fleetLatencyMax = 5 * grid.Millisecond
+)
+
+// RunScaleLive measures real nodes in this process while they replay a workload, and
+// a virtual network that replays the same. Both measure from the first job on until
+// all have ended and nothing about them is under way. Cancelling ctx ends it with
+// ctx's error. An error wrapping ErrConfig is about cfg.
+func RunScaleLive(ctx context.Context, cfg ScaleLiveConfig) (live, virtual *ScaleResult, err error) {
+	up := DefaultUp()
+	up.Seed, up.Nodes, up.Count = cfg.Seed, cfg.Nodes, cfg.Jobs
+	up.Placement, up.OFT, up.Traces, up.Transport = cfg.Placement, cfg.OFT, cfg.Traces, "memory"
+	up.longest, up.rate, up.Slack = liveLongest, liveRate, liveSlack
+	l, err := Up(ctx, up)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := l.mature(ctx); err != nil {
+		return nil, nil, errors.Join(err, l.Close())
+	}
+	setup := time.Since(l.begun)
+	_, err = l.Replay(ctx)
+	if err = errors.Join(err, l.Close()); err != nil {
+		return nil, nil, fmt.Errorf("%d live nodes, seed %d: %w", cfg.Nodes, cfg.Seed, err)
+	}
+	live = l.measured()
+	live.SetupSeconds = seconds(grid.FromDuration(setup))
+	virtual, err = l.twin(ctx, grid.FromDuration(setup))
+	if err != nil {
+		return nil, nil, fmt.Errorf("%d virtual sites, seed %d: %w", cfg.Nodes, cfg.Seed, err)
+	}
+	return live, virtual, nil
+}
+
+// without leaves out jobs that run longer.
+func (w *table1Workload) without(longest grid.Time) {
+	w.jobs = 0
+	for i, days := range w.days {
+		w.days[i] = slices.DeleteFunc(slices.Clone(days), func(j workload.Job) bool { return j.RunTime > longest })
+		w.inputs[i].Jobs = int64(len(w.days[i]))
+		w.jobs += w.inputs[i].Jobs
+	}
+}
+
+// count returns what the nodes have counted so far.
+func (l *Live) count(ctx context.Context) (*scaleCounts, error) {
+	c := &scaleCounts{}
+	for i, h := range l.hosts {
+		c.names = append(c.names, l.work.sites[i].Name)
+		c.counters = append(c.counters, h.Counter())
+		net := h.Net()
+		c.lookups += net.Lookups
+		c.requests += net.Requests
+		err := h.Do(ctx, func(s *node.Site) {
+			c.queries.addAll(s.QueryMessages())
+			c.queryLookups += s.QueryLookups()
+		})
+		if err != nil {
+			return nil, fmt.Errorf("site %s: %w", l.work.sites[i].Name, err)
+		}
+	}
+	return c, nil
+}
+
+// minus takes away what had been counted before.
+func (c *scaleCounts) minus(before *scaleCounts) {
+	for i := range c.counters {
+		c.counters[i].Subtract(&before.counters[i])
+	}
+	c.queries.minus(&before.queries)
+	c.lookups -= before.lookups
+	c.requests -= before.requests
+	c.queryLookups -= before.queryLookups
+}
+
+// measured returns what was measured while the nodes replayed.
+func (l *Live) measured() *ScaleResult {
+	r := &ScaleResult{Mode: "live", Seed: l.cfg.Seed, Placement: l.cfg.Placement, OFT: l.cfg.OFT, WallSeconds: seconds(l.counted.span)}
+	l.tally.mu.Lock()
+	defer l.tally.mu.Unlock()
+	totals := l.tally.jobs.totals(nil)
+	totals.stretch(l.cfg.Speedup)
+	r.fill(l.counted, &totals)
+	return r
+}
+
+// stretch turns real spans into those of the workload.
+func (t *jobTotals) stretch(speedup int64) {
+	var stretched sum
+	stretched.scaled(t.response, speedup)
+	t.response = stretched
+}
+
+// twin measures a virtual network of the same sites, with the same jobs at the same
+// instants, that has been up for as long when the first job comes, and is measured for
+// as long at least.
+func (l *Live) twin(ctx context.Context, setup grid.Time) (*ScaleResult, error) {
+	placement, err := market.ParsePlacement(l.cfg.Placement)
+	if err != nil {
+		return nil, configError("placement", "%v", err)
+	}
+	f := federation{
+		Config: Config{
+			Seed: l.cfg.Seed, Inputs: siteInputs(),
+			Link: Link{LatencyMin: fleetLatencyMin, LatencyMax: fleetLatencyMax},
+		},
+		placement: placement, foreign: true, sites: slices.Clone(l.work.sites), siblings: len(l.work.sites),
+		router: fleetRouter, allowance: l.cfg.Slack / 4, directory: l.directory(),
+	}
+	homes := f.homes()
+	for i := range f.sites {
+		f.sites[i].Price *= grid.Price(l.cfg.Speedup)
+	}
+	n, err := f.build()
+	if err != nil {
+		return nil, err
+	}
+	jobs := &workload.First{Source: l.work.source(0), Left: l.total()}
+	n.Feed(&feed{source: jobs, qos: workload.PaperQoS, homes: homes, goal: l.goal(), adjust: func(j *grid.Job) {
+		at := setup + j.Submit/grid.Time(l.cfg.Speedup)
+		l.compress(j)
+		j.Submit, j.Deadline = at, at+j.Deadline
+	}})
+	if err := n.Run(ctx, setup-1, nil); err != nil {
+		return nil, err
+	}
+	m := measureScale(n, f.nodes, setup)
+	least := setup + l.counted.span
+	over := func() bool { return n.Now() >= least && n.Drained() && m.jobs.over() }
+	if err := n.Run(ctx, least+grid.Hour, over); err != nil {
+		return nil, err
+	}
+	r := m.result(n.Now())
+	r.Mode, r.Seed, r.Placement, r.OFT = "virtual", l.cfg.Seed, l.cfg.Placement, l.cfg.OFT
+	r.TraceHash = fmt.Sprintf("%016x", n.TraceHash())
+	r.ResponseTime *= Decimal(l.cfg.Speedup)
+	return r, nil
+}
+
+// over reports whether every job has ended and its result has come home.
+func (s *scaleJobs) over() bool {
+	for _, j := range s.jobs {
+		if !j.finished && !j.refused {
+			return false
+		}
+	}
+	return true
+}
+
+// directory returns how the nodes publish and gossip.
+func (l *Live) directory() directory.Config {
+	quiet := grid.Time(len(l.work.sites)*len(l.work.sites)) * grid.Second / gossipBudget
+	return directory.Config{
+		Lifetime: l.cfg.lifetime, GossipInterval: max(2*grid.Second, quiet), HeartbeatInterval: max(30*grid.Second, 4*quiet),
+	}
+}
+
+// Difference is one kind of message, live beside virtual.
+type Difference struct {
+	Type    string `json:"type"`
+	Live    int64  `json:"live"`
+	Virtual int64  `json:"virtual"`
+	Percent Ratio  `json:"percent"` // live over virtual, less 100
+}
+
+// Differences compares two measurements type by type.
+func Differences(live, virtual *ScaleResult) (list []Difference) {
+	for k := range grid.Kind(wire.KindMax) {
+		name := wire.KindName(k)
+		d := Difference{Type: name, Live: live.ByType[name], Virtual: virtual.ByType[name]}
+		if k == wire.KademliaFind || k == wire.KademliaNodes || d.Live == 0 && d.Virtual == 0 {
+			continue // live these are kad-dht's own; look-ups are compared by requests
+		}
+		if d.Virtual > 0 {
+			d.Percent = Ratio((d.Live - d.Virtual) * 1_000_000 / d.Virtual)
+		}
+		list = append(list, d)
+	}
+	return list
+}

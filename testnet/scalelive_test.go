@@ -1,0 +1,71 @@
+package testnet
+
+import (
+	"testing"
+	"testing/synctest"
+
+	"gridnode/internal/workload"
+)
+
+// TestLiveCountsAsVirtual: fifty real nodes exchange the messages, of each type, that
+// the same workload takes in virtual time. The bubble keeps the nodes' clocks apart
+// from how busy the machine is.
+func TestLiveCountsAsVirtual(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes ten seconds of processor time, and minutes under the race detector")
+	}
+	synctest.Test(t, func(t *testing.T) {
+		watch(t)
+		live, virtual, err := RunScaleLive(t.Context(), ScaleLiveConfig{Seed: 1, Nodes: 50, Jobs: 500, Placement: "coordinated", OFT: 50})
+		if err != nil {
+			t.Fatal(err)
+		}
+		const few = 100 // of fewer messages, chance changes more than a tenth
+		compared := 0
+		for _, d := range Differences(live, virtual) {
+			if max(d.Live, d.Virtual) < few {
+				continue
+			}
+			compared++
+			if d.Percent < -10_0000 || d.Percent > 10_0000 {
+				t.Errorf("%s: %d live, %d virtual: %v %%", d.Type, d.Live, d.Virtual, d.Percent)
+			}
+		}
+		if compared < 8 {
+			t.Errorf("only %d types of messages were compared: live %v, virtual %v", compared, live.ByType, virtual.ByType)
+		}
+		if live.Jobs != 500 || virtual.Jobs != 500 || live.Accepted < 490 || virtual.Accepted < 490 {
+			t.Errorf("of %d and %d jobs %d and %d were accepted", live.Jobs, virtual.Jobs, live.Accepted, virtual.Accepted)
+		}
+		if r := live.RequestsPerLookup; live.Lookups > 20 && (r < 900 || r > 1300) {
+			t.Errorf("%d live look-ups took %v requests each, want about 11", live.Lookups, r)
+		}
+	})
+}
+
+// TestSpeedupSuitsTheArrivals: whatever the size of the fleet, about as many jobs
+// arrive a second.
+func TestSpeedupSuitsTheArrivals(t *testing.T) {
+	for _, nodes := range []int{1, 12, 100} {
+		w, err := newTable1Workload(nodes, nil, workload.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		speedup := speedupFor(w, 240, arrivalRate)
+		source := w.source(0)
+		var first, last float64
+		for i := range 240 {
+			var job workload.Job
+			if ok, err := source.Next(&job); !ok || err != nil {
+				t.Fatalf("%d nodes: %v after %d jobs", nodes, err, i)
+			}
+			if i == 0 {
+				first = job.Submit.Seconds()
+			}
+			last = job.Submit.Seconds()
+		}
+		if rate := 239 / (last - first) * float64(speedup); rate < 0.9*arrivalRate || rate > 1.01*arrivalRate {
+			t.Errorf("%d nodes: %.1f jobs a second arrive at a speed-up of %d, want about %d", nodes, rate, speedup, arrivalRate)
+		}
+	}
+}
