@@ -180,6 +180,9 @@ func (l *Live) twin(ctx context.Context, setup grid.Time) (*ScaleResult, error) 
 		placement: placement, foreign: true, sites: slices.Clone(l.work.sites), siblings: len(l.work.sites),
 		router: fleetRouter, allowance: l.cfg.Slack / 4, directory: l.directory(),
 	}
+	for i := range f.sites { // the same names: quotes of equal value are ordered by them
+		f.sites[i].Name = string(l.hosts[i].ID())
+	}
 	homes := f.homes()
 	for i := range f.sites {
 		f.sites[i].Price *= grid.Price(l.cfg.Speedup)

@@ -37,8 +37,10 @@ func TestLiveCountsAsVirtual(t *testing.T) {
 		if live.Jobs != 500 || virtual.Jobs != 500 || live.Accepted < 490 || virtual.Accepted < 490 {
 			t.Errorf("of %d and %d jobs %d and %d were accepted", live.Jobs, virtual.Jobs, live.Accepted, virtual.Accepted)
 		}
-		if r := live.RequestsPerLookup; live.Lookups > 20 && (r < 900 || r > 1300) {
-			t.Errorf("%d live look-ups took %v requests each, want about 11", live.Lookups, r)
+		// The model needs 10.8 of a hundred sites that all know whom they would know after
+		// days; tables of nodes that are seconds old are worse.
+		if r := live.RequestsPerLookup; live.Lookups > 20 && (r < 900 || r > 1500) {
+			t.Errorf("%d live look-ups took %v requests each, want 11 to 13", live.Lookups, r)
 		}
 	})
 }
