@@ -35,8 +35,8 @@ type MatchConfig struct {
 
 	TTL      int32     // how often a request of this site may be delegated (DTTL); 6
 	Patience grid.Time // how long a target may think; 2·MatchCycle + DelegationCycle
-	Retry    grid.Time // how long a request that nobody had room for stays before it is delegated anew; 1 h, as long as others remember it
-	Rounds   int32     // rounds of delegation after which a request keeps its place in the queue until it starts; 0: it always gives way while it is delegated
+	Retry    grid.Time // until a request that nobody had room for is delegated anew, and how long a refusal is believed; MatchCycle, at least DelegationCycle
+	Rounds   int32     // rounds of delegation after which a request keeps its place in the queue until it starts; 0: it gives way until it fits
 	Slack    grid.Time // asked for beyond a job's estimate; 1 min
 
 	Ordering  Ordering
@@ -61,7 +61,7 @@ func (cfg MatchConfig) withDefaults(self grid.SiteID) (MatchConfig, error) {
 		cfg.Patience = 2*cfg.MatchCycle + cfg.DelegationCycle
 	}
 	if cfg.Retry == 0 {
-		cfg.Retry = SeenSpan + 1
+		cfg.Retry = max(cfg.MatchCycle, cfg.DelegationCycle)
 	}
 	if cfg.Slack == 0 {
 		cfg.Slack = grid.Minute
@@ -105,9 +105,11 @@ type Matchmaker struct {
 
 	demands  map[grid.TaskID]*demand // of this site's jobs and of other sites', not begun on own processors
 	asking   map[uint64]*demand      // by number of the lease that is asked for, or had
-	homeless []*demand               // wider than the site: they can only be delegated
+	aside    []*demand               // own that gave way and that nobody has room for, and those wider than the site; in order of submission
+	asideSum int64                   // processors of those of them that fit the site
+	sequence uint64                  // of submissions
 	seen     recent[grid.JobID]
-	heard    map[grid.SiteID]rumour
+	heard    map[grid.SiteID]refusal
 	placed   map[grid.SiteID]placed
 
 	nextMatch, nextDelegate grid.Time
@@ -133,10 +135,12 @@ type Delegations struct {
 	CancelledTime grid.Time
 }
 
-// rumour is what a site said of itself when it refused.
-type rumour struct {
-	free int64
-	at   grid.Time
+// refusal is what a neighbour had no room for, itself or beyond.
+type refusal struct {
+	processors int64
+	ttl        int32
+	free       int64
+	at         grid.Time
 }
 
 // placed is what a site was asked for since its newest report.
@@ -145,23 +149,23 @@ type placed struct {
 	processors int64
 }
 
-// rumourSpan is how long a word of a site about its free processors is believed.
-const rumourSpan = 10 * grid.Minute
-
 // demand is a resource request: of a job of this site, or of another site.
 type demand struct {
 	lrms.Request
 	processors int64
-	subject    grid.JobID
-	from       ID // the lease another site asks for; zero for an own job
+	sequence   uint64
+	subject    grid.JobID // of this round
+	from       ID         // the lease another site asks for; zero for an own job
 	sink       grid.SiteID
 	ttl        int32
-	born       grid.Time // on this site's clock: when its user asked
-	patience   grid.Time // of another site: when it gives up
-	retry      grid.Time // own: not to be delegated before
-	rounds     int32     // own: rounds of delegation so far
-	homeless   bool
-	parked     bool
+	born       grid.Time     // on this site's clock: when its user asked
+	patience   grid.Time     // of another site: when it gives up
+	retry      grid.Time     // own: not to be delegated before
+	rounds     int32         // own: rounds of delegation so far
+	relation   Relation      // of another site: what it is to this one
+	wide       bool          // wider than the site
+	away       bool          // wide or parked: the cluster's queue does not have it
+	aside      bool          // in Matchmaker.aside
 	out        uint64        // number of the lease that is asked for; 0: none
 	brought    bool          // own: it runs on the lease
 	since      grid.Time     // own: when the lease was claimed
@@ -193,7 +197,7 @@ func NewMatchmaker(cfg MatchConfig, cluster *lrms.Cluster, book *Book, loads Loa
 	m := &Matchmaker{
 		cfg: cfg, cluster: cluster, book: book, loads: loads, rng: rng,
 		demands: make(map[grid.TaskID]*demand), asking: make(map[uint64]*demand),
-		seen: newRecent[grid.JobID](SeenSpan, seenMax), heard: make(map[grid.SiteID]rumour), placed: make(map[grid.SiteID]placed),
+		seen: newRecent[grid.JobID](SeenSpan, seenMax), heard: make(map[grid.SiteID]refusal), placed: make(map[grid.SiteID]placed),
 		nextMatch: cfg.Phase, nextDelegate: cfg.Phase,
 	}
 	if cfg.MatchCycle == 0 {
@@ -209,16 +213,59 @@ func NewMatchmaker(cfg MatchConfig, cluster *lrms.Cluster, book *Book, loads Loa
 // wider than the site, for processors from elsewhere. Errors are those of
 // lrms.Cluster.Submit; ErrTooWide only if nothing is delegated here.
 func (m *Matchmaker) Submit(now grid.Time, r lrms.Request, born grid.Time) error {
-	d := &demand{Request: r, processors: r.Processors, subject: r.ID.Job, ttl: m.cfg.TTL, born: born, sink: m.book.Site()}
+	m.sequence++
+	d := &demand{
+		Request: r, processors: r.Processors, sequence: m.sequence, subject: r.ID.Job, ttl: m.cfg.TTL, born: born, sink: m.book.Site(),
+	}
 	if err := m.cluster.Submit(now, r); err != nil {
 		if r.Processors <= m.cluster.Processors() || m.cfg.Threshold == 0 || len(m.demands) >= LeasesMax {
 			return err
 		}
-		d.homeless = true
-		m.homeless = append(m.homeless, d)
+		d.wide, d.away = true, true
+		m.setAside(d)
 	}
 	m.demands[r.ID] = d
 	return nil
+}
+
+// setAside files an own request that is in no queue.
+func (m *Matchmaker) setAside(d *demand) {
+	at, _ := slices.BinarySearchFunc(m.aside, d.sequence, func(d *demand, sequence uint64) int { return cmp.Compare(d.sequence, sequence) })
+	m.aside = slices.Insert(m.aside, at, d)
+	d.aside = true
+	if !d.wide {
+		m.asideSum += d.processors
+	}
+}
+
+// kept returns how many processors are kept from other sites for the own request that
+// has given way for longest: a wide one would never find room between narrow ones.
+// Where most processors are busy, waiting for them to come free would cost more than
+// it gains.
+func (m *Matchmaker) kept(now grid.Time) int64 {
+	capacity := m.cluster.Processors()
+	if m.asideSum == 0 || 4*m.cluster.Idle(now) < capacity {
+		return 0
+	}
+	for _, d := range m.aside {
+		if !d.wide {
+			return d.processors
+		}
+	}
+	return 0
+}
+
+// takeUp undoes setAside.
+func (m *Matchmaker) takeUp(d *demand) {
+	if !d.aside {
+		return
+	}
+	at, _ := slices.BinarySearchFunc(m.aside, d.sequence, func(d *demand, sequence uint64) int { return cmp.Compare(d.sequence, sequence) })
+	m.aside = slices.Delete(m.aside, at, at+1)
+	d.aside = false
+	if !d.wide {
+		m.asideSum -= d.processors
+	}
 }
 
 // Step takes a local input of the book, or a grid.Tick.
@@ -262,6 +309,7 @@ func (m *Matchmaker) Dispatch(now grid.Time, started []lrms.Request, out *grid.O
 		}
 		m.nextMatch = after(m.nextMatch, m.cfg.MatchCycle, now)
 	}
+	m.comeBack(now)
 	m.started = m.cluster.Schedule(now, m.started[:0])
 	for _, r := range m.started {
 		d := m.demands[r.ID]
@@ -276,6 +324,22 @@ func (m *Matchmaker) Dispatch(now grid.Time, started []lrms.Request, out *grid.O
 		m.Delegations.Served++
 	}
 	return started
+}
+
+// comeBack puts requests that gave way back to their places, as far as they fit.
+func (m *Matchmaker) comeBack(now grid.Time) {
+	idle := m.cluster.Idle(now)
+	for i := 0; i < len(m.aside) && idle > 0; {
+		d := m.aside[i]
+		if d.wide || d.processors > idle {
+			i++
+			continue
+		}
+		idle -= d.processors
+		m.takeUp(d)
+		d.away = false
+		m.cluster.Unpark(now, d.ID)
+	}
 }
 
 // Ended says that an own job has ended that ran on processors that were Brought: they
@@ -309,39 +373,37 @@ func (m *Matchmaker) Load(now grid.Time) int64 {
 	if capacity == 0 {
 		return int64(grid.Never)
 	}
-	return (capacity - m.cluster.Idle(now) + m.cluster.Demand()) * 1000 / capacity
+	return (capacity - m.cluster.Idle(now) + m.cluster.Demand() + m.asideSum) * 1000 / capacity
 }
 
 // delegateLoad is the delegation algorithm (§4.4): requests are delegated in the
 // order of the policy "until the local load gets below the threshold that triggered
-// the delegation alarm".
+// the delegation alarm". Those that are wider than the site always are.
 func (m *Matchmaker) delegateLoad(now grid.Time, out *grid.Outbox) {
-	for _, d := range slices.Clone(m.homeless) {
-		if d.from == (ID{}) && d.out == 0 && d.retry <= now {
-			m.delegate(now, d, out)
-		}
-	}
 	capacity := m.cluster.Processors()
-	if capacity == 0 {
-		return
-	}
 	// Processors in use and waited for, in thousandths.
-	excess := (capacity-m.cluster.Idle(now)+m.cluster.Demand())*1000 - m.cfg.Threshold*capacity
-	if excess <= 0 || m.cluster.Demand() == 0 {
-		return
-	}
+	excess := (capacity-m.cluster.Idle(now)+m.cluster.Demand()+m.asideSum)*1000 - m.cfg.Threshold*capacity
 	m.list = m.list[:0]
-	for r := range m.cluster.Waiting {
-		if d := m.demands[r.ID]; d != nil && d.from == (ID{}) && d.retry <= now && (m.cfg.Rounds == 0 || d.rounds < m.cfg.Rounds) {
+	for _, d := range m.aside {
+		if d.out == 0 && d.retry <= now && (d.wide || excess > 0) {
 			m.list = append(m.list, d)
 		}
 	}
+	if excess > 0 && m.cluster.Demand() > 0 {
+		for r := range m.cluster.Waiting {
+			d := m.demands[r.ID]
+			if d != nil && d.from == (ID{}) && d.retry <= now && (m.cfg.Rounds == 0 || d.rounds < m.cfg.Rounds) {
+				m.list = append(m.list, d)
+			}
+		}
+	}
+	slices.SortFunc(m.list, func(a, b *demand) int { return cmp.Compare(a.sequence, b.sequence) })
 	m.cfg.Selection.sort(m.list)
 	for _, d := range m.list {
-		if excess <= 0 {
-			break
+		if excess <= 0 && !d.wide {
+			continue
 		}
-		if m.delegate(now, d, out) {
+		if m.delegate(now, d, out) && !d.wide {
 			excess -= 1000 * d.processors
 		}
 	}
@@ -351,19 +413,35 @@ func (m *Matchmaker) delegateLoad(now grid.Time, out *grid.Outbox) {
 // delegate begins a round of delegation of an own request, and reports whether
 // somebody is asked.
 func (m *Matchmaker) delegate(now grid.Time, d *demand, out *grid.Outbox) bool {
-	m.seen.add(now, d.subject) // it must not come back to this site
-	d.rounds++
 	d.tried = d.tried[:0]
-	if !m.ask(now, d, out) {
+	d.subject = roundOf(d.ID.Job, d.rounds)
+	if !m.ask(now, d, out) { // nobody who is not known to be full
 		d.retry = now + m.cfg.DelegationCycle
-		d.rounds--
+		m.giveWay(now, d)
+		if !d.aside {
+			m.setAside(d)
+		}
 		return false
 	}
-	if !d.homeless {
-		m.cluster.Park(now, d.ID)
-		d.parked = true
-	}
+	d.rounds++
+	m.seen.add(now, d.subject) // it must not come back to this site
+	m.takeUp(d)
+	m.giveWay(now, d)
 	return true
+}
+
+// giveWay takes a request out of the queue, where it would keep others waiting.
+func (m *Matchmaker) giveWay(now grid.Time, d *demand) {
+	if !d.away {
+		d.away = true
+		m.cluster.Park(now, d.ID)
+	}
+}
+
+// roundOf names a resource request: each round of delegation of a job is a new one.
+func roundOf(job grid.JobID, round int32) grid.JobID {
+	job.Lo += uint64(round) << 44
+	return job
 }
 
 // ask asks the next target of a request, and reports whether there was one.
@@ -374,11 +452,10 @@ func (m *Matchmaker) ask(now grid.Time, d *demand, out *grid.Outbox) bool {
 	targets := m.targetsOf(now, d)
 	for _, t := range targets {
 		w := Want{
-			Processors: d.processors, Span: min(d.Estimate+m.cfg.Slack, SpanLimit), Patience: m.cfg.Patience,
+			Processors: d.processors, Span: m.span(d), Patience: m.cfg.Patience,
 			Subject: d.subject, Sink: d.sink, TTL: d.ttl - 1, Age: max(now-d.born, 0),
 		}
 		if d.from != (ID{}) {
-			w.Span = min(d.Estimate, SpanLimit)
 			w.Patience = max(min(w.Patience, d.patience-now), 0)
 		}
 		id, err := m.book.Request(now, t.Site, w, out)
@@ -393,6 +470,17 @@ func (m *Matchmaker) ask(now grid.Time, d *demand, out *grid.Outbox) bool {
 		return true
 	}
 	return false
+}
+
+// span returns for how long to ask for processors. Each lease of a chain is shorter
+// for its borrower than for its lender, so that clocks need not agree.
+func (m *Matchmaker) span(d *demand) grid.Time {
+	span := d.Estimate
+	if d.from == (ID{}) {
+		span = min(span, SpanLimit) + m.cfg.Slack
+		span += grid.Time(d.ttl+1) * m.book.cfg.margin(span)
+	}
+	return min(span, SpanLimit)
 }
 
 // place remembers what a site is asked for until it gossips anew.
@@ -414,7 +502,10 @@ func (m *Matchmaker) place(site grid.SiteID, processors int64) {
 func (m *Matchmaker) targetsOf(now grid.Time, d *demand) []Target {
 	targets := m.targets[:0]
 	add := func(l Link) {
-		if l.Site == d.from.Borrower || l.Site == d.sink || slices.Contains(d.tried, l.Site) {
+		if l.Site == d.from.Borrower || l.Site == d.sink || slices.Contains(d.tried, l.Site) || !d.passes(l.Relation) {
+			return
+		}
+		if r, ok := m.heard[l.Site]; ok && d.processors >= r.processors && d.ttl-1 <= r.ttl && now < r.at+m.cfg.Retry {
 			return
 		}
 		t := Target{Link: l, Free: m.free(now, l.Site)}
@@ -436,6 +527,13 @@ func (m *Matchmaker) targetsOf(now grid.Time, d *demand) []Target {
 	return targets
 }
 
+// passes reports whether a request may be passed on to a neighbour: who asks from
+// above or from beside can ask those above and beside by itself, so what it asks for
+// is looked for below only. No site is reached by two ways then.
+func (d *demand) passes(to Relation) bool {
+	return d.from == (ID{}) || d.relation == Child || to == Child
+}
+
 // free returns the free processors of a site as far as is known, or -1.
 func (m *Matchmaker) free(now grid.Time, site grid.SiteID) int64 {
 	if m.loads != nil {
@@ -446,7 +544,7 @@ func (m *Matchmaker) free(now grid.Time, site grid.SiteID) int64 {
 			return free
 		}
 	}
-	if r, ok := m.heard[site]; ok && r.at > now-rumourSpan {
+	if r, ok := m.heard[site]; ok && now < r.at+m.cfg.Retry {
 		return r.free
 	}
 	return -1
@@ -457,7 +555,7 @@ func (m *Matchmaker) asked(now grid.Time, in *Asked, out *grid.Outbox) {
 	d := &demand{
 		Request:    lrms.Request{ID: TaskOf(in.Epoch), Processors: in.Processors, Estimate: in.Span},
 		processors: in.Processors, subject: in.Subject, from: in.ID, sink: in.Sink, ttl: in.TTL,
-		born: now - in.Age, patience: now + in.Patience,
+		born: now - in.Age, patience: now + in.Patience, relation: m.relationOf(in.Borrower),
 	}
 	switch {
 	case !m.cfg.Lend:
@@ -466,16 +564,26 @@ func (m *Matchmaker) asked(now grid.Time, in *Asked, out *grid.Outbox) {
 		m.serveNow(now, d, out)
 	case !m.seen.add(now, in.Subject):
 		m.reject(now, d, Seen, out)
-	case m.cluster.Idle(now)-m.cluster.Demand() >= d.processors && m.cluster.Submit(now, d.Request) == nil:
+	case m.cluster.Idle(now)-m.cluster.Demand()-m.kept(now) >= d.processors && m.cluster.Submit(now, d.Request) == nil:
 		m.demands[d.ID] = d // served at the next matchmaking cycle
 	default:
-		d.homeless = true
+		d.away = true
 		if !m.ask(now, d, out) {
 			m.reject(now, d, Exhausted, out)
 			return
 		}
 		m.demands[d.ID] = d
 	}
+}
+
+// relationOf returns what a site is to this one; Sibling if they are not linked.
+func (m *Matchmaker) relationOf(site grid.SiteID) Relation {
+	for _, l := range m.cfg.Links {
+		if l.Site == site {
+			return l.Relation
+		}
+	}
+	return Sibling
 }
 
 // serveNow answers a request that cannot wait: it gets what is idle.
@@ -520,11 +628,10 @@ func (m *Matchmaker) claimed(now grid.Time, in *Claimed, out *grid.Outbox) {
 	d.brought, d.since = true, now
 	m.Delegations.Brought++
 	m.Delegations.Hops += int64(in.Hops)
-	m.evict(d)
+	m.takeUp(d)
 	if err := m.cluster.Borrow(now, d.Request); err != nil {
 		panic(fmt.Sprintf("lease: %s: processors for a job that cannot have them: %v", m.book.Site(), err))
 	}
-	d.parked = false
 	out.Local(&Brought{Task: d.ID, Lease: in.Lease})
 }
 
@@ -537,11 +644,11 @@ func (m *Matchmaker) refused(now grid.Time, in *Refused, out *grid.Outbox) {
 	delete(m.asking, in.Number)
 	d.out = 0
 	m.Delegations.Refused++
-	if in.Reason != Silent && in.Reason != Unreachable {
+	if in.Reason == Busy || in.Reason == Exhausted || in.Reason == TooWide {
 		if len(m.heard) >= LinksMax {
 			clear(m.heard)
 		}
-		m.heard[in.Lender] = rumour{in.Free, now}
+		m.heard[in.Lender] = refusal{d.processors, d.ttl - 1, in.Free, now}
 	}
 	m.again(now, d, out)
 }
@@ -563,10 +670,12 @@ func (m *Matchmaker) again(now grid.Time, d *demand, out *grid.Outbox) {
 	if m.cfg.Ordering == OrderGossip {
 		d.retry = now + m.cfg.DelegationCycle
 	}
-	if d.parked {
-		d.parked = false
-		m.cluster.Unpark(now, d.ID)
+	if d.wide || m.cfg.Rounds == 0 || d.rounds < m.cfg.Rounds {
+		m.setAside(d)
+		return
 	}
+	d.away = false
+	m.cluster.Unpark(now, d.ID)
 }
 
 // ended is the end of a lease, lent or borrowed, or of a request of another site.
@@ -612,14 +721,7 @@ func (m *Matchmaker) forget(d *demand) {
 	if d.out != 0 {
 		delete(m.asking, d.out)
 	}
-	m.evict(d)
-}
-
-// evict takes a request off the list of those that are wider than the site.
-func (m *Matchmaker) evict(d *demand) {
-	if i := slices.Index(m.homeless, d); i >= 0 {
-		m.homeless = slices.Delete(m.homeless, i, i+1)
-	}
+	m.takeUp(d)
 }
 
 // Waiting returns the own jobs that wait for processors of other sites, in order of

@@ -37,7 +37,7 @@ run, event by event: its trace hash is printed. Without a log a generated worklo
 		Args: noVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	run.AddCommand(newRunFederation(), newRunLeasing(), newRunCoallocation(), newRunPacking(), newRunChaos())
+	run.AddCommand(newRunFederation(), newRunLeasing(), newRunDelegation(), newRunCoallocation(), newRunPacking(), newRunChaos())
 	cmd.AddCommand(newUp(), run, newReproduce(), newScale())
 	return cmd
 }
