@@ -237,13 +237,21 @@ func (a *Agent) refusal(now grid.Time, p *placement, i int, m *Reply) {
 		// The reply has the new price: the site competes once more with it.
 		k.repriced = true
 		p.asked[i] = Asked{}
-	case m.Refusal == Busy && p.rounds < roundsMax:
+	case m.Refusal == Busy && p.rounds < a.rounds():
 		// Its holds are taken up within the time of a message: better a moment
 		// later at the best site than at once at another.
 		p.asked[i] = Asked{}
 		p.pausing, p.wakeAt = true, now.Add(roundPause<<p.rounds)
 		p.rounds++
 	}
+}
+
+// rounds returns how often a job waits for a site that is busy.
+func (a *Agent) rounds() int {
+	if a.desk != nil && a.desk.Bank() != "" {
+		return roundsPaid
+	}
+	return roundsMax
 }
 
 // unanswered: the negotiation never arrived.

@@ -52,6 +52,7 @@ const (
 	failuresMax = 3                     // directory queries repeated
 	loadedMax   = 2                     // sites asked although they seem too loaded: a wrong guess must not cost the job
 	roundsMax   = 4                     // times that a job waits for a site that is busy at the moment
+	roundsPaid  = 8                     // the same if cheques are awaited while holds are held
 	roundPause  = 50 * grid.Millisecond // the first time; then doubled: holds last as long as a submission takes
 	previewPage = 64                    // quotes per query of a Preview
 	spareMax    = 1024                  // placements kept for later use

@@ -178,6 +178,28 @@ func (c *Client) SetPrice(ctx context.Context, price grid.Price) (*PriceReply, e
 	return post[PriceReply](ctx, c, "/v1/price", PriceRequest{Price: Amount(price)})
 }
 
+// BankBalance tells what is in this site's account; query takes the parameters of
+// GET /v1/bank/balance.
+func (c *Client) BankBalance(ctx context.Context, query url.Values) (*BankReply, error) {
+	return get[BankReply](ctx, c, "/v1/bank/balance?"+query.Encode())
+}
+
+// BankStatement tells the newest transactions of an account; query takes the
+// parameters of GET /v1/bank/statement.
+func (c *Client) BankStatement(ctx context.Context, query url.Values) (*BankStatement, error) {
+	return get[BankStatement](ctx, c, "/v1/bank/statement?"+query.Encode())
+}
+
+// BankTransfer moves credits of this site's account to another; it tells what is left.
+func (c *Client) BankTransfer(ctx context.Context, move BankMove) (*BankReply, error) {
+	return post[BankReply](ctx, c, "/v1/bank/transfer", move)
+}
+
+// BankGrant issues credits of the bank kept here; it tells what the receiver has.
+func (c *Client) BankGrant(ctx context.Context, move BankMove) (*BankReply, error) {
+	return post[BankReply](ctx, c, "/v1/bank/grant", move)
+}
+
 // Stop asks the daemon to stop. It returns when the daemon has understood.
 func (c *Client) Stop(ctx context.Context) error {
 	_, err := post[struct{}](ctx, c, "/v1/stop", struct{}{})

@@ -92,6 +92,10 @@ func (a *API) routes() map[string]handler {
 		"GET /v1/counters":       {a.counters, nil},
 		"GET /v1/node":           {a.node, nil},
 		"POST /v1/price":         {a.setPrice, nil},
+		"GET /v1/bank/balance":   {a.bankBalance, []string{"account", "all"}},
+		"GET /v1/bank/statement": {a.bankStatement, []string{"account", "limit"}},
+		"POST /v1/bank/transfer": {a.bankTransfer, nil},
+		"POST /v1/bank/grant":    {a.bankGrant, nil},
 		"POST /v1/stop":          {a.stopNode, nil},
 	}
 }

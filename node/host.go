@@ -20,6 +20,7 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/lease"
 	"gridnode/market"
+	"gridnode/market/bank"
 	"gridnode/node/p2p"
 	"gridnode/node/shim"
 	"gridnode/node/store"
@@ -177,6 +178,8 @@ func (h *Host) siteConfig() SiteConfig {
 	c.Directory.Self, c.Directory.Federation, c.Directory.Topic = h.id, h.cfg.Federation, topicLoad
 	c.Directory.Seal = func(payload []byte) ([]byte, error) { return wire.Seal(h.cfg.Key, directory.Domain, payload) }
 	c.Market.Site, c.Market.Name, c.Market.Resources, c.Market.Rating = h.id, c.Name, c.Resources, c.Rating
+	c.Bank.Self = h.id
+	c.Bank.Seal = func(domain string, payload []byte) ([]byte, error) { return wire.Seal(h.cfg.Key, domain, payload) }
 	c.Market.Price, c.Market.Cost, c.Market.Foreign = c.Price, c.Cost, c.Foreign
 	return c
 }
@@ -191,7 +194,7 @@ func (h *Host) netConfig() p2p.Config {
 	c := p2p.Config{
 		Key: h.cfg.Key, Federation: h.cfg.Federation, Listen: h.cfg.Listen, Join: h.cfg.Join,
 		Memory: h.cfg.Memory, Profile: h.cfg.Profile, BucketSize: h.cfg.BucketSize, Parallel: h.cfg.Parallel,
-		Agent: "gridnode/" + h.cfg.Version, Protocols: []*wire.Protocol{&market.Protocol, &directory.Protocol, &lease.Protocol},
+		Agent: "gridnode/" + h.cfg.Version, Protocols: []*wire.Protocol{&market.Protocol, &directory.Protocol, &lease.Protocol, &bank.Protocol},
 		Deliver: h.inbox.offer, Report: h.inbox.put, Logger: h.log.With("part", "p2p"),
 	}
 	if h.cfg.Home != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/internal/grid"
+	"gridnode/market"
 	"gridnode/node"
 )
 
@@ -157,6 +158,11 @@ func refusal(cmd *cobra.Command, client *node.Client, j *node.Job) string {
 	reply, err := client.Why(cmd.Context(), j.ID)
 	if err != nil || reply.Fastest == nil {
 		return cellText(j.Reason)
+	}
+	for i := range reply.Verdicts {
+		if reply.Verdicts[i].Outcome == market.OutcomeChosen.String() {
+			return cellText(j.Reason) // a site would have had it: the bank would not
+		}
 	}
 	return fmt.Sprintf("none of %d sites would have it%s", len(reply.Verdicts), bestOf(reply))
 }

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/multiformats/go-multiaddr"
 
 	"gridnode/internal/grid"
@@ -32,6 +33,11 @@ type settings struct {
 	federation string
 	listen     []string // multiaddrs
 	join       []string // multiaddrs that end in /p2p/ID
+
+	bankOffer  bool
+	bankSite   string   // ID, or "self"; empty if none
+	bankAccept []string // IDs, or "self"
+	bankJoin   []string // addresses of nodes that were named as banks
 
 	paperPlacement bool
 	pricing        market.Pricing
@@ -132,6 +138,23 @@ var settingTable = []setting{
 			s.demand.Target *= 10 // thousandths
 			return err
 		}},
+	{key: "bank.offer", value: "false", usage: "keep a bank here, where other sites may have accounts: true or false",
+		set: oneOf(map[string]bool{"false": false, "true": true}, func(s *settings) *bool { return &s.bankOffer })},
+	{key: "bank.site", value: "", usage: "site whose bank pays for this site's jobs elsewhere: self, an ID, or an address that ends in /p2p/ID; empty: nobody pays",
+		set: func(s *settings, v string) error {
+			ids, err := bankSites(s, v)
+			switch {
+			case err != nil:
+				return err
+			case len(ids) > 1:
+				return fmt.Errorf("%q: want one site", v)
+			case len(ids) == 1:
+				s.bankSite = ids[0]
+			}
+			return nil
+		}},
+	{key: "bank.accept", value: "", list: true, usage: "banks one of whose cheques a job of another site must bring, written as in bank.site; empty: jobs may come without",
+		set: func(s *settings, v string) (err error) { s.bankAccept, err = bankSites(s, v); return err }},
 	{key: "job.time", value: "10m", usage: "run-time bound of jobs submitted without --time, from more than 0 to ten years",
 		set: func(s *settings, v string) (err error) { s.estimate, err = parseSpan(v); return err }},
 
@@ -266,6 +289,36 @@ func machineMemory() int64 {
 	}
 	return kib << 10
 }
+
+// bankSites reads sites separated by commas: self, IDs, or addresses with /p2p/ID,
+// which the node then joins.
+func bankSites(s *settings, v string) (ids []string, err error) {
+	for _, text := range strings.Split(v, ",") {
+		text = strings.TrimSpace(text)
+		if i := strings.LastIndex(text, "/p2p/"); i >= 0 {
+			join, err := addresses(text, true)
+			if err != nil {
+				return nil, err
+			}
+			s.bankJoin = append(s.bankJoin, join...)
+			text = text[i+len("/p2p/"):]
+		}
+		if text == "" {
+			continue
+		}
+		if _, err := peer.Decode(text); err != nil && text != bankSelf {
+			return nil, fmt.Errorf("%q: want self, the ID of a site, or an address that ends in /p2p/ID", text)
+		}
+		ids = append(ids, text)
+	}
+	if len(ids) > addressesMax {
+		return nil, fmt.Errorf("%d sites, at most %d", len(ids), addressesMax)
+	}
+	return ids, nil
+}
+
+// bankSelf names this very site among banks.
+const bankSelf = "self"
 
 // addressesMax bounds the addresses of one key.
 const addressesMax = 64

@@ -9,14 +9,18 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/spf13/cobra"
 
 	"gridnode/internal/grid"
 	"gridnode/market"
+	"gridnode/market/bank"
 	"gridnode/node"
 	"gridnode/node/store"
 )
@@ -134,11 +138,37 @@ func hostConfig(home string, s *settings, log *slog.Logger) (node.HostConfig, er
 	if s.processors > 0 {
 		cfg.Site.Memory = s.memory / s.processors
 	}
+	if cfg.Site.Bank, err = bankConfig(s, key); err != nil {
+		return node.HostConfig{}, err
+	}
+	cfg.Join = append(slices.Clone(cfg.Join), s.bankJoin...)
 	cfg.Site.Market.Pricing, cfg.Site.Market.Demand = s.pricing, s.demand
 	if s.paperPlacement {
 		cfg.Site.Market.Placement = market.PlacementPaper
 	}
 	return cfg, nil
+}
+
+// bankConfig turns settings into what the site is told about banks.
+func bankConfig(s *settings, key crypto.PrivKey) (bank.Config, error) {
+	self, err := peer.IDFromPrivateKey(key)
+	if err != nil {
+		return bank.Config{}, fmt.Errorf("identity of the node: %w", err)
+	}
+	site := func(text string) grid.SiteID {
+		if text == bankSelf {
+			text = self.String()
+		}
+		return grid.SiteID(text)
+	}
+	c := bank.Config{Offer: s.bankOffer, Bank: site(s.bankSite)}
+	for _, text := range s.bankAccept {
+		c.Accept = append(c.Accept, site(text))
+	}
+	if c.Bank == grid.SiteID(self.String()) && !c.Offer {
+		return c, usagef("bank.site: this site keeps no bank: set bank.offer to true, or name another site")
+	}
+	return c, nil
 }
 
 // openLog returns the daemon's log.

@@ -135,7 +135,8 @@ func (d *Desk) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	case grid.Tick: // what was due is done
 	case *grid.Delivery:
 		d.deliver(now, in.From, in.Message, out)
-	case *grid.Undelivered: // a timer repeats it
+	case *grid.Undelivered:
+		d.undelivered(now, in, out)
 	case *Grant:
 		d.grant(now, in, out)
 	case *Transfer:

@@ -604,3 +604,33 @@ func TestQuestions(t *testing.T) {
 		t.Errorf("without a bank: %+v", a)
 	}
 }
+
+// A bank that certainly cannot be reached is not waited for.
+func TestUnreachableBank(t *testing.T) {
+	var out grid.Outbox
+	d := NewDesk(Config{Self: alice, Bank: here}, 1)
+	d.Draw(1, task(1), bob, 5, grid.Hour, &out)
+	draw := out.Sends[0].Message
+	out.Reset()
+	d.Step(2, &grid.Undelivered{To: carol, Message: draw}, &out)
+	if len(out.Locals) != 0 {
+		t.Fatalf("another site cannot be reached: %v", out.Locals)
+	}
+	d.Step(3, &grid.Undelivered{To: here, Message: draw}, &out)
+	if declined, ok := out.Locals[0].(*Declined); !ok || !declined.Silent || declined.Task != task(1) {
+		t.Fatalf("locals %v", out.Locals)
+	}
+	again := out.Sends[0].Message.(*Draw)
+	if !again.Withdrawn {
+		t.Error("the draw is repeated as if somebody wanted it")
+	}
+	out.Reset()
+	d.Step(4, &grid.Undelivered{To: here, Message: again}, &out) // a timer repeats it
+	if len(out.Locals) != 0 || d.NextTimer() > 3+2*drawPause {
+		t.Errorf("locals %v, timer at %v", out.Locals, d.NextTimer())
+	}
+	d.Step(5, &grid.Delivery{From: here, Message: &Drawn{Task: task(1), Refusal: Closed}}, &out)
+	if _, ok := out.Locals[0].(*Back); !ok || d.NextTimer() != grid.Never {
+		t.Errorf("locals %v, timer at %v", out.Locals, d.NextTimer())
+	}
+}

@@ -158,15 +158,30 @@ func (d *Desk) paymentDue(now grid.Time, p *payment, out *grid.Outbox) {
 	case now >= p.ends:
 		d.dropPayment(p, out)
 	case p.state == payDrawing && now >= p.began.Add(drawMax):
-		d.silent = true
-		d.withdraw(now, p, out)
-		out.Local(&Declined{Task: p.Task, Silent: true, Reason: d.silence()})
+		d.unanswered(now, p, out)
 	case p.state == payDrawing, p.state == payWithdrawn:
 		d.draw(now, p, out)
 	case p.state == payReturning:
 		d.giveBack(now, p, out)
 	default:
 		d.alarms.set(&p.due, p.ends)
+	}
+}
+
+// unanswered: the bank does not answer, and the job waits for it no longer.
+func (d *Desk) unanswered(now grid.Time, p *payment, out *grid.Outbox) {
+	d.silent = true
+	d.withdraw(now, p, out)
+	out.Local(&Declined{Task: p.Task, Silent: true, Reason: d.silence()})
+}
+
+// undelivered: a bank that certainly cannot be reached is not waited for. Everything
+// else is repeated by timers.
+func (d *Desk) undelivered(now grid.Time, in *grid.Undelivered, out *grid.Outbox) {
+	if m, ok := in.Message.(*Draw); ok {
+		if p := d.payments[m.Task]; p != nil && p.Bank == in.To && p.state == payDrawing {
+			d.unanswered(now, p, out)
+		}
 	}
 }
 

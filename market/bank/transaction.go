@@ -69,6 +69,17 @@ func (t *Transaction) entries() (sides [2]entry) {
 	panic(fmt.Sprintf("bank: transaction %d of kind %d", t.Sequence, t.Kind))
 }
 
+// Change returns what t adds to a site's account.
+func (t *Transaction) Change(site grid.SiteID) (settled, committed grid.Credits) {
+	sides := t.entries()
+	for i := range sides {
+		if sides[i].site == site {
+			settled, committed = settled+sides[i].settled, committed+sides[i].committed
+		}
+	}
+	return settled, committed
+}
+
 // chain computes the hash of t behind a transaction with hash before.
 func (t *Transaction) chain(before *[sha256.Size]byte) [sha256.Size]byte {
 	var buffer [512]byte

@@ -1,0 +1,293 @@
+package node
+
+import (
+	"context"
+	"crypto/rand"
+	"net/http"
+	"strconv"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"gridnode/internal/grid"
+	"gridnode/market/bank"
+)
+
+// BankAccount is what is in one account of a bank.
+type BankAccount struct {
+	Bank      string `json:"bank"` // ID of the site that keeps it
+	BankName  string `json:"bankName,omitempty"`
+	Account   string `json:"account"` // ID of the site that owns it, or "(issuer)"
+	Name      string `json:"accountName,omitempty"`
+	Settled   Amount `json:"settled"`   // at its owner's disposal; of the issuer less than nothing
+	InFlight  Amount `json:"inFlight"`  // ceilings of open cheques made out to it
+	Committed Amount `json:"committed"` // held for open cheques that it has written
+}
+
+// BankReply answers GET /v1/bank/balance, POST /v1/bank/transfer and /v1/bank/grant.
+type BankReply struct {
+	Accounts []BankAccount `json:"accounts"`
+
+	// Of this site since its daemon started.
+	Paid    Amount           `json:"paid"`    // by its cheques
+	Earned  Amount           `json:"earned"`  // by others' cheques
+	Unpaid  Amount           `json:"unpaid"`  // owed to it by cheques that no bank honours any more
+	Refused map[string]int64 `json:"refused"` // what banks have refused to it and, where a bank is kept, what that has refused, by reason
+}
+
+// BankEntry is one transaction as it stands in one account.
+type BankEntry struct {
+	Sequence  uint64  `json:"sequence"`
+	At        Instant `json:"at"`
+	Kind      string  `json:"kind"`      // grant, transfer, cheque, redeem or expire
+	Settled   Amount  `json:"settled"`   // what it added
+	Committed Amount  `json:"committed"` // what it added
+	Other     string  `json:"other"`     // ID of the other side
+	Name      string  `json:"otherName,omitempty"`
+	Job       string  `json:"job,omitempty"` // that a cheque pays for
+	Epoch     uint32  `json:"epoch,omitempty"`
+	ID        string  `json:"id,omitempty"` // of a transfer or grant
+}
+
+// BankStatement answers GET /v1/bank/statement.
+type BankStatement struct {
+	Account BankAccount `json:"account"`
+	Entries []BankEntry `json:"entries"` // newest first
+}
+
+// BankMove is the body of POST /v1/bank/transfer and POST /v1/bank/grant.
+type BankMove struct {
+	ID     string `json:"id,omitempty"` // 26 characters; the same ID moves credits once; made up if empty
+	To     string `json:"to"`           // site: name or ID
+	Amount Amount `json:"amount"`       // credits, more than 0
+}
+
+// statementDefault is how many transactions a statement has unless asked otherwise,
+// statementMost how many it may have.
+const (
+	statementDefault = 20
+	statementMost    = 100
+)
+
+func (a *API) bankBalance(w http.ResponseWriter, r *http.Request) error {
+	values := r.URL.Query()
+	question := &bank.Question{All: values.Get("all") == "true"}
+	if all := values.Get("all"); all != "" && all != "true" && all != "false" {
+		return apiErrorf(CodeUsage, "all: %q, want true or false", all)
+	}
+	answer, err := a.askBank(r.Context(), question, values.Get("account"))
+	if err != nil {
+		return err
+	}
+	return a.writeBank(w, r, answer)
+}
+
+func (a *API) bankStatement(w http.ResponseWriter, r *http.Request) error {
+	question := &bank.Question{Limit: statementDefault}
+	if text := r.URL.Query().Get("limit"); text != "" {
+		n, err := strconv.ParseInt(text, 10, 32)
+		if err != nil || n < 1 || n > statementMost {
+			return apiErrorf(CodeUsage, "limit: %q, want a whole number from 1 to %d", text, statementMost)
+		}
+		question.Limit = int32(n)
+	}
+	answer, err := a.askBank(r.Context(), question, r.URL.Query().Get("account"))
+	if err != nil {
+		return err
+	}
+	names := a.siteNames(r.Context())
+	reply := BankStatement{Account: accountOf(answer, answer.Account, answer.Balance, names), Entries: []BankEntry{}}
+	for _, t := range answer.Transactions {
+		reply.Entries = append(reply.Entries, entryOf(t, answer.Account, names))
+	}
+	return writeJSON(w, reply)
+}
+
+// entryOf returns a transaction as it stands in an account.
+func entryOf(t *bank.Transaction, account grid.SiteID, names func(grid.SiteID) string) BankEntry {
+	e := BankEntry{Sequence: t.Sequence, At: Instant(t.At), Kind: t.Kind.String()}
+	settled, committed := t.Change(account)
+	e.Settled, e.Committed = Amount(settled), Amount(committed)
+	other := t.Payer
+	if other == account {
+		other = t.Payee
+	}
+	e.Other, e.Name = string(other), names(other)
+	if t.Task.Epoch > 0 {
+		e.Job, e.Epoch = t.Task.Job.String(), t.Task.Epoch
+	} else {
+		e.ID = t.Task.Job.String()
+	}
+	return e
+}
+
+func (a *API) bankTransfer(w http.ResponseWriter, r *http.Request) error {
+	return a.move(w, r, func(token uint64, id grid.JobID, to grid.SiteID, amount grid.Credits) grid.Input {
+		return &bank.Transfer{Token: token, ID: id, To: to, Amount: amount}
+	})
+}
+
+func (a *API) bankGrant(w http.ResponseWriter, r *http.Request) error {
+	return a.move(w, r, func(token uint64, id grid.JobID, to grid.SiteID, amount grid.Credits) grid.Input {
+		return &bank.Grant{Token: token, ID: id, To: to, Amount: amount}
+	})
+}
+
+// move moves credits and answers with the account that this leaves.
+func (a *API) move(w http.ResponseWriter, r *http.Request, input func(uint64, grid.JobID, grid.SiteID, grid.Credits) grid.Input) error {
+	var request BankMove
+	if err := readJSON(r, &request); err != nil {
+		return err
+	}
+	id, err := bankID(request.ID)
+	if err != nil {
+		return err
+	}
+	amount := grid.Credits(request.Amount)
+	if amount <= 0 || amount > grid.CreditsMax {
+		return apiErrorf(CodeUsage, "amount: %v, want more than 0 and at most %v credits", amount, grid.CreditsMax)
+	}
+	to, err := a.accountNamed(r.Context(), request.To)
+	switch {
+	case err != nil:
+		return err
+	case to == "":
+		return apiErrorf(CodeUsage, "to: no site named")
+	}
+	answer, err := a.host.Ask(r.Context(), func(token uint64) grid.Input { return input(token, id, to, amount) })
+	if err != nil {
+		return err
+	}
+	moved := answer.(*bank.Answer)
+	if err := bankFailure(moved, id); err != nil {
+		return err
+	}
+	if moved.Account == a.host.ID() { // what is in flight only the bank knows
+		if now, err := a.askBank(r.Context(), &bank.Question{}, ""); err == nil {
+			moved = now
+		}
+	}
+	return a.writeBank(w, r, moved)
+}
+
+// bankID reads the identity of a transfer or grant, or draws one.
+func bankID(text string) (grid.JobID, error) {
+	if text == "" {
+		var b [16]byte
+		_, _ = rand.Read(b[:]) // never fails
+		return grid.JobIDFromBytes(b[:])
+	}
+	id, err := grid.ParseJobID(text)
+	if err != nil || id.IsZero() {
+		return grid.JobID{}, apiErrorf(CodeUsage, "id: %q, want 26 characters of %s", text, jobIDAlphabet)
+	}
+	return id, nil
+}
+
+// askBank asks what is in an account: this site's if account is empty.
+func (a *API) askBank(ctx context.Context, question *bank.Question, account string) (*bank.Answer, error) {
+	site, err := a.accountNamed(ctx, account)
+	if err != nil {
+		return nil, err
+	}
+	question.Account = site
+	answer, err := a.host.Ask(ctx, func(token uint64) grid.Input { question.Token = token; return question })
+	if err != nil {
+		return nil, err
+	}
+	return answer.(*bank.Answer), bankFailure(answer.(*bank.Answer), grid.JobID{})
+}
+
+// bankFailure returns what a bank's answer means to a user if it is no success.
+func bankFailure(answer *bank.Answer, id grid.JobID) error {
+	switch {
+	case answer.Silent && id.IsZero():
+		return apiErrorf(CodeInternal, "bank %s does not answer: try later", answer.Bank)
+	case answer.Silent:
+		return apiErrorf(CodeInternal, "bank %s does not answer: it is not known whether the credits were moved; repeat with the ID %s, which moves them once", answer.Bank, id)
+	}
+	code := CodeRefused
+	switch answer.Refusal {
+	case bank.Done:
+		return nil
+	case bank.NoBank:
+		if answer.Bank == "" {
+			return apiErrorf(code, "this site banks nowhere: set bank.site, or bank.offer to keep a bank here, and start the daemon again")
+		}
+		return apiErrorf(code, "site %s keeps no bank: bank.offer makes a site keep one, bank.site says where a site banks", answer.Bank)
+	case bank.NoFunds:
+		b := answer.Balance
+		return apiErrorf(code, "%v at bank %s: balance %v credits, of which %v are held", answer.Refusal, answer.Bank, b.Settled+b.Committed, b.Committed)
+	case bank.NoAccount, bank.NoPayee:
+		code = CodeNotFound
+	case bank.BadAmount:
+		code = CodeUsage
+	}
+	return apiErrorf(code, "bank %s: %v", answer.Bank, answer.Refusal)
+}
+
+// accountNamed returns the site whose account text names: an ID, whoever knows it,
+// the issuer, or a name.
+func (a *API) accountNamed(ctx context.Context, text string) (grid.SiteID, error) {
+	if _, err := peer.Decode(text); err == nil || text == string(bank.Issuer) {
+		return grid.SiteID(text), nil
+	}
+	return a.siteNamed(ctx, text)
+}
+
+// siteNames returns a function that tells what people call sites, as far as this one
+// knows.
+func (a *API) siteNames(ctx context.Context) func(grid.SiteID) string {
+	names := make(map[grid.SiteID]string)
+	return func(id grid.SiteID) string {
+		name, known := names[id]
+		if !known {
+			_ = a.host.Do(ctx, func(s *Site) { // who has no name has an ID
+				if offer := s.Offer(); offer.Site == id {
+					name = offer.Name
+				} else if q, ok := s.Known(id); ok {
+					name = q.Name
+				}
+			})
+			names[id] = name
+		}
+		return name
+	}
+}
+
+func accountOf(answer *bank.Answer, site grid.SiteID, b bank.Balance, names func(grid.SiteID) string) BankAccount {
+	return BankAccount{
+		Bank: string(answer.Bank), BankName: names(answer.Bank), Account: string(site), Name: names(site),
+		Settled: Amount(b.Settled), InFlight: Amount(b.Incoming), Committed: Amount(b.Committed),
+	}
+}
+
+// writeBank answers with accounts and what passed over this site's desk.
+func (a *API) writeBank(w http.ResponseWriter, r *http.Request, answer *bank.Answer) error {
+	names := a.siteNames(r.Context())
+	reply := BankReply{Accounts: []BankAccount{}, Refused: map[string]int64{}}
+	if answer.Accounts == nil {
+		reply.Accounts = append(reply.Accounts, accountOf(answer, answer.Account, answer.Balance, names))
+	}
+	for _, holding := range answer.Accounts {
+		reply.Accounts = append(reply.Accounts, accountOf(answer, holding.Site, holding.Balance, names))
+	}
+	err := a.host.Do(r.Context(), func(s *Site) {
+		if s.Desk() == nil {
+			return
+		}
+		stats := s.Desk().Stats()
+		reply.Paid, reply.Earned, reply.Unpaid = Amount(stats.Paid), Amount(stats.Earned), Amount(stats.Unpaid)
+		for reason, n := range stats.Refused {
+			reply.Refused[reason] += n
+		}
+		if l := s.Desk().Ledger(); l != nil {
+			for reason, n := range l.Refused() {
+				reply.Refused[reason] += n
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, reply)
+}
