@@ -50,11 +50,11 @@ type Config struct {
 
 	Placement Placement
 	Page      int // quotes per directory query; 16
-	Pages     int // pages per job under PlacementCoordinated, and none is fetched before the last one is used up; 3
-	Asks      int // sites asked per job under PlacementCoordinated; 8
+	Pages     int // pages per job under PlacementCoordinated, and none is fetched before the last one is used up; 3. The last is of the sites with most free processors
+	Asks      int // sites asked per job under PlacementCoordinated; 12
 	Hopes     int // of them, sites that have no room for it at the moment while others have; 2
 	Parallel  int // sites asked at the same time for one job under PlacementCoordinated; 1
-	Near      int // equally good candidates among which one is drawn; 4, 1 draws nothing
+	Near      int // equally good candidates among which one is drawn; 16, 1 draws nothing
 
 	// SkipInfeasible makes PlacementPaper pass over sites that could not finish the
 	// job in time even if they were idle. The paper's steps negotiate with them too.
@@ -120,10 +120,10 @@ func (c Config) WithDefaults() Config {
 	c.Demand = c.Demand.withDefaults(c.Price)
 	orInt(&c.Page, 16)
 	orInt(&c.Pages, 3)
-	orInt(&c.Asks, 8)
+	orInt(&c.Asks, 12)
 	orInt(&c.Hopes, 2)
 	orInt(&c.Parallel, 1)
-	orInt(&c.Near, 4)
+	orInt(&c.Near, 16)
 	orTime(&c.ReplyTimeout, 5*grid.Second)
 	orTime(&c.FindTimeout, 30*grid.Second)
 	orTime(&c.HoldSpan, 10*grid.Second)

@@ -466,6 +466,9 @@ func (n *network) answer(p *placement) *directory.Found {
 		if q.Attribute == directory.Speed && a.Speed != b.Speed {
 			return (a.Speed < b.Speed) != q.Descending
 		}
+		if q.Attribute == directory.Free && a.Free != b.Free {
+			return (a.Free < b.Free) != q.Descending
+		}
 		return a.Site < b.Site
 	})
 	if q.After != nil {

@@ -149,6 +149,11 @@ func (a *Agent) find(now grid.Time, p *placement, out *grid.Outbox) {
 	if p.job.Goal == grid.GoalCost {
 		q.Attribute, q.Descending = directory.Price, false
 	}
+	if a.cfg.Placement == PlacementCoordinated && p.token == 0 && !p.all && p.pages+1 >= a.cfg.Pages && p.pages > 0 {
+		// The last page is of the emptiest sites, wherever they stand in the goal's
+		// order: what is left of that order has been told to every home.
+		q.Attribute, q.Descending, p.last = directory.Free, true, directory.Quote{}
+	}
 	if p.last.Site != "" {
 		q.After = directory.Behind(&p.last, q.Attribute)
 	}

@@ -68,6 +68,7 @@ const (
 	Credits  Unit = "credits"
 	Millions Unit = "million credits"
 	Jobs     Unit = "jobs"
+	Sites    Unit = "sites"
 	Messages Unit = "messages"
 	Area     Unit = "processor-s"
 	Size     Unit = "processors"

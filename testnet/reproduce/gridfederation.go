@@ -47,6 +47,9 @@ type federationStudy struct {
 	sizes    []int           // of experiment 5
 	windows  []*federationWindow
 	readings []*reading
+
+	coordinated [][2]*outcome // by size; OFC and OFT
+	pricing     []*pricingCase
 }
 
 // federationWindow is two days of jobs at every site, and what came of them.
@@ -67,7 +70,9 @@ func planFederation(ctx context.Context, o Options) (*Study, error) {
 		return nil, err
 	}
 	if !o.Quick {
-		s.readings = s.planReadings()
+		if s.readings, err = s.planReadings(); err != nil {
+			return nil, err
+		}
 	}
 	return &Study{Runs: s.runs(), Notes: s.notes(inputs), Inputs: inputs, Report: s.report}, nil
 }
@@ -209,6 +214,10 @@ func (s *federationStudy) runs() (runs []Run) {
 			}
 		}
 	}
+	if !s.o.Quick {
+		runs = append(runs, s.coordinatedRuns()...)
+		runs = append(runs, s.pricingRuns()...)
+	}
 	for _, r := range s.readings {
 		runs = append(runs, r.runs(s)...)
 	}
@@ -218,8 +227,8 @@ func (s *federationStudy) runs() (runs []Run) {
 // report makes the experiments.
 func (s *federationStudy) report() []Experiment {
 	e := []Experiment{s.experiment1(), s.experiment2(), s.experiment3(), s.experiment4(), s.experiment5()}
-	if len(s.readings) > 0 {
-		e = append(e, s.compareReadings())
+	if !s.o.Quick {
+		e = append(e, s.compareCoordinated(), s.comparePricing(), s.compareReadings())
 	}
 	return e
 }

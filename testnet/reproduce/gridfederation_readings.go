@@ -18,18 +18,23 @@ type reading struct {
 
 	used             [][]workload.Job
 	alone, federated *outcome
-	economy          [2]*outcome   // OFC and OFT at table 1
-	scale            [][2]*outcome // the first and the last size
+	economy          [len(populations)]*outcome // at table 1
+	scale            [][2]*outcome              // the first and the last size, OFC and OFT
 }
 
 // planReadings lists them. The first is the one of the experiments.
-func (s *federationStudy) planReadings() []*reading {
+func (s *federationStudy) planReadings() ([]*reading, error) {
 	readings := []*reading{
 		{name: "as above"},
 		{name: "infeasible sites not asked", with: func(c *federationCase) { c.skipInfeasible = true }},
 		{name: "strict FCFS", with: func(c *federationCase) { c.queue = "fcfs" }},
-		{name: "Origin narrow", days: narrowOrigin},
-		{name: "Origin narrow, FCFS", days: narrowOrigin, with: func(c *federationCase) { c.queue = "fcfs" }},
+	}
+	if s.o.Traces != "" {
+		byLoad, err := s.daysByLoad()
+		if err != nil {
+			return nil, err
+		}
+		readings = append(readings, &reading{name: "days by load", days: func([][]workload.Job) [][]workload.Job { return byLoad }})
 	}
 	for _, percent := range []int64{75, 125, 150} {
 		readings = append(readings, &reading{name: fmt.Sprintf("run times × %.2f", float64(percent)/100), days: func(days [][]workload.Job) [][]workload.Job {
@@ -38,7 +43,7 @@ func (s *federationStudy) planReadings() []*reading {
 			})
 		}})
 	}
-	return readings
+	return readings, nil
 }
 
 // mapJobs returns changed copies of the jobs.
@@ -53,21 +58,26 @@ func mapJobs(days [][]workload.Job, change func(site int, j *workload.Job)) [][]
 	return out
 }
 
-// originFactor is how much longer LANL Origin's jobs must be to take the response
-// time that is published for them (6 201 s under OFT), rather than the generator's.
-const originFactor = 8
-
-// narrowOrigin makes LANL Origin's jobs longer and as much narrower.
-func narrowOrigin(days [][]workload.Job) [][]workload.Job {
-	return mapJobs(days, func(site int, j *workload.Job) {
-		if site != siteOrigin {
-			return
+// daysByLoad returns other days: those with about the published number of jobs whose
+// load comes closest to what table 2 implies, and for sites without a log days of the
+// model with jobs as wide as on the site.
+func (s *federationStudy) daysByLoad() ([][]workload.Job, error) {
+	logged, err := s.logs()
+	if err != nil {
+		return nil, err
+	}
+	days := make([][]workload.Job, len(s.sites))
+	for i := range s.sites {
+		if logged[i] {
+			days[i], _, err = s.sites[i].ReadDays(s.o.Traces, workload.Options{})
+		} else {
+			days[i], err = s.sites[i].GenerateDays(i, workload.EmbeddedSeed)
 		}
-		width := max((j.Processors+originFactor/2)/originFactor, 1)
-		j.RunTime = max(j.RunTime*grid.Time(j.Processors)/grid.Time(width), 1)
-		j.Estimate = max(j.Estimate*grid.Time(j.Processors)/grid.Time(width), j.RunTime)
-		j.Processors = width
-	})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return days, nil
 }
 
 // ends are the smallest and the largest size.
@@ -96,8 +106,10 @@ func (r *reading) runs(s *federationStudy) (runs []Run) {
 	add(&r.alone, federationCase{mode: "independent", sites: len(s.sites)})
 	add(&r.federated, federationCase{mode: "federated", sites: len(s.sites)})
 	r.scale = make([][2]*outcome, len(s.ends()))
+	for p := range populations {
+		add(&r.economy[p], federationCase{mode: "economy", oft: populations[p].oft, sites: len(s.sites)})
+	}
 	for i, oft := range []int{0, 100} {
-		add(&r.economy[i], federationCase{mode: "economy", oft: oft, sites: len(s.sites)})
 		for n, size := range s.ends() {
 			add(&r.scale[n][i], federationCase{mode: "economy", oft: oft, sites: size})
 		}
@@ -135,9 +147,11 @@ func (s *federationStudy) compareReadings() Experiment {
 	measure("load offered", Percent, 1, None, func(r *reading) Number { return s.load(r.used, siteAll) })
 	measure("accepted alone", Percent, 2, publishedAlone.accepted[siteAll], func(r *reading) Number { return r.alone.accepted(siteAll) })
 	measure("accepted federated", Percent, 2, publishedFederated.accepted[siteAll], func(r *reading) Number { return r.federated.accepted(siteAll) })
-	for i, name := range []string{"OFC", "OFT"} {
-		published := []Number{publishedIncentive[0], publishedIncentive[2]}[i]
-		measure("incentive, "+name, Millions, 0, published, func(r *reading) Number { return Number(r.economy[i].earnedBy(siteAll) / 1e6) })
+	for p := range populations {
+		measure("rejected, "+populations[p].name, Jobs, 0, None, func(r *reading) Number { return Number(r.economy[p].Total.Rejected) })
+	}
+	for p := range populations {
+		measure("incentive, "+populations[p].name, Millions, 0, publishedIncentive[p], func(r *reading) Number { return Number(r.economy[p].earnedBy(siteAll) / 1e6) })
 	}
 	for n, size := range s.ends() {
 		for i, name := range []string{"OFC", "OFT"} {
@@ -153,7 +167,7 @@ func (s *federationStudy) compareReadings() Experiment {
 		Text: []string{
 			"Where the text is open it was read in more than one way, on the first window. As above: home is asked without a message; sites that could not finish a job in time even if idle are asked as long as a later one could (the loop of section 2.2 to the letter); a site promises the earliest gap that fits.",
 			"Infeasible sites not asked: home leaves out those it knows to be too slow or too narrow. Strict FCFS: a site promises no start before that of an earlier promise, as a space-shared simulator without backfilling does. " +
-				fmt.Sprintf("Origin narrow: the generated jobs of LANL Origin are about %d times longer and as much narrower, so that their response time comes near the published one. ", originFactor) +
+				"Days by load: at each site the days with about the published number of jobs (within a twentieth) whose processor-seconds come closest to what table 2 implies (utilisation / share accepted), and LANL Origin's jobs as wide as the model makes them on 2048 processors. " +
 				"Run times ×: the same jobs at another load.",
 		},
 		Tables: []Table{t},

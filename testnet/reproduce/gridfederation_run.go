@@ -16,6 +16,8 @@ type federationCase struct {
 	sites int
 
 	placement      string // empty: paper
+	pricing        string // empty: fixed
+	cost           string // empty: paper
 	queue          string // empty: easy
 	skipInfeasible bool
 }
@@ -70,6 +72,12 @@ func (s *federationStudy) run(ctx context.Context, days [][]workload.Job, c fede
 	if c.placement != "" {
 		cfg.Placement = c.placement
 	}
+	if c.pricing != "" {
+		cfg.Pricing = c.pricing
+	}
+	if c.cost != "" {
+		cfg.Cost = c.cost
+	}
 	if c.queue != "" {
 		cfg.Queue = c.queue
 	}
@@ -116,12 +124,16 @@ func (o *outcome) stats(site int) *testnet.Stats {
 	return &o.Sites[site].Stats
 }
 
-// usersOf returns the users of a site, or of all.
+// usersOf returns the users of a site of table 1, or of all.
 func (o *outcome) usersOf(site int) users {
 	if site != siteAll {
 		return o.users[site]
 	}
-	var all users
+	return o.everybody()
+}
+
+// everybody returns all users, of however many sites.
+func (o *outcome) everybody() (all users) {
 	for i := range o.users {
 		all.plus(&o.users[i])
 	}

@@ -162,22 +162,11 @@ func TestReadings(t *testing.T) {
 		t.Fatal(err)
 	}
 	base := s.windows[0].days
-	narrow := narrowOrigin(base)
-	for site := range base {
-		before, after := offeredLoad(base[site], s.sites[site].Processors), offeredLoad(narrow[site], s.sites[site].Processors)
-		if after < before*0.98 || after > before*1.02 {
-			t.Errorf("%s: narrow jobs offer a load of %v, before %v", s.sites[site].Name, after, before)
-		}
+	readings, err := s.planReadings()
+	if err != nil {
+		t.Fatal(err)
 	}
-	var spans, before int64
-	for i := range base[siteOrigin] {
-		spans += int64(narrow[siteOrigin][i].RunTime)
-		before += int64(base[siteOrigin][i].RunTime)
-	}
-	if spans < 4*before {
-		t.Errorf("narrow jobs run %d µs in all, before %d", spans, before)
-	}
-	for _, r := range s.planReadings() {
+	for _, r := range readings {
 		if r.days == nil {
 			continue
 		}
@@ -285,5 +274,68 @@ func TestLikelyPairs(t *testing.T) {
 	}
 	if len(best[siteCTC]) != 0 {
 		t.Errorf("%d pairs of a site that had none", len(best[siteCTC]))
+	}
+}
+
+// TestBeyondThePaper: what the report adds has a figure for every run, and its claims
+// follow from them.
+func TestBeyondThePaper(t *testing.T) {
+	s := &federationStudy{o: small(), sites: workload.Table1(), sizes: []int{2, 8}}
+	s.o.Windows = 1
+	if _, err := s.readWindows(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	w := s.windows[0]
+	runs := append(s.coordinatedRuns(), s.pricingRuns()...)
+	for n, size := range s.sizes {
+		for p := range populations {
+			runs = append(runs, Run{Name: "paper", Weight: 1, Do: func(ctx context.Context) (err error) {
+				w.scale[n][p], err = s.run(ctx, w.days, federationCase{mode: "economy", oft: populations[p].oft, sites: size})
+				return err
+			}})
+		}
+	}
+	if err := runAll(context.Background(), runs, 2, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range []Experiment{s.compareCoordinated(), s.comparePricing()} {
+		for _, table := range e.Tables {
+			for _, m := range table.Measures {
+				if len(m.Cells) != len(table.Columns) {
+					t.Errorf("%s: %s has %d cells for %d columns", table.Title, m.Name, len(m.Cells), len(table.Columns))
+				}
+				for i, c := range m.Cells {
+					if !c.Here.Known() {
+						t.Errorf("%s: %s has nothing for %s", table.Title, m.Name, table.Columns[i])
+					}
+				}
+			}
+		}
+		if len(e.Claims) < 2 || len(e.Plots) < 2 {
+			t.Errorf("%s: %d claims and %d plots", e.Title, len(e.Claims), len(e.Plots))
+		}
+	}
+	for i := range compared {
+		if s.coordinated[1][i].perJob() >= compared[i].paper(w, 1).perJob() {
+			t.Errorf("%s: the coordinated placement takes %v messages per job, the paper's %v", populations[compared[i].population].name,
+				s.coordinated[1][i].perJob(), compared[i].paper(w, 1).perJob())
+		}
+	}
+	// Prices move, and nothing else that the runs with fixed prices do.
+	paper := s.pricing[0]
+	if fixed, demand := paper.outcomes[0][0], paper.outcomes[0][1]; fixed.TraceHash == demand.TraceHash || len(demand.earners()) <= len(fixed.earners()) {
+		t.Errorf("with prices by demand %d sites earn, with fixed ones %d", len(demand.earners()), len(fixed.earners()))
+	}
+	if n := len(without([]int{siteCTC, siteSP2})); n != siteAll-2 {
+		t.Errorf("%d sites are not two of them", n)
+	}
+	// A claim that does not hold says so.
+	s.coordinated[1][0], w.scale[1][0] = w.scale[1][0], s.coordinated[1][0]
+	s.coordinated[1][0].Messages.PerJob.Mean = (negotiationMax + 1) * 100
+	s.coordinated[1][0].Total.Accepted /= 2
+	for _, c := range s.claimsCoordinated(0)[:2] {
+		if c.Holds {
+			t.Errorf("%+v holds", c)
+		}
 	}
 }
