@@ -72,7 +72,7 @@ type Input struct {
 }
 
 // Papers returns the papers that can be repeated, in order of publication.
-func Papers() []Paper { return []Paper{gridFederation, resourceDelegation} }
+func Papers() []Paper { return []Paper{gridFederation, coAllocation, resourceDelegation} }
 
 // Find returns the paper of a name.
 func Find(name string) (Paper, error) {

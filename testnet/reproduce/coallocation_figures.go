@@ -1,0 +1,362 @@
+package reproduce
+
+import (
+	"fmt"
+	"strings"
+)
+
+// of returns a figure of a set-up: the mean over the workloads, and their spread.
+func (s *coallocationStudy) of(c coallocationCase, f func(o *coallocationOutcome) Number) Cell {
+	outcomes := s.outcomes[c.base()]
+	numbers := make([]Number, len(outcomes))
+	for i := range outcomes {
+		numbers[i] = f(&outcomes[i])
+	}
+	spread := spreadOf(numbers)
+	return Cell{Published: None, Here: spread.Mean, Spread: &spread}
+}
+
+func response(o *coallocationOutcome) Number { return o.response }
+
+// mean returns the mean response of a set-up.
+func (s *coallocationStudy) mean(c coallocationCase) Number { return s.of(c, response).Here }
+
+// change returns by how many percent the mean response of c differs from that by WF.
+func (s *coallocationStudy) change(c coallocationCase) Number {
+	wf := s.mean(coallocationCase{policy: "wf", application: c.application, utilization: c.utilization})
+	return 100 * (s.mean(c)/wf - 1)
+}
+
+// saturated reports whether a set-up is.
+func (s *coallocationStudy) saturated(c coallocationCase) bool {
+	wait := s.of(c, func(o *coallocationOutcome) Number { return o.wait }).Here
+	run := s.of(c, func(o *coallocationOutcome) Number { return o.runTime }).Here
+	return wait > 1.5*run
+}
+
+// saturation returns the first of the utilizations at which a set-up is saturated and
+// stays so, None if it is not at the last.
+func (s *coallocationStudy) saturation(c coallocationCase, utilizations []int) Number {
+	at := None
+	for i := len(utilizations) - 1; i >= 0; i-- {
+		c.utilization = utilizations[i]
+		if !s.saturated(c) {
+			break
+		}
+		at = Number(utilizations[i])
+	}
+	return at
+}
+
+// interval prints the 5 % in which saturation sets in.
+func interval(end Number) string {
+	if !end.Known() {
+		return "not reached"
+	}
+	return fmt.Sprintf("%.0f–%.0f %%", float64(end-5), float64(end))
+}
+
+// byUtilization makes a measure with a cell for each utilization.
+func byUtilization(name string, unit Unit, utilizations []int, f func(u int) Cell) Measure {
+	m := Measure{Name: name, Unit: unit, Decimals: 1}
+	for _, u := range utilizations {
+		m.Cells = append(m.Cells, f(u))
+	}
+	return m
+}
+
+func columnsOf(utilizations []int) (columns []string, at []float64) {
+	for _, u := range utilizations {
+		columns, at = append(columns, fmt.Sprintf("%d %%", u)), append(at, float64(u))
+	}
+	return columns, at
+}
+
+// line turns a measure into a line of a plot; figures beyond the bounds leave gaps.
+func (m *Measure) line(name string, low, high Number) Series {
+	s := Series{Name: name}
+	for _, c := range m.Cells {
+		v := c.Here
+		if v < low || v > high {
+			v = None
+		}
+		s.Values = append(s.Values, v)
+	}
+	return s
+}
+
+func (s *coallocationStudy) report() []Experiment {
+	e := []Experiment{s.experimentApplications(), s.experimentCCR(), s.experimentCA()}
+	if !s.o.Quick {
+		e = append(e, s.experimentAdaptive())
+	}
+	return e
+}
+
+// figure7 are the curves of figure 7 (a).
+var figure7 = []struct {
+	name, application string
+	limit             int
+}{{"Prime", "prime", 0}, {"Poisson", "poisson", 0}, {"Wave", "wave", 0}, {"Wave, limit 2", "wave", 2}}
+
+// experimentApplications is section VI-C with the MPI applications: figure 7, tables IV and V.
+func (s *coallocationStudy) experimentApplications() Experiment {
+	columns, at := columnsOf(s.utilizations)
+	changes := Table{Title: "Figure 7 (a): change in mean response, FCM against WF", Columns: columns}
+	observed := Table{Title: "Figure 7 (b): observed utilization with FCM, and jobs that are split", Columns: columns}
+	a := Plot{Figure: "Figure 7 (a)", Title: "Change in mean response with FCM against WF.", X: "net utilization, %", Y: "change, %", At: at}
+	b := Plot{Figure: "Figure 7 (b)", Title: "Observed utilization with FCM.", X: "net utilization, %", Y: "observed, %", At: at}
+	sat := Table{Title: "Table IV: end of the interval, 5 % wide, in which saturation sets in", Note: "“–”: not saturated at the highest utilization."}
+	saturation := Measure{Name: "net utilization", Unit: Percent}
+	wf := coallocationCase{policy: "wf", application: "prime"}
+	sat.Columns = append(sat.Columns, "WF")
+	saturation.Cells = append(saturation.Cells, Cell{Published: publishedSaturation["WF"], Here: s.saturation(wf, s.utilizations)})
+	for _, f := range figure7 {
+		c := coallocationCase{policy: "fcm", application: f.application, limit: f.limit}
+		m := byUtilization(f.name, Percent, s.utilizations, func(u int) Cell { c.utilization = u; return Cell{Published: None, Here: s.change(c)} })
+		o := byUtilization(f.name+", observed", Percent, s.utilizations, func(u int) Cell {
+			c.utilization = u
+			return s.of(c, func(o *coallocationOutcome) Number { return o.observed })
+		})
+		split := byUtilization(f.name+", split", Percent, s.utilizations, func(u int) Cell {
+			c.utilization = u
+			return s.of(c, func(o *coallocationOutcome) Number { return o.split })
+		})
+		changes.Measures = append(changes.Measures, m)
+		observed.Measures = append(observed.Measures, o, split)
+		a.Series, b.Series = append(a.Series, m.line(f.name, -100, 200)), append(b.Series, o.line(f.name, 0, 100))
+		sat.Columns = append(sat.Columns, "FCM "+f.name)
+		saturation.Cells = append(saturation.Cells, Cell{Published: publishedSaturation["FCM "+f.name], Here: s.saturation(c, s.utilizations)})
+	}
+	sat.Measures = []Measure{saturation}
+	return Experiment{
+		Title: "Co-allocation or not: Prime, Poisson and Wave (section VI-C)",
+		Text: []string{"Jobs of 8, 16 and 32 nodes, DAS-3 without Delft. WF does not split jobs, FCM does. " +
+			"The plot leaves out changes of more than 200 %; the table has them."},
+		Claims: s.claimsApplications(saturation.Cells),
+		Tables: []Table{sat, s.tableV(), changes, observed},
+		Plots:  []Plot{a, b},
+	}
+}
+
+// tableV compares the change at the utilizations of table V.
+func (s *coallocationStudy) tableV() Table {
+	t := Table{Title: "Table V: change in mean response at the net utilization where the paper's simulation has it"}
+	m := Measure{Name: "change, FCM against WF", Unit: Percent, Decimals: 1}
+	for _, p := range publishedChange {
+		t.Columns = append(t.Columns, p.application+" at "+p.text)
+		m.Cells = append(m.Cells, Cell{Published: p.change, Here: s.changeAt(p.application, p.at)})
+	}
+	t.Measures = []Measure{m}
+	return t
+}
+
+// changeAt returns the change at a utilization, between two by their mean.
+func (s *coallocationStudy) changeAt(application string, at Number) Number {
+	low, high := None, None
+	for _, u := range s.utilizations {
+		c := s.change(coallocationCase{policy: "fcm", application: application, utilization: u})
+		if Number(u) <= at {
+			low = c
+		}
+		if Number(u) >= at && !high.Known() {
+			high = c
+		}
+	}
+	return (low + high) / 2
+}
+
+// claimsApplications is what the text says of figure 7 and table IV.
+func (s *coallocationStudy) claimsApplications(saturation []Cell) []Claim {
+	var claims []Claim
+	names := append([]string{"WF"}, "FCM Prime", "FCM Poisson", "FCM Wave", "FCM Wave, limit 2")
+	for i, c := range saturation {
+		off := c.Here - c.Published
+		claims = append(claims, Claim{names[i] + " saturates within one step of the published interval", interval(c.Published), interval(c.Here), off >= -5 && off <= 5})
+	}
+	change := func(application string, limit, u int) Number {
+		return s.change(coallocationCase{policy: "fcm", application: application, limit: limit, utilization: u})
+	}
+	list := func(application string, limit int, from, to int) (text string, values []Number) {
+		var words []string
+		for _, u := range s.utilizations {
+			if u >= from && u <= to {
+				v := change(application, limit, u)
+				values, words = append(values, v), append(words, formatDeviation(v, Percent))
+			}
+		}
+		return strings.Join(words, ", "), values
+	}
+	all := func(values []Number, f func(Number) bool) bool {
+		for _, v := range values {
+			if !f(v) {
+				return false
+			}
+		}
+		return len(values) > 0
+	}
+	text, values := list("prime", 0, 10, 40)
+	claims = append(claims, Claim{"up to 40 % there is next to no difference (Prime, %)", "no difference", text, all(values, func(v Number) bool { return v > -2 && v < 2 })})
+	text, values = list("prime", 0, 45, 90)
+	claims = append(claims, Claim{"Prime gains, more with the load (45 to 90 %)", "gains", text, all(values, func(v Number) bool { return v < 0 })})
+	text, values = list("poisson", 0, 45, 65)
+	claims = append(claims, Claim{"Poisson gains at first (45 to 65 %)", "up to 75 %", text, all(values, func(v Number) bool { return v < 0 })})
+	text, values = list("poisson", 0, 70, 85)
+	loses := false
+	for _, v := range values {
+		loses = loses || v > 0
+	}
+	claims = append(claims, Claim{"Poisson loses before the system is full (70 to 85 %)", "beyond 75 %", text, loses})
+	text, values = list("wave", 0, 45, 85)
+	claims = append(claims, Claim{"Wave loses (45 to 85 %)", "loses", text, all(values, func(v Number) bool { return v > 0 })})
+	limited, between := list("wave", 2, 45, 85)
+	lower := 0
+	for i := range between {
+		if between[i] < values[i] && between[i] > 0 {
+			lower++
+		}
+	}
+	claims = append(claims, Claim{"limited to two clusters Wave loses, but less (45 to 85 %)", "in between", limited, lower == len(between) && lower > 0})
+	return claims
+}
+
+// experimentCCR is figure 8.
+func (s *coallocationStudy) experimentCCR() Experiment {
+	columns, at := columnsOf(s.utilizations)
+	t := Table{Title: "Figure 8: change in mean response, FCM against WF, by CCR", Columns: columns}
+	p := Plot{Figure: "Figure 8", Title: "Change in mean response with FCM against WF.", X: "net utilization, %", Y: "change, %", At: at}
+	below, above := true, true
+	var lowText, highText []string
+	for _, application := range applicationsCCR {
+		name := "CCR " + strings.TrimPrefix(application, "ccr=")
+		c := coallocationCase{policy: "fcm", application: application}
+		m := byUtilization(name, Percent, s.utilizations, func(u int) Cell { c.utilization = u; return Cell{Published: None, Here: s.change(c)} })
+		t.Measures = append(t.Measures, m)
+		p.Series = append(p.Series, m.line(name, -100, 200))
+		for i, u := range s.utilizations {
+			v := m.Cells[i].Here
+			if application == "ccr=0.1" {
+				below = below && v < 0.05
+				lowText = append(lowText, formatDeviation(v, Percent))
+			}
+			if (application == "ccr=1" || application == "ccr=4") && u >= 40 && u <= 90 {
+				above = above && v > 0
+				if application == "ccr=1" {
+					highText = append(highText, formatDeviation(v, Percent))
+				}
+			}
+		}
+	}
+	return Experiment{
+		Title: "By how much an application communicates (section VI-C)",
+		Text:  []string{"The synthetic application takes 180 s in one cluster, CCR/(1+CCR) of it for communication."},
+		Claims: []Claim{
+			{"CCR 0.1 always gains", "always", strings.Join(lowText, ", "), below},
+			{"above 0.5 it loses (CCR 1 and 4 at 40 to 90 %; CCR 1 shown)", "loses", strings.Join(highText, ", "), above},
+		},
+		Tables: []Table{t},
+		Plots:  []Plot{p},
+	}
+}
+
+// experimentCA is section VII-B: figure 10.
+func (s *coallocationStudy) experimentCA() Experiment {
+	e := Experiment{
+		Title: "FCM and CA (section VII-B)",
+		Text: []string{"Wave with jobs of 32, 48 and 64 nodes, on DAS-3 without Delft and with it (then without Leiden). CA as published orders clusters by mean latency but may end up with the farthest, too. " +
+			"CA in groups is the paper's conclusion from it, “we should group clusters with similar inter-cluster communication speeds, and restrict co-allocation to those groups separately”: here clusters within 0.5 ms of the widest."},
+	}
+	columns, at := columnsOf(s.bigger)
+	gaps := [2]Number{}
+	for i, with := range []bool{false, true} {
+		where := [2]string{"without Delft", "with Delft"}[i]
+		t := Table{Title: fmt.Sprintf("Figure 10 (%c): mean response, %s", 'a'+i, where), Columns: columns}
+		p := Plot{Figure: fmt.Sprintf("Figure 10 (%c)", 'a'+i), Title: "Mean response, " + where + "; up to 3000 s.", X: "net utilization, %", Y: "seconds", At: at}
+		var measures []Measure
+		for _, c := range s.curves(with) {
+			m := byUtilization(c.name, Seconds, s.bigger, func(u int) Cell { c.utilization = u; return s.of(c.coallocationCase, response) })
+			m.Decimals = 0
+			measures = append(measures, m)
+			p.Series = append(p.Series, m.line(c.name, 0, 3000))
+		}
+		t.Measures = measures
+		e.Tables, e.Plots = append(e.Tables, t), append(e.Plots, p)
+		for k, name := range []string{"CA as published", "CA in groups"} {
+			lower := 0
+			for j := range s.bigger {
+				if measures[k+1].Cells[j].Here < measures[0].Cells[j].Here {
+					lower++
+				}
+			}
+			e.Claims = append(e.Claims, Claim{
+				name + " is below FCM at almost every utilization, " + where, "almost all levels", fmt.Sprintf("at %d of %d", lower, len(s.bigger)), 10*lower >= 9*len(s.bigger),
+			})
+		}
+		for _, c := range s.curves(with) {
+			at := s.saturation(c.coallocationCase, s.bigger)
+			e.Claims = append(e.Claims, Claim{c.name + " saturates, " + where, publishedSaturationCA[i], interval(at), i == 0 && at >= 75 && at <= 85 || i == 1 && at >= 60 && at <= 75})
+		}
+		low := s.atMost(40)
+		for _, j := range low {
+			gaps[i] += (measures[0].Cells[j].Here - measures[2].Cells[j].Here) / Number(len(low))
+		}
+	}
+	e.Claims = append(e.Claims, Claim{
+		"the gap is wider with Delft (FCM − CA in groups, up to 40 %, before anything is saturated)", "50 s → 230 s at 40 % in the real system",
+		format(gaps[0], 0) + " s → " + format(gaps[1], 0) + " s", gaps[1] > gaps[0],
+	})
+	return e
+}
+
+// atMost returns the places of the utilizations of figure 10 up to one.
+func (s *coallocationStudy) atMost(u int) (places []int) {
+	for i, v := range s.bigger {
+		if v <= u {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+type namedCase struct {
+	name string
+	coallocationCase
+}
+
+// curves are those of figure 10, and CA in groups.
+func (s *coallocationStudy) curves(with bool) []namedCase {
+	return []namedCase{
+		{"FCM", coallocationCase{policy: "fcm", application: "wave", big: true, with: with}},
+		{"CA as published", coallocationCase{policy: "ca", application: "wave", big: true, with: with}},
+		{"CA in groups", coallocationCase{policy: "ca", application: "wave", big: true, with: with, grouped: true}},
+	}
+}
+
+// experimentAdaptive compares the adaptive policy with the better of WF and FCM.
+func (s *coallocationStudy) experimentAdaptive() Experiment {
+	columns, at := columnsOf(s.utilizations)
+	t := Table{Title: "Change in mean response, adaptive against the better of WF and FCM", Columns: columns}
+	p := Plot{Figure: "Beyond the paper", Title: "Change in mean response with adaptive against the better of WF and FCM.", X: "net utilization, %", Y: "change, %", At: at}
+	worst, where := Number(-100), ""
+	for _, application := range append([]string{"prime", "wave"}, applicationsCCR...) {
+		m := byUtilization(application, Percent, s.utilizations, func(u int) Cell {
+			c := coallocationCase{policy: "adaptive", application: application, utilization: u}
+			wf, fcm := c, c
+			wf.policy, fcm.policy = "wf", "fcm"
+			v := 100 * (s.mean(c)/min(s.mean(wf), s.mean(fcm)) - 1)
+			if v > worst {
+				worst, where = v, fmt.Sprintf("%s at %d %%", application, u)
+			}
+			return Cell{Published: None, Here: v}
+		})
+		t.Measures = append(t.Measures, m)
+		p.Series = append(p.Series, m.line(application, -100, 100))
+	}
+	return Experiment{
+		Title:  "Beyond the paper: split only if it pays",
+		Text:   []string{"Adaptive splits a job only if it loses less by running longer than by waiting for a single cluster. Both are predicted, from the CCR and the latencies, and from the estimates of what runs."},
+		Claims: []Claim{{"adaptive is at least as good as the better of WF and FCM, within 2 %", "–", fmt.Sprintf("worst %s (%s)", formatDeviation(worst, Percent), where), worst <= 2}},
+		Tables: []Table{t},
+		Plots:  []Plot{p},
+	}
+}
