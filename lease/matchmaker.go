@@ -293,6 +293,10 @@ func (m *Matchmaker) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	}
 }
 
+// Has reports whether a lease was asked for by this matchmaker and is not over. What
+// comes of others is their asker's.
+func (m *Matchmaker) Has(number uint64) bool { return m.asking[number] != nil }
+
 // NextTimer returns when Step and Dispatch next have something to do without another
 // input.
 func (m *Matchmaker) NextTimer() grid.Time { return min(m.nextMatch, m.nextDelegate) }
@@ -414,7 +418,7 @@ func (m *Matchmaker) delegateLoad(now grid.Time, out *grid.Outbox) {
 // somebody is asked.
 func (m *Matchmaker) delegate(now grid.Time, d *demand, out *grid.Outbox) bool {
 	d.tried = d.tried[:0]
-	d.subject = roundOf(d.ID.Job, d.rounds)
+	d.subject = roundOf(d.ID, d.rounds)
 	if !m.ask(now, d, out) { // nobody who is not known to be full
 		d.retry = now + m.cfg.DelegationCycle
 		m.giveWay(now, d)
@@ -438,10 +442,12 @@ func (m *Matchmaker) giveWay(now grid.Time, d *demand) {
 	}
 }
 
-// roundOf names a resource request: each round of delegation of a job is a new one.
-func roundOf(job grid.JobID, round int32) grid.JobID {
-	job.Lo += uint64(round) << 44
-	return job
+// roundOf names a resource request: each round of delegation of a job is a new one,
+// and so is each of its executions.
+func roundOf(task grid.TaskID, round int32) grid.JobID {
+	id := task.Job
+	id.Lo += uint64(round)<<44 + uint64(max(task.Epoch, 1)-1)<<24
+	return id
 }
 
 // ask asks the next target of a request, and reports whether there was one.

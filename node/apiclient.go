@@ -200,6 +200,26 @@ func (c *Client) BankGrant(ctx context.Context, move BankMove) (*BankReply, erro
 	return post[BankReply](ctx, c, "/v1/bank/grant", move)
 }
 
+// Leases lists what is borrowed ("in"), lent ("out"), or both ("").
+func (c *Client) Leases(ctx context.Context, direction string) (*LeasesReply, error) {
+	query := url.Values{}
+	if direction != "" {
+		query.Set("direction", direction)
+	}
+	return get[LeasesReply](ctx, c, "/v1/leases?"+query.Encode())
+}
+
+// RequestLease borrows processors and returns once they can be used.
+func (c *Client) RequestLease(ctx context.Context, request LeaseRequest) (*LeaseReply, error) {
+	return post[LeaseReply](ctx, c, "/v1/leases", request)
+}
+
+// ChangeLease renews, releases or revokes a lease.
+func (c *Client) ChangeLease(ctx context.Context, change LeaseChange, request LeaseChangeRequest) (*LeaseReply, error) {
+	verb := map[LeaseChange]string{RenewLease: "renew", ReleaseLease: "release", RevokeLease: "revoke"}[change]
+	return post[LeaseReply](ctx, c, "/v1/leases/"+verb, request)
+}
+
 // Stop asks the daemon to stop. It returns when the daemon has understood.
 func (c *Client) Stop(ctx context.Context) error {
 	_, err := post[struct{}](ctx, c, "/v1/stop", struct{}{})

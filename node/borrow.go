@@ -16,6 +16,8 @@ type pool struct {
 	used  int64
 	tasks []guest // in order of their IDs
 	over  bool    // no job is started there any more
+
+	matched bool // the matchmaker borrowed it for one job, and releases it
 }
 
 // guest is a job of this site that runs on borrowed processors.
@@ -37,19 +39,72 @@ const scanMax = 1000
 
 // leaseClaimed: borrowed processors can be used from now on.
 func (s *Site) leaseClaimed(now grid.Time, l lease.Lease, out *grid.Outbox) {
-	p := &pool{id: l.ID}
-	at, found := slices.BinarySearchFunc(s.pools, p, comparePools)
-	if found {
+	if s.pool(l.ID) != nil {
 		return
 	}
-	s.pools = slices.Insert(s.pools, at, p)
+	p := s.openPool(l.ID)
 	for i, e := range s.recovered { // before a restart they ran there, and may still
 		if e != nil && e.lease == l.Number && e.gone == 0 {
 			s.recovered[i] = nil
 			s.startOn(now, p, l, e, out)
 		}
 	}
+	if l.Subject.Lo != l.Number { // not asked for by a user: it was for one job
+		p.over = true
+		s.releaseIdle(now, p, out)
+	}
 	s.answerLease(l.Number, &LeaseAnswer{Lease: s.leaseView(l)}, out)
+}
+
+// openPool enters the processors of a lease.
+func (s *Site) openPool(id lease.ID) *pool {
+	p := &pool{id: id}
+	at, _ := slices.BinarySearchFunc(s.pools, p, comparePools)
+	s.pools = slices.Insert(s.pools, at, p)
+	return p
+}
+
+// leaseBrought: the matchmaker has borrowed processors for one job.
+func (s *Site) leaseBrought(now grid.Time, in *lease.Brought, out *grid.Outbox) {
+	e := s.current(in.Task)
+	if e == nil || e.state != Queued {
+		panic(fmt.Sprintf("node: processors were brought for task %v, which does not wait", in.Task))
+	}
+	p := s.openPool(in.Lease.ID)
+	p.over, p.matched = true, true
+	s.startOn(now, p, in.Lease, e, out)
+}
+
+// loads tells the matchmaker what a site has gossiped.
+func (s *Site) loads(site grid.SiteID) (free int64, report uint64, ok bool) {
+	l, ok := s.dir.Load(site)
+	if l.Queued > 0 {
+		l.Free = 0
+	}
+	return l.Free, l.Sequence, ok
+}
+
+// enqueue puts a home job into the queue.
+func (s *Site) enqueue(now grid.Time, r lrms.Request, e *entry) error {
+	if s.matches == nil || e.foreign || e.job.Deadline != grid.Never {
+		return s.cluster.SubmitBy(now, r, e.job.Deadline)
+	}
+	return s.matches.Submit(now, r, e.job.Submit)
+}
+
+// dequeue takes a job that waits out of the queue, or withdraws what is promised to it.
+func (s *Site) dequeue(now grid.Time, e *entry, out *grid.Outbox) {
+	if s.matches == nil || !s.matches.Cancel(now, e.task(), out) {
+		s.cluster.Cancel(now, e.task())
+	}
+}
+
+// schedule starts what can start on this site's own processors.
+func (s *Site) schedule(now grid.Time, started []lrms.Request, out *grid.Outbox) []lrms.Request {
+	if s.matches == nil {
+		return s.cluster.Schedule(now, started)
+	}
+	return s.matches.Dispatch(now, started, out)
 }
 
 // leaseRecalled: the lender wants the processors back. What runs there may end by
@@ -67,6 +122,9 @@ func (s *Site) releaseIdle(now grid.Time, p *pool, out *grid.Outbox) {
 		return
 	}
 	s.pools = slices.DeleteFunc(s.pools, func(q *pool) bool { return q == p })
+	if p.matched {
+		return
+	}
 	_ = s.book.Release(now, p.id, out) // unknown: it has ended in the same moment
 }
 
@@ -189,8 +247,11 @@ func (s *Site) limitOf(e *entry) grid.Time {
 // a restart.
 func (s *Site) startOn(now grid.Time, p *pool, l lease.Lease, e *entry, out *grid.Outbox) {
 	limit := s.limitOf(e)
-	if err := s.cluster.Borrow(now, lrms.Request{ID: e.task(), Processors: e.job.Processors, Estimate: limit}); err != nil {
-		panic(fmt.Sprintf("node: job %s on lease %d: %v", e.job.ID, l.Number, err))
+	if !p.matched {
+		s.dequeue(now, e, out)
+		if err := s.cluster.Borrow(now, lrms.Request{ID: e.task(), Processors: e.job.Processors, Estimate: limit}); err != nil {
+			panic(fmt.Sprintf("node: job %s on lease %d: %v", e.job.ID, l.Number, err))
+		}
 	}
 	g := guest{e.task(), e.job.Processors}
 	p.used += g.processors

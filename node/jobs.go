@@ -94,7 +94,7 @@ func (s *Site) place(now grid.Time, e *entry, out *grid.Outbox) {
 		return
 	}
 	request := lrms.Request{ID: e.task(), Processors: e.job.Processors, Estimate: e.job.EstimateAt(s.cfg.Rating)}
-	if err := s.cluster.SubmitBy(now, request, e.job.Deadline); err != nil {
+	if err := s.enqueue(now, request, e); err != nil {
 		e.reason = err.Error()
 		s.end(now, e, Refused, out)
 		out.Tell(grid.Event{Kind: grid.JobRefused, Job: e.job, Epoch: e.epoch, Text: e.reason})
@@ -216,7 +216,9 @@ func (s *Site) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
 		s.pilotEnded(now, epoch, out)
 		return
 	}
-	s.cluster.Ended(now, in.ID) // whoever it was, its processors are free
+	if s.matches == nil || !s.matches.Ended(now, in.ID, out) {
+		s.cluster.Ended(now, in.ID) // whoever it was, its processors are free
+	}
 	s.leave(now, in.ID, out)
 	e := s.current(in.ID)
 	if e == nil || e.state.Terminal() {
@@ -380,7 +382,7 @@ func (s *Site) withdraw(now grid.Time, e *entry, cause string, out *grid.Outbox)
 		if before == Placing && s.agent != nil {
 			s.agent.Step(now, &market.Stop{Job: e.job.ID, Cause: cause}, out)
 		}
-		s.cluster.Cancel(now, e.task())
+		s.dequeue(now, e, out)
 		s.forgetRecovered(e)
 		e.result = grid.Result{Start: now, End: now, ExitCode: exitCancelled, Reason: cause}
 		if e.foreign {

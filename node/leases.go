@@ -16,16 +16,29 @@ type LeaseConfig struct {
 	Most int64     // processors lent at once at most; 0: all
 	Term grid.Time // how long a lease lasts without a word of its borrower; 0: the book's default
 	Span grid.Time // longest lease it grants; 0: the book's default
+
+	// Match says when this site borrows by itself, and of whom. Threshold 0: never.
+	Match lease.MatchConfig
+}
+
+// match returns the configuration of the site's lease.Matchmaker.
+func (c *LeaseConfig) match() lease.MatchConfig {
+	m := c.Match
+	m.Lend = c.Lend
+	return m
 }
 
 // pilotGrace is how long after the end of a lease a pilot and what it started may
 // still be alive: the shim's grace, and the time to collect what it killed.
-const pilotGrace = 15 * grid.Second
+const pilotGrace = 10 * grid.Second
 
 // book returns the configuration of the site's lease.Book.
 func (c *LeaseConfig) book(site grid.SiteID) lease.Config {
 	cfg := lease.Config{Site: site, Term: c.Term, SpanMax: c.Span, Grace: pilotGrace, Drain: true}
 	if c.Term > 0 {
+		// What is granted is claimed at once, so a hold need not outlast a term; an
+		// execution is given up for dead no sooner than a hold later.
+		cfg.Hold = min(c.Term, 30*grid.Second)
 		cfg.Retry = max(min(c.Term/6, 5*grid.Second), 100*grid.Millisecond)
 	}
 	return cfg
@@ -175,14 +188,27 @@ func (s *Site) leaseInput(now grid.Time, in grid.Input, out *grid.Outbox) bool {
 	case *lease.Activated:
 		s.keepPilot(now, in.Lease, out)
 	case *lease.Granted:
-		_ = s.book.Claim(now, in.ID, out) // held, or it is over and Ended follows
+		if s.matches.Has(in.Number) {
+			s.matches.Step(now, in, out)
+		} else {
+			_ = s.book.Claim(now, in.ID, out) // ErrUnknown: it is over, and Ended follows
+		}
 	case *lease.Claimed:
-		s.leaseClaimed(now, in.Lease, out)
+		if s.matches.Has(in.Number) {
+			s.matches.Step(now, in, out)
+		} else {
+			s.leaseClaimed(now, in.Lease, out)
+		}
+	case *lease.Brought:
+		s.leaseBrought(now, in, out)
 	case *lease.Refused:
+		s.matches.Step(now, in, out)
 		s.leaseRefused(in, out)
 	case *lease.Recalled:
 		s.leaseRecalled(now, in.Lease, out)
+	case *lease.Lost: // its lease has ended, and leaseOver put the job aside
 	case *lease.Ended:
+		s.matches.Step(now, in, out)
 		if in.Lent {
 			s.leaseTakenBack(now, in, out)
 		} else {
@@ -231,14 +257,17 @@ type pilot struct {
 // leaseAsked decides about a request.
 func (s *Site) leaseAsked(now grid.Time, in *lease.Asked, out *grid.Outbox) {
 	t := s.book.Totals()
-	why := lease.Busy
-	switch {
-	case !s.cfg.Lease.Lend || s.draining:
+	why := lease.Accepted
+	switch most := s.cfg.Lease.Most; {
+	case s.draining:
 		why = lease.Denied
-	case in.Processors > s.cfg.Processors || s.cfg.Lease.Most > 0 && in.Processors > s.cfg.Lease.Most:
+	case most > 0 && in.Processors > most:
 		why = lease.TooWide
-	case s.cfg.Lease.Most > 0 && t.Held+t.Lent+in.Processors > s.cfg.Lease.Most:
-	case s.book.Grant(now, in.ID, lease.Terms{}, out) == nil:
+	case most > 0 && t.Held+t.Lent+in.Processors > most:
+		why = lease.Busy
+	}
+	if why == lease.Accepted {
+		s.matches.Step(now, in, out)
 		return
 	}
 	_ = s.book.Refuse(now, in.ID, why, out) // it was asked in this step, so it is there

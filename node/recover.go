@@ -173,7 +173,7 @@ func (s *Site) promise(now grid.Time, e *entry, out *grid.Outbox) {
 	e.state = Queued
 	request := lrms.Request{ID: e.task(), Processors: e.job.Processors, Estimate: e.job.EstimateAt(s.cfg.Rating)}
 	if e.award.Finish == 0 {
-		if err := s.cluster.SubmitBy(now, request, e.job.Deadline); err != nil {
+		if err := s.enqueue(now, request, e); err != nil {
 			s.expired(now, e, out)
 		}
 		return

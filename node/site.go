@@ -56,6 +56,7 @@ type Site struct {
 	agent   *market.Agent        // nil when alone
 	book    *lease.Book          // nil when alone
 	desk    *bank.Desk           // nil when alone
+	matches *lease.Matchmaker    // nil when alone
 
 	jobs     map[grid.JobID]*entry
 	users    map[string]int // live home jobs by user
@@ -113,6 +114,10 @@ func NewSite(cfg SiteConfig, seed uint64) (*Site, error) {
 	s.dir = directory.New(cfg.Directory, rand.New(rand.NewPCG(seed, 1)))
 	s.agent = market.New(cfg.Market, cluster, s.dir, rand.New(rand.NewPCG(seed, 2)))
 	if s.book, err = lease.New(cfg.Lease.book(cfg.ID), cluster); err != nil {
+		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
+	}
+	s.matches, err = lease.NewMatchmaker(cfg.Lease.match(), cluster, s.book, s.loads, rand.New(rand.NewPCG(seed, 3)))
+	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
 	}
 	s.cfg.Bank.Self = cfg.ID
@@ -205,7 +210,7 @@ func (s *Site) NextTimer() grid.Time {
 		t = min(t, s.finished[0].at.Add(s.cfg.Limits.Retention))
 	}
 	if s.agent != nil {
-		t = min(t, s.agent.NextTimer(), s.dir.NextTimer(), s.book.NextTimer(), s.desk.NextTimer(), s.parkedDue)
+		t = min(t, s.agent.NextTimer(), s.dir.NextTimer(), s.book.NextTimer(), s.matches.NextTimer(), s.desk.NextTimer(), s.parkedDue)
 	}
 	if len(s.stranded) > 0 {
 		t = min(t, s.stranded[0].at)
@@ -224,9 +229,10 @@ func (s *Site) tick(now grid.Time, out *grid.Outbox) {
 		if s.parkedDue <= now {
 			s.unpark(now, now, out)
 		}
+		s.matches.Step(now, grid.Tick{}, out)
 	}
 	s.rescue(now, out)
-	s.started = s.cluster.Schedule(now, s.started[:0])
+	s.started = s.schedule(now, s.started[:0], out)
 	for i := range s.started {
 		s.start(now, s.started[i].ID, out)
 	}

@@ -15,6 +15,7 @@ import (
 	"gridnode/internal/grid"
 	"gridnode/internal/lrms"
 	"gridnode/internal/lrms/titan"
+	"gridnode/lease"
 	"gridnode/market"
 )
 
@@ -47,6 +48,12 @@ type settings struct {
 
 	jobs, perUser, finished int64
 	retention               grid.Time
+
+	lend         bool
+	lendMost     int64
+	leaseTerm    grid.Time
+	leaseLongest grid.Time
+	delegate     lease.MatchConfig
 
 	logLevel string
 	logFile  string // relative to the home; empty for stderr
@@ -167,6 +174,39 @@ var settingTable = []setting{
 	{key: "limits.retention", value: "7d", usage: "how long an ended job is kept, from more than 0 to ten years",
 		set: func(s *settings, v string) (err error) { s.retention, err = parseSpan(v); return err }},
 
+	{key: "leases.lend", value: "deny", usage: "processors to other sites: deny or allow; their jobs run as the daemon's account, without a sandbox",
+		set: oneOf(map[string]bool{"deny": false, "allow": true}, func(s *settings) *bool { return &s.lend })},
+	{key: "leases.most", value: "0", usage: "processors lent at once at most, 0 to 16777216; 0: all",
+		set: func(s *settings, v string) (err error) { s.lendMost, err = intBetween(v, 0, 1<<24); return err }},
+	{key: "leases.term", value: "5m", usage: "how long a lease outlives the last word of its borrower, from 1s to one day",
+		set: func(s *settings, v string) (err error) {
+			s.leaseTerm, err = spanBetween(v, grid.Second, grid.Day)
+			return err
+		}},
+	{key: "leases.longest", value: "30d", usage: "longest lease that is granted, renewals included, from 1s to 366d",
+		set: func(s *settings, v string) (err error) {
+			s.leaseLongest, err = spanBetween(v, grid.Second, lease.SpanLimit)
+			return err
+		}},
+
+	{key: "delegation.threshold", value: "0", usage: "load beyond which waiting jobs are given processors of other sites: used and waited for, over own; 1 in the paper; 0: never",
+		set: func(s *settings, v string) (err error) { s.delegate.Threshold, err = thousandths(v); return err }},
+	{key: "delegation.links", value: "", list: true, usage: "sites to borrow from, as sibling:ID, child:ID or parent:ID; near ones are asked first",
+		set: func(s *settings, v string) (err error) { s.delegate.Links, err = links(v); return err }},
+	{key: "delegation.cycle", value: "1m", usage: "time between two looks at the load, from 1s to one day",
+		set: func(s *settings, v string) (err error) {
+			s.delegate.DelegationCycle, err = spanBetween(v, grid.Second, grid.Day)
+			return err
+		}},
+	{key: "delegation.order", value: "most-free", usage: "who is asked first among the links: neighbours (at random), most-free, best-fit or gossip (only who is known to have room)",
+		set: func(s *settings, v string) (err error) { s.delegate.Ordering, err = lease.ParseOrdering(v); return err }},
+	{key: "delegation.hops", value: "6", usage: "how often a request may be passed on, 1 to 16",
+		set: func(s *settings, v string) (err error) {
+			hops, err := intBetween(v, 1, lease.TTLMax)
+			s.delegate.TTL = int32(hops)
+			return err
+		}},
+
 	{key: "log.level", value: "info", usage: "least severe messages to log: debug, info, warn or error",
 		set: func(s *settings, v string) (err error) {
 			if !slices.Contains([]string{"debug", "info", "warn", "error"}, v) {
@@ -252,6 +292,46 @@ func intBetween(v string, low, high int64) (int64, error) {
 		return 0, fmt.Errorf("%q: want a whole number from %d to %d", v, low, high)
 	}
 	return n, nil
+}
+
+// spanBetween reads a span within bounds.
+func spanBetween(v string, low, high grid.Time) (grid.Time, error) {
+	span, err := parseSpan(v)
+	if err != nil {
+		return 0, err
+	}
+	if span < low || span > high {
+		return 0, fmt.Errorf("%q: want %v to %v", v, low, high)
+	}
+	return span, nil
+}
+
+// thousandths reads a number from 0 to 1000 with at most three decimals.
+func thousandths(v string) (int64, error) {
+	micros, err := grid.ParseCredits(v)
+	if err != nil || micros < 0 || micros > 1000*grid.Credit || micros%1000 != 0 {
+		return 0, fmt.Errorf("%q: want a number from 0 to 1000 with at most three decimals", v)
+	}
+	return int64(micros / 1000), nil
+}
+
+// links reads neighbours as RELATION:ID, separated by commas.
+func links(v string) (list []lease.Link, err error) {
+	for _, text := range strings.Split(v, ",") {
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		word, id, found := strings.Cut(text, ":")
+		relation, err := lease.ParseRelation(word)
+		if !found || err != nil {
+			return nil, fmt.Errorf("%q: want sibling:ID, child:ID or parent:ID", text)
+		}
+		if _, err := peer.Decode(id); err != nil {
+			return nil, fmt.Errorf("%q: %q is not the ID of a site: %w", text, id, err)
+		}
+		list = append(list, lease.Link{Site: grid.SiteID(id), Relation: relation})
+	}
+	return list, lease.CheckLinks("", list)
 }
 
 var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)

@@ -52,6 +52,8 @@ type site struct {
 	daemon *exec.Cmd
 	addr   string // to join
 	id     string
+	netns  string // network namespace of the daemon; empty: that of the test
+	ip     string // its address there; empty: 127.0.0.1
 }
 
 // result is what a command line gave.
@@ -168,6 +170,9 @@ func (s *site) start(flags ...string) *site {
 	}
 	defer log.Close()
 	cmd := s.command(context.Background(), append([]string{"start"}, flags...)...)
+	if s.netns != "" {
+		cmd.Path, cmd.Args = ipProgram, append([]string{"ip", "netns", "exec", s.netns, program}, cmd.Args[1:]...)
+	}
 	cmd.Stderr = log
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {

@@ -1,0 +1,161 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"gridnode/internal/grid"
+	"gridnode/lease"
+)
+
+// Lease is a lease as users see it.
+type Lease struct {
+	Number     uint64   `json:"number"` // chosen by the borrower; names it with the borrower
+	Direction  string   `json:"direction"`
+	Borrower   string   `json:"borrower"` // ID of the site
+	Lender     string   `json:"lender"`
+	Peer       string   `json:"peer"` // name of the other site, for people
+	Processors int64    `json:"processors"`
+	Used       int64    `json:"used"`  // borrowed: processors that run this site's jobs
+	State      string   `json:"state"` // requested held claiming active ending
+	Since      Instant  `json:"since,omitzero"`
+	End        Instant  `json:"end,omitzero"`   // ends by itself then; renewals move it
+	Limit      Instant  `json:"limit,omitzero"` // ends then at the latest
+	Source     string   `json:"source,omitempty"`
+	Hops       int32    `json:"hops"` // leases from the source to the borrower
+	Jobs       []string `json:"jobs"` // borrowed: IDs of the jobs that run there
+}
+
+// LeasesReply answers GET /v1/leases.
+type LeasesReply struct {
+	Leases []Lease `json:"leases"`
+}
+
+// LeaseRequest is the body of POST /v1/leases.
+type LeaseRequest struct {
+	Site       string  `json:"site"` // name or ID of the lender
+	Processors int64   `json:"processors"`
+	Time       Seconds `json:"time"`
+}
+
+// LeaseChangeRequest is the body of POST /v1/leases/renew, release and revoke.
+type LeaseChangeRequest struct {
+	Number   uint64  `json:"number"`
+	Borrower string  `json:"borrower,omitempty"` // revoke: name or ID, if several sites have a lease of that number
+	Time     Seconds `json:"time,omitempty"`     // renew: from now
+	Force    bool    `json:"force,omitempty"`    // revoke: at once
+}
+
+// LeaseReply answers the requests that make or change a lease.
+type LeaseReply struct {
+	Lease Lease `json:"lease"`
+}
+
+// Directions of leases.
+const (
+	directionIn  = "in"  // borrowed
+	directionOut = "out" // lent
+)
+
+func (a *API) leases(w http.ResponseWriter, r *http.Request) error {
+	direction := r.URL.Query().Get("direction")
+	if direction != "" && direction != directionIn && direction != directionOut {
+		return apiErrorf(CodeUsage, "direction: %q, want in or out", direction)
+	}
+	reply := LeasesReply{Leases: []Lease{}}
+	err := a.host.Do(r.Context(), func(s *Site) {
+		for _, v := range s.Leases() {
+			if l := leaseOf(s, &v); direction == "" || direction == l.Direction {
+				reply.Leases = append(reply.Leases, l)
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, reply)
+}
+
+// leaseOf returns what users see of a lease. It is called on the host's loop.
+func leaseOf(s *Site, v *LeaseView) Lease {
+	l := Lease{
+		Number: v.Number, Direction: directionIn, Borrower: string(v.Borrower), Lender: string(v.Lender), Processors: v.Processors, Used: v.Used,
+		State: v.State.String(), Since: Instant(v.Since), End: Instant(v.End), Limit: Instant(v.Limit), Source: string(v.Source), Hops: v.Hops, Jobs: []string{},
+	}
+	peer := v.Lender
+	if v.Lent {
+		l.Direction, peer = directionOut, v.Borrower
+	}
+	l.Peer = string(peer)
+	if q, known := s.Known(peer); known && q.Name != "" {
+		l.Peer = q.Name
+	}
+	for _, id := range v.Jobs {
+		l.Jobs = append(l.Jobs, id.String())
+	}
+	return l
+}
+
+func (a *API) requestLease(w http.ResponseWriter, r *http.Request) error {
+	var request LeaseRequest
+	if err := readJSON(r, &request); err != nil {
+		return err
+	}
+	if request.Site == "" {
+		return apiErrorf(CodeUsage, "site: name the site that shall lend")
+	}
+	lender, err := a.siteNamed(r.Context(), request.Site)
+	if err != nil {
+		return err
+	}
+	return a.askLease(r.Context(), w, func(token uint64) grid.Input {
+		return &RequestLease{Token: token, Lender: lender, Processors: request.Processors, Span: grid.Time(request.Time)}
+	})
+}
+
+// changeLease returns what answers a request to change a lease.
+func (a *API) changeLease(change LeaseChange) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		var request LeaseChangeRequest
+		if err := readJSON(r, &request); err != nil {
+			return err
+		}
+		if request.Number == 0 {
+			return apiErrorf(CodeUsage, "number: name the lease")
+		}
+		borrower, err := a.siteNamed(r.Context(), request.Borrower)
+		if err != nil {
+			return err
+		}
+		return a.askLease(r.Context(), w, func(token uint64) grid.Input {
+			return &ChangeLease{
+				Token: token, Change: change, Number: request.Number, Borrower: borrower, Span: grid.Time(request.Time), Force: request.Force,
+			}
+		})
+	}
+}
+
+// askLease asks the site about a lease and answers with what it says.
+func (a *API) askLease(ctx context.Context, w http.ResponseWriter, input func(token uint64) grid.Input) error {
+	answer, err := a.host.Ask(ctx, input)
+	if err != nil {
+		return err
+	}
+	said := answer.(*LeaseAnswer)
+	switch {
+	case errors.Is(said.Err, lease.ErrBounds):
+		return apiErrorf(CodeUsage, "%v", said.Err)
+	case errors.Is(said.Err, ErrUnknownLease):
+		return apiErrorf(CodeNotFound, "%v", said.Err)
+	case errors.Is(said.Err, ErrLease):
+		return apiErrorf(CodeRefused, "%v", said.Err)
+	case said.Err != nil:
+		return said.Err
+	}
+	var reply LeaseReply
+	if err := a.host.Do(ctx, func(s *Site) { reply.Lease = leaseOf(s, &said.Lease) }); err != nil {
+		return err
+	}
+	return writeJSON(w, reply)
+}
