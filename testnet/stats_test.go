@@ -175,12 +175,12 @@ func TestSpread(t *testing.T) {
 	}
 }
 
-// statsKeys are the keys of STATS in DESIGN.md; scripts rely on them.
+// statsKeys are the keys of STATS; scripts rely on them.
 var statsKeys = []string{
 	"submitted", "accepted", "rejected", "finished", "local", "migrated", "remote", "utilization",
 	"awt", "asd", "awrt", "responseTime", "makespan", "goodput", "goodputLocal", "goodputIntraSite", "goodputIntraGrid",
 	"goodputInterGrid", "delegationsPerJob", "squashedArea", "leasedArea", "incentive", "budgetSpent", "messagesLocal", "messagesRemote", "coallocated",
-	"queueLength", "mcp", "pb",
+	"queueLength", "missed", "mcp", "pb",
 }
 
 // TestResultKeys: the JSON of a run has exactly the stable keys, in tables and CSV, too.

@@ -47,7 +47,7 @@ func randomKey(rng *rand.Rand) grid.Key {
 
 func TestClosestNamesTheSameSitesEverywhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		nodes := fleet(t, &Memory{}, 12)
+		nodes := fleet(t, &Memory{}, 20)
 		defer closeAll(nodes)
 		var ids []peer.ID
 		for _, n := range nodes {
@@ -56,7 +56,7 @@ func TestClosestNamesTheSameSitesEverywhere(t *testing.T) {
 		rng := rand.New(rand.NewPCG(1, 1))
 		for range 5 {
 			key := randomKey(rng)
-			want := nearest(key, ids, 8)
+			want := nearest(key, ids, bucketMin)
 			for i, n := range nodes {
 				before := len(n.inputs())
 				n.Closest(key)
