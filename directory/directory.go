@@ -99,8 +99,12 @@ type Directory struct {
 	spread uint64 // of Config.Self
 
 	// Rejected counts what other sites sent and should not have: quotes that have
-	// expired or come from the future, pages that do not answer the question.
+	// expired or come from the future, or that do not answer the question.
 	Rejected int64
+
+	// Outdated counts quotes that a holder had and whose site has published elsewhere
+	// or withdrawn since. Just after a change that is no fault.
+	Outdated int64
 
 	// QueryLookups counts the look-ups of holders that queries asked for; all others
 	// are for keeping the index.
@@ -305,19 +309,24 @@ func (d *Directory) onAnswer(now grid.Time, r request, p *Page, out *grid.Outbox
 			return // the visit ended without it
 		}
 		q.visit.open--
-		mature := p.Mature
+		enough := p.Mature
 		if ring := d.rings[cell{q.ask.Attribute, q.visit.cell}]; ring != nil && p.Held {
 			same := d.compareRing(now, ring, r.site, p.Ring)
-			mature = mature && same // else one of the two knows better who holds the cell
+			enough = enough && same // else one of the two knows better who holds the cell
 			if same && p.Ring != 0 {
 				q.visit.agreed++
 			}
-			if mature {
+		}
+		credible, honest := d.onPage(now, q, p, enough)
+		switch {
+		case !honest:
+			d.distrust(now, r.site)
+		case enough && credible:
+			if ring := d.rings[cell{q.ask.Attribute, q.visit.cell}]; ring != nil {
 				ring.preferred = r.site
 			}
 		}
-		q.visit.young = q.visit.young || !mature
-		d.onPage(now, q, p, mature)
+		q.visit.young = q.visit.young || !enough || !credible
 		d.run(now, q, out)
 	}
 }
@@ -372,14 +381,17 @@ func (d *Directory) unpublished(now grid.Time, to grid.SiteID, c cell, out *grid
 	}
 }
 
-// learn remembers a quote if it is the newest of its site, and reports whether
-// none newer is known.
-func (d *Directory) learn(q *Quote) bool {
+// learn remembers a quote if it is the newest of its site, and else returns the one
+// that is newer.
+func (d *Directory) learn(q *Quote) (newer *Quote) {
 	v, fresh := d.known.put(q.Site)
 	if fresh || (*v).Sequence < q.Sequence {
 		*v = q
 	}
-	return (*v).Sequence == q.Sequence
+	if (*v).Sequence == q.Sequence {
+		return nil
+	}
+	return *v
 }
 
 // Known returns the newest quote seen of a site, which may have expired or been

@@ -24,11 +24,13 @@ const (
 type query struct {
 	id       QueryID
 	ask      Query
+	from     position    // first position wanted
 	at       position    // first position not covered yet
 	limit    position    // last position wanted
 	found    []candidate // in order, each site once
 	end      bool        // everything up to limit is covered
 	failed   bool        // a cell's holders did not answer
+	unsure   bool        // no holder of some cell was mature
 	messages int32
 	visits   int
 	deadline grid.Time
@@ -133,6 +135,7 @@ func (q *query) begin() {
 	if after := q.ask.After; after != nil && !q.before(after.at, q.at) {
 		q.cover(after.at)
 	}
+	q.from = q.at
 }
 
 // before reports whether a comes before b in the order of the query.
@@ -288,9 +291,9 @@ func (d *Directory) sendScan(now grid.Time, q *query, r *ring, site grid.SiteID,
 	q.messages++
 }
 
-// onPage takes the answer of a holder of the cell visited. mature says that its word
-// is enough.
-func (d *Directory) onPage(now grid.Time, q *query, p *Page, mature bool) {
+// onPage takes the answer of a holder of the cell visited. enough says that its word
+// alone is enough, if it is credible.
+func (d *Directory) onPage(now grid.Time, q *query, p *Page, enough bool) (credible, honest bool) {
 	v := &q.visit
 	m := &d.maps[q.ask.Attribute]
 	if p.HasFences {
@@ -300,16 +303,30 @@ func (d *Directory) onPage(now grid.Time, q *query, p *Page, mature bool) {
 		}
 	}
 	cut, edge := false, position{}
+	credible, honest = true, true
 	for _, quote := range p.Quotes {
 		at := quote.at(q.ask.Attribute)
-		if q.before(at, q.at) || cut && !q.before(edge, at) || !q.ask.Filter.Match(quote) {
+		if q.before(at, q.at) || cut && !q.before(edge, at) || !q.ask.Filter.Match(quote) || quote.impossible(now) {
 			d.Rejected++ // a holder that does not keep to the question
+			honest = false
 			continue
 		}
 		cut, edge = true, at
-		q.add(candidate{at, quote})
-		d.learn(quote)
+		switch newest := d.learn(quote); {
+		case newest == nil:
+			q.add(candidate{at, quote})
+		case newest.Withdrawn || newest.at(q.ask.Attribute) != at:
+			d.Outdated++
+			credible = false
+			fallthrough
+		default:
+			if q.wants(newest) {
+				q.add(candidate{newest.at(q.ask.Attribute), newest})
+			}
+		}
 	}
+	credible = credible && honest
+	mature := enough && credible
 	cut = cut && p.More
 	if mature || !v.heard {
 		v.cut, v.edge = cut, edge
@@ -317,6 +334,13 @@ func (d *Directory) onPage(now grid.Time, q *query, p *Page, mature bool) {
 		v.cut, v.edge = true, edge
 	}
 	v.heard, v.held, v.mature = true, v.held || p.Held, v.mature || mature
+	return credible, honest
+}
+
+// wants reports whether a quote belongs into the answer.
+func (q *query) wants(quote *Quote) bool {
+	at := quote.at(q.ask.Attribute)
+	return !quote.Withdrawn && q.ask.Filter.Match(quote) && !q.before(at, q.from) && !q.before(q.limit, at)
 }
 
 // add puts a quote among the candidates; of two of one site the newer one stays.
@@ -368,6 +392,7 @@ func (d *Directory) judge(q *query) {
 		return
 	}
 	q.asking = false
+	q.unsure = q.unsure || !q.chain[0].mature
 	if edge := m.next(q.leaf, q.at, q.ask.Descending, q.gone); q.before(edge, q.edge) {
 		q.edge = edge
 	}
@@ -400,6 +425,7 @@ func (d *Directory) finish(now grid.Time, q *query, out *grid.Outbox) {
 	if q.failed || !q.end && n == 0 {
 		f.Err = ErrUnreachable
 	}
+	f.Certain = f.Err == nil && !q.unsure
 	if n = min(n, q.ask.Limit); n > 0 {
 		f.Quotes = d.foundChunk(n)
 	}

@@ -56,7 +56,7 @@ func (d *Directory) keep(now grid.Time, q *Quote, m *Copy) Receipt {
 		reply.Refused = true
 		return reply
 	}
-	if !d.learn(q) {
+	if d.learn(q) != nil {
 		return reply // late: a newer one has been here, or has been withdrawn
 	}
 	h := d.hold(now, m.Cell)

@@ -40,6 +40,7 @@ type network struct {
 	out     grid.Outbox
 	found   map[found]*Found
 	onSend  func(from, to grid.SiteID, m grid.Message)
+	lies    map[grid.SiteID]func(*Page) *Page // what these sites make of their pages; nil: a stream that breaks
 }
 
 type found struct {
@@ -172,6 +173,13 @@ func (n *network) send(from *site, id grid.SiteID, m grid.Message) {
 		n.t.Fatalf("%s sends %T to %q", from.id, m, id)
 	}
 	n.counter.Sent(m.MessageKind(), 0)
+	if p, ok := m.(*Page); ok && n.lies[from.id] != nil {
+		lie := *p
+		if p = n.lies[from.id](&lie); p == nil {
+			return
+		}
+		m = p
+	}
 	if n.onSend != nil {
 		n.onSend(from.id, id, m)
 	}

@@ -96,6 +96,7 @@ type Found struct {
 	ID       QueryID
 	Quotes   []Quote // valid, unexpired, each site once, in order; the receiver's own
 	End      bool    // there is nothing behind them
+	Certain  bool    // holders who have every quote of their cells have answered; else, just after holders died, some may be missing
 	Messages int32   // scans sent and pages received for it; the router's are counted apart
 	Err      error   // ErrUnreachable or ErrBusy; nil if the answer is complete
 }

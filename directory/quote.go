@@ -127,6 +127,12 @@ func printable(s string) bool {
 // Expires returns the instant from which the quote is void.
 func (q *Quote) Expires() grid.Time { return q.Issued.Add(q.Lifetime) }
 
+// impossible reports whether no honest holder can have the quote now, whatever its
+// clock: it has long expired, or comes from the future.
+func (q *Quote) impossible(now grid.Time) bool {
+	return q.Issued > now+2*skewMax || now-2*skewMax >= q.Expires()
+}
+
 // value returns what the quote is indexed by under an attribute.
 func (q *Quote) value(a Attribute) int64 {
 	switch a {

@@ -48,6 +48,7 @@ type ring struct {
 type suspect struct {
 	site    grid.SiteID
 	strikes int
+	lied    bool      // hearing from it does not help it
 	until   grid.Time // it is passed over until then, if it has strikesMax strikes
 }
 
@@ -306,6 +307,9 @@ func (d *Directory) strike(now grid.Time, site grid.SiteID, certain bool) {
 		i = len(d.suspects) - 1
 	}
 	s := &d.suspects[i]
+	if now >= s.until {
+		s.strikes, s.lied = 0, false
+	}
 	s.strikes++
 	if certain {
 		s.strikes = max(s.strikes, strikesMax)
@@ -313,10 +317,17 @@ func (d *Directory) strike(now grid.Time, site grid.SiteID, certain bool) {
 	s.until = now + d.cfg.Lifetime/4
 }
 
+// distrust notes that a site has said what cannot be true.
+func (d *Directory) distrust(now grid.Time, site grid.SiteID) {
+	d.strike(now, site, true)
+	i := slices.IndexFunc(d.suspects, func(s suspect) bool { return s.site == site })
+	d.suspects[i].lied = true
+}
+
 // heard notes that a site is alive.
 func (d *Directory) heard(now grid.Time, site grid.SiteID) {
 	if len(d.suspects) > 0 {
-		d.suspects = slices.DeleteFunc(d.suspects, func(s suspect) bool { return s.site == site })
+		d.suspects = slices.DeleteFunc(d.suspects, func(s suspect) bool { return s.site == site && !s.lied })
 	}
 	if d.fewPeers {
 		d.widen(now, site)
