@@ -209,3 +209,26 @@ func (r *Result) writePacking(w io.Writer) error {
 		fixed(int64(r.Total.MCP), 2), fixed(int64(r.Total.PB), 2), r.Mode, r.Seed, r.TraceHash, r.Events, r.WallSeconds)
 	return err
 }
+
+// PackOne shares one batch out as cfg says and returns its MCP in seconds.
+func PackOne(cfg PackingConfig, b *muscle.Batch) (mcp float64, err error) {
+	p := &packer{cfg: &cfg, draws: rand.NewPCG(0, 0), clusters: make([]packedCluster, len(b.Clusters))}
+	if p.titan, err = titan.New(titan.Config{Settle: cfg.Settle}, rand.New(p.draws)); err != nil {
+		return 0, err
+	}
+	err = p.pack(b)
+	return p.mcp, err
+}
+
+// PackingBatch draws the first batch of cfg whose number of jobs is at most a bound.
+func PackingBatch(cfg PackingConfig, most int) (*muscle.Batch, error) {
+	weights, err := cfg.check()
+	if err != nil {
+		return nil, err
+	}
+	b := cfg.empty(weights)
+	for jobs := newPackingJobs(&cfg); len(b.Jobs) == 0 || len(b.Jobs) > most; {
+		jobs.fill(&b)
+	}
+	return &b, nil
+}

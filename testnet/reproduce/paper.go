@@ -29,6 +29,7 @@ type Options struct {
 	Progress func(done, total int64)
 
 	sizes []int // of experiments that scale; nil: the paper's. Tests use fewer.
+	jobs  int   // of a run of generated jobs; 0: as many as the paper's. Tests use fewer.
 }
 
 // WindowsMax bounds Options.Windows.
@@ -72,7 +73,7 @@ type Input struct {
 }
 
 // Papers returns the papers that can be repeated, in order of publication.
-func Papers() []Paper { return []Paper{gridFederation, coAllocation, resourceDelegation} }
+func Papers() []Paper { return []Paper{gridFederation, musclePaper, coAllocation, resourceDelegation} }
 
 // Find returns the paper of a name.
 func Find(name string) (Paper, error) {

@@ -1,0 +1,204 @@
+package reproduce
+
+import (
+	"context"
+	"fmt"
+
+	"gridnode/testnet"
+)
+
+// muscleReadings are other ways to understand what the paper leaves open.
+var muscleReadings = []struct {
+	name   string
+	change func(*muscleCase)
+}{
+	{"as above", func(*muscleCase) {}},
+	{"arrival", func(c *muscleCase) { c.start = "arrival" }},
+	{"anew", func(c *muscleCase) { c.settle = 30 }},
+	{"both", func(c *muscleCase) { c.start, c.settle = "arrival", 30 }},
+	{"waited", func(c *muscleCase) { c.deadlines = "arrival" }},
+}
+
+// readings compares the margins under other readings.
+func (s *muscleStudy) readings() Experiment {
+	e := Experiment{
+		Title: "Appendix: other readings",
+		Text: []string{
+			"“Arrival”: the first schedules of DLL and WRAND are random but for one that has the order of arrival, each job on the processors that are free first. “Anew”: TITAN chooses the processors of 30 % of the offspring in that way, too. “Waited”: deadlines count from the arrival of a job, not from the batch.",
+			"The margins depend on how well TITAN does without a seed schedule. If deadlines count from arrival, most slack is used up when the batch is shared out. Then equation 3 fails: a cluster whose first jobs have no slack left gets an ε without bound and no more jobs, and MUSCLE as published falls behind. “Urgent first” divides by the time that is left until the deadlines instead, and stays ahead.",
+		},
+	}
+	for _, queue := range muscleLevels {
+		t := Table{Title: fmt.Sprintf("MCP and margins, %d jobs", queue)}
+		for _, r := range muscleReadings {
+			t.Columns = append(t.Columns, r.name)
+		}
+		row := func(name string, unit Unit, cell func(c muscleCase) Cell) {
+			m := Measure{Name: name, Unit: unit, Decimals: 1}
+			for _, r := range muscleReadings {
+				m.Cells = append(m.Cells, cell(muscleFigure4(byMuscle, queue).with(r.change)))
+			}
+			t.Measures = append(t.Measures, m)
+		}
+		for policy := range musclePolicies {
+			row("MCP, "+musclePolicyNames[policy], Seconds, func(c muscleCase) Cell { return s.cell(c.by(policy), None, mcpOf) })
+		}
+		for _, other := range bothOthers {
+			row("margin over "+musclePolicyNames[other], Percent, func(c muscleCase) Cell {
+				return s.margin(c, other, publishedMargin[queue][other-byDLL], mcpOf)
+			})
+			row("margin of urgent first over "+musclePolicyNames[other], Percent, func(c muscleCase) Cell { return s.margin(c.by(byUrgent), other, None, mcpOf) })
+		}
+		e.Tables = append(e.Tables, t)
+	}
+	return e
+}
+
+// variant compares MUSCLE with itself, the most pressed jobs first.
+func (s *muscleStudy) variant() Experiment {
+	levels, at := queueSweep(muscleQueues, muscleFigure4)
+	weighted, _ := queueSweep(muscleWeighted, muscleFigure6)
+	var tight, sizes sweep
+	for _, queue := range muscleLevels {
+		for _, loosest := range muscleDeadlines {
+			tight.cases = append(tight.cases, muscleFigure5(byMuscle, queue, loosest))
+			tight.columns = append(tight.columns, fmt.Sprintf("%d jobs, 0 to %v", queue, loosest))
+		}
+	}
+	for _, n := range muscleSizes {
+		sizes.cases = append(sizes.cases, muscleFigure7(byMuscle, n))
+		sizes.columns = append(sizes.columns, fmt.Sprintf("%d clusters", n))
+	}
+	e := Experiment{
+		Title: "Beyond the paper: the most pressed jobs first",
+		Text: []string{
+			"Two changes to the published rules. Jobs enter the composition table in the order of their slack instead of their arrival, so that the search, which takes the first of equally good compositions, finds the pressed ones first. And ε is divided by the sum of slack and run time, the time left until the deadlines, instead of slack alone. TITAN is the same.",
+		},
+		Plots: s.plots([2]string{"Figure 4 (a), with the variant", "Figure 4 (b), with the variant"}, " by workload level.", "jobs in the queue", at, levels, byUrgent),
+	}
+	worse, all := [2]int{}, 0
+	for _, part := range []struct {
+		title string
+		over  sweep
+	}{{"Setting of figure 4", levels}, {"Setting of figure 5", tight}, {"Setting of figure 6", weighted}, {"Setting of figure 7", sizes}} {
+		t := Table{Title: part.title, Columns: part.over.columns}
+		for i, f := range []func(*testnet.Result) Number{mcpOf, pbOf} {
+			name := []string{"MCP", "PB"}[i]
+			published, variant := Measure{Name: name + ", as published", Unit: Seconds, Decimals: 1}, Measure{Name: name + ", urgent first", Unit: Seconds, Decimals: 1}
+			gain := Measure{Name: "gain in " + name, Unit: Percent, Decimals: 1}
+			for _, c := range part.over.cases {
+				published.Cells = append(published.Cells, s.cell(c, None, f))
+				variant.Cells = append(variant.Cells, s.cell(c.by(byUrgent), None, f))
+				gain.Cells = append(gain.Cells, s.margin(c.by(byUrgent), byMuscle, None, f))
+				if s.mean(c.by(byUrgent), f) > s.mean(c, f) {
+					worse[i]++
+				}
+			}
+			t.Measures = append(t.Measures, published, variant, gain)
+		}
+		all += len(part.over.cases)
+		e.Tables = append(e.Tables, t)
+	}
+	for i, name := range []string{"MCP", "PB"} {
+		e.Claims = append(e.Claims, Claim{
+			Text: fmt.Sprintf("the variant is no worse in %s in the settings of figures 4 to 7", name), Published: "not in the paper",
+			Here: fmt.Sprintf("worse in %d of %d", worse[i], all), Holds: worse[i] == 0,
+		})
+	}
+	return e
+}
+
+// exactBatches is how many small batches are compared with their optimum, per setting.
+const exactBatches = 40
+
+// exactSettings are small enough for an exact search.
+var exactSettings = []struct {
+	name            string
+	clusters, queue int
+}{{"1 cluster", 1, 6}, {"2 clusters", 2, 7}, {"table 3", 0, 7}}
+
+// exactBatch is one batch: the optimum, and by how much of it each policy exceeds it.
+type exactBatch struct {
+	optimum float64
+	gap     [len(musclePolicies) + 1]float64 // in percent; the last is urgent first with TITAN choosing processors anew
+}
+
+// planExact returns the runs that compare small batches with their optimum.
+func (s *muscleStudy) planExact() (runs []Run) {
+	batches := exactBatches
+	if s.o.jobs > 0 {
+		batches = 3
+	}
+	s.exact = make([][]exactBatch, len(exactSettings))
+	for i := range exactSettings {
+		s.exact[i] = make([]exactBatch, batches)
+		for n := range batches {
+			runs = append(runs, Run{Name: "optimum, " + exactSettings[i].name, Weight: 500, Do: func(ctx context.Context) (err error) {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				s.exact[i][n], err = s.compareExact(i, n)
+				return err
+			}})
+		}
+	}
+	return runs
+}
+
+func (s *muscleStudy) compareExact(setting, n int) (e exactBatch, err error) {
+	x := exactSettings[setting]
+	cfg := s.config(muscleFigure4(byMuscle, x.queue), 1000+n)
+	cfg.Clusters, cfg.DeadlineRange[1] = x.clusters, 1
+	b, err := testnet.PackingBatch(cfg, 8)
+	if err != nil {
+		return e, err
+	}
+	if e.optimum, err = testnet.Optimum(b); err != nil {
+		return e, err
+	}
+	for i := range e.gap {
+		cfg.Policy = musclePolicies[min(i, byUrgent)]
+		if i > byUrgent {
+			cfg.Settle = 30
+		}
+		mcp, err := testnet.PackOne(cfg, b)
+		if err != nil {
+			return e, err
+		}
+		e.gap[i] = 100 * (mcp - e.optimum) / e.optimum
+	}
+	return e, nil
+}
+
+// optimal tells how far the policies are from the optimum of small batches.
+func (s *muscleStudy) optimal() Experiment {
+	t := Table{Title: "MCP beyond the optimum, mean over the batches"}
+	worst := Table{Title: "MCP beyond the optimum, worst batch"}
+	for _, x := range exactSettings {
+		t.Columns = append(t.Columns, x.name)
+	}
+	worst.Columns = t.Columns
+	for p := range len(musclePolicies) + 1 {
+		name := "urgent first, processors chosen anew"
+		if p < len(musclePolicies) {
+			name = musclePolicyNames[p]
+		}
+		mean, most := Measure{Name: name, Unit: Percent, Decimals: 1}, Measure{Name: name, Unit: Percent, Decimals: 1}
+		for i := range exactSettings {
+			gaps := make([]Number, len(s.exact[i]))
+			for n := range gaps {
+				gaps[n] = Number(s.exact[i][n].gap[p])
+			}
+			spread := spreadOf(gaps)
+			mean.Cells = append(mean.Cells, Cell{Published: None, Here: spread.Mean})
+			most.Cells = append(most.Cells, Cell{Published: None, Here: spread.Max})
+		}
+		t.Measures, worst.Measures = append(t.Measures, mean), append(worst.Measures, most)
+	}
+	return Experiment{
+		Title: "Beyond the paper: how far from the optimum",
+		Text: []string{fmt.Sprintf(
+			"%d batches of at most 8 jobs for each setting, with deadline ratios from 0 to 1; the optimum is the least MCP over all ways to share a batch out and all schedules, by exhaustive search. Policy and TITAN together are measured. A batch that does not fill the clusters is MUSCLE's weak point: it packs all of it into the cluster that is first, however slow, where DLL spreads it. Larger batches are out of reach of an exact search.", len(s.exact[0]))},
+		Tables: []Table{t, worst},
+	}
+}

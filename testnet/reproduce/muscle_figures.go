@@ -1,0 +1,133 @@
+package reproduce
+
+import (
+	"fmt"
+	"strings"
+
+	"gridnode/testnet"
+)
+
+// figures of a run.
+func mcpOf(r *testnet.Result) Number { return Number(r.Total.MCP.Float()) }
+func pbOf(r *testnet.Result) Number  { return Number(r.Total.PB.Float()) }
+func missedOf(r *testnet.Result) Number {
+	return Number(100 * float64(r.Total.Missed) / float64(r.Total.Submitted))
+}
+
+// mean returns a figure of a case over the workloads.
+func (s *muscleStudy) mean(c muscleCase, f func(*testnet.Result) Number) Number {
+	return s.cell(c, None, f).Here
+}
+
+// cell is a figure of a case: the mean over the workloads, and their range.
+func (s *muscleStudy) cell(c muscleCase, published Number, f func(*testnet.Result) Number) Cell {
+	return s.cellOf(published, func(w int) Number { return f(s.results[c][w]) })
+}
+
+func (s *muscleStudy) cellOf(published Number, f func(workload int) Number) Cell {
+	numbers := make([]Number, s.o.Windows)
+	for w := range numbers {
+		numbers[w] = f(w)
+	}
+	spread := spreadOf(numbers)
+	c := Cell{Published: published, Here: spread.Mean}
+	if s.o.Windows > 1 {
+		c.Spread = &spread
+	}
+	return c
+}
+
+// margin is by how much of theirs MUSCLE's figure is below another policy's, in
+// percent, per workload.
+func (s *muscleStudy) margin(c muscleCase, other int, published Number, f func(*testnet.Result) Number) Cell {
+	return s.cellOf(published, func(w int) Number {
+		theirs := f(s.results[c.by(other)][w])
+		return 100 * (theirs - f(s.results[c][w])) / theirs
+	})
+}
+
+// sweep is cases of MUSCLE with the columns' names.
+type sweep struct {
+	cases   []muscleCase
+	columns []string
+}
+
+func (s *muscleStudy) table(title string, over sweep, publishedDLL, publishedWRAND func(i int) Number) Table {
+	none := func(int) Number { return None }
+	if publishedDLL == nil {
+		publishedDLL = none
+	}
+	if publishedWRAND == nil {
+		publishedWRAND = none
+	}
+	t := Table{Title: title, Columns: over.columns}
+	row := func(name string, unit Unit, decimals int, cell func(i int, c muscleCase) Cell) {
+		m := Measure{Name: name, Unit: unit, Decimals: decimals}
+		for i, c := range over.cases {
+			m.Cells = append(m.Cells, cell(i, c))
+		}
+		t.Measures = append(t.Measures, m)
+	}
+	for policy := byMuscle; policy <= byWRAND; policy++ {
+		row("MCP, "+musclePolicyNames[policy], Seconds, 1, func(_ int, c muscleCase) Cell { return s.cell(c.by(policy), None, mcpOf) })
+	}
+	row("margin in MCP over DLL", Percent, 1, func(i int, c muscleCase) Cell { return s.margin(c, byDLL, publishedDLL(i), mcpOf) })
+	row("margin in MCP over WRAND", Percent, 1, func(i int, c muscleCase) Cell { return s.margin(c, byWRAND, publishedWRAND(i), mcpOf) })
+	for policy := byMuscle; policy <= byWRAND; policy++ {
+		row("PB, "+musclePolicyNames[policy], Seconds, 1, func(_ int, c muscleCase) Cell { return s.cell(c.by(policy), None, pbOf) })
+	}
+	for policy := byMuscle; policy <= byWRAND; policy++ {
+		row("deadlines missed, "+musclePolicyNames[policy], Percent, 1, func(_ int, c muscleCase) Cell { return s.cell(c.by(policy), None, missedOf) })
+	}
+	return t
+}
+
+// plots draws MCP and PB over a sweep.
+func (s *muscleStudy) plots(figures [2]string, title, x string, at []float64, over sweep, last int) (plots []Plot) {
+	for i, f := range []func(*testnet.Result) Number{mcpOf, pbOf} {
+		p := Plot{Figure: figures[i], Title: []string{"Mean comprehensive performance", "Performance balance"}[i] + title, X: x, Y: "seconds", At: at}
+		for policy := byMuscle; policy <= last; policy++ {
+			series := Series{Name: musclePolicyNames[policy]}
+			for _, c := range over.cases {
+				series.Values = append(series.Values, s.mean(c.by(policy), f))
+			}
+			p.Series = append(p.Series, series)
+		}
+		plots = append(plots, p)
+	}
+	return plots
+}
+
+// ahead is the claim that MUSCLE's figure is below another policy's in all cases of a
+// sweep that count.
+func (s *muscleStudy) ahead(what string, over sweep, others []int, counts func(i int) bool, f func(*testnet.Result) Number) Claim {
+	var behind []string
+	n := 0
+	for i, c := range over.cases {
+		if counts != nil && !counts(i) {
+			continue
+		}
+		for _, other := range others {
+			n++
+			if ours, theirs := s.mean(c, f), s.mean(c.by(other), f); ours >= theirs {
+				behind = append(behind, fmt.Sprintf("%s: %s against %s of %s", over.columns[i], format(ours, 1), format(theirs, 1), musclePolicyNames[other]))
+			}
+		}
+	}
+	here := fmt.Sprintf("in all %d comparisons", n)
+	if len(behind) > 0 {
+		here = fmt.Sprintf("not in %d of %d: %s", len(behind), n, strings.Join(behind, "; "))
+	}
+	return Claim{Text: what, Published: "always", Here: here, Holds: len(behind) == 0}
+}
+
+var bothOthers = []int{byDLL, byWRAND}
+
+func queueSweep(queues []int, of func(policy, queue int) muscleCase) (over sweep, at []float64) {
+	for _, queue := range queues {
+		over.cases = append(over.cases, of(byMuscle, queue))
+		over.columns = append(over.columns, fmt.Sprintf("%d jobs", queue))
+		at = append(at, float64(queue))
+	}
+	return over, at
+}

@@ -1,0 +1,88 @@
+package reproduce
+
+import (
+	"context"
+	"strings"
+	"testing"
+)
+
+// TestMuscle repeats the paper with few jobs, and looks at what the report says.
+func TestMuscle(t *testing.T) {
+	o := DefaultOptions()
+	o.Windows, o.jobs = 2, 120
+	r, err := Reproduce(context.Background(), musclePaper, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Experiments) != 8 {
+		t.Fatalf("%d experiments, want figures 4 to 7, sizes, readings, the variant and the optimum", len(r.Experiments))
+	}
+	plots := 0
+	for i, e := range r.Experiments {
+		plots += len(e.Plots)
+		for _, table := range e.Tables {
+			for _, m := range table.Measures {
+				if len(m.Cells) != len(table.Columns) {
+					t.Errorf("%s: %s has %d cells for %d columns", table.Title, m.Name, len(m.Cells), len(table.Columns))
+				}
+				for c, cell := range m.Cells {
+					if !cell.Here.Known() {
+						t.Errorf("%s: %s of %s is unknown", table.Title, m.Name, table.Columns[c])
+					}
+					if i < 7 && (cell.Spread == nil || cell.Here < cell.Spread.Min || cell.Here > cell.Spread.Max) {
+						t.Errorf("%s: %s of %s is %v, in a spread of %+v", table.Title, m.Name, table.Columns[c], cell.Here, cell.Spread)
+					}
+				}
+			}
+		}
+	}
+	if plots != 2+4+2+2+2 {
+		t.Errorf("%d plots, want those of figures 4 to 7, and figure 4 with the variant", plots)
+	}
+	// What holds with the paper's number of jobs holds with few: MUSCLE is ahead in MCP.
+	ahead := 0
+	for _, e := range r.Experiments[:5] {
+		for _, c := range e.Claims {
+			if strings.Contains(c.Text, "MCP") && c.Published == "always" {
+				ahead++
+				if !c.Holds {
+					t.Errorf("%s: %s: %s", e.Title, c.Text, c.Here)
+				}
+			}
+		}
+	}
+	if ahead != 1+2+1+1+2 {
+		t.Errorf("%d claims that MUSCLE is ahead in MCP", ahead)
+	}
+	margins := &r.Experiments[0].Tables[0].Measures[3]
+	if got := margins.Cells[1]; got.Published != 12.1 || margins.Cells[0].Published.Known() {
+		t.Errorf("the margin over DLL at 40 jobs is %+v, want it beside 12.1", got)
+	}
+	for _, m := range r.Experiments[7].Tables[0].Measures {
+		for i, c := range m.Cells {
+			if c.Here < -1e-9 {
+				t.Errorf("%s is %v %% better than the optimum of %s", m.Name, -c.Here, exactSettings[i].name)
+			}
+		}
+	}
+	if _, err := r.Save(t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if err := r.Write(&text, "table"); err != nil || !strings.Contains(text.String(), "Figure 7") {
+		t.Errorf("error %v, text of %d bytes", err, text.Len())
+	}
+}
+
+// TestMuscleQuick: without what the paper does not have, the variant is not run.
+func TestMuscleQuick(t *testing.T) {
+	o := DefaultOptions()
+	o.Windows, o.jobs, o.Quick = 1, 1, true
+	r, err := Reproduce(context.Background(), musclePaper, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if settings := 8 + 8 + 2*2 + 3 + 4; r.Runs != 3*settings || len(r.Experiments) != 5 {
+		t.Errorf("%d runs and %d experiments, want 3 policies in %d settings, and 5", r.Runs, len(r.Experiments), settings)
+	}
+}
