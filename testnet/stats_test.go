@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"math"
 	"math/big"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -251,5 +252,18 @@ func checkKeys[V any](t *testing.T, what string, got map[string]V, want []string
 	want = slices.Sorted(slices.Values(want))
 	if !slices.Equal(keys, want) {
 		t.Errorf("keys of %s are\n%v, want\n%v", what, keys, want)
+	}
+}
+
+// docs/results.md explains every figure.
+func TestEveryKeyIsDocumented(t *testing.T) {
+	text, err := os.ReadFile("../docs/results.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range statsKeys {
+		if !strings.Contains(string(text), "`"+key+"`") {
+			t.Errorf("docs/results.md does not explain %s", key)
+		}
 	}
 }
