@@ -173,8 +173,9 @@ func (l *Live) Close() error {
 // joinPeers is how many earlier nodes a new one is told to join through.
 const joinPeers = 3
 
-// settleMax is how long the nodes may take to find each other.
-const settleMax = time.Minute
+// settleMax is how long the nodes may take to find each other. On idle processors a
+// hundred need seconds, and minutes where others use the processors.
+func settleMax(nodes int) time.Duration { return time.Minute + time.Duration(nodes)*2*time.Second }
 
 // start starts the nodes one after the other, each joining through earlier ones
 // drawn at random, and waits until every one sees every quote.
@@ -207,7 +208,8 @@ func (l *Live) start(ctx context.Context, placement market.Placement) error {
 		ready++
 		p.pulse()
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, settleMax, fmt.Errorf("the nodes did not find each other within %v", settleMax))
+	most := settleMax(l.cfg.Nodes)
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("the nodes did not find each other within %v", most))
 	defer cancel()
 	for i, h := range l.hosts {
 		if err := l.settled(ctx, h); err != nil {
