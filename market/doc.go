@@ -20,7 +20,9 @@
 //     not its own, and every local input to the core it is for;
 //  2. save what Placed, Accepted and Completed say before it returns from the step,
 //     so that it is durable before the message that relies on it leaves;
-//  3. after a restart give Resume for every job awarded elsewhere and Restore (then
+//  3. if Placed names a bank, give Pay once the cheque is there (bank.Written), or
+//     Stop if there will be none; the job leaves with Pay;
+//  4. after a restart give Resume for every job awarded elsewhere and Restore (then
 //     Ended, if it has) for every job of others, before any other input.
 //
 // Messages may be lost, doubled, late or out of order. A guarantee is known by its
@@ -44,5 +46,5 @@
 // clusters" (2004); each place quotes what it implements. Beyond it are the holds,
 // everything about failures, PlacementCoordinated and PricingDemand.
 //
-// The package moves no money and runs nothing.
+// The package runs nothing, and moves no money: package bank does (UseBank).
 package market

@@ -22,6 +22,7 @@ type bench struct {
 	started []grid.Task
 	killed  []grid.Task
 	events  []grid.Event
+	sends   []grid.Send
 	answers map[uint64]any
 }
 
@@ -71,6 +72,8 @@ func (b *bench) carryOut() {
 			delete(b.records, b.out.Records[e.Index].RecordKey())
 		case grid.EffectStart:
 			b.started = append(b.started, b.out.Tasks[e.Index])
+		case grid.EffectSend:
+			b.sends = append(b.sends, b.out.Sends[e.Index])
 		case grid.EffectKill:
 			b.killed = append(b.killed, b.out.Tasks[e.Index])
 		case grid.EffectTell:
