@@ -1,7 +1,6 @@
 package directory
 
 import (
-	"fmt"
 	"slices"
 
 	"google.golang.org/protobuf/proto"
@@ -11,88 +10,27 @@ import (
 	"gridnode/internal/wire/wirepb"
 )
 
-// Domain is the domain under which quotes are signed.
-const Domain = "quote"
-
 // Protocol is how directories speak to each other. Its decoders verify every
 // signature, and that each quote was signed by the site it speaks of.
-var Protocol = wire.Protocol{
-	ID: "/gridnode/directory/1.0.0",
-	Decoders: map[grid.Kind]wire.Decoder{
-		wire.DirectoryPublish:   decodePublish,
-		wire.DirectoryPublished: decodePublished,
-		wire.DirectoryWithdraw:  decodeWithdraw,
-		wire.DirectoryScan:      decodeScan,
-		wire.DirectoryPage:      decodePage,
-		wire.DirectoryReport:    decodeReport,
-		wire.DirectoryReported:  decodeReported,
-	},
-}
+var Protocol = *NewProtocol(OpenQuote)
 
-// seal signs the quote with all that it says.
-func (q *Quote) seal(sign func(payload []byte) ([]byte, error)) error {
-	payload, err := proto.Marshal(q.proto())
-	if err != nil {
-		return fmt.Errorf("encode: %w", err)
+// NewProtocol returns Protocol with decoders that open signed quotes by a function
+// which gives what OpenQuote gives, and may remember it: a quote comes with every
+// page that has it. It is called concurrently.
+func NewProtocol(open func(sealed []byte) (*Quote, error)) *wire.Protocol {
+	o := opener(open)
+	return &wire.Protocol{
+		ID: "/gridnode/directory/1.0.0",
+		Decoders: map[grid.Kind]wire.Decoder{
+			wire.DirectoryPublish:   o.decodePublish,
+			wire.DirectoryPublished: decodePublished,
+			wire.DirectoryWithdraw:  o.decodeWithdraw,
+			wire.DirectoryScan:      decodeScan,
+			wire.DirectoryPage:      o.decodePage,
+			wire.DirectoryReport:    decodeReport,
+			wire.DirectoryReported:  decodeReported,
+		},
 	}
-	if q.Sealed, err = sign(payload); err != nil {
-		return fmt.Errorf("sign: %w", err)
-	}
-	return q.Check()
-}
-
-func (q *Quote) proto() *wirepb.Quote {
-	return &wirepb.Quote{
-		Site: string(q.Site), Name: []byte(q.Name), Processors: q.Processors, Memory: q.Memory,
-		Speed: q.Speed, Bandwidth: q.Bandwidth, Price: int64(q.Price), Cost: uint32(q.Cost),
-		Free: q.Free, Widest: q.Widest, Wait: int64(q.Wait), Foreign: q.Foreign,
-		Sequence: q.Sequence, Issued: int64(q.Issued), Lifetime: int64(q.Lifetime), Withdrawn: q.Withdrawn,
-	}
-}
-
-// OpenQuote verifies a signed quote and returns it, or an error wrapping
-// wire.ErrMalformed. Whether it has expired is for the caller to see.
-func OpenQuote(sealed []byte) (*Quote, error) {
-	if len(sealed) > quoteBytesMax {
-		return nil, wire.Malformed("signed quote of %d bytes, at most %d", len(sealed), quoteBytesMax)
-	}
-	payload, signer, err := wire.Open(Domain, sealed)
-	if err != nil {
-		return nil, err
-	}
-	var p wirepb.Quote
-	if err := proto.Unmarshal(payload, &p); err != nil {
-		return nil, wire.Malformed("quote: %v", err)
-	}
-	if p.Cost > uint32(grid.CostPaper) {
-		return nil, wire.Malformed("quote with cost model %d", p.Cost)
-	}
-	q := &Quote{
-		Site: grid.SiteID(p.Site), Name: string(p.Name),
-		Resources: grid.Resources{Processors: p.Processors, Memory: p.Memory},
-		Rating:    grid.Rating{Speed: p.Speed, Bandwidth: p.Bandwidth},
-		Price:     grid.Price(p.Price), Cost: grid.CostModel(p.Cost),
-		Free: p.Free, Widest: p.Widest, Wait: grid.Time(p.Wait), Foreign: p.Foreign,
-		Sequence: p.Sequence, Issued: grid.Time(p.Issued), Lifetime: grid.Time(p.Lifetime), Withdrawn: p.Withdrawn,
-		Sealed: sealed,
-	}
-	if err := q.Check(); err != nil {
-		return nil, wire.Malformed("%v", err)
-	}
-	if q.Site != signer {
-		return nil, wire.Malformed("quote of %q signed by %q", q.Site, signer)
-	}
-	q.spread = spreadOf(q.Site)
-	return q, nil
-}
-
-// ownQuote opens a quote that only its own site may send.
-func ownQuote(from grid.SiteID, sealed []byte) (*Quote, error) {
-	q, err := OpenQuote(sealed)
-	if err == nil && q.Site != from {
-		return nil, wire.Malformed("quote of %q sent by %q", q.Site, from)
-	}
-	return q, err
 }
 
 func (p position) proto() *wirepb.Position { return &wirepb.Position{Hi: p.hi, Lo: p.lo} }
@@ -200,7 +138,7 @@ func (m *Publish) Proto() proto.Message {
 	return p
 }
 
-func decodePublish(from grid.SiteID, body []byte) (grid.Message, error) {
+func (open opener) decodePublish(from grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.Publish
 	if err := decode(wire.DirectoryPublish, body, &p); err != nil {
 		return nil, err
@@ -219,7 +157,7 @@ func decodePublish(from grid.SiteID, body []byte) (grid.Message, error) {
 			return nil, err
 		}
 	}
-	m.Quote, err = ownQuote(from, p.Quote)
+	m.Quote, err = open.own(from, p.Quote)
 	return m, err
 }
 
@@ -276,7 +214,7 @@ func (m *Withdraw) Proto() proto.Message {
 	return &wirepb.Withdraw{Cell: m.Cell.proto(), Quote: m.Quote.Sealed, Moved: optional(m.To, m.Moved)}
 }
 
-func decodeWithdraw(from grid.SiteID, body []byte) (grid.Message, error) {
+func (open opener) decodeWithdraw(from grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.Withdraw
 	if err := decode(wire.DirectoryWithdraw, body, &p); err != nil {
 		return nil, err
@@ -289,7 +227,7 @@ func decodeWithdraw(from grid.SiteID, body []byte) (grid.Message, error) {
 	if m.To, err = openPrefix(p.Moved); err != nil {
 		return nil, err
 	}
-	m.Quote, err = ownQuote(from, p.Quote)
+	m.Quote, err = open.own(from, p.Quote)
 	return m, err
 }
 
@@ -345,7 +283,7 @@ func (m *Page) Proto() proto.Message {
 	return p
 }
 
-func decodePage(_ grid.SiteID, body []byte) (grid.Message, error) {
+func (open opener) decodePage(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.Page
 	if err := decode(wire.DirectoryPage, body, &p); err != nil {
 		return nil, err
@@ -381,7 +319,7 @@ func decodePage(_ grid.SiteID, body []byte) (grid.Message, error) {
 		m.Hints = append(m.Hints, h)
 	}
 	for _, sealed := range p.Quotes {
-		q, err := OpenQuote(sealed)
+		q, err := open(sealed)
 		if err != nil {
 			return nil, err
 		}
