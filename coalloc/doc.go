@@ -19,7 +19,19 @@
 //  3. at NextTimer call Scan, which tries all jobs from head to tail;
 //  4. claim what is placed, all or nothing; Return the job if that fails.
 //
-// A placement proposes, claiming decides: nothing is granted on what a View says.
+// A Coordinator is that owner. A placement proposes, claiming decides: it holds every
+// part through the site's lease book, saves the decision, claims, and says Start when
+// all claims are confirmed. Its owner feeds it Submit, Withdraw, Finish, what the book
+// tells a borrower, and Ticks; carries out Start, Broken and Rejected; and after a
+// restart calls Recover, then the book's, then submits again what Knows does not
+// report. It has no messages of its own: those of package lease do.
+//
+// Invariants, checked in simulation:
+//
+//   - no claim leaves before the decision to claim is durable;
+//   - a job starts only if every part's lease is active at its site;
+//   - once faults have ended every job that can be placed starts, whoever competes,
+//     and no lease, hold or record is left behind.
 //
 // What decides is integer: microseconds, processors, thousandths. Sites are told apart
 // by index; every tie ends in a site's name.
@@ -27,5 +39,5 @@
 // Bounds: components, splits, sites, jobs in the queue, latencies and bandwidths that
 // peers report (ErrAbsurd says which was not believed).
 //
-// The package claims nothing, starts nothing and measures nothing.
+// The package starts no tasks, carries none of their messages, and measures nothing.
 package coalloc

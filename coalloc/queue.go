@@ -44,6 +44,7 @@ var (
 type Waiting struct {
 	Job      grid.JobID
 	Request  *Request
+	Epoch    uint32    // of the execution it is placed for; the owner says
 	Estimate grid.Time // bound on its run time within one site
 	Since    grid.Time // when it joined
 
