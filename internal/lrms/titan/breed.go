@@ -10,8 +10,7 @@ import (
 )
 
 // Chances of the operations, in percent of the offspring. The paper names the
-// operations and gives no chances; these did best among 50 to 100, 10 to 90 and 10
-// to 90 on batches of 10 to 40 jobs.
+// operations and gives no chances; these are usual ones, not tuned.
 const (
 	crossoverChance = 90
 	orderChance     = 50 // two columns change places
