@@ -205,7 +205,7 @@ func TestDaemonsRestart(t *testing.T) {
 	until(t, "it says two", func() bool { return readOutput(t, b, job, Stdout) == "one\ntwo\n" })
 
 	l.Kill()
-	l = realHost(t, lc)
+	_ = realHost(t, lc)
 	write(t, fifo, "three\n")
 	until(t, "the job is over", func() bool { return stateOf(t, b, job).State.Terminal() })
 	if v := stateOf(t, b, job); v.State != Done || v.Epoch != 1 {

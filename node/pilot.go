@@ -192,6 +192,9 @@ func (p *processes) startAway(l *pilotLink, task *grid.Task, processors int64, r
 	if resume {
 		return false, nil
 	}
+	if len(l.tasks) >= pilotTasksMax {
+		return false, fmt.Errorf("the lease has %d tasks whose ends were not acknowledged", pilotTasksMax)
+	}
 	used := task.Job.Processors
 	for _, t := range l.tasks {
 		used += t.processors
@@ -215,6 +218,9 @@ func (l *pilotLink) kill(name, reason string) (ended *shim.Ended) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.tasks[name]
+	if t == nil && len(l.tasks) >= pilotTasksMax {
+		return nil
+	}
 	if t == nil {
 		t = &pilotTask{ended: &shim.Ended{ID: name, ExitCode: exitCancelled, Cause: shim.CauseKill, Reason: reason}}
 		l.tasks[name] = t

@@ -40,7 +40,8 @@ const (
 	reportRefused = 5 // there is no such lease here now, or no pilot
 )
 
-// pilotTasksMax bounds the tasks of one stream.
+// pilotTasksMax bounds the tasks of one stream, and those of one lease whose ends are
+// not acknowledged.
 const pilotTasksMax = 1 << 14
 
 // reasonMax bounds the reason of a kill, in bytes.
@@ -104,7 +105,7 @@ func (p *pilotSession) order(o *wirepb.PilotOrder) error {
 	at := awayID{o.Key, grid.TaskID{Job: job, Epoch: o.Epoch}}
 	switch o.Kind {
 	case orderRun:
-		task, err := taskOfOrder(o, at.id)
+		task, err := taskOfOrder(o, at.id, p.from)
 		if err != nil {
 			return err
 		}
@@ -126,15 +127,16 @@ func (p *pilotSession) order(o *wirepb.PilotOrder) error {
 	return nil
 }
 
-// taskOfOrder reads the task of an order to run.
-func taskOfOrder(o *wirepb.PilotOrder, id grid.TaskID) (*grid.Task, error) {
+// taskOfOrder reads the task of an order to run. Its home is the borrower: a job that
+// called this site its home would be given the rights of one.
+func taskOfOrder(o *wirepb.PilotOrder, id grid.TaskID, from grid.SiteID) (*grid.Task, error) {
 	job, err := wire.JobFromProto(o.Spec)
 	if err != nil {
 		return nil, err
 	}
 	switch {
-	case job.ID != id.Job:
-		return nil, wire.Malformed("order to a pilot: another job's")
+	case job.ID != id.Job || job.Home != from:
+		return nil, wire.Malformed("order to a pilot: another job's, or another site's")
 	case o.Limit < 1 || o.Limit > int64(grid.SpanMax):
 		return nil, wire.Malformed("order to a pilot: limit of %d µs", o.Limit)
 	case o.Stdout < 0 || o.Stderr < 0:

@@ -102,6 +102,7 @@ func TestDelegation(t *testing.T) {
 	if _, err := exec.LookPath("flock"); err != nil {
 		t.Skip("needs flock:", err)
 	}
+	t.Parallel()
 	const cycle = 3 * time.Second
 	lender := newSite(t, "hill", "--processors", "8").set("leases.lend", "allow", "leases.term", "3s").start()
 	borrower := newSite(t, "vale", "--processors", "2", "--join", lender.addr).
@@ -320,6 +321,7 @@ func TestPartition(t *testing.T) {
 	if _, err := exec.LookPath("flock"); err != nil {
 		t.Skip("needs flock:", err)
 	}
+	t.Parallel()
 	names, link := namespaces(t)
 	const term = 4 * time.Second
 	in := func(s *site, i int) *site {
