@@ -7,7 +7,9 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -259,5 +261,59 @@ func TestLeaseRefusals(t *testing.T) {
 		if !errors.Is(a.Err, ErrUnknownLease) {
 			t.Errorf("change %d of an unknown lease: %v", change, a.Err)
 		}
+	}
+}
+
+// TestPilotDies: the borrower hears of it at once, and what ran there starts again.
+func TestPilotDies(t *testing.T) {
+	b, l := leasePair(t)
+	full := scriptJob(b, 1, "sleep 1000")
+	submitJob(t, b, full)
+	until(t, "the own processor is taken", func() bool { return stateOf(t, b, full).State == Running })
+	a := borrowFrom(t, b, l, 1, grid.Hour)
+	if a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	job := scriptJob(b, 2, "echo $$; sleep 1000")
+	submitJob(t, b, job)
+	until(t, "it tells its process", func() bool { return readOutput(t, b, job, Stdout) != "" })
+	lock, err := os.ReadFile(filepath.Join(l.own.pilotDir(a.Lease.Key), "shim.lock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(lock)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	process := strings.TrimSpace(readOutput(t, b, job, Stdout))
+	syscall.Kill(pid, syscall.SIGKILL)
+	until(t, "the job waits again", func() bool { v := stateOf(t, b, job); return v.State == Queued && v.Epoch == 2 })
+	if _, err := os.Stat("/proc/" + process); err == nil {
+		t.Errorf("process %s lives although its pilot is dead and its job waits", process)
+	}
+	until(t, "the lease is over", func() bool { return len(leasesOf(t, b))+len(leasesOf(t, l)) == 0 })
+}
+
+// TestLeaseIsKept: a job outlives several terms, as the lease is renewed and its
+// pilot's limit with it.
+func TestLeaseIsKept(t *testing.T) {
+	memory := &p2p.Memory{}
+	lc, bc := realConfig(t, 2, memory), realConfig(t, 1, memory)
+	lc.Site.Lease = LeaseConfig{Lend: true, Term: grid.Second}
+	bc.Site.Processors, bc.Site.Lease = 1, LeaseConfig{Term: grid.Second}
+	l := realHost(t, lc)
+	bc.Join = l.Addrs()
+	b := realHost(t, bc)
+	full := scriptJob(b, 1, "sleep 1000")
+	submitJob(t, b, full)
+	until(t, "the own processor is taken", func() bool { return stateOf(t, b, full).State == Running })
+	if a := borrowFrom(t, b, l, 1, grid.Hour); a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	job := scriptJob(b, 2, "sleep 3")
+	submitJob(t, b, job)
+	until(t, "the job is over", func() bool { return stateOf(t, b, job).State.Terminal() })
+	if v := stateOf(t, b, job); v.State != Done || v.Epoch != 1 {
+		t.Errorf("%+v, want done in its first execution", v)
 	}
 }
