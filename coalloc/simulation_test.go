@@ -49,7 +49,6 @@ type node struct {
 	coord   *Coordinator // nil: it only lends
 	saved   map[string][]byte
 	out     grid.Outbox
-	begun   []grid.Input // locals in hand
 }
 
 // simJob is what the owner of a job has saved about it.
