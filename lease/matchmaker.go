@@ -456,26 +456,27 @@ func (m *Matchmaker) ask(now grid.Time, d *demand, out *grid.Outbox) bool {
 		return false
 	}
 	targets := m.targetsOf(now, d)
-	for _, t := range targets {
-		w := Want{
-			Processors: d.processors, Span: m.span(d), Patience: m.cfg.Patience,
-			Subject: d.subject, Sink: d.sink, TTL: d.ttl - 1, Age: max(now-d.born, 0),
-		}
-		if d.from != (ID{}) {
-			w.Patience = max(min(w.Patience, d.patience-now), 0)
-		}
-		id, err := m.book.Request(now, t.Site, w, out)
-		if err != nil {
-			return false // the book is full
-		}
-		m.place(t.Site, d.processors)
-		d.tried = append(d.tried, t.Site)
-		d.out = id.Number
-		m.asking[id.Number] = d
-		m.Delegations.Asked++
-		return true
+	if len(targets) == 0 {
+		return false
 	}
-	return false
+	t := targets[0]
+	w := Want{
+		Processors: d.processors, Span: m.span(d), Patience: m.cfg.Patience,
+		Subject: d.subject, Sink: d.sink, TTL: d.ttl - 1, Age: max(now-d.born, 0),
+	}
+	if d.from != (ID{}) {
+		w.Patience = max(min(w.Patience, d.patience-now), 0)
+	}
+	id, err := m.book.Request(now, t.Site, w, out)
+	if err != nil {
+		return false // the book is full
+	}
+	m.place(t.Site, d.processors)
+	d.tried = append(d.tried, t.Site)
+	d.out = id.Number
+	m.asking[id.Number] = d
+	m.Delegations.Asked++
+	return true
 }
 
 // span returns for how long to ask for processors. Each lease of a chain is shorter
