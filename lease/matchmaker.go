@@ -268,6 +268,25 @@ func (m *Matchmaker) takeUp(d *demand) {
 	}
 }
 
+// Resume says, after a restart, that an own job runs on a lease that the book has
+// recovered; the cluster counts it as a guest again. It returns ErrUnknown if there
+// is no such lease, or what lrms.Cluster.Borrow returns. A recovered lease that is
+// not resumed is for the owner to Release.
+func (m *Matchmaker) Resume(now grid.Time, r lrms.Request, id ID) error {
+	l, ok := m.book.Get(id)
+	if !ok || l.Lent || l.State != Active {
+		return fmt.Errorf("resume on lease %d: %w", id.Number, ErrUnknown)
+	}
+	if err := m.cluster.Borrow(now, r); err != nil {
+		return err
+	}
+	m.sequence++
+	d := &demand{Request: r, processors: r.Processors, sequence: m.sequence, subject: r.ID.Job, sink: m.book.Site(), away: true}
+	d.brought, d.since, d.out = true, now, id.Number
+	m.demands[r.ID], m.asking[id.Number] = d, d
+	return nil
+}
+
 // Step takes a local input of the book, or a grid.Tick.
 func (m *Matchmaker) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	switch in := in.(type) {

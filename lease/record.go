@@ -138,6 +138,9 @@ func (b *Book) recoverLent(now grid.Time, e *entry, out *grid.Outbox) {
 	case Active:
 		// Renewals are not saved: the last one may have come just before the crash.
 		e.End = max(min(now+b.cfg.Term, e.Limit), now)
+		if in != nil { // renewals of that are saved, and no promise went beyond its end
+			e.End = max(min(e.End, in.End), now)
+		}
 	}
 	b.alarms.Set(&e.alarm, e.End)
 }

@@ -63,6 +63,7 @@ type delegationReport struct {
 	Area        Decimal           `json:"area"`        // processor-seconds of the jobs, with those that did not finish
 	Overhead    map[string]int64  `json:"overhead"`    // messages by the paper's types (§5.1)
 	Delegations lease.Delegations `json:"delegations"` // dmm
+	counts      Overhead
 }
 
 // delegated is a run of the scenario.
@@ -102,6 +103,14 @@ func (o *Overhead) Map() map[string]int64 {
 
 // Workload returns the messages that manage the workload without DMM's own.
 func (o *Overhead) Workload() int64 { return o.NotifyBroker + o.Negotiate + o.JobData + o.Claim }
+
+// Delegation returns what only this scenario reports: messages by the paper's types,
+// the share of jobs that finished, and the delegations. The result must be one of
+// RunDelegation's.
+func (r *Result) Delegation() (o Overhead, finished Ratio, d lease.Delegations) {
+	report := r.Config.(*delegationReport)
+	return report.counts, report.Finished, report.Delegations
+}
 
 // RunDelegation runs the scenario. Cancelling ctx ends it with ctx's error. An error
 // wrapping ErrConfig is about cfg.
@@ -351,6 +360,6 @@ func (d *delegated) account(r *Result, report *delegationReport, g *goodputs) {
 	for site := range d.n.Len() {
 		d.n.Executions(site, func(x *Execution) { d.overhead.KeepAlive += 2 * int64((d.n.Now()-x.Start)/keepAlive) })
 	}
-	report.Overhead = d.overhead.Map()
+	report.counts, report.Overhead = d.overhead, d.overhead.Map()
 	report.Finished = Ratio(sumOf(r.Total.Finished).over(sumOf(int64(report.Jobs)), 10_000))
 }

@@ -1,0 +1,286 @@
+package reproduce
+
+import (
+	"fmt"
+	"slices"
+
+	"gridnode/testnet"
+)
+
+// report makes the experiments.
+func (s *matchStudy) report() []Experiment {
+	list := []Experiment{s.balanced()}
+	if s.o.sizes != nil {
+		return list
+	}
+	list = append(list, s.imbalanced(), s.threshold(), s.messages(), s.binding())
+	if !s.o.Quick {
+		list = append(list, s.beyond(), s.standIn())
+	}
+	return list
+}
+
+// compared adds tables and plots of the usual metrics for all architectures.
+func (s *matchStudy) compared(e *Experiment, figure, x string, at []int, of func(architecture string, at int) matchCase) {
+	for _, m := range []matchMetric{metricGoodput, metricJF, metricAWT, metricASD} {
+		t, p := s.compare(figure, m.name, x, at, m, testnet.Architectures, of)
+		e.Tables, e.Plots = append(e.Tables, t), append(e.Plots, p)
+	}
+}
+
+// others are the architectures DMM is compared with.
+var others = testnet.Architectures[1:]
+
+// bestOther returns the alternative with the greatest mean of a metric.
+func (s *matchStudy) bestOther(das, g5k int, m matchMetric, among []string) (name string, best Number) {
+	best = None
+	for _, a := range among {
+		if v := s.mean(plain(a, das, g5k), m); v.Known() && (!best.Known() || v > best) {
+			name, best = a, v
+		}
+	}
+	return name, best
+}
+
+// balanced is §6.2 and figure 8.
+func (s *matchStudy) balanced() Experiment {
+	e := Experiment{Title: "The influence of the load level (§6.2, figure 8)"}
+	s.compared(&e, "Figure 8", "load (%)", s.loads, func(a string, load int) matchCase { return plain(a, load, load) })
+	t, p := s.list("Figure 8", "delegations", "load (%)", s.loads, []matchMetric{metricPer, metricChain}, func(load int) matchCase { return plain("dmm", load, load) })
+	e.Tables, e.Plots = append(e.Tables, t), append(e.Plots, p)
+
+	for _, load := range s.loads {
+		if load < 50 {
+			continue
+		}
+		dmm := s.mean(plain("dmm", load, load), metricGoodput)
+		name, best := s.bestOther(load, load, metricGoodput, others)
+		published := "best"
+		if load == 80 {
+			published = "best, +32 % over fcondor"
+		}
+		e.Claims = append(e.Claims, claim(fmt.Sprintf("goodput of dmm at %d %%", load), published, dmm > best, "%s over %s", gain(dmm, best), name))
+	}
+	for _, load := range s.loads {
+		if load < 50 {
+			continue
+		}
+		dmm := s.mean(plain("dmm", load, load), metricJF)
+		name, best := s.bestOther(load, load, metricJF, []string{"cern", "central", "condor", "sep-c"})
+		e.Claims = append(e.Claims, claim(fmt.Sprintf("jobs finished by dmm at %d %%, but for fcondor", load), "most", dmm > best, "%s over %s", gain(dmm, best), name))
+		fc := s.mean(plain("fcondor", load, load), metricJF)
+		e.Claims = append(e.Claims, claim(fmt.Sprintf("jobs finished, dmm against fcondor, at %d %%", load), "0 to 4 points more", dmm >= fc, "%s points", formatDeviation(dmm-fc, Percent)))
+	}
+	var low, high Number = None, None
+	for _, load := range s.loads {
+		if v := s.mean(plain("dmm", load, load), metricChain); v.Known() && load <= 80 {
+			if !low.Known() {
+				low, high = v, v
+			}
+			low, high = min(low, v), max(high, v)
+		}
+	}
+	mid := (low + high) / 2
+	e.Claims = append(e.Claims, claim("delegations per delegated job up to 80 %", "roughly constant", high <= 1.2*mid, "%s to %s (±%s %% of the middle)", format(low, 2), format(high, 2), format(100*(high-mid)/mid, 0)))
+	return e
+}
+
+// imbalanced is §6.3, figures 9 and 10.
+func (s *matchStudy) imbalanced() Experiment {
+	e := Experiment{Title: "The influence of the inter-grid load imbalance (§6.3, figures 9 and 10)", Text: []string{
+		"The DAS stays at a load of 60 %; columns are the load of Grid'5000.",
+	}}
+	s.compared(&e, "Figure 9", "load of Grid'5000 (%)", imbalancedLoads, func(a string, load int) matchCase { return plain(a, dasLoad, load) })
+	parts := []matchMetric{
+		metricGoodput,
+		goodputPart("on processors of the same site", func(r *testnet.Result) testnet.Decimal { return r.Total.GoodputIntraSite }),
+		goodputPart("of the same grid", func(r *testnet.Result) testnet.Decimal { return r.Total.GoodputIntraGrid }),
+		goodputPart("of the other grid", func(r *testnet.Result) testnet.Decimal { return r.Total.GoodputInterGrid }),
+	}
+	of := func(load int) matchCase { return plain("dmm", dasLoad, load) }
+	t, p := s.list("Figure 10", "components of goodput with dmm", "load of Grid'5000 (%)", imbalancedLoads, parts, of)
+	e.Tables, e.Plots = append(e.Tables, t), append(e.Plots, p)
+	t, p = s.list("Figure 9", "delegations", "load of Grid'5000 (%)", imbalancedLoads, []matchMetric{metricPer, metricChain}, of)
+	e.Tables, e.Plots = append(e.Tables, t), append(e.Plots, p)
+
+	best := None
+	for _, load := range imbalancedLoads {
+		dmm, fc := s.mean(of(load), metricGoodput), s.mean(plain("fcondor", dasLoad, load), metricGoodput)
+		if g := 100 * (dmm - fc) / fc; !best.Known() || g > best {
+			best = g
+		}
+	}
+	e.Claims = append(e.Claims, claim("most goodput of dmm over fcondor", "60 %", best > 0, "%s", formatDeviation(best, Jobs)))
+	for _, load := range []int{100, 120, 150, 200} {
+		dmm := s.mean(of(load), metricJF)
+		name, second := s.bestOther(dasLoad, load, metricJF, others)
+		e.Claims = append(e.Claims, claim(fmt.Sprintf("jobs finished by dmm at 60/%d", load), "most, up to 26 % more", dmm > second, "%s over %s", gain(dmm, second), name))
+	}
+	at150 := s.mean(of(150), metricJF)
+	e.Claims = append(e.Claims, claim("jobs finished by dmm at 60/150", "over 95 %", at150 > 95, "%s %%", format(at150, 1)))
+	share := None
+	for _, load := range imbalancedLoads {
+		site, grid, other := s.mean(of(load), parts[1]), s.mean(of(load), parts[2]), s.mean(of(load), parts[3])
+		if v := 100 * other / (site + grid + other); !share.Known() || v > share {
+			share = v
+		}
+	}
+	e.Claims = append(e.Claims, claim("greatest share of the other grid in goodput on leased processors", "37 %", share >= 20 && share <= 55, "%s %%", format(share, 1)))
+	return e
+}
+
+// threshold is §6.4 and figure 11.
+func (s *matchStudy) threshold() Experiment {
+	e := Experiment{Title: "The influence of the delegation threshold (§6.4, figure 11)", Text: []string{"Columns are the threshold in percent."}}
+	var names []string
+	loads := map[string]int{}
+	for _, load := range thresholdLoads {
+		name := fmt.Sprintf("load %d %%", load)
+		names, loads[name] = append(names, name), load
+	}
+	of := func(name string, t int) matchCase {
+		c := plain("dmm", loads[name], loads[name])
+		c.threshold = t
+		return c
+	}
+	for _, m := range []matchMetric{metricGoodput, metricJF, metricAWT, metricASD} {
+		t, p := s.compare("Figure 11", m.name, "threshold (%)", thresholds, m, names, of)
+		e.Tables, e.Plots = append(e.Tables, t), append(e.Plots, p)
+	}
+	for _, m := range []struct {
+		matchMetric
+		most bool
+	}{{metricGoodput, true}, {metricAWT, false}, {metricASD, false}} {
+		best, at := None, 0
+		for _, t := range thresholds {
+			v := s.mean(of("load 70 %", t), m.matchMetric)
+			if !best.Known() || m.most && v > best || !m.most && v < best {
+				best, at = v, t
+			}
+		}
+		one := s.mean(of("load 70 %", 100), m.matchMetric)
+		e.Claims = append(e.Claims, claim("best threshold for "+m.name+" at 70 %", "1.0", at == 100, "%.2f (%s there, %s at 1.0)", float64(at)/100, format(best, m.decimals), format(one, m.decimals)))
+	}
+	return e
+}
+
+// messages is §6.5 and figure 12.
+func (s *matchStudy) messages() Experiment {
+	e := Experiment{Title: "The message overhead (§6.5, figure 12)", Text: []string{
+		"A job manager, a site manager and a resource manager per job, as in §4.2: at a site of ours they are one process, so all but the messages of DMM are counted where they would be sent. Keep-alives go both ways every 300 s for each job that runs.",
+	}}
+	kinds := []matchMetric{
+		messageCount("notify broker", func(o testnet.Overhead) int64 { return o.NotifyBroker }),
+		messageCount("negotiate", func(o testnet.Overhead) int64 { return o.Negotiate }),
+		messageCount("job data exchange", func(o testnet.Overhead) int64 { return o.JobData }),
+		messageCount("resource match, claim, release", func(o testnet.Overhead) int64 { return o.Claim }),
+		messageCount("DMM", func(o testnet.Overhead) int64 { return o.DMM }),
+		messageCount("keep-alive", func(o testnet.Overhead) int64 { return o.KeepAlive }),
+	}
+	byLoad := func(load int) matchCase { return plain("dmm", load, load) }
+	byThreshold := func(t int) matchCase {
+		c := plain("dmm", messagesLoad, messagesLoad)
+		c.threshold = t
+		return c
+	}
+	for _, f := range []struct {
+		figure, x string
+		at        []int
+		of        func(int) matchCase
+	}{{"Figure 12 (a)", "load (%)", defaultLoads, byLoad}, {"Figure 12 (b)", "threshold (%)", thresholds, byThreshold}} {
+		t, p := s.list(f.figure, "messages by type, "+f.x, f.x, f.at, kinds, f.of)
+		e.Tables, e.Plots = append(e.Tables, t), append(e.Plots, p)
+		t, p = s.list(f.figure, "share of DMM, "+f.x, f.x, f.at, []matchMetric{metricShare, metricOver}, f.of)
+		e.Tables, e.Plots = append(e.Tables, t), append(e.Plots, p)
+	}
+	most := func(at []int, of func(int) matchCase, m matchMetric, below int) Number {
+		best := None
+		for _, v := range at {
+			if n := s.mean(of(v), m); v <= below && (!best.Known() || n > best) {
+				best = n
+			}
+		}
+		return best
+	}
+	share := most(defaultLoads, byLoad, metricShare, 1000)
+	e.Claims = append(e.Claims, claim("DMM messages of all, greatest over the loads", "at most 16 %", share <= 16, "%s %%", format(share, 1)))
+	low, high := most(defaultLoads, byLoad, metricOver, 59), most(defaultLoads, byLoad, metricOver, 1000)
+	e.Claims = append(e.Claims, claim("DMM messages over workload management below 60 %", "up to 19 %", low <= 19, "%s %%", format(low, 1)))
+	e.Claims = append(e.Claims, claim("the same above", "up to 97 %", high <= 97, "%s %%", format(high, 1)))
+	falls := s.mean(byThreshold(60), metricShare) > s.mean(byThreshold(125), metricShare)
+	e.Claims = append(e.Claims, claim("their share falls with the threshold, at 70 %", "16 to 7 %", falls, "%s to %s %%", format(s.mean(byThreshold(60), metricShare), 1), format(s.mean(byThreshold(125), metricShare), 1)))
+	return e
+}
+
+// binding is §6.6, table 4 and figure 13.
+func (s *matchStudy) binding() Experiment {
+	e := Experiment{Title: "The influence of the resource binding duration (§6.6, table 4, figure 13)", Text: []string{
+		"Load 70 %. Table 4: ideal 0 s, light 5 to 10 s, heavy 30 to 180 s.",
+	}}
+	of := func(b int) matchCase {
+		c := plain("dmm", messagesLoad, messagesLoad)
+		c.bind = b
+		return c
+	}
+	for _, m := range []matchMetric{metricAWT, metricASD, metricGoodput} {
+		t, p := s.list("Figure 13", m.name, "binding (s)", bindings, []matchMetric{m}, of)
+		e.Tables, e.Plots = append(e.Tables, t), append(e.Plots, p)
+	}
+	ideal, heavy := s.mean(of(0), metricAWT), s.mean(of(180), metricAWT)
+	change := 100 * (heavy - ideal) / ideal
+	e.Claims = append(e.Claims, claim("mean wait with 180 s against 0 s", "no significant increase", change < 10, "%s (%s to %s s)", formatDeviation(change, Jobs), format(ideal, 1), format(heavy, 1)))
+	return e
+}
+
+// beyond compares target site orderings.
+func (s *matchStudy) beyond() Experiment {
+	e := Experiment{Title: "Beyond the paper: whom to ask first", Text: []string{
+		"The paper considers “policy exploration and tuning outside the scope”. neighbours: the directly connected ones in random order; most-free and best-fit: in the order of the free processors they last spoke of; gossip: any cluster that has gossiped enough free processors, the tightest fit first, and nobody if there is none.",
+	}}
+	of := func(o string, load int) matchCase {
+		c := plain("dmm", load, load)
+		c.ordering = o
+		return c
+	}
+	for _, m := range []matchMetric{metricGoodput, metricJF, metricAWT, metricPer, metricOver} {
+		t, p := s.compare("Orderings", m.name, "load (%)", beyondLoads, m, orderings, of)
+		e.Tables, e.Plots = append(e.Tables, t), append(e.Plots, p)
+	}
+	for _, load := range beyondLoads {
+		a, b := of("gossip", load), of("neighbours", load)
+		better := s.mean(a, metricGoodput) > s.mean(b, metricGoodput) || s.mean(a, metricAWT) < s.mean(b, metricAWT)
+		fewer := s.mean(a, metricPer) < s.mean(b, metricPer)
+		e.Claims = append(e.Claims, claim(fmt.Sprintf("gossip against neighbours at %d %%: goodput or wait better with fewer delegations", load), "–", better && fewer,
+			"goodput %s, wait %s, delegations per job %s", gain(s.mean(a, metricGoodput), s.mean(b, metricGoodput)),
+			gain(s.mean(a, metricAWT), s.mean(b, metricAWT)), gain(s.mean(a, metricPer), s.mean(b, metricPer))))
+	}
+	return e
+}
+
+// publishedTable3 is table 3: AWT and ASD by architecture; central is not in it.
+var publishedTable3 = map[string][2]Number{
+	"cern": {44, 6}, "condor": {7681, 1610}, "dmm": {1283, 298}, "fcondor": {2570, 255}, "sep-c": {1938, 590},
+}
+
+// standIn takes the place of table 3 and figure 7.
+func (s *matchStudy) standIn() Experiment {
+	e := Experiment{Title: "Instead of the real traces (§6.1, figure 7, table 3)", Text: []string{
+		fmt.Sprintf("The four months of traces of the Grid Workloads Archive (GWA-T-1, GWA-T-2) are not to be had, so table 3 and figure 7 cannot be repeated. In their place: %d generated days at a load of %d %% (the traces “incur a load below 20%%”), to the arrival of the last job. The published figures stand beside them for the order of the architectures only.", standInDays, standInLoad),
+	}}
+	t := Table{Title: "table 3 (another workload)", Columns: slices.Clone(testnet.Architectures)}
+	for i, m := range []matchMetric{metricAWT, metricASD} {
+		row := Measure{Name: m.name, Unit: m.unit, Decimals: m.decimals}
+		for _, a := range testnet.Architectures {
+			c := plain(a, standInLoad, standInLoad)
+			c.days = standInDays
+			published := None
+			if p, ok := publishedTable3[a]; ok {
+				published = p[i]
+			}
+			row.Cells = append(row.Cells, Cell{Published: published, Here: s.mean(c, m)})
+		}
+		t.Measures = append(t.Measures, row)
+	}
+	e.Tables = append(e.Tables, t)
+	return e
+}

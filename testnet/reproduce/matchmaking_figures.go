@@ -1,0 +1,167 @@
+package reproduce
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+
+	"gridnode/testnet"
+)
+
+// matchMetric is a figure of a run.
+type matchMetric struct {
+	name     string
+	unit     Unit
+	decimals int
+	of       func(r *testnet.Result) Number
+}
+
+const perDay = 86400
+
+// Days is the unit of goodput.
+const Days Unit = "CPU days"
+
+var (
+	metricGoodput = matchMetric{"goodput", Days, 1, func(r *testnet.Result) Number { return Number(r.Total.Goodput.Float() / perDay) }}
+	metricJF      = matchMetric{"jobs finished", Percent, 2, func(r *testnet.Result) Number {
+		_, finished, _ := r.Delegation()
+		return Number(100 * finished.Float())
+	}}
+	metricAWT   = matchMetric{"mean wait", Seconds, 1, func(r *testnet.Result) Number { return Number(r.Total.AWT.Float()) }}
+	metricASD   = matchMetric{"mean slowdown", "", 2, func(r *testnet.Result) Number { return Number(r.Total.ASD.Float()) }}
+	metricPer   = matchMetric{"delegations per job", "", 3, func(r *testnet.Result) Number { return Number(r.Total.DelegationsPerJob.Float()) }}
+	metricChain = matchMetric{"delegations per delegated job", "", 3, func(r *testnet.Result) Number {
+		_, _, d := r.Delegation()
+		return ratio(float64(d.Hops), float64(d.Brought))
+	}}
+	metricShare = matchMetric{"DMM messages of all", Percent, 2, func(r *testnet.Result) Number {
+		o, _, _ := r.Delegation()
+		return 100 * ratio(float64(o.DMM), float64(o.Workload()+o.DMM+o.KeepAlive))
+	}}
+	metricOver = matchMetric{"DMM over workload management messages", Percent, 1, func(r *testnet.Result) Number {
+		o, _, _ := r.Delegation()
+		return 100 * ratio(float64(o.DMM), float64(o.Workload()))
+	}}
+)
+
+// goodputPart returns goodput on leased processors by distance.
+func goodputPart(name string, of func(r *testnet.Result) testnet.Decimal) matchMetric {
+	return matchMetric{name, Days, 1, func(r *testnet.Result) Number { return Number(of(r).Float() / perDay) }}
+}
+
+// messageCount counts messages of one type, in thousands.
+func messageCount(name string, of func(o testnet.Overhead) int64) matchMetric {
+	return matchMetric{name, "thousands", 1, func(r *testnet.Result) Number {
+		o, _, _ := r.Delegation()
+		return Number(float64(of(o)) / 1000)
+	}}
+}
+
+// numbers returns a metric over the sets of a case.
+func (s *matchStudy) numbers(c matchCase, m matchMetric) (list []Number) {
+	for set := range s.sets {
+		c.set = set + 1
+		if r := s.results[c]; r != nil {
+			list = append(list, m.of(r))
+		}
+	}
+	return list
+}
+
+// mean returns the mean of a metric over the sets of a case; None if it was not run.
+func (s *matchStudy) mean(c matchCase, m matchMetric) Number { return spreadOf(s.numbers(c, m)).Mean }
+
+// student is the 97.5 % quantile of Student's t by degrees of freedom from 1 on; the
+// last is used beyond.
+var student = []float64{
+	12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
+}
+
+// halfWidth returns half the width of the 95 % confidence interval of the mean.
+func halfWidth(numbers []Number) Number {
+	spread := spreadOf(numbers)
+	if spread.N < 2 {
+		return None
+	}
+	squares := 0.0
+	for _, n := range numbers {
+		if n.Known() {
+			squares += math.Pow(float64(n-spread.Mean), 2)
+		}
+	}
+	n := float64(spread.N)
+	return Number(student[min(spread.N-2, len(student)-1)] * math.Sqrt(squares/(n-1)/n))
+}
+
+// row is a measure over cases, with the confidence of each figure in another.
+func (s *matchStudy) row(name string, m matchMetric, cases []matchCase) []Measure {
+	value := Measure{Name: name, Unit: m.unit, Decimals: m.decimals}
+	width := Measure{Name: name + " ± 95 %", Unit: m.unit, Decimals: m.decimals}
+	for _, c := range cases {
+		numbers := s.numbers(c, m)
+		spread := spreadOf(numbers)
+		value.Cells = append(value.Cells, Cell{Published: None, Here: spread.Mean, Spread: &spread})
+		width.Cells = append(width.Cells, Cell{Published: None, Here: halfWidth(numbers)})
+	}
+	return []Measure{value, width}
+}
+
+// compare makes a table and a plot of a metric, a row for each series of cases.
+func (s *matchStudy) compare(figure, title, x string, at []int, m matchMetric, series []string, of func(series string, at int) matchCase) (Table, Plot) {
+	t := Table{Title: title}
+	y := m.name
+	if m.unit != "" {
+		y += " (" + string(m.unit) + ")"
+	}
+	p := Plot{Figure: figure, Title: title, X: x, Y: y}
+	for _, v := range at {
+		t.Columns = append(t.Columns, strconv.Itoa(v))
+		p.At = append(p.At, float64(v))
+	}
+	for _, name := range series {
+		var cases []matchCase
+		for _, v := range at {
+			cases = append(cases, of(name, v))
+		}
+		rows := s.row(name, m, cases)
+		t.Measures = append(t.Measures, rows...)
+		line := Series{Name: name}
+		for _, c := range rows[0].Cells {
+			line.Values = append(line.Values, c.Here)
+		}
+		p.Series = append(p.Series, line)
+	}
+	return t, p
+}
+
+// list makes a table and a plot of several metrics, a row for each.
+func (s *matchStudy) list(figure, title, x string, at []int, metrics []matchMetric, of func(at int) matchCase) (Table, Plot) {
+	t := Table{Title: title}
+	p := Plot{Figure: figure, Title: title, X: x, Y: string(metrics[0].unit)}
+	for _, v := range at {
+		t.Columns = append(t.Columns, strconv.Itoa(v))
+		p.At = append(p.At, float64(v))
+	}
+	for _, m := range metrics {
+		var cases []matchCase
+		for _, v := range at {
+			cases = append(cases, of(v))
+		}
+		rows := s.row(m.name, m, cases)
+		t.Measures = append(t.Measures, rows...)
+		line := Series{Name: m.name}
+		for _, c := range rows[0].Cells {
+			line.Values = append(line.Values, c.Here)
+		}
+		p.Series = append(p.Series, line)
+	}
+	return t, p
+}
+
+// gain prints by how much percent a is above b.
+func gain(a, b Number) string { return formatDeviation(100*(a-b)/b, Jobs) }
+
+// claim makes a Claim.
+func claim(text, published string, holds bool, format string, args ...any) Claim {
+	return Claim{Text: text, Published: published, Here: fmt.Sprintf(format, args...), Holds: holds}
+}
