@@ -83,10 +83,11 @@ func planMatchmaking(_ context.Context, o Options) (*Study, error) {
 	study := &Study{Notes: s.notes(), Report: s.report}
 	for _, c := range cases {
 		for set := range s.sets {
-			c.set = set + 1
 			if c.days > 1 && set > 0 {
 				continue // the long run is one
 			}
+			c := c
+			c.set = set + 1
 			study.Runs = append(study.Runs, Run{Name: c.name(), Weight: c.weight(), Do: func(ctx context.Context) error { return s.run(ctx, c) }})
 		}
 	}

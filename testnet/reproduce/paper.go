@@ -73,7 +73,9 @@ type Input struct {
 }
 
 // Papers returns the papers that can be repeated, in order of publication.
-func Papers() []Paper { return []Paper{gridFederation, musclePaper, coAllocation, resourceDelegation} }
+func Papers() []Paper {
+	return []Paper{gridFederation, musclePaper, delegatedMatchmaking, coAllocation, resourceDelegation}
+}
 
 // Find returns the paper of a name.
 func Find(name string) (Paper, error) {

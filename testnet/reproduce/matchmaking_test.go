@@ -1,0 +1,70 @@
+package reproduce
+
+import (
+	"context"
+	"math"
+	"strings"
+	"testing"
+)
+
+// TestDelegatedMatchmaking repeats one load level with two sets, which is enough to
+// see every architecture and the claims about it.
+func TestDelegatedMatchmaking(t *testing.T) {
+	o := DefaultOptions()
+	o.Windows, o.sizes = 1, []int{50}
+	r, err := Reproduce(context.Background(), delegatedMatchmaking, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Runs != 12 || len(r.Experiments) != 1 {
+		t.Fatalf("%d runs and %d experiments, want 12 (six architectures, two sets) and 1", r.Runs, len(r.Experiments))
+	}
+	e := r.Experiments[0]
+	for _, table := range e.Tables[:4] {
+		for _, m := range table.Measures {
+			if here := m.Cells[0].Here; !here.Known() || here < 0 {
+				t.Errorf("%s of %s is %v", table.Title, m.Name, here)
+			}
+		}
+	}
+	if len(e.Claims) < 3 || len(e.Plots) != 5 {
+		t.Errorf("%d claims, %d plots", len(e.Claims), len(e.Plots))
+	}
+	var text strings.Builder
+	if err := r.Write(&text, "table"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Save(t.TempDir()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestHalfWidth(t *testing.T) {
+	// Five numbers with a standard deviation of √2.5: t(4) = 2.776.
+	if got, want := halfWidth([]Number{1, 2, 3, 4, 5}), 2.776*math.Sqrt(2.5/5); math.Abs(float64(got)-want) > 1e-9 {
+		t.Errorf("half width %v, want %v", got, want)
+	}
+	if got := halfWidth([]Number{1}); got.Known() {
+		t.Errorf("half width of one number is %v", got)
+	}
+}
+
+// TestMatchmakingPlan checks the size of the whole evaluation: six architectures at 17
+// load points, and what is beside them.
+func TestMatchmakingPlan(t *testing.T) {
+	o := DefaultOptions()
+	o.Quick = true
+	study, err := planMatchmaking(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	compared := 0
+	for _, r := range study.Runs {
+		if strings.Contains(r.Name, "threshold 100, binding 0 s") {
+			compared++
+		}
+	}
+	if compared != 6*16*10 { // 17 load points; 60 % and 60/60 are one
+		t.Errorf("%d runs of the comparison, want 960", compared)
+	}
+}
