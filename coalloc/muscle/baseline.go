@@ -2,7 +2,7 @@ package muscle
 
 import "math/rand/v2"
 
-// Spread shares the jobs of a batch out one after the other, as they came; pick
+// spread shares the jobs of a batch out one after the other, as they came; pick
 // returns the cluster of a job, of those that it fits.
 func spread(b *Batch, pick func(job int, fits []int) int) (*Packing, error) {
 	if err := b.Validate(); err != nil {
