@@ -79,8 +79,8 @@ type delegated struct {
 }
 
 // Overhead counts the messages that manage the workload, by the types of the paper
-// (§5.1) and in its Condor-like model: a job manager (JM) per job, a site manager
-// (SM) per site, a resource manager (RM) for the processors of a job.
+// (§5.1) and in its Condor-like model (§4.2): a job manager (JM) per user, a site
+// manager (SM) per site, a resource manager (RM) per processor.
 type Overhead struct {
 	NotifyBroker int64 // JM and RM tell the SM of a request, a start, an end
 	Negotiate    int64 // SM and JM about a request that a round of matchmaking looks at
@@ -202,7 +202,7 @@ func (d *delegated) run(ctx context.Context, begun time.Time) (*Result, error) {
 	}
 	var split goodputs
 	d.n.Observe(Observer{
-		Start: func(now grid.Time, x *Execution) { d.starts++; d.started() },
+		Start: func(now grid.Time, x *Execution) { d.starts++; d.started(x) },
 		End: func(now grid.Time, x *Execution) {
 			split.add(d, x)
 			d.ended(x)
@@ -273,17 +273,24 @@ var userNames = func() (names [usersMax]string) {
 }()
 
 // started and ended count the messages of an execution.
-func (d *delegated) started() {
-	d.overhead.NotifyBroker++ // RM to SM: busy
-	d.overhead.JobData++      // JM to RM: the job
-	d.overhead.Claim += 4     // SM to JM and to RM: match; JM to RM: claim; RM to JM: claimed
+func (d *delegated) started(x *Execution) {
+	n := x.Job.Processors
+	d.overhead.NotifyBroker += n // RM to SM: busy
+	d.overhead.JobData += n      // JM to RM: the job
+	d.overhead.Claim += 1 + 3*n  // SM to JM and to RM: match; JM to RM: claim; RM to JM: claimed
 }
 
 func (d *delegated) ended(x *Execution) {
-	d.overhead.NotifyBroker++ // RM to SM: free
-	d.overhead.JobData++      // RM to JM: the result
-	d.overhead.Claim += 2     // JM to RM and to SM: release
-	d.overhead.KeepAlive += 2 * int64((x.End-x.Start)/keepAlive)
+	n := x.Job.Processors
+	d.overhead.NotifyBroker += n // RM to SM: free
+	d.overhead.JobData += n      // RM to JM: the result
+	d.overhead.Claim += 1 + n    // JM to SM and to RM: release
+	d.keptAlive(x, x.End)
+}
+
+// keptAlive counts the keep-alives of an execution until an instant.
+func (d *delegated) keptAlive(x *Execution, until grid.Time) {
+	d.overhead.KeepAlive += 2 * x.Job.Processors * int64((until-x.Start)/keepAlive)
 }
 
 // submitted counts the messages of a submission.
@@ -358,7 +365,7 @@ func (d *delegated) account(r *Result, report *delegationReport, g *goodputs) {
 	d.overhead.DMM -= r.Messages.ByType["lease.renew"] // answers to keep-alives
 	// Executions that have not ended keep their managers busy, too.
 	for site := range d.n.Len() {
-		d.n.Executions(site, func(x *Execution) { d.overhead.KeepAlive += 2 * int64((d.n.Now()-x.Start)/keepAlive) })
+		d.n.Executions(site, func(x *Execution) { d.keptAlive(x, d.n.Now()) })
 	}
 	report.counts, report.Overhead = d.overhead, d.overhead.Map()
 	report.Finished = Ratio(sumOf(r.Total.Finished).over(sumOf(int64(report.Jobs)), 10_000))

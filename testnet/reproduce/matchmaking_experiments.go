@@ -167,7 +167,7 @@ func (s *matchStudy) threshold() Experiment {
 // messages is §6.5 and figure 12.
 func (s *matchStudy) messages() Experiment {
 	e := Experiment{Title: "The message overhead (§6.5, figure 12)", Text: []string{
-		"A job manager, a site manager and a resource manager per job, as in §4.2: at a site of ours they are one process, so all but the messages of DMM are counted where they would be sent. Keep-alives go both ways every 300 s for each job that runs.",
+		"A job manager per user, a site manager per site and a resource manager per processor, as in §4.2 (“each resource is managed by a resource manager”): at a site of ours they are one process, so all but the messages of DMM are counted where they would be sent. Keep-alives go both ways every 300 s for each processor that runs a job.",
 	}}
 	kinds := []matchMetric{
 		messageCount("notify broker", func(o testnet.Overhead) int64 { return o.NotifyBroker }),
