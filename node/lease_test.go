@@ -196,19 +196,20 @@ func TestDaemonsRestart(t *testing.T) {
 	if a := borrowFrom(t, b, l, 1, grid.Hour); a.Err != nil {
 		t.Fatal(a.Err)
 	}
-	fifo := filepath.Join(t.TempDir(), "fifo")
-	job := scriptJob(b, 2, fmt.Sprintf("mkfifo %[1]s; echo one; read x < %[1]s; echo $x; read x < %[1]s; echo $x", fifo))
+	// Two of them: a second reader would see the end that the first one's writer makes.
+	second, third := filepath.Join(t.TempDir(), "fifo"), filepath.Join(t.TempDir(), "fifo")
+	job := scriptJob(b, 2, fmt.Sprintf("mkfifo %[1]s %[2]s; echo one; read x < %[1]s; echo $x; read x < %[2]s; echo $x", second, third))
 	submitJob(t, b, job)
 	until(t, "it says one", func() bool { return readOutput(t, b, job, Stdout) == "one\n" })
 
 	b.Kill()
-	write(t, fifo, "two\n")
+	write(t, second, "two\n")
 	b = realHost(t, bc)
 	until(t, "it says two", func() bool { return readOutput(t, b, job, Stdout) == "one\ntwo\n" })
 
 	l.Kill()
 	_ = realHost(t, lc)
-	write(t, fifo, "three\n")
+	write(t, third, "three\n")
 	until(t, "the job is over", func() bool { return stateOf(t, b, job).State.Terminal() })
 	if v := stateOf(t, b, job); v.State != Done || v.Epoch != 1 {
 		t.Errorf("%+v, want done in its first execution", v)
