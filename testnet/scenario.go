@@ -12,7 +12,7 @@ import (
 
 // ErrConfig is wrapped by every error about a scenario's configuration; the error
 // names the flag at fault. The caller shows it and how the scenario is used.
-var ErrConfig = errors.New("scenario")
+var ErrConfig = errors.New("bad setting")
 
 func configError(flag, format string, args ...any) error {
 	return fmt.Errorf("%w: --%s: %s", ErrConfig, flag, fmt.Sprintf(format, args...))

@@ -25,7 +25,7 @@ func newInit(root *options) *cobra.Command {
 comment for every setting. The speed of the processors is measured, which takes a third
 of a second, unless --speed says it. A home that has a key already is left alone.`,
 		Example: `  gridnode init --site physics --price 0.5 --foreign allow
-  gridnode init --home /srv/b --listen /ip4/127.0.0.1/tcp/7532 --join $(gridnode peers --self -o name)`,
+  gridnode init --home /srv/b --listen /ip4/127.0.0.1/tcp/7532 --join $(gridnode peers --self -o name | paste -sd,)`,
 		Args: exactArgs(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error { return initHome(cmd, root.home) },
 	}
@@ -69,8 +69,12 @@ func initHome(cmd *cobra.Command, home string) error {
 		return fmt.Errorf("write settings: %w", err)
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), id)
-	fmt.Fprintf(cmd.ErrOrStderr(), "site %s is ready in %s; its settings are in %s\nstart it with 'gridnode start'\n",
-		s.name, home, filepath.Join(home, configFile))
+	start := "gridnode start"
+	if flags.Changed("home") {
+		start += " --home " + home
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "site %s is ready in %s; its settings are in %s\nstart it with '%s'\n",
+		s.name, home, filepath.Join(home, configFile), start)
 	return nil
 }
 

@@ -169,8 +169,11 @@ func flagError(cmd *cobra.Command, err error) error {
 	if !errors.As(err, &unknown) {
 		return usagef("%w", err)
 	}
-	if unknown.GetSpecifiedShortnames() != "" {
-		return usagef("unknown flag -%s in -%s", unknown.GetSpecifiedName(), unknown.GetSpecifiedShortnames())
+	if short := unknown.GetSpecifiedShortnames(); short != "" {
+		if short == unknown.GetSpecifiedName() {
+			return usagef("unknown flag -%s", short)
+		}
+		return usagef("unknown flag -%s in -%s", unknown.GetSpecifiedName(), short)
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })

@@ -17,7 +17,7 @@ func newPeers(root *options) *cobra.Command {
 		Short: "List the nodes this one is connected to",
 		Long: `List the nodes this one is connected to, with the round trip measured to each. With
 --self this node's own addresses, which other sites can join.`,
-		Example: "  gridnode peers -o wide\n  gridnode init --home b --join $(gridnode peers --self -o name)",
+		Example: "  gridnode peers -o wide\n  gridnode init --home b --join $(gridnode peers --self -o name | paste -sd,)",
 		Args:    exactArgs(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			client := node.NewClient(root.home)

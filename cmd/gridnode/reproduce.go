@@ -21,7 +21,7 @@ func newReproduce() *cobra.Command {
 	var papers strings.Builder
 	var names []string
 	for _, p := range reproduce.Papers() {
-		fmt.Fprintf(&papers, "  %s  %s\n", p.Name, p.Title)
+		fmt.Fprintf(&papers, "  %s\n      %s\n", p.Name, p.Title)
 		names = append(names, p.Name)
 	}
 	cmd := &cobra.Command{
@@ -37,7 +37,7 @@ Without logs a generated workload is used, to which the published figures do not
   gridnode testnet reproduce grid-federation --traces logs --windows 1 --quick
   gridnode testnet reproduce all -o json`,
 		ValidArgs: append(names, "all"),
-		Args:      exactArgs(1, "PAPER"),
+		Args:      exactArgs(1, "the name of a paper, or all"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			chosen := reproduce.Papers()
 			if args[0] != "all" {

@@ -39,7 +39,7 @@ by running longer than it would by waiting.`,
 	f.Float64Var(&cfg.Utilization, "utilization", cfg.Utilization, "net utilization in percent: the load if no job were split")
 	f.StringVar(&cfg.Without, "without", cfg.Without, "cluster to leave out: delft or leiden")
 	f.IntVar(&cfg.MaxClusters, "max-clusters", 0, "clusters that one job may combine; 0: no limit")
-	f.Int64SliceVar(&cfg.Sizes, "sizes", cfg.Sizes, "sizes of jobs in nodes, drawn evenly")
+	f.Int64SliceVar(&cfg.Sizes, "sizes", cfg.Sizes, "sizes of jobs, `N,...` nodes, drawn evenly")
 	f.Var(shortSpanFlag{&cfg.Group}, "latency-group", "confine ca to clusters no further than this from the widest of them; 0: no groups")
 	f.IntVar(&cfg.Hours, "hours", cfg.Hours, "virtual hours of submissions")
 	f.Var(shortSpanFlag{&cfg.Startup}, "startup", "time from a job's placing to its start, with its nodes taken")

@@ -72,7 +72,8 @@ grants if it has that many idle, and has them back when the job ends.`,
 	f.SortFlags = false
 	f.StringVar(&cfg.Policy, "policy", cfg.Policy, "local, s-strd or x-strd: who leases processors, and when")
 	f.StringSliceVar(&cfg.Traces, "trace", nil, "logs (SWF or GWF, plain or gzip), one per site (default: a generated workload)")
-	f.Int64SliceVar(&cfg.Processors, "processors", nil, "processors of the sites, in the order of the logs; one number is for all (default: as the logs say)")
+	f.Int64SliceVar(&cfg.Processors, "processors", nil, "`N,...` processors, of the sites in the order of the logs; one number is for all (default: as the logs say)")
+	f.Lookup("processors").DefValue = "" // else the help says []
 	f.Int64Var(&cfg.Until, "until", 0, "leave out jobs submitted at or after this second of the log; 0: none")
 	f.StringVar(&cfg.NoEstimate, "no-estimate", cfg.NoEstimate, "jobs without an estimate: drop them, or take the runtime for it")
 	f.StringVar(&cfg.Queue, "queue", cfg.Queue, "discipline of the queues: easy, fcfs or titan")

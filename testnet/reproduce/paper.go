@@ -9,7 +9,7 @@ import (
 
 // ErrConfig is wrapped by every error about Options; it names the flag at fault.
 // The caller shows it and how the command is used.
-var ErrConfig = errors.New("reproduce")
+var ErrConfig = errors.New("bad setting")
 
 func configError(flag, format string, args ...any) error {
 	return fmt.Errorf("%w: --%s: %s", ErrConfig, flag, fmt.Sprintf(format, args...))
