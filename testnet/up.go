@@ -113,9 +113,6 @@ func speedupFor(w *table1Workload, count, rate int64) int64 {
 	return min(max(int64((last-first)/grid.Second)*rate/(n-1), 1), SpeedupMax)
 }
 
-// Config returns the configuration, with what it left open.
-func (l *Live) Config() UpConfig { return l.cfg }
-
 // Live is a network of real nodes.
 type Live struct {
 	cfg   UpConfig

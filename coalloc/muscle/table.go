@@ -97,10 +97,7 @@ func (t *Table) each(row, lead int) func(func(int) bool) {
 	}
 }
 
-// Rows returns how many rows there are; they count from 1.
-func (t *Table) Rows() int { return t.rows }
-
-// Row returns the compositions of a row, in order.
+// Row returns the compositions of a row, in order. Rows count from 1.
 func (t *Table) Row(row int) (compositions [][]int) {
 	for lead := range t.leaders(row) {
 		var jobs []int
