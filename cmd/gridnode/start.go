@@ -14,11 +14,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/spf13/cobra"
 
 	"gridnode/internal/grid"
+	"gridnode/lease"
 	"gridnode/market"
 	"gridnode/market/bank"
 	"gridnode/node"
@@ -122,6 +122,14 @@ func hostConfig(home string, s *settings, log *slog.Logger) (node.HostConfig, er
 	if err != nil {
 		return node.HostConfig{}, err
 	}
+	id, err := peer.IDFromPrivateKey(key)
+	if err != nil {
+		return node.HostConfig{}, fmt.Errorf("identity of the node: %w", err)
+	}
+	site := grid.SiteID(id.String())
+	if err := lease.CheckLinks(site, s.delegate.Links); err != nil {
+		return node.HostConfig{}, usagef("delegation.links: %w", err)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return node.HostConfig{}, fmt.Errorf("find this program: %w", err)
@@ -139,7 +147,7 @@ func hostConfig(home string, s *settings, log *slog.Logger) (node.HostConfig, er
 	if s.processors > 0 {
 		cfg.Site.Memory = s.memory / s.processors
 	}
-	if cfg.Site.Bank, err = bankConfig(s, key); err != nil {
+	if cfg.Site.Bank, err = bankConfig(s, site); err != nil {
 		return node.HostConfig{}, err
 	}
 	cfg.Join = append(slices.Clone(cfg.Join), s.bankJoin...)
@@ -151,14 +159,10 @@ func hostConfig(home string, s *settings, log *slog.Logger) (node.HostConfig, er
 }
 
 // bankConfig turns settings into what the site is told about banks.
-func bankConfig(s *settings, key crypto.PrivKey) (bank.Config, error) {
-	self, err := peer.IDFromPrivateKey(key)
-	if err != nil {
-		return bank.Config{}, fmt.Errorf("identity of the node: %w", err)
-	}
+func bankConfig(s *settings, self grid.SiteID) (bank.Config, error) {
 	site := func(text string) grid.SiteID {
 		if text == bankSelf {
-			text = self.String()
+			return self
 		}
 		return grid.SiteID(text)
 	}
@@ -166,7 +170,7 @@ func bankConfig(s *settings, key crypto.PrivKey) (bank.Config, error) {
 	for _, text := range s.bankAccept {
 		c.Accept = append(c.Accept, site(text))
 	}
-	if c.Bank == grid.SiteID(self.String()) && !c.Offer {
+	if c.Bank == self && !c.Offer {
 		return c, usagef("bank.site: this site keeps no bank: set bank.offer to true, or name another site")
 	}
 	return c, nil

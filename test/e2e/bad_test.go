@@ -123,6 +123,12 @@ func TestWrongSettings(t *testing.T) {
 			wrong{verb, 2, tt.want}.check(t, s)
 		}
 	}
+	// Only a start knows what the site itself is called.
+	if err := os.WriteFile(path, good, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.ok("config", "set", "delegation.links", "sibling:"+s.id)
+	wrong{"start", 2, "delegation.links: "}.check(t, s)
 }
 
 // What can be wrong with a daemon's start, and what a daemon refuses.
