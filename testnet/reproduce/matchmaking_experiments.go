@@ -257,11 +257,6 @@ func (s *matchStudy) beyond() Experiment {
 	return e
 }
 
-// publishedTable3 is table 3: AWT and ASD by architecture; central is not in it.
-var publishedTable3 = map[string][2]Number{
-	"cern": {44, 6}, "condor": {7681, 1610}, "dmm": {1283, 298}, "fcondor": {2570, 255}, "sep-c": {1938, 590},
-}
-
 // standIn takes the place of table 3 and figure 7.
 func (s *matchStudy) standIn() Experiment {
 	e := Experiment{Title: "Instead of the real traces (§6.1, figure 7, table 3)", Text: []string{
