@@ -182,7 +182,7 @@ func endOf(t *task, status syscall.WaitStatus, usage *syscall.Rusage) Ended {
 		ID: t.id, ExitCode: int32(status.ExitStatus()), Cause: t.cause, Reason: t.reason,
 		Start: t.start, End: max(wall(t.collected), t.start),
 		User: grid.Time(usage.Utime.Nano() / 1000), System: grid.Time(usage.Stime.Nano() / 1000),
-		MaxRSS: usage.Maxrss << 10,
+		MaxRSS: int64(usage.Maxrss) << 10,
 	}
 	if status.Signaled() {
 		e.ExitCode = exitSignal + int32(status.Signal())
