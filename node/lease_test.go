@@ -182,10 +182,10 @@ func readOutput(t *testing.T, h *Host, j *grid.Job, stream Stream) string {
 // then the other, is away for less than a term, and its output is whole.
 func TestDaemonsRestart(t *testing.T) {
 	memory := &p2p.Memory{}
-	lc := realConfig(t, 2, memory)
+	lc, bc := realConfig(t, 2, memory), realConfig(t, 1, memory)
+	lc.Listen, bc.Listen = []string{"/ip4/127.0.0.1/tcp/1"}, []string{"/ip4/127.0.0.1/tcp/2"} // found there again
 	lc.Site.Lease = LeaseConfig{Lend: true, Term: 20 * grid.Second}
 	l := realHost(t, lc)
-	bc := realConfig(t, 1, memory)
 	bc.Site.Processors = 1
 	bc.Site.Lease = LeaseConfig{Term: 20 * grid.Second}
 	bc.Join = l.Addrs()
