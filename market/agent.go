@@ -21,7 +21,7 @@ type Agent struct {
 	cluster *lrms.Cluster
 	dir     *directory.Directory
 	rng     *rand.Rand
-	timers  timers
+	timers  grid.Alarms[alarmed]
 	memory  Memory
 	gossip  Gossip     // of dir
 	desk    *bank.Desk // nil: nobody pays anybody
@@ -85,12 +85,17 @@ func (a *Agent) Quote(now grid.Time) directory.Quote {
 	}
 }
 
+// alarmed is something of the agent that waits for an instant.
+type alarmed interface {
+	due(a *Agent, now grid.Time, out *grid.Outbox)
+}
+
 // Step applies one input at time now and appends the effects to out. What is due
 // is done first, whatever the input. now never decreases.
 func (a *Agent) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	a.watchDemand(now)
-	for t := a.timers.pop(now); t != nil; t = a.timers.pop(now) {
-		t.owner.due(a, now, out)
+	for t := a.timers.Pop(now); t != nil; t = a.timers.Pop(now) {
+		t.Owner.due(a, now, out)
 	}
 	switch in := in.(type) {
 	case grid.Tick: // what was due is done
@@ -123,7 +128,7 @@ func (a *Agent) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 }
 
 // NextTimer returns when Step next needs a Tick, and grid.Never if it needs none.
-func (a *Agent) NextTimer() grid.Time { return a.timers.next() }
+func (a *Agent) NextTimer() grid.Time { return a.timers.Next() }
 
 func (a *Agent) deliver(now grid.Time, from grid.SiteID, message grid.Message, out *grid.Outbox) {
 	if from == a.cfg.Site {

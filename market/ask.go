@@ -135,7 +135,7 @@ func (a *Agent) watch(p *placement) {
 			at = min(at, p.asks[i].deadline)
 		}
 	}
-	a.timers.set(&p.timer, at)
+	a.timers.Set(&p.timer, at)
 }
 
 // replied is a guarantee or a refusal.
@@ -299,7 +299,7 @@ func (a *Agent) award(now grid.Time, p *placement, k *ask, out *grid.Outbox) {
 	k.state = over // the guarantee belongs to the migrated job from now on
 	m := a.moved.New()
 	*m = migrated{job: p.job, messages: p.messages, slot: a.memory.at(k.site), phase: submitting}
-	m.owner = m
+	m.timer.Owner = m
 	m.award = Award{
 		Site: k.site, Epoch: p.epoch, Hold: k.hold, Price: k.price, Cost: k.cost,
 		Start: k.start, Finish: k.finish, Until: k.until, Bank: a.pays(k.cost),
@@ -307,7 +307,7 @@ func (a *Agent) award(now grid.Time, p *placement, k *ask, out *grid.Outbox) {
 	a.migrated[p.job.ID] = m
 	if m.award.Bank != "" {
 		m.phase = paying
-		a.timers.set(&m.timer, k.expires)
+		a.timers.Set(&m.timer, k.expires)
 		a.placedAt(now, p, m.award, out) // p and k are void from here on
 		a.desk.Draw(now, m.task(), m.award.Site, m.award.Cost, m.award.Until-now, out)
 		return

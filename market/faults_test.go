@@ -262,9 +262,9 @@ func (f *faults) check(t *rapid.T, s *site) {
 		t.Errorf("%s: remote job %s was never delivered", s.cfg.Site, f.name(id))
 	}
 	a := s.agent
-	if len(a.placing)+len(a.queries)+len(a.migrated)+len(a.holds)+len(a.remote)+len(a.timers.heap)+len(a.freed) > 0 {
+	if len(a.placing)+len(a.queries)+len(a.migrated)+len(a.holds)+len(a.remote)+a.timers.Len()+len(a.freed) > 0 {
 		t.Errorf("%s: left over: %d placements, %d queries, %d migrated, %d holds, %d remote, %d timers", s.cfg.Site,
-			len(a.placing), len(a.queries), len(a.migrated), len(a.holds), len(a.remote), len(a.timers.heap))
+			len(a.placing), len(a.queries), len(a.migrated), len(a.holds), len(a.remote), a.timers.Len())
 	}
 	for id, e := range a.memory.sites {
 		if e.underWay != 0 || e.processors != 0 || e.area != 0 || e.waiting.len() != 0 || e.holds != 0 || e.held != 0 {

@@ -10,7 +10,7 @@ import (
 // hold is a guarantee that this site gave and that was not taken up yet:
 // processors reserved in lrms until the job arrives or the hold ends.
 type hold struct {
-	timer
+	timer      grid.Alarm[alarmed]
 	task       grid.TaskID
 	home       grid.SiteID
 	token      uint64 // our name for it, never used twice
@@ -115,7 +115,7 @@ func (a *Agent) admit(now grid.Time, e *memory, m *Negotiate) (h *hold, refusal 
 	a.holds[m.Task.Job] = h
 	e.holds++
 	e.held += h.processors
-	a.timers.set(&h.timer, h.expires)
+	a.timers.Set(&h.timer, h.expires)
 	return h, Granted, h.finish
 }
 
@@ -157,7 +157,7 @@ func (a *Agent) forgetHold(h *hold) {
 	e := a.memory.at(h.home)
 	e.holds--
 	e.held -= h.processors
-	a.timers.stop(&h.timer)
+	a.timers.Stop(&h.timer)
 	delete(a.holds, h.task.Job)
 	if len(a.unused) < spareMax {
 		a.unused = append(a.unused, h)
@@ -171,7 +171,7 @@ func (a *Agent) newHold() *hold {
 		return h
 	}
 	h := new(hold)
-	h.owner = h
+	h.timer.Owner = h
 	return h
 }
 

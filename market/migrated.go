@@ -8,7 +8,7 @@ import (
 // migrated is a job of ours that another site has, or is about to get
 // (Grid-Federation table 3: "jobs migrated to federation").
 type migrated struct {
-	timer
+	timer    grid.Alarm[alarmed]
 	job      *grid.Job
 	award    Award
 	phase    phase
@@ -83,7 +83,7 @@ func (a *Agent) rearm(now grid.Time, m *migrated) {
 	if m.phase != running {
 		m.repeatAt = m.repeat.next(now, backoffMax, a.rng)
 	}
-	a.timers.set(&m.timer, min(m.repeatAt, m.award.Until))
+	a.timers.Set(&m.timer, min(m.repeatAt, m.award.Until))
 }
 
 // due implements alarmed.
@@ -121,7 +121,7 @@ func (a *Agent) callLast(now grid.Time, m *migrated, out *grid.Outbox) {
 		m.phase = submitting // "unknown" is news again
 		a.submit(now, m, out)
 	}
-	a.timers.set(&m.timer, now.Add(lastCallSpan))
+	a.timers.Set(&m.timer, now.Add(lastCallSpan))
 }
 
 // vanish reports that the execution certainly does not exist (any more).
@@ -132,7 +132,7 @@ func (a *Agent) vanish(m *migrated, out *grid.Outbox) {
 
 func (a *Agent) forgetMigrated(m *migrated) {
 	a.freeSlot(m)
-	a.timers.stop(&m.timer)
+	a.timers.Stop(&m.timer)
 	delete(a.migrated, m.job.ID)
 }
 
@@ -148,7 +148,7 @@ func (a *Agent) freeSlot(m *migrated) {
 func (a *Agent) resume(now grid.Time, in *Resume, out *grid.Outbox) {
 	m := a.moved.New()
 	*m = migrated{job: in.Job, award: in.Award, messages: in.Messages, phase: submitting}
-	m.owner = m
+	m.timer.Owner = m
 	a.migrated[in.Job.ID] = m
 	if now >= m.award.Until {
 		a.callLast(now, m, out)
@@ -156,7 +156,7 @@ func (a *Agent) resume(now grid.Time, in *Resume, out *grid.Outbox) {
 	}
 	// Not all at once: a site that was down may have thousands.
 	m.repeatAt = now.Add(grid.Time(a.rng.Int64N(int64(resumeSpread))))
-	a.timers.set(&m.timer, min(m.repeatAt, m.award.Until))
+	a.timers.Set(&m.timer, min(m.repeatAt, m.award.Until))
 }
 
 const resumeSpread = 2 * grid.Second

@@ -11,7 +11,7 @@ import (
 // placement is a job on its way to a site, or one that only wants to know
 // (Preview). It is used again for another job when it is done.
 type placement struct {
-	timer
+	timer grid.Alarm[alarmed]
 	job   *grid.Job
 	epoch uint32
 	token uint64 // of a Preview; 0 for a real placement
@@ -116,7 +116,7 @@ func (a *Agent) newPlacement(job *grid.Job) *placement {
 		return p
 	}
 	p := &placement{job: job}
-	p.owner = p
+	p.timer.Owner = p
 	return p
 }
 
@@ -126,7 +126,7 @@ func (a *Agent) dropPlacement(now grid.Time, p *placement, out *grid.Outbox) {
 		a.giveUp(p, &p.asks[i], out)
 	}
 	a.stopWaiting(p)
-	a.timers.stop(&p.timer)
+	a.timers.Stop(&p.timer)
 	if p.finding {
 		delete(a.queries, p.query)
 	}
@@ -137,7 +137,7 @@ func (a *Agent) dropPlacement(now grid.Time, p *placement, out *grid.Outbox) {
 	clear(p.asks)
 	fresh := placement{quotes: p.quotes[:0], asked: p.asked[:0], asks: p.asks[:0]}
 	*p = fresh
-	p.owner = p
+	p.timer.Owner = p
 	if len(a.spare) < spareMax {
 		a.spare = append(a.spare, p)
 	}

@@ -125,7 +125,7 @@ func (d *Demand) Next(price grid.Price, pressure int64) grid.Price {
 func (d *Demand) bound(price grid.Price) grid.Price { return min(max(price, d.Floor), d.Ceiling) }
 
 // repricing changes the price of a site in intervals.
-type repricing struct{ timer }
+type repricing struct{ timer grid.Alarm[alarmed] }
 
 // due implements alarmed. The site quotes the new price when it sees it (Price).
 func (r *repricing) due(a *Agent, now grid.Time, _ *grid.Outbox) {
@@ -133,18 +133,18 @@ func (r *repricing) due(a *Agent, now grid.Time, _ *grid.Outbox) {
 	if pressure, ok := Pressure(&state); ok {
 		a.cfg.Price = a.cfg.Demand.Next(a.cfg.Price, pressure)
 	}
-	a.timers.set(&r.timer, now.Add(a.cfg.Demand.Interval))
+	a.timers.Set(&r.timer, now.Add(a.cfg.Demand.Interval))
 }
 
 // watchDemand starts the intervals, at a random instant so that the sites of a
 // federation do not all change their prices, and republish, at once.
 func (a *Agent) watchDemand(now grid.Time) {
-	if a.cfg.Pricing != PricingDemand || a.repricing.owner != nil {
+	if a.cfg.Pricing != PricingDemand || a.repricing.timer.Owner != nil {
 		return
 	}
-	a.repricing.owner = &a.repricing
+	a.repricing.timer.Owner = &a.repricing
 	interval := a.cfg.Demand.Interval
-	a.timers.set(&a.repricing.timer, now.Add(interval-grid.Time(a.rng.Int64N(int64(interval/2)))))
+	a.timers.Set(&a.repricing.timer, now.Add(interval-grid.Time(a.rng.Int64N(int64(interval/2)))))
 }
 
 // Price returns what the site charges at the moment, a processor-hour.

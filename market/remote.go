@@ -8,7 +8,7 @@ import (
 // remote is a job of another site that was accepted here (Grid-Federation table
 // 3: "remote jobs processed").
 type remote struct {
-	timer
+	timer   grid.Alarm[alarmed]
 	home    grid.SiteID
 	task    grid.TaskID
 	hold    uint64 // the guarantee under which it came
@@ -59,9 +59,9 @@ func (a *Agent) accept(now grid.Time, from grid.SiteID, task grid.TaskID, m *Job
 	}
 	r := a.accepted.New()
 	*r = remote{home: from, task: task, hold: h.token}
-	r.owner = r
+	r.timer.Owner = r
 	if old := a.remote[m.Job.ID]; old != nil {
-		a.timers.stop(&old.timer) // an earlier epoch: nobody waits for its result
+		a.timers.Stop(&old.timer) // an earlier epoch: nobody waits for its result
 		a.releaseCheque(now, old, out)
 	}
 	if h.bank != "" {
@@ -101,7 +101,7 @@ func (a *Agent) confirm(to grid.SiteID, task grid.TaskID, of grid.Kind, hold uin
 func (a *Agent) restore(in *Restore) {
 	r := a.accepted.New()
 	*r = remote{home: in.Job.Home, task: grid.TaskID{Job: in.Job.ID, Epoch: in.Award.Epoch}, hold: in.Award.Hold}
-	r.owner = r
+	r.timer.Owner = r
 	a.remote[in.Job.ID] = r
 }
 
@@ -158,7 +158,7 @@ func (a *Agent) report(now grid.Time, r *remote, out *grid.Outbox) {
 		}
 	}
 	out.Send(r.home, m)
-	a.timers.set(&r.timer, r.repeat.next(now, backoffResult, a.rng))
+	a.timers.Set(&r.timer, r.repeat.next(now, backoffResult, a.rng))
 }
 
 // due implements alarmed: home did not acknowledge the result.
@@ -170,7 +170,7 @@ func (a *Agent) receipted(now grid.Time, from grid.SiteID, m *Acknowledge, out *
 	if r == nil || r.task != m.Task || r.home != from || !r.over {
 		return
 	}
-	a.timers.stop(&r.timer)
+	a.timers.Stop(&r.timer)
 	delete(a.remote, m.Task.Job)
 	if a.desk != nil {
 		a.desk.Agreed(now, r.home, r.task, r.result.Cost, m.Agreement, out)

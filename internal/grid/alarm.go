@@ -9,12 +9,18 @@ type Alarm[T any] struct {
 	position int // in the heap, counted from 1; 0 when not set
 }
 
+// At returns when a goes off, or would have gone off when it was last set.
+func (a *Alarm[T]) At() Time { return a.at }
+
 // Alarms is a heap of those that are set. It allocates only while it grows. The
 // zero value is ready.
 type Alarms[T any] struct {
 	heap     []*Alarm[T]
 	sequence uint64
 }
+
+// Len returns how many alarms are set.
+func (as *Alarms[T]) Len() int { return len(as.heap) }
 
 // Next returns the earliest instant, and Never if no alarm is set.
 func (as *Alarms[T]) Next() Time {

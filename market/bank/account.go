@@ -74,8 +74,8 @@ type hold struct {
 	Cheque
 	state  holdState
 	paid   grid.Credits
-	due    alarm  // expiry, then the end of being remembered
-	record string // key
+	due    grid.Alarm[*hold] // expiry, then the end of being remembered
+	record string            // key
 }
 
 // holdState numbers are stored: append only.
@@ -109,7 +109,7 @@ func (h *hold) RecordKey() string { return h.record }
 func (h *hold) AppendRecord(dst []byte) []byte {
 	p := &wirepb.BankHoldRecord{Cheque: h.proto(), State: uint32(h.state), Paid: int64(h.paid)}
 	if h.state != holdOpen {
-		p.Closed = int64(h.due.at - closedKeep)
+		p.Closed = int64(h.due.At() - closedKeep)
 	}
 	return appendProto(dst, p)
 }

@@ -14,7 +14,7 @@ type bill struct {
 	claim     *Receipt // once it is presented
 	agreement *Receipt // nil if it is given back
 	pause     grid.Time
-	due       alarm
+	due       grid.Alarm[any]
 	record    string // key
 }
 
@@ -31,7 +31,7 @@ const billPrefix = "bank/bill/"
 
 func newBill(c Cheque) *bill {
 	b := &bill{Cheque: c, state: billOpen, record: billPrefix + chequeKey(&c)}
-	b.due.owner = b
+	b.due.Owner = b
 	return b
 }
 
@@ -69,7 +69,7 @@ func (d *Desk) Good(now grid.Time, c *Cheque, bank, payer grid.SiteID, task grid
 func (d *Desk) Take(c *Cheque, out *grid.Outbox) {
 	b := newBill(*c)
 	d.bills[b.key()] = b
-	d.alarms.set(&b.due, b.Expires)
+	d.alarms.Set(&b.due, b.Expires)
 	out.Save(b)
 }
 
@@ -121,7 +121,7 @@ func (d *Desk) present(now grid.Time, b *bill, amount grid.Credits, agreement *R
 func (d *Desk) redeem(now grid.Time, b *bill, out *grid.Outbox) {
 	c := b.Cheque
 	d.send(b.Bank, &Redeem{Cheque: &c, Claim: b.claim, Agreement: b.agreement}, out)
-	d.alarms.set(&b.due, min(d.later(now, &b.pause, drawPause, redeemMax), max(b.Expires.Add(grid.Day), now+drawPause)))
+	d.alarms.Set(&b.due, min(d.later(now, &b.pause, drawPause, redeemMax), max(b.Expires.Add(grid.Day), now+drawPause)))
 }
 
 // billDue presents the cheque again, or gives up once it is void: the bank's clock
@@ -133,7 +133,7 @@ func (d *Desk) billDue(now grid.Time, b *bill, out *grid.Outbox) {
 	case b.state == billRedeeming:
 		d.redeem(now, b, out)
 	default:
-		d.alarms.set(&b.due, b.Expires.Add(grid.Day))
+		d.alarms.Set(&b.due, b.Expires.Add(grid.Day))
 	}
 }
 
@@ -148,7 +148,7 @@ func (d *Desk) unpaid(b *bill, out *grid.Outbox) {
 }
 
 func (d *Desk) dropBill(b *bill, out *grid.Outbox) {
-	d.alarms.stop(&b.due)
+	d.alarms.Stop(&b.due)
 	delete(d.bills, b.key())
 	out.Delete(b)
 }

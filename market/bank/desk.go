@@ -21,7 +21,7 @@ type Config struct {
 type Desk struct {
 	cfg    Config
 	ledger *Ledger // nil unless Config.Offer
-	alarms alarms
+	alarms grid.Alarms[any]
 
 	payments  map[grid.TaskID]*payment
 	probes    int  // payments whose draws nobody waits for
@@ -151,9 +151,9 @@ func (d *Desk) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 // NextTimer returns when Step next needs a Tick, and grid.Never if it needs none.
 func (d *Desk) NextTimer() grid.Time {
 	if d.ledger != nil {
-		return min(d.alarms.next(), d.ledger.NextTimer())
+		return min(d.alarms.Next(), d.ledger.NextTimer())
 	}
-	return d.alarms.next()
+	return d.alarms.Next()
 }
 
 // due does what is due.
@@ -161,8 +161,8 @@ func (d *Desk) due(now grid.Time, out *grid.Outbox) {
 	if d.ledger != nil {
 		d.ledger.Expire(now, out)
 	}
-	for a := d.alarms.pop(now); a != nil; a = d.alarms.pop(now) {
-		switch owner := a.owner.(type) {
+	for a := d.alarms.Pop(now); a != nil; a = d.alarms.Pop(now) {
+		switch owner := a.Owner.(type) {
 		case *payment:
 			d.paymentDue(now, owner, out)
 		case *bill:

@@ -21,7 +21,7 @@ type Ledger struct {
 	journal  []*Transaction           // those kept, contiguous, oldest first
 	head     [sha256.Size]byte        // hash of the newest
 	last     uint64                   // its sequence
-	alarms   alarms
+	alarms   grid.Alarms[*hold]
 	refused  [refusalMax]int64
 
 	transactions grid.Slab[Transaction]
@@ -139,7 +139,7 @@ func (l *Ledger) draw(now grid.Time, payer grid.SiteID, d *Draw, out *grid.Outbo
 func (l *Ledger) add(h *hold) {
 	l.holds[h.key()] = h
 	l.accounts[h.Payer].holds++
-	h.due.owner = h
+	h.due.Owner = h
 }
 
 // expect counts an open cheque for its payee and waits for its expiry.
@@ -147,7 +147,7 @@ func (l *Ledger) expect(h *hold) {
 	if payee := l.accounts[h.Payee]; payee != nil {
 		payee.Incoming += h.Ceiling
 	}
-	l.alarms.set(&h.due, h.Expires)
+	l.alarms.Set(&h.due, h.Expires)
 }
 
 // cheque returns the signed cheque of a hold.
@@ -212,15 +212,15 @@ func (l *Ledger) close(now grid.Time, h *hold, state holdState, out *grid.Outbox
 		payee.Incoming -= h.Ceiling
 	}
 	h.state = state
-	l.alarms.set(&h.due, now.Add(closedKeep))
+	l.alarms.Set(&h.due, now.Add(closedKeep))
 	out.Save(h)
 }
 
 // Expire returns the money of cheques that have expired, and forgets those that were
 // closed long ago. It must come before anything else that happens at now.
 func (l *Ledger) Expire(now grid.Time, out *grid.Outbox) {
-	for a := l.alarms.pop(now); a != nil; a = l.alarms.pop(now) {
-		h := a.owner.(*hold)
+	for a := l.alarms.Pop(now); a != nil; a = l.alarms.Pop(now) {
+		h := a.Owner
 		if h.state != holdOpen {
 			delete(l.holds, h.key())
 			l.accounts[h.Payer].holds--
@@ -233,7 +233,7 @@ func (l *Ledger) Expire(now grid.Time, out *grid.Outbox) {
 }
 
 // NextTimer returns when Expire has something to do, and grid.Never if it has not.
-func (l *Ledger) NextTimer() grid.Time { return l.alarms.next() }
+func (l *Ledger) NextTimer() grid.Time { return l.alarms.Next() }
 
 // full reports whether the journal has no room: its oldest transaction is so young
 // that a copy of the message that caused it may still come.

@@ -16,7 +16,7 @@ type payment struct {
 	ends   grid.Time // nothing can come of it any more, on our clock
 	began  grid.Time
 	pause  grid.Time
-	due    alarm
+	due    grid.Alarm[any]
 	record string // key
 }
 
@@ -36,7 +36,7 @@ const paymentPrefix = "bank/payment/"
 
 func newPayment(c Cheque) *payment {
 	p := &payment{Cheque: c, record: fmt.Sprintf("%s%s/%d", paymentPrefix, c.Task.Job, c.Task.Epoch)}
-	p.due.owner = p
+	p.due.Owner = p
 	return p
 }
 
@@ -86,7 +86,7 @@ func (d *Desk) draw(now grid.Time, p *payment, out *grid.Outbox) {
 		at = p.began.Add(drawMax)
 	}
 	d.send(p.Bank, &Draw{Task: p.Task, Payee: p.Payee, Ceiling: p.Ceiling, Lifetime: lifetime, Withdrawn: p.state == payWithdrawn}, out)
-	d.alarms.set(&p.due, min(d.later(now, &p.pause, drawPause, longest), at))
+	d.alarms.Set(&p.due, min(d.later(now, &p.pause, drawPause, longest), at))
 }
 
 // drawn is the bank's answer.
@@ -108,7 +108,7 @@ func (d *Desk) drawn(now grid.Time, from grid.SiteID, m *Drawn, out *grid.Outbox
 		p.Cheque, p.wrote, p.pause = *c, true, 0
 		if wanted {
 			p.state = payHeld
-			d.alarms.set(&p.due, p.ends)
+			d.alarms.Set(&p.due, p.ends)
 			out.Local(&Written{Task: p.Task})
 		} else {
 			p.state = payReturning
@@ -164,7 +164,7 @@ func (d *Desk) paymentDue(now grid.Time, p *payment, out *grid.Outbox) {
 	case p.state == payReturning:
 		d.giveBack(now, p, out)
 	default:
-		d.alarms.set(&p.due, p.ends)
+		d.alarms.Set(&p.due, p.ends)
 	}
 }
 
@@ -197,11 +197,11 @@ func (d *Desk) withdraw(now grid.Time, p *payment, out *grid.Outbox) {
 func (d *Desk) giveBack(now grid.Time, p *payment, out *grid.Outbox) {
 	c := p.Cheque
 	d.send(p.Payee, &Return{&c}, out)
-	d.alarms.set(&p.due, min(d.later(now, &p.pause, drawPause, redeemMax), p.ends))
+	d.alarms.Set(&p.due, min(d.later(now, &p.pause, drawPause, redeemMax), p.ends))
 }
 
 func (d *Desk) dropPayment(p *payment, out *grid.Outbox) {
-	d.alarms.stop(&p.due)
+	d.alarms.Stop(&p.due)
 	delete(d.payments, p.Task)
 	out.Delete(p)
 	d.probing(p, false, out)

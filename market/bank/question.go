@@ -9,7 +9,7 @@ import (
 
 // question is something that a user waits for a bank to answer.
 type question struct {
-	due     alarm
+	due     grid.Alarm[any]
 	token   uint64 // ours, in the message
 	asker   uint64
 	message grid.Message
@@ -75,7 +75,7 @@ func (d *Desk) put(now grid.Time, asker uint64, message grid.Message, out *grid.
 	}
 	d.token++
 	q := &question{token: d.token, asker: asker, message: message, bank: d.cfg.Bank, until: now.Add(questionIn)}
-	q.due.owner = q
+	q.due.Owner = q
 	if m, ok := message.(*Inquire); ok {
 		m.Token = q.token
 	}
@@ -85,7 +85,7 @@ func (d *Desk) put(now grid.Time, asker uint64, message grid.Message, out *grid.
 
 func (d *Desk) pose(now grid.Time, q *question, out *grid.Outbox) {
 	d.send(q.bank, q.message, out)
-	d.alarms.set(&q.due, min(d.later(now, &q.pause, drawPause, questionIn), q.until))
+	d.alarms.Set(&q.due, min(d.later(now, &q.pause, drawPause, questionIn), q.until))
 }
 
 // questionDue repeats a question, or tells that the bank is silent.
@@ -116,7 +116,7 @@ func (d *Desk) informed(from grid.SiteID, m *Inform, out *grid.Outbox) {
 
 // close answers a question.
 func (d *Desk) close(q *question, answer *Answer, out *grid.Outbox) {
-	d.alarms.stop(&q.due)
+	d.alarms.Stop(&q.due)
 	delete(d.questions, q.token)
 	answer.Bank, answer.Account = q.bank, d.cfg.Self
 	d.refusedBy(answer.Refusal)

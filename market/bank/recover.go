@@ -93,7 +93,7 @@ func (l *Ledger) recover(now grid.Time, r *recovery, out *grid.Outbox) error {
 		if h.state != holdOpen {
 			at = r.closed[i].Add(closedKeep)
 		}
-		l.alarms.set(&h.due, at)
+		l.alarms.Set(&h.due, at)
 	}
 	made := make(map[*hold]bool)
 	for _, t := range l.journal {
@@ -102,8 +102,8 @@ func (l *Ledger) recover(now grid.Time, r *recovery, out *grid.Outbox) error {
 		}
 	}
 	for _, h := range slices.SortedFunc(maps.Keys(made), func(a, b *hold) int { return strings.Compare(a.record, b.record) }) {
-		if h.state != holdOpen && h.due.at <= now { // forgotten long ago
-			l.alarms.stop(&h.due)
+		if h.state != holdOpen && h.due.At() <= now { // forgotten long ago
+			l.alarms.Stop(&h.due)
 			delete(l.holds, h.key())
 			l.accounts[h.Payer].holds--
 			continue
@@ -153,13 +153,13 @@ func (l *Ledger) redo(t *Transaction, made map[*hold]bool, out *grid.Outbox) err
 		}
 		made[h] = true
 		l.add(h)
-		l.alarms.set(&h.due, h.Expires)
+		l.alarms.Set(&h.due, h.Expires)
 	case (t.Kind == KindRedeem || t.Kind == KindExpire) && h != nil && h.state == holdOpen:
 		h.state = holdExpired
 		if t.Kind == KindRedeem {
 			h.state, h.paid = holdRedeemed, t.Amount
 		}
-		l.alarms.set(&h.due, t.At.Add(closedKeep))
+		l.alarms.Set(&h.due, t.At.Add(closedKeep))
 		made[h] = true
 	}
 	return nil
@@ -243,7 +243,7 @@ func (d *Desk) recoverPayment(now grid.Time, value []byte, out *grid.Outbox) err
 	case payReturning:
 		at = d.soon(now)
 	}
-	d.alarms.set(&p.due, at)
+	d.alarms.Set(&p.due, at)
 	return nil
 }
 
@@ -281,6 +281,6 @@ func (d *Desk) recoverBill(now grid.Time, value []byte) error {
 	if b.state == billRedeeming {
 		at = d.soon(now)
 	}
-	d.alarms.set(&b.due, at)
+	d.alarms.Set(&b.due, at)
 	return nil
 }
