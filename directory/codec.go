@@ -120,14 +120,6 @@ func openHolders(texts []string) (sites []grid.SiteID, err error) {
 	return sites, nil
 }
 
-// decode fills p from a body, or returns an error wrapping wire.ErrMalformed.
-func decode(kind grid.Kind, body []byte, p proto.Message) error {
-	if err := proto.Unmarshal(body, p); err != nil {
-		return wire.Malformed("%s: %v", wire.KindName(kind), err)
-	}
-	return nil
-}
-
 // Proto returns the wire form. A quote that was not signed cannot travel.
 func (m *Publish) Proto() proto.Message {
 	p := &wirepb.Publish{Quote: m.Quote.Sealed}
@@ -140,7 +132,7 @@ func (m *Publish) Proto() proto.Message {
 
 func (open opener) decodePublish(from grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.Publish
-	if err := decode(wire.DirectoryPublish, body, &p); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.DirectoryPublish); err != nil {
 		return nil, err
 	}
 	if len(p.Copies) == 0 || len(p.Copies) > CopiesMax {
@@ -176,7 +168,7 @@ func (m *Published) Proto() proto.Message {
 
 func decodePublished(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.Published
-	if err := decode(wire.DirectoryPublished, body, &p); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.DirectoryPublished); err != nil {
 		return nil, err
 	}
 	if len(p.Receipts) == 0 || len(p.Receipts) > CopiesMax {
@@ -216,7 +208,7 @@ func (m *Withdraw) Proto() proto.Message {
 
 func (open opener) decodeWithdraw(from grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.Withdraw
-	if err := decode(wire.DirectoryWithdraw, body, &p); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.DirectoryWithdraw); err != nil {
 		return nil, err
 	}
 	m := &Withdraw{Moved: p.Moved != nil}
@@ -245,7 +237,7 @@ func (m *Scan) Proto() proto.Message {
 
 func decodeScan(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.Scan
-	if err := decode(wire.DirectoryScan, body, &p); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.DirectoryScan); err != nil {
 		return nil, err
 	}
 	if p.Limit > PageMax {
@@ -285,7 +277,7 @@ func (m *Page) Proto() proto.Message {
 
 func (open opener) decodePage(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.Page
-	if err := decode(wire.DirectoryPage, body, &p); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.DirectoryPage); err != nil {
 		return nil, err
 	}
 	if len(p.Quotes) > PageMax || p.Count > recordsMax {
@@ -335,7 +327,7 @@ func (m *Report) Proto() proto.Message {
 
 func decodeReport(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.Report
-	if err := decode(wire.DirectoryReport, body, &p); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.DirectoryReport); err != nil {
 		return nil, err
 	}
 	m := &Report{Token: p.Token}
@@ -365,7 +357,7 @@ func (m *Reported) Proto() proto.Message {
 
 func decodeReported(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.Reported
-	if err := decode(wire.DirectoryReported, body, &p); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.DirectoryReported); err != nil {
 		return nil, err
 	}
 	if p.Strays > recordsMax {

@@ -34,13 +34,13 @@ const goneMax = 4 * HopsMax * SpanLimit
 func (m *Request) Proto() proto.Message {
 	return &wirepb.LeaseRequest{
 		Number: m.Number, Processors: m.Processors, Span: int64(m.Span), Patience: int64(m.Patience), Hold: int64(m.Hold),
-		Subject: subjectBytes(m.Subject), Sink: string(m.Sink), Ttl: m.TTL, Age: int64(m.Age),
+		Subject: wire.JobBytes(m.Subject), Sink: string(m.Sink), Ttl: m.TTL, Age: int64(m.Age),
 	}
 }
 
 func decodeRequest(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.LeaseRequest
-	if err := unmarshal(body, &p, wire.LeaseRequest); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.LeaseRequest); err != nil {
 		return nil, err
 	}
 	m := &Request{
@@ -49,15 +49,15 @@ func decodeRequest(_ grid.SiteID, body []byte) (grid.Message, error) {
 	}
 	var c check
 	c.number(p.Number)
-	c.within("processors", p.Processors, 1, ProcessorsMax)
-	c.within("span", p.Span, 1, int64(SpanLimit))
-	c.within("patience", p.Patience, 0, int64(PatienceLimit))
-	c.within("hold", p.Hold, 0, int64(HoldLimit))
+	c.Within("processors", p.Processors, 1, ProcessorsMax)
+	c.Within("span", p.Span, 1, int64(SpanLimit))
+	c.Within("patience", p.Patience, 0, int64(PatienceLimit))
+	c.Within("hold", p.Hold, 0, int64(HoldLimit))
 	m.Subject = c.subject(p.Subject)
 	c.site("sink", p.Sink)
-	c.within("delegations left", int64(p.Ttl), 0, TTLMax)
-	c.within("age", p.Age, 0, int64(grid.SpanMax))
-	return result(m, c.err)
+	c.Within("delegations left", int64(p.Ttl), 0, TTLMax)
+	c.Within("age", p.Age, 0, int64(grid.SpanMax))
+	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message.
@@ -70,7 +70,7 @@ func (m *Grant) Proto() proto.Message {
 
 func decodeGrant(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.LeaseGrant
-	if err := unmarshal(body, &p, wire.LeaseGrant); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.LeaseGrant); err != nil {
 		return nil, err
 	}
 	m := &Grant{
@@ -79,15 +79,15 @@ func decodeGrant(_ grid.SiteID, body []byte) (grid.Message, error) {
 	}
 	var c check
 	c.number(p.Number)
-	c.positive("epoch", p.Epoch)
-	c.within("stamp", p.Stamp, 0, int64(grid.SpanMax))
-	c.within("hold", p.Hold, 1, int64(HoldLimit))
-	c.within("span", p.Span, 1, int64(SpanLimit))
+	c.Positive("epoch", p.Epoch)
+	c.Within("stamp", p.Stamp, 0, int64(grid.SpanMax))
+	c.Within("hold", p.Hold, 1, int64(HoldLimit))
+	c.Within("span", p.Span, 1, int64(SpanLimit))
 	c.site("source", p.Source)
-	c.positive("key", p.Key)
-	c.within("hops", int64(p.Hops), 1, HopsMax)
-	c.within("end of the last use", p.Gone, 0, int64(goneMax))
-	return result(m, c.err)
+	c.Positive("key", p.Key)
+	c.Within("hops", int64(p.Hops), 1, HopsMax)
+	c.Within("end of the last use", p.Gone, 0, int64(goneMax))
+	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message.
@@ -97,15 +97,15 @@ func (m *Refuse) Proto() proto.Message {
 
 func decodeRefuse(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.LeaseRefuse
-	if err := unmarshal(body, &p, wire.LeaseRefuse); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.LeaseRefuse); err != nil {
 		return nil, err
 	}
 	m := &Refuse{Number: p.Number, Reason: Reason(p.Reason), Free: p.Free}
 	var c check
 	c.number(p.Number)
-	c.within("reason", int64(p.Reason), 1, 255) // a newer site's reason is still a refusal
-	c.within("free processors", p.Free, 0, ProcessorsMax)
-	return result(m, c.err)
+	c.Within("reason", int64(p.Reason), 1, 255) // a newer site's reason is still a refusal
+	c.Within("free processors", p.Free, 0, ProcessorsMax)
+	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message.
@@ -115,16 +115,16 @@ func (m *Claim) Proto() proto.Message {
 
 func decodeClaim(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.LeaseClaim
-	if err := unmarshal(body, &p, wire.LeaseClaim); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.LeaseClaim); err != nil {
 		return nil, err
 	}
 	m := &Claim{Number: p.Number, Epoch: p.Epoch, Sequence: p.Sequence, Stamp: grid.Time(p.Stamp)}
 	var c check
 	c.number(p.Number)
-	c.positive("epoch", p.Epoch)
-	c.positive("sequence", p.Sequence)
-	c.within("stamp", p.Stamp, 0, int64(grid.SpanMax))
-	return result(m, c.err)
+	c.Positive("epoch", p.Epoch)
+	c.Positive("sequence", p.Sequence)
+	c.Within("stamp", p.Stamp, 0, int64(grid.SpanMax))
+	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message.
@@ -134,17 +134,17 @@ func (m *Renew) Proto() proto.Message {
 
 func decodeRenew(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.LeaseRenew
-	if err := unmarshal(body, &p, wire.LeaseRenew); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.LeaseRenew); err != nil {
 		return nil, err
 	}
 	m := &Renew{Number: p.Number, Epoch: p.Epoch, Sequence: p.Sequence, Stamp: grid.Time(p.Stamp), Span: grid.Time(p.Span)}
 	var c check
 	c.number(p.Number)
-	c.positive("epoch", p.Epoch)
-	c.positive("sequence", p.Sequence)
-	c.within("stamp", p.Stamp, 0, int64(grid.SpanMax))
-	c.within("span", p.Span, 0, int64(SpanLimit))
-	return result(m, c.err)
+	c.Positive("epoch", p.Epoch)
+	c.Positive("sequence", p.Sequence)
+	c.Within("stamp", p.Stamp, 0, int64(grid.SpanMax))
+	c.Within("span", p.Span, 0, int64(SpanLimit))
+	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message.
@@ -156,7 +156,7 @@ func (m *Renewed) Proto() proto.Message {
 
 func decodeRenewed(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.LeaseRenewed
-	if err := unmarshal(body, &p, wire.LeaseRenewed); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.LeaseRenewed); err != nil {
 		return nil, err
 	}
 	m := &Renewed{
@@ -165,13 +165,13 @@ func decodeRenewed(_ grid.SiteID, body []byte) (grid.Message, error) {
 	}
 	var c check
 	c.number(p.Number)
-	c.positive("epoch", p.Epoch)
-	c.positive("sequence", p.Sequence)
-	c.within("stamp", p.Stamp, 0, int64(grid.SpanMax))
-	c.within("term", p.Term, 1, int64(SpanLimit))
-	c.within("limit", p.Limit, p.Term, int64(SpanLimit))
-	c.within("end of the last use", p.Gone, 0, int64(goneMax))
-	return result(m, c.err)
+	c.Positive("epoch", p.Epoch)
+	c.Positive("sequence", p.Sequence)
+	c.Within("stamp", p.Stamp, 0, int64(grid.SpanMax))
+	c.Within("term", p.Term, 1, int64(SpanLimit))
+	c.Within("limit", p.Limit, p.Term, int64(SpanLimit))
+	c.Within("end of the last use", p.Gone, 0, int64(goneMax))
+	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message.
@@ -181,12 +181,12 @@ func (m *Release) Proto() proto.Message {
 
 func decodeRelease(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.LeaseRelease
-	if err := unmarshal(body, &p, wire.LeaseRelease); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.LeaseRelease); err != nil {
 		return nil, err
 	}
 	var c check
 	c.number(p.Number)
-	return result(&Release{Number: p.Number, Epoch: p.Epoch}, c.err)
+	return wire.Checked(&Release{Number: p.Number, Epoch: p.Epoch}, c.Err)
 }
 
 // Proto implements wire.Message.
@@ -196,14 +196,14 @@ func (m *Released) Proto() proto.Message {
 
 func decodeReleased(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.LeaseReleased
-	if err := unmarshal(body, &p, wire.LeaseReleased); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.LeaseReleased); err != nil {
 		return nil, err
 	}
 	var c check
 	c.number(p.Number)
-	c.within("cause", int64(p.Cause), 0, 255)
-	c.within("end of the last use", p.Gone, 0, int64(goneMax))
-	return result(&Released{Number: p.Number, Epoch: p.Epoch, Cause: Cause(p.Cause), Gone: grid.Time(p.Gone)}, c.err)
+	c.Within("cause", int64(p.Cause), 0, 255)
+	c.Within("end of the last use", p.Gone, 0, int64(goneMax))
+	return wire.Checked(&Released{Number: p.Number, Epoch: p.Epoch, Cause: Cause(p.Cause), Gone: grid.Time(p.Gone)}, c.Err)
 }
 
 // Proto implements wire.Message.
@@ -213,68 +213,30 @@ func (m *Revoke) Proto() proto.Message {
 
 func decodeRevoke(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.LeaseRevoke
-	if err := unmarshal(body, &p, wire.LeaseRevoke); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.LeaseRevoke); err != nil {
 		return nil, err
 	}
 	var c check
 	c.number(p.Number)
-	c.positive("epoch", p.Epoch)
-	return result(&Revoke{Number: p.Number, Epoch: p.Epoch}, c.err)
-}
-
-func unmarshal(body []byte, p proto.Message, kind grid.Kind) error {
-	if err := proto.Unmarshal(body, p); err != nil {
-		return wire.Malformed("%s: %v", wire.KindName(kind), err)
-	}
-	return nil
-}
-
-// result returns m, or only the error.
-func result[M grid.Message](m M, err error) (grid.Message, error) {
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
-}
-
-func subjectBytes(id grid.JobID) []byte {
-	b := id.Bytes()
-	return b[:]
+	c.Positive("epoch", p.Epoch)
+	return wire.Checked(&Revoke{Number: p.Number, Epoch: p.Epoch}, c.Err)
 }
 
 // check collects the first thing wrong with a message.
-type check struct{ err error }
+type check struct{ wire.Check }
 
-func (c *check) fail(what string) {
-	if c.err == nil {
-		c.err = wire.Malformed("%s", what)
-	}
-}
-
-func (c *check) number(n uint64) { c.positive("number", n) }
+func (c *check) number(n uint64) { c.Positive("number", n) }
 
 func (c *check) subject(b []byte) grid.JobID {
 	id, err := grid.JobIDFromBytes(b)
 	if err != nil || id.IsZero() {
-		c.fail("no subject")
+		c.Fail("no subject")
 	}
 	return id
 }
 
 func (c *check) site(what, id string) {
 	if id == "" || len(id) > siteIDMax {
-		c.fail("no " + what)
-	}
-}
-
-func (c *check) positive(what string, v uint64) {
-	if v == 0 {
-		c.fail("no " + what)
-	}
-}
-
-func (c *check) within(what string, v, low, high int64) {
-	if c.err == nil && (v < low || v > high) {
-		c.err = wire.Malformed("%s %d, want %d to %d", what, v, low, high)
+		c.Fail("no " + what)
 	}
 }

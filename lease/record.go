@@ -9,6 +9,7 @@ import (
 
 	"gridnode/internal/grid"
 	"gridnode/internal/lrms"
+	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 )
 
@@ -29,7 +30,7 @@ func (r *record) AppendRecord(dst []byte) []byte {
 	b, err := proto.MarshalOptions{}.MarshalAppend(dst, &wirepb.LeaseRecord{
 		Number: r.Number, Borrower: string(r.Borrower), Lender: string(r.Lender), Lent: r.Lent, Processors: r.Processors,
 		State: uint32(r.State), Epoch: r.Epoch, Since: int64(r.Since), End: int64(r.End), Limit: int64(r.Limit), Span: int64(r.Span),
-		Subject: subjectBytes(r.Subject), Sink: string(r.Sink), Source: string(r.Source), Key: r.Key, Hops: r.Hops, Via: r.Via,
+		Subject: wire.JobBytes(r.Subject), Sink: string(r.Sink), Source: string(r.Source), Key: r.Key, Hops: r.Hops, Via: r.Via,
 		Sequence: r.sequence, Stamp: int64(r.stamp), Gone: int64(r.gone), GoneSpan: int64(r.goneSpan), Revoked: r.revoked,
 	})
 	if err != nil {
@@ -61,16 +62,16 @@ func decodeRecord(value []byte) (*entry, error) {
 	c.number(p.Number)
 	c.site("borrower", p.Borrower)
 	c.site("lender", p.Lender)
-	c.positive("epoch", p.Epoch)
-	c.within("processors", p.Processors, 1, ProcessorsMax)
-	c.within("state", int64(p.State), int64(Held), int64(Ending))
+	c.Positive("epoch", p.Epoch)
+	c.Within("processors", p.Processors, 1, ProcessorsMax)
+	c.Within("state", int64(p.State), int64(Held), int64(Ending))
 	for _, v := range []int64{p.Since, p.End, p.Limit, p.Span, p.Stamp, p.Gone, p.GoneSpan} {
-		c.within("instant", v, 0, int64(grid.Never/2))
+		c.Within("instant", v, 0, int64(grid.Never/2))
 	}
 	if p.Lent && e.State == Claiming {
-		c.fail("lent lease that is being claimed")
+		c.Fail("lent lease that is being claimed")
 	}
-	return e, c.err
+	return e, c.Err
 }
 
 // Recover takes up what was saved before a crash; records of other kinds are passed

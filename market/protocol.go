@@ -36,7 +36,7 @@ const (
 // Proto implements wire.Message.
 func (m *Negotiate) Proto() proto.Message {
 	return &wirepb.MarketNegotiate{
-		Job: jobBytes(m.Task), Epoch: m.Task.Epoch, Request: m.Request, Validity: int64(m.Validity),
+		Job: wire.JobBytes(m.Task.Job), Epoch: m.Task.Epoch, Request: m.Request, Validity: int64(m.Validity),
 		Processors: m.Processors, Memory: m.Memory, Instructions: m.Work.Instructions, Traffic: m.Work.Traffic,
 		Deadline: optional(m.Deadline), CostMax: int64(m.CostMax), Bank: string(m.Bank),
 	}
@@ -44,7 +44,7 @@ func (m *Negotiate) Proto() proto.Message {
 
 func decodeNegotiate(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.MarketNegotiate
-	if err := unmarshal(body, &p, wire.MarketNegotiate); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.MarketNegotiate); err != nil {
 		return nil, err
 	}
 	m := &Negotiate{
@@ -54,22 +54,22 @@ func decodeNegotiate(_ grid.SiteID, body []byte) (grid.Message, error) {
 	}
 	var c check
 	m.Task = c.task(p.Job, p.Epoch)
-	c.positive("request number", p.Request)
-	c.within("validity", p.Validity, 0, int64(grid.SpanMax))
-	c.within("processors", p.Processors, 1, processorsMax)
-	c.within("memory", p.Memory, 0, memoryMax)
-	c.within("instructions", p.Instructions, 0, math.MaxInt64)
-	c.within("traffic", p.Traffic, 0, math.MaxInt64)
+	c.Positive("request number", p.Request)
+	c.Within("validity", p.Validity, 0, int64(grid.SpanMax))
+	c.Within("processors", p.Processors, 1, processorsMax)
+	c.Within("memory", p.Memory, 0, memoryMax)
+	c.Within("instructions", p.Instructions, 0, math.MaxInt64)
+	c.Within("traffic", p.Traffic, 0, math.MaxInt64)
 	c.optionalSpan("deadline", p.Deadline)
-	c.within("highest cost", p.CostMax, 0, int64(grid.CreditsMax))
-	c.within("bank's length", int64(len(p.Bank)), 0, siteMax)
-	return result(m, c.err)
+	c.Within("highest cost", p.CostMax, 0, int64(grid.CreditsMax))
+	c.Within("bank's length", int64(len(p.Bank)), 0, siteMax)
+	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message.
 func (m *Reply) Proto() proto.Message {
 	return &wirepb.MarketReply{
-		Job: jobBytes(m.Task), Epoch: m.Task.Epoch, Request: m.Request, Refusal: uint32(m.Refusal),
+		Job: wire.JobBytes(m.Task.Job), Epoch: m.Task.Epoch, Request: m.Request, Refusal: uint32(m.Refusal),
 		Hold: m.Hold, HoldSpan: int64(m.HoldSpan), Price: int64(m.Price), Cost: int64(m.Cost),
 		Start: optional(m.Start), Finish: optional(m.Finish),
 		Load: &wirepb.MarketLoad{
@@ -81,7 +81,7 @@ func (m *Reply) Proto() proto.Message {
 
 func decodeReply(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.MarketReply
-	if err := unmarshal(body, &p, wire.MarketReply); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.MarketReply); err != nil {
 		return nil, err
 	}
 	if p.Load == nil {
@@ -98,26 +98,26 @@ func decodeReply(_ grid.SiteID, body []byte) (grid.Message, error) {
 	}
 	var c check
 	m.Task = c.task(p.Job, p.Epoch)
-	c.positive("request number", p.Request)
-	c.within("refusal", int64(p.Refusal), 0, 255) // a newer site's reason is still a refusal
-	c.within("hold span", p.HoldSpan, 0, int64(grid.SpanMax))
-	c.within("price", p.Price, 1, int64(grid.CreditsMax))
-	c.within("cost", p.Cost, 0, int64(grid.CreditsMax))
+	c.Positive("request number", p.Request)
+	c.Within("refusal", int64(p.Refusal), 0, 255) // a newer site's reason is still a refusal
+	c.Within("hold span", p.HoldSpan, 0, int64(grid.SpanMax))
+	c.Within("price", p.Price, 1, int64(grid.CreditsMax))
+	c.Within("cost", p.Cost, 0, int64(grid.CreditsMax))
 	c.optionalSpan("start", p.Start)
 	c.optionalSpan("finish", p.Finish)
-	c.within("free processors", p.Load.Free, 0, processorsMax)
-	c.within("widest job", p.Load.Widest, 0, processorsMax)
-	c.within("wait", p.Load.Wait, 0, int64(grid.SpanMax))
-	c.within("price", p.Load.Price, 1, int64(grid.CreditsMax))
+	c.Within("free processors", p.Load.Free, 0, processorsMax)
+	c.Within("widest job", p.Load.Widest, 0, processorsMax)
+	c.Within("wait", p.Load.Wait, 0, int64(grid.SpanMax))
+	c.Within("price", p.Load.Price, 1, int64(grid.CreditsMax))
 	switch {
 	case m.Refusal == Granted && (p.Hold == 0 || p.Start == nil || p.Finish == nil):
-		c.fail("guarantee without hold, start or finish")
+		c.Fail("guarantee without hold, start or finish")
 	case m.Refusal != Granted && p.Hold != 0:
-		c.fail("refusal with a hold")
+		c.Fail("refusal with a hold")
 	case (p.Start == nil) != (p.Finish == nil), p.Start != nil && *p.Start > *p.Finish:
-		c.fail("start and finish that do not fit")
+		c.Fail("start and finish that do not fit")
 	}
-	return result(m, c.err)
+	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message.
@@ -136,7 +136,7 @@ func (m *JobSubmission) Proto() proto.Message {
 
 func decodeJobSubmission(from grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.MarketJobSubmission
-	if err := unmarshal(body, &p, wire.MarketJobSubmission); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.MarketJobSubmission); err != nil {
 		return nil, err
 	}
 	job, err := wire.JobFromProto(p.Job)
@@ -148,28 +148,28 @@ func decodeJobSubmission(from grid.SiteID, body []byte) (grid.Message, error) {
 		Age: grid.Time(p.Age), Deadline: spanOr(p.Deadline, grid.Never),
 	}
 	var c check
-	c.positive("epoch", uint64(p.Epoch))
-	c.positive("hold", p.Hold)
-	c.within("price", p.Price, 1, int64(grid.CreditsMax))
-	c.within("cost", p.Cost, 0, int64(grid.CreditsMax))
-	c.within("age", p.Age, 0, int64(grid.SpanMax))
+	c.Positive("epoch", uint64(p.Epoch))
+	c.Positive("hold", p.Hold)
+	c.Within("price", p.Price, 1, int64(grid.CreditsMax))
+	c.Within("cost", p.Cost, 0, int64(grid.CreditsMax))
+	c.Within("age", p.Age, 0, int64(grid.SpanMax))
 	c.optionalSpan("deadline", p.Deadline)
 	switch {
 	case job.Home != from:
-		c.fail("job of another home")
+		c.Fail("job of another home")
 	case job.Submit != 0 || job.Deadline != grid.Never:
-		c.fail("instants in a submitted job")
+		c.Fail("instants in a submitted job")
 	}
-	if len(p.Cheque) > 0 && c.err == nil {
-		m.Cheque, c.err = bank.OpenCheque(p.Cheque)
+	if len(p.Cheque) > 0 && c.Err == nil {
+		m.Cheque, c.Err = bank.OpenCheque(p.Cheque)
 	}
-	return result(m, c.err)
+	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message.
 func (m *JobCompletion) Proto() proto.Message {
 	p := &wirepb.MarketJobCompletion{
-		Job: jobBytes(m.Task), Epoch: m.Task.Epoch, Abandoned: m.Abandoned, Ago: int64(m.Ago), Run: int64(m.Run),
+		Job: wire.JobBytes(m.Task.Job), Epoch: m.Task.Epoch, Abandoned: m.Abandoned, Ago: int64(m.Ago), Run: int64(m.Run),
 		ExitCode: m.ExitCode, Reason: []byte(m.Reason), Cost: int64(m.Cost),
 	}
 	if m.Claim != nil {
@@ -180,7 +180,7 @@ func (m *JobCompletion) Proto() proto.Message {
 
 func decodeJobCompletion(from grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.MarketJobCompletion
-	if err := unmarshal(body, &p, wire.MarketJobCompletion); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.MarketJobCompletion); err != nil {
 		return nil, err
 	}
 	m := &JobCompletion{
@@ -189,20 +189,20 @@ func decodeJobCompletion(from grid.SiteID, body []byte) (grid.Message, error) {
 	}
 	var c check
 	m.Task = c.task(p.Job, p.Epoch)
-	c.within("end", p.Ago, 0, int64(grid.SpanMax))
-	c.within("run time", p.Run, 0, int64(grid.SpanMax))
-	c.within("reason's length", int64(len(p.Reason)), 0, textMax)
-	c.within("cost", p.Cost, 0, int64(grid.CreditsMax))
+	c.Within("end", p.Ago, 0, int64(grid.SpanMax))
+	c.Within("run time", p.Run, 0, int64(grid.SpanMax))
+	c.Within("reason's length", int64(len(p.Reason)), 0, textMax)
+	c.Within("cost", p.Cost, 0, int64(grid.CreditsMax))
 	m.Claim = c.receipt(from, p.Claim)
 	if m.Abandoned && *m != (JobCompletion{Task: m.Task, Abandoned: true}) {
-		c.fail("result of a task that never ran")
+		c.Fail("result of a task that never ran")
 	}
-	return result(m, c.err)
+	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message.
 func (m *Acknowledge) Proto() proto.Message {
-	p := &wirepb.MarketAcknowledge{Job: jobBytes(m.Task), Epoch: m.Task.Epoch, Of: uint32(m.Of), Hold: m.Hold, Unknown: m.Unknown}
+	p := &wirepb.MarketAcknowledge{Job: wire.JobBytes(m.Task.Job), Epoch: m.Task.Epoch, Of: uint32(m.Of), Hold: m.Hold, Unknown: m.Unknown}
 	if m.Agreement != nil {
 		p.Agreement = m.Agreement.Sealed
 	}
@@ -211,7 +211,7 @@ func (m *Acknowledge) Proto() proto.Message {
 
 func decodeAcknowledge(from grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.MarketAcknowledge
-	if err := unmarshal(body, &p, wire.MarketAcknowledge); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.MarketAcknowledge); err != nil {
 		return nil, err
 	}
 	m := &Acknowledge{Of: grid.Kind(p.Of), Hold: p.Hold, Unknown: p.Unknown}
@@ -219,52 +219,32 @@ func decodeAcknowledge(from grid.SiteID, body []byte) (grid.Message, error) {
 	m.Task = c.task(p.Job, p.Epoch)
 	switch p.Of {
 	case uint32(wire.MarketJobSubmission), uint32(wire.MarketCancel):
-		c.positive("hold", p.Hold)
+		c.Positive("hold", p.Hold)
 	case uint32(wire.MarketJobCompletion):
-		c.within("hold", int64(p.Hold), 0, 0)
+		c.Within("hold", int64(p.Hold), 0, 0)
 		m.Agreement = c.receipt(from, p.Agreement)
 	default:
-		c.fail("acknowledgement of a message that is none")
+		c.Fail("acknowledgement of a message that is none")
 	}
-	return result(m, c.err)
+	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message.
 func (m *Cancel) Proto() proto.Message {
-	return &wirepb.MarketCancel{Job: jobBytes(m.Task), Epoch: m.Task.Epoch, Hold: m.Hold, Cause: []byte(m.Cause), Answer: m.Answer}
+	return &wirepb.MarketCancel{Job: wire.JobBytes(m.Task.Job), Epoch: m.Task.Epoch, Hold: m.Hold, Cause: []byte(m.Cause), Answer: m.Answer}
 }
 
 func decodeCancel(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.MarketCancel
-	if err := unmarshal(body, &p, wire.MarketCancel); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.MarketCancel); err != nil {
 		return nil, err
 	}
 	m := &Cancel{Hold: p.Hold, Cause: string(p.Cause), Answer: p.Answer}
 	var c check
 	m.Task = c.task(p.Job, p.Epoch)
-	c.positive("hold", p.Hold)
-	c.within("cause's length", int64(len(p.Cause)), 0, textMax)
-	return result(m, c.err)
-}
-
-func unmarshal(body []byte, p proto.Message, kind grid.Kind) error {
-	if err := proto.Unmarshal(body, p); err != nil {
-		return wire.Malformed("%s: %v", wire.KindName(kind), err)
-	}
-	return nil
-}
-
-// result returns m, or only the error.
-func result[M grid.Message](m M, err error) (grid.Message, error) {
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
-}
-
-func jobBytes(t grid.TaskID) []byte {
-	b := t.Job.Bytes()
-	return b[:]
+	c.Positive("hold", p.Hold)
+	c.Within("cause's length", int64(len(p.Cause)), 0, textMax)
+	return wire.Checked(m, c.Err)
 }
 
 // optional leaves Never out.
@@ -283,50 +263,32 @@ func spanOr(v *int64, def grid.Time) grid.Time {
 }
 
 // check collects the first thing wrong with a message.
-type check struct{ err error }
-
-func (c *check) fail(what string) {
-	if c.err == nil {
-		c.err = wire.Malformed("%s", what)
-	}
-}
+type check struct{ wire.Check }
 
 func (c *check) task(job []byte, epoch uint32) grid.TaskID {
 	id, err := grid.JobIDFromBytes(job)
 	if err != nil || id.IsZero() {
-		c.fail("no job ID")
+		c.Fail("no job ID")
 	}
-	c.positive("epoch", uint64(epoch))
+	c.Positive("epoch", uint64(epoch))
 	return grid.TaskID{Job: id, Epoch: epoch}
 }
 
 // receipt opens the sender's receipt; nil if there is none.
 func (c *check) receipt(from grid.SiteID, sealed []byte) *bank.Receipt {
-	if len(sealed) == 0 || c.err != nil {
+	if len(sealed) == 0 || c.Err != nil {
 		return nil
 	}
 	r, err := bank.OpenReceipt(sealed)
 	if err == nil && r.Signer != from {
 		err = wire.Malformed("receipt of %q sent by %q", r.Signer, from)
 	}
-	c.err = err
+	c.Err = err
 	return r
-}
-
-func (c *check) positive(what string, v uint64) {
-	if v == 0 {
-		c.fail("no " + what)
-	}
-}
-
-func (c *check) within(what string, v, low, high int64) {
-	if c.err == nil && (v < low || v > high) {
-		c.err = wire.Malformed("%s %d, want %d to %d", what, v, low, high)
-	}
 }
 
 func (c *check) optionalSpan(what string, v *int64) {
 	if v != nil {
-		c.within(what, *v, 0, int64(grid.SpanMax))
+		c.Within(what, *v, 0, int64(grid.SpanMax))
 	}
 }

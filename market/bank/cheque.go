@@ -88,7 +88,7 @@ func sealed(sign Seal, domain string, document proto.Message) []byte {
 
 func (c *Cheque) proto() *wirepb.BankCheque {
 	return &wirepb.BankCheque{
-		Bank: string(c.Bank), Payer: string(c.Payer), Payee: string(c.Payee), Job: jobBytes(c.Task), Epoch: c.Task.Epoch,
+		Bank: string(c.Bank), Payer: string(c.Payer), Payee: string(c.Payee), Job: wire.JobBytes(c.Task.Job), Epoch: c.Task.Epoch,
 		Ceiling: int64(c.Ceiling), Expires: int64(c.Expires),
 	}
 }
@@ -99,16 +99,16 @@ func chequeFromProto(p *wirepb.BankCheque) (*Cheque, error) {
 		Bank: c.site("bank", p.GetBank()), Payer: c.site("payer", p.GetPayer()), Payee: c.site("payee", p.GetPayee()),
 		Task: c.task(p.GetJob(), p.GetEpoch()), Ceiling: c.amount("ceiling", p.GetCeiling(), 1), Expires: grid.Time(p.GetExpires()),
 	}
-	c.within("expiry", p.GetExpires(), 1, int64(grid.SpanMax))
+	c.Within("expiry", p.GetExpires(), 1, int64(grid.SpanMax))
 	if q.Payer == q.Payee {
-		c.fail("cheque of a site to itself")
+		c.Fail("cheque of a site to itself")
 	}
-	return q, c.err
+	return q, c.Err
 }
 
 func (r *Receipt) proto() *wirepb.BankReceipt {
 	return &wirepb.BankReceipt{
-		Bank: string(r.Bank), Payer: string(r.Payer), Payee: string(r.Payee), Job: jobBytes(r.Task), Epoch: r.Task.Epoch,
+		Bank: string(r.Bank), Payer: string(r.Payer), Payee: string(r.Payee), Job: wire.JobBytes(r.Task.Job), Epoch: r.Task.Epoch,
 		Amount: int64(r.Amount), Signer: string(r.Signer),
 	}
 }
@@ -120,9 +120,9 @@ func receiptFromProto(p *wirepb.BankReceipt) (*Receipt, error) {
 		Task: c.task(p.GetJob(), p.GetEpoch()), Amount: c.amount("amount", p.GetAmount(), 0), Signer: grid.SiteID(p.GetSigner()),
 	}
 	if r.Signer != r.Payer && r.Signer != r.Payee {
-		c.fail("receipt signed by neither payer nor payee")
+		c.Fail("receipt signed by neither payer nor payee")
 	}
-	return r, c.err
+	return r, c.Err
 }
 
 // OpenCheque verifies a signed cheque and returns it, or an error wrapping

@@ -30,14 +30,14 @@ var Protocol = wire.Protocol{
 // Proto implements wire.Message.
 func (m *Draw) Proto() proto.Message {
 	return &wirepb.BankDraw{
-		Job: jobBytes(m.Task), Epoch: m.Task.Epoch, Payee: string(m.Payee), Ceiling: int64(m.Ceiling),
+		Job: wire.JobBytes(m.Task.Job), Epoch: m.Task.Epoch, Payee: string(m.Payee), Ceiling: int64(m.Ceiling),
 		Lifetime: int64(m.Lifetime), Withdrawn: m.Withdrawn,
 	}
 }
 
 func decodeDraw(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.BankDraw
-	if err := unmarshal(body, &p, wire.BankDraw); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.BankDraw); err != nil {
 		return nil, err
 	}
 	var c check
@@ -45,14 +45,14 @@ func decodeDraw(_ grid.SiteID, body []byte) (grid.Message, error) {
 		Task: c.task(p.Job, p.Epoch), Payee: c.site("payee", p.Payee), Ceiling: grid.Credits(p.Ceiling),
 		Lifetime: grid.Time(p.Lifetime), Withdrawn: p.Withdrawn,
 	}
-	c.within("lifetime", p.Lifetime, 1, int64(lifetimeMax))
-	return result(m, c.err)
+	c.Within("lifetime", p.Lifetime, 1, int64(lifetimeMax))
+	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message. A cheque that was not signed cannot travel.
 func (m *Drawn) Proto() proto.Message {
 	p := &wirepb.BankDrawn{
-		Job: jobBytes(m.Task), Epoch: m.Task.Epoch, Refusal: uint32(m.Refusal),
+		Job: wire.JobBytes(m.Task.Job), Epoch: m.Task.Epoch, Refusal: uint32(m.Refusal),
 		Settled: int64(m.Settled), Committed: int64(m.Committed),
 	}
 	if m.Cheque != nil {
@@ -63,18 +63,18 @@ func (m *Drawn) Proto() proto.Message {
 
 func decodeDrawn(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.BankDrawn
-	if err := unmarshal(body, &p, wire.BankDrawn); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.BankDrawn); err != nil {
 		return nil, err
 	}
 	var c check
 	m := &Drawn{Task: c.task(p.Job, p.Epoch), Refusal: c.refusal(p.Refusal), Settled: c.amount("balance", p.Settled, 0), Committed: c.amount("balance", p.Committed, 0)}
 	if (m.Refusal == Done) != (len(p.Cheque) > 0) {
-		c.fail("a cheque and a refusal, or neither")
+		c.Fail("a cheque and a refusal, or neither")
 	}
 	if m.Refusal == Done {
 		m.Cheque = c.cheque(p.Cheque)
 	}
-	return result(m, c.err)
+	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message.
@@ -82,15 +82,15 @@ func (m *Return) Proto() proto.Message { return &wirepb.BankReturn{Cheque: m.Che
 
 func decodeReturn(from grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.BankReturn
-	if err := unmarshal(body, &p, wire.BankReturn); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.BankReturn); err != nil {
 		return nil, err
 	}
 	var c check
 	m := &Return{c.cheque(p.Cheque)}
-	if c.err == nil && m.Cheque.Payer != from {
-		c.fail("return of another site's cheque")
+	if c.Err == nil && m.Cheque.Payer != from {
+		c.Fail("return of another site's cheque")
 	}
-	return result(m, c.err)
+	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message.
@@ -104,7 +104,7 @@ func (m *Redeem) Proto() proto.Message {
 
 func decodeRedeem(from grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.BankRedeem
-	if err := unmarshal(body, &p, wire.BankRedeem); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.BankRedeem); err != nil {
 		return nil, err
 	}
 	var c check
@@ -112,42 +112,42 @@ func decodeRedeem(from grid.SiteID, body []byte) (grid.Message, error) {
 	if len(p.Agreement) > 0 {
 		m.Agreement = c.receipt(p.Agreement)
 	}
-	if c.err == nil && m.Claim.Signer != from {
-		c.fail("claim of another site")
+	if c.Err == nil && m.Claim.Signer != from {
+		c.Fail("claim of another site")
 	}
-	return result(m, c.err)
+	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message.
 func (m *Redeemed) Proto() proto.Message {
 	return &wirepb.BankRedeemed{
-		Payer: string(m.Payer), Job: jobBytes(m.Task), Epoch: m.Task.Epoch, Refusal: uint32(m.Refusal), Paid: int64(m.Paid),
+		Payer: string(m.Payer), Job: wire.JobBytes(m.Task.Job), Epoch: m.Task.Epoch, Refusal: uint32(m.Refusal), Paid: int64(m.Paid),
 	}
 }
 
 func decodeRedeemed(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.BankRedeemed
-	if err := unmarshal(body, &p, wire.BankRedeemed); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.BankRedeemed); err != nil {
 		return nil, err
 	}
 	var c check
 	m := &Redeemed{Payer: c.site("payer", p.Payer), Task: c.task(p.Job, p.Epoch), Refusal: c.refusal(p.Refusal), Paid: c.amount("payment", p.Paid, 0)}
-	return result(m, c.err)
+	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message.
 func (m *Settled) Proto() proto.Message {
-	return &wirepb.BankSettled{Job: jobBytes(m.Task), Epoch: m.Task.Epoch, Paid: int64(m.Paid)}
+	return &wirepb.BankSettled{Job: wire.JobBytes(m.Task.Job), Epoch: m.Task.Epoch, Paid: int64(m.Paid)}
 }
 
 func decodeSettled(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.BankSettled
-	if err := unmarshal(body, &p, wire.BankSettled); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.BankSettled); err != nil {
 		return nil, err
 	}
 	var c check
 	m := &Settled{Task: c.task(p.Job, p.Epoch), Paid: c.amount("payment", p.Paid, 0)}
-	return result(m, c.err)
+	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message.
@@ -159,12 +159,12 @@ func (m *TransferRequest) Proto() proto.Message {
 // decodeTransfer lets every amount through: the ledger refuses with a reason.
 func decodeTransfer(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.BankTransfer
-	if err := unmarshal(body, &p, wire.BankTransfer); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.BankTransfer); err != nil {
 		return nil, err
 	}
 	var c check
 	m := &TransferRequest{ID: c.id(p.Id), To: c.site("receiver", p.To), Amount: grid.Credits(p.Amount)}
-	return result(m, c.err)
+	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message.
@@ -175,12 +175,12 @@ func (m *TransferReply) Proto() proto.Message {
 
 func decodeTransferred(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.BankTransferred
-	if err := unmarshal(body, &p, wire.BankTransferred); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.BankTransferred); err != nil {
 		return nil, err
 	}
 	var c check
 	m := &TransferReply{ID: c.id(p.Id), Refusal: c.refusal(p.Refusal), Settled: c.amount("balance", p.Settled, 0), Committed: c.amount("balance", p.Committed, 0)}
-	return result(m, c.err)
+	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message.
@@ -190,12 +190,12 @@ func (m *Inquire) Proto() proto.Message {
 
 func decodeInquire(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.BankInquire
-	if err := unmarshal(body, &p, wire.BankInquire); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.BankInquire); err != nil {
 		return nil, err
 	}
 	var c check
-	c.within("limit", int64(p.Limit), 0, statementMax)
-	return result(&Inquire{Token: p.Token, Limit: int32(p.Limit)}, c.err)
+	c.Within("limit", int64(p.Limit), 0, statementMax)
+	return wire.Checked(&Inquire{Token: p.Token, Limit: int32(p.Limit)}, c.Err)
 }
 
 // Proto implements wire.Message.
@@ -212,7 +212,7 @@ func (m *Inform) Proto() proto.Message {
 
 func decodeInform(_ grid.SiteID, body []byte) (grid.Message, error) {
 	var p wirepb.BankInform
-	if err := unmarshal(body, &p, wire.BankInform); err != nil {
+	if err := wire.Unmarshal(body, &p, wire.BankInform); err != nil {
 		return nil, err
 	}
 	if len(p.Transactions) > statementMax {
@@ -225,58 +225,26 @@ func decodeInform(_ grid.SiteID, body []byte) (grid.Message, error) {
 	for _, t := range p.Transactions {
 		m.Transactions = append(m.Transactions, c.transaction(t))
 	}
-	return result(m, c.err)
-}
-
-func unmarshal(body []byte, p proto.Message, kind grid.Kind) error {
-	if err := proto.Unmarshal(body, p); err != nil {
-		return wire.Malformed("%s: %v", wire.KindName(kind), err)
-	}
-	return nil
-}
-
-// result returns m, or only the error.
-func result[M grid.Message](m M, err error) (grid.Message, error) {
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
-}
-
-func jobBytes(t grid.TaskID) []byte {
-	b := t.Job.Bytes()
-	return b[:]
+	return wire.Checked(m, c.Err)
 }
 
 // check collects the first thing wrong with a message or record.
-type check struct{ err error }
-
-func (c *check) fail(what string) {
-	if c.err == nil {
-		c.err = wire.Malformed("%s", what)
-	}
-}
-
-func (c *check) within(what string, v, low, high int64) {
-	if c.err == nil && (v < low || v > high) {
-		c.err = wire.Malformed("%s %d, want %d to %d", what, v, low, high)
-	}
-}
+type check struct{ wire.Check }
 
 func (c *check) site(what, id string) grid.SiteID {
-	c.within(what+"'s length", int64(len(id)), 1, siteBytesMax)
+	c.Within(what+"'s length", int64(len(id)), 1, siteBytesMax)
 	return grid.SiteID(id)
 }
 
 func (c *check) amount(what string, v, least int64) grid.Credits {
-	c.within(what, v, least, int64(grid.CreditsMax))
+	c.Within(what, v, least, int64(grid.CreditsMax))
 	return grid.Credits(v)
 }
 
 func (c *check) id(b []byte) grid.JobID {
 	id, err := grid.JobIDFromBytes(b)
 	if err != nil || id.IsZero() {
-		c.fail("no ID")
+		c.Fail("no ID")
 	}
 	return id
 }
@@ -284,31 +252,31 @@ func (c *check) id(b []byte) grid.JobID {
 func (c *check) task(job []byte, epoch uint32) grid.TaskID {
 	id := c.id(job)
 	if epoch == 0 {
-		c.fail("no epoch")
+		c.Fail("no epoch")
 	}
 	return grid.TaskID{Job: id, Epoch: epoch}
 }
 
 // refusal takes a newer site's reason for a refusal, too.
 func (c *check) refusal(v uint32) Refusal {
-	c.within("refusal", int64(v), 0, 255)
+	c.Within("refusal", int64(v), 0, 255)
 	return Refusal(v)
 }
 
 func (c *check) cheque(sealed []byte) *Cheque {
-	if c.err != nil {
+	if c.Err != nil {
 		return nil
 	}
 	q, err := OpenCheque(sealed)
-	c.err = err
+	c.Err = err
 	return q
 }
 
 func (c *check) receipt(sealed []byte) *Receipt {
-	if c.err != nil {
+	if c.Err != nil {
 		return nil
 	}
 	r, err := OpenReceipt(sealed)
-	c.err = err
+	c.Err = err
 	return r
 }

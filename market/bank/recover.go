@@ -28,8 +28,8 @@ func (r *recovery) transaction(value []byte) error {
 	}
 	var c check
 	t := c.transaction(&p)
-	if c.err != nil {
-		return c.err
+	if c.Err != nil {
+		return c.Err
 	}
 	if copy(t.hash[:], p.Hash) != len(t.hash) {
 		return wire.Malformed("hash of %d bytes", len(p.Hash))
@@ -47,10 +47,10 @@ func (l *Ledger) account(value []byte) error {
 	}
 	var c check
 	a := newAccount(c.site("site", p.Site))
-	c.within("settled", p.Settled, -int64(grid.CreditsMax), int64(grid.CreditsMax))
+	c.Within("settled", p.Settled, -int64(grid.CreditsMax), int64(grid.CreditsMax))
 	a.Settled, a.Committed, a.last = grid.Credits(p.Settled), c.amount("committed", p.Committed, 0), p.Last
 	l.accounts[a.site] = a
-	return c.err
+	return c.Err
 }
 
 // hold takes one cheque.

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"gridnode/internal/grid"
+	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 )
 
@@ -131,7 +132,7 @@ func appendProto(dst []byte, p proto.Message) []byte {
 func (t *Transaction) proto() *wirepb.BankTransaction {
 	return &wirepb.BankTransaction{
 		Sequence: t.Sequence, At: int64(t.At), Kind: uint32(t.Kind), Payer: string(t.Payer), Payee: string(t.Payee),
-		Job: jobBytes(t.Task), Epoch: t.Task.Epoch, Amount: int64(t.Amount), Refund: int64(t.Refund), Expires: int64(t.Expires),
+		Job: wire.JobBytes(t.Task.Job), Epoch: t.Task.Epoch, Amount: int64(t.Amount), Refund: int64(t.Refund), Expires: int64(t.Expires),
 	}
 }
 
@@ -142,11 +143,11 @@ func (c *check) transaction(p *wirepb.BankTransaction) *Transaction {
 		Task:   grid.TaskID{Job: c.id(p.GetJob()), Epoch: p.GetEpoch()},
 		Amount: c.amount("amount", p.GetAmount(), 0), Refund: c.amount("refund", p.GetRefund(), 0), Expires: grid.Time(p.GetExpires()),
 	}
-	c.within("kind", int64(p.GetKind()), int64(KindGrant), int64(KindExpire))
-	c.within("instant", p.GetAt(), 0, int64(grid.SpanMax))
-	c.within("expiry", p.GetExpires(), 0, int64(grid.SpanMax))
+	c.Within("kind", int64(p.GetKind()), int64(KindGrant), int64(KindExpire))
+	c.Within("instant", p.GetAt(), 0, int64(grid.SpanMax))
+	c.Within("expiry", p.GetExpires(), 0, int64(grid.SpanMax))
 	if t.Sequence == 0 {
-		c.fail("transaction without a sequence number")
+		c.Fail("transaction without a sequence number")
 	}
 	return t
 }
