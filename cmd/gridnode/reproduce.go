@@ -1,18 +1,12 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
-	"io"
-	"os"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
-	"github.com/vbauerster/mpb/v8"
-	"github.com/vbauerster/mpb/v8/decor"
 
-	"gridnode/testnet"
 	"gridnode/testnet/reproduce"
 )
 
@@ -48,7 +42,11 @@ Without logs a generated workload is used, to which the published figures do not
 				chosen = []reproduce.Paper{p}
 			}
 			for _, p := range chosen {
-				if err := reproducePaper(cmd, p, o, l, out); err != nil {
+				err := experiment(cmd, p.Name, l, out, func(ctx context.Context, progress func(done, total int64)) (savedReport, error) {
+					o.Progress = progress
+					return reproduce.Reproduce(ctx, p, o)
+				})
+				if err != nil {
 					return err
 				}
 			}
@@ -67,67 +65,4 @@ Without logs a generated workload is used, to which the published figures do not
 	addListingFlags(cmd, &l, formatTable, formatJSON)
 	_ = f.MarkHidden("no-headers")
 	return cmd
-}
-
-// reproducePaper repeats one paper, prints what came of it and saves it in out.
-func reproducePaper(cmd *cobra.Command, p reproduce.Paper, o reproduce.Options, l listing, out string) error {
-	ctx, stop := interruptible(cmd)
-	defer stop()
-	bar := newRunsBar(cmd.ErrOrStderr(), p.Name)
-	o.Progress = bar.set
-	report, err := reproduce.Reproduce(ctx, p, o)
-	bar.stop()
-	switch {
-	case errors.Is(err, reproduce.ErrConfig), errors.Is(err, testnet.ErrConfig):
-		return usagef("%w", err)
-	case ctx.Err() != nil:
-		return errors.New("interrupted")
-	case err != nil:
-		return err
-	}
-	if err := report.Write(cmd.OutOrStdout(), string(l.format)); err != nil || out == "" {
-		return err
-	}
-	path, err := report.Save(out)
-	if err == nil {
-		fmt.Fprintf(cmd.ErrOrStderr(), "report: %s\n", path)
-	}
-	return err
-}
-
-// runsBar shows how much of the work is done, on a terminal; elsewhere nothing.
-type runsBar struct {
-	container *mpb.Progress
-	bar       *mpb.Bar
-}
-
-func newRunsBar(w io.Writer, title string) *runsBar {
-	f, ok := w.(*os.File)
-	if !ok {
-		return &runsBar{}
-	}
-	if info, err := f.Stat(); err != nil || info.Mode()&os.ModeCharDevice == 0 {
-		return &runsBar{}
-	}
-	b := &runsBar{container: mpb.New(mpb.WithOutput(w), mpb.WithRefreshRate(200*time.Millisecond))}
-	b.bar = b.container.AddBar(0, mpb.BarRemoveOnComplete(),
-		mpb.PrependDecorators(decor.Name(title+" "), decor.NewPercentage("%d")),
-		mpb.AppendDecorators(decor.Elapsed(decor.ET_STYLE_GO), decor.Name(", left "), decor.AverageETA(decor.ET_STYLE_GO)))
-	return b
-}
-
-// set shows that done of total is done.
-func (b *runsBar) set(done, total int64) {
-	if b.bar != nil {
-		b.bar.SetTotal(total, false)
-		b.bar.SetCurrent(done)
-	}
-}
-
-// stop takes the bar away.
-func (b *runsBar) stop() {
-	if b.bar != nil {
-		b.bar.Abort(true)
-		b.container.Wait()
-	}
 }

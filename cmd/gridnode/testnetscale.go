@@ -1,7 +1,7 @@
 package main
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"os"
 	"runtime/debug"
@@ -43,29 +43,11 @@ them virtual networks of the same workload, type by type.`,
 		Args: traceArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Traces = append(o.Traces, args...)
-			ctx, stop := interruptible(cmd)
-			defer stop()
 			spareCollector()
-			bar := newRunsBar(cmd.ErrOrStderr(), "scale")
-			o.Progress = bar.set
-			report, err := scale.Measure(ctx, o)
-			bar.stop()
-			switch {
-			case errors.Is(err, testnet.ErrConfig):
-				return usagef("%w", err)
-			case ctx.Err() != nil:
-				return errors.New("interrupted")
-			case err != nil:
-				return err
-			}
-			if err := report.Write(cmd.OutOrStdout(), string(l.format)); err != nil || out == "" {
-				return err
-			}
-			path, err := report.Save(out)
-			if err == nil {
-				fmt.Fprintf(cmd.ErrOrStderr(), "report: %s\n", path)
-			}
-			return err
+			return experiment(cmd, "scale", l, out, func(ctx context.Context, progress func(done, total int64)) (savedReport, error) {
+				o.Progress = progress
+				return scale.Measure(ctx, o)
+			})
 		},
 	}
 	f := cmd.Flags()
