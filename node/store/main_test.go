@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -126,25 +127,55 @@ func memoryDir(t testing.TB) string {
 	return dir
 }
 
-// crash copies an open store's directory: what a killed process leaves behind.
+// crash copies an open store's directory: what a killed process leaves behind. A
+// kill is one instant, a copy is not: if Badger wrote a table meanwhile, the copy of
+// its manifest may name files that the walk had passed already, so it begins again.
 func crash(t testing.TB, dir string) string {
 	t.Helper()
-	to := filepath.Join(memoryDir(t), "store")
+	for {
+		to := filepath.Join(memoryDir(t), "store")
+		before := files(t, dir)
+		copyFiles(t, dir, to)
+		if maps.Equal(before, files(t, dir)) {
+			return to
+		}
+	}
+}
+
+// files returns the size and time of last change of every file under dir.
+func files(t testing.TB, dir string) map[string]string {
+	t.Helper()
+	found := make(map[string]string)
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if os.IsNotExist(err) {
-			return nil // Badger has just removed it
-		} else if err != nil {
-			return err
+		if err != nil || d.IsDir() {
+			return ignoreMissing(err)
+		}
+		info, err := d.Info()
+		if err == nil {
+			found[path] = fmt.Sprint(info.Size(), info.ModTime().UnixNano())
+		}
+		return ignoreMissing(err)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// copyFiles copies the directory dir to a new one, to.
+func copyFiles(t testing.TB, dir, to string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return ignoreMissing(err)
 		}
 		target := filepath.Join(to, strings.TrimPrefix(path, dir))
 		if d.IsDir() {
 			return os.Mkdir(target, 0o700)
 		}
 		from, err := os.Open(path)
-		if os.IsNotExist(err) {
-			return nil
-		} else if err != nil {
-			return err
+		if err != nil {
+			return ignoreMissing(err)
 		}
 		defer from.Close()
 		copy, err := os.Create(target)
@@ -157,7 +188,15 @@ func crash(t testing.TB, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return to
+}
+
+// ignoreMissing returns err unless it says that a file is not there any more:
+// Badger has just removed it.
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // writeForEver commits one batch after the other and says so, until it is killed.
