@@ -1,0 +1,177 @@
+package lease
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"gridnode/internal/grid"
+)
+
+// delegateLoad is the delegation algorithm (§4.4): requests are delegated in the
+// order of the policy "until the local load gets below the threshold that triggered
+// the delegation alarm". Those that are wider than the site always are.
+func (m *Matchmaker) delegateLoad(now grid.Time, out *grid.Outbox) {
+	capacity := m.cluster.Processors()
+	// Processors in use and waited for, in thousandths.
+	excess := (capacity-m.cluster.Idle(now)+m.cluster.Demand()+m.asideSum)*1000 - m.cfg.Threshold*capacity
+	m.list = m.list[:0]
+	for _, d := range m.aside {
+		if d.out == 0 && d.retry <= now && (d.wide || excess > 0) {
+			m.list = append(m.list, d)
+		}
+	}
+	if excess > 0 && m.cluster.Demand() > 0 {
+		for r := range m.cluster.Waiting {
+			d := m.demands[r.ID]
+			if d != nil && d.from == (ID{}) && d.retry <= now && (m.cfg.Rounds == 0 || d.rounds < m.cfg.Rounds) {
+				m.list = append(m.list, d)
+			}
+		}
+	}
+	slices.SortFunc(m.list, func(a, b *demand) int { return cmp.Compare(a.sequence, b.sequence) })
+	m.cfg.Selection.sort(m.list)
+	for _, d := range m.list {
+		if excess <= 0 && !d.wide {
+			continue
+		}
+		if m.delegate(now, d, out) && !d.wide {
+			excess -= 1000 * d.processors
+		}
+	}
+	clear(m.list)
+}
+
+// delegate begins a round of delegation of an own request, and reports whether
+// somebody is asked.
+func (m *Matchmaker) delegate(now grid.Time, d *demand, out *grid.Outbox) bool {
+	d.tried = d.tried[:0]
+	d.subject = roundOf(d.ID, d.rounds)
+	if !m.ask(now, d, out) { // nobody who is not known to be full
+		d.retry = now + m.cfg.DelegationCycle
+		m.giveWay(now, d)
+		if !d.aside {
+			m.setAside(d)
+		}
+		return false
+	}
+	d.rounds++
+	m.seen.add(now, d.subject) // it must not come back to this site
+	m.takeUp(d)
+	m.giveWay(now, d)
+	return true
+}
+
+// ask asks the next target of a request, and reports whether there was one.
+func (m *Matchmaker) ask(now grid.Time, d *demand, out *grid.Outbox) bool {
+	if d.ttl < 1 {
+		return false
+	}
+	targets := m.targetsOf(now, d)
+	if len(targets) == 0 {
+		return false
+	}
+	t := targets[0]
+	w := Want{
+		Processors: d.processors, Span: m.span(d), Patience: m.cfg.Patience,
+		Subject: d.subject, Sink: d.sink, TTL: d.ttl - 1, Age: max(now-d.born, 0),
+	}
+	if d.from != (ID{}) {
+		w.Patience = max(min(w.Patience, d.patience-now), 0)
+	}
+	id, err := m.book.Request(now, t.Site, w, out)
+	if err != nil {
+		return false // the book is full
+	}
+	m.place(t.Site, d.processors)
+	d.tried = append(d.tried, t.Site)
+	d.out = id.Number
+	m.asking[id.Number] = d
+	m.Delegations.Asked++
+	return true
+}
+
+// span returns for how long to ask for processors. Each lease of a chain is shorter
+// for its borrower than for its lender, so that clocks need not agree.
+func (m *Matchmaker) span(d *demand) grid.Time {
+	span := d.Estimate
+	if d.from == (ID{}) {
+		span = min(span, SpanLimit) + m.cfg.Slack
+		span += grid.Time(d.ttl+1) * m.book.cfg.margin(span)
+	}
+	return min(span, SpanLimit)
+}
+
+// granted is the answer to a request: it is claimed at once.
+func (m *Matchmaker) granted(now grid.Time, in *Granted, out *grid.Outbox) {
+	if m.asking[in.Number] != nil {
+		_ = m.book.Claim(now, in.ID, out) // ErrUnknown: the hold has just run out, and Ended follows
+	}
+}
+
+// claimed says that processors are here.
+func (m *Matchmaker) claimed(now grid.Time, in *Claimed, out *grid.Outbox) {
+	d := m.asking[in.Number]
+	if d == nil {
+		return // asked for by somebody else than this matchmaker
+	}
+	if d.from != (ID{}) {
+		m.forget(d)
+		m.Delegations.Passed++
+		if err := m.book.Grant(now, d.from, Terms{Via: in.ID}, out); err != nil {
+			_ = m.book.Release(now, in.ID, out) // who wanted them has gone
+		}
+		return
+	}
+	d.brought, d.since = true, now
+	m.Delegations.Brought++
+	m.Delegations.Hops += int64(in.Hops)
+	m.takeUp(d)
+	if err := m.cluster.Borrow(now, d.Request); err != nil {
+		panic(fmt.Sprintf("lease: %s: processors for a job that cannot have them: %v", m.book.Site(), err))
+	}
+	out.Local(&Brought{Task: d.ID, Lease: in.Lease})
+}
+
+// refused says that a target has no processors for a request: the next one is asked.
+func (m *Matchmaker) refused(now grid.Time, in *Refused, out *grid.Outbox) {
+	d := m.asking[in.Number]
+	if d == nil {
+		return
+	}
+	delete(m.asking, in.Number)
+	d.out = 0
+	m.Delegations.Refused++
+	if in.Reason == Busy || in.Reason == Exhausted || in.Reason == TooWide {
+		if len(m.heard) >= LinksMax {
+			clear(m.heard)
+		}
+		m.heard[in.Lender] = refusal{d.processors, d.ttl - 1, in.Free, now}
+	}
+	m.again(now, d, out)
+}
+
+// again asks the next target, or gives this round up.
+func (m *Matchmaker) again(now grid.Time, d *demand, out *grid.Outbox) {
+	if d.from != (ID{}) {
+		if now < d.patience && m.ask(now, d, out) {
+			return
+		}
+		m.forget(d)
+		m.reject(now, d, Exhausted, out)
+		return
+	}
+	if m.ask(now, d, out) {
+		return
+	}
+	d.retry = now + m.cfg.Retry
+	if m.cfg.Ordering == OrderGossip {
+		d.retry = now + m.cfg.DelegationCycle
+	}
+	if d.wide || m.cfg.Rounds == 0 || d.rounds < m.cfg.Rounds {
+		m.setAside(d)
+		return
+	}
+	d.away = false
+	m.cluster.Unpark(now, d.ID)
+}

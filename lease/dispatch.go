@@ -1,0 +1,67 @@
+package lease
+
+import (
+	"fmt"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/lrms"
+)
+
+// Dispatch gives processors to requests in the order of the queue, if a matchmaking
+// cycle is due, and appends to started the own jobs that start now.
+func (m *Matchmaker) Dispatch(now grid.Time, started []lrms.Request, out *grid.Outbox) []lrms.Request {
+	if m.cfg.MatchCycle > 0 {
+		if now < m.nextMatch {
+			return started
+		}
+		m.nextMatch = after(m.nextMatch, m.cfg.MatchCycle, now)
+	}
+	m.comeBack(now)
+	m.started = m.cluster.Schedule(now, m.started[:0])
+	for _, r := range m.started {
+		d := m.demands[r.ID]
+		delete(m.demands, r.ID)
+		if d == nil || d.from == (ID{}) {
+			started = append(started, r)
+			continue
+		}
+		if err := m.book.Grant(now, d.from, Terms{Taken: true}, out); err != nil {
+			panic(fmt.Sprintf("lease: %s: a request in the queue cannot be granted: %v", m.book.Site(), err))
+		}
+		m.Delegations.Served++
+	}
+	return started
+}
+
+// comeBack puts requests that gave way back to their places, as far as they fit.
+func (m *Matchmaker) comeBack(now grid.Time) {
+	idle := m.cluster.Idle(now)
+	for i := 0; i < len(m.aside) && idle > 0; {
+		d := m.aside[i]
+		if d.wide || d.processors > idle {
+			i++
+			continue
+		}
+		idle -= d.processors
+		m.takeUp(d)
+		d.away = false
+		m.cluster.Unpark(now, d.ID)
+	}
+}
+
+// kept returns how many processors are kept from other sites for the own request that
+// has given way for longest: a wide one would never find room between narrow ones.
+// Where most processors are busy, waiting for them to come free would cost more than
+// it gains.
+func (m *Matchmaker) kept(now grid.Time) int64 {
+	capacity := m.cluster.Processors()
+	if m.asideSum == 0 || 4*m.cluster.Idle(now) < capacity {
+		return 0
+	}
+	for _, d := range m.aside {
+		if !d.wide {
+			return d.processors
+		}
+	}
+	return 0
+}

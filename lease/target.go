@@ -1,0 +1,88 @@
+package lease
+
+import (
+	"slices"
+
+	"gridnode/internal/grid"
+)
+
+// refusal is what a neighbour had no room for, itself or beyond.
+type refusal struct {
+	processors int64
+	ttl        int32
+	free       int64
+	at         grid.Time
+}
+
+// placed is what a site was asked for since its newest report.
+type placed struct {
+	report     uint64
+	processors int64
+}
+
+// targetsOf returns who may be asked for a request, best first. The slice is reused.
+func (m *Matchmaker) targetsOf(now grid.Time, d *demand) []Target {
+	targets := m.targets[:0]
+	add := func(l Link) {
+		if l.Site == d.from.Borrower || l.Site == d.sink || slices.Contains(d.tried, l.Site) || !d.passes(l.Relation) {
+			return
+		}
+		if r, ok := m.heard[l.Site]; ok && d.processors >= r.processors && d.ttl-1 <= r.ttl && now < r.at+m.cfg.Retry {
+			return
+		}
+		t := Target{Link: l, Free: m.free(now, l.Site)}
+		if m.cfg.Ordering == OrderGossip && t.Free < d.processors {
+			return
+		}
+		targets = append(targets, t)
+	}
+	for _, l := range m.cfg.Links {
+		add(l)
+	}
+	if m.cfg.Ordering == OrderGossip {
+		for _, s := range m.cfg.Members {
+			add(Link{s, Parent})
+		}
+	}
+	m.cfg.Ordering.sort(targets, d.processors, m.rng)
+	m.targets = targets
+	return targets
+}
+
+// passes reports whether a request may be passed on to a neighbour: who asks from
+// above or from beside can ask those above and beside by itself, so what it asks for
+// is looked for below only. No site is reached by two ways then.
+func (d *demand) passes(to Relation) bool {
+	return d.from == (ID{}) || d.relation == Child || to == Child
+}
+
+// free returns the free processors of a site as far as is known, or -1.
+func (m *Matchmaker) free(now grid.Time, site grid.SiteID) int64 {
+	if m.loads != nil {
+		if free, report, ok := m.loads(site); ok {
+			if p := m.placed[site]; p.report == report {
+				free -= p.processors
+			}
+			return free
+		}
+	}
+	if r, ok := m.heard[site]; ok && now < r.at+m.cfg.Retry {
+		return r.free
+	}
+	return -1
+}
+
+// place remembers what a site is asked for until it gossips anew.
+func (m *Matchmaker) place(site grid.SiteID, processors int64) {
+	if m.loads == nil {
+		return
+	}
+	if _, report, ok := m.loads(site); ok {
+		p := m.placed[site]
+		if p.report != report {
+			p = placed{report: report}
+		}
+		p.processors += processors
+		m.placed[site] = p
+	}
+}
