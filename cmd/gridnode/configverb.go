@@ -132,6 +132,9 @@ func newConfigSet(root *options) *cobra.Command {
 			if key.key == "site.price" {
 				return applyPrice(cmd, root.home)
 			}
+			if _, err := node.NewClient(root.home).Node(cmd.Context()); err == nil {
+				fmt.Fprintf(cmd.ErrOrStderr(), "the running daemon goes on with the old %s until 'gridnode stop' and 'gridnode start'\n", key.key)
+			}
 			return nil
 		},
 	}

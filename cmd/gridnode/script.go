@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -38,6 +39,19 @@ func isScript(path string) bool {
 	var start [2]byte
 	_, err = io.ReadFull(file, start[:])
 	return err == nil && string(start[:]) == "#!"
+}
+
+// plainFile returns an error that says what to do if path is a file here that no
+// system could run: neither a program nor a script that says what runs it.
+func plainFile(path string) error {
+	info, err := os.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil // a command of the site that runs it, as far as anybody knows here
+	}
+	if _, err := exec.LookPath(path); err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s is a file that is not executable and does not begin with #! and an interpreter: write #!/bin/sh as its first line, or submit what runs it: gridnode submit -- sh %[1]s", path)
 }
 
 // readScript reads a script from path, or from stdin if path is "-".

@@ -111,3 +111,19 @@ func TestScriptCommand(t *testing.T) {
 		t.Errorf("an awk script became %q, want an error", got)
 	}
 }
+
+func TestPlainFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for name, mode := range map[string]os.FileMode{"job.sh": 0o600, "program": 0o700, "ls": 0o600} {
+		if err := os.WriteFile(name, []byte("echo hello\n"), mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for path, refused := range map[string]bool{
+		"job.sh": true, "./job.sh": true, "./program": false, "ls": false, "no-such-file": false, ".": false,
+	} {
+		if err := plainFile(path); (err != nil) != refused {
+			t.Errorf("%s: %v, want refused: %v", path, err, refused)
+		}
+	}
+}

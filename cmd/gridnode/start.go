@@ -22,6 +22,7 @@ import (
 	"gridnode/market"
 	"gridnode/market/bank"
 	"gridnode/node"
+	"gridnode/node/p2p"
 	"gridnode/node/store"
 )
 
@@ -85,7 +86,10 @@ func serve(cmd *cobra.Command, home string, readyFD int) (err error) {
 	ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer cancel()
 	host, err := node.Start(ctx, cfg)
-	if err != nil {
+	switch {
+	case errors.Is(err, p2p.ErrListen):
+		return fmt.Errorf("start site %s: %w: end what listens there, or choose another address with --listen or network.listen, e.g. /ip4/127.0.0.1/tcp/0 for any free port", s.name, err)
+	case err != nil:
 		return fmt.Errorf("start site %s: %w", s.name, err)
 	}
 	listener, err := node.ListenAPI(home)

@@ -174,6 +174,9 @@ func (s *submission) command(cmd *cobra.Command, args []string) (line []string, 
 	if args[0] == "" {
 		return nil, "", errors.New("the command is empty")
 	}
+	if err := plainFile(args[0]); err != nil {
+		return nil, "", err
+	}
 	return args, "", nil
 }
 
