@@ -11,6 +11,8 @@ SOURCES  := $(shell find cmd directory internal lease market coalloc node testne
 # both drivers in these.
 RACE     := ./node/... ./testnet/... ./cmd/...
 COUNT    ?= 5
+# A guard against tests that hang, wide enough for a busy machine.
+TIMEOUT  ?= 30m
 
 .PHONY: help build demo test check lint race bench fuzz proto deps clean
 
@@ -26,7 +28,7 @@ demo: $(BIN) ## run twelve real nodes on loopback and watch a federation work (a
 	$(BIN) testnet up -n 12 --jobs 240
 
 test: ## run all tests
-	$(GO) test ./...
+	$(GO) test -timeout $(TIMEOUT) ./...
 
 lint: ## gofmt, vet, staticcheck, generated code up to date
 	@out=$$(gofmt -l $$(git ls-files '*.go' ':!:*.pb.go')); test -z "$$out" || { echo "not gofmt'd (run gofmt -w):"; echo "$$out"; exit 1; }
@@ -35,7 +37,7 @@ lint: ## gofmt, vet, staticcheck, generated code up to date
 	$(GO) tool -modfile=tools/go.mod staticcheck ./...
 
 race: ## run the tests that can race under the race detector
-	$(GO) test -race -short $(RACE)
+	$(GO) test -race -short -timeout $(TIMEOUT) $(RACE)
 
 check: lint test race ## exactly what CI runs
 
