@@ -15,6 +15,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"gridnode/coalloc"
 	"gridnode/directory"
 	"gridnode/internal/grid"
 	"gridnode/internal/wire"
@@ -178,17 +179,28 @@ func (h *Host) siteConfig() SiteConfig {
 	c.Directory.Self, c.Directory.Federation, c.Directory.Topic = h.id, h.cfg.Federation, topicLoad
 	c.Directory.Seal = func(payload []byte) ([]byte, error) { return wire.Seal(h.cfg.Key, directory.Domain, payload) }
 	c.Market.Site, c.Market.Name, c.Market.Resources, c.Market.Rating = h.id, c.Name, c.Resources, c.Rating
+	c.Survey.Self, c.Survey.Topic = h.id, topicLoad
 	c.Bank.Self = h.id
 	c.Bank.Seal = func(domain string, payload []byte) ([]byte, error) { return wire.Seal(h.cfg.Key, domain, payload) }
 	c.Market.Price, c.Market.Cost, c.Market.Foreign = c.Price, c.Cost, c.Foreign
 	return c
 }
 
-// topicLoad is the gossip topic of load reports, loadMax the size of one.
+// topicLoad is the gossip topic of reports of load and of latencies, loadMax the size
+// of one.
 const (
 	topicLoad = "load"
 	loadMax   = 512
 )
+
+// gossip is what travels on topicLoad.
+var gossip = wire.Protocol{
+	ID: directory.Gossip.ID,
+	Decoders: map[grid.Kind]wire.Decoder{
+		wire.GossipLoad:    directory.Gossip.Decoders[wire.GossipLoad],
+		wire.GossipLatency: coalloc.GossipDecoder,
+	},
+}
 
 func (h *Host) netConfig() p2p.Config {
 	c := p2p.Config{
@@ -200,7 +212,7 @@ func (h *Host) netConfig() p2p.Config {
 	if h.cfg.Home != "" {
 		c.Remember = filepath.Join(h.cfg.Home, "peers")
 	}
-	c.Topics = []p2p.Topic{{Name: topicLoad, Protocol: &directory.Gossip, SizeMax: loadMax}}
+	c.Topics = []p2p.Topic{{Name: topicLoad, Protocol: &gossip, SizeMax: loadMax}}
 	return c
 }
 

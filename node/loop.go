@@ -191,6 +191,8 @@ func (l *loop) carryOut() {
 			l.exec.Kill(l.out.Tasks[e.Index])
 		case grid.EffectClosest:
 			net.Closest(l.out.Keys[e.Index])
+		case grid.EffectProbe:
+			net.Probe(l.out.Probes[e.Index])
 		}
 	}
 	l.h.fetch.note(l.out.Events)

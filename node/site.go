@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"math/rand/v2"
 
+	"gridnode/coalloc"
 	"gridnode/directory"
 	"gridnode/internal/grid"
 	"gridnode/internal/lrms"
 	"gridnode/internal/lrms/titan"
+	"gridnode/internal/wire"
 	"gridnode/lease"
 	"gridnode/market"
 	"gridnode/market/bank"
@@ -28,6 +30,7 @@ type SiteConfig struct {
 	Market     market.Config
 	Directory  directory.Config
 	Lease      LeaseConfig
+	Survey     coalloc.SurveyConfig
 	Bank       bank.Config // Self is filled in
 	Limits     Limits
 }
@@ -57,6 +60,7 @@ type Site struct {
 	book    *lease.Book          // nil when alone
 	desk    *bank.Desk           // nil when alone
 	matches *lease.Matchmaker    // nil when alone
+	survey  *coalloc.Survey      // nil when alone
 
 	jobs     map[grid.JobID]*entry
 	users    map[string]int // live home jobs by user
@@ -120,6 +124,9 @@ func NewSite(cfg SiteConfig, seed uint64) (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
 	}
+	if s.survey, err = coalloc.NewSurvey(cfg.Survey, rand.New(rand.NewPCG(seed, 4))); err != nil {
+		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
+	}
 	s.cfg.Bank.Self = cfg.ID
 	s.desk = bank.NewDesk(s.cfg.Bank, seed)
 	s.agent.UseBank(s.desk)
@@ -170,6 +177,8 @@ func (s *Site) apply(now grid.Time, in grid.Input, out *grid.Outbox) {
 		s.drain(now, out)
 	case *grid.Closest:
 		s.dir.Step(now, in, out)
+	case *grid.Probed:
+		s.survey.Step(now, in, out)
 	case *grid.Undelivered:
 		s.undelivered(now, in, out)
 	case *directory.Found:
@@ -210,7 +219,7 @@ func (s *Site) NextTimer() grid.Time {
 		t = min(t, s.finished[0].at.Add(s.cfg.Limits.Retention))
 	}
 	if s.agent != nil {
-		t = min(t, s.agent.NextTimer(), s.dir.NextTimer(), s.book.NextTimer(), s.matches.NextTimer(), s.desk.NextTimer(), s.parkedDue)
+		t = min(t, s.agent.NextTimer(), s.dir.NextTimer(), s.book.NextTimer(), s.matches.NextTimer(), s.desk.NextTimer(), s.survey.NextTimer(), s.parkedDue)
 	}
 	if len(s.stranded) > 0 {
 		t = min(t, s.stranded[0].at)
@@ -230,6 +239,9 @@ func (s *Site) tick(now grid.Time, out *grid.Outbox) {
 			s.unpark(now, now, out)
 		}
 		s.matches.Step(now, grid.Tick{}, out)
+		if s.survey.NextTimer() <= now {
+			s.survey.Step(now, grid.Tick{}, out)
+		}
 	}
 	s.rescue(now, out)
 	s.started = s.schedule(now, s.started[:0], out)
@@ -325,6 +337,8 @@ func (s *Site) route(now grid.Time, about grid.Message, in grid.Input, out *grid
 		s.leaseDelivery(now, in, out)
 	} else if _, ok := bank.Protocol.Decoders[kind]; ok {
 		s.desk.Step(now, in, out)
+	} else if kind == wire.GossipLatency {
+		s.survey.Step(now, in, out)
 	} else {
 		s.dir.Step(now, in, out)
 	}

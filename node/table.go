@@ -1,6 +1,7 @@
 package node
 
 import (
+	"gridnode/coalloc"
 	"gridnode/directory"
 	"gridnode/internal/grid"
 )
@@ -111,3 +112,24 @@ func (s *Site) Load(id grid.SiteID) (directory.Load, bool) {
 	}
 	return s.dir.Load(id)
 }
+
+// Network returns what this site knows of the latencies between sites, by their
+// indices: for co-allocation (coalloc.NewView) and for users. Bandwidths are those of
+// the quotes. It takes O(sites) time.
+func (s *Site) Network(now grid.Time, sites []grid.SiteID) *coalloc.Estimates {
+	if s.survey == nil {
+		return coalloc.Alone(sites)
+	}
+	bandwidth := make([]int64, len(sites))
+	for i, id := range sites {
+		if id == s.cfg.ID {
+			bandwidth[i] = s.cfg.Bandwidth * bytesPerMegabit
+		} else if q, known := s.dir.Known(id); known {
+			bandwidth[i] = q.Bandwidth * bytesPerMegabit
+		}
+	}
+	return s.survey.Network(now, sites, bandwidth)
+}
+
+// bytesPerMegabit turns a rating's Mb/s into bytes a second.
+const bytesPerMegabit = 125_000

@@ -139,3 +139,28 @@ func (n *Network) refuse(e *event) {
 		kind: eventUndelivered, to: e.from, from: e.to, generation: e.generation, message: e.message,
 	})
 }
+
+// probeTimeMax is after how long a probe without an answer is over.
+const probeTimeMax = 2 * grid.Second
+
+// probe measures a round trip: what a small message and its answer take, or nothing
+// if one of them is lost or the other site is down. Like the ping of live networks
+// it is below the envelope, so it counts as no message.
+func (n *Network) probe(from int32, to grid.SiteID) {
+	m := &n.members[from]
+	target, known := n.index[to]
+	if !known {
+		target = none
+	}
+	n.trace.effect(from, grid.EffectProbe, uint64(uint32(target)))
+	answer := &grid.Probed{To: to, RoundTrip: -1}
+	if known && n.members[target].core != nil && !n.severed(from, target) &&
+		!chance(&m.link, n.cfg.Link.Loss) && !chance(&m.link, n.cfg.Link.Loss) {
+		answer.RoundTrip = n.latency(from, target) + n.latency(target, from)
+	}
+	after := answer.RoundTrip
+	if after < 0 || after > probeTimeMax {
+		answer.RoundTrip, after = -1, probeTimeMax
+	}
+	n.inject(n.now+after, from, m.incarnation, answer)
+}

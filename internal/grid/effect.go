@@ -38,6 +38,7 @@ const (
 	EffectPublish                   // Outbox.Sends, To is the topic
 	EffectTell                      // Outbox.Events
 	EffectAnswer                    // Outbox.Answers
+	EffectProbe                     // Outbox.Probes
 )
 
 // Effect is one order to the driver: its kind and its index in the list of that kind.
@@ -87,6 +88,7 @@ type Outbox struct {
 	Keys    []Key
 	Events  []Event
 	Answers []Answer
+	Probes  []SiteID
 
 	// Locals are inputs for the other cores of the same site. node.Site feeds
 	// them on before it returns; a driver never sees any.
@@ -150,6 +152,13 @@ func (o *Outbox) Answer(token uint64, value any) {
 	o.Answers = append(o.Answers, Answer{token, value})
 }
 
+// Probe orders the round trip to a site to be measured; Probed comes back as an
+// input, for each site ordered once.
+func (o *Outbox) Probe(to SiteID) {
+	o.add(EffectProbe, len(o.Probes))
+	o.Probes = append(o.Probes, to)
+}
+
 // Local hands an input to the other cores of this site.
 func (o *Outbox) Local(in Input) { o.Locals = append(o.Locals, in) }
 
@@ -168,6 +177,7 @@ func (o *Outbox) Reset() {
 	o.Keys = o.Keys[:0]
 	o.Events = o.Events[:0]
 	o.Answers = o.Answers[:0]
+	o.Probes = o.Probes[:0]
 	o.Locals = o.Locals[:0]
 }
 

@@ -27,6 +27,13 @@ type Closest struct {
 	Peers []SiteID
 }
 
+// Probed answers EffectProbe: how long a small message to To and its answer took.
+// RoundTrip is -1 if no answer came in time.
+type Probed struct {
+	To        SiteID
+	RoundTrip Time
+}
+
 // TaskEnded says that an execution and everything it started is gone.
 type TaskEnded struct {
 	ID     TaskID

@@ -19,7 +19,8 @@ const (
 	DirectoryReport    grid.Kind = 21 // a cell's holder tells a holder of the cell it was split off
 	DirectoryReported  grid.Kind = 22 // the answer
 
-	GossipLoad grid.Kind = 24
+	GossipLoad    grid.Kind = 24
+	GossipLatency grid.Kind = 25 // coordinate and measured latencies of a site
 
 	KademliaFind  grid.Kind = 32 // virtual network only: live, kad-dht speaks its own protocol
 	KademliaNodes grid.Kind = 33
@@ -64,6 +65,7 @@ var kindNames = [KindMax]string{
 	DirectoryReport:     "directory.report",
 	DirectoryReported:   "directory.reported",
 	GossipLoad:          "gossip.load",
+	GossipLatency:       "gossip.latency",
 	BankDraw:            "bank.draw",
 	BankDrawn:           "bank.drawn",
 	BankReturn:          "bank.return",

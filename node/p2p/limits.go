@@ -35,6 +35,11 @@ const (
 	lookupsMax        = 8
 	lookupsWaitingMax = 1024
 
+	// probesMax bounds the measurements of round trips under way, probePings is how
+	// many pings one takes.
+	probesMax  = 16
+	probePings = 3
+
 	// bucketMin is the least size of Kademlia's buckets. kad-dht looks for peers for
 	// its table again after every change while it has at most 10, and until its own
 	// refreshes have run (which it skips here) takes a new peer in place of an old one

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p"
@@ -99,6 +100,7 @@ type Network struct {
 	out     outbounds
 	lookups lookups
 	pings   pings
+	probing atomic.Int32  // probes under way
 	joined  chan struct{} // closed when the first attempt to join is over
 	rejoin  chan struct{} // holds a token when the node may be alone again
 	met     chan struct{} // holds a token when somebody has connected

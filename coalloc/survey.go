@@ -1,0 +1,258 @@
+package coalloc
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"gridnode/internal/grid"
+)
+
+// SurveyConfig is how a Survey behaves. A zero field takes the default beside it.
+type SurveyConfig struct {
+	Self   grid.SiteID
+	Topic  string    // reports are gossiped here; empty: nothing is measured or told
+	Within grid.Time // latency between this site's own processors, as declared; WithinDefault
+
+	Interval grid.Time // between two rounds of measuring, after the first few; 30 s
+	Probes   int       // sites measured in a round, at most; 4
+	Report   grid.Time // between two reports; 1 min
+}
+
+// WithinDefault is the latency within a site that says nothing of it: about that of
+// the clusters of DAS-3 (table II).
+const WithinDefault = 50 * grid.Microsecond
+
+// Times and bounds of a Survey.
+const (
+	surveySoon  = grid.Second      // after a site is first heard of: measure it, and report
+	reportPause = 5 * grid.Second  // between two reports, at least
+	reportAge   = 10 * grid.Minute // an older report is not believed
+	neighbours  = 16               // of the nearest sites, those measured longest ago have half of each round
+	probesMax   = 64               // of SurveyConfig.Probes
+)
+
+// Survey is what a site knows of the latencies in its federation. It never measures
+// all pairs: in each round it measures a few sites, half of them among the nearest,
+// where it matters, the others in turn; the first rounds follow each other quickly. From that it works out its coordinate
+// (Coordinate), and gossips it with its nearest latencies, so that everybody can
+// estimate the latency between any two sites. What was measured from here counts
+// most, then what an end of the way reports, then the estimate.
+//
+// Peers may lie. What cannot be (LatencyMax, ErrAbsurd) is not taken. Of a way that
+// both ends report the longer latency counts, so nobody comes nearer to a site than
+// that says. What was measured from here to both ends bounds all that is said of the
+// way between them (Believable). A wrong coordinate moves a site by no more than the
+// latency measured to the liar.
+//
+// It reads no clock and does no I/O. Not safe for concurrent use.
+type Survey struct {
+	cfg   SurveyConfig
+	rng   *rand.Rand
+	pings *Pings
+	peers map[grid.SiteID]*surveyed
+	marks map[uint64]grid.SiteID
+
+	coordinate Coordinate
+	sequence   uint64
+	reported   grid.Time // when; -1: never
+	nextRound  grid.Time // grid.Never while nobody is known
+	pace       grid.Time // to the next round; doubles up to the interval
+	nextReport grid.Time
+	candidates []candidate // scratch
+	measured   []Measured  // scratch
+
+	Rejected int64 // reports and measurements that were not believed
+}
+
+// surveyed is what is known of another site.
+type surveyed struct {
+	report LatencyReport
+	heard  grid.Time
+	asked  grid.Time // last probe; -1: never
+}
+
+type candidate struct {
+	site     grid.SiteID
+	asked    grid.Time
+	distance grid.Time
+	draw     uint64
+}
+
+// NewSurvey returns a survey that knows nobody. The error says which field of cfg is
+// out of range.
+func NewSurvey(cfg SurveyConfig, rng *rand.Rand) (*Survey, error) {
+	for _, d := range []struct {
+		v   *grid.Time
+		def grid.Time
+	}{{&cfg.Within, WithinDefault}, {&cfg.Interval, 30 * grid.Second}, {&cfg.Report, grid.Minute}} {
+		if *d.v == 0 {
+			*d.v = d.def
+		}
+	}
+	if cfg.Probes == 0 {
+		cfg.Probes = 4
+	}
+	switch {
+	case cfg.Within < 1 || cfg.Within > LatencyMax:
+		return nil, fmt.Errorf("latency of %v within the site, want 1µs to %v", cfg.Within, LatencyMax)
+	case cfg.Interval < grid.Second || cfg.Interval > reportAge:
+		return nil, fmt.Errorf("latencies measured every %v, want 1s to %v", cfg.Interval, reportAge)
+	case cfg.Report < reportPause || cfg.Report > reportAge/2:
+		return nil, fmt.Errorf("latencies reported every %v, want %v to %v", cfg.Report, reportPause, reportAge/2)
+	case cfg.Probes < 1 || cfg.Probes > probesMax:
+		return nil, fmt.Errorf("latencies of %d sites measured at a time, want 1 to %d", cfg.Probes, probesMax)
+	}
+	s := &Survey{
+		cfg: cfg, rng: rng, pings: NewPings(), peers: make(map[grid.SiteID]*surveyed), marks: map[uint64]grid.SiteID{mark(cfg.Self): cfg.Self},
+		coordinate: newCoordinate(), reported: -1, nextRound: grid.Never, pace: min(surveySoon, cfg.Interval),
+	}
+	if cfg.Topic == "" {
+		s.nextReport = grid.Never
+	}
+	return s, nil
+}
+
+// NextTimer returns when Step next needs a Tick.
+func (s *Survey) NextTimer() grid.Time { return min(s.nextRound, s.nextReport) }
+
+// Step applies one input, a *LatencyReport's grid.Delivery, a *grid.Probed or a
+// grid.Tick, at time now. now never decreases.
+func (s *Survey) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
+	switch in := in.(type) {
+	case *grid.Delivery:
+		s.heard(now, in.From, in.Message.(*LatencyReport))
+	case *grid.Probed:
+		s.probed(now, in)
+	case grid.Tick:
+		if s.nextRound <= now {
+			s.round(now, out)
+		}
+		if s.nextReport <= now {
+			s.report(now, out)
+		}
+	default:
+		panic(fmt.Sprintf("coalloc: unknown input %T", in))
+	}
+}
+
+// heard takes another site's report.
+func (s *Survey) heard(now grid.Time, from grid.SiteID, r *LatencyReport) {
+	if r.Site != from || from == s.cfg.Self || r.Coordinate.check() != nil || r.Within < 1 || r.Within > LatencyMax || len(r.Nearest) > NearestMax {
+		s.Rejected++
+		return
+	}
+	p := s.peers[from]
+	if p == nil {
+		if len(s.peers) >= PeersMax && !s.makeRoom(now) {
+			s.Rejected++
+			return
+		}
+		p = &surveyed{asked: -1}
+		s.peers[from], s.marks[mark(from)] = p, from
+		// A newcomer is measured soon, and learns soon who is there.
+		s.nextRound = min(s.nextRound, now+surveySoon)
+		s.nextReport = min(s.nextReport, max(now+surveySoon, s.reported+reportPause))
+	}
+	if p.report.Sequence >= r.Sequence {
+		return
+	}
+	nearest := append(p.report.Nearest[:0], r.Nearest...) // the message is not ours
+	p.report, p.heard = *r, now
+	p.report.Nearest = nearest
+}
+
+// makeRoom forgets the site that was heard of longest ago, if that is too long ago.
+func (s *Survey) makeRoom(now grid.Time) bool {
+	var oldest grid.SiteID
+	at := grid.Never
+	for id, p := range s.peers {
+		if p.heard < at || p.heard == at && id < oldest {
+			oldest, at = id, p.heard
+		}
+	}
+	if now-at <= reportAge {
+		return false
+	}
+	s.forget(oldest)
+	return true
+}
+
+func (s *Survey) forget(site grid.SiteID) {
+	delete(s.peers, site)
+	delete(s.marks, mark(site))
+	s.pings.Forget(site)
+}
+
+// probed takes a measurement.
+func (s *Survey) probed(now grid.Time, in *grid.Probed) {
+	p := s.peers[in.To]
+	if p == nil || in.RoundTrip < 0 {
+		return // silence says nothing of the way
+	}
+	if s.pings.Observe(now, in.To, in.RoundTrip) != nil {
+		s.Rejected++
+		return
+	}
+	latency, _ := s.pings.Latency(now, in.To)
+	s.coordinate.move(&p.report.Coordinate, latency, s.rng)
+}
+
+// round orders a few sites to be measured: half of them near ones, the others those
+// measured longest ago, at random where several are equal.
+func (s *Survey) round(now grid.Time, out *grid.Outbox) {
+	s.candidates = s.candidates[:0]
+	for id, p := range s.peers {
+		if now-p.heard > 2*reportAge {
+			s.forget(id)
+			continue
+		}
+		s.candidates = append(s.candidates, candidate{id, p.asked, s.toPeer(now, id, p), 0})
+	}
+	if len(s.candidates) == 0 {
+		s.nextRound = grid.Never
+		return
+	}
+	slices.SortFunc(s.candidates, func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.site, b.site))
+	})
+	for i := range s.candidates {
+		s.candidates[i].draw = s.rng.Uint64()
+	}
+	longestAgo := func(a, b candidate) int {
+		return cmp.Or(cmp.Compare(a.asked, b.asked), cmp.Compare(a.draw, b.draw), cmp.Compare(a.site, b.site))
+	}
+	near := min(len(s.candidates), neighbours)
+	slices.SortFunc(s.candidates[:near], longestAgo)
+	half := min(near, s.cfg.Probes/2)
+	slices.SortFunc(s.candidates[half:], longestAgo)
+	for i := range min(len(s.candidates), s.cfg.Probes) {
+		site := s.candidates[i].site
+		s.peers[site].asked = now
+		out.Probe(site)
+	}
+	s.nextRound = now + s.pace - grid.Time(s.rng.Int64N(int64(s.pace/8)))
+	s.pace = min(2*s.pace, s.cfg.Interval)
+}
+
+// report gossips where this site is.
+func (s *Survey) report(now grid.Time, out *grid.Outbox) {
+	s.sequence = max(uint64(max(now, 1)), s.sequence+1)
+	r := &LatencyReport{Site: s.cfg.Self, Sequence: s.sequence, Coordinate: s.coordinate, Within: s.cfg.Within}
+	s.measured = s.pings.Report(now, s.measured[:0])
+	for _, m := range s.measured[:min(len(s.measured), NearestMax)] {
+		r.Nearest = append(r.Nearest, Nearby{mark(m.Peer), m.Latency})
+	}
+	out.Publish(s.cfg.Topic, r)
+	s.reported = now
+	s.nextReport = now + s.cfg.Report - grid.Time(s.rng.Int64N(int64(s.cfg.Report/8)))
+}
+
+// toPeer returns the latency from here to a peer: as measured, else as estimated.
+func (s *Survey) toPeer(now grid.Time, id grid.SiteID, p *surveyed) grid.Time {
+	if latency, ok := s.pings.Latency(now, id); ok {
+		return latency
+	}
+	return s.coordinate.Distance(&p.report.Coordinate)
+}

@@ -1,0 +1,53 @@
+package p2p
+
+import (
+	"context"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/p2p/protocol/ping"
+
+	"gridnode/internal/grid"
+)
+
+// Probe measures the round trip to a site and reports it as *grid.Probed: the
+// shortest of probePings pings one after the other, as the first carries the
+// negotiation of its stream and any may meet a busy machine. It connects if need be.
+// At most probesMax are under way; more are answered at once as if nobody were there.
+func (n *Network) Probe(site grid.SiteID) {
+	id, err := peer.Decode(string(site))
+	if err != nil || n.ctx.Err() != nil {
+		n.cfg.Report(&grid.Probed{To: site, RoundTrip: -1})
+		return
+	}
+	if n.probing.Add(1) > probesMax {
+		n.probing.Add(-1)
+		n.cfg.Report(&grid.Probed{To: site, RoundTrip: -1})
+		return
+	}
+	n.wg.Go(func() {
+		n.cfg.Report(&grid.Probed{To: site, RoundTrip: n.roundTrip(id)})
+		n.probing.Add(-1)
+	})
+}
+
+// roundTrip returns the shortest round trip, -1 if there was none.
+func (n *Network) roundTrip(id peer.ID) grid.Time {
+	ctx, cancel := context.WithTimeout(n.ctx, dialTimeMax+pingTimeMax)
+	defer cancel()
+	best := time.Duration(-1)
+	results := ping.Ping(ctx, n.routed, id)
+	for range probePings {
+		r, more := <-results
+		if !more || r.Error != nil {
+			break
+		}
+		if best < 0 || r.RTT < best {
+			best = r.RTT
+		}
+	}
+	if best < 0 {
+		return -1
+	}
+	return grid.FromDuration(best)
+}
