@@ -7,8 +7,10 @@ import (
 	"io"
 	"iter"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"gridnode/internal/grid"
@@ -20,7 +22,10 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-var leaseSeeds = flag.Int("lease-seeds", 4, "seeds of TestLeasesUnderFaults, each one simulated day")
+var (
+	leaseSeeds = flag.Int("lease-seeds", 4, "seeds of TestLeasesUnderFaults, each one simulated day")
+	leaseSeed  = flag.Uint64("lease-seed", 0, "the only seed that TestLeasesUnderFaults runs; 0: the first -lease-seeds")
+)
 
 // leaseSite is as little as a node does around a book and a matchmaker: jobs with
 // durable records, started on own processors or on what is brought.
@@ -31,8 +36,32 @@ type leaseSite struct {
 	book    *lease.Book
 	match   *lease.Matchmaker
 	jobs    map[grid.JobID]*leaseJob
-	fresh   bool // no Tick since the restart
+	lost    map[grid.JobID]*leaseJob // of them
+	fresh   bool                     // no Tick since the restart
 	started []lrms.Request
+	view    leaseView
+}
+
+// leaseView is what the checks look at of a site. It is taken anew after each step of
+// the site: between them nothing of it changes but the time.
+type leaseView struct {
+	stale  bool
+	leases []lease.Lease
+	totals lease.Totals
+	own    int64 // processors of jobs that run on own ones
+}
+
+// look brings the view up to date.
+func (s *leaseSite) look() *leaseView {
+	if s.view.stale {
+		s.view = leaseView{leases: s.book.Leases(), totals: s.book.Totals()}
+		for _, j := range s.jobs {
+			if j.state == leaseRunning && j.lease == 0 {
+				s.view.own += j.job.Processors
+			}
+		}
+	}
+	return &s.view
 }
 
 // leaseJob is a job and its record.
@@ -87,15 +116,14 @@ type leasePoke struct{ which uint64 }
 
 func (s *leaseSite) NextTimer() grid.Time {
 	at := min(s.book.NextTimer(), s.match.NextTimer())
-	for _, j := range s.jobs {
-		if j.state == leaseLost {
-			at = min(at, j.again)
-		}
+	for _, j := range s.lost {
+		at = min(at, j.again)
 	}
 	return at
 }
 
 func (s *leaseSite) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
+	s.view.stale = true
 	switch in := in.(type) {
 	case *leaseSubmit:
 		if s.jobs[in.job.ID] == nil {
@@ -131,14 +159,15 @@ func (s *leaseSite) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 
 func (s *leaseSite) submit(now grid.Time, j *leaseJob) {
 	j.state, j.lease, j.alive = leaseWaiting, 0, false
+	delete(s.lost, j.job.ID)
 	if err := s.match.Submit(now, j.request(), now); err != nil {
 		panic(err)
 	}
 }
 
-// sorted returns the jobs in order of their IDs.
-func (s *leaseSite) sorted() (list []*leaseJob) {
-	for _, j := range s.jobs {
+// sorted returns jobs in order of their IDs.
+func sorted(jobs map[grid.JobID]*leaseJob) (list []*leaseJob) {
+	for _, j := range jobs {
 		list = append(list, j)
 	}
 	slices.SortFunc(list, func(a, b *leaseJob) int { return a.job.ID.Compare(b.job.ID) })
@@ -148,18 +177,22 @@ func (s *leaseSite) sorted() (list []*leaseJob) {
 func (s *leaseSite) tick(now grid.Time, out *grid.Outbox) {
 	s.book.Step(now, grid.Tick{}, out)
 	s.locals(now, out)
-	for _, j := range s.sorted() {
-		switch {
-		case j.state == leaseRunning && s.fresh && !j.alive: // saved, and never begun
-			s.end(now, j, out)
-			s.lose(now, j, now, out)
-		case j.state == leaseLost && j.again <= now:
+	if s.fresh {
+		for _, j := range sorted(s.jobs) {
+			if j.state == leaseRunning && !j.alive { // saved, and never begun
+				s.end(now, j, out)
+				s.lose(now, j, now, out)
+			}
+		}
+		s.fresh = false
+	}
+	for _, j := range sorted(s.lost) {
+		if j.again <= now {
 			j.epoch++
 			s.submit(now, j)
 			out.Save(j)
 		}
 	}
-	s.fresh = false
 	s.match.Step(now, grid.Tick{}, out)
 	s.started = s.match.Dispatch(now, s.started[:0], out)
 	for _, r := range s.started {
@@ -183,6 +216,7 @@ func (s *leaseSite) end(now grid.Time, j *leaseJob, out *grid.Outbox) {
 // lose makes a job wait until it may be submitted anew.
 func (s *leaseSite) lose(now grid.Time, j *leaseJob, gone grid.Time, out *grid.Outbox) {
 	j.state, j.again, j.lease, j.alive = leaseLost, gone, 0, false
+	s.lost[j.job.ID] = j
 	out.Save(j)
 }
 
@@ -231,6 +265,7 @@ func (s *leaseSite) locals(now grid.Time, out *grid.Outbox) {
 }
 
 func (s *leaseSite) Recover(now grid.Time, records iter.Seq2[string, []byte], out *grid.Outbox) error {
+	s.view.stale = true
 	for key, value := range records {
 		if !strings.HasPrefix(key, "job/") {
 			continue
@@ -245,6 +280,9 @@ func (s *leaseSite) Recover(now grid.Time, records iter.Seq2[string, []byte], ou
 		}
 		j := &leaseJob{job: s.net.jobs[job.ID], epoch: p.Epoch, state: leaseJobState(p.State), lease: p.Award.Hold, again: grid.Time(p.Award.Until)}
 		s.jobs[job.ID] = j
+		if j.state == leaseLost {
+			s.lost[job.ID] = j
+		}
 		if j.state == leaseRunning && j.lease == 0 {
 			if err := s.cluster.Adopt(now, j.request(), now); err != nil {
 				return err
@@ -258,7 +296,7 @@ func (s *leaseSite) Recover(now grid.Time, records iter.Seq2[string, []byte], ou
 	locals := slices.Clone(out.Locals)
 	out.Locals = out.Locals[:0]
 	used := map[uint64]bool{}
-	for _, j := range s.sorted() {
+	for _, j := range sorted(s.jobs) {
 		if j.state == leaseRunning && j.lease != 0 {
 			used[j.lease] = s.match.Resume(now, j.request(), lease.ID{Borrower: s.id, Number: j.lease}) == nil
 		}
@@ -272,7 +310,7 @@ func (s *leaseSite) Recover(now grid.Time, records iter.Seq2[string, []byte], ou
 				}
 			}
 		case *lease.Ended:
-			for _, j := range s.sorted() {
+			for _, j := range sorted(s.jobs) {
 				if !in.Lent && j.state == leaseRunning && j.lease == in.Number {
 					out.Kill(grid.Task{ID: j.task(), Job: j.job, Cause: in.Cause.String()})
 					s.lose(now, j, in.Gone, out)
@@ -280,7 +318,7 @@ func (s *leaseSite) Recover(now grid.Time, records iter.Seq2[string, []byte], ou
 			}
 		}
 	}
-	for _, j := range s.sorted() {
+	for _, j := range sorted(s.jobs) {
 		if j.state == leaseRunning && j.lease != 0 && !used[j.lease] {
 			out.Kill(grid.Task{ID: j.task(), Job: j.job, Cause: "its lease is gone"})
 			s.lose(now, j, now, out)
@@ -343,11 +381,11 @@ func (f *leaseFeed) Next() (*grid.Job, int, error) {
 	return job, site, nil
 }
 
-func newLeaseNet(t *testing.T, seed uint64) *leaseNet {
+func newLeaseNet(seed uint64) (*leaseNet, error) {
 	w := &leaseNet{jobs: map[grid.JobID]*grid.Job{}, alive: map[grid.JobID]int{}, done: map[grid.JobID]int{}, capacity: leaseProcessors}
 	faults, err := parseFaults("loss,duplicate,reorder,drift,daemon,torn,machine,partition")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	n, err := New(Config{
 		Seed: seed, Durable: true, Link: chaosLink(faults), Check: w.check,
@@ -357,14 +395,14 @@ func newLeaseNet(t *testing.T, seed uint64) *leaseNet {
 		},
 	})
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	w.n = n
 	clock := chaosClock(seed, 200)
 	for site := range leaseParents {
 		id := leaseID(site)
 		_, err := n.Add(Member{ID: id, Clock: clock(id), New: func(incarnation int) (Site, error) {
-			s := &leaseSite{net: w, id: id, jobs: map[grid.JobID]*leaseJob{}}
+			s := &leaseSite{net: w, id: id, jobs: map[grid.JobID]*leaseJob{}, lost: map[grid.JobID]*leaseJob{}, view: leaseView{stale: true}}
 			var err error
 			if s.cluster, err = lrms.New(lrms.Config{Processors: leaseProcessors[site]}); err != nil {
 				return nil, err
@@ -379,7 +417,7 @@ func newLeaseNet(t *testing.T, seed uint64) *leaseNet {
 			return s, err
 		}})
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 	}
 	n.Observe(Observer{
@@ -399,10 +437,10 @@ func newLeaseNet(t *testing.T, seed uint64) *leaseNet {
 		},
 	})
 	if err := scheduleChaos(n, seed, faults, grid.Day); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	w.feed(seed)
-	return w
+	return w, nil
 }
 
 // feed submits a day of jobs, most of them at small sites, and pokes.
@@ -445,15 +483,18 @@ func (w *leaseNet) check(now grid.Time) error {
 			continue
 		}
 		clock := w.n.members[i].Clock
+		v := s.look()
 		var lent int64
-		via := map[uint64]int{}
-		for _, l := range s.book.Leases() {
+		for i := range v.leases {
+			l := &v.leases[i]
 			switch {
 			case l.State == lease.Requested || l.State == lease.Ending:
 			case l.Lent && l.Via == 0:
 				lent += l.Processors
 			case l.Lent:
-				if via[l.Via]++; via[l.Via] > 1 {
+				if slices.ContainsFunc(v.leases[:i], func(o lease.Lease) bool {
+					return o.Lent && o.Via == l.Via && o.State != lease.Requested && o.State != lease.Ending
+				}) {
 					w.violated("%s lends lease %d on twice", s.id, l.Via)
 				}
 			case l.State == lease.Active:
@@ -462,21 +503,14 @@ func (w *leaseNet) check(now grid.Time) error {
 			// In true time: a fast clock leaves out instants, and others may act first in
 			// the one in which it passes the end.
 			if l.End != 0 && clock.True(l.End) < now && l.State != lease.Ending {
-				w.violated("%s keeps %v beyond its end", s.id, l)
+				w.violated("%s keeps %v beyond its end", s.id, *l)
 			}
 		}
-		total := s.book.Totals()
-		if total.Held+total.Lent != lent {
-			w.violated("%s counts %+v as lent, its leases add up to %d", s.id, total, lent)
+		if v.totals.Held+v.totals.Lent != lent {
+			w.violated("%s counts %+v as lent, its leases add up to %d", s.id, v.totals, lent)
 		}
-		own := int64(0)
-		for _, j := range s.jobs {
-			if j.state == leaseRunning && j.lease == 0 {
-				own += j.job.Processors
-			}
-		}
-		if idle := s.cluster.Idle(clock.Local(now)); idle+own+lent != w.capacity[i] {
-			w.violated("%s has %d processors: %d idle, %d running, %d lent", s.id, w.capacity[i], idle, own, lent)
+		if idle := s.cluster.Idle(clock.Local(now)); idle+v.own+lent != w.capacity[i] {
+			w.violated("%s has %d processors: %d idle, %d running, %d lent", s.id, w.capacity[i], idle, v.own, lent)
 		}
 	}
 	return w.err
@@ -484,7 +518,7 @@ func (w *leaseNet) check(now grid.Time) error {
 
 // covered checks that what a borrower believes to have, its lender has granted, and
 // for longer in true time.
-func (w *leaseNet) covered(now grid.Time, borrower grid.SiteID, clock Clock, l lease.Lease) {
+func (w *leaseNet) covered(now grid.Time, borrower grid.SiteID, clock Clock, l *lease.Lease) {
 	at := w.n.index[l.Lender]
 	lender, up := w.n.members[at].core.(*leaseSite)
 	if !up || lender == nil || clock.True(l.End) <= now {
@@ -492,7 +526,7 @@ func (w *leaseNet) covered(now grid.Time, borrower grid.SiteID, clock Clock, l l
 	}
 	other, ok := lender.book.Get(l.ID)
 	if !ok || other.Epoch != l.Epoch || other.State != lease.Active || other.Processors != l.Processors {
-		w.violated("%s believes to have %+v, %s has %+v", borrower, l, l.Lender, other)
+		w.violated("%s believes to have %+v, %s has %+v", borrower, *l, l.Lender, other)
 		return
 	}
 	if mine, theirs := clock.True(l.End), w.n.members[at].Clock.True(other.End); mine >= theirs {
@@ -500,39 +534,77 @@ func (w *leaseNet) covered(now grid.Time, borrower grid.SiteID, clock Clock, l l
 	}
 }
 
+// leaseTally is what a run has seen.
+type leaseTally struct {
+	finished, brought, lost int
+	checks                  int64
+}
+
+// runLeases simulates the day of a seed, heals, and waits until everything is done.
+func runLeases(ctx context.Context, seed uint64) (leaseTally, error) {
+	w, err := newLeaseNet(seed)
+	if err != nil {
+		return leaseTally{}, err
+	}
+	err = w.n.Run(ctx, grid.Day+7*grid.Day, func() bool { return w.n.Now() > grid.Day+2*grid.Hour && len(w.done) == len(w.jobs) })
+	if err == nil {
+		err = w.n.Run(ctx, w.n.Now()+grid.Hour, nil)
+	}
+	if err == nil && len(w.done) != len(w.jobs) {
+		err = fmt.Errorf("%d of %d jobs finished", len(w.done), len(w.jobs))
+	}
+	for i := range w.n.members {
+		s, up := w.n.members[i].core.(*leaseSite)
+		if !up {
+			continue // down at the instant of a violation
+		}
+		if left := s.book.Leases(); err == nil && (len(left) > 0 || s.cluster.Idle(w.n.members[i].Clock.Local(w.n.Now())) != w.capacity[i]) {
+			err = fmt.Errorf("%s still has %v", s.id, left)
+		}
+	}
+	return leaseTally{len(w.done), w.brought, w.lost, w.checks}, err
+}
+
 // TestLeasesUnderFaults: no processor in two leases, none lost, no lease past its end,
-// every job finishes exactly once after healing.
+// every job finishes exactly once after healing. Seeds run on all cores.
 func TestLeasesUnderFaults(t *testing.T) {
 	if testing.Short() {
 		*leaseSeeds = min(*leaseSeeds, 4)
 	}
-	var brought, lost, finished int
-	var checks int64
-	for seed := range uint64(*leaseSeeds) {
-		w := newLeaseNet(t, seed+1)
-		err := w.n.Run(context.Background(), grid.Day+7*grid.Day, func() bool { return w.n.Now() > grid.Day+2*grid.Hour && len(w.done) == len(w.jobs) })
-		if err == nil {
-			err = w.n.Run(context.Background(), w.n.Now()+grid.Hour, nil)
-		}
-		if err == nil && len(w.done) != len(w.jobs) {
-			err = fmt.Errorf("%d of %d jobs finished", len(w.done), len(w.jobs))
-		}
-		for i := range w.n.members {
-			s, up := w.n.members[i].core.(*leaseSite)
-			if !up {
-				continue // down at the instant of a violation
-			}
-			if left := s.book.Leases(); err == nil && (len(left) > 0 || s.cluster.Idle(w.n.members[i].Clock.Local(w.n.Now())) != w.capacity[i]) {
-				err = fmt.Errorf("%s still has %v", s.id, left)
-			}
-		}
-		if err != nil {
-			t.Fatalf("seed %d: %v\nto see it again: go test ./testnet -run TestLeasesUnderFaults -lease-seeds %d", seed+1, err, seed+1)
-		}
-		brought, lost, finished, checks = brought+w.brought, lost+w.lost, finished+len(w.done), checks+w.checks
+	first, last := uint64(1), uint64(*leaseSeeds)
+	if *leaseSeed > 0 {
+		first, last = *leaseSeed, *leaseSeed
 	}
-	t.Logf("%d seeds: %d jobs, %d times on brought processors, %d times lost, %d checks", *leaseSeeds, finished, brought, lost, checks)
-	if brought == 0 || lost == 0 {
-		t.Errorf("brought %d, lost %d: the faults tested nothing", brought, lost)
+	var lock sync.Mutex
+	var total leaseTally
+	var group sync.WaitGroup
+	next := first
+	for range runtime.GOMAXPROCS(0) {
+		group.Go(func() {
+			for !t.Failed() {
+				lock.Lock()
+				seed := next
+				next++
+				lock.Unlock()
+				if seed > last {
+					return
+				}
+				tally, err := runLeases(t.Context(), seed)
+				if err != nil {
+					t.Errorf("seed %d: %v\nto see it again: go test ./testnet -run TestLeasesUnderFaults -lease-seed %d", seed, err, seed)
+				}
+				lock.Lock()
+				total.finished += tally.finished
+				total.brought += tally.brought
+				total.lost += tally.lost
+				total.checks += tally.checks
+				lock.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	t.Logf("seeds %d to %d: %d jobs, %d times on brought processors, %d times lost, %d checks", first, last, total.finished, total.brought, total.lost, total.checks)
+	if !t.Failed() && last > first && (total.brought == 0 || total.lost == 0) {
+		t.Errorf("brought %d, lost %d: the faults tested nothing", total.brought, total.lost)
 	}
 }
