@@ -3,6 +3,7 @@ package lease
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"reflect"
 	"testing"
 
@@ -23,6 +24,9 @@ var samples = []wire.Message{
 	&Release{Number: 7},
 	&Released{Number: 7, Epoch: 8, Cause: Revoked, Gone: grid.Second},
 	&Revoke{Number: 7, Epoch: 8},
+	&Invite{Number: 7, Path: []grid.SiteID{"a", "b"}},
+	&Join{Number: 7, Answer: AnswerNo, Reason: HasParent},
+	&Family{Number: 7, Path: []grid.SiteID{"a"}, Siblings: []grid.SiteID{"b", "c"}, Reason: Parted, Reply: true},
 }
 
 func encode(t testing.TB, m wire.Message) []byte {
@@ -100,11 +104,28 @@ func TestMalformed(t *testing.T) {
 		&Release{},
 		&Released{},
 		&Revoke{Number: 7},
+		&Invite{Number: 7},
+		&Invite{Path: []grid.SiteID{"a"}},
+		&Invite{Number: 7, Path: []grid.SiteID{"a", ""}},
+		&Invite{Number: 7, Path: []grid.SiteID{"a", "b", "a"}},
+		&Invite{Number: 7, Path: manySites(DepthMax + 1)},
+		&Join{Number: 7, Answer: AnswerNo + 1},
+		&Join{Number: 7, Answer: AnswerNo},
+		&Family{Number: 7},
+		&Family{Number: 7, Path: []grid.SiteID{grid.SiteID(make([]byte, siteIDMax+1))}},
+		&Family{Number: 7, Path: []grid.SiteID{"a"}, Siblings: manySites(SiblingsMax + 1)},
 	} {
 		if got, err := Protocol.Decoders[m.MessageKind()]("x", encode(t, m)); !errors.Is(err, wire.ErrMalformed) || got != nil {
 			t.Errorf("case %d: %T %+v was decoded as %+v, %v", i, m, m, got, err)
 		}
 	}
+}
+
+func manySites(n int) (list []grid.SiteID) {
+	for i := range n {
+		list = append(list, grid.SiteID(fmt.Sprint("site", i)))
+	}
+	return list
 }
 
 func fuzzDecoder(f *testing.F, kind grid.Kind) {
@@ -139,6 +160,10 @@ func FuzzDecodeRelease(f *testing.F)  { fuzzDecoder(f, wire.LeaseRelease) }
 func FuzzDecodeReleased(f *testing.F) { fuzzDecoder(f, wire.LeaseReleased) }
 func FuzzDecodeRevoke(f *testing.F)   { fuzzDecoder(f, wire.LeaseRevoke) }
 
+func FuzzDecodeInvite(f *testing.F) { fuzzDecoder(f, wire.LeaseInvite) }
+func FuzzDecodeJoin(f *testing.F)   { fuzzDecoder(f, wire.LeaseJoin) }
+func FuzzDecodeFamily(f *testing.F) { fuzzDecoder(f, wire.LeaseFamily) }
+
 func FuzzDecodeRecord(f *testing.F) {
 	e := &entry{Lease: Lease{
 		ID: ID{"a", 7}, Lender: "b", Processors: 3, State: Active, Epoch: 8, Since: 1, End: 2, Limit: 3, Span: 2, Subject: grid.JobID{Lo: 1}, Sink: "a", Source: "b", Key: 8, Hops: 1,
@@ -153,6 +178,22 @@ func FuzzDecodeRecord(f *testing.F) {
 		again, err := decodeRecord(first)
 		if err != nil || !bytes.Equal(first, (*record)(again).AppendRecord(nil)) {
 			t.Fatalf("%+v becomes %+v, %v", e, again, err)
+		}
+	})
+}
+
+func FuzzDecodeLinkRecord(f *testing.F) {
+	k := &kin{Kin: Kin{Link: Link{"a", Parent}, Standing: Offered, Origin: ByInvitation, Since: 1, Until: 2}, number: 7}
+	f.Add((*kinRecord)(k).AppendRecord(nil))
+	f.Fuzz(func(t *testing.T, value []byte) {
+		k, err := decodeKin(value)
+		if err != nil {
+			return
+		}
+		first := (*kinRecord)(k).AppendRecord(nil)
+		again, err := decodeKin(first)
+		if err != nil || !bytes.Equal(first, (*kinRecord)(again).AppendRecord(nil)) {
+			t.Fatalf("%+v becomes %+v, %v", k, again, err)
 		}
 	})
 }

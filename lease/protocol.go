@@ -22,6 +22,9 @@ var Protocol = wire.Protocol{
 		wire.LeaseRelease:  decodeRelease,
 		wire.LeaseReleased: decodeReleased,
 		wire.LeaseRevoke:   decodeRevoke,
+		wire.LeaseInvite:   decodeInvite,
+		wire.LeaseJoin:     decodeJoin,
+		wire.LeaseFamily:   decodeFamily,
 	},
 }
 

@@ -34,6 +34,9 @@ const (
 	LeaseRelease  grid.Kind = 46
 	LeaseReleased grid.Kind = 47
 	LeaseRevoke   grid.Kind = 48 // the lender wants them back
+	LeaseInvite   grid.Kind = 49 // a site shall be below this one in the hierarchy of delegation
+	LeaseJoin     grid.Kind = 50 // the answer, and what a site says to its parent from then on
+	LeaseFamily   grid.Kind = 51 // what a parent says to a child: who is above it and beside it
 
 	BankDraw        grid.Kind = 64 // the payer wants a cheque
 	BankDrawn       grid.Kind = 65 // the cheque, or why there is none
@@ -87,6 +90,9 @@ var kindNames = [KindMax]string{
 	LeaseRelease:        "lease.release",
 	LeaseReleased:       "lease.released",
 	LeaseRevoke:         "lease.revoke",
+	LeaseInvite:         "lease.invite",
+	LeaseJoin:           "lease.join",
+	LeaseFamily:         "lease.family",
 }
 
 // KindName returns the stable name of a kind in reports ("market.negotiate"),

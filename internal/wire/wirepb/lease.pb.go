@@ -927,6 +927,282 @@ func (x *LeaseRecord) GetRevoked() bool {
 	return false
 }
 
+// LeaseInvite: the receiver shall be a child of the sender.
+type LeaseInvite struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // of the invitation; rises
+	Path          []string               `protobuf:"bytes,2,rep,name=path,proto3" json:"path,omitempty"`      // sites above the sender, the root first, and the sender
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaseInvite) Reset() {
+	*x = LeaseInvite{}
+	mi := &file_wirepb_lease_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaseInvite) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaseInvite) ProtoMessage() {}
+
+func (x *LeaseInvite) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_lease_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaseInvite.ProtoReflect.Descriptor instead.
+func (*LeaseInvite) Descriptor() ([]byte, []int) {
+	return file_wirepb_lease_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *LeaseInvite) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *LeaseInvite) GetPath() []string {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+// LeaseJoin: what a site says to its parent, or to who wants to be that.
+type LeaseJoin struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"` // of the invitation; 0: the link is in the configuration
+	Answer        uint32                 `protobuf:"varint,2,opt,name=answer,proto3" json:"answer,omitempty"` // lease.Answer
+	Reason        uint32                 `protobuf:"varint,3,opt,name=reason,proto3" json:"reason,omitempty"` // lease.Objection
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaseJoin) Reset() {
+	*x = LeaseJoin{}
+	mi := &file_wirepb_lease_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaseJoin) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaseJoin) ProtoMessage() {}
+
+func (x *LeaseJoin) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_lease_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaseJoin.ProtoReflect.Descriptor instead.
+func (*LeaseJoin) Descriptor() ([]byte, []int) {
+	return file_wirepb_lease_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *LeaseJoin) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *LeaseJoin) GetAnswer() uint32 {
+	if x != nil {
+		return x.Answer
+	}
+	return 0
+}
+
+func (x *LeaseJoin) GetReason() uint32 {
+	if x != nil {
+		return x.Reason
+	}
+	return 0
+}
+
+// LeaseFamily: what a parent says to a child.
+type LeaseFamily struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
+	Path          []string               `protobuf:"bytes,2,rep,name=path,proto3" json:"path,omitempty"`         // as in LeaseInvite
+	Siblings      []string               `protobuf:"bytes,3,rep,name=siblings,proto3" json:"siblings,omitempty"` // other children, by number of invitation only
+	Reason        uint32                 `protobuf:"varint,4,opt,name=reason,proto3" json:"reason,omitempty"`    // lease.Objection; not 0: the receiver is no child
+	Reply         bool                   `protobuf:"varint,5,opt,name=reply,proto3" json:"reply,omitempty"`      // it answers a LeaseJoin
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeaseFamily) Reset() {
+	*x = LeaseFamily{}
+	mi := &file_wirepb_lease_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeaseFamily) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeaseFamily) ProtoMessage() {}
+
+func (x *LeaseFamily) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_lease_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeaseFamily.ProtoReflect.Descriptor instead.
+func (*LeaseFamily) Descriptor() ([]byte, []int) {
+	return file_wirepb_lease_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *LeaseFamily) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *LeaseFamily) GetPath() []string {
+	if x != nil {
+		return x.Path
+	}
+	return nil
+}
+
+func (x *LeaseFamily) GetSiblings() []string {
+	if x != nil {
+		return x.Siblings
+	}
+	return nil
+}
+
+func (x *LeaseFamily) GetReason() uint32 {
+	if x != nil {
+		return x.Reason
+	}
+	return 0
+}
+
+func (x *LeaseFamily) GetReply() bool {
+	if x != nil {
+		return x.Reply
+	}
+	return false
+}
+
+// LinkRecord is what a site stores of a link made by invitation.
+type LinkRecord struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Site          string                 `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	Relation      uint32                 `protobuf:"varint,2,opt,name=relation,proto3" json:"relation,omitempty"` // lease.Relation
+	Standing      uint32                 `protobuf:"varint,3,opt,name=standing,proto3" json:"standing,omitempty"` // lease.Standing
+	Number        uint64                 `protobuf:"varint,4,opt,name=number,proto3" json:"number,omitempty"`
+	Since         int64                  `protobuf:"varint,5,opt,name=since,proto3" json:"since,omitempty"`
+	Until         int64                  `protobuf:"varint,6,opt,name=until,proto3" json:"until,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LinkRecord) Reset() {
+	*x = LinkRecord{}
+	mi := &file_wirepb_lease_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LinkRecord) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LinkRecord) ProtoMessage() {}
+
+func (x *LinkRecord) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_lease_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LinkRecord.ProtoReflect.Descriptor instead.
+func (*LinkRecord) Descriptor() ([]byte, []int) {
+	return file_wirepb_lease_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *LinkRecord) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *LinkRecord) GetRelation() uint32 {
+	if x != nil {
+		return x.Relation
+	}
+	return 0
+}
+
+func (x *LinkRecord) GetStanding() uint32 {
+	if x != nil {
+		return x.Standing
+	}
+	return 0
+}
+
+func (x *LinkRecord) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *LinkRecord) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *LinkRecord) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
+}
+
 var File_wirepb_lease_proto protoreflect.FileDescriptor
 
 const file_wirepb_lease_proto_rawDesc = "" +
@@ -1016,7 +1292,28 @@ const file_wirepb_lease_proto_rawDesc = "" +
 	"\x05stamp\x18\x13 \x01(\x03R\x05stamp\x12\x12\n" +
 	"\x04gone\x18\x14 \x01(\x03R\x04gone\x12\x1b\n" +
 	"\tgone_span\x18\x15 \x01(\x03R\bgoneSpan\x12\x18\n" +
-	"\arevoked\x18\x16 \x01(\bR\arevokedB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
+	"\arevoked\x18\x16 \x01(\bR\arevoked\"9\n" +
+	"\vLeaseInvite\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
+	"\x04path\x18\x02 \x03(\tR\x04path\"S\n" +
+	"\tLeaseJoin\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x16\n" +
+	"\x06answer\x18\x02 \x01(\rR\x06answer\x12\x16\n" +
+	"\x06reason\x18\x03 \x01(\rR\x06reason\"\x83\x01\n" +
+	"\vLeaseFamily\x12\x16\n" +
+	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
+	"\x04path\x18\x02 \x03(\tR\x04path\x12\x1a\n" +
+	"\bsiblings\x18\x03 \x03(\tR\bsiblings\x12\x16\n" +
+	"\x06reason\x18\x04 \x01(\rR\x06reason\x12\x14\n" +
+	"\x05reply\x18\x05 \x01(\bR\x05reply\"\x9c\x01\n" +
+	"\n" +
+	"LinkRecord\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x1a\n" +
+	"\brelation\x18\x02 \x01(\rR\brelation\x12\x1a\n" +
+	"\bstanding\x18\x03 \x01(\rR\bstanding\x12\x16\n" +
+	"\x06number\x18\x04 \x01(\x04R\x06number\x12\x14\n" +
+	"\x05since\x18\x05 \x01(\x03R\x05since\x12\x14\n" +
+	"\x05until\x18\x06 \x01(\x03R\x05untilB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
 
 var (
 	file_wirepb_lease_proto_rawDescOnce sync.Once
@@ -1030,7 +1327,7 @@ func file_wirepb_lease_proto_rawDescGZIP() []byte {
 	return file_wirepb_lease_proto_rawDescData
 }
 
-var file_wirepb_lease_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
+var file_wirepb_lease_proto_msgTypes = make([]protoimpl.MessageInfo, 14)
 var file_wirepb_lease_proto_goTypes = []any{
 	(*LeaseRequest)(nil),  // 0: gridnode.LeaseRequest
 	(*LeaseGrant)(nil),    // 1: gridnode.LeaseGrant
@@ -1042,6 +1339,10 @@ var file_wirepb_lease_proto_goTypes = []any{
 	(*LeaseReleased)(nil), // 7: gridnode.LeaseReleased
 	(*LeaseRevoke)(nil),   // 8: gridnode.LeaseRevoke
 	(*LeaseRecord)(nil),   // 9: gridnode.LeaseRecord
+	(*LeaseInvite)(nil),   // 10: gridnode.LeaseInvite
+	(*LeaseJoin)(nil),     // 11: gridnode.LeaseJoin
+	(*LeaseFamily)(nil),   // 12: gridnode.LeaseFamily
+	(*LinkRecord)(nil),    // 13: gridnode.LinkRecord
 }
 var file_wirepb_lease_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for method output_type
@@ -1062,7 +1363,7 @@ func file_wirepb_lease_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wirepb_lease_proto_rawDesc), len(file_wirepb_lease_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   10,
+			NumMessages:   14,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
