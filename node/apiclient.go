@@ -220,6 +220,17 @@ func (c *Client) ChangeLease(ctx context.Context, change LeaseChange, request Le
 	return post[LeaseReply](ctx, c, "/v1/leases/"+verb, request)
 }
 
+// Links lists the links of the hierarchy of delegation.
+func (c *Client) Links(ctx context.Context) (*LinksReply, error) {
+	return get[LinksReply](ctx, c, "/v1/links")
+}
+
+// ChangeLink invites a site, accepts its invitation, or drops the link to it.
+func (c *Client) ChangeLink(ctx context.Context, change LinkChange, site string) (*LinkReply, error) {
+	verb := map[LinkChange]string{InviteLink: "invite", AcceptLink: "accept", DropLink: "drop"}[change]
+	return post[LinkReply](ctx, c, "/v1/links/"+verb, LinkRequest{site})
+}
+
 // Stop asks the daemon to stop. It returns when the daemon has understood.
 func (c *Client) Stop(ctx context.Context) error {
 	_, err := post[struct{}](ctx, c, "/v1/stop", struct{}{})

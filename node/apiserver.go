@@ -101,6 +101,10 @@ func (a *API) routes() map[string]handler {
 		"POST /v1/leases/renew":   {a.changeLease(RenewLease), nil},
 		"POST /v1/leases/release": {a.changeLease(ReleaseLease), nil},
 		"POST /v1/leases/revoke":  {a.changeLease(RevokeLease), nil},
+		"GET /v1/links":           {a.links, nil},
+		"POST /v1/links/invite":   {a.changeLink(InviteLink), nil},
+		"POST /v1/links/accept":   {a.changeLink(AcceptLink), nil},
+		"POST /v1/links/drop":     {a.changeLink(DropLink), nil},
 		"POST /v1/stop":           {a.stopNode, nil},
 	}
 }

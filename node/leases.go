@@ -19,6 +19,8 @@ type LeaseConfig struct {
 
 	// Match says when this site borrows by itself, and of whom. Threshold 0: never.
 	Match lease.MatchConfig
+
+	Consent lease.Consent // what becomes of invitations to be another site's child
 }
 
 // match returns the configuration of the site's lease.Matchmaker.
@@ -238,6 +240,13 @@ func (s *Site) leaseRefused(in *lease.Refused, out *grid.Outbox) {
 
 // leaseDelivery feeds the book a message, or the news that one did not arrive.
 func (s *Site) leaseDelivery(now grid.Time, in grid.Input, out *grid.Outbox) {
+	if d, ok := in.(*grid.Delivery); ok && isKinship(d.Message) {
+		s.kinship.Step(now, in, out)
+		return
+	}
+	if u, ok := in.(*grid.Undelivered); ok && isKinship(u.Message) {
+		return // it is repeated
+	}
 	s.book.Step(now, in, out)
 	if d, ok := in.(*grid.Delivery); ok {
 		if m, ok := d.Message.(*lease.Renew); ok {

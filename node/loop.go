@@ -168,6 +168,9 @@ func (l *loop) finish(now grid.Time) error {
 		l.ended = l.ended[:0]
 	}
 	l.carryOut()
+	for _, text := range l.site.Notices() {
+		l.h.log.Warn(text)
+	}
 	l.out.Reset()
 	l.coded = 0
 	return nil

@@ -21,7 +21,7 @@ func (s *Site) Recover(now grid.Time, records iter.Seq2[string, []byte], out *gr
 	var entries []*entry
 	var leases []leaseRecord
 	for key, value := range records {
-		if strings.HasPrefix(key, lease.RecordPrefix) {
+		if strings.HasPrefix(key, lease.RecordPrefix) || strings.HasPrefix(key, lease.LinkPrefix) {
 			leases = append(leases, leaseRecord{key, value})
 		}
 		if strings.HasPrefix(key, bank.RecordPrefix) && s.desk != nil {
@@ -53,6 +53,10 @@ func (s *Site) Recover(now grid.Time, records iter.Seq2[string, []byte], out *gr
 		if err := s.book.Recover(now, each(leases), out); err != nil {
 			return err
 		}
+		if err := s.kinship.Recover(now, each(leases), out); err != nil {
+			return err
+		}
+		s.matches.SetLinks(s.kinship.Links())
 		told = slices.Clone(out.Locals[before:])
 		out.Locals = out.Locals[:before]
 	}
@@ -71,7 +75,7 @@ func (s *Site) Recover(now grid.Time, records iter.Seq2[string, []byte], out *gr
 	return nil
 }
 
-// leaseRecord is a record of the book.
+// leaseRecord is a record of the book, or of a link.
 type leaseRecord struct {
 	key   string
 	value []byte

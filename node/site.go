@@ -61,6 +61,7 @@ type Site struct {
 	desk    *bank.Desk           // nil when alone
 	matches *lease.Matchmaker    // nil when alone
 	survey  *coalloc.Survey      // nil when alone
+	kinship *lease.Kinship       // nil when alone
 
 	jobs     map[grid.JobID]*entry
 	users    map[string]int // live home jobs by user
@@ -68,11 +69,12 @@ type Site struct {
 	finished []finishedJob  // ended jobs still kept, oldest first
 	entries  grid.Slab[entry]
 
-	pools    []*pool               // borrowed processors, by lease
-	guests   map[grid.TaskID]*pool // jobs that run there
-	stranded []limbo               // in order of when they are certainly dead
-	pilots   map[uint64]pilot      // of lent leases, by epoch
-	asking   map[uint64]uint64     // tokens of users who asked for leases, by number
+	pools    []*pool                  // borrowed processors, by lease
+	guests   map[grid.TaskID]*pool    // jobs that run there
+	stranded []limbo                  // in order of when they are certainly dead
+	pilots   map[uint64]pilot         // of lent leases, by epoch
+	asking   map[uint64]uint64        // tokens of users who asked for leases, by number
+	inviting map[grid.SiteID][]uint64 // tokens of users who invited sites
 
 	parked    []*entry  // wait until their bank answers
 	parkedDue grid.Time // earliest deadline of theirs
@@ -83,7 +85,8 @@ type Site struct {
 	startable grid.Time       // when its Wait is over
 	asked     [queryMessagesMax + 1]int64
 	draining  bool
-	unsettled bool // an input changed something that only a Tick acts on
+	notices   []string // for the log, not taken yet
+	unsettled bool     // an input changed something that only a Tick acts on
 }
 
 type finishedJob struct {
@@ -111,6 +114,7 @@ func NewSite(cfg SiteConfig, seed uint64) (*Site, error) {
 		guests:    make(map[grid.TaskID]*pool),
 		pilots:    make(map[uint64]pilot),
 		asking:    make(map[uint64]uint64),
+		inviting:  make(map[grid.SiteID][]uint64),
 	}
 	if cfg.Alone {
 		return s, nil
@@ -125,6 +129,9 @@ func NewSite(cfg SiteConfig, seed uint64) (*Site, error) {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
 	}
 	if s.survey, err = coalloc.NewSurvey(cfg.Survey, rand.New(rand.NewPCG(seed, 4))); err != nil {
+		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
+	}
+	if s.kinship, err = lease.NewKinship(lease.KinshipConfig{Site: cfg.ID, Links: cfg.Lease.Match.Links, Consent: cfg.Lease.Consent}); err != nil {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
 	}
 	s.cfg.Bank.Self = cfg.ID
@@ -201,8 +208,10 @@ func (s *Site) apply(now grid.Time, in grid.Input, out *grid.Outbox) {
 		s.requestLease(now, in, out)
 	case *ChangeLease:
 		s.changeLease(now, in, out)
+	case *ChangeLink:
+		s.changeLink(now, in, out)
 	default:
-		if !s.leaseInput(now, in, out) {
+		if !s.leaseInput(now, in, out) && !s.linkInput(in, out) {
 			panic(fmt.Sprintf("node: unknown input %T", in))
 		}
 	}
@@ -219,7 +228,7 @@ func (s *Site) NextTimer() grid.Time {
 		t = min(t, s.finished[0].at.Add(s.cfg.Limits.Retention))
 	}
 	if s.agent != nil {
-		t = min(t, s.agent.NextTimer(), s.dir.NextTimer(), s.book.NextTimer(), s.matches.NextTimer(), s.desk.NextTimer(), s.survey.NextTimer(), s.parkedDue)
+		t = min(t, s.agent.NextTimer(), s.dir.NextTimer(), s.book.NextTimer(), s.matches.NextTimer(), s.kinship.NextTimer(), s.desk.NextTimer(), s.survey.NextTimer(), s.parkedDue)
 	}
 	if len(s.stranded) > 0 {
 		t = min(t, s.stranded[0].at)
@@ -234,6 +243,7 @@ func (s *Site) tick(now grid.Time, out *grid.Outbox) {
 		s.dir.Step(now, grid.Tick{}, out)
 		s.agent.Step(now, grid.Tick{}, out)
 		s.book.Step(now, grid.Tick{}, out)
+		s.kinship.Step(now, grid.Tick{}, out)
 		s.desk.Step(now, grid.Tick{}, out)
 		if s.parkedDue <= now {
 			s.unpark(now, now, out)

@@ -54,6 +54,7 @@ type settings struct {
 	leaseTerm    grid.Time
 	leaseLongest grid.Time
 	delegate     lease.MatchConfig
+	invitations  lease.Consent
 
 	logLevel string
 	logFile  string // relative to the home; empty for stderr
@@ -193,6 +194,8 @@ var settingTable = []setting{
 		set: func(s *settings, v string) (err error) { s.delegate.Threshold, err = thousandths(v); return err }},
 	{key: "delegation.links", value: "", list: true, usage: "sites to borrow from, as sibling:ID, child:ID or parent:ID; near ones are asked first",
 		set: func(s *settings, v string) (err error) { s.delegate.Links, err = links(v); return err }},
+	{key: "delegation.invitations", value: "ask", usage: "invitations to be another site's child: ask (until 'gridnode link accept'), allow (if there is no parent) or deny",
+		set: func(s *settings, v string) (err error) { s.invitations, err = lease.ParseConsent(v); return err }},
 	{key: "delegation.cycle", value: "1m", usage: "time between two looks at the load, from 1s to one day",
 		set: func(s *settings, v string) (err error) {
 			s.delegate.DelegationCycle, err = spanBetween(v, grid.Second, grid.Day)

@@ -1,0 +1,119 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"gridnode/internal/grid"
+	"gridnode/lease"
+)
+
+// SiteLink is a link of the hierarchy of delegation as users see it.
+type SiteLink struct {
+	Site     string  `json:"site"`     // ID of the other site
+	Peer     string  `json:"peer"`     // its name, for people
+	Relation string  `json:"relation"` // what it is to this one: sibling child parent
+	Standing string  `json:"standing"` // linked invited offered leaving declined suspended
+	Origin   string  `json:"origin"`   // configuration invitation parent, or their configuration
+	Reason   string  `json:"reason"`   // why it was declined, or is suspended
+	Since    Instant `json:"since,omitzero"`
+	Until    Instant `json:"until,omitzero"` // it is forgotten then
+}
+
+// LinksReply answers GET /v1/links.
+type LinksReply struct {
+	Links []SiteLink `json:"links"`
+}
+
+// LinkRequest is the body of POST /v1/links/invite, accept and drop.
+type LinkRequest struct {
+	Site string `json:"site"` // name or ID of the other site
+}
+
+// LinkReply answers them.
+type LinkReply struct {
+	Link SiteLink `json:"link"`
+}
+
+func (a *API) links(w http.ResponseWriter, r *http.Request) error {
+	reply := LinksReply{Links: []SiteLink{}}
+	err := a.host.Do(r.Context(), func(s *Site) {
+		for _, k := range s.Links() {
+			reply.Links = append(reply.Links, linkOf(s, &k))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, reply)
+}
+
+// linkOf returns what users see of a link. It is called on the host's loop.
+func linkOf(s *Site, k *lease.Kin) SiteLink {
+	l := SiteLink{
+		Site: string(k.Site), Peer: string(k.Site), Relation: k.Relation.String(), Standing: k.Standing.String(), Origin: k.Origin.String(),
+		Reason: k.Reason.String(), Since: Instant(k.Since), Until: Instant(k.Until),
+	}
+	if q, known := s.Known(k.Site); known && q.Name != "" {
+		l.Peer = q.Name
+	}
+	return l
+}
+
+// linkedSite returns the ID of the site that text names: one that is linked, also if the
+// directory has forgotten it, or any other.
+func (a *API) linkedSite(ctx context.Context, text string) (found grid.SiteID, err error) {
+	matches := 0
+	err = a.host.Do(ctx, func(s *Site) {
+		for _, k := range s.Links() {
+			if l := linkOf(s, &k); l.Site == text || l.Peer == text {
+				found = k.Site
+				matches++
+			}
+		}
+	})
+	if err != nil || matches == 1 {
+		return found, err
+	}
+	return a.siteNamed(ctx, text)
+}
+
+// changeLink returns what answers a request to change a link.
+func (a *API) changeLink(change LinkChange) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		var request LinkRequest
+		if err := readJSON(r, &request); err != nil {
+			return err
+		}
+		if request.Site == "" {
+			return apiErrorf(CodeUsage, "site: name the other site")
+		}
+		site, err := a.linkedSite(r.Context(), request.Site)
+		if err != nil {
+			return err
+		}
+		answer, err := a.host.Ask(r.Context(), func(token uint64) grid.Input {
+			return &ChangeLink{Token: token, Change: change, Site: site}
+		})
+		if err != nil {
+			return err
+		}
+		said := answer.(*LinkAnswer)
+		switch {
+		case errors.Is(said.Err, lease.ErrBounds):
+			return apiErrorf(CodeUsage, "%v", said.Err)
+		case errors.Is(said.Err, ErrUnknownLink):
+			return apiErrorf(CodeNotFound, "%v", said.Err)
+		case errors.Is(said.Err, ErrLink):
+			return apiErrorf(CodeRefused, "%v", said.Err)
+		case said.Err != nil:
+			return said.Err
+		}
+		var reply LinkReply
+		if err := a.host.Do(r.Context(), func(s *Site) { reply.Link = linkOf(s, &said.Link) }); err != nil {
+			return err
+		}
+		return writeJSON(w, reply)
+	}
+}
