@@ -62,6 +62,7 @@ type (
 	Start struct {
 		Task  grid.TaskID
 		Parts []Claimed // in the order of Component
+		Span  grid.Time // of the leases; 0 if Again: not known any more
 		Again bool
 	}
 	// Broken says that a job whose claim was decided has lost one of its parts, before
@@ -177,6 +178,18 @@ func (c *Coordinator) Knows(job grid.JobID) bool {
 	return c.jobs[job] != nil || c.queue.Waiting(job) != nil
 }
 
+// Has reports whether a lease is of a job that is being claimed or has started.
+func (c *Coordinator) Has(id lease.ID) bool { return c.byLease[id] != nil }
+
+// Started returns the task of a job that has started, ok is false if it has not.
+func (c *Coordinator) Started(job grid.JobID) (task grid.TaskID, ok bool) {
+	a := c.jobs[job]
+	if a == nil || a.phase != phaseStarted {
+		return grid.TaskID{}, false
+	}
+	return a.task, true
+}
+
 // NextTimer returns when Step next needs a Tick.
 func (c *Coordinator) NextTimer() grid.Time { return c.queue.NextTimer() }
 
@@ -196,7 +209,11 @@ func (c *Coordinator) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	case *lease.Claimed:
 		c.confirmed(now, in.ID, phaseClaiming, out)
 	case *lease.Refused:
-		c.lost(now, in.ID, lost{free: in.Free, refused: true, gone: now}, out)
+		free := in.Free
+		if in.Reason != lease.Busy { // it has them, but not for this
+			free = 0
+		}
+		c.lost(now, in.ID, lost{free: free, refused: true, gone: now}, out)
 	case *lease.Recalled:
 		c.lost(now, in.ID, lost{cause: lease.Revoked, free: -1, gone: in.End, recalled: true}, out)
 	case *lease.Ended:
@@ -216,8 +233,9 @@ func (c *Coordinator) submit(now grid.Time, in *Submit, out *grid.Outbox) {
 		err = in.Request.Placeable(c.view)
 	}
 	if err == nil {
-		if _, ok := c.queue.cfg.Policy.Place(nil, in.Request, idleView(c.view), in.Estimate); !ok {
-			err = badRequest("%d processors: %s does not place it even if all sites are idle", in.Request.Processors, c.queue.cfg.Policy)
+		policy := c.queue.policy(in.Request)
+		if _, ok := policy.Place(nil, in.Request, idleView(c.view), in.Estimate); !ok {
+			err = badRequest("%d processors: %s does not place it even if all sites are idle", in.Request.Processors, policy)
 		}
 	}
 	if err == nil && (in.Estimate < 1 || in.Estimate > lease.SpanLimit/2) {
@@ -328,7 +346,7 @@ func (c *Coordinator) decide(now grid.Time, a *attempt, out *grid.Outbox) {
 
 // start returns the news that a job may start.
 func (a *attempt) start(again bool) *Start {
-	s := &Start{Task: a.task, Again: again}
+	s := &Start{Task: a.task, Span: a.span, Again: again}
 	for i := range a.parts {
 		s.Parts = append(s.Parts, a.parts[i].Claimed)
 	}

@@ -228,13 +228,21 @@ func (q *Queue) Scan(now grid.Time, v *View, place func(w *Waiting, parts []Part
 	q.sweep()
 }
 
+// policy returns by which policy a request is placed.
+func (q *Queue) policy(r *Request) Policy {
+	if r.Policy != nil {
+		return *r.Policy
+	}
+	return q.cfg.Policy
+}
+
 // try tries one job and takes its processors.
 func (q *Queue) try(w *Waiting, v *View) bool {
 	w.Tries++
 	if w.Request.Processors > v.Free() { // no policy finds what is not there
 		return false
 	}
-	parts, ok := q.cfg.Policy.Place(q.parts[:0], w.Request, v, w.Estimate)
+	parts, ok := q.policy(w.Request).Place(q.parts[:0], w.Request, v, w.Estimate)
 	q.parts = parts
 	if ok {
 		w.placed = true
@@ -246,7 +254,7 @@ func (q *Queue) try(w *Waiting, v *View) bool {
 // setAside keeps the jobs behind w from the sites it would have if all were idle, and
 // reports whether there are any.
 func (q *Queue) setAside(w *Waiting, v *View) bool {
-	parts, ok := q.cfg.Policy.Place(nil, w.Request, idleView(v), w.Estimate)
+	parts, ok := q.policy(w.Request).Place(nil, w.Request, idleView(v), w.Estimate)
 	for _, p := range parts {
 		if free := v.Sites[p.Site].Free; free > 0 {
 			q.aside = append(q.aside, aside{p.Site, free})

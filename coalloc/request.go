@@ -59,6 +59,8 @@ type Request struct {
 	CCR int64
 
 	Inputs []Input // what it reads, for Close-to-Files
+
+	Policy *Policy // of its placement; nil: the queue's
 }
 
 // CCRUnknown is the CCR of a job about which nobody has said or measured anything.

@@ -65,6 +65,44 @@ func NewView(sites []Site, network Network) *View {
 	return v
 }
 
+// Put enters a site, or what is new about one that is known. Sites are never taken out,
+// as their indices would change: one that is gone has no processors. A View with
+// SitesMax sites takes no further one.
+func (v *View) Put(s Site) {
+	s.Processors = max(s.Processors, 0)
+	s.Free = min(max(s.Free, 0), s.Processors)
+	at, known := v.index[s.ID]
+	switch {
+	case !known && len(v.Sites) == SitesMax:
+		return
+	case !known:
+		v.index[s.ID] = int32(len(v.Sites))
+		v.Sites = append(v.Sites, s)
+		v.left = append(v.left, s.Free)
+		v.total += s.Free
+		v.near = nearness{}
+	default:
+		old := &v.Sites[at]
+		if old.Processors == v.most {
+			v.most = 0 // perhaps
+		}
+		v.total += s.Free - old.Free
+		if old.Group != s.Group || old.Processors != s.Processors {
+			v.near = nearness{}
+		}
+		*old = s
+		v.left[at] = s.Free
+	}
+	v.sorted = false
+	if v.most > 0 {
+		v.most = max(v.most, s.Processors)
+		return
+	}
+	for i := range v.Sites {
+		v.most = max(v.most, v.Sites[i].Processors)
+	}
+}
+
 // Index returns the index of a site, or -1.
 func (v *View) Index(id grid.SiteID) int {
 	if i, ok := v.index[id]; ok {

@@ -48,6 +48,8 @@ type awayTask struct {
 	link  *awayLink
 	start grid.Time // when the pilot said that it has it; 0 before
 
+	held bool // of a gang: it is to be prepared only, until Go
+
 	ordered bool // in the present stream
 	retry   time.Time
 	kill    bool
@@ -76,17 +78,39 @@ func (a *away) Recover() ([]Adopted, []grid.TaskEnded, error) { return nil, nil,
 
 // Start implements Executor. A task that was begun before a restart of the daemon has
 // its output here and is not begun again.
-func (a *away) Start(task grid.Task) {
+func (a *away) Start(task grid.Task) { a.add(task, false) }
+
+// Hold has a task of a gang prepared; gangs.rankReady is told when it is, and Go starts
+// it. One that was begun before a restart of the daemon goes on.
+func (a *away) Hold(task grid.Task) { a.add(task, true) }
+
+// Go starts tasks that are held.
+func (a *away) Go(ids []grid.TaskID) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, id := range ids {
+		if t := a.where[id]; t != nil && t.held {
+			t.held, t.ordered, t.retry = false, false, time.Time{}
+			t.link.ring()
+		}
+	}
+}
+
+func (a *away) add(task grid.Task, held bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.where[task.ID] != nil {
 		return
 	}
-	t := &awayTask{task: task}
+	t := &awayTask{task: task, held: held}
 	for i := range t.written {
 		if info, err := os.Stat(a.path(task.ID, i)); err == nil {
 			t.written[i], t.start = info.Size(), a.h.Now()
 		}
+	}
+	if t.held && t.start != 0 {
+		t.held = false
+		a.h.gangs.rankReady(task.ID)
 	}
 	l := a.links[task.Pilot.Site]
 	if l == nil {
@@ -194,7 +218,7 @@ func (a *away) dropUnwanted(l *awayLink) {
 	var unwanted []grid.TaskID
 	err := a.h.Do(a.ctx, func(s *Site) {
 		for _, id := range ids {
-			if s.guests[id] == nil {
+			if s.guests[id] == nil && !s.WantsRank(id) {
 				unwanted = append(unwanted, id)
 			}
 		}
@@ -281,8 +305,13 @@ func (a *away) send(l *awayLink, s network.Stream) error {
 		}
 		if !t.ordered && now.After(t.retry) {
 			t.ordered = true
+			kind := uint32(orderRun)
+			if t.held {
+				kind = orderPrepare
+			}
 			orders = append(orders, &wirepb.PilotOrder{
-				Kind: orderRun, Key: o.Key, Job: o.Job, Epoch: o.Epoch, Spec: wire.JobProto(t.task.Job), Limit: int64(t.task.Limit),
+				Gang: gangOf(&t.task), Rank: rankOf(&t.task),
+				Kind: kind, Key: o.Key, Job: o.Job, Epoch: o.Epoch, Spec: wire.JobProto(t.task.Job), Limit: int64(t.task.Limit),
 				Resume: t.start != 0, Stdout: t.written[0], Stderr: t.written[1],
 			})
 		}
@@ -331,6 +360,10 @@ func (a *away) report(l *awayLink, id grid.TaskID, r *wirepb.PilotReport) error 
 	switch r.Kind {
 	case reportBegun:
 		return a.begun(t)
+	case reportReady:
+		if t.held {
+			a.h.gangs.rankReady(id)
+		}
 	case reportOutput:
 		return a.output(t, r)
 	case reportEnded:

@@ -198,7 +198,7 @@ func (s *Site) rescue(now grid.Time, out *grid.Outbox) {
 	due := slices.Clone(s.stranded[:n])
 	s.stranded = slices.Delete(s.stranded, 0, n)
 	for _, l := range due {
-		if e := s.current(l.id); e != nil && e.gone != 0 {
+		if e := s.current(l.id); e != nil && e.gone != 0 && (s.co == nil || !s.co.gangs[l.id]) { // else gangEnded comes
 			e.reason = ""
 			s.lost(now, l.id, out)
 		}

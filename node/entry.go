@@ -25,9 +25,10 @@ type entry struct {
 	reason   string
 	verdicts []market.Verdict
 	messages int32
-	lease    uint64    // number of the borrowed lease it runs on; 0: on this site's own processors
-	gone     grid.Time // the lease has ended, the execution has surely by then; 0: there is none
-	parked   bool      // placing, but it waits until the bank answers; not stored: it is placed anew
+	lease    uint64     // number of the borrowed lease it runs on; 0: on this site's own processors
+	gone     grid.Time  // the lease has ended, the execution has surely by then; 0: there is none
+	gang     *grid.Gang // where the latest execution of a divided job runs or ran
+	parked   bool       // placing, but it waits until the bank answers; not stored: it is placed anew
 }
 
 // recordPrefix is where job records are stored.
@@ -41,7 +42,7 @@ func (e *entry) AppendRecord(dst []byte) []byte {
 	p := &wirepb.JobRecord{
 		Job: wire.JobProto(e.job), State: uint32(e.state), Foreign: e.foreign,
 		Epoch: e.epoch, Losses: e.losses, Messages: e.messages, Reason: []byte(e.reason),
-		Lease: e.lease, Gone: int64(e.gone),
+		Lease: e.lease, Gone: int64(e.gone), Gang: wire.GangProto(e.gang, false),
 		Award: &wirepb.Award{
 			Site: string(e.award.Site), Epoch: e.award.Epoch, Price: int64(e.award.Price), Cost: int64(e.award.Cost),
 			Start: int64(e.award.Start), Finish: int64(e.award.Finish), Until: int64(e.award.Until), Hold: e.award.Hold,
@@ -80,6 +81,9 @@ func decodeEntry(b []byte) (*entry, error) {
 		losses: p.Losses, messages: p.Messages, reason: string(p.Reason),
 		lease: p.Lease, gone: grid.Time(p.Gone),
 	}
+	if e.gang, err = wire.GangFromProto(e.task(), p.Gang); err != nil {
+		return nil, fmt.Errorf("job %s: %w", job.ID, err)
+	}
 	if e.state < Placing || e.state > Refused {
 		return nil, fmt.Errorf("job %s is in unknown state %d", job.ID, p.State)
 	}
@@ -112,6 +116,6 @@ func (e *entry) view() View {
 	return View{
 		Job: e.job, State: e.state, Foreign: e.foreign, Site: e.award.Site, Epoch: e.epoch,
 		Award: e.award, Start: max(e.start, e.result.Start), End: e.result.End, Result: e.result,
-		Reason: e.reason, Verdicts: e.verdicts, Messages: e.messages,
+		Reason: e.reason, Verdicts: e.verdicts, Messages: e.messages, Gang: e.gang,
 	}
 }

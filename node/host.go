@@ -22,6 +22,7 @@ import (
 	"gridnode/lease"
 	"gridnode/market"
 	"gridnode/market/bank"
+	"gridnode/node/forward"
 	"gridnode/node/p2p"
 	"gridnode/node/shim"
 	"gridnode/node/store"
@@ -63,6 +64,8 @@ type Host struct {
 	net  *p2p.Network
 	loop loop
 	own  *processes // nil if cfg.Executor runs the tasks
+
+	gangs *gangs // nil if cfg.Executor runs the tasks
 
 	inbox      *inbox
 	questions  questions
@@ -111,6 +114,7 @@ func Start(ctx context.Context, cfg HostConfig) (*Host, error) {
 		h.net.Handle(outputProtocol, h.serveOutput)
 		if h.own != nil {
 			h.net.Handle(pilotProtocol, h.servePilots)
+			h.net.HandleTasks(forward.Protocol, h.gangs.forward.Serve)
 		}
 		h.wg.Go(h.fetch.run)
 		h.wg.Go(h.prune)
@@ -149,12 +153,24 @@ func (h *Host) executor(ctx context.Context, ended func(*grid.TaskEnded)) (Execu
 	if h.cfg.Executor != nil {
 		return h.cfg.Executor(ended)
 	}
-	p, err := newProcesses(ctx, h, ended)
+	x := newGangs(h, ended)
+	of := func(e *grid.TaskEnded) { // each end to whose it is
+		if x.rankEnded(e) {
+			return
+		}
+		if key, yes := isPilot(e.ID); yes {
+			x.vacate(key)
+		}
+		ended(e)
+	}
+	p, err := newProcesses(ctx, h, of)
 	if err != nil {
+		x.Close()
 		return nil, err // and not a nil *processes
 	}
-	h.own = p
-	return &executors{own: p, away: newAway(h, ended)}, nil
+	h.own, h.gangs = p, x
+	x.own, x.away = p, newAway(h, of)
+	return &executors{own: p, away: x.away, gangs: x}, nil
 }
 
 func (h *Host) openStore() (*store.Store, error) {

@@ -111,4 +111,5 @@ type View struct {
 	Reason   string // why it is in this state, if there is something to say
 	Verdicts []market.Verdict
 	Messages int32
+	Gang     *grid.Gang // components of a co-allocated job since it started; else nil
 }

@@ -64,6 +64,11 @@ func (s *Site) admit(j *grid.Job) (known bool, err error) {
 		}
 		return true, nil
 	}
+	if divided(j) {
+		if err := s.admitDivided(j); err != nil {
+			return false, err
+		}
+	}
 	switch {
 	case s.live >= s.cfg.Limits.Jobs:
 		return false, fmt.Errorf("%w: this site holds %d, its limit", ErrFull, s.live)
@@ -89,6 +94,11 @@ func (s *Site) place(now grid.Time, e *entry, out *grid.Outbox) {
 	e.state = Placing
 	e.lease, e.gone = 0, 0
 	e.award = market.Award{}
+	if divided(e.job) {
+		e.gang = nil
+		s.divide(now, e, out)
+		return
+	}
 	if s.agent != nil && s.marketed(e.job) {
 		s.agent.Step(now, &market.Place{Job: e.job, Epoch: e.epoch, Messages: e.messages}, out)
 		return
@@ -214,6 +224,9 @@ func (s *Site) expired(now grid.Time, e *entry, out *grid.Outbox) {
 func (s *Site) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
 	if epoch, yes := isPilot(in.ID); yes {
 		s.pilotEnded(now, epoch, out)
+		return
+	}
+	if s.gangEnded(now, in, out) {
 		return
 	}
 	if s.matches == nil || !s.matches.Ended(now, in.ID, out) {
@@ -379,6 +392,9 @@ func (s *Site) withdraw(now grid.Time, e *entry, cause string, out *grid.Outbox)
 		s.agent.Step(now, &market.Stop{Job: e.job.ID, Cause: cause}, out)
 		out.Save(e)
 	default:
+		if divided(e.job) {
+			s.withdrawDivided(now, e, out)
+		}
 		if before == Placing && s.agent != nil {
 			s.agent.Step(now, &market.Stop{Job: e.job.ID, Cause: cause}, out)
 		}

@@ -29,6 +29,7 @@ const (
 	orderRun         = 1 // start a task unless it was begun, and report about it from now on
 	orderKill        = 2
 	orderAcknowledge = 3 // its end is safe
+	orderPrepare     = 4 // a task of a co-allocated job: say when it can be started at once
 )
 
 // Kinds of reports.
@@ -38,6 +39,7 @@ const (
 	reportEnded   = 3
 	reportLost    = 4 // the pilot does not have it
 	reportRefused = 5 // there is no such lease here now, or no pilot
+	reportReady   = 6 // what orderPrepare has asked for
 )
 
 // pilotTasksMax bounds the tasks of one stream, and those of one lease whose ends are
@@ -63,8 +65,9 @@ type pilotSession struct {
 
 	write sync.Mutex
 
-	mu    sync.Mutex
-	tasks map[awayID]bool // reported about
+	mu        sync.Mutex
+	tasks     map[awayID]bool // reported about
+	preparing map[awayID]bool
 }
 
 // awayID names a task of a pilot.
@@ -76,7 +79,7 @@ type awayID struct {
 // servePilots takes the orders of a borrower until its stream ends.
 func (h *Host) servePilots(from grid.SiteID, s network.Stream) error {
 	ctx, cancel := context.WithCancel(h.ctx)
-	p := &pilotSession{h: h, from: from, s: s, ctx: ctx, tasks: make(map[awayID]bool)}
+	p := &pilotSession{h: h, from: from, s: s, ctx: ctx, tasks: make(map[awayID]bool), preparing: make(map[awayID]bool)}
 	defer p.wg.Wait()
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { s.Reset() })
@@ -110,6 +113,12 @@ func (p *pilotSession) order(o *wirepb.PilotOrder) error {
 			return err
 		}
 		return p.run(at, task, o)
+	case orderPrepare:
+		task, err := taskOfOrder(o, at.id, p.from)
+		if err != nil {
+			return err
+		}
+		return p.prepare(at, task)
 	case orderKill:
 		if len(o.Reason) > reasonMax {
 			return wire.Malformed("order to a pilot: reason of %d bytes", len(o.Reason))
@@ -142,7 +151,8 @@ func taskOfOrder(o *wirepb.PilotOrder, id grid.TaskID, from grid.SiteID) (*grid.
 	case o.Stdout < 0 || o.Stderr < 0:
 		return nil, wire.Malformed("order to a pilot: negative offset")
 	}
-	return &grid.Task{ID: id, Job: job, Limit: grid.Time(o.Limit)}, nil
+	task := &grid.Task{ID: id, Job: job, Limit: grid.Time(o.Limit)}
+	return task, rankOfOrder(o, task)
 }
 
 // with calls do with the connection to the pilot of a lease that the borrower has, or
@@ -193,6 +203,10 @@ func (p *pilotSession) run(at awayID, task *grid.Task, o *wirepb.PilotOrder) err
 
 // follow starts a task and reports its output and its end.
 func (p *pilotSession) follow(at awayID, l *pilotLink, held lease.Lease, task *grid.Task, o *wirepb.PilotOrder) {
+	if err := p.join(at, task); err != nil {
+		p.refuse(at, shortReason(err))
+		return
+	}
 	known, err := p.h.own.startAway(l, task, held.Processors, o.Resume)
 	if err != nil {
 		p.refuse(at, shortReason(err))

@@ -287,6 +287,9 @@ func (p *processes) taskEnv(task *grid.Task, scratch string) []string {
 		"GRIDNODE_CPUS_PER_TASK=" + strconv.FormatInt(job.Processors/max(job.Tasks, 1), 10),
 		"GRIDNODE_NPROCS=" + strconv.FormatInt(job.Processors, 10),
 	}
+	if task.Rank != nil {
+		fixed = append(fixed, rankEnv(task.Rank)...)
+	}
 	env := make([]string, 0, len(p.env)+2+len(job.Command.Env)+len(fixed))
 	env = append(append(env, p.env...), "HOME="+home, "TMPDIR="+scratch)
 	for _, setting := range job.Command.Env {

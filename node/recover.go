@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"gridnode/coalloc"
 	"gridnode/internal/grid"
 	"gridnode/internal/lrms"
 	"gridnode/lease"
@@ -19,10 +20,13 @@ import (
 // be read: a site must not run on half of its jobs.
 func (s *Site) Recover(now grid.Time, records iter.Seq2[string, []byte], out *grid.Outbox) error {
 	var entries []*entry
-	var leases []leaseRecord
+	var leases, shared []leaseRecord
 	for key, value := range records {
 		if strings.HasPrefix(key, lease.RecordPrefix) || strings.HasPrefix(key, lease.LinkPrefix) {
 			leases = append(leases, leaseRecord{key, value})
+		}
+		if strings.HasPrefix(key, coalloc.RecordPrefix) || strings.HasPrefix(key, coalloc.HomePrefix) {
+			shared = append(shared, leaseRecord{key, value})
 		}
 		if strings.HasPrefix(key, bank.RecordPrefix) && s.desk != nil {
 			if err := s.desk.Load(now, key, value, out); err != nil {
@@ -50,6 +54,12 @@ func (s *Site) Recover(now grid.Time, records iter.Seq2[string, []byte], out *gr
 	var told []grid.Input // by the book
 	if s.book != nil {
 		before := len(out.Locals)
+		if err := s.co.coord.Recover(each(shared), out); err != nil {
+			return err
+		}
+		if err := s.co.home.Recover(now, each(shared), out); err != nil {
+			return err
+		}
 		if err := s.book.Recover(now, each(leases), out); err != nil {
 			return err
 		}
@@ -67,6 +77,7 @@ func (s *Site) Recover(now grid.Time, records iter.Seq2[string, []byte], out *gr
 		s.apply(now, in, out)
 	}
 	if s.book != nil {
+		s.recoverHome(now, out)
 		s.recoverPilots(now, out)
 	}
 	slices.SortFunc(s.finished, func(a, b finishedJob) int {
@@ -134,6 +145,10 @@ func (s *Site) adopted(now grid.Time, in *Adopted, out *grid.Outbox) {
 		}
 		return
 	}
+	if gang, _, yes := grid.GangOf(in.ID); yes {
+		s.adoptedGang(gang, out)
+		return
+	}
 	e := s.current(in.ID)
 	if e == nil || e.state.Terminal() {
 		out.Kill(grid.Task{ID: in.ID, Cause: "nobody waits for it any more"})
@@ -156,6 +171,8 @@ func (s *Site) adopted(now grid.Time, in *Adopted, out *grid.Outbox) {
 func (s *Site) requeue(now grid.Time, out *grid.Outbox) {
 	for _, e := range s.recovered {
 		switch {
+		case e != nil && divided(e.job):
+			s.rejoin(now, e, out)
 		case e == nil: // ended or adopted meanwhile
 		case e.lease != 0:
 			s.recoverBorrowed(now, e)

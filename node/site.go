@@ -31,8 +31,11 @@ type SiteConfig struct {
 	Directory  directory.Config
 	Lease      LeaseConfig
 	Survey     coalloc.SurveyConfig
-	Bank       bank.Config // Self is filled in
-	Limits     Limits
+
+	Coallocation coalloc.CoordinatorConfig // of jobs of this site that run at several
+
+	Bank   bank.Config // Self is filled in
+	Limits Limits
 }
 
 // Limits bounds the table of jobs.
@@ -62,6 +65,7 @@ type Site struct {
 	matches *lease.Matchmaker    // nil when alone
 	survey  *coalloc.Survey      // nil when alone
 	kinship *lease.Kinship       // nil when alone
+	co      *coallocator         // nil when alone
 
 	jobs     map[grid.JobID]*entry
 	users    map[string]int // live home jobs by user
@@ -132,6 +136,9 @@ func NewSite(cfg SiteConfig, seed uint64) (*Site, error) {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
 	}
 	if s.kinship, err = lease.NewKinship(lease.KinshipConfig{Site: cfg.ID, Links: cfg.Lease.Match.Links, Consent: cfg.Lease.Consent}); err != nil {
+		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
+	}
+	if s.co, err = newCoallocator(&s.cfg, s, seed); err != nil {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
 	}
 	s.cfg.Bank.Self = cfg.ID
@@ -211,7 +218,7 @@ func (s *Site) apply(now grid.Time, in grid.Input, out *grid.Outbox) {
 	case *ChangeLink:
 		s.changeLink(now, in, out)
 	default:
-		if !s.leaseInput(now, in, out) && !s.linkInput(in, out) {
+		if !s.coallocInput(now, in, out) && !s.leaseInput(now, in, out) && !s.linkInput(in, out) {
 			panic(fmt.Sprintf("node: unknown input %T", in))
 		}
 	}
@@ -233,7 +240,7 @@ func (s *Site) NextTimer() grid.Time {
 	if len(s.stranded) > 0 {
 		t = min(t, s.stranded[0].at)
 	}
-	return t
+	return min(t, s.coallocTimer())
 }
 
 // tick does what is due and starts what can start.
@@ -253,6 +260,7 @@ func (s *Site) tick(now grid.Time, out *grid.Outbox) {
 			s.survey.Step(now, grid.Tick{}, out)
 		}
 	}
+	s.coallocTick(now, out)
 	s.rescue(now, out)
 	s.started = s.schedule(now, s.started[:0], out)
 	for i := range s.started {
@@ -366,6 +374,9 @@ func (s *Site) findQuotes(now grid.Time, in *FindQuotes, out *grid.Outbox) {
 // found passes the directory's answer to whoever asked.
 func (s *Site) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 	s.asked[min(max(in.Messages, 0), queryMessagesMax)]++
+	if s.sitesFound(now, in, out) {
+		return
+	}
 	if token, ok := s.questions[in.ID]; ok {
 		delete(s.questions, in.ID)
 		out.Answer(token, in)

@@ -63,6 +63,10 @@ type Task struct {
 	Limit Time   // wall-clock span after which the executor ends it; 0 in EffectKill
 	Cause string // for EffectKill: why, shown to the user
 	Pilot Pilot  // of a job: the borrowed processors it runs on; zero: this site's own
+
+	Gang    *Gang // a co-allocated execution as a whole; else nil
+	Rank    *Rank // of one task of a gang; else nil
+	Abandon bool  // for EffectKill of a gang: nobody waits for what runs at other sites, as its leases are given up
 }
 
 // Pilot names processors that one site uses at another under a lease. The zero

@@ -104,6 +104,8 @@ type Job struct {
 	Goal     Goal
 	Site     SiteID // the only site it may run at; empty if any
 
+	Coallocate *Coallocation // how it may be divided over sites; nil: it runs at one
+
 	Command *Command // what to execute; nil in virtual time
 
 	// RunTime is how long the job really runs at home. Only the virtual executor

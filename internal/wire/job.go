@@ -24,7 +24,7 @@ func JobProto(j *grid.Job) *wirepb.Job {
 		Submit: int64(j.Submit), Estimate: int64(j.Estimate),
 		Instructions: j.Work.Instructions, Traffic: j.Work.Traffic,
 		Budget: int64(j.Budget), Goal: uint32(j.Goal), Site: string(j.Site),
-		RunTime: int64(j.RunTime),
+		RunTime: int64(j.RunTime), Coallocation: coallocationProto(j.Coallocate),
 	}
 	if j.Deadline != grid.Never {
 		p.Deadline = int64(j.Deadline)
@@ -51,7 +51,7 @@ func JobFromProto(p *wirepb.Job) (*grid.Job, error) {
 		Submit: grid.Time(p.Submit), Estimate: grid.Time(p.Estimate),
 		Work:     grid.Work{Instructions: p.Instructions, Traffic: p.Traffic},
 		Deadline: grid.Never, Budget: grid.Credits(p.Budget), Goal: grid.Goal(p.Goal),
-		Site: grid.SiteID(p.Site), RunTime: grid.Time(p.RunTime),
+		Site: grid.SiteID(p.Site), RunTime: grid.Time(p.RunTime), Coallocate: coallocationFromProto(p.Coallocation),
 	}
 	if p.Deadline != 0 {
 		j.Deadline = grid.Time(p.Deadline)
@@ -96,6 +96,9 @@ func CheckJob(j *grid.Job) error {
 		return Malformed("goal %d", j.Goal)
 	case j.RunTime < 0:
 		return Malformed("negative run time")
+	}
+	if err := checkCoallocation(j.Coallocate); err != nil {
+		return err
 	}
 	return checkCommand(j.Command)
 }

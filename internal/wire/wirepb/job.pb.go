@@ -102,6 +102,7 @@ type Job struct {
 	Site          string                 `protobuf:"bytes,15,opt,name=site,proto3" json:"site,omitempty"`
 	Command       *Command               `protobuf:"bytes,16,opt,name=command,proto3" json:"command,omitempty"`
 	RunTime       int64                  `protobuf:"varint,17,opt,name=run_time,json=runTime,proto3" json:"run_time,omitempty"` // virtual runs with crashes only
+	Coallocation  *Coallocation          `protobuf:"bytes,18,opt,name=coallocation,proto3" json:"coallocation,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -255,6 +256,220 @@ func (x *Job) GetRunTime() int64 {
 	return 0
 }
 
+func (x *Job) GetCoallocation() *Coallocation {
+	if x != nil {
+		return x.Coallocation
+	}
+	return nil
+}
+
+// Coallocation is grid.Coallocation.
+type Coallocation struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Components    string                 `protobuf:"bytes,1,opt,name=components,proto3" json:"components,omitempty"`
+	Count         string                 `protobuf:"bytes,2,opt,name=count,proto3" json:"count,omitempty"`
+	PerSite       int64                  `protobuf:"varint,3,opt,name=per_site,json=perSite,proto3" json:"per_site,omitempty"`
+	SitesMax      int64                  `protobuf:"varint,4,opt,name=sites_max,json=sitesMax,proto3" json:"sites_max,omitempty"`
+	Policy        string                 `protobuf:"bytes,5,opt,name=policy,proto3" json:"policy,omitempty"`
+	Ccr           int64                  `protobuf:"varint,6,opt,name=ccr,proto3" json:"ccr,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Coallocation) Reset() {
+	*x = Coallocation{}
+	mi := &file_wirepb_job_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Coallocation) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Coallocation) ProtoMessage() {}
+
+func (x *Coallocation) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_job_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Coallocation.ProtoReflect.Descriptor instead.
+func (*Coallocation) Descriptor() ([]byte, []int) {
+	return file_wirepb_job_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Coallocation) GetComponents() string {
+	if x != nil {
+		return x.Components
+	}
+	return ""
+}
+
+func (x *Coallocation) GetCount() string {
+	if x != nil {
+		return x.Count
+	}
+	return ""
+}
+
+func (x *Coallocation) GetPerSite() int64 {
+	if x != nil {
+		return x.PerSite
+	}
+	return 0
+}
+
+func (x *Coallocation) GetSitesMax() int64 {
+	if x != nil {
+		return x.SitesMax
+	}
+	return 0
+}
+
+func (x *Coallocation) GetPolicy() string {
+	if x != nil {
+		return x.Policy
+	}
+	return ""
+}
+
+func (x *Coallocation) GetCcr() int64 {
+	if x != nil {
+		return x.Ccr
+	}
+	return 0
+}
+
+// Gang is grid.Gang without its task, which stands beside it.
+type Gang struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Each          int64                  `protobuf:"varint,1,opt,name=each,proto3" json:"each,omitempty"`
+	Parts         []*GangPart            `protobuf:"bytes,2,rep,name=parts,proto3" json:"parts,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Gang) Reset() {
+	*x = Gang{}
+	mi := &file_wirepb_job_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Gang) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Gang) ProtoMessage() {}
+
+func (x *Gang) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_job_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Gang.ProtoReflect.Descriptor instead.
+func (*Gang) Descriptor() ([]byte, []int) {
+	return file_wirepb_job_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Gang) GetEach() int64 {
+	if x != nil {
+		return x.Each
+	}
+	return 0
+}
+
+func (x *Gang) GetParts() []*GangPart {
+	if x != nil {
+		return x.Parts
+	}
+	return nil
+}
+
+// GangPart is grid.GangPart. The pilot is left out where another site is told.
+type GangPart struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Site          string                 `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	Processors    int64                  `protobuf:"varint,2,opt,name=processors,proto3" json:"processors,omitempty"`
+	Pilot         string                 `protobuf:"bytes,3,opt,name=pilot,proto3" json:"pilot,omitempty"` // site and key of the processors on lease; empty and 0: the site's own
+	Key           uint64                 `protobuf:"varint,4,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GangPart) Reset() {
+	*x = GangPart{}
+	mi := &file_wirepb_job_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GangPart) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GangPart) ProtoMessage() {}
+
+func (x *GangPart) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_job_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GangPart.ProtoReflect.Descriptor instead.
+func (*GangPart) Descriptor() ([]byte, []int) {
+	return file_wirepb_job_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *GangPart) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *GangPart) GetProcessors() int64 {
+	if x != nil {
+		return x.Processors
+	}
+	return 0
+}
+
+func (x *GangPart) GetPilot() string {
+	if x != nil {
+		return x.Pilot
+	}
+	return ""
+}
+
+func (x *GangPart) GetKey() uint64 {
+	if x != nil {
+		return x.Key
+	}
+	return 0
+}
+
 type Result struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Start         int64                  `protobuf:"varint,1,opt,name=start,proto3" json:"start,omitempty"`
@@ -268,7 +483,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_wirepb_job_proto_msgTypes[2]
+	mi := &file_wirepb_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -280,7 +495,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_job_proto_msgTypes[2]
+	mi := &file_wirepb_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -293,7 +508,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_wirepb_job_proto_rawDescGZIP(), []int{2}
+	return file_wirepb_job_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Result) GetStart() int64 {
@@ -339,7 +554,7 @@ const file_wirepb_job_proto_rawDesc = "" +
 	"\aCommand\x12\x12\n" +
 	"\x04args\x18\x01 \x03(\fR\x04args\x12\x10\n" +
 	"\x03env\x18\x02 \x03(\fR\x03env\x12\x10\n" +
-	"\x03dir\x18\x03 \x01(\fR\x03dir\"\xb5\x03\n" +
+	"\x03dir\x18\x03 \x01(\fR\x03dir\"\xf1\x03\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04home\x18\x02 \x01(\tR\x04home\x12\x12\n" +
@@ -360,7 +575,27 @@ const file_wirepb_job_proto_rawDesc = "" +
 	"\x04goal\x18\x0e \x01(\rR\x04goal\x12\x12\n" +
 	"\x04site\x18\x0f \x01(\tR\x04site\x12+\n" +
 	"\acommand\x18\x10 \x01(\v2\x11.gridnode.CommandR\acommand\x12\x19\n" +
-	"\brun_time\x18\x11 \x01(\x03R\arunTime\"y\n" +
+	"\brun_time\x18\x11 \x01(\x03R\arunTime\x12:\n" +
+	"\fcoallocation\x18\x12 \x01(\v2\x16.gridnode.CoallocationR\fcoallocation\"\xa6\x01\n" +
+	"\fCoallocation\x12\x1e\n" +
+	"\n" +
+	"components\x18\x01 \x01(\tR\n" +
+	"components\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\tR\x05count\x12\x19\n" +
+	"\bper_site\x18\x03 \x01(\x03R\aperSite\x12\x1b\n" +
+	"\tsites_max\x18\x04 \x01(\x03R\bsitesMax\x12\x16\n" +
+	"\x06policy\x18\x05 \x01(\tR\x06policy\x12\x10\n" +
+	"\x03ccr\x18\x06 \x01(\x03R\x03ccr\"D\n" +
+	"\x04Gang\x12\x12\n" +
+	"\x04each\x18\x01 \x01(\x03R\x04each\x12(\n" +
+	"\x05parts\x18\x02 \x03(\v2\x12.gridnode.GangPartR\x05parts\"f\n" +
+	"\bGangPart\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x1e\n" +
+	"\n" +
+	"processors\x18\x02 \x01(\x03R\n" +
+	"processors\x12\x14\n" +
+	"\x05pilot\x18\x03 \x01(\tR\x05pilot\x12\x10\n" +
+	"\x03key\x18\x04 \x01(\x04R\x03key\"y\n" +
 	"\x06Result\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x03R\x05start\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\x03R\x03end\x12\x1b\n" +
@@ -380,19 +615,24 @@ func file_wirepb_job_proto_rawDescGZIP() []byte {
 	return file_wirepb_job_proto_rawDescData
 }
 
-var file_wirepb_job_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_wirepb_job_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
 var file_wirepb_job_proto_goTypes = []any{
-	(*Command)(nil), // 0: gridnode.Command
-	(*Job)(nil),     // 1: gridnode.Job
-	(*Result)(nil),  // 2: gridnode.Result
+	(*Command)(nil),      // 0: gridnode.Command
+	(*Job)(nil),          // 1: gridnode.Job
+	(*Coallocation)(nil), // 2: gridnode.Coallocation
+	(*Gang)(nil),         // 3: gridnode.Gang
+	(*GangPart)(nil),     // 4: gridnode.GangPart
+	(*Result)(nil),       // 5: gridnode.Result
 }
 var file_wirepb_job_proto_depIdxs = []int32{
 	0, // 0: gridnode.Job.command:type_name -> gridnode.Command
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	2, // 1: gridnode.Job.coallocation:type_name -> gridnode.Coallocation
+	4, // 2: gridnode.Gang.parts:type_name -> gridnode.GangPart
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_wirepb_job_proto_init() }
@@ -406,7 +646,7 @@ func file_wirepb_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wirepb_job_proto_rawDesc), len(file_wirepb_job_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   6,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -35,6 +35,8 @@ type PilotOrder struct {
 	Stdout        int64                  `protobuf:"varint,8,opt,name=stdout,proto3" json:"stdout,omitempty"` // run: bytes of its outputs that the borrower has
 	Stderr        int64                  `protobuf:"varint,9,opt,name=stderr,proto3" json:"stderr,omitempty"`
 	Reason        []byte                 `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"` // kill
+	Gang          *Gang                  `protobuf:"bytes,11,opt,name=gang,proto3" json:"gang,omitempty"`     // prepare, run: of a task of a co-allocated job
+	Rank          uint32                 `protobuf:"varint,12,opt,name=rank,proto3" json:"rank,omitempty"`    // with gang
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -137,6 +139,20 @@ func (x *PilotOrder) GetReason() []byte {
 		return x.Reason
 	}
 	return nil
+}
+
+func (x *PilotOrder) GetGang() *Gang {
+	if x != nil {
+		return x.Gang
+	}
+	return nil
+}
+
+func (x *PilotOrder) GetRank() uint32 {
+	if x != nil {
+		return x.Rank
+	}
+	return 0
 }
 
 // PilotReport is what a pilot tells its borrower.
@@ -244,7 +260,7 @@ var File_wirepb_pilot_proto protoreflect.FileDescriptor
 
 const file_wirepb_pilot_proto_rawDesc = "" +
 	"\n" +
-	"\x12wirepb/pilot.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xf3\x01\n" +
+	"\x12wirepb/pilot.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xab\x02\n" +
 	"\n" +
 	"PilotOrder\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x10\n" +
@@ -257,7 +273,9 @@ const file_wirepb_pilot_proto_rawDesc = "" +
 	"\x06stdout\x18\b \x01(\x03R\x06stdout\x12\x16\n" +
 	"\x06stderr\x18\t \x01(\x03R\x06stderr\x12\x16\n" +
 	"\x06reason\x18\n" +
-	" \x01(\fR\x06reason\"\xcf\x01\n" +
+	" \x01(\fR\x06reason\x12\"\n" +
+	"\x04gang\x18\v \x01(\v2\x0e.gridnode.GangR\x04gang\x12\x12\n" +
+	"\x04rank\x18\f \x01(\rR\x04rank\"\xcf\x01\n" +
 	"\vPilotReport\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\fR\x03job\x12\x14\n" +
@@ -285,16 +303,18 @@ var file_wirepb_pilot_proto_goTypes = []any{
 	(*PilotOrder)(nil),  // 0: gridnode.PilotOrder
 	(*PilotReport)(nil), // 1: gridnode.PilotReport
 	(*Job)(nil),         // 2: gridnode.Job
-	(*Result)(nil),      // 3: gridnode.Result
+	(*Gang)(nil),        // 3: gridnode.Gang
+	(*Result)(nil),      // 4: gridnode.Result
 }
 var file_wirepb_pilot_proto_depIdxs = []int32{
 	2, // 0: gridnode.PilotOrder.spec:type_name -> gridnode.Job
-	3, // 1: gridnode.PilotReport.result:type_name -> gridnode.Result
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	3, // 1: gridnode.PilotOrder.gang:type_name -> gridnode.Gang
+	4, // 2: gridnode.PilotReport.result:type_name -> gridnode.Result
+	3, // [3:3] is the sub-list for method output_type
+	3, // [3:3] is the sub-list for method input_type
+	3, // [3:3] is the sub-list for extension type_name
+	3, // [3:3] is the sub-list for extension extendee
+	0, // [0:3] is the sub-list for field type_name
 }
 
 func init() { file_wirepb_pilot_proto_init() }

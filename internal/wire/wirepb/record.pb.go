@@ -37,6 +37,7 @@ type JobRecord struct {
 	Losses        uint32                 `protobuf:"varint,10,opt,name=losses,proto3" json:"losses,omitempty"`
 	Lease         uint64                 `protobuf:"varint,11,opt,name=lease,proto3" json:"lease,omitempty"` // number of the borrowed lease it runs on; 0 if none
 	Gone          int64                  `protobuf:"varint,12,opt,name=gone,proto3" json:"gone,omitempty"`   // an execution at another site may be alive until then; 0 if none is
+	Gang          *Gang                  `protobuf:"bytes,13,opt,name=gang,proto3" json:"gang,omitempty"`    // where the latest execution of a co-allocated job ran
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -153,6 +154,13 @@ func (x *JobRecord) GetGone() int64 {
 		return x.Gone
 	}
 	return 0
+}
+
+func (x *JobRecord) GetGang() *Gang {
+	if x != nil {
+		return x.Gang
+	}
+	return nil
 }
 
 // Award is market.Award.
@@ -361,7 +369,7 @@ var File_wirepb_record_proto protoreflect.FileDescriptor
 
 const file_wirepb_record_proto_rawDesc = "" +
 	"\n" +
-	"\x13wirepb/record.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xe8\x02\n" +
+	"\x13wirepb/record.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\x8c\x03\n" +
 	"\tJobRecord\x12\x1f\n" +
 	"\x03job\x18\x01 \x01(\v2\r.gridnode.JobR\x03job\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\rR\x05state\x12\x18\n" +
@@ -375,7 +383,8 @@ const file_wirepb_record_proto_rawDesc = "" +
 	"\x06losses\x18\n" +
 	" \x01(\rR\x06losses\x12\x14\n" +
 	"\x05lease\x18\v \x01(\x04R\x05lease\x12\x12\n" +
-	"\x04gone\x18\f \x01(\x03R\x04gone\"\xc7\x01\n" +
+	"\x04gone\x18\f \x01(\x03R\x04gone\x12\"\n" +
+	"\x04gang\x18\r \x01(\v2\x0e.gridnode.GangR\x04gang\"\xc7\x01\n" +
 	"\x05Award\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x14\n" +
@@ -414,17 +423,19 @@ var file_wirepb_record_proto_goTypes = []any{
 	(*Verdict)(nil),   // 2: gridnode.Verdict
 	(*Job)(nil),       // 3: gridnode.Job
 	(*Result)(nil),    // 4: gridnode.Result
+	(*Gang)(nil),      // 5: gridnode.Gang
 }
 var file_wirepb_record_proto_depIdxs = []int32{
 	3, // 0: gridnode.JobRecord.job:type_name -> gridnode.Job
 	1, // 1: gridnode.JobRecord.award:type_name -> gridnode.Award
 	4, // 2: gridnode.JobRecord.result:type_name -> gridnode.Result
 	2, // 3: gridnode.JobRecord.verdicts:type_name -> gridnode.Verdict
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	5, // 4: gridnode.JobRecord.gang:type_name -> gridnode.Gang
+	5, // [5:5] is the sub-list for method output_type
+	5, // [5:5] is the sub-list for method input_type
+	5, // [5:5] is the sub-list for extension type_name
+	5, // [5:5] is the sub-list for extension extendee
+	0, // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_wirepb_record_proto_init() }

@@ -1,0 +1,439 @@
+package node
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"gridnode/coalloc"
+	"gridnode/directory"
+	"gridnode/internal/grid"
+	"gridnode/lease"
+	"gridnode/market"
+)
+
+// coallocator is the part of a site that runs jobs at several sites at once: a
+// coalloc.Coordinator, what it knows of the sites, and which executions are alive.
+type coallocator struct {
+	coord *coalloc.Coordinator
+	home  *coalloc.Home
+	sites map[grid.SiteID]seenSite
+	scan  scan
+
+	newcomers []*entry             // to be handed over when the scan that is under way has ended
+	gangs     map[grid.TaskID]bool // executions of which something may be alive
+}
+
+// seenSite is what is known of a site besides what the coordinator places by.
+type seenSite struct {
+	name   string
+	issued grid.Time // on the site's clock: of the quote or report that its idle processors are from
+}
+
+// scan is a look at what the sites of the federation have.
+type scan struct {
+	query directory.QueryID // 0: none is under way
+	seen  map[grid.SiteID]bool
+	pages int
+	due   grid.Time // of the next one, while jobs wait; grid.Never while none do
+}
+
+// Times and bounds of scans.
+const (
+	scanInterval = 10 * grid.Second
+	scanPages    = 16 // of directory.LimitMax quotes each
+)
+
+func newCoallocator(cfg *SiteConfig, s *Site, seed uint64) (*coallocator, error) {
+	c := &coallocator{
+		home:  coalloc.NewHome(cfg.ID, s.cluster, s.book),
+		sites: make(map[grid.SiteID]seenSite), scan: scan{due: grid.Never}, gangs: make(map[grid.TaskID]bool),
+	}
+	view := coalloc.NewView([]coalloc.Site{{ID: cfg.ID, Processors: cfg.Processors, Free: cfg.Processors}}, nil)
+	var err error
+	c.coord, err = coalloc.NewCoordinator(cfg.Coallocation, view, c.home, rand.New(rand.NewPCG(seed, 5)))
+	return c, err
+}
+
+// divided reports whether a job may run at several sites at once.
+func divided(j *grid.Job) bool { return j.Coallocate != nil }
+
+// admitDivided checks what a job says about co-allocation.
+func (s *Site) admitDivided(j *grid.Job) error {
+	switch _, err := coalloc.OfJob(j); {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrInvalid, err)
+	case s.co == nil:
+		return fmt.Errorf("%w: this site is alone: it cannot place a job at several sites", ErrInvalid)
+	case s.marketed(j):
+		return fmt.Errorf("%w: a job that is divided over sites can have no deadline, budget, site or policy of the market", ErrInvalid)
+	}
+	return nil
+}
+
+// divide has a job placed at several sites, once the sites have been looked at.
+func (s *Site) divide(now grid.Time, e *entry, out *grid.Outbox) {
+	s.co.newcomers = append(s.co.newcomers, e)
+	s.look4sites(now, out)
+}
+
+// look4sites begins a scan of the directory, unless one is under way.
+func (s *Site) look4sites(now grid.Time, out *grid.Outbox) {
+	c := s.co
+	if c.scan.query != 0 {
+		return
+	}
+	c.scan.seen, c.scan.pages = make(map[grid.SiteID]bool), 0
+	c.scan.due = now + scanInterval
+	c.scan.query = s.dir.Find(now, directory.Query{Attribute: directory.Free, Descending: true}, out)
+}
+
+// sitesFound takes in one page of a scan, and reports whether it was one.
+func (s *Site) sitesFound(now grid.Time, in *directory.Found, out *grid.Outbox) bool {
+	c := s.co
+	if c == nil || c.scan.query == 0 || in.ID != c.scan.query {
+		return false
+	}
+	c.scan.pages++
+	view := c.coord.View()
+	for i := range in.Quotes {
+		q := &in.Quotes[i]
+		if q.Site == s.cfg.ID {
+			continue
+		}
+		c.scan.seen[q.Site] = true
+		c.sites[q.Site] = seenSite{q.Name, q.Issued}
+		wait := q.Wait
+		view.Put(coalloc.Site{ID: q.Site, Processors: q.Processors, Free: q.Free, Wait: func(int64) grid.Time { return wait }})
+	}
+	if !in.End && in.Err == nil && len(in.Quotes) > 0 && c.scan.pages < scanPages {
+		after := directory.Behind(&in.Quotes[len(in.Quotes)-1], directory.Free)
+		c.scan.query = s.dir.Find(now, directory.Query{Attribute: directory.Free, Descending: true, After: after}, out)
+		return true
+	}
+	c.scan.query = 0
+	if in.Err != nil && len(c.scan.seen) == 0 {
+		return true // the directory cannot be reached: what waits goes on waiting for the next scan
+	}
+	if in.End && in.Err == nil {
+		for i := range view.Sites { // whoever is not in the directory any more has nothing
+			if id := view.Sites[i].ID; id != s.cfg.ID && !c.scan.seen[id] {
+				view.Put(coalloc.Site{ID: id})
+				delete(c.sites, id)
+			}
+		}
+	}
+	s.handOver(now, out)
+	return true
+}
+
+// handOver gives the newcomers to the coordinator, and has it try those that wait on
+// what has been found.
+func (s *Site) handOver(now grid.Time, out *grid.Outbox) {
+	c := s.co
+	s.refresh(now)
+	due := c.newcomers
+	c.newcomers = nil
+	for _, e := range due {
+		if e.state.Terminal() || e.state == Cancelling || c.coord.Knows(e.job.ID) {
+			continue
+		}
+		r, err := coalloc.OfJob(e.job)
+		if err != nil {
+			s.notPlaceable(now, e, err, out)
+			continue
+		}
+		c.coord.Step(now, &coalloc.Submit{Task: e.task(), Request: &r, Estimate: s.limitOf(e)}, out)
+		if w := c.coord.Queue().Waiting(e.job.ID); e.state == Placing && c.coord.Knows(e.job.ID) {
+			e.state, e.reason = Queued, ""
+			if w != nil {
+				e.reason = fmt.Sprintf("waits in the placement queue: %d of %d processors are idle at the %d sites that are known",
+					c.coord.View().Free(), e.job.Processors, len(c.coord.View().Sites))
+			}
+			out.Save(e)
+			out.Tell(grid.Event{Kind: grid.JobPlaced, Job: e.job, Epoch: e.epoch, Site: s.cfg.ID})
+		}
+	}
+	if c.coord.Queue().Len() > 0 {
+		c.coord.Step(now, grid.Tick{}, out)
+	}
+}
+
+// refresh tells the coordinator what is idle at home, and what sites have gossiped
+// since their quotes.
+func (s *Site) refresh(now grid.Time) {
+	view := s.co.coord.View()
+	for i := range view.Sites {
+		id := view.Sites[i].ID
+		if id == s.cfg.ID {
+			view.SetFree(i, s.cluster.Idle(now))
+			continue
+		}
+		if l, known := s.dir.Load(id); known && l.Issued > s.co.sites[id].issued {
+			s.co.sites[id] = seenSite{s.co.sites[id].name, l.Issued}
+			view.SetFree(i, l.Free)
+		}
+	}
+}
+
+// coallocTick does what is due.
+func (s *Site) coallocTick(now grid.Time, out *grid.Outbox) {
+	c := s.co
+	if c == nil {
+		return
+	}
+	c.home.Tick(now, out)
+	waiting := c.coord.Queue().Len() > 0 || len(c.newcomers) > 0
+	switch {
+	case !waiting:
+		c.scan.due = grid.Never
+	case c.scan.due == grid.Never:
+		c.scan.due = now + scanInterval
+	case c.scan.due <= now && c.scan.query == 0:
+		s.look4sites(now, out)
+	}
+	if c.coord.NextTimer() <= now {
+		s.refresh(now)
+		c.coord.Step(now, grid.Tick{}, out)
+	}
+}
+
+// coallocTimer returns when coallocTick has something to do.
+func (s *Site) coallocTimer() grid.Time {
+	if s.co == nil {
+		return grid.Never
+	}
+	t := min(s.co.home.NextTimer(), s.co.coord.NextTimer())
+	if s.co.scan.query == 0 {
+		t = min(t, s.co.scan.due)
+	}
+	return t
+}
+
+// coallocInput handles what the coordinator says, and what the books tell it, and
+// reports whether it was that.
+func (s *Site) coallocInput(now grid.Time, in grid.Input, out *grid.Outbox) bool {
+	if s.co == nil {
+		return false
+	}
+	switch in := in.(type) {
+	case *coalloc.Rejected:
+		if e := s.current(in.Task); e != nil && !e.state.Terminal() {
+			s.notPlaceable(now, e, in.Err, out)
+		}
+	case *coalloc.Start:
+		s.startGang(now, in, out)
+	case *coalloc.Broken:
+		s.gangBroken(now, in, out)
+	case *lease.Granted:
+		return s.toCoordinator(now, in.ID, in, out)
+	case *lease.Refused:
+		return s.toCoordinator(now, in.ID, in, out)
+	case *lease.Claimed:
+		return s.toCoordinator(now, in.ID, in, out)
+	case *lease.Recalled:
+		return s.toCoordinator(now, in.ID, in, out)
+	case *lease.Ended:
+		return !in.Lent && s.toCoordinator(now, in.ID, in, out)
+	default:
+		return false
+	}
+	return true
+}
+
+// toCoordinator passes on what a book says about a lease of a co-allocated job, and
+// reports whether it is one.
+func (s *Site) toCoordinator(now grid.Time, id lease.ID, in grid.Input, out *grid.Outbox) bool {
+	if s.co.coord.Has(id) {
+		s.co.coord.Step(now, in, out)
+		return true
+	}
+	return coalloc.Own(id)
+}
+
+// notPlaceable is the end of a job that no set of sites could hold. One that was taken
+// before waits on: sites come back.
+func (s *Site) notPlaceable(now grid.Time, e *entry, why error, out *grid.Outbox) {
+	e.reason = why.Error()
+	if e.state != Placing || e.epoch > 1 || errors.Is(why, coalloc.ErrKnown) {
+		e.state = Queued
+		s.co.newcomers = append(s.co.newcomers, e)
+		out.Save(e)
+		return
+	}
+	out.Tell(grid.Event{Kind: grid.JobRefused, Job: e.job, Epoch: e.epoch, Text: e.reason})
+	s.end(now, e, Refused, out)
+}
+
+// startGang is the barrier: every component has its processors. Again, after a
+// restart, it takes up what may be running.
+func (s *Site) startGang(now grid.Time, in *coalloc.Start, out *grid.Outbox) {
+	e := s.current(in.Task)
+	if e == nil || e.state.Terminal() {
+		s.co.coord.Step(now, &coalloc.Finish{Job: in.Task.Job}, out)
+		s.co.home.Vacated(now, in.Task.Job, out)
+		return
+	}
+	s.forgetRecovered(e)
+	g := &grid.Gang{Task: in.Task, Each: e.job.Processors / e.job.Tasks}
+	for _, p := range in.Parts {
+		part := grid.GangPart{Site: p.Site, Processors: p.Processors}
+		if l, there := s.book.Get(p.Lease); there {
+			part.Pilot = grid.Pilot{Site: l.Source, Key: l.Key}
+		}
+		g.Parts = append(g.Parts, part)
+	}
+	s.co.gangs[in.Task] = true
+	e.gang, e.start = g, now
+	e.award = market.Award{Site: s.cfg.ID, Epoch: e.epoch, Price: s.Price(), Until: grid.Never,
+		Cost: s.cfg.Cost.Cost(s.Price(), e.job.Processors, s.limitOf(e))}
+	cancelling := e.state == Cancelling
+	if !cancelling {
+		e.state, e.reason = Running, ""
+	}
+	out.Save(e)
+	task := grid.Task{ID: in.Task, Job: e.job, Limit: max(s.limitOf(e), in.Span), Gang: g}
+	out.Start(task)
+	if !in.Again {
+		out.Tell(grid.Event{Kind: grid.JobStarted, Job: e.job, Epoch: e.epoch, Site: s.cfg.ID})
+	}
+	if cancelling {
+		out.Kill(grid.Task{ID: in.Task, Job: e.job, Cause: e.reason})
+	}
+}
+
+// gangBroken ends an execution that has lost one of its parts. It starts again when
+// nothing is left of it anywhere.
+func (s *Site) gangBroken(now grid.Time, in *coalloc.Broken, out *grid.Outbox) {
+	e := s.current(in.Task)
+	if !s.co.gangs[in.Task] {
+		s.co.home.Vacated(now, in.Task.Job, out)
+		if e != nil {
+			s.lost(now, in.Task, out)
+		}
+		return
+	}
+	why := fmt.Sprintf("the component at %s was lost: %s", s.siteName(in.Site), in.Cause)
+	task := grid.Task{ID: in.Task, Cause: why, Abandon: true}
+	if e != nil && !e.state.Terminal() {
+		task.Job = e.job
+		e.losses++
+		e.gone = max(in.Gone, now)
+		if e.state != Cancelling {
+			e.reason = why + "; it starts again once nothing of it is left anywhere"
+		}
+		out.Save(e)
+		s.strand(limbo{in.Task, e.gone})
+	}
+	out.Kill(task)
+}
+
+// gangEnded is the end of all tasks of a co-allocated execution, or of those that
+// anybody waits for. It reports whether it was one.
+func (s *Site) gangEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) bool {
+	if s.co == nil || !s.co.gangs[in.ID] {
+		return false
+	}
+	delete(s.co.gangs, in.ID)
+	if task, started := s.co.coord.Started(in.ID.Job); started && task == in.ID {
+		s.co.coord.Step(now, &coalloc.Finish{Job: in.ID.Job}, out)
+	}
+	s.co.home.Vacated(now, in.ID.Job, out)
+	e := s.current(in.ID)
+	switch {
+	case e == nil || e.state.Terminal():
+	case in.Lost && e.gone > now: // rescue comes
+	case in.Lost && e.gone != 0:
+		e.reason = ""
+		s.lost(now, in.ID, out)
+	case in.Lost && e.state != Cancelling:
+		e.losses++
+		s.lost(now, in.ID, out)
+	default:
+		e.result = in.Result
+		e.result.Cost = min(s.cfg.Cost.Cost(e.award.Price, e.job.Processors, in.Result.End-in.Result.Start), e.award.Cost)
+		out.Tell(grid.Event{Kind: grid.JobEnded, Job: e.job, Epoch: e.epoch, Site: s.cfg.ID, Result: e.result})
+		s.finish(now, e, out)
+	}
+	return true
+}
+
+// withdrawDivided takes a job back that has not started.
+func (s *Site) withdrawDivided(now grid.Time, e *entry, out *grid.Outbox) {
+	s.co.newcomers = slices.DeleteFunc(s.co.newcomers, func(o *entry) bool { return o == e })
+	s.co.coord.Step(now, &coalloc.Withdraw{Job: e.job.ID}, out)
+	s.co.home.Vacated(now, e.job.ID, out)
+}
+
+// rejoin takes up, after a restart, a job that is not known to have started.
+func (s *Site) rejoin(now grid.Time, e *entry, out *grid.Outbox) {
+	switch {
+	case e.state == Cancelling:
+		s.withdraw(now, e, e.reason, out)
+	case e.gone != 0:
+		s.recoverBorrowed(now, e)
+	case s.co.coord.Knows(e.job.ID): // it was decided, and is being claimed
+		e.state = Queued
+	default:
+		e.state = Queued
+		s.divide(now, e, out)
+	}
+}
+
+// recoverHome gives back, after a restart, what was claimed at home for jobs that the
+// coordinator does not know any more.
+func (s *Site) recoverHome(now grid.Time, out *grid.Outbox) {
+	if s.co == nil {
+		return
+	}
+	for _, l := range s.co.home.Leases() {
+		if s.co.coord.Has(l.ID) {
+			continue
+		}
+		_ = s.co.home.Release(now, l.ID, out) // it is there
+		alive := false
+		for id := range s.co.gangs {
+			alive = alive || id.Job == l.Subject
+		}
+		if !alive {
+			s.co.home.Vacated(now, l.Subject, out)
+		}
+	}
+}
+
+// adoptedGang: after a restart, something of a co-allocated execution still runs here.
+func (s *Site) adoptedGang(id grid.TaskID, out *grid.Outbox) {
+	known := s.co != nil && s.co.gangs[id]
+	if !known {
+		if s.co != nil {
+			s.co.gangs[id] = true // until it is dead
+		}
+		out.Kill(grid.Task{ID: id, Cause: "nobody waits for it any more", Abandon: true})
+	}
+}
+
+// WantsRank reports whether a task of a gang at another site is still wanted: its lease
+// goes on.
+func (s *Site) WantsRank(id grid.TaskID) bool {
+	gang, _, ok := grid.GangOf(id)
+	if !ok || s.co == nil || !s.co.gangs[gang] {
+		return false
+	}
+	task, started := s.co.coord.Started(gang.Job)
+	return started && task == gang
+}
+
+// siteName returns what people call a site.
+func (s *Site) siteName(id grid.SiteID) string {
+	switch {
+	case id == s.cfg.ID:
+		return s.cfg.Name
+	case s.co != nil && s.co.sites[id].name != "":
+		return s.co.sites[id].name
+	}
+	if q, known := s.Known(id); known && q.Name != "" {
+		return q.Name
+	}
+	return string(id)
+}

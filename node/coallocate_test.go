@@ -1,0 +1,145 @@
+package node
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"sort"
+	"strings"
+	"testing"
+
+	"gridnode/internal/grid"
+	"gridnode/node/p2p"
+)
+
+// team is three sites that lend to each other; jobs are submitted to the first.
+func team(t *testing.T, processors ...int64) []*Host {
+	t.Helper()
+	memory := &p2p.Memory{}
+	var hosts []*Host
+	for i, n := range processors {
+		cfg := realConfig(t, byte(i+1), memory)
+		cfg.Listen = []string{fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", i+1)}
+		cfg.Site.Processors = n
+		cfg.Site.Lease = LeaseConfig{Lend: true, Term: 3 * grid.Second}
+		if i > 0 {
+			cfg.Join = hosts[0].Addrs()
+		}
+		hosts = append(hosts, realHost(t, cfg))
+	}
+	for _, h := range hosts {
+		awaitQuotes(t, h, len(hosts))
+	}
+	return hosts
+}
+
+// dividedJob is a job with a component at each host, of so many processors.
+func dividedJob(hosts []*Host, n uint64, script string, sizes ...int64) *grid.Job {
+	j := scriptJob(hosts[0], n, script)
+	var components []string
+	j.Processors = 0
+	for i, size := range sizes {
+		components = append(components, fmt.Sprintf("%d@%s", size, hosts[i].ID()))
+		j.Processors += size
+	}
+	j.Tasks = j.Processors
+	j.Coallocate = &grid.Coallocation{Components: strings.Join(components, ","), CCR: -1}
+	return j
+}
+
+// nothingLeft waits until no site holds, lends or borrows anything, or counts a
+// processor as busy.
+func nothingLeft(t *testing.T, hosts ...*Host) {
+	t.Helper()
+	for _, h := range hosts {
+		until(t, "nothing is left at "+h.cfg.Site.Name, func() bool {
+			left := 0
+			err := h.Do(t.Context(), func(s *Site) {
+				left = len(s.Leases()) + len(s.co.home.Leases()) + s.co.coord.Claiming() + len(s.co.gangs) + len(s.pilots)
+				if offer := s.Offer(); offer.Free != offer.Processors {
+					left++
+				}
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return left == 0
+		})
+		until(t, "no connections are forwarded at "+h.cfg.Site.Name, func() bool {
+			h.gangs.mu.Lock()
+			defer h.gangs.mu.Unlock()
+			return len(h.gangs.all) == 0 && len(h.gangs.keys) == 0
+		})
+	}
+}
+
+// TestCoallocatedJob: its tasks run at three sites, know who they are and where the
+// others are; output and exit code are as of a job at home, and nothing is left.
+func TestCoallocatedJob(t *testing.T) {
+	hosts := team(t, 2, 4, 4)
+	j := dividedJob(hosts, 1, `echo $GRIDNODE_RANK of $GRIDNODE_NTASKS $GRIDNODE_COMPONENT/$GRIDNODE_COMPONENTS $GRIDNODE_LOCAL_RANK/$GRIDNODE_LOCAL_NTASKS $GRIDNODE_SITE
+IFS=,; set -- $GRIDNODE_PEERS; [ "$1" = "$GRIDNODE_RENDEZVOUS" ] || echo bad rendezvous; [ $# = $GRIDNODE_NTASKS ] || echo $# peers; echo err >&2`, 1, 2, 1)
+	submitJob(t, hosts[0], j)
+	until(t, "it is over", func() bool { return stateOf(t, hosts[0], j).State.Terminal() })
+	v := stateOf(t, hosts[0], j)
+	if v.State != Done || v.Gang == nil || len(v.Gang.Parts) != 3 {
+		t.Fatalf("%+v", v)
+	}
+	lines := strings.Split(strings.TrimSpace(readOutput(t, hosts[0], j, Stdout)), "\n")
+	sort.Strings(lines)
+	want := []string{"0 of 4 0/3 0/1 site 1", "1 of 4 1/3 0/2 site 2", "2 of 4 1/3 1/2 site 2", "3 of 4 2/3 0/1 site 3"}
+	if !slices.Equal(lines, want) {
+		t.Errorf("%q, want %q", lines, want)
+	}
+	if got := readOutput(t, hosts[0], j, Stderr); got != strings.Repeat("err\n", 4) {
+		t.Errorf("stderr %q", got)
+	}
+	nothingLeft(t, hosts...)
+	files, err := os.ReadDir(hosts[0].cfg.Home + "/" + tasksDir)
+	if err != nil || len(files) != 2 {
+		t.Errorf("%v, %v: want one file for each output", files, err)
+	}
+}
+
+// TestOneTaskFails: the others are ended, wherever they run.
+func TestOneTaskFails(t *testing.T) {
+	hosts := team(t, 1, 1, 1)
+	j := dividedJob(hosts, 1, `[ $GRIDNODE_RANK = 1 ] && exit 7; echo $$; exec sleep 1000`, 1, 1, 1)
+	submitJob(t, hosts[0], j)
+	until(t, "it is over", func() bool { return stateOf(t, hosts[0], j).State.Terminal() })
+	v := stateOf(t, hosts[0], j)
+	if v.State != Failed || v.Result.ExitCode != 7 || !strings.Contains(v.Reason, "task 1, of component 1 at site 2, ended with exit code 7") {
+		t.Errorf("%v, exit code %d: %s", v.State, v.Result.ExitCode, v.Reason)
+	}
+	for _, pid := range strings.Fields(readOutput(t, hosts[0], j, Stdout)) {
+		if _, err := os.Stat("/proc/" + pid); err == nil {
+			t.Errorf("process %s lives", pid)
+		}
+	}
+	nothingLeft(t, hosts...)
+}
+
+// TestCancelCoallocatedJob: running, and waiting for sites.
+func TestCancelCoallocatedJob(t *testing.T) {
+	hosts := team(t, 1, 1, 1)
+	running := dividedJob(hosts, 1, `echo $$; exec sleep 1000`, 1, 1, 1)
+	submitJob(t, hosts[0], running)
+	until(t, "all tasks run", func() bool {
+		return stateOf(t, hosts[0], running).State == Running && strings.Count(readOutput(t, hosts[0], running, Stdout), "\n") == 3
+	})
+	waiting := dividedJob(hosts, 2, `true`, 1, 1)
+	submitJob(t, hosts[0], waiting)
+	until(t, "the other waits", func() bool { return stateOf(t, hosts[0], waiting).State == Queued })
+	cancel1(t, hosts[0], waiting)
+	if v := stateOf(t, hosts[0], waiting); v.State != CancelledByUser {
+		t.Errorf("%v, want cancelled", v.State)
+	}
+	cancel1(t, hosts[0], running)
+	until(t, "it is cancelled", func() bool { return stateOf(t, hosts[0], running).State == CancelledByUser })
+	for _, pid := range strings.Fields(readOutput(t, hosts[0], running, Stdout)) {
+		if _, err := os.Stat("/proc/" + pid); err == nil {
+			t.Errorf("process %s lives", pid)
+		}
+	}
+	nothingLeft(t, hosts...)
+}

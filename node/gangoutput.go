@@ -1,0 +1,119 @@
+package node
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"slices"
+
+	"gridnode/internal/grid"
+	"gridnode/node/shim"
+)
+
+// gangOutput makes one output of a job out of those of its tasks, as they grow: line by
+// line, so that those of different tasks do not run into each other. The tasks' own
+// files are in the same directory, named after grid.RankTask.
+type gangOutput struct {
+	h       *Host
+	streams [2]gangStream
+}
+
+// gangStream is one of the two.
+type gangStream struct {
+	path    string
+	file    *os.File // nil before the first byte was written, and after the end
+	ranks   []string // paths
+	offsets []int64
+	written int64
+	failed  bool
+}
+
+// newGangOutput begins anew: after a restart of the daemon the tasks' own outputs are
+// there from the beginning.
+func newGangOutput(h *Host, id grid.TaskID, ranks int) *gangOutput {
+	o := &gangOutput{h: h}
+	for i := range o.streams {
+		s := &o.streams[i]
+		s.path = h.taskBase(h.id, id) + Stream(i+1).end()
+		s.offsets = make([]int64, ranks)
+		for n := range ranks {
+			s.ranks = append(s.ranks, h.taskBase(h.id, grid.RankTask(id, n))+Stream(i+1).end())
+		}
+	}
+	return o
+}
+
+// merge appends what the tasks have written since the last time; at the end also what
+// is no whole line.
+func (o *gangOutput) merge(last bool) {
+	for i := range o.streams {
+		s := &o.streams[i]
+		if s.failed {
+			continue
+		}
+		if err := s.merge(last); err != nil {
+			s.failed = true
+			o.h.log.Error("cannot write the output of a job", "error", err)
+		}
+	}
+}
+
+func (s *gangStream) merge(last bool) (err error) {
+	if s.file == nil {
+		if s.file, err = os.OpenFile(s.path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600); err != nil {
+			return err
+		}
+	}
+	for n, path := range s.ranks {
+		if err := s.take(n, path, last); err != nil {
+			return err
+		}
+	}
+	if last {
+		err = s.file.Close()
+		s.failed = true // nothing comes any more
+	}
+	return err
+}
+
+// take appends the new lines of one task.
+func (s *gangStream) take(n int, path string, last bool) error {
+	info, err := os.Stat(path)
+	if err != nil || info.Size() <= s.offsets[n] {
+		return nil // it has not begun, or written nothing
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer file.Close()
+	if _, err := file.Seek(s.offsets[n], io.SeekStart); err != nil {
+		return nil
+	}
+	text, err := io.ReadAll(io.LimitReader(file, shim.OutputMax))
+	if err != nil {
+		return nil
+	}
+	whole := bytes.LastIndexByte(text, '\n') + 1
+	if last || whole == 0 && len(text) >= outputChunk {
+		whole = len(text)
+	}
+	text = text[:whole]
+	s.offsets[n] += int64(whole)
+	if last && whole > 0 && text[whole-1] != '\n' && len(s.ranks) > 1 {
+		text = append(slices.Clip(text), '\n')
+	}
+	text = text[:min(int64(len(text)), shim.OutputMax-s.written)]
+	s.written += int64(len(text))
+	_, err = s.file.Write(text)
+	return err
+}
+
+// removeRankOutputs removes the tasks' own files, which are in the job's.
+func removeRankOutputs(h *Host, ids []grid.TaskID) {
+	for _, id := range ids {
+		base := h.taskBase(h.id, id)
+		_ = os.Remove(base + Stdout.end()) // pruned later if not now
+		_ = os.Remove(base + Stderr.end())
+	}
+}

@@ -1,0 +1,114 @@
+package node
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+	"gridnode/internal/wire/wirepb"
+	"gridnode/lease"
+)
+
+// gangOf returns what the pilot of a task is told about the gang it belongs to.
+func gangOf(t *grid.Task) *wirepb.Gang {
+	if t.Rank == nil {
+		return nil
+	}
+	return wire.GangProto(t.Rank.Gang, true)
+}
+
+func rankOf(t *grid.Task) uint32 {
+	if t.Rank == nil {
+		return 0
+	}
+	return uint32(t.Rank.Number)
+}
+
+// rankOfOrder reads it, and sets task.Rank if the task is of a gang.
+func rankOfOrder(o *wirepb.PilotOrder, task *grid.Task) error {
+	id, number, ranked := grid.GangOf(task.ID)
+	g, err := wire.GangFromProto(id, o.Gang)
+	switch {
+	case err != nil:
+		return err
+	case ranked != (g != nil) || ranked && uint32(number) != o.Rank:
+		return wire.Malformed("order to a pilot: task %d of a gang, as task %d", number, o.Rank)
+	case !ranked:
+		return nil
+	}
+	if part, _, _ := g.Part(number); part < 0 || task.Job.Processors != g.Each {
+		return wire.Malformed("order to a pilot: task %d on %d processors is not one of its gang", number, task.Job.Processors)
+	}
+	task.Rank = &grid.Rank{Gang: g, Number: number}
+	return nil
+}
+
+// join has a task of a gang reach the others; any other task needs nothing.
+func (p *pilotSession) join(at awayID, task *grid.Task) (err error) {
+	if task.Rank == nil {
+		return nil
+	}
+	if part, _, _ := task.Rank.Gang.Part(task.Rank.Number); task.Rank.Gang.Parts[part].Site != p.h.id {
+		return wire.Malformed("task %d is to run at %s", task.Rank.Number, task.Rank.Gang.Parts[part].Site)
+	}
+	task.Rank.Addresses, err = p.h.gangs.enter(at.key, task.Rank.Gang)
+	return err
+}
+
+// prepare makes everything ready for a task of a gang, and says so.
+func (p *pilotSession) prepare(at awayID, task *grid.Task) error {
+	if task.Rank == nil {
+		return wire.Malformed("order to a pilot: prepare a task of no gang")
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.preparing[at] {
+		return nil
+	}
+	if len(p.preparing) >= grid.RanksMax {
+		return wire.Malformed("more than %d tasks are being prepared in one stream", grid.RanksMax)
+	}
+	p.preparing[at] = true
+	p.wg.Go(func() {
+		p.with(at, func(*pilotLink, lease.Lease) {
+			if err := p.join(at, task); err != nil {
+				p.refuse(at, shortReason(err))
+				return
+			}
+			p.tell(at, &wirepb.PilotReport{Kind: reportReady})
+		})
+		p.mu.Lock()
+		delete(p.preparing, at)
+		p.mu.Unlock()
+	})
+	return nil
+}
+
+// rankEnv tells a task of a gang who it is and where the others are.
+func rankEnv(r *grid.Rank) []string {
+	part, local, size := r.Gang.Part(r.Number)
+	env := []string{
+		"GRIDNODE_RANK=" + strconv.Itoa(r.Number),
+		"GRIDNODE_NTASKS=" + strconv.Itoa(len(r.Addresses)),
+		"GRIDNODE_COMPONENT=" + strconv.Itoa(part),
+		"GRIDNODE_COMPONENTS=" + strconv.Itoa(len(r.Gang.Parts)),
+		"GRIDNODE_LOCAL_RANK=" + strconv.Itoa(local),
+		"GRIDNODE_LOCAL_NTASKS=" + strconv.Itoa(size),
+		"GRIDNODE_PEERS=" + strings.Join(r.Addresses, ","),
+		"GRIDNODE_PEER_SITES=" + strings.Join(siteTexts(r.Gang.Sites()), ","),
+	}
+	if len(r.Addresses) > 0 {
+		env = append(env, "GRIDNODE_RENDEZVOUS="+r.Addresses[0])
+	}
+	return env
+}
+
+func siteTexts(sites []grid.SiteID) []string {
+	texts := make([]string, len(sites))
+	for i := range sites {
+		texts[i] = string(sites[i])
+	}
+	return slices.Clip(texts)
+}
