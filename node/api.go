@@ -249,6 +249,11 @@ type SiteInfo struct {
 	Sequence   uint64  `json:"sequence"`
 	Issued     Instant `json:"issued,omitzero"` // its quote
 	Expires    Instant `json:"expires,omitzero"`
+
+	// From here: half a round trip, and how it is known. Without a source it is not.
+	Latency       Seconds   `json:"latency,omitempty"`
+	LatencySource string    `json:"latencySource,omitempty"`
+	Latencies     []Latency `json:"latencies,omitempty"` // to all sites of the listing, if they are at most 32
 }
 
 // SitesReply answers GET /v1/sites and GET /v1/quotes.

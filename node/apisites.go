@@ -27,6 +27,7 @@ func (a *API) sites(w http.ResponseWriter, r *http.Request) error {
 				reply.Sites = append(reply.Sites, a.siteInfo(s, &found[i]))
 			}
 		}
+		a.latencies(s, reply.Sites)
 	})
 	if err != nil {
 		return err

@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/multiformats/go-multiaddr"
 
+	"gridnode/coalloc"
 	"gridnode/internal/grid"
 	"gridnode/internal/lrms"
 	"gridnode/internal/lrms/titan"
@@ -25,6 +27,7 @@ type settings struct {
 	processors int64
 	memory     int64 // of the whole site, bytes
 	rating     grid.Rating
+	latency    grid.Time // within the site
 	price      grid.Price
 	cost       grid.CostModel
 	discipline lrms.Discipline
@@ -98,6 +101,14 @@ var settingTable = []setting{
 		set: func(s *settings, v string) (err error) { s.rating.Speed, err = intBetween(v, 1, 1e9); return err }},
 	{key: "site.bandwidth", flag: "bandwidth", value: "1000", usage: "bandwidth of the site's interconnect in Mb/s, 1 to 1000000000",
 		set: func(s *settings, v string) (err error) { s.rating.Bandwidth, err = intBetween(v, 1, 1e9); return err }},
+	{key: "site.latency", value: "50us", usage: "latency between processors within the site, 1us to 10s",
+		set: func(s *settings, v string) error {
+			d, err := time.ParseDuration(v)
+			if s.latency = grid.FromDuration(d); err != nil || s.latency < 1 || s.latency > coalloc.LatencyMax {
+				return fmt.Errorf("%q: want a span from 1us to %v, such as 50us", v, coalloc.LatencyMax)
+			}
+			return nil
+		}},
 	{key: "site.price", flag: "price", value: "1", usage: "credits per processor-hour, more than 0, at most six decimals",
 		set: func(s *settings, v string) (err error) { s.price, err = parsePrice(v); return err }},
 	{key: "site.cost", value: "processor-time", usage: "what the price is multiplied with: processor-time, or paper (time whatever the width)",

@@ -33,6 +33,40 @@ func siteColumns(now time.Time) []column[node.SiteInfo] {
 	}
 }
 
+// matrixColumnsMax is how many sites may have a column of latencies.
+const matrixColumnsMax = 16
+
+// latencyColumns are the latency from here, and the matrix of latencies.
+func latencyColumns(sites []node.SiteInfo) []column[node.SiteInfo] {
+	columns := []column[node.SiteInfo]{
+		{head: "LATENCY", wide: true, text: func(s node.SiteInfo) string { return wayText(s.Latency) }},
+		{head: "KNOWN", wide: true, text: func(s node.SiteInfo) string { return s.LatencySource }},
+	}
+	if len(sites) > matrixColumnsMax {
+		return columns
+	}
+	for i := range sites {
+		to := &sites[i]
+		columns = append(columns, column[node.SiteInfo]{head: "TO " + to.Name, wide: true, text: func(s node.SiteInfo) string {
+			for _, l := range s.Latencies {
+				if l.To == to.ID {
+					return wayText(l.Latency)
+				}
+			}
+			return ""
+		}})
+	}
+	return columns
+}
+
+// wayText prints a latency in milliseconds, nothing if it is not known.
+func wayText(l node.Seconds) string {
+	if l == 0 {
+		return ""
+	}
+	return strconv.FormatFloat(1000*grid.Time(l).Seconds(), 'f', 3, 64) + "ms"
+}
+
 func allowText(allowed bool) string {
 	if allowed {
 		return "allow"
@@ -59,8 +93,12 @@ func newSites(root *options) *cobra.Command {
 		Long: `List the sites of the federation as the directory knows them: processors, how many are
 free, jobs that wait, estimated wait of a job as wide as the site, price in credits per
 processor-hour, speed (MIPS rating), whether they run jobs of other sites, and how old
-the newest word of them is.`,
-		Example: "  gridnode sites\n  gridnode sites -o json",
+the newest word of them is.
+
+-o wide and -o csv add what is known of the network: the latency from here (half a round
+trip) and how it is known, and a column TO NAME for each site with the latency from every
+site to it, if there are at most 16. In JSON all latencies between up to 32 sites are told.`,
+		Example: "  gridnode sites\n  gridnode sites -o wide\n  gridnode sites -o json",
 		Args:    exactArgs(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			reply, err := node.NewClient(root.home).Sites(cmd.Context())
@@ -70,7 +108,8 @@ the newest word of them is.`,
 			slices.SortFunc(reply.Sites, func(a, b node.SiteInfo) int {
 				return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 			})
-			return printList(cmd.OutOrStdout(), l, siteColumns(time.Now()), reply.Sites)
+			columns := append(siteColumns(time.Now()), latencyColumns(reply.Sites)...)
+			return printList(cmd.OutOrStdout(), l, columns, reply.Sites)
 		},
 	}
 	addListingFlags(cmd, &l)

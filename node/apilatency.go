@@ -1,0 +1,52 @@
+package node
+
+import (
+	"gridnode/coalloc"
+	"gridnode/internal/grid"
+)
+
+// matrixMax bounds the sites between which a listing tells all latencies: more are
+// too many to read, and their pairs too many to send.
+const matrixMax = 32
+
+// Latency is what this site knows of the way between two sites.
+type Latency struct {
+	To      string  `json:"to"` // ID; within the site itself if it is its own
+	Latency Seconds `json:"latency"`
+	Source  string  `json:"source"` // declared, measured, reported or estimated
+}
+
+// latencies fills in what this site knows of the ways from here to sites, and, unless
+// there are too many, between all of them. It is called on the host's loop.
+func (a *API) latencies(s *Site, sites []SiteInfo) {
+	ids := make([]grid.SiteID, len(sites))
+	self := -1
+	for i := range sites {
+		if ids[i] = grid.SiteID(sites[i].ID); sites[i].Self {
+			self = i
+		}
+	}
+	network := s.Network(a.host.Now(), ids)
+	known := func(from, to int) *Latency {
+		latency, source := network.Between(from, to)
+		if source == coalloc.LatencyUnknown {
+			return nil
+		}
+		return &Latency{sites[to].ID, Seconds(latency), source.String()}
+	}
+	for i := range sites {
+		if self >= 0 {
+			if l := known(self, i); l != nil {
+				sites[i].Latency, sites[i].LatencySource = l.Latency, l.Source
+			}
+		}
+		if len(sites) > matrixMax {
+			continue
+		}
+		for j := range sites {
+			if l := known(i, j); l != nil {
+				sites[i].Latencies = append(sites[i].Latencies, *l)
+			}
+		}
+	}
+}
