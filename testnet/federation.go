@@ -313,6 +313,9 @@ func (f *federation) build() (*Network, error) {
 // routers makes every site's node of the DHT as it is once all have joined.
 func (f *federation) routers() []*kademlia.Node {
 	nodes := make([]*kademlia.Node, len(f.sites))
+	if f.Link.Duplicate == 0 {
+		f.router.Pool = new(kademlia.Pool)
+	}
 	for i := range f.sites {
 		nodes[i] = kademlia.New(f.router, kademlia.NewPeer(siteID(&f.sites[i])))
 	}

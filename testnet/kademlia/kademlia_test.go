@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -224,6 +225,37 @@ func TestLossOnlyDelays(t *testing.T) {
 	}
 }
 
+// TestPoolChangesNothing: what is used again is used up. Lost and refused messages
+// do not come back.
+func TestPoolChangesNothing(t *testing.T) {
+	var answers [2]map[grid.SiteID][]*grid.Closest
+	var counts [2]int
+	for i, pool := range []*Pool{nil, new(Pool)} {
+		w := newWorld(150, Config{K: 8, Alpha: 3, Pool: pool}, 9)
+		Fill(w.order, w.rng)
+		w.lost = 20
+		for j := range 15 {
+			w.dead[w.order[j*7].Self().ID] = true
+		}
+		for round := range 5 { // ten look-ups at each of many sites under way at once
+			for j, n := range w.order {
+				if !w.dead[n.Self().ID] {
+					n.Closest(w.now, NewPeer(grid.SiteID(fmt.Sprint(round, j%10))).Key, &w.out)
+					w.carryOut(n.Self().ID)
+				}
+			}
+			w.run()
+		}
+		answers[i], counts[i] = w.found, w.count
+	}
+	if counts[0] != counts[1] || !reflect.DeepEqual(answers[0], answers[1]) {
+		t.Errorf("%d messages with a pool, %d without, or other answers", counts[1], counts[0])
+	}
+	if counts[0] < 10_000 {
+		t.Errorf("only %d messages were sent", counts[0])
+	}
+}
+
 func TestAloneAndInPairs(t *testing.T) {
 	w := newWorld(2, Config{}, 5)
 	a, b := w.order[0], w.order[1]
@@ -274,7 +306,7 @@ func TestNearestAgainstSorting(t *testing.T) {
 			p := NewPeer(grid.SiteID(fmt.Sprint(i, rapid.Uint8().Draw(t, "salt"))))
 			tab.add(p)
 			tab.add(p)
-			if prefix(&self.Key, &p.Key) < len(tab.buckets) && slices.Contains(tab.buckets[prefix(&self.Key, &p.Key)], p) && !slices.Contains(all, p) {
+			if prefix(&self.Key, &p.Key) < len(tab.buckets) && slices.Contains(tab.buckets[prefix(&self.Key, &p.Key)], contactOf(p)) && !slices.Contains(all, p) {
 				all = append(all, p)
 			}
 		}
@@ -290,9 +322,9 @@ func TestNearestAgainstSorting(t *testing.T) {
 			without = all[rapid.IntRange(0, len(all)-1).Draw(t, "which")]
 			all = slices.DeleteFunc(all, func(p *Peer) bool { return p == without })
 		}
-		into := make([]*Peer, rapid.IntRange(1, KMax).Draw(t, "want"))
+		into := make([]contact, rapid.IntRange(1, KMax).Draw(t, "want"))
 		got := into[:tab.nearest(into, &key, without)]
-		if !slices.Equal(got, all[:min(len(into), len(all))]) {
+		if !slices.EqualFunc(got, all[:min(len(into), len(all))], func(c contact, p *Peer) bool { return c.peer == p }) {
 			t.Fatalf("nearest gave %d peers in another order than sorting %d", len(got), len(all))
 		}
 	})

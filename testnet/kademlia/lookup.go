@@ -1,10 +1,6 @@
 package kademlia
 
-import (
-	"slices"
-
-	"gridnode/internal/grid"
-)
+import "gridnode/internal/grid"
 
 // state is what became of a candidate.
 type state uint8
@@ -17,7 +13,7 @@ const (
 )
 
 type candidate struct {
-	peer  *Peer
+	contact
 	state state
 }
 
@@ -28,33 +24,36 @@ const candidatesMax = 256
 // lookup is one iterative search for the k sites nearest to key.
 type lookup struct {
 	key        grid.Key
+	head       uint64      // of key
 	candidates []candidate // nearest first, each peer once
+	spare      []candidate // the list before
 	waiting    int
 	followUp   bool // the β nearest have answered: ask the rest of the k nearest
 	requests   int
 }
 
-// hear adds a peer to the candidates.
-func (l *lookup) hear(p *Peer) {
-	at, _ := slices.BinarySearchFunc(l.candidates, p, func(c candidate, p *Peer) int {
-		switch {
-		case c.peer == p:
-			return 0
-		case nearer(&l.key, &c.peer.Key, &p.Key):
-			return -1
+// hear merges peers, nearest first, into the candidates, but for self. Beyond
+// candidatesMax it keeps only those that were asked and may still answer.
+func (l *lookup) hear(list []contact, self *Peer) {
+	old, merged := l.candidates, l.spare[:0]
+	for len(list) > 0 && len(merged) < candidatesMax {
+		switch c := list[0]; {
+		case c.peer == self, len(old) > 0 && old[0].peer == c.peer:
+			list = list[1:]
+		case len(old) > 0 && old[0].nearer(l.head, &l.key, c):
+			merged, old = append(merged, old[0]), old[1:]
+		default:
+			merged, list = append(merged, candidate{contact: c}), list[1:]
 		}
-		return 1
-	})
-	if at < len(l.candidates) && l.candidates[at].peer == p {
-		return
 	}
-	if len(l.candidates) == candidatesMax {
-		if at == candidatesMax || l.candidates[candidatesMax-1].state == waiting {
-			return
+	room := min(candidatesMax-len(merged), len(old))
+	merged = append(merged, old[:room]...)
+	for _, c := range old[room:] {
+		if c.state == waiting {
+			merged = append(merged, c)
 		}
-		l.candidates = l.candidates[:candidatesMax-1]
 	}
-	l.candidates = slices.Insert(l.candidates, at, candidate{peer: p})
+	l.candidates, l.spare = merged, l.candidates
 }
 
 // mark sets the state of a candidate that was asked.

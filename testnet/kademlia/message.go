@@ -2,6 +2,7 @@ package kademlia
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 
 	"gridnode/internal/grid"
 	"gridnode/internal/wire"
@@ -20,6 +21,26 @@ type Peer struct {
 // NewPeer returns the peer that site id is.
 func NewPeer(id grid.SiteID) *Peer { return &Peer{id, sha256.Sum256([]byte(id))} }
 
+// contact is a peer and the beginning of its key, which nearly always is enough to
+// compare distances: the peer itself need not be read.
+type contact struct {
+	head uint64
+	peer *Peer
+}
+
+func contactOf(p *Peer) contact { return contact{headOf(&p.Key), p} }
+
+// headOf returns the first 64 bits of a key.
+func headOf(key *grid.Key) uint64 { return binary.BigEndian.Uint64(key[:8]) }
+
+// nearer reports whether c is nearer to key, which begins with head, than other.
+func (c contact) nearer(head uint64, key *grid.Key, other contact) bool {
+	if x, y := c.head^head, other.head^head; x != y {
+		return x < y
+	}
+	return nearer(key, &c.peer.Key, &other.peer.Key)
+}
+
 // Find asks for the peers nearest to Key that the receiver knows.
 type Find struct {
 	Key   grid.Key
@@ -34,8 +55,8 @@ func (*Find) MessageKind() grid.Kind { return wire.KademliaFind }
 type Nodes struct {
 	To    grid.SiteID // who asked
 	Token uint32
-	Count int // of Peers in use
-	Peers [KMax]*Peer
+	Count int           // of Peers in use
+	Peers [KMax]contact // nearest to the key first
 }
 
 // MessageKind implements grid.Message.

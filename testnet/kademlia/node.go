@@ -1,6 +1,7 @@
 package kademlia
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -16,6 +17,10 @@ type Config struct {
 	Alpha   int       // requests of one look-up under way; 10
 	Beta    int       // nearest sites that must have answered; 3
 	Timeout grid.Time // of one request; 10 s
+
+	// Pool is shared by the nodes of a network that delivers no message twice. If it is
+	// nil, everything is made anew.
+	Pool *Pool
 }
 
 // lookupsMax bounds the look-ups under way at one node; further ones wait.
@@ -27,12 +32,8 @@ type Node struct {
 	table   table
 	lookups []*lookup // under way, oldest first
 	backlog []grid.Key
-	pending []request // sent and not answered, by deadline
+	pending []request // sent and not answered, by deadline and by token
 	token   uint32
-	finds   pool[Find]
-	nodes   pool[Nodes]
-	answers pool[grid.Closest]
-	spare   []*lookup // ended
 	stats   Stats
 }
 
@@ -102,11 +103,9 @@ func (n *Node) Closest(now grid.Time, key grid.Key, out *grid.Outbox) {
 		n.backlog = append(n.backlog, key)
 		return
 	}
-	l := n.newLookup(key)
-	var near [KMax]*Peer
-	for _, p := range near[:n.table.nearest(near[:n.cfg.K], &key, nil)] {
-		l.hear(p)
-	}
+	l := n.cfg.Pool.lookup(key)
+	var near [KMax]contact
+	l.hear(near[:n.table.nearest(near[:n.cfg.K], &key, nil)], n.table.self)
 	n.lookups = append(n.lookups, l)
 	n.stats.Lookups++
 	n.advance(now, l, out)
@@ -123,6 +122,7 @@ func (n *Node) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 		if find, ok := in.Message.(*Find); ok {
 			n.settle(now, find.Token, nil, out)
 		}
+		n.cfg.Pool.back(in.Message)
 	default:
 		panic(fmt.Sprintf("kademlia: unknown input %T", in))
 	}
@@ -139,7 +139,7 @@ func (n *Node) NextTimer() grid.Time {
 func (n *Node) delivery(now grid.Time, in *grid.Delivery, out *grid.Outbox) {
 	switch m := in.Message.(type) {
 	case *Find:
-		answer := n.nodes.take(now, n.cfg.Timeout)
+		answer := n.cfg.Pool.reply()
 		answer.To, answer.Token = in.From, m.Token
 		answer.Count = n.table.nearest(answer.Peers[:n.cfg.K], &m.Key, m.From)
 		n.table.add(m.From)
@@ -149,12 +149,15 @@ func (n *Node) delivery(now grid.Time, in *grid.Delivery, out *grid.Outbox) {
 			n.settle(now, m.Token, m, out)
 		}
 	}
+	n.cfg.Pool.back(in.Message)
 }
 
 // settle ends a request: with an answer, or with nil if there will be none.
 func (n *Node) settle(now grid.Time, token uint32, answer *Nodes, out *grid.Outbox) {
-	i := slices.IndexFunc(n.pending, func(r request) bool { return r.token == token })
-	if i < 0 {
+	i, found := slices.BinarySearchFunc(n.pending, token, func(r request, token uint32) int {
+		return cmp.Compare(int32(r.token-token), 0) // tokens begin again after 2³²
+	})
+	if !found {
 		return // too late, or a copy
 	}
 	r := n.pending[i]
@@ -173,11 +176,7 @@ func (n *Node) conclude(r request, answer *Nodes) {
 	}
 	n.table.add(r.to)
 	r.lookup.mark(r.to, answered)
-	for _, p := range answer.Peers[:answer.Count] {
-		if p.ID != n.table.self.ID {
-			r.lookup.hear(p)
-		}
-	}
+	r.lookup.hear(answer.Peers[:answer.Count], n.table.self)
 }
 
 // expire gives up requests that were not answered in time.
@@ -203,7 +202,7 @@ func (n *Node) advance(now grid.Time, l *lookup, out *grid.Outbox) {
 		}
 		n.token++
 		n.pending = append(n.pending, request{n.token, p, l, now.Add(n.cfg.Timeout)})
-		find := n.finds.take(now, n.cfg.Timeout)
+		find := n.cfg.Pool.find()
 		*find = Find{Key: l.key, Token: n.token, From: n.table.self}
 		out.Send(p.ID, find)
 	}
@@ -214,8 +213,8 @@ func (n *Node) advance(now grid.Time, l *lookup, out *grid.Outbox) {
 func (n *Node) answer(now grid.Time, l *lookup, out *grid.Outbox) {
 	n.lookups = slices.DeleteFunc(n.lookups, func(other *lookup) bool { return other == l })
 	n.stats.Requests += int64(l.requests)
-	closest := n.answers.take(now, 1) // whoever asked takes it at once
-	closest.Key, closest.Peers = l.key, closest.Peers[:0]
+	closest := n.cfg.Pool.answer(now)
+	closest.Key = l.key
 	self := n.table.self
 	for _, c := range l.candidates {
 		if self != nil && nearer(&l.key, &self.Key, &c.peer.Key) {
@@ -233,25 +232,12 @@ func (n *Node) answer(now grid.Time, l *lookup, out *grid.Outbox) {
 		closest.Peers = append(closest.Peers, self.ID)
 	}
 	out.Local(closest)
-	n.spare = append(n.spare, l)
+	n.cfg.Pool.ended(l)
 	if len(n.backlog) > 0 {
 		key := n.backlog[0]
 		n.backlog = n.backlog[1:]
 		n.Closest(now, key, out)
 	}
-}
-
-// newLookup returns a look-up that has heard of nobody, if possible with the memory
-// of one that has ended.
-func (n *Node) newLookup(key grid.Key) *lookup {
-	i := len(n.spare) - 1
-	if i < 0 {
-		return &lookup{key: key}
-	}
-	l := n.spare[i]
-	n.spare = n.spare[:i]
-	*l = lookup{key: key, candidates: l.candidates[:0]}
-	return l
 }
 
 // Fill gives every node the table that joining leads to: up to k peers in each

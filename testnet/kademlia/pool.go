@@ -2,43 +2,111 @@ package kademlia
 
 import "gridnode/internal/grid"
 
-// poolChunk is how many values a pool that has none to spare makes at once.
-const poolChunk = 8
-
-// pool hands out values and uses them again after a while, when nobody looks at
-// them any more. The zero value is ready.
+// Pool is what the nodes of one network share: messages, look-ups and answers that
+// are used again. A message goes back when it has been delivered, so the network
+// must deliver none twice. The zero value is ready. Not safe for concurrent use.
 //
-// A message that the network still carries then, which is rare, changes under way.
-// That does no harm: a Find or Nodes names whom it is for or from and a token, so
-// it is either what the receiver waits for or nothing to it.
-type pool[T any] struct {
-	queue []lent[T] // from head on, and around: those free first first
-	head  int
+// One pool for all keeps as many messages as are under way at once, and the next one
+// is the one that was used last, which the processor's cache still has.
+type Pool struct {
+	finds   []*Find
+	nodes   []*Nodes
+	lookups []*lookup
+	answers answers
 }
 
-type lent[T any] struct {
-	value *T
-	until grid.Time
-}
+// poolChunk is how many messages are made at once.
+const poolChunk = 64
 
-// take returns a value, with whatever it was used for before, that is not handed
-// out again before span has passed.
-func (p *pool[T]) take(now, span grid.Time) *T {
-	if len(p.queue) == 0 || p.queue[p.head].until > now {
-		p.grow()
+// last takes the last value of a list, or makes some.
+func last[T any](list *[]*T) *T {
+	n := len(*list)
+	if n == 0 {
+		fresh := make([]T, poolChunk)
+		for i := range fresh {
+			*list = append(*list, &fresh[i])
+		}
+		n = poolChunk
 	}
-	l := &p.queue[p.head]
-	l.until = now.Add(span)
-	p.head = (p.head + 1) % len(p.queue)
-	return l.value
+	v := (*list)[n-1]
+	*list = (*list)[:n-1]
+	return v
 }
 
-func (p *pool[T]) grow() {
-	fresh := make([]T, poolChunk)
-	queue := make([]lent[T], 0, len(p.queue)+poolChunk)
-	for i := range fresh {
-		queue = append(queue, lent[T]{value: &fresh[i]})
+// find returns a Find to fill in.
+func (p *Pool) find() *Find {
+	if p == nil {
+		return new(Find)
 	}
-	queue = append(queue, p.queue[p.head:]...)
-	p.queue, p.head = append(queue, p.queue[:p.head]...), 0
+	return last(&p.finds)
+}
+
+// reply returns a Nodes to fill in.
+func (p *Pool) reply() *Nodes {
+	if p == nil {
+		return new(Nodes)
+	}
+	return last(&p.nodes)
+}
+
+// back takes a message that has arrived.
+func (p *Pool) back(m grid.Message) {
+	if p == nil {
+		return
+	}
+	switch m := m.(type) {
+	case *Find:
+		p.finds = append(p.finds, m)
+	case *Nodes:
+		p.nodes = append(p.nodes, m)
+	}
+}
+
+// lookup returns a look-up that has heard of nobody.
+func (p *Pool) lookup(key grid.Key) *lookup {
+	if p == nil || len(p.lookups) == 0 {
+		return &lookup{key: key, head: headOf(&key)}
+	}
+	n := len(p.lookups) - 1
+	l := p.lookups[n]
+	p.lookups = p.lookups[:n]
+	*l = lookup{key: key, head: headOf(&key), candidates: l.candidates[:0], spare: l.spare}
+	return l
+}
+
+// ended takes a look-up that nobody refers to any more.
+func (p *Pool) ended(l *lookup) {
+	if p != nil {
+		p.lookups = append(p.lookups, l)
+	}
+}
+
+// answer returns an answer without peers. Whoever asked takes what stands in it at
+// the instant it is given.
+func (p *Pool) answer(now grid.Time) *grid.Closest {
+	if p == nil {
+		return new(grid.Closest)
+	}
+	return p.answers.take(now)
+}
+
+// answers hands out the answers of one instant one after the other, and all of them
+// again at the next.
+type answers struct {
+	list []*grid.Closest
+	used int // at the instant at
+	at   grid.Time
+}
+
+func (a *answers) take(now grid.Time) *grid.Closest {
+	if now != a.at {
+		a.at, a.used = now, 0
+	}
+	if a.used == len(a.list) {
+		a.list = append(a.list, new(grid.Closest))
+	}
+	c := a.list[a.used]
+	a.used++
+	c.Peers = c.Peers[:0]
+	return c
 }

@@ -12,7 +12,7 @@ import (
 type table struct {
 	self    *Peer
 	k       int
-	buckets [][]*Peer
+	buckets [][]contact
 }
 
 // add puts p into its bucket unless that is full or has it.
@@ -24,8 +24,8 @@ func (t *table) add(p *Peer) {
 	for len(t.buckets) <= i {
 		t.buckets = append(t.buckets, nil)
 	}
-	if b := t.buckets[i]; len(b) < t.k && !slices.Contains(b, p) {
-		t.buckets[i] = append(b, p)
+	if b := t.buckets[i]; len(b) < t.k && !slices.Contains(b, contactOf(p)) {
+		t.buckets[i] = append(b, contactOf(p))
 	}
 }
 
@@ -35,7 +35,7 @@ func (t *table) remove(p *Peer) {
 	if i >= len(t.buckets) {
 		return
 	}
-	if j := slices.Index(t.buckets[i], p); j >= 0 {
+	if j := slices.Index(t.buckets[i], contactOf(p)); j >= 0 {
 		t.buckets[i] = slices.Delete(t.buckets[i], j, j+1)
 	}
 }
@@ -54,7 +54,7 @@ func (t *table) size() (n int) {
 // The bucket at the depth where key leaves our own key holds the nearest peers;
 // the deeper buckets together come next, and then the shallower ones, deepest
 // first: each group is nearer than the next as a whole.
-func (t *table) nearest(into []*Peer, key *grid.Key, without *Peer) int {
+func (t *table) nearest(into []contact, key *grid.Key, without *Peer) int {
 	n, shared := 0, prefix(&t.self.Key, key)
 	n = t.take(into, n, key, without, shared, shared+1)
 	n = t.take(into, n, key, without, shared+1, len(t.buckets))
@@ -66,23 +66,25 @@ func (t *table) nearest(into []*Peer, key *grid.Key, without *Peer) int {
 
 // take inserts the peers of the buckets from lo to hi behind the n there are, by
 // distance, as far as into has room.
-func (t *table) take(into []*Peer, n int, key *grid.Key, without *Peer, lo, hi int) int {
-	first := n
+func (t *table) take(into []contact, n int, key *grid.Key, without *Peer, lo, hi int) int {
+	first, head := n, headOf(key)
 	for i := lo; i < min(hi, len(t.buckets)); i++ {
-		for _, p := range t.buckets[i] {
-			if p == without {
+		for _, c := range t.buckets[i] {
+			if c.peer == without {
 				continue
 			}
 			at := n
-			for at > first && nearer(key, &p.Key, &into[at-1].Key) {
+			for at > first && c.nearer(head, key, into[at-1]) {
 				at--
 			}
 			if at >= len(into) {
 				continue
 			}
 			n = min(n+1, len(into))
-			copy(into[at+1:n], into[at:n-1])
-			into[at] = p
+			for j := n - 1; j > at; j-- { // few: a copy with its write barrier costs more
+				into[j] = into[j-1]
+			}
+			into[at] = c
 		}
 	}
 	return n
