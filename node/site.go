@@ -348,19 +348,41 @@ func (s *Site) undelivered(now grid.Time, in *grid.Undelivered, out *grid.Outbox
 }
 
 func (s *Site) route(now grid.Time, about grid.Message, in grid.Input, out *grid.Outbox) {
-	kind := about.MessageKind()
-	if _, ok := market.Protocol.Decoders[kind]; ok {
+	switch speakers[about.MessageKind()] {
+	case speaksMarket:
 		s.agent.Step(now, in, out)
-	} else if _, ok := lease.Protocol.Decoders[kind]; ok {
+	case speaksLease:
 		s.leaseDelivery(now, in, out)
-	} else if _, ok := bank.Protocol.Decoders[kind]; ok {
+	case speaksBank:
 		s.desk.Step(now, in, out)
-	} else if kind == wire.GossipLatency {
+	case speaksSurvey:
 		s.survey.Step(now, in, out)
-	} else {
+	default:
 		s.dir.Step(now, in, out)
 	}
 }
+
+// speaker is the core that speaks a protocol.
+type speaker uint8
+
+const (
+	speaksDirectory speaker = iota // and gossip of load
+	speaksMarket
+	speaksLease
+	speaksBank
+	speaksSurvey
+)
+
+// speakers tells which core messages of a kind are for.
+var speakers = func() (table [1 << 8]speaker) {
+	for who, protocol := range map[speaker]*wire.Protocol{speaksMarket: &market.Protocol, speaksLease: &lease.Protocol, speaksBank: &bank.Protocol} {
+		for kind := range protocol.Decoders {
+			table[kind] = who
+		}
+	}
+	table[wire.GossipLatency] = speaksSurvey
+	return table
+}()
 
 // findQuotes asks the directory on behalf of a user.
 func (s *Site) findQuotes(now grid.Time, in *FindQuotes, out *grid.Outbox) {
