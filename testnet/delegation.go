@@ -38,9 +38,20 @@ type DelegationConfig struct {
 	Users     int     `json:"users"`     // of each cluster; under fcondor each has a job manager. 1 to 60
 	Rounds    int     `json:"rounds"`    // dmm: rounds of delegation after which a request keeps its place; 0: no end
 
+	// Drain lets the run go on until every job has ended, or for drainMax.
+	Drain bool `json:"drain,omitempty"`
+
+	// Sample is the number of seconds between two samples of what has happened; 0: none.
+	Sample int64 `json:"sample,omitempty"`
+
 	// Workload replaces the generated jobs; in order of submission, by cluster.
 	Workload []workload.Job `json:"-"`
 }
+
+// drainMax bounds the time after the last submission for which a run with
+// DelegationConfig.Drain goes on: under cern and central a job may wait for long until
+// the only cluster that is wide enough is empty.
+const drainMax = 60 * grid.Day
 
 // Architectures are the values of DelegationConfig.Architecture.
 var Architectures = []string{"dmm", "condor", "fcondor", "cern", "central", "sep-c"}
@@ -57,12 +68,13 @@ func DefaultDelegation() DelegationConfig {
 // scenario counts.
 type delegationReport struct {
 	DelegationConfig
-	Jobs        int               `json:"jobs"`        // submitted
-	Finished    Ratio             `json:"finished"`    // share of them
-	Started     int64             `json:"started"`     // executions begun
-	Area        Decimal           `json:"area"`        // processor-seconds of the jobs, with those that did not finish
-	Overhead    map[string]int64  `json:"overhead"`    // messages by the paper's types (§5.1)
-	Delegations lease.Delegations `json:"delegations"` // dmm
+	Jobs        int                `json:"jobs"`        // submitted
+	Finished    Ratio              `json:"finished"`    // share of them
+	Started     int64              `json:"started"`     // executions begun
+	Area        Decimal            `json:"area"`        // processor-seconds of the jobs, with those that did not finish
+	Overhead    map[string]int64   `json:"overhead"`    // messages by the paper's types (§5.1)
+	Delegations lease.Delegations  `json:"delegations"` // dmm
+	Samples     []DelegationSample `json:"samples,omitempty"`
 	counts      Overhead
 }
 
@@ -72,10 +84,13 @@ type delegated struct {
 	n    *Network
 	jobs []workload.Job
 
-	overhead Overhead
-	starts   int64
-	source   map[grid.TaskID]int32 // dmm: whose processors a running job has, if they are not its home's
-	stop     grid.Time
+	overhead    Overhead
+	submissions int64
+	starts      int64
+	ends        int64
+	source      map[grid.TaskID]int32 // dmm: whose processors a running job has, if they are not its home's
+	samples     []DelegationSample
+	nextSample  grid.Time
 }
 
 // Overhead counts the messages that manage the workload, by the types of the paper
@@ -164,6 +179,8 @@ func (cfg *DelegationConfig) validate() (match lease.MatchConfig, err error) {
 		return match, configError("ttl", "%d: want 1 to %d", cfg.TTL, lease.TTLMax)
 	case cfg.Users < 1 || cfg.Users > usersMax:
 		return match, configError("users", "%d: want 1 to %d", cfg.Users, usersMax)
+	case cfg.Sample < 0:
+		return match, configError("sample", "%d: want at least 0 seconds", cfg.Sample)
 	case cfg.Rounds < 0 || cfg.Rounds > 1_000_000:
 		return match, configError("rounds", "%d: want 0 to 1000000", cfg.Rounds)
 	}
@@ -191,7 +208,6 @@ func (d *delegated) run(ctx context.Context, begun time.Time) (*Result, error) {
 		defer rows.close()
 	}
 	last := d.jobs[len(d.jobs)-1].Submit
-	d.stop = last
 	c := collect(d.n, 0, last, rows)
 	c.leased = d.lender
 	home := workload.Home{Rating: grid.Rating{Speed: 1, Bandwidth: 1}}
@@ -202,9 +218,11 @@ func (d *delegated) run(ctx context.Context, begun time.Time) (*Result, error) {
 	}
 	var split goodputs
 	d.n.Observe(Observer{
-		Start: func(now grid.Time, x *Execution) { d.starts++; d.started(x) },
+		Start: func(now grid.Time, x *Execution) { d.sampled(); d.starts++; d.started(x) },
 		End: func(now grid.Time, x *Execution) {
+			d.sampled()
 			split.add(d, x)
+			d.ends++
 			d.ended(x)
 			c.event(now, int(d.n.index[x.Job.Home]), &grid.Event{
 				Kind: grid.JobFinished, Job: x.Job, Epoch: firstEpoch, Site: delegationID(x.Site), Result: grid.Result{Start: x.Start, End: x.End},
@@ -218,7 +236,11 @@ func (d *delegated) run(ctx context.Context, begun time.Time) (*Result, error) {
 	d.n.Feed(source)
 	p := newProgress(d.cfg.Progress, "delegation", int64(total), func() int64 { return source.read })
 	d.n.cfg.Pulse = p.pulse
-	err = d.n.Run(ctx, last, d.n.Drained)
+	until, stop := last, d.n.Drained
+	if d.cfg.Drain {
+		until, stop = last+drainMax, func() bool { return d.ends == int64(total) }
+	}
+	err = d.n.Run(ctx, until, stop)
 	p.stop()
 	if err == nil {
 		err = c.err
@@ -226,7 +248,7 @@ func (d *delegated) run(ctx context.Context, begun time.Time) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("delegation, seed %d: %w", d.cfg.Seed, err)
 	}
-	report := &delegationReport{DelegationConfig: d.cfg, Jobs: total, Started: d.starts, Area: area}
+	report := &delegationReport{DelegationConfig: d.cfg, Jobs: total, Started: d.starts, Area: area, Samples: d.samples}
 	result := c.result("delegation", report, d.described(), begun)
 	d.account(result, report, &split)
 	if d.cfg.Out != "" {
@@ -294,7 +316,11 @@ func (d *delegated) keptAlive(x *Execution, until grid.Time) {
 }
 
 // submitted counts the messages of a submission.
-func (d *delegated) submitted() { d.overhead.NotifyBroker++ } // JM to SM: the request
+func (d *delegated) submitted() {
+	d.sampled()
+	d.submissions++
+	d.overhead.NotifyBroker++ // JM to SM: the request
+}
 
 // negotiated counts the messages about a request that a round looks at.
 func (d *delegated) negotiated(requests int) { d.overhead.Negotiate += 2 * int64(requests) }
@@ -354,15 +380,7 @@ func (d *delegated) account(r *Result, report *delegationReport, g *goodputs) {
 		r.Sites[site].DelegationsPerJob = Ratio(sumOf(of.Hops).over(sumOf(r.Sites[site].Submitted), 10_000))
 	}
 	r.Total.DelegationsPerJob = Ratio(sumOf(report.Delegations.Hops).over(sumOf(r.Total.Submitted), 10_000))
-	for name, count := range r.Messages.ByType {
-		switch {
-		case name == "lease.renew":
-			d.overhead.KeepAlive += 2 * count // with its answer
-		case strings.HasPrefix(name, "lease."):
-			d.overhead.DMM += count
-		}
-	}
-	d.overhead.DMM -= r.Messages.ByType["lease.renew"] // answers to keep-alives
+	d.overhead.leases(r.Messages.ByType)
 	// Executions that have not ended keep their managers busy, too.
 	for site := range d.n.Len() {
 		d.n.Executions(site, func(x *Execution) { d.keptAlive(x, d.n.Now()) })

@@ -114,14 +114,5 @@ func delegationJobs(set uint64, loadDAS, loadG5K float64, span grid.Time) ([]wor
 		}
 		sources = append(sources, &workload.Window{Source: g, Span: span})
 	}
-	merge := workload.NewMerge(sources...)
-	var jobs []workload.Job
-	for {
-		var j workload.Job
-		ok, err := merge.Next(&j)
-		if err != nil || !ok {
-			return jobs, err
-		}
-		jobs = append(jobs, j)
-	}
+	return merged(sources)
 }

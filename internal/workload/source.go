@@ -19,7 +19,7 @@ type Job struct {
 // true, or returns false at the end or with an error, after which it returns the
 // same again. *job is the caller's: a source does not keep it.
 //
-// Trace, Lublin, Merge, Window and Jobs are sources.
+// Trace, Generator, Merge, Window, Batches and Jobs are sources.
 type Source interface {
 	Next(job *Job) (ok bool, err error)
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 
+	"gridnode/internal/grid"
+	"gridnode/internal/workload"
 	"gridnode/testnet"
 )
 
@@ -30,8 +32,6 @@ const (
 	dasLoad       = 60 // percent, of the imbalanced experiment
 	messagesLoad  = 70 // of figure 12 (b) and of the binding
 	setsPerWindow = 2  // ten sets for the five windows of the default
-	standInLoad   = 20 // of the long run instead of the real traces: "a load below 20%"
-	standInDays   = 7
 )
 
 // matchCase is one run of the scenario.
@@ -42,38 +42,53 @@ type matchCase struct {
 	bind         int // seconds
 	ordering     string
 	set          int
-	days         float64
+	long         bool // four months (§6.1), all else as usual
 }
 
 func (c matchCase) name() string {
+	if c.long {
+		return c.architecture + ", four months"
+	}
 	return fmt.Sprintf("%s, load %d/%d, threshold %d, binding %d s, %s, set %d", c.architecture, c.das, c.g5k, c.threshold, c.bind, c.ordering, c.set)
 }
 
 // weight grows with the messages.
 func (c matchCase) weight() int64 {
+	if c.long {
+		return longWeight
+	}
 	w := int64(max(c.das, c.g5k))
 	if c.architecture == "dmm" {
 		w *= int64(4 + max(c.g5k-60, 0)/4)
 	}
-	return w * int64(max(c.days, 1))
+	return w
 }
+
+// longWeight is that of a long run, beside weights of some hundreds to thousands.
+const longWeight = 3000
 
 // matchStudy is the paper's evaluation.
 type matchStudy struct {
 	o       Options
 	sets    int
 	loads   []int // of the default levels that are run
+	longRun testnet.LongRun
+	months  func() ([]workload.Job, error) // the jobs of the long run, generated once
 	lock    sync.Mutex
 	results map[matchCase]*testnet.Result
 }
 
 func planMatchmaking(_ context.Context, o Options) (*Study, error) {
 	s := &matchStudy{
-		o: o, sets: setsPerWindow * o.Windows, loads: defaultLoads, results: make(map[matchCase]*testnet.Result),
+		o: o, sets: setsPerWindow * o.Windows, loads: defaultLoads, results: make(map[matchCase]*testnet.Result), longRun: longRun,
 	}
 	if o.sizes != nil {
 		s.loads = o.sizes
+		s.longRun.Work = s.longRun.Work * shortLongRun / grid.Time(s.longRun.Days)
+		s.longRun.Jobs = s.longRun.Jobs * shortLongRun / int64(s.longRun.Days)
+		s.longRun.Days = shortLongRun
 	}
+	s.months = sync.OnceValues(func() ([]workload.Job, error) { return testnet.LongRunJobs(o.Seed, s.longRun) })
 	var cases []matchCase
 	for _, c := range s.cases() {
 		if !slices.Contains(cases, c) {
@@ -83,7 +98,7 @@ func planMatchmaking(_ context.Context, o Options) (*Study, error) {
 	study := &Study{Notes: s.notes(), Report: s.report}
 	for _, c := range cases {
 		for set := range s.sets {
-			if c.days > 1 && set > 0 {
+			if c.long && set > 0 {
 				continue // the long run is one
 			}
 			c := c
@@ -96,7 +111,7 @@ func planMatchmaking(_ context.Context, o Options) (*Study, error) {
 
 // plain is a run as the paper's are unless it says otherwise.
 func plain(architecture string, das, g5k int) matchCase {
-	return matchCase{architecture: architecture, das: das, g5k: g5k, threshold: 100, ordering: "neighbours", days: 1}
+	return matchCase{architecture: architecture, das: das, g5k: g5k, threshold: 100, ordering: "neighbours"}
 }
 
 // cases lists what is run, sets aside; some occur twice.
@@ -105,16 +120,14 @@ func (s *matchStudy) cases() (list []matchCase) {
 		for _, load := range s.loads {
 			list = append(list, plain(a, load, load))
 		}
+		if !s.o.Quick {
+			list = append(list, longCase(a))
+		}
 		if s.o.sizes != nil {
 			continue
 		}
 		for _, load := range imbalancedLoads {
 			list = append(list, plain(a, dasLoad, load))
-		}
-		if !s.o.Quick {
-			c := plain(a, standInLoad, standInLoad)
-			c.days = standInDays
-			list = append(list, c)
 		}
 	}
 	if s.o.sizes != nil {
@@ -146,8 +159,16 @@ func (s *matchStudy) cases() (list []matchCase) {
 
 func (s *matchStudy) run(ctx context.Context, c matchCase) error {
 	cfg := testnet.DefaultDelegation()
-	cfg.Seed, cfg.Set, cfg.Days = s.o.Seed, uint64(c.set), c.days
-	cfg.Architecture, cfg.LoadDAS, cfg.LoadG5K = c.architecture, float64(c.das)/100, float64(c.g5k)/100
+	cfg.Seed, cfg.Set, cfg.Architecture = s.o.Seed, uint64(c.set), c.architecture
+	if c.long {
+		var err error
+		if cfg.Workload, err = s.months(); err != nil {
+			return err
+		}
+		cfg.Drain, cfg.Sample = true, sampleSeconds
+	} else {
+		cfg.LoadDAS, cfg.LoadG5K = float64(c.das)/100, float64(c.g5k)/100
+	}
 	cfg.Threshold, cfg.Bind, cfg.Ordering = float64(c.threshold)/100, int64(c.bind), c.ordering
 	r, err := testnet.RunDelegation(ctx, cfg)
 	if err != nil {

@@ -2,20 +2,23 @@ package reproduce
 
 import (
 	"fmt"
-	"slices"
 
 	"gridnode/testnet"
 )
 
 // report makes the experiments.
 func (s *matchStudy) report() []Experiment {
-	list := []Experiment{s.balanced()}
+	var list []Experiment
+	if !s.o.Quick {
+		list = append(list, s.long())
+	}
+	list = append(list, s.balanced())
 	if s.o.sizes != nil {
 		return list
 	}
 	list = append(list, s.imbalanced(), s.threshold(), s.messages(), s.binding())
 	if !s.o.Quick {
-		list = append(list, s.beyond(), s.standIn())
+		list = append(list, s.beyond())
 	}
 	return list
 }
@@ -254,28 +257,5 @@ func (s *matchStudy) beyond() Experiment {
 			"goodput %s, wait %s, delegations per job %s", gain(s.mean(a, metricGoodput), s.mean(b, metricGoodput)),
 			gain(s.mean(a, metricAWT), s.mean(b, metricAWT)), gain(s.mean(a, metricPer), s.mean(b, metricPer))))
 	}
-	return e
-}
-
-// standIn takes the place of table 3 and figure 7.
-func (s *matchStudy) standIn() Experiment {
-	e := Experiment{Title: "Instead of the real traces (§6.1, figure 7, table 3)", Text: []string{
-		fmt.Sprintf("The four months of traces of the Grid Workloads Archive (GWA-T-1, GWA-T-2) are not to be had, so table 3 and figure 7 cannot be repeated. In their place: %d generated days at a load of %d %% (the traces “incur a load below 20%%”), to the arrival of the last job. The published figures stand beside them for the order of the architectures only.", standInDays, standInLoad),
-	}}
-	t := Table{Title: "table 3 (another workload)", Columns: slices.Clone(testnet.Architectures)}
-	for i, m := range []matchMetric{metricAWT, metricASD} {
-		row := Measure{Name: m.name, Unit: m.unit, Decimals: m.decimals}
-		for _, a := range testnet.Architectures {
-			c := plain(a, standInLoad, standInLoad)
-			c.days = standInDays
-			published := None
-			if p, ok := publishedTable3[a]; ok {
-				published = p[i]
-			}
-			row.Cells = append(row.Cells, Cell{Published: published, Here: s.mean(c, m)})
-		}
-		t.Measures = append(t.Measures, row)
-	}
-	e.Tables = append(e.Tables, t)
 	return e
 }

@@ -16,10 +16,14 @@ func TestDelegatedMatchmaking(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Runs != 12 || len(r.Experiments) != 1 {
-		t.Fatalf("%d runs and %d experiments, want 12 (six architectures, two sets) and 1", r.Runs, len(r.Experiments))
+	if r.Runs != 18 || len(r.Experiments) != 2 {
+		t.Fatalf("%d runs and %d experiments, want 18 (six architectures, two sets and the long run) and 2", r.Runs, len(r.Experiments))
 	}
 	e := r.Experiments[0]
+	if jf := e.Tables[0].Measures[4]; len(e.Plots) != 2 || len(e.Claims) != 7 || len(jf.Cells) != 6 || jf.Cells[0].Here != 100 {
+		t.Errorf("four months: %d plots and %d claims, want 2 and 7; jobs finished %+v", len(e.Plots), len(e.Claims), jf)
+	}
+	e = r.Experiments[1]
 	for _, table := range e.Tables[:4] {
 		for _, m := range table.Measures {
 			if here := m.Cells[0].Here; !here.Known() || here < 0 {
