@@ -17,7 +17,7 @@ type SurveyConfig struct {
 
 	Interval grid.Time // between two rounds of measuring, after the first few; 30 s
 	Probes   int       // sites measured in a round, at most; 4
-	Report   grid.Time // between two reports; 1 min
+	Report   grid.Time // between two reports, after the first few; 1 min
 }
 
 // WithinDefault is the latency within a site that says nothing of it: about that of
@@ -60,6 +60,7 @@ type Survey struct {
 	nextRound  grid.Time // grid.Never while nobody is known
 	pace       grid.Time // to the next round; doubles up to the interval
 	nextReport grid.Time
+	reportPace grid.Time   // to the next report; doubles up to its span: the first may find no ears
 	candidates []candidate // scratch
 	measured   []Measured  // scratch
 
@@ -106,7 +107,7 @@ func NewSurvey(cfg SurveyConfig, rng *rand.Rand) (*Survey, error) {
 	}
 	s := &Survey{
 		cfg: cfg, rng: rng, pings: NewPings(), peers: make(map[grid.SiteID]*surveyed), marks: map[uint64]grid.SiteID{mark(cfg.Self): cfg.Self},
-		coordinate: newCoordinate(), reported: -1, nextRound: grid.Never, pace: min(surveySoon, cfg.Interval),
+		coordinate: newCoordinate(), reported: -1, nextRound: grid.Never, pace: min(surveySoon, cfg.Interval), reportPace: surveySoon,
 	}
 	if cfg.Topic == "" {
 		s.nextReport = grid.Never
@@ -246,7 +247,8 @@ func (s *Survey) report(now grid.Time, out *grid.Outbox) {
 	}
 	out.Publish(s.cfg.Topic, r)
 	s.reported = now
-	s.nextReport = now + s.cfg.Report - grid.Time(s.rng.Int64N(int64(s.cfg.Report/8)))
+	s.nextReport = now + s.reportPace - grid.Time(s.rng.Int64N(int64(s.reportPace/8)))
+	s.reportPace = min(2*s.reportPace, s.cfg.Report)
 }
 
 // toPeer returns the latency from here to a peer: as measured, else as estimated.
