@@ -1,7 +1,10 @@
 package directory
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
+	"unicode/utf8"
 
 	"google.golang.org/protobuf/proto"
 
@@ -29,6 +32,45 @@ type Load struct {
 	Wait       grid.Time // as in Quote
 	Sequence   uint64    // rises with every report of a site, across restarts too; set by SetLoad
 	Issued     grid.Time // instant on the site's clock; set by SetLoad
+	Headed     Headed    // what it tells the site that heads it
+
+	Heard grid.Time // instant on this site's clock at which the report came; not part of it
+}
+
+// Headed is what a site tells, with its load, the site that heads it: that it
+// consents, and what a packing needs to know. The zero value consents to nobody.
+type Headed struct {
+	Head       grid.SiteID // whose packing it consents to; empty: nobody's
+	Name       string      // what it calls itself; at most 64 bytes
+	Processors int64
+	grid.Rating
+	Weights [3]int64 // of over-deadline, makespan and idle time, each 0 to weightMax; all 0: it does not care
+}
+
+// weightMax bounds the weights of a headed site.
+const weightMax = 1000
+
+// check returns an error that names the first field that is out of bounds.
+func (h *Headed) check() error {
+	if *h == (Headed{}) {
+		return nil
+	}
+	switch {
+	case len(h.Head) == 0 || len(h.Head) > siteMax:
+		return fmt.Errorf("head of %d bytes, want 1 to %d", len(h.Head), siteMax)
+	case len(h.Name) > nameMax || !utf8.ValidString(h.Name):
+		return fmt.Errorf("name of %d bytes, want at most %d of UTF-8", len(h.Name), nameMax)
+	case h.Processors < 0 || h.Processors > processorsMax:
+		return fmt.Errorf("%d processors", h.Processors)
+	case h.Speed < 1 || h.Speed > grid.RatingMax || h.Bandwidth < 1 || h.Bandwidth > grid.RatingMax:
+		return fmt.Errorf("speed %d and bandwidth %d", h.Speed, h.Bandwidth)
+	}
+	for _, w := range h.Weights {
+		if w < 0 || w > weightMax {
+			return fmt.Errorf("weight %d, want 0 to %d", w, weightMax)
+		}
+	}
+	return nil
 }
 
 // LoadReport is the message that carries a Load.
@@ -57,13 +99,14 @@ func (l *Load) check() error {
 	case l.Issued < 0 || l.Issued > grid.SpanMax:
 		return fmt.Errorf("issued at %d µs", int64(l.Issued))
 	}
-	return nil
+	return l.Headed.check()
 }
 
 // sameAs reports whether two reports say the same. A wait that gets shorter as time
 // passes is the same; what makes it longer shows in the work that is queued.
 func (l Load) sameAs(other Load) bool {
-	return l.Free == other.Free && l.Widest == other.Widest && l.Queued == other.Queued && l.QueuedWork == other.QueuedWork
+	return l.Free == other.Free && l.Widest == other.Widest && l.Queued == other.Queued && l.QueuedWork == other.QueuedWork &&
+		l.Headed == other.Headed
 }
 
 // gossip is a site's own reporting: on change, but not more often than the
@@ -100,7 +143,11 @@ func (d *Directory) beat(now grid.Time, out *grid.Outbox) {
 	g.current.Sequence = max(uint64(max(now, 1)), g.told.Sequence+1)
 	g.current.Issued = now
 	g.told = g.current
-	g.next = now + d.cfg.HeartbeatInterval - d.jitter(d.cfg.HeartbeatInterval/8)
+	beat := d.cfg.HeartbeatInterval
+	if g.told.Headed.Head != "" {
+		beat /= headedBeats
+	}
+	g.next = now + beat - d.jitter(beat/8)
 	out.Publish(d.cfg.Topic, &LoadReport{g.told})
 }
 
@@ -112,6 +159,7 @@ func (d *Directory) onLoad(now grid.Time, from grid.SiteID, l *Load) {
 	}
 	if v, fresh := d.loads.put(l.Site); fresh || v.Sequence < l.Sequence {
 		*v = *l
+		v.Heard = now
 	}
 }
 
@@ -123,13 +171,41 @@ func (d *Directory) Load(site grid.SiteID) (Load, bool) {
 	return Load{}, false
 }
 
+// Headed returns the newest load reports of the sites that consent to be headed by
+// one, in order of their IDs. It takes time proportional to how many reports are
+// remembered.
+func (d *Directory) Headed(by grid.SiteID) (reports []Load) {
+	for i := range d.loads.values {
+		if l := &d.loads.values[i]; by != "" && l.Headed.Head == by {
+			reports = append(reports, *l)
+		}
+	}
+	slices.SortFunc(reports, func(a, b Load) int { return cmp.Compare(a.Site, b.Site) })
+	return reports
+}
+
+// headedBeats is how many heartbeats a headed site has for one of the others: its head
+// has to know soon that it is there, or is not.
+const headedBeats = 6
+
+// Silence returns for how long a headed site that is there may be silent: three
+// heartbeats may be lost.
+func (d *Directory) Silence() grid.Time { return 4 * d.cfg.HeartbeatInterval / headedBeats }
+
 // Proto returns the wire form.
 func (m *LoadReport) Proto() proto.Message {
 	l := &m.Load
-	return &wirepb.LoadReport{
+	p := &wirepb.LoadReport{
 		Site: string(l.Site), Free: l.Free, Widest: l.Widest, Queued: l.Queued, QueuedWork: l.QueuedWork,
 		Wait: int64(l.Wait), Sequence: l.Sequence, Issued: int64(l.Issued),
 	}
+	if h := &l.Headed; *h != (Headed{}) {
+		p.Headed = &wirepb.HeadedSite{
+			Head: string(h.Head), Name: []byte(h.Name), Processors: h.Processors, Speed: h.Speed, Bandwidth: h.Bandwidth,
+			OverDeadline: h.Weights[0], Makespan: h.Weights[1], Idle: h.Weights[2],
+		}
+	}
+	return p
 }
 
 // Gossip is how load reports travel: the frames of its one kind are published on
@@ -151,6 +227,12 @@ func decodeLoad(from grid.SiteID, body []byte) (grid.Message, error) {
 		Site: grid.SiteID(p.Site), Free: p.Free, Widest: p.Widest, Queued: p.Queued, QueuedWork: p.QueuedWork,
 		Wait: grid.Time(p.Wait), Sequence: p.Sequence, Issued: grid.Time(p.Issued),
 	}}
+	if h := p.Headed; h != nil {
+		m.Load.Headed = Headed{
+			Head: grid.SiteID(h.Head), Name: string(h.Name), Processors: h.Processors,
+			Rating: grid.Rating{Speed: h.Speed, Bandwidth: h.Bandwidth}, Weights: [3]int64{h.OverDeadline, h.Makespan, h.Idle},
+		}
+	}
 	if err := m.Load.check(); err != nil {
 		return nil, wire.Malformed("load report: %v", err)
 	}

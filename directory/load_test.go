@@ -105,17 +105,22 @@ func TestLoadReportOnTheWire(t *testing.T) {
 		load Load
 		bad  bool
 	}{
-		{"good", "a", Load{"a", 1, 1, 2, 3, 6, 4, 5}, false},
-		{"most", "a", Load{"a", processorsMax, processorsMax, queuedMax, queuedWorkMax, grid.SpanMax, 1 << 63, grid.SpanMax}, false},
-		{"somebody else's", "b", Load{"a", 1, 1, 2, 3, 6, 4, 5}, true},
-		{"too many processors", "a", Load{"a", processorsMax + 1, 1, 2, 3, 6, 4, 5}, true},
-		{"too wide", "a", Load{"a", 1, processorsMax + 1, 2, 3, 6, 4, 5}, true},
-		{"too many jobs", "a", Load{"a", 1, 1, queuedMax + 1, 3, 6, 4, 5}, true},
-		{"too much work", "a", Load{"a", 1, 1, 2, queuedWorkMax + 1, 6, 4, 5}, true},
-		{"endless wait", "a", Load{"a", 1, 1, 2, 3, grid.SpanMax + 1, 4, 5}, true},
-		{"no sequence", "a", Load{"a", 1, 1, 2, 3, 6, 0, 5}, true},
-		{"no site", "", Load{"", 1, 1, 2, 3, 6, 4, 5}, true},
-		{"too large", grid.SiteID(strings.Repeat("x", 600)), Load{grid.SiteID(strings.Repeat("x", 600)), 1, 1, 2, 3, 6, 4, 5}, true},
+		{"good", "a", Load{"a", 1, 1, 2, 3, 6, 4, 5, Headed{}, 0}, false},
+		{"most", "a", Load{"a", processorsMax, processorsMax, queuedMax, queuedWorkMax, grid.SpanMax, 1 << 63, grid.SpanMax, Headed{}, 0}, false},
+		{"headed", "a", Load{"a", 1, 1, 2, 3, 6, 4, 5, headed, 0}, false},
+		{"headed by nobody", "a", Load{"a", 1, 1, 2, 3, 6, 4, 5, headedBy("", 8, 4), 0}, true},
+		{"headed, too many processors", "a", Load{"a", 1, 1, 2, 3, 6, 4, 5, headedBy("h", processorsMax+1, 4), 0}, true},
+		{"headed, negative weight", "a", Load{"a", 1, 1, 2, 3, 6, 4, 5, headedBy("h", 8, -1), 0}, true},
+		{"headed, too large a weight", "a", Load{"a", 1, 1, 2, 3, 6, 4, 5, headedBy("h", 8, weightMax+1), 0}, true},
+		{"somebody else's", "b", Load{"a", 1, 1, 2, 3, 6, 4, 5, Headed{}, 0}, true},
+		{"too many processors", "a", Load{"a", processorsMax + 1, 1, 2, 3, 6, 4, 5, Headed{}, 0}, true},
+		{"too wide", "a", Load{"a", 1, processorsMax + 1, 2, 3, 6, 4, 5, Headed{}, 0}, true},
+		{"too many jobs", "a", Load{"a", 1, 1, queuedMax + 1, 3, 6, 4, 5, Headed{}, 0}, true},
+		{"too much work", "a", Load{"a", 1, 1, 2, queuedWorkMax + 1, 6, 4, 5, Headed{}, 0}, true},
+		{"endless wait", "a", Load{"a", 1, 1, 2, 3, grid.SpanMax + 1, 4, 5, Headed{}, 0}, true},
+		{"no sequence", "a", Load{"a", 1, 1, 2, 3, 6, 0, 5, Headed{}, 0}, true},
+		{"no site", "", Load{"", 1, 1, 2, 3, 6, 4, 5, Headed{}, 0}, true},
+		{"too large", grid.SiteID(strings.Repeat("x", 600)), Load{grid.SiteID(strings.Repeat("x", 600)), 1, 1, 2, 3, 6, 4, 5, Headed{}, 0}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			frame, err := wire.Encode(&LoadReport{tt.load})
@@ -130,5 +135,45 @@ func TestLoadReportOnTheWire(t *testing.T) {
 				t.Errorf("came back as %+v", m)
 			}
 		})
+	}
+}
+
+// headed is what a member of a head tells.
+var headed = headedBy("h", 8, 4)
+
+func headedBy(head grid.SiteID, processors, weight int64) Headed {
+	return Headed{Head: head, Name: "a's name", Processors: processors, Rating: grid.Rating{Speed: 7, Bandwidth: 9}, Weights: [3]int64{weight, 0, 1}}
+}
+
+// TestHeaded: a head finds those that consent to it, and no longer those that do not.
+func TestHeaded(t *testing.T) {
+	d := newDirectory(Config{})
+	var out grid.Outbox
+	now := grid.Hour
+	for i, site := range []grid.SiteID{"c", "a", "b", "d"} {
+		l := Load{Site: site, Sequence: 1, Issued: now, Headed: headed}
+		if i == 3 {
+			l.Headed = headedBy("other", 8, 4)
+		}
+		d.Step(now, &grid.Delivery{From: site, Message: &LoadReport{l}}, &out)
+	}
+	names := func() (s string) {
+		for _, l := range d.Headed("h") {
+			s += string(l.Site)
+			if l.Heard != now {
+				t.Errorf("%s was heard at %v, want %v", l.Site, l.Heard, now)
+			}
+		}
+		return s
+	}
+	if got := names(); got != "abc" {
+		t.Errorf("headed by h: %q, want abc", got)
+	}
+	d.Step(now, &grid.Delivery{From: "b", Message: &LoadReport{Load{Site: "b", Sequence: 2, Issued: now}}}, &out)
+	if got := names(); got != "ac" {
+		t.Errorf("headed by h once b has left: %q, want ac", got)
+	}
+	if got := d.Headed(""); len(got) != 0 {
+		t.Errorf("headed by nobody: %v", got)
 	}
 }

@@ -45,6 +45,10 @@ type Config struct {
 	Cost           grid.CostModel
 	Foreign        bool // run jobs of other sites
 
+	// Head is the site whose packing this one consents to: its jobs are taken whatever
+	// Foreign says, as many at a time as it likes. Empty: none.
+	Head grid.SiteID
+
 	Pricing Pricing
 	Demand  Demand // of PricingDemand
 

@@ -82,8 +82,9 @@ func (a *Agent) admit(now grid.Time, e *memory, m *Negotiate) (h *hold, refusal 
 	estimate := m.estimateAt(a.cfg.Rating)
 	job := grid.Job{Resources: grid.Resources{Processors: m.Processors}, Work: m.Work}
 	cost := job.CostAt(a.cfg.Rating, a.cfg.Price, a.cfg.Cost)
+	head := a.cfg.Head != "" && e.site == a.cfg.Head
 	switch {
-	case !a.cfg.Foreign:
+	case !a.cfg.Foreign && !head:
 		return nil, NoForeign, grid.Never
 	case m.Processors > a.cfg.Processors, m.Memory > a.cfg.Memory && a.cfg.Memory > 0:
 		return nil, TooWide, grid.Never
@@ -91,8 +92,8 @@ func (a *Agent) admit(now grid.Time, e *memory, m *Negotiate) (h *hold, refusal 
 		return nil, PriceChanged, grid.Never
 	case a.desk != nil && cost > 0 && !a.desk.Accepts(m.Bank):
 		return nil, Unpaid, grid.Never
-	case e.holds >= a.cfg.HoldsPerPeer, len(a.holds) >= holdsMax,
-		e.holds > 0 && (e.held+m.Processors)*1000 > a.cfg.Processors*a.cfg.HoldShare:
+	case !head && e.holds >= a.cfg.HoldsPerPeer, len(a.holds) >= holdsMax,
+		!head && e.holds > 0 && (e.held+m.Processors)*1000 > a.cfg.Processors*a.cfg.HoldShare:
 		return nil, Busy, grid.Never
 	}
 	by := now.Add(m.Deadline)

@@ -11,6 +11,9 @@ type Place struct {
 	Job      *grid.Job
 	Epoch    uint32
 	Messages int32 // counted for earlier epochs
+
+	// Headed says that the site that Job names consents to run this home's jobs.
+	Headed bool
 }
 
 // Stop gives a job of this home up. While it is being placed the answer is

@@ -233,7 +233,7 @@ func (s *site) local(in grid.Input) {
 		}
 		j.epoch++
 		j.state = "placing"
-		s.again(&Place{j.job, j.epoch, in.Messages})
+		s.again(&Place{j.job, j.epoch, in.Messages, false})
 	case *Delivered:
 		s.net.logf("%s: delivered %s/%d", s.cfg.Site, s.net.name(in.Task.Job), in.Task.Epoch)
 		if r := s.remotes[in.Task.Job]; r != nil && r.award.Epoch == in.Task.Epoch {
@@ -382,7 +382,7 @@ func (s *site) restart() {
 		request := lrms.Request{ID: grid.TaskID{Job: id, Epoch: j.epoch}, Processors: j.job.Processors, Estimate: j.job.EstimateAt(s.cfg.Rating)}
 		switch j.state {
 		case "placing":
-			s.agent.Step(now, &Place{j.job, j.epoch, j.messages}, &s.outbox)
+			s.agent.Step(now, &Place{j.job, j.epoch, j.messages, false}, &s.outbox)
 		case "awarded":
 			s.agent.Step(now, &Resume{j.job, j.award, j.messages}, &s.outbox)
 			if j.cancelled {

@@ -78,6 +78,9 @@ func (a *Agent) place(now grid.Time, in *Place, out *grid.Outbox) {
 	case p.job.Site != "":
 		p.end = true
 		a.named(p)
+		if in.Headed {
+			p.quotes[0].Foreign = true
+		}
 		a.advance(now, p, out)
 	case p.job.Goal == grid.GoalSpill:
 		// Experiment 2: "In case a local resource is not available then online

@@ -23,10 +23,11 @@ const (
 	OutcomeRefused                        // was asked and said no
 	OutcomeExpired                        // its guarantee ended before the job could be sent
 	OutcomeUnreachable                    // could not be reached, or did not answer
+	OutcomeNoConsent                      // does not consent to be headed by this site
 )
 
 var outcomeNames = [...]string{"", "candidate", "chosen", "too-narrow", "too-little-memory", "too-late", "loaded",
-	"too-dear", "foreign-refused", "not-named", "refused", "expired", "unreachable"}
+	"too-dear", "foreign-refused", "not-named", "refused", "expired", "unreachable", "no-consent"}
 
 // String returns the stable name used in tables and JSON ("too-late").
 func (o Outcome) String() string {

@@ -30,6 +30,7 @@ const arrayVariable = "GRIDNODE_ARRAY_TASK_ID"
 type JobDefaults struct {
 	Estimate grid.Time // bound on the run time
 	Goal     grid.Goal // of a job without policy, deadline, budget and site
+	Packs    bool      // the site heads clusters: of a job with a deadline, too
 }
 
 // submitter is where and by whom a job is submitted.
@@ -156,6 +157,8 @@ func (by *submitter) bounds(job *grid.Job, spec *JobSpec) error {
 			}
 		}
 		return fmt.Errorf("policy: %q, want cheapest, fastest, local or spill", spec.Policy)
+	case by.defaults.Packs && job.Budget < 0 && job.Site == "":
+		job.Goal = by.defaults.Goal
 	case job.Deadline != grid.Never || job.Budget >= 0 || job.Site != "" && job.Site != by.home:
 		job.Goal = grid.GoalCost
 	case job.Site == "":

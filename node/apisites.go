@@ -137,7 +137,7 @@ func (a *API) siteInfo(s *Site, q *directory.Quote) SiteInfo {
 		info.Expires = Instant(q.Expires())
 	}
 	if load, ok := s.Load(q.Site); ok {
-		info.Queued = load.Queued
+		info.Queued, info.Head = load.Queued, string(load.Headed.Head)
 		if load.Issued > q.Issued {
 			info.Free, info.Widest, info.Wait, info.Issued = load.Free, load.Widest, Seconds(load.Wait), Instant(load.Issued)
 		}

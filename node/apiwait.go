@@ -209,7 +209,7 @@ func (a *API) await(ctx context.Context, ids []grid.JobID, placed bool) error {
 	err := a.host.Do(ctx, func(s *Site) {
 		for _, id := range ids {
 			v, known := s.Job(id)
-			if !known || v.State.Terminal() || placed && v.State != Placing {
+			if !known || v.State.Terminal() || placed && (v.State != Placing || v.Waits) {
 				settled = append(settled, id)
 			}
 		}

@@ -28,6 +28,7 @@ type entry struct {
 	lease    uint64     // number of the borrowed lease it runs on; 0: on this site's own processors
 	gone     grid.Time  // the lease has ended, the execution has surely by then; 0: there is none
 	gang     *grid.Gang // where the latest execution of a divided job runs or ran
+	packed   *packed    // on its way through the clusters that this site heads; nil if it is not; not stored: it is collected anew
 	parked   bool       // placing, but it waits until the bank answers; not stored: it is placed anew
 }
 

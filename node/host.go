@@ -199,6 +199,7 @@ func (h *Host) siteConfig() SiteConfig {
 	c.Bank.Self = h.id
 	c.Bank.Seal = func(domain string, payload []byte) ([]byte, error) { return wire.Seal(h.cfg.Key, domain, payload) }
 	c.Market.Price, c.Market.Cost, c.Market.Foreign = c.Price, c.Cost, c.Foreign
+	c.Market.Head = c.Head
 	return c
 }
 

@@ -103,6 +103,7 @@ type View struct {
 	State    State
 	Foreign  bool        // it belongs to another site and runs here
 	Site     grid.SiteID // where it is; empty while placing
+	Waits    bool        // placing, and waits for the end of a packing window
 	Epoch    uint32
 	Award    market.Award // of the latest placement
 	Start    grid.Time    // 0 if not known to have started

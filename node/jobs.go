@@ -99,10 +99,19 @@ func (s *Site) place(now grid.Time, e *entry, out *grid.Outbox) {
 		s.divide(now, e, out)
 		return
 	}
+	if s.packs(e.job) {
+		s.collect(now, e)
+		return
+	}
 	if s.agent != nil && s.marketed(e.job) {
 		s.agent.Step(now, &market.Place{Job: e.job, Epoch: e.epoch, Messages: e.messages}, out)
 		return
 	}
+	s.placeHere(now, e, out)
+}
+
+// placeHere puts a home job into the local queue.
+func (s *Site) placeHere(now grid.Time, e *entry, out *grid.Outbox) {
 	request := lrms.Request{ID: e.task(), Processors: e.job.Processors, Estimate: e.job.EstimateAt(s.cfg.Rating)}
 	if err := s.enqueue(now, request, e); err != nil {
 		e.reason = err.Error()
@@ -133,7 +142,12 @@ func (s *Site) placed(now grid.Time, in *market.Placed, out *grid.Outbox) {
 	if e == nil {
 		return
 	}
-	e.award, e.verdicts, e.messages = in.Award, in.Verdicts, in.Messages
+	e.award, e.messages = in.Award, in.Messages
+	if e.packed == nil {
+		e.verdicts = in.Verdicts
+	} else {
+		s.packedAway(now, e)
+	}
 	if in.Award.Bank != "" { // it is placed once it is paid for
 		out.Save(e)
 		return
@@ -153,6 +167,10 @@ func (s *Site) placed(now grid.Time, in *market.Placed, out *grid.Outbox) {
 func (s *Site) refused(now grid.Time, in *market.Refused, out *grid.Outbox) {
 	e := s.jobs[in.Job]
 	if e == nil || e.foreign || e.state != Placing {
+		return
+	}
+	if e.packed != nil {
+		s.packRefused(now, e, in, out)
 		return
 	}
 	e.verdicts, e.messages, e.reason = in.Verdicts, in.Messages, in.Reason
@@ -399,6 +417,7 @@ func (s *Site) withdraw(now grid.Time, e *entry, cause string, out *grid.Outbox)
 			s.agent.Step(now, &market.Stop{Job: e.job.ID, Cause: cause}, out)
 		}
 		s.dequeue(now, e, out)
+		s.uncollect(e)
 		s.forgetRecovered(e)
 		e.result = grid.Result{Start: now, End: now, ExitCode: exitCancelled, Reason: cause}
 		if e.foreign {

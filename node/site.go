@@ -30,6 +30,8 @@ type SiteConfig struct {
 	Market     market.Config
 	Directory  directory.Config
 	Lease      LeaseConfig
+	Heads      HeadsConfig // the clusters that this site heads
+	Head       grid.SiteID // whose packing this site consents to; empty: nobody's
 	Survey     coalloc.SurveyConfig
 
 	Coallocation coalloc.CoordinatorConfig // of jobs of this site that run at several
@@ -79,6 +81,8 @@ type Site struct {
 	pilots   map[uint64]pilot         // of lent leases, by epoch
 	asking   map[uint64]uint64        // tokens of users who asked for leases, by number
 	inviting map[grid.SiteID][]uint64 // tokens of users who invited sites
+
+	heads *heads // nil unless this site heads clusters
 
 	parked    []*entry  // wait until their bank answers
 	parkedDue grid.Time // earliest deadline of theirs
@@ -142,6 +146,9 @@ func NewSite(cfg SiteConfig, seed uint64) (*Site, error) {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
 	}
 	s.cfg.Bank.Self = cfg.ID
+	if s.heads, err = newHeads(&cfg, seed); err != nil {
+		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
+	}
 	s.desk = bank.NewDesk(s.cfg.Bank, seed)
 	s.agent.UseBank(s.desk)
 	return s, nil
@@ -262,6 +269,7 @@ func (s *Site) tick(now grid.Time, out *grid.Outbox) {
 	}
 	s.coallocTick(now, out)
 	s.rescue(now, out)
+	s.pack(now, out)
 	s.started = s.schedule(now, s.started[:0], out)
 	for i := range s.started {
 		s.start(now, s.started[i].ID, out)
@@ -281,7 +289,7 @@ func (s *Site) quote(now grid.Time, out *grid.Outbox) {
 	q := directory.Quote{
 		Site: s.cfg.ID, Name: s.cfg.Name, Resources: s.cfg.Resources, Rating: s.cfg.Rating,
 		Price: s.Price(), Cost: s.cfg.Cost, Foreign: s.cfg.Foreign,
-		Free: state.Free, Widest: state.Widest, Wait: state.Wait,
+		Free: state.Free, Widest: state.Widest, Wait: min(state.Wait, grid.SpanMax),
 	}
 	if !sameOffer(&q, &s.quoted) || q.Wait > 0 && now+q.Wait != s.startable {
 		s.quoted, s.startable = q, now+q.Wait
@@ -289,7 +297,7 @@ func (s *Site) quote(now grid.Time, out *grid.Outbox) {
 	}
 	s.dir.SetLoad(now, directory.Load{
 		Free: state.Free, Widest: state.Widest, Wait: min(state.Wait, grid.SpanMax),
-		Queued: int64(state.Queued), QueuedWork: int64(state.QueuedWork) / int64(grid.Second),
+		Queued: int64(state.Queued), QueuedWork: int64(state.QueuedWork) / int64(grid.Second), Headed: s.headed(),
 	}, out)
 }
 

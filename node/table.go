@@ -82,13 +82,13 @@ func (s *Site) Job(id grid.JobID) (View, bool) {
 	if e == nil {
 		return View{}, false
 	}
-	return e.view(), true
+	return s.view(e), true
 }
 
 // Jobs calls yield for every job, in no particular order, until it returns false.
 func (s *Site) Jobs(yield func(View) bool) {
 	for _, e := range s.jobs {
-		if !yield(e.view()) {
+		if !yield(s.view(e)) {
 			return
 		}
 	}

@@ -105,7 +105,7 @@ func (cfg *PackingConfig) check() ([]titan.Weights, error) {
 		return configError(flag, "%q: want %s", value, strings.Join(all, ", "))
 	}
 	for _, err := range []error{
-		oneOf("policy", cfg.Policy, "muscle", "urgent", "dll", "wrand"),
+		oneOf("policy", cfg.Policy, muscle.PolicyNames...),
 		oneOf("sizes", cfg.Sizes, "uniform", "normal", "log"),
 		oneOf("start", cfg.Start, "random", "arrival"),
 		oneOf("deadlines", cfg.Deadlines, "batch", "arrival"),

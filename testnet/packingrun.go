@@ -15,9 +15,10 @@ import (
 
 // packer runs the scenario: batch by batch, cluster by cluster.
 type packer struct {
-	cfg   *PackingConfig
-	titan *titan.Titan
-	draws *rand.PCG // of the policy and of TITAN; begun anew for each batch and cluster
+	cfg    *PackingConfig
+	policy muscle.Policy
+	titan  *titan.Titan
+	draws  *rand.PCG // of the policy and of TITAN; begun anew for each batch and cluster
 
 	batches     int
 	generations int64
@@ -36,6 +37,16 @@ type packedCluster struct {
 	area           grid.Time // processor time of its jobs
 }
 
+func newPacker(cfg *PackingConfig, clusters int) (*packer, error) {
+	p := &packer{cfg: cfg, draws: rand.NewPCG(0, 0), clusters: make([]packedCluster, clusters)}
+	var err error
+	if p.policy, err = muscle.ParsePolicy(cfg.Policy); err != nil {
+		return nil, configError("policy", "%v", err)
+	}
+	p.titan, err = titan.New(titan.Config{Settle: cfg.Settle}, rand.New(p.draws))
+	return p, err
+}
+
 // RunPacking runs the scenario. Cancelling ctx ends it with ctx's error. An error
 // wrapping ErrConfig is about cfg.
 func RunPacking(ctx context.Context, cfg PackingConfig) (*Result, error) {
@@ -44,8 +55,8 @@ func RunPacking(ctx context.Context, cfg PackingConfig) (*Result, error) {
 		return nil, err
 	}
 	begun := time.Now()
-	p := &packer{cfg: &cfg, draws: rand.NewPCG(0, 0), clusters: make([]packedCluster, len(weights))}
-	if p.titan, err = titan.New(titan.Config{Settle: cfg.Settle}, rand.New(p.draws)); err != nil {
+	p, err := newPacker(&cfg, len(weights))
+	if err != nil {
 		return nil, err
 	}
 	jobs, batch := newPackingJobs(&cfg), cfg.empty(weights)
@@ -76,7 +87,8 @@ func (p *packer) begin(cluster int) {
 
 // pack shares a batch out and lets the clusters plan.
 func (p *packer) pack(b *muscle.Batch) error {
-	packing, err := p.shareOut(b)
+	p.begin(-1)
+	packing, err := p.policy.Share(b, rand.New(p.draws))
 	if err != nil {
 		return err
 	}
@@ -109,21 +121,6 @@ func (p *packer) pack(b *muscle.Batch) error {
 	p.jobs += int64(len(b.Jobs))
 	p.batches++
 	return nil
-}
-
-// shareOut calls the policy.
-func (p *packer) shareOut(b *muscle.Batch) (*muscle.Packing, error) {
-	p.begin(-1)
-	rng := rand.New(p.draws)
-	switch p.cfg.Policy {
-	case "dll":
-		return muscle.DLL(b)
-	case "wrand":
-		return muscle.WRAND(b, rng)
-	case "urgent":
-		return muscle.Pack(b, muscle.Urgent, rng)
-	}
-	return muscle.Pack(b, muscle.Published, rng)
 }
 
 // plan lets TITAN improve the schedule of a share until it is stable.
@@ -212,8 +209,8 @@ func (r *Result) writePacking(w io.Writer) error {
 
 // PackOne shares one batch out as cfg says and returns its MCP in seconds.
 func PackOne(cfg PackingConfig, b *muscle.Batch) (mcp float64, err error) {
-	p := &packer{cfg: &cfg, draws: rand.NewPCG(0, 0), clusters: make([]packedCluster, len(b.Clusters))}
-	if p.titan, err = titan.New(titan.Config{Settle: cfg.Settle}, rand.New(p.draws)); err != nil {
+	p, err := newPacker(&cfg, len(b.Clusters))
+	if err != nil {
 		return 0, err
 	}
 	err = p.pack(b)

@@ -14,11 +14,13 @@ import (
 	"github.com/multiformats/go-multiaddr"
 
 	"gridnode/coalloc"
+	"gridnode/coalloc/muscle"
 	"gridnode/internal/grid"
 	"gridnode/internal/lrms"
 	"gridnode/internal/lrms/titan"
 	"gridnode/lease"
 	"gridnode/market"
+	"gridnode/node"
 )
 
 // settings are the effective values of every key, checked.
@@ -58,6 +60,10 @@ type settings struct {
 	leaseLongest grid.Time
 	delegate     lease.MatchConfig
 	invitations  lease.Consent
+
+	pack       node.HeadsConfig
+	packHead   string   // ID; empty if none
+	muscleJoin []string // addresses of nodes that were named as head or member
 
 	logLevel string
 	logFile  string // relative to the home; empty for stderr
@@ -220,6 +226,24 @@ var settingTable = []setting{
 			s.delegate.TTL = int32(hops)
 			return err
 		}},
+
+	{key: "muscle.members", value: "", list: true, usage: "sites that this one heads: IDs, addresses that end in /p2p/ID, or names; jobs without policy are shared out over them",
+		set: func(s *settings, v string) (err error) { return s.setMembers(v) }},
+	{key: "muscle.head", value: "", usage: "site that may head this one, whose jobs are taken whatever foreign says: an ID, or an address that ends in /p2p/ID; empty: none",
+		set: func(s *settings, v string) (err error) { return s.setHead(v) }},
+	{key: "muscle.window", value: "10s", usage: "how long jobs are collected before they are shared out, from 0.1s to 1h",
+		set: func(s *settings, v string) (err error) {
+			s.pack.Window, err = spanBetween(v, 100*grid.Millisecond, muscle.WindowMax)
+			return err
+		}},
+	{key: "muscle.batch", value: "500", usage: "most jobs shared out at once; the window closes early when as many have come, 1 to 1000",
+		set: func(s *settings, v string) error {
+			n, err := intBetween(v, 1, muscle.BatchMax)
+			s.pack.Batch = int(n)
+			return err
+		}},
+	{key: "muscle.policy", value: "urgent", usage: "how jobs are shared out: urgent (muscle with the most pressed jobs first), muscle (as published), dll (least load) or wrand (at random)",
+		set: func(s *settings, v string) (err error) { s.pack.Policy, err = muscle.ParsePolicy(v); return err }},
 
 	{key: "log.level", value: "info", usage: "least severe messages to log: debug, info, warn or error",
 		set: func(s *settings, v string) (err error) {

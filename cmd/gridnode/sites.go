@@ -29,6 +29,7 @@ func siteColumns(now time.Time) []column[node.SiteInfo] {
 		{head: "MEMORY", wide: true, text: func(s node.SiteInfo) string { return formatSize(s.Memory) }},
 		{head: "COST", wide: true, text: func(s node.SiteInfo) string { return s.Cost }},
 		{head: "FOREIGN", text: func(s node.SiteInfo) string { return allowText(s.Foreign) }},
+		{head: "HEAD", wide: true, text: func(s node.SiteInfo) string { return s.Head }},
 		{head: "AGE", text: func(s node.SiteInfo) string { return ageText(s, now) }},
 	}
 }

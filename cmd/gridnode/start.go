@@ -98,7 +98,7 @@ func serve(cmd *cobra.Command, home string, readyFD int) (err error) {
 		return errors.Join(err, host.Close())
 	}
 	api := node.NewAPI(host, node.APIConfig{
-		Rating: s.rating, Defaults: node.JobDefaults{Estimate: s.estimate, Goal: s.goal},
+		Rating: s.rating, Defaults: node.JobDefaults{Estimate: s.estimate, Goal: s.goal, Packs: len(s.pack.Members) > 0},
 		Federation: s.federation, Version: version, Logger: log, Stop: cancel,
 	})
 	served := make(chan error, 1)
@@ -156,7 +156,14 @@ func hostConfig(home string, s *settings, log *slog.Logger) (node.HostConfig, er
 	if cfg.Site.Bank, err = bankConfig(s, site); err != nil {
 		return node.HostConfig{}, err
 	}
-	cfg.Join = append(slices.Clone(cfg.Join), s.bankJoin...)
+	cfg.Join = append(append(slices.Clone(cfg.Join), s.bankJoin...), s.muscleJoin...)
+	if slices.Contains(s.pack.Members, string(site)) {
+		return node.HostConfig{}, usagef("muscle.members: a site does not head itself; its own processors take part anyway")
+	}
+	if s.packHead == string(site) {
+		return node.HostConfig{}, usagef("muscle.head: a site is not its own head")
+	}
+	cfg.Site.Heads, cfg.Site.Head = s.pack, grid.SiteID(s.packHead)
 	cfg.Site.Market.Pricing, cfg.Site.Market.Demand = s.pricing, s.demand
 	if s.paperPlacement {
 		cfg.Site.Market.Placement = market.PlacementPaper

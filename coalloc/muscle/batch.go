@@ -56,7 +56,7 @@ func (b *Batch) Validate() error {
 	}
 	for i, c := range b.Clusters {
 		p := titan.Problem{Processors: c.Processors, Free: c.Free, Weights: c.Weights}
-		if err := p.Validate(); err != nil {
+		if err := p.ValidateFields(); err != nil {
 			return fmt.Errorf("%w: cluster %d: %w", ErrBatch, i, err)
 		}
 	}

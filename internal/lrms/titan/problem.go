@@ -94,6 +94,17 @@ type Problem struct {
 
 // Validate returns an error wrapping ErrProblem or ErrWeights, which names the field.
 func (p *Problem) Validate() error {
+	if err := p.ValidateFields(); err != nil {
+		return err
+	}
+	if p.worst() > costMax {
+		return fmt.Errorf("%w: the batch is too long to be added up in microseconds: Coarsen it", ErrProblem)
+	}
+	return nil
+}
+
+// ValidateFields is Validate for a problem that may yet have to be coarsened.
+func (p *Problem) ValidateFields() error {
 	switch {
 	case p.Processors < 1 || p.Processors > ProcessorsMax:
 		return fmt.Errorf("%w: %d processors, want 1 to %d", ErrProblem, p.Processors, ProcessorsMax)
@@ -117,13 +128,7 @@ func (p *Problem) Validate() error {
 			return fmt.Errorf("%w: the deadline of job %d passed %v ago, want at most %v", ErrProblem, i, -j.Deadline, grid.SpanMax)
 		}
 	}
-	if err := p.Weights.Validate(); err != nil {
-		return err
-	}
-	if p.worst() > costMax {
-		return fmt.Errorf("%w: the batch is too long to be added up in microseconds: Coarsen it", ErrProblem)
-	}
-	return nil
+	return p.Weights.Validate()
 }
 
 // words is how many 64-bit words a set of processors takes.

@@ -1222,7 +1222,8 @@ type LoadReport struct {
 	QueuedWork    int64                  `protobuf:"varint,5,opt,name=queued_work,json=queuedWork,proto3" json:"queued_work,omitempty"` // processor-seconds
 	Sequence      uint64                 `protobuf:"varint,6,opt,name=sequence,proto3" json:"sequence,omitempty"`
 	Issued        int64                  `protobuf:"varint,7,opt,name=issued,proto3" json:"issued,omitempty"`
-	Wait          int64                  `protobuf:"varint,8,opt,name=wait,proto3" json:"wait,omitempty"` // microseconds
+	Wait          int64                  `protobuf:"varint,8,opt,name=wait,proto3" json:"wait,omitempty"`    // microseconds
+	Headed        *HeadedSite            `protobuf:"bytes,9,opt,name=headed,proto3" json:"headed,omitempty"` // if another site heads this one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1309,6 +1310,114 @@ func (x *LoadReport) GetIssued() int64 {
 func (x *LoadReport) GetWait() int64 {
 	if x != nil {
 		return x.Wait
+	}
+	return 0
+}
+
+func (x *LoadReport) GetHeaded() *HeadedSite {
+	if x != nil {
+		return x.Headed
+	}
+	return nil
+}
+
+// HeadedSite is what a site tells the site that heads it.
+type HeadedSite struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Head          string                 `protobuf:"bytes,1,opt,name=head,proto3" json:"head,omitempty"` // whose packing it consents to
+	Name          []byte                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Processors    int64                  `protobuf:"varint,3,opt,name=processors,proto3" json:"processors,omitempty"`
+	Speed         int64                  `protobuf:"varint,4,opt,name=speed,proto3" json:"speed,omitempty"`
+	Bandwidth     int64                  `protobuf:"varint,5,opt,name=bandwidth,proto3" json:"bandwidth,omitempty"`
+	OverDeadline  int64                  `protobuf:"varint,6,opt,name=over_deadline,json=overDeadline,proto3" json:"over_deadline,omitempty"` // weights
+	Makespan      int64                  `protobuf:"varint,7,opt,name=makespan,proto3" json:"makespan,omitempty"`
+	Idle          int64                  `protobuf:"varint,8,opt,name=idle,proto3" json:"idle,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HeadedSite) Reset() {
+	*x = HeadedSite{}
+	mi := &file_wirepb_directory_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeadedSite) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeadedSite) ProtoMessage() {}
+
+func (x *HeadedSite) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_directory_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeadedSite.ProtoReflect.Descriptor instead.
+func (*HeadedSite) Descriptor() ([]byte, []int) {
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *HeadedSite) GetHead() string {
+	if x != nil {
+		return x.Head
+	}
+	return ""
+}
+
+func (x *HeadedSite) GetName() []byte {
+	if x != nil {
+		return x.Name
+	}
+	return nil
+}
+
+func (x *HeadedSite) GetProcessors() int64 {
+	if x != nil {
+		return x.Processors
+	}
+	return 0
+}
+
+func (x *HeadedSite) GetSpeed() int64 {
+	if x != nil {
+		return x.Speed
+	}
+	return 0
+}
+
+func (x *HeadedSite) GetBandwidth() int64 {
+	if x != nil {
+		return x.Bandwidth
+	}
+	return 0
+}
+
+func (x *HeadedSite) GetOverDeadline() int64 {
+	if x != nil {
+		return x.OverDeadline
+	}
+	return 0
+}
+
+func (x *HeadedSite) GetMakespan() int64 {
+	if x != nil {
+		return x.Makespan
+	}
+	return 0
+}
+
+func (x *HeadedSite) GetIdle() int64 {
+	if x != nil {
+		return x.Idle
 	}
 	return 0
 }
@@ -1420,7 +1529,7 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\x06strays\x18\x03 \x01(\rR\x06strays\x12(\n" +
 	"\x06fences\x18\x04 \x03(\v2\x10.gridnode.PrefixR\x06fences\x12\x12\n" +
 	"\x04ring\x18\x05 \x01(\x06R\x04ring\x12\x18\n" +
-	"\aholders\x18\x06 \x03(\tR\aholders\"\xcd\x01\n" +
+	"\aholders\x18\x06 \x03(\tR\aholders\"\xfb\x01\n" +
 	"\n" +
 	"LoadReport\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
@@ -1431,7 +1540,20 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"queuedWork\x12\x1a\n" +
 	"\bsequence\x18\x06 \x01(\x04R\bsequence\x12\x16\n" +
 	"\x06issued\x18\a \x01(\x03R\x06issued\x12\x12\n" +
-	"\x04wait\x18\b \x01(\x03R\x04waitB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
+	"\x04wait\x18\b \x01(\x03R\x04wait\x12,\n" +
+	"\x06headed\x18\t \x01(\v2\x14.gridnode.HeadedSiteR\x06headed\"\xdd\x01\n" +
+	"\n" +
+	"HeadedSite\x12\x12\n" +
+	"\x04head\x18\x01 \x01(\tR\x04head\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\fR\x04name\x12\x1e\n" +
+	"\n" +
+	"processors\x18\x03 \x01(\x03R\n" +
+	"processors\x12\x14\n" +
+	"\x05speed\x18\x04 \x01(\x03R\x05speed\x12\x1c\n" +
+	"\tbandwidth\x18\x05 \x01(\x03R\tbandwidth\x12#\n" +
+	"\rover_deadline\x18\x06 \x01(\x03R\foverDeadline\x12\x1a\n" +
+	"\bmakespan\x18\a \x01(\x03R\bmakespan\x12\x12\n" +
+	"\x04idle\x18\b \x01(\x03R\x04idleB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
 
 var (
 	file_wirepb_directory_proto_rawDescOnce sync.Once
@@ -1445,7 +1567,7 @@ func file_wirepb_directory_proto_rawDescGZIP() []byte {
 	return file_wirepb_directory_proto_rawDescData
 }
 
-var file_wirepb_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_wirepb_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
 var file_wirepb_directory_proto_goTypes = []any{
 	(*Quote)(nil),      // 0: gridnode.Quote
 	(*Position)(nil),   // 1: gridnode.Position
@@ -1463,6 +1585,7 @@ var file_wirepb_directory_proto_goTypes = []any{
 	(*Report)(nil),     // 13: gridnode.Report
 	(*Reported)(nil),   // 14: gridnode.Reported
 	(*LoadReport)(nil), // 15: gridnode.LoadReport
+	(*HeadedSite)(nil), // 16: gridnode.HeadedSite
 }
 var file_wirepb_directory_proto_depIdxs = []int32{
 	2,  // 0: gridnode.Cell.prefix:type_name -> gridnode.Prefix
@@ -1486,11 +1609,12 @@ var file_wirepb_directory_proto_depIdxs = []int32{
 	2,  // 18: gridnode.Report.child:type_name -> gridnode.Prefix
 	2,  // 19: gridnode.Reported.moved:type_name -> gridnode.Prefix
 	2,  // 20: gridnode.Reported.fences:type_name -> gridnode.Prefix
-	21, // [21:21] is the sub-list for method output_type
-	21, // [21:21] is the sub-list for method input_type
-	21, // [21:21] is the sub-list for extension type_name
-	21, // [21:21] is the sub-list for extension extendee
-	0,  // [0:21] is the sub-list for field type_name
+	16, // 21: gridnode.LoadReport.headed:type_name -> gridnode.HeadedSite
+	22, // [22:22] is the sub-list for method output_type
+	22, // [22:22] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_wirepb_directory_proto_init() }
@@ -1504,7 +1628,7 @@ func file_wirepb_directory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wirepb_directory_proto_rawDesc), len(file_wirepb_directory_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   17,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -1,0 +1,345 @@
+package muscle
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/lrms/titan"
+)
+
+// Bounds and defaults of a Head.
+const (
+	WindowMax    = grid.Hour
+	BatchMax     = 1000
+	BatchDefault = 500
+
+	// again is how long jobs that were left wait at most: a member may be back by then.
+	again = 2 * grid.Second
+
+	// unitsMax is in how many units of several processors the widest cluster is planned
+	// at most: packing 500 jobs over ten such clusters takes milliseconds.
+	unitsMax = 128
+)
+
+// TITAN's search for the order in which a cluster is given its share. The set and the
+// generations are those of a site's own queue; planWorkMax bounds set × jobs × units, added
+// up over all generations of a window but the first ones, so that it takes a tenth of a
+// second whatever its size.
+const (
+	planSet         = 30
+	planStable      = 8
+	planGenerations = 30
+	planWorkMax     = 3_000_000
+)
+
+// HeadConfig is how a site collects jobs for the clusters it heads.
+type HeadConfig struct {
+	Window grid.Time // from the first job that waits to the packing; 0 packs at the next instant
+	Batch  int       // most jobs of a packing, 1 to BatchMax; when as many have come the window closes early; 0: BatchDefault
+	Policy Policy
+}
+
+// Head collects the jobs of a site that heads clusters for a window, and shares them
+// out when it closes. Deterministic; not safe for concurrent use.
+type Head struct {
+	cfg     HeadConfig
+	rng     *rand.Rand
+	titan   *titan.Titan
+	tickets []*ticket // in the order of arrival; job nil: withdrawn
+	waiting map[grid.JobID]*ticket
+	fresh   int // of those waiting, have come since the last window
+	closes  grid.Time
+	windows uint64
+}
+
+// ticket is a job that waits for the end of a window.
+type ticket struct {
+	job    *grid.Job
+	barred []grid.SiteID // not in this window
+	unfit  []grid.SiteID // never
+	fresh  bool          // has come since the last window
+}
+
+// may reports whether the job could run at a cluster, now or ever.
+func (t *ticket) may(m *Member) (now, ever bool) {
+	ever = m.wide(t.job) && !slices.Contains(t.unfit, m.Site)
+	return ever && !slices.Contains(t.barred, m.Site), ever
+}
+
+// Window is what came of one.
+type Window struct {
+	Number  uint64 // counts from 1
+	Policy  Policy
+	Members []Member
+
+	// Allotments has the jobs that were shared out, in the order in which the clusters
+	// are to be given them, and those that no cluster can take.
+	Allotments []Allotment
+	Left       []*grid.Job // wait for the next window
+	Packed     int         // jobs that were shared out
+	Clusters   int         // took part
+
+	free [][]grid.Time // by member
+	unit int64
+}
+
+// Allotment is one job's share.
+type Allotment struct {
+	Job       *grid.Job
+	Member    int       // of Window.Members; -1: no cluster is wide enough, present or not
+	Finish    grid.Time // planned, by the run time that its user states
+	Placement Placement // why, if MUSCLE packed
+}
+
+// NewHead returns a head for which nothing waits. The error is about cfg.
+func NewHead(cfg HeadConfig, rng *rand.Rand) (*Head, error) {
+	if cfg.Batch == 0 {
+		cfg.Batch = BatchDefault
+	}
+	switch {
+	case cfg.Window < 0 || cfg.Window > WindowMax:
+		return nil, fmt.Errorf("muscle: window of %v, want 0 to %v", cfg.Window, WindowMax)
+	case cfg.Batch < 1 || cfg.Batch > BatchMax:
+		return nil, fmt.Errorf("muscle: batch of %d jobs, want 1 to %d", cfg.Batch, BatchMax)
+	case int(cfg.Policy) >= len(PolicyNames):
+		return nil, fmt.Errorf("muscle: unknown policy %d", cfg.Policy)
+	}
+	t, err := titan.New(titan.Config{Set: planSet, Stable: planStable, Generations: planGenerations, Settle: 100}, rng)
+	if err != nil {
+		return nil, err
+	}
+	return &Head{cfg: cfg, rng: rng, titan: t, waiting: make(map[grid.JobID]*ticket), closes: grid.Never}, nil
+}
+
+// Collect lets a job wait for the end of the window, which opens with the first one.
+// It is not given to the sites in barred this time, and never to those in unfit. A job
+// that comes back from a member has waited already, so its window is short.
+func (h *Head) Collect(now grid.Time, job *grid.Job, barred, unfit []grid.SiteID) {
+	if h.waiting[job.ID] != nil {
+		panic(fmt.Sprintf("muscle: job %s is collected twice", job.ID))
+	}
+	t := &ticket{job: job, barred: barred, unfit: unfit}
+	h.tickets = append(h.tickets, t)
+	h.waiting[job.ID] = t
+	if len(barred)+len(unfit) > 0 {
+		h.closes = min(h.closes, now.Add(h.pause()))
+		return
+	}
+	h.closes = min(h.closes, now.Add(h.cfg.Window))
+	t.fresh = true
+	if h.fresh++; h.fresh >= h.cfg.Batch {
+		h.closes = now
+	}
+}
+
+// pause is how long jobs wait that were not shared out, or came back.
+func (h *Head) pause() grid.Time { return max(min(h.cfg.Window, again), grid.Millisecond) }
+
+// Withdraw takes a job out, and reports whether it was waiting.
+func (h *Head) Withdraw(id grid.JobID) bool {
+	t := h.waiting[id]
+	if t == nil {
+		return false
+	}
+	if t.fresh {
+		h.fresh--
+	}
+	t.job = nil
+	delete(h.waiting, id)
+	if len(h.waiting) == 0 {
+		h.tickets, h.closes, h.fresh = h.tickets[:0], grid.Never, 0
+	}
+	return true
+}
+
+// Waiting returns how many jobs wait, and when the window closes.
+func (h *Head) Waiting() (jobs int, closes grid.Time) { return len(h.waiting), h.closes }
+
+// NextTimer returns when Close is to be called, and grid.Never if nothing waits.
+func (h *Head) NextTimer() grid.Time { return h.closes }
+
+// Close ends the window: it shares out, of the jobs that fit a cluster that is present,
+// the first ones, as many as a batch holds. The others wait for the next window, which
+// closes at once if it is full. now must have reached NextTimer.
+func (h *Head) Close(now grid.Time, members []Member) *Window {
+	h.windows++
+	w := &Window{Number: h.windows, Policy: h.cfg.Policy, Members: members, free: make([][]grid.Time, len(members))}
+	w.measure()
+	batch, more := h.batch(w)
+	h.share(now, w, batch)
+	h.tickets = slices.DeleteFunc(h.tickets, func(t *ticket) bool { return t.job == nil || h.waiting[t.job.ID] != t })
+	h.fresh, h.closes = 0, grid.Never
+	switch {
+	case more:
+		h.closes = now
+	case len(h.tickets) > 0:
+		h.closes = now.Add(h.pause())
+	}
+	for _, t := range h.tickets {
+		t.barred, t.fresh = nil, false // bars are of one window
+		w.Left = append(w.Left, t.job)
+	}
+	return w
+}
+
+// measure settles the units in which clusters are planned, and when they are free.
+func (w *Window) measure() {
+	widest := int64(1)
+	for i := range w.Members {
+		widest = max(widest, w.Members[i].Processors)
+	}
+	w.unit = (widest + unitsMax - 1) / unitsMax
+	for i := range w.Members {
+		m := &w.Members[i]
+		if m.Weights.Validate() != nil {
+			m.Weights = titan.DefaultWeights
+		}
+		if m.Presence == Present && m.Processors > 0 {
+			w.Clusters++
+			w.free[i] = m.free(w.unit)
+		}
+	}
+}
+
+// batch takes the tickets of the jobs that are shared out now. Jobs that no cluster
+// will ever take are allotted to nobody. more: there would be more for another batch.
+func (h *Head) batch(w *Window) (batch []*ticket, more bool) {
+	for _, t := range h.tickets {
+		if t.job == nil {
+			continue
+		}
+		fits, hope := false, false
+		for i := range w.Members {
+			m := &w.Members[i]
+			could, ever := t.may(m)
+			switch m.Presence {
+			case Present:
+				fits, hope = fits || could, hope || ever
+			case Silent:
+				hope = hope || ever
+			case Unheard, Unresolved:
+				hope = true
+			}
+		}
+		switch {
+		case !hope:
+			w.Allotments = append(w.Allotments, Allotment{Job: t.job, Member: -1, Placement: Placement{Cluster: -1}})
+			delete(h.waiting, t.job.ID)
+		case !fits:
+		case len(batch) == h.cfg.Batch:
+			more = true
+		default:
+			batch = append(batch, t)
+			delete(h.waiting, t.job.ID)
+		}
+	}
+	return batch, more
+}
+
+// share shares a batch out and plans in which order the clusters are given it.
+func (h *Head) share(now grid.Time, w *Window, tickets []*ticket) {
+	if len(tickets) == 0 {
+		return
+	}
+	b, clusters := w.describe(now, tickets)
+	packing, err := h.cfg.Policy.Share(b, h.rng)
+	if err != nil || len(packing.Unplaced) > 0 {
+		panic(fmt.Sprintf("muscle: window %d: %v", w.Number, err)) // all was checked before
+	}
+	w.Packed = len(tickets)
+	first := len(w.Allotments)
+	for c := range b.Clusters {
+		share := &packing.Shares[c]
+		for i, start := range h.plan(b, c, share) {
+			job := share.Jobs[i]
+			a := Allotment{Job: tickets[job].job, Member: clusters[c]}
+			a.Finish = now.Add(start).Add(b.Jobs[job].Spans[c])
+			if packing.Placements != nil {
+				a.Placement = packing.Placements[job]
+				a.Placement.Space = int(min(int64(a.Placement.Space)*w.unit, w.Members[a.Member].Processors))
+				a.Placement.Row = int(min(int64(a.Placement.Row)*w.unit, w.Members[a.Member].Processors))
+			}
+			a.Placement.Cluster, a.Placement.Start = clusters[c], start
+			w.Allotments = append(w.Allotments, a)
+		}
+	}
+	slices.SortStableFunc(w.Allotments[first:], func(a, b Allotment) int {
+		return cmp.Or(cmp.Compare(a.Placement.Start, b.Placement.Start), cmp.Compare(a.Member, b.Member))
+	})
+}
+
+// describe makes the batch of a window. Processors are counted in units.
+func (w *Window) describe(now grid.Time, tickets []*ticket) (b *Batch, clusters []int) {
+	b = &Batch{Jobs: make([]Job, len(tickets))}
+	for i := range w.Members {
+		if w.free[i] != nil {
+			clusters = append(clusters, i)
+			b.Clusters = append(b.Clusters, Cluster{Processors: len(w.free[i]), Free: w.free[i], Weights: w.Members[i].Weights})
+		}
+	}
+	spans := make([]grid.Time, len(tickets)*len(clusters))
+	for i, t := range tickets {
+		j := &b.Jobs[i]
+		j.Processors, j.Deadline = int((t.job.Processors+w.unit-1)/w.unit), grid.Never
+		if t.job.Deadline != grid.Never {
+			j.Deadline = min(max(t.job.Deadline-now, -spanMax), spanMax)
+		}
+		j.Spans = spans[i*len(clusters):][:len(clusters)]
+		for c, m := range clusters {
+			if could, _ := t.may(&w.Members[m]); could {
+				j.Spans[c] = w.Members[m].span(t.job)
+			}
+		}
+	}
+	return b, clusters
+}
+
+// plan returns when each job of a share starts in the best schedule that TITAN finds
+// from MUSCLE's, if there is one, from the order of the share and from that of the
+// deadlines. A cluster serves jobs in the order in which it is given them, so this is
+// where the order is chosen.
+func (h *Head) plan(b *Batch, cluster int, share *Share) []grid.Time {
+	if len(share.Jobs) == 0 {
+		return nil
+	}
+	p := b.Problem(cluster, share)
+	p.Free = slices.Clone(p.Free)
+	cut := p.Coarsen()
+	var seeds []titan.Schedule
+	if len(share.Seed.Order) > 0 {
+		seeds = append(seeds, share.Seed)
+	}
+	present, urgent := titan.NewSchedule(p), titan.NewSchedule(p)
+	for i := range p.Jobs {
+		present.Order = append(present.Order, int32(i))
+	}
+	urgent.Order = append(urgent.Order, present.Order...)
+	slices.SortStableFunc(urgent.Order, func(a, b int32) int { return cmp.Compare(p.Jobs[a].Deadline, p.Jobs[b].Deadline) })
+	p.Settle(&present)
+	p.Settle(&urgent)
+	if err := h.titan.Set(p, append(seeds, present, urgent)...); err != nil {
+		panic(fmt.Sprintf("muscle: a share is no problem for TITAN: %v", err)) // what is in it was checked
+	}
+	for left := planWorkMax * len(p.Jobs) / len(b.Jobs); left > 0 && !h.titan.Done(); left -= planSet * len(p.Jobs) * p.Processors {
+		h.titan.Generation()
+	}
+	starts := h.titan.Best().Starts(p, nil)
+	for i := range starts {
+		starts[i] <<= cut
+	}
+	return starts
+}
+
+// Alone returns when a job would be done at a member if it were the only one of the
+// window, and grid.Never if it cannot run there.
+func (w *Window) Alone(now grid.Time, job *grid.Job, member int) grid.Time {
+	m := &w.Members[member]
+	if w.free[member] == nil || !m.wide(job) {
+		return grid.Never
+	}
+	units := (job.Processors + w.unit - 1) / w.unit
+	return now.Add(w.free[member][units-1]).Add(m.span(job))
+}

@@ -1,0 +1,124 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// headed makes a head without processors and three members that consent to it, each in
+// a process of its own, and starts them. The window closes when 40 jobs have come.
+func headed(t *testing.T) (head *site, members []*site) {
+	t.Helper()
+	head = newSite(t, "head", "--processors", "0")
+	var ids []string
+	for i, processors := range []string{"2", "3", "4"} {
+		m := newSite(t, fmt.Sprintf("member%d", i+1), "--processors", processors)
+		m.ok("config", "set", "muscle.head", head.id)
+		members = append(members, m)
+		ids = append(ids, m.id)
+	}
+	ids[1] = "member2" // names will do
+	head.ok("config", "set", "muscle.members", strings.Join(ids, ","))
+	head.ok("config", "set", "muscle.window", "1h")
+	head.ok("config", "set", "muscle.batch", "40")
+	head.start()
+	for _, m := range members {
+		m.ok("config", "set", "network.join", head.addr)
+		m.start()
+	}
+	head.heads(3)
+	return head, members
+}
+
+// heads returns once so many sites tell that the site may head them.
+func (s *site) heads(n int) {
+	s.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		var sites []struct {
+			Head string `json:"head"`
+		}
+		s.json(&sites, "sites")
+		heard := 0
+		for i := range sites {
+			if sites[i].Head == s.id {
+				heard++
+			}
+		}
+		if heard == n {
+			return
+		}
+		if time.Now().After(deadline) {
+			s.Fatalf("%d sites consent to be headed, want %d: %+v", heard, n, sites)
+		}
+	}
+}
+
+// submitBatch submits jobs of one or two processors, whose deadlines are spread, and
+// returns their IDs.
+func submitBatch(head *site, jobs int) (ids []string) {
+	head.Helper()
+	for i := range jobs {
+		out := head.ok("submit", "-q", "-n", fmt.Sprint(1+i%2), "-t", "20s", "--deadline", fmt.Sprintf("%dm", 10+7*i%40), "--",
+			"sh", "-c", "echo $GRIDNODE_SITE; sleep 0.1")
+		ids = append(ids, strings.TrimSpace(out))
+	}
+	return ids
+}
+
+// A head collects jobs with deadlines, is killed before it has shared them out, and
+// shares them out over its members after that. A member that is killed while it has a
+// part of them loses none.
+func TestHead(t *testing.T) {
+	t.Parallel()
+	head, members := headed(t)
+	ids := submitBatch(head, 39)
+	if j := head.status(ids[0]); j.State != "placing" || !strings.Contains(j.Reason, "packing window") || !strings.Contains(j.Reason, "39 jobs") {
+		t.Errorf("before the window closes: %+v", j)
+	}
+	head.ok("cancel", ids[38])
+	if j := head.status(ids[38]); j.State != "cancelled" {
+		t.Errorf("cancelled within the window: %+v", j)
+	}
+	head.kill()
+	head.start()
+	head.heads(3)
+	if j := head.status(ids[7]); j.State != "placing" || !strings.Contains(j.Reason, "38 jobs") {
+		t.Errorf("after a restart within the window: %+v", j)
+	}
+
+	// The last two hold the widest member, so that it is killed while it has jobs.
+	stop := newGate(t)
+	wide := strings.TrimSpace(head.ok("submit", "-q", "-n", "4", "-t", "20s", "--deadline", "1m", "--", "sh", "-c", "read x <"+string(stop)))
+	ids = append(ids[:38], wide, strings.TrimSpace(head.ok("submit", "-q", "-t", "20s", "--deadline", "1h", "--", "true")))
+	for deadline := time.Now().Add(patience); head.status(wide).State != "awarded" || strings.Contains(head.ok("status"), "placing"); {
+		if time.Now().After(deadline) {
+			t.Fatalf("not all jobs have a place:\n%s", head.ok("status"))
+		}
+	}
+	members[2].kill()
+	members[2].start()
+	stop.open(t)
+	head.ok(append([]string{"wait", "--timeout", "50s"}, ids...)...)
+
+	at := map[string]int{}
+	for _, id := range ids {
+		j := head.status(id)
+		if j.State != "done" {
+			t.Errorf("%+v, want it done", j)
+		}
+		at[j.SiteName]++
+	}
+	for _, m := range []string{"member1", "member2", "member3"} {
+		if at[m] == 0 {
+			t.Errorf("%s had no job: %v", m, at)
+		}
+	}
+	text := head.ok("why", ids[3])
+	for _, word := range []string{"window 1, 40 jobs over 3 clusters by urgent", "composition table", "member1", "member2", "member3", "planned to start"} {
+		if !strings.Contains(text, word) {
+			t.Errorf("why does not say %q:\n%s", word, text)
+		}
+	}
+}
