@@ -198,6 +198,10 @@ func (b *Book) borrowerDue(now grid.Time, e *entry, out *grid.Outbox) {
 		b.runOut(now, e, out)
 		return
 	}
+	if now >= e.retry && e.State == Active && e.revoked {
+		e.retry = grid.Never
+		out.Local(&Vacate{e.Lease})
+	}
 	if now >= e.retry {
 		e.repeat = true
 		if e.State != Active {
@@ -334,13 +338,15 @@ func (b *Book) confirmed(now grid.Time, from grid.SiteID, m *Renewed, out *grid.
 		b.end(now, e, Expired, out)
 		return
 	}
-	e.pause = max(m.Term/3, 1)
-	e.retry = sent + e.pause
-	if e.retry <= now {
-		e.retry = now + e.pause
-	}
-	if e.revoked || e.End >= e.Limit && e.wanted == 0 {
-		e.retry = grid.Never // nothing is left to be renewed
+	if !e.revoked {
+		e.pause = max(m.Term/3, 1)
+		e.retry = sent + e.pause
+		if e.retry <= now {
+			e.retry = now + e.pause
+		}
+		if e.End >= e.Limit && e.wanted == 0 {
+			e.retry = grid.Never // nothing is left to be renewed
+		}
 	}
 	fresh := e.State == Claiming
 	if fresh {
@@ -377,6 +383,10 @@ func (b *Book) gone(now grid.Time, from grid.SiteID, m *Released, out *grid.Outb
 	}
 }
 
+// vacateAt returns when what runs on a recalled lease is to be ended: it may end by
+// itself in most of what is left of the lease, and the rest is for ending it.
+func vacateAt(now, end grid.Time) grid.Time { return end - (end-now)/4 }
+
 // recalled is the lender's wish to have the processors back.
 func (b *Book) recalled(now grid.Time, from grid.SiteID, m *Revoke, out *grid.Outbox) {
 	e := b.own(from, m.Number)
@@ -386,7 +396,10 @@ func (b *Book) recalled(now grid.Time, from grid.SiteID, m *Revoke, out *grid.Ou
 	case e.State == Held || e.State == Claiming:
 		b.end(now, e, Revoked, out)
 	case !e.revoked:
-		e.revoked, e.retry = true, grid.Never
+		e.revoked, e.retry = true, vacateAt(now, e.End)
+		if e.onward != (ID{}) { // whoever uses them is told, and vacates
+			e.retry = grid.Never
+		}
 		b.armBorrower(e)
 		if e.onward == (ID{}) {
 			out.Local(&Recalled{e.Lease})

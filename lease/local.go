@@ -22,6 +22,11 @@ type Claimed struct{ Lease }
 // lease is not renewed any more. It is for the owner to Release it before it ends.
 type Recalled struct{ Lease }
 
+// Vacate says, at the borrower, some time after Recalled that the lease is about to
+// end: the owner ends in good order what runs there and Releases it, so that it is
+// known to be over at once, and not only at Ended.Gone.
+type Vacate struct{ Lease }
+
 // Asked says, at the lender, that a site asks for processors. The owner calls Grant
 // or Refuse: at once if Patience is 0, else within it.
 type Asked struct {

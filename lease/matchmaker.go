@@ -22,7 +22,9 @@ import (
 //  2. feed Step every local input of the book, and a grid.Tick at the end of a turn;
 //  3. then call Dispatch and start what it returns, on the site's own processors;
 //  4. start what is Brought on the lease that it names; report the end by Ended; end
-//     what is Lost.
+//     what is Lost;
+//  5. when the book says Vacate, end what runs on that lease, report it by Ended and
+//     Submit it anew: another site is asked.
 type Matchmaker struct {
 	cfg     MatchConfig
 	cluster *lrms.Cluster
@@ -155,8 +157,10 @@ func (m *Matchmaker) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 		m.refused(now, in, out)
 	case *Ended:
 		m.ended(now, in, out)
+	case *Vacate:
+		m.recalled(now, in.Lease)
 	case *Activated, *Recalled:
-		// The owner's: it starts a pilot, or looks for an end of what runs.
+		// The owner's: it starts a pilot, or lets what runs there end by itself.
 	default:
 		panic(fmt.Sprintf("lease: unknown input %T", in))
 	}
@@ -229,6 +233,9 @@ func (m *Matchmaker) ended(now grid.Time, in *Ended, out *grid.Outbox) {
 	}
 	m.forget(d)
 	m.cluster.Ended(now, d.ID)
+	if in.Cause == Revoked {
+		m.recalled(now, in.Lease)
+	}
 	out.Local(&Lost{Task: d.ID, Cause: in.Cause, Gone: in.Gone})
 }
 

@@ -169,7 +169,11 @@ func (b *Book) recoverBorrowed(now grid.Time, e *entry, out *grid.Outbox) {
 		e.sent[e.sequence%sequencesKept] = now
 		b.sendClaim(e, out)
 	} else {
-		b.sendRenew(now, e, out)
+		if e.revoked {
+			e.retry = vacateAt(now, e.End)
+		} else {
+			b.sendRenew(now, e, out)
+		}
 		if e.onward == (ID{}) {
 			out.Local(&Claimed{e.Lease})
 		}

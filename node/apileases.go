@@ -44,7 +44,7 @@ type LeaseChangeRequest struct {
 	Number   uint64  `json:"number"`
 	Borrower string  `json:"borrower,omitempty"` // revoke: name or ID, if several sites have a lease of that number
 	Time     Seconds `json:"time,omitempty"`     // renew: from now
-	Force    bool    `json:"force,omitempty"`    // revoke: at once
+	Force    bool    `json:"force,omitempty"`    // revoke: at once; release: also if jobs run there
 }
 
 // LeaseReply answers the requests that make or change a lease.

@@ -89,6 +89,9 @@ func (s *Site) enqueue(now grid.Time, r lrms.Request, e *entry) error {
 	if s.matches == nil || e.foreign || e.job.Deadline != grid.Never {
 		return s.cluster.SubmitBy(now, r, e.job.Deadline)
 	}
+	if r.Processors > s.cluster.Processors() {
+		return s.enqueueWide(now, r, e)
+	}
 	return s.matches.Submit(now, r, e.job.Submit)
 }
 
@@ -128,19 +131,49 @@ func (s *Site) releaseIdle(now grid.Time, p *pool, out *grid.Outbox) {
 	_ = s.book.Release(now, p.id, out) // unknown: it has ended in the same moment
 }
 
-// releaseLease gives a lease back because a user wants it. Jobs that run there are
-// placed anew.
-func (s *Site) releaseLease(now grid.Time, l lease.Lease, out *grid.Outbox) error {
+// releaseLease gives a lease back because a user wants it: with force also if jobs run
+// there, which are ended and placed anew.
+func (s *Site) releaseLease(now grid.Time, l lease.Lease, force bool, out *grid.Outbox) error {
 	p := s.pool(l.ID)
-	if p == nil {
+	switch {
+	case p == nil && s.matches.Has(l.Number):
+		return fmt.Errorf("lease %d is being asked for, for a job that waits: cancel the job: %w", l.Number, ErrLease)
+	case p == nil:
 		return s.book.Release(now, l.ID, out)
-	}
-	if p.used > 0 {
-		return fmt.Errorf("lease %d runs %d of this site's jobs: cancel them or wait for their end: %w", l.Number, len(p.tasks), ErrLease)
+	case p.used > 0 && !force:
+		return fmt.Errorf("lease %d runs %d of this site's jobs: cancel them, wait for their end, or end them with --force: %w", l.Number, len(p.tasks), ErrLease)
 	}
 	p.over = true
+	s.vacate(p, out)
 	s.releaseIdle(now, p, out)
 	return nil
+}
+
+// causeVacate is why jobs are ended that must leave borrowed processors. An execution
+// that ended for it is certainly over, and its job is placed anew.
+const causeVacate = "its lease is over"
+
+// vacate ends the jobs that run on the processors of a lease. Each is placed anew when
+// its end is reported, or else when the lease is surely over, as when the lender cannot
+// be reached.
+func (s *Site) vacate(p *pool, out *grid.Outbox) {
+	for _, g := range p.tasks {
+		if e := s.current(g.id); e != nil && e.state == Running {
+			out.Kill(grid.Task{ID: g.id, Job: e.job, Cause: causeVacate, Pilot: s.pilotFor(e)})
+		}
+	}
+}
+
+// leaseVacate: a lease that its lender has recalled is about to end.
+func (s *Site) leaseVacate(l lease.Lease, out *grid.Outbox) {
+	if p := s.pool(l.ID); p != nil {
+		s.vacate(p, out)
+	}
+}
+
+// vacated reports whether an execution was ended to leave borrowed processors.
+func vacated(e *entry, in *grid.TaskEnded) bool {
+	return e.lease != 0 && !e.foreign && !in.Lost && in.Result.Reason == causeVacate
 }
 
 // leaseOver: borrowed processors are lost. What ran there is started again when it is
@@ -162,7 +195,7 @@ func (s *Site) leaseOver(now grid.Time, in *lease.Ended, out *grid.Outbox) {
 		delete(s.guests, g.id)
 		s.cluster.Ended(now, g.id)
 		if e := s.current(g.id); e != nil && !e.state.Terminal() {
-			out.Kill(grid.Task{ID: g.id, Job: e.job, Cause: "its lease is over", Pilot: grid.Pilot{Site: in.Source, Key: in.Key}})
+			out.Kill(grid.Task{ID: g.id, Job: e.job, Cause: causeVacate, Pilot: grid.Pilot{Site: in.Source, Key: in.Key}})
 			s.maroon(now, e, in, out)
 		}
 	}
@@ -223,16 +256,19 @@ func (s *Site) lendAHand(now grid.Time, out *grid.Outbox) {
 }
 
 // fitting returns the first waiting job that may run on so many processors and end
-// by then.
+// by then: those that gave way to others, or that no processors of this site can run,
+// come first.
 func (s *Site) fitting(now grid.Time, free int64, by grid.Time) *entry {
-	tried := 0
-	for r := range s.cluster.Waiting {
-		if tried++; tried > scanMax {
-			break
-		}
-		e := s.current(r.ID)
-		if e != nil && !e.foreign && e.state == Queued && r.Processors <= free && now.Add(s.limitOf(e)) <= by {
-			return e
+	for _, waiting := range [...]func(func(lrms.Request) bool){s.matches.Away, s.cluster.Waiting} {
+		tried := 0
+		for r := range waiting {
+			if tried++; tried > scanMax {
+				break
+			}
+			e := s.current(r.ID)
+			if e != nil && !e.foreign && e.state == Queued && r.Processors <= free && now.Add(s.limitOf(e)) <= by {
+				return e
+			}
 		}
 	}
 	return nil
@@ -265,7 +301,7 @@ func (s *Site) startOn(now grid.Time, p *pool, l lease.Lease, e *entry, out *gri
 	}
 	e.start = now
 	if !cancelling {
-		e.state = Running
+		e.state, e.reason = Running, ""
 	}
 	out.Save(e)
 	task := grid.Task{ID: g.id, Job: e.job, Limit: limit, Pilot: grid.Pilot{Site: l.Source, Key: l.Key}}

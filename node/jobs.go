@@ -259,6 +259,10 @@ func (s *Site) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
 		return // its lease is over, and nobody knows what is left of it: rescue comes
 	}
 	s.forgetRecovered(e)
+	if vacated(e, in) {
+		s.lost(now, in.ID, out)
+		return
+	}
 	if in.Lost && e.state != Cancelling {
 		s.vanished(now, e, out)
 		return

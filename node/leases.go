@@ -69,7 +69,7 @@ type ChangeLease struct {
 	Number   uint64
 	Borrower grid.SiteID // of a lease to revoke; empty: whoever has the number
 	Span     grid.Time   // Renew: from now
-	Force    bool        // Revoke: at once, without asking the borrower
+	Force    bool        // Revoke: at once, without asking the borrower; Release: end the jobs that run there
 }
 
 // LeaseChange is what becomes of a lease.
@@ -140,7 +140,7 @@ func (s *Site) changeLease(now grid.Time, in *ChangeLease, out *grid.Outbox) {
 		case RenewLease:
 			err = s.book.Renew(now, l.ID, in.Span, out)
 		case ReleaseLease:
-			err = s.releaseLease(now, l, out)
+			err = s.releaseLease(now, l, in.Force, out)
 		case RevokeLease:
 			err = s.book.Revoke(now, l.ID, in.Force, out)
 		}
@@ -208,6 +208,9 @@ func (s *Site) leaseInput(now grid.Time, in grid.Input, out *grid.Outbox) bool {
 		s.leaseRefused(in, out)
 	case *lease.Recalled:
 		s.leaseRecalled(now, in.Lease, out)
+	case *lease.Vacate:
+		s.matches.Step(now, in, out)
+		s.leaseVacate(in.Lease, out)
 	case *lease.Lost: // its lease has ended, and leaseOver put the job aside
 	case *lease.Ended:
 		s.matches.Step(now, in, out)

@@ -83,6 +83,9 @@ const (
 	leaseDone
 )
 
+// leaseVacated is why an execution ends that must leave processors which are recalled.
+const leaseVacated = "recalled"
+
 func (j *leaseJob) RecordKey() string { return "job/" + j.job.ID.String() }
 
 func (j *leaseJob) AppendRecord(dst []byte) []byte {
@@ -235,7 +238,10 @@ func (s *leaseSite) ended(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
 		return
 	}
 	s.end(now, j, out)
-	if in.Lost {
+	if in.Result.Reason == leaseVacated {
+		s.net.vacated++
+	}
+	if in.Lost || in.Result.Reason == leaseVacated {
 		s.lose(now, j, now, out)
 		return
 	}
@@ -251,6 +257,13 @@ func (s *leaseSite) locals(now grid.Time, out *grid.Outbox) {
 			s.start(s.jobs[in.Task.Job], in.Lease.Number, out)
 			s.net.brought++
 			s.net.chains = max(s.net.chains, in.Lease.Hops)
+		case *lease.Vacate:
+			s.match.Step(now, in, out)
+			for _, j := range sorted(s.jobs) {
+				if j.state == leaseRunning && j.lease == in.Number {
+					out.Kill(grid.Task{ID: j.task(), Job: j.job, Cause: leaseVacated})
+				}
+			}
 		case *lease.Lost:
 			j := s.jobs[in.Task.Job]
 			out.Kill(grid.Task{ID: j.task(), Job: j.job, Cause: in.Cause.String()})
@@ -341,6 +354,7 @@ type leaseNet struct {
 	capacity []int64
 	brought  int
 	lost     int
+	vacated  int
 	chains   int32
 	checks   int64
 	err      error
@@ -536,8 +550,8 @@ func (w *leaseNet) covered(now grid.Time, borrower grid.SiteID, clock Clock, l *
 
 // leaseTally is what a run has seen.
 type leaseTally struct {
-	finished, brought, lost int
-	checks                  int64
+	finished, brought, lost, vacated int
+	checks                           int64
 }
 
 // runLeases simulates the day of a seed, heals, and waits until everything is done.
@@ -562,7 +576,7 @@ func runLeases(ctx context.Context, seed uint64) (leaseTally, error) {
 			err = fmt.Errorf("%s still has %v", s.id, left)
 		}
 	}
-	return leaseTally{len(w.done), w.brought, w.lost, w.checks}, err
+	return leaseTally{len(w.done), w.brought, w.lost, w.vacated, w.checks}, err
 }
 
 // TestLeasesUnderFaults: no processor in two leases, none lost, no lease past its end,
@@ -597,14 +611,15 @@ func TestLeasesUnderFaults(t *testing.T) {
 				total.finished += tally.finished
 				total.brought += tally.brought
 				total.lost += tally.lost
+				total.vacated += tally.vacated
 				total.checks += tally.checks
 				lock.Unlock()
 			}
 		})
 	}
 	group.Wait()
-	t.Logf("seeds %d to %d: %d jobs, %d times on brought processors, %d times lost, %d checks", first, last, total.finished, total.brought, total.lost, total.checks)
-	if !t.Failed() && last > first && (total.brought == 0 || total.lost == 0) {
-		t.Errorf("brought %d, lost %d: the faults tested nothing", total.brought, total.lost)
+	t.Logf("seeds %d to %d: %d jobs, %d times on brought processors, %d times lost, %d times recalled before, %d checks", first, last, total.finished, total.brought, total.lost, total.vacated, total.checks)
+	if !t.Failed() && last > first && (total.brought == 0 || total.lost == 0 || total.vacated == 0) {
+		t.Errorf("brought %d, lost %d, recalled %d: the faults tested nothing", total.brought, total.lost, total.vacated)
 	}
 }

@@ -151,17 +151,22 @@ wish is on its way; 'gridnode leases' shows what was granted.`,
 
 func newLeaseRelease(root *options) *cobra.Command {
 	var l listing
+	var change node.LeaseChangeRequest
 	cmd := &cobra.Command{
 		Use:   "release LEASE",
 		Short: "Give borrowed processors back",
 		Long: `Give borrowed processors back before their time. It is refused (exit code 5) while jobs
-run there: cancel them or wait for their end.`,
-		Example: "  gridnode lease release 1763640000000000",
+run there: cancel them or wait for their end. With --force they are ended, and start again
+here or elsewhere. If the lender cannot be reached, or never comes back, they start again
+once nothing of them can be alive there any more, which is two terms and ten seconds after
+its last word; the lease ends by itself on both sides then.`,
+		Example: "  gridnode lease release 1763640000000000\n  gridnode lease release 1763640000000000 --force",
 		Args:    exactArgs(1, "LEASE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeLease(cmd, root, l, args[0], node.LeaseChangeRequest{}, node.ReleaseLease, "released")
+			return changeLease(cmd, root, l, args[0], change, node.ReleaseLease, "released")
 		},
 	}
+	cmd.Flags().BoolVar(&change.Force, "force", false, "end the jobs that run there; they start again")
 	addListingFlags(cmd, &l, formatTable, formatJSON)
 	return cmd
 }

@@ -379,3 +379,126 @@ func TestPartition(t *testing.T) {
 	vale.eventually("nothing is lent", func() bool { return len(vale.leases())+len(hill.leases()) == 0 })
 	noOverlaps(t, dir)
 }
+
+// TestWideAndParkedJobs: a job wider than its site is refused with what to do about it,
+// waits if a lease can run it, and is accepted where processors are borrowed by load. A
+// job that waits for processors nobody has runs on a lease that was asked for by hand.
+func TestWideAndParkedJobs(t *testing.T) {
+	t.Parallel()
+	hill := newSite(t, "hill", "--processors", "4").set("leases.lend", "allow", "leases.term", "5s").start()
+	moor := newSite(t, "moor", "--processors", "1", "--join", hill.addr).start() // does not lend
+	vale := newSite(t, "vale", "--processors", "1", "--join", hill.addr).start()
+	for _, s := range []*site{hill, moor, vale} {
+		s.sees(3)
+	}
+	wide := []string{"submit", "-n", "3", "-t", "10m", "--", "sh", "-c", "echo $GRIDNODE_SITE"}
+	r := vale.code(5, append([]string{"submit", "-W"}, wide[1:]...)...)
+	if id := strings.TrimSpace(r.stdout); !strings.Contains(vale.ok("why", id), "gridnode lease request") {
+		t.Errorf("why %s says\n%s", id, vale.ok("why", id))
+	}
+	vale.ok("lease", "request", "hill", "-n", "3", "-t", "30m")
+	vale.code(5, "submit", "-W", "-n", "4", "-t", "10m", "--", "true") // wider than the lease
+	vale.code(5, "submit", "-W", "-n", "3", "-t", "40m", "--", "true") // longer
+	gate := newGate(t)
+	busy := strings.TrimSpace(vale.ok("submit", "-t", "10m", "--", "sleep", "1000"))
+	vale.eventually("the own processor is taken", func() bool { return vale.status(busy).State == "running" })
+	blocker := strings.TrimSpace(vale.ok("submit", "-t", "10m", "--", "sh", "-c", "read x < "+string(gate)))
+	vale.eventually("the lease is in use", func() bool { return vale.status(blocker).State == "running" })
+	id := strings.TrimSpace(vale.ok(wide...))
+	if j := vale.status(id); j.State != "queued" || !strings.Contains(j.Reason, "waits for a lease of 3") {
+		t.Errorf("%+v, want queued, with the reason", j)
+	}
+	vale.kill() // it is not refused by a restart either
+	vale.start()
+	if j := vale.status(id); j.State != "queued" {
+		t.Errorf("after a restart: %+v, want queued", j)
+	}
+	gate.open(t)
+	vale.ok("wait", id)
+	if out := vale.ok("logs", id); out != "hill\n" {
+		t.Errorf("it ran at %q", out)
+	}
+
+	// By load, of a site that does not lend: jobs are parked.
+	vale.kill()
+	vale.set("delegation.threshold", "1", "delegation.cycle", "1s", "delegation.links", "sibling:"+moor.id).start()
+	for _, l := range vale.leases("--in") {
+		vale.ok("lease", "release", fmt.Sprint(l.Number))
+	}
+	narrow := strings.TrimSpace(vale.ok("submit", "-t", "10m", "--", "sh", "-c", "echo $GRIDNODE_SITE"))
+	wideID := strings.TrimSpace(vale.ok(wide...))
+	if vale.status(wideID).State != "queued" {
+		t.Errorf("%+v, want queued: vale delegates", vale.status(wideID))
+	}
+	vale.sees(3)
+	vale.ok("lease", "request", "hill", "-n", "3", "-t", "30m")
+	vale.ok("wait", narrow, wideID)
+	for _, id := range []string{narrow, wideID} {
+		if out := vale.ok("logs", id); out != "hill\n" {
+			t.Errorf("%s ran at %q", id, out)
+		}
+	}
+}
+
+// TestReleaseByForce: jobs on a lease that is released by force, or recalled by its lender,
+// start again, once; so they do if the lender never comes back.
+func TestReleaseByForce(t *testing.T) {
+	if _, err := exec.LookPath("flock"); err != nil {
+		t.Skip("needs flock:", err)
+	}
+	t.Parallel()
+	hill := newSite(t, "hill", "--processors", "2").set("leases.lend", "allow", "leases.term", "4s").start()
+	vale := newSite(t, "vale", "--processors", "1", "--join", hill.addr).start()
+	vale.sees(2)
+	hill.sees(2)
+	dir := t.TempDir()
+	busy := strings.TrimSpace(vale.ok("submit", "--", "sleep", "1000"))
+	vale.eventually("the own processor is taken", func() bool { return vale.status(busy).State == "running" })
+	borrow := func() string {
+		var l leaseInfo
+		text := vale.ok("lease", "request", "hill", "-n", "1", "-t", "30m", "-o", "json")
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(l.Number)
+	}
+	start := func(name string) string {
+		id := strings.TrimSpace(vale.ok("submit", "--", "sh", "-c", once(dir, name)))
+		vale.eventually(name+" has begun", func() bool { return len(runsOf(t, dir, name)) == 1 })
+		return id
+	}
+	again := func(name, id string) {
+		t.Helper()
+		vale.eventually("the lease is over", func() bool { return len(vale.leases()) == 0 })
+		vale.eventually(name+" waits", func() bool { j := vale.status(id); return j.State == "queued" && j.Epoch == 2 })
+		if pid := runsOf(t, dir, name)[0]; runs(pid) {
+			t.Errorf("process %d of %s lives although its job waits again", pid, name)
+		}
+	}
+
+	first := borrow()
+	forced := start("forced")
+	vale.ok("lease", "release", first, "--force")
+	again("forced", forced)
+
+	second := borrow() // forced runs here, for the second time, and is done
+	vale.ok("wait", forced)
+	recalled := start("recalled")
+	hill.ok("lease", "revoke", second)
+	again("recalled", recalled)
+
+	third := borrow()
+	vale.ok("wait", recalled)
+	gone := start("gone")
+	hill.kill()
+	vale.ok("lease", "release", third, "--force")
+	again("gone", gone)
+	vale.ok("cancel", busy)
+	vale.ok("wait", gone)
+	for name, id := range map[string]string{"forced": forced, "recalled": recalled, "gone": gone} {
+		if j := vale.status(id); len(runsOf(t, dir, name)) != 2 || j.State != "done" || j.Epoch != 2 {
+			t.Errorf("%s has run %d times: %+v", name, len(runsOf(t, dir, name)), j)
+		}
+	}
+	noOverlaps(t, dir)
+}

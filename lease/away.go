@@ -1,0 +1,71 @@
+package lease
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/lrms"
+)
+
+// SubmitWide takes a job that is wider than the site, whether anything is delegated
+// here or not: it waits until its owner starts it on a lease (after Cancel), or until
+// processors are Brought for it. It returns lrms.ErrQueueFull if too many requests wait.
+func (m *Matchmaker) SubmitWide(now grid.Time, r lrms.Request, born grid.Time) error {
+	switch {
+	case r.Processors <= m.cluster.Processors():
+		return m.Submit(now, r, born)
+	case m.demands[r.ID] != nil:
+		return fmt.Errorf("%s epoch %d waits already: %w", r.ID.Job, r.ID.Epoch, lrms.ErrKnown)
+	case len(m.demands) >= LeasesMax:
+		return fmt.Errorf("%d requests wait: %w", LeasesMax, lrms.ErrQueueFull)
+	}
+	m.sequence++
+	d := &demand{
+		Request: r, processors: r.Processors, sequence: m.sequence, subject: r.ID.Job, ttl: m.cfg.TTL, born: born, sink: m.book.Site(),
+		wide: true, away: true,
+	}
+	m.setAside(d)
+	m.demands[r.ID] = d
+	return nil
+}
+
+// Away calls yield for the own jobs that wait and are in no queue of the cluster, as
+// they gave way to others, or are wider than the site, in order of submission, until it
+// returns false. The matchmaker must not be changed meanwhile.
+func (m *Matchmaker) Away(yield func(lrms.Request) bool) {
+	m.list = m.list[:0]
+	for _, d := range m.asking {
+		if d.from == (ID{}) && !d.brought && !d.aside {
+			m.list = append(m.list, d)
+		}
+	}
+	slices.SortFunc(m.list, func(a, b *demand) int { return cmp.Compare(a.sequence, b.sequence) })
+	asked := m.list
+	for _, d := range m.aside {
+		for len(asked) > 0 && asked[0].sequence < d.sequence {
+			if !yield(asked[0].Request) {
+				return
+			}
+			asked = asked[1:]
+		}
+		if !yield(d.Request) {
+			return
+		}
+	}
+	for _, d := range asked {
+		if !yield(d.Request) {
+			return
+		}
+	}
+}
+
+// recalled takes in that a lender wants its processors back: it is not asked again for
+// twice as long as a refusal is believed, so that the job's next round goes elsewhere.
+func (m *Matchmaker) recalled(now grid.Time, l Lease) {
+	if len(m.heard) >= LinksMax {
+		clear(m.heard)
+	}
+	m.heard[l.Lender] = refusal{processors: 1, ttl: TTLMax, at: now + m.cfg.Retry}
+}
