@@ -125,6 +125,35 @@ func TestCursorGoesThroughEverything(t *testing.T) {
 	}
 }
 
+// A query may begin amid quotes of equal value: it finds those on one side of the
+// place, and then other values.
+func TestAmidEqualQuotes(t *testing.T) {
+	n := newNetwork(t, 1, Config{CellMax: 8})
+	populate(n, 90, n.table1)
+	n.run(grid.Minute)
+	for range 100 {
+		a, down, spread := Attribute(n.rng.IntN(attributes)), n.rng.IntN(2) == 0, n.rng.Uint64()
+		s := n.anyone()
+		q := Query{Attribute: a, Descending: down, After: Amid(s.want, a, spread)}
+		f := n.check(n.anyone(), q)
+		behind := 0
+		for _, other := range n.sites {
+			passed := q.After.Passed(other.want, down)
+			if !passed {
+				behind++
+			}
+			switch value, at := other.want.value(a), s.want.value(a); {
+			case !Equal(other.want, s.want, a) && passed != (value < at != down),
+				Equal(other.want, s.want, a) && passed != (Spread(other.id) <= spread != down):
+				t.Errorf("%v down %v: a quote of %d is passed by amid %d: %v", a, down, value, at, passed)
+			}
+		}
+		if len(f.Quotes) != behind {
+			t.Errorf("%v down %v: found %d, %d are behind", a, down, len(f.Quotes), behind)
+		}
+	}
+}
+
 // Holders who cannot be reached, at once or by silence, make a query fail in time
 // and say so; once they are back it succeeds.
 func TestUnreachableHolders(t *testing.T) {

@@ -82,6 +82,27 @@ type Cursor struct {
 // Behind returns the cursor behind q in the order of an attribute, in either direction.
 func Behind(q *Quote, a Attribute) *Cursor { return &Cursor{a, q.at(a)} }
 
+// Passed reports whether q stands before c: a query from c on does not find it.
+func (c *Cursor) Passed(q *Quote, descending bool) bool {
+	at := q.at(c.attribute)
+	return at == c.at || at.less(c.at) != descending
+}
+
+// Amid returns a cursor amid the quotes whose value of an attribute is that of q: the
+// query goes on with those on one side of spread, a place in the order that equal
+// quotes have (Spread), and then with other values. Where many quotes are equal, this
+// lets askers begin at different ones of them.
+func Amid(q *Quote, a Attribute, spread uint64) *Cursor {
+	return &Cursor{a, positionOf(q.value(a), spread)}
+}
+
+// Equal reports whether two quotes have the same value of an attribute.
+func Equal(q, other *Quote, a Attribute) bool { return q.value(a) == other.value(a) }
+
+// Spread returns where a site's quote stands among those of equal value: any value
+// from 1 on, evenly distributed, the same for every attribute.
+func Spread(site grid.SiteID) uint64 { return spreadOf(site) }
+
 // Errors of Found.
 var (
 	// ErrUnreachable says that no holder of a part of the index answered. The quotes

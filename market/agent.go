@@ -34,6 +34,7 @@ type Agent struct {
 	freed    []*memory                // sites with room for jobs that wait to be asked for
 	spare    []*placement             // used placements, ready for the next job
 	ranking  ranking                  // scratch
+	ties     []tie                    // at the fronts of the directory's orders, oldest first
 
 	repricing repricing
 

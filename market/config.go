@@ -54,7 +54,7 @@ type Config struct {
 
 	Placement Placement
 	Page      int // quotes per directory query; 16
-	Pages     int // pages per job under PlacementCoordinated, and none is fetched before the last one is used up; 3. The last is of the sites with most free processors
+	Pages     int // pages per job under PlacementCoordinated, and none is fetched before the last one is used up; 5: the best, the best with room, the emptiest, and two more of the best behind the first page
 	Asks      int // sites asked per job under PlacementCoordinated; 12
 	Hopes     int // of them, sites that have no room for it at the moment while others have; 2
 	Parallel  int // sites asked at the same time for one job under PlacementCoordinated; 1
@@ -123,7 +123,7 @@ const spanMax = grid.Day
 func (c Config) WithDefaults() Config {
 	c.Demand = c.Demand.withDefaults(c.Price)
 	orInt(&c.Page, 16)
-	orInt(&c.Pages, 3)
+	orInt(&c.Pages, 5)
 	orInt(&c.Asks, 12)
 	orInt(&c.Hopes, 2)
 	orInt(&c.Parallel, 1)

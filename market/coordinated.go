@@ -71,7 +71,7 @@ func (a *Agent) pursue(now grid.Time, p *placement, out *grid.Outbox) step {
 	if outstanding > 0 {
 		return wait
 	}
-	if passed && (p.end || p.pages >= a.cfg.Pages) {
+	if passed && (p.end || p.view == behind || p.pages >= a.cfg.Pages) {
 		p.patient = true
 		return again
 	}
@@ -170,7 +170,7 @@ func (a *Agent) exhausted(now grid.Time, p *placement, out *grid.Outbox) step {
 	}
 	if !p.all && p.pages > 0 && len(p.quotes) <= 1 && p.failed == nil && !a.cfg.Quiet {
 		// Everybody is too narrow: name them, so that the user sees it.
-		p.all, p.end, p.last, p.pages = true, false, directory.Quote{}, 0
+		p.all, p.view, p.end, p.last, p.pages = true, front, false, directory.Quote{}, 0
 		a.find(now, p, out)
 		return wait
 	}

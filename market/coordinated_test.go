@@ -1,6 +1,7 @@
 package market
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -187,5 +188,43 @@ func TestLastPageIsOfTheEmptiest(t *testing.T) {
 	// First the two cheapest of all, then the two cheapest that have room, then the emptiest.
 	if got := n.sites["home"].jobs[job.ID].award.Site; got != "roome" {
 		t.Errorf("job at %q, want the cheaper of the two emptiest\n%s", got, n.takeTrace())
+	}
+}
+
+// TestBehindTheFront checks that a job finds a site that can do it in time although it
+// stands behind the first page and has no room at the moment: among sites that are
+// dearer and dearer, and among equal ones wherever the pages begin.
+func TestBehindTheFront(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		sites int
+		price func(i int) grid.Price
+	}{
+		{"dearer", 12, func(i int) grid.Price { return grid.Price(1+i) * grid.Credit }},
+		{"equal", 8, func(int) grid.Price { return grid.Credit }},
+	} {
+		for i := range 4 * tt.sites { // each home draws a place of its own
+			soon, home := i%tt.sites, grid.SiteID(fmt.Sprint("home", i/tt.sites))
+			n := alike(t, 4, 0)
+			for i := range tt.sites {
+				id := grid.SiteID(fmt.Sprintf("site%02d", i))
+				n.add(Config{
+					Site: id, Resources: grid.Resources{Processors: 100}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: tt.price(i), Foreign: true,
+				}, 0)
+				span := grid.Day
+				if i == soon {
+					span = 10 * grid.Minute
+				}
+				n.fill(id, span)
+				n.sites[id].publish()
+			}
+			job := n.job(1, home, 100, grid.Hour, grid.GoalCost)
+			job.Deadline, job.Budget = n.now+2*grid.Hour, grid.NoBudget
+			n.place(job)
+			n.deliverAll()
+			if got, want := n.sites[home].jobs[job.ID], grid.SiteID(fmt.Sprintf("site%02d", soon)); got.award.Site != want || got.messages > 5 {
+				t.Errorf("%s: job at %q after %d messages, only %s will have room in time", tt.name, got.award.Site, got.messages, want)
+			}
+		}
 	}
 }

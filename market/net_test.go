@@ -30,6 +30,8 @@ type network struct {
 	executions map[grid.JobID]int // running now, over all sites
 	overlaps   []string
 	deaf       bool // directory queries fail
+	hashed     bool // quotes of equal value come in the directory's order, not by ID
+	finds      int  // answered
 	fills      uint64
 }
 
@@ -439,6 +441,7 @@ func (n *network) answerFinds(s *site) {
 		}
 		slices.SortFunc(open, func(a, b *placement) int { return int(a.query) - int(b.query) })
 		found := &directory.Found{ID: open[0].query, Err: directory.ErrUnreachable}
+		n.finds++
 		if !n.deaf {
 			found = n.answer(open[0])
 		}
@@ -454,7 +457,7 @@ func (n *network) answer(p *placement) *directory.Found {
 	q := p.question
 	var all []directory.Quote
 	for _, id := range n.order {
-		if quote, ok := n.quotes[id]; ok && q.Filter.Match(&quote) || id == p.last.Site {
+		if quote, ok := n.quotes[id]; ok && q.Filter.Match(&quote) || q.After != nil && id == p.last.Site {
 			all = append(all, quote)
 		}
 	}
@@ -469,9 +472,15 @@ func (n *network) answer(p *placement) *directory.Found {
 		if q.Attribute == directory.Free && a.Free != b.Free {
 			return (a.Free < b.Free) != q.Descending
 		}
+		if n.hashed { // as the directory does
+			return (directory.Spread(a.Site) < directory.Spread(b.Site)) != q.Descending
+		}
 		return a.Site < b.Site
 	})
-	if q.After != nil {
+	switch {
+	case n.hashed && q.After != nil:
+		all = slices.DeleteFunc(all, func(quote directory.Quote) bool { return q.After.Passed(&quote, q.Descending) })
+	case q.After != nil:
 		at := slices.IndexFunc(all, func(quote directory.Quote) bool { return quote.Site == p.last.Site })
 		all = all[at+1:]
 	}

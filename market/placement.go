@@ -21,12 +21,15 @@ type placement struct {
 	finding  bool            // query is under way
 	failures int             // queries that failed since the last one that did not
 	failed   error           // the last failure, if that was the end of it
+	view     view            // of the page under way, or of the next one
 	pages    int             // fetched
 	end      bool            // the directory has no more quotes
+	amid     bool            // the pages began amid a tie
+	turns    int             // times that a page was fetched from another place instead
 	home     bool            // home's quote stands among quotes
 	own      int             // there
 	all      bool            // ask for quotes of sites too narrow, too: nobody else is there
-	last     directory.Quote // of the newest page: the next one begins behind it
+	last     directory.Quote // of the newest page of front or behind: the next one begins behind it
 	quotes   []directory.Quote
 
 	asked   []Asked   // what came of asking, for Rank
@@ -50,6 +53,7 @@ type placement struct {
 // Bounds of one placement besides those of Config.
 const (
 	failuresMax = 3                     // directory queries repeated
+	turnsMax    = 3                     // and begun at another place
 	loadedMax   = 2                     // sites asked although they seem too loaded: a wrong guess must not cost the job
 	roundsMax   = 4                     // times that a job waits for a site that is busy at the moment
 	roundsPaid  = 8                     // the same if cheques are awaited while holds are held
@@ -146,57 +150,6 @@ func (a *Agent) dropPlacement(now grid.Time, p *placement, out *grid.Outbox) {
 	}
 }
 
-// find asks the directory for the next page of quotes.
-func (a *Agent) find(now grid.Time, p *placement, out *grid.Outbox) {
-	q := directory.Query{Attribute: directory.Speed, Descending: true, Limit: a.cfg.Page}
-	if p.job.Goal == grid.GoalCost {
-		q.Attribute, q.Descending = directory.Price, false
-	}
-	if a.cfg.Placement == PlacementCoordinated && p.token == 0 && !p.all && p.pages+1 >= a.cfg.Pages && p.pages > 0 {
-		// The last page is of the emptiest sites, wherever they stand in the goal's
-		// order: what is left of that order has been told to every home.
-		q.Attribute, q.Descending, p.last = directory.Free, true, directory.Quote{}
-	}
-	if p.last.Site != "" {
-		q.After = directory.Behind(&p.last, q.Attribute)
-	}
-	switch {
-	case p.token != 0:
-		q.Limit = min(previewPage, a.cfg.PreviewsMax)
-	case a.cfg.Placement == PlacementCoordinated && !p.all:
-		q.Filter.ProcessorsMin = p.job.Processors
-		if p.pages > 0 {
-			// The best page is taken: now only those that have room at this moment.
-			q.Filter.FreeMin, q.Filter.ForeignOnly = p.job.Processors, true
-		}
-	}
-	p.question, p.finding = q, true
-	p.query = a.dir.Find(now, q, out)
-	a.queries[p.query] = p
-	p.wakeAt = now.Add(a.cfg.FindTimeout)
-	a.watch(p)
-}
-
-// found is the directory's answer.
-func (a *Agent) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
-	p := a.queries[in.ID]
-	if p == nil {
-		return // nobody waits for it any more
-	}
-	delete(a.queries, in.ID)
-	p.finding = false
-	a.watch(p)
-	if in.Err != nil && len(in.Quotes) == 0 {
-		a.notFound(now, p, in.Err, out)
-		return
-	}
-	p.failures = 0
-	p.pages++
-	p.end = in.End || len(in.Quotes) == 0
-	a.addQuotes(now, p, in.Quotes)
-	a.advance(now, p, out)
-}
-
 // addQuotes appends a page. Home's own quote takes the place at which the directory
 // lists it, or should: the published loop asks in this order.
 func (a *Agent) addQuotes(now grid.Time, p *placement, page []directory.Quote) {
@@ -214,9 +167,6 @@ func (a *Agent) addQuotes(now grid.Time, p *placement, page []directory.Quote) {
 			p.quotes = append(p.quotes, *q)
 			p.quotes[len(p.quotes)-1].Sealed = nil // not needed, and large
 		}
-	}
-	if n := len(page); n > 0 {
-		p.last = page[n-1]
 	}
 	if !p.home && (p.end || a.cfg.Placement == PlacementCoordinated) {
 		a.addHome(now, p)

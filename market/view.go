@@ -1,0 +1,124 @@
+package market
+
+import (
+	"gridnode/directory"
+	"gridnode/internal/grid"
+)
+
+// view says which quotes a page is of. A placement fetches no page before the last
+// one is used up.
+type view uint8
+
+const (
+	front    view = iota // the best by the goal, whatever their load
+	room                 // of those behind them, the ones that have room at this moment
+	emptiest             // those with most free processors, wherever they stand
+	behind               // those behind the front, whatever their load: they may have room in time
+)
+
+// amidMin is how many quotes of a tie are enough: they are as good as each other, and a
+// shorter page less often takes a second cell of the directory.
+const amidMin = 8
+
+// find asks the directory for the next page of quotes.
+func (a *Agent) find(now grid.Time, p *placement, out *grid.Outbox) {
+	q := directory.Query{Attribute: directory.Speed, Descending: true, Limit: a.cfg.Page}
+	if p.job.Goal == grid.GoalCost {
+		q.Attribute, q.Descending = directory.Price, false
+	}
+	switch {
+	case p.token != 0:
+		q.Limit = min(previewPage, a.cfg.PreviewsMax)
+	case a.selects(p):
+		q.Filter.ProcessorsMin = p.job.Processors
+	}
+	switch p.view {
+	case emptiest:
+		// What is left of the goal's order has been told to every home.
+		q.Attribute, q.Descending = directory.Free, true
+		fallthrough
+	case room:
+		q.Filter.FreeMin, q.Filter.ForeignOnly = p.job.Processors, true
+	}
+	if p.last.Site != "" && p.view != emptiest {
+		q.After = directory.Behind(&p.last, q.Attribute)
+	} else if a.selects(p) && (p.view == front || p.view == emptiest) {
+		p.amid = p.amid && p.view != front
+		if t := a.tieFor(now, q.Attribute, p.job.Processors); t != nil {
+			q.After, q.Limit = a.begin(t, q.Descending), max(q.Limit/2, min(q.Limit, amidMin))
+			p.amid = p.amid || p.view == front
+		}
+	}
+	p.question, p.finding = q, true
+	p.query = a.dir.Find(now, q, out)
+	a.queries[p.query] = p
+	p.wakeAt = now.Add(a.cfg.FindTimeout)
+	a.watch(p)
+}
+
+// selects reports whether p wants quotes of sites that suit it only: the published
+// loop and whoever explains a job go through all of them.
+func (a *Agent) selects(p *placement) bool {
+	return a.cfg.Placement == PlacementCoordinated && p.token == 0 && !p.all
+}
+
+// found is the directory's answer.
+func (a *Agent) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
+	p := a.queries[in.ID]
+	if p == nil {
+		return // nobody waits for it any more
+	}
+	delete(a.queries, in.ID)
+	p.finding = false
+	a.watch(p)
+	if in.Err != nil && len(in.Quotes) == 0 {
+		a.notFound(now, p, in.Err, out)
+		return
+	}
+	p.failures = 0
+	if a.selects(p) && p.turns < turnsMax && a.learned(now, p, in.Quotes) {
+		p.turns++
+		a.find(now, p, out) // the same page once more, from another place on
+		return
+	}
+	p.pages++
+	a.turn(p, in)
+	a.addQuotes(now, p, in.Quotes)
+	a.advance(now, p, out)
+}
+
+// learned takes what a page from the front of an order says about ties, and reports
+// whether a page from elsewhere is wanted instead.
+func (a *Agent) learned(now grid.Time, p *placement, page []directory.Quote) bool {
+	switch {
+	case p.view != front && p.view != emptiest:
+		return false
+	case p.question.After == nil:
+		return a.tied(now, &p.question, page)
+	}
+	return a.dissolved(&p.question, page)
+}
+
+// turn notes how far a page has come, and chooses the next view.
+func (a *Agent) turn(p *placement, in *directory.Found) {
+	end := in.End || len(in.Quotes) == 0
+	if p.view == front || p.view == behind {
+		p.end = end
+		if n := len(in.Quotes); n > 0 {
+			p.last = in.Quotes[n-1]
+		}
+		if end && p.amid { // those before the place where the pages began are left
+			p.end, p.amid, p.last = false, false, directory.Quote{}
+		}
+	}
+	switch {
+	case !a.selects(p):
+		p.view = behind
+	case p.view == front && a.cfg.Pages > 2:
+		p.view = room
+	case p.view == front, p.view == room && (p.amid || !end):
+		p.view = emptiest
+	default:
+		p.view = behind
+	}
+}
