@@ -117,6 +117,10 @@ type Coordinator struct {
 	byLease map[lease.ID]*attempt
 }
 
+// slowdownMax bounds, in thousandths, by how much longer a job may have its leases than
+// within one site: of ways that nobody has measured the worst is assumed.
+const slowdownMax = 3000
+
 type phase uint8
 
 const (
@@ -262,7 +266,7 @@ func (c *Coordinator) submit(now grid.Time, in *Submit, out *grid.Outbox) {
 func (c *Coordinator) begin(now grid.Time, w *Waiting, parts []Part, out *grid.Outbox) {
 	span := w.Estimate + c.cfg.Slack
 	if c.view.Network != nil { // a split job runs longer
-		span += w.Estimate / 1000 * grid.Time(Slowdown(w.Request.CCR, parts, c.view.Network))
+		span += w.Estimate / 1000 * grid.Time(min(Slowdown(w.Request.CCR, parts, c.view.Network), slowdownMax))
 	}
 	a := &attempt{
 		task: grid.TaskID{Job: w.Job, Epoch: w.Epoch}, waiting: w, ordered: w.Failures > 0, span: min(span, lease.SpanLimit),

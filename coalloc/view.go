@@ -103,6 +103,9 @@ func (v *View) Put(s Site) {
 	}
 }
 
+// SetNetwork says what is known now of the ways between the sites.
+func (v *View) SetNetwork(n Network) { v.Network, v.near = n, nearness{} }
+
 // Index returns the index of a site, or -1.
 func (v *View) Index(id grid.SiteID) int {
 	if i, ok := v.index[id]; ok {

@@ -133,6 +133,8 @@ type JobSpec struct {
 	Site       string  `json:"site,omitempty"`       // the only site it may run at: name or ID
 
 	Array []int64 `json:"array,omitempty"` // one job for each, with GRIDNODE_ARRAY_TASK_ID
+
+	Coallocation *Coallocation `json:"coallocation,omitempty"` // it may run at several sites at the same moment
 }
 
 // SubmitRequest is the body of POST /v1/jobs.
@@ -173,6 +175,9 @@ type Job struct {
 	Budget             *Amount  `json:"budget,omitempty"`
 	Policy             string   `json:"policy"`
 	Args               []string `json:"args,omitempty"`
+
+	Coallocation *Coallocation `json:"coallocation,omitempty"` // as it was submitted, sites by their IDs
+	Components   []Component   `json:"components,omitempty"`   // where it runs or ran
 
 	Submitted      Instant `json:"submitted"`
 	Start          Instant `json:"start,omitzero"`          // of its execution, once it began

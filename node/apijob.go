@@ -125,7 +125,7 @@ func (by *submitter) job(spec *JobSpec, site grid.SiteID) (*grid.Job, error) {
 	if err := by.bounds(job, spec); err != nil {
 		return nil, err
 	}
-	return job, nil
+	return job, by.divide(job, spec)
 }
 
 // bounds sets deadline, budget and goal.
@@ -201,6 +201,10 @@ func jobOf(v *View, names func(grid.SiteID) string) Job {
 		Policy: j.Goal.String(), Submitted: Instant(j.Submit), Start: Instant(v.Start), End: Instant(v.End),
 		Price: Amount(v.Award.Price), Cost: Amount(v.Award.Cost),
 		Reason: v.Reason, Epoch: v.Epoch, Messages: v.Messages,
+	}
+	out.Coallocation = coallocationOf(j.Coallocate)
+	if components, sites := componentsOf(v.Gang, names); components != nil {
+		out.Components, out.SiteName = components, sites
 	}
 	if j.Deadline != grid.Never {
 		out.Deadline = Instant(j.Deadline)

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 
+	"gridnode/coalloc"
 	"gridnode/internal/grid"
 	"gridnode/market"
 )
@@ -80,6 +81,9 @@ func (a *API) preview(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	result := answer.(*market.PreviewResult)
+	if errors.Is(result.Err, coalloc.ErrRequest) {
+		return apiErrorf(CodeRefused, "%v", result.Err)
+	}
 	if result.Err != nil && len(result.Verdicts) == 0 {
 		return apiErrorf(CodeInternal, "the directory did not answer: %v; ask again later", result.Err)
 	}
@@ -87,6 +91,9 @@ func (a *API) preview(w http.ResponseWriter, r *http.Request) error {
 	reply.Job = jobOf(&View{Job: jobs[0], State: Placing}, func(grid.SiteID) string { return "" })
 	reply.Feasible = len(result.Verdicts) > 0 && result.Verdicts[0].Outcome == market.OutcomeChosen
 	reply.best(result.Earliest, result.Cheapest)
+	if divided(jobs[0]) { // it would wait until sites have room
+		reply.Feasible = result.Err == nil
+	}
 	return writeJSON(w, reply)
 }
 

@@ -39,6 +39,12 @@ func (l *viewList) add(s *Site, a *API, v View) {
 	if l.names == nil {
 		l.names = map[grid.SiteID]string{a.host.ID(): s.Offer().Name}
 	}
+	if v.Gang != nil {
+		for i := range v.Gang.Parts {
+			id := v.Gang.Parts[i].Site
+			l.names[id] = s.siteName(id)
+		}
+	}
 	if _, there := l.names[v.Site]; there || v.Site == "" {
 		return
 	}

@@ -128,6 +128,9 @@ func (a *API) prepare(ctx context.Context, specs []JobSpec) ([]*grid.Job, error)
 			}
 			sites[spec.Site] = site
 		}
+		if err := a.nameComponents(ctx, spec, sites); err != nil {
+			return nil, err
+		}
 		if len(jobs)+max(len(spec.Array), 1) > apiJobsMax {
 			return nil, apiErrorf(CodeUsage, "more than %d jobs in one request", apiJobsMax)
 		}

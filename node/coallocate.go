@@ -21,6 +21,7 @@ type coallocator struct {
 	sites map[grid.SiteID]seenSite
 	scan  scan
 
+	previews  []Preview            // to be answered then
 	newcomers []*entry             // to be handed over when the scan that is under way has ended
 	gangs     map[grid.TaskID]bool // executions of which something may be alive
 }
@@ -37,18 +38,26 @@ type scan struct {
 	seen  map[grid.SiteID]bool
 	pages int
 	due   grid.Time // of the next one, while jobs wait; grid.Never while none do
+	pause grid.Time // until the one after that
 }
 
-// Times and bounds of scans.
+// Times and bounds of scans. While a job waits the directory is looked at again soon,
+// as quotes lag behind what they tell of, then less and less often; in between the
+// placement queue goes by gossip.
 const (
-	scanInterval = 10 * grid.Second
-	scanPages    = 16 // of directory.LimitMax quotes each
+	scanPauseMin  = grid.Second
+	scanPauseMax  = 10 * grid.Second
+	queueInterval = 2 * grid.Second
+	scanPages     = 16 // of directory.LimitMax quotes each
 )
 
 func newCoallocator(cfg *SiteConfig, s *Site, seed uint64) (*coallocator, error) {
 	c := &coallocator{
 		home:  coalloc.NewHome(cfg.ID, s.cluster, s.book),
 		sites: make(map[grid.SiteID]seenSite), scan: scan{due: grid.Never}, gangs: make(map[grid.TaskID]bool),
+	}
+	if cfg.Coallocation.Queue.Interval == 0 {
+		cfg.Coallocation.Queue.Interval = queueInterval
 	}
 	view := coalloc.NewView([]coalloc.Site{{ID: cfg.ID, Processors: cfg.Processors, Free: cfg.Processors}}, nil)
 	var err error
@@ -85,7 +94,8 @@ func (s *Site) look4sites(now grid.Time, out *grid.Outbox) {
 		return
 	}
 	c.scan.seen, c.scan.pages = make(map[grid.SiteID]bool), 0
-	c.scan.due = now + scanInterval
+	c.scan.pause = min(max(2*c.scan.pause, scanPauseMin), scanPauseMax)
+	c.scan.due = now + c.scan.pause
 	c.scan.query = s.dir.Find(now, directory.Query{Attribute: directory.Free, Descending: true}, out)
 }
 
@@ -104,8 +114,7 @@ func (s *Site) sitesFound(now grid.Time, in *directory.Found, out *grid.Outbox) 
 		}
 		c.scan.seen[q.Site] = true
 		c.sites[q.Site] = seenSite{q.Name, q.Issued}
-		wait := q.Wait
-		view.Put(coalloc.Site{ID: q.Site, Processors: q.Processors, Free: q.Free, Wait: func(int64) grid.Time { return wait }})
+		view.Put(coalloc.Site{ID: q.Site, Processors: q.Processors, Free: q.Free, Wait: waitOf(q.Processors, q.Free, q.Wait)})
 	}
 	if !in.End && in.Err == nil && len(in.Quotes) > 0 && c.scan.pages < scanPages {
 		after := directory.Behind(&in.Quotes[len(in.Quotes)-1], directory.Free)
@@ -114,6 +123,10 @@ func (s *Site) sitesFound(now grid.Time, in *directory.Found, out *grid.Outbox) 
 	}
 	c.scan.query = 0
 	if in.Err != nil && len(c.scan.seen) == 0 {
+		for i := range c.previews {
+			out.Answer(c.previews[i].Token, &market.PreviewResult{Err: in.Err})
+		}
+		c.previews = nil
 		return true // the directory cannot be reached: what waits goes on waiting for the next scan
 	}
 	if in.End && in.Err == nil {
@@ -128,11 +141,35 @@ func (s *Site) sitesFound(now grid.Time, in *directory.Found, out *grid.Outbox) 
 	return true
 }
 
+// waitOf returns how long a component would wait for a site of that size, of which so
+// much is idle, and at which a job as wide as the site waits for so long.
+func waitOf(processors, free int64, wait grid.Time) func(int64) grid.Time {
+	return func(wanted int64) grid.Time {
+		switch {
+		case wanted > processors:
+			return grid.Never
+		case wanted <= free:
+			return 0
+		}
+		return wait
+	}
+}
+
 // handOver gives the newcomers to the coordinator, and has it try those that wait on
 // what has been found.
 func (s *Site) handOver(now grid.Time, out *grid.Outbox) {
 	c := s.co
 	s.refresh(now)
+	view := c.coord.View()
+	ids := make([]grid.SiteID, len(view.Sites))
+	for i := range view.Sites {
+		ids[i] = view.Sites[i].ID
+	}
+	view.SetNetwork(s.survey.Network(now, ids, nil))
+	for i := range c.previews {
+		s.dividedPreview(now, &c.previews[i], out)
+	}
+	c.previews = nil
 	due := c.newcomers
 	c.newcomers = nil
 	for _, e := range due {
@@ -148,8 +185,9 @@ func (s *Site) handOver(now grid.Time, out *grid.Outbox) {
 		if w := c.coord.Queue().Waiting(e.job.ID); e.state == Placing && c.coord.Knows(e.job.ID) {
 			e.state, e.reason = Queued, ""
 			if w != nil {
-				e.reason = fmt.Sprintf("waits in the placement queue: %d of %d processors are idle at the %d sites that are known",
-					c.coord.View().Free(), e.job.Processors, len(c.coord.View().Sites))
+				e.reason = fmt.Sprintf("waits in the placement queue: %d processors are idle at the %d sites that are known, in parts that do not fit",
+					view.Free(), len(view.Sites))
+				e.verdicts = s.dividedVerdicts(nil)
 			}
 			out.Save(e)
 			out.Tell(grid.Event{Kind: grid.JobPlaced, Job: e.job, Epoch: e.epoch, Site: s.cfg.ID})
@@ -187,9 +225,9 @@ func (s *Site) coallocTick(now grid.Time, out *grid.Outbox) {
 	waiting := c.coord.Queue().Len() > 0 || len(c.newcomers) > 0
 	switch {
 	case !waiting:
-		c.scan.due = grid.Never
+		c.scan.due, c.scan.pause = grid.Never, 0
 	case c.scan.due == grid.Never:
-		c.scan.due = now + scanInterval
+		c.scan.due = now + scanPauseMin
 	case c.scan.due <= now && c.scan.query == 0:
 		s.look4sites(now, out)
 	}
@@ -285,7 +323,7 @@ func (s *Site) startGang(now grid.Time, in *coalloc.Start, out *grid.Outbox) {
 		g.Parts = append(g.Parts, part)
 	}
 	s.co.gangs[in.Task] = true
-	e.gang, e.start = g, now
+	e.gang, e.start, e.verdicts = g, now, s.dividedVerdicts(g)
 	e.award = market.Award{Site: s.cfg.ID, Epoch: e.epoch, Price: s.Price(), Until: grid.Never,
 		Cost: s.cfg.Cost.Cost(s.Price(), e.job.Processors, s.limitOf(e))}
 	cancelling := e.state == Cancelling

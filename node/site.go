@@ -437,5 +437,10 @@ func (s *Site) preview(now grid.Time, in *Preview, out *grid.Outbox) {
 		out.Answer(in.Token, &market.PreviewResult{})
 		return
 	}
+	if divided(in.Job) {
+		s.co.previews = append(s.co.previews, Preview{in.Token, in.Job})
+		s.look4sites(now, out)
+		return
+	}
 	s.agent.Step(now, &market.Preview{Token: in.Token, Job: in.Job}, out)
 }

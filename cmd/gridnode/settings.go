@@ -59,6 +59,7 @@ type settings struct {
 	leaseTerm    grid.Time
 	leaseLongest grid.Time
 	delegate     lease.MatchConfig
+	placement    coalloc.Policy
 	invitations  lease.Consent
 
 	pack       node.HeadsConfig
@@ -244,6 +245,9 @@ var settingTable = []setting{
 		}},
 	{key: "muscle.policy", value: "urgent", usage: "how jobs are shared out: urgent (muscle with the most pressed jobs first), muscle (as published), dll (least load) or wrand (at random)",
 		set: func(s *settings, v string) (err error) { s.pack.Policy, err = muscle.ParsePolicy(v); return err }},
+
+	{key: "coallocation.policy", value: "adaptive", usage: "how components are placed if a job does not say: wf, cf, fcm, ca or adaptive",
+		set: func(s *settings, v string) (err error) { s.placement, err = coalloc.ParsePolicy(v); return err }},
 
 	{key: "log.level", value: "info", usage: "least severe messages to log: debug, info, warn or error",
 		set: func(s *settings, v string) (err error) {

@@ -28,6 +28,8 @@ type submission struct {
 	env                  []string
 	deadline, budget     string
 	policy, site         string
+	division             division
+	tasksGiven           bool
 	wait, dryRun         bool
 	quiet, parsable      bool
 	listing              listing
@@ -56,6 +58,10 @@ deadline, budget or site and no policy the cheapest is meant; otherwise the site
 market.policy. If no site can meet deadline and budget, the best that could be had
 is printed and the exit code is 5.
 
+With --components or --coalloc the job runs at several sites at the same moment, or at
+none: each task is one process, which finds its number in GRIDNODE_RANK and the addresses
+of all in GRIDNODE_PEERS. The other sites must lend processors (leases.lend).
+
 With --wait the exit code is the job's own; of an array, the highest.
 
 ` + exitCodesHelp,
@@ -63,6 +69,8 @@ With --wait the exit code is the job's own; of an array, the highest.
   gridnode submit -n 4 -t 30m --deadline 2h --budget 5 -- ./simulate input.dat
   gridnode submit --policy fastest -a 0-199 -- sh -c 'work $GRIDNODE_ARRAY_TASK_ID'
   gridnode submit --dry-run --deadline 1h -n 16 -- ./simulate
+  gridnode submit --components 8@physics,8,16 -- ./poisson
+  gridnode submit -n 64 --coalloc 2..4 --min-per-site 8 -t 1h -- ./poisson
   gridnode submit -W job.sh && echo fine`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.run(cmd, root, args)
@@ -85,6 +93,7 @@ With --wait the exit code is the job's own; of an array, the highest.
 	f.StringVar(&s.budget, "budget", "", "most `CREDITS` the job may cost")
 	f.StringVar(&s.policy, "policy", "", "`POLICY`: cheapest, fastest, local or spill")
 	f.StringVar(&s.site, "site", "", "run only at this `SITE` (name or ID)")
+	s.division.flags(cmd)
 	f.BoolVarP(&s.wait, "wait", "W", false, "wait for the end and exit with the job's code")
 	f.BoolVar(&s.dryRun, "dry-run", false, "print what every site would charge and when it would be done; submit nothing")
 	f.BoolVarP(&s.quiet, "quiet", "q", false, "print the ID and nothing else")
@@ -101,6 +110,7 @@ func (s *submission) run(cmd *cobra.Command, root *options, args []string) error
 	if err != nil {
 		return usagef("%w", err)
 	}
+	s.tasksGiven = cmd.Flags().Changed("ntasks")
 	spec, err := s.spec(line, name, time.Now())
 	if err != nil {
 		return usagef("%w", err)
@@ -200,7 +210,7 @@ func (s *submission) spec(line []string, name string, now time.Time) (node.JobSp
 	if _, ok := goalNames[s.policy]; !ok && s.policy != "" {
 		return spec, fmt.Errorf("--policy: %q: want cheapest, fastest, local or spill", s.policy)
 	}
-	for _, step := range []func(*node.JobSpec, time.Time) error{s.times, s.memories, s.surroundings} {
+	for _, step := range []func(*node.JobSpec, time.Time) error{s.times, s.memories, s.surroundings, s.divide} {
 		if err := step(&spec, now); err != nil {
 			return spec, err
 		}
@@ -267,6 +277,10 @@ func (s *submission) memories(spec *node.JobSpec, _ time.Time) error {
 		spec.MemoryPerProcessor = each
 	}
 	return nil
+}
+
+func (s *submission) divide(spec *node.JobSpec, _ time.Time) error {
+	return s.division.spec(spec, s.tasksGiven)
 }
 
 // surroundings sets the working directory and the environment.

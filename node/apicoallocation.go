@@ -1,0 +1,143 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"gridnode/coalloc"
+	"gridnode/internal/grid"
+)
+
+// Coallocation is how a job may be divided over several sites, as it is submitted: by
+// its components, or as the placement policy likes within bounds.
+type Coallocation struct {
+	Components string   `json:"components,omitempty"` // "8@physics,8,16": processors, and where; alternatives separated by "|"
+	Count      string   `json:"count,omitempty"`      // "2..4": how many components, divided as the policy likes
+	MinPerSite int64    `json:"minPerSite,omitempty"` // with count: least processors of a component
+	MaxSites   int64    `json:"maxSites,omitempty"`   // most sites to be combined; 0: no limit
+	Policy     string   `json:"policy,omitempty"`     // wf, cf, fcm, ca or adaptive; default: coallocation.policy of the configuration
+	CCR        *float64 `json:"ccr,omitempty"`        // communication over computation time within one site; not known if left out
+}
+
+// Component is a part of a co-allocated job at one site, once the job has started.
+type Component struct {
+	Site       string `json:"site"`     // ID
+	SiteName   string `json:"siteName"` // the same for people
+	Processors int64  `json:"processors"`
+	Tasks      int64  `json:"tasks"`
+}
+
+// job returns what the cores are told, with no sites' names looked up yet.
+func (c *Coallocation) job() (*grid.Coallocation, error) {
+	out := &grid.Coallocation{
+		Components: c.Components, Count: c.Count, PerSite: c.MinPerSite, SitesMax: c.MaxSites, Policy: c.Policy, CCR: coalloc.CCRUnknown,
+	}
+	if c.CCR != nil {
+		if !(*c.CCR >= 0 && *c.CCR <= coalloc.CCRMax/1000) {
+			return nil, fmt.Errorf("ccr: %v, want 0 to %d", *c.CCR, coalloc.CCRMax/1000)
+		}
+		out.CCR = int64(*c.CCR*1000 + 0.5)
+	}
+	return out, nil
+}
+
+// divide adds what a spec says about co-allocation to a job.
+func (by *submitter) divide(job *grid.Job, spec *JobSpec) error {
+	if spec.Coallocation == nil {
+		return nil
+	}
+	c, err := spec.Coallocation.job()
+	if err != nil {
+		return err
+	}
+	if job.Deadline != grid.Never || job.Budget >= 0 || job.Site != "" || spec.Policy != "" && spec.Policy != grid.GoalLocal.String() {
+		return errors.New("coallocation, and a deadline, budget, site or market policy, exclude each other: such a job is placed by its own policies")
+	}
+	job.Coallocate, job.Goal = c, grid.GoalLocal
+	if spec.Tasks == 0 && c.Components != "" {
+		r, err := coalloc.ParseComponents(c.Components)
+		if err != nil {
+			return err
+		}
+		each := max(spec.CPUsPerTask, 1)
+		if r.Processors%each != 0 {
+			return fmt.Errorf("coallocation: components of %d processors together, tasks take %d each", r.Processors, each)
+		}
+		job.Processors, job.Tasks = r.Processors, r.Processors/each
+	}
+	_, err = coalloc.OfJob(job)
+	return err
+}
+
+// nameComponents replaces the names of sites in components by their IDs.
+func (a *API) nameComponents(ctx context.Context, spec *JobSpec, known map[string]grid.SiteID) error {
+	if spec.Coallocation == nil || spec.Coallocation.Components == "" {
+		return nil
+	}
+	r, err := coalloc.ParseComponents(spec.Coallocation.Components)
+	if err != nil {
+		return apiErrorf(CodeUsage, "%v", err)
+	}
+	var text strings.Builder
+	for i, split := range r.Splits {
+		for k, c := range split {
+			switch {
+			case k > 0:
+				text.WriteByte(',')
+			case i > 0:
+				text.WriteByte('|')
+			}
+			text.WriteString(strconv.FormatInt(c.Processors, 10))
+			if c.Site == "" {
+				continue
+			}
+			id, found := known[string(c.Site)]
+			if !found {
+				if id, err = a.siteNamed(ctx, string(c.Site)); err != nil {
+					return err
+				}
+				known[string(c.Site)] = id
+			}
+			text.WriteString("@" + string(id))
+		}
+	}
+	copied := *spec.Coallocation
+	copied.Components = text.String()
+	spec.Coallocation = &copied
+	return nil
+}
+
+// coallocationOf is the inverse of Coallocation.job.
+func coallocationOf(c *grid.Coallocation) *Coallocation {
+	if c == nil {
+		return nil
+	}
+	out := &Coallocation{Components: c.Components, Count: c.Count, MinPerSite: c.PerSite, MaxSites: c.SitesMax, Policy: c.Policy}
+	if c.CCR >= 0 {
+		ccr := float64(c.CCR) / 1000
+		out.CCR = &ccr
+	}
+	return out
+}
+
+// componentsOf returns what users see of where a job's components are, and the names
+// of their sites as one text.
+func componentsOf(g *grid.Gang, names func(grid.SiteID) string) (components []Component, sites string) {
+	if g == nil {
+		return nil, ""
+	}
+	var all []string
+	for i := range g.Parts {
+		p := &g.Parts[i]
+		c := Component{Site: string(p.Site), SiteName: names(p.Site), Processors: p.Processors, Tasks: p.Processors / g.Each}
+		if c.SiteName == "" {
+			c.SiteName = c.Site
+		}
+		components = append(components, c)
+		all = append(all, c.SiteName)
+	}
+	return components, strings.Join(all, "+")
+}

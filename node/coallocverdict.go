@@ -1,0 +1,71 @@
+package node
+
+import (
+	"fmt"
+
+	"gridnode/coalloc"
+	"gridnode/internal/grid"
+	"gridnode/market"
+)
+
+// dividedVerdictsMax bounds the sites about which a co-allocated job says something.
+const dividedVerdictsMax = 64
+
+// dividedPreview answers how a divided job would be placed now. Nothing is held.
+func (s *Site) dividedPreview(now grid.Time, in *Preview, out *grid.Outbox) {
+	s.refresh(now)
+	answer := &market.PreviewResult{}
+	view := s.co.coord.View()
+	r, err := coalloc.OfJob(in.Job)
+	if err == nil {
+		err = r.Placeable(view)
+	}
+	if err != nil {
+		answer.Err = err
+		out.Answer(in.Token, answer)
+		return
+	}
+	policy := s.cfg.Coallocation.Queue.Policy
+	if r.Policy != nil {
+		policy = *r.Policy
+	}
+	parts, ok := policy.Place(nil, &r, view, s.limitOf(&entry{job: in.Job}))
+	var gang *grid.Gang
+	if ok {
+		gang = &grid.Gang{Each: in.Job.Processors / in.Job.Tasks}
+		for _, p := range parts {
+			gang.Parts = append(gang.Parts, grid.GangPart{Site: view.Sites[p.Site].ID, Processors: p.Processors})
+		}
+	}
+	answer.Verdicts = s.dividedVerdicts(gang)
+	out.Answer(in.Token, answer)
+}
+
+// dividedVerdicts says what came of each site: first those that have a component, then
+// the others, as many as there is room for.
+func (s *Site) dividedVerdicts(g *grid.Gang) []market.Verdict {
+	view := s.co.coord.View()
+	var verdicts []market.Verdict
+	chosen := make(map[grid.SiteID]bool)
+	if g != nil {
+		for i := range g.Parts {
+			p := &g.Parts[i]
+			chosen[p.Site] = true
+			verdicts = append(verdicts, market.Verdict{
+				Site: p.Site, Name: s.siteName(p.Site), Finish: grid.Never, Outcome: market.OutcomeChosen,
+				Detail: fmt.Sprintf("component %d: %d processors", i, p.Processors),
+			})
+		}
+	}
+	for i := range view.Sites {
+		v := &view.Sites[i]
+		if chosen[v.ID] || v.Processors == 0 || len(verdicts) >= dividedVerdictsMax {
+			continue
+		}
+		verdicts = append(verdicts, market.Verdict{
+			Site: v.ID, Name: s.siteName(v.ID), Finish: grid.Never, Outcome: market.OutcomeCandidate,
+			Detail: fmt.Sprintf("%d of %d processors are idle", v.Free, v.Processors),
+		})
+	}
+	return verdicts
+}
