@@ -83,8 +83,34 @@ func TestDishonestCompletion(t *testing.T) {
 		t.Fatalf("job is %s in epoch %d, want awarded in 1\n%s", j.state, j.epoch, n.takeTrace())
 	}
 	a.step(&grid.Delivery{From: "b", Message: &JobCompletion{Task: m.Task, Run: 5 * grid.Second, Ago: grid.SpanMax, Cost: grid.CreditsMax}})
-	if j.state != "done" || j.result.Cost != grid.Credit || j.result.Start < 0 {
-		t.Errorf("job is %s, result %+v; want done, at most 1 credit, no negative instants", j.state, j.result)
+	if j.state != "done" || j.result.Cost != 0 || j.result.Start < 0 {
+		t.Errorf("job is %s, result %+v; want done at no cost, since no time has passed, no negative instants", j.state, j.result)
+	}
+}
+
+// TestHomeMetersWhatItPays checks that a job costs no more than the agreed price for as
+// long as its site says that it ran, and as it can have run since it left home.
+func TestHomeMetersWhatItPays(t *testing.T) {
+	for _, tt := range []struct {
+		name            string
+		away, run       grid.Time
+		claimed, charge grid.Credits
+	}{
+		{"as agreed", 2 * grid.Hour, grid.Hour, grid.Credit, grid.Credit},
+		{"less than it might", 2 * grid.Hour, grid.Hour, grid.Credit / 8, grid.Credit / 8},
+		{"more than agreed", 2 * grid.Hour, 2 * grid.Hour, 2 * grid.Credit, grid.Credit},
+		{"a quarter of an hour for an hour's price", 2 * grid.Hour, grid.Hour / 4, grid.Credit, grid.Credit / 4},
+		{"never ran", grid.Hour, 0, grid.Credit, 0},
+		{"longer than it was away", grid.Hour / 2, grid.Hour, grid.Credit, grid.Credit/2 + grid.Credit/2000},
+		{"clocks that differ a little", grid.Hour - grid.Second, grid.Hour, grid.Credit, grid.Credit},
+	} {
+		n, a, m := hostile(t)
+		a.step(&grid.Delivery{From: "b", Message: fair(m)})
+		n.now += tt.away
+		a.step(&grid.Delivery{From: "b", Message: &JobCompletion{Task: m.Task, Run: tt.run, Cost: tt.claimed}})
+		if j := a.jobs[m.Task.Job]; j.state != "done" || j.result.Cost != tt.charge {
+			t.Errorf("%s: job is %s at a cost of %v, want %v", tt.name, j.state, j.result.Cost, tt.charge)
+		}
 	}
 }
 

@@ -16,6 +16,7 @@ type migrated struct {
 	repeatAt grid.Time
 	cause    string // of a cancellation
 	messages int32
+	since    grid.Time // the job has been away since then at most
 
 	lastCall bool    // Until has passed, and the site was asked once more
 	copies   int32   // of the submission, sent
@@ -147,7 +148,7 @@ func (a *Agent) freeSlot(m *migrated) {
 // repeated: if the job arrived, the site says so again.
 func (a *Agent) resume(now grid.Time, in *Resume, out *grid.Outbox) {
 	m := a.moved.New()
-	*m = migrated{job: in.Job, award: in.Award, messages: in.Messages, phase: submitting}
+	*m = migrated{job: in.Job, award: in.Award, messages: in.Messages, phase: submitting, since: in.Job.Submit} // when it left is not known any more
 	m.timer.Owner = m
 	a.migrated[in.Job.ID] = m
 	if now >= m.award.Until {
@@ -227,6 +228,15 @@ func (a *Agent) acknowledged(now grid.Time, from grid.SiteID, m *Acknowledge, ou
 	}
 }
 
+// metered returns the most that a job may cost by home's own meter if its site says
+// that it ran for run: the agreed price for that long, and not for longer than the job
+// has been away. Home does not know by which cost model the site charges; by the time
+// of all processors is the dearer one.
+func (m *migrated) metered(now, run grid.Time) grid.Credits {
+	away := max(now-m.since, 0)
+	return grid.CostProcessorTime.Cost(m.award.Price, m.job.Processors, min(run, away.Add(away/driftDivisor)))
+}
+
 // completion is the result of a job that ran elsewhere. It is acknowledged in any
 // case: a site whose award is over may forget its execution, too.
 func (a *Agent) completion(now grid.Time, from grid.SiteID, c *JobCompletion, out *grid.Outbox) {
@@ -237,7 +247,7 @@ func (a *Agent) completion(now grid.Time, from grid.SiteID, c *JobCompletion, ou
 			a.vanish(m, out)
 		} else {
 			done := a.completed.New()
-			cost = min(c.Cost, m.award.Cost) // the agreed price never changes
+			cost = min(c.Cost, m.award.Cost, m.metered(now, c.Run)) // the agreed price never changes
 			if m.award.Bank != "" {
 				cost = a.desk.Due(c.Task, from, c.Claim, cost)
 			}
