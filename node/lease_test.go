@@ -295,6 +295,29 @@ func TestPilotDies(t *testing.T) {
 	until(t, "the lease is over", func() bool { return len(leasesOf(t, b))+len(leasesOf(t, l)) == 0 })
 }
 
+// TestIdleLeaseIsKept: a lease on which nothing runs for longer than a shim without tasks
+// lives is as good as before.
+func TestIdleLeaseIsKept(t *testing.T) {
+	b, l := leasePair(t)
+	a := borrowFrom(t, b, l, 1, grid.Hour)
+	if a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	for _, h := range []*Host{b, l} {
+		until(t, "the lease has been renewed for two terms", func() bool {
+			held := leasesOf(t, h)
+			if len(held) != 1 || held[0].ID != a.Lease.ID || held[0].State != lease.Active {
+				t.Fatalf("%v, want the lease of before", held)
+			}
+			return held[0].End > a.Lease.End+6*grid.Second
+		})
+	}
+	full, job := scriptJob(b, 1, "sleep 1000"), scriptJob(b, 2, "echo $GRIDNODE_SITE")
+	submitJob(t, b, full)
+	submitJob(t, b, job)
+	until(t, "a job has run there", func() bool { return stateOf(t, b, job).State == Done })
+}
+
 // TestLeaseIsKept: a job outlives several terms, as the lease is renewed and its
 // pilot's limit with it.
 func TestLeaseIsKept(t *testing.T) {

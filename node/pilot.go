@@ -30,6 +30,8 @@ func (p *processes) pilotDir(key uint64) string {
 // keepPilot starts a pilot, or has it last longer. The caller holds p.mu.
 func (p *processes) keepPilot(task *grid.Task) {
 	name := taskName(task.ID)
+	// A shim that has neither tasks nor a daemon ends after a while; and the lease with it.
+	defer p.wg.Go(func() { _, _ = p.link(p.ctx, task.Pilot.Key) }) // whoever needs the link sees the error
 	if _, runs := p.running[task.ID]; runs {
 		_ = p.client.Extend(name, task.Limit) // closed: reconnect reports what has become of it
 		return

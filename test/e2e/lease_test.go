@@ -30,6 +30,16 @@ func (s *site) leases(args ...string) (all []leaseInfo) {
 	return all
 }
 
+// held prints what does not change of a site's leases while nobody changes them.
+func (s *site) held() string {
+	s.Helper()
+	var list []string
+	for _, l := range s.leases() {
+		list = append(list, fmt.Sprint(l.Number, l.Direction, l.Processors, l.State))
+	}
+	return strings.Join(list, ", ")
+}
+
 // eventually waits for a condition that must come true before long.
 func (s *site) eventually(what string, condition func() bool) {
 	s.Helper()
@@ -235,6 +245,32 @@ func TestLeaseByHand(t *testing.T) {
 	if in := hill.leases("--in"); len(in) != 0 {
 		t.Errorf("hill borrows %v", in)
 	}
+	before := fmt.Sprint(vale.held(), hill.held())
+	for _, tt := range []struct {
+		s    *site
+		code int
+		word string
+		args []string
+	}{
+		{vale, 2, "not more than zero", []string{"renew", number, "-t", "0"}},
+		{vale, 2, "at most", []string{"renew", number, "-t", "2000d"}},
+		{vale, 2, "--time is missing", []string{"renew", number}},
+		{vale, 2, "wants LEASE", []string{"renew", "-t", "1h"}},
+		{vale, 4, "nothing is borrowed", []string{"renew", number + "0", "-t", "1h"}},
+		{vale, 4, "nothing is lent", []string{"revoke", number, "--force"}}, // it is the borrower
+		{hill, 4, "nothing is borrowed", []string{"release", number, "--force"}},
+		{hill, 4, "nothing is borrowed", []string{"renew", number, "-t", "1h"}},
+		{hill, 4, "nothing is lent", []string{"revoke", number, "--borrower", hill.id}},
+		{hill, 4, "no site is called", []string{"revoke", number, "--borrower", "dale"}},
+		{hill, 2, "no number", []string{"revoke", "0"}},
+	} {
+		if r := tt.s.code(tt.code, append([]string{"lease"}, tt.args...)...); !strings.Contains(r.stderr, tt.word) {
+			t.Errorf("lease %q: %v, want %q", tt.args, r, tt.word)
+		}
+	}
+	if after := fmt.Sprint(vale.held(), hill.held()); after != before {
+		t.Errorf("refused commands have changed %s to %s", before, after)
+	}
 	gate := newGate(t)
 	wait := "read x < " + string(gate)
 	first := strings.TrimSpace(vale.ok("submit", "--", "sh", "-c", wait))
@@ -254,6 +290,11 @@ func TestLeaseByHand(t *testing.T) {
 	vale.ok("lease", "release", number)
 	vale.eventually("nothing is borrowed", func() bool { return len(vale.leases()) == 0 })
 	hill.eventually("nothing is lent", func() bool { return len(hill.leases()) == 0 })
+	for _, verb := range [][]string{{"renew", number, "-t", "1h"}, {"release", number}} { // it has ended
+		if r := vale.code(4, append([]string{"lease"}, verb...)...); !strings.Contains(r.stderr, "nothing is borrowed") {
+			t.Errorf("lease %q: %v", verb, r)
+		}
+	}
 
 	text = vale.ok("lease", "request", "hill", "-n", "1", "-t", "10m", "-o", "json")
 	if err := json.Unmarshal([]byte(text), &l); err != nil {
