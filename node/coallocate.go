@@ -48,7 +48,8 @@ const (
 	scanPauseMin  = grid.Second
 	scanPauseMax  = 10 * grid.Second
 	queueInterval = 2 * grid.Second
-	scanPages     = 16 // of directory.LimitMax quotes each
+	holdSpan      = 6 * grid.Second // more than one repetition of a message; a lost component is waited out as much longer
+	scanPages     = 16              // of directory.LimitMax quotes each
 )
 
 func newCoallocator(cfg *SiteConfig, s *Site, seed uint64) (*coallocator, error) {
@@ -58,6 +59,9 @@ func newCoallocator(cfg *SiteConfig, s *Site, seed uint64) (*coallocator, error)
 	}
 	if cfg.Coallocation.Queue.Interval == 0 {
 		cfg.Coallocation.Queue.Interval = queueInterval
+	}
+	if cfg.Coallocation.Hold == 0 {
+		cfg.Coallocation.Hold = holdSpan
 	}
 	view := coalloc.NewView([]coalloc.Site{{ID: cfg.ID, Processors: cfg.Processors, Free: cfg.Processors}}, nil)
 	var err error

@@ -73,8 +73,9 @@ func (s *Site) Recover(now grid.Time, records iter.Seq2[string, []byte], out *gr
 	for _, e := range entries {
 		s.restore(now, e, out)
 	}
-	for _, in := range told {
-		s.apply(now, in, out)
+	out.Locals = append(out.Locals, told...)
+	for first := len(out.Locals) - len(told); first < len(out.Locals); first++ { // and what follows from them
+		s.apply(now, out.Locals[first], out)
 	}
 	if s.book != nil {
 		s.recoverHome(now, out)
