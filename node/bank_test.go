@@ -58,7 +58,7 @@ func (p payer) grant() (draw *bank.Draw, ok bool) {
 	}
 	p.step(&grid.Delivery{From: "there", Message: &market.Reply{
 		Task: m.Task, Request: m.Request, Hold: uint64(p.now), HoldSpan: 10 * grid.Second,
-		Price: grid.Credit, Cost: 3 * grid.Credit, Start: 0, Finish: 100 * grid.Second,
+		Price: 3600 * grid.Credit, Cost: 3 * grid.Credit, Start: 0, Finish: 100 * grid.Second,
 	}})
 	return sent[*bank.Draw](p, "bank")
 }
@@ -91,7 +91,7 @@ func TestJobLeavesWithItsCheque(t *testing.T) {
 	}
 	claim := &bank.Receipt{Bank: "bank", Payer: "here", Payee: "there", Task: draw.Task, Amount: 2 * grid.Credit, Signer: "there"}
 	for range 2 { // told twice, agreed twice to the same
-		p.step(&grid.Delivery{From: "there", Message: &market.JobCompletion{Task: draw.Task, Run: grid.Second, Cost: 5 * grid.Credit, Claim: claim}})
+		p.step(&grid.Delivery{From: "there", Message: &market.JobCompletion{Task: draw.Task, Run: 2 * grid.Second, Cost: 5 * grid.Credit, Claim: claim}})
 		k, ok := sent[*market.Acknowledge](p, "there")
 		if !ok || k.Agreement == nil || k.Agreement.Amount != 2*grid.Credit || k.Agreement.Signer != "here" {
 			t.Fatalf("acknowledgement %+v", k)
