@@ -46,7 +46,9 @@ type node struct {
 	cluster *lrms.Cluster
 	size    int64
 	book    *lease.Book
-	coord   *Coordinator // nil: it only lends
+	places  bool         // it is a co-allocator; else it only lends
+	coord   *Coordinator // of a co-allocator
+	home    *Home        // in front of its book: it may have processors, too
 	saved   map[string][]byte
 	out     grid.Outbox
 }
@@ -102,7 +104,11 @@ func newWorld(t *testing.T, seed uint64, coordinators int) *world {
 		w.add(&node{id: grid.SiteID(rune('a' + i)), size: 8 + w.rng.Int64N(9)})
 	}
 	for i := range coordinators {
-		w.add(&node{id: grid.SiteID(fmt.Sprint("home", i))})
+		n := &node{id: grid.SiteID(fmt.Sprint("home", i)), places: true}
+		if seed%2 == 1 { // components may run at home
+			n.size = 2 + w.rng.Int64N(8)
+		}
+		w.add(n)
 	}
 	return w
 }
@@ -124,19 +130,29 @@ func (w *world) boot(n *node) {
 		w.t.Fatal(err)
 	}
 	records := sorted(n.saved)
-	if n.size == 0 {
-		var sites []Site
+	if n.places {
+		sites := []Site{{ID: n.id, Processors: n.size, Free: n.size}}
 		for i := range simLenders {
 			lender := w.nodes[grid.SiteID(rune('a'+i))]
 			sites = append(sites, Site{ID: lender.id, Processors: lender.size, Free: lender.size})
 		}
+		n.home = NewHome(n.id, n.cluster, n.book)
 		policy := []Policy{PolicyFCM, PolicyAdaptive, PolicyCA, PolicyCF}[n.life%4]
 		cfg := CoordinatorConfig{Queue: QueueConfig{Policy: policy, Interval: 5 * grid.Second, Patience: 10 * grid.Minute}, Hold: 20 * grid.Second}
-		if n.coord, err = NewCoordinator(cfg, NewView(sites, nil), n.book, rand.New(rand.NewPCG(w.rng.Uint64(), 1))); err != nil {
+		if n.coord, err = NewCoordinator(cfg, NewView(sites, nil), n.home, rand.New(rand.NewPCG(w.rng.Uint64(), 1))); err != nil {
 			w.t.Fatal(err)
 		}
 		if err = n.coord.Recover(records, &n.out); err != nil {
 			w.t.Fatal(err)
+		}
+		if err = n.home.Recover(w.now, records, &n.out); err != nil {
+			w.t.Fatal(err)
+		}
+		for _, l := range n.home.Leases() { // what is left of attempts that were given up
+			if !n.coord.Has(l.ID) {
+				_ = n.home.Release(w.now, l.ID, &n.out) // it is there
+				n.home.Vacated(w.now, l.Subject, &n.out)
+			}
 		}
 	}
 	if err := n.book.Recover(w.now, records, &n.out); err != nil {
@@ -174,6 +190,7 @@ func (w *world) step(n *node, in grid.Input) {
 	case grid.Tick:
 		n.book.Step(w.now, in, &n.out)
 		if n.coord != nil {
+			n.home.Tick(w.now, &n.out)
 			w.look(n)
 			n.coord.Step(w.now, in, &n.out)
 		}
@@ -266,7 +283,16 @@ func (w *world) local(n *node, in grid.Input) {
 		}
 		j.task.Epoch++
 		j.started = 0
+		if in.Started { // what runs at home takes a while to end
+			w.after(grid.Time(w.rng.Int64N(int64(10*grid.Second))), func() { w.vacate(j) })
+		} else {
+			n.home.Vacated(w.now, in.Task.Job, &n.out)
+		}
 		w.after(max(in.Gone-w.now, 0), func() { w.submit(j) })
+	case *lease.Granted:
+		if !Own(in.ID) || n.coord.Has(in.ID) {
+			n.coord.Step(w.now, in, &n.out)
+		}
 	case *lease.Ended:
 		if !in.Lent {
 			n.coord.Step(w.now, in, &n.out)
@@ -287,6 +313,13 @@ func (w *world) start(n *node, in *Start) {
 	for _, p := range in.Parts {
 		sum += p.Processors
 		lender := w.nodes[p.Site]
+		if lender == n {
+			at := slices.IndexFunc(n.home.Leases(), func(l lease.Lease) bool { return l.ID == p.Lease })
+			if at < 0 || n.home.Leases()[at].State != lease.Active || n.home.Leases()[at].Processors != p.Processors {
+				w.t.Fatalf("job %d starts, but its part at home is not claimed: %v", j.task.Job.Lo, n.home.Leases())
+			}
+			continue
+		}
 		if lender.up && !in.Again {
 			l, ok := lender.book.Get(p.Lease)
 			if !ok || l.State != lease.Active || l.Processors != p.Processors {
@@ -322,6 +355,16 @@ func (w *world) finish(j *simJob, task grid.TaskID) {
 	default:
 		j.done = true
 		w.step(n, &Finish{task.Job})
+		w.vacate(j)
+	}
+}
+
+// vacate says that nothing of a job runs at home any more.
+func (w *world) vacate(j *simJob) {
+	if n := w.nodes[j.home]; n.up {
+		n.home.Vacated(w.now, j.task.Job, &n.out)
+		w.carry(n)
+		w.arm(n)
 	}
 }
 
@@ -360,25 +403,23 @@ func (w *world) arm(n *node) {
 		return
 	}
 	at := n.book.NextTimer()
-	if n.coord != nil {
-		at = min(at, n.coord.NextTimer())
-	}
+	at = min(at, timerOf(n))
 	if at == grid.Never {
 		return
 	}
 	life := n.life
 	w.push(flight{at: max(at, w.now+1), do: func() {
-		if n.up && n.life == life && min(n.book.NextTimer(), timerOf(n.coord)) <= w.now {
+		if n.up && n.life == life && min(n.book.NextTimer(), timerOf(n)) <= w.now {
 			w.step(n, grid.Tick{})
 		}
 	}})
 }
 
-func timerOf(c *Coordinator) grid.Time {
-	if c == nil {
+func timerOf(n *node) grid.Time {
+	if n.coord == nil {
 		return grid.Never
 	}
-	return c.NextTimer()
+	return min(n.coord.NextTimer(), n.home.NextTimer())
 }
 
 func (w *world) crash(n *node) {
@@ -422,7 +463,7 @@ func (w *world) check() {
 func (w *world) submitAll(n int, span grid.Time) {
 	var homes []grid.SiteID
 	for _, id := range w.order {
-		if w.nodes[id].size == 0 {
+		if w.nodes[id].places {
 			homes = append(homes, id)
 		}
 	}
@@ -469,8 +510,8 @@ func (w *world) heal() {
 		if leases := n.book.Leases(); len(leases) != 0 || n.cluster.State(w.now).Free != n.size {
 			w.t.Fatalf("%s has %v left, %d of %d processors are free", id, leases, n.cluster.State(w.now).Free, n.size)
 		}
-		if n.coord != nil && (n.coord.Claiming() != 0 || n.coord.Queue().Len() != 0 || len(n.coord.byLease) != 0) {
-			w.t.Fatalf("%s has %d jobs left", id, n.coord.Claiming())
+		if n.coord != nil && (n.coord.Claiming() != 0 || n.coord.Queue().Len() != 0 || len(n.coord.byLease) != 0 || len(n.home.Leases()) != 0) {
+			w.t.Fatalf("%s has %d jobs and %v left", id, n.coord.Claiming(), n.home.Leases())
 		}
 		if len(n.saved) != 0 {
 			w.t.Fatalf("%s keeps %v", id, slices.Sorted(maps.Keys(n.saved)))

@@ -1,0 +1,94 @@
+package node
+
+import (
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+	"gridnode/internal/wire/wirepb"
+	"gridnode/node/forward"
+)
+
+// rankOrder is an order about one task of a gang of two, at the given sites.
+func rankOrder(kind uint32, key uint64, j *grid.Job, rank int, sites ...grid.SiteID) *wirepb.PilotOrder {
+	g := &grid.Gang{Task: grid.TaskID{Job: j.ID, Epoch: 1}, Each: 1}
+	for _, site := range sites {
+		g.Parts = append(g.Parts, grid.GangPart{Site: site, Processors: 1})
+	}
+	o := runOrder(key, j)
+	o.Kind, o.Epoch, o.Gang, o.Rank = kind, grid.RankTask(g.Task, rank).Epoch, wire.GangProto(g, true), uint32(rank)
+	return o
+}
+
+// TestHostileGangs: a borrower has no task prepared that does not make sense, is not
+// for this site, or is on a lease that another job uses; and nobody's connections are
+// forwarded but those of the job's sites.
+func TestHostileGangs(t *testing.T) {
+	b, l := leasePair(t)
+	a := borrowFrom(t, b, l, 1, grid.Hour)
+	if a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	key := a.Lease.Key
+	job := func(n uint64) *grid.Job { return scriptJob(b, n, "exit 3") }
+	order := func(n uint64, rank int, change func(o *wirepb.PilotOrder)) *wirepb.PilotOrder {
+		o := rankOrder(orderPrepare, key, job(n), rank, b.ID(), l.ID())
+		change(o)
+		return o
+	}
+	for _, tt := range []struct {
+		name  string
+		order *wirepb.PilotOrder
+		want  string // the reason of a refusal; empty: the stream ends without a word
+	}{
+		{"another rank than its task's", order(1, 1, func(o *wirepb.PilotOrder) { o.Rank = 0 }), ""},
+		{"no gang", order(2, 1, func(o *wirepb.PilotOrder) { o.Gang = nil }), ""},
+		{"a task of no gang", order(3, 1, func(o *wirepb.PilotOrder) { o.Epoch = 1 }), ""},
+		{"a rank beyond the gang", order(4, 7, func(*wirepb.PilotOrder) {}), ""},
+		{"no processors each", order(5, 1, func(o *wirepb.PilotOrder) { o.Gang.Each = 0 }), ""},
+		{"a component of no site", order(6, 1, func(o *wirepb.PilotOrder) { o.Gang.Parts[0].Site = "" }), ""},
+		{"too many tasks", order(7, 1, func(o *wirepb.PilotOrder) { o.Gang.Parts[0].Processors = 5000 }), ""},
+		{"more processors than a task has", order(8, 1, func(o *wirepb.PilotOrder) { o.Spec.Processors, o.Spec.Tasks = 2, 1 }), ""},
+		{"a task for another site", order(9, 0, func(*wirepb.PilotOrder) {}), "is to run at"},
+		{"a lease that is not there", order(10, 1, func(o *wirepb.PilotOrder) { o.Key++ }), "no such lease"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			reports := orderTo(t, b, l, tt.order)
+			switch {
+			case tt.want == "" && len(reports) > 0:
+				t.Errorf("%v, want the stream to end", reports)
+			case tt.want != "" && (len(reports) != 1 || reports[0].Kind != reportRefused || !strings.Contains(string(reports[0].Reason), tt.want)):
+				t.Errorf("%v, want a refusal: %s", reports, tt.want)
+			}
+		})
+	}
+	good := rankOrder(orderPrepare, key, job(20), 1, b.ID(), l.ID())
+	run := rankOrder(orderRun, key, job(20), 1, b.ID(), l.ID())
+	reports := orderTo(t, b, l, good, run)
+	if last := reports[len(reports)-1]; last.Kind != reportEnded || last.Result.ExitCode != 3 {
+		t.Fatalf("%v, want it to run", reports)
+	}
+	if reports := orderTo(t, b, l, order(21, 1, func(*wirepb.PilotOrder) {})); len(reports) != 1 || !strings.Contains(string(reports[0].Reason), "has tasks of job") {
+		t.Errorf("%v, want the lease to be another job's", reports)
+	}
+
+	third := realConfig(t, 3, b.cfg.Memory)
+	third.Join = l.Addrs()
+	stranger := realHost(t, third)
+	addresses, err := stranger.gangs.forward.Add(forward.Group{Task: grid.TaskID{Job: job(20).ID, Epoch: 1}, Sites: []grid.SiteID{stranger.ID(), l.ID()}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := net.Dial("tcp", addresses[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
+		t.Errorf("a site that is not of the job reaches its tasks: %d bytes, %v", n, err)
+	}
+}
