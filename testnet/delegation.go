@@ -70,6 +70,7 @@ type delegationReport struct {
 	DelegationConfig
 	Jobs        int                `json:"jobs"`        // submitted
 	Finished    Ratio              `json:"finished"`    // share of them
+	Finishable  Ratio              `json:"finishable"`  // share of them that end before the last one arrives if none waits
 	Started     int64              `json:"started"`     // executions begun
 	Area        Decimal            `json:"area"`        // processor-seconds of the jobs, with those that did not finish
 	Overhead    map[string]int64   `json:"overhead"`    // messages by the paper's types (§5.1)
@@ -125,6 +126,18 @@ func (o *Overhead) Workload() int64 { return o.NotifyBroker + o.Negotiate + o.Jo
 func (r *Result) Delegation() (o Overhead, finished Ratio, d lease.Delegations) {
 	report := r.Config.(*delegationReport)
 	return report.counts, report.Finished, report.Delegations
+}
+
+// DelegationJobs returns how many jobs were submitted, which share of them could have
+// finished by the last submission had none waited, and their load on all processors
+// over cfg.Days. The result must be one of RunDelegation's.
+func (r *Result) DelegationJobs() (jobs int64, finishable Ratio, load float64) {
+	report := r.Config.(*delegationReport)
+	var processors int64
+	for _, s := range r.Sites {
+		processors += s.Processors
+	}
+	return int64(report.Jobs), report.Finishable, report.Area.Float() / (float64(processors) * report.Days * grid.Day.Seconds())
 }
 
 // RunDelegation runs the scenario. Cancelling ctx ends it with ctx's error. An error
@@ -231,8 +244,9 @@ func (d *delegated) run(ctx context.Context, begun time.Time) (*Result, error) {
 		},
 	})
 	source := &feed{source: (*workload.Jobs)(&d.jobs), qos: workload.QoS{Length: workload.LengthEstimate}, homes: homes, adjust: d.adjust}
-	total := len(d.jobs)
-	area := areaOf(d.jobs)
+	jobs := d.jobs // the feed consumes d.jobs
+	total := len(jobs)
+	area := areaOf(jobs)
 	d.n.Feed(source)
 	p := newProgress(d.cfg.Progress, "delegation", int64(total), func() int64 { return source.read })
 	d.n.cfg.Pulse = p.pulse
@@ -248,13 +262,25 @@ func (d *delegated) run(ctx context.Context, begun time.Time) (*Result, error) {
 	if err != nil {
 		return nil, fmt.Errorf("delegation, seed %d: %w", d.cfg.Seed, err)
 	}
-	report := &delegationReport{DelegationConfig: d.cfg, Jobs: total, Started: d.starts, Area: area, Samples: d.samples}
+	report := &delegationReport{DelegationConfig: d.cfg, Jobs: total, Started: d.starts, Area: area, Samples: d.samples, Finishable: finishable(jobs)}
 	result := c.result("delegation", report, d.described(), begun)
 	d.account(result, report, &split)
 	if d.cfg.Out != "" {
 		err = result.Save(d.cfg.Out)
 	}
 	return result, err
+}
+
+// finishable returns the share of jobs that end before the last one is submitted if
+// none of them waits.
+func finishable(jobs []workload.Job) Ratio {
+	last, n := jobs[len(jobs)-1].Submit, int64(0)
+	for i := range jobs {
+		if jobs[i].Submit+jobs[i].RunTime <= last {
+			n++
+		}
+	}
+	return Ratio(sumOf(n).over(sumOf(int64(len(jobs))), 10_000))
 }
 
 // areaOf returns the processor-seconds of jobs.

@@ -3,12 +3,19 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"runtime/debug"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"gridnode/testnet/reproduce"
 )
+
+// reproduceGC lets the heap of an evaluation grow to five times what lives, unless GOGC
+// says otherwise: it lives on less than 200 MB, and a run of delegated matchmaking takes
+// a sixth less processor time than with Go's default (3.0 instead of 3.6 s at 60/150).
+const reproduceGC = 400
 
 func newReproduce() *cobra.Command {
 	o, l, out := reproduce.DefaultOptions(), listing{}, ""
@@ -40,6 +47,9 @@ Without logs a generated workload is used, to which the published figures do not
 					return usagef("%w", err)
 				}
 				chosen = []reproduce.Paper{p}
+			}
+			if os.Getenv("GOGC") == "" {
+				debug.SetGCPercent(reproduceGC)
 			}
 			for _, p := range chosen {
 				err := experiment(cmd, p.Name, l, out, func(ctx context.Context, progress func(done, total int64)) (savedReport, error) {

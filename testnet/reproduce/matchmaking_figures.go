@@ -27,6 +27,18 @@ var (
 		_, finished, _ := r.Delegation()
 		return Number(100 * finished.Float())
 	}}
+	metricBound = matchMetric{"jobs that could finish", Percent, 2, func(r *testnet.Result) Number {
+		_, share, _ := r.DelegationJobs()
+		return Number(100 * share.Float())
+	}}
+	metricLoad = matchMetric{"load of the generated jobs", Percent, 1, func(r *testnet.Result) Number {
+		_, _, load := r.DelegationJobs()
+		return Number(100 * load)
+	}}
+	metricLent = matchMetric{"jobs on borrowed processors", Percent, 2, func(r *testnet.Result) Number {
+		_, _, d := r.Delegation()
+		return 100 * ratio(float64(d.Brought), float64(r.Total.Submitted))
+	}}
 	metricAWT   = matchMetric{"mean wait", Seconds, 1, func(r *testnet.Result) Number { return Number(r.Total.AWT.Float()) }}
 	metricASD   = matchMetric{"mean slowdown", "", 2, func(r *testnet.Result) Number { return Number(r.Total.ASD.Float()) }}
 	metricPer   = matchMetric{"delegations per job", "", 3, func(r *testnet.Result) Number { return Number(r.Total.DelegationsPerJob.Float()) }}
@@ -93,6 +105,32 @@ func halfWidth(numbers []Number) Number {
 	return Number(student[min(spread.N-2, len(student)-1)] * math.Sqrt(squares/(n-1)/n))
 }
 
+// pairs returns by how much percent a is above b in the mean, and half the width of the
+// 95 % confidence interval of that: sets are compared one by one, as both had the same
+// jobs.
+func (s *matchStudy) pairs(a, b matchCase, m matchMetric) (gain, half Number) {
+	of, with := s.numbers(a, m), s.numbers(b, m)
+	if len(of) != len(with) {
+		return None, None
+	}
+	differences := make([]Number, len(of))
+	for i := range of {
+		differences[i] = of[i] - with[i]
+	}
+	base := spreadOf(with).Mean
+	return 100 * spreadOf(differences).Mean / base, 100 * halfWidth(differences) / base
+}
+
+// over prints what pairs returns.
+func (s *matchStudy) over(a, b matchCase, m matchMetric) string {
+	gain, half := s.pairs(a, b, m)
+	text := formatDeviation(gain, Jobs)
+	if half.Known() {
+		text += " (± " + format(half, 1) + ")"
+	}
+	return text
+}
+
 // row is a measure over cases, with the confidence of each figure in another.
 func (s *matchStudy) row(name string, m matchMetric, cases []matchCase) []Measure {
 	value := Measure{Name: name, Unit: m.unit, Decimals: m.decimals}
@@ -156,6 +194,15 @@ func (s *matchStudy) list(figure, title, x string, at []int, metrics []matchMetr
 		p.Series = append(p.Series, line)
 	}
 	return t, p
+}
+
+// because says why the claim added last does not hold, if it does not. The reason may be
+// formatted as by fmt.Sprintf.
+func (e *Experiment) because(format string, args ...any) {
+	c := e.Claims[len(e.Claims)-1]
+	if !c.Holds {
+		e.Text = append(e.Text, fmt.Sprintf("Not as published: %s: %s, here %s. %s", c.Text, c.Published, c.Here, fmt.Sprintf(format, args...)))
+	}
 }
 
 // gain prints by how much percent a is above b.
