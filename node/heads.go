@@ -39,6 +39,7 @@ type packed struct {
 	member grid.SiteID   // it is being given to; empty while it waits for the window
 	barred []grid.SiteID // refused it; they are not asked in the next window
 	unfit  []grid.SiteID // will never have room for it
+	times  int           // members have refused it
 	why    string        // it waits once more; empty the first time
 }
 
@@ -86,7 +87,7 @@ func (s *Site) collect(now grid.Time, e *entry) {
 	}
 	p := e.packed
 	p.member, e.reason = "", ""
-	s.heads.Collect(now, e.job, p.barred, p.unfit)
+	s.heads.Collect(now, e.job, p.barred, p.unfit, p.times)
 	p.barred = nil
 }
 
@@ -143,8 +144,11 @@ func (s *Site) allot(now grid.Time, e *entry, w *muscle.Window, a *muscle.Allotm
 	e.verdicts = s.reasons(now, w, e.job, a)
 	switch {
 	case a.Member < 0:
-		e.packed = nil
 		e.reason = fmt.Sprintf("needs %d processors, and no cluster that this site heads has as many", e.job.Processors)
+		if len(e.packed.unfit) > 0 {
+			e.reason = "no cluster that this site heads has room for it; " + e.packed.why
+		}
+		e.packed = nil
 		out.Tell(grid.Event{Kind: grid.JobRefused, Job: e.job, Epoch: e.epoch, Text: e.reason})
 		s.end(now, e, Refused, out)
 	case w.Members[a.Member].Site == s.cfg.ID:
@@ -193,13 +197,15 @@ func (s *Site) packRefused(now grid.Time, e *entry, in *market.Refused, out *gri
 				if l, heard := s.dir.Load(p.member); heard {
 					s.heads.gone[p.member] = l.Sequence
 				}
-			case v.Outcome == market.OutcomeRefused && v.Refusal == market.TooWide && len(p.unfit) < unfitMax:
+			case len(p.unfit) >= unfitMax:
+			case v.Outcome == market.OutcomeTooLittle, v.Outcome == market.OutcomeTooNarrow, v.Outcome == market.OutcomeRefused && v.Refusal == market.TooWide:
 				p.unfit = append(p.unfit, p.member)
 			}
 		}
 	}
 	p.why = s.memberName(p.member) + ": " + why
 	p.barred = append(p.barred, p.member)
+	p.times++
 	e.messages = in.Messages
 	out.Tell(grid.Event{Kind: grid.JobReplaced, Job: e.job, Epoch: e.epoch, Site: p.member, Text: p.why})
 	s.place(now, e, out)

@@ -16,8 +16,11 @@ const (
 	BatchMax     = 1000
 	BatchDefault = 500
 
-	// again is how long jobs that were left wait at most: a member may be back by then.
-	again = 2 * grid.Second
+	// again is how long jobs that were left wait at most, as a member may be back by
+	// then, and those that came back for the first time; then twice as long each time, up
+	// to againMax.
+	again    = 2 * grid.Second
+	againMax = 2 * grid.Minute
 
 	// unitsMax is in how many units of several processors the widest cluster is planned
 	// at most: packing 500 jobs over ten such clusters takes milliseconds.
@@ -116,16 +119,17 @@ func NewHead(cfg HeadConfig, rng *rand.Rand) (*Head, error) {
 
 // Collect lets a job wait for the end of the window, which opens with the first one.
 // It is not given to the sites in barred this time, and never to those in unfit. A job
-// that comes back from a member has waited already, so its window is short.
-func (h *Head) Collect(now grid.Time, job *grid.Job, barred, unfit []grid.SiteID) {
+// that comes back from a member has waited already, so its window is short at first;
+// refusals is how often it did.
+func (h *Head) Collect(now grid.Time, job *grid.Job, barred, unfit []grid.SiteID, refusals int) {
 	if h.waiting[job.ID] != nil {
 		panic(fmt.Sprintf("muscle: job %s is collected twice", job.ID))
 	}
 	t := &ticket{job: job, barred: barred, unfit: unfit}
 	h.tickets = append(h.tickets, t)
 	h.waiting[job.ID] = t
-	if len(barred)+len(unfit) > 0 {
-		h.closes = min(h.closes, now.Add(h.pause()))
+	if refusals > 0 {
+		h.closes = min(h.closes, now.Add(h.pause(refusals)))
 		return
 	}
 	h.closes = min(h.closes, now.Add(h.cfg.Window))
@@ -136,7 +140,13 @@ func (h *Head) Collect(now grid.Time, job *grid.Job, barred, unfit []grid.SiteID
 }
 
 // pause is how long jobs wait that were not shared out, or came back.
-func (h *Head) pause() grid.Time { return max(min(h.cfg.Window, again), grid.Millisecond) }
+func (h *Head) pause(refusals int) grid.Time {
+	longest := min(again<<min(refusals-1, 10), againMax)
+	if refusals == 1 {
+		longest = min(longest, h.cfg.Window)
+	}
+	return max(longest, grid.Millisecond)
+}
 
 // Withdraw takes a job out, and reports whether it was waiting.
 func (h *Head) Withdraw(id grid.JobID) bool {
@@ -176,7 +186,7 @@ func (h *Head) Close(now grid.Time, members []Member) *Window {
 	case more:
 		h.closes = now
 	case len(h.tickets) > 0:
-		h.closes = now.Add(h.pause())
+		h.closes = now.Add(h.pause(1))
 	}
 	for _, t := range h.tickets {
 		t.barred, t.fresh = nil, false // bars are of one window

@@ -41,17 +41,17 @@ func TestHeadWindow(t *testing.T) {
 		t.Errorf("nothing waits, but the window closes at %v", h.NextTimer())
 	}
 	job := func(id uint64) *grid.Job { return jobOf(id, 1, grid.Second, grid.Never) }
-	h.Collect(100*grid.Second, job(1), nil, nil)
-	h.Collect(105*grid.Second, job(2), nil, nil)
+	h.Collect(100*grid.Second, job(1), nil, nil, 0)
+	h.Collect(105*grid.Second, job(2), nil, nil, 0)
 	if n, closes := h.Waiting(); n != 2 || closes != 110*grid.Second {
 		t.Errorf("%d jobs wait until %v, want 2 until 1m50s", n, closes)
 	}
 	h.Withdraw(grid.JobID{Lo: 1})
-	h.Collect(106*grid.Second, job(3), nil, nil)
+	h.Collect(106*grid.Second, job(3), nil, nil, 0)
 	if _, closes := h.Waiting(); closes != 110*grid.Second {
 		t.Errorf("two jobs of a batch of three wait until %v", closes)
 	}
-	h.Collect(107*grid.Second, job(4), nil, nil)
+	h.Collect(107*grid.Second, job(4), nil, nil, 0)
 	if h.NextTimer() != 107*grid.Second {
 		t.Errorf("the batch is full, and the window closes at %v", h.NextTimer())
 	}
@@ -103,7 +103,7 @@ func TestHeadNothingIsLost(t *testing.T) {
 				if rapid.Bool().Draw(t, "barred") {
 					barred = []grid.SiteID{"m0"}
 				}
-				h.Collect(now, job, barred, nil)
+				h.Collect(now, job, barred, nil, len(barred))
 				waiting[job.ID] = true
 			}
 			if n, closes := h.Waiting(); n != len(waiting) || (n > 0) != (closes < grid.Never) {
@@ -180,18 +180,27 @@ func TestHeadBars(t *testing.T) {
 		return string(members[w.Allotments[0].Member].Site)
 	}
 	job := jobOf(1, 2, grid.Second, grid.Never)
-	h.Collect(0, job, []grid.SiteID{"a"}, nil)
+	h.Collect(0, job, []grid.SiteID{"a"}, nil, 1)
 	if got := site(h.Close(h.NextTimer(), members)); got != "b" {
 		t.Errorf("refused by a: %s", got)
 	}
-	h.Collect(0, job, []grid.SiteID{"a", "b"}, nil)
+	h.Collect(0, job, []grid.SiteID{"a", "b"}, nil, 1)
 	if got := site(h.Close(h.NextTimer(), members)); got != "waits" {
 		t.Errorf("refused by both: %s", got)
 	}
 	if got := site(h.Close(h.NextTimer(), members)); got != "a" {
 		t.Errorf("a window later: %s", got)
 	}
-	h.Collect(0, job, nil, []grid.SiteID{"a", "b"})
+	for refusals, want := range []grid.Time{1: grid.Second, 2: 4 * grid.Second, 3: 8 * grid.Second, 99: 2 * grid.Minute} {
+		if want > 0 {
+			h.Collect(0, job, nil, nil, refusals)
+			if h.NextTimer() != want {
+				t.Errorf("refused %d times it waits for %v, want %v", refusals, h.NextTimer(), want)
+			}
+			h.Withdraw(job.ID)
+		}
+	}
+	h.Collect(0, job, nil, []grid.SiteID{"a", "b"}, 1)
 	if got := site(h.Close(h.NextTimer(), members)); got != "none" {
 		t.Errorf("fits neither: %s", got)
 	}
@@ -218,8 +227,8 @@ func TestMemberFree(t *testing.T) {
 // TestHeadPressedFirst: on one cluster the plan starts the job that is pressed first.
 func TestHeadPressedFirst(t *testing.T) {
 	h := newHeadFor(t, HeadConfig{Window: grid.Second})
-	h.Collect(0, jobOf(1, 4, grid.Minute, grid.Hour), nil, nil)
-	h.Collect(0, jobOf(2, 4, grid.Minute, 2*grid.Minute), nil, nil)
+	h.Collect(0, jobOf(1, 4, grid.Minute, grid.Hour), nil, nil, 0)
+	h.Collect(0, jobOf(2, 4, grid.Minute, 2*grid.Minute), nil, nil, 0)
 	w := h.Close(grid.Second, []Member{memberOf("a", 4)})
 	if w.Allotments[0].Job.ID.Lo != 2 || w.Allotments[0].Finish != grid.Second+grid.Minute || w.Allotments[1].Finish != grid.Second+2*grid.Minute {
 		t.Errorf("planned %+v", w.Allotments)
@@ -246,7 +255,7 @@ func BenchmarkHeadClose(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				for _, j := range jobs {
-					h.Collect(0, j, nil, nil)
+					h.Collect(0, j, nil, nil, 0)
 				}
 				if w := h.Close(0, members); w.Packed != size.jobs {
 					b.Fatalf("%d of %d jobs packed", w.Packed, size.jobs)
