@@ -169,7 +169,7 @@ func (s *Site) handOver(now grid.Time, out *grid.Outbox) {
 	for i := range view.Sites {
 		ids[i] = view.Sites[i].ID
 	}
-	view.SetNetwork(s.survey.Network(now, ids, nil))
+	view.SetNetwork(s.Network(now, ids))
 	for i := range c.previews {
 		s.dividedPreview(now, &c.previews[i], out)
 	}
@@ -186,11 +186,9 @@ func (s *Site) handOver(now grid.Time, out *grid.Outbox) {
 			continue
 		}
 		c.coord.Step(now, &coalloc.Submit{Task: e.task(), Request: &r, Estimate: s.limitOf(e)}, out)
-		if w := c.coord.Queue().Waiting(e.job.ID); e.state == Placing && c.coord.Knows(e.job.ID) {
+		if e.state == Placing && c.coord.Knows(e.job.ID) {
 			e.state, e.reason = Queued, ""
-			if w != nil {
-				e.reason = fmt.Sprintf("waits in the placement queue: %d processors are idle at the %d sites that are known, in parts that do not fit",
-					view.Free(), len(view.Sites))
+			if c.coord.Queue().Waiting(e.job.ID) != nil {
 				e.verdicts = s.dividedVerdicts(nil)
 			}
 			out.Save(e)
@@ -411,6 +409,10 @@ func (s *Site) withdrawDivided(now grid.Time, e *entry, out *grid.Outbox) {
 // rejoin takes up, after a restart, a job that is not known to have started.
 func (s *Site) rejoin(now grid.Time, e *entry, out *grid.Outbox) {
 	switch {
+	case s.co == nil: // the site has left its federation
+		e.reason = "this site is alone: it cannot place a job at several sites"
+		out.Tell(grid.Event{Kind: grid.JobRefused, Job: e.job, Epoch: e.epoch, Text: e.reason})
+		s.end(now, e, Refused, out)
 	case e.state == Cancelling:
 		s.withdraw(now, e, e.reason, out)
 	case e.gone != 0:

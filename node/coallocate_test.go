@@ -130,6 +130,9 @@ func TestCancelCoallocatedJob(t *testing.T) {
 	waiting := dividedJob(hosts, 2, `true`, 1, 1)
 	submitJob(t, hosts[0], waiting)
 	until(t, "the other waits", func() bool { return stateOf(t, hosts[0], waiting).State == Queued })
+	if v := stateOf(t, hosts[0], waiting); !strings.Contains(v.Reason, "waits in the placement queue: tried") || len(v.Verdicts) != 3 {
+		t.Errorf("it waits because %q, %v", v.Reason, v.Verdicts)
+	}
 	cancel1(t, hosts[0], waiting)
 	if v := stateOf(t, hosts[0], waiting); v.State != CancelledByUser {
 		t.Errorf("%v, want cancelled", v.State)

@@ -41,6 +41,36 @@ func (s *Site) dividedPreview(now grid.Time, in *Preview, out *grid.Outbox) {
 	out.Answer(in.Token, answer)
 }
 
+// whyWaiting says why a divided job has not started.
+func (s *Site) whyWaiting(e *entry) string {
+	c := s.co
+	view := c.coord.View()
+	w := c.coord.Queue().Waiting(e.job.ID)
+	switch {
+	case w != nil && w.Failures > 0:
+		return fmt.Sprintf("waits in the placement queue: tried %d times, %d of them at a site that had no room after all; %d processors are idle at %d sites",
+			w.Tries, w.Failures, view.Free(), withProcessors(view))
+	case w != nil:
+		return fmt.Sprintf("waits in the placement queue: tried %d times; %d processors are idle at %d sites, in parts that do not fit",
+			w.Tries, view.Free(), withProcessors(view))
+	case c.coord.Knows(e.job.ID):
+		return "its components are being claimed"
+	case e.reason != "":
+		return e.reason
+	}
+	return "waits for a look at the sites"
+}
+
+// withProcessors counts the sites that are there.
+func withProcessors(view *coalloc.View) (n int) {
+	for i := range view.Sites {
+		if view.Sites[i].Processors > 0 {
+			n++
+		}
+	}
+	return n
+}
+
 // dividedVerdicts says what came of each site: first those that have a component, then
 // the others, as many as there is room for.
 func (s *Site) dividedVerdicts(g *grid.Gang) []market.Verdict {

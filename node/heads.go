@@ -102,6 +102,9 @@ func (s *Site) uncollect(e *entry) {
 // view copies an entry for users, with what it waits for.
 func (s *Site) view(e *entry) View {
 	v := e.view()
+	if divided(e.job) && e.state == Queued && s.co != nil { // it changes from scan to scan, and is not stored
+		v.Reason = s.whyWaiting(e)
+	}
 	if e.packed == nil || e.state != Placing || e.parked || e.award.Site != "" {
 		return v
 	}
