@@ -87,6 +87,15 @@ func openFences(x prefix, protos []*wirepb.Prefix) ([]prefix, error) {
 	return list, nil
 }
 
+func (s *summary) proto() *wirepb.Summary {
+	return &wirepb.Summary{Processors: s.processors, Free: s.free, Speed: s.speed, Price: int64(s.price)}
+}
+
+// openSummary opens a summary; its numbers are only compared, so any will do.
+func openSummary(p *wirepb.Summary) *summary {
+	return &summary{p.GetProcessors(), p.GetFree(), p.GetSpeed(), grid.Price(p.GetPrice())}
+}
+
 func (c cell) proto() *wirepb.Cell {
 	return &wirepb.Cell{Attribute: uint32(c.attribute), Prefix: c.prefix.proto()}
 }
@@ -160,7 +169,7 @@ func (m *Published) Proto() proto.Message {
 		r := &m.Receipts[i]
 		p.Receipts = append(p.Receipts, &wirepb.Receipt{
 			Cell: r.Cell.proto(), Gone: r.Gone, Refused: r.Refused, Closing: r.Closing, Closed: r.Closed,
-			Moved: optional(r.To, r.Moved), Fences: prefixProtos(r.Fences), Ring: r.Ring, Holders: siteTexts(r.Holders),
+			Moved: optional(r.To, r.Moved), Absent: r.Absent, Fences: prefixProtos(r.Fences), Ring: r.Ring, Holders: siteTexts(r.Holders),
 		})
 	}
 	return p
@@ -186,7 +195,7 @@ func decodePublished(_ grid.SiteID, body []byte) (grid.Message, error) {
 func (r *Receipt) open(p *wirepb.Receipt) (err error) {
 	*r = Receipt{
 		Gone: p.GetGone(), Refused: p.GetRefused(), Closing: p.GetClosing(), Closed: p.GetClosed(),
-		Moved: p.GetMoved() != nil, Ring: p.GetRing(),
+		Moved: p.GetMoved() != nil, Absent: p.GetAbsent(), Ring: p.GetRing(),
 	}
 	if r.Cell, err = openCell(p.GetCell()); err != nil {
 		return err
@@ -231,7 +240,7 @@ func (m *Scan) Proto() proto.Message {
 			PriceMax: int64(m.Filter.PriceMax), SpeedMin: m.Filter.SpeedMin, FreeMin: m.Filter.FreeMin,
 			ProcessorsMin: m.Filter.ProcessorsMin, ForeignOnly: m.Filter.ForeignOnly,
 		},
-		Fences: m.Fences, Ring: m.Ring,
+		Fences: m.Fences, Ring: m.Ring, Via: string(m.Via), Copy: m.Copy,
 	}
 }
 
@@ -250,7 +259,10 @@ func decodeScan(_ grid.SiteID, body []byte) (grid.Message, error) {
 			PriceMax: grid.Price(f.GetPriceMax()), SpeedMin: f.GetSpeedMin(), FreeMin: f.GetFreeMin(),
 			ProcessorsMin: f.GetProcessorsMin(), ForeignOnly: f.GetForeignOnly(),
 		},
-		Fences: p.Fences, Ring: p.Ring,
+		Fences: p.Fences, Ring: p.Ring, Via: grid.SiteID(p.Via), Copy: p.Copy,
+	}
+	if len(m.Via) > siteMax {
+		return nil, wire.Malformed("scan in the stead of a site with an ID of %d bytes, at most %d", len(m.Via), siteMax)
 	}
 	if err := m.Filter.check(); err != nil {
 		return nil, wire.Malformed("scan: %v", err)
@@ -268,6 +280,14 @@ func (m *Page) Proto() proto.Message {
 	}
 	for _, q := range m.Quotes {
 		p.Quotes = append(p.Quotes, q.Sealed)
+	}
+	p.Barren, p.Mirrors = prefixProtos(m.Barren), siteTexts(m.Mirrors)
+	for _, s := range m.Summaries {
+		if s == nil {
+			p.Summaries = append(p.Summaries, &wirepb.Summary{Unknown: true})
+		} else {
+			p.Summaries = append(p.Summaries, s.proto())
+		}
 	}
 	for _, h := range m.Hints {
 		p.Hints = append(p.Hints, &wirepb.Hint{Cell: h.Cell.proto(), Holders: siteTexts(h.Holders)})
@@ -294,8 +314,8 @@ func (open opener) decodePage(_ grid.SiteID, body []byte) (grid.Message, error) 
 	if m.Fences, err = openFences(m.Cell.prefix, p.Fences); err != nil {
 		return nil, err
 	}
-	if len(p.Hints) > HintsMax || len(p.Hints) > 0 && !p.HasFences {
-		return nil, wire.Malformed("page with %d hints, at most %d, and with fences only", len(p.Hints), HintsMax)
+	if len(p.Hints) > 2*HintsMax || len(p.Hints) > 0 && !p.HasFences {
+		return nil, wire.Malformed("page with %d hints, at most %d, and with fences only", len(p.Hints), 2*HintsMax)
 	}
 	for _, hint := range p.Hints {
 		var h Hint
@@ -310,6 +330,32 @@ func (open opener) decodePage(_ grid.SiteID, body []byte) (grid.Message, error) 
 		}
 		m.Hints = append(m.Hints, h)
 	}
+	if m.Mirrors, err = openHolders(p.Mirrors); err != nil {
+		return nil, err
+	}
+	if len(p.Summaries) > 0 && len(p.Summaries) != len(p.Fences) {
+		return nil, wire.Malformed("page with %d summaries of %d fences", len(p.Summaries), len(p.Fences))
+	}
+	for _, s := range p.Summaries {
+		if s.GetUnknown() {
+			m.Summaries = append(m.Summaries, nil)
+		} else {
+			m.Summaries = append(m.Summaries, openSummary(s))
+		}
+	}
+	if len(p.Barren) > barrenMax {
+		return nil, wire.Malformed("page with %d cells that have nothing, at most %d", len(p.Barren), barrenMax)
+	}
+	for _, barren := range p.Barren {
+		x, err := openPrefix(barren)
+		if err != nil {
+			return nil, err
+		}
+		if !m.Cell.covers(x) {
+			return nil, wire.Malformed("page of %v says that %v has nothing", m.Cell, x)
+		}
+		m.Barren = append(m.Barren, x)
+	}
 	for _, sealed := range p.Quotes {
 		q, err := open(sealed)
 		if err != nil {
@@ -322,7 +368,11 @@ func (open opener) decodePage(_ grid.SiteID, body []byte) (grid.Message, error) 
 
 // Proto returns the wire form.
 func (m *Report) Proto() proto.Message {
-	return &wirepb.Report{Token: m.Token, Cell: m.Cell.proto(), Child: m.Child.proto(), Holders: siteTexts(m.Holders)}
+	p := &wirepb.Report{Token: m.Token, Cell: m.Cell.proto(), Child: m.Child.proto(), Holders: siteTexts(m.Holders)}
+	if s := m.Summary; s != nil {
+		p.Summary = s.proto()
+	}
+	return p
 }
 
 func decodeReport(_ grid.SiteID, body []byte) (grid.Message, error) {
@@ -340,6 +390,9 @@ func decodeReport(_ grid.SiteID, body []byte) (grid.Message, error) {
 	}
 	if m.Holders, err = openHolders(p.Holders); err != nil {
 		return nil, err
+	}
+	if s := p.Summary; s != nil {
+		m.Summary = openSummary(s)
 	}
 	if !m.Cell.covers(m.Child) {
 		return nil, wire.Malformed("report of %v, which %v does not cover", m.Child, m.Cell)

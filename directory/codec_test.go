@@ -62,17 +62,21 @@ func samples(t testing.TB) (signer, []wire.Message) {
 		&Publish{Quote: q, Copies: []Copy{{Cell: c, Quiet: true}}},
 		&Publish{Quote: q, Copies: []Copy{{Cell: c, Guest: true, Skip: fences[0], Safe: true}}},
 		&Published{Sequence: 9, Receipts: []Receipt{{Cell: c, Closing: true, Ring: 5}}},
-		&Published{Sequence: 9, Receipts: []Receipt{{Cell: c, Moved: true, To: fences[0], Fences: fences}}},
+		&Published{Sequence: 9, Receipts: []Receipt{{Cell: c, Moved: true, Absent: true, To: fences[0], Fences: fences}}},
 		&Published{Sequence: 9, Receipts: []Receipt{{Cell: c, Gone: true, Refused: true, Closed: true}}},
 		&Publish{Quote: q, Copies: []Copy{{Cell: c}, {Cell: root(Free), Quiet: true}}},
 		&Published{Sequence: 8, Receipts: []Receipt{{Cell: c}, {Cell: root(Price), Refused: true}}},
 		&Withdraw{Cell: c, Quote: q, Moved: true, To: fences[1]},
 		&Withdraw{Cell: c, Quote: q},
+		&Scan{Token: 4, Cell: c, At: last, Limit: 1, Via: "holder"},
+		&Scan{Token: 5, Cell: c, Limit: 1, Copy: true},
+		&Page{Token: 3, Cell: c, Fences: fences, HasFences: true, Summaries: []*summary{nil, {processors: 1, free: 2, speed: 3, price: 4}}, Mirrors: []grid.SiteID{"a", "b"}},
 		&Scan{Token: 3, Cell: c, At: last, Descending: true, Limit: PageMax, Filter: Filter{1, 2, 3, 4, true}, Fences: 77, Ring: 9},
 		&Page{Token: 3, Cell: c, Quotes: []*Quote{q, q}, More: true, Held: true, Mature: true, Count: 2, Sum: 8, Fences: fences, HasFences: true},
 		&Page{Token: 3, Cell: c, Fences: fences, HasFences: true, Hints: []Hint{{fences[0], []grid.SiteID{"a", "b"}}, {fences[1], []grid.SiteID{"c"}}}},
-		&Page{Token: 3, Cell: root(Free), Ring: 4},
+		&Page{Token: 3, Cell: root(Free), Ring: 4, Barren: fences},
 		&Report{Token: 4, Cell: c, Child: fences[1], Holders: []grid.SiteID{"a", "b"}},
+		&Report{Token: 4, Cell: c, Child: fences[1], Summary: &summary{processors: 1, free: 2, speed: 3, price: 4}},
 		&Reported{Token: 4, Moved: true, To: fences[0], Holders: []grid.SiteID{"a"}},
 		&Published{Sequence: 9, Receipts: []Receipt{{Cell: c, Moved: true, To: fences[0], Fences: fences, Holders: []grid.SiteID{"a"}}}},
 		&Report{Token: 4, Cell: c, Child: fences[1]},
@@ -126,13 +130,30 @@ func TestFullPageFitsAFrame(t *testing.T) {
 		q.Sealed = bytes.Repeat([]byte{1}, quoteBytesMax)
 		h.put(entry{at: position{uint64(i), 0}, quote: &q, expires: grid.Never})
 	}
-	for range fencesMax {
-		h.addFence(prefixOf(position{uint64(len(h.fences)) << 32, 0}, 64), grid.Never)
+	h.mature = true
+	for i := range fencesMax {
+		x := prefixOf(position{1<<63 | uint64(i)<<32, ^uint64(0)}, 128)
+		h.addFence(x, grid.Never)
+		f := h.fence(x)
+		for j := range 4 {
+			f.holders = append(f.holders, grid.SiteID(fmt.Sprintf("%052d", 4*i+j)))
+		}
+		for _, holder := range f.holders[:3*(i%2)] { // every other one is known to be barren
+			f.testify(holder, &nothing, grid.Never)
+		}
 	}
-	p := d.onScan(0, &Scan{Cell: root(Price), Limit: PageMax})
-	frame, err := wire.Encode(p)
-	if err != nil || !p.More || len(p.Quotes) < 25 || len(p.Fences) != fencesMax {
-		t.Fatalf("%d quotes, %d fences and more %v in %d bytes: %v", len(p.Quotes), len(p.Fences), p.More, len(frame), err)
+	for _, m := range []Scan{
+		{Cell: root(Price), Limit: PageMax},
+		{Cell: root(Price), Limit: PageMax, Filter: Filter{ProcessorsMin: 1}, Descending: true, At: last},
+	} {
+		p := d.onScan(0, "asker", &m)
+		if m.Descending { // from the last quotes on; those are behind the fences
+			p.Barren = h.barren(0, &m, &Page{})
+		}
+		frame, err := wire.Encode(p)
+		if err != nil || !p.More || len(p.Quotes) < 25 || len(p.Fences) != fencesMax || len(p.Hints) != HintsMax || m.Descending && len(p.Barren) != barrenMax {
+			t.Fatalf("%d quotes, %d fences, %d hints, %d barren and more %v in %d bytes: %v", len(p.Quotes), len(p.Fences), len(p.Hints), len(p.Barren), p.More, len(frame), err)
+		}
 	}
 }
 

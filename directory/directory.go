@@ -121,6 +121,7 @@ type Directory struct {
 	holdings   []*holding // ordered by cell
 	records    int        // entries in all of them
 	publishers map[grid.SiteID]int32
+	mirrored   []*mirrored // copies of hot cells that others hold, at most mirroredMax
 	upkeepAt   grid.Time
 
 	// Where to find what.
@@ -156,6 +157,7 @@ type Directory struct {
 	receiptSpace []Receipt
 	copySpace    []Copy
 	mail         []letter // copies that go out at the end of the call
+	voids        []voidLetter
 	founds       grid.Slab[Found]
 	foundSpace   []Quote
 	sites        []grid.SiteID // reused
@@ -276,8 +278,15 @@ func (d *Directory) deliver(now grid.Time, from grid.SiteID, message grid.Messag
 		if m.Limit == 0 {
 			d.compared(now, from, m.Cell, out)
 		}
-		out.Send(from, d.onScan(now, m))
+		if m.Via != "" {
+			d.onScanVia(now, from, m, out)
+		} else {
+			out.Send(from, d.onScan(now, from, m))
+		}
 	case *Page:
+		if m.Token == 0 {
+			d.voided(now, from, m)
+		}
 		if q, ok := d.requests.take(m.Token, from); ok {
 			d.onAnswer(now, q, m, out)
 		}
@@ -299,6 +308,10 @@ func (d *Directory) onAnswer(now grid.Time, r request, p *Page, out *grid.Outbox
 	switch r.purpose {
 	case forSum:
 		d.onSum(now, r, p)
+	case forHint:
+		d.onGuided(now, r.cell, p, out)
+	case forCopy:
+		d.onCopy(now, r, p, out)
 	case forScan:
 		q := d.queries[r.query]
 		if q == nil {
@@ -310,7 +323,8 @@ func (d *Directory) onAnswer(now grid.Time, r request, p *Page, out *grid.Outbox
 		}
 		q.visit.open--
 		enough := p.Mature
-		if ring := d.rings[cell{q.ask.Attribute, q.visit.cell}]; ring != nil && p.Held {
+		ring := d.rings[cell{q.ask.Attribute, q.visit.cell}]
+		if ring != nil && p.Held {
 			same := d.compareRing(now, ring, r.site, p.Ring)
 			enough = enough && same // else one of the two knows better who holds the cell
 			if same && p.Ring != 0 {
@@ -321,12 +335,16 @@ func (d *Directory) onAnswer(now grid.Time, r request, p *Page, out *grid.Outbox
 		switch {
 		case !honest:
 			d.distrust(now, r.site)
-		case enough && credible:
-			if ring := d.rings[cell{q.ask.Attribute, q.visit.cell}]; ring != nil {
-				ring.preferred = r.site
-			}
+		case enough && credible && ring != nil:
+			ring.heed(r.site, r.site == q.visit.mirror, p.Mirrors)
 		}
-		q.visit.young = q.visit.young || !enough || !credible
+		if r.site == q.visit.mirror {
+			if !enough || !honest {
+				ring.forgo(r.site) // a holder is asked next
+			}
+		} else {
+			q.visit.young = q.visit.young || !enough || !credible
+		}
 		d.run(now, q, out)
 	}
 }
@@ -356,11 +374,22 @@ func (d *Directory) undelivered(now grid.Time, to grid.SiteID, message grid.Mess
 // unanswered goes on without the answer to a request.
 func (d *Directory) unanswered(now grid.Time, r request, certain bool, out *grid.Outbox) {
 	d.strike(now, r.site, certain)
-	if r.purpose != forScan {
+	switch r.purpose {
+	case forScan:
+	case forHint:
+		d.onGuided(now, r.cell, nil, out)
+		return
+	case forCopy:
+		d.onCopy(now, r, nil, out)
+		return
+	default:
 		d.fail(now, r)
 		return
 	}
 	if q := d.queries[r.query]; q != nil && q.visit.number == r.round {
+		if r.site == q.visit.mirror {
+			d.rings[cell{q.ask.Attribute, q.visit.cell}].forgo(r.site)
+		}
 		q.visit.open--
 		d.run(now, q, out)
 	}

@@ -25,6 +25,11 @@
 //	Report     holder → holders   of the cell above: this cell exists; Reported
 //	LoadReport site → topic       gossip
 //
+// With its report a holder says what no quote in its cell or below exceeds (summary),
+// so that scans with a filter are told which cells to pass over. Of a cell that many
+// ask, copies are at mirrors, the sites next to its holders, each fetched when a
+// question comes and the copy is old (Scan.Via, Scan.Copy).
+//
 // All is soft state: sites publish again at half a lifetime, holders report as
 // often, and what is not renewed expires. There is no hand-over.
 //
@@ -35,6 +40,9 @@
 // above had strays; from then on whoever publishes here learns of it, as answers
 // carry a digest of who holds the cell. It doubts again as soon as a copy or fence
 // expires or another site turns out to hold the cell as well (upkeep).
+//
+// It believes a mature holder's summaries of cells below, too: more than half of the
+// holders of such a cell have told them, and tell at once when a quote exceeds them.
 //
 // Without a mature holder a query unites what all of them have, and asks the cells
 // above too. A quote can be in cells of its own prefixes only, so that finds it,

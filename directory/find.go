@@ -41,23 +41,29 @@ type query struct {
 	chain  []asked  // these cells, as far as they have been asked
 	known  []prefix // cells whose copies from at on are all among found
 	gone   []prefix // cells that no holder knew
+	barren []prefix // cells that have nothing for the query
+	viewed []prefix // cells whose holders have said which of those below them are barren
+	view   bool     // the visit is to the cell above at's, before that one
+	hinted prefix   // the leaf for which that was done last
 	visit  visit
 }
 
 // visit is the conversation of a query with the holders of one cell.
 type visit struct {
 	cell    prefix // the query's leaf or one above it
+	idle    bool   // nothing was found yet
 	number  uint32 // rises with every visit of the query
 	asked   []grid.SiteID
-	open    int      // scans unanswered
-	heard   bool     // a holder answered
-	young   bool     // one other than this site answered that is not mature
-	held    bool     // one that knows the cell
-	mature  bool     // one that is mature
-	cut     bool     // the answer goes on behind edge
-	edge    position // how far it reaches, if cut
-	renewed bool     // nobody was mature, and the router was asked anew
-	agreed  int      // others that answered and hold the cell together with those that this site knows of
+	mirror  grid.SiteID // the one of them that was asked in a holder's stead
+	open    int         // scans unanswered
+	heard   bool        // a holder answered
+	young   bool        // one other than this site answered that is not mature
+	held    bool        // one that knows the cell
+	mature  bool        // one that is mature
+	cut     bool        // the answer goes on behind edge
+	edge    position    // how far it reaches, if cut
+	renewed bool        // nobody was mature, and the router was asked anew
+	agreed  int         // others that answered and hold the cell together with those that this site knows of
 }
 
 // asked is a cell that has been asked, and whether a mature holder answered.
@@ -109,7 +115,7 @@ func (d *Directory) newQuery() *query {
 	q := d.spareQueries[n-1]
 	d.spareQueries = d.spareQueries[:n-1]
 	*q = query{
-		found: q.found[:0], chain: q.chain[:0], known: q.known[:0], gone: q.gone[:0],
+		found: q.found[:0], chain: q.chain[:0], known: q.known[:0], gone: q.gone[:0], barren: q.barren[:0], viewed: q.viewed[:0],
 		visit: visit{asked: q.visit.asked[:0]},
 	}
 	return q
@@ -172,11 +178,12 @@ func (q *query) covered() int {
 func (d *Directory) run(now grid.Time, q *query, out *grid.Outbox) {
 	for {
 		if !q.asking {
+			q.skip()
 			if q.end || q.visits >= visitsMax || q.covered() >= q.ask.Limit {
 				d.finish(now, q, out)
 				return
 			}
-			q.choose(&d.maps[q.ask.Attribute])
+			d.choose(q)
 		}
 		if !d.inquire(now, q, out) {
 			return
@@ -185,18 +192,44 @@ func (d *Directory) run(now grid.Time, q *query, out *grid.Outbox) {
 	}
 }
 
-// choose begins with the cell that at lies in.
-func (q *query) choose(m *leaves) {
-	q.leaf = m.find(q.at, q.gone).prefix
-	q.asking, q.chain = true, q.chain[:0]
+// choose begins with the cell that at lies in, or first takes a view from the cell
+// above it: if its holders are not known, to learn them for one question instead of
+// a look-up; or if the cell asked before had nothing, and many may have to be asked, to
+// learn which of them are barren.
+func (d *Directory) choose(q *query) {
+	m := &d.maps[q.ask.Attribute]
+	f := m.find(q.at, q.gone)
+	q.leaf = f.prefix
+	q.asking, q.view, q.chain = true, false, q.chain[:0]
+	if above, ok := d.overlook(q, f); ok {
+		strange := q.hinted != q.leaf && !d.knows(cell{q.ask.Attribute, q.leaf})
+		if strange || q.visits > 0 && q.visit.idle && q.ask.Filter.selective() && !slices.Contains(q.viewed, above) {
+			q.view, q.hinted = true, q.leaf
+			q.viewed = append(q.viewed, above)
+			q.turnTo(above)
+			q.visit.mature = false
+			return
+		}
+	}
 	q.edge = m.next(q.leaf, q.at, q.ask.Descending, q.gone)
 	q.turnTo(q.leaf)
+}
+
+// overlook returns the lowest cell above a leaf whose holders are known.
+func (d *Directory) overlook(q *query, f *leaf) (above prefix, ok bool) {
+	for f.length > 0 {
+		f = d.maps[q.ask.Attribute].get(f.above)
+		if d.knows(cell{q.ask.Attribute, f.prefix}) && !slices.Contains(q.gone, f.prefix) {
+			return f.prefix, true
+		}
+	}
+	return prefix{}, false
 }
 
 // turnTo begins a visit to a cell.
 func (q *query) turnTo(x prefix) {
 	q.visits++
-	q.visit = visit{cell: x, number: q.visit.number + 1, asked: q.visit.asked[:0]}
+	q.visit = visit{cell: x, number: q.visit.number + 1, asked: q.visit.asked[:0], idle: true}
 	// What it has is known already: it was asked before about an earlier stretch.
 	q.visit.mature = slices.Contains(q.known, x)
 }
@@ -224,6 +257,13 @@ func (q *query) add(c candidate) {
 func (d *Directory) judge(q *query) {
 	v := &q.visit
 	m := &d.maps[q.ask.Attribute]
+	if q.view { // whether it was heard or not, the cells below it are asked next
+		q.asking = false
+		if v.mature && !v.cut && !slices.Contains(q.known, v.cell) {
+			q.known = append(q.known, v.cell)
+		}
+		return
+	}
 	q.failed = q.failed || !v.heard && !v.mature
 	switch {
 	case v.cut && q.before(v.edge, q.edge):

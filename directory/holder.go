@@ -75,10 +75,12 @@ func (d *Directory) keep(now grid.Time, q *Quote, m *Copy) Receipt {
 		reply.Holders = h.holdersOf(reply.To)
 	}
 	i := h.of(q)
+	news := i < 0 && m.Cell.attribute != Free || i >= 0 && !h.entries[i].quote.sameTerms(q)
 	switch {
 	case i >= 0 && h.entries[i].quote.Sequence > q.Sequence:
 		return reply // late, too
 	case i < 0 && reply.Moved:
+		reply.Absent = true
 		return reply // it is not published before it is where it belongs
 	case i < 0:
 		if len(h.entries) >= crowdFactor*d.cfg.CellMax {
@@ -91,6 +93,12 @@ func (d *Directory) keep(now grid.Time, q *Quote, m *Copy) Receipt {
 	default:
 		h.entries = slices.Delete(h.entries, i, i+1)
 	}
+	if news {
+		d.void(now, h)
+	}
+	offer := nothing
+	offer.add(q)
+	d.raise(now, h, &offer)
 	h.put(entry{at: at, quote: q, expires: now + min(q.Expires()-now, q.Lifetime), guest: m.Guest, safe: m.Safe})
 	if !reply.Moved && !m.Guest {
 		h.closing.heed(m.Safe)
@@ -115,6 +123,9 @@ func (d *Directory) onWithdraw(now grid.Time, m *Withdraw) Receipt {
 		return reply
 	}
 	if i := h.of(q); i >= 0 && h.entries[i].quote.Sequence <= q.Sequence {
+		if m.Cell.attribute != Free || q.Withdrawn {
+			d.void(now, h)
+		}
 		h.entries = slices.Delete(h.entries, i, i+1)
 		d.uncount(q.Site)
 	}
@@ -134,11 +145,14 @@ func (d *Directory) timely(now grid.Time, q *Quote) bool {
 }
 
 // pageBytesMax leaves room in a frame for what surrounds the quotes of a page.
-const pageBytesMax = 52 << 10
+const (
+	pageBytesMax = 51 << 10
+	copyBytesMax = 40 << 10 // of a page for a mirror, which has more beside them
+)
 
 // onScan returns the next quotes of a cell. For a cell that is not held here the
 // page says so.
-func (d *Directory) onScan(now grid.Time, m *Scan) *Page {
+func (d *Directory) onScan(now grid.Time, from grid.SiteID, m *Scan) *Page {
 	p := d.pages.New()
 	p.Token, p.Cell = m.Token, m.Cell
 	h := d.holding(m.Cell)
@@ -151,16 +165,41 @@ func (d *Directory) onScan(now grid.Time, m *Scan) *Page {
 	p.Ring = d.rings[m.Cell].known()
 	d.doubtRing(now, m.Cell, m.Ring)
 	p.Held, p.Mature = true, h.mature && h.closing.quit == grid.Never
+	switch {
+	case m.Limit == 0:
+		p.Count, p.Sum = h.stand(now)
+	case !m.Copy:
+		h.demand.heard(now, d.cfg.Replicas)
+		fallthrough
+	default:
+		p.Mirrors = d.mirrors(now, h)
+	}
+	d.answerFrom(now, h, m, p)
+	if m.Copy {
+		d.fillCopy(now, from, h, m, p)
+	}
+	return p
+}
+
+// answerFrom fills a page with what a cell has.
+func (d *Directory) answerFrom(now grid.Time, h *holding, m *Scan, p *Page) {
+	if m.Limit > 0 {
+		d.fillPage(now, h, m, p)
+	}
 	if fences, digest := h.list(); digest != m.Fences {
 		p.Fences, p.HasFences = fences, true
-		p.Hints = h.hints(m.At, m.Descending)
+		p.Hints = h.hints(m.At, m.Descending, p.Barren)
 	}
-	if m.Limit == 0 {
-		p.Count, p.Sum = h.stand(now)
-		return p
-	}
+}
+
+// fillPage puts the quotes asked for into a page, and the cells that need not be
+// asked before the last of them.
+func (d *Directory) fillPage(now grid.Time, h *holding, m *Scan, p *Page) {
 	quotes := d.quoteChunk()
-	limit, size := min(int(m.Limit), PageMax), 0
+	limit, size, most := min(int(m.Limit), PageMax), 0, pageBytesMax
+	if m.Copy {
+		most = copyBytesMax
+	}
 	step, i := 1, h.index(m.At)
 	if m.Descending {
 		step = -1
@@ -174,7 +213,7 @@ func (d *Directory) onScan(now grid.Time, m *Scan) *Page {
 			continue
 		}
 		size += len(e.quote.Sealed) + 4
-		if len(quotes) == limit || size > pageBytesMax {
+		if len(quotes) == limit || size > most {
 			p.More = true
 			break
 		}
@@ -182,7 +221,9 @@ func (d *Directory) onScan(now grid.Time, m *Scan) *Page {
 	}
 	p.Quotes = quotes
 	d.quoteSpace = d.quoteSpace[len(quotes):]
-	return p
+	if p.Mature && m.Filter.selective() {
+		p.Barren = h.barren(now, m, p)
+	}
 }
 
 // quoteChunk returns an empty slice with room for a page, cut from a larger one.
@@ -206,8 +247,13 @@ func (d *Directory) onReport(now grid.Time, from grid.SiteID, m *Report) Reporte
 		reply.Moved, reply.To, reply.Holders = true, to, h.holdersOf(to)
 		return reply
 	}
-	if h.addFence(m.Child, now+d.cfg.Lifetime) && slices.Contains(m.Holders, from) {
-		h.fence(m.Child).holders = m.Holders
+	if h.addFence(m.Child, now+d.cfg.Lifetime) {
+		f := h.fence(m.Child)
+		if slices.Contains(m.Holders, from) {
+			f.holders = m.Holders
+		}
+		f.testify(from, m.Summary, now+d.cfg.Lifetime)
+		d.reconsiderSummary(now, h, f)
 	}
 	h.group(now + d.cfg.Lifetime)
 	reply.Strays = h.strays(now, m.Child)

@@ -27,7 +27,7 @@ func quoteAt(site string, price grid.Price, sequence uint64, issued grid.Time) *
 
 // held returns what a scan of a cell finds.
 func held(d *Directory, now grid.Time, c cell) (ids []grid.SiteID) {
-	for _, q := range d.onScan(now, &Scan{Cell: c, Limit: PageMax}).Quotes {
+	for _, q := range d.onScan(now, "asker", &Scan{Cell: c, Limit: PageMax}).Quotes {
 		ids = append(ids, q.Site)
 	}
 	return ids
@@ -82,7 +82,7 @@ func TestHolderAgainstMap(t *testing.T) {
 				slices.Reverse(want)
 				at = last
 			}
-			if p := d.onScan(now, &Scan{Cell: root(Price), At: at, Descending: down, Limit: PageMax}); !slices.Equal(p.Quotes, want) {
+			if p := d.onScan(now, "asker", &Scan{Cell: root(Price), At: at, Descending: down, Limit: PageMax}); !slices.Equal(p.Quotes, want) {
 				t.Fatalf("at %v: %d quotes, want %d", now, len(p.Quotes), len(want))
 			}
 		}
@@ -97,7 +97,7 @@ func TestPagesFollowEachOther(t *testing.T) {
 	for _, down := range []bool{false, true} {
 		var got []grid.Price
 		for at, more := map[bool]position{false: first, true: last}[down], true; more; {
-			p := d.onScan(0, &Scan{Cell: root(Price), At: at, Descending: down, Limit: 7, Filter: Filter{PriceMax: 30}})
+			p := d.onScan(0, "asker", &Scan{Cell: root(Price), At: at, Descending: down, Limit: 7, Filter: Filter{PriceMax: 30}})
 			for _, q := range p.Quotes {
 				got = append(got, q.Price)
 				if at = q.at(Price).next(); down {
@@ -277,8 +277,8 @@ func TestHolderIsBounded(t *testing.T) {
 	})
 }
 
-// "A cell with more than B live quotes splits": the holder says where each quote
-// goes, and its own stretch keeps at most B.
+// "A cell with more than B live quotes splits", the root with more than twice as many:
+// the holder says where each quote goes, and its own stretch keeps at most that.
 func TestSplit(t *testing.T) {
 	for name, price := range map[string]func(i int) grid.Price{
 		"different": func(i int) grid.Price { return grid.Price(i * 1_000_003) },
@@ -287,18 +287,18 @@ func TestSplit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDirectory(Config{CellMax: 64})
-			for i := range 65 {
+			for i := range 129 {
 				reply := d.keep(0, quoteAt(fmt.Sprint("s", i), price(i), 1, 0), &Copy{Cell: root(Price)})
 				if reply.Moved {
 					t.Fatalf("moved quote %d on to %v", i, reply.To)
 				}
 			}
 			h := d.holding(root(Price))
-			if n, _ := h.stand(0); n > 64 || len(h.fences) == 0 {
+			if n, _ := h.stand(0); n > 128 || len(h.fences) == 0 {
 				t.Fatalf("%d own quotes, %d fences", n, len(h.fences))
 			}
 			moved := 0
-			for i := range 65 { // each publishes again
+			for i := range 129 { // each publishes again
 				q := quoteAt(fmt.Sprint("s", i), price(i), 2, 0)
 				if reply := d.keep(0, q, &Copy{Cell: root(Price)}); reply.Moved {
 					moved++
@@ -307,8 +307,8 @@ func TestSplit(t *testing.T) {
 					}
 				}
 			}
-			if moved < 8 || moved > 48 {
-				t.Errorf("%d of 65 quotes move", moved)
+			if moved < 16 || moved > 96 {
+				t.Errorf("%d of 129 quotes move", moved)
 			}
 		})
 	}
@@ -331,10 +331,10 @@ func TestExpiryCastsDoubt(t *testing.T) {
 			d.keep(5*grid.Minute, quoteAt("b", 2, 1, 5*grid.Minute), &Copy{Cell: root(Price)})
 			d.holding(root(Price)).mature = true
 			end := 10 * grid.Minute
-			if p := d.onScan(end-1, &Scan{Cell: root(Price), Limit: 1}); !p.Mature {
+			if p := d.onScan(end-1, "asker", &Scan{Cell: root(Price), Limit: 1}); !p.Mature {
 				t.Error("not mature before anything expired")
 			}
-			if p := d.onScan(end, &Scan{Cell: root(Price), Limit: 1}); p.Mature {
+			if p := d.onScan(end, "asker", &Scan{Cell: root(Price), Limit: 1}); p.Mature {
 				t.Error("mature although something expired")
 			}
 		})

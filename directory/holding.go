@@ -33,6 +33,7 @@ type holding struct {
 	told   []prefix // the fences as they stand in messages; nil after a change
 	digest uint64   // of told
 	upkeep upkeep
+	demand demand
 }
 
 // entry is one site's copy.
@@ -49,6 +50,9 @@ type fence struct {
 	prefix
 	expires grid.Time     // unless its holders report again
 	holders []grid.SiteID // as one of them has reported; shared by messages, does not change
+
+	witnesses []witness // what some of these say of the cell, each once
+	vouched   *summary  // of a copy: what the holder of the cell above makes of that
 }
 
 // holding returns a cell held here, or nil.
@@ -215,25 +219,39 @@ func (h *holding) holdersOf(x prefix) []grid.SiteID {
 const hintBytesMax = 7 << 10
 
 // hints returns who holds the cells from a position on, in the order in which a
-// scan comes to them.
-func (h *holding) hints(at position, descending bool) (hints []Hint) {
-	step, i := 1, 0
-	if descending {
-		step, i = -1, len(h.fences)-1
-	}
-	for size := 0; i >= 0 && i < len(h.fences) && len(hints) < HintsMax; i += step {
-		f := &h.fences[i]
+// scan comes to them, without those that it passes over.
+func (h *holding) hints(at position, descending bool, barren []prefix) (hints []Hint) {
+	size := 0
+	for f := range h.ahead(at, descending) {
+		if len(f.holders) == 0 || slices.ContainsFunc(barren, func(x prefix) bool { return x == f.prefix || x.covers(f.prefix) }) {
+			continue
+		}
 		for _, s := range f.holders {
 			size += len(s) + 2
 		}
-		if size > hintBytesMax {
+		if len(hints) == HintsMax || size > hintBytesMax {
 			break
 		}
-		if behind := descending && !at.less(f.bits) || !descending && !f.end().less(at); behind && len(f.holders) > 0 {
-			hints = append(hints, Hint{f.prefix, f.holders})
-		}
+		hints = append(hints, Hint{f.prefix, f.holders})
 	}
 	return hints
+}
+
+// ahead yields the fences from a position on, in the order in which a scan comes to
+// them.
+func (h *holding) ahead(at position, descending bool) func(yield func(*fence) bool) {
+	return func(yield func(*fence) bool) {
+		step, i := 1, 0
+		if descending {
+			step, i = -1, len(h.fences)-1
+		}
+		for ; i >= 0 && i < len(h.fences); i += step {
+			f := &h.fences[i]
+			if behind := descending && !at.less(f.bits) || !descending && !f.end().less(at); behind && !yield(f) {
+				return
+			}
+		}
+	}
 }
 
 // list returns the fences as they go into messages, and their digest. The slice is

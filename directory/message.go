@@ -44,6 +44,7 @@ type Receipt struct {
 	Refused bool // the holder has no room, or the quote is void
 	Closing bool // the cell wants to become part of the one above it: put a guest's copy there
 	Closed  bool // it has become so: withdraw from here
+	Absent  bool // Moved, and the holder has no copy, so none need be withdrawn
 	Moved   bool // the quote, or guest, belongs into the cell To, which Cell covers
 	To      prefix
 	Fences  []prefix // all cells that the holder knows to be split off this one, if Moved
@@ -72,9 +73,12 @@ type Scan struct {
 	Filter     Filter
 	Fences     uint64 // digest of the fences the asker knows of this cell
 	Ring       uint64 // digest of who holds the cell, as far as the asker knows; 0 if it does not say
+
+	Via  grid.SiteID // the holder in whose stead this site is asked, as a mirror; else empty
+	Copy bool        // a mirror asks, which wants everything from At on
 }
 
-// Page answers Scan.
+// Page answers Scan. One without a token says that a mirror's copy is out of date.
 type Page struct {
 	Token  uint64
 	Cell   cell
@@ -88,7 +92,14 @@ type Page struct {
 
 	Fences    []prefix // the cells that were split off this one, in order
 	HasFences bool     // Fences is given, as the asker's digest differed
-	Hints     []Hint   // of the first fences in the direction of the scan, at most HintsMax; with HasFences only
+	Hints     []Hint   // of the first fences in the direction of the scan that may have something, at most HintsMax; with HasFences only
+
+	// Barren are cells that were split off this one and have nothing that passes the
+	// filter, nor has any cell below them; at most 64, before the last of Quotes if there are More.
+	Barren []prefix
+
+	Mirrors   []grid.SiteID // who may be asked in the holder's stead, at most 16
+	Summaries []*summary    // of the cells in Fences, where known; if Scan.Copy
 }
 
 // HintsMax is the most hints in a page.
@@ -109,6 +120,7 @@ type Report struct {
 	Child prefix // whose holder the sender is; Cell covers it
 
 	Holders []grid.SiteID // of Child, as far as the sender knows
+	Summary *summary      // of Child; nil if the sender may not have all of its quotes
 }
 
 // Reported answers Report.

@@ -221,7 +221,7 @@ func (n *network) one() {
 		return
 	}
 	if c, ok := e.in.(*grid.Closest); ok {
-		c.Peers = n.closest(c.Key, 8)
+		c.Peers = n.closest(c.Key, 20)
 	}
 	n.step(s, e.in)
 }

@@ -23,6 +23,7 @@ type replica struct {
 	sent     uint64    // sequence of the newest quote sent to it; 0 if none
 	tries    int       // of that one, or of the withdrawal, without an answer
 	deadline grid.Time // for the answer; 0 if none is outstanding
+	absent   bool      // it has answered the newest quote sent that it has none
 	until    grid.Time // 0 while it is one of the holders; else those who do not know better may ask it until then
 }
 
@@ -55,7 +56,7 @@ func (r *replica) note(sequence uint64, deadline grid.Time) {
 		r.sent, r.tries = sequence, 0
 	}
 	r.tries++
-	r.deadline = deadline
+	r.deadline, r.absent = deadline, false
 }
 
 // settled reports whether a holder has the quote of a sequence and no answer is
@@ -84,6 +85,7 @@ func (p *place) answered(from grid.SiteID, sequence uint64, m *Receipt) bool {
 		return false
 	}
 	c := &p.copies[i]
+	c.absent = m.Absent && sequence >= c.sent
 	switch {
 	case m.Gone:
 		if p.role == leaving {
@@ -152,6 +154,7 @@ func (d *Directory) write(to grid.SiteID, c Copy) {
 
 // post sends what was written, one message to each holder.
 func (d *Directory) post(out *grid.Outbox) {
+	d.postVoids(out)
 	for i := range d.mail {
 		to := d.mail[i].to
 		if to == "" {
@@ -178,6 +181,7 @@ func (d *Directory) post(out *grid.Outbox) {
 // sendPlace sends the newest quote to those of a place's holders who are due for
 // it. If this site is among them it fills in its reply and returns true.
 func (d *Directory) sendPlace(now grid.Time, p *place, quietly, safe bool, reply *Receipt, out *grid.Outbox) (kept bool) {
+	d.guide(now, p.cell, out)
 	d.appoint(now, p, out)
 	for i := range p.copies {
 		c := &p.copies[i]
@@ -241,7 +245,7 @@ func (d *Directory) leave(now grid.Time, l *listing, out *grid.Outbox) {
 			continue
 		}
 		p.copies = slices.DeleteFunc(p.copies, func(c replica) bool {
-			return c.sent == 0 || c.deadline == 0 && (c.tries >= triesMax || c.site == d.cfg.Self && d.withdrawOwn(now, p))
+			return c.sent == 0 || c.absent && c.deadline == 0 || c.deadline == 0 && (c.tries >= triesMax || c.site == d.cfg.Self && d.withdrawOwn(now, p))
 		})
 		for j := range p.copies {
 			c := &p.copies[j]

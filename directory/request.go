@@ -15,6 +15,8 @@ const (
 	forSum                 // upkeep compares a cell with another holder's
 	forWay                 // upkeep looks for the parent of a cell
 	forKeep                // upkeep reports a cell to its parent
+	forHint                // the holders of a cell
+	forCopy                // a mirror's copy of a cell
 )
 
 // request is one question to another site. All wait for the same span, so they
@@ -24,7 +26,7 @@ type request struct {
 	round    uint32 // of the upkeep
 	site     grid.SiteID
 	query    QueryID
-	cell     cell // of the upkeep
+	cell     cell // of the upkeep, whose holders are wanted, or of which a copy is
 	deadline grid.Time
 }
 

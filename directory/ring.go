@@ -17,7 +17,12 @@ const (
 
 // For how long holders are believed.
 const (
-	spanMax   = 8                // lifetimes
+	spanMax = 8 // lifetimes
+
+	// spanConfirmed is how many times as long as a look-up a holder's word is good that
+	// it knows the same holders: whoever deals with them hears when that changes.
+	spanConfirmed = 4
+
 	spanQuery = grid.Day         // by queries, as long as one of them says that it has all quotes
 	spanAlone = 15 * grid.Second // by a site that finds nobody else; asking then costs no message
 )
@@ -36,12 +41,16 @@ type ring struct {
 	fresh     grid.Time     // instant until which peers are believed
 	span      grid.Time     // for which the next answer will be believed
 	heard     grid.Time     // when the router answered last; 0 if it has not
+	sure      grid.Time     // when the router, a holder or a hint last said the same
 	copied    []grid.SiteID // the first Config.Replicas of peers, as messages share them; nil after a change
 	doubted   bool          // a holder has other ideas since then
 	asked     grid.Time     // when the look-up under way began; grid.Never if none is
 	used      grid.Time
-	preferred grid.SiteID // the holder that answered last and was mature
-	queries   []QueryID   // that wait for the first answer
+	preferred grid.SiteID   // the holder that answered last and was mature
+	mirrors   []grid.SiteID // who may be asked in the stead of a holder; shared with a message
+	via       grid.SiteID   // which one
+	queries   []QueryID     // that wait for the first answer
+	guided    int           // bits of the longest cell above whose holder was asked for them, and one
 }
 
 // suspect is a site that did not answer.
@@ -56,10 +65,22 @@ type suspect struct {
 // nothing or out of date.
 func (d *Directory) ring(now grid.Time, c cell, out *grid.Outbox) *ring {
 	r := d.aRing(now, c)
-	if now >= r.fresh {
+	switch {
+	case now < r.fresh:
+	case d.trusts(now, r):
+		r.fresh = now + d.cfg.Lifetime/2
+	default:
 		d.lookUp(now, r, out)
 	}
 	return r
+}
+
+// trusts reports whether holders that were not dealt with for long are tried before the
+// router is asked: their answers show whether they still are the holders. A site that
+// has just come up does not, nor do holders themselves.
+func (d *Directory) trusts(now grid.Time, r *ring) bool {
+	return len(r.peers) >= d.cfg.Replicas && r.fresh > 0 && !r.doubted && !d.isHolder(r) &&
+		!d.isYoung(now) && now-r.sure < spanMax*d.cfg.Lifetime
 }
 
 // aRing returns what is known of a cell's holders, if anything.
@@ -88,6 +109,10 @@ func (d *Directory) spanFirst(now grid.Time) grid.Time {
 	return min(max((now-d.began)/2, 2*d.cfg.Timeout), spanMax*d.cfg.Lifetime)
 }
 
+// isYoung reports whether this site has been up for less than a lifetime. Then its
+// federation may be as young, and the router may still find new holders at any time.
+func (d *Directory) isYoung(now grid.Time) bool { return now-d.began < d.cfg.Lifetime }
+
 // knownRing returns what is known of a cell's holders for a query, which sees for
 // itself whether they hold it: the router is asked only if nothing is known.
 func (d *Directory) knownRing(now grid.Time, c cell, out *grid.Outbox) *ring {
@@ -105,6 +130,7 @@ func (d *Directory) hint(now grid.Time, c cell, holders []grid.SiteID) {
 	}
 	if r := d.aRing(now, c); len(r.peers) == 0 {
 		d.fill(r, holders)
+		r.sure = now
 		r.fresh = now + r.span/2 + d.jitter(r.span/2)
 	}
 }
@@ -123,7 +149,10 @@ func (d *Directory) compareRing(now grid.Time, r *ring, from grid.SiteID, digest
 		return false
 	case !d.isHolder(r):
 		span := d.spanFirst(now)
-		r.fresh = max(r.fresh, now+span/2+d.jitter(span/2))
+		if !d.isYoung(now) {
+			span = min(spanConfirmed*span, spanMax*d.cfg.Lifetime)
+		}
+		r.fresh, r.sure = max(r.fresh, now+span/2+d.jitter(span/2)), now
 	}
 	return true
 }
@@ -138,6 +167,12 @@ func (d *Directory) doubtRing(now grid.Time, c cell, digest uint64) {
 			d.upkeepAt = min(d.upkeepAt, h.upkeep.next)
 		}
 	}
+}
+
+// knows reports whether anybody is known who may hold a cell.
+func (d *Directory) knows(c cell) bool {
+	r := d.rings[c]
+	return r != nil && len(r.peers) > 0
 }
 
 // isHolder reports whether this site holds the cell, as far as it knows.
@@ -216,7 +251,7 @@ func (d *Directory) onClosest(now grid.Time, in *grid.Closest, out *grid.Outbox)
 		return
 	}
 	delete(d.lookups, in.Key)
-	r.asked, r.heard, r.doubted = grid.Never, now, false
+	r.asked, r.heard, r.sure, r.doubted = grid.Never, now, now, false
 	changed := d.fill(r, in.Peers)
 	if changed {
 		r.span = max(r.span/4, 2*d.cfg.Timeout)
@@ -224,11 +259,16 @@ func (d *Directory) onClosest(now grid.Time, in *grid.Closest, out *grid.Outbox)
 	r.fresh = now + r.span/2 + d.jitter(r.span/2)
 	switch {
 	case changed:
-	case d.isHolder(r):
+	case d.isHolder(r) && d.isYoung(now):
 		r.span = min(2*r.span, d.longest(r))
 	default:
 		r.span = min(4*r.span, d.longest(r))
 	}
+	d.goOn(now, r, out)
+}
+
+// goOn lets those who wait for the holders of a cell go on.
+func (d *Directory) goOn(now grid.Time, r *ring, out *grid.Outbox) {
 	l := &d.listings[r.cell.attribute]
 	if slices.ContainsFunc(l.places, func(p place) bool { return p.cell == r.cell && p.role != leaving }) {
 		d.send(now, l, false, out)
@@ -260,7 +300,11 @@ func (d *Directory) fill(r *ring, peers []grid.SiteID) (changed bool) {
 		r.peers = append(r.peers, d.cfg.Self)
 		return true
 	}
-	peers = peers[:min(len(peers), d.cfg.Replicas+spares)]
+	keep := d.cfg.Replicas + spares
+	if slices.Contains(peers[:min(len(peers), d.cfg.Replicas)], d.cfg.Self) {
+		keep = d.cfg.Replicas + mirrorsMax
+	}
+	peers = peers[:min(len(peers), keep)]
 	changed = !slices.Equal(r.peers[:min(len(r.peers), d.cfg.Replicas)], peers[:min(len(peers), d.cfg.Replicas)])
 	r.peers = append(r.peers[:0], peers...)
 	d.fewPeers = d.fewPeers || r.few(d.cfg.Replicas)

@@ -96,7 +96,7 @@ func TestHintsComeInOrder(t *testing.T) {
 		{position{0x5<<60 | 1, 0}, false, "bc"}, {position{0x5<<60 | 1, 0}, true, "ba"}, {first, true, ""},
 	} {
 		got := ""
-		for _, hint := range h.hints(tt.at, tt.down) {
+		for _, hint := range h.hints(tt.at, tt.down, nil) {
 			got += string(hint.Holders[0])
 		}
 		if got != tt.want {

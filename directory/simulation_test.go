@@ -70,6 +70,8 @@ func TestAnswersUnderChurn(t *testing.T) {
 			for a := range Attribute(attributes) {
 				n.check(n.anyone(), Query{Attribute: a, Descending: n.rng.IntN(2) == 0})
 				n.check(n.anyone(), Query{Attribute: a, Descending: n.rng.IntN(2) == 0, Limit: 1 + n.rng.IntN(20)})
+				n.check(n.anyone(), Query{Attribute: a, Descending: n.rng.IntN(2) == 0, Limit: 1 + n.rng.IntN(20), Filter: Filter{FreeMin: n.rng.Int64N(512)}})
+				n.check(n.anyone(), Query{Attribute: a, Descending: n.rng.IntN(2) == 0, Limit: 5, Filter: Filter{PriceMax: grid.Price(n.rng.Int64N(1_000_000)), SpeedMin: n.rng.Int64N(1000)}})
 			}
 			n.loss = loss
 		}

@@ -2,6 +2,10 @@ package directory
 
 import "gridnode/internal/grid"
 
+// rootFactor is how many times as many quotes as any other cell the root keeps: most
+// queries are for the lowest or the highest values, and find them there.
+const rootFactor = 2
+
 // split makes cells of parts of a cell that has more than cellMax quotes of its own.
 //
 // Several sites hold a cell, and each splits it as it sees fit, without asking the
@@ -9,6 +13,9 @@ import "gridnode/internal/grid"
 // a quote can only be in cells whose prefixes it begins with, and whoever looks for
 // it asks those, from the longest one upwards.
 func (h *holding) split(now grid.Time, cellMax int, expires grid.Time) {
+	if h.cell.isRoot() {
+		cellMax *= rootFactor
+	}
 	if len(h.entries) <= cellMax {
 		return
 	}
@@ -25,8 +32,8 @@ func (h *holding) split(now grid.Time, cellMax int, expires grid.Time) {
 			keep = len(points) / 4
 		}
 		x, ok := carve(points, keep)
-		if !ok && keep > 0 {
-			x, ok = carve(points, 0)
+		for ; !ok && keep > 0; keep /= 2 {
+			x, ok = carve(points, keep/2)
 		}
 		if !ok || !h.cell.covers(x) || !h.addFence(x, expires) {
 			return

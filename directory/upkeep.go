@@ -33,6 +33,11 @@ type upkeep struct {
 	parent prefix // the longest cell that covers this one
 	way    prefix // the cell that is to be asked next for it
 	hops   int    // of the way in this round
+
+	last    grid.Time // when the last round began
+	said    bool      // the holders of the parent have a summary of this site
+	summary summary   // what it said
+	retries int       // times it is said again at once if one does not answer
 }
 
 const (
@@ -83,7 +88,7 @@ func (d *Directory) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 	if u.eager++; h.mature || u.eager > eagerMax {
 		u.span = min(2*u.span, d.cfg.Lifetime/2)
 	}
-	u.next = now + u.span - d.jitter(u.span/8)
+	u.next, u.last = now+u.span-d.jitter(u.span/8), now
 	r := d.ring(now, h.cell, out)
 	if !r.usable(now) {
 		u.next = now + d.cfg.Timeout
@@ -200,8 +205,13 @@ func (d *Directory) report(now grid.Time, h *holding, all bool, out *grid.Outbox
 		purpose = forKeep
 	}
 	told := d.rings[h.cell].told(d.cfg.Replicas)
+	var says *summary
+	if u.summary, u.said = h.summary(now); u.said {
+		s := u.summary // the message's own
+		says = &s
+	}
 	for _, site := range holders {
-		m := Report{Cell: r.cell, Child: h.cell.prefix, Holders: told}
+		m := Report{Cell: r.cell, Child: h.cell.prefix, Holders: told, Summary: says}
 		if site == d.cfg.Self {
 			reply := d.onReport(now, d.cfg.Self, &m)
 			u.open++
@@ -284,6 +294,10 @@ func (d *Directory) fail(now grid.Time, q request) {
 			h.upkeep.amiss = true
 		} else {
 			h.upkeep.stray = true
+			if h.upkeep.retries > 0 {
+				h.upkeep.retries--
+				d.hurry(h, now+d.cfg.Timeout/4)
+			}
 		}
 		d.conclude(now, h)
 	}

@@ -22,12 +22,14 @@ func (d *Directory) inquire(now grid.Time, q *query, out *grid.Outbox) (over boo
 		if slices.Contains(d.sites, d.cfg.Self) && !slices.Contains(v.asked, d.cfg.Self) {
 			v.asked = append(v.asked, d.cfg.Self)
 			scan := d.scan(q, r)
-			p := d.onScan(now, &scan)
+			p := d.onScan(now, d.cfg.Self, &scan)
 			d.onPage(now, q, p, p.Mature)
 			continue // before anybody else is asked: it costs nothing
 		}
 		left := slices.DeleteFunc(d.sites, func(s grid.SiteID) bool { return slices.Contains(v.asked, s) })
 		switch {
+		case q.view && (v.heard || v.open == 0 && len(v.asked) > 0):
+			return true
 		case v.open > 0 && (len(left) == 0 || !v.young):
 			return false
 		case len(left) > 0 && v.young: // one was not enough: all others at once
@@ -35,7 +37,13 @@ func (d *Directory) inquire(now grid.Time, q *query, out *grid.Outbox) (over boo
 				d.sendScan(now, q, r, site, out)
 			}
 		case len(left) > 0:
-			d.sendScan(now, q, r, d.choice(r, left), out)
+			site, isMirror := d.mirror(now, q, r)
+			if isMirror {
+				v.mirror = site
+			} else {
+				site = d.choice(r, left)
+			}
+			d.sendScan(now, q, r, site, out)
 		case v.renewed || v.held && now-r.heard < 2*d.cfg.Timeout || v.agreed > 0 && v.agreed == d.others(v.asked):
 			return true
 		default: // nobody is mature: perhaps others hold the cell by now
@@ -74,7 +82,7 @@ func (d *Directory) choice(r *ring, holders []grid.SiteID) grid.SiteID {
 func (d *Directory) scan(q *query, r *ring) Scan {
 	s := Scan{Cell: r.cell, At: q.at, Descending: q.ask.Descending, Filter: q.ask.Filter, Ring: r.digest}
 	s.Limit = int32(min(q.ask.Limit-q.covered(), PageMax))
-	if f := d.maps[q.ask.Attribute].get(r.cell.prefix); f != nil {
+	if f := d.maps[q.ask.Attribute].get(r.cell.prefix); f != nil && !q.view {
 		s.Fences = f.digest
 	}
 	return s
@@ -91,6 +99,9 @@ func (d *Directory) sendScan(now grid.Time, q *query, r *ring, site grid.SiteID,
 	m := d.scans.New()
 	*m = d.scan(q, r)
 	m.Token = token
+	if site == v.mirror {
+		m.Via = r.via
+	}
 	out.Send(site, m)
 	v.open++
 	q.messages++
@@ -117,6 +128,7 @@ func (d *Directory) onPage(now grid.Time, q *query, p *Page, enough bool) (credi
 			continue
 		}
 		cut, edge = true, at
+		v.idle = false
 		switch newest := d.learn(quote); {
 		case newest == nil:
 			q.add(candidate{at, quote})
@@ -132,6 +144,12 @@ func (d *Directory) onPage(now grid.Time, q *query, p *Page, enough bool) (credi
 	}
 	credible = credible && honest
 	mature := enough && credible
+	if mature {
+		if !slices.Contains(q.viewed, v.cell) {
+			q.viewed = append(q.viewed, v.cell)
+		}
+		q.barren = append(q.barren, p.Barren[:min(len(p.Barren), barrenQueryMax-len(q.barren))]...)
+	}
 	cut = cut && p.More
 	if mature || !v.heard {
 		v.cut, v.edge = cut, edge

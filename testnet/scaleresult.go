@@ -79,6 +79,9 @@ type SiteLoad struct {
 	Max      int64   `json:"max"`
 	Times    Decimal `json:"times"` // max over mean
 	Hottest  string  `json:"hottest"`
+
+	// ByType is what the busiest site has sent and received, of "all".
+	ByType map[string]int64 `json:"byType,omitempty"`
 }
 
 // scaleCounts is what was counted within the span.
@@ -178,15 +181,20 @@ func (r *ScaleResult) spread(c *scaleCounts) {
 	for _, family := range []string{"all", "market", "directory", "kademlia", "gossip"} {
 		load := SiteLoad{Messages: family}
 		var all int64
+		hottest := 0
 		for i := range c.counters {
 			n := handled(&c.counters[i], family)
 			all += n
 			if n > load.Max {
-				load.Max, load.Hottest = n, c.names[i]
+				load.Max, hottest = n, i
 			}
 		}
 		if all == 0 {
 			continue
+		}
+		load.Hottest = c.names[hottest]
+		if family == "all" {
+			load.ByType = handledByType(&c.counters[hottest])
 		}
 		load.Mean = Decimal(sumOf(all).over(sumOf(int64(len(c.counters))), 100))
 		load.Times = Decimal(sumOf(load.Max*int64(len(c.counters))).over(sumOf(all), 100))
@@ -203,4 +211,15 @@ func handled(c *wire.Counter, family string) (n int64) {
 		}
 	}
 	return n
+}
+
+// handledByType returns how many messages of each kind a site has sent and received.
+func handledByType(c *wire.Counter) map[string]int64 {
+	byType := make(map[string]int64)
+	for k := range grid.Kind(wire.KindMax) {
+		if n := c.SentOf(k).Messages + c.ReceivedOf(k).Messages; n > 0 {
+			byType[wire.KindName(k)] = n
+		}
+	}
+	return byType
 }

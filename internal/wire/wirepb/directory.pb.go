@@ -543,6 +543,7 @@ type Receipt struct {
 	Fences        []*Prefix              `protobuf:"bytes,7,rep,name=fences,proto3" json:"fences,omitempty"`
 	Ring          uint64                 `protobuf:"fixed64,8,opt,name=ring,proto3" json:"ring,omitempty"`
 	Holders       []string               `protobuf:"bytes,9,rep,name=holders,proto3" json:"holders,omitempty"` // of moved
+	Absent        bool                   `protobuf:"varint,10,opt,name=absent,proto3" json:"absent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -638,6 +639,13 @@ func (x *Receipt) GetHolders() []string {
 		return x.Holders
 	}
 	return nil
+}
+
+func (x *Receipt) GetAbsent() bool {
+	if x != nil {
+		return x.Absent
+	}
+	return false
 }
 
 type Withdraw struct {
@@ -786,6 +794,8 @@ type Scan struct {
 	Filter        *Filter                `protobuf:"bytes,6,opt,name=filter,proto3" json:"filter,omitempty"`
 	Fences        uint64                 `protobuf:"fixed64,7,opt,name=fences,proto3" json:"fences,omitempty"`
 	Ring          uint64                 `protobuf:"fixed64,8,opt,name=ring,proto3" json:"ring,omitempty"`
+	Via           string                 `protobuf:"bytes,9,opt,name=via,proto3" json:"via,omitempty"`
+	Copy          bool                   `protobuf:"varint,10,opt,name=copy,proto3" json:"copy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -876,6 +886,20 @@ func (x *Scan) GetRing() uint64 {
 	return 0
 }
 
+func (x *Scan) GetVia() string {
+	if x != nil {
+		return x.Via
+	}
+	return ""
+}
+
+func (x *Scan) GetCopy() bool {
+	if x != nil {
+		return x.Copy
+	}
+	return false
+}
+
 type Page struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Token         uint64                 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
@@ -890,6 +914,9 @@ type Page struct {
 	Fences        []*Prefix              `protobuf:"bytes,10,rep,name=fences,proto3" json:"fences,omitempty"`
 	Hints         []*Hint                `protobuf:"bytes,11,rep,name=hints,proto3" json:"hints,omitempty"`
 	Ring          uint64                 `protobuf:"fixed64,12,opt,name=ring,proto3" json:"ring,omitempty"`
+	Barren        []*Prefix              `protobuf:"bytes,13,rep,name=barren,proto3" json:"barren,omitempty"`
+	Mirrors       []string               `protobuf:"bytes,14,rep,name=mirrors,proto3" json:"mirrors,omitempty"`
+	Summaries     []*Summary             `protobuf:"bytes,15,rep,name=summaries,proto3" json:"summaries,omitempty"` // of the fences
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1008,6 +1035,27 @@ func (x *Page) GetRing() uint64 {
 	return 0
 }
 
+func (x *Page) GetBarren() []*Prefix {
+	if x != nil {
+		return x.Barren
+	}
+	return nil
+}
+
+func (x *Page) GetMirrors() []string {
+	if x != nil {
+		return x.Mirrors
+	}
+	return nil
+}
+
+func (x *Page) GetSummaries() []*Summary {
+	if x != nil {
+		return x.Summaries
+	}
+	return nil
+}
+
 // Hint says who holds a cell.
 type Hint struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1067,6 +1115,7 @@ type Report struct {
 	Cell          *Cell                  `protobuf:"bytes,2,opt,name=cell,proto3" json:"cell,omitempty"`
 	Child         *Prefix                `protobuf:"bytes,3,opt,name=child,proto3" json:"child,omitempty"`
 	Holders       []string               `protobuf:"bytes,4,rep,name=holders,proto3" json:"holders,omitempty"` // of child
+	Summary       *Summary               `protobuf:"bytes,5,opt,name=summary,proto3" json:"summary,omitempty"` // absent if the sender may not have all of its quotes
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1129,6 +1178,90 @@ func (x *Report) GetHolders() []string {
 	return nil
 }
 
+func (x *Report) GetSummary() *Summary {
+	if x != nil {
+		return x.Summary
+	}
+	return nil
+}
+
+// Summary bounds the quotes of a cell and of the cells below it.
+type Summary struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Processors    int64                  `protobuf:"varint,1,opt,name=processors,proto3" json:"processors,omitempty"` // most
+	Free          int64                  `protobuf:"varint,2,opt,name=free,proto3" json:"free,omitempty"`             // most
+	Speed         int64                  `protobuf:"varint,3,opt,name=speed,proto3" json:"speed,omitempty"`           // most
+	Price         int64                  `protobuf:"varint,4,opt,name=price,proto3" json:"price,omitempty"`           // least
+	Unknown       bool                   `protobuf:"varint,5,opt,name=unknown,proto3" json:"unknown,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Summary) Reset() {
+	*x = Summary{}
+	mi := &file_wirepb_directory_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Summary) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Summary) ProtoMessage() {}
+
+func (x *Summary) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_directory_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Summary.ProtoReflect.Descriptor instead.
+func (*Summary) Descriptor() ([]byte, []int) {
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *Summary) GetProcessors() int64 {
+	if x != nil {
+		return x.Processors
+	}
+	return 0
+}
+
+func (x *Summary) GetFree() int64 {
+	if x != nil {
+		return x.Free
+	}
+	return 0
+}
+
+func (x *Summary) GetSpeed() int64 {
+	if x != nil {
+		return x.Speed
+	}
+	return 0
+}
+
+func (x *Summary) GetPrice() int64 {
+	if x != nil {
+		return x.Price
+	}
+	return 0
+}
+
+func (x *Summary) GetUnknown() bool {
+	if x != nil {
+		return x.Unknown
+	}
+	return false
+}
+
 type Reported struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Token         uint64                 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
@@ -1143,7 +1276,7 @@ type Reported struct {
 
 func (x *Reported) Reset() {
 	*x = Reported{}
-	mi := &file_wirepb_directory_proto_msgTypes[14]
+	mi := &file_wirepb_directory_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1155,7 +1288,7 @@ func (x *Reported) String() string {
 func (*Reported) ProtoMessage() {}
 
 func (x *Reported) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[14]
+	mi := &file_wirepb_directory_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1168,7 +1301,7 @@ func (x *Reported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reported.ProtoReflect.Descriptor instead.
 func (*Reported) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{14}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Reported) GetToken() uint64 {
@@ -1230,7 +1363,7 @@ type LoadReport struct {
 
 func (x *LoadReport) Reset() {
 	*x = LoadReport{}
-	mi := &file_wirepb_directory_proto_msgTypes[15]
+	mi := &file_wirepb_directory_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1242,7 +1375,7 @@ func (x *LoadReport) String() string {
 func (*LoadReport) ProtoMessage() {}
 
 func (x *LoadReport) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[15]
+	mi := &file_wirepb_directory_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1255,7 +1388,7 @@ func (x *LoadReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadReport.ProtoReflect.Descriptor instead.
 func (*LoadReport) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{15}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *LoadReport) GetSite() string {
@@ -1338,7 +1471,7 @@ type HeadedSite struct {
 
 func (x *HeadedSite) Reset() {
 	*x = HeadedSite{}
-	mi := &file_wirepb_directory_proto_msgTypes[16]
+	mi := &file_wirepb_directory_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1350,7 +1483,7 @@ func (x *HeadedSite) String() string {
 func (*HeadedSite) ProtoMessage() {}
 
 func (x *HeadedSite) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[16]
+	mi := &file_wirepb_directory_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1363,7 +1496,7 @@ func (x *HeadedSite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeadedSite.ProtoReflect.Descriptor instead.
 func (*HeadedSite) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{16}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *HeadedSite) GetHead() string {
@@ -1468,7 +1601,7 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\x04ring\x18\x05 \x01(\x06R\x04ring\"V\n" +
 	"\tPublished\x12\x1a\n" +
 	"\bsequence\x18\x01 \x01(\x04R\bsequence\x12-\n" +
-	"\breceipts\x18\x02 \x03(\v2\x11.gridnode.ReceiptR\breceipts\"\x8d\x02\n" +
+	"\breceipts\x18\x02 \x03(\v2\x11.gridnode.ReceiptR\breceipts\"\xa5\x02\n" +
 	"\aReceipt\x12\"\n" +
 	"\x04cell\x18\x01 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\x12\n" +
 	"\x04gone\x18\x02 \x01(\bR\x04gone\x12\x18\n" +
@@ -1478,7 +1611,9 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\x06closed\x18\x06 \x01(\bR\x06closed\x12(\n" +
 	"\x06fences\x18\a \x03(\v2\x10.gridnode.PrefixR\x06fences\x12\x12\n" +
 	"\x04ring\x18\b \x01(\x06R\x04ring\x12\x18\n" +
-	"\aholders\x18\t \x03(\tR\aholders\"l\n" +
+	"\aholders\x18\t \x03(\tR\aholders\x12\x16\n" +
+	"\x06absent\x18\n" +
+	" \x01(\bR\x06absent\"l\n" +
 	"\bWithdraw\x12\"\n" +
 	"\x04cell\x18\x01 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\x14\n" +
 	"\x05quote\x18\x02 \x01(\fR\x05quote\x12&\n" +
@@ -1488,7 +1623,7 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\tspeed_min\x18\x02 \x01(\x03R\bspeedMin\x12\x19\n" +
 	"\bfree_min\x18\x03 \x01(\x03R\afreeMin\x12%\n" +
 	"\x0eprocessors_min\x18\x04 \x01(\x03R\rprocessorsMin\x12!\n" +
-	"\fforeign_only\x18\x05 \x01(\bR\vforeignOnly\"\xf0\x01\n" +
+	"\fforeign_only\x18\x05 \x01(\bR\vforeignOnly\"\x96\x02\n" +
 	"\x04Scan\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\"\n" +
 	"\x04cell\x18\x02 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\"\n" +
@@ -1499,7 +1634,10 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\x05limit\x18\x05 \x01(\rR\x05limit\x12(\n" +
 	"\x06filter\x18\x06 \x01(\v2\x10.gridnode.FilterR\x06filter\x12\x16\n" +
 	"\x06fences\x18\a \x01(\x06R\x06fences\x12\x12\n" +
-	"\x04ring\x18\b \x01(\x06R\x04ring\"\xc3\x02\n" +
+	"\x04ring\x18\b \x01(\x06R\x04ring\x12\x10\n" +
+	"\x03via\x18\t \x01(\tR\x03via\x12\x12\n" +
+	"\x04copy\x18\n" +
+	" \x01(\bR\x04copy\"\xb8\x03\n" +
 	"\x04Page\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\"\n" +
 	"\x04cell\x18\x02 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\x16\n" +
@@ -1514,15 +1652,27 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\x06fences\x18\n" +
 	" \x03(\v2\x10.gridnode.PrefixR\x06fences\x12$\n" +
 	"\x05hints\x18\v \x03(\v2\x0e.gridnode.HintR\x05hints\x12\x12\n" +
-	"\x04ring\x18\f \x01(\x06R\x04ring\"F\n" +
+	"\x04ring\x18\f \x01(\x06R\x04ring\x12(\n" +
+	"\x06barren\x18\r \x03(\v2\x10.gridnode.PrefixR\x06barren\x12\x18\n" +
+	"\amirrors\x18\x0e \x03(\tR\amirrors\x12/\n" +
+	"\tsummaries\x18\x0f \x03(\v2\x11.gridnode.SummaryR\tsummaries\"F\n" +
 	"\x04Hint\x12$\n" +
 	"\x04cell\x18\x01 \x01(\v2\x10.gridnode.PrefixR\x04cell\x12\x18\n" +
-	"\aholders\x18\x02 \x03(\tR\aholders\"\x84\x01\n" +
+	"\aholders\x18\x02 \x03(\tR\aholders\"\xb1\x01\n" +
 	"\x06Report\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\"\n" +
 	"\x04cell\x18\x02 \x01(\v2\x0e.gridnode.CellR\x04cell\x12&\n" +
 	"\x05child\x18\x03 \x01(\v2\x10.gridnode.PrefixR\x05child\x12\x18\n" +
-	"\aholders\x18\x04 \x03(\tR\aholders\"\xb8\x01\n" +
+	"\aholders\x18\x04 \x03(\tR\aholders\x12+\n" +
+	"\asummary\x18\x05 \x01(\v2\x11.gridnode.SummaryR\asummary\"\x83\x01\n" +
+	"\aSummary\x12\x1e\n" +
+	"\n" +
+	"processors\x18\x01 \x01(\x03R\n" +
+	"processors\x12\x12\n" +
+	"\x04free\x18\x02 \x01(\x03R\x04free\x12\x14\n" +
+	"\x05speed\x18\x03 \x01(\x03R\x05speed\x12\x14\n" +
+	"\x05price\x18\x04 \x01(\x03R\x05price\x12\x18\n" +
+	"\aunknown\x18\x05 \x01(\bR\aunknown\"\xb8\x01\n" +
 	"\bReported\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12&\n" +
 	"\x05moved\x18\x02 \x01(\v2\x10.gridnode.PrefixR\x05moved\x12\x16\n" +
@@ -1567,7 +1717,7 @@ func file_wirepb_directory_proto_rawDescGZIP() []byte {
 	return file_wirepb_directory_proto_rawDescData
 }
 
-var file_wirepb_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 17)
+var file_wirepb_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_wirepb_directory_proto_goTypes = []any{
 	(*Quote)(nil),      // 0: gridnode.Quote
 	(*Position)(nil),   // 1: gridnode.Position
@@ -1583,9 +1733,10 @@ var file_wirepb_directory_proto_goTypes = []any{
 	(*Page)(nil),       // 11: gridnode.Page
 	(*Hint)(nil),       // 12: gridnode.Hint
 	(*Report)(nil),     // 13: gridnode.Report
-	(*Reported)(nil),   // 14: gridnode.Reported
-	(*LoadReport)(nil), // 15: gridnode.LoadReport
-	(*HeadedSite)(nil), // 16: gridnode.HeadedSite
+	(*Summary)(nil),    // 14: gridnode.Summary
+	(*Reported)(nil),   // 15: gridnode.Reported
+	(*LoadReport)(nil), // 16: gridnode.LoadReport
+	(*HeadedSite)(nil), // 17: gridnode.HeadedSite
 }
 var file_wirepb_directory_proto_depIdxs = []int32{
 	2,  // 0: gridnode.Cell.prefix:type_name -> gridnode.Prefix
@@ -1604,17 +1755,20 @@ var file_wirepb_directory_proto_depIdxs = []int32{
 	3,  // 13: gridnode.Page.cell:type_name -> gridnode.Cell
 	2,  // 14: gridnode.Page.fences:type_name -> gridnode.Prefix
 	12, // 15: gridnode.Page.hints:type_name -> gridnode.Hint
-	2,  // 16: gridnode.Hint.cell:type_name -> gridnode.Prefix
-	3,  // 17: gridnode.Report.cell:type_name -> gridnode.Cell
-	2,  // 18: gridnode.Report.child:type_name -> gridnode.Prefix
-	2,  // 19: gridnode.Reported.moved:type_name -> gridnode.Prefix
-	2,  // 20: gridnode.Reported.fences:type_name -> gridnode.Prefix
-	16, // 21: gridnode.LoadReport.headed:type_name -> gridnode.HeadedSite
-	22, // [22:22] is the sub-list for method output_type
-	22, // [22:22] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	2,  // 16: gridnode.Page.barren:type_name -> gridnode.Prefix
+	14, // 17: gridnode.Page.summaries:type_name -> gridnode.Summary
+	2,  // 18: gridnode.Hint.cell:type_name -> gridnode.Prefix
+	3,  // 19: gridnode.Report.cell:type_name -> gridnode.Cell
+	2,  // 20: gridnode.Report.child:type_name -> gridnode.Prefix
+	14, // 21: gridnode.Report.summary:type_name -> gridnode.Summary
+	2,  // 22: gridnode.Reported.moved:type_name -> gridnode.Prefix
+	2,  // 23: gridnode.Reported.fences:type_name -> gridnode.Prefix
+	17, // 24: gridnode.LoadReport.headed:type_name -> gridnode.HeadedSite
+	25, // [25:25] is the sub-list for method output_type
+	25, // [25:25] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_wirepb_directory_proto_init() }
@@ -1628,7 +1782,7 @@ func file_wirepb_directory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wirepb_directory_proto_rawDesc), len(file_wirepb_directory_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   17,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
