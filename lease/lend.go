@@ -200,6 +200,7 @@ func (b *Book) renewed(now grid.Time, from grid.SiteID, m *Renew, out *grid.Outb
 		}
 		if end := b.prolonged(now, m.Stamp, e, in); end > e.End {
 			e.End = end
+			out.Save((*record)(e))
 			b.alarms.Set(&e.alarm, e.End)
 		}
 	}

@@ -76,10 +76,10 @@ func decodeRecord(value []byte) (*entry, error) {
 
 // Recover takes up what was saved before a crash; records of other kinds are passed
 // over. The cluster must be empty but for tasks that run on its own processors.
-// What was lent is lent again for a full term, as the borrower may have been told
-// so. What was borrowed goes on if its end has not passed: the owner gets Claimed
-// for a lease whose claim is confirmed, and Ended for one that is over by now. With
-// Config.Drain it gets Ended once more for a lent one that was draining.
+// What was lent is lent until the end that its borrower was told. What was borrowed
+// goes on if its end has not passed: the owner gets Claimed for a lease whose claim is
+// confirmed, and Ended for one that is over by now. With Config.Drain it gets Ended once
+// more for a lent one that was draining.
 func (b *Book) Recover(now grid.Time, records iter.Seq2[string, []byte], out *grid.Outbox) error {
 	// More numbers than this site can have used up to now without saving.
 	b.numbers, b.epochs = uint64(max(now, 1))+1<<24, uint64(max(now, 1))+1<<24
@@ -137,11 +137,9 @@ func (b *Book) recoverLent(now grid.Time, e *entry, out *grid.Outbox) {
 		e.hold = max(e.End-now, 1)
 		e.End = now + e.hold
 	case Active:
-		// Renewals are not saved: the last one may have come just before the crash.
-		e.End = max(min(now+b.cfg.Term, e.Limit), now)
-		if in != nil { // renewals of that are saved, and no promise went beyond its end
-			e.End = max(min(e.End, in.End), now)
-		}
+		// Exactly as it was promised: its borrower counts on nothing of it being left after
+		// that, however often this site goes down meanwhile.
+		e.End = max(e.End, now)
 	}
 	b.alarms.Set(&e.alarm, e.End)
 }

@@ -218,7 +218,7 @@ func (a *away) dropUnwanted(l *awayLink) {
 	var unwanted []grid.TaskID
 	err := a.h.Do(a.ctx, func(s *Site) {
 		for _, id := range ids {
-			if s.guests[id] == nil && !s.WantsRank(id) {
+			if !s.Uses(id) {
 				unwanted = append(unwanted, id)
 			}
 		}

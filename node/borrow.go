@@ -312,6 +312,10 @@ func (s *Site) startOn(now grid.Time, p *pool, l lease.Lease, e *entry, out *gri
 	}
 }
 
+// Uses reports whether a task of this site runs on processors of another one: an
+// executor need not go on with one that does not any more.
+func (s *Site) Uses(id grid.TaskID) bool { return s.guests[id] != nil || s.WantsRank(id) }
+
 // leave frees borrowed processors of a task that has ended.
 func (s *Site) leave(now grid.Time, id grid.TaskID, out *grid.Outbox) {
 	p := s.guests[id]

@@ -35,13 +35,17 @@ type ChaosConfig struct {
 	//	machine    power cuts, per site and hour
 	//	partition  partitions of the network, per hour
 	Faults string `json:"faults"`
+
+	// Lend lets sites lend processors to each other: by load, in a hierarchy, and by
+	// hand; most of them want processors back at times.
+	Lend bool `json:"lend"`
 }
 
 // DefaultChaos is what the command line starts from.
 func DefaultChaos() ChaosConfig {
 	return ChaosConfig{
 		Common: Common{Seed: 1}, Sites: 20, Hours: 24,
-		Faults: "loss,duplicate,reorder,drift,daemon,torn,machine,partition",
+		Faults: "loss,duplicate,reorder,drift,daemon,torn,machine,partition", Lend: true,
 	}
 }
 
@@ -88,6 +92,8 @@ type chaosReport struct {
 	Acked    int              `json:"acknowledged"`
 	Checked  int64            `json:"eventsChecked"`
 
+	Leases leaseCounts `json:"leases"`
+
 	Transactions map[string]int64 `json:"transactions"` // of the banks, by kind
 }
 
@@ -118,6 +124,9 @@ func RunChaos(ctx context.Context, cfg ChaosConfig) (*Result, error) {
 		placement: market.PlacementCoordinated, foreign: true, sites: chaosSites(cfg.Sites),
 		retention: grid.Day, clock: chaosClock(cfg.Seed, int64(faults["drift"])), bank: chaosBank(cfg.Sites),
 	}
+	if cfg.Lend {
+		f.lease = chaosLease(cfg.Sites)
+	}
 	n, err := f.build()
 	if err != nil {
 		return nil, err
@@ -129,6 +138,10 @@ func RunChaos(ctx context.Context, cfg ChaosConfig) (*Result, error) {
 	}
 	money := watchBooks(n, watch, banks)
 	chaosGrants(n, cfg.Seed, span)
+	lent := watchLeases(n, watch)
+	if cfg.Lend {
+		chaosLeases(n, cfg.Seed, span)
+	}
 	report := &chaosReport{ChaosConfig: cfg, Injected: make(map[string]int64), Transactions: make(map[string]int64)}
 	n.Observe(Observer{Fault: func(_ grid.Time, f *Fault) {
 		if !f.Healing() {
@@ -149,15 +162,16 @@ func RunChaos(ctx context.Context, cfg ChaosConfig) (*Result, error) {
 		least: warmup + span, most: warmup + span + patience,
 		inspect: func(*Result) {
 			report.Lost, report.Acked, report.Checked = n.Lost(), len(watch.acked), n.Events()
+			report.Leases = lent.counts
 			for kind, count := range money.count {
 				report.Transactions[kind.String()] = count
 			}
 		},
-		quiet: money.quiet, atRest: func() error { return errors.Join(watch.atRest(), money.atRest()) },
+		quiet: func() bool { return money.quiet() && lent.quiet() }, atRest: func() error { return errors.Join(watch.atRest(), money.atRest(), lent.atRest()) },
 	}
 	result, err := r.do(ctx)
 	if err != nil && ctx.Err() == nil {
-		err = fmt.Errorf("%w\nto see it again: gridnode testnet run chaos --seed %d --sites %d --hours %v --faults %s", err, cfg.Seed, cfg.Sites, cfg.Hours, cfg.Faults)
+		err = fmt.Errorf("%w\nto see it again: gridnode testnet run chaos --seed %d --sites %d --hours %v --faults %s --lend=%v", err, cfg.Seed, cfg.Sites, cfg.Hours, cfg.Faults, cfg.Lend)
 	}
 	return result, err
 }

@@ -80,6 +80,14 @@ func (n *Network) Alive() int64 { return n.tasks.alive }
 // start carries out a Start. Starting what is known already changes nothing: a
 // site that restarts may order again what it had ordered before.
 func (n *Network) start(s int32, t grid.Task) {
+	switch {
+	case t.Job == nil:
+		n.keepPilot(s, t)
+		return
+	case t.Pilot.Key != 0:
+		n.startAway(s, t)
+		return
+	}
 	m := &n.members[s]
 	if m.incarnation > 0 && n.find(s, t.ID) != none {
 		return
@@ -126,6 +134,14 @@ func (n *Network) find(s int32, id grid.TaskID) int32 {
 
 // kill carries out a Kill. Killing what is not there changes nothing.
 func (n *Network) kill(s int32, t grid.Task) {
+	switch {
+	case t.Job == nil && t.Pilot.Key != 0:
+		n.killPilot(s, t)
+		return
+	case t.Pilot.Key != 0:
+		n.killAway(s, t)
+		return
+	}
 	i := n.find(s, t.ID)
 	if i == none || n.tasks.slots[i].state != executionAlive {
 		return

@@ -147,6 +147,9 @@ func (n *Network) crash(s int32, machine bool) {
 			n.over(x)
 		}
 	}
+	for _, p := range n.pilotsOf(s) {
+		n.endPilot(p)
+	}
 }
 
 // restart brings a site up again from what it had saved, and tells it of every
@@ -183,6 +186,7 @@ func (n *Network) restart(s int32) {
 			n.step(s, n.cfg.Inputs.Adopted(x.ID, m.Clock.Local(x.Start)))
 		}
 	}
+	n.reportPilots(s)
 	n.resubmit(s)
 	if m.router != nil { // a node of the DHT that comes back looks itself up
 		n.closestTo(s, sha256.Sum256([]byte(m.ID)))

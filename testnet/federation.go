@@ -235,10 +235,11 @@ type federation struct {
 	foreign   bool // sites run each other's jobs
 	oracle    bool // instead of the Kademlia model
 	sites     []workload.Site
-	clock     func(id grid.SiteID) Clock // nil: all clocks are right
-	retention grid.Time                  // how long sites remember jobs that have ended
-	lifetime  grid.Time                  // of quotes; 0: the default
-	bank      func(site int) bank.Config // nil: nobody pays anybody
+	clock     func(id grid.SiteID) Clock      // nil: all clocks are right
+	retention grid.Time                       // how long sites remember jobs that have ended
+	lifetime  grid.Time                       // of quotes; 0: the default
+	bank      func(site int) bank.Config      // nil: nobody pays anybody
+	lease     func(site int) node.LeaseConfig // nil: nobody lends or borrows
 
 	discipline     lrms.Discipline
 	skipInfeasible bool // market.Config
@@ -376,6 +377,9 @@ func (f *federation) site(i int) func(incarnation int) (Site, error) {
 	}
 	if f.bank != nil {
 		cfg.Bank = f.bank(i)
+	}
+	if f.lease != nil {
+		cfg.Lease = f.lease(i)
 	}
 	return func(incarnation int) (Site, error) {
 		return node.NewSite(cfg, newPCG(f.Seed+uint64(incarnation)<<32, id, purposeSite).Uint64())

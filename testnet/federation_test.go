@@ -140,8 +140,17 @@ func TestChaos(t *testing.T) {
 		return r
 	}
 	hashes := map[string]bool{}
+	var leases leaseCounts
 	for seed := range uint64(4) {
-		hashes[run(seed).TraceHash] = true
+		r := run(seed)
+		hashes[r.TraceHash] = true
+		counts := r.Config.(*chaosReport).Leases
+		leases.Used += counts.Used
+		leases.Lost += counts.Lost
+	}
+	t.Logf("%d executions on borrowed processors, %d lost with their pilots", leases.Used, leases.Lost)
+	if leases.Used == 0 || leases.Lost == 0 {
+		t.Errorf("%+v: leases were not tried", leases)
 	}
 	if again := run(3).TraceHash; !hashes[again] || len(hashes) != 4 {
 		t.Errorf("four seeds and one again have %d trace hashes", len(hashes))

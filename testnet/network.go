@@ -89,6 +89,8 @@ type Network struct {
 	topics    map[string][]int32
 	counts    counts
 	tasks     executor
+	pilots    pilots
+	calls     slots[func()]
 	faults    []Fault
 	cuts      []cut
 	oracle    oracle
@@ -157,7 +159,7 @@ func New(cfg Config) (*Network, error) {
 	}
 	return &Network{
 		cfg: cfg, index: make(map[grid.SiteID]int32), topics: make(map[string][]int32),
-		users: users{open: make(map[uint64]pending)}, trace: newTrace(),
+		users: users{open: make(map[uint64]pending)}, trace: newTrace(), pilots: newPilots(),
 	}, nil
 }
 
@@ -366,6 +368,8 @@ func (n *Network) happen(e event) {
 		n.answerClosest(&e)
 	case eventFault:
 		n.strike(e.index)
+	case eventCall:
+		n.calls.take(e.index)()
 	}
 }
 

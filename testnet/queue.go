@@ -19,6 +19,7 @@ const (
 	eventInput                        // an injected input; index is its slot
 	eventClosest                      // the oracle's answer to a look-up; index is its slot
 	eventFault                        // index is the fault's
+	eventCall                         // something of pilots; index is its slot
 )
 
 // event is what happens at an instant to one site.

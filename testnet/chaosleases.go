@@ -1,0 +1,168 @@
+package testnet
+
+import (
+	"fmt"
+
+	"gridnode/internal/grid"
+	"gridnode/lease"
+	"gridnode/node"
+)
+
+// chaosLease links sites to a hierarchy, three below each, and lets three of four lend.
+// Their terms are short enough to end within most of the faults.
+func chaosLease(sites int) func(site int) node.LeaseConfig {
+	at := func(i int) grid.SiteID { return grid.SiteID(fmt.Sprintf("site-%d", i+1)) }
+	return func(site int) node.LeaseConfig {
+		c := node.LeaseConfig{
+			Lend: site%4 != 3, Term: 2 * grid.Minute,
+			Match: lease.MatchConfig{Threshold: 1000, DelegationCycle: grid.Minute, Ordering: lease.OrderMostFree},
+		}
+		parent := (site - 1) / 3
+		if site > 0 {
+			c.Match.Links = append(c.Match.Links, lease.Link{Site: at(parent), Relation: lease.Parent})
+		}
+		for other := 1; other < sites; other++ {
+			switch {
+			case other == site:
+			case (other-1)/3 == site:
+				c.Match.Links = append(c.Match.Links, lease.Link{Site: at(other), Relation: lease.Child})
+			case site > 0 && (other-1)/3 == parent:
+				c.Match.Links = append(c.Match.Links, lease.Link{Site: at(other), Relation: lease.Sibling})
+			}
+		}
+		return c
+	}
+}
+
+// leaseWish has a site do something about one of its leases that nobody can name before.
+type leaseWish struct {
+	which uint64
+	force bool
+}
+
+// leaseTokens is where the tokens of wishes begin: no submission has one of them.
+const leaseTokens = 1 << 62
+
+// chaosLeases has users ask for leases by hand, and want processors back.
+func chaosLeases(n *Network, seed uint64, span grid.Time) {
+	pcg := newPCG(seed, "leases", purposeJob)
+	sites := uint64(n.Len())
+	for i := range int(float64(n.Len())*span.Seconds()/3600 + 1) {
+		from, to := int(uniform(pcg, sites)), int(uniform(pcg, sites))
+		at := warmup + grid.Time(uniform(pcg, uint64(span)))
+		n.Inject(at, from, &node.RequestLease{
+			Token: leaseTokens + uint64(i), Lender: n.members[to].ID, Processors: 1 + int64(uniform(pcg, 8)),
+			Span: grid.Minute + grid.Time(uniform(pcg, uint64(2*grid.Hour))),
+		})
+		wish, where := leaseWish{pcg.Uint64(), uniform(pcg, 2) == 0}, int32(uniform(pcg, sites))
+		n.after(warmup+grid.Time(uniform(pcg, uint64(span))), classOther, where, func() { n.wish(where, wish) })
+	}
+}
+
+// wish has a site's user release or revoke one of its leases.
+func (n *Network) wish(s int32, w leaseWish) {
+	site, up := n.members[s].core.(*node.Site)
+	if !up {
+		return
+	}
+	leases := site.Leases()
+	if len(leases) == 0 {
+		return
+	}
+	l := leases[w.which%uint64(len(leases))]
+	change := node.ReleaseLease
+	if l.Lent {
+		change = node.RevokeLease
+	}
+	n.step(s, &node.ChangeLease{Token: leaseTokens, Change: change, Number: l.Number, Borrower: l.Borrower, Force: w.force})
+}
+
+// leaseCounts is what a run has seen of leases.
+type leaseCounts struct {
+	Used int64 `json:"used"` // executions on borrowed processors
+	Lost int64 `json:"lost"` // of them, ended with their pilots
+}
+
+// leaseWatch watches what sites lend each other, besides what the checker does: a lender
+// lends for longer in true time than its borrower believes (P-4), and once everything
+// has ended no lease, no pilot and no processor is missing (P-3).
+type leaseWatch struct {
+	n      *Network
+	checks *checker
+	counts leaseCounts
+}
+
+func watchLeases(n *Network, c *checker) *leaseWatch {
+	w := &leaseWatch{n: n, checks: c}
+	n.Observe(Observer{
+		Turn: func(now grid.Time, site int) { w.look(now, site) },
+		Start: func(_ grid.Time, x *Execution) {
+			if x.Job.Home != n.members[x.Site].ID && w.away(x) {
+				w.counts.Used++
+			}
+		},
+		End: func(_ grid.Time, x *Execution) {
+			if x.Lost && w.away(x) {
+				w.counts.Lost++
+			}
+		},
+	})
+	return w
+}
+
+// away reports whether an execution is one of a pilot.
+func (w *leaseWatch) away(x *Execution) bool {
+	home, known := w.n.index[x.Job.Home]
+	return known && w.n.pilots.away[awayID{home, x.ID}] != nil
+}
+
+// look checks what a site believes to have borrowed, after each of its turns.
+func (w *leaseWatch) look(now grid.Time, site int) {
+	m := &w.n.members[site]
+	s, up := m.core.(*node.Site)
+	if !up {
+		return
+	}
+	for _, l := range s.Leases() {
+		if l.Lent || l.State != lease.Active || m.Clock.True(l.End) <= now {
+			continue
+		}
+		lender := &w.n.members[w.n.index[l.Lender]]
+		other, up := lender.core.(*node.Site)
+		if !up {
+			continue // its books are durable, and its pilots are alive without it
+		}
+		for _, held := range other.Leases() {
+			if held.ID != l.ID || !held.Lent || held.Epoch != l.Epoch || held.State != lease.Active {
+				continue // taken back by force: the borrower learns of it
+			}
+			if mine, theirs := m.Clock.True(l.End), lender.Clock.True(held.End); mine >= theirs || l.Processors != held.Processors {
+				w.checks.violated("%s holds %d processors of lease %d until %v, %s lends %d until %v", m.ID, l.Processors, l.Number, mine, l.Lender, held.Processors, theirs)
+			}
+		}
+	}
+}
+
+// quiet reports whether nothing is lent any more.
+func (w *leaseWatch) quiet() bool {
+	for i := range w.n.members {
+		if s, up := w.n.members[i].core.(*node.Site); up && len(s.Leases()) > 0 {
+			return false
+		}
+	}
+	return len(w.n.pilots.kept) == 0
+}
+
+// atRest returns what is left that should not be.
+func (w *leaseWatch) atRest() error {
+	for i := range w.n.members {
+		s, up := w.n.members[i].core.(*node.Site)
+		if !up {
+			continue
+		}
+		if offer := s.Offer(); offer.Free != offer.Processors {
+			return fmt.Errorf("%s has %d of its %d processors free, and nothing to do", w.n.members[i].ID, offer.Free, offer.Processors)
+		}
+	}
+	return nil
+}
