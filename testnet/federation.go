@@ -110,6 +110,13 @@ const quoteLifetime = 6 * grid.Hour
 // warmup is how long sites have to find each other before the first job.
 const warmup = 5 * grid.Minute
 
+// FederationBegin is when the two days of the scenario begin, and FederationSpan how
+// long they are.
+const (
+	FederationBegin = warmup
+	FederationSpan  = 2 * grid.Day
+)
+
 // RunFederation runs the scenario. Cancelling ctx ends it with ctx's error. An
 // error wrapping ErrConfig is about cfg, a workload.LineError about a log.
 func RunFederation(ctx context.Context, cfg FederationConfig) (*Result, error) {
@@ -163,7 +170,7 @@ func (cfg *FederationConfig) trade(ctx context.Context, placement market.Placeme
 	}
 	r := run{
 		Common: cfg.Common, scenario: "federation", config: cfg.report(w.inputs), n: n, sites: f.described(),
-		begin: warmup, window: 2 * grid.Day, total: w.jobs, read: func() int64 { return source.read },
+		begin: FederationBegin, window: FederationSpan, total: w.jobs, read: func() int64 { return source.read },
 	}
 	return r.do(ctx)
 }

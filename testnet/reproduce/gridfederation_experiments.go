@@ -143,6 +143,7 @@ func (s *federationStudy) experiment3() Experiment {
 			"by time, what differs is only the tenth of it that is communication, cheap where the network is fast.",
 		Measures: []Measure{
 			s.byPopulation("price × processors × time", Millions, 0, publishedIncentive, func(o *outcome) Number { return Number(o.earnedBy(siteAll) / 1e6) }),
+			s.byPopulation("the same, for work done within the two days", Millions, 0, publishedIncentive, func(o *outcome) Number { return Number(o.timely / 1e6) }),
 			s.byPopulation("eq. 3 as printed", Millions, 1, publishedIncentive, func(o *outcome) Number { return o.incentive(siteAll) / 1e6 }),
 		},
 	}

@@ -37,12 +37,14 @@ type outcome struct {
 	*testnet.Result
 	users  []users   // by their home
 	earned []float64 // by site, in credits: price × processors × time
+	timely float64   // of it, for what was done within the two days
 }
 
 // users are those of one site, or all of them. Sums are over jobs.
 type users struct {
 	jobs, accepted   int64
 	response         float64 // seconds; of a rejected job the time it would take at home
+	responseQueued   float64 // seconds; of a rejected job the time to its deadline, the least it would have taken in home's queue
 	responseAccepted float64 // seconds; without rejected jobs
 	spent            float64 // credits by eq. 3; of a rejected job what it would cost at home
 	spentByWidth     float64 // the same by price × processors × time
@@ -52,6 +54,7 @@ func (u *users) plus(v *users) {
 	u.jobs += v.jobs
 	u.accepted += v.accepted
 	u.response += v.response
+	u.responseQueued += v.responseQueued
 	u.responseAccepted += v.responseAccepted
 	u.spent += v.spent
 	u.spentByWidth += v.spentByWidth
@@ -86,23 +89,39 @@ func (s *federationStudy) run(ctx context.Context, days [][]workload.Job, c fede
 		u.jobs++
 		at := &sites[home]
 		response := e.Job.EstimateAt(at.Rating).Seconds()
+		queued := (e.Job.Deadline - e.Job.Submit).Seconds()
 		if e.Kind == grid.JobFinished {
 			at = &sites[index[e.Site]]
 			response = (e.Result.End - e.Job.Submit).Seconds()
+			queued = response
 			u.accepted++
 			u.responseAccepted += response
 		}
 		byWidth := e.Job.CostAt(at.Rating, at.Price, grid.CostProcessorTime).Float()
 		u.response += response
+		u.responseQueued += queued
 		u.spent += e.Job.CostAt(at.Rating, at.Price, grid.CostPaper).Float()
 		u.spentByWidth += byWidth
 		if e.Kind == grid.JobFinished {
 			o.earned[index[e.Site]] += byWidth
+			o.timely += byWidth * within(&e.Result)
 		}
 	}
 	result, err := testnet.RunFederation(ctx, cfg)
 	o.Result = result
 	return o, err
+}
+
+// within returns which share of an execution lies within the two days.
+func within(r *grid.Result) float64 {
+	const end = testnet.FederationBegin + testnet.FederationSpan
+	switch {
+	case r.End <= end:
+		return 1
+	case r.Start >= end:
+		return 0
+	}
+	return (end - r.Start).Seconds() / (r.End - r.Start).Seconds()
 }
 
 // ratio returns a/b, or None if b is 0.
