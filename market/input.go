@@ -67,6 +67,7 @@ type PreviewResult struct {
 	Earliest Option    // the earliest finish, deadline and budget ignored
 	Cheapest Option    // the lowest cost, deadline and budget ignored
 	Err      error     // the directory did not answer; Verdicts has what is known
+	Certain  bool      // as directory.Found: else sites may be missing from Verdicts
 }
 
 // Local inputs that Agent gives to the other cores of its site. Their receiver

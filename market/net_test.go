@@ -32,6 +32,7 @@ type network struct {
 	deaf       bool // directory queries fail
 	hashed     bool // quotes of equal value come in the directory's order, not by ID
 	finds      int  // answered
+	unsure     int  // which of them is not certain
 	fills      uint64
 }
 
@@ -55,7 +56,9 @@ type site struct {
 	up      bool
 	started []lrms.Request
 	outbox  grid.Outbox
-	fills   map[grid.TaskID]grid.Time // load made by a test: when it ends
+
+	previewed *PreviewResult            // the newest
+	fills     map[grid.TaskID]grid.Time // load made by a test: when it ends
 
 	// Durable:
 	jobs    map[grid.JobID]*homeJob
@@ -484,7 +487,7 @@ func (n *network) answer(p *placement) *directory.Found {
 		at := slices.IndexFunc(all, func(quote directory.Quote) bool { return quote.Site == p.last.Site })
 		all = all[at+1:]
 	}
-	found := &directory.Found{ID: p.query, End: len(all) <= q.Limit}
+	found := &directory.Found{ID: p.query, End: len(all) <= q.Limit, Certain: n.finds != n.unsure}
 	found.Quotes = all[:min(len(all), q.Limit)]
 	return found
 }
@@ -618,6 +621,7 @@ func (n *network) name(id grid.JobID) string { return fmt.Sprintf("j%d", id.Lo) 
 
 func (s *site) answered(a grid.Answer) {
 	r := a.Value.(*PreviewResult)
+	s.previewed = r
 	s.net.logf("%s: preview %d earliest=%s cheapest=%s", s.cfg.Site, a.Token, r.Earliest.Site, r.Cheapest.Site)
 	s.net.verdicts(r.Verdicts, s.clock())
 }

@@ -21,6 +21,7 @@ type placement struct {
 	finding  bool            // query is under way
 	failures int             // queries that failed since the last one that did not
 	failed   error           // the last failure, if that was the end of it
+	unsure   bool            // sites may be missing from a page
 	view     view            // of the page under way, or of the next one
 	pages    int             // fetched
 	end      bool            // the directory has no more quotes

@@ -18,7 +18,7 @@ func (a *Agent) previewed(now grid.Time, p *placement, out *grid.Outbox) {
 	if !p.home {
 		a.addHome(now, p)
 	}
-	result := &PreviewResult{Verdicts: a.verdicts(now, p, ""), Err: p.failed}
+	result := &PreviewResult{Verdicts: a.verdicts(now, p, ""), Err: p.failed, Certain: p.failed == nil && !p.unsure}
 	result.Earliest, result.Cheapest = Earliest(result.Verdicts), Cheapest(result.Verdicts)
 	token := p.token
 	a.dropPlacement(now, p, out)

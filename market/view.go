@@ -82,6 +82,7 @@ func (a *Agent) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 		return
 	}
 	p.pages++
+	p.unsure = p.unsure || !in.Certain
 	a.turn(p, in)
 	a.addQuotes(now, p, in.Quotes)
 	a.advance(now, p, out)

@@ -223,6 +223,7 @@ type WhyReply struct {
 	Job      Job       `json:"job"`
 	Feasible bool      `json:"feasible"` // some site would have it (preview) or had it
 	Verdicts []Verdict `json:"verdicts"`
+	Certain  *bool     `json:"certain,omitempty"`  // of a preview: no site is missing, as far as the directory knows
 	Fastest  *Verdict  `json:"fastest,omitempty"`  // earliest finish that could be had
 	Cheapest *Verdict  `json:"cheapest,omitempty"` // lowest cost that could be had
 }
@@ -266,6 +267,7 @@ type SiteInfo struct {
 type SitesReply struct {
 	Sites    []SiteInfo `json:"sites"`
 	Messages int32      `json:"messages"` // the directory needed to answer
+	Certain  bool       `json:"certain"`  // no site is missing, as far as the directory knows; see directory.Found
 }
 
 // Peer is a node this one is connected to.

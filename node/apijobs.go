@@ -87,7 +87,7 @@ func (a *API) preview(w http.ResponseWriter, r *http.Request) error {
 	if result.Err != nil && len(result.Verdicts) == 0 {
 		return apiErrorf(CodeInternal, "the directory did not answer: %v; ask again later", result.Err)
 	}
-	reply := WhyReply{Verdicts: verdictsOf(result.Verdicts)}
+	reply := WhyReply{Verdicts: verdictsOf(result.Verdicts), Certain: &result.Certain}
 	reply.Job = jobOf(&View{Job: jobs[0], State: Placing}, func(grid.SiteID) string { return "" })
 	reply.Feasible = len(result.Verdicts) > 0 && result.Verdicts[0].Outcome == market.OutcomeChosen
 	reply.best(result.Earliest, result.Cheapest)

@@ -14,17 +14,17 @@ import (
 
 // sites lists this site and those the directory knows.
 func (a *API) sites(w http.ResponseWriter, r *http.Request) error {
-	found, messages, err := a.find(r.Context(), directory.Query{Attribute: directory.Price}, apiRowsMax)
+	found, err := a.find(r.Context(), directory.Query{Attribute: directory.Price}, apiRowsMax)
 	if err != nil {
 		return err
 	}
-	reply := SitesReply{Messages: messages, Sites: []SiteInfo{}}
+	reply := found.reply()
 	err = a.host.Do(r.Context(), func(s *Site) {
 		self := s.Offer()
 		reply.Sites = append(reply.Sites, a.siteInfo(s, &self))
-		for i := range found {
-			if found[i].Site != self.Site {
-				reply.Sites = append(reply.Sites, a.siteInfo(s, &found[i]))
+		for i := range found.quotes {
+			if q := &found.quotes[i]; q.Site != self.Site {
+				reply.Sites = append(reply.Sites, a.siteInfo(s, q))
 			}
 		}
 		a.latencies(s, reply.Sites)
@@ -41,15 +41,15 @@ func (a *API) quotes(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return apiErrorf(CodeUsage, "%v", err)
 	}
-	found, messages, err := a.find(r.Context(), query, limit)
+	found, err := a.find(r.Context(), query, limit)
 	if err != nil {
 		return err
 	}
-	reply := SitesReply{Messages: messages, Sites: []SiteInfo{}}
+	reply := found.reply()
 	err = a.host.Do(r.Context(), func(s *Site) {
-		for i := range found {
-			if found[i].Price <= priceMax {
-				reply.Sites = append(reply.Sites, a.siteInfo(s, &found[i]))
+		for i := range found.quotes {
+			if q := &found.quotes[i]; q.Price <= priceMax {
+				reply.Sites = append(reply.Sites, a.siteInfo(s, q))
 			}
 		}
 	})
@@ -103,24 +103,38 @@ func quotesQuery(values url.Values) (query directory.Query, priceMax grid.Price,
 	return query, priceMax, int(rows), nil
 }
 
+// foundQuotes is what several queries for the pages of one list have found.
+type foundQuotes struct {
+	quotes   []directory.Quote
+	messages int32
+	certain  bool
+}
+
+// reply returns the answer to a client, without the sites.
+func (f *foundQuotes) reply() SitesReply {
+	return SitesReply{Sites: []SiteInfo{}, Messages: f.messages, Certain: f.certain}
+}
+
 // find asks the directory page by page for up to limit quotes.
-func (a *API) find(ctx context.Context, query directory.Query, limit int) (quotes []directory.Quote, messages int32, err error) {
+func (a *API) find(ctx context.Context, query directory.Query, limit int) (*foundQuotes, error) {
+	all := &foundQuotes{certain: true}
 	for {
-		query.Limit = min(limit-len(quotes), directory.LimitMax)
+		query.Limit = min(limit-len(all.quotes), directory.LimitMax)
 		answer, err := a.host.Ask(ctx, func(token uint64) grid.Input { return &FindQuotes{Token: token, Query: query} })
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
 		found := answer.(*directory.Found)
-		messages += found.Messages
-		if found.Err != nil && len(found.Quotes) == 0 && len(quotes) == 0 {
-			return nil, messages, apiErrorf(CodeInternal, "the directory did not answer: %v; ask again later", found.Err)
+		all.messages += found.Messages
+		all.certain = all.certain && found.Certain
+		if found.Err != nil && len(found.Quotes) == 0 && len(all.quotes) == 0 {
+			return nil, apiErrorf(CodeInternal, "the directory did not answer: %v; ask again later", found.Err)
 		}
-		quotes = append(quotes, found.Quotes...)
-		if found.End || found.Err != nil || len(found.Quotes) == 0 || len(quotes) >= limit {
-			return quotes, messages, nil
+		all.quotes = append(all.quotes, found.Quotes...)
+		if found.End || found.Err != nil || len(found.Quotes) == 0 || len(all.quotes) >= limit {
+			return all, nil
 		}
-		query.After = directory.Behind(&quotes[len(quotes)-1], query.Attribute)
+		query.After = directory.Behind(&all.quotes[len(all.quotes)-1], query.Attribute)
 	}
 }
 
@@ -152,7 +166,7 @@ func (a *API) siteNamed(ctx context.Context, text string) (grid.SiteID, error) {
 	if text == "" || text == string(self) {
 		return grid.SiteID(text), nil
 	}
-	found, _, err := a.find(ctx, directory.Query{Attribute: directory.Price}, apiRowsMax)
+	found, err := a.find(ctx, directory.Query{Attribute: directory.Price}, apiRowsMax)
 	if err != nil {
 		return "", err
 	}
@@ -164,8 +178,8 @@ func (a *API) siteNamed(ctx context.Context, text string) (grid.SiteID, error) {
 	if own == text {
 		matches = append(matches, self)
 	}
-	for i := range found {
-		if q := &found[i]; q.Site == grid.SiteID(text) {
+	for i := range found.quotes {
+		if q := &found.quotes[i]; q.Site == grid.SiteID(text) {
 			return q.Site, nil
 		} else if q.Name == text && q.Site != self {
 			matches = append(matches, q.Site)

@@ -434,7 +434,7 @@ func (s *Site) QueryLookups() int64 {
 
 func (s *Site) preview(now grid.Time, in *Preview, out *grid.Outbox) {
 	if s.agent == nil {
-		out.Answer(in.Token, &market.PreviewResult{})
+		out.Answer(in.Token, &market.PreviewResult{Certain: true})
 		return
 	}
 	if divided(in.Job) {

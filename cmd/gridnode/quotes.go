@@ -23,7 +23,8 @@ func newQuotes(root *options) *cobra.Command {
 		Short: "Ask the directory for quotes in a range",
 		Long: `Ask the federation's directory for the quotes within a range of price, speed and
 processors. A quote says what a site offered when it was issued; nothing is promised.
-They come cheapest first, or in the order asked for.`,
+They come cheapest first, or in the order asked for. A line on stderr says if some may be
+missing, as just after sites that keep a part of the directory have died.`,
 		Example: `  gridnode quotes --max-price 0.5
   gridnode quotes --min-speed 2000 --cpus 64 --sort speed
   gridnode quotes --free 16 -o json`,
@@ -54,7 +55,11 @@ They come cheapest first, or in the order asked for.`,
 			if err != nil {
 				return apiError(err)
 			}
-			return printList(cmd.OutOrStdout(), l, siteColumns(time.Now()), reply.Sites)
+			if err := printList(cmd.OutOrStdout(), l, siteColumns(time.Now()), reply.Sites); err != nil {
+				return err
+			}
+			noteMissing(cmd, reply.Certain)
+			return nil
 		},
 	}
 	f := cmd.Flags()

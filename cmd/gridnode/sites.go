@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
@@ -86,6 +87,13 @@ func ageText(s node.SiteInfo, now time.Time) string {
 	return formatSpan(max(grid.Time(node.InstantOf(now)-s.Issued), 0))
 }
 
+// noteMissing says on stderr if the directory cannot vouch for a list.
+func noteMissing(cmd *cobra.Command, certain bool) {
+	if !certain {
+		fmt.Fprintln(cmd.ErrOrStderr(), "gridnode: some sites may be missing: a part of the directory has just changed hands or did not answer; ask again in a few minutes")
+	}
+}
+
 func newSites(root *options) *cobra.Command {
 	var l listing
 	cmd := &cobra.Command{
@@ -110,7 +118,11 @@ site to it, if there are at most 16. In JSON all latencies between up to 32 site
 				return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 			})
 			columns := append(siteColumns(time.Now()), latencyColumns(reply.Sites)...)
-			return printList(cmd.OutOrStdout(), l, columns, reply.Sites)
+			if err := printList(cmd.OutOrStdout(), l, columns, reply.Sites); err != nil {
+				return err
+			}
+			noteMissing(cmd, reply.Certain)
+			return nil
 		},
 	}
 	addListingFlags(cmd, &l)

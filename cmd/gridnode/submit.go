@@ -325,6 +325,7 @@ func (s *submission) preview(cmd *cobra.Command, client *node.Client, spec node.
 	if err := printVerdicts(cmd.OutOrStdout(), s.listing, reply); err != nil {
 		return err
 	}
+	noteMissing(cmd, reply.Certain == nil || *reply.Certain)
 	if !reply.Feasible {
 		return failf(exitRefused, "no site would have this job%s", bestOf(reply))
 	}
