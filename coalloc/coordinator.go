@@ -64,6 +64,7 @@ type (
 		Parts []Claimed // in the order of Component
 		Span  grid.Time // of the leases; 0 if Again: not known any more
 		Again bool
+		Tries int32 // placements tried until then; 0 if it comes Again
 	}
 	// Broken says that a job whose claim was decided has lost one of its parts, before
 	// it started or after. Its other parts are released: end what runs there. It may be
@@ -268,6 +269,11 @@ func (c *Coordinator) begin(now grid.Time, w *Waiting, parts []Part, out *grid.O
 	if c.view.Network != nil { // a split job runs longer
 		span += w.Estimate / 1000 * grid.Time(min(Slowdown(w.Request.CCR, parts, c.view.Network), slowdownMax))
 	}
+	var transfer grid.Time // the inputs come first
+	for _, p := range parts {
+		transfer = max(transfer, Transfer(w.Request.Inputs, c.view, int(p.Site)))
+	}
+	span += transfer
 	a := &attempt{
 		task: grid.TaskID{Job: w.Job, Epoch: w.Epoch}, waiting: w, ordered: w.Failures > 0, span: min(span, lease.SpanLimit),
 	}
@@ -351,6 +357,9 @@ func (c *Coordinator) decide(now grid.Time, a *attempt, out *grid.Outbox) {
 // start returns the news that a job may start.
 func (a *attempt) start(again bool) *Start {
 	s := &Start{Task: a.task, Span: a.span, Again: again}
+	if a.waiting != nil {
+		s.Tries = a.waiting.Tries
+	}
 	for i := range a.parts {
 		s.Parts = append(s.Parts, a.parts[i].Claimed)
 	}

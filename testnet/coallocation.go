@@ -4,15 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"gridnode/coalloc"
 	"gridnode/internal/grid"
-	"gridnode/internal/lrms"
 	"gridnode/internal/workload"
 )
 
@@ -153,7 +150,7 @@ func RunCoallocation(ctx context.Context, cfg CoallocationConfig) (*Result, erro
 	if err != nil {
 		return nil, err
 	}
-	if _, err := n.Add(Member{ID: koalaID, New: func(int) (Site, error) { return k, nil }}); err != nil {
+	if err := k.join(n); err != nil {
 		return nil, err
 	}
 	source := &feed{source: k.source(), homes: []workload.Home{{ID: koalaID, Rating: grid.Rating{Speed: 1, Bandwidth: 1}}}}
@@ -187,225 +184,4 @@ func RunCoallocation(ctx context.Context, cfg CoallocationConfig) (*Result, erro
 		err = result.Save(cfg.Out)
 	}
 	return result, err
-}
-
-const koalaID = grid.SiteID("koala")
-
-// koala is the scheduler with the clusters it schedules. Its placement queue and
-// policies are those of package coalloc, its clusters those of package lrms: it takes
-// nodes of several clusters in one step, as nothing else does at that instant.
-type koala struct {
-	cfg      *CoallocationConfig
-	app      application
-	names    []string
-	clusters []*lrms.Cluster
-	network  *coalloc.Matrix
-	view     *coalloc.View
-	queue    *coalloc.Queue
-	rng      *rand.PCG // where inputs are
-	now      grid.Time
-	window   grid.Time // of utilization
-	jobs     map[grid.JobID]*koalaJob
-	started  []lrms.Request
-
-	total   tally
-	sites   []tally
-	waiting int64 // node-seconds that wait at the end of the window
-	tries   int64
-	split   int64 // jobs on several clusters
-}
-
-type koalaJob struct {
-	CoallocatedJob
-	job     *grid.Job
-	request coalloc.Request
-	parts   []coalloc.Part
-}
-
-type koalaSubmit struct{ job *grid.Job }
-
-func newKoala(cfg *CoallocationConfig) (*koala, error) {
-	app, err := parseApplication(cfg.Application)
-	if err != nil {
-		return nil, err
-	}
-	policy, err := coalloc.ParsePolicy(cfg.Policy)
-	if err != nil {
-		return nil, configError("policy", "%v", err)
-	}
-	clusters, network, err := das3(cfg.Without)
-	if err != nil {
-		return nil, err
-	}
-	k := &koala{
-		cfg: cfg, app: app, network: network, rng: newPCG(cfg.Seed, koalaID, purposeSite),
-		window: grid.Time(cfg.Hours) * grid.Hour, jobs: make(map[grid.JobID]*koalaJob), sites: make([]tally, len(clusters)),
-	}
-	queue := coalloc.QueueConfig{Policy: policy, Interval: cfg.Interval, Max: jobsMax, Patience: cfg.Patience}
-	if cfg.Patience == 0 {
-		queue.Patience = grid.Never
-	}
-	if k.queue, err = coalloc.NewQueue(queue); err != nil {
-		return nil, err
-	}
-	var sites []coalloc.Site
-	for _, c := range clusters {
-		l, err := lrms.New(lrms.Config{Processors: c.nodes})
-		if err != nil {
-			return nil, err
-		}
-		k.clusters, k.names = append(k.clusters, l), append(k.names, c.name)
-		sites = append(sites, coalloc.Site{ID: grid.SiteID(c.name), Processors: c.nodes, Free: c.nodes, Wait: func(nodes int64) grid.Time {
-			return l.EarliestStart(k.now, nodes, app.runTime) - k.now
-		}})
-	}
-	k.view = coalloc.NewView(sites, network)
-	if cfg.Group > 0 {
-		coalloc.Groups(k.view, cfg.Group)
-	}
-	for _, size := range cfg.Sizes {
-		r := k.request(size)
-		err := r.Validate()
-		if err == nil {
-			err = r.Placeable(k.view)
-		}
-		if _, ok := policy.Place(nil, &r, k.view, app.runTime); err == nil && !ok {
-			err = fmt.Errorf("%s places no job of %d nodes even on idle clusters", policy, size)
-		}
-		if err != nil {
-			return nil, configError("sizes", "%v", err)
-		}
-	}
-	return k, nil
-}
-
-// request is what a job of that size asks for.
-func (k *koala) request(nodes int64) coalloc.Request {
-	return coalloc.Request{Processors: nodes, ClustersMax: k.cfg.MaxClusters, CCR: k.app.ccr}
-}
-
-// source is the workload: "The job arrival process is Poisson"; how fast jobs come
-// follows from the net utilization.
-func (k *koala) source() workload.Source {
-	var sizes, nodes int64
-	for _, s := range k.cfg.Sizes {
-		sizes += s
-	}
-	for _, s := range k.view.Sites {
-		nodes += s.Processors
-	}
-	mean := float64(k.app.runTime) * float64(sizes) / float64(len(k.cfg.Sizes)) / (float64(nodes) * k.cfg.Utilization / 100)
-	return &workload.Poisson{
-		Mean: grid.Time(mean), Sizes: k.cfg.Sizes, RunTime: k.app.runTime, Until: k.window,
-		RNG: rand.New(newPCG(k.cfg.Seed, koalaID, purposeJob)),
-	}
-}
-
-// NextTimer implements Site.
-func (k *koala) NextTimer() grid.Time { return k.queue.NextTimer() }
-
-// Step implements Site.
-func (k *koala) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
-	k.now = now
-	place := func(w *coalloc.Waiting, parts []coalloc.Part) { k.start(w, parts, out) }
-	switch in := in.(type) {
-	case *koalaSubmit:
-		j := &koalaJob{job: in.job, request: k.request(in.job.Processors)}
-		j.Processors, j.Submit = in.job.Processors, now
-		if k.cfg.InputBytes > 0 {
-			holder := k.view.Sites[uniform(k.rng, uint64(len(k.view.Sites)))].ID
-			j.request.Inputs = []coalloc.Input{{Bytes: k.cfg.InputBytes, Holders: []grid.SiteID{holder}}}
-		}
-		k.jobs[in.job.ID] = j
-		k.total.submitted++
-		out.Tell(grid.Event{Kind: grid.JobSubmitted, Job: in.job})
-		if err := k.queue.Add(now, in.job.ID, &j.request, in.job.Estimate); err != nil {
-			panic(fmt.Sprintf("testnet: %v", err)) // it has no bound, and every job is new
-		}
-		k.queue.Try(now, in.job.ID, k.view, place)
-	case *grid.TaskEnded:
-		k.end(now, in, out)
-	case grid.Tick:
-		if k.queue.NextTimer() <= now {
-			k.queue.Scan(now, k.view, place)
-		}
-	default:
-		panic(fmt.Sprintf("testnet: unknown input %T", in))
-	}
-}
-
-// start takes the nodes of a job that has been placed.
-func (k *koala) start(w *coalloc.Waiting, parts []coalloc.Part, out *grid.Outbox) {
-	j := k.jobs[w.Job]
-	j.parts = slices.Clone(parts)
-	startup := k.cfg.Startup
-	for _, p := range parts {
-		startup = max(startup, k.cfg.Startup+coalloc.Transfer(j.request.Inputs, k.view, int(p.Site)))
-	}
-	span := j.job.RunTime + j.job.RunTime*grid.Time(coalloc.Slowdown(k.app.ccr, parts, k.network))/1000
-	for i, p := range parts {
-		r := lrms.Request{ID: grid.TaskID{Job: w.Job, Epoch: uint32(i)}, Processors: p.Processors, Estimate: startup + span}
-		if err := k.clusters[p.Site].Submit(k.now, r); err != nil {
-			panic(fmt.Sprintf("testnet: %s: %v", k.names[p.Site], err))
-		}
-		if k.started = k.clusters[p.Site].Schedule(k.now, k.started[:0]); len(k.started) != 1 {
-			panic(fmt.Sprintf("testnet: %s starts %d jobs for one component that fits", k.names[p.Site], len(k.started)))
-		}
-	}
-	j.Placed, j.Start, j.Clusters, j.Tries = k.now, k.now+startup, coalloc.Clusters(parts), w.Tries
-	run := *j.job
-	run.RunTime = startup + span
-	out.Start(grid.Task{ID: grid.TaskID{Job: w.Job, Epoch: 1}, Job: &run})
-}
-
-// end gives the nodes of a job back and accounts for it.
-func (k *koala) end(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
-	j := k.jobs[in.ID.Job]
-	delete(k.jobs, in.ID.Job)
-	j.End = now
-	for i, p := range j.parts {
-		k.clusters[p.Site].Ended(now, grid.TaskID{Job: in.ID.Job, Epoch: uint32(i)})
-		x := executionTimes{processors: p.Processors, wait: j.Start - j.Submit, start: j.Start, end: now, window: k.window}
-		executed(&k.sites[p.Site], &k.sites[p.Site], nil, &x)
-	}
-	k.view.Give(j.parts)
-	x := executionTimes{processors: j.Processors, wait: j.Start - j.Submit, start: j.Start, end: now, window: k.window}
-	executed(&k.total, &k.total, nil, &x)
-	k.total.finished++
-	k.tries += int64(j.Tries)
-	if j.Clusters > 1 {
-		k.split++
-	}
-	if j.Placed > k.window {
-		k.waiting += j.Processors * int64(j.job.RunTime/grid.Second)
-	}
-	if k.cfg.Ended != nil {
-		k.cfg.Ended(j.CoallocatedJob)
-	}
-	out.Tell(grid.Event{Kind: grid.JobFinished, Job: j.job, Epoch: 1, Site: koalaID, Result: in.Result})
-}
-
-// result works the figures out. Those of a cluster are of the components that ran
-// there; utilization is without startups, as the paper's.
-func (k *koala) result(n *Network, begun time.Time) *Result {
-	report := &coallocationReport{CoallocationConfig: *k.cfg, Seconds: seconds(k.app.runTime), CCR: Decimal(k.app.ccr / 10)}
-	r := &Result{
-		Scenario: "coallocation", Seed: k.cfg.Seed, Mode: "virtual", Config: report,
-		TraceHash: fmt.Sprintf("%016x", n.TraceHash()), Events: n.Events(), VirtualSeconds: seconds(n.Now()),
-		Messages: Messages{ByType: n.messages().SentByName()},
-	}
-	var nodes int64
-	for i := range k.sites {
-		processors := k.view.Sites[i].Processors
-		nodes += processors
-		r.Sites = append(r.Sites, SiteResult{k.names[i], processors, k.sites[i].stats(processors, k.window)})
-	}
-	r.Total = k.total.stats(nodes, k.window)
-	r.Total.Coallocated = k.split
-	if k.total.submitted > 0 {
-		report.Tries = Decimal(100 * k.tries / k.total.submitted)
-	}
-	report.Waiting = Decimal(100 * k.waiting / nodes)
-	r.WallSeconds = seconds(grid.FromDuration(time.Since(begun)))
-	return r
 }

@@ -54,6 +54,24 @@ func TestCoallocation(t *testing.T) {
 	if total := r.Total.SquashedArea.Float(); area < total*0.9999 || area > total*1.0001 {
 		t.Errorf("the clusters have used %v node-seconds, the jobs %v", area, total)
 	}
+	// Every component was held, claimed and released through the lease books, in two
+	// messages each, and nothing but that: nobody competes, so nothing is refused.
+	var components int64
+	for _, s := range r.Sites {
+		components += s.Submitted
+		if s.Accepted != s.Submitted || s.Finished != s.Submitted || s.Local != s.Submitted || s.Submitted == 0 {
+			t.Errorf("%s: %d components asked for, %d accepted, %d run, %d finished", s.Name, s.Submitted, s.Accepted, s.Local, s.Finished)
+		}
+	}
+	sent := r.Messages.ByType
+	for _, kind := range []string{"lease.request", "lease.grant", "lease.claim", "lease.release", "lease.released"} {
+		if sent[kind] != components {
+			t.Errorf("%d %s for %d components", sent[kind], kind, components)
+		}
+	}
+	if sent["lease.renewed"] != components+sent["lease.renew"] || sent["lease.refuse"] != 0 || components < jobs+split {
+		t.Errorf("%d components of %d jobs, messages %v", components, jobs, sent)
+	}
 	if u := r.Total.Utilization.Float(); u < 0.79 || u > 0.90 {
 		t.Errorf("observed utilization %v at a net one of 0.8", u)
 	}

@@ -18,6 +18,7 @@ const (
 	purposeRouter                    // its Kademlia node
 	purposeFault                     // the schedule of faults
 	purposeJob                       // goals and identities of its jobs
+	purposeClaim                     // back-off of its co-allocator
 )
 
 // newPCG returns the generator of one site for one purpose. It depends on the

@@ -28,6 +28,7 @@ type coallocationCase struct {
 type coallocationOutcome struct {
 	response, wait, observed, split Number // s, s, %, % of jobs
 	runTime                         Number // within one cluster, s
+	clusters                        Number // that a split job runs on, mean; None without any
 }
 
 // coallocationStudy is the paper's evaluation over some workloads.
@@ -50,6 +51,10 @@ const latencyGroup = 500 * grid.Microsecond
 
 // applicationsCCR are the synthetic applications of figure 8.
 var applicationsCCR = []string{"ccr=0.1", "ccr=0.25", "ccr=0.5", "ccr=1", "ccr=4"}
+
+// applicationsMilder are those that figure 10 is run with besides Wave, to see which
+// one would saturate where the paper's Wave does.
+var applicationsMilder = []string{"ccr=0.1", "ccr=0.25", "ccr=0.5", "ccr=1"}
 
 func planCoallocation(_ context.Context, o Options) (*Study, error) {
 	s := &coallocationStudy{o: o, outcomes: map[coallocationCase][]coallocationOutcome{}}
@@ -104,6 +109,9 @@ func (s *coallocationStudy) plan() {
 				add(coallocationCase{policy: policy, application: "wave", utilization: u, big: true, with: with})
 			}
 			add(coallocationCase{policy: "ca", application: "wave", utilization: u, big: true, with: with, grouped: true})
+			for _, application := range applicationsMilder {
+				add(coallocationCase{policy: "fcm", application: application, utilization: u, big: true, with: with})
+			}
 		}
 	}
 }
@@ -132,6 +140,12 @@ func (s *coallocationStudy) run(ctx context.Context, c coallocationCase, seed ui
 	if c.grouped {
 		cfg.Group = latencyGroup
 	}
+	var split, clusters int
+	cfg.Ended = func(j testnet.CoallocatedJob) {
+		if j.Clusters > 1 {
+			split, clusters = split+1, clusters+j.Clusters
+		}
+	}
 	r, err := testnet.RunCoallocation(ctx, cfg)
 	if err != nil {
 		return o, err
@@ -139,6 +153,9 @@ func (s *coallocationStudy) run(ctx context.Context, c coallocationCase, seed ui
 	o.response, o.wait = Number(r.Total.ResponseTime.Float()), Number(r.Total.AWT.Float())
 	o.observed = Number(100 * r.Total.Utilization.Float())
 	o.split = percentOf(r.Total.Coallocated, r.Total.Finished)
+	if o.clusters = None; split > 0 {
+		o.clusters = Number(clusters) / Number(split)
+	}
 	o.runTime = 180
 	if c.application == "wave" {
 		o.runTime = 200
