@@ -10,7 +10,7 @@ import "gridnode/internal/grid"
 // first sites only, never each with each, and no more than groupsMax groups are made:
 // what is left then is one group together. It returns the number of groups.
 func Groups(v *View, radius grid.Time) int {
-	v.near = nearness{}
+	v.near = &nearness{}
 	order := idleView(v).widest()
 	var heads []int32
 	for _, i := range order {
@@ -30,6 +30,7 @@ func Groups(v *View, radius grid.Time) int {
 		}
 		v.Sites[i].Group = best
 	}
+	v.idle = nil // its sites have the groups of before
 	return len(heads)
 }
 

@@ -138,13 +138,20 @@ func (r *Request) limitText() string {
 }
 
 // idleView returns v as if nothing ran anywhere.
+//
+// It is made once and kept until a site has another size, group or network.
 func idleView(v *View) *View {
-	sites := make([]Site, len(v.Sites))
-	for i, s := range v.Sites {
-		s.Free = s.Processors
-		sites[i] = s
+	if v.idle != nil {
+		return v.idle
 	}
-	return NewView(sites, v.Network)
+	idle := &View{Network: v.Network, index: v.index, most: v.most, near: v.near}
+	for _, s := range v.Sites {
+		s.Free = s.Processors
+		idle.Sites, idle.left = append(idle.Sites, s), append(idle.left, s.Free)
+		idle.total += s.Free
+	}
+	v.idle = idle
+	return idle
 }
 
 func (r *Request) placeableFlexible(v *View) error {

@@ -41,13 +41,14 @@ type View struct {
 	sizes   []int32 // scratch: components by decreasing size
 	byWidth []int32 // sites by decreasing Free, then ID; valid if sorted
 	sorted  bool
-	near    nearness
+	near    *nearness // shared with idle
+	idle    *View     // the same sites as if nothing ran anywhere; nil: to be made
 	parts   [2][]Part // scratch of Adaptive
 }
 
 // NewView returns a view of sites. It keeps sites. A second site of one name is left out.
 func NewView(sites []Site, network Network) *View {
-	v := &View{Network: network, index: make(map[grid.SiteID]int32, len(sites))}
+	v := &View{Network: network, near: &nearness{}, index: make(map[grid.SiteID]int32, len(sites))}
 	for _, s := range sites {
 		if _, known := v.index[s.ID]; known || len(v.Sites) == SitesMax {
 			continue
@@ -80,7 +81,7 @@ func (v *View) Put(s Site) {
 		v.Sites = append(v.Sites, s)
 		v.left = append(v.left, s.Free)
 		v.total += s.Free
-		v.near = nearness{}
+		v.near, v.idle = &nearness{}, nil
 	default:
 		old := &v.Sites[at]
 		if old.Processors == v.most {
@@ -88,9 +89,12 @@ func (v *View) Put(s Site) {
 		}
 		v.total += s.Free - old.Free
 		if old.Group != s.Group || old.Processors != s.Processors {
-			v.near = nearness{}
+			v.near, v.idle = &nearness{}, nil
 		}
 		*old = s
+		if v.idle != nil {
+			v.idle.Sites[at].Wait = s.Wait
+		}
 		v.left[at] = s.Free
 	}
 	v.sorted = false
@@ -104,7 +108,7 @@ func (v *View) Put(s Site) {
 }
 
 // SetNetwork says what is known now of the ways between the sites.
-func (v *View) SetNetwork(n Network) { v.Network, v.near = n, nearness{} }
+func (v *View) SetNetwork(n Network) { v.Network, v.near, v.idle = n, &nearness{}, nil }
 
 // Index returns the index of a site, or -1.
 func (v *View) Index(id grid.SiteID) int {
