@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 
+	"gridnode/coalloc"
 	"gridnode/directory"
 	"gridnode/internal/grid"
 	"gridnode/internal/lrms"
@@ -380,6 +381,7 @@ func (f *federation) site(i int) func(incarnation int) (Site, error) {
 			SkipInfeasible: f.skipInfeasible,
 		},
 		Directory: dir,
+		Survey:    coalloc.SurveyConfig{Self: id, Topic: dir.Topic},
 		Limits:    node.Limits{Jobs: jobsMax, PerUser: jobsMax, Finished: jobsMax, Retention: f.retention},
 	}
 	if f.bank != nil {

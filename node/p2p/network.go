@@ -101,6 +101,7 @@ type Network struct {
 	lookups lookups
 	pings   pings
 	probing atomic.Int32  // probes under way
+	enough  int           // connections from which on no further is made to measure a latency
 	joined  chan struct{} // closed when the first attempt to join is over
 	rejoin  chan struct{} // holds a token when the node may be alone again
 	met     chan struct{} // holds a token when somebody has connected
@@ -199,6 +200,7 @@ func (n *Network) newHost() (host.Host, error) {
 		low, high, grace = 24, 36, time.Second
 		opts = append(opts, libp2p.ResourceManager(&network.NullResourceManager{}))
 	}
+	n.enough = low
 	manager, err := connmgr.NewConnManager(low, high, connmgr.WithGracePeriod(grace))
 	if err != nil {
 		return nil, err

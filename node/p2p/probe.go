@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/protocol/ping"
 
@@ -12,7 +13,9 @@ import (
 
 // Probe measures the round trip to a site and reports it as *grid.Probed: the
 // shortest of probePings pings one after the other, as the first carries the
-// negotiation of its stream and any may meet a busy machine. It connects if need be.
+// negotiation of its stream and any may meet a busy machine. It connects if need be, but
+// does not drive out connections that others need: a node that has enough measures only
+// sites that it is connected to.
 // At most probesMax are under way; more are answered at once as if nobody were there.
 func (n *Network) Probe(site grid.SiteID) {
 	id, err := peer.Decode(string(site))
@@ -36,7 +39,11 @@ func (n *Network) roundTrip(id peer.ID) grid.Time {
 	ctx, cancel := context.WithTimeout(n.ctx, dialTimeMax+pingTimeMax)
 	defer cancel()
 	best := time.Duration(-1)
-	results := ping.Ping(ctx, n.routed, id)
+	from := n.routed
+	if len(n.host.Network().Peers()) >= n.enough {
+		from, ctx = n.host, network.WithNoDial(ctx, "enough connections")
+	}
+	results := ping.Ping(ctx, from, id)
 	for range probePings {
 		r, more := <-results
 		if !more || r.Error != nil {
