@@ -3,6 +3,7 @@ package testnet
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"time"
 
 	"gridnode/internal/grid"
@@ -66,6 +67,8 @@ func (cfg *ScaleConfig) validate() (market.Placement, error) {
 // RunScale measures one federation in virtual time. Cancelling ctx ends it with
 // ctx's error. An error wrapping ErrConfig is about cfg.
 func RunScale(ctx context.Context, cfg ScaleConfig) (*ScaleResult, error) {
+	runtime.LockOSThread() // its processor time is ours
+	defer runtime.UnlockOSThread()
 	started := time.Now()
 	n, m, err := startScale(ctx, &cfg)
 	if err != nil {
@@ -79,6 +82,7 @@ func RunScale(ctx context.Context, cfg ScaleConfig) (*ScaleResult, error) {
 	r.Mode, r.Seed, r.Placement, r.OFT = "virtual", cfg.Seed, cfg.Placement, cfg.OFT
 	r.TraceHash = fmt.Sprintf("%016x", n.TraceHash())
 	r.SetupSeconds = seconds(grid.FromDuration(time.Since(started))) - r.WallSeconds
+	r.SetupEvents = n.Events() - r.Events
 	return r, nil
 }
 

@@ -16,6 +16,7 @@ type scaleMeasure struct {
 	begin    grid.Time
 	jobs     scaleJobs
 	began    time.Time
+	busy     time.Duration // of this thread at the beginning
 	events   int64
 	counters []wire.Counter
 	queries  histogram
@@ -37,6 +38,7 @@ func measureScale(n *Network, nodes []*kademlia.Node, begin grid.Time) *scaleMea
 		Start: func(_ grid.Time, x *Execution) { m.jobs.started(x.Job, x.End) },
 	})
 	m.began = time.Now()
+	m.busy, _ = threadTime()
 	return m
 }
 
@@ -67,6 +69,10 @@ func (m *scaleMeasure) promised(home int32, id grid.JobID) (grid.Time, bool) {
 // result ends the measurement at the present instant.
 func (m *scaleMeasure) result(end grid.Time) *ScaleResult {
 	wall := time.Since(m.began)
+	busy, known := threadTime()
+	if busy -= m.busy; !known {
+		busy = wall
+	}
 	c := scaleCounts{counters: make([]wire.Counter, m.n.Len()), span: end - m.begin}
 	for i := range c.counters {
 		c.counters[i] = *m.n.Counter(i)
@@ -79,8 +85,8 @@ func (m *scaleMeasure) result(end grid.Time) *ScaleResult {
 	looked := requests(m.nodes)
 	c.lookups, c.requests = looked.Lookups-m.looked.Lookups, looked.Requests-m.looked.Requests
 	totals := m.jobs.totals(m.promised)
-	r := &ScaleResult{Events: m.n.Events() - m.events, WallSeconds: seconds(grid.FromDuration(wall))}
-	r.EventsPerSecond = int64(float64(r.Events) / max(wall.Seconds(), 1e-9))
+	r := &ScaleResult{Events: m.n.Events() - m.events, WallSeconds: seconds(grid.FromDuration(wall)), ProcessorSeconds: seconds(grid.FromDuration(busy))}
+	r.EventsPerSecond = int64(float64(r.Events) / max(busy.Seconds(), 1e-9))
 	r.fill(&c, &totals)
 	return r
 }

@@ -45,10 +45,20 @@ type ScaleResult struct {
 	// MessagesPerSite is what sites send and receive: all they do, and parts of it.
 	MessagesPerSite []SiteLoad `json:"messagesPerSite"`
 
-	Events          int64   `json:"events"` // within the span
-	EventsPerSecond int64   `json:"eventsPerSecond"`
-	WallSeconds     Decimal `json:"wallSeconds"`  // that the span took
-	SetupSeconds    Decimal `json:"setupSeconds"` // and what came before
+	Events          int64   `json:"events"`          // within the span
+	EventsPerSecond int64   `json:"eventsPerSecond"` // of the run's processor time, where that is known
+	WallSeconds     Decimal `json:"wallSeconds"`     // that the span took
+
+	// ProcessorSeconds is what the span took of a processor, the collection of garbage in
+	// the background left out: others that use the machine do not change it much.
+	ProcessorSeconds Decimal `json:"processorSeconds"`
+
+	SetupSeconds Decimal `json:"setupSeconds"` // what came before, by the wall
+	SetupEvents  int64   `json:"setupEvents"`
+
+	// LateSeconds is how far behind its instant a live submission was, at most. If it is
+	// not small the machine was too busy: nodes that answer late are asked again.
+	LateSeconds Decimal `json:"lateSeconds,omitempty"`
 }
 
 // ScalePerJob is all messages within the span over the jobs submitted in it.

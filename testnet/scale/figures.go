@@ -89,11 +89,13 @@ func groups() []group {
 		}},
 		{"Sent and received by a site", "Is any site a hot spot?", concat(
 			site("all", "all messages"), site("market", "market"), site("directory", "directory"), site("kademlia", "look-ups"), site("gossip", "gossip"))},
-		{"Speed", "Events of virtual time; several sizes run at once.", []figure{
+		{"Speed", "Events of virtual time, and processor time of the run's own thread: the garbage collector's is not in it, nor that of the other sizes.", []figure{
 			count("events", func(m *testnet.ScaleResult) int64 { return m.Events }),
-			count("events a second", func(m *testnet.ScaleResult) int64 { return m.EventsPerSecond }),
+			count("events a second of processor time", func(m *testnet.ScaleResult) int64 { return m.EventsPerSecond }),
+			decimal("seconds of processor time", func(m *testnet.ScaleResult) testnet.Decimal { return m.ProcessorSeconds }),
 			decimal("seconds", func(m *testnet.ScaleResult) testnet.Decimal { return m.WallSeconds }),
 			decimal("seconds before, to set up and warm up", func(m *testnet.ScaleResult) testnet.Decimal { return m.SetupSeconds }),
+			count("events before", func(m *testnet.ScaleResult) int64 { return m.SetupEvents }),
 		}},
 	}
 }

@@ -82,7 +82,7 @@ func (r *Report) Targets() []Target {
 	}
 	if len(r.Results) > 1 {
 		spread := float64(fastest) / float64(max(slowest, 1))
-		add("events a second, fastest over slowest size", fmt.Sprintf("at most %.1f", speedSpread), fmt.Sprintf("%.2f (%d k to %d k)", spread, slowest/1000, fastest/1000), spread <= speedSpread)
+		add("events a second of processor time, fastest over slowest size", fmt.Sprintf("at most %.1f", speedSpread), fmt.Sprintf("%.2f (%d k to %d k)", spread, slowest/1000, fastest/1000), spread <= speedSpread)
 	}
 	add("all sizes, in seconds", fmt.Sprintf("at most %d", wallMax), number(r.WallSeconds), r.WallSeconds <= wallMax)
 	return targets
