@@ -239,6 +239,7 @@ func (cfg *FederationConfig) goal(site int, job *workload.Job) grid.Goal {
 // federation builds a network of sites that trade.
 type federation struct {
 	Config
+	name      string // is part of the keys of the directory's cells; empty: "virtual"
 	placement market.Placement
 	foreign   bool // sites run each other's jobs
 	oracle    bool // instead of the Kademlia model
@@ -254,8 +255,9 @@ type federation struct {
 	pricing        market.Pricing
 	processorTime  bool // what prices are multiplied with; else CostPaper
 
-	siblings int             // sites of one authority, which gossip their load to each other; 0: nobody does
-	router   kademlia.Config // of the DHT's nodes
+	siblings int                     // sites of one authority, which gossip their load to each other; 0: nobody does
+	router   kademlia.Config         // of the DHT's nodes
+	place    func(site int) grid.Key // in the DHT; nil: SHA-256 of the site's ID
 
 	directory directory.Config // what it does not say is the default
 	allowance grid.Time        // market.Config; 0: what the messages of a placement may take
@@ -326,7 +328,11 @@ func (f *federation) routers() []*kademlia.Node {
 		f.router.Pool = new(kademlia.Pool)
 	}
 	for i := range f.sites {
-		nodes[i] = kademlia.New(f.router, kademlia.NewPeer(siteID(&f.sites[i])))
+		self := kademlia.NewPeer(siteID(&f.sites[i]))
+		if f.place != nil {
+			self.Key = f.place(i)
+		}
+		nodes[i] = kademlia.New(f.router, self)
 	}
 	kademlia.Fill(nodes, rand.New(newPCG(f.Seed, "", purposeRouter)))
 	return nodes
@@ -370,7 +376,7 @@ func (f *federation) site(i int) func(incarnation int) (Site, error) {
 	// A promise has to survive the messages between asking for it and the job's arrival.
 	allowance := cmp.Or(f.allowance, 4*f.Link.LatencyMax)
 	dir := f.directory
-	dir.Self, dir.Federation, dir.Topic, dir.Lifetime = id, "virtual", f.topic(i), cmp.Or(dir.Lifetime, f.lifetime)
+	dir.Self, dir.Federation, dir.Topic, dir.Lifetime = id, cmp.Or(f.name, "virtual"), f.topic(i), cmp.Or(dir.Lifetime, f.lifetime)
 	cfg := node.SiteConfig{
 		ID: id, Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
 		Price: s.Price, Cost: f.cost(), Foreign: f.foreign, Discipline: f.discipline,

@@ -49,6 +49,7 @@ func (l *Live) Replay(ctx context.Context) (*Result, error) {
 		select {
 		case <-l.tally.changed:
 			p.pulse()
+			l.step(stageReplay, l.tally.over(), total)
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
@@ -94,7 +95,8 @@ func (l *Live) feed(ctx context.Context, begun time.Time, total int64) error {
 		if err != nil {
 			return err
 		}
-		timer := time.NewTimer(time.Until(begun.Add((job.Submit / grid.Time(l.cfg.Speedup)).Duration())))
+		at := begun.Add((job.Submit / grid.Time(l.cfg.Speedup)).Duration())
+		timer := time.NewTimer(time.Until(at))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -105,6 +107,8 @@ func (l *Live) feed(ctx context.Context, begun time.Time, total int64) error {
 		}
 		l.compress(job)
 		places <- struct{}{}
+		l.late = max(l.late, time.Since(at))
+		l.step(stageReplay, l.tally.over(), total)
 		wg.Go(func() {
 			defer func() { <-places }()
 			if err := submit(ctx, l.hosts[site], job); err != nil {

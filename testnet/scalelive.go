@@ -1,11 +1,15 @@
 package testnet
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
 
 	"gridnode/directory"
 	"gridnode/internal/grid"
@@ -25,6 +29,17 @@ type ScaleLiveConfig struct {
 	Placement string
 	OFT       int
 	Traces    []string
+
+	// Rate is how many jobs arrive a second; 0: half of what a fleet on two idle
+	// processors can place.
+	Rate int64
+
+	// Rest is how long the nodes rest once they have found each other, before the first
+	// job: holders of new cells look for each other often at first, and how often is chance.
+	Rest time.Duration
+
+	// Progress, if set, is told which share of the work is done, in thousandths.
+	Progress func(permille int64)
 }
 
 // liveLongest is the longest run time of a job that live nodes replay: a day-long one
@@ -34,9 +49,27 @@ const liveLongest = 2 * grid.Hour
 // Jobs arrive at half the rate that a fleet can bear and may take their time, so that
 // what is compared is what nodes say to each other and not how busy the machine is.
 const (
-	liveRate  = arrivalRate / 2
+	LiveRate  = arrivalRate / 2 // jobs a second
 	liveSlack = 5 * grid.Second
 )
+
+// stage is a part of a live measurement.
+type stage int
+
+const (
+	stageStart stage = iota
+	stageRest
+	stageReplay
+	stageTwin
+	stagesEnd
+)
+
+// step tells Progress how far a stage is; each is taken for as long as the others.
+func (cfg *ScaleLiveConfig) step(s stage, done, total int64) {
+	if cfg.Progress != nil {
+		cfg.Progress((int64(s)*1000 + 1000*done/max(total, 1)) / int64(stagesEnd))
+	}
+}
 
 // matureMax is how long the directory may take to come to rest.
 const matureMax = 2 * time.Minute
@@ -70,26 +103,38 @@ func (l *Live) mature(ctx context.Context) error {
 // What the virtual network of a comparison is like: look-ups as p2p.ProfileFleet
 // makes them, and messages that take what they take between nodes of one process.
 var (
-	fleetRouter     = kademlia.Config{K: 8, Alpha: 3}
+	fleetRouter     = kademlia.Config{K: 8, Alpha: 3, Hash: true}
 	fleetLatencyMin = grid.Millisecond / 2
 	fleetLatencyMax = 5 * grid.Millisecond
 )
 
+// twins is how many virtual networks a live one is compared with: they differ in what
+// chance decides, such as how long each message takes, and so do live ones. When a cell
+// splits changes what sites publish by more than a tenth.
+const twins = 5
+
 // RunScaleLive measures real nodes in this process while they replay a workload, and
-// a virtual network that replays the same. Both measure from the first job on until
-// all have ended and nothing about them is under way. Cancelling ctx ends it with
-// ctx's error. An error wrapping ErrConfig is about cfg.
-func RunScaleLive(ctx context.Context, cfg ScaleLiveConfig) (live, virtual *ScaleResult, err error) {
+// a few virtual networks that replay the same, with seeds from cfg.Seed on. All measure
+// from the first job on until all have ended and nothing about them is under way.
+// Cancelling ctx ends it with ctx's error. An error wrapping ErrConfig is about cfg.
+func RunScaleLive(ctx context.Context, cfg ScaleLiveConfig) (live *ScaleResult, virtual []*ScaleResult, err error) {
 	up := DefaultUp()
 	up.Seed, up.Nodes, up.Count = cfg.Seed, cfg.Nodes, cfg.Jobs
 	up.Placement, up.OFT, up.Traces, up.Transport = cfg.Placement, cfg.OFT, cfg.Traces, "memory"
-	up.longest, up.rate, up.Slack = liveLongest, liveRate, liveSlack
+	up.longest, up.rate, up.Slack = liveLongest, cmp.Or(cfg.Rate, LiveRate), liveSlack
+	up.step = cfg.step
 	l, err := Up(ctx, up)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := l.mature(ctx); err != nil {
 		return nil, nil, errors.Join(err, l.Close())
+	}
+	cfg.step(stageRest, 0, 1)
+	select {
+	case <-time.After(cfg.Rest):
+	case <-ctx.Done():
+		return nil, nil, errors.Join(context.Cause(ctx), l.Close())
 	}
 	setup := time.Since(l.begun)
 	_, err = l.Replay(ctx)
@@ -98,9 +143,13 @@ func RunScaleLive(ctx context.Context, cfg ScaleLiveConfig) (live, virtual *Scal
 	}
 	live = l.measured()
 	live.SetupSeconds = seconds(grid.FromDuration(setup))
-	virtual, err = l.twin(ctx, grid.FromDuration(setup))
-	if err != nil {
-		return nil, nil, fmt.Errorf("%d virtual sites, seed %d: %w", cfg.Nodes, cfg.Seed, err)
+	for i := range uint64(twins) {
+		cfg.step(stageTwin, int64(i), twins)
+		r, err := l.twin(ctx, cfg.Seed+i, grid.FromDuration(setup))
+		if err != nil {
+			return nil, nil, fmt.Errorf("%d virtual sites, seed %d: %w", cfg.Nodes, cfg.Seed+i, err)
+		}
+		virtual = append(virtual, r)
 	}
 	return live, virtual, nil
 }
@@ -151,6 +200,7 @@ func (l *Live) measured() *ScaleResult {
 	r := &ScaleResult{Mode: "live", Seed: l.cfg.Seed, Placement: l.cfg.Placement, OFT: l.cfg.OFT, WallSeconds: seconds(l.counted.span)}
 	l.tally.mu.Lock()
 	defer l.tally.mu.Unlock()
+	r.LateSeconds = seconds(grid.FromDuration(l.late))
 	totals := l.tally.jobs.totals(nil)
 	totals.stretch(l.cfg.Speedup)
 	r.fill(l.counted, &totals)
@@ -167,20 +217,25 @@ func (t *jobTotals) stretch(speedup int64) {
 // twin measures a virtual network of the same sites, with the same jobs at the same
 // instants, that has been up for as long when the first job comes, and is measured for
 // as long at least.
-func (l *Live) twin(ctx context.Context, setup grid.Time) (*ScaleResult, error) {
+func (l *Live) twin(ctx context.Context, seed uint64, setup grid.Time) (*ScaleResult, error) {
 	placement, err := market.ParsePlacement(l.cfg.Placement)
 	if err != nil {
 		return nil, configError("placement", "%v", err)
 	}
 	f := federation{
 		Config: Config{
-			Seed: l.cfg.Seed, Inputs: siteInputs(),
+			Seed: seed, Inputs: siteInputs(),
 			Link: Link{LatencyMin: fleetLatencyMin, LatencyMax: fleetLatencyMax},
 		},
 		placement: placement, foreign: true, sites: slices.Clone(l.work.sites), siblings: len(l.work.sites),
 		router: fleetRouter, allowance: l.cfg.Slack / 4, directory: l.directory(),
 	}
-	for i := range f.sites { // the same names: quotes of equal value are ordered by them
+	places, err := l.places()
+	if err != nil {
+		return nil, err
+	}
+	f.name, f.place = liveFederation, func(site int) grid.Key { return places[site] } // who holds a cell decides how many holders there are
+	for i := range f.sites {                                                          // the same names: quotes of equal value are ordered by them
 		f.sites[i].Name = string(l.hosts[i].ID())
 	}
 	homes := f.homes()
@@ -207,10 +262,23 @@ func (l *Live) twin(ctx context.Context, setup grid.Time) (*ScaleResult, error) 
 		return nil, err
 	}
 	r := m.result(n.Now())
-	r.Mode, r.Seed, r.Placement, r.OFT = "virtual", l.cfg.Seed, l.cfg.Placement, l.cfg.OFT
+	r.Mode, r.Seed, r.Placement, r.OFT = "virtual", seed, l.cfg.Placement, l.cfg.OFT
 	r.TraceHash = fmt.Sprintf("%016x", n.TraceHash())
 	r.ResponseTime *= Decimal(l.cfg.Speedup)
 	return r, nil
+}
+
+// places returns where kad-dht puts the nodes.
+func (l *Live) places() ([]grid.Key, error) {
+	places := make([]grid.Key, len(l.hosts))
+	for i, h := range l.hosts {
+		id, err := peer.Decode(string(h.ID()))
+		if err != nil {
+			return nil, fmt.Errorf("site %s: %w", l.work.sites[i].Name, err)
+		}
+		places[i] = sha256.Sum256([]byte(id))
+	}
+	return places, nil
 }
 
 // over reports whether every job has ended and its result has come home.
@@ -235,20 +303,42 @@ func (l *Live) directory() directory.Config {
 type Difference struct {
 	Type    string `json:"type"`
 	Live    int64  `json:"live"`
-	Virtual int64  `json:"virtual"`
-	Percent Ratio  `json:"percent"` // live over virtual, less 100
+	Virtual int64  `json:"virtual"` // mean of the virtual networks
+	Least   int64  `json:"least"`   // of them
+	Most    int64  `json:"most"`
+	Percent Ratio  `json:"percent"` // live over the mean, less 100
+	Outside Ratio  `json:"outside"` // live over Most or below Least, in per cent of that; 0 between them
 }
 
-// Differences compares two measurements type by type.
-func Differences(live, virtual *ScaleResult) (list []Difference) {
+// Differences compares a live measurement with virtual ones type by type.
+func Differences(live *ScaleResult, virtual []*ScaleResult) (list []Difference) {
 	for k := range grid.Kind(wire.KindMax) {
 		name := wire.KindName(k)
-		d := Difference{Type: name, Live: live.ByType[name], Virtual: virtual.ByType[name]}
-		if k == wire.KademliaFind || k == wire.KademliaNodes || d.Live == 0 && d.Virtual == 0 {
-			continue // live these are kad-dht's own; look-ups are compared by requests
+		d := Difference{Type: name, Live: live.ByType[name]}
+		for i, v := range virtual {
+			n := v.ByType[name]
+			d.Virtual += n
+			if i == 0 {
+				d.Least = n
+			}
+			d.Least, d.Most = min(d.Least, n), max(d.Most, n)
 		}
-		if d.Virtual > 0 {
-			d.Percent = Ratio((d.Live - d.Virtual) * 1_000_000 / d.Virtual)
+		d.Virtual = (d.Virtual + int64(len(virtual))/2) / max(int64(len(virtual)), 1)
+		switch {
+		case d.Live == 0 && d.Most == 0:
+			continue
+		case k == wire.KademliaFind || k == wire.KademliaNodes:
+			continue // live these are kad-dht's own; look-ups are compared by requests
+		case k == wire.GossipLatency:
+			continue // live nodes measure them; virtual ones know how long messages take
+		}
+		over := func(n int64) Ratio { return Ratio((d.Live - n) * 1_000_000 / max(n, 1)) }
+		d.Percent = over(d.Virtual)
+		switch {
+		case d.Live < d.Least:
+			d.Outside = over(d.Least)
+		case d.Live > d.Most:
+			d.Outside = over(d.Most)
 		}
 		list = append(list, d)
 	}

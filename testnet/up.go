@@ -54,6 +54,8 @@ type UpConfig struct {
 	lifetime grid.Time // of quotes; 0 for the directory's default
 	longest  grid.Time // jobs that run longer are left out; 0: none
 	rate     int64     // jobs a second that arrive if Speedup is 0; 0: arrivalRate
+
+	step func(s stage, done, total int64) // is told how far it is; may be nil
 }
 
 // Bounds of UpConfig.
@@ -121,7 +123,15 @@ type Live struct {
 	tally *liveTally
 	begun time.Time
 
-	counted *scaleCounts // during Replay
+	counted *scaleCounts  // during Replay
+	late    time.Duration // of a submission behind its instant, at most
+}
+
+// step says how far a stage is.
+func (l *Live) step(s stage, done, total int64) {
+	if l.cfg.step != nil {
+		l.cfg.step(s, done, total)
+	}
 }
 
 // Up starts the nodes and returns when each sees the quotes of all. Cancelling ctx
@@ -204,6 +214,7 @@ func (l *Live) start(ctx context.Context, placement market.Placement) error {
 		l.tally.add(i, h)
 		ready++
 		p.pulse()
+		l.step(stageStart, ready, int64(2*l.cfg.Nodes))
 	}
 	most := settleMax(l.cfg.Nodes)
 	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("the nodes did not find each other within %v", most))
@@ -214,6 +225,7 @@ func (l *Live) start(ctx context.Context, placement market.Placement) error {
 		}
 		ready++
 		p.pulse()
+		l.step(stageStart, ready, int64(2*l.cfg.Nodes))
 	}
 	return nil
 }
@@ -248,6 +260,9 @@ func (l *Live) settled(ctx context.Context, h *node.Host) error {
 	}
 }
 
+// liveFederation is the name of a federation of live nodes.
+const liveFederation = "testnet"
+
 // gossipBudget is how many deliveries of load reports a second a fleet on one
 // machine can bear (measured: twice that on two cores, and nothing besides).
 const gossipBudget = 2500
@@ -260,7 +275,7 @@ func (l *Live) host(i int, placement market.Placement, memory *p2p.Memory) (node
 		return node.HostConfig{}, err
 	}
 	cfg := node.HostConfig{
-		Key: key, Federation: "testnet", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Version: "testnet",
+		Key: key, Federation: liveFederation, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Version: "testnet",
 		Memory: memory, Profile: p2p.ProfileFleet, Seed: newPCG(l.cfg.Seed, grid.SiteID(s.Name), purposeSite).Uint64(),
 		Store: store.Options{SpaceMin: -1},
 		Site: node.SiteConfig{

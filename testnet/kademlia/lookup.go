@@ -23,7 +23,8 @@ const candidatesMax = 256
 
 // lookup is one iterative search for the k sites nearest to key.
 type lookup struct {
-	key        grid.Key
+	asked      grid.Key    // what was to be looked up
+	key        grid.Key    // where that is
 	head       uint64      // of key
 	candidates []candidate // nearest first, each peer once
 	spare      []candidate // the list before

@@ -15,7 +15,7 @@ const KMax = 20
 // nodes of a network and never change.
 type Peer struct {
 	ID  grid.SiteID
-	Key grid.Key // SHA-256 of ID
+	Key grid.Key // SHA-256 of ID; live, of the bytes that ID is the text of
 }
 
 // NewPeer returns the peer that site id is.

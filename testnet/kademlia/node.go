@@ -2,8 +2,8 @@ package kademlia
 
 import (
 	"cmp"
+	"crypto/sha256"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 
 	"gridnode/internal/grid"
@@ -17,6 +17,9 @@ type Config struct {
 	Alpha   int       // requests of one look-up under way; 10
 	Beta    int       // nearest sites that must have answered; 3
 	Timeout grid.Time // of one request; 10 s
+
+	// Hash makes the nodes look up SHA-256 of the keys they are given, as kad-dht does.
+	Hash bool
 
 	// Pool is shared by the nodes of a network that delivers no message twice. If it is
 	// nil, everything is made anew.
@@ -84,7 +87,7 @@ func (n *Node) Seed(peers ...*Peer) {
 // Join looks the node itself up through peers that it knows of.
 func (n *Node) Join(now grid.Time, out *grid.Outbox, peers ...*Peer) {
 	n.Seed(peers...)
-	n.Closest(now, n.table.self.Key, out)
+	n.begin(now, n.table.self.Key, n.table.self.Key, out)
 }
 
 // Speaks reports whether messages of this kind are for a Node.
@@ -96,16 +99,26 @@ func (n *Node) Speaks(kind grid.Kind) bool {
 // *grid.Closest among out.Locals, now or in a later Step. A key that is being
 // looked up already is answered once.
 func (n *Node) Closest(now grid.Time, key grid.Key, out *grid.Outbox) {
-	if slices.ContainsFunc(n.lookups, func(l *lookup) bool { return l.key == key }) || slices.Contains(n.backlog, key) {
+	if slices.ContainsFunc(n.lookups, func(l *lookup) bool { return l.asked == key }) || slices.Contains(n.backlog, key) {
 		return
 	}
 	if len(n.lookups) >= lookupsMax {
 		n.backlog = append(n.backlog, key)
 		return
 	}
-	l := n.cfg.Pool.lookup(key)
+	point := key
+	if n.cfg.Hash {
+		point = sha256.Sum256(key[:])
+	}
+	n.begin(now, key, point, out)
+}
+
+// begin begins the look-up of a key, which lies at a point.
+func (n *Node) begin(now grid.Time, key, point grid.Key, out *grid.Outbox) {
+	l := n.cfg.Pool.lookup(point)
+	l.asked = key
 	var near [KMax]contact
-	l.hear(near[:n.table.nearest(near[:n.cfg.K], &key, nil)], n.table.self)
+	l.hear(near[:n.table.nearest(near[:n.cfg.K], &point, nil)], n.table.self)
 	n.lookups = append(n.lookups, l)
 	n.stats.Lookups++
 	n.advance(now, l, out)
@@ -214,7 +227,7 @@ func (n *Node) answer(now grid.Time, l *lookup, out *grid.Outbox) {
 	n.lookups = slices.DeleteFunc(n.lookups, func(other *lookup) bool { return other == l })
 	n.stats.Requests += int64(l.requests)
 	closest := n.cfg.Pool.answer(now)
-	closest.Key = l.key
+	closest.Key = l.asked
 	self := n.table.self
 	for _, c := range l.candidates {
 		if self != nil && nearer(&l.key, &self.Key, &c.peer.Key) {
@@ -237,46 +250,5 @@ func (n *Node) answer(now grid.Time, l *lookup, out *grid.Outbox) {
 		key := n.backlog[0]
 		n.backlog = n.backlog[1:]
 		n.Closest(now, key, out)
-	}
-}
-
-// Fill gives every node the table that joining leads to: up to k peers in each
-// bucket, drawn by rng from all there are. It takes O(n log n) time and sends
-// nothing.
-func Fill(nodes []*Node, rng *rand.Rand) {
-	sorted := make([]*Peer, len(nodes))
-	for i, n := range nodes {
-		sorted[i] = n.table.self
-	}
-	slices.SortFunc(sorted, func(a, b *Peer) int { return slices.Compare(a.Key[:], b.Key[:]) })
-	for _, n := range nodes {
-		fillTable(&n.table, sorted, rng)
-	}
-}
-
-// fillTable walks down the sorted keys towards the node's own: at each bit, the
-// side on which the node is not makes up one bucket.
-func fillTable(t *table, sorted []*Peer, rng *rand.Rand) {
-	for bit := 0; len(sorted) > 1 && bit < 256; bit++ {
-		middle, _ := slices.BinarySearchFunc(sorted, bit, func(p *Peer, bit int) int {
-			if p.Key[bit/8]>>(7-bit%8)&1 == 1 {
-				return 1
-			}
-			return -1
-		})
-		near, far := sorted[:middle], sorted[middle:]
-		if t.self.Key[bit/8]>>(7-bit%8)&1 == 1 {
-			near, far = far, near
-		}
-		if len(far) <= t.k {
-			for _, p := range far {
-				t.add(p)
-			}
-		} else {
-			for range t.k { // a draw that hits the same peer twice leaves a gap, as joining does
-				t.add(far[rng.IntN(len(far))])
-			}
-		}
-		sorted = near
 	}
 }

@@ -111,25 +111,28 @@ func (r *Report) measureAll(ctx context.Context) error {
 // measureLive measures real nodes, one size after the other, each beside its virtual
 // network.
 func (r *Report) measureLive(ctx context.Context) error {
-	total := int64(len(r.Options.OFT) * len(r.Options.Sizes))
-	progress := func() {
-		if r.Options.Progress != nil {
-			r.Options.Progress(int64(len(r.Live)), total)
-		}
+	var done, total int64 // nodes × permille
+	for _, nodes := range r.Options.Sizes {
+		total += int64(len(r.Options.OFT)*nodes) * 1000
 	}
-	progress()
 	for _, oft := range r.Options.OFT {
 		for _, nodes := range r.Options.Sizes {
 			live, virtual, err := testnet.RunScaleLive(ctx, testnet.ScaleLiveConfig{
 				Seed: r.Options.Seed, Nodes: nodes, Jobs: int64(nodes * r.Options.LiveJobs),
 				Placement: r.Options.Placement, OFT: oft, Traces: r.Options.Traces,
+				Rate: int64(r.Options.LiveRate), Rest: r.Options.LiveRest,
+				Progress: func(permille int64) {
+					if r.Options.Progress != nil {
+						r.Options.Progress(done+int64(nodes)*permille, total)
+					}
+				},
 			})
 			if err != nil {
 				return err
 			}
+			done += int64(nodes) * 1000
 			r.Results = append(r.Results, live)
 			r.Live = append(r.Live, Comparison{Sites: nodes, OFT: oft, Types: testnet.Differences(live, virtual), virtual: virtual, live: live})
-			progress()
 		}
 	}
 	return nil
@@ -141,7 +144,7 @@ func (o *Options) command() string {
 	fmt.Fprintf(&b, "gridnode testnet scale --steps %s --placement %s --oft %s --site-hours %d --seed %d",
 		join(o.Sizes), o.Placement, join(o.OFT), o.SiteHours, o.Seed)
 	if o.Live {
-		fmt.Fprintf(&b, " --live --live-jobs %d", o.LiveJobs)
+		fmt.Fprintf(&b, " --live --live-jobs %d --live-rate %d --live-rest %v", o.LiveJobs, o.LiveRate, o.LiveRest)
 	}
 	if o.InStep {
 		b.WriteString(" --in-step")

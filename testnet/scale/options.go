@@ -3,6 +3,7 @@ package scale
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"gridnode/internal/grid"
 	"gridnode/testnet"
@@ -27,9 +28,11 @@ type Options struct {
 	SiteHours int
 
 	// Live measures real nodes in this process beside virtual networks of the same
-	// workload: ten, fifty and a hundred if Sizes is nil, LiveJobs jobs for each node.
+	// workload, LiveJobs jobs for each node; to a hundred nodes if To is what it was.
 	Live     bool
 	LiveJobs int
+	LiveRate int           // jobs that arrive a second
+	LiveRest time.Duration // before the first job comes
 
 	// Progress is told how much of the work is done, from one goroutine at a time.
 	Progress func(done, total int64)
@@ -38,9 +41,17 @@ type Options struct {
 // SpanMin is the shortest span a federation is measured for.
 const SpanMin = grid.Hour
 
+// The largest sizes unless others are asked for, and the most live nodes: each takes
+// 6 MB, and they share the processors.
+const (
+	defaultTo     = 10_000
+	defaultToLive = 100
+	LiveMax       = 200
+)
+
 // DefaultOptions is what the command line starts from.
 func DefaultOptions() Options {
-	return Options{Seed: 1, From: 10, To: 10_000, Placement: "coordinated", OFT: []int{50}, SiteHours: 10_000, LiveJobs: 10}
+	return Options{Seed: 1, From: 10, To: defaultTo, Placement: "coordinated", OFT: []int{50}, SiteHours: 10_000, LiveJobs: 10, LiveRate: testnet.LiveRate, LiveRest: 2 * time.Minute}
 }
 
 func configError(flag, format string, args ...any) error {
@@ -52,8 +63,8 @@ const sizesMax = 50
 
 // validate checks o and works out its sizes.
 func (o *Options) validate() error {
-	if o.Live && o.Sizes == nil {
-		o.Sizes = []int{10, 50, 100}
+	if o.Live && o.To == defaultTo {
+		o.To = defaultToLive
 	}
 	if o.Sizes == nil {
 		if o.From < 1 || o.To < o.From || o.To > testnet.SitesMax {
@@ -65,12 +76,11 @@ func (o *Options) validate() error {
 		return configError("steps", "%v: want at most %d rising numbers of sites", o.Sizes, sizesMax)
 	}
 	for _, n := range o.Sizes {
-		most := testnet.SitesMax
-		if o.Live {
-			most = testnet.NodesMax
+		if o.Live && n > LiveMax {
+			return configError("live", "%d nodes: at most %d fit into one process; larger federations are measured in virtual time, without --live", n, LiveMax)
 		}
-		if n < 1 || n > most {
-			return configError("steps", "%d: want 1 to %d sites", n, most)
+		if n < 1 || n > testnet.SitesMax {
+			return configError("steps", "%d: want 1 to %d sites", n, testnet.SitesMax)
 		}
 	}
 	if o.SiteHours < 1 || o.SiteHours > 1<<30 {
@@ -78,6 +88,12 @@ func (o *Options) validate() error {
 	}
 	if o.LiveJobs < 1 || o.LiveJobs > 1000 {
 		return configError("live-jobs", "%d: want 1 to 1000 for each node", o.LiveJobs)
+	}
+	if o.LiveRate < 1 || o.LiveRate > 10_000 {
+		return configError("live-rate", "%d: want 1 to 10000 jobs a second", o.LiveRate)
+	}
+	if o.LiveRest < 0 || o.LiveRest > time.Hour {
+		return configError("live-rest", "%v: want 0 to 1h", o.LiveRest)
 	}
 	if o.Live && o.InStep {
 		return configError("in-step", "live nodes replay the first jobs of the two days: leave it out with --live")

@@ -123,8 +123,8 @@ func (r *Report) page() *reproduce.Report {
 func (r *Report) notes() []string {
 	if r.Options.Live {
 		return []string{
-			fmt.Sprintf("Real nodes in one process, joined in memory, replay the first %d jobs for each node of the two days of table 1, those longer than two hours left out, so fast that fifty arrive a second. ", r.Options.LiveJobs) +
-				"They begin once the directory is at rest. Look-ups are counted as kad-dht's requests.",
+			fmt.Sprintf("Real nodes in one process, joined in memory, replay the first %d jobs for each node of the two days of table 1, those longer than two hours left out, so fast that %d arrive a second. ", r.Options.LiveJobs, r.Options.LiveRate) +
+				fmt.Sprintf("They begin %v after the nodes have found each other. Look-ups are counted as kad-dht's requests.", r.Options.LiveRest),
 			"Virtual networks of the same sites get the same jobs at the same instants, are as old when the first one comes, and are measured for as long.",
 		}
 	}

@@ -55,12 +55,55 @@ func TestBadOptions(t *testing.T) {
 		{"--site-hours", func(o *Options) { o.SiteHours = 0 }},
 		{"--oft", func(o *Options) { o.OFT = nil }},
 		{"--oft", func(o *Options) { o.Sizes, o.OFT = []int{1}, []int{101} }},
+		{"--live: 300 nodes", func(o *Options) { o.Live, o.Sizes = true, []int{300} }},
+		{"--live: 500 nodes", func(o *Options) { o.Live, o.To = true, 500 }},
+		{"--live-rate", func(o *Options) { o.LiveRate = 0 }},
+		{"--live-rest", func(o *Options) { o.LiveRest = -1 }},
 		{"--placement", func(o *Options) { o.Sizes, o.Placement = []int{1}, "best" }},
 	} {
 		o := DefaultOptions()
 		tt.change(&o)
 		if _, err := Measure(context.Background(), o); !errors.Is(err, testnet.ErrConfig) || !strings.Contains(err.Error(), tt.flag) {
 			t.Errorf("%+v: %v, want an error about %s", o, err, tt.flag)
+		}
+	}
+}
+
+// TestLiveSizes: a live measurement goes to a hundred nodes unless it is told how far.
+func TestLiveSizes(t *testing.T) {
+	for _, tt := range []struct {
+		to   int
+		want []int
+	}{{defaultTo, []int{10, 50, 100}}, {50, []int{10, 50}}, {200, []int{10, 50, 100, 200}}} {
+		o := DefaultOptions()
+		o.Live, o.To = true, tt.to
+		if err := o.validate(); err != nil || !slices.Equal(o.Sizes, tt.want) {
+			t.Errorf("to %d: %v, %v, want %v", tt.to, o.Sizes, err, tt.want)
+		}
+	}
+}
+
+// TestLiveTargets: a live count is compared with the range of the virtual ones, and a
+// machine that cannot keep up is no success.
+func TestLiveTargets(t *testing.T) {
+	counts := func(n int64) *testnet.ScaleResult {
+		return &testnet.ScaleResult{ByType: map[string]int64{"directory.publish": n}}
+	}
+	for _, tt := range []struct {
+		live int64
+		late testnet.Decimal
+		met  bool
+	}{{901, 0, true}, {899, 0, false}, {1150, 0, true}, {1319, 0, true}, {1321, 0, false}, {1150, 60, false}} {
+		live := counts(tt.live)
+		live.LateSeconds = tt.late
+		virtual := []*testnet.ScaleResult{counts(1100), counts(1000), counts(1200)}
+		r := Report{Options: Options{Live: true}, Live: []Comparison{{Sites: 50, live: live, virtual: virtual, Types: testnet.Differences(live, virtual)}}}
+		met := true
+		for _, target := range r.Targets() {
+			met = met && target.Met
+		}
+		if d := r.Live[0].Types[0]; met != tt.met || d.Virtual != 1100 || d.Least != 1000 || d.Most != 1200 {
+			t.Errorf("%d live, %v s late: met %v, want %v; compared with %+v", tt.live, tt.late, met, tt.met, d)
 		}
 	}
 }
