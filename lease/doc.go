@@ -5,6 +5,10 @@
 // A Domain is the two-layer site of the latter, which leases what one job lacks from
 // partners of the same owner (S-STRD, X-STRD).
 //
+// A Kinship is a site's place in the hierarchy of delegation: links by configuration and
+// by invitation of the parent, and how loops of several sites are noticed. Its owner
+// feeds it Invite, Join and Family, and gives Links to the Matchmaker on Relinked.
+//
 // A Book is the leases of one site, lent and borrowed. A lease goes
 //
 //	requested → held (granted) → active (claimed) → over (released or expired)
@@ -16,7 +20,7 @@
 //  2. carry out Outbox.Locals: at the lender Asked (answer with Grant or Refuse),
 //     Activated, Ended (end what runs there; with Config.Drain call Vacated then); at
 //     the borrower Granted (answer with Claim or Release), Refused, Claimed, Recalled,
-//     Ended (give up what ran there; run it elsewhere from Ended.Gone on);
+//     Vacate (end what runs there, then Release), Ended (give up what ran there; run it elsewhere from Ended.Gone on);
 //  3. Request, Claim, Renew, Release, Revoke as it likes.
 //
 // Holds are leases that are not claimed yet: they cost nobody anything, expire by
@@ -33,6 +37,9 @@
 //	release    the borrower wants them no more; repeated until confirmed
 //	released   lender: there is no such lease (any more)
 //	revoke     lender: no renewal will be granted
+//	invite     a site shall be a child of the sender (Kinship)
+//	join       a child's word to its parent: yes, no, or its users decide
+//	family     a parent's word to a child: who is above and beside it
 //
 // Clocks need not agree, only run within Config.Drift of the right speed. A borrower
 // counts a term from when it sent the claim or renewal, less a margin; the lender from
