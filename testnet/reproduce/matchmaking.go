@@ -83,7 +83,7 @@ type matchStudy struct {
 	results map[matchCase]*testnet.Result
 }
 
-func planMatchmaking(_ context.Context, o Options) (*Study, error) {
+func newMatchStudy(o Options) *matchStudy {
 	s := &matchStudy{
 		o: o, sets: setsPerWindow * o.Windows, loads: defaultLoads, results: make(map[matchCase]*testnet.Result), longRun: longRun,
 	}
@@ -94,6 +94,11 @@ func planMatchmaking(_ context.Context, o Options) (*Study, error) {
 		s.longRun.Days = shortLongRun
 	}
 	s.months = sync.OnceValues(func() ([]workload.Job, error) { return testnet.LongRunJobs(o.Seed, s.longRun) })
+	return s
+}
+
+func planMatchmaking(_ context.Context, o Options) (*Study, error) {
+	s := newMatchStudy(o)
 	var cases []matchCase
 	for _, c := range s.cases() {
 		if !slices.Contains(cases, c) {

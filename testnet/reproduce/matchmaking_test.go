@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"gridnode/testnet"
 )
 
 // TestDelegatedMatchmaking repeats one load level with two sets, which is enough to
@@ -70,5 +72,49 @@ func TestMatchmakingPlan(t *testing.T) {
 	}
 	if compared != 6*16*10 { // 17 load points; 60 % and 60/60 are one
 		t.Errorf("%d runs of the comparison, want 960", compared)
+	}
+}
+
+// TestMatchmakingReport makes the whole report of runs that are far too short, in which
+// little is as published: what departs must be explained, and in whole sentences.
+func TestMatchmakingReport(t *testing.T) {
+	results := map[string]*testnet.Result{}
+	for _, a := range testnet.Architectures {
+		cfg := testnet.DefaultDelegation()
+		cfg.Architecture, cfg.LoadDAS, cfg.LoadG5K, cfg.Days = a, 1, 1, 0.2
+		r, err := testnet.RunDelegation(context.Background(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		results[a] = r
+	}
+	s := newMatchStudy(DefaultOptions())
+	for _, c := range s.cases() {
+		for set := range s.sets {
+			c.set = set + 1
+			s.results[c] = results[c.architecture]
+		}
+	}
+	departs := 0
+	r := Report{Paper: "delegated-matchmaking", Notes: s.notes(), Experiments: s.report()}
+	for _, e := range r.Experiments {
+		for _, c := range e.Claims {
+			if !c.Holds {
+				departs++
+			}
+		}
+	}
+	var text strings.Builder
+	if err := r.Write(&text, "table"); err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Experiments) != 7 || departs < 10 || strings.Count(text.String(), "Not as published:") < 8 {
+		t.Errorf("%d experiments, %d claims depart, %d explained", len(r.Experiments), departs, strings.Count(text.String(), "Not as published:"))
+	}
+	if at := strings.Index(text.String(), "%!"); at >= 0 {
+		t.Errorf("the report has a verb without its value: …%s…", text.String()[max(at-80, 0):at+20])
+	}
+	if strings.Contains(text.String(), "NaN") {
+		t.Error("the report has a figure that is no number")
 	}
 }
