@@ -236,6 +236,8 @@ func (s *matchStudy) messages() Experiment {
 	}
 	share := most(defaultLoads, byLoad, metricShare, 1000)
 	e.Claims = append(e.Claims, claim("DMM messages of all, greatest over the loads", "at most 16 %", share <= 16, "%s %%", format(share, 1)))
+	e.because("Over the messages of workload management, where no keep-alives count, DMM's are at most %s %%, and 97 %% as published: the departure is in the keep-alives, of which the paper prints no interval. At 90 %% load the share is %s %%.",
+		format(most(defaultLoads, byLoad, metricOver, 1000), 1), format(s.mean(byLoad(90), metricShare), 1))
 	low, high := most(defaultLoads, byLoad, metricOver, 59), most(defaultLoads, byLoad, metricOver, 1000)
 	e.Claims = append(e.Claims, claim("DMM messages over workload management below 60 %", "up to 19 %", low <= 19, "%s %%", format(low, 1)))
 	e.Claims = append(e.Claims, claim("the same above", "up to 97 %", high <= 97, "%s %%", format(high, 1)))
