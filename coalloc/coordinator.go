@@ -62,7 +62,7 @@ type (
 	Start struct {
 		Task  grid.TaskID
 		Parts []Claimed // in the order of Component
-		Span  grid.Time // of the leases; 0 if Again: not known any more
+		Limit grid.Time // how long its tasks may take, slowed down as they are; 0 if Again: not known any more
 		Again bool
 		Tries int32 // placements tried until then; 0 if it comes Again
 	}
@@ -118,6 +118,10 @@ type Coordinator struct {
 	byLease map[lease.ID]*attempt
 }
 
+// clockMargin is the part of a span by which a lease is asked for longer: its borrower
+// counts it as shorter, by less than that, as clocks need not agree (lease.Config.Drift).
+const clockMargin = 200
+
 // slowdownMax bounds, in thousandths, by how much longer a job may have its leases than
 // within one site: of ways that nobody has measured the worst is assumed.
 const slowdownMax = 3000
@@ -135,9 +139,10 @@ type attempt struct {
 	task    grid.TaskID
 	phase   phase
 	parts   []partState
-	waiting *Waiting // nil after a restart
-	ordered bool     // one site after the other
-	span    grid.Time
+	waiting *Waiting  // nil after a restart
+	ordered bool      // one site after the other
+	limit   grid.Time // of its tasks; 0 after a restart
+	span    grid.Time // of its leases
 }
 
 type partState struct {
@@ -265,17 +270,18 @@ func (c *Coordinator) submit(now grid.Time, in *Submit, out *grid.Outbox) {
 
 // begin asks the sites of a placement to hold their parts.
 func (c *Coordinator) begin(now grid.Time, w *Waiting, parts []Part, out *grid.Outbox) {
-	span := w.Estimate + c.cfg.Slack
+	limit := w.Estimate
 	if c.view.Network != nil { // a split job runs longer
-		span += w.Estimate / 1000 * grid.Time(min(Slowdown(w.Request.CCR, parts, c.view.Network), slowdownMax))
+		limit += w.Estimate / 1000 * grid.Time(min(Slowdown(w.Request.CCR, parts, c.view.Network), slowdownMax))
 	}
 	var transfer grid.Time // the inputs come first
 	for _, p := range parts {
 		transfer = max(transfer, Transfer(w.Request.Inputs, c.view, int(p.Site)))
 	}
-	span += transfer
+	limit += transfer
 	a := &attempt{
-		task: grid.TaskID{Job: w.Job, Epoch: w.Epoch}, waiting: w, ordered: w.Failures > 0, span: min(span, lease.SpanLimit),
+		task: grid.TaskID{Job: w.Job, Epoch: w.Epoch}, waiting: w, ordered: w.Failures > 0,
+		limit: limit, span: min(limit+limit/clockMargin+c.cfg.Slack, lease.SpanLimit),
 	}
 	for _, p := range parts {
 		a.parts = append(a.parts, partState{Claimed: Claimed{Component: p.Component, Site: c.view.Sites[p.Site].ID, Processors: p.Processors}, index: p.Site})
@@ -356,7 +362,7 @@ func (c *Coordinator) decide(now grid.Time, a *attempt, out *grid.Outbox) {
 
 // start returns the news that a job may start.
 func (a *attempt) start(again bool) *Start {
-	s := &Start{Task: a.task, Span: a.span, Again: again}
+	s := &Start{Task: a.task, Limit: a.limit, Again: again}
 	if a.waiting != nil {
 		s.Tries = a.waiting.Tries
 	}

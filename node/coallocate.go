@@ -30,6 +30,32 @@ type coallocator struct {
 type seenSite struct {
 	name   string
 	issued grid.Time // on the site's clock: of the quote or report that its idle processors are from
+
+	// A site that has refused for a reason that will last counts as having nothing idle
+	// for a while, so that jobs find others.
+	closed grid.Time // until then; 0: it is not
+	why    lease.Reason
+}
+
+// How long a refusal counts for jobs that come after it.
+const (
+	closedLong  = 10 * grid.Minute // the site does not lend
+	closedShort = 30 * grid.Second // it was not reached, or had room but not for this job
+)
+
+// close notes why a site has refused, if that will last.
+func (s *Site) close(now grid.Time, in *lease.Refused) {
+	seen := s.co.sites[in.Lender]
+	switch in.Reason {
+	case lease.Denied:
+		seen.closed = now + closedLong
+	case lease.TooWide, lease.TooLong, lease.Unreachable, lease.Silent, lease.Full:
+		seen.closed = now + closedShort
+	default:
+		return
+	}
+	seen.why = in.Reason
+	s.co.sites[in.Lender] = seen
 }
 
 // scan is a look at what the sites of the federation have.
@@ -117,8 +143,14 @@ func (s *Site) sitesFound(now grid.Time, in *directory.Found, out *grid.Outbox) 
 			continue
 		}
 		c.scan.seen[q.Site] = true
-		c.sites[q.Site] = seenSite{q.Name, q.Issued}
-		view.Put(coalloc.Site{ID: q.Site, Processors: q.Processors, Free: q.Free, Wait: waitOf(q.Processors, q.Free, q.Wait)})
+		seen := c.sites[q.Site]
+		seen.name, seen.issued = q.Name, q.Issued
+		c.sites[q.Site] = seen
+		free := q.Free
+		if seen.closed > now {
+			free = 0
+		}
+		view.Put(coalloc.Site{ID: q.Site, Processors: q.Processors, Free: free, Wait: waitOf(q.Processors, q.Free, q.Wait)})
 	}
 	if !in.End && in.Err == nil && len(in.Quotes) > 0 && c.scan.pages < scanPages {
 		after := directory.Behind(&in.Quotes[len(in.Quotes)-1], directory.Free)
@@ -189,7 +221,7 @@ func (s *Site) handOver(now grid.Time, out *grid.Outbox) {
 		if e.state == Placing && c.coord.Knows(e.job.ID) {
 			e.state, e.reason = Queued, ""
 			if c.coord.Queue().Waiting(e.job.ID) != nil {
-				e.verdicts = s.dividedVerdicts(nil)
+				e.verdicts = s.dividedVerdicts(now, nil)
 			}
 			out.Save(e)
 			out.Tell(grid.Event{Kind: grid.JobPlaced, Job: e.job, Epoch: e.epoch, Site: s.cfg.ID})
@@ -210,8 +242,14 @@ func (s *Site) refresh(now grid.Time) {
 			view.SetFree(i, s.cluster.Idle(now))
 			continue
 		}
-		if l, known := s.dir.Load(id); known && l.Issued > s.co.sites[id].issued {
-			s.co.sites[id] = seenSite{s.co.sites[id].name, l.Issued}
+		seen := s.co.sites[id]
+		if seen.closed > now {
+			view.SetFree(i, 0)
+			continue
+		}
+		if l, known := s.dir.Load(id); known && l.Issued > seen.issued {
+			seen.issued = l.Issued
+			s.co.sites[id] = seen
 			view.SetFree(i, l.Free)
 		}
 	}
@@ -269,6 +307,9 @@ func (s *Site) coallocInput(now grid.Time, in grid.Input, out *grid.Outbox) bool
 	case *lease.Granted:
 		return s.toCoordinator(now, in.ID, in, out)
 	case *lease.Refused:
+		if s.co.coord.Has(in.ID) && !coalloc.Own(in.ID) {
+			s.close(now, in)
+		}
 		return s.toCoordinator(now, in.ID, in, out)
 	case *lease.Claimed:
 		return s.toCoordinator(now, in.ID, in, out)
@@ -325,7 +366,7 @@ func (s *Site) startGang(now grid.Time, in *coalloc.Start, out *grid.Outbox) {
 		g.Parts = append(g.Parts, part)
 	}
 	s.co.gangs[in.Task] = true
-	e.gang, e.start, e.verdicts = g, now, s.dividedVerdicts(g)
+	e.gang, e.start, e.verdicts = g, now, s.dividedVerdicts(now, g)
 	e.award = market.Award{Site: s.cfg.ID, Epoch: e.epoch, Price: s.Price(), Until: grid.Never,
 		Cost: s.cfg.Cost.Cost(s.Price(), e.job.Processors, s.limitOf(e))}
 	cancelling := e.state == Cancelling
@@ -333,7 +374,7 @@ func (s *Site) startGang(now grid.Time, in *coalloc.Start, out *grid.Outbox) {
 		e.state, e.reason = Running, ""
 	}
 	out.Save(e)
-	task := grid.Task{ID: in.Task, Job: e.job, Limit: max(s.limitOf(e), in.Span), Gang: g}
+	task := grid.Task{ID: in.Task, Job: e.job, Limit: max(s.limitOf(e), in.Limit), Gang: g}
 	out.Start(task)
 	if !in.Again {
 		out.Tell(grid.Event{Kind: grid.JobStarted, Job: e.job, Epoch: e.epoch, Site: s.cfg.ID})

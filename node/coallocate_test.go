@@ -101,6 +101,44 @@ IFS=,; set -- $GRIDNODE_PEERS; [ "$1" = "$GRIDNODE_RENDEZVOUS" ] || echo bad ren
 	}
 }
 
+// TestSiteThatDoesNotLend has most idle processors, so it is asked first; the job runs
+// elsewhere all the same, and says what came of it.
+func TestSiteThatDoesNotLend(t *testing.T) {
+	memory := &p2p.Memory{}
+	var hosts []*Host
+	for i, lends := range []bool{false, false, true, true} {
+		cfg := realConfig(t, byte(i+1), memory)
+		cfg.Site.Processors = []int64{1, 9, 2, 2}[i]
+		cfg.Site.Lease = LeaseConfig{Lend: lends, Term: 3 * grid.Second}
+		if i > 0 {
+			cfg.Join = hosts[0].Addrs()
+		}
+		hosts = append(hosts, realHost(t, cfg))
+	}
+	for _, h := range hosts {
+		awaitQuotes(t, h, len(hosts))
+	}
+	j := scriptJob(hosts[0], 1, "true")
+	j.Processors, j.Tasks = 4, 4
+	j.Coallocate = &grid.Coallocation{Count: "2..3", Policy: "fcm", CCR: -1}
+	submitJob(t, hosts[0], j)
+	until(t, "it is over", func() bool { return stateOf(t, hosts[0], j).State.Terminal() })
+	v := stateOf(t, hosts[0], j)
+	if v.State != Done {
+		t.Errorf("%v: %s", v.State, v.Reason)
+	}
+	refused := ""
+	for _, verdict := range v.Verdicts {
+		if verdict.Site == hosts[1].ID() {
+			refused = verdict.Detail
+		}
+	}
+	if !strings.Contains(refused, "does not lend") {
+		t.Errorf("verdicts %+v, want the reason of the site that does not lend", v.Verdicts)
+	}
+	nothingLeft(t, hosts...)
+}
+
 // TestOneTaskFails: the others are ended, wherever they run.
 func TestOneTaskFails(t *testing.T) {
 	hosts := team(t, 1, 1, 1)

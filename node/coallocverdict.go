@@ -37,7 +37,7 @@ func (s *Site) dividedPreview(now grid.Time, in *Preview, out *grid.Outbox) {
 			gang.Parts = append(gang.Parts, grid.GangPart{Site: view.Sites[p.Site].ID, Processors: p.Processors})
 		}
 	}
-	answer.Verdicts = s.dividedVerdicts(gang)
+	answer.Verdicts = s.dividedVerdicts(now, gang)
 	out.Answer(in.Token, answer)
 }
 
@@ -73,7 +73,7 @@ func withProcessors(view *coalloc.View) (n int) {
 
 // dividedVerdicts says what came of each site: first those that have a component, then
 // the others, as many as there is room for.
-func (s *Site) dividedVerdicts(g *grid.Gang) []market.Verdict {
+func (s *Site) dividedVerdicts(now grid.Time, g *grid.Gang) []market.Verdict {
 	view := s.co.coord.View()
 	var verdicts []market.Verdict
 	chosen := make(map[grid.SiteID]bool)
@@ -92,10 +92,14 @@ func (s *Site) dividedVerdicts(g *grid.Gang) []market.Verdict {
 		if chosen[v.ID] || v.Processors == 0 || len(verdicts) >= dividedVerdictsMax {
 			continue
 		}
-		verdicts = append(verdicts, market.Verdict{
+		verdict := market.Verdict{
 			Site: v.ID, Name: s.siteName(v.ID), Finish: grid.Never, Outcome: market.OutcomeCandidate,
 			Detail: fmt.Sprintf("%d of %d processors are idle", v.Free, v.Processors),
-		})
+		}
+		if seen := s.co.sites[v.ID]; seen.closed > now {
+			verdict.Outcome, verdict.Detail = market.OutcomeRefused, seen.why.String()
+		}
+		verdicts = append(verdicts, verdict)
 	}
 	return verdicts
 }
