@@ -48,6 +48,10 @@ type PackingConfig struct {
 	// before that, which uses up slack.
 	Deadlines string `json:"deadlines"`
 
+	// Window is how many seconds lie between two batches. What is left of a batch when
+	// the next one is shared out occupies its processors. 0: each meets empty clusters.
+	Window float64 `json:"window"`
+
 	// Settle is titan.Config.Settle, in percent: 0 is the paper's.
 	Settle int `json:"settle"`
 }
@@ -57,6 +61,7 @@ const (
 	PackingQueueMax = 1000
 	packingTotalMax = 10_000_000
 	deadlineMax     = 1000
+	windowMax       = 1_000_000
 )
 
 // DefaultPacking is what the command line starts from: figure 4 with 40 jobs.
@@ -124,6 +129,8 @@ func (cfg *PackingConfig) check() ([]titan.Weights, error) {
 		return nil, configError("clusters", "%d: want 1 to %d, or 0 for the four of table 3", cfg.Clusters, poolMax)
 	case !(lo >= 0 && lo <= hi && hi <= deadlineMax): // and not NaN
 		return nil, configError("deadline-range", "%v to %v: want two numbers from 0 to %d, the lower first", lo, hi, deadlineMax)
+	case !(cfg.Window >= 0 && cfg.Window <= windowMax):
+		return nil, configError("window", "%v: want 0 to %d seconds", cfg.Window, windowMax)
 	case cfg.Settle < 0 || cfg.Settle > 100:
 		return nil, configError("settle", "%d: want 0 to 100 %%", cfg.Settle)
 	}

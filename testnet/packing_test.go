@@ -73,6 +73,7 @@ func TestPackingFlags(t *testing.T) {
 		"log":            func(cfg *PackingConfig) { cfg.Sizes = "log" },
 		"deadlines":      func(cfg *PackingConfig) { cfg.Deadlines = "arrival" },
 		"settle":         func(cfg *PackingConfig) { cfg.Settle = 30 },
+		"window":         func(cfg *PackingConfig) { cfg.Window = 10 },
 	} {
 		if r := packed(t, change); r.Total.MCP == base.Total.MCP {
 			t.Errorf("%s changes nothing", name)
@@ -147,6 +148,7 @@ func TestPackingErrors(t *testing.T) {
 		"start":          func(cfg *PackingConfig) { cfg.Start = "best" },
 		"deadlines":      func(cfg *PackingConfig) { cfg.Deadlines = "never" },
 		"settle":         func(cfg *PackingConfig) { cfg.Settle = 101 },
+		"window":         func(cfg *PackingConfig) { cfg.Window = -1 },
 	} {
 		cfg := DefaultPacking()
 		change(&cfg)

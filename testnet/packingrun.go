@@ -26,7 +26,8 @@ type packer struct {
 	mcp, pb     float64 // sums over the batches
 	jobs        int64
 	clusters    []packedCluster
-	span        grid.Time // makespans of all clusters, the longest of each batch, added up
+	left        [][]grid.Time // by cluster: when its processors are free as the next batch comes; empty: they are
+	span        grid.Time     // makespans of all clusters, the longest of each batch, added up
 }
 
 // packedCluster is what came of one cluster, added up over the batches.
@@ -87,6 +88,10 @@ func (p *packer) begin(cluster int) {
 
 // pack shares a batch out and lets the clusters plan.
 func (p *packer) pack(b *muscle.Batch) error {
+	for c := range p.left {
+		b.Clusters[c].Free = p.left[c]
+	}
+	p.left = nil
 	p.begin(-1)
 	packing, err := p.policy.Share(b, rand.New(p.draws))
 	if err != nil {
@@ -142,11 +147,34 @@ func (p *packer) plan(problem *titan.Problem, share *muscle.Share, cluster int) 
 		return titan.Performance{}, err
 	}
 	p.generations += int64(p.titan.Run())
+	p.carry(problem)
 	p.hash = mix(p.hash, uint64(p.titan.Cost()))
 	for _, job := range p.titan.Best().Order {
 		p.hash = mix(p.hash, uint64(share.Jobs[job]))
 	}
 	return problem.Measure(p.titan.Best()), nil
+}
+
+// carry notes how long the cluster whose share was planned is busy when the next batch
+// comes.
+func (p *packer) carry(problem *titan.Problem) {
+	window := micros(p.cfg.Window)
+	if window == 0 {
+		return
+	}
+	ends := make([]grid.Time, problem.Processors)
+	copy(ends, problem.Free)
+	best := p.titan.Best()
+	starts := best.Starts(problem, nil)
+	for job, start := range starts {
+		for processor := range best.Processors(problem, int32(job)) {
+			ends[processor] = max(ends[processor], start+problem.Jobs[job].Span)
+		}
+	}
+	for i := range ends {
+		ends[i] = max(ends[i]-window, 0)
+	}
+	p.left = append(p.left, ends)
 }
 
 // result works the figures out. Makespans are means over the batches.

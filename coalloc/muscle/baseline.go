@@ -33,6 +33,11 @@ func spread(b *Batch, pick func(job int, fits []int) int) (*Packing, error) {
 // fits as well. The error is that of Batch.Validate.
 func DLL(b *Batch) (*Packing, error) {
 	work := make([]float64, len(b.Clusters)) // Σ e·s: sums of integers below 2^53, so exact
+	for c := range b.Clusters {
+		for _, free := range b.Clusters[c].Free { // what is left of jobs that it has already
+			work[c] += float64(free)
+		}
+	}
 	return spread(b, func(job int, fits []int) int {
 		load := func(c int) float64 { return work[c] / float64(b.Clusters[c].Processors) }
 		least := fits[0]

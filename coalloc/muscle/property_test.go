@@ -278,6 +278,10 @@ func TestBaselines(t *testing.T) {
 	if q, err := DLL(small); err != nil || !slices.Equal(q.Shares[0].Jobs, []int32{0, 3}) { // loads 1 and 0, 1/2, 1
 		t.Errorf("DLL gives the first of two clusters %v, want the first and the last job; error %v", q.Shares[0].Jobs, err)
 	}
+	small.Clusters[0].Free = []grid.Time{1, 1, 0, 0} // it has jobs already: loads 1/2 and 0, then 1/2 and 1, 1 and 1, 3/2 and 1
+	if q, err := DLL(small); err != nil || !slices.Equal(q.Shares[0].Jobs, []int32{1, 2}) {
+		t.Errorf("DLL gives the first of two clusters, which is busy, %v, want the second and the third job; error %v", q.Shares[0].Jobs, err)
+	}
 	if p, err = WRAND(b, draws(1)); err != nil {
 		t.Fatal(err)
 	}

@@ -20,11 +20,12 @@ const muscleJobs = 4000
 // are not printed; the text speaks of 40, 60 and 100 jobs and of loose and urgent
 // deadlines.
 var (
-	muscleQueues    = []int{20, 40, 60, 80, 100, 120, 140, 160} // figure 4
-	muscleDeadlines = []float64{1, 3, 5, 7, 9}                  // figure 5: MAX_DR
-	muscleLevels    = []int{40, 100}                            // figure 5
-	muscleWeighted  = []int{40, 100, 160}                       // figure 6
-	muscleSizes     = []int{4, 6, 8, 10}                        // figure 7
+	muscleQueues        = []int{20, 40, 60, 80, 100, 120, 140, 160} // figure 4
+	muscleDeadlines     = []float64{1, 3, 5, 7, 9}                  // figure 5: MAX_DR
+	muscleLevels        = []int{40, 100}                            // figure 5
+	muscleReadingLevels = []int{40, 100, 160}                       // appendix
+	muscleWeighted      = []int{40, 100, 160}                       // figure 6
+	muscleSizes         = []int{4, 6, 8, 10}                        // figure 7
 )
 
 // muscleWeights are those of figure 6.
@@ -50,6 +51,7 @@ type muscleCase struct {
 	weights, sizes   string
 	start, deadlines string
 	settle           int
+	window           float64
 }
 
 // muscleFigure4 is the setting of figure 4, from which the others depart.
@@ -118,7 +120,7 @@ func planMuscle(_ context.Context, o Options) (*Study, error) {
 		}
 		if !o.Quick {
 			for _, r := range muscleReadings {
-				for _, queue := range muscleLevels {
+				for _, queue := range muscleReadingLevels {
 					s.want(muscleFigure4(policy, queue).with(r.change))
 				}
 			}
@@ -170,6 +172,7 @@ func (s *muscleStudy) config(c muscleCase, workload int) testnet.PackingConfig {
 	cfg.Policy, cfg.Queue, cfg.Clusters = musclePolicies[c.policy], c.queue, c.clusters
 	cfg.DeadlineRange[1], cfg.Weights, cfg.Sizes = c.loosest, c.weights, c.sizes
 	cfg.Start, cfg.Deadlines, cfg.Settle = c.start, c.deadlines, c.settle
+	cfg.Window = c.window
 	return cfg
 }
 
