@@ -168,3 +168,16 @@ func TestCoallocationRefusals(t *testing.T) {
 		}
 	}
 }
+
+// TestLeasesOutlastSlowJobs: what communicates most over the slowest ways, those to
+// Delft, takes five times as long, and keeps its nodes until its end.
+func TestLeasesOutlastSlowJobs(t *testing.T) {
+	var slowest grid.Time
+	r := coallocated(t, func(c *CoallocationConfig) {
+		c.Policy, c.Application, c.Utilization, c.Without, c.Sizes, c.Hours = "fcm", "wave", 80, "leiden", []int64{32, 48, 64}, 6
+		c.Ended = func(j CoallocatedJob) { slowest = max(slowest, j.End-j.Start) }
+	})
+	if r.Total.Finished != r.Total.Submitted || slowest < 900*grid.Second {
+		t.Errorf("%d of %d jobs have ended, the slowest after %v: want all, and 900 s at least", r.Total.Finished, r.Total.Submitted, slowest)
+	}
+}
