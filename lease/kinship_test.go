@@ -206,6 +206,10 @@ func TestInvitation(t *testing.T) {
 			t.Errorf("%d answers, want one of each site", n)
 		}
 	}
+	c.restart("p") // invitations survive on both sides
+	c.restart("a")
+	c.wantKin("a", "p", "parent offered")
+	c.wantKin("p", "a", "child invited")
 	if err := c.accept("a", "p"); err != nil {
 		t.Fatal(err)
 	}
