@@ -277,7 +277,7 @@ func TestHolderIsBounded(t *testing.T) {
 	})
 }
 
-// "A cell with more than B live quotes splits", the root with more than twice as many:
+// "A cell with more than B live quotes splits", the root with half as many again:
 // the holder says where each quote goes, and its own stretch keeps at most that.
 func TestSplit(t *testing.T) {
 	for name, price := range map[string]func(i int) grid.Price{
@@ -287,18 +287,18 @@ func TestSplit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDirectory(Config{CellMax: 64})
-			for i := range 129 {
+			for i := range 97 {
 				reply := d.keep(0, quoteAt(fmt.Sprint("s", i), price(i), 1, 0), &Copy{Cell: root(Price)})
 				if reply.Moved {
 					t.Fatalf("moved quote %d on to %v", i, reply.To)
 				}
 			}
 			h := d.holding(root(Price))
-			if n, _ := h.stand(0); n > 128 || len(h.fences) == 0 {
+			if n, _ := h.stand(0); n > 96 || len(h.fences) == 0 {
 				t.Fatalf("%d own quotes, %d fences", n, len(h.fences))
 			}
 			moved := 0
-			for i := range 129 { // each publishes again
+			for i := range 97 { // each publishes again
 				q := quoteAt(fmt.Sprint("s", i), price(i), 2, 0)
 				if reply := d.keep(0, q, &Copy{Cell: root(Price)}); reply.Moved {
 					moved++
@@ -307,8 +307,8 @@ func TestSplit(t *testing.T) {
 					}
 				}
 			}
-			if moved < 16 || moved > 96 {
-				t.Errorf("%d of 129 quotes move", moved)
+			if moved < 12 || moved > 72 {
+				t.Errorf("%d of 97 quotes move", moved)
 			}
 		})
 	}

@@ -1,10 +1,10 @@
 package directory
 
 import (
-	"bytes"
 	"cmp"
 	"container/heap"
 	"crypto/sha256"
+	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -228,26 +228,24 @@ func (n *network) one() {
 
 func (n *network) closest(key grid.Key, k int) []grid.SiteID {
 	type near struct {
-		distance grid.Key
+		distance uint64 // its first bits, which differ
 		site     *site
 	}
-	var best []near // ordered, at most k
+	best := make([]near, 0, k+1) // ordered, at most k
 	for _, s := range n.sites {
 		if s.down {
 			continue
 		}
-		x := near{site: s}
-		for i := range x.distance {
-			x.distance[i] = key[i] ^ s.key[i]
+		x := near{binary.BigEndian.Uint64(key[:]) ^ binary.BigEndian.Uint64(s.key[:]), s}
+		if len(best) == k && best[k-1].distance <= x.distance {
+			continue
 		}
-		i, _ := slices.BinarySearchFunc(best, x, func(a, b near) int { return bytes.Compare(a.distance[:], b.distance[:]) })
-		if i < k {
-			best = slices.Insert(best[:min(len(best), k-1)], i, x)
-		}
+		i, _ := slices.BinarySearchFunc(best, x, func(a, b near) int { return cmp.Compare(a.distance, b.distance) })
+		best = slices.Insert(best[:min(len(best), k-1)], i, x)
 	}
-	var ids []grid.SiteID
-	for _, x := range best {
-		ids = append(ids, x.site.id)
+	ids := make([]grid.SiteID, len(best))
+	for i, x := range best {
+		ids[i] = x.site.id
 	}
 	return ids
 }

@@ -2,9 +2,10 @@ package directory
 
 import "gridnode/internal/grid"
 
-// rootFactor is how many times as many quotes as any other cell the root keeps: most
-// queries are for the lowest or the highest values, and find them there.
-const rootFactor = 2
+// rootShare: the root keeps half as many quotes again as other cells. Most queries are
+// for the lowest or the highest values, and find them there; but each of these sites
+// publishes to the root's holders, who are busy anyway.
+const rootShare = 2
 
 // split makes cells of parts of a cell that has more than cellMax quotes of its own.
 //
@@ -14,7 +15,7 @@ const rootFactor = 2
 // it asks those, from the longest one upwards.
 func (h *holding) split(now grid.Time, cellMax int, expires grid.Time) {
 	if h.cell.isRoot() {
-		cellMax *= rootFactor
+		cellMax += cellMax / rootShare
 	}
 	if len(h.entries) <= cellMax {
 		return
