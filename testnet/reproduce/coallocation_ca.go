@@ -135,6 +135,6 @@ func (s *coallocationStudy) whyCA() []string {
 			at, figure("ca", at, false, clustersOf), figure("fcm", at, false, clustersOf), figure("ca", at, true, clustersOf)),
 		fmt.Sprintf("Why saturation comes earlier than published: one slowdown cannot give table IV and figure 10. Of jobs of 8 to 32 nodes FCM splits %s %% at %d %%, of jobs of 32 to 64 nodes %s %%: "+
 			"they must saturate before the 70–75 %% that table IV has for the narrow ones, and the paper has them saturate after, at 75–80 %%. The last table shows how little an application would have to communicate for that.",
-			format(narrow, 0), low, figure("fcm", low, false, share)),
+			format(narrow, 0), low, format(s.of(coallocationCase{policy: "fcm", application: "wave", utilization: low, big: true}, share).Here, 0)),
 	}
 }
