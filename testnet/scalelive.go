@@ -329,8 +329,6 @@ func Differences(live *ScaleResult, virtual []*ScaleResult) (list []Difference) 
 			continue
 		case k == wire.KademliaFind || k == wire.KademliaNodes:
 			continue // live these are kad-dht's own; look-ups are compared by requests
-		case k == wire.GossipLatency:
-			continue // live nodes measure them; virtual ones know how long messages take
 		}
 		over := func(n int64) Ratio { return Ratio((d.Live - n) * 1_000_000 / max(n, 1)) }
 		d.Percent = over(d.Virtual)
