@@ -439,7 +439,7 @@ func (s *Site) preview(now grid.Time, in *Preview, out *grid.Outbox) {
 	}
 	if divided(in.Job) {
 		s.co.previews = append(s.co.previews, Preview{in.Token, in.Job})
-		s.look4sites(now, out)
+		s.scanSites(now, out)
 		return
 	}
 	s.agent.Step(now, &market.Preview{Token: in.Token, Job: in.Job}, out)
