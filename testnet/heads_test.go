@@ -25,10 +25,9 @@ var headSeeds = flag.Int("head-seeds", 8, "seeds of the tests of heads, each a b
 type headNet struct {
 	*Network
 	*checker
-	members []node.SiteConfig
-	jobs    headJobs
-	ended   map[grid.JobID]grid.Event
-	missed  int // deadlines
+	jobs   headJobs
+	ended  map[grid.JobID]grid.Event
+	missed int // deadlines
 }
 
 // headJobs are submitted at the head.
