@@ -16,8 +16,14 @@ func (c *Cluster) Lend(now grid.Time, r Request) error {
 	if err := c.accept(r, false); err != nil {
 		return err
 	}
-	c.liftPlan()
+	laid := c.plan.laid
+	if laid {
+		c.liftPlan()
+	}
 	if r.Processors > c.profile.free || c.agenda.size > 0 && c.profile.lasting(r.Processors) < r.Estimate {
+		if laid {
+			c.layPlan() // without it nobody would notice that the head does not start when it should
+		}
 		return fmt.Errorf("lend %d processors for %v: %w", r.Processors, r.Estimate, ErrBusy)
 	}
 	c.change()

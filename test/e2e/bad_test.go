@@ -110,9 +110,11 @@ func TestWrongSettings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	before, _, _ := strings.Cut(string(good), "  price:")
+	price := fmt.Sprintf("%s:%d", path, strings.Count(before, "\n")+1)
 	for _, tt := range []struct{ old, new, want string }{
-		{"  price:", "  pirce:", path + ":16: unknown key site.pirce; did you mean site.price?"},
-		{"price: 1\n", "price: -1\n", "site.price (" + path + ":16): "},
+		{"  price:", "  pirce:", price + ": unknown key site.pirce; did you mean site.price?"},
+		{"price: 1\n", "price: -1\n", "site.price (" + price + "): "},
 		{"foreign: deny", "foreign: maybe", "want allow or deny"},
 		{"speed: 1000", "speed: 0", "site.speed"},
 	} {

@@ -30,7 +30,7 @@ func TestCoAllocation(t *testing.T) {
 					t.Errorf("%s: %s has %d cells for %d columns", table.Title, m.Name, len(m.Cells), len(table.Columns))
 				}
 				for i, c := range m.Cells {
-					if strings.HasPrefix(table.Title, "Figure 10") && !(c.Here > 200) {
+					if strings.HasPrefix(table.Title, "Figure 10 (") && !(c.Here > 200) {
 						t.Errorf("%s: %s at %s is %v", table.Title, m.Name, table.Columns[i], c.Here)
 					}
 				}
