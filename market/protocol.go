@@ -148,7 +148,7 @@ func decodeJobSubmission(from grid.SiteID, body []byte) (grid.Message, error) {
 		Age: grid.Time(p.Age), Deadline: spanOr(p.Deadline, grid.Never),
 	}
 	var c check
-	c.Positive("epoch", uint64(p.Epoch))
+	c.Within("epoch", int64(p.Epoch), 1, grid.EpochMax)
 	c.Positive("hold", p.Hold)
 	c.Within("price", p.Price, 1, int64(grid.CreditsMax))
 	c.Within("cost", p.Cost, 0, int64(grid.CreditsMax))
@@ -157,6 +157,8 @@ func decodeJobSubmission(from grid.SiteID, body []byte) (grid.Message, error) {
 	switch {
 	case job.Home != from:
 		c.Fail("job of another home")
+	case job.Coallocate != nil:
+		c.Fail("co-allocated job: its home claims processors for it, and awards it to nobody")
 	case job.Submit != 0 || job.Deadline != grid.Never:
 		c.Fail("instants in a submitted job")
 	}
@@ -270,7 +272,7 @@ func (c *check) task(job []byte, epoch uint32) grid.TaskID {
 	if err != nil || id.IsZero() {
 		c.Fail("no job ID")
 	}
-	c.Positive("epoch", uint64(epoch))
+	c.Within("epoch", int64(epoch), 1, grid.EpochMax)
 	return grid.TaskID{Job: id, Epoch: epoch}
 }
 

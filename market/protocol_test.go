@@ -39,7 +39,7 @@ func (d drawn) number(name string) uint64 { return rapid.Uint64Min(1).Draw(d.T, 
 func (d drawn) task() grid.TaskID {
 	return grid.TaskID{
 		Job:   grid.JobID{Hi: rapid.Uint64().Draw(d.T, "hi"), Lo: d.number("lo")},
-		Epoch: rapid.Uint32Min(1).Draw(d.T, "epoch"),
+		Epoch: rapid.Uint32Range(1, grid.EpochMax).Draw(d.T, "epoch"),
 	}
 }
 
@@ -207,6 +207,7 @@ func TestDecodersCheckEveryField(t *testing.T) {
 			negotiate(func(p *wirepb.MarketNegotiate) { p.Job = id[:15] }),
 			negotiate(func(p *wirepb.MarketNegotiate) { p.Job = make([]byte, 16) }),
 			negotiate(func(p *wirepb.MarketNegotiate) { p.Epoch = 0 }),
+			negotiate(func(p *wirepb.MarketNegotiate) { p.Epoch = grid.EpochMax + 1 }),
 			negotiate(func(p *wirepb.MarketNegotiate) { p.Request = 0 }),
 			negotiate(func(p *wirepb.MarketNegotiate) { p.Validity = -1 }),
 			negotiate(func(p *wirepb.MarketNegotiate) { p.Validity = beyond }),
@@ -225,6 +226,7 @@ func TestDecodersCheckEveryField(t *testing.T) {
 		{wire.MarketReply, reply(func(*wirepb.MarketReply) {}), []proto.Message{
 			reply(func(p *wirepb.MarketReply) { p.Job = nil }),
 			reply(func(p *wirepb.MarketReply) { p.Epoch = 0 }),
+			reply(func(p *wirepb.MarketReply) { p.Epoch = grid.EpochMax + 1 }),
 			reply(func(p *wirepb.MarketReply) { p.Request = 0 }),
 			reply(func(p *wirepb.MarketReply) { p.Refusal = 256 }),
 			reply(func(p *wirepb.MarketReply) { p.Hold = 0 }),
@@ -253,6 +255,8 @@ func TestDecodersCheckEveryField(t *testing.T) {
 			submission(func(p *wirepb.MarketJobSubmission) { p.Job.Submit = 1 }),
 			submission(func(p *wirepb.MarketJobSubmission) { p.Job.Deadline = 1 }),
 			submission(func(p *wirepb.MarketJobSubmission) { p.Epoch = 0 }),
+			submission(func(p *wirepb.MarketJobSubmission) { p.Epoch = grid.EpochMax + 1 }),
+			submission(func(p *wirepb.MarketJobSubmission) { p.Job.Coallocation = &wirepb.Coallocation{Count: "2"} }),
 			submission(func(p *wirepb.MarketJobSubmission) { p.Hold = 0 }),
 			submission(func(p *wirepb.MarketJobSubmission) { p.Price = -1 }),
 			submission(func(p *wirepb.MarketJobSubmission) { p.Price = 0 }),
@@ -265,6 +269,7 @@ func TestDecodersCheckEveryField(t *testing.T) {
 		{wire.MarketJobCompletion, completion(func(*wirepb.MarketJobCompletion) {}), []proto.Message{
 			completion(func(p *wirepb.MarketJobCompletion) { p.Job = nil }),
 			completion(func(p *wirepb.MarketJobCompletion) { p.Epoch = 0 }),
+			completion(func(p *wirepb.MarketJobCompletion) { p.Epoch = grid.EpochMax + 1 }),
 			completion(func(p *wirepb.MarketJobCompletion) { p.Ago = -1 }),
 			completion(func(p *wirepb.MarketJobCompletion) { p.Run = beyond }),
 			completion(func(p *wirepb.MarketJobCompletion) { p.Reason = long }),
@@ -274,6 +279,7 @@ func TestDecodersCheckEveryField(t *testing.T) {
 		{wire.MarketAcknowledge, acknowledge(func(*wirepb.MarketAcknowledge) {}), []proto.Message{
 			acknowledge(func(p *wirepb.MarketAcknowledge) { p.Job = nil }),
 			acknowledge(func(p *wirepb.MarketAcknowledge) { p.Epoch = 0 }),
+			acknowledge(func(p *wirepb.MarketAcknowledge) { p.Epoch = grid.EpochMax + 1 }),
 			acknowledge(func(p *wirepb.MarketAcknowledge) { p.Hold = 0 }),
 			acknowledge(func(p *wirepb.MarketAcknowledge) { p.Of = 0 }),
 			acknowledge(func(p *wirepb.MarketAcknowledge) { p.Of = 256 + uint32(wire.MarketJobSubmission) }),
@@ -282,6 +288,7 @@ func TestDecodersCheckEveryField(t *testing.T) {
 		{wire.MarketCancel, cancel(func(*wirepb.MarketCancel) {}), []proto.Message{
 			cancel(func(p *wirepb.MarketCancel) { p.Job = nil }),
 			cancel(func(p *wirepb.MarketCancel) { p.Epoch = 0 }),
+			cancel(func(p *wirepb.MarketCancel) { p.Epoch = grid.EpochMax + 1 }),
 			cancel(func(p *wirepb.MarketCancel) { p.Hold = 0 }),
 			cancel(func(p *wirepb.MarketCancel) { p.Cause = long }),
 		}},

@@ -68,6 +68,11 @@ const RanksMax = 1024
 // to be lost two million times before the two mix.
 const rankShift = 21
 
+// EpochMax bounds the epochs of executions: above it stands the rank of a task of a
+// gang. An execution that a peer names with a higher one is refused, as its end would be
+// taken for that of a task of a gang.
+const EpochMax = 1<<rankShift - 1
+
 // RankTask names the execution of one task of a gang.
 func RankTask(gang TaskID, rank int) TaskID {
 	return TaskID{gang.Job, gang.Epoch | uint32(rank+1)<<rankShift}
