@@ -66,6 +66,9 @@ type (
 		Again bool
 		Tries int32 // placements tried until then; 0 if it comes Again
 	}
+	// Aborted says that a job goes back to the placement queue whose claim was decided and
+	// then failed, before it started: nothing of it runs anywhere (Home.Vacated).
+	Aborted struct{ Task grid.TaskID }
 	// Broken says that a job whose claim was decided has lost one of its parts, before
 	// it started or after. Its other parts are released: end what runs there. It may be
 	// submitted again with the next epoch: from Gone on nothing runs on the lost part;
@@ -393,23 +396,29 @@ func (c *Coordinator) lost(now grid.Time, id lease.ID, why lost, out *grid.Outbo
 	p.over = !why.recalled
 	site, index := p.Site, p.index
 	decided, started := a.phase != phaseHolding, a.phase == phaseStarted
-	w := a.waiting
 	c.drop(now, a, out)
 	if why.refused && index >= 0 {
 		c.view.SetFree(int(index), why.free) // fresher than what the placement was made on
 	}
-	if decided && (started || w == nil) {
+	if decided && (started || a.waiting == nil) {
 		out.Local(&Broken{Task: a.task, Site: site, Cause: why.cause, Started: started, Gone: max(why.gone, now)})
 		return
 	}
-	c.queue.Return(now, w, c.rng.Int64N(1000))
+	c.again(now, a, out)
 }
 
 // fail gives an attempt up that could not even ask or claim.
 func (c *Coordinator) fail(now grid.Time, a *attempt, out *grid.Outbox) {
-	w := a.waiting
 	c.drop(now, a, out)
-	c.queue.Return(now, w, c.rng.Int64N(1000))
+	c.again(now, a, out)
+}
+
+// again returns the job of an attempt that was dropped to the queue.
+func (c *Coordinator) again(now grid.Time, a *attempt, out *grid.Outbox) {
+	if a.phase != phaseHolding {
+		out.Local(&Aborted{a.task})
+	}
+	c.queue.Return(now, a.waiting, c.rng.Int64N(1000))
 }
 
 // drop releases all parts of an attempt and forgets it; a may be nil.

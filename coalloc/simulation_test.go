@@ -276,6 +276,8 @@ func (w *world) local(n *node, in grid.Input) {
 		w.job(in.Task.Job).reject = true
 	case *Start:
 		w.start(n, in)
+	case *Aborted:
+		n.home.Vacated(w.now, in.Task.Job, &n.out)
 	case *Broken:
 		j := w.job(in.Task.Job)
 		if j.done {

@@ -301,6 +301,8 @@ func (s *Site) coallocInput(now grid.Time, in grid.Input, out *grid.Outbox) bool
 		}
 	case *coalloc.Start:
 		s.startGang(now, in, out)
+	case *coalloc.Aborted:
+		s.vacateHome(now, in.Task.Job, out)
 	case *coalloc.Broken:
 		s.gangBroken(now, in, out)
 	case *lease.Granted:

@@ -139,14 +139,18 @@ func (s *Site) recoverHome(now grid.Time, out *grid.Outbox) {
 			continue
 		}
 		_ = s.co.home.Release(now, l.ID, out) // it is there
-		alive := false
-		for id := range s.co.gangs {
-			alive = alive || id.Job == l.Subject
-		}
-		if !alive {
-			s.co.home.Vacated(now, l.Subject, out)
+		s.vacateHome(now, l.Subject, out)
+	}
+}
+
+// vacateHome gives back what a job had at home, unless something of it may be alive.
+func (s *Site) vacateHome(now grid.Time, job grid.JobID, out *grid.Outbox) {
+	for id := range s.co.gangs {
+		if id.Job == job {
+			return
 		}
 	}
+	s.co.home.Vacated(now, job, out)
 }
 
 // adoptedGang: after a restart, something of a co-allocated execution still runs here.

@@ -173,7 +173,7 @@ func (k *koala) apply(now grid.Time, in grid.Input, out *grid.Outbox) {
 		k.coord.Step(now, in, out)
 	case *coalloc.Start:
 		k.start(in, out)
-	case *coalloc.Rejected, *coalloc.Broken:
+	case *coalloc.Rejected, *coalloc.Aborted, *coalloc.Broken:
 		panic(fmt.Sprintf("testnet: nothing fails here, and yet: %+v", in)) // every size was tried at first
 	default:
 		k.coord.Step(now, in, out) // what the book tells

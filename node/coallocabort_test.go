@@ -1,0 +1,44 @@
+package node
+
+import (
+	"testing"
+
+	"gridnode/directory"
+	"gridnode/internal/grid"
+	"gridnode/lease"
+	"gridnode/market"
+)
+
+// TestClaimFailsElsewhere: a job whose claim was decided, and then failed at another
+// site before it started, waits again, and this site has its processors back.
+func TestClaimFailsElsewhere(t *testing.T) {
+	b := newBench(t, func(c *SiteConfig) {
+		c.Alone = false
+		c.Market = market.Config{Site: c.ID, Name: c.Name, Resources: c.Resources, Rating: c.Rating, Price: c.Price}
+		c.Directory = directory.Config{Self: c.ID, Federation: "test"}
+	})
+	j := b.job(1, 5)
+	j.Tasks, j.Coallocate = 5, &grid.Coallocation{Components: "4@here,1@there", CCR: -1}
+	b.step(&Submit{Token: 1, Job: j})
+	co := b.site.co
+	b.step(&directory.Found{ID: co.scan.query, End: true, Quotes: []directory.Quote{
+		{Site: "there", Name: "there", Resources: grid.Resources{Processors: 4}, Rating: b.cfg.Rating, Price: grid.Credit, Free: 4, Widest: 4, Issued: b.now},
+	}})
+	asked := uint64(0)
+	for _, s := range b.sends {
+		if m, is := s.Message.(*lease.Request); is {
+			asked = m.Number
+		}
+	}
+	if held := co.home.Leases(); asked == 0 || len(held) != 1 || held[0].State != lease.Held {
+		t.Fatalf("asked for lease %d, held at home: %+v", asked, held)
+	}
+	// The hold ends there in the instant in which it is to be claimed.
+	b.step(&lease.Granted{Lease: lease.Lease{ID: lease.ID{Borrower: "here", Number: asked}}})
+	if held := co.home.Leases(); len(held) != 0 {
+		t.Errorf("held at home, with nothing that will ever end: %+v", held)
+	}
+	if v, _ := b.site.Job(j.ID); v.State != Queued || b.site.Offer().Free != 4 {
+		t.Errorf("%v (%s), %d processors are free; want it queued, and all 4", v.State, v.Reason, b.site.Offer().Free)
+	}
+}
