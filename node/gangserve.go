@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,7 +54,15 @@ func (p *pilotSession) join(at awayID, task *grid.Task) (err error) {
 	if part, _, _ := task.Rank.Gang.Part(task.Rank.Number); task.Rank.Gang.Parts[part].Site != p.h.id {
 		return wire.Malformed("task %d is to run at %s", task.Rank.Number, task.Rank.Gang.Parts[part].Site)
 	}
-	task.Rank.Addresses, err = p.h.gangs.enter(at.key, task.Rank.Gang)
+	if task.Rank.Addresses, err = p.h.gangs.enter(at.key, task.Rank.Gang); err != nil {
+		return err
+	}
+	// The pilot may have ended since the lease was looked up: then nobody vacates it any more.
+	there := false
+	if err = p.h.Do(p.ctx, func(s *Site) { _, there = s.pilots[at.key] }); err == nil && !there {
+		p.h.gangs.vacate(at.key)
+		err = errors.New("the lease has ended")
+	}
 	return err
 }
 

@@ -75,6 +75,18 @@ func TestHostileGangs(t *testing.T) {
 		t.Errorf("%v, want the lease to be another job's", reports)
 	}
 
+	// A lease that ends just before a task is entered leaves nothing behind.
+	late := &grid.Gang{Task: grid.TaskID{Job: job(22).ID, Epoch: 1}, Each: 1, Parts: []grid.GangPart{{Site: b.ID(), Processors: 1}, {Site: l.ID(), Processors: 1}}}
+	session := &pilotSession{h: l, from: b.ID(), ctx: t.Context()}
+	if err := session.join(awayID{key + 1, grid.RankTask(late.Task, 1)}, &grid.Task{Rank: &grid.Rank{Gang: late, Number: 1}}); err == nil {
+		t.Error("a task joins on a lease that is not there")
+	}
+	l.gangs.mu.Lock()
+	if len(l.gangs.keys) != 1 {
+		t.Errorf("leases with tasks of gangs: %v, want only %d", l.gangs.keys, key)
+	}
+	l.gangs.mu.Unlock()
+
 	third := realConfig(t, 3, b.cfg.Memory)
 	third.Join = l.Addrs()
 	stranger := realHost(t, third)

@@ -158,10 +158,10 @@ func (h *Host) executor(ctx context.Context, ended func(*grid.TaskEnded)) (Execu
 		if x.rankEnded(e) {
 			return
 		}
+		ended(e) // at first: see pilotSession.join
 		if key, yes := isPilot(e.ID); yes {
 			x.vacate(key)
 		}
-		ended(e)
 	}
 	p, err := newProcesses(ctx, h, of)
 	if err != nil {
