@@ -371,6 +371,8 @@ func (f *Kinship) Drop(now grid.Time, site grid.SiteID, out *grid.Outbox) error 
 			out.Send(site, &Family{Number: k.number, Path: f.path(), Reason: Parted})
 		}
 		f.remove(k)
+		k.Standing, k.Reason = Declined, Parted
+		f.answered(k, out) // nothing comes any more
 		f.relinked(out)
 		f.announce(now, out)
 	case k.Standing == Offered:

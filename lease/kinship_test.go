@@ -244,6 +244,57 @@ func TestInvitation(t *testing.T) {
 	}
 }
 
+// TestInvitedAnew: what a site has said to an invitation does not count for the next
+// one, and whoever waits for an answer to one that is dropped learns that none comes.
+func TestInvitedAnew(t *testing.T) {
+	c := newClan(t, KinshipConfig{Site: "a"}, KinshipConfig{Site: "b"})
+	invite := func(f *Kinship, out *grid.Outbox) error { return f.Invite(c.now, "b", out) }
+	drop := func(f *Kinship, out *grid.Outbox) error { return f.Drop(c.now, "b", out) }
+	stands := func(what string, want Standing) {
+		t.Helper()
+		if k, there := c.members["a"].Get("b"); !there || k.Standing != want {
+			t.Errorf("%s: %v, %v; want %v", what, k.Standing, there, want)
+		}
+	}
+	must := func(site grid.SiteID, do func(f *Kinship, out *grid.Outbox) error) {
+		t.Helper()
+		if err := c.act(site, do); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must("a", invite)
+	c.run(grid.Second)
+	must("b", func(f *Kinship, out *grid.Outbox) error { return f.Accept(c.now, "a", out) })
+	old := *c.flight[len(c.flight)-1].message.(*Join)
+	c.run(grid.Second)
+	stands("accepted", Linked)
+	must("a", drop)
+	c.run(grid.Second)
+	must("a", invite)
+	c.run(grid.Second)
+	must("a", func(f *Kinship, out *grid.Outbox) error {
+		f.Step(c.now, &grid.Delivery{From: "b", Message: &old}, out)
+		return nil
+	})
+	stands("b was invited anew, and a late copy of its first answer came", Invited)
+	must("b", func(f *Kinship, out *grid.Outbox) error { return f.Accept(c.now, "a", out) })
+	c.run(grid.Second)
+	stands("accepted again", Linked)
+
+	must("a", func(f *Kinship, out *grid.Outbox) error { return f.Invite(c.now, "nobody", out) })
+	c.locals["a"] = nil
+	must("a", func(f *Kinship, out *grid.Outbox) error { return f.Drop(c.now, "nobody", out) })
+	answers := 0
+	for _, in := range c.locals["a"] {
+		if said, is := in.(*Answered); is && said.Site == "nobody" && said.Standing == Declined && said.Reason == Parted {
+			answers++
+		}
+	}
+	if answers != 1 {
+		t.Errorf("%d answers to an invitation that was dropped, want 1", answers)
+	}
+}
+
 // TestBadLinksAreRefused: with a reason, and nothing changes.
 func TestBadLinksAreRefused(t *testing.T) {
 	c := newClan(t, KinshipConfig{Site: "p"}, KinshipConfig{Site: "a", Consent: ConsentAllow}, KinshipConfig{Site: "b", Consent: ConsentAllow},

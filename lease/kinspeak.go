@@ -203,6 +203,7 @@ func (f *Kinship) joined(now grid.Time, from grid.SiteID, m *Join, out *grid.Out
 	case m.Answer == AnswerYes && slices.Contains(f.path()[:len(f.path())-1], from) && k.Standing == Invited:
 		f.decline(now, k, AboveItself, out)
 		out.Send(from, &Family{Number: m.Number, Path: f.path(), Reason: AboveItself, Reply: true})
+	case m.Answer == AnswerYes && k.Standing == Invited && !current: // to an invitation before; this one is repeated
 	case m.Answer == AnswerYes:
 		f.heard(now, k, out)
 	case !current: // of an invitation before
