@@ -62,6 +62,7 @@ type scan struct {
 	query directory.QueryID // 0: none is under way
 	seen  map[grid.SiteID]bool
 	pages int
+	whole bool      // no page so far may lack sites
 	due   grid.Time // of the next one, while jobs wait; grid.Never while none do
 	pause grid.Time // until the one after that
 }
@@ -73,6 +74,7 @@ const (
 	scanPauseMin  = grid.Second
 	scanPauseMax  = 10 * grid.Second
 	queueInterval = 2 * grid.Second
+	looksMax      = 3               // scans that may lack sites before a job is refused because of what they did not find
 	holdSpan      = 6 * grid.Second // more than one repetition of a message; a lost component is waited out as much longer
 	scanPages     = 16              // of directory.LimitMax quotes each
 )
@@ -122,7 +124,7 @@ func (s *Site) scanSites(now grid.Time, out *grid.Outbox) {
 	if c.scan.query != 0 {
 		return
 	}
-	c.scan.seen, c.scan.pages = make(map[grid.SiteID]bool), 0
+	c.scan.seen, c.scan.pages, c.scan.whole = make(map[grid.SiteID]bool), 0, true
 	c.scan.pause = min(max(2*c.scan.pause, scanPauseMin), scanPauseMax)
 	c.scan.due = now + c.scan.pause
 	c.scan.query = s.dir.Find(now, directory.Query{Attribute: directory.Free, Descending: true}, out)
@@ -135,6 +137,7 @@ func (s *Site) sitesFound(now grid.Time, in *directory.Found, out *grid.Outbox) 
 		return false
 	}
 	c.scan.pages++
+	c.scan.whole = c.scan.whole && in.Certain
 	view := c.coord.View()
 	for i := range in.Quotes {
 		q := &in.Quotes[i]
@@ -214,6 +217,12 @@ func (s *Site) handOver(now grid.Time, out *grid.Outbox) {
 		r, err := coalloc.OfJob(e.job)
 		if err != nil {
 			s.notPlaceable(now, e, err, out)
+			continue
+		}
+		if err := r.Placeable(view); err != nil && !c.scan.whole && e.looks < looksMax {
+			e.looks++ // a site that has just started does not find all the others at once
+			e.reason = fmt.Sprintf("looks for more sites: %v", err)
+			c.newcomers = append(c.newcomers, e)
 			continue
 		}
 		c.coord.Step(now, &coalloc.Submit{Task: e.task(), Request: &r, Estimate: s.limitOf(e)}, out)

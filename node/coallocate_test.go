@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/libp2p/go-libp2p/core/peer"
+
 	"gridnode/internal/grid"
 	"gridnode/node/p2p"
 )
@@ -137,6 +139,30 @@ func TestSiteThatDoesNotLend(t *testing.T) {
 		t.Errorf("verdicts %+v, want the reason of the site that does not lend", v.Verdicts)
 	}
 	nothingLeft(t, hosts...)
+}
+
+// TestUnknownSiteIsLookedFor: in a young federation, where nobody can be sure to know all
+// sites, a job that names one that is not found is refused after some looks, not the first.
+func TestUnknownSiteIsLookedFor(t *testing.T) {
+	hosts := team(t, 1, 1)
+	j := dividedJob(hosts, 1, `true`, 1, 1)
+	stranger, err := peer.IDFromPrivateKey(testKey(9))
+	if err != nil {
+		t.Fatal(err)
+	}
+	j.Coallocate.Components = fmt.Sprintf("1,1@%s", stranger)
+	submitJob(t, hosts[0], j)
+	until(t, "it is refused", func() bool { return stateOf(t, hosts[0], j).State == Refused })
+	if v := stateOf(t, hosts[0], j); !strings.Contains(v.Reason, stranger.String()) {
+		t.Errorf("refused because %s", v.Reason)
+	}
+	looks := 0
+	if err := hosts[0].Do(t.Context(), func(s *Site) { looks = s.jobs[j.ID].looks }); err != nil {
+		t.Fatal(err)
+	}
+	if looks < 1 || looks > looksMax {
+		t.Errorf("looked %d times before, want 1 to %d", looks, looksMax)
+	}
 }
 
 // TestOneTaskFails: the others are ended, wherever they run.

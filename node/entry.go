@@ -30,6 +30,7 @@ type entry struct {
 	gang     *grid.Gang // where the latest execution of a divided job runs or ran
 	packed   *packed    // on its way through the clusters that this site heads; nil if it is not; not stored: it is collected anew
 	parked   bool       // placing, but it waits until the bank answers; not stored: it is placed anew
+	looks    int        // scans of the directory that found no sites that could ever hold it, divided; not stored
 }
 
 // recordPrefix is where job records are stored.

@@ -472,7 +472,9 @@ func TestWideAndParkedJobs(t *testing.T) {
 		t.Errorf("%+v, want queued: vale delegates", vale.status(wideID))
 	}
 	vale.sees(3)
-	vale.ok("lease", "request", "hill", "-n", "3", "-t", "30m")
+	vale.eventually("hill lends three processors again, once those of the first lease are back", func() bool {
+		return vale.run("lease", "request", "hill", "-n", "3", "-t", "30m").code == 0
+	})
 	vale.ok("wait", narrow, wideID)
 	for _, id := range []string{narrow, wideID} {
 		if out := vale.ok("logs", id); out != "hill\n" {
