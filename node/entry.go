@@ -28,6 +28,7 @@ type entry struct {
 	lease    uint64     // number of the borrowed lease it runs on; 0: on this site's own processors
 	gone     grid.Time  // the lease has ended, the execution has surely by then; 0: there is none
 	gang     *grid.Gang // where the latest execution of a divided job runs or ran
+	resumed  bool       // an execution of a divided job that was taken up after a restart; not stored
 	packed   *packed    // on its way through the clusters that this site heads; nil if it is not; not stored: it is collected anew
 	parked   bool       // placing, but it waits until the bank answers; not stored: it is placed anew
 	looks    int        // scans of the directory that found no sites that could ever hold it, divided; not stored

@@ -28,8 +28,12 @@ func (s *Site) startGang(now grid.Time, in *coalloc.Start, out *grid.Outbox) {
 		g.Parts = append(g.Parts, part)
 	}
 	s.co.gangs[in.Task] = true
-	e.gang, e.start, e.verdicts = g, now, s.dividedVerdicts(now, g)
-	e.award = market.Award{Site: s.cfg.ID, Epoch: e.epoch, Price: s.Price(), Until: grid.Never,
+	e.resumed, e.start = in.Again && e.award.Start > 0, now
+	if e.resumed { // it began then, whatever is started of it now
+		e.start = e.award.Start
+	}
+	e.gang, e.verdicts = g, s.dividedVerdicts(now, g)
+	e.award = market.Award{Site: s.cfg.ID, Epoch: e.epoch, Price: s.Price(), Until: grid.Never, Start: e.start,
 		Cost: s.cfg.Cost.Cost(s.Price(), e.job.Processors, s.limitOf(e))}
 	cancelling := e.state == Cancelling
 	if !cancelling {
@@ -95,7 +99,10 @@ func (s *Site) gangEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) bo
 		s.lost(now, in.ID, out)
 	default:
 		e.result = in.Result
-		e.result.Cost = min(s.cfg.Cost.Cost(e.award.Price, e.job.Processors, in.Result.End-in.Result.Start), e.award.Cost)
+		if e.resumed {
+			e.result.Start = e.start
+		}
+		e.result.Cost = min(s.cfg.Cost.Cost(e.award.Price, e.job.Processors, max(e.result.End-e.result.Start, 0)), e.award.Cost)
 		out.Tell(grid.Event{Kind: grid.JobEnded, Job: e.job, Epoch: e.epoch, Site: s.cfg.ID, Result: e.result})
 		s.finish(now, e, out)
 	}

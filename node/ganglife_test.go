@@ -42,3 +42,33 @@ func TestClaimFailsElsewhere(t *testing.T) {
 		t.Errorf("%v (%s), %d processors are free; want it queued, and all 4", v.State, v.Reason, b.site.Offer().Free)
 	}
 }
+
+// TestResumedJobBeganBefore: a restart of the daemon does not make a co-allocated job
+// shorter, nor cheaper.
+func TestResumedJobBeganBefore(t *testing.T) {
+	b := newBench(t, func(c *SiteConfig) {
+		c.Alone = false
+		c.Market = market.Config{Site: c.ID, Name: c.Name, Resources: c.Resources, Rating: c.Rating, Price: c.Price}
+		c.Directory = directory.Config{Self: c.ID, Federation: "test"}
+	})
+	j := b.job(1, 4)
+	j.Tasks, j.Coallocate = 4, &grid.Coallocation{Components: "2@here,2@here", CCR: -1}
+	b.step(&Submit{Token: 1, Job: j})
+	b.step(&directory.Found{ID: b.site.co.scan.query, End: true})
+	began := b.now
+	if v := b.want(1, Running); v.Start != began || len(b.started) != 1 || b.started[0].Gang == nil {
+		t.Fatalf("%+v, started %v", v, b.started)
+	}
+	task := b.started[0].ID
+	b.now += grid.Minute
+	b.crash(&Adopted{ID: grid.RankTask(task, 0), Start: began})
+	if v := b.want(1, Running); v.Start != began || len(b.started) != 1 || b.started[0].ID != task {
+		t.Fatalf("after a restart it began at %v, want %v; started %v", v.Start, began, b.started)
+	}
+	b.now += grid.Minute
+	b.step(&grid.TaskEnded{ID: task, Result: grid.Result{Start: b.now - grid.Minute, End: b.now}})
+	v := b.want(1, Done)
+	if cost := b.cfg.Cost.Cost(b.cfg.Price, 4, 100*grid.Second); v.Start != began || v.Result.Cost != cost {
+		t.Errorf("it began at %v and costs %v; want %v, and %v for the time it asked for", v.Start, v.Result.Cost, began, cost)
+	}
+}
