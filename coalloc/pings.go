@@ -83,11 +83,10 @@ func (p *Pings) Latency(now grid.Time, peer grid.SiteID) (grid.Time, bool) {
 // Forget drops a peer that has left.
 func (p *Pings) Forget(peer grid.SiteID) { delete(p.peers, peer) }
 
-// Measured is a latency to a peer, as a site reports it to others.
+// Measured is a measured latency to a peer.
 type Measured struct {
 	Peer    grid.SiteID
 	Latency grid.Time
-	Age     grid.Time // since it was measured
 }
 
 // Report appends the nearest peers, at most ReportMax, nearest first, to dst: what a
@@ -96,41 +95,11 @@ func (p *Pings) Report(now grid.Time, dst []Measured) []Measured {
 	begin := len(dst)
 	for id, known := range p.peers {
 		if now-known.at <= pingAge {
-			dst = append(dst, Measured{id, known.latency, now - known.at})
+			dst = append(dst, Measured{id, known.latency})
 		}
 	}
 	slices.SortFunc(dst[begin:], func(a, b Measured) int {
 		return cmp.Or(cmp.Compare(a.Latency, b.Latency), cmp.Compare(a.Peer, b.Peer))
 	})
 	return dst[:min(len(dst), begin+ReportMax)]
-}
-
-// Learn enters what a site reports into m, whose sites are those of v: a row of the
-// matrix. It returns how many entries were taken as they were, how many were bounded
-// by what was measured from here (Believable), and how many were refused: unknown
-// peers, absurd or old values, or more than ReportMax.
-func (p *Pings) Learn(now grid.Time, from grid.SiteID, report []Measured, v *View, m *Matrix) (taken, bounded, refused int) {
-	a := v.Index(from)
-	mine, measured := p.Latency(now, from)
-	for i, r := range report {
-		b := v.Index(r.Peer)
-		if a < 0 || b < 0 || a == b || i >= ReportMax || r.Age < 0 || r.Age > pingAge || r.Latency < 1 || r.Latency > LatencyMax {
-			refused++
-			continue
-		}
-		latency := r.Latency
-		if other, ok := p.Latency(now, r.Peer); ok && measured {
-			var err error
-			if latency, err = Believable(r.Latency, mine, other); err != nil {
-				bounded++
-				taken--
-			}
-		}
-		if m.Set(a, b, latency, 0) != nil {
-			refused++
-			continue
-		}
-		taken++
-	}
-	return taken, bounded, refused
 }
