@@ -30,7 +30,13 @@ type gangs struct {
 
 	mu   sync.Mutex // nothing of own or away is called with it held
 	all  map[grid.TaskID]*gang
-	keys map[uint64]grid.TaskID // of the leases, lent by this site, that tasks of other sites' jobs use
+	keys map[uint64]guestGang // of the leases, lent by this site, that tasks of other sites' jobs use
+}
+
+// guestGang is a gang of another site, which has tasks here.
+type guestGang struct {
+	task grid.TaskID
+	home grid.SiteID
 }
 
 // gang is one execution. Its fields are under gangs.mu, but for those that run alone
@@ -71,7 +77,7 @@ const gangReadyMax = time.Minute
 func newGangs(h *Host, ended func(*grid.TaskEnded)) *gangs {
 	x := &gangs{
 		h: h, ended: ended, log: h.log, forward: forward.New(h.id, h.net, h.log.With("part", "forward")),
-		all: make(map[grid.TaskID]*gang), keys: make(map[uint64]grid.TaskID),
+		all: make(map[grid.TaskID]*gang), keys: make(map[uint64]guestGang),
 	}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
 	return x
@@ -461,16 +467,24 @@ func (g *gang) forget() bool {
 }
 
 // enter says that a task of another site's job is to run here on the processors of a
-// lease, and returns the addresses at which it reaches the others.
-func (x *gangs) enter(key uint64, g *grid.Gang) ([]string, error) {
+// lease that it has, and returns the addresses at which it reaches the others. Nobody
+// enters as a job of somebody else, whose connections would end with his lease.
+func (x *gangs) enter(key uint64, home grid.SiteID, g *grid.Gang) ([]string, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if old, used := x.keys[key]; used && old != g.Task {
-		return nil, fmt.Errorf("the lease has tasks of job %s, epoch %d", old.Job, old.Epoch)
+	if old, used := x.keys[key]; used && old.task != g.Task {
+		return nil, fmt.Errorf("the lease has tasks of job %s, epoch %d", old.task.Job, old.task.Epoch)
+	}
+	other := x.all[g.Task] != nil
+	for _, guest := range x.keys {
+		other = other || guest.task == g.Task && guest.home != home
+	}
+	if other {
+		return nil, fmt.Errorf("job %s, epoch %d, is another site's", g.Task.Job, g.Task.Epoch)
 	}
 	addresses, err := x.forward.Add(forward.Group{Task: g.Task, Sites: g.Sites()})
 	if err == nil {
-		x.keys[key] = g.Task
+		x.keys[key] = guestGang{g.Task, home}
 	}
 	return addresses, err
 }
@@ -480,15 +494,15 @@ func (x *gangs) enter(key uint64, g *grid.Gang) ([]string, error) {
 func (x *gangs) vacate(key uint64) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	task, used := x.keys[key]
+	gone, used := x.keys[key]
 	if !used {
 		return
 	}
 	delete(x.keys, key)
 	for _, other := range x.keys {
-		if other == task {
+		if other.task == gone.task {
 			return
 		}
 	}
-	x.forward.Remove(task)
+	x.forward.Remove(gone.task)
 }

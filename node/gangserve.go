@@ -54,7 +54,7 @@ func (p *pilotSession) join(at awayID, task *grid.Task) (err error) {
 	if part, _, _ := task.Rank.Gang.Part(task.Rank.Number); task.Rank.Gang.Parts[part].Site != p.h.id {
 		return wire.Malformed("task %d is to run at %s", task.Rank.Number, task.Rank.Gang.Parts[part].Site)
 	}
-	if task.Rank.Addresses, err = p.h.gangs.enter(at.key, task.Rank.Gang); err != nil {
+	if task.Rank.Addresses, err = p.h.gangs.enter(at.key, p.from, task.Rank.Gang); err != nil {
 		return err
 	}
 	// The pilot may have ended since the lease was looked up: then nobody vacates it any more.

@@ -87,6 +87,18 @@ func TestHostileGangs(t *testing.T) {
 	}
 	l.gangs.mu.Unlock()
 
+	// Nobody enters as another site's job, so nobody's connections end with his lease.
+	taken := &grid.Gang{Task: grid.TaskID{Job: job(20).ID, Epoch: 1}, Each: 1, Parts: late.Parts}
+	if _, err := l.gangs.enter(key+1, "another", taken); err == nil || !strings.Contains(err.Error(), "is another site's") {
+		t.Errorf("a site enters as a job of another: %v", err)
+	}
+	own := newGangs(l, nil)
+	defer own.Close()
+	own.get(late.Task)
+	if _, err := own.enter(key, b.ID(), late); err == nil || !strings.Contains(err.Error(), "is another site's") {
+		t.Errorf("a site enters as a job of this one: %v", err)
+	}
+
 	third := realConfig(t, 3, b.cfg.Memory)
 	third.Join = l.Addrs()
 	stranger := realHost(t, third)
