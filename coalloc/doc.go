@@ -22,8 +22,8 @@
 // A Coordinator is that owner. A placement proposes, claiming decides: it holds every
 // part through the site's lease book, saves the decision, claims, and says Start when
 // all claims are confirmed. Its owner feeds it Submit, Withdraw, Finish, what the book
-// tells a borrower, and Ticks; carries out Start, Broken and Rejected; and after a
-// restart calls Recover, then the book's, then submits again what Knows does not
+// tells a borrower, and Ticks; carries out Start, Aborted, Broken and Rejected; and
+// after a restart calls Recover, then the book's, then submits again what Knows does not
 // report. It has no messages of its own: those of package lease do.
 //
 // Invariants, checked in simulation:
