@@ -240,7 +240,7 @@ func (m *Scan) Proto() proto.Message {
 			PriceMax: int64(m.Filter.PriceMax), SpeedMin: m.Filter.SpeedMin, FreeMin: m.Filter.FreeMin,
 			ProcessorsMin: m.Filter.ProcessorsMin, ForeignOnly: m.Filter.ForeignOnly,
 		},
-		Fences: m.Fences, Ring: m.Ring, Via: string(m.Via), Copy: m.Copy,
+		Fences: m.Fences, Ring: m.Ring, Via: string(m.Via), Copy: m.Copy, Answered: uint32(m.Answered),
 	}
 }
 
@@ -259,7 +259,10 @@ func decodeScan(_ grid.SiteID, body []byte) (grid.Message, error) {
 			PriceMax: grid.Price(f.GetPriceMax()), SpeedMin: f.GetSpeedMin(), FreeMin: f.GetFreeMin(),
 			ProcessorsMin: f.GetProcessorsMin(), ForeignOnly: f.GetForeignOnly(),
 		},
-		Fences: p.Fences, Ring: p.Ring, Via: grid.SiteID(p.Via), Copy: p.Copy,
+		Fences: p.Fences, Ring: p.Ring, Via: grid.SiteID(p.Via), Copy: p.Copy, Answered: int32(p.Answered),
+	}
+	if p.Answered > mirroredScansMax || p.Answered > 0 && !p.Copy {
+		return nil, wire.Malformed("scan of a mirror that has answered %d, at most %d, and with copies only", p.Answered, mirroredScansMax)
 	}
 	if len(m.Via) > siteMax {
 		return nil, wire.Malformed("scan in the stead of a site with an ID of %d bytes, at most %d", len(m.Via), siteMax)
@@ -300,8 +303,8 @@ func (open opener) decodePage(_ grid.SiteID, body []byte) (grid.Message, error) 
 	if err := wire.Unmarshal(body, &p, wire.DirectoryPage); err != nil {
 		return nil, err
 	}
-	if len(p.Quotes) > PageMax || p.Count > recordsMax {
-		return nil, wire.Malformed("page of %d quotes, at most %d, from a cell of %d, at most %d", len(p.Quotes), PageMax, p.Count, recordsMax)
+	if len(p.Quotes) > copyMax || p.Count > recordsMax {
+		return nil, wire.Malformed("page of %d quotes, at most %d, from a cell of %d, at most %d", len(p.Quotes), copyMax, p.Count, recordsMax)
 	}
 	m := &Page{
 		Token: p.Token, More: p.More, Held: p.Held, Mature: p.Mature,

@@ -69,7 +69,7 @@ func samples(t testing.TB) (signer, []wire.Message) {
 		&Withdraw{Cell: c, Quote: q, Moved: true, To: fences[1]},
 		&Withdraw{Cell: c, Quote: q},
 		&Scan{Token: 4, Cell: c, At: last, Limit: 1, Via: "holder"},
-		&Scan{Token: 5, Cell: c, Limit: 1, Copy: true},
+		&Scan{Token: 5, Cell: c, Limit: 1, Copy: true, Answered: mirroredScansMax},
 		&Page{Token: 3, Cell: c, Fences: fences, HasFences: true, Summaries: []*summary{nil, {processors: 1, free: 2, speed: 3, price: 4}}, Mirrors: []grid.SiteID{"a", "b"}},
 		&Scan{Token: 3, Cell: c, At: last, Descending: true, Limit: PageMax, Filter: Filter{1, 2, 3, 4, true}, Fences: 77, Ring: 9},
 		&Page{Token: 3, Cell: c, Quotes: []*Quote{q, q}, More: true, Held: true, Mature: true, Count: 2, Sum: 8, Fences: fences, HasFences: true},
@@ -222,19 +222,22 @@ func TestMalformedMessagesAreRejected(t *testing.T) {
 		&Publish{Quote: s.quote(t, nil), Copies: []Copy{{Cell: cell{attributes, prefix{}}}}},
 		&Scan{Limit: PageMax + 1},
 		&Scan{Limit: -1},
+		&Scan{Copy: true, Answered: mirroredScansMax + 1},
+		&Scan{Copy: true, Answered: -1},
+		&Scan{Answered: 1}, // not by a mirror
 		&Scan{Filter: Filter{PriceMax: -1}},
 		&Scan{Filter: Filter{SpeedMin: grid.RatingMax + 1}},
 		&Page{Count: recordsMax + 1},
 		&Page{HasFences: true, Hints: make([]Hint, HintsMax+1)},
-		&Page{HasFences: true, Hints: []Hint{{Cell: x}}},                                                      // of nobody
-		&Page{Hints: []Hint{{x, []grid.SiteID{"a"}}}},                                                         // without fences
+		&Page{HasFences: true, Hints: []Hint{{Cell: x}}}, // of nobody
+		&Page{Hints: []Hint{{x, []grid.SiteID{"a"}}}},    // without fences
 		&Page{HasFences: true, Cell: cell{Price, x}, Hints: []Hint{{prefixOf(first, 9), []grid.SiteID{"a"}}}}, // of a cell elsewhere
 		&Page{HasFences: true, Hints: []Hint{{x, []grid.SiteID{"a", "a"}}}},
 		&Page{HasFences: true, Hints: []Hint{{x, []grid.SiteID{""}}}},
 		&Report{Cell: cell{Price, x}, Child: prefixOf(last, 9), Holders: make([]grid.SiteID, replicasMax+1)},
 		&Reported{Holders: []grid.SiteID{grid.SiteID(strings.Repeat("x", siteMax+1))}},
 		&Published{Receipts: []Receipt{{Holders: []grid.SiteID{"a", "b", "a"}}}},
-		&Page{Quotes: slicesOf(s.quote(t, nil), PageMax+1)},
+		&Page{Quotes: slicesOf(s.quote(t, nil), copyMax+1)},
 		&Report{Cell: cell{Price, x}, Child: x},
 		&Report{Cell: cell{Price, x}, Child: prefixOf(first, 9)},
 		&Reported{Strays: recordsMax + 1},

@@ -55,6 +55,7 @@ type visit struct {
 	number  uint32 // rises with every visit of the query
 	asked   []grid.SiteID
 	mirror  grid.SiteID // the one of them that was asked in a holder's stead
+	via     grid.SiteID // which one's
 	open    int         // scans unanswered
 	heard   bool        // a holder answered
 	young   bool        // one other than this site answered that is not mature

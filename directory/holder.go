@@ -168,10 +168,11 @@ func (d *Directory) onScan(now grid.Time, from grid.SiteID, m *Scan) *Page {
 	switch {
 	case m.Limit == 0:
 		p.Count, p.Sum = h.stand(now)
-	case !m.Copy:
-		h.demand.heard(now, d.cfg.Replicas)
-		fallthrough
+	case m.Copy:
+		h.demand.heard(now, int64(m.Answered), d.cfg.Replicas)
+		p.Mirrors = d.mirrors(now, h)
 	default:
+		h.demand.heard(now, 1, d.cfg.Replicas)
 		p.Mirrors = d.mirrors(now, h)
 	}
 	d.answerFrom(now, h, m, p)
@@ -198,7 +199,8 @@ func (d *Directory) fillPage(now grid.Time, h *holding, m *Scan, p *Page) {
 	quotes := d.quoteChunk()
 	limit, size, most := min(int(m.Limit), PageMax), 0, pageBytesMax
 	if m.Copy {
-		most = copyBytesMax
+		limit, most = copyMax, copyBytesMax
+		quotes = make([]*Quote, 0, min(copyMax, len(h.entries)))
 	}
 	step, i := 1, h.index(m.At)
 	if m.Descending {
@@ -220,7 +222,9 @@ func (d *Directory) fillPage(now grid.Time, h *holding, m *Scan, p *Page) {
 		quotes = append(quotes, e.quote)
 	}
 	p.Quotes = quotes
-	d.quoteSpace = d.quoteSpace[len(quotes):]
+	if !m.Copy {
+		d.quoteSpace = d.quoteSpace[len(quotes):]
+	}
 	if p.Mature && m.Filter.selective() {
 		p.Barren = h.barren(now, m, p)
 	}

@@ -12,6 +12,7 @@ import (
 type leaves struct {
 	list  []leaf    // ordered by prefix; never empty, list[0] is the root
 	until grid.Time // all but the root is forgotten then
+	lost  int       // cells that were forgotten last
 }
 
 // leaf is one cell.
@@ -102,8 +103,12 @@ func (l *leaves) learn(x prefix, fences []prefix) {
 	}
 }
 
+// size returns how many cells are known, or were before they were forgotten last.
+func (l *leaves) size() int { return max(len(l.list), l.lost) }
+
 // reset forgets all but the root.
 func (l *leaves) reset() {
+	l.lost = len(l.list)
 	if len(l.list) == 0 {
 		l.list = make([]leaf, 1, 4)
 	}

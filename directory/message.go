@@ -9,6 +9,10 @@ import (
 // third of a frame.
 const PageMax = 64
 
+// copyMax is the most quotes in a page for a mirror, which wants all of the cell: the
+// root's in one.
+const copyMax = 2 * PageMax
+
 // CopiesMax is the most cells that one Publish is about: a site's home and a
 // guest's copy under each attribute.
 const CopiesMax = 2 * attributes
@@ -76,6 +80,10 @@ type Scan struct {
 
 	Via  grid.SiteID // the holder in whose stead this site is asked, as a mirror; else empty
 	Copy bool        // a mirror asks, which wants everything from At on
+
+	// Answered is how many scans the mirror has answered in the holder's stead since it
+	// said so last, 0 to mirroredScansMax; with Copy only.
+	Answered int32
 }
 
 // Page answers Scan. One without a token says that a mirror's copy is out of date.

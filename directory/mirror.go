@@ -10,10 +10,14 @@ import (
 // often names sites next to the holders with its pages, and more of them the more
 // often it is asked. Those who ask spread over holders and mirrors by their own hash.
 // A mirror has a copy of the cell for each holder that it was told to stand in for
-// (Scan.Via); it fetches all of the cell from that holder when it is asked and its
-// copy is old, so the holder's work does not grow with the questions. Who asks checks
-// a mirror's page like a holder's, as every quote is signed, and goes to a holder if
-// it is not content.
+// (Scan.Via), which is the same one for all who ask it; it fetches all of the cell from
+// that holder when it is asked and its copy is old, so the holder's work does not grow
+// with the questions. Who asks checks a mirror's page like a holder's, as every quote is
+// signed, and goes to a holder if it is not content.
+//
+// Who has not asked for the root of an attribute yet does not know its mirrors. If it
+// knows that the attribute has many cells it takes the sites next to the holders that
+// the router named, as many as are likely: the answer says which there are.
 //
 // A mirror's answer may be older than a holder's by mirrorSpan, but for the terms of
 // quotes: a holder tells its mirrors when they change (Page without a token).
@@ -23,7 +27,17 @@ const (
 	mirroredMax    = 32 // copies at one site
 	mirrorWaitMax  = 64 // questions that wait for one copy
 	mirrorPagesMax = 4  // of a copy
-	mirrorAge      = 40 // of these spans make a lifetime: the age of a copy
+
+	mirroredScansMax = 1 << 10 // that a mirror tells a holder of at a time
+	mirrorAge        = 40      // of these spans make a lifetime: the age of a copy
+
+	// mirrorShare is how many questions a mirror is asked for each that a holder is:
+	// holders have the mirrors' questions to answer as well, and their cell's upkeep.
+	mirrorShare = 3
+
+	// mirrorCells is how many cells of an attribute that are known make one mirror of its
+	// root likely: a cell has some fifty quotes, and a site asks every ten minutes or so.
+	mirrorCells = 4
 )
 
 // mirrorSpan is for how long a copy is good.
@@ -43,20 +57,26 @@ type copyholder struct {
 	until grid.Time
 }
 
-// heard counts a scan, and once a minute works out how many mirrors it takes for each
-// to answer mirrorScans.
-func (m *demand) heard(now grid.Time, replicas int) {
-	m.scans++
+// heard counts scans that this holder, or a mirror in its stead, has answered, and once
+// a minute works out how many mirrors it takes for each to answer mirrorScans.
+func (m *demand) heard(now grid.Time, scans int64, replicas int) {
+	m.scans += scans
 	span := now - m.since
 	if span < grid.Minute {
 		return
 	}
-	total := m.scans * int64(replicas+m.mirrors) // of all holders and mirrors, in span
-	wanted := int(min(total*int64(grid.Minute)/(mirrorScans*int64(span)), replicasMax+mirrorsMax)) - replicas
+	total := m.scans * int64(replicas) // of all holders and mirrors, in span
+	wanted := even(int(min(total*int64(grid.Minute)/(mirrorScans*int64(span)), replicasMax+mirrorsMax))-replicas, replicas)
 	if wanted > m.mirrors || 2*wanted < m.mirrors {
-		m.mirrors = min(max(wanted, 0), mirrorsMax)
+		m.mirrors = wanted
 	}
 	m.since, m.scans = now, 0
+}
+
+// even returns how many mirrors there are to be if it takes wanted: as many for each
+// holder, so that what one of them and its mirrors answer shows what all do.
+func even(wanted, replicas int) int {
+	return min(max(wanted+replicas-1, 0), mirrorsMax) / replicas * replicas
 }
 
 // mirrors returns who is to be asked in this holder's stead as well.
@@ -139,6 +159,7 @@ type mirrored struct {
 	pages   int
 	waiting []waiter
 	used    grid.Time
+	scans   int32 // answered that the holder has not been told of, at most mirroredScansMax
 }
 
 // waiter is a question that waits for a copy.
@@ -159,6 +180,7 @@ func (d *Directory) onScanVia(now grid.Time, from grid.SiteID, m *Scan, out *gri
 		return
 	}
 	c.used = now
+	c.scans = min(c.scans+1, mirroredScansMax)
 	if now-c.asked < d.mirrorSpan() && !c.open {
 		out.Send(from, d.reflect(now, c, m))
 		return
@@ -206,7 +228,8 @@ func (d *Directory) fetch(now grid.Time, c *mirrored, at position, out *grid.Out
 		return
 	}
 	s := d.scans.New()
-	*s = Scan{Token: token, Cell: c.cell, At: at, Limit: PageMax, Copy: true}
+	*s = Scan{Token: token, Cell: c.cell, At: at, Limit: PageMax, Copy: true, Answered: c.scans}
+	c.scans = 0
 	out.Send(c.via, s)
 }
 
@@ -300,29 +323,47 @@ func (d *Directory) reflect(now grid.Time, c *mirrored, m *Scan) *Page {
 // heed takes notice of who a holder, or a mirror in its stead, says may be asked.
 func (r *ring) heed(site grid.SiteID, mirror bool, mirrors []grid.SiteID) {
 	if !mirror {
-		r.preferred, r.via = site, site
+		r.preferred = site
 	}
-	r.mirrors = mirrors
+	r.mirrors, r.instructed = mirrors, true
 }
 
 // forgo makes a holder be asked next time instead of a mirror, and say who its mirrors are.
 func (r *ring) forgo(mirror grid.SiteID) {
-	if r != nil && slices.Contains(r.mirrors, mirror) {
-		r.mirrors = nil
+	if r != nil && (slices.Contains(r.mirrors, mirror) || !r.instructed) {
+		r.mirrors, r.instructed = nil, true
 	}
 }
 
-// mirror returns whom a query asks first instead of a holder, if the cell is hot.
-func (d *Directory) mirror(now grid.Time, q *query, r *ring) (site grid.SiteID, ok bool) {
-	if len(r.mirrors) == 0 || len(q.visit.asked) > 0 {
-		return "", false
+// likelyMirrors returns who probably are the mirrors of an attribute's root, of which no
+// holder has said: as many of the sites next to its holders as the cells known make likely.
+func (d *Directory) likelyMirrors(now grid.Time, r *ring) []grid.SiteID {
+	if !r.cell.isRoot() || r.heard == 0 || now-r.heard > spanMax*d.cfg.Lifetime || d.isHolder(r) || len(r.peers) < d.cfg.Replicas {
+		return nil
 	}
-	slot := int(mixSpread(d.spread, r.key) % uint64(d.cfg.Replicas+len(r.mirrors)))
+	next := r.peers[d.cfg.Replicas:]
+	likely := even(d.maps[r.cell.attribute].size()/mirrorCells-d.cfg.Replicas, d.cfg.Replicas)
+	return next[:min(likely, len(next))]
+}
+
+// mirror returns whom a query asks first instead of a holder, if the cell is hot, and
+// in which holder's stead.
+func (d *Directory) mirror(now grid.Time, q *query, r *ring) (site, via grid.SiteID, ok bool) {
+	mirrors := r.mirrors
+	if !r.instructed {
+		mirrors = d.likelyMirrors(now, r)
+	}
+	if len(mirrors) == 0 || len(q.visit.asked) > 0 {
+		return "", "", false
+	}
+	slot := int(mixSpread(d.spread, r.key) % uint64(d.cfg.Replicas+mirrorShare*len(mirrors)))
 	if slot < d.cfg.Replicas {
-		return "", false
+		return "", "", false
 	}
-	site = r.mirrors[slot-d.cfg.Replicas]
-	return site, site != d.cfg.Self && !d.isSuspect(now, site)
+	i := (slot - d.cfg.Replicas) / mirrorShare
+	d.sites = d.holders(now, r, d.sites[:0])
+	site, via = mirrors[i], d.sites[i%len(d.sites)]
+	return site, via, site != d.cfg.Self && site != via && !d.isSuspect(now, site)
 }
 
 // mixSpread makes a site's place among a cell's holders and mirrors another one for

@@ -48,9 +48,11 @@ type ring struct {
 	used      grid.Time
 	preferred grid.SiteID   // the holder that answered last and was mature
 	mirrors   []grid.SiteID // who may be asked in the stead of a holder; shared with a message
-	via       grid.SiteID   // which one
-	queries   []QueryID     // that wait for the first answer
-	guided    int           // bits of the longest cell above whose holder was asked for them, and one
+
+	instructed bool // a holder has said who the mirrors are, or a mirror did not answer
+
+	queries []QueryID // that wait for the first answer
+	guided  int       // bits of the longest cell above whose holder was asked for them, and one
 }
 
 // suspect is a site that did not answer.
@@ -301,7 +303,7 @@ func (d *Directory) fill(r *ring, peers []grid.SiteID) (changed bool) {
 		return true
 	}
 	keep := d.cfg.Replicas + spares
-	if slices.Contains(peers[:min(len(peers), d.cfg.Replicas)], d.cfg.Self) {
+	if r.cell.isRoot() || slices.Contains(peers[:min(len(peers), d.cfg.Replicas)], d.cfg.Self) {
 		keep = d.cfg.Replicas + mirrorsMax
 	}
 	peers = peers[:min(len(peers), keep)]

@@ -37,9 +37,9 @@ func (d *Directory) inquire(now grid.Time, q *query, out *grid.Outbox) (over boo
 				d.sendScan(now, q, r, site, out)
 			}
 		case len(left) > 0:
-			site, isMirror := d.mirror(now, q, r)
+			site, via, isMirror := d.mirror(now, q, r)
 			if isMirror {
-				v.mirror = site
+				v.mirror, v.via = site, via
 			} else {
 				site = d.choice(r, left)
 			}
@@ -100,7 +100,7 @@ func (d *Directory) sendScan(now grid.Time, q *query, r *ring, site grid.SiteID,
 	*m = d.scan(q, r)
 	m.Token = token
 	if site == v.mirror {
-		m.Via = r.via
+		m.Via = v.via
 	}
 	out.Send(site, m)
 	v.open++

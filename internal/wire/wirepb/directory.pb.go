@@ -796,6 +796,7 @@ type Scan struct {
 	Ring          uint64                 `protobuf:"fixed64,8,opt,name=ring,proto3" json:"ring,omitempty"`
 	Via           string                 `protobuf:"bytes,9,opt,name=via,proto3" json:"via,omitempty"`
 	Copy          bool                   `protobuf:"varint,10,opt,name=copy,proto3" json:"copy,omitempty"`
+	Answered      uint32                 `protobuf:"varint,11,opt,name=answered,proto3" json:"answered,omitempty"` // by a mirror, since it asked for a copy last
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -898,6 +899,13 @@ func (x *Scan) GetCopy() bool {
 		return x.Copy
 	}
 	return false
+}
+
+func (x *Scan) GetAnswered() uint32 {
+	if x != nil {
+		return x.Answered
+	}
+	return 0
 }
 
 type Page struct {
@@ -1623,7 +1631,7 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\tspeed_min\x18\x02 \x01(\x03R\bspeedMin\x12\x19\n" +
 	"\bfree_min\x18\x03 \x01(\x03R\afreeMin\x12%\n" +
 	"\x0eprocessors_min\x18\x04 \x01(\x03R\rprocessorsMin\x12!\n" +
-	"\fforeign_only\x18\x05 \x01(\bR\vforeignOnly\"\x96\x02\n" +
+	"\fforeign_only\x18\x05 \x01(\bR\vforeignOnly\"\xb2\x02\n" +
 	"\x04Scan\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\"\n" +
 	"\x04cell\x18\x02 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\"\n" +
@@ -1637,7 +1645,8 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\x04ring\x18\b \x01(\x06R\x04ring\x12\x10\n" +
 	"\x03via\x18\t \x01(\tR\x03via\x12\x12\n" +
 	"\x04copy\x18\n" +
-	" \x01(\bR\x04copy\"\xb8\x03\n" +
+	" \x01(\bR\x04copy\x12\x1a\n" +
+	"\banswered\x18\v \x01(\rR\banswered\"\xb8\x03\n" +
 	"\x04Page\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\"\n" +
 	"\x04cell\x18\x02 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\x16\n" +
