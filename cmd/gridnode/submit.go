@@ -60,7 +60,8 @@ is printed and the exit code is 5.
 
 With --components or --coalloc the job runs at several sites at the same moment, or at
 none: each task is one process, which finds its number in GRIDNODE_RANK and the addresses
-of all in GRIDNODE_PEERS. The other sites must lend processors (leases.lend).
+of all in GRIDNODE_PEERS. The other sites must lend processors (leases.lend), and have the
+program where the command says: no files are brought along.
 
 With --wait the exit code is the job's own; of an array, the highest.
 
@@ -69,8 +70,8 @@ With --wait the exit code is the job's own; of an array, the highest.
   gridnode submit -n 4 -t 30m --deadline 2h --budget 5 -- ./simulate input.dat
   gridnode submit --policy fastest -a 0-199 -- sh -c 'work $GRIDNODE_ARRAY_TASK_ID'
   gridnode submit --dry-run --deadline 1h -n 16 -- ./simulate
-  gridnode submit --components 8@physics,8,16 -- ./poisson
-  gridnode submit -n 64 --coalloc 2..4 --min-per-site 8 -t 1h -- ./poisson
+  gridnode submit --components 8@physics,8,16 -- /opt/poisson
+  gridnode submit -n 32 --coalloc 2..4 --min-per-site 8 -t 1h -- /opt/poisson
   gridnode submit -W job.sh && echo fine`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.run(cmd, root, args)
