@@ -49,7 +49,7 @@ type Request struct {
 
 	// Flexible only.
 	ComponentsMin int   // fewest components; 0 and 1: a single one is fine
-	ComponentsMax int   // most components; 0: as many as there are sites
+	ComponentsMax int   // most components; 0: as many as there are sites, but 64 at most
 	ComponentMin  int64 // least processors of a component; 0 and 1: any
 
 	ClustersMax int // most sites to be combined; 0: no limit

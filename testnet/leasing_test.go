@@ -9,15 +9,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gridnode/internal/workload/tracestest"
 )
 
 // traces returns the path of a real log, or skips the test.
 func traces(t testing.TB, name string) string {
 	t.Helper()
-	dir := os.Getenv("GRIDNODE_TRACES")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "shared", "traces")
-	}
+	dir := tracestest.Dir(t)
 	path := filepath.Join(dir, name)
 	if _, err := os.Stat(path); err != nil {
 		t.Skipf("no log to replay (GRIDNODE_TRACES names their directory): %v", err)

@@ -81,5 +81,5 @@ func RankTask(gang TaskID, rank int) TaskID {
 // GangOf is the inverse of RankTask; ok is false for a task that is not of a gang.
 func GangOf(id TaskID) (gang TaskID, rank int, ok bool) {
 	rank = int(id.Epoch>>rankShift) - 1
-	return TaskID{id.Job, id.Epoch & (1<<rankShift - 1)}, rank, rank >= 0
+	return TaskID{id.Job, id.Epoch & EpochMax}, rank, rank >= 0
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"gridnode/internal/grid"
+
+	"gridnode/internal/workload/tracestest"
 )
 
 // traceJob is a job of a log.
@@ -23,10 +25,7 @@ type traceJob struct {
 // of resource delegation drops in section 6.2, and those without an estimate.
 func readTrace(tb testing.TB, name string, processors int64, until grid.Time) []traceJob {
 	tb.Helper()
-	dir := os.Getenv("GRIDNODE_TRACES")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "traces")
-	}
+	dir := tracestest.Dir(tb)
 	f, err := os.Open(filepath.Join(dir, name))
 	if os.IsNotExist(err) {
 		tb.Skipf("%v; set GRIDNODE_TRACES to the folder with the logs", err)

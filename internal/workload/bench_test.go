@@ -7,15 +7,14 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"gridnode/internal/workload/tracestest"
 )
 
 // tracesDir returns where the real traces are, or skips the test.
 func tracesDir(t testing.TB) string {
 	t.Helper()
-	dir := os.Getenv("GRIDNODE_TRACES")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "traces")
-	}
+	dir := tracestest.Dir(t)
 	if _, err := os.Stat(dir); err != nil {
 		t.Skipf("no traces: %v (set GRIDNODE_TRACES to their folder)", err)
 	}

@@ -49,16 +49,8 @@ func TwoDays(src Source, target Target) (days []Job, start grid.Time, err error)
 func BestDays(src Source, target Target, n int) ([]Days, error) {
 	// Each pair shares a day with two others: among so many there are n apart.
 	d := daysSearch{target: target, most: max(3*n-2, 1)}
-	var job Job
-	for {
-		ok, err := src.Next(&job)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			break
-		}
-		d.add(&job)
+	if err := each(src, d.add); err != nil {
+		return nil, err
 	}
 	d.endDay()
 	var best []Days
@@ -193,15 +185,7 @@ func DayPairs(src Source, least, most int64) ([]Days, error) {
 		yesterday, today = today, yesterday[:0]
 		day++
 	}
-	var job Job
-	for {
-		ok, err := src.Next(&job)
-		if err != nil {
-			return nil, err
-		}
-		if !ok {
-			break
-		}
+	err := each(src, func(job *Job) {
 		if day < 0 {
 			first, day = job.Submit, 0
 		}
@@ -212,7 +196,10 @@ func DayPairs(src Source, least, most int64) ([]Days, error) {
 			}
 			end()
 		}
-		today = append(today, job)
+		today = append(today, *job)
+	})
+	if err != nil {
+		return nil, err
 	}
 	end()
 	return pairs, nil

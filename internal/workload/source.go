@@ -24,6 +24,18 @@ type Source interface {
 	Next(job *Job) (ok bool, err error)
 }
 
+// each reads a source to its end. The job is visit's only until it returns.
+func each(src Source, visit func(job *Job)) error {
+	var job Job
+	for {
+		ok, err := src.Next(&job)
+		if err != nil || !ok {
+			return err
+		}
+		visit(&job)
+	}
+}
+
 // Jobs is a source of jobs in memory, which must stand in submission order. It
 // consumes itself.
 type Jobs []Job

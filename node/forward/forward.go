@@ -286,7 +286,7 @@ func readOpen(r *bufio.Reader) (job grid.TaskID, rank int, err error) {
 	if job.Job, err = grid.JobIDFromBytes(m.Job); err != nil {
 		return job, 0, wire.Malformed("%v", err)
 	}
-	if m.Rank >= RanksMax {
+	if m.Rank >= grid.RanksMax {
 		return job, 0, wire.Malformed("rank %d", m.Rank)
 	}
 	job.Epoch = m.Epoch

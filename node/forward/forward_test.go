@@ -274,7 +274,7 @@ func TestBadGroups(t *testing.T) {
 	f := New("me", nil, slog.New(slog.DiscardHandler))
 	defer f.Close()
 	for name, sites := range map[string][]grid.SiteID{
-		"no tasks": nil, "too many": make([]grid.SiteID, RanksMax+1), "no site": {"me", ""}, "not here": {"you"},
+		"no tasks": nil, "too many": make([]grid.SiteID, grid.RanksMax+1), "no site": {"me", ""}, "not here": {"you"},
 	} {
 		if _, err := f.Add(Group{Task: job, Sites: sites}); !errors.Is(err, ErrGroup) {
 			t.Errorf("%s: got %v", name, err)

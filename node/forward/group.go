@@ -11,7 +11,6 @@ import (
 
 // Bounds of a Forwarder.
 const (
-	RanksMax       = 1024 // tasks of one job, over all sites
 	groupsMax      = 256  // jobs with tasks here
 	connectionsMax = 4096 // in both directions together
 )
@@ -19,7 +18,7 @@ const (
 // Group is the tasks of one job.
 type Group struct {
 	Task  grid.TaskID   // the job and its epoch, the same at every site of it
-	Sites []grid.SiteID // by rank: where the task runs; 1 to RanksMax
+	Sites []grid.SiteID // by rank: where the task runs; 1 to grid.RanksMax
 }
 
 // ErrGroup is wrapped by Add's errors about the group itself.
@@ -30,8 +29,8 @@ var ErrBusy = errors.New("too many jobs with tasks at other sites")
 
 func (g *Group) check(self grid.SiteID) error {
 	switch {
-	case len(g.Sites) == 0 || len(g.Sites) > RanksMax:
-		return fmt.Errorf("%w: %d tasks, want 1 to %d", ErrGroup, len(g.Sites), RanksMax)
+	case len(g.Sites) == 0 || len(g.Sites) > grid.RanksMax:
+		return fmt.Errorf("%w: %d tasks, want 1 to %d", ErrGroup, len(g.Sites), grid.RanksMax)
 	case slices.Contains(g.Sites, ""):
 		return fmt.Errorf("%w: task %d has no site", ErrGroup, slices.Index(g.Sites, ""))
 	case !slices.Contains(g.Sites, self):

@@ -146,54 +146,50 @@ func (s *matchStudy) row(name string, m matchMetric, cases []matchCase) []Measur
 
 // compare makes a table and a plot of a metric, a row for each series of cases.
 func (s *matchStudy) compare(figure, title, x string, at []int, m matchMetric, series []string, of func(series string, at int) matchCase) (Table, Plot) {
-	t := Table{Title: title}
 	y := m.name
 	if m.unit != "" {
 		y += " (" + string(m.unit) + ")"
 	}
-	p := Plot{Figure: figure, Title: title, X: x, Y: y}
-	for _, v := range at {
-		t.Columns = append(t.Columns, strconv.Itoa(v))
-		p.At = append(p.At, float64(v))
-	}
+	t, p := newFigure(figure, title, x, y, at)
 	for _, name := range series {
-		var cases []matchCase
-		for _, v := range at {
-			cases = append(cases, of(name, v))
-		}
-		rows := s.row(name, m, cases)
-		t.Measures = append(t.Measures, rows...)
-		line := Series{Name: name}
-		for _, c := range rows[0].Cells {
-			line.Values = append(line.Values, c.Here)
-		}
-		p.Series = append(p.Series, line)
+		s.add(&t, &p, name, m, at, func(at int) matchCase { return of(name, at) })
 	}
 	return t, p
 }
 
 // list makes a table and a plot of several metrics, a row for each.
 func (s *matchStudy) list(figure, title, x string, at []int, metrics []matchMetric, of func(at int) matchCase) (Table, Plot) {
+	t, p := newFigure(figure, title, x, string(metrics[0].unit), at)
+	for _, m := range metrics {
+		s.add(&t, &p, m.name, m, at, of)
+	}
+	return t, p
+}
+
+// newFigure returns a table and a plot with columns and points, and nothing in them.
+func newFigure(figure, title, x, y string, at []int) (Table, Plot) {
 	t := Table{Title: title}
-	p := Plot{Figure: figure, Title: title, X: x, Y: string(metrics[0].unit)}
+	p := Plot{Figure: figure, Title: title, X: x, Y: y}
 	for _, v := range at {
 		t.Columns = append(t.Columns, strconv.Itoa(v))
 		p.At = append(p.At, float64(v))
 	}
-	for _, m := range metrics {
-		var cases []matchCase
-		for _, v := range at {
-			cases = append(cases, of(v))
-		}
-		rows := s.row(m.name, m, cases)
-		t.Measures = append(t.Measures, rows...)
-		line := Series{Name: m.name}
-		for _, c := range rows[0].Cells {
-			line.Values = append(line.Values, c.Here)
-		}
-		p.Series = append(p.Series, line)
-	}
 	return t, p
+}
+
+// add adds the rows of a metric to a table and the first of them to its plot.
+func (s *matchStudy) add(t *Table, p *Plot, name string, m matchMetric, at []int, of func(at int) matchCase) {
+	var cases []matchCase
+	for _, v := range at {
+		cases = append(cases, of(v))
+	}
+	rows := s.row(name, m, cases)
+	t.Measures = append(t.Measures, rows...)
+	line := Series{Name: name}
+	for _, c := range rows[0].Cells {
+		line.Values = append(line.Values, c.Here)
+	}
+	p.Series = append(p.Series, line)
 }
 
 // because says why the claim added last does not hold, if it does not. The reason may be

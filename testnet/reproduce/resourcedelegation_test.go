@@ -9,16 +9,15 @@ import (
 	"testing"
 
 	"gridnode/internal/grid"
+
+	"gridnode/internal/workload/tracestest"
 )
 
 // TestResourceDelegation repeats the paper with the real logs if they are there, else
 // with generated jobs, and looks at what the report says.
 func TestResourceDelegation(t *testing.T) {
 	o := DefaultOptions()
-	dir := os.Getenv("GRIDNODE_TRACES")
-	if dir == "" {
-		dir = filepath.Join("..", "..", "..", "shared", "traces")
-	}
+	dir := tracestest.Dir(t)
 	if _, err := os.Stat(filepath.Join(dir, machines[0].log)); err == nil {
 		o.Traces = dir
 	}
