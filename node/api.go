@@ -182,6 +182,7 @@ type Job struct {
 	Submitted      Instant `json:"submitted"`
 	Start          Instant `json:"start,omitzero"`          // of its execution, once it began
 	End            Instant `json:"end,omitzero"`            // once it is over
+	Late           Seconds `json:"late,omitempty"`          // by how much it ended after its deadline, if it did
 	PromisedFinish Instant `json:"promisedFinish,omitzero"` // by the site it was awarded to
 	Price          Amount  `json:"price"`                   // agreed, per hour
 	Cost           Amount  `json:"cost"`                    // agreed ceiling; what it cost once it is over

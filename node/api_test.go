@@ -525,6 +525,30 @@ func TestMicros(t *testing.T) {
 	}
 }
 
+// A job is late if it ended by itself after its deadline, however it ended.
+func TestJobLate(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		state         State
+		deadline, end grid.Time
+		want          Seconds
+	}{
+		{"in time", Done, 5 * grid.Second, 5 * grid.Second, 0},
+		{"late", Done, 5 * grid.Second, 7 * grid.Second, Seconds(2 * grid.Second)},
+		{"failed late", Failed, 5 * grid.Second, 6 * grid.Second, Seconds(grid.Second)},
+		{"no deadline", Done, grid.Never, 7 * grid.Second, 0},
+		{"cancelled", CancelledByUser, 5 * grid.Second, 7 * grid.Second, 0},
+		{"not over", Running, 5 * grid.Second, 0, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			j := jobOf(&View{Job: &grid.Job{Deadline: tt.deadline}, State: tt.state, End: tt.end}, func(grid.SiteID) string { return "" })
+			if j.Late != tt.want {
+				t.Errorf("late by %v, want %v", grid.Time(j.Late), grid.Time(tt.want))
+			}
+		})
+	}
+}
+
 // Every state, terminal or not, is known to clients by its name.
 func TestJobOver(t *testing.T) {
 	for state := Placing; state <= Refused; state++ {

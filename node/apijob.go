@@ -208,6 +208,9 @@ func jobOf(v *View, names func(grid.SiteID) string) Job {
 	}
 	if j.Deadline != grid.Never {
 		out.Deadline = Instant(j.Deadline)
+		if v.State == Done || v.State == Failed {
+			out.Late = Seconds(max(v.End-j.Deadline, 0))
+		}
 	}
 	if j.Budget >= 0 {
 		budget := Amount(j.Budget)

@@ -32,6 +32,7 @@ var jobColumns = []column[node.Job]{
 	{head: "EXIT", text: exitText},
 	{head: "TIME", wide: true, text: func(j node.Job) string { return formatSpan(grid.Time(j.Time)) }},
 	{head: "DEADLINE", wide: true, text: func(j node.Job) string { return formatInstant(j.Deadline) }},
+	{head: "LATE", wide: true, text: func(j node.Job) string { return lateText(j, time.Now()) }},
 	{head: "BUDGET", wide: true, text: func(j node.Job) string { return budgetText(j.Budget) }},
 	{head: "POLICY", wide: true, text: func(j node.Job) string { return j.Policy }},
 	{head: "HOME", wide: true, text: func(j node.Job) string { return j.Home }},
@@ -80,6 +81,18 @@ func elapsed(j node.Job, now time.Time) string {
 		return formatSpan(grid.Time(j.End - j.Start))
 	}
 	return formatSpan(max(grid.Time(node.InstantOf(now)-j.Start), 0))
+}
+
+// lateText returns by how much a job exceeds its deadline, or exceeded it.
+func lateText(j node.Job, now time.Time) string {
+	late := grid.Time(j.Late)
+	if !j.Over() && j.Deadline != 0 {
+		late = max(grid.Time(node.InstantOf(now)-j.Deadline), 0)
+	}
+	if late == 0 {
+		return ""
+	}
+	return formatSpan(late)
 }
 
 // verdictColumns are the columns of why and submit --dry-run.
@@ -189,6 +202,9 @@ func ending(j *node.Job) string {
 	if j.Start != 0 && j.End != 0 {
 		text += " after " + formatSpan(grid.Time(j.End-j.Start))
 	}
+	if j.Late > 0 {
+		text += ", " + formatSpan(grid.Time(j.Late)) + " after its deadline"
+	}
 	if j.ExitCode != nil && *j.ExitCode != 0 {
 		text += fmt.Sprintf(", exit code %d", *j.ExitCode)
 	}
@@ -201,11 +217,15 @@ func ending(j *node.Job) string {
 	return text
 }
 
-// summary counts jobs by state, in the order of a job's life.
+// summary counts jobs by state, in the order of a job's life, and those that missed
+// their deadlines.
 func summary(jobs []node.Job) string {
-	counts := make(map[string]int)
+	counts, late := make(map[string]int), 0
 	for i := range jobs {
 		counts[jobs[i].State]++
+		if jobs[i].Late > 0 {
+			late++
+		}
 	}
 	var parts []string
 	for state := node.Placing; state <= node.Refused; state++ {
@@ -213,7 +233,11 @@ func summary(jobs []node.Job) string {
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))
 		}
 	}
-	return fmt.Sprintf("%d jobs: %s", len(jobs), strings.Join(parts, ", "))
+	text := fmt.Sprintf("%d jobs: %s", len(jobs), strings.Join(parts, ", "))
+	if late > 0 {
+		text += fmt.Sprintf("; %d after the deadline", late)
+	}
+	return text
 }
 
 // apiError gives an error of the local API its exit code.

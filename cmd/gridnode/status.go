@@ -162,6 +162,7 @@ var sortKeys = []struct {
 	{"cpus", func(a, b *node.Job) int { return cmp.Compare(a.Processors, b.Processors) }},
 	{"start", func(a, b *node.Job) int { return cmp.Compare(a.Start, b.Start) }},
 	{"end", func(a, b *node.Job) int { return cmp.Compare(a.End, b.End) }},
+	{"late", func(a, b *node.Job) int { return cmp.Compare(a.Late, b.Late) }},
 	{"cost", func(a, b *node.Job) int { return cmp.Compare(a.Cost, b.Cost) }},
 }
 

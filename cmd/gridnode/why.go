@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,6 +45,9 @@ func explanation(j *node.Job) string {
 	}
 	if j.PromisedFinish != 0 && j.End == 0 {
 		text += ", promised to be done by " + formatInstant(j.PromisedFinish)
+	}
+	if late := lateText(*j, time.Now()); late != "" {
+		text += ", " + late + " after its deadline"
 	}
 	if j.ExitCode != nil && *j.ExitCode != 0 {
 		text += fmt.Sprintf(", exit code %d", *j.ExitCode)
