@@ -30,13 +30,7 @@ type gangs struct {
 
 	mu   sync.Mutex // nothing of own or away is called with it held
 	all  map[grid.TaskID]*gang
-	keys map[uint64]guestGang // of the leases, lent by this site, that tasks of other sites' jobs use
-}
-
-// guestGang is a gang of another site, which has tasks here.
-type guestGang struct {
-	task grid.TaskID
-	home grid.SiteID
+	keys map[uint64]forward.ID // of the leases, lent by this site, that tasks of other sites' jobs use
 }
 
 // gang is one execution. Its fields are under gangs.mu, but for those that run alone
@@ -77,7 +71,7 @@ const gangReadyMax = time.Minute
 func newGangs(h *Host, ended func(*grid.TaskEnded)) *gangs {
 	x := &gangs{
 		h: h, ended: ended, log: h.log, forward: forward.New(h.id, h.net, h.log.With("part", "forward")),
-		all: make(map[grid.TaskID]*gang), keys: make(map[uint64]guestGang),
+		all: make(map[grid.TaskID]*gang), keys: make(map[uint64]forward.ID),
 	}
 	x.ctx, x.cancel = context.WithCancel(context.Background())
 	return x
@@ -222,6 +216,9 @@ func (x *gangs) rankReady(task grid.TaskID) {
 	}
 }
 
+// connections names what the tasks say to each other.
+func (g *gang) connections() forward.ID { return forward.ID{Home: g.x.h.id, Task: g.id} }
+
 // run is the life of a gang.
 func (g *gang) run() {
 	if err := g.prepare(); err != nil {
@@ -253,7 +250,7 @@ func (g *gang) prepare() error {
 	var addresses []string
 	if sites := task.Gang.Sites(); slices.Contains(sites, x.h.id) {
 		var err error
-		if addresses, err = x.forward.Add(forward.Group{Task: g.id, Sites: sites}); err != nil {
+		if addresses, err = x.forward.Add(forward.Group{ID: g.connections(), Sites: sites}); err != nil {
 			return err
 		}
 	}
@@ -403,7 +400,7 @@ func (g *gang) killAll() {
 // report tells the site how it ended: by the first task that failed, or well.
 func (g *gang) report() {
 	g.reported = true
-	g.x.forward.Remove(g.id)
+	g.x.forward.Remove(g.connections())
 	end := grid.TaskEnded{ID: g.id, Result: grid.Result{Start: g.began, End: g.x.h.Now()}}
 	if end.Result.Start == 0 {
 		end.Result.Start = end.Result.End
@@ -467,24 +464,18 @@ func (g *gang) forget() bool {
 }
 
 // enter says that a task of another site's job is to run here on the processors of a
-// lease that it has, and returns the addresses at which it reaches the others. Nobody
-// enters as a job of somebody else, whose connections would end with his lease.
+// lease that it has, and returns the addresses at which it reaches the others. A gang
+// is its home's: what another site enters under the same job is a gang of its own.
 func (x *gangs) enter(key uint64, home grid.SiteID, g *grid.Gang) ([]string, error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	if old, used := x.keys[key]; used && old.task != g.Task {
-		return nil, fmt.Errorf("the lease has tasks of job %s, epoch %d", old.task.Job, old.task.Epoch)
+	id := forward.ID{Home: home, Task: g.Task}
+	if old, used := x.keys[key]; used && old != id {
+		return nil, fmt.Errorf("the lease has tasks of job %s, epoch %d", old.Task.Job, old.Task.Epoch)
 	}
-	other := x.all[g.Task] != nil
-	for _, guest := range x.keys {
-		other = other || guest.task == g.Task && guest.home != home
-	}
-	if other {
-		return nil, fmt.Errorf("job %s, epoch %d, is another site's", g.Task.Job, g.Task.Epoch)
-	}
-	addresses, err := x.forward.Add(forward.Group{Task: g.Task, Sites: g.Sites()})
+	addresses, err := x.forward.Add(forward.Group{ID: id, Sites: g.Sites()})
 	if err == nil {
-		x.keys[key] = guestGang{g.Task, home}
+		x.keys[key] = id
 	}
 	return addresses, err
 }
@@ -500,9 +491,9 @@ func (x *gangs) vacate(key uint64) {
 	}
 	delete(x.keys, key)
 	for _, other := range x.keys {
-		if other.task == gone.task {
+		if other == gone {
 			return
 		}
 	}
-	x.forward.Remove(gone.task)
+	x.forward.Remove(gone)
 }

@@ -2,6 +2,7 @@ package node
 
 import (
 	"net"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -87,22 +88,32 @@ func TestHostileGangs(t *testing.T) {
 	}
 	l.gangs.mu.Unlock()
 
-	// Nobody enters as another site's job, so nobody's connections end with his lease.
+	// A site that enters as a job of another, or of this one, has a gang of its own,
+	// whose end is nobody else's.
 	taken := &grid.Gang{Task: grid.TaskID{Job: job(20).ID, Epoch: 1}, Each: 1, Parts: late.Parts}
-	if _, err := l.gangs.enter(key+1, "another", taken); err == nil || !strings.Contains(err.Error(), "is another site's") {
-		t.Errorf("a site enters as a job of another: %v", err)
+	theirs, err := l.gangs.enter(key, b.ID(), taken)
+	if err != nil {
+		t.Fatal(err)
 	}
-	own := newGangs(l, nil)
-	defer own.Close()
-	own.get(late.Task)
-	if _, err := own.enter(key, b.ID(), late); err == nil || !strings.Contains(err.Error(), "is another site's") {
-		t.Errorf("a site enters as a job of this one: %v", err)
+	for _, home := range []grid.SiteID{"another", l.ID()} {
+		switch mine, err := l.gangs.enter(key+1, home, taken); {
+		case err != nil:
+			t.Errorf("%s enters as a job of another: %v", home, err)
+		case slices.ContainsFunc(mine, func(a string) bool { return slices.Contains(theirs, a) }):
+			t.Errorf("%s has the addresses %v, which are of another's job: %v", home, mine, theirs)
+		}
+		l.gangs.vacate(key + 1)
+	}
+	if again, err := l.gangs.enter(key, b.ID(), taken); err != nil || !slices.Equal(again, theirs) {
+		t.Errorf("the job has the addresses %v (%v), want %v", again, err, theirs)
 	}
 
 	third := realConfig(t, 3, b.cfg.Memory)
 	third.Join = l.Addrs()
 	stranger := realHost(t, third)
-	addresses, err := stranger.gangs.forward.Add(forward.Group{Task: grid.TaskID{Job: job(20).ID, Epoch: 1}, Sites: []grid.SiteID{stranger.ID(), l.ID()}})
+	addresses, err := stranger.gangs.forward.Add(forward.Group{
+		ID: forward.ID{Home: b.ID(), Task: taken.Task}, Sites: []grid.SiteID{stranger.ID(), l.ID()},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

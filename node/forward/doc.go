@@ -12,8 +12,8 @@
 //
 // Ranks number the tasks of a job over all sites. A connection to a rank elsewhere
 // ends at a listener of this node, which opens a stream to that rank's site and
-// names job, epoch and rank (ForwardOpen); the node there accepts it only from a
-// site of the same job and epoch, and dials the task. Either end may shut down its
+// names home, job, epoch and rank (ForwardOpen); the node there accepts it only from a
+// site of the same group, and dials the task. Either end may shut down its
 // direction, as with TCP.
 //
 // Everything is bounded: ranks of a job, jobs, connections, and how long a task has

@@ -50,13 +50,13 @@ type Forwarder struct {
 
 	mu     sync.Mutex
 	closed bool
-	groups map[grid.TaskID]*group
+	groups map[ID]*group
 	conns  int
 }
 
 // New returns a forwarder for a site. log may not be nil.
 func New(self grid.SiteID, net Network, log *slog.Logger) *Forwarder {
-	f := &Forwarder{self: self, net: net, log: log, groups: make(map[grid.TaskID]*group)}
+	f := &Forwarder{self: self, net: net, log: log, groups: make(map[ID]*group)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	return f
 }
@@ -71,7 +71,7 @@ func (f *Forwarder) Add(job Group) (addresses []string, err error) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if g := f.groups[job.Task]; g != nil {
+	if g := f.groups[job.ID]; g != nil {
 		if !slices.Equal(g.Sites, job.Sites) {
 			return nil, fmt.Errorf("%w: %s has other sites already", ErrGroup, job.Task.Job)
 		}
@@ -80,11 +80,11 @@ func (f *Forwarder) Add(job Group) (addresses []string, err error) {
 	if f.closed || len(f.groups) >= groupsMax {
 		return nil, ErrBusy
 	}
-	g := &group{Group: Group{job.Task, slices.Clone(job.Sites)}, conns: make(map[*link]struct{})}
+	g := &group{Group: Group{job.ID, slices.Clone(job.Sites)}, conns: make(map[*link]struct{})}
 	if err := g.listen(f.self); err != nil {
 		return nil, err
 	}
-	f.groups[job.Task] = g
+	f.groups[job.ID] = g
 	for rank, l := range g.listeners {
 		if l != nil {
 			f.wg.Go(func() { f.accept(g, rank, l) })
@@ -94,7 +94,7 @@ func (f *Forwarder) Add(job Group) (addresses []string, err error) {
 }
 
 // Remove ends a job's connections. One that is not there is none.
-func (f *Forwarder) Remove(job grid.TaskID) {
+func (f *Forwarder) Remove(job ID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.remove(f.groups[job])
@@ -104,7 +104,7 @@ func (f *Forwarder) remove(g *group) {
 	if g == nil {
 		return
 	}
-	delete(f.groups, g.Task)
+	delete(f.groups, g.ID)
 	g.close()
 	for c := range g.conns {
 		c.abort()
@@ -156,7 +156,7 @@ func (f *Forwarder) forward(g *group, rank int, task *net.TCPConn) {
 		err = c.attach(s)
 	}
 	if err == nil {
-		err = writeOpen(s, g.Task, rank)
+		err = writeOpen(s, g.ID, rank)
 	}
 	if err != nil {
 		f.log.Warn("cannot forward a task's connection", "job", g.Task.Job, "rank", rank, "site", g.Sites[rank], "error", err)
@@ -198,7 +198,7 @@ func (f *Forwarder) Serve(from grid.SiteID, s network.Stream) error {
 	g := f.groups[job]
 	f.mu.Unlock()
 	if g == nil || rank >= len(g.Sites) || g.Sites[rank] != f.self || !slices.Contains(g.Sites, from) {
-		return fmt.Errorf("site %s forwards to task %d of job %s, which is not here for it", from, rank, job.Job)
+		return fmt.Errorf("site %s forwards to task %d of job %s, which is not here for it", from, rank, job.Task.Job)
 	}
 	c := &link{stream: s, early: r}
 	if !f.enter(g, c) {
@@ -211,7 +211,7 @@ func (f *Forwarder) Serve(from grid.SiteID, s network.Stream) error {
 	}
 	if err != nil {
 		c.abort()
-		return fmt.Errorf("task %d of job %s: %w", rank, job.Job, err)
+		return fmt.Errorf("task %d of job %s: %w", rank, job.Task.Job, err)
 	}
 	c.run()
 	return nil
@@ -240,14 +240,14 @@ func (f *Forwarder) dial(g *group, rank int) (*net.TCPConn, error) {
 func (f *Forwarder) serves(g *group) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.groups[g.Task] == g
+	return f.groups[g.ID] == g
 }
 
 // enter notes a connection of a job that is still there.
 func (f *Forwarder) enter(g *group, c *link) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.groups[g.Task] != g || f.conns >= connectionsMax {
+	if f.groups[g.ID] != g || f.conns >= connectionsMax {
 		return false
 	}
 	f.conns++
@@ -263,9 +263,9 @@ func (f *Forwarder) leave(g *group, c *link) {
 }
 
 // writeOpen says whom a stream is for.
-func writeOpen(w io.Writer, job grid.TaskID, rank int) error {
-	id := job.Job.Bytes()
-	body, err := proto.Marshal(&wirepb.ForwardOpen{Job: id[:], Epoch: job.Epoch, Rank: uint32(rank)})
+func writeOpen(w io.Writer, job ID, rank int) error {
+	id := job.Task.Job.Bytes()
+	body, err := proto.Marshal(&wirepb.ForwardOpen{Job: id[:], Epoch: job.Task.Epoch, Rank: uint32(rank), Home: string(job.Home)})
 	if err != nil {
 		return err
 	}
@@ -274,7 +274,7 @@ func writeOpen(w io.Writer, job grid.TaskID, rank int) error {
 }
 
 // readOpen is its inverse. The error wraps wire.ErrMalformed.
-func readOpen(r *bufio.Reader) (job grid.TaskID, rank int, err error) {
+func readOpen(r *bufio.Reader) (job ID, rank int, err error) {
 	frame, err := wire.ReadFrame(r)
 	if err != nil {
 		return job, 0, wire.Malformed("first frame: %v", err)
@@ -283,12 +283,12 @@ func readOpen(r *bufio.Reader) (job grid.TaskID, rank int, err error) {
 	if err := proto.Unmarshal(frame, &m); err != nil {
 		return job, 0, wire.Malformed("first frame: %v", err)
 	}
-	if job.Job, err = grid.JobIDFromBytes(m.Job); err != nil {
+	if job.Task.Job, err = grid.JobIDFromBytes(m.Job); err != nil {
 		return job, 0, wire.Malformed("%v", err)
 	}
 	if m.Rank >= grid.RanksMax {
 		return job, 0, wire.Malformed("rank %d", m.Rank)
 	}
-	job.Epoch = m.Epoch
+	job.Home, job.Task.Epoch = grid.SiteID(m.Home), m.Epoch
 	return job, int(m.Rank), nil
 }

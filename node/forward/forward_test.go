@@ -78,7 +78,7 @@ var job = grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 2}, Epoch: 3}
 
 // spread returns a group with n tasks, dealt out to all sites in turn.
 func spread(all []*site, n int) Group {
-	g := Group{Task: job}
+	g := Group{ID: ID{all[0].self, job}}
 	for i := range n {
 		g.Sites = append(g.Sites, all[i%len(all)].self)
 	}
@@ -224,8 +224,8 @@ func TestRemoveEndsConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer far.Close()
-	all[0].Remove(job)
-	all[0].Remove(job) // which is none by now
+	all[0].Remove(ID{all[0].self, job})
+	all[0].Remove(ID{all[0].self, job}) // which is none by now
 	for name, c := range map[string]net.Conn{"near": near, "far": far} {
 		if n, err := c.Read(make([]byte, 1)); err == nil {
 			t.Errorf("the %s task can still read (%d bytes)", name, n)
@@ -245,16 +245,19 @@ func TestStrangersAreRefused(t *testing.T) {
 	add(t, all[:2], spread(all[:2], 2))
 	other := job
 	other.Epoch++
+	home := all[0].self
 	for _, tt := range []struct {
 		name string
 		from *site
-		job  grid.TaskID
+		job  ID
 		rank int
 	}{
-		{"site of another job", all[2], job, 1},
-		{"old epoch", all[0], other, 1},
-		{"task of another site", all[0], job, 0},
-		{"task that is none", all[0], job, 2},
+		{"site of another job", all[2], ID{home, job}, 1},
+		{"old epoch", all[0], ID{home, other}, 1},
+		{"task of another site", all[0], ID{home, job}, 0},
+		{"task that is none", all[0], ID{home, job}, 2},
+		{"job of another home", all[0], ID{all[2].self, job}, 1},
+		{"job of no home", all[0], ID{"", job}, 1},
 	} {
 		s, err := tt.from.net.Open(t.Context(), all[1].self, Protocol)
 		if err != nil {
@@ -270,35 +273,64 @@ func TestStrangersAreRefused(t *testing.T) {
 	}
 }
 
+// TestSameJobOfTwoHomes: a site that has heard of another's job, and adds a group under
+// the same job before that one's home does, neither keeps it out nor gets at its tasks.
+func TestSameJobOfTwoHomes(t *testing.T) {
+	all := sites(t, 3)
+	squatter := Group{ID{all[2].self, job}, []grid.SiteID{all[2].self, all[1].self}}
+	squat := add(t, all[1:], squatter)
+	g := spread(all[:2], 2)
+	addresses := add(t, all[:2], g)
+	echo(t, addresses[1][1])
+	for _, tt := range []struct {
+		name, address string
+		want          string // empty: no answer
+	}{
+		{"its own site", addresses[0][1], "olleh"},
+		{"the site that was first", squat[1][1], ""},
+	} {
+		if tt.want == "" { // nothing listens there, and it is not waited for
+			all[1].Remove(squatter.ID)
+		}
+		if answer, err := ask(tt.address, "hello"); answer != tt.want {
+			t.Errorf("asked from %s: %q, %v", tt.name, answer, err)
+		}
+	}
+	if answer, err := ask(addresses[0][1], "again"); answer != "niaga" {
+		t.Errorf("after the other group has gone: %q, %v", answer, err)
+	}
+}
+
 func TestBadGroups(t *testing.T) {
 	f := New("me", nil, slog.New(slog.DiscardHandler))
 	defer f.Close()
+	id := ID{"you", job}
 	for name, sites := range map[string][]grid.SiteID{
 		"no tasks": nil, "too many": make([]grid.SiteID, grid.RanksMax+1), "no site": {"me", ""}, "not here": {"you"},
 	} {
-		if _, err := f.Add(Group{Task: job, Sites: sites}); !errors.Is(err, ErrGroup) {
+		if _, err := f.Add(Group{id, sites}); !errors.Is(err, ErrGroup) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
-	if _, err := f.Add(Group{Task: job, Sites: []grid.SiteID{"me", "you"}}); err != nil {
+	if _, err := f.Add(Group{id, []grid.SiteID{"me", "you"}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Add(Group{Task: job, Sites: []grid.SiteID{"you", "me"}}); !errors.Is(err, ErrGroup) {
+	if _, err := f.Add(Group{id, []grid.SiteID{"you", "me"}}); !errors.Is(err, ErrGroup) {
 		t.Errorf("other sites under the same name: got %v", err)
 	}
 	for i := uint64(1); i < groupsMax; i++ {
-		if _, err := f.Add(Group{Task: grid.TaskID{Job: grid.JobID{Lo: i}}, Sites: []grid.SiteID{"me"}}); err != nil {
+		if _, err := f.Add(Group{ID{"you", grid.TaskID{Job: grid.JobID{Lo: i}}}, []grid.SiteID{"me"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := f.Add(Group{Task: grid.TaskID{}, Sites: []grid.SiteID{"me"}}); !errors.Is(err, ErrBusy) {
+	if _, err := f.Add(Group{ID{"you", grid.TaskID{}}, []grid.SiteID{"me"}}); !errors.Is(err, ErrBusy) {
 		t.Errorf("one job too many: got %v", err)
 	}
 }
 
 func FuzzReadOpen(f *testing.F) {
 	var b bytes.Buffer
-	if err := writeOpen(&b, job, 7); err != nil {
+	if err := writeOpen(&b, ID{"home", job}, 7); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(b.Bytes())

@@ -15,9 +15,17 @@ const (
 	connectionsMax = 4096 // in both directions together
 )
 
+// ID names a group. The home is part of it, so that a site that hears of a job of
+// another's cannot be in its place: it only makes a group of its own, which nobody
+// of that job speaks to.
+type ID struct {
+	Home grid.SiteID // the job's co-allocator
+	Task grid.TaskID // the job and its epoch
+}
+
 // Group is the tasks of one job.
 type Group struct {
-	Task  grid.TaskID   // the job and its epoch, the same at every site of it
+	ID                  // the same at every site of it
 	Sites []grid.SiteID // by rank: where the task runs; 1 to grid.RanksMax
 }
 
@@ -29,6 +37,8 @@ var ErrBusy = errors.New("too many jobs with tasks at other sites")
 
 func (g *Group) check(self grid.SiteID) error {
 	switch {
+	case g.Home == "":
+		return fmt.Errorf("%w: it has no home", ErrGroup)
 	case len(g.Sites) == 0 || len(g.Sites) > grid.RanksMax:
 		return fmt.Errorf("%w: %d tasks, want 1 to %d", ErrGroup, len(g.Sites), grid.RanksMax)
 	case slices.Contains(g.Sites, ""):

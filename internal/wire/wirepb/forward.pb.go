@@ -27,6 +27,7 @@ type ForwardOpen struct {
 	Job           []byte                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"` // 16 bytes
 	Epoch         uint32                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Rank          uint32                 `protobuf:"varint,3,opt,name=rank,proto3" json:"rank,omitempty"`
+	Home          string                 `protobuf:"bytes,4,opt,name=home,proto3" json:"home,omitempty"` // the job's co-allocator: who says which sites are in it
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -82,15 +83,23 @@ func (x *ForwardOpen) GetRank() uint32 {
 	return 0
 }
 
+func (x *ForwardOpen) GetHome() string {
+	if x != nil {
+		return x.Home
+	}
+	return ""
+}
+
 var File_wirepb_forward_proto protoreflect.FileDescriptor
 
 const file_wirepb_forward_proto_rawDesc = "" +
 	"\n" +
-	"\x14wirepb/forward.proto\x12\bgridnode\"I\n" +
+	"\x14wirepb/forward.proto\x12\bgridnode\"]\n" +
 	"\vForwardOpen\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\fR\x03job\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x12\n" +
-	"\x04rank\x18\x03 \x01(\rR\x04rankB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
+	"\x04rank\x18\x03 \x01(\rR\x04rank\x12\x12\n" +
+	"\x04home\x18\x04 \x01(\tR\x04homeB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
 
 var (
 	file_wirepb_forward_proto_rawDescOnce sync.Once
