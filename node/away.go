@@ -382,6 +382,9 @@ func (a *away) report(l *awayLink, id grid.TaskID, r *wirepb.PilotReport) error 
 		// The pilot may still be starting, or the lease is over and the book will know.
 		a.log.Debug("a pilot refuses a task", "site", l.site, "job", id.Job, "reason", string(r.Reason))
 		t.ordered, t.killed, t.retry = false, false, time.Now().Add(5*awayPauseMin)
+		if t.held {
+			a.h.gangs.rankRefused(id, string(r.Reason))
+		}
 	default:
 		return wire.Malformed("report of a pilot of kind %d", r.Kind)
 	}

@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -56,13 +57,14 @@ type gang struct {
 
 // gangRank is one task of a gang.
 type gangRank struct {
-	id     grid.TaskID
-	part   int // index in grid.Gang.Parts
-	away   bool
-	ready  bool // its pilot can start it at once
-	begun  bool // it was told to start
-	killed bool
-	ended  *grid.TaskEnded
+	id      grid.TaskID
+	part    int // index in grid.Gang.Parts
+	away    bool
+	ready   bool   // its pilot can start it at once
+	begun   bool   // it was told to start
+	refused string // why its pilot could not, when it was last asked
+	killed  bool
+	ended   *grid.TaskEnded
 }
 
 // gangReadyMax is how long the pilots of a gang have until all are ready.
@@ -205,6 +207,16 @@ func (x *gangs) rankEnded(e *grid.TaskEnded) bool {
 	return true
 }
 
+// rankRefused notes why a pilot cannot start a task yet.
+func (x *gangs) rankRefused(task grid.TaskID, why string) {
+	id, number, _ := grid.GangOf(task)
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if g := x.all[id]; g != nil && g.ranks[number] != nil {
+		g.ranks[number].refused = shortReason(errors.New(why))
+	}
+}
+
 // rankReady notes that a pilot can start a task at once.
 func (x *gangs) rankReady(task grid.TaskID) {
 	id, number, _ := grid.GangOf(task)
@@ -313,11 +325,19 @@ func (g *gang) step() (over bool) {
 	}
 	ending := g.kill || g.failure != nil
 	begin := !ending && waiting == 0 && g.began == 0 && g.task != nil
+	refused := ""
+	if waiting > 0 {
+		refused = g.ranks[waiting-1].refused
+	}
 	late := !ending && waiting > 0 && time.Now().After(g.due)
 	g.x.mu.Unlock()
 	switch {
 	case late:
-		g.fail(125, fmt.Sprintf("%s was not ready to start within %v", g.describe(waiting-1), gangReadyMax))
+		why := fmt.Sprintf("%s was not ready to start within %v", g.describe(waiting-1), gangReadyMax)
+		if refused != "" {
+			why += ": " + refused
+		}
+		g.fail(125, shortReason(errors.New(why)))
 		g.killAll()
 	case ending:
 		g.killAll()

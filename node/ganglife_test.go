@@ -1,12 +1,15 @@
 package node
 
 import (
+	"strings"
 	"testing"
+	"time"
 
 	"gridnode/directory"
 	"gridnode/internal/grid"
 	"gridnode/lease"
 	"gridnode/market"
+	"gridnode/node/p2p"
 )
 
 // TestClaimFailsElsewhere: a job whose claim was decided, and then failed at another
@@ -70,5 +73,28 @@ func TestResumedJobBeganBefore(t *testing.T) {
 	v := b.want(1, Done)
 	if cost := b.cfg.Cost.Cost(b.cfg.Price, 4, 100*grid.Second); v.Start != began || v.Result.Cost != cost {
 		t.Errorf("it began at %v and costs %v; want %v, and %v for the time it asked for", v.Start, v.Result.Cost, began, cost)
+	}
+}
+
+// TestUnreadyTaskSaysWhy: a co-allocated job whose tasks cannot all be prepared in time
+// fails with what the last pilot asked has said.
+func TestUnreadyTaskSaysWhy(t *testing.T) {
+	h := realHost(t, realConfig(t, 1, &p2p.Memory{}))
+	x := newGangs(h, func(*grid.TaskEnded) {})
+	defer x.Close()
+	x.away = newAway(h, func(*grid.TaskEnded) {})
+	id := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 1}, Epoch: 1}
+	g := x.get(id)
+	g.task = &grid.Task{ID: id, Gang: &grid.Gang{Task: id, Each: 1, Parts: []grid.GangPart{{Site: "lender", Processors: 1}}}}
+	g.ranks[0] = &gangRank{id: grid.RankTask(id, 0), away: true}
+	g.due = time.Now().Add(time.Hour)
+	x.rankRefused(grid.RankTask(id, 0), "no such lease")
+	if g.step(); g.failure != nil {
+		t.Fatalf("it fails at once: %+v", g.failure)
+	}
+	g.due = time.Now().Add(-time.Second)
+	g.step()
+	if g.failure == nil || !strings.HasSuffix(g.failure.Result.Reason, "1m0s: no such lease") {
+		t.Errorf("it ends with %+v, want the reason of the refusal", g.failure)
 	}
 }

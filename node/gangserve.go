@@ -2,6 +2,7 @@ package node
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -66,20 +67,18 @@ func (p *pilotSession) join(at awayID, task *grid.Task) (err error) {
 	return err
 }
 
-// prepare makes everything ready for a task of a gang, and says so.
+// prepare makes everything ready for a task of a gang, and says so, or why it is not.
 func (p *pilotSession) prepare(at awayID, task *grid.Task) error {
 	if task.Rank == nil {
 		return wire.Malformed("order to a pilot: prepare a task of no gang")
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.preparing[at] {
+	switch known, room := p.enter(p.preparing, at, grid.RanksMax); {
+	case known:
+		return nil
+	case !room:
+		p.refuse(at, fmt.Sprintf("%d tasks of this borrower are being prepared already", grid.RanksMax))
 		return nil
 	}
-	if len(p.preparing) >= grid.RanksMax {
-		return wire.Malformed("more than %d tasks are being prepared in one stream", grid.RanksMax)
-	}
-	p.preparing[at] = true
 	p.wg.Go(func() {
 		p.with(at, func(*pilotLink, lease.Lease) {
 			if err := p.join(at, task); err != nil {

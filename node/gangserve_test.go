@@ -1,11 +1,15 @@
 package node
 
 import (
+	"bufio"
+	"bytes"
 	"net"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
 
 	"gridnode/internal/grid"
 	"gridnode/internal/wire"
@@ -125,5 +129,44 @@ func TestHostileGangs(t *testing.T) {
 	c.SetReadDeadline(time.Now().Add(20 * time.Second))
 	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
 		t.Errorf("a site that is not of the job reaches its tasks: %d bytes, %v", n, err)
+	}
+}
+
+// reportsOf is the end of a borrower's stream at which reports arrive.
+type reportsOf struct {
+	network.Stream
+	sent bytes.Buffer
+}
+
+func (*reportsOf) SetWriteDeadline(time.Time) error { return nil }
+func (r *reportsOf) Write(b []byte) (int, error)    { return r.sent.Write(b) }
+
+// TestTooManyTasksInAStream: what is beyond the bound is refused with the reason, and
+// the tasks that are there already go on.
+func TestTooManyTasksInAStream(t *testing.T) {
+	b, l := leasePair(t)
+	for _, tt := range []struct {
+		kind uint32
+		most int
+		want string
+	}{{orderPrepare, grid.RanksMax, "are being prepared already"}, {orderRun, pilotTasksMax, "run already"}} {
+		full := make(map[awayID]bool)
+		for i := range tt.most {
+			full[awayID{1, grid.TaskID{Job: grid.JobID{Hi: 1, Lo: uint64(i)}}}] = true
+		}
+		var reports reportsOf
+		p := &pilotSession{h: l, from: b.ID(), s: &reports, ctx: t.Context(), tasks: full, preparing: full}
+		for n := range uint64(2) {
+			if err := p.order(rankOrder(tt.kind, 1, scriptJob(b, n+1, "true"), 1, b.ID(), l.ID())); err != nil {
+				t.Fatalf("order of kind %d: the stream ends: %v", tt.kind, err)
+			}
+			var r wirepb.PilotReport
+			if err := readProto(bufio.NewReader(&reports.sent), &r); err != nil || r.Kind != reportRefused || !strings.Contains(string(r.Reason), tt.want) {
+				t.Errorf("order of kind %d: %v, %v, want a refusal: %s", tt.kind, &r, err, tt.want)
+			}
+		}
+		if len(full) != tt.most {
+			t.Errorf("order of kind %d: %d tasks, want %d", tt.kind, len(full), tt.most)
+		}
 	}
 }

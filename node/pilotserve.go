@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -112,7 +113,7 @@ func (p *pilotSession) order(o *wirepb.PilotOrder) error {
 		if err != nil {
 			return err
 		}
-		return p.run(at, task, o)
+		p.run(at, task, o)
 	case orderPrepare:
 		task, err := taskOfOrder(o, at.id, p.from)
 		if err != nil {
@@ -181,24 +182,32 @@ func (p *pilotSession) refuse(at awayID, why string) {
 	p.tell(at, &wirepb.PilotReport{Kind: reportRefused, Reason: []byte(why)})
 }
 
-// run has a task run and reports about it from a goroutine of its own.
-func (p *pilotSession) run(at awayID, task *grid.Task, o *wirepb.PilotOrder) error {
+// enter notes a task in one of the session's sets, if there is room.
+func (p *pilotSession) enter(set map[awayID]bool, at awayID, most int) (known, room bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.tasks[at] {
-		return nil
+	known, room = set[at], len(set) < most
+	if room && !known {
+		set[at] = true
 	}
-	if len(p.tasks) >= pilotTasksMax {
-		return wire.Malformed("more than %d tasks in one stream", pilotTasksMax)
+	return known, room
+}
+
+// run has a task run and reports about it from a goroutine of its own.
+func (p *pilotSession) run(at awayID, task *grid.Task, o *wirepb.PilotOrder) {
+	switch known, room := p.enter(p.tasks, at, pilotTasksMax); {
+	case known:
+		return
+	case !room:
+		p.refuse(at, fmt.Sprintf("%d tasks of this borrower run already", pilotTasksMax))
+		return
 	}
-	p.tasks[at] = true
 	p.wg.Go(func() {
 		p.with(at, func(l *pilotLink, held lease.Lease) { p.follow(at, l, held, task, o) })
 		p.mu.Lock()
 		delete(p.tasks, at)
 		p.mu.Unlock()
 	})
-	return nil
 }
 
 // follow starts a task and reports its output and its end.
