@@ -52,7 +52,7 @@ type HostConfig struct {
 	// nil: processes under a shim.
 	Executor func(ended func(*grid.TaskEnded)) (Executor, error)
 
-	Logger *slog.Logger // nil discards
+	Logger *slog.Logger // nil discards; gets at most so many records of one message (quietLog)
 }
 
 // Host is a running node: the driver of one Site on libp2p, Badger and child
@@ -95,6 +95,7 @@ func Start(ctx context.Context, cfg HostConfig) (*Host, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	cfg.Logger = quietly(cfg.Logger)
 	id, err := peer.IDFromPrivateKey(cfg.Key)
 	if err != nil {
 		return nil, fmt.Errorf("identity of the node: %w", err)

@@ -97,7 +97,10 @@ func (s *Site) linkInput(in grid.Input, out *grid.Outbox) bool {
 		s.matches.SetLinks(s.kinship.Links())
 		for _, k := range s.kinship.Kin() {
 			if k.Standing == lease.Suspended && k.Relation == lease.Parent && len(s.notices) < noticesMax {
-				s.notices = append(s.notices, fmt.Sprintf("the link to parent %s is not used: %s; 'gridnode links' shows all links, delegation.links is where they are configured", k.Site, k.Reason))
+				s.notices = append(s.notices, Notice{
+					"the link to a parent is not used; 'gridnode links' shows all links, delegation.links is where they are configured",
+					[]any{"parent", k.Site, "reason", k.Reason},
+				})
 			}
 		}
 	case *lease.Answered:
@@ -108,12 +111,19 @@ func (s *Site) linkInput(in grid.Input, out *grid.Outbox) bool {
 	return true
 }
 
+// Notice is what people who run a site should know: a text, which is the same each
+// time, and names and values that tell what it is about.
+type Notice struct {
+	Text  string
+	About []any
+}
+
 // noticesMax bounds what waits to be logged.
 const noticesMax = 16
 
 // Notices returns what people who run the site should know since the last time, for
 // the log.
-func (s *Site) Notices() []string {
+func (s *Site) Notices() []Notice {
 	list := s.notices
 	s.notices = nil
 	return list

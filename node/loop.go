@@ -168,8 +168,8 @@ func (l *loop) finish(now grid.Time) error {
 		l.ended = l.ended[:0]
 	}
 	l.carryOut()
-	for _, text := range l.site.Notices() {
-		l.h.log.Warn(text)
+	for _, n := range l.site.Notices() {
+		l.h.log.Warn(n.Text, n.About...)
 	}
 	l.out.Reset()
 	l.coded = 0

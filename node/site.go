@@ -93,7 +93,7 @@ type Site struct {
 	startable grid.Time       // when its Wait is over
 	asked     [queryMessagesMax + 1]int64
 	draining  bool
-	notices   []string // for the log, not taken yet
+	notices   []Notice // for the log, not taken yet
 	unsettled bool     // an input changed something that only a Tick acts on
 }
 
