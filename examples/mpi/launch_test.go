@@ -3,11 +3,14 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"testing"
+	"time"
 )
 
 const secret = "0123456789abcdef"
@@ -62,6 +65,28 @@ func TestFreePort(t *testing.T) {
 	}
 }
 
+// patience is how long anything here may take on the slowest machine. What is broken
+// must not hang for as long as all tests may take.
+const patience = time.Minute
+
+func soon(t *testing.T) context.Context {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// dial connects to an address of this machine.
+func dial(t *testing.T, address string) *net.TCPConn {
+	t.Helper()
+	c, err := net.DialTimeout("tcp", address, patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	c.SetDeadline(time.Now().Add(patience))
+	return c.(*net.TCPConn)
+}
+
 // pair starts two tasks at different sites, whose processes echo in capitals.
 func pair(t *testing.T) [2]*launcher {
 	t.Helper()
@@ -98,17 +123,13 @@ func pair(t *testing.T) [2]*launcher {
 // answer comes back after the end of what was said.
 func TestRelay(t *testing.T) {
 	ls := pair(t)
-	port, err := ls[0].relay(t.Context(), 1, greeting{Do: doProcess})
+	port, err := ls[0].relay(soon(t), 1, greeting{Do: doProcess})
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := net.Dial("tcp", "127.0.0.1:"+port)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
+	c := dial(t, "127.0.0.1:"+port)
 	fmt.Fprint(c, "hello")
-	c.(*net.TCPConn).CloseWrite()
+	c.CloseWrite()
 	if text, err := io.ReadAll(c); err != nil || string(text) != "1 hears hello" {
 		t.Errorf("%q, %v", text, err)
 	}
@@ -123,13 +144,10 @@ func TestGreeting(t *testing.T) {
 	for _, line := range []string{
 		`{"secret":"0123456789abcdeF","do":"process"}`, `{"do":"process"}`, `{"secret":"` + secret + `","do":"dance"}`, "process", strings.Repeat("x", greetingMax+1),
 	} {
-		c, err := net.Dial("tcp", ls[1].peers[1])
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := dial(t, ls[1].peers[1])
 		fmt.Fprintln(c, line)
-		if text, _ := bufio.NewReader(c).ReadString('\n'); text != "" {
-			t.Errorf("%.40s: %q", line, text)
+		if text, err := bufio.NewReader(c).ReadString('\n'); text != "" || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%.40s: %q, %v", line, text, err)
 		}
 		c.Close()
 	}
@@ -138,24 +156,29 @@ func TestGreeting(t *testing.T) {
 // TestDaemon: the agent's command runs in the task that it names, mpirun's address in
 // it leads to mpirun, and its exit code comes back.
 func TestDaemon(t *testing.T) {
-	ls := pair(t)
+	ls, ctx := pair(t), soon(t)
 	mpirun, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer mpirun.Close()
 	ended := make(chan error, 1)
-	go func() { ended <- ls[1].daemon(t.Context()) }()
+	go func() { ended <- ls[1].daemon(ctx) }()
 	_, port, _ := net.SplitHostPort(mpirun.Addr().String())
 	line := "uri='7.0;tcp://10.9.8.7,127.0.0.1:" + port + "'; case $uri in *:" + port + ") exit 4;; '7.0;tcp://127.0.0.1:'*) exit 3;; esac; exit 5"
-	if err := ls[0].agent(t.Context(), []string{"task1", line}); err == nil || !strings.Contains(err.Error(), "exit code 3") {
+	if err := ls[0].agent(ctx, []string{"task1", line}); err == nil || !strings.Contains(err.Error(), "exit code 3") {
 		t.Errorf("agent: %v", err)
 	}
-	if err := <-ended; err != nil {
-		t.Errorf("daemon: %v", err)
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("daemon: %v", err)
+		}
+	case <-ctx.Done():
+		t.Fatal("the daemon does not end")
 	}
 	for _, tt := range []struct{ word, host, line string }{{"task0 to task1", "task2", line}, {"Open MPI 4", "task1", "orted"}} {
-		if err := ls[0].agent(t.Context(), []string{tt.host, tt.line}); err == nil || !strings.Contains(err.Error(), tt.word) {
+		if err := ls[0].agent(ctx, []string{tt.host, tt.line}); err == nil || !strings.Contains(err.Error(), tt.word) {
 			t.Errorf("%s: %v, want %q", tt.host, err, tt.word)
 		}
 	}
