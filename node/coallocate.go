@@ -148,11 +148,11 @@ func (s *Site) sitesFound(now grid.Time, in *directory.Found, out *grid.Outbox) 
 		seen := c.sites[q.Site]
 		seen.name, seen.issued = q.Name, q.Issued
 		c.sites[q.Site] = seen
-		free := q.Free
-		if seen.closed > now {
-			free = 0
+		site := coalloc.Site{ID: q.Site, Processors: q.Processors}
+		if seen.closed <= now { // else nobody knows how long a job would wait for it
+			site.Free, site.Wait = q.Free, waitOf(q.Processors, q.Free, q.Wait)
 		}
-		view.Put(coalloc.Site{ID: q.Site, Processors: q.Processors, Free: free, Wait: waitOf(q.Processors, q.Free, q.Wait)})
+		view.Put(site)
 	}
 	if !in.End && in.Err == nil && len(in.Quotes) > 0 && c.scan.pages < scanPages {
 		after := directory.Behind(&in.Quotes[len(in.Quotes)-1], directory.Free)

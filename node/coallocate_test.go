@@ -104,8 +104,15 @@ IFS=,; set -- $GRIDNODE_PEERS; [ "$1" = "$GRIDNODE_RENDEZVOUS" ] || echo bad ren
 }
 
 // TestSiteThatDoesNotLend has most idle processors, so it is asked first; the job runs
-// elsewhere all the same, and says what came of it.
+// elsewhere all the same, and says what came of it. It is not waited for, either: by
+// adaptive, a job would have it to itself at once.
 func TestSiteThatDoesNotLend(t *testing.T) {
+	for policy, count := range map[string]string{"fcm": "2..3", "adaptive": "1..3"} {
+		t.Run(policy, func(t *testing.T) { siteThatDoesNotLend(t, policy, count) })
+	}
+}
+
+func siteThatDoesNotLend(t *testing.T, policy, count string) {
 	memory := &p2p.Memory{}
 	var hosts []*Host
 	for i, lends := range []bool{false, false, true, true} {
@@ -122,7 +129,7 @@ func TestSiteThatDoesNotLend(t *testing.T) {
 	}
 	j := scriptJob(hosts[0], 1, "true")
 	j.Processors, j.Tasks = 4, 4
-	j.Coallocate = &grid.Coallocation{Count: "2..3", Policy: "fcm", CCR: -1}
+	j.Coallocate = &grid.Coallocation{Count: count, Policy: policy, CCR: -1}
 	submitJob(t, hosts[0], j)
 	until(t, "it is over", func() bool { return stateOf(t, hosts[0], j).State.Terminal() })
 	v := stateOf(t, hosts[0], j)
