@@ -16,6 +16,8 @@ const (
 	PolicyCF                     // Close-to-Files
 	PolicyFCM                    // Flexible Cluster Minimization
 	PolicyCA                     // Communication-Aware
+
+	policyLast = PolicyCA
 )
 
 var policyNames = [...]string{"adaptive", "wf", "cf", "fcm", "ca"}

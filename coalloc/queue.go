@@ -106,7 +106,7 @@ func NewQueue(cfg QueueConfig) (*Queue, error) {
 		return nil, fmt.Errorf("coalloc: patience of %v, want more than 0", cfg.Patience)
 	case cfg.Backoff < 0 || cfg.Backoff > BackoffMax:
 		return nil, fmt.Errorf("coalloc: back-off of %v, want more than 0, at most %v", cfg.Backoff, BackoffMax)
-	case cfg.Policy > PolicyCA:
+	case cfg.Policy > policyLast:
 		return nil, fmt.Errorf("coalloc: policy %d is unknown", cfg.Policy)
 	}
 	return &Queue{cfg: cfg, index: make(map[grid.JobID]*Waiting), next: grid.Never}, nil

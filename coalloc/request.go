@@ -114,6 +114,8 @@ func (r *Request) Validate() error {
 		return badRequest("%d input files, want at most %d", len(r.Inputs), InputsMax)
 	case r.ClustersMax < 0:
 		return badRequest("a limit of %d sites, want 1 or more, 0 for none", r.ClustersMax)
+	case r.Policy != nil && *r.Policy > policyLast:
+		return badRequest("policy %d is unknown", *r.Policy)
 	case r.CCR > CCRMax:
 		return badRequest("communication of %d thousandths of the computation, want at most %d", r.CCR, CCRMax)
 	}

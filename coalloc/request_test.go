@@ -71,6 +71,7 @@ func TestParseFlexible(t *testing.T) {
 
 func TestValidate(t *testing.T) {
 	split := Split{{8, "a"}, {8, "b"}}
+	unknown := policyLast + 1
 	for _, tt := range []struct {
 		r    Request
 		want string
@@ -87,6 +88,7 @@ func TestValidate(t *testing.T) {
 		{Request{Processors: ProcessorsMax + 1}, "processors"},
 		{Request{Processors: 16, ComponentsMax: -1}, "components"},
 		{Request{Processors: 16, Inputs: make([]Input, InputsMax+1)}, "input files"},
+		{Request{Processors: 16, Policy: &unknown}, "policy 5 is unknown"},
 	} {
 		if err := tt.r.Validate(); !errors.Is(err, ErrRequest) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: error %v, want one with %q", tt.r, err, tt.want)
