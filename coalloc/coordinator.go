@@ -26,7 +26,8 @@ type CoordinatorConfig struct {
 	Queue QueueConfig
 
 	// Hold is how long a site keeps a component's processors for the claim; 30 s, at
-	// most lease.HoldLimit. All sites must have answered by then.
+	// most lease.HoldLimit. All sites must have answered by then. Where they are asked
+	// one after the other it is longer by a second for each that is still to be asked.
 	Hold grid.Time
 
 	// Slack is added to the span of every lease: for starting and ending tasks; 1 min.
@@ -129,6 +130,10 @@ const clockMargin = 200
 // within one site: of ways that nobody has measured the worst is assumed. The paper's
 // slowest ways, those to Delft, cost its Wave application some 4000.
 const slowdownMax = 10_000
+
+// turn is how long each site is given to answer when they are asked one after the other:
+// what the first holds must last until the last has been asked.
+const turn = grid.Second
 
 type phase uint8
 
@@ -304,7 +309,11 @@ func (c *Coordinator) begin(now grid.Time, w *Waiting, parts []Part, out *grid.O
 // ask asks one site, and reports whether it could.
 func (c *Coordinator) ask(now grid.Time, a *attempt, i int, out *grid.Outbox) bool {
 	p := &a.parts[i]
-	id, err := c.leases.Request(now, p.Site, lease.Want{Processors: p.Processors, Span: a.span, Hold: c.cfg.Hold, Subject: a.task.Job}, out)
+	hold := c.cfg.Hold
+	if a.ordered { // until the last has been asked, too
+		hold = min(hold+grid.Time(len(a.parts)-1-i)*turn, lease.HoldLimit)
+	}
+	id, err := c.leases.Request(now, p.Site, lease.Want{Processors: p.Processors, Span: a.span, Hold: hold, Subject: a.task.Job}, out)
 	if err != nil {
 		c.fail(now, a, out)
 		return false

@@ -607,10 +607,14 @@ func TestMessages(t *testing.T) {
 }
 
 // asker is a book that only notes who is asked.
-type asker struct{ asked []string }
+type asker struct {
+	asked []string
+	holds []grid.Time
+}
 
 func (a *asker) Request(_ grid.Time, lender grid.SiteID, w lease.Want, _ *grid.Outbox) (lease.ID, error) {
 	a.asked = append(a.asked, fmt.Sprint(lender, ":", w.Processors))
+	a.holds = append(a.holds, w.Hold)
 	return lease.ID{Borrower: "x", Number: uint64(len(a.asked))}, nil
 }
 func (a *asker) Claim(grid.Time, lease.ID, *grid.Outbox) error   { return nil }
@@ -658,6 +662,40 @@ func TestOrderAfterRefusal(t *testing.T) {
 	}
 	if len(errs) != 2 || !strings.Contains(errs[0], "301 processors") || !strings.Contains(errs[1], "in the placement queue already") {
 		t.Errorf("refused with %q", errs)
+	}
+}
+
+// TestHoldsLastUntilTheLastIsAsked: sites that are far away are asked one after the other,
+// for longer than one hold lasts. What the first hold is still there when the last does.
+func TestHoldsLastUntilTheLastIsAsked(t *testing.T) {
+	const sites, roundTrip = 60, 400 * grid.Millisecond
+	free := make([]int64, sites)
+	for i := range free {
+		free[i] = 1
+	}
+	book := &asker{}
+	c, err := NewCoordinator(CoordinatorConfig{Queue: QueueConfig{Policy: PolicyFCM}, Hold: 6 * grid.Second}, viewOf(nil, free...), book, rand.New(rand.NewPCG(1, 2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out grid.Outbox
+	number := func(n int) lease.Lease { return lease.Lease{ID: lease.ID{Borrower: "x", Number: uint64(n)}} }
+	c.Step(0, &Submit{Task: grid.TaskID{Job: jobID(1), Epoch: 1}, Request: &Request{Processors: sites}, Estimate: grid.Minute}, &out)
+	c.Step(0, &lease.Refused{Lease: number(1), Reason: lease.Busy, Free: 1}, &out)
+	const begin = grid.Minute
+	c.Step(begin, grid.Tick{}, &out)
+	first := len(book.asked)
+	for n := range sites {
+		now := begin + grid.Time(n+1)*roundTrip
+		for i, hold := range book.holds[first-1:] {
+			if ends := begin + grid.Time(i)*roundTrip + hold; ends < now {
+				t.Fatalf("the hold of site %d ends at %v, at %v the answer of site %d comes", i+1, ends, now, n+1)
+			}
+		}
+		c.Step(now, &lease.Granted{Lease: number(first + n)}, &out)
+	}
+	if len(book.asked) != 2*sites || len(out.Records) != 1 {
+		t.Errorf("%d sites were asked, %d decisions saved", len(book.asked), len(out.Records))
 	}
 }
 
