@@ -156,13 +156,12 @@ type attempt struct {
 
 type partState struct {
 	Claimed
-	index     int32 // in the view, -1 if it is not known there
-	confirmed bool  // held, in phaseHolding; claimed, in phaseClaiming
-	over      bool  // the lease is gone
+	confirmed bool // held, in phaseHolding; claimed, in phaseClaiming
+	over      bool // the lease is gone
 }
 
 // NewCoordinator returns a coordinator without jobs. The view is the coordinator's
-// from now on, but for SetFree. The error says which field of cfg is out of range.
+// from now on; its owner tells it what changes. The error says which field of cfg is out of range.
 func NewCoordinator(cfg CoordinatorConfig, view *View, leases Leases, rng *rand.Rand) (*Coordinator, error) {
 	if cfg.Hold == 0 {
 		cfg.Hold = 30 * grid.Second
@@ -183,7 +182,7 @@ func NewCoordinator(cfg CoordinatorConfig, view *View, leases Leases, rng *rand.
 	}, nil
 }
 
-// View returns what placements are made on, to be kept up to date by SetFree.
+// View returns what placements are made on, to be kept up to date.
 func (c *Coordinator) View() *View { return c.view }
 
 // Queue returns the jobs that wait to be placed.
@@ -293,7 +292,7 @@ func (c *Coordinator) begin(now grid.Time, w *Waiting, parts []Part, out *grid.O
 		limit: limit, span: min(limit+limit/clockMargin+c.cfg.Slack, lease.SpanLimit),
 	}
 	for _, p := range parts {
-		a.parts = append(a.parts, partState{Claimed: Claimed{Component: p.Component, Site: c.view.Sites[p.Site].ID, Processors: p.Processors}, index: p.Site})
+		a.parts = append(a.parts, partState{Claimed: Claimed{Component: p.Component, Site: c.view.Sites[p.Site].ID, Processors: p.Processors}})
 	}
 	slices.SortFunc(a.parts, func(x, y partState) int {
 		return cmp.Or(cmp.Compare(x.Site, y.Site), cmp.Compare(x.Component, y.Component))
@@ -403,11 +402,11 @@ func (c *Coordinator) lost(now grid.Time, id lease.ID, why lost, out *grid.Outbo
 	}
 	p := &a.parts[a.find(id)]
 	p.over = !why.recalled
-	site, index := p.Site, p.index
+	site := p.Site
 	decided, started := a.phase != phaseHolding, a.phase == phaseStarted
 	c.drop(now, a, out)
-	if why.refused && index >= 0 {
-		c.view.SetFree(int(index), why.free) // fresher than what the placement was made on
+	if at := c.view.Index(site); why.refused && at >= 0 {
+		c.view.SetFree(at, why.free) // fresher than what the placement was made on
 	}
 	if decided && (started || a.waiting == nil) {
 		out.Local(&Broken{Task: a.task, Site: site, Cause: why.cause, Started: started, Gone: max(why.gone, now)})
@@ -441,8 +440,8 @@ func (c *Coordinator) drop(now grid.Time, a *attempt, out *grid.Outbox) {
 	}
 	for i := range a.parts {
 		p := &a.parts[i]
-		if p.index >= 0 {
-			c.view.SetFree(int(p.index), c.view.Sites[p.index].Free+p.Processors)
+		if at := c.view.Index(p.Site); at >= 0 { // it may have left meanwhile
+			c.view.SetFree(at, c.view.Sites[at].Free+p.Processors)
 		}
 		if p.Lease == (lease.ID{}) {
 			continue

@@ -80,7 +80,7 @@ func decodeDecision(b []byte) (*attempt, error) {
 		a.phase = phaseStarted
 	}
 	for range number(ComponentsMax) {
-		p := partState{index: -1}
+		var p partState
 		p.Component, p.Processors = int32(number(ComponentsMax-1)), int64(number(ProcessorsMax))
 		p.Site = text()
 		p.Lease = lease.ID{Borrower: text(), Number: number(1<<64 - 1)}
@@ -110,7 +110,6 @@ func (c *Coordinator) Recover(records iter.Seq2[string, []byte], out *grid.Outbo
 			return fmt.Errorf("recover %s: %w", key, err)
 		}
 		for i := range a.parts {
-			a.parts[i].index = int32(c.view.Index(a.parts[i].Site))
 			c.byLease[a.parts[i].Lease] = a
 		}
 		c.jobs[a.task.Job] = a

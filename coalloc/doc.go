@@ -15,7 +15,7 @@
 // A Queue holds the jobs that could not be placed yet. Its owner does this, for ever:
 //
 //  1. Add each new job and Try it once;
-//  2. keep View.SetFree up to date with what sites report;
+//  2. keep the View up to date with what sites report, and with who comes and leaves;
 //  3. at NextTimer call Scan, which tries all jobs from head to tail;
 //  4. claim what is placed, all or nothing; Return the job if that fails.
 //

@@ -87,7 +87,7 @@ func (e *Estimates) Len() int { return len(e.rows) }
 
 // Bandwidth implements Network: no way has more than the sites at its ends.
 func (e *Estimates) Bandwidth(a, b int) int64 {
-	if e.bandwidth == nil {
+	if max(a, b) >= len(e.bandwidth) {
 		return 1
 	}
 	return min(max(min(e.bandwidth[a], e.bandwidth[b]), 1), BandwidthMax)
@@ -102,6 +102,9 @@ func (e *Estimates) Latency(a, b int) grid.Time {
 // Between returns the latency between two sites, or within one, and how it is known:
 // LatencyMax if it is not.
 func (e *Estimates) Between(a, b int) (grid.Time, LatencySource) {
+	if max(a, b) >= len(e.rows) {
+		return LatencyMax, LatencyUnknown
+	}
 	x, y := &e.rows[a], &e.rows[b]
 	switch {
 	case !x.known || !y.known:

@@ -3,7 +3,6 @@ package coalloc
 import (
 	"errors"
 	"maps"
-	"slices"
 	"strings"
 	"testing"
 
@@ -190,24 +189,5 @@ func TestOfJob(t *testing.T) {
 				t.Errorf("%v, want %q", err, tt.err)
 			}
 		})
-	}
-}
-
-// TestPut: sites that come, change and go leave the view as if it had been made anew.
-func TestPut(t *testing.T) {
-	v := NewView([]Site{{ID: "a", Processors: 4, Free: 4}}, nil)
-	v.Put(Site{ID: "b", Processors: 9, Free: 7})
-	v.Put(Site{ID: "a", Processors: 6, Free: 99})
-	v.Put(Site{ID: "b"})
-	v.Put(Site{ID: "c", Processors: 3, Free: 2})
-	if v.Free() != 8 || v.most != 6 || len(v.Sites) != 3 || v.Index("c") != 2 {
-		t.Errorf("%d idle, widest %d, %+v", v.Free(), v.most, v.Sites)
-	}
-	if order := v.widest(); !slices.Equal(order, []int32{0, 2, 1}) {
-		t.Errorf("order %v", order)
-	}
-	parts, ok := ClusterMinimization(nil, &Request{Processors: 8}, v)
-	if !ok || len(parts) != 2 {
-		t.Errorf("%v, %v", parts, ok)
 	}
 }

@@ -9,7 +9,8 @@ import (
 
 // Network tells what messages take between sites of a View, by index. Within a site
 // both indices are the same. Latencies are at least a microsecond, at most
-// LatencyMax; bandwidths are bytes a second, at least 1.
+// LatencyMax; bandwidths are bytes a second, at least 1. Of an index beyond its sites,
+// one that has joined the View since, nothing is known: LatencyMax and a byte a second.
 type Network interface {
 	Latency(a, b int) grid.Time
 	Bandwidth(a, b int) int64
@@ -45,10 +46,20 @@ func NewMatrix(n int) *Matrix {
 }
 
 // Latency implements Network.
-func (m *Matrix) Latency(a, b int) grid.Time { return m.latency[a*m.n+b] }
+func (m *Matrix) Latency(a, b int) grid.Time {
+	if max(a, b) >= m.n {
+		return LatencyMax
+	}
+	return m.latency[a*m.n+b]
+}
 
 // Bandwidth implements Network.
-func (m *Matrix) Bandwidth(a, b int) int64 { return m.bandwidth[a*m.n+b] }
+func (m *Matrix) Bandwidth(a, b int) int64 {
+	if max(a, b) >= m.n {
+		return 1
+	}
+	return m.bandwidth[a*m.n+b]
+}
 
 // Len returns the number of sites.
 func (m *Matrix) Len() int { return m.n }

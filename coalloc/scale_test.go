@@ -3,7 +3,6 @@ package coalloc
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -163,49 +162,4 @@ func processorTime(b *testing.B) time.Duration {
 		b.Fatal(err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-}
-
-// TestWhatAViewKeepsIsFresh: whatever has changed, a view places as a new one would,
-// on what is idle and as if all were.
-func TestWhatAViewKeepsIsFresh(t *testing.T) {
-	rng := rand.New(rand.NewPCG(5, 5))
-	v := federation(60)
-	network := v.Network.(plane)
-	v.SetNetwork(network[:60])
-	for step := range 400 {
-		switch i := rng.IntN(len(v.Sites)); rng.IntN(5) {
-		case 0:
-			v.SetFree(i, rng.Int64N(50))
-		case 1:
-			s := v.Sites[i]
-			s.Processors, s.Free = 1+rng.Int64N(500), rng.Int64N(100)
-			v.Put(s)
-		case 2:
-			if len(v.Sites) < 100 {
-				network = append(network, network[i])
-				v.Put(Site{ID: grid.SiteID(fmt.Sprint("new", step)), Processors: 40, Free: 7})
-				v.SetNetwork(network)
-			}
-		case 3:
-			network = slices.Clone(network)
-			network[i], network[0] = network[0], network[i]
-			v.SetNetwork(network)
-		case 4:
-			Groups(v, grid.Time(500+rng.Int64N(5000)))
-		}
-		fresh := NewView(slices.Clone(v.Sites), v.Network)
-		for _, p := range []Policy{PolicyFCM, PolicyCA, PolicyAdaptive} {
-			r := &Request{Processors: 1 + rng.Int64N(900), CCR: 250}
-			got, ok := p.Place(nil, r, v, grid.Hour)
-			want, possible := p.Place(nil, r, fresh, grid.Hour)
-			if ok != possible || !slices.Equal(got, want) {
-				t.Fatalf("step %d: %v places %v, a new view %v", step, p, got, want)
-			}
-			got, ok = p.Place(nil, r, idleView(v), grid.Hour)
-			want, possible = p.Place(nil, r, idleView(fresh), grid.Hour)
-			if ok != possible || !slices.Equal(got, want) {
-				t.Fatalf("step %d: if all were idle %v places %v, on a new view %v", step, p, got, want)
-			}
-		}
-	}
 }

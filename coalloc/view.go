@@ -66,9 +66,8 @@ func NewView(sites []Site, network Network) *View {
 	return v
 }
 
-// Put enters a site, or what is new about one that is known. Sites are never taken out,
-// as their indices would change: one that is gone has no processors. A View with
-// SitesMax sites takes no further one.
+// Put enters a site, or what is new about one that is known. A View with SitesMax sites
+// takes no further one. Nothing is known of the ways to a new one until SetNetwork.
 func (v *View) Put(s Site) {
 	s.Processors = max(s.Processors, 0)
 	s.Free = min(max(s.Free, 0), s.Processors)
@@ -84,7 +83,7 @@ func (v *View) Put(s Site) {
 		v.near, v.idle = &nearness{}, nil
 	default:
 		old := &v.Sites[at]
-		if old.Processors == v.most {
+		if old.Processors == v.most && s.Processors < v.most {
 			v.most = 0 // perhaps
 		}
 		v.total += s.Free - old.Free
@@ -105,6 +104,27 @@ func (v *View) Put(s Site) {
 	for i := range v.Sites {
 		v.most = max(v.most, v.Sites[i].Processors)
 	}
+}
+
+// Keep takes out the sites that have left, those of which there is false. The others
+// move up: indices from before are void, and so is the Network, until SetNetwork.
+func (v *View) Keep(there func(id grid.SiteID) bool) {
+	before := len(v.Sites)
+	v.Sites = slices.DeleteFunc(v.Sites, func(s Site) bool { return !there(s.ID) })
+	if len(v.Sites) == before {
+		return
+	}
+	clear(v.index)
+	v.total, v.most, v.left = 0, 0, v.left[:0]
+	for i := range v.Sites {
+		s := &v.Sites[i]
+		v.index[s.ID] = int32(i)
+		v.left = append(v.left, s.Free)
+		v.total += s.Free
+		v.most = max(v.most, s.Processors)
+	}
+	v.byWidth, v.sorted = v.byWidth[:0], false
+	v.SetNetwork(nil)
 }
 
 // SetNetwork says what is known now of the ways between the sites.

@@ -3,6 +3,7 @@ package node
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 
 	"gridnode/coalloc"
@@ -168,12 +169,9 @@ func (s *Site) sitesFound(now grid.Time, in *directory.Found, out *grid.Outbox) 
 		return true // the directory cannot be reached: what waits goes on waiting for the next scan
 	}
 	if in.End && in.Err == nil {
-		for i := range view.Sites { // whoever is not in the directory any more has nothing
-			if id := view.Sites[i].ID; id != s.cfg.ID && !c.scan.seen[id] {
-				view.Put(coalloc.Site{ID: id})
-				delete(c.sites, id)
-			}
-		}
+		there := func(id grid.SiteID) bool { return id == s.cfg.ID || c.scan.seen[id] }
+		view.Keep(there)
+		maps.DeleteFunc(c.sites, func(id grid.SiteID, _ seenSite) bool { return !there(id) })
 	}
 	s.handOver(now, out)
 	return true
