@@ -112,8 +112,9 @@ func (l Load) sameAs(other Load) bool {
 // gossip is a site's own reporting: on change, but not more often than the
 // interval, and a heartbeat when nothing changes.
 type gossip struct {
-	told    Load // last published
-	current Load // as last set
+	told    Load      // last published
+	current Load      // as last set
+	ready   grid.Time // when its wait is over
 	next    grid.Time
 }
 
@@ -125,7 +126,7 @@ func (d *Directory) SetLoad(now grid.Time, load Load, out *grid.Outbox) {
 	}
 	g := &d.gossip
 	load.Site = d.cfg.Self
-	g.current = load
+	g.current, g.ready = load, now+load.Wait
 	switch {
 	case g.told.Sequence == 0:
 		g.next = now
@@ -141,7 +142,7 @@ func (d *Directory) SetLoad(now grid.Time, load Load, out *grid.Outbox) {
 func (d *Directory) beat(now grid.Time, out *grid.Outbox) {
 	g := &d.gossip
 	g.current.Sequence = max(uint64(max(now, 1)), g.told.Sequence+1)
-	g.current.Issued = now
+	g.current.Issued, g.current.Wait = now, max(g.ready-now, 0)
 	g.told = g.current
 	beat := d.cfg.HeartbeatInterval
 	if g.told.Headed.Head != "" {

@@ -94,7 +94,12 @@ type Site struct {
 	asked     [queryMessagesMax + 1]int64
 	draining  bool
 	notices   []Notice // for the log, not taken yet
-	unsettled bool     // an input changed something that only a Tick acts on
+
+	// What happens seldom needs a whole Tick; see calm.
+	unsettled bool      // an input changed something that only a Tick acts on
+	touched   bool      // an input was for more than the directory or the survey
+	due       grid.Time // when anything but those two needs a Tick; of no use while touched
+	steady    grid.Time // until when the offer stays as it is; of no use while touched
 }
 
 type finishedJob struct {
@@ -115,7 +120,7 @@ func NewSite(cfg SiteConfig, seed uint64) (*Site, error) {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
 	}
 	s := &Site{
-		cfg: cfg, cluster: cluster, unsettled: true, parkedDue: grid.Never,
+		cfg: cfg, cluster: cluster, unsettled: true, touched: true, parkedDue: grid.Never,
 		jobs:      make(map[grid.JobID]*entry),
 		users:     make(map[string]int),
 		questions: make(map[directory.QueryID]uint64),
@@ -169,7 +174,31 @@ func (s *Site) apply(now grid.Time, in grid.Input, out *grid.Outbox) {
 	s.unsettled = true
 	switch in := in.(type) {
 	case grid.Tick:
-		s.tick(now, out)
+		if s.calm(now) {
+			s.tickCalm(now, out)
+		} else {
+			s.tick(now, out)
+		}
+		return
+	case *grid.Delivery:
+		if s.forCalm(in.Message) {
+			s.route(now, in.Message, in, out)
+			return
+		}
+	case *grid.Undelivered:
+		if s.forCalm(in.Message) {
+			s.route(now, in.Message, in, out)
+			return
+		}
+	case *grid.Closest:
+		s.dir.Step(now, in, out)
+		return
+	case *grid.Probed:
+		s.survey.Step(now, in, out)
+		return
+	}
+	s.touched = true
+	switch in := in.(type) {
 	case *grid.TaskEnded:
 		s.taskEnded(now, in, out)
 	case *grid.Delivery:
@@ -196,10 +225,6 @@ func (s *Site) apply(now grid.Time, in grid.Input, out *grid.Outbox) {
 		s.setPrice(in, out)
 	case *Drain:
 		s.drain(now, out)
-	case *grid.Closest:
-		s.dir.Step(now, in, out)
-	case *grid.Probed:
-		s.survey.Step(now, in, out)
 	case *grid.Undelivered:
 		s.undelivered(now, in, out)
 	case *directory.Found:
@@ -237,17 +262,56 @@ func (s *Site) NextTimer() grid.Time {
 	if s.unsettled {
 		return 0
 	}
-	t := s.cluster.NextTimer()
+	if s.agent == nil {
+		return s.due
+	}
+	return min(s.due, s.dir.NextTimer(), s.survey.NextTimer())
+}
+
+// nextDue returns when anything but the directory and the survey needs a Tick.
+func (s *Site) nextDue() grid.Time {
+	t := min(s.cluster.NextTimer(), s.coallocTimer())
 	if len(s.finished) > 0 {
 		t = min(t, s.finished[0].at.Add(s.cfg.Limits.Retention))
 	}
 	if s.agent != nil {
-		t = min(t, s.agent.NextTimer(), s.dir.NextTimer(), s.book.NextTimer(), s.matches.NextTimer(), s.kinship.NextTimer(), s.desk.NextTimer(), s.survey.NextTimer(), s.parkedDue)
+		t = min(t, s.agent.NextTimer(), s.book.NextTimer(), s.matches.NextTimer(), s.kinship.NextTimer(), s.desk.NextTimer(), s.parkedDue)
+	}
+	if s.heads != nil {
+		t = min(t, s.heads.NextTimer())
 	}
 	if len(s.stranded) > 0 {
 		t = min(t, s.stranded[0].at)
 	}
-	return min(t, s.coallocTimer())
+	return t
+}
+
+// forCalm reports whether a message is for the directory or the survey.
+func (s *Site) forCalm(m grid.Message) bool {
+	if s.agent == nil {
+		return false
+	}
+	who := speakers[m.MessageKind()]
+	return who == speaksDirectory || who == speaksSurvey
+}
+
+// calm reports whether since the last whole Tick nothing has happened to this site but
+// to its directory and its survey, and nothing else is due. Most inputs of a site in a
+// large federation are of that kind, and a Tick that looks at everything would cost
+// more than they do.
+func (s *Site) calm(now grid.Time) bool {
+	return !s.touched && now < s.due && (now < s.steady || s.draining) && s.agent != nil
+}
+
+// tickCalm is tick if there is calm.
+func (s *Site) tickCalm(now grid.Time, out *grid.Outbox) {
+	if s.dir.NextTimer() <= now {
+		s.dir.Step(now, grid.Tick{}, out)
+	}
+	if s.survey.NextTimer() <= now {
+		s.survey.Step(now, grid.Tick{}, out)
+	}
+	s.unsettled = false
 }
 
 // tick does what is due and starts what can start.
@@ -277,7 +341,8 @@ func (s *Site) tick(now grid.Time, out *grid.Outbox) {
 	s.lendAHand(now, out)
 	s.expire(now, out)
 	s.quote(now, out)
-	s.unsettled = false // unless the agents told us something: that comes next
+	s.due, s.steady = s.nextDue(), s.cluster.Steady()
+	s.unsettled, s.touched = false, false // unless the agents told us something: that comes next
 }
 
 // quote tells the directory and the siblings what this site offers now.

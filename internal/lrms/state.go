@@ -72,6 +72,15 @@ func (c *Cluster) State(now grid.Time) State {
 	return s
 }
 
+// Steady returns an instant until which State stays as it is if nothing is reported,
+// but for Wait, which gets shorter as time passes. It may be the present one.
+func (c *Cluster) Steady() grid.Time {
+	if c.agenda.size > 0 || c.plan.laid || c.profile.overrun != 0 {
+		return c.now // promises and estimates come into sight, or pass
+	}
+	return c.profile.ahead.first
+}
+
 // work is a sum of processors × time: 24 bits by 53 by the length of the queue
 // need more than 64.
 type work struct {
