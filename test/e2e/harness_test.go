@@ -300,6 +300,10 @@ type job struct {
 	Cost     float64 `json:"cost"`
 	Epoch    int     `json:"epoch"`
 	Reason   string  `json:"reason"`
+
+	Deadline time.Time `json:"deadline"`
+	End      time.Time `json:"end"`
+	Late     float64   `json:"late"` // seconds
 }
 
 // status returns one job.

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// headed makes a head without processors and three members that consent to it, each in
-// a process of its own, and starts them. The window closes when 40 jobs have come.
-func headed(t *testing.T) (head *site, members []*site) {
+// headed makes a head without processors and members that consent to it, each in a
+// process of its own, and starts them. The window closes when 40 jobs have come.
+func headed(t *testing.T, processors ...int) (head *site, members []*site) {
 	t.Helper()
 	head = newSite(t, "head", "--processors", "0")
 	var ids []string
-	for i, processors := range []string{"2", "3", "4"} {
-		m := newSite(t, fmt.Sprintf("member%d", i+1), "--processors", processors)
+	for i, n := range processors {
+		m := newSite(t, fmt.Sprintf("member%d", i+1), "--processors", fmt.Sprint(n))
 		m.ok("config", "set", "muscle.head", head.id)
 		members = append(members, m)
 		ids = append(ids, m.id)
@@ -28,7 +28,7 @@ func headed(t *testing.T) (head *site, members []*site) {
 		m.ok("config", "set", "network.join", head.addr)
 		m.start()
 	}
-	head.heads(3)
+	head.heads(len(members))
 	return head, members
 }
 
@@ -72,7 +72,7 @@ func submitBatch(head *site, jobs int) (ids []string) {
 // part of them loses none.
 func TestHead(t *testing.T) {
 	t.Parallel()
-	head, members := headed(t)
+	head, members := headed(t, 2, 3, 4)
 	ids := submitBatch(head, 39)
 	if j := head.status(ids[0]); j.State != "placing" || !strings.Contains(j.Reason, "packing window") || !strings.Contains(j.Reason, "39 jobs") {
 		t.Errorf("before the window closes: %+v", j)
