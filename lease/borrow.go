@@ -371,8 +371,8 @@ func (b *Book) gone(now grid.Time, from grid.SiteID, m *Released, out *grid.Outb
 	}
 	b.remove(e)
 	gone := now
-	if m.Gone > 0 {
-		gone = now + b.cfg.longer(m.Gone)
+	if m.Gone > 0 { // a lender that has lost track says goneMax: what it said before still holds
+		gone = min(now+b.cfg.longer(m.Gone), max(e.gone, now))
 	}
 	switch l.State {
 	case Ending:

@@ -10,6 +10,7 @@ import (
 const (
 	ProcessorsMax = 1 << 24        // of one lease
 	SpanLimit     = 366 * grid.Day // of Want.Span and Config.SpanMax
+	TermMax       = grid.Day       // of Config.Term
 	HoldLimit     = grid.Hour      // of Want.Hold
 	PatienceLimit = grid.Day       // of Want.Patience
 	TTLMax        = 16             // of Want.TTL
@@ -24,7 +25,7 @@ type Config struct {
 	Site grid.SiteID
 
 	// Term is how long a lease lasts without a renewal; the borrower renews at a
-	// third of it. It is the lender's choice. 5 min, at least a second
+	// third of it. It is the lender's choice. 5 min, from a second to TermMax
 	Term grid.Time
 
 	Hold    grid.Time // how long a grant waits for its claim unless the borrower says; 30 s, at most HoldLimit
@@ -62,8 +63,8 @@ func (cfg Config) withDefaults() (Config, error) {
 	switch {
 	case cfg.Site == "":
 		return cfg, fmt.Errorf("lease: a book without a site")
-	case cfg.Term < grid.Second || cfg.Term > SpanLimit:
-		return cfg, fmt.Errorf("lease: term of %v, want 1s to %v", cfg.Term, SpanLimit)
+	case cfg.Term < grid.Second || cfg.Term > TermMax:
+		return cfg, fmt.Errorf("lease: term of %v, want 1s to %v", cfg.Term, TermMax)
 	case cfg.Hold < 0 || cfg.Hold > HoldLimit:
 		return cfg, fmt.Errorf("lease: hold of %v, want more than 0 and at most %v", cfg.Hold, HoldLimit)
 	case cfg.Grace < 0 || cfg.Grace > HoldLimit:

@@ -31,7 +31,7 @@ var Protocol = wire.Protocol{
 const siteIDMax = 128 // bytes
 
 // goneMax bounds Grant.Gone: two terms for each lease of a chain, and some.
-const goneMax = 4 * HopsMax * SpanLimit
+const goneMax = 4 * HopsMax * TermMax
 
 // Proto implements wire.Message.
 func (m *Request) Proto() proto.Message {
@@ -171,7 +171,7 @@ func decodeRenewed(_ grid.SiteID, body []byte) (grid.Message, error) {
 	c.Positive("epoch", p.Epoch)
 	c.Positive("sequence", p.Sequence)
 	c.Within("stamp", p.Stamp, 0, int64(grid.SpanMax))
-	c.Within("term", p.Term, 1, int64(SpanLimit))
+	c.Within("term", p.Term, 1, int64(TermMax))
 	c.Within("limit", p.Limit, p.Term, int64(SpanLimit))
 	c.Within("end of the last use", p.Gone, 0, int64(goneMax))
 	return wire.Checked(m, c.Err)

@@ -37,3 +37,42 @@ func TestRestartsLendNoLonger(t *testing.T) {
 		}
 	}
 }
+
+// TestForgottenInboundLease: a site that lends on and has lost, in a crash, the lease by
+// which the processors came cannot say when they have gone back. Its borrower goes by
+// what it was told before.
+func TestForgottenInboundLease(t *testing.T) {
+	c := newBook(t, "c", 4)
+	var out grid.Outbox
+	now := grid.Hour
+	id, err := c.Request(now, "b", Want{Processors: 2, Span: grid.Hour, Subject: grid.JobID{Lo: 1}}, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hear := func(m grid.Message) {
+		out.Reset()
+		c.Step(now, &grid.Delivery{From: "b", Message: m}, &out)
+	}
+	hear(&Grant{Number: id.Number, Epoch: 7, Stamp: now, Hold: grid.Minute, Span: grid.Hour, Source: "a", Key: 1, Hops: 2, Gone: 20 * grid.Minute})
+	if err := c.Claim(now, id, &out); err != nil {
+		t.Fatal(err)
+	}
+	hear(&Renewed{Number: id.Number, Epoch: 7, Sequence: 1, Stamp: now + 1, Term: 5 * grid.Minute, Limit: grid.Hour, Gone: 20 * grid.Minute})
+	surely := now + c.cfg.longer(20*grid.Minute)
+
+	now += 3 * grid.Minute
+	b := newBook(t, "b", 4)
+	var crashed grid.Outbox
+	b.recoverLent(now, &entry{Lease: Lease{ID: id, Lent: true, Processors: 2, State: Active, Epoch: 7, Via: 9}}, &crashed)
+	told, ok := crashed.Sends[0].Message.(*Released)
+	if !ok || told.Cause != Broken || told.Gone == 0 {
+		t.Fatalf("the site that lent on tells its borrower %+v", crashed.Sends)
+	}
+	hear(told)
+	if len(out.Locals) != 1 {
+		t.Fatalf("the borrower's owner is told %+v", out.Locals)
+	}
+	if ended, ok := out.Locals[0].(*Ended); !ok || ended.Gone != surely {
+		t.Errorf("the borrower's owner is told %+v, want that the processors are back at %v", out.Locals[0], surely)
+	}
+}

@@ -199,7 +199,7 @@ var settingTable = []setting{
 		set: func(s *settings, v string) (err error) { s.lendMost, err = intBetween(v, 0, 1<<24); return err }},
 	{key: "leases.term", value: "5m", usage: "how long a lease outlives the last word of its borrower, from 1s to one day",
 		set: func(s *settings, v string) (err error) {
-			s.leaseTerm, err = spanBetween(v, grid.Second, grid.Day)
+			s.leaseTerm, err = spanBetween(v, grid.Second, lease.TermMax)
 			return err
 		}},
 	{key: "leases.longest", value: "30d", usage: "longest lease that is granted, renewals included, from 1s to 366d",
