@@ -24,6 +24,10 @@
 // or behind, it is rewritten from Badger. If both are damaged Open says so and
 // changes nothing further.
 //
+// A file beside the directory, the anchor, names a batch that the store has, moved up
+// every 256 batches (sooner at first) and when the store is closed. Open refuses a store that is behind
+// it: somebody has brought back an older copy, or removed the directory.
+//
 // Invariants: batches are applied in order, a batch of up to batchMax bytes as a
 // whole or not at all; after a Commit that returned nil every record is in the mirror
 // on disk, whatever happens to the process; a store is open in one process at most
@@ -33,5 +37,5 @@
 // its own, log.Fatal, SIGBUS). With Options.Check a child process tries first.
 //
 // Not covered: damage to both copies at once; a disk that acknowledges what it did
-// not write. The store knows nothing of what the records mean.
+// not write; an older copy of anchor and directory together. The store knows nothing of what the records mean.
 package store

@@ -65,7 +65,7 @@ func (s *Store) damaged(broken, mirror error) error {
 	if mirror == nil {
 		mirror = errors.New("there is no mirror")
 	}
-	return fmt.Errorf("%w: %s: %w; %w: restore the directory from a backup, or move it away and lose its jobs", ErrDamaged, s.dir, broken, mirror)
+	return fmt.Errorf("%w: %s: %w; %w: restore the directory from a backup, or move it and %s away and lose its jobs", ErrDamaged, s.dir, broken, mirror, s.anchorPath())
 }
 
 // Badger's directories are numbered. The highest is in use; the one before it, if

@@ -48,6 +48,8 @@ type Store struct {
 	mirror  mirror
 	writing chan stateWritten // the state file being written; nil if none is
 
+	anchored uint64 // the batch that the anchor names, or could not be made to
+
 	mu     sync.Mutex // guards what follows
 	stats  Stats
 	failed error
@@ -72,7 +74,7 @@ type Stats struct {
 }
 
 // Open opens the store in dir, creating it if there is none. The error wraps
-// ErrLocked, ErrForeign, ErrFormat, ErrDamaged or *SpaceError where these apply,
+// ErrLocked, ErrForeign, ErrFormat, ErrDamaged, ErrBehind or *SpaceError where these apply,
 // and says what to do.
 func Open(dir string, options Options) (*Store, error) {
 	s, err := open(dir, options, free)
@@ -108,12 +110,16 @@ func open(dir string, options Options, free func(string) (int64, error)) (*Store
 		err = s.recover()
 	}
 	if err == nil {
+		err = s.checkAnchor()
+	}
+	if err == nil {
 		err = journal.SyncDir(dir)
 	}
 	if err != nil {
 		s.release()
 		return nil, err
 	}
+	s.moveAnchor()
 	return s, nil
 }
 
@@ -153,6 +159,9 @@ func (s *Store) Commit(batch *Batch) error {
 	}
 	if err == nil {
 		err = s.renewState()
+	}
+	if err == nil && s.anchorDue() {
+		s.moveAnchor()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -243,6 +252,9 @@ func (s *Store) log(format string, args ...any) {
 func (s *Store) Close() error {
 	if s.writing != nil {
 		s.stateDone(<-s.writing)
+	}
+	if s.failure() == nil {
+		s.moveAnchor()
 	}
 	if err := s.release(); err != nil {
 		return fmt.Errorf("close store: %w", err)

@@ -185,8 +185,8 @@ func TestGarbageOnThePort(t *testing.T) {
 	s.ok("submit", "-W", "--", "true")
 }
 
-// A store that is damaged in one copy repairs itself; damaged in both, or somebody
-// else's, it is refused.
+// A store that is damaged in one copy repairs itself; damaged in both, missing, or
+// somebody else's, it is refused.
 func TestDamagedStore(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "store").start()
@@ -205,9 +205,16 @@ func TestDamagedStore(t *testing.T) {
 	}
 
 	a, b := newSite(t, "a").start(), newSite(t, "b").start()
+	a.ok("submit", "-W", "--", "true")
 	a.kill()
 	b.kill()
 	if err := os.Rename(filepath.Join(a.home, "store"), filepath.Join(a.home, "gone")); err != nil {
+		t.Fatal(err)
+	}
+	if r := a.code(1, "start"); !strings.Contains(r.stderr, "lacks records") || !strings.Contains(r.stderr, "store.anchor") {
+		t.Errorf("without its store: %v, want it to say what is missing and what to do", r)
+	}
+	if err := os.RemoveAll(filepath.Join(a.home, "store")); err != nil { // the refused start has made an empty one
 		t.Fatal(err)
 	}
 	if err := os.Rename(filepath.Join(b.home, "store"), filepath.Join(a.home, "store")); err != nil {
