@@ -258,6 +258,7 @@ type federation struct {
 	siblings int                     // sites of one authority, which gossip their load to each other; 0: nobody does
 	router   kademlia.Config         // of the DHT's nodes
 	place    func(site int) grid.Key // in the DHT; nil: SHA-256 of the site's ID
+	through  func(site int) []int    // earlier sites that a site joins the DHT through; nil: all have joined at the beginning
 
 	directory directory.Config // what it does not say is the default
 	allowance grid.Time        // market.Config; 0: what the messages of a placement may take
@@ -295,33 +296,48 @@ func (f *federation) described() []described {
 
 // build makes the network and its sites.
 func (f *federation) build() (*Network, error) {
-	n, err := New(f.Config)
+	n, err := f.network()
 	if err != nil {
 		return nil, err
 	}
-	if !f.oracle {
-		f.nodes = f.routers()
-	}
 	for i := range f.sites {
-		s := &f.sites[i]
-		m := Member{ID: siteID(s), Rating: s.Rating, New: f.site(i)}
-		if f.clock != nil {
-			m.Clock = f.clock(m.ID)
-		}
-		if !f.oracle {
-			m.Router = f.routerOf(i)
-		}
-		if _, err := n.Add(m); err != nil {
+		if err := f.add(n, i); err != nil {
 			return nil, err
-		}
-		if f.siblings > 0 {
-			n.Subscribe(f.topic(i), i)
 		}
 	}
 	return n, nil
 }
 
-// routers makes every site's node of the DHT as it is once all have joined.
+// network makes the network, to which the sites have yet to be added.
+func (f *federation) network() (*Network, error) {
+	n, err := New(f.Config)
+	if err == nil && !f.oracle {
+		f.nodes = f.routers()
+	}
+	return n, err
+}
+
+// add adds the next site to the network.
+func (f *federation) add(n *Network, i int) error {
+	s := &f.sites[i]
+	m := Member{ID: siteID(s), Rating: s.Rating, New: f.site(i)}
+	if f.clock != nil {
+		m.Clock = f.clock(m.ID)
+	}
+	if !f.oracle {
+		m.Router = f.routerOf(i)
+	}
+	if _, err := n.Add(m); err != nil {
+		return err
+	}
+	if f.siblings > 0 {
+		n.Subscribe(f.topic(i), i)
+	}
+	return nil
+}
+
+// routers makes every site's node of the DHT, as it is once all have joined or as it
+// comes up.
 func (f *federation) routers() []*kademlia.Node {
 	nodes := make([]*kademlia.Node, len(f.sites))
 	if f.Link.Duplicate == 0 {
@@ -333,8 +349,15 @@ func (f *federation) routers() []*kademlia.Node {
 			self.Key = f.place(i)
 		}
 		nodes[i] = kademlia.New(f.router, self)
+		if f.through != nil {
+			for _, earlier := range f.through(i) {
+				nodes[i].Join(nodes[earlier].Self())
+			}
+		}
 	}
-	kademlia.Fill(nodes, rand.New(newPCG(f.Seed, "", purposeRouter)))
+	if f.through == nil {
+		kademlia.Fill(nodes, rand.New(newPCG(f.Seed, "", purposeRouter)))
+	}
 	return nodes
 }
 

@@ -17,6 +17,7 @@ import (
 	"gridnode/internal/workload"
 	"gridnode/market"
 	"gridnode/node"
+	"gridnode/node/p2p"
 	"gridnode/testnet/kademlia"
 )
 
@@ -40,6 +41,9 @@ type ScaleLiveConfig struct {
 
 	// Progress, if set, is told which share of the work is done, in thousandths.
 	Progress func(permille int64)
+
+	latency func() time.Duration // of a message between live nodes; nil: what it takes
+	apart   time.Duration        // least time from one live node's start to the next one's
 }
 
 // liveLongest is the longest run time of a job that live nodes replay: a day-long one
@@ -100,13 +104,18 @@ func (l *Live) mature(ctx context.Context) error {
 	return nil
 }
 
-// What the virtual network of a comparison is like: look-ups as p2p.ProfileFleet
-// makes them, and messages that take what they take between nodes of one process.
+// Messages of the virtual network of a comparison take what they take between nodes of
+// one process.
 var (
-	fleetRouter     = kademlia.Config{K: 8, Alpha: 3, Hash: true}
 	fleetLatencyMin = grid.Millisecond / 2
 	fleetLatencyMax = 5 * grid.Millisecond
 )
+
+// fleetRouter looks up as nodes of p2p.ProfileFleet do.
+func fleetRouter() kademlia.Config {
+	k, alpha := p2p.ProfileFleet.Kademlia()
+	return kademlia.Config{K: k, Alpha: alpha, Hash: true}
+}
 
 // twins is how many virtual networks a live one is compared with: they differ in what
 // chance decides, such as how long each message takes, and so do live ones. When a cell
@@ -122,7 +131,7 @@ func RunScaleLive(ctx context.Context, cfg ScaleLiveConfig) (live *ScaleResult, 
 	up.Seed, up.Nodes, up.Count = cfg.Seed, cfg.Nodes, cfg.Jobs
 	up.Placement, up.OFT, up.Traces, up.Transport = cfg.Placement, cfg.OFT, cfg.Traces, "memory"
 	up.longest, up.rate, up.Slack = liveLongest, cmp.Or(cfg.Rate, LiveRate), liveSlack
-	up.step = cfg.step
+	up.step, up.latency, up.apart = cfg.step, cfg.latency, cfg.apart
 	l, err := Up(ctx, up)
 	if err != nil {
 		return nil, nil, err
@@ -214,9 +223,9 @@ func (t *jobTotals) stretch(speedup int64) {
 	t.response = stretched
 }
 
-// twin measures a virtual network of the same sites, with the same jobs at the same
-// instants, that has been up for as long when the first job comes, and is measured for
-// as long at least.
+// twin measures a virtual network of the same sites, which come up one after the other
+// as the live ones did, with the same jobs at the same instants, that has been up for
+// as long when the first job comes, and is measured for as long at least.
 func (l *Live) twin(ctx context.Context, seed uint64, setup grid.Time) (*ScaleResult, error) {
 	placement, err := market.ParsePlacement(l.cfg.Placement)
 	if err != nil {
@@ -228,7 +237,7 @@ func (l *Live) twin(ctx context.Context, seed uint64, setup grid.Time) (*ScaleRe
 			Link: Link{LatencyMin: fleetLatencyMin, LatencyMax: fleetLatencyMax},
 		},
 		placement: placement, foreign: true, sites: slices.Clone(l.work.sites), siblings: len(l.work.sites),
-		router: fleetRouter, allowance: l.cfg.Slack / 4, directory: l.directory(),
+		router: fleetRouter(), allowance: l.cfg.Slack / 4, directory: l.directory(),
 	}
 	places, err := l.places()
 	if err != nil {
@@ -242,9 +251,18 @@ func (l *Live) twin(ctx context.Context, seed uint64, setup grid.Time) (*ScaleRe
 	for i := range f.sites {
 		f.sites[i].Price *= grid.Price(l.cfg.Speedup)
 	}
-	n, err := f.build()
+	f.through = func(site int) []int { return l.ups[site].through }
+	n, err := f.network()
 	if err != nil {
 		return nil, err
+	}
+	for i := range f.sites {
+		if err := n.Run(ctx, grid.FromDuration(l.ups[i].at), nil); err != nil {
+			return nil, err
+		}
+		if err := f.add(n, i); err != nil {
+			return nil, err
+		}
 	}
 	jobs := &workload.First{Source: l.work.source(0), Left: l.total()}
 	n.Feed(&feed{source: jobs, qos: workload.PaperQoS, homes: homes, goal: l.goal(), adjust: func(j *grid.Job) {

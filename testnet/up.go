@@ -55,7 +55,9 @@ type UpConfig struct {
 	longest  grid.Time // jobs that run longer are left out; 0: none
 	rate     int64     // jobs a second that arrive if Speedup is 0; 0: arrivalRate
 
-	step func(s stage, done, total int64) // is told how far it is; may be nil
+	step    func(s stage, done, total int64) // is told how far it is; may be nil
+	latency func() time.Duration             // of the transport "memory"; nil: none
+	apart   time.Duration                    // from one node's start to the next one's, at least
 }
 
 // Bounds of UpConfig.
@@ -120,11 +122,18 @@ type Live struct {
 	cfg   UpConfig
 	work  *table1Workload
 	hosts []*node.Host
+	ups   []comingUp // of hosts
 	tally *liveTally
 	begun time.Time
 
 	counted *scaleCounts  // during Replay
 	late    time.Duration // of a submission behind its instant, at most
+}
+
+// comingUp is how a node came up.
+type comingUp struct {
+	at      time.Duration // since the first one began to
+	through []int         // earlier nodes that it joined through
 }
 
 // step says how far a stage is.
@@ -189,7 +198,7 @@ func settleMax(nodes int) time.Duration { return time.Minute + time.Duration(nod
 func (l *Live) start(ctx context.Context, placement market.Placement) error {
 	var memory *p2p.Memory
 	if l.cfg.Transport == "memory" {
-		memory = new(p2p.Memory)
+		memory = &p2p.Memory{Latency: l.cfg.latency}
 	}
 	rng := rand.New(newPCG(l.cfg.Seed, "", purposeRouter))
 	ready := int64(0) // started, and once more when settled
@@ -203,18 +212,23 @@ func (l *Live) start(ctx context.Context, placement market.Placement) error {
 		if err != nil {
 			return err
 		}
+		var up comingUp
 		for range min(i, joinPeers) {
-			cfg.Join = append(cfg.Join, l.hosts[rng.IntN(i)].Addrs()...)
+			earlier := rng.IntN(i)
+			up.through = append(up.through, earlier)
+			cfg.Join = append(cfg.Join, l.hosts[earlier].Addrs()...)
 		}
 		h, err := node.Start(ctx, cfg)
 		if err != nil {
 			return fmt.Errorf("site %s: %w", l.work.sites[i].Name, err)
 		}
-		l.hosts = append(l.hosts, h)
+		up.at = time.Since(l.begun)
+		l.hosts, l.ups = append(l.hosts, h), append(l.ups, up)
 		l.tally.add(i, h)
 		ready++
 		p.pulse()
 		l.step(stageStart, ready, int64(2*l.cfg.Nodes))
+		time.Sleep(l.cfg.apart)
 	}
 	most := settleMax(l.cfg.Nodes)
 	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("the nodes did not find each other within %v", most))

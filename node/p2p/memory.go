@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
@@ -22,6 +23,10 @@ import (
 // which sockets do not. Addresses look like loopback TCP and mean nothing outside.
 // The zero value is ready.
 type Memory struct {
+	// Latency returns how long bytes take that are written at once; nil: no time.
+	// Dialling takes two of them. It is called concurrently.
+	Latency func() time.Duration
+
 	mu        sync.Mutex
 	listeners map[string]*memoryListener // by address
 	ports     int
@@ -62,11 +67,18 @@ func (m *Memory) dial(ctx context.Context, to multiaddr.Multiaddr) (*memoryConn,
 	m.ports++
 	from := multiaddr.StringCast("/ip4/127.0.0.1/tcp/" + strconv.Itoa(memoryFirstPort+m.ports))
 	m.mu.Unlock()
+	if m.Latency != nil {
+		select {
+		case <-time.After(m.Latency() + m.Latency()):
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 	refused := &net.OpError{Op: "dial", Net: "memory", Err: syscall.ECONNREFUSED}
 	if l == nil {
 		return nil, refused
 	}
-	there, back := newPipe(), newPipe()
+	there, back := newPipe(m.Latency), newPipe(m.Latency)
 	near := &memoryConn{read: back, write: there, local: from, remote: to}
 	far := &memoryConn{read: there, write: back, local: to, remote: from}
 	select {

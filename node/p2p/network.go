@@ -1,6 +1,7 @@
 package p2p
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -298,24 +299,23 @@ func end(s network.Stream, err error) {
 	s.Close()
 }
 
-func (c *Config) bucketSize() int {
-	switch {
-	case c.BucketSize > 0:
-		return c.BucketSize
-	case c.Profile == ProfileFleet:
-		return bucketMin
+// Kademlia returns how nodes of the profile look up: the size k of buckets and
+// answers, and the number α of requests under way.
+func (p Profile) Kademlia() (k, alpha int) {
+	if p == ProfileFleet {
+		return bucketMin, 3
 	}
-	return 20
+	return 20, 10
+}
+
+func (c *Config) bucketSize() int {
+	k, _ := c.Profile.Kademlia()
+	return cmp.Or(c.BucketSize, k)
 }
 
 func (c *Config) parallel() int {
-	switch {
-	case c.Parallel > 0:
-		return c.Parallel
-	case c.Profile == ProfileFleet:
-		return 3
-	}
-	return 10
+	_, alpha := c.Profile.Kademlia()
+	return cmp.Or(c.Parallel, alpha)
 }
 
 // check returns the parsed addresses, or an error that wraps ErrConfig.

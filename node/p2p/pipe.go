@@ -20,11 +20,15 @@ type pipe struct {
 	err     error // of the reader; the writer gets io.ErrClosedPipe then
 	ended   bool  // the writer is done
 
+	latency func() time.Duration // of what is written at once; nil: none
+	onWay   int                  // bytes at the end of buf that have not arrived
+	last    time.Time            // when the last of them will
+
 	readBy, writeBy deadline
 }
 
-func newPipe() *pipe {
-	p := &pipe{}
+func newPipe(latency func() time.Duration) *pipe {
+	p := &pipe{latency: latency}
 	p.changed.L = &p.mu
 	return p
 }
@@ -37,15 +41,15 @@ func (p *pipe) Read(b []byte) (int, error) {
 		switch {
 		case p.err != nil:
 			return 0, p.err
-		case p.start < len(p.buf):
-			k := copy(b, p.buf[p.start:])
+		case p.start < len(p.buf)-p.onWay:
+			k := copy(b, p.buf[p.start:len(p.buf)-p.onWay])
 			p.start += k
 			if p.start == len(p.buf) {
 				p.buf, p.start = p.buf[:0], 0
 			}
 			p.changed.Broadcast()
 			return k, nil
-		case p.ended:
+		case p.ended && p.onWay == 0:
 			return 0, io.EOF
 		case p.readBy.passed:
 			return 0, os.ErrDeadlineExceeded
@@ -74,6 +78,7 @@ func (p *pipe) Write(b []byte) (int, error) {
 			k := min(room, len(b)-written)
 			p.buf = append(p.buf, b[written:written+k]...)
 			written += k
+			p.send(k)
 			p.changed.Broadcast()
 			if written == len(b) {
 				return written, nil
@@ -81,6 +86,26 @@ func (p *pipe) Write(b []byte) (int, error) {
 		}
 		p.changed.Wait()
 	}
+}
+
+// send lets the last k bytes arrive after the latency, and not before those before them.
+func (p *pipe) send(k int) {
+	if p.latency == nil {
+		return
+	}
+	p.onWay += k
+	now := time.Now()
+	if at := now.Add(p.latency()); at.After(p.last) {
+		p.last = at
+	}
+	time.AfterFunc(p.last.Sub(now), func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if p.err == nil {
+			p.onWay -= k
+			p.changed.Broadcast()
+		}
+	})
 }
 
 // end is the writer's close: what was written can still be read.
@@ -98,7 +123,7 @@ func (p *pipe) fail(err error) {
 	if p.err == nil {
 		p.err = err
 	}
-	p.buf, p.start = nil, 0
+	p.buf, p.start, p.onWay = nil, 0, 0
 	p.stop()
 }
 

@@ -4,9 +4,9 @@
 //
 // A Node is a core. Its driver
 //
-//  1. fills its table: with Join, which looks the node itself up through peers it
-//     knows, as a real node does; or with Fill, which gives a whole network the
-//     tables that such joins lead to, without a message;
+//  1. fills its table: with Join, after which it looks itself up first, as a real node
+//     does; or with Fill, which gives a whole network the tables that such joins lead
+//     to, without a message;
 //  2. calls Closest for a look-up and hands the *grid.Closest it finds among
 //     Outbox.Locals, then or after a later Step, to whoever asked;
 //  3. delivers Find and Nodes messages, Undelivered and Ticks to Step.
@@ -14,11 +14,17 @@
 // Find asks a peer for the sites it knows nearest to a key; Nodes is the answer.
 // Both exist in virtual time only and have no wire form.
 //
-// A look-up follows kad-dht: α requests under way until the β nearest sites heard
-// of have answered, then one request to each of the k nearest that has not
-// answered yet, even if it has been asked. A peer that does not answer within the time-out is dropped from the
-// table. A full bucket keeps whom it knows, as the longest-lived peers are the
-// likeliest to stay.
+// A look-up follows kad-dht v0.42.2. It asks the nearest sites heard of, α at a time,
+// until the β nearest have answered. Then the k nearest heard of, of those that have not
+// failed to answer, are the result; it waits for the answers under way, takes no notice
+// of them, and asks each of the result's sites that had not answered before, which
+// changes nothing any more: a site that has died since others last asked it may be
+// named. A peer that does not answer while the look-up searches is dropped from the
+// table. TestModelLooksUpAsLiveNodesDo compares all this with real nodes.
+//
+// What differs: a full bucket keeps whom it knows, where kad-dht without its own
+// refreshes takes the newest; and tables do not learn of peers that connect for another
+// purpose than a look-up.
 //
 // Invariants: a table never holds the node itself nor a peer twice; a bucket holds
 // at most k peers; look-ups and requests under way are bounded.

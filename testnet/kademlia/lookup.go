@@ -21,15 +21,24 @@ type candidate struct {
 // network of a million sites hears of before it ends.
 const candidatesMax = 256
 
+// stage is how far a look-up is.
+type stage uint8
+
+const (
+	searching stage = iota // for nearer sites
+	closing                // the β nearest have answered: it waits for the other answers
+	following              // it asks those of the k nearest that had not answered
+)
+
 // lookup is one iterative search for the k sites nearest to key.
 type lookup struct {
 	asked      grid.Key    // what was to be looked up
 	key        grid.Key    // where that is
 	head       uint64      // of key
-	candidates []candidate // nearest first, each peer once
+	candidates []candidate // nearest first, each peer once; after the search the k nearest, which are the answer
 	spare      []candidate // the list before
-	waiting    int
-	followUp   bool // the β nearest have answered: ask the rest of the k nearest
+	waiting    int         // requests under way
+	stage      stage
 	requests   int
 }
 
@@ -57,54 +66,66 @@ func (l *lookup) hear(list []contact, self *Peer) {
 	l.candidates, l.spare = merged, l.candidates
 }
 
-// mark sets the state of a candidate that was asked.
-func (l *lookup) mark(p *Peer, s state) {
+// conclude notes what became of a request: an answer, or none.
+func (l *lookup) conclude(p *Peer, answer *Nodes, self *Peer) {
+	l.waiting--
+	if l.stage != searching {
+		return
+	}
 	for i := range l.candidates {
-		if c := &l.candidates[i]; c.peer == p && c.state == waiting {
-			c.state = s
-			l.waiting--
-			return
+		if c := &l.candidates[i]; c.peer == p {
+			c.state = failed
+			if answer != nil {
+				c.state = answered
+			}
+			break
 		}
+	}
+	if answer != nil {
+		l.hear(answer.Peers[:answer.Count], self)
 	}
 }
 
-// converge begins the second part of the look-up if the first has ended, and
-// reports whether it did. Like kad-dht it forgets the requests that are under way
-// then: those to one of the k nearest are sent again.
-func (l *lookup) converge(beta int) bool {
-	if l.followUp || !l.settled(beta) {
-		return false
-	}
-	l.followUp = true
-	for i := range l.candidates {
-		if c := &l.candidates[i]; c.state == waiting {
-			c.state = heard
+// proceed goes over to the next stage if this one has ended. Like kad-dht, a look-up
+// takes no notice of answers that come when the beta nearest have answered, but waits
+// for them, and then asks those of the k nearest again.
+func (l *lookup) proceed(k, beta int) {
+	if l.stage == searching && l.settled(beta) {
+		l.stage = closing
+		near := l.candidates[:0]
+		for _, c := range l.candidates {
+			if c.state != failed && len(near) < k {
+				near = append(near, c)
+			}
 		}
+		l.candidates = near
 	}
-	l.waiting = 0
-	return true
+	if l.stage == closing && l.waiting == 0 {
+		l.stage = following
+	}
 }
 
 // next returns the candidate to ask now, or nil; done means that the look-up has
 // ended.
-func (l *lookup) next(k, alpha int) (p *Peer, done bool) {
-	near := 0
+func (l *lookup) next(alpha int) (p *Peer, done bool) {
+	if l.stage == closing || l.stage == searching && l.waiting >= alpha {
+		return nil, false
+	}
 	for i := range l.candidates {
 		c := &l.candidates[i]
-		if c.state == failed {
+		switch {
+		case l.stage == searching && c.state == heard:
+			c.state = waiting
+		case l.stage == following && (c.state == heard || c.state == waiting):
+			c.state = answered // whatever it says
+		default:
 			continue
 		}
-		if near++; near > k && l.followUp {
-			break
-		}
-		if c.state == heard && (l.followUp || l.waiting < alpha) {
-			c.state = waiting
-			l.waiting++
-			l.requests++
-			return c.peer, false
-		}
+		l.waiting++
+		l.requests++
+		return c.peer, false
 	}
-	return nil, l.waiting == 0
+	return nil, l.stage == following && l.waiting == 0
 }
 
 // settled reports whether the beta nearest candidates that may be alive have all

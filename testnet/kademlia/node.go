@@ -26,6 +26,15 @@ type Config struct {
 	Pool *Pool
 }
 
+// joining is how far a node is that joins through peers it knows.
+type joining uint8
+
+const (
+	joined  joining = iota // or never had to
+	toJoin                 // it looks itself up before it looks up anything else
+	inquiry                // it is doing so, and other look-ups wait
+)
+
 // lookupsMax bounds the look-ups under way at one node; further ones wait.
 const lookupsMax = 64
 
@@ -33,6 +42,7 @@ const lookupsMax = 64
 type Node struct {
 	cfg     Config
 	table   table
+	joining joining
 	lookups []*lookup // under way, oldest first
 	backlog []grid.Key
 	pending []request // sent and not answered, by deadline and by token
@@ -84,10 +94,12 @@ func (n *Node) Seed(peers ...*Peer) {
 	}
 }
 
-// Join looks the node itself up through peers that it knows of.
-func (n *Node) Join(now grid.Time, out *grid.Outbox, peers ...*Peer) {
-	n.Seed(peers...)
-	n.begin(now, n.table.self.Key, n.table.self.Key, out)
+// Join makes the node one that has not joined yet and knows of some peers: before its
+// first look-up, which waits for that, it looks itself up. That look-up is not counted.
+func (n *Node) Join(peers ...*Peer) {
+	if n.Seed(peers...); n.Known() > 0 {
+		n.joining = toJoin
+	}
 }
 
 // Speaks reports whether messages of this kind are for a Node.
@@ -99,13 +111,19 @@ func (n *Node) Speaks(kind grid.Kind) bool {
 // *grid.Closest among out.Locals, now or in a later Step. A key that is being
 // looked up already is answered once.
 func (n *Node) Closest(now grid.Time, key grid.Key, out *grid.Outbox) {
-	if slices.ContainsFunc(n.lookups, func(l *lookup) bool { return l.asked == key }) || slices.Contains(n.backlog, key) {
+	under := func(l *lookup) bool { return l.asked == key }
+	if n.joining == joined && slices.ContainsFunc(n.lookups, under) || slices.Contains(n.backlog, key) {
 		return
 	}
-	if len(n.lookups) >= lookupsMax {
+	if n.joining != joined || len(n.lookups) >= lookupsMax {
 		n.backlog = append(n.backlog, key)
+		if n.joining == toJoin {
+			n.joining = inquiry
+			n.begin(now, n.table.self.Key, n.table.self.Key, out)
+		}
 		return
 	}
+	n.stats.Lookups++
 	point := key
 	if n.cfg.Hash {
 		point = sha256.Sum256(key[:])
@@ -120,7 +138,6 @@ func (n *Node) begin(now grid.Time, key, point grid.Key, out *grid.Outbox) {
 	var near [KMax]contact
 	l.hear(near[:n.table.nearest(near[:n.cfg.K], &point, nil)], n.table.self)
 	n.lookups = append(n.lookups, l)
-	n.stats.Lookups++
 	n.advance(now, l, out)
 }
 
@@ -133,7 +150,7 @@ func (n *Node) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 		n.delivery(now, in, out)
 	case *grid.Undelivered:
 		if find, ok := in.Message.(*Find); ok {
-			n.settle(now, find.Token, nil, out)
+			n.settle(now, find.Token, nil, true, out)
 		}
 		n.cfg.Pool.back(in.Message)
 	default:
@@ -159,14 +176,15 @@ func (n *Node) delivery(now grid.Time, in *grid.Delivery, out *grid.Outbox) {
 		out.Send(in.From, answer)
 	case *Nodes:
 		if m.To == n.table.self.ID {
-			n.settle(now, m.Token, m, out)
+			n.settle(now, m.Token, m, false, out)
 		}
 	}
 	n.cfg.Pool.back(in.Message)
 }
 
-// settle ends a request: with an answer, or with nil if there will be none.
-func (n *Node) settle(now grid.Time, token uint32, answer *Nodes, out *grid.Outbox) {
+// settle ends a request: with an answer, or with nil if there will be none, perhaps
+// because the peer could not even be reached.
+func (n *Node) settle(now grid.Time, token uint32, answer *Nodes, unreached bool, out *grid.Outbox) {
 	i, found := slices.BinarySearchFunc(n.pending, token, func(r request, token uint32) int {
 		return cmp.Compare(int32(r.token-token), 0) // tokens begin again after 2³²
 	})
@@ -175,39 +193,42 @@ func (n *Node) settle(now grid.Time, token uint32, answer *Nodes, out *grid.Outb
 	}
 	r := n.pending[i]
 	n.pending = slices.Delete(n.pending, i, i+1)
+	if unreached && r.lookup.stage != following {
+		r.lookup.requests-- // kad-dht has only tried to connect
+	}
 	n.conclude(r, answer)
 	n.advance(now, r.lookup, out)
 }
 
 // conclude notes what became of a request.
 func (n *Node) conclude(r request, answer *Nodes) {
+	switch {
+	case r.lookup.stage == following: // kad-dht draws no conclusion for its table then
+	case answer == nil:
+		n.table.remove(r.to)
+	default:
+		n.table.add(r.to)
+	}
 	if answer == nil {
 		n.stats.Failures++
-		n.table.remove(r.to)
-		r.lookup.mark(r.to, failed)
-		return
 	}
-	n.table.add(r.to)
-	r.lookup.mark(r.to, answered)
-	r.lookup.hear(answer.Peers[:answer.Count], n.table.self)
+	r.lookup.conclude(r.to, answer, n.table.self)
 }
 
 // expire gives up requests that were not answered in time.
 func (n *Node) expire(now grid.Time, out *grid.Outbox) {
 	for len(n.pending) > 0 && n.pending[0].deadline <= now {
-		n.settle(now, n.pending[0].token, nil, out)
+		n.settle(now, n.pending[0].token, nil, false, out)
 	}
 }
 
 // advance sends what a look-up may send, and answers it when it has ended.
 func (n *Node) advance(now grid.Time, l *lookup, out *grid.Outbox) {
 	for {
-		if l.converge(n.cfg.Beta) {
-			n.pending = slices.DeleteFunc(n.pending, func(r request) bool { return r.lookup == l })
-		}
-		p, done := l.next(n.cfg.K, n.cfg.Alpha)
+		l.proceed(n.cfg.K, n.cfg.Beta)
+		p, done := l.next(n.cfg.Alpha)
 		if done {
-			n.answer(now, l, out)
+			n.end(now, l, out)
 			return
 		}
 		if p == nil {
@@ -221,11 +242,25 @@ func (n *Node) advance(now grid.Time, l *lookup, out *grid.Outbox) {
 	}
 }
 
-// answer ends a look-up with the k nearest sites that answered and this site
-// itself if it is one of them.
-func (n *Node) answer(now grid.Time, l *lookup, out *grid.Outbox) {
+// end ends a look-up and begins those that have waited for it.
+func (n *Node) end(now grid.Time, l *lookup, out *grid.Outbox) {
 	n.lookups = slices.DeleteFunc(n.lookups, func(other *lookup) bool { return other == l })
-	n.stats.Requests += int64(l.requests)
+	if n.joining == inquiry { // it was the only one
+		n.joining = joined
+	} else {
+		n.stats.Requests += int64(l.requests)
+		n.answer(now, l, out)
+	}
+	n.cfg.Pool.ended(l)
+	for len(n.backlog) > 0 && len(n.lookups) < lookupsMax {
+		key := n.backlog[0]
+		n.backlog = n.backlog[1:]
+		n.Closest(now, key, out)
+	}
+}
+
+// answer answers a look-up with the k nearest sites, this one among them if it is.
+func (n *Node) answer(now grid.Time, l *lookup, out *grid.Outbox) {
 	closest := n.cfg.Pool.answer(now)
 	closest.Key = l.asked
 	self := n.table.self
@@ -234,10 +269,7 @@ func (n *Node) answer(now grid.Time, l *lookup, out *grid.Outbox) {
 			closest.Peers = append(closest.Peers, self.ID)
 			self = nil
 		}
-		if len(closest.Peers) >= n.cfg.K {
-			break
-		}
-		if c.state == answered {
+		if len(closest.Peers) < n.cfg.K {
 			closest.Peers = append(closest.Peers, c.peer.ID)
 		}
 	}
@@ -245,10 +277,4 @@ func (n *Node) answer(now grid.Time, l *lookup, out *grid.Outbox) {
 		closest.Peers = append(closest.Peers, self.ID)
 	}
 	out.Local(closest)
-	n.cfg.Pool.ended(l)
-	if len(n.backlog) > 0 {
-		key := n.backlog[0]
-		n.backlog = n.backlog[1:]
-		n.Closest(now, key, out)
-	}
 }
