@@ -25,6 +25,7 @@ type heads struct {
 	members []string
 	booked  map[grid.SiteID][]booking // what members have of this site, by the awards
 	gone    map[grid.SiteID]uint64    // members that could not be reached: the load report that was the newest then
+	widest  int64                     // processors of the widest member, when a job was last too wide for it
 }
 
 // booking is a job that a member has.
@@ -78,6 +79,27 @@ func (s *Site) headed() directory.Headed {
 // heads: unless its owner wants the market, or named a site.
 func (s *Site) packs(j *grid.Job) bool {
 	return s.heads != nil && j.Goal == grid.GoalLocal && j.Budget < 0 && j.Site == ""
+}
+
+// admitPacked refuses a job that would be refused at the end of its window, as it is
+// wider than every cluster.
+func (s *Site) admitPacked(now grid.Time, j *grid.Job) error {
+	h := s.heads
+	if j.Processors <= h.widest {
+		return nil // a burst of jobs does not look at all members again and again
+	}
+	members := s.memberList(now)
+	h.widest = 0
+	for i := range members {
+		h.widest = max(h.widest, members[i].Processors)
+	}
+	switch {
+	case !muscle.TooWide(j, members):
+		return nil
+	case h.widest == 0:
+		return fmt.Errorf("%w: no cluster consents to be headed by this site", ErrTooWide)
+	}
+	return fmt.Errorf("%w: it needs %d processors, the widest cluster that this site heads has %d", ErrTooWide, j.Processors, h.widest)
 }
 
 // collect lets a job wait for the end of the window.

@@ -20,6 +20,8 @@ var (
 	ErrOtherJob = errors.New("this job ID belongs to another job")
 	// ErrFull: the site holds as many jobs as its limits allow; try later.
 	ErrFull = errors.New("too many jobs")
+	// ErrTooWide: no cluster that this site heads could ever hold the job.
+	ErrTooWide = errors.New("the job is too wide")
 	// ErrInvalid: the job itself is out of bounds.
 	ErrInvalid = errors.New("invalid job")
 )
@@ -31,7 +33,7 @@ const (
 
 // submit takes a job: saved, then acknowledged, then placed or queued.
 func (s *Site) submit(now grid.Time, in *Submit, out *grid.Outbox) {
-	known, err := s.admit(in.Job)
+	known, err := s.admit(now, in.Job)
 	if in.Token != 0 {
 		out.Answer(in.Token, &Submitted{ID: in.Job.ID, Known: known, Err: err})
 	}
@@ -54,7 +56,7 @@ func (s *Site) save(e *entry, out *grid.Outbox) {
 }
 
 // admit decides whether a job is taken; known means that it was before.
-func (s *Site) admit(j *grid.Job) (known bool, err error) {
+func (s *Site) admit(now grid.Time, j *grid.Job) (known bool, err error) {
 	if err := wire.CheckJob(j); err != nil {
 		return false, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
@@ -64,12 +66,15 @@ func (s *Site) admit(j *grid.Job) (known bool, err error) {
 		}
 		return true, nil
 	}
-	if divided(j) {
-		if err := s.admitDivided(j); err != nil {
-			return false, err
-		}
+	switch {
+	case divided(j):
+		err = s.admitDivided(j)
+	case s.packs(j):
+		err = s.admitPacked(now, j)
 	}
 	switch {
+	case err != nil:
+		return false, err
 	case s.live >= s.cfg.Limits.Jobs:
 		return false, fmt.Errorf("%w: this site holds %d, its limit", ErrFull, s.live)
 	case s.users[j.User] >= s.cfg.Limits.PerUser:

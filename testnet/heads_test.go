@@ -27,7 +27,8 @@ type headNet struct {
 	*checker
 	jobs   headJobs
 	ended  map[grid.JobID]grid.Event
-	missed int // deadlines
+	errs   map[grid.JobID]error // of submissions that were not taken
+	missed int                  // deadlines
 }
 
 // headJobs are submitted at the head.
@@ -50,7 +51,7 @@ var headMembers = []struct {
 // newHeadNet builds the network. change may alter what a site is told.
 func newHeadNet(t *testing.T, seed uint64, link Link, heads muscle.HeadConfig, change func(site int, cfg *node.SiteConfig)) *headNet {
 	t.Helper()
-	h := &headNet{ended: map[grid.JobID]grid.Event{}}
+	h := &headNet{ended: map[grid.JobID]grid.Event{}, errs: map[grid.JobID]error{}}
 	n, err := New(Config{
 		Seed: seed, Inputs: siteInputs(), Durable: true, Link: link,
 		Check: func(now grid.Time) error { return h.violation(now) },
@@ -89,15 +90,22 @@ func newHeadNet(t *testing.T, seed uint64, link Link, heads muscle.HeadConfig, c
 		n.Subscribe("load", at)
 	}
 	h.checker = check(n, sites, submission)
-	n.Observe(Observer{Event: func(_ grid.Time, site int, e *grid.Event) {
-		switch e.Kind {
-		case grid.JobFinished, grid.JobRefused, grid.JobCancelled:
-			h.ended[e.Job.ID] = *e
-			if e.Result.End > e.Job.Deadline {
-				h.missed++
+	n.Observe(Observer{
+		Event: func(_ grid.Time, site int, e *grid.Event) {
+			switch e.Kind {
+			case grid.JobFinished, grid.JobRefused, grid.JobCancelled:
+				h.ended[e.Job.ID] = *e
+				if e.Result.End > e.Job.Deadline {
+					h.missed++
+				}
 			}
-		}
-	}})
+		},
+		Answer: func(_ grid.Time, _ int, a grid.Answer) {
+			if id, submission, err := submission(a.Value); submission && err != nil {
+				h.errs[id] = err
+			}
+		},
+	})
 	return h
 }
 
@@ -242,29 +250,47 @@ func TestHeadLosesNothing(t *testing.T) {
 	}
 }
 
-// TestHeadRefusesWhatIsTooWide: a job that is wider than every cluster ends at its
-// window, and says why; one that is wider than those that are there waits.
+// TestHeadRefusesWhatIsTooWide: a job that is wider than every cluster is not taken
+// once all are known, and ends, with the reason, when that turns out later; one that is
+// wider than those that are there waits.
 func TestHeadRefusesWhatIsTooWide(t *testing.T) {
 	h := newHeadNet(t, 1, Link{}, muscle.HeadConfig{Window: headWindow}, func(site int, cfg *node.SiteConfig) { cfg.Memory = 1 })
-	h.submit(1, 3)
+	h.submit(1, 5)
+	for i, processors := range []int64{21, 18, 1, 21, 20} {
+		h.jobs[i].Processors, h.jobs[i].Tasks = processors, processors
+	}
 	h.jobs[2].Memory = 2
-	h.jobs[0].Processors, h.jobs[0].Tasks = 21, 21
-	h.jobs[1].Processors, h.jobs[1].Tasks = 18, 18
-	if err := h.Schedule(Fault{Kind: FaultDaemon, At: grid.Second, For: 5 * grid.Minute, Sites: []int{1}}); err != nil {
-		t.Fatal(err)
+	for _, j := range h.jobs[3:] {
+		j.Submit += 10 * grid.Minute
+		j.Deadline += 10 * grid.Minute
+	}
+	// The head is started again while m1, the widest, is down: it knows nothing of it.
+	for _, f := range []Fault{
+		{Kind: FaultDaemon, At: grid.Second, For: 5 * grid.Minute, Sites: []int{1}},
+		{Kind: FaultDaemon, At: 2 * grid.Second, For: grid.Second, Sites: []int{0}},
+	} {
+		if err := h.Schedule(f); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := h.Run(context.Background(), grid.Hour, nil); err != nil {
 		t.Fatal(err)
 	}
-	wide, waits := h.ended[grid.JobID{Hi: 1, Lo: 1}], h.ended[grid.JobID{Hi: 1, Lo: 2}]
-	if wide.Kind != grid.JobRefused || wide.Text != "needs 21 processors, and no cluster that this site heads has as many" {
-		t.Errorf("too wide: %v %q", wide.Kind, wide.Text)
+	id := func(n uint64) grid.JobID { return grid.JobID{Hi: 1, Lo: n} }
+	if e := h.ended[id(1)]; e.Kind != grid.JobRefused || e.Result.End > 0 || e.Text != "needs 21 processors, and no cluster that this site heads has as many" {
+		t.Errorf("too wide: %v %q", e.Kind, e.Text)
 	}
-	if e := h.ended[grid.JobID{Hi: 1, Lo: 3}]; e.Kind != grid.JobRefused || !strings.HasPrefix(e.Text, "no cluster that this site heads has room for it; ") {
+	if e := h.ended[id(2)]; e.Kind != grid.JobFinished || e.Site != "m1" || e.Result.End < 5*grid.Minute {
+		t.Errorf("wider than the members that were there: %v at %s, ended at %v", e.Kind, e.Site, e.Result.End)
+	}
+	if e := h.ended[id(3)]; e.Kind != grid.JobRefused || !strings.HasPrefix(e.Text, "no cluster that this site heads has room for it; ") {
 		t.Errorf("too little memory everywhere: %v %q", e.Kind, e.Text)
 	}
-	if waits.Kind != grid.JobFinished || waits.Site != "m1" || waits.Result.End < 5*grid.Minute {
-		t.Errorf("wider than the members that were there: %v at %s, ended at %v", waits.Kind, waits.Site, waits.Result.End)
+	if err := h.errs[id(4)]; !errors.Is(err, node.ErrTooWide) || !strings.Contains(err.Error(), "needs 21 processors, the widest cluster that this site heads has 20") {
+		t.Errorf("too wide, and all members are known: error %v", err)
+	}
+	if e := h.ended[id(5)]; e.Kind != grid.JobFinished || e.Site != "m1" || len(h.errs) != 1 {
+		t.Errorf("as wide as the widest: %v at %s; %d jobs were not taken", e.Kind, e.Site, len(h.errs))
 	}
 }
 

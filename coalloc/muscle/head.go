@@ -225,14 +225,7 @@ func (h *Head) batch(w *Window) (batch []*ticket, more bool) {
 		for i := range w.Members {
 			m := &w.Members[i]
 			could, ever := t.may(m)
-			switch m.Presence {
-			case Present:
-				fits, hope = fits || could, hope || ever
-			case Silent:
-				hope = hope || ever
-			case Unheard, Unresolved:
-				hope = true
-			}
+			fits, hope = fits || could && m.Presence == Present, hope || m.hope(ever)
 		}
 		switch {
 		case !hope:

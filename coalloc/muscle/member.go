@@ -49,6 +49,29 @@ type Booking struct {
 	Start, Finish grid.Time
 }
 
+// hope reports whether a job that the member could take if it took part (ever) may
+// wait for it: it is present or may come back, or nothing is known of it yet.
+func (m *Member) hope(ever bool) bool {
+	switch m.Presence {
+	case Present, Silent:
+		return ever
+	case Unheard, Unresolved:
+		return true
+	}
+	return false
+}
+
+// TooWide reports whether a job is wider than every member, present or not. It is
+// false as long as nothing is known of one of them.
+func TooWide(job *grid.Job, members []Member) bool {
+	for i := range members {
+		if members[i].hope(members[i].wide(job)) {
+			return false
+		}
+	}
+	return true
+}
+
 // wide reports whether a job is no wider than the cluster.
 func (m *Member) wide(j *grid.Job) bool { return j.Processors <= m.Processors }
 
