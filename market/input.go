@@ -68,6 +68,7 @@ type PreviewResult struct {
 	Cheapest Option    // the lowest cost, deadline and budget ignored
 	Err      error     // the directory did not answer; Verdicts has what is known
 	Certain  bool      // as directory.Found: else sites may be missing from Verdicts
+	Waits    bool      // the job would be taken even if no site would do now, and wait
 }
 
 // Local inputs that Agent gives to the other cores of its site. Their receiver

@@ -81,7 +81,7 @@ func (a *API) preview(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	result := answer.(*market.PreviewResult)
-	if errors.Is(result.Err, coalloc.ErrRequest) {
+	if errors.Is(result.Err, coalloc.ErrRequest) || errors.Is(result.Err, ErrTooWide) {
 		return apiErrorf(CodeRefused, "%v", result.Err)
 	}
 	if result.Err != nil && len(result.Verdicts) == 0 {
@@ -89,11 +89,8 @@ func (a *API) preview(w http.ResponseWriter, r *http.Request) error {
 	}
 	reply := WhyReply{Verdicts: verdictsOf(result.Verdicts), Certain: &result.Certain}
 	reply.Job = jobOf(&View{Job: jobs[0], State: Placing}, func(grid.SiteID) string { return "" })
-	reply.Feasible = len(result.Verdicts) > 0 && result.Verdicts[0].Outcome == market.OutcomeChosen
+	reply.Feasible = result.Waits || len(result.Verdicts) > 0 && result.Verdicts[0].Outcome == market.OutcomeChosen
 	reply.best(result.Earliest, result.Cheapest)
-	if divided(jobs[0]) { // it would wait until sites have room
-		reply.Feasible = result.Err == nil
-	}
 	return writeJSON(w, reply)
 }
 

@@ -37,7 +37,7 @@ func (s *Site) dividedPreview(now grid.Time, in *Preview, out *grid.Outbox) {
 			gang.Parts = append(gang.Parts, grid.GangPart{Site: view.Sites[p.Site].ID, Processors: p.Processors})
 		}
 	}
-	answer.Verdicts = s.dividedVerdicts(now, gang)
+	answer.Verdicts, answer.Waits = s.dividedVerdicts(now, gang), true
 	out.Answer(in.Token, answer)
 }
 

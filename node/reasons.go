@@ -15,6 +15,7 @@ func (s *Site) reasons(now grid.Time, w *muscle.Window, job *grid.Job, a *muscle
 	for i := range w.Members {
 		m := &w.Members[i]
 		v := market.Verdict{Site: m.Site, Name: m.Name, Finish: w.Alone(now, job, i)}
+		v.Price, v.Cost = s.priceAt(m, job)
 		switch {
 		case a != nil && a.Member == i:
 			v.Outcome, v.Finish, v.Detail = market.OutcomeChosen, a.Finish, because(w, a)
@@ -37,6 +38,41 @@ func (s *Site) reasons(now grid.Time, w *muscle.Window, job *grid.Job, a *muscle
 	return verdicts
 }
 
+// priceAt returns what a member charges an hour and for a job, as far as is known.
+func (s *Site) priceAt(m *muscle.Member, job *grid.Job) (grid.Price, grid.Credits) {
+	price, model := s.Price(), s.cfg.Cost
+	if m.Site != s.cfg.ID {
+		q, known := s.dir.Known(m.Site)
+		if !known {
+			return 0, 0
+		}
+		price, model = q.Price, q.Cost
+	}
+	return price, model.Cost(price, job.Processors, job.EstimateAt(m.Rating))
+}
+
+// packedPreview says what would become of a job if the window closed now.
+func (s *Site) packedPreview(now grid.Time, job *grid.Job) *market.PreviewResult {
+	if err := s.admitPacked(now, job); err != nil {
+		return &market.PreviewResult{Err: err}
+	}
+	w := s.heads.Preview(now, job, s.memberList(now))
+	result := &market.PreviewResult{Certain: true}
+	for i := range w.Members {
+		if p := w.Members[i].Presence; p == muscle.Unheard || p == muscle.Unresolved {
+			result.Certain = false
+		}
+	}
+	var allotment *muscle.Allotment
+	for i := range w.Allotments {
+		if a := &w.Allotments[i]; a.Job == job {
+			allotment = a
+		}
+	}
+	result.Verdicts, result.Waits = s.reasons(now, w, job, allotment), allotment == nil
+	return result
+}
+
 // because says why a job is where it is.
 func because(w *muscle.Window, a *muscle.Allotment) string {
 	text := fmt.Sprintf("window %d, %d jobs over %d clusters by %v: ", w.Number, w.Packed, w.Clusters, w.Policy)
@@ -49,7 +85,11 @@ func because(w *muscle.Window, a *muscle.Allotment) string {
 	default:
 		text += fmt.Sprintf("the least ε, %.3g; with %d others from row %d of the composition table for %d free processors", p.Epsilon, p.Mates, p.Row, p.Space)
 	}
-	return text + fmt.Sprintf("; planned to start in %v", round(p.Start))
+	text += fmt.Sprintf("; planned to start in %v", round(p.Start))
+	if a.Finish > a.Job.Deadline {
+		text += fmt.Sprintf(" and to end %v after its deadline", round(a.Finish-a.Job.Deadline))
+	}
+	return text
 }
 
 // round rounds a span for people.

@@ -507,5 +507,9 @@ func (s *Site) preview(now grid.Time, in *Preview, out *grid.Outbox) {
 		s.scanSites(now, out)
 		return
 	}
+	if s.packs(in.Job) {
+		out.Answer(in.Token, s.packedPreview(now, in.Job))
+		return
+	}
 	s.agent.Step(now, &market.Preview{Token: in.Token, Job: in.Job}, out)
 }

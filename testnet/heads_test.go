@@ -294,6 +294,74 @@ func TestHeadRefusesWhatIsTooWide(t *testing.T) {
 	}
 }
 
+// TestHeadPreview: a preview says what the packing would do with the job, with those
+// that wait, and changes nothing.
+func TestHeadPreview(t *testing.T) {
+	job := func(processors int64) *grid.Job {
+		j := &grid.Job{
+			ID: grid.JobID{Hi: 9, Lo: uint64(processors)}, Home: "head", Tasks: processors, Budget: grid.NoBudget,
+			Estimate: grid.Minute, Deadline: grid.Minute + 10*grid.Second, Work: grid.WorkOf(grid.Minute, 0, grid.Rating{Speed: 1000, Bandwidth: 1000}),
+		}
+		j.Processors = processors
+		return j
+	}
+	run := func(previews bool, faults ...Fault) (*headNet, []*market.PreviewResult) {
+		h := newHeadNet(t, 1, Link{}, muscle.HeadConfig{Window: headWindow, Policy: muscle.PolicyUrgent}, nil)
+		h.submit(1, 20)
+		var results []*market.PreviewResult
+		h.Observe(Observer{Answer: func(_ grid.Time, _ int, a grid.Answer) {
+			if r, ok := a.Value.(*market.PreviewResult); ok {
+				results = append(results, r)
+			}
+		}})
+		for i, processors := range []int64{8, 18, 21} {
+			if previews {
+				h.Inject(grid.Minute+4*grid.Second, 0, &node.Preview{Token: uint64(1000 + i), Job: job(processors)})
+			}
+		}
+		for _, f := range faults {
+			if err := h.Schedule(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.run(t, 20)
+		return h, results
+	}
+	without, _ := run(false)
+	with, results := run(true)
+	if len(results) != 3 {
+		t.Fatalf("%d answers", len(results))
+	}
+	for i, r := range results[:2] {
+		if r.Err != nil || !r.Certain || r.Waits || len(r.Verdicts) != 3 {
+			t.Errorf("preview %d: %+v", i, r)
+			continue
+		}
+		v := &r.Verdicts[0]
+		for _, words := range []string{"window 1, 21 jobs over 3 clusters by urgent", "planned to start in", "after its deadline"} {
+			if v.Outcome != market.OutcomeChosen || !strings.Contains(v.Detail, words) {
+				t.Errorf("preview %d does not say %q: %v %q", i, words, v.Outcome, v.Detail)
+			}
+		}
+		if v.Cost <= 0 || v.Finish < grid.Minute+4*grid.Second || i == 1 && v.Site != "m1" {
+			t.Errorf("preview %d: %+v", i, v)
+		}
+	}
+	if !errors.Is(results[2].Err, node.ErrTooWide) {
+		t.Errorf("21 processors: error %v", results[2].Err)
+	}
+	for id, e := range without.ended {
+		if got := with.ended[id]; got.Site != e.Site || got.Result.End != e.Result.End {
+			t.Errorf("job %v ended at %s at %v, without previews at %s at %v", id, got.Site, got.Result.End, e.Site, e.Result.End)
+		}
+	}
+	// Members that are not heard of any more may come back: the job would wait for m1.
+	_, results = run(true, Fault{Kind: FaultDaemon, At: grid.Second, For: 5 * grid.Minute, Sites: []int{1}})
+	if r := results[1]; !r.Waits || r.Err != nil || r.Verdicts[0].Outcome == market.OutcomeChosen {
+		t.Errorf("18 processors while the widest is away: %+v", r)
+	}
+}
+
 // TestHeadCancel: a job that is cancelled within the window is given to nobody.
 func TestHeadCancel(t *testing.T) {
 	h := newHeadNet(t, 1, Link{}, muscle.HeadConfig{Window: headWindow}, nil)

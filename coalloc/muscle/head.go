@@ -195,6 +195,29 @@ func (h *Head) Close(now grid.Time, members []Member) *Window {
 	return w
 }
 
+// Preview returns what a window that closes now would make of a job, together with
+// those that wait, as many as a batch holds. The Head does not change.
+func (h *Head) Preview(now grid.Time, job *grid.Job, members []Member) *Window {
+	p, err := NewHead(h.cfg, rand.New(rand.NewPCG(h.windows, uint64(len(h.waiting)))))
+	if err != nil {
+		panic(err) // it was fine once
+	}
+	p.windows = h.windows
+	for _, t := range h.tickets {
+		if len(p.tickets) == h.cfg.Batch-1 {
+			break
+		}
+		if t.job != nil {
+			p.tickets = append(p.tickets, &ticket{job: t.job, barred: t.barred, unfit: t.unfit})
+		}
+	}
+	p.tickets = append(p.tickets, &ticket{job: job})
+	for _, t := range p.tickets {
+		p.waiting[t.job.ID] = t
+	}
+	return p.Close(now, members)
+}
+
 // measure settles the units in which clusters are planned, and when they are free.
 func (w *Window) measure() {
 	widest := int64(1)

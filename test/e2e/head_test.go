@@ -77,6 +77,16 @@ func TestHead(t *testing.T) {
 	if j := head.status(ids[0]); j.State != "placing" || !strings.Contains(j.Reason, "packing window") || !strings.Contains(j.Reason, "39 jobs") {
 		t.Errorf("before the window closes: %+v", j)
 	}
+	dry := head.ok("submit", "--dry-run", "-n", "3", "-t", "20s", "--deadline", "1h", "--", "true")
+	for _, word := range []string{"window 1, 40 jobs over 3 clusters by urgent", "chosen", "planned to start", "member1", "too-narrow"} {
+		if !strings.Contains(dry, word) {
+			t.Errorf("--dry-run does not say %q:\n%s", word, dry)
+		}
+	}
+	if r := head.code(5, "submit", "-n", "5", "--", "true"); !strings.Contains(r.stderr, "needs 5 processors, the widest cluster that this site heads has 4") {
+		t.Errorf("a job that is too wide: %v", r)
+	}
+	head.code(5, "submit", "--dry-run", "-n", "5", "--", "true")
 	head.ok("cancel", ids[38])
 	if j := head.status(ids[38]); j.State != "cancelled" {
 		t.Errorf("cancelled within the window: %+v", j)
