@@ -57,7 +57,7 @@ const (
 // as wide as all of the level before together. Six levels span every instant.
 const (
 	bucketBits  = 6  // of microseconds
-	levelBits   = 10 // of buckets
+	levelBits   = 11 // of buckets
 	levelSize   = 1 << levelBits
 	levelsMax   = 6
 	bitmapWords = levelSize / 64

@@ -36,34 +36,53 @@ type lookup struct {
 	key        grid.Key    // where that is
 	head       uint64      // of key
 	candidates []candidate // nearest first, each peer once; after the search the k nearest, which are the answer
-	spare      []candidate // the list before
 	waiting    int         // requests under way
 	stage      stage
 	requests   int
 }
 
-// hear merges peers, nearest first, into the candidates, but for self. Beyond
-// candidatesMax it keeps only those that were asked and may still answer.
+// hear merges at most KMax peers, nearest first, into the candidates, but for self.
+// Beyond candidatesMax it keeps only those that were asked and may still answer.
 func (l *lookup) hear(list []contact, self *Peer) {
-	old, merged := l.candidates, l.spare[:0]
-	for len(list) > 0 && len(merged) < candidatesMax {
-		switch c := list[0]; {
-		case c.peer == self, len(old) > 0 && old[0].peer == c.peer:
-			list = list[1:]
-		case len(old) > 0 && old[0].nearer(l.head, &l.key, c):
-			merged, old = append(merged, old[0]), old[1:]
-		default:
-			merged, list = append(merged, candidate{contact: c}), list[1:]
+	var fresh [KMax]contact
+	n, i := 0, 0
+	for _, c := range list {
+		if c.peer == self {
+			continue
+		}
+		for i < len(l.candidates) && l.candidates[i].peer != c.peer && l.candidates[i].nearer(l.head, &l.key, c) {
+			i++
+		}
+		if i < len(l.candidates) && l.candidates[i].peer == c.peer {
+			i++
+			continue
+		}
+		fresh[n] = c
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	old := len(l.candidates) - 1
+	l.candidates = append(l.candidates, make([]candidate, n)...)
+	for at := len(l.candidates) - 1; n > 0; at-- { // from behind, so that each moves once
+		if old >= 0 && fresh[n-1].nearer(l.head, &l.key, l.candidates[old].contact) {
+			l.candidates[at] = l.candidates[old]
+			old--
+		} else {
+			n--
+			l.candidates[at] = candidate{contact: fresh[n]}
 		}
 	}
-	room := min(candidatesMax-len(merged), len(old))
-	merged = append(merged, old[:room]...)
-	for _, c := range old[room:] {
-		if c.state == waiting {
-			merged = append(merged, c)
+	if len(l.candidates) > candidatesMax {
+		kept := l.candidates[:candidatesMax]
+		for _, c := range l.candidates[candidatesMax:] {
+			if c.state == waiting {
+				kept = append(kept, c)
+			}
 		}
+		l.candidates = kept
 	}
-	l.candidates, l.spare = merged, l.candidates
 }
 
 // conclude notes what became of a request: an answer, or none.

@@ -42,6 +42,7 @@ const lookupsMax = 64
 type Node struct {
 	cfg     Config
 	table   table
+	due     grid.Time // first deadline of pending; grid.Never if there is none
 	joining joining
 	lookups []*lookup // under way, oldest first
 	backlog []grid.Key
@@ -75,7 +76,7 @@ func New(cfg Config, self *Peer) *Node {
 		cfg.Timeout = 10 * grid.Second
 	}
 	cfg.K = min(cfg.K, KMax)
-	return &Node{cfg: cfg, table: table{self: self, k: cfg.K}}
+	return &Node{cfg: cfg, table: table{self: self, k: cfg.K}, due: grid.Never}
 }
 
 // Self returns the node's own place.
@@ -159,11 +160,14 @@ func (n *Node) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 }
 
 // NextTimer returns when Step next needs a Tick, and grid.Never if it needs none.
-func (n *Node) NextTimer() grid.Time {
-	if len(n.pending) == 0 {
-		return grid.Never
+func (n *Node) NextTimer() grid.Time { return n.due }
+
+// first notes when the first request is due, after a change to them.
+func (n *Node) first() {
+	n.due = grid.Never
+	if len(n.pending) > 0 {
+		n.due = n.pending[0].deadline
 	}
-	return n.pending[0].deadline
 }
 
 func (n *Node) delivery(now grid.Time, in *grid.Delivery, out *grid.Outbox) {
@@ -193,6 +197,7 @@ func (n *Node) settle(now grid.Time, token uint32, answer *Nodes, unreached bool
 	}
 	r := n.pending[i]
 	n.pending = slices.Delete(n.pending, i, i+1)
+	n.first()
 	if unreached && r.lookup.stage != following {
 		r.lookup.requests-- // kad-dht has only tried to connect
 	}
@@ -217,7 +222,7 @@ func (n *Node) conclude(r request, answer *Nodes) {
 
 // expire gives up requests that were not answered in time.
 func (n *Node) expire(now grid.Time, out *grid.Outbox) {
-	for len(n.pending) > 0 && n.pending[0].deadline <= now {
+	for n.due <= now {
 		n.settle(now, n.pending[0].token, nil, false, out)
 	}
 }
@@ -236,6 +241,7 @@ func (n *Node) advance(now grid.Time, l *lookup, out *grid.Outbox) {
 		}
 		n.token++
 		n.pending = append(n.pending, request{n.token, p, l, now.Add(n.cfg.Timeout)})
+		n.first()
 		find := n.cfg.Pool.find()
 		*find = Find{Key: l.key, Token: n.token, From: n.table.self}
 		out.Send(p.ID, find)

@@ -70,7 +70,7 @@ func (p *Pool) lookup(key grid.Key) *lookup {
 	n := len(p.lookups) - 1
 	l := p.lookups[n]
 	p.lookups = p.lookups[:n]
-	*l = lookup{key: key, head: headOf(&key), candidates: l.candidates[:0], spare: l.spare}
+	*l = lookup{key: key, head: headOf(&key), candidates: l.candidates[:0]}
 	return l
 }
 

@@ -51,43 +51,70 @@ func (t *table) size() (n int) {
 // nearest fills into with the known peers nearest to key, nearest first, leaving
 // out one, and returns how many there are.
 //
-// The bucket at the depth where key leaves our own key holds the nearest peers;
-// the deeper buckets together come next, and then the shallower ones, deepest
-// first: each group is nearer than the next as a whole.
+// Which bucket is nearer than which follows from where key and our own key differ, so
+// only those are read that are needed. The bucket at the depth where key leaves our own
+// key holds the nearest peers. Of the deeper ones, the first whose bit differs in key
+// comes before all that are deeper still, one whose bit does not after them. The
+// shallower ones follow, deepest first.
 func (t *table) nearest(into []contact, key *grid.Key, without *Peer) int {
-	n, shared := 0, prefix(&t.self.Key, key)
-	n = t.take(into, n, key, without, shared, shared+1)
-	n = t.take(into, n, key, without, shared+1, len(t.buckets))
-	for i := min(shared, len(t.buckets)) - 1; i >= 0 && n < len(into); i-- {
-		n = t.take(into, n, key, without, i, i+1)
+	self := &t.self.Key
+	n, shared, end := 0, prefix(self, key), len(t.buckets)
+	if shared < end {
+		n = t.take(into, n, key, without, shared)
+	}
+	for i := shared + 1; i < end && n < len(into); i++ {
+		if differ(self, key, i) {
+			n = t.take(into, n, key, without, i)
+		}
+	}
+	for i := end - 1; i > shared && n < len(into); i-- {
+		if !differ(self, key, i) {
+			n = t.take(into, n, key, without, i)
+		}
+	}
+	for i := min(shared, end) - 1; i >= 0 && n < len(into); i-- {
+		n = t.take(into, n, key, without, i)
 	}
 	return n
 }
 
-// take inserts the peers of the buckets from lo to hi behind the n there are, by
-// distance, as far as into has room.
-func (t *table) take(into []contact, n int, key *grid.Key, without *Peer, lo, hi int) int {
-	first, head := n, headOf(key)
-	for i := lo; i < min(hi, len(t.buckets)); i++ {
-		for _, c := range t.buckets[i] {
-			if c.peer == without {
-				continue
-			}
-			at := n
-			for at > first && c.nearer(head, key, into[at-1]) {
-				at--
-			}
-			if at >= len(into) {
-				continue
-			}
-			n = min(n+1, len(into))
-			for j := n - 1; j > at; j-- { // few: a copy with its write barrier costs more
-				into[j] = into[j-1]
-			}
-			into[at] = c
+// take appends the peers of bucket i to the n there are, by distance, as far as into
+// has room.
+func (t *table) take(into []contact, n int, key *grid.Key, without *Peer, i int) int {
+	const position = 1<<5 - 1 // in the bucket, in the place of the last bits of a distance
+	b, head := t.buckets[i], headOf(key)
+	var order [KMax]uint64
+	m := 0
+	for j, c := range b {
+		if c.peer == without {
+			continue
 		}
+		v := (c.head^head)&^position | uint64(j)
+		at := m
+		for ; at > 0; at-- {
+			w := order[at-1]
+			if v^w <= position { // too near to each other to tell by this
+				if !c.nearer(head, key, b[w&position]) {
+					break
+				}
+			} else if v > w {
+				break
+			}
+			order[at] = w
+		}
+		order[at] = v
+		m++
 	}
-	return n
+	m = min(m, len(into)-n)
+	for j, v := range order[:m] {
+		into[n+j] = b[v&position]
+	}
+	return n + m
+}
+
+// differ reports whether a and b differ in the bit at a depth.
+func differ(a, b *grid.Key, depth int) bool {
+	return (a[depth/8]^b[depth/8])>>(7-depth%8)&1 == 1
 }
 
 // prefix returns how many first bits a and b share, 256 if they are equal.
