@@ -175,12 +175,18 @@ func (q *query) covered() int {
 	return n
 }
 
+// enough reports whether no more quotes are wanted.
+func (q *query) enough() bool {
+	n := q.covered()
+	return n >= q.ask.Limit || q.ask.Tie > 0 && n >= q.ask.Tie && Equal(q.found[0].quote, q.found[n-1].quote, q.ask.Attribute)
+}
+
 // run goes on with a query until it waits or is finished.
 func (d *Directory) run(now grid.Time, q *query, out *grid.Outbox) {
 	for {
 		if !q.asking {
 			q.skip()
-			if q.end || q.visits >= visitsMax || q.covered() >= q.ask.Limit {
+			if q.end || q.visits >= visitsMax || q.enough() {
 				d.finish(now, q, out)
 				return
 			}

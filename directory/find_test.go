@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"gridnode/internal/grid"
 )
 
@@ -509,4 +511,52 @@ func TestCellsAboveAYoungOneAreAsked(t *testing.T) {
 	if f := out.Locals[0].(*Found); !slices.Equal(ids(f.Quotes), []grid.SiteID{"moved", "stray"}) {
 		t.Errorf("found %v, %v", ids(f.Quotes), f.Err)
 	}
+}
+
+// A query that has a tie to look for ends with the first cell's quotes if they are of
+// one value, and else goes on to its limit.
+func TestTieEndsAQuery(t *testing.T) {
+	n := newNetwork(t, 1, Config{CellMax: 16})
+	populate(n, 200, func(i int) (grid.Price, int64, int64) { return 1000, int64(1 + i/4), 10 })
+	n.run(grid.Minute)
+	s := n.anyone()
+	for _, tt := range []struct {
+		q     Query
+		least int
+		most  int
+	}{
+		{Query{Limit: 60}, 60, 60},
+		{Query{Limit: 60, Tie: 4}, 4, 59},
+		{Query{Limit: 60, Tie: 4, Attribute: Speed}, 60, 60},
+		{Query{Limit: 3, Tie: 4}, 3, 3},
+	} {
+		f := n.find(s, tt.q)
+		if f.Err != nil || len(f.Quotes) < tt.least || len(f.Quotes) > tt.most || f.End {
+			t.Errorf("%+v: %d quotes, end %v, error %v; want %d to %d", tt.q, len(f.Quotes), f.End, f.Err, tt.least, tt.most)
+		}
+	}
+}
+
+// A place drawn around another one is in the same cell, and among quotes of the same
+// value; with one cell, anywhere among these.
+func TestAroundStaysInTheCell(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		d := newDirectory(Config{})
+		q := quoteAt("x", grid.Price(rapid.Int64Range(0, 1<<40).Draw(t, "price")), 1, 0)
+		place, random := rapid.Uint64().Draw(t, "place"), rapid.Uint64().Draw(t, "random")
+		at := positionOf(q.value(Price), place)
+		d.maps[Price].reset()
+		if got := d.Around(q, Price, place, random); got != random {
+			t.Fatalf("%x in the root, want %x", got, random)
+		}
+		c := prefixOf(at, uint8(rapid.IntRange(1, 128).Draw(t, "length")))
+		d.maps[Price].add(c)
+		got := positionOf(q.value(Price), d.Around(q, Price, place, random))
+		if value := prefixOf(at, at.width()); !c.contains(got) || !value.contains(got) {
+			t.Fatalf("%x is not in %v of value %d", got, c, q.Price)
+		}
+		if d.Around(q, Price, place, 0) > place || d.Around(q, Price, place, ^uint64(0)) < place {
+			t.Fatal("not all of the cell can be drawn")
+		}
+	})
 }

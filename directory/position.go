@@ -58,6 +58,11 @@ func positionOf(value int64, spread uint64) position {
 	return position{code<<(64-width) | spread>>width, spread << (64 - width)}
 }
 
+// width returns how many bits of p are the code of its value.
+func (p position) width() uint8 {
+	return 6 + uint8(max(p.hi>>58, 1)) - 1
+}
+
 func (p position) compare(q position) int {
 	if p.hi != q.hi {
 		return cmp.Compare(p.hi, q.hi)

@@ -20,6 +20,7 @@ type Query struct {
 	Descending bool    // from the highest value downwards
 	Filter     Filter  // evaluated by the holders
 	Limit      int     // most quotes wanted; 0 means LimitMax
+	Tie        int     // so many are enough if all have the same value; 0 means Limit
 	After      *Cursor // goes on behind it; nil begins at the end of the order
 }
 
@@ -34,6 +35,8 @@ func (q *Query) Check() error {
 		return fmt.Errorf("%w: %v", ErrQuery, q.Attribute)
 	case q.Limit < 0 || q.Limit > LimitMax:
 		return fmt.Errorf("%w: limit %d, want 0 to %d", ErrQuery, q.Limit, LimitMax)
+	case q.Tie < 0:
+		return fmt.Errorf("%w: tie of %d", ErrQuery, q.Tie)
 	case q.After != nil && q.After.attribute != q.Attribute:
 		return fmt.Errorf("%w: by %v, but goes on behind a quote by %v", ErrQuery, q.Attribute, q.After.attribute)
 	}
@@ -94,6 +97,18 @@ func (c *Cursor) Passed(q *Quote, descending bool) bool {
 // lets askers begin at different ones of them.
 func Amid(q *Quote, a Attribute, spread uint64) *Cursor {
 	return &Cursor{a, positionOf(q.value(a), spread)}
+}
+
+// Around draws another place among the quotes that have the value of q: one in the
+// same cell as place, as far as this site knows the cells, so that asking from there
+// needs no other holders. random is where in it, from 0 to the largest value.
+func (d *Directory) Around(q *Quote, a Attribute, place, random uint64) (spread uint64) {
+	width := positionOf(q.value(a), 0).width()
+	fixed := max(d.maps[a].find(positionOf(q.value(a), place), nil).length, width) - width
+	if fixed >= 64 {
+		return place
+	}
+	return place&^(^uint64(0)>>fixed) | random>>fixed
 }
 
 // Equal reports whether two quotes have the same value of an attribute.

@@ -131,7 +131,7 @@ func TestTiesAreBounded(t *testing.T) {
 	a := n.sites["home0"].agent
 	for i := range int64(3 * tiesMax) {
 		page := []directory.Quote{{Site: "x", Price: grid.Price(i)}, {Site: "y", Price: grid.Price(i)}}
-		if !a.tied(n.now, &directory.Query{Limit: 2}, page) {
+		if !a.tied(n.now, &directory.Query{Limit: 2}, page, false) {
 			t.Fatal("a page of equal quotes is no tie")
 		}
 	}
@@ -139,7 +139,44 @@ func TestTiesAreBounded(t *testing.T) {
 		t.Errorf("%d ties, the newest at %v; want the newest %d", len(a.ties), a.ties[len(a.ties)-1].quote.Price, tiesMax)
 	}
 	page := []directory.Quote{{Site: "x", Price: 1}, {Site: "y", Price: 2}}
-	if a.tied(n.now, &directory.Query{Limit: 2}, page) || a.tied(n.now, &directory.Query{Limit: 3}, page[:1]) {
+	if a.tied(n.now, &directory.Query{Limit: 2}, page, false) || a.tied(n.now, &directory.Query{Limit: 3}, page[:1], false) {
 		t.Error("quotes of different price, or less than a page, are a tie")
+	}
+	page[1].Price = 1
+	if q := (&directory.Query{Limit: 16, Tie: 2}); !a.tied(n.now, q, page, false) || a.tied(n.now, q, page, true) {
+		t.Error("a short page is a tie if and only if more is behind it")
+	}
+}
+
+// TestHomeMovesOn checks that a home begins in one part of a tie as long as it finds
+// sites with room there, and elsewhere from then on.
+func TestHomeMovesOn(t *testing.T) {
+	n := alike(t, 1, 40)
+	a := n.sites["home0"].agent
+	place := func(i uint64) uint64 {
+		job := n.job(i, "home0", 1, grid.Hour, grid.GoalCost)
+		job.Deadline, job.Budget = n.now+3*grid.Hour/2, grid.NoBudget
+		n.place(job)
+		n.deliverAll()
+		if len(a.ties) != 1 {
+			t.Fatalf("%d ties", len(a.ties))
+		}
+		return a.ties[0].place
+	}
+	first := place(1)
+	if second := place(2); second != first {
+		t.Error("moved although there was room")
+	}
+	if n.now += tieSpan; place(3) != first {
+		t.Error("moved because the front of the order was looked at again")
+	}
+	for i := range 40 {
+		if i > 0 {
+			n.fill(grid.SiteID(fmt.Sprint("site", i)), grid.Day)
+			n.sites[grid.SiteID(fmt.Sprint("site", i))].publish()
+		}
+	}
+	if place(4) == first {
+		t.Error("begins where it found no room")
 	}
 }

@@ -32,6 +32,9 @@ func (a *Agent) find(now grid.Time, p *placement, out *grid.Outbox) {
 	case a.selects(p):
 		q.Filter.ProcessorsMin = p.job.Processors
 	}
+	if p.amid && p.view == room {
+		a.move(q.Attribute, p.job.Processors)
+	}
 	switch p.view {
 	case emptiest:
 		// What is left of the goal's order has been told to every home.
@@ -47,6 +50,8 @@ func (a *Agent) find(now grid.Time, p *placement, out *grid.Outbox) {
 		if t := a.tieFor(now, q.Attribute, p.job.Processors); t != nil {
 			q.After, q.Limit = a.begin(t, q.Descending), max(q.Limit/2, min(q.Limit, amidMin))
 			p.amid = p.amid || p.view == front
+		} else {
+			q.Tie = min(q.Limit, amidMin)
 		}
 	}
 	p.question, p.finding = q, true
@@ -76,7 +81,7 @@ func (a *Agent) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 		return
 	}
 	p.failures = 0
-	if a.selects(p) && p.turns < turnsMax && a.learned(now, p, in.Quotes) {
+	if a.selects(p) && p.turns < turnsMax && a.learned(now, p, in) {
 		p.turns++
 		a.find(now, p, out) // the same page once more, from another place on
 		return
@@ -90,14 +95,14 @@ func (a *Agent) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 
 // learned takes what a page from the front of an order says about ties, and reports
 // whether a page from elsewhere is wanted instead.
-func (a *Agent) learned(now grid.Time, p *placement, page []directory.Quote) bool {
+func (a *Agent) learned(now grid.Time, p *placement, in *directory.Found) bool {
 	switch {
 	case p.view != front && p.view != emptiest:
 		return false
 	case p.question.After == nil:
-		return a.tied(now, &p.question, page)
+		return a.tied(now, &p.question, in.Quotes, in.End)
 	}
-	return a.dissolved(&p.question, page)
+	return a.dissolved(&p.question, in.Quotes)
 }
 
 // turn notes how far a page has come, and chooses the next view.
