@@ -114,6 +114,7 @@ type Directory struct {
 	own         *Quote // nil before the first
 	changed     uint64 // sequence since which the own quote says what it says
 	pace        pace
+	renewals    uint32 // of the own quote
 	republishAt grid.Time
 	listings    [attributes]listing
 
@@ -401,9 +402,9 @@ func (d *Directory) unpublished(now grid.Time, to grid.SiteID, c cell, out *grid
 	for i := range l.places {
 		p := &l.places[i]
 		for j := range p.copies {
-			if r := &p.copies[j]; p.cell == c && r.site == to && r.deadline != 0 {
+			if r := &p.copies[j]; p.cell == c && r.site == to && (r.deadline != 0 || p.role != leaving && r.has == r.sent && r.sent != 0) {
 				d.miss(now, p, r, true)
-				d.send(now, l, false, out)
+				d.send(now, l, loud, out)
 				return
 			}
 		}

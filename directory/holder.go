@@ -16,7 +16,7 @@ func (d *Directory) onPublish(now grid.Time, from grid.SiteID, m *Publish, out *
 	receipts := d.receiptChunk()
 	for i := range m.Copies {
 		c := &m.Copies[i]
-		if r := d.keep(now, m.Quote, c); !c.Quiet || r.Moved || r.Refused || r.Closing && !c.Safe || r.Closed {
+		if r := d.keep(now, m.Quote, c); !c.Quiet || c.Ring != r.Ring || r.Moved || r.Refused || r.Closing && !c.Safe || r.Closed {
 			receipts = append(receipts, r)
 		}
 	}
@@ -184,9 +184,11 @@ func (d *Directory) onScan(now grid.Time, from grid.SiteID, m *Scan) *Page {
 
 // answerFrom fills a page with what a cell has.
 func (d *Directory) answerFrom(now grid.Time, h *holding, m *Scan, p *Page) {
-	if m.Limit > 0 {
-		d.fillPage(now, h, m, p)
+	if m.Limit == 0 {
+		p.HasFences = h.edges() != m.Fences
+		return
 	}
+	d.fillPage(now, h, m, p)
 	if fences, digest := h.list(); digest != m.Fences {
 		p.Fences, p.HasFences = fences, true
 		p.Hints = h.hints(m.At, m.Descending, p.Barren)

@@ -358,3 +358,50 @@ func TestRequestsAreBounded(t *testing.T) {
 		t.Error("no room after an answer")
 	}
 }
+
+// A fence that another one covers is let go of without doubt: its cell is told of
+// elsewhere by now. With an outer one something has died.
+func TestCoveredFenceLapsesQuietly(t *testing.T) {
+	d := newDirectory(Config{})
+	h := d.hold(0, root(Price))
+	inner, outer := prefix{position{0x5 << 60, 0}, 4}, prefix{position{0x4 << 60, 0}, 2}
+	h.addFence(inner, grid.Minute)
+	h.addFence(outer, grid.Hour)
+	if h.mature = true; h.lapsed(2*grid.Minute) || !h.lapsed(grid.Hour) {
+		t.Errorf("lapsed with the inner fence: %v, with the outer one: %v", h.lapsed(2*grid.Minute), h.lapsed(grid.Hour))
+	}
+	if d.expire(2*grid.Minute, h); !h.mature || h.fence(inner) != nil || h.fence(outer) == nil {
+		t.Errorf("mature %v, fences %v after the inner one expired", h.mature, h.fences)
+	}
+	h.addFence(inner, 3*grid.Hour)
+	if d.expire(2*grid.Hour, h); h.mature {
+		t.Error("mature although an outer fence expired")
+	}
+	if h.mature = true; !h.lapsed(3 * grid.Hour) {
+		t.Error("not lapsed with a fence that is an outer one by now")
+	}
+}
+
+// Holders who compare how a cell stands agree if they know the same outer fences.
+func TestHoldersCompareOuterFences(t *testing.T) {
+	inner, outer := prefix{position{0x5 << 60, 0}, 4}, prefix{position{0x4 << 60, 0}, 2}
+	digest := func(fences ...prefix) uint64 {
+		h := newDirectory(Config{}).hold(0, root(Price))
+		for _, f := range fences {
+			h.addFence(f, grid.Hour)
+		}
+		return h.edges()
+	}
+	for _, tt := range []struct {
+		fences []prefix
+		differ bool
+	}{{nil, true}, {[]prefix{inner}, true}, {[]prefix{outer}, false}, {[]prefix{inner, outer}, false}} {
+		d := newDirectory(Config{})
+		h := d.hold(0, root(Price))
+		h.addFence(outer, grid.Hour)
+		h.addFence(inner, grid.Hour)
+		if p := d.onScan(0, "other", &Scan{Cell: root(Price), Fences: digest(tt.fences...)}); p.HasFences != tt.differ || len(p.Fences) > 0 {
+			t.Errorf("to who knows %v: differ %v, %d fences", tt.fences, p.HasFences, len(p.Fences))
+		}
+	}
+}

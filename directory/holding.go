@@ -106,7 +106,8 @@ func (h *holding) put(e entry) {
 
 // lapsed reports whether a copy or fence has expired. Then a site has died, or a
 // cell has gone, or somebody has other ideas of who holds this cell, and so may
-// others have: who was mature is not any more.
+// others have: who was mature is not any more. Fences that another one covers do not
+// count: the holders of these cells report to that one's as soon as there is one.
 func (h *holding) lapsed(now grid.Time) bool {
 	if now < h.soonest {
 		return false
@@ -115,8 +116,8 @@ func (h *holding) lapsed(now grid.Time) bool {
 	for i := range h.entries {
 		h.soonest = min(h.soonest, h.entries[i].expires)
 	}
-	for i := range h.fences {
-		h.soonest = min(h.soonest, h.fences[i].expires)
+	for f := range h.outer {
+		h.soonest = min(h.soonest, f.expires)
 	}
 	return now >= h.soonest
 }
@@ -252,6 +253,29 @@ func (h *holding) ahead(at position, descending bool) func(yield func(*fence) bo
 			}
 		}
 	}
+}
+
+// outer yields the fences that no other one covers.
+func (h *holding) outer(yield func(*fence) bool) {
+	last := -1
+	for i := range h.fences {
+		if last >= 0 && h.fences[last].covers(h.fences[i].prefix) {
+			continue
+		}
+		last = i
+		if !yield(&h.fences[i]) {
+			return
+		}
+	}
+}
+
+// edges returns the digest of the outer fences: holders for whom it is the same know
+// the same part of the cell as its own, whatever they know of the cells below those.
+func (h *holding) edges() (digest uint64) {
+	for f := range h.outer {
+		digest = digestWith(digest, f.prefix)
+	}
+	return digest
 }
 
 // list returns the fences as they go into messages, and their digest. The slice is

@@ -54,6 +54,13 @@ func (l *leaves) seek(x prefix) (int, bool) {
 	return slices.BinarySearchFunc(l.list, x, func(f leaf, x prefix) int { return f.prefix.compare(x) })
 }
 
+// branches reports whether a cell is known, or was before they were forgotten, that x
+// covers.
+func (l *leaves) branches(x prefix) bool {
+	i, ok := l.seek(x)
+	return ok && i+1 < len(l.list) && x.covers(l.list[i+1].prefix) || x.length == 0 && l.lost > 1
+}
+
 // add remembers a cell.
 func (l *leaves) add(x prefix) {
 	i, known := l.seek(x)
@@ -158,9 +165,14 @@ func (l *leaves) next(x prefix, at position, descending bool, except []prefix) p
 func digestOf(fences []prefix) uint64 {
 	h := uint64(0)
 	for _, f := range fences {
-		h = (h ^ f.bits.hi) * 0x9e3779b97f4a7c15
-		h = (h ^ h>>29 ^ f.bits.lo) * 0xbf58476d1ce4e5b9
-		h = (h ^ h>>32 ^ uint64(f.length)) * 0x94d049bb133111eb
+		h = digestWith(h, f)
 	}
 	return h
+}
+
+// digestWith returns the digest of one fence more.
+func digestWith(h uint64, f prefix) uint64 {
+	h = (h ^ f.bits.hi) * 0x9e3779b97f4a7c15
+	h = (h ^ h>>29 ^ f.bits.lo) * 0xbf58476d1ce4e5b9
+	return (h ^ h>>32 ^ uint64(f.length)) * 0x94d049bb133111eb
 }

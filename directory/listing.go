@@ -35,6 +35,15 @@ const (
 	home
 )
 
+// voice says which of the holders who have the quote before are to answer.
+type voice uint8
+
+const (
+	loud  voice = iota // all: something other than load has changed
+	half               // every other one, next time the others: it is renewed
+	quiet              // none: it differs in load only
+)
+
 // SetQuote publishes what the site offers from now on. Everything up to Foreign is
 // the caller's, the rest is filled in here. A changed price, speed or size goes out
 // at once; what differs in load only goes out if it matters, at a bounded rate, and
@@ -49,7 +58,7 @@ func (d *Directory) SetQuote(now grid.Time, q Quote, out *grid.Outbox) {
 	d.pace.offer = q
 	if d.own == nil || d.own.Withdrawn || !d.own.sameTerms(&q) {
 		d.issue(now)
-		d.publish(now, false, out)
+		d.publish(now, loud, out)
 		d.post(out)
 		return
 	}
@@ -70,13 +79,14 @@ func (d *Directory) flush(now grid.Time, out *grid.Outbox) {
 	d.pace.slow(now, d.cfg.LoadInterval, min(paceMax, d.cfg.Lifetime/16))
 	d.issue(now)
 	d.republishAt = republish // nobody need have seen this one
-	d.publish(now, true, out)
+	d.publish(now, quiet, out)
 }
 
 // renew publishes the offer as it is now, before what was published last expires.
 func (d *Directory) renew(now grid.Time, out *grid.Outbox) {
 	d.issue(now)
-	d.publish(now, false, out)
+	d.renewals++
+	d.publish(now, half, out)
 }
 
 // Withdraw takes the site's quote out of the directory. SetQuote puts it back.
@@ -92,7 +102,7 @@ func (d *Directory) Withdraw(now grid.Time, out *grid.Outbox) {
 		for i := range l.places {
 			l.places[i].turn(leaving)
 		}
-		d.send(now, l, false, out)
+		d.send(now, l, loud, out)
 	}
 	d.post(out)
 }
@@ -121,8 +131,7 @@ func (d *Directory) issue(now grid.Time) {
 }
 
 // publish brings the newest quote to where it belongs under every attribute.
-// Quietly means that holders who have the one before need not answer.
-func (d *Directory) publish(now grid.Time, quietly bool, out *grid.Outbox) {
+func (d *Directory) publish(now grid.Time, how voice, out *grid.Outbox) {
 	for a := range d.listings {
 		l := &d.listings[a]
 		l.hops = 0
@@ -130,7 +139,7 @@ func (d *Directory) publish(now grid.Time, quietly bool, out *grid.Outbox) {
 			l.evict(guest)
 		}
 		d.settle(now, Attribute(a))
-		d.send(now, l, quietly, out)
+		d.send(now, l, how, out)
 	}
 }
 
@@ -217,7 +226,7 @@ func (d *Directory) onReceipt(now grid.Time, from grid.SiteID, sequence uint64, 
 	if sequence == d.own.Sequence && !d.own.Withdrawn && l.hops < hopsMax {
 		d.follow(now, l, p, m, out)
 	}
-	d.send(now, l, false, out)
+	d.send(now, l, loud, out)
 }
 
 // follow does what a holder says. Of several who say that the quote belongs
@@ -248,7 +257,7 @@ func (d *Directory) follow(now grid.Time, l *listing, p *place, m *Receipt, out 
 		d.maps[a].forget(p.cell.prefix)
 		l.evict(home)
 		d.issue(now) // what is withdrawn must be older than what is published
-		d.publish(now, false, out)
+		d.publish(now, loud, out)
 	case m.Closing || m.Closed:
 		l.close = now + d.cfg.Lifetime
 		d.lodge(a, p.cell.prefix)

@@ -75,7 +75,7 @@ type Scan struct {
 	Descending bool
 	Limit      int32 // 0 to PageMax; 0 asks how the cell stands
 	Filter     Filter
-	Fences     uint64 // digest of the fences the asker knows of this cell
+	Fences     uint64 // digest of the fences the asker knows of this cell; with Limit 0, of those that no other one covers
 	Ring       uint64 // digest of who holds the cell, as far as the asker knows; 0 if it does not say
 
 	Via  grid.SiteID // the holder in whose stead this site is asked, as a mirror; else empty
@@ -99,7 +99,7 @@ type Page struct {
 	Sum    uint64   // of their sites' spreads: holders with the same quotes have the same sum
 
 	Fences    []prefix // the cells that were split off this one, in order
-	HasFences bool     // Fences is given, as the asker's digest differed
+	HasFences bool     // Fences is given, as the asker's digest differed; if Scan.Limit is 0 it only did
 	Hints     []Hint   // of the first fences in the direction of the scan that may have something, at most HintsMax; with HasFences only
 
 	// Barren are cells that were split off this one and have nothing that passes the

@@ -342,7 +342,11 @@ func (d *Directory) likelyMirrors(now grid.Time, r *ring) []grid.SiteID {
 		return nil
 	}
 	next := r.peers[d.cfg.Replicas:]
-	likely := even(d.maps[r.cell.attribute].size()/mirrorCells-d.cfg.Replicas, d.cfg.Replicas)
+	cells := 0
+	for a := range d.maps { // all orders have the same quotes, but this site has not come to know all equally well
+		cells = max(cells, d.maps[a].size())
+	}
+	likely := even(cells/mirrorCells-d.cfg.Replicas, d.cfg.Replicas)
 	return next[:min(likely, len(next))]
 }
 

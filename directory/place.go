@@ -108,11 +108,11 @@ func (p *place) answered(from grid.SiteID, sequence uint64, m *Receipt) bool {
 // send sends what is due: the newest quote to the holders of home and guest, and
 // once one of home's has it and no answer is outstanding, withdrawals to those of
 // the other places.
-func (d *Directory) send(now grid.Time, l *listing, quietly bool, out *grid.Outbox) {
+func (d *Directory) send(now grid.Time, l *listing, how voice, out *grid.Outbox) {
 	if l.again {
 		l.again = false
 		d.issue(now)
-		d.publish(now, false, out)
+		d.publish(now, loud, out)
 		return
 	}
 	var replies [2]Receipt // of this site itself
@@ -121,7 +121,7 @@ func (d *Directory) send(now grid.Time, l *listing, quietly bool, out *grid.Outb
 	safe := l.in(guest).safe()
 	for r := range replies {
 		if p := l.in(role(r) + guest); p != nil {
-			kept[r] = d.sendPlace(now, p, quietly, safe, &replies[r], out)
+			kept[r] = d.sendPlace(now, p, how, safe, &replies[r], out)
 		}
 	}
 	if h := l.in(home); h == nil || h.settled(d.own.Sequence) {
@@ -180,19 +180,20 @@ func (d *Directory) post(out *grid.Outbox) {
 
 // sendPlace sends the newest quote to those of a place's holders who are due for
 // it. If this site is among them it fills in its reply and returns true.
-func (d *Directory) sendPlace(now grid.Time, p *place, quietly, safe bool, reply *Receipt, out *grid.Outbox) (kept bool) {
+func (d *Directory) sendPlace(now grid.Time, p *place, how voice, safe bool, reply *Receipt, out *grid.Outbox) (kept bool) {
 	d.guide(now, p.cell, out)
 	d.appoint(now, p, out)
+	probe, probing := d.probe(p)
 	for i := range p.copies {
 		c := &p.copies[i]
-		if !c.due(d.own.Sequence, d.changed) {
+		if !c.due(d.own.Sequence, d.changed) || probing && i != probe {
 			continue
 		}
 		m := Copy{Cell: p.cell, Guest: p.role == guest, Safe: p.role == home && safe, Ring: d.rings[p.cell].known()}
 		if m.Guest {
 			m.Skip = p.skip
 		}
-		m.Quiet = c.until != 0 || quietly && c.has != 0
+		m.Quiet = c.until != 0 || c.has != 0 && (how == quiet || how == half && d.rests(c.site))
 		c.note(d.own.Sequence, now+d.cfg.Timeout)
 		if m.Quiet {
 			c.has, c.deadline = c.sent, 0
@@ -204,6 +205,29 @@ func (d *Directory) sendPlace(now grid.Time, p *place, quietly, safe bool, reply
 		d.write(c.site, m)
 	}
 	return kept
+}
+
+// rests reports whether a holder need not answer this renewal. It answers the next one:
+// so for every one of its cells at a time, as they come in one message.
+func (d *Directory) rests(site grid.SiteID) bool {
+	return (uint32(site[len(site)-1])+d.renewals)%2 == 0
+}
+
+// probe returns which holder of a new home is to have the quote before the others. If
+// the cell covers others the quote may well belong into one of those: then one answer
+// says so, where all holders would. Whoever does not answer is not waited for.
+func (d *Directory) probe(p *place) (copy int, probing bool) {
+	if p.role != home || len(p.copies) == 0 || !d.maps[p.cell.attribute].branches(p.cell.prefix) {
+		return 0, false
+	}
+	for i := range p.copies {
+		if c := &p.copies[i]; c.site == d.cfg.Self || c.has > 0 || c.tries > 0 && c.deadline == 0 {
+			return 0, false
+		} else if c.deadline != 0 {
+			return i, true
+		}
+	}
+	return int(d.spread % uint64(len(p.copies))), true
 }
 
 // appoint makes the holders of a place's cell those who are to have a copy: as many
@@ -302,7 +326,7 @@ func (d *Directory) lapse(now grid.Time, l *listing, out *grid.Outbox) {
 			}
 		}
 	}
-	d.send(now, l, false, out)
+	d.send(now, l, loud, out)
 }
 
 // miss notes that a holder did not answer. In place of one that never does, the

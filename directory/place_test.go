@@ -2,6 +2,7 @@ package directory
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"gridnode/internal/grid"
@@ -21,5 +22,100 @@ func TestUnansweredLookUpDoesNotSpin(t *testing.T) {
 	d.schedule(now, l)
 	if l.retry != r.fresh {
 		t.Errorf("due at %v; it is %v and there is something to do at %v", l.retry, now, r.fresh)
+	}
+}
+
+// In a cell that covers others a quote goes to one holder first, to the others once
+// that one has it or does not answer, and to nobody else if it belongs further down.
+func TestOneHolderIsAskedFirst(t *testing.T) {
+	child := prefix{position{}, 1}
+	for _, tt := range []struct {
+		name   string
+		cells  []prefix // that are known below the root
+		answer func(r *Receipt) bool
+		first  int // publications before the answer
+		then   int // after it, to the root
+	}{
+		{"no other cells", nil, func(*Receipt) bool { return true }, 4, 0},
+		{"it belongs there", []prefix{{last.head(4), 4}}, func(*Receipt) bool { return true }, 1, 3},
+		{"it belongs further down", []prefix{{last.head(4), 4}}, func(r *Receipt) bool {
+			r.Moved, r.To, r.Fences, r.Absent, r.Holders = true, child, []prefix{child}, true, []grid.SiteID{"e"}
+			return true
+		}, 1, 0},
+		{"no answer", []prefix{{last.head(4), 4}}, func(*Receipt) bool { return false }, 1, 4},
+	} {
+		d, _, out := settledRing(t, "a", "b", "c", "d")
+		now := grid.Second
+		d.maps[Price].refresh(now, grid.Hour)
+		for _, x := range tt.cells {
+			d.maps[Price].add(x)
+		}
+		sent := func() (to []grid.SiteID) {
+			for _, s := range out.Sends {
+				if p, ok := s.Message.(*Publish); ok && slices.ContainsFunc(p.Copies, func(c Copy) bool { return c.Cell == root(Price) }) {
+					to = append(to, s.To)
+				}
+			}
+			out.Reset()
+			return to
+		}
+		q := goodQuote()
+		d.SetQuote(now, q, out)
+		first := sent()
+		r := Receipt{Cell: root(Price)}
+		if tt.answer(&r) {
+			d.Step(now, &grid.Delivery{From: first[0], Message: &Published{Sequence: d.own.Sequence, Receipts: []Receipt{r}}}, out)
+		} else {
+			d.Step(now+d.cfg.Timeout, grid.Tick{}, out)
+		}
+		if then := sent(); len(first) != tt.first || len(then) != tt.then {
+			t.Errorf("%s: sent to %v, then to %v; want %d and %d", tt.name, first, then, tt.first, tt.then)
+		}
+	}
+}
+
+// Every holder answers every other renewal, for all of its cells at a time, and every
+// change of terms.
+func TestRenewalsAreAnsweredInTurn(t *testing.T) {
+	n := newNetwork(t, 1, Config{Lifetime: 10 * grid.Minute})
+	populate(n, 40, n.any)
+	n.run(grid.Minute)
+	s := n.sites[3]
+	type sent struct{ quiet, loud int }
+	to := map[grid.SiteID]*sent{}
+	n.onSend = func(from, site grid.SiteID, m grid.Message) {
+		p, ok := m.(*Publish)
+		if !ok || from != s.id {
+			return
+		}
+		for i := range p.Copies {
+			if p.Copies[i].Quiet != p.Copies[0].Quiet {
+				t.Fatalf("%s is to answer for a part of its cells", site)
+			}
+		}
+		if to[site] == nil {
+			to[site] = &sent{}
+		}
+		if p.Copies[0].Quiet {
+			to[site].quiet++
+		} else {
+			to[site].loud++
+		}
+	}
+	n.run(40 * grid.Minute) // eight or nine renewals
+	for site, c := range to {
+		if c.loud < 3 || c.quiet < 3 || c.loud-c.quiet > 1 || c.quiet-c.loud > 1 {
+			t.Errorf("%s got %d that it answers and %d others", site, c.loud, c.quiet)
+		}
+	}
+	clear(to)
+	n.set(s, n.offer(s, s.want.Price+1, s.want.Speed, s.want.Free))
+	for site, c := range to {
+		if c.quiet > 0 {
+			t.Errorf("%s need not answer a new price", site)
+		}
+	}
+	if len(to) < 4 {
+		t.Errorf("a new price went to %d sites", len(to))
 	}
 }

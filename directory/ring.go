@@ -273,7 +273,7 @@ func (d *Directory) onClosest(now grid.Time, in *grid.Closest, out *grid.Outbox)
 func (d *Directory) goOn(now grid.Time, r *ring, out *grid.Outbox) {
 	l := &d.listings[r.cell.attribute]
 	if slices.ContainsFunc(l.places, func(p place) bool { return p.cell == r.cell && p.role != leaving }) {
-		d.send(now, l, false, out)
+		d.send(now, l, loud, out)
 	}
 	queries := r.queries
 	r.queries = nil

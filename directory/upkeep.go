@@ -20,19 +20,21 @@ import (
 // holders up again and published to them. A site that is no longer among the
 // holders stops being mature.
 type upkeep struct {
-	next   grid.Time // when the next round is due
-	span   grid.Time // from the last one to then
-	round  uint32
-	eager  int    // rounds since the holder began to prove that it is mature
-	open   int    // questions of this round unanswered
-	amiss  bool   // another holder did not answer, or has other quotes
-	stray  bool   // a cell above had strays, or did not answer
-	noted  bool   // a holder of the parent has taken the report
-	clear  bool   // in the last round none above had strays
-	routed bool   // parent is known
-	parent prefix // the longest cell that covers this one
-	way    prefix // the cell that is to be asked next for it
-	hops   int    // of the way in this round
+	next    grid.Time // when the next round is due
+	span    grid.Time // from the last one to then
+	round   uint32
+	eager   int       // rounds since the holder began to prove that it is mature
+	open    int       // questions of this round unanswered
+	amiss   bool      // another holder did not answer, or has other quotes
+	stray   bool      // a cell above had strays, or did not answer
+	noted   bool      // a holder of the parent has taken the report
+	clear   bool      // in the last round none above had strays
+	routed  bool      // parent is known
+	reroute grid.Time // when it is looked for from the root again
+	routing grid.Time // the span until then
+	parent  prefix    // the longest cell that covers this one
+	way     prefix    // the cell that is to be asked next for it
+	hops    int       // of the way in this round
 
 	last    grid.Time // when the last round began
 	said    bool      // the holders of the parent have a summary of this site
@@ -41,9 +43,8 @@ type upkeep struct {
 }
 
 const (
-	matureAge  = 2*spanMax + 1 // halves of a lifetime after which a holder counts as mature
-	routeEvery = 4             // rounds after which a holder looks for its cell's parent from the root again
-	eagerMax   = 16            // rounds that follow quickly if the holder is not mature before
+	matureAge = 2*spanMax + 1 // halves of a lifetime after which a holder counts as mature
+	eagerMax  = 16            // rounds that follow quickly if the holder is not mature before
 )
 
 // begin plans the first round: soon, so that whoever this site displaces learns it,
@@ -112,8 +113,10 @@ func (d *Directory) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 		d.displace(h, r, holders, out)
 	}
 	if !h.cell.isRoot() && h.closing.quit == grid.Never {
-		if !u.routed || u.round%routeEvery == 0 {
+		if !u.routed || now >= u.reroute {
 			u.way = prefix{}
+			u.routing = min(max(2*u.routing, d.cfg.Lifetime), spanMax*d.cfg.Lifetime)
+			u.reroute = now + u.routing - d.jitter(u.routing/4)
 		} else {
 			u.way = u.parent
 		}
@@ -148,13 +151,12 @@ func (d *Directory) compare(now grid.Time, h *holding, site grid.SiteID, out *gr
 	if site == d.cfg.Self {
 		return
 	}
-	_, digest := h.list()
 	token := d.question(now, h, forSum, site)
 	if token == 0 {
 		return
 	}
 	m := d.scans.New()
-	*m = Scan{Token: token, Cell: h.cell, Fences: digest}
+	*m = Scan{Token: token, Cell: h.cell, Fences: h.edges()}
 	out.Send(site, m)
 }
 
