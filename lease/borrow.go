@@ -396,15 +396,41 @@ func (b *Book) recalled(now grid.Time, from grid.SiteID, m *Revoke, out *grid.Ou
 	case e.State == Held || e.State == Claiming:
 		b.end(now, e, Revoked, out)
 	case !e.revoked:
-		e.revoked, e.retry = true, vacateAt(now, e.End)
-		if e.onward != (ID{}) { // whoever uses them is told, and vacates
-			e.retry = grid.Never
-		}
-		b.armBorrower(e)
-		if e.onward == (ID{}) {
-			out.Local(&Recalled{e.Lease})
-		} else if next := b.entries[e.onward]; next != nil {
-			b.revoke(now, next, out)
-		}
+		e.revoked = true
+		out.Save((*record)(e))
+		b.recall(now, e, out)
 	}
+}
+
+// recall has whoever uses a borrowed lease leave it before it ends.
+func (b *Book) recall(now grid.Time, e *entry, out *grid.Outbox) {
+	e.retry = vacateAt(now, e.End)
+	next := b.entries[e.onward]
+	if e.onward != (ID{}) { // whoever uses them is told, and vacates
+		e.retry = grid.Never
+	}
+	b.armBorrower(e)
+	if e.onward == (ID{}) {
+		out.Local(&Recalled{e.Lease})
+	} else if next != nil && !next.revoked {
+		b.revoke(now, next, out)
+	}
+}
+
+// Leave says that the owner is ending what runs on a borrowed lease, to Release it
+// then. It is not renewed any more, and if the owner crashes in between, the book says
+// Recalled after the restart. It returns ErrUnknown if there is no such lease, or one
+// that is not active.
+func (b *Book) Leave(now grid.Time, id ID, out *grid.Outbox) error {
+	b.expire(now, out)
+	e := b.entries[id]
+	if e == nil || e.Lent || e.State != Active {
+		return fmt.Errorf("leave lease %d: %w", id.Number, ErrUnknown)
+	}
+	if !e.revoked {
+		e.revoked, e.retry = true, grid.Never
+		out.Save((*record)(e))
+		b.armBorrower(e)
+	}
+	return nil
 }

@@ -205,6 +205,9 @@ func (b *Book) renewed(now grid.Time, from grid.SiteID, m *Renew, out *grid.Outb
 		}
 	}
 	b.confirm(now, e, m.Sequence, out)
+	if e.revoked { // the borrower has not heard of it, or has forgotten
+		out.Send(e.Borrower, &Revoke{e.Number, e.Epoch})
+	}
 }
 
 // prolonged returns the end that a claim or renewal gives a lease, which is never

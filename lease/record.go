@@ -78,8 +78,8 @@ func decodeRecord(value []byte) (*entry, error) {
 // over. The cluster must be empty but for tasks that run on its own processors.
 // What was lent is lent until the end that its borrower was told. What was borrowed
 // goes on if its end has not passed: the owner gets Claimed for a lease whose claim is
-// confirmed, and Ended for one that is over by now. With Config.Drain it gets Ended once
-// more for a lent one that was draining.
+// confirmed, then Recalled if it is not to be used any more, and Ended for one that is
+// over by now. With Config.Drain it gets Ended once more for a lent one that was draining.
 func (b *Book) Recover(now grid.Time, records iter.Seq2[string, []byte], out *grid.Outbox) error {
 	// More numbers than this site can have used up to now without saving.
 	b.numbers, b.epochs = uint64(max(now, 1))+1<<24, uint64(max(now, 1))+1<<24
@@ -167,13 +167,13 @@ func (b *Book) recoverBorrowed(now grid.Time, e *entry, out *grid.Outbox) {
 		e.sent[e.sequence%sequencesKept] = now
 		b.sendClaim(e, out)
 	} else {
-		if e.revoked {
-			e.retry = vacateAt(now, e.End)
-		} else {
-			b.sendRenew(now, e, out)
-		}
 		if e.onward == (ID{}) {
 			out.Local(&Claimed{e.Lease})
+		}
+		if e.revoked {
+			b.recall(now, e, out)
+		} else {
+			b.sendRenew(now, e, out)
 		}
 	}
 	b.armBorrower(e)

@@ -76,3 +76,82 @@ func TestForgottenInboundLease(t *testing.T) {
 		t.Errorf("the borrower's owner is told %+v, want that the processors are back at %v", out.Locals[0], surely)
 	}
 }
+
+// TestRecallIsRepeated: a borrower that has not heard that its lease is wanted back is
+// told again when it renews, and gets no more time.
+func TestRecallIsRepeated(t *testing.T) {
+	b, l := lent(t)
+	var out grid.Outbox
+	now := grid.Hour + grid.Minute
+	if err := b.Revoke(now, l.ID, false, &out); err != nil {
+		t.Fatal(err)
+	}
+	end := l.End
+	for sequence := uint64(2); sequence < 4; sequence++ {
+		out.Reset()
+		now += grid.Second
+		b.Step(now, &grid.Delivery{From: "a", Message: &Renew{Number: l.Number, Epoch: l.Epoch, Sequence: sequence, Stamp: grid.Hour}}, &out)
+		if m, is := out.Sends[len(out.Sends)-1].Message.(*Revoke); !is || m.Number != l.Number || m.Epoch != l.Epoch {
+			t.Errorf("renewal %d is answered with %+v, want it to be recalled again", sequence, out.Sends)
+		}
+		if l, _ = b.Get(l.ID); l.End != end {
+			t.Errorf("after renewal %d it ends at %v, want %v", sequence, l.End, end)
+		}
+	}
+}
+
+// TestLeavingOutlivesARestart: a borrower that is to leave a lease, because its lender
+// has recalled it or its own site is giving it up, does not go on using it after a
+// restart.
+func TestLeavingOutlivesARestart(t *testing.T) {
+	for name, leave := range map[string]func(b *Book, now grid.Time, id ID, out *grid.Outbox){
+		"recalled": func(b *Book, now grid.Time, id ID, out *grid.Outbox) {
+			b.Step(now, &grid.Delivery{From: "b", Message: &Revoke{Number: id.Number, Epoch: 7}}, out)
+		},
+		"given up": func(b *Book, now grid.Time, id ID, out *grid.Outbox) {
+			if err := b.Leave(now, id, out); err != nil {
+				t.Error(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBook(t, "c", 4)
+			var out grid.Outbox
+			now := grid.Hour
+			id, err := b.Request(now, "b", Want{Processors: 2, Span: grid.Hour, Subject: grid.JobID{Lo: 1}}, &out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Step(now, &grid.Delivery{From: "b", Message: &Grant{Number: id.Number, Epoch: 7, Stamp: now, Hold: grid.Minute, Span: grid.Hour, Source: "b", Key: 1, Hops: 1, Gone: grid.Hour}}, &out)
+			if err := b.Claim(now, id, &out); err != nil {
+				t.Fatal(err)
+			}
+			b.Step(now, &grid.Delivery{From: "b", Message: &Renewed{Number: id.Number, Epoch: 7, Sequence: 1, Stamp: now + 1, Term: 20 * grid.Minute, Limit: grid.Hour, Gone: grid.Hour}}, &out)
+			leave(b, now, id, &out)
+			saved := out.Records[len(out.Records)-1]
+			key, value := saved.RecordKey(), saved.AppendRecord(nil)
+
+			now += grid.Second
+			b = newBook(t, "c", 4)
+			out.Reset()
+			if err := b.Recover(now, func(yield func(string, []byte) bool) { yield(key, value) }, &out); err != nil {
+				t.Fatal(err)
+			}
+			if len(out.Locals) != 2 || len(out.Sends) != 0 {
+				t.Fatalf("after the restart it says %v and sends %v, want Claimed and Recalled, and no renewal", out.Locals, out.Sends)
+			}
+			_, claimed := out.Locals[0].(*Claimed)
+			recalled, is := out.Locals[1].(*Recalled)
+			if !claimed || !is || recalled.ID != id {
+				t.Fatalf("after the restart it says %v, want Claimed and Recalled", out.Locals)
+			}
+			out.Reset()
+			if b.Step(vacateAt(now, recalled.End), grid.Tick{}, &out); len(out.Locals) != 1 {
+				t.Fatalf("later it says %v, want Vacate", out.Locals)
+			}
+			if v, is := out.Locals[0].(*Vacate); !is || v.ID != id {
+				t.Errorf("later it says %v, want Vacate", out.Locals)
+			}
+		})
+	}
+}

@@ -144,6 +144,9 @@ func (s *Site) releaseLease(now grid.Time, l lease.Lease, force bool, out *grid.
 		return fmt.Errorf("lease %d runs %d of this site's jobs: cancel them, wait for their end, or end them with --force: %w", l.Number, len(p.tasks), ErrLease)
 	}
 	p.over = true
+	if p.used > 0 {
+		_ = s.book.Leave(now, l.ID, out) // unknown: it has ended in the same moment
+	}
 	s.vacate(p, out)
 	s.releaseIdle(now, p, out)
 	return nil
