@@ -64,6 +64,7 @@ type (
 		Task  grid.TaskID
 		Parts []Claimed // in the order of Component
 		Limit grid.Time // how long its tasks may take, slowed down as they are; 0 if Again: not known any more
+		Bring grid.Time // how long bringing its inputs may take before; 0 if Again
 		Again bool
 		Tries int32 // placements tried until then; 0 if it comes Again
 	}
@@ -135,6 +136,10 @@ const slowdownMax = 10_000
 // what the first holds must last until the last has been asked.
 const turn = grid.Second
 
+// transferSlack is by how much longer bringing the inputs may take than estimated: ways
+// are shared, and what sites say of their bandwidth is that of their own.
+const transferSlack = 4
+
 type phase uint8
 
 const (
@@ -151,6 +156,7 @@ type attempt struct {
 	waiting *Waiting  // nil after a restart
 	ordered bool      // one site after the other
 	limit   grid.Time // of its tasks; 0 after a restart
+	bring   grid.Time // of their inputs; 0 after a restart
 	span    grid.Time // of its leases
 }
 
@@ -253,7 +259,7 @@ func (c *Coordinator) submit(now grid.Time, in *Submit, out *grid.Outbox) {
 	if err == nil {
 		policy := c.queue.policy(in.Request)
 		if _, ok := policy.Place(nil, in.Request, idleView(c.view), in.Estimate); !ok {
-			err = badRequest("%d processors: %s does not place it even if all sites are idle", in.Request.Processors, policy)
+			err = badRequest("%d processors: %s does not place it even if all sites are idle%s", in.Request.Processors, policy, in.Request.closedText())
 		}
 	}
 	if err == nil && (in.Estimate < 1 || in.Estimate > lease.SpanLimit/2) {
@@ -286,10 +292,13 @@ func (c *Coordinator) begin(now grid.Time, w *Waiting, parts []Part, out *grid.O
 	for _, p := range parts {
 		transfer = max(transfer, Transfer(w.Request.Inputs, c.view, int(p.Site)))
 	}
-	limit += transfer
+	if transfer == grid.Never { // placed by a policy that does not ask: it will fail there, and say so
+		transfer = 0
+	}
+	bring := transferSlack * min(transfer, lease.SpanLimit/transferSlack)
 	a := &attempt{
 		task: grid.TaskID{Job: w.Job, Epoch: w.Epoch}, waiting: w, ordered: w.Failures > 0,
-		limit: limit, span: min(limit+limit/clockMargin+c.cfg.Slack, lease.SpanLimit),
+		limit: limit, bring: bring, span: min(bring+limit+(bring+limit)/clockMargin+c.cfg.Slack, lease.SpanLimit),
 	}
 	for _, p := range parts {
 		a.parts = append(a.parts, partState{Claimed: Claimed{Component: p.Component, Site: c.view.Sites[p.Site].ID, Processors: p.Processors}})
@@ -374,7 +383,7 @@ func (c *Coordinator) decide(now grid.Time, a *attempt, out *grid.Outbox) {
 
 // start returns the news that a job may start.
 func (a *attempt) start(again bool) *Start {
-	s := &Start{Task: a.task, Limit: a.limit, Again: again}
+	s := &Start{Task: a.task, Limit: a.limit, Bring: a.bring, Again: again}
 	if a.waiting != nil {
 		s.Tries = a.waiting.Tries
 	}

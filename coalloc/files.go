@@ -12,7 +12,7 @@ import (
 // It places the components of a split like WorstFit, but each on the site to which the
 // job's inputs can be brought soonest among those with room; of equal ones the one
 // with most idle processors. A flexible request is filled like FCM, in the order of
-// the transfer times. Where nothing is known of files, that is WorstFit and FCM.
+// the transfer times. Sites to which an input cannot be brought are left out. Where nothing is known of files, that is WorstFit and FCM.
 func CloseToFiles(dst []Part, r *Request, v *View) ([]Part, bool) {
 	if r.Processors > v.total {
 		return dst, false
@@ -23,6 +23,7 @@ func CloseToFiles(dst []Part, r *Request, v *View) ([]Part, bool) {
 	}
 	if len(r.Splits) == 0 {
 		v.order = append(v.order[:0], v.widest()...)
+		v.order = slices.DeleteFunc(v.order, func(i int32) bool { return transfer[i] == grid.Never })
 		slices.SortStableFunc(v.order, func(a, b int32) int { return cmp.Compare(transfer[a], transfer[b]) })
 		return minimize(dst, r, v, v.order)
 	}
@@ -30,7 +31,7 @@ func CloseToFiles(dst []Part, r *Request, v *View) ([]Part, bool) {
 		best := int32(-1)
 		consider := func(i int32) {
 			switch {
-			case v.left[i] < c.Processors:
+			case v.left[i] < c.Processors || transfer[i] == grid.Never:
 			case best < 0 || transfer[i] < transfer[best]:
 				best = i
 			case transfer[i] > transfer[best]:
@@ -57,7 +58,7 @@ func CloseToFiles(dst []Part, r *Request, v *View) ([]Part, bool) {
 // each from the holder from which that takes least: latency plus size over bandwidth.
 // A file that the site has takes no time. One that nobody in v has takes as long
 // everywhere, which counts as none. Without a Network all transfers take a second a
-// gigabyte. At most grid.SpanMax.
+// gigabyte. At most grid.SpanMax, or grid.Never if there is one that nobody lets it copy.
 func Transfer(inputs []Input, v *View, site int) grid.Time {
 	var sum grid.Time
 	for i := range inputs {
@@ -72,11 +73,27 @@ func Transfer(inputs []Input, v *View, site int) grid.Time {
 				best = min(best, v.transfer(in.Bytes, from, site))
 			}
 		}
+		if slices.Contains(in.Closed, v.Sites[site].ID) {
+			best = 0
+		}
+		if best == grid.Never && len(in.Closed) > 0 && len(in.Holders) == 0 {
+			return grid.Never
+		}
 		if best != grid.Never {
 			sum = min(sum+best, grid.SpanMax)
 		}
 	}
 	return sum
+}
+
+// closedText says so if inputs can be read at their holders only.
+func (r *Request) closedText() string {
+	for i := range r.Inputs {
+		if in := &r.Inputs[i]; len(in.Closed) > 0 && len(in.Holders) == 0 {
+			return ", as nobody may copy what it reads to other sites than its holders"
+		}
+	}
+	return ""
 }
 
 // bandwidthAssumed is that of a network nobody has measured, in bytes a second.

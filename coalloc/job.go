@@ -43,6 +43,9 @@ func OfJob(j *grid.Job) (Request, error) {
 			return r, badRequest("%v", err)
 		}
 		r.Policy = &policy
+	} else if len(j.Inputs) > 0 { // whoever names inputs wants to be close to them
+		policy := PolicyCF
+		r.Policy = &policy
 	}
 	return r, r.Validate()
 }

@@ -198,7 +198,7 @@ func TestSlowdownOfWave(t *testing.T) {
 func TestCloseToFiles(t *testing.T) {
 	m := table2(t)
 	v := viewOf(m, 50, 20, 25, 30)
-	r := Request{Processors: 20, Splits: []Split{{{Processors: 20}}}, Inputs: []Input{{1 << 30, []grid.SiteID{"d"}}}}
+	r := Request{Processors: 20, Splits: []Split{{{Processors: 20}}}, Inputs: []Input{{Bytes: 1 << 30, Holders: []grid.SiteID{"d"}}}}
 	place := func() string {
 		parts, ok := CloseToFiles(nil, &r, v)
 		return text(v, parts, ok)
@@ -219,10 +219,25 @@ func TestCloseToFiles(t *testing.T) {
 	if got := place(); got != "b:20 c:25 a:15" {
 		t.Errorf("a flexible job is placed as %s", got)
 	}
-	if got := Transfer([]Input{{512_000_000, []grid.SiteID{"b"}}}, v, 2); got != grid.Second+30 {
+	r.Inputs[0].Holders, r.Inputs[0].Closed = nil, []grid.SiteID{"c", "b"}
+	if got := place(); got != "no" {
+		t.Errorf("a job of 60 is placed at %s, its input is at sites with 45 idle that let nobody copy it", got)
+	}
+	if r.Processors = 40; place() != "c:25 b:15" {
+		t.Errorf("a flexible job whose input cannot be copied is placed as %s", place())
+	}
+	r.Splits = []Split{{{Processors: 20}, {Processors: 20}}}
+	if got := place(); got != "c:20 b:20" {
+		t.Errorf("components whose input cannot be copied are placed as %s", got)
+	}
+	r.Inputs[0].Closed = r.Inputs[0].Closed[:1]
+	if got := place(); got != "no" {
+		t.Errorf("two components of 20 are placed as %s, only c with 25 idle has their input", got)
+	}
+	if got := Transfer([]Input{{Bytes: 512_000_000, Holders: []grid.SiteID{"b"}}}, v, 2); got != grid.Second+30 {
 		t.Errorf("512 MB at 512 MB/s take %v", got)
 	}
-	if got := Transfer([]Input{{1 << 62, []grid.SiteID{"b"}}, {1 << 62, []grid.SiteID{"b"}}}, v, 0); got < grid.Day || got > grid.SpanMax {
+	if got := Transfer([]Input{{Bytes: 1 << 62, Holders: []grid.SiteID{"b"}}, {Bytes: 1 << 62, Holders: []grid.SiteID{"b"}}}, v, 0); got < grid.Day || got > grid.SpanMax {
 		t.Errorf("huge files take %v", got)
 	}
 }

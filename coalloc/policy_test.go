@@ -57,7 +57,11 @@ func drawRequest(t *rapid.T) *Request {
 		}
 	}
 	for range rapid.IntRange(0, 2).Draw(t, "inputs") {
-		r.Inputs = append(r.Inputs, Input{rapid.Int64Range(0, 1<<40).Draw(t, "bytes"), []grid.SiteID{"a", "q"}})
+		r.Inputs = append(r.Inputs, Input{
+			Bytes:   rapid.Int64Range(0, 1<<40).Draw(t, "bytes"),
+			Holders: rapid.SampledFrom([][]grid.SiteID{{"a", "q"}, {"b"}, nil}).Draw(t, "holders"),
+			Closed:  rapid.SampledFrom([][]grid.SiteID{nil, {"b"}, {"c", "a"}}).Draw(t, "closed"),
+		})
 	}
 	if r.Validate() != nil {
 		t.Skip("contradictory")

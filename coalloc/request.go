@@ -70,6 +70,7 @@ const CCRUnknown = -1
 type Input struct {
 	Bytes   int64         // at least 0
 	Holders []grid.SiteID // sites that have it; none: it comes from outside, which costs the same everywhere
+	Closed  []grid.SiteID // further sites that have it and let nobody copy it
 }
 
 // Kind is the structure of a request (figure 1).

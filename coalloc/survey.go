@@ -126,6 +126,7 @@ func (s *Survey) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 		s.heard(now, in.From, in.Message.(*LatencyReport))
 	case *grid.Probed:
 		s.probed(now, in)
+	case *grid.Undelivered: // a report is repeated anyway
 	case grid.Tick:
 		if s.nextRound <= now {
 			s.round(now, out)

@@ -37,6 +37,10 @@ type Rank struct {
 	// Addresses tells, by rank, where the tasks listen, or who forwards to them at the
 	// site where this one runs; nil where it is not known yet.
 	Addresses []string
+
+	// Inputs are the paths of what the job reads, in the order of Job.Inputs, where this
+	// task runs; nil where they are not known yet.
+	Inputs []string
 }
 
 // Sites returns where the tasks run, by rank.

@@ -29,16 +29,18 @@ type EffectKind uint8
 
 // Effects, in the order of the accessors of Outbox.
 const (
-	EffectSend    EffectKind = iota // Outbox.Sends
-	EffectSave                      // Outbox.Records
-	EffectDelete                    // Outbox.Records
-	EffectStart                     // Outbox.Tasks
-	EffectKill                      // Outbox.Tasks
-	EffectClosest                   // Outbox.Keys
-	EffectPublish                   // Outbox.Sends, To is the topic
-	EffectTell                      // Outbox.Events
-	EffectAnswer                    // Outbox.Answers
-	EffectProbe                     // Outbox.Probes
+	EffectSend      EffectKind = iota // Outbox.Sends
+	EffectSave                        // Outbox.Records
+	EffectDelete                      // Outbox.Records
+	EffectStart                       // Outbox.Tasks
+	EffectKill                        // Outbox.Tasks
+	EffectClosest                     // Outbox.Keys
+	EffectPublish                     // Outbox.Sends, To is the topic
+	EffectTell                        // Outbox.Events
+	EffectAnswer                      // Outbox.Answers
+	EffectProbe                       // Outbox.Probes
+	EffectProvide                     // Outbox.Keys
+	EffectProviders                   // Outbox.Keys
 )
 
 // Effect is one order to the driver: its kind and its index in the list of that kind.
@@ -65,6 +67,7 @@ type Task struct {
 	Pilot Pilot  // of a job: the borrowed processors it runs on; zero: this site's own
 
 	Gang    *Gang // a co-allocated execution as a whole; else nil
+	Bring   Time  // with Gang: how much longer than others its start may take, as its inputs are brought first
 	Rank    *Rank // of one task of a gang; else nil
 	Abandon bool  // for EffectKill of a gang: nobody waits for what runs at other sites, as its leases are given up
 }
@@ -140,6 +143,20 @@ func (o *Outbox) Kill(task Task) {
 // as an input.
 func (o *Outbox) Closest(key Key) {
 	o.add(EffectClosest, len(o.Keys))
+	o.Keys = append(o.Keys, key)
+}
+
+// Provide orders a provider record of this site to be put into the DHT under key;
+// Provided comes back as an input. The record expires unless it is put there again.
+func (o *Outbox) Provide(key Key) {
+	o.add(EffectProvide, len(o.Keys))
+	o.Keys = append(o.Keys, key)
+}
+
+// FindProviders asks the DHT for the sites that have put provider records there under
+// key; Providers comes back as an input.
+func (o *Outbox) FindProviders(key Key) {
+	o.add(EffectProviders, len(o.Keys))
 	o.Keys = append(o.Keys, key)
 }
 

@@ -27,6 +27,23 @@ type Closest struct {
 	Peers []SiteID
 }
 
+// Provided answers EffectProvide. Stored is false if no other site has the record.
+type Provided struct {
+	Key    Key
+	Stored bool
+}
+
+// Providers answers EffectProviders: sites of which there are provider records under
+// Key, in no order, this site not among them, each once, at most ProvidersMax. That one
+// has a record says only that it once claimed to provide.
+type Providers struct {
+	Key   Key
+	Peers []SiteID
+}
+
+// ProvidersMax bounds the sites of one Providers.
+const ProvidersMax = 64
+
 // Probed answers EffectProbe: how long a small message to To and its answer took.
 // RoundTrip is -1 if no answer came in time.
 type Probed struct {

@@ -16,7 +16,7 @@ import (
 const module = "../.." // seen from this folder
 
 // cores are the packages that must be pure (architecture.md, "A core and its driver").
-var cores = []string{"directory", "market", "lease", "coalloc", "internal/lrms", "internal/grid", "testnet/kademlia"}
+var cores = []string{"directory", "market", "lease", "coalloc", "coalloc/dataset", "internal/lrms", "internal/grid", "testnet/kademlia"}
 
 // coreImports is everything a core may import from outside the module.
 var coreImports = []string{

@@ -44,10 +44,16 @@ func TestDividedJob(t *testing.T) {
 	j := &grid.Job{
 		ID: grid.JobID{Hi: 1, Lo: 2}, Home: "h", Resources: grid.Resources{Processors: 3}, Tasks: 3, Estimate: 1, Deadline: grid.Never, Budget: grid.NoBudget,
 		Coallocate: &grid.Coallocation{Components: "1@a,2", Count: "2..4", PerSite: 1, SitesMax: 2, Policy: "fcm", CCR: -1},
+		Inputs:     []grid.DataSet{{Name: "x", Size: grid.SizeUnknown}, {Name: "y/z", Size: 5}},
 	}
 	got, err := wire.JobFromProto(wire.JobProto(j))
-	if err != nil || !reflect.DeepEqual(got.Coallocate, j.Coallocate) {
-		t.Errorf("%+v, %v", got.Coallocate, err)
+	if err != nil || !reflect.DeepEqual(got.Coallocate, j.Coallocate) || !reflect.DeepEqual(got.Inputs, j.Inputs) {
+		t.Errorf("%+v, %+v, %v", got.Coallocate, got.Inputs, err)
+	}
+	many := *j
+	many.Inputs = append(many.Inputs, grid.DataSet{Name: "x", Size: 1})
+	if _, err := wire.JobFromProto(wire.JobProto(&many)); !errors.Is(err, wire.ErrMalformed) {
+		t.Errorf("an input stands there twice: %v", err)
 	}
 	for name, c := range map[string]grid.Coallocation{
 		"long components": {Components: strings.Repeat("1,", 20_000)},

@@ -24,7 +24,7 @@ func JobProto(j *grid.Job) *wirepb.Job {
 		Submit: int64(j.Submit), Estimate: int64(j.Estimate),
 		Instructions: j.Work.Instructions, Traffic: j.Work.Traffic,
 		Budget: int64(j.Budget), Goal: uint32(j.Goal), Site: string(j.Site),
-		RunTime: int64(j.RunTime), Coallocation: coallocationProto(j.Coallocate),
+		RunTime: int64(j.RunTime), Coallocation: coallocationProto(j.Coallocate), Inputs: inputsProto(j.Inputs),
 	}
 	if j.Deadline != grid.Never {
 		p.Deadline = int64(j.Deadline)
@@ -51,7 +51,7 @@ func JobFromProto(p *wirepb.Job) (*grid.Job, error) {
 		Submit: grid.Time(p.Submit), Estimate: grid.Time(p.Estimate),
 		Work:     grid.Work{Instructions: p.Instructions, Traffic: p.Traffic},
 		Deadline: grid.Never, Budget: grid.Credits(p.Budget), Goal: grid.Goal(p.Goal),
-		Site: grid.SiteID(p.Site), RunTime: grid.Time(p.RunTime), Coallocate: coallocationFromProto(p.Coallocation),
+		Site: grid.SiteID(p.Site), RunTime: grid.Time(p.RunTime), Coallocate: coallocationFromProto(p.Coallocation), Inputs: inputsFromProto(p.Inputs),
 	}
 	if p.Deadline != 0 {
 		j.Deadline = grid.Time(p.Deadline)
@@ -99,6 +99,9 @@ func CheckJob(j *grid.Job) error {
 	}
 	if err := checkCoallocation(j.Coallocate); err != nil {
 		return err
+	}
+	if err := grid.CheckInputs(j.Inputs); err != nil {
+		return Malformed("%v", err)
 	}
 	return checkCommand(j.Command)
 }
@@ -163,4 +166,20 @@ func ResultFromProto(p *wirepb.Result) (grid.Result, error) {
 		return grid.Result{}, Malformed("cost of %d micro-credits", p.Cost)
 	}
 	return r, nil
+}
+
+func inputsProto(inputs []grid.DataSet) []*wirepb.DataSet {
+	var list []*wirepb.DataSet
+	for i := range inputs {
+		list = append(list, &wirepb.DataSet{Name: inputs[i].Name, Size: inputs[i].Size})
+	}
+	return list
+}
+
+func inputsFromProto(list []*wirepb.DataSet) []grid.DataSet {
+	var inputs []grid.DataSet
+	for _, p := range list {
+		inputs = append(inputs, grid.DataSet{Name: p.Name, Size: p.Size})
+	}
+	return inputs
 }

@@ -38,6 +38,9 @@ const (
 	LeaseJoin     grid.Kind = 50 // the answer, and what a site says to its parent from then on
 	LeaseFamily   grid.Kind = 51 // what a parent says to a child: who is above it and beside it
 
+	DataInquire grid.Kind = 56 // do you hold this data set?
+	DataInform  grid.Kind = 57 // the answer
+
 	BankDraw        grid.Kind = 64 // the payer wants a cheque
 	BankDrawn       grid.Kind = 65 // the cheque, or why there is none
 	BankReturn      grid.Kind = 66 // the payer wants the payee to give a cheque back
@@ -81,6 +84,8 @@ var kindNames = [KindMax]string{
 	BankInform:          "bank.inform",
 	KademliaFind:        "kademlia.find",
 	KademliaNodes:       "kademlia.nodes",
+	DataInquire:         "data.inquire",
+	DataInform:          "data.inform",
 	LeaseRequest:        "lease.request",
 	LeaseGrant:          "lease.grant",
 	LeaseRefuse:         "lease.refuse",

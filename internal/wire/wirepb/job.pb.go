@@ -103,6 +103,7 @@ type Job struct {
 	Command       *Command               `protobuf:"bytes,16,opt,name=command,proto3" json:"command,omitempty"`
 	RunTime       int64                  `protobuf:"varint,17,opt,name=run_time,json=runTime,proto3" json:"run_time,omitempty"` // virtual runs with crashes only
 	Coallocation  *Coallocation          `protobuf:"bytes,18,opt,name=coallocation,proto3" json:"coallocation,omitempty"`
+	Inputs        []*DataSet             `protobuf:"bytes,19,rep,name=inputs,proto3" json:"inputs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -263,6 +264,66 @@ func (x *Job) GetCoallocation() *Coallocation {
 	return nil
 }
 
+func (x *Job) GetInputs() []*DataSet {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+// DataSet is grid.DataSet.
+type DataSet struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Size          int64                  `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"` // -1: nobody has said
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DataSet) Reset() {
+	*x = DataSet{}
+	mi := &file_wirepb_job_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DataSet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DataSet) ProtoMessage() {}
+
+func (x *DataSet) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_job_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DataSet.ProtoReflect.Descriptor instead.
+func (*DataSet) Descriptor() ([]byte, []int) {
+	return file_wirepb_job_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *DataSet) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *DataSet) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
 // Coallocation is grid.Coallocation.
 type Coallocation struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -278,7 +339,7 @@ type Coallocation struct {
 
 func (x *Coallocation) Reset() {
 	*x = Coallocation{}
-	mi := &file_wirepb_job_proto_msgTypes[2]
+	mi := &file_wirepb_job_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -290,7 +351,7 @@ func (x *Coallocation) String() string {
 func (*Coallocation) ProtoMessage() {}
 
 func (x *Coallocation) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_job_proto_msgTypes[2]
+	mi := &file_wirepb_job_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -303,7 +364,7 @@ func (x *Coallocation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Coallocation.ProtoReflect.Descriptor instead.
 func (*Coallocation) Descriptor() ([]byte, []int) {
-	return file_wirepb_job_proto_rawDescGZIP(), []int{2}
+	return file_wirepb_job_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Coallocation) GetComponents() string {
@@ -359,7 +420,7 @@ type Gang struct {
 
 func (x *Gang) Reset() {
 	*x = Gang{}
-	mi := &file_wirepb_job_proto_msgTypes[3]
+	mi := &file_wirepb_job_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -371,7 +432,7 @@ func (x *Gang) String() string {
 func (*Gang) ProtoMessage() {}
 
 func (x *Gang) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_job_proto_msgTypes[3]
+	mi := &file_wirepb_job_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -384,7 +445,7 @@ func (x *Gang) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gang.ProtoReflect.Descriptor instead.
 func (*Gang) Descriptor() ([]byte, []int) {
-	return file_wirepb_job_proto_rawDescGZIP(), []int{3}
+	return file_wirepb_job_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Gang) GetEach() int64 {
@@ -414,7 +475,7 @@ type GangPart struct {
 
 func (x *GangPart) Reset() {
 	*x = GangPart{}
-	mi := &file_wirepb_job_proto_msgTypes[4]
+	mi := &file_wirepb_job_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -426,7 +487,7 @@ func (x *GangPart) String() string {
 func (*GangPart) ProtoMessage() {}
 
 func (x *GangPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_job_proto_msgTypes[4]
+	mi := &file_wirepb_job_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -439,7 +500,7 @@ func (x *GangPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GangPart.ProtoReflect.Descriptor instead.
 func (*GangPart) Descriptor() ([]byte, []int) {
-	return file_wirepb_job_proto_rawDescGZIP(), []int{4}
+	return file_wirepb_job_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *GangPart) GetSite() string {
@@ -483,7 +544,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_wirepb_job_proto_msgTypes[5]
+	mi := &file_wirepb_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -495,7 +556,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_job_proto_msgTypes[5]
+	mi := &file_wirepb_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -508,7 +569,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_wirepb_job_proto_rawDescGZIP(), []int{5}
+	return file_wirepb_job_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Result) GetStart() int64 {
@@ -554,7 +615,7 @@ const file_wirepb_job_proto_rawDesc = "" +
 	"\aCommand\x12\x12\n" +
 	"\x04args\x18\x01 \x03(\fR\x04args\x12\x10\n" +
 	"\x03env\x18\x02 \x03(\fR\x03env\x12\x10\n" +
-	"\x03dir\x18\x03 \x01(\fR\x03dir\"\xf1\x03\n" +
+	"\x03dir\x18\x03 \x01(\fR\x03dir\"\x9c\x04\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04home\x18\x02 \x01(\tR\x04home\x12\x12\n" +
@@ -576,7 +637,11 @@ const file_wirepb_job_proto_rawDesc = "" +
 	"\x04site\x18\x0f \x01(\tR\x04site\x12+\n" +
 	"\acommand\x18\x10 \x01(\v2\x11.gridnode.CommandR\acommand\x12\x19\n" +
 	"\brun_time\x18\x11 \x01(\x03R\arunTime\x12:\n" +
-	"\fcoallocation\x18\x12 \x01(\v2\x16.gridnode.CoallocationR\fcoallocation\"\xa6\x01\n" +
+	"\fcoallocation\x18\x12 \x01(\v2\x16.gridnode.CoallocationR\fcoallocation\x12)\n" +
+	"\x06inputs\x18\x13 \x03(\v2\x11.gridnode.DataSetR\x06inputs\"1\n" +
+	"\aDataSet\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x03R\x04size\"\xa6\x01\n" +
 	"\fCoallocation\x12\x1e\n" +
 	"\n" +
 	"components\x18\x01 \x01(\tR\n" +
@@ -615,24 +680,26 @@ func file_wirepb_job_proto_rawDescGZIP() []byte {
 	return file_wirepb_job_proto_rawDescData
 }
 
-var file_wirepb_job_proto_msgTypes = make([]protoimpl.MessageInfo, 6)
+var file_wirepb_job_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_wirepb_job_proto_goTypes = []any{
 	(*Command)(nil),      // 0: gridnode.Command
 	(*Job)(nil),          // 1: gridnode.Job
-	(*Coallocation)(nil), // 2: gridnode.Coallocation
-	(*Gang)(nil),         // 3: gridnode.Gang
-	(*GangPart)(nil),     // 4: gridnode.GangPart
-	(*Result)(nil),       // 5: gridnode.Result
+	(*DataSet)(nil),      // 2: gridnode.DataSet
+	(*Coallocation)(nil), // 3: gridnode.Coallocation
+	(*Gang)(nil),         // 4: gridnode.Gang
+	(*GangPart)(nil),     // 5: gridnode.GangPart
+	(*Result)(nil),       // 6: gridnode.Result
 }
 var file_wirepb_job_proto_depIdxs = []int32{
 	0, // 0: gridnode.Job.command:type_name -> gridnode.Command
-	2, // 1: gridnode.Job.coallocation:type_name -> gridnode.Coallocation
-	4, // 2: gridnode.Gang.parts:type_name -> gridnode.GangPart
-	3, // [3:3] is the sub-list for method output_type
-	3, // [3:3] is the sub-list for method input_type
-	3, // [3:3] is the sub-list for extension type_name
-	3, // [3:3] is the sub-list for extension extendee
-	0, // [0:3] is the sub-list for field type_name
+	3, // 1: gridnode.Job.coallocation:type_name -> gridnode.Coallocation
+	2, // 2: gridnode.Job.inputs:type_name -> gridnode.DataSet
+	5, // 3: gridnode.Gang.parts:type_name -> gridnode.GangPart
+	4, // [4:4] is the sub-list for method output_type
+	4, // [4:4] is the sub-list for method input_type
+	4, // [4:4] is the sub-list for extension type_name
+	4, // [4:4] is the sub-list for extension extendee
+	0, // [0:4] is the sub-list for field type_name
 }
 
 func init() { file_wirepb_job_proto_init() }
@@ -646,7 +713,7 @@ func file_wirepb_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wirepb_job_proto_rawDesc), len(file_wirepb_job_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   6,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
