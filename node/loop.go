@@ -194,6 +194,10 @@ func (l *loop) carryOut() {
 			l.exec.Kill(l.out.Tasks[e.Index])
 		case grid.EffectClosest:
 			net.Closest(l.out.Keys[e.Index])
+		case grid.EffectProvide:
+			net.Provide(l.out.Keys[e.Index])
+		case grid.EffectProviders:
+			net.FindProviders(l.out.Keys[e.Index])
 		case grid.EffectProbe:
 			net.Probe(l.out.Probes[e.Index])
 		}

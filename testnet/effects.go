@@ -59,6 +59,10 @@ func (n *Network) carry(s int32, e grid.Effect, out *grid.Outbox) {
 	case grid.EffectClosest:
 		n.trace.effect(s, e.Kind, uint64(out.Keys[e.Index][0]))
 		n.keys = append(n.keys, out.Keys[e.Index])
+	case grid.EffectProvide:
+		n.provide(s, out.Keys[e.Index])
+	case grid.EffectProviders:
+		n.findProviders(s, out.Keys[e.Index])
 	case grid.EffectProbe:
 		n.probe(s, out.Probes[e.Index])
 	case grid.EffectTell:

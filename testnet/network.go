@@ -95,6 +95,7 @@ type Network struct {
 	cuts      []cut
 	oracle    oracle
 	users     users
+	providers map[grid.Key][]providerRecord
 	trace     trace
 	events    int64
 	lost      int64 // messages the network lost, cuts included

@@ -28,11 +28,7 @@ func (n *Network) closestTo(s int32, key grid.Key) {
 		n.armRouter(s)
 		return
 	}
-	at := n.now
-	if len(n.members) > 1 { // as if it had asked one of them
-		other := (s + 1) % int32(len(n.members))
-		at += n.latency(s, other) + n.latency(other, s)
-	}
+	at := n.now + n.roundTrip(s) // as if it had asked one of them
 	i := n.lookups.put(lookup{key, m.incarnation})
 	n.queue.push(at, classOther, event{kind: eventClosest, to: s, from: s, index: i})
 }

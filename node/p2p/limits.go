@@ -35,6 +35,16 @@ const (
 	lookupsMax        = 8
 	lookupsWaitingMax = 1024
 
+	// recordOrdersAlive bounds the orders about provider records that are carried out,
+	// recordOrdersMax those waiting.
+	recordOrdersAlive = 8
+	recordOrdersMax   = 1024
+	// recordsMax bounds the provider records kept for others, recordsPeerMax those of one
+	// peer, recordsKeyMax those under one key. At 300 bytes each that is some 20 MiB.
+	recordsMax     = 65_536
+	recordsPeerMax = 4096
+	recordsKeyMax  = 64
+
 	// probesMax bounds the measurements of round trips under way, probePings is how
 	// many pings one takes.
 	probesMax  = 16
@@ -60,21 +70,24 @@ const (
 
 // Times.
 const (
-	dialTimeMax   = 5 * time.Second        // to connect, and again to open a stream
-	writeTimeMax  = 10 * time.Second       // for a batch of frames
-	frameTimeMax  = 10 * time.Second       // from a frame's first byte to its last
-	streamIdleMax = 2 * time.Minute        // an inbound stream without a frame is closed
-	sendIdleMax   = 30 * time.Second       // an outbound stream without a frame is closed
-	busyTimeMax   = time.Second            // wait for room in the node's queue; then the stream is reset
-	busyPoll      = 2 * time.Millisecond   // how often room is looked for
-	redialMin     = time.Second            // first pause after a failed dial, doubled up to
-	redialMax     = 30 * time.Second       // this
-	lookupTimeMax = 10 * time.Second       // for one DHT look-up
-	joinTimeMax   = 3 * time.Second        // the first look-ups wait this long for the first join
-	rejoinMin     = 500 * time.Millisecond // first pause between joins while alone, doubled up to
-	rejoinMax     = 30 * time.Second       // this
-	rememberPause = 500 * time.Millisecond // from a new connection until the peers are written down
-	refreshPeriod = 5 * time.Minute        // between look-ups of ourselves while not alone
-	pingTimeMax   = 2 * time.Second        // for a peer's latency, when somebody asks for it
-	pingFresh     = 30 * time.Second       // a latency younger than this is not measured again
+	dialTimeMax    = 5 * time.Second        // to connect, and again to open a stream
+	writeTimeMax   = 10 * time.Second       // for a batch of frames
+	frameTimeMax   = 10 * time.Second       // from a frame's first byte to its last
+	streamIdleMax  = 2 * time.Minute        // an inbound stream without a frame is closed
+	sendIdleMax    = 30 * time.Second       // an outbound stream without a frame is closed
+	busyTimeMax    = time.Second            // wait for room in the node's queue; then the stream is reset
+	busyPoll       = 2 * time.Millisecond   // how often room is looked for
+	redialMin      = time.Second            // first pause after a failed dial, doubled up to
+	redialMax      = 30 * time.Second       // this
+	lookupTimeMax  = 10 * time.Second       // for one DHT look-up
+	recordTimeMax  = 15 * time.Second       // to put a provider record into the DHT, or to find those there
+	joinTimeMax    = 3 * time.Second        // the first look-ups wait this long for the first join
+	rejoinMin      = 500 * time.Millisecond // first pause between joins while alone, doubled up to
+	rejoinMax      = 30 * time.Second       // this
+	rememberPause  = 500 * time.Millisecond // from a new connection until the peers are written down
+	refreshPeriod  = 5 * time.Minute        // between look-ups of ourselves while not alone
+	pingTimeMax    = 2 * time.Second        // for a peer's latency, when somebody asks for it
+	recordLife     = 3 * time.Hour          // of a provider record; its owner puts it there again every hour at least
+	recordAddrLife = 30 * time.Minute       // of a provider's addresses
+	pingFresh      = 30 * time.Second       // a latency younger than this is not measured again
 )

@@ -13,6 +13,7 @@ import (
 
 	"github.com/libp2p/go-libp2p"
 	dht "github.com/libp2p/go-libp2p-kad-dht"
+	"github.com/libp2p/go-libp2p-kad-dht/records"
 	corecm "github.com/libp2p/go-libp2p/core/connmgr"
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
@@ -100,6 +101,7 @@ type Network struct {
 	inbound inbound
 	out     outbounds
 	lookups lookups
+	records recordOrders
 	pings   pings
 	probing atomic.Int32  // probes under way
 	enough  int           // connections from which on no further is made to measure a latency
@@ -156,8 +158,10 @@ func (n *Network) start(listen []multiaddr.Multiaddr) error {
 		dht.BucketSize(n.cfg.bucketSize()),
 		dht.Concurrency(n.cfg.parallel()),
 		dht.DisableAutoRefresh(), // stayJoined does it, with a fifth of the messages
-		// Nothing stores records in the DHT yet, so nobody may fill this node with them.
-		dht.DisableValues(), dht.DisableProviders())
+		// Provider records say who holds a data set. Nothing stores values, so nobody may
+		// fill this node with them.
+		dht.DisableValues(), dht.ProviderDatastore(newProviderRecords()),
+		dht.ProviderManagerOpts(records.Cache(noCache{}), records.ProvideValidity(recordLife), records.ProviderAddrTTL(recordAddrLife)))
 	if err != nil {
 		return fmt.Errorf("start DHT: %w", err)
 	}

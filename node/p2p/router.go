@@ -65,9 +65,7 @@ func (n *Network) lookUp(key grid.Key) {
 func (n *Network) closest(key grid.Key) []grid.SiteID {
 	ctx, cancel := context.WithTimeout(n.ctx, lookupTimeMax)
 	defer cancel()
-	select { // an answer before the first join would name us alone
-	case <-n.joined:
-	case <-ctx.Done():
+	if !n.awaitJoin(ctx) { // an answer before that would name us alone
 		return nil
 	}
 	peers, err := n.countedClosest(ctx, key)
@@ -83,15 +81,7 @@ func (n *Network) countedClosest(ctx context.Context, key grid.Key) ([]peer.ID, 
 	ctx, cancel := context.WithCancel(ctx)
 	ctx, events := routing.RegisterForQueryEvents(ctx)
 	counted := make(chan int64)
-	go func() {
-		requests := int64(0)
-		for e := range events {
-			if e.Type == routing.SendingQuery {
-				requests++
-			}
-		}
-		counted <- requests
-	}()
+	go func() { counted <- countRequests(events) }()
 	peers, err := n.router.GetClosestPeers(ctx, string(key[:]))
 	cancel() // closes events
 	n.stats.requests.Add(<-counted)
