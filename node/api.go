@@ -134,6 +134,7 @@ type JobSpec struct {
 
 	Array []int64 `json:"array,omitempty"` // one job for each, with GRIDNODE_ARRAY_TASK_ID
 
+	Inputs       []DataInput   `json:"inputs,omitempty"`       // data sets that it reads; with coallocation
 	Coallocation *Coallocation `json:"coallocation,omitempty"` // it may run at several sites at the same moment
 }
 
@@ -176,6 +177,7 @@ type Job struct {
 	Policy             string   `json:"policy"`
 	Args               []string `json:"args,omitempty"`
 
+	Inputs       []DataInput   `json:"inputs,omitempty"`       // data sets that it reads
 	Coallocation *Coallocation `json:"coallocation,omitempty"` // as it was submitted, sites by their IDs
 	Components   []Component   `json:"components,omitempty"`   // where it runs or ran
 

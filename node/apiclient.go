@@ -231,6 +231,27 @@ func (c *Client) ChangeLink(ctx context.Context, change LinkChange, site string)
 	return post[LinkReply](ctx, c, "/v1/links/"+verb, LinkRequest{site})
 }
 
+// DataSets lists the data sets that this site holds.
+func (c *Client) DataSets(ctx context.Context) (*DataSetsReply, error) {
+	return get[DataSetsReply](ctx, c, "/v1/datasets")
+}
+
+// AddDataSet enters a file or directory as a data set that this site holds.
+func (c *Client) AddDataSet(ctx context.Context, request DataSetRequest) (*DataSetReply, error) {
+	return post[DataSetReply](ctx, c, "/v1/datasets", request)
+}
+
+// RemoveDataSet takes a data set off those that this site holds.
+func (c *Client) RemoveDataSet(ctx context.Context, name string) error {
+	_, err := post[struct{}](ctx, c, "/v1/datasets/remove", DataSetRequest{Name: name})
+	return err
+}
+
+// FindDataSet asks the federation who holds a data set.
+func (c *Client) FindDataSet(ctx context.Context, name string) (*HoldersReply, error) {
+	return get[HoldersReply](ctx, c, "/v1/datasets/find?"+url.Values{"name": {name}}.Encode())
+}
+
 // Stop asks the daemon to stop. It returns when the daemon has understood.
 func (c *Client) Stop(ctx context.Context) error {
 	_, err := post[struct{}](ctx, c, "/v1/stop", struct{}{})

@@ -46,6 +46,9 @@ func (c *Coallocation) job() (*grid.Coallocation, error) {
 
 // divide adds what a spec says about co-allocation to a job.
 func (by *submitter) divide(job *grid.Job, spec *JobSpec) error {
+	if spec.Coallocation == nil && len(spec.Inputs) > 0 {
+		return errors.New("inputs: want coallocation, too: count 1 places a job as a whole close to them")
+	}
 	if spec.Coallocation == nil {
 		return nil
 	}

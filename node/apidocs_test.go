@@ -29,7 +29,7 @@ func TestAPIPageIsComplete(t *testing.T) {
 			t.Errorf("no word about code %s", code)
 		}
 	}
-	for _, v := range []any{JobSpec{}, SubmitStored{}, SubmitReply{}, Job{}, Verdict{}, WhyReply{}, SiteInfo{}, Peer{}, MessageCount{}, NodeInfo{}, IDsRequest{}, JobsReply{}, SitesReply{}, CountersReply{}, BankAccount{}, BankReply{}, BankEntry{}, BankStatement{}, BankMove{}, Lease{}, LeaseRequest{}, LeaseChangeRequest{}, SiteLink{}, LinkRequest{}} {
+	for _, v := range []any{JobSpec{}, SubmitStored{}, SubmitReply{}, Job{}, Verdict{}, WhyReply{}, SiteInfo{}, Peer{}, MessageCount{}, NodeInfo{}, IDsRequest{}, JobsReply{}, SitesReply{}, CountersReply{}, BankAccount{}, BankReply{}, BankEntry{}, BankStatement{}, BankMove{}, Lease{}, LeaseRequest{}, LeaseChangeRequest{}, SiteLink{}, LinkRequest{}, DataInput{}, DataSet{}, DataSetsReply{}, DataSetRequest{}, DataSetReply{}, DataHolder{}, HoldersReply{}} {
 		structure := reflect.TypeOf(v)
 		for i := range structure.NumField() {
 			key, _, _ := strings.Cut(structure.Field(i).Tag.Get("json"), ",")

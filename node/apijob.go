@@ -122,6 +122,9 @@ func (by *submitter) job(spec *JobSpec, site grid.SiteID) (*grid.Job, error) {
 	// How much of its time a job communicates is not known, so all of it is taken
 	// for computing.
 	job.Work = grid.WorkOf(job.Estimate, 0, by.rating)
+	if job.Inputs, err = jobInputs(spec.Inputs); err != nil {
+		return nil, err
+	}
 	if err := by.bounds(job, spec); err != nil {
 		return nil, err
 	}
@@ -202,7 +205,7 @@ func jobOf(v *View, names func(grid.SiteID) string) Job {
 		Price: Amount(v.Award.Price), Cost: Amount(v.Award.Cost),
 		Reason: v.Reason, Epoch: v.Epoch, Messages: v.Messages,
 	}
-	out.Coallocation = coallocationOf(j.Coallocate)
+	out.Coallocation, out.Inputs = coallocationOf(j.Coallocate), inputsOfJob(j.Inputs)
 	if components, sites := componentsOf(v.Gang, names); components != nil {
 		out.Components, out.SiteName = components, sites
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"slices"
 
 	"gridnode/coalloc"
 	"gridnode/directory"
@@ -23,7 +24,9 @@ type coallocator struct {
 
 	previews  []Preview            // to be answered then
 	newcomers []*entry             // to be handed over when the scan that is under way has ended
+	looked    grid.Time            // when the sites were last looked at
 	gangs     map[grid.TaskID]bool // executions of which something may be alive
+	readers   []*entry             // jobs handed over that read data sets, in order
 }
 
 // seenSite is what is known of a site besides what the coordinator places by.
@@ -115,6 +118,8 @@ func (s *Site) admitDivided(j *grid.Job) error {
 
 // divide has a job placed at several sites, once the sites have been looked at.
 func (s *Site) divide(now grid.Time, e *entry, out *grid.Outbox) {
+	s.seek(now, e.job, out)
+	e.lookEnd = now + lookMax
 	s.co.newcomers = append(s.co.newcomers, e)
 	s.scanSites(now, out)
 }
@@ -173,7 +178,7 @@ func (s *Site) sitesFound(now grid.Time, in *directory.Found, out *grid.Outbox) 
 		view.Keep(there)
 		maps.DeleteFunc(c.sites, func(id grid.SiteID, _ seenSite) bool { return !there(id) })
 	}
-	s.handOver(now, out)
+	s.handOver(now, true, out)
 	return true
 }
 
@@ -192,20 +197,20 @@ func waitOf(processors, free int64, wait grid.Time) func(int64) grid.Time {
 }
 
 // handOver gives the newcomers to the coordinator, and has it try those that wait on
-// what has been found.
-func (s *Site) handOver(now grid.Time, out *grid.Outbox) {
+// what has been found. scanned reports whether a scan has just ended.
+func (s *Site) handOver(now grid.Time, scanned bool, out *grid.Outbox) {
 	c := s.co
-	s.refresh(now)
+	c.looked = now
+	s.refresh(now, out)
+	s.setNetwork()
 	view := c.coord.View()
-	ids := make([]grid.SiteID, len(view.Sites))
-	for i := range view.Sites {
-		ids[i] = view.Sites[i].ID
-	}
-	view.SetNetwork(s.Network(now, ids))
-	for i := range c.previews {
-		s.dividedPreview(now, &c.previews[i], out)
-	}
-	c.previews = nil
+	c.previews = slices.DeleteFunc(c.previews, func(p Preview) bool {
+		known := s.seek(now, p.Job, out)
+		if known {
+			s.dividedPreview(now, &p, out)
+		}
+		return known
+	})
 	due := c.newcomers
 	c.newcomers = nil
 	for _, e := range due {
@@ -217,17 +222,28 @@ func (s *Site) handOver(now grid.Time, out *grid.Outbox) {
 			s.notPlaceable(now, e, err, out)
 			continue
 		}
+		if !s.seek(now, e.job, out) && now < e.lookEnd {
+			e.reason = "looks for who holds its inputs"
+			c.newcomers = append(c.newcomers, e)
+			continue
+		}
+		r.Inputs = s.inputsOf(nil, e.job)
 		if err := r.Placeable(view); err != nil && !c.scan.whole && e.looks < looksMax {
-			e.looks++ // a site that has just started does not find all the others at once
+			if scanned {
+				e.looks++ // a site that has just started does not find all the others at once
+			}
 			e.reason = fmt.Sprintf("looks for more sites: %v", err)
 			c.newcomers = append(c.newcomers, e)
 			continue
+		}
+		if len(e.job.Inputs) > 0 {
+			c.readers = append(c.readers, e)
 		}
 		c.coord.Step(now, &coalloc.Submit{Task: e.task(), Request: &r, Estimate: s.limitOf(e)}, out)
 		if e.state == Placing && c.coord.Knows(e.job.ID) {
 			e.state, e.reason = Queued, ""
 			if c.coord.Queue().Waiting(e.job.ID) != nil {
-				e.verdicts = s.dividedVerdicts(now, nil)
+				e.verdicts = s.dividedVerdicts(now, e.job, nil)
 			}
 			out.Save(e)
 			out.Tell(grid.Event{Kind: grid.JobPlaced, Job: e.job, Epoch: e.epoch, Site: s.cfg.ID})
@@ -238,9 +254,20 @@ func (s *Site) handOver(now grid.Time, out *grid.Outbox) {
 	}
 }
 
-// refresh tells the coordinator what is idle at home, and what sites have gossiped
-// since their quotes.
-func (s *Site) refresh(now grid.Time) {
+// setNetwork tells the coordinator what is known of the ways between the sites.
+func (s *Site) setNetwork() {
+	view := s.co.coord.View()
+	ids := make([]grid.SiteID, len(view.Sites))
+	for i := range view.Sites {
+		ids[i] = view.Sites[i].ID
+	}
+	view.SetNetwork(s.Network(s.co.looked, ids))
+}
+
+// refresh tells the coordinator what is idle at home, what sites have gossiped since
+// their quotes, and who holds what jobs read.
+func (s *Site) refresh(now grid.Time, out *grid.Outbox) {
+	s.refreshInputs(now, out)
 	view := s.co.coord.View()
 	for i := range view.Sites {
 		id := view.Sites[i].ID
@@ -278,7 +305,7 @@ func (s *Site) coallocTick(now grid.Time, out *grid.Outbox) {
 		s.scanSites(now, out)
 	}
 	if c.coord.NextTimer() <= now {
-		s.refresh(now)
+		s.refresh(now, out)
 		c.coord.Step(now, grid.Tick{}, out)
 	}
 }

@@ -13,11 +13,11 @@ const dividedVerdictsMax = 64
 
 // dividedPreview answers how a divided job would be placed now. Nothing is held.
 func (s *Site) dividedPreview(now grid.Time, in *Preview, out *grid.Outbox) {
-	s.refresh(now)
 	answer := &market.PreviewResult{}
 	view := s.co.coord.View()
 	r, err := coalloc.OfJob(in.Job)
 	if err == nil {
+		r.Inputs = s.inputsOf(nil, in.Job)
 		err = r.Placeable(view)
 	}
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *Site) dividedPreview(now grid.Time, in *Preview, out *grid.Outbox) {
 			gang.Parts = append(gang.Parts, grid.GangPart{Site: view.Sites[p.Site].ID, Processors: p.Processors})
 		}
 	}
-	answer.Verdicts, answer.Waits = s.dividedVerdicts(now, gang), true
+	answer.Verdicts, answer.Waits = s.dividedVerdicts(now, in.Job, gang), true
 	out.Answer(in.Token, answer)
 }
 
@@ -73,7 +73,8 @@ func withProcessors(view *coalloc.View) (n int) {
 
 // dividedVerdicts says what came of each site: first those that have a component, then
 // the others, as many as there is room for.
-func (s *Site) dividedVerdicts(now grid.Time, g *grid.Gang) []market.Verdict {
+func (s *Site) dividedVerdicts(now grid.Time, j *grid.Job, g *grid.Gang) []market.Verdict {
+	inputs := s.inputsOf(nil, j)
 	view := s.co.coord.View()
 	var verdicts []market.Verdict
 	chosen := make(map[grid.SiteID]bool)
@@ -83,7 +84,7 @@ func (s *Site) dividedVerdicts(now grid.Time, g *grid.Gang) []market.Verdict {
 			chosen[p.Site] = true
 			verdicts = append(verdicts, market.Verdict{
 				Site: p.Site, Name: s.siteName(p.Site), Finish: grid.Never, Outcome: market.OutcomeChosen,
-				Detail: fmt.Sprintf("component %d: %d processors", i, p.Processors),
+				Detail: joined(fmt.Sprintf("component %d: %d processors", i, p.Processors), s.inputsNote(j, inputs, p.Site)),
 			})
 		}
 	}
@@ -94,7 +95,7 @@ func (s *Site) dividedVerdicts(now grid.Time, g *grid.Gang) []market.Verdict {
 		}
 		verdict := market.Verdict{
 			Site: v.ID, Name: s.siteName(v.ID), Finish: grid.Never, Outcome: market.OutcomeCandidate,
-			Detail: fmt.Sprintf("%d of %d processors are idle", v.Free, v.Processors),
+			Detail: joined(fmt.Sprintf("%d of %d processors are idle", v.Free, v.Processors), s.inputsNote(j, inputs, v.ID)),
 		}
 		if seen := s.co.sites[v.ID]; seen.closed > now {
 			verdict.Outcome, verdict.Detail = market.OutcomeRefused, seen.why.String()
@@ -102,4 +103,12 @@ func (s *Site) dividedVerdicts(now grid.Time, g *grid.Gang) []market.Verdict {
 		verdicts = append(verdicts, verdict)
 	}
 	return verdicts
+}
+
+// joined puts a note behind what is said of a site, if there is one.
+func joined(text, note string) string {
+	if note == "" {
+		return text
+	}
+	return text + "; " + note
 }

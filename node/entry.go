@@ -31,6 +31,7 @@ type entry struct {
 	resumed  bool       // an execution of a divided job that was taken up after a restart; not stored
 	packed   *packed    // on its way through the clusters that this site heads; nil if it is not; not stored: it is collected anew
 	parked   bool       // placing, but it waits until the bank answers; not stored: it is placed anew
+	lookEnd  grid.Time  // until when it waits for who holds its inputs, divided; not stored
 	looks    int        // scans of the directory that found no sites that could ever hold it, divided; not stored
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -48,6 +49,8 @@ type gang struct {
 	abandon      bool
 	acknowledged bool
 
+	inputs   []string  // where the job's inputs are at this site; under gangs.mu
+	missing  error     // why they are not there; under gangs.mu
 	began    grid.Time // run: when the tasks were told to start; 0 before
 	due      time.Time // run: by when all have to be ready
 	failure  *grid.TaskEnded
@@ -144,7 +147,7 @@ func (x *gangs) Start(task grid.Task) {
 				g.ranks[number] = r
 			}
 			r.part, r.away = i, p.Site != x.h.id
-			r.ready = r.ready || !r.away
+			r.ready = r.ready || !r.away && len(task.Job.Inputs) == 0
 			number++
 		}
 	}
@@ -257,7 +260,7 @@ func (g *gang) prepare() error {
 	if task == nil {
 		return nil
 	}
-	g.due = time.Now().Add(gangReadyMax)
+	g.due = time.Now().Add(gangReadyMax + task.Bring.Duration())
 	g.output = newGangOutput(x.h, g.id, len(g.ranks))
 	var addresses []string
 	if sites := task.Gang.Sites(); slices.Contains(sites, x.h.id) {
@@ -267,9 +270,11 @@ func (g *gang) prepare() error {
 		}
 	}
 	task.Rank = &grid.Rank{Gang: task.Gang, Addresses: addresses}
+	reads := false // a task here
 	for _, number := range g.numbers() {
 		r := g.ranks[number]
 		if !r.away {
+			reads = reads || !r.ready
 			continue
 		}
 		if task.Gang.Parts[r.part].Pilot.Key == 0 {
@@ -277,8 +282,29 @@ func (g *gang) prepare() error {
 		}
 		x.away.Hold(g.taskOf(number))
 	}
+	if reads {
+		x.wg.Go(g.bring)
+	}
 	return nil
 }
+
+// bring has what the tasks at this site read brought here, before they are ready.
+func (g *gang) bring() {
+	x := g.x
+	ctx, cancel := context.WithDeadline(x.ctx, g.due)
+	defer cancel()
+	paths, err := x.h.bring.inputs(ctx, g.task.Job.Inputs, g.inputsDir())
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	g.inputs, g.missing = paths, err
+	for _, r := range g.ranks {
+		r.ready = r.ready || err == nil && !r.away
+	}
+	g.ring()
+}
+
+// inputsDir is where copies of what the job reads are at this site.
+func (g *gang) inputsDir() string { return g.x.h.taskBase(g.x.h.id, g.id) + inputsEnd }
 
 // numbers returns the ranks in order.
 func (g *gang) numbers() []int {
@@ -297,7 +323,7 @@ func (g *gang) taskOf(number int) grid.Task {
 	job.Coallocate, job.Tasks, job.Processors = nil, 1, g.task.Gang.Each
 	return grid.Task{
 		ID: r.id, Job: &job, Limit: g.task.Limit, Pilot: g.task.Gang.Parts[r.part].Pilot,
-		Rank: &grid.Rank{Gang: g.task.Gang, Number: number, Addresses: g.task.Rank.Addresses},
+		Rank: &grid.Rank{Gang: g.task.Gang, Number: number, Addresses: g.task.Rank.Addresses, Inputs: g.inputs},
 	}
 }
 
@@ -330,10 +356,14 @@ func (g *gang) step() (over bool) {
 		refused = g.ranks[waiting-1].refused
 	}
 	late := !ending && waiting > 0 && time.Now().After(g.due)
+	missing := g.missing
 	g.x.mu.Unlock()
 	switch {
+	case !ending && missing != nil && g.x.ctx.Err() == nil:
+		g.fail(exitNoStart, shortReason(missing))
+		g.killAll()
 	case late:
-		why := fmt.Sprintf("%s was not ready to start within %v", g.describe(waiting-1), gangReadyMax)
+		why := fmt.Sprintf("%s was not ready to start within %v", g.describe(waiting-1), gangReadyMax+g.task.Bring.Duration())
 		if refused != "" {
 			why += ": " + refused
 		}
@@ -479,6 +509,7 @@ func (g *gang) forget() bool {
 	g.x.own.Acknowledge(ids)
 	g.x.away.Acknowledge(ids)
 	removeRankOutputs(g.x.h, ids)
+	_ = os.RemoveAll(g.inputsDir()) // pruned later if not now
 	g.x.mu.Lock()
 	return true
 }

@@ -32,7 +32,7 @@ func (s *Site) startGang(now grid.Time, in *coalloc.Start, out *grid.Outbox) {
 	if e.resumed { // it began then, whatever is started of it now
 		e.start = e.award.Start
 	}
-	e.gang, e.verdicts = g, s.dividedVerdicts(now, g)
+	e.gang, e.verdicts = g, s.dividedVerdicts(now, e.job, g)
 	e.award = market.Award{Site: s.cfg.ID, Epoch: e.epoch, Price: s.Price(), Until: grid.Never, Start: e.start,
 		Cost: s.cfg.Cost.Cost(s.Price(), e.job.Processors, s.limitOf(e))}
 	cancelling := e.state == Cancelling
@@ -40,7 +40,7 @@ func (s *Site) startGang(now grid.Time, in *coalloc.Start, out *grid.Outbox) {
 		e.state, e.reason = Running, ""
 	}
 	out.Save(e)
-	task := grid.Task{ID: in.Task, Job: e.job, Limit: max(s.limitOf(e), in.Limit), Gang: g}
+	task := grid.Task{ID: in.Task, Job: e.job, Limit: max(s.limitOf(e), in.Limit), Gang: g, Bring: in.Bring}
 	out.Start(task)
 	if !in.Again {
 		out.Tell(grid.Event{Kind: grid.JobStarted, Job: e.job, Epoch: e.epoch, Site: s.cfg.ID})

@@ -1,8 +1,10 @@
 package node
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,18 +82,42 @@ func (p *pilotSession) prepare(at awayID, task *grid.Task) error {
 		return nil
 	}
 	p.wg.Go(func() {
-		p.with(at, func(*pilotLink, lease.Lease) {
+		p.with(at, func(l *pilotLink, held lease.Lease) {
 			if err := p.join(at, task); err != nil {
 				p.refuse(at, shortReason(err))
 				return
 			}
-			p.tell(at, &wirepb.PilotReport{Kind: reportReady})
+			if err := p.bring(l, held, task); err == nil {
+				p.tell(at, &wirepb.PilotReport{Kind: reportReady})
+			} else if p.ctx.Err() == nil {
+				p.tell(at, notStarted(err))
+			}
 		})
 		p.mu.Lock()
 		delete(p.preparing, at)
 		p.mu.Unlock()
 	})
 	return nil
+}
+
+// bring sets where a task finds what it reads, once that is at this site. It takes no
+// longer than the lease lasts.
+func (p *pilotSession) bring(l *pilotLink, held lease.Lease, task *grid.Task) (err error) {
+	if task.Rank == nil || len(task.Job.Inputs) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(p.ctx, max(held.Limit-p.h.Now(), 0).Duration())
+	defer cancel()
+	task.Rank.Inputs, err = p.h.bring.inputs(ctx, task.Job.Inputs, filepath.Join(l.dir, pilotInputs))
+	return err
+}
+
+// pilotInputs is the directory of copies of what the tasks of a pilot read.
+const pilotInputs = "inputs"
+
+// notStarted says that a task has ended without having begun.
+func notStarted(err error) *wirepb.PilotReport {
+	return &wirepb.PilotReport{Kind: reportEnded, Result: wire.ResultProto(grid.Result{ExitCode: exitNoStart, Reason: shortReason(err)})}
 }
 
 // rankEnv tells a task of a gang who it is and where the others are.
@@ -106,6 +132,12 @@ func rankEnv(r *grid.Rank) []string {
 		"GRIDNODE_LOCAL_NTASKS=" + strconv.Itoa(size),
 		"GRIDNODE_PEERS=" + strings.Join(r.Addresses, ","),
 		"GRIDNODE_PEER_SITES=" + strings.Join(siteTexts(r.Gang.Sites()), ","),
+	}
+	if len(r.Inputs) > 0 {
+		env = append(env, "GRIDNODE_INPUTS="+strconv.Itoa(len(r.Inputs)))
+	}
+	for i, path := range r.Inputs {
+		env = append(env, "GRIDNODE_INPUT_"+strconv.Itoa(i)+"="+path)
 	}
 	if len(r.Addresses) > 0 {
 		env = append(env, "GRIDNODE_RENDEZVOUS="+r.Addresses[0])

@@ -10,12 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"gridnode/coalloc"
+	"gridnode/coalloc/dataset"
 	"gridnode/directory"
 	"gridnode/internal/grid"
 	"gridnode/internal/wire"
@@ -45,6 +47,8 @@ type HostConfig struct {
 	Parallel   int         // Kademlia's α; 0 for the profile's
 	Memory     *p2p.Memory // connects the hosts of one process without sockets; nil for TCP
 
+	FetchMax int64 // most bytes of data sets copied here for one job; 0: none
+
 	Store store.Options // without Site, Federation and Log
 	Shim  shim.Options
 
@@ -71,7 +75,9 @@ type Host struct {
 	questions  questions
 	subscribed subscriptions
 
-	fetch *fetchers
+	fetch   *fetchers
+	bring   *bringer
+	copying atomic.Int32 // data sets being copied from here
 
 	ctx      context.Context // of the host's goroutines besides the loop
 	cancel   context.CancelFunc
@@ -106,6 +112,7 @@ func Start(ctx context.Context, cfg HostConfig) (*Host, error) {
 	}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	h.fetch = &fetchers{h: h, sites: make(map[grid.SiteID]*fetchSite), wake: make(chan struct{}, 1)}
+	h.bring = newBringer(h, cfg.FetchMax)
 	h.loop = loop{h: h, clock: clock{time.Now()}}
 	if err := h.start(ctx); err != nil {
 		h.release()
@@ -113,6 +120,7 @@ func Start(ctx context.Context, cfg HostConfig) (*Host, error) {
 	}
 	if cfg.Home != "" {
 		h.net.Handle(outputProtocol, h.serveOutput)
+		h.net.Handle(fetchProtocol, h.serveFetch)
 		if h.own != nil {
 			h.net.Handle(pilotProtocol, h.servePilots)
 			h.net.HandleTasks(forward.Protocol, h.gangs.forward.Serve)
@@ -224,7 +232,7 @@ func (h *Host) netConfig() p2p.Config {
 	c := p2p.Config{
 		Key: h.cfg.Key, Federation: h.cfg.Federation, Listen: h.cfg.Listen, Join: h.cfg.Join,
 		Memory: h.cfg.Memory, Profile: h.cfg.Profile, BucketSize: h.cfg.BucketSize, Parallel: h.cfg.Parallel,
-		Agent: "gridnode/" + h.cfg.Version, Protocols: []*wire.Protocol{&market.Protocol, directory.NewProtocol(new(verified).open), &lease.Protocol, &bank.Protocol},
+		Agent: "gridnode/" + h.cfg.Version, Protocols: []*wire.Protocol{&market.Protocol, directory.NewProtocol(new(verified).open), &lease.Protocol, &bank.Protocol, &dataset.Protocol},
 		Deliver: h.inbox.offer, Report: h.inbox.put, Logger: h.log.With("part", "p2p"),
 	}
 	if h.cfg.Home != "" {

@@ -69,6 +69,8 @@ func (s *Site) admit(now grid.Time, j *grid.Job) (known bool, err error) {
 	switch {
 	case divided(j):
 		err = s.admitDivided(j)
+	case len(j.Inputs) > 0:
+		err = fmt.Errorf("%w: it names inputs, which only jobs do that are placed by the policies of co-allocation", ErrInvalid)
 	case s.packs(j):
 		err = s.admitPacked(now, j)
 	}

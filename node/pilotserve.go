@@ -216,6 +216,14 @@ func (p *pilotSession) follow(at awayID, l *pilotLink, held lease.Lease, task *g
 		p.refuse(at, shortReason(err))
 		return
 	}
+	if _, _, begun := l.look(taskName(at.id)); !begun && !o.Resume {
+		if err := p.bring(l, held, task); err != nil {
+			if p.ctx.Err() == nil {
+				p.tell(at, notStarted(err))
+			}
+			return
+		}
+	}
 	known, err := p.h.own.startAway(l, task, held.Processors, o.Resume)
 	if err != nil {
 		p.refuse(at, shortReason(err))

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gridnode/coalloc"
+	"gridnode/coalloc/dataset"
 	"gridnode/internal/grid"
 	"gridnode/internal/lrms"
 	"gridnode/lease"
@@ -20,13 +21,16 @@ import (
 // be read: a site must not run on half of its jobs.
 func (s *Site) Recover(now grid.Time, records iter.Seq2[string, []byte], out *grid.Outbox) error {
 	var entries []*entry
-	var leases, shared []leaseRecord
+	var leases, shared, held []leaseRecord
 	for key, value := range records {
 		if strings.HasPrefix(key, lease.RecordPrefix) || strings.HasPrefix(key, lease.LinkPrefix) {
 			leases = append(leases, leaseRecord{key, value})
 		}
 		if strings.HasPrefix(key, coalloc.RecordPrefix) || strings.HasPrefix(key, coalloc.HomePrefix) {
 			shared = append(shared, leaseRecord{key, value})
+		}
+		if strings.HasPrefix(key, dataset.RecordPrefix) {
+			held = append(held, leaseRecord{key, value})
 		}
 		if strings.HasPrefix(key, bank.RecordPrefix) && s.desk != nil {
 			if err := s.desk.Load(now, key, value, out); err != nil {
@@ -52,6 +56,11 @@ func (s *Site) Recover(now grid.Time, records iter.Seq2[string, []byte], out *gr
 		return cmp.Or(cmp.Compare(a.job.Submit, b.job.Submit), a.job.ID.Compare(b.job.ID))
 	})
 	var told []grid.Input // by the book
+	if s.data != nil {
+		if err := s.data.Recover(now, each(held)); err != nil {
+			return err
+		}
+	}
 	if s.book != nil {
 		before := len(out.Locals)
 		if err := s.co.coord.Recover(each(shared), out); err != nil {

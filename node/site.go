@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"gridnode/coalloc"
+	"gridnode/coalloc/dataset"
 	"gridnode/directory"
 	"gridnode/internal/grid"
 	"gridnode/internal/lrms"
@@ -68,6 +69,7 @@ type Site struct {
 	survey  *coalloc.Survey      // nil when alone
 	kinship *lease.Kinship       // nil when alone
 	co      *coallocator         // nil when alone
+	data    *dataset.Catalog     // nil when alone
 
 	jobs     map[grid.JobID]*entry
 	users    map[string]int // live home jobs by user
@@ -150,6 +152,7 @@ func NewSite(cfg SiteConfig, seed uint64) (*Site, error) {
 	if s.co, err = newCoallocator(&s.cfg, s, seed); err != nil {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
 	}
+	s.data = dataset.New(dataset.Config{Self: cfg.ID, Federation: cfg.Directory.Federation}, rand.New(rand.NewPCG(seed, 6)))
 	s.cfg.Bank.Self = cfg.ID
 	if s.heads, err = newHeads(&cfg, seed); err != nil {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
@@ -250,7 +253,7 @@ func (s *Site) apply(now grid.Time, in grid.Input, out *grid.Outbox) {
 	case *ChangeLink:
 		s.changeLink(now, in, out)
 	default:
-		if !s.coallocInput(now, in, out) && !s.leaseInput(now, in, out) && !s.linkInput(in, out) {
+		if !s.coallocInput(now, in, out) && !s.leaseInput(now, in, out) && !s.linkInput(in, out) && !s.dataInput(now, in, out) {
 			panic(fmt.Sprintf("node: unknown input %T", in))
 		}
 	}
@@ -275,7 +278,7 @@ func (s *Site) nextDue() grid.Time {
 		t = min(t, s.finished[0].at.Add(s.cfg.Limits.Retention))
 	}
 	if s.agent != nil {
-		t = min(t, s.agent.NextTimer(), s.book.NextTimer(), s.matches.NextTimer(), s.kinship.NextTimer(), s.desk.NextTimer(), s.parkedDue)
+		t = min(t, s.agent.NextTimer(), s.book.NextTimer(), s.matches.NextTimer(), s.kinship.NextTimer(), s.desk.NextTimer(), s.data.NextTimer(), s.parkedDue)
 	}
 	if s.heads != nil {
 		t = min(t, s.heads.NextTimer())
@@ -329,6 +332,9 @@ func (s *Site) tick(now grid.Time, out *grid.Outbox) {
 		s.matches.Step(now, grid.Tick{}, out)
 		if s.survey.NextTimer() <= now {
 			s.survey.Step(now, grid.Tick{}, out)
+		}
+		if s.data.NextTimer() <= now {
+			s.data.Step(now, grid.Tick{}, out)
 		}
 	}
 	s.coallocTick(now, out)
@@ -430,6 +436,8 @@ func (s *Site) route(now grid.Time, about grid.Message, in grid.Input, out *grid
 		s.desk.Step(now, in, out)
 	case speaksSurvey:
 		s.survey.Step(now, in, out)
+	case speaksData:
+		s.data.Step(now, in, out)
 	default:
 		s.dir.Step(now, in, out)
 	}
@@ -444,11 +452,12 @@ const (
 	speaksLease
 	speaksBank
 	speaksSurvey
+	speaksData
 )
 
 // speakers tells which core messages of a kind are for.
 var speakers = func() (table [1 << 8]speaker) {
-	for who, protocol := range map[speaker]*wire.Protocol{speaksMarket: &market.Protocol, speaksLease: &lease.Protocol, speaksBank: &bank.Protocol} {
+	for who, protocol := range map[speaker]*wire.Protocol{speaksMarket: &market.Protocol, speaksLease: &lease.Protocol, speaksBank: &bank.Protocol, speaksData: &dataset.Protocol} {
 		for kind := range protocol.Decoders {
 			table[kind] = who
 		}
@@ -503,6 +512,7 @@ func (s *Site) preview(now grid.Time, in *Preview, out *grid.Outbox) {
 		return
 	}
 	if divided(in.Job) {
+		s.seek(now, in.Job, out)
 		s.co.previews = append(s.co.previews, Preview{in.Token, in.Job})
 		s.scanSites(now, out)
 		return

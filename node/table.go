@@ -122,9 +122,11 @@ func (s *Site) Network(now grid.Time, sites []grid.SiteID) *coalloc.Estimates {
 	}
 	bandwidth := make([]int64, len(sites))
 	for i, id := range sites {
+		bandwidth[i] = s.cfg.Bandwidth * bytesPerMegabit // also of those that have no quote, as far as anybody knows
 		if id == s.cfg.ID {
-			bandwidth[i] = s.cfg.Bandwidth * bytesPerMegabit
-		} else if q, known := s.dir.Known(id); known {
+			continue
+		}
+		if q, known := s.dir.Known(id); known {
 			bandwidth[i] = q.Bandwidth * bytesPerMegabit
 		}
 	}

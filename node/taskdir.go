@@ -18,6 +18,8 @@ import (
 //	HOME/foreign/SITE/JOB.EPOCH.stdout    of a job of another site: who asks for output
 //	                                      is shown nothing but what lies under its own ID
 //	HOME/pilots/KEY/JOB.EPOCH.stdout      of a job of a site that has the processors on lease
+//	HOME/pilots/KEY/inputs                copies of data sets that it reads; HOME/tasks/JOB.EPOCH.inputs
+//	                                      for a job of this site
 //	HOME/output/JOB.stdout                of a job of this site that ran elsewhere, fetched
 //	                                      whole; .stderr is missing if it was empty
 //
@@ -31,7 +33,8 @@ const (
 	pilotsDir  = "pilots"
 	scratchEnd = ".scratch"
 	goneEnd    = ".gone"
-	partEnd    = ".part" // of a file that is being fetched
+	inputsEnd  = ".inputs" // directory of copies of what a job reads
+	partEnd    = ".part"   // of a file that is being fetched
 )
 
 // Stream is one of the two outputs of a task.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/coalloc"
+	"gridnode/internal/grid"
 	"gridnode/node"
 )
 
@@ -17,6 +18,7 @@ import (
 type division struct {
 	components, count, placement, ccr string
 	perSite, sites                    int64
+	inputs                            []string
 }
 
 // placementNames are the policies in the order of the pages.
@@ -28,7 +30,8 @@ func (d *division) flags(cmd *cobra.Command) {
 	f.StringVar(&d.count, "coalloc", "", "the same, divided as the placement likes, into that `COUNT` of components: 3, 2..4, ..4 or 2..")
 	f.Int64Var(&d.perSite, "min-per-site", 0, "with --coalloc: least `COUNT` of processors of a component")
 	f.Int64Var(&d.sites, "max-sites", 0, "most `COUNT` of sites to be combined; 0: no limit")
-	f.StringVar(&d.placement, "placement", "", "`POLICY` by which components are placed: "+placementNames+" (default: coallocation.policy of the settings)")
+	f.StringVar(&d.placement, "placement", "", "`POLICY` by which components are placed: "+placementNames+" (default: cf with --input, else coallocation.policy of the settings)")
+	f.StringArrayVar(&d.inputs, "input", nil, "a data set `NAME[=SIZE]` that every task reads, with its size if its holders need not be asked; may be repeated")
 	f.StringVar(&d.ccr, "ccr", "", "`RATIO` of the job's communication to its computation time within one site, as far as it is known")
 	_ = cmd.RegisterFlagCompletionFunc("placement", cobra.FixedCompletions([]string{"wf", "cf", "fcm", "ca", "adaptive"}, cobra.ShellCompDirectiveNoFileComp))
 }
@@ -37,6 +40,8 @@ func (d *division) flags(cmd *cobra.Command) {
 func (d *division) spec(spec *node.JobSpec, tasks bool) error {
 	c := &node.Coallocation{Components: d.components, Count: d.count, MinPerSite: d.perSite, MaxSites: d.sites, Policy: d.placement}
 	switch {
+	case d.components == "" && d.count == "" && len(d.inputs) > 0:
+		return errors.New("--input is for jobs with --components or --coalloc: --coalloc 1 places a job as a whole close to its inputs")
 	case d.components == "" && d.count == "" && (d.perSite != 0 || d.sites != 0 || d.placement != "" || d.ccr != ""):
 		return errors.New("--min-per-site, --max-sites, --placement and --ccr are for jobs with --components or --coalloc")
 	case d.components == "" && d.count == "":
@@ -61,6 +66,16 @@ func (d *division) spec(spec *node.JobSpec, tasks bool) error {
 			return fmt.Errorf("--ccr: %q: want a number from 0 to %d", d.ccr, coalloc.CCRMax/1000)
 		}
 		c.CCR = &ratio
+	}
+	for _, text := range d.inputs {
+		in, err := parseInput(text)
+		if err == nil {
+			err = grid.CheckDataName(in.Name)
+		}
+		if err != nil {
+			return fmt.Errorf("--input: %w", err)
+		}
+		spec.Inputs = append(spec.Inputs, in)
 	}
 	if err := d.check(spec, tasks); err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), coalloc.ErrRequest.Error()+": "))

@@ -93,7 +93,7 @@ offers and at what price; jobs go where their deadline, budget and policy are me
 	}{
 		{groupSite, newInit(&o)}, {groupSite, newStart(&o)}, {groupSite, newStop(&o)}, {groupSite, newConfig(&o)},
 		{groupJob, newSubmit(&o)}, {groupJob, newStatus(&o)}, {groupJob, newWhy(&o)}, {groupJob, newLogs(&o)}, {groupJob, newWait(&o)}, {groupJob, newCancel(&o)},
-		{groupFederation, newSites(&o)}, {groupFederation, newQuotes(&o)}, {groupFederation, newPeers(&o)}, {groupFederation, newBank(&o)}, {groupFederation, newLeases(&o)}, {groupFederation, newLease(&o)}, {groupFederation, newLinks(&o)}, {groupFederation, newLink(&o)}, {groupFederation, newTestnet()},
+		{groupFederation, newSites(&o)}, {groupFederation, newQuotes(&o)}, {groupFederation, newPeers(&o)}, {groupFederation, newBank(&o)}, {groupFederation, newLeases(&o)}, {groupFederation, newLease(&o)}, {groupFederation, newLinks(&o)}, {groupFederation, newLink(&o)}, {groupFederation, newDataSets(&o)}, {groupFederation, newDataSet(&o)}, {groupFederation, newTestnet()},
 		{"", newVersion()}, {"", newCompletion()},
 	} {
 		verb.cmd.GroupID = verb.group

@@ -66,6 +66,8 @@ type settings struct {
 	packHead   string   // ID; empty if none
 	muscleJoin []string // addresses of nodes that were named as head or member
 
+	fetchMax int64 // bytes copied here for one job
+
 	logLevel string
 	logFile  string // relative to the home; empty for stderr
 }
@@ -246,8 +248,11 @@ var settingTable = []setting{
 	{key: "muscle.policy", value: "urgent", usage: "how jobs are shared out: urgent (muscle with the most pressed jobs first), muscle (as published), dll (least load) or wrand (at random)",
 		set: func(s *settings, v string) (err error) { s.pack.Policy, err = muscle.ParsePolicy(v); return err }},
 
-	{key: "coallocation.policy", value: "adaptive", usage: "how components are placed if a job does not say: wf, cf, fcm, ca or adaptive",
+	{key: "coallocation.policy", value: "adaptive", usage: "how components are placed if a job does not say and names no inputs: wf, cf, fcm, ca or adaptive",
 		set: func(s *settings, v string) (err error) { s.placement, err = coalloc.ParsePolicy(v); return err }},
+
+	{key: "data.fetch", value: "10G", usage: "most bytes of data sets copied here from other sites for one job that runs here, K, M, G or T; 0: none",
+		set: func(s *settings, v string) (err error) { s.fetchMax, err = parseSize(v, 1); return err }},
 
 	{key: "log.level", value: "info", usage: "least severe messages to log: debug, info, warn or error",
 		set: func(s *settings, v string) (err error) {

@@ -141,7 +141,7 @@ func hostConfig(home string, s *settings, log *slog.Logger) (node.HostConfig, er
 	}
 	cfg := node.HostConfig{
 		Home: home, Key: key, Federation: s.federation, Listen: s.listen, Join: s.join, Version: version, Logger: log,
-		Store: store.Options{Check: []string{self, checkVerb}},
+		Store: store.Options{Check: []string{self, checkVerb}}, FetchMax: s.fetchMax,
 		Site: node.SiteConfig{
 			Name: s.name, Resources: grid.Resources{Processors: s.processors}, Rating: s.rating,
 			Price: s.price, Cost: s.cost, Foreign: s.foreign, Discipline: s.discipline, Weights: s.weights,

@@ -61,7 +61,9 @@ is printed and the exit code is 5.
 With --components or --coalloc the job runs at several sites at the same moment, or at
 none: each task is one process, which finds its number in GRIDNODE_RANK and the addresses
 of all in GRIDNODE_PEERS. The other sites must lend processors (leases.lend), and have the
-program where the command says: no files are brought along.
+program where the command says. Files are not brought along, but the data sets that --input
+names: by cf, the placement then, components go where they are, or can be copied to soonest,
+and each task finds their paths in GRIDNODE_INPUT_0, GRIDNODE_INPUT_1, … (see 'dataset').
 
 With --wait the exit code is the job's own; of an array, the highest.
 
@@ -72,6 +74,7 @@ With --wait the exit code is the job's own; of an array, the highest.
   gridnode submit --dry-run --deadline 1h -n 16 -- ./simulate
   gridnode submit --components 8@physics,8,16 -- /opt/poisson
   gridnode submit -n 32 --coalloc 2..4 --min-per-site 8 -t 1h -- /opt/poisson
+  gridnode submit -n 4 --coalloc 1 --input genome:hg38 -- sh -c 'wc -c <"$GRIDNODE_INPUT_0"'
   gridnode submit -W job.sh && echo fine`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.run(cmd, root, args)

@@ -1,0 +1,302 @@
+package node
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"gridnode/coalloc/dataset"
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+	"gridnode/internal/wire/wirepb"
+)
+
+// Bounds of what is brought to this site.
+const (
+	bringsMax   = 4       // data sets being copied here at the same time
+	bringsSpace = 1 << 30 // bytes that have to be left on the disk
+	bringRounds = 3       // through all holders
+	bringPause  = 2 * time.Second
+)
+
+// bringer gives tasks what they read: the paths of data sets that this site holds, and
+// copies of those that it does not.
+type bringer struct {
+	h     *Host
+	most  int64 // bytes copied for one job
+	slots chan struct{}
+
+	mu    sync.Mutex
+	under map[string]*bringing // by path
+}
+
+// bringing is a copy that is being made.
+type bringing struct {
+	done chan struct{}
+	err  error // set before done is closed
+}
+
+func newBringer(h *Host, most int64) *bringer {
+	return &bringer{h: h, most: most, slots: make(chan struct{}, bringsMax), under: make(map[string]*bringing)}
+}
+
+// inputs returns the paths of data sets, in their order, and makes copies in dir of
+// those that are not here. It blocks until all are there. An error says which one is not
+// and why.
+func (b *bringer) inputs(ctx context.Context, sets []grid.DataSet, dir string) ([]string, error) {
+	paths := make([]string, len(sets))
+	left := b.most
+	for i := range sets {
+		path, err := b.here(ctx, &sets[i])
+		if err != nil {
+			return nil, err
+		}
+		if path == "" {
+			if path, err = b.copied(ctx, &sets[i], dir, &left); err != nil {
+				return nil, fmt.Errorf("input %s is not here: %w", sets[i].Name, err)
+			}
+		}
+		paths[i] = path
+	}
+	return paths, nil
+}
+
+// here returns the path of a data set that this site holds, "" if it does not.
+func (b *bringer) here(ctx context.Context, set *grid.DataSet) (string, error) {
+	var held dataset.Set
+	holds := false
+	if err := b.h.Do(ctx, func(s *Site) { held, holds = s.DataSet(set.Name) }); err != nil {
+		return "", err
+	}
+	if !holds || set.Size != grid.SizeUnknown && set.Size != held.Size {
+		return "", nil
+	}
+	return held.Path, intact(&held)
+}
+
+// intact returns an error unless a data set is as it was when it was entered. Of a
+// directory only that it is one is looked at.
+func intact(held *dataset.Set) error {
+	info, err := os.Stat(held.Path)
+	switch {
+	case err != nil:
+		return fmt.Errorf("data set %s: %w", held.Name, err)
+	case held.Folder && info.IsDir():
+	case held.Folder || !info.Mode().IsRegular() || info.Size() != held.Size || info.ModTime().UnixNano() != held.Modified:
+		return fmt.Errorf("data set %s: %s has changed since it was added", held.Name, held.Path)
+	}
+	return nil
+}
+
+// copied returns the path of a copy of a data set in dir, and makes it if need be. left
+// is what may still be copied for the job.
+func (b *bringer) copied(ctx context.Context, set *grid.DataSet, dir string, left *int64) (string, error) {
+	path := filepath.Join(dir, copyName(set.Name))
+	for {
+		if info, err := os.Stat(path); err == nil {
+			*left -= info.Size()
+			return path, nil
+		}
+		b.mu.Lock()
+		c := b.under[path]
+		mine := c == nil
+		if mine {
+			c = &bringing{done: make(chan struct{})}
+			b.under[path] = c
+		}
+		b.mu.Unlock()
+		if mine {
+			c.err = b.bring(ctx, set, path, left)
+			b.mu.Lock()
+			delete(b.under, path)
+			b.mu.Unlock()
+			close(c.done)
+			return path, c.err
+		}
+		select {
+		case <-c.done:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+		if c.err != nil && !errors.Is(c.err, context.Canceled) { // if whoever made it has gone, we do
+			return "", c.err
+		}
+	}
+}
+
+// copyName is what the copy of a data set is called: no two are called the same, and
+// the end of the name is the data set's.
+func copyName(name string) string {
+	hash := sha256.Sum256([]byte(name))
+	return hex.EncodeToString(hash[:8]) + "-" + name[strings.LastIndexAny(name, "/:")+1:]
+}
+
+// errNobody is why nothing is copied.
+var errNobody = errors.New("no site that holds it lets others copy it")
+
+// bring makes a copy from whoever has one.
+func (b *bringer) bring(ctx context.Context, set *grid.DataSet, path string, left *int64) error {
+	select {
+	case b.slots <- struct{}{}:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	defer func() { <-b.slots }()
+	err := errNobody
+	for round := 0; ; round++ {
+		holders, size, silent, found := b.holders(ctx, set)
+		if found != nil {
+			return found
+		}
+		switch {
+		case len(holders) == 0 && silent == 0:
+			return err
+		case len(holders) > 0 && size > *left:
+			return fmt.Errorf("it has %d bytes, and this site copies at most %d for a job (data.fetch)", size, b.most)
+		}
+		if len(holders) > 0 {
+			if err := room(filepath.Dir(path), size); err != nil {
+				return err
+			}
+		}
+		for _, from := range holders {
+			if err = b.fetch(ctx, from, set.Name, size, path); err == nil {
+				*left -= size
+				return nil
+			}
+			b.h.log.Info("a data set could not be copied", "name", set.Name, "from", from, "error", err)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+		if round+1 == bringRounds {
+			return err
+		}
+		if err := b.h.pause(ctx, bringPause); err != nil {
+			return err
+		}
+	}
+}
+
+// holders returns who lets others copy a data set, nearest first, its size, and how many
+// of those who have announced it do not answer.
+func (b *bringer) holders(ctx context.Context, set *grid.DataSet) (sites []grid.SiteID, size int64, silent int, err error) {
+	value, err := b.h.Ask(ctx, func(token uint64) grid.Input { return &dataset.Find{Token: token, Name: set.Name} })
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	answer := value.(*dataset.Answer)
+	if answer.Err != nil {
+		return nil, 0, 0, answer.Err
+	}
+	if size = set.Size; size == grid.SizeUnknown {
+		size = answer.Size()
+	}
+	for _, h := range answer.Holding(size) {
+		if h.Shared && h.Site != b.h.id {
+			sites = append(sites, h.Site)
+		}
+	}
+	latency := make(map[grid.SiteID]grid.Time)
+	err = b.h.Do(ctx, func(s *Site) {
+		network := s.Network(b.h.Now(), append(slices.Clone(sites), b.h.id))
+		for i, site := range sites {
+			latency[site] = network.Latency(len(sites), i)
+		}
+	})
+	slices.SortStableFunc(sites, func(x, y grid.SiteID) int { return cmp.Compare(latency[x], latency[y]) })
+	return sites, size, answer.Silent, err
+}
+
+// room makes a directory and returns an error unless its disk has room for size bytes.
+func room(dir string, size int64) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	var s syscall.Statfs_t
+	if err := syscall.Statfs(dir, &s); err != nil {
+		return err
+	}
+	if free := int64(s.Bavail) * int64(s.Bsize); free-bringsSpace < size {
+		return fmt.Errorf("it has %d bytes, and the disk has no room for it", size)
+	}
+	return nil
+}
+
+// fetch copies a data set of size bytes from a site to path. There is nothing at path
+// unless all of it is.
+func (b *bringer) fetch(ctx context.Context, from grid.SiteID, name string, size int64, path string) error {
+	s, err := b.h.net.Open(ctx, from, fetchProtocol)
+	if err != nil {
+		return err
+	}
+	defer s.Reset()
+	stop := context.AfterFunc(ctx, func() { s.Reset() })
+	defer stop()
+	s.SetDeadline(time.Now().Add(fetchIdleMax))
+	if err := writeProto(s, &wirepb.FetchRequest{Name: name}); err != nil {
+		return err
+	}
+	r := bufio.NewReader(s)
+	var first wirepb.FetchChunk
+	if err := readProto(r, &first); err != nil {
+		return err
+	}
+	switch {
+	case len(first.Refused) > 0:
+		return fmt.Errorf("its holder refuses: %q", first.Refused[:min(len(first.Refused), reasonMax)])
+	case !first.Held || first.Size != size || len(first.Data) > 0:
+		return wire.Malformed("data set %s of %d bytes, it was said to have %d", name, first.Size, size)
+	}
+	part, err := os.OpenFile(path+partEnd, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	defer os.Remove(path + partEnd)
+	err = receiveData(part, r, s, name, size)
+	if closed := part.Close(); err == nil {
+		err = closed
+	}
+	if err == nil {
+		err = os.Rename(path+partEnd, path)
+	}
+	return err
+}
+
+// receiveData writes what comes to part, exactly size bytes, and checks its digest if the
+// name is one.
+func receiveData(part io.Writer, r *bufio.Reader, s interface{ SetDeadline(time.Time) error }, name string, size int64) error {
+	hash := sha256.New()
+	for written := int64(0); written < size; {
+		s.SetDeadline(time.Now().Add(fetchIdleMax))
+		var chunk wirepb.FetchChunk
+		if err := readProto(r, &chunk); err != nil {
+			return fmt.Errorf("after %d of %d bytes: %w", written, size, err)
+		}
+		if len(chunk.Data) == 0 || int64(len(chunk.Data)) > size-written {
+			return wire.Malformed("a chunk of %d bytes, %d are to come", len(chunk.Data), size-written)
+		}
+		hash.Write(chunk.Data)
+		if _, err := part.Write(chunk.Data); err != nil {
+			return err
+		}
+		written += int64(len(chunk.Data))
+	}
+	digest, addressed := strings.CutPrefix(name, grid.DigestPrefix)
+	if got := hex.EncodeToString(hash.Sum(nil)); addressed && got != digest {
+		return wire.Malformed("data set %s: what was sent has the digest %s", name, got)
+	}
+	return nil
+}
