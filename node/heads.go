@@ -25,6 +25,8 @@ type heads struct {
 	members []string
 	booked  map[grid.SiteID][]booking // what members have of this site, by the awards
 	gone    map[grid.SiteID]uint64    // members that could not be reached: the load report that was the newest then
+	last    *muscle.Window            // that closed, without its allotments; nil before
+	closed  grid.Time                 // when it did
 	widest  int64                     // processors of the widest member, when a job was last too wide for it
 }
 
@@ -138,10 +140,22 @@ func (s *Site) view(e *entry) View {
 	jobs, closes := s.heads.Waiting()
 	v.Reason = fmt.Sprintf("waits for the packing window that closes at %s, one of %d jobs so far",
 		Instant(closes).Time().UTC().Format("15:04:05.0Z"), jobs)
-	if e.packed.why != "" {
+	switch {
+	case s.heads.Left(e.job.ID):
+		v.Reason = "no member that is there could take it; " + v.Reason
+	case e.packed.why != "":
 		v.Reason = e.packed.why + "; " + v.Reason
 	}
 	return v
+}
+
+// whyLeft returns what the last window made of a job that no member could take. It is
+// worked out for whoever asks: thousands may wait.
+func (s *Site) whyLeft(e *entry) []market.Verdict {
+	if e.packed == nil || !s.heads.Left(e.job.ID) {
+		return e.verdicts
+	}
+	return s.reasons(s.heads.closed, s.heads.last, e.job, nil)
 }
 
 // pack shares the jobs out when the window closes.
@@ -156,12 +170,8 @@ func (s *Site) pack(now grid.Time, out *grid.Outbox) {
 			s.allot(now, e, w, a, out)
 		}
 	}
-	for _, job := range w.Left {
-		if e := s.jobs[job.ID]; e != nil && e.packed != nil {
-			e.packed.why = "no member that is there could take it"
-			e.verdicts = s.reasons(now, w, job, nil)
-		}
-	}
+	w.Allotments = nil
+	s.heads.last, s.heads.closed = w, now
 }
 
 // allot gives a job to the cluster that it was allotted to.

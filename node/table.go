@@ -82,7 +82,9 @@ func (s *Site) Job(id grid.JobID) (View, bool) {
 	if e == nil {
 		return View{}, false
 	}
-	return s.view(e), true
+	v := s.view(e)
+	v.Verdicts = s.whyLeft(e)
+	return v, true
 }
 
 // Jobs calls yield for every job, in no particular order, until it returns false.

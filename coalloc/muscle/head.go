@@ -56,7 +56,21 @@ type Head struct {
 	fresh   int // of those waiting, have come since the last window
 	closes  grid.Time
 	windows uint64
+
+	// What waits could not be taken by any of the members as they were looked at, and
+	// has not to be looked at again before one of them, or a job, has come.
+	settled bool
+	looked  []look
 }
+
+// look is of a member what decides whether it could take a job.
+type look struct {
+	site       grid.SiteID
+	presence   Presence
+	processors int64
+}
+
+func lookAt(m *Member) look { return look{m.Site, m.Presence, m.Processors} }
 
 // ticket is a job that waits for the end of a window.
 type ticket struct {
@@ -64,6 +78,7 @@ type ticket struct {
 	barred []grid.SiteID // not in this window
 	unfit  []grid.SiteID // never
 	fresh  bool          // has come since the last window
+	left   bool          // no member that was there in the last window could take it
 }
 
 // may reports whether the job could run at a cluster, now or ever.
@@ -81,9 +96,9 @@ type Window struct {
 	// Allotments has the jobs that were shared out, in the order in which the clusters
 	// are to be given them, and those that no cluster can take.
 	Allotments []Allotment
-	Left       []*grid.Job // wait for the next window
-	Packed     int         // jobs that were shared out
-	Clusters   int         // took part
+	Left       int // jobs that wait for the next window
+	Packed     int // jobs that were shared out
+	Clusters   int // took part
 
 	free [][]grid.Time // by member
 	unit int64
@@ -128,6 +143,7 @@ func (h *Head) Collect(now grid.Time, job *grid.Job, barred, unfit []grid.SiteID
 	t := &ticket{job: job, barred: barred, unfit: unfit}
 	h.tickets = append(h.tickets, t)
 	h.waiting[job.ID] = t
+	h.settled = false
 	if refusals > 0 {
 		h.closes = min(h.closes, now.Add(h.pause(refusals)))
 		return
@@ -178,6 +194,10 @@ func (h *Head) Close(now grid.Time, members []Member) *Window {
 	h.windows++
 	w := &Window{Number: h.windows, Policy: h.cfg.Policy, Members: members, free: make([][]grid.Time, len(members))}
 	w.measure()
+	if h.settled && len(h.waiting) > 0 && slices.EqualFunc(h.looked, members, func(l look, m Member) bool { return l == lookAt(&m) }) {
+		w.Left, h.closes = len(h.waiting), now.Add(h.pause(1))
+		return w
+	}
 	batch, more := h.batch(w)
 	h.share(now, w, batch)
 	h.tickets = slices.DeleteFunc(h.tickets, func(t *ticket) bool { return t.job == nil || h.waiting[t.job.ID] != t })
@@ -188,11 +208,23 @@ func (h *Head) Close(now grid.Time, members []Member) *Window {
 	case len(h.tickets) > 0:
 		h.closes = now.Add(h.pause(1))
 	}
+	h.settled, h.looked = !more, h.looked[:0]
 	for _, t := range h.tickets {
+		h.settled = h.settled && t.barred == nil
 		t.barred, t.fresh = nil, false // bars are of one window
-		w.Left = append(w.Left, t.job)
 	}
+	for i := range members {
+		h.looked = append(h.looked, lookAt(&members[i]))
+	}
+	w.Left = len(h.tickets)
 	return w
+}
+
+// Left reports whether a job waits that no member could take that was there in the
+// last window.
+func (h *Head) Left(id grid.JobID) bool {
+	t := h.waiting[id]
+	return t != nil && t.left
 }
 
 // Preview returns what a window that closes now would make of a job, together with
@@ -250,6 +282,7 @@ func (h *Head) batch(w *Window) (batch []*ticket, more bool) {
 			could, ever := t.may(m)
 			fits, hope = fits || could && m.Presence == Present, hope || m.hope(ever)
 		}
+		t.left = !fits
 		switch {
 		case !hope:
 			w.Allotments = append(w.Allotments, Allotment{Job: t.job, Member: -1, Placement: Placement{Cluster: -1}})

@@ -64,6 +64,46 @@ func TestHeadWindow(t *testing.T) {
 	}
 }
 
+// TestHeadLooksAgain: what no member could take is looked at again when a job has come,
+// when a member has, and when a bar of one window is over.
+func TestHeadLooksAgain(t *testing.T) {
+	h := newHeadFor(t, HeadConfig{Window: grid.Second})
+	a, b := memberOf("a", 4), memberOf("b", 10)
+	b.Presence = Silent
+	now := grid.Time(0)
+	shared := func(members ...Member) (ids []uint64) {
+		now = max(now+grid.Second, h.NextTimer())
+		if now == grid.Never {
+			t.Fatal("nothing waits")
+		}
+		for _, allotment := range h.Close(now, members).Allotments {
+			ids = append(ids, allotment.Job.ID.Lo)
+		}
+		return ids
+	}
+	h.Collect(now, jobOf(1, 8, grid.Second, grid.Never), nil, nil, 0)
+	for range 3 {
+		if got := shared(a, b); got != nil || !h.Left(grid.JobID{Lo: 1}) {
+			t.Errorf("%v shared out, want nothing: job 1 is left", got)
+		}
+	}
+	h.Collect(now, jobOf(2, 4, grid.Second, grid.Never), nil, nil, 0)
+	if got := shared(a, b); !slices.Equal(got, []uint64{2}) {
+		t.Errorf("%v shared out, want the job that has come", got)
+	}
+	h.Collect(now, jobOf(3, 4, grid.Second, grid.Never), []grid.SiteID{"a"}, nil, 1)
+	if got := shared(a, b); got != nil {
+		t.Errorf("%v shared out to a member that is barred", got)
+	}
+	if got := shared(a, b); !slices.Equal(got, []uint64{3}) {
+		t.Errorf("%v shared out, want the job whose bar is over", got)
+	}
+	b.Presence = Present
+	if got := shared(a, b); !slices.Equal(got, []uint64{1}) || h.Left(grid.JobID{Lo: 1}) {
+		t.Errorf("%v shared out, want the wide job", got)
+	}
+}
+
 // TestHeadNothingIsLost: whatever comes, leaves and is refused, a job is in exactly one
 // place: it waits, or it was allotted once, to a member where it may run; and a job is
 // given up only if no member will ever have room.
@@ -160,8 +200,8 @@ func checkWindow(t *rapid.T, cfg *HeadConfig, w *Window, waiting map[grid.JobID]
 			t.Fatalf("a job of %d processors is given to %+v", a.Job.Processors, m)
 		}
 	}
-	if packed != w.Packed || len(w.Left) != len(waiting) {
-		t.Fatalf("%d packed of %d; %d left of %d", packed, w.Packed, len(w.Left), len(waiting))
+	if packed != w.Packed || w.Left != len(waiting) {
+		t.Fatalf("%d packed of %d; %d left of %d", packed, w.Packed, w.Left, len(waiting))
 	}
 }
 
