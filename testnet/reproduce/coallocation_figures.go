@@ -1,8 +1,13 @@
 package reproduce
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strings"
+
+	"gridnode/coalloc"
+	"gridnode/internal/grid"
 )
 
 // of returns a figure of a set-up: the mean over the workloads, and their spread.
@@ -86,11 +91,44 @@ func (m *Measure) line(name string, low, high Number) Series {
 }
 
 func (s *coallocationStudy) report() []Experiment {
-	e := []Experiment{s.experimentApplications(), s.experimentCCR(), s.experimentCA()}
+	e := []Experiment{experimentFigure2(), s.experimentApplications(), s.experimentCCR(), s.experimentCA()}
 	if !s.o.Quick {
 		e = append(e, s.experimentAdaptive())
 	}
 	return e
+}
+
+// changeShown bounds the changes, in percent, that plots show: beyond it a line has a gap.
+const changeShown = 250
+
+// changeGaps says so.
+var changeGaps = fmt.Sprintf("Plots leave out changes of more than %d %%; the tables have them.", changeShown)
+
+// experimentFigure2 is the example of section IV.
+func experimentFigure2() Experiment {
+	sites := make([]coalloc.Site, 3)
+	for i := range sites {
+		sites[i] = coalloc.Site{ID: grid.SiteID(fmt.Sprint("cluster ", i+1)), Processors: 16, Free: 16}
+	}
+	view := coalloc.NewView(sites, nil)
+	claim := func(policy coalloc.Policy, text, published string, r *coalloc.Request) Claim {
+		var words []string
+		parts, _ := policy.Place(nil, r, view, grid.Hour)
+		for _, p := range parts {
+			words = append(words, fmt.Sprint(p.Processors))
+		}
+		here := fmt.Sprintf("%s on %d clusters", strings.Join(words, " + "), coalloc.Clusters(parts))
+		return Claim{text, published, here, here == published}
+	}
+	thirds := coalloc.Split{{Processors: 8}, {Processors: 8}, {Processors: 8}}
+	return Experiment{
+		Title: "An example of WF and FCM (section IV, figure 2)",
+		Text:  []string{"A job of 24 on three clusters with 16 idle processors each: for WF in three components of 8, for FCM flexible."},
+		Claims: []Claim{
+			claim(coalloc.PolicyWF, "WF puts one component on each cluster", "8 + 8 + 8 on 3 clusters", &coalloc.Request{Processors: 24, Splits: []coalloc.Split{thirds}}),
+			claim(coalloc.PolicyFCM, "FCM combines two clusters", "16 + 8 on 2 clusters", &coalloc.Request{Processors: 24}),
+		},
+	}
 }
 
 // figure7 are the curves of figure 7 (a).
@@ -124,15 +162,14 @@ func (s *coallocationStudy) experimentApplications() Experiment {
 		})
 		changes.Measures = append(changes.Measures, m)
 		observed.Measures = append(observed.Measures, o, split)
-		a.Series, b.Series = append(a.Series, m.line(f.name, -100, 200)), append(b.Series, o.line(f.name, 0, 100))
+		a.Series, b.Series = append(a.Series, m.line(f.name, -100, changeShown)), append(b.Series, o.line(f.name, 0, 100))
 		sat.Columns = append(sat.Columns, "FCM "+f.name)
 		saturation.Cells = append(saturation.Cells, Cell{Published: publishedSaturation["FCM "+f.name], Here: s.saturation(c, s.utilizations)})
 	}
 	sat.Measures = []Measure{saturation}
 	return Experiment{
-		Title: "Co-allocation or not: Prime, Poisson and Wave (section VI-C)",
-		Text: []string{"Jobs of 8, 16 and 32 nodes, DAS-3 without Delft. WF does not split jobs, FCM does. " +
-			"The plot leaves out changes of more than 200 %; the table has them."},
+		Title:  "Co-allocation or not: Prime, Poisson and Wave (section VI-C)",
+		Text:   []string{"Jobs of 8, 16 and 32 nodes, DAS-3 without Delft. WF does not split jobs, FCM does. " + changeGaps},
 		Claims: s.claimsApplications(saturation.Cells),
 		Tables: []Table{sat, s.tableV(), changes, observed},
 		Plots:  []Plot{a, b},
@@ -198,7 +235,7 @@ func (s *coallocationStudy) claimsApplications(saturation []Cell) []Claim {
 	text, values := list("prime", 0, 10, 40)
 	claims = append(claims, Claim{"up to 40 % there is next to no difference (Prime, %)", "no difference", text, all(values, func(v Number) bool { return v > -2 && v < 2 })})
 	text, values = list("prime", 0, 45, 90)
-	claims = append(claims, Claim{"Prime gains, more with the load (45 to 90 %)", "gains", text, all(values, func(v Number) bool { return v < 0 })})
+	claims = append(claims, Claim{"Prime gains, more with the load (45 to 90 %)", "gains", text, all(values, func(v Number) bool { return v < 0 }) && slices.IsSortedFunc(values, descending)})
 	text, values = list("poisson", 0, 45, 65)
 	claims = append(claims, Claim{"Poisson gains at first (45 to 65 %)", "up to 75 %", text, all(values, func(v Number) bool { return v < 0 })})
 	text, values = list("poisson", 0, 70, 85)
@@ -217,7 +254,22 @@ func (s *coallocationStudy) claimsApplications(saturation []Cell) []Claim {
 		}
 	}
 	claims = append(claims, Claim{"limited to two clusters Wave loses, but less (45 to 85 %)", "in between", limited, lower == len(between) && lower > 0})
-	return claims
+	return append(claims, s.claimObserved())
+}
+
+func descending(a, b Number) int { return cmp.Compare(b, a) }
+
+// claimObserved is what the text says of figure 7 (b), at the utilization in the middle.
+func (s *coallocationStudy) claimObserved() Claim {
+	u := s.utilizations[len(s.utilizations)/2]
+	observed := func(application string) Number {
+		return s.of(coallocationCase{policy: "fcm", application: application, utilization: u}, func(o *coallocationOutcome) Number { return o.observed }).Here
+	}
+	wave, prime := observed("wave"), observed("prime")
+	return Claim{
+		fmt.Sprintf("Wave raises the observed utilization, Prime does not (net %d %%)", u), "raises",
+		format(wave, 1) + " % against " + format(prime, 1) + " %", wave > prime+1 && prime < Number(u)+1,
+	}
 }
 
 // experimentCCR is figure 8.
@@ -227,12 +279,16 @@ func (s *coallocationStudy) experimentCCR() Experiment {
 	p := Plot{Figure: "Figure 8", Title: "Change in mean response with FCM against WF.", X: "net utilization, %", Y: "change, %", At: at}
 	below, above := true, true
 	var lowText, highText []string
+	var between []Claim
 	for _, application := range applicationsCCR {
 		name := "CCR " + strings.TrimPrefix(application, "ccr=")
 		c := coallocationCase{policy: "fcm", application: application}
 		m := byUtilization(name, Percent, s.utilizations, func(u int) Cell { c.utilization = u; return Cell{Published: None, Here: s.change(c)} })
 		t.Measures = append(t.Measures, m)
-		p.Series = append(p.Series, m.line(name, -100, 200))
+		p.Series = append(p.Series, m.line(name, -100, changeShown))
+		if application == "ccr=0.25" || application == "ccr=0.5" {
+			between = append(between, s.gainsThenLoses(name, m.Cells))
+		}
 		for i, u := range s.utilizations {
 			v := m.Cells[i].Here
 			if application == "ccr=0.1" {
@@ -249,14 +305,37 @@ func (s *coallocationStudy) experimentCCR() Experiment {
 	}
 	return Experiment{
 		Title: "By how much an application communicates (section VI-C)",
-		Text:  []string{"The synthetic application takes 180 s in one cluster, CCR/(1+CCR) of it for communication."},
-		Claims: []Claim{
-			{"CCR 0.1 always gains", "always", strings.Join(lowText, ", "), below},
-			{"above 0.5 it loses (CCR 1 and 4 at 40 to 90 %; CCR 1 shown)", "loses", strings.Join(highText, ", "), above},
-		},
+		Text:  []string{"The synthetic application takes 180 s in one cluster, CCR/(1+CCR) of it for communication. " + changeGaps},
+		Claims: slices.Concat(
+			[]Claim{{"CCR 0.1 always gains", "always", strings.Join(lowText, ", "), below}},
+			between,
+			[]Claim{{"above 0.5 it loses (CCR 1 and 4 at 40 to 90 %; CCR 1 shown)", "loses", strings.Join(highText, ", "), above}},
+		),
 		Tables: []Table{t},
 		Plots:  []Plot{p},
 	}
+}
+
+// gainsThenLoses is what the text says of CCR 0.25 and 0.5: "co-allocation is beneficial
+// to a certain extent; … after some point it becomes disadvantageous". What is less than
+// 0.1 % is neither. Beyond 85 % WF is saturated, too.
+func (s *coallocationStudy) gainsThenLoses(name string, cells []Cell) Claim {
+	var words []string
+	gains, then := false, false
+	for i, u := range s.utilizations {
+		v := cells[i].Here
+		if u > 85 {
+			break
+		}
+		words = append(words, formatDeviation(v, Percent))
+		if v < -0.1 && !then {
+			gains = true
+		}
+		if v > 0.1 {
+			then = true
+		}
+	}
+	return Claim{name + " gains, then loses (up to 85 %)", "gains, then loses", strings.Join(words, ", "), gains && then}
 }
 
 // experimentAdaptive compares the adaptive policy with the better of WF and FCM.

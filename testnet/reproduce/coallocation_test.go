@@ -14,7 +14,7 @@ func TestCoAllocation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Experiments) != 4 {
+	if len(r.Experiments) != 5 {
 		t.Fatalf("%d experiments", len(r.Experiments))
 	}
 	holds := map[string]bool{}
@@ -37,10 +37,14 @@ func TestCoAllocation(t *testing.T) {
 			}
 		}
 	}
+	if _, made := holds["CCR 0.5 gains, then loses (up to 85 %)"]; !made {
+		t.Error("nothing is said of CCR 0.5")
+	}
 	if plots != 2+1+2+1 {
 		t.Errorf("%d plots, want figures 7 (a), 7 (b), 8, 10 (a), 10 (b), and that of adaptive", plots)
 	}
 	for _, claim := range []string{
+		"WF puts one component on each cluster", "FCM combines two clusters",
 		"Wave loses (45 to 85 %)", "limited to two clusters Wave loses, but less (45 to 85 %)", "CCR 0.1 always gains",
 		"CA in groups is below FCM at almost every utilization, without Delft", "CA in groups is below FCM at almost every utilization, with Delft",
 		"adaptive is at least as good as the better of WF and FCM, within 2 %",

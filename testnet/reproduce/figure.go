@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+	"strings"
 )
 
 // Number is a figure of a report; None if there is none.
@@ -157,7 +158,7 @@ func format(n Number, decimals int) string {
 	for at := whole - 3; at > 0; at -= 3 {
 		text = text[:at] + " " + text[at:] // thin, and never at the end of a line
 	}
-	if n < 0 {
+	if n < 0 && strings.ContainsAny(text, "123456789") { // what is rounded to nothing has no sign
 		return "−" + text
 	}
 	return text

@@ -136,7 +136,7 @@ func TestNumber(t *testing.T) {
 		decimals int
 		want     string
 	}{
-		{0, 0, "0"}, {999, 0, "999"}, {1000, 0, "1 000"}, {1234567.891, 2, "1 234 567.89"}, {-1234, 0, "−1 234"}, {0.5, 1, "0.5"}, {None, 2, "–"},
+		{0, 0, "0"}, {999, 0, "999"}, {1000, 0, "1 000"}, {1234567.891, 2, "1 234 567.89"}, {-1234, 0, "−1 234"}, {0.5, 1, "0.5"}, {-0.04, 1, "0.0"}, {-0.06, 1, "−0.1"}, {None, 2, "–"},
 	} {
 		if got := strings.ReplaceAll(format(tt.n, tt.decimals), " ", " "); got != tt.want {
 			t.Errorf("%v prints as %q, want %q", float64(tt.n), got, tt.want)

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"image/color"
 	"math"
+	"slices"
 
 	"gonum.org/v1/plot"
 	"gonum.org/v1/plot/font"
@@ -163,35 +164,47 @@ func (p *Plot) bars(g *plot.Plot) error {
 // lines draws the series over At.
 func (p *Plot) lines(g *plot.Plot) error {
 	for i, s := range p.Series {
-		points := plotter.XYs{}
-		for j, v := range s.Values {
-			if v.Known() {
-				points = append(points, plotter.XY{X: p.At[j], Y: float64(v)})
+		for _, points := range p.stretches(s.Values) {
+			line, marks, err := plotter.NewLinePoints(points)
+			if err != nil {
+				return err
 			}
+			c := p.colour(i)
+			line.Color, line.Width = c, 1.8
+			marks.Color, marks.Radius, marks.Shape = c, 3, draw.CircleGlyph{}
+			if s.Bound {
+				line.Dashes = []vg.Length{5, 4}
+				line.Width = 1.2
+			}
+			if s.Published {
+				marks.Radius, marks.Shape = 6, draw.CrossGlyph{}
+				g.Add(marks)
+				continue
+			}
+			g.Add(line, marks)
 		}
-		if len(points) == 0 {
-			continue
-		}
-		line, marks, err := plotter.NewLinePoints(points)
-		if err != nil {
-			return err
-		}
-		c := p.colour(i)
-		line.Color, line.Width = c, 1.8
-		marks.Color, marks.Radius, marks.Shape = c, 3, draw.CircleGlyph{}
-		if s.Bound {
-			line.Dashes = []vg.Length{5, 4}
-			line.Width = 1.2
-		}
-		if s.Published {
-			marks.Radius, marks.Shape = 6, draw.CrossGlyph{}
-			g.Add(marks)
-			continue
-		}
-		g.Add(line, marks)
+	}
+	if len(p.At) > 1 {
+		g.X.Min, g.X.Max = slices.Min(p.At), slices.Max(p.At)
 	}
 	g.X.Tick.Marker = plot.ConstantTicks(p.ticks())
 	return nil
+}
+
+// stretches returns the points of a line between its gaps.
+func (p *Plot) stretches(values []Number) (all []plotter.XYs) {
+	open := false
+	for j, v := range values {
+		if v.Known() {
+			if !open {
+				all = append(all, nil)
+			}
+			last := &all[len(all)-1]
+			*last = append(*last, plotter.XY{X: p.At[j], Y: float64(v)})
+		}
+		open = v.Known()
+	}
+	return all
 }
 
 // labelsMax is how many labels an axis has room for.
@@ -237,6 +250,9 @@ func (ticks) Ticks(least, most float64) (marks []plot.Tick) {
 }
 
 func short(v float64) string {
+	if v == 0 { // from below, too
+		return "0"
+	}
 	for _, unit := range []struct {
 		scale float64
 		name  string

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"text/tabwriter"
 )
@@ -103,14 +104,16 @@ func (m *Measure) lines() []line {
 		lines = append(lines, here)
 	}
 	if m.spread() {
-		lines = append(lines,
-			line{"mean of windows", "spread", cells(func(_ int, c *Cell) string {
-				if c.Spread == nil {
-					return "–"
-				}
-				return format(c.Spread.Mean, m.Decimals)
-			})},
-			line{"range", "spread", cells(func(_ int, c *Cell) string { return formatRange(c.Spread, m.Decimals) })})
+		mean := line{"mean of windows", "spread", cells(func(_ int, c *Cell) string {
+			if c.Spread == nil {
+				return "–"
+			}
+			return format(c.Spread.Mean, m.Decimals)
+		})}
+		if !slices.Equal(mean.cells, here.cells) {
+			lines = append(lines, mean)
+		}
+		lines = append(lines, line{"range", "spread", cells(func(_ int, c *Cell) string { return formatRange(c.Spread, m.Decimals) })})
 	}
 	return lines
 }
