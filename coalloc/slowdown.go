@@ -1,6 +1,7 @@
 package coalloc
 
 import (
+	"math"
 	"math/bits"
 
 	"gridnode/internal/grid"
@@ -58,19 +59,17 @@ func beyond(network Network, a, b int) grid.Time {
 	return max(network.Latency(a, b)-min(network.Latency(a, a), network.Latency(b, b)), 0)
 }
 
-// sqrt returns the integer square root.
+// sqrt returns the integer square root: exactly, and so the same on every machine, as
+// what floating point is off by is put right.
 func sqrt(v uint64) uint64 {
-	if v == 0 {
-		return 0
+	root := min(uint64(math.Sqrt(float64(v))), math.MaxUint32)
+	for root*root > v {
+		root--
 	}
-	root := uint64(1) << ((bits.Len64(v) + 1) / 2)
-	for {
-		next := (root + v/root) / 2
-		if next >= root {
-			return root
-		}
-		root = next
+	for root < math.MaxUint32 && (root+1)*(root+1) <= v {
+		root++
 	}
+	return root
 }
 
 // Slowdown estimates how much longer a job of that CCR, in thousandths, runs on parts
