@@ -64,19 +64,63 @@ const (
 	stageStart stage = iota
 	stageRest
 	stageReplay
-	stageTwin
+	stageTwin // all virtual networks
 	stagesEnd
 )
 
-// step tells Progress how far a stage is; each is taken for as long as the others.
+// expected is about how long a stage takes on idle processors.
+func (cfg *ScaleLiveConfig) expected(s stage) time.Duration {
+	nodes := time.Duration(cfg.Nodes)
+	switch s {
+	case stageStart:
+		return nodes * 100 * time.Millisecond
+	case stageRest:
+		return cfg.Rest
+	case stageReplay:
+		return time.Duration(cfg.Jobs)*time.Second/time.Duration(cmp.Or(cfg.Rate, LiveRate)) + time.Second
+	}
+	return nodes * 50 * time.Millisecond
+}
+
+// Expected is about how long the measurement takes on idle processors.
+func (cfg *ScaleLiveConfig) Expected() (sum time.Duration) {
+	for s := range stagesEnd {
+		sum += cfg.expected(s)
+	}
+	return sum
+}
+
+// step tells Progress how far a stage is.
 func (cfg *ScaleLiveConfig) step(s stage, done, total int64) {
-	if cfg.Progress != nil {
-		cfg.Progress((int64(s)*1000 + 1000*done/max(total, 1)) / int64(stagesEnd))
+	if cfg.Progress == nil {
+		return
+	}
+	share := cfg.expected(s).Seconds() * float64(done) / float64(max(total, 1))
+	for before := range s {
+		share += cfg.expected(before).Seconds()
+	}
+	cfg.Progress(int64(1000 * share / cfg.Expected().Seconds()))
+}
+
+// rest lets the nodes rest.
+func (cfg *ScaleLiveConfig) rest(ctx context.Context) error {
+	const pulse = 500 * time.Millisecond
+	for begun := time.Now(); ; {
+		past := time.Since(begun)
+		if past >= cfg.Rest {
+			return nil
+		}
+		cfg.step(stageRest, int64(past), int64(cfg.Rest))
+		select {
+		case <-time.After(min(pulse, cfg.Rest-past)):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
 	}
 }
 
-// matureMax is how long the directory may take to come to rest.
-const matureMax = 2 * time.Minute
+// matureMax is how long the directory may take to come to rest, on a busy machine, too.
+const matureMax = 5 * time.Minute
 
 // mature returns once one holder's word is enough for every node's query for the
 // cheapest site, by two messages at most: a young directory asks all holders.
@@ -139,11 +183,8 @@ func RunScaleLive(ctx context.Context, cfg ScaleLiveConfig) (live *ScaleResult, 
 	if err := l.mature(ctx); err != nil {
 		return nil, nil, errors.Join(err, l.Close())
 	}
-	cfg.step(stageRest, 0, 1)
-	select {
-	case <-time.After(cfg.Rest):
-	case <-ctx.Done():
-		return nil, nil, errors.Join(context.Cause(ctx), l.Close())
+	if err := cfg.rest(ctx); err != nil {
+		return nil, nil, errors.Join(err, l.Close())
 	}
 	setup := time.Since(l.begun)
 	_, err = l.Replay(ctx)

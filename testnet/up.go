@@ -189,9 +189,9 @@ func (l *Live) Close() error {
 // joinPeers is how many earlier nodes a new one is told to join through.
 const joinPeers = 3
 
-// settleMax is how long the nodes may take to find each other. On idle processors a
-// hundred need seconds, and minutes where others use the processors.
-func settleMax(nodes int) time.Duration { return time.Minute + time.Duration(nodes)*2*time.Second }
+// settleMax is how long it may take until one more node has found all others. On idle
+// processors a hundred need seconds altogether, and minutes where others use the processors.
+func settleMax(nodes int) time.Duration { return 2*time.Minute + time.Duration(nodes)*2*time.Second }
 
 // start starts the nodes one after the other, each joining through earlier ones
 // drawn at random, and waits until every one sees every quote.
@@ -230,9 +230,6 @@ func (l *Live) start(ctx context.Context, placement market.Placement) error {
 		l.step(stageStart, ready, int64(2*l.cfg.Nodes))
 		time.Sleep(l.cfg.apart)
 	}
-	most := settleMax(l.cfg.Nodes)
-	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("the nodes did not find each other within %v", most))
-	defer cancel()
 	for i, h := range l.hosts {
 		if err := l.settled(ctx, h); err != nil {
 			return fmt.Errorf("site %s: %w", l.work.sites[i].Name, err)
@@ -246,6 +243,9 @@ func (l *Live) start(ctx context.Context, placement market.Placement) error {
 
 // settled returns once one walk through the directory shows a node the quotes of all.
 func (l *Live) settled(ctx context.Context, h *node.Host) error {
+	most := settleMax(l.cfg.Nodes)
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("the nodes did not find each other within %v (is the machine busy?)", most))
+	defer cancel()
 	seen := make(map[grid.SiteID]bool)
 	query := directory.Query{Attribute: directory.Price, Limit: min(len(l.hosts), directory.LimitMax)}
 	for {

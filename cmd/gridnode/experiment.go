@@ -23,7 +23,8 @@ type savedReport interface {
 }
 
 // experiment does long work under a bar of its progress, prints the report that
-// comes of it, and saves it in the directory out unless that is empty.
+// comes of it, and saves it in the directory out unless that is empty. Work that fails
+// may leave a report of what it got done.
 func experiment(cmd *cobra.Command, title string, l listing, out string, work func(ctx context.Context, progress func(done, total int64)) (savedReport, error)) error {
 	ctx, stop := interruptible(cmd)
 	defer stop()
@@ -32,12 +33,18 @@ func experiment(cmd *cobra.Command, title string, l listing, out string, work fu
 	bar.stop()
 	switch {
 	case errors.Is(err, reproduce.ErrConfig), errors.Is(err, testnet.ErrConfig):
-		return usagef("%w", err)
-	case ctx.Err() != nil:
-		return errors.New("interrupted")
-	case err != nil:
+		err = usagef("%w", err)
+	case err != nil && ctx.Err() != nil:
+		err = errors.New("interrupted")
+	}
+	if report == nil {
 		return err
 	}
+	return errors.Join(err, publish(cmd, l, out, report))
+}
+
+// publish prints a report, and saves it in the directory out unless that is empty.
+func publish(cmd *cobra.Command, l listing, out string, report savedReport) error {
 	if err := report.Write(cmd.OutOrStdout(), string(l.format)); err != nil || out == "" {
 		return err
 	}

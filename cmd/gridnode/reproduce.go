@@ -54,7 +54,11 @@ Without logs a generated workload is used, to which the published figures do not
 			for _, p := range chosen {
 				err := experiment(cmd, p.Name, l, out, func(ctx context.Context, progress func(done, total int64)) (savedReport, error) {
 					o.Progress = progress
-					return reproduce.Reproduce(ctx, p, o)
+					r, err := reproduce.Reproduce(ctx, p, o)
+					if err != nil {
+						return nil, err
+					}
+					return r, nil
 				})
 				if err != nil {
 					return err

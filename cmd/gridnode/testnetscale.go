@@ -46,7 +46,11 @@ them virtual networks of the same workload, type by type.`,
 			spareCollector()
 			return experiment(cmd, "scale", l, out, func(ctx context.Context, progress func(done, total int64)) (savedReport, error) {
 				o.Progress = progress
-				return scale.Measure(ctx, o)
+				r, err := scale.Measure(ctx, o)
+				if r == nil {
+					return nil, err
+				}
+				return r, err
 			})
 		},
 	}

@@ -7,6 +7,7 @@ type figure struct {
 	name     string
 	decimals int
 	of       func(m *testnet.ScaleResult) float64
+	virtual  bool // only virtual networks count it
 }
 
 // group is figures that belong together.
@@ -16,11 +17,11 @@ type group struct {
 }
 
 func decimal(name string, of func(m *testnet.ScaleResult) testnet.Decimal) figure {
-	return figure{name, 2, func(m *testnet.ScaleResult) float64 { return of(m).Float() }}
+	return figure{name: name, decimals: 2, of: func(m *testnet.ScaleResult) float64 { return of(m).Float() }}
 }
 
 func count(name string, of func(m *testnet.ScaleResult) int64) figure {
-	return figure{name, 0, func(m *testnet.ScaleResult) float64 { return float64(of(m)) }}
+	return figure{name: name, of: func(m *testnet.ScaleResult) float64 { return float64(of(m)) }}
 }
 
 // spread is mean, 99th percentile and greatest.
@@ -49,6 +50,14 @@ func site(family, name string) []figure {
 	}
 }
 
+// virtually marks figures that only virtual networks count.
+func virtually(list []figure) []figure {
+	for i := range list {
+		list[i].virtual = true
+	}
+	return list
+}
+
 func concat(lists ...[]figure) (all []figure) {
 	for _, l := range lists {
 		all = append(all, l...)
@@ -62,8 +71,8 @@ func groups() []group {
 		{"Jobs", "Response time and budget are means over the accepted jobs.", []figure{
 			decimal("hours measured", func(m *testnet.ScaleResult) testnet.Decimal { return m.SpanSeconds / 3600 }),
 			count("jobs", func(m *testnet.ScaleResult) int64 { return m.Jobs }),
-			{"accepted, %", 2, func(m *testnet.ScaleResult) float64 { return 100 * m.Acceptance.Float() }},
-			{"at another site, %", 2, func(m *testnet.ScaleResult) float64 {
+			{name: "accepted, %", decimals: 2, of: func(m *testnet.ScaleResult) float64 { return 100 * m.Acceptance.Float() }},
+			{name: "at another site, %", decimals: 2, of: func(m *testnet.ScaleResult) float64 {
 				return 100 * float64(m.Migrated) / float64(max(m.Accepted, 1))
 			}},
 			decimal("response time, s", func(m *testnet.ScaleResult) testnet.Decimal { return m.ResponseTime }),
@@ -88,15 +97,15 @@ func groups() []group {
 			decimal("all of them", func(m *testnet.ScaleResult) testnet.Decimal { return m.UpkeepPerSiteMinute.Total }),
 		}},
 		{"Sent and received by a site", "Is any site a hot spot?", concat(
-			site("all", "all messages"), site("market", "market"), site("directory", "directory"), site("kademlia", "look-ups"), site("gossip", "gossip"))},
-		{"Speed", "Events of virtual time, and processor time of the run's own thread: the garbage collector's is not in it, nor that of the other sizes.", []figure{
+			site("all", "all messages"), site("market", "market"), site("directory", "directory"), virtually(site("kademlia", "look-ups")), site("gossip", "gossip"))},
+		{"Speed", "Events of virtual time, and processor time of the run's own thread: the garbage collector's is not in it, nor that of the other sizes.", virtually([]figure{
 			count("events", func(m *testnet.ScaleResult) int64 { return m.Events }),
 			count("events a second of processor time", func(m *testnet.ScaleResult) int64 { return m.EventsPerSecond }),
 			decimal("seconds of processor time", func(m *testnet.ScaleResult) testnet.Decimal { return m.ProcessorSeconds }),
 			decimal("seconds", func(m *testnet.ScaleResult) testnet.Decimal { return m.WallSeconds }),
 			decimal("seconds before, to set up and warm up", func(m *testnet.ScaleResult) testnet.Decimal { return m.SetupSeconds }),
 			count("events before", func(m *testnet.ScaleResult) int64 { return m.SetupEvents }),
-		}},
+		})},
 	}
 }
 

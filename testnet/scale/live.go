@@ -3,6 +3,7 @@ package scale
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"gridnode/testnet"
 	"gridnode/testnet/reproduce"
@@ -23,6 +24,7 @@ type Comparison struct {
 const (
 	liveTolerance = 10 // per cent
 	few           = 100
+	fewLookups    = 20 // they differ little from each other
 
 	// Submissions that come later behind their instants say that the nodes had too little
 	// of the processors: messages that are answered late are sent again.
@@ -49,8 +51,39 @@ func (r *Report) liveTargets() (targets []Target) {
 				Here:   fmt.Sprintf("%d (%+.1f %%)", d.Live, outside), Met: outside >= -liveTolerance && outside <= liveTolerance,
 			})
 		}
+		if t, ok := c.lookupTarget(); ok {
+			targets = append(targets, t)
+		}
 	}
 	return targets
+}
+
+// lookupTarget says whether a look-up takes as many requests live as in virtual time, if
+// there were enough of them.
+func (c *Comparison) lookupTarget() (t Target, ok bool) {
+	var lookups, sum float64
+	for _, v := range c.virtual {
+		lookups += float64(v.Lookups)
+		sum += float64(v.Lookups) * v.RequestsPerLookup.Float()
+	}
+	if c.live.Lookups < fewLookups || lookups < fewLookups {
+		return Target{}, false
+	}
+	mean, here := sum/lookups, c.live.RequestsPerLookup.Float()
+	off := 100 * (here - mean) / mean
+	return Target{
+		Text:   fmt.Sprintf("%d nodes, %d %% OFT: requests per look-up, live against virtual", c.Sites, c.OFT),
+		Wanted: fmt.Sprintf("%.1f, within %d %%", mean, liveTolerance),
+		Here:   fmt.Sprintf("%.1f (%+.1f %%)", here, off), Met: off >= -liveTolerance && off <= liveTolerance,
+	}, true
+}
+
+// perLookup returns how many requests a look-up took, NaN if there was none.
+func perLookup(m *testnet.ScaleResult) float64 {
+	if m.Lookups == 0 {
+		return math.NaN()
+	}
+	return m.RequestsPerLookup.Float()
 }
 
 // comparisons are the tables of live beside virtual.
@@ -63,19 +96,25 @@ func (r *Report) comparisons() reproduce.Experiment {
 			Columns: []string{"live", "virtual", "least", "most", "difference, %"},
 		}
 		line := func(name string, decimals int, live float64, of func(*testnet.ScaleResult) float64) {
-			sum, least, most := 0.0, math.Inf(1), math.Inf(-1)
+			var known []float64
 			for _, v := range c.virtual {
-				n := of(v)
-				sum, least, most = sum+n, min(least, n), max(most, n)
+				if n := of(v); !math.IsNaN(n) {
+					known = append(known, n)
+				}
 			}
-			mean := sum / float64(max(len(c.virtual), 1))
-			difference := reproduce.None
+			mean, least, most, difference := math.NaN(), math.NaN(), math.NaN(), math.NaN()
+			if len(known) > 0 {
+				mean, least, most = 0, slices.Min(known), slices.Max(known)
+			}
+			for _, n := range known {
+				mean += n / float64(len(known))
+			}
 			if mean > 0 {
-				difference = reproduce.Number(100 * (live - mean) / mean)
+				difference = 100 * (live - mean) / mean
 			}
 			m := reproduce.Measure{Name: name, Decimals: decimals}
-			for _, n := range []reproduce.Number{reproduce.Number(live), reproduce.Number(mean), reproduce.Number(least), reproduce.Number(most), difference} {
-				m.Cells = append(m.Cells, reproduce.Cell{Published: reproduce.None, Here: n})
+			for _, n := range []float64{live, mean, least, most, difference} {
+				m.Cells = append(m.Cells, reproduce.Cell{Published: reproduce.None, Here: reproduce.Number(n)}) // NaN is None
 			}
 			t.Measures = append(t.Measures, m)
 		}
@@ -83,7 +122,7 @@ func (r *Report) comparisons() reproduce.Experiment {
 		for _, d := range c.Types {
 			line(d.Type, 1, float64(d.Live), func(v *testnet.ScaleResult) float64 { return float64(v.ByType[d.Type]) })
 		}
-		line("requests per look-up", 1, c.live.RequestsPerLookup.Float(), func(v *testnet.ScaleResult) float64 { return v.RequestsPerLookup.Float() })
+		line("requests per look-up", 1, perLookup(c.live), perLookup)
 		line("look-ups", 1, float64(c.live.Lookups), func(v *testnet.ScaleResult) float64 { return float64(v.Lookups) })
 		line("seconds a submission was late, at most", 2, c.live.LateSeconds.Float(), func(v *testnet.ScaleResult) float64 { return v.LateSeconds.Float() })
 		e.Tables = append(e.Tables, t)

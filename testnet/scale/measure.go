@@ -18,7 +18,8 @@ import (
 const warmup = 10 * grid.Minute
 
 // Measure measures all sizes. Cancelling ctx ends it with ctx's error. An error
-// wrapping testnet.ErrConfig is about o.
+// wrapping testnet.ErrConfig is about o. With Options.Live there is a report of what has
+// been measured beside the error, if that is anything.
 func Measure(ctx context.Context, o Options) (*Report, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -26,11 +27,12 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	begun := time.Now()
 	r := &Report{Options: o}
 	if o.Live {
-		if err := r.measureLive(ctx); err != nil {
+		err := r.measureLive(ctx)
+		if len(r.Results) == 0 {
 			return nil, err
 		}
 		r.WallSeconds = time.Since(begun).Seconds()
-		return r, nil
+		return r, err
 	}
 	for _, oft := range o.OFT {
 		for _, sites := range o.Sizes {
@@ -111,29 +113,33 @@ func (r *Report) measureAll(ctx context.Context) error {
 // measureLive measures real nodes, one size after the other, each beside its virtual
 // network.
 func (r *Report) measureLive(ctx context.Context) error {
-	var done, total int64 // nodes × permille
-	for _, nodes := range r.Options.Sizes {
-		total += int64(len(r.Options.OFT)*nodes) * 1000
-	}
+	var configs []testnet.ScaleLiveConfig
+	var done, total time.Duration
 	for _, oft := range r.Options.OFT {
 		for _, nodes := range r.Options.Sizes {
-			live, virtual, err := testnet.RunScaleLive(ctx, testnet.ScaleLiveConfig{
+			cfg := testnet.ScaleLiveConfig{
 				Seed: r.Options.Seed, Nodes: nodes, Jobs: int64(nodes * r.Options.LiveJobs),
 				Placement: r.Options.Placement, OFT: oft, Traces: r.Options.Traces,
 				Rate: int64(r.Options.LiveRate), Rest: r.Options.LiveRest,
-				Progress: func(permille int64) {
-					if r.Options.Progress != nil {
-						r.Options.Progress(done+int64(nodes)*permille, total)
-					}
-				},
-			})
-			if err != nil {
-				return err
 			}
-			done += int64(nodes) * 1000
-			r.Results = append(r.Results, live)
-			r.Live = append(r.Live, Comparison{Sites: nodes, OFT: oft, Types: testnet.Differences(live, virtual), virtual: virtual, live: live})
+			configs = append(configs, cfg)
+			total += cfg.Expected()
 		}
+	}
+	for _, cfg := range configs {
+		expected := cfg.Expected()
+		cfg.Progress = func(permille int64) {
+			if r.Options.Progress != nil {
+				r.Options.Progress(int64(done+expected*time.Duration(permille)/1000), int64(total))
+			}
+		}
+		live, virtual, err := testnet.RunScaleLive(ctx, cfg)
+		if err != nil {
+			return err
+		}
+		done += expected
+		r.Results = append(r.Results, live)
+		r.Live = append(r.Live, Comparison{Sites: cfg.Nodes, OFT: cfg.OFT, Types: testnet.Differences(live, virtual), virtual: virtual, live: live})
 	}
 	return nil
 }
@@ -141,11 +147,13 @@ func (r *Report) measureLive(ctx context.Context) error {
 // command returns the command that measures the same.
 func (o *Options) command() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "gridnode testnet scale --steps %s --placement %s --oft %s --site-hours %d --seed %d",
-		join(o.Sizes), o.Placement, join(o.OFT), o.SiteHours, o.Seed)
+	fmt.Fprintf(&b, "gridnode testnet scale --steps %s --placement %s --oft %s", join(o.Sizes), o.Placement, join(o.OFT))
 	if o.Live {
 		fmt.Fprintf(&b, " --live --live-jobs %d --live-rate %d --live-rest %v", o.LiveJobs, o.LiveRate, o.LiveRest)
+	} else {
+		fmt.Fprintf(&b, " --site-hours %d", o.SiteHours)
 	}
+	fmt.Fprintf(&b, " --seed %d", o.Seed)
 	if o.InStep {
 		b.WriteString(" --in-step")
 	}

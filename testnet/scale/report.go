@@ -51,7 +51,7 @@ func (r *Report) writeJSON(w io.Writer) error {
 	}{r.Options.command(), r.Results, r.Live, r.Targets(), r.WallSeconds})
 }
 
-// writeCSV prints a line per measurement.
+// writeCSV prints a line per measurement, with Options.Live for the virtual networks, too.
 func (r *Report) writeCSV(w io.Writer) error {
 	figures := columns()
 	heads := []string{"mode", "placement", "oft", "sites", "seed"}
@@ -59,7 +59,11 @@ func (r *Report) writeCSV(w io.Writer) error {
 		heads = append(heads, f.name)
 	}
 	rows := [][]string{heads}
-	for _, m := range r.Results {
+	list := slices.Clone(r.Results)
+	for _, c := range r.Live {
+		list = append(list, c.virtual...)
+	}
+	for _, m := range list {
 		row := []string{m.Mode, m.Placement, fmt.Sprint(m.OFT), fmt.Sprint(m.Sites), fmt.Sprint(m.Seed)}
 		for _, f := range figures {
 			row = append(row, fmt.Sprint(f.of(m)))
@@ -104,6 +108,9 @@ func (r *Report) page() *reproduce.Report {
 	for _, t := range r.Targets() {
 		targets.Claims = append(targets.Claims, reproduce.Claim{Text: t.Text, Published: t.Wanted, Here: t.Here, Holds: t.Met})
 	}
+	if len(targets.Claims) == 0 && r.Options.Live {
+		targets.Text = append(targets.Text, fmt.Sprintf("Of no type were there %d messages: measure more nodes, or more jobs (--live-jobs).", few))
+	}
 	page := &reproduce.Report{
 		Paper: "scale", Title: "Messages against the number of sites", Command: r.Options.command(), Seed: r.Options.Seed,
 		Intro:  "How to read the report stands in docs/performance.md.",
@@ -114,7 +121,9 @@ func (r *Report) page() *reproduce.Report {
 		page.Experiments = append(page.Experiments, r.comparisons())
 	}
 	for _, oft := range r.Options.OFT {
-		page.Experiments = append(page.Experiments, r.population(oft))
+		if len(r.of(oft)) > 0 {
+			page.Experiments = append(page.Experiments, r.population(oft))
+		}
 	}
 	return page
 }
@@ -150,9 +159,13 @@ func (r *Report) population(oft int) reproduce.Experiment {
 	for _, group := range groups() {
 		t := reproduce.Table{Title: group.title, Note: group.note, Columns: columns}
 		for _, f := range group.figures {
-			t.Measures = append(t.Measures, measureOf(f, list))
+			if !f.virtual || !r.Options.Live {
+				t.Measures = append(t.Measures, measureOf(f, list))
+			}
 		}
-		e.Tables = append(e.Tables, t)
+		if len(t.Measures) > 0 {
+			e.Tables = append(e.Tables, t)
+		}
 	}
 	e.Tables = append(e.Tables, typesTable(list, columns))
 	for _, p := range plots() {

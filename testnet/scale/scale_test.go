@@ -6,6 +6,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -104,6 +105,36 @@ func TestLiveTargets(t *testing.T) {
 		}
 		if d := r.Live[0].Types[0]; met != tt.met || d.Virtual != 1100 || d.Least != 1000 || d.Most != 1200 {
 			t.Errorf("%d live, %v s late: met %v, want %v; compared with %+v", tt.live, tt.late, met, tt.met, d)
+		}
+	}
+}
+
+// TestLiveLookups: so many requests a look-up takes live are compared with the virtual
+// ones, if there were enough look-ups; and a line of the CSV is for each network.
+func TestLiveLookups(t *testing.T) {
+	of := func(mode string, lookups int64, requests testnet.Decimal) *testnet.ScaleResult {
+		return &testnet.ScaleResult{Mode: mode, Lookups: lookups, RequestsPerLookup: requests}
+	}
+	for _, tt := range []struct {
+		lookups int64
+		live    testnet.Decimal
+		want    string
+	}{{50, 1300, "13.0 (+4.0 %) true"}, {50, 1120, "11.2 (-10.4 %) false"}, {5, 1120, ""}} {
+		live := of("live", tt.lookups, tt.live)
+		c := Comparison{Sites: 24, live: live, virtual: []*testnet.ScaleResult{of("virtual", 10, 1100), of("virtual", 30, 1300)}}
+		r := Report{Options: Options{Live: true}, Results: []*testnet.ScaleResult{live}, Live: []Comparison{c}}
+		got := ""
+		for _, target := range r.Targets() {
+			if strings.Contains(target.Text, "look-up") {
+				got = fmt.Sprint(target.Here, " ", target.Met)
+			}
+		}
+		if got != tt.want {
+			t.Errorf("%d live look-ups of %v: %q, want %q", tt.lookups, tt.live, got, tt.want)
+		}
+		var b bytes.Buffer
+		if err := r.Write(&b, "csv"); err != nil || strings.Count(b.String(), "\nlive,") != 1 || strings.Count(b.String(), "\nvirtual,") != 2 {
+			t.Errorf("CSV %v:\n%s", err, &b)
 		}
 	}
 }
