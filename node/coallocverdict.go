@@ -74,7 +74,7 @@ func withProcessors(view *coalloc.View) (n int) {
 // dividedVerdicts says what came of each site: first those that have a component, then
 // the others, as many as there is room for.
 func (s *Site) dividedVerdicts(now grid.Time, j *grid.Job, g *grid.Gang) []market.Verdict {
-	inputs := s.inputsOf(nil, j)
+	inputs, unheld := s.inputsOf(nil, j), s.unheld(j)
 	view := s.co.coord.View()
 	var verdicts []market.Verdict
 	chosen := make(map[grid.SiteID]bool)
@@ -84,7 +84,7 @@ func (s *Site) dividedVerdicts(now grid.Time, j *grid.Job, g *grid.Gang) []marke
 			chosen[p.Site] = true
 			verdicts = append(verdicts, market.Verdict{
 				Site: p.Site, Name: s.siteName(p.Site), Finish: grid.Never, Outcome: market.OutcomeChosen,
-				Detail: joined(fmt.Sprintf("component %d: %d processors", i, p.Processors), s.inputsNote(j, inputs, p.Site)),
+				Detail: joined(fmt.Sprintf("component %d: %d processors", i, p.Processors), s.inputsNote(j, inputs, unheld, p.Site)),
 			})
 		}
 	}
@@ -95,7 +95,7 @@ func (s *Site) dividedVerdicts(now grid.Time, j *grid.Job, g *grid.Gang) []marke
 		}
 		verdict := market.Verdict{
 			Site: v.ID, Name: s.siteName(v.ID), Finish: grid.Never, Outcome: market.OutcomeCandidate,
-			Detail: joined(fmt.Sprintf("%d of %d processors are idle", v.Free, v.Processors), s.inputsNote(j, inputs, v.ID)),
+			Detail: joined(fmt.Sprintf("%d of %d processors are idle", v.Free, v.Processors), s.inputsNote(j, inputs, unheld, v.ID)),
 		}
 		if seen := s.co.sites[v.ID]; seen.closed > now {
 			verdict.Outcome, verdict.Detail = market.OutcomeRefused, seen.why.String()

@@ -143,9 +143,9 @@ func (s *Site) unheld(j *grid.Job) (names []string) {
 	return names
 }
 
-// inputsNote says, for a site, what placing a job there means for its inputs; empty if
-// it reads nothing.
-func (s *Site) inputsNote(j *grid.Job, inputs []coalloc.Input, site grid.SiteID) string {
+// inputsNote says, for a site, what placing a job there means for its inputs, of which
+// some are unheld; empty if it reads nothing.
+func (s *Site) inputsNote(j *grid.Job, inputs []coalloc.Input, unheld []string, site grid.SiteID) string {
 	if len(j.Inputs) == 0 {
 		return ""
 	}
@@ -167,19 +167,25 @@ func (s *Site) inputsNote(j *grid.Job, inputs []coalloc.Input, site grid.SiteID)
 	}
 	if len(closed) > 0 {
 		notes = append(notes, listed(closed)+" cannot be brought here")
-	} else if missing := len(j.Inputs) - len(here) - len(s.unheld(j)); missing > 0 && at >= 0 {
+	} else if missing := len(j.Inputs) - len(here) - len(unheld); missing > 0 && at >= 0 {
 		notes = append(notes, fmt.Sprintf("%d of %d inputs to be brought, about %v", missing, len(j.Inputs), coalloc.Transfer(inputs, view, at)))
 	}
-	if names := s.unheld(j); len(names) > 0 {
-		notes = append(notes, "no site is known to hold "+listed(names))
+	if len(unheld) > 0 {
+		notes = append(notes, "no site is known to hold "+listed(unheld))
 	}
 	return strings.Join(notes, "; ")
 }
 
-// listed names a few and counts the others.
+// listed names the first of a few and counts the others: it stands beside every site.
 func listed(names []string) string {
-	if len(names) > 3 {
-		return fmt.Sprintf("%s and %d others", strings.Join(names[:3], ", "), len(names)-3)
+	first := names[0]
+	if len(first) > listedMax {
+		first = first[:listedMax] + "…"
 	}
-	return strings.Join(names, ", ")
+	if len(names) > 1 {
+		first += fmt.Sprintf(" and %d others", len(names)-1)
+	}
+	return first
 }
+
+const listedMax = 80 // a digest is shorter

@@ -35,7 +35,7 @@ const (
 	findMax    = 20 * grid.Second // for the DHT's answer, beyond its own time-out
 	askMax     = 3 * grid.Second  // for a holder's
 	freshFound = 30 * grid.Second // what is known counts for so long
-	freshNone  = 5 * grid.Second  // that nobody holds it
+	freshNone  = 5 * grid.Second  // that nobody holds it, at first; it doubles up to freshFound
 	silentMax  = 5 * grid.Minute  // who held it and does not answer still counts: it may be starting again
 )
 

@@ -216,6 +216,26 @@ func TestHoldersAreAsked(t *testing.T) {
 	}
 }
 
+// TestNobodyIsLookedForLessAndLess: what nobody holds is looked up again soon at first.
+func TestNobodyIsLookedForLessAndLess(t *testing.T) {
+	b := newBench(t)
+	for _, want := range []grid.Time{freshNone, 2 * freshNone, 4 * freshNone, freshFound, freshFound} {
+		b.want("x")
+		if next := b.c.looks["x"].deadline; next-b.now != want || !b.c.Want(next-1, "x", &b.out) {
+			t.Errorf("looked up again after %v, want %v", next-b.now, want)
+		}
+		b.now = b.c.looks["x"].deadline
+	}
+	b.want("x", "a")
+	b.inform("a", "x", 1, true)
+	b.now += freshFound
+	b.want("x", "a")
+	b.inform("a", "x", -1, true)
+	if next := b.c.looks["x"].deadline; next-b.now != freshNone {
+		t.Errorf("after it was held, looked up again after %v, want %v", next-b.now, freshNone)
+	}
+}
+
 // TestMostHoldersCount: who says another size holds something else.
 func TestMostHoldersCount(t *testing.T) {
 	b := newBench(t)

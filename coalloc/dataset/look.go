@@ -31,6 +31,7 @@ type look struct {
 	next     Answer   // being collected
 	answer   Answer   // of the look-up before, if known
 	known    bool     // a look-up has ended
+	none     int      // look-ups one after the other that have found nobody
 	askers   []uint64 // tokens of users who wait for the end
 }
 
@@ -221,9 +222,10 @@ func (c *Catalog) end(now grid.Time, l *look, out *grid.Outbox) {
 	}
 	slices.SortFunc(l.next.Holders, func(a, b Holder) int { return cmp.Compare(a.Site, b.Site) })
 	l.answer, l.known, l.next, l.asked = l.next, true, Answer{}, nil
-	l.phase, l.deadline = resting, now+freshNone
+	l.phase, l.deadline = resting, now+min(freshNone<<min(l.none, 8), freshFound)
+	l.none++
 	if len(l.answer.Holders) > 0 {
-		l.deadline = now + freshFound
+		l.deadline, l.none = now+freshFound, 0
 	}
 	c.alive = slices.DeleteFunc(c.alive, func(o *look) bool { return o == l })
 	out.Local(&Learnt{l.name})
