@@ -13,8 +13,9 @@ const SitesMax = 100_000
 // Site is what a placement needs to know of one site.
 type Site struct {
 	ID         grid.SiteID
-	Processors int64 // in all
-	Free       int64 // idle now, 0 to Processors
+	Name       string // what people call it; empty: its ID
+	Processors int64  // in all
+	Free       int64  // idle now, 0 to Processors
 
 	// Wait returns how long a component of that many processors would have to wait
 	// for the site, by the estimates of what runs there; grid.Never if it is not
@@ -22,6 +23,14 @@ type Site struct {
 	Wait func(processors int64) grid.Time
 
 	Group int32 // latency group (see Groups); sites of one View that are in none have 0
+}
+
+// called returns what people call the site.
+func (s *Site) called() string {
+	if s.Name != "" {
+		return s.Name
+	}
+	return string(s.ID)
 }
 
 // View is the sites as a scheduler sees them at one instant, with what placing needs

@@ -94,7 +94,7 @@ func newCoallocator(cfg *SiteConfig, s *Site, seed uint64) (*coallocator, error)
 	if cfg.Coallocation.Hold == 0 {
 		cfg.Coallocation.Hold = holdSpan
 	}
-	view := coalloc.NewView([]coalloc.Site{{ID: cfg.ID, Processors: cfg.Processors, Free: cfg.Processors}}, nil)
+	view := coalloc.NewView([]coalloc.Site{{ID: cfg.ID, Name: cfg.Name, Processors: cfg.Processors, Free: cfg.Processors}}, nil)
 	var err error
 	c.coord, err = coalloc.NewCoordinator(cfg.Coallocation, view, c.home, rand.New(rand.NewPCG(seed, 5)))
 	return c, err
@@ -154,7 +154,7 @@ func (s *Site) sitesFound(now grid.Time, in *directory.Found, out *grid.Outbox) 
 		seen := c.sites[q.Site]
 		seen.name, seen.issued = q.Name, q.Issued
 		c.sites[q.Site] = seen
-		site := coalloc.Site{ID: q.Site, Processors: q.Processors}
+		site := coalloc.Site{ID: q.Site, Name: q.Name, Processors: q.Processors}
 		if seen.closed <= now { // else nobody knows how long a job would wait for it
 			site.Free, site.Wait = q.Free, waitOf(q.Processors, q.Free, q.Wait)
 		}
