@@ -67,7 +67,7 @@ func CommunicationAware(dst []Part, r *Request, v *View, metric Metric) ([]Part,
 	for begin := 0; begin < len(around); {
 		end, processors := begin, int64(0)
 		for end < len(around) && v.Sites[around[end]].Group == v.Sites[around[begin]].Group {
-			processors += v.Sites[around[end]].Processors
+			processors += r.whole(v.Sites[around[end]].Processors)
 			end++
 		}
 		if parts, ok := minimize(dst, r, v, around[begin:end]); ok {

@@ -18,10 +18,9 @@ func OfJob(j *grid.Job) (Request, error) {
 		return r, badRequest("%d tasks, at most %d start together", j.Tasks, grid.RanksMax)
 	case c.Components != "":
 		r, err = ParseComponents(c.Components)
-	case each > 1:
-		return r, badRequest("%d processors a task: a job that is divided as the policy likes is divided by processor; give its components instead", each)
 	default:
 		r, err = ParseFlexible(c.Count, j.Processors, c.PerSite)
+		r.Each = each
 	}
 	if err != nil {
 		return r, err

@@ -25,7 +25,7 @@ func minimize(dst []Part, r *Request, v *View, order []int32) ([]Part, bool) {
 	var idle int64
 	k := 0
 	for _, i := range order {
-		if free := v.Sites[i].Free; free >= least {
+		if free := r.whole(v.Sites[i].Free); free >= least {
 			idle += free
 			k++
 		}
@@ -41,7 +41,7 @@ func minimize(dst []Part, r *Request, v *View, order []int32) ([]Part, bool) {
 		if n == k {
 			break
 		}
-		free := v.Sites[i].Free
+		free := r.whole(v.Sites[i].Free)
 		if free < least {
 			continue
 		}

@@ -194,6 +194,26 @@ func TestSlowdownOfWave(t *testing.T) {
 	}
 }
 
+// TestWideTasks: no task of a flexible job is divided over sites, by any policy.
+func TestWideTasks(t *testing.T) {
+	m := table2(t)
+	v := viewOf(m, 7, 5, 5, 3)
+	for _, p := range []Policy{PolicyCF, PolicyFCM, PolicyCA, PolicyAdaptive} { // WF does not split
+		r := Request{Processors: 12, Each: 4, CCR: CCRUnknown}
+		if parts, ok := p.Place(nil, &r, v, grid.Hour); !ok || r.Fits(parts, v) != nil || Clusters(parts) != 3 {
+			t.Errorf("%v places three tasks of 4 as %s", p, text(v, parts, ok))
+		}
+		r.Processors = 16
+		if parts, ok := p.Place(nil, &r, v, grid.Hour); ok {
+			t.Errorf("%v places four tasks of 4 as %s", p, text(v, parts, ok))
+		}
+	}
+	r := Request{Processors: 8, Each: 4, ComponentMin: 5}
+	if parts, ok := ClusterMinimization(nil, &r, v); ok {
+		t.Errorf("components of at least 5 processors, tasks of 4: %s", text(v, parts, ok))
+	}
+}
+
 // The CF policy places where the inputs are (Mohamed and Epema 2004).
 func TestCloseToFiles(t *testing.T) {
 	m := table2(t)

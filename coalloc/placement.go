@@ -58,8 +58,8 @@ func (r *Request) Fits(parts []Part, v *View) error {
 		return fmt.Errorf("%d components at %d sites, want %d to %d, each at a site of its own", n, clusters, max(r.ComponentsMin, 1), r.most())
 	}
 	for i, p := range parts {
-		if p.Processors < r.least() {
-			return fmt.Errorf("component %d has %d processors, want at least %d", i+1, p.Processors, r.least())
+		if p.Processors < r.least() || p.Processors%r.each() != 0 {
+			return fmt.Errorf("component %d has %d processors, want at least %d, and a multiple of %d", i+1, p.Processors, r.least(), r.each())
 		}
 	}
 	return nil
@@ -168,7 +168,7 @@ func (r *Request) placeableFlexible(v *View) error {
 		if sites == r.most() || idle.Sites[i].Free < r.least() {
 			break
 		}
-		sum += idle.Sites[i].Free
+		sum += r.whole(idle.Sites[i].Free)
 		sites++
 	}
 	return badRequest("%d processors in %d to %d components of at least %d each: the %d widest sites that count have %d",

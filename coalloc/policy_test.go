@@ -43,6 +43,8 @@ func drawRequest(t *rapid.T) *Request {
 		r.ComponentsMin = rapid.IntRange(0, 4).Draw(t, "least")
 		r.ComponentsMax = rapid.IntRange(0, 5).Draw(t, "most")
 		r.ComponentMin = rapid.Int64Range(0, 6).Draw(t, "size")
+		r.Each = rapid.Int64Range(0, 3).Draw(t, "each")
+		r.Processors *= r.each()
 	} else {
 		for range rapid.IntRange(1, 2).Draw(t, "splits") {
 			var s Split
@@ -114,7 +116,7 @@ func TestMinimizationIsExact(t *testing.T) {
 			for i := range v.Sites {
 				if set>>i&1 == 1 {
 					n++
-					idle += v.Sites[i].Free
+					idle += v.Sites[i].Free / r.each() * r.each()
 					if v.Sites[i].Free < r.least() {
 						idle = -1 << 40
 					}

@@ -51,6 +51,7 @@ type Request struct {
 	ComponentsMin int   // fewest components; 0 and 1: a single one is fine
 	ComponentsMax int   // most components; 0: as many as there are sites, but 64 at most
 	ComponentMin  int64 // least processors of a component; 0 and 1: any
+	Each          int64 // processors of a task, which are never divided; 0 and 1: one
 
 	ClustersMax int // most sites to be combined; 0: no limit
 
@@ -128,7 +129,7 @@ func (r *Request) Validate() error {
 	if len(r.Splits) == 0 {
 		return r.validateFlexible()
 	}
-	if r.ComponentsMin != 0 || r.ComponentsMax != 0 || r.ComponentMin != 0 {
+	if r.ComponentsMin != 0 || r.ComponentsMax != 0 || r.ComponentMin != 0 || r.Each != 0 {
 		return badRequest("the components are given, so their number and least size cannot be asked for")
 	}
 	for i, s := range r.Splits {
@@ -181,6 +182,8 @@ func (r *Request) validateFlexible() error {
 		return badRequest("at least %d components and at most %d", r.ComponentsMin, r.ComponentsMax)
 	case least > most:
 		return badRequest("at least %d components on at most %d sites: every component has a site of its own", r.ComponentsMin, r.ClustersMax)
+	case r.Each < 0 || r.Processors%r.each() != 0:
+		return badRequest("%d processors, which tasks of %d cannot share", r.Processors, r.Each)
 	case r.ComponentMin < 0 || r.ComponentMin > r.Processors:
 		return badRequest("components of at least %d processors, the job has %d", r.ComponentMin, r.Processors)
 	case int64(least)*r.least() > r.Processors:
@@ -202,4 +205,13 @@ func (r *Request) most() int {
 }
 
 // least returns the least size of a component.
-func (r *Request) least() int64 { return max(r.ComponentMin, 1) }
+func (r *Request) least() int64 {
+	each := r.each()
+	return (max(r.ComponentMin, 1) + each - 1) / each * each
+}
+
+// each returns the processors of a task.
+func (r *Request) each() int64 { return max(r.Each, 1) }
+
+// whole returns how many of free processors tasks can have.
+func (r *Request) whole(free int64) int64 { return free - free%r.each() }

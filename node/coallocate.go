@@ -236,7 +236,7 @@ func (s *Site) handOver(now grid.Time, scanned bool, out *grid.Outbox) {
 			c.newcomers = append(c.newcomers, e)
 			continue
 		}
-		if len(e.job.Inputs) > 0 {
+		if len(e.job.Inputs) > 0 && !slices.Contains(c.readers, e) {
 			c.readers = append(c.readers, e)
 		}
 		c.coord.Step(now, &coalloc.Submit{Task: e.task(), Request: &r, Estimate: s.limitOf(e)}, out)

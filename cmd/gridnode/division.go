@@ -92,7 +92,7 @@ func (d *division) check(spec *node.JobSpec, tasks bool) error {
 	if d.components == "" {
 		r, err := coalloc.ParseFlexible(d.count, spec.Tasks*spec.CPUsPerTask, d.perSite)
 		if err == nil {
-			r.ClustersMax = int(min(d.sites, coalloc.SitesMax))
+			r.ClustersMax, r.Each = int(min(d.sites, coalloc.SitesMax)), spec.CPUsPerTask
 			err = r.Validate()
 		}
 		return err

@@ -197,10 +197,12 @@ func TestBadCoallocation(t *testing.T) {
 		{2, "are for jobs with", "--placement fcm"},
 		{2, "see --placement", "--components 1,1 --deadline 1h"},
 		{4, "no site is called", "--components 1@nowhere,1"},
-		{5, "has 2 processors", "--components 3@site0,1"},
+		{5, "site0 has 2 processors", "--components 3@site0,1"},
 		{5, "widest site 4", "--components 5,1"},
 		{5, "2 sites are known", "-n 6 --coalloc 3"},
 		{5, "sites that count have 6", "-n 7 --coalloc 2"},
+		{2, "4 components of at least 2 processors", "-n 3 -c 2 --coalloc 4"},
+		{5, "sites that count have 6", "-n 4 -c 2 --coalloc 2"},
 	} {
 		for _, dry := range []bool{false, true} {
 			args := append([]string{"submit"}, strings.Fields(tt.args)...)
@@ -214,6 +216,10 @@ func TestBadCoallocation(t *testing.T) {
 	}
 	if text := home.ok("submit", "--dry-run", "--components", "4,2", "--", "true"); !strings.Contains(text, "component 1: 2 processors") {
 		t.Errorf("dry run:\n%s", text)
+	}
+	wide := strings.TrimSpace(home.ok("submit", "-W", "-q", "-n", "3", "-c", "2", "--coalloc", "2", "--placement", "fcm", "--", "sh", "-c", "echo $GRIDNODE_SITE $GRIDNODE_CPUS_PER_TASK"))
+	if out := home.ok("logs", wide); strings.Count(out, "site1 2\n") != 2 || strings.Count(out, "site0 2\n") != 1 {
+		t.Errorf("three tasks of two processors write %q", out)
 	}
 	script := "#!/bin/sh\n#GRID --components 3@site1,1\necho $GRIDNODE_RANK\n"
 	r := home.runIn(script, "submit", "-W", "-q", "-")
