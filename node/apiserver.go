@@ -175,7 +175,7 @@ func failureOf(err error) *APIError {
 		return &APIError{Code: CodeUsage, Message: err.Error()}
 	case errors.Is(err, ErrUnknownJob), errors.Is(err, ErrOutputGone):
 		return &APIError{Code: CodeNotFound, Message: err.Error()}
-	case errors.Is(err, ErrOtherJob), errors.Is(err, ErrFull), errors.Is(err, ErrTooWide), errors.Is(err, ErrNotHome):
+	case errors.Is(err, ErrOtherJob), errors.Is(err, ErrFull), errors.Is(err, ErrSpace), errors.Is(err, ErrTooWide), errors.Is(err, ErrNotHome):
 		return &APIError{Code: CodeRefused, Message: err.Error()}
 	case errors.Is(err, ErrBusy):
 		return &APIError{Code: CodeBusy, Message: err.Error()}

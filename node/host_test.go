@@ -383,3 +383,15 @@ func TestClockNeverGoesBack(t *testing.T) {
 		t.Errorf("the clock says %d, the wall %d", last, wall)
 	}
 }
+
+// TestFullDiskTakesNoJobs: where little room is left, a job is refused for that reason.
+func TestFullDiskTakesNoJobs(t *testing.T) {
+	cfg := realConfig(t, 1, &p2p.Memory{})
+	cfg.Store.SpaceMin = 1 << 60
+	h := realHost(t, cfg)
+	_, err := submitTo(h, scriptJob(h, 1, "true"))
+	var space *store.SpaceError
+	if !errors.Is(err, ErrSpace) || errors.Is(err, ErrFull) || !errors.As(err, &space) {
+		t.Errorf("got %v, want ErrSpace with a store.SpaceError", err)
+	}
+}

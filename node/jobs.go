@@ -20,6 +20,8 @@ var (
 	ErrOtherJob = errors.New("this job ID belongs to another job")
 	// ErrFull: the site holds as many jobs as its limits allow; try later.
 	ErrFull = errors.New("too many jobs")
+	// ErrSpace: the disk of the site is too full to take a job; make room.
+	ErrSpace = errors.New("no room for a job")
 	// ErrTooWide: no cluster that this site heads could ever hold the job.
 	ErrTooWide = errors.New("the job is too wide")
 	// ErrInvalid: the job itself is out of bounds.

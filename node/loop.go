@@ -123,7 +123,7 @@ func (l *loop) full(in *Submit) bool {
 	if err == nil {
 		return false
 	}
-	l.out.Answer(in.Token, &Submitted{ID: in.Job.ID, Err: fmt.Errorf("%w: %w", ErrFull, err)})
+	l.out.Answer(in.Token, &Submitted{ID: in.Job.ID, Err: fmt.Errorf("%w: %w", ErrSpace, err)})
 	return true
 }
 
