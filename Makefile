@@ -8,7 +8,8 @@ BIN      := bin/gridnode
 SOURCES  := $(shell find cmd directory internal lease market coalloc node testnet \( -name '*.go' -not -name '*_test.go' -o -name '*.html' \) 2>/dev/null) go.mod go.sum
 # Packages with goroutines. The cores have none (a test in internal/grid sees to
 # that), so the race detector has nothing to find in them alone; it sees them under
-# both drivers in these.
+# both drivers in these. With -short what has one goroutine is left out or made shorter;
+# all of it runs in `make test`.
 RACE     := ./node/... ./testnet/... ./cmd/...
 COUNT    ?= 5
 # A guard against tests that hang, wide enough for a busy machine.

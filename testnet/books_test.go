@@ -28,6 +28,9 @@ func bankChaos(seed uint64) ChaosConfig {
 // TestMoneyUnderFaults: whatever fails, no credit is made or lost, every cheque is
 // paid at most once, and at rest the books of homes and banks agree (see books).
 func TestMoneyUnderFaults(t *testing.T) {
+	if testing.Short() {
+		*bankRuns = min(*bankRuns, 10)
+	}
 	total := make(map[string]int64)
 	refused := 0
 	for seed := range uint64(*bankRuns) {

@@ -41,6 +41,7 @@ func TestDelegationRepeats(t *testing.T) {
 // TestDelegationOrder checks what the paper is about: where clusters are full,
 // borrowing beats being alone and standing in one queue.
 func TestDelegationOrder(t *testing.T) {
+	alone(t)
 	finished := map[string]float64{}
 	goodput := map[string]float64{}
 	for _, a := range Architectures {

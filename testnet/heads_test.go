@@ -158,6 +158,7 @@ var headWindow = 5 * grid.Second
 // three members by each policy. The sums over all seeds are compared: the policies
 // that look at deadlines against those that do not.
 func TestHeadMissesFewerDeadlines(t *testing.T) {
+	alone(t)
 	missed := map[muscle.Policy]int{}
 	for seed := range uint64(*headSeeds) {
 		for p := range muscle.PolicyNames {

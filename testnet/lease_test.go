@@ -584,7 +584,7 @@ func runLeases(ctx context.Context, seed uint64) (leaseTally, error) {
 // every job finishes exactly once after healing. Seeds run on all cores.
 func TestLeasesUnderFaults(t *testing.T) {
 	if testing.Short() {
-		*leaseSeeds = min(*leaseSeeds, 4)
+		*leaseSeeds = min(*leaseSeeds, 2)
 	}
 	first, last := uint64(1), uint64(*leaseSeeds)
 	if *leaseSeed > 0 {

@@ -29,6 +29,7 @@ func traces(t testing.TB, name string) string {
 // printed digit; the cleaned KTH and SDSC logs have other jobs than the paper's, so
 // theirs are the figures of this reading of the rules.
 func TestExactEASY(t *testing.T) {
+	alone(t)
 	for _, tt := range []struct {
 		log               string
 		processors        int64

@@ -64,6 +64,7 @@ func TestPacking(t *testing.T) {
 
 // TestPackingFlags: each says something.
 func TestPackingFlags(t *testing.T) {
+	alone(t)
 	base := packed(t, nil)
 	for name, change := range map[string]func(*PackingConfig){
 		"deadline-range": func(cfg *PackingConfig) { cfg.DeadlineRange = [2]float64{0, 1} },

@@ -121,6 +121,7 @@ func TestLeasingFiles(t *testing.T) {
 // TestLeasingSites: FCFS and EASY differ, the same seed does not, and
 // sites of one run do not touch each other.
 func TestLeasingSites(t *testing.T) {
+	alone(t)
 	run := func(queue string, processors ...int64) *Result {
 		cfg := DefaultLeasing()
 		cfg.Queue, cfg.Processors, cfg.Until = queue, processors, 5*86400

@@ -10,6 +10,9 @@ import (
 func TestCoAllocation(t *testing.T) {
 	o := DefaultOptions()
 	o.Windows, o.sizes = 1, []int{40, 80}
+	if begins(t, coAllocation, o) {
+		return
+	}
 	r, err := Reproduce(context.Background(), coAllocation, o)
 	if err != nil {
 		t.Fatal(err)

@@ -14,6 +14,9 @@ import (
 func TestDelegatedMatchmaking(t *testing.T) {
 	o := DefaultOptions()
 	o.Windows, o.sizes = 1, []int{50}
+	if begins(t, delegatedMatchmaking, o) {
+		return
+	}
 	r, err := Reproduce(context.Background(), delegatedMatchmaking, o)
 	if err != nil {
 		t.Fatal(err)

@@ -10,6 +10,9 @@ import (
 func TestMuscle(t *testing.T) {
 	o := DefaultOptions()
 	o.Windows, o.jobs = 2, 120
+	if begins(t, musclePaper, o) {
+		return
+	}
 	r, err := Reproduce(context.Background(), musclePaper, o)
 	if err != nil {
 		t.Fatal(err)

@@ -280,6 +280,9 @@ func TestLikelyPairs(t *testing.T) {
 // TestBeyondThePaper: what the report adds has a figure for every run, and its claims
 // follow from them.
 func TestBeyondThePaper(t *testing.T) {
+	if testing.Short() {
+		t.Skip("its runs are those of TestGridFederation")
+	}
 	s := &federationStudy{o: small(), sites: workload.Table1(), sizes: []int{2, 8}}
 	s.o.Windows = 1
 	if _, err := s.readWindows(context.Background()); err != nil {

@@ -21,6 +21,9 @@ func TestResourceDelegation(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(dir, machines[0].log)); err == nil {
 		o.Traces = dir
 	}
+	if begins(t, resourceDelegation, o) {
+		return
+	}
 	r, err := Reproduce(context.Background(), resourceDelegation, o)
 	if err != nil {
 		t.Fatal(err)
