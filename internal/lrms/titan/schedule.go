@@ -113,3 +113,25 @@ func occupyWord(free []grid.Time, set uint64, span grid.Time) (end grid.Time) {
 	}
 	return end
 }
+
+// meet reports whether two sets have a processor in common. b may be longer.
+func meet(a, b []uint64) bool {
+	b = b[:len(a)]
+	for k, x := range a {
+		if x&b[k] != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// latest returns when the last processor of a set is free.
+func latest(free []grid.Time, set []uint64) (at grid.Time) {
+	for k, x := range set {
+		part := free[64*k:]
+		for ; x != 0; x &= x - 1 {
+			at = max(at, part[bits.TrailingZeros64(x)])
+		}
+	}
+	return at
+}

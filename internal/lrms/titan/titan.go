@@ -80,6 +80,10 @@ type Titan struct {
 	stable     int   // generations since CP last improved by enough
 	mark       int64 // cost at that time
 
+	wide     bool      // jobs are compared with each other rather than processor by processor
+	freeLast grid.Time // when the last processor is free at first
+	ends     []ending  // scratch: the jobs so far, the latest end last
+
 	busy   []grid.Time // scratch: when processors are free
 	chance []int64     // running sum of fitness
 	seen   []bool      // scratch: jobs
@@ -90,6 +94,12 @@ type Titan struct {
 type member struct {
 	Schedule
 	cost int64 // weighted sum of equation 1: CP times the sum of the weights
+}
+
+// ending is when a job ends.
+type ending struct {
+	at  grid.Time
+	job int32
 }
 
 // New returns a Titan that draws from rng alone. The error is Config's.
@@ -115,6 +125,7 @@ func (t *Titan) Set(p *Problem, seeds ...Schedule) error {
 	t.p = p
 	t.generation, t.stable = 0, 0
 	t.makeRoom()
+	t.choose()
 	for i := range t.now {
 		m := &t.now[i]
 		if i < len(seeds) {
@@ -149,6 +160,29 @@ func (t *Titan) makeRoom() {
 	for i := range t.perm {
 		t.perm[i] = int32(i)
 	}
+}
+
+// wideMean is from what mean width of the jobs on comparing them may pay: below it
+// processors are looked at faster than jobs are kept in order (measured).
+const wideMean = 10
+
+// choose decides how schedules are worked out; both ways give the same. Looking at every
+// processor of a job takes steps by its width, twice. Looking for the job that ends last
+// of those that it shares processors with takes one for each word and each job that runs
+// beside it, of which there are about as many as jobs of the mean width fit. It is
+// faster where three times the square of the mean width is more than processors × words
+// (measured with 20 to 512 processors and 30 to 400 jobs).
+func (t *Titan) choose() {
+	n, sum := int64(len(t.p.Jobs)), int64(0)
+	for i := range t.p.Jobs {
+		sum += int64(t.p.Jobs[i].Processors)
+	}
+	t.wide = sum >= wideMean*n && 3*sum*sum > int64(t.p.Processors*t.p.words())*n*n
+	t.freeLast = 0
+	for _, at := range t.p.Free {
+		t.freeLast = max(t.freeLast, at)
+	}
+	t.ends = resize(t.ends, len(t.p.Jobs))
 }
 
 func resize[T any](s []T, n int) []T {
@@ -194,15 +228,22 @@ func (t *Titan) least() int {
 
 // costOf returns the weighted sum of equation 1.
 func (t *Titan) costOf(s *Schedule) int64 {
-	t.clear()
+	if t.wide {
+		t.ends = t.ends[:0]
+	} else {
+		t.clear()
+	}
 	w := t.p.words()
 	var over, makespan, used grid.Time
 	for _, j := range s.Order {
 		job := &t.p.Jobs[j]
 		var end grid.Time
-		if w == 1 {
+		switch {
+		case t.wide:
+			end = t.follow(s, j)
+		case w == 1:
 			end = occupyWord(t.busy, s.Sets[j], job.Span)
-		} else {
+		default:
 			end = occupy(t.busy, s.Sets[int(j)*w:(int(j)+1)*w], job.Span) + job.Span
 		}
 		makespan = max(makespan, end)
@@ -215,6 +256,32 @@ func (t *Titan) costOf(s *Schedule) int64 {
 	}
 	v := &t.p.Weights
 	return v.OverDeadline*int64(over) + v.Makespan*int64(makespan) + v.Idle*int64(idle)
+}
+
+// follow runs a job after all those before it that it shares a processor with, and
+// returns its end. On each processor jobs end in the order in which they run, so the
+// one of them that ends last decides, whoever has run on the others since.
+func (t *Titan) follow(s *Schedule, job int32) grid.Time {
+	w := t.p.words()
+	set := s.Sets[int(job)*w : (int(job)+1)*w]
+	start := grid.Time(0)
+	for i := len(t.ends) - 1; i >= 0; i-- {
+		if e := &t.ends[i]; meet(set, s.Sets[int(e.job)*w:]) {
+			start = e.at
+			break
+		}
+	}
+	if start < t.freeLast {
+		start = max(start, latest(t.p.Free, set))
+	}
+	end := start + t.p.Jobs[job].Span
+	at := len(t.ends)
+	t.ends = append(t.ends, ending{})
+	for ; at > 0 && t.ends[at-1].at > end; at-- {
+		t.ends[at] = t.ends[at-1]
+	}
+	t.ends[at] = ending{end, job}
+	return end
 }
 
 // clear forgets what ran in the schedule before.

@@ -74,6 +74,11 @@ func TestGenerations(t *testing.T) {
 					t.Fatal(err)
 				}
 				checkStarts(t, p, &m.Schedule, m.cost)
+				titan.wide = !titan.wide
+				if cost := titan.costOf(&m.Schedule); cost != m.cost {
+					t.Fatalf("cost is %d, and %d the other way", m.cost, cost)
+				}
+				titan.wide = !titan.wide
 			}
 			if titan.Cost() > cost {
 				t.Fatalf("generation %d: cost rises from %d to %d", titan.generation, cost, titan.Cost())
