@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -28,6 +29,8 @@ type Config struct {
 	// Seal signs a quote's payload: wire.Seal with Domain. It is nil in virtual
 	// time, where messages are never encoded. An error of it is fatal.
 	Seal func(payload []byte) ([]byte, error)
+
+	Slabs *Slabs // for messages; nil: its own
 }
 
 // ErrConfig is wrapped by every error of Config.Validate.
@@ -145,25 +148,31 @@ type Directory struct {
 	loads  newest[Load]
 	gossip gossip
 
-	// Memory for messages; what is handed out is the driver's.
-	scans      grid.Slab[Scan]
-	pages      grid.Slab[Page]
-	publishes  grid.Slab[Publish]
-	answers    grid.Slab[Published]
-	withdraws  grid.Slab[Withdraw]
-	reports    grid.Slab[Report]
-	reporteds  grid.Slab[Reported]
-	quoteSpace []*Quote
+	*Slabs          // what is handed out is the driver's
+	mail   []letter // copies that go out at the end of the call
+	voids  []voidLetter
+	sites  []grid.SiteID // reused
+	peers  []grid.SiteID // reused by inspect
+	due    []*holding    // reused by maintain
+}
 
+// Slabs are what messages and answers are cut from, a chunk of each type at a time.
+// Directories that take turns, as those of one virtual network, may share one: a chunk
+// for each of thousands of sites would be most of their memory. The zero value is
+// ready. Not safe for concurrent use.
+type Slabs struct {
+	scans        grid.Slab[Scan]
+	pages        grid.Slab[Page]
+	publishes    grid.Slab[Publish]
+	answers      grid.Slab[Published]
+	withdraws    grid.Slab[Withdraw]
+	reports      grid.Slab[Report]
+	reporteds    grid.Slab[Reported]
+	founds       grid.Slab[Found]
+	quoteSpace   []*Quote
 	receiptSpace []Receipt
 	copySpace    []Copy
-	mail         []letter // copies that go out at the end of the call
-	voids        []voidLetter
-	founds       grid.Slab[Found]
 	foundSpace   []Quote
-	sites        []grid.SiteID // reused
-	peers        []grid.SiteID // reused by inspect
-	due          []*holding    // reused by maintain
 }
 
 // New returns a directory that knows nobody. A configuration that Validate rejects
@@ -177,6 +186,7 @@ func New(cfg Config, rng *rand.Rand) *Directory {
 		began: grid.Never, pace: pace{flushAt: grid.Never}, republishAt: grid.Never, upkeepAt: grid.Never,
 		known: newest[*Quote]{max: knownMax}, loads: newest[Load]{max: loadsMax},
 		gossip: gossip{next: grid.Never},
+		Slabs:  cmp.Or(cfg.Slabs, new(Slabs)),
 	}
 	for a := range d.maps {
 		d.maps[a].reset()

@@ -1,6 +1,7 @@
 package market
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 
@@ -44,14 +45,7 @@ type Agent struct {
 	grants uint64                 // newest name of a guarantee
 	unused []*hold
 
-	messages  messages
-	jobs      grid.Slab[grid.Job]
-	moved     grid.Slab[migrated]
-	accepted  grid.Slab[remote]
-	placed    grid.Slab[Placed]
-	completed grid.Slab[Completed]
-	accepts   grid.Slab[Accepted]
-	delivered grid.Slab[Delivered]
+	slabs *Slabs
 }
 
 // New returns an agent that knows no jobs. cfg must be valid (Config.Validate),
@@ -68,6 +62,7 @@ func New(cfg Config, cluster *lrms.Cluster, dir *directory.Directory, rng *rand.
 		migrated: make(map[grid.JobID]*migrated),
 		holds:    make(map[grid.JobID]*hold),
 		remote:   make(map[grid.JobID]*remote),
+		slabs:    cmp.Or(cfg.Slabs, new(Slabs)),
 	}
 }
 

@@ -88,7 +88,7 @@ func (a *Agent) negotiate(now grid.Time, p *placement, quote int, out *grid.Outb
 	a.memory.Asking(q.Site, k.processors, k.span)
 	p.number++
 	p.messages++
-	m := a.messages.negotiate.New()
+	m := a.slabs.negotiate.New()
 	*m = Negotiate{
 		Task: p.task(), Request: k.request, Validity: a.cfg.ReplyTimeout, Processors: p.job.Processors, Memory: p.job.Memory,
 		Work: p.job.Work, Deadline: a.remaining(now, p.job), CostMax: k.costMax,
@@ -188,7 +188,7 @@ func (a *Agent) unwanted(from grid.SiteID, m *Reply, k *ask, out *grid.Outbox) {
 }
 
 func (a *Agent) sendCancel(to grid.SiteID, c Cancel, out *grid.Outbox) {
-	m := a.messages.cancel.New()
+	m := a.slabs.cancel.New()
 	*m = c
 	out.Send(to, m)
 }
@@ -297,7 +297,7 @@ func (a *Agent) giveUp(p *placement, k *ask, out *grid.Outbox) {
 // to be one.
 func (a *Agent) award(now grid.Time, p *placement, k *ask, out *grid.Outbox) {
 	k.state = over // the guarantee belongs to the migrated job from now on
-	m := a.moved.New()
+	m := a.slabs.moved.New()
 	*m = migrated{job: p.job, messages: p.messages, slot: a.memory.at(k.site), phase: submitting, since: now}
 	m.timer.Owner = m
 	m.award = Award{

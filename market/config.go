@@ -64,6 +64,8 @@ type Config struct {
 	// job in time even if they were idle. The paper's steps negotiate with them too.
 	SkipInfeasible bool
 
+	Slabs *Slabs // for messages and records of jobs; nil: its own
+
 	ReplyTimeout grid.Time // how long a negotiation may stay without a reply; 5 s
 	FindTimeout  grid.Time // how long a directory query may take; 30 s
 	HoldSpan     grid.Time // how long a guarantee waits for the job; 10 s

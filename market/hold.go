@@ -177,7 +177,7 @@ func (a *Agent) newHold() *hold {
 }
 
 func (a *Agent) sendGrant(now grid.Time, h *hold, out *grid.Outbox) {
-	m := a.messages.reply.New()
+	m := a.slabs.reply.New()
 	*m = Reply{
 		Task: h.task, Request: h.request, Hold: h.token, HoldSpan: h.expires - now,
 		Price: h.price, Cost: h.cost, Start: max(h.start-now, 0), Finish: h.finish - now, Load: a.load(now),
@@ -187,7 +187,7 @@ func (a *Agent) sendGrant(now grid.Time, h *hold, out *grid.Outbox) {
 }
 
 func (a *Agent) sendRefusal(now grid.Time, to grid.SiteID, m *Negotiate, refusal Refusal, out *grid.Outbox) *Reply {
-	r := a.messages.reply.New()
+	r := a.slabs.reply.New()
 	*r = Reply{
 		Task: m.Task, Request: m.Request, Refusal: refusal, Price: a.cfg.Price,
 		Start: grid.Never, Finish: grid.Never, Load: a.load(now),

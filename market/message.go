@@ -114,12 +114,22 @@ func (m *Acknowledge) ForJob() grid.JobID { return m.Task.Job }
 // ForJob implements grid.JobMessage.
 func (m *Cancel) ForJob() grid.JobID { return m.Task.Job }
 
-// messages hands out messages, a chunk of each type at a time.
-type messages struct {
+// Slabs are what messages and records of jobs are cut from, a chunk of each type at a
+// time. Agents that take turns, as those of one virtual network, may share one. The
+// zero value is ready. Not safe for concurrent use.
+type Slabs struct {
 	negotiate   grid.Slab[Negotiate]
 	reply       grid.Slab[Reply]
 	submission  grid.Slab[JobSubmission]
 	completion  grid.Slab[JobCompletion]
 	acknowledge grid.Slab[Acknowledge]
 	cancel      grid.Slab[Cancel]
+
+	jobs      grid.Slab[grid.Job]
+	moved     grid.Slab[migrated]
+	accepted  grid.Slab[remote]
+	placed    grid.Slab[Placed]
+	completed grid.Slab[Completed]
+	accepts   grid.Slab[Accepted]
+	delivered grid.Slab[Delivered]
 }

@@ -43,7 +43,7 @@ func (a *Agent) submit(now grid.Time, m *migrated, out *grid.Outbox) {
 	}
 	m.copies++
 	m.messages++
-	s := a.messages.submission.New()
+	s := a.slabs.submission.New()
 	*s = JobSubmission{
 		Job: m.job, Epoch: m.award.Epoch, Hold: m.award.Hold, Price: m.award.Price, Cost: m.award.Cost,
 		Age: min(max(now-m.job.Submit, 0), grid.SpanMax), Deadline: grid.Never,
@@ -147,7 +147,7 @@ func (a *Agent) freeSlot(m *migrated) {
 // resume takes up, after a restart, what was awarded before. The submission is
 // repeated: if the job arrived, the site says so again.
 func (a *Agent) resume(now grid.Time, in *Resume, out *grid.Outbox) {
-	m := a.moved.New()
+	m := a.slabs.moved.New()
 	*m = migrated{job: in.Job, award: in.Award, messages: in.Messages, phase: submitting, since: in.Job.Submit} // when it left is not known any more
 	m.timer.Owner = m
 	a.migrated[in.Job.ID] = m
@@ -246,7 +246,7 @@ func (a *Agent) completion(now grid.Time, from grid.SiteID, c *JobCompletion, ou
 		if c.Abandoned {
 			a.vanish(m, out)
 		} else {
-			done := a.completed.New()
+			done := a.slabs.completed.New()
 			cost = min(c.Cost, m.award.Cost, m.metered(now, c.Run)) // the agreed price never changes
 			if m.award.Bank != "" {
 				cost = a.desk.Due(c.Task, from, c.Claim, cost)
@@ -259,7 +259,7 @@ func (a *Agent) completion(now grid.Time, from grid.SiteID, c *JobCompletion, ou
 			out.Local(done)
 		}
 	}
-	k := a.messages.acknowledge.New()
+	k := a.slabs.acknowledge.New()
 	*k = Acknowledge{Task: c.Task, Of: wire.MarketJobCompletion}
 	if a.desk != nil && !c.Abandoned {
 		k.Agreement = a.desk.Agree(c.Task, from, cost, out)

@@ -315,7 +315,7 @@ func (a *Agent) takeHome(now grid.Time, p *placement, out *grid.Outbox) bool {
 
 // placedAt reports success and forgets the placement.
 func (a *Agent) placedAt(now grid.Time, p *placement, award Award, out *grid.Outbox) {
-	placed := a.placed.New()
+	placed := a.slabs.placed.New()
 	*placed = Placed{Job: p.job.ID, Award: award, Verdicts: a.verdicts(now, p, award.Site), Messages: p.messages}
 	out.Local(placed)
 	a.dropPlacement(now, p, out)

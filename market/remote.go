@@ -57,7 +57,7 @@ func (a *Agent) accept(now grid.Time, from grid.SiteID, task grid.TaskID, m *Job
 		a.forgetHold(h)
 		return false
 	}
-	r := a.accepted.New()
+	r := a.slabs.accepted.New()
 	*r = remote{home: from, task: task, hold: h.token}
 	r.timer.Owner = r
 	if old := a.remote[m.Job.ID]; old != nil {
@@ -68,7 +68,7 @@ func (a *Agent) accept(now grid.Time, from grid.SiteID, task grid.TaskID, m *Job
 		a.desk.Take(m.Cheque, out)
 	}
 	a.remote[m.Job.ID] = r
-	accepted := a.accepts.New()
+	accepted := a.slabs.accepts.New()
 	accepted.Job = a.localJob(now, m)
 	accepted.Award = Award{
 		Site: a.cfg.Site, Epoch: m.Epoch, Hold: h.token, Price: h.price, Cost: h.cost,
@@ -81,7 +81,7 @@ func (a *Agent) accept(now grid.Time, from grid.SiteID, task grid.TaskID, m *Job
 
 // localJob returns the submitted job with its instants on this site's clock.
 func (a *Agent) localJob(now grid.Time, m *JobSubmission) *grid.Job {
-	job := a.jobs.New()
+	job := a.slabs.jobs.New()
 	*job = *m.Job
 	job.Submit = max(now-m.Age, 0)
 	job.Deadline = grid.Never
@@ -92,14 +92,14 @@ func (a *Agent) localJob(now grid.Time, m *JobSubmission) *grid.Job {
 }
 
 func (a *Agent) confirm(to grid.SiteID, task grid.TaskID, of grid.Kind, hold uint64, unknown bool, out *grid.Outbox) {
-	m := a.messages.acknowledge.New()
+	m := a.slabs.acknowledge.New()
 	*m = Acknowledge{Task: task, Of: of, Hold: hold, Unknown: unknown}
 	out.Send(to, m)
 }
 
 // restore takes an accepted job up again after a restart.
 func (a *Agent) restore(in *Restore) {
-	r := a.accepted.New()
+	r := a.slabs.accepted.New()
 	*r = remote{home: in.Job.Home, task: grid.TaskID{Job: in.Job.ID, Epoch: in.Award.Epoch}, hold: in.Award.Hold}
 	r.timer.Owner = r
 	a.remote[in.Job.ID] = r
@@ -146,7 +146,7 @@ func (a *Agent) ending(task grid.TaskID, out *grid.Outbox) *remote {
 
 // report sends the completion, until home acknowledges it.
 func (a *Agent) report(now grid.Time, r *remote, out *grid.Outbox) {
-	m := a.messages.completion.New()
+	m := a.slabs.completion.New()
 	*m = JobCompletion{Task: r.task, Abandoned: r.abandoned}
 	if !r.abandoned {
 		m.Ago = min(max(now-r.result.End, 0), grid.SpanMax)
@@ -175,7 +175,7 @@ func (a *Agent) receipted(now grid.Time, from grid.SiteID, m *Acknowledge, out *
 	if a.desk != nil {
 		a.desk.Agreed(now, r.home, r.task, r.result.Cost, m.Agreement, out)
 	}
-	d := a.delivered.New()
+	d := a.slabs.delivered.New()
 	d.Task = r.task
 	out.Local(d)
 }

@@ -191,6 +191,7 @@ func BenchmarkFederation(b *testing.B) {
 			b.ReportAllocs()
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
+			busy := processorTime()
 			for range b.N {
 				r, err := cfg.trade(context.Background(), placement, w)
 				if err != nil {
@@ -198,9 +199,11 @@ func BenchmarkFederation(b *testing.B) {
 				}
 				events += r.Events
 			}
+			busy = processorTime() - busy
 			runtime.ReadMemStats(&after)
 			b.ReportMetric(float64(w.jobs)*float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
-			b.ReportMetric(float64(events)/b.Elapsed().Seconds(), "events/s")
+			b.ReportMetric(float64(busy.Nanoseconds())/float64(b.N)/float64(w.jobs), "cpu-ns/job")
+			reportEvents(b, events, busy)
 			b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(events), "allocs/event")
 			b.ReportMetric(float64(events)/float64(b.N)/float64(w.jobs), "events/job")
 		})

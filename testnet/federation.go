@@ -262,6 +262,7 @@ type federation struct {
 
 	directory directory.Config // what it does not say is the default
 	allowance grid.Time        // market.Config; 0: what the messages of a placement may take
+	slabs     *market.Slabs    // of all sites
 	nodes     []*kademlia.Node
 }
 
@@ -310,6 +311,7 @@ func (f *federation) build() (*Network, error) {
 
 // network makes the network, to which the sites have yet to be added.
 func (f *federation) network() (*Network, error) {
+	f.directory.Slabs, f.slabs = new(directory.Slabs), new(market.Slabs)
 	n, err := New(f.Config)
 	if err == nil && !f.oracle {
 		f.nodes = f.routers()
@@ -407,7 +409,7 @@ func (f *federation) site(i int) func(incarnation int) (Site, error) {
 			Site: id, Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
 			Price: s.Price, Cost: f.cost(), Foreign: f.foreign, Pricing: f.pricing,
 			Placement: f.placement, Allowance: allowance, Quiet: true,
-			SkipInfeasible: f.skipInfeasible,
+			SkipInfeasible: f.skipInfeasible, Slabs: f.slabs,
 		},
 		Directory: dir,
 		Survey:    coalloc.SurveyConfig{Self: id, Topic: dir.Topic},
