@@ -23,7 +23,7 @@ var (
 	// ErrSpace: the disk of the site is too full to take a job; make room.
 	ErrSpace = errors.New("no room for a job")
 	// ErrTooWide: no cluster that this site heads could ever hold the job.
-	ErrTooWide = errors.New("the job is too wide")
+	ErrTooWide = errors.New("no cluster could ever hold the job")
 	// ErrInvalid: the job itself is out of bounds.
 	ErrInvalid = errors.New("invalid job")
 )
