@@ -1,6 +1,10 @@
 package scale
 
-import "gridnode/testnet"
+import (
+	"gridnode/internal/grid"
+	"gridnode/internal/wire"
+	"gridnode/testnet"
+)
 
 // figure is one number of a measurement.
 type figure struct {
@@ -109,12 +113,21 @@ func groups() []group {
 	}
 }
 
-// columns returns all figures of all groups, named as columns of a CSV file.
+// columns returns all figures of all groups, named as columns of a CSV file, and what
+// the busiest site handled.
 func columns() (all []figure) {
 	for _, g := range groups() {
 		for _, f := range g.figures {
 			f.name = g.title + ": " + f.name
 			all = append(all, f)
+		}
+	}
+	for k := range grid.Kind(wire.KindMax) {
+		if name := wire.KindName(k); name != "" {
+			all = append(all, count("Busiest site: "+name, func(m *testnet.ScaleResult) int64 {
+				counts, _ := busiest(m)
+				return counts[name]
+			}))
 		}
 	}
 	return all

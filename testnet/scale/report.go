@@ -167,7 +167,9 @@ func (r *Report) population(oft int) reproduce.Experiment {
 			e.Tables = append(e.Tables, t)
 		}
 	}
-	e.Tables = append(e.Tables, typesTable(list, columns))
+	e.Tables = append(e.Tables, typesTable("Messages per job by type", "", list, columns, func(m *testnet.ScaleResult) (map[string]int64, float64) {
+		return m.ByType, float64(max(m.Jobs, 1))
+	}), typesTable("What the busiest site sends and receives, by type", "Messages an hour of the site that handles most of all kinds.", list, columns, busiest))
 	for _, p := range plots() {
 		plot := reproduce.Plot{Figure: p.title, Title: p.note, X: "sites", Y: p.axis, Columns: columns}
 		for _, f := range p.figures {
@@ -190,20 +192,32 @@ func measureOf(f figure, list []*testnet.ScaleResult) reproduce.Measure {
 	return m
 }
 
-// typesTable has a line for each type of message.
-func typesTable(list []*testnet.ScaleResult, columns []string) reproduce.Table {
+// typesTable has a line for each type of message: counts over what divides them.
+func typesTable(title, note string, list []*testnet.ScaleResult, columns []string, of func(*testnet.ScaleResult) (counts map[string]int64, over float64)) reproduce.Table {
 	var names []string
 	for _, m := range list {
-		for name := range m.ByType {
+		counts, _ := of(m)
+		for name := range counts {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
-	t := reproduce.Table{Title: "Messages per job by type", Columns: columns}
+	t := reproduce.Table{Title: title, Note: note, Columns: columns}
 	for _, name := range slices.Compact(names) {
 		t.Measures = append(t.Measures, measureOf(figure{name: name, decimals: 2, of: func(m *testnet.ScaleResult) float64 {
-			return float64(m.ByType[name]) / float64(max(m.Jobs, 1))
+			counts, over := of(m)
+			return float64(counts[name]) / over
 		}}, list))
 	}
 	return t
+}
+
+// busiest returns what the busiest site handled of each type, and the hours measured.
+func busiest(m *testnet.ScaleResult) (counts map[string]int64, hours float64) {
+	for _, l := range m.MessagesPerSite {
+		if l.ByType != nil {
+			counts = l.ByType
+		}
+	}
+	return counts, max(m.SpanSeconds.Float(), 1) / 3600
 }

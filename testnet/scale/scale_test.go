@@ -226,7 +226,11 @@ func TestReport(t *testing.T) {
 	if err != nil || len(rows) != 5 || rows[4][3] != "8" || rows[4][2] != "100" {
 		t.Errorf("%v, rows %v", err, rows)
 	}
-	if !strings.Contains(table.String(), "Messages per job by type") || !strings.Contains(table.String(), "target") {
+	i := slices.Index(rows[0], "Busiest site: gossip.load")
+	if i < 0 || rows[4][i] != fmt.Sprint(r.Results[3].MessagesPerSite[0].ByType["gossip.load"]) || rows[4][i] == "0" {
+		t.Errorf("column %d of the CSV is not what the busiest site gossips", i)
+	}
+	if !strings.Contains(table.String(), "What the busiest site sends and receives") || !strings.Contains(table.String(), "Messages per job by type") || !strings.Contains(table.String(), "target") {
 		t.Errorf("the table is\n%s", table.String())
 	}
 }
