@@ -44,6 +44,7 @@ type upkeep struct {
 
 const (
 	matureAge = 2*spanMax + 1 // halves of a lifetime after which a holder counts as mature
+	routeMin  = 4             // lifetimes after which a holder looks for its cell's parent from the root again, at first
 	eagerMax  = 16            // rounds that follow quickly if the holder is not mature before
 )
 
@@ -115,7 +116,7 @@ func (d *Directory) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 	if !h.cell.isRoot() && h.closing.quit == grid.Never {
 		if !u.routed || now >= u.reroute {
 			u.way = prefix{}
-			u.routing = min(max(2*u.routing, d.cfg.Lifetime), spanMax*d.cfg.Lifetime)
+			u.routing = min(max(2*u.routing, routeMin*d.cfg.Lifetime), spanMax*d.cfg.Lifetime)
 			u.reroute = now + u.routing - d.jitter(u.routing/4)
 		} else {
 			u.way = u.parent
