@@ -20,10 +20,12 @@ func (s *Site) startGang(now grid.Time, in *coalloc.Start, out *grid.Outbox) {
 	}
 	s.forgetRecovered(e)
 	g := &grid.Gang{Task: in.Task, Each: e.job.Processors / e.job.Tasks}
+	left := grid.Never // of the leases
 	for _, p := range in.Parts {
 		part := grid.GangPart{Site: p.Site, Processors: p.Processors}
 		if l, there := s.book.Get(p.Lease); there {
 			part.Pilot = grid.Pilot{Site: l.Source, Key: l.Key}
+			left = min(left, l.Limit-now)
 		}
 		g.Parts = append(g.Parts, part)
 	}
@@ -32,7 +34,9 @@ func (s *Site) startGang(now grid.Time, in *coalloc.Start, out *grid.Outbox) {
 	if e.resumed { // it began then, whatever is started of it now
 		e.start = e.award.Start
 	}
-	e.gang, e.verdicts = g, s.dividedVerdicts(now, e.job, g)
+	if e.gang = g; !in.Again || len(e.verdicts) == 0 { // after a restart less is known of the sites
+		e.verdicts = s.dividedVerdicts(now, e.job, g)
+	}
 	e.award = market.Award{Site: s.cfg.ID, Epoch: e.epoch, Price: s.Price(), Until: grid.Never, Start: e.start,
 		Cost: s.cfg.Cost.Cost(s.Price(), e.job.Processors, s.limitOf(e))}
 	cancelling := e.state == Cancelling
@@ -41,6 +45,9 @@ func (s *Site) startGang(now grid.Time, in *coalloc.Start, out *grid.Outbox) {
 	}
 	out.Save(e)
 	task := grid.Task{ID: in.Task, Job: e.job, Limit: max(s.limitOf(e), in.Limit), Gang: g, Bring: in.Bring}
+	if in.Again && left != grid.Never { // how long it was to take is not known any more
+		task.Bring = max(left-task.Limit, 0)
+	}
 	out.Start(task)
 	if !in.Again {
 		out.Tell(grid.Event{Kind: grid.JobStarted, Job: e.job, Epoch: e.epoch, Site: s.cfg.ID})
