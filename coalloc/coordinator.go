@@ -257,10 +257,7 @@ func (c *Coordinator) submit(now grid.Time, in *Submit, out *grid.Outbox) {
 		err = in.Request.Placeable(c.view)
 	}
 	if err == nil {
-		policy := c.queue.policy(in.Request)
-		if _, ok := policy.Place(nil, in.Request, idleView(c.view), in.Estimate); !ok {
-			err = badRequest("%d processors: %s does not place it even if all sites are idle%s", in.Request.Processors, policy, in.Request.closedText())
-		}
+		err = in.Request.PlaceableBy(c.queue.policy(in.Request), c.view, in.Estimate)
 	}
 	if err == nil && (in.Estimate < 1 || in.Estimate > lease.SpanLimit/2) {
 		err = badRequest("an estimate of %v, want more than 0 and at most %v", in.Estimate, lease.SpanLimit/2)

@@ -86,12 +86,15 @@ func Transfer(inputs []Input, v *View, site int) grid.Time {
 	return sum
 }
 
-// closedText says so if inputs can be read at their holders only.
+// Bound reports whether an input can be read at its holders only.
+func (r *Request) Bound() bool {
+	return slices.ContainsFunc(r.Inputs, func(in Input) bool { return len(in.Closed) > 0 && len(in.Holders) == 0 })
+}
+
+// closedText says so.
 func (r *Request) closedText() string {
-	for i := range r.Inputs {
-		if in := &r.Inputs[i]; len(in.Closed) > 0 && len(in.Holders) == 0 {
-			return ", as nobody may copy what it reads to other sites than its holders"
-		}
+	if r.Bound() {
+		return ", as nobody may copy what it reads to other sites than its holders"
 	}
 	return ""
 }

@@ -1,6 +1,10 @@
 package coalloc
 
-import "fmt"
+import (
+	"fmt"
+
+	"gridnode/internal/grid"
+)
 
 // Part is a component with the site it is placed at.
 type Part struct {
@@ -102,6 +106,15 @@ func (r *Request) Placeable(v *View) error {
 		}
 	}
 	return first
+}
+
+// PlaceableBy returns an error wrapping ErrRequest if a policy would not place r, which
+// is Placeable, on the sites of v even if all of their processors were idle.
+func (r *Request) PlaceableBy(p Policy, v *View, estimate grid.Time) error {
+	if _, ok := p.Place(nil, r, idleView(v), estimate); ok {
+		return nil
+	}
+	return badRequest("%d processors: %s does not place it even if all sites are idle%s", r.Processors, p, r.closedText())
 }
 
 func (r *Request) placeableSplit(number int, s Split, v *View) error {

@@ -79,6 +79,7 @@ const (
 	scanPauseMax  = 10 * grid.Second
 	queueInterval = 2 * grid.Second
 	looksMax      = 3               // scans that may lack sites before a job is refused because of what they did not find
+	boundLooksMax = 8               // scans before a job is refused because its inputs' holders cannot run it, about a minute
 	holdSpan      = 6 * grid.Second // more than one repetition of a message; a lost component is waited out as much longer
 	scanPages     = 16              // of directory.LimitMax quotes each
 )
@@ -228,7 +229,14 @@ func (s *Site) handOver(now grid.Time, scanned bool, out *grid.Outbox) {
 			continue
 		}
 		r.Inputs = s.inputsOf(nil, e.job)
-		if err := r.Placeable(view); err != nil && !c.scan.whole && e.looks < looksMax {
+		err, most := r.Placeable(view), 0
+		if !c.scan.whole {
+			most = looksMax
+		}
+		if err == nil && r.Bound() && r.Policy != nil { // a holder may be starting, and has no quote yet
+			err, most = r.PlaceableBy(*r.Policy, view, s.limitOf(e)), boundLooksMax
+		}
+		if err != nil && e.looks < most {
 			if scanned {
 				e.looks++ // a site that has just started does not find all the others at once
 			}

@@ -2,10 +2,14 @@ package node
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+
+	"github.com/libp2p/go-libp2p/core/network"
 
 	"gridnode/coalloc/dataset"
 	"gridnode/internal/grid"
@@ -152,10 +156,17 @@ func TestDataSetOutlivesRestart(t *testing.T) {
 	if err := holder.Close(); err != nil {
 		t.Fatal(err)
 	}
+	early := readingJob(home, 9, "", "kept") // there is no quote of the holder any more
+	submitJob(t, home, early)
+	until(t, "it looks for more sites", func() bool { return strings.Contains(stateOf(t, home, early).Reason, "looks for more sites") })
 	cfg := holder.cfg
 	cfg.Join = home.Addrs()
 	holder = startHost(t, cfg)
 	t.Cleanup(func() { holder.Close() })
+	until(t, "it is over", func() bool { return stateOf(t, home, early).State.Terminal() })
+	if v := stateOf(t, home, early); v.State != Done || v.Gang.Parts[0].Site != holder.ID() {
+		t.Errorf("a job that came while the holder was away: %v (%s)", v.State, v.Reason)
+	}
 	awaitQuotes(t, home, 3)
 	awaitHolders(t, home, "kept", 1)
 	awaitHolders(t, home, "dropped", 1)
@@ -177,4 +188,45 @@ func TestDataSetOutlivesRestart(t *testing.T) {
 	if v, _ = runs(t, home, readingJob(home, 3, "", "kept")); !strings.Contains(v.Result.Reason, "has changed since it was added") {
 		t.Errorf("after the file was changed: %v, exit code %d (%s)", v.State, v.Result.ExitCode, v.Result.Reason)
 	}
+}
+
+// TestCoallocatorRestartsWhileCopying: the daemon of a job's home goes down while its
+// input is being copied there; the copy is made anew, and the job starts.
+func TestCoallocatorRestartsWhileCopying(t *testing.T) {
+	hosts, configs := longTeam(t, 20*grid.Second, 2)
+	hosts[0].bring.most, configs[0].FetchMax = 1<<20, 1<<20
+	path := addData(t, hosts[1], "x", "text", true)
+	awaitHolders(t, hosts[0], "x", 1)
+	asked := make(chan struct{}, 10)
+	var stall atomic.Bool
+	stall.Store(true)
+	holder := hosts[1]
+	holder.net.Handle(fetchProtocol, func(from grid.SiteID, s network.Stream) error {
+		asked <- struct{}{}
+		if stall.Load() {
+			_, err := io.Copy(io.Discard, s) // until who asks is gone
+			return err
+		}
+		return holder.serveFetch(from, s)
+	})
+	j := dividedJob(hosts, 1, `cat $GRIDNODE_INPUT_0; echo`, 1, 1)
+	j.Inputs = []grid.DataSet{{Name: "x", Size: 4}}
+	submitJob(t, hosts[0], j)
+	<-asked
+	before := stateOf(t, hosts[0], j)
+	hosts[0].Kill()
+	stall.Store(false)
+	hosts[0] = realHost(t, configs[0])
+	until(t, "it is over", func() bool { return stateOf(t, hosts[0], j).State.Terminal() })
+	v := stateOf(t, hosts[0], j)
+	if output := readOutput(t, hosts[0], j, Stdout); v.State != Done || v.Epoch != 1 || output != "text\ntext\n" {
+		t.Errorf("%v in execution %d (%s): %q", v.State, v.Epoch, v.Reason, output)
+	}
+	if said := fmt.Sprint(v.Verdicts); said != fmt.Sprint(before.Verdicts) || !strings.Contains(said, "holds x") {
+		t.Errorf("verdicts %s, before the restart %v", said, before.Verdicts)
+	}
+	if _, err := os.Stat(path); err != nil {
+		t.Error(err)
+	}
+	nothingLeft(t, hosts...)
 }

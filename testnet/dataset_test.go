@@ -72,7 +72,7 @@ func TestPlacedCloseToFiles(t *testing.T) {
 		}
 		jobs := headJobs{
 			reader(1, 3*minute, "wf", "big"), reader(2, 5*minute, "cf", "big"), reader(3, 7*minute, "", "closed"),
-			reader(4, 10*minute, "", "closed"), reader(5, 15*minute, "", "dropped"),
+			reader(4, 8*minute+50*grid.Second, "", "closed"), reader(5, 15*minute, "", "dropped"), // 4 while the holder is down
 		}
 		n := dataNet(t, seed, link, jobs, Fault{Kind: FaultMachine, At: 8 * minute, For: minute, Sites: []int{3}})
 		n.hold(minute, 2, "big", 1<<33, true)
