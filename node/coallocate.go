@@ -10,6 +10,7 @@ import (
 	"gridnode/coalloc"
 	"gridnode/directory"
 	"gridnode/internal/grid"
+	"gridnode/internal/lrms"
 	"gridnode/lease"
 	"gridnode/market"
 )
@@ -25,6 +26,7 @@ type coallocator struct {
 	previews  []Preview            // to be answered then
 	newcomers []*entry             // to be handed over when the scan that is under way has ended
 	looked    grid.Time            // when the sites were last looked at
+	present   grid.Time            // when what is idle was last looked at
 	gangs     map[grid.TaskID]bool // executions of which something may be alive
 	readers   []*entry             // jobs handed over that read data sets, in order
 }
@@ -95,7 +97,15 @@ func newCoallocator(cfg *SiteConfig, s *Site, seed uint64) (*coallocator, error)
 	if cfg.Coallocation.Hold == 0 {
 		cfg.Coallocation.Hold = holdSpan
 	}
-	view := coalloc.NewView([]coalloc.Site{{ID: cfg.ID, Name: cfg.Name, Processors: cfg.Processors, Free: cfg.Processors}}, nil)
+	view := coalloc.NewView([]coalloc.Site{{
+		ID: cfg.ID, Name: cfg.Name, Processors: cfg.Processors, Free: cfg.Processors, Wait: func(processors int64) grid.Time {
+			start := s.cluster.EarliestStart(c.present, processors, lrms.NominalDefault)
+			if start == grid.Never {
+				return grid.Never
+			}
+			return start - c.present
+		},
+	}}, nil)
 	var err error
 	c.coord, err = coalloc.NewCoordinator(cfg.Coallocation, view, c.home, rand.New(rand.NewPCG(seed, 5)))
 	return c, err
@@ -262,7 +272,8 @@ func (s *Site) handOver(now grid.Time, scanned bool, out *grid.Outbox) {
 	}
 }
 
-// setNetwork tells the coordinator what is known of the ways between the sites.
+// setNetwork tells the coordinator what is known of the ways between the sites, and
+// groups them by it if there are groups.
 func (s *Site) setNetwork() {
 	view := s.co.coord.View()
 	ids := make([]grid.SiteID, len(view.Sites))
@@ -270,12 +281,16 @@ func (s *Site) setNetwork() {
 		ids[i] = view.Sites[i].ID
 	}
 	view.SetNetwork(s.Network(s.co.looked, ids))
+	if s.cfg.Radius > 0 {
+		coalloc.Groups(view, s.cfg.Radius)
+	}
 }
 
 // refresh tells the coordinator what is idle at home, what sites have gossiped since
 // their quotes, and who holds what jobs read.
 func (s *Site) refresh(now grid.Time, out *grid.Outbox) {
 	s.refreshInputs(now, out)
+	s.co.present = now
 	view := s.co.coord.View()
 	for i := range view.Sites {
 		id := view.Sites[i].ID

@@ -36,6 +36,7 @@ type SiteConfig struct {
 	Survey     coalloc.SurveyConfig
 
 	Coallocation coalloc.CoordinatorConfig // of jobs of this site that run at several
+	Radius       grid.Time                 // of latency groups, in which jobs placed by coalloc.PolicyCA are kept; 0: there are none
 
 	Bank   bank.Config // Self is filled in
 	Limits Limits

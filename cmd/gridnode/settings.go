@@ -60,6 +60,7 @@ type settings struct {
 	leaseLongest grid.Time
 	delegate     lease.MatchConfig
 	placement    coalloc.Policy
+	radius       grid.Time // of latency groups; 0: none
 	invitations  lease.Consent
 
 	pack       node.HeadsConfig
@@ -250,6 +251,14 @@ var settingTable = []setting{
 
 	{key: "coallocation.policy", value: "adaptive", usage: "how components are placed if a job does not say and names no inputs: wf, cf, fcm, ca or adaptive",
 		set: func(s *settings, v string) (err error) { s.placement, err = coalloc.ParsePolicy(v); return err }},
+	{key: "coallocation.radius", value: "0s", usage: "jobs placed by ca are kept among sites within this latency of one another's widest, up to 10s; 0s: all sites",
+		set: func(s *settings, v string) error {
+			d, err := time.ParseDuration(v)
+			if s.radius = grid.FromDuration(d); err != nil || s.radius < 0 || s.radius > coalloc.LatencyMax {
+				return fmt.Errorf("%q: want a span up to %v, such as 5ms, or 0s", v, coalloc.LatencyMax)
+			}
+			return nil
+		}},
 
 	{key: "data.fetch", value: "10G", usage: "most bytes of data sets copied here from other sites for one job that runs here, K, M, G or T; 0: none",
 		set: func(s *settings, v string) (err error) { s.fetchMax, err = parseSize(v, 1); return err }},

@@ -147,8 +147,8 @@ func hostConfig(home string, s *settings, log *slog.Logger) (node.HostConfig, er
 			Price: s.price, Cost: s.cost, Foreign: s.foreign, Discipline: s.discipline, Weights: s.weights,
 			Survey:       coalloc.SurveyConfig{Within: s.latency},
 			Lease:        node.LeaseConfig{Lend: s.lend, Most: s.lendMost, Term: s.leaseTerm, Span: s.leaseLongest, Match: s.delegate, Consent: s.invitations},
-			Coallocation: coalloc.CoordinatorConfig{Queue: coalloc.QueueConfig{Policy: s.placement}},
-			Limits:       node.Limits{Jobs: int(s.jobs), PerUser: int(s.perUser), Finished: int(s.finished), Retention: s.retention},
+			Coallocation: coalloc.CoordinatorConfig{Queue: coalloc.QueueConfig{Policy: s.placement}}, Radius: s.radius,
+			Limits: node.Limits{Jobs: int(s.jobs), PerUser: int(s.perUser), Finished: int(s.finished), Retention: s.retention},
 		},
 	}
 	if s.processors > 0 {
