@@ -54,12 +54,9 @@ func (l *leaves) seek(x prefix) (int, bool) {
 	return slices.BinarySearchFunc(l.list, x, func(f leaf, x prefix) int { return f.prefix.compare(x) })
 }
 
-// branches reports whether a cell is known, or was before they were forgotten, that x
-// covers.
-func (l *leaves) branches(x prefix) bool {
-	i, ok := l.seek(x)
-	return ok && i+1 < len(l.list) && x.covers(l.list[i+1].prefix) || x.length == 0 && l.lost > 1
-}
+// branches reports whether a cell below the root is known, or was before they were
+// forgotten.
+func (l *leaves) branches() bool { return l.size() > 1 }
 
 // add remembers a cell.
 func (l *leaves) add(x prefix) {

@@ -213,11 +213,12 @@ func (d *Directory) rests(site grid.SiteID) bool {
 	return (uint32(site[len(site)-1])+d.renewals)%2 == 0
 }
 
-// probe returns which holder of a new home is to have the quote before the others. If
-// the cell covers others the quote may well belong into one of those: then one answer
-// says so, where all holders would. Whoever does not answer is not waited for.
+// probe returns which holder of a new home is to have the quote before the others. Where
+// there are cells below the root, the quote may well belong into one that this site has
+// not heard of: then one answer says so, where all holders would. Whoever does not answer
+// is not waited for.
 func (d *Directory) probe(p *place) (copy int, probing bool) {
-	if p.role != home || len(p.copies) == 0 || !d.maps[p.cell.attribute].branches(p.cell.prefix) {
+	if p.role != home || len(p.copies) == 0 || p.cell.isRoot() && !d.maps[p.cell.attribute].branches() {
 		return 0, false
 	}
 	for i := range p.copies {
