@@ -100,8 +100,8 @@ type Network struct {
 	stats   stats
 	inbound inbound
 	out     outbounds
-	lookups lookups
-	records recordOrders
+	lookups backlog[grid.Key]
+	records backlog[recordOrder]
 	pings   pings
 	probing atomic.Int32  // probes under way
 	enough  int           // connections from which on no further is made to measure a latency
@@ -127,6 +127,8 @@ func Start(cfg Config) (*Network, error) {
 		joined: make(chan struct{}), rejoin: make(chan struct{}, 1), met: make(chan struct{}, 1),
 	}
 	n.ctx, n.cancel = context.WithCancel(context.Background())
+	n.lookups = backlog[grid.Key]{n: n, alive: lookupsMax, most: lookupsWaitingMax, carry: n.lookUp}
+	n.records = backlog[recordOrder]{n: n, alive: recordOrdersAlive, most: recordOrdersMax, carry: n.carryRecords}
 	n.out.peers = make(map[grid.SiteID]*outbound)
 	n.inbound.peers = make(map[peer.ID]*source)
 	if err := n.start(listen); err != nil {

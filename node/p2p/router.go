@@ -19,13 +19,6 @@ import (
 	"gridnode/internal/grid"
 )
 
-// lookups are the DHT look-ups ordered and not yet answered.
-type lookups struct {
-	mu      sync.Mutex
-	running int
-	waiting []grid.Key
-}
-
 // Closest looks up the k sites nearest to key and reports them as *grid.Closest:
 // nearest first, this site at its place among them, empty if the look-up failed
 // or too many are waiting. A node that knows no other is the nearest itself.
@@ -33,33 +26,13 @@ type lookups struct {
 // Nearness is kad-dht's: it hashes the key it is given, so the point looked up is
 // SHA-256 of key, at every node alike.
 func (n *Network) Closest(key grid.Key) {
-	n.lookups.mu.Lock()
-	defer n.lookups.mu.Unlock()
-	switch {
-	case n.ctx.Err() != nil || len(n.lookups.waiting) >= lookupsWaitingMax:
+	if !n.lookups.add(key) {
 		n.cfg.Report(&grid.Closest{Key: key})
-	case n.lookups.running >= lookupsMax:
-		n.lookups.waiting = append(n.lookups.waiting, key)
-	default:
-		n.lookups.running++
-		n.wg.Go(func() { n.lookUp(key) })
 	}
 }
 
-// lookUp answers key and then the keys that wait.
 func (n *Network) lookUp(key grid.Key) {
-	for {
-		n.cfg.Report(&grid.Closest{Key: key, Peers: n.closest(key)})
-		n.lookups.mu.Lock()
-		if len(n.lookups.waiting) == 0 || n.ctx.Err() != nil {
-			n.lookups.running--
-			n.lookups.mu.Unlock()
-			return
-		}
-		key = n.lookups.waiting[0]
-		n.lookups.waiting = slices.Delete(n.lookups.waiting, 0, 1)
-		n.lookups.mu.Unlock()
-	}
+	n.cfg.Report(&grid.Closest{Key: key, Peers: n.closest(key)})
 }
 
 func (n *Network) closest(key grid.Key) []grid.SiteID {
@@ -68,7 +41,9 @@ func (n *Network) closest(key grid.Key) []grid.SiteID {
 	if !n.awaitJoin(ctx) { // an answer before that would name us alone
 		return nil
 	}
-	peers, err := n.countedClosest(ctx, key)
+	var peers []peer.ID
+	var err error
+	n.counted(ctx, func(ctx context.Context) { peers, err = n.router.GetClosestPeers(ctx, string(key[:])) })
 	if err != nil && !errors.Is(err, kbucket.ErrLookupFailure) { // that one says: no peer is known
 		n.log.Debug("look-up failed", "error", err)
 		return nil
@@ -76,17 +51,36 @@ func (n *Network) closest(key grid.Key) []grid.SiteID {
 	return merge(key, n.host.ID(), peers, n.cfg.bucketSize())
 }
 
-// countedClosest is a look-up whose requests are counted.
-func (n *Network) countedClosest(ctx context.Context, key grid.Key) ([]peer.ID, error) {
+// awaitJoin waits for the first join, and reports whether ctx goes on.
+func (n *Network) awaitJoin(ctx context.Context) bool {
+	select {
+	case <-n.joined:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// counted has the DHT look something up and counts the look-up and its requests.
+func (n *Network) counted(ctx context.Context, lookUp func(ctx context.Context)) {
 	ctx, cancel := context.WithCancel(ctx)
 	ctx, events := routing.RegisterForQueryEvents(ctx)
 	counted := make(chan int64)
 	go func() { counted <- countRequests(events) }()
-	peers, err := n.router.GetClosestPeers(ctx, string(key[:]))
+	lookUp(ctx)
 	cancel() // closes events
 	n.stats.requests.Add(<-counted)
 	n.stats.lookups.Add(1)
-	return peers, err
+}
+
+// countRequests counts the requests of a look-up until its events end.
+func countRequests(events <-chan *routing.QueryEvent) (requests int64) {
+	for e := range events {
+		if e.Type == routing.SendingQuery {
+			requests++
+		}
+	}
+	return requests
 }
 
 // merge puts self at its place among peers, which GetClosestPeers returns nearest
