@@ -38,10 +38,10 @@ func TestRestartsLendNoLonger(t *testing.T) {
 	}
 }
 
-// TestForgottenInboundLease: a site that lends on and has lost, in a crash, the lease by
-// which the processors came cannot say when they have gone back. Its borrower goes by
-// what it was told before.
-func TestForgottenInboundLease(t *testing.T) {
+// borrowed returns the book of c, at one hour, which has borrowed two processors of a
+// for an hour, lent on by b under epoch 7; gone is as in Grant.
+func borrowed(t *testing.T, term, gone grid.Time) (*Book, ID) {
+	t.Helper()
 	c := newBook(t, "c", 4)
 	var out grid.Outbox
 	now := grid.Hour
@@ -49,15 +49,24 @@ func TestForgottenInboundLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	hear := func(m grid.Message) {
-		out.Reset()
-		c.Step(now, &grid.Delivery{From: "b", Message: m}, &out)
-	}
-	hear(&Grant{Number: id.Number, Epoch: 7, Stamp: now, Hold: grid.Minute, Span: grid.Hour, Source: "a", Key: 1, Hops: 2, Gone: 20 * grid.Minute})
+	hear := func(m grid.Message) { c.Step(now, &grid.Delivery{From: "b", Message: m}, &out) }
+	hear(&Grant{Number: id.Number, Epoch: 7, Stamp: now, Hold: grid.Minute, Span: grid.Hour, Source: "a", Key: 1, Hops: 2, Gone: gone})
 	if err := c.Claim(now, id, &out); err != nil {
 		t.Fatal(err)
 	}
-	hear(&Renewed{Number: id.Number, Epoch: 7, Sequence: 1, Stamp: now + 1, Term: 5 * grid.Minute, Limit: grid.Hour, Gone: 20 * grid.Minute})
+	hear(&Renewed{Number: id.Number, Epoch: 7, Sequence: 1, Stamp: now + 1, Term: term, Limit: grid.Hour, Gone: gone})
+	if l, _ := c.Get(id); l.State != Active {
+		t.Fatalf("%+v, want it active", l)
+	}
+	return c, id
+}
+
+// TestForgottenInboundLease: a site that lends on and has lost, in a crash, the lease by
+// which the processors came cannot say when they have gone back. Its borrower goes by
+// what it was told before.
+func TestForgottenInboundLease(t *testing.T) {
+	c, id := borrowed(t, 5*grid.Minute, 20*grid.Minute)
+	now := grid.Hour
 	surely := now + c.cfg.longer(20*grid.Minute)
 
 	now += 3 * grid.Minute
@@ -68,7 +77,8 @@ func TestForgottenInboundLease(t *testing.T) {
 	if !ok || told.Cause != Broken || told.Gone == 0 {
 		t.Fatalf("the site that lent on tells its borrower %+v", crashed.Sends)
 	}
-	hear(told)
+	var out grid.Outbox
+	c.Step(now, &grid.Delivery{From: "b", Message: told}, &out)
 	if len(out.Locals) != 1 {
 		t.Fatalf("the borrower's owner is told %+v", out.Locals)
 	}
@@ -115,18 +125,9 @@ func TestLeavingOutlivesARestart(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBook(t, "c", 4)
+			b, id := borrowed(t, 20*grid.Minute, grid.Hour)
 			var out grid.Outbox
 			now := grid.Hour
-			id, err := b.Request(now, "b", Want{Processors: 2, Span: grid.Hour, Subject: grid.JobID{Lo: 1}}, &out)
-			if err != nil {
-				t.Fatal(err)
-			}
-			b.Step(now, &grid.Delivery{From: "b", Message: &Grant{Number: id.Number, Epoch: 7, Stamp: now, Hold: grid.Minute, Span: grid.Hour, Source: "b", Key: 1, Hops: 1, Gone: grid.Hour}}, &out)
-			if err := b.Claim(now, id, &out); err != nil {
-				t.Fatal(err)
-			}
-			b.Step(now, &grid.Delivery{From: "b", Message: &Renewed{Number: id.Number, Epoch: 7, Sequence: 1, Stamp: now + 1, Term: 20 * grid.Minute, Limit: grid.Hour, Gone: grid.Hour}}, &out)
 			leave(b, now, id, &out)
 			saved := out.Records[len(out.Records)-1]
 			key, value := saved.RecordKey(), saved.AppendRecord(nil)
