@@ -112,12 +112,9 @@ var settingTable = []setting{
 	{key: "site.bandwidth", flag: "bandwidth", value: "1000", usage: "bandwidth of the site's interconnect in Mb/s, 1 to 1000000000",
 		set: func(s *settings, v string) (err error) { s.rating.Bandwidth, err = intBetween(v, 1, 1e9); return err }},
 	{key: "site.latency", value: "50us", usage: "latency between processors within the site, 1us to 10s",
-		set: func(s *settings, v string) error {
-			d, err := time.ParseDuration(v)
-			if s.latency = grid.FromDuration(d); err != nil || s.latency < 1 || s.latency > coalloc.LatencyMax {
-				return fmt.Errorf("%q: want a span from 1us to %v, such as 50us", v, coalloc.LatencyMax)
-			}
-			return nil
+		set: func(s *settings, v string) (err error) {
+			s.latency, err = latencyFrom(v, 1, "a span from 1us to %v, such as 50us")
+			return err
 		}},
 	{key: "site.price", flag: "price", value: "1", usage: "credits per processor-hour, more than 0, at most six decimals",
 		set: func(s *settings, v string) (err error) { s.price, err = parsePrice(v); return err }},
@@ -252,12 +249,9 @@ var settingTable = []setting{
 	{key: "coallocation.policy", value: "adaptive", usage: "how components are placed if a job does not say and names no inputs: wf, cf, fcm, ca or adaptive",
 		set: func(s *settings, v string) (err error) { s.placement, err = coalloc.ParsePolicy(v); return err }},
 	{key: "coallocation.radius", value: "0s", usage: "jobs placed by ca are kept among sites within this latency of one another's widest, up to 10s; 0s: all sites",
-		set: func(s *settings, v string) error {
-			d, err := time.ParseDuration(v)
-			if s.radius = grid.FromDuration(d); err != nil || s.radius < 0 || s.radius > coalloc.LatencyMax {
-				return fmt.Errorf("%q: want a span up to %v, such as 5ms, or 0s", v, coalloc.LatencyMax)
-			}
-			return nil
+		set: func(s *settings, v string) (err error) {
+			s.radius, err = latencyFrom(v, 0, "a span up to %v, such as 5ms, or 0s")
+			return err
 		}},
 
 	{key: "data.fetch", value: "10G", usage: "most bytes of data sets copied here from other sites for one job that runs here, K, M, G or T; 0: none",
@@ -360,6 +354,16 @@ func spanBetween(v string, low, high grid.Time) (grid.Time, error) {
 		return 0, fmt.Errorf("%q: want %v to %v", v, low, high)
 	}
 	return span, nil
+}
+
+// latencyFrom reads a latency of at least low. want says what is wanted, with a place for
+// the greatest that is.
+func latencyFrom(v string, low grid.Time, want string) (grid.Time, error) {
+	d, err := time.ParseDuration(v)
+	if latency := grid.FromDuration(d); err == nil && latency >= low && latency <= coalloc.LatencyMax {
+		return latency, nil
+	}
+	return 0, fmt.Errorf("%q: want "+want, v, coalloc.LatencyMax)
 }
 
 // thousandths reads a number from 0 to 1000 with at most three decimals.
