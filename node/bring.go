@@ -14,13 +14,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"time"
 
 	"gridnode/coalloc/dataset"
 	"gridnode/internal/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
+	"gridnode/node/store"
 )
 
 // Bounds of what is brought to this site.
@@ -225,11 +225,11 @@ func room(dir string, size int64) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	var s syscall.Statfs_t
-	if err := syscall.Statfs(dir, &s); err != nil {
+	free, err := store.Free(dir)
+	if err != nil {
 		return err
 	}
-	if free := int64(s.Bavail) * int64(s.Bsize); free-bringsSpace < size {
+	if free-bringsSpace < size {
 		return fmt.Errorf("it has %d bytes, and the disk has no room for it", size)
 	}
 	return nil

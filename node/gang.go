@@ -237,7 +237,7 @@ func (g *gang) connections() forward.ID { return forward.ID{Home: g.x.h.id, Task
 // run is the life of a gang.
 func (g *gang) run() {
 	if err := g.prepare(); err != nil {
-		g.fail(125, shortReason(err))
+		g.fail(exitNoStart, shortReason(err))
 	}
 	tick := time.NewTicker(outputPoll * time.Duration(1+len(g.ranks)/32))
 	defer tick.Stop()
@@ -367,7 +367,7 @@ func (g *gang) step() (over bool) {
 		if refused != "" {
 			why += ": " + refused
 		}
-		g.fail(125, shortReason(errors.New(why)))
+		g.fail(exitNoStart, shortReason(errors.New(why)))
 		g.killAll()
 	case ending:
 		g.killAll()

@@ -271,7 +271,6 @@ func (c *Catalog) announce(now grid.Time, out *grid.Outbox) {
 	if len(c.sets) == 0 {
 		return
 	}
-	late := grid.Never
 	var due []*own
 	for _, o := range c.sets {
 		switch {
@@ -279,10 +278,9 @@ func (c *Catalog) announce(now grid.Time, out *grid.Outbox) {
 		case o.next <= now:
 			due = append(due, o)
 		default:
-			late = min(late, o.next)
+			c.due = min(c.due, o.next)
 		}
 	}
-	c.due = min(c.due, late)
 	slices.SortFunc(due, func(a, b *own) int { return strings.Compare(a.Name, b.Name) })
 	for _, o := range due {
 		if c.puts >= putsAlive {

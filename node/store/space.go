@@ -27,8 +27,8 @@ func (e *SpaceError) Error() string {
 	return fmt.Sprintf("%s: %d MiB free on the file system, at least %d MiB needed: make room", e.Dir, e.Free>>20, e.Min>>20)
 }
 
-// free returns the bytes an ordinary user may still write where dir is.
-func free(dir string) (int64, error) {
+// Free returns the bytes an ordinary user may still write where dir is.
+func Free(dir string) (int64, error) {
 	var s syscall.Statfs_t
 	if err := syscall.Statfs(dir, &s); err != nil {
 		return 0, fmt.Errorf("free space of %s: %w", dir, err)

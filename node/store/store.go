@@ -77,7 +77,7 @@ type Stats struct {
 // ErrLocked, ErrForeign, ErrFormat, ErrDamaged, ErrBehind or *SpaceError where these apply,
 // and says what to do.
 func Open(dir string, options Options) (*Store, error) {
-	s, err := open(dir, options, free)
+	s, err := open(dir, options, Free)
 	if err != nil {
 		return nil, fmt.Errorf("open store: %w", err)
 	}
