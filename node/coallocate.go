@@ -25,8 +25,7 @@ type coallocator struct {
 
 	previews  []Preview            // to be answered then
 	newcomers []*entry             // to be handed over when the scan that is under way has ended
-	looked    grid.Time            // when the sites were last looked at
-	present   grid.Time            // when what is idle was last looked at
+	looked    grid.Time            // when refresh last looked at the sites: now, to whatever places jobs
 	gangs     map[grid.TaskID]bool // executions of which something may be alive
 	readers   []*entry             // jobs handed over that read data sets, in order
 }
@@ -99,11 +98,11 @@ func newCoallocator(cfg *SiteConfig, s *Site, seed uint64) (*coallocator, error)
 	}
 	view := coalloc.NewView([]coalloc.Site{{
 		ID: cfg.ID, Name: cfg.Name, Processors: cfg.Processors, Free: cfg.Processors, Wait: func(processors int64) grid.Time {
-			start := s.cluster.EarliestStart(c.present, processors, lrms.NominalDefault)
+			start := s.cluster.EarliestStart(c.looked, processors, lrms.NominalDefault)
 			if start == grid.Never {
 				return grid.Never
 			}
-			return start - c.present
+			return start - c.looked
 		},
 	}}, nil)
 	var err error
@@ -211,7 +210,6 @@ func waitOf(processors, free int64, wait grid.Time) func(int64) grid.Time {
 // what has been found. scanned reports whether a scan has just ended.
 func (s *Site) handOver(now grid.Time, scanned bool, out *grid.Outbox) {
 	c := s.co
-	c.looked = now
 	s.refresh(now, out)
 	s.setNetwork()
 	view := c.coord.View()
@@ -287,10 +285,10 @@ func (s *Site) setNetwork() {
 }
 
 // refresh tells the coordinator what is idle at home, what sites have gossiped since
-// their quotes, and who holds what jobs read.
+// their quotes, and who holds what jobs read. It comes before jobs are placed.
 func (s *Site) refresh(now grid.Time, out *grid.Outbox) {
+	s.co.looked = now
 	s.refreshInputs(now, out)
-	s.co.present = now
 	view := s.co.coord.View()
 	for i := range view.Sites {
 		id := view.Sites[i].ID
