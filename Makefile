@@ -5,8 +5,8 @@ SHELL := /bin/bash
 
 GO       ?= go
 BIN      := bin/gridnode
-SOURCES  := $(shell find cmd directory internal lease market coalloc node testnet \( -name '*.go' -not -name '*_test.go' -o -name '*.html' \) 2>/dev/null) go.mod go.sum
-# Packages with goroutines. The cores have none (a test in internal/grid sees to
+SOURCES  := $(shell find cmd directory grid internal lease market coalloc node testnet \( -name '*.go' -not -name '*_test.go' -o -name '*.html' \) 2>/dev/null) go.mod go.sum
+# Packages with goroutines. The cores have none (a test in grid sees to
 # that), so the race detector has nothing to find in them alone; it sees them under
 # both drivers in these. With -short what has one goroutine is left out or made shorter;
 # all of it runs in `make test`.

@@ -3,7 +3,7 @@ package coalloc
 import (
 	"math/bits"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Adaptive appends a placement to dst that splits a job only if that is expected to

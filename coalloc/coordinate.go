@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Coordinate places a site in a plane such that distances estimate latencies: a

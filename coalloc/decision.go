@@ -7,7 +7,7 @@ import (
 	"iter"
 	"strings"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/lease"
 )
 

@@ -1,6 +1,6 @@
 package coalloc
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // LatencySource says where a latency comes from.
 type LatencySource uint8

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // CloseToFiles appends a placement by Close-to-Files (Mohamed and Epema 2004) to dst.

@@ -1,6 +1,6 @@
 package coalloc
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // Groups divides the sites of v into latency groups, in which no site is further than
 // radius from the group's first, and notes them in Site.Group: "clusters with low

@@ -1,6 +1,6 @@
 package coalloc
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // OfJob returns what a job's owner has asked for (grid.Job.Coallocate, not nil). The
 // error wraps ErrRequest and says what is contradictory or out of bounds.

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Network tells what messages take between sites of a View, by index. Within a site

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // viewOf makes a view of sites "a", "b", … with that many idle processors, of which

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // ParseComponents reads what stands behind --components: sizes separated by commas,

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 func TestPings(t *testing.T) {

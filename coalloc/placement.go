@@ -3,7 +3,7 @@ package coalloc
 import (
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Part is a component with the site it is placed at.

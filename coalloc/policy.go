@@ -3,7 +3,7 @@ package coalloc
 import (
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Policy is a placement policy.

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // drawView draws up to six sites and what lies between them.

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Bounds and defaults of QueueConfig.

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 func jobID(n int) grid.JobID { return grid.JobID{Lo: uint64(n)} }

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Bounds of what a request may name.

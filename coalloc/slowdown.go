@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // CCRAssumed is the CCR, in thousandths, of a job about which nothing is known: that

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // SitesMax bounds the sites of a View.

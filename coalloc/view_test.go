@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // TestPut: sites that come, change and shrink leave the view as if it had been made anew.

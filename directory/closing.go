@@ -1,6 +1,6 @@
 package directory
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // closing is how a cell with few quotes becomes part of the cell above it again. At
 // every moment one of the two has all quotes:

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // A directory that is alone: its router names nobody but itself.

@@ -1,6 +1,6 @@
 package directory
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // guide asks a holder of the lowest cell above that is known for the holders of a cell
 // of which nothing is known, and so on downwards: a few messages instead of the router's

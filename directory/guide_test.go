@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // guided returns a directory that knows who holds the root, and the three cells that it

@@ -3,7 +3,7 @@ package directory
 import (
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // onPublish stores the copies of a quote and answers about those whose site wants

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Bounds of what a site holds for others.

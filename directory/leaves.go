@@ -3,7 +3,7 @@ package directory
 import (
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // leaves is what a site remembers of the cells of one attribute. It only guides: a

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Bounds of a site's own publishing.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire"
 )
 

@@ -1,7 +1,7 @@
 package directory
 
 import (
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire"
 )
 

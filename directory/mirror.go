@@ -3,7 +3,7 @@ package directory
 import (
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Mirrors relieve the holders of a hot cell, such as the root. A holder that is asked

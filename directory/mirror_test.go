@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // crowd makes all sites ask for the cheapest, one after the other, for a while, and

@@ -1,6 +1,6 @@
 package directory
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // newest keeps one value per site for a bounded number of sites. When it is full,
 // the site that came first makes room.

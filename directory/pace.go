@@ -1,6 +1,6 @@
 package directory
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // How much the load has to change to be published before the next renewal: the
 // free processors or the widest startable job to or from nothing, or by this

@@ -3,7 +3,7 @@ package directory
 import (
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // place is a cell and those of its holders who may have a copy of the own quote.

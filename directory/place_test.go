@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // A query may have the router asked although the peers it named are still

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Attribute is a field of the quote by which the directory is ordered.

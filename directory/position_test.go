@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 func drawPosition(t *rapid.T, label string) position {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // QueryID names one Find of a Directory. It is never 0.

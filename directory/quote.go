@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Bounds of a quote, whoever it comes from.

@@ -1,6 +1,6 @@
 package directory
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // requestsMax bounds the requests without an answer. With a full table new ones
 // fail at once, as if the holder had not answered.

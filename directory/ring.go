@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Bounds of what is remembered of other sites.

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // settledRing returns a directory that has been told who holds the root cell.

@@ -4,7 +4,7 @@ import (
 	"flag"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 var (

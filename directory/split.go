@@ -1,6 +1,6 @@
 package directory
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // rootShare: the root keeps half as many quotes again as other cells. Most queries are
 // for the lowest or the highest values, and find them there; but each of these sites

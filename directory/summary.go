@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // summary says of the quotes of a cell, and of all cells below it, that none offers

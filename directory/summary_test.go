@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // wideAndNarrow populates a network: the fastest sites are narrow and all busy, the

@@ -8,7 +8,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Each file of testdata/transcript is a conversation: commands to a small network without

@@ -3,7 +3,7 @@ package directory
 import (
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // inquire asks the holders of the cell visited as far as that is necessary, and

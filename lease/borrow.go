@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"hash/fnv"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Want is what a site asks another for.

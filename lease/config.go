@@ -3,7 +3,7 @@ package lease
 import (
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Bounds of what a peer may ask for, and of what it can make this site keep.

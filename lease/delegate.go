@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // delegateLoad is the delegation algorithm (§4.4): requests are delegated in the

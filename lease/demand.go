@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms"
 )
 

@@ -3,7 +3,7 @@ package lease
 import (
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms"
 )
 

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Bounds of what the links of a site make it keep and send.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // clan is some sites with their kinships and a network between them.

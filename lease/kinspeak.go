@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Step applies one input at time now and appends to out what the driver must carry

@@ -3,7 +3,7 @@ package lease
 import (
 	"cmp"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // ID names a lease on both sides. The borrower chose the number and never uses one

@@ -3,7 +3,7 @@ package lease
 import (
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Relation is what a neighbour is to a site (Delegated MatchMaking §4.1).

@@ -1,6 +1,6 @@
 package lease
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // Inputs for the owner of a Book, put into Outbox.Locals.
 

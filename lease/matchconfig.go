@@ -3,7 +3,7 @@ package lease
 import (
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // MatchConfig is what a Matchmaker is told. A zero field takes the default named

@@ -3,7 +3,7 @@ package lease
 import (
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms"
 )
 

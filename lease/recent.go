@@ -1,6 +1,6 @@
 package lease
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // recent remembers keys for a span, and no more than so many: the oldest go first.
 // A key is remembered from when it was first added.

@@ -3,7 +3,7 @@ package lease
 import (
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // TestRestartsLendNoLonger: a lender that goes down again and again lends no longer than

@@ -1,7 +1,7 @@
 package lease
 
 import (
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms"
 )
 

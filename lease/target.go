@@ -3,7 +3,7 @@ package lease
 import (
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // refusal is what a neighbour had no room for, itself or beyond.

@@ -1,6 +1,6 @@
 package market
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // ask is home's side of one negotiation.
 type ask struct {

@@ -1,6 +1,6 @@
 package market
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // Graces around a promise. Between them they decide when a home may run a job a
 // second time: never before Award.Until.

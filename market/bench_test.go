@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms"
 )
 

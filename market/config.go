@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Placement is the way a home looks for a site.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 func TestConfigValidate(t *testing.T) {

@@ -2,7 +2,7 @@ package market
 
 import (
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // step says how a placement goes on.

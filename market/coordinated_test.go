@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // TestHomeChargesItsPresentPrice checks that a price that changes while a job waits

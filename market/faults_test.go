@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // faults is a network in which anything happens to messages and daemons, for a

@@ -2,7 +2,7 @@ package market
 
 import (
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms"
 )
 

@@ -3,7 +3,7 @@ package market
 import (
 	"errors"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms"
 )
 

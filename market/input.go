@@ -1,6 +1,6 @@
 package market
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // Inputs of Agent besides grid.Tick, *grid.Delivery, *grid.Undelivered and
 // *directory.Found.

@@ -2,7 +2,7 @@ package market
 
 import (
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // sitesMax bounds the sites a Memory knows; the one unused for longest goes.

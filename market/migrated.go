@@ -1,7 +1,7 @@
 package market
 
 import (
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/internal/wire"
 )

@@ -1,6 +1,6 @@
 package market
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // advancePaper is the loop of Grid-Federation §2.2, kept exactly:
 //

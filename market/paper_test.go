@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // table1 are the sites of Grid-Federation, table 1.

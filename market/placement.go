@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // placement is a job on its way to a site, or one that only wants to know

@@ -1,6 +1,6 @@
 package market
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // preview ranks a job as a placement would, over all sites, and asks nobody.
 func (a *Agent) preview(now grid.Time, in *Preview, out *grid.Outbox) {

@@ -3,7 +3,7 @@ package market
 import (
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // TestPreviewSaysWhetherItIsCertain checks that a preview vouches for as much as all

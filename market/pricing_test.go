@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms"
 )
 

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Circumstances is what a ranking depends on besides the job and the quotes.

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // quoteOf is an idle site at its price per processor-hour; change makes it special.

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // tie is more than a page of quotes of equal value at the front of an order, such as

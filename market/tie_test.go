@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // alike is a network of homes that do not compute and sites that are all the same, of

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Outcome says what a ranking made of one site. Numbers are stored: append only.

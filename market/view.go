@@ -2,7 +2,7 @@ package market
 
 import (
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // view says which quotes a page is of. A placement fetches no page before the last

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // The local API is HTTP with JSON over the Unix socket api.sock in the home

@@ -21,7 +21,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/crypto"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/node/p2p"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/market/bank"
 )
 

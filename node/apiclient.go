@@ -12,7 +12,7 @@ import (
 	"net/url"
 	"strings"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // ErrNoDaemon is wrapped by every Client method when no daemon runs on the home.

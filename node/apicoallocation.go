@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"gridnode/coalloc"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Coallocation is how a job may be divided over several sites, as it is submitted: by

@@ -13,7 +13,7 @@ import (
 	"path/filepath"
 
 	"gridnode/coalloc/dataset"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // DataInput is a data set that a job reads.

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/market"
 )

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire"
 )
 

@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"gridnode/coalloc"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/market"
 )
 

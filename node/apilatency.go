@@ -2,7 +2,7 @@ package node
 
 import (
 	"gridnode/coalloc"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // matrixMax bounds the sites between which a listing tells all latencies: more are

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"net/http"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/lease"
 )
 

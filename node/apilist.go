@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // recentSpan is how long a listing shows jobs that are over unless it is asked for.

@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"strconv"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // trailerError is the trailer that says why a stream of output ended early: a code

@@ -5,7 +5,7 @@ import (
 	"net/http"
 	"strings"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // jobPrefix is the beginning of a job ID as users type it.

@@ -13,7 +13,7 @@ import (
 	"slices"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // APIConfig is what the local API is told.

@@ -8,7 +8,7 @@ import (
 	"strconv"
 
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire"
 )
 

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // placeWaitMax is how long an answer to a submission waits for the jobs' places.

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // waiters lets requests wait for jobs. They are woken by the events of the host's

@@ -3,7 +3,7 @@ package node
 import (
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 func settled(w *waiter) bool {

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // ErrStopped is returned by a host's methods once it stops: what was asked for may

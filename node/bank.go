@@ -1,7 +1,7 @@
 package node
 
 import (
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/market"
 	"gridnode/market/bank"
 )

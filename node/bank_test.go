@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/market"
 	"gridnode/market/bank"
 )

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/node/p2p"
 	"gridnode/node/shim"
 	"gridnode/node/store"

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"gridnode/coalloc/dataset"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/node/store"

@@ -12,7 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 
 	"gridnode/coalloc/dataset"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire/wirepb"
 )
 

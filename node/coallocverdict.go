@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"gridnode/coalloc"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/market"
 )
 

@@ -5,7 +5,7 @@ import (
 
 	"gridnode/coalloc"
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/market"
 )
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"sync"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // eventsMax bounds the events that wait for one subscriber: those of a burst of ten

@@ -1,6 +1,6 @@
 package node
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // Executor runs tasks for a host. Only the host's loop calls it, and no method may
 // block for long. There are two: processes under a shim, and the testnet's timers.

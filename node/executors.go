@@ -1,6 +1,6 @@
 package node
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // executors runs tasks on this site's own processors, on those it has on lease, and on
 // both at once.

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/node/p2p"
 )
 

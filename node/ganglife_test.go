@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/market"
 	"gridnode/node/p2p"

@@ -6,7 +6,7 @@ import (
 	"os"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/node/shim"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"gridnode/coalloc/muscle"
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms/titan"
 	"gridnode/market"
 )

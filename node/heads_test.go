@@ -6,7 +6,7 @@ import (
 
 	"gridnode/coalloc/muscle"
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/market"
 )
 

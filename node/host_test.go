@@ -16,7 +16,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"go.uber.org/goleak"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/node/p2p"
 	"gridnode/node/store"
 )

@@ -3,7 +3,7 @@ package node
 import (
 	"sync"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // inboxMax bounds the inputs of others (messages of peers, requests of users) that

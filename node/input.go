@@ -2,7 +2,7 @@ package node
 
 import (
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/market"
 )
 

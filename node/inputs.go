@@ -7,7 +7,7 @@ import (
 
 	"gridnode/coalloc"
 	"gridnode/coalloc/dataset"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // lookMax is how long a job waits at first for who holds its inputs, if the look-ups

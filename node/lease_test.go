@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/node/p2p"
 )

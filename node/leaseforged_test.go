@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/node/p2p"
 )

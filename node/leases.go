@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/lease"
 )
 

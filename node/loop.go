@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/node/store"
 )
 

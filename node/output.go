@@ -9,7 +9,7 @@ import (
 	"os"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // ErrOutputGone is returned by Output for what is kept nowhere any more: the job

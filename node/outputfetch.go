@@ -11,7 +11,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 )

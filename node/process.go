@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/node/shim"
 )
 

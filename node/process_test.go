@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/node/p2p"
 	"gridnode/node/shim"
 )

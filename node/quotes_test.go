@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 )

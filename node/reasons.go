@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"gridnode/coalloc/muscle"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/market"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"gridnode/coalloc"
 	"gridnode/coalloc/dataset"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/lease"
 	"gridnode/market"

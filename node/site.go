@@ -7,7 +7,7 @@ import (
 	"gridnode/coalloc"
 	"gridnode/coalloc/dataset"
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/internal/lrms/titan"
 	"gridnode/internal/wire"

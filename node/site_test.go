@@ -6,7 +6,7 @@ import (
 	"maps"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/market"
 )

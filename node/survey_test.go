@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"gridnode/coalloc"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // TestSitesLearnTheLatenciesBetweenThem: pings of real hosts and gossip of real

@@ -3,7 +3,7 @@ package node
 import (
 	"gridnode/coalloc"
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // add puts a live entry into the table.

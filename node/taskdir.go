@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // What tasks write, by file. There is no directory per task: making and removing

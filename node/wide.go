@@ -3,7 +3,7 @@ package node
 import (
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/lease"
 )

@@ -4,7 +4,7 @@ import (
 	"context"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/workload"
 	"gridnode/market"
 	"gridnode/node"

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/workload"
 	"gridnode/market"
 	"gridnode/market/bank"

@@ -3,7 +3,7 @@ package testnet
 import (
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // checker watches a network for violations of what holds at every instant:

@@ -3,7 +3,7 @@ package testnet
 import (
 	"math/bits"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // DriftMax bounds the drift of a clock, in millionths. Quartz keeps within 100.

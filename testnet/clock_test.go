@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // TestClock: a clock never goes back, keeps its rate, and True is the first instant

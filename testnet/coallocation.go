@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gridnode/coalloc"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/workload"
 )
 

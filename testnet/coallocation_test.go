@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 func coallocated(t *testing.T, change func(*CoallocationConfig)) *Result {

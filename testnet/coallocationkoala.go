@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"gridnode/coalloc"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/internal/workload"
 	"gridnode/lease"

@@ -2,7 +2,7 @@ package testnet
 
 import (
 	"gridnode/coalloc"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // das3Cluster is a cluster of DAS-3 (co-allocation, tables I and II).

@@ -7,7 +7,7 @@ import (
 
 	"gridnode/coalloc/dataset"
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/market"
 	"gridnode/node"
 )

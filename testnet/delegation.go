@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/workload"
 	"gridnode/lease"
 )

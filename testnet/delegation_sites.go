@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/lease"
 )

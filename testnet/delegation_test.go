@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/workload"
 	"gridnode/lease"
 )

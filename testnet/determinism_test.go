@@ -7,7 +7,7 @@ import (
 	"slices"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // chatter is a random run of toy sites: pings, jobs, kills and faults of all kinds.

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // carryOut carries out what a site ordered in one step: first everything it

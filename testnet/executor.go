@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Execution is a run of a job on the processors of a site.

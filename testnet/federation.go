@@ -9,7 +9,7 @@ import (
 
 	"gridnode/coalloc"
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/internal/workload"
 	"gridnode/market"

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 func runFederation(t testing.TB, change func(*FederationConfig)) *Result {

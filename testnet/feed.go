@@ -3,7 +3,7 @@ package testnet
 import (
 	"io"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/workload"
 )
 

@@ -12,7 +12,7 @@ import (
 
 	"gridnode/coalloc/muscle"
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms/titan"
 	"gridnode/market"
 	"gridnode/node"

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/internal/workload"
 	"gridnode/lease"

@@ -3,7 +3,7 @@ package testnet
 import (
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Link says what becomes of messages between two sites. The zero value delivers

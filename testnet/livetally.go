@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/workload"
 	"gridnode/node"

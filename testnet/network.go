@@ -8,7 +8,7 @@ import (
 	"iter"
 	"math/rand/v2"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire"
 )
 

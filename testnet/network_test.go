@@ -12,7 +12,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // TestTranscripts runs the engine under toy sites, each of which writes down what

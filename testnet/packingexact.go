@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"gridnode/coalloc/muscle"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // ExactJobsMax bounds the batches of Optimum: the search looks at every order of every

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"gridnode/coalloc/muscle"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms/titan"
 )
 

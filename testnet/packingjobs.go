@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"gridnode/coalloc/muscle"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Run times on the first cluster follow a bounded Pareto distribution (equation 4)

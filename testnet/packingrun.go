@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gridnode/coalloc/muscle"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms/titan"
 )
 

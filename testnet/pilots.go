@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/lease"
 )
 

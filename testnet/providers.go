@@ -3,7 +3,7 @@ package testnet
 import (
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // recordLife is how long a provider record lasts, as live.

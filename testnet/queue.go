@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // eventKind says what an event is.

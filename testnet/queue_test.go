@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // TestQueueIsAStableSort: whatever is pushed and popped in between, events come out

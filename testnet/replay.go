@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/workload"
 	"gridnode/node"
 )

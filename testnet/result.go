@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Result is what a run gives. Its JSON keys are stable.

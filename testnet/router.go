@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Router is a site's node of the DHT as a core of its own: it answers

@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // TestOracleFindsTheNearest compares the walk over the trie with sorting all sites

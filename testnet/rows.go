@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // jobRows writes jobs.csv: one line per job, in the order in which homes learn of

@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/workload"
 	"gridnode/market"
 	"gridnode/testnet/kademlia"

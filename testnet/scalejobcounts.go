@@ -1,6 +1,6 @@
 package testnet
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // scaleJobs follows the jobs that are submitted during a measurement, by what their
 // homes and the sites that run them tell. Not safe for concurrent use.

@@ -3,7 +3,7 @@ package testnet
 import (
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/node"
 	"gridnode/testnet/kademlia"

@@ -3,7 +3,7 @@ package testnet
 import (
 	"strings"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire"
 )
 

@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // ErrConfig is wrapped by every error about a scenario's configuration; the error

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // purpose separates the random draws of one site, so that one more draw for one

@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Stats are the figures of one site, or of all together. "Its jobs" are the jobs

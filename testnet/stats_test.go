@@ -12,7 +12,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // handTallies is a case small enough to work out by hand. Site a has 10 processors,

@@ -3,7 +3,7 @@ package testnet
 import (
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/lease"
 )

@@ -6,7 +6,7 @@ import (
 	"math/bits"
 	"strconv"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // sum is a 128-bit sum of products of non-negative integers: weighted times of

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/workload"
 )
 

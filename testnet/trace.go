@@ -1,6 +1,6 @@
 package testnet
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // trace is a running hash over all events and effects, of integers only, so that
 // it is the same on every machine.

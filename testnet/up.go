@@ -17,7 +17,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/workload"
 	"gridnode/market"
 	"gridnode/node"

@@ -16,7 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"gridnode/directory"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/node"
 )
 

@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // users are those who submit jobs. In a network that crashes sites, a user who got

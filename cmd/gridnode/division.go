@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/coalloc"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/node"
 )
 

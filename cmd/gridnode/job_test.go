@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/node"
 )
 

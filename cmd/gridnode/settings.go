@@ -15,7 +15,7 @@ import (
 
 	"gridnode/coalloc"
 	"gridnode/coalloc/muscle"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/internal/lrms/titan"
 	"gridnode/lease"

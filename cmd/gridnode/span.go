@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 const spanWant = "want minutes (90), [d-]hh:mm:ss (1-12:00:00) or a duration (1h30m, 45s, 2d)"

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 func TestParseSpan(t *testing.T) {

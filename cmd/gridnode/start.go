@@ -18,7 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/coalloc"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/market"
 	"gridnode/market/bank"

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/testnet"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire"
 )
 

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // ErrBusy says that too many look-ups are under way; ask again later.

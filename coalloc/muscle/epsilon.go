@@ -1,6 +1,6 @@
 package muscle
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // workload is what a cluster was given of a batch (section 4.3).
 type workload struct {

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/lrms/titan"
 
 	"pgregory.net/rapid"

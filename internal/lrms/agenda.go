@@ -3,7 +3,7 @@ package lrms
 import (
 	"math"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // promise is a reservation: processors from start for as long as the task's

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // BenchmarkReplay replays CTC through the cluster under a bare event loop;

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 
 	"pgregory.net/rapid"
 )

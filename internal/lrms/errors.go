@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Errors of Cluster's methods; they come wrapped with the values, so test with

@@ -3,7 +3,7 @@ package lrms
 import (
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Lend takes processors out of the site for another one, as if a task ran on them

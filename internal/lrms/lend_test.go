@@ -3,7 +3,7 @@ package lrms
 import (
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // TestRefusedLendKeepsThePlan: a refused loan changes nothing. When the task that the

@@ -3,7 +3,7 @@ package lrms
 import (
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // naive is the same cluster without any structure: what Cluster has to equal.

@@ -1,6 +1,6 @@
 package lrms
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // Schedule makes one scheduling pass and appends to started the requests that
 // start now, in the order in which they start. They count as running from now on.

@@ -1,6 +1,6 @@
 package lrms
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // plan is when the head of the queue starts by the estimates: EASY's shadow time.
 // It is laid into the profile only where promises have to be told apart from it;

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // dueJob is a job with a soft deadline.

@@ -1,6 +1,6 @@
 package lrms
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // profile says how many processors are available from now on, by the estimates.
 // An occupant has processors from one instant to another. One that is still there

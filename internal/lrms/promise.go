@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Reserve promises processors to r from the earliest start on that delays neither

@@ -1,6 +1,6 @@
 package lrms
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // Shape of the queue's index: a leaf node covers blockSize positions, every other
 // fanout nodes. Measured with BenchmarkQueue.

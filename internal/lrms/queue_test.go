@@ -3,7 +3,7 @@ package lrms
 import (
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 
 	"pgregory.net/rapid"
 )

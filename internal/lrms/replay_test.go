@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 
 	"gridnode/internal/workload/tracestest"
 )

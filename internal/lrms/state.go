@@ -4,7 +4,7 @@ import (
 	"math"
 	"math/bits"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // State is a snapshot of a cluster. Capacity = Free + Held + Busy.

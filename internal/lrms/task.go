@@ -1,6 +1,6 @@
 package lrms
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // state says where a task is.
 type state uint8

@@ -3,7 +3,7 @@ package lrms
 import (
 	"math"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Sizes of the timeline's nodes, measured with BenchmarkReplay and BenchmarkReserve:

@@ -3,7 +3,7 @@ package wire
 import (
 	"google.golang.org/protobuf/proto"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Unmarshal fills p from the body of a message of a kind, or returns an error

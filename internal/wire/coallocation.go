@@ -1,7 +1,7 @@
 package wire
 
 import (
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire/wirepb"
 )
 

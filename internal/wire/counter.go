@@ -1,6 +1,6 @@
 package wire
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // Count is how many messages and bytes of one kind went one way.
 type Count struct{ Messages, Bytes int64 }

@@ -1,6 +1,6 @@
 package wire
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // Message kinds. Numbers travel on the wire: append, never renumber.
 const (

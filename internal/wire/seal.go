@@ -7,7 +7,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/record"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Seal signs payload as site key's statement of the kind that domain names, so

@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 func TestBatches(t *testing.T) {

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Target is what is known of the two days of an experiment.

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strings"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/workload"
 )
 

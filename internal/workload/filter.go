@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // NoEstimate says what becomes of a job whose user gave no estimate.

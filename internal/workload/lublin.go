@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"math/rand/v2"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Generator is an endless Source of jobs from a Model. The model has no

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Shape makes a model's workload fit a purpose. Gaps between submissions and run

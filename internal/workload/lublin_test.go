@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // kolmogorovSmirnov returns the two-sample statistic, the largest distance of the

@@ -3,7 +3,7 @@ package workload
 import (
 	"math/rand/v2"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Poisson is a source of jobs that arrive independently of each other (a Poisson

@@ -3,7 +3,7 @@ package workload
 import (
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Length says which of a job's two times the federation takes for its length.

@@ -14,7 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 const swfSample = `; Version: 2.2

@@ -1,6 +1,6 @@
 package workload
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // Unknown is the value of a field that the log does not have (-1 in the file).
 const Unknown = -1

@@ -3,7 +3,7 @@ package workload
 import (
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Site is a site of a published experiment: what it has, what it asks, and where

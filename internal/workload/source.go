@@ -1,6 +1,6 @@
 package workload
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // Job is what a workload gives to a simulator or a test network: one rigid job,
 // already filtered.

@@ -5,7 +5,7 @@ import (
 	"io"
 	"strconv"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 const (

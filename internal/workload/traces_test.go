@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // TestArchive reads real logs of the Parallel Workloads Archive whole, and compares

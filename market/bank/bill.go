@@ -3,7 +3,7 @@ package bank
 import (
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire/wirepb"
 )
 

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Balance returns what is in an account, and whether there is one.

@@ -3,7 +3,7 @@ package bank
 import (
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Config is what a desk is told.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 var seeds = flag.Int("seeds", 300, "runs of the simulation of desks")

@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Ledger is a bank's books: accounts, cheques and the journal of everything that

@@ -1,6 +1,6 @@
 package bank
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // Bounds of what other sites and time can make grow.
 const (

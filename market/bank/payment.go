@@ -3,7 +3,7 @@ package bank
 import (
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire/wirepb"
 )
 

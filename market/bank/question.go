@@ -4,7 +4,7 @@ import (
 	"maps"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // question is something that a user waits for a bank to answer.

@@ -6,7 +6,7 @@ import (
 	"net"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Bounds of a Forwarder.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/protocol"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // pair starts two nodes on loopback TCP, connected; b hands what arrives to arrived.

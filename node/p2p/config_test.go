@@ -12,7 +12,7 @@ import (
 	"github.com/multiformats/go-multiaddr"
 	"go.uber.org/goleak"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 func (c *Config) addr(text string) multiaddr.Multiaddr { return multiaddr.StringCast(text) }

@@ -10,7 +10,7 @@ import (
 	pubsub "github.com/libp2p/go-libp2p-pubsub"
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // topic is a gossip topic this node takes part in.

@@ -14,7 +14,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/protocol/ping"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Peer is a connected peer as users see it.

@@ -8,7 +8,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/protocol/ping"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Probe measures the round trip to a site and reports it as *grid.Probed: the

@@ -7,7 +7,7 @@ import (
 	"github.com/ipfs/go-cid"
 	"github.com/multiformats/go-multihash"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // recordOrder is to put a record of this node into the DHT, or to look for those there.

@@ -10,7 +10,7 @@ import (
 	"github.com/ipfs/go-datastore"
 	"github.com/ipfs/go-datastore/query"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // lastOf waits for one more input of a node and returns it.

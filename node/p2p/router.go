@@ -16,7 +16,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/routing"
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Closest looks up the k sites nearest to key and reports them as *grid.Closest:

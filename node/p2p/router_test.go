@@ -13,7 +13,7 @@ import (
 	kbucket "github.com/libp2p/go-libp2p-kbucket"
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 type peerID = peer.ID

@@ -4,7 +4,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire"
 )
 

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // startMax is how long a shim may take to start, what it must clear away included.

@@ -14,7 +14,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // What is encoded comes back, whatever bytes its strings hold.

@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // version of the protocol. A daemon may meet the shim of the version before it.

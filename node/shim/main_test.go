@@ -13,7 +13,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // The test binary is the shim, too, and a daemon to be killed.

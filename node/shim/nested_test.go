@@ -7,7 +7,7 @@ import (
 	"syscall"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // inner starts a shim as a task of s and returns it.

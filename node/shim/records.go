@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/node/store/journal"
 )
 

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 func TestResultsWaitForTheDaemon(t *testing.T) {

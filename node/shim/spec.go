@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Bounds of what the shim is told and tells.

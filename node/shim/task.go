@@ -6,7 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 const (

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 func TestHowTasksEnd(t *testing.T) {

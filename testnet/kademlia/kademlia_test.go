@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // world is a small network of nodes: messages take 10 to 30 ms.

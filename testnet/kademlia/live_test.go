@@ -13,7 +13,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/node/p2p"
 )
 

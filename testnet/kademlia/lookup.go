@@ -1,6 +1,6 @@
 package kademlia
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // state is what became of a candidate.
 type state uint8

@@ -4,7 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire"
 )
 

@@ -1,6 +1,6 @@
 package kademlia
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // Pool is what the nodes of one network share: messages, look-ups and answers that
 // are used again. A message goes back when it has been delivered, so the network

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // table is a node's k-buckets: buckets[i] holds peers whose keys share exactly i

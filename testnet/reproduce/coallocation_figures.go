@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"gridnode/coalloc"
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // of returns a figure of a set-up: the mean over the workloads, and their spread.

@@ -8,7 +8,7 @@ import (
 	"runtime"
 	"slices"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/workload"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/workload"
 	"gridnode/testnet"
 )

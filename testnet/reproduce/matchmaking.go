@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/workload"
 	"gridnode/testnet"
 )

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/workload"
 	"gridnode/testnet"
 )

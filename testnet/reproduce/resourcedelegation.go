@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/testnet"
 )
 

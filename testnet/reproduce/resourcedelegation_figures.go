@@ -5,7 +5,7 @@ import (
 	"math"
 	"strings"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/testnet"
 )
 

@@ -1,6 +1,6 @@
 package reproduce
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // reconfiguration follows how many processors a site has at its disposal.
 type reconfiguration struct {

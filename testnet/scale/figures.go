@@ -1,7 +1,7 @@
 package scale
 
 import (
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/testnet"
 )

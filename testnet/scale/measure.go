@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/testnet"
 )
 

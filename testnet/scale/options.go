@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 	"gridnode/testnet"
 )
 

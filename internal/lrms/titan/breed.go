@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sort"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Chances of the operations, in percent of the offspring. The paper names the

@@ -1,6 +1,6 @@
 package titan
 
-import "gridnode/internal/grid"
+import "gridnode/grid"
 
 // Performance is what a schedule is measured by. Times are in microseconds.
 type Performance struct {

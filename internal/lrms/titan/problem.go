@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Bounds of a Problem. A set of SetMax schedules of JobsMax jobs on ProcessorsMax

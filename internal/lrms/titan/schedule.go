@@ -5,7 +5,7 @@ import (
 	"iter"
 	"math/bits"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 // Schedule is TITAN's two-dimensional coding (figure 2): the order of the columns,

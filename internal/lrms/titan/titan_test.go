@@ -8,7 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"gridnode/internal/grid"
+	"gridnode/grid"
 )
 
 func draws(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 0)) }
