@@ -83,11 +83,11 @@ type jobQuery struct {
 func (a *API) query(ctx context.Context, values url.Values) (*jobQuery, error) {
 	q := &jobQuery{user: values.Get("user"), site: values.Get("site"), name: values.Get("name")}
 	for _, text := range values["state"] {
-		i := slices.Index(stateNames[:], text)
-		if i <= 0 {
-			return nil, apiErrorf(CodeUsage, "state: %q, want one of %s", text, strings.Join(stateNames[1:], ", "))
+		state, err := ParseState(text)
+		if err != nil {
+			return nil, apiErrorf(CodeUsage, "state: %v", err)
 		}
-		q.states = append(q.states, State(i))
+		q.states = append(q.states, state)
 	}
 	if len(values["id"]) > 0 {
 		ids, err := a.identify(ctx, values["id"])

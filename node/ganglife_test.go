@@ -3,13 +3,11 @@ package node
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/market"
-	"gridnode/node/p2p"
 )
 
 // TestClaimFailsElsewhere: a job whose claim was decided, and then failed at another
@@ -76,25 +74,43 @@ func TestResumedJobBeganBefore(t *testing.T) {
 	}
 }
 
-// TestUnreadyTaskSaysWhy: a co-allocated job whose tasks cannot all be prepared in time
-// fails with what the last pilot asked has said.
-func TestUnreadyTaskSaysWhy(t *testing.T) {
-	h := realHost(t, realConfig(t, 1, &p2p.Memory{}))
-	x := newGangs(h, func(*grid.TaskEnded) {})
-	defer x.Close()
-	x.away = newAway(h, func(*grid.TaskEnded) {})
-	id := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 1}, Epoch: 1}
-	g := x.get(id)
-	g.task = &grid.Task{ID: id, Gang: &grid.Gang{Task: id, Each: 1, Parts: []grid.GangPart{{Site: "lender", Processors: 1}}}}
-	g.ranks[0] = &gangRank{id: grid.RankTask(id, 0), away: true}
-	g.due = time.Now().Add(time.Hour)
-	x.rankRefused(grid.RankTask(id, 0), "no such lease")
-	if g.step(); g.failure != nil {
-		t.Fatalf("it fails at once: %+v", g.failure)
+// TestUnknownSiteIsLookedForSometimes: a job that names a site which no scan finds is
+// refused after some scans, neither the first nor for ever.
+func TestUnknownSiteIsLookedForSometimes(t *testing.T) {
+	b := newBench(t, func(c *SiteConfig) {
+		c.Alone = false
+		c.Market = market.Config{Site: c.ID, Name: c.Name, Resources: c.Resources, Rating: c.Rating, Price: c.Price}
+		c.Directory = directory.Config{Self: c.ID, Federation: "test"}
+	})
+	j := b.job(1, 2)
+	j.Tasks, j.Coallocate = 2, &grid.Coallocation{Components: "1@here,1@stranger", CCR: -1}
+	b.step(&Submit{Token: 1, Job: j})
+	looks, seen := 0, b.site.co.scan.query-1
+	for range 100 {
+		if q := b.site.co.scan.query; q != seen {
+			seen = q
+			looks++
+			b.step(&directory.Found{ID: q, End: true})
+		}
+		if v, _ := b.site.Job(j.ID); v.State == Refused {
+			break
+		}
+		b.now += 10 * grid.Second
+		b.step(grid.Tick{})
 	}
-	g.due = time.Now().Add(-time.Second)
-	g.step()
-	if g.failure == nil || !strings.HasSuffix(g.failure.Result.Reason, "1m0s: no such lease") {
-		t.Errorf("it ends with %+v, want the reason of the refusal", g.failure)
+	if v := b.want(1, Refused); looks < 2 || looks > 1+looksMax || !strings.Contains(v.Reason, "stranger") {
+		t.Errorf("looked %d times, then refused because %s; want 2 to %d looks", looks, v.Reason, 1+looksMax)
+	}
+}
+
+// Every state, terminal or not, has a name of its own.
+func TestStatesHaveNames(t *testing.T) {
+	for state := Placing; state <= Refused; state++ {
+		if got, err := ParseState(state.String()); err != nil || got != state {
+			t.Errorf("state %d is called %q, which is read as %v (%v)", state, state, got, err)
+		}
+	}
+	if got, err := ParseState(""); err == nil {
+		t.Errorf("no name is read as %v", got)
 	}
 }

@@ -62,7 +62,7 @@ func (p *pilotSession) join(at awayID, task *grid.Task) (err error) {
 	}
 	// The pilot may have ended since the lease was looked up: then nobody vacates it any more.
 	there := false
-	if err = p.h.Do(p.ctx, func(s *Site) { _, there = s.pilots[at.key] }); err == nil && !there {
+	if err = p.h.Do(p.ctx, func(s *Site) { there = s.Pilot(at.key) }); err == nil && !there {
 		p.h.gangs.vacate(at.key)
 		err = errors.New("the lease has ended")
 	}

@@ -15,6 +15,7 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/node/forward"
+	"gridnode/node/p2p"
 )
 
 // rankOrder is an order about one task of a gang of two, at the given sites.
@@ -168,5 +169,28 @@ func TestTooManyTasksInAStream(t *testing.T) {
 		if len(full) != tt.most {
 			t.Errorf("order of kind %d: %d tasks, want %d", tt.kind, len(full), tt.most)
 		}
+	}
+}
+
+// TestUnreadyTaskSaysWhy: a co-allocated job whose tasks cannot all be prepared in time
+// fails with what the last pilot asked has said.
+func TestUnreadyTaskSaysWhy(t *testing.T) {
+	h := realHost(t, realConfig(t, 1, &p2p.Memory{}))
+	x := newGangs(h, func(*grid.TaskEnded) {})
+	defer x.Close()
+	x.away = newAway(h, func(*grid.TaskEnded) {})
+	id := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 1}, Epoch: 1}
+	g := x.get(id)
+	g.task = &grid.Task{ID: id, Gang: &grid.Gang{Task: id, Each: 1, Parts: []grid.GangPart{{Site: "lender", Processors: 1}}}}
+	g.ranks[0] = &gangRank{id: grid.RankTask(id, 0), away: true}
+	g.due = time.Now().Add(time.Hour)
+	x.rankRefused(grid.RankTask(id, 0), "no such lease")
+	if g.step(); g.failure != nil {
+		t.Fatalf("it fails at once: %+v", g.failure)
+	}
+	g.due = time.Now().Add(-time.Second)
+	g.step()
+	if g.failure == nil || !strings.HasSuffix(g.failure.Result.Reason, "1m0s: no such lease") {
+		t.Errorf("it ends with %+v, want the reason of the refusal", g.failure)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"time"
 
 	"gridnode/coalloc/muscle"
 	"gridnode/directory"
@@ -139,7 +140,7 @@ func (s *Site) view(e *entry) View {
 	}
 	jobs, closes := s.heads.Waiting()
 	v.Reason = fmt.Sprintf("waits for the packing window that closes at %s, one of %d jobs so far",
-		Instant(closes).Time().UTC().Format("15:04:05.0Z"), jobs)
+		time.UnixMicro(int64(closes)).UTC().Format("15:04:05.0Z"), jobs)
 	switch {
 	case s.heads.Left(e.job.ID):
 		v.Reason = "no member that is there could take it; " + v.Reason

@@ -1,6 +1,10 @@
 package node
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/market"
@@ -93,6 +97,14 @@ var stateNames = [...]string{"", "placing", "queued", "awarded", "running", "can
 
 // String returns the state's name in listings and in JSON.
 func (s State) String() string { return stateNames[s] }
+
+// ParseState returns the state of that name.
+func ParseState(name string) (State, error) {
+	if i := slices.Index(stateNames[:], name); i > 0 {
+		return State(i), nil
+	}
+	return 0, fmt.Errorf("%q, want one of %s", name, strings.Join(stateNames[1:], ", "))
+}
 
 // Terminal reports whether s is final.
 func (s State) Terminal() bool { return s >= Done }

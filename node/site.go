@@ -524,3 +524,19 @@ func (s *Site) preview(now grid.Time, in *Preview, out *grid.Outbox) {
 	}
 	s.agent.Step(now, &market.Preview{Token: in.Token, Job: in.Job}, out)
 }
+
+// Limits returns the bounds of the table of jobs, defaults filled in.
+func (s *Site) Limits() Limits { return s.cfg.Limits }
+
+// Pilot reports whether this site keeps a pilot for the lease of that epoch.
+func (s *Site) Pilot(epoch uint64) bool { _, kept := s.pilots[epoch]; return kept }
+
+// Held returns how much is held here that somebody must let go of one day: leases given
+// and taken, claims and holds of co-allocated jobs, their gangs, and pilots.
+func (s *Site) Held() int {
+	held := len(s.pilots)
+	if s.book != nil {
+		held += len(s.Leases()) + len(s.co.home.Leases()) + s.co.coord.Claiming() + len(s.co.gangs)
+	}
+	return held
+}

@@ -112,7 +112,7 @@ func (h *Host) prune() {
 }
 
 func (h *Host) pruneOnce(now time.Time) {
-	kept := h.loop.site.cfg.Limits.Retention.Duration()
+	kept := h.loop.site.Limits().Retention.Duration()
 	h.pruneIn(filepath.Join(h.cfg.Home, tasksDir), now.Add(-kept))
 	h.pruneIn(filepath.Join(h.cfg.Home, outputDir), now.Add(-kept))
 	foreign := filepath.Join(h.cfg.Home, foreignDir)
