@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/site"
 )
 
 // The local API is HTTP with JSON over the Unix socket api.sock in the home
@@ -198,7 +199,7 @@ type Job struct {
 // Over reports whether the job's state is terminal.
 func (j *Job) Over() bool {
 	switch j.State {
-	case Done.String(), Failed.String(), CancelledByUser.String(), Refused.String():
+	case site.Done.String(), site.Failed.String(), site.CancelledByUser.String(), site.Refused.String():
 		return true
 	}
 	return false

@@ -22,6 +22,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/node/p2p"
+	"gridnode/node/site"
 )
 
 // player is an executor that plays jobs: "exit N" ends at once with that code,
@@ -32,9 +33,9 @@ type player struct {
 	running map[grid.TaskID]bool
 }
 
-func (p *player) Recover() ([]Adopted, []grid.TaskEnded, error) { return nil, nil, nil }
-func (p *player) Acknowledge([]grid.TaskID)                     {}
-func (p *player) Close() error                                  { return nil }
+func (p *player) Recover() ([]site.Adopted, []grid.TaskEnded, error) { return nil, nil, nil }
+func (p *player) Acknowledge([]grid.TaskID)                          {}
+func (p *player) Close() error                                       { return nil }
 
 func (p *player) Start(task grid.Task) {
 	args := task.Job.Command.Args
@@ -78,9 +79,9 @@ func newAPIBench(t *testing.T, home string) *apiBench {
 	host, err := Start(t.Context(), HostConfig{
 		Key: key, Federation: "test", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Memory: new(p2p.Memory), Version: "test",
 		Profile: p2p.ProfileFleet,
-		Site: SiteConfig{
+		Site: site.Config{
 			Name: "here", Resources: grid.Resources{Processors: 4}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
-			Price: 2 * grid.Credit, Limits: Limits{Jobs: 100, PerUser: 60, Finished: 1000, Retention: grid.Hour},
+			Price: 2 * grid.Credit, Limits: site.Limits{Jobs: 100, PerUser: 60, Finished: 1000, Retention: grid.Hour},
 		},
 		Executor: func(ended func(*grid.TaskEnded)) (Executor, error) { play.ended = ended; return play, nil },
 	})
@@ -528,19 +529,19 @@ func TestMicros(t *testing.T) {
 func TestJobLate(t *testing.T) {
 	for _, tt := range []struct {
 		name          string
-		state         State
+		state         site.State
 		deadline, end grid.Time
 		want          Seconds
 	}{
-		{"in time", Done, 5 * grid.Second, 5 * grid.Second, 0},
-		{"late", Done, 5 * grid.Second, 7 * grid.Second, Seconds(2 * grid.Second)},
-		{"failed late", Failed, 5 * grid.Second, 6 * grid.Second, Seconds(grid.Second)},
-		{"no deadline", Done, grid.Never, 7 * grid.Second, 0},
-		{"cancelled", CancelledByUser, 5 * grid.Second, 7 * grid.Second, 0},
-		{"not over", Running, 5 * grid.Second, 0, 0},
+		{"in time", site.Done, 5 * grid.Second, 5 * grid.Second, 0},
+		{"late", site.Done, 5 * grid.Second, 7 * grid.Second, Seconds(2 * grid.Second)},
+		{"failed late", site.Failed, 5 * grid.Second, 6 * grid.Second, Seconds(grid.Second)},
+		{"no deadline", site.Done, grid.Never, 7 * grid.Second, 0},
+		{"cancelled", site.CancelledByUser, 5 * grid.Second, 7 * grid.Second, 0},
+		{"not over", site.Running, 5 * grid.Second, 0, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			j := jobOf(&View{Job: &grid.Job{Deadline: tt.deadline}, State: tt.state, End: tt.end}, func(grid.SiteID) string { return "" })
+			j := jobOf(&site.View{Job: &grid.Job{Deadline: tt.deadline}, State: tt.state, End: tt.end}, func(grid.SiteID) string { return "" })
 			if j.Late != tt.want {
 				t.Errorf("late by %v, want %v", grid.Time(j.Late), grid.Time(tt.want))
 			}
@@ -550,7 +551,7 @@ func TestJobLate(t *testing.T) {
 
 // Every state, terminal or not, is known to clients by its name.
 func TestJobOver(t *testing.T) {
-	for state := Placing; state <= Refused; state++ {
+	for state := site.Placing; state <= site.Refused; state++ {
 		j := Job{State: state.String()}
 		if j.Over() != state.Terminal() {
 			t.Errorf("%s: over %v, want %v", state, j.Over(), state.Terminal())

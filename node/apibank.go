@@ -10,6 +10,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/market/bank"
+	"gridnode/node/site"
 )
 
 // BankAccount is what is in one account of a bank.
@@ -241,7 +242,7 @@ func (a *API) siteNames(ctx context.Context) func(grid.SiteID) string {
 	return func(id grid.SiteID) string {
 		name, known := names[id]
 		if !known {
-			_ = a.host.Do(ctx, func(s *Site) { // who has no name has an ID
+			_ = a.host.Do(ctx, func(s *site.Site) { // who has no name has an ID
 				if offer := s.Offer(); offer.Site == id {
 					name = offer.Name
 				} else if q, ok := s.Known(id); ok {
@@ -271,7 +272,7 @@ func (a *API) writeBank(w http.ResponseWriter, r *http.Request, answer *bank.Ans
 	for _, holding := range answer.Accounts {
 		reply.Accounts = append(reply.Accounts, accountOf(answer, holding.Site, holding.Balance, names))
 	}
-	err := a.host.Do(r.Context(), func(s *Site) {
+	err := a.host.Do(r.Context(), func(s *site.Site) {
 		if s.Desk() == nil {
 			return
 		}

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"gridnode/grid"
+	"gridnode/node/site"
 )
 
 // ErrNoDaemon is wrapped by every Client method when no daemon runs on the home.
@@ -215,8 +216,8 @@ func (c *Client) RequestLease(ctx context.Context, request LeaseRequest) (*Lease
 }
 
 // ChangeLease renews, releases or revokes a lease.
-func (c *Client) ChangeLease(ctx context.Context, change LeaseChange, request LeaseChangeRequest) (*LeaseReply, error) {
-	verb := map[LeaseChange]string{RenewLease: "renew", ReleaseLease: "release", RevokeLease: "revoke"}[change]
+func (c *Client) ChangeLease(ctx context.Context, change site.LeaseChange, request LeaseChangeRequest) (*LeaseReply, error) {
+	verb := map[site.LeaseChange]string{site.RenewLease: "renew", site.ReleaseLease: "release", site.RevokeLease: "revoke"}[change]
 	return post[LeaseReply](ctx, c, "/v1/leases/"+verb, request)
 }
 
@@ -226,9 +227,9 @@ func (c *Client) Links(ctx context.Context) (*LinksReply, error) {
 }
 
 // ChangeLink invites a site, accepts its invitation, or drops the link to it.
-func (c *Client) ChangeLink(ctx context.Context, change LinkChange, site string) (*LinkReply, error) {
-	verb := map[LinkChange]string{InviteLink: "invite", AcceptLink: "accept", DropLink: "drop"}[change]
-	return post[LinkReply](ctx, c, "/v1/links/"+verb, LinkRequest{site})
+func (c *Client) ChangeLink(ctx context.Context, change site.LinkChange, with string) (*LinkReply, error) {
+	verb := map[site.LinkChange]string{site.InviteLink: "invite", site.AcceptLink: "accept", site.DropLink: "drop"}[change]
+	return post[LinkReply](ctx, c, "/v1/links/"+verb, LinkRequest{with})
 }
 
 // DataSets lists the data sets that this site holds.

@@ -14,6 +14,7 @@ import (
 
 	"gridnode/coalloc/dataset"
 	"gridnode/grid"
+	"gridnode/node/site"
 )
 
 // DataInput is a data set that a job reads.
@@ -99,7 +100,7 @@ func dataSetOf(s *dataset.Set) DataSet {
 
 func (a *API) dataSets(w http.ResponseWriter, r *http.Request) error {
 	reply := DataSetsReply{DataSets: []DataSet{}}
-	err := a.host.Do(r.Context(), func(s *Site) {
+	err := a.host.Do(r.Context(), func(s *site.Site) {
 		for set := range s.DataSets {
 			reply.DataSets = append(reply.DataSets, dataSetOf(set))
 		}
@@ -169,9 +170,9 @@ func (a *API) findDataSet(w http.ResponseWriter, r *http.Request) error {
 		return apiErrorf(CodeBusy, "%v", answer.Err)
 	}
 	reply := HoldersReply{Holders: []DataHolder{}, Named: answer.Named, Silent: answer.Silent}
-	err = a.host.Do(r.Context(), func(s *Site) {
+	err = a.host.Do(r.Context(), func(s *site.Site) {
 		for _, h := range answer.Holders {
-			reply.Holders = append(reply.Holders, DataHolder{Site: string(h.Site), SiteName: s.siteName(h.Site), Size: h.Size, Shared: h.Shared})
+			reply.Holders = append(reply.Holders, DataHolder{Site: string(h.Site), SiteName: s.SiteName(h.Site), Size: h.Size, Shared: h.Shared})
 		}
 	})
 	if err != nil {

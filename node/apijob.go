@@ -13,6 +13,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/market"
+	"gridnode/node/site"
 )
 
 // Bounds of one request of the local API.
@@ -195,7 +196,7 @@ func arrayJobID(array grid.JobID, index int64) grid.JobID {
 }
 
 // jobOf returns what users see of a job. names tells what people call sites.
-func jobOf(v *View, names func(grid.SiteID) string) Job {
+func jobOf(v *site.View, names func(grid.SiteID) string) Job {
 	j := v.Job
 	out := Job{
 		ID: j.ID.String(), Name: j.Name, User: j.User, State: v.State.String(),
@@ -211,7 +212,7 @@ func jobOf(v *View, names func(grid.SiteID) string) Job {
 	}
 	if j.Deadline != grid.Never {
 		out.Deadline = Instant(j.Deadline)
-		if v.State == Done || v.State == Failed {
+		if v.State == site.Done || v.State == site.Failed {
 			out.Late = Seconds(max(v.End-j.Deadline, 0))
 		}
 	}
@@ -227,7 +228,7 @@ func jobOf(v *View, names func(grid.SiteID) string) Job {
 	}
 	if v.State.Terminal() {
 		out.Cost = Amount(v.Result.Cost)
-		if v.State != Refused {
+		if v.State != site.Refused {
 			code := v.Result.ExitCode
 			out.ExitCode = &code
 		}

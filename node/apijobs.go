@@ -9,25 +9,26 @@ import (
 	"gridnode/coalloc"
 	"gridnode/grid"
 	"gridnode/market"
+	"gridnode/node/site"
 )
 
 // one returns the job that a request's path names.
-func (a *API) one(r *http.Request) (View, Job, error) {
+func (a *API) one(r *http.Request) (site.View, Job, error) {
 	ids, err := a.identify(r.Context(), []string{r.PathValue("id")})
 	if err != nil {
-		return View{}, Job{}, err
+		return site.View{}, Job{}, err
 	}
 	var list viewList
-	err = a.host.Do(r.Context(), func(s *Site) {
+	err = a.host.Do(r.Context(), func(s *site.Site) {
 		if v, known := s.Job(ids[0]); known {
 			list.add(s, a, v)
 		}
 	})
 	switch {
 	case err != nil:
-		return View{}, Job{}, err
+		return site.View{}, Job{}, err
 	case len(list.views) == 0:
-		return View{}, Job{}, apiErrorf(CodeNotFound, "job %s is no longer kept", ids[0])
+		return site.View{}, Job{}, apiErrorf(CodeNotFound, "job %s is no longer kept", ids[0])
 	}
 	return list.views[0], list.jobs()[0], nil
 }
@@ -45,7 +46,7 @@ func (a *API) why(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	reply := WhyReply{Job: job, Feasible: view.State != Refused, Verdicts: verdictsOf(view.Verdicts)}
+	reply := WhyReply{Job: job, Feasible: view.State != site.Refused, Verdicts: verdictsOf(view.Verdicts)}
 	reply.best(market.Earliest(view.Verdicts), market.Cheapest(view.Verdicts))
 	return writeJSON(w, reply)
 }
@@ -76,19 +77,19 @@ func (a *API) preview(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer, err := a.host.Ask(r.Context(), func(token uint64) grid.Input { return &Preview{Token: token, Job: jobs[0]} })
+	answer, err := a.host.Ask(r.Context(), func(token uint64) grid.Input { return &site.Preview{Token: token, Job: jobs[0]} })
 	if err != nil {
 		return err
 	}
 	result := answer.(*market.PreviewResult)
-	if errors.Is(result.Err, coalloc.ErrRequest) || errors.Is(result.Err, ErrTooWide) {
+	if errors.Is(result.Err, coalloc.ErrRequest) || errors.Is(result.Err, site.ErrTooWide) {
 		return apiErrorf(CodeRefused, "%v", result.Err)
 	}
 	if result.Err != nil && len(result.Verdicts) == 0 {
 		return apiErrorf(CodeInternal, "the directory did not answer: %v; ask again later", result.Err)
 	}
 	reply := WhyReply{Verdicts: verdictsOf(result.Verdicts), Certain: &result.Certain}
-	reply.Job = jobOf(&View{Job: jobs[0], State: Placing}, func(grid.SiteID) string { return "" })
+	reply.Job = jobOf(&site.View{Job: jobs[0], State: site.Placing}, func(grid.SiteID) string { return "" })
 	reply.Feasible = result.Waits || len(result.Verdicts) > 0 && result.Verdicts[0].Outcome == market.OutcomeChosen
 	reply.best(result.Earliest, result.Cheapest)
 	return writeJSON(w, reply)
@@ -110,11 +111,11 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	for _, id := range ids {
-		answer, err := a.host.Ask(r.Context(), func(token uint64) grid.Input { return &Cancel{Token: token, Job: id, Cause: cause} })
+		answer, err := a.host.Ask(r.Context(), func(token uint64) grid.Input { return &site.Cancel{Token: token, Job: id, Cause: cause} })
 		if err != nil {
 			return err
 		}
-		if cancelled := answer.(*Cancelled); cancelled.Err != nil {
+		if cancelled := answer.(*site.Cancelled); cancelled.Err != nil {
 			return cancelled.Err
 		}
 	}
@@ -127,7 +128,7 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request) error {
 
 // own returns an error unless all jobs are of this site.
 func (a *API) own(ctx context.Context, ids []grid.JobID) (failure error) {
-	err := a.host.Do(ctx, func(s *Site) {
+	err := a.host.Do(ctx, func(s *site.Site) {
 		for _, id := range ids {
 			if v, known := s.Job(id); known && v.Foreign {
 				failure = apiErrorf(CodeRefused, "job %s belongs to site %s: it can be cancelled there", id, v.Job.Home)
@@ -167,7 +168,7 @@ func (a *API) node(w http.ResponseWriter, r *http.Request) error {
 		ID: string(a.host.ID()), Federation: a.cfg.Federation, Addresses: a.host.Addrs(),
 		PID: os.Getpid(), Started: InstantOf(a.started), Version: a.cfg.Version,
 	}
-	err := a.host.Do(r.Context(), func(s *Site) {
+	err := a.host.Do(r.Context(), func(s *site.Site) {
 		info.Name, info.Price, info.Pricing = s.Offer().Name, Amount(s.Price()), s.Pricing().String()
 		for range s.Jobs {
 			info.Jobs++
@@ -189,11 +190,11 @@ func (a *API) setPrice(w http.ResponseWriter, r *http.Request) error {
 	if price < 1 || price > grid.CreditsMax {
 		return apiErrorf(CodeUsage, "price: %v, want more than 0 to %v credits", price, grid.CreditsMax)
 	}
-	answer, err := a.host.Ask(r.Context(), func(token uint64) grid.Input { return &SetPrice{Token: token, Price: price} })
+	answer, err := a.host.Ask(r.Context(), func(token uint64) grid.Input { return &site.SetPrice{Token: token, Price: price} })
 	if err != nil {
 		return err
 	}
-	set := answer.(*PriceSet)
+	set := answer.(*site.PriceSet)
 	if set.Err != nil {
 		return apiErrorf(CodeUsage, "%v", set.Err)
 	}

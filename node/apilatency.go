@@ -3,6 +3,7 @@ package node
 import (
 	"gridnode/coalloc"
 	"gridnode/grid"
+	"gridnode/node/site"
 )
 
 // matrixMax bounds the sites between which a listing tells all latencies: more are
@@ -18,7 +19,7 @@ type Latency struct {
 
 // latencies fills in what this site knows of the ways from here to sites, and, unless
 // there are too many, between all of them. It is called on the host's loop.
-func (a *API) latencies(s *Site, sites []SiteInfo) {
+func (a *API) latencies(s *site.Site, sites []SiteInfo) {
 	ids := make([]grid.SiteID, len(sites))
 	self := -1
 	for i := range sites {

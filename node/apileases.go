@@ -7,6 +7,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/lease"
+	"gridnode/node/site"
 )
 
 // Lease is a lease as users see it.
@@ -64,7 +65,7 @@ func (a *API) leases(w http.ResponseWriter, r *http.Request) error {
 		return apiErrorf(CodeUsage, "direction: %q, want in or out", direction)
 	}
 	reply := LeasesReply{Leases: []Lease{}}
-	err := a.host.Do(r.Context(), func(s *Site) {
+	err := a.host.Do(r.Context(), func(s *site.Site) {
 		for _, v := range s.Leases() {
 			if l := leaseOf(s, &v); direction == "" || direction == l.Direction {
 				reply.Leases = append(reply.Leases, l)
@@ -78,7 +79,7 @@ func (a *API) leases(w http.ResponseWriter, r *http.Request) error {
 }
 
 // leaseOf returns what users see of a lease. It is called on the host's loop.
-func leaseOf(s *Site, v *LeaseView) Lease {
+func leaseOf(s *site.Site, v *site.LeaseView) Lease {
 	l := Lease{
 		Number: v.Number, Direction: directionIn, Borrower: string(v.Borrower), Lender: string(v.Lender), Processors: v.Processors, Used: v.Used,
 		State: v.State.String(), Since: Instant(v.Since), End: Instant(v.End), Limit: Instant(v.Limit), Source: string(v.Source), Hops: v.Hops, Jobs: []string{},
@@ -110,12 +111,12 @@ func (a *API) requestLease(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return a.askLease(r.Context(), w, func(token uint64) grid.Input {
-		return &RequestLease{Token: token, Lender: lender, Processors: request.Processors, Span: grid.Time(request.Time)}
+		return &site.RequestLease{Token: token, Lender: lender, Processors: request.Processors, Span: grid.Time(request.Time)}
 	})
 }
 
 // changeLease returns what answers a request to change a lease.
-func (a *API) changeLease(change LeaseChange) func(http.ResponseWriter, *http.Request) error {
+func (a *API) changeLease(change site.LeaseChange) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var request LeaseChangeRequest
 		if err := readJSON(r, &request); err != nil {
@@ -129,7 +130,7 @@ func (a *API) changeLease(change LeaseChange) func(http.ResponseWriter, *http.Re
 			return err
 		}
 		return a.askLease(r.Context(), w, func(token uint64) grid.Input {
-			return &ChangeLease{
+			return &site.ChangeLease{
 				Token: token, Change: change, Number: request.Number, Borrower: borrower, Span: grid.Time(request.Time), Force: request.Force,
 			}
 		})
@@ -142,19 +143,19 @@ func (a *API) askLease(ctx context.Context, w http.ResponseWriter, input func(to
 	if err != nil {
 		return err
 	}
-	said := answer.(*LeaseAnswer)
+	said := answer.(*site.LeaseAnswer)
 	switch {
 	case errors.Is(said.Err, lease.ErrBounds):
 		return apiErrorf(CodeUsage, "%v", said.Err)
-	case errors.Is(said.Err, ErrUnknownLease):
+	case errors.Is(said.Err, site.ErrUnknownLease):
 		return apiErrorf(CodeNotFound, "%v", said.Err)
-	case errors.Is(said.Err, ErrLease):
+	case errors.Is(said.Err, site.ErrLease):
 		return apiErrorf(CodeRefused, "%v", said.Err)
 	case said.Err != nil:
 		return said.Err
 	}
 	var reply LeaseReply
-	if err := a.host.Do(ctx, func(s *Site) { reply.Lease = leaseOf(s, &said.Lease) }); err != nil {
+	if err := a.host.Do(ctx, func(s *site.Site) { reply.Lease = leaseOf(s, &said.Lease) }); err != nil {
 		return err
 	}
 	return writeJSON(w, reply)

@@ -7,6 +7,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/lease"
+	"gridnode/node/site"
 )
 
 // SiteLink is a link of the hierarchy of delegation as users see it.
@@ -38,7 +39,7 @@ type LinkReply struct {
 
 func (a *API) links(w http.ResponseWriter, r *http.Request) error {
 	reply := LinksReply{Links: []SiteLink{}}
-	err := a.host.Do(r.Context(), func(s *Site) {
+	err := a.host.Do(r.Context(), func(s *site.Site) {
 		for _, k := range s.Links() {
 			reply.Links = append(reply.Links, linkOf(s, &k))
 		}
@@ -50,7 +51,7 @@ func (a *API) links(w http.ResponseWriter, r *http.Request) error {
 }
 
 // linkOf returns what users see of a link. It is called on the host's loop.
-func linkOf(s *Site, k *lease.Kin) SiteLink {
+func linkOf(s *site.Site, k *lease.Kin) SiteLink {
 	l := SiteLink{
 		Site: string(k.Site), Peer: string(k.Site), Relation: k.Relation.String(), Standing: k.Standing.String(), Origin: k.Origin.String(),
 		Reason: k.Reason.String(), Since: Instant(k.Since), Until: Instant(k.Until),
@@ -65,7 +66,7 @@ func linkOf(s *Site, k *lease.Kin) SiteLink {
 // directory has forgotten it, or any other.
 func (a *API) linkedSite(ctx context.Context, text string) (found grid.SiteID, err error) {
 	matches := 0
-	err = a.host.Do(ctx, func(s *Site) {
+	err = a.host.Do(ctx, func(s *site.Site) {
 		for _, k := range s.Links() {
 			if l := linkOf(s, &k); l.Site == text || l.Peer == text {
 				found = k.Site
@@ -80,7 +81,7 @@ func (a *API) linkedSite(ctx context.Context, text string) (found grid.SiteID, e
 }
 
 // changeLink returns what answers a request to change a link.
-func (a *API) changeLink(change LinkChange) func(http.ResponseWriter, *http.Request) error {
+func (a *API) changeLink(change site.LinkChange) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var request LinkRequest
 		if err := readJSON(r, &request); err != nil {
@@ -89,29 +90,29 @@ func (a *API) changeLink(change LinkChange) func(http.ResponseWriter, *http.Requ
 		if request.Site == "" {
 			return apiErrorf(CodeUsage, "site: name the other site")
 		}
-		site, err := a.linkedSite(r.Context(), request.Site)
+		at, err := a.linkedSite(r.Context(), request.Site)
 		if err != nil {
 			return err
 		}
 		answer, err := a.host.Ask(r.Context(), func(token uint64) grid.Input {
-			return &ChangeLink{Token: token, Change: change, Site: site}
+			return &site.ChangeLink{Token: token, Change: change, Site: at}
 		})
 		if err != nil {
 			return err
 		}
-		said := answer.(*LinkAnswer)
+		said := answer.(*site.LinkAnswer)
 		switch {
 		case errors.Is(said.Err, lease.ErrBounds):
 			return apiErrorf(CodeUsage, "%v", said.Err)
-		case errors.Is(said.Err, ErrUnknownLink):
+		case errors.Is(said.Err, site.ErrUnknownLink):
 			return apiErrorf(CodeNotFound, "%v", said.Err)
-		case errors.Is(said.Err, ErrLink):
+		case errors.Is(said.Err, site.ErrLink):
 			return apiErrorf(CodeRefused, "%v", said.Err)
 		case said.Err != nil:
 			return said.Err
 		}
 		var reply LinkReply
-		if err := a.host.Do(r.Context(), func(s *Site) { reply.Link = linkOf(s, &said.Link) }); err != nil {
+		if err := a.host.Do(r.Context(), func(s *site.Site) { reply.Link = linkOf(s, &said.Link) }); err != nil {
 			return err
 		}
 		return writeJSON(w, reply)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gridnode/grid"
+	"gridnode/node/site"
 )
 
 // recentSpan is how long a listing shows jobs that are over unless it is asked for.
@@ -18,7 +19,7 @@ const recentSpan = grid.Hour
 // left out.
 func (a *API) views(ctx context.Context, ids []grid.JobID) ([]Job, error) {
 	var list viewList
-	err := a.host.Do(ctx, func(s *Site) {
+	err := a.host.Do(ctx, func(s *site.Site) {
 		for _, id := range ids {
 			if v, known := s.Job(id); known {
 				list.add(s, a, v)
@@ -30,11 +31,11 @@ func (a *API) views(ctx context.Context, ids []grid.JobID) ([]Job, error) {
 
 // viewList collects jobs on the host's loop; what takes long is done off it.
 type viewList struct {
-	views []View
+	views []site.View
 	names map[grid.SiteID]string
 }
 
-func (l *viewList) add(s *Site, a *API, v View) {
+func (l *viewList) add(s *site.Site, a *API, v site.View) {
 	l.views = append(l.views, v)
 	if l.names == nil {
 		l.names = map[grid.SiteID]string{a.host.ID(): s.Offer().Name}
@@ -42,7 +43,7 @@ func (l *viewList) add(s *Site, a *API, v View) {
 	if v.Gang != nil {
 		for i := range v.Gang.Parts {
 			id := v.Gang.Parts[i].Site
-			l.names[id] = s.siteName(id)
+			l.names[id] = s.SiteName(id)
 		}
 	}
 	if _, there := l.names[v.Site]; there || v.Site == "" {
@@ -74,7 +75,7 @@ var jobsParameters = []string{"id", "state", "user", "site", "name", "all"}
 // that ended lately.
 type jobQuery struct {
 	ids              map[grid.JobID]bool // nil: any
-	states           []State             // empty: any
+	states           []site.State        // empty: any
 	user, site, name string              // empty: any
 	since            grid.Time           // jobs that ended before are left out
 }
@@ -83,7 +84,7 @@ type jobQuery struct {
 func (a *API) query(ctx context.Context, values url.Values) (*jobQuery, error) {
 	q := &jobQuery{user: values.Get("user"), site: values.Get("site"), name: values.Get("name")}
 	for _, text := range values["state"] {
-		state, err := ParseState(text)
+		state, err := site.ParseState(text)
 		if err != nil {
 			return nil, apiErrorf(CodeUsage, "state: %v", err)
 		}
@@ -109,7 +110,7 @@ func (a *API) query(ctx context.Context, values url.Values) (*jobQuery, error) {
 }
 
 // match reports whether q chooses v. siteName is what people call v's site.
-func (q *jobQuery) match(v *View, siteName string) bool {
+func (q *jobQuery) match(v *site.View, siteName string) bool {
 	switch {
 	case q.ids != nil && !q.ids[v.Job.ID],
 		len(q.states) > 0 && !slices.Contains(q.states, v.State),
@@ -132,7 +133,7 @@ func named(job, name string) bool {
 // for those, so that a long table does not hold up the loop.
 func (a *API) choose(ctx context.Context, q *jobQuery) ([]Job, error) {
 	var list viewList
-	err := a.host.Do(ctx, func(s *Site) {
+	err := a.host.Do(ctx, func(s *site.Site) {
 		if q.ids != nil {
 			for id, wanted := range q.ids {
 				if v, known := s.Job(id); known && wanted {
@@ -152,8 +153,8 @@ func (a *API) choose(ctx context.Context, q *jobQuery) ([]Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	list.views = slices.DeleteFunc(list.views, func(v View) bool { return !q.match(&v, list.names[v.Site]) })
-	slices.SortFunc(list.views, func(x, y View) int {
+	list.views = slices.DeleteFunc(list.views, func(v site.View) bool { return !q.match(&v, list.names[v.Site]) })
+	slices.SortFunc(list.views, func(x, y site.View) int {
 		if x.Job.Submit != y.Job.Submit {
 			return int(min(max(x.Job.Submit-y.Job.Submit, -1), 1))
 		}

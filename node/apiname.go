@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gridnode/grid"
+	"gridnode/node/site"
 )
 
 // jobPrefix is the beginning of a job ID as users type it.
@@ -70,7 +71,7 @@ func (a *API) identify(ctx context.Context, texts []string) ([]grid.JobID, error
 		prefixes = append(prefixes, i)
 	}
 	var failure error
-	err := a.host.Do(ctx, func(s *Site) {
+	err := a.host.Do(ctx, func(s *site.Site) {
 		for i, text := range texts {
 			if _, known := s.Job(ids[i]); !known && !ids[i].IsZero() {
 				failure = apiErrorf(CodeNotFound, "no job %s here", text)
@@ -89,7 +90,7 @@ func (a *API) identify(ctx context.Context, texts []string) ([]grid.JobID, error
 }
 
 // uniqueJob returns the only job whose ID begins with text.
-func uniqueJob(s *Site, text string) (found grid.JobID, err error) {
+func uniqueJob(s *site.Site, text string) (found grid.JobID, err error) {
 	prefix, _ := parseJobPrefix(text)
 	n := 0
 	for v := range s.Jobs {
@@ -134,7 +135,7 @@ func (a *API) named(r *http.Request) (*IDsRequest, []grid.JobID, error) {
 	}
 	for _, name := range request.Names {
 		before := len(out)
-		err := a.host.Do(r.Context(), func(s *Site) {
+		err := a.host.Do(r.Context(), func(s *site.Site) {
 			for v := range s.Jobs {
 				if !v.Foreign && !v.State.Terminal() && named(v.Job.Name, name) {
 					add(v.Job.ID)

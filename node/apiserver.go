@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/site"
 )
 
 // APIConfig is what the local API is told.
@@ -98,13 +99,13 @@ func (a *API) routes() map[string]handler {
 		"POST /v1/bank/grant":      {a.bankGrant, nil},
 		"GET /v1/leases":           {a.leases, []string{"direction"}},
 		"POST /v1/leases":          {a.requestLease, nil},
-		"POST /v1/leases/renew":    {a.changeLease(RenewLease), nil},
-		"POST /v1/leases/release":  {a.changeLease(ReleaseLease), nil},
-		"POST /v1/leases/revoke":   {a.changeLease(RevokeLease), nil},
+		"POST /v1/leases/renew":    {a.changeLease(site.RenewLease), nil},
+		"POST /v1/leases/release":  {a.changeLease(site.ReleaseLease), nil},
+		"POST /v1/leases/revoke":   {a.changeLease(site.RevokeLease), nil},
 		"GET /v1/links":            {a.links, nil},
-		"POST /v1/links/invite":    {a.changeLink(InviteLink), nil},
-		"POST /v1/links/accept":    {a.changeLink(AcceptLink), nil},
-		"POST /v1/links/drop":      {a.changeLink(DropLink), nil},
+		"POST /v1/links/invite":    {a.changeLink(site.InviteLink), nil},
+		"POST /v1/links/accept":    {a.changeLink(site.AcceptLink), nil},
+		"POST /v1/links/drop":      {a.changeLink(site.DropLink), nil},
 		"GET /v1/datasets":         {a.dataSets, nil},
 		"POST /v1/datasets":        {a.addDataSet, nil},
 		"POST /v1/datasets/remove": {a.removeDataSet, nil},
@@ -171,11 +172,11 @@ func failureOf(err error) *APIError {
 		return failure
 	case errors.As(err, &tooLarge):
 		return &APIError{Code: CodeUsage, Message: fmt.Sprintf("the request is longer than %d bytes", tooLarge.Limit)}
-	case errors.Is(err, ErrInvalid):
+	case errors.Is(err, site.ErrInvalid):
 		return &APIError{Code: CodeUsage, Message: err.Error()}
-	case errors.Is(err, ErrUnknownJob), errors.Is(err, ErrOutputGone):
+	case errors.Is(err, site.ErrUnknownJob), errors.Is(err, ErrOutputGone):
 		return &APIError{Code: CodeNotFound, Message: err.Error()}
-	case errors.Is(err, ErrOtherJob), errors.Is(err, ErrFull), errors.Is(err, ErrSpace), errors.Is(err, ErrTooWide), errors.Is(err, ErrNotHome):
+	case errors.Is(err, site.ErrOtherJob), errors.Is(err, site.ErrFull), errors.Is(err, site.ErrSpace), errors.Is(err, site.ErrTooWide), errors.Is(err, ErrNotHome):
 		return &APIError{Code: CodeRefused, Message: err.Error()}
 	case errors.Is(err, ErrBusy):
 		return &APIError{Code: CodeBusy, Message: err.Error()}

@@ -10,6 +10,7 @@ import (
 	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/node/site"
 )
 
 // sites lists this site and those the directory knows.
@@ -19,7 +20,7 @@ func (a *API) sites(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	reply := found.reply()
-	err = a.host.Do(r.Context(), func(s *Site) {
+	err = a.host.Do(r.Context(), func(s *site.Site) {
 		self := s.Offer()
 		reply.Sites = append(reply.Sites, a.siteInfo(s, &self))
 		for i := range found.quotes {
@@ -46,7 +47,7 @@ func (a *API) quotes(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	reply := found.reply()
-	err = a.host.Do(r.Context(), func(s *Site) {
+	err = a.host.Do(r.Context(), func(s *site.Site) {
 		for i := range found.quotes {
 			if q := &found.quotes[i]; q.Price <= priceMax {
 				reply.Sites = append(reply.Sites, a.siteInfo(s, q))
@@ -120,7 +121,7 @@ func (a *API) find(ctx context.Context, query directory.Query, limit int) (*foun
 	all := &foundQuotes{certain: true}
 	for {
 		query.Limit = min(limit-len(all.quotes), directory.LimitMax)
-		answer, err := a.host.Ask(ctx, func(token uint64) grid.Input { return &FindQuotes{Token: token, Query: query} })
+		answer, err := a.host.Ask(ctx, func(token uint64) grid.Input { return &site.FindQuotes{Token: token, Query: query} })
 		if err != nil {
 			return nil, err
 		}
@@ -139,7 +140,7 @@ func (a *API) find(ctx context.Context, query directory.Query, limit int) (*foun
 }
 
 // siteInfo returns what users see of a quote. It is called on the host's loop.
-func (a *API) siteInfo(s *Site, q *directory.Quote) SiteInfo {
+func (a *API) siteInfo(s *site.Site, q *directory.Quote) SiteInfo {
 	info := SiteInfo{
 		ID: string(q.Site), Name: q.Name, Self: q.Site == a.host.ID(),
 		Processors: q.Processors, Free: q.Free, Widest: q.Widest, Wait: Seconds(q.Wait),
@@ -171,7 +172,7 @@ func (a *API) siteNamed(ctx context.Context, text string) (grid.SiteID, error) {
 		return "", err
 	}
 	var own string
-	if err := a.host.Do(ctx, func(s *Site) { own = s.Offer().Name }); err != nil {
+	if err := a.host.Do(ctx, func(s *site.Site) { own = s.Offer().Name }); err != nil {
 		return "", err
 	}
 	var matches []grid.SiteID
@@ -197,7 +198,7 @@ func (a *API) siteNamed(ctx context.Context, text string) (grid.SiteID, error) {
 func (a *API) peers(w http.ResponseWriter, r *http.Request) error {
 	reply := PeersReply{Peers: []Peer{}}
 	peers := a.host.Peers(r.Context())
-	err := a.host.Do(r.Context(), func(s *Site) {
+	err := a.host.Do(r.Context(), func(s *site.Site) {
 		for _, p := range peers {
 			q, _ := s.Known(p.Site)
 			reply.Peers = append(reply.Peers, Peer{

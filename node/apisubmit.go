@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/site"
 )
 
 // placeWaitMax is how long an answer to a submission waits for the jobs' places.
@@ -162,9 +163,9 @@ func (a *API) handOver(ctx context.Context, jobs []*grid.Job) (ids []grid.JobID,
 		wg.Go(func() {
 			defer func() { <-room }()
 			var answer any
-			answer, errs[i] = a.host.Ask(ctx, func(token uint64) grid.Input { return &Submit{Token: token, Job: job} })
+			answer, errs[i] = a.host.Ask(ctx, func(token uint64) grid.Input { return &site.Submit{Token: token, Job: job} })
 			if errs[i] == nil {
-				submitted := answer.(*Submitted)
+				submitted := answer.(*site.Submitted)
 				known[i], errs[i] = submitted.Known, submitted.Err
 			}
 		})

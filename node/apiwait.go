@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"gridnode/grid"
+	"gridnode/node/site"
 )
 
 // waiters lets requests wait for jobs. They are woken by the events of the host's
@@ -52,23 +53,23 @@ func (a *API) follow(ctx context.Context, events *Subscription) {
 
 // lookAgain settles whatever the events that were missed would have settled.
 func (a *API) lookAgain(ctx context.Context) {
-	_ = a.host.Do(ctx, func(s *Site) { // the host stops if this fails, and everybody is told
-		a.waiters.lookAgain(func(id grid.JobID) State {
+	_ = a.host.Do(ctx, func(s *site.Site) { // the host stops if this fails, and everybody is told
+		a.waiters.lookAgain(func(id grid.JobID) site.State {
 			v, known := s.Job(id)
 			if !known {
-				return Done // and forgotten since
+				return site.Done // and forgotten since
 			}
 			return v.State
 		})
 	})
 }
 
-func (w *waiters) lookAgain(state func(grid.JobID) State) {
+func (w *waiters) lookAgain(state func(grid.JobID) site.State) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for id := range w.jobs {
 		now := state(id)
-		w.reached(id, now != Placing, now.Terminal())
+		w.reached(id, now != site.Placing, now.Terminal())
 		w.changed(id)
 	}
 }
@@ -206,10 +207,10 @@ func (a *API) await(ctx context.Context, ids []grid.JobID, placed bool) error {
 	waiter := a.waiters.add(ids, placed)
 	defer a.waiters.remove(waiter, ids)
 	var settled []grid.JobID
-	err := a.host.Do(ctx, func(s *Site) {
+	err := a.host.Do(ctx, func(s *site.Site) {
 		for _, id := range ids {
 			v, known := s.Job(id)
-			if !known || v.State.Terminal() || placed && (v.State != Placing || v.Waits) {
+			if !known || v.State.Terminal() || placed && (v.State != site.Placing || v.Waits) {
 				settled = append(settled, id)
 			}
 		}

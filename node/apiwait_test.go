@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"gridnode/grid"
+	"gridnode/node/site"
 )
 
 func settled(w *waiter) bool {
@@ -37,15 +38,15 @@ func TestWaiters(t *testing.T) {
 	}
 	w.events([]grid.Event{{Kind: grid.JobRefused, Job: a}})
 	w.remove(look, []grid.JobID{b.ID})
-	w.lookAgain(func(grid.JobID) State { return Cancelling })
+	w.lookAgain(func(grid.JobID) site.State { return site.Cancelling })
 	if settled(end) {
 		t.Fatal("settled before b is over")
 	}
-	w.lookAgain(func(id grid.JobID) State {
+	w.lookAgain(func(id grid.JobID) site.State {
 		if id != b.ID {
 			t.Errorf("job %s is waited for still", id)
 		}
-		return Failed
+		return site.Failed
 	})
 	if !settled(end) || settled(look) {
 		t.Errorf("after another look: over %v, want it; removed %v, want it untouched", settled(end), settled(look))

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"gridnode/grid"
+	"gridnode/node/site"
 )
 
 // ErrStopped is returned by a host's methods once it stops: what was asked for may
@@ -83,7 +84,7 @@ func (h *Host) Ask(ctx context.Context, input func(token uint64) grid.Input) (an
 
 // look is the input by which Do runs a function on the loop.
 type look struct {
-	at   func(*Site)
+	at   func(*site.Site)
 	done chan struct{}
 }
 
@@ -91,7 +92,7 @@ type look struct {
 // longer than a turn. at may read the site and must not change it, keep what it
 // returns beyond the call unless it is a copy, or block. After an error, ErrBusy or
 // ErrStopped or ctx's, at has not run and will not.
-func (h *Host) Do(ctx context.Context, at func(s *Site)) error {
+func (h *Host) Do(ctx context.Context, at func(s *site.Site)) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/node/shim"
+	"gridnode/node/site"
 )
 
 // away is the executor of borrowed processors: it has pilots at other sites run tasks,
@@ -74,7 +75,7 @@ func newAway(h *Host, ended func(*grid.TaskEnded)) *away {
 }
 
 // Recover implements Executor: the site's records say what runs away.
-func (a *away) Recover() ([]Adopted, []grid.TaskEnded, error) { return nil, nil, nil }
+func (a *away) Recover() ([]site.Adopted, []grid.TaskEnded, error) { return nil, nil, nil }
 
 // Start implements Executor. A task that was begun before a restart of the daemon has
 // its output here and is not begun again.
@@ -216,7 +217,7 @@ func (a *away) dropUnwanted(l *awayLink) {
 	}
 	a.mu.Unlock()
 	var unwanted []grid.TaskID
-	err := a.h.Do(a.ctx, func(s *Site) {
+	err := a.h.Do(a.ctx, func(s *site.Site) {
 		for _, id := range ids {
 			if !s.Uses(id) {
 				unwanted = append(unwanted, id)

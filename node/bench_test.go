@@ -9,6 +9,7 @@ import (
 	"gridnode/grid"
 	"gridnode/node/p2p"
 	"gridnode/node/shim"
+	"gridnode/node/site"
 	"gridnode/node/store"
 )
 
@@ -20,7 +21,7 @@ func benchHost(b *testing.B, seed byte, processors int64, join []string) *Host {
 		Home: home, Key: testKey(seed), Federation: "bench", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Join: join,
 		Version: "bench", Profile: p2p.ProfileNode, Store: store.Options{SpaceMin: -1},
 		Shim: shim.Options{Command: []string{"/proc/self/exe"}, Env: []string{"GRIDNODE_NODE_TEST_SHIM=" + home}},
-		Site: SiteConfig{
+		Site: site.Config{
 			Name: fmt.Sprint("site ", seed), Resources: grid.Resources{Processors: processors}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
 			Price: grid.Price(seed) * grid.Credit, Foreign: true,
 		},

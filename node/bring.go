@@ -20,6 +20,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
+	"gridnode/node/site"
 	"gridnode/node/store"
 )
 
@@ -77,7 +78,7 @@ func (b *bringer) inputs(ctx context.Context, sets []grid.DataSet, dir string) (
 func (b *bringer) here(ctx context.Context, set *grid.DataSet) (string, error) {
 	var held dataset.Set
 	holds := false
-	if err := b.h.Do(ctx, func(s *Site) { held, holds = s.DataSet(set.Name) }); err != nil {
+	if err := b.h.Do(ctx, func(s *site.Site) { held, holds = s.DataSet(set.Name) }); err != nil {
 		return "", err
 	}
 	if !holds || set.Size != grid.SizeUnknown && set.Size != held.Size {
@@ -210,7 +211,7 @@ func (b *bringer) holders(ctx context.Context, set *grid.DataSet) (sites []grid.
 		}
 	}
 	latency := make(map[grid.SiteID]grid.Time)
-	err = b.h.Do(ctx, func(s *Site) {
+	err = b.h.Do(ctx, func(s *site.Site) {
 		network := s.Network(b.h.Now(), append(slices.Clone(sites), b.h.id))
 		for i, site := range sites {
 			latency[site] = network.Latency(len(sites), i)

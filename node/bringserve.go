@@ -14,6 +14,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
+	"gridnode/node/site"
 )
 
 // fetchProtocol is how a site copies a data set from one that holds it: a FetchRequest,
@@ -72,7 +73,7 @@ func (h *Host) serveFetch(from grid.SiteID, s network.Stream) error {
 // shared opens a data set that others may copy, or says why there is none.
 func (h *Host) shared(ctx context.Context, name string) (file *os.File, held dataset.Set, why string) {
 	known := false
-	if err := h.Do(ctx, func(s *Site) { held, known = s.DataSet(name) }); err != nil {
+	if err := h.Do(ctx, func(s *site.Site) { held, known = s.DataSet(name) }); err != nil {
 		return nil, held, "stopping"
 	}
 	switch {

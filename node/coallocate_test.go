@@ -12,6 +12,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/node/p2p"
+	"gridnode/node/site"
 )
 
 // team is three sites that lend to each other; jobs are submitted to the first.
@@ -23,7 +24,7 @@ func team(t *testing.T, processors ...int64) []*Host {
 		cfg := realConfig(t, byte(i+1), memory)
 		cfg.Listen = []string{fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", i+1)}
 		cfg.Site.Processors = n
-		cfg.Site.Lease = LeaseConfig{Lend: true, Term: 3 * grid.Second}
+		cfg.Site.Lease = site.LeaseConfig{Lend: true, Term: 3 * grid.Second}
 		if i > 0 {
 			cfg.Join = hosts[0].Addrs()
 		}
@@ -56,7 +57,7 @@ func nothingLeft(t *testing.T, hosts ...*Host) {
 	for _, h := range hosts {
 		until(t, "nothing is left at "+h.cfg.Site.Name, func() bool {
 			left := 0
-			err := h.Do(t.Context(), func(s *Site) {
+			err := h.Do(t.Context(), func(s *site.Site) {
 				left = s.Held()
 				if offer := s.Offer(); offer.Free != offer.Processors {
 					left++
@@ -84,7 +85,7 @@ IFS=,; set -- $GRIDNODE_PEERS; [ "$1" = "$GRIDNODE_RENDEZVOUS" ] || echo bad ren
 	submitJob(t, hosts[0], j)
 	until(t, "it is over", func() bool { return stateOf(t, hosts[0], j).State.Terminal() })
 	v := stateOf(t, hosts[0], j)
-	if v.State != Done || v.Gang == nil || len(v.Gang.Parts) != 3 {
+	if v.State != site.Done || v.Gang == nil || len(v.Gang.Parts) != 3 {
 		t.Fatalf("%+v", v)
 	}
 	lines := strings.Split(strings.TrimSpace(readOutput(t, hosts[0], j, Stdout)), "\n")
@@ -118,7 +119,7 @@ func siteThatDoesNotLend(t *testing.T, policy, count string) {
 	for i, lends := range []bool{false, false, true, true} {
 		cfg := realConfig(t, byte(i+1), memory)
 		cfg.Site.Processors = []int64{1, 9, 2, 2}[i]
-		cfg.Site.Lease = LeaseConfig{Lend: lends, Term: 3 * grid.Second}
+		cfg.Site.Lease = site.LeaseConfig{Lend: lends, Term: 3 * grid.Second}
 		if i > 0 {
 			cfg.Join = hosts[0].Addrs()
 		}
@@ -133,7 +134,7 @@ func siteThatDoesNotLend(t *testing.T, policy, count string) {
 	submitJob(t, hosts[0], j)
 	until(t, "it is over", func() bool { return stateOf(t, hosts[0], j).State.Terminal() })
 	v := stateOf(t, hosts[0], j)
-	if v.State != Done {
+	if v.State != site.Done {
 		t.Errorf("%v: %s", v.State, v.Reason)
 	}
 	refused := ""
@@ -159,7 +160,7 @@ func TestUnknownSiteIsLookedFor(t *testing.T) {
 	}
 	j.Coallocate.Components = fmt.Sprintf("1,1@%s", stranger)
 	submitJob(t, hosts[0], j)
-	until(t, "it is refused", func() bool { return stateOf(t, hosts[0], j).State == Refused })
+	until(t, "it is refused", func() bool { return stateOf(t, hosts[0], j).State == site.Refused })
 	if v := stateOf(t, hosts[0], j); !strings.Contains(v.Reason, stranger.String()) {
 		t.Errorf("refused because %s", v.Reason)
 	}
@@ -172,7 +173,7 @@ func TestOneTaskFails(t *testing.T) {
 	submitJob(t, hosts[0], j)
 	until(t, "it is over", func() bool { return stateOf(t, hosts[0], j).State.Terminal() })
 	v := stateOf(t, hosts[0], j)
-	if v.State != Failed || v.Result.ExitCode != 7 || !strings.Contains(v.Reason, "task 1, of component 1 at site 2, ended with exit code 7") {
+	if v.State != site.Failed || v.Result.ExitCode != 7 || !strings.Contains(v.Reason, "task 1, of component 1 at site 2, ended with exit code 7") {
 		t.Errorf("%v, exit code %d: %s", v.State, v.Result.ExitCode, v.Reason)
 	}
 	for _, pid := range strings.Fields(readOutput(t, hosts[0], j, Stdout)) {
@@ -189,20 +190,20 @@ func TestCancelCoallocatedJob(t *testing.T) {
 	running := dividedJob(hosts, 1, `echo $$; exec sleep 1000`, 1, 1, 1)
 	submitJob(t, hosts[0], running)
 	until(t, "all tasks run", func() bool {
-		return stateOf(t, hosts[0], running).State == Running && strings.Count(readOutput(t, hosts[0], running, Stdout), "\n") == 3
+		return stateOf(t, hosts[0], running).State == site.Running && strings.Count(readOutput(t, hosts[0], running, Stdout), "\n") == 3
 	})
 	waiting := dividedJob(hosts, 2, `true`, 1, 1)
 	submitJob(t, hosts[0], waiting)
-	until(t, "the other waits", func() bool { return stateOf(t, hosts[0], waiting).State == Queued })
+	until(t, "the other waits", func() bool { return stateOf(t, hosts[0], waiting).State == site.Queued })
 	if v := stateOf(t, hosts[0], waiting); !strings.Contains(v.Reason, "waits in the placement queue: tried") || len(v.Verdicts) != 3 {
 		t.Errorf("it waits because %q, %v", v.Reason, v.Verdicts)
 	}
 	cancel1(t, hosts[0], waiting)
-	if v := stateOf(t, hosts[0], waiting); v.State != CancelledByUser {
+	if v := stateOf(t, hosts[0], waiting); v.State != site.CancelledByUser {
 		t.Errorf("%v, want cancelled", v.State)
 	}
 	cancel1(t, hosts[0], running)
-	until(t, "it is cancelled", func() bool { return stateOf(t, hosts[0], running).State == CancelledByUser })
+	until(t, "it is cancelled", func() bool { return stateOf(t, hosts[0], running).State == site.CancelledByUser })
 	for _, pid := range strings.Fields(readOutput(t, hosts[0], running, Stdout)) {
 		if _, err := os.Stat("/proc/" + pid); err == nil {
 			t.Errorf("process %s lives", pid)

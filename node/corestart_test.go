@@ -11,6 +11,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/node/p2p"
+	"gridnode/node/site"
 )
 
 // longTeam is a team whose leases outlive a restart, with the configurations that their
@@ -22,7 +23,7 @@ func longTeam(t *testing.T, term grid.Time, n int) (hosts []*Host, configs []Hos
 		cfg := realConfig(t, byte(i+1), memory)
 		cfg.Listen = []string{fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", i+1)} // found there again
 		cfg.Site.Processors = 1
-		cfg.Site.Lease = LeaseConfig{Lend: true, Term: term}
+		cfg.Site.Lease = site.LeaseConfig{Lend: true, Term: term}
 		if i > 0 {
 			cfg.Join = hosts[0].Addrs()
 		}
@@ -67,7 +68,7 @@ func TestCoallocatorRestarts(t *testing.T) {
 	hosts[1] = realHost(t, configs[1])
 	write(t, filepath.Join(dir, "2"), "go\n")
 	until(t, "the job is over", func() bool { return stateOf(t, hosts[0], j).State.Terminal() })
-	if v := stateOf(t, hosts[0], j); v.State != Done || v.Epoch != 1 {
+	if v := stateOf(t, hosts[0], j); v.State != site.Done || v.Epoch != 1 {
 		t.Errorf("%v in execution %d: %s; want done in the first", v.State, v.Epoch, v.Reason)
 	}
 	if got := outputLines(t, hosts[0], j); !slices.Equal(got, []string{"0a", "0b", "1a", "1b", "2a", "2b"}) {
@@ -104,7 +105,7 @@ func TestCoallocatorIsAway(t *testing.T) {
 	hosts[0] = realHost(t, configs[0])
 	until(t, "the task at home is ended", func() bool { return gone(pids[0]) })
 	nothingLeft(t, hosts...)
-	if v := stateOf(t, hosts[0], j); v.State != Running || !strings.Contains(v.Reason, "starts again") {
+	if v := stateOf(t, hosts[0], j); v.State != site.Running || !strings.Contains(v.Reason, "starts again") {
 		t.Errorf("%v: %s; want it to start again once nothing can be left of it", v.State, v.Reason)
 	}
 }
@@ -124,12 +125,12 @@ func TestLenderDies(t *testing.T) {
 	nothingLeft(t, hosts[2])
 	until(t, "the home's own processor is free", func() bool {
 		free := int64(0)
-		if err := hosts[0].Do(t.Context(), func(s *Site) { free = s.Offer().Free }); err != nil {
+		if err := hosts[0].Do(t.Context(), func(s *site.Site) { free = s.Offer().Free }); err != nil {
 			t.Fatal(err)
 		}
 		return free == 1
 	})
-	if v := stateOf(t, hosts[0], j); v.State != Running || !strings.Contains(v.Reason, "site 2 was lost") {
+	if v := stateOf(t, hosts[0], j); v.State != site.Running || !strings.Contains(v.Reason, "site 2 was lost") {
 		t.Errorf("%v: %s; want it to start again once nothing can be left of it", v.State, v.Reason)
 	}
 }

@@ -1,6 +1,9 @@
 package node
 
-import "gridnode/grid"
+import (
+	"gridnode/grid"
+	"gridnode/node/site"
+)
 
 // executors runs tasks on this site's own processors, on those it has on lease, and on
 // both at once.
@@ -12,7 +15,7 @@ type executors struct {
 
 // Recover implements Executor. What ran on borrowed processors is in the site's
 // records.
-func (x *executors) Recover() ([]Adopted, []grid.TaskEnded, error) {
+func (x *executors) Recover() ([]site.Adopted, []grid.TaskEnded, error) {
 	running, ended, err := x.own.Recover()
 	running, ended = x.gangs.Recover(running, ended)
 	return running, ended, err

@@ -7,6 +7,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/node/p2p"
+	"gridnode/node/site"
 )
 
 // hosts starts n hosts that have joined each other, with prices 1, 2, 3, …
@@ -40,7 +41,7 @@ func TestMarketPlacesAtTheCheapestSite(t *testing.T) {
 			if _, err := submitTo(dear, job); err != nil {
 				t.Fatal(err)
 			}
-			v := awaitState(t, dear, job.ID, Done)
+			v := awaitState(t, dear, job.ID, site.Done)
 			if v.Site != list[0].ID() {
 				t.Errorf("job %d ran at %s, want the cheapest site %s: %+v", i, v.Site, list[0].ID(), v.Verdicts)
 			}

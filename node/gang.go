@@ -12,6 +12,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/node/forward"
+	"gridnode/node/site"
 )
 
 // gangs is the executor of co-allocated jobs, whose tasks run at several sites and
@@ -109,14 +110,14 @@ func (g *gang) ring() {
 // Recover takes tasks of gangs out of what an earlier run of the host has left. The
 // site learns that something of the gang is here, and either starts it again or has it
 // killed.
-func (x *gangs) Recover(running []Adopted, ended []grid.TaskEnded) ([]Adopted, []grid.TaskEnded) {
+func (x *gangs) Recover(running []site.Adopted, ended []grid.TaskEnded) ([]site.Adopted, []grid.TaskEnded) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	ended = slices.DeleteFunc(ended, func(e grid.TaskEnded) bool {
 		id, number, yes := grid.GangOf(e.ID)
 		if yes {
 			x.get(id).ranks[number] = &gangRank{id: e.ID, ready: true, begun: true, ended: &e}
-			running = append(running, Adopted{ID: e.ID, Start: e.Result.Start})
+			running = append(running, site.Adopted{ID: e.ID, Start: e.Result.Start})
 		}
 		return yes
 	})
@@ -442,7 +443,7 @@ func (g *gang) killAll() {
 		case o.begun:
 			g.x.own.Kill(o.task)
 		default: // it never was started here
-			g.x.rankEnded(&grid.TaskEnded{ID: o.task.ID, Result: grid.Result{ExitCode: exitCancelled, Reason: cause}})
+			g.x.rankEnded(&grid.TaskEnded{ID: o.task.ID, Result: grid.Result{ExitCode: site.ExitCancelled, Reason: cause}})
 		}
 	}
 }
@@ -489,7 +490,7 @@ func (g *gang) describe(number int) string {
 		return fmt.Sprintf("task %d", number)
 	}
 	name := string(g.task.Gang.Parts[part].Site)
-	_ = g.x.h.Do(g.x.ctx, func(s *Site) { name = s.siteName(grid.SiteID(name)) }) // stopping: the ID will do
+	_ = g.x.h.Do(g.x.ctx, func(s *site.Site) { name = s.SiteName(grid.SiteID(name)) }) // stopping: the ID will do
 	return fmt.Sprintf("task %d, of component %d at %s,", number, part, name)
 }
 

@@ -13,6 +13,7 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/lease"
+	"gridnode/node/site"
 )
 
 // gangOf returns what the pilot of a task is told about the gang it belongs to.
@@ -62,7 +63,7 @@ func (p *pilotSession) join(at awayID, task *grid.Task) (err error) {
 	}
 	// The pilot may have ended since the lease was looked up: then nobody vacates it any more.
 	there := false
-	if err = p.h.Do(p.ctx, func(s *Site) { there = s.Pilot(at.key) }); err == nil && !there {
+	if err = p.h.Do(p.ctx, func(s *site.Site) { there = s.Pilot(at.key) }); err == nil && !there {
 		p.h.gangs.vacate(at.key)
 		err = errors.New("the lease has ended")
 	}

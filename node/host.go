@@ -27,6 +27,7 @@ import (
 	"gridnode/node/forward"
 	"gridnode/node/p2p"
 	"gridnode/node/shim"
+	"gridnode/node/site"
 	"gridnode/node/store"
 )
 
@@ -39,8 +40,8 @@ type HostConfig struct {
 	Join       []string // multiaddrs with /p2p/ID
 	Version    string   // told to peers
 
-	Site SiteConfig // the host fills in IDs, signing and gossip
-	Seed uint64     // of every random choice of the site; 0 draws one
+	Site site.Config // the host fills in IDs, signing and gossip
+	Seed uint64      // of every random choice of the site; 0 draws one
 
 	Profile    p2p.Profile
 	BucketSize int         // Kademlia's k; 0 for the profile's
@@ -145,7 +146,7 @@ func (h *Host) start(ctx context.Context) error {
 	if h.loop.store, err = h.openStore(); err != nil {
 		return err
 	}
-	if h.loop.site, err = NewSite(h.siteConfig(), h.seed()); err != nil {
+	if h.loop.site, err = site.New(h.siteConfig(), h.seed()); err != nil {
 		return err
 	}
 	ended := func(e *grid.TaskEnded) { h.inbox.put(e) }
@@ -168,7 +169,7 @@ func (h *Host) executor(ctx context.Context, ended func(*grid.TaskEnded)) (Execu
 			return
 		}
 		ended(e) // at first: see pilotSession.join
-		if key, yes := isPilot(e.ID); yes {
+		if key, yes := site.IsPilot(e.ID); yes {
 			x.vacate(key)
 		}
 	}
@@ -198,7 +199,7 @@ func (h *Host) openStore() (*store.Store, error) {
 }
 
 // siteConfig fills in what only the host knows.
-func (h *Host) siteConfig() SiteConfig {
+func (h *Host) siteConfig() site.Config {
 	c := h.cfg.Site
 	c.ID = h.id
 	c.Directory.Self, c.Directory.Federation, c.Directory.Topic = h.id, h.cfg.Federation, topicLoad
@@ -326,8 +327,8 @@ func (h *Host) Kill() {
 func (h *Host) drain() {
 	ctx, cancel := context.WithTimeout(context.Background(), drainMax)
 	defer cancel()
-	stepped := &look{at: func(*Site) {}, done: make(chan struct{})}
-	h.inbox.put(&Drain{})
+	stepped := &look{at: func(*site.Site) {}, done: make(chan struct{})}
+	h.inbox.put(&site.Drain{})
 	h.inbox.put(stepped)
 	select {
 	case <-stepped.done:

@@ -18,6 +18,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/node/p2p"
+	"gridnode/node/site"
 	"gridnode/node/store"
 )
 
@@ -30,11 +31,11 @@ type timers struct {
 	running map[grid.TaskID]*time.Timer
 
 	// What Recover returns.
-	adopted []Adopted
+	adopted []site.Adopted
 	missed  []grid.TaskEnded
 }
 
-func (x *timers) Recover() ([]Adopted, []grid.TaskEnded, error) { return x.adopted, x.missed, nil }
+func (x *timers) Recover() ([]site.Adopted, []grid.TaskEnded, error) { return x.adopted, x.missed, nil }
 
 func (x *timers) Start(task grid.Task) {
 	x.mu.Lock()
@@ -90,7 +91,7 @@ func hostConfig(seed byte, home string, memory *p2p.Memory, exec *timers) HostCo
 	return HostConfig{
 		Home: home, Key: testKey(seed), Federation: "test", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Memory: memory,
 		Version: "test", Profile: p2p.ProfileFleet, Seed: uint64(seed) + 1, Store: store.Options{SpaceMin: -1},
-		Site: SiteConfig{
+		Site: site.Config{
 			Name: fmt.Sprint("site ", seed), Resources: grid.Resources{Processors: 4}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
 			Price: grid.Credit, Foreign: true,
 		},
@@ -122,16 +123,16 @@ func testJob(h *Host, n uint64, runTime grid.Time) *grid.Job {
 	}
 }
 
-func submitTo(h *Host, job *grid.Job) (*Submitted, error) {
-	answer, err := h.Ask(context.Background(), func(token uint64) grid.Input { return &Submit{Token: token, Job: job} })
+func submitTo(h *Host, job *grid.Job) (*site.Submitted, error) {
+	answer, err := h.Ask(context.Background(), func(token uint64) grid.Input { return &site.Submit{Token: token, Job: job} })
 	if err != nil {
 		return nil, err
 	}
-	return answer.(*Submitted), answer.(*Submitted).Err
+	return answer.(*site.Submitted), answer.(*site.Submitted).Err
 }
 
 // awaitState waits until a job has reached a state.
-func awaitState(t *testing.T, h *Host, id grid.JobID, want State) View {
+func awaitState(t *testing.T, h *Host, id grid.JobID, want site.State) site.View {
 	t.Helper()
 	sub := h.Subscribe()
 	defer sub.Close()
@@ -161,7 +162,7 @@ func TestSubmittedJobRunsAndIsRemembered(t *testing.T) {
 		if s, err := submitTo(h, job); err != nil || !s.Known {
 			t.Errorf("the same job again: %+v, %v", s, err)
 		}
-		awaitState(t, h, job.ID, Done)
+		awaitState(t, h, job.ID, site.Done)
 		if took := time.Since(began); took != 20*time.Second {
 			t.Errorf("the job took %v, want 20s", took)
 		}
@@ -171,7 +172,7 @@ func TestSubmittedJobRunsAndIsRemembered(t *testing.T) {
 		closeHost(t, h)
 		h = startHost(t, hostConfig(1, home, &p2p.Memory{}, &timers{}))
 		defer closeHost(t, h)
-		if v, err := h.view(t.Context(), job.ID); err != nil || v.State != Done {
+		if v, err := h.view(t.Context(), job.ID); err != nil || v.State != site.Done {
 			t.Errorf("after a restart: %v, %v, want it done", v.State, err)
 		}
 	})
@@ -194,7 +195,7 @@ func TestRestartTakesUpWhatRunsAndWhatEnded(t *testing.T) {
 		// One runs on, one ended meanwhile, of one nothing is known.
 		now := grid.Time(time.Now().UnixMicro())
 		exec = &timers{
-			adopted: []Adopted{{ID: grid.TaskID{Job: jobs[0].ID, Epoch: 1}, Start: now - grid.Minute}},
+			adopted: []site.Adopted{{ID: grid.TaskID{Job: jobs[0].ID, Epoch: 1}, Start: now - grid.Minute}},
 			missed: []grid.TaskEnded{{
 				ID:     grid.TaskID{Job: jobs[1].ID, Epoch: 1},
 				Result: grid.Result{Start: now - grid.Minute, End: now - grid.Second, ExitCode: 3},
@@ -202,7 +203,7 @@ func TestRestartTakesUpWhatRunsAndWhatEnded(t *testing.T) {
 		}
 		h = startHost(t, hostConfig(1, home, &p2p.Memory{}, exec))
 		defer closeHost(t, h)
-		for i, want := range []State{Running, Failed, Running} {
+		for i, want := range []site.State{site.Running, site.Failed, site.Running} {
 			if v, err := h.view(t.Context(), jobs[i].ID); err != nil || v.State != want {
 				t.Errorf("job %d is %v (%v), want %v", i, v.State, err, want)
 			}
@@ -222,7 +223,7 @@ func TestNothingLeavesBeforeItIsDurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		exec := &timers{}
 		h := startHost(t, hostConfig(1, home, &p2p.Memory{}, exec))
-		if err := h.Do(t.Context(), func(*Site) { h.loop.store.Close() }); err != nil {
+		if err := h.Do(t.Context(), func(*site.Site) { h.loop.store.Close() }); err != nil {
 			t.Fatal(err)
 		}
 		_, err := submitTo(h, testJob(h, 1, grid.Second))
@@ -236,7 +237,7 @@ func TestNothingLeavesBeforeItIsDurable(t *testing.T) {
 		if got := exec.list(&exec.started); len(got) != 0 {
 			t.Errorf("started %v although it was not durable", got)
 		}
-		if err := h.Do(t.Context(), func(*Site) {}); !errors.Is(err, ErrStopped) {
+		if err := h.Do(t.Context(), func(*site.Site) {}); !errors.Is(err, ErrStopped) {
 			t.Errorf("Do after the stop: %v", err)
 		}
 		h.Close()
@@ -286,14 +287,14 @@ func TestFullInbox(t *testing.T) {
 		h := startHost(t, hostConfig(1, "", &p2p.Memory{}, &timers{}))
 		defer closeHost(t, h)
 		blocked, release := make(chan struct{}), make(chan struct{})
-		go h.Do(t.Context(), func(*Site) { close(blocked); <-release })
+		go h.Do(t.Context(), func(*site.Site) { close(blocked); <-release })
 		<-blocked
-		for i := 0; h.inbox.offer(&look{at: func(*Site) {}, done: make(chan struct{})}); i++ {
+		for i := 0; h.inbox.offer(&look{at: func(*site.Site) {}, done: make(chan struct{})}); i++ {
 			if i > inboxMax {
 				t.Fatalf("%d inputs wait, at most %d may", i, inboxMax)
 			}
 		}
-		if err := h.Do(t.Context(), func(*Site) {}); !errors.Is(err, ErrBusy) {
+		if err := h.Do(t.Context(), func(*site.Site) {}); !errors.Is(err, ErrBusy) {
 			t.Errorf("Do: %v, want ErrBusy", err)
 		}
 		if _, err := submitTo(h, testJob(h, 1, 1)); !errors.Is(err, ErrBusy) {
@@ -391,7 +392,7 @@ func TestFullDiskTakesNoJobs(t *testing.T) {
 	h := realHost(t, cfg)
 	_, err := submitTo(h, scriptJob(h, 1, "true"))
 	var space *store.SpaceError
-	if !errors.Is(err, ErrSpace) || errors.Is(err, ErrFull) || !errors.As(err, &space) {
+	if !errors.Is(err, site.ErrSpace) || errors.Is(err, site.ErrFull) || !errors.As(err, &space) {
 		t.Errorf("got %v, want ErrSpace with a store.SpaceError", err)
 	}
 }

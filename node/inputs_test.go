@@ -13,6 +13,7 @@ import (
 
 	"gridnode/coalloc/dataset"
 	"gridnode/grid"
+	"gridnode/node/site"
 )
 
 // addData registers a file at a host as a data set.
@@ -59,12 +60,12 @@ func readingJob(h *Host, n uint64, policy string, inputs ...string) *grid.Job {
 }
 
 // runs submits a job, waits for its end and returns what it was and what it wrote.
-func runs(t *testing.T, h *Host, j *grid.Job) (View, string) {
+func runs(t *testing.T, h *Host, j *grid.Job) (site.View, string) {
 	t.Helper()
 	submitJob(t, h, j)
 	until(t, "it is over", func() bool { return stateOf(t, h, j).State.Terminal() })
 	v := stateOf(t, h, j)
-	if v.State == Refused || v.Result.ExitCode == exitNoStart {
+	if v.State == site.Refused || v.Result.ExitCode == exitNoStart {
 		return v, ""
 	}
 	return v, readOutput(t, h, j, Stdout)
@@ -139,7 +140,7 @@ func TestInputsAtSeveralSites(t *testing.T) {
 	j.Inputs = []grid.DataSet{{Name: name, Size: 7}}
 	v, output := runs(t, hosts[0], j)
 	lines := strings.Fields(output)
-	if v.State != Done || len(lines) != 12 || strings.Count(output, " content ") != 4 || strings.Count(output, path) != 1 || strings.Count(output, name[7:]) != 3 {
+	if v.State != site.Done || len(lines) != 12 || strings.Count(output, " content ") != 4 || strings.Count(output, path) != 1 || strings.Count(output, name[7:]) != 3 {
 		t.Errorf("%v (%s): %s", v.State, v.Reason, output)
 	}
 	nothingLeft(t, hosts...)
@@ -164,7 +165,7 @@ func TestDataSetOutlivesRestart(t *testing.T) {
 	holder = startHost(t, cfg)
 	t.Cleanup(func() { holder.Close() })
 	until(t, "it is over", func() bool { return stateOf(t, home, early).State.Terminal() })
-	if v := stateOf(t, home, early); v.State != Done || v.Gang.Parts[0].Site != holder.ID() {
+	if v := stateOf(t, home, early); v.State != site.Done || v.Gang.Parts[0].Site != holder.ID() {
 		t.Errorf("a job that came while the holder was away: %v (%s)", v.State, v.Reason)
 	}
 	awaitQuotes(t, home, 3)
@@ -219,7 +220,7 @@ func TestCoallocatorRestartsWhileCopying(t *testing.T) {
 	hosts[0] = realHost(t, configs[0])
 	until(t, "it is over", func() bool { return stateOf(t, hosts[0], j).State.Terminal() })
 	v := stateOf(t, hosts[0], j)
-	if output := readOutput(t, hosts[0], j, Stdout); v.State != Done || v.Epoch != 1 || output != "text\ntext\n" {
+	if output := readOutput(t, hosts[0], j, Stdout); v.State != site.Done || v.Epoch != 1 || output != "text\ntext\n" {
 		t.Errorf("%v in execution %d (%s): %q", v.State, v.Epoch, v.Reason, output)
 	}
 	if said := fmt.Sprint(v.Verdicts); said != fmt.Sprint(before.Verdicts) || !strings.Contains(said, "holds x") {

@@ -16,6 +16,7 @@ import (
 	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/node/p2p"
+	"gridnode/node/site"
 )
 
 // leasePair is a site of 1 processor and one of 4 that lends.
@@ -24,15 +25,15 @@ func leasePair(t *testing.T) (borrower, lender *Host) {
 	memory := &p2p.Memory{}
 	b := realConfig(t, 1, memory)
 	b.Site.Processors = 1
-	b.Site.Lease = LeaseConfig{Term: 3 * grid.Second}
+	b.Site.Lease = site.LeaseConfig{Term: 3 * grid.Second}
 	l := realConfig(t, 2, memory)
-	l.Site.Lease = LeaseConfig{Lend: true, Term: 3 * grid.Second}
+	l.Site.Lease = site.LeaseConfig{Lend: true, Term: 3 * grid.Second}
 	lender = realHost(t, l)
 	b.Join = lender.Addrs()
 	return realHost(t, b), lender
 }
 
-func askLease(t *testing.T, h *Host, input func(token uint64) grid.Input) *LeaseAnswer {
+func askLease(t *testing.T, h *Host, input func(token uint64) grid.Input) *site.LeaseAnswer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
@@ -40,13 +41,13 @@ func askLease(t *testing.T, h *Host, input func(token uint64) grid.Input) *Lease
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer.(*LeaseAnswer)
+	return answer.(*site.LeaseAnswer)
 }
 
-func borrowFrom(t *testing.T, h, lender *Host, processors int64, span grid.Time) *LeaseAnswer {
+func borrowFrom(t *testing.T, h, lender *Host, processors int64, span grid.Time) *site.LeaseAnswer {
 	t.Helper()
 	return askLease(t, h, func(token uint64) grid.Input {
-		return &RequestLease{Token: token, Lender: lender.ID(), Processors: processors, Span: span}
+		return &site.RequestLease{Token: token, Lender: lender.ID(), Processors: processors, Span: span}
 	})
 }
 
@@ -63,7 +64,7 @@ func submitJob(t *testing.T, h *Host, j *grid.Job) {
 	}
 }
 
-func stateOf(t *testing.T, h *Host, j *grid.Job) View {
+func stateOf(t *testing.T, h *Host, j *grid.Job) site.View {
 	t.Helper()
 	v, err := h.view(t.Context(), j.ID)
 	if err != nil {
@@ -72,9 +73,9 @@ func stateOf(t *testing.T, h *Host, j *grid.Job) View {
 	return v
 }
 
-func leasesOf(t *testing.T, h *Host) (views []LeaseView) {
+func leasesOf(t *testing.T, h *Host) (views []site.LeaseView) {
 	t.Helper()
-	if err := h.Do(t.Context(), func(s *Site) { views = s.Leases() }); err != nil {
+	if err := h.Do(t.Context(), func(s *site.Site) { views = s.Leases() }); err != nil {
 		t.Fatal(err)
 	}
 	return views
@@ -87,7 +88,7 @@ func TestJobOnBorrowedProcessors(t *testing.T) {
 	b, l := leasePair(t)
 	full := scriptJob(b, 1, "sleep 1000")
 	submitJob(t, b, full)
-	until(t, "the own processor is taken", func() bool { return stateOf(t, b, full).State == Running })
+	until(t, "the own processor is taken", func() bool { return stateOf(t, b, full).State == site.Running })
 	a := borrowFrom(t, b, l, 2, grid.Hour)
 	if a.Err != nil || a.Lease.State != lease.Active || a.Lease.Processors != 2 {
 		t.Fatalf("%+v", a)
@@ -97,7 +98,7 @@ func TestJobOnBorrowedProcessors(t *testing.T) {
 	submitJob(t, b, job)
 	until(t, "the job is over", func() bool { return stateOf(t, b, job).State.Terminal() })
 	v := stateOf(t, b, job)
-	if v.State != Failed || v.Result.ExitCode != 7 || v.Site != b.ID() || v.Foreign {
+	if v.State != site.Failed || v.Result.ExitCode != 7 || v.Site != b.ID() || v.Foreign {
 		t.Errorf("%+v, want exit code 7 at its own site", v)
 	}
 	out := readOutput(t, b, job, Stdout)
@@ -116,9 +117,9 @@ func TestJobOnBorrowedProcessors(t *testing.T) {
 		sleepers = append(sleepers, j)
 	}
 	until(t, "two run", func() bool {
-		return stateOf(t, b, sleepers[0]).State == Running && stateOf(t, b, sleepers[1]).State == Running
+		return stateOf(t, b, sleepers[0]).State == site.Running && stateOf(t, b, sleepers[1]).State == site.Running
 	})
-	if v := stateOf(t, b, sleepers[2]); v.State != Queued {
+	if v := stateOf(t, b, sleepers[2]); v.State != site.Queued {
 		t.Errorf("the third is %v, want queued: there are two processors", v.State)
 	}
 	if views := leasesOf(t, b); len(views) != 1 || views[0].Used != 2 || len(views[0].Jobs) != 2 {
@@ -126,8 +127,8 @@ func TestJobOnBorrowedProcessors(t *testing.T) {
 	}
 	until(t, "it tells its process", func() bool { return readOutput(t, b, sleepers[0], Stdout) != "" })
 	cancel1(t, b, sleepers[0])
-	until(t, "it is cancelled", func() bool { return stateOf(t, b, sleepers[0]).State == CancelledByUser })
-	until(t, "the third starts in its place", func() bool { return stateOf(t, b, sleepers[2]).State == Running })
+	until(t, "it is cancelled", func() bool { return stateOf(t, b, sleepers[0]).State == site.CancelledByUser })
+	until(t, "the third starts in its place", func() bool { return stateOf(t, b, sleepers[2]).State == site.Running })
 	pid := strings.TrimSpace(readOutput(t, b, sleepers[0], Stdout))
 	if _, err := os.Stat("/proc/" + pid); err == nil {
 		t.Errorf("process %s of the cancelled job lives", pid)
@@ -137,7 +138,7 @@ func TestJobOnBorrowedProcessors(t *testing.T) {
 	until(t, "the third tells its process", func() bool { return readOutput(t, b, sleepers[2], Stdout) != "" })
 	pid = strings.TrimSpace(readOutput(t, b, sleepers[2], Stdout))
 	revoked := askLease(t, l, func(token uint64) grid.Input {
-		return &ChangeLease{Token: token, Change: RevokeLease, Number: a.Lease.Number, Force: true}
+		return &site.ChangeLease{Token: token, Change: site.RevokeLease, Number: a.Lease.Number, Force: true}
 	})
 	if revoked.Err != nil {
 		t.Fatal(revoked.Err)
@@ -145,7 +146,7 @@ func TestJobOnBorrowedProcessors(t *testing.T) {
 	until(t, "its processes are gone", func() bool { _, err := os.Stat("/proc/" + pid); return err != nil })
 	until(t, "the job waits for a processor again", func() bool {
 		v := stateOf(t, b, sleepers[2])
-		return v.State == Queued && v.Epoch == 2
+		return v.State == site.Queued && v.Epoch == 2
 	})
 	until(t, "nothing is lent", func() bool { return len(leasesOf(t, l)) == 0 && len(leasesOf(t, b)) == 0 })
 	if _, err := os.Stat(l.own.pilotDir(a.Lease.Key)); !errors.Is(err, os.ErrNotExist) {
@@ -155,11 +156,11 @@ func TestJobOnBorrowedProcessors(t *testing.T) {
 
 func cancel1(t *testing.T, h *Host, j *grid.Job) {
 	t.Helper()
-	answer, err := h.Ask(t.Context(), func(token uint64) grid.Input { return &Cancel{Token: token, Job: j.ID, Cause: "not wanted"} })
+	answer, err := h.Ask(t.Context(), func(token uint64) grid.Input { return &site.Cancel{Token: token, Job: j.ID, Cause: "not wanted"} })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := answer.(*Cancelled).Err; err != nil {
+	if err := answer.(*site.Cancelled).Err; err != nil {
 		t.Fatal(err)
 	}
 }
@@ -184,15 +185,15 @@ func TestDaemonsRestart(t *testing.T) {
 	memory := &p2p.Memory{}
 	lc, bc := realConfig(t, 2, memory), realConfig(t, 1, memory)
 	lc.Listen, bc.Listen = []string{"/ip4/127.0.0.1/tcp/1"}, []string{"/ip4/127.0.0.1/tcp/2"} // found there again
-	lc.Site.Lease = LeaseConfig{Lend: true, Term: 20 * grid.Second}
+	lc.Site.Lease = site.LeaseConfig{Lend: true, Term: 20 * grid.Second}
 	l := realHost(t, lc)
 	bc.Site.Processors = 1
-	bc.Site.Lease = LeaseConfig{Term: 20 * grid.Second}
+	bc.Site.Lease = site.LeaseConfig{Term: 20 * grid.Second}
 	bc.Join = l.Addrs()
 	b := realHost(t, bc)
 	full := scriptJob(b, 1, "sleep 1000")
 	submitJob(t, b, full)
-	until(t, "the own processor is taken", func() bool { return stateOf(t, b, full).State == Running })
+	until(t, "the own processor is taken", func() bool { return stateOf(t, b, full).State == site.Running })
 	if a := borrowFrom(t, b, l, 1, grid.Hour); a.Err != nil {
 		t.Fatal(a.Err)
 	}
@@ -211,7 +212,7 @@ func TestDaemonsRestart(t *testing.T) {
 	_ = realHost(t, lc)
 	write(t, third, "three\n")
 	until(t, "the job is over", func() bool { return stateOf(t, b, job).State.Terminal() })
-	if v := stateOf(t, b, job); v.State != Done || v.Epoch != 1 {
+	if v := stateOf(t, b, job); v.State != site.Done || v.Epoch != 1 {
 		t.Errorf("%+v, want done in its first execution", v)
 	}
 	if out := readOutput(t, b, job, Stdout); out != "one\ntwo\nthree\n" {
@@ -255,11 +256,11 @@ func TestLeaseRefusals(t *testing.T) {
 			}
 		})
 	}
-	for _, change := range []LeaseChange{RenewLease, ReleaseLease, RevokeLease} {
+	for _, change := range []site.LeaseChange{site.RenewLease, site.ReleaseLease, site.RevokeLease} {
 		a := askLease(t, b, func(token uint64) grid.Input {
-			return &ChangeLease{Token: token, Change: change, Number: 99, Span: grid.Hour}
+			return &site.ChangeLease{Token: token, Change: change, Number: 99, Span: grid.Hour}
 		})
-		if !errors.Is(a.Err, ErrUnknownLease) {
+		if !errors.Is(a.Err, site.ErrUnknownLease) {
 			t.Errorf("change %d of an unknown lease: %v", change, a.Err)
 		}
 	}
@@ -270,7 +271,7 @@ func TestPilotDies(t *testing.T) {
 	b, l := leasePair(t)
 	full := scriptJob(b, 1, "sleep 1000")
 	submitJob(t, b, full)
-	until(t, "the own processor is taken", func() bool { return stateOf(t, b, full).State == Running })
+	until(t, "the own processor is taken", func() bool { return stateOf(t, b, full).State == site.Running })
 	a := borrowFrom(t, b, l, 1, grid.Hour)
 	if a.Err != nil {
 		t.Fatal(a.Err)
@@ -288,7 +289,7 @@ func TestPilotDies(t *testing.T) {
 	}
 	process := strings.TrimSpace(readOutput(t, b, job, Stdout))
 	syscall.Kill(pid, syscall.SIGKILL)
-	until(t, "the job waits again", func() bool { v := stateOf(t, b, job); return v.State == Queued && v.Epoch == 2 })
+	until(t, "the job waits again", func() bool { v := stateOf(t, b, job); return v.State == site.Queued && v.Epoch == 2 })
 	if _, err := os.Stat("/proc/" + process); err == nil {
 		t.Errorf("process %s lives although its pilot is dead and its job waits", process)
 	}
@@ -315,7 +316,7 @@ func TestIdleLeaseIsKept(t *testing.T) {
 	full, job := scriptJob(b, 1, "sleep 1000"), scriptJob(b, 2, "echo $GRIDNODE_SITE")
 	submitJob(t, b, full)
 	submitJob(t, b, job)
-	until(t, "a job has run there", func() bool { return stateOf(t, b, job).State == Done })
+	until(t, "a job has run there", func() bool { return stateOf(t, b, job).State == site.Done })
 }
 
 // TestLeaseIsKept: a job outlives several terms, as the lease is renewed and its
@@ -323,21 +324,21 @@ func TestIdleLeaseIsKept(t *testing.T) {
 func TestLeaseIsKept(t *testing.T) {
 	memory := &p2p.Memory{}
 	lc, bc := realConfig(t, 2, memory), realConfig(t, 1, memory)
-	lc.Site.Lease = LeaseConfig{Lend: true, Term: grid.Second}
-	bc.Site.Processors, bc.Site.Lease = 1, LeaseConfig{Term: grid.Second}
+	lc.Site.Lease = site.LeaseConfig{Lend: true, Term: grid.Second}
+	bc.Site.Processors, bc.Site.Lease = 1, site.LeaseConfig{Term: grid.Second}
 	l := realHost(t, lc)
 	bc.Join = l.Addrs()
 	b := realHost(t, bc)
 	full := scriptJob(b, 1, "sleep 1000")
 	submitJob(t, b, full)
-	until(t, "the own processor is taken", func() bool { return stateOf(t, b, full).State == Running })
+	until(t, "the own processor is taken", func() bool { return stateOf(t, b, full).State == site.Running })
 	if a := borrowFrom(t, b, l, 1, grid.Hour); a.Err != nil {
 		t.Fatal(a.Err)
 	}
 	job := scriptJob(b, 2, "sleep 3")
 	submitJob(t, b, job)
 	until(t, "the job is over", func() bool { return stateOf(t, b, job).State.Terminal() })
-	if v := stateOf(t, b, job); v.State != Done || v.Epoch != 1 {
+	if v := stateOf(t, b, job); v.State != site.Done || v.Epoch != 1 {
 		t.Errorf("%+v, want done in its first execution", v)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/node/p2p"
+	"gridnode/node/site"
 )
 
 // TestForgedLeaseMessages: what a third member of the federation says of a lease of two
@@ -14,7 +15,7 @@ import (
 func TestForgedLeaseMessages(t *testing.T) {
 	memory := &p2p.Memory{}
 	bc, lc, xc := realConfig(t, 1, memory), realConfig(t, 2, memory), realConfig(t, 3, memory)
-	bc.Site.Lease, lc.Site.Lease = LeaseConfig{Term: grid.Hour}, LeaseConfig{Lend: true, Term: grid.Hour} // no renewal changes anything meanwhile
+	bc.Site.Lease, lc.Site.Lease = site.LeaseConfig{Term: grid.Hour}, site.LeaseConfig{Lend: true, Term: grid.Hour} // no renewal changes anything meanwhile
 	lender := realHost(t, lc)
 	bc.Join, xc.Join = lender.Addrs(), lender.Addrs()
 	borrower, other := realHost(t, bc), realHost(t, xc)
@@ -67,7 +68,7 @@ func TestForgedLeaseMessages(t *testing.T) {
 
 func linksOf(t *testing.T, h *Host) (links []lease.Kin) {
 	t.Helper()
-	if err := h.Do(t.Context(), func(s *Site) { links = s.Links() }); err != nil {
+	if err := h.Do(t.Context(), func(s *site.Site) { links = s.Links() }); err != nil {
 		t.Fatal(err)
 	}
 	return links

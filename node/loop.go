@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/site"
 	"gridnode/node/store"
 )
 
@@ -27,7 +28,7 @@ const (
 // in one commit, and only then carry out the rest.
 type loop struct {
 	h     *Host
-	site  *Site
+	site  *site.Site
 	store *store.Store // nil: nothing is kept
 	exec  Executor
 	clock clock
@@ -100,7 +101,7 @@ func (l *loop) turn() (err error) {
 			continue
 		case *grid.TaskEnded:
 			l.ended = append(l.ended, in.ID)
-		case *Submit:
+		case *site.Submit:
 			if l.full(in) {
 				continue
 			}
@@ -115,7 +116,7 @@ func (l *loop) turn() (err error) {
 }
 
 // full answers a submission for which the disk has no room.
-func (l *loop) full(in *Submit) bool {
+func (l *loop) full(in *site.Submit) bool {
 	if l.store == nil {
 		return false
 	}
@@ -123,7 +124,7 @@ func (l *loop) full(in *Submit) bool {
 	if err == nil {
 		return false
 	}
-	l.out.Answer(in.Token, &Submitted{ID: in.Job.ID, Err: fmt.Errorf("%w: %w", ErrSpace, err)})
+	l.out.Answer(in.Token, &site.Submitted{ID: in.Job.ID, Err: fmt.Errorf("%w: %w", site.ErrSpace, err)})
 	return true
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/site"
 )
 
 // ErrOutputGone is returned by Output for what is kept nowhere any more: the job
@@ -47,13 +48,13 @@ func (h *Host) Output(ctx context.Context, job grid.JobID, stream Stream, follow
 }
 
 // view returns what the site knows of a job, or ErrUnknownJob.
-func (h *Host) view(ctx context.Context, job grid.JobID) (v View, err error) {
+func (h *Host) view(ctx context.Context, job grid.JobID) (v site.View, err error) {
 	known := false
-	if err := h.Do(ctx, func(s *Site) { v, known = s.Job(job) }); err != nil {
+	if err := h.Do(ctx, func(s *site.Site) { v, known = s.Job(job) }); err != nil {
 		return v, err
 	}
 	if !known {
-		return v, fmt.Errorf("%s: %w", job, ErrUnknownJob)
+		return v, fmt.Errorf("%s: %w", job, site.ErrUnknownJob)
 	}
 	return v, nil
 }
@@ -74,12 +75,12 @@ type outputReader struct {
 }
 
 // open opens the source for an execution, if it has one.
-func (r *outputReader) open(v *View) (err error) {
+func (r *outputReader) open(v *site.View) (err error) {
 	r.last = v.State.Terminal() || !r.follow
 	r.epoch, r.offset = v.Epoch, 0
 	task := grid.TaskID{Job: r.job, Epoch: v.Epoch}
 	switch {
-	case v.Site == "" || v.State == Placing || v.State == Queued || v.State.Terminal() && v.Start == v.End:
+	case v.Site == "" || v.State == site.Placing || v.State == site.Queued || v.State.Terminal() && v.Start == v.End:
 		// Not started, or it never was.
 	case v.Site == r.h.id:
 		o := &localOutput{h: r.h, ctx: r.ctx, base: r.h.taskBase(r.h.id, task), task: task, stream: r.stream, follow: r.follow}
@@ -100,7 +101,7 @@ func (r *outputReader) open(v *View) (err error) {
 
 // elsewhere is what to do when the executing site does not have an output: it may
 // have been fetched a moment ago, or the job has not arrived there yet.
-func (r *outputReader) elsewhere(v *View, gone error) (err error) {
+func (r *outputReader) elsewhere(v *site.View, gone error) (err error) {
 	r.Close()
 	switch {
 	case r.h.fetched(r.job):
@@ -119,7 +120,7 @@ func (r *outputReader) Read(b []byte) (int, error) {
 			n, err := r.source.Read(b)
 			r.offset += int64(n)
 			if errors.Is(err, ErrOutputGone) {
-				var v View
+				var v site.View
 				if v, err = r.h.view(r.ctx, r.job); err == nil {
 					err = r.elsewhere(&v, ErrOutputGone)
 				}
@@ -153,7 +154,7 @@ func (r *outputReader) next() error {
 		switch {
 		case err != nil:
 			return err
-		case v.Epoch != r.epoch || r.source == nil && v.State != Placing && v.State != Queued:
+		case v.Epoch != r.epoch || r.source == nil && v.State != site.Placing && v.State != site.Queued:
 			r.Close()
 			return r.open(&v)
 		case v.State.Terminal():

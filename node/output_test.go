@@ -20,6 +20,7 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/node/p2p"
+	"gridnode/node/site"
 )
 
 // writeOutput puts files where a task of a job of home would have written them.
@@ -220,7 +221,7 @@ func TestOldFilesArePrunedAndThoseOfLiveJobsKept(t *testing.T) {
 		if _, err := submitTo(h, live); err != nil {
 			t.Fatal(err)
 		}
-		awaitState(t, h, live.ID, Running)
+		awaitState(t, h, live.ID, site.Running)
 		dead := grid.TaskID{Job: grid.JobID{Hi: 9, Lo: 9}, Epoch: 1}
 		kept := writeOutput(t, h, h.ID(), grid.TaskID{Job: live.ID, Epoch: 1}, "x", "x") + Stdout.end()
 		own := writeOutput(t, h, h.ID(), dead, "x", "x") + Stdout.end()
@@ -251,7 +252,7 @@ func TestOldFilesArePrunedAndThoseOfLiveJobsKept(t *testing.T) {
 		if got := remaining(foreignKept + time.Minute); !slices.Equal(got, []string{kept, own, fetched, scratch}) {
 			t.Errorf("after a day %v were kept", got)
 		}
-		if got := remaining(DefaultLimits.Retention.Duration() + time.Minute); !slices.Equal(got, []string{kept}) {
+		if got := remaining(site.DefaultLimits.Retention.Duration() + time.Minute); !slices.Equal(got, []string{kept}) {
 			t.Errorf("after the retention %v were kept, want the live job's only", got)
 		}
 	})

@@ -14,6 +14,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
+	"gridnode/node/site"
 )
 
 // Fetching: when a job that ran elsewhere has ended, home fetches its output, keeps
@@ -89,9 +90,9 @@ func (f *fetchers) note(events []grid.Event) {
 
 // recover adds what an earlier run of the host did not fetch.
 func (f *fetchers) recover() {
-	var ended []View
-	_ = f.h.Do(f.h.ctx, func(s *Site) {
-		s.Jobs(func(v View) bool {
+	var ended []site.View
+	_ = f.h.Do(f.h.ctx, func(s *site.Site) {
+		s.Jobs(func(v site.View) bool {
 			if v.State.Terminal() && !v.Foreign && v.Site != "" && v.Site != f.h.id && v.End > v.Start && v.Job.Command != nil {
 				ended = append(ended, v)
 			}

@@ -16,6 +16,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
+	"gridnode/node/site"
 )
 
 // outputProtocol is how a home asks for the output of a job that another site runs
@@ -163,7 +164,7 @@ func (a *outputAnswer) copy(ctx context.Context, stream Stream, offset int64, fo
 // forget removes the output of a task that is over and whose home has it all.
 func (a *outputAnswer) forget(ctx context.Context) error {
 	v, err := a.h.view(ctx, a.task.Job)
-	if errors.Is(err, ErrUnknownJob) || err == nil && (v.Epoch != a.task.Epoch || v.State.Terminal()) {
+	if errors.Is(err, site.ErrUnknownJob) || err == nil && (v.Epoch != a.task.Epoch || v.State.Terminal()) {
 		for stream := Stdout; stream <= Stderr; stream++ {
 			if err := os.Remove(a.base + stream.end()); err != nil {
 				a.h.log.Warn("cannot remove a fetched output", "error", err)

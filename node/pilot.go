@@ -12,6 +12,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/node/shim"
+	"gridnode/node/site"
 )
 
 // A pilot keeps processors that are lent: a shim of its own, run as a task by the
@@ -224,7 +225,7 @@ func (l *pilotLink) kill(name, reason string) (ended *shim.Ended) {
 		return nil
 	}
 	if t == nil {
-		t = &pilotTask{ended: &shim.Ended{ID: name, ExitCode: exitCancelled, Cause: shim.CauseKill, Reason: reason}}
+		t = &pilotTask{ended: &shim.Ended{ID: name, ExitCode: site.ExitCancelled, Cause: shim.CauseKill, Reason: reason}}
 		l.tasks[name] = t
 	} else if t.ended == nil {
 		_ = l.client.Kill(name, reason) // closed: the pilot is gone, and so is the task

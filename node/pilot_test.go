@@ -12,6 +12,7 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/node/p2p"
+	"gridnode/node/site"
 )
 
 // orderTo sends orders to a site's pilots over one stream and returns the reports that
@@ -106,7 +107,7 @@ func TestPilotTakesTasksFromItsBorrowerOnly(t *testing.T) {
 	// One that is killed before it is run is not run any more.
 	killed := runOrder(key, job(b, 8, 1))
 	kill := &wirepb.PilotOrder{Kind: orderKill, Key: key, Job: killed.Job, Epoch: 1, Reason: []byte("not wanted")}
-	if reports := orderTo(t, b, l, kill, killed); len(reports) != 1 || reports[0].Result.GetExitCode() != exitCancelled {
+	if reports := orderTo(t, b, l, kill, killed); len(reports) != 1 || reports[0].Result.GetExitCode() != site.ExitCancelled {
 		t.Errorf("%v, want it to end without having begun", reports)
 	}
 }

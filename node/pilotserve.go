@@ -18,6 +18,7 @@ import (
 	"gridnode/internal/wire/wirepb"
 	"gridnode/lease"
 	"gridnode/node/shim"
+	"gridnode/node/site"
 )
 
 // pilotProtocol is how a borrower uses its leases: one stream for all that it has of a
@@ -161,7 +162,7 @@ func taskOfOrder(o *wirepb.PilotOrder, id grid.TaskID, from grid.SiteID) (*grid.
 func (p *pilotSession) with(at awayID, do func(l *pilotLink, held lease.Lease)) {
 	var held lease.Lease
 	ok := false
-	err := p.h.Do(p.ctx, func(s *Site) { held, ok = s.PilotOf(p.from, at.key) })
+	err := p.h.Do(p.ctx, func(s *site.Site) { held, ok = s.PilotOf(p.from, at.key) })
 	switch {
 	case err != nil:
 		p.refuse(at, err.Error())

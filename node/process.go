@@ -16,6 +16,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/node/shim"
+	"gridnode/node/site"
 )
 
 // processes is the executor of production: each task is a process under the home's
@@ -83,7 +84,7 @@ func baseEnv() []string {
 }
 
 // Recover implements Executor.
-func (p *processes) Recover() (running []Adopted, ended []grid.TaskEnded, err error) {
+func (p *processes) Recover() (running []site.Adopted, ended []grid.TaskEnded, err error) {
 	waiting := make(map[string]bool)
 	for _, t := range p.client.Adopt() {
 		id, err := taskOf(t.ID)
@@ -95,7 +96,7 @@ func (p *processes) Recover() (running []Adopted, ended []grid.TaskEnded, err er
 			waiting[t.ID] = true
 			continue
 		}
-		running = append(running, Adopted{ID: id, Start: t.Start})
+		running = append(running, site.Adopted{ID: id, Start: t.Start})
 		p.running[id] = "" // its home is in the site's record; only its scratch is lost track of
 	}
 	timeout := time.NewTimer(recoverMax)
@@ -137,7 +138,7 @@ func (p *processes) report(e *shim.Ended) (grid.TaskEnded, bool) {
 			}
 		}
 	}
-	if key, yes := isPilot(id); yes {
+	if key, yes := site.IsPilot(id); yes {
 		p.clearPilot(key)
 	}
 	ended := grid.TaskEnded{ID: id, Lost: e.Cause == shim.CauseLost}

@@ -16,6 +16,7 @@ import (
 	"gridnode/grid"
 	"gridnode/node/p2p"
 	"gridnode/node/shim"
+	"gridnode/node/site"
 )
 
 // The test binary is the shim, too.
@@ -97,7 +98,7 @@ func awaitQuotes(t testing.TB, h *Host, n int) {
 	t.Helper()
 	until(t, "the directory is complete", func() bool {
 		answer, err := h.Ask(t.Context(), func(token uint64) grid.Input {
-			return &FindQuotes{Token: token, Query: directory.Query{Attribute: directory.Price, Limit: 10}}
+			return &site.FindQuotes{Token: token, Query: directory.Query{Attribute: directory.Price, Limit: 10}}
 		})
 		return err == nil && len(answer.(*directory.Found).Quotes) == n
 	})
@@ -134,7 +135,7 @@ func TestJobRunsElsewhereAndItsOutputComesHome(t *testing.T) {
 	if _, err := submitTo(dear, job); err != nil {
 		t.Fatal(err)
 	}
-	v := awaitState(t, dear, job.ID, Failed)
+	v := awaitState(t, dear, job.ID, site.Failed)
 	if v.Site != cheap.ID() || v.Result.ExitCode != 7 {
 		t.Fatalf("ran at %s with exit code %d, want %s and 7", v.Site, v.Result.ExitCode, cheap.ID())
 	}
@@ -153,7 +154,7 @@ func TestJobRunsElsewhereAndItsOutputComesHome(t *testing.T) {
 			return len(left) == 0
 		})
 	}
-	if _, err := cheap.Output(t.Context(), job.ID, Stdout, false); !errors.Is(err, ErrUnknownJob) && !errors.Is(err, ErrNotHome) {
+	if _, err := cheap.Output(t.Context(), job.ID, Stdout, false); !errors.Is(err, site.ErrUnknownJob) && !errors.Is(err, ErrNotHome) {
 		t.Errorf("the executing site reads another site's output: %v", err)
 	}
 	closeHost(t, cheap)
@@ -246,7 +247,7 @@ func TestJobOutlivesTheDaemon(t *testing.T) {
 	}
 	dear = realHost(t, dearConfig)
 	realHost(t, cheapConfig)
-	v := awaitState(t, dear, job.ID, Failed)
+	v := awaitState(t, dear, job.ID, site.Failed)
 	if v.Result.ExitCode != 3 || v.Epoch != 1 {
 		t.Errorf("exit code %d in epoch %d, want 3 in epoch 1", v.Result.ExitCode, v.Epoch)
 	}
@@ -262,7 +263,7 @@ func TestRunningTaskIsAdopted(t *testing.T) {
 	if _, err := submitTo(h, job); err != nil {
 		t.Fatal(err)
 	}
-	awaitState(t, h, job.ID, Running)
+	awaitState(t, h, job.ID, site.Running)
 	task := grid.TaskID{Job: job.ID, Epoch: 1}
 	until(t, "the process runs", func() bool { return exists(h.taskBase(h.ID(), task) + Stdout.end()) })
 	closeHost(t, h)
@@ -270,7 +271,7 @@ func TestRunningTaskIsAdopted(t *testing.T) {
 
 	h = realHost(t, cfg)
 	v, err := h.view(t.Context(), job.ID)
-	if err != nil || v.State != Running {
+	if err != nil || v.State != site.Running {
 		t.Fatalf("after a restart the job is %v (%v), want it running", v.State, err)
 	}
 	if v.Start >= restarted {
@@ -278,15 +279,15 @@ func TestRunningTaskIsAdopted(t *testing.T) {
 	}
 	until(t, "it offers three of its four processors", func() bool {
 		var free int64
-		if err := h.Do(t.Context(), func(s *Site) { free = s.Offer().Free }); err != nil {
+		if err := h.Do(t.Context(), func(s *site.Site) { free = s.Offer().Free }); err != nil {
 			t.Fatal(err)
 		}
 		return free == 3
 	})
-	if _, err := h.Ask(t.Context(), func(token uint64) grid.Input { return &Cancel{Token: token, Job: job.ID} }); err != nil {
+	if _, err := h.Ask(t.Context(), func(token uint64) grid.Input { return &site.Cancel{Token: token, Job: job.ID} }); err != nil {
 		t.Fatal(err)
 	}
-	awaitState(t, h, job.ID, CancelledByUser)
+	awaitState(t, h, job.ID, site.CancelledByUser)
 }
 
 func TestTaskThatTheNewShimDoesNotKnowIsLost(t *testing.T) {
@@ -325,7 +326,7 @@ func TestJobRunsAgainWhenItsShimIsKilled(t *testing.T) {
 	if err := syscall.Kill(shimOf(h), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	awaitState(t, h, job.ID, Done)
+	awaitState(t, h, job.ID, site.Done)
 	if got := output(t, h, job.ID, Stdout); got != "second\n" {
 		t.Errorf("output %q", got)
 	}
@@ -349,7 +350,7 @@ func TestTasksThatCannotStart(t *testing.T) {
 		if _, err := submitTo(h, job); err != nil {
 			t.Fatal(err)
 		}
-		v := awaitState(t, h, job.ID, Failed)
+		v := awaitState(t, h, job.ID, site.Failed)
 		if v.Result.ExitCode != tt.code || !strings.Contains(v.Reason, tt.reason) {
 			t.Errorf("%s: exit code %d, %q; want %d about %s", tt.name, v.Result.ExitCode, v.Reason, tt.code, tt.reason)
 		}
@@ -366,11 +367,11 @@ func TestCancelEndsTheProcess(t *testing.T) {
 		until(t, "the job runs", func() bool { return output(t, home, job.ID, Stdout) != "" })
 		var pid int
 		fmt.Sscan(output(t, home, job.ID, Stdout), &pid)
-		_, err := home.Ask(t.Context(), func(token uint64) grid.Input { return &Cancel{Token: token, Job: job.ID, Cause: "not needed"} })
+		_, err := home.Ask(t.Context(), func(token uint64) grid.Input { return &site.Cancel{Token: token, Job: job.ID, Cause: "not needed"} })
 		if err != nil {
 			t.Fatal(err)
 		}
-		awaitState(t, home, job.ID, CancelledByUser)
+		awaitState(t, home, job.ID, site.CancelledByUser)
 		if syscall.Kill(pid, 0) == nil {
 			t.Errorf("process %d is still there", pid)
 		}

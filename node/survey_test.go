@@ -7,6 +7,7 @@ import (
 
 	"gridnode/coalloc"
 	"gridnode/grid"
+	"gridnode/node/site"
 )
 
 // TestSitesLearnTheLatenciesBetweenThem: pings of real hosts and gossip of real
@@ -21,7 +22,7 @@ func TestSitesLearnTheLatenciesBetweenThem(t *testing.T) {
 		}
 		time.Sleep(3 * time.Minute) // a first report, a few rounds, and reports of what they found
 		for at, h := range list {
-			err := h.Do(t.Context(), func(s *Site) {
+			err := h.Do(t.Context(), func(s *site.Site) {
 				e := s.Network(h.Now(), append(ids, "nobody"))
 				for a := range ids {
 					for b := range ids {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/site"
 )
 
 // What tasks write, by file. There is no directory per task: making and removing
@@ -146,7 +147,7 @@ func (h *Host) pruneIn(dir string, before time.Time) {
 // alive reports whether a job is known here and not over. When in doubt it is.
 func (h *Host) alive(id grid.JobID) bool {
 	alive := true
-	_ = h.Do(h.ctx, func(s *Site) {
+	_ = h.Do(h.ctx, func(s *site.Site) {
 		v, known := s.Job(id)
 		alive = known && !v.State.Terminal()
 	})

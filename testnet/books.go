@@ -5,7 +5,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/market/bank"
-	"gridnode/node"
+	"gridnode/node/site"
 )
 
 // books watches the banks of a network. It keeps books of its own, the plain way,
@@ -76,8 +76,8 @@ func (b *books) event(_ grid.Time, site int, e *grid.Event) {
 }
 
 // ledger returns the books of the bank at a site, nil while it is down.
-func (b *books) ledger(site int) *bank.Ledger {
-	if s, ok := b.n.Core(site).(*node.Site); ok {
+func (b *books) ledger(at int) *bank.Ledger {
+	if s, ok := b.n.Core(at).(*site.Site); ok {
 		return s.Desk().Ledger()
 	}
 	return nil
@@ -167,7 +167,7 @@ func (b *books) quiet() bool { return b.unsettled() == nil }
 // unsettled says what is not settled.
 func (b *books) unsettled() error {
 	for i := range b.n.members {
-		s, up := b.n.Core(i).(*node.Site)
+		s, up := b.n.Core(i).(*site.Site)
 		if !up {
 			return fmt.Errorf("site %s is down", b.n.members[i].ID)
 		}

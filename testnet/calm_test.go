@@ -7,13 +7,13 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/workload"
 	"gridnode/market"
-	"gridnode/node"
+	"gridnode/node/site"
 )
 
 // restless is a site that hears before each Tick that a task it never had has ended:
 // that changes nothing, but is for none of the cores that a calm Tick is about, so
 // every Tick is a whole one.
-type restless struct{ *node.Site }
+type restless struct{ *site.Site }
 
 func (s restless) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	if _, ok := in.(grid.Tick); ok {
@@ -45,7 +45,7 @@ func TestCalmTicksAreWholeTicks(t *testing.T) {
 			if i == 1 {
 				for j := range n.members {
 					m := &n.members[j]
-					m.core = restless{m.core.(*node.Site)}
+					m.core = restless{m.core.(*site.Site)}
 				}
 			}
 			n.Feed(&feed{source: w.source(warmup), qos: cfg.qos(), homes: f.homes(), goal: cfg.goal})

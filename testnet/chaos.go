@@ -13,7 +13,7 @@ import (
 	"gridnode/internal/workload"
 	"gridnode/market"
 	"gridnode/market/bank"
-	"gridnode/node"
+	"gridnode/node/site"
 )
 
 // ChaosConfig is the scenario "chaos": a federation under faults. While they last
@@ -178,7 +178,7 @@ func RunChaos(ctx context.Context, cfg ChaosConfig) (*Result, error) {
 
 // submission tells the checker which answers acknowledge a job.
 func submission(answer any) (id grid.JobID, submission bool, err error) {
-	s, ok := answer.(*node.Submitted)
+	s, ok := answer.(*site.Submitted)
 	if !ok {
 		return grid.JobID{}, false, nil
 	}

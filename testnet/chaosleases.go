@@ -5,28 +5,28 @@ import (
 
 	"gridnode/grid"
 	"gridnode/lease"
-	"gridnode/node"
+	"gridnode/node/site"
 )
 
 // chaosLease links sites to a hierarchy, three below each, and lets three of four lend.
 // Their terms are short enough to end within most of the faults.
-func chaosLease(sites int) func(site int) node.LeaseConfig {
+func chaosLease(sites int) func(site int) site.LeaseConfig {
 	at := func(i int) grid.SiteID { return grid.SiteID(fmt.Sprintf("site-%d", i+1)) }
-	return func(site int) node.LeaseConfig {
-		c := node.LeaseConfig{
-			Lend: site%4 != 3, Term: 2 * grid.Minute,
+	return func(i int) site.LeaseConfig {
+		c := site.LeaseConfig{
+			Lend: i%4 != 3, Term: 2 * grid.Minute,
 			Match: lease.MatchConfig{Threshold: 1000, DelegationCycle: grid.Minute, Ordering: lease.OrderMostFree},
 		}
-		parent := (site - 1) / 3
-		if site > 0 {
+		parent := (i - 1) / 3
+		if i > 0 {
 			c.Match.Links = append(c.Match.Links, lease.Link{Site: at(parent), Relation: lease.Parent})
 		}
 		for other := 1; other < sites; other++ {
 			switch {
-			case other == site:
-			case (other-1)/3 == site:
+			case other == i:
+			case (other-1)/3 == i:
 				c.Match.Links = append(c.Match.Links, lease.Link{Site: at(other), Relation: lease.Child})
-			case site > 0 && (other-1)/3 == parent:
+			case i > 0 && (other-1)/3 == parent:
 				c.Match.Links = append(c.Match.Links, lease.Link{Site: at(other), Relation: lease.Sibling})
 			}
 		}
@@ -50,7 +50,7 @@ func chaosLeases(n *Network, seed uint64, span grid.Time) {
 	for i := range int(float64(n.Len())*span.Seconds()/3600 + 1) {
 		from, to := int(uniform(pcg, sites)), int(uniform(pcg, sites))
 		at := warmup + grid.Time(uniform(pcg, uint64(span)))
-		n.Inject(at, from, &node.RequestLease{
+		n.Inject(at, from, &site.RequestLease{
 			Token: leaseTokens + uint64(i), Lender: n.members[to].ID, Processors: 1 + int64(uniform(pcg, 8)),
 			Span: grid.Minute + grid.Time(uniform(pcg, uint64(2*grid.Hour))),
 		})
@@ -61,20 +61,20 @@ func chaosLeases(n *Network, seed uint64, span grid.Time) {
 
 // wish has a site's user release or revoke one of its leases.
 func (n *Network) wish(s int32, w leaseWish) {
-	site, up := n.members[s].core.(*node.Site)
+	core, up := n.members[s].core.(*site.Site)
 	if !up {
 		return
 	}
-	leases := site.Leases()
+	leases := core.Leases()
 	if len(leases) == 0 {
 		return
 	}
 	l := leases[w.which%uint64(len(leases))]
-	change := node.ReleaseLease
+	change := site.ReleaseLease
 	if l.Lent {
-		change = node.RevokeLease
+		change = site.RevokeLease
 	}
-	n.step(s, &node.ChangeLease{Token: leaseTokens, Change: change, Number: l.Number, Borrower: l.Borrower, Force: w.force})
+	n.step(s, &site.ChangeLease{Token: leaseTokens, Change: change, Number: l.Number, Borrower: l.Borrower, Force: w.force})
 }
 
 // leaseCounts is what a run has seen of leases.
@@ -117,9 +117,9 @@ func (w *leaseWatch) away(x *Execution) bool {
 }
 
 // look checks what a site believes to have borrowed, after each of its turns.
-func (w *leaseWatch) look(now grid.Time, site int) {
-	m := &w.n.members[site]
-	s, up := m.core.(*node.Site)
+func (w *leaseWatch) look(now grid.Time, at int) {
+	m := &w.n.members[at]
+	s, up := m.core.(*site.Site)
 	if !up {
 		return
 	}
@@ -128,7 +128,7 @@ func (w *leaseWatch) look(now grid.Time, site int) {
 			continue
 		}
 		lender := &w.n.members[w.n.index[l.Lender]]
-		other, up := lender.core.(*node.Site)
+		other, up := lender.core.(*site.Site)
 		if !up {
 			continue // its books are durable, and its pilots are alive without it
 		}
@@ -146,7 +146,7 @@ func (w *leaseWatch) look(now grid.Time, site int) {
 // quiet reports whether nothing is lent any more.
 func (w *leaseWatch) quiet() bool {
 	for i := range w.n.members {
-		if s, up := w.n.members[i].core.(*node.Site); up && len(s.Leases()) > 0 {
+		if s, up := w.n.members[i].core.(*site.Site); up && len(s.Leases()) > 0 {
 			return false
 		}
 	}
@@ -156,7 +156,7 @@ func (w *leaseWatch) quiet() bool {
 // atRest returns what is left that should not be.
 func (w *leaseWatch) atRest() error {
 	for i := range w.n.members {
-		s, up := w.n.members[i].core.(*node.Site)
+		s, up := w.n.members[i].core.(*site.Site)
 		if !up {
 			continue
 		}

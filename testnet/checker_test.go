@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"gridnode/grid"
-	"gridnode/node"
+	"gridnode/node/site"
 )
 
 // TestCheckerSeesViolations feeds the checker what a faulty federation would do.
@@ -69,10 +69,10 @@ func TestCheckerSeesViolations(t *testing.T) {
 			}
 		})
 	}
-	if _, is, err := submission(&node.Submitted{Err: node.ErrFull}); !is || err == nil {
+	if _, is, err := submission(&site.Submitted{Err: site.ErrFull}); !is || err == nil {
 		t.Error("a refused submission counts as acknowledged")
 	}
-	if _, is, _ := submission(&node.Cancelled{}); is {
+	if _, is, _ := submission(&site.Cancelled{}); is {
 		t.Error("the answer to a cancellation counts as one to a submission")
 	}
 }

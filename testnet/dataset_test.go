@@ -9,7 +9,7 @@ import (
 	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/market"
-	"gridnode/node"
+	"gridnode/node/site"
 )
 
 // dataNet is a home with one processor, site 0, a wide site and two narrow ones that hold
@@ -21,16 +21,16 @@ func dataNet(t *testing.T, seed uint64, link Link, jobs headJobs, faults ...Faul
 		t.Fatal(err)
 	}
 	for i, name := range []string{"home", "wide", "near", "far"} {
-		cfg := node.SiteConfig{
+		cfg := site.Config{
 			ID: grid.SiteID(name), Name: name, Resources: grid.Resources{Processors: []int64{1, 16, 4, 4}[i]},
-			Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: grid.Credit, Lease: node.LeaseConfig{Lend: true, Term: 20 * grid.Second},
-			Limits: node.Limits{Jobs: jobsMax, PerUser: jobsMax, Finished: jobsMax, Retention: grid.Day},
+			Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: grid.Credit, Lease: site.LeaseConfig{Lend: true, Term: 20 * grid.Second},
+			Limits: site.Limits{Jobs: jobsMax, PerUser: jobsMax, Finished: jobsMax, Retention: grid.Day},
 		}
 		cfg.Directory = directory.Config{Self: cfg.ID, Federation: "virtual", Topic: "load"}
 		cfg.Market = market.Config{Site: cfg.ID, Name: cfg.Name, Resources: cfg.Resources, Rating: cfg.Rating, Price: cfg.Price}
 		cfg.Survey.Self, cfg.Survey.Topic = cfg.ID, "load"
 		at, err := n.Add(Member{ID: cfg.ID, Rating: cfg.Rating, New: func(incarnation int) (Site, error) {
-			return node.NewSite(cfg, newPCG(seed+uint64(incarnation)<<32, cfg.ID, purposeSite).Uint64())
+			return site.New(cfg, newPCG(seed+uint64(incarnation)<<32, cfg.ID, purposeSite).Uint64())
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -82,10 +82,10 @@ func TestPlacedCloseToFiles(t *testing.T) {
 		if err := n.Run(t.Context(), 20*minute, nil); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
-		home := n.Core(0).(*node.Site)
+		home := n.Core(0).(*site.Site)
 		for i, want := range []grid.SiteID{"wide", "near", "far", "far", "wide"} {
 			v, known := home.Job(grid.JobID{Lo: uint64(i + 1)})
-			if !known || v.State != node.Done || v.Gang == nil || v.Gang.Parts[0].Site != want {
+			if !known || v.State != site.Done || v.Gang == nil || v.Gang.Parts[0].Site != want {
 				t.Errorf("seed %d: job %q is %v at %+v, want %s (%s; %v)", seed, v.Job.Name, v.State, v.Gang, want, v.Reason, v.Verdicts)
 				continue
 			}

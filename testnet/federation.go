@@ -14,7 +14,7 @@ import (
 	"gridnode/internal/workload"
 	"gridnode/market"
 	"gridnode/market/bank"
-	"gridnode/node"
+	"gridnode/node/site"
 	"gridnode/testnet/kademlia"
 )
 
@@ -248,7 +248,7 @@ type federation struct {
 	retention grid.Time                       // how long sites remember jobs that have ended
 	lifetime  grid.Time                       // of quotes; 0: the default
 	bank      func(site int) bank.Config      // nil: nobody pays anybody
-	lease     func(site int) node.LeaseConfig // nil: nobody lends or borrows
+	lease     func(site int) site.LeaseConfig // nil: nobody lends or borrows
 
 	discipline     lrms.Discipline
 	skipInfeasible bool // market.Config
@@ -402,7 +402,7 @@ func (f *federation) site(i int) func(incarnation int) (Site, error) {
 	allowance := cmp.Or(f.allowance, 4*f.Link.LatencyMax)
 	dir := f.directory
 	dir.Self, dir.Federation, dir.Topic, dir.Lifetime = id, cmp.Or(f.name, "virtual"), f.topic(i), cmp.Or(dir.Lifetime, f.lifetime)
-	cfg := node.SiteConfig{
+	cfg := site.Config{
 		ID: id, Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
 		Price: s.Price, Cost: f.cost(), Foreign: f.foreign, Discipline: f.discipline,
 		Market: market.Config{
@@ -413,7 +413,7 @@ func (f *federation) site(i int) func(incarnation int) (Site, error) {
 		},
 		Directory: dir,
 		Survey:    coalloc.SurveyConfig{Self: id, Topic: dir.Topic},
-		Limits:    node.Limits{Jobs: jobsMax, PerUser: jobsMax, Finished: jobsMax, Retention: f.retention},
+		Limits:    site.Limits{Jobs: jobsMax, PerUser: jobsMax, Finished: jobsMax, Retention: f.retention},
 	}
 	if f.bank != nil {
 		cfg.Bank = f.bank(i)
@@ -422,6 +422,6 @@ func (f *federation) site(i int) func(incarnation int) (Site, error) {
 		cfg.Lease = f.lease(i)
 	}
 	return func(incarnation int) (Site, error) {
-		return node.NewSite(cfg, newPCG(f.Seed+uint64(incarnation)<<32, id, purposeSite).Uint64())
+		return site.New(cfg, newPCG(f.Seed+uint64(incarnation)<<32, id, purposeSite).Uint64())
 	}
 }

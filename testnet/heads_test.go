@@ -15,7 +15,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/lrms/titan"
 	"gridnode/market"
-	"gridnode/node"
+	"gridnode/node/site"
 )
 
 var headSeeds = flag.Int("head-seeds", 8, "seeds of the tests of heads, each a batch of 40 jobs over three members")
@@ -49,7 +49,7 @@ var headMembers = []struct {
 }{{20, 1000, titan.Weights{OverDeadline: 12, Makespan: 3, Idle: 1}}, {16, 1200, titan.DefaultWeights}, {12, 1400, titan.Weights{}}}
 
 // newHeadNet builds the network. change may alter what a site is told.
-func newHeadNet(t *testing.T, seed uint64, link Link, heads muscle.HeadConfig, change func(site int, cfg *node.SiteConfig)) *headNet {
+func newHeadNet(t *testing.T, seed uint64, link Link, heads muscle.HeadConfig, change func(site int, cfg *site.Config)) *headNet {
 	t.Helper()
 	h := &headNet{ended: map[grid.JobID]grid.Event{}, errs: map[grid.JobID]error{}}
 	n, err := New(Config{
@@ -63,14 +63,14 @@ func newHeadNet(t *testing.T, seed uint64, link Link, heads muscle.HeadConfig, c
 	names := []string{"m1", "m2", "m3"}
 	sites := []described{{"head", 0}}
 	for i := range 1 + len(names) {
-		cfg := node.SiteConfig{
+		cfg := site.Config{
 			ID: "head", Name: "head", Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: grid.Credit,
-			Limits: node.Limits{Jobs: jobsMax, PerUser: jobsMax, Finished: jobsMax, Retention: grid.Day},
-			Heads:  node.HeadsConfig{Members: names, HeadConfig: heads},
+			Limits: site.Limits{Jobs: jobsMax, PerUser: jobsMax, Finished: jobsMax, Retention: grid.Day},
+			Heads:  site.HeadsConfig{Members: names, HeadConfig: heads},
 		}
 		if i > 0 {
 			m := headMembers[i-1]
-			cfg.ID, cfg.Name, cfg.Head, cfg.Heads = grid.SiteID(names[i-1]), names[i-1], "head", node.HeadsConfig{}
+			cfg.ID, cfg.Name, cfg.Head, cfg.Heads = grid.SiteID(names[i-1]), names[i-1], "head", site.HeadsConfig{}
 			cfg.Processors, cfg.Speed, cfg.Weights = m.processors, m.speed, m.weights
 			sites = append(sites, described{cfg.Name, cfg.Processors})
 		}
@@ -82,7 +82,7 @@ func newHeadNet(t *testing.T, seed uint64, link Link, heads muscle.HeadConfig, c
 			Site: cfg.ID, Name: cfg.Name, Resources: cfg.Resources, Rating: cfg.Rating, Price: cfg.Price, Foreign: cfg.Foreign, Head: cfg.Head,
 		}
 		at, err := n.Add(Member{ID: cfg.ID, Rating: cfg.Rating, New: func(incarnation int) (Site, error) {
-			return node.NewSite(cfg, newPCG(seed+uint64(incarnation)<<32, cfg.ID, purposeSite).Uint64())
+			return site.New(cfg, newPCG(seed+uint64(incarnation)<<32, cfg.ID, purposeSite).Uint64())
 		}})
 		if err != nil {
 			t.Fatal(err)
@@ -195,7 +195,7 @@ func TestHeadLosesNothing(t *testing.T) {
 		name   string
 		faults []Fault
 		link   Link
-		change func(site int, cfg *node.SiteConfig)
+		change func(site int, cfg *site.Config)
 	}{
 		{"a member's machine is gone for good", []Fault{{Kind: FaultMachine, At: middle, For: grid.Never, Sites: []int{2}}}, Link{}, nil},
 		{"a member's daemon restarts", []Fault{{Kind: FaultDaemon, At: middle, For: 3 * grid.Second, Sites: []int{1}}}, Link{}, nil},
@@ -209,22 +209,22 @@ func TestHeadLosesNothing(t *testing.T) {
 			{Kind: FaultMachine, At: middle + grid.Second, For: grid.Minute, Sites: []int{1}},
 			{Kind: FaultTorn, At: middle + grid.Minute, For: grid.Second, Sites: []int{2}},
 		}, faulty, nil},
-		{"a member refuses all for lack of memory", nil, Link{}, func(site int, cfg *node.SiteConfig) {
+		{"a member refuses all for lack of memory", nil, Link{}, func(site int, cfg *site.Config) {
 			if site == 1 {
 				cfg.Memory = 1
 			}
 		}},
-		{"a member consents to somebody else", nil, Link{}, func(site int, cfg *node.SiteConfig) {
+		{"a member consents to somebody else", nil, Link{}, func(site int, cfg *site.Config) {
 			if site == 1 {
 				cfg.Head = "m2"
 			}
 		}},
-		{"a member has no room for more", nil, Link{}, func(site int, cfg *node.SiteConfig) {
+		{"a member has no room for more", nil, Link{}, func(site int, cfg *site.Config) {
 			if site == 1 {
 				cfg.Limits.Jobs = 3
 			}
 		}},
-		{"the head has processors of its own", nil, Link{}, func(site int, cfg *node.SiteConfig) {
+		{"the head has processors of its own", nil, Link{}, func(site int, cfg *site.Config) {
 			if site == 0 {
 				cfg.Processors = 10
 			}
@@ -255,7 +255,7 @@ func TestHeadLosesNothing(t *testing.T) {
 // once all are known, and ends, with the reason, when that turns out later; one that is
 // wider than those that are there waits.
 func TestHeadRefusesWhatIsTooWide(t *testing.T) {
-	h := newHeadNet(t, 1, Link{}, muscle.HeadConfig{Window: headWindow}, func(site int, cfg *node.SiteConfig) { cfg.Memory = 1 })
+	h := newHeadNet(t, 1, Link{}, muscle.HeadConfig{Window: headWindow}, func(site int, cfg *site.Config) { cfg.Memory = 1 })
 	h.submit(1, 5)
 	for i, processors := range []int64{21, 18, 1, 21, 20} {
 		h.jobs[i].Processors, h.jobs[i].Tasks = processors, processors
@@ -287,7 +287,7 @@ func TestHeadRefusesWhatIsTooWide(t *testing.T) {
 	if e := h.ended[id(3)]; e.Kind != grid.JobRefused || !strings.HasPrefix(e.Text, "no cluster that this site heads has room for it; ") {
 		t.Errorf("too little memory everywhere: %v %q", e.Kind, e.Text)
 	}
-	if err := h.errs[id(4)]; !errors.Is(err, node.ErrTooWide) || !strings.Contains(err.Error(), "needs 21 processors, the widest cluster that this site heads has 20") {
+	if err := h.errs[id(4)]; !errors.Is(err, site.ErrTooWide) || !strings.Contains(err.Error(), "needs 21 processors, the widest cluster that this site heads has 20") {
 		t.Errorf("too wide, and all members are known: error %v", err)
 	}
 	if e := h.ended[id(5)]; e.Kind != grid.JobFinished || e.Site != "m1" || len(h.errs) != 1 {
@@ -317,7 +317,7 @@ func TestHeadPreview(t *testing.T) {
 		}})
 		for i, processors := range []int64{8, 18, 21} {
 			if previews {
-				h.Inject(grid.Minute+4*grid.Second, 0, &node.Preview{Token: uint64(1000 + i), Job: job(processors)})
+				h.Inject(grid.Minute+4*grid.Second, 0, &site.Preview{Token: uint64(1000 + i), Job: job(processors)})
 			}
 		}
 		for _, f := range faults {
@@ -348,7 +348,7 @@ func TestHeadPreview(t *testing.T) {
 			t.Errorf("preview %d: %+v", i, v)
 		}
 	}
-	if !errors.Is(results[2].Err, node.ErrTooWide) {
+	if !errors.Is(results[2].Err, site.ErrTooWide) {
 		t.Errorf("21 processors: error %v", results[2].Err)
 	}
 	for id, e := range without.ended {
@@ -368,11 +368,11 @@ func TestHeadCancel(t *testing.T) {
 	h := newHeadNet(t, 1, Link{}, muscle.HeadConfig{Window: headWindow}, nil)
 	h.submit(1, 3)
 	id := grid.JobID{Hi: 1, Lo: 2}
-	h.Inject(grid.Minute+3*grid.Second, 0, &node.Cancel{Job: id, Cause: "test"})
+	h.Inject(grid.Minute+3*grid.Second, 0, &site.Cancel{Job: id, Cause: "test"})
 	if err := h.Run(context.Background(), grid.Minute+4*grid.Second, nil); err != nil {
 		t.Fatal(err)
 	}
-	v, _ := h.Core(0).(*node.Site).Job(grid.JobID{Hi: 1, Lo: 3})
+	v, _ := h.Core(0).(*site.Site).Job(grid.JobID{Hi: 1, Lo: 3})
 	if !v.Waits || !strings.Contains(v.Reason, "one of 2 jobs so far") {
 		t.Errorf("another job that waits: %+v", v)
 	}

@@ -12,7 +12,7 @@ import (
 	"gridnode/internal/lrms"
 	"gridnode/internal/workload"
 	"gridnode/lease"
-	"gridnode/node"
+	"gridnode/node/site"
 )
 
 // LeasingConfig is the scenario "leasing": sites that replay a log each, and (by
@@ -141,14 +141,14 @@ func (w *logs) run(cfg *LeasingConfig, n *Network) *run {
 }
 
 // addAlone adds a site that runs every job itself.
-func addAlone(n *Network, site described, discipline lrms.Discipline, home *workload.Home) error {
+func addAlone(n *Network, d described, discipline lrms.Discipline, home *workload.Home) error {
 	_, err := n.Add(Member{
 		ID: home.ID, Rating: home.Rating,
 		New: func(int) (Site, error) {
-			return node.NewSite(node.SiteConfig{
-				ID: home.ID, Name: site.name, Resources: grid.Resources{Processors: site.processors},
+			return site.New(site.Config{
+				ID: home.ID, Name: d.name, Resources: grid.Resources{Processors: d.processors},
 				Rating: home.Rating, Discipline: discipline, Alone: true,
-				Limits: node.Limits{Jobs: jobsMax, PerUser: jobsMax},
+				Limits: site.Limits{Jobs: jobsMax, PerUser: jobsMax},
 			}, n.cfg.Seed)
 		},
 	})
@@ -161,14 +161,14 @@ const jobsMax = 1 << 30
 
 // siteInputs makes the inputs that node.Site knows.
 func siteInputs() Inputs {
-	submit, adopted := new(node.Submit), new(node.Adopted)
+	submit, adopted := new(site.Submit), new(site.Adopted)
 	return Inputs{
 		Submit: func(token uint64, job *grid.Job) grid.Input {
-			*submit = node.Submit{Token: token, Job: job}
+			*submit = site.Submit{Token: token, Job: job}
 			return submit
 		},
 		Adopted: func(id grid.TaskID, start grid.Time) grid.Input {
-			*adopted = node.Adopted{ID: id, Start: start}
+			*adopted = site.Adopted{ID: id, Start: start}
 			return adopted
 		},
 	}

@@ -10,6 +10,7 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/internal/workload"
 	"gridnode/node"
+	"gridnode/node/site"
 )
 
 // liveTally turns what live nodes tell and what their executors do into Stats, as
@@ -151,7 +152,7 @@ type timedTask struct {
 }
 
 // Recover implements node.Executor: nothing outlives the process.
-func (x *timers) Recover() ([]node.Adopted, []grid.TaskEnded, error) { return nil, nil, nil }
+func (x *timers) Recover() ([]site.Adopted, []grid.TaskEnded, error) { return nil, nil, nil }
 
 // Start implements node.Executor.
 func (x *timers) Start(task grid.Task) {
@@ -250,7 +251,7 @@ func (l *Live) result(begun time.Time) (*Result, error) {
 			r.Messages.ByType[name] += n
 		}
 		r.Events += h.Inputs()
-		if err := h.Do(context.Background(), func(s *node.Site) { queries.addAll(s.QueryMessages()) }); err != nil {
+		if err := h.Do(context.Background(), func(s *site.Site) { queries.addAll(s.QueryMessages()) }); err != nil {
 			return nil, err
 		}
 	}

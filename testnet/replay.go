@@ -11,6 +11,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/workload"
 	"gridnode/node"
+	"gridnode/node/site"
 )
 
 // submitsMax bounds the submissions that wait for their acknowledgement: behind it
@@ -147,9 +148,9 @@ func submit(ctx context.Context, h *node.Host, j *grid.Job) error {
 		j.Submit = h.Now()
 		job := *j
 		job.Deadline = j.Submit + j.Deadline
-		answer, err := h.Ask(ctx, func(token uint64) grid.Input { return &node.Submit{Token: token, Job: &job} })
+		answer, err := h.Ask(ctx, func(token uint64) grid.Input { return &site.Submit{Token: token, Job: &job} })
 		if err == nil {
-			return answer.(*node.Submitted).Err
+			return answer.(*site.Submitted).Err
 		}
 		if !errors.Is(err, node.ErrBusy) {
 			return err

@@ -16,8 +16,8 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/internal/workload"
 	"gridnode/market"
-	"gridnode/node"
 	"gridnode/node/p2p"
+	"gridnode/node/site"
 	"gridnode/testnet/kademlia"
 )
 
@@ -130,7 +130,7 @@ func (l *Live) mature(ctx context.Context) error {
 	for _, attribute := range []directory.Attribute{directory.Price, directory.Speed} {
 		query := directory.Query{Attribute: attribute, Descending: attribute == directory.Speed, Limit: 1}
 		for i := 0; i < len(l.hosts); {
-			answer, err := l.hosts[i].Ask(ctx, func(token uint64) grid.Input { return &node.FindQuotes{Token: token, Query: query} })
+			answer, err := l.hosts[i].Ask(ctx, func(token uint64) grid.Input { return &site.FindQuotes{Token: token, Query: query} })
 			if err != nil {
 				return fmt.Errorf("site %s: %w", l.work.sites[i].Name, errors.Join(err, context.Cause(ctx)))
 			}
@@ -223,7 +223,7 @@ func (l *Live) count(ctx context.Context) (*scaleCounts, error) {
 		net := h.Net()
 		c.lookups += net.Lookups
 		c.requests += net.Requests
-		err := h.Do(ctx, func(s *node.Site) {
+		err := h.Do(ctx, func(s *site.Site) {
 			c.queries.addAll(s.QueryMessages())
 			c.queryLookups += s.QueryLookups()
 		})

@@ -5,7 +5,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
-	"gridnode/node"
+	"gridnode/node/site"
 	"gridnode/testnet/kademlia"
 )
 
@@ -45,7 +45,7 @@ func measureScale(n *Network, nodes []*kademlia.Node, begin grid.Time) *scaleMea
 // queryLookups adds up the look-ups that queries asked for.
 func (n *Network) queryLookups() (count int64) {
 	for i := range n.members {
-		if s, ok := n.members[i].core.(*node.Site); ok {
+		if s, ok := n.members[i].core.(*site.Site); ok {
 			count += s.QueryLookups()
 		}
 	}
@@ -55,7 +55,7 @@ func (n *Network) queryLookups() (count int64) {
 // promised returns how long a job that has not started will have taken when it ends
 // as its site promised.
 func (m *scaleMeasure) promised(home int32, id grid.JobID) (grid.Time, bool) {
-	s, ok := m.n.Core(int(home)).(*node.Site)
+	s, ok := m.n.Core(int(home)).(*site.Site)
 	if !ok {
 		return 0, false
 	}

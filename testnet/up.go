@@ -22,6 +22,7 @@ import (
 	"gridnode/market"
 	"gridnode/node"
 	"gridnode/node/p2p"
+	"gridnode/node/site"
 	"gridnode/node/store"
 )
 
@@ -249,7 +250,7 @@ func (l *Live) settled(ctx context.Context, h *node.Host) error {
 	seen := make(map[grid.SiteID]bool)
 	query := directory.Query{Attribute: directory.Price, Limit: min(len(l.hosts), directory.LimitMax)}
 	for {
-		answer, err := h.Ask(ctx, func(token uint64) grid.Input { return &node.FindQuotes{Token: token, Query: query} })
+		answer, err := h.Ask(ctx, func(token uint64) grid.Input { return &site.FindQuotes{Token: token, Query: query} })
 		if err != nil {
 			return errors.Join(err, context.Cause(ctx))
 		}
@@ -292,7 +293,7 @@ func (l *Live) host(i int, placement market.Placement, memory *p2p.Memory) (node
 		Key: key, Federation: liveFederation, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Version: "testnet",
 		Memory: memory, Profile: p2p.ProfileFleet, Seed: newPCG(l.cfg.Seed, grid.SiteID(s.Name), purposeSite).Uint64(),
 		Store: store.Options{SpaceMin: -1},
-		Site: node.SiteConfig{
+		Site: site.Config{
 			Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
 			Price: s.Price * grid.Price(l.cfg.Speedup), Cost: grid.CostPaper, Foreign: true,
 			Market:    market.Config{Placement: placement, Allowance: l.cfg.Slack / 4},

@@ -18,6 +18,7 @@ import (
 	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/node"
+	"gridnode/node/site"
 )
 
 // overdue is how long, in a bubble's time, a live test may take.
@@ -134,7 +135,7 @@ func TestLiveNodesOnTCPWithStores(t *testing.T) {
 		if h.ID() != ids[i] {
 			t.Errorf("site %d came back as %s, was %s", i, h.ID(), ids[i])
 		}
-		if err := h.Do(t.Context(), func(s *node.Site) { s.Jobs(func(v node.View) bool { jobs++; return true }) }); err != nil {
+		if err := h.Do(t.Context(), func(s *site.Site) { s.Jobs(func(v site.View) bool { jobs++; return true }) }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -184,7 +185,7 @@ func ask(t *testing.T, h *node.Host, query directory.Query) []grid.SiteID {
 	t.Helper()
 	var sites []grid.SiteID
 	for {
-		answer, err := h.Ask(t.Context(), func(token uint64) grid.Input { return &node.FindQuotes{Token: token, Query: query} })
+		answer, err := h.Ask(t.Context(), func(token uint64) grid.Input { return &site.FindQuotes{Token: token, Query: query} })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -207,7 +208,7 @@ func offers(t *testing.T, hosts []*node.Host, ok func(*directory.Quote) bool) []
 	t.Helper()
 	var sites []grid.SiteID
 	for _, h := range hosts {
-		if err := h.Do(t.Context(), func(s *node.Site) {
+		if err := h.Do(t.Context(), func(s *site.Site) {
 			if q := s.Offer(); ok(&q) {
 				sites = append(sites, h.ID())
 			}
@@ -240,12 +241,12 @@ func byDistance(hosts []*node.Host, key grid.Key) []*node.Host {
 func checkPriceChange(t *testing.T, h, other *node.Host) {
 	t.Helper()
 	const price = 123 * grid.Credit
-	if _, err := h.Ask(t.Context(), func(token uint64) grid.Input { return &node.SetPrice{Token: token, Price: price} }); err != nil {
+	if _, err := h.Ask(t.Context(), func(token uint64) grid.Input { return &site.SetPrice{Token: token, Price: price} }); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(time.Second)
 	answer, err := other.Ask(t.Context(), func(token uint64) grid.Input {
-		return &node.FindQuotes{Token: token, Query: directory.Query{Attribute: directory.Speed, Limit: 1000}}
+		return &site.FindQuotes{Token: token, Query: directory.Query{Attribute: directory.Speed, Limit: 1000}}
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -267,7 +268,7 @@ func TestFiftyLiveNodesFindWhatThereIs(t *testing.T) {
 		defer closeLive(t, l)
 		hosts := l.Hosts()
 		var price grid.Price
-		hosts[1].Do(t.Context(), func(s *node.Site) { price = s.Offer().Price })
+		hosts[1].Do(t.Context(), func(s *site.Site) { price = s.Offer().Price })
 		check := func(when string, hosts []*node.Host) {
 			t.Helper()
 			for _, tt := range []struct {

@@ -14,6 +14,7 @@ import (
 	"gridnode/grid"
 	"gridnode/market"
 	"gridnode/node"
+	"gridnode/node/site"
 )
 
 // jobColumns are the columns of listings of jobs.
@@ -228,7 +229,7 @@ func summary(jobs []node.Job) string {
 		}
 	}
 	var parts []string
-	for state := node.Placing; state <= node.Refused; state++ {
+	for state := site.Placing; state <= site.Refused; state++ {
 		if n := counts[state.String()]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))
 		}

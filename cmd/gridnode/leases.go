@@ -10,6 +10,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/node"
+	"gridnode/node/site"
 )
 
 // leaseColumns are the columns of leases.
@@ -141,7 +142,7 @@ wish is on its way; 'gridnode leases' shows what was granted.`,
 			if err := leaseSpan(span, &change.Time); err != nil {
 				return err
 			}
-			return changeLease(cmd, root, l, args[0], change, node.RenewLease, "asked to be renewed")
+			return changeLease(cmd, root, l, args[0], change, site.RenewLease, "asked to be renewed")
 		},
 	}
 	cmd.Flags().StringVarP(&span, "time", "t", "", "from now: minutes, [d-]hh:mm:ss, or a duration as 90s or 2h")
@@ -163,7 +164,7 @@ its last word; the lease ends by itself on both sides then.`,
 		Example: "  gridnode lease release 1763640000000000\n  gridnode lease release 1763640000000000 --force",
 		Args:    exactArgs(1, "LEASE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeLease(cmd, root, l, args[0], change, node.ReleaseLease, "released")
+			return changeLease(cmd, root, l, args[0], change, site.ReleaseLease, "released")
 		},
 	}
 	cmd.Flags().BoolVar(&change.Force, "force", false, "end the jobs that run there; they start again")
@@ -183,7 +184,7 @@ its borrower starts it again elsewhere.`,
 		Example: "  gridnode lease revoke 1763640000000000\n  gridnode lease revoke 1763640000000000 --force",
 		Args:    exactArgs(1, "LEASE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeLease(cmd, root, l, args[0], change, node.RevokeLease, "revoked")
+			return changeLease(cmd, root, l, args[0], change, site.RevokeLease, "revoked")
 		},
 	}
 	cmd.Flags().BoolVar(&change.Force, "force", false, "kill what runs there, now")
@@ -205,7 +206,7 @@ func leaseSpan(text string, into *node.Seconds) error {
 	return nil
 }
 
-func changeLease(cmd *cobra.Command, root *options, l listing, lease string, change node.LeaseChangeRequest, what node.LeaseChange, done string) error {
+func changeLease(cmd *cobra.Command, root *options, l listing, lease string, change node.LeaseChangeRequest, what site.LeaseChange, done string) error {
 	number, err := strconv.ParseUint(lease, 10, 64)
 	if err != nil || number == 0 {
 		return usagef("%q is no number of a lease: 'gridnode leases' lists them", lease)

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/node"
+	"gridnode/node/site"
 )
 
 // linkColumns are the columns of links.
@@ -53,16 +54,16 @@ delegation.threshold and leases.lend of each allow it; so do the children of one
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for _, verb := range []*cobra.Command{
-		newLinkVerb(root, node.InviteLink, "invite SITE", "Invite a site to be a child of this one",
+		newLinkVerb(root, site.InviteLink, "invite SITE", "Invite a site to be a child of this one",
 			`Invite a site, named by name or ID, to be a child of this one. Its users accept with
 'gridnode link accept', unless its configuration (delegation.invitations, or this site as
 parent in delegation.links) has decided. The command returns with the site's first word:
 linked, waiting for its users, or declined (exit code 5); without a word after ten seconds
 the invitation goes on. It stands for a week.`),
-		newLinkVerb(root, node.AcceptLink, "accept SITE", "Become a child of a site that has invited this one",
+		newLinkVerb(root, site.AcceptLink, "accept SITE", "Become a child of a site that has invited this one",
 			`Accept the invitation of a site: it is this site's parent from then on, and its other
 children are siblings. A site has one parent at most, and may not be above itself.`),
-		newLinkVerb(root, node.DropLink, "drop SITE", "Decline or withdraw an invitation, leave a parent, part with a child",
+		newLinkVerb(root, site.DropLink, "drop SITE", "Decline or withdraw an invitation, leave a parent, part with a child",
 			`Undo a link that was made by invitation: decline an invitation, withdraw one, leave the
 parent, or part with a child. Leases that are under way go on. Links of the configuration
 are undone there.`),
@@ -73,7 +74,7 @@ are undone there.`),
 	return cmd
 }
 
-func newLinkVerb(root *options, change node.LinkChange, use, short, long string) *cobra.Command {
+func newLinkVerb(root *options, change site.LinkChange, use, short, long string) *cobra.Command {
 	var l listing
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Args: exactArgs(1, "SITE"),
@@ -95,12 +96,12 @@ func newLinkVerb(root *options, change node.LinkChange, use, short, long string)
 }
 
 // linkText says what has become of a link.
-func linkText(change node.LinkChange, l *node.SiteLink) string {
+func linkText(change site.LinkChange, l *node.SiteLink) string {
 	name := cellText(l.Peer)
 	switch {
-	case change == node.DropLink && l.Standing == "leaving":
+	case change == site.DropLink && l.Standing == "leaving":
 		return fmt.Sprintf("%s: no link any more; it is being told", name)
-	case change == node.DropLink:
+	case change == site.DropLink:
 		return fmt.Sprintf("%s: no link any more", name)
 	case l.Standing == "invited":
 		return fmt.Sprintf("%s: invited; it is linked once its users accept", name)

@@ -20,7 +20,7 @@ import (
 	"gridnode/internal/lrms/titan"
 	"gridnode/lease"
 	"gridnode/market"
-	"gridnode/node"
+	"gridnode/node/site"
 )
 
 // settings are the effective values of every key, checked.
@@ -63,7 +63,7 @@ type settings struct {
 	radius       grid.Time // of latency groups; 0: none
 	invitations  lease.Consent
 
-	pack       node.HeadsConfig
+	pack       site.HeadsConfig
 	packHead   string   // ID; empty if none
 	muscleJoin []string // addresses of nodes that were named as head or member
 

@@ -24,6 +24,7 @@ import (
 	"gridnode/market/bank"
 	"gridnode/node"
 	"gridnode/node/p2p"
+	"gridnode/node/site"
 	"gridnode/node/store"
 )
 
@@ -131,8 +132,8 @@ func hostConfig(home string, s *settings, log *slog.Logger) (node.HostConfig, er
 	if err != nil {
 		return node.HostConfig{}, fmt.Errorf("identity of the node: %w", err)
 	}
-	site := grid.SiteID(id.String())
-	if err := lease.CheckLinks(site, s.delegate.Links); err != nil {
+	own := grid.SiteID(id.String())
+	if err := lease.CheckLinks(own, s.delegate.Links); err != nil {
 		return node.HostConfig{}, usagef("delegation.links: %w", err)
 	}
 	self, err := os.Executable()
@@ -142,26 +143,26 @@ func hostConfig(home string, s *settings, log *slog.Logger) (node.HostConfig, er
 	cfg := node.HostConfig{
 		Home: home, Key: key, Federation: s.federation, Listen: s.listen, Join: s.join, Version: version, Logger: log,
 		Store: store.Options{Check: []string{self, checkVerb}}, FetchMax: s.fetchMax,
-		Site: node.SiteConfig{
+		Site: site.Config{
 			Name: s.name, Resources: grid.Resources{Processors: s.processors}, Rating: s.rating,
 			Price: s.price, Cost: s.cost, Foreign: s.foreign, Discipline: s.discipline, Weights: s.weights,
 			Survey:       coalloc.SurveyConfig{Within: s.latency},
-			Lease:        node.LeaseConfig{Lend: s.lend, Most: s.lendMost, Term: s.leaseTerm, Span: s.leaseLongest, Match: s.delegate, Consent: s.invitations},
+			Lease:        site.LeaseConfig{Lend: s.lend, Most: s.lendMost, Term: s.leaseTerm, Span: s.leaseLongest, Match: s.delegate, Consent: s.invitations},
 			Coallocation: coalloc.CoordinatorConfig{Queue: coalloc.QueueConfig{Policy: s.placement}}, Radius: s.radius,
-			Limits: node.Limits{Jobs: int(s.jobs), PerUser: int(s.perUser), Finished: int(s.finished), Retention: s.retention},
+			Limits: site.Limits{Jobs: int(s.jobs), PerUser: int(s.perUser), Finished: int(s.finished), Retention: s.retention},
 		},
 	}
 	if s.processors > 0 {
 		cfg.Site.Memory = s.memory / s.processors
 	}
-	if cfg.Site.Bank, err = bankConfig(s, site); err != nil {
+	if cfg.Site.Bank, err = bankConfig(s, own); err != nil {
 		return node.HostConfig{}, err
 	}
 	cfg.Join = append(append(slices.Clone(cfg.Join), s.bankJoin...), s.muscleJoin...)
-	if slices.Contains(s.pack.Members, string(site)) {
+	if slices.Contains(s.pack.Members, string(self)) {
 		return node.HostConfig{}, usagef("muscle.members: a site does not head itself; its own processors take part anyway")
 	}
-	if s.packHead == string(site) {
+	if s.packHead == string(own) {
 		return node.HostConfig{}, usagef("muscle.head: a site is not its own head")
 	}
 	cfg.Site.Heads, cfg.Site.Head = s.pack, grid.SiteID(s.packHead)

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/node"
+	"gridnode/node/site"
 )
 
 // jobFilter is the flags of status that choose and order jobs.
@@ -119,9 +120,9 @@ func (f *jobFilter) query(ids []string) (url.Values, error) {
 }
 
 // slurmStates are the states that Slurm's short names stand for.
-var slurmStates = map[string][]node.State{
-	"PD": {node.Placing, node.Queued, node.Awarded}, "R": {node.Running}, "CG": {node.Cancelling},
-	"CD": {node.Done}, "F": {node.Failed}, "CA": {node.CancelledByUser, node.Cancelling},
+var slurmStates = map[string][]site.State{
+	"PD": {site.Placing, site.Queued, site.Awarded}, "R": {site.Running}, "CG": {site.Cancelling},
+	"CD": {site.Done}, "F": {site.Failed}, "CA": {site.CancelledByUser, site.Cancelling},
 }
 
 // parseState reads the name of a state, in either case, or Slurm's short name.
@@ -142,7 +143,7 @@ func parseState(name string) ([]string, error) {
 
 func stateNames() []string {
 	var names []string
-	for state := node.Placing; state <= node.Refused; state++ {
+	for state := site.Placing; state <= site.Refused; state++ {
 		names = append(names, state.String())
 	}
 	return names

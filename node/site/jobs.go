@@ -1,4 +1,4 @@
-package node
+package site
 
 import (
 	"errors"
@@ -249,7 +249,7 @@ func (s *Site) expired(now grid.Time, e *entry, out *grid.Outbox) {
 
 // taskEnded records the end of an execution here and gives its processors back.
 func (s *Site) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
-	if epoch, yes := isPilot(in.ID); yes {
+	if epoch, yes := IsPilot(in.ID); yes {
 		s.pilotEnded(now, epoch, out)
 		return
 	}
@@ -432,7 +432,7 @@ func (s *Site) withdraw(now grid.Time, e *entry, cause string, out *grid.Outbox)
 		s.dequeue(now, e, out)
 		s.uncollect(e)
 		s.forgetRecovered(e)
-		e.result = grid.Result{Start: now, End: now, ExitCode: exitCancelled, Reason: cause}
+		e.result = grid.Result{Start: now, End: now, ExitCode: ExitCancelled, Reason: cause}
 		if e.foreign {
 			e.state = CancelledByUser
 			out.Save(e)
@@ -445,4 +445,4 @@ func (s *Site) withdraw(now grid.Time, e *entry, cause string, out *grid.Outbox)
 
 // exitCancelled is the exit code of a job that was cancelled before it ran: as
 // if a SIGTERM had ended it.
-const exitCancelled = 128 + 15
+const ExitCancelled = 128 + 15

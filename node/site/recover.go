@@ -1,4 +1,4 @@
-package node
+package site
 
 import (
 	"cmp"
@@ -149,7 +149,7 @@ func (s *Site) restore(now grid.Time, e *entry, out *grid.Outbox) {
 
 // adopted: the shim still runs this task.
 func (s *Site) adopted(now grid.Time, in *Adopted, out *grid.Outbox) {
-	if epoch, yes := isPilot(in.ID); yes {
+	if epoch, yes := IsPilot(in.ID); yes {
 		if _, kept := s.pilots[epoch]; !kept {
 			out.Kill(grid.Task{ID: in.ID, Cause: "its lease is over"})
 		}

@@ -1,4 +1,4 @@
-package node
+package site
 
 import (
 	"cmp"
@@ -340,7 +340,7 @@ func (s *Site) PilotOf(from grid.SiteID, key uint64) (lease.Lease, bool) {
 }
 
 // isPilot returns the epoch of the lease whose pilot a task is.
-func isPilot(id grid.TaskID) (epoch uint64, yes bool) {
+func IsPilot(id grid.TaskID) (epoch uint64, yes bool) {
 	return id.Job.Lo, id == lease.TaskOf(id.Job.Lo)
 }
 

@@ -1,4 +1,4 @@
-package node
+package site
 
 import (
 	"errors"
@@ -85,7 +85,7 @@ const (
 	scanPages     = 16              // of directory.LimitMax quotes each
 )
 
-func newCoallocator(cfg *SiteConfig, s *Site, seed uint64) (*coallocator, error) {
+func newCoallocator(cfg *Config, s *Site, seed uint64) (*coallocator, error) {
 	c := &coallocator{
 		home:  coalloc.NewHome(cfg.ID, s.cluster, s.book),
 		sites: make(map[grid.SiteID]seenSite), scan: scan{due: grid.Never}, gangs: make(map[grid.TaskID]bool),
@@ -404,7 +404,7 @@ func (s *Site) notPlaceable(now grid.Time, e *entry, why error, out *grid.Outbox
 }
 
 // siteName returns what people call a site.
-func (s *Site) siteName(id grid.SiteID) string {
+func (s *Site) SiteName(id grid.SiteID) string {
 	switch {
 	case id == s.cfg.ID:
 		return s.cfg.Name

@@ -1,4 +1,4 @@
-package node
+package site
 
 import (
 	"fmt"
@@ -83,7 +83,7 @@ func (s *Site) dividedVerdicts(now grid.Time, j *grid.Job, g *grid.Gang) []marke
 			p := &g.Parts[i]
 			chosen[p.Site] = true
 			verdicts = append(verdicts, market.Verdict{
-				Site: p.Site, Name: s.siteName(p.Site), Finish: grid.Never, Outcome: market.OutcomeChosen,
+				Site: p.Site, Name: s.SiteName(p.Site), Finish: grid.Never, Outcome: market.OutcomeChosen,
 				Detail: joined(fmt.Sprintf("component %d: %d processors", i, p.Processors), s.inputsNote(j, inputs, unheld, p.Site)),
 			})
 		}
@@ -94,7 +94,7 @@ func (s *Site) dividedVerdicts(now grid.Time, j *grid.Job, g *grid.Gang) []marke
 			continue
 		}
 		verdict := market.Verdict{
-			Site: v.ID, Name: s.siteName(v.ID), Finish: grid.Never, Outcome: market.OutcomeCandidate,
+			Site: v.ID, Name: s.SiteName(v.ID), Finish: grid.Never, Outcome: market.OutcomeCandidate,
 			Detail: joined(fmt.Sprintf("%d of %d processors are idle", v.Free, v.Processors), s.inputsNote(j, inputs, unheld, v.ID)),
 		}
 		if seen := s.co.sites[v.ID]; seen.closed > now {

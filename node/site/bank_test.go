@@ -1,4 +1,4 @@
-package node
+package site
 
 import (
 	"strings"
@@ -14,7 +14,7 @@ import (
 type payer struct{ *bench }
 
 func newPayer(t *testing.T) payer {
-	return payer{newBench(t, func(c *SiteConfig) {
+	return payer{newBench(t, func(c *Config) {
 		c.Alone = false
 		c.Market = market.Config{Site: c.ID, Name: c.Name, Resources: c.Resources, Rating: c.Rating, Price: c.Price}
 		c.Directory = directory.Config{Self: c.ID, Federation: "test"}
@@ -226,7 +226,7 @@ func TestCancelBeforeTheCheque(t *testing.T) {
 
 // A site that wants to be paid refuses whom nobody pays for.
 func TestUnpaidJobsAreRefused(t *testing.T) {
-	b := newBench(t, func(c *SiteConfig) {
+	b := newBench(t, func(c *Config) {
 		c.Alone, c.Foreign = false, true
 		c.Market = market.Config{Site: c.ID, Name: c.Name, Resources: c.Resources, Rating: c.Rating, Price: c.Price, Foreign: true}
 		c.Directory = directory.Config{Self: c.ID, Federation: "test"}

@@ -1,4 +1,4 @@
-package node
+package site
 
 import (
 	"testing"
@@ -10,7 +10,7 @@ import (
 )
 
 // together makes a bench's site one of a federation.
-func together(c *SiteConfig) {
+func together(c *Config) {
 	c.Alone = false
 	c.Market = market.Config{Site: c.ID, Name: c.Name, Resources: c.Resources, Rating: c.Rating, Price: c.Price}
 	c.Directory = directory.Config{Self: c.ID, Federation: "test"}
@@ -41,7 +41,7 @@ func TestWaitAtHome(t *testing.T) {
 // TestRadius: sites are divided into latency groups if the owner says how wide.
 func TestRadius(t *testing.T) {
 	for radius, want := range map[grid.Time]int{0: 1, grid.Second: 2} {
-		b := newBench(t, func(c *SiteConfig) {
+		b := newBench(t, func(c *Config) {
 			together(c)
 			c.Radius = radius
 		})

@@ -1,4 +1,4 @@
-package node
+package site
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ import (
 )
 
 // SiteConfig describes one site to its cores.
-type SiteConfig struct {
+type Config struct {
 	ID   grid.SiteID
 	Name string // what people call it; at most 64 bytes
 	grid.Resources
@@ -60,7 +60,7 @@ const lossesMax = 3
 
 // Site is one site: its cores and its jobs. Not safe for concurrent use.
 type Site struct {
-	cfg     SiteConfig
+	cfg     Config
 	cluster *lrms.Cluster
 	dir     *directory.Directory // nil when alone
 	agent   *market.Agent        // nil when alone
@@ -111,7 +111,7 @@ type finishedJob struct {
 }
 
 // NewSite returns a site that has no jobs. seed determines every random choice.
-func NewSite(cfg SiteConfig, seed uint64) (*Site, error) {
+func New(cfg Config, seed uint64) (*Site, error) {
 	if cfg.Limits == (Limits{}) {
 		cfg.Limits = DefaultLimits
 	}

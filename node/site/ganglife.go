@@ -1,4 +1,4 @@
-package node
+package site
 
 import (
 	"fmt"
@@ -68,7 +68,7 @@ func (s *Site) gangBroken(now grid.Time, in *coalloc.Broken, out *grid.Outbox) {
 		}
 		return
 	}
-	why := fmt.Sprintf("the component at %s was lost: %s", s.siteName(in.Site), in.Cause)
+	why := fmt.Sprintf("the component at %s was lost: %s", s.SiteName(in.Site), in.Cause)
 	task := grid.Task{ID: in.Task, Cause: why, Abandon: true}
 	if e != nil && !e.state.Terminal() {
 		task.Job = e.job

@@ -1,4 +1,4 @@
-package node
+package site
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 // bench drives one Site by hand: the test is its driver.
 type bench struct {
 	t       *testing.T
-	cfg     SiteConfig
+	cfg     Config
 	site    *Site
 	now     grid.Time
 	out     grid.Outbox
@@ -26,8 +26,8 @@ type bench struct {
 	answers map[uint64]any
 }
 
-func newBench(t *testing.T, spoil func(*SiteConfig)) *bench {
-	cfg := SiteConfig{
+func newBench(t *testing.T, spoil func(*Config)) *bench {
+	cfg := Config{
 		ID: "here", Name: "here", Resources: grid.Resources{Processors: 4}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
 		Price: grid.Credit, Alone: true, Discipline: lrms.EASY,
 		Limits: Limits{Jobs: 10, PerUser: 5, Finished: 3, Retention: grid.Hour},
@@ -41,7 +41,7 @@ func newBench(t *testing.T, spoil func(*SiteConfig)) *bench {
 }
 
 func (b *bench) boot() {
-	site, err := NewSite(b.cfg, 1)
+	site, err := New(b.cfg, 1)
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -302,7 +302,7 @@ func TestEndedJobsAreForgotten(t *testing.T) {
 }
 
 func TestNothingIsKeptWithoutRetention(t *testing.T) {
-	b := newBench(t, func(c *SiteConfig) { c.Limits.Retention = 0 })
+	b := newBench(t, func(c *Config) { c.Limits.Retention = 0 })
 	b.step(&Submit{Job: b.job(1, 4)}, &Submit{Job: b.job(2, 5)})
 	b.step(b.ended(b.started[0], 0))
 	if len(b.records) != 0 || len(b.site.jobs) != 0 || b.site.live != 0 || len(b.site.users) != 0 {
@@ -348,7 +348,7 @@ func FuzzDecodeEntry(f *testing.F) {
 }
 
 func TestPriceChangesAreQuotedAtOnce(t *testing.T) {
-	b := newBench(t, func(c *SiteConfig) {
+	b := newBench(t, func(c *Config) {
 		c.Alone = false
 		c.Market.Site, c.Market.Resources, c.Market.Rating, c.Market.Price = c.ID, c.Resources, c.Rating, c.Price
 		c.Directory.Self, c.Directory.Federation = c.ID, "test"
@@ -372,7 +372,7 @@ func TestPriceChangesAreQuotedAtOnce(t *testing.T) {
 // TestPriceThatFollowsDemandIsQuoted: the price that the agent arrives at is what the
 // site quotes and charges.
 func TestPriceThatFollowsDemandIsQuoted(t *testing.T) {
-	b := newBench(t, func(c *SiteConfig) {
+	b := newBench(t, func(c *Config) {
 		c.Alone = false
 		c.Market.Site, c.Market.Resources, c.Market.Rating, c.Market.Price = c.ID, c.Resources, c.Rating, c.Price
 		c.Market.Pricing, c.Market.Demand.Step = market.PricingDemand, 100

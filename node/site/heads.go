@@ -1,4 +1,4 @@
-package node
+package site
 
 import (
 	"fmt"
@@ -51,7 +51,7 @@ type packed struct {
 const unfitMax = muscle.MembersMax
 
 // newHeads returns nil for a site that heads nobody. The error is about cfg.
-func newHeads(cfg *SiteConfig, seed uint64) (*heads, error) {
+func newHeads(cfg *Config, seed uint64) (*heads, error) {
 	c := &cfg.Heads
 	if len(c.Members) == 0 {
 		return nil, nil

@@ -1,4 +1,4 @@
-package node
+package site
 
 import (
 	"strings"
@@ -15,7 +15,7 @@ import (
 func waitingHead(tb testing.TB, jobs int) (s *Site, now grid.Time) {
 	tb.Helper()
 	rating := grid.Rating{Speed: 1000, Bandwidth: 1000}
-	s, err := NewSite(SiteConfig{
+	s, err := New(Config{
 		ID: "head", Name: "head", Rating: rating, Price: grid.Credit,
 		Heads:     HeadsConfig{Members: []string{"m1", "m2", "m3"}, HeadConfig: muscle.HeadConfig{Window: grid.Second}},
 		Directory: directory.Config{Self: "head", Federation: "test", Topic: "load"},

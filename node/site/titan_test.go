@@ -1,4 +1,4 @@
-package node
+package site
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 // behind; and the market is not asked. Under EASY the order is that of submission.
 func TestTitanWeighsDeadlines(t *testing.T) {
 	for _, discipline := range []lrms.Discipline{lrms.TITAN, lrms.EASY} {
-		b := newBench(t, func(cfg *SiteConfig) { cfg.Discipline = discipline })
+		b := newBench(t, func(cfg *Config) { cfg.Discipline = discipline })
 		long := b.job(2, 4)
 		long.Estimate = 1000 * grid.Second
 		long.Work = grid.WorkOf(long.Estimate, 0, b.cfg.Rating)
@@ -50,7 +50,7 @@ func TestMarketed(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for discipline, want := range map[lrms.Discipline]bool{lrms.TITAN: tt.titan, lrms.EASY: tt.easy} {
-				b := newBench(t, func(cfg *SiteConfig) { cfg.Discipline = discipline })
+				b := newBench(t, func(cfg *Config) { cfg.Discipline = discipline })
 				job := b.job(1, 1)
 				tt.change(job)
 				if got := b.site.marketed(job); got != want {

@@ -1,4 +1,4 @@
-package node
+package site
 
 import (
 	"strings"
@@ -13,7 +13,7 @@ import (
 // TestClaimFailsElsewhere: a job whose claim was decided, and then failed at another
 // site before it started, waits again, and this site has its processors back.
 func TestClaimFailsElsewhere(t *testing.T) {
-	b := newBench(t, func(c *SiteConfig) {
+	b := newBench(t, func(c *Config) {
 		c.Alone = false
 		c.Market = market.Config{Site: c.ID, Name: c.Name, Resources: c.Resources, Rating: c.Rating, Price: c.Price}
 		c.Directory = directory.Config{Self: c.ID, Federation: "test"}
@@ -47,7 +47,7 @@ func TestClaimFailsElsewhere(t *testing.T) {
 // TestResumedJobBeganBefore: a restart of the daemon does not make a co-allocated job
 // shorter, nor cheaper.
 func TestResumedJobBeganBefore(t *testing.T) {
-	b := newBench(t, func(c *SiteConfig) {
+	b := newBench(t, func(c *Config) {
 		c.Alone = false
 		c.Market = market.Config{Site: c.ID, Name: c.Name, Resources: c.Resources, Rating: c.Rating, Price: c.Price}
 		c.Directory = directory.Config{Self: c.ID, Federation: "test"}
@@ -77,7 +77,7 @@ func TestResumedJobBeganBefore(t *testing.T) {
 // TestUnknownSiteIsLookedForSometimes: a job that names a site which no scan finds is
 // refused after some scans, neither the first nor for ever.
 func TestUnknownSiteIsLookedForSometimes(t *testing.T) {
-	b := newBench(t, func(c *SiteConfig) {
+	b := newBench(t, func(c *Config) {
 		c.Alone = false
 		c.Market = market.Config{Site: c.ID, Name: c.Name, Resources: c.Resources, Rating: c.Rating, Price: c.Price}
 		c.Directory = directory.Config{Self: c.ID, Federation: "test"}
