@@ -100,7 +100,7 @@ func newAPIBench(t *testing.T, home string) *apiBench {
 	served := make(chan error, 1)
 	go func() { served <- b.api.Serve(listener) }()
 	t.Cleanup(func() {
-		b.client.http.CloseIdleConnections()
+		b.client.HTTP().CloseIdleConnections()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		if err := errors.Join(b.api.Close(ctx), <-served, host.Close()); err != nil {
@@ -368,7 +368,7 @@ func TestAPIRefusesBadRequests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			response, err := b.client.http.Do(request)
+			response, err := b.client.HTTP().Do(request)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -28,6 +28,10 @@ var ErrBroken = errors.New("the daemon went away before it answered")
 // of the daemon are *APIError.
 type Client struct{ http http.Client }
 
+// HTTP returns what carries the requests, for those that have no method here: of
+// "http://gridnode" and a path of docs/api.md.
+func (c *Client) HTTP() *http.Client { return &c.http }
+
 // NewClient returns a client for the daemon of home. It connects when it is used.
 func NewClient(home string) *Client {
 	return &Client{http.Client{Transport: &http.Transport{

@@ -47,12 +47,12 @@ func (a *API) why(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	reply := WhyReply{Job: job, Feasible: view.State != site.Refused, Verdicts: verdictsOf(view.Verdicts)}
-	reply.best(market.Earliest(view.Verdicts), market.Cheapest(view.Verdicts))
+	setBest(&reply, market.Earliest(view.Verdicts), market.Cheapest(view.Verdicts))
 	return writeJSON(w, reply)
 }
 
-// best sets what could be had.
-func (r *WhyReply) best(earliest, cheapest market.Option) {
+// setBest sets what could be had.
+func setBest(r *WhyReply, earliest, cheapest market.Option) {
 	for _, o := range []struct {
 		option market.Option
 		into   **Verdict
@@ -91,7 +91,7 @@ func (a *API) preview(w http.ResponseWriter, r *http.Request) error {
 	reply := WhyReply{Verdicts: verdictsOf(result.Verdicts), Certain: &result.Certain}
 	reply.Job = jobOf(&site.View{Job: jobs[0], State: site.Placing}, func(grid.SiteID) string { return "" })
 	reply.Feasible = result.Waits || len(result.Verdicts) > 0 && result.Verdicts[0].Outcome == market.OutcomeChosen
-	reply.best(result.Earliest, result.Cheapest)
+	setBest(&reply, result.Earliest, result.Cheapest)
 	return writeJSON(w, reply)
 }
 

@@ -10,13 +10,6 @@ import (
 // too many to read, and their pairs too many to send.
 const matrixMax = 32
 
-// Latency is what this site knows of the way between two sites.
-type Latency struct {
-	To      string  `json:"to"` // ID; within the site itself if it is its own
-	Latency Seconds `json:"latency"`
-	Source  string  `json:"source"` // declared, measured, reported or estimated
-}
-
 // latencies fills in what this site knows of the ways from here to sites, and, unless
 // there are too many, between all of them. It is called on the host's loop.
 func (a *API) latencies(s *site.Site, sites []SiteInfo) {

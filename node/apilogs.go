@@ -11,10 +11,6 @@ import (
 	"gridnode/grid"
 )
 
-// trailerError is the trailer that says why a stream of output ended early: a code
-// of APIError, a blank, and a message.
-const trailerError = "Gridnode-Error"
-
 // tailMax bounds the bytes that the last lines of an output may take.
 const tailMax = 16 << 20
 

@@ -1,0 +1,20 @@
+package node
+
+// APIError is the body of every answer that is not 2xx.
+type APIError struct {
+	Code    string `json:"code"` // one of the Code constants
+	Message string `json:"message"`
+}
+
+// Codes of APIError.
+const (
+	CodeUsage       = "usage"       // the request is wrong: 400, 413
+	CodeNotFound    = "notFound"    // no such job, site, output or path: 404
+	CodeRefused     = "refused"     // legitimate no: limits, ID of another job: 409
+	CodeBusy        = "busy"        // too many requests wait, nothing happened: 429
+	CodeUnavailable = "unavailable" // the node is stopping: 503
+	CodeInternal    = "internal"    // our fault: 500
+)
+
+// Error implements error.
+func (e *APIError) Error() string { return e.Message }

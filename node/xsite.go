@@ -1,0 +1,92 @@
+package node
+
+// SiteInfo is one site of the federation as this one sees it.
+type SiteInfo struct {
+	ID         string  `json:"id"`
+	Name       string  `json:"name"`
+	Self       bool    `json:"self"`
+	Processors int64   `json:"processors"`
+	Free       int64   `json:"free"`   // processors idle now
+	Widest     int64   `json:"widest"` // most processors a job could start on now
+	Wait       Seconds `json:"wait"`   // estimated wait of a job as wide as the site
+	Queued     int64   `json:"queued"` // jobs waiting there, if it gossiped
+	Memory     int64   `json:"memoryPerProcessor,omitempty"`
+	Speed      int64   `json:"speed"`          // MIPS rating
+	Bandwidth  int64   `json:"bandwidth"`      // Mb/s
+	Price      Amount  `json:"price"`          // per processor-hour, per hour under cost model paper
+	Cost       string  `json:"cost"`           // cost model
+	Foreign    bool    `json:"foreign"`        // runs jobs of other sites
+	Head       string  `json:"head,omitempty"` // ID of the site that may head it, if it gossiped
+	Sequence   uint64  `json:"sequence"`
+	Issued     Instant `json:"issued,omitzero"` // its quote
+	Expires    Instant `json:"expires,omitzero"`
+
+	// From here: half a round trip, and how it is known. Without a source it is not.
+	Latency       Seconds   `json:"latency,omitempty"`
+	LatencySource string    `json:"latencySource,omitempty"`
+	Latencies     []Latency `json:"latencies,omitempty"` // to all sites of the listing, if they are at most 32
+}
+
+// SitesReply answers GET /v1/sites and GET /v1/quotes.
+type SitesReply struct {
+	Sites    []SiteInfo `json:"sites"`
+	Messages int32      `json:"messages"` // the directory needed to answer
+	Certain  bool       `json:"certain"`  // no site is missing, as far as the directory knows; see directory.Found
+}
+
+// Peer is a node this one is connected to.
+type Peer struct {
+	ID      string  `json:"id"`
+	Name    string  `json:"name,omitempty"` // of its site, if a quote of it came by
+	Address string  `json:"address"`        // of the connection
+	Inbound bool    `json:"inbound"`        // it dialled us
+	Since   Instant `json:"since"`
+	Latency Seconds `json:"latency"` // smoothed round trip; 0 if not measured
+	Agent   string  `json:"agent"`   // program and version it says it runs
+	Member  bool    `json:"member"`  // it speaks this federation's DHT protocol
+}
+
+// PeersReply answers GET /v1/peers.
+type PeersReply struct {
+	Peers []Peer `json:"peers"`
+}
+
+// MessageCount is the messages and bytes of one kind.
+type MessageCount struct {
+	Kind          string `json:"kind"`
+	Sent          int64  `json:"sent"`
+	SentBytes     int64  `json:"sentBytes"`
+	Received      int64  `json:"received"`
+	ReceivedBytes int64  `json:"receivedBytes"`
+}
+
+// PriceRequest is the body of POST /v1/price.
+type PriceRequest struct {
+	Price Amount `json:"price"` // credits per processor-hour
+}
+
+// PriceReply answers POST /v1/price.
+type PriceReply struct {
+	Before Amount `json:"before"`
+	Price  Amount `json:"price"`
+}
+
+// CountersReply answers GET /v1/counters.
+type CountersReply struct {
+	Messages  []MessageCount `json:"messages"`
+	Malformed int64          `json:"malformed"` // frames that did not decode
+}
+
+// NodeInfo answers GET /v1/node.
+type NodeInfo struct {
+	ID         string   `json:"id"`
+	Name       string   `json:"name"`
+	Federation string   `json:"federation"`
+	Addresses  []string `json:"addresses"` // with /p2p/ID: what others join
+	PID        int      `json:"pid"`
+	Started    Instant  `json:"started"`
+	Version    string   `json:"version"`
+	Jobs       int      `json:"jobs"`    // known here
+	Price      Amount   `json:"price"`   // charged at the moment, per processor-hour
+	Pricing    string   `json:"pricing"` // "fixed" or "demand"
+}
