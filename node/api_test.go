@@ -21,6 +21,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 
 	"gridnode/grid"
+	"gridnode/node/api"
 	"gridnode/node/p2p"
 	"gridnode/node/site"
 )
@@ -64,7 +65,7 @@ type apiBench struct {
 	*testing.T
 	host   *Host
 	api    *API
-	client *Client
+	client *api.Client
 	home   string
 	stops  int
 }
@@ -88,8 +89,8 @@ func newAPIBench(t *testing.T, home string) *apiBench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &apiBench{T: t, host: host, client: NewClient(home), home: home}
-	listener, err := ListenAPI(home)
+	b := &apiBench{T: t, host: host, client: api.NewClient(home), home: home}
+	listener, err := api.ListenAPI(home)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func newAPIBench(t *testing.T, home string) *apiBench {
 	return b
 }
 
-func (b *apiBench) submit(wait bool, specs ...JobSpec) []Job {
+func (b *apiBench) submit(wait bool, specs ...api.JobSpec) []api.Job {
 	b.Helper()
 	if !wait {
 		reply, err := b.client.Submit(b.Context(), specs)
@@ -135,15 +136,15 @@ func (b *apiBench) submit(wait bool, specs ...JobSpec) []Job {
 // fails checks that err is an API error of code that says text.
 func (b *apiBench) fails(what string, err error, code, text string) {
 	b.Helper()
-	var failure *APIError
+	var failure *api.Error
 	if !errors.As(err, &failure) || failure.Code != code || !strings.Contains(failure.Message, text) {
 		b.Errorf("%s: %v (%+v), want code %s with %q", what, err, failure, code, text)
 	}
 }
 
-func exits(code int) JobSpec { return JobSpec{Args: []string{"exit", strconv.Itoa(code)}} }
+func exits(code int) api.JobSpec { return api.JobSpec{Args: []string{"exit", strconv.Itoa(code)}} }
 
-var holds = JobSpec{Args: []string{"/bin/hold"}}
+var holds = api.JobSpec{Args: []string{"/bin/hold"}}
 
 func TestAPISubmitAndWait(t *testing.T) {
 	b := newAPIBench(t, t.TempDir())
@@ -161,29 +162,29 @@ func TestAPISubmitAndWait(t *testing.T) {
 		}
 	}
 	held := b.submit(false, holds)[0]
-	if held.State != "queued" && held.State != "running" || held.ExitCode != nil || held.Price != Amount(2*grid.Credit) {
+	if held.State != "queued" && held.State != "running" || held.ExitCode != nil || held.Price != api.Amount(2*grid.Credit) {
 		t.Errorf("a job that is not over: %+v", held)
 	}
-	reply, err := b.client.Wait(t.Context(), IDsRequest{IDs: []string{held.ID}, Timeout: Seconds(grid.Millisecond)})
+	reply, err := b.client.Wait(t.Context(), api.IDsRequest{IDs: []string{held.ID}, Timeout: api.Seconds(grid.Millisecond)})
 	if err != nil || !reply.TimedOut || len(reply.Jobs) != 1 {
 		t.Errorf("wait with a time-out: %+v, %v, want it timed out", reply, err)
 	}
-	waited := make(chan *JobsReply, 1)
+	waited := make(chan *api.JobsReply, 1)
 	go func() {
-		reply, err := b.client.Wait(t.Context(), IDsRequest{IDs: []string{held.ID[:10]}})
+		reply, err := b.client.Wait(t.Context(), api.IDsRequest{IDs: []string{held.ID[:10]}})
 		if err != nil {
 			t.Errorf("wait: %v", err)
 		}
 		waited <- reply
 	}()
-	cancelled, err := b.client.Cancel(t.Context(), IDsRequest{IDs: []string{held.ID}, Cause: "enough"})
+	cancelled, err := b.client.Cancel(t.Context(), api.IDsRequest{IDs: []string{held.ID}, Cause: "enough"})
 	if err != nil || len(cancelled.Jobs) != 1 {
 		t.Fatalf("cancel: %+v, %v", cancelled, err)
 	}
 	if reply := <-waited; reply != nil && (reply.TimedOut || reply.Jobs[0].State != "cancelled" || !strings.HasSuffix(reply.Jobs[0].Reason, ": enough")) {
 		t.Errorf("after the cancellation: %+v, want it cancelled with the cause", reply.Jobs[0])
 	}
-	again, err := b.client.Cancel(t.Context(), IDsRequest{IDs: []string{jobs[0].ID}})
+	again, err := b.client.Cancel(t.Context(), api.IDsRequest{IDs: []string{jobs[0].ID}})
 	if err != nil || again.Jobs[0].State != "done" {
 		t.Errorf("cancelling a job that is over: %+v, %v, want it done still", again, err)
 	}
@@ -199,9 +200,9 @@ func TestAPISubmitIsIdempotent(t *testing.T) {
 		t.Errorf("twice the same: %+v and %+v", first, second)
 	}
 	spec.Args = []string{"exit", "1"}
-	_, err := b.client.Submit(t.Context(), []JobSpec{spec})
-	b.fails("another job under the same ID", err, CodeRefused, "belongs to another job")
-	array := JobSpec{ID: "10000000000000000000000000", Args: []string{"exit", "0"}, Array: []int64{3, 1, 2}}
+	_, err := b.client.Submit(t.Context(), []api.JobSpec{spec})
+	b.fails("another job under the same ID", err, api.CodeRefused, "belongs to another job")
+	array := api.JobSpec{ID: "10000000000000000000000000", Args: []string{"exit", "0"}, Array: []int64{3, 1, 2}}
 	one, two := b.submit(true, array), b.submit(true, array)
 	for i := range one {
 		if one[i].ID != two[i].ID || !two[i].Known || one[i].Name != fmt.Sprintf("exit[%d]", array.Array[i]) {
@@ -212,8 +213,8 @@ func TestAPISubmitIsIdempotent(t *testing.T) {
 
 func TestAPIListsAndFilters(t *testing.T) {
 	b := newAPIBench(t, t.TempDir())
-	b.submit(true, exits(0), exits(1), JobSpec{Name: "sim", Args: []string{"exit", "0"}, Array: []int64{0, 1}})
-	running := b.submit(false, JobSpec{Name: "simulation", Args: []string{"hold"}})[0]
+	b.submit(true, exits(0), exits(1), api.JobSpec{Name: "sim", Args: []string{"exit", "0"}, Array: []int64{0, 1}})
+	running := b.submit(false, api.JobSpec{Name: "simulation", Args: []string{"hold"}})[0]
 	for _, tt := range []struct {
 		query string
 		want  int
@@ -230,12 +231,12 @@ func TestAPIListsAndFilters(t *testing.T) {
 			t.Errorf("%q: %d jobs, %v, want %d", tt.query, len(reply.Jobs), err, tt.want)
 		}
 	}
-	reply, err := b.client.Wait(t.Context(), IDsRequest{Names: []string{"simulation"}, Timeout: Seconds(grid.Millisecond)})
+	reply, err := b.client.Wait(t.Context(), api.IDsRequest{Names: []string{"simulation"}, Timeout: api.Seconds(grid.Millisecond)})
 	if err != nil || len(reply.Jobs) != 1 || !reply.TimedOut {
 		t.Errorf("wait by name: %+v, %v", reply, err)
 	}
-	_, err = b.client.Cancel(t.Context(), IDsRequest{Names: []string{"sim"}})
-	b.fails("cancelling an array that is over", err, CodeNotFound, `no job called "sim"`)
+	_, err = b.client.Cancel(t.Context(), api.IDsRequest{Names: []string{"sim"}})
+	b.fails("cancelling an array that is over", err, api.CodeNotFound, `no job called "sim"`)
 }
 
 func TestAPIWatchTellsEveryEnd(t *testing.T) {
@@ -248,7 +249,7 @@ func TestAPIWatchTellsEveryEnd(t *testing.T) {
 	errEnough := errors.New("seen enough")
 	go func() {
 		first := true
-		result <- b.client.Watch(ctx, url.Values{}, func(j Job) error {
+		result <- b.client.Watch(ctx, url.Values{}, func(j api.Job) error {
 			if first {
 				first = false
 				close(started)
@@ -284,47 +285,47 @@ func TestAPIWatchTellsEveryEnd(t *testing.T) {
 
 func TestAPIRefuses(t *testing.T) {
 	b := newAPIBench(t, t.TempDir())
-	neg, huge := Amount(-1), Amount(grid.CreditsMax+1)
-	past := InstantOf(time.Now().Add(-time.Minute))
+	neg, huge := api.Amount(-1), api.Amount(grid.CreditsMax+1)
+	past := api.InstantOf(time.Now().Add(-time.Minute))
 	for _, tt := range []struct {
 		name string
-		spec JobSpec
+		spec api.JobSpec
 		code string
 		text string
 	}{
-		{"no program", JobSpec{}, CodeUsage, "args"},
-		{"ID", JobSpec{ID: "nonsense", Args: []string{"x"}}, CodeUsage, "id"},
-		{"zero ID", JobSpec{ID: strings.Repeat("0", 26), Args: []string{"x"}}, CodeUsage, "id"},
-		{"tasks", JobSpec{Args: []string{"x"}, Tasks: -1}, CodeUsage, "tasks"},
-		{"overflow", JobSpec{Args: []string{"x"}, Tasks: 1 << 24, CPUsPerTask: 1 << 24}, CodeUsage, "processors"},
-		{"time", JobSpec{Args: []string{"x"}, Time: -1}, CodeUsage, "time"},
-		{"deadlines", JobSpec{Args: []string{"x"}, Deadline: past, DeadlineIn: 1}, CodeUsage, "exclude"},
-		{"past deadline", JobSpec{Args: []string{"x"}, Deadline: past}, CodeUsage, "deadline"},
-		{"negative deadline", JobSpec{Args: []string{"x"}, DeadlineIn: -1}, CodeUsage, "deadlineIn"},
-		{"budget", JobSpec{Args: []string{"x"}, Budget: &neg}, CodeUsage, "budget"},
-		{"huge budget", JobSpec{Args: []string{"x"}, Budget: &huge}, CodeUsage, "budget"},
-		{"policy", JobSpec{Args: []string{"x"}, Policy: "best"}, CodeUsage, "policy"},
-		{"site", JobSpec{Args: []string{"x"}, Site: "nowhere"}, CodeNotFound, `no site is called "nowhere"`},
-		{"env", JobSpec{Args: []string{"x"}, Env: []string{"=a"}}, CodeUsage, "env"},
-		{"dir", JobSpec{Args: []string{"x"}, Dir: "there"}, CodeUsage, "dir"},
-		{"NUL", JobSpec{Args: []string{"x\x00"}}, CodeUsage, "NUL"},
-		{"long name", JobSpec{Args: []string{"x"}, Name: strings.Repeat("n", 129)}, CodeUsage, "name"},
-		{"long command", JobSpec{Args: []string{"x", strings.Repeat("x", 49<<10)}}, CodeUsage, "command"},
-		{"array twice", JobSpec{Args: []string{"x"}, Array: []int64{1, 1}}, CodeUsage, "array"},
-		{"array too long", JobSpec{Args: []string{"x"}, Array: make([]int64, apiJobsMax+1)}, CodeUsage, "more than"},
-		{"over the user's limit", JobSpec{Args: []string{"hold"}, Array: upTo(70)}, CodeRefused, "60 of 70 jobs were taken"},
+		{"no program", api.JobSpec{}, api.CodeUsage, "args"},
+		{"ID", api.JobSpec{ID: "nonsense", Args: []string{"x"}}, api.CodeUsage, "id"},
+		{"zero ID", api.JobSpec{ID: strings.Repeat("0", 26), Args: []string{"x"}}, api.CodeUsage, "id"},
+		{"tasks", api.JobSpec{Args: []string{"x"}, Tasks: -1}, api.CodeUsage, "tasks"},
+		{"overflow", api.JobSpec{Args: []string{"x"}, Tasks: 1 << 24, CPUsPerTask: 1 << 24}, api.CodeUsage, "processors"},
+		{"time", api.JobSpec{Args: []string{"x"}, Time: -1}, api.CodeUsage, "time"},
+		{"deadlines", api.JobSpec{Args: []string{"x"}, Deadline: past, DeadlineIn: 1}, api.CodeUsage, "exclude"},
+		{"past deadline", api.JobSpec{Args: []string{"x"}, Deadline: past}, api.CodeUsage, "deadline"},
+		{"negative deadline", api.JobSpec{Args: []string{"x"}, DeadlineIn: -1}, api.CodeUsage, "deadlineIn"},
+		{"budget", api.JobSpec{Args: []string{"x"}, Budget: &neg}, api.CodeUsage, "budget"},
+		{"huge budget", api.JobSpec{Args: []string{"x"}, Budget: &huge}, api.CodeUsage, "budget"},
+		{"policy", api.JobSpec{Args: []string{"x"}, Policy: "best"}, api.CodeUsage, "policy"},
+		{"site", api.JobSpec{Args: []string{"x"}, Site: "nowhere"}, api.CodeNotFound, `no site is called "nowhere"`},
+		{"env", api.JobSpec{Args: []string{"x"}, Env: []string{"=a"}}, api.CodeUsage, "env"},
+		{"dir", api.JobSpec{Args: []string{"x"}, Dir: "there"}, api.CodeUsage, "dir"},
+		{"NUL", api.JobSpec{Args: []string{"x\x00"}}, api.CodeUsage, "NUL"},
+		{"long name", api.JobSpec{Args: []string{"x"}, Name: strings.Repeat("n", 129)}, api.CodeUsage, "name"},
+		{"long command", api.JobSpec{Args: []string{"x", strings.Repeat("x", 49<<10)}}, api.CodeUsage, "command"},
+		{"array twice", api.JobSpec{Args: []string{"x"}, Array: []int64{1, 1}}, api.CodeUsage, "array"},
+		{"array too long", api.JobSpec{Args: []string{"x"}, Array: make([]int64, apiJobsMax+1)}, api.CodeUsage, "more than"},
+		{"over the user's limit", api.JobSpec{Args: []string{"hold"}, Array: upTo(70)}, api.CodeRefused, "60 of 70 jobs were taken"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := b.client.Submit(t.Context(), []JobSpec{tt.spec})
+			_, err := b.client.Submit(t.Context(), []api.JobSpec{tt.spec})
 			b.fails(tt.name, err, tt.code, tt.text)
 		})
 	}
 	for _, id := range []string{"zzzzzz", "!", "10000000000000000000000000"} {
 		_, err := b.client.Why(t.Context(), id)
-		b.fails("why "+id, err, CodeNotFound, id)
+		b.fails("why "+id, err, api.CodeNotFound, id)
 	}
-	_, err := b.client.Wait(t.Context(), IDsRequest{})
-	b.fails("wait for nothing", err, CodeUsage, "no jobs")
+	_, err := b.client.Wait(t.Context(), api.IDsRequest{})
+	b.fails("wait for nothing", err, api.CodeUsage, "no jobs")
 }
 
 func upTo(n int64) []int64 {
@@ -374,7 +375,7 @@ func TestAPIRefusesBadRequests(t *testing.T) {
 			}
 			defer response.Body.Close()
 			text, err := io.ReadAll(response.Body)
-			var failure APIError
+			var failure api.Error
 			if err != nil || json.Unmarshal(text, &failure) != nil || response.StatusCode != tt.status || !strings.Contains(failure.Message, tt.text) {
 				t.Errorf("%d %s, want %d with %q", response.StatusCode, text, tt.status, tt.text)
 			}
@@ -384,10 +385,10 @@ func TestAPIRefusesBadRequests(t *testing.T) {
 
 func TestAPIPreviewAndWhy(t *testing.T) {
 	b := newAPIBench(t, t.TempDir())
-	budget := Amount(grid.Credit / 1000)
-	spec := JobSpec{Args: []string{"exit", "0"}, Time: Seconds(grid.Hour), Budget: &budget}
+	budget := api.Amount(grid.Credit / 1000)
+	spec := api.JobSpec{Args: []string{"exit", "0"}, Time: api.Seconds(grid.Hour), Budget: &budget}
 	reply, err := b.client.Preview(t.Context(), spec)
-	if err != nil || reply.Feasible || len(reply.Verdicts) != 1 || reply.Verdicts[0].Outcome != "too-dear" || reply.Cheapest == nil || reply.Cheapest.Cost != Amount(2*grid.Credit) {
+	if err != nil || reply.Feasible || len(reply.Verdicts) != 1 || reply.Verdicts[0].Outcome != "too-dear" || reply.Cheapest == nil || reply.Cheapest.Cost != api.Amount(2*grid.Credit) {
 		t.Fatalf("preview: %+v, %v, want one site that is too dear", reply, err)
 	}
 	refused := b.submit(false, spec)[0]
@@ -436,13 +437,13 @@ func TestAPIAboutTheNode(t *testing.T) {
 // A path too long for a socket address is reached through the open directory.
 func TestAPIInALongPath(t *testing.T) {
 	home := filepath.Join(t.TempDir(), strings.Repeat("d", 60), strings.Repeat("e", 60))
-	if _, err := NewClient(home).Node(t.Context()); !errors.Is(err, ErrNoDaemon) {
+	if _, err := api.NewClient(home).Node(t.Context()); !errors.Is(err, api.ErrNoDaemon) {
 		t.Errorf("without a home: %v, want ErrNoDaemon", err)
 	}
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := NewClient(home).Node(t.Context()); !errors.Is(err, ErrNoDaemon) {
+	if _, err := api.NewClient(home).Node(t.Context()); !errors.Is(err, api.ErrNoDaemon) {
 		t.Errorf("without a daemon: %v, want ErrNoDaemon", err)
 	}
 	b := newAPIBench(t, home)
@@ -509,7 +510,7 @@ func TestMicros(t *testing.T) {
 	}{
 		{"0", 0, "0"}, {"1.5", 1_500_000, "1.5"}, {"-0.25", -250_000, "-0.25"}, {"1e-6", 1, "0.000001"}, {"12.000001", 12_000_001, "12.000001"}, {"1e3", 1e9, "1000"},
 	} {
-		var s Seconds
+		var s api.Seconds
 		if err := json.Unmarshal([]byte(tt.in), &s); err != nil || int64(s) != tt.want {
 			t.Errorf("%s became %d, %v, want %d", tt.in, s, err, tt.want)
 		}
@@ -518,7 +519,7 @@ func TestMicros(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{`"1"`, "1e300", "null1", "[]"} {
-		var a Amount
+		var a api.Amount
 		if json.Unmarshal([]byte(bad), &a) == nil {
 			t.Errorf("%s was taken for an amount", bad)
 		}
@@ -531,11 +532,11 @@ func TestJobLate(t *testing.T) {
 		name          string
 		state         site.State
 		deadline, end grid.Time
-		want          Seconds
+		want          api.Seconds
 	}{
 		{"in time", site.Done, 5 * grid.Second, 5 * grid.Second, 0},
-		{"late", site.Done, 5 * grid.Second, 7 * grid.Second, Seconds(2 * grid.Second)},
-		{"failed late", site.Failed, 5 * grid.Second, 6 * grid.Second, Seconds(grid.Second)},
+		{"late", site.Done, 5 * grid.Second, 7 * grid.Second, api.Seconds(2 * grid.Second)},
+		{"failed late", site.Failed, 5 * grid.Second, 6 * grid.Second, api.Seconds(grid.Second)},
 		{"no deadline", site.Done, grid.Never, 7 * grid.Second, 0},
 		{"cancelled", site.CancelledByUser, 5 * grid.Second, 7 * grid.Second, 0},
 		{"not over", site.Running, 5 * grid.Second, 0, 0},
@@ -552,7 +553,7 @@ func TestJobLate(t *testing.T) {
 // Every state, terminal or not, is known to clients by its name.
 func TestJobOver(t *testing.T) {
 	for state := site.Placing; state <= site.Refused; state++ {
-		j := Job{State: state.String()}
+		j := api.Job{State: state.String()}
 		if j.Over() != state.Terminal() {
 			t.Errorf("%s: over %v, want %v", state, j.Over(), state.Terminal())
 		}

@@ -10,6 +10,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/market/bank"
+	"gridnode/node/api"
 	"gridnode/node/site"
 )
 
@@ -24,7 +25,7 @@ func (a *API) bankBalance(w http.ResponseWriter, r *http.Request) error {
 	values := r.URL.Query()
 	question := &bank.Question{All: values.Get("all") == "true"}
 	if all := values.Get("all"); all != "" && all != "true" && all != "false" {
-		return apiErrorf(CodeUsage, "all: %q, want true or false", all)
+		return apiErrorf(api.CodeUsage, "all: %q, want true or false", all)
 	}
 	answer, err := a.askBank(r.Context(), question, values.Get("account"))
 	if err != nil {
@@ -38,7 +39,7 @@ func (a *API) bankStatement(w http.ResponseWriter, r *http.Request) error {
 	if text := r.URL.Query().Get("limit"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || n < 1 || n > statementMost {
-			return apiErrorf(CodeUsage, "limit: %q, want a whole number from 1 to %d", text, statementMost)
+			return apiErrorf(api.CodeUsage, "limit: %q, want a whole number from 1 to %d", text, statementMost)
 		}
 		question.Limit = int32(n)
 	}
@@ -47,7 +48,7 @@ func (a *API) bankStatement(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	names := a.siteNames(r.Context())
-	reply := BankStatement{Account: accountOf(answer, answer.Account, answer.Balance, names), Entries: []BankEntry{}}
+	reply := api.BankStatement{Account: accountOf(answer, answer.Account, answer.Balance, names), Entries: []api.BankEntry{}}
 	for _, t := range answer.Transactions {
 		reply.Entries = append(reply.Entries, entryOf(t, answer.Account, names))
 	}
@@ -55,10 +56,10 @@ func (a *API) bankStatement(w http.ResponseWriter, r *http.Request) error {
 }
 
 // entryOf returns a transaction as it stands in an account.
-func entryOf(t *bank.Transaction, account grid.SiteID, names func(grid.SiteID) string) BankEntry {
-	e := BankEntry{Sequence: t.Sequence, At: Instant(t.At), Kind: t.Kind.String()}
+func entryOf(t *bank.Transaction, account grid.SiteID, names func(grid.SiteID) string) api.BankEntry {
+	e := api.BankEntry{Sequence: t.Sequence, At: api.Instant(t.At), Kind: t.Kind.String()}
 	settled, committed := t.Change(account)
-	e.Settled, e.Committed = Amount(settled), Amount(committed)
+	e.Settled, e.Committed = api.Amount(settled), api.Amount(committed)
 	other := t.Payer
 	if other == account {
 		other = t.Payee
@@ -86,7 +87,7 @@ func (a *API) bankGrant(w http.ResponseWriter, r *http.Request) error {
 
 // move moves credits and answers with the account that this leaves.
 func (a *API) move(w http.ResponseWriter, r *http.Request, input func(uint64, grid.JobID, grid.SiteID, grid.Credits) grid.Input) error {
-	var request BankMove
+	var request api.BankMove
 	if err := readJSON(r, &request); err != nil {
 		return err
 	}
@@ -96,14 +97,14 @@ func (a *API) move(w http.ResponseWriter, r *http.Request, input func(uint64, gr
 	}
 	amount := grid.Credits(request.Amount)
 	if amount <= 0 || amount > grid.CreditsMax {
-		return apiErrorf(CodeUsage, "amount: %v, want more than 0 and at most %v credits", amount, grid.CreditsMax)
+		return apiErrorf(api.CodeUsage, "amount: %v, want more than 0 and at most %v credits", amount, grid.CreditsMax)
 	}
 	to, err := a.accountNamed(r.Context(), request.To)
 	switch {
 	case err != nil:
 		return err
 	case to == "":
-		return apiErrorf(CodeUsage, "to: no site named")
+		return apiErrorf(api.CodeUsage, "to: no site named")
 	}
 	answer, err := a.host.Ask(r.Context(), func(token uint64) grid.Input { return input(token, id, to, amount) })
 	if err != nil {
@@ -130,7 +131,7 @@ func bankID(text string) (grid.JobID, error) {
 	}
 	id, err := grid.ParseJobID(text)
 	if err != nil || id.IsZero() {
-		return grid.JobID{}, apiErrorf(CodeUsage, "id: %q, want 26 characters of %s", text, jobIDAlphabet)
+		return grid.JobID{}, apiErrorf(api.CodeUsage, "id: %q, want 26 characters of %s", text, jobIDAlphabet)
 	}
 	return id, nil
 }
@@ -153,11 +154,11 @@ func (a *API) askBank(ctx context.Context, question *bank.Question, account stri
 func bankFailure(answer *bank.Answer, id grid.JobID) error {
 	switch {
 	case answer.Silent && id.IsZero():
-		return apiErrorf(CodeInternal, "bank %s does not answer: try later", answer.Bank)
+		return apiErrorf(api.CodeInternal, "bank %s does not answer: try later", answer.Bank)
 	case answer.Silent:
-		return apiErrorf(CodeInternal, "bank %s does not answer: it is not known whether the credits were moved; repeat with the ID %s, which moves them once", answer.Bank, id)
+		return apiErrorf(api.CodeInternal, "bank %s does not answer: it is not known whether the credits were moved; repeat with the ID %s, which moves them once", answer.Bank, id)
 	}
-	code := CodeRefused
+	code := api.CodeRefused
 	switch answer.Refusal {
 	case bank.Done:
 		return nil
@@ -170,9 +171,9 @@ func bankFailure(answer *bank.Answer, id grid.JobID) error {
 		b := answer.Balance
 		return apiErrorf(code, "%v at bank %s: balance %v credits, of which %v are held", answer.Refusal, answer.Bank, b.Settled+b.Committed, b.Committed)
 	case bank.NoAccount, bank.NoPayee:
-		code = CodeNotFound
+		code = api.CodeNotFound
 	case bank.BadAmount:
-		code = CodeUsage
+		code = api.CodeUsage
 	}
 	return apiErrorf(code, "bank %s: %v", answer.Bank, answer.Refusal)
 }
@@ -206,17 +207,17 @@ func (a *API) siteNames(ctx context.Context) func(grid.SiteID) string {
 	}
 }
 
-func accountOf(answer *bank.Answer, site grid.SiteID, b bank.Balance, names func(grid.SiteID) string) BankAccount {
-	return BankAccount{
+func accountOf(answer *bank.Answer, site grid.SiteID, b bank.Balance, names func(grid.SiteID) string) api.BankAccount {
+	return api.BankAccount{
 		Bank: string(answer.Bank), BankName: names(answer.Bank), Account: string(site), Name: names(site),
-		Settled: Amount(b.Settled), InFlight: Amount(b.Incoming), Committed: Amount(b.Committed),
+		Settled: api.Amount(b.Settled), InFlight: api.Amount(b.Incoming), Committed: api.Amount(b.Committed),
 	}
 }
 
 // writeBank answers with accounts and what passed over this site's desk.
 func (a *API) writeBank(w http.ResponseWriter, r *http.Request, answer *bank.Answer) error {
 	names := a.siteNames(r.Context())
-	reply := BankReply{Accounts: []BankAccount{}, Refused: map[string]int64{}}
+	reply := api.BankReply{Accounts: []api.BankAccount{}, Refused: map[string]int64{}}
 	if answer.Accounts == nil {
 		reply.Accounts = append(reply.Accounts, accountOf(answer, answer.Account, answer.Balance, names))
 	}
@@ -228,7 +229,7 @@ func (a *API) writeBank(w http.ResponseWriter, r *http.Request, answer *bank.Ans
 			return
 		}
 		stats := s.Desk().Stats()
-		reply.Paid, reply.Earned, reply.Unpaid = Amount(stats.Paid), Amount(stats.Earned), Amount(stats.Unpaid)
+		reply.Paid, reply.Earned, reply.Unpaid = api.Amount(stats.Paid), api.Amount(stats.Earned), api.Amount(stats.Unpaid)
 		for reason, n := range stats.Refused {
 			reply.Refused[reason] += n
 		}

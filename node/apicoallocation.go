@@ -9,10 +9,11 @@ import (
 
 	"gridnode/coalloc"
 	"gridnode/grid"
+	"gridnode/node/api"
 )
 
 // wishesOf returns what the cores are told, with no sites' names looked up yet.
-func wishesOf(c *Coallocation) (*grid.Coallocation, error) {
+func wishesOf(c *api.Coallocation) (*grid.Coallocation, error) {
 	out := &grid.Coallocation{
 		Components: c.Components, Count: c.Count, PerSite: c.MinPerSite, SitesMax: c.MaxSites, Policy: c.Policy, CCR: coalloc.CCRUnknown,
 	}
@@ -26,7 +27,7 @@ func wishesOf(c *Coallocation) (*grid.Coallocation, error) {
 }
 
 // divide adds what a spec says about co-allocation to a job.
-func (by *submitter) divide(job *grid.Job, spec *JobSpec) error {
+func (by *submitter) divide(job *grid.Job, spec *api.JobSpec) error {
 	if spec.Coallocation == nil && len(spec.Inputs) > 0 {
 		return errors.New("inputs: want coallocation, too: count 1 places a job as a whole close to them")
 	}
@@ -57,13 +58,13 @@ func (by *submitter) divide(job *grid.Job, spec *JobSpec) error {
 }
 
 // nameComponents replaces the names of sites in components by their IDs.
-func (a *API) nameComponents(ctx context.Context, spec *JobSpec, known map[string]grid.SiteID) error {
+func (a *API) nameComponents(ctx context.Context, spec *api.JobSpec, known map[string]grid.SiteID) error {
 	if spec.Coallocation == nil || spec.Coallocation.Components == "" {
 		return nil
 	}
 	r, err := coalloc.ParseComponents(spec.Coallocation.Components)
 	if err != nil {
-		return apiErrorf(CodeUsage, "%v", err)
+		return apiErrorf(api.CodeUsage, "%v", err)
 	}
 	var text strings.Builder
 	for i, split := range r.Splits {
@@ -95,11 +96,11 @@ func (a *API) nameComponents(ctx context.Context, spec *JobSpec, known map[strin
 }
 
 // coallocationOf is the inverse of Coallocation.job.
-func coallocationOf(c *grid.Coallocation) *Coallocation {
+func coallocationOf(c *grid.Coallocation) *api.Coallocation {
 	if c == nil {
 		return nil
 	}
-	out := &Coallocation{Components: c.Components, Count: c.Count, MinPerSite: c.PerSite, MaxSites: c.SitesMax, Policy: c.Policy}
+	out := &api.Coallocation{Components: c.Components, Count: c.Count, MinPerSite: c.PerSite, MaxSites: c.SitesMax, Policy: c.Policy}
 	if c.CCR >= 0 {
 		ccr := float64(c.CCR) / 1000
 		out.CCR = &ccr
@@ -109,14 +110,14 @@ func coallocationOf(c *grid.Coallocation) *Coallocation {
 
 // componentsOf returns what users see of where a job's components are, and the names
 // of their sites as one text.
-func componentsOf(g *grid.Gang, names func(grid.SiteID) string) (components []Component, sites string) {
+func componentsOf(g *grid.Gang, names func(grid.SiteID) string) (components []api.Component, sites string) {
 	if g == nil {
 		return nil, ""
 	}
 	var all []string
 	for i := range g.Parts {
 		p := &g.Parts[i]
-		c := Component{Site: string(p.Site), SiteName: names(p.Site), Processors: p.Processors, Tasks: p.Processors / g.Each}
+		c := api.Component{Site: string(p.Site), SiteName: names(p.Site), Processors: p.Processors, Tasks: p.Processors / g.Each}
 		if c.SiteName == "" {
 			c.SiteName = c.Site
 		}

@@ -14,11 +14,12 @@ import (
 
 	"gridnode/coalloc/dataset"
 	"gridnode/grid"
+	"gridnode/node/api"
 	"gridnode/node/site"
 )
 
 // jobInputs returns what a spec says that the job reads.
-func jobInputs(inputs []DataInput) (list []grid.DataSet, err error) {
+func jobInputs(inputs []api.DataInput) (list []grid.DataSet, err error) {
 	for _, in := range inputs {
 		set := grid.DataSet{Name: in.Name, Size: grid.SizeUnknown}
 		if in.Size != nil {
@@ -35,9 +36,9 @@ func jobInputs(inputs []DataInput) (list []grid.DataSet, err error) {
 }
 
 // inputsOfJob is the inverse of jobInputs.
-func inputsOfJob(list []grid.DataSet) (inputs []DataInput) {
+func inputsOfJob(list []grid.DataSet) (inputs []api.DataInput) {
 	for _, set := range list {
-		in := DataInput{Name: set.Name}
+		in := api.DataInput{Name: set.Name}
 		if set.Size != grid.SizeUnknown {
 			in.Size = &set.Size
 		}
@@ -46,12 +47,12 @@ func inputsOfJob(list []grid.DataSet) (inputs []DataInput) {
 	return inputs
 }
 
-func dataSetOf(s *dataset.Set) DataSet {
-	return DataSet{Name: s.Name, Size: s.Size, Path: s.Path, Folder: s.Folder, Shared: s.Shared, Added: Instant(s.Added)}
+func dataSetOf(s *dataset.Set) api.DataSet {
+	return api.DataSet{Name: s.Name, Size: s.Size, Path: s.Path, Folder: s.Folder, Shared: s.Shared, Added: api.Instant(s.Added)}
 }
 
 func (a *API) dataSets(w http.ResponseWriter, r *http.Request) error {
-	reply := DataSetsReply{DataSets: []DataSet{}}
+	reply := api.DataSetsReply{DataSets: []api.DataSet{}}
 	err := a.host.Do(r.Context(), func(s *site.Site) {
 		for set := range s.DataSets {
 			reply.DataSets = append(reply.DataSets, dataSetOf(set))
@@ -65,21 +66,21 @@ func (a *API) dataSets(w http.ResponseWriter, r *http.Request) error {
 
 // addDataSet enters a file or directory of this site as a data set that it holds.
 func (a *API) addDataSet(w http.ResponseWriter, r *http.Request) error {
-	var request DataSetRequest
+	var request api.DataSetRequest
 	if err := readJSON(r, &request); err != nil {
 		return err
 	}
 	if !filepath.IsAbs(request.Path) {
-		return apiErrorf(CodeUsage, "path: %q is not absolute", request.Path)
+		return apiErrorf(api.CodeUsage, "path: %q is not absolute", request.Path)
 	}
 	if request.Name != "" {
 		if err := grid.CheckDataName(request.Name); err != nil {
-			return apiErrorf(CodeUsage, "name: %v", err)
+			return apiErrorf(api.CodeUsage, "name: %v", err)
 		}
 	}
 	set, err := measure(r.Context(), request.Name, filepath.Clean(request.Path))
 	if err != nil {
-		return apiErrorf(CodeUsage, "path: %v", err)
+		return apiErrorf(api.CodeUsage, "path: %v", err)
 	}
 	set.Shared = request.Share
 	answer, err := a.host.Ask(r.Context(), func(token uint64) grid.Input { return &dataset.Hold{Token: token, Set: set} })
@@ -87,13 +88,13 @@ func (a *API) addDataSet(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := answer.(*dataset.Held).Err; err != nil {
-		return apiErrorf(CodeRefused, "%v", err)
+		return apiErrorf(api.CodeRefused, "%v", err)
 	}
-	return writeJSON(w, DataSetReply{dataSetOf(&set)})
+	return writeJSON(w, api.DataSetReply{DataSet: dataSetOf(&set)})
 }
 
 func (a *API) removeDataSet(w http.ResponseWriter, r *http.Request) error {
-	var request DataSetRequest
+	var request api.DataSetRequest
 	if err := readJSON(r, &request); err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (a *API) removeDataSet(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if err := answer.(*dataset.Held).Err; err != nil {
-		return apiErrorf(CodeNotFound, "%v", err)
+		return apiErrorf(api.CodeNotFound, "%v", err)
 	}
 	return writeJSON(w, struct{}{})
 }
@@ -111,7 +112,7 @@ func (a *API) removeDataSet(w http.ResponseWriter, r *http.Request) error {
 func (a *API) findDataSet(w http.ResponseWriter, r *http.Request) error {
 	name := r.URL.Query().Get("name")
 	if err := grid.CheckDataName(name); err != nil {
-		return apiErrorf(CodeUsage, "name: %v", err)
+		return apiErrorf(api.CodeUsage, "name: %v", err)
 	}
 	value, err := a.host.Ask(r.Context(), func(token uint64) grid.Input { return &dataset.Find{Token: token, Name: name} })
 	if err != nil {
@@ -119,12 +120,12 @@ func (a *API) findDataSet(w http.ResponseWriter, r *http.Request) error {
 	}
 	answer := value.(*dataset.Answer)
 	if answer.Err != nil {
-		return apiErrorf(CodeBusy, "%v", answer.Err)
+		return apiErrorf(api.CodeBusy, "%v", answer.Err)
 	}
-	reply := HoldersReply{Holders: []DataHolder{}, Named: answer.Named, Silent: answer.Silent}
+	reply := api.HoldersReply{Holders: []api.DataHolder{}, Named: answer.Named, Silent: answer.Silent}
 	err = a.host.Do(r.Context(), func(s *site.Site) {
 		for _, h := range answer.Holders {
-			reply.Holders = append(reply.Holders, DataHolder{Site: string(h.Site), SiteName: s.SiteName(h.Site), Size: h.Size, Shared: h.Shared})
+			reply.Holders = append(reply.Holders, api.DataHolder{Site: string(h.Site), SiteName: s.SiteName(h.Site), Size: h.Size, Shared: h.Shared})
 		}
 	})
 	if err != nil {

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"gridnode/node/api"
 )
 
 // docs/api.md names every request, every code and every key.
@@ -29,7 +31,7 @@ func TestAPIPageIsComplete(t *testing.T) {
 			t.Errorf("no word about code %s", code)
 		}
 	}
-	for _, v := range []any{JobSpec{}, SubmitStored{}, SubmitReply{}, Job{}, Verdict{}, WhyReply{}, SiteInfo{}, Peer{}, MessageCount{}, NodeInfo{}, IDsRequest{}, JobsReply{}, SitesReply{}, CountersReply{}, BankAccount{}, BankReply{}, BankEntry{}, BankStatement{}, BankMove{}, Lease{}, LeaseRequest{}, LeaseChangeRequest{}, SiteLink{}, LinkRequest{}, DataInput{}, DataSet{}, DataSetsReply{}, DataSetRequest{}, DataSetReply{}, DataHolder{}, HoldersReply{}} {
+	for _, v := range []any{api.JobSpec{}, api.SubmitStored{}, api.SubmitReply{}, api.Job{}, api.Verdict{}, api.WhyReply{}, api.SiteInfo{}, api.Peer{}, api.MessageCount{}, api.NodeInfo{}, api.IDsRequest{}, api.JobsReply{}, api.SitesReply{}, api.CountersReply{}, api.BankAccount{}, api.BankReply{}, api.BankEntry{}, api.BankStatement{}, api.BankMove{}, api.Lease{}, api.LeaseRequest{}, api.LeaseChangeRequest{}, api.SiteLink{}, api.LinkRequest{}, api.DataInput{}, api.DataSet{}, api.DataSetsReply{}, api.DataSetRequest{}, api.DataSetReply{}, api.DataHolder{}, api.HoldersReply{}} {
 		structure := reflect.TypeOf(v)
 		for i := range structure.NumField() {
 			key, _, _ := strings.Cut(structure.Field(i).Tag.Get("json"), ",")

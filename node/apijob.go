@@ -13,6 +13,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/market"
+	"gridnode/node/api"
 	"gridnode/node/site"
 )
 
@@ -45,7 +46,7 @@ type submitter struct {
 
 // jobs checks a spec and returns the jobs it describes, one unless it is an array.
 // site is spec.Site, looked up. The error says which field is wrong.
-func (by *submitter) jobs(spec *JobSpec, site grid.SiteID) ([]*grid.Job, error) {
+func (by *submitter) jobs(spec *api.JobSpec, site grid.SiteID) ([]*grid.Job, error) {
 	job, err := by.job(spec, site)
 	if err != nil {
 		return nil, err
@@ -86,7 +87,7 @@ func checkSubmitted(job *grid.Job) error {
 }
 
 // job returns what all jobs of spec have in common.
-func (by *submitter) job(spec *JobSpec, site grid.SiteID) (*grid.Job, error) {
+func (by *submitter) job(spec *api.JobSpec, site grid.SiteID) (*grid.Job, error) {
 	job := &grid.Job{
 		Home: by.home, User: by.user, Name: spec.Name, Submit: by.now,
 		Tasks: max(spec.Tasks, 1), Estimate: grid.Time(spec.Time),
@@ -133,7 +134,7 @@ func (by *submitter) job(spec *JobSpec, site grid.SiteID) (*grid.Job, error) {
 }
 
 // bounds sets deadline, budget and goal.
-func (by *submitter) bounds(job *grid.Job, spec *JobSpec) error {
+func (by *submitter) bounds(job *grid.Job, spec *api.JobSpec) error {
 	switch {
 	case spec.Deadline != 0 && spec.DeadlineIn != 0:
 		return fmt.Errorf("deadline and deadlineIn exclude each other")
@@ -196,14 +197,14 @@ func arrayJobID(array grid.JobID, index int64) grid.JobID {
 }
 
 // jobOf returns what users see of a job. names tells what people call sites.
-func jobOf(v *site.View, names func(grid.SiteID) string) Job {
+func jobOf(v *site.View, names func(grid.SiteID) string) api.Job {
 	j := v.Job
-	out := Job{
+	out := api.Job{
 		ID: j.ID.String(), Name: j.Name, User: j.User, State: v.State.String(),
 		Foreign: v.Foreign, Home: string(j.Home), Site: string(v.Site), SiteName: names(v.Site),
-		Processors: j.Processors, Tasks: j.Tasks, MemoryPerProcessor: j.Memory, Time: Seconds(j.Estimate),
-		Policy: j.Goal.String(), Submitted: Instant(j.Submit), Start: Instant(v.Start), End: Instant(v.End),
-		Price: Amount(v.Award.Price), Cost: Amount(v.Award.Cost),
+		Processors: j.Processors, Tasks: j.Tasks, MemoryPerProcessor: j.Memory, Time: api.Seconds(j.Estimate),
+		Policy: j.Goal.String(), Submitted: api.Instant(j.Submit), Start: api.Instant(v.Start), End: api.Instant(v.End),
+		Price: api.Amount(v.Award.Price), Cost: api.Amount(v.Award.Cost),
 		Reason: v.Reason, Epoch: v.Epoch, Messages: v.Messages,
 	}
 	out.Coallocation, out.Inputs = coallocationOf(j.Coallocate), inputsOfJob(j.Inputs)
@@ -211,23 +212,23 @@ func jobOf(v *site.View, names func(grid.SiteID) string) Job {
 		out.Components, out.SiteName = components, sites
 	}
 	if j.Deadline != grid.Never {
-		out.Deadline = Instant(j.Deadline)
+		out.Deadline = api.Instant(j.Deadline)
 		if v.State == site.Done || v.State == site.Failed {
-			out.Late = Seconds(max(v.End-j.Deadline, 0))
+			out.Late = api.Seconds(max(v.End-j.Deadline, 0))
 		}
 	}
 	if j.Budget >= 0 {
-		budget := Amount(j.Budget)
+		budget := api.Amount(j.Budget)
 		out.Budget = &budget
 	}
 	if j.Command != nil {
 		out.Args = j.Command.Args
 	}
 	if v.Award.Finish != 0 && v.Award.Finish != grid.Never {
-		out.PromisedFinish = Instant(v.Award.Finish)
+		out.PromisedFinish = api.Instant(v.Award.Finish)
 	}
 	if v.State.Terminal() {
-		out.Cost = Amount(v.Result.Cost)
+		out.Cost = api.Amount(v.Result.Cost)
 		if v.State != site.Refused {
 			code := v.Result.ExitCode
 			out.ExitCode = &code
@@ -237,16 +238,16 @@ func jobOf(v *site.View, names func(grid.SiteID) string) Job {
 }
 
 // verdictsOf returns what users see of verdicts.
-func verdictsOf(verdicts []market.Verdict) []Verdict {
-	out := make([]Verdict, len(verdicts))
+func verdictsOf(verdicts []market.Verdict) []api.Verdict {
+	out := make([]api.Verdict, len(verdicts))
 	for i := range verdicts {
 		v := &verdicts[i]
-		out[i] = Verdict{
-			Site: string(v.Site), SiteName: v.Name, Price: Amount(v.Price), Cost: Amount(v.Cost),
+		out[i] = api.Verdict{
+			Site: string(v.Site), SiteName: v.Name, Price: api.Amount(v.Price), Cost: api.Amount(v.Cost),
 			Outcome: v.Outcome.String(), Detail: v.Detail,
 		}
 		if v.Finish != grid.Never && v.Finish > 0 {
-			out[i].Finish = Instant(v.Finish)
+			out[i].Finish = api.Instant(v.Finish)
 		}
 		if out[i].SiteName == "" {
 			out[i].SiteName = string(v.Site)

@@ -6,6 +6,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/node/api"
 )
 
 // Whatever a client sends, it becomes jobs that a peer would accept, or an error.
@@ -23,7 +24,7 @@ func FuzzSubmitRequest(f *testing.F) {
 		defaults: JobDefaults{Estimate: 10 * grid.Minute},
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
-		var request SubmitRequest
+		var request api.SubmitRequest
 		if json.Unmarshal(body, &request) != nil {
 			return
 		}

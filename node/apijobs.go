@@ -9,14 +9,15 @@ import (
 	"gridnode/coalloc"
 	"gridnode/grid"
 	"gridnode/market"
+	"gridnode/node/api"
 	"gridnode/node/site"
 )
 
 // one returns the job that a request's path names.
-func (a *API) one(r *http.Request) (site.View, Job, error) {
+func (a *API) one(r *http.Request) (site.View, api.Job, error) {
 	ids, err := a.identify(r.Context(), []string{r.PathValue("id")})
 	if err != nil {
-		return site.View{}, Job{}, err
+		return site.View{}, api.Job{}, err
 	}
 	var list viewList
 	err = a.host.Do(r.Context(), func(s *site.Site) {
@@ -26,9 +27,9 @@ func (a *API) one(r *http.Request) (site.View, Job, error) {
 	})
 	switch {
 	case err != nil:
-		return site.View{}, Job{}, err
+		return site.View{}, api.Job{}, err
 	case len(list.views) == 0:
-		return site.View{}, Job{}, apiErrorf(CodeNotFound, "job %s is no longer kept", ids[0])
+		return site.View{}, api.Job{}, apiErrorf(api.CodeNotFound, "job %s is no longer kept", ids[0])
 	}
 	return list.views[0], list.jobs()[0], nil
 }
@@ -46,16 +47,16 @@ func (a *API) why(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	reply := WhyReply{Job: job, Feasible: view.State != site.Refused, Verdicts: verdictsOf(view.Verdicts)}
+	reply := api.WhyReply{Job: job, Feasible: view.State != site.Refused, Verdicts: verdictsOf(view.Verdicts)}
 	setBest(&reply, market.Earliest(view.Verdicts), market.Cheapest(view.Verdicts))
 	return writeJSON(w, reply)
 }
 
 // setBest sets what could be had.
-func setBest(r *WhyReply, earliest, cheapest market.Option) {
+func setBest(r *api.WhyReply, earliest, cheapest market.Option) {
 	for _, o := range []struct {
 		option market.Option
-		into   **Verdict
+		into   **api.Verdict
 	}{{earliest, &r.Fastest}, {cheapest, &r.Cheapest}} {
 		for i := range r.Verdicts {
 			if o.option.Site != "" && r.Verdicts[i].Site == string(o.option.Site) {
@@ -66,12 +67,12 @@ func setBest(r *WhyReply, earliest, cheapest market.Option) {
 }
 
 func (a *API) preview(w http.ResponseWriter, r *http.Request) error {
-	var request SubmitRequest
+	var request api.SubmitRequest
 	if err := readJSON(r, &request); err != nil {
 		return err
 	}
 	if len(request.Jobs) != 1 {
-		return apiErrorf(CodeUsage, "%d jobs, want one", len(request.Jobs))
+		return apiErrorf(api.CodeUsage, "%d jobs, want one", len(request.Jobs))
 	}
 	jobs, err := a.prepare(r.Context(), request.Jobs)
 	if err != nil {
@@ -83,12 +84,12 @@ func (a *API) preview(w http.ResponseWriter, r *http.Request) error {
 	}
 	result := answer.(*market.PreviewResult)
 	if errors.Is(result.Err, coalloc.ErrRequest) || errors.Is(result.Err, site.ErrTooWide) {
-		return apiErrorf(CodeRefused, "%v", result.Err)
+		return apiErrorf(api.CodeRefused, "%v", result.Err)
 	}
 	if result.Err != nil && len(result.Verdicts) == 0 {
-		return apiErrorf(CodeInternal, "the directory did not answer: %v; ask again later", result.Err)
+		return apiErrorf(api.CodeInternal, "the directory did not answer: %v; ask again later", result.Err)
 	}
-	reply := WhyReply{Verdicts: verdictsOf(result.Verdicts), Certain: &result.Certain}
+	reply := api.WhyReply{Verdicts: verdictsOf(result.Verdicts), Certain: &result.Certain}
 	reply.Job = jobOf(&site.View{Job: jobs[0], State: site.Placing}, func(grid.SiteID) string { return "" })
 	reply.Feasible = result.Waits || len(result.Verdicts) > 0 && result.Verdicts[0].Outcome == market.OutcomeChosen
 	setBest(&reply, result.Earliest, result.Cheapest)
@@ -102,7 +103,7 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request) error {
 	}
 	cause := "cancelled by " + userOf(r.Context())
 	if len(request.Cause) > 200 {
-		return apiErrorf(CodeUsage, "a cause of %d bytes, at most 200", len(request.Cause))
+		return apiErrorf(api.CodeUsage, "a cause of %d bytes, at most 200", len(request.Cause))
 	}
 	if request.Cause != "" {
 		cause += ": " + request.Cause
@@ -123,7 +124,7 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, JobsReply{Jobs: jobs})
+	return writeJSON(w, api.JobsReply{Jobs: jobs})
 }
 
 // own returns an error unless all jobs are of this site.
@@ -131,7 +132,7 @@ func (a *API) own(ctx context.Context, ids []grid.JobID) (failure error) {
 	err := a.host.Do(ctx, func(s *site.Site) {
 		for _, id := range ids {
 			if v, known := s.Job(id); known && v.Foreign {
-				failure = apiErrorf(CodeRefused, "job %s belongs to site %s: it can be cancelled there", id, v.Job.Home)
+				failure = apiErrorf(api.CodeRefused, "job %s belongs to site %s: it can be cancelled there", id, v.Job.Home)
 			}
 		}
 	})
@@ -145,13 +146,13 @@ func (a *API) wait(w http.ResponseWriter, r *http.Request) error {
 	}
 	ctx, cancel := r.Context(), context.CancelFunc(func() {})
 	if request.Timeout < 0 {
-		return apiErrorf(CodeUsage, "timeout: want more than 0 seconds")
+		return apiErrorf(api.CodeUsage, "timeout: want more than 0 seconds")
 	}
 	if request.Timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, grid.Time(request.Timeout).Duration())
 	}
 	defer cancel()
-	var reply JobsReply
+	var reply api.JobsReply
 	if err := a.await(ctx, ids, false); errors.Is(err, context.DeadlineExceeded) {
 		reply.TimedOut = true
 	} else if err != nil {
@@ -164,12 +165,12 @@ func (a *API) wait(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (a *API) node(w http.ResponseWriter, r *http.Request) error {
-	info := NodeInfo{
+	info := api.NodeInfo{
 		ID: string(a.host.ID()), Federation: a.cfg.Federation, Addresses: a.host.Addrs(),
-		PID: os.Getpid(), Started: InstantOf(a.started), Version: a.cfg.Version,
+		PID: os.Getpid(), Started: api.InstantOf(a.started), Version: a.cfg.Version,
 	}
 	err := a.host.Do(r.Context(), func(s *site.Site) {
-		info.Name, info.Price, info.Pricing = s.Offer().Name, Amount(s.Price()), s.Pricing().String()
+		info.Name, info.Price, info.Pricing = s.Offer().Name, api.Amount(s.Price()), s.Pricing().String()
 		for range s.Jobs {
 			info.Jobs++
 		}
@@ -182,13 +183,13 @@ func (a *API) node(w http.ResponseWriter, r *http.Request) error {
 
 // setPrice changes what this site charges until the daemon ends.
 func (a *API) setPrice(w http.ResponseWriter, r *http.Request) error {
-	var request PriceRequest
+	var request api.PriceRequest
 	if err := readJSON(r, &request); err != nil {
 		return err
 	}
 	price := grid.Price(request.Price)
 	if price < 1 || price > grid.CreditsMax {
-		return apiErrorf(CodeUsage, "price: %v, want more than 0 to %v credits", price, grid.CreditsMax)
+		return apiErrorf(api.CodeUsage, "price: %v, want more than 0 to %v credits", price, grid.CreditsMax)
 	}
 	answer, err := a.host.Ask(r.Context(), func(token uint64) grid.Input { return &site.SetPrice{Token: token, Price: price} })
 	if err != nil {
@@ -196,9 +197,9 @@ func (a *API) setPrice(w http.ResponseWriter, r *http.Request) error {
 	}
 	set := answer.(*site.PriceSet)
 	if set.Err != nil {
-		return apiErrorf(CodeUsage, "%v", set.Err)
+		return apiErrorf(api.CodeUsage, "%v", set.Err)
 	}
-	return writeJSON(w, PriceReply{Before: Amount(set.Before), Price: Amount(set.Price)})
+	return writeJSON(w, api.PriceReply{Before: api.Amount(set.Before), Price: api.Amount(set.Price)})
 }
 
 func (a *API) stopNode(w http.ResponseWriter, _ *http.Request) error {

@@ -3,6 +3,7 @@ package node
 import (
 	"gridnode/coalloc"
 	"gridnode/grid"
+	"gridnode/node/api"
 	"gridnode/node/site"
 )
 
@@ -12,7 +13,7 @@ const matrixMax = 32
 
 // latencies fills in what this site knows of the ways from here to sites, and, unless
 // there are too many, between all of them. It is called on the host's loop.
-func (a *API) latencies(s *site.Site, sites []SiteInfo) {
+func (a *API) latencies(s *site.Site, sites []api.SiteInfo) {
 	ids := make([]grid.SiteID, len(sites))
 	self := -1
 	for i := range sites {
@@ -21,12 +22,12 @@ func (a *API) latencies(s *site.Site, sites []SiteInfo) {
 		}
 	}
 	network := s.Network(a.host.Now(), ids)
-	known := func(from, to int) *Latency {
+	known := func(from, to int) *api.Latency {
 		latency, source := network.Between(from, to)
 		if source == coalloc.LatencyUnknown {
 			return nil
 		}
-		return &Latency{sites[to].ID, Seconds(latency), source.String()}
+		return &api.Latency{To: sites[to].ID, Latency: api.Seconds(latency), Source: source.String()}
 	}
 	for i := range sites {
 		if self >= 0 {

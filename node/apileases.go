@@ -7,15 +7,16 @@ import (
 
 	"gridnode/grid"
 	"gridnode/lease"
+	"gridnode/node/api"
 	"gridnode/node/site"
 )
 
 func (a *API) leases(w http.ResponseWriter, r *http.Request) error {
 	direction := r.URL.Query().Get("direction")
-	if direction != "" && direction != directionIn && direction != directionOut {
-		return apiErrorf(CodeUsage, "direction: %q, want in or out", direction)
+	if direction != "" && direction != api.DirectionIn && direction != api.DirectionOut {
+		return apiErrorf(api.CodeUsage, "direction: %q, want in or out", direction)
 	}
-	reply := LeasesReply{Leases: []Lease{}}
+	reply := api.LeasesReply{Leases: []api.Lease{}}
 	err := a.host.Do(r.Context(), func(s *site.Site) {
 		for _, v := range s.Leases() {
 			if l := leaseOf(s, &v); direction == "" || direction == l.Direction {
@@ -30,14 +31,14 @@ func (a *API) leases(w http.ResponseWriter, r *http.Request) error {
 }
 
 // leaseOf returns what users see of a lease. It is called on the host's loop.
-func leaseOf(s *site.Site, v *site.LeaseView) Lease {
-	l := Lease{
-		Number: v.Number, Direction: directionIn, Borrower: string(v.Borrower), Lender: string(v.Lender), Processors: v.Processors, Used: v.Used,
-		State: v.State.String(), Since: Instant(v.Since), End: Instant(v.End), Limit: Instant(v.Limit), Source: string(v.Source), Hops: v.Hops, Jobs: []string{},
+func leaseOf(s *site.Site, v *site.LeaseView) api.Lease {
+	l := api.Lease{
+		Number: v.Number, Direction: api.DirectionIn, Borrower: string(v.Borrower), Lender: string(v.Lender), Processors: v.Processors, Used: v.Used,
+		State: v.State.String(), Since: api.Instant(v.Since), End: api.Instant(v.End), Limit: api.Instant(v.Limit), Source: string(v.Source), Hops: v.Hops, Jobs: []string{},
 	}
 	peer := v.Lender
 	if v.Lent {
-		l.Direction, peer = directionOut, v.Borrower
+		l.Direction, peer = api.DirectionOut, v.Borrower
 	}
 	l.Peer = string(peer)
 	if q, known := s.Known(peer); known && q.Name != "" {
@@ -50,12 +51,12 @@ func leaseOf(s *site.Site, v *site.LeaseView) Lease {
 }
 
 func (a *API) requestLease(w http.ResponseWriter, r *http.Request) error {
-	var request LeaseRequest
+	var request api.LeaseRequest
 	if err := readJSON(r, &request); err != nil {
 		return err
 	}
 	if request.Site == "" {
-		return apiErrorf(CodeUsage, "site: name the site that shall lend")
+		return apiErrorf(api.CodeUsage, "site: name the site that shall lend")
 	}
 	lender, err := a.siteNamed(r.Context(), request.Site)
 	if err != nil {
@@ -69,12 +70,12 @@ func (a *API) requestLease(w http.ResponseWriter, r *http.Request) error {
 // changeLease returns what answers a request to change a lease.
 func (a *API) changeLease(change site.LeaseChange) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		var request LeaseChangeRequest
+		var request api.LeaseChangeRequest
 		if err := readJSON(r, &request); err != nil {
 			return err
 		}
 		if request.Number == 0 {
-			return apiErrorf(CodeUsage, "number: name the lease")
+			return apiErrorf(api.CodeUsage, "number: name the lease")
 		}
 		borrower, err := a.siteNamed(r.Context(), request.Borrower)
 		if err != nil {
@@ -97,15 +98,15 @@ func (a *API) askLease(ctx context.Context, w http.ResponseWriter, input func(to
 	said := answer.(*site.LeaseAnswer)
 	switch {
 	case errors.Is(said.Err, lease.ErrBounds):
-		return apiErrorf(CodeUsage, "%v", said.Err)
+		return apiErrorf(api.CodeUsage, "%v", said.Err)
 	case errors.Is(said.Err, site.ErrUnknownLease):
-		return apiErrorf(CodeNotFound, "%v", said.Err)
+		return apiErrorf(api.CodeNotFound, "%v", said.Err)
 	case errors.Is(said.Err, site.ErrLease):
-		return apiErrorf(CodeRefused, "%v", said.Err)
+		return apiErrorf(api.CodeRefused, "%v", said.Err)
 	case said.Err != nil:
 		return said.Err
 	}
-	var reply LeaseReply
+	var reply api.LeaseReply
 	if err := a.host.Do(ctx, func(s *site.Site) { reply.Lease = leaseOf(s, &said.Lease) }); err != nil {
 		return err
 	}

@@ -7,11 +7,12 @@ import (
 
 	"gridnode/grid"
 	"gridnode/lease"
+	"gridnode/node/api"
 	"gridnode/node/site"
 )
 
 func (a *API) links(w http.ResponseWriter, r *http.Request) error {
-	reply := LinksReply{Links: []SiteLink{}}
+	reply := api.LinksReply{Links: []api.SiteLink{}}
 	err := a.host.Do(r.Context(), func(s *site.Site) {
 		for _, k := range s.Links() {
 			reply.Links = append(reply.Links, linkOf(s, &k))
@@ -24,10 +25,10 @@ func (a *API) links(w http.ResponseWriter, r *http.Request) error {
 }
 
 // linkOf returns what users see of a link. It is called on the host's loop.
-func linkOf(s *site.Site, k *lease.Kin) SiteLink {
-	l := SiteLink{
+func linkOf(s *site.Site, k *lease.Kin) api.SiteLink {
+	l := api.SiteLink{
 		Site: string(k.Site), Peer: string(k.Site), Relation: k.Relation.String(), Standing: k.Standing.String(), Origin: k.Origin.String(),
-		Reason: k.Reason.String(), Since: Instant(k.Since), Until: Instant(k.Until),
+		Reason: k.Reason.String(), Since: api.Instant(k.Since), Until: api.Instant(k.Until),
 	}
 	if q, known := s.Known(k.Site); known && q.Name != "" {
 		l.Peer = q.Name
@@ -56,12 +57,12 @@ func (a *API) linkedSite(ctx context.Context, text string) (found grid.SiteID, e
 // changeLink returns what answers a request to change a link.
 func (a *API) changeLink(change site.LinkChange) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		var request LinkRequest
+		var request api.LinkRequest
 		if err := readJSON(r, &request); err != nil {
 			return err
 		}
 		if request.Site == "" {
-			return apiErrorf(CodeUsage, "site: name the other site")
+			return apiErrorf(api.CodeUsage, "site: name the other site")
 		}
 		at, err := a.linkedSite(r.Context(), request.Site)
 		if err != nil {
@@ -76,15 +77,15 @@ func (a *API) changeLink(change site.LinkChange) func(http.ResponseWriter, *http
 		said := answer.(*site.LinkAnswer)
 		switch {
 		case errors.Is(said.Err, lease.ErrBounds):
-			return apiErrorf(CodeUsage, "%v", said.Err)
+			return apiErrorf(api.CodeUsage, "%v", said.Err)
 		case errors.Is(said.Err, site.ErrUnknownLink):
-			return apiErrorf(CodeNotFound, "%v", said.Err)
+			return apiErrorf(api.CodeNotFound, "%v", said.Err)
 		case errors.Is(said.Err, site.ErrLink):
-			return apiErrorf(CodeRefused, "%v", said.Err)
+			return apiErrorf(api.CodeRefused, "%v", said.Err)
 		case said.Err != nil:
 			return said.Err
 		}
-		var reply LinkReply
+		var reply api.LinkReply
 		if err := a.host.Do(r.Context(), func(s *site.Site) { reply.Link = linkOf(s, &said.Link) }); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gridnode/grid"
+	"gridnode/node/api"
 	"gridnode/node/site"
 )
 
@@ -17,7 +18,7 @@ const recentSpan = grid.Hour
 
 // views returns what users see of jobs, in order. A job that is no longer kept is
 // left out.
-func (a *API) views(ctx context.Context, ids []grid.JobID) ([]Job, error) {
+func (a *API) views(ctx context.Context, ids []grid.JobID) ([]api.Job, error) {
 	var list viewList
 	err := a.host.Do(ctx, func(s *site.Site) {
 		for _, id := range ids {
@@ -60,8 +61,8 @@ func (l *viewList) add(s *site.Site, a *API, v site.View) {
 	}
 }
 
-func (l *viewList) jobs() []Job {
-	out := make([]Job, len(l.views))
+func (l *viewList) jobs() []api.Job {
+	out := make([]api.Job, len(l.views))
 	for i := range l.views {
 		out[i] = jobOf(&l.views[i], func(id grid.SiteID) string { return l.names[id] })
 	}
@@ -86,7 +87,7 @@ func (a *API) query(ctx context.Context, values url.Values) (*jobQuery, error) {
 	for _, text := range values["state"] {
 		state, err := site.ParseState(text)
 		if err != nil {
-			return nil, apiErrorf(CodeUsage, "state: %v", err)
+			return nil, apiErrorf(api.CodeUsage, "state: %v", err)
 		}
 		q.states = append(q.states, state)
 	}
@@ -102,7 +103,7 @@ func (a *API) query(ctx context.Context, values url.Values) (*jobQuery, error) {
 	}
 	switch all := values.Get("all"); {
 	case all != "" && all != "true" && all != "false":
-		return nil, apiErrorf(CodeUsage, "all: %q, want true or false", all)
+		return nil, apiErrorf(api.CodeUsage, "all: %q, want true or false", all)
 	case all != "true" && q.ids == nil && q.states == nil:
 		q.since = a.host.Now() - recentSpan
 	}
@@ -131,7 +132,7 @@ func named(job, name string) bool {
 
 // choose returns the jobs that q chooses, oldest first. Views are complete only
 // for those, so that a long table does not hold up the loop.
-func (a *API) choose(ctx context.Context, q *jobQuery) ([]Job, error) {
+func (a *API) choose(ctx context.Context, q *jobQuery) ([]api.Job, error) {
 	var list viewList
 	err := a.host.Do(ctx, func(s *site.Site) {
 		if q.ids != nil {
@@ -172,7 +173,7 @@ func (a *API) jobs(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, JobsReply{Jobs: jobs})
+	return writeJSON(w, api.JobsReply{Jobs: jobs})
 }
 
 // watch streams the jobs chosen and then every change of them, one JSON value a
@@ -213,7 +214,7 @@ func (a *API) watch(w http.ResponseWriter, r *http.Request) error {
 }
 
 // writeLines writes jobs, one JSON value a line, and sends them off.
-func writeLines(w http.ResponseWriter, jobs []Job) error {
+func writeLines(w http.ResponseWriter, jobs []api.Job) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	for i := range jobs {

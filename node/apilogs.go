@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"gridnode/grid"
+	"gridnode/node/api"
 )
 
 // tailMax bounds the bytes that the last lines of an output may take.
@@ -28,19 +29,19 @@ func parseLogRequest(values url.Values) (logRequest, error) {
 	case Stderr.String():
 		q.stream = Stderr
 	default:
-		return q, apiErrorf(CodeUsage, "stream: %q, want stdout or stderr", stream)
+		return q, apiErrorf(api.CodeUsage, "stream: %q, want stdout or stderr", stream)
 	}
 	switch follow := values.Get("follow"); follow {
 	case "", "false":
 	case "true":
 		q.follow = true
 	default:
-		return q, apiErrorf(CodeUsage, "follow: %q, want true or false", follow)
+		return q, apiErrorf(api.CodeUsage, "follow: %q, want true or false", follow)
 	}
 	if text := values.Get("tail"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 {
-			return q, apiErrorf(CodeUsage, "tail: %q, want a number of lines, at least 0", text)
+			return q, apiErrorf(api.CodeUsage, "tail: %q, want a number of lines, at least 0", text)
 		}
 		q.tail = n
 	}
@@ -69,7 +70,7 @@ func (a *API) logs(w http.ResponseWriter, r *http.Request) error {
 		return err
 	default: // too late for a status: the end of the stream says it
 		failure := failureOf(err)
-		w.Header().Set(trailerError, failure.Code+" "+failure.Message)
+		w.Header().Set(api.TrailerError, failure.Code+" "+failure.Message)
 	}
 	return nil
 }
@@ -125,7 +126,7 @@ func (l *logWriter) begin() {
 		return
 	}
 	l.begun = true
-	l.w.Header().Set("Trailer", trailerError)
+	l.w.Header().Set("Trailer", api.TrailerError)
 	l.w.Header().Set("Content-Type", "application/octet-stream")
 	l.w.WriteHeader(http.StatusOK)
 }

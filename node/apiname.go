@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"gridnode/grid"
+	"gridnode/node/api"
 	"gridnode/node/site"
 )
 
@@ -55,7 +56,7 @@ func (p *jobPrefix) match(id grid.JobID) bool {
 // job of this site has. Each must be known.
 func (a *API) identify(ctx context.Context, texts []string) ([]grid.JobID, error) {
 	if len(texts) > apiIDsMax {
-		return nil, apiErrorf(CodeUsage, "%d jobs named, at most %d", len(texts), apiIDsMax)
+		return nil, apiErrorf(api.CodeUsage, "%d jobs named, at most %d", len(texts), apiIDsMax)
 	}
 	ids := make([]grid.JobID, len(texts))
 	var prefixes []int // indices of texts
@@ -66,7 +67,7 @@ func (a *API) identify(ctx context.Context, texts []string) ([]grid.JobID, error
 			continue
 		}
 		if _, ok := parseJobPrefix(text); !ok {
-			return nil, apiErrorf(CodeNotFound, "%q is not the ID of a job: want 26 characters of %s, or the first of them", text, jobIDAlphabet)
+			return nil, apiErrorf(api.CodeNotFound, "%q is not the ID of a job: want 26 characters of %s, or the first of them", text, jobIDAlphabet)
 		}
 		prefixes = append(prefixes, i)
 	}
@@ -74,7 +75,7 @@ func (a *API) identify(ctx context.Context, texts []string) ([]grid.JobID, error
 	err := a.host.Do(ctx, func(s *site.Site) {
 		for i, text := range texts {
 			if _, known := s.Job(ids[i]); !known && !ids[i].IsZero() {
-				failure = apiErrorf(CodeNotFound, "no job %s here", text)
+				failure = apiErrorf(api.CodeNotFound, "no job %s here", text)
 			}
 		}
 		for _, i := range prefixes {
@@ -101,22 +102,22 @@ func uniqueJob(s *site.Site, text string) (found grid.JobID, err error) {
 	}
 	switch n {
 	case 0:
-		return found, apiErrorf(CodeNotFound, "no job %s here", text)
+		return found, apiErrorf(api.CodeNotFound, "no job %s here", text)
 	case 1:
 		return found, nil
 	}
-	return found, apiErrorf(CodeUsage, "%d jobs begin with %s: use more of the ID", n, text)
+	return found, apiErrorf(api.CodeUsage, "%d jobs begin with %s: use more of the ID", n, text)
 }
 
 // named returns the jobs that the body of a request names: by ID, each once in
 // order, then by name those that are not over.
-func (a *API) named(r *http.Request) (*IDsRequest, []grid.JobID, error) {
-	var request IDsRequest
+func (a *API) named(r *http.Request) (*api.IDsRequest, []grid.JobID, error) {
+	var request api.IDsRequest
 	if err := readJSON(r, &request); err != nil {
 		return nil, nil, err
 	}
 	if len(request.IDs)+len(request.Names) == 0 {
-		return nil, nil, apiErrorf(CodeUsage, "no jobs named")
+		return nil, nil, apiErrorf(api.CodeUsage, "no jobs named")
 	}
 	ids, err := a.identify(r.Context(), request.IDs)
 	if err != nil {
@@ -146,7 +147,7 @@ func (a *API) named(r *http.Request) (*IDsRequest, []grid.JobID, error) {
 			return nil, nil, err
 		}
 		if len(out) == before {
-			return nil, nil, apiErrorf(CodeNotFound, "no job called %q that is not over", name)
+			return nil, nil, apiErrorf(api.CodeNotFound, "no job called %q that is not over", name)
 		}
 	}
 	return &request, out, nil

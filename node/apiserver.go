@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/api"
 	"gridnode/node/site"
 )
 
@@ -120,7 +121,7 @@ func (a *API) handler() http.Handler {
 		mux.Handle(pattern, h)
 	}
 	mux.Handle("/", handler{func(_ http.ResponseWriter, r *http.Request) error {
-		return apiErrorf(CodeNotFound, "there is no %s %s here; see docs/api.md", r.Method, r.URL.Path)
+		return apiErrorf(api.CodeNotFound, "there is no %s %s here; see docs/api.md", r.Method, r.URL.Path)
 	}, nil})
 	return mux
 }
@@ -148,42 +149,42 @@ func (h handler) check(query url.Values) error {
 		if h.parameters != nil && slices.Contains(h.parameters, name) {
 			continue
 		}
-		return apiErrorf(CodeUsage, "unknown parameter %q", name)
+		return apiErrorf(api.CodeUsage, "unknown parameter %q", name)
 	}
 	return nil
 }
 
 // apiErrorf returns an error that becomes the answer to a request.
 func apiErrorf(code, format string, args ...any) error {
-	return &APIError{Code: code, Message: fmt.Sprintf(format, args...)}
+	return &api.Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
 var httpStatus = map[string]int{
-	CodeUsage: http.StatusBadRequest, CodeNotFound: http.StatusNotFound, CodeRefused: http.StatusConflict,
-	CodeBusy: http.StatusTooManyRequests, CodeUnavailable: http.StatusServiceUnavailable, CodeInternal: http.StatusInternalServerError,
+	api.CodeUsage: http.StatusBadRequest, api.CodeNotFound: http.StatusNotFound, api.CodeRefused: http.StatusConflict,
+	api.CodeBusy: http.StatusTooManyRequests, api.CodeUnavailable: http.StatusServiceUnavailable, api.CodeInternal: http.StatusInternalServerError,
 }
 
 // failureOf returns what users see of an error.
-func failureOf(err error) *APIError {
-	var failure *APIError
+func failureOf(err error) *api.Error {
+	var failure *api.Error
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &failure):
 		return failure
 	case errors.As(err, &tooLarge):
-		return &APIError{Code: CodeUsage, Message: fmt.Sprintf("the request is longer than %d bytes", tooLarge.Limit)}
+		return &api.Error{Code: api.CodeUsage, Message: fmt.Sprintf("the request is longer than %d bytes", tooLarge.Limit)}
 	case errors.Is(err, site.ErrInvalid):
-		return &APIError{Code: CodeUsage, Message: err.Error()}
+		return &api.Error{Code: api.CodeUsage, Message: err.Error()}
 	case errors.Is(err, site.ErrUnknownJob), errors.Is(err, ErrOutputGone):
-		return &APIError{Code: CodeNotFound, Message: err.Error()}
+		return &api.Error{Code: api.CodeNotFound, Message: err.Error()}
 	case errors.Is(err, site.ErrOtherJob), errors.Is(err, site.ErrFull), errors.Is(err, site.ErrSpace), errors.Is(err, site.ErrTooWide), errors.Is(err, ErrNotHome):
-		return &APIError{Code: CodeRefused, Message: err.Error()}
+		return &api.Error{Code: api.CodeRefused, Message: err.Error()}
 	case errors.Is(err, ErrBusy):
-		return &APIError{Code: CodeBusy, Message: err.Error()}
+		return &api.Error{Code: api.CodeBusy, Message: err.Error()}
 	case errors.Is(err, ErrStopped), errors.Is(err, context.Canceled):
-		return &APIError{Code: CodeUnavailable, Message: "the daemon is stopping"}
+		return &api.Error{Code: api.CodeUnavailable, Message: "the daemon is stopping"}
 	}
-	return &APIError{Code: CodeInternal, Message: err.Error()}
+	return &api.Error{Code: api.CodeInternal, Message: err.Error()}
 }
 
 func writeError(w http.ResponseWriter, err error) {
@@ -211,7 +212,7 @@ func readJSON(r *http.Request, v any) error {
 	}
 	var tooLarge *http.MaxBytesError
 	if err != nil && !errors.As(err, &tooLarge) {
-		return apiErrorf(CodeUsage, "the body of the request: %v", err)
+		return apiErrorf(api.CodeUsage, "the body of the request: %v", err)
 	}
 	return err
 }

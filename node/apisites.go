@@ -10,6 +10,7 @@ import (
 	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/node/api"
 	"gridnode/node/site"
 )
 
@@ -40,7 +41,7 @@ func (a *API) sites(w http.ResponseWriter, r *http.Request) error {
 func (a *API) quotes(w http.ResponseWriter, r *http.Request) error {
 	query, priceMax, limit, err := quotesQuery(r.URL.Query())
 	if err != nil {
-		return apiErrorf(CodeUsage, "%v", err)
+		return apiErrorf(api.CodeUsage, "%v", err)
 	}
 	found, err := a.find(r.Context(), query, limit)
 	if err != nil {
@@ -112,8 +113,8 @@ type foundQuotes struct {
 }
 
 // reply returns the answer to a client, without the sites.
-func (f *foundQuotes) reply() SitesReply {
-	return SitesReply{Sites: []SiteInfo{}, Messages: f.messages, Certain: f.certain}
+func (f *foundQuotes) reply() api.SitesReply {
+	return api.SitesReply{Sites: []api.SiteInfo{}, Messages: f.messages, Certain: f.certain}
 }
 
 // find asks the directory page by page for up to limit quotes.
@@ -129,7 +130,7 @@ func (a *API) find(ctx context.Context, query directory.Query, limit int) (*foun
 		all.messages += found.Messages
 		all.certain = all.certain && found.Certain
 		if found.Err != nil && len(found.Quotes) == 0 && len(all.quotes) == 0 {
-			return nil, apiErrorf(CodeInternal, "the directory did not answer: %v; ask again later", found.Err)
+			return nil, apiErrorf(api.CodeInternal, "the directory did not answer: %v; ask again later", found.Err)
 		}
 		all.quotes = append(all.quotes, found.Quotes...)
 		if found.End || found.Err != nil || len(found.Quotes) == 0 || len(all.quotes) >= limit {
@@ -140,21 +141,21 @@ func (a *API) find(ctx context.Context, query directory.Query, limit int) (*foun
 }
 
 // siteInfo returns what users see of a quote. It is called on the host's loop.
-func (a *API) siteInfo(s *site.Site, q *directory.Quote) SiteInfo {
-	info := SiteInfo{
+func (a *API) siteInfo(s *site.Site, q *directory.Quote) api.SiteInfo {
+	info := api.SiteInfo{
 		ID: string(q.Site), Name: q.Name, Self: q.Site == a.host.ID(),
-		Processors: q.Processors, Free: q.Free, Widest: q.Widest, Wait: Seconds(q.Wait),
+		Processors: q.Processors, Free: q.Free, Widest: q.Widest, Wait: api.Seconds(q.Wait),
 		Memory: q.Memory, Speed: q.Speed, Bandwidth: q.Bandwidth,
-		Price: Amount(q.Price), Cost: q.Cost.String(), Foreign: q.Foreign,
-		Sequence: q.Sequence, Issued: Instant(q.Issued),
+		Price: api.Amount(q.Price), Cost: q.Cost.String(), Foreign: q.Foreign,
+		Sequence: q.Sequence, Issued: api.Instant(q.Issued),
 	}
 	if q.Issued != 0 {
-		info.Expires = Instant(q.Expires())
+		info.Expires = api.Instant(q.Expires())
 	}
 	if load, ok := s.Load(q.Site); ok {
 		info.Queued, info.Head = load.Queued, string(load.Headed.Head)
 		if load.Issued > q.Issued {
-			info.Free, info.Widest, info.Wait, info.Issued = load.Free, load.Widest, Seconds(load.Wait), Instant(load.Issued)
+			info.Free, info.Widest, info.Wait, info.Issued = load.Free, load.Widest, api.Seconds(load.Wait), api.Instant(load.Issued)
 		}
 	}
 	return info
@@ -188,22 +189,22 @@ func (a *API) siteNamed(ctx context.Context, text string) (grid.SiteID, error) {
 	}
 	switch len(matches) {
 	case 0:
-		return "", apiErrorf(CodeNotFound, "no site is called %q: 'gridnode sites' lists those that are known", text)
+		return "", apiErrorf(api.CodeNotFound, "no site is called %q: 'gridnode sites' lists those that are known", text)
 	case 1:
 		return matches[0], nil
 	}
-	return "", apiErrorf(CodeUsage, "%d sites are called %q: say which by its ID: %s", len(matches), text, matches)
+	return "", apiErrorf(api.CodeUsage, "%d sites are called %q: say which by its ID: %s", len(matches), text, matches)
 }
 
 func (a *API) peers(w http.ResponseWriter, r *http.Request) error {
-	reply := PeersReply{Peers: []Peer{}}
+	reply := api.PeersReply{Peers: []api.Peer{}}
 	peers := a.host.Peers(r.Context())
 	err := a.host.Do(r.Context(), func(s *site.Site) {
 		for _, p := range peers {
 			q, _ := s.Known(p.Site)
-			reply.Peers = append(reply.Peers, Peer{
-				ID: string(p.Site), Name: q.Name, Address: p.Addr, Inbound: p.Inbound, Since: InstantOf(p.Since),
-				Latency: Seconds(grid.FromDuration(p.Latency)), Agent: p.Agent, Member: p.Member,
+			reply.Peers = append(reply.Peers, api.Peer{
+				ID: string(p.Site), Name: q.Name, Address: p.Addr, Inbound: p.Inbound, Since: api.InstantOf(p.Since),
+				Latency: api.Seconds(grid.FromDuration(p.Latency)), Agent: p.Agent, Member: p.Member,
 			})
 		}
 	})
@@ -215,11 +216,13 @@ func (a *API) peers(w http.ResponseWriter, r *http.Request) error {
 
 func (a *API) counters(w http.ResponseWriter, _ *http.Request) error {
 	counter := a.host.Counter()
-	reply := CountersReply{Messages: []MessageCount{}, Malformed: counter.Malformed}
+	reply := api.CountersReply{Messages: []api.MessageCount{}, Malformed: counter.Malformed}
 	for k := grid.Kind(0); k < wire.KindMax; k++ {
 		sent, received := counter.SentOf(k), counter.ReceivedOf(k)
 		if sent.Messages+received.Messages > 0 {
-			reply.Messages = append(reply.Messages, MessageCount{wire.KindName(k), sent.Messages, sent.Bytes, received.Messages, received.Bytes})
+			reply.Messages = append(reply.Messages, api.MessageCount{
+				Kind: wire.KindName(k), Sent: sent.Messages, SentBytes: sent.Bytes, Received: received.Messages, ReceivedBytes: received.Bytes,
+			})
 		}
 	}
 	return writeJSON(w, reply)

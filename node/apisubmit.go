@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/api"
 	"gridnode/node/site"
 )
 
@@ -36,9 +37,9 @@ func userOf(ctx context.Context) string {
 func (a *API) submit(w http.ResponseWriter, r *http.Request) error {
 	until := r.URL.Query().Get("wait")
 	if until != "" && until != "done" && until != "placed" && until != "stored" {
-		return apiErrorf(CodeUsage, "wait: %q, want stored, placed or done", until)
+		return apiErrorf(api.CodeUsage, "wait: %q, want stored, placed or done", until)
 	}
-	var request SubmitRequest
+	var request api.SubmitRequest
 	if err := readJSON(r, &request); err != nil {
 		return err
 	}
@@ -74,34 +75,34 @@ func (a *API) submitAndWait(w http.ResponseWriter, r *http.Request, ids []grid.J
 	if err := writeStored(w, ids); err != nil {
 		return err
 	}
-	reply := &SubmitReply{}
+	reply := &api.SubmitReply{}
 	err := a.await(r.Context(), ids, false)
 	if err == nil {
 		reply, err = a.submitted(r.Context(), ids, known)
 	}
 	if err != nil {
-		reply = &SubmitReply{Failure: failureOf(err)}
+		reply = &api.SubmitReply{Failure: failureOf(err)}
 	}
 	return writeJSON(w, reply)
 }
 
-func (a *API) submitted(ctx context.Context, ids []grid.JobID, known []bool) (*SubmitReply, error) {
+func (a *API) submitted(ctx context.Context, ids []grid.JobID, known []bool) (*api.SubmitReply, error) {
 	jobs, err := a.views(ctx, ids)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(jobs) != len(ids):
-		return nil, apiErrorf(CodeNotFound, "%d of %d jobs are over and not kept any more: raise limits.finished", len(ids)-len(jobs), len(ids))
+		return nil, apiErrorf(api.CodeNotFound, "%d of %d jobs are over and not kept any more: raise limits.finished", len(ids)-len(jobs), len(ids))
 	}
 	for i := range jobs {
 		jobs[i].Known = known[i]
 	}
-	return &SubmitReply{Jobs: jobs}, nil
+	return &api.SubmitReply{Jobs: jobs}, nil
 }
 
 // writeStored tells the asker, who is about to wait, that its jobs are safe.
 func writeStored(w http.ResponseWriter, ids []grid.JobID) error {
-	stored := SubmitStored{IDs: make([]string, len(ids))}
+	stored := api.SubmitStored{IDs: make([]string, len(ids))}
 	for i, id := range ids {
 		stored.IDs[i] = id.String()
 	}
@@ -112,9 +113,9 @@ func writeStored(w http.ResponseWriter, ids []grid.JobID) error {
 }
 
 // prepare checks specs and returns the jobs they describe.
-func (a *API) prepare(ctx context.Context, specs []JobSpec) ([]*grid.Job, error) {
+func (a *API) prepare(ctx context.Context, specs []api.JobSpec) ([]*grid.Job, error) {
 	if len(specs) == 0 {
-		return nil, apiErrorf(CodeUsage, "no jobs in the request")
+		return nil, apiErrorf(api.CodeUsage, "no jobs in the request")
 	}
 	by := submitter{home: a.host.ID(), user: userOf(ctx), rating: a.cfg.Rating, now: a.host.Now(), defaults: a.cfg.Defaults}
 	sites := make(map[string]grid.SiteID)
@@ -133,14 +134,14 @@ func (a *API) prepare(ctx context.Context, specs []JobSpec) ([]*grid.Job, error)
 			return nil, err
 		}
 		if len(jobs)+max(len(spec.Array), 1) > apiJobsMax {
-			return nil, apiErrorf(CodeUsage, "more than %d jobs in one request", apiJobsMax)
+			return nil, apiErrorf(api.CodeUsage, "more than %d jobs in one request", apiJobsMax)
 		}
 		some, err := by.jobs(spec, site)
 		if err != nil {
 			if len(specs) > 1 {
 				err = fmt.Errorf("job %d: %w", i, err)
 			}
-			return nil, apiErrorf(CodeUsage, "%v", err)
+			return nil, apiErrorf(api.CodeUsage, "%v", err)
 		}
 		jobs = append(jobs, some...)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/grid"
-	"gridnode/node"
+	"gridnode/node/api"
 )
 
 func newBank(root *options) *cobra.Command {
@@ -50,7 +50,7 @@ is kept, another site's account can be named (name or ID), or --all.`,
 				}
 				query.Set("account", args[0])
 			}
-			reply, err := node.NewClient(root.home).BankBalance(cmd.Context(), query)
+			reply, err := api.NewClient(root.home).BankBalance(cmd.Context(), query)
 			if err != nil {
 				return apiError(err)
 			}
@@ -72,12 +72,12 @@ func atMostOne(what string) cobra.PositionalArgs {
 	}
 }
 
-var accountColumns = []column[node.BankAccount]{
-	{head: "ACCOUNT", text: func(a node.BankAccount) string { return siteText(a.Name, a.Account) }, full: func(a node.BankAccount) string { return a.Account }},
-	{head: "SETTLED", text: func(a node.BankAccount) string { return a.Settled.String() }},
-	{head: "IN-FLIGHT", text: func(a node.BankAccount) string { return a.InFlight.String() }},
-	{head: "COMMITTED", text: func(a node.BankAccount) string { return a.Committed.String() }},
-	{head: "BANK", text: func(a node.BankAccount) string { return siteText(a.BankName, a.Bank) }, full: func(a node.BankAccount) string { return a.Bank }},
+var accountColumns = []column[api.BankAccount]{
+	{head: "ACCOUNT", text: func(a api.BankAccount) string { return siteText(a.Name, a.Account) }, full: func(a api.BankAccount) string { return a.Account }},
+	{head: "SETTLED", text: func(a api.BankAccount) string { return a.Settled.String() }},
+	{head: "IN-FLIGHT", text: func(a api.BankAccount) string { return a.InFlight.String() }},
+	{head: "COMMITTED", text: func(a api.BankAccount) string { return a.Committed.String() }},
+	{head: "BANK", text: func(a api.BankAccount) string { return siteText(a.BankName, a.Bank) }, full: func(a api.BankAccount) string { return a.Bank }},
 }
 
 // siteText names a site for people.
@@ -110,7 +110,7 @@ can be named.`,
 			if len(args) > 0 {
 				query.Set("account", args[0])
 			}
-			reply, err := node.NewClient(root.home).BankStatement(cmd.Context(), query)
+			reply, err := api.NewClient(root.home).BankStatement(cmd.Context(), query)
 			if err != nil {
 				return apiError(err)
 			}
@@ -122,19 +122,19 @@ can be named.`,
 	return cmd
 }
 
-var entryColumns = []column[node.BankEntry]{
-	{head: "NUMBER", text: func(e node.BankEntry) string { return strconv.FormatUint(e.Sequence, 10) }},
-	{head: "TIME", text: func(e node.BankEntry) string { return formatInstant(e.At) }},
-	{head: "KIND", text: func(e node.BankEntry) string { return e.Kind }},
-	{head: "SETTLED", text: func(e node.BankEntry) string { return signed(e.Settled) }},
-	{head: "COMMITTED", text: func(e node.BankEntry) string { return signed(e.Committed) }},
-	{head: "WITH", text: func(e node.BankEntry) string { return siteText(e.Name, e.Other) }, full: func(e node.BankEntry) string { return e.Other }},
-	{head: "JOB", text: func(e node.BankEntry) string { return e.Job[:min(len(e.Job), 8)] }, full: func(e node.BankEntry) string { return e.Job }},
-	{head: "ID", wide: true, text: func(e node.BankEntry) string { return e.ID }},
+var entryColumns = []column[api.BankEntry]{
+	{head: "NUMBER", text: func(e api.BankEntry) string { return strconv.FormatUint(e.Sequence, 10) }},
+	{head: "TIME", text: func(e api.BankEntry) string { return formatInstant(e.At) }},
+	{head: "KIND", text: func(e api.BankEntry) string { return e.Kind }},
+	{head: "SETTLED", text: func(e api.BankEntry) string { return signed(e.Settled) }},
+	{head: "COMMITTED", text: func(e api.BankEntry) string { return signed(e.Committed) }},
+	{head: "WITH", text: func(e api.BankEntry) string { return siteText(e.Name, e.Other) }, full: func(e api.BankEntry) string { return e.Other }},
+	{head: "JOB", text: func(e api.BankEntry) string { return e.Job[:min(len(e.Job), 8)] }, full: func(e api.BankEntry) string { return e.Job }},
+	{head: "ID", wide: true, text: func(e api.BankEntry) string { return e.ID }},
 }
 
 // signed prints what was added with its sign.
-func signed(a node.Amount) string {
+func signed(a api.Amount) string {
 	if a > 0 {
 		return "+" + a.String()
 	}
@@ -148,7 +148,7 @@ func newBankTransfer(root *options) *cobra.Command {
 ID), and print what is left. What is committed cannot be moved. The command can be
 repeated safely with --id: the same ID moves credits once.`,
 		done: "moved %v credits to %s, as transfer %s",
-		move: func(c *node.Client, cmd *cobra.Command, m node.BankMove) (*node.BankReply, error) {
+		move: func(c *api.Client, cmd *cobra.Command, m api.BankMove) (*api.BankReply, error) {
 			return c.BankTransfer(cmd.Context(), m)
 		},
 	})
@@ -162,7 +162,7 @@ known yet if its ID is given, and print what it has now. A site's first grant op
 account. The credits come from the issuer's account, which is negative by all that was
 ever issued. The same --id grants once.`,
 		done: "granted %v credits to %s, as grant %s",
-		move: func(c *node.Client, cmd *cobra.Command, m node.BankMove) (*node.BankReply, error) {
+		move: func(c *api.Client, cmd *cobra.Command, m api.BankMove) (*api.BankReply, error) {
 			return c.BankGrant(cmd.Context(), m)
 		},
 	})
@@ -171,7 +171,7 @@ ever issued. The same --id grants once.`,
 // bankMove is a verb that moves credits.
 type bankMove struct {
 	verb, short, long, done string
-	move                    func(*node.Client, *cobra.Command, node.BankMove) (*node.BankReply, error)
+	move                    func(*api.Client, *cobra.Command, api.BankMove) (*api.BankReply, error)
 }
 
 func newBankMove(root *options, verb bankMove) *cobra.Command {
@@ -196,7 +196,7 @@ func newBankMove(root *options, verb bankMove) *cobra.Command {
 			} else if _, err := grid.ParseJobID(id); err != nil {
 				return usagef("--id: %q: want 26 characters, as 'submit' prints them", id)
 			}
-			reply, err := verb.move(node.NewClient(root.home), cmd, node.BankMove{ID: id, To: args[0], Amount: node.Amount(amount)})
+			reply, err := verb.move(api.NewClient(root.home), cmd, api.BankMove{ID: id, To: args[0], Amount: api.Amount(amount)})
 			if err != nil {
 				return apiError(err)
 			}

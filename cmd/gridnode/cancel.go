@@ -5,11 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gridnode/node"
+	"gridnode/node/api"
 )
 
 func newCancel(root *options) *cobra.Command {
-	var request node.IDsRequest
+	var request api.IDsRequest
 	cmd := &cobra.Command{
 		Use:   "cancel [JOB...]",
 		Short: "End jobs, wherever they are",
@@ -23,7 +23,7 @@ stored; use wait to see it fulfilled.`,
 				return usagef("wants the IDs of jobs, or --name")
 			}
 			request.IDs = args
-			reply, err := node.NewClient(root.home).Cancel(cmd.Context(), request)
+			reply, err := api.NewClient(root.home).Cancel(cmd.Context(), request)
 			if err != nil {
 				return apiError(err)
 			}

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/grid"
-	"gridnode/node"
+	"gridnode/node/api"
 )
 
 func newConfig(root *options) *cobra.Command {
@@ -132,7 +132,7 @@ func newConfigSet(root *options) *cobra.Command {
 			if key.key == "site.price" {
 				return applyPrice(cmd, root.home)
 			}
-			if _, err := node.NewClient(root.home).Node(cmd.Context()); err == nil {
+			if _, err := api.NewClient(root.home).Node(cmd.Context()); err == nil {
 				fmt.Fprintf(cmd.ErrOrStderr(), "the running daemon goes on with the old %s until 'gridnode stop' and 'gridnode start'\n", key.key)
 			}
 			return nil
@@ -148,9 +148,9 @@ func applyPrice(cmd *cobra.Command, home string) error {
 	if err != nil {
 		return settingsError(err)
 	}
-	reply, err := node.NewClient(home).SetPrice(cmd.Context(), set.price)
+	reply, err := api.NewClient(home).SetPrice(cmd.Context(), set.price)
 	switch {
-	case errors.Is(err, node.ErrNoDaemon):
+	case errors.Is(err, api.ErrNoDaemon):
 		return nil // it reads the file when it starts
 	case err != nil:
 		return apiError(err)

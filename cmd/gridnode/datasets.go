@@ -7,24 +7,24 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gridnode/node"
+	"gridnode/node/api"
 )
 
 // dataSetColumns are the columns of datasets.
-var dataSetColumns = []column[node.DataSet]{
-	{head: "NAME", text: func(d node.DataSet) string { return d.Name }},
-	{head: "SIZE", text: func(d node.DataSet) string { return formatSize(d.Size) }, full: func(d node.DataSet) string { return fmt.Sprint(d.Size) }},
-	{head: "COPIES", text: func(d node.DataSet) string { return copiesText(d.Shared) }},
-	{head: "PATH", text: func(d node.DataSet) string { return d.Path }},
-	{head: "ADDED", wide: true, text: func(d node.DataSet) string { return formatInstant(d.Added) }},
+var dataSetColumns = []column[api.DataSet]{
+	{head: "NAME", text: func(d api.DataSet) string { return d.Name }},
+	{head: "SIZE", text: func(d api.DataSet) string { return formatSize(d.Size) }, full: func(d api.DataSet) string { return fmt.Sprint(d.Size) }},
+	{head: "COPIES", text: func(d api.DataSet) string { return copiesText(d.Shared) }},
+	{head: "PATH", text: func(d api.DataSet) string { return d.Path }},
+	{head: "ADDED", wide: true, text: func(d api.DataSet) string { return formatInstant(d.Added) }},
 }
 
 // holderColumns are the columns of dataset find.
-var holderColumns = []column[node.DataHolder]{
-	{head: "SITE", text: func(h node.DataHolder) string { return h.SiteName }},
-	{head: "ID", wide: true, text: func(h node.DataHolder) string { return h.Site }},
-	{head: "SIZE", text: func(h node.DataHolder) string { return formatSize(h.Size) }, full: func(h node.DataHolder) string { return fmt.Sprint(h.Size) }},
-	{head: "COPIES", text: func(h node.DataHolder) string { return copiesText(h.Shared) }},
+var holderColumns = []column[api.DataHolder]{
+	{head: "SITE", text: func(h api.DataHolder) string { return h.SiteName }},
+	{head: "ID", wide: true, text: func(h api.DataHolder) string { return h.Site }},
+	{head: "SIZE", text: func(h api.DataHolder) string { return formatSize(h.Size) }, full: func(h api.DataHolder) string { return fmt.Sprint(h.Size) }},
+	{head: "COPIES", text: func(h api.DataHolder) string { return copiesText(h.Shared) }},
 }
 
 // copiesText says whether other sites may copy a data set.
@@ -46,7 +46,7 @@ submit --input.`,
 		Example: "  gridnode datasets\n  gridnode datasets -o json",
 		Args:    exactArgs(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			reply, err := node.NewClient(root.home).DataSets(cmd.Context())
+			reply, err := api.NewClient(root.home).DataSets(cmd.Context())
 			if err != nil {
 				return apiError(err)
 			}
@@ -77,7 +77,7 @@ copied. Sites announce what they hold in the federation's DHT.`,
 
 func newDataSetAdd(root *options) *cobra.Command {
 	var l listing
-	var request node.DataSetRequest
+	var request api.DataSetRequest
 	cmd := &cobra.Command{
 		Use:   "add [flags] [NAME] PATH",
 		Short: "Enter a file or directory as a data set that this site holds",
@@ -105,7 +105,7 @@ has to be added again.`,
 			if len(args) == 2 {
 				request.Name = args[0]
 			}
-			reply, err := node.NewClient(root.home).AddDataSet(cmd.Context(), request)
+			reply, err := api.NewClient(root.home).AddDataSet(cmd.Context(), request)
 			if err != nil {
 				return apiError(err)
 			}
@@ -130,7 +130,7 @@ Jobs that run go on.`,
 		Example: "  gridnode dataset remove climate-2020",
 		Args:    exactArgs(1, "the NAME of a data set"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return apiError(node.NewClient(root.home).RemoveDataSet(cmd.Context(), args[0]))
+			return apiError(api.NewClient(root.home).RemoveDataSet(cmd.Context(), args[0]))
 		},
 	}
 }
@@ -145,7 +145,7 @@ it. The exit code is 4 if nobody does.`,
 		Example: "  gridnode dataset find climate-2020\n  gridnode dataset find climate-2020 -o json",
 		Args:    exactArgs(1, "the NAME of a data set"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			reply, err := node.NewClient(root.home).FindDataSet(cmd.Context(), args[0])
+			reply, err := api.NewClient(root.home).FindDataSet(cmd.Context(), args[0])
 			if err != nil {
 				return apiError(err)
 			}
@@ -166,9 +166,9 @@ it. The exit code is 4 if nobody does.`,
 }
 
 // parseInput reads what --input says: NAME or NAME=SIZE.
-func parseInput(text string) (node.DataInput, error) {
+func parseInput(text string) (api.DataInput, error) {
 	name, size, sized := strings.Cut(text, "=")
-	in := node.DataInput{Name: name}
+	in := api.DataInput{Name: name}
 	if !sized {
 		return in, nil
 	}

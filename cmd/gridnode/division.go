@@ -11,7 +11,7 @@ import (
 
 	"gridnode/coalloc"
 	"gridnode/grid"
-	"gridnode/node"
+	"gridnode/node/api"
 )
 
 // division is the flags of submit that say how a job may be divided over sites.
@@ -37,8 +37,8 @@ func (d *division) flags(cmd *cobra.Command) {
 }
 
 // spec adds what the flags say to a job. tasks reports whether their number was given.
-func (d *division) spec(spec *node.JobSpec, tasks bool) error {
-	c := &node.Coallocation{Components: d.components, Count: d.count, MinPerSite: d.perSite, MaxSites: d.sites, Policy: d.placement}
+func (d *division) spec(spec *api.JobSpec, tasks bool) error {
+	c := &api.Coallocation{Components: d.components, Count: d.count, MinPerSite: d.perSite, MaxSites: d.sites, Policy: d.placement}
 	switch {
 	case d.components == "" && d.count == "" && len(d.inputs) > 0:
 		return errors.New("--input is for jobs with --components or --coalloc: --coalloc 1 places a job as a whole close to its inputs")
@@ -88,7 +88,7 @@ func (d *division) spec(spec *node.JobSpec, tasks bool) error {
 }
 
 // check says what is contradictory before any daemon is asked.
-func (d *division) check(spec *node.JobSpec, tasks bool) error {
+func (d *division) check(spec *api.JobSpec, tasks bool) error {
 	if d.components == "" {
 		r, err := coalloc.ParseFlexible(d.count, spec.Tasks*spec.CPUsPerTask, d.perSite)
 		if err == nil {

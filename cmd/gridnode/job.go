@@ -13,52 +13,52 @@ import (
 
 	"gridnode/grid"
 	"gridnode/market"
-	"gridnode/node"
+	"gridnode/node/api"
 	"gridnode/node/site"
 )
 
 // jobColumns are the columns of listings of jobs.
-var jobColumns = []column[node.Job]{
-	{head: "ID", text: func(j node.Job) string { return shortID(j.ID) }, full: func(j node.Job) string { return j.ID }},
-	{head: "NAME", text: func(j node.Job) string { return j.Name }},
-	{head: "USER", wide: true, text: func(j node.Job) string { return j.User }},
-	{head: "STATE", text: func(j node.Job) string { return j.State }},
+var jobColumns = []column[api.Job]{
+	{head: "ID", text: func(j api.Job) string { return shortID(j.ID) }, full: func(j api.Job) string { return j.ID }},
+	{head: "NAME", text: func(j api.Job) string { return j.Name }},
+	{head: "USER", wide: true, text: func(j api.Job) string { return j.User }},
+	{head: "STATE", text: func(j api.Job) string { return j.State }},
 	{head: "SITE", text: siteOf},
-	{head: "CPUS", text: func(j node.Job) string { return strconv.FormatInt(j.Processors, 10) }},
-	{head: "SUBMITTED", text: func(j node.Job) string { return formatInstant(j.Submitted) }},
-	{head: "START", text: func(j node.Job) string { return formatInstant(j.Start) }},
-	{head: "END", text: func(j node.Job) string { return formatInstant(j.End) }},
-	{head: "ELAPSED", text: func(j node.Job) string { return elapsed(j, time.Now()) }},
-	{head: "COST", text: func(j node.Job) string { return j.Cost.String() }},
+	{head: "CPUS", text: func(j api.Job) string { return strconv.FormatInt(j.Processors, 10) }},
+	{head: "SUBMITTED", text: func(j api.Job) string { return formatInstant(j.Submitted) }},
+	{head: "START", text: func(j api.Job) string { return formatInstant(j.Start) }},
+	{head: "END", text: func(j api.Job) string { return formatInstant(j.End) }},
+	{head: "ELAPSED", text: func(j api.Job) string { return elapsed(j, time.Now()) }},
+	{head: "COST", text: func(j api.Job) string { return j.Cost.String() }},
 	{head: "EXIT", text: exitText},
-	{head: "TIME", wide: true, text: func(j node.Job) string { return formatSpan(grid.Time(j.Time)) }},
-	{head: "DEADLINE", wide: true, text: func(j node.Job) string { return formatInstant(j.Deadline) }},
-	{head: "LATE", wide: true, text: func(j node.Job) string { return lateText(j, time.Now()) }},
-	{head: "BUDGET", wide: true, text: func(j node.Job) string { return budgetText(j.Budget) }},
-	{head: "POLICY", wide: true, text: func(j node.Job) string { return j.Policy }},
-	{head: "HOME", wide: true, text: func(j node.Job) string { return j.Home }},
-	{head: "MESSAGES", wide: true, text: func(j node.Job) string { return strconv.Itoa(int(j.Messages)) }},
-	{head: "REASON", wide: true, text: func(j node.Job) string { return j.Reason }},
+	{head: "TIME", wide: true, text: func(j api.Job) string { return formatSpan(grid.Time(j.Time)) }},
+	{head: "DEADLINE", wide: true, text: func(j api.Job) string { return formatInstant(j.Deadline) }},
+	{head: "LATE", wide: true, text: func(j api.Job) string { return lateText(j, time.Now()) }},
+	{head: "BUDGET", wide: true, text: func(j api.Job) string { return budgetText(j.Budget) }},
+	{head: "POLICY", wide: true, text: func(j api.Job) string { return j.Policy }},
+	{head: "HOME", wide: true, text: func(j api.Job) string { return j.Home }},
+	{head: "MESSAGES", wide: true, text: func(j api.Job) string { return strconv.Itoa(int(j.Messages)) }},
+	{head: "REASON", wide: true, text: func(j api.Job) string { return j.Reason }},
 }
 
 // shortID returns the part of an ID that tables show.
 func shortID(id string) string { return id[:min(len(id), 8)] }
 
-func siteOf(j node.Job) string {
+func siteOf(j api.Job) string {
 	if j.SiteName != "" {
 		return j.SiteName
 	}
 	return j.Site
 }
 
-func exitText(j node.Job) string {
+func exitText(j api.Job) string {
 	if j.ExitCode == nil {
 		return ""
 	}
 	return strconv.Itoa(int(*j.ExitCode))
 }
 
-func budgetText(a *node.Amount) string {
+func budgetText(a *api.Amount) string {
 	if a == nil {
 		return ""
 	}
@@ -66,7 +66,7 @@ func budgetText(a *node.Amount) string {
 }
 
 // formatInstant prints local time to the second, as Slurm does; nothing for none.
-func formatInstant(i node.Instant) string {
+func formatInstant(i api.Instant) string {
 	if i == 0 {
 		return ""
 	}
@@ -74,21 +74,21 @@ func formatInstant(i node.Instant) string {
 }
 
 // elapsed returns how long a job has run, or ran.
-func elapsed(j node.Job, now time.Time) string {
+func elapsed(j api.Job, now time.Time) string {
 	switch {
 	case j.Start == 0:
 		return ""
 	case j.End != 0:
 		return formatSpan(grid.Time(j.End - j.Start))
 	}
-	return formatSpan(max(grid.Time(node.InstantOf(now)-j.Start), 0))
+	return formatSpan(max(grid.Time(api.InstantOf(now)-j.Start), 0))
 }
 
 // lateText returns by how much a job exceeds its deadline, or exceeded it.
-func lateText(j node.Job, now time.Time) string {
+func lateText(j api.Job, now time.Time) string {
 	late := grid.Time(j.Late)
 	if !j.Over() && j.Deadline != 0 {
-		late = max(grid.Time(node.InstantOf(now)-j.Deadline), 0)
+		late = max(grid.Time(api.InstantOf(now)-j.Deadline), 0)
 	}
 	if late == 0 {
 		return ""
@@ -97,28 +97,28 @@ func lateText(j node.Job, now time.Time) string {
 }
 
 // verdictColumns are the columns of why and submit --dry-run.
-func verdictColumns(now time.Time) []column[node.Verdict] {
-	return []column[node.Verdict]{
-		{head: "SITE", text: func(v node.Verdict) string { return v.SiteName }},
-		{head: "ID", wide: true, text: func(v node.Verdict) string { return v.Site }},
-		{head: "PRICE", text: func(v node.Verdict) string { return v.Price.String() }},
-		{head: "COST", text: func(v node.Verdict) string { return v.Cost.String() }},
-		{head: "FINISH", text: func(v node.Verdict) string { return formatInstant(v.Finish) }},
-		{head: "IN", text: func(v node.Verdict) string { return untilText(v.Finish, now) }},
-		{head: "VERDICT", text: func(v node.Verdict) string { return v.Outcome }},
-		{head: "DETAIL", text: func(v node.Verdict) string { return v.Detail }},
+func verdictColumns(now time.Time) []column[api.Verdict] {
+	return []column[api.Verdict]{
+		{head: "SITE", text: func(v api.Verdict) string { return v.SiteName }},
+		{head: "ID", wide: true, text: func(v api.Verdict) string { return v.Site }},
+		{head: "PRICE", text: func(v api.Verdict) string { return v.Price.String() }},
+		{head: "COST", text: func(v api.Verdict) string { return v.Cost.String() }},
+		{head: "FINISH", text: func(v api.Verdict) string { return formatInstant(v.Finish) }},
+		{head: "IN", text: func(v api.Verdict) string { return untilText(v.Finish, now) }},
+		{head: "VERDICT", text: func(v api.Verdict) string { return v.Outcome }},
+		{head: "DETAIL", text: func(v api.Verdict) string { return v.Detail }},
 	}
 }
 
 // untilText prints the span from now to i if it lies ahead.
-func untilText(i node.Instant, now time.Time) string {
-	if span := grid.Time(i - node.InstantOf(now)); i != 0 && span > 0 {
+func untilText(i api.Instant, now time.Time) string {
+	if span := grid.Time(i - api.InstantOf(now)); i != 0 && span > 0 {
 		return formatSpan(span)
 	}
 	return ""
 }
 
-func printVerdicts(w io.Writer, l listing, reply *node.WhyReply) error {
+func printVerdicts(w io.Writer, l listing, reply *api.WhyReply) error {
 	if l.format == formatJSON {
 		return printJSON(w, reply)
 	}
@@ -126,7 +126,7 @@ func printVerdicts(w io.Writer, l listing, reply *node.WhyReply) error {
 }
 
 // bestOf says what could be had instead, as the end of a sentence.
-func bestOf(reply *node.WhyReply) string {
+func bestOf(reply *api.WhyReply) string {
 	var b strings.Builder
 	if v := reply.Fastest; v != nil {
 		fmt.Fprintf(&b, "; the earliest finish is %s at %s for %s credits", formatInstant(v.Finish), v.SiteName, v.Cost)
@@ -139,9 +139,9 @@ func bestOf(reply *node.WhyReply) string {
 
 // outcome says on stderr how jobs ended and returns the exit code as an error: 5
 // if one was refused, otherwise, if they were waited for, the highest code of all.
-func outcome(cmd *cobra.Command, client *node.Client, jobs []node.Job, quiet, waited bool) error {
+func outcome(cmd *cobra.Command, client *api.Client, jobs []api.Job, quiet, waited bool) error {
 	code, refused := exitOK, 0
-	var first *node.Job // that was refused
+	var first *api.Job // that was refused
 	for i := range jobs {
 		j := &jobs[i]
 		switch {
@@ -168,7 +168,7 @@ func outcome(cmd *cobra.Command, client *node.Client, jobs []node.Job, quiet, wa
 
 // refusal says why a job was refused and what could be had instead. Sites go by
 // their names here, so the daemon is asked once more.
-func refusal(cmd *cobra.Command, client *node.Client, j *node.Job) string {
+func refusal(cmd *cobra.Command, client *api.Client, j *api.Job) string {
 	reply, err := client.Why(cmd.Context(), j.ID)
 	if err != nil || reply.Fastest == nil {
 		return cellText(j.Reason)
@@ -182,7 +182,7 @@ func refusal(cmd *cobra.Command, client *node.Client, j *node.Job) string {
 }
 
 // jobCode returns the exit code a job that is over stands for.
-func jobCode(j *node.Job) int {
+func jobCode(j *api.Job) int {
 	switch {
 	case j.State == "done":
 		return exitOK
@@ -195,7 +195,7 @@ func jobCode(j *node.Job) int {
 }
 
 // ending describes the end of one job.
-func ending(j *node.Job) string {
+func ending(j *api.Job) string {
 	text := fmt.Sprintf("job %s %s", shortID(j.ID), j.State)
 	if site := siteOf(*j); site != "" {
 		text += " at " + cellText(site)
@@ -220,7 +220,7 @@ func ending(j *node.Job) string {
 
 // summary counts jobs by state, in the order of a job's life, and those that missed
 // their deadlines.
-func summary(jobs []node.Job) string {
+func summary(jobs []api.Job) string {
 	counts, late := make(map[string]int), 0
 	for i := range jobs {
 		counts[jobs[i].State]++
@@ -243,11 +243,11 @@ func summary(jobs []node.Job) string {
 
 // apiError gives an error of the local API its exit code.
 func apiError(err error) error {
-	var failure *node.APIError
+	var failure *api.Error
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, node.ErrNoDaemon):
+	case errors.Is(err, api.ErrNoDaemon):
 		return failf(exitNoDaemon, "%w", err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return failf(exitTimeout, "the time-out has passed")
@@ -255,13 +255,13 @@ func apiError(err error) error {
 		return err
 	}
 	switch failure.Code {
-	case node.CodeUsage:
+	case api.CodeUsage:
 		return failf(exitUsage, "%w", err)
-	case node.CodeNotFound:
+	case api.CodeNotFound:
 		return failf(exitNotFound, "%w", err)
-	case node.CodeRefused:
+	case api.CodeRefused:
 		return failf(exitRefused, "%w", err)
-	case node.CodeUnavailable:
+	case api.CodeUnavailable:
 		return failf(exitNoDaemon, "%w", err)
 	}
 	return err

@@ -5,24 +5,24 @@ import (
 	"time"
 
 	"gridnode/grid"
-	"gridnode/node"
+	"gridnode/node/api"
 )
 
 func TestLate(t *testing.T) {
-	deadline := node.InstantOf(time.Unix(1000, 0))
+	deadline := api.InstantOf(time.Unix(1000, 0))
 	now := time.Unix(1003, 0)
-	job := func(state string, late grid.Time) node.Job {
-		return node.Job{State: state, Deadline: deadline, Late: node.Seconds(late)}
+	job := func(state string, late grid.Time) api.Job {
+		return api.Job{State: state, Deadline: deadline, Late: api.Seconds(late)}
 	}
 	for _, tt := range []struct {
 		name string
-		job  node.Job
+		job  api.Job
 		want string
 	}{
 		{"ended late", job("done", 20*grid.Second), "0:20"},
 		{"ended in time", job("done", 0), ""},
 		{"runs on after its deadline", job("running", 0), "3.000s"},
-		{"no deadline", node.Job{State: "running"}, ""},
+		{"no deadline", api.Job{State: "running"}, ""},
 	} {
 		if got := lateText(tt.job, now); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
@@ -39,7 +39,7 @@ func TestLate(t *testing.T) {
 	if got, want := explanation(&late), "7q3k simulate: done at physics, 2.000s after its deadline"; got != want {
 		t.Errorf("why: %q, want %q", got, want)
 	}
-	jobs := []node.Job{late, job("done", 0), job("failed", grid.Second)}
+	jobs := []api.Job{late, job("done", 0), job("failed", grid.Second)}
 	if got, want := summary(jobs), "3 jobs: 2 done, 1 failed; 2 after the deadline"; got != want {
 		t.Errorf("summary: %q, want %q", got, want)
 	}

@@ -9,37 +9,36 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/grid"
-	"gridnode/node"
-	"gridnode/node/site"
+	"gridnode/node/api"
 )
 
 // leaseColumns are the columns of leases.
-func leaseColumns(now time.Time) []column[node.Lease] {
+func leaseColumns(now time.Time) []column[api.Lease] {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
-	left := func(at node.Instant) string {
+	left := func(at api.Instant) string {
 		if at == 0 {
 			return ""
 		}
-		return formatSpan(max(grid.Time(at-node.InstantOf(now)), 0))
+		return formatSpan(max(grid.Time(at-api.InstantOf(now)), 0))
 	}
-	return []column[node.Lease]{
-		{head: "LEASE", text: func(l node.Lease) string { return strconv.FormatUint(l.Number, 10) }},
-		{head: "DIRECTION", text: func(l node.Lease) string { return l.Direction }},
-		{head: "SITE", text: func(l node.Lease) string { return l.Peer }},
-		{head: "BORROWER", wide: true, text: func(l node.Lease) string { return l.Borrower }},
-		{head: "LENDER", wide: true, text: func(l node.Lease) string { return l.Lender }},
-		{head: "CPUS", text: func(l node.Lease) string { return number(l.Processors) }},
-		{head: "USED", text: func(l node.Lease) string { return usedText(&l) }},
-		{head: "STATE", text: func(l node.Lease) string { return l.State }},
-		{head: "LEFT", text: func(l node.Lease) string { return left(l.Limit) }},
-		{head: "TERM", wide: true, text: func(l node.Lease) string { return left(l.End) }},
-		{head: "HOPS", wide: true, text: func(l node.Lease) string { return number(int64(l.Hops)) }},
+	return []column[api.Lease]{
+		{head: "LEASE", text: func(l api.Lease) string { return strconv.FormatUint(l.Number, 10) }},
+		{head: "DIRECTION", text: func(l api.Lease) string { return l.Direction }},
+		{head: "SITE", text: func(l api.Lease) string { return l.Peer }},
+		{head: "BORROWER", wide: true, text: func(l api.Lease) string { return l.Borrower }},
+		{head: "LENDER", wide: true, text: func(l api.Lease) string { return l.Lender }},
+		{head: "CPUS", text: func(l api.Lease) string { return number(l.Processors) }},
+		{head: "USED", text: func(l api.Lease) string { return usedText(&l) }},
+		{head: "STATE", text: func(l api.Lease) string { return l.State }},
+		{head: "LEFT", text: func(l api.Lease) string { return left(l.Limit) }},
+		{head: "TERM", wide: true, text: func(l api.Lease) string { return left(l.End) }},
+		{head: "HOPS", wide: true, text: func(l api.Lease) string { return number(int64(l.Hops)) }},
 	}
 }
 
 // usedText prints how many borrowed processors run jobs; of what is lent only the
 // borrower knows.
-func usedText(l *node.Lease) string {
+func usedText(l *api.Lease) string {
 	if l.Direction == "out" {
 		return ""
 	}
@@ -65,7 +64,7 @@ left until the lease ends at the latest.`,
 			case out && !in:
 				direction = "out"
 			}
-			reply, err := node.NewClient(root.home).Leases(cmd.Context(), direction)
+			reply, err := api.NewClient(root.home).Leases(cmd.Context(), direction)
 			if err != nil {
 				return apiError(err)
 			}
@@ -97,7 +96,7 @@ renews it as long as it lives.`,
 
 func newLeaseRequest(root *options) *cobra.Command {
 	var l listing
-	request, span := node.LeaseRequest{}, ""
+	request, span := api.LeaseRequest{}, ""
 	cmd := &cobra.Command{
 		Use:   "request SITE -n COUNT -t TIME [flags]",
 		Short: "Borrow processors of a site",
@@ -114,7 +113,7 @@ runs on the processors of one lease, and only if it ends within its time.`,
 			if request.Processors < 1 {
 				return usagef("--processors: %d: want at least 1", request.Processors)
 			}
-			reply, err := node.NewClient(root.home).RequestLease(cmd.Context(), request)
+			reply, err := api.NewClient(root.home).RequestLease(cmd.Context(), request)
 			if err != nil {
 				return apiError(err)
 			}
@@ -138,11 +137,11 @@ wish is on its way; 'gridnode leases' shows what was granted.`,
 		Example: "  gridnode lease renew 1763640000000000 -t 1:00:00",
 		Args:    exactArgs(1, "LEASE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var change node.LeaseChangeRequest
+			var change api.LeaseChangeRequest
 			if err := leaseSpan(span, &change.Time); err != nil {
 				return err
 			}
-			return changeLease(cmd, root, l, args[0], change, site.RenewLease, "asked to be renewed")
+			return changeLease(cmd, root, l, args[0], change, api.RenewLease, "asked to be renewed")
 		},
 	}
 	cmd.Flags().StringVarP(&span, "time", "t", "", "from now: minutes, [d-]hh:mm:ss, or a duration as 90s or 2h")
@@ -152,7 +151,7 @@ wish is on its way; 'gridnode leases' shows what was granted.`,
 
 func newLeaseRelease(root *options) *cobra.Command {
 	var l listing
-	var change node.LeaseChangeRequest
+	var change api.LeaseChangeRequest
 	cmd := &cobra.Command{
 		Use:   "release LEASE",
 		Short: "Give borrowed processors back",
@@ -164,7 +163,7 @@ its last word; the lease ends by itself on both sides then.`,
 		Example: "  gridnode lease release 1763640000000000\n  gridnode lease release 1763640000000000 --force",
 		Args:    exactArgs(1, "LEASE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeLease(cmd, root, l, args[0], change, site.ReleaseLease, "released")
+			return changeLease(cmd, root, l, args[0], change, api.ReleaseLease, "released")
 		},
 	}
 	cmd.Flags().BoolVar(&change.Force, "force", false, "end the jobs that run there; they start again")
@@ -174,7 +173,7 @@ its last word; the lease ends by itself on both sides then.`,
 
 func newLeaseRevoke(root *options) *cobra.Command {
 	var l listing
-	var change node.LeaseChangeRequest
+	var change api.LeaseChangeRequest
 	cmd := &cobra.Command{
 		Use:   "revoke LEASE",
 		Short: "Take lent processors back",
@@ -184,7 +183,7 @@ its borrower starts it again elsewhere.`,
 		Example: "  gridnode lease revoke 1763640000000000\n  gridnode lease revoke 1763640000000000 --force",
 		Args:    exactArgs(1, "LEASE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return changeLease(cmd, root, l, args[0], change, site.RevokeLease, "revoked")
+			return changeLease(cmd, root, l, args[0], change, api.RevokeLease, "revoked")
 		},
 	}
 	cmd.Flags().BoolVar(&change.Force, "force", false, "kill what runs there, now")
@@ -194,7 +193,7 @@ its borrower starts it again elsewhere.`,
 }
 
 // leaseSpan reads a span that must be given.
-func leaseSpan(text string, into *node.Seconds) error {
+func leaseSpan(text string, into *api.Seconds) error {
 	if text == "" {
 		return usagef("--time is missing: say for how long, as -t 2:00:00")
 	}
@@ -202,17 +201,17 @@ func leaseSpan(text string, into *node.Seconds) error {
 	if err != nil {
 		return usagef("--time: %w", err)
 	}
-	*into = node.Seconds(span)
+	*into = api.Seconds(span)
 	return nil
 }
 
-func changeLease(cmd *cobra.Command, root *options, l listing, lease string, change node.LeaseChangeRequest, what site.LeaseChange, done string) error {
+func changeLease(cmd *cobra.Command, root *options, l listing, lease string, change api.LeaseChangeRequest, what api.LeaseChange, done string) error {
 	number, err := strconv.ParseUint(lease, 10, 64)
 	if err != nil || number == 0 {
 		return usagef("%q is no number of a lease: 'gridnode leases' lists them", lease)
 	}
 	change.Number = number
-	reply, err := node.NewClient(root.home).ChangeLease(cmd.Context(), what, change)
+	reply, err := api.NewClient(root.home).ChangeLease(cmd.Context(), what, change)
 	if err != nil {
 		return apiError(err)
 	}
@@ -220,7 +219,7 @@ func changeLease(cmd *cobra.Command, root *options, l listing, lease string, cha
 }
 
 // printLease prints a lease as JSON, or says in a line what became of it.
-func printLease(cmd *cobra.Command, l listing, reply *node.LeaseReply, done string) error {
+func printLease(cmd *cobra.Command, l listing, reply *api.LeaseReply, done string) error {
 	if l.format == formatJSON {
 		return printJSON(cmd.OutOrStdout(), reply.Lease)
 	}

@@ -6,18 +6,17 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gridnode/node"
-	"gridnode/node/site"
+	"gridnode/node/api"
 )
 
 // linkColumns are the columns of links.
-var linkColumns = []column[node.SiteLink]{
-	{head: "SITE", text: func(l node.SiteLink) string { return l.Peer }},
-	{head: "ID", wide: true, text: func(l node.SiteLink) string { return l.Site }},
-	{head: "RELATION", text: func(l node.SiteLink) string { return l.Relation }},
-	{head: "STANDING", text: func(l node.SiteLink) string { return l.Standing }},
-	{head: "BY", text: func(l node.SiteLink) string { return l.Origin }},
-	{head: "REASON", text: func(l node.SiteLink) string { return l.Reason }},
+var linkColumns = []column[api.SiteLink]{
+	{head: "SITE", text: func(l api.SiteLink) string { return l.Peer }},
+	{head: "ID", wide: true, text: func(l api.SiteLink) string { return l.Site }},
+	{head: "RELATION", text: func(l api.SiteLink) string { return l.Relation }},
+	{head: "STANDING", text: func(l api.SiteLink) string { return l.Standing }},
+	{head: "BY", text: func(l api.SiteLink) string { return l.Origin }},
+	{head: "REASON", text: func(l api.SiteLink) string { return l.Reason }},
 }
 
 func newLinks(root *options) *cobra.Command {
@@ -32,7 +31,7 @@ the standing offered. A link that would make a site its own ancestor is suspende
 		Example: "  gridnode links\n  gridnode links -o json",
 		Args:    exactArgs(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			reply, err := node.NewClient(root.home).Links(cmd.Context())
+			reply, err := api.NewClient(root.home).Links(cmd.Context())
 			if err != nil {
 				return apiError(err)
 			}
@@ -54,16 +53,16 @@ delegation.threshold and leases.lend of each allow it; so do the children of one
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for _, verb := range []*cobra.Command{
-		newLinkVerb(root, site.InviteLink, "invite SITE", "Invite a site to be a child of this one",
+		newLinkVerb(root, api.InviteLink, "invite SITE", "Invite a site to be a child of this one",
 			`Invite a site, named by name or ID, to be a child of this one. Its users accept with
 'gridnode link accept', unless its configuration (delegation.invitations, or this site as
 parent in delegation.links) has decided. The command returns with the site's first word:
 linked, waiting for its users, or declined (exit code 5); without a word after ten seconds
 the invitation goes on. It stands for a week.`),
-		newLinkVerb(root, site.AcceptLink, "accept SITE", "Become a child of a site that has invited this one",
+		newLinkVerb(root, api.AcceptLink, "accept SITE", "Become a child of a site that has invited this one",
 			`Accept the invitation of a site: it is this site's parent from then on, and its other
 children are siblings. A site has one parent at most, and may not be above itself.`),
-		newLinkVerb(root, site.DropLink, "drop SITE", "Decline or withdraw an invitation, leave a parent, part with a child",
+		newLinkVerb(root, api.DropLink, "drop SITE", "Decline or withdraw an invitation, leave a parent, part with a child",
 			`Undo a link that was made by invitation: decline an invitation, withdraw one, leave the
 parent, or part with a child. Leases that are under way go on. Links of the configuration
 are undone there.`),
@@ -74,12 +73,12 @@ are undone there.`),
 	return cmd
 }
 
-func newLinkVerb(root *options, change site.LinkChange, use, short, long string) *cobra.Command {
+func newLinkVerb(root *options, change api.LinkChange, use, short, long string) *cobra.Command {
 	var l listing
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Args: exactArgs(1, "SITE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			reply, err := node.NewClient(root.home).ChangeLink(cmd.Context(), change, args[0])
+			reply, err := api.NewClient(root.home).ChangeLink(cmd.Context(), change, args[0])
 			if err != nil {
 				return apiError(err)
 			}
@@ -96,12 +95,12 @@ func newLinkVerb(root *options, change site.LinkChange, use, short, long string)
 }
 
 // linkText says what has become of a link.
-func linkText(change site.LinkChange, l *node.SiteLink) string {
+func linkText(change api.LinkChange, l *api.SiteLink) string {
 	name := cellText(l.Peer)
 	switch {
-	case change == site.DropLink && l.Standing == "leaving":
+	case change == api.DropLink && l.Standing == "leaving":
 		return fmt.Sprintf("%s: no link any more; it is being told", name)
-	case change == site.DropLink:
+	case change == api.DropLink:
 		return fmt.Sprintf("%s: no link any more", name)
 	case l.Standing == "invited":
 		return fmt.Sprintf("%s: invited; it is linked once its users accept", name)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gridnode/node"
+	"gridnode/node/api"
 )
 
 func newLogs(root *options) *cobra.Command {
@@ -37,7 +37,7 @@ over.`,
 			if stderr {
 				query.Set("stream", "stderr")
 			}
-			err := node.NewClient(root.home).Logs(cmd.Context(), args[0], query, cmd.OutOrStdout())
+			err := api.NewClient(root.home).Logs(cmd.Context(), args[0], query, cmd.OutOrStdout())
 			return apiError(err)
 		},
 	}

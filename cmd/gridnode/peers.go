@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/grid"
-	"gridnode/node"
+	"gridnode/node/api"
 )
 
 func newPeers(root *options) *cobra.Command {
@@ -20,7 +20,7 @@ func newPeers(root *options) *cobra.Command {
 		Example: "  gridnode peers -o wide\n  gridnode init --home b --join $(gridnode peers --self -o name | paste -sd,)",
 		Args:    exactArgs(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			client := node.NewClient(root.home)
+			client := api.NewClient(root.home)
 			if self {
 				info, err := client.Node(cmd.Context())
 				if err != nil {
@@ -40,23 +40,23 @@ func newPeers(root *options) *cobra.Command {
 	return cmd
 }
 
-var peerColumns = []column[node.Peer]{
-	{head: "ID", text: func(p node.Peer) string { return "…" + p.ID[max(len(p.ID)-8, 0):] }, full: func(p node.Peer) string { return p.ID }},
-	{head: "SITE", text: func(p node.Peer) string { return p.Name }},
-	{head: "LATENCY", text: func(p node.Peer) string { return latencyText(p.Latency) }},
-	{head: "ADDRESS", text: func(p node.Peer) string { return p.Address }},
-	{head: "DIALLED-BY", wide: true, text: func(p node.Peer) string {
+var peerColumns = []column[api.Peer]{
+	{head: "ID", text: func(p api.Peer) string { return "…" + p.ID[max(len(p.ID)-8, 0):] }, full: func(p api.Peer) string { return p.ID }},
+	{head: "SITE", text: func(p api.Peer) string { return p.Name }},
+	{head: "LATENCY", text: func(p api.Peer) string { return latencyText(p.Latency) }},
+	{head: "ADDRESS", text: func(p api.Peer) string { return p.Address }},
+	{head: "DIALLED-BY", wide: true, text: func(p api.Peer) string {
 		if p.Inbound {
 			return "them"
 		}
 		return "us"
 	}},
-	{head: "SINCE", text: func(p node.Peer) string { return formatInstant(p.Since) }},
-	{head: "AGENT", text: func(p node.Peer) string { return p.Agent }},
-	{head: "MEMBER", wide: true, text: func(p node.Peer) string { return strconv.FormatBool(p.Member) }},
+	{head: "SINCE", text: func(p api.Peer) string { return formatInstant(p.Since) }},
+	{head: "AGENT", text: func(p api.Peer) string { return p.Agent }},
+	{head: "MEMBER", wide: true, text: func(p api.Peer) string { return strconv.FormatBool(p.Member) }},
 }
 
-func latencyText(s node.Seconds) string {
+func latencyText(s api.Seconds) string {
 	if s == 0 {
 		return ""
 	}

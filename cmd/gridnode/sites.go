@@ -10,28 +10,28 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/grid"
-	"gridnode/node"
+	"gridnode/node/api"
 )
 
 // siteColumns are the columns of sites and quotes.
-func siteColumns(now time.Time) []column[node.SiteInfo] {
+func siteColumns(now time.Time) []column[api.SiteInfo] {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
-	return []column[node.SiteInfo]{
-		{head: "NAME", text: func(s node.SiteInfo) string { return s.Name }},
-		{head: "ID", wide: true, text: func(s node.SiteInfo) string { return s.ID }},
-		{head: "CPUS", text: func(s node.SiteInfo) string { return number(s.Processors) }},
-		{head: "FREE", text: func(s node.SiteInfo) string { return number(s.Free) }},
-		{head: "WIDEST", wide: true, text: func(s node.SiteInfo) string { return number(s.Widest) }},
-		{head: "QUEUED", text: func(s node.SiteInfo) string { return number(s.Queued) }},
-		{head: "WAIT", text: func(s node.SiteInfo) string { return formatSpan(grid.Time(s.Wait)) }},
-		{head: "PRICE", text: func(s node.SiteInfo) string { return s.Price.String() }},
-		{head: "SPEED", text: func(s node.SiteInfo) string { return number(s.Speed) }},
-		{head: "BANDWIDTH", wide: true, text: func(s node.SiteInfo) string { return number(s.Bandwidth) }},
-		{head: "MEMORY", wide: true, text: func(s node.SiteInfo) string { return formatSize(s.Memory) }},
-		{head: "COST", wide: true, text: func(s node.SiteInfo) string { return s.Cost }},
-		{head: "FOREIGN", text: func(s node.SiteInfo) string { return allowText(s.Foreign) }},
-		{head: "HEAD", wide: true, text: func(s node.SiteInfo) string { return s.Head }},
-		{head: "AGE", text: func(s node.SiteInfo) string { return ageText(s, now) }},
+	return []column[api.SiteInfo]{
+		{head: "NAME", text: func(s api.SiteInfo) string { return s.Name }},
+		{head: "ID", wide: true, text: func(s api.SiteInfo) string { return s.ID }},
+		{head: "CPUS", text: func(s api.SiteInfo) string { return number(s.Processors) }},
+		{head: "FREE", text: func(s api.SiteInfo) string { return number(s.Free) }},
+		{head: "WIDEST", wide: true, text: func(s api.SiteInfo) string { return number(s.Widest) }},
+		{head: "QUEUED", text: func(s api.SiteInfo) string { return number(s.Queued) }},
+		{head: "WAIT", text: func(s api.SiteInfo) string { return formatSpan(grid.Time(s.Wait)) }},
+		{head: "PRICE", text: func(s api.SiteInfo) string { return s.Price.String() }},
+		{head: "SPEED", text: func(s api.SiteInfo) string { return number(s.Speed) }},
+		{head: "BANDWIDTH", wide: true, text: func(s api.SiteInfo) string { return number(s.Bandwidth) }},
+		{head: "MEMORY", wide: true, text: func(s api.SiteInfo) string { return formatSize(s.Memory) }},
+		{head: "COST", wide: true, text: func(s api.SiteInfo) string { return s.Cost }},
+		{head: "FOREIGN", text: func(s api.SiteInfo) string { return allowText(s.Foreign) }},
+		{head: "HEAD", wide: true, text: func(s api.SiteInfo) string { return s.Head }},
+		{head: "AGE", text: func(s api.SiteInfo) string { return ageText(s, now) }},
 	}
 }
 
@@ -39,17 +39,17 @@ func siteColumns(now time.Time) []column[node.SiteInfo] {
 const matrixColumnsMax = 16
 
 // latencyColumns are the latency from here, and the matrix of latencies.
-func latencyColumns(sites []node.SiteInfo) []column[node.SiteInfo] {
-	columns := []column[node.SiteInfo]{
-		{head: "LATENCY", wide: true, text: func(s node.SiteInfo) string { return wayText(s.Latency) }},
-		{head: "KNOWN", wide: true, text: func(s node.SiteInfo) string { return s.LatencySource }},
+func latencyColumns(sites []api.SiteInfo) []column[api.SiteInfo] {
+	columns := []column[api.SiteInfo]{
+		{head: "LATENCY", wide: true, text: func(s api.SiteInfo) string { return wayText(s.Latency) }},
+		{head: "KNOWN", wide: true, text: func(s api.SiteInfo) string { return s.LatencySource }},
 	}
 	if len(sites) > matrixColumnsMax {
 		return columns
 	}
 	for i := range sites {
 		to := &sites[i]
-		columns = append(columns, column[node.SiteInfo]{head: "TO " + to.Name, wide: true, text: func(s node.SiteInfo) string {
+		columns = append(columns, column[api.SiteInfo]{head: "TO " + to.Name, wide: true, text: func(s api.SiteInfo) string {
 			for _, l := range s.Latencies {
 				if l.To == to.ID {
 					return wayText(l.Latency)
@@ -62,7 +62,7 @@ func latencyColumns(sites []node.SiteInfo) []column[node.SiteInfo] {
 }
 
 // wayText prints a latency in milliseconds, nothing if it is not known.
-func wayText(l node.Seconds) string {
+func wayText(l api.Seconds) string {
 	if l == 0 {
 		return ""
 	}
@@ -77,14 +77,14 @@ func allowText(allowed bool) string {
 }
 
 // ageText prints how old the newest word of a site is.
-func ageText(s node.SiteInfo, now time.Time) string {
+func ageText(s api.SiteInfo, now time.Time) string {
 	switch {
 	case s.Self:
 		return "self"
 	case s.Issued == 0:
 		return ""
 	}
-	return formatSpan(max(grid.Time(node.InstantOf(now)-s.Issued), 0))
+	return formatSpan(max(grid.Time(api.InstantOf(now)-s.Issued), 0))
 }
 
 // noteMissing says on stderr if the directory cannot vouch for a list.
@@ -110,11 +110,11 @@ site to it, if there are at most 16. In JSON all latencies between up to 32 site
 		Example: "  gridnode sites\n  gridnode sites -o wide\n  gridnode sites -o json",
 		Args:    exactArgs(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			reply, err := node.NewClient(root.home).Sites(cmd.Context())
+			reply, err := api.NewClient(root.home).Sites(cmd.Context())
 			if err != nil {
 				return apiError(err)
 			}
-			slices.SortFunc(reply.Sites, func(a, b node.SiteInfo) int {
+			slices.SortFunc(reply.Sites, func(a, b api.SiteInfo) int {
 				return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 			})
 			columns := append(siteColumns(time.Now()), latencyColumns(reply.Sites)...)

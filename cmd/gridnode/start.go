@@ -23,6 +23,7 @@ import (
 	"gridnode/market"
 	"gridnode/market/bank"
 	"gridnode/node"
+	"gridnode/node/api"
 	"gridnode/node/p2p"
 	"gridnode/node/site"
 	"gridnode/node/store"
@@ -94,7 +95,7 @@ func serve(cmd *cobra.Command, home string, readyFD int) (err error) {
 	case err != nil:
 		return fmt.Errorf("start site %s: %w", s.name, err)
 	}
-	listener, err := node.ListenAPI(home)
+	listener, err := api.ListenAPI(home)
 	if err != nil {
 		return errors.Join(err, host.Close())
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gridnode/node"
+	"gridnode/node/api"
 	"gridnode/node/site"
 )
 
@@ -64,7 +64,7 @@ func (f *jobFilter) run(cmd *cobra.Command, root *options, args []string) error 
 	if err != nil {
 		return usagef("--sort: %w", err)
 	}
-	client := node.NewClient(root.home)
+	client := api.NewClient(root.home)
 	if f.watch {
 		return f.follow(cmd, client, query)
 	}
@@ -77,9 +77,9 @@ func (f *jobFilter) run(cmd *cobra.Command, root *options, args []string) error 
 }
 
 // follow prints the jobs as they are and a line for every change, until interrupted.
-func (f *jobFilter) follow(cmd *cobra.Command, client *node.Client, query url.Values) error {
-	rows := growing[node.Job]{listing: f.listing, columns: jobColumns}
-	err := client.Watch(cmd.Context(), query, func(j node.Job) error { return rows.print(cmd.OutOrStdout(), j) })
+func (f *jobFilter) follow(cmd *cobra.Command, client *api.Client, query url.Values) error {
+	rows := growing[api.Job]{listing: f.listing, columns: jobColumns}
+	err := client.Watch(cmd.Context(), query, func(j api.Job) error { return rows.print(cmd.OutOrStdout(), j) })
 	return apiError(err)
 }
 
@@ -152,19 +152,19 @@ func stateNames() []string {
 // sortKeys are what listings of jobs can be ordered by.
 var sortKeys = []struct {
 	name string
-	cmp  func(a, b *node.Job) int
+	cmp  func(a, b *api.Job) int
 }{
-	{"submitted", func(a, b *node.Job) int { return cmp.Compare(a.Submitted, b.Submitted) }},
-	{"id", func(a, b *node.Job) int { return cmp.Compare(a.ID, b.ID) }},
-	{"name", func(a, b *node.Job) int { return cmp.Compare(a.Name, b.Name) }},
-	{"user", func(a, b *node.Job) int { return cmp.Compare(a.User, b.User) }},
-	{"state", func(a, b *node.Job) int { return cmp.Compare(a.State, b.State) }},
-	{"site", func(a, b *node.Job) int { return cmp.Compare(siteOf(*a), siteOf(*b)) }},
-	{"cpus", func(a, b *node.Job) int { return cmp.Compare(a.Processors, b.Processors) }},
-	{"start", func(a, b *node.Job) int { return cmp.Compare(a.Start, b.Start) }},
-	{"end", func(a, b *node.Job) int { return cmp.Compare(a.End, b.End) }},
-	{"late", func(a, b *node.Job) int { return cmp.Compare(a.Late, b.Late) }},
-	{"cost", func(a, b *node.Job) int { return cmp.Compare(a.Cost, b.Cost) }},
+	{"submitted", func(a, b *api.Job) int { return cmp.Compare(a.Submitted, b.Submitted) }},
+	{"id", func(a, b *api.Job) int { return cmp.Compare(a.ID, b.ID) }},
+	{"name", func(a, b *api.Job) int { return cmp.Compare(a.Name, b.Name) }},
+	{"user", func(a, b *api.Job) int { return cmp.Compare(a.User, b.User) }},
+	{"state", func(a, b *api.Job) int { return cmp.Compare(a.State, b.State) }},
+	{"site", func(a, b *api.Job) int { return cmp.Compare(siteOf(*a), siteOf(*b)) }},
+	{"cpus", func(a, b *api.Job) int { return cmp.Compare(a.Processors, b.Processors) }},
+	{"start", func(a, b *api.Job) int { return cmp.Compare(a.Start, b.Start) }},
+	{"end", func(a, b *api.Job) int { return cmp.Compare(a.End, b.End) }},
+	{"late", func(a, b *api.Job) int { return cmp.Compare(a.Late, b.Late) }},
+	{"cost", func(a, b *api.Job) int { return cmp.Compare(a.Cost, b.Cost) }},
 }
 
 func sortKeyNames() []string {
@@ -176,14 +176,14 @@ func sortKeyNames() []string {
 }
 
 // sortKey returns the order called name; ties are in the order of IDs.
-func sortKey(name string) (func(a, b node.Job) int, error) {
+func sortKey(name string) (func(a, b api.Job) int, error) {
 	sign := 1
 	if rest, reversed := strings.CutPrefix(name, "-"); reversed {
 		sign, name = -1, rest
 	}
 	for i := range sortKeys {
 		if sortKeys[i].name == name {
-			return func(a, b node.Job) int {
+			return func(a, b api.Job) int {
 				return cmp.Or(sign*sortKeys[i].cmp(&a, &b), cmp.Compare(a.ID, b.ID))
 			}, nil
 		}

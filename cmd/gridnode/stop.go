@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gridnode/node"
+	"gridnode/node/api"
 )
 
 func newStop(root *options) *cobra.Command {
@@ -29,7 +29,7 @@ at the next start.`,
 			ctx, cancel := context.WithTimeout(cmd.Context(), span.Duration())
 			defer cancel()
 			started := time.Now()
-			if err := node.NewClient(root.home).Stop(ctx); err != nil && !errors.Is(err, node.ErrBroken) {
+			if err := api.NewClient(root.home).Stop(ctx); err != nil && !errors.Is(err, api.ErrBroken) {
 				return apiError(err)
 			}
 			if err := awaitUnlock(ctx, root.home); err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/grid"
-	"gridnode/node"
+	"gridnode/node/api"
 )
 
 // submission is the flags of submit.
@@ -119,7 +119,7 @@ func (s *submission) run(cmd *cobra.Command, root *options, args []string) error
 	if err != nil {
 		return usagef("%w", err)
 	}
-	client := node.NewClient(root.home)
+	client := api.NewClient(root.home)
 	if s.dryRun {
 		return s.preview(cmd, client, spec)
 	}
@@ -127,7 +127,7 @@ func (s *submission) run(cmd *cobra.Command, root *options, args []string) error
 	switch {
 	case err != nil && s.stored:
 		return failf(exitCode(apiError(err)), "%w: what was submitted goes on; see 'gridnode wait' when the daemon is back", err)
-	case errors.Is(err, node.ErrBroken):
+	case errors.Is(err, api.ErrBroken):
 		return failf(exitFailed, "%w: job %s may have been taken; see 'gridnode status', or repeat with --id %s", err, spec.ID, spec.ID)
 	case err != nil:
 		return apiError(err)
@@ -142,7 +142,7 @@ func (s *submission) run(cmd *cobra.Command, root *options, args []string) error
 
 // submit hands the job over and prints IDs as soon as the jobs are safe, so that a
 // user who stops waiting has them.
-func (s *submission) submit(cmd *cobra.Command, client *node.Client, spec node.JobSpec) ([]node.Job, error) {
+func (s *submission) submit(cmd *cobra.Command, client *api.Client, spec api.JobSpec) ([]api.Job, error) {
 	stored := func(ids []string) {
 		s.stored = true
 		if s.listing.format != formatJSON {
@@ -150,13 +150,13 @@ func (s *submission) submit(cmd *cobra.Command, client *node.Client, spec node.J
 		}
 	}
 	if s.wait {
-		reply, err := client.SubmitAndWait(cmd.Context(), []node.JobSpec{spec}, stored)
+		reply, err := client.SubmitAndWait(cmd.Context(), []api.JobSpec{spec}, stored)
 		if err != nil {
 			return nil, err
 		}
 		return reply.Jobs, nil
 	}
-	reply, err := client.Submit(cmd.Context(), []node.JobSpec{spec})
+	reply, err := client.Submit(cmd.Context(), []api.JobSpec{spec})
 	if err != nil {
 		return nil, err
 	}
@@ -195,8 +195,8 @@ func (s *submission) command(cmd *cobra.Command, args []string) (line []string, 
 }
 
 // spec checks the flags and returns the job they describe.
-func (s *submission) spec(line []string, name string, now time.Time) (node.JobSpec, error) {
-	spec := node.JobSpec{ID: s.id, Name: name, Args: line, Tasks: s.tasks, CPUsPerTask: s.cpus, Policy: s.policy, Site: s.site}
+func (s *submission) spec(line []string, name string, now time.Time) (api.JobSpec, error) {
+	spec := api.JobSpec{ID: s.id, Name: name, Args: line, Tasks: s.tasks, CPUsPerTask: s.cpus, Policy: s.policy, Site: s.site}
 	if s.name != "" {
 		spec.Name = s.name
 	}
@@ -214,7 +214,7 @@ func (s *submission) spec(line []string, name string, now time.Time) (node.JobSp
 	if _, ok := goalNames[s.policy]; !ok && s.policy != "" {
 		return spec, fmt.Errorf("--policy: %q: want cheapest, fastest, local or spill", s.policy)
 	}
-	for _, step := range []func(*node.JobSpec, time.Time) error{s.times, s.memories, s.surroundings, s.divide} {
+	for _, step := range []func(*api.JobSpec, time.Time) error{s.times, s.memories, s.surroundings, s.divide} {
 		if err := step(&spec, now); err != nil {
 			return spec, err
 		}
@@ -227,27 +227,27 @@ func (s *submission) spec(line []string, name string, now time.Time) (node.JobSp
 	return spec, nil
 }
 
-func (s *submission) times(spec *node.JobSpec, now time.Time) error {
+func (s *submission) times(spec *api.JobSpec, now time.Time) error {
 	if s.time != "" {
 		span, err := parseSpan(s.time)
 		if err != nil {
 			return fmt.Errorf("--time: %w", err)
 		}
-		spec.Time = node.Seconds(span)
+		spec.Time = api.Seconds(span)
 	}
 	if s.deadline != "" {
 		at, err := parseDeadline(s.deadline, now)
 		if err != nil {
 			return fmt.Errorf("--deadline: %w", err)
 		}
-		spec.Deadline = node.InstantOf(at)
+		spec.Deadline = api.InstantOf(at)
 	}
 	if s.budget != "" {
 		credits, err := grid.ParseCredits(s.budget)
 		if err != nil {
 			return fmt.Errorf("--budget: %w", err)
 		}
-		amount := node.Amount(credits)
+		amount := api.Amount(credits)
 		spec.Budget = &amount
 	}
 	if s.array != "" {
@@ -260,7 +260,7 @@ func (s *submission) times(spec *node.JobSpec, now time.Time) error {
 	return nil
 }
 
-func (s *submission) memories(spec *node.JobSpec, _ time.Time) error {
+func (s *submission) memories(spec *api.JobSpec, _ time.Time) error {
 	const mega = 1 << 20
 	if s.memory != "" && s.memoryPerCPU != "" {
 		return errors.New("--mem and --mem-per-cpu exclude each other")
@@ -283,12 +283,12 @@ func (s *submission) memories(spec *node.JobSpec, _ time.Time) error {
 	return nil
 }
 
-func (s *submission) divide(spec *node.JobSpec, _ time.Time) error {
+func (s *submission) divide(spec *api.JobSpec, _ time.Time) error {
 	return s.division.spec(spec, s.tasksGiven)
 }
 
 // surroundings sets the working directory and the environment.
-func (s *submission) surroundings(spec *node.JobSpec, _ time.Time) error {
+func (s *submission) surroundings(spec *api.JobSpec, _ time.Time) error {
 	spec.Dir = s.dir
 	if here, err := os.Getwd(); spec.Dir == "" && err == nil {
 		spec.Dir = here
@@ -321,7 +321,7 @@ func (s *submission) surroundings(spec *node.JobSpec, _ time.Time) error {
 }
 
 // preview prints what would come of the job.
-func (s *submission) preview(cmd *cobra.Command, client *node.Client, spec node.JobSpec) error {
+func (s *submission) preview(cmd *cobra.Command, client *api.Client, spec api.JobSpec) error {
 	reply, err := client.Preview(cmd.Context(), spec)
 	if err != nil {
 		return apiError(err)

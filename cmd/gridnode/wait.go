@@ -3,11 +3,11 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"gridnode/node"
+	"gridnode/node/api"
 )
 
 func newWait(root *options) *cobra.Command {
-	var request node.IDsRequest
+	var request api.IDsRequest
 	var timeout string
 	var quiet bool
 	cmd := &cobra.Command{
@@ -28,9 +28,9 @@ was refused). If --timeout passes first, the exit code is 124 and the jobs go on
 				if err != nil {
 					return usagef("--timeout: %w", err)
 				}
-				request.Timeout = node.Seconds(span)
+				request.Timeout = api.Seconds(span)
 			}
-			client := node.NewClient(root.home)
+			client := api.NewClient(root.home)
 			reply, err := client.Wait(cmd.Context(), request)
 			if err != nil {
 				return apiError(err)

@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gridnode/node"
+	"gridnode/node/api"
 )
 
 func newWhy(root *options) *cobra.Command {
@@ -20,7 +20,7 @@ what came of it. A job that only ever was for this site has no such table.`,
 		Example: "  gridnode why 7q3k\n  gridnode why 7q3k -o json",
 		Args:    exactArgs(1, "the ID of a job, or a unique prefix of it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			reply, err := node.NewClient(root.home).Why(cmd.Context(), args[0])
+			reply, err := api.NewClient(root.home).Why(cmd.Context(), args[0])
 			if err != nil {
 				return apiError(err)
 			}
@@ -38,7 +38,7 @@ what came of it. A job that only ever was for this site has no such table.`,
 }
 
 // explanation says in a sentence where a job stands.
-func explanation(j *node.Job) string {
+func explanation(j *api.Job) string {
 	text := fmt.Sprintf("%s %s: %s", shortID(j.ID), cellText(j.Name), j.State)
 	if site := siteOf(*j); site != "" {
 		text += " at " + cellText(site)

@@ -1,4 +1,4 @@
-package node
+package api
 
 // SiteLink is a link of the hierarchy of delegation as users see it.
 type SiteLink struct {
@@ -26,3 +26,13 @@ type LinkRequest struct {
 type LinkReply struct {
 	Link SiteLink `json:"link"`
 }
+
+// LinkChange is what can be done about a link: the last part of the path.
+type LinkChange string
+
+// A parent invites, the invited site accepts, either drops.
+const (
+	InviteLink LinkChange = "invite"
+	AcceptLink LinkChange = "accept"
+	DropLink   LinkChange = "drop"
+)

@@ -1,8 +1,4 @@
-package node
-
-import (
-	"gridnode/node/site"
-)
+package api
 
 // JobSpec is a job, or an array of jobs, as it is submitted.
 type JobSpec struct {
@@ -47,8 +43,8 @@ type SubmitStored struct {
 // SubmitReply answers it: the jobs in order, arrays spread out. With wait=done every
 // job is over, or Failure says why that is not known.
 type SubmitReply struct {
-	Jobs    []Job     `json:"jobs"`
-	Failure *APIError `json:"failure,omitempty"`
+	Jobs    []Job  `json:"jobs"`
+	Failure *Error `json:"failure,omitempty"`
 }
 
 // Job is a job as users see it.
@@ -93,7 +89,7 @@ type Job struct {
 // Over reports whether the job's state is terminal.
 func (j *Job) Over() bool {
 	switch j.State {
-	case site.Done.String(), site.Failed.String(), site.CancelledByUser.String(), site.Refused.String():
+	case "done", "failed", "cancelled", "refused":
 		return true
 	}
 	return false

@@ -1,4 +1,4 @@
-package node
+package api
 
 // DataInput is a data set that a job reads.
 type DataInput struct {

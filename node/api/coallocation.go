@@ -1,4 +1,4 @@
-package node
+package api
 
 // Coallocation is how a job may be divided over several sites, as it is submitted: by
 // its components, or as the placement policy likes within bounds.

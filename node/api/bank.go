@@ -1,4 +1,4 @@
-package node
+package api
 
 // BankAccount is what is in one account of a bank.
 type BankAccount struct {

@@ -1,4 +1,4 @@
-package node
+package api
 
 // SiteInfo is one site of the federation as this one sees it.
 type SiteInfo struct {

@@ -1,4 +1,4 @@
-package node
+package api
 
 // Latency is what this site knows of the way between two sites.
 type Latency struct {

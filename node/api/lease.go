@@ -1,4 +1,4 @@
-package node
+package api
 
 // Lease is a lease as users see it.
 type Lease struct {
@@ -45,6 +45,16 @@ type LeaseReply struct {
 
 // Directions of leases.
 const (
-	directionIn  = "in"  // borrowed
-	directionOut = "out" // lent
+	DirectionIn  = "in"  // borrowed
+	DirectionOut = "out" // lent
+)
+
+// LeaseChange is what can be done with a lease: the last part of the path.
+type LeaseChange string
+
+// The borrower renews and releases, the lender revokes.
+const (
+	RenewLease   LeaseChange = "renew"
+	ReleaseLease LeaseChange = "release"
+	RevokeLease  LeaseChange = "revoke"
 )

@@ -1,5 +1,5 @@
-package node
+package api
 
 // trailerError is the trailer that says why a stream of output ended early: a code
 // of APIError, a blank, and a message.
-const trailerError = "Gridnode-Error"
+const TrailerError = "Gridnode-Error"

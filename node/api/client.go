@@ -1,4 +1,4 @@
-package node
+package api
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 	"strings"
 
 	"gridnode/grid"
-	"gridnode/node/site"
 )
 
 // ErrNoDaemon is wrapped by every Client method when no daemon runs on the home.
@@ -124,9 +123,9 @@ func (c *Client) Logs(ctx context.Context, id string, query url.Values, w io.Wri
 		case err == nil:
 		case !errors.Is(err, io.EOF):
 			return broken(ctx, err)
-		case response.Trailer.Get(trailerError) != "":
-			code, message, _ := strings.Cut(response.Trailer.Get(trailerError), " ")
-			return &APIError{Code: code, Message: message}
+		case response.Trailer.Get(TrailerError) != "":
+			code, message, _ := strings.Cut(response.Trailer.Get(TrailerError), " ")
+			return &Error{Code: code, Message: message}
 		default:
 			return nil
 		}
@@ -220,9 +219,8 @@ func (c *Client) RequestLease(ctx context.Context, request LeaseRequest) (*Lease
 }
 
 // ChangeLease renews, releases or revokes a lease.
-func (c *Client) ChangeLease(ctx context.Context, change site.LeaseChange, request LeaseChangeRequest) (*LeaseReply, error) {
-	verb := map[site.LeaseChange]string{site.RenewLease: "renew", site.ReleaseLease: "release", site.RevokeLease: "revoke"}[change]
-	return post[LeaseReply](ctx, c, "/v1/leases/"+verb, request)
+func (c *Client) ChangeLease(ctx context.Context, change LeaseChange, request LeaseChangeRequest) (*LeaseReply, error) {
+	return post[LeaseReply](ctx, c, "/v1/leases/"+string(change), request)
 }
 
 // Links lists the links of the hierarchy of delegation.
@@ -231,9 +229,8 @@ func (c *Client) Links(ctx context.Context) (*LinksReply, error) {
 }
 
 // ChangeLink invites a site, accepts its invitation, or drops the link to it.
-func (c *Client) ChangeLink(ctx context.Context, change site.LinkChange, with string) (*LinkReply, error) {
-	verb := map[site.LinkChange]string{site.InviteLink: "invite", site.AcceptLink: "accept", site.DropLink: "drop"}[change]
-	return post[LinkReply](ctx, c, "/v1/links/"+verb, LinkRequest{with})
+func (c *Client) ChangeLink(ctx context.Context, change LinkChange, with string) (*LinkReply, error) {
+	return post[LinkReply](ctx, c, "/v1/links/"+string(change), LinkRequest{with})
 }
 
 // DataSets lists the data sets that this site holds.
@@ -312,7 +309,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (*htt
 		return response, nil
 	}
 	defer response.Body.Close()
-	failure := &APIError{Code: CodeInternal}
+	failure := &Error{Code: CodeInternal}
 	if err := json.NewDecoder(io.LimitReader(response.Body, 4<<20)).Decode(failure); err != nil || failure.Message == "" {
 		failure.Message = "the daemon answered " + response.Status
 	}

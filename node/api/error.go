@@ -1,7 +1,7 @@
-package node
+package api
 
 // APIError is the body of every answer that is not 2xx.
-type APIError struct {
+type Error struct {
 	Code    string `json:"code"` // one of the Code constants
 	Message string `json:"message"`
 }
@@ -17,4 +17,4 @@ const (
 )
 
 // Error implements error.
-func (e *APIError) Error() string { return e.Message }
+func (e *Error) Error() string { return e.Message }
