@@ -27,7 +27,7 @@ func dataHosts(t *testing.T) []*Host {
 func TestLyingHolders(t *testing.T) {
 	hosts := dataHosts(t)
 	asker, liar := hosts[0], hosts[1]
-	name, size, err := digestOf(t.Context(), strings.NewReader("content"))
+	name, size, err := DigestOf(t.Context(), strings.NewReader("content"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestMeasure(t *testing.T) {
 	file := filepath.Join(dir, "file")
 	write(t, file, "text")
 	write(t, filepath.Join(dir, "other"), "more")
-	digest, _, err := digestOf(t.Context(), strings.NewReader("text"))
+	digest, _, err := DigestOf(t.Context(), strings.NewReader("text"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +174,7 @@ func TestMeasure(t *testing.T) {
 		{"x", filepath.Join(dir, "none"), dataset.Set{}, "no such file"},
 		{"x", "/dev/null", dataset.Set{}, "neither a file nor a directory"},
 	} {
-		got, err := measure(t.Context(), tt.name, tt.path)
+		got, err := Measure(t.Context(), tt.name, tt.path)
 		if tt.word != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.word) {
 				t.Errorf("%q, %s: %v, want %q", tt.name, tt.path, err, tt.word)

@@ -21,7 +21,7 @@ func addData(t *testing.T, h *Host, name, text string, share bool) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "data.txt")
 	write(t, path, text)
-	set, err := measure(t.Context(), name, path)
+	set, err := Measure(t.Context(), name, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,7 +129,7 @@ func TestInputsAtSeveralSites(t *testing.T) {
 	for _, h := range hosts {
 		h.bring.most = 1 << 20
 	}
-	name, _, err := digestOf(t.Context(), strings.NewReader("content"))
+	name, _, err := DigestOf(t.Context(), strings.NewReader("content"))
 	if err != nil {
 		t.Fatal(err)
 	}

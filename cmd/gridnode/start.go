@@ -24,6 +24,7 @@ import (
 	"gridnode/market/bank"
 	"gridnode/node"
 	"gridnode/node/api"
+	"gridnode/node/api/server"
 	"gridnode/node/p2p"
 	"gridnode/node/site"
 	"gridnode/node/store"
@@ -99,8 +100,8 @@ func serve(cmd *cobra.Command, home string, readyFD int) (err error) {
 	if err != nil {
 		return errors.Join(err, host.Close())
 	}
-	api := node.NewAPI(host, node.APIConfig{
-		Rating: s.rating, Defaults: node.JobDefaults{Estimate: s.estimate, Goal: s.goal, Packs: len(s.pack.Members) > 0},
+	api := server.New(host, server.Config{
+		Rating: s.rating, Defaults: server.Defaults{Estimate: s.estimate, Goal: s.goal, Packs: len(s.pack.Members) > 0},
 		Federation: s.federation, Version: version, Logger: log, Stop: cancel,
 	})
 	served := make(chan error, 1)

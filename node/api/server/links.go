@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"gridnode/node/site"
 )
 
-func (a *API) links(w http.ResponseWriter, r *http.Request) error {
+func (a *Server) links(w http.ResponseWriter, r *http.Request) error {
 	reply := api.LinksReply{Links: []api.SiteLink{}}
 	err := a.host.Do(r.Context(), func(s *site.Site) {
 		for _, k := range s.Links() {
@@ -38,7 +38,7 @@ func linkOf(s *site.Site, k *lease.Kin) api.SiteLink {
 
 // linkedSite returns the ID of the site that text names: one that is linked, also if the
 // directory has forgotten it, or any other.
-func (a *API) linkedSite(ctx context.Context, text string) (found grid.SiteID, err error) {
+func (a *Server) linkedSite(ctx context.Context, text string) (found grid.SiteID, err error) {
 	matches := 0
 	err = a.host.Do(ctx, func(s *site.Site) {
 		for _, k := range s.Links() {
@@ -55,14 +55,14 @@ func (a *API) linkedSite(ctx context.Context, text string) (found grid.SiteID, e
 }
 
 // changeLink returns what answers a request to change a link.
-func (a *API) changeLink(change site.LinkChange) func(http.ResponseWriter, *http.Request) error {
+func (a *Server) changeLink(change site.LinkChange) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var request api.LinkRequest
 		if err := readJSON(r, &request); err != nil {
 			return err
 		}
 		if request.Site == "" {
-			return apiErrorf(api.CodeUsage, "site: name the other site")
+			return errorf(api.CodeUsage, "site: name the other site")
 		}
 		at, err := a.linkedSite(r.Context(), request.Site)
 		if err != nil {
@@ -77,11 +77,11 @@ func (a *API) changeLink(change site.LinkChange) func(http.ResponseWriter, *http
 		said := answer.(*site.LinkAnswer)
 		switch {
 		case errors.Is(said.Err, lease.ErrBounds):
-			return apiErrorf(api.CodeUsage, "%v", said.Err)
+			return errorf(api.CodeUsage, "%v", said.Err)
 		case errors.Is(said.Err, site.ErrUnknownLink):
-			return apiErrorf(api.CodeNotFound, "%v", said.Err)
+			return errorf(api.CodeNotFound, "%v", said.Err)
 		case errors.Is(said.Err, site.ErrLink):
-			return apiErrorf(api.CodeRefused, "%v", said.Err)
+			return errorf(api.CodeRefused, "%v", said.Err)
 		case said.Err != nil:
 			return said.Err
 		}

@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"gridnode/coalloc"
@@ -13,7 +13,7 @@ const matrixMax = 32
 
 // latencies fills in what this site knows of the ways from here to sites, and, unless
 // there are too many, between all of them. It is called on the host's loop.
-func (a *API) latencies(s *site.Site, sites []api.SiteInfo) {
+func (a *Server) latencies(s *site.Site, sites []api.SiteInfo) {
 	ids := make([]grid.SiteID, len(sites))
 	self := -1
 	for i := range sites {

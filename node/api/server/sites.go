@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"context"
@@ -15,8 +15,8 @@ import (
 )
 
 // sites lists this site and those the directory knows.
-func (a *API) sites(w http.ResponseWriter, r *http.Request) error {
-	found, err := a.find(r.Context(), directory.Query{Attribute: directory.Price}, apiRowsMax)
+func (a *Server) sites(w http.ResponseWriter, r *http.Request) error {
+	found, err := a.find(r.Context(), directory.Query{Attribute: directory.Price}, rowsMax)
 	if err != nil {
 		return err
 	}
@@ -38,10 +38,10 @@ func (a *API) sites(w http.ResponseWriter, r *http.Request) error {
 }
 
 // quotes asks the directory for a range.
-func (a *API) quotes(w http.ResponseWriter, r *http.Request) error {
+func (a *Server) quotes(w http.ResponseWriter, r *http.Request) error {
 	query, priceMax, limit, err := quotesQuery(r.URL.Query())
 	if err != nil {
-		return apiErrorf(api.CodeUsage, "%v", err)
+		return errorf(api.CodeUsage, "%v", err)
 	}
 	found, err := a.find(r.Context(), query, limit)
 	if err != nil {
@@ -63,7 +63,7 @@ func (a *API) quotes(w http.ResponseWriter, r *http.Request) error {
 
 // quotesQuery reads the parameters of GET /v1/quotes.
 func quotesQuery(values url.Values) (query directory.Query, priceMax grid.Price, limit int, err error) {
-	priceMax, limit = grid.CreditsMax, apiRowsMax
+	priceMax, limit = grid.CreditsMax, rowsMax
 	if text := values.Get("maxPrice"); text != "" {
 		if priceMax, err = grid.ParseCredits(text); err != nil {
 			return query, 0, 0, fmt.Errorf("maxPrice: %w", err)
@@ -80,7 +80,7 @@ func quotesQuery(values url.Values) (query directory.Query, priceMax grid.Price,
 		{"minSpeed", &query.Filter.SpeedMin, 0, grid.RatingMax},
 		{"cpus", &query.Filter.ProcessorsMin, 0, 1 << 24},
 		{"free", &query.Filter.FreeMin, 0, 1 << 24},
-		{"limit", &rows, 1, apiRowsMax},
+		{"limit", &rows, 1, rowsMax},
 	} {
 		text := values.Get(p.name)
 		if text == "" {
@@ -118,7 +118,7 @@ func (f *foundQuotes) reply() api.SitesReply {
 }
 
 // find asks the directory page by page for up to limit quotes.
-func (a *API) find(ctx context.Context, query directory.Query, limit int) (*foundQuotes, error) {
+func (a *Server) find(ctx context.Context, query directory.Query, limit int) (*foundQuotes, error) {
 	all := &foundQuotes{certain: true}
 	for {
 		query.Limit = min(limit-len(all.quotes), directory.LimitMax)
@@ -130,7 +130,7 @@ func (a *API) find(ctx context.Context, query directory.Query, limit int) (*foun
 		all.messages += found.Messages
 		all.certain = all.certain && found.Certain
 		if found.Err != nil && len(found.Quotes) == 0 && len(all.quotes) == 0 {
-			return nil, apiErrorf(api.CodeInternal, "the directory did not answer: %v; ask again later", found.Err)
+			return nil, errorf(api.CodeInternal, "the directory did not answer: %v; ask again later", found.Err)
 		}
 		all.quotes = append(all.quotes, found.Quotes...)
 		if found.End || found.Err != nil || len(found.Quotes) == 0 || len(all.quotes) >= limit {
@@ -141,7 +141,7 @@ func (a *API) find(ctx context.Context, query directory.Query, limit int) (*foun
 }
 
 // siteInfo returns what users see of a quote. It is called on the host's loop.
-func (a *API) siteInfo(s *site.Site, q *directory.Quote) api.SiteInfo {
+func (a *Server) siteInfo(s *site.Site, q *directory.Quote) api.SiteInfo {
 	info := api.SiteInfo{
 		ID: string(q.Site), Name: q.Name, Self: q.Site == a.host.ID(),
 		Processors: q.Processors, Free: q.Free, Widest: q.Widest, Wait: api.Seconds(q.Wait),
@@ -163,12 +163,12 @@ func (a *API) siteInfo(s *site.Site, q *directory.Quote) api.SiteInfo {
 
 // siteNamed returns the ID of the site that text names: an ID, or a name that one
 // site only has.
-func (a *API) siteNamed(ctx context.Context, text string) (grid.SiteID, error) {
+func (a *Server) siteNamed(ctx context.Context, text string) (grid.SiteID, error) {
 	self := a.host.ID()
 	if text == "" || text == string(self) {
 		return grid.SiteID(text), nil
 	}
-	found, err := a.find(ctx, directory.Query{Attribute: directory.Price}, apiRowsMax)
+	found, err := a.find(ctx, directory.Query{Attribute: directory.Price}, rowsMax)
 	if err != nil {
 		return "", err
 	}
@@ -189,14 +189,14 @@ func (a *API) siteNamed(ctx context.Context, text string) (grid.SiteID, error) {
 	}
 	switch len(matches) {
 	case 0:
-		return "", apiErrorf(api.CodeNotFound, "no site is called %q: 'gridnode sites' lists those that are known", text)
+		return "", errorf(api.CodeNotFound, "no site is called %q: 'gridnode sites' lists those that are known", text)
 	case 1:
 		return matches[0], nil
 	}
-	return "", apiErrorf(api.CodeUsage, "%d sites are called %q: say which by its ID: %s", len(matches), text, matches)
+	return "", errorf(api.CodeUsage, "%d sites are called %q: say which by its ID: %s", len(matches), text, matches)
 }
 
-func (a *API) peers(w http.ResponseWriter, r *http.Request) error {
+func (a *Server) peers(w http.ResponseWriter, r *http.Request) error {
 	reply := api.PeersReply{Peers: []api.Peer{}}
 	peers := a.host.Peers(r.Context())
 	err := a.host.Do(r.Context(), func(s *site.Site) {
@@ -214,7 +214,7 @@ func (a *API) peers(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, reply)
 }
 
-func (a *API) counters(w http.ResponseWriter, _ *http.Request) error {
+func (a *Server) counters(w http.ResponseWriter, _ *http.Request) error {
 	counter := a.host.Counter()
 	reply := api.CountersReply{Messages: []api.MessageCount{}, Malformed: counter.Malformed}
 	for k := grid.Kind(0); k < wire.KindMax; k++ {

@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"context"
@@ -18,7 +18,7 @@ const recentSpan = grid.Hour
 
 // views returns what users see of jobs, in order. A job that is no longer kept is
 // left out.
-func (a *API) views(ctx context.Context, ids []grid.JobID) ([]api.Job, error) {
+func (a *Server) views(ctx context.Context, ids []grid.JobID) ([]api.Job, error) {
 	var list viewList
 	err := a.host.Do(ctx, func(s *site.Site) {
 		for _, id := range ids {
@@ -36,7 +36,7 @@ type viewList struct {
 	names map[grid.SiteID]string
 }
 
-func (l *viewList) add(s *site.Site, a *API, v site.View) {
+func (l *viewList) add(s *site.Site, a *Server, v site.View) {
 	l.views = append(l.views, v)
 	if l.names == nil {
 		l.names = map[grid.SiteID]string{a.host.ID(): s.Offer().Name}
@@ -82,12 +82,12 @@ type jobQuery struct {
 }
 
 // query reads the parameters of a listing.
-func (a *API) query(ctx context.Context, values url.Values) (*jobQuery, error) {
+func (a *Server) query(ctx context.Context, values url.Values) (*jobQuery, error) {
 	q := &jobQuery{user: values.Get("user"), site: values.Get("site"), name: values.Get("name")}
 	for _, text := range values["state"] {
 		state, err := site.ParseState(text)
 		if err != nil {
-			return nil, apiErrorf(api.CodeUsage, "state: %v", err)
+			return nil, errorf(api.CodeUsage, "state: %v", err)
 		}
 		q.states = append(q.states, state)
 	}
@@ -103,7 +103,7 @@ func (a *API) query(ctx context.Context, values url.Values) (*jobQuery, error) {
 	}
 	switch all := values.Get("all"); {
 	case all != "" && all != "true" && all != "false":
-		return nil, apiErrorf(api.CodeUsage, "all: %q, want true or false", all)
+		return nil, errorf(api.CodeUsage, "all: %q, want true or false", all)
 	case all != "true" && q.ids == nil && q.states == nil:
 		q.since = a.host.Now() - recentSpan
 	}
@@ -132,7 +132,7 @@ func named(job, name string) bool {
 
 // choose returns the jobs that q chooses, oldest first. Views are complete only
 // for those, so that a long table does not hold up the loop.
-func (a *API) choose(ctx context.Context, q *jobQuery) ([]api.Job, error) {
+func (a *Server) choose(ctx context.Context, q *jobQuery) ([]api.Job, error) {
 	var list viewList
 	err := a.host.Do(ctx, func(s *site.Site) {
 		if q.ids != nil {
@@ -164,7 +164,7 @@ func (a *API) choose(ctx context.Context, q *jobQuery) ([]api.Job, error) {
 	return list.jobs(), nil
 }
 
-func (a *API) jobs(w http.ResponseWriter, r *http.Request) error {
+func (a *Server) jobs(w http.ResponseWriter, r *http.Request) error {
 	q, err := a.query(r.Context(), r.URL.Query())
 	if err != nil {
 		return err
@@ -178,7 +178,7 @@ func (a *API) jobs(w http.ResponseWriter, r *http.Request) error {
 
 // watch streams the jobs chosen and then every change of them, one JSON value a
 // line. Nothing that happens in between is missed.
-func (a *API) watch(w http.ResponseWriter, r *http.Request) error {
+func (a *Server) watch(w http.ResponseWriter, r *http.Request) error {
 	q, err := a.query(r.Context(), r.URL.Query())
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"gridnode/grid"
+	"gridnode/node"
 	"gridnode/node/api"
 )
 
@@ -17,31 +18,31 @@ const tailMax = 16 << 20
 
 // logRequest is the parameters of GET /v1/jobs/{id}/logs.
 type logRequest struct {
-	stream Stream
+	stream node.Stream
 	follow bool
 	tail   int64 // lines from the end; -1: everything
 }
 
 func parseLogRequest(values url.Values) (logRequest, error) {
-	q := logRequest{stream: Stdout, tail: -1}
+	q := logRequest{stream: node.Stdout, tail: -1}
 	switch stream := values.Get("stream"); stream {
-	case "", Stdout.String():
-	case Stderr.String():
-		q.stream = Stderr
+	case "", node.Stdout.String():
+	case node.Stderr.String():
+		q.stream = node.Stderr
 	default:
-		return q, apiErrorf(api.CodeUsage, "stream: %q, want stdout or stderr", stream)
+		return q, errorf(api.CodeUsage, "stream: %q, want stdout or stderr", stream)
 	}
 	switch follow := values.Get("follow"); follow {
 	case "", "false":
 	case "true":
 		q.follow = true
 	default:
-		return q, apiErrorf(api.CodeUsage, "follow: %q, want true or false", follow)
+		return q, errorf(api.CodeUsage, "follow: %q, want true or false", follow)
 	}
 	if text := values.Get("tail"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 {
-			return q, apiErrorf(api.CodeUsage, "tail: %q, want a number of lines, at least 0", text)
+			return q, errorf(api.CodeUsage, "tail: %q, want a number of lines, at least 0", text)
 		}
 		q.tail = n
 	}
@@ -49,7 +50,7 @@ func parseLogRequest(values url.Values) (logRequest, error) {
 }
 
 // logs streams what a job has written.
-func (a *API) logs(w http.ResponseWriter, r *http.Request) error {
+func (a *Server) logs(w http.ResponseWriter, r *http.Request) error {
 	q, err := parseLogRequest(r.URL.Query())
 	if err != nil {
 		return err
@@ -76,7 +77,7 @@ func (a *API) logs(w http.ResponseWriter, r *http.Request) error {
 }
 
 // copyLog writes what q asks for to out.
-func (a *API) copyLog(ctx context.Context, out *logWriter, id grid.JobID, q *logRequest) error {
+func (a *Server) copyLog(ctx context.Context, out *logWriter, id grid.JobID, q *logRequest) error {
 	var skip int64
 	if q.tail >= 0 {
 		last := lastLines{lines: q.tail}
@@ -91,7 +92,7 @@ func (a *API) copyLog(ctx context.Context, out *logWriter, id grid.JobID, q *log
 	return a.readLog(ctx, &skipper{out, skip}, id, q.stream, q.follow)
 }
 
-func (a *API) readLog(ctx context.Context, w io.Writer, id grid.JobID, stream Stream, follow bool) error {
+func (a *Server) readLog(ctx context.Context, w io.Writer, id grid.JobID, stream node.Stream, follow bool) error {
 	source, err := a.host.Output(ctx, id, stream, follow)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"gridnode/grid"
+	"gridnode/node"
 	"gridnode/node/site"
 )
 
@@ -37,12 +38,12 @@ func (w *waiters) init() {
 }
 
 // follow passes the host's events on until the host stops or ctx ends.
-func (a *API) follow(ctx context.Context, events *Subscription) {
+func (a *Server) follow(ctx context.Context, events *node.Subscription) {
 	for {
 		list, err := events.Next(ctx)
 		a.waiters.events(list)
 		switch {
-		case errors.Is(err, ErrLagged):
+		case errors.Is(err, node.ErrLagged):
 			events = a.host.Subscribe()
 			a.lookAgain(ctx)
 		case err != nil:
@@ -52,7 +53,7 @@ func (a *API) follow(ctx context.Context, events *Subscription) {
 }
 
 // lookAgain settles whatever the events that were missed would have settled.
-func (a *API) lookAgain(ctx context.Context) {
+func (a *Server) lookAgain(ctx context.Context) {
 	_ = a.host.Do(ctx, func(s *site.Site) { // the host stops if this fails, and everybody is told
 		a.waiters.lookAgain(func(id grid.JobID) site.State {
 			v, known := s.Job(id)
@@ -203,7 +204,7 @@ func (w *waiters) unwatch(watcher *watcher) {
 
 // await returns once every job is over, or placed if that is enough, with ctx's
 // error if it ends first, or with ErrStopped.
-func (a *API) await(ctx context.Context, ids []grid.JobID, placed bool) error {
+func (a *Server) await(ctx context.Context, ids []grid.JobID, placed bool) error {
 	waiter := a.waiters.add(ids, placed)
 	defer a.waiters.remove(waiter, ids)
 	var settled []grid.JobID
@@ -225,6 +226,6 @@ func (a *API) await(ctx context.Context, ids []grid.JobID, placed bool) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-a.stopping.Done():
-		return ErrStopped
+		return node.ErrStopped
 	}
 }

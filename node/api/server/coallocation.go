@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"context"
@@ -58,13 +58,13 @@ func (by *submitter) divide(job *grid.Job, spec *api.JobSpec) error {
 }
 
 // nameComponents replaces the names of sites in components by their IDs.
-func (a *API) nameComponents(ctx context.Context, spec *api.JobSpec, known map[string]grid.SiteID) error {
+func (a *Server) nameComponents(ctx context.Context, spec *api.JobSpec, known map[string]grid.SiteID) error {
 	if spec.Coallocation == nil || spec.Coallocation.Components == "" {
 		return nil
 	}
 	r, err := coalloc.ParseComponents(spec.Coallocation.Components)
 	if err != nil {
-		return apiErrorf(api.CodeUsage, "%v", err)
+		return errorf(api.CodeUsage, "%v", err)
 	}
 	var text strings.Builder
 	for i, split := range r.Splits {

@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"os"
@@ -11,12 +11,12 @@ import (
 
 // docs/api.md names every request, every code and every key.
 func TestAPIPageIsComplete(t *testing.T) {
-	b, err := os.ReadFile("../docs/api.md")
+	b, err := os.ReadFile("../../../docs/api.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := string(b)
-	for pattern, h := range (&API{}).routes() {
+	for pattern, h := range (&Server{}).routes() {
 		if !strings.Contains(text, "`"+pattern) {
 			t.Errorf("no word about %s", pattern)
 		}

@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // one returns the job that a request's path names.
-func (a *API) one(r *http.Request) (site.View, api.Job, error) {
+func (a *Server) one(r *http.Request) (site.View, api.Job, error) {
 	ids, err := a.identify(r.Context(), []string{r.PathValue("id")})
 	if err != nil {
 		return site.View{}, api.Job{}, err
@@ -29,12 +29,12 @@ func (a *API) one(r *http.Request) (site.View, api.Job, error) {
 	case err != nil:
 		return site.View{}, api.Job{}, err
 	case len(list.views) == 0:
-		return site.View{}, api.Job{}, apiErrorf(api.CodeNotFound, "job %s is no longer kept", ids[0])
+		return site.View{}, api.Job{}, errorf(api.CodeNotFound, "job %s is no longer kept", ids[0])
 	}
 	return list.views[0], list.jobs()[0], nil
 }
 
-func (a *API) job(w http.ResponseWriter, r *http.Request) error {
+func (a *Server) job(w http.ResponseWriter, r *http.Request) error {
 	_, job, err := a.one(r)
 	if err != nil {
 		return err
@@ -42,7 +42,7 @@ func (a *API) job(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, job)
 }
 
-func (a *API) why(w http.ResponseWriter, r *http.Request) error {
+func (a *Server) why(w http.ResponseWriter, r *http.Request) error {
 	view, job, err := a.one(r)
 	if err != nil {
 		return err
@@ -66,13 +66,13 @@ func setBest(r *api.WhyReply, earliest, cheapest market.Option) {
 	}
 }
 
-func (a *API) preview(w http.ResponseWriter, r *http.Request) error {
+func (a *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	var request api.SubmitRequest
 	if err := readJSON(r, &request); err != nil {
 		return err
 	}
 	if len(request.Jobs) != 1 {
-		return apiErrorf(api.CodeUsage, "%d jobs, want one", len(request.Jobs))
+		return errorf(api.CodeUsage, "%d jobs, want one", len(request.Jobs))
 	}
 	jobs, err := a.prepare(r.Context(), request.Jobs)
 	if err != nil {
@@ -84,10 +84,10 @@ func (a *API) preview(w http.ResponseWriter, r *http.Request) error {
 	}
 	result := answer.(*market.PreviewResult)
 	if errors.Is(result.Err, coalloc.ErrRequest) || errors.Is(result.Err, site.ErrTooWide) {
-		return apiErrorf(api.CodeRefused, "%v", result.Err)
+		return errorf(api.CodeRefused, "%v", result.Err)
 	}
 	if result.Err != nil && len(result.Verdicts) == 0 {
-		return apiErrorf(api.CodeInternal, "the directory did not answer: %v; ask again later", result.Err)
+		return errorf(api.CodeInternal, "the directory did not answer: %v; ask again later", result.Err)
 	}
 	reply := api.WhyReply{Verdicts: verdictsOf(result.Verdicts), Certain: &result.Certain}
 	reply.Job = jobOf(&site.View{Job: jobs[0], State: site.Placing}, func(grid.SiteID) string { return "" })
@@ -96,14 +96,14 @@ func (a *API) preview(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, reply)
 }
 
-func (a *API) cancel(w http.ResponseWriter, r *http.Request) error {
+func (a *Server) cancel(w http.ResponseWriter, r *http.Request) error {
 	request, ids, err := a.named(r)
 	if err != nil {
 		return err
 	}
 	cause := "cancelled by " + userOf(r.Context())
 	if len(request.Cause) > 200 {
-		return apiErrorf(api.CodeUsage, "a cause of %d bytes, at most 200", len(request.Cause))
+		return errorf(api.CodeUsage, "a cause of %d bytes, at most 200", len(request.Cause))
 	}
 	if request.Cause != "" {
 		cause += ": " + request.Cause
@@ -128,25 +128,25 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request) error {
 }
 
 // own returns an error unless all jobs are of this site.
-func (a *API) own(ctx context.Context, ids []grid.JobID) (failure error) {
+func (a *Server) own(ctx context.Context, ids []grid.JobID) (failure error) {
 	err := a.host.Do(ctx, func(s *site.Site) {
 		for _, id := range ids {
 			if v, known := s.Job(id); known && v.Foreign {
-				failure = apiErrorf(api.CodeRefused, "job %s belongs to site %s: it can be cancelled there", id, v.Job.Home)
+				failure = errorf(api.CodeRefused, "job %s belongs to site %s: it can be cancelled there", id, v.Job.Home)
 			}
 		}
 	})
 	return errors.Join(err, failure)
 }
 
-func (a *API) wait(w http.ResponseWriter, r *http.Request) error {
+func (a *Server) wait(w http.ResponseWriter, r *http.Request) error {
 	request, ids, err := a.named(r)
 	if err != nil {
 		return err
 	}
 	ctx, cancel := r.Context(), context.CancelFunc(func() {})
 	if request.Timeout < 0 {
-		return apiErrorf(api.CodeUsage, "timeout: want more than 0 seconds")
+		return errorf(api.CodeUsage, "timeout: want more than 0 seconds")
 	}
 	if request.Timeout > 0 {
 		ctx, cancel = context.WithTimeout(ctx, grid.Time(request.Timeout).Duration())
@@ -164,7 +164,7 @@ func (a *API) wait(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, reply)
 }
 
-func (a *API) node(w http.ResponseWriter, r *http.Request) error {
+func (a *Server) node(w http.ResponseWriter, r *http.Request) error {
 	info := api.NodeInfo{
 		ID: string(a.host.ID()), Federation: a.cfg.Federation, Addresses: a.host.Addrs(),
 		PID: os.Getpid(), Started: api.InstantOf(a.started), Version: a.cfg.Version,
@@ -182,14 +182,14 @@ func (a *API) node(w http.ResponseWriter, r *http.Request) error {
 }
 
 // setPrice changes what this site charges until the daemon ends.
-func (a *API) setPrice(w http.ResponseWriter, r *http.Request) error {
+func (a *Server) setPrice(w http.ResponseWriter, r *http.Request) error {
 	var request api.PriceRequest
 	if err := readJSON(r, &request); err != nil {
 		return err
 	}
 	price := grid.Price(request.Price)
 	if price < 1 || price > grid.CreditsMax {
-		return apiErrorf(api.CodeUsage, "price: %v, want more than 0 to %v credits", price, grid.CreditsMax)
+		return errorf(api.CodeUsage, "price: %v, want more than 0 to %v credits", price, grid.CreditsMax)
 	}
 	answer, err := a.host.Ask(r.Context(), func(token uint64) grid.Input { return &site.SetPrice{Token: token, Price: price} })
 	if err != nil {
@@ -197,12 +197,12 @@ func (a *API) setPrice(w http.ResponseWriter, r *http.Request) error {
 	}
 	set := answer.(*site.PriceSet)
 	if set.Err != nil {
-		return apiErrorf(api.CodeUsage, "%v", set.Err)
+		return errorf(api.CodeUsage, "%v", set.Err)
 	}
 	return writeJSON(w, api.PriceReply{Before: api.Amount(set.Before), Price: api.Amount(set.Price)})
 }
 
-func (a *API) stopNode(w http.ResponseWriter, _ *http.Request) error {
+func (a *Server) stopNode(w http.ResponseWriter, _ *http.Request) error {
 	defer a.cfg.Stop()
 	return writeJSON(w, struct{}{})
 }

@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"context"
@@ -11,10 +11,10 @@ import (
 	"gridnode/node/site"
 )
 
-func (a *API) leases(w http.ResponseWriter, r *http.Request) error {
+func (a *Server) leases(w http.ResponseWriter, r *http.Request) error {
 	direction := r.URL.Query().Get("direction")
 	if direction != "" && direction != api.DirectionIn && direction != api.DirectionOut {
-		return apiErrorf(api.CodeUsage, "direction: %q, want in or out", direction)
+		return errorf(api.CodeUsage, "direction: %q, want in or out", direction)
 	}
 	reply := api.LeasesReply{Leases: []api.Lease{}}
 	err := a.host.Do(r.Context(), func(s *site.Site) {
@@ -50,13 +50,13 @@ func leaseOf(s *site.Site, v *site.LeaseView) api.Lease {
 	return l
 }
 
-func (a *API) requestLease(w http.ResponseWriter, r *http.Request) error {
+func (a *Server) requestLease(w http.ResponseWriter, r *http.Request) error {
 	var request api.LeaseRequest
 	if err := readJSON(r, &request); err != nil {
 		return err
 	}
 	if request.Site == "" {
-		return apiErrorf(api.CodeUsage, "site: name the site that shall lend")
+		return errorf(api.CodeUsage, "site: name the site that shall lend")
 	}
 	lender, err := a.siteNamed(r.Context(), request.Site)
 	if err != nil {
@@ -68,14 +68,14 @@ func (a *API) requestLease(w http.ResponseWriter, r *http.Request) error {
 }
 
 // changeLease returns what answers a request to change a lease.
-func (a *API) changeLease(change site.LeaseChange) func(http.ResponseWriter, *http.Request) error {
+func (a *Server) changeLease(change site.LeaseChange) func(http.ResponseWriter, *http.Request) error {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		var request api.LeaseChangeRequest
 		if err := readJSON(r, &request); err != nil {
 			return err
 		}
 		if request.Number == 0 {
-			return apiErrorf(api.CodeUsage, "number: name the lease")
+			return errorf(api.CodeUsage, "number: name the lease")
 		}
 		borrower, err := a.siteNamed(r.Context(), request.Borrower)
 		if err != nil {
@@ -90,7 +90,7 @@ func (a *API) changeLease(change site.LeaseChange) func(http.ResponseWriter, *ht
 }
 
 // askLease asks the site about a lease and answers with what it says.
-func (a *API) askLease(ctx context.Context, w http.ResponseWriter, input func(token uint64) grid.Input) error {
+func (a *Server) askLease(ctx context.Context, w http.ResponseWriter, input func(token uint64) grid.Input) error {
 	answer, err := a.host.Ask(ctx, input)
 	if err != nil {
 		return err
@@ -98,11 +98,11 @@ func (a *API) askLease(ctx context.Context, w http.ResponseWriter, input func(to
 	said := answer.(*site.LeaseAnswer)
 	switch {
 	case errors.Is(said.Err, lease.ErrBounds):
-		return apiErrorf(api.CodeUsage, "%v", said.Err)
+		return errorf(api.CodeUsage, "%v", said.Err)
 	case errors.Is(said.Err, site.ErrUnknownLease):
-		return apiErrorf(api.CodeNotFound, "%v", said.Err)
+		return errorf(api.CodeNotFound, "%v", said.Err)
 	case errors.Is(said.Err, site.ErrLease):
-		return apiErrorf(api.CodeRefused, "%v", said.Err)
+		return errorf(api.CodeRefused, "%v", said.Err)
 	case said.Err != nil:
 		return said.Err
 	}

@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"crypto/rand"
@@ -19,17 +19,17 @@ import (
 
 // Bounds of one request of the local API.
 const (
-	apiJobsMax = 10_000  // jobs, arrays spread out
-	apiBodyMax = 8 << 20 // bytes of the body
-	apiIDsMax  = 10_000  // jobs named
-	apiRowsMax = 10_000  // quotes returned
+	jobsMax = 10_000  // jobs, arrays spread out
+	bodyMax = 8 << 20 // bytes of the body
+	idsMax  = 10_000  // jobs named
+	rowsMax = 10_000  // quotes returned
 )
 
 // arrayVariable tells a job of an array its index.
 const arrayVariable = "GRIDNODE_ARRAY_TASK_ID"
 
-// JobDefaults is what a site's configuration says about jobs that say nothing.
-type JobDefaults struct {
+// Defaults is what a site's configuration says about jobs that say nothing.
+type Defaults struct {
 	Estimate grid.Time // bound on the run time
 	Goal     grid.Goal // of a job without policy, deadline, budget and site
 	Packs    bool      // the site heads clusters: of a job with a deadline, too
@@ -41,7 +41,7 @@ type submitter struct {
 	user     string
 	rating   grid.Rating // of the home site
 	now      grid.Time
-	defaults JobDefaults
+	defaults Defaults
 }
 
 // jobs checks a spec and returns the jobs it describes, one unless it is an array.

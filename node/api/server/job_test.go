@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"encoding/json"
@@ -21,7 +21,7 @@ func FuzzSubmitRequest(f *testing.F) {
 	}
 	by := submitter{
 		home: "here", user: "u", rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, now: 1_700_000_000 * grid.Second,
-		defaults: JobDefaults{Estimate: 10 * grid.Minute},
+		defaults: Defaults{Estimate: 10 * grid.Minute},
 	}
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var request api.SubmitRequest

@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"context"
@@ -54,9 +54,9 @@ func (p *jobPrefix) match(id grid.JobID) bool {
 
 // identify returns the jobs that texts name: full IDs, or prefixes that only one
 // job of this site has. Each must be known.
-func (a *API) identify(ctx context.Context, texts []string) ([]grid.JobID, error) {
-	if len(texts) > apiIDsMax {
-		return nil, apiErrorf(api.CodeUsage, "%d jobs named, at most %d", len(texts), apiIDsMax)
+func (a *Server) identify(ctx context.Context, texts []string) ([]grid.JobID, error) {
+	if len(texts) > idsMax {
+		return nil, errorf(api.CodeUsage, "%d jobs named, at most %d", len(texts), idsMax)
 	}
 	ids := make([]grid.JobID, len(texts))
 	var prefixes []int // indices of texts
@@ -67,7 +67,7 @@ func (a *API) identify(ctx context.Context, texts []string) ([]grid.JobID, error
 			continue
 		}
 		if _, ok := parseJobPrefix(text); !ok {
-			return nil, apiErrorf(api.CodeNotFound, "%q is not the ID of a job: want 26 characters of %s, or the first of them", text, jobIDAlphabet)
+			return nil, errorf(api.CodeNotFound, "%q is not the ID of a job: want 26 characters of %s, or the first of them", text, jobIDAlphabet)
 		}
 		prefixes = append(prefixes, i)
 	}
@@ -75,7 +75,7 @@ func (a *API) identify(ctx context.Context, texts []string) ([]grid.JobID, error
 	err := a.host.Do(ctx, func(s *site.Site) {
 		for i, text := range texts {
 			if _, known := s.Job(ids[i]); !known && !ids[i].IsZero() {
-				failure = apiErrorf(api.CodeNotFound, "no job %s here", text)
+				failure = errorf(api.CodeNotFound, "no job %s here", text)
 			}
 		}
 		for _, i := range prefixes {
@@ -102,22 +102,22 @@ func uniqueJob(s *site.Site, text string) (found grid.JobID, err error) {
 	}
 	switch n {
 	case 0:
-		return found, apiErrorf(api.CodeNotFound, "no job %s here", text)
+		return found, errorf(api.CodeNotFound, "no job %s here", text)
 	case 1:
 		return found, nil
 	}
-	return found, apiErrorf(api.CodeUsage, "%d jobs begin with %s: use more of the ID", n, text)
+	return found, errorf(api.CodeUsage, "%d jobs begin with %s: use more of the ID", n, text)
 }
 
 // named returns the jobs that the body of a request names: by ID, each once in
 // order, then by name those that are not over.
-func (a *API) named(r *http.Request) (*api.IDsRequest, []grid.JobID, error) {
+func (a *Server) named(r *http.Request) (*api.IDsRequest, []grid.JobID, error) {
 	var request api.IDsRequest
 	if err := readJSON(r, &request); err != nil {
 		return nil, nil, err
 	}
 	if len(request.IDs)+len(request.Names) == 0 {
-		return nil, nil, apiErrorf(api.CodeUsage, "no jobs named")
+		return nil, nil, errorf(api.CodeUsage, "no jobs named")
 	}
 	ids, err := a.identify(r.Context(), request.IDs)
 	if err != nil {
@@ -147,7 +147,7 @@ func (a *API) named(r *http.Request) (*api.IDsRequest, []grid.JobID, error) {
 			return nil, nil, err
 		}
 		if len(out) == before {
-			return nil, nil, apiErrorf(api.CodeNotFound, "no job called %q that is not over", name)
+			return nil, nil, errorf(api.CodeNotFound, "no job called %q that is not over", name)
 		}
 	}
 	return &request, out, nil

@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"context"
@@ -34,10 +34,10 @@ func userOf(ctx context.Context) string {
 }
 
 // submit takes jobs and answers once they have a place, or are over.
-func (a *API) submit(w http.ResponseWriter, r *http.Request) error {
+func (a *Server) submit(w http.ResponseWriter, r *http.Request) error {
 	until := r.URL.Query().Get("wait")
 	if until != "" && until != "done" && until != "placed" && until != "stored" {
-		return apiErrorf(api.CodeUsage, "wait: %q, want stored, placed or done", until)
+		return errorf(api.CodeUsage, "wait: %q, want stored, placed or done", until)
 	}
 	var request api.SubmitRequest
 	if err := readJSON(r, &request); err != nil {
@@ -71,7 +71,7 @@ func (a *API) submit(w http.ResponseWriter, r *http.Request) error {
 }
 
 // submitAndWait answers twice: once the jobs are safe and once they are over.
-func (a *API) submitAndWait(w http.ResponseWriter, r *http.Request, ids []grid.JobID, known []bool) error {
+func (a *Server) submitAndWait(w http.ResponseWriter, r *http.Request, ids []grid.JobID, known []bool) error {
 	if err := writeStored(w, ids); err != nil {
 		return err
 	}
@@ -86,13 +86,13 @@ func (a *API) submitAndWait(w http.ResponseWriter, r *http.Request, ids []grid.J
 	return writeJSON(w, reply)
 }
 
-func (a *API) submitted(ctx context.Context, ids []grid.JobID, known []bool) (*api.SubmitReply, error) {
+func (a *Server) submitted(ctx context.Context, ids []grid.JobID, known []bool) (*api.SubmitReply, error) {
 	jobs, err := a.views(ctx, ids)
 	switch {
 	case err != nil:
 		return nil, err
 	case len(jobs) != len(ids):
-		return nil, apiErrorf(api.CodeNotFound, "%d of %d jobs are over and not kept any more: raise limits.finished", len(ids)-len(jobs), len(ids))
+		return nil, errorf(api.CodeNotFound, "%d of %d jobs are over and not kept any more: raise limits.finished", len(ids)-len(jobs), len(ids))
 	}
 	for i := range jobs {
 		jobs[i].Known = known[i]
@@ -113,9 +113,9 @@ func writeStored(w http.ResponseWriter, ids []grid.JobID) error {
 }
 
 // prepare checks specs and returns the jobs they describe.
-func (a *API) prepare(ctx context.Context, specs []api.JobSpec) ([]*grid.Job, error) {
+func (a *Server) prepare(ctx context.Context, specs []api.JobSpec) ([]*grid.Job, error) {
 	if len(specs) == 0 {
-		return nil, apiErrorf(api.CodeUsage, "no jobs in the request")
+		return nil, errorf(api.CodeUsage, "no jobs in the request")
 	}
 	by := submitter{home: a.host.ID(), user: userOf(ctx), rating: a.cfg.Rating, now: a.host.Now(), defaults: a.cfg.Defaults}
 	sites := make(map[string]grid.SiteID)
@@ -133,15 +133,15 @@ func (a *API) prepare(ctx context.Context, specs []api.JobSpec) ([]*grid.Job, er
 		if err := a.nameComponents(ctx, spec, sites); err != nil {
 			return nil, err
 		}
-		if len(jobs)+max(len(spec.Array), 1) > apiJobsMax {
-			return nil, apiErrorf(api.CodeUsage, "more than %d jobs in one request", apiJobsMax)
+		if len(jobs)+max(len(spec.Array), 1) > jobsMax {
+			return nil, errorf(api.CodeUsage, "more than %d jobs in one request", jobsMax)
 		}
 		some, err := by.jobs(spec, site)
 		if err != nil {
 			if len(specs) > 1 {
 				err = fmt.Errorf("job %d: %w", i, err)
 			}
-			return nil, apiErrorf(api.CodeUsage, "%v", err)
+			return nil, errorf(api.CodeUsage, "%v", err)
 		}
 		jobs = append(jobs, some...)
 	}
@@ -153,7 +153,7 @@ func (a *API) prepare(ctx context.Context, specs []api.JobSpec) ([]*grid.Job, er
 const submitParallel = 512
 
 // handOver gives jobs to the host and returns once each is stored.
-func (a *API) handOver(ctx context.Context, jobs []*grid.Job) (ids []grid.JobID, known []bool, err error) {
+func (a *Server) handOver(ctx context.Context, jobs []*grid.Job) (ids []grid.JobID, known []bool, err error) {
 	ids, known = make([]grid.JobID, len(jobs)), make([]bool, len(jobs))
 	errs := make([]error, len(jobs))
 	var wg sync.WaitGroup

@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"context"
@@ -14,25 +14,26 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node"
 	"gridnode/node/api"
 	"gridnode/node/site"
 )
 
-// APIConfig is what the local API is told.
-type APIConfig struct {
+// Config is what the server is told.
+type Config struct {
 	Rating     grid.Rating // of this site
-	Defaults   JobDefaults
+	Defaults   Defaults
 	Federation string
 	Version    string
 	Logger     *slog.Logger // nil discards
 	Stop       func()       // called when a user wants the daemon to stop; must not block
 }
 
-// API serves the local API of one host. It decides nothing: it turns requests into
+// Server serves the local API of one host. It decides nothing: it turns requests into
 // questions to the host's loop and answers into JSON.
-type API struct {
-	cfg     APIConfig
-	host    *Host
+type Server struct {
+	cfg     Config
+	host    *node.Host
 	server  http.Server
 	waiters waiters
 	started time.Time
@@ -41,12 +42,12 @@ type API struct {
 	stop     context.CancelFunc
 }
 
-// NewAPI returns the API of host. Serve it.
-func NewAPI(host *Host, cfg APIConfig) *API {
+// New returns the server of host. Serve it.
+func New(host *node.Host, cfg Config) *Server {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	a := &API{cfg: cfg, host: host, started: time.Now()}
+	a := &Server{cfg: cfg, host: host, started: time.Now()}
 	a.stopping, a.stop = context.WithCancel(context.Background())
 	a.waiters.init()
 	go a.follow(a.stopping, host.Subscribe())
@@ -58,7 +59,7 @@ func NewAPI(host *Host, cfg APIConfig) *API {
 }
 
 // Serve answers requests on listener until Close.
-func (a *API) Serve(listener net.Listener) error {
+func (a *Server) Serve(listener net.Listener) error {
 	if err := a.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("local API: %w", err)
 	}
@@ -67,7 +68,7 @@ func (a *API) Serve(listener net.Listener) error {
 
 // Close ends waiting requests with CodeUnavailable, gives the others until ctx
 // ends, and returns.
-func (a *API) Close(ctx context.Context) error {
+func (a *Server) Close(ctx context.Context) error {
 	a.stop()
 	err := a.server.Shutdown(ctx)
 	if err != nil {
@@ -77,7 +78,7 @@ func (a *API) Close(ctx context.Context) error {
 }
 
 // routes is the table of everything the API answers.
-func (a *API) routes() map[string]handler {
+func (a *Server) routes() map[string]handler {
 	return map[string]handler{
 		"POST /v1/jobs":            {a.submit, []string{"wait"}},
 		"GET /v1/jobs":             {a.jobs, jobsParameters},
@@ -115,13 +116,13 @@ func (a *API) routes() map[string]handler {
 	}
 }
 
-func (a *API) handler() http.Handler {
+func (a *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, h := range a.routes() {
 		mux.Handle(pattern, h)
 	}
 	mux.Handle("/", handler{func(_ http.ResponseWriter, r *http.Request) error {
-		return apiErrorf(api.CodeNotFound, "there is no %s %s here; see docs/api.md", r.Method, r.URL.Path)
+		return errorf(api.CodeNotFound, "there is no %s %s here; see docs/api.md", r.Method, r.URL.Path)
 	}, nil})
 	return mux
 }
@@ -134,7 +135,7 @@ type handler struct {
 }
 
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	r.Body = http.MaxBytesReader(w, r.Body, apiBodyMax)
+	r.Body = http.MaxBytesReader(w, r.Body, bodyMax)
 	err := h.check(r.URL.Query())
 	if err == nil {
 		err = h.serve(w, r)
@@ -149,13 +150,13 @@ func (h handler) check(query url.Values) error {
 		if h.parameters != nil && slices.Contains(h.parameters, name) {
 			continue
 		}
-		return apiErrorf(api.CodeUsage, "unknown parameter %q", name)
+		return errorf(api.CodeUsage, "unknown parameter %q", name)
 	}
 	return nil
 }
 
-// apiErrorf returns an error that becomes the answer to a request.
-func apiErrorf(code, format string, args ...any) error {
+// errorf returns an error that becomes the answer to a request.
+func errorf(code, format string, args ...any) error {
 	return &api.Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
@@ -175,13 +176,13 @@ func failureOf(err error) *api.Error {
 		return &api.Error{Code: api.CodeUsage, Message: fmt.Sprintf("the request is longer than %d bytes", tooLarge.Limit)}
 	case errors.Is(err, site.ErrInvalid):
 		return &api.Error{Code: api.CodeUsage, Message: err.Error()}
-	case errors.Is(err, site.ErrUnknownJob), errors.Is(err, ErrOutputGone):
+	case errors.Is(err, site.ErrUnknownJob), errors.Is(err, node.ErrOutputGone):
 		return &api.Error{Code: api.CodeNotFound, Message: err.Error()}
-	case errors.Is(err, site.ErrOtherJob), errors.Is(err, site.ErrFull), errors.Is(err, site.ErrSpace), errors.Is(err, site.ErrTooWide), errors.Is(err, ErrNotHome):
+	case errors.Is(err, site.ErrOtherJob), errors.Is(err, site.ErrFull), errors.Is(err, site.ErrSpace), errors.Is(err, site.ErrTooWide), errors.Is(err, node.ErrNotHome):
 		return &api.Error{Code: api.CodeRefused, Message: err.Error()}
-	case errors.Is(err, ErrBusy):
+	case errors.Is(err, node.ErrBusy):
 		return &api.Error{Code: api.CodeBusy, Message: err.Error()}
-	case errors.Is(err, ErrStopped), errors.Is(err, context.Canceled):
+	case errors.Is(err, node.ErrStopped), errors.Is(err, context.Canceled):
 		return &api.Error{Code: api.CodeUnavailable, Message: "the daemon is stopping"}
 	}
 	return &api.Error{Code: api.CodeInternal, Message: err.Error()}
@@ -212,7 +213,7 @@ func readJSON(r *http.Request, v any) error {
 	}
 	var tooLarge *http.MaxBytesError
 	if err != nil && !errors.As(err, &tooLarge) {
-		return apiErrorf(api.CodeUsage, "the body of the request: %v", err)
+		return errorf(api.CodeUsage, "the body of the request: %v", err)
 	}
 	return err
 }

@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"bytes"
@@ -21,6 +21,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 
 	"gridnode/grid"
+	"gridnode/node"
 	"gridnode/node/api"
 	"gridnode/node/p2p"
 	"gridnode/node/site"
@@ -63,8 +64,8 @@ func (p *player) end(id grid.TaskID, code int32, cause string) {
 // apiBench is a node with a local API, and a client of it.
 type apiBench struct {
 	*testing.T
-	host   *Host
-	api    *API
+	host   *node.Host
+	api    *Server
 	client *api.Client
 	home   string
 	stops  int
@@ -77,14 +78,14 @@ func newAPIBench(t *testing.T, home string) *apiBench {
 		t.Fatal(err)
 	}
 	play := &player{running: make(map[grid.TaskID]bool)}
-	host, err := Start(t.Context(), HostConfig{
+	host, err := node.Start(t.Context(), node.HostConfig{
 		Key: key, Federation: "test", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Memory: new(p2p.Memory), Version: "test",
 		Profile: p2p.ProfileFleet,
 		Site: site.Config{
 			Name: "here", Resources: grid.Resources{Processors: 4}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
 			Price: 2 * grid.Credit, Limits: site.Limits{Jobs: 100, PerUser: 60, Finished: 1000, Retention: grid.Hour},
 		},
-		Executor: func(ended func(*grid.TaskEnded)) (Executor, error) { play.ended = ended; return play, nil },
+		Executor: func(ended func(*grid.TaskEnded)) (node.Executor, error) { play.ended = ended; return play, nil },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -94,8 +95,8 @@ func newAPIBench(t *testing.T, home string) *apiBench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.api = NewAPI(host, APIConfig{
-		Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Defaults: JobDefaults{Estimate: 10 * grid.Minute},
+	b.api = New(host, Config{
+		Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Defaults: Defaults{Estimate: 10 * grid.Minute},
 		Federation: "test", Version: "test", Stop: func() { b.stops++ },
 	})
 	served := make(chan error, 1)
@@ -312,7 +313,7 @@ func TestAPIRefuses(t *testing.T) {
 		{"long name", api.JobSpec{Args: []string{"x"}, Name: strings.Repeat("n", 129)}, api.CodeUsage, "name"},
 		{"long command", api.JobSpec{Args: []string{"x", strings.Repeat("x", 49<<10)}}, api.CodeUsage, "command"},
 		{"array twice", api.JobSpec{Args: []string{"x"}, Array: []int64{1, 1}}, api.CodeUsage, "array"},
-		{"array too long", api.JobSpec{Args: []string{"x"}, Array: make([]int64, apiJobsMax+1)}, api.CodeUsage, "more than"},
+		{"array too long", api.JobSpec{Args: []string{"x"}, Array: make([]int64, jobsMax+1)}, api.CodeUsage, "more than"},
 		{"over the user's limit", api.JobSpec{Args: []string{"hold"}, Array: upTo(70)}, api.CodeRefused, "60 of 70 jobs were taken"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -350,7 +351,7 @@ func TestAPIRefusesBadRequests(t *testing.T) {
 		{"POST", "/v1/jobs", `{"jobs`, 400, "body"},
 		{"POST", "/v1/jobs", `{"jobs":[{"args":["x"],"time":"1h"}]}`, 400, "span"},
 		{"POST", "/v1/jobs", `{"jobs":[{"args":["x"],"deadline":"noon"}]}`, 400, "instant"},
-		{"POST", "/v1/jobs", `{"jobs":[{"args":["` + strings.Repeat("x", apiBodyMax) + `"]}]}`, 400, "longer than"},
+		{"POST", "/v1/jobs", `{"jobs":[{"args":["` + strings.Repeat("x", bodyMax) + `"]}]}`, 400, "longer than"},
 		{"POST", "/v1/jobs?wait=yes", `{"jobs":[{"args":["x"]}]}`, 400, "wait"},
 		{"POST", "/v1/preview", `{"jobs":[{"args":["x"]},{"args":["x"]}]}`, 400, "want one"},
 		{"GET", "/v1/jobs?stat=done", "", 400, `"stat"`},

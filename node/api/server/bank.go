@@ -1,4 +1,4 @@
-package node
+package server
 
 import (
 	"context"
@@ -21,11 +21,11 @@ const (
 	statementMost    = 100
 )
 
-func (a *API) bankBalance(w http.ResponseWriter, r *http.Request) error {
+func (a *Server) bankBalance(w http.ResponseWriter, r *http.Request) error {
 	values := r.URL.Query()
 	question := &bank.Question{All: values.Get("all") == "true"}
 	if all := values.Get("all"); all != "" && all != "true" && all != "false" {
-		return apiErrorf(api.CodeUsage, "all: %q, want true or false", all)
+		return errorf(api.CodeUsage, "all: %q, want true or false", all)
 	}
 	answer, err := a.askBank(r.Context(), question, values.Get("account"))
 	if err != nil {
@@ -34,12 +34,12 @@ func (a *API) bankBalance(w http.ResponseWriter, r *http.Request) error {
 	return a.writeBank(w, r, answer)
 }
 
-func (a *API) bankStatement(w http.ResponseWriter, r *http.Request) error {
+func (a *Server) bankStatement(w http.ResponseWriter, r *http.Request) error {
 	question := &bank.Question{Limit: statementDefault}
 	if text := r.URL.Query().Get("limit"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 32)
 		if err != nil || n < 1 || n > statementMost {
-			return apiErrorf(api.CodeUsage, "limit: %q, want a whole number from 1 to %d", text, statementMost)
+			return errorf(api.CodeUsage, "limit: %q, want a whole number from 1 to %d", text, statementMost)
 		}
 		question.Limit = int32(n)
 	}
@@ -73,20 +73,20 @@ func entryOf(t *bank.Transaction, account grid.SiteID, names func(grid.SiteID) s
 	return e
 }
 
-func (a *API) bankTransfer(w http.ResponseWriter, r *http.Request) error {
+func (a *Server) bankTransfer(w http.ResponseWriter, r *http.Request) error {
 	return a.move(w, r, func(token uint64, id grid.JobID, to grid.SiteID, amount grid.Credits) grid.Input {
 		return &bank.Transfer{Token: token, ID: id, To: to, Amount: amount}
 	})
 }
 
-func (a *API) bankGrant(w http.ResponseWriter, r *http.Request) error {
+func (a *Server) bankGrant(w http.ResponseWriter, r *http.Request) error {
 	return a.move(w, r, func(token uint64, id grid.JobID, to grid.SiteID, amount grid.Credits) grid.Input {
 		return &bank.Grant{Token: token, ID: id, To: to, Amount: amount}
 	})
 }
 
 // move moves credits and answers with the account that this leaves.
-func (a *API) move(w http.ResponseWriter, r *http.Request, input func(uint64, grid.JobID, grid.SiteID, grid.Credits) grid.Input) error {
+func (a *Server) move(w http.ResponseWriter, r *http.Request, input func(uint64, grid.JobID, grid.SiteID, grid.Credits) grid.Input) error {
 	var request api.BankMove
 	if err := readJSON(r, &request); err != nil {
 		return err
@@ -97,14 +97,14 @@ func (a *API) move(w http.ResponseWriter, r *http.Request, input func(uint64, gr
 	}
 	amount := grid.Credits(request.Amount)
 	if amount <= 0 || amount > grid.CreditsMax {
-		return apiErrorf(api.CodeUsage, "amount: %v, want more than 0 and at most %v credits", amount, grid.CreditsMax)
+		return errorf(api.CodeUsage, "amount: %v, want more than 0 and at most %v credits", amount, grid.CreditsMax)
 	}
 	to, err := a.accountNamed(r.Context(), request.To)
 	switch {
 	case err != nil:
 		return err
 	case to == "":
-		return apiErrorf(api.CodeUsage, "to: no site named")
+		return errorf(api.CodeUsage, "to: no site named")
 	}
 	answer, err := a.host.Ask(r.Context(), func(token uint64) grid.Input { return input(token, id, to, amount) })
 	if err != nil {
@@ -131,13 +131,13 @@ func bankID(text string) (grid.JobID, error) {
 	}
 	id, err := grid.ParseJobID(text)
 	if err != nil || id.IsZero() {
-		return grid.JobID{}, apiErrorf(api.CodeUsage, "id: %q, want 26 characters of %s", text, jobIDAlphabet)
+		return grid.JobID{}, errorf(api.CodeUsage, "id: %q, want 26 characters of %s", text, jobIDAlphabet)
 	}
 	return id, nil
 }
 
 // askBank asks what is in an account: this site's if account is empty.
-func (a *API) askBank(ctx context.Context, question *bank.Question, account string) (*bank.Answer, error) {
+func (a *Server) askBank(ctx context.Context, question *bank.Question, account string) (*bank.Answer, error) {
 	site, err := a.accountNamed(ctx, account)
 	if err != nil {
 		return nil, err
@@ -154,9 +154,9 @@ func (a *API) askBank(ctx context.Context, question *bank.Question, account stri
 func bankFailure(answer *bank.Answer, id grid.JobID) error {
 	switch {
 	case answer.Silent && id.IsZero():
-		return apiErrorf(api.CodeInternal, "bank %s does not answer: try later", answer.Bank)
+		return errorf(api.CodeInternal, "bank %s does not answer: try later", answer.Bank)
 	case answer.Silent:
-		return apiErrorf(api.CodeInternal, "bank %s does not answer: it is not known whether the credits were moved; repeat with the ID %s, which moves them once", answer.Bank, id)
+		return errorf(api.CodeInternal, "bank %s does not answer: it is not known whether the credits were moved; repeat with the ID %s, which moves them once", answer.Bank, id)
 	}
 	code := api.CodeRefused
 	switch answer.Refusal {
@@ -164,23 +164,23 @@ func bankFailure(answer *bank.Answer, id grid.JobID) error {
 		return nil
 	case bank.NoBank:
 		if answer.Bank == "" {
-			return apiErrorf(code, "this site banks nowhere: set bank.site, or bank.offer to keep a bank here, and start the daemon again")
+			return errorf(code, "this site banks nowhere: set bank.site, or bank.offer to keep a bank here, and start the daemon again")
 		}
-		return apiErrorf(code, "site %s keeps no bank: bank.offer makes a site keep one, bank.site says where a site banks", answer.Bank)
+		return errorf(code, "site %s keeps no bank: bank.offer makes a site keep one, bank.site says where a site banks", answer.Bank)
 	case bank.NoFunds:
 		b := answer.Balance
-		return apiErrorf(code, "%v at bank %s: balance %v credits, of which %v are held", answer.Refusal, answer.Bank, b.Settled+b.Committed, b.Committed)
+		return errorf(code, "%v at bank %s: balance %v credits, of which %v are held", answer.Refusal, answer.Bank, b.Settled+b.Committed, b.Committed)
 	case bank.NoAccount, bank.NoPayee:
 		code = api.CodeNotFound
 	case bank.BadAmount:
 		code = api.CodeUsage
 	}
-	return apiErrorf(code, "bank %s: %v", answer.Bank, answer.Refusal)
+	return errorf(code, "bank %s: %v", answer.Bank, answer.Refusal)
 }
 
 // accountNamed returns the site whose account text names: an ID, whoever knows it,
 // the issuer, or a name.
-func (a *API) accountNamed(ctx context.Context, text string) (grid.SiteID, error) {
+func (a *Server) accountNamed(ctx context.Context, text string) (grid.SiteID, error) {
 	if _, err := peer.Decode(text); err == nil || text == string(bank.Issuer) {
 		return grid.SiteID(text), nil
 	}
@@ -189,7 +189,7 @@ func (a *API) accountNamed(ctx context.Context, text string) (grid.SiteID, error
 
 // siteNames returns a function that tells what people call sites, as far as this one
 // knows.
-func (a *API) siteNames(ctx context.Context) func(grid.SiteID) string {
+func (a *Server) siteNames(ctx context.Context) func(grid.SiteID) string {
 	names := make(map[grid.SiteID]string)
 	return func(id grid.SiteID) string {
 		name, known := names[id]
@@ -215,7 +215,7 @@ func accountOf(answer *bank.Answer, site grid.SiteID, b bank.Balance, names func
 }
 
 // writeBank answers with accounts and what passed over this site's desk.
-func (a *API) writeBank(w http.ResponseWriter, r *http.Request, answer *bank.Answer) error {
+func (a *Server) writeBank(w http.ResponseWriter, r *http.Request, answer *bank.Answer) error {
 	names := a.siteNames(r.Context())
 	reply := api.BankReply{Accounts: []api.BankAccount{}, Refused: map[string]int64{}}
 	if answer.Accounts == nil {
