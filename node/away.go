@@ -127,7 +127,7 @@ func (a *away) add(task grid.Task, held bool) {
 
 // path returns the file of one of a task's outputs: 0 stdout, 1 stderr.
 func (a *away) path(id grid.TaskID, output int) string {
-	return a.h.taskBase(a.h.id, id) + Stream(output+1).end()
+	return a.h.files.Task(a.h.id, id) + Stream(output+1).Suffix()
 }
 
 // Kill implements Executor.

@@ -305,7 +305,7 @@ func (g *gang) bring() {
 }
 
 // inputsDir is where copies of what the job reads are at this site.
-func (g *gang) inputsDir() string { return g.x.h.taskBase(g.x.h.id, g.id) + inputsEnd }
+func (g *gang) inputsDir() string { return g.x.h.files.Task(g.x.h.id, g.id) + inputsEnd }
 
 // numbers returns the ranks in order.
 func (g *gang) numbers() []int {

@@ -34,10 +34,10 @@ func newGangOutput(h *Host, id grid.TaskID, ranks int) *gangOutput {
 	o := &gangOutput{h: h}
 	for i := range o.streams {
 		s := &o.streams[i]
-		s.path = h.taskBase(h.id, id) + Stream(i+1).end()
+		s.path = h.files.Task(h.id, id) + Stream(i+1).Suffix()
 		s.offsets = make([]int64, ranks)
 		for n := range ranks {
-			s.ranks = append(s.ranks, h.taskBase(h.id, grid.RankTask(id, n))+Stream(i+1).end())
+			s.ranks = append(s.ranks, h.files.Task(h.id, grid.RankTask(id, n))+Stream(i+1).Suffix())
 		}
 	}
 	return o
@@ -112,8 +112,8 @@ func (s *gangStream) take(n int, path string, last bool) error {
 // removeRankOutputs removes the tasks' own files, which are in the job's.
 func removeRankOutputs(h *Host, ids []grid.TaskID) {
 	for _, id := range ids {
-		base := h.taskBase(h.id, id)
-		_ = os.Remove(base + Stdout.end()) // pruned later if not now
-		_ = os.Remove(base + Stderr.end())
+		base := h.files.Task(h.id, id)
+		_ = os.Remove(base + Stdout.Suffix()) // pruned later if not now
+		_ = os.Remove(base + Stderr.Suffix())
 	}
 }

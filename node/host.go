@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
@@ -63,12 +62,13 @@ type HostConfig struct {
 // Host is a running node: the driver of one Site on libp2p, Badger and child
 // processes. Its methods may be called concurrently.
 type Host struct {
-	cfg  HostConfig
-	id   grid.SiteID
-	log  *slog.Logger
-	net  *p2p.Network
-	loop loop
-	own  *processes // nil if cfg.Executor runs the tasks
+	cfg   HostConfig
+	id    grid.SiteID
+	log   *slog.Logger
+	files Files
+	net   *p2p.Network
+	loop  loop
+	own   *processes // nil if cfg.Executor runs the tasks
 
 	gangs *gangs // nil if cfg.Executor runs the tasks
 
@@ -111,6 +111,7 @@ func Start(ctx context.Context, cfg HostConfig) (*Host, error) {
 		cfg: cfg, id: grid.SiteID(id.String()), log: cfg.Logger, inbox: newInbox(),
 		stopping: make(chan struct{}), quit: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{}),
 	}
+	h.files = Files{Home: cfg.Home, Site: h.id}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	h.fetch = &fetchers{h: h, sites: make(map[grid.SiteID]*fetchSite), wake: make(chan struct{}, 1)}
 	h.bring = newBringer(h, cfg.FetchMax)
@@ -173,7 +174,7 @@ func (h *Host) executor(ctx context.Context, ended func(*grid.TaskEnded)) (Execu
 			x.vacate(key)
 		}
 	}
-	p, err := newProcesses(ctx, h, of)
+	p, err := newProcesses(ctx, ProcessConfig{Files: h.files, Name: h.cfg.Site.Name, Shim: h.cfg.Shim, Logger: h.log}, of)
 	if err != nil {
 		x.Close()
 		return nil, err // and not a nil *processes
@@ -187,10 +188,8 @@ func (h *Host) openStore() (*store.Store, error) {
 	if h.cfg.Home == "" {
 		return nil, nil
 	}
-	for _, dir := range []string{tasksDir, foreignDir, outputDir, pilotsDir} {
-		if err := os.MkdirAll(filepath.Join(h.cfg.Home, dir), 0o700); err != nil {
-			return nil, fmt.Errorf("home directory: %w", err)
-		}
+	if err := h.files.Make(); err != nil {
+		return nil, err
 	}
 	options := h.cfg.Store
 	options.Site, options.Federation = string(h.id), h.cfg.Federation

@@ -149,7 +149,7 @@ func TestJobOnBorrowedProcessors(t *testing.T) {
 		return v.State == site.Queued && v.Epoch == 2
 	})
 	until(t, "nothing is lent", func() bool { return len(leasesOf(t, l)) == 0 && len(leasesOf(t, b)) == 0 })
-	if _, err := os.Stat(l.own.pilotDir(a.Lease.Key)); !errors.Is(err, os.ErrNotExist) {
+	if _, err := os.Stat(l.files.Pilot(a.Lease.Key)); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("the pilot has left its directory: %v", err)
 	}
 }
@@ -279,7 +279,7 @@ func TestPilotDies(t *testing.T) {
 	job := scriptJob(b, 2, "echo $$; sleep 1000")
 	submitJob(t, b, job)
 	until(t, "it tells its process", func() bool { return readOutput(t, b, job, Stdout) != "" })
-	lock, err := os.ReadFile(filepath.Join(l.own.pilotDir(a.Lease.Key), "shim.lock"))
+	lock, err := os.ReadFile(filepath.Join(l.files.Pilot(a.Lease.Key), "shim.lock"))
 	if err != nil {
 		t.Fatal(err)
 	}

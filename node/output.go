@@ -6,16 +6,11 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"time"
 
 	"gridnode/grid"
 	"gridnode/node/site"
 )
-
-// ErrOutputGone is returned by Output for what is kept nowhere any more: the job
-// ended too long ago, never ran, or its site lost it.
-var ErrOutputGone = errors.New("the job's output is not kept any more")
 
 // ErrNotHome is returned by Output for a job of another site: only its home may
 // read what it writes.
@@ -83,13 +78,13 @@ func (r *outputReader) open(v *site.View) (err error) {
 	case v.Site == "" || v.State == site.Placing || v.State == site.Queued || v.State.Terminal() && v.Start == v.End:
 		// Not started, or it never was.
 	case v.Site == r.h.id:
-		o := &localOutput{h: r.h, ctx: r.ctx, base: r.h.taskBase(r.h.id, task), task: task, stream: r.stream, follow: r.follow}
-		if v.State.Terminal() && errors.Is(o.open(), fs.ErrNotExist) {
+		o := r.h.tail(r.ctx, r.h.files.Task(r.h.id, task), task, r.stream, 0, r.follow)
+		if v.State.Terminal() && errors.Is(o.Open(), fs.ErrNotExist) {
 			return fmt.Errorf("%s: %w", r.job, ErrOutputGone)
 		}
 		r.source = o
-	case r.h.fetched(r.job):
-		r.source, err = openFetched(r.h.fetchedBase(r.job), r.stream, 0)
+	case r.h.files.HasFetched(r.job):
+		r.source, err = openFetched(r.h.files.Fetched(r.job), r.stream, 0)
 	default:
 		r.source, err = r.h.openRemote(r.ctx, v.Site, task, r.stream, r.follow)
 		if errors.Is(err, ErrOutputGone) {
@@ -104,9 +99,9 @@ func (r *outputReader) open(v *site.View) (err error) {
 func (r *outputReader) elsewhere(v *site.View, gone error) (err error) {
 	r.Close()
 	switch {
-	case r.h.fetched(r.job):
+	case r.h.files.HasFetched(r.job):
 		r.last = true
-		r.source, err = openFetched(r.h.fetchedBase(r.job), r.stream, r.offset)
+		r.source, err = openFetched(r.h.files.Fetched(r.job), r.stream, r.offset)
 		return err
 	case v.State.Terminal():
 		return gone
@@ -187,95 +182,14 @@ func (h *Host) pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// localOutput reads the file of a task of this site, which need not exist yet; with
-// follow, until the task is over.
-type localOutput struct {
-	h      *Host
-	ctx    context.Context
-	base   string // path of the task's files
-	task   grid.TaskID
-	stream Stream
-	offset int64
-	follow bool
-
-	file *os.File // nil before the first Read that found it
-}
-
-// open opens the file.
-func (o *localOutput) open() error {
-	if o.file != nil {
-		return nil
-	}
-	file, err := os.Open(o.base + o.stream.end())
-	if err != nil {
-		return err
-	}
-	if _, err := file.Seek(o.offset, io.SeekStart); err != nil {
-		file.Close()
-		return err
-	}
-	o.file = file
-	return nil
-}
-
-func (o *localOutput) Read(b []byte) (n int, err error) {
-	for {
-		over := !o.follow || o.over() // asked first: what was written before the end is read then
-		if err = o.open(); err == nil {
-			n, err = o.file.Read(b)
-		}
-		if errors.Is(err, fs.ErrNotExist) {
-			err = io.EOF
-		}
-		if n > 0 || err != io.EOF || over {
-			return n, err
-		}
-		if err := o.h.pause(o.ctx, outputPoll); err != nil {
-			return 0, err
+// tail reads the file of a task of this site; with follow, until the task is over.
+func (h *Host) tail(ctx context.Context, base string, task grid.TaskID, stream Stream, offset int64, follow bool) *Tail {
+	t := &Tail{Base: base, Stream: stream, Offset: offset, Pause: func() error { return h.pause(ctx, outputPoll) }}
+	if follow {
+		t.Over = func() bool {
+			v, err := h.view(ctx, task.Job)
+			return err != nil || v.Epoch != task.Epoch || v.State.Terminal()
 		}
 	}
-}
-
-// over reports whether the task writes no more.
-func (o *localOutput) over() bool {
-	v, err := o.h.view(o.ctx, o.task.Job)
-	return err != nil || v.Epoch != o.task.Epoch || v.State.Terminal()
-}
-
-func (o *localOutput) Close() error {
-	if o.file == nil {
-		return nil
-	}
-	return o.file.Close()
-}
-
-// fetched reports whether the output of a job is here, or known to be gone.
-func (h *Host) fetched(job grid.JobID) bool {
-	base := h.fetchedBase(job)
-	return exists(base+Stdout.end()) || exists(base+goneEnd)
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
-
-// openFetched opens an output that was fetched from the executing site, from an
-// offset on. It is nil if nothing was written.
-func openFetched(base string, stream Stream, offset int64) (io.ReadCloser, error) {
-	if why, err := os.ReadFile(base + goneEnd); err == nil {
-		return nil, fmt.Errorf("%w: %s", ErrOutputGone, why)
-	}
-	file, err := os.Open(base + stream.end())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if _, err := file.Seek(offset, io.SeekStart); err != nil {
-		file.Close()
-		return nil, err
-	}
-	return file, nil
+	return t
 }

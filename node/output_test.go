@@ -26,12 +26,12 @@ import (
 // writeOutput puts files where a task of a job of home would have written them.
 func writeOutput(t *testing.T, h *Host, home grid.SiteID, task grid.TaskID, stdout, stderr string) string {
 	t.Helper()
-	base := h.taskBase(home, task)
+	base := h.files.Task(home, task)
 	if err := os.MkdirAll(filepath.Dir(base), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	for stream, text := range map[Stream]string{Stdout: stdout, Stderr: stderr} {
-		if err := os.WriteFile(base+stream.end(), []byte(text), 0o600); err != nil {
+		if err := os.WriteFile(base+stream.Suffix(), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -94,11 +94,11 @@ func TestOnlyTheHomeSeesTheOutputOfItsJob(t *testing.T) {
 			t.Errorf("another site got %d bytes, end %d", len(stdout+stderr), end)
 		}
 		askOutput(t, other, runs, receipt)
-		if !exists(base + Stdout.end()) {
+		if !exists(base + Stdout.Suffix()) {
 			t.Error("another site had the output removed")
 		}
 		askOutput(t, home, runs, receipt)
-		if exists(base+Stdout.end()) || exists(base+Stderr.end()) {
+		if exists(base+Stdout.Suffix()) || exists(base+Stderr.Suffix()) {
 			t.Error("the output is kept although its home has it")
 		}
 		if _, _, end := askOutput(t, home, runs, request); end != outputUnknown {
@@ -171,23 +171,23 @@ func TestOutputIsFetchedWhenTheSiteIsBack(t *testing.T) {
 		home.fetch.add(runs.ID(), task, time.Now())
 		home.fetch.add(runs.ID(), lost, time.Now())
 		time.Sleep(10 * time.Minute)
-		if home.fetched(task.Job) || home.fetched(lost.Job) {
+		if home.files.HasFetched(task.Job) || home.files.HasFetched(lost.Job) {
 			t.Fatal("fetched from a site that is down")
 		}
 		runs = startHost(t, runsConfig)
 		defer closeHost(t, runs)
 		time.Sleep(2 * fetchAgainMax)
-		base := home.fetchedBase(task.Job)
-		if out, err := os.ReadFile(base + Stdout.end()); string(out) != "out" {
+		base := home.files.Fetched(task.Job)
+		if out, err := os.ReadFile(base + Stdout.Suffix()); string(out) != "out" {
 			t.Errorf("fetched %q, %v", out, err)
 		}
-		if exists(base + Stderr.end()) {
+		if exists(base + Stderr.Suffix()) {
 			t.Error("a file was made for what was not written")
 		}
-		if exists(runs.taskBase(home.ID(), task) + Stdout.end()) {
+		if exists(runs.files.Task(home.ID(), task) + Stdout.Suffix()) {
 			t.Error("the executing site keeps what was fetched")
 		}
-		if _, err := openFetched(home.fetchedBase(lost.Job), Stdout, 0); !errors.Is(err, ErrOutputGone) {
+		if _, err := openFetched(home.files.Fetched(lost.Job), Stdout, 0); !errors.Is(err, ErrOutputGone) {
 			t.Errorf("output that nobody has: %v, want ErrOutputGone", err)
 		}
 	})
@@ -201,11 +201,11 @@ func TestOutputThatCannotBeFetchedIsGivenUp(t *testing.T) {
 		task := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 2}, Epoch: 1}
 		h.fetch.add("12D3KooWEkiMu4jpwh9n1wvUtsbcdnQjhvEYUQM3o6xy85S8d4kp", task, time.Now().Add(time.Hour/2-fetchGiveUp))
 		time.Sleep(time.Hour/2 - 10*time.Second)
-		if h.fetched(task.Job) {
+		if h.files.HasFetched(task.Job) {
 			t.Error("given up before its time")
 		}
 		time.Sleep(2 * fetchAgainMax)
-		if _, err := openFetched(h.fetchedBase(task.Job), Stdout, 0); !errors.Is(err, ErrOutputGone) || !strings.Contains(err.Error(), "12D3") {
+		if _, err := openFetched(h.files.Fetched(task.Job), Stdout, 0); !errors.Is(err, ErrOutputGone) || !strings.Contains(err.Error(), "12D3") {
 			t.Errorf("got %v, want ErrOutputGone that names the site", err)
 		}
 	})
@@ -223,11 +223,11 @@ func TestOldFilesArePrunedAndThoseOfLiveJobsKept(t *testing.T) {
 		}
 		awaitState(t, h, live.ID, site.Running)
 		dead := grid.TaskID{Job: grid.JobID{Hi: 9, Lo: 9}, Epoch: 1}
-		kept := writeOutput(t, h, h.ID(), grid.TaskID{Job: live.ID, Epoch: 1}, "x", "x") + Stdout.end()
-		own := writeOutput(t, h, h.ID(), dead, "x", "x") + Stdout.end()
-		foreign := writeOutput(t, h, "12D3KooWEkiMu4jpwh9n1wvUtsbcdnQjhvEYUQM3o6xy85S8d4kp", dead, "x", "x") + Stdout.end()
-		fetched := h.fetchedBase(dead.Job) + Stdout.end()
-		scratch := h.taskBase(h.ID(), dead) + scratchEnd
+		kept := writeOutput(t, h, h.ID(), grid.TaskID{Job: live.ID, Epoch: 1}, "x", "x") + Stdout.Suffix()
+		own := writeOutput(t, h, h.ID(), dead, "x", "x") + Stdout.Suffix()
+		foreign := writeOutput(t, h, "12D3KooWEkiMu4jpwh9n1wvUtsbcdnQjhvEYUQM3o6xy85S8d4kp", dead, "x", "x") + Stdout.Suffix()
+		fetched := h.files.Fetched(dead.Job) + Stdout.Suffix()
+		scratch := h.files.Task(h.ID(), dead) + scratchEnd
 		if err := errors.Join(os.WriteFile(fetched, nil, 0o600), os.MkdirAll(scratch+"/sub", 0o700)); err != nil {
 			t.Fatal(err)
 		}
@@ -246,10 +246,10 @@ func TestOldFilesArePrunedAndThoseOfLiveJobsKept(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := remaining(foreignKept - time.Minute); !slices.Equal(got, all) {
+		if got := remaining(ForeignKept - time.Minute); !slices.Equal(got, all) {
 			t.Errorf("before its time only %v were kept", got)
 		}
-		if got := remaining(foreignKept + time.Minute); !slices.Equal(got, []string{kept, own, fetched, scratch}) {
+		if got := remaining(ForeignKept + time.Minute); !slices.Equal(got, []string{kept, own, fetched, scratch}) {
 			t.Errorf("after a day %v were kept", got)
 		}
 		if got := remaining(site.DefaultLimits.Retention.Duration() + time.Minute); !slices.Equal(got, []string{kept}) {

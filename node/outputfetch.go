@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"sync"
 	"time"
 
@@ -23,10 +22,9 @@ import (
 const (
 	fetchersMax   = 4               // sites asked at the same time
 	fetchBatch    = 64              // outputs asked for on one stream
-	fetchMax      = 16 << 20        // bytes kept of one stream of a job; the rest is left out
 	fetchAgain    = 2 * time.Second // pause after a site could not be reached, doubled up to
 	fetchAgainMax = 5 * time.Minute // this
-	fetchGiveUp   = foreignKept     // after the job's end; the executing site forgets it then, too
+	fetchGiveUp   = ForeignKept     // after the job's end; the executing site forgets it then, too
 )
 
 // fetchers are the outputs still to be fetched.
@@ -101,7 +99,7 @@ func (f *fetchers) recover() {
 	})
 	for i := range ended {
 		v := &ended[i]
-		if !f.h.fetched(v.Job.ID) {
+		if !f.h.files.HasFetched(v.Job.ID) {
 			f.add(v.Site, grid.TaskID{Job: v.Job.ID, Epoch: v.Epoch}, time.UnixMicro(int64(v.End)))
 		}
 	}
@@ -196,19 +194,22 @@ func (f *fetchers) fetchAll(site grid.SiteID, batch []fetch) (settled int, err e
 
 // fetchOne fetches the output of one job, keeps it, and lets the site forget it.
 func (h *Host) fetchOne(s network.Stream, r *bufio.Reader, task grid.TaskID) (err error) {
-	base := h.fetchedBase(task.Job)
+	base := h.files.Fetched(task.Job)
 	id := task.Job.Bytes()
 	request := &wirepb.OutputRequest{Job: id[:], Epoch: task.Epoch}
 	if err := ask(s, request); err != nil {
 		return err
 	}
-	files := [...]outputFile{{path: base + Stdout.end()}, {path: base + Stderr.end()}}
+	files := [...]Keep{{Path: base + Stdout.Suffix()}, {Path: base + Stderr.Suffix()}}
 	defer func() {
 		for i := range files {
-			files[i].discard()
+			files[i].Discard()
 		}
 	}()
-	end, err := receive(s, r, func(stream Stream, data []byte) error { return files[stream-Stdout].write(data) })
+	end, err := receive(s, r, func(stream Stream, data []byte) error {
+		_, err := files[stream-Stdout].Write(data)
+		return err
+	})
 	if err != nil {
 		return err
 	}
@@ -216,12 +217,12 @@ func (h *Host) fetchOne(s network.Stream, r *bufio.Reader, task grid.TaskID) (er
 		h.giveUp(task.Job, "the site that ran it does not have it")
 		return nil
 	}
-	err = files[Stderr-Stdout].keep()
+	err = files[Stderr-Stdout].Done()
 	if err == nil {
-		err = files[0].create() // its being there says that all is there
+		err = files[0].Create() // its being there says that all is there
 	}
 	if err == nil {
-		err = files[0].keep()
+		err = files[0].Done()
 	}
 	if err != nil {
 		return err
@@ -236,55 +237,8 @@ func (h *Host) fetchOne(s network.Stream, r *bufio.Reader, task grid.TaskID) (er
 
 // giveUp notes that the output of a job will never come.
 func (h *Host) giveUp(job grid.JobID, why string) {
-	if err := os.WriteFile(h.fetchedBase(job)+goneEnd, []byte(why), 0o600); err != nil {
+	if err := h.files.GiveUp(job, why); err != nil {
 		h.log.Warn("cannot note that an output is gone", "error", err)
-	}
-}
-
-// outputFile is a file that is made when its first byte comes, and has its name when
-// it is complete.
-type outputFile struct {
-	path string
-	file *os.File
-	size int
-}
-
-func (f *outputFile) create() (err error) {
-	if f.file == nil {
-		f.file, err = os.OpenFile(f.path+partEnd, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	}
-	return err
-}
-
-// write appends up to fetchMax bytes in all and drops the rest.
-func (f *outputFile) write(data []byte) error {
-	if err := f.create(); err != nil {
-		return err
-	}
-	data = data[:min(len(data), fetchMax-f.size)]
-	f.size += len(data)
-	_, err := f.file.Write(data)
-	return err
-}
-
-// keep gives the file its name, if there is one.
-func (f *outputFile) keep() error {
-	if f.file == nil {
-		return nil
-	}
-	err := f.file.Close()
-	f.file = nil
-	if err == nil {
-		err = os.Rename(f.path+partEnd, f.path)
-	}
-	return err
-}
-
-// discard removes the file unless it was kept.
-func (f *outputFile) discard() {
-	if f.file != nil {
-		f.file.Close()
-		os.Remove(f.path + partEnd)
 	}
 }
 

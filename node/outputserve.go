@@ -54,7 +54,7 @@ func (h *Host) serveOutput(from grid.SiteID, s network.Stream) error {
 		}
 		id, _ := grid.JobIDFromBytes(request.Job)
 		task := grid.TaskID{Job: id, Epoch: request.Epoch}
-		answer := outputAnswer{h: h, s: s, base: h.taskBase(from, task), task: task}
+		answer := outputAnswer{h: h, s: s, base: h.files.Task(from, task), task: task}
 		if err := answer.give(ctx, from, request); err != nil || request.Follow {
 			return err // the stream has a reader of its own now: see copy
 		}
@@ -82,7 +82,7 @@ type outputAnswer struct {
 }
 
 // there reports whether there is output of the task.
-func (a *outputAnswer) there() bool { return exists(a.base + Stdout.end()) }
+func (a *outputAnswer) there() bool { return exists(a.base + Stdout.Suffix()) }
 
 func (a *outputAnswer) give(ctx context.Context, from grid.SiteID, request *wirepb.OutputRequest) error {
 	if !a.there() {
@@ -131,11 +131,9 @@ func (a *outputAnswer) wait(ctx context.Context, from grid.SiteID, request *wire
 
 // copy sends a file from offset on. A file that is missing has nothing in it.
 func (a *outputAnswer) copy(ctx context.Context, stream Stream, offset int64, follow bool) error {
-	source := &localOutput{h: a.h, ctx: ctx, base: a.base, task: a.task, stream: stream, offset: offset, follow: follow}
-	defer source.Close()
 	if follow {
 		var stop context.CancelFunc
-		source.ctx, stop = context.WithCancel(ctx)
+		ctx, stop = context.WithCancel(ctx)
 		defer stop()
 		go func() { // the asker says nothing more: what can be read is that it left
 			a.s.SetReadDeadline(time.Time{})
@@ -144,6 +142,8 @@ func (a *outputAnswer) copy(ctx context.Context, stream Stream, offset int64, fo
 			stop()
 		}()
 	}
+	source := a.h.tail(ctx, a.base, a.task, stream, offset, follow)
+	defer source.Close()
 	buffer := make([]byte, outputChunk)
 	for {
 		n, err := source.Read(buffer)
@@ -166,7 +166,7 @@ func (a *outputAnswer) forget(ctx context.Context) error {
 	v, err := a.h.view(ctx, a.task.Job)
 	if errors.Is(err, site.ErrUnknownJob) || err == nil && (v.Epoch != a.task.Epoch || v.State.Terminal()) {
 		for stream := Stdout; stream <= Stderr; stream++ {
-			if err := os.Remove(a.base + stream.end()); err != nil {
+			if err := os.Remove(a.base + stream.Suffix()); err != nil {
 				a.h.log.Warn("cannot remove a fetched output", "error", err)
 			}
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strconv"
 	"sync"
 	"time"
 
@@ -23,11 +22,6 @@ import (
 // pilotConnectMax is how long a pilot may take to listen.
 const pilotConnectMax = 20 * time.Second
 
-// pilotDir is the home of the pilot's shim and holds the files of its tasks.
-func (p *processes) pilotDir(key uint64) string {
-	return filepath.Join(p.home, pilotsDir, strconv.FormatUint(key, 10))
-}
-
 // keepPilot starts a pilot, or has it last longer. The caller holds p.mu.
 func (p *processes) keepPilot(task *grid.Task) {
 	name := taskName(task.ID)
@@ -37,7 +31,7 @@ func (p *processes) keepPilot(task *grid.Task) {
 		_ = p.client.Extend(name, task.Limit) // closed: reconnect reports what has become of it
 		return
 	}
-	dir := p.pilotDir(task.Pilot.Key)
+	dir := p.files.Pilot(task.Pilot.Key)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		p.failed(task, err)
 		return
@@ -57,7 +51,7 @@ func (p *processes) keepPilot(task *grid.Task) {
 // clearPilot removes what a pilot that is gone has left.
 func (p *processes) clearPilot(key uint64) {
 	p.pilots.drop(key)
-	if err := os.RemoveAll(p.pilotDir(key)); err != nil {
+	if err := os.RemoveAll(p.files.Pilot(key)); err != nil {
 		p.log.Warn("cannot remove what a pilot left", "error", err)
 	}
 }
@@ -97,7 +91,7 @@ func (p *processes) link(ctx context.Context, key uint64) (*pilotLink, error) {
 		return nil, ErrStopped
 	}
 	if l == nil {
-		l = &pilotLink{key: key, dir: p.pilotDir(key), ready: make(chan struct{}), tasks: make(map[string]*pilotTask), changed: make(chan struct{})}
+		l = &pilotLink{key: key, dir: p.files.Pilot(key), ready: make(chan struct{}), tasks: make(map[string]*pilotTask), changed: make(chan struct{})}
 		if p.pilots.links == nil {
 			p.pilots.links = make(map[uint64]*pilotLink)
 		}
@@ -243,7 +237,7 @@ func (l *pilotLink) forget(name string) {
 	delete(l.tasks, name)
 	_ = l.client.Ack(name)
 	base := filepath.Join(l.dir, name)
-	for _, end := range []string{Stdout.end(), Stderr.end()} {
+	for _, end := range []string{Stdout.Suffix(), Stderr.Suffix()} {
 		_ = os.Remove(base + end) // it goes with the pilot at the latest
 	}
 	_ = os.RemoveAll(base + scratchEnd)

@@ -237,8 +237,8 @@ func (p *pilotSession) follow(at awayID, l *pilotLink, held lease.Lease, task *g
 	p.tell(at, &wirepb.PilotReport{Kind: reportBegun})
 	name := taskName(at.id)
 	outputs := []*pilotOutput{
-		{p: p, at: at, stream: Stdout, path: filepath.Join(l.dir, name) + Stdout.end(), offset: o.Stdout},
-		{p: p, at: at, stream: Stderr, path: filepath.Join(l.dir, name) + Stderr.end(), offset: o.Stderr},
+		{p: p, at: at, stream: Stdout, path: filepath.Join(l.dir, name) + Stdout.Suffix(), offset: o.Stdout},
+		{p: p, at: at, stream: Stderr, path: filepath.Join(l.dir, name) + Stderr.Suffix(), offset: o.Stderr},
 	}
 	poll := time.NewTicker(pilotPoll)
 	defer poll.Stop()

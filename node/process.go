@@ -22,11 +22,9 @@ import (
 // processes is the executor of production: each task is a process under the home's
 // shim. The shim outlives the daemon, and a shim that dies is started again.
 type processes struct {
-	home    string
+	files   Files // of an absolute home
 	options shim.Options
-	base    func(home grid.SiteID, id grid.TaskID) string // path of a task's files
-	site    grid.SiteID
-	name    string
+	name    string // of the site, for people
 	ended   func(*grid.TaskEnded)
 	env     []string // of every task
 	log     *slog.Logger
@@ -48,18 +46,27 @@ const reshim = time.Second
 // recoverMax is how long Recover waits for ends that the shim says it has.
 const recoverMax = 30 * time.Second
 
-// newProcesses connects to the home's shim, starting one if there is none.
-func newProcesses(ctx context.Context, h *Host, ended func(*grid.TaskEnded)) (*processes, error) {
-	if h.cfg.Home == "" {
+// ProcessConfig describes an engine of processes.
+type ProcessConfig struct {
+	Files  Files
+	Name   string // of the site, for people
+	Shim   shim.Options
+	Logger *slog.Logger
+}
+
+// newProcesses connects to the home's shim, starting one if there is none. ended is
+// told each end once, from any goroutine.
+func newProcesses(ctx context.Context, cfg ProcessConfig, ended func(*grid.TaskEnded)) (*processes, error) {
+	if cfg.Files.Home == "" {
 		return nil, errors.New("running processes needs a home directory")
 	}
-	home, err := filepath.Abs(h.cfg.Home)
+	home, err := filepath.Abs(cfg.Files.Home)
 	if err != nil {
 		return nil, err
 	}
 	p := &processes{
-		home: home, options: h.cfg.Shim, base: h.taskBase, site: h.id, name: h.cfg.Site.Name,
-		ended: ended, env: baseEnv(), log: h.log, running: make(map[grid.TaskID]grid.SiteID),
+		files: Files{Home: home, Site: cfg.Files.Site}, options: cfg.Shim, name: cfg.Name,
+		ended: ended, env: baseEnv(), log: cfg.Logger, running: make(map[grid.TaskID]grid.SiteID),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	if p.client, err = shim.Connect(ctx, home, p.options); err != nil {
@@ -131,7 +138,7 @@ func (p *processes) report(e *shim.Ended) (grid.TaskEnded, bool) {
 	delete(p.running, id)
 	p.mu.Unlock()
 	if known && home != "" {
-		scratch := p.base(home, id) + scratchEnd
+		scratch := p.files.Task(home, id) + scratchEnd
 		if os.Remove(scratch) != nil { // it is not empty
 			if err := os.RemoveAll(scratch); err != nil {
 				p.log.Warn("cannot remove what a job left", "error", err)
@@ -172,7 +179,7 @@ func (p *processes) pump() {
 // was ordered and the new shim does not know never ran, or nothing of it is left.
 func (p *processes) reconnect() *shim.Client {
 	for {
-		client, err := shim.Connect(p.ctx, p.home, p.options)
+		client, err := shim.Connect(p.ctx, p.files.Home, p.options)
 		if err == nil {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -239,7 +246,7 @@ const exitNoStart = 125
 
 // spec makes the task's scratch directory and says what to run.
 func (p *processes) spec(task *grid.Task) (shim.Spec, error) {
-	return p.specAt(task, p.base(task.Job.Home, task.ID))
+	return p.specAt(task, p.files.Task(task.Job.Home, task.ID))
 }
 
 // specAt does so for a task whose files begin with base.
@@ -257,7 +264,7 @@ func (p *processes) specAt(task *grid.Task, base string) (shim.Spec, error) {
 		return shim.Spec{}, err
 	}
 	work := scratch
-	if task.Job.Home == p.site && command.Dir != "" {
+	if task.Job.Home == p.files.Site && command.Dir != "" {
 		work = command.Dir
 		if info, err := os.Stat(work); err != nil || !info.IsDir() {
 			return shim.Spec{}, fmt.Errorf("working directory %s: there is no such directory", work)
@@ -265,7 +272,7 @@ func (p *processes) specAt(task *grid.Task, base string) (shim.Spec, error) {
 	}
 	return shim.Spec{
 		ID: taskName(task.ID), Args: command.Args, Env: p.taskEnv(task, scratch), Dir: work,
-		Stdout: base + Stdout.end(), Stderr: base + Stderr.end(), Limit: task.Limit,
+		Stdout: base + Stdout.Suffix(), Stderr: base + Stderr.Suffix(), Limit: task.Limit,
 	}, nil
 }
 
@@ -274,14 +281,14 @@ func (p *processes) specAt(task *grid.Task, base string) (shim.Spec, error) {
 func (p *processes) taskEnv(task *grid.Task, scratch string) []string {
 	job := task.Job
 	home := scratch // another site's job has no business in our home
-	if job.Home == p.site {
+	if job.Home == p.files.Site {
 		if dir, err := os.UserHomeDir(); err == nil {
 			home = dir
 		}
 	}
 	fixed := []string{
 		"GRIDNODE_SITE=" + p.name,
-		"GRIDNODE_SITE_ID=" + string(p.site),
+		"GRIDNODE_SITE_ID=" + string(p.files.Site),
 		"GRIDNODE_JOB_ID=" + job.ID.String(),
 		"GRIDNODE_HOME_SITE=" + string(job.Home),
 		"GRIDNODE_NTASKS=" + strconv.FormatInt(job.Tasks, 10),

@@ -139,7 +139,7 @@ func TestJobRunsElsewhereAndItsOutputComesHome(t *testing.T) {
 	if v.Site != cheap.ID() || v.Result.ExitCode != 7 {
 		t.Fatalf("ran at %s with exit code %d, want %s and 7", v.Site, v.Result.ExitCode, cheap.ID())
 	}
-	base := cheap.taskBase(dear.ID(), grid.TaskID{Job: job.ID, Epoch: v.Epoch})
+	base := cheap.files.Task(dear.ID(), grid.TaskID{Job: job.ID, Epoch: v.Epoch})
 	scratch := base + scratchEnd
 	want := fmt.Sprintf("green site 1 %s %s %s 4 2 2\n%s\n%s\n%s\n", cheap.ID(), job.ID, dear.ID(), scratch, scratch, scratch)
 	for _, when := range []string{"at once", "when it was fetched"} {
@@ -265,7 +265,7 @@ func TestRunningTaskIsAdopted(t *testing.T) {
 	}
 	awaitState(t, h, job.ID, site.Running)
 	task := grid.TaskID{Job: job.ID, Epoch: 1}
-	until(t, "the process runs", func() bool { return exists(h.taskBase(h.ID(), task) + Stdout.end()) })
+	until(t, "the process runs", func() bool { return exists(h.files.Task(h.ID(), task) + Stdout.Suffix()) })
 	closeHost(t, h)
 	restarted := grid.Time(time.Now().UnixMicro())
 

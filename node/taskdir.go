@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,7 +10,6 @@ import (
 	"time"
 
 	"gridnode/grid"
-	"gridnode/node/site"
 )
 
 // What tasks write, by file. There is no directory per task: making and removing
@@ -47,8 +47,8 @@ const (
 	Stderr
 )
 
-// end is how names of its files end.
-func (s Stream) end() string { return "." + s.String() }
+// Suffix is how names of its files end.
+func (s Stream) Suffix() string { return "." + s.String() }
 
 // String returns the name users have for it.
 func (s Stream) String() string {
@@ -58,23 +58,53 @@ func (s Stream) String() string {
 	return "stdout"
 }
 
-// taskBase returns the path of a task's files, without their ends, of a job whose
-// home is given.
-func (h *Host) taskBase(home grid.SiteID, id grid.TaskID) string {
-	if home == h.id {
-		return filepath.Join(h.cfg.Home, tasksDir, taskName(id))
+// Files is where the tasks of one node keep what they read and write.
+type Files struct {
+	Home string      // directory of the node
+	Site grid.SiteID // of the node
+}
+
+// Make makes the directories.
+func (f Files) Make() error {
+	for _, dir := range []string{tasksDir, foreignDir, outputDir, pilotsDir} {
+		if err := os.MkdirAll(filepath.Join(f.Home, dir), 0o700); err != nil {
+			return fmt.Errorf("home directory: %w", err)
+		}
 	}
-	return filepath.Join(h.cfg.Home, foreignDir, string(home), taskName(id))
+	return nil
+}
+
+// Task returns the path of a task's files, without their ends, of a job whose home is
+// given.
+func (f Files) Task(home grid.SiteID, id grid.TaskID) string {
+	if home == f.Site {
+		return filepath.Join(f.Home, tasksDir, taskName(id))
+	}
+	return filepath.Join(f.Home, foreignDir, string(home), taskName(id))
+}
+
+// Fetched returns the path of a job's fetched output, without its end.
+func (f Files) Fetched(id grid.JobID) string { return filepath.Join(f.Home, outputDir, id.String()) }
+
+// HasFetched reports whether the output of a job is here, or known to be gone.
+func (f Files) HasFetched(job grid.JobID) bool {
+	base := f.Fetched(job)
+	return exists(base+Stdout.Suffix()) || exists(base+goneEnd)
+}
+
+// GiveUp notes why the output of a job will never come.
+func (f Files) GiveUp(job grid.JobID, why string) error {
+	return os.WriteFile(f.Fetched(job)+goneEnd, []byte(why), 0o600)
+}
+
+// Pilot returns the home of the shim of a pilot, which holds the files of its tasks, too.
+func (f Files) Pilot(key uint64) string {
+	return filepath.Join(f.Home, pilotsDir, strconv.FormatUint(key, 10))
 }
 
 // taskName names a task to the shim and in the file system.
 func taskName(id grid.TaskID) string {
 	return id.Job.String() + "." + strconv.FormatUint(uint64(id.Epoch), 10)
-}
-
-// fetchedBase returns the path of a job's fetched output, without its end.
-func (h *Host) fetchedBase(id grid.JobID) string {
-	return filepath.Join(h.cfg.Home, outputDir, id.String())
 }
 
 // taskOf is the inverse of taskName.
@@ -91,43 +121,29 @@ func taskOf(name string) (grid.TaskID, error) {
 	return grid.TaskID{Job: id, Epoch: uint32(n)}, nil
 }
 
-// foreignKept is how long the output of another site's job is kept for it to fetch.
-const foreignKept = 24 * time.Hour
+// ForeignKept is how long the output of another site's job is kept for it to fetch.
+const ForeignKept = 24 * time.Hour
 
-// prunePeriod is how often old files are looked for.
-const prunePeriod = 10 * time.Minute
-
-// prune removes what tasks wrote that are over and whose time has passed, until the
-// host stops.
-func (h *Host) prune() {
-	tick := time.NewTicker(prunePeriod)
-	defer tick.Stop()
-	for {
-		h.pruneOnce(time.Now())
-		select {
-		case <-tick.C:
-		case <-h.stopping:
-			return
-		}
+// Prune removes what is older than kept, or than ForeignKept of other sites' jobs, and
+// belongs to no job that is alive. It returns the first error and goes on.
+func (f Files) Prune(now time.Time, kept time.Duration, alive func(grid.JobID) bool) error {
+	foreign := filepath.Join(f.Home, foreignDir)
+	errs := []error{
+		pruneIn(filepath.Join(f.Home, tasksDir), now.Add(-kept), alive),
+		pruneIn(filepath.Join(f.Home, outputDir), now.Add(-kept), alive),
 	}
-}
-
-func (h *Host) pruneOnce(now time.Time) {
-	kept := h.loop.site.Limits().Retention.Duration()
-	h.pruneIn(filepath.Join(h.cfg.Home, tasksDir), now.Add(-kept))
-	h.pruneIn(filepath.Join(h.cfg.Home, outputDir), now.Add(-kept))
-	foreign := filepath.Join(h.cfg.Home, foreignDir)
 	homes, _ := os.ReadDir(foreign) // none: nothing to prune
 	for _, home := range homes {
 		dir := filepath.Join(foreign, home.Name())
-		h.pruneIn(dir, now.Add(-foreignKept))
+		errs = append(errs, pruneIn(dir, now.Add(-ForeignKept), alive))
 		_ = os.Remove(dir) // succeeds when it is empty
 	}
+	return cmp.Or(errs...)
 }
 
 // pruneIn removes the files in dir that have not changed since before and belong to
 // no live job.
-func (h *Host) pruneIn(dir string, before time.Time) {
+func pruneIn(dir string, before time.Time, alive func(grid.JobID) bool) (failed error) {
 	entries, _ := os.ReadDir(dir)
 	for _, entry := range entries {
 		info, err := entry.Info()
@@ -135,21 +151,10 @@ func (h *Host) pruneIn(dir string, before time.Time) {
 			continue
 		}
 		job, _, _ := strings.Cut(entry.Name(), ".")
-		if id, err := grid.ParseJobID(job); err == nil && h.alive(id) {
+		if id, err := grid.ParseJobID(job); err == nil && alive(id) {
 			continue
 		}
-		if err := os.RemoveAll(filepath.Join(dir, entry.Name())); err != nil {
-			h.log.Warn("cannot remove an old output", "error", err)
-		}
+		failed = cmp.Or(failed, os.RemoveAll(filepath.Join(dir, entry.Name())))
 	}
-}
-
-// alive reports whether a job is known here and not over. When in doubt it is.
-func (h *Host) alive(id grid.JobID) bool {
-	alive := true
-	_ = h.Do(h.ctx, func(s *site.Site) {
-		v, known := s.Job(id)
-		alive = known && !v.State.Terminal()
-	})
-	return alive
+	return failed
 }
