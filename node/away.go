@@ -14,6 +14,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
+	"gridnode/node/run"
 	"gridnode/node/shim"
 	"gridnode/node/site"
 )
@@ -127,7 +128,7 @@ func (a *away) add(task grid.Task, held bool) {
 
 // path returns the file of one of a task's outputs: 0 stdout, 1 stderr.
 func (a *away) path(id grid.TaskID, output int) string {
-	return a.h.files.Task(a.h.id, id) + Stream(output+1).Suffix()
+	return a.h.files.Task(a.h.id, id) + run.Stream(output+1).Suffix()
 }
 
 // Kill implements Executor.
@@ -412,7 +413,7 @@ func (a *away) begun(t *awayTask) error {
 // output appends to an output of a task. What is here already, and what is beyond
 // the bound of outputs, is left out.
 func (a *away) output(t *awayTask, r *wirepb.PilotReport) error {
-	if r.Stream != uint32(Stdout) && r.Stream != uint32(Stderr) {
+	if r.Stream != uint32(run.Stdout) && r.Stream != uint32(run.Stderr) {
 		return wire.Malformed("report of a pilot: stream %d", r.Stream)
 	}
 	i := int(r.Stream) - 1

@@ -20,6 +20,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
+	"gridnode/node/run"
 	"gridnode/node/site"
 	"gridnode/node/store"
 )
@@ -261,17 +262,17 @@ func (b *bringer) fetch(ctx context.Context, from grid.SiteID, name string, size
 	case !first.Held || first.Size != size || len(first.Data) > 0:
 		return wire.Malformed("data set %s of %d bytes, it was said to have %d", name, first.Size, size)
 	}
-	part, err := os.OpenFile(path+partEnd, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	part, err := os.OpenFile(path+run.PartSuffix, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
-	defer os.Remove(path + partEnd)
+	defer os.Remove(path + run.PartSuffix)
 	err = receiveData(part, r, s, name, size)
 	if closed := part.Close(); err == nil {
 		err = closed
 	}
 	if err == nil {
-		err = os.Rename(path+partEnd, path)
+		err = os.Rename(path+run.PartSuffix, path)
 	}
 	return err
 }

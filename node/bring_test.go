@@ -14,6 +14,7 @@ import (
 	"gridnode/coalloc/dataset"
 	"gridnode/grid"
 	"gridnode/internal/wire/wirepb"
+	"gridnode/node/run"
 )
 
 // dataHosts are three hosts that run nothing; the first copies up to 1000 bytes.
@@ -27,7 +28,7 @@ func dataHosts(t *testing.T) []*Host {
 func TestLyingHolders(t *testing.T) {
 	hosts := dataHosts(t)
 	asker, liar := hosts[0], hosts[1]
-	name, size, err := DigestOf(t.Context(), strings.NewReader("content"))
+	name, size, err := run.DigestOf(t.Context(), strings.NewReader("content"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +157,7 @@ func TestMeasure(t *testing.T) {
 	file := filepath.Join(dir, "file")
 	write(t, file, "text")
 	write(t, filepath.Join(dir, "other"), "more")
-	digest, _, err := DigestOf(t.Context(), strings.NewReader("text"))
+	digest, _, err := run.DigestOf(t.Context(), strings.NewReader("text"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,7 @@ func TestMeasure(t *testing.T) {
 		{"x", filepath.Join(dir, "none"), dataset.Set{}, "no such file"},
 		{"x", "/dev/null", dataset.Set{}, "neither a file nor a directory"},
 	} {
-		got, err := Measure(t.Context(), tt.name, tt.path)
+		got, err := run.Measure(t.Context(), tt.name, tt.path)
 		if tt.word != "" {
 			if err == nil || !strings.Contains(err.Error(), tt.word) {
 				t.Errorf("%q, %s: %v, want %q", tt.name, tt.path, err, tt.word)
@@ -196,7 +197,7 @@ func TestCopyNames(t *testing.T) {
 	var seen []string
 	for _, name := range []string{"a", "b/a", "b:a", "a/", "x/..", "a..", "sha256:" + strings.Repeat("0", 64)} {
 		got := copyName(name)
-		if slices.Contains(seen, got) || filepath.Base(got) != got || strings.HasSuffix(got, partEnd) {
+		if slices.Contains(seen, got) || filepath.Base(got) != got || strings.HasSuffix(got, run.PartSuffix) {
 			t.Errorf("%s: %s", name, got)
 		}
 		seen = append(seen, got)

@@ -12,6 +12,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/node/p2p"
+	"gridnode/node/run"
 	"gridnode/node/site"
 )
 
@@ -88,17 +89,17 @@ IFS=,; set -- $GRIDNODE_PEERS; [ "$1" = "$GRIDNODE_RENDEZVOUS" ] || echo bad ren
 	if v.State != site.Done || v.Gang == nil || len(v.Gang.Parts) != 3 {
 		t.Fatalf("%+v", v)
 	}
-	lines := strings.Split(strings.TrimSpace(readOutput(t, hosts[0], j, Stdout)), "\n")
+	lines := strings.Split(strings.TrimSpace(readOutput(t, hosts[0], j, run.Stdout)), "\n")
 	sort.Strings(lines)
 	want := []string{"0 of 4 0/3 0/1 site 1", "1 of 4 1/3 0/2 site 2", "2 of 4 1/3 1/2 site 2", "3 of 4 2/3 0/1 site 3"}
 	if !slices.Equal(lines, want) {
 		t.Errorf("%q, want %q", lines, want)
 	}
-	if got := readOutput(t, hosts[0], j, Stderr); got != strings.Repeat("err\n", 4) {
+	if got := readOutput(t, hosts[0], j, run.Stderr); got != strings.Repeat("err\n", 4) {
 		t.Errorf("stderr %q", got)
 	}
 	nothingLeft(t, hosts...)
-	files, err := os.ReadDir(hosts[0].cfg.Home + "/" + tasksDir)
+	files, err := os.ReadDir(hosts[0].cfg.Home + "/" + "tasks")
 	if err != nil || len(files) != 2 {
 		t.Errorf("%v, %v: want one file for each output", files, err)
 	}
@@ -176,7 +177,7 @@ func TestOneTaskFails(t *testing.T) {
 	if v.State != site.Failed || v.Result.ExitCode != 7 || !strings.Contains(v.Reason, "task 1, of component 1 at site 2, ended with exit code 7") {
 		t.Errorf("%v, exit code %d: %s", v.State, v.Result.ExitCode, v.Reason)
 	}
-	for _, pid := range strings.Fields(readOutput(t, hosts[0], j, Stdout)) {
+	for _, pid := range strings.Fields(readOutput(t, hosts[0], j, run.Stdout)) {
 		if _, err := os.Stat("/proc/" + pid); err == nil {
 			t.Errorf("process %s lives", pid)
 		}
@@ -190,7 +191,7 @@ func TestCancelCoallocatedJob(t *testing.T) {
 	running := dividedJob(hosts, 1, `echo $$; exec sleep 1000`, 1, 1, 1)
 	submitJob(t, hosts[0], running)
 	until(t, "all tasks run", func() bool {
-		return stateOf(t, hosts[0], running).State == site.Running && strings.Count(readOutput(t, hosts[0], running, Stdout), "\n") == 3
+		return stateOf(t, hosts[0], running).State == site.Running && strings.Count(readOutput(t, hosts[0], running, run.Stdout), "\n") == 3
 	})
 	waiting := dividedJob(hosts, 2, `true`, 1, 1)
 	submitJob(t, hosts[0], waiting)
@@ -204,7 +205,7 @@ func TestCancelCoallocatedJob(t *testing.T) {
 	}
 	cancel1(t, hosts[0], running)
 	until(t, "it is cancelled", func() bool { return stateOf(t, hosts[0], running).State == site.CancelledByUser })
-	for _, pid := range strings.Fields(readOutput(t, hosts[0], running, Stdout)) {
+	for _, pid := range strings.Fields(readOutput(t, hosts[0], running, run.Stdout)) {
 		if _, err := os.Stat("/proc/" + pid); err == nil {
 			t.Errorf("process %s lives", pid)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/node/p2p"
+	"gridnode/node/run"
 	"gridnode/node/site"
 )
 
@@ -38,7 +39,7 @@ func longTeam(t *testing.T, term grid.Time, n int) (hosts []*Host, configs []Hos
 // outputLines returns a job's output in order of its lines.
 func outputLines(t *testing.T, h *Host, j *grid.Job) []string {
 	t.Helper()
-	lines := strings.Fields(readOutput(t, h, j, Stdout))
+	lines := strings.Fields(readOutput(t, h, j, run.Stdout))
 	slices.Sort(lines)
 	return lines
 }

@@ -12,6 +12,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/node/forward"
+	"gridnode/node/run"
 	"gridnode/node/site"
 )
 
@@ -217,7 +218,7 @@ func (x *gangs) rankRefused(task grid.TaskID, why string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if g := x.all[id]; g != nil && g.ranks[number] != nil {
-		g.ranks[number].refused = shortReason(errors.New(why))
+		g.ranks[number].refused = run.ShortReason(errors.New(why))
 	}
 }
 
@@ -238,7 +239,7 @@ func (g *gang) connections() forward.ID { return forward.ID{Home: g.x.h.id, Task
 // run is the life of a gang.
 func (g *gang) run() {
 	if err := g.prepare(); err != nil {
-		g.fail(exitNoStart, shortReason(err))
+		g.fail(run.ExitNoStart, run.ShortReason(err))
 	}
 	tick := time.NewTicker(outputPoll * time.Duration(1+len(g.ranks)/32))
 	defer tick.Stop()
@@ -305,7 +306,7 @@ func (g *gang) bring() {
 }
 
 // inputsDir is where copies of what the job reads are at this site.
-func (g *gang) inputsDir() string { return g.x.h.files.Task(g.x.h.id, g.id) + inputsEnd }
+func (g *gang) inputsDir() string { return g.x.h.files.Task(g.x.h.id, g.id) + run.InputsSuffix }
 
 // numbers returns the ranks in order.
 func (g *gang) numbers() []int {
@@ -361,14 +362,14 @@ func (g *gang) step() (over bool) {
 	g.x.mu.Unlock()
 	switch {
 	case !ending && missing != nil && g.x.ctx.Err() == nil:
-		g.fail(exitNoStart, shortReason(missing))
+		g.fail(run.ExitNoStart, run.ShortReason(missing))
 		g.killAll()
 	case late:
 		why := fmt.Sprintf("%s was not ready to start within %v", g.describe(waiting-1), gangReadyMax+g.task.Bring.Duration())
 		if refused != "" {
 			why += ": " + refused
 		}
-		g.fail(exitNoStart, shortReason(errors.New(why)))
+		g.fail(run.ExitNoStart, run.ShortReason(errors.New(why)))
 		g.killAll()
 	case ending:
 		g.killAll()

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"gridnode/grid"
+	"gridnode/node/run"
 	"gridnode/node/shim"
 )
 
@@ -34,10 +35,10 @@ func newGangOutput(h *Host, id grid.TaskID, ranks int) *gangOutput {
 	o := &gangOutput{h: h}
 	for i := range o.streams {
 		s := &o.streams[i]
-		s.path = h.files.Task(h.id, id) + Stream(i+1).Suffix()
+		s.path = h.files.Task(h.id, id) + run.Stream(i+1).Suffix()
 		s.offsets = make([]int64, ranks)
 		for n := range ranks {
-			s.ranks = append(s.ranks, h.files.Task(h.id, grid.RankTask(id, n))+Stream(i+1).Suffix())
+			s.ranks = append(s.ranks, h.files.Task(h.id, grid.RankTask(id, n))+run.Stream(i+1).Suffix())
 		}
 	}
 	return o
@@ -113,7 +114,7 @@ func (s *gangStream) take(n int, path string, last bool) error {
 func removeRankOutputs(h *Host, ids []grid.TaskID) {
 	for _, id := range ids {
 		base := h.files.Task(h.id, id)
-		_ = os.Remove(base + Stdout.Suffix()) // pruned later if not now
-		_ = os.Remove(base + Stderr.Suffix())
+		_ = os.Remove(base + run.Stdout.Suffix()) // pruned later if not now
+		_ = os.Remove(base + run.Stderr.Suffix())
 	}
 }

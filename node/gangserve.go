@@ -10,6 +10,7 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/lease"
+	"gridnode/node/run"
 	"gridnode/node/site"
 )
 
@@ -80,9 +81,9 @@ func (p *pilotSession) prepare(at awayID, task *grid.Task) error {
 		return nil
 	}
 	p.wg.Go(func() {
-		p.with(at, func(l *pilotLink, held lease.Lease) {
+		p.with(at, func(l *run.PilotLink, held lease.Lease) {
 			if err := p.join(at, task); err != nil {
-				p.refuse(at, shortReason(err))
+				p.refuse(at, run.ShortReason(err))
 				return
 			}
 			if err := p.bring(l, held, task); err == nil {
@@ -100,13 +101,13 @@ func (p *pilotSession) prepare(at awayID, task *grid.Task) error {
 
 // bring sets where a task finds what it reads, once that is at this site. It takes no
 // longer than the lease lasts.
-func (p *pilotSession) bring(l *pilotLink, held lease.Lease, task *grid.Task) (err error) {
+func (p *pilotSession) bring(l *run.PilotLink, held lease.Lease, task *grid.Task) (err error) {
 	if task.Rank == nil || len(task.Job.Inputs) == 0 {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, max(held.Limit-p.h.Now(), 0).Duration())
 	defer cancel()
-	task.Rank.Inputs, err = p.h.bring.inputs(ctx, task.Job.Inputs, filepath.Join(l.dir, pilotInputs))
+	task.Rank.Inputs, err = p.h.bring.inputs(ctx, task.Job.Inputs, filepath.Join(l.Dir, pilotInputs))
 	return err
 }
 
@@ -115,5 +116,5 @@ const pilotInputs = "inputs"
 
 // notStarted says that a task has ended without having begun.
 func notStarted(err error) *wirepb.PilotReport {
-	return &wirepb.PilotReport{Kind: reportEnded, Result: wire.ResultProto(grid.Result{ExitCode: exitNoStart, Reason: shortReason(err)})}
+	return &wirepb.PilotReport{Kind: reportEnded, Result: wire.ResultProto(grid.Result{ExitCode: run.ExitNoStart, Reason: run.ShortReason(err)})}
 }

@@ -16,6 +16,7 @@ import (
 	"gridnode/internal/wire/wirepb"
 	"gridnode/node/forward"
 	"gridnode/node/p2p"
+	"gridnode/node/run"
 )
 
 // rankOrder is an order about one task of a gang of two, at the given sites.
@@ -150,7 +151,7 @@ func TestTooManyTasksInAStream(t *testing.T) {
 		kind uint32
 		most int
 		want string
-	}{{orderPrepare, grid.RanksMax, "are being prepared already"}, {orderRun, pilotTasksMax, "run already"}} {
+	}{{orderPrepare, grid.RanksMax, "are being prepared already"}, {orderRun, run.PilotTasksMax, "run already"}} {
 		full := make(map[awayID]bool)
 		for i := range tt.most {
 			full[awayID{1, grid.TaskID{Job: grid.JobID{Hi: 1, Lo: uint64(i)}}}] = true

@@ -25,6 +25,7 @@ import (
 	"gridnode/market/bank"
 	"gridnode/node/forward"
 	"gridnode/node/p2p"
+	"gridnode/node/run"
 	"gridnode/node/shim"
 	"gridnode/node/site"
 	"gridnode/node/store"
@@ -65,10 +66,10 @@ type Host struct {
 	cfg   HostConfig
 	id    grid.SiteID
 	log   *slog.Logger
-	files Files
+	files run.Files
 	net   *p2p.Network
 	loop  loop
-	own   *processes // nil if cfg.Executor runs the tasks
+	own   *run.Processes // nil if cfg.Executor runs the tasks
 
 	gangs *gangs // nil if cfg.Executor runs the tasks
 
@@ -111,7 +112,7 @@ func Start(ctx context.Context, cfg HostConfig) (*Host, error) {
 		cfg: cfg, id: grid.SiteID(id.String()), log: cfg.Logger, inbox: newInbox(),
 		stopping: make(chan struct{}), quit: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{}),
 	}
-	h.files = Files{Home: cfg.Home, Site: h.id}
+	h.files = run.Files{Home: cfg.Home, Site: h.id}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	h.fetch = &fetchers{h: h, sites: make(map[grid.SiteID]*fetchSite), wake: make(chan struct{}, 1)}
 	h.bring = newBringer(h, cfg.FetchMax)
@@ -174,7 +175,7 @@ func (h *Host) executor(ctx context.Context, ended func(*grid.TaskEnded)) (Execu
 			x.vacate(key)
 		}
 	}
-	p, err := newProcesses(ctx, ProcessConfig{Files: h.files, Name: h.cfg.Site.Name, Shim: h.cfg.Shim, Logger: h.log}, of)
+	p, err := run.StartProcesses(ctx, run.ProcessConfig{Files: h.files, Name: h.cfg.Site.Name, Shim: h.cfg.Shim, Logger: h.log}, of)
 	if err != nil {
 		x.Close()
 		return nil, err // and not a nil *processes

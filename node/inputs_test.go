@@ -13,6 +13,7 @@ import (
 
 	"gridnode/coalloc/dataset"
 	"gridnode/grid"
+	"gridnode/node/run"
 	"gridnode/node/site"
 )
 
@@ -21,7 +22,7 @@ func addData(t *testing.T, h *Host, name, text string, share bool) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "data.txt")
 	write(t, path, text)
-	set, err := Measure(t.Context(), name, path)
+	set, err := run.Measure(t.Context(), name, path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,10 +66,10 @@ func runs(t *testing.T, h *Host, j *grid.Job) (site.View, string) {
 	submitJob(t, h, j)
 	until(t, "it is over", func() bool { return stateOf(t, h, j).State.Terminal() })
 	v := stateOf(t, h, j)
-	if v.State == site.Refused || v.Result.ExitCode == exitNoStart {
+	if v.State == site.Refused || v.Result.ExitCode == run.ExitNoStart {
 		return v, ""
 	}
-	return v, readOutput(t, h, j, Stdout)
+	return v, readOutput(t, h, j, run.Stdout)
 }
 
 // TestCloseToFiles: by cf a job goes where its input is, also if another site has more
@@ -102,7 +103,7 @@ func TestCloseToFiles(t *testing.T) {
 		if len(v.Gang.Parts) != 1 || v.Gang.Parts[0].Site != tt.site.ID() || output != tt.output {
 			t.Errorf("%s by %q: %v (%s) at %v with %q, want %q at %s", tt.input, tt.policy, v.State, v.Reason, v.Gang.Parts, output, tt.output, tt.site.cfg.Site.Name)
 		}
-		if tt.output == "" && (v.Result.ExitCode != exitNoStart || !strings.Contains(v.Reason+v.Result.Reason, "input "+tt.input+" is not here: no site that holds it lets others copy it")) {
+		if tt.output == "" && (v.Result.ExitCode != run.ExitNoStart || !strings.Contains(v.Reason+v.Result.Reason, "input "+tt.input+" is not here: no site that holds it lets others copy it")) {
 			t.Errorf("%s by %q: %v, exit code %d, %q", tt.input, tt.policy, v.State, v.Result.ExitCode, v.Result.Reason)
 		}
 		said := fmt.Sprint(v.Verdicts)
@@ -112,7 +113,7 @@ func TestCloseToFiles(t *testing.T) {
 	}
 	nothingLeft(t, hosts...)
 	for _, h := range hosts {
-		for _, dir := range []string{tasksDir, pilotsDir} {
+		for _, dir := range []string{"tasks", "pilots"} {
 			until(t, "no copy is left", func() bool {
 				copies, _ := filepath.Glob(filepath.Join(h.cfg.Home, dir, "*inputs*"))
 				deeper, _ := filepath.Glob(filepath.Join(h.cfg.Home, dir, "*", "*inputs*"))
@@ -129,7 +130,7 @@ func TestInputsAtSeveralSites(t *testing.T) {
 	for _, h := range hosts {
 		h.bring.most = 1 << 20
 	}
-	name, _, err := DigestOf(t.Context(), strings.NewReader("content"))
+	name, _, err := run.DigestOf(t.Context(), strings.NewReader("content"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +181,7 @@ func TestDataSetOutlivesRestart(t *testing.T) {
 	}
 	awaitHolders(t, home, "dropped", 0)
 	v, _ := runs(t, home, readingJob(home, 2, "", "dropped"))
-	if v.Result.ExitCode != exitNoStart || v.Gang.Parts[0].Site != hosts[2].ID() {
+	if v.Result.ExitCode != run.ExitNoStart || v.Gang.Parts[0].Site != hosts[2].ID() {
 		t.Errorf("after it was dropped: %v, exit code %d (%s) at %v", v.State, v.Result.ExitCode, v.Result.Reason, v.Gang.Parts)
 	}
 	if err := os.WriteFile(path, []byte("another text"), 0o600); err != nil {
@@ -220,7 +221,7 @@ func TestCoallocatorRestartsWhileCopying(t *testing.T) {
 	hosts[0] = realHost(t, configs[0])
 	until(t, "it is over", func() bool { return stateOf(t, hosts[0], j).State.Terminal() })
 	v := stateOf(t, hosts[0], j)
-	if output := readOutput(t, hosts[0], j, Stdout); v.State != site.Done || v.Epoch != 1 || output != "text\ntext\n" {
+	if output := readOutput(t, hosts[0], j, run.Stdout); v.State != site.Done || v.Epoch != 1 || output != "text\ntext\n" {
 		t.Errorf("%v in execution %d (%s): %q", v.State, v.Epoch, v.Reason, output)
 	}
 	if said := fmt.Sprint(v.Verdicts); said != fmt.Sprint(before.Verdicts) || !strings.Contains(said, "holds x") {

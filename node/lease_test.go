@@ -16,6 +16,7 @@ import (
 	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/node/p2p"
+	"gridnode/node/run"
 	"gridnode/node/site"
 )
 
@@ -101,11 +102,11 @@ func TestJobOnBorrowedProcessors(t *testing.T) {
 	if v.State != site.Failed || v.Result.ExitCode != 7 || v.Site != b.ID() || v.Foreign {
 		t.Errorf("%+v, want exit code 7 at its own site", v)
 	}
-	out := readOutput(t, b, job, Stdout)
-	if !strings.HasPrefix(out, "out\n"+filepath.Join(l.cfg.Home, pilotsDir)) || !strings.Contains(out, string(b.ID())+" site 2\n") {
+	out := readOutput(t, b, job, run.Stdout)
+	if !strings.HasPrefix(out, "out\n"+filepath.Join(l.cfg.Home, "pilots")) || !strings.Contains(out, string(b.ID())+" site 2\n") {
 		t.Errorf("stdout %q, want it to have run in a pilot's directory at the lender", out)
 	}
-	if got := readOutput(t, b, job, Stderr); got != "err\n" {
+	if got := readOutput(t, b, job, run.Stderr); got != "err\n" {
 		t.Errorf("stderr %q", got)
 	}
 
@@ -125,18 +126,18 @@ func TestJobOnBorrowedProcessors(t *testing.T) {
 	if views := leasesOf(t, b); len(views) != 1 || views[0].Used != 2 || len(views[0].Jobs) != 2 {
 		t.Errorf("leases %+v", views)
 	}
-	until(t, "it tells its process", func() bool { return readOutput(t, b, sleepers[0], Stdout) != "" })
+	until(t, "it tells its process", func() bool { return readOutput(t, b, sleepers[0], run.Stdout) != "" })
 	cancel1(t, b, sleepers[0])
 	until(t, "it is cancelled", func() bool { return stateOf(t, b, sleepers[0]).State == site.CancelledByUser })
 	until(t, "the third starts in its place", func() bool { return stateOf(t, b, sleepers[2]).State == site.Running })
-	pid := strings.TrimSpace(readOutput(t, b, sleepers[0], Stdout))
+	pid := strings.TrimSpace(readOutput(t, b, sleepers[0], run.Stdout))
 	if _, err := os.Stat("/proc/" + pid); err == nil {
 		t.Errorf("process %s of the cancelled job lives", pid)
 	}
 
 	// The lender takes the processors back: what runs there dies with its pilot.
-	until(t, "the third tells its process", func() bool { return readOutput(t, b, sleepers[2], Stdout) != "" })
-	pid = strings.TrimSpace(readOutput(t, b, sleepers[2], Stdout))
+	until(t, "the third tells its process", func() bool { return readOutput(t, b, sleepers[2], run.Stdout) != "" })
+	pid = strings.TrimSpace(readOutput(t, b, sleepers[2], run.Stdout))
 	revoked := askLease(t, l, func(token uint64) grid.Input {
 		return &site.ChangeLease{Token: token, Change: site.RevokeLease, Number: a.Lease.Number, Force: true}
 	})
@@ -165,7 +166,7 @@ func cancel1(t *testing.T, h *Host, j *grid.Job) {
 	}
 }
 
-func readOutput(t *testing.T, h *Host, j *grid.Job, stream Stream) string {
+func readOutput(t *testing.T, h *Host, j *grid.Job, stream run.Stream) string {
 	t.Helper()
 	r, err := h.Output(t.Context(), j.ID, stream, false)
 	if err != nil {
@@ -201,12 +202,12 @@ func TestDaemonsRestart(t *testing.T) {
 	second, third := filepath.Join(t.TempDir(), "fifo"), filepath.Join(t.TempDir(), "fifo")
 	job := scriptJob(b, 2, fmt.Sprintf("mkfifo %[1]s %[2]s; echo one; read x < %[1]s; echo $x; read x < %[2]s; echo $x", second, third))
 	submitJob(t, b, job)
-	until(t, "it says one", func() bool { return readOutput(t, b, job, Stdout) == "one\n" })
+	until(t, "it says one", func() bool { return readOutput(t, b, job, run.Stdout) == "one\n" })
 
 	b.Kill()
 	write(t, second, "two\n")
 	b = realHost(t, bc)
-	until(t, "it says two", func() bool { return readOutput(t, b, job, Stdout) == "one\ntwo\n" })
+	until(t, "it says two", func() bool { return readOutput(t, b, job, run.Stdout) == "one\ntwo\n" })
 
 	l.Kill()
 	_ = realHost(t, lc)
@@ -215,7 +216,7 @@ func TestDaemonsRestart(t *testing.T) {
 	if v := stateOf(t, b, job); v.State != site.Done || v.Epoch != 1 {
 		t.Errorf("%+v, want done in its first execution", v)
 	}
-	if out := readOutput(t, b, job, Stdout); out != "one\ntwo\nthree\n" {
+	if out := readOutput(t, b, job, run.Stdout); out != "one\ntwo\nthree\n" {
 		t.Errorf("output %q", out)
 	}
 }
@@ -278,7 +279,7 @@ func TestPilotDies(t *testing.T) {
 	}
 	job := scriptJob(b, 2, "echo $$; sleep 1000")
 	submitJob(t, b, job)
-	until(t, "it tells its process", func() bool { return readOutput(t, b, job, Stdout) != "" })
+	until(t, "it tells its process", func() bool { return readOutput(t, b, job, run.Stdout) != "" })
 	lock, err := os.ReadFile(filepath.Join(l.files.Pilot(a.Lease.Key), "shim.lock"))
 	if err != nil {
 		t.Fatal(err)
@@ -287,7 +288,7 @@ func TestPilotDies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	process := strings.TrimSpace(readOutput(t, b, job, Stdout))
+	process := strings.TrimSpace(readOutput(t, b, job, run.Stdout))
 	syscall.Kill(pid, syscall.SIGKILL)
 	until(t, "the job waits again", func() bool { v := stateOf(t, b, job); return v.State == site.Queued && v.Epoch == 2 })
 	if _, err := os.Stat("/proc/" + process); err == nil {

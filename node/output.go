@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/run"
 	"gridnode/node/site"
 )
 
@@ -24,14 +25,14 @@ const outputPoll = 50 * time.Millisecond
 // start. A job that has not started has written nothing. Reading fails with ctx, and
 // with an error that names the site when it cannot be reached. The errors here are
 // ErrUnknownJob, ErrNotHome, ErrOutputGone and ErrStopped.
-func (h *Host) Output(ctx context.Context, job grid.JobID, stream Stream, follow bool) (io.ReadCloser, error) {
+func (h *Host) Output(ctx context.Context, job grid.JobID, stream run.Stream, follow bool) (io.ReadCloser, error) {
 	r := &outputReader{h: h, ctx: ctx, job: job, stream: stream, follow: follow}
 	v, err := h.view(ctx, job)
 	if err != nil {
 		return nil, err
 	}
 	if h.cfg.Home == "" {
-		return nil, fmt.Errorf("%s: %w: this node keeps nothing", job, ErrOutputGone)
+		return nil, fmt.Errorf("%s: %w: this node keeps nothing", job, run.ErrOutputGone)
 	}
 	if v.Foreign {
 		return nil, fmt.Errorf("%s: %w", job, ErrNotHome)
@@ -60,7 +61,7 @@ type outputReader struct {
 	h      *Host
 	ctx    context.Context
 	job    grid.JobID
-	stream Stream
+	stream run.Stream
 	follow bool
 
 	source io.ReadCloser // nil while there is nothing to read from
@@ -80,14 +81,14 @@ func (r *outputReader) open(v *site.View) (err error) {
 	case v.Site == r.h.id:
 		o := r.h.tail(r.ctx, r.h.files.Task(r.h.id, task), task, r.stream, 0, r.follow)
 		if v.State.Terminal() && errors.Is(o.Open(), fs.ErrNotExist) {
-			return fmt.Errorf("%s: %w", r.job, ErrOutputGone)
+			return fmt.Errorf("%s: %w", r.job, run.ErrOutputGone)
 		}
 		r.source = o
 	case r.h.files.HasFetched(r.job):
-		r.source, err = openFetched(r.h.files.Fetched(r.job), r.stream, 0)
+		r.source, err = r.h.files.OpenFetched(r.job, r.stream, 0)
 	default:
 		r.source, err = r.h.openRemote(r.ctx, v.Site, task, r.stream, r.follow)
-		if errors.Is(err, ErrOutputGone) {
+		if errors.Is(err, run.ErrOutputGone) {
 			err = r.elsewhere(v, err)
 		}
 	}
@@ -101,7 +102,7 @@ func (r *outputReader) elsewhere(v *site.View, gone error) (err error) {
 	switch {
 	case r.h.files.HasFetched(r.job):
 		r.last = true
-		r.source, err = openFetched(r.h.files.Fetched(r.job), r.stream, r.offset)
+		r.source, err = r.h.files.OpenFetched(r.job, r.stream, r.offset)
 		return err
 	case v.State.Terminal():
 		return gone
@@ -114,10 +115,10 @@ func (r *outputReader) Read(b []byte) (int, error) {
 		if r.source != nil {
 			n, err := r.source.Read(b)
 			r.offset += int64(n)
-			if errors.Is(err, ErrOutputGone) {
+			if errors.Is(err, run.ErrOutputGone) {
 				var v site.View
 				if v, err = r.h.view(r.ctx, r.job); err == nil {
-					err = r.elsewhere(&v, ErrOutputGone)
+					err = r.elsewhere(&v, run.ErrOutputGone)
 				}
 				if err != nil {
 					return 0, err
@@ -183,8 +184,8 @@ func (h *Host) pause(ctx context.Context, d time.Duration) error {
 }
 
 // tail reads the file of a task of this site; with follow, until the task is over.
-func (h *Host) tail(ctx context.Context, base string, task grid.TaskID, stream Stream, offset int64, follow bool) *Tail {
-	t := &Tail{Base: base, Stream: stream, Offset: offset, Pause: func() error { return h.pause(ctx, outputPoll) }}
+func (h *Host) tail(ctx context.Context, base string, task grid.TaskID, stream run.Stream, offset int64, follow bool) *run.Tail {
+	t := &run.Tail{Base: base, Stream: stream, Offset: offset, Pause: func() error { return h.pause(ctx, outputPoll) }}
 	if follow {
 		t.Over = func() bool {
 			v, err := h.view(ctx, task.Job)

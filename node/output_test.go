@@ -20,6 +20,7 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/node/p2p"
+	"gridnode/node/run"
 	"gridnode/node/site"
 )
 
@@ -30,7 +31,7 @@ func writeOutput(t *testing.T, h *Host, home grid.SiteID, task grid.TaskID, stdo
 	if err := os.MkdirAll(filepath.Dir(base), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for stream, text := range map[Stream]string{Stdout: stdout, Stderr: stderr} {
+	for stream, text := range map[run.Stream]string{run.Stdout: stdout, run.Stderr: stderr} {
 		if err := os.WriteFile(base+stream.Suffix(), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -50,11 +51,11 @@ func askOutput(t *testing.T, from, at *Host, request *wirepb.OutputRequest) (std
 		t.Fatal(err)
 	}
 	var got [3]string
-	end, err = receive(s, bufio.NewReader(s), func(stream Stream, data []byte) error { got[stream] += string(data); return nil })
+	end, err = receive(s, bufio.NewReader(s), func(stream run.Stream, data []byte) error { got[stream] += string(data); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
-	return got[Stdout], got[Stderr], end
+	return got[run.Stdout], got[run.Stderr], end
 }
 
 func TestOnlyTheHomeSeesTheOutputOfItsJob(t *testing.T) {
@@ -83,7 +84,7 @@ func TestOnlyTheHomeSeesTheOutputOfItsJob(t *testing.T) {
 			t.Errorf("home got %d and %d bytes, end %d", len(stdout), len(stderr), end)
 		}
 		part := proto.CloneOf(request)
-		part.Stream, part.Offset = uint32(Stderr), 3
+		part.Stream, part.Offset = uint32(run.Stderr), 3
 		if stdout, stderr, _ := askOutput(t, home, runs, part); stdout != "" || stderr != "uble" {
 			t.Errorf("from byte 3 of stderr: %q, %q", stdout, stderr)
 		}
@@ -94,11 +95,11 @@ func TestOnlyTheHomeSeesTheOutputOfItsJob(t *testing.T) {
 			t.Errorf("another site got %d bytes, end %d", len(stdout+stderr), end)
 		}
 		askOutput(t, other, runs, receipt)
-		if !exists(base + Stdout.Suffix()) {
+		if !exists(base + run.Stdout.Suffix()) {
 			t.Error("another site had the output removed")
 		}
 		askOutput(t, home, runs, receipt)
-		if exists(base+Stdout.Suffix()) || exists(base+Stderr.Suffix()) {
+		if exists(base+run.Stdout.Suffix()) || exists(base+run.Stderr.Suffix()) {
 			t.Error("the output is kept although its home has it")
 		}
 		if _, _, end := askOutput(t, home, runs, request); end != outputUnknown {
@@ -178,16 +179,16 @@ func TestOutputIsFetchedWhenTheSiteIsBack(t *testing.T) {
 		defer closeHost(t, runs)
 		time.Sleep(2 * fetchAgainMax)
 		base := home.files.Fetched(task.Job)
-		if out, err := os.ReadFile(base + Stdout.Suffix()); string(out) != "out" {
+		if out, err := os.ReadFile(base + run.Stdout.Suffix()); string(out) != "out" {
 			t.Errorf("fetched %q, %v", out, err)
 		}
-		if exists(base + Stderr.Suffix()) {
+		if exists(base + run.Stderr.Suffix()) {
 			t.Error("a file was made for what was not written")
 		}
-		if exists(runs.files.Task(home.ID(), task) + Stdout.Suffix()) {
+		if exists(runs.files.Task(home.ID(), task) + run.Stdout.Suffix()) {
 			t.Error("the executing site keeps what was fetched")
 		}
-		if _, err := openFetched(home.files.Fetched(lost.Job), Stdout, 0); !errors.Is(err, ErrOutputGone) {
+		if _, err := home.files.OpenFetched(lost.Job, run.Stdout, 0); !errors.Is(err, run.ErrOutputGone) {
 			t.Errorf("output that nobody has: %v, want ErrOutputGone", err)
 		}
 	})
@@ -205,7 +206,7 @@ func TestOutputThatCannotBeFetchedIsGivenUp(t *testing.T) {
 			t.Error("given up before its time")
 		}
 		time.Sleep(2 * fetchAgainMax)
-		if _, err := openFetched(h.files.Fetched(task.Job), Stdout, 0); !errors.Is(err, ErrOutputGone) || !strings.Contains(err.Error(), "12D3") {
+		if _, err := h.files.OpenFetched(task.Job, run.Stdout, 0); !errors.Is(err, run.ErrOutputGone) || !strings.Contains(err.Error(), "12D3") {
 			t.Errorf("got %v, want ErrOutputGone that names the site", err)
 		}
 	})
@@ -223,11 +224,11 @@ func TestOldFilesArePrunedAndThoseOfLiveJobsKept(t *testing.T) {
 		}
 		awaitState(t, h, live.ID, site.Running)
 		dead := grid.TaskID{Job: grid.JobID{Hi: 9, Lo: 9}, Epoch: 1}
-		kept := writeOutput(t, h, h.ID(), grid.TaskID{Job: live.ID, Epoch: 1}, "x", "x") + Stdout.Suffix()
-		own := writeOutput(t, h, h.ID(), dead, "x", "x") + Stdout.Suffix()
-		foreign := writeOutput(t, h, "12D3KooWEkiMu4jpwh9n1wvUtsbcdnQjhvEYUQM3o6xy85S8d4kp", dead, "x", "x") + Stdout.Suffix()
-		fetched := h.files.Fetched(dead.Job) + Stdout.Suffix()
-		scratch := h.files.Task(h.ID(), dead) + scratchEnd
+		kept := writeOutput(t, h, h.ID(), grid.TaskID{Job: live.ID, Epoch: 1}, "x", "x") + run.Stdout.Suffix()
+		own := writeOutput(t, h, h.ID(), dead, "x", "x") + run.Stdout.Suffix()
+		foreign := writeOutput(t, h, "12D3KooWEkiMu4jpwh9n1wvUtsbcdnQjhvEYUQM3o6xy85S8d4kp", dead, "x", "x") + run.Stdout.Suffix()
+		fetched := h.files.Fetched(dead.Job) + run.Stdout.Suffix()
+		scratch := h.files.Task(h.ID(), dead) + run.ScratchSuffix
 		if err := errors.Join(os.WriteFile(fetched, nil, 0o600), os.MkdirAll(scratch+"/sub", 0o700)); err != nil {
 			t.Fatal(err)
 		}
@@ -246,10 +247,10 @@ func TestOldFilesArePrunedAndThoseOfLiveJobsKept(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if got := remaining(ForeignKept - time.Minute); !slices.Equal(got, all) {
+		if got := remaining(run.ForeignKept - time.Minute); !slices.Equal(got, all) {
 			t.Errorf("before its time only %v were kept", got)
 		}
-		if got := remaining(ForeignKept + time.Minute); !slices.Equal(got, []string{kept, own, fetched, scratch}) {
+		if got := remaining(run.ForeignKept + time.Minute); !slices.Equal(got, []string{kept, own, fetched, scratch}) {
 			t.Errorf("after a day %v were kept", got)
 		}
 		if got := remaining(site.DefaultLimits.Retention.Duration() + time.Minute); !slices.Equal(got, []string{kept}) {
@@ -272,18 +273,23 @@ func FuzzDecodeOutput(f *testing.F) {
 			return bufio.NewReader(bytes.NewReader(append(binary.AppendUvarint(nil, uint64(len(b))), b...)))
 		}
 		if request, err := readRequest(framed()); err == nil {
-			if _, err := grid.JobIDFromBytes(request.Job); err != nil || request.Offset < 0 || Stream(request.Stream) > Stderr {
+			if _, err := grid.JobIDFromBytes(request.Job); err != nil || request.Offset < 0 || run.Stream(request.Stream) > run.Stderr {
 				t.Errorf("request %v was let through", request)
 			}
 		} else if !errors.Is(err, wire.ErrMalformed) {
 			t.Errorf("a bad request gives %v", err)
 		}
 		if chunk, err := readChunk(framed()); err == nil {
-			if len(chunk.Data) > 0 && (Stream(chunk.Stream) < Stdout || Stream(chunk.Stream) > Stderr) {
+			if len(chunk.Data) > 0 && (run.Stream(chunk.Stream) < run.Stdout || run.Stream(chunk.Stream) > run.Stderr) {
 				t.Errorf("chunk %v was let through", chunk)
 			}
 		} else if !errors.Is(err, wire.ErrMalformed) {
 			t.Errorf("a bad chunk gives %v", err)
 		}
 	})
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }

@@ -13,6 +13,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
+	"gridnode/node/run"
 	"gridnode/node/site"
 )
 
@@ -24,7 +25,7 @@ const (
 	fetchBatch    = 64              // outputs asked for on one stream
 	fetchAgain    = 2 * time.Second // pause after a site could not be reached, doubled up to
 	fetchAgainMax = 5 * time.Minute // this
-	fetchGiveUp   = ForeignKept     // after the job's end; the executing site forgets it then, too
+	fetchGiveUp   = run.ForeignKept // after the job's end; the executing site forgets it then, too
 )
 
 // fetchers are the outputs still to be fetched.
@@ -200,14 +201,14 @@ func (h *Host) fetchOne(s network.Stream, r *bufio.Reader, task grid.TaskID) (er
 	if err := ask(s, request); err != nil {
 		return err
 	}
-	files := [...]Keep{{Path: base + Stdout.Suffix()}, {Path: base + Stderr.Suffix()}}
+	files := [...]run.Keep{{Path: base + run.Stdout.Suffix()}, {Path: base + run.Stderr.Suffix()}}
 	defer func() {
 		for i := range files {
 			files[i].Discard()
 		}
 	}()
-	end, err := receive(s, r, func(stream Stream, data []byte) error {
-		_, err := files[stream-Stdout].Write(data)
+	end, err := receive(s, r, func(stream run.Stream, data []byte) error {
+		_, err := files[stream-run.Stdout].Write(data)
 		return err
 	})
 	if err != nil {
@@ -217,7 +218,7 @@ func (h *Host) fetchOne(s network.Stream, r *bufio.Reader, task grid.TaskID) (er
 		h.giveUp(task.Job, "the site that ran it does not have it")
 		return nil
 	}
-	err = files[Stderr-Stdout].Done()
+	err = files[run.Stderr-run.Stdout].Done()
 	if err == nil {
 		err = files[0].Create() // its being there says that all is there
 	}
@@ -231,7 +232,7 @@ func (h *Host) fetchOne(s network.Stream, r *bufio.Reader, task grid.TaskID) (er
 	if err := ask(s, request); err != nil {
 		return err
 	}
-	_, err = receive(s, r, func(Stream, []byte) error { return wire.Malformed("output after a receipt") })
+	_, err = receive(s, r, func(run.Stream, []byte) error { return wire.Malformed("output after a receipt") })
 	return err
 }
 
@@ -248,7 +249,7 @@ func ask(s network.Stream, request *wirepb.OutputRequest) error {
 }
 
 // receive hands the chunks of one answer to take and returns how it ended.
-func receive(s network.Stream, r *bufio.Reader, take func(Stream, []byte) error) (outputEnd, error) {
+func receive(s network.Stream, r *bufio.Reader, take func(run.Stream, []byte) error) (outputEnd, error) {
 	for {
 		s.SetReadDeadline(time.Now().Add(outputIdleMax))
 		chunk, err := readChunk(r)
@@ -256,7 +257,7 @@ func receive(s network.Stream, r *bufio.Reader, take func(Stream, []byte) error)
 			return 0, err
 		}
 		if len(chunk.Data) > 0 {
-			if err := take(Stream(chunk.Stream), chunk.Data); err != nil {
+			if err := take(run.Stream(chunk.Stream), chunk.Data); err != nil {
 				return 0, err
 			}
 		}
@@ -272,7 +273,7 @@ func readChunk(r *bufio.Reader) (*wirepb.OutputChunk, error) {
 	if err := readProto(r, chunk); err != nil {
 		return nil, err
 	}
-	if chunk.End > uint32(outputUnknown) || len(chunk.Data) > 0 && (chunk.Stream < uint32(Stdout) || chunk.Stream > uint32(Stderr)) {
+	if chunk.End > uint32(outputUnknown) || len(chunk.Data) > 0 && (chunk.Stream < uint32(run.Stdout) || chunk.Stream > uint32(run.Stderr)) {
 		return nil, wire.Malformed("chunk of output")
 	}
 	return chunk, nil
@@ -289,7 +290,7 @@ type remoteOutput struct {
 }
 
 // openRemote asks the executing site for an output.
-func (h *Host) openRemote(ctx context.Context, site grid.SiteID, task grid.TaskID, stream Stream, follow bool) (io.ReadCloser, error) {
+func (h *Host) openRemote(ctx context.Context, site grid.SiteID, task grid.TaskID, stream run.Stream, follow bool) (io.ReadCloser, error) {
 	s, err := h.net.Open(ctx, site, outputProtocol)
 	if err != nil {
 		return nil, fmt.Errorf("the job's output is at site %s, which cannot be reached now: %w", site, err)
@@ -330,7 +331,7 @@ func (o *remoteOutput) fill() error {
 			return fmt.Errorf("output from site %s: %w", o.site, err)
 		}
 		if chunk.End == uint32(outputUnknown) {
-			return fmt.Errorf("%w: site %s does not have it", ErrOutputGone, o.site)
+			return fmt.Errorf("%w: site %s does not have it", run.ErrOutputGone, o.site)
 		}
 		o.rest, o.end = chunk.Data, chunk.End != uint32(outputMore)
 	}

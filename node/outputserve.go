@@ -16,6 +16,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
+	"gridnode/node/run"
 	"gridnode/node/site"
 )
 
@@ -67,7 +68,7 @@ func readRequest(r *bufio.Reader) (*wirepb.OutputRequest, error) {
 	if err := readProto(r, request); err != nil {
 		return nil, err
 	}
-	if _, err := grid.JobIDFromBytes(request.Job); err != nil || request.Stream > uint32(Stderr) || request.Offset < 0 {
+	if _, err := grid.JobIDFromBytes(request.Job); err != nil || request.Stream > uint32(run.Stderr) || request.Offset < 0 {
 		return nil, wire.Malformed("request for output")
 	}
 	return request, nil
@@ -82,7 +83,7 @@ type outputAnswer struct {
 }
 
 // there reports whether there is output of the task.
-func (a *outputAnswer) there() bool { return exists(a.base + Stdout.Suffix()) }
+func (a *outputAnswer) there() bool { return run.HasOutput(a.base) }
 
 func (a *outputAnswer) give(ctx context.Context, from grid.SiteID, request *wirepb.OutputRequest) error {
 	if !a.there() {
@@ -98,7 +99,7 @@ func (a *outputAnswer) give(ctx context.Context, from grid.SiteID, request *wire
 	if request.Received {
 		return a.forget(ctx)
 	}
-	for stream := Stdout; stream <= Stderr; stream++ {
+	for stream := run.Stdout; stream <= run.Stderr; stream++ {
 		if request.Stream != 0 && request.Stream != uint32(stream) {
 			continue
 		}
@@ -130,7 +131,7 @@ func (a *outputAnswer) wait(ctx context.Context, from grid.SiteID, request *wire
 }
 
 // copy sends a file from offset on. A file that is missing has nothing in it.
-func (a *outputAnswer) copy(ctx context.Context, stream Stream, offset int64, follow bool) error {
+func (a *outputAnswer) copy(ctx context.Context, stream run.Stream, offset int64, follow bool) error {
 	if follow {
 		var stop context.CancelFunc
 		ctx, stop = context.WithCancel(ctx)
@@ -165,7 +166,7 @@ func (a *outputAnswer) copy(ctx context.Context, stream Stream, offset int64, fo
 func (a *outputAnswer) forget(ctx context.Context) error {
 	v, err := a.h.view(ctx, a.task.Job)
 	if errors.Is(err, site.ErrUnknownJob) || err == nil && (v.Epoch != a.task.Epoch || v.State.Terminal()) {
-		for stream := Stdout; stream <= Stderr; stream++ {
+		for stream := run.Stdout; stream <= run.Stderr; stream++ {
 			if err := os.Remove(a.base + stream.Suffix()); err != nil {
 				a.h.log.Warn("cannot remove a fetched output", "error", err)
 			}

@@ -17,6 +17,7 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/lease"
+	"gridnode/node/run"
 	"gridnode/node/shim"
 	"gridnode/node/site"
 )
@@ -43,10 +44,6 @@ const (
 	reportRefused = 5 // there is no such lease here now, or no pilot
 	reportReady   = 6 // what orderPrepare has asked for
 )
-
-// pilotTasksMax bounds the tasks of one stream, and those of one lease whose ends are
-// not acknowledged.
-const pilotTasksMax = 1 << 14
 
 // reasonMax bounds the reason of a kill, in bytes.
 const reasonMax = 256
@@ -125,13 +122,13 @@ func (p *pilotSession) order(o *wirepb.PilotOrder) error {
 		if len(o.Reason) > reasonMax {
 			return wire.Malformed("order to a pilot: reason of %d bytes", len(o.Reason))
 		}
-		p.with(at, func(l *pilotLink, _ lease.Lease) {
-			if ended := l.kill(taskName(at.id), string(o.Reason)); ended != nil {
+		p.with(at, func(l *run.PilotLink, _ lease.Lease) {
+			if ended := l.Kill(run.TaskName(at.id), string(o.Reason)); ended != nil {
 				p.tell(at, endedReport(ended))
 			}
 		})
 	case orderAcknowledge:
-		p.with(at, func(l *pilotLink, _ lease.Lease) { l.forget(taskName(at.id)) })
+		p.with(at, func(l *run.PilotLink, _ lease.Lease) { l.Forget(run.TaskName(at.id)) })
 	default:
 		return wire.Malformed("order to a pilot of kind %d", o.Kind)
 	}
@@ -159,7 +156,7 @@ func taskOfOrder(o *wirepb.PilotOrder, id grid.TaskID, from grid.SiteID) (*grid.
 
 // with calls do with the connection to the pilot of a lease that the borrower has, or
 // refuses.
-func (p *pilotSession) with(at awayID, do func(l *pilotLink, held lease.Lease)) {
+func (p *pilotSession) with(at awayID, do func(l *run.PilotLink, held lease.Lease)) {
 	var held lease.Lease
 	ok := false
 	err := p.h.Do(p.ctx, func(s *site.Site) { held, ok = s.PilotOf(p.from, at.key) })
@@ -171,7 +168,7 @@ func (p *pilotSession) with(at awayID, do func(l *pilotLink, held lease.Lease)) 
 		p.refuse(at, "no such lease")
 		return
 	}
-	l, err := p.h.own.link(p.ctx, at.key)
+	l, err := p.h.own.Link(p.ctx, at.key)
 	if err != nil {
 		p.refuse(at, err.Error())
 		return
@@ -196,15 +193,15 @@ func (p *pilotSession) enter(set map[awayID]bool, at awayID, most int) (known, r
 
 // run has a task run and reports about it from a goroutine of its own.
 func (p *pilotSession) run(at awayID, task *grid.Task, o *wirepb.PilotOrder) {
-	switch known, room := p.enter(p.tasks, at, pilotTasksMax); {
+	switch known, room := p.enter(p.tasks, at, run.PilotTasksMax); {
 	case known:
 		return
 	case !room:
-		p.refuse(at, fmt.Sprintf("%d tasks of this borrower run already", pilotTasksMax))
+		p.refuse(at, fmt.Sprintf("%d tasks of this borrower run already", run.PilotTasksMax))
 		return
 	}
 	p.wg.Go(func() {
-		p.with(at, func(l *pilotLink, held lease.Lease) { p.follow(at, l, held, task, o) })
+		p.with(at, func(l *run.PilotLink, held lease.Lease) { p.follow(at, l, held, task, o) })
 		p.mu.Lock()
 		delete(p.tasks, at)
 		p.mu.Unlock()
@@ -212,12 +209,12 @@ func (p *pilotSession) run(at awayID, task *grid.Task, o *wirepb.PilotOrder) {
 }
 
 // follow starts a task and reports its output and its end.
-func (p *pilotSession) follow(at awayID, l *pilotLink, held lease.Lease, task *grid.Task, o *wirepb.PilotOrder) {
+func (p *pilotSession) follow(at awayID, l *run.PilotLink, held lease.Lease, task *grid.Task, o *wirepb.PilotOrder) {
 	if err := p.join(at, task); err != nil {
-		p.refuse(at, shortReason(err))
+		p.refuse(at, run.ShortReason(err))
 		return
 	}
-	if _, _, begun := l.look(taskName(at.id)); !begun && !o.Resume {
+	if _, _, begun := l.Look(run.TaskName(at.id)); !begun && !o.Resume {
 		if err := p.bring(l, held, task); err != nil {
 			if p.ctx.Err() == nil {
 				p.tell(at, notStarted(err))
@@ -225,9 +222,9 @@ func (p *pilotSession) follow(at awayID, l *pilotLink, held lease.Lease, task *g
 			return
 		}
 	}
-	known, err := p.h.own.startAway(l, task, held.Processors, o.Resume)
+	known, err := p.h.own.StartAway(l, task, held.Processors, o.Resume)
 	if err != nil {
-		p.refuse(at, shortReason(err))
+		p.refuse(at, run.ShortReason(err))
 		return
 	}
 	if !known {
@@ -235,15 +232,15 @@ func (p *pilotSession) follow(at awayID, l *pilotLink, held lease.Lease, task *g
 		return
 	}
 	p.tell(at, &wirepb.PilotReport{Kind: reportBegun})
-	name := taskName(at.id)
+	name := run.TaskName(at.id)
 	outputs := []*pilotOutput{
-		{p: p, at: at, stream: Stdout, path: filepath.Join(l.dir, name) + Stdout.Suffix(), offset: o.Stdout},
-		{p: p, at: at, stream: Stderr, path: filepath.Join(l.dir, name) + Stderr.Suffix(), offset: o.Stderr},
+		{p: p, at: at, stream: run.Stdout, path: filepath.Join(l.Dir, name) + run.Stdout.Suffix(), offset: o.Stdout},
+		{p: p, at: at, stream: run.Stderr, path: filepath.Join(l.Dir, name) + run.Stderr.Suffix(), offset: o.Stderr},
 	}
 	poll := time.NewTicker(pilotPoll)
 	defer poll.Stop()
 	for {
-		ended, changed, there := l.look(name) // first: what was written before the end is read then
+		ended, changed, there := l.Look(name) // first: what was written before the end is read then
 		if !there {
 			return // the pilot is gone, or the borrower has the end
 		}
@@ -279,7 +276,7 @@ func endedReport(e *shim.Ended) *wirepb.PilotReport {
 type pilotOutput struct {
 	p      *pilotSession
 	at     awayID
-	stream Stream
+	stream run.Stream
 	path   string
 	offset int64
 }

@@ -15,6 +15,7 @@ import (
 	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/node/p2p"
+	"gridnode/node/run"
 	"gridnode/node/shim"
 	"gridnode/node/site"
 )
@@ -55,10 +56,7 @@ func realHost(t *testing.T, cfg HostConfig) *Host {
 
 // shimOf returns the process number of a host's shim.
 func shimOf(h *Host) int {
-	p := h.own
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.client.PID()
+	return h.own.ShimPID()
 }
 
 func zombie(pid int) bool {
@@ -112,7 +110,7 @@ func shellJob(h *Host, n uint64, script string) *grid.Job {
 	return job
 }
 
-func output(t *testing.T, h *Host, job grid.JobID, stream Stream) string {
+func output(t *testing.T, h *Host, job grid.JobID, stream run.Stream) string {
 	t.Helper()
 	r, err := h.Output(t.Context(), job, stream, false)
 	if err != nil {
@@ -140,13 +138,13 @@ func TestJobRunsElsewhereAndItsOutputComesHome(t *testing.T) {
 		t.Fatalf("ran at %s with exit code %d, want %s and 7", v.Site, v.Result.ExitCode, cheap.ID())
 	}
 	base := cheap.files.Task(dear.ID(), grid.TaskID{Job: job.ID, Epoch: v.Epoch})
-	scratch := base + scratchEnd
+	scratch := base + run.ScratchSuffix
 	want := fmt.Sprintf("green site 1 %s %s %s 4 2 2\n%s\n%s\n%s\n", cheap.ID(), job.ID, dear.ID(), scratch, scratch, scratch)
 	for _, when := range []string{"at once", "when it was fetched"} {
-		if got := output(t, dear, job.ID, Stdout); got != want {
+		if got := output(t, dear, job.ID, run.Stdout); got != want {
 			t.Errorf("%s: stdout %q, want %q", when, got, want)
 		}
-		if got := output(t, dear, job.ID, Stderr); got != "trouble\n" {
+		if got := output(t, dear, job.ID, run.Stderr); got != "trouble\n" {
 			t.Errorf("%s: stderr %q", when, got)
 		}
 		until(t, "the executing site forgets the output", func() bool {
@@ -154,11 +152,11 @@ func TestJobRunsElsewhereAndItsOutputComesHome(t *testing.T) {
 			return len(left) == 0
 		})
 	}
-	if _, err := cheap.Output(t.Context(), job.ID, Stdout, false); !errors.Is(err, site.ErrUnknownJob) && !errors.Is(err, ErrNotHome) {
+	if _, err := cheap.Output(t.Context(), job.ID, run.Stdout, false); !errors.Is(err, site.ErrUnknownJob) && !errors.Is(err, ErrNotHome) {
 		t.Errorf("the executing site reads another site's output: %v", err)
 	}
 	closeHost(t, cheap)
-	if got := output(t, dear, job.ID, Stdout); got != want {
+	if got := output(t, dear, job.ID, run.Stdout); got != want {
 		t.Errorf("with the executing site gone: stdout %q", got)
 	}
 }
@@ -174,7 +172,7 @@ func TestFollowOutput(t *testing.T) {
 		if _, err := submitTo(home, job); err != nil {
 			t.Fatal(err)
 		}
-		r, err := home.Output(t.Context(), job.ID, Stdout, true)
+		r, err := home.Output(t.Context(), job.ID, run.Stdout, true)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +182,7 @@ func TestFollowOutput(t *testing.T) {
 		if string(b[:n]) != "one\n" || err != nil {
 			t.Fatalf("read %q, %v", b[:n], err)
 		}
-		if got := output(t, home, job.ID, Stdout); got != "one\n" {
+		if got := output(t, home, job.ID, run.Stdout); got != "one\n" {
 			t.Errorf("without following: %q", got)
 		}
 		if err := os.WriteFile(fifo, []byte("two\n"), 0o600); err != nil {
@@ -204,7 +202,7 @@ func TestFollowingEndsWithItsContextAndWithTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := dear.Output(ctx, job.ID, Stdout, true)
+	r, err := dear.Output(ctx, job.ID, run.Stdout, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +214,7 @@ func TestFollowingEndsWithItsContextAndWithTheHost(t *testing.T) {
 		t.Error("reading went on")
 	}
 	r.Close()
-	r, err = dear.Output(t.Context(), job.ID, Stdout, true)
+	r, err = dear.Output(t.Context(), job.ID, run.Stdout, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,8 +236,8 @@ func TestJobOutlivesTheDaemon(t *testing.T) {
 	if _, err := submitTo(dear, job); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the job runs", func() bool { return output(t, dear, job.ID, Stdout) != "" })
-	pid := output(t, dear, job.ID, Stdout)
+	until(t, "the job runs", func() bool { return output(t, dear, job.ID, run.Stdout) != "" })
+	pid := output(t, dear, job.ID, run.Stdout)
 	closeHost(t, cheap)
 	closeHost(t, dear)
 	if err := os.WriteFile(fifo, []byte("both daemons are gone\n"), 0o600); err != nil {
@@ -251,7 +249,7 @@ func TestJobOutlivesTheDaemon(t *testing.T) {
 	if v.Result.ExitCode != 3 || v.Epoch != 1 {
 		t.Errorf("exit code %d in epoch %d, want 3 in epoch 1", v.Result.ExitCode, v.Epoch)
 	}
-	if got := output(t, dear, job.ID, Stdout); got != pid+"both daemons are gone\n" {
+	if got := output(t, dear, job.ID, run.Stdout); got != pid+"both daemons are gone\n" {
 		t.Errorf("output %q", got)
 	}
 }
@@ -265,7 +263,7 @@ func TestRunningTaskIsAdopted(t *testing.T) {
 	}
 	awaitState(t, h, job.ID, site.Running)
 	task := grid.TaskID{Job: job.ID, Epoch: 1}
-	until(t, "the process runs", func() bool { return exists(h.files.Task(h.ID(), task) + Stdout.Suffix()) })
+	until(t, "the process runs", func() bool { return exists(h.files.Task(h.ID(), task) + run.Stdout.Suffix()) })
 	closeHost(t, h)
 	restarted := grid.Time(time.Now().UnixMicro())
 
@@ -290,30 +288,6 @@ func TestRunningTaskIsAdopted(t *testing.T) {
 	awaitState(t, h, job.ID, site.CancelledByUser)
 }
 
-func TestTaskThatTheNewShimDoesNotKnowIsLost(t *testing.T) {
-	h := realHost(t, realConfig(t, 1, &p2p.Memory{}))
-	p := h.own
-	id := grid.TaskID{Job: grid.JobID{Hi: 5, Lo: 5}, Epoch: 1}
-	lost := make(chan *grid.TaskEnded, 1)
-	p.mu.Lock()
-	p.running[id] = h.ID() // ordered, but the order never arrived
-	p.ended = func(e *grid.TaskEnded) { lost <- e }
-	p.mu.Unlock()
-	if err := syscall.Kill(shimOf(h), syscall.SIGKILL); err != nil {
-		t.Fatal(err)
-	}
-	select {
-	case e := <-lost:
-		if e.ID != id || !e.Lost {
-			t.Errorf("got %+v", e)
-		}
-	case <-time.After(20 * time.Second):
-		t.Fatal("it was never reported")
-	}
-	pid := shimOf(h)
-	t.Cleanup(func() { h.Close(); syscall.Kill(pid, syscall.SIGTERM) })
-}
-
 func TestJobRunsAgainWhenItsShimIsKilled(t *testing.T) {
 	cfg := realConfig(t, 1, &p2p.Memory{})
 	h := realHost(t, cfg)
@@ -327,7 +301,7 @@ func TestJobRunsAgainWhenItsShimIsKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitState(t, h, job.ID, site.Done)
-	if got := output(t, h, job.ID, Stdout); got != "second\n" {
+	if got := output(t, h, job.ID, run.Stdout); got != "second\n" {
 		t.Errorf("output %q", got)
 	}
 	pid := shimOf(h)
@@ -364,9 +338,9 @@ func TestCancelEndsTheProcess(t *testing.T) {
 		if _, err := submitTo(home, job); err != nil {
 			t.Fatal(err)
 		}
-		until(t, "the job runs", func() bool { return output(t, home, job.ID, Stdout) != "" })
+		until(t, "the job runs", func() bool { return output(t, home, job.ID, run.Stdout) != "" })
 		var pid int
-		fmt.Sscan(output(t, home, job.ID, Stdout), &pid)
+		fmt.Sscan(output(t, home, job.ID, run.Stdout), &pid)
 		_, err := home.Ask(t.Context(), func(token uint64) grid.Input { return &site.Cancel{Token: token, Job: job.ID, Cause: "not needed"} })
 		if err != nil {
 			t.Fatal(err)

@@ -7,8 +7,8 @@ import (
 
 	"gridnode/coalloc/dataset"
 	"gridnode/grid"
-	"gridnode/node"
 	"gridnode/node/api"
+	"gridnode/node/run"
 	"gridnode/node/site"
 )
 
@@ -72,7 +72,7 @@ func (a *Server) addDataSet(w http.ResponseWriter, r *http.Request) error {
 			return errorf(api.CodeUsage, "name: %v", err)
 		}
 	}
-	set, err := node.Measure(r.Context(), request.Name, filepath.Clean(request.Path))
+	set, err := run.Measure(r.Context(), request.Name, filepath.Clean(request.Path))
 	if err != nil {
 		return errorf(api.CodeUsage, "path: %v", err)
 	}

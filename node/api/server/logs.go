@@ -9,8 +9,8 @@ import (
 	"strconv"
 
 	"gridnode/grid"
-	"gridnode/node"
 	"gridnode/node/api"
+	"gridnode/node/run"
 )
 
 // tailMax bounds the bytes that the last lines of an output may take.
@@ -18,17 +18,17 @@ const tailMax = 16 << 20
 
 // logRequest is the parameters of GET /v1/jobs/{id}/logs.
 type logRequest struct {
-	stream node.Stream
+	stream run.Stream
 	follow bool
 	tail   int64 // lines from the end; -1: everything
 }
 
 func parseLogRequest(values url.Values) (logRequest, error) {
-	q := logRequest{stream: node.Stdout, tail: -1}
+	q := logRequest{stream: run.Stdout, tail: -1}
 	switch stream := values.Get("stream"); stream {
-	case "", node.Stdout.String():
-	case node.Stderr.String():
-		q.stream = node.Stderr
+	case "", run.Stdout.String():
+	case run.Stderr.String():
+		q.stream = run.Stderr
 	default:
 		return q, errorf(api.CodeUsage, "stream: %q, want stdout or stderr", stream)
 	}
@@ -92,7 +92,7 @@ func (a *Server) copyLog(ctx context.Context, out *logWriter, id grid.JobID, q *
 	return a.readLog(ctx, &skipper{out, skip}, id, q.stream, q.follow)
 }
 
-func (a *Server) readLog(ctx context.Context, w io.Writer, id grid.JobID, stream node.Stream, follow bool) error {
+func (a *Server) readLog(ctx context.Context, w io.Writer, id grid.JobID, stream run.Stream, follow bool) error {
 	source, err := a.host.Output(ctx, id, stream, follow)
 	if err != nil {
 		return err

@@ -16,6 +16,7 @@ import (
 	"gridnode/grid"
 	"gridnode/node"
 	"gridnode/node/api"
+	"gridnode/node/run"
 	"gridnode/node/site"
 )
 
@@ -176,7 +177,7 @@ func failureOf(err error) *api.Error {
 		return &api.Error{Code: api.CodeUsage, Message: fmt.Sprintf("the request is longer than %d bytes", tooLarge.Limit)}
 	case errors.Is(err, site.ErrInvalid):
 		return &api.Error{Code: api.CodeUsage, Message: err.Error()}
-	case errors.Is(err, site.ErrUnknownJob), errors.Is(err, node.ErrOutputGone):
+	case errors.Is(err, site.ErrUnknownJob), errors.Is(err, run.ErrOutputGone):
 		return &api.Error{Code: api.CodeNotFound, Message: err.Error()}
 	case errors.Is(err, site.ErrOtherJob), errors.Is(err, site.ErrFull), errors.Is(err, site.ErrSpace), errors.Is(err, site.ErrTooWide), errors.Is(err, node.ErrNotHome):
 		return &api.Error{Code: api.CodeRefused, Message: err.Error()}

@@ -1,8 +1,7 @@
-package node
+package run
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -70,27 +69,10 @@ func (t *Tail) Close() error {
 	return t.file.Close()
 }
 
-func exists(path string) bool {
+// HasOutput reports whether there is output of the task whose files begin with base.
+func HasOutput(base string) bool { return there(base + Stdout.Suffix()) }
+
+func there(path string) bool {
 	_, err := os.Lstat(path)
 	return err == nil
-}
-
-// openFetched opens an output that was fetched from the executing site, from an
-// offset on. It is nil if nothing was written.
-func openFetched(base string, stream Stream, offset int64) (io.ReadCloser, error) {
-	if why, err := os.ReadFile(base + goneEnd); err == nil {
-		return nil, fmt.Errorf("%w: %s", ErrOutputGone, why)
-	}
-	file, err := os.Open(base + stream.Suffix())
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	if _, err := file.Seek(offset, io.SeekStart); err != nil {
-		file.Close()
-		return nil, err
-	}
-	return file, nil
 }

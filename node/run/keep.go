@@ -1,4 +1,4 @@
-package node
+package run
 
 import "os"
 
@@ -17,7 +17,7 @@ type Keep struct {
 // Create makes the file, also if nothing is written to it.
 func (k *Keep) Create() (err error) {
 	if k.file == nil {
-		k.file, err = os.OpenFile(k.Path+partEnd, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+		k.file, err = os.OpenFile(k.Path+PartSuffix, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	}
 	return err
 }
@@ -43,7 +43,7 @@ func (k *Keep) Done() error {
 	err := k.file.Close()
 	k.file = nil
 	if err == nil {
-		err = os.Rename(k.Path+partEnd, k.Path)
+		err = os.Rename(k.Path+PartSuffix, k.Path)
 	}
 	return err
 }
@@ -52,6 +52,6 @@ func (k *Keep) Done() error {
 func (k *Keep) Discard() {
 	if k.file != nil {
 		k.file.Close()
-		os.Remove(k.Path + partEnd)
+		os.Remove(k.Path + PartSuffix)
 	}
 }

@@ -1,4 +1,4 @@
-package node
+package run
 
 import (
 	"context"
@@ -19,9 +19,9 @@ import (
 	"gridnode/node/site"
 )
 
-// processes is the executor of production: each task is a process under the home's
+// Processes is the engine of production: each task is a process under the home's
 // shim. The shim outlives the daemon, and a shim that dies is started again.
-type processes struct {
+type Processes struct {
 	files   Files // of an absolute home
 	options shim.Options
 	name    string // of the site, for people
@@ -40,6 +40,9 @@ type processes struct {
 	pilots pilots
 }
 
+// errClosed says that the engine was closed.
+var errClosed = errors.New("the node is stopping")
+
 // reshim is the pause between attempts to get a shim again.
 const reshim = time.Second
 
@@ -54,9 +57,9 @@ type ProcessConfig struct {
 	Logger *slog.Logger
 }
 
-// newProcesses connects to the home's shim, starting one if there is none. ended is
+// StartProcesses connects to the home's shim, starting one if there is none. ended is
 // told each end once, from any goroutine.
-func newProcesses(ctx context.Context, cfg ProcessConfig, ended func(*grid.TaskEnded)) (*processes, error) {
+func StartProcesses(ctx context.Context, cfg ProcessConfig, ended func(*grid.TaskEnded)) (*Processes, error) {
 	if cfg.Files.Home == "" {
 		return nil, errors.New("running processes needs a home directory")
 	}
@@ -64,7 +67,7 @@ func newProcesses(ctx context.Context, cfg ProcessConfig, ended func(*grid.TaskE
 	if err != nil {
 		return nil, err
 	}
-	p := &processes{
+	p := &Processes{
 		files: Files{Home: home, Site: cfg.Files.Site}, options: cfg.Shim, name: cfg.Name,
 		ended: ended, env: baseEnv(), log: cfg.Logger, running: make(map[grid.TaskID]grid.SiteID),
 	}
@@ -91,7 +94,7 @@ func baseEnv() []string {
 }
 
 // Recover implements Executor.
-func (p *processes) Recover() (running []site.Adopted, ended []grid.TaskEnded, err error) {
+func (p *Processes) Recover() (running []site.Adopted, ended []grid.TaskEnded, err error) {
 	waiting := make(map[string]bool)
 	for _, t := range p.client.Adopt() {
 		id, err := taskOf(t.ID)
@@ -127,7 +130,7 @@ func (p *processes) Recover() (running []site.Adopted, ended []grid.TaskEnded, e
 }
 
 // report turns the shim's report into the site's input.
-func (p *processes) report(e *shim.Ended) (grid.TaskEnded, bool) {
+func (p *Processes) report(e *shim.Ended) (grid.TaskEnded, bool) {
 	id, err := taskOf(e.ID)
 	if err != nil {
 		p.client.Ack(e.ID) // nobody will ever ask for it
@@ -138,7 +141,7 @@ func (p *processes) report(e *shim.Ended) (grid.TaskEnded, bool) {
 	delete(p.running, id)
 	p.mu.Unlock()
 	if known && home != "" {
-		scratch := p.files.Task(home, id) + scratchEnd
+		scratch := p.files.Task(home, id) + ScratchSuffix
 		if os.Remove(scratch) != nil { // it is not empty
 			if err := os.RemoveAll(scratch); err != nil {
 				p.log.Warn("cannot remove what a job left", "error", err)
@@ -157,7 +160,7 @@ func (p *processes) report(e *shim.Ended) (grid.TaskEnded, bool) {
 
 // pump passes ends on until the executor is closed. When the shim is gone it gets
 // another one.
-func (p *processes) pump() {
+func (p *Processes) pump() {
 	client := p.client
 	for {
 		for e := range client.Events() {
@@ -177,7 +180,7 @@ func (p *processes) pump() {
 
 // reconnect returns a connection to a shim, or nil if the executor is closed. What
 // was ordered and the new shim does not know never ran, or nothing of it is left.
-func (p *processes) reconnect() *shim.Client {
+func (p *Processes) reconnect() *shim.Client {
 	for {
 		client, err := shim.Connect(p.ctx, p.files.Home, p.options)
 		if err == nil {
@@ -215,7 +218,7 @@ func (p *processes) reconnect() *shim.Client {
 }
 
 // Start implements Executor.
-func (p *processes) Start(task grid.Task) {
+func (p *Processes) Start(task grid.Task) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if task.Job == nil {
@@ -234,28 +237,28 @@ func (p *processes) Start(task grid.Task) {
 }
 
 // failed reports a task that cannot be started.
-func (p *processes) failed(task *grid.Task, err error) {
+func (p *Processes) failed(task *grid.Task, err error) {
 	p.log.Warn("a job cannot be started", "job", task.ID.Job, "error", err)
 	now := grid.Time(time.Now().UnixMicro())
-	p.ended(&grid.TaskEnded{ID: task.ID, Result: grid.Result{Start: now, End: now, ExitCode: exitNoStart, Reason: shortReason(err)}})
+	p.ended(&grid.TaskEnded{ID: task.ID, Result: grid.Result{Start: now, End: now, ExitCode: ExitNoStart, Reason: ShortReason(err)}})
 }
 
-// exitNoStart is the exit code of a task that could not be started for a reason of
+// ExitNoStart is the exit code of a task that could not be started for a reason of
 // ours, as container runtimes use it.
-const exitNoStart = 125
+const ExitNoStart = 125
 
 // spec makes the task's scratch directory and says what to run.
-func (p *processes) spec(task *grid.Task) (shim.Spec, error) {
+func (p *Processes) spec(task *grid.Task) (shim.Spec, error) {
 	return p.specAt(task, p.files.Task(task.Job.Home, task.ID))
 }
 
 // specAt does so for a task whose files begin with base.
-func (p *processes) specAt(task *grid.Task, base string) (shim.Spec, error) {
+func (p *Processes) specAt(task *grid.Task, base string) (shim.Spec, error) {
 	command := task.Job.Command
 	if command == nil {
 		return shim.Spec{}, errors.New("the job has no command")
 	}
-	scratch := base + scratchEnd
+	scratch := base + ScratchSuffix
 	err := os.Mkdir(scratch, 0o700)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
 		err = os.MkdirAll(scratch, 0o700)
@@ -271,14 +274,14 @@ func (p *processes) specAt(task *grid.Task, base string) (shim.Spec, error) {
 		}
 	}
 	return shim.Spec{
-		ID: taskName(task.ID), Args: command.Args, Env: p.taskEnv(task, scratch), Dir: work,
+		ID: TaskName(task.ID), Args: command.Args, Env: p.taskEnv(task, scratch), Dir: work,
 		Stdout: base + Stdout.Suffix(), Stderr: base + Stderr.Suffix(), Limit: task.Limit,
 	}, nil
 }
 
 // taskEnv returns the environment of a task: what the site gives, overridden by what the
 // job brings, and last what the job cannot change.
-func (p *processes) taskEnv(task *grid.Task, scratch string) []string {
+func (p *Processes) taskEnv(task *grid.Task, scratch string) []string {
 	job := task.Job
 	home := scratch // another site's job has no business in our home
 	if job.Home == p.files.Site {
@@ -322,27 +325,27 @@ func setEnv(env []string, setting string) []string {
 }
 
 // Kill implements Executor.
-func (p *processes) Kill(task grid.Task) {
+func (p *Processes) Kill(task grid.Task) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if _, known := p.running[task.ID]; !known {
 		p.ended(&grid.TaskEnded{ID: task.ID, Lost: true})
 		return
 	}
-	_ = p.client.Kill(taskName(task.ID), task.Cause) // closed: reconnect reports what has become of it
+	_ = p.client.Kill(TaskName(task.ID), task.Cause) // closed: reconnect reports what has become of it
 }
 
 // Acknowledge implements Executor.
-func (p *processes) Acknowledge(ended []grid.TaskID) {
+func (p *Processes) Acknowledge(ended []grid.TaskID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, id := range ended {
-		_ = p.client.Ack(taskName(id)) // closed: it is reported again, and acknowledged then
+		_ = p.client.Ack(TaskName(id)) // closed: it is reported again, and acknowledged then
 	}
 }
 
 // Close implements Executor: the shim and its tasks go on.
-func (p *processes) Close() error {
+func (p *Processes) Close() error {
 	p.mu.Lock()
 	p.cancel()
 	client := p.client
@@ -352,8 +355,15 @@ func (p *processes) Close() error {
 	return nil
 }
 
-// shortReason returns an error's text as a result may carry it.
-func shortReason(err error) string {
+// ShimPID returns the process number of the home's shim.
+func (p *Processes) ShimPID() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.client.PID()
+}
+
+// ShortReason returns an error's text as a result may carry it.
+func ShortReason(err error) string {
 	text := err.Error()
 	if len(text) > 256 {
 		text = strings.ToValidUTF8(text[:253], "") + "..."

@@ -1,8 +1,11 @@
-package node
+package run
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -28,14 +31,14 @@ import (
 // long as it is there, the output is. JOB.EPOCH.scratch is the directory of a task
 // that runs, JOB.gone says why an output will never come.
 const (
-	tasksDir   = "tasks"
-	foreignDir = "foreign"
-	outputDir  = "output"
-	pilotsDir  = "pilots"
-	scratchEnd = ".scratch"
-	goneEnd    = ".gone"
-	inputsEnd  = ".inputs" // directory of copies of what a job reads
-	partEnd    = ".part"   // of a file that is being fetched
+	tasksDir      = "tasks"
+	foreignDir    = "foreign"
+	outputDir     = "output"
+	pilotsDir     = "pilots"
+	ScratchSuffix = ".scratch"
+	goneSuffix    = ".gone"
+	InputsSuffix  = ".inputs" // directory of copies of what a job reads
+	PartSuffix    = ".part"   // of a file that is being fetched
 )
 
 // Stream is one of the two outputs of a task.
@@ -78,9 +81,9 @@ func (f Files) Make() error {
 // given.
 func (f Files) Task(home grid.SiteID, id grid.TaskID) string {
 	if home == f.Site {
-		return filepath.Join(f.Home, tasksDir, taskName(id))
+		return filepath.Join(f.Home, tasksDir, TaskName(id))
 	}
-	return filepath.Join(f.Home, foreignDir, string(home), taskName(id))
+	return filepath.Join(f.Home, foreignDir, string(home), TaskName(id))
 }
 
 // Fetched returns the path of a job's fetched output, without its end.
@@ -89,12 +92,33 @@ func (f Files) Fetched(id grid.JobID) string { return filepath.Join(f.Home, outp
 // HasFetched reports whether the output of a job is here, or known to be gone.
 func (f Files) HasFetched(job grid.JobID) bool {
 	base := f.Fetched(job)
-	return exists(base+Stdout.Suffix()) || exists(base+goneEnd)
+	return there(base+Stdout.Suffix()) || there(base+goneSuffix)
+}
+
+// OpenFetched opens an output that was fetched from the executing site, from an
+// offset on. It is nil if nothing was written.
+func (f Files) OpenFetched(job grid.JobID, stream Stream, offset int64) (io.ReadCloser, error) {
+	base := f.Fetched(job)
+	if why, err := os.ReadFile(base + goneSuffix); err == nil {
+		return nil, fmt.Errorf("%w: %s", ErrOutputGone, why)
+	}
+	file, err := os.Open(base + stream.Suffix())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, err := file.Seek(offset, io.SeekStart); err != nil {
+		file.Close()
+		return nil, err
+	}
+	return file, nil
 }
 
 // GiveUp notes why the output of a job will never come.
 func (f Files) GiveUp(job grid.JobID, why string) error {
-	return os.WriteFile(f.Fetched(job)+goneEnd, []byte(why), 0o600)
+	return os.WriteFile(f.Fetched(job)+goneSuffix, []byte(why), 0o600)
 }
 
 // Pilot returns the home of the shim of a pilot, which holds the files of its tasks, too.
@@ -102,8 +126,8 @@ func (f Files) Pilot(key uint64) string {
 	return filepath.Join(f.Home, pilotsDir, strconv.FormatUint(key, 10))
 }
 
-// taskName names a task to the shim and in the file system.
-func taskName(id grid.TaskID) string {
+// TaskName names a task to the shim and in the file system.
+func TaskName(id grid.TaskID) string {
 	return id.Job.String() + "." + strconv.FormatUint(uint64(id.Epoch), 10)
 }
 

@@ -1,4 +1,4 @@
-package node
+package run
 
 import (
 	"context"
@@ -23,10 +23,10 @@ import (
 const pilotConnectMax = 20 * time.Second
 
 // keepPilot starts a pilot, or has it last longer. The caller holds p.mu.
-func (p *processes) keepPilot(task *grid.Task) {
-	name := taskName(task.ID)
+func (p *Processes) keepPilot(task *grid.Task) {
+	name := TaskName(task.ID)
 	// A shim that has neither tasks nor a daemon ends after a while; and the lease with it.
-	defer p.wg.Go(func() { _, _ = p.link(p.ctx, task.Pilot.Key) }) // whoever needs the link sees the error
+	defer p.wg.Go(func() { _, _ = p.Link(p.ctx, task.Pilot.Key) }) // whoever needs the link sees the error
 	if _, runs := p.running[task.ID]; runs {
 		_ = p.client.Extend(name, task.Limit) // closed: reconnect reports what has become of it
 		return
@@ -49,7 +49,7 @@ func (p *processes) keepPilot(task *grid.Task) {
 }
 
 // clearPilot removes what a pilot that is gone has left.
-func (p *processes) clearPilot(key uint64) {
+func (p *Processes) clearPilot(key uint64) {
 	p.pilots.drop(key)
 	if err := os.RemoveAll(p.files.Pilot(key)); err != nil {
 		p.log.Warn("cannot remove what a pilot left", "error", err)
@@ -59,13 +59,13 @@ func (p *processes) clearPilot(key uint64) {
 // pilots are the daemon's connections to its pilots.
 type pilots struct {
 	mu    sync.Mutex
-	links map[uint64]*pilotLink
+	links map[uint64]*PilotLink
 }
 
-// pilotLink is the connection to one pilot.
-type pilotLink struct {
+// PilotLink is the connection to one pilot.
+type PilotLink struct {
 	key    uint64
-	dir    string
+	Dir    string
 	ready  chan struct{} // closed when client or err is set
 	client *shim.Client
 	err    error
@@ -82,18 +82,18 @@ type pilotTask struct {
 	ended      *shim.Ended // nil while it runs
 }
 
-// link returns the connection to a pilot, which may be starting.
-func (p *processes) link(ctx context.Context, key uint64) (*pilotLink, error) {
+// Link returns the connection to a pilot, which may be starting.
+func (p *Processes) Link(ctx context.Context, key uint64) (*PilotLink, error) {
 	p.pilots.mu.Lock()
 	l := p.pilots.links[key]
 	if l == nil && p.ctx.Err() != nil {
 		p.pilots.mu.Unlock()
-		return nil, ErrStopped
+		return nil, errClosed
 	}
 	if l == nil {
-		l = &pilotLink{key: key, dir: p.files.Pilot(key), ready: make(chan struct{}), tasks: make(map[string]*pilotTask), changed: make(chan struct{})}
+		l = &PilotLink{key: key, Dir: p.files.Pilot(key), ready: make(chan struct{}), tasks: make(map[string]*pilotTask), changed: make(chan struct{})}
 		if p.pilots.links == nil {
-			p.pilots.links = make(map[uint64]*pilotLink)
+			p.pilots.links = make(map[uint64]*PilotLink)
 		}
 		p.pilots.links[key] = l
 		p.wg.Go(func() { p.serveLink(l) })
@@ -115,8 +115,8 @@ func (ps *pilots) drop(key uint64) {
 }
 
 // serveLink connects to a pilot and takes in what it reports until it is gone.
-func (p *processes) serveLink(l *pilotLink) {
-	l.client, l.err = p.dialPilot(l.dir)
+func (p *Processes) serveLink(l *PilotLink) {
+	l.client, l.err = p.dialPilot(l.Dir)
 	if l.err != nil {
 		p.pilots.drop(l.key)
 		close(l.ready)
@@ -152,13 +152,16 @@ func (p *processes) serveLink(l *pilotLink) {
 }
 
 // wake tells whoever waits for a change. The caller holds l.mu.
-func (l *pilotLink) wake() {
+func (l *PilotLink) wake() {
 	close(l.changed)
 	l.changed = make(chan struct{})
 }
 
+// PilotTasksMax bounds the tasks of one lease whose ends are not acknowledged.
+const PilotTasksMax = 1 << 14
+
 // dialPilot connects to a pilot once it listens.
-func (p *processes) dialPilot(dir string) (*shim.Client, error) {
+func (p *Processes) dialPilot(dir string) (*shim.Client, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, pilotConnectMax)
 	defer cancel()
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
@@ -174,10 +177,10 @@ func (p *processes) dialPilot(dir string) (*shim.Client, error) {
 	}
 }
 
-// start starts a task unless the pilot has or had it. processors is how many the lease
+// StartAway starts a task unless the pilot has or had it. processors is how many the lease
 // has. It reports whether the task was there; an error says why it was not started.
-func (p *processes) startAway(l *pilotLink, task *grid.Task, processors int64, resume bool) (known bool, err error) {
-	name := taskName(task.ID)
+func (p *Processes) StartAway(l *PilotLink, task *grid.Task, processors int64, resume bool) (known bool, err error) {
+	name := TaskName(task.ID)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.gone {
@@ -189,8 +192,8 @@ func (p *processes) startAway(l *pilotLink, task *grid.Task, processors int64, r
 	if resume {
 		return false, nil
 	}
-	if len(l.tasks) >= pilotTasksMax {
-		return false, fmt.Errorf("the lease has %d tasks whose ends were not acknowledged", pilotTasksMax)
+	if len(l.tasks) >= PilotTasksMax {
+		return false, fmt.Errorf("the lease has %d tasks whose ends were not acknowledged", PilotTasksMax)
 	}
 	used := task.Job.Processors
 	for _, t := range l.tasks {
@@ -199,7 +202,7 @@ func (p *processes) startAway(l *pilotLink, task *grid.Task, processors int64, r
 	if used > processors {
 		return false, fmt.Errorf("%d processors are wanted, the lease has %d", used, processors)
 	}
-	spec, err := p.specAt(task, filepath.Join(l.dir, name))
+	spec, err := p.specAt(task, filepath.Join(l.Dir, name))
 	if err != nil {
 		return false, err
 	}
@@ -210,12 +213,12 @@ func (p *processes) startAway(l *pilotLink, task *grid.Task, processors int64, r
 	return true, nil
 }
 
-// kill ends a task. One that is not there will not be started any more: it has ended.
-func (l *pilotLink) kill(name, reason string) (ended *shim.Ended) {
+// Kill ends a task. One that is not there will not be started any more: it has ended.
+func (l *PilotLink) Kill(name, reason string) (ended *shim.Ended) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.tasks[name]
-	if t == nil && len(l.tasks) >= pilotTasksMax {
+	if t == nil && len(l.tasks) >= PilotTasksMax {
 		return nil
 	}
 	if t == nil {
@@ -227,8 +230,8 @@ func (l *pilotLink) kill(name, reason string) (ended *shim.Ended) {
 	return t.ended
 }
 
-// forget says that the borrower has the end of a task.
-func (l *pilotLink) forget(name string) {
+// Forget says that the borrower has the end of a task.
+func (l *PilotLink) Forget(name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if t := l.tasks[name]; t == nil || t.ended == nil {
@@ -236,16 +239,16 @@ func (l *pilotLink) forget(name string) {
 	}
 	delete(l.tasks, name)
 	_ = l.client.Ack(name)
-	base := filepath.Join(l.dir, name)
+	base := filepath.Join(l.Dir, name)
 	for _, end := range []string{Stdout.Suffix(), Stderr.Suffix()} {
 		_ = os.Remove(base + end) // it goes with the pilot at the latest
 	}
-	_ = os.RemoveAll(base + scratchEnd)
+	_ = os.RemoveAll(base + ScratchSuffix)
 }
 
-// look returns a task's end, nil if it runs, and a channel that is closed when that
+// Look returns a task's end, nil if it runs, and a channel that is closed when that
 // may have changed. there is false if the pilot does not have it.
-func (l *pilotLink) look(name string) (ended *shim.Ended, changed <-chan struct{}, there bool) {
+func (l *PilotLink) Look(name string) (ended *shim.Ended, changed <-chan struct{}, there bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	t := l.tasks[name]
