@@ -177,6 +177,40 @@ func TestPackagesAreDocumented(t *testing.T) {
 	}
 }
 
+// TestTestsDoNotSleep: a test that waits for the clock is slow, or fails on a slow
+// machine. In a synctest bubble the clock is the test's own.
+func TestTestsDoNotSleep(t *testing.T) {
+	seen := 0
+	err := filepath.WalkDir(module, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		seen++
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(file.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"testing/synctest"` }) {
+			return nil
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			if s, ok := n.(*ast.SelectorExpr); ok && s.Sel.Name == "Sleep" {
+				if pkg, ok := s.X.(*ast.Ident); ok && pkg.Name == "time" {
+					t.Errorf("%s sleeps on the real clock", path)
+				}
+			}
+			return true
+		})
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if seen < 50 {
+		t.Fatalf("saw only %d files of tests", seen)
+	}
+}
+
 // sources parses the non-test files of a package folder and its sub-folders.
 func sources(t *testing.T, folder string) map[string]*ast.File {
 	t.Helper()

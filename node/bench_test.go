@@ -2,9 +2,9 @@ package node
 
 import (
 	"fmt"
+	"runtime"
 	"syscall"
 	"testing"
-	"time"
 
 	"gridnode/grid"
 	"gridnode/node/p2p"
@@ -35,9 +35,7 @@ func benchHost(b *testing.B, seed byte, processors int64, join []string) *Host {
 			b.Error(err)
 		}
 		syscall.Kill(pid, syscall.SIGTERM)
-		for syscall.Kill(pid, 0) == nil && !zombie(pid) {
-			time.Sleep(time.Millisecond)
-		}
+		until(b, "the shim ends", func() bool { return syscall.Kill(pid, 0) != nil || zombie(pid) })
 	})
 	return h
 }
@@ -124,7 +122,7 @@ func burst(b *testing.B, h *Host, change func(*grid.Job)) {
 			for {
 				_, err := submitTo(h, job)
 				if err == ErrBusy {
-					time.Sleep(time.Millisecond)
+					runtime.Gosched()
 					continue
 				}
 				if err != nil {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -59,8 +60,13 @@ func sites(t *testing.T, n int) []*site {
 		all = append(all, s)
 	}
 	for _, s := range all {
-		for len(s.net.Peers(t.Context())) < n-1 {
-			time.Sleep(time.Millisecond)
+		for deadline := time.After(20 * time.Second); len(s.net.Peers(t.Context())) < n-1; {
+			select {
+			case <-deadline:
+				t.Fatal("the sites have not found each other")
+			default:
+				runtime.Gosched()
+			}
 		}
 	}
 	t.Cleanup(func() {
