@@ -97,8 +97,8 @@ type Outbox struct {
 	Answers []Answer
 	Probes  []SiteID
 
-	// Locals are inputs for the other cores of the same site. node.Site feeds
-	// them on before it returns; a driver never sees any.
+	// Locals are inputs for the other cores of the same site. Who composes the cores
+	// feeds them on (Feed) before it returns; a driver never sees any of a site.
 	Locals []Input
 }
 
@@ -182,6 +182,20 @@ func (o *Outbox) Probe(to SiteID) {
 
 // Local hands an input to the other cores of this site.
 func (o *Outbox) Local(in Input) { o.Locals = append(o.Locals, in) }
+
+// Feed hands apply the inputs for other cores of the site that stand behind the first
+// ones, with all that follow from them, in order, and takes them out: whoever gets the
+// outbox next must not find them again.
+func (o *Outbox) Feed(first int, apply func(Input)) {
+	for i := first; i < len(o.Locals); i++ {
+		apply(o.Locals[i])
+	}
+	clear(o.Locals[first:])
+	o.Locals = o.Locals[:first]
+}
+
+// Empty reports whether nothing is ordered and nobody is told anything.
+func (o *Outbox) Empty() bool { return len(o.Effects) == 0 && len(o.Locals) == 0 }
 
 // Reset empties the outbox and keeps its memory.
 func (o *Outbox) Reset() {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"testing"
 	"time"
 
@@ -178,6 +179,32 @@ func TestOutboxKeepsOrder(t *testing.T) {
 		if len(out.Effects)+len(out.Sends)+len(out.Records)+len(out.Tasks)+len(out.Keys)+len(out.Events)+len(out.Answers)+len(out.Locals) != 0 {
 			t.Fatalf("not empty after Reset: %+v", out)
 		}
+	}
+}
+
+// TestOutboxFeedsOnce: what follows from an input is fed on after it, what stood there
+// before is left alone, and nothing is found twice.
+func TestOutboxFeedsOnce(t *testing.T) {
+	var out grid.Outbox
+	if !out.Empty() {
+		t.Error("a new outbox is not empty")
+	}
+	out.Local("another's")
+	out.Local(1)
+	out.Local(2)
+	var fed []grid.Input
+	apply := func(in grid.Input) {
+		if fed = append(fed, in); in == 1 {
+			out.Local(3)
+		}
+	}
+	out.Feed(1, apply)
+	out.Feed(1, apply)
+	if want := []grid.Input{1, 2, 3}; !slices.Equal(fed, want) {
+		t.Errorf("fed %v, want %v", fed, want)
+	}
+	if len(out.Locals) != 1 || out.Empty() {
+		t.Errorf("%v is left, want what stood there before", out.Locals)
 	}
 }
 
