@@ -20,6 +20,7 @@ import (
 // before any Step. It returns an error that names the first record that cannot
 // be read: a site must not run on half of its jobs.
 func (s *Site) Recover(now grid.Time, records iter.Seq2[string, []byte], out *grid.Outbox) error {
+	told := len(out.Locals) // what the cores say meanwhile waits until the jobs are there
 	var entries []*entry
 	var leases, shared, held []leaseRecord
 	for key, value := range records {
@@ -55,14 +56,12 @@ func (s *Site) Recover(now grid.Time, records iter.Seq2[string, []byte], out *gr
 	slices.SortFunc(entries, func(a, b *entry) int {
 		return cmp.Or(cmp.Compare(a.job.Submit, b.job.Submit), a.job.ID.Compare(b.job.ID))
 	})
-	var told []grid.Input // by the book
 	if s.data != nil {
 		if err := s.data.Recover(now, each(held)); err != nil {
 			return err
 		}
 	}
 	if s.book != nil {
-		before := len(out.Locals)
 		if err := s.co.coord.Recover(each(shared), out); err != nil {
 			return err
 		}
@@ -76,16 +75,11 @@ func (s *Site) Recover(now grid.Time, records iter.Seq2[string, []byte], out *gr
 			return err
 		}
 		s.matches.SetLinks(s.kinship.Links())
-		told = slices.Clone(out.Locals[before:])
-		out.Locals = out.Locals[:before]
 	}
 	for _, e := range entries {
 		s.restore(now, e, out)
 	}
-	out.Locals = append(out.Locals, told...)
-	for first := len(out.Locals) - len(told); first < len(out.Locals); first++ { // and what follows from them
-		s.apply(now, out.Locals[first], out)
-	}
+	s.feed(now, told, out)
 	if s.book != nil {
 		s.recoverHome(now, out)
 		s.recoverPilots(now, out)

@@ -167,10 +167,16 @@ func New(cfg Config, seed uint64) (*Site, error) {
 // started by grid.Tick only, so that everything that happens at one instant is
 // known when the scheduler decides.
 func (s *Site) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
-	locals := len(out.Locals)
+	before := len(out.Locals)
 	s.apply(now, in, out)
-	for ; locals < len(out.Locals); locals++ {
-		s.apply(now, out.Locals[locals], out)
+	s.feed(now, before, out)
+}
+
+// feed applies what the cores of this site have told each other, but for what stood in
+// the outbox before.
+func (s *Site) feed(now grid.Time, before int, out *grid.Outbox) {
+	if len(out.Locals) > before {
+		out.Feed(before, func(in grid.Input) { s.apply(now, in, out) })
 	}
 }
 

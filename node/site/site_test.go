@@ -64,6 +64,10 @@ func (b *bench) step(inputs ...grid.Input) {
 }
 
 func (b *bench) carryOut() {
+	b.t.Helper()
+	if left := b.out.Locals; len(left) > 0 {
+		b.t.Errorf("the site leaves %d inputs for itself in the outbox, first %T", len(left), left[0])
+	}
 	for _, e := range b.out.Effects {
 		switch e.Kind {
 		case grid.EffectSave:
