@@ -1,20 +1,32 @@
 package testnet
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
 	"gridnode/grid"
 )
 
+// outbox returns what a core may order into. All cores share it: what is left in it
+// would be taken for what the next one orders, perhaps another site's.
+func (n *Network) outbox() *grid.Outbox {
+	if !n.out.Empty() {
+		panic(fmt.Sprintf("testnet: of the step before %d effects and %d inputs are left in the outbox", len(n.out.Effects), len(n.out.Locals)))
+	}
+	return &n.out
+}
+
 // carryOut carries out what a site ordered in one step: first everything it
-// saves, then the rest in order.
+// saves, then the rest in order. It leaves the outbox empty.
 func (n *Network) carryOut(s int32) {
-	out := &n.out
+	out, m := &n.out, &n.members[s]
+	if len(out.Locals) > 0 {
+		panic(fmt.Sprintf("testnet: site %s has told itself %d things that it has not taken in, first %T", m.ID, len(out.Locals), out.Locals[0]))
+	}
 	if len(out.Effects) == 0 {
 		return
 	}
-	m := &n.members[s]
 	if m.records != nil {
 		n.save(m, out)
 	}

@@ -168,7 +168,7 @@ func (n *Network) restart(s int32) {
 		m.router = m.Router(int(m.incarnation))
 	}
 	if r, ok := core.(Recoverer); ok {
-		if err := r.Recover(m.Clock.Local(n.now), m.saved, &n.out); err != nil {
+		if err := r.Recover(m.Clock.Local(n.now), m.saved, n.outbox()); err != nil {
 			n.err = fmt.Errorf("restart site %s at %v: recover: %w", m.ID, n.now, err)
 			return
 		}

@@ -381,7 +381,7 @@ func (n *Network) step(s int32, in grid.Input) {
 	if m.core == nil {
 		return
 	}
-	m.core.Step(m.Clock.Local(n.now), in, &n.out)
+	m.core.Step(m.Clock.Local(n.now), in, n.outbox())
 	n.carryOut(s)
 	n.owe(s)
 }
@@ -394,7 +394,7 @@ func (n *Network) hand(s int32, kind grid.Kind, in grid.Input) {
 		n.step(s, in)
 		return
 	}
-	m.router.Step(m.Clock.Local(n.now), in, &n.out)
+	m.router.Step(m.Clock.Local(n.now), in, n.outbox())
 	n.carryRouter(s)
 	n.armRouter(s)
 }
@@ -435,7 +435,7 @@ func (n *Network) turn(s int32) {
 	for ticks := 0; m.core != nil; ticks++ {
 		n.trace.tick(s)
 		now := m.Clock.Local(n.now)
-		m.core.Step(now, tick, &n.out)
+		m.core.Step(now, tick, n.outbox())
 		n.carryOut(s)
 		if m.core == nil {
 			return
@@ -494,7 +494,7 @@ func (n *Network) timer(s int32) {
 	now := m.Clock.Local(n.now)
 	if m.router != nil && m.router.NextTimer() <= now {
 		n.trace.tick(^s)
-		m.router.Step(now, tick, &n.out)
+		m.router.Step(now, tick, n.outbox())
 		n.carryRouter(s)
 	}
 	if m.core != nil && m.core.NextTimer() <= now {

@@ -23,7 +23,7 @@ type Router interface {
 func (n *Network) closestTo(s int32, key grid.Key) {
 	m := &n.members[s]
 	if m.router != nil {
-		m.router.Closest(m.Clock.Local(n.now), key, &n.out)
+		m.router.Closest(m.Clock.Local(n.now), key, n.outbox())
 		n.carryRouter(s)
 		n.armRouter(s)
 		return

@@ -1,0 +1,42 @@
+package testnet
+
+import (
+	"strings"
+	"testing"
+
+	"gridnode/grid"
+)
+
+// forgetful is a core that leaves what it tells itself to its driver.
+type forgetful struct{ toySite }
+
+func (f *forgetful) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
+	if note, ok := in.(*toyNote); ok {
+		out.Local(note)
+	}
+}
+
+// TestNobodyTakesInWhatAnotherIsTold: what a core tells itself never waits in the outbox
+// for the next core, which is another site's or a router.
+func TestNobodyTakesInWhatAnotherIsTold(t *testing.T) {
+	n, err := New(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []grid.SiteID{"a", "b"} {
+		if _, err := n.Add(Member{ID: id, New: func(int) (Site, error) { return &forgetful{toySite{timer: grid.Never}}, nil }}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n.Inject(0, 0, &toyNote{})
+	if said := panicOf(func() { n.Run(t.Context(), grid.Second, nil) }); !strings.Contains(said, "site a has told itself") {
+		t.Errorf("panics with %q, want it to name site a", said)
+	}
+}
+
+// panicOf returns what f panics with, as text.
+func panicOf(f func()) (said string) {
+	defer func() { said, _ = recover().(string) }()
+	f()
+	return ""
+}
