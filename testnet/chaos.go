@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -169,11 +170,22 @@ func RunChaos(ctx context.Context, cfg ChaosConfig) (*Result, error) {
 		},
 		quiet: func() bool { return money.quiet() && lent.quiet() }, atRest: func() error { return errors.Join(watch.atRest(), money.atRest(), lent.atRest()) },
 	}
-	result, err := r.do(ctx)
+	result, err := caught(func() (*Result, error) { return r.do(ctx) })
 	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%w\nto see it again: gridnode testnet run chaos --seed %d --sites %d --hours %v --faults %s --lend=%v", err, cfg.Seed, cfg.Sites, cfg.Hours, cfg.Faults, cfg.Lend)
 	}
 	return result, err
+}
+
+// caught returns as an error what do panics with: a core that finds its own invariants
+// broken is a violation like any other.
+func caught(do func() (*Result, error)) (result *Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = nil, fmt.Errorf("a defect: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return do()
 }
 
 // submission tells the checker which answers acknowledge a job.
