@@ -21,22 +21,22 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// PilotOrder is what a borrower tells the pilot of a lease. The first of a stream says
-// which lease; the others are about one task each.
+// PilotOrder is what a borrower tells the pilot of a lease about one task.
 type PilotOrder struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          uint32                 `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"` // node.pilotOrder
-	Key           uint64                 `protobuf:"varint,2,opt,name=key,proto3" json:"key,omitempty"`   // attach: the lender's number of the grant
-	Job           []byte                 `protobuf:"bytes,3,opt,name=job,proto3" json:"job,omitempty"`    // 16 bytes; attach: none
+	Kind          uint32                 `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"` // pilot.OrderKind
+	Key           uint64                 `protobuf:"varint,2,opt,name=key,proto3" json:"key,omitempty"`   // the lender's number of the grant
+	Job           []byte                 `protobuf:"bytes,3,opt,name=job,proto3" json:"job,omitempty"`    // 16 bytes
 	Epoch         uint32                 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Spec          *Job                   `protobuf:"bytes,5,opt,name=spec,proto3" json:"spec,omitempty"`      // run: the job itself
-	Limit         int64                  `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`   // run: wall-clock span after which it is ended
-	Resume        bool                   `protobuf:"varint,7,opt,name=resume,proto3" json:"resume,omitempty"` // run: it has begun, so do not begin it
-	Stdout        int64                  `protobuf:"varint,8,opt,name=stdout,proto3" json:"stdout,omitempty"` // run: bytes of its outputs that the borrower has
+	Spec          *Job                   `protobuf:"bytes,5,opt,name=spec,proto3" json:"spec,omitempty"`      // prepare, run: the job itself
+	Limit         int64                  `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`   // prepare, run: wall-clock span after which it is ended
+	Resume        bool                   `protobuf:"varint,7,opt,name=resume,proto3" json:"resume,omitempty"` // run, kill: it has begun, so do not begin it
+	Stdout        int64                  `protobuf:"varint,8,opt,name=stdout,proto3" json:"stdout,omitempty"` // run, kill: bytes of its outputs that the borrower has
 	Stderr        int64                  `protobuf:"varint,9,opt,name=stderr,proto3" json:"stderr,omitempty"`
-	Reason        []byte                 `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"` // kill
-	Gang          *Gang                  `protobuf:"bytes,11,opt,name=gang,proto3" json:"gang,omitempty"`     // prepare, run: of a task of a co-allocated job
-	Rank          uint32                 `protobuf:"varint,12,opt,name=rank,proto3" json:"rank,omitempty"`    // with gang
+	Reason        []byte                 `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`    // kill
+	Gang          *Gang                  `protobuf:"bytes,11,opt,name=gang,proto3" json:"gang,omitempty"`        // prepare, run: of a task of a co-allocated job
+	Rank          uint32                 `protobuf:"varint,12,opt,name=rank,proto3" json:"rank,omitempty"`       // with gang
+	Session       uint64                 `protobuf:"varint,13,opt,name=session,proto3" json:"session,omitempty"` // the borrower's number of the stream: later ones are higher
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -155,17 +155,25 @@ func (x *PilotOrder) GetRank() uint32 {
 	return 0
 }
 
-// PilotReport is what a pilot tells its borrower.
+func (x *PilotOrder) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+// PilotReport is what a pilot tells its borrower about one task.
 type PilotReport struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          uint32                 `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"` // node.pilotReport
-	Job           []byte                 `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`    // 16 bytes; attached and refused: none
+	Kind          uint32                 `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"` // pilot.ReportKind
+	Job           []byte                 `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`    // 16 bytes
 	Epoch         uint32                 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	Stream        uint32                 `protobuf:"varint,4,opt,name=stream,proto3" json:"stream,omitempty"` // output: node.Stream
 	Offset        int64                  `protobuf:"varint,5,opt,name=offset,proto3" json:"offset,omitempty"` // output: where the data begins
 	Data          []byte                 `protobuf:"bytes,6,opt,name=data,proto3" json:"data,omitempty"`
-	Result        *Result                `protobuf:"bytes,7,opt,name=result,proto3" json:"result,omitempty"` // ended
-	Reason        []byte                 `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"` // refused
+	Result        *Result                `protobuf:"bytes,7,opt,name=result,proto3" json:"result,omitempty"`    // ended
+	Reason        []byte                 `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`    // refused
+	Session       uint64                 `protobuf:"varint,9,opt,name=session,proto3" json:"session,omitempty"` // superseded: the newest one
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -256,11 +264,18 @@ func (x *PilotReport) GetReason() []byte {
 	return nil
 }
 
+func (x *PilotReport) GetSession() uint64 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
 var File_wirepb_pilot_proto protoreflect.FileDescriptor
 
 const file_wirepb_pilot_proto_rawDesc = "" +
 	"\n" +
-	"\x12wirepb/pilot.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xab\x02\n" +
+	"\x12wirepb/pilot.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xc5\x02\n" +
 	"\n" +
 	"PilotOrder\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x10\n" +
@@ -275,7 +290,8 @@ const file_wirepb_pilot_proto_rawDesc = "" +
 	"\x06reason\x18\n" +
 	" \x01(\fR\x06reason\x12\"\n" +
 	"\x04gang\x18\v \x01(\v2\x0e.gridnode.GangR\x04gang\x12\x12\n" +
-	"\x04rank\x18\f \x01(\rR\x04rank\"\xcf\x01\n" +
+	"\x04rank\x18\f \x01(\rR\x04rank\x12\x18\n" +
+	"\asession\x18\r \x01(\x04R\asession\"\xe9\x01\n" +
 	"\vPilotReport\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\fR\x03job\x12\x14\n" +
@@ -284,7 +300,8 @@ const file_wirepb_pilot_proto_rawDesc = "" +
 	"\x06offset\x18\x05 \x01(\x03R\x06offset\x12\x12\n" +
 	"\x04data\x18\x06 \x01(\fR\x04data\x12(\n" +
 	"\x06result\x18\a \x01(\v2\x10.gridnode.ResultR\x06result\x12\x16\n" +
-	"\x06reason\x18\b \x01(\fR\x06reasonB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
+	"\x06reason\x18\b \x01(\fR\x06reason\x12\x18\n" +
+	"\asession\x18\t \x01(\x04R\asessionB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
 
 var (
 	file_wirepb_pilot_proto_rawDescOnce sync.Once

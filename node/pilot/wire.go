@@ -1,0 +1,125 @@
+package pilot
+
+import (
+	"gridnode/grid"
+	"gridnode/internal/wire"
+	"gridnode/internal/wire/wirepb"
+)
+
+// OrderProto returns the wire form of an order in a session.
+func OrderProto(o *Order, session uint64) *wirepb.PilotOrder {
+	job := o.ID.Job.Bytes()
+	p := &wirepb.PilotOrder{
+		Kind: uint32(o.Kind), Key: o.Key, Job: job[:], Epoch: o.ID.Epoch, Resume: o.Resume,
+		Stdout: o.Stdout, Stderr: o.Stderr, Reason: []byte(o.Reason), Session: session,
+	}
+	if t := o.Task; t != nil {
+		p.Spec, p.Limit = wire.JobProto(t.Job), int64(t.Limit)
+		if t.Rank != nil {
+			p.Gang, p.Rank = wire.GangProto(t.Rank.Gang, true), uint32(t.Rank.Number)
+		}
+	}
+	return p
+}
+
+// OrderFromProto checks p, which came from a site, and returns the order and its session,
+// or an error wrapping wire.ErrMalformed, after which the stream is to be reset. The home
+// of a task is who sent it: a job that called another site its home would be given the
+// rights of one.
+func OrderFromProto(from grid.SiteID, p *wirepb.PilotOrder) (*Order, uint64, error) {
+	job, err := grid.JobIDFromBytes(p.Job)
+	if err != nil || job.IsZero() || p.Key == 0 || p.Session == 0 {
+		return nil, 0, wire.Malformed("order to a pilot: no job, no lease or no session")
+	}
+	o := &Order{
+		Kind: OrderKind(min(p.Kind, 255)), Key: p.Key, ID: grid.TaskID{Job: job, Epoch: p.Epoch}, Resume: p.Resume,
+		Stdout: p.Stdout, Stderr: p.Stderr, Reason: string(p.Reason),
+	}
+	switch {
+	case o.Kind < OrderRun || o.Kind > OrderPrepare:
+		return nil, 0, wire.Malformed("order to a pilot of kind %d", p.Kind)
+	case o.Stdout < 0 || o.Stderr < 0:
+		return nil, 0, wire.Malformed("order to a pilot: negative offset")
+	case len(o.Reason) > ReasonMax:
+		return nil, 0, wire.Malformed("order to a pilot: reason of %d bytes", len(o.Reason))
+	case p.Session > sessionMax:
+		return nil, 0, wire.Malformed("order to a pilot: session %d", p.Session)
+	}
+	if o.Kind == OrderRun || o.Kind == OrderPrepare {
+		o.Task, err = taskFromProto(from, o, p)
+	}
+	return o, p.Session, err
+}
+
+func taskFromProto(from grid.SiteID, o *Order, p *wirepb.PilotOrder) (*grid.Task, error) {
+	job, err := wire.JobFromProto(p.Spec)
+	if err != nil {
+		return nil, err
+	}
+	gang, number, ranked := grid.GangOf(o.ID)
+	g, err := wire.GangFromProto(gang, p.Gang)
+	switch {
+	case err != nil:
+		return nil, err
+	case job.ID != o.ID.Job || job.Home != from:
+		return nil, wire.Malformed("order to a pilot: another job's, or another site's")
+	case p.Limit < 1 || p.Limit > int64(grid.SpanMax):
+		return nil, wire.Malformed("order to a pilot: limit of %d µs", p.Limit)
+	case ranked != (g != nil) || ranked && uint32(number) != p.Rank:
+		return nil, wire.Malformed("order to a pilot: task %d of a gang, as task %d", number, p.Rank)
+	}
+	task := &grid.Task{ID: o.ID, Job: job, Limit: grid.Time(p.Limit)}
+	if !ranked {
+		if o.Kind == OrderPrepare {
+			return nil, wire.Malformed("order to a pilot: prepare a task of no gang")
+		}
+		return task, nil
+	}
+	if part, _, _ := g.Part(number); part < 0 || job.Processors != g.Each {
+		return nil, wire.Malformed("order to a pilot: task %d on %d processors is not one of its gang", number, job.Processors)
+	}
+	task.Rank = &grid.Rank{Gang: g, Number: number}
+	return task, nil
+}
+
+// ReportProto returns the wire form of a report.
+func ReportProto(r *Report) *wirepb.PilotReport {
+	job := r.ID.Job.Bytes()
+	p := &wirepb.PilotReport{
+		Kind: uint32(r.Kind), Job: job[:], Epoch: r.ID.Epoch, Stream: r.Stream, Offset: r.Offset, Data: r.Data,
+		Reason: []byte(r.Reason), Session: r.Session,
+	}
+	if r.Kind == ReportEnded {
+		p.Result = wire.ResultProto(grid.Result{End: r.End.Ran, ExitCode: r.End.ExitCode, Reason: r.End.Reason})
+	}
+	return p
+}
+
+// ReportFromProto checks p and returns the report, or an error wrapping wire.ErrMalformed,
+// after which the stream is to be reset.
+func ReportFromProto(p *wirepb.PilotReport) (*Report, error) {
+	job, err := grid.JobIDFromBytes(p.Job)
+	if err != nil {
+		return nil, wire.Malformed("report of a pilot: no job")
+	}
+	r := &Report{
+		Kind: ReportKind(min(p.Kind, 255)), ID: grid.TaskID{Job: job, Epoch: p.Epoch}, Stream: p.Stream, Offset: p.Offset, Data: p.Data,
+		Reason: short(string(p.Reason)), Session: p.Session,
+	}
+	switch r.Kind {
+	case ReportBegun, ReportLost, ReportRefused, ReportReady, ReportForgotten, ReportSuperseded:
+	case ReportOutput:
+		if r.Stream != 1 && r.Stream != 2 {
+			return nil, wire.Malformed("report of a pilot: stream %d", r.Stream)
+		}
+	case ReportEnded:
+		result, err := wire.ResultFromProto(p.Result)
+		if err != nil {
+			return nil, err
+		}
+		r.End = End{Ran: result.End - result.Start, ExitCode: result.ExitCode, Reason: result.Reason}
+	default:
+		return nil, wire.Malformed("report of a pilot of kind %d", p.Kind)
+	}
+	return r, nil
+}
