@@ -18,7 +18,7 @@ const module = ".." // seen from this folder
 // cores are the packages that must be pure (architecture.md, "A core and its driver").
 // Sub-folders count with them.
 var cores = []string{
-	"directory", "market", "lease", "coalloc", "node/site", "internal/lrms", "grid", "testnet/kademlia",
+	"directory", "market", "lease", "coalloc", "node/site", "node/pilot", "internal/lrms", "grid", "testnet/kademlia",
 }
 
 // coreImports is everything a core may import from outside the module.

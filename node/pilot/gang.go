@@ -66,7 +66,7 @@ type rank struct {
 	ready   bool   // it can be started at once, or has begun
 	begun   bool   // it was told to start
 	killed  bool   // it was told to end
-	refused string // why it was not ready, when it was last asked
+	refused string // why it was last not ready
 	ended   *grid.TaskEnded
 }
 
@@ -106,8 +106,8 @@ func (x *Gangs) Step(now grid.Time, in grid.Input, out *Outbox) {
 			x.advance(now, g, out)
 		}
 	case *RankRefused:
-		if _, r := x.rank(in.ID); r != nil {
-			r.refused = in.Why
+		if g, r := x.rank(in.ID); r != nil && g.state == gangWaiting {
+			r.ready, r.refused = false, in.Why
 		}
 	case *RankEnded:
 		if g, r := x.rank(in.Ended.ID); r != nil && r.ended == nil {
@@ -264,7 +264,12 @@ func (x *Gangs) kill(now grid.Time, task *grid.Task, out *Outbox) {
 	if !g.kill {
 		g.kill, g.cause = true, short(task.Cause)
 	}
-	g.abandon = g.abandon || task.Abandon
+	if task.Abandon && !g.abandon {
+		g.abandon = true
+		if g.failure == nil { // whatever comes now is no outcome of the job
+			g.failure = &grid.TaskEnded{ID: g.id, Lost: true}
+		}
+	}
 	x.advance(now, g, out)
 }
 

@@ -106,6 +106,9 @@ func (g *gang) killAll(out *Outbox) (left int) {
 		}
 		if !r.away && !r.begun { // it never was started
 			r.ended = &grid.TaskEnded{ID: r.id, Result: grid.Result{ExitCode: ExitCancelled, Reason: cause}}
+			if g.failure == nil {
+				g.failure = r.ended
+			}
 			continue
 		}
 		left++

@@ -137,7 +137,7 @@ type (
 	Abandon struct{ IDs []grid.TaskID }
 	// RankReady says that a task of a gang can be started at once, or has begun.
 	RankReady struct{ ID grid.TaskID }
-	// RankRefused says why a task of a gang is not ready yet.
+	// RankRefused says why a task of a gang is not ready, or not any more.
 	RankRefused struct {
 		ID  grid.TaskID
 		Why string

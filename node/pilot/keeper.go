@@ -54,7 +54,7 @@ type held struct {
 	processors int64      // it takes; 0: none, or not known
 	unknown    bool       // it runs, on nobody knows how many
 	task       *grid.Task // until it runs
-	go_        bool       // preparing: start it then
+	goes       bool       // preparing: start it then
 	follower   uint64     // the session in which it is reported about; 0: none
 	ran        bool       // it was started
 	end        End

@@ -95,7 +95,7 @@ func (k *Keeper) enter(p *kept, in *Ordered, out *Outbox) (refused string) {
 	}
 	task := *o.Task
 	task.Pilot = grid.Pilot{Site: p.borrower.id, Key: p.key}
-	t := &held{id: o.ID, processors: processors, task: &task, follower: in.Session, go_: o.Kind == OrderRun}
+	t := &held{id: o.ID, processors: processors, task: &task, follower: in.Session, goes: o.Kind == OrderRun}
 	if r := task.Rank; r != nil {
 		if part, _, _ := r.Gang.Part(r.Number); r.Gang.Parts[part].Site != k.self {
 			return fmt.Sprintf("task %d is to run at %s", r.Number, r.Gang.Parts[part].Site)
@@ -162,7 +162,7 @@ func (k *Keeper) again(p *kept, t *held, o *Order, out *Outbox) {
 	case o.Kind == OrderKill:
 		p.end(t, cancelled(o), out)
 	case t.state == heldPreparing:
-		t.go_ = t.go_ || o.Kind == OrderRun
+		t.goes = t.goes || o.Kind == OrderRun
 	case o.Kind == OrderRun:
 		p.launch(t, o, out)
 	default:
@@ -189,7 +189,7 @@ func (k *Keeper) prepared(in *Prepared, out *Outbox) {
 	rank := *t.task.Rank
 	rank.Addresses, rank.Inputs = in.Addresses, in.Inputs
 	t.task.Rank = &rank
-	if t.go_ {
+	if t.goes {
 		p.launch(t, nil, out)
 		return
 	}

@@ -193,6 +193,9 @@ func (u *User) disconnected(now grid.Time, in *Disconnected, out *Outbox) {
 	l.pause = min(2*l.pause, PauseMax)
 	for _, t := range l.inTurn() {
 		t.sent, t.retry = 0, 0
+		if t.held { // nobody knows whether it still is ready there
+			out.local(&RankRefused{t.task.ID, "its site cannot be reached"})
+		}
 		if t.safe != 0 && now-t.safe > ForgetMax {
 			u.forget(t.task.ID, out)
 		}

@@ -1,0 +1,102 @@
+package pilot
+
+import (
+	"strings"
+	"testing"
+
+	"gridnode/grid"
+)
+
+// keeperWith returns the pilots of b, with lease 1 of a on so many processors, and what is
+// told when orders come in session 1.
+func keeperWith(t *testing.T, processors int64) func(o Order) []Report {
+	t.Helper()
+	k, out := NewKeeper("b"), &Outbox{}
+	k.Step(0, &Keep{Key: 1, Borrower: "a", Processors: processors}, out)
+	k.Step(0, &Up{Key: 1}, out)
+	return func(o Order) (told []Report) {
+		out.Reset()
+		k.Step(0, &Ordered{From: "a", Session: 1, Order: &o}, out)
+		for _, e := range out.Effects {
+			if tell, is := e.(Tell); is {
+				told = append(told, tell.Report)
+			}
+		}
+		return told
+	}
+}
+
+func taskOf(n uint64, processors int64) *grid.Task {
+	id := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: n}, Epoch: 1}
+	return &grid.Task{ID: id, Job: &grid.Job{ID: id.Job, Home: "a", Resources: grid.Resources{Processors: processors}}, Limit: grid.Hour}
+}
+
+// TestUnacknowledgedEndsAreBounded: a borrower that acknowledges nothing does not grow the
+// lender for ever, and what was there before goes on.
+func TestUnacknowledgedEndsAreBounded(t *testing.T) {
+	order := keeperWith(t, 1)
+	for n := range uint64(TasksMax) {
+		if told := order(Order{Kind: OrderKill, Key: 1, ID: taskOf(n+1, 1).ID}); len(told) != 1 || told[0].Kind != ReportEnded {
+			t.Fatalf("task %d: %+v", n, told)
+		}
+	}
+	more := taskOf(TasksMax+1, 1)
+	for _, o := range []Order{{Kind: OrderRun, Key: 1, ID: more.ID, Task: more}, {Kind: OrderKill, Key: 1, ID: more.ID}} {
+		if told := order(o); len(told) != 1 || told[0].Kind != ReportRefused || !strings.Contains(told[0].Reason, "not acknowledged") {
+			t.Errorf("order of kind %d: %+v, want a refusal", o.Kind, told)
+		}
+	}
+	if told := order(Order{Kind: OrderAcknowledge, Key: 1, ID: taskOf(1, 1).ID}); len(told) != 1 || told[0].Kind != ReportForgotten {
+		t.Errorf("acknowledgement: %+v", told)
+	}
+	if told := order(Order{Kind: OrderRun, Key: 1, ID: more.ID, Task: more}); len(told) != 1 || told[0].Kind != ReportBegun {
+		t.Errorf("after an acknowledgement: %+v, want it to begin", told)
+	}
+}
+
+// TestWaitingOrdersAreBounded: so are orders to a pilot that is not there yet.
+func TestWaitingOrdersAreBounded(t *testing.T) {
+	k, out := NewKeeper("b"), &Outbox{}
+	k.Step(0, &Keep{Key: 1, Borrower: "a", Processors: 1}, out)
+	for n := range uint64(TasksMax + 1) {
+		out.Reset()
+		k.Step(0, &Ordered{From: "a", Session: 1, Order: &Order{Kind: OrderKill, Key: 1, ID: taskOf(n+1, 1).ID}}, out)
+		if refused := len(out.Effects) > 0; refused != (n == TasksMax) {
+			t.Fatalf("order %d: %+v", n, out.Effects)
+		}
+	}
+}
+
+// TestTaskForAnotherSite: a task of a gang that is to run elsewhere is not taken.
+func TestTaskForAnotherSite(t *testing.T) {
+	order := keeperWith(t, 4)
+	task := taskOf(1, 1)
+	g := &grid.Gang{Task: task.ID, Each: 1, Parts: []grid.GangPart{{Site: "c", Processors: 1}, {Site: "b", Processors: 1}}}
+	for number, want := range []string{"is to run at c", ""} {
+		ranked := *task
+		ranked.ID, ranked.Rank = grid.RankTask(task.ID, number), &grid.Rank{Gang: g, Number: number}
+		told := order(Order{Kind: OrderPrepare, Key: 1, ID: ranked.ID, Task: &ranked})
+		if refused := len(told) == 1 && strings.Contains(told[0].Reason, want); refused != (want != "") {
+			t.Errorf("task %d: %+v, want %q", number, told, want)
+		}
+	}
+}
+
+// TestOrderBehindTheEndOfItsSession: an order that arrives when its session is over
+// changes nothing; its borrower gives it again.
+func TestOrderBehindTheEndOfItsSession(t *testing.T) {
+	k, out := NewKeeper("b"), &Outbox{}
+	k.Step(0, &Keep{Key: 1, Borrower: "a", Processors: 1}, out)
+	k.Step(0, &Up{Key: 1}, out)
+	task := taskOf(1, 1)
+	order := &Order{Kind: OrderRun, Key: 1, ID: task.ID, Task: task}
+	k.Step(0, &Ordered{From: "a", Session: 5, Order: &Order{Kind: OrderAcknowledge, Key: 1, ID: task.ID}}, out)
+	k.Step(0, &Closed{From: "a", Session: 5}, out)
+	out.Reset()
+	if k.Step(0, &Ordered{From: "a", Session: 5, Order: order}, out); len(out.Effects) > 0 {
+		t.Errorf("in a session that is over: %+v", out.Effects)
+	}
+	if k.Step(0, &Ordered{From: "a", Session: 6, Order: order}, out); len(out.Effects) == 0 {
+		t.Error("in a new session nothing happens")
+	}
+}

@@ -1,0 +1,451 @@
+package pilot
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	"gridnode/grid"
+)
+
+// site is a daemon and its machine.
+type site struct {
+	w    *world
+	id   grid.SiteID
+	core *Core     // nil while its daemon is down
+	skew grid.Time // of its clock
+	out  Outbox
+
+	// What outlives the daemon.
+	pilots  map[uint64]*machine
+	own     map[grid.TaskID]*process
+	begun   map[grid.TaskID]bool
+	entered map[grid.TaskID]bool // gangs of others that have connections here
+	jobs    map[grid.TaskID]*job
+
+	// What does not.
+	dialled   []uint64
+	preparing []*Prepare
+	gathering []*Gather
+	finishing []grid.TaskID
+	acks      []grid.TaskID
+}
+
+// job is a task that the site's records have as started.
+type job struct {
+	task  grid.Task
+	kill  bool
+	given bool // up: its lease is over
+	ended int
+	last  *grid.TaskEnded
+}
+
+// machine is a pilot: a shim with its journal.
+type machine struct {
+	key        uint64
+	borrower   grid.SiteID
+	processors int64
+	tasks      map[grid.TaskID]*process
+	up         bool // the daemon is connected
+	dead       bool
+}
+
+// process is an execution.
+type process struct {
+	processors int64
+	running    bool
+	end        End
+	stop       string // why it was told to end; empty: it was not
+}
+
+func (s *site) clock() grid.Time { return s.w.now + s.skew }
+
+// due returns when a core needs a tick, in true time.
+func (s *site) due() grid.Time {
+	if s.core == nil || s.core.NextTimer() == grid.Never {
+		return grid.Never
+	}
+	return s.core.NextTimer() - s.skew
+}
+
+// step feeds a core, and notes and begins what it orders.
+func (s *site) step(in grid.Input) {
+	if s.core == nil {
+		return
+	}
+	s.core.Step(s.clock(), in, &s.out)
+	effects := slices.Clone(s.out.Effects)
+	s.out.Reset()
+	for _, e := range effects {
+		s.carry(e)
+	}
+}
+
+func (s *site) carry(e Effect) {
+	if text := describe(e); text != "" {
+		s.w.note("%s: %s", s.id, text)
+	}
+	switch e := e.(type) {
+	case Collect, Clear, Follow:
+	case Begin:
+		s.begun[e.ID] = true
+	case Ended:
+		s.ended(e.Ended)
+	case Tell, Hangup, Connect, Disconnect, Send:
+		s.w.carry(s, e)
+	case Gather, StartOwn, KillOwn, AcknowledgeOwn, Finish:
+		s.carryGang(e)
+	default:
+		s.carryPilot(e)
+	}
+}
+
+// carryPilot does what the lender's part orders.
+func (s *site) carryPilot(e Effect) {
+	switch e := e.(type) {
+	case Dial:
+		s.dialled = append(s.dialled, e.Key)
+	case Launch:
+		s.launch(e)
+	case Stop:
+		if m := s.pilots[e.Key]; m != nil && m.tasks[e.ID] != nil {
+			m.tasks[e.ID].stop = cmp.Or(e.Reason, "killed")
+		}
+	case Forget:
+		if m := s.pilots[e.Key]; m != nil {
+			delete(m.tasks, e.ID)
+		}
+	case Prepare:
+		s.entered[e.Task.Rank.Gang.Task] = true
+		s.preparing = append(s.preparing, &e)
+	case Disband:
+		delete(s.entered, e.Gang)
+	default:
+		panic(fmt.Sprintf("unknown effect %T", e))
+	}
+}
+
+// carryGang does what the home's part orders.
+func (s *site) carryGang(e Effect) {
+	switch e := e.(type) {
+	case Gather:
+		s.entered[e.Task.ID] = true
+		s.gathering = append(s.gathering, &e)
+	case StartOwn:
+		s.w.begin(e.Task.ID)
+		s.own[e.Task.ID] = &process{processors: e.Task.Job.Processors, running: true}
+	case KillOwn:
+		if p := s.own[e.Task.ID]; p != nil {
+			p.stop = cmp.Or(e.Task.Cause, "killed")
+		} else {
+			s.step(&RankEnded{grid.TaskEnded{ID: e.Task.ID, Lost: true}})
+		}
+	case AcknowledgeOwn:
+		for _, id := range e.IDs {
+			delete(s.own, id)
+		}
+	case Finish:
+		s.finishing = append(s.finishing, e.Gang)
+	}
+}
+
+// begin counts an execution that begins.
+func (w *world) begin(id grid.TaskID) {
+	if w.started[id]++; w.started[id] > 1 {
+		w.violated("task %s has begun %d times", name(id), w.started[id])
+	}
+	if gang, _, ranked := grid.GangOf(id); ranked {
+		for _, member := range w.members[gang] {
+			if !w.ready[member] {
+				w.violated("task %s has begun, and %s was never ready", name(id), name(member))
+			}
+		}
+	}
+}
+
+func (s *site) launch(e Launch) {
+	m := s.pilots[e.Key]
+	if m == nil || !m.up {
+		return // the connection is gone: Down comes, or has come
+	}
+	if m.tasks[e.Task.ID] != nil {
+		s.w.violated("task %s is launched twice under one pilot", name(e.Task.ID))
+	}
+	s.w.begin(e.Task.ID)
+	m.tasks[e.Task.ID] = &process{processors: e.Task.Job.Processors, running: true}
+	used := int64(0)
+	for _, p := range m.tasks {
+		if p.running {
+			used += p.processors
+		}
+	}
+	if used > m.processors {
+		s.w.violated("%d processors are used of a lease of %d", used, m.processors)
+	}
+}
+
+// ended is the site: it makes the end durable, and says so later.
+func (s *site) ended(e grid.TaskEnded) {
+	j := s.jobs[e.ID]
+	if j == nil {
+		s.w.violated("%s was told the end of %s, which it does not run", s.id, name(e.ID))
+		return
+	}
+	if j.ended++; j.ended > 1 {
+		s.w.violated("%s was told the end of %s %d times", s.id, name(e.ID), j.ended)
+	}
+	j.last = &e
+	s.acks = append(s.acks, e.ID)
+}
+
+// ack says that ends are durable.
+func (s *site) ack() {
+	if s.core == nil || len(s.acks) == 0 {
+		return
+	}
+	acks := s.acks
+	s.acks = nil
+	for _, id := range acks {
+		delete(s.jobs, id)
+	}
+	s.step(&Acknowledge{acks})
+}
+
+// start is the site's order to start a task.
+func (s *site) start(task grid.Task) {
+	if s.jobs[task.ID] == nil {
+		s.jobs[task.ID] = &job{task: task}
+		if task.Gang != nil {
+			for n := range task.Gang.Sites() {
+				s.w.members[task.ID] = append(s.w.members[task.ID], grid.RankTask(task.ID, n))
+			}
+		}
+	}
+	var begun []grid.TaskID
+	for _, id := range s.core.Away(&task) {
+		if s.begun[id] {
+			begun = append(begun, id)
+		}
+	}
+	s.step(&Start{Task: task, Begun: begun})
+}
+
+func (s *site) kill(id grid.TaskID, cause string) {
+	j := s.jobs[id]
+	if j == nil || j.ended > 0 || s.core == nil {
+		return
+	}
+	j.kill = true
+	task := grid.Task{ID: id, Job: j.task.Job, Cause: cause, Pilot: j.task.Pilot}
+	s.step(&Kill{task})
+}
+
+// abandon gives up what runs on a lease that is over.
+func (s *site) abandon(lender grid.SiteID, key uint64) {
+	at := grid.Pilot{Site: lender, Key: key}
+	for _, id := range slices.SortedFunc(maps.Keys(s.jobs), grid.TaskID.Compare) {
+		j := s.jobs[id]
+		gang := j.task.Gang != nil && slices.ContainsFunc(j.task.Gang.Parts, func(p grid.GangPart) bool { return p.Pilot == at })
+		if j.given = j.given || gang || j.task.Pilot == at; !j.given || j.ended > 0 {
+			continue
+		}
+		switch {
+		case gang:
+			s.step(&Kill{grid.Task{ID: id, Cause: "a lease is over", Abandon: true}})
+		case j.task.Pilot == at:
+			s.step(&Kill{grid.Task{ID: id, Job: j.task.Job, Cause: "its lease is over", Pilot: at, Abandon: true}})
+			delete(s.jobs, id)
+		}
+	}
+}
+
+// keep lends processors.
+func (s *site) keep(key uint64, to grid.SiteID, processors int64) {
+	if s.pilots[key] == nil {
+		s.pilots[key] = &machine{key: key, borrower: to, processors: processors, tasks: make(map[grid.TaskID]*process)}
+	}
+	s.step(&Keep{Key: key, Borrower: to, Processors: processors, Until: grid.Never})
+}
+
+// release takes processors back: the pilot dies with what it runs.
+func (s *site) release(key uint64) {
+	if s.pilots[key] == nil {
+		return
+	}
+	s.step(&Release{key})
+	delete(s.pilots, key)
+}
+
+// dial answers the oldest Dial.
+func (s *site) dial(reached bool) {
+	if len(s.dialled) == 0 {
+		return
+	}
+	key := s.dialled[0]
+	s.dialled = s.dialled[1:]
+	m := s.pilots[key]
+	if m == nil || m.dead || !reached {
+		s.step(&Down{key, "the pilot does not answer"})
+		return
+	}
+	m.up = true
+	var tasks []Adopted
+	var over []*Over
+	for _, id := range slices.SortedFunc(maps.Keys(m.tasks), grid.TaskID.Compare) {
+		p := m.tasks[id]
+		tasks = append(tasks, Adopted{id, p.running})
+		if !p.running {
+			over = append(over, &Over{key, id, p.end})
+		}
+	}
+	s.step(&Up{key, tasks})
+	for _, o := range over {
+		s.step(o)
+	}
+}
+
+// drop breaks the connection to a pilot; with die it is gone, with what it ran.
+func (s *site) drop(key uint64, die bool) {
+	m := s.pilots[key]
+	if m == nil {
+		return
+	}
+	if die {
+		m.dead, m.tasks = true, make(map[grid.TaskID]*process)
+	}
+	if m.up {
+		m.up = false
+		s.step(&Down{key, "the pilot is gone"})
+	}
+}
+
+// end ends a process.
+func (s *site) end(key uint64, id grid.TaskID, code int32) {
+	if m := s.pilots[key]; m != nil && m.tasks[id] != nil && m.tasks[id].running {
+		p := m.tasks[id]
+		p.running, p.end = false, End{Ran: grid.Second, ExitCode: code}
+		if p.stop != "" {
+			p.end = End{Ran: grid.Second, ExitCode: 137, Reason: p.stop}
+		}
+		if m.up {
+			s.step(&Over{key, id, p.end})
+		}
+	}
+}
+
+// endOwn ends a process of a gang on the site's own processors.
+func (s *site) endOwn(id grid.TaskID, code int32) {
+	p := s.own[id]
+	if p == nil || !p.running {
+		return
+	}
+	p.running, p.end = false, End{Ran: grid.Second, ExitCode: code}
+	if p.stop != "" {
+		p.end = End{Ran: grid.Second, ExitCode: 137, Reason: p.stop}
+	}
+	s.step(&RankEnded{grid.TaskEnded{ID: id, Result: p.end.result(s.clock())}})
+}
+
+// prepared answers the oldest Prepare.
+func (s *site) prepared(refused, failed string) {
+	if len(s.preparing) == 0 {
+		return
+	}
+	e := s.preparing[0]
+	s.preparing = s.preparing[1:]
+	if refused+failed == "" {
+		s.w.ready[e.Task.ID] = true
+	}
+	s.step(&Prepared{Key: e.Key, ID: e.Task.ID, Refused: refused, Failed: failed, Addresses: []string{"x"}})
+}
+
+// gathered answers the oldest Gather.
+func (s *site) gathered(why string) {
+	if len(s.gathering) == 0 {
+		return
+	}
+	e := s.gathering[0]
+	s.gathering = s.gathering[1:]
+	if why == "" {
+		for n, at := range e.Task.Gang.Sites() {
+			if at == s.id {
+				s.w.ready[grid.RankTask(e.Task.ID, n)] = true
+			}
+		}
+	}
+	s.step(&Gathered{Gang: e.Task.ID, Why: why})
+}
+
+// finished answers the oldest Finish.
+func (s *site) finished() {
+	if len(s.finishing) == 0 {
+		return
+	}
+	gang := s.finishing[0]
+	s.finishing = s.finishing[1:]
+	s.step(&Collected{gang})
+}
+
+// crash kills a daemon. What it had not sent is lost; its connections end.
+func (s *site) crash() {
+	s.core = nil
+	s.out.Reset()
+	s.dialled, s.preparing, s.gathering, s.finishing, s.acks = nil, nil, nil, nil, nil
+	clear(s.entered)
+	for _, m := range s.pilots {
+		m.up = false
+	}
+	for _, x := range s.w.sessions {
+		if x.from == s.id {
+			x.opening, x.open, x.reports = false, false, nil
+		}
+		if x.to == s.id {
+			x.closed, x.orders = true, nil
+		}
+	}
+}
+
+// restart brings a daemon up again from what outlived it.
+func (s *site) restart() {
+	if s.core != nil {
+		return
+	}
+	s.w.now += grid.Millisecond
+	s.core = New(Config{Self: s.id})
+	found := make(map[grid.TaskID]bool)
+	for _, id := range slices.SortedFunc(maps.Keys(s.own), grid.TaskID.Compare) {
+		in := &Found{ID: id}
+		if p := s.own[id]; !p.running {
+			in.Ended = &grid.TaskEnded{ID: id, Result: p.end.result(s.clock())}
+		}
+		s.step(in)
+		gang, _, _ := grid.GangOf(id)
+		found[gang] = true
+	}
+	for _, key := range slices.Sorted(maps.Keys(s.pilots)) {
+		if m := s.pilots[key]; !m.dead {
+			s.keep(key, m.borrower, m.processors)
+		}
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(s.jobs), grid.TaskID.Compare) {
+		j := s.jobs[id]
+		j.ended = 0 // it was not made durable
+		switch {
+		case j.given && !found[id]: // nothing is left of it
+			delete(s.jobs, id)
+		case j.given:
+			s.step(&Kill{grid.Task{ID: id, Cause: "nobody waits for it any more", Abandon: true}})
+		default:
+			s.start(j.task)
+			if j.kill {
+				s.kill(id, "cancelled")
+			}
+		}
+		delete(found, id)
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(found), grid.TaskID.Compare) {
+		s.jobs[id] = &job{task: grid.Task{ID: id}, given: true}
+		s.step(&Kill{grid.Task{ID: id, Cause: "nobody waits for it any more", Abandon: true}})
+	}
+}

@@ -1,0 +1,147 @@
+package pilot
+
+import (
+	"errors"
+	"reflect"
+	"slices"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+
+	"gridnode/grid"
+	"gridnode/internal/wire"
+	"gridnode/internal/wire/wirepb"
+)
+
+// wireJob is a job that may travel.
+func wireJob() *grid.Job {
+	return &grid.Job{
+		ID: grid.JobID{Hi: 1, Lo: 2}, Home: "a", Name: "n", User: "u", Resources: grid.Resources{Processors: 2}, Tasks: 1,
+		Estimate: grid.Hour, RunTime: grid.Hour, Work: grid.Work{Instructions: 1}, Deadline: grid.Never, Budget: grid.NoBudget,
+	}
+}
+
+func wireOrders() []*Order {
+	id := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 2}, Epoch: 3}
+	rank := grid.RankTask(id, 1)
+	g := &grid.Gang{Task: id, Each: 2, Parts: []grid.GangPart{{Site: "a", Processors: 2}, {Site: "b", Processors: 2}}}
+	ranked := &grid.Task{ID: rank, Job: wireJob(), Limit: grid.Hour, Rank: &grid.Rank{Gang: g, Number: 1}}
+	return []*Order{
+		{Kind: OrderRun, Key: 7, ID: id, Task: &grid.Task{ID: id, Job: wireJob(), Limit: grid.Hour}, Resume: true, Stdout: 5, Stderr: 6},
+		{Kind: OrderRun, Key: 7, ID: rank, Task: ranked},
+		{Kind: OrderPrepare, Key: 7, ID: rank, Task: ranked},
+		{Kind: OrderKill, Key: 7, ID: id, Resume: true, Stdout: 5, Reason: "why"},
+		{Kind: OrderAcknowledge, Key: 7, ID: id},
+	}
+}
+
+func TestOrdersTravel(t *testing.T) {
+	for _, want := range wireOrders() {
+		got, session, err := OrderFromProto("a", OrderProto(want, 9))
+		if err != nil || session != 9 || !reflect.DeepEqual(got, want) {
+			t.Errorf("order of kind %d: %+v, session %d, %v\nwant %+v", want.Kind, got, session, err, want)
+		}
+	}
+}
+
+func TestReportsTravel(t *testing.T) {
+	id := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 2}, Epoch: 3}
+	for _, want := range []*Report{
+		{Kind: ReportBegun, ID: id}, {Kind: ReportLost, ID: id}, {Kind: ReportReady, ID: id}, {Kind: ReportForgotten, ID: id},
+		{Kind: ReportRefused, ID: id, Reason: "why"}, {Kind: ReportSuperseded, ID: id, Session: 8},
+		{Kind: ReportOutput, ID: id, Stream: 2, Offset: 4, Data: []byte("x")},
+		{Kind: ReportEnded, ID: id, End: End{Ran: grid.Second, ExitCode: 4, Reason: "limit"}},
+	} {
+		if got, err := ReportFromProto(ReportProto(want)); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("report of kind %d: %+v, %v, want %+v", want.Kind, got, err, want)
+		}
+	}
+}
+
+// TestHostileOrders: no order is taken that makes no sense, or gives a job another home.
+func TestHostileOrders(t *testing.T) {
+	for name, change := range map[string]func(o *wirepb.PilotOrder){
+		"kind":                    func(o *wirepb.PilotOrder) { o.Kind = 9 },
+		"kind, beyond a byte":     func(o *wirepb.PilotOrder) { o.Kind = 257 },
+		"job":                     func(o *wirepb.PilotOrder) { o.Job = nil },
+		"lease":                   func(o *wirepb.PilotOrder) { o.Key = 0 },
+		"session":                 func(o *wirepb.PilotOrder) { o.Session = 0 },
+		"session without end":     func(o *wirepb.PilotOrder) { o.Session = 1 << 63 },
+		"spec":                    func(o *wirepb.PilotOrder) { o.Spec = nil },
+		"limit":                   func(o *wirepb.PilotOrder) { o.Limit = 0 },
+		"offset":                  func(o *wirepb.PilotOrder) { o.Stdout = -1 },
+		"reason":                  func(o *wirepb.PilotOrder) { o.Reason = make([]byte, ReasonMax+1) },
+		"home":                    func(o *wirepb.PilotOrder) { o.Spec.Home = "b" },
+		"another job":             func(o *wirepb.PilotOrder) { o.Job = slices.Repeat([]byte{1}, 16) },
+		"rank without a gang":     func(o *wirepb.PilotOrder) { o.Gang = nil },
+		"another rank":            func(o *wirepb.PilotOrder) { o.Rank = 0 },
+		"rank beyond the gang":    func(o *wirepb.PilotOrder) { o.Gang.Parts = o.Gang.Parts[:1] },
+		"task of no gang":         func(o *wirepb.PilotOrder) { o.Epoch = 3 },
+		"more processors":         func(o *wirepb.PilotOrder) { o.Spec.Processors = 3 },
+		"no processors each":      func(o *wirepb.PilotOrder) { o.Gang.Each = 0 },
+		"component of no site":    func(o *wirepb.PilotOrder) { o.Gang.Parts[0].Site = "" },
+		"gang of too many":        func(o *wirepb.PilotOrder) { o.Gang.Parts[0].Processors = 5000 },
+		"preparing without gangs": func(o *wirepb.PilotOrder) { o.Epoch, o.Gang, o.Rank = 3, nil, 0 },
+	} {
+		p := OrderProto(wireOrders()[2], 9)
+		change(p)
+		if o, _, err := OrderFromProto("a", p); !errors.Is(err, wire.ErrMalformed) {
+			t.Errorf("%s: %+v, %v", name, o, err)
+		}
+	}
+}
+
+func TestHostileReports(t *testing.T) {
+	job := make([]byte, 16)
+	for name, p := range map[string]*wirepb.PilotReport{
+		"kind":          {Kind: 9, Job: job},
+		"job":           {Kind: uint32(ReportBegun)},
+		"stream":        {Kind: uint32(ReportOutput), Job: job, Stream: 3},
+		"no result":     {Kind: uint32(ReportEnded), Job: job},
+		"ends too soon": {Kind: uint32(ReportEnded), Job: job, Result: &wirepb.Result{Start: 5, End: 1}},
+	} {
+		if r, err := ReportFromProto(p); !errors.Is(err, wire.ErrMalformed) {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+}
+
+// FuzzDecodeOrder: whatever a borrower sends, decoding it does not panic, and what is
+// decoded can be obeyed.
+func FuzzDecodeOrder(f *testing.F) {
+	for _, o := range wireOrders() {
+		body, err := proto.Marshal(OrderProto(o, 9))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var p wirepb.PilotOrder
+		if proto.Unmarshal(body, &p) != nil {
+			return
+		}
+		o, session, err := OrderFromProto("a", &p)
+		if err != nil {
+			return
+		}
+		k, out := NewKeeper("b"), &Outbox{}
+		k.Step(0, &Keep{Key: o.Key, Borrower: "a", Processors: 4}, out)
+		k.Step(0, &Up{Key: o.Key}, out)
+		k.Step(0, &Ordered{From: "a", Session: session, Order: o}, out)
+	})
+}
+
+// FuzzDecodeReport: whatever a lender sends, decoding it does not panic.
+func FuzzDecodeReport(f *testing.F) {
+	f.Add([]byte{8, 1})
+	f.Fuzz(func(t *testing.T, body []byte) {
+		var p wirepb.PilotReport
+		if proto.Unmarshal(body, &p) != nil {
+			return
+		}
+		if r, err := ReportFromProto(&p); err == nil && r.Kind == ReportEnded && r.End.Ran < 0 {
+			t.Errorf("it ran for %v", r.End.Ran)
+		}
+	})
+}
