@@ -69,6 +69,9 @@ const (
 	heldOver
 )
 
+// isOver reports whether a task is there and has ended.
+func (t *held) isOver() bool { return t != nil && t.state == heldOver }
+
 // NewKeeper returns the pilots of a site without any.
 func NewKeeper(self grid.SiteID) *Keeper {
 	return &Keeper{self: self, pilots: make(map[uint64]*kept), borrowers: make(map[grid.SiteID]*borrower)}
@@ -211,7 +214,7 @@ func (k *Keeper) down(in *Down, out *Outbox) {
 		p.refuse(&waiting[i], in.Why, out)
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(p.tasks), grid.TaskID.Compare) {
-		if t := p.tasks[id]; t.state != heldOver {
+		if t := p.tasks[id]; !t.isOver() {
 			p.vacate(t)
 			delete(p.tasks, id)
 			p.tell(t, Report{Kind: ReportRefused, Reason: short(in.Why)}, out)
@@ -223,7 +226,7 @@ func (k *Keeper) down(in *Down, out *Outbox) {
 func (k *Keeper) over(in *Over, out *Outbox) {
 	p, t := k.find(in.Key, in.ID)
 	switch {
-	case p == nil || p.state != keptUp || t != nil && t.state == heldOver:
+	case p == nil || p.state != keptUp || t.isOver():
 		return
 	case t == nil:
 		t = &held{id: in.ID, ran: true}

@@ -30,7 +30,7 @@ func (k *Keeper) ordered(in *Ordered, out *Outbox) {
 	switch {
 	case p == nil || p.borrower != b:
 		refuse(in, noLease, out)
-	case p.state == keptUp:
+	case p.state == keptUp || p.tasks[in.Order.ID].isOver():
 		k.obey(p, in, out)
 	case len(p.waiting) >= TasksMax:
 		refuse(in, "the pilot is starting, and much waits for it", out)
@@ -147,7 +147,7 @@ func (k *Keeper) again(p *kept, t *held, o *Order, out *Outbox) {
 		p.used += t.processors
 	}
 	switch {
-	case t.state == heldOver:
+	case t.isOver():
 		if !followed && t.ran {
 			p.begun(t, o, out)
 		}
@@ -199,7 +199,7 @@ func (k *Keeper) prepared(in *Prepared, out *Outbox) {
 
 // forget drops the end of a task.
 func (p *kept) forget(id grid.TaskID, out *Outbox) {
-	if t := p.tasks[id]; t != nil && t.state == heldOver {
+	if p.tasks[id].isOver() {
 		delete(p.tasks, id)
 		out.order(Forget{p.key, id})
 	}

@@ -120,6 +120,10 @@ func (c *chaos) something() {
 	case 18:
 		l := &c.leases[c.number("lease", len(c.leases)-1)]
 		c.note("%s: the connection to pilot %d breaks", l.lender, l.key)
+		if c.chance("unseen") {
+			c.sites[l.lender].cut(l.key)
+			return
+		}
 		die := c.number("die", 3) == 0
 		c.sites[l.lender].drop(l.key, die)
 		if die {

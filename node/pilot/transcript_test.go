@@ -26,7 +26,7 @@ import (
 //	dial site=b [fails] | prepared site=b [refused=why | failed=why]
 //	gathered [fails=why] | finished | ack           of a
 //	exit site=b key=1 job=1 [rank=0 code=1]
-//	drop site=b key=1 [dies]                        the connection to a pilot; the pilot, too
+//	drop site=b key=1 [dies | unseen]               the connection to a pilot; the pilot, too; nobody notices yet
 //	crash site=b | restart site=b [clock=-1h]
 //	settle                                          all that is under way arrives and is answered
 //	advance for=5s [settle] [quiet]
@@ -118,7 +118,11 @@ func (c *script) command(t *testing.T, d *datadriven.TestData) {
 			s.end(key, task, code)
 		}
 	case "drop":
-		at("site").drop(key, d.HasArg("dies"))
+		if s := at("site"); d.HasArg("unseen") {
+			s.cut(key)
+		} else {
+			s.drop(key, d.HasArg("dies"))
+		}
 	case "crash":
 		at("site").crash()
 	case "restart":

@@ -176,6 +176,12 @@ func (w *world) settle() {
 			if s.core == nil {
 				continue
 			}
+			for _, key := range s.core.Keeps() {
+				if m := s.pilots[key]; m.cut {
+					s.drop(key, false)
+					busy = true
+				}
+			}
 			for len(s.dialled)+len(s.preparing)+len(s.gathering)+len(s.finishing)+len(s.acks) > 0 {
 				s.dial(true)
 				s.prepared("", "")
