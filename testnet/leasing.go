@@ -147,7 +147,7 @@ func addAlone(n *Network, d described, discipline lrms.Discipline, home *workloa
 		New: func(int) (Site, error) {
 			return site.New(site.Config{
 				ID: home.ID, Name: d.name, Resources: grid.Resources{Processors: d.processors},
-				Rating: home.Rating, Discipline: discipline, Alone: true,
+				Rating: home.Rating, Discipline: discipline, Parts: site.Jobs,
 				Limits: site.Limits{Jobs: jobsMax, PerUser: jobsMax},
 			}, n.cfg.Seed)
 		},

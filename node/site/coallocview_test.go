@@ -11,7 +11,7 @@ import (
 
 // together makes a bench's site one of a federation.
 func together(c *Config) {
-	c.Alone = false
+	c.Parts = Everything
 	c.Market = market.Config{Site: c.ID, Name: c.Name, Resources: c.Resources, Rating: c.Rating, Price: c.Price}
 	c.Directory = directory.Config{Self: c.ID, Federation: "test"}
 	c.Survey.Self = c.ID
@@ -25,8 +25,8 @@ func TestWaitAtHome(t *testing.T) {
 	b.step(&Submit{Job: running})
 	b.now += grid.Second
 	b.step()
-	b.site.refresh(b.now, &b.out)
-	home := &b.site.co.coord.View().Sites[0]
+	b.site.gangs.refresh(b.now, &b.out)
+	home := &b.site.gangs.coord.View().Sites[0]
 	left := running.EstimateAt(b.cfg.Rating) - grid.Second
 	for processors, want := range map[int64]grid.Time{1: 0, 2: left, 4: left, 5: grid.Never} {
 		if got := home.Wait(processors); got != want {
@@ -45,7 +45,7 @@ func TestRadius(t *testing.T) {
 			together(c)
 			c.Radius = radius
 		})
-		view := b.site.co.coord.View()
+		view := b.site.gangs.coord.View()
 		view.Put(coalloc.Site{ID: "near", Processors: 2})
 		view.Put(coalloc.Site{ID: "far", Processors: 1})
 		for _, id := range []grid.SiteID{"near", "far"} {
@@ -55,8 +55,8 @@ func TestRadius(t *testing.T) {
 			b.now += grid.Second
 			b.step(&grid.Probed{To: "near", RoundTrip: grid.Millisecond}, &grid.Probed{To: "far", RoundTrip: 5 * grid.Second})
 		}
-		b.site.co.looked = b.now
-		b.site.setNetwork()
+		b.site.gangs.scout.looked = b.now
+		b.site.gangs.scout.setNetwork()
 		groups := make(map[int32]bool)
 		for _, s := range view.Sites {
 			groups[s.Group] = true

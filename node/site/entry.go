@@ -28,11 +28,10 @@ type entry struct {
 	lease    uint64     // number of the borrowed lease it runs on; 0: on this site's own processors
 	gone     grid.Time  // the lease has ended, the execution has surely by then; 0: there is none
 	gang     *grid.Gang // where the latest execution of a divided job runs or ran
-	resumed  bool       // an execution of a divided job that was taken up after a restart; not stored
-	packed   *packed    // on its way through the clusters that this site heads; nil if it is not; not stored: it is collected anew
-	parked   bool       // placing, but it waits until the bank answers; not stored: it is placed anew
-	lookEnd  grid.Time  // until when it waits for who holds its inputs, divided; not stored
-	looks    int        // scans of the directory that found no sites that could ever hold it, divided; not stored
+
+	// What parts know of it besides, which is not stored.
+	packed  *packed    // of packing: on its way through the clusters that this site heads; nil if it is not
+	divided *gangNotes // of gangs; nil until it is divided
 }
 
 // recordPrefix is where job records are stored.
@@ -64,7 +63,7 @@ func (e *entry) AppendRecord(dst []byte) []byte {
 	}
 	out, err := proto.MarshalOptions{}.MarshalAppend(dst, p)
 	if err != nil {
-		panic(fmt.Sprintf("node: record of job %s does not encode: %v", e.job.ID, err))
+		panic(fmt.Sprintf("site: record of job %s does not encode: %v", e.job.ID, err))
 	}
 	return out
 }
@@ -122,4 +121,12 @@ func (e *entry) view() View {
 		Award: e.award, Start: max(e.start, e.result.Start), End: e.result.End, Result: e.result,
 		Reason: e.reason, Verdicts: e.verdicts, Messages: e.messages, Gang: e.gang,
 	}
+}
+
+// notes returns what gangs knows of the job.
+func (e *entry) notes() *gangNotes {
+	if e.divided == nil {
+		e.divided = new(gangNotes)
+	}
+	return e.divided
 }

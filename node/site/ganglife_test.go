@@ -14,15 +14,15 @@ import (
 // site before it started, waits again, and this site has its processors back.
 func TestClaimFailsElsewhere(t *testing.T) {
 	b := newBench(t, func(c *Config) {
-		c.Alone = false
+		c.Parts = Everything
 		c.Market = market.Config{Site: c.ID, Name: c.Name, Resources: c.Resources, Rating: c.Rating, Price: c.Price}
 		c.Directory = directory.Config{Self: c.ID, Federation: "test"}
 	})
 	j := b.job(1, 5)
 	j.Tasks, j.Coallocate = 5, &grid.Coallocation{Components: "4@here,1@there", CCR: -1}
 	b.step(&Submit{Token: 1, Job: j})
-	co := b.site.co
-	b.step(&directory.Found{ID: co.scan.query, End: true, Quotes: []directory.Quote{
+	co := b.site.gangs
+	b.step(&directory.Found{ID: co.scout.query, End: true, Quotes: []directory.Quote{
 		{Site: "there", Name: "there", Resources: grid.Resources{Processors: 4}, Rating: b.cfg.Rating, Price: grid.Credit, Free: 4, Widest: 4, Issued: b.now},
 	}})
 	asked := uint64(0)
@@ -48,14 +48,14 @@ func TestClaimFailsElsewhere(t *testing.T) {
 // shorter, nor cheaper.
 func TestResumedJobBeganBefore(t *testing.T) {
 	b := newBench(t, func(c *Config) {
-		c.Alone = false
+		c.Parts = Everything
 		c.Market = market.Config{Site: c.ID, Name: c.Name, Resources: c.Resources, Rating: c.Rating, Price: c.Price}
 		c.Directory = directory.Config{Self: c.ID, Federation: "test"}
 	})
 	j := b.job(1, 4)
 	j.Tasks, j.Coallocate = 4, &grid.Coallocation{Components: "2@here,2@here", CCR: -1}
 	b.step(&Submit{Token: 1, Job: j})
-	b.step(&directory.Found{ID: b.site.co.scan.query, End: true})
+	b.step(&directory.Found{ID: b.site.gangs.scout.query, End: true})
 	began := b.now
 	if v := b.want(1, Running); v.Start != began || len(b.started) != 1 || b.started[0].Gang == nil {
 		t.Fatalf("%+v, started %v", v, b.started)
@@ -78,16 +78,16 @@ func TestResumedJobBeganBefore(t *testing.T) {
 // refused after some scans, neither the first nor for ever.
 func TestUnknownSiteIsLookedForSometimes(t *testing.T) {
 	b := newBench(t, func(c *Config) {
-		c.Alone = false
+		c.Parts = Everything
 		c.Market = market.Config{Site: c.ID, Name: c.Name, Resources: c.Resources, Rating: c.Rating, Price: c.Price}
 		c.Directory = directory.Config{Self: c.ID, Federation: "test"}
 	})
 	j := b.job(1, 2)
 	j.Tasks, j.Coallocate = 2, &grid.Coallocation{Components: "1@here,1@stranger", CCR: -1}
 	b.step(&Submit{Token: 1, Job: j})
-	looks, seen := 0, b.site.co.scan.query-1
+	looks, seen := 0, b.site.gangs.scout.query-1
 	for range 100 {
-		if q := b.site.co.scan.query; q != seen {
+		if q := b.site.gangs.scout.query; q != seen {
 			seen = q
 			looks++
 			b.step(&directory.Found{ID: q, End: true})

@@ -10,88 +10,86 @@ import (
 	"gridnode/grid"
 )
 
-// lookMax is how long a job waits at first for who holds its inputs, if the look-ups
-// have to wait for others.
-const lookMax = 30 * grid.Second
+// inputs is the part that owns the catalog of data sets: those that this site holds, and
+// what it has learnt of who holds those that jobs read.
+type inputs struct {
+	*base
+	catalog *dataset.Catalog
+	gangs   *gangs // nil: nobody waits for look-ups
+}
 
-// DataSets yields the data sets that this site holds, by name.
-func (s *Site) DataSets(yield func(*dataset.Set) bool) {
-	if s.data != nil {
-		s.data.Sets(yield)
+func (*inputs) takes(b *board) {
+	of := func(s *Site) *inputs { return s.inputs }
+	hear(b, of, (*inputs).message, kindsOf(&dataset.Protocol)...)
+	take(b, of, (*inputs).hold)
+	take(b, of, (*inputs).find)
+	take(b, of, (*inputs).drop)
+	take(b, of, (*inputs).learnt)
+	take(b, of, (*inputs).provided)
+	take(b, of, (*inputs).providers)
+}
+
+func (n *inputs) message(now grid.Time, in grid.Input, out *grid.Outbox) {
+	n.catalog.Step(now, in, out)
+}
+func (n *inputs) hold(now grid.Time, in *dataset.Hold, out *grid.Outbox) {
+	n.catalog.Step(now, in, out)
+}
+func (n *inputs) find(now grid.Time, in *dataset.Find, out *grid.Outbox) {
+	n.catalog.Step(now, in, out)
+}
+func (n *inputs) drop(now grid.Time, in *dataset.Drop, out *grid.Outbox) {
+	n.catalog.Step(now, in, out)
+}
+func (n *inputs) provided(now grid.Time, in *grid.Provided, out *grid.Outbox) {
+	n.catalog.Step(now, in, out)
+}
+func (n *inputs) providers(now grid.Time, in *grid.Providers, out *grid.Outbox) {
+	n.catalog.Step(now, in, out)
+}
+
+func (n *inputs) tick(now grid.Time, out *grid.Outbox) {
+	if n.catalog.NextTimer() <= now {
+		n.catalog.Step(now, grid.Tick{}, out)
 	}
 }
 
-// DataSet returns a data set that this site holds.
-func (s *Site) DataSet(name string) (dataset.Set, bool) {
-	if s.data == nil {
-		return dataset.Set{}, false
-	}
-	return s.data.Get(name)
-}
+func (n *inputs) nextTimer() grid.Time { return n.catalog.NextTimer() }
 
-// dataInput passes an input on to the catalog, and reports whether it was for it.
-func (s *Site) dataInput(now grid.Time, in grid.Input, out *grid.Outbox) bool {
-	switch in := in.(type) {
-	case *dataset.Hold:
-		if s.data == nil {
-			out.Answer(in.Token, &dataset.Held{Err: fmt.Errorf("%w: this site is alone", dataset.ErrRefused)})
-			return true
-		}
-	case *dataset.Find:
-		if s.data == nil {
-			out.Answer(in.Token, &dataset.Answer{})
-			return true
-		}
-	case *dataset.Drop:
-		if s.data == nil {
-			out.Answer(in.Token, &dataset.Held{Err: dataset.ErrUnknown})
-			return true
-		}
-	case *dataset.Learnt:
-		s.learnt(now, out)
-		return true
-	case *grid.Provided, *grid.Providers:
-	default:
-		return false
-	}
-	if s.data != nil {
-		s.data.Step(now, in, out)
-	}
-	return true
+func (n *inputs) keeps() []string { return []string{dataset.RecordPrefix} }
+
+func (n *inputs) recover(now grid.Time, stored records, _ *grid.Outbox) error {
+	return n.catalog.Recover(now, stored.each)
 }
 
 // learnt: a look-up of a data set has ended, for which jobs may have waited.
-func (s *Site) learnt(now grid.Time, out *grid.Outbox) {
-	c := s.co
-	if c.scan.query == 0 && (len(c.newcomers) > 0 || len(c.previews) > 0) {
-		s.handOver(now, false, out)
+func (n *inputs) learnt(now grid.Time, _ *dataset.Learnt, out *grid.Outbox) {
+	if n.gangs != nil {
+		n.gangs.learnt(now, out)
 	}
 }
 
 // seek begins to look for the holders of a job's inputs, and reports whether all have
 // been looked up and somebody has answered.
-func (s *Site) seek(now grid.Time, j *grid.Job, out *grid.Outbox) bool {
+func (n *inputs) seek(now grid.Time, j *grid.Job, out *grid.Outbox) bool {
 	all := true
 	for i := range j.Inputs {
-		s.data.Want(now, j.Inputs[i].Name, out)
-		answer, known := s.data.Known(j.Inputs[i].Name)
+		n.catalog.Want(now, j.Inputs[i].Name, out)
+		answer, known := n.catalog.Known(j.Inputs[i].Name)
 		if known && len(answer.Holders) == 0 && answer.Silent > 0 {
 			known = false // whoever has announced it may be starting
 		}
-		all = all && (known || !s.data.Looking(j.Inputs[i].Name) && answer.Silent == 0)
+		all = all && (known || !n.catalog.Looking(j.Inputs[i].Name) && answer.Silent == 0)
 	}
 	return all
 }
 
-// inputsOf appends what is known of a job's inputs, in their order, and enters their
-// holders among the sites, as their place in the network counts also if they have no
-// processors.
-func (s *Site) inputsOf(dst []coalloc.Input, j *grid.Job) []coalloc.Input {
-	view := s.co.coord.View()
-	before := len(view.Sites)
+// of appends what is known of a job's inputs, in their order, and names each site that
+// holds one.
+func (n *inputs) of(dst []coalloc.Input, j *grid.Job, holder func(grid.SiteID)) []coalloc.Input {
 	for i := range j.Inputs {
 		in := &j.Inputs[i]
-		answer, _ := s.data.Known(in.Name)
+		answer, _ := n.catalog.Known(in.Name)
 		size := in.Size
 		if size == grid.SizeUnknown {
 			size = answer.Size()
@@ -103,40 +101,17 @@ func (s *Site) inputsOf(dst []coalloc.Input, j *grid.Job) []coalloc.Input {
 			} else {
 				input.Closed = append(input.Closed, h.Site)
 			}
-			if view.Index(h.Site) < 0 {
-				view.Put(coalloc.Site{ID: h.Site})
-			}
+			holder(h.Site)
 		}
 		dst = append(dst, input)
-	}
-	if len(view.Sites) > before {
-		s.setNetwork()
 	}
 	return dst
 }
 
-// refreshInputs tells the placement queue who holds what the jobs in it read.
-func (s *Site) refreshInputs(now grid.Time, out *grid.Outbox) {
-	c := s.co
-	kept := c.readers[:0]
-	for _, e := range c.readers {
-		if e.state.Terminal() || !c.coord.Knows(e.job.ID) {
-			continue
-		}
-		kept = append(kept, e)
-		if w := c.coord.Queue().Waiting(e.job.ID); w != nil {
-			s.seek(now, e.job, out)
-			w.Request.Inputs = s.inputsOf(w.Request.Inputs[:0], e.job)
-		}
-	}
-	clear(c.readers[len(kept):])
-	c.readers = kept
-}
-
 // unheld returns the names of a job's inputs that no site is known to hold.
-func (s *Site) unheld(j *grid.Job) (names []string) {
+func (n *inputs) unheld(j *grid.Job) (names []string) {
 	for i := range j.Inputs {
-		if answer, _ := s.data.Known(j.Inputs[i].Name); len(answer.Holding(j.Inputs[i].Size)) == 0 {
+		if answer, _ := n.catalog.Known(j.Inputs[i].Name); len(answer.Holding(j.Inputs[i].Size)) == 0 {
 			names = append(names, j.Inputs[i].Name)
 		}
 	}
@@ -145,7 +120,7 @@ func (s *Site) unheld(j *grid.Job) (names []string) {
 
 // inputsNote says, for a site, what placing a job there means for its inputs, of which
 // some are unheld; empty if it reads nothing.
-func (s *Site) inputsNote(j *grid.Job, inputs []coalloc.Input, unheld []string, site grid.SiteID) string {
+func inputsNote(view *coalloc.View, j *grid.Job, inputs []coalloc.Input, unheld []string, site grid.SiteID) string {
 	if len(j.Inputs) == 0 {
 		return ""
 	}
@@ -159,7 +134,6 @@ func (s *Site) inputsNote(j *grid.Job, inputs []coalloc.Input, unheld []string, 
 			closed = append(closed, j.Inputs[i].Name)
 		}
 	}
-	view := s.co.coord.View()
 	at := view.Index(site)
 	var notes []string
 	if len(here) > 0 {

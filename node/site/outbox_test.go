@@ -28,7 +28,7 @@ func TestSiteTakesInWhatItsCoresTellEachOther(t *testing.T) {
 	renewed := &lease.Renewed{Number: number, Epoch: 7, Sequence: 1, Term: grid.Minute, Limit: grid.Hour, Gone: grid.Minute, Stamp: b.now}
 	b.step(&grid.Delivery{From: "there", Message: grant}, &grid.Delivery{From: "there", Message: renewed})
 	id := lease.ID{Borrower: "here", Number: number}
-	if l, _ := b.site.book.Get(id); l.State != lease.Active || b.site.pool(id) == nil {
+	if l, _ := b.site.loans.book.Get(id); l.State != lease.Active || b.site.borrowing.pools.of(id) == nil {
 		t.Fatalf("lease %+v, want it active and its processors in use", l)
 	}
 
@@ -36,7 +36,7 @@ func TestSiteTakesInWhatItsCoresTellEachOther(t *testing.T) {
 	if err := b.site.Recover(b.now, maps.All(b.records), &b.out); err != nil {
 		t.Fatal(err)
 	}
-	if b.carryOut(); b.site.pool(id) == nil {
+	if b.carryOut(); b.site.borrowing.pools.of(id) == nil {
 		t.Error("after the restart the site does not know its borrowed processors")
 	}
 }

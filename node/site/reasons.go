@@ -10,12 +10,12 @@ import (
 
 // reasons explains what a window made of a job, a verdict for each member: the one
 // that it was allotted to comes first. a is nil if it was left.
-func (s *Site) reasons(now grid.Time, w *muscle.Window, job *grid.Job, a *muscle.Allotment) []market.Verdict {
+func (h *packing) reasons(now grid.Time, w *muscle.Window, job *grid.Job, a *muscle.Allotment) []market.Verdict {
 	verdicts := make([]market.Verdict, 0, len(w.Members))
 	for i := range w.Members {
 		m := &w.Members[i]
 		v := market.Verdict{Site: m.Site, Name: m.Name, Finish: w.Alone(now, job, i)}
-		v.Price, v.Cost = s.priceAt(m, job)
+		v.Price, v.Cost = h.priceAt(m, job)
 		switch {
 		case a != nil && a.Member == i:
 			v.Outcome, v.Finish, v.Detail = market.OutcomeChosen, a.Finish, because(w, a)
@@ -39,10 +39,10 @@ func (s *Site) reasons(now grid.Time, w *muscle.Window, job *grid.Job, a *muscle
 }
 
 // priceAt returns what a member charges an hour and for a job, as far as is known.
-func (s *Site) priceAt(m *muscle.Member, job *grid.Job) (grid.Price, grid.Credits) {
-	price, model := s.Price(), s.cfg.Cost
-	if m.Site != s.cfg.ID {
-		q, known := s.dir.Known(m.Site)
+func (h *packing) priceAt(m *muscle.Member, job *grid.Job) (grid.Price, grid.Credits) {
+	price, model := h.price(), h.cfg.Cost
+	if m.Site != h.cfg.ID {
+		q, known := h.dir.Known(m.Site)
 		if !known {
 			return 0, 0
 		}
@@ -51,12 +51,12 @@ func (s *Site) priceAt(m *muscle.Member, job *grid.Job) (grid.Price, grid.Credit
 	return price, model.Cost(price, job.Processors, job.EstimateAt(m.Rating))
 }
 
-// packedPreview says what would become of a job if the window closed now.
-func (s *Site) packedPreview(now grid.Time, job *grid.Job) *market.PreviewResult {
-	if err := s.admitPacked(now, job); err != nil {
+// outlook says what would become of a job if the window closed now.
+func (h *packing) outlook(now grid.Time, job *grid.Job) *market.PreviewResult {
+	if err := h.admit(now, job); err != nil {
 		return &market.PreviewResult{Err: err}
 	}
-	w := s.heads.Preview(now, job, s.memberList(now))
+	w := h.Head.Preview(now, job, h.memberList(now))
 	result := &market.PreviewResult{Certain: true}
 	for i := range w.Members {
 		if p := w.Members[i].Presence; p == muscle.Unheard || p == muscle.Unresolved {
@@ -69,7 +69,7 @@ func (s *Site) packedPreview(now grid.Time, job *grid.Job) *market.PreviewResult
 			allotment = a
 		}
 	}
-	result.Verdicts, result.Waits = s.reasons(now, w, job, allotment), allotment == nil
+	result.Verdicts, result.Waits = h.reasons(now, w, job, allotment), allotment == nil
 	return result
 }
 

@@ -29,7 +29,7 @@ type bench struct {
 func newBench(t *testing.T, spoil func(*Config)) *bench {
 	cfg := Config{
 		ID: "here", Name: "here", Resources: grid.Resources{Processors: 4}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
-		Price: grid.Credit, Alone: true, Discipline: lrms.EASY,
+		Price: grid.Credit, Parts: Jobs, Discipline: lrms.EASY,
 		Limits: Limits{Jobs: 10, PerUser: 5, Finished: 3, Retention: grid.Hour},
 	}
 	if spoil != nil {
@@ -309,8 +309,8 @@ func TestNothingIsKeptWithoutRetention(t *testing.T) {
 	b := newBench(t, func(c *Config) { c.Limits.Retention = 0 })
 	b.step(&Submit{Job: b.job(1, 4)}, &Submit{Job: b.job(2, 5)})
 	b.step(b.ended(b.started[0], 0))
-	if len(b.records) != 0 || len(b.site.jobs) != 0 || b.site.live != 0 || len(b.site.users) != 0 {
-		t.Errorf("left behind: %d records, %d jobs, %d live, users %v", len(b.records), len(b.site.jobs), b.site.live, b.site.users)
+	if len(b.records) != 0 || len(b.site.jobs.byID) != 0 || b.site.jobs.live != 0 || len(b.site.jobs.users) != 0 {
+		t.Errorf("left behind: %d records, %d jobs, %d live, users %v", len(b.records), len(b.site.jobs.byID), b.site.jobs.live, b.site.jobs.users)
 	}
 }
 
@@ -353,7 +353,7 @@ func FuzzDecodeEntry(f *testing.F) {
 
 func TestPriceChangesAreQuotedAtOnce(t *testing.T) {
 	b := newBench(t, func(c *Config) {
-		c.Alone = false
+		c.Parts = Everything
 		c.Market.Site, c.Market.Resources, c.Market.Rating, c.Market.Price = c.ID, c.Resources, c.Rating, c.Price
 		c.Directory.Self, c.Directory.Federation = c.ID, "test"
 	})
@@ -377,7 +377,7 @@ func TestPriceChangesAreQuotedAtOnce(t *testing.T) {
 // site quotes and charges.
 func TestPriceThatFollowsDemandIsQuoted(t *testing.T) {
 	b := newBench(t, func(c *Config) {
-		c.Alone = false
+		c.Parts = Everything
 		c.Market.Site, c.Market.Resources, c.Market.Rating, c.Market.Price = c.ID, c.Resources, c.Rating, c.Price
 		c.Market.Pricing, c.Market.Demand.Step = market.PricingDemand, 100
 		c.Directory.Self, c.Directory.Federation = c.ID, "test"

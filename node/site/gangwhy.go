@@ -8,28 +8,28 @@ import (
 	"gridnode/market"
 )
 
-// dividedVerdictsMax bounds the sites about which a co-allocated job says something.
-const dividedVerdictsMax = 64
+// verdictsMax bounds the sites about which a co-allocated job says something.
+const verdictsMax = 64
 
-// dividedPreview answers how a divided job would be placed now. Nothing is held.
-func (s *Site) dividedPreview(now grid.Time, in *Preview, out *grid.Outbox) {
-	answer := &market.PreviewResult{}
-	view := s.co.coord.View()
+// answer says how a divided job would be placed now. Nothing is held.
+func (c *gangs) answer(now grid.Time, in *Preview, out *grid.Outbox) {
+	result := &market.PreviewResult{}
+	view := c.coord.View()
 	r, err := coalloc.OfJob(in.Job)
 	if err == nil {
-		r.Inputs = s.inputsOf(nil, in.Job)
+		r.Inputs = c.inputsOf(nil, in.Job)
 		err = r.Placeable(view)
 	}
 	if err != nil {
-		answer.Err = err
-		out.Answer(in.Token, answer)
+		result.Err = err
+		out.Answer(in.Token, result)
 		return
 	}
-	policy := s.cfg.Coallocation.Queue.Policy
+	policy := c.cfg.Coallocation.Queue.Policy
 	if r.Policy != nil {
 		policy = *r.Policy
 	}
-	parts, ok := policy.Place(nil, &r, view, s.limitOf(&entry{job: in.Job}))
+	parts, ok := policy.Place(nil, &r, view, c.limitOf(in.Job))
 	var gang *grid.Gang
 	if ok {
 		gang = &grid.Gang{Each: in.Job.Processors / in.Job.Tasks}
@@ -37,13 +37,20 @@ func (s *Site) dividedPreview(now grid.Time, in *Preview, out *grid.Outbox) {
 			gang.Parts = append(gang.Parts, grid.GangPart{Site: view.Sites[p.Site].ID, Processors: p.Processors})
 		}
 	}
-	answer.Verdicts, answer.Waits = s.dividedVerdicts(now, in.Job, gang), true
-	out.Answer(in.Token, answer)
+	result.Verdicts, result.Waits = c.verdicts(now, in.Job, gang), true
+	out.Answer(in.Token, result)
+}
+
+// explain implements way: why a divided job waits changes from scan to scan, and is not
+// stored.
+func (c *gangs) explain(e *entry, v *View, _ bool) {
+	if e.state == Queued {
+		v.Reason = c.whyWaiting(e)
+	}
 }
 
 // whyWaiting says why a divided job has not started.
-func (s *Site) whyWaiting(e *entry) string {
-	c := s.co
+func (c *gangs) whyWaiting(e *entry) string {
 	view := c.coord.View()
 	w := c.coord.Queue().Waiting(e.job.ID)
 	switch {
@@ -71,11 +78,11 @@ func withProcessors(view *coalloc.View) (n int) {
 	return n
 }
 
-// dividedVerdicts says what came of each site: first those that have a component, then
+// verdicts says what came of each site: first those that have a component, then
 // the others, as many as there is room for.
-func (s *Site) dividedVerdicts(now grid.Time, j *grid.Job, g *grid.Gang) []market.Verdict {
-	inputs, unheld := s.inputsOf(nil, j), s.unheld(j)
-	view := s.co.coord.View()
+func (c *gangs) verdicts(now grid.Time, j *grid.Job, g *grid.Gang) []market.Verdict {
+	inputs, unheld := c.inputsOf(nil, j), c.inputs.unheld(j)
+	view := c.coord.View()
 	var verdicts []market.Verdict
 	chosen := make(map[grid.SiteID]bool)
 	if g != nil {
@@ -83,21 +90,21 @@ func (s *Site) dividedVerdicts(now grid.Time, j *grid.Job, g *grid.Gang) []marke
 			p := &g.Parts[i]
 			chosen[p.Site] = true
 			verdicts = append(verdicts, market.Verdict{
-				Site: p.Site, Name: s.SiteName(p.Site), Finish: grid.Never, Outcome: market.OutcomeChosen,
-				Detail: joined(fmt.Sprintf("component %d: %d processors", i, p.Processors), s.inputsNote(j, inputs, unheld, p.Site)),
+				Site: p.Site, Name: c.siteName(p.Site), Finish: grid.Never, Outcome: market.OutcomeChosen,
+				Detail: joined(fmt.Sprintf("component %d: %d processors", i, p.Processors), inputsNote(view, j, inputs, unheld, p.Site)),
 			})
 		}
 	}
 	for i := range view.Sites {
 		v := &view.Sites[i]
-		if chosen[v.ID] || v.Processors == 0 || len(verdicts) >= dividedVerdictsMax {
+		if chosen[v.ID] || v.Processors == 0 || len(verdicts) >= verdictsMax {
 			continue
 		}
 		verdict := market.Verdict{
-			Site: v.ID, Name: s.SiteName(v.ID), Finish: grid.Never, Outcome: market.OutcomeCandidate,
-			Detail: joined(fmt.Sprintf("%d of %d processors are idle", v.Free, v.Processors), s.inputsNote(j, inputs, unheld, v.ID)),
+			Site: v.ID, Name: c.siteName(v.ID), Finish: grid.Never, Outcome: market.OutcomeCandidate,
+			Detail: joined(fmt.Sprintf("%d of %d processors are idle", v.Free, v.Processors), inputsNote(view, j, inputs, unheld, v.ID)),
 		}
-		if seen := s.co.sites[v.ID]; seen.closed > now {
+		if seen := c.scout.sites[v.ID]; seen.closed > now {
 			verdict.Outcome, verdict.Detail = market.OutcomeRefused, seen.why.String()
 		}
 		verdicts = append(verdicts, verdict)

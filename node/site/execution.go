@@ -1,0 +1,163 @@
+package site
+
+import (
+	"fmt"
+
+	"gridnode/grid"
+	"gridnode/market"
+)
+
+// causeLosses is why a job fails whose executions vanish.
+const causeLosses = "its execution vanished too often"
+
+// lossesMax is how many executions of one job may vanish before it fails: a job
+// that takes its machine down each time must not travel through the federation.
+const lossesMax = 3
+
+// startTasks starts what can start on this site's own processors.
+func (js *jobs) startTasks(now grid.Time, out *grid.Outbox) {
+	js.started = js.queue.schedule(now, js.started[:0], out)
+	for i := range js.started {
+		js.start(now, js.started[i].ID, out)
+	}
+}
+
+// start runs a task that the scheduler has given processors.
+func (js *jobs) start(now grid.Time, id grid.TaskID, out *grid.Outbox) {
+	e := js.current(id)
+	if e == nil {
+		panic(fmt.Sprintf("site: scheduler started unknown task %v", id))
+	}
+	limit := js.limitOf(e.job)
+	if now.Add(limit) > e.award.Until {
+		// Home counts this execution as impossible from Until on and places it
+		// anew, so it must not be alive then.
+		js.cluster.Ended(now, id)
+		js.expired(now, e, out)
+		return
+	}
+	e.state, e.start = Running, now
+	out.Start(grid.Task{ID: id, Job: e.job, Limit: limit})
+	out.Tell(grid.Event{Kind: grid.JobStarted, Job: e.job, Epoch: e.epoch, Site: js.cfg.ID})
+}
+
+// expired gives up an execution that can no longer keep its award.
+func (js *jobs) expired(now grid.Time, e *entry, out *grid.Outbox) {
+	if !e.foreign {
+		js.lost(now, e.task(), out)
+		return
+	}
+	js.agent.Step(now, &market.Abandoned{Task: e.task()}, out) // home places it anew
+	out.Delete(e)
+	js.drop(e)
+}
+
+// taskEnded records the end of an execution here and gives its processors back.
+func (js *jobs) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
+	for _, w := range js.watchers {
+		if w.taskEnded(now, in, out) {
+			return
+		}
+	}
+	js.queue.ended(now, in.ID, out)
+	e := js.current(in.ID)
+	if e == nil || e.state.Terminal() {
+		return // an older epoch, or told twice
+	}
+	if in.Lost && e.gone > now {
+		return // its lease is over, and nobody knows what is left of it: limbo tells when that is nothing
+	}
+	js.recovery.forget(e)
+	if vacated(e, in) {
+		js.lost(now, in.ID, out)
+		return
+	}
+	if in.Lost && e.state != Cancelling {
+		js.vanished(now, e, out)
+		return
+	}
+	e.result = in.Result
+	e.result.Cost = min(js.cfg.Cost.Cost(e.award.Price, e.job.Processors, in.Result.End-in.Result.Start), e.award.Cost)
+	out.Tell(grid.Event{Kind: grid.JobEnded, Job: e.job, Epoch: e.epoch, Site: js.cfg.ID, Result: e.result})
+	if e.foreign {
+		e.state = outcomeOf(e)
+		out.Save(e)
+		js.agent.Step(now, &market.Ended{Task: in.ID, Result: e.result}, out)
+		return
+	}
+	js.finish(now, e, out)
+}
+
+// minded reports whether a part will say when nothing is left of an execution.
+func (js *jobs) minded(id grid.TaskID) bool {
+	for _, w := range js.watchers {
+		if w.minds(id) {
+			return true
+		}
+	}
+	return false
+}
+
+// vanished runs a task again whose process disappeared without an outcome.
+func (js *jobs) vanished(now grid.Time, e *entry, out *grid.Outbox) {
+	e.losses++
+	if !e.foreign {
+		e.state = Queued
+		js.lost(now, e.task(), out)
+		return
+	}
+	// The same execution once more: the first is certainly dead, and home's
+	// award still holds if it can end before Until.
+	if e.losses > lossesMax || js.cluster.Submit(now, js.requestOf(e)) != nil {
+		js.expired(now, e, out)
+		return
+	}
+	e.state = Queued
+	out.Save(e)
+}
+
+// outcomeOf names the terminal state that a result means.
+func outcomeOf(e *entry) State {
+	switch {
+	case e.state == Cancelling:
+		return CancelledByUser
+	case e.result.ExitCode != 0 || e.result.Reason != "":
+		return Failed
+	}
+	return Done
+}
+
+// finish ends a home job with its result.
+func (js *jobs) finish(now grid.Time, e *entry, out *grid.Outbox) {
+	state := outcomeOf(e)
+	if e.result.Reason != "" {
+		e.reason = e.result.Reason
+	}
+	kind := grid.JobFinished
+	if state == CancelledByUser {
+		kind = grid.JobCancelled
+	}
+	out.Tell(grid.Event{Kind: kind, Job: e.job, Epoch: e.epoch, Site: e.award.Site, Cost: e.result.Cost, Messages: e.messages, Result: e.result, Text: e.reason})
+	js.end(now, e, state, out)
+}
+
+// lost places a home job again whose execution certainly does not exist.
+func (js *jobs) lost(now grid.Time, id grid.TaskID, out *grid.Outbox) {
+	e := js.current(id)
+	switch {
+	case e == nil || e.foreign || e.state.Terminal():
+		return
+	case e.state == Cancelling:
+		out.Tell(grid.Event{Kind: grid.JobCancelled, Job: e.job, Epoch: e.epoch, Text: e.reason})
+		js.end(now, e, CancelledByUser, out)
+		return
+	case e.losses >= lossesMax:
+		e.reason = causeLosses
+		e.result = grid.Result{ExitCode: 1, Reason: causeLosses}
+		js.finish(now, e, out)
+		return
+	}
+	out.Tell(grid.Event{Kind: grid.JobReplaced, Job: e.job, Epoch: e.epoch, Site: e.award.Site})
+	js.place(now, e, out)
+	js.save(e, out)
+}

@@ -1,0 +1,190 @@
+package site
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+
+	"gridnode/grid"
+	"gridnode/internal/lrms"
+	"gridnode/internal/wire"
+)
+
+// part is what a Site is made of: it owns some of the state, and all inputs of some
+// types and messages of some kinds are for it alone. Parts that have to do with one
+// another call each other's methods; they reach the other cores of the site through the
+// part that owns them.
+type part interface {
+	// takes says what is for the part. It is called on a nil part: what it enters is the
+	// same for all sites.
+	takes(*board)
+	// tick does what is due. When anything but what is private to one part has happened
+	// all parts have their ticks, in the order of Site.parts.
+	tick(now grid.Time, out *grid.Outbox)
+	// nextTimer returns when the part next needs a tick, and grid.Never if it needs none.
+	nextTimer() grid.Time
+}
+
+// starter is a part that starts tasks, once all parts have done what is due.
+type starter interface {
+	startTasks(now grid.Time, out *grid.Outbox)
+}
+
+// teller is a part that says how things stand once everything has started.
+type teller interface {
+	tell(now grid.Time, out *grid.Outbox)
+	// stale returns until when what it said stays true if nothing happens. Nobody needs
+	// a Tick for that; but if one comes then it is a whole one.
+	stale() grid.Time
+}
+
+// keeper is a part that keeps records of its own.
+type keeper interface {
+	// keeps returns the prefixes of their keys.
+	keeps() []string
+	// recover takes up what was stored.
+	recover(now grid.Time, records records, out *grid.Outbox) error
+}
+
+// board tells to which part an input goes, by its type, or by the kind of the message
+// that it is about. There is one for all sites; what is for a part that a site does
+// not have, absent answers.
+type board struct {
+	inputs map[reflect.Type]*handler
+	kinds  [1 << 8]*handler
+}
+
+// handler gives an input to its part.
+type handler struct {
+	do func(s *Site, now grid.Time, in grid.Input, out *grid.Outbox) (there bool)
+
+	// private: the input changes nothing that another part looks at in its tick. Most
+	// inputs of a site in a large federation are of that kind, and a Tick that looks at
+	// everything would cost more than they do.
+	private bool
+}
+
+// switchboard is the board of all sites.
+var switchboard = newBoard(
+	(*recovery)(nil), (*jobs)(nil), (*quotes)(nil), (*placing)(nil), (*loans)(nil), (*pilots)(nil), (*links)(nil), (*payment)(nil),
+	(*borrowing)(nil), (*latencies)(nil), (*inputs)(nil), (*gangs)(nil), (*limbo)(nil), (*packing)(nil),
+)
+
+func newBoard(parts ...part) *board {
+	b := &board{inputs: make(map[reflect.Type]*handler)}
+	for _, p := range parts {
+		p.takes(b)
+	}
+	return b
+}
+
+// take enters a type of inputs: do of the part that of returns takes them. It panics if
+// another part takes them already.
+func take[P, I any](b *board, of func(*Site) *P, do func(*P, grid.Time, I, *grid.Outbox)) *handler {
+	kind := reflect.TypeFor[I]()
+	if b.inputs[kind] != nil {
+		panic(fmt.Sprintf("site: two parts take %v", kind))
+	}
+	h := &handler{do: func(s *Site, now grid.Time, in grid.Input, out *grid.Outbox) bool {
+		p := of(s)
+		if p != nil {
+			do(p, now, in.(I), out)
+		}
+		return p != nil
+	}}
+	b.inputs[kind] = h
+	return h
+}
+
+// hear enters kinds of messages: do of the part that of returns takes their deliveries,
+// and hears which were not delivered.
+func hear[P any](b *board, of func(*Site) *P, do func(*P, grid.Time, grid.Input, *grid.Outbox), kinds ...grid.Kind) *handler {
+	h := &handler{do: func(s *Site, now grid.Time, in grid.Input, out *grid.Outbox) bool {
+		p := of(s)
+		if p != nil {
+			do(p, now, in, out)
+		}
+		return p != nil
+	}}
+	for _, kind := range kinds {
+		if b.kinds[kind] != nil {
+			panic(fmt.Sprintf("site: two parts hear %s", wire.KindName(kind)))
+		}
+		b.kinds[kind] = h
+	}
+	return h
+}
+
+// kindsOf returns the kinds of the messages of a protocol, without some.
+func kindsOf(p *wire.Protocol, but ...grid.Kind) (kinds []grid.Kind) {
+next:
+	for kind := range p.Decoders {
+		for _, b := range but {
+			if kind == b {
+				continue next
+			}
+		}
+		kinds = append(kinds, kind)
+	}
+	return kinds
+}
+
+// find returns who takes an input, nil if nobody does. Only messages are unknown to
+// all: an input of an unknown type is a mistake of the driver, or of a core.
+func (b *board) find(in grid.Input) *handler {
+	switch in := in.(type) {
+	case *grid.Delivery:
+		return b.kinds[in.Message.MessageKind()]
+	case *grid.Undelivered:
+		return b.kinds[in.Message.MessageKind()]
+	}
+	h := b.inputs[reflect.TypeOf(in)]
+	if h == nil {
+		panic(fmt.Sprintf("site: unknown input %T", in))
+	}
+	return h
+}
+
+// base is what all parts of a site know.
+type base struct {
+	cfg      Config
+	cluster  *lrms.Cluster
+	price    func() grid.Price // what the site charges at the moment
+	draining bool              // it takes no new jobs of others
+}
+
+// requestOf returns what a job asks of this site's processors.
+func (b *base) requestOf(e *entry) lrms.Request {
+	return lrms.Request{ID: e.task(), Processors: e.job.Processors, Estimate: e.job.EstimateAt(b.cfg.Rating)}
+}
+
+// limitOf returns how long an execution of a job may take here.
+func (b *base) limitOf(j *grid.Job) grid.Time { return max(j.Estimate, j.EstimateAt(b.cfg.Rating)) }
+
+// marketed reports whether the market places the job: it has a deadline, a budget or a
+// goal, or its owner named a site. Where TITAN orders the queue, a deadline alone does
+// not take a job there that is to run here: TITAN weighs it.
+func (b *base) marketed(j *grid.Job) bool {
+	home := b.cfg.ID
+	if b.cfg.Discipline == lrms.TITAN && j.Goal == grid.GoalLocal && j.Budget < 0 && (j.Site == "" || j.Site == home) {
+		return false
+	}
+	return j.Goal != grid.GoalLocal || j.Deadline != grid.Never || j.Budget >= 0 || j.Site != "" && j.Site != home
+}
+
+// stream is one of the independent sequences of random numbers that a site draws from.
+// Their numbers never change: with them the same seed gives the same run.
+type stream uint64
+
+const (
+	streamDirectory stream = 1
+	streamMarket    stream = 2
+	streamDelegate  stream = 3 // of the matchmaker
+	streamLatency   stream = 4
+	streamDivide    stream = 5 // of the coordinator
+	streamData      stream = 6
+	streamPacking   stream = 16
+)
+
+// of returns the sequence that belongs to a site's seed.
+func (s stream) of(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, uint64(s))) }

@@ -1,0 +1,215 @@
+package site
+
+import (
+	"gridnode/coalloc"
+	"gridnode/coalloc/dataset"
+	"gridnode/directory"
+	"gridnode/grid"
+	"gridnode/lease"
+	"gridnode/market"
+	"gridnode/market/bank"
+)
+
+// Job returns what is known of a job, its own or another site's.
+func (s *Site) Job(id grid.JobID) (View, bool) {
+	e := s.jobs.byID[id]
+	if e == nil {
+		return View{}, false
+	}
+	return s.jobs.view(e, true), true
+}
+
+// Jobs calls yield for every job, in no particular order, until it returns false.
+func (s *Site) Jobs(yield func(View) bool) {
+	for _, e := range s.jobs.byID {
+		if !yield(s.jobs.view(e, false)) {
+			return
+		}
+	}
+}
+
+// Limits returns the bounds of the table of jobs, defaults filled in.
+func (s *Site) Limits() Limits { return s.cfg.Limits }
+
+// Price returns what the site charges at the moment, a processor-hour.
+func (s *Site) Price() grid.Price { return s.price() }
+
+// Pricing returns how the price comes about.
+func (s *Site) Pricing() market.Pricing { return s.cfg.Market.Pricing }
+
+// Offer returns the site's own quote as it was last published.
+func (s *Site) Offer() directory.Quote {
+	if s.quotes == nil {
+		return directory.Quote{}
+	}
+	return s.quotes.quoted
+}
+
+// Known returns the newest quote of another site that came by.
+func (s *Site) Known(id grid.SiteID) (directory.Quote, bool) {
+	if s.quotes == nil {
+		return directory.Quote{}, false
+	}
+	return s.quotes.dir.Known(id)
+}
+
+// Load returns the newest load report of another site that came by.
+func (s *Site) Load(id grid.SiteID) (directory.Load, bool) {
+	if s.quotes == nil {
+		return directory.Load{}, false
+	}
+	return s.quotes.dir.Load(id)
+}
+
+// SiteName returns what people call a site.
+func (s *Site) SiteName(id grid.SiteID) string {
+	if id == s.cfg.ID {
+		return s.cfg.Name
+	}
+	if s.gangs != nil {
+		if name := s.gangs.scout.sites[id].name; name != "" {
+			return name
+		}
+	}
+	if q, known := s.Known(id); known && q.Name != "" {
+		return q.Name
+	}
+	return string(id)
+}
+
+// Network returns what this site knows of the latencies between sites, by their
+// indices: for co-allocation (coalloc.NewView) and for users. Bandwidths are those of
+// the quotes. It takes O(sites) time.
+func (s *Site) Network(now grid.Time, sites []grid.SiteID) *coalloc.Estimates {
+	if s.latencies == nil {
+		return coalloc.Alone(sites)
+	}
+	bandwidth := make([]int64, len(sites))
+	for i, id := range sites {
+		bandwidth[i] = s.cfg.Bandwidth * bytesPerMegabit // also of those that have no quote, as far as anybody knows
+		if id == s.cfg.ID {
+			continue
+		}
+		if q, known := s.Known(id); known {
+			bandwidth[i] = q.Bandwidth * bytesPerMegabit
+		}
+	}
+	return s.latencies.survey.Network(now, sites, bandwidth)
+}
+
+// bytesPerMegabit turns a rating's Mb/s into bytes a second.
+const bytesPerMegabit = 125_000
+
+// QueryMessages returns how many queries of this site the directory has answered
+// with 0, 1, 2, … messages; the last number is of those that took more. The caller
+// must not change it. It is nil for a site without a directory.
+func (s *Site) QueryMessages() []int64 {
+	if s.quotes == nil {
+		return nil
+	}
+	return s.quotes.asked[:]
+}
+
+// QueryLookups returns how many times queries made the router look for the holders
+// of a cell.
+func (s *Site) QueryLookups() int64 {
+	if s.quotes == nil {
+		return 0
+	}
+	return s.quotes.dir.QueryLookups
+}
+
+// Desk returns what this site has to do with banks; nil if it has nothing to do with
+// them. The caller may read it.
+func (s *Site) Desk() *bank.Desk {
+	if s.payment == nil {
+		return nil
+	}
+	return s.payment.desk
+}
+
+// Leases returns what the site lends and borrows, in order of their numbers.
+func (s *Site) Leases() []LeaseView {
+	if s.loans == nil {
+		return nil
+	}
+	var views []LeaseView
+	for _, l := range s.loans.book.Leases() {
+		views = append(views, s.borrowing.view(l))
+	}
+	return views
+}
+
+// Pilot reports whether this site keeps a pilot for the lease of that epoch.
+func (s *Site) Pilot(epoch uint64) bool {
+	if s.pilots == nil {
+		return false
+	}
+	_, kept := s.pilots.byEpoch[epoch]
+	return kept
+}
+
+// PilotOf returns the active lease by which another site uses processors of this one.
+func (s *Site) PilotOf(from grid.SiteID, key uint64) (lease.Lease, bool) {
+	if s.pilots == nil {
+		return lease.Lease{}, false
+	}
+	return s.pilots.of(from, key)
+}
+
+// Uses reports whether a task of this site runs on processors of another one: an
+// executor need not go on with one that does not any more.
+func (s *Site) Uses(id grid.TaskID) bool {
+	return s.borrowing != nil && s.borrowing.pools.guests[id] != nil || s.WantsRank(id)
+}
+
+// WantsRank reports whether a task of a gang at another site is still wanted: its lease
+// goes on.
+func (s *Site) WantsRank(id grid.TaskID) bool { return s.gangs != nil && s.gangs.wantsRank(id) }
+
+// Held returns how much is held here that somebody must let go of one day: leases given
+// and taken, claims and holds of co-allocated jobs, their gangs, and pilots.
+func (s *Site) Held() int {
+	held := len(s.Leases())
+	if s.pilots != nil {
+		held += len(s.pilots.byEpoch)
+	}
+	if s.gangs != nil {
+		held += len(s.gangs.home.Leases()) + s.gangs.coord.Claiming() + len(s.gangs.alive)
+	}
+	return held
+}
+
+// Links returns the links of this site, and why one is not used.
+func (s *Site) Links() []lease.Kin {
+	if s.links == nil {
+		return nil
+	}
+	return s.links.kinship.Kin()
+}
+
+// Notices returns what people who run the site should know since the last time, for
+// the log.
+func (s *Site) Notices() []Notice {
+	if s.links == nil {
+		return nil
+	}
+	list := s.links.notices
+	s.links.notices = nil
+	return list
+}
+
+// DataSets yields the data sets that this site holds, by name.
+func (s *Site) DataSets(yield func(*dataset.Set) bool) {
+	if s.inputs != nil {
+		s.inputs.catalog.Sets(yield)
+	}
+}
+
+// DataSet returns a data set that this site holds.
+func (s *Site) DataSet(name string) (dataset.Set, bool) {
+	if s.inputs == nil {
+		return dataset.Set{}, false
+	}
+	return s.inputs.catalog.Get(name)
+}

@@ -1,0 +1,207 @@
+package site
+
+import (
+	"maps"
+
+	"gridnode/coalloc"
+	"gridnode/directory"
+	"gridnode/grid"
+	"gridnode/lease"
+)
+
+// scout looks at what the sites of the federation have, for jobs that are divided over
+// them. Where the sites are given beforehand there is nothing to look for.
+type scout struct {
+	*base
+	gangs   *gangs
+	quotes  *quotes                                                // nil where the sites are given
+	network func(now grid.Time, ids []grid.SiteID) coalloc.Network // what lies between sites
+
+	sites  map[grid.SiteID]seenSite
+	looked grid.Time // when refresh last looked at the sites: now, to whatever places jobs
+
+	query directory.QueryID // 0: no scan is under way
+	seen  map[grid.SiteID]bool
+	pages int
+	whole bool      // no page so far may lack sites
+	due   grid.Time // of the next scan, while jobs wait; grid.Never while none do
+	pause grid.Time // until the one after that
+}
+
+// seenSite is what is known of a site besides what the coordinator places by.
+type seenSite struct {
+	name   string
+	issued grid.Time // on the site's clock: of the quote or report that its idle processors are from
+
+	// A site that has refused for a reason that will last counts as having nothing idle
+	// for a while, so that jobs find others.
+	closed grid.Time // until then; 0: it is not
+	why    lease.Reason
+}
+
+// How long a refusal counts for jobs that come after it.
+const (
+	closedLong  = 10 * grid.Minute // the site does not lend
+	closedShort = 30 * grid.Second // it was not reached, or had room but not for this job
+)
+
+// Times and bounds of scans. While a job waits the directory is looked at again soon,
+// as quotes lag behind what they tell of, then less and less often; in between the
+// placement queue goes by gossip.
+const (
+	scanPauseMin = grid.Second
+	scanPauseMax = 10 * grid.Second
+	scanPages    = 16 // of directory.LimitMax quotes each
+)
+
+// close notes why a site has refused, if that will last.
+func (sc *scout) close(now grid.Time, in *lease.Refused) {
+	seen := sc.sites[in.Lender]
+	switch in.Reason {
+	case lease.Denied:
+		seen.closed = now + closedLong
+	case lease.TooWide, lease.TooLong, lease.Unreachable, lease.Silent, lease.Full:
+		seen.closed = now + closedShort
+	default:
+		return
+	}
+	seen.why = in.Reason
+	sc.sites[in.Lender] = seen
+}
+
+// scan begins a scan of the directory, unless one is under way.
+func (sc *scout) scan(now grid.Time, out *grid.Outbox) {
+	if sc.query != 0 || sc.quotes == nil {
+		return
+	}
+	sc.seen, sc.pages, sc.whole = make(map[grid.SiteID]bool), 0, true
+	sc.pause = min(max(2*sc.pause, scanPauseMin), scanPauseMax)
+	sc.due = now + sc.pause
+	sc.next(now, nil, out)
+}
+
+// next asks for the next page of a scan.
+func (sc *scout) next(now grid.Time, after *directory.Cursor, out *grid.Outbox) {
+	sc.query = sc.quotes.find(now, directory.Query{Attribute: directory.Free, Descending: true, After: after}, sc, out)
+}
+
+// found takes in one page of a scan.
+func (sc *scout) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
+	if in.ID != sc.query {
+		return
+	}
+	sc.pages++
+	sc.whole = sc.whole && in.Certain
+	view := sc.gangs.coord.View()
+	for i := range in.Quotes {
+		q := &in.Quotes[i]
+		if q.Site == sc.cfg.ID {
+			continue
+		}
+		sc.seen[q.Site] = true
+		seen := sc.sites[q.Site]
+		seen.name, seen.issued = q.Name, q.Issued
+		sc.sites[q.Site] = seen
+		site := coalloc.Site{ID: q.Site, Name: q.Name, Processors: q.Processors}
+		if seen.closed <= now { // else nobody knows how long a job would wait for it
+			site.Free, site.Wait = q.Free, waitOf(q.Processors, q.Free, q.Wait)
+		}
+		view.Put(site)
+	}
+	if !in.End && in.Err == nil && len(in.Quotes) > 0 && sc.pages < scanPages {
+		sc.next(now, directory.Behind(&in.Quotes[len(in.Quotes)-1], directory.Free), out)
+		return
+	}
+	sc.query = 0
+	if in.Err != nil && len(sc.seen) == 0 {
+		sc.gangs.unseen(in.Err, out)
+		return // the directory cannot be reached: what waits goes on waiting for the next scan
+	}
+	if in.End && in.Err == nil {
+		there := func(id grid.SiteID) bool { return id == sc.cfg.ID || sc.seen[id] }
+		view.Keep(there)
+		maps.DeleteFunc(sc.sites, func(id grid.SiteID, _ seenSite) bool { return !there(id) })
+	}
+	sc.gangs.handOver(now, true, out)
+}
+
+// waitOf returns how long a component would wait for a site of that size, of which so
+// much is idle, and at which a job as wide as the site waits for so long.
+func waitOf(processors, free int64, wait grid.Time) func(int64) grid.Time {
+	return func(wanted int64) grid.Time {
+		switch {
+		case wanted > processors:
+			return grid.Never
+		case wanted <= free:
+			return 0
+		}
+		return wait
+	}
+}
+
+// setNetwork tells the coordinator what is known of the ways between the sites, and
+// groups them by it if there are groups.
+func (sc *scout) setNetwork() {
+	if sc.quotes == nil {
+		return
+	}
+	view := sc.gangs.coord.View()
+	ids := make([]grid.SiteID, len(view.Sites))
+	for i := range view.Sites {
+		ids[i] = view.Sites[i].ID
+	}
+	view.SetNetwork(sc.network(sc.looked, ids))
+	if sc.cfg.Radius > 0 {
+		coalloc.Groups(view, sc.cfg.Radius)
+	}
+}
+
+// refresh tells the coordinator what is idle at home, and what sites have gossiped since
+// their quotes. It comes before jobs are placed.
+func (sc *scout) refresh(now grid.Time) {
+	sc.looked = now
+	if sc.quotes == nil {
+		return
+	}
+	view := sc.gangs.coord.View()
+	for i := range view.Sites {
+		id := view.Sites[i].ID
+		if id == sc.cfg.ID {
+			view.SetFree(i, sc.cluster.Idle(now))
+			continue
+		}
+		seen := sc.sites[id]
+		if seen.closed > now {
+			view.SetFree(i, 0)
+			continue
+		}
+		if l, known := sc.quotes.dir.Load(id); known && l.Issued > seen.issued {
+			seen.issued = l.Issued
+			sc.sites[id] = seen
+			view.SetFree(i, l.Free)
+		}
+	}
+}
+
+// tick begins a scan if jobs wait for one.
+func (sc *scout) tick(now grid.Time, waiting bool, out *grid.Outbox) {
+	switch {
+	case !waiting:
+		sc.due, sc.pause = grid.Never, 0
+	case sc.due == grid.Never:
+		sc.due = now + scanPauseMin
+	case sc.due <= now && sc.query == 0:
+		sc.scan(now, out)
+	}
+}
+
+// nextTimer returns when tick has something to do.
+func (sc *scout) nextTimer() grid.Time {
+	if sc.query != 0 || sc.quotes == nil {
+		return grid.Never
+	}
+	return sc.due
+}
+
+// nameOf returns what people call a site, as far as scans have told.
+func (sc *scout) nameOf(id grid.SiteID) string { return sc.sites[id].name }
