@@ -43,7 +43,7 @@ var coreCalls = map[string][]string{
 // folder stands for what is below it, too, but for folders that are listed themselves.
 var order = []string{
 	"cmd/gridnode", "testnet", "node/api/server", "node", "node/api", "node/run", "node/p2p", "node/forward", "node/shim", "node/store",
-	"node/site", "coalloc", "lease", "market", "directory", "internal/lrms", "internal/workload", "internal/wire", "grid",
+	"node/site", "coalloc", "lease", "market", "directory", "internal/lrms", "testnet/workload", "internal/wire", "grid",
 }
 
 // room returns the place in order of a package folder, -1 if it has none.

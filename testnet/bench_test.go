@@ -10,8 +10,8 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/lrms"
-	"gridnode/internal/workload"
 	"gridnode/market"
+	"gridnode/testnet/workload"
 )
 
 // relaySite passes every message on to the next site and sets its timer anew each

@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"gridnode/grid"
-	"gridnode/internal/workload"
 	"gridnode/market"
 	"gridnode/node/site"
+	"gridnode/testnet/workload"
 )
 
 // restless is a site that hears before each Tick that a task it never had has ended:

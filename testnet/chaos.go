@@ -11,10 +11,10 @@ import (
 	"strings"
 
 	"gridnode/grid"
-	"gridnode/internal/workload"
 	"gridnode/market"
 	"gridnode/market/bank"
 	"gridnode/node/site"
+	"gridnode/testnet/workload"
 )
 
 // ChaosConfig is the scenario "chaos": a federation under faults. While they last

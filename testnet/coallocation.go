@@ -10,7 +10,7 @@ import (
 
 	"gridnode/coalloc"
 	"gridnode/grid"
-	"gridnode/internal/workload"
+	"gridnode/testnet/workload"
 )
 
 // CoallocationConfig is the scenario "coallocation": one scheduler (KOALA) that places

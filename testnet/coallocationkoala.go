@@ -8,8 +8,8 @@ import (
 	"gridnode/coalloc"
 	"gridnode/grid"
 	"gridnode/internal/lrms"
-	"gridnode/internal/workload"
 	"gridnode/lease"
+	"gridnode/testnet/workload"
 )
 
 const koalaID = grid.SiteID("koala")

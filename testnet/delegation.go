@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"gridnode/grid"
-	"gridnode/internal/workload"
 	"gridnode/lease"
+	"gridnode/testnet/workload"
 )
 
 // DelegationConfig is the scenario "delegation": the dual grid of Delegated

@@ -5,8 +5,8 @@ import (
 	"math/rand/v2"
 
 	"gridnode/grid"
-	"gridnode/internal/workload"
 	"gridnode/lease"
+	"gridnode/testnet/workload"
 )
 
 // The dual grid of Delegated MatchMaking, figure 1: clusters 0 to 4 are the DAS, 5 to

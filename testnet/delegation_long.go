@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"gridnode/grid"
-	"gridnode/internal/workload"
+	"gridnode/testnet/workload"
 )
 
 // LongRun is a workload like the long traces of the dual grid: so many jobs with so

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"gridnode/grid"
-	"gridnode/internal/workload"
 	"gridnode/lease"
+	"gridnode/testnet/workload"
 )
 
 // delegate runs a short delegation scenario.

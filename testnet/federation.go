@@ -11,11 +11,11 @@ import (
 	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/internal/lrms"
-	"gridnode/internal/workload"
 	"gridnode/market"
 	"gridnode/market/bank"
 	"gridnode/node/site"
 	"gridnode/testnet/kademlia"
+	"gridnode/testnet/workload"
 )
 
 // FederationConfig is the scenario "federation": the sites of table 1 of

@@ -4,7 +4,7 @@ import (
 	"io"
 
 	"gridnode/grid"
-	"gridnode/internal/workload"
+	"gridnode/testnet/workload"
 )
 
 // feed is a Source of the jobs of a workload, each with its home's deadline and

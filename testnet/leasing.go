@@ -10,9 +10,9 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/lrms"
-	"gridnode/internal/workload"
 	"gridnode/lease"
 	"gridnode/node/site"
+	"gridnode/testnet/workload"
 )
 
 // LeasingConfig is the scenario "leasing": sites that replay a log each, and (by

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"gridnode/internal/workload/tracestest"
+	"gridnode/testnet/workload/tracestest"
 )
 
 // traces returns the path of a real log, or skips the test.

@@ -8,9 +8,9 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
-	"gridnode/internal/workload"
 	"gridnode/node"
 	"gridnode/node/site"
+	"gridnode/testnet/workload"
 )
 
 // liveTally turns what live nodes tell and what their executors do into Stats, as

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"gridnode/grid"
-	"gridnode/internal/workload"
 	"gridnode/node"
 	"gridnode/node/site"
+	"gridnode/testnet/workload"
 )
 
 // submitsMax bounds the submissions that wait for their acknowledgement: behind it

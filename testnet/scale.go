@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"gridnode/grid"
-	"gridnode/internal/workload"
 	"gridnode/market"
 	"gridnode/testnet/kademlia"
+	"gridnode/testnet/workload"
 )
 
 // ScaleConfig is one federation of the measurement of how message counts grow:

@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gridnode/grid"
-	"gridnode/internal/workload"
+	"gridnode/testnet/workload"
 )
 
 func scaleOf(t *testing.T, change func(*ScaleConfig)) *ScaleResult {

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"gridnode/grid"
-	"gridnode/internal/workload"
+	"gridnode/testnet/workload"
 )
 
 // earlierJob is added to the numbers of jobs from before the measurement.

@@ -14,11 +14,11 @@ import (
 	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/internal/wire"
-	"gridnode/internal/workload"
 	"gridnode/market"
 	"gridnode/node/p2p"
 	"gridnode/node/site"
 	"gridnode/testnet/kademlia"
+	"gridnode/testnet/workload"
 )
 
 // ScaleLiveConfig is a measurement on real nodes, beside one of the same workload in

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"gridnode/internal/workload"
+	"gridnode/testnet/workload"
 )
 
 var (

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"gridnode/grid"
-	"gridnode/internal/workload"
+	"gridnode/testnet/workload"
 )
 
 // TestConfigErrorsNameTheFlag: whatever is wrong with a configuration, the error

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"gridnode/grid"
-	"gridnode/internal/workload"
+	"gridnode/testnet/workload"
 )
 
 // logWords are the words that the name of a log of each site of table 1 has, in

@@ -18,12 +18,12 @@ import (
 
 	"gridnode/directory"
 	"gridnode/grid"
-	"gridnode/internal/workload"
 	"gridnode/market"
 	"gridnode/node"
 	"gridnode/node/p2p"
 	"gridnode/node/site"
 	"gridnode/node/store"
+	"gridnode/testnet/workload"
 )
 
 // UpConfig is a live network: real nodes in this process, connected over loopback,

@@ -12,7 +12,7 @@ import (
 
 	"gridnode/grid"
 
-	"gridnode/internal/workload/tracestest"
+	"gridnode/testnet/workload/tracestest"
 )
 
 // traceJob is a job of a log.

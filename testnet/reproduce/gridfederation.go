@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"gridnode/grid"
-	"gridnode/internal/workload"
+	"gridnode/testnet/workload"
 )
 
 var gridFederation = Paper{

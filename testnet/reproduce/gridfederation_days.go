@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"gridnode/grid"
-	"gridnode/internal/workload"
+	"gridnode/testnet/workload"
 )
 
 // Which two days of each log the paper replayed is not known, but table 2 says what

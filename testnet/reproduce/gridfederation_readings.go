@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"gridnode/grid"
-	"gridnode/internal/workload"
+	"gridnode/testnet/workload"
 )
 
 // reading is a way to read the paper where its text is open, or a load other than

@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"gridnode/grid"
-	"gridnode/internal/workload"
 	"gridnode/testnet"
+	"gridnode/testnet/workload"
 )
 
 // federationCase is one run of the scenario.

@@ -7,8 +7,8 @@ import (
 	"sync"
 
 	"gridnode/grid"
-	"gridnode/internal/workload"
 	"gridnode/testnet"
+	"gridnode/testnet/workload"
 )
 
 var delegatedMatchmaking = Paper{

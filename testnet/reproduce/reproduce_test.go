@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"gridnode/grid"
-	"gridnode/internal/workload"
 	"gridnode/testnet"
+	"gridnode/testnet/workload"
 )
 
 func small() Options {

@@ -10,7 +10,7 @@ import (
 
 	"gridnode/grid"
 
-	"gridnode/internal/workload/tracestest"
+	"gridnode/testnet/workload/tracestest"
 )
 
 // TestResourceDelegation repeats the paper with the real logs if they are there, else

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"gridnode/grid"
-	"gridnode/internal/workload"
+	"gridnode/testnet/workload"
 )
 
 const log = `; Computer: IBM SP2

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"gridnode/internal/workload/tracestest"
+	"gridnode/testnet/workload/tracestest"
 )
 
 // tracesDir returns where the real traces are, or skips the test.
