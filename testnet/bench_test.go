@@ -11,6 +11,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/market"
+	"gridnode/testnet/draw"
 	"gridnode/testnet/workload"
 )
 
@@ -215,14 +216,14 @@ func BenchmarkQueue(b *testing.B) {
 	for _, waiting := range []int{100, 100_000} {
 		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
 			var h eventQueue
-			pcg := newPCG(1, "", purposeLink)
+			pcg := draw.PCG(1, "", draw.ForLinks)
 			for range waiting {
-				h.push(grid.Time(uniform(pcg, 1e6)), classOther, event{})
+				h.push(grid.Time(draw.Uniform(pcg, 1e6)), classOther, event{})
 			}
 			b.ReportAllocs()
 			for b.Loop() {
 				at := h.next()
-				h.push(at+grid.Time(uniform(pcg, 1e6)), classOther, h.pop())
+				h.push(at+grid.Time(draw.Uniform(pcg, 1e6)), classOther, h.pop())
 			}
 		})
 	}

@@ -20,7 +20,7 @@ import (
 //     one's jobs cost at the other is what banks have moved between them (C-5).
 type books struct {
 	n     *Network
-	watch *checker
+	watch *Checker
 	banks []int                 // sites that keep one
 	own   map[int]*bankBooks    // by site
 	spent map[pair]grid.Credits // by home, for jobs at a site, as the home says
@@ -51,7 +51,7 @@ type openCheque struct {
 }
 
 // watchBooks starts to watch the banks of n, which are at the given sites.
-func watchBooks(n *Network, watch *checker, banks []int) *books {
+func watchBooks(n *Network, watch *Checker, banks []int) *books {
 	b := &books{n: n, watch: watch, banks: banks, own: make(map[int]*bankBooks), spent: make(map[pair]grid.Credits), count: make(map[bank.TransactionKind]int64)}
 	for _, site := range banks {
 		b.own[site] = &bankBooks{
@@ -68,9 +68,9 @@ func (b *books) event(_ grid.Time, site int, e *grid.Event) {
 		return
 	}
 	if e.Job.Budget >= 0 && e.Cost > e.Job.Budget {
-		b.watch.violated("job %s has cost %v, its budget is %v", e.Job.ID, e.Cost, e.Job.Budget)
+		b.watch.Violated("job %s has cost %v, its budget is %v", e.Job.ID, e.Cost, e.Job.Budget)
 	}
-	if home := b.n.members[site].ID; e.Site != home && e.Cost > 0 {
+	if home := b.n.ID(site); e.Site != home && e.Cost > 0 {
 		b.spent[pair{home, e.Site}] += e.Cost
 	}
 }
@@ -96,18 +96,18 @@ func (b *books) turn(site int) {
 	l.Journal(own.last+1, func(t *bank.Transaction) bool {
 		b.count[t.Kind]++
 		if err := own.apply(t); err != nil {
-			b.watch.violated("bank %s, transaction %d: %w", b.n.members[site].ID, t.Sequence, err)
+			b.watch.Violated("bank %s, transaction %d: %w", b.n.ID(site), t.Sequence, err)
 		}
 		return true
 	})
 	if err := l.Audit(); err != nil {
-		b.watch.violated("bank %s: %w", b.n.members[site].ID, err)
+		b.watch.Violated("bank %s: %w", b.n.ID(site), err)
 	}
 	for id, want := range own.accounts {
 		got, _ := l.Balance(id)
 		if got.Settled != want.Settled || got.Committed != want.Committed {
-			b.watch.violated("bank %s has %v settled and %v committed for %s, its journal says %v and %v",
-				b.n.members[site].ID, got.Settled, got.Committed, id, want.Settled, want.Committed)
+			b.watch.Violated("bank %s has %v settled and %v committed for %s, its journal says %v and %v",
+				b.n.ID(site), got.Settled, got.Committed, id, want.Settled, want.Committed)
 		}
 	}
 }
@@ -166,20 +166,20 @@ func (b *books) quiet() bool { return b.unsettled() == nil }
 
 // unsettled says what is not settled.
 func (b *books) unsettled() error {
-	for i := range b.n.members {
+	for i := range b.n.Len() {
 		s, up := b.n.Core(i).(*site.Site)
 		if !up {
-			return fmt.Errorf("site %s is down", b.n.members[i].ID)
+			return fmt.Errorf("site %s is down", b.n.ID(i))
 		}
 		if _, bills := s.Desk().Open(); bills > 0 {
-			return fmt.Errorf("site %s has %d bills that are not paid", b.n.members[i].ID, bills)
+			return fmt.Errorf("site %s has %d bills that are not paid", b.n.ID(i), bills)
 		}
 	}
 	for _, site := range b.banks {
 		l := b.ledger(site)
 		for _, id := range l.Sites() {
 			if balance, _ := l.Balance(id); balance.Committed != 0 {
-				return fmt.Errorf("bank %s holds %v of %s", b.n.members[site].ID, balance.Committed, id)
+				return fmt.Errorf("bank %s holds %v of %s", b.n.ID(site), balance.Committed, id)
 			}
 		}
 	}
@@ -189,7 +189,7 @@ func (b *books) unsettled() error {
 // atRest looks for what must not be there once everything has healed and ended.
 func (b *books) atRest() error {
 	if err := b.unsettled(); err != nil {
-		b.watch.violated("%w", err)
+		b.watch.Violated("%w", err)
 	}
 	paid := make(map[pair]grid.Credits)
 	for _, own := range b.own {
@@ -197,13 +197,13 @@ func (b *books) atRest() error {
 			paid[p] += amount
 		}
 	}
-	for i := range b.n.members {
-		for j := range b.n.members {
-			p := pair{b.n.members[i].ID, b.n.members[j].ID}
+	for i := range b.n.Len() {
+		for j := range b.n.Len() {
+			p := pair{b.n.ID(i), b.n.ID(j)}
 			if b.spent[p] != paid[p] {
-				b.watch.violated("jobs of %s have cost %v at %s, banks have paid %v for them", p.payer, b.spent[p], p.payee, paid[p])
+				b.watch.Violated("jobs of %s have cost %v at %s, banks have paid %v for them", p.payer, b.spent[p], p.payee, paid[p])
 			}
 		}
 	}
-	return b.watch.err
+	return b.watch.Violation(0)
 }

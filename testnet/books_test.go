@@ -9,6 +9,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/market/bank"
+	"gridnode/testnet/draw"
 )
 
 var bankRuns = flag.Int("bank-runs", 100, "seeded runs of sites that pay each other under faults")
@@ -17,8 +18,8 @@ var bankRuns = flag.Int("bank-runs", 100, "seeded runs of sites that pay each ot
 // ones with every seed.
 func bankChaos(seed uint64) ChaosConfig {
 	cfg := DefaultChaos()
-	pcg := newPCG(seed, "bank", purposeFault)
-	draw := func(most uint64) uint64 { return uniform(pcg, most+1) }
+	pcg := draw.PCG(seed, "bank", draw.ForFaults)
+	draw := func(most uint64) uint64 { return draw.Uniform(pcg, most+1) }
 	cfg.Seed, cfg.Sites, cfg.Hours = seed, int(2+draw(3)), 1
 	cfg.Faults = fmt.Sprintf("loss=0.%02d,duplicate=0.%02d,reorder=0.%02d,drift=%d,daemon=%d,torn=%d,machine=%d,partition=%d",
 		draw(20), draw(30), draw(30), draw(500), draw(8), draw(8), draw(2), draw(8))

@@ -14,6 +14,7 @@ import (
 	"gridnode/market"
 	"gridnode/market/bank"
 	"gridnode/node/site"
+	"gridnode/testnet/draw"
 	"gridnode/testnet/workload"
 )
 
@@ -116,11 +117,11 @@ func RunChaos(ctx context.Context, cfg ChaosConfig) (*Result, error) {
 		return nil, err
 	}
 	span := grid.Time(cfg.Hours * float64(grid.Hour))
-	var watch *checker
+	var watch *Checker
 	f := federation{
 		Config: Config{
 			Seed: cfg.Seed, Inputs: siteInputs(), Durable: true, Link: chaosLink(faults),
-			Check: func(now grid.Time) error { return watch.violation(now) },
+			Check: func(now grid.Time) error { return watch.Violation(now) },
 		},
 		placement: market.PlacementCoordinated, foreign: true, sites: chaosSites(cfg.Sites),
 		retention: grid.Day, clock: chaosClock(cfg.Seed, int64(faults["drift"])), bank: chaosBank(cfg.Sites),
@@ -132,7 +133,7 @@ func RunChaos(ctx context.Context, cfg ChaosConfig) (*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	watch = check(n, f.described(), submission)
+	watch = Check(n, f.processors(), submission)
 	var banks []int
 	for b := range chaosBanks(cfg.Sites) {
 		banks = append(banks, b)
@@ -162,13 +163,13 @@ func RunChaos(ctx context.Context, cfg ChaosConfig) (*Result, error) {
 		begin: warmup, window: grid.Never, read: func() int64 { return source.read },
 		least: warmup + span, most: warmup + span + patience,
 		inspect: func(*Result) {
-			report.Lost, report.Acked, report.Checked = n.Lost(), len(watch.acked), n.Events()
+			report.Lost, report.Acked, report.Checked = n.Lost(), watch.Acknowledged(), n.Events()
 			report.Leases = lent.counts
 			for kind, count := range money.count {
 				report.Transactions[kind.String()] = count
 			}
 		},
-		quiet: func() bool { return money.quiet() && lent.quiet() }, atRest: func() error { return errors.Join(watch.atRest(), money.atRest(), lent.atRest()) },
+		quiet: func() bool { return money.quiet() && lent.quiet() }, atRest: func() error { return errors.Join(watch.AtRest(), money.atRest(), lent.atRest()) },
 	}
 	result, err := caught(func() (*Result, error) { return r.do(ctx) })
 	if err != nil && ctx.Err() == nil {
@@ -212,10 +213,10 @@ func chaosClock(seed uint64, drift int64) func(id grid.SiteID) Clock {
 		return nil
 	}
 	return func(id grid.SiteID) Clock {
-		pcg := newPCG(seed, id, purposeClock)
+		pcg := draw.PCG(seed, id, draw.ForClock)
 		return Clock{
-			Offset: grid.Time(uniform(pcg, uint64(10*grid.Second))),
-			Drift:  int64(uniform(pcg, uint64(2*drift+1))) - drift,
+			Offset: grid.Time(draw.Uniform(pcg, uint64(10*grid.Second))),
+			Drift:  int64(draw.Uniform(pcg, uint64(2*drift+1))) - drift,
 		}
 	}
 }
@@ -256,12 +257,13 @@ func chaosGrants(n *Network, seed uint64, span grid.Time) {
 	const rounds = 8
 	bankOf := chaosBank(n.Len())
 	for i := range n.Len() {
-		pcg := newPCG(seed, n.members[i].ID, purposeJob)
-		each := grid.Credits(uniform(pcg, uint64(grid.Credit)*uint64(span/grid.Hour+1)*4)) + grid.Credit
+		pcg := draw.PCG(seed, n.ID(i), draw.ForJobs)
+		where, _ := n.Index(bankOf(i).Bank)
+		each := grid.Credits(draw.Uniform(pcg, uint64(grid.Credit)*uint64(span/grid.Hour+1)*4)) + grid.Credit
 		for round := range rounds {
 			at := warmup/2 + span/rounds*grid.Time(round)
 			id := grid.JobID{Hi: uint64(round + 1), Lo: uint64(i + 1)}
-			n.Inject(at, int(n.index[bankOf(i).Bank]), &bank.Grant{ID: id, To: n.members[i].ID, Amount: each})
+			n.Inject(at, where, &bank.Grant{ID: id, To: n.ID(i), Amount: each})
 		}
 	}
 }
@@ -273,7 +275,7 @@ func chaosFeed(cfg ChaosConfig, f *federation, span grid.Time) (*feed, error) {
 	for i := range f.sites {
 		m := workload.Lublin(f.sites[i].Processors)
 		m.Shape = workload.Shape{Load: 0.66, MeanRunTime: 10 * grid.Minute}
-		g, err := workload.NewGenerator(m, rand.New(newPCG(cfg.Seed, siteID(&f.sites[i]), purposeJob)))
+		g, err := workload.NewGenerator(m, rand.New(draw.PCG(cfg.Seed, siteID(&f.sites[i]), draw.ForJobs)))
 		if err != nil {
 			return nil, err
 		}
@@ -285,7 +287,7 @@ func chaosFeed(cfg ChaosConfig, f *federation, span grid.Time) (*feed, error) {
 		qos:    workload.QoS{Deadline: 10_000, Budget: 4000, Traffic: 100, Length: workload.LengthEstimate},
 		homes:  f.homes(),
 		goal: func(site int, job *workload.Job) grid.Goal {
-			return goals[mix(mix(cfg.Seed, uint64(site)), uint64(job.Number))%4]
+			return goals[draw.Mix(draw.Mix(cfg.Seed, uint64(site)), uint64(job.Number))%4]
 		},
 		adjust: func(j *grid.Job) {
 			if j.ID.Lo%2 == 0 { // half of the users have all the time and money of the world
@@ -309,10 +311,10 @@ func scheduleChaos(n *Network, seed uint64, faults map[string]float64, span grid
 		{FaultMachine, faults["machine"] * float64(sites), grid.Minute, 30 * grid.Minute},
 		{FaultPartition, faults["partition"], grid.Second, 10 * grid.Minute},
 	} {
-		pcg := newPCG(seed, grid.SiteID(c.kind.String()), purposeFault)
+		pcg := draw.PCG(seed, grid.SiteID(c.kind.String()), draw.ForFaults)
 		for range int64(c.times*span.Seconds()/3600 + 0.5) {
-			f := Fault{Kind: c.kind, At: warmup + grid.Time(uniform(pcg, uint64(span)))}
-			f.For = c.least + grid.Time(uniform(pcg, uint64(c.longest-c.least)))
+			f := Fault{Kind: c.kind, At: warmup + grid.Time(draw.Uniform(pcg, uint64(span)))}
+			f.For = c.least + grid.Time(draw.Uniform(pcg, uint64(c.longest-c.least)))
 			f.For = max(min(f.For, warmup+span-f.At), 1)
 			f.Sites = drawSites(pcg, sites, c.kind == FaultPartition)
 			if err := n.Schedule(f); err != nil {
@@ -325,13 +327,13 @@ func scheduleChaos(n *Network, seed uint64, faults map[string]float64, span grid
 
 // drawSites draws one site, or, for a partition, each with an even chance, but at least one.
 func drawSites(pcg *rand.PCG, sites int, several bool) []int {
-	first := int(uniform(pcg, uint64(sites)))
+	first := int(draw.Uniform(pcg, uint64(sites)))
 	drawn := []int{first}
 	if !several {
 		return drawn
 	}
 	for s := range sites {
-		if s != first && chance(pcg, million/2) {
+		if s != first && draw.Chance(pcg, million/2) {
 			drawn = append(drawn, s)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/node/site"
+	"gridnode/testnet/draw"
 )
 
 // chaosLease links sites to a hierarchy, three below each, and lets three of four lend.
@@ -45,23 +46,23 @@ const leaseTokens = 1 << 62
 
 // chaosLeases has users ask for leases by hand, and want processors back.
 func chaosLeases(n *Network, seed uint64, span grid.Time) {
-	pcg := newPCG(seed, "leases", purposeJob)
+	pcg := draw.PCG(seed, "leases", draw.ForJobs)
 	sites := uint64(n.Len())
 	for i := range int(float64(n.Len())*span.Seconds()/3600 + 1) {
-		from, to := int(uniform(pcg, sites)), int(uniform(pcg, sites))
-		at := warmup + grid.Time(uniform(pcg, uint64(span)))
+		from, to := int(draw.Uniform(pcg, sites)), int(draw.Uniform(pcg, sites))
+		at := warmup + grid.Time(draw.Uniform(pcg, uint64(span)))
 		n.Inject(at, from, &site.RequestLease{
-			Token: leaseTokens + uint64(i), Lender: n.members[to].ID, Processors: 1 + int64(uniform(pcg, 8)),
-			Span: grid.Minute + grid.Time(uniform(pcg, uint64(2*grid.Hour))),
+			Token: leaseTokens + uint64(i), Lender: n.ID(to), Processors: 1 + int64(draw.Uniform(pcg, 8)),
+			Span: grid.Minute + grid.Time(draw.Uniform(pcg, uint64(2*grid.Hour))),
 		})
-		wish, where := leaseWish{pcg.Uint64(), uniform(pcg, 2) == 0}, int32(uniform(pcg, sites))
-		n.after(warmup+grid.Time(uniform(pcg, uint64(span))), classOther, where, func() { n.wish(where, wish) })
+		wish, where := leaseWish{pcg.Uint64(), draw.Uniform(pcg, 2) == 0}, int(draw.Uniform(pcg, sites))
+		n.Call(warmup+grid.Time(draw.Uniform(pcg, uint64(span))), where, func() { wish.of(n, where) })
 	}
 }
 
-// wish has a site's user release or revoke one of its leases.
-func (n *Network) wish(s int32, w leaseWish) {
-	core, up := n.members[s].core.(*site.Site)
+// of has a site's user release or revoke one of its leases.
+func (w leaseWish) of(n *Network, s int) {
+	core, up := n.Core(s).(*site.Site)
 	if !up {
 		return
 	}
@@ -74,7 +75,7 @@ func (n *Network) wish(s int32, w leaseWish) {
 	if l.Lent {
 		change = site.RevokeLease
 	}
-	n.step(s, &site.ChangeLease{Token: leaseTokens, Change: change, Number: l.Number, Borrower: l.Borrower, Force: w.force})
+	n.Step(s, &site.ChangeLease{Token: leaseTokens, Change: change, Number: l.Number, Borrower: l.Borrower, Force: w.force})
 }
 
 // leaseCounts is what a run has seen of leases.
@@ -88,16 +89,16 @@ type leaseCounts struct {
 // has ended no lease, no pilot and no processor is missing (P-3).
 type leaseWatch struct {
 	n      *Network
-	checks *checker
+	checks *Checker
 	counts leaseCounts
 }
 
-func watchLeases(n *Network, c *checker) *leaseWatch {
+func watchLeases(n *Network, c *Checker) *leaseWatch {
 	w := &leaseWatch{n: n, checks: c}
 	n.Observe(Observer{
 		Turn: func(now grid.Time, site int) { w.look(now, site) },
 		Start: func(_ grid.Time, x *Execution) {
-			if x.Job.Home != n.members[x.Site].ID && w.away(x) {
+			if x.Job.Home != n.ID(x.Site) && w.away(x) {
 				w.counts.Used++
 			}
 		},
@@ -112,23 +113,23 @@ func watchLeases(n *Network, c *checker) *leaseWatch {
 
 // away reports whether an execution is one of a pilot.
 func (w *leaseWatch) away(x *Execution) bool {
-	home, known := w.n.index[x.Job.Home]
-	return known && w.n.pilots.away[awayID{home, x.ID}] != nil
+	home, known := w.n.Index(x.Job.Home)
+	return known && w.n.Away(home, x.ID)
 }
 
 // look checks what a site believes to have borrowed, after each of its turns.
 func (w *leaseWatch) look(now grid.Time, at int) {
-	m := &w.n.members[at]
-	s, up := m.core.(*site.Site)
+	mine := w.n.Clock(at)
+	s, up := w.n.Core(at).(*site.Site)
 	if !up {
 		return
 	}
 	for _, l := range s.Leases() {
-		if l.Lent || l.State != lease.Active || m.Clock.True(l.End) <= now {
+		if l.Lent || l.State != lease.Active || mine.True(l.End) <= now {
 			continue
 		}
-		lender := &w.n.members[w.n.index[l.Lender]]
-		other, up := lender.core.(*site.Site)
+		lender, _ := w.n.Index(l.Lender)
+		other, up := w.n.Core(lender).(*site.Site)
 		if !up {
 			continue // its books are durable, and its pilots are alive without it
 		}
@@ -136,8 +137,8 @@ func (w *leaseWatch) look(now grid.Time, at int) {
 			if held.ID != l.ID || !held.Lent || held.Epoch != l.Epoch || held.State != lease.Active {
 				continue // taken back by force: the borrower learns of it
 			}
-			if mine, theirs := m.Clock.True(l.End), lender.Clock.True(held.End); mine >= theirs || l.Processors != held.Processors {
-				w.checks.violated("%s holds %d processors of lease %d until %v, %s lends %d until %v", m.ID, l.Processors, l.Number, mine, l.Lender, held.Processors, theirs)
+			if until, lent := mine.True(l.End), w.n.Clock(lender).True(held.End); until >= lent || l.Processors != held.Processors {
+				w.checks.Violated("%s holds %d processors of lease %d until %v, %s lends %d until %v", w.n.ID(at), l.Processors, l.Number, until, l.Lender, held.Processors, lent)
 			}
 		}
 	}
@@ -145,23 +146,23 @@ func (w *leaseWatch) look(now grid.Time, at int) {
 
 // quiet reports whether nothing is lent any more.
 func (w *leaseWatch) quiet() bool {
-	for i := range w.n.members {
-		if s, up := w.n.members[i].core.(*site.Site); up && len(s.Leases()) > 0 {
+	for i := range w.n.Len() {
+		if s, up := w.n.Core(i).(*site.Site); up && len(s.Leases()) > 0 {
 			return false
 		}
 	}
-	return len(w.n.pilots.kept) == 0
+	return w.n.Pilots() == 0
 }
 
 // atRest returns what is left that should not be.
 func (w *leaseWatch) atRest() error {
-	for i := range w.n.members {
-		s, up := w.n.members[i].core.(*site.Site)
+	for i := range w.n.Len() {
+		s, up := w.n.Core(i).(*site.Site)
 		if !up {
 			continue
 		}
 		if offer := s.Offer(); offer.Free != offer.Processors {
-			return fmt.Errorf("%s has %d of its %d processors free, and nothing to do", w.n.members[i].ID, offer.Free, offer.Processors)
+			return fmt.Errorf("%s has %d of its %d processors free, and nothing to do", w.n.ID(i), offer.Free, offer.Processors)
 		}
 	}
 	return nil

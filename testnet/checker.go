@@ -6,7 +6,7 @@ import (
 	"gridnode/grid"
 )
 
-// checker watches a network for violations of what holds at every instant:
+// Checker watches a network for violations of what holds at every instant:
 //
 //   - an acknowledged job ends, and ends once (J-1, J-5, J-6 in spirit: done,
 //     failed, cancelled or refused, told once by its home);
@@ -14,7 +14,7 @@ import (
 //   - executions never need more processors than their site has (P-1).
 //
 // It keeps something for each job, so it is for runs of bounded length.
-type checker struct {
+type Checker struct {
 	n        *Network
 	capacity []int64
 	used     []int64
@@ -24,14 +24,13 @@ type checker struct {
 	err      error // the first violation
 }
 
-// check starts to watch n. Its Config.Check must be the checker's violation.
-func check(n *Network, sites []described, refused func(answer any) (id grid.JobID, submission bool, err error)) *checker {
-	c := &checker{
-		n: n, used: make([]int64, n.Len()),
+// Check starts to watch n, whose sites have that many processors. Its Config.Check must
+// be the checker's Violation. Of a site's answer refused says whether it is one to a
+// submission, of which job, and with which error.
+func Check(n *Network, processors []int64, refused func(answer any) (id grid.JobID, submission bool, err error)) *Checker {
+	c := &Checker{
+		n: n, capacity: processors, used: make([]int64, n.Len()),
 		alive: make(map[grid.JobID]int), acked: make(map[grid.JobID]bool), ended: make(map[grid.JobID]string),
-	}
-	for _, s := range sites {
-		c.capacity = append(c.capacity, s.processors)
 	}
 	n.Observe(Observer{
 		Start: c.start, End: c.end, Event: c.event,
@@ -44,47 +43,51 @@ func check(n *Network, sites []described, refused func(answer any) (id grid.JobI
 	return c
 }
 
-// violation returns the first one.
-func (c *checker) violation(grid.Time) error { return c.err }
+// Violation returns the first one.
+func (c *Checker) Violation(grid.Time) error { return c.err }
 
-func (c *checker) violated(format string, args ...any) {
+// Violated notes what another watcher has found; the first counts.
+func (c *Checker) Violated(format string, args ...any) {
 	if c.err == nil {
 		c.err = fmt.Errorf("invariant violated: "+format, args...)
 	}
 }
 
-func (c *checker) start(now grid.Time, x *Execution) {
+func (c *Checker) start(now grid.Time, x *Execution) {
 	id := x.Job.ID
 	if c.alive[id]++; c.alive[id] > 1 {
-		c.violated("job %s has %d executions alive, the last with epoch %d at %s", id, c.alive[id], x.ID.Epoch, c.n.members[x.Site].ID)
+		c.Violated("job %s has %d executions alive, the last with epoch %d at %s", id, c.alive[id], x.ID.Epoch, c.n.ID(x.Site))
 	}
 	if outcome, over := c.ended[id]; over {
-		c.violated("job %s is %s and starts again with epoch %d at %s", id, outcome, x.ID.Epoch, c.n.members[x.Site].ID)
+		c.Violated("job %s is %s and starts again with epoch %d at %s", id, outcome, x.ID.Epoch, c.n.ID(x.Site))
 	}
 	if c.used[x.Site] += x.Job.Processors; c.used[x.Site] > c.capacity[x.Site] {
-		c.violated("site %s runs jobs on %d of %d processors", c.n.members[x.Site].ID, c.used[x.Site], c.capacity[x.Site])
+		c.Violated("site %s runs jobs on %d of %d processors", c.n.ID(x.Site), c.used[x.Site], c.capacity[x.Site])
 	}
 }
 
-func (c *checker) end(now grid.Time, x *Execution) {
+func (c *Checker) end(now grid.Time, x *Execution) {
 	c.used[x.Site] -= x.Job.Processors
 	if c.alive[x.Job.ID]--; c.alive[x.Job.ID] == 0 {
 		delete(c.alive, x.Job.ID)
 	}
 }
 
-func (c *checker) event(now grid.Time, site int, e *grid.Event) {
+func (c *Checker) event(now grid.Time, site int, e *grid.Event) {
 	switch e.Kind {
 	case grid.JobFinished, grid.JobRefused, grid.JobCancelled:
 		if before, over := c.ended[e.Job.ID]; over {
-			c.violated("job %s is %s after it was %s", e.Job.ID, e.Kind, before)
+			c.Violated("job %s is %s after it was %s", e.Job.ID, e.Kind, before)
 		}
 		c.ended[e.Job.ID] = e.Kind.String()
 	}
 }
 
-// atRest returns what is violated once every job must have ended.
-func (c *checker) atRest() error {
+// Acknowledged returns how many jobs sites have acknowledged.
+func (c *Checker) Acknowledged() int { return len(c.acked) }
+
+// AtRest returns what is violated once every job must have ended.
+func (c *Checker) AtRest() error {
 	if c.err != nil {
 		return c.err
 	}
@@ -95,11 +98,11 @@ func (c *checker) atRest() error {
 		}
 	}
 	if lost > 0 {
-		c.violated("%d acknowledged jobs have not ended", lost)
+		c.Violated("%d acknowledged jobs have not ended", lost)
 	}
 	for id, n := range c.alive {
 		if n > 0 {
-			c.violated("job %s has an execution alive after its end", id)
+			c.Violated("job %s has an execution alive after its end", id)
 		}
 	}
 	return c.err

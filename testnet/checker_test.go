@@ -17,39 +17,39 @@ func TestCheckerSeesViolations(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		name string
-		do   func(c *checker)
+		do   func(c *Checker)
 		want string // part of the violation; empty: none
 	}{
-		{"a job runs, ends and is done", func(c *checker) {
+		{"a job runs, ends and is done", func(c *Checker) {
 			c.acked[job.ID] = true
 			c.start(0, run(job, 0, 1))
 			c.end(0, run(job, 0, 1))
 			c.event(0, 0, &grid.Event{Kind: grid.JobFinished, Job: job})
 		}, ""},
-		{"two executions one after the other", func(c *checker) {
+		{"two executions one after the other", func(c *Checker) {
 			c.start(0, run(job, 0, 1))
 			c.end(0, run(job, 0, 1))
 			c.start(0, run(job, 1, 2))
 			c.end(0, run(job, 1, 2))
 		}, ""},
-		{"two executions at once", func(c *checker) {
+		{"two executions at once", func(c *Checker) {
 			c.start(0, run(job, 0, 1))
 			c.start(0, run(job, 1, 2))
 		}, "2 executions alive"},
-		{"too many processors", func(c *checker) {
+		{"too many processors", func(c *Checker) {
 			c.start(0, run(job, 0, 1))
 			c.start(0, run(other, 0, 1))
 		}, "on 6 of 5 processors"},
-		{"done twice", func(c *checker) {
+		{"done twice", func(c *Checker) {
 			c.event(0, 0, &grid.Event{Kind: grid.JobFinished, Job: job})
 			c.event(0, 0, &grid.Event{Kind: grid.JobRefused, Job: job})
 		}, "refused after it was finished"},
-		{"runs again after its end", func(c *checker) {
+		{"runs again after its end", func(c *Checker) {
 			c.event(0, 0, &grid.Event{Kind: grid.JobCancelled, Job: job})
 			c.start(0, run(job, 1, 2))
 		}, "is cancelled and starts again"},
-		{"acknowledged and lost", func(c *checker) { c.acked[job.ID] = true }, "1 acknowledged jobs have not ended"},
-		{"left running", func(c *checker) { c.start(0, run(job, 0, 1)) }, "execution alive after its end"},
+		{"acknowledged and lost", func(c *Checker) { c.acked[job.ID] = true }, "1 acknowledged jobs have not ended"},
+		{"left running", func(c *Checker) { c.start(0, run(job, 0, 1)) }, "execution alive after its end"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			n, err := New(Config{})
@@ -61,9 +61,9 @@ func TestCheckerSeesViolations(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			c := check(n, []described{{"a", 5}, {"b", 5}}, submission)
+			c := Check(n, []int64{5, 5}, submission)
 			tt.do(c)
-			err = c.atRest()
+			err = c.AtRest()
 			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("violation %v, want %q", err, tt.want)
 			}

@@ -156,7 +156,7 @@ func RunCoallocation(ctx context.Context, cfg CoallocationConfig) (*Result, erro
 	source := &feed{source: k.source(), homes: []workload.Home{{ID: koalaID, Rating: grid.Rating{Speed: 1, Bandwidth: 1}}}}
 	n.Feed(source)
 	p := newProgress(cfg.Progress, "coallocation", 0, func() int64 { return source.read })
-	n.cfg.Pulse = p.pulse
+	n.Pulse(p.pulse)
 	var rows *jobRows
 	if cfg.Out != "" && cfg.Jobs {
 		if rows, err = createRows(cfg.Out); err != nil {

@@ -9,6 +9,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/lease"
+	"gridnode/testnet/draw"
 	"gridnode/testnet/workload"
 )
 
@@ -60,7 +61,7 @@ func newKoala(cfg *CoallocationConfig) (*koala, error) {
 		return nil, err
 	}
 	k := &koala{
-		cfg: cfg, app: app, network: network, rng: newPCG(cfg.Seed, koalaID, purposeSite),
+		cfg: cfg, app: app, network: network, rng: draw.PCG(cfg.Seed, koalaID, draw.ForSite),
 		window: grid.Time(cfg.Hours) * grid.Hour, jobs: make(map[grid.JobID]*koalaJob), sites: make([]tally, len(clusters)),
 	}
 	queue := coalloc.QueueConfig{Policy: policy, Interval: cfg.Interval, Max: jobsMax, Patience: cfg.Patience}
@@ -91,7 +92,7 @@ func newKoala(cfg *CoallocationConfig) (*koala, error) {
 	}
 	// A lease lasts as long as its job, with a second for what clocks may differ.
 	coordinator := coalloc.CoordinatorConfig{Queue: queue, Slack: cfg.Startup + grid.Second}
-	if k.coord, err = coalloc.NewCoordinator(coordinator, view, k.book, rand.New(newPCG(cfg.Seed, koalaID, purposeClaim))); err != nil {
+	if k.coord, err = coalloc.NewCoordinator(coordinator, view, k.book, rand.New(draw.PCG(cfg.Seed, koalaID, draw.ForClaims))); err != nil {
 		return nil, err
 	}
 	for _, size := range cfg.Sizes {
@@ -128,7 +129,7 @@ func (k *koala) source() workload.Source {
 	mean := float64(k.app.runTime) * float64(sizes) / float64(len(k.cfg.Sizes)) / (float64(nodes) * k.cfg.Utilization / 100)
 	return &workload.Poisson{
 		Mean: grid.Time(mean), Sizes: k.cfg.Sizes, RunTime: k.app.runTime, Until: k.window,
-		RNG: rand.New(newPCG(k.cfg.Seed, koalaID, purposeJob)),
+		RNG: rand.New(draw.PCG(k.cfg.Seed, koalaID, draw.ForJobs)),
 	}
 }
 
@@ -186,7 +187,7 @@ func (k *koala) submit(now grid.Time, job *grid.Job, out *grid.Outbox) {
 	j.Processors, j.Submit = job.Processors, now
 	if k.cfg.InputBytes > 0 {
 		sites := k.coord.View().Sites
-		holder := sites[uniform(k.rng, uint64(len(sites)))].ID
+		holder := sites[draw.Uniform(k.rng, uint64(len(sites)))].ID
 		j.request.Inputs = []coalloc.Input{{Bytes: k.cfg.InputBytes, Holders: []grid.SiteID{holder}}}
 	}
 	k.jobs[job.ID] = j
@@ -247,7 +248,7 @@ func (k *koala) result(n *Network, begun time.Time) *Result {
 	r := &Result{
 		Scenario: "coallocation", Seed: k.cfg.Seed, Mode: "virtual", Config: report,
 		TraceHash: fmt.Sprintf("%016x", n.TraceHash()), Events: n.Events(), VirtualSeconds: seconds(n.Now()),
-		Messages: Messages{ByType: n.messages().SentByName()},
+		Messages: Messages{ByType: messages(n).SentByName()},
 	}
 	var nodes int64
 	for i := range k.sites {

@@ -43,7 +43,7 @@ func (c *collector) event(now grid.Time, site int, e *grid.Event) {
 	case grid.JobFinished:
 		home.finished++
 		home.spent += e.Cost
-		if at, ok := c.n.index[e.Site]; ok {
+		if at, ok := c.n.Index(e.Site); ok {
 			c.tallies[at].incentive += e.Cost
 		}
 		outcome := "done"
@@ -70,11 +70,11 @@ func (c *collector) end(now grid.Time, x *Execution) {
 	if x.Lost {
 		return
 	}
-	home, ok := c.n.index[x.Job.Home]
+	home, ok := c.n.Index(x.Job.Home)
 	if !ok {
 		panic(fmt.Sprintf("testnet: job %s has home %q, which does not exist", x.Job.ID, x.Job.Home))
 	}
-	wait := c.n.members[home].Clock.Local(x.Start) - x.Job.Submit
+	wait := c.n.Clock(home).Local(x.Start) - x.Job.Submit
 	times := executionTimes{
 		processors: x.Job.Processors, wait: max(wait, 0), start: x.Start - c.begin, end: x.End - c.begin, window: c.window,
 	}
@@ -89,7 +89,7 @@ func (c *collector) end(now grid.Time, x *Execution) {
 }
 
 // done reports whether every job has been submitted and has ended.
-func (c *collector) done() bool { return c.open == 0 && c.n.Drained() && len(c.n.users.open) == 0 }
+func (c *collector) done() bool { return c.open == 0 && c.n.Drained() && c.n.Unanswered() == 0 }
 
 // histogram counts how often each small number occurs.
 type histogram struct {
@@ -136,9 +136,9 @@ func (h *histogram) minus(before *histogram) {
 func (h *histogram) sum() int64 { return h.total.over(sumOf(1), 1) }
 
 // queries adds up what directory queries cost, as far as sites that are up know.
-func (n *Network) queries() (h histogram) {
-	for i := range n.members {
-		if s, ok := n.members[i].core.(interface{ QueryMessages() []int64 }); ok {
+func queries(n *Network) (h histogram) {
+	for i := range n.Len() {
+		if s, ok := n.Core(i).(interface{ QueryMessages() []int64 }); ok {
 			h.addAll(s.QueryMessages())
 		}
 	}
@@ -169,8 +169,8 @@ func (h *histogram) spread() Spread {
 
 // jobMessages returns how many messages of the kinds the paper counts a site has
 // sent and received.
-func (n *Network) jobMessages(site int) (count int64) {
-	counter := n.counts.of(site)
+func jobMessages(n *Network, site int) (count int64) {
+	counter := n.Counter(site)
 	for k := range grid.Kind(wire.KindMax) {
 		if wire.Paper(k) {
 			count += counter.SentOf(k).Messages + counter.ReceivedOf(k).Messages
@@ -180,10 +180,10 @@ func (n *Network) jobMessages(site int) (count int64) {
 }
 
 // messages adds up the counters of all sites.
-func (n *Network) messages() *wire.Counter {
+func messages(n *Network) *wire.Counter {
 	total := new(wire.Counter)
-	for i := range n.members {
-		total.Add(n.counts.of(i))
+	for i := range n.Len() {
+		total.Add(n.Counter(i))
 	}
 	return total
 }

@@ -10,6 +10,7 @@ import (
 	"gridnode/grid"
 	"gridnode/market"
 	"gridnode/node/site"
+	"gridnode/testnet/draw"
 )
 
 // dataNet is a home with one processor, site 0, a wide site and two narrow ones that hold
@@ -30,7 +31,7 @@ func dataNet(t *testing.T, seed uint64, link Link, jobs headJobs, faults ...Faul
 		cfg.Market = market.Config{Site: cfg.ID, Name: cfg.Name, Resources: cfg.Resources, Rating: cfg.Rating, Price: cfg.Price}
 		cfg.Survey.Self, cfg.Survey.Topic = cfg.ID, "load"
 		at, err := n.Add(Member{ID: cfg.ID, Rating: cfg.Rating, New: func(incarnation int) (Site, error) {
-			return site.New(cfg, newPCG(seed+uint64(incarnation)<<32, cfg.ID, purposeSite).Uint64())
+			return site.New(cfg, draw.PCG(seed+uint64(incarnation)<<32, cfg.ID, draw.ForSite).Uint64())
 		}})
 		if err != nil {
 			t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/lease"
+	"gridnode/testnet/draw"
 	"gridnode/testnet/workload"
 )
 
@@ -89,7 +90,7 @@ type delegated struct {
 	submissions int64
 	starts      int64
 	ends        int64
-	source      map[grid.TaskID]int32 // dmm: whose processors a running job has, if they are not its home's
+	source      map[grid.TaskID]int // dmm: whose processors a running job has, if they are not its home's
 	samples     []DelegationSample
 	nextSample  grid.Time
 }
@@ -123,15 +124,15 @@ func (o *Overhead) Workload() int64 { return o.NotifyBroker + o.Negotiate + o.Jo
 // Delegation returns what only this scenario reports: messages by the paper's types,
 // the share of jobs that finished, and the delegations. The result must be one of
 // RunDelegation's.
-func (r *Result) Delegation() (o Overhead, finished Ratio, d lease.Delegations) {
+func Delegation(r *Result) (o Overhead, finished Ratio, d lease.Delegations) {
 	report := r.Config.(*delegationReport)
 	return report.counts, report.Finished, report.Delegations
 }
 
-// DelegationJobs returns how many jobs were submitted, which share of them could have
+// SubmittedJobs returns how many jobs were submitted, which share of them could have
 // finished by the last submission had none waited, and their load on all processors
 // over cfg.Days. The result must be one of RunDelegation's.
-func (r *Result) DelegationJobs() (jobs int64, finishable Ratio, load float64) {
+func SubmittedJobs(r *Result) (jobs int64, finishable Ratio, load float64) {
 	report := r.Config.(*delegationReport)
 	var processors int64
 	for _, s := range r.Sites {
@@ -148,7 +149,7 @@ func RunDelegation(ctx context.Context, cfg DelegationConfig) (*Result, error) {
 		return nil, err
 	}
 	begun := time.Now()
-	d := &delegated{cfg: cfg, jobs: cfg.Workload, source: make(map[grid.TaskID]int32)}
+	d := &delegated{cfg: cfg, jobs: cfg.Workload, source: make(map[grid.TaskID]int)}
 	if d.jobs == nil {
 		if d.jobs, err = DelegationJobs(cfg.Set, cfg.LoadDAS, cfg.LoadG5K, cfg.Days); err != nil {
 			return nil, err
@@ -157,7 +158,7 @@ func RunDelegation(ctx context.Context, cfg DelegationConfig) (*Result, error) {
 	if len(d.jobs) == 0 {
 		return nil, configError("days", "%v: no job is submitted in that time at this load", cfg.Days)
 	}
-	if d.n, err = New(Config{Seed: mix(cfg.Seed, cfg.Set), Inputs: delegationInputs()}); err != nil {
+	if d.n, err = New(Config{Seed: draw.Mix(cfg.Seed, cfg.Set), Inputs: delegationInputs()}); err != nil {
 		return nil, err
 	}
 	if err := d.build(match); err != nil {
@@ -237,7 +238,8 @@ func (d *delegated) run(ctx context.Context, begun time.Time) (*Result, error) {
 			split.add(d, x)
 			d.ends++
 			d.ended(x)
-			c.event(now, int(d.n.index[x.Job.Home]), &grid.Event{
+			home, _ := d.n.Index(x.Job.Home)
+			c.event(now, home, &grid.Event{
 				Kind: grid.JobFinished, Job: x.Job, Epoch: firstEpoch, Site: delegationID(x.Site), Result: grid.Result{Start: x.Start, End: x.End},
 			})
 			delete(d.source, x.ID)
@@ -249,7 +251,7 @@ func (d *delegated) run(ctx context.Context, begun time.Time) (*Result, error) {
 	area := areaOf(jobs)
 	d.n.Feed(source)
 	p := newProgress(d.cfg.Progress, "delegation", int64(total), func() int64 { return source.read })
-	d.n.cfg.Pulse = p.pulse
+	d.n.Pulse(p.pulse)
 	until, stop := last, d.n.Drained
 	if d.cfg.Drain {
 		until, stop = last+drainMax, func() bool { return d.ends == int64(total) }
@@ -307,7 +309,7 @@ func (d *delegated) described() (list []described) {
 
 // adjust names the user of a job: who shares a queue, and under fcondor a JM.
 func (d *delegated) adjust(j *grid.Job) {
-	j.User = userNames[mix(j.ID.Lo, 1)%uint64(d.cfg.Users)]
+	j.User = userNames[draw.Mix(j.ID.Lo, 1)%uint64(d.cfg.Users)]
 }
 
 // usersMax bounds DelegationConfig.Users.
@@ -357,9 +359,10 @@ type goodputs struct{ intraSite, intraGrid, interGrid sum }
 
 // add accounts for a finished execution.
 func (g *goodputs) add(d *delegated, x *Execution) {
-	home, at := int(d.n.index[x.Job.Home]), x.Site
+	home, _ := d.n.Index(x.Job.Home)
+	at := x.Site
 	if lender, ok := d.source[x.ID]; ok {
-		at = int(lender)
+		at = lender
 	}
 	if at == home {
 		return
@@ -377,7 +380,7 @@ func (g *goodputs) add(d *delegated, x *Execution) {
 // lender tells the collector whose processors a job ran on.
 func (d *delegated) lender(x *Execution) (site int, processors int64) {
 	if at, ok := d.source[x.ID]; ok {
-		return int(at), x.Job.Processors
+		return at, x.Job.Processors
 	}
 	return 0, 0
 }

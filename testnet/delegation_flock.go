@@ -8,6 +8,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/lrms"
+	"gridnode/testnet/draw"
 )
 
 // flock is Condor with flocking (§5.4, fcondor): every user has a job manager (JM),
@@ -40,7 +41,7 @@ type jobManager struct {
 const usageHalfLife = grid.Day
 
 func newFlock(d *delegated) *flock {
-	return &flock{d: d, users: make(map[flockUser]*jobManager), rng: rand.New(newPCG(d.cfg.Seed, "flock", purposeSite))}
+	return &flock{d: d, users: make(map[flockUser]*jobManager), rng: rand.New(draw.PCG(d.cfg.Seed, "flock", draw.ForSite))}
 }
 
 // flockSite is a site manager and its cluster.

@@ -6,6 +6,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/lease"
+	"gridnode/testnet/draw"
 	"gridnode/testnet/workload"
 )
 
@@ -108,7 +109,7 @@ func delegationJobs(set uint64, loadDAS, loadG5K float64, span grid.Time) ([]wor
 		if gridOf(c) == 0 {
 			load = loadDAS
 		}
-		g, err := workload.NewGenerator(delegationModel(processors, load), rand.New(newPCG(set, delegationID(c), purposeJob)))
+		g, err := workload.NewGenerator(delegationModel(processors, load), rand.New(draw.PCG(set, delegationID(c), draw.ForJobs)))
 		if err != nil {
 			return nil, fmt.Errorf("cluster %d: %w", c, err)
 		}

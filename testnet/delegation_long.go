@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"gridnode/grid"
+	"gridnode/testnet/draw"
 	"gridnode/testnet/workload"
 )
 
@@ -29,7 +30,7 @@ func LongRunJobs(set uint64, w LongRun) ([]workload.Job, error) {
 	}
 	shares, sum := [clusters]float64{}, 0.0
 	for c, processors := range clusterSizes {
-		busy := rand.New(newPCG(set, delegationID(c), purposeSite)).Float64()
+		busy := rand.New(draw.PCG(set, delegationID(c), draw.ForSite)).Float64()
 		shares[c] = float64(processors) * (1 + float64(busy*(w.Imbalance-1)))
 		sum += shares[c]
 	}
@@ -40,12 +41,12 @@ func LongRunJobs(set uint64, w LongRun) ([]workload.Job, error) {
 		m.SetSerial(serialShare)
 		m.Shape.JobsPerDay = float64(w.Jobs) * shares[c] / sum / float64(w.Days)
 		m.Shape.Load = w.Work.Seconds() * shares[c] / sum / (float64(processors) * span.Seconds())
-		rng := rand.New(newPCG(set, delegationID(c), purposeJob))
+		rng := rand.New(draw.PCG(set, delegationID(c), draw.ForJobs))
 		g, err := workload.NewGenerator(m, rng)
 		if err != nil {
 			return nil, fmt.Errorf("cluster %d: %w", c, err)
 		}
-		batches, err := workload.NewBatches(g, w.Batched, w.BatchMost, rand.New(newPCG(set, delegationID(c), purposeFault)))
+		batches, err := workload.NewBatches(g, w.Batched, w.BatchMost, rand.New(draw.PCG(set, delegationID(c), draw.ForFaults)))
 		if err != nil {
 			return nil, fmt.Errorf("cluster %d: %w", c, err)
 		}

@@ -8,6 +8,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/lease"
+	"gridnode/testnet/draw"
 )
 
 // delegationSubmit is the input by which a site gets a job of its own.
@@ -41,7 +42,7 @@ func (d *delegated) build(match lease.MatchConfig) error {
 	}
 	for site := range total {
 		// Site managers were not started at the same moment.
-		phase := grid.Time(newPCG(d.cfg.Seed, delegationID(site), purposeClock).Uint64() % uint64(cycle))
+		phase := grid.Time(draw.PCG(d.cfg.Seed, delegationID(site), draw.ForClock).Uint64() % uint64(cycle))
 		_, err := d.n.Add(Member{ID: delegationID(site), New: func(int) (Site, error) {
 			switch d.cfg.Architecture {
 			case "dmm":
@@ -187,7 +188,7 @@ func (d *delegated) newDMM(site int, match lease.MatchConfig, phase grid.Time) (
 	if match.Ordering == lease.OrderGossip {
 		s.gossip = directory.New(directory.Config{
 			Self: s.id, Federation: "delegation", Topic: delegationTopic, GossipInterval: 30 * grid.Second,
-		}, rand.New(newPCG(d.cfg.Seed, s.id, purposeRouter)))
+		}, rand.New(draw.PCG(d.cfg.Seed, s.id, draw.ForRouter)))
 		loads = func(site grid.SiteID) (int64, uint64, bool) {
 			l, ok := s.gossip.Load(site)
 			return l.Widest, l.Sequence, ok
@@ -198,7 +199,7 @@ func (d *delegated) newDMM(site int, match lease.MatchConfig, phase grid.Time) (
 			}
 		}
 	}
-	s.match, err = lease.NewMatchmaker(match, s.cluster, s.book, loads, rand.New(newPCG(d.cfg.Seed, s.id, purposeSite)))
+	s.match, err = lease.NewMatchmaker(match, s.cluster, s.book, loads, rand.New(draw.PCG(d.cfg.Seed, s.id, draw.ForSite)))
 	return s, err
 }
 
@@ -278,7 +279,7 @@ func (s *dmmSite) locals(now grid.Time, out *grid.Outbox) {
 	for i := 0; i < len(out.Locals); i++ {
 		switch in := out.Locals[i].(type) {
 		case *lease.Brought:
-			if at, ok := s.d.n.index[in.Lease.Source]; ok {
+			if at, ok := s.d.n.Index(in.Lease.Source); ok {
 				s.d.source[in.Task] = at
 			}
 			s.binding = append(s.binding, binding{now + s.bind, in.Task})

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"gridnode/grid"
+	"gridnode/testnet/draw"
 )
 
 // chatter is a random run of toy sites: pings, jobs, kills and faults of all kinds.
@@ -23,21 +24,21 @@ func chatter(t *testing.T, seed uint64, sites int) *Network {
 	name := func(i uint64) grid.SiteID { return grid.SiteID(fmt.Sprint("s", i)) }
 	for i := range sites {
 		id := name(uint64(i))
-		pcg := newPCG(seed, id, purposeClock)
+		pcg := draw.PCG(seed, id, draw.ForClock)
 		if _, err := n.Add(Member{
-			ID: id, Clock: Clock{Offset: grid.Time(uniform(pcg, 1000)), Drift: int64(uniform(pcg, 200)) - 100},
+			ID: id, Clock: Clock{Offset: grid.Time(draw.Uniform(pcg, 1000)), Drift: int64(draw.Uniform(pcg, 200)) - 100},
 			New: func(int) (Site, error) { return &toySite{timer: grid.Never}, nil },
 		}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	pcg := newPCG(seed, "", purposeFault)
-	draw := func(span grid.Time) grid.Time { return grid.Time(uniform(pcg, uint64(span))) }
+	pcg := draw.PCG(seed, "", draw.ForFaults)
+	drawn := func(span grid.Time) grid.Time { return grid.Time(draw.Uniform(pcg, uint64(span))) }
 	for i := range 200 {
-		s := int(uniform(pcg, uint64(sites)))
-		n.Inject(draw(grid.Minute), s, &toySend{name(uniform(pcg, uint64(sites))), i})
+		s := int(draw.Uniform(pcg, uint64(sites)))
+		n.Inject(drawn(grid.Minute), s, &toySend{name(draw.Uniform(pcg, uint64(sites))), i})
 		if i%10 == 0 {
-			if err := n.Schedule(Fault{Kind: FaultKind(i / 10 % 4), At: draw(grid.Minute), For: 1 + draw(10*grid.Second), Sites: []int{s}}); err != nil {
+			if err := n.Schedule(Fault{Kind: FaultKind(i / 10 % 4), At: drawn(grid.Minute), For: 1 + drawn(10*grid.Second), Sites: []int{s}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -45,8 +46,8 @@ func chatter(t *testing.T, seed uint64, sites int) *Network {
 	var jobs toyJobs
 	for i := range 100 {
 		jobs = append(jobs, toyJob{
-			&grid.Job{ID: grid.JobID{Lo: uint64(i)}, Submit: grid.Time(i) * grid.Second / 2, RunTime: 1 + draw(20*grid.Second), Deadline: grid.Never},
-			int(uniform(pcg, uint64(sites))),
+			&grid.Job{ID: grid.JobID{Lo: uint64(i)}, Submit: grid.Time(i) * grid.Second / 2, RunTime: 1 + drawn(20*grid.Second), Deadline: grid.Never},
+			int(draw.Uniform(pcg, uint64(sites))),
 		})
 	}
 	n.Feed(&jobs)
@@ -85,15 +86,15 @@ func TestTraceHashIsTheSameEverywhere(t *testing.T) {
 
 // TestNeighboursKeepTheirDraws: a site's draws depend on its name, not on who else is there.
 func TestNeighboursKeepTheirDraws(t *testing.T) {
-	draws := func(id grid.SiteID, p purpose, seed uint64) (v []uint64) {
-		pcg := newPCG(seed, id, p)
+	draws := func(id grid.SiteID, p draw.Purpose, seed uint64) (v []uint64) {
+		pcg := draw.PCG(seed, id, p)
 		for range 4 {
-			v = append(v, uniform(pcg, 1000))
+			v = append(v, draw.Uniform(pcg, 1000))
 		}
 		return v
 	}
-	base := draws("a", purposeLink, 1)
-	for _, other := range [][]uint64{draws("b", purposeLink, 1), draws("a", purposeClock, 1), draws("a", purposeLink, 2)} {
+	base := draws("a", draw.ForLinks, 1)
+	for _, other := range [][]uint64{draws("b", draw.ForLinks, 1), draws("a", draw.ForClock, 1), draws("a", draw.ForLinks, 2)} {
 		if slices.Equal(base, other) {
 			t.Errorf("another site, purpose or seed draws the same: %v", other)
 		}

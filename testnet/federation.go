@@ -14,6 +14,7 @@ import (
 	"gridnode/market"
 	"gridnode/market/bank"
 	"gridnode/node/site"
+	"gridnode/testnet/draw"
 	"gridnode/testnet/kademlia"
 	"gridnode/testnet/workload"
 )
@@ -224,11 +225,11 @@ func (cfg *FederationConfig) goal(site int, job *workload.Job) grid.Goal {
 	case "federated":
 		return grid.GoalSpill
 	}
-	h := mix(mix(cfg.Seed, uint64(purposeJob)), uint64(site))
+	h := draw.Mix(draw.Mix(cfg.Seed, uint64(draw.ForJobs)), uint64(site))
 	if job.User != "" {
-		h = mix(h, hashText(job.User))
+		h = draw.Mix(h, draw.Text(job.User))
 	} else {
-		h = mix(h, uint64(job.Number))
+		h = draw.Mix(h, uint64(job.Number))
 	}
 	if h%100 < uint64(cfg.OFT) {
 		return grid.GoalTime
@@ -295,6 +296,14 @@ func (f *federation) described() []described {
 	return d
 }
 
+// processors returns how many each site has.
+func (f *federation) processors() (list []int64) {
+	for i := range f.sites {
+		list = append(list, f.sites[i].Processors)
+	}
+	return list
+}
+
 // build makes the network and its sites.
 func (f *federation) build() (*Network, error) {
 	n, err := f.network()
@@ -358,7 +367,7 @@ func (f *federation) routers() []*kademlia.Node {
 		}
 	}
 	if f.through == nil {
-		kademlia.Fill(nodes, rand.New(newPCG(f.Seed, "", purposeRouter)))
+		kademlia.Fill(nodes, rand.New(draw.PCG(f.Seed, "", draw.ForRouter)))
 	}
 	return nodes
 }
@@ -384,9 +393,9 @@ func (f *federation) routerOf(i int) func(incarnation int) Router {
 		}
 		self := nodes[i].Self()
 		node := kademlia.New(f.router, self)
-		pcg := newPCG(f.Seed+uint64(incarnation)<<32, self.ID, purposeRouter)
+		pcg := draw.PCG(f.Seed+uint64(incarnation)<<32, self.ID, draw.ForRouter)
 		for range bootstrapPeers {
-			if peer := nodes[uniform(pcg, uint64(len(nodes)))].Self(); peer != self {
+			if peer := nodes[draw.Uniform(pcg, uint64(len(nodes)))].Self(); peer != self {
 				node.Seed(peer)
 			}
 		}
@@ -422,6 +431,6 @@ func (f *federation) site(i int) func(incarnation int) (Site, error) {
 		cfg.Lease = f.lease(i)
 	}
 	return func(incarnation int) (Site, error) {
-		return site.New(cfg, newPCG(f.Seed+uint64(incarnation)<<32, id, purposeSite).Uint64())
+		return site.New(cfg, draw.PCG(f.Seed+uint64(incarnation)<<32, id, draw.ForSite).Uint64())
 	}
 }

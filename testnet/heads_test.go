@@ -16,6 +16,7 @@ import (
 	"gridnode/internal/lrms/titan"
 	"gridnode/market"
 	"gridnode/node/site"
+	"gridnode/testnet/draw"
 )
 
 var headSeeds = flag.Int("head-seeds", 8, "seeds of the tests of heads, each a batch of 40 jobs over three members")
@@ -24,7 +25,7 @@ var headSeeds = flag.Int("head-seeds", 8, "seeds of the tests of heads, each a b
 // sites of production in virtual time.
 type headNet struct {
 	*Network
-	*checker
+	*Checker
 	jobs   headJobs
 	ended  map[grid.JobID]grid.Event
 	errs   map[grid.JobID]error // of submissions that were not taken
@@ -54,14 +55,14 @@ func newHeadNet(t *testing.T, seed uint64, link Link, heads muscle.HeadConfig, c
 	h := &headNet{ended: map[grid.JobID]grid.Event{}, errs: map[grid.JobID]error{}}
 	n, err := New(Config{
 		Seed: seed, Inputs: siteInputs(), Durable: true, Link: link,
-		Check: func(now grid.Time) error { return h.violation(now) },
+		Check: func(now grid.Time) error { return h.Violation(now) },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.Network = n
 	names := []string{"m1", "m2", "m3"}
-	sites := []described{{"head", 0}}
+	var processors []int64
 	for i := range 1 + len(names) {
 		cfg := site.Config{
 			ID: "head", Name: "head", Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: grid.Credit,
@@ -72,24 +73,24 @@ func newHeadNet(t *testing.T, seed uint64, link Link, heads muscle.HeadConfig, c
 			m := headMembers[i-1]
 			cfg.ID, cfg.Name, cfg.Head, cfg.Heads = grid.SiteID(names[i-1]), names[i-1], "head", site.HeadsConfig{}
 			cfg.Processors, cfg.Speed, cfg.Weights = m.processors, m.speed, m.weights
-			sites = append(sites, described{cfg.Name, cfg.Processors})
 		}
 		if change != nil {
 			change(i, &cfg)
 		}
+		processors = append(processors, cfg.Processors)
 		cfg.Directory = directory.Config{Self: cfg.ID, Federation: "virtual", Topic: "load"}
 		cfg.Market = market.Config{
 			Site: cfg.ID, Name: cfg.Name, Resources: cfg.Resources, Rating: cfg.Rating, Price: cfg.Price, Foreign: cfg.Foreign, Head: cfg.Head,
 		}
 		at, err := n.Add(Member{ID: cfg.ID, Rating: cfg.Rating, New: func(incarnation int) (Site, error) {
-			return site.New(cfg, newPCG(seed+uint64(incarnation)<<32, cfg.ID, purposeSite).Uint64())
+			return site.New(cfg, draw.PCG(seed+uint64(incarnation)<<32, cfg.ID, draw.ForSite).Uint64())
 		}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		n.Subscribe("load", at)
 	}
-	h.checker = check(n, sites, submission)
+	h.Checker = Check(n, processors, submission)
 	n.Observe(Observer{
 		Event: func(_ grid.Time, site int, e *grid.Event) {
 			switch e.Kind {
@@ -139,7 +140,7 @@ func (h *headNet) run(t *testing.T, jobs int) {
 	if err := h.Run(context.Background(), h.Now()+grid.Hour, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.atRest(); err != nil {
+	if err := h.AtRest(); err != nil {
 		t.Fatal(err)
 	}
 	if len(h.ended) != jobs {
@@ -233,7 +234,6 @@ func TestHeadLosesNothing(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for seed := range uint64(max(*headSeeds/4, 1)) {
 				h := newHeadNet(t, seed, tt.link, muscle.HeadConfig{Window: headWindow, Policy: muscle.PolicyUrgent, Batch: 25}, tt.change)
-				h.checker.capacity[0] = 10
 				h.submit(seed, 60)
 				if tt.name == "a member refuses all for lack of memory" {
 					for _, j := range h.jobs {
@@ -377,7 +377,7 @@ func TestHeadCancel(t *testing.T) {
 		t.Errorf("another job that waits: %+v", v)
 	}
 	if err := h.Run(context.Background(), grid.Hour, nil); err != nil {
-		t.Fatal(errors.Join(err, h.atRest()))
+		t.Fatal(errors.Join(err, h.AtRest()))
 	}
 	if h.ended[id].Kind != grid.JobCancelled || h.ended[id].Result.ExitCode == 0 || len(h.ended) != 3 {
 		t.Errorf("cancelled: %+v, of %d jobs", h.ended[id], len(h.ended))

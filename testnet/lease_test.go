@@ -18,6 +18,7 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/lease"
+	"gridnode/testnet/draw"
 
 	"google.golang.org/protobuf/proto"
 )
@@ -427,7 +428,7 @@ func newLeaseNet(seed uint64) (*leaseNet, error) {
 			cycle := grid.Minute * grid.Time(seed%2)
 			s.match, err = lease.NewMatchmaker(lease.MatchConfig{
 				Links: leaseLinks(site), Lend: true, Threshold: 1000, MatchCycle: cycle, Ordering: lease.Ordering(seed % 3),
-			}, s.cluster, s.book, nil, rand.New(newPCG(seed+uint64(incarnation)<<32, id, purposeSite)))
+			}, s.cluster, s.book, nil, rand.New(draw.PCG(seed+uint64(incarnation)<<32, id, draw.ForSite)))
 			return s, err
 		}})
 		if err != nil {
@@ -459,7 +460,7 @@ func newLeaseNet(seed uint64) (*leaseNet, error) {
 
 // feed submits a day of jobs, most of them at small sites, and pokes.
 func (w *leaseNet) feed(seed uint64) {
-	rng := rand.New(newPCG(seed, "jobs", purposeJob))
+	rng := rand.New(draw.PCG(seed, "jobs", draw.ForJobs))
 	f := &leaseFeed{}
 	at := grid.Time(0)
 	for i := 0; ; i++ {

@@ -12,6 +12,7 @@ import (
 	"gridnode/internal/lrms"
 	"gridnode/lease"
 	"gridnode/node/site"
+	"gridnode/testnet/draw"
 	"gridnode/testnet/workload"
 )
 
@@ -149,7 +150,7 @@ func addAlone(n *Network, d described, discipline lrms.Discipline, home *workloa
 				ID: home.ID, Name: d.name, Resources: grid.Resources{Processors: d.processors},
 				Rating: home.Rating, Discipline: discipline, Parts: site.Jobs,
 				Limits: site.Limits{Jobs: jobsMax, PerUser: jobsMax},
-			}, n.cfg.Seed)
+			}, n.Seed())
 		},
 	})
 	return err
@@ -266,7 +267,7 @@ func (w *logs) generate(cfg *LeasingConfig, until grid.Time) error {
 		m := workload.Lublin(p)
 		m.Shape.Load = 0.7
 		name := fmt.Sprintf("site-%d", i+1)
-		g, err := workload.NewGenerator(m, rand.New(newPCG(modelSeed, grid.SiteID(name), purposeJob)))
+		g, err := workload.NewGenerator(m, rand.New(draw.PCG(modelSeed, grid.SiteID(name), draw.ForJobs)))
 		if err != nil {
 			return configError("processors", "%v", err)
 		}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gridnode/grid"
+	"gridnode/testnet/draw"
 )
 
 // Link says what becomes of messages between two sites. The zero value delivers
@@ -51,10 +52,10 @@ func (n *Network) latency(from, to int32) grid.Time {
 	if l.Latency != nil {
 		t = max(l.Latency(int(from), int(to)), 0)
 	} else if l.LatencyMax > l.LatencyMin {
-		t += grid.Time(uniform(&m.link, uint64(l.LatencyMax-l.LatencyMin)+1))
+		t += grid.Time(draw.Uniform(&m.link, uint64(l.LatencyMax-l.LatencyMin)+1))
 	}
-	if l.ReorderMax > 0 && chance(&m.link, l.Reorder) {
-		t += grid.Time(uniform(&m.link, uint64(l.ReorderMax)+1))
+	if l.ReorderMax > 0 && draw.Chance(&m.link, l.Reorder) {
+		t += grid.Time(draw.Uniform(&m.link, uint64(l.ReorderMax)+1))
 	}
 	return t
 }
@@ -86,11 +87,11 @@ func (n *Network) relay(from, to int32, message grid.Message) {
 		n.queue.push(n.now, classOther, e)
 		return
 	}
-	if n.severed(from, to) || chance(&m.link, n.cfg.Link.Loss) {
+	if n.severed(from, to) || draw.Chance(&m.link, n.cfg.Link.Loss) {
 		n.lost++
 		return
 	}
-	if chance(&m.link, n.cfg.Link.Duplicate) {
+	if draw.Chance(&m.link, n.cfg.Link.Duplicate) {
 		e.silent = true // one copy refused does not mean that the other was
 		n.queue.push(n.now+n.latency(from, to), classOther, e)
 	}
@@ -155,7 +156,7 @@ func (n *Network) probe(from int32, to grid.SiteID) {
 	n.trace.effect(from, grid.EffectProbe, uint64(uint32(target)))
 	answer := &grid.Probed{To: to, RoundTrip: -1}
 	if known && n.members[target].core != nil && !n.severed(from, target) &&
-		!chance(&m.link, n.cfg.Link.Loss) && !chance(&m.link, n.cfg.Link.Loss) {
+		!draw.Chance(&m.link, n.cfg.Link.Loss) && !draw.Chance(&m.link, n.cfg.Link.Loss) {
 		answer.RoundTrip = n.latency(from, target) + n.latency(target, from)
 	}
 	after := answer.RoundTrip

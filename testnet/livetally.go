@@ -156,7 +156,7 @@ func (x *timers) Recover() ([]site.Adopted, []grid.TaskEnded, error) { return ni
 
 // Start implements node.Executor.
 func (x *timers) Start(task grid.Task) {
-	span, reason := runTime(task.Job, x.rating), ""
+	span, reason := RunTime(task.Job, x.rating), ""
 	if task.Limit > 0 && span > task.Limit {
 		span, reason = task.Limit, TimeLimit
 	}
@@ -189,19 +189,8 @@ func (x *timers) end(id grid.TaskID, reason string) {
 	now := time.Now()
 	x.tally.execution(x.site, r.job, r.start, now)
 	x.ended(&grid.TaskEnded{ID: id, Result: grid.Result{
-		Start: grid.Time(r.start.UnixMicro()), End: grid.Time(now.UnixMicro()), Reason: reason, ExitCode: exitCodeOf(reason),
+		Start: grid.Time(r.start.UnixMicro()), End: grid.Time(now.UnixMicro()), Reason: reason, ExitCode: ExitCode(reason),
 	}})
-}
-
-// exitCodeOf is the exit code of a task ended for a reason, as a shell would see it.
-func exitCodeOf(reason string) int32 {
-	switch reason {
-	case "":
-		return 0
-	case TimeLimit:
-		return exitTimeLimit
-	}
-	return exitKilled
 }
 
 // Acknowledge implements node.Executor.

@@ -10,6 +10,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/testnet/draw"
 )
 
 // Site is what the virtual network drives: the protocol logic of one site.
@@ -180,7 +181,7 @@ func (n *Network) Add(m Member) (int, error) {
 	s := int32(len(n.members))
 	added := member{
 		Member: m, core: core, armed: grid.Never, executions: none,
-		link: *newPCG(n.cfg.Seed, m.ID, purposeLink),
+		link: *draw.PCG(n.cfg.Seed, m.ID, draw.ForLinks),
 	}
 	if m.Router != nil {
 		added.router = m.Router(0)
@@ -228,11 +229,32 @@ func (n *Network) Now() grid.Time { return n.now }
 // Len returns the number of sites.
 func (n *Network) Len() int { return len(n.members) }
 
+// ID returns a site's name.
+func (n *Network) ID(site int) grid.SiteID { return n.members[site].ID }
+
+// Index returns the index of the site of that name, and whether there is one.
+func (n *Network) Index(id grid.SiteID) (site int, ok bool) {
+	s, ok := n.index[id]
+	return int(s), ok
+}
+
+// Clock returns how a site's clock runs.
+func (n *Network) Clock(site int) Clock { return n.members[site].Clock }
+
+// Seed returns the seed of the run.
+func (n *Network) Seed() uint64 { return n.cfg.Seed }
+
+// Pulse has f called every few thousand events, instead of Config.Pulse.
+func (n *Network) Pulse(f func()) { n.cfg.Pulse = f }
+
 // Core returns the logic of a site, nil while it is down.
 func (n *Network) Core(site int) Site { return n.members[site].core }
 
+// Counter counts the messages of a site by kind and direction.
+type Counter = wire.Counter
+
 // Counter returns the message counts of a site, over all its incarnations.
-func (n *Network) Counter(site int) *wire.Counter { return n.counts.of(site) }
+func (n *Network) Counter(site int) *Counter { return n.counts.of(site) }
 
 // Events returns how many events have happened.
 func (n *Network) Events() int64 { return n.events }
@@ -243,6 +265,17 @@ func (n *Network) Lost() int64 { return n.lost }
 // TraceHash returns the hash over everything that has happened: equal for equal
 // runs, on every machine.
 func (n *Network) TraceHash() uint64 { return uint64(n.trace) }
+
+// Pending returns how many events have yet to happen.
+func (n *Network) Pending() int { return n.queue.len() }
+
+// Unanswered returns how many users have had no answer to their submissions. Where no
+// site can crash nobody asks for one.
+func (n *Network) Unanswered() int { return len(n.users.open) }
+
+// Wake gives a site a Tick at the end of the present instant: something has changed
+// that it was not told.
+func (n *Network) Wake(site int) { n.owe(int32(site)) }
 
 // Drained reports whether no job is left to be submitted.
 func (n *Network) Drained() bool { return n.source == nil && n.arrival == nil }

@@ -6,6 +6,7 @@ import (
 
 	"gridnode/coalloc/muscle"
 	"gridnode/grid"
+	"gridnode/testnet/draw"
 )
 
 // Run times on the first cluster follow a bounded Pareto distribution (equation 4)
@@ -27,7 +28,7 @@ type packingJobs struct {
 }
 
 func newPackingJobs(cfg *PackingConfig) *packingJobs {
-	g := &packingJobs{cfg: cfg, rng: rand.New(newPCG(cfg.Seed, "packing", purposeJob))}
+	g := &packingJobs{cfg: cfg, rng: rand.New(draw.PCG(cfg.Seed, "packing", draw.ForJobs))}
 	g.clusters, g.widest = cfg.clusters()
 	return g
 }

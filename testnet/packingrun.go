@@ -11,6 +11,7 @@ import (
 	"gridnode/coalloc/muscle"
 	"gridnode/grid"
 	"gridnode/internal/lrms/titan"
+	"gridnode/testnet/draw"
 )
 
 // packer runs the scenario: batch by batch, cluster by cluster.
@@ -83,7 +84,7 @@ func RunPacking(ctx context.Context, cfg PackingConfig) (*Result, error) {
 // begin makes the draws that follow those of one cluster in one batch; cluster -1 is
 // the policy.
 func (p *packer) begin(cluster int) {
-	p.draws.Seed(mix(p.cfg.Seed, uint64(p.batches)), mix(hashText("packing"), uint64(cluster+1)))
+	p.draws.Seed(draw.Mix(p.cfg.Seed, uint64(p.batches)), draw.Mix(draw.Text("packing"), uint64(cluster+1)))
 }
 
 // pack shares a batch out and lets the clusters plan.
@@ -148,9 +149,9 @@ func (p *packer) plan(problem *titan.Problem, share *muscle.Share, cluster int) 
 	}
 	p.generations += int64(p.titan.Run())
 	p.carry(problem)
-	p.hash = mix(p.hash, uint64(p.titan.Cost()))
+	p.hash = draw.Mix(p.hash, uint64(p.titan.Cost()))
 	for _, job := range p.titan.Best().Order {
-		p.hash = mix(p.hash, uint64(share.Jobs[job]))
+		p.hash = draw.Mix(p.hash, uint64(share.Jobs[job]))
 	}
 	return problem.Measure(p.titan.Best()), nil
 }
@@ -183,7 +184,7 @@ func (p *packer) result(begun time.Time) *Result {
 	r := &Result{
 		Scenario: "packing", Seed: p.cfg.Seed, Mode: "virtual", Config: *p.cfg, TraceHash: fmt.Sprintf("%016x", p.hash),
 		Events: p.generations, VirtualSeconds: seconds(p.span), WallSeconds: seconds(grid.FromDuration(time.Since(begun))),
-		Messages: Messages{ByType: map[string]int64{}},
+		Messages: Messages{ByType: map[string]int64{}}, Table: writePacking,
 	}
 	utilization := func(area, idle grid.Time) Ratio {
 		if area+idle == 0 {
@@ -214,7 +215,7 @@ func (p *packer) result(begun time.Time) *Result {
 }
 
 // writePacking prints a line per cluster and one for all.
-func (r *Result) writePacking(w io.Writer) error {
+func writePacking(w io.Writer, r *Result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "cluster\tprocessors\tjobs\tjobs a batch\tmissed\tutilization\tmakespan s\tCP s\t")
 	line := func(name string, processors int64, s *Stats) {

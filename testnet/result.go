@@ -24,6 +24,9 @@ type Result struct {
 	Events         int64        `json:"events"`
 	VirtualSeconds Decimal      `json:"virtualSeconds"`
 	WallSeconds    Decimal      `json:"wallSeconds"`
+
+	// Table prints the result as a table if the usual one does not suit it.
+	Table func(w io.Writer, r *Result) error `json:"-"`
 }
 
 // SiteResult is one site's part of a Result.
@@ -57,18 +60,18 @@ type described struct {
 // result works out the Result of a run that took from begun until now.
 func (c *collector) result(scenario string, config any, sites []described, begun time.Time) *Result {
 	r := &Result{
-		Scenario: scenario, Seed: c.n.cfg.Seed, Mode: "virtual", Config: config,
+		Scenario: scenario, Seed: c.n.Seed(), Mode: "virtual", Config: config,
 		TraceHash: fmt.Sprintf("%016x", c.n.TraceHash()),
 		Events:    c.n.Events(), VirtualSeconds: seconds(c.n.Now()),
 		WallSeconds: seconds(grid.FromDuration(time.Since(begun))),
 	}
-	queries := c.n.queries()
-	r.Messages = Messages{ByType: c.n.messages().SentByName(), PerJob: c.perJob.spread(), DirectoryPerQuery: queries.spread()}
+	queries := queries(c.n)
+	r.Messages = Messages{ByType: messages(c.n).SentByName(), PerJob: c.perJob.spread(), DirectoryPerQuery: queries.spread()}
 	var total tally
 	var processors int64
 	for i := range c.tallies {
 		t := &c.tallies[i]
-		t.messagesRemote = max(c.n.jobMessages(i)-t.messages, 0)
+		t.messagesRemote = max(jobMessages(c.n, i)-t.messages, 0)
 		total.plus(t)
 		processors += sites[i].processors
 		r.Sites = append(r.Sites, SiteResult{sites[i].name, sites[i].processors, t.stats(sites[i].processors, c.window)})

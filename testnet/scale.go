@@ -116,7 +116,7 @@ func startScale(ctx context.Context, cfg *ScaleConfig) (*Network, *scaleMeasure,
 		return goals.goal(site, job)
 	}})
 	if cfg.Pulse != nil {
-		n.cfg.Pulse = func() { cfg.Pulse(int64(n.Now()) * 1000 / int64(scaleWarmup+cfg.Span)) }
+		n.Pulse(func() { cfg.Pulse(int64(n.Now()) * 1000 / int64(scaleWarmup+cfg.Span)) })
 	}
 	if err := n.Run(ctx, scaleWarmup-1, nil); err != nil {
 		return nil, nil, fmt.Errorf("%d sites, seed %d: %w", cfg.Sites, cfg.Seed, err)

@@ -28,7 +28,7 @@ type scaleMeasure struct {
 func measureScale(n *Network, nodes []*kademlia.Node, begin grid.Time) *scaleMeasure {
 	m := &scaleMeasure{
 		n: n, nodes: nodes, begin: begin, jobs: scaleJobs{begin: begin, jobs: make(map[grid.JobID]*scaleJob)},
-		events: n.Events(), counters: make([]wire.Counter, n.Len()), queries: n.queries(), asked: n.queryLookups(), looked: requests(nodes),
+		events: n.Events(), counters: make([]wire.Counter, n.Len()), queries: queries(n), asked: queryLookups(n), looked: requests(nodes),
 	}
 	for i := range m.counters {
 		m.counters[i] = *n.Counter(i)
@@ -43,9 +43,9 @@ func measureScale(n *Network, nodes []*kademlia.Node, begin grid.Time) *scaleMea
 }
 
 // queryLookups adds up the look-ups that queries asked for.
-func (n *Network) queryLookups() (count int64) {
-	for i := range n.members {
-		if s, ok := n.members[i].core.(*site.Site); ok {
+func queryLookups(n *Network) (count int64) {
+	for i := range n.Len() {
+		if s, ok := n.Core(i).(*site.Site); ok {
 			count += s.QueryLookups()
 		}
 	}
@@ -77,11 +77,11 @@ func (m *scaleMeasure) result(end grid.Time) *ScaleResult {
 	for i := range c.counters {
 		c.counters[i] = *m.n.Counter(i)
 		c.counters[i].Subtract(&m.counters[i])
-		c.names = append(c.names, string(m.n.members[i].ID))
+		c.names = append(c.names, string(m.n.ID(i)))
 	}
-	c.queries = m.n.queries()
+	c.queries = queries(m.n)
 	c.queries.minus(&m.queries)
-	c.queryLookups = m.n.queryLookups() - m.asked
+	c.queryLookups = queryLookups(m.n) - m.asked
 	looked := requests(m.nodes)
 	c.lookups, c.requests = looked.Lookups-m.looked.Lookups, looked.Requests-m.looked.Requests
 	totals := m.jobs.totals(m.promised)

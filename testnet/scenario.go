@@ -76,13 +76,13 @@ func (r *run) do(ctx context.Context) (result *Result, err error) {
 	c := collect(r.n, r.begin, r.window, rows)
 	c.leased = r.leased
 	p := newProgress(r.Progress, r.scenario, r.total, r.read)
-	r.n.cfg.Pulse = p.pulse
+	r.n.Pulse(p.pulse)
 	err = r.n.Run(ctx, r.until(), func() bool { return r.n.Now() >= r.least && c.done() && (r.quiet == nil || r.quiet()) })
 	p.stop()
 	if err == nil && !c.done() {
 		err = fmt.Errorf("at %v %d jobs have neither ended nor been refused, and nothing more happens (or not in time)", r.n.Now(), c.open)
 	}
-	if err == nil && r.n.queue.len() > 0 {
+	if err == nil && r.n.Pending() > 0 {
 		err = r.n.Run(ctx, r.n.Now().Add(settleSpan), nil)
 	}
 	if err == nil && r.atRest != nil {

@@ -112,7 +112,7 @@ func (s *strdSite) start(now grid.Time, x *lease.Started, out *grid.Outbox) {
 		lender := s.partners[x.Lender]
 		s.net.loans[x.ID] = strdLoan{lender, x.Leased}
 		s.net.lease(now, s.index, lender, x.Leased)
-		s.net.n.owe(int32(lender)) // it has fewer processors: its queue is looked at anew
+		s.net.n.Wake(lender) // it has fewer processors: its queue is looked at anew
 	}
 	out.Start(grid.Task{ID: x.ID, Job: s.jobs[x.ID], Limit: x.Estimate})
 }
@@ -124,7 +124,7 @@ func (s *strdSite) ended(now grid.Time, e *grid.TaskEnded, out *grid.Outbox) {
 	if l, leased := s.net.loans[e.ID]; leased {
 		delete(s.net.loans, e.ID)
 		s.net.lease(now, s.index, l.lender, -l.processors)
-		s.net.n.owe(int32(l.lender)) // it has processors to schedule
+		s.net.n.Wake(l.lender) // it has processors to schedule
 	}
 	out.Tell(grid.Event{Kind: grid.JobFinished, Job: job, Epoch: e.ID.Epoch, Site: job.Home, Result: e.Result})
 }

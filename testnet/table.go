@@ -13,8 +13,8 @@ import (
 
 // writeTable prints one line per site, one for all, and what was sent.
 func (r *Result) writeTable(w io.Writer) error {
-	if r.Scenario == "packing" {
-		return r.writePacking(w)
+	if r.Table != nil {
+		return r.Table(w, r)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "site\tprocessors\tjobs\taccepted\trejected\tlocal\tmigrated\tremote\tutilization\tAWT s\tAWRT s\tresponse s\tincentive\tspent\t")

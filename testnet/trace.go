@@ -1,6 +1,9 @@
 package testnet
 
-import "gridnode/grid"
+import (
+	"gridnode/grid"
+	"gridnode/testnet/draw"
+)
 
 // trace is a running hash over all events and effects, of integers only, so that
 // it is the same on every machine.
@@ -8,7 +11,7 @@ type trace uint64
 
 func newTrace() trace { return 0x6772_6964_6e6f_6465 }
 
-func (t *trace) add(v uint64) { *t = trace(mix(uint64(*t), v)) }
+func (t *trace) add(v uint64) { *t = trace(draw.Mix(uint64(*t), v)) }
 
 func (t *trace) job(id grid.JobID) { t.add(id.Hi<<1 ^ id.Lo) }
 

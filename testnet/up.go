@@ -23,6 +23,7 @@ import (
 	"gridnode/node/p2p"
 	"gridnode/node/site"
 	"gridnode/node/store"
+	"gridnode/testnet/draw"
 	"gridnode/testnet/workload"
 )
 
@@ -201,7 +202,7 @@ func (l *Live) start(ctx context.Context, placement market.Placement) error {
 	if l.cfg.Transport == "memory" {
 		memory = &p2p.Memory{Latency: l.cfg.latency}
 	}
-	rng := rand.New(newPCG(l.cfg.Seed, "", purposeRouter))
+	rng := rand.New(draw.PCG(l.cfg.Seed, "", draw.ForRouter))
 	ready := int64(0) // started, and once more when settled
 	p := newProgress(l.cfg.Progress, "nodes", int64(2*l.cfg.Nodes), func() int64 { return ready })
 	defer p.stop()
@@ -291,7 +292,7 @@ func (l *Live) host(i int, placement market.Placement, memory *p2p.Memory) (node
 	}
 	cfg := node.HostConfig{
 		Key: key, Federation: liveFederation, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Version: "testnet",
-		Memory: memory, Profile: p2p.ProfileFleet, Seed: newPCG(l.cfg.Seed, grid.SiteID(s.Name), purposeSite).Uint64(),
+		Memory: memory, Profile: p2p.ProfileFleet, Seed: draw.PCG(l.cfg.Seed, grid.SiteID(s.Name), draw.ForSite).Uint64(),
 		Store: store.Options{SpaceMin: -1},
 		Site: site.Config{
 			Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,

@@ -24,34 +24,34 @@ const Days Unit = "CPU days"
 var (
 	metricGoodput = matchMetric{"goodput", Days, 1, func(r *testnet.Result) Number { return Number(r.Total.Goodput.Float() / perDay) }}
 	metricJF      = matchMetric{"jobs finished", Percent, 2, func(r *testnet.Result) Number {
-		_, finished, _ := r.Delegation()
+		_, finished, _ := testnet.Delegation(r)
 		return Number(100 * finished.Float())
 	}}
 	metricBound = matchMetric{"jobs that could finish", Percent, 2, func(r *testnet.Result) Number {
-		_, share, _ := r.DelegationJobs()
+		_, share, _ := testnet.SubmittedJobs(r)
 		return Number(100 * share.Float())
 	}}
 	metricLoad = matchMetric{"load of the generated jobs", Percent, 1, func(r *testnet.Result) Number {
-		_, _, load := r.DelegationJobs()
+		_, _, load := testnet.SubmittedJobs(r)
 		return Number(100 * load)
 	}}
 	metricLent = matchMetric{"jobs on borrowed processors", Percent, 2, func(r *testnet.Result) Number {
-		_, _, d := r.Delegation()
+		_, _, d := testnet.Delegation(r)
 		return 100 * ratio(float64(d.Brought), float64(r.Total.Submitted))
 	}}
 	metricAWT   = matchMetric{"mean wait", Seconds, 1, func(r *testnet.Result) Number { return Number(r.Total.AWT.Float()) }}
 	metricASD   = matchMetric{"mean slowdown", "", 2, func(r *testnet.Result) Number { return Number(r.Total.ASD.Float()) }}
 	metricPer   = matchMetric{"delegations per job", "", 3, func(r *testnet.Result) Number { return Number(r.Total.DelegationsPerJob.Float()) }}
 	metricChain = matchMetric{"delegations per delegated job", "", 3, func(r *testnet.Result) Number {
-		_, _, d := r.Delegation()
+		_, _, d := testnet.Delegation(r)
 		return ratio(float64(d.Hops), float64(d.Brought))
 	}}
 	metricShare = matchMetric{"DMM messages of all", Percent, 2, func(r *testnet.Result) Number {
-		o, _, _ := r.Delegation()
+		o, _, _ := testnet.Delegation(r)
 		return 100 * ratio(float64(o.DMM), float64(o.Workload()+o.DMM+o.KeepAlive))
 	}}
 	metricOver = matchMetric{"DMM over workload management messages", Percent, 1, func(r *testnet.Result) Number {
-		o, _, _ := r.Delegation()
+		o, _, _ := testnet.Delegation(r)
 		return 100 * ratio(float64(o.DMM), float64(o.Workload()))
 	}}
 )
@@ -64,7 +64,7 @@ func goodputPart(name string, of func(r *testnet.Result) testnet.Decimal) matchM
 // messageCount counts messages of one type, in thousands.
 func messageCount(name string, of func(o testnet.Overhead) int64) matchMetric {
 	return matchMetric{name, "thousands", 1, func(r *testnet.Result) Number {
-		o, _, _ := r.Delegation()
+		o, _, _ := testnet.Delegation(r)
 		return Number(float64(of(o)) / 1000)
 	}}
 }

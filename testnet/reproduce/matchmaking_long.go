@@ -111,7 +111,7 @@ func (s *matchStudy) samples(architecture string) []testnet.DelegationSample {
 	c := longCase(architecture)
 	c.set = 1
 	if r := s.results[c]; r != nil {
-		return r.DelegationSamples()
+		return testnet.DelegationSamples(r)
 	}
 	return nil
 }

@@ -1,0 +1,36 @@
+package testnet
+
+import "gridnode/grid"
+
+// Call has something be done at an instant, on behalf of a site: what only those
+// outside can decide then, such as what its user wants.
+func (n *Network) Call(at grid.Time, site int, do func()) {
+	n.after(at, classOther, int32(site), do)
+}
+
+// Step gives a site an input at once. It is for what Call does.
+func (n *Network) Step(site int, in grid.Input) { n.step(int32(site), in) }
+
+// Pilots returns how many pilots there are anywhere.
+func (n *Network) Pilots() int { return len(n.pilots.kept) }
+
+// Away reports whether a site has a task on processors that it borrowed.
+func (n *Network) Away(site int, id grid.TaskID) bool {
+	return n.pilots.away[awayID{int32(site), id}] != nil
+}
+
+// RunTime returns how long a job really runs on processors of that rating: its true
+// run time at home, scaled as Grid-Federation's eq. 2 scales its estimate.
+func RunTime(job *grid.Job, at grid.Rating) grid.Time { return runTime(job, at) }
+
+// ExitCode is the exit code of a task that was ended for a reason, as a shell would
+// see it; 0 for no reason.
+func ExitCode(reason string) int32 {
+	switch reason {
+	case "":
+		return 0
+	case TimeLimit:
+		return exitTimeLimit
+	}
+	return exitKilled
+}
