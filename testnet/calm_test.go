@@ -7,6 +7,7 @@ import (
 	"gridnode/grid"
 	"gridnode/market"
 	"gridnode/node/site"
+	"gridnode/testnet/simtest"
 	"gridnode/testnet/workload"
 )
 
@@ -25,7 +26,7 @@ func (s restless) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 // TestCalmTicksAreWholeTicks: a Tick that looks at the directory and the survey only,
 // as nothing else has happened, does what a whole one would have done.
 func TestCalmTicksAreWholeTicks(t *testing.T) {
-	alone(t)
+	simtest.Alone(t)
 	for _, placement := range []market.Placement{market.PlacementPaper, market.PlacementCoordinated} {
 		var hashes [2]uint64
 		for i := range hashes {

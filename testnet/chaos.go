@@ -13,7 +13,6 @@ import (
 	"gridnode/grid"
 	"gridnode/market"
 	"gridnode/market/bank"
-	"gridnode/node/site"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/workload"
 )
@@ -187,15 +186,6 @@ func caught(do func() (*Result, error)) (result *Result, err error) {
 		}
 	}()
 	return do()
-}
-
-// submission tells the checker which answers acknowledge a job.
-func submission(answer any) (id grid.JobID, submission bool, err error) {
-	s, ok := answer.(*site.Submitted)
-	if !ok {
-		return grid.JobID{}, false, nil
-	}
-	return s.ID, true, s.Err
 }
 
 // chaosLink is a wide-area network with the faults of links.

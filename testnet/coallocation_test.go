@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"gridnode/grid"
+	"gridnode/testnet/simtest"
 )
 
 func coallocated(t *testing.T, change func(*CoallocationConfig)) *Result {
@@ -121,7 +122,7 @@ func TestCoallocationOptions(t *testing.T) {
 // TestAdaptiveBeatsBoth: adaptive is at least as good as the better of WF and FCM, in
 // mean response within 2 %, whatever the load and the communication.
 func TestAdaptiveBeatsBoth(t *testing.T) {
-	alone(t)
+	simtest.Alone(t)
 	for _, application := range []string{"ccr=0.1", "ccr=0.5", "wave"} {
 		for _, utilization := range []float64{60, 85} {
 			mean := map[string]float64{}

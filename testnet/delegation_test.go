@@ -8,6 +8,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/lease"
+	"gridnode/testnet/simtest"
 	"gridnode/testnet/workload"
 )
 
@@ -41,7 +42,7 @@ func TestDelegationRepeats(t *testing.T) {
 // TestDelegationOrder checks what the paper is about: where clusters are full,
 // borrowing beats being alone and standing in one queue.
 func TestDelegationOrder(t *testing.T) {
-	alone(t)
+	simtest.Alone(t)
 	finished := map[string]float64{}
 	goodput := map[string]float64{}
 	for _, a := range Architectures {

@@ -17,6 +17,7 @@ import (
 	"gridnode/market"
 	"gridnode/node/site"
 	"gridnode/testnet/draw"
+	"gridnode/testnet/simtest"
 )
 
 var headSeeds = flag.Int("head-seeds", 8, "seeds of the tests of heads, each a batch of 40 jobs over three members")
@@ -159,7 +160,7 @@ var headWindow = 5 * grid.Second
 // three members by each policy. The sums over all seeds are compared: the policies
 // that look at deadlines against those that do not.
 func TestHeadMissesFewerDeadlines(t *testing.T) {
-	alone(t)
+	simtest.Alone(t)
 	missed := map[muscle.Policy]int{}
 	for seed := range uint64(*headSeeds) {
 		for p := range muscle.PolicyNames {

@@ -156,25 +156,6 @@ func addAlone(n *Network, d described, discipline lrms.Discipline, home *workloa
 	return err
 }
 
-// jobsMax is how many live jobs a site of a virtual network may have: no run fails
-// because a log is long.
-const jobsMax = 1 << 30
-
-// siteInputs makes the inputs that node.Site knows.
-func siteInputs() Inputs {
-	submit, adopted := new(site.Submit), new(site.Adopted)
-	return Inputs{
-		Submit: func(token uint64, job *grid.Job) grid.Input {
-			*submit = site.Submit{Token: token, Job: job}
-			return submit
-		},
-		Adopted: func(id grid.TaskID, start grid.Time) grid.Input {
-			*adopted = site.Adopted{ID: id, Start: start}
-			return adopted
-		},
-	}
-}
-
 // logs are the workloads of a leasing run.
 type logs struct {
 	sites   []described

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridnode/testnet/simtest"
 	"gridnode/testnet/workload/tracestest"
 )
 
@@ -29,7 +30,7 @@ func traces(t testing.TB, name string) string {
 // printed digit; the cleaned KTH and SDSC logs have other jobs than the paper's, so
 // theirs are the figures of this reading of the rules.
 func TestExactEASY(t *testing.T) {
-	alone(t)
+	simtest.Alone(t)
 	for _, tt := range []struct {
 		log               string
 		processors        int64

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"gridnode/testnet/simtest"
 )
 
 func packed(t *testing.T, change func(*PackingConfig)) *Result {
@@ -64,7 +66,7 @@ func TestPacking(t *testing.T) {
 
 // TestPackingFlags: each says something.
 func TestPackingFlags(t *testing.T) {
-	alone(t)
+	simtest.Alone(t)
 	base := packed(t, nil)
 	for name, change := range map[string]func(*PackingConfig){
 		"deadline-range": func(cfg *PackingConfig) { cfg.DeadlineRange = [2]float64{0, 1} },
