@@ -38,6 +38,7 @@ type federation struct {
 	lifetime  grid.Time                       // of quotes; 0: the default
 	bank      func(site int) bank.Config      // nil: nobody pays anybody
 	lease     func(site int) site.LeaseConfig // nil: nobody lends or borrows
+	wrap      func(*site.Site) Site           // around each site; nil: none
 
 	discipline     lrms.Discipline
 	skipInfeasible bool // market.Config
@@ -219,6 +220,10 @@ func (f *federation) site(i int) func(incarnation int) (Site, error) {
 		cfg.Lease = f.lease(i)
 	}
 	return func(incarnation int) (Site, error) {
-		return site.New(cfg, draw.PCG(f.Seed+uint64(incarnation)<<32, id, draw.ForSite).Uint64())
+		s, err := site.New(cfg, draw.PCG(f.Seed+uint64(incarnation)<<32, id, draw.ForSite).Uint64())
+		if err == nil && f.wrap != nil {
+			return f.wrap(s), nil
+		}
+		return s, err
 	}
 }

@@ -39,15 +39,12 @@ func TestCalmTicksAreWholeTicks(t *testing.T) {
 				Config:    Config{Seed: 3, Inputs: siteInputs(), Link: Link{LatencyMin: cfg.LatencyMin, LatencyMax: cfg.LatencyMax}},
 				placement: placement, foreign: true, sites: w.sites, siblings: siblingsMax, pricing: market.PricingDemand,
 			}
+			if i == 1 {
+				f.wrap = func(s *site.Site) Site { return restless{s} }
+			}
 			n, err := f.build()
 			if err != nil {
 				t.Fatal(err)
-			}
-			if i == 1 {
-				for j := range n.members {
-					m := &n.members[j]
-					m.core = restless{m.core.(*site.Site)}
-				}
 			}
 			n.Feed(&feed{source: w.source(warmup), qos: cfg.qos(), homes: f.homes(), goal: cfg.goal})
 			if err := n.Run(context.Background(), 10*grid.Hour, nil); err != nil {

@@ -188,9 +188,12 @@ func caught(do func() (*Result, error)) (result *Result, err error) {
 	return do()
 }
 
+// million is what shares of messages are of.
+const million_ = 1_000_000
+
 // chaosLink is a wide-area network with the faults of links.
 func chaosLink(faults map[string]float64) Link {
-	share := func(name string) int32 { return int32(faults[name] * million) }
+	share := func(name string) int32 { return int32(faults[name] * million_) }
 	return Link{
 		LatencyMin: 5 * grid.Millisecond, LatencyMax: 150 * grid.Millisecond,
 		Loss: share("loss"), Duplicate: share("duplicate"), Reorder: share("reorder"), ReorderMax: 2 * grid.Second,
@@ -323,7 +326,7 @@ func drawSites(pcg *rand.PCG, sites int, several bool) []int {
 		return drawn
 	}
 	for s := range sites {
-		if s != first && draw.Chance(pcg, million/2) {
+		if s != first && draw.Chance(pcg, million_/2) {
 			drawn = append(drawn, s)
 		}
 	}

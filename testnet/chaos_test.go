@@ -24,7 +24,8 @@ func TestChaos(t *testing.T) {
 		if report.Acked == 0 || report.Lost == 0 {
 			t.Errorf("%d jobs acknowledged, %d messages lost: nothing was tried", report.Acked, report.Lost)
 		}
-		for _, kind := range faultNames {
+		for _, fault := range []FaultKind{FaultDaemon, FaultTorn, FaultMachine, FaultPartition} {
+			kind := fault.String()
 			if report.Injected[kind] == 0 {
 				t.Errorf("seed %d: no %s fault was injected", seed, kind)
 			}
@@ -63,13 +64,18 @@ func TestChaosSchedule(t *testing.T) {
 	if err := scheduleChaos(n, 5, map[string]float64{"daemon": 10, "torn": 10, "machine": 10, "partition": 10}, span); err != nil {
 		t.Fatal(err)
 	}
-	if len(n.faults) != 2*(3*5*10*2+10*2) {
-		t.Errorf("%d faults begin and end", len(n.faults))
-	}
-	for _, f := range n.faults {
-		if f.At < warmup || f.At > warmup+span+1 {
-			t.Errorf("a %v fault begins or ends at %v", f.Kind, f.At)
+	struck := 0
+	n.Observe(Observer{Fault: func(now grid.Time, f *Fault) {
+		struck++
+		if now < warmup || now > warmup+span+1 {
+			t.Errorf("a %v fault begins or ends at %v", f.Kind, now)
 		}
+	}})
+	if err := n.Run(t.Context(), warmup+span+1, nil); err != nil {
+		t.Fatal(err)
+	}
+	if struck != 2*(3*5*10*2+10*2) {
+		t.Errorf("%d faults begin and end", struck)
 	}
 }
 

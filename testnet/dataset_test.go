@@ -48,7 +48,7 @@ func dataNet(t *testing.T, seed uint64, link Link, jobs headJobs, faults ...Faul
 }
 
 // hold enters a data set at a site at an instant.
-func (n *Network) hold(at grid.Time, site int, name string, size int64, shared bool) {
+func hold(n *Network, at grid.Time, site int, name string, size int64, shared bool) {
 	n.Inject(at, site, &dataset.Hold{Set: dataset.Set{DataSet: grid.DataSet{Name: name, Size: size}, Path: "/data", Shared: shared}})
 }
 
@@ -76,9 +76,9 @@ func TestPlacedCloseToFiles(t *testing.T) {
 			reader(4, 8*minute+50*grid.Second, "", "closed"), reader(5, 15*minute, "", "dropped"), // 4 while the holder is down
 		}
 		n := dataNet(t, seed, link, jobs, Fault{Kind: FaultMachine, At: 8 * minute, For: minute, Sites: []int{3}})
-		n.hold(minute, 2, "big", 1<<33, true)
-		n.hold(minute, 3, "closed", 1<<20, false)
-		n.hold(minute, 3, "dropped", 1<<20, true)
+		hold(n, minute, 2, "big", 1<<33, true)
+		hold(n, minute, 3, "closed", 1<<20, false)
+		hold(n, minute, 3, "dropped", 1<<20, true)
 		n.Inject(14*minute, 3, &dataset.Drop{Name: "dropped"})
 		if err := n.Run(t.Context(), 20*minute, nil); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)

@@ -181,7 +181,7 @@ func (cfg *FederationConfig) validate() (market.Placement, error) {
 		return 0, configError("dht", "%q: want model or oracle", cfg.DHT)
 	}
 	link := Link{LatencyMin: cfg.LatencyMin, LatencyMax: cfg.LatencyMax}
-	if err := link.validate(); err != nil {
+	if err := link.Validate(); err != nil {
 		return 0, configError("latency", "%v", err)
 	}
 	placement, err := market.ParsePlacement(cfg.Placement)

@@ -492,12 +492,12 @@ func (w *leaseNet) violated(format string, args ...any) {
 // check is what holds at every step (P-1, P-2, P-4).
 func (w *leaseNet) check(now grid.Time) error {
 	w.checks++
-	for i := range w.n.members {
-		s, up := w.n.members[i].core.(*leaseSite)
+	for i := range w.n.Len() {
+		s, up := w.n.Core(i).(*leaseSite)
 		if !up || s == nil {
 			continue
 		}
-		clock := w.n.members[i].Clock
+		clock := w.n.Clock(i)
 		v := s.look()
 		var lent int64
 		for i := range v.leases {
@@ -535,8 +535,8 @@ func (w *leaseNet) check(now grid.Time) error {
 // covered checks that what a borrower believes to have, its lender has granted, and
 // for longer in true time.
 func (w *leaseNet) covered(now grid.Time, borrower grid.SiteID, clock Clock, l *lease.Lease) {
-	at := w.n.index[l.Lender]
-	lender, up := w.n.members[at].core.(*leaseSite)
+	at, _ := w.n.Index(l.Lender)
+	lender, up := w.n.Core(at).(*leaseSite)
 	if !up || lender == nil || clock.True(l.End) <= now {
 		return
 	}
@@ -545,7 +545,7 @@ func (w *leaseNet) covered(now grid.Time, borrower grid.SiteID, clock Clock, l *
 		w.violated("%s believes to have %+v, %s has %+v", borrower, *l, l.Lender, other)
 		return
 	}
-	if mine, theirs := clock.True(l.End), w.n.members[at].Clock.True(other.End); mine >= theirs {
+	if mine, theirs := clock.True(l.End), w.n.Clock(at).True(other.End); mine >= theirs {
 		w.violated("%s holds lease %d until %v, %s lends it until %v", borrower, l.Number, mine, l.Lender, theirs)
 	}
 }
@@ -569,12 +569,12 @@ func runLeases(ctx context.Context, seed uint64) (leaseTally, error) {
 	if err == nil && len(w.done) != len(w.jobs) {
 		err = fmt.Errorf("%d of %d jobs finished", len(w.done), len(w.jobs))
 	}
-	for i := range w.n.members {
-		s, up := w.n.members[i].core.(*leaseSite)
+	for i := range w.n.Len() {
+		s, up := w.n.Core(i).(*leaseSite)
 		if !up {
 			continue // down at the instant of a violation
 		}
-		if left := s.book.Leases(); err == nil && (len(left) > 0 || s.cluster.Idle(w.n.members[i].Clock.Local(w.n.Now())) != w.capacity[i]) {
+		if left := s.book.Leases(); err == nil && (len(left) > 0 || s.cluster.Idle(w.n.Clock(i).Local(w.n.Now())) != w.capacity[i]) {
 			err = fmt.Errorf("%s still has %v", s.id, left)
 		}
 	}

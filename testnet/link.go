@@ -26,7 +26,8 @@ type Link struct {
 
 const million = 1_000_000
 
-func (l Link) validate() error {
+// Validate returns what is wrong with it.
+func (l Link) Validate() error {
 	if l.LatencyMin < 0 || l.LatencyMax < l.LatencyMin || l.LatencyMax > grid.Day {
 		return fmt.Errorf("latency from %v to %v: want 0 ≤ least ≤ most ≤ 24h", l.LatencyMin, l.LatencyMax)
 	}

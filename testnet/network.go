@@ -150,7 +150,7 @@ type member struct {
 
 // New returns a network without sites.
 func New(cfg Config) (*Network, error) {
-	if err := cfg.Link.validate(); err != nil {
+	if err := cfg.Link.Validate(); err != nil {
 		return nil, err
 	}
 	if cfg.DialTimeout == 0 {
