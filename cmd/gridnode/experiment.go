@@ -12,8 +12,8 @@ import (
 	"github.com/vbauerster/mpb/v8"
 	"github.com/vbauerster/mpb/v8/decor"
 
-	"gridnode/testnet"
 	"gridnode/testnet/reproduce"
+	"gridnode/testnet/scenario"
 )
 
 // savedReport is what comes of an experiment.
@@ -32,7 +32,7 @@ func experiment(cmd *cobra.Command, title string, l listing, out string, work fu
 	report, err := work(ctx, bar.set)
 	bar.stop()
 	switch {
-	case errors.Is(err, reproduce.ErrConfig), errors.Is(err, testnet.ErrConfig):
+	case errors.Is(err, reproduce.ErrConfig), errors.Is(err, scenario.ErrConfig):
 		err = usagef("%w", err)
 	case err != nil && ctx.Err() != nil:
 		err = errors.New("interrupted")

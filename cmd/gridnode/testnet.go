@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/grid"
-	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 )
 
 func newTestnet() *cobra.Command {
@@ -43,7 +43,7 @@ run, event by event: its trace hash is printed. Without a log a generated worklo
 }
 
 // addScenarioFlags gives cmd what every scenario takes.
-func addScenarioFlags(cmd *cobra.Command, common *testnet.Common, l *listing) {
+func addScenarioFlags(cmd *cobra.Command, common *scenario.Common, l *listing) {
 	cmd.Flags().Uint64Var(&common.Seed, "seed", common.Seed, "determines everything random in the run")
 	cmd.Flags().StringVar(&common.Out, "out", "", "directory to write result.json and sites.csv to")
 	cmd.Flags().BoolVar(&common.Jobs, "jobs-csv", false, "with --out, write a line for every job to jobs.csv as well")
@@ -61,9 +61,9 @@ func interruptible(cmd *cobra.Command) (context.Context, context.CancelFunc) {
 }
 
 // printResult prints what a scenario gave, or its error.
-func printResult(cmd *cobra.Command, l listing, result *testnet.Result, err error) error {
+func printResult(cmd *cobra.Command, l listing, result *scenario.Result, err error) error {
 	switch {
-	case errors.Is(err, testnet.ErrConfig):
+	case errors.Is(err, scenario.ErrConfig):
 		return usagef("%w", err)
 	case errors.Is(err, context.Canceled):
 		return errors.New("interrupted")

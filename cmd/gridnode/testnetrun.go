@@ -3,11 +3,11 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 )
 
 func newRunFederation() *cobra.Command {
-	cfg, l := testnet.DefaultFederation(), listing{}
+	cfg, l := scenario.DefaultFederation(), listing{}
 	cmd := &cobra.Command{
 		Use:   "federation [flags]",
 		Short: "The eight sites of Grid-Federation (2004) over two days",
@@ -22,7 +22,7 @@ func newRunFederation() *cobra.Command {
 			cfg.Progress = cmd.ErrOrStderr()
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			result, err := testnet.RunFederation(ctx, cfg)
+			result, err := scenario.RunFederation(ctx, cfg)
 			return printResult(cmd, l, result, err)
 		},
 	}
@@ -44,7 +44,7 @@ func newRunFederation() *cobra.Command {
 }
 
 func newRunLeasing() *cobra.Command {
-	cfg, l := testnet.DefaultLeasing(), listing{}
+	cfg, l := scenario.DefaultLeasing(), listing{}
 	cmd := &cobra.Command{
 		Use:   "leasing [flags]",
 		Short: "Sites that replay a log each (The gain of resource delegation, 2009)",
@@ -64,7 +64,7 @@ grants if it has that many idle, and has them back when the job ends.`,
 			cfg.Progress = cmd.ErrOrStderr()
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			result, err := testnet.RunLeasing(ctx, cfg)
+			result, err := scenario.RunLeasing(ctx, cfg)
 			return printResult(cmd, l, result, err)
 		},
 	}
@@ -83,7 +83,7 @@ grants if it has that many idle, and has them back when the job ends.`,
 }
 
 func newRunChaos() *cobra.Command {
-	cfg, l := testnet.DefaultChaos(), listing{}
+	cfg, l := scenario.DefaultChaos(), listing{}
 	cmd := &cobra.Command{
 		Use:   "chaos [flags]",
 		Short: "A federation under faults, checked at every event",
@@ -100,7 +100,7 @@ violation ends the run with exit code 1 and the command that shows it again.`,
 			cfg.Progress = cmd.ErrOrStderr()
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			result, err := testnet.RunChaos(ctx, cfg)
+			result, err := scenario.RunChaos(ctx, cfg)
 			return printResult(cmd, l, result, err)
 		},
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"gridnode/grid"
-	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
 
@@ -34,7 +34,7 @@ func (c *federationCase) weight() int64 {
 
 // outcome is what came of a run.
 type outcome struct {
-	*testnet.Result
+	*scenario.Result
 	users  []users   // by their home
 	earned []float64 // by site, in credits: price × processors × time
 	timely float64   // of it, for what was done within the two days
@@ -68,7 +68,7 @@ func (s *federationStudy) run(ctx context.Context, days [][]workload.Job, c fede
 		index[grid.SiteID(sites[i].Name)] = i
 	}
 	o := &outcome{users: make([]users, len(sites)), earned: make([]float64, len(sites))}
-	cfg := testnet.DefaultFederation()
+	cfg := scenario.DefaultFederation()
 	cfg.Seed, cfg.Mode, cfg.Placement, cfg.OFT, cfg.Sites = s.o.Seed, c.mode, "paper", c.oft, c.sites
 	cfg.Days, cfg.SkipInfeasible = days, c.skipInfeasible
 	cfg.DHT = "oracle" // "we assume the query process is optimal"; its messages are not counted here
@@ -107,14 +107,14 @@ func (s *federationStudy) run(ctx context.Context, days [][]workload.Job, c fede
 			o.timely += byWidth * within(&e.Result)
 		}
 	}
-	result, err := testnet.RunFederation(ctx, cfg)
+	result, err := scenario.RunFederation(ctx, cfg)
 	o.Result = result
 	return o, err
 }
 
 // within returns which share of an execution lies within the two days.
 func within(r *grid.Result) float64 {
-	const end = testnet.FederationBegin + testnet.FederationSpan
+	const end = scenario.FederationBegin + scenario.FederationSpan
 	switch {
 	case r.End <= end:
 		return 1
@@ -136,7 +136,7 @@ func ratio(a, b float64) Number {
 func percentOf(a, b int64) Number { return 100 * ratio(float64(a), float64(b)) }
 
 // stats returns the figures of a site, or of all.
-func (o *outcome) stats(site int) *testnet.Stats {
+func (o *outcome) stats(site int) *scenario.Stats {
 	if site == siteAll {
 		return &o.Total
 	}

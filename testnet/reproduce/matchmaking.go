@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"gridnode/grid"
-	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
 
@@ -77,15 +77,15 @@ type matchStudy struct {
 	o       Options
 	sets    int
 	loads   []int // of the default levels that are run
-	longRun testnet.LongRun
+	longRun scenario.LongRun
 	months  func() ([]workload.Job, error) // the jobs of the long run, generated once
 	lock    sync.Mutex
-	results map[matchCase]*testnet.Result
+	results map[matchCase]*scenario.Result
 }
 
 func newMatchStudy(o Options) *matchStudy {
 	s := &matchStudy{
-		o: o, sets: setsPerWindow * o.Windows, loads: defaultLoads, results: make(map[matchCase]*testnet.Result), longRun: longRun,
+		o: o, sets: setsPerWindow * o.Windows, loads: defaultLoads, results: make(map[matchCase]*scenario.Result), longRun: longRun,
 	}
 	if o.sizes != nil {
 		s.loads = o.sizes
@@ -93,7 +93,7 @@ func newMatchStudy(o Options) *matchStudy {
 		s.longRun.Jobs = s.longRun.Jobs * shortLongRun / int64(s.longRun.Days)
 		s.longRun.Days = shortLongRun
 	}
-	s.months = sync.OnceValues(func() ([]workload.Job, error) { return testnet.LongRunJobs(o.Seed, s.longRun) })
+	s.months = sync.OnceValues(func() ([]workload.Job, error) { return scenario.LongRunJobs(o.Seed, s.longRun) })
 	return s
 }
 
@@ -126,7 +126,7 @@ func plain(architecture string, das, g5k int) matchCase {
 
 // cases lists what is run, sets aside; some occur twice.
 func (s *matchStudy) cases() (list []matchCase) {
-	for _, a := range testnet.Architectures {
+	for _, a := range scenario.Architectures {
 		for _, load := range s.loads {
 			list = append(list, plain(a, load, load))
 		}
@@ -169,7 +169,7 @@ func (s *matchStudy) cases() (list []matchCase) {
 }
 
 func (s *matchStudy) run(ctx context.Context, c matchCase) error {
-	cfg := testnet.DefaultDelegation()
+	cfg := scenario.DefaultDelegation()
 	cfg.Seed, cfg.Set, cfg.Architecture = s.o.Seed, uint64(c.set), c.architecture
 	if c.long {
 		var err error
@@ -181,7 +181,7 @@ func (s *matchStudy) run(ctx context.Context, c matchCase) error {
 		cfg.LoadDAS, cfg.LoadG5K = float64(c.das)/100, float64(c.g5k)/100
 	}
 	cfg.Threshold, cfg.Bind, cfg.Ordering = float64(c.threshold)/100, int64(c.bind), c.ordering
-	r, err := testnet.RunDelegation(ctx, cfg)
+	r, err := scenario.RunDelegation(ctx, cfg)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package reproduce
 import (
 	"fmt"
 
-	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 )
 
 // report makes the experiments.
@@ -26,13 +26,13 @@ func (s *matchStudy) report() []Experiment {
 // compared adds tables and plots of the usual metrics for all architectures.
 func (s *matchStudy) compared(e *Experiment, figure, x string, at []int, of func(architecture string, at int) matchCase) {
 	for _, m := range []matchMetric{metricGoodput, metricJF, metricAWT, metricASD} {
-		t, p := s.compare(figure, m.name, x, at, m, testnet.Architectures, of)
+		t, p := s.compare(figure, m.name, x, at, m, scenario.Architectures, of)
 		e.Tables, e.Plots = append(e.Tables, t), append(e.Plots, p)
 	}
 }
 
 // others are the architectures DMM is compared with.
-var others = testnet.Architectures[1:]
+var others = scenario.Architectures[1:]
 
 // bestOther returns the alternative with the greatest mean of a metric.
 func (s *matchStudy) bestOther(das, g5k int, m matchMetric, among []string) (name string, best Number) {
@@ -102,9 +102,9 @@ func (s *matchStudy) imbalanced() Experiment {
 	s.compared(&e, "Figure 9", "load of Grid'5000 (%)", imbalancedLoads, func(a string, load int) matchCase { return plain(a, dasLoad, load) })
 	parts := []matchMetric{
 		metricGoodput,
-		goodputPart("on processors of the same site", func(r *testnet.Result) testnet.Decimal { return r.Total.GoodputIntraSite }),
-		goodputPart("of the same grid", func(r *testnet.Result) testnet.Decimal { return r.Total.GoodputIntraGrid }),
-		goodputPart("of the other grid", func(r *testnet.Result) testnet.Decimal { return r.Total.GoodputInterGrid }),
+		goodputPart("on processors of the same site", func(r *scenario.Result) scenario.Decimal { return r.Total.GoodputIntraSite }),
+		goodputPart("of the same grid", func(r *scenario.Result) scenario.Decimal { return r.Total.GoodputIntraGrid }),
+		goodputPart("of the other grid", func(r *scenario.Result) scenario.Decimal { return r.Total.GoodputInterGrid }),
 	}
 	of := func(load int) matchCase { return plain("dmm", dasLoad, load) }
 	t, p := s.list("Figure 10", "components of goodput with dmm", "load of Grid'5000 (%)", imbalancedLoads, parts, of)
@@ -202,12 +202,12 @@ func (s *matchStudy) messages() Experiment {
 		"A job manager per user, a site manager per site and a resource manager per processor, as in §4.2 (“each resource is managed by a resource manager”): at a site of ours they are one process, so all but the messages of DMM are counted where they would be sent. Keep-alives go both ways every 300 s for each processor that runs a job.",
 	}}
 	kinds := []matchMetric{
-		messageCount("notify broker", func(o testnet.Overhead) int64 { return o.NotifyBroker }),
-		messageCount("negotiate", func(o testnet.Overhead) int64 { return o.Negotiate }),
-		messageCount("job data exchange", func(o testnet.Overhead) int64 { return o.JobData }),
-		messageCount("resource match, claim, release", func(o testnet.Overhead) int64 { return o.Claim }),
-		messageCount("DMM", func(o testnet.Overhead) int64 { return o.DMM }),
-		messageCount("keep-alive", func(o testnet.Overhead) int64 { return o.KeepAlive }),
+		messageCount("notify broker", func(o scenario.Overhead) int64 { return o.NotifyBroker }),
+		messageCount("negotiate", func(o scenario.Overhead) int64 { return o.Negotiate }),
+		messageCount("job data exchange", func(o scenario.Overhead) int64 { return o.JobData }),
+		messageCount("resource match, claim, release", func(o scenario.Overhead) int64 { return o.Claim }),
+		messageCount("DMM", func(o scenario.Overhead) int64 { return o.DMM }),
+		messageCount("keep-alive", func(o scenario.Overhead) int64 { return o.KeepAlive }),
 	}
 	byLoad := func(load int) matchCase { return plain("dmm", load, load) }
 	byThreshold := func(t int) matchCase {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 )
 
 // TestDelegatedMatchmaking repeats one load level with two sets, which is enough to
@@ -81,11 +81,11 @@ func TestMatchmakingPlan(t *testing.T) {
 // TestMatchmakingReport makes the whole report of runs that are far too short, in which
 // little is as published: what departs must be explained, and in whole sentences.
 func TestMatchmakingReport(t *testing.T) {
-	results := map[string]*testnet.Result{}
-	for _, a := range testnet.Architectures {
-		cfg := testnet.DefaultDelegation()
+	results := map[string]*scenario.Result{}
+	for _, a := range scenario.Architectures {
+		cfg := scenario.DefaultDelegation()
 		cfg.Architecture, cfg.LoadDAS, cfg.LoadG5K, cfg.Days = a, 1, 1, 0.2
-		r, err := testnet.RunDelegation(context.Background(), cfg)
+		r, err := scenario.RunDelegation(context.Background(), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}

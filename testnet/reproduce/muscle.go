@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 )
 
 var musclePaper = Paper{
@@ -87,12 +87,12 @@ type muscleStudy struct {
 	o       Options
 	jobs    int // of a run
 	order   []muscleCase
-	results map[muscleCase][]*testnet.Result // by workload
-	exact   [][]exactBatch                   // by setting of exactSettings
+	results map[muscleCase][]*scenario.Result // by workload
+	exact   [][]exactBatch                    // by setting of exactSettings
 }
 
 func planMuscle(_ context.Context, o Options) (*Study, error) {
-	s := &muscleStudy{o: o, jobs: muscleJobs, results: map[muscleCase][]*testnet.Result{}}
+	s := &muscleStudy{o: o, jobs: muscleJobs, results: map[muscleCase][]*scenario.Result{}}
 	if o.jobs > 0 {
 		s.jobs = o.jobs
 	}
@@ -144,7 +144,7 @@ func planMuscle(_ context.Context, o Options) (*Study, error) {
 // want enters a case that is to be run.
 func (s *muscleStudy) want(c muscleCase) {
 	if s.results[c] == nil {
-		s.results[c] = make([]*testnet.Result, s.o.Windows)
+		s.results[c] = make([]*scenario.Result, s.o.Windows)
 		s.order = append(s.order, c)
 	}
 }
@@ -166,8 +166,8 @@ func (c muscleCase) name() string {
 }
 
 // config is the case as the scenario takes it.
-func (s *muscleStudy) config(c muscleCase, workload int) testnet.PackingConfig {
-	cfg := testnet.DefaultPacking()
+func (s *muscleStudy) config(c muscleCase, workload int) scenario.PackingConfig {
+	cfg := scenario.DefaultPacking()
 	cfg.Seed, cfg.Total = s.o.Seed+uint64(workload), s.jobs
 	cfg.Policy, cfg.Queue, cfg.Clusters = musclePolicies[c.policy], c.queue, c.clusters
 	cfg.DeadlineRange[1], cfg.Weights, cfg.Sizes = c.loosest, c.weights, c.sizes
@@ -176,8 +176,8 @@ func (s *muscleStudy) config(c muscleCase, workload int) testnet.PackingConfig {
 	return cfg
 }
 
-func (s *muscleStudy) run(ctx context.Context, c muscleCase, workload int) (*testnet.Result, error) {
-	return testnet.RunPacking(ctx, s.config(c, workload))
+func (s *muscleStudy) run(ctx context.Context, c muscleCase, workload int) (*scenario.Result, error) {
+	return scenario.RunPacking(ctx, s.config(c, workload))
 }
 
 // notes says how it was done.

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 )
 
 // muscleReadings are other ways to understand what the paper leaves open.
@@ -107,7 +107,7 @@ func (s *muscleStudy) variant() Experiment {
 		over  sweep
 	}{{"Setting of figure 4", levels}, {"Setting of figure 5", tight}, {"Setting of figure 6", weighted}, {"Setting of figure 7", sizes}} {
 		t := Table{Title: part.title, Columns: part.over.columns}
-		for i, f := range []func(*testnet.Result) Number{mcpOf, pbOf} {
+		for i, f := range []func(*scenario.Result) Number{mcpOf, pbOf} {
 			name := []string{"MCP", "PB"}[i]
 			published, variant := Measure{Name: name + ", as published", Unit: Seconds, Decimals: 1}, Measure{Name: name + ", urgent first", Unit: Seconds, Decimals: 1}
 			gain := Measure{Name: "gain in " + name, Unit: Percent, Decimals: 1}
@@ -174,11 +174,11 @@ func (s *muscleStudy) compareExact(setting, n int) (e exactBatch, err error) {
 	x := exactSettings[setting]
 	cfg := s.config(muscleFigure4(byMuscle, x.queue), 1000+n)
 	cfg.Clusters, cfg.DeadlineRange[1] = x.clusters, 1
-	b, err := testnet.PackingBatch(cfg, 8)
+	b, err := scenario.PackingBatch(cfg, 8)
 	if err != nil {
 		return e, err
 	}
-	if e.optimum, err = testnet.Optimum(b); err != nil {
+	if e.optimum, err = scenario.Optimum(b); err != nil {
 		return e, err
 	}
 	for i := range e.gap {
@@ -186,7 +186,7 @@ func (s *muscleStudy) compareExact(setting, n int) (e exactBatch, err error) {
 		if i > byUrgent {
 			cfg.Settle = 30
 		}
-		mcp, err := testnet.PackOne(cfg, b)
+		mcp, err := scenario.PackOne(cfg, b)
 		if err != nil {
 			return e, err
 		}

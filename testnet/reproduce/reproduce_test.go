@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"gridnode/grid"
-	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
 
@@ -137,8 +137,8 @@ func TestOutcome(t *testing.T) {
 
 // TestClaimsSize: a mean within a quarter of the published one meets the claim.
 func TestClaimsSize(t *testing.T) {
-	of := func(hundredths testnet.Decimal) *outcome {
-		return &outcome{Result: &testnet.Result{Messages: testnet.Messages{PerJob: testnet.Spread{Mean: hundredths}}}}
+	of := func(hundredths scenario.Decimal) *outcome {
+		return &outcome{Result: &scenario.Result{Messages: scenario.Messages{PerJob: scenario.Spread{Mean: hundredths}}}}
 	}
 	s := &federationStudy{sizes: []int{10, 20, 50}, windows: []*federationWindow{{scale: [][3]*outcome{
 		{of(417), of(0), of(1331)}, {}, {of(1300), of(0), of(5172)},

@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 
 	"gridnode/grid"
-	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 )
 
 var resourceDelegation = Paper{
@@ -40,9 +40,9 @@ var delegationPolicies = [2]string{"s-strd", "x-strd"}
 // delegationStudy is the paper's evaluation.
 type delegationStudy struct {
 	o       Options
-	alone   [3]*testnet.Result    // table 1, by machine
-	leasing [2][3]*testnet.Result // table 2, by policy and set-up
-	sizes   [2]*reconfiguration   // the sites of set-up 1 with S-STRD: figures 4 and 5
+	alone   [3]*scenario.Result    // table 1, by machine
+	leasing [2][3]*scenario.Result // table 2, by policy and set-up
+	sizes   [2]*reconfiguration    // the sites of set-up 1 with S-STRD: figures 4 and 5
 }
 
 func planDelegation(_ context.Context, o Options) (*Study, error) {
@@ -80,8 +80,8 @@ func planDelegation(_ context.Context, o Options) (*Study, error) {
 }
 
 // run replays the logs of machines with a policy.
-func (s *delegationStudy) run(ctx context.Context, policy string, told func(int, grid.Time, int64, int64), sites ...int) (*testnet.Result, error) {
-	cfg := testnet.DefaultLeasing()
+func (s *delegationStudy) run(ctx context.Context, policy string, told func(int, grid.Time, int64, int64), sites ...int) (*scenario.Result, error) {
+	cfg := scenario.DefaultLeasing()
 	cfg.Policy, cfg.Until, cfg.Seed, cfg.Leases = policy, elevenMonths, s.o.Seed, told
 	for _, m := range sites {
 		cfg.Processors = append(cfg.Processors, machines[m].processors)
@@ -89,7 +89,7 @@ func (s *delegationStudy) run(ctx context.Context, policy string, told func(int,
 			cfg.Traces = append(cfg.Traces, filepath.Join(s.o.Traces, machines[m].log))
 		}
 	}
-	return testnet.RunLeasing(ctx, cfg)
+	return scenario.RunLeasing(ctx, cfg)
 }
 
 // notes says how it was done.

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"gridnode/grid"
-	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 )
 
 // warmup is about what is not measured of each run, for the progress.
@@ -36,12 +36,12 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	}
 	for _, oft := range o.OFT {
 		for _, sites := range o.Sizes {
-			r.configs = append(r.configs, testnet.ScaleConfig{
+			r.configs = append(r.configs, scenario.ScaleConfig{
 				Seed: o.Seed, Sites: sites, Span: o.span(sites), Placement: o.Placement, OFT: oft, InStep: o.InStep, Traces: o.Traces,
 			})
 		}
 	}
-	r.Results = make([]*testnet.ScaleResult, len(r.configs))
+	r.Results = make([]*scenario.ScaleResult, len(r.configs))
 	if err := r.measureAll(ctx); err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 }
 
 // work is about how long a run takes, in any unit.
-func work(cfg *testnet.ScaleConfig) int64 {
+func work(cfg *scenario.ScaleConfig) int64 {
 	return int64(cfg.Sites) * int64((cfg.Span+warmup)/grid.Second)
 }
 
@@ -96,7 +96,7 @@ func (r *Report) measureAll(ctx context.Context) error {
 			for i, ok := take(); ok; i, ok = take() {
 				cfg := r.configs[i]
 				cfg.Pulse = func(permille int64) { progress(i, permille) }
-				result, err := testnet.RunScale(ctx, cfg)
+				result, err := scenario.RunScale(ctx, cfg)
 				if err != nil {
 					cancel(err)
 					return
@@ -113,11 +113,11 @@ func (r *Report) measureAll(ctx context.Context) error {
 // measureLive measures real nodes, one size after the other, each beside its virtual
 // network.
 func (r *Report) measureLive(ctx context.Context) error {
-	var configs []testnet.ScaleLiveConfig
+	var configs []scenario.ScaleLiveConfig
 	var done, total time.Duration
 	for _, oft := range r.Options.OFT {
 		for _, nodes := range r.Options.Sizes {
-			cfg := testnet.ScaleLiveConfig{
+			cfg := scenario.ScaleLiveConfig{
 				Seed: r.Options.Seed, Nodes: nodes, Jobs: int64(nodes * r.Options.LiveJobs),
 				Placement: r.Options.Placement, OFT: oft, Traces: r.Options.Traces,
 				Rate: int64(r.Options.LiveRate), Rest: r.Options.LiveRest,
@@ -133,13 +133,13 @@ func (r *Report) measureLive(ctx context.Context) error {
 				r.Options.Progress(int64(done+expected*time.Duration(permille)/1000), int64(total))
 			}
 		}
-		live, virtual, err := testnet.RunScaleLive(ctx, cfg)
+		live, virtual, err := scenario.RunScaleLive(ctx, cfg)
 		if err != nil {
 			return err
 		}
 		done += expected
 		r.Results = append(r.Results, live)
-		r.Live = append(r.Live, Comparison{Sites: cfg.Nodes, OFT: cfg.OFT, Types: testnet.Differences(live, virtual), virtual: virtual, live: live})
+		r.Live = append(r.Live, Comparison{Sites: cfg.Nodes, OFT: cfg.OFT, Types: scenario.Differences(live, virtual), virtual: virtual, live: live})
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"gridnode/grid"
-	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 )
 
 // Options says what is measured.
@@ -51,11 +51,11 @@ const (
 
 // DefaultOptions is what the command line starts from.
 func DefaultOptions() Options {
-	return Options{Seed: 1, From: 10, To: defaultTo, Placement: "coordinated", OFT: []int{50}, SiteHours: 10_000, LiveJobs: 10, LiveRate: testnet.LiveRate, LiveRest: 2 * time.Minute}
+	return Options{Seed: 1, From: 10, To: defaultTo, Placement: "coordinated", OFT: []int{50}, SiteHours: 10_000, LiveJobs: 10, LiveRate: scenario.LiveRate, LiveRest: 2 * time.Minute}
 }
 
 func configError(flag, format string, args ...any) error {
-	return fmt.Errorf("%w: --%s: %s", testnet.ErrConfig, flag, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w: --%s: %s", scenario.ErrConfig, flag, fmt.Sprintf(format, args...))
 }
 
 // sizesMax bounds how many sizes there are.
@@ -67,8 +67,8 @@ func (o *Options) validate() error {
 		o.To = defaultToLive
 	}
 	if o.Sizes == nil {
-		if o.From < 1 || o.To < o.From || o.To > testnet.SitesMax {
-			return configError("from", "%d to %d sites: want 1 ≤ from ≤ to ≤ %d", o.From, o.To, testnet.SitesMax)
+		if o.From < 1 || o.To < o.From || o.To > scenario.SitesMax {
+			return configError("from", "%d to %d sites: want 1 ≤ from ≤ to ≤ %d", o.From, o.To, scenario.SitesMax)
 		}
 		o.Sizes = sizes(o.From, o.To)
 	}
@@ -79,8 +79,8 @@ func (o *Options) validate() error {
 		if o.Live && n > LiveMax {
 			return configError("live", "%d nodes: at most %d fit into one process; larger federations are measured in virtual time, without --live", n, LiveMax)
 		}
-		if n < 1 || n > testnet.SitesMax {
-			return configError("steps", "%d: want 1 to %d sites", n, testnet.SitesMax)
+		if n < 1 || n > scenario.SitesMax {
+			return configError("steps", "%d: want 1 to %d sites", n, scenario.SitesMax)
 		}
 	}
 	if o.SiteHours < 1 || o.SiteHours > 1<<30 {
@@ -121,5 +121,5 @@ func sizes(from, to int) []int {
 
 // span returns for how long a federation is measured.
 func (o *Options) span(sites int) grid.Time {
-	return min(max(grid.Time(o.SiteHours)*grid.Hour/grid.Time(sites), SpanMin), testnet.ScaleSpanMax)
+	return min(max(grid.Time(o.SiteHours)*grid.Hour/grid.Time(sites), SpanMin), scenario.ScaleSpanMax)
 }

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"gridnode/grid"
-	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 )
 
 func TestSizes(t *testing.T) {
@@ -49,7 +49,7 @@ func TestBadOptions(t *testing.T) {
 	}{
 		{"--from", func(o *Options) { o.From = 0 }},
 		{"--from", func(o *Options) { o.To = 5 }},
-		{"--from", func(o *Options) { o.To = testnet.SitesMax + 1 }},
+		{"--from", func(o *Options) { o.To = scenario.SitesMax + 1 }},
 		{"--steps", func(o *Options) { o.Sizes = []int{50, 10} }},
 		{"--steps", func(o *Options) { o.Sizes = []int{10, 10} }},
 		{"--steps", func(o *Options) { o.Sizes = []int{0} }},
@@ -64,7 +64,7 @@ func TestBadOptions(t *testing.T) {
 	} {
 		o := DefaultOptions()
 		tt.change(&o)
-		if _, err := Measure(context.Background(), o); !errors.Is(err, testnet.ErrConfig) || !strings.Contains(err.Error(), tt.flag) {
+		if _, err := Measure(context.Background(), o); !errors.Is(err, scenario.ErrConfig) || !strings.Contains(err.Error(), tt.flag) {
 			t.Errorf("%+v: %v, want an error about %s", o, err, tt.flag)
 		}
 	}
@@ -87,18 +87,18 @@ func TestLiveSizes(t *testing.T) {
 // TestLiveTargets: a live count is compared with the range of the virtual ones, and a
 // machine that cannot keep up is no success.
 func TestLiveTargets(t *testing.T) {
-	counts := func(n int64) *testnet.ScaleResult {
-		return &testnet.ScaleResult{ByType: map[string]int64{"directory.publish": n}}
+	counts := func(n int64) *scenario.ScaleResult {
+		return &scenario.ScaleResult{ByType: map[string]int64{"directory.publish": n}}
 	}
 	for _, tt := range []struct {
 		live int64
-		late testnet.Decimal
+		late scenario.Decimal
 		met  bool
 	}{{901, 0, true}, {899, 0, false}, {1150, 0, true}, {1319, 0, true}, {1321, 0, false}, {1150, 60, false}} {
 		live := counts(tt.live)
 		live.LateSeconds = tt.late
-		virtual := []*testnet.ScaleResult{counts(1100), counts(1000), counts(1200)}
-		r := Report{Options: Options{Live: true}, Live: []Comparison{{Sites: 50, live: live, virtual: virtual, Types: testnet.Differences(live, virtual)}}}
+		virtual := []*scenario.ScaleResult{counts(1100), counts(1000), counts(1200)}
+		r := Report{Options: Options{Live: true}, Live: []Comparison{{Sites: 50, live: live, virtual: virtual, Types: scenario.Differences(live, virtual)}}}
 		met := true
 		for _, target := range r.Targets() {
 			met = met && target.Met
@@ -112,17 +112,17 @@ func TestLiveTargets(t *testing.T) {
 // TestLiveLookups: so many requests a look-up takes live are compared with the virtual
 // ones, if there were enough look-ups; and a line of the CSV is for each network.
 func TestLiveLookups(t *testing.T) {
-	of := func(mode string, lookups int64, requests testnet.Decimal) *testnet.ScaleResult {
-		return &testnet.ScaleResult{Mode: mode, Lookups: lookups, RequestsPerLookup: requests}
+	of := func(mode string, lookups int64, requests scenario.Decimal) *scenario.ScaleResult {
+		return &scenario.ScaleResult{Mode: mode, Lookups: lookups, RequestsPerLookup: requests}
 	}
 	for _, tt := range []struct {
 		lookups int64
-		live    testnet.Decimal
+		live    scenario.Decimal
 		want    string
 	}{{50, 1300, "13.0 (+4.0 %) true"}, {50, 1120, "11.2 (-10.4 %) false"}, {5, 1120, ""}} {
 		live := of("live", tt.lookups, tt.live)
-		c := Comparison{Sites: 24, live: live, virtual: []*testnet.ScaleResult{of("virtual", 10, 1100), of("virtual", 30, 1300)}}
-		r := Report{Options: Options{Live: true}, Results: []*testnet.ScaleResult{live}, Live: []Comparison{c}}
+		c := Comparison{Sites: 24, live: live, virtual: []*scenario.ScaleResult{of("virtual", 10, 1100), of("virtual", 30, 1300)}}
+		r := Report{Options: Options{Live: true}, Results: []*scenario.ScaleResult{live}, Live: []Comparison{c}}
 		got := ""
 		for _, target := range r.Targets() {
 			if strings.Contains(target.Text, "look-up") {
@@ -141,15 +141,15 @@ func TestLiveLookups(t *testing.T) {
 
 // TestTargets: each is missed by what is just beyond it, and met by what is not.
 func TestTargets(t *testing.T) {
-	good := func(sites int) *testnet.ScaleResult {
-		m := &testnet.ScaleResult{Sites: sites, OFT: 50, EventsPerSecond: 1000, MessagesPerSite: []testnet.SiteLoad{{Times: 500}}}
-		m.Cheapest, m.Fastest = testnet.Spread{Mean: 600, Max: 9}, testnet.Spread{Mean: 500, Max: 9}
+	good := func(sites int) *scenario.ScaleResult {
+		m := &scenario.ScaleResult{Sites: sites, OFT: 50, EventsPerSecond: 1000, MessagesPerSite: []scenario.SiteLoad{{Times: 500}}}
+		m.Cheapest, m.Fastest = scenario.Spread{Mean: 600, Max: 9}, scenario.Spread{Mean: 500, Max: 9}
 		m.PerJob.Queries, m.PerJob.QueryLookups = 200, 100
 		m.UpkeepPerSiteMinute.Total = 1000
 		return m
 	}
-	missed := func(small, large *testnet.ScaleResult) (texts []string) {
-		r := Report{Options: Options{OFT: []int{50}}, Results: []*testnet.ScaleResult{small, large}, WallSeconds: 300}
+	missed := func(small, large *scenario.ScaleResult) (texts []string) {
+		r := Report{Options: Options{OFT: []int{50}}, Results: []*scenario.ScaleResult{small, large}, WallSeconds: 300}
 		for _, target := range r.Targets() {
 			if !target.Met {
 				texts = append(texts, target.Text)
@@ -162,15 +162,15 @@ func TestTargets(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		want   string
-		change func(small, large *testnet.ScaleResult)
+		change func(small, large *scenario.ScaleResult)
 	}{
-		{"50 sites, 50 % OFT: negotiation messages per job, cheapest", func(s, _ *testnet.ScaleResult) { s.Cheapest.Mean = 601 }},
-		{"10000 sites, 50 % OFT: negotiation messages per job, fastest", func(_, l *testnet.ScaleResult) { l.Fastest.Mean = 601 }},
-		{"50 sites, 50 % OFT: directory query", func(s, _ *testnet.ScaleResult) { s.PerJob.QueryLookups = 101 }},
-		{"10000 sites, 50 % OFT: directory query", func(_, l *testnet.ScaleResult) { l.PerJob.Queries = 501 }},
-		{"10000 sites, 50 % OFT: publishing", func(_, l *testnet.ScaleResult) { l.UpkeepPerSiteMinute.Total = 1201 }},
-		{"10000 sites, 50 % OFT: busiest", func(_, l *testnet.ScaleResult) { l.MessagesPerSite[0].Times = 501 }},
-		{"events a second", func(s, _ *testnet.ScaleResult) { s.EventsPerSecond = 1301 }},
+		{"50 sites, 50 % OFT: negotiation messages per job, cheapest", func(s, _ *scenario.ScaleResult) { s.Cheapest.Mean = 601 }},
+		{"10000 sites, 50 % OFT: negotiation messages per job, fastest", func(_, l *scenario.ScaleResult) { l.Fastest.Mean = 601 }},
+		{"50 sites, 50 % OFT: directory query", func(s, _ *scenario.ScaleResult) { s.PerJob.QueryLookups = 101 }},
+		{"10000 sites, 50 % OFT: directory query", func(_, l *scenario.ScaleResult) { l.PerJob.Queries = 501 }},
+		{"10000 sites, 50 % OFT: publishing", func(_, l *scenario.ScaleResult) { l.UpkeepPerSiteMinute.Total = 1201 }},
+		{"10000 sites, 50 % OFT: busiest", func(_, l *scenario.ScaleResult) { l.MessagesPerSite[0].Times = 501 }},
+		{"events a second", func(s, _ *scenario.ScaleResult) { s.EventsPerSecond = 1301 }},
 	} {
 		small, large := good(50), good(10_000)
 		tt.change(small, large)

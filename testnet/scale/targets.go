@@ -3,7 +3,7 @@ package scale
 import (
 	"fmt"
 
-	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 )
 
 // Target is what the measurements are to be, and what they are.
@@ -42,10 +42,10 @@ func (r *Report) Targets() []Target {
 			where := fmt.Sprintf("%d sites, %d %% OFT: ", m.Sites, oft)
 			for _, g := range []struct {
 				name string
-				of   func(*testnet.ScaleResult) testnet.Spread
+				of   func(*scenario.ScaleResult) scenario.Spread
 			}{
-				{"cheapest", func(m *testnet.ScaleResult) testnet.Spread { return m.Cheapest }},
-				{"fastest", func(m *testnet.ScaleResult) testnet.Spread { return m.Fastest }},
+				{"cheapest", func(m *scenario.ScaleResult) scenario.Spread { return m.Cheapest }},
+				{"fastest", func(m *scenario.ScaleResult) scenario.Spread { return m.Fastest }},
 			} {
 				mean, text := g.of(m).Mean.Float(), where+"negotiation messages per job, "+g.name
 				switch {
@@ -89,7 +89,7 @@ func (r *Report) Targets() []Target {
 }
 
 // of returns the measurements of one population, by rising size.
-func (r *Report) of(oft int) (list []*testnet.ScaleResult) {
+func (r *Report) of(oft int) (list []*scenario.ScaleResult) {
 	for _, m := range r.Results {
 		if m.OFT == oft {
 			list = append(list, m)
@@ -99,7 +99,7 @@ func (r *Report) of(oft int) (list []*testnet.ScaleResult) {
 }
 
 // result returns one measurement, or nil.
-func (r *Report) result(sites, oft int) *testnet.ScaleResult {
+func (r *Report) result(sites, oft int) *scenario.ScaleResult {
 	for _, m := range r.of(oft) {
 		if m.Sites == sites {
 			return m

@@ -1,0 +1,210 @@
+package scenario
+
+import (
+	"fmt"
+
+	"gridnode/grid"
+	"gridnode/market/bank"
+	"gridnode/node/site"
+	"gridnode/testnet"
+)
+
+// books watches the banks of a network. It keeps books of its own, the plain way,
+// from each bank's journal and from what homes tell, and looks for differences:
+//
+//   - every transaction sums to zero, and so do all accounts, after each turn (C-1);
+//   - a bank's accounts are what its journal says, and none is below its limit (C-2);
+//   - a cheque is paid at most once, to its payee, before its expiry, and payment and
+//     refund are its ceiling (C-3);
+//   - nobody pays more than his job's budget (C-7);
+//   - at rest, nothing is committed, no bill is open, and for every pair of sites what
+//     one's jobs cost at the other is what banks have moved between them (C-5).
+type books struct {
+	n     *testnet.Network
+	watch *testnet.Checker
+	banks []int                 // sites that keep one
+	own   map[int]*bankBooks    // by site
+	spent map[pair]grid.Credits // by home, for jobs at a site, as the home says
+	count map[bank.TransactionKind]int64
+}
+
+// pair is a site that pays and one that is paid.
+type pair struct{ payer, payee grid.SiteID }
+
+// bankBooks are the books of one bank, kept the plain way.
+type bankBooks struct {
+	last     uint64
+	accounts map[grid.SiteID]bank.Balance // Incoming is not kept
+	cheques  map[chequeID]*openCheque
+	paid     map[pair]grid.Credits
+}
+
+type chequeID struct {
+	payer grid.SiteID
+	task  grid.TaskID
+}
+
+type openCheque struct {
+	payee   grid.SiteID
+	ceiling grid.Credits
+	expires grid.Time
+	closed  bool
+}
+
+// watchBooks starts to watch the banks of n, which are at the given sites.
+func watchBooks(n *testnet.Network, watch *testnet.Checker, banks []int) *books {
+	b := &books{n: n, watch: watch, banks: banks, own: make(map[int]*bankBooks), spent: make(map[pair]grid.Credits), count: make(map[bank.TransactionKind]int64)}
+	for _, site := range banks {
+		b.own[site] = &bankBooks{
+			accounts: make(map[grid.SiteID]bank.Balance), cheques: make(map[chequeID]*openCheque), paid: make(map[pair]grid.Credits),
+		}
+	}
+	n.Observe(testnet.Observer{Event: b.event, Turn: func(_ grid.Time, site int) { b.turn(site) }})
+	return b
+}
+
+// event accounts for what a home says that a job has cost.
+func (b *books) event(_ grid.Time, site int, e *grid.Event) {
+	if e.Kind != grid.JobFinished && e.Kind != grid.JobCancelled {
+		return
+	}
+	if e.Job.Budget >= 0 && e.Cost > e.Job.Budget {
+		b.watch.Violated("job %s has cost %v, its budget is %v", e.Job.ID, e.Cost, e.Job.Budget)
+	}
+	if home := b.n.ID(site); e.Site != home && e.Cost > 0 {
+		b.spent[pair{home, e.Site}] += e.Cost
+	}
+}
+
+// ledger returns the books of the bank at a site, nil while it is down.
+func (b *books) ledger(at int) *bank.Ledger {
+	if s, ok := b.n.Core(at).(*site.Site); ok {
+		return s.Desk().Ledger()
+	}
+	return nil
+}
+
+// turn compares the books of a bank with our own.
+func (b *books) turn(site int) {
+	own := b.own[site]
+	if own == nil {
+		return
+	}
+	l := b.ledger(site)
+	if l == nil || l.Last() == own.last {
+		return
+	}
+	l.Journal(own.last+1, func(t *bank.Transaction) bool {
+		b.count[t.Kind]++
+		if err := own.apply(t); err != nil {
+			b.watch.Violated("bank %s, transaction %d: %w", b.n.ID(site), t.Sequence, err)
+		}
+		return true
+	})
+	if err := l.Audit(); err != nil {
+		b.watch.Violated("bank %s: %w", b.n.ID(site), err)
+	}
+	for id, want := range own.accounts {
+		got, _ := l.Balance(id)
+		if got.Settled != want.Settled || got.Committed != want.Committed {
+			b.watch.Violated("bank %s has %v settled and %v committed for %s, its journal says %v and %v",
+				b.n.ID(site), got.Settled, got.Committed, id, want.Settled, want.Committed)
+		}
+	}
+}
+
+// apply takes one transaction.
+func (b *bankBooks) apply(t *bank.Transaction) error {
+	if t.Sequence != b.last+1 {
+		return fmt.Errorf("it follows transaction %d", b.last)
+	}
+	b.last = t.Sequence
+	payer, payee := b.accounts[t.Payer], b.accounts[t.Payee]
+	id := chequeID{t.Payer, t.Task}
+	c := b.cheques[id]
+	switch t.Kind {
+	case bank.KindGrant, bank.KindTransfer:
+		payer.Settled -= t.Amount
+		payee.Settled += t.Amount
+	case bank.KindDraw:
+		if c != nil {
+			return fmt.Errorf("a second cheque of %s for %v", t.Payer, t.Task)
+		}
+		b.cheques[id] = &openCheque{payee: t.Payee, ceiling: t.Amount, expires: t.Expires}
+		payer.Settled -= t.Amount
+		payer.Committed += t.Amount
+	case bank.KindRedeem, bank.KindExpire:
+		switch {
+		case c == nil || c.closed:
+			return fmt.Errorf("the cheque of %s for %v is closed already, or was never written", t.Payer, t.Task)
+		case t.Payee != c.payee || t.Amount < 0 || t.Refund < 0 || t.Amount+t.Refund != c.ceiling:
+			return fmt.Errorf("cheque over %v for %s: %v to %s, %v back", c.ceiling, c.payee, t.Amount, t.Payee, t.Refund)
+		case (t.At >= c.expires) != (t.Kind == bank.KindExpire):
+			return fmt.Errorf("%v of a cheque at %v that expires at %v", t.Kind, t.At, c.expires)
+		}
+		c.closed = true
+		payer.Committed -= c.ceiling
+		if t.Kind == bank.KindRedeem {
+			payer.Settled += t.Refund
+			payee.Settled += t.Amount
+			b.paid[pair{t.Payer, t.Payee}] += t.Amount
+		} else {
+			payer.Settled += t.Amount
+		}
+	}
+	if t.Payer != bank.Issuer && payer.Settled < 0 || payer.Committed < 0 {
+		return fmt.Errorf("%s has %v settled and %v committed", t.Payer, payer.Settled, payer.Committed)
+	}
+	b.accounts[t.Payer] = payer
+	if t.Kind != bank.KindDraw && t.Kind != bank.KindExpire {
+		b.accounts[t.Payee] = payee
+	}
+	return nil
+}
+
+// quiet reports whether every cheque is settled.
+func (b *books) quiet() bool { return b.unsettled() == nil }
+
+// unsettled says what is not settled.
+func (b *books) unsettled() error {
+	for i := range b.n.Len() {
+		s, up := b.n.Core(i).(*site.Site)
+		if !up {
+			return fmt.Errorf("site %s is down", b.n.ID(i))
+		}
+		if _, bills := s.Desk().Open(); bills > 0 {
+			return fmt.Errorf("site %s has %d bills that are not paid", b.n.ID(i), bills)
+		}
+	}
+	for _, site := range b.banks {
+		l := b.ledger(site)
+		for _, id := range l.Sites() {
+			if balance, _ := l.Balance(id); balance.Committed != 0 {
+				return fmt.Errorf("bank %s holds %v of %s", b.n.ID(site), balance.Committed, id)
+			}
+		}
+	}
+	return nil
+}
+
+// atRest looks for what must not be there once everything has healed and ended.
+func (b *books) atRest() error {
+	if err := b.unsettled(); err != nil {
+		b.watch.Violated("%w", err)
+	}
+	paid := make(map[pair]grid.Credits)
+	for _, own := range b.own {
+		for p, amount := range own.paid {
+			paid[p] += amount
+		}
+	}
+	for i := range b.n.Len() {
+		for j := range b.n.Len() {
+			p := pair{b.n.ID(i), b.n.ID(j)}
+			if b.spent[p] != paid[p] {
+				b.watch.Violated("jobs of %s have cost %v at %s, banks have paid %v for them", p.payer, b.spent[p], p.payee, paid[p])
+			}
+		}
+	}
+	return b.watch.Violation(0)
+}

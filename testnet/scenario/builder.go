@@ -1,0 +1,230 @@
+package scenario
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"strconv"
+
+	"gridnode/coalloc"
+	"gridnode/directory"
+	"gridnode/grid"
+	"gridnode/internal/lrms"
+	"gridnode/market"
+	"gridnode/market/bank"
+	"gridnode/node/site"
+	"gridnode/testnet"
+	"gridnode/testnet/draw"
+	"gridnode/testnet/kademlia"
+	"gridnode/testnet/workload"
+)
+
+// quoteLifetime is how long quotes live here. It says how soon a site that died is
+// forgotten, and no site of this scenario dies: with less, most messages would say
+// that nothing has changed. Placements come out the same from ten minutes to a day.
+const quoteLifetime = 6 * grid.Hour
+
+// warmup is how long sites have to find each other before the first job.
+const warmup = 5 * grid.Minute
+
+// federation builds a network of sites that trade.
+type federation struct {
+	testnet.Config
+	name      string // is part of the keys of the directory's cells; empty: "virtual"
+	placement market.Placement
+	foreign   bool // sites run each other's jobs
+	oracle    bool // instead of the Kademlia model
+	sites     []workload.Site
+	clock     func(id grid.SiteID) testnet.Clock // nil: all clocks are right
+	retention grid.Time                          // how long sites remember jobs that have ended
+	lifetime  grid.Time                          // of quotes; 0: the default
+	bank      func(site int) bank.Config         // nil: nobody pays anybody
+	lease     func(site int) site.LeaseConfig    // nil: nobody lends or borrows
+	wrap      func(*site.Site) testnet.Site      // around each site; nil: none
+
+	discipline     lrms.Discipline
+	skipInfeasible bool // market.Config
+	pricing        market.Pricing
+	processorTime  bool // what prices are multiplied with; else CostPaper
+
+	siblings int                     // sites of one authority, which gossip their load to each other; 0: nobody does
+	router   kademlia.Config         // of the DHT's nodes
+	place    func(site int) grid.Key // in the DHT; nil: SHA-256 of the site's ID
+	through  func(site int) []int    // earlier sites that a site joins the DHT through; nil: all have joined at the beginning
+
+	directory directory.Config // what it does not say is the default
+	allowance grid.Time        // market.Config; 0: what the messages of a placement may take
+	slabs     *market.Slabs    // of all sites
+	nodes     []*kademlia.Node
+}
+
+// siteID names a site of a virtual network.
+func siteID(s *workload.Site) grid.SiteID { return grid.SiteID(s.Name) }
+
+func (f *federation) cost() grid.CostModel {
+	if f.processorTime {
+		return grid.CostProcessorTime
+	}
+	return grid.CostPaper
+}
+
+// homes returns what the workload needs to know of the sites.
+func (f *federation) homes() []workload.Home {
+	homes := make([]workload.Home, len(f.sites))
+	for i := range f.sites {
+		s := &f.sites[i]
+		homes[i] = workload.Home{ID: siteID(s), Rating: s.Rating, Price: s.Price, Cost: f.cost()}
+	}
+	return homes
+}
+
+// described names the sites for the result.
+func (f *federation) described() []described {
+	d := make([]described, len(f.sites))
+	for i := range f.sites {
+		d[i] = described{f.sites[i].Name, f.sites[i].Processors}
+	}
+	return d
+}
+
+// processors returns how many each site has.
+func (f *federation) processors() (list []int64) {
+	for i := range f.sites {
+		list = append(list, f.sites[i].Processors)
+	}
+	return list
+}
+
+// build makes the network and its sites.
+func (f *federation) build() (*testnet.Network, error) {
+	n, err := f.network()
+	if err != nil {
+		return nil, err
+	}
+	for i := range f.sites {
+		if err := f.add(n, i); err != nil {
+			return nil, err
+		}
+	}
+	return n, nil
+}
+
+// network makes the network, to which the sites have yet to be added.
+func (f *federation) network() (*testnet.Network, error) {
+	f.directory.Slabs, f.slabs = new(directory.Slabs), new(market.Slabs)
+	n, err := testnet.New(f.Config)
+	if err == nil && !f.oracle {
+		f.nodes = f.routers()
+	}
+	return n, err
+}
+
+// add adds the next site to the network.
+func (f *federation) add(n *testnet.Network, i int) error {
+	s := &f.sites[i]
+	m := testnet.Member{ID: siteID(s), Rating: s.Rating, New: f.site(i)}
+	if f.clock != nil {
+		m.Clock = f.clock(m.ID)
+	}
+	if !f.oracle {
+		m.Router = f.routerOf(i)
+	}
+	if _, err := n.Add(m); err != nil {
+		return err
+	}
+	if f.siblings > 0 {
+		n.Subscribe(f.topic(i), i)
+	}
+	return nil
+}
+
+// routers makes every site's node of the DHT, as it is once all have joined or as it
+// comes up.
+func (f *federation) routers() []*kademlia.Node {
+	nodes := make([]*kademlia.Node, len(f.sites))
+	if f.Link.Duplicate == 0 {
+		f.router.Pool = new(kademlia.Pool)
+	}
+	for i := range f.sites {
+		self := kademlia.NewPeer(siteID(&f.sites[i]))
+		if f.place != nil {
+			self.Key = f.place(i)
+		}
+		nodes[i] = kademlia.New(f.router, self)
+		if f.through != nil {
+			for _, earlier := range f.through(i) {
+				nodes[i].Join(nodes[earlier].Self())
+			}
+		}
+	}
+	if f.through == nil {
+		kademlia.Fill(nodes, rand.New(draw.PCG(f.Seed, "", draw.ForRouter)))
+	}
+	return nodes
+}
+
+// bootstrapPeers is how many peers a restarted node of the DHT still has an address of.
+const bootstrapPeers = 3
+
+// topic is where a site gossips its load, if it has siblings.
+func (f *federation) topic(i int) string {
+	if f.siblings == 0 {
+		return ""
+	}
+	return "load " + strconv.Itoa(i/f.siblings+1)
+}
+
+// routerOf returns what makes a site's node of the DHT: the one that has joined at
+// first, after a restart one that knows a few peers.
+func (f *federation) routerOf(i int) func(incarnation int) testnet.Router {
+	nodes := f.nodes
+	return func(incarnation int) testnet.Router {
+		if incarnation == 0 {
+			return nodes[i]
+		}
+		self := nodes[i].Self()
+		node := kademlia.New(f.router, self)
+		pcg := draw.PCG(f.Seed+uint64(incarnation)<<32, self.ID, draw.ForRouter)
+		for range bootstrapPeers {
+			if peer := nodes[draw.Uniform(pcg, uint64(len(nodes)))].Self(); peer != self {
+				node.Seed(peer)
+			}
+		}
+		return node
+	}
+}
+
+// site returns what makes a site's cores.
+func (f *federation) site(i int) func(incarnation int) (testnet.Site, error) {
+	s := &f.sites[i]
+	id := siteID(s)
+	// A promise has to survive the messages between asking for it and the job's arrival.
+	allowance := cmp.Or(f.allowance, 4*f.Link.LatencyMax)
+	dir := f.directory
+	dir.Self, dir.Federation, dir.Topic, dir.Lifetime = id, cmp.Or(f.name, "virtual"), f.topic(i), cmp.Or(dir.Lifetime, f.lifetime)
+	cfg := site.Config{
+		ID: id, Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
+		Price: s.Price, Cost: f.cost(), Foreign: f.foreign, Discipline: f.discipline,
+		Market: market.Config{
+			Site: id, Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
+			Price: s.Price, Cost: f.cost(), Foreign: f.foreign, Pricing: f.pricing,
+			Placement: f.placement, Allowance: allowance, Quiet: true,
+			SkipInfeasible: f.skipInfeasible, Slabs: f.slabs,
+		},
+		Directory: dir,
+		Survey:    coalloc.SurveyConfig{Self: id, Topic: dir.Topic},
+		Limits:    site.Limits{Jobs: jobsMax, PerUser: jobsMax, Finished: jobsMax, Retention: f.retention},
+	}
+	if f.bank != nil {
+		cfg.Bank = f.bank(i)
+	}
+	if f.lease != nil {
+		cfg.Lease = f.lease(i)
+	}
+	return func(incarnation int) (testnet.Site, error) {
+		s, err := site.New(cfg, draw.PCG(f.Seed+uint64(incarnation)<<32, id, draw.ForSite).Uint64())
+		if err == nil && f.wrap != nil {
+			return f.wrap(s), nil
+		}
+		return s, err
+	}
+}

@@ -1,0 +1,94 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"gridnode/grid"
+	"gridnode/testnet"
+)
+
+// TestChaos: under all faults at once no invariant is violated, the run heals, and
+// it can be repeated.
+func TestChaos(t *testing.T) {
+	run := func(seed uint64) *Result {
+		cfg := DefaultChaos()
+		cfg.Seed, cfg.Sites, cfg.Hours = seed, 6, 3
+		cfg.Faults = "loss=0.1,duplicate=0.1,reorder=0.1,drift=1000,daemon=2,torn=2,machine=1,partition=3"
+		r, err := RunChaos(context.Background(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report := r.Config.(*chaosReport)
+		if report.Acked == 0 || report.Lost == 0 {
+			t.Errorf("%d jobs acknowledged, %d messages lost: nothing was tried", report.Acked, report.Lost)
+		}
+		for _, fault := range []testnet.FaultKind{testnet.FaultDaemon, testnet.FaultTorn, testnet.FaultMachine, testnet.FaultPartition} {
+			kind := fault.String()
+			if report.Injected[kind] == 0 {
+				t.Errorf("seed %d: no %s fault was injected", seed, kind)
+			}
+		}
+		if r.Total.Finished+r.Total.Rejected != r.Total.Submitted {
+			t.Errorf("seed %d: %+v", seed, r.Total)
+		}
+		return r
+	}
+	hashes := map[string]bool{}
+	var leases leaseCounts
+	for seed := range uint64(4) {
+		r := run(seed)
+		hashes[r.TraceHash] = true
+		counts := r.Config.(*chaosReport).Leases
+		leases.Used += counts.Used
+		leases.Lost += counts.Lost
+	}
+	t.Logf("%d executions on borrowed processors, %d lost with their pilots", leases.Used, leases.Lost)
+	if leases.Used == 0 || leases.Lost == 0 {
+		t.Errorf("%+v: leases were not tried", leases)
+	}
+	if again := run(3).TraceHash; !hashes[again] || len(hashes) != 4 {
+		t.Errorf("four seeds and one again have %d trace hashes", len(hashes))
+	}
+}
+
+// TestChaosSchedule: every fault is over when the time of faults is.
+func TestChaosSchedule(t *testing.T) {
+	f := federation{Config: testnet.Config{Seed: 5, Inputs: siteInputs(), Durable: true}, sites: chaosSites(5)}
+	n, err := f.build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	const span = 2 * grid.Hour
+	if err := scheduleChaos(n, 5, map[string]float64{"daemon": 10, "torn": 10, "machine": 10, "partition": 10}, span); err != nil {
+		t.Fatal(err)
+	}
+	struck := 0
+	n.Observe(testnet.Observer{Fault: func(now grid.Time, f *testnet.Fault) {
+		struck++
+		if now < warmup || now > warmup+span+1 {
+			t.Errorf("a %v fault begins or ends at %v", f.Kind, now)
+		}
+	}})
+	if err := n.Run(t.Context(), warmup+span+1, nil); err != nil {
+		t.Fatal(err)
+	}
+	if struck != 2*(3*5*10*2+10*2) {
+		t.Errorf("%d faults begin and end", struck)
+	}
+}
+
+// TestPanicIsAViolation: a core that finds itself broken ends a run like a violated
+// invariant, with an error.
+func TestPanicIsAViolation(t *testing.T) {
+	result, err := caught(func() (*Result, error) { panic("lease: a job runs twice") })
+	if result != nil || err == nil || !strings.Contains(err.Error(), "lease: a job runs twice") {
+		t.Errorf("result %v, error %v, want what was wrong", result, err)
+	}
+	want := errors.New("a job was lost")
+	if _, err := caught(func() (*Result, error) { return nil, want }); err != want {
+		t.Errorf("error %v, want it as it was", err)
+	}
+}

@@ -1,0 +1,170 @@
+package scenario
+
+import (
+	"fmt"
+
+	"gridnode/grid"
+	"gridnode/lease"
+	"gridnode/node/site"
+	"gridnode/testnet"
+	"gridnode/testnet/draw"
+)
+
+// chaosLease links sites to a hierarchy, three below each, and lets three of four lend.
+// Their terms are short enough to end within most of the faults.
+func chaosLease(sites int) func(site int) site.LeaseConfig {
+	at := func(i int) grid.SiteID { return grid.SiteID(fmt.Sprintf("site-%d", i+1)) }
+	return func(i int) site.LeaseConfig {
+		c := site.LeaseConfig{
+			Lend: i%4 != 3, Term: 2 * grid.Minute,
+			Match: lease.MatchConfig{Threshold: 1000, DelegationCycle: grid.Minute, Ordering: lease.OrderMostFree},
+		}
+		parent := (i - 1) / 3
+		if i > 0 {
+			c.Match.Links = append(c.Match.Links, lease.Link{Site: at(parent), Relation: lease.Parent})
+		}
+		for other := 1; other < sites; other++ {
+			switch {
+			case other == i:
+			case (other-1)/3 == i:
+				c.Match.Links = append(c.Match.Links, lease.Link{Site: at(other), Relation: lease.Child})
+			case i > 0 && (other-1)/3 == parent:
+				c.Match.Links = append(c.Match.Links, lease.Link{Site: at(other), Relation: lease.Sibling})
+			}
+		}
+		return c
+	}
+}
+
+// leaseWish has a site do something about one of its leases that nobody can name before.
+type leaseWish struct {
+	which uint64
+	force bool
+}
+
+// leaseTokens is where the tokens of wishes begin: no submission has one of them.
+const leaseTokens = 1 << 62
+
+// chaosLeases has users ask for leases by hand, and want processors back.
+func chaosLeases(n *testnet.Network, seed uint64, span grid.Time) {
+	pcg := draw.PCG(seed, "leases", draw.ForJobs)
+	sites := uint64(n.Len())
+	for i := range int(float64(n.Len())*span.Seconds()/3600 + 1) {
+		from, to := int(draw.Uniform(pcg, sites)), int(draw.Uniform(pcg, sites))
+		at := warmup + grid.Time(draw.Uniform(pcg, uint64(span)))
+		n.Inject(at, from, &site.RequestLease{
+			Token: leaseTokens + uint64(i), Lender: n.ID(to), Processors: 1 + int64(draw.Uniform(pcg, 8)),
+			Span: grid.Minute + grid.Time(draw.Uniform(pcg, uint64(2*grid.Hour))),
+		})
+		wish, where := leaseWish{pcg.Uint64(), draw.Uniform(pcg, 2) == 0}, int(draw.Uniform(pcg, sites))
+		n.Call(warmup+grid.Time(draw.Uniform(pcg, uint64(span))), where, func() { wish.of(n, where) })
+	}
+}
+
+// of has a site's user release or revoke one of its leases.
+func (w leaseWish) of(n *testnet.Network, s int) {
+	core, up := n.Core(s).(*site.Site)
+	if !up {
+		return
+	}
+	leases := core.Leases()
+	if len(leases) == 0 {
+		return
+	}
+	l := leases[w.which%uint64(len(leases))]
+	change := site.ReleaseLease
+	if l.Lent {
+		change = site.RevokeLease
+	}
+	n.Step(s, &site.ChangeLease{Token: leaseTokens, Change: change, Number: l.Number, Borrower: l.Borrower, Force: w.force})
+}
+
+// leaseCounts is what a run has seen of leases.
+type leaseCounts struct {
+	Used int64 `json:"used"` // executions on borrowed processors
+	Lost int64 `json:"lost"` // of them, ended with their pilots
+}
+
+// leaseWatch watches what sites lend each other, besides what the checker does: a lender
+// lends for longer in true time than its borrower believes (P-4), and once everything
+// has ended no lease, no pilot and no processor is missing (P-3).
+type leaseWatch struct {
+	n      *testnet.Network
+	checks *testnet.Checker
+	counts leaseCounts
+}
+
+func watchLeases(n *testnet.Network, c *testnet.Checker) *leaseWatch {
+	w := &leaseWatch{n: n, checks: c}
+	n.Observe(testnet.Observer{
+		Turn: func(now grid.Time, site int) { w.look(now, site) },
+		Start: func(_ grid.Time, x *testnet.Execution) {
+			if x.Job.Home != n.ID(x.Site) && w.away(x) {
+				w.counts.Used++
+			}
+		},
+		End: func(_ grid.Time, x *testnet.Execution) {
+			if x.Lost && w.away(x) {
+				w.counts.Lost++
+			}
+		},
+	})
+	return w
+}
+
+// away reports whether an execution is one of a pilot.
+func (w *leaseWatch) away(x *testnet.Execution) bool {
+	home, known := w.n.Index(x.Job.Home)
+	return known && w.n.Away(home, x.ID)
+}
+
+// look checks what a site believes to have borrowed, after each of its turns.
+func (w *leaseWatch) look(now grid.Time, at int) {
+	mine := w.n.Clock(at)
+	s, up := w.n.Core(at).(*site.Site)
+	if !up {
+		return
+	}
+	for _, l := range s.Leases() {
+		if l.Lent || l.State != lease.Active || mine.True(l.End) <= now {
+			continue
+		}
+		lender, _ := w.n.Index(l.Lender)
+		other, up := w.n.Core(lender).(*site.Site)
+		if !up {
+			continue // its books are durable, and its pilots are alive without it
+		}
+		for _, held := range other.Leases() {
+			if held.ID != l.ID || !held.Lent || held.Epoch != l.Epoch || held.State != lease.Active {
+				continue // taken back by force: the borrower learns of it
+			}
+			if until, lent := mine.True(l.End), w.n.Clock(lender).True(held.End); until >= lent || l.Processors != held.Processors {
+				w.checks.Violated("%s holds %d processors of lease %d until %v, %s lends %d until %v", w.n.ID(at), l.Processors, l.Number, until, l.Lender, held.Processors, lent)
+			}
+		}
+	}
+}
+
+// quiet reports whether nothing is lent any more.
+func (w *leaseWatch) quiet() bool {
+	for i := range w.n.Len() {
+		if s, up := w.n.Core(i).(*site.Site); up && len(s.Leases()) > 0 {
+			return false
+		}
+	}
+	return w.n.Pilots() == 0
+}
+
+// atRest returns what is left that should not be.
+func (w *leaseWatch) atRest() error {
+	for i := range w.n.Len() {
+		s, up := w.n.Core(i).(*site.Site)
+		if !up {
+			continue
+		}
+		if offer := s.Offer(); offer.Free != offer.Processors {
+			return fmt.Errorf("%s has %d of its %d processors free, and nothing to do", w.n.ID(i), offer.Free, offer.Processors)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,188 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"gridnode/coalloc"
+	"gridnode/grid"
+	"gridnode/testnet"
+	"gridnode/testnet/workload"
+)
+
+// CoallocationConfig is the scenario "coallocation": one scheduler (KOALA) that places
+// jobs of one application on the clusters of DAS-3 (On the benefit of processor
+// co-allocation, 2008, sections VI-C and VII-B).
+type CoallocationConfig struct {
+	Common
+
+	// Policy is "wf", "fcm", "ca", "cf" or "adaptive". By wf jobs are not split.
+	Policy string `json:"policy"`
+
+	// Application is "prime", "poisson", "wave", or "ccr=X": a synthetic one whose
+	// communication takes X times as long as its computation within one cluster.
+	Application string `json:"application"`
+
+	// Utilization is the net utilization, in percent: the load if every job ran within
+	// one cluster.
+	Utilization float64 `json:"utilization"`
+
+	Without     string  `json:"without"`     // the cluster to leave out: "delft" or "leiden"
+	MaxClusters int     `json:"maxClusters"` // that one job may combine; 0: no limit
+	Sizes       []int64 `json:"sizes"`       // of jobs, in nodes, drawn evenly
+
+	// Group confines ca to latency groups, in which no cluster is further than this
+	// from the widest, in µs; 0: the published policy, which knows no groups.
+	Group grid.Time `json:"latencyGroup"`
+
+	Hours    int       `json:"hours"`    // of submissions
+	Startup  grid.Time `json:"startup"`  // µs from a job's placing to its start, during which it has its nodes
+	Interval grid.Time `json:"interval"` // µs between scans of the placement queue
+	Patience grid.Time `json:"patience"` // µs of waiting after which clusters are set aside for a job; 0: never, as in KOALA
+
+	// InputBytes is the size of a file that every job reads and that one cluster, drawn
+	// evenly, holds. Bringing it to the others adds to the startup.
+	InputBytes int64 `json:"inputBytes"`
+
+	// Ended is told of every job. It may be nil.
+	Ended func(j CoallocatedJob) `json:"-"`
+}
+
+// CoallocatedJob is what came of one job.
+type CoallocatedJob struct {
+	Processors                 int64
+	Submit, Placed, Start, End grid.Time // Start is when it computes: a startup after Placed
+	Clusters                   int       // that it ran on
+	Tries                      int32     // placements tried
+}
+
+// DefaultCoallocation is what the command line starts from.
+func DefaultCoallocation() CoallocationConfig {
+	return CoallocationConfig{
+		Common: Common{Seed: 1}, Policy: "adaptive", Application: "poisson", Utilization: 60, Without: "delft",
+		Sizes: []int64{8, 16, 32}, Hours: 24, Startup: 10 * grid.Second, Interval: 10 * grid.Second,
+	}
+}
+
+// application is how long a job runs within one cluster, and its CCR in thousandths.
+type application struct {
+	runTime grid.Time
+	ccr     int64
+}
+
+// applications are those of section VI-A. The paper prints run times of Wave only;
+// Prime and Poisson are given that of the synthetic application. Poisson "matches
+// CCR-0.25", Wave CCR-4, and Prime "is not affected … at all".
+var applications = map[string]application{
+	"prime":   {180 * grid.Second, 0},
+	"poisson": {180 * grid.Second, 250},
+	"wave":    {200 * grid.Second, 4000},
+}
+
+// syntheticRunTime: "We set the total execution time of the application to 180 s. in a
+// single cluster irrespective of its CCR" (section VI-C).
+const syntheticRunTime = 180 * grid.Second
+
+func parseApplication(s string) (application, error) {
+	if a, ok := applications[s]; ok {
+		return a, nil
+	}
+	text, ok := strings.CutPrefix(s, "ccr=")
+	x, err := strconv.ParseFloat(text, 64)
+	if !ok || err != nil || !(x >= 0 && x <= coalloc.CCRMax/1000) {
+		return application{}, configError("application", "%q: want prime, poisson, wave or ccr=X with X from 0 to %d", s, coalloc.CCRMax/1000)
+	}
+	return application{syntheticRunTime, int64(x*1000 + 0.5)}, nil
+}
+
+// coallocationReport is the configuration as a result shows it.
+type coallocationReport struct {
+	CoallocationConfig
+	Seconds Decimal `json:"runTimeSeconds"` // of a job within one cluster
+	CCR     Decimal `json:"ccr"`
+	Tries   Decimal `json:"triesPerJob"` // placements tried
+	Waiting Decimal `json:"waiting"`     // at the end of submissions, in seconds of work for all nodes
+}
+
+func (cfg *CoallocationConfig) validate() error {
+	switch {
+	case !(cfg.Utilization > 0 && cfg.Utilization <= 100):
+		return configError("utilization", "%v: want more than 0, at most 100, in percent", cfg.Utilization)
+	case cfg.Without != "delft" && cfg.Without != "leiden":
+		return configError("without", "%q: want delft or leiden (between them nothing was measured)", cfg.Without)
+	case cfg.MaxClusters < 0:
+		return configError("max-clusters", "%d: want 1 or more, 0 for no limit", cfg.MaxClusters)
+	case len(cfg.Sizes) == 0:
+		return configError("sizes", "want at least one")
+	case cfg.Hours < 1 || cfg.Hours > 10_000:
+		return configError("hours", "%d: want 1 to 10000", cfg.Hours)
+	case cfg.Startup < 0 || cfg.Startup > grid.Hour:
+		return configError("startup", "%v: want 0 to 1h", cfg.Startup)
+	case cfg.Interval < grid.Second || cfg.Interval > grid.Hour:
+		return configError("interval", "%v: want 1s to 1h", cfg.Interval)
+	case cfg.Patience < 0:
+		return configError("patience", "%v: want 0 or more", cfg.Patience)
+	case cfg.Group < 0 || cfg.Group > coalloc.LatencyMax:
+		return configError("latency-group", "%v: want 0 to %v", cfg.Group, coalloc.LatencyMax)
+	case cfg.InputBytes < 0 || cfg.InputBytes > 1<<50:
+		return configError("input-size", "%d: want 0 to 1 PiB", cfg.InputBytes)
+	}
+	return nil
+}
+
+// RunCoallocation runs the scenario. Cancelling ctx ends it with ctx's error. An error
+// wrapping ErrConfig is about cfg.
+func RunCoallocation(ctx context.Context, cfg CoallocationConfig) (*Result, error) {
+	begun := time.Now()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	n, err := testnet.New(testnet.Config{Seed: cfg.Seed, Inputs: testnet.Inputs{
+		Submit: func(_ uint64, job *grid.Job) grid.Input { return &koalaSubmit{job} },
+	}})
+	if err != nil {
+		return nil, err
+	}
+	k, err := newKoala(&cfg)
+	if err != nil {
+		return nil, err
+	}
+	if err := k.join(n); err != nil {
+		return nil, err
+	}
+	source := &feed{source: k.source(), homes: []workload.Home{{ID: koalaID, Rating: grid.Rating{Speed: 1, Bandwidth: 1}}}}
+	n.Feed(source)
+	p := newProgress(cfg.Progress, "coallocation", 0, func() int64 { return source.read })
+	n.Pulse(p.pulse)
+	var rows *jobRows
+	if cfg.Out != "" && cfg.Jobs {
+		if rows, err = createRows(cfg.Out); err != nil {
+			return nil, err
+		}
+		n.Observe(testnet.Observer{Event: func(_ grid.Time, _ int, e *grid.Event) {
+			if e.Kind == grid.JobFinished {
+				err = errors.Join(err, rows.write(e, "done"))
+			}
+		}})
+	}
+	runErr := n.Run(ctx, grid.Never, nil)
+	p.stop()
+	if rows != nil {
+		err = errors.Join(err, rows.close())
+	}
+	if err = errors.Join(err, runErr); err == nil && len(k.jobs) > 0 {
+		err = fmt.Errorf("at %v %d jobs have not ended, and nothing more happens", n.Now(), len(k.jobs))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("coallocation, seed %d: %w", cfg.Seed, err)
+	}
+	result := k.result(n, begun)
+	if cfg.Out != "" {
+		err = result.Save(cfg.Out)
+	}
+	return result, err
+}

@@ -1,0 +1,420 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"gridnode/grid"
+	"gridnode/lease"
+	"gridnode/testnet"
+	"gridnode/testnet/draw"
+	"gridnode/testnet/workload"
+)
+
+// DelegationConfig is the scenario "delegation": the dual grid of Delegated
+// MatchMaking (2007) under one of the six compared architectures, for a day of
+// generated jobs. The run ends with the arrival of the last job, as in the paper.
+type DelegationConfig struct {
+	Common
+
+	// Architecture is "dmm", "condor", "fcondor", "cern", "central" or "sep-c".
+	Architecture string `json:"architecture"`
+
+	// LoadDAS and LoadG5K are the loads of the two grids: processor-time of the jobs
+	// over the processors'. More than 0, at most 10.
+	LoadDAS float64 `json:"loadDas"`
+	LoadG5K float64 `json:"loadG5k"`
+
+	Days float64 `json:"days"` // for how long jobs are submitted; more than 0, at most 400
+	Set  uint64  `json:"set"`  // which workload: sets are independent
+
+	Cycle     int64   `json:"cycle"`     // seconds between two rounds of matchmaking
+	Threshold float64 `json:"threshold"` // dmm: load of a site beyond which requests are delegated; more than 0
+	Bind      int64   `json:"bind"`      // dmm: seconds until processors that were brought can be used
+	Ordering  string  `json:"ordering"`  // dmm: whom to ask first; see lease.Ordering
+	Selection string  `json:"selection"` // dmm: which request to delegate first; see lease.Selection
+	TTL       int     `json:"ttl"`       // dmm: how often a request may be delegated
+	Users     int     `json:"users"`     // of each cluster; under fcondor each has a job manager. 1 to 60
+	Rounds    int     `json:"rounds"`    // dmm: rounds of delegation after which a request keeps its place; 0: no end
+
+	// Drain lets the run go on until every job has ended, or for drainMax.
+	Drain bool `json:"drain,omitempty"`
+
+	// Sample is the number of seconds between two samples of what has happened; 0: none.
+	Sample int64 `json:"sample,omitempty"`
+
+	// Workload replaces the generated jobs; in order of submission, by cluster.
+	Workload []workload.Job `json:"-"`
+}
+
+// drainMax bounds the time after the last submission for which a run with
+// DelegationConfig.Drain goes on: under cern and central a job may wait for long until
+// the only cluster that is wide enough is empty.
+const drainMax = 60 * grid.Day
+
+// Architectures are the values of DelegationConfig.Architecture.
+var Architectures = []string{"dmm", "condor", "fcondor", "cern", "central", "sep-c"}
+
+// DefaultDelegation is what the command line starts from.
+func DefaultDelegation() DelegationConfig {
+	return DelegationConfig{
+		Common: Common{Seed: 1}, Architecture: "dmm", LoadDAS: 0.7, LoadG5K: 0.7, Days: 1, Set: 1,
+		Cycle: 300, Threshold: 1, Ordering: "neighbours", Selection: "fcfs", TTL: 6, Users: 1,
+	}
+}
+
+// delegationReport is the configuration as a result shows it, with what only this
+// scenario counts.
+type delegationReport struct {
+	DelegationConfig
+	Jobs        int                `json:"jobs"`        // submitted
+	Finished    Ratio              `json:"finished"`    // share of them
+	Finishable  Ratio              `json:"finishable"`  // share of them that end before the last one arrives if none waits
+	Started     int64              `json:"started"`     // executions begun
+	Area        Decimal            `json:"area"`        // processor-seconds of the jobs, with those that did not finish
+	Overhead    map[string]int64   `json:"overhead"`    // messages by the paper's types (§5.1)
+	Delegations lease.Delegations  `json:"delegations"` // dmm
+	Samples     []DelegationSample `json:"samples,omitempty"`
+	counts      Overhead
+}
+
+// delegated is a run of the scenario.
+type delegated struct {
+	cfg  DelegationConfig
+	n    *testnet.Network
+	jobs []workload.Job
+
+	overhead    Overhead
+	submissions int64
+	starts      int64
+	ends        int64
+	source      map[grid.TaskID]int // dmm: whose processors a running job has, if they are not its home's
+	samples     []DelegationSample
+	nextSample  grid.Time
+}
+
+// Overhead counts the messages that manage the workload, by the types of the paper
+// (§5.1) and in its Condor-like model (§4.2): a job manager (JM) per user, a site
+// manager (SM) per site, a resource manager (RM) per processor.
+type Overhead struct {
+	NotifyBroker int64 // JM and RM tell the SM of a request, a start, an end
+	Negotiate    int64 // SM and JM about a request that a round of matchmaking looks at
+	JobData      int64 // JM and RM: the job, and its result
+	Claim        int64 // match, claim, its confirmation, release: SM, JM and RM
+	DMM          int64 // SM and SM: all messages about leases but keep-alives
+	KeepAlive    int64 // JM and RM, each way every 300 s while a job runs; SM and SM while a lease lasts
+}
+
+// keepAlive is the time between two keep-alives.
+const keepAlive = 300 * grid.Second
+
+// Map returns the counts by name.
+func (o *Overhead) Map() map[string]int64 {
+	return map[string]int64{
+		"notify-broker": o.NotifyBroker, "negotiate": o.Negotiate, "job-data-exchange": o.JobData,
+		"match-claim-release": o.Claim, "dmm": o.DMM, "keep-alive": o.KeepAlive,
+	}
+}
+
+// Workload returns the messages that manage the workload without DMM's own.
+func (o *Overhead) Workload() int64 { return o.NotifyBroker + o.Negotiate + o.JobData + o.Claim }
+
+// Delegation returns what only this scenario reports: messages by the paper's types,
+// the share of jobs that finished, and the delegations. The result must be one of
+// RunDelegation's.
+func Delegation(r *Result) (o Overhead, finished Ratio, d lease.Delegations) {
+	report := r.Config.(*delegationReport)
+	return report.counts, report.Finished, report.Delegations
+}
+
+// SubmittedJobs returns how many jobs were submitted, which share of them could have
+// finished by the last submission had none waited, and their load on all processors
+// over cfg.Days. The result must be one of RunDelegation's.
+func SubmittedJobs(r *Result) (jobs int64, finishable Ratio, load float64) {
+	report := r.Config.(*delegationReport)
+	var processors int64
+	for _, s := range r.Sites {
+		processors += s.Processors
+	}
+	return int64(report.Jobs), report.Finishable, report.Area.Float() / (float64(processors) * report.Days * grid.Day.Seconds())
+}
+
+// RunDelegation runs the scenario. Cancelling ctx ends it with ctx's error. An error
+// wrapping ErrConfig is about cfg.
+func RunDelegation(ctx context.Context, cfg DelegationConfig) (*Result, error) {
+	match, err := cfg.validate()
+	if err != nil {
+		return nil, err
+	}
+	begun := time.Now()
+	d := &delegated{cfg: cfg, jobs: cfg.Workload, source: make(map[grid.TaskID]int)}
+	if d.jobs == nil {
+		if d.jobs, err = DelegationJobs(cfg.Set, cfg.LoadDAS, cfg.LoadG5K, cfg.Days); err != nil {
+			return nil, err
+		}
+	}
+	if len(d.jobs) == 0 {
+		return nil, configError("days", "%v: no job is submitted in that time at this load", cfg.Days)
+	}
+	if d.n, err = testnet.New(testnet.Config{Seed: draw.Mix(cfg.Seed, cfg.Set), Inputs: delegationInputs()}); err != nil {
+		return nil, err
+	}
+	if err := d.build(match); err != nil {
+		return nil, err
+	}
+	return d.run(ctx, begun)
+}
+
+// DelegationJobs generates the jobs of a set, in order of submission.
+func DelegationJobs(set uint64, loadDAS, loadG5K, days float64) ([]workload.Job, error) {
+	return delegationJobs(set, loadDAS, loadG5K, grid.Time(days*float64(grid.Day)))
+}
+
+func (cfg *DelegationConfig) validate() (match lease.MatchConfig, err error) {
+	bad := func(v, low, high float64) bool { return !(v > low && v <= high) }
+	switch {
+	case !slices.Contains(Architectures, cfg.Architecture):
+		return match, configError("architecture", "%q: want %s", cfg.Architecture, strings.Join(Architectures, ", "))
+	case bad(cfg.LoadDAS, 0, 10):
+		return match, configError("load-das", "%v: want more than 0 and at most 10", cfg.LoadDAS)
+	case bad(cfg.LoadG5K, 0, 10):
+		return match, configError("load-g5k", "%v: want more than 0 and at most 10", cfg.LoadG5K)
+	case bad(cfg.Days, 0, 400):
+		return match, configError("days", "%v: want more than 0 and at most 400", cfg.Days)
+	case cfg.Cycle < 1 || cfg.Cycle > 86400:
+		return match, configError("cycle", "%d: want 1 to 86400 seconds", cfg.Cycle)
+	case bad(cfg.Threshold, 0, 1000):
+		return match, configError("threshold", "%v: want more than 0 and at most 1000", cfg.Threshold)
+	case cfg.Bind < 0 || cfg.Bind > 86400:
+		return match, configError("bind", "%d: want 0 to 86400 seconds", cfg.Bind)
+	case cfg.TTL < 1 || cfg.TTL > lease.TTLMax:
+		return match, configError("ttl", "%d: want 1 to %d", cfg.TTL, lease.TTLMax)
+	case cfg.Users < 1 || cfg.Users > usersMax:
+		return match, configError("users", "%d: want 1 to %d", cfg.Users, usersMax)
+	case cfg.Sample < 0:
+		return match, configError("sample", "%d: want at least 0 seconds", cfg.Sample)
+	case cfg.Rounds < 0 || cfg.Rounds > 1_000_000:
+		return match, configError("rounds", "%d: want 0 to 1000000", cfg.Rounds)
+	}
+	match = lease.MatchConfig{
+		Lend: true, Threshold: int64(cfg.Threshold*1000 + 0.5), MatchCycle: grid.Time(cfg.Cycle) * grid.Second,
+		TTL: int32(cfg.TTL), Rounds: int32(cfg.Rounds), Slack: grid.Minute + grid.Time(cfg.Bind)*grid.Second,
+	}
+	if match.Ordering, err = lease.ParseOrdering(cfg.Ordering); err != nil {
+		return match, configError("ordering", "%v", err)
+	}
+	if match.Selection, err = lease.ParseSelection(cfg.Selection); err != nil {
+		return match, configError("selection", "%v", err)
+	}
+	return match, nil
+}
+
+// run lets the network run until the last job arrives, and works the result out.
+func (d *delegated) run(ctx context.Context, begun time.Time) (*Result, error) {
+	var rows *jobRows
+	var err error
+	if d.cfg.Out != "" && d.cfg.Common.Jobs {
+		if rows, err = createRows(d.cfg.Out); err != nil {
+			return nil, err
+		}
+		defer rows.close()
+	}
+	last := d.jobs[len(d.jobs)-1].Submit
+	c := collect(d.n, 0, last, rows)
+	c.leased = d.lender
+	home := workload.Home{Rating: grid.Rating{Speed: 1, Bandwidth: 1}}
+	var homes []workload.Home
+	for site := range d.n.Len() {
+		home.ID = delegationID(site)
+		homes = append(homes, home)
+	}
+	var split goodputs
+	d.n.Observe(testnet.Observer{
+		Start: func(now grid.Time, x *testnet.Execution) { d.sampled(); d.starts++; d.started(x) },
+		End: func(now grid.Time, x *testnet.Execution) {
+			d.sampled()
+			split.add(d, x)
+			d.ends++
+			d.ended(x)
+			home, _ := d.n.Index(x.Job.Home)
+			c.event(now, home, &grid.Event{
+				Kind: grid.JobFinished, Job: x.Job, Epoch: firstEpoch, Site: delegationID(x.Site), Result: grid.Result{Start: x.Start, End: x.End},
+			})
+			delete(d.source, x.ID)
+		},
+	})
+	source := &feed{source: (*workload.Jobs)(&d.jobs), qos: workload.QoS{Length: workload.LengthEstimate}, homes: homes, adjust: d.adjust}
+	jobs := d.jobs // the feed consumes d.jobs
+	total := len(jobs)
+	area := areaOf(jobs)
+	d.n.Feed(source)
+	p := newProgress(d.cfg.Progress, "delegation", int64(total), func() int64 { return source.read })
+	d.n.Pulse(p.pulse)
+	until, stop := last, d.n.Drained
+	if d.cfg.Drain {
+		until, stop = last+drainMax, func() bool { return d.ends == int64(total) }
+	}
+	err = d.n.Run(ctx, until, stop)
+	p.stop()
+	if err == nil {
+		err = c.err
+	}
+	if err != nil {
+		return nil, fmt.Errorf("delegation, seed %d: %w", d.cfg.Seed, err)
+	}
+	report := &delegationReport{DelegationConfig: d.cfg, Jobs: total, Started: d.starts, Area: area, Samples: d.samples, Finishable: finishable(jobs)}
+	result := c.result("delegation", report, d.described(), begun)
+	d.account(result, report, &split)
+	if d.cfg.Out != "" {
+		err = result.Save(d.cfg.Out)
+	}
+	return result, err
+}
+
+// finishable returns the share of jobs that end before the last one is submitted if
+// none of them waits.
+func finishable(jobs []workload.Job) Ratio {
+	last, n := jobs[len(jobs)-1].Submit, int64(0)
+	for i := range jobs {
+		if jobs[i].Submit+jobs[i].RunTime <= last {
+			n++
+		}
+	}
+	return Ratio(sumOf(n).over(sumOf(int64(len(jobs))), 10_000))
+}
+
+// areaOf returns the processor-seconds of jobs.
+func areaOf(jobs []workload.Job) Decimal {
+	var s, unit sum
+	for i := range jobs {
+		s.add(jobs[i].Processors, int64(jobs[i].RunTime))
+	}
+	unit.add(int64(grid.Second), 1)
+	return Decimal(s.over(unit, 100))
+}
+
+// described names the sites for the result.
+func (d *delegated) described() (list []described) {
+	for site := range d.n.Len() {
+		s := described{name: delegationName(site)}
+		if site < clusters {
+			s.processors = clusterSizes[site]
+		}
+		list = append(list, s)
+	}
+	return list
+}
+
+// adjust names the user of a job: who shares a queue, and under fcondor a JM.
+func (d *delegated) adjust(j *grid.Job) {
+	j.User = userNames[draw.Mix(j.ID.Lo, 1)%uint64(d.cfg.Users)]
+}
+
+// usersMax bounds DelegationConfig.Users.
+const usersMax = 60
+
+var userNames = func() (names [usersMax]string) {
+	for i := range names {
+		names[i] = fmt.Sprintf("u%02d", i)
+	}
+	return names
+}()
+
+// started and ended count the messages of an execution.
+func (d *delegated) started(x *testnet.Execution) {
+	n := x.Job.Processors
+	d.overhead.NotifyBroker += n // RM to SM: busy
+	d.overhead.JobData += n      // JM to RM: the job
+	d.overhead.Claim += 1 + 3*n  // SM to JM and to RM: match; JM to RM: claim; RM to JM: claimed
+}
+
+func (d *delegated) ended(x *testnet.Execution) {
+	n := x.Job.Processors
+	d.overhead.NotifyBroker += n // RM to SM: free
+	d.overhead.JobData += n      // RM to JM: the result
+	d.overhead.Claim += 1 + n    // JM to SM and to RM: release
+	d.keptAlive(x, x.End)
+}
+
+// keptAlive counts the keep-alives of an execution until an instant.
+func (d *delegated) keptAlive(x *testnet.Execution, until grid.Time) {
+	d.overhead.KeepAlive += 2 * x.Job.Processors * int64((until-x.Start)/keepAlive)
+}
+
+// submitted counts the messages of a submission.
+func (d *delegated) submitted() {
+	d.sampled()
+	d.submissions++
+	d.overhead.NotifyBroker++ // JM to SM: the request
+}
+
+// negotiated counts the messages about a request that a round looks at.
+func (d *delegated) negotiated(requests int) { d.overhead.Negotiate += 2 * int64(requests) }
+
+// goodputs is the goodput on processors of other sites, by how far they are away,
+// in processor-microseconds.
+type goodputs struct{ intraSite, intraGrid, interGrid sum }
+
+// add accounts for a finished execution.
+func (g *goodputs) add(d *delegated, x *testnet.Execution) {
+	home, _ := d.n.Index(x.Job.Home)
+	at := x.Site
+	if lender, ok := d.source[x.ID]; ok {
+		at = lender
+	}
+	if at == home {
+		return
+	}
+	area := &g.intraGrid
+	switch {
+	case gridOf(at) != gridOf(home):
+		area = &g.interGrid
+	case at >= clustersDAS && parentOf(at) == parentOf(home):
+		area = &g.intraSite
+	}
+	area.add(x.Job.Processors, int64(x.End-x.Start))
+}
+
+// lender tells the collector whose processors a job ran on.
+func (d *delegated) lender(x *testnet.Execution) (site int, processors int64) {
+	if at, ok := d.source[x.ID]; ok {
+		return at, x.Job.Processors
+	}
+	return 0, 0
+}
+
+// account completes the result with what only this scenario knows.
+func (d *delegated) account(r *Result, report *delegationReport, g *goodputs) {
+	var unit sum
+	unit.add(int64(grid.Second), 1)
+	area := func(s sum) Decimal { return Decimal(s.over(unit, 100)) }
+	r.Total.GoodputIntraSite, r.Total.GoodputIntraGrid, r.Total.GoodputInterGrid = area(g.intraSite), area(g.intraGrid), area(g.interGrid)
+	for site := range d.n.Len() {
+		m, ok := d.n.Core(site).(*dmmSite)
+		if !ok {
+			continue
+		}
+		of := m.match.Delegations
+		t := &report.Delegations
+		t.Asked += of.Asked
+		t.Refused += of.Refused
+		t.Brought += of.Brought
+		t.Hops += of.Hops
+		t.Passed += of.Passed
+		t.Served += of.Served
+		t.Rejected += of.Rejected
+		t.CancelledTime += of.CancelledTime
+		r.Sites[site].DelegationsPerJob = Ratio(sumOf(of.Hops).over(sumOf(r.Sites[site].Submitted), 10_000))
+	}
+	r.Total.DelegationsPerJob = Ratio(sumOf(report.Delegations.Hops).over(sumOf(r.Total.Submitted), 10_000))
+	d.overhead.leases(r.Messages.ByType)
+	// Executions that have not ended keep their managers busy, too.
+	for site := range d.n.Len() {
+		d.n.Executions(site, func(x *testnet.Execution) { d.keptAlive(x, d.n.Now()) })
+	}
+	report.counts, report.Overhead = d.overhead, d.overhead.Map()
+	report.Finished = Ratio(sumOf(r.Total.Finished).over(sumOf(int64(report.Jobs)), 10_000))
+}

@@ -1,0 +1,48 @@
+package scenario
+
+import (
+	"strings"
+
+	"gridnode/grid"
+)
+
+// DelegationSample is what has happened until an instant.
+type DelegationSample struct {
+	At        int64    `json:"at"` // seconds
+	Submitted int64    `json:"submitted"`
+	Started   int64    `json:"started"`
+	Overhead  Overhead `json:"overhead"`
+}
+
+// DelegationSamples returns the samples of a run with DelegationConfig.Sample, evenly
+// spaced from the beginning on. The result must be one of RunDelegation's.
+func DelegationSamples(r *Result) []DelegationSample {
+	return r.Config.(*delegationReport).Samples
+}
+
+// sampled takes the samples that are due before what happens now is counted.
+func (d *delegated) sampled() {
+	if d.cfg.Sample == 0 {
+		return
+	}
+	for every := grid.Time(d.cfg.Sample) * grid.Second; d.nextSample <= d.n.Now(); d.nextSample += every {
+		s := DelegationSample{At: int64(d.nextSample / grid.Second), Submitted: d.submissions, Started: d.starts, Overhead: d.overhead}
+		if d.cfg.Architecture == "dmm" {
+			s.Overhead.leases(messages(d.n).SentByName())
+		}
+		d.samples = append(d.samples, s)
+	}
+}
+
+// leases counts the messages about leases that were sent, by type.
+func (o *Overhead) leases(sent map[string]int64) {
+	for name, count := range sent {
+		switch {
+		case name == "lease.renew":
+			o.KeepAlive += 2 * count // with its answer
+		case strings.HasPrefix(name, "lease."):
+			o.DMM += count
+		}
+	}
+	o.DMM -= sent["lease.renew"] // answers to keep-alives
+}

@@ -1,0 +1,223 @@
+package scenario
+
+import (
+	"context"
+	"slices"
+
+	"gridnode/grid"
+	"gridnode/internal/lrms"
+	"gridnode/market"
+	"gridnode/testnet"
+	"gridnode/testnet/draw"
+	"gridnode/testnet/workload"
+)
+
+// FederationConfig is the scenario "federation": the sites of table 1 of
+// Grid-Federation over two days, by themselves, helping each other, or trading
+// (its experiments 1, 2 and 3 to 5).
+type FederationConfig struct {
+	Common
+
+	// Mode is "independent" (every job runs at home within its deadline or is
+	// rejected), "federated" (home first, then the others by falling speed) or
+	// "economy" (the cheapest site within the deadline, or the fastest within the
+	// budget).
+	Mode string `json:"mode"`
+
+	// Placement is how a home looks for a site: "paper" or "coordinated".
+	Placement string `json:"placement"`
+
+	// Pricing is how sites' prices come about: "fixed" as in table 1, or "demand", from
+	// half to twice that, by utilisation and queue.
+	Pricing string `json:"pricing"`
+
+	// Cost is what a price is multiplied with: "paper" (time, eq. 3) or
+	// "processor-time". Budgets follow from it, too.
+	Cost string `json:"cost"`
+
+	// OFT is the share of users, in percent, who want the fastest site (optimise for
+	// time); the others want the cheapest (optimise for cost). Economy only.
+	OFT int `json:"oft"`
+
+	// Sites is how many: table 1's eight, fewer, or table 1 again and again.
+	Sites int `json:"sites"`
+
+	// Traces are logs, matched to sites by name, or directories of them. Sites
+	// without a log get jobs from the Lublin-Feitelson model; without Traces all do.
+	Traces []string `json:"traces"`
+
+	// Lenient skips malformed lines of the logs instead of ending at the first.
+	Lenient bool `json:"lenient"`
+
+	// Days are the jobs of the sites of table 1, in its order, instead of Traces; the
+	// first two days count.
+	Days [][]workload.Job `json:"-"`
+
+	// Queue is the discipline of the sites' queues: "easy", "fcfs" or "titan".
+	Queue string `json:"queue"`
+
+	// SkipInfeasible makes the placement "paper" pass over sites that could not do a
+	// job in time even if they were idle, without asking them.
+	SkipInfeasible bool `json:"skipInfeasible,omitempty"`
+
+	// Ended is told of every job of a site (its index) that has ended: it is finished
+	// or refused. It must not keep the event.
+	Ended func(site int, e *grid.Event) `json:"-"`
+
+	// DHT is how the directory finds the holders of a key: "model" (Kademlia, by
+	// messages) or "oracle" (it knows).
+	DHT string `json:"dht"`
+
+	// LatencyMin and LatencyMax bound how long a message takes, in microseconds.
+	LatencyMin grid.Time `json:"latencyMin"`
+	LatencyMax grid.Time `json:"latencyMax"`
+}
+
+var costModels = map[string]grid.CostModel{"paper": grid.CostPaper, "processor-time": grid.CostProcessorTime}
+
+// SitesMax bounds FederationConfig.Sites.
+const SitesMax = 100_000
+
+// DefaultFederation is what the command line starts from.
+func DefaultFederation() FederationConfig {
+	return FederationConfig{
+		Common: Common{Seed: 1}, Mode: "economy", Placement: "coordinated", Pricing: "fixed", Cost: "paper", OFT: 50, Sites: 8, Queue: "easy", DHT: "model",
+		LatencyMin: 5 * grid.Millisecond, LatencyMax: 50 * grid.Millisecond,
+	}
+}
+
+// federationReport is the configuration as a result shows it.
+type federationReport struct {
+	FederationConfig
+	Inputs []input `json:"inputs"`
+}
+
+func (cfg FederationConfig) report(inputs []input) *federationReport {
+	cfg.Traces = slices.Concat([]string{}, cfg.Traces) // in JSON, none is [] and not null
+	return &federationReport{cfg, inputs}
+}
+
+// FederationBegin is when the two days of the scenario begin, and FederationSpan how
+// long they are.
+const (
+	FederationBegin = warmup
+	FederationSpan  = 2 * grid.Day
+)
+
+// RunFederation runs the scenario. Cancelling ctx ends it with ctx's error. An
+// error wrapping ErrConfig is about cfg, a workload.LineError about a log.
+func RunFederation(ctx context.Context, cfg FederationConfig) (*Result, error) {
+	placement, err := cfg.validate()
+	if err != nil {
+		return nil, err
+	}
+	w, err := cfg.workload()
+	if err != nil {
+		return nil, err
+	}
+	return cfg.trade(ctx, placement, w)
+}
+
+// trade runs the jobs of w.
+func (cfg *FederationConfig) trade(ctx context.Context, placement market.Placement, w *table1Workload) (*Result, error) {
+	discipline, err := lrms.ParseDiscipline(cfg.Queue)
+	if err != nil {
+		return nil, configError("queue", "%v", err)
+	}
+	pricing, err := market.ParsePricing(cfg.Pricing)
+	if err != nil {
+		return nil, configError("pricing", "%v", err)
+	}
+	cost, ok := costModels[cfg.Cost]
+	if !ok {
+		return nil, configError("cost", "%q: want paper or processor-time", cfg.Cost)
+	}
+	f := federation{
+		Config: testnet.Config{
+			Seed: cfg.Seed, Inputs: siteInputs(),
+			Link: testnet.Link{LatencyMin: cfg.LatencyMin, LatencyMax: cfg.LatencyMax},
+		},
+		placement: placement, foreign: cfg.Mode != "independent", sites: w.sites,
+		oracle: cfg.DHT == "oracle", discipline: discipline, skipInfeasible: cfg.SkipInfeasible,
+		lifetime: quoteLifetime,
+		pricing:  pricing, processorTime: cost == grid.CostProcessorTime,
+	}
+	n, err := f.build()
+	if err != nil {
+		return nil, err
+	}
+	source := &feed{source: w.source(warmup), qos: cfg.qos(), homes: f.homes(), goal: cfg.goal}
+	n.Feed(source)
+	if cfg.Ended != nil {
+		n.Observe(testnet.Observer{Event: func(_ grid.Time, site int, e *grid.Event) {
+			if e.Kind == grid.JobFinished || e.Kind == grid.JobRefused {
+				cfg.Ended(site, e)
+			}
+		}})
+	}
+	r := run{
+		Common: cfg.Common, scenario: "federation", config: cfg.report(w.inputs), n: n, sites: f.described(),
+		begin: FederationBegin, window: FederationSpan, total: w.jobs, read: func() int64 { return source.read },
+	}
+	return r.do(ctx)
+}
+
+// workload returns the jobs of the run.
+func (cfg *FederationConfig) workload() (*table1Workload, error) {
+	if cfg.Days != nil {
+		return givenWorkload(cfg.Sites, cfg.Days)
+	}
+	return newTable1Workload(cfg.Sites, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
+}
+
+func (cfg *FederationConfig) validate() (market.Placement, error) {
+	switch {
+	case cfg.Mode != "independent" && cfg.Mode != "federated" && cfg.Mode != "economy":
+		return 0, configError("mode", "%q: want independent, federated or economy", cfg.Mode)
+	case cfg.OFT < 0 || cfg.OFT > 100:
+		return 0, configError("oft", "%d: want 0 to 100, a percentage", cfg.OFT)
+	case cfg.Sites < 1 || cfg.Sites > SitesMax:
+		return 0, configError("sites", "%d: want 1 to %d", cfg.Sites, SitesMax)
+	case cfg.DHT != "model" && cfg.DHT != "oracle":
+		return 0, configError("dht", "%q: want model or oracle", cfg.DHT)
+	}
+	link := testnet.Link{LatencyMin: cfg.LatencyMin, LatencyMax: cfg.LatencyMax}
+	if err := link.Validate(); err != nil {
+		return 0, configError("latency", "%v", err)
+	}
+	placement, err := market.ParsePlacement(cfg.Placement)
+	if err != nil {
+		return 0, configError("placement", "%v", err)
+	}
+	return placement, nil
+}
+
+// qos is what jobs ask for: the paper's deadline, and where there is money its budget.
+func (cfg *FederationConfig) qos() workload.QoS {
+	q := workload.PaperQoS
+	if cfg.Mode != "economy" {
+		q.Budget = 0
+	}
+	return q
+}
+
+// goal returns what the owner of a job wants. Who wants what is drawn per user, and
+// per job where the workload does not name users.
+func (cfg *FederationConfig) goal(site int, job *workload.Job) grid.Goal {
+	switch cfg.Mode {
+	case "independent":
+		return grid.GoalLocal
+	case "federated":
+		return grid.GoalSpill
+	}
+	h := draw.Mix(draw.Mix(cfg.Seed, uint64(draw.ForJobs)), uint64(site))
+	if job.User != "" {
+		h = draw.Mix(h, draw.Text(job.User))
+	} else {
+		h = draw.Mix(h, uint64(job.Number))
+	}
+	if h%100 < uint64(cfg.OFT) {
+		return grid.GoalTime
+	}
+	return grid.GoalCost
+}

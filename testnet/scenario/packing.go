@@ -1,0 +1,173 @@
+package scenario
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	"gridnode/coalloc/muscle"
+	"gridnode/internal/lrms/titan"
+)
+
+// PackingConfig is the scenario "packing": batches of parallel jobs with soft
+// deadlines are shared out over clusters, each of which plans its share with TITAN
+// (He et al. 2004, section 5).
+type PackingConfig struct {
+	Common
+
+	// Policy shares a batch out: "muscle", "urgent" (muscle with the jobs that are most
+	// pressed first), "dll" or "wrand".
+	Policy string `json:"policy"`
+
+	// Queue is the mean number of jobs in a batch, 1 to PackingQueueMax.
+	Queue int `json:"queue"`
+
+	// DeadlineRange is MIN_DR and MAX_DR of equation 5, at least 0.
+	DeadlineRange [2]float64 `json:"deadlineRange"`
+
+	// Weights are O,M,I of over-deadline, makespan and idle time: of all clusters, or of
+	// each of them, separated by semicolons.
+	Weights string `json:"weights"`
+
+	// Clusters is how many of the pool of figure 7 there are, the smallest first, 1 to
+	// 10; 0 means the four of table 3, which differ in speed.
+	Clusters int `json:"clusters"`
+
+	// Sizes is how job sizes are distributed: "uniform", "normal" or "log", from 1 to
+	// 10 on the clusters of table 3, else to the size of the widest cluster.
+	Sizes string `json:"sizes"`
+
+	// Total is how many jobs there are in all batches, about.
+	Total int `json:"total"`
+
+	// Start is what TITAN begins with where the policy gives no seed schedule:
+	// "random" schedules, or one in the order of "arrival" besides.
+	Start string `json:"start"`
+
+	// Deadlines count from when a "batch" is shared out, or from each job's "arrival"
+	// before that, which uses up slack.
+	Deadlines string `json:"deadlines"`
+
+	// Window is how many seconds lie between two batches. What is left of a batch when
+	// the next one is shared out occupies its processors. 0: each meets empty clusters.
+	Window float64 `json:"window"`
+
+	// Settle is titan.Config.Settle, in percent: 0 is the paper's.
+	Settle int `json:"settle"`
+}
+
+// Bounds of PackingConfig.
+const (
+	PackingQueueMax = 1000
+	packingTotalMax = 10_000_000
+	deadlineMax     = 1000
+	windowMax       = 1_000_000
+)
+
+// DefaultPacking is what the command line starts from: figure 4 with 40 jobs.
+func DefaultPacking() PackingConfig {
+	return PackingConfig{
+		Common: Common{Seed: 1}, Policy: "muscle", Queue: 40, DeadlineRange: [2]float64{0, 5}, Weights: "4,3,1",
+		Sizes: "uniform", Total: 20_000, Start: "random", Deadlines: "batch",
+	}
+}
+
+// packingCluster is a cluster as the paper describes it.
+type packingCluster struct {
+	processors int
+	rate       int64 // service rate, in tenths
+}
+
+// table3 is the multicluster of figures 4 to 6.
+var table3 = []packingCluster{{20, 10}, {16, 12}, {12, 14}, {10, 16}}
+
+// table3Widest is MAX_S there.
+const table3Widest = 10
+
+// poolMax is how many clusters figure 7 has, of 20, 24, … 56 processors.
+const poolMax = 10
+
+// clusters returns those of cfg and the widest job.
+func (cfg *PackingConfig) clusters() (clusters []packingCluster, widest int) {
+	if cfg.Clusters == 0 {
+		return table3, table3Widest
+	}
+	for i := range cfg.Clusters {
+		widest = 20 + 4*i
+		clusters = append(clusters, packingCluster{widest, 10})
+	}
+	return clusters, widest
+}
+
+// check returns the weights by cluster, or what is wrong with cfg.
+func (cfg *PackingConfig) check() ([]titan.Weights, error) {
+	oneOf := func(flag, value string, all ...string) error {
+		for _, v := range all {
+			if v == value {
+				return nil
+			}
+		}
+		return configError(flag, "%q: want %s", value, strings.Join(all, ", "))
+	}
+	for _, err := range []error{
+		oneOf("policy", cfg.Policy, muscle.PolicyNames...),
+		oneOf("sizes", cfg.Sizes, "uniform", "normal", "log"),
+		oneOf("start", cfg.Start, "random", "arrival"),
+		oneOf("deadlines", cfg.Deadlines, "batch", "arrival"),
+	} {
+		if err != nil {
+			return nil, err
+		}
+	}
+	lo, hi := cfg.DeadlineRange[0], cfg.DeadlineRange[1]
+	switch {
+	case cfg.Queue < 1 || cfg.Queue > PackingQueueMax:
+		return nil, configError("queue", "%d: want 1 to %d jobs", cfg.Queue, PackingQueueMax)
+	case cfg.Total < 1 || cfg.Total > packingTotalMax:
+		return nil, configError("total", "%d: want 1 to %d jobs", cfg.Total, packingTotalMax)
+	case cfg.Clusters < 0 || cfg.Clusters > poolMax:
+		return nil, configError("clusters", "%d: want 1 to %d, or 0 for the four of table 3", cfg.Clusters, poolMax)
+	case !(lo >= 0 && lo <= hi && hi <= deadlineMax): // and not NaN
+		return nil, configError("deadline-range", "%v to %v: want two numbers from 0 to %d, the lower first", lo, hi, deadlineMax)
+	case !(cfg.Window >= 0 && cfg.Window <= windowMax):
+		return nil, configError("window", "%v: want 0 to %d seconds", cfg.Window, windowMax)
+	case cfg.Settle < 0 || cfg.Settle > 100:
+		return nil, configError("settle", "%d: want 0 to 100 %%", cfg.Settle)
+	}
+	clusters, _ := cfg.clusters()
+	parts := strings.Split(cfg.Weights, ";")
+	if len(parts) != 1 && len(parts) != len(clusters) {
+		return nil, configError("weights", "%d sets for %d clusters: want one each, or one for all", len(parts), len(clusters))
+	}
+	weights := make([]titan.Weights, len(clusters))
+	for i := range weights {
+		w, err := titan.ParseWeights(parts[min(i, len(parts)-1)])
+		if err != nil {
+			return nil, configError("weights", "%v", err)
+		}
+		weights[i] = w
+	}
+	return weights, nil
+}
+
+// described names the clusters for the result.
+func (cfg *PackingConfig) described() (sites []described) {
+	clusters, _ := cfg.clusters()
+	for i, c := range clusters {
+		sites = append(sites, described{fmt.Sprintf("C%d", i+1), int64(c.processors)})
+	}
+	return sites
+}
+
+// hundredths rounds a figure for a result.
+func hundredths(v float64) Decimal { return Decimal(math.Round(100 * v)) }
+
+// empty returns a batch of the clusters without jobs.
+func (cfg *PackingConfig) empty(weights []titan.Weights) muscle.Batch {
+	var b muscle.Batch
+	clusters, _ := cfg.clusters()
+	for i, c := range clusters {
+		b.Clusters = append(b.Clusters, muscle.Cluster{Processors: c.processors, Weights: weights[i]})
+	}
+	return b
+}

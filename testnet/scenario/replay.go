@@ -1,0 +1,201 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"gridnode/grid"
+	"gridnode/node"
+	"gridnode/node/site"
+	"gridnode/testnet/workload"
+)
+
+// submitsMax bounds the submissions that wait for their acknowledgement: behind it
+// the replay falls back, as users would.
+const submitsMax = 256
+
+// Replay submits the jobs of the workload at their times, waits until every one is
+// over, and returns what came of them. It can be called once. Cancelling ctx ends
+// it with ctx's error; the nodes go on until Close.
+func (l *Live) Replay(ctx context.Context) (*Result, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	total := l.total()
+	before, err := l.count(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer cancel(nil) // before the wait
+	for i, h := range l.hosts {
+		events := h.Subscribe()
+		defer events.Close()
+		wg.Go(func() {
+			if err := l.tally.follow(ctx, i, events); err != nil {
+				cancel(fmt.Errorf("site %s: %w", l.work.sites[i].Name, err))
+			}
+		})
+	}
+	p := newProgress(l.cfg.Progress, "up", total, l.tally.over)
+	defer p.stop()
+	begun := time.Now()
+	l.tally.begin(begun)
+	err = l.feed(ctx, begun, total)
+	for err == nil && !l.tally.done(total) {
+		select {
+		case <-l.tally.changed:
+			p.pulse()
+			l.step(stageReplay, l.tally.over(), total)
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := l.quiesce(ctx); err != nil {
+		return nil, err
+	}
+	if l.counted, err = l.count(ctx); err != nil {
+		return nil, err
+	}
+	l.counted.minus(before)
+	l.counted.span = grid.FromDuration(time.Since(begun))
+	result, err := l.result(begun)
+	if err == nil && l.cfg.Out != "" {
+		err = result.Save(l.cfg.Out)
+	}
+	return result, err
+}
+
+// total returns how many jobs are replayed.
+func (l *Live) total() int64 {
+	if l.cfg.Count > 0 {
+		return min(l.work.jobs, l.cfg.Count)
+	}
+	return l.work.jobs
+}
+
+// feed submits jobs until total are submitted or ctx ends.
+func (l *Live) feed(ctx context.Context, begun time.Time, total int64) error {
+	source := &feed{source: l.work.source(0), qos: workload.PaperQoS, homes: l.homes(), goal: l.goal()}
+	places := make(chan struct{}, submitsMax)
+	failed := make(chan error, 1)
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for range total {
+		job, site, err := source.Next()
+		if err == io.EOF {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		at := begun.Add((job.Submit / grid.Time(l.cfg.Speedup)).Duration())
+		timer := time.NewTimer(time.Until(at))
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return context.Cause(ctx)
+		case err := <-failed:
+			return err
+		}
+		l.compress(job)
+		places <- struct{}{}
+		l.late = max(l.late, time.Since(at))
+		l.step(stageReplay, l.tally.over(), total)
+		wg.Go(func() {
+			defer func() { <-places }()
+			if err := submit(ctx, l.hosts[site], job); err != nil {
+				select {
+				case failed <- fmt.Errorf("submit job %s at %s: %w", job.ID, l.work.sites[site].Name, err):
+				default:
+				}
+			}
+		})
+	}
+	wg.Wait()
+	select {
+	case err := <-failed:
+		return err
+	default:
+		return nil
+	}
+}
+
+// compress divides a job's spans by the speed-up. Its deadline becomes a span; submit
+// makes an instant of it.
+func (l *Live) compress(j *grid.Job) {
+	by := l.cfg.Speedup
+	j.Deadline = (j.Deadline-j.Submit)/grid.Time(by) + l.cfg.Slack
+	j.Estimate = max(j.Estimate/grid.Time(by), 1)
+	j.RunTime = max(j.RunTime/grid.Time(by), 1)
+	j.Work.Instructions /= by
+	j.Work.Traffic /= by
+	// Rounded up to what the site charges for the compressed run time, at least.
+	j.Budget++
+}
+
+// submit hands a job over at this moment. A busy node is asked again.
+func submit(ctx context.Context, h *node.Host, j *grid.Job) error {
+	for {
+		j.Submit = h.Now()
+		job := *j
+		job.Deadline = j.Submit + j.Deadline
+		answer, err := h.Ask(ctx, func(token uint64) grid.Input { return &site.Submit{Token: token, Job: &job} })
+		if err == nil {
+			return answer.(*site.Submitted).Err
+		}
+		if !errors.Is(err, node.ErrBusy) {
+			return err
+		}
+		select {
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// homes returns what the workload needs to know of the sites, by their nodes' IDs.
+func (l *Live) homes() []workload.Home {
+	homes := make([]workload.Home, len(l.work.sites))
+	for i := range homes {
+		s := &l.work.sites[i]
+		homes[i] = workload.Home{ID: l.hosts[i].ID(), Rating: s.Rating, Price: s.Price, Cost: grid.CostPaper}
+	}
+	return homes
+}
+
+// goal is what users want, as in the scenario federation.
+func (l *Live) goal() func(int, *workload.Job) grid.Goal {
+	f := FederationConfig{Common: l.cfg.Common, Mode: "economy", OFT: l.cfg.OFT}
+	return f.goal
+}
+
+// quiesce waits until no message about a job is under way, so that all are counted.
+func (l *Live) quiesce(ctx context.Context) error {
+	last := int64(-1)
+	for {
+		var sent int64
+		for _, h := range l.hosts {
+			c := h.Counter()
+			sent += paperCount(&c)
+		}
+		if sent == last {
+			return nil
+		}
+		last = sent
+		select {
+		case <-time.After(100 * time.Millisecond):
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}

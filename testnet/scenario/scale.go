@@ -1,0 +1,137 @@
+package scenario
+
+import (
+	"context"
+	"fmt"
+	"runtime"
+	"time"
+
+	"gridnode/grid"
+	"gridnode/market"
+	"gridnode/testnet"
+	"gridnode/testnet/kademlia"
+	"gridnode/testnet/workload"
+)
+
+// ScaleConfig is one federation of the measurement of how message counts grow:
+// Sites sites, table 1 of Grid-Federation again and again, that trade for a while.
+//
+// Which part of the two days of table 1 they live through is a rule: the sites of
+// one round of table 1 begin at the same instant of their two days, which follow
+// each other in a circle, and rounds begin at instants spread evenly over them. So a
+// short run of many sites sees the same mixture of busy and quiet hours as a long
+// run of few. InStep makes all rounds begin at noon of the first day, so that all
+// replicas of a site submit the same job at the same instant.
+//
+// What would be running when the measurement begins is there: jobs of the time
+// before are submitted at the start, to their own sites, with what would be left of
+// them. They are not counted. Nor is what happens in the first minutes, while the
+// sites find each other.
+type ScaleConfig struct {
+	Seed      uint64    `json:"seed"`
+	Sites     int       `json:"sites"`
+	Span      grid.Time `json:"-"`         // that is measured, more than 0, at most 48 h
+	Placement string    `json:"placement"` // "paper" or "coordinated"
+	OFT       int       `json:"oft"`       // per cent of the users who want the fastest site
+	InStep    bool      `json:"inStep"`
+	Traces    []string  `json:"traces"` // as in FederationConfig
+	Lenient   bool      `json:"-"`
+
+	// Pulse, if set, is told now and then which share of the run is over, in
+	// thousandths.
+	Pulse func(permille int64) `json:"-"`
+}
+
+// Bounds of ScaleConfig.
+const (
+	ScaleSpanMax = 2 * grid.Day
+	scaleWarmup  = 10 * grid.Minute // one lifetime of quotes: every site has published twice
+	siblingsMax  = 8                // sites of one authority: a round of table 1
+)
+
+func (cfg *ScaleConfig) validate() (market.Placement, error) {
+	switch {
+	case cfg.Sites < 1 || cfg.Sites > SitesMax:
+		return 0, configError("sites", "%d: want 1 to %d", cfg.Sites, SitesMax)
+	case cfg.Span < 1 || cfg.Span > ScaleSpanMax:
+		return 0, configError("span", "%v: want more than 0, at most %v", cfg.Span, ScaleSpanMax)
+	case cfg.OFT < 0 || cfg.OFT > 100:
+		return 0, configError("oft", "%d: want 0 to 100, a percentage", cfg.OFT)
+	}
+	placement, err := market.ParsePlacement(cfg.Placement)
+	if err != nil {
+		return 0, configError("placement", "%v", err)
+	}
+	return placement, nil
+}
+
+// RunScale measures one federation in virtual time. Cancelling ctx ends it with
+// ctx's error. An error wrapping ErrConfig is about cfg.
+func RunScale(ctx context.Context, cfg ScaleConfig) (*ScaleResult, error) {
+	runtime.LockOSThread() // its processor time is ours
+	defer runtime.UnlockOSThread()
+	started := time.Now()
+	n, m, err := startScale(ctx, &cfg)
+	if err != nil {
+		return nil, err
+	}
+	end := m.begin + cfg.Span
+	if err := n.Run(ctx, end, nil); err != nil {
+		return nil, fmt.Errorf("%d sites, seed %d: %w", cfg.Sites, cfg.Seed, err)
+	}
+	r := m.result(end)
+	r.Mode, r.Seed, r.Placement, r.OFT = "virtual", cfg.Seed, cfg.Placement, cfg.OFT
+	r.TraceHash = fmt.Sprintf("%016x", n.TraceHash())
+	r.SetupSeconds = seconds(grid.FromDuration(time.Since(started))) - r.WallSeconds
+	r.SetupEvents = n.Events() - r.Events
+	return r, nil
+}
+
+// startScale builds the federation and lets it run until the measurement begins.
+func startScale(ctx context.Context, cfg *ScaleConfig) (*testnet.Network, *scaleMeasure, error) {
+	placement, err := cfg.validate()
+	if err != nil {
+		return nil, nil, err
+	}
+	w, err := newTable1Workload(cfg.Sites, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
+	if err != nil {
+		return nil, nil, err
+	}
+	defaults := DefaultFederation()
+	f := federation{
+		Config: testnet.Config{
+			Seed: cfg.Seed, Inputs: siteInputs(),
+			Link: testnet.Link{LatencyMin: defaults.LatencyMin, LatencyMax: defaults.LatencyMax},
+		},
+		placement: placement, foreign: true, sites: w.sites, siblings: siblingsMax,
+	}
+	n, err := f.build()
+	if err != nil {
+		return nil, nil, err
+	}
+	goals := FederationConfig{Common: Common{Seed: cfg.Seed}, Mode: "economy", OFT: cfg.OFT}
+	n.Feed(&feed{source: cfg.jobs(w), qos: workload.PaperQoS, homes: f.homes(), goal: func(site int, job *workload.Job) grid.Goal {
+		if job.Number >= earlierJob {
+			return grid.GoalLocal
+		}
+		return goals.goal(site, job)
+	}})
+	if cfg.Pulse != nil {
+		n.Pulse(func() { cfg.Pulse(int64(n.Now()) * 1000 / int64(scaleWarmup+cfg.Span)) })
+	}
+	if err := n.Run(ctx, scaleWarmup-1, nil); err != nil {
+		return nil, nil, fmt.Errorf("%d sites, seed %d: %w", cfg.Sites, cfg.Seed, err)
+	}
+	return n, measureScale(n, f.nodes, scaleWarmup), nil
+}
+
+// requests adds up what the nodes of a DHT have looked up.
+func requests(nodes []*kademlia.Node) (s kademlia.Stats) {
+	for _, node := range nodes {
+		t := node.Stats()
+		s.Lookups += t.Lookups
+		s.Requests += t.Requests
+		s.Failures += t.Failures
+	}
+	return s
+}

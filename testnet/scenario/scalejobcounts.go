@@ -1,0 +1,108 @@
+package scenario
+
+import "gridnode/grid"
+
+// scaleJobs follows the jobs that are submitted during a measurement, by what their
+// homes and the sites that run them tell. Not safe for concurrent use.
+type scaleJobs struct {
+	begin grid.Time // jobs submitted before do not count
+	jobs  map[grid.JobID]*scaleJob
+	slab  grid.Slab[scaleJob]
+}
+
+// scaleJob is what is known of one job.
+type scaleJob struct {
+	home     int32
+	goal     grid.Goal
+	accepted bool
+	refused  bool
+	migrated bool // its site is not its home
+	finished bool // its result has come home
+	messages int32
+	cost     grid.Credits
+	response grid.Time // from its submission to the end of its execution; 0 while nobody knows
+}
+
+// event takes what a site tells about a job.
+func (s *scaleJobs) event(site int32, e *grid.Event) {
+	if e.Job.Submit < s.begin {
+		return
+	}
+	j := s.jobs[e.Job.ID]
+	if e.Kind == grid.JobSubmitted {
+		j = s.slab.New()
+		j.home, j.goal = site, e.Job.Goal
+		s.jobs[e.Job.ID] = j
+	}
+	if j == nil || j.home != site {
+		return
+	}
+	switch e.Kind {
+	case grid.JobPlaced:
+		j.accepted, j.migrated = true, e.Site != e.Job.Home
+		j.cost, j.messages = e.Cost, e.Messages
+	case grid.JobReplaced:
+		j.accepted, j.migrated, j.response = false, false, 0
+	case grid.JobRefused:
+		j.accepted, j.refused, j.messages = false, true, e.Messages
+	case grid.JobFinished:
+		j.finished, j.cost, j.messages = true, e.Cost, e.Messages
+		j.response = e.Result.End - e.Job.Submit
+	}
+}
+
+// started takes an execution whose end is known already.
+func (s *scaleJobs) started(job *grid.Job, end grid.Time) {
+	if j := s.jobs[job.ID]; j != nil {
+		j.response = end - job.Submit
+	}
+}
+
+// jobTotals adds up what became of the jobs.
+type jobTotals struct {
+	submitted, accepted, migrated, open int64
+	due                                 int64 // completions that will still be sent
+	perJob                              histogram
+	byGoal                              [2]histogram // cheapest, fastest
+	response, cost                      sum
+	timed                               int64 // jobs in response
+}
+
+// totals adds up. promised returns when an accepted job that has not started is to
+// end; nil: nobody knows.
+func (s *scaleJobs) totals(promised func(home int32, id grid.JobID) (grid.Time, bool)) (t jobTotals) {
+	for id, j := range s.jobs { // sums of integers: the order does not matter
+		t.submitted++
+		messages := j.messages
+		switch {
+		case j.accepted:
+			t.accepted++
+			t.cost.add(int64(j.cost), 1)
+			response := j.response
+			if response == 0 && promised != nil {
+				response, _ = promised(j.home, id)
+			}
+			if response > 0 {
+				t.response.add(int64(response), 1)
+				t.timed++
+			}
+			if j.migrated {
+				t.migrated++
+				if !j.finished {
+					messages++
+					t.due++
+				}
+			}
+		case !j.refused:
+			t.open++
+			continue // nobody knows yet what it will cost
+		}
+		t.perJob.add(messages)
+		if j.goal == grid.GoalTime {
+			t.byGoal[1].add(messages)
+		} else {
+			t.byGoal[0].add(messages)
+		}
+	}
+	return t
+}

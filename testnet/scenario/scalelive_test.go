@@ -1,0 +1,106 @@
+package scenario
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"gridnode/testnet/workload"
+)
+
+var (
+	liveNodes = flag.Int("live-nodes", 50, "nodes of the largest network of TestLiveCountsAsVirtual: 10, 24, 50 or 100")
+	liveSwift = flag.Bool("live-swift", false, "their messages take no time, those in virtual time do")
+	liveRest  = flag.Duration("live-rest", 0, "how long they rest before the first job")
+)
+
+// TestLiveCountsAsVirtual: real nodes exchange the messages, of each type within a tenth,
+// that the same workload takes in virtual time, and so do their look-ups. The bubble
+// keeps the nodes' clocks apart from how busy the machine is; a message takes as long as
+// in virtual time.
+func TestLiveCountsAsVirtual(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes half a minute of processor time, and minutes under the race detector")
+	}
+	for _, nodes := range []int{10, 24, 50, 100} {
+		if nodes <= *liveNodes {
+			t.Run(fmt.Sprint(nodes), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) { countsAsVirtual(t, nodes) })
+			})
+		}
+	}
+}
+
+func countsAsVirtual(t *testing.T, nodes int) {
+	watch(t)
+	jobs := int64(max(10*nodes, 300)) // enough messages of each type
+	cfg := ScaleLiveConfig{Seed: 1, Nodes: nodes, Jobs: jobs, Rest: *liveRest, Placement: "coordinated", OFT: 50}
+	cfg.apart = 50 * time.Millisecond
+	if !*liveSwift {
+		cfg.latency = func() time.Duration {
+			return fleetLatencyMin.Duration() + rand.N((fleetLatencyMax - fleetLatencyMin).Duration())
+		}
+	}
+	live, virtual, err := RunScaleLive(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const (
+		few        = 100 // of fewer messages, chance changes more than a tenth
+		fewLookups = 20
+		tolerance  = Ratio(10_0000)
+	)
+	compared := 0
+	for _, d := range Differences(live, virtual) {
+		t.Logf("%-24s %7d live, %7d virtual (%d to %d): %v %%", d.Type, d.Live, d.Virtual, d.Least, d.Most, d.Percent)
+		if max(d.Live, d.Virtual) < few {
+			continue
+		}
+		compared++
+		if d.Outside < -tolerance || d.Outside > tolerance {
+			t.Errorf("%s: %d live, %d to %d virtual: %v", d.Type, d.Live, d.Least, d.Most, d.Outside)
+		}
+	}
+	if compared < 8 {
+		t.Errorf("only %d types of messages were compared: live %v, virtual %v", compared, live.ByType, virtual[0].ByType)
+	}
+	for _, r := range append(virtual, live) {
+		t.Logf("%s: accepted %d; %d look-ups, %v requests each; up for %v s before, measured for %v s", r.Mode, r.Accepted, r.Lookups, r.RequestsPerLookup, r.SetupSeconds, r.SpanSeconds)
+		if r.Jobs != jobs || r.Accepted < jobs*98/100 {
+			t.Errorf("%s: of %d jobs, of which %d were to be submitted, %d were accepted", r.Mode, r.Jobs, jobs, r.Accepted)
+		}
+		if l, v := live.RequestsPerLookup, r.RequestsPerLookup; live.Lookups >= fewLookups && (l < v*9/10 || l > v*11/10) {
+			t.Errorf("a live look-up took %v requests, a virtual one %v", l, v)
+		}
+	}
+}
+
+// TestSpeedupSuitsTheArrivals: whatever the size of the fleet, about as many jobs
+// arrive a second.
+func TestSpeedupSuitsTheArrivals(t *testing.T) {
+	for _, nodes := range []int{1, 12, 100} {
+		w, err := newTable1Workload(nodes, nil, workload.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		speedup := speedupFor(w, 240, arrivalRate)
+		source := w.source(0)
+		var first, last float64
+		for i := range 240 {
+			var job workload.Job
+			if ok, err := source.Next(&job); !ok || err != nil {
+				t.Fatalf("%d nodes: %v after %d jobs", nodes, err, i)
+			}
+			if i == 0 {
+				first = job.Submit.Seconds()
+			}
+			last = job.Submit.Seconds()
+		}
+		if rate := 239 / (last - first) * float64(speedup); rate < 0.9*arrivalRate || rate > 1.01*arrivalRate {
+			t.Errorf("%d nodes: %.1f jobs a second arrive at a speed-up of %d, want about %d", nodes, rate, speedup, arrivalRate)
+		}
+	}
+}

@@ -1,0 +1,93 @@
+package scenario
+
+import (
+	"time"
+
+	"gridnode/grid"
+	"gridnode/internal/wire"
+	"gridnode/node/site"
+	"gridnode/testnet"
+	"gridnode/testnet/kademlia"
+)
+
+// scaleMeasure measures a virtual network from an instant on.
+type scaleMeasure struct {
+	n        *testnet.Network
+	nodes    []*kademlia.Node // nil: the oracle answers
+	begin    grid.Time
+	jobs     scaleJobs
+	began    time.Time
+	busy     time.Duration // of this thread at the beginning
+	events   int64
+	counters []wire.Counter
+	queries  histogram
+	asked    int64 // look-ups that queries asked for
+	looked   kademlia.Stats
+}
+
+// measureScale begins a measurement just before the instant begin.
+func measureScale(n *testnet.Network, nodes []*kademlia.Node, begin grid.Time) *scaleMeasure {
+	m := &scaleMeasure{
+		n: n, nodes: nodes, begin: begin, jobs: scaleJobs{begin: begin, jobs: make(map[grid.JobID]*scaleJob)},
+		events: n.Events(), counters: make([]wire.Counter, n.Len()), queries: queries(n), asked: queryLookups(n), looked: requests(nodes),
+	}
+	for i := range m.counters {
+		m.counters[i] = *n.Counter(i)
+	}
+	n.Observe(testnet.Observer{
+		Event: func(_ grid.Time, site int, e *grid.Event) { m.jobs.event(int32(site), e) },
+		Start: func(_ grid.Time, x *testnet.Execution) { m.jobs.started(x.Job, x.End) },
+	})
+	m.began = time.Now()
+	m.busy, _ = threadTime()
+	return m
+}
+
+// queryLookups adds up the look-ups that queries asked for.
+func queryLookups(n *testnet.Network) (count int64) {
+	for i := range n.Len() {
+		if s, ok := n.Core(i).(*site.Site); ok {
+			count += s.QueryLookups()
+		}
+	}
+	return count
+}
+
+// promised returns how long a job that has not started will have taken when it ends
+// as its site promised.
+func (m *scaleMeasure) promised(home int32, id grid.JobID) (grid.Time, bool) {
+	s, ok := m.n.Core(int(home)).(*site.Site)
+	if !ok {
+		return 0, false
+	}
+	v, known := s.Job(id)
+	if !known || v.Award.Finish <= v.Job.Submit {
+		return 0, false
+	}
+	return v.Award.Finish - v.Job.Submit, true
+}
+
+// result ends the measurement at the present instant.
+func (m *scaleMeasure) result(end grid.Time) *ScaleResult {
+	wall := time.Since(m.began)
+	busy, known := threadTime()
+	if busy -= m.busy; !known {
+		busy = wall
+	}
+	c := scaleCounts{counters: make([]wire.Counter, m.n.Len()), span: end - m.begin}
+	for i := range c.counters {
+		c.counters[i] = *m.n.Counter(i)
+		c.counters[i].Subtract(&m.counters[i])
+		c.names = append(c.names, string(m.n.ID(i)))
+	}
+	c.queries = queries(m.n)
+	c.queries.minus(&m.queries)
+	c.queryLookups = queryLookups(m.n) - m.asked
+	looked := requests(m.nodes)
+	c.lookups, c.requests = looked.Lookups-m.looked.Lookups, looked.Requests-m.looked.Requests
+	totals := m.jobs.totals(m.promised)
+	r := &ScaleResult{Events: m.n.Events() - m.events, WallSeconds: seconds(grid.FromDuration(wall)), ProcessorSeconds: seconds(grid.FromDuration(busy))}
+	r.EventsPerSecond = int64(float64(r.Events) / max(busy.Seconds(), 1e-9))
+	r.fill(&c, &totals)
+	return r
+}

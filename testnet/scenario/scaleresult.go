@@ -1,0 +1,235 @@
+package scenario
+
+import (
+	"strings"
+
+	"gridnode/grid"
+	"gridnode/internal/wire"
+)
+
+// ScaleResult is what was measured in one federation. Its JSON keys are stable.
+// Messages count when they arrive, each once, but in MessagesPerSite, where a
+// message is something to do for its sender and for its receiver.
+type ScaleResult struct {
+	Mode        string  `json:"mode"` // "virtual" or "live"
+	Seed        uint64  `json:"seed"`
+	Sites       int     `json:"sites"`
+	Placement   string  `json:"placement"`
+	OFT         int     `json:"oft"`
+	TraceHash   string  `json:"traceHash"` // empty if live
+	SpanSeconds Decimal `json:"spanSeconds"`
+
+	Jobs         int64   `json:"jobs"` // submitted within the span
+	Accepted     int64   `json:"accepted"`
+	Migrated     int64   `json:"migrated"`     // accepted by another site than their home
+	Acceptance   Ratio   `json:"acceptance"`   // share of those decided on
+	ResponseTime Decimal `json:"responseTime"` // seconds, mean of the accepted; of those not started as promised
+	BudgetSpent  Decimal `json:"budgetSpent"`  // credits, mean of the accepted
+
+	ByType      map[string]int64 `json:"byType"` // "market.negotiate": messages within the span
+	PerJob      ScalePerJob      `json:"perJob"`
+	Negotiation Spread           `json:"negotiation"` // messages of a job of the four kinds that Grid-Federation counts
+	Cheapest    Spread           `json:"cheapest"`    // of them, of jobs whose users want the cheapest site (OFC)
+	Fastest     Spread           `json:"fastest"`     // and the fastest (OFT)
+	Queries     int64            `json:"queries"`
+	PerQuery    Spread           `json:"perQuery"` // directory messages of a query, look-ups apart
+
+	Lookups           int64   `json:"lookups"`      // of holders of a cell, in the DHT
+	QueryLookups      int64   `json:"queryLookups"` // of them, those that queries asked for
+	RequestsPerLookup Decimal `json:"requestsPerLookup"`
+
+	// UpkeepPerSiteMinute is what a site receives in a minute, whatever its users do:
+	// messages of the directory for publishing, load reports, and look-ups for both.
+	UpkeepPerSiteMinute ScaleUpkeep `json:"upkeepPerSiteMinute"`
+
+	// MessagesPerSite is what sites send and receive: all they do, and parts of it.
+	MessagesPerSite []SiteLoad `json:"messagesPerSite"`
+
+	Events          int64   `json:"events"`          // within the span
+	EventsPerSecond int64   `json:"eventsPerSecond"` // of the run's processor time, where that is known
+	WallSeconds     Decimal `json:"wallSeconds"`     // that the span took
+
+	// ProcessorSeconds is what the span took of a processor, the collection of garbage in
+	// the background left out: others that use the machine do not change it much.
+	ProcessorSeconds Decimal `json:"processorSeconds"`
+
+	SetupSeconds Decimal `json:"setupSeconds"` // what came before, by the wall
+	SetupEvents  int64   `json:"setupEvents"`
+
+	// LateSeconds is how far behind its instant a live submission was, at most. If it is
+	// not small the machine was too busy: nodes that answer late are asked again.
+	LateSeconds Decimal `json:"lateSeconds,omitempty"`
+}
+
+// ScalePerJob is all messages within the span over the jobs submitted in it.
+type ScalePerJob struct {
+	Negotiation  Decimal `json:"negotiation"`  // the four kinds; completions still to come are counted
+	Receipts     Decimal `json:"receipts"`     // acknowledgements and cancellations
+	Queries      Decimal `json:"queries"`      // scans and pages of queries
+	QueryLookups Decimal `json:"queryLookups"` // look-ups that queries asked for
+	Publishing   Decimal `json:"publishing"`   // all else of the directory
+	Lookups      Decimal `json:"lookups"`      // all other look-ups
+	Gossip       Decimal `json:"gossip"`       // load reports
+	Other        Decimal `json:"other"`
+	Total        Decimal `json:"total"`
+}
+
+// ScaleUpkeep is messages per site and minute.
+type ScaleUpkeep struct {
+	Publishing Decimal `json:"publishing"`
+	Gossip     Decimal `json:"gossip"`
+	Lookups    Decimal `json:"lookups"`
+	Total      Decimal `json:"total"`
+}
+
+// SiteLoad says how messages of some kinds are spread over the sites.
+type SiteLoad struct {
+	Messages string  `json:"messages"` // "all", "market", "directory", …
+	Mean     Decimal `json:"mean"`
+	Max      int64   `json:"max"`
+	Times    Decimal `json:"times"` // max over mean
+	Hottest  string  `json:"hottest"`
+
+	// ByType is what the busiest site has sent and received, of "all".
+	ByType map[string]int64 `json:"byType,omitempty"`
+}
+
+// scaleCounts is what was counted within the span.
+type scaleCounts struct {
+	names    []string       // of the sites
+	counters []wire.Counter // by site
+	queries  histogram      // messages per query
+
+	lookups, queryLookups int64
+	requests              int64 // each is a message, and so is its answer
+	span                  grid.Time
+}
+
+// fill works the figures out.
+func (r *ScaleResult) fill(c *scaleCounts, t *jobTotals) {
+	total := new(wire.Counter)
+	for i := range c.counters {
+		total.Add(&c.counters[i])
+	}
+	r.Sites, r.SpanSeconds = len(c.names), seconds(c.span)
+	r.Jobs, r.Accepted, r.Migrated = t.submitted, t.accepted, t.migrated
+	r.Acceptance = Ratio(sumOf(t.accepted).over(sumOf(t.submitted-t.open), 10_000))
+	r.ResponseTime = meanOf(t.response, t.timed, int64(grid.Second))
+	r.BudgetSpent = meanOf(t.cost, t.accepted, int64(grid.Credit))
+	r.Cheapest, r.Fastest = t.byGoal[0].spread(), t.byGoal[1].spread()
+	r.Negotiation, r.Queries, r.PerQuery = t.perJob.spread(), c.queries.n, c.queries.spread()
+	r.Lookups, r.QueryLookups, r.RequestsPerLookup = c.lookups, c.queryLookups, Decimal(sumOf(c.requests).over(sumOf(c.lookups), 100))
+	r.ByType = make(map[string]int64)
+	for k := range grid.Kind(wire.KindMax) {
+		if n := total.ReceivedOf(k).Messages; n > 0 {
+			r.ByType[wire.KindName(k)] = n
+		}
+	}
+	r.shares(c, t)
+	r.spread(c)
+}
+
+// meanOf returns s/(n·unit) in hundredths.
+func meanOf(s sum, n, unit int64) Decimal {
+	var d sum
+	d.add(n, unit)
+	return Decimal(s.over(d, 100))
+}
+
+// shares divides all messages by what they are for.
+func (r *ScaleResult) shares(c *scaleCounts, t *jobTotals) {
+	family := func(prefix string) (n int64) {
+		for name, count := range r.ByType {
+			if strings.HasPrefix(name, prefix) {
+				n += count
+			}
+		}
+		return n
+	}
+	var paper int64
+	for k := range grid.Kind(wire.KindMax) {
+		if wire.Paper(k) {
+			paper += r.ByType[wire.KindName(k)]
+		}
+	}
+	market, directory, gossip := family("market."), family("directory."), family("gossip.")
+	queries := c.queries.sum()
+	lookups := 2 * c.requests
+	queryLookups := int64(0)
+	if c.lookups > 0 { // their share of all
+		queryLookups = sumOf(lookups*c.queryLookups).over(sumOf(c.lookups), 1)
+	}
+	publishing := max(directory-queries, 0)
+	all := lookups
+	for name, count := range r.ByType {
+		if !strings.HasPrefix(name, "kademlia.") {
+			all += count
+		}
+	}
+	all += t.due
+	perJob := func(n int64) Decimal { return Decimal(sumOf(n).over(sumOf(t.submitted), 100)) }
+	r.PerJob = ScalePerJob{
+		Negotiation: perJob(paper + t.due), Receipts: perJob(market - paper),
+		Queries: perJob(queries), QueryLookups: perJob(queryLookups),
+		Publishing: perJob(publishing), Lookups: perJob(lookups - queryLookups), Gossip: perJob(gossip),
+		Other: perJob(all - t.due - market - directory - gossip - lookups), Total: perJob(all),
+	}
+	perMinute := func(n int64) Decimal {
+		var siteMinutes, messages sum
+		siteMinutes.add(int64(len(c.names)), int64(c.span))
+		messages.add(n, int64(grid.Minute))
+		return Decimal(messages.over(siteMinutes, 100))
+	}
+	r.UpkeepPerSiteMinute = ScaleUpkeep{
+		Publishing: perMinute(publishing), Gossip: perMinute(gossip), Lookups: perMinute(lookups - queryLookups),
+		Total: perMinute(publishing + gossip + lookups - queryLookups),
+	}
+}
+
+// spread says how the messages are spread over the sites.
+func (r *ScaleResult) spread(c *scaleCounts) {
+	for _, family := range []string{"all", "market", "directory", "kademlia", "gossip"} {
+		load := SiteLoad{Messages: family}
+		var all int64
+		hottest := 0
+		for i := range c.counters {
+			n := handled(&c.counters[i], family)
+			all += n
+			if n > load.Max {
+				load.Max, hottest = n, i
+			}
+		}
+		if all == 0 {
+			continue
+		}
+		load.Hottest = c.names[hottest]
+		if family == "all" {
+			load.ByType = handledByType(&c.counters[hottest])
+		}
+		load.Mean = Decimal(sumOf(all).over(sumOf(int64(len(c.counters))), 100))
+		load.Times = Decimal(sumOf(load.Max*int64(len(c.counters))).over(sumOf(all), 100))
+		r.MessagesPerSite = append(r.MessagesPerSite, load)
+	}
+}
+
+// handled returns how many messages of a family a site has sent and received.
+func handled(c *wire.Counter, family string) (n int64) {
+	for k := range grid.Kind(wire.KindMax) {
+		name := wire.KindName(k)
+		if name != "" && (family == "all" || strings.HasPrefix(name, family+".")) {
+			n += c.SentOf(k).Messages + c.ReceivedOf(k).Messages
+		}
+	}
+	return n
+}
+
+// handledByType returns how many messages of each kind a site has sent and received.
+func handledByType(c *wire.Counter) map[string]int64 {
+	byType := make(map[string]int64)
+	for k := range grid.Kind(wire.KindMax) {
+		if n := c.SentOf(k).Messages + c.ReceivedOf(k).Messages; n > 0 {
+			byType[wire.KindName(k)] = n
+		}
+	}
+	return byType
+}

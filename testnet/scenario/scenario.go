@@ -1,0 +1,110 @@
+package scenario
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"gridnode/grid"
+	"gridnode/testnet"
+)
+
+// ErrConfig is wrapped by every error about a scenario's configuration; the error
+// names the flag at fault. The caller shows it and how the scenario is used.
+var ErrConfig = errors.New("bad setting")
+
+func configError(flag, format string, args ...any) error {
+	return fmt.Errorf("%w: --%s: %s", ErrConfig, flag, fmt.Sprintf(format, args...))
+}
+
+// Common is what every scenario takes.
+type Common struct {
+	Seed uint64 `json:"-"` // determines everything random in the run
+
+	Out  string `json:"-"` // directory for result.json and sites.csv; empty: none
+	Jobs bool   `json:"-"` // jobs.csv there, too
+
+	Progress io.Writer `json:"-"` // where to show how far the run is, if it is a terminal; nil: nowhere
+}
+
+// input says where a site's jobs came from.
+type input struct {
+	Site  string `json:"site"`
+	Trace string `json:"trace"`           // file, or what was generated
+	Start int64  `json:"start,omitempty"` // second of the log at which the run begins
+	Span  int64  `json:"span,omitempty"`  // seconds of the log that were used; 0: to its end
+	Jobs  int64  `json:"jobs"`            // jobs submitted
+	Lines string `json:"lines,omitempty"` // what became of the log's lines
+	Note  string `json:"note,omitempty"`
+}
+
+// run is one run of a scenario.
+type run struct {
+	Common
+	scenario string
+	config   any // as it goes into the result
+	n        *testnet.Network
+	sites    []described
+	begin    grid.Time    // times are counted from here
+	window   grid.Time    // of utilization; grid.Never: until the makespan
+	total    int64        // jobs to come; 0 if unknown
+	read     func() int64 // jobs so far
+	least    grid.Time    // it does not end before
+	most     grid.Time    // every job must have ended by then; 0: no bound
+	quiet    func() bool  // besides, nothing is under way; may be nil
+	atRest   func() error // a last check; may be nil
+	inspect  func(*Result)
+
+	leased func(*testnet.Execution) (lender int, processors int64) // nil: nobody leases
+}
+
+// settleSpan is how long a run goes on after the last job has ended, so that what
+// is under way arrives and is counted.
+const settleSpan = 10 * grid.Second
+
+// do lets the network run until every job has ended, and works the result out.
+func (r *run) do(ctx context.Context) (result *Result, err error) {
+	begun := time.Now()
+	var rows *jobRows
+	if r.Out != "" && r.Jobs {
+		if rows, err = createRows(r.Out); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, rows.close()) }()
+	}
+	c := collect(r.n, r.begin, r.window, rows)
+	c.leased = r.leased
+	p := newProgress(r.Progress, r.scenario, r.total, r.read)
+	r.n.Pulse(p.pulse)
+	err = r.n.Run(ctx, r.until(), func() bool { return r.n.Now() >= r.least && c.done() && (r.quiet == nil || r.quiet()) })
+	p.stop()
+	if err == nil && !c.done() {
+		err = fmt.Errorf("at %v %d jobs have neither ended nor been refused, and nothing more happens (or not in time)", r.n.Now(), c.open)
+	}
+	if err == nil && r.n.Pending() > 0 {
+		err = r.n.Run(ctx, r.n.Now().Add(settleSpan), nil)
+	}
+	if err == nil && r.atRest != nil {
+		err = r.atRest()
+	}
+	if err = errors.Join(err, c.err); err != nil {
+		return nil, fmt.Errorf("%s, seed %d: %w", r.scenario, r.Seed, err)
+	}
+	result = c.result(r.scenario, r.config, r.sites, begun)
+	if r.inspect != nil {
+		r.inspect(result)
+	}
+	if r.Out != "" {
+		err = result.Save(r.Out)
+	}
+	return result, err
+}
+
+func (r *run) until() grid.Time {
+	if r.most == 0 {
+		return grid.Never
+	}
+	return r.most
+}

@@ -1,0 +1,35 @@
+package scenario
+
+import (
+	"gridnode/grid"
+	"gridnode/node/site"
+	"gridnode/testnet"
+)
+
+// jobsMax is how many live jobs a site of a virtual network may have: no run fails
+// because a log is long.
+const jobsMax = 1 << 30
+
+// siteInputs makes the inputs that node.Site knows.
+func siteInputs() testnet.Inputs {
+	submit, adopted := new(site.Submit), new(site.Adopted)
+	return testnet.Inputs{
+		Submit: func(token uint64, job *grid.Job) grid.Input {
+			*submit = site.Submit{Token: token, Job: job}
+			return submit
+		},
+		Adopted: func(id grid.TaskID, start grid.Time) grid.Input {
+			*adopted = site.Adopted{ID: id, Start: start}
+			return adopted
+		},
+	}
+}
+
+// submission tells the checker which answers acknowledge a job.
+func submission(answer any) (id grid.JobID, submission bool, err error) {
+	s, ok := answer.(*site.Submitted)
+	if !ok {
+		return grid.JobID{}, false, nil
+	}
+	return s.ID, true, s.Err
+}

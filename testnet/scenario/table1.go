@@ -1,0 +1,175 @@
+package scenario
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gridnode/grid"
+	"gridnode/testnet/workload"
+)
+
+// logWords are the words that the name of a log of each site of table 1 has, in
+// the order of the table.
+var logWords = [][]string{{"CTC"}, {"KTH"}, {"CM5"}, {"LANL", "O2K"}, {"NASA"}, {"SDSC", "PAR"}, {"SDSC", "BLUE"}, {"SDSC", "SP2"}}
+
+// siteOfLog returns the index in table 1 of the site a log is of, by its file's
+// name, or -1.
+func siteOfLog(path string) int {
+	name := strings.ToUpper(filepath.Base(path))
+	for i, words := range logWords {
+		if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(name, w) }) {
+			return i
+		}
+	}
+	return -1
+}
+
+// matchLogs finds the log of each site of table 1 among files and the files of
+// directories: the published file if it is there, else the first by name. A file
+// that is named must be some site's.
+func matchLogs(paths []string) (logs [8]string, err error) {
+	published := workload.Table1()
+	offer := func(path string) bool {
+		i := siteOfLog(path)
+		if i < 0 {
+			return false
+		}
+		if logs[i] == "" || filepath.Base(path) == published[i].Trace {
+			logs[i] = path
+		}
+		return true
+	}
+	for _, path := range paths {
+		info, err := os.Stat(path)
+		if err != nil {
+			return logs, configError("trace", "%v", err)
+		}
+		if !info.IsDir() {
+			if !offer(path) {
+				return logs, configError("trace", "%s: its name is that of no log of table 1 (CTC, KTH, LANL-CM5, LANL-O2K, NASA, SDSC-Par, SDSC-BLUE, SDSC-SP2)", path)
+			}
+			continue
+		}
+		entries, err := os.ReadDir(path)
+		if err != nil {
+			return logs, configError("trace", "%v", err)
+		}
+		found := false
+		for _, e := range entries {
+			if isLog(e.Name()) && offer(filepath.Join(path, e.Name())) {
+				found = true
+			}
+		}
+		if !found {
+			return logs, configError("trace", "%s: no log of a site of table 1 in this directory", path)
+		}
+	}
+	return logs, nil
+}
+
+func isLog(name string) bool {
+	name = strings.TrimSuffix(name, ".gz")
+	return strings.HasSuffix(name, ".swf") || strings.HasSuffix(name, ".gwf")
+}
+
+// twoDays returns the two days of a site's log, or, without one, of its model.
+func twoDays(index int, site *workload.Site, path string, o workload.Options) ([]workload.Job, input, error) {
+	from := input{Span: int64(2 * grid.Day / grid.Second)}
+	if path == "" {
+		days, err := site.GenerateDays(index, workload.EmbeddedSeed)
+		from.Trace = "Lublin-Feitelson model"
+		from.Note = fmt.Sprintf("generated with the jobs and the load of table 2, seed %d", workload.EmbeddedSeed)
+		if site.Trace == "" {
+			from.Note += "; no log of this site is published"
+		}
+		return days, from, err
+	}
+	filter := workload.Filter{Processors: site.Processors, NoEstimate: workload.NoEstimateRunTime}
+	t, err := workload.OpenTrace(path, filter, o)
+	if err != nil {
+		return nil, from, err
+	}
+	defer t.Close()
+	days, start, err := workload.TwoDays(t, site.Target())
+	from.Trace = filepath.Base(path)
+	from.Start = int64(start / grid.Second)
+	return days, from, err
+}
+
+// table1Workload is the workload of n sites: those of table 1, then again.
+type table1Workload struct {
+	sites  []workload.Site
+	days   [][]workload.Job // by site; replicas share theirs
+	inputs []input
+	jobs   int64
+}
+
+// newTable1Workload reads or generates two days for each of n sites.
+func newTable1Workload(n int, traces []string, o workload.Options) (*table1Workload, error) {
+	paths, err := matchLogs(traces)
+	if err != nil {
+		return nil, err
+	}
+	return fillTable1(n, func(i int, s *workload.Site) ([]workload.Job, input, error) { return twoDays(i, s, paths[i], o) })
+}
+
+// givenWorkload is the workload of n sites whose jobs are given for table 1.
+func givenWorkload(n int, days [][]workload.Job) (*table1Workload, error) {
+	if least := min(n, len(workload.Table1())); len(days) < least {
+		return nil, fmt.Errorf("%w: jobs for %d sites, want %d", ErrConfig, len(days), least)
+	}
+	return fillTable1(n, func(i int, _ *workload.Site) ([]workload.Job, input, error) {
+		return days[i], input{Trace: "given", Span: int64(2 * grid.Day / grid.Second)}, nil
+	})
+}
+
+// fillTable1 makes the workload of n sites: the first eight have jobs of their own,
+// the others again those of the site they are a replica of.
+func fillTable1(n int, jobs func(i int, s *workload.Site) ([]workload.Job, input, error)) (*table1Workload, error) {
+	round := len(workload.Table1())
+	w := &table1Workload{sites: workload.Sites(n)}
+	for i := range w.sites {
+		s := &w.sites[i]
+		if i >= round {
+			w.days = append(w.days, w.days[i-round])
+			w.inputs = append(w.inputs, w.inputs[i-round])
+		} else {
+			days, from, err := jobs(i, s)
+			if err != nil {
+				return nil, err
+			}
+			w.days = append(w.days, days)
+			w.inputs = append(w.inputs, from)
+		}
+		w.inputs[i].Site = s.Name
+		w.inputs[i].Jobs = int64(len(w.days[i]))
+		w.jobs += w.inputs[i].Jobs
+	}
+	return w, nil
+}
+
+// source returns the jobs of all sites by time of submission, from instant begin on.
+func (w *table1Workload) source(begin grid.Time) workload.Source {
+	sources := make([]workload.Source, len(w.days))
+	for i := range w.days {
+		days := workload.Jobs(w.days[i])
+		sources[i] = &later{&days, begin}
+	}
+	return workload.NewMerge(sources...)
+}
+
+// later is a source that begins later.
+type later struct {
+	workload.Source
+	by grid.Time
+}
+
+// Next implements workload.Source.
+func (l *later) Next(job *workload.Job) (bool, error) {
+	ok, err := l.Source.Next(job)
+	job.Submit += l.by
+	return ok, err
+}

@@ -1,0 +1,318 @@
+package scenario
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+
+	"gridnode/directory"
+	"gridnode/grid"
+	"gridnode/market"
+	"gridnode/node"
+	"gridnode/node/p2p"
+	"gridnode/node/site"
+	"gridnode/node/store"
+	"gridnode/testnet/draw"
+	"gridnode/testnet/workload"
+)
+
+// UpConfig is a live network: real nodes in this process, connected over loopback,
+// that replay a workload faster than it was.
+//
+// The workload's spans (run times, deadlines, gaps between jobs) are divided by
+// Speedup; prices are multiplied with it, so that jobs cost what they would have.
+// Messages, timers of protocols and disks are as fast as they are. In results spans
+// are the workload's again: a message that takes 5 ms looks like 5 s at a thousandfold.
+type UpConfig struct {
+	Common
+
+	Nodes   int   `json:"nodes"`   // sites of table 1 of Grid-Federation, again and again
+	Count   int64 `json:"jobs"`    // the first so many of the two days; 0: all
+	Speedup int64 `json:"speedup"` // 1 to SpeedupMax; 0: so that about arrivalRate jobs a second arrive
+
+	// Slack is added to every deadline, in real time: what messages take does not
+	// shrink with the run times.
+	Slack grid.Time `json:"slack"`
+
+	Placement string   `json:"placement"` // "paper" or "coordinated"
+	OFT       int      `json:"oft"`       // per cent of the users who want the fastest site; the others want the cheapest
+	Traces    []string `json:"traces"`    // as in FederationConfig
+	Lenient   bool     `json:"lenient"`
+
+	Transport string `json:"transport"` // "tcp", or "memory": the same libp2p without sockets, for many nodes
+	Home      string `json:"home"`      // directory for the nodes' homes, with stores on disk; empty: nothing is kept
+
+	lifetime grid.Time // of quotes; 0 for the directory's default
+	longest  grid.Time // jobs that run longer are left out; 0: none
+	rate     int64     // jobs a second that arrive if Speedup is 0; 0: arrivalRate
+
+	step    func(s stage, done, total int64) // is told how far it is; may be nil
+	latency func() time.Duration             // of the transport "memory"; nil: none
+	apart   time.Duration                    // from one node's start to the next one's, at least
+}
+
+// Bounds of UpConfig.
+const (
+	NodesMax   = 400
+	SpeedupMax = 100_000
+)
+
+// DefaultUp is what the command line starts from.
+func DefaultUp() UpConfig {
+	return UpConfig{
+		Common: Common{Seed: 1}, Nodes: 12, Count: 240, Slack: grid.Second,
+		Placement: "coordinated", OFT: 50, Transport: "tcp",
+	}
+}
+
+func (cfg *UpConfig) validate() (market.Placement, error) {
+	switch {
+	case cfg.Nodes < 1 || cfg.Nodes > NodesMax:
+		return 0, configError("nodes", "%d: want 1 to %d", cfg.Nodes, NodesMax)
+	case cfg.Count < 0:
+		return 0, configError("jobs", "%d: want 0 (all) or more", cfg.Count)
+	case cfg.Speedup < 0 || cfg.Speedup > SpeedupMax:
+		return 0, configError("speedup", "%d: want 1 to %d, or 0 for one that suits the machine", cfg.Speedup, SpeedupMax)
+	case cfg.Slack < 0 || cfg.Slack > grid.Day:
+		return 0, configError("slack", "%v: want 0 to %v", cfg.Slack, grid.Day)
+	case cfg.OFT < 0 || cfg.OFT > 100:
+		return 0, configError("oft", "%d: want 0 to 100, a percentage", cfg.OFT)
+	case cfg.Transport != "tcp" && cfg.Transport != "memory":
+		return 0, configError("transport", "%q: want tcp or memory", cfg.Transport)
+	}
+	placement, err := market.ParsePlacement(cfg.Placement)
+	if err != nil {
+		return 0, configError("placement", "%v", err)
+	}
+	return placement, nil
+}
+
+// arrivalRate is how many jobs a second a fleet on two cores places without falling
+// behind, whatever its size: that many arrive if no speed-up is given.
+const arrivalRate = 100
+
+// speedupFor returns the speed-up at which the first count jobs (0: all) arrive at
+// rate, in jobs a second.
+func speedupFor(w *table1Workload, count, rate int64) int64 {
+	var job workload.Job
+	first, last, n := grid.Never, grid.Time(0), int64(0)
+	for source := w.source(0); count == 0 || n < count; n++ {
+		if ok, err := source.Next(&job); !ok || err != nil { // in memory: it cannot fail
+			break
+		}
+		first, last = min(first, job.Submit), job.Submit
+	}
+	if n < 2 {
+		return 1
+	}
+	return min(max(int64((last-first)/grid.Second)*rate/(n-1), 1), SpeedupMax)
+}
+
+// Live is a network of real nodes.
+type Live struct {
+	cfg   UpConfig
+	work  *table1Workload
+	hosts []*node.Host
+	ups   []comingUp // of hosts
+	tally *liveTally
+	begun time.Time
+
+	counted *scaleCounts  // during Replay
+	late    time.Duration // of a submission behind its instant, at most
+}
+
+// comingUp is how a node came up.
+type comingUp struct {
+	at      time.Duration // since the first one began to
+	through []int         // earlier nodes that it joined through
+}
+
+// step says how far a stage is.
+func (l *Live) step(s stage, done, total int64) {
+	if l.cfg.step != nil {
+		l.cfg.step(s, done, total)
+	}
+}
+
+// Up starts the nodes and returns when each sees the quotes of all. Cancelling ctx
+// while it runs ends it. An error wrapping ErrConfig is about cfg. Close the network.
+func Up(ctx context.Context, cfg UpConfig) (*Live, error) {
+	placement, err := cfg.validate()
+	if err != nil {
+		return nil, err
+	}
+	work, err := newTable1Workload(cfg.Nodes, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
+	if err != nil {
+		return nil, err
+	}
+	if cfg.longest > 0 {
+		work.without(cfg.longest)
+	}
+	if cfg.Speedup == 0 {
+		cfg.Speedup = speedupFor(work, cfg.Count, cmp.Or(cfg.rate, arrivalRate))
+	}
+	l := &Live{cfg: cfg, work: work, begun: time.Now(), tally: newLiveTally(work.sites, cfg.Speedup)}
+	if err := l.start(ctx, placement); err != nil {
+		l.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Hosts returns the nodes, in the order of the sites.
+func (l *Live) Hosts() []*node.Host { return l.hosts }
+
+// Close stops all nodes.
+func (l *Live) Close() error {
+	errs := make([]error, len(l.hosts))
+	var wg sync.WaitGroup
+	for i, h := range l.hosts {
+		wg.Go(func() {
+			if err := h.Close(); err != nil {
+				errs[i] = fmt.Errorf("site %s: %w", l.work.sites[i].Name, err)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// joinPeers is how many earlier nodes a new one is told to join through.
+const joinPeers = 3
+
+// settleMax is how long it may take until one more node has found all others. On idle
+// processors a hundred need seconds altogether, and minutes where others use the processors.
+func settleMax(nodes int) time.Duration { return 2*time.Minute + time.Duration(nodes)*2*time.Second }
+
+// start starts the nodes one after the other, each joining through earlier ones
+// drawn at random, and waits until every one sees every quote.
+func (l *Live) start(ctx context.Context, placement market.Placement) error {
+	var memory *p2p.Memory
+	if l.cfg.Transport == "memory" {
+		memory = &p2p.Memory{Latency: l.cfg.latency}
+	}
+	rng := rand.New(draw.PCG(l.cfg.Seed, "", draw.ForRouter))
+	ready := int64(0) // started, and once more when settled
+	p := newProgress(l.cfg.Progress, "nodes", int64(2*l.cfg.Nodes), func() int64 { return ready })
+	defer p.stop()
+	for i := range l.work.sites {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		cfg, err := l.host(i, placement, memory)
+		if err != nil {
+			return err
+		}
+		var up comingUp
+		for range min(i, joinPeers) {
+			earlier := rng.IntN(i)
+			up.through = append(up.through, earlier)
+			cfg.Join = append(cfg.Join, l.hosts[earlier].Addrs()...)
+		}
+		h, err := node.Start(ctx, cfg)
+		if err != nil {
+			return fmt.Errorf("site %s: %w", l.work.sites[i].Name, err)
+		}
+		up.at = time.Since(l.begun)
+		l.hosts, l.ups = append(l.hosts, h), append(l.ups, up)
+		l.tally.add(i, h)
+		ready++
+		p.pulse()
+		l.step(stageStart, ready, int64(2*l.cfg.Nodes))
+		time.Sleep(l.cfg.apart)
+	}
+	for i, h := range l.hosts {
+		if err := l.settled(ctx, h); err != nil {
+			return fmt.Errorf("site %s: %w", l.work.sites[i].Name, err)
+		}
+		ready++
+		p.pulse()
+		l.step(stageStart, ready, int64(2*l.cfg.Nodes))
+	}
+	return nil
+}
+
+// settled returns once one walk through the directory shows a node the quotes of all.
+func (l *Live) settled(ctx context.Context, h *node.Host) error {
+	most := settleMax(l.cfg.Nodes)
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("the nodes did not find each other within %v (is the machine busy?)", most))
+	defer cancel()
+	seen := make(map[grid.SiteID]bool)
+	query := directory.Query{Attribute: directory.Price, Limit: min(len(l.hosts), directory.LimitMax)}
+	for {
+		answer, err := h.Ask(ctx, func(token uint64) grid.Input { return &site.FindQuotes{Token: token, Query: query} })
+		if err != nil {
+			return errors.Join(err, context.Cause(ctx))
+		}
+		found := answer.(*directory.Found)
+		for i := range found.Quotes {
+			seen[found.Quotes[i].Site] = true
+		}
+		switch {
+		case len(seen) == len(l.hosts):
+			return nil
+		case found.End || found.Err != nil || len(found.Quotes) == 0: // from the beginning, a moment later
+			query.After = nil
+			clear(seen)
+			select {
+			case <-time.After(20 * time.Millisecond):
+			case <-ctx.Done():
+				return fmt.Errorf("sees %d of %d sites: %w", len(seen), len(l.hosts), context.Cause(ctx))
+			}
+		default:
+			query.After = directory.Behind(&found.Quotes[len(found.Quotes)-1], query.Attribute)
+		}
+	}
+}
+
+// liveFederation is the name of a federation of live nodes.
+const liveFederation = "testnet"
+
+// gossipBudget is how many deliveries of load reports a second a fleet on one
+// machine can bear (measured: twice that on two cores, and nothing besides).
+const gossipBudget = 2500
+
+// host returns the configuration of a node.
+func (l *Live) host(i int, placement market.Placement, memory *p2p.Memory) (node.HostConfig, error) {
+	s := &l.work.sites[i]
+	key, err := l.key(s.Name)
+	if err != nil {
+		return node.HostConfig{}, err
+	}
+	cfg := node.HostConfig{
+		Key: key, Federation: liveFederation, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Version: "testnet",
+		Memory: memory, Profile: p2p.ProfileFleet, Seed: draw.PCG(l.cfg.Seed, grid.SiteID(s.Name), draw.ForSite).Uint64(),
+		Store: store.Options{SpaceMin: -1},
+		Site: site.Config{
+			Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
+			Price: s.Price * grid.Price(l.cfg.Speedup), Cost: grid.CostPaper, Foreign: true,
+			Market:    market.Config{Placement: placement, Allowance: l.cfg.Slack / 4},
+			Directory: l.directory(),
+		},
+		Executor: l.tally.executor(i, s.Rating),
+	}
+	if l.cfg.Home != "" {
+		cfg.Home = filepath.Join(l.cfg.Home, strings.ReplaceAll(s.Name, " ", "-"))
+		err = os.MkdirAll(cfg.Home, 0o700)
+	}
+	return cfg, err
+}
+
+// key returns a node's identity, which follows from seed and name: a network that is
+// started again in the same homes is the same one.
+func (l *Live) key(name string) (crypto.PrivKey, error) {
+	seed := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("testnet node "+name+" "), l.cfg.Seed))
+	key, _, err := crypto.GenerateEd25519Key(rand.NewChaCha8(seed))
+	return key, err
+}

@@ -1,8 +1,0 @@
-//go:build !linux
-
-package testnet
-
-import "time"
-
-// threadTime is known on Linux only.
-func threadTime() (time.Duration, bool) { return 0, false }
