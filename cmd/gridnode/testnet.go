@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/grid"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
 )
 
@@ -61,7 +62,7 @@ func interruptible(cmd *cobra.Command) (context.Context, context.CancelFunc) {
 }
 
 // printResult prints what a scenario gave, or its error.
-func printResult(cmd *cobra.Command, l listing, result *scenario.Result, err error) error {
+func printResult(cmd *cobra.Command, l listing, result *measure.Result, err error) error {
 	switch {
 	case errors.Is(err, scenario.ErrConfig):
 		return usagef("%w", err)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"gridnode/grid"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
@@ -34,7 +35,7 @@ func (c *federationCase) weight() int64 {
 
 // outcome is what came of a run.
 type outcome struct {
-	*scenario.Result
+	*measure.Result
 	users  []users   // by their home
 	earned []float64 // by site, in credits: price × processors × time
 	timely float64   // of it, for what was done within the two days
@@ -136,7 +137,7 @@ func ratio(a, b float64) Number {
 func percentOf(a, b int64) Number { return 100 * ratio(float64(a), float64(b)) }
 
 // stats returns the figures of a site, or of all.
-func (o *outcome) stats(site int) *scenario.Stats {
+func (o *outcome) stats(site int) *measure.Stats {
 	if site == siteAll {
 		return &o.Total
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"gridnode/grid"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
@@ -80,12 +81,12 @@ type matchStudy struct {
 	longRun scenario.LongRun
 	months  func() ([]workload.Job, error) // the jobs of the long run, generated once
 	lock    sync.Mutex
-	results map[matchCase]*scenario.Result
+	results map[matchCase]*measure.Result
 }
 
 func newMatchStudy(o Options) *matchStudy {
 	s := &matchStudy{
-		o: o, sets: setsPerWindow * o.Windows, loads: defaultLoads, results: make(map[matchCase]*scenario.Result), longRun: longRun,
+		o: o, sets: setsPerWindow * o.Windows, loads: defaultLoads, results: make(map[matchCase]*measure.Result), longRun: longRun,
 	}
 	if o.sizes != nil {
 		s.loads = o.sizes

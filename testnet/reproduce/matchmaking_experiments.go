@@ -3,6 +3,7 @@ package reproduce
 import (
 	"fmt"
 
+	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
 )
 
@@ -102,9 +103,9 @@ func (s *matchStudy) imbalanced() Experiment {
 	s.compared(&e, "Figure 9", "load of Grid'5000 (%)", imbalancedLoads, func(a string, load int) matchCase { return plain(a, dasLoad, load) })
 	parts := []matchMetric{
 		metricGoodput,
-		goodputPart("on processors of the same site", func(r *scenario.Result) scenario.Decimal { return r.Total.GoodputIntraSite }),
-		goodputPart("of the same grid", func(r *scenario.Result) scenario.Decimal { return r.Total.GoodputIntraGrid }),
-		goodputPart("of the other grid", func(r *scenario.Result) scenario.Decimal { return r.Total.GoodputInterGrid }),
+		goodputPart("on processors of the same site", func(r *measure.Result) measure.Decimal { return r.Total.GoodputIntraSite }),
+		goodputPart("of the same grid", func(r *measure.Result) measure.Decimal { return r.Total.GoodputIntraGrid }),
+		goodputPart("of the other grid", func(r *measure.Result) measure.Decimal { return r.Total.GoodputInterGrid }),
 	}
 	of := func(load int) matchCase { return plain("dmm", dasLoad, load) }
 	t, p := s.list("Figure 10", "components of goodput with dmm", "load of Grid'5000 (%)", imbalancedLoads, parts, of)

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 
+	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
 )
 
@@ -13,7 +14,7 @@ type matchMetric struct {
 	name     string
 	unit     Unit
 	decimals int
-	of       func(r *scenario.Result) Number
+	of       func(r *measure.Result) Number
 }
 
 const perDay = 86400
@@ -22,48 +23,48 @@ const perDay = 86400
 const Days Unit = "CPU days"
 
 var (
-	metricGoodput = matchMetric{"goodput", Days, 1, func(r *scenario.Result) Number { return Number(r.Total.Goodput.Float() / perDay) }}
-	metricJF      = matchMetric{"jobs finished", Percent, 2, func(r *scenario.Result) Number {
+	metricGoodput = matchMetric{"goodput", Days, 1, func(r *measure.Result) Number { return Number(r.Total.Goodput.Float() / perDay) }}
+	metricJF      = matchMetric{"jobs finished", Percent, 2, func(r *measure.Result) Number {
 		_, finished, _ := scenario.Delegation(r)
 		return Number(100 * finished.Float())
 	}}
-	metricBound = matchMetric{"jobs that could finish", Percent, 2, func(r *scenario.Result) Number {
+	metricBound = matchMetric{"jobs that could finish", Percent, 2, func(r *measure.Result) Number {
 		_, share, _ := scenario.SubmittedJobs(r)
 		return Number(100 * share.Float())
 	}}
-	metricLoad = matchMetric{"load of the generated jobs", Percent, 1, func(r *scenario.Result) Number {
+	metricLoad = matchMetric{"load of the generated jobs", Percent, 1, func(r *measure.Result) Number {
 		_, _, load := scenario.SubmittedJobs(r)
 		return Number(100 * load)
 	}}
-	metricLent = matchMetric{"jobs on borrowed processors", Percent, 2, func(r *scenario.Result) Number {
+	metricLent = matchMetric{"jobs on borrowed processors", Percent, 2, func(r *measure.Result) Number {
 		_, _, d := scenario.Delegation(r)
 		return 100 * ratio(float64(d.Brought), float64(r.Total.Submitted))
 	}}
-	metricAWT   = matchMetric{"mean wait", Seconds, 1, func(r *scenario.Result) Number { return Number(r.Total.AWT.Float()) }}
-	metricASD   = matchMetric{"mean slowdown", "", 2, func(r *scenario.Result) Number { return Number(r.Total.ASD.Float()) }}
-	metricPer   = matchMetric{"delegations per job", "", 3, func(r *scenario.Result) Number { return Number(r.Total.DelegationsPerJob.Float()) }}
-	metricChain = matchMetric{"delegations per delegated job", "", 3, func(r *scenario.Result) Number {
+	metricAWT   = matchMetric{"mean wait", Seconds, 1, func(r *measure.Result) Number { return Number(r.Total.AWT.Float()) }}
+	metricASD   = matchMetric{"mean slowdown", "", 2, func(r *measure.Result) Number { return Number(r.Total.ASD.Float()) }}
+	metricPer   = matchMetric{"delegations per job", "", 3, func(r *measure.Result) Number { return Number(r.Total.DelegationsPerJob.Float()) }}
+	metricChain = matchMetric{"delegations per delegated job", "", 3, func(r *measure.Result) Number {
 		_, _, d := scenario.Delegation(r)
 		return ratio(float64(d.Hops), float64(d.Brought))
 	}}
-	metricShare = matchMetric{"DMM messages of all", Percent, 2, func(r *scenario.Result) Number {
+	metricShare = matchMetric{"DMM messages of all", Percent, 2, func(r *measure.Result) Number {
 		o, _, _ := scenario.Delegation(r)
 		return 100 * ratio(float64(o.DMM), float64(o.Workload()+o.DMM+o.KeepAlive))
 	}}
-	metricOver = matchMetric{"DMM over workload management messages", Percent, 1, func(r *scenario.Result) Number {
+	metricOver = matchMetric{"DMM over workload management messages", Percent, 1, func(r *measure.Result) Number {
 		o, _, _ := scenario.Delegation(r)
 		return 100 * ratio(float64(o.DMM), float64(o.Workload()))
 	}}
 )
 
 // goodputPart returns goodput on leased processors by distance.
-func goodputPart(name string, of func(r *scenario.Result) scenario.Decimal) matchMetric {
-	return matchMetric{name, Days, 1, func(r *scenario.Result) Number { return Number(of(r).Float() / perDay) }}
+func goodputPart(name string, of func(r *measure.Result) measure.Decimal) matchMetric {
+	return matchMetric{name, Days, 1, func(r *measure.Result) Number { return Number(of(r).Float() / perDay) }}
 }
 
 // messageCount counts messages of one type, in thousands.
 func messageCount(name string, of func(o scenario.Overhead) int64) matchMetric {
-	return matchMetric{name, "thousands", 1, func(r *scenario.Result) Number {
+	return matchMetric{name, "thousands", 1, func(r *measure.Result) Number {
 		o, _, _ := scenario.Delegation(r)
 		return Number(float64(of(o)) / 1000)
 	}}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gridnode/grid"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
 )
 
@@ -52,8 +53,8 @@ const dualGridProcessors = 3326
 // table3 sets our figures beside the published ones.
 func (s *matchStudy) table3() Table {
 	t := Table{Title: "Table 3 (generated jobs)", Columns: slices.Clone(scenario.Architectures)}
-	years := matchMetric{"goodput", "CPU years", 1, func(r *scenario.Result) Number { return metricGoodput.of(r) / 365.25 }}
-	jobs := matchMetric{"jobs", "thousands", 1, func(r *scenario.Result) Number { return Number(r.Total.Submitted) / 1000 }}
+	years := matchMetric{"goodput", "CPU years", 1, func(r *measure.Result) Number { return metricGoodput.of(r) / 365.25 }}
+	jobs := matchMetric{"jobs", "thousands", 1, func(r *measure.Result) Number { return Number(r.Total.Submitted) / 1000 }}
 	for _, row := range []struct {
 		m         matchMetric
 		published func(publishedRow) Number

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
 )
 
@@ -81,7 +82,7 @@ func TestMatchmakingPlan(t *testing.T) {
 // TestMatchmakingReport makes the whole report of runs that are far too short, in which
 // little is as published: what departs must be explained, and in whole sentences.
 func TestMatchmakingReport(t *testing.T) {
-	results := map[string]*scenario.Result{}
+	results := map[string]*measure.Result{}
 	for _, a := range scenario.Architectures {
 		cfg := scenario.DefaultDelegation()
 		cfg.Architecture, cfg.LoadDAS, cfg.LoadG5K, cfg.Days = a, 1, 1, 0.2

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
 )
 
@@ -87,12 +88,12 @@ type muscleStudy struct {
 	o       Options
 	jobs    int // of a run
 	order   []muscleCase
-	results map[muscleCase][]*scenario.Result // by workload
-	exact   [][]exactBatch                    // by setting of exactSettings
+	results map[muscleCase][]*measure.Result // by workload
+	exact   [][]exactBatch                   // by setting of exactSettings
 }
 
 func planMuscle(_ context.Context, o Options) (*Study, error) {
-	s := &muscleStudy{o: o, jobs: muscleJobs, results: map[muscleCase][]*scenario.Result{}}
+	s := &muscleStudy{o: o, jobs: muscleJobs, results: map[muscleCase][]*measure.Result{}}
 	if o.jobs > 0 {
 		s.jobs = o.jobs
 	}
@@ -144,7 +145,7 @@ func planMuscle(_ context.Context, o Options) (*Study, error) {
 // want enters a case that is to be run.
 func (s *muscleStudy) want(c muscleCase) {
 	if s.results[c] == nil {
-		s.results[c] = make([]*scenario.Result, s.o.Windows)
+		s.results[c] = make([]*measure.Result, s.o.Windows)
 		s.order = append(s.order, c)
 	}
 }
@@ -176,7 +177,7 @@ func (s *muscleStudy) config(c muscleCase, workload int) scenario.PackingConfig 
 	return cfg
 }
 
-func (s *muscleStudy) run(ctx context.Context, c muscleCase, workload int) (*scenario.Result, error) {
+func (s *muscleStudy) run(ctx context.Context, c muscleCase, workload int) (*measure.Result, error) {
 	return scenario.RunPacking(ctx, s.config(c, workload))
 }
 

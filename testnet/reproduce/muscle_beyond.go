@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
 )
 
@@ -107,7 +108,7 @@ func (s *muscleStudy) variant() Experiment {
 		over  sweep
 	}{{"Setting of figure 4", levels}, {"Setting of figure 5", tight}, {"Setting of figure 6", weighted}, {"Setting of figure 7", sizes}} {
 		t := Table{Title: part.title, Columns: part.over.columns}
-		for i, f := range []func(*scenario.Result) Number{mcpOf, pbOf} {
+		for i, f := range []func(*measure.Result) Number{mcpOf, pbOf} {
 			name := []string{"MCP", "PB"}[i]
 			published, variant := Measure{Name: name + ", as published", Unit: Seconds, Decimals: 1}, Measure{Name: name + ", urgent first", Unit: Seconds, Decimals: 1}
 			gain := Measure{Name: "gain in " + name, Unit: Percent, Decimals: 1}

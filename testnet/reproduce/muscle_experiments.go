@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/measure"
 )
 
 // levels is figure 4.
@@ -70,7 +70,7 @@ func (s *muscleStudy) beside(c muscleCase, other int, published Number) string {
 	return text + ")"
 }
 
-func utilizationOf(r *scenario.Result) Number { return Number(100 * r.Total.Utilization.Float()) }
+func utilizationOf(r *measure.Result) Number { return Number(100 * r.Total.Utilization.Float()) }
 
 // deadlines is figure 5.
 func (s *muscleStudy) deadlines() Experiment {

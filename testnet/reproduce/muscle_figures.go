@@ -4,23 +4,23 @@ import (
 	"fmt"
 	"strings"
 
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/measure"
 )
 
 // figures of a run.
-func mcpOf(r *scenario.Result) Number { return Number(r.Total.MCP.Float()) }
-func pbOf(r *scenario.Result) Number  { return Number(r.Total.PB.Float()) }
-func missedOf(r *scenario.Result) Number {
+func mcpOf(r *measure.Result) Number { return Number(r.Total.MCP.Float()) }
+func pbOf(r *measure.Result) Number  { return Number(r.Total.PB.Float()) }
+func missedOf(r *measure.Result) Number {
 	return Number(100 * float64(r.Total.Missed) / float64(r.Total.Submitted))
 }
 
 // mean returns a figure of a case over the workloads.
-func (s *muscleStudy) mean(c muscleCase, f func(*scenario.Result) Number) Number {
+func (s *muscleStudy) mean(c muscleCase, f func(*measure.Result) Number) Number {
 	return s.cell(c, None, f).Here
 }
 
 // cell is a figure of a case: the mean over the workloads, and their range.
-func (s *muscleStudy) cell(c muscleCase, published Number, f func(*scenario.Result) Number) Cell {
+func (s *muscleStudy) cell(c muscleCase, published Number, f func(*measure.Result) Number) Cell {
 	return s.cellOf(published, func(w int) Number { return f(s.results[c][w]) })
 }
 
@@ -39,7 +39,7 @@ func (s *muscleStudy) cellOf(published Number, f func(workload int) Number) Cell
 
 // margin is by how much of theirs MUSCLE's figure is below another policy's, in
 // percent, per workload.
-func (s *muscleStudy) margin(c muscleCase, other int, published Number, f func(*scenario.Result) Number) Cell {
+func (s *muscleStudy) margin(c muscleCase, other int, published Number, f func(*measure.Result) Number) Cell {
 	return s.cellOf(published, func(w int) Number {
 		theirs := f(s.results[c.by(other)][w])
 		return 100 * (theirs - f(s.results[c][w])) / theirs
@@ -84,7 +84,7 @@ func (s *muscleStudy) table(title string, over sweep, publishedDLL, publishedWRA
 
 // plots draws MCP and PB over a sweep.
 func (s *muscleStudy) plots(figures [2]string, title, x string, at []float64, over sweep, last int) (plots []Plot) {
-	for i, f := range []func(*scenario.Result) Number{mcpOf, pbOf} {
+	for i, f := range []func(*measure.Result) Number{mcpOf, pbOf} {
 		p := Plot{Figure: figures[i], Title: []string{"Mean comprehensive performance", "Performance balance"}[i] + title, X: x, Y: "seconds", At: at}
 		for policy := byMuscle; policy <= last; policy++ {
 			series := Series{Name: musclePolicyNames[policy]}
@@ -100,7 +100,7 @@ func (s *muscleStudy) plots(figures [2]string, title, x string, at []float64, ov
 
 // ahead is the claim that MUSCLE's figure is below another policy's in all cases of a
 // sweep that count.
-func (s *muscleStudy) ahead(what string, over sweep, others []int, counts func(i int) bool, f func(*scenario.Result) Number) Claim {
+func (s *muscleStudy) ahead(what string, over sweep, others []int, counts func(i int) bool, f func(*measure.Result) Number) Claim {
 	var behind []string
 	n := 0
 	for i, c := range over.cases {

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"gridnode/grid"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/workload"
 )
 
@@ -137,8 +137,8 @@ func TestOutcome(t *testing.T) {
 
 // TestClaimsSize: a mean within a quarter of the published one meets the claim.
 func TestClaimsSize(t *testing.T) {
-	of := func(hundredths scenario.Decimal) *outcome {
-		return &outcome{Result: &scenario.Result{Messages: scenario.Messages{PerJob: scenario.Spread{Mean: hundredths}}}}
+	of := func(hundredths measure.Decimal) *outcome {
+		return &outcome{Result: &measure.Result{Messages: measure.Messages{PerJob: measure.Spread{Mean: hundredths}}}}
 	}
 	s := &federationStudy{sizes: []int{10, 20, 50}, windows: []*federationWindow{{scale: [][3]*outcome{
 		{of(417), of(0), of(1331)}, {}, {of(1300), of(0), of(5172)},

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"gridnode/grid"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
 )
 
@@ -40,9 +41,9 @@ var delegationPolicies = [2]string{"s-strd", "x-strd"}
 // delegationStudy is the paper's evaluation.
 type delegationStudy struct {
 	o       Options
-	alone   [3]*scenario.Result    // table 1, by machine
-	leasing [2][3]*scenario.Result // table 2, by policy and set-up
-	sizes   [2]*reconfiguration    // the sites of set-up 1 with S-STRD: figures 4 and 5
+	alone   [3]*measure.Result    // table 1, by machine
+	leasing [2][3]*measure.Result // table 2, by policy and set-up
+	sizes   [2]*reconfiguration   // the sites of set-up 1 with S-STRD: figures 4 and 5
 }
 
 func planDelegation(_ context.Context, o Options) (*Study, error) {
@@ -80,7 +81,7 @@ func planDelegation(_ context.Context, o Options) (*Study, error) {
 }
 
 // run replays the logs of machines with a policy.
-func (s *delegationStudy) run(ctx context.Context, policy string, told func(int, grid.Time, int64, int64), sites ...int) (*scenario.Result, error) {
+func (s *delegationStudy) run(ctx context.Context, policy string, told func(int, grid.Time, int64, int64), sites ...int) (*measure.Result, error) {
 	cfg := scenario.DefaultLeasing()
 	cfg.Policy, cfg.Until, cfg.Seed, cfg.Leases = policy, elevenMonths, s.o.Seed, told
 	for _, m := range sites {

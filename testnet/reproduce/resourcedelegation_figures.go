@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"gridnode/grid"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/measure"
 )
 
 // perSite makes a measure of what stands in columns.
@@ -24,14 +24,14 @@ func (s *delegationStudy) single() Experiment {
 	for _, m := range machines {
 		t.Columns = append(t.Columns, fmt.Sprintf("%s (%d)", m.name, m.processors))
 	}
-	stats := func(f func(*scenario.Stats) Number) func(int) Number {
+	stats := func(f func(*measure.Stats) Number) func(int) Number {
 		return func(i int) Number { return f(&s.alone[i].Total) }
 	}
 	t.Measures = []Measure{
-		perSite("jobs", Jobs, 0, publishedSites.jobs, stats(func(x *scenario.Stats) Number { return Number(x.Submitted) })),
-		perSite("AWRT", Seconds, 2, publishedSites.awrt, stats(func(x *scenario.Stats) Number { return Number(x.AWRT.Float()) })),
-		perSite("U", Percent, 2, publishedSites.utilization, stats(func(x *scenario.Stats) Number { return Number(100 * x.Utilization.Float()) })),
-		perSite("Cmax", Seconds, 0, publishedSites.makespan, stats(func(x *scenario.Stats) Number { return Number(x.Makespan.Float()) })),
+		perSite("jobs", Jobs, 0, publishedSites.jobs, stats(func(x *measure.Stats) Number { return Number(x.Submitted) })),
+		perSite("AWRT", Seconds, 2, publishedSites.awrt, stats(func(x *measure.Stats) Number { return Number(x.AWRT.Float()) })),
+		perSite("U", Percent, 2, publishedSites.utilization, stats(func(x *measure.Stats) Number { return Number(100 * x.Utilization.Float()) })),
+		perSite("Cmax", Seconds, 0, publishedSites.makespan, stats(func(x *measure.Stats) Number { return Number(x.Makespan.Float()) })),
 	}
 	return Experiment{Title: "Local execution (section 6.2)", Tables: []Table{t}}
 }
@@ -53,7 +53,7 @@ func columnNames() (names []string) {
 }
 
 // stats are those of a site with a policy.
-func (s *delegationStudy) stats(policy int, c column) *scenario.Stats {
+func (s *delegationStudy) stats(policy int, c column) *measure.Stats {
 	return &s.leasing[policy][c.setup].Sites[c.site].Stats
 }
 
@@ -94,24 +94,24 @@ func (s *delegationStudy) pairs() Experiment {
 
 func (s *delegationStudy) pairTable(p int) Table {
 	published := &publishedLeasing[p]
-	stats := func(f func(*scenario.Stats) Number) func(int) Number {
+	stats := func(f func(*measure.Stats) Number) func(int) Number {
 		return func(i int) Number { return f(s.stats(p, columnOf(i))) }
 	}
 	return Table{
 		Title: "Table 2: " + strings.ToUpper(delegationPolicies[p]), Columns: columnNames(),
 		Measures: []Measure{
-			perSite("AWRT", Seconds, 2, published.awrt, stats(func(x *scenario.Stats) Number { return Number(x.AWRT.Float()) })),
-			perSite("U", Percent, 2, published.utilization, stats(func(x *scenario.Stats) Number { return Number(100 * x.Utilization.Float()) })),
-			perSite("Cmax", Seconds, 0, published.makespan, stats(func(x *scenario.Stats) Number { return Number(x.Makespan.Float()) })),
+			perSite("AWRT", Seconds, 2, published.awrt, stats(func(x *measure.Stats) Number { return Number(x.AWRT.Float()) })),
+			perSite("U", Percent, 2, published.utilization, stats(func(x *measure.Stats) Number { return Number(100 * x.Utilization.Float()) })),
+			perSite("Cmax", Seconds, 0, published.makespan, stats(func(x *measure.Stats) Number { return Number(x.Makespan.Float()) })),
 			perSite("ΔAWRT", Percent, 2, published.gain, func(i int) Number { return s.gain(p, columnOf(i)) }),
 			perSite("ΔU", Percent, 2, published.gainUtilization, func(i int) Number {
 				c := columnOf(i)
 				alone := s.alone[c.machine()].Total.Utilization.Float()
 				return Number(100 * (s.stats(p, c).Utilization.Float() - alone) / alone)
 			}),
-			perSite("leased area SAλ", Area, 0, published.leased, stats(func(x *scenario.Stats) Number { return Number(x.LeasedArea.Float()) })),
-			perSite("mean queue", Jobs, 2, published.queue, stats(func(x *scenario.Stats) Number { return Number(x.QueueLength.Float()) })),
-			perSite("leases per job", Jobs, 3, make6(None), stats(func(x *scenario.Stats) Number { return Number(x.DelegationsPerJob.Float()) })),
+			perSite("leased area SAλ", Area, 0, published.leased, stats(func(x *measure.Stats) Number { return Number(x.LeasedArea.Float()) })),
+			perSite("mean queue", Jobs, 2, published.queue, stats(func(x *measure.Stats) Number { return Number(x.QueueLength.Float()) })),
+			perSite("leases per job", Jobs, 3, make6(None), stats(func(x *measure.Stats) Number { return Number(x.DelegationsPerJob.Float()) })),
 		},
 	}
 }

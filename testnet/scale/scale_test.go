@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"gridnode/grid"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
 )
 
@@ -92,7 +93,7 @@ func TestLiveTargets(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		live int64
-		late scenario.Decimal
+		late measure.Decimal
 		met  bool
 	}{{901, 0, true}, {899, 0, false}, {1150, 0, true}, {1319, 0, true}, {1321, 0, false}, {1150, 60, false}} {
 		live := counts(tt.live)
@@ -112,12 +113,12 @@ func TestLiveTargets(t *testing.T) {
 // TestLiveLookups: so many requests a look-up takes live are compared with the virtual
 // ones, if there were enough look-ups; and a line of the CSV is for each network.
 func TestLiveLookups(t *testing.T) {
-	of := func(mode string, lookups int64, requests scenario.Decimal) *scenario.ScaleResult {
+	of := func(mode string, lookups int64, requests measure.Decimal) *scenario.ScaleResult {
 		return &scenario.ScaleResult{Mode: mode, Lookups: lookups, RequestsPerLookup: requests}
 	}
 	for _, tt := range []struct {
 		lookups int64
-		live    scenario.Decimal
+		live    measure.Decimal
 		want    string
 	}{{50, 1300, "13.0 (+4.0 %) true"}, {50, 1120, "11.2 (-10.4 %) false"}, {5, 1120, ""}} {
 		live := of("live", tt.lookups, tt.live)
@@ -143,7 +144,7 @@ func TestLiveLookups(t *testing.T) {
 func TestTargets(t *testing.T) {
 	good := func(sites int) *scenario.ScaleResult {
 		m := &scenario.ScaleResult{Sites: sites, OFT: 50, EventsPerSecond: 1000, MessagesPerSite: []scenario.SiteLoad{{Times: 500}}}
-		m.Cheapest, m.Fastest = scenario.Spread{Mean: 600, Max: 9}, scenario.Spread{Mean: 500, Max: 9}
+		m.Cheapest, m.Fastest = measure.Spread{Mean: 600, Max: 9}, measure.Spread{Mean: 500, Max: 9}
 		m.PerJob.Queries, m.PerJob.QueryLookups = 200, 100
 		m.UpkeepPerSiteMinute.Total = 1000
 		return m

@@ -3,6 +3,7 @@ package scale
 import (
 	"fmt"
 
+	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
 )
 
@@ -42,10 +43,10 @@ func (r *Report) Targets() []Target {
 			where := fmt.Sprintf("%d sites, %d %% OFT: ", m.Sites, oft)
 			for _, g := range []struct {
 				name string
-				of   func(*scenario.ScaleResult) scenario.Spread
+				of   func(*scenario.ScaleResult) measure.Spread
 			}{
-				{"cheapest", func(m *scenario.ScaleResult) scenario.Spread { return m.Cheapest }},
-				{"fastest", func(m *scenario.ScaleResult) scenario.Spread { return m.Fastest }},
+				{"cheapest", func(m *scenario.ScaleResult) measure.Spread { return m.Cheapest }},
+				{"fastest", func(m *scenario.ScaleResult) measure.Spread { return m.Fastest }},
 			} {
 				mean, text := g.of(m).Mean.Float(), where+"negotiation messages per job, "+g.name
 				switch {

@@ -15,6 +15,7 @@ import (
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/kademlia"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/workload"
 )
 
@@ -78,10 +79,10 @@ func (f *federation) homes() []workload.Home {
 }
 
 // described names the sites for the result.
-func (f *federation) described() []described {
-	d := make([]described, len(f.sites))
+func (f *federation) described() []measure.Site {
+	d := make([]measure.Site, len(f.sites))
 	for i := range f.sites {
-		d[i] = described{f.sites[i].Name, f.sites[i].Processors}
+		d[i] = measure.Site{f.sites[i].Name, f.sites[i].Processors}
 	}
 	return d
 }

@@ -15,6 +15,7 @@ import (
 	"gridnode/market/bank"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/workload"
 )
 
@@ -105,7 +106,7 @@ const patience = 14 * grid.Day
 
 // RunChaos runs the scenario. A violated invariant is an error that says how to
 // see it again.
-func RunChaos(ctx context.Context, cfg ChaosConfig) (*Result, error) {
+func RunChaos(ctx context.Context, cfg ChaosConfig) (*measure.Result, error) {
 	if cfg.Sites < 1 || cfg.Sites > 1000 {
 		return nil, configError("sites", "%d: want 1 to 1000", cfg.Sites)
 	}
@@ -162,7 +163,7 @@ func RunChaos(ctx context.Context, cfg ChaosConfig) (*Result, error) {
 		Common: cfg.Common, scenario: "chaos", config: report, n: n, sites: f.described(),
 		begin: warmup, window: grid.Never, read: func() int64 { return source.read },
 		least: warmup + span, most: warmup + span + patience,
-		inspect: func(*Result) {
+		inspect: func(*measure.Result) {
 			report.Lost, report.Acked, report.Checked = n.Lost(), watch.Acknowledged(), n.Events()
 			report.Leases = lent.counts
 			for kind, count := range money.count {

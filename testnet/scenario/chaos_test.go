@@ -8,12 +8,13 @@ import (
 
 	"gridnode/grid"
 	"gridnode/testnet"
+	"gridnode/testnet/measure"
 )
 
 // TestChaos: under all faults at once no invariant is violated, the run heals, and
 // it can be repeated.
 func TestChaos(t *testing.T) {
-	run := func(seed uint64) *Result {
+	run := func(seed uint64) *measure.Result {
 		cfg := DefaultChaos()
 		cfg.Seed, cfg.Sites, cfg.Hours = seed, 6, 3
 		cfg.Faults = "loss=0.1,duplicate=0.1,reorder=0.1,drift=1000,daemon=2,torn=2,machine=1,partition=3"

@@ -11,6 +11,7 @@ import (
 	"gridnode/coalloc"
 	"gridnode/grid"
 	"gridnode/testnet"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/workload"
 )
 
@@ -102,10 +103,10 @@ func parseApplication(s string) (application, error) {
 // coallocationReport is the configuration as a result shows it.
 type coallocationReport struct {
 	CoallocationConfig
-	Seconds Decimal `json:"runTimeSeconds"` // of a job within one cluster
-	CCR     Decimal `json:"ccr"`
-	Tries   Decimal `json:"triesPerJob"` // placements tried
-	Waiting Decimal `json:"waiting"`     // at the end of submissions, in seconds of work for all nodes
+	Seconds measure.Decimal `json:"runTimeSeconds"` // of a job within one cluster
+	CCR     measure.Decimal `json:"ccr"`
+	Tries   measure.Decimal `json:"triesPerJob"` // placements tried
+	Waiting measure.Decimal `json:"waiting"`     // at the end of submissions, in seconds of work for all nodes
 }
 
 func (cfg *CoallocationConfig) validate() error {
@@ -136,7 +137,7 @@ func (cfg *CoallocationConfig) validate() error {
 
 // RunCoallocation runs the scenario. Cancelling ctx ends it with ctx's error. An error
 // wrapping ErrConfig is about cfg.
-func RunCoallocation(ctx context.Context, cfg CoallocationConfig) (*Result, error) {
+func RunCoallocation(ctx context.Context, cfg CoallocationConfig) (*measure.Result, error) {
 	begun := time.Now()
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -158,21 +159,21 @@ func RunCoallocation(ctx context.Context, cfg CoallocationConfig) (*Result, erro
 	n.Feed(source)
 	p := newProgress(cfg.Progress, "coallocation", 0, func() int64 { return source.read })
 	n.Pulse(p.pulse)
-	var rows *jobRows
+	var rows *measure.JobRows
 	if cfg.Out != "" && cfg.Jobs {
-		if rows, err = createRows(cfg.Out); err != nil {
+		if rows, err = measure.CreateRows(cfg.Out); err != nil {
 			return nil, err
 		}
 		n.Observe(testnet.Observer{Event: func(_ grid.Time, _ int, e *grid.Event) {
 			if e.Kind == grid.JobFinished {
-				err = errors.Join(err, rows.write(e, "done"))
+				err = errors.Join(err, rows.Write(e, "done"))
 			}
 		}})
 	}
 	runErr := n.Run(ctx, grid.Never, nil)
 	p.stop()
 	if rows != nil {
-		err = errors.Join(err, rows.close())
+		err = errors.Join(err, rows.Close())
 	}
 	if err = errors.Join(err, runErr); err == nil && len(k.jobs) > 0 {
 		err = fmt.Errorf("at %v %d jobs have not ended, and nothing more happens", n.Now(), len(k.jobs))

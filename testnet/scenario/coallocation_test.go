@@ -7,10 +7,11 @@ import (
 	"testing"
 
 	"gridnode/grid"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/simtest"
 )
 
-func coallocated(t *testing.T, change func(*CoallocationConfig)) *Result {
+func coallocated(t *testing.T, change func(*CoallocationConfig)) *measure.Result {
 	t.Helper()
 	cfg := DefaultCoallocation()
 	change(&cfg)

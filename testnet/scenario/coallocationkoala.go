@@ -11,6 +11,7 @@ import (
 	"gridnode/lease"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/workload"
 )
 
@@ -32,8 +33,8 @@ type koala struct {
 	window   grid.Time // of utilization
 	jobs     map[grid.JobID]*koalaJob
 
-	total   tally
-	sites   []tally
+	total   measure.Tally
+	sites   []measure.Tally
 	waiting int64 // node-seconds that wait at the end of the window
 	tries   int64
 	split   int64 // jobs on several clusters
@@ -63,7 +64,7 @@ func newKoala(cfg *CoallocationConfig) (*koala, error) {
 	}
 	k := &koala{
 		cfg: cfg, app: app, network: network, rng: draw.PCG(cfg.Seed, koalaID, draw.ForSite),
-		window: grid.Time(cfg.Hours) * grid.Hour, jobs: make(map[grid.JobID]*koalaJob), sites: make([]tally, len(clusters)),
+		window: grid.Time(cfg.Hours) * grid.Hour, jobs: make(map[grid.JobID]*koalaJob), sites: make([]measure.Tally, len(clusters)),
 	}
 	queue := coalloc.QueueConfig{Policy: policy, Interval: cfg.Interval, Max: jobsMax, Patience: cfg.Patience}
 	if cfg.Patience == 0 {
@@ -192,7 +193,7 @@ func (k *koala) submit(now grid.Time, job *grid.Job, out *grid.Outbox) {
 		j.request.Inputs = []coalloc.Input{{Bytes: k.cfg.InputBytes, Holders: []grid.SiteID{holder}}}
 	}
 	k.jobs[job.ID] = j
-	k.total.submitted++
+	k.total.Submitted++
 	out.Tell(grid.Event{Kind: grid.JobSubmitted, Job: job})
 	k.coord.Step(now, &coalloc.Submit{Task: grid.TaskID{Job: job.ID, Epoch: 1}, Request: &j.request, Estimate: job.Estimate}, out)
 }
@@ -222,13 +223,13 @@ func (k *koala) end(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
 	j.End = now
 	for _, p := range j.parts {
 		site := &k.sites[k.coord.View().Index(p.Site)]
-		x := executionTimes{processors: p.Processors, wait: j.Start - j.Submit, start: j.Start, end: now, window: k.window}
-		executed(site, site, nil, &x)
-		site.finished++
+		x := measure.Times{Processors: p.Processors, Wait: j.Start - j.Submit, Start: j.Start, End: now, Window: k.window}
+		measure.Account(site, site, nil, &x)
+		site.Finished++
 	}
-	x := executionTimes{processors: j.Processors, wait: j.Start - j.Submit, start: j.Start, end: now, window: k.window}
-	executed(&k.total, &k.total, nil, &x)
-	k.total.finished++
+	x := measure.Times{Processors: j.Processors, Wait: j.Start - j.Submit, Start: j.Start, End: now, Window: k.window}
+	measure.Account(&k.total, &k.total, nil, &x)
+	k.total.Finished++
 	k.tries += int64(j.Tries)
 	if j.Clusters > 1 {
 		k.split++
@@ -244,27 +245,27 @@ func (k *koala) end(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
 
 // result works the figures out. Those of a cluster are of components: its jobs are
 // those it was asked to hold processors for; utilization is without startups, as the paper's.
-func (k *koala) result(n *testnet.Network, begun time.Time) *Result {
-	report := &coallocationReport{CoallocationConfig: *k.cfg, Seconds: seconds(k.app.runTime), CCR: Decimal(k.app.ccr / 10)}
-	r := &Result{
+func (k *koala) result(n *testnet.Network, begun time.Time) *measure.Result {
+	report := &coallocationReport{CoallocationConfig: *k.cfg, Seconds: measure.Seconds(k.app.runTime), CCR: measure.Decimal(k.app.ccr / 10)}
+	r := &measure.Result{
 		Scenario: "coallocation", Seed: k.cfg.Seed, Mode: "virtual", Config: report,
-		TraceHash: fmt.Sprintf("%016x", n.TraceHash()), Events: n.Events(), VirtualSeconds: seconds(n.Now()),
-		Messages: Messages{ByType: messages(n).SentByName()},
+		TraceHash: fmt.Sprintf("%016x", n.TraceHash()), Events: n.Events(), VirtualSeconds: measure.Seconds(n.Now()),
+		Messages: measure.Messages{ByType: measure.Sent(n).SentByName()},
 	}
 	var nodes int64
 	for i := range k.sites {
 		processors := k.clusters[i].cluster.Processors()
 		nodes += processors
 		asked := &k.clusters[i].matches.Delegations
-		k.sites[i].submitted, k.sites[i].rejected = asked.Served+asked.Rejected, asked.Rejected
-		r.Sites = append(r.Sites, SiteResult{string(k.clusters[i].id), processors, k.sites[i].stats(processors, k.window)})
+		k.sites[i].Submitted, k.sites[i].Rejected = asked.Served+asked.Rejected, asked.Rejected
+		r.Sites = append(r.Sites, measure.SiteResult{string(k.clusters[i].id), processors, k.sites[i].Stats(processors, k.window)})
 	}
-	r.Total = k.total.stats(nodes, k.window)
+	r.Total = k.total.Stats(nodes, k.window)
 	r.Total.Coallocated = k.split
-	if k.total.submitted > 0 {
-		report.Tries = Decimal(100 * k.tries / k.total.submitted)
+	if k.total.Submitted > 0 {
+		report.Tries = measure.Decimal(100 * k.tries / k.total.Submitted)
 	}
-	report.Waiting = Decimal(100 * k.waiting / nodes)
-	r.WallSeconds = seconds(grid.FromDuration(time.Since(begun)))
+	report.Waiting = measure.Decimal(100 * k.waiting / nodes)
+	r.WallSeconds = measure.Seconds(grid.FromDuration(time.Since(begun)))
 	return r
 }

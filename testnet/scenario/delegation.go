@@ -11,6 +11,7 @@ import (
 	"gridnode/lease"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/workload"
 )
 
@@ -71,10 +72,10 @@ func DefaultDelegation() DelegationConfig {
 type delegationReport struct {
 	DelegationConfig
 	Jobs        int                `json:"jobs"`        // submitted
-	Finished    Ratio              `json:"finished"`    // share of them
-	Finishable  Ratio              `json:"finishable"`  // share of them that end before the last one arrives if none waits
+	Finished    measure.Ratio      `json:"finished"`    // share of them
+	Finishable  measure.Ratio      `json:"finishable"`  // share of them that end before the last one arrives if none waits
 	Started     int64              `json:"started"`     // executions begun
-	Area        Decimal            `json:"area"`        // processor-seconds of the jobs, with those that did not finish
+	Area        measure.Decimal    `json:"area"`        // processor-seconds of the jobs, with those that did not finish
 	Overhead    map[string]int64   `json:"overhead"`    // messages by the paper's types (§5.1)
 	Delegations lease.Delegations  `json:"delegations"` // dmm
 	Samples     []DelegationSample `json:"samples,omitempty"`
@@ -125,7 +126,7 @@ func (o *Overhead) Workload() int64 { return o.NotifyBroker + o.Negotiate + o.Jo
 // Delegation returns what only this scenario reports: messages by the paper's types,
 // the share of jobs that finished, and the delegations. The result must be one of
 // RunDelegation's.
-func Delegation(r *Result) (o Overhead, finished Ratio, d lease.Delegations) {
+func Delegation(r *measure.Result) (o Overhead, finished measure.Ratio, d lease.Delegations) {
 	report := r.Config.(*delegationReport)
 	return report.counts, report.Finished, report.Delegations
 }
@@ -133,7 +134,7 @@ func Delegation(r *Result) (o Overhead, finished Ratio, d lease.Delegations) {
 // SubmittedJobs returns how many jobs were submitted, which share of them could have
 // finished by the last submission had none waited, and their load on all processors
 // over cfg.Days. The result must be one of RunDelegation's.
-func SubmittedJobs(r *Result) (jobs int64, finishable Ratio, load float64) {
+func SubmittedJobs(r *measure.Result) (jobs int64, finishable measure.Ratio, load float64) {
 	report := r.Config.(*delegationReport)
 	var processors int64
 	for _, s := range r.Sites {
@@ -144,7 +145,7 @@ func SubmittedJobs(r *Result) (jobs int64, finishable Ratio, load float64) {
 
 // RunDelegation runs the scenario. Cancelling ctx ends it with ctx's error. An error
 // wrapping ErrConfig is about cfg.
-func RunDelegation(ctx context.Context, cfg DelegationConfig) (*Result, error) {
+func RunDelegation(ctx context.Context, cfg DelegationConfig) (*measure.Result, error) {
 	match, err := cfg.validate()
 	if err != nil {
 		return nil, err
@@ -213,18 +214,18 @@ func (cfg *DelegationConfig) validate() (match lease.MatchConfig, err error) {
 }
 
 // run lets the network run until the last job arrives, and works the result out.
-func (d *delegated) run(ctx context.Context, begun time.Time) (*Result, error) {
-	var rows *jobRows
+func (d *delegated) run(ctx context.Context, begun time.Time) (*measure.Result, error) {
+	var rows *measure.JobRows
 	var err error
 	if d.cfg.Out != "" && d.cfg.Common.Jobs {
-		if rows, err = createRows(d.cfg.Out); err != nil {
+		if rows, err = measure.CreateRows(d.cfg.Out); err != nil {
 			return nil, err
 		}
-		defer rows.close()
+		defer rows.Close()
 	}
 	last := d.jobs[len(d.jobs)-1].Submit
-	c := collect(d.n, 0, last, rows)
-	c.leased = d.lender
+	c := measure.Collect(d.n, 0, last, rows)
+	c.Leased = d.lender
 	home := workload.Home{Rating: grid.Rating{Speed: 1, Bandwidth: 1}}
 	var homes []workload.Home
 	for site := range d.n.Len() {
@@ -240,7 +241,7 @@ func (d *delegated) run(ctx context.Context, begun time.Time) (*Result, error) {
 			d.ends++
 			d.ended(x)
 			home, _ := d.n.Index(x.Job.Home)
-			c.event(now, home, &grid.Event{
+			c.Event(now, home, &grid.Event{
 				Kind: grid.JobFinished, Job: x.Job, Epoch: firstEpoch, Site: delegationID(x.Site), Result: grid.Result{Start: x.Start, End: x.End},
 			})
 			delete(d.source, x.ID)
@@ -260,13 +261,13 @@ func (d *delegated) run(ctx context.Context, begun time.Time) (*Result, error) {
 	err = d.n.Run(ctx, until, stop)
 	p.stop()
 	if err == nil {
-		err = c.err
+		err = c.Err
 	}
 	if err != nil {
 		return nil, fmt.Errorf("delegation, seed %d: %w", d.cfg.Seed, err)
 	}
 	report := &delegationReport{DelegationConfig: d.cfg, Jobs: total, Started: d.starts, Area: area, Samples: d.samples, Finishable: finishable(jobs)}
-	result := c.result("delegation", report, d.described(), begun)
+	result := c.Result("delegation", report, d.described(), begun)
 	d.account(result, report, &split)
 	if d.cfg.Out != "" {
 		err = result.Save(d.cfg.Out)
@@ -276,32 +277,32 @@ func (d *delegated) run(ctx context.Context, begun time.Time) (*Result, error) {
 
 // finishable returns the share of jobs that end before the last one is submitted if
 // none of them waits.
-func finishable(jobs []workload.Job) Ratio {
+func finishable(jobs []workload.Job) measure.Ratio {
 	last, n := jobs[len(jobs)-1].Submit, int64(0)
 	for i := range jobs {
 		if jobs[i].Submit+jobs[i].RunTime <= last {
 			n++
 		}
 	}
-	return Ratio(sumOf(n).over(sumOf(int64(len(jobs))), 10_000))
+	return measure.Ratio(measure.SumOf(n).Over(measure.SumOf(int64(len(jobs))), 10_000))
 }
 
 // areaOf returns the processor-seconds of jobs.
-func areaOf(jobs []workload.Job) Decimal {
-	var s, unit sum
+func areaOf(jobs []workload.Job) measure.Decimal {
+	var s, unit measure.Sum
 	for i := range jobs {
-		s.add(jobs[i].Processors, int64(jobs[i].RunTime))
+		s.Add(jobs[i].Processors, int64(jobs[i].RunTime))
 	}
-	unit.add(int64(grid.Second), 1)
-	return Decimal(s.over(unit, 100))
+	unit.Add(int64(grid.Second), 1)
+	return measure.Decimal(s.Over(unit, 100))
 }
 
 // described names the sites for the result.
-func (d *delegated) described() (list []described) {
+func (d *delegated) described() (list []measure.Site) {
 	for site := range d.n.Len() {
-		s := described{name: delegationName(site)}
+		s := measure.Site{Name: delegationName(site)}
 		if site < clusters {
-			s.processors = clusterSizes[site]
+			s.Processors = clusterSizes[site]
 		}
 		list = append(list, s)
 	}
@@ -356,7 +357,7 @@ func (d *delegated) negotiated(requests int) { d.overhead.Negotiate += 2 * int64
 
 // goodputs is the goodput on processors of other sites, by how far they are away,
 // in processor-microseconds.
-type goodputs struct{ intraSite, intraGrid, interGrid sum }
+type goodputs struct{ intraSite, intraGrid, interGrid measure.Sum }
 
 // add accounts for a finished execution.
 func (g *goodputs) add(d *delegated, x *testnet.Execution) {
@@ -375,7 +376,7 @@ func (g *goodputs) add(d *delegated, x *testnet.Execution) {
 	case at >= clustersDAS && parentOf(at) == parentOf(home):
 		area = &g.intraSite
 	}
-	area.add(x.Job.Processors, int64(x.End-x.Start))
+	area.Add(x.Job.Processors, int64(x.End-x.Start))
 }
 
 // lender tells the collector whose processors a job ran on.
@@ -387,10 +388,10 @@ func (d *delegated) lender(x *testnet.Execution) (site int, processors int64) {
 }
 
 // account completes the result with what only this scenario knows.
-func (d *delegated) account(r *Result, report *delegationReport, g *goodputs) {
-	var unit sum
-	unit.add(int64(grid.Second), 1)
-	area := func(s sum) Decimal { return Decimal(s.over(unit, 100)) }
+func (d *delegated) account(r *measure.Result, report *delegationReport, g *goodputs) {
+	var unit measure.Sum
+	unit.Add(int64(grid.Second), 1)
+	area := func(s measure.Sum) measure.Decimal { return measure.Decimal(s.Over(unit, 100)) }
 	r.Total.GoodputIntraSite, r.Total.GoodputIntraGrid, r.Total.GoodputInterGrid = area(g.intraSite), area(g.intraGrid), area(g.interGrid)
 	for site := range d.n.Len() {
 		m, ok := d.n.Core(site).(*dmmSite)
@@ -407,14 +408,14 @@ func (d *delegated) account(r *Result, report *delegationReport, g *goodputs) {
 		t.Served += of.Served
 		t.Rejected += of.Rejected
 		t.CancelledTime += of.CancelledTime
-		r.Sites[site].DelegationsPerJob = Ratio(sumOf(of.Hops).over(sumOf(r.Sites[site].Submitted), 10_000))
+		r.Sites[site].DelegationsPerJob = measure.Ratio(measure.SumOf(of.Hops).Over(measure.SumOf(r.Sites[site].Submitted), 10_000))
 	}
-	r.Total.DelegationsPerJob = Ratio(sumOf(report.Delegations.Hops).over(sumOf(r.Total.Submitted), 10_000))
+	r.Total.DelegationsPerJob = measure.Ratio(measure.SumOf(report.Delegations.Hops).Over(measure.SumOf(r.Total.Submitted), 10_000))
 	d.overhead.leases(r.Messages.ByType)
 	// Executions that have not ended keep their managers busy, too.
 	for site := range d.n.Len() {
 		d.n.Executions(site, func(x *testnet.Execution) { d.keptAlive(x, d.n.Now()) })
 	}
 	report.counts, report.Overhead = d.overhead, d.overhead.Map()
-	report.Finished = Ratio(sumOf(r.Total.Finished).over(sumOf(int64(report.Jobs)), 10_000))
+	report.Finished = measure.Ratio(measure.SumOf(r.Total.Finished).Over(measure.SumOf(int64(report.Jobs)), 10_000))
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"gridnode/grid"
+	"gridnode/testnet/measure"
 )
 
 // DelegationSample is what has happened until an instant.
@@ -16,7 +17,7 @@ type DelegationSample struct {
 
 // DelegationSamples returns the samples of a run with DelegationConfig.Sample, evenly
 // spaced from the beginning on. The result must be one of RunDelegation's.
-func DelegationSamples(r *Result) []DelegationSample {
+func DelegationSamples(r *measure.Result) []DelegationSample {
 	return r.Config.(*delegationReport).Samples
 }
 
@@ -28,7 +29,7 @@ func (d *delegated) sampled() {
 	for every := grid.Time(d.cfg.Sample) * grid.Second; d.nextSample <= d.n.Now(); d.nextSample += every {
 		s := DelegationSample{At: int64(d.nextSample / grid.Second), Submitted: d.submissions, Started: d.starts, Overhead: d.overhead}
 		if d.cfg.Architecture == "dmm" {
-			s.Overhead.leases(messages(d.n).SentByName())
+			s.Overhead.leases(measure.Sent(d.n).SentByName())
 		}
 		d.samples = append(d.samples, s)
 	}

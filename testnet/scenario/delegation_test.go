@@ -8,12 +8,13 @@ import (
 
 	"gridnode/grid"
 	"gridnode/lease"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/simtest"
 	"gridnode/testnet/workload"
 )
 
 // delegate runs a short delegation scenario.
-func delegate(t *testing.T, change func(*DelegationConfig)) *Result {
+func delegate(t *testing.T, change func(*DelegationConfig)) *measure.Result {
 	t.Helper()
 	cfg := DefaultDelegation()
 	change(&cfg)
@@ -26,7 +27,7 @@ func delegate(t *testing.T, change func(*DelegationConfig)) *Result {
 
 func TestDelegationRepeats(t *testing.T) {
 	for _, a := range Architectures {
-		run := func() *Result {
+		run := func() *measure.Result {
 			return delegate(t, func(cfg *DelegationConfig) { cfg.Architecture, cfg.LoadDAS, cfg.LoadG5K, cfg.Days = a, 1.2, 0.8, 0.4 })
 		}
 		one, two := run(), run()
@@ -57,7 +58,7 @@ func TestDelegationOrder(t *testing.T) {
 }
 
 func TestDelegationBindingTakesTime(t *testing.T) {
-	run := func(bind int64) *Result {
+	run := func(bind int64) *measure.Result {
 		return delegate(t, func(cfg *DelegationConfig) { cfg.Bind, cfg.Days = bind, 0.5 })
 	}
 	at0, at1h := run(0), run(3600)
@@ -79,7 +80,7 @@ func TestDelegationStaysLocal(t *testing.T) {
 	if d := report.Delegations; d.Brought != 1 || d.Hops != 1 {
 		t.Errorf("delegations %+v, want one to a sibling", d)
 	}
-	if r.Total.Finished != 2 || r.Total.GoodputIntraSite != Decimal(128*3600*100) || r.Total.GoodputInterGrid != 0 {
+	if r.Total.Finished != 2 || r.Total.GoodputIntraSite != measure.Decimal(128*3600*100) || r.Total.GoodputInterGrid != 0 {
 		t.Errorf("%d jobs finished, goodput within the site %v, between grids %v", r.Total.Finished, r.Total.GoodputIntraSite, r.Total.GoodputInterGrid)
 	}
 	if report.Overhead["dmm"] == 0 || report.Overhead["keep-alive"] == 0 || r.Messages.ByType["lease.grant"] == 0 {

@@ -9,6 +9,7 @@ import (
 	"gridnode/market"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/workload"
 )
 
@@ -106,7 +107,7 @@ const (
 
 // RunFederation runs the scenario. Cancelling ctx ends it with ctx's error. An
 // error wrapping ErrConfig is about cfg, a workload.LineError about a log.
-func RunFederation(ctx context.Context, cfg FederationConfig) (*Result, error) {
+func RunFederation(ctx context.Context, cfg FederationConfig) (*measure.Result, error) {
 	placement, err := cfg.validate()
 	if err != nil {
 		return nil, err
@@ -119,7 +120,7 @@ func RunFederation(ctx context.Context, cfg FederationConfig) (*Result, error) {
 }
 
 // trade runs the jobs of w.
-func (cfg *FederationConfig) trade(ctx context.Context, placement market.Placement, w *table1Workload) (*Result, error) {
+func (cfg *FederationConfig) trade(ctx context.Context, placement market.Placement, w *table1Workload) (*measure.Result, error) {
 	discipline, err := lrms.ParseDiscipline(cfg.Queue)
 	if err != nil {
 		return nil, configError("queue", "%v", err)

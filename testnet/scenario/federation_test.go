@@ -2,11 +2,12 @@ package scenario
 
 import (
 	"context"
+	"gridnode/testnet/measure"
 	"slices"
 	"testing"
 )
 
-func runFederation(t testing.TB, change func(*FederationConfig)) *Result {
+func runFederation(t testing.TB, change func(*FederationConfig)) *measure.Result {
 	t.Helper()
 	cfg := DefaultFederation()
 	change(&cfg)
@@ -25,8 +26,8 @@ func TestFederationAddsUp(t *testing.T) {
 		for _, placement := range []string{"paper", "coordinated"} {
 			t.Run(mode+" "+placement, func(t *testing.T) {
 				r := runFederation(t, func(c *FederationConfig) { c.Mode, c.Placement = mode, placement })
-				var sum Stats
-				for _, s := range append(slices.Clone(r.Sites), SiteResult{Name: "total", Stats: r.Total}) {
+				var sum measure.Stats
+				for _, s := range append(slices.Clone(r.Sites), measure.SiteResult{Name: "total", Stats: r.Total}) {
 					if s.Submitted != s.Accepted+s.Rejected || s.Accepted != s.Finished || s.Finished != s.Local+s.Migrated {
 						t.Errorf("%s: %d submitted, %d accepted, %d rejected, %d finished, %d local, %d migrated", s.Name, s.Submitted, s.Accepted, s.Rejected, s.Finished, s.Local, s.Migrated)
 					}

@@ -14,6 +14,7 @@ import (
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/workload"
 )
 
@@ -77,7 +78,7 @@ const modelJobs = 10_000
 
 // RunLeasing runs the scenario. Cancelling ctx ends it with ctx's error. An error
 // wrapping ErrConfig is about cfg, a workload.LineError about a log.
-func RunLeasing(ctx context.Context, cfg LeasingConfig) (*Result, error) {
+func RunLeasing(ctx context.Context, cfg LeasingConfig) (*measure.Result, error) {
 	policy, err := lease.ParsePolicy(cfg.Policy)
 	if err != nil {
 		return nil, configError("policy", "%v", err)
@@ -98,7 +99,7 @@ func RunLeasing(ctx context.Context, cfg LeasingConfig) (*Result, error) {
 }
 
 // replayAlone runs the jobs of the logs, each at its own site.
-func (w *logs) replayAlone(ctx context.Context, cfg *LeasingConfig, discipline lrms.Discipline) (*Result, error) {
+func (w *logs) replayAlone(ctx context.Context, cfg *LeasingConfig, discipline lrms.Discipline) (*measure.Result, error) {
 	n, err := testnet.New(testnet.Config{Seed: cfg.Seed, Inputs: siteInputs()})
 	if err != nil {
 		return nil, err
@@ -114,7 +115,7 @@ func (w *logs) replayAlone(ctx context.Context, cfg *LeasingConfig, discipline l
 }
 
 // replayLeasing runs the jobs of the logs at sites that lease from each other.
-func (w *logs) replayLeasing(ctx context.Context, cfg *LeasingConfig, policy lease.Policy, discipline lrms.Discipline) (*Result, error) {
+func (w *logs) replayLeasing(ctx context.Context, cfg *LeasingConfig, policy lease.Policy, discipline lrms.Discipline) (*measure.Result, error) {
 	if len(w.sites) < 2 {
 		return nil, configError("policy", "%s with one site: name a --trace for each partner", policy)
 	}
@@ -125,7 +126,7 @@ func (w *logs) replayLeasing(ctx context.Context, cfg *LeasingConfig, policy lea
 	r := w.run(cfg, net.n)
 	r.leased = net.leased
 	r.atRest = func() error { return net.returned(w) }
-	r.inspect = func(result *Result) {
+	r.inspect = func(result *measure.Result) {
 		w.account(result)
 		net.inspect(result)
 	}
@@ -143,12 +144,12 @@ func (w *logs) run(cfg *LeasingConfig, n *testnet.Network) *run {
 }
 
 // addAlone adds a site that runs every job itself.
-func addAlone(n *testnet.Network, d described, discipline lrms.Discipline, home *workload.Home) error {
+func addAlone(n *testnet.Network, d measure.Site, discipline lrms.Discipline, home *workload.Home) error {
 	_, err := n.Add(testnet.Member{
 		ID: home.ID, Rating: home.Rating,
 		New: func(int) (testnet.Site, error) {
 			return site.New(site.Config{
-				ID: home.ID, Name: d.name, Resources: grid.Resources{Processors: d.processors},
+				ID: home.ID, Name: d.Name, Resources: grid.Resources{Processors: d.Processors},
 				Rating: home.Rating, Discipline: discipline, Parts: site.Jobs,
 				Limits: site.Limits{Jobs: jobsMax, PerUser: jobsMax},
 			}, n.Seed())
@@ -159,7 +160,7 @@ func addAlone(n *testnet.Network, d described, discipline lrms.Discipline, home 
 
 // logs are the workloads of a leasing run.
 type logs struct {
-	sites   []described
+	sites   []measure.Site
 	homes   []workload.Home
 	sources []workload.Source
 	inputs  []input
@@ -270,13 +271,13 @@ func (w *logs) add(source workload.Source, name string, processors int64) {
 		name = fmt.Sprintf("%s %d", strings.TrimSuffix(name, fmt.Sprintf(" %d", same)), same+1)
 	}
 	w.sources = append(w.sources, source)
-	w.sites = append(w.sites, described{name, processors})
+	w.sites = append(w.sites, measure.Site{name, processors})
 	w.homes = append(w.homes, workload.Home{ID: grid.SiteID(name), Rating: grid.Rating{Speed: 1, Bandwidth: 1}})
 }
 
 func (w *logs) taken(name string) bool {
 	for _, s := range w.sites {
-		if s.name == name {
+		if s.Name == name {
 			return true
 		}
 	}
@@ -284,7 +285,7 @@ func (w *logs) taken(name string) bool {
 }
 
 // account completes inputs once the run is over.
-func (w *logs) account(r *Result) {
+func (w *logs) account(r *measure.Result) {
 	for i := range w.inputs {
 		w.inputs[i].Site = r.Sites[i].Name
 		w.inputs[i].Jobs = r.Sites[i].Submitted

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"gridnode/internal/lrms"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/workload"
 )
 
@@ -14,7 +15,7 @@ func BenchmarkReplayCTC(b *testing.B) {
 	cfg := DefaultLeasing()
 	cfg.Traces, cfg.Processors = []string{traces(b, "CTC-SP2-1996-3.1-cln.swf.gz")}, []int64{430}
 	const jobs = 77199
-	report := func(b *testing.B, r *Result) {
+	report := func(b *testing.B, r *measure.Result) {
 		b.Helper()
 		if r.Total.AWRT.String() != "52937.96" {
 			b.Fatalf("AWRT %v", r.Total.AWRT)
@@ -23,7 +24,7 @@ func BenchmarkReplayCTC(b *testing.B) {
 		b.ReportMetric(float64(r.Events)*float64(b.N)/b.Elapsed().Seconds(), "events/s")
 	}
 	b.Run("parsing", func(b *testing.B) {
-		var r *Result
+		var r *measure.Result
 		b.ReportAllocs()
 		for range b.N {
 			var err error
@@ -51,7 +52,7 @@ func BenchmarkReplayCTC(b *testing.B) {
 			}
 			all = append(all, j)
 		}
-		var r *Result
+		var r *measure.Result
 		b.ReportAllocs()
 		b.ResetTimer()
 		for range b.N {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridnode/testnet/measure"
 	"gridnode/testnet/simtest"
 	"gridnode/testnet/workload/tracestest"
 )
@@ -119,7 +120,7 @@ func TestLeasingMeetsTable2(t *testing.T) {
 // TestLeasingGenerated needs no logs: leases shorten the response, and
 // the same seed gives the same run.
 func TestLeasingGenerated(t *testing.T) {
-	run := func(policy string) *Result {
+	run := func(policy string) *measure.Result {
 		cfg := DefaultLeasing()
 		cfg.Policy, cfg.Processors = policy, []int64{64, 256}
 		r, err := RunLeasing(context.Background(), cfg)

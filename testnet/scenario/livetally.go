@@ -11,6 +11,7 @@ import (
 	"gridnode/node"
 	"gridnode/node/site"
 	"gridnode/testnet"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/workload"
 )
 
@@ -24,8 +25,8 @@ type liveTally struct {
 	mu      sync.Mutex
 	begun   time.Time
 	index   map[grid.SiteID]int
-	tallies []tally
-	perJob  histogram
+	tallies []measure.Tally
+	perJob  measure.Histogram
 	jobs    scaleJobs
 	ended   int64 // jobs that are over
 }
@@ -33,7 +34,7 @@ type liveTally struct {
 func newLiveTally(sites []workload.Site, speedup int64) *liveTally {
 	return &liveTally{
 		sites: sites, speedup: speedup, changed: make(chan struct{}, 1),
-		index: make(map[grid.SiteID]int), tallies: make([]tally, len(sites)),
+		index: make(map[grid.SiteID]int), tallies: make([]measure.Tally, len(sites)),
 		jobs: scaleJobs{jobs: make(map[grid.JobID]*scaleJob)},
 	}
 }
@@ -85,23 +86,23 @@ func (t *liveTally) events(site int, list []grid.Event) {
 		t.jobs.event(int32(site), e)
 		switch e.Kind {
 		case grid.JobSubmitted:
-			home.submitted++
+			home.Submitted++
 			continue
 		case grid.JobRefused:
-			home.rejected++
+			home.Rejected++
 		case grid.JobFinished:
-			home.finished++
-			home.spent += e.Cost
+			home.Finished++
+			home.Spent += e.Cost
 			if at, ok := t.index[e.Site]; ok {
-				t.tallies[at].incentive += e.Cost
+				t.tallies[at].Incentive += e.Cost
 			}
 		case grid.JobCancelled:
 		default:
 			continue
 		}
 		t.ended++
-		t.perJob.add(e.Messages)
-		home.messages += int64(e.Messages)
+		t.perJob.Add(e.Messages)
+		home.Sent += int64(e.Messages)
 		select {
 		case t.changed <- struct{}{}:
 		default:
@@ -118,9 +119,9 @@ func (t *liveTally) execution(site int, job *grid.Job, start, end time.Time) {
 		return // of a network before this one
 	}
 	wait := grid.Time(start.UnixMicro()) - job.Submit
-	executed(&t.tallies[home], &t.tallies[site], nil, &executionTimes{
-		processors: job.Processors, wait: t.scale(max(wait, 0)),
-		start: t.scale(grid.FromDuration(start.Sub(t.begun))), end: t.scale(grid.FromDuration(end.Sub(t.begun))), window: grid.Never,
+	measure.Account(&t.tallies[home], &t.tallies[site], nil, &measure.Times{
+		Processors: job.Processors, Wait: t.scale(max(wait, 0)),
+		Start: t.scale(grid.FromDuration(start.Sub(t.begun))), End: t.scale(grid.FromDuration(end.Sub(t.begun))), Window: grid.Never,
 	})
 }
 
@@ -225,13 +226,13 @@ func paperCount(c *wire.Counter) (count int64) {
 }
 
 // result works out the Result of a replay.
-func (l *Live) result(begun time.Time) (*Result, error) {
+func (l *Live) result(begun time.Time) (*measure.Result, error) {
 	wall := time.Since(begun)
-	r := &Result{
+	r := &measure.Result{
 		Scenario: "up", Seed: l.cfg.Seed, Mode: "live", Config: &upReport{l.cfg, l.work.inputs},
-		VirtualSeconds: seconds(l.tally.scale(grid.FromDuration(wall))), WallSeconds: seconds(grid.FromDuration(wall)),
+		VirtualSeconds: measure.Seconds(l.tally.scale(grid.FromDuration(wall))), WallSeconds: measure.Seconds(grid.FromDuration(wall)),
 	}
-	var queries histogram
+	var queries measure.Histogram
 	counts := make([]int64, len(l.hosts)) // of the paper's kinds
 	r.Messages.ByType = make(map[string]int64)
 	for i, h := range l.hosts {
@@ -241,22 +242,22 @@ func (l *Live) result(begun time.Time) (*Result, error) {
 			r.Messages.ByType[name] += n
 		}
 		r.Events += h.Inputs()
-		if err := h.Do(context.Background(), func(s *site.Site) { queries.addAll(s.QueryMessages()) }); err != nil {
+		if err := h.Do(context.Background(), func(s *site.Site) { queries.AddAll(s.QueryMessages()) }); err != nil {
 			return nil, err
 		}
 	}
 	l.tally.mu.Lock()
 	defer l.tally.mu.Unlock()
-	r.Messages.PerJob, r.Messages.DirectoryPerQuery = l.tally.perJob.spread(), queries.spread()
-	var total tally
+	r.Messages.PerJob, r.Messages.DirectoryPerQuery = l.tally.perJob.Spread(), queries.Spread()
+	var total measure.Tally
 	var processors int64
 	for i := range l.tally.tallies {
 		t := &l.tally.tallies[i]
-		t.messagesRemote = max(counts[i]-t.messages, 0)
-		total.plus(t)
+		t.MessagesRemote = max(counts[i]-t.Sent, 0)
+		total.Plus(t)
 		processors += l.work.sites[i].Processors
-		r.Sites = append(r.Sites, SiteResult{l.work.sites[i].Name, l.work.sites[i].Processors, t.stats(l.work.sites[i].Processors, grid.Never)})
+		r.Sites = append(r.Sites, measure.SiteResult{l.work.sites[i].Name, l.work.sites[i].Processors, t.Stats(l.work.sites[i].Processors, grid.Never)})
 	}
-	r.Total = total.stats(processors, grid.Never)
+	r.Total = total.Stats(processors, grid.Never)
 	return r, nil
 }

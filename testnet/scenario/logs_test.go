@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridnode/testnet/measure"
 	"gridnode/testnet/simtest"
 	"gridnode/testnet/workload"
 )
@@ -31,7 +32,7 @@ func TestLeasingFiles(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Total.Finished == 0 || int64(len(rows)) != r.Total.Finished+1 || strings.Join(rows[0], " ") != strings.Join(jobColumns, " ") {
+	if r.Total.Finished == 0 || int64(len(rows)) != r.Total.Finished+1 || strings.Join(rows[0], " ") != strings.Join(measure.Columns, " ") {
 		t.Errorf("jobs.csv has %d lines under %v for %d jobs", len(rows)-1, rows[0], r.Total.Finished)
 	}
 	var want bytes.Buffer
@@ -55,7 +56,7 @@ func TestLeasingFiles(t *testing.T) {
 // sites of one run do not touch each other.
 func TestLeasingSites(t *testing.T) {
 	simtest.Alone(t)
-	run := func(queue string, processors ...int64) *Result {
+	run := func(queue string, processors ...int64) *measure.Result {
 		cfg := DefaultLeasing()
 		cfg.Queue, cfg.Processors, cfg.Until = queue, processors, 5*86400
 		r, err := RunLeasing(context.Background(), cfg)

@@ -7,6 +7,7 @@ import (
 
 	"gridnode/coalloc/muscle"
 	"gridnode/internal/lrms/titan"
+	"gridnode/testnet/measure"
 )
 
 // PackingConfig is the scenario "packing": batches of parallel jobs with soft
@@ -151,16 +152,16 @@ func (cfg *PackingConfig) check() ([]titan.Weights, error) {
 }
 
 // described names the clusters for the result.
-func (cfg *PackingConfig) described() (sites []described) {
+func (cfg *PackingConfig) described() (sites []measure.Site) {
 	clusters, _ := cfg.clusters()
 	for i, c := range clusters {
-		sites = append(sites, described{fmt.Sprintf("C%d", i+1), int64(c.processors)})
+		sites = append(sites, measure.Site{fmt.Sprintf("C%d", i+1), int64(c.processors)})
 	}
 	return sites
 }
 
 // hundredths rounds a figure for a result.
-func hundredths(v float64) Decimal { return Decimal(math.Round(100 * v)) }
+func hundredths(v float64) measure.Decimal { return measure.Decimal(math.Round(100 * v)) }
 
 // empty returns a batch of the clusters without jobs.
 func (cfg *PackingConfig) empty(weights []titan.Weights) muscle.Batch {

@@ -9,10 +9,11 @@ import (
 	"strings"
 	"testing"
 
+	"gridnode/testnet/measure"
 	"gridnode/testnet/simtest"
 )
 
-func packed(t *testing.T, change func(*PackingConfig)) *Result {
+func packed(t *testing.T, change func(*PackingConfig)) *measure.Result {
 	t.Helper()
 	cfg := DefaultPacking()
 	cfg.Total = 600
@@ -29,7 +30,7 @@ func packed(t *testing.T, change func(*PackingConfig)) *Result {
 // TestPacking: the same seed gives the same run; all policies get the same jobs, and
 // all of them are run; MUSCLE is ahead, and further with the most pressed jobs first.
 func TestPacking(t *testing.T) {
-	results := map[string]*Result{}
+	results := map[string]*measure.Result{}
 	for _, policy := range []string{"muscle", "urgent", "dll", "wrand"} {
 		set := func(cfg *PackingConfig) { cfg.Policy, cfg.Queue = policy, 60 }
 		r, again := packed(t, set), packed(t, set)

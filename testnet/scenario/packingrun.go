@@ -12,6 +12,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/lrms/titan"
 	"gridnode/testnet/draw"
+	"gridnode/testnet/measure"
 )
 
 // packer runs the scenario: batch by batch, cluster by cluster.
@@ -51,7 +52,7 @@ func newPacker(cfg *PackingConfig, clusters int) (*packer, error) {
 
 // RunPacking runs the scenario. Cancelling ctx ends it with ctx's error. An error
 // wrapping ErrConfig is about cfg.
-func RunPacking(ctx context.Context, cfg PackingConfig) (*Result, error) {
+func RunPacking(ctx context.Context, cfg PackingConfig) (*measure.Result, error) {
 	weights, err := cfg.check()
 	if err != nil {
 		return nil, err
@@ -179,48 +180,48 @@ func (p *packer) carry(problem *titan.Problem) {
 }
 
 // result works the figures out. Makespans are means over the batches.
-func (p *packer) result(begun time.Time) *Result {
+func (p *packer) result(begun time.Time) *measure.Result {
 	n := float64(p.batches)
-	r := &Result{
+	r := &measure.Result{
 		Scenario: "packing", Seed: p.cfg.Seed, Mode: "virtual", Config: *p.cfg, TraceHash: fmt.Sprintf("%016x", p.hash),
-		Events: p.generations, VirtualSeconds: seconds(p.span), WallSeconds: seconds(grid.FromDuration(time.Since(begun))),
-		Messages: Messages{ByType: map[string]int64{}}, Table: writePacking,
+		Events: p.generations, VirtualSeconds: measure.Seconds(p.span), WallSeconds: measure.Seconds(grid.FromDuration(time.Since(begun))),
+		Messages: measure.Messages{ByType: map[string]int64{}}, Table: writePacking,
 	}
-	utilization := func(area, idle grid.Time) Ratio {
+	utilization := func(area, idle grid.Time) measure.Ratio {
 		if area+idle == 0 {
 			return 0
 		}
-		return Ratio(10_000*float64(area)/float64(area+idle) + 0.5)
+		return measure.Ratio(10_000*float64(area)/float64(area+idle) + 0.5)
 	}
 	var area, idle grid.Time
 	for i, site := range p.cfg.described() {
 		c := &p.clusters[i]
-		s := Stats{
+		s := measure.Stats{
 			Submitted: c.jobs, Accepted: c.jobs, Finished: c.jobs, Local: c.jobs, Missed: c.missed,
 			Utilization: utilization(c.area, c.idle), Makespan: hundredths(c.makespan.Seconds() / n),
-			Goodput: seconds(c.area), GoodputLocal: seconds(c.area), SquashedArea: seconds(c.area),
+			Goodput: measure.Seconds(c.area), GoodputLocal: measure.Seconds(c.area), SquashedArea: measure.Seconds(c.area),
 			QueueLength: hundredths(float64(c.jobs) / n), MCP: hundredths(c.cp / n),
 		}
 		area, idle = area+c.area, idle+c.idle
-		r.Sites = append(r.Sites, SiteResult{site.name, site.processors, s})
+		r.Sites = append(r.Sites, measure.SiteResult{site.Name, site.Processors, s})
 		r.Total.Missed += c.missed
 	}
 	t := &r.Total
 	t.Submitted, t.Accepted, t.Finished, t.Local = p.jobs, p.jobs, p.jobs, p.jobs
 	t.Utilization, t.Makespan = utilization(area, idle), hundredths(p.span.Seconds()/n)
-	t.Goodput, t.GoodputLocal, t.SquashedArea = seconds(area), seconds(area), seconds(area)
+	t.Goodput, t.GoodputLocal, t.SquashedArea = measure.Seconds(area), measure.Seconds(area), measure.Seconds(area)
 	t.QueueLength = hundredths(float64(p.jobs) / n)
 	t.MCP, t.PB = hundredths(p.mcp/n), hundredths(p.pb/n)
 	return r
 }
 
 // writePacking prints a line per cluster and one for all.
-func writePacking(w io.Writer, r *Result) error {
+func writePacking(w io.Writer, r *measure.Result) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "cluster\tprocessors\tjobs\tjobs a batch\tmissed\tutilization\tmakespan s\tCP s\t")
-	line := func(name string, processors int64, s *Stats) {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%d\t%s %%\t%s\t%s\t\n", name, processors, s.Submitted, fixed(int64(s.QueueLength), 2),
-			s.Missed, fixed(int64(s.Utilization), 2), fixed(int64(s.Makespan), 2), fixed(int64(s.MCP), 2))
+	line := func(name string, processors int64, s *measure.Stats) {
+		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%d\t%s %%\t%s\t%s\t\n", name, processors, s.Submitted, measure.Fixed(int64(s.QueueLength), 2),
+			s.Missed, measure.Fixed(int64(s.Utilization), 2), measure.Fixed(int64(s.Makespan), 2), measure.Fixed(int64(s.MCP), 2))
 	}
 	var processors int64
 	for i := range r.Sites {
@@ -232,7 +233,7 @@ func writePacking(w io.Writer, r *Result) error {
 		return err
 	}
 	_, err := fmt.Fprintf(w, "\nMCP %s s, PB %s s, means over the batches\n%s run, seed %d, trace hash %s: %d generations of TITAN in %v s\n",
-		fixed(int64(r.Total.MCP), 2), fixed(int64(r.Total.PB), 2), r.Mode, r.Seed, r.TraceHash, r.Events, r.WallSeconds)
+		measure.Fixed(int64(r.Total.MCP), 2), measure.Fixed(int64(r.Total.PB), 2), r.Mode, r.Seed, r.TraceHash, r.Events, r.WallSeconds)
 	return err
 }
 

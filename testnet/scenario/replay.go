@@ -11,6 +11,7 @@ import (
 	"gridnode/grid"
 	"gridnode/node"
 	"gridnode/node/site"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/workload"
 )
 
@@ -21,7 +22,7 @@ const submitsMax = 256
 // Replay submits the jobs of the workload at their times, waits until every one is
 // over, and returns what came of them. It can be called once. Cancelling ctx ends
 // it with ctx's error; the nodes go on until Close.
-func (l *Live) Replay(ctx context.Context) (*Result, error) {
+func (l *Live) Replay(ctx context.Context) (*measure.Result, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	total := l.total()

@@ -10,6 +10,7 @@ import (
 	"gridnode/market"
 	"gridnode/testnet"
 	"gridnode/testnet/kademlia"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/workload"
 )
 
@@ -82,7 +83,7 @@ func RunScale(ctx context.Context, cfg ScaleConfig) (*ScaleResult, error) {
 	r := m.result(end)
 	r.Mode, r.Seed, r.Placement, r.OFT = "virtual", cfg.Seed, cfg.Placement, cfg.OFT
 	r.TraceHash = fmt.Sprintf("%016x", n.TraceHash())
-	r.SetupSeconds = seconds(grid.FromDuration(time.Since(started))) - r.WallSeconds
+	r.SetupSeconds = measure.Seconds(grid.FromDuration(time.Since(started))) - r.WallSeconds
 	r.SetupEvents = n.Events() - r.Events
 	return r, nil
 }

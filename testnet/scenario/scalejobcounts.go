@@ -1,6 +1,9 @@
 package scenario
 
-import "gridnode/grid"
+import (
+	"gridnode/grid"
+	"gridnode/testnet/measure"
+)
 
 // scaleJobs follows the jobs that are submitted during a measurement, by what their
 // homes and the sites that run them tell. Not safe for concurrent use.
@@ -62,9 +65,9 @@ func (s *scaleJobs) started(job *grid.Job, end grid.Time) {
 type jobTotals struct {
 	submitted, accepted, migrated, open int64
 	due                                 int64 // completions that will still be sent
-	perJob                              histogram
-	byGoal                              [2]histogram // cheapest, fastest
-	response, cost                      sum
+	perJob                              measure.Histogram
+	byGoal                              [2]measure.Histogram // cheapest, fastest
+	response, cost                      measure.Sum
 	timed                               int64 // jobs in response
 }
 
@@ -77,13 +80,13 @@ func (s *scaleJobs) totals(promised func(home int32, id grid.JobID) (grid.Time, 
 		switch {
 		case j.accepted:
 			t.accepted++
-			t.cost.add(int64(j.cost), 1)
+			t.cost.Add(int64(j.cost), 1)
 			response := j.response
 			if response == 0 && promised != nil {
 				response, _ = promised(j.home, id)
 			}
 			if response > 0 {
-				t.response.add(int64(response), 1)
+				t.response.Add(int64(response), 1)
 				t.timed++
 			}
 			if j.migrated {
@@ -97,11 +100,11 @@ func (s *scaleJobs) totals(promised func(home int32, id grid.JobID) (grid.Time, 
 			t.open++
 			continue // nobody knows yet what it will cost
 		}
-		t.perJob.add(messages)
+		t.perJob.Add(messages)
 		if j.goal == grid.GoalTime {
-			t.byGoal[1].add(messages)
+			t.byGoal[1].Add(messages)
 		} else {
-			t.byGoal[0].add(messages)
+			t.byGoal[0].Add(messages)
 		}
 	}
 	return t

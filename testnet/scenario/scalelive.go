@@ -19,6 +19,7 @@ import (
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/kademlia"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/workload"
 )
 
@@ -193,7 +194,7 @@ func RunScaleLive(ctx context.Context, cfg ScaleLiveConfig) (live *ScaleResult, 
 		return nil, nil, fmt.Errorf("%d live nodes, seed %d: %w", cfg.Nodes, cfg.Seed, err)
 	}
 	live = l.measured()
-	live.SetupSeconds = seconds(grid.FromDuration(setup))
+	live.SetupSeconds = measure.Seconds(grid.FromDuration(setup))
 	for i := range uint64(twins) {
 		cfg.step(stageTwin, int64(i), twins)
 		r, err := l.twin(ctx, cfg.Seed+i, grid.FromDuration(setup))
@@ -225,7 +226,7 @@ func (l *Live) count(ctx context.Context) (*scaleCounts, error) {
 		c.lookups += net.Lookups
 		c.requests += net.Requests
 		err := h.Do(ctx, func(s *site.Site) {
-			c.queries.addAll(s.QueryMessages())
+			c.queries.AddAll(s.QueryMessages())
 			c.queryLookups += s.QueryLookups()
 		})
 		if err != nil {
@@ -240,7 +241,7 @@ func (c *scaleCounts) minus(before *scaleCounts) {
 	for i := range c.counters {
 		c.counters[i].Subtract(&before.counters[i])
 	}
-	c.queries.minus(&before.queries)
+	c.queries.Minus(&before.queries)
 	c.lookups -= before.lookups
 	c.requests -= before.requests
 	c.queryLookups -= before.queryLookups
@@ -248,10 +249,10 @@ func (c *scaleCounts) minus(before *scaleCounts) {
 
 // measured returns what was measured while the nodes replayed.
 func (l *Live) measured() *ScaleResult {
-	r := &ScaleResult{Mode: "live", Seed: l.cfg.Seed, Placement: l.cfg.Placement, OFT: l.cfg.OFT, WallSeconds: seconds(l.counted.span)}
+	r := &ScaleResult{Mode: "live", Seed: l.cfg.Seed, Placement: l.cfg.Placement, OFT: l.cfg.OFT, WallSeconds: measure.Seconds(l.counted.span)}
 	l.tally.mu.Lock()
 	defer l.tally.mu.Unlock()
-	r.LateSeconds = seconds(grid.FromDuration(l.late))
+	r.LateSeconds = measure.Seconds(grid.FromDuration(l.late))
 	totals := l.tally.jobs.totals(nil)
 	totals.stretch(l.cfg.Speedup)
 	r.fill(l.counted, &totals)
@@ -260,8 +261,8 @@ func (l *Live) measured() *ScaleResult {
 
 // stretch turns real spans into those of the workload.
 func (t *jobTotals) stretch(speedup int64) {
-	var stretched sum
-	stretched.scaled(t.response, speedup)
+	var stretched measure.Sum
+	stretched.Scaled(t.response, speedup)
 	t.response = stretched
 }
 
@@ -324,7 +325,7 @@ func (l *Live) twin(ctx context.Context, seed uint64, setup grid.Time) (*ScaleRe
 	r := m.result(n.Now())
 	r.Mode, r.Seed, r.Placement, r.OFT = "virtual", seed, l.cfg.Placement, l.cfg.OFT
 	r.TraceHash = fmt.Sprintf("%016x", n.TraceHash())
-	r.ResponseTime *= Decimal(l.cfg.Speedup)
+	r.ResponseTime *= measure.Decimal(l.cfg.Speedup)
 	return r, nil
 }
 
@@ -361,13 +362,13 @@ func (l *Live) directory() directory.Config {
 
 // Difference is one kind of message, live beside virtual.
 type Difference struct {
-	Type    string `json:"type"`
-	Live    int64  `json:"live"`
-	Virtual int64  `json:"virtual"` // mean of the virtual networks
-	Least   int64  `json:"least"`   // of them
-	Most    int64  `json:"most"`
-	Percent Ratio  `json:"percent"` // live over the mean, less 100
-	Outside Ratio  `json:"outside"` // live over Most or below Least, in per cent of that; 0 between them
+	Type    string        `json:"type"`
+	Live    int64         `json:"live"`
+	Virtual int64         `json:"virtual"` // mean of the virtual networks
+	Least   int64         `json:"least"`   // of them
+	Most    int64         `json:"most"`
+	Percent measure.Ratio `json:"percent"` // live over the mean, less 100
+	Outside measure.Ratio `json:"outside"` // live over Most or below Least, in per cent of that; 0 between them
 }
 
 // Differences compares a live measurement with virtual ones type by type.
@@ -390,7 +391,7 @@ func Differences(live *ScaleResult, virtual []*ScaleResult) (list []Difference) 
 		case k == wire.KademliaFind || k == wire.KademliaNodes:
 			continue // live these are kad-dht's own; look-ups are compared by requests
 		}
-		over := func(n int64) Ratio { return Ratio((d.Live - n) * 1_000_000 / max(n, 1)) }
+		over := func(n int64) measure.Ratio { return measure.Ratio((d.Live - n) * 1_000_000 / max(n, 1)) }
 		d.Percent = over(d.Virtual)
 		switch {
 		case d.Live < d.Least:

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"gridnode/testnet/measure"
 	"gridnode/testnet/workload"
 )
 
@@ -51,7 +52,7 @@ func countsAsVirtual(t *testing.T, nodes int) {
 	const (
 		few        = 100 // of fewer messages, chance changes more than a tenth
 		fewLookups = 20
-		tolerance  = Ratio(10_0000)
+		tolerance  = measure.Ratio(10_0000)
 	)
 	compared := 0
 	for _, d := range Differences(live, virtual) {

@@ -8,6 +8,7 @@ import (
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/kademlia"
+	"gridnode/testnet/measure"
 )
 
 // scaleMeasure measures a virtual network from an instant on.
@@ -20,7 +21,7 @@ type scaleMeasure struct {
 	busy     time.Duration // of this thread at the beginning
 	events   int64
 	counters []wire.Counter
-	queries  histogram
+	queries  measure.Histogram
 	asked    int64 // look-ups that queries asked for
 	looked   kademlia.Stats
 }
@@ -29,7 +30,7 @@ type scaleMeasure struct {
 func measureScale(n *testnet.Network, nodes []*kademlia.Node, begin grid.Time) *scaleMeasure {
 	m := &scaleMeasure{
 		n: n, nodes: nodes, begin: begin, jobs: scaleJobs{begin: begin, jobs: make(map[grid.JobID]*scaleJob)},
-		events: n.Events(), counters: make([]wire.Counter, n.Len()), queries: queries(n), asked: queryLookups(n), looked: requests(nodes),
+		events: n.Events(), counters: make([]wire.Counter, n.Len()), queries: measure.Queries(n), asked: queryLookups(n), looked: requests(nodes),
 	}
 	for i := range m.counters {
 		m.counters[i] = *n.Counter(i)
@@ -80,13 +81,13 @@ func (m *scaleMeasure) result(end grid.Time) *ScaleResult {
 		c.counters[i].Subtract(&m.counters[i])
 		c.names = append(c.names, string(m.n.ID(i)))
 	}
-	c.queries = queries(m.n)
-	c.queries.minus(&m.queries)
+	c.queries = measure.Queries(m.n)
+	c.queries.Minus(&m.queries)
 	c.queryLookups = queryLookups(m.n) - m.asked
 	looked := requests(m.nodes)
 	c.lookups, c.requests = looked.Lookups-m.looked.Lookups, looked.Requests-m.looked.Requests
 	totals := m.jobs.totals(m.promised)
-	r := &ScaleResult{Events: m.n.Events() - m.events, WallSeconds: seconds(grid.FromDuration(wall)), ProcessorSeconds: seconds(grid.FromDuration(busy))}
+	r := &ScaleResult{Events: m.n.Events() - m.events, WallSeconds: measure.Seconds(grid.FromDuration(wall)), ProcessorSeconds: measure.Seconds(grid.FromDuration(busy))}
 	r.EventsPerSecond = int64(float64(r.Events) / max(busy.Seconds(), 1e-9))
 	r.fill(&c, &totals)
 	return r

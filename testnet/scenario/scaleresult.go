@@ -5,38 +5,39 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/testnet/measure"
 )
 
 // ScaleResult is what was measured in one federation. Its JSON keys are stable.
 // Messages count when they arrive, each once, but in MessagesPerSite, where a
 // message is something to do for its sender and for its receiver.
 type ScaleResult struct {
-	Mode        string  `json:"mode"` // "virtual" or "live"
-	Seed        uint64  `json:"seed"`
-	Sites       int     `json:"sites"`
-	Placement   string  `json:"placement"`
-	OFT         int     `json:"oft"`
-	TraceHash   string  `json:"traceHash"` // empty if live
-	SpanSeconds Decimal `json:"spanSeconds"`
+	Mode        string          `json:"mode"` // "virtual" or "live"
+	Seed        uint64          `json:"seed"`
+	Sites       int             `json:"sites"`
+	Placement   string          `json:"placement"`
+	OFT         int             `json:"oft"`
+	TraceHash   string          `json:"traceHash"` // empty if live
+	SpanSeconds measure.Decimal `json:"spanSeconds"`
 
-	Jobs         int64   `json:"jobs"` // submitted within the span
-	Accepted     int64   `json:"accepted"`
-	Migrated     int64   `json:"migrated"`     // accepted by another site than their home
-	Acceptance   Ratio   `json:"acceptance"`   // share of those decided on
-	ResponseTime Decimal `json:"responseTime"` // seconds, mean of the accepted; of those not started as promised
-	BudgetSpent  Decimal `json:"budgetSpent"`  // credits, mean of the accepted
+	Jobs         int64           `json:"jobs"` // submitted within the span
+	Accepted     int64           `json:"accepted"`
+	Migrated     int64           `json:"migrated"`     // accepted by another site than their home
+	Acceptance   measure.Ratio   `json:"acceptance"`   // share of those decided on
+	ResponseTime measure.Decimal `json:"responseTime"` // seconds, mean of the accepted; of those not started as promised
+	BudgetSpent  measure.Decimal `json:"budgetSpent"`  // credits, mean of the accepted
 
 	ByType      map[string]int64 `json:"byType"` // "market.negotiate": messages within the span
 	PerJob      ScalePerJob      `json:"perJob"`
-	Negotiation Spread           `json:"negotiation"` // messages of a job of the four kinds that Grid-Federation counts
-	Cheapest    Spread           `json:"cheapest"`    // of them, of jobs whose users want the cheapest site (OFC)
-	Fastest     Spread           `json:"fastest"`     // and the fastest (OFT)
+	Negotiation measure.Spread   `json:"negotiation"` // messages of a job of the four kinds that Grid-Federation counts
+	Cheapest    measure.Spread   `json:"cheapest"`    // of them, of jobs whose users want the cheapest site (OFC)
+	Fastest     measure.Spread   `json:"fastest"`     // and the fastest (OFT)
 	Queries     int64            `json:"queries"`
-	PerQuery    Spread           `json:"perQuery"` // directory messages of a query, look-ups apart
+	PerQuery    measure.Spread   `json:"perQuery"` // directory messages of a query, look-ups apart
 
-	Lookups           int64   `json:"lookups"`      // of holders of a cell, in the DHT
-	QueryLookups      int64   `json:"queryLookups"` // of them, those that queries asked for
-	RequestsPerLookup Decimal `json:"requestsPerLookup"`
+	Lookups           int64           `json:"lookups"`      // of holders of a cell, in the DHT
+	QueryLookups      int64           `json:"queryLookups"` // of them, those that queries asked for
+	RequestsPerLookup measure.Decimal `json:"requestsPerLookup"`
 
 	// UpkeepPerSiteMinute is what a site receives in a minute, whatever its users do:
 	// messages of the directory for publishing, load reports, and look-ups for both.
@@ -45,50 +46,50 @@ type ScaleResult struct {
 	// MessagesPerSite is what sites send and receive: all they do, and parts of it.
 	MessagesPerSite []SiteLoad `json:"messagesPerSite"`
 
-	Events          int64   `json:"events"`          // within the span
-	EventsPerSecond int64   `json:"eventsPerSecond"` // of the run's processor time, where that is known
-	WallSeconds     Decimal `json:"wallSeconds"`     // that the span took
+	Events          int64           `json:"events"`          // within the span
+	EventsPerSecond int64           `json:"eventsPerSecond"` // of the run's processor time, where that is known
+	WallSeconds     measure.Decimal `json:"wallSeconds"`     // that the span took
 
 	// ProcessorSeconds is what the span took of a processor, the collection of garbage in
 	// the background left out: others that use the machine do not change it much.
-	ProcessorSeconds Decimal `json:"processorSeconds"`
+	ProcessorSeconds measure.Decimal `json:"processorSeconds"`
 
-	SetupSeconds Decimal `json:"setupSeconds"` // what came before, by the wall
-	SetupEvents  int64   `json:"setupEvents"`
+	SetupSeconds measure.Decimal `json:"setupSeconds"` // what came before, by the wall
+	SetupEvents  int64           `json:"setupEvents"`
 
 	// LateSeconds is how far behind its instant a live submission was, at most. If it is
 	// not small the machine was too busy: nodes that answer late are asked again.
-	LateSeconds Decimal `json:"lateSeconds,omitempty"`
+	LateSeconds measure.Decimal `json:"lateSeconds,omitempty"`
 }
 
 // ScalePerJob is all messages within the span over the jobs submitted in it.
 type ScalePerJob struct {
-	Negotiation  Decimal `json:"negotiation"`  // the four kinds; completions still to come are counted
-	Receipts     Decimal `json:"receipts"`     // acknowledgements and cancellations
-	Queries      Decimal `json:"queries"`      // scans and pages of queries
-	QueryLookups Decimal `json:"queryLookups"` // look-ups that queries asked for
-	Publishing   Decimal `json:"publishing"`   // all else of the directory
-	Lookups      Decimal `json:"lookups"`      // all other look-ups
-	Gossip       Decimal `json:"gossip"`       // load reports
-	Other        Decimal `json:"other"`
-	Total        Decimal `json:"total"`
+	Negotiation  measure.Decimal `json:"negotiation"`  // the four kinds; completions still to come are counted
+	Receipts     measure.Decimal `json:"receipts"`     // acknowledgements and cancellations
+	Queries      measure.Decimal `json:"queries"`      // scans and pages of queries
+	QueryLookups measure.Decimal `json:"queryLookups"` // look-ups that queries asked for
+	Publishing   measure.Decimal `json:"publishing"`   // all else of the directory
+	Lookups      measure.Decimal `json:"lookups"`      // all other look-ups
+	Gossip       measure.Decimal `json:"gossip"`       // load reports
+	Other        measure.Decimal `json:"other"`
+	Total        measure.Decimal `json:"total"`
 }
 
 // ScaleUpkeep is messages per site and minute.
 type ScaleUpkeep struct {
-	Publishing Decimal `json:"publishing"`
-	Gossip     Decimal `json:"gossip"`
-	Lookups    Decimal `json:"lookups"`
-	Total      Decimal `json:"total"`
+	Publishing measure.Decimal `json:"publishing"`
+	Gossip     measure.Decimal `json:"gossip"`
+	Lookups    measure.Decimal `json:"lookups"`
+	Total      measure.Decimal `json:"total"`
 }
 
 // SiteLoad says how messages of some kinds are spread over the sites.
 type SiteLoad struct {
-	Messages string  `json:"messages"` // "all", "market", "directory", …
-	Mean     Decimal `json:"mean"`
-	Max      int64   `json:"max"`
-	Times    Decimal `json:"times"` // max over mean
-	Hottest  string  `json:"hottest"`
+	Messages string          `json:"messages"` // "all", "market", "directory", …
+	Mean     measure.Decimal `json:"mean"`
+	Max      int64           `json:"max"`
+	Times    measure.Decimal `json:"times"` // max over mean
+	Hottest  string          `json:"hottest"`
 
 	// ByType is what the busiest site has sent and received, of "all".
 	ByType map[string]int64 `json:"byType,omitempty"`
@@ -96,9 +97,9 @@ type SiteLoad struct {
 
 // scaleCounts is what was counted within the span.
 type scaleCounts struct {
-	names    []string       // of the sites
-	counters []wire.Counter // by site
-	queries  histogram      // messages per query
+	names    []string          // of the sites
+	counters []wire.Counter    // by site
+	queries  measure.Histogram // messages per query
 
 	lookups, queryLookups int64
 	requests              int64 // each is a message, and so is its answer
@@ -111,14 +112,14 @@ func (r *ScaleResult) fill(c *scaleCounts, t *jobTotals) {
 	for i := range c.counters {
 		total.Add(&c.counters[i])
 	}
-	r.Sites, r.SpanSeconds = len(c.names), seconds(c.span)
+	r.Sites, r.SpanSeconds = len(c.names), measure.Seconds(c.span)
 	r.Jobs, r.Accepted, r.Migrated = t.submitted, t.accepted, t.migrated
-	r.Acceptance = Ratio(sumOf(t.accepted).over(sumOf(t.submitted-t.open), 10_000))
+	r.Acceptance = measure.Ratio(measure.SumOf(t.accepted).Over(measure.SumOf(t.submitted-t.open), 10_000))
 	r.ResponseTime = meanOf(t.response, t.timed, int64(grid.Second))
 	r.BudgetSpent = meanOf(t.cost, t.accepted, int64(grid.Credit))
-	r.Cheapest, r.Fastest = t.byGoal[0].spread(), t.byGoal[1].spread()
-	r.Negotiation, r.Queries, r.PerQuery = t.perJob.spread(), c.queries.n, c.queries.spread()
-	r.Lookups, r.QueryLookups, r.RequestsPerLookup = c.lookups, c.queryLookups, Decimal(sumOf(c.requests).over(sumOf(c.lookups), 100))
+	r.Cheapest, r.Fastest = t.byGoal[0].Spread(), t.byGoal[1].Spread()
+	r.Negotiation, r.Queries, r.PerQuery = t.perJob.Spread(), c.queries.N, c.queries.Spread()
+	r.Lookups, r.QueryLookups, r.RequestsPerLookup = c.lookups, c.queryLookups, measure.Decimal(measure.SumOf(c.requests).Over(measure.SumOf(c.lookups), 100))
 	r.ByType = make(map[string]int64)
 	for k := range grid.Kind(wire.KindMax) {
 		if n := total.ReceivedOf(k).Messages; n > 0 {
@@ -130,10 +131,10 @@ func (r *ScaleResult) fill(c *scaleCounts, t *jobTotals) {
 }
 
 // meanOf returns s/(n·unit) in hundredths.
-func meanOf(s sum, n, unit int64) Decimal {
-	var d sum
-	d.add(n, unit)
-	return Decimal(s.over(d, 100))
+func meanOf(s measure.Sum, n, unit int64) measure.Decimal {
+	var d measure.Sum
+	d.Add(n, unit)
+	return measure.Decimal(s.Over(d, 100))
 }
 
 // shares divides all messages by what they are for.
@@ -153,11 +154,11 @@ func (r *ScaleResult) shares(c *scaleCounts, t *jobTotals) {
 		}
 	}
 	market, directory, gossip := family("market."), family("directory."), family("gossip.")
-	queries := c.queries.sum()
+	queries := c.queries.Sum()
 	lookups := 2 * c.requests
 	queryLookups := int64(0)
 	if c.lookups > 0 { // their share of all
-		queryLookups = sumOf(lookups*c.queryLookups).over(sumOf(c.lookups), 1)
+		queryLookups = measure.SumOf(lookups*c.queryLookups).Over(measure.SumOf(c.lookups), 1)
 	}
 	publishing := max(directory-queries, 0)
 	all := lookups
@@ -167,18 +168,20 @@ func (r *ScaleResult) shares(c *scaleCounts, t *jobTotals) {
 		}
 	}
 	all += t.due
-	perJob := func(n int64) Decimal { return Decimal(sumOf(n).over(sumOf(t.submitted), 100)) }
+	perJob := func(n int64) measure.Decimal {
+		return measure.Decimal(measure.SumOf(n).Over(measure.SumOf(t.submitted), 100))
+	}
 	r.PerJob = ScalePerJob{
 		Negotiation: perJob(paper + t.due), Receipts: perJob(market - paper),
 		Queries: perJob(queries), QueryLookups: perJob(queryLookups),
 		Publishing: perJob(publishing), Lookups: perJob(lookups - queryLookups), Gossip: perJob(gossip),
 		Other: perJob(all - t.due - market - directory - gossip - lookups), Total: perJob(all),
 	}
-	perMinute := func(n int64) Decimal {
-		var siteMinutes, messages sum
-		siteMinutes.add(int64(len(c.names)), int64(c.span))
-		messages.add(n, int64(grid.Minute))
-		return Decimal(messages.over(siteMinutes, 100))
+	perMinute := func(n int64) measure.Decimal {
+		var siteMinutes, messages measure.Sum
+		siteMinutes.Add(int64(len(c.names)), int64(c.span))
+		messages.Add(n, int64(grid.Minute))
+		return measure.Decimal(messages.Over(siteMinutes, 100))
 	}
 	r.UpkeepPerSiteMinute = ScaleUpkeep{
 		Publishing: perMinute(publishing), Gossip: perMinute(gossip), Lookups: perMinute(lookups - queryLookups),
@@ -206,8 +209,8 @@ func (r *ScaleResult) spread(c *scaleCounts) {
 		if family == "all" {
 			load.ByType = handledByType(&c.counters[hottest])
 		}
-		load.Mean = Decimal(sumOf(all).over(sumOf(int64(len(c.counters))), 100))
-		load.Times = Decimal(sumOf(load.Max*int64(len(c.counters))).over(sumOf(all), 100))
+		load.Mean = measure.Decimal(measure.SumOf(all).Over(measure.SumOf(int64(len(c.counters))), 100))
+		load.Times = measure.Decimal(measure.SumOf(load.Max*int64(len(c.counters))).Over(measure.SumOf(all), 100))
 		r.MessagesPerSite = append(r.MessagesPerSite, load)
 	}
 }

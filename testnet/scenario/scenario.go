@@ -9,6 +9,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/testnet"
+	"gridnode/testnet/measure"
 )
 
 // ErrConfig is wrapped by every error about a scenario's configuration; the error
@@ -46,7 +47,7 @@ type run struct {
 	scenario string
 	config   any // as it goes into the result
 	n        *testnet.Network
-	sites    []described
+	sites    []measure.Site
 	begin    grid.Time    // times are counted from here
 	window   grid.Time    // of utilization; grid.Never: until the makespan
 	total    int64        // jobs to come; 0 if unknown
@@ -55,7 +56,7 @@ type run struct {
 	most     grid.Time    // every job must have ended by then; 0: no bound
 	quiet    func() bool  // besides, nothing is under way; may be nil
 	atRest   func() error // a last check; may be nil
-	inspect  func(*Result)
+	inspect  func(*measure.Result)
 
 	leased func(*testnet.Execution) (lender int, processors int64) // nil: nobody leases
 }
@@ -65,23 +66,23 @@ type run struct {
 const settleSpan = 10 * grid.Second
 
 // do lets the network run until every job has ended, and works the result out.
-func (r *run) do(ctx context.Context) (result *Result, err error) {
+func (r *run) do(ctx context.Context) (result *measure.Result, err error) {
 	begun := time.Now()
-	var rows *jobRows
+	var rows *measure.JobRows
 	if r.Out != "" && r.Jobs {
-		if rows, err = createRows(r.Out); err != nil {
+		if rows, err = measure.CreateRows(r.Out); err != nil {
 			return nil, err
 		}
-		defer func() { err = errors.Join(err, rows.close()) }()
+		defer func() { err = errors.Join(err, rows.Close()) }()
 	}
-	c := collect(r.n, r.begin, r.window, rows)
-	c.leased = r.leased
+	c := measure.Collect(r.n, r.begin, r.window, rows)
+	c.Leased = r.leased
 	p := newProgress(r.Progress, r.scenario, r.total, r.read)
 	r.n.Pulse(p.pulse)
-	err = r.n.Run(ctx, r.until(), func() bool { return r.n.Now() >= r.least && c.done() && (r.quiet == nil || r.quiet()) })
+	err = r.n.Run(ctx, r.until(), func() bool { return r.n.Now() >= r.least && c.Done() && (r.quiet == nil || r.quiet()) })
 	p.stop()
-	if err == nil && !c.done() {
-		err = fmt.Errorf("at %v %d jobs have neither ended nor been refused, and nothing more happens (or not in time)", r.n.Now(), c.open)
+	if err == nil && !c.Done() {
+		err = fmt.Errorf("at %v %d jobs have neither ended nor been refused, and nothing more happens (or not in time)", r.n.Now(), c.Open)
 	}
 	if err == nil && r.n.Pending() > 0 {
 		err = r.n.Run(ctx, r.n.Now().Add(settleSpan), nil)
@@ -89,10 +90,10 @@ func (r *run) do(ctx context.Context) (result *Result, err error) {
 	if err == nil && r.atRest != nil {
 		err = r.atRest()
 	}
-	if err = errors.Join(err, c.err); err != nil {
+	if err = errors.Join(err, c.Err); err != nil {
 		return nil, fmt.Errorf("%s, seed %d: %w", r.scenario, r.Seed, err)
 	}
-	result = c.result(r.scenario, r.config, r.sites, begun)
+	result = c.Result(r.scenario, r.config, r.sites, begun)
 	if r.inspect != nil {
 		r.inspect(result)
 	}

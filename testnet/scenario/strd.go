@@ -7,6 +7,7 @@ import (
 	"gridnode/internal/lrms"
 	"gridnode/lease"
 	"gridnode/testnet"
+	"gridnode/testnet/measure"
 )
 
 // strd is a network of two-layer sites ("The gain of resource delegation", section
@@ -52,7 +53,7 @@ func newSTRD(cfg *LeasingConfig, policy lease.Policy, discipline lrms.Discipline
 	}
 	net := &strd{n: n, loans: make(map[grid.TaskID]strdLoan), told: cfg.Leases}
 	for i, site := range w.sites {
-		cluster, err := lrms.New(lrms.Config{Processors: site.processors, Discipline: discipline, QueueMax: jobsMax})
+		cluster, err := lrms.New(lrms.Config{Processors: site.Processors, Discipline: discipline, QueueMax: jobsMax})
 		if err != nil {
 			return nil, err
 		}
@@ -149,15 +150,15 @@ func (net *strd) leased(x *testnet.Execution) (lender int, processors int64) {
 
 // inspect completes the result: what the sites asked each other for, and checks
 // that every processor is back.
-func (net *strd) inspect(r *Result) {
+func (net *strd) inspect(r *measure.Result) {
 	var all lease.Requests
 	for i, s := range net.sites {
 		q := s.domain.Requests()
 		all.Sent += q.Sent
 		all.Granted += q.Granted
-		r.Sites[i].DelegationsPerJob = Ratio(sumOf(q.Granted).over(sumOf(r.Sites[i].Submitted), 10_000))
+		r.Sites[i].DelegationsPerJob = measure.Ratio(measure.SumOf(q.Granted).Over(measure.SumOf(r.Sites[i].Submitted), 10_000))
 	}
-	r.Total.DelegationsPerJob = Ratio(sumOf(all.Granted).over(sumOf(r.Total.Submitted), 10_000))
+	r.Total.DelegationsPerJob = measure.Ratio(measure.SumOf(all.Granted).Over(measure.SumOf(r.Total.Submitted), 10_000))
 	r.Messages.ByType["strd.request"] = all.Sent
 	r.Messages.ByType["strd.grant"] = all.Granted
 	r.Messages.ByType["strd.refuse"] = all.Sent - all.Granted
@@ -168,7 +169,7 @@ func (net *strd) inspect(r *Result) {
 func (net *strd) returned(w *logs) error {
 	for i, s := range net.sites {
 		if s.borrowed != 0 || s.lent != 0 || len(net.loans) > 0 {
-			return fmt.Errorf("%s still borrows %d and lends %d processors although all jobs have ended", w.sites[i].name, s.borrowed, s.lent)
+			return fmt.Errorf("%s still borrows %d and lends %d processors although all jobs have ended", w.sites[i].Name, s.borrowed, s.lent)
 		}
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 	"gridnode/grid"
 	"gridnode/node"
 	"gridnode/node/site"
+	"gridnode/testnet/measure"
 )
 
 // overdue is how long, in a bubble's time, a live test may take.
@@ -80,7 +81,7 @@ func TestLiveNodesReplayAWorkload(t *testing.T) {
 }
 
 // checkReplay checks what must add up whatever happened.
-func checkReplay(t *testing.T, r *Result, jobs int64) {
+func checkReplay(t *testing.T, r *measure.Result, jobs int64) {
 	t.Helper()
 	s := &r.Total
 	if s.Submitted != jobs || s.Accepted+s.Rejected != jobs || s.Finished != s.Accepted {

@@ -1,4 +1,4 @@
-package scenario
+package measure
 
 import (
 	"math"
@@ -54,17 +54,17 @@ type Stats struct {
 
 // tally is what Stats are made of. Areas are in processor-microseconds, times in
 // microseconds.
-type tally struct {
-	submitted, rejected, finished int64
+type Tally struct {
+	Submitted, Rejected, Finished int64
 	local, migrated, remote       int64
-	wait, slowdown, response      sum // over executions of its jobs
-	weighted, weight              sum // eq. 1
-	goodput, goodputLocal         sum
-	area, areaWindow, waitHere    sum // of executions here
-	leased                        sum // of its jobs on leased processors (eq. 3)
+	wait, slowdown, response      Sum // over executions of its jobs
+	weighted, weight              Sum // eq. 1
+	goodput, goodputLocal         Sum
+	area, areaWindow, waitHere    Sum // of executions here
+	leased                        Sum // of its jobs on leased processors (eq. 3)
 	last                          grid.Time
-	incentive, spent              grid.Credits
-	messages, messagesRemote      int64
+	Incentive, Spent              grid.Credits
+	Sent, MessagesRemote          int64
 }
 
 // slowdownFloor is the run time below which a job's slowdown is measured as if it
@@ -75,50 +75,50 @@ const slowdownFloor = 10 * grid.Second
 const slowdownScale = 1_000_000
 
 // executionTimes is what an execution adds to the tallies.
-type executionTimes struct {
-	processors       int64
+type Times struct {
+	Processors       int64
 	leased           int64 // of them, those that another site lends
-	wait, start, end grid.Time
-	window           grid.Time // of utilization
+	Wait, Start, End grid.Time
+	Window           grid.Time // of utilization
 }
 
 // executed accounts for an execution to its job's home, to the site that ran it, and
 // to the one that lends some of the processors; lender is nil if none does.
-func executed(home, here, lender *tally, x *executionTimes) {
-	wait, span, m := x.wait, x.end-x.start, x.processors
+func Account(home, here, lender *Tally, x *Times) {
+	wait, span, m := x.Wait, x.End-x.Start, x.Processors
 	response := wait + span
 
-	home.wait.add(int64(wait), 1)
-	home.response.add(int64(response), 1)
-	home.slowdown.add(slowdownOf(wait, span), 1)
-	var area sum
-	area.add(m, int64(span))
+	home.wait.Add(int64(wait), 1)
+	home.response.Add(int64(response), 1)
+	home.slowdown.Add(slowdownOf(wait, span), 1)
+	var area Sum
+	area.Add(m, int64(span))
 	home.weight.plus(area)
-	home.weighted.scaled(area, int64(response))
+	home.weighted.Scaled(area, int64(response))
 	home.goodput.plus(area)
 	if home == here {
 		home.local++
-		home.goodputLocal.add(m-x.leased, int64(span))
+		home.goodputLocal.Add(m-x.leased, int64(span))
 	} else {
 		home.migrated++
 		here.remote++
 	}
-	here.waitHere.add(int64(wait), 1)
+	here.waitHere.Add(int64(wait), 1)
 	here.used(m-x.leased, x)
 	if lender != nil {
-		home.leased.add(x.leased, int64(span))
+		home.leased.Add(x.leased, int64(span))
 		lender.used(x.leased, x)
 	}
 }
 
 // used accounts for processors of an execution to the site whose they are.
-func (t *tally) used(processors int64, x *executionTimes) {
+func (t *Tally) used(processors int64, x *Times) {
 	if processors == 0 {
 		return
 	}
-	t.area.add(processors, int64(x.end-x.start))
-	t.areaWindow.add(processors, int64(min(x.end, x.window)-min(x.start, x.window)))
-	t.last = max(t.last, x.end)
+	t.area.Add(processors, int64(x.End-x.Start))
+	t.areaWindow.Add(processors, int64(min(x.End, x.Window)-min(x.Start, x.Window)))
+	t.last = max(t.last, x.End)
 }
 
 // slowdownOf returns the bounded slowdown in slowdownScale. wait and span are not negative.
@@ -135,14 +135,14 @@ func slowdownOf(wait, span grid.Time) int64 {
 }
 
 // plus adds what another site has.
-func (t *tally) plus(u *tally) {
-	t.submitted += u.submitted
-	t.rejected += u.rejected
-	t.finished += u.finished
+func (t *Tally) Plus(u *Tally) {
+	t.Submitted += u.Submitted
+	t.Rejected += u.Rejected
+	t.Finished += u.Finished
 	t.local += u.local
 	t.migrated += u.migrated
 	t.remote += u.remote
-	for _, p := range []struct{ to, from *sum }{
+	for _, p := range []struct{ to, from *Sum }{
 		{&t.wait, &u.wait}, {&t.slowdown, &u.slowdown}, {&t.response, &u.response},
 		{&t.weighted, &u.weighted}, {&t.weight, &u.weight},
 		{&t.goodput, &u.goodput}, {&t.goodputLocal, &u.goodputLocal},
@@ -151,47 +151,47 @@ func (t *tally) plus(u *tally) {
 		p.to.plus(*p.from)
 	}
 	t.last = max(t.last, u.last)
-	t.incentive += u.incentive
-	t.spent += u.spent
-	t.messages += u.messages
-	t.messagesRemote += u.messagesRemote
+	t.Incentive += u.Incentive
+	t.Spent += u.Spent
+	t.Sent += u.Sent
+	t.MessagesRemote += u.MessagesRemote
 }
 
 // stats works the figures out for that many processors. If window is not
 // grid.Never, utilization is over it.
-func (t *tally) stats(processors int64, window grid.Time) Stats {
+func (t *Tally) Stats(processors int64, window grid.Time) Stats {
 	const toSeconds = 100 // microseconds in a sum to hundredths of seconds: ·100/10⁶
-	executions := sumOf(t.local + t.migrated)
+	executions := SumOf(t.local + t.migrated)
 	used, over := t.area, t.last
 	if window != grid.Never {
 		used, over = t.areaWindow, window
 	}
-	var capacity, perSecond sum
-	capacity.add(processors, int64(over))
-	perSecond.add(int64(grid.Second), 1)
-	mean := func(s sum) Decimal {
-		d := sum{}
-		d.scaled(executions, int64(grid.Second))
-		return Decimal(s.over(d, toSeconds))
+	var capacity, perSecond Sum
+	capacity.Add(processors, int64(over))
+	perSecond.Add(int64(grid.Second), 1)
+	mean := func(s Sum) Decimal {
+		d := Sum{}
+		d.Scaled(executions, int64(grid.Second))
+		return Decimal(s.Over(d, toSeconds))
 	}
-	area := func(s sum) Decimal { return Decimal(s.over(perSecond, toSeconds)) }
-	var weight, slowdown, elsewhere sum
-	weight.scaled(t.weight, int64(grid.Second))
-	slowdown.scaled(executions, slowdownScale)
+	area := func(s Sum) Decimal { return Decimal(s.Over(perSecond, toSeconds)) }
+	var weight, slowdown, elsewhere Sum
+	weight.Scaled(t.weight, int64(grid.Second))
+	slowdown.Scaled(executions, slowdownScale)
 	elsewhere = t.goodput.minus(t.goodputLocal)
 	return Stats{
-		Submitted: t.submitted, Accepted: t.submitted - t.rejected, Rejected: t.rejected, Finished: t.finished,
+		Submitted: t.Submitted, Accepted: t.Submitted - t.Rejected, Rejected: t.Rejected, Finished: t.Finished,
 		Local: t.local, Migrated: t.migrated, Remote: t.remote,
-		Utilization:  Ratio(used.over(capacity, 10_000)),
+		Utilization:  Ratio(used.Over(capacity, 10_000)),
 		AWT:          mean(t.wait),
-		ASD:          Decimal(t.slowdown.over(slowdown, 100)),
-		AWRT:         Decimal(t.weighted.over(weight, toSeconds)),
+		ASD:          Decimal(t.slowdown.Over(slowdown, 100)),
+		AWRT:         Decimal(t.weighted.Over(weight, toSeconds)),
 		ResponseTime: mean(t.response),
 		Makespan:     Decimal((t.last + grid.Second/200) / (grid.Second / 100)),
 		Goodput:      area(t.goodput), GoodputLocal: area(t.goodputLocal), GoodputIntraGrid: area(elsewhere),
 		SquashedArea: area(t.area), LeasedArea: area(t.leased),
-		Incentive: Amount(t.incentive), BudgetSpent: Amount(t.spent),
-		MessagesLocal: t.messages, MessagesRemote: t.messagesRemote,
-		QueueLength: Decimal(t.waitHere.over(sumOf(int64(t.last)), 100)),
+		Incentive: Amount(t.Incentive), BudgetSpent: Amount(t.Spent),
+		MessagesLocal: t.Sent, MessagesRemote: t.MessagesRemote,
+		QueueLength: Decimal(t.waitHere.Over(SumOf(int64(t.last)), 100)),
 	}
 }

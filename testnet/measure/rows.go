@@ -1,4 +1,4 @@
-package scenario
+package measure
 
 import (
 	"bufio"
@@ -14,20 +14,20 @@ import (
 
 // jobRows writes jobs.csv: one line per job, in the order in which homes learn of
 // their ends. Times are seconds on the home site's clock.
-type jobRows struct {
+type JobRows struct {
 	file   *os.File
 	buffer *bufio.Writer
 	out    *csv.Writer
 	row    []string
 }
 
-var jobColumns = []string{
+var Columns = []string{
 	"job", "home", "user", "site", "processors", "submit", "start", "end", "estimate",
 	"deadline", "budget", "cost", "messages", "epoch", "outcome", "reason",
 }
 
 // createRows creates jobs.csv in dir.
-func createRows(dir string) (*jobRows, error) {
+func CreateRows(dir string) (*JobRows, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("save jobs: %w", err)
 	}
@@ -37,16 +37,16 @@ func createRows(dir string) (*jobRows, error) {
 	}
 	r := newRows(f)
 	r.file = f
-	return r, r.out.Write(jobColumns)
+	return r, r.out.Write(Columns)
 }
 
-func newRows(w io.Writer) *jobRows {
+func newRows(w io.Writer) *JobRows {
 	buffer := bufio.NewWriterSize(w, 1<<16)
-	return &jobRows{buffer: buffer, out: csv.NewWriter(buffer)}
+	return &JobRows{buffer: buffer, out: csv.NewWriter(buffer)}
 }
 
 // write adds a job that has ended.
-func (r *jobRows) write(e *grid.Event, outcome string) error {
+func (r *JobRows) Write(e *grid.Event, outcome string) error {
 	j := e.Job
 	deadline, budget := "", ""
 	if j.Deadline != grid.Never {
@@ -64,7 +64,7 @@ func (r *jobRows) write(e *grid.Event, outcome string) error {
 }
 
 // close flushes and closes the file.
-func (r *jobRows) close() error {
+func (r *JobRows) Close() error {
 	r.out.Flush()
 	err := r.out.Error()
 	if e := r.buffer.Flush(); err == nil {

@@ -1,4 +1,4 @@
-package scenario
+package measure
 
 import (
 	"encoding/csv"
@@ -20,8 +20,8 @@ func (r *Result) writeTable(w io.Writer) error {
 	fmt.Fprintln(t, "site\tprocessors\tjobs\taccepted\trejected\tlocal\tmigrated\tremote\tutilization\tAWT s\tAWRT s\tresponse s\tincentive\tspent\t")
 	line := func(name string, processors int64, s *Stats) {
 		fmt.Fprintf(t, "%s\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s %%\t%s\t%s\t%s\t%s\t%s\t\n", name, processors,
-			s.Submitted, s.Accepted, s.Rejected, s.Local, s.Migrated, s.Remote, fixed(int64(s.Utilization), 2),
-			fixed(int64(s.AWT), 2), fixed(int64(s.AWRT), 2), fixed(int64(s.ResponseTime), 2), credits(s.Incentive), credits(s.BudgetSpent))
+			s.Submitted, s.Accepted, s.Rejected, s.Local, s.Migrated, s.Remote, Fixed(int64(s.Utilization), 2),
+			Fixed(int64(s.AWT), 2), Fixed(int64(s.AWRT), 2), Fixed(int64(s.ResponseTime), 2), credits(s.Incentive), credits(s.BudgetSpent))
 	}
 	var processors int64
 	for i := range r.Sites {

@@ -1,4 +1,4 @@
-package scenario
+package measure
 
 import (
 	"encoding/json"
@@ -52,35 +52,35 @@ type Spread struct {
 }
 
 // described is a site as results name it.
-type described struct {
-	name       string
-	processors int64
+type Site struct {
+	Name       string
+	Processors int64
 }
 
 // result works out the Result of a run that took from begun until now.
-func (c *collector) result(scenario string, config any, sites []described, begun time.Time) *Result {
+func (c *collector) Result(scenario string, config any, sites []Site, begun time.Time) *Result {
 	r := &Result{
 		Scenario: scenario, Seed: c.n.Seed(), Mode: "virtual", Config: config,
 		TraceHash: fmt.Sprintf("%016x", c.n.TraceHash()),
-		Events:    c.n.Events(), VirtualSeconds: seconds(c.n.Now()),
-		WallSeconds: seconds(grid.FromDuration(time.Since(begun))),
+		Events:    c.n.Events(), VirtualSeconds: Seconds(c.n.Now()),
+		WallSeconds: Seconds(grid.FromDuration(time.Since(begun))),
 	}
-	queries := queries(c.n)
-	r.Messages = Messages{ByType: messages(c.n).SentByName(), PerJob: c.perJob.spread(), DirectoryPerQuery: queries.spread()}
-	var total tally
+	queries := Queries(c.n)
+	r.Messages = Messages{ByType: Sent(c.n).SentByName(), PerJob: c.perJob.Spread(), DirectoryPerQuery: queries.Spread()}
+	var total Tally
 	var processors int64
 	for i := range c.tallies {
 		t := &c.tallies[i]
-		t.messagesRemote = max(jobMessages(c.n, i)-t.messages, 0)
-		total.plus(t)
-		processors += sites[i].processors
-		r.Sites = append(r.Sites, SiteResult{sites[i].name, sites[i].processors, t.stats(sites[i].processors, c.window)})
+		t.MessagesRemote = max(jobMessages(c.n, i)-t.Sent, 0)
+		total.Plus(t)
+		processors += sites[i].Processors
+		r.Sites = append(r.Sites, SiteResult{sites[i].Name, sites[i].Processors, t.Stats(sites[i].Processors, c.window)})
 	}
-	r.Total = total.stats(processors, c.window)
+	r.Total = total.Stats(processors, c.window)
 	return r
 }
 
-func seconds(t grid.Time) Decimal { return Decimal((t + grid.Second/200) / (grid.Second / 100)) }
+func Seconds(t grid.Time) Decimal { return Decimal((t + grid.Second/200) / (grid.Second / 100)) }
 
 // Save writes result.json and sites.csv into a directory, which it makes if need be.
 func (r *Result) Save(dir string) error {

@@ -1,4 +1,4 @@
-package scenario
+package measure
 
 import (
 	"math"
@@ -11,16 +11,16 @@ import (
 
 // sum is a 128-bit sum of products of non-negative integers: weighted times of
 // years of jobs on big machines do not fit 64 bits.
-type sum struct{ hi, lo uint64 }
+type Sum struct{ hi, lo uint64 }
 
 // add adds a·b; negative factors count as 0.
-func (s *sum) add(a, b int64) {
+func (s *Sum) Add(a, b int64) {
 	hi, lo := bits.Mul64(uint64(max(a, 0)), uint64(max(b, 0)))
-	s.plus(sum{hi, lo})
+	s.plus(Sum{hi, lo})
 }
 
 // plus adds another sum.
-func (s *sum) plus(t sum) {
+func (s *Sum) plus(t Sum) {
 	var carry uint64
 	s.lo, carry = bits.Add64(s.lo, t.lo, 0)
 	s.hi, carry = bits.Add64(s.hi, t.hi, carry)
@@ -30,14 +30,14 @@ func (s *sum) plus(t sum) {
 }
 
 // minus returns s-t, which must not be negative.
-func (s sum) minus(t sum) sum {
+func (s Sum) minus(t Sum) Sum {
 	lo, borrow := bits.Sub64(s.lo, t.lo, 0)
 	hi, _ := bits.Sub64(s.hi, t.hi, borrow)
-	return sum{hi, lo}
+	return Sum{hi, lo}
 }
 
 // scaled adds weight·v, where weight is a sum itself; it saturates.
-func (s *sum) scaled(weight sum, v int64) {
+func (s *Sum) Scaled(weight Sum, v int64) {
 	if v <= 0 {
 		return
 	}
@@ -47,16 +47,16 @@ func (s *sum) scaled(weight sum, v int64) {
 	if over != 0 || c != 0 {
 		hi, lo = math.MaxUint64, math.MaxUint64
 	}
-	s.plus(sum{hi, lo})
+	s.plus(Sum{hi, lo})
 }
 
-func (s sum) big() *big.Int {
+func (s Sum) big() *big.Int {
 	v := new(big.Int).SetUint64(s.hi)
 	return v.Lsh(v, 64).Or(v, new(big.Int).SetUint64(s.lo))
 }
 
 // over returns scale·s/d rounded to the nearest integer, halves up, and 0 if d is 0.
-func (s sum) over(d sum, scale int64) int64 {
+func (s Sum) Over(d Sum, scale int64) int64 {
 	den := d.big()
 	if den.Sign() == 0 {
 		return 0
@@ -70,7 +70,7 @@ func (s sum) over(d sum, scale int64) int64 {
 	return num.Int64()
 }
 
-func sumOf(n int64) sum { return sum{0, uint64(max(n, 0))} }
+func SumOf(n int64) Sum { return Sum{0, uint64(max(n, 0))} }
 
 // Decimal is a number with two decimals, in hundredths, so that it prints the same
 // on every machine. What it measures stands where it is used.
@@ -84,7 +84,7 @@ func (d Decimal) String() string {
 	if d%100 == 0 {
 		return strconv.FormatInt(int64(d/100), 10)
 	}
-	return fixed(int64(d), 2)
+	return Fixed(int64(d), 2)
 }
 
 // MarshalJSON implements json.Marshaler: a number.
@@ -97,7 +97,7 @@ type Ratio int64
 func (r Ratio) Float() float64 { return float64(r) / 10_000 }
 
 // String prints four decimals.
-func (r Ratio) String() string { return fixed(int64(r), 4) }
+func (r Ratio) String() string { return Fixed(int64(r), 4) }
 
 // MarshalJSON implements json.Marshaler: a number.
 func (r Ratio) MarshalJSON() ([]byte, error) { return []byte(r.String()), nil }
@@ -112,7 +112,7 @@ func (a Amount) String() string { return grid.Credits(a).String() }
 func (a Amount) MarshalJSON() ([]byte, error) { return []byte(a.String()), nil }
 
 // fixed prints v/10^decimals.
-func fixed(v int64, decimals int) string {
+func Fixed(v int64, decimals int) string {
 	sign := ""
 	if v < 0 {
 		sign, v = "-", -v

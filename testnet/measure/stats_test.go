@@ -1,4 +1,4 @@
-package scenario
+package measure
 
 import (
 	"bytes"
@@ -22,30 +22,30 @@ import (
 //	1    a     a       4           0          10     30
 //	2    a     b       2           5          5      10
 //	3    b     b       5           0          20     120
-func handTallies(window grid.Time) (a, b tally) {
+func handTallies(window grid.Time) (a, b Tally) {
 	s := func(v int64) grid.Time { return grid.Time(v) * grid.Second }
-	executed(&a, &a, nil, &executionTimes{4, 0, s(10), s(10), s(30), window})
-	executed(&a, &b, nil, &executionTimes{2, 0, 0, s(5), s(10), window})
-	executed(&b, &b, nil, &executionTimes{5, 0, s(20), s(20), s(120), window})
-	a.submitted, a.finished, b.submitted, b.finished, b.rejected = 2, 2, 2, 1, 1
+	Account(&a, &a, nil, &Times{4, 0, s(10), s(10), s(30), window})
+	Account(&a, &b, nil, &Times{2, 0, 0, s(5), s(10), window})
+	Account(&b, &b, nil, &Times{5, 0, s(20), s(20), s(120), window})
+	a.Submitted, a.Finished, b.Submitted, b.Finished, b.Rejected = 2, 2, 2, 1, 1
 	return a, b
 }
 
 // TestStatsOfLeases: a job of a on 4 of a's processors and 2 of b's, from 10 to 30 s
 // ("The gain of resource delegation", equations 1 to 3).
 func TestStatsOfLeases(t *testing.T) {
-	var a, b tally
-	executed(&a, &a, &b, &executionTimes{6, 2, 0, 10 * grid.Second, 30 * grid.Second, grid.Never})
+	var a, b Tally
+	Account(&a, &a, &b, &Times{6, 2, 0, 10 * grid.Second, 30 * grid.Second, grid.Never})
 	for _, tt := range []struct {
 		name string
 		got  Stats
 		want Stats
 	}{
-		{"a", a.stats(4, grid.Never), Stats{
+		{"a", a.Stats(4, grid.Never), Stats{
 			Local: 1, Utilization: 6667, ASD: 100, AWRT: 2000, ResponseTime: 2000, Makespan: 3000,
 			Goodput: 12000, GoodputLocal: 8000, GoodputIntraGrid: 4000, SquashedArea: 8000, LeasedArea: 4000,
 		}},
-		{"b", b.stats(2, grid.Never), Stats{Utilization: 6667, Makespan: 3000, SquashedArea: 4000}},
+		{"b", b.Stats(2, grid.Never), Stats{Utilization: 6667, Makespan: 3000, SquashedArea: 4000}},
 	} {
 		if tt.got != tt.want {
 			t.Errorf("%s:\n got %+v\nwant %+v", tt.name, tt.got, tt.want)
@@ -56,13 +56,13 @@ func TestStatsOfLeases(t *testing.T) {
 func TestStatsByHand(t *testing.T) {
 	a, b := handTallies(grid.Never)
 	total := a
-	total.plus(&b)
+	total.Plus(&b)
 	for _, tt := range []struct {
 		name string
 		got  Stats
 		want Stats
 	}{
-		{"a", a.stats(10, grid.Never), Stats{
+		{"a", a.Stats(10, grid.Never), Stats{
 			Submitted: 2, Accepted: 2, Finished: 2, Local: 1, Migrated: 1,
 			Utilization:  2667, // 80 of 10 × 30
 			AWT:          500,  // (10 + 0) / 2
@@ -72,13 +72,13 @@ func TestStatsByHand(t *testing.T) {
 			Goodput: 9000, GoodputLocal: 8000, GoodputIntraGrid: 1000,
 			SquashedArea: 8000, QueueLength: 33, // 10 / 30
 		}},
-		{"b", b.stats(5, grid.Never), Stats{
+		{"b", b.Stats(5, grid.Never), Stats{
 			Submitted: 2, Accepted: 1, Rejected: 1, Finished: 1, Local: 1, Remote: 1,
 			Utilization: 8500, // 510 of 5 × 120
 			AWT:         2000, ASD: 120, AWRT: 12000, ResponseTime: 12000, Makespan: 12000,
 			Goodput: 50000, GoodputLocal: 50000, SquashedArea: 51000, QueueLength: 17,
 		}},
-		{"total", total.stats(15, grid.Never), Stats{
+		{"total", total.Stats(15, grid.Never), Stats{
 			Submitted: 4, Accepted: 3, Rejected: 1, Finished: 3, Local: 2, Migrated: 1, Remote: 1,
 			Utilization:  3278,  // 590 of 15 × 120
 			AWT:          1000,  // 30 / 3
@@ -94,10 +94,10 @@ func TestStatsByHand(t *testing.T) {
 	}
 
 	_, b = handTallies(60 * grid.Second)
-	if got := b.stats(5, 60*grid.Second).Utilization; got != 7000 { // 10 + 5·40 of 5 × 60
+	if got := b.Stats(5, 60*grid.Second).Utilization; got != 7000 { // 10 + 5·40 of 5 × 60
 		t.Errorf("utilization of b over a minute is %v, want 0.7000", got)
 	}
-	if got := new(tally).stats(0, grid.Never); got != (Stats{}) {
+	if got := new(Tally).Stats(0, grid.Never); got != (Stats{}) {
 		t.Errorf("a site without processors or jobs has %+v", got)
 	}
 }
@@ -105,14 +105,14 @@ func TestStatsByHand(t *testing.T) {
 // TestSum compares 128-bit sums with big integers.
 func TestSum(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var s sum
+		var s Sum
 		want := new(big.Int)
 		for range rapid.IntRange(1, 10).Draw(t, "terms") {
 			a, b := rapid.Int64Range(0, 1<<45).Draw(t, "a"), rapid.Int64Range(0, 1<<45).Draw(t, "b")
 			v := rapid.Int64Range(0, 1<<30).Draw(t, "v")
-			var area sum
-			area.add(a, b)
-			s.scaled(area, v)
+			var area Sum
+			area.Add(a, b)
+			s.Scaled(area, v)
 			want.Add(want, new(big.Int).Mul(big.NewInt(v), new(big.Int).Mul(big.NewInt(a), big.NewInt(b))))
 		}
 		if got := s.big(); got.Cmp(want) != 0 {
@@ -121,17 +121,17 @@ func TestSum(t *testing.T) {
 		d := rapid.Int64Range(1, math.MaxInt64).Draw(t, "divisor")
 		double := new(big.Int).Mul(big.NewInt(2), want)
 		rounded := double.Add(double, big.NewInt(d)).Quo(double, new(big.Int).Mul(big.NewInt(2), big.NewInt(d)))
-		if got := s.over(sumOf(d), 1); rounded.IsInt64() && got != rounded.Int64() {
+		if got := s.Over(SumOf(d), 1); rounded.IsInt64() && got != rounded.Int64() {
 			t.Fatalf("%v over %d is %d, want %v", want, d, got, rounded)
 		}
 	})
-	full := sum{math.MaxUint64, math.MaxUint64}
-	full.add(1, 1)
-	if full != (sum{math.MaxUint64, math.MaxUint64}) {
+	full := Sum{math.MaxUint64, math.MaxUint64}
+	full.Add(1, 1)
+	if full != (Sum{math.MaxUint64, math.MaxUint64}) {
 		t.Errorf("a full sum wrapped around to %v", full)
 	}
-	var s sum
-	s.scaled(full, 2)
+	var s Sum
+	s.Scaled(full, 2)
 	if s != full {
 		t.Errorf("twice a full sum is %v", s)
 	}
@@ -156,22 +156,22 @@ func TestDecimalsPrintTheSameEverywhere(t *testing.T) {
 
 // TestSpread works a histogram's figures out by hand.
 func TestSpread(t *testing.T) {
-	var h histogram
+	var h Histogram
 	for v := range int32(200) { // 0 to 199, once each
-		h.add(v)
+		h.Add(v)
 	}
-	if got, want := h.spread(), (Spread{Mean: 9950, Min: 0, Max: 199, P99: 197}); got != want {
+	if got, want := h.Spread(), (Spread{Mean: 9950, Min: 0, Max: 199, P99: 197}); got != want {
 		t.Errorf("spread is %+v, want %+v", got, want)
 	}
-	h = histogram{}
+	h = Histogram{}
 	for range 99 {
-		h.add(4)
+		h.Add(4)
 	}
-	h.add(1000)
-	if got, want := h.spread(), (Spread{Mean: 1396, Min: 4, Max: 1000, P99: 4}); got != want {
+	h.Add(1000)
+	if got, want := h.Spread(), (Spread{Mean: 1396, Min: 4, Max: 1000, P99: 4}); got != want {
 		t.Errorf("spread is %+v, want %+v", got, want)
 	}
-	if got := new(histogram).spread(); got != (Spread{}) {
+	if got := new(Histogram).Spread(); got != (Spread{}) {
 		t.Errorf("spread of nothing is %+v", got)
 	}
 }
@@ -189,8 +189,8 @@ func TestResultKeys(t *testing.T) {
 	a, b := handTallies(grid.Never)
 	r := &Result{
 		Scenario: "leasing", Seed: 7, Mode: "virtual", Config: struct{}{}, TraceHash: "0123456789abcdef",
-		Total:    a.stats(10, grid.Never),
-		Sites:    []SiteResult{{"a", 10, a.stats(10, grid.Never)}, {"b", 5, b.stats(5, grid.Never)}},
+		Total:    a.Stats(10, grid.Never),
+		Sites:    []SiteResult{{"a", 10, a.Stats(10, grid.Never)}, {"b", 5, b.Stats(5, grid.Never)}},
 		Messages: Messages{ByType: map[string]int64{"market.reply": 2, "kademlia.find": 3}, PerJob: Spread{Max: 4}},
 	}
 	var text bytes.Buffer

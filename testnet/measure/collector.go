@@ -1,4 +1,4 @@
-package scenario
+package measure
 
 import (
 	"fmt"
@@ -14,38 +14,38 @@ type collector struct {
 	n       *testnet.Network
 	begin   grid.Time // times are counted from here
 	window  grid.Time // utilization is over [begin, begin+window]; grid.Never: until the makespan
-	tallies []tally
-	open    int64 // jobs submitted that have no end yet
-	perJob  histogram
-	rows    *jobRows // nil: nobody wants them
-	err     error    // of rows
+	tallies []Tally
+	Open    int64 // jobs submitted that have no end yet
+	perJob  Histogram
+	rows    *JobRows // nil: nobody wants them
+	Err     error    // of rows
 
 	// leased says which of an execution's processors another site lends; nil: none.
-	leased func(*testnet.Execution) (lender int, processors int64)
+	Leased func(*testnet.Execution) (lender int, processors int64)
 }
 
 // collect starts to observe n, whose sites must all be there.
-func collect(n *testnet.Network, begin, window grid.Time, rows *jobRows) *collector {
-	c := &collector{n: n, begin: begin, window: window, tallies: make([]tally, n.Len()), rows: rows}
-	n.Observe(testnet.Observer{Event: c.event, End: c.end})
+func Collect(n *testnet.Network, begin, window grid.Time, rows *JobRows) *collector {
+	c := &collector{n: n, begin: begin, window: window, tallies: make([]Tally, n.Len()), rows: rows}
+	n.Observe(testnet.Observer{Event: c.Event, End: c.end})
 	return c
 }
 
 // event accounts for what a home site says about a job.
-func (c *collector) event(now grid.Time, site int, e *grid.Event) {
+func (c *collector) Event(now grid.Time, site int, e *grid.Event) {
 	home := &c.tallies[site]
 	switch e.Kind {
 	case grid.JobSubmitted:
-		home.submitted++
-		c.open++
+		home.Submitted++
+		c.Open++
 	case grid.JobRefused:
-		home.rejected++
+		home.Rejected++
 		c.ended(site, e, "refused")
 	case grid.JobFinished:
-		home.finished++
-		home.spent += e.Cost
+		home.Finished++
+		home.Spent += e.Cost
 		if at, ok := c.n.Index(e.Site); ok {
-			c.tallies[at].incentive += e.Cost
+			c.tallies[at].Incentive += e.Cost
 		}
 		outcome := "done"
 		if e.Result.ExitCode != 0 || e.Result.Reason != "" {
@@ -58,11 +58,11 @@ func (c *collector) event(now grid.Time, site int, e *grid.Event) {
 }
 
 func (c *collector) ended(site int, e *grid.Event, outcome string) {
-	c.open--
-	c.perJob.add(e.Messages)
-	c.tallies[site].messages += int64(e.Messages)
-	if c.rows != nil && c.err == nil {
-		c.err = c.rows.write(e, outcome)
+	c.Open--
+	c.perJob.Add(e.Messages)
+	c.tallies[site].Sent += int64(e.Messages)
+	if c.rows != nil && c.Err == nil {
+		c.Err = c.rows.Write(e, outcome)
 	}
 }
 
@@ -76,71 +76,71 @@ func (c *collector) end(now grid.Time, x *testnet.Execution) {
 		panic(fmt.Sprintf("testnet: job %s has home %q, which does not exist", x.Job.ID, x.Job.Home))
 	}
 	wait := c.n.Clock(home).Local(x.Start) - x.Job.Submit
-	times := executionTimes{
-		processors: x.Job.Processors, wait: max(wait, 0), start: x.Start - c.begin, end: x.End - c.begin, window: c.window,
+	times := Times{
+		Processors: x.Job.Processors, Wait: max(wait, 0), Start: x.Start - c.begin, End: x.End - c.begin, Window: c.window,
 	}
-	var lender *tally
-	if c.leased != nil {
+	var lender *Tally
+	if c.Leased != nil {
 		var at int
-		if at, times.leased = c.leased(x); times.leased > 0 {
+		if at, times.leased = c.Leased(x); times.leased > 0 {
 			lender = &c.tallies[at]
 		}
 	}
-	executed(&c.tallies[home], &c.tallies[x.Site], lender, &times)
+	Account(&c.tallies[home], &c.tallies[x.Site], lender, &times)
 }
 
 // done reports whether every job has been submitted and has ended.
-func (c *collector) done() bool { return c.open == 0 && c.n.Drained() && c.n.Unanswered() == 0 }
+func (c *collector) Done() bool { return c.Open == 0 && c.n.Drained() && c.n.Unanswered() == 0 }
 
 // histogram counts how often each small number occurs.
-type histogram struct {
+type Histogram struct {
 	counts []int64
-	n      int64
-	total  sum
+	N      int64
+	total  Sum
 }
 
 // countMax bounds what a histogram tells apart; larger numbers count as it.
 const countMax = 1 << 20
 
-func (h *histogram) add(v int32) {
+func (h *Histogram) Add(v int32) {
 	v = min(max(v, 0), countMax)
 	for int(v) >= len(h.counts) {
 		h.counts = append(h.counts, 0)
 	}
 	h.counts[v]++
-	h.n++
-	h.total.add(int64(v), 1)
+	h.N++
+	h.total.Add(int64(v), 1)
 }
 
 // addAll adds counts of 0, 1, 2, ….
-func (h *histogram) addAll(counts []int64) {
+func (h *Histogram) AddAll(counts []int64) {
 	for v, count := range counts {
 		if v >= len(h.counts) {
 			h.counts = append(h.counts, 0)
 		}
 		h.counts[v] += count
-		h.n += count
-		h.total.add(int64(v), count)
+		h.N += count
+		h.total.Add(int64(v), count)
 	}
 }
 
 // minus takes counts away that were among them before.
-func (h *histogram) minus(before *histogram) {
+func (h *Histogram) Minus(before *Histogram) {
 	for v, count := range before.counts {
 		h.counts[v] -= count
 	}
-	h.n -= before.n
+	h.N -= before.N
 	h.total = h.total.minus(before.total)
 }
 
 // sum returns the sum of all numbers.
-func (h *histogram) sum() int64 { return h.total.over(sumOf(1), 1) }
+func (h *Histogram) Sum() int64 { return h.total.Over(SumOf(1), 1) }
 
 // queries adds up what directory queries cost, as far as sites that are up know.
-func queries(n *testnet.Network) (h histogram) {
+func Queries(n *testnet.Network) (h Histogram) {
 	for i := range n.Len() {
 		if s, ok := n.Core(i).(interface{ QueryMessages() []int64 }); ok {
-			h.addAll(s.QueryMessages())
+			h.AddAll(s.QueryMessages())
 		}
 	}
 	return h
@@ -148,8 +148,8 @@ func queries(n *testnet.Network) (h histogram) {
 
 // spread returns mean, least, greatest and 99th percentile (the smallest number
 // that at least 99 % do not exceed).
-func (h *histogram) spread() Spread {
-	s := Spread{Mean: Decimal(h.total.over(sumOf(h.n), 100))}
+func (h *Histogram) Spread() Spread {
+	s := Spread{Mean: Decimal(h.total.Over(SumOf(h.N), 100))}
 	var below int64
 	first := true
 	for v, count := range h.counts {
@@ -160,7 +160,7 @@ func (h *histogram) spread() Spread {
 			s.Min, first = int64(v), false
 		}
 		s.Max = int64(v)
-		if before := below * 100; before < h.n*99 {
+		if before := below * 100; before < h.N*99 {
 			s.P99 = int64(v)
 		}
 		below += count
@@ -181,7 +181,7 @@ func jobMessages(n *testnet.Network, site int) (count int64) {
 }
 
 // messages adds up the counters of all sites.
-func messages(n *testnet.Network) *wire.Counter {
+func Sent(n *testnet.Network) *wire.Counter {
 	total := new(wire.Counter)
 	for i := range n.Len() {
 		total.Add(n.Counter(i))
