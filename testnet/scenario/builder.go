@@ -82,7 +82,7 @@ func (f *federation) homes() []workload.Home {
 func (f *federation) described() []measure.Site {
 	d := make([]measure.Site, len(f.sites))
 	for i := range f.sites {
-		d[i] = measure.Site{f.sites[i].Name, f.sites[i].Processors}
+		d[i] = measure.Site{Name: f.sites[i].Name, Processors: f.sites[i].Processors}
 	}
 	return d
 }

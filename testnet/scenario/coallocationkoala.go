@@ -258,7 +258,7 @@ func (k *koala) result(n *testnet.Network, begun time.Time) *measure.Result {
 		nodes += processors
 		asked := &k.clusters[i].matches.Delegations
 		k.sites[i].Submitted, k.sites[i].Rejected = asked.Served+asked.Rejected, asked.Rejected
-		r.Sites = append(r.Sites, measure.SiteResult{string(k.clusters[i].id), processors, k.sites[i].Stats(processors, k.window)})
+		r.Sites = append(r.Sites, measure.SiteResult{Name: string(k.clusters[i].id), Processors: processors, Stats: k.sites[i].Stats(processors, k.window)})
 	}
 	r.Total = k.total.Stats(nodes, k.window)
 	r.Total.Coallocated = k.split

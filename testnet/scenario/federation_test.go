@@ -2,9 +2,10 @@ package scenario
 
 import (
 	"context"
-	"gridnode/testnet/measure"
 	"slices"
 	"testing"
+
+	"gridnode/testnet/measure"
 )
 
 func runFederation(t testing.TB, change func(*FederationConfig)) *measure.Result {

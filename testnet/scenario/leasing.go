@@ -271,7 +271,7 @@ func (w *logs) add(source workload.Source, name string, processors int64) {
 		name = fmt.Sprintf("%s %d", strings.TrimSuffix(name, fmt.Sprintf(" %d", same)), same+1)
 	}
 	w.sources = append(w.sources, source)
-	w.sites = append(w.sites, measure.Site{name, processors})
+	w.sites = append(w.sites, measure.Site{Name: name, Processors: processors})
 	w.homes = append(w.homes, workload.Home{ID: grid.SiteID(name), Rating: grid.Rating{Speed: 1, Bandwidth: 1}})
 }
 

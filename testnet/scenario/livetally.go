@@ -255,8 +255,9 @@ func (l *Live) result(begun time.Time) (*measure.Result, error) {
 		t := &l.tally.tallies[i]
 		t.MessagesRemote = max(counts[i]-t.Sent, 0)
 		total.Plus(t)
-		processors += l.work.sites[i].Processors
-		r.Sites = append(r.Sites, measure.SiteResult{l.work.sites[i].Name, l.work.sites[i].Processors, t.Stats(l.work.sites[i].Processors, grid.Never)})
+		s := &l.work.sites[i]
+		processors += s.Processors
+		r.Sites = append(r.Sites, measure.SiteResult{Name: s.Name, Processors: s.Processors, Stats: t.Stats(s.Processors, grid.Never)})
 	}
 	r.Total = total.Stats(processors, grid.Never)
 	return r, nil

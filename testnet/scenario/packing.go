@@ -155,7 +155,7 @@ func (cfg *PackingConfig) check() ([]titan.Weights, error) {
 func (cfg *PackingConfig) described() (sites []measure.Site) {
 	clusters, _ := cfg.clusters()
 	for i, c := range clusters {
-		sites = append(sites, measure.Site{fmt.Sprintf("C%d", i+1), int64(c.processors)})
+		sites = append(sites, measure.Site{Name: fmt.Sprintf("C%d", i+1), Processors: int64(c.processors)})
 	}
 	return sites
 }

@@ -203,7 +203,7 @@ func (p *packer) result(begun time.Time) *measure.Result {
 			QueueLength: hundredths(float64(c.jobs) / n), MCP: hundredths(c.cp / n),
 		}
 		area, idle = area+c.area, idle+c.idle
-		r.Sites = append(r.Sites, measure.SiteResult{site.Name, site.Processors, s})
+		r.Sites = append(r.Sites, measure.SiteResult{Name: site.Name, Processors: site.Processors, Stats: s})
 		r.Total.Missed += c.missed
 	}
 	t := &r.Total

@@ -109,3 +109,20 @@ func (s *scaleJobs) totals(promised func(home int32, id grid.JobID) (grid.Time, 
 	}
 	return t
 }
+
+// stretch turns real spans into those of the workload.
+func (t *jobTotals) stretch(speedup int64) {
+	var stretched measure.Sum
+	stretched.Scaled(t.response, speedup)
+	t.response = stretched
+}
+
+// over reports whether every job has ended and its result has come home.
+func (s *scaleJobs) over() bool {
+	for _, j := range s.jobs {
+		if !j.finished && !j.refused {
+			return false
+		}
+	}
+	return true
+}

@@ -206,16 +206,6 @@ func RunScaleLive(ctx context.Context, cfg ScaleLiveConfig) (live *ScaleResult, 
 	return live, virtual, nil
 }
 
-// without leaves out jobs that run longer.
-func (w *table1Workload) without(longest grid.Time) {
-	w.jobs = 0
-	for i, days := range w.days {
-		w.days[i] = slices.DeleteFunc(slices.Clone(days), func(j workload.Job) bool { return j.RunTime > longest })
-		w.inputs[i].Jobs = int64(len(w.days[i]))
-		w.jobs += w.inputs[i].Jobs
-	}
-}
-
 // count returns what the nodes have counted so far.
 func (l *Live) count(ctx context.Context) (*scaleCounts, error) {
 	c := &scaleCounts{}
@@ -236,17 +226,6 @@ func (l *Live) count(ctx context.Context) (*scaleCounts, error) {
 	return c, nil
 }
 
-// minus takes away what had been counted before.
-func (c *scaleCounts) minus(before *scaleCounts) {
-	for i := range c.counters {
-		c.counters[i].Subtract(&before.counters[i])
-	}
-	c.queries.Minus(&before.queries)
-	c.lookups -= before.lookups
-	c.requests -= before.requests
-	c.queryLookups -= before.queryLookups
-}
-
 // measured returns what was measured while the nodes replayed.
 func (l *Live) measured() *ScaleResult {
 	r := &ScaleResult{Mode: "live", Seed: l.cfg.Seed, Placement: l.cfg.Placement, OFT: l.cfg.OFT, WallSeconds: measure.Seconds(l.counted.span)}
@@ -257,13 +236,6 @@ func (l *Live) measured() *ScaleResult {
 	totals.stretch(l.cfg.Speedup)
 	r.fill(l.counted, &totals)
 	return r
-}
-
-// stretch turns real spans into those of the workload.
-func (t *jobTotals) stretch(speedup int64) {
-	var stretched measure.Sum
-	stretched.Scaled(t.response, speedup)
-	t.response = stretched
 }
 
 // twin measures a virtual network of the same sites, which come up one after the other
@@ -340,16 +312,6 @@ func (l *Live) places() ([]grid.Key, error) {
 		places[i] = sha256.Sum256([]byte(id))
 	}
 	return places, nil
-}
-
-// over reports whether every job has ended and its result has come home.
-func (s *scaleJobs) over() bool {
-	for _, j := range s.jobs {
-		if !j.finished && !j.refused {
-			return false
-		}
-	}
-	return true
 }
 
 // directory returns how the nodes publish and gossip.

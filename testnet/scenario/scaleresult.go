@@ -236,3 +236,14 @@ func handledByType(c *wire.Counter) map[string]int64 {
 	}
 	return byType
 }
+
+// minus takes away what had been counted before.
+func (c *scaleCounts) minus(before *scaleCounts) {
+	for i := range c.counters {
+		c.counters[i].Subtract(&before.counters[i])
+	}
+	c.queries.Minus(&before.queries)
+	c.lookups -= before.lookups
+	c.requests -= before.requests
+	c.queryLookups -= before.queryLookups
+}

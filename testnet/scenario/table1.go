@@ -173,3 +173,13 @@ func (l *later) Next(job *workload.Job) (bool, error) {
 	job.Submit += l.by
 	return ok, err
 }
+
+// without leaves out jobs that run longer.
+func (w *table1Workload) without(longest grid.Time) {
+	w.jobs = 0
+	for i, days := range w.days {
+		w.days[i] = slices.DeleteFunc(slices.Clone(days), func(j workload.Job) bool { return j.RunTime > longest })
+		w.inputs[i].Jobs = int64(len(w.days[i]))
+		w.jobs += w.inputs[i].Jobs
+	}
+}
