@@ -7,11 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/grid"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/live"
 )
 
 func newUp() *cobra.Command {
-	cfg, l := scenario.DefaultUp(), listing{}
+	cfg, l := live.Default(), listing{}
 	slack, stay := cfg.Slack.Duration(), false
 	cmd := &cobra.Command{
 		Use:   "up [flags]",
@@ -32,7 +32,7 @@ take, so --slack is added to every deadline. In the output spans are the workloa
 			cfg.Progress, cfg.Slack = cmd.ErrOrStderr(), grid.FromDuration(slack)
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			live, err := scenario.Up(ctx, cfg)
+			live, err := live.Up(ctx, cfg)
 			if err != nil {
 				return printResult(cmd, l, nil, err)
 			}
@@ -46,9 +46,9 @@ take, so --slack is added to every deadline. In the output spans are the workloa
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.IntVarP(&cfg.Nodes, "nodes", "n", cfg.Nodes, fmt.Sprintf("number of nodes, 1 to %d: the sites of table 1, again and again", scenario.NodesMax))
+	f.IntVarP(&cfg.Nodes, "nodes", "n", cfg.Nodes, fmt.Sprintf("number of nodes, 1 to %d: the sites of table 1, again and again", live.NodesMax))
 	f.Int64Var(&cfg.Count, "jobs", cfg.Count, "replay the first so many jobs of the two days; 0: all of them")
-	f.Int64Var(&cfg.Speedup, "speedup", cfg.Speedup, fmt.Sprintf("how much faster than the workload, 1 to %d; 0: so that about 100 jobs a second arrive", scenario.SpeedupMax))
+	f.Int64Var(&cfg.Speedup, "speedup", cfg.Speedup, fmt.Sprintf("how much faster than the workload, 1 to %d; 0: so that about 100 jobs a second arrive", live.SpeedupMax))
 	f.DurationVar(&slack, "slack", slack, "real time added to every deadline")
 	f.StringVar(&cfg.Placement, "placement", cfg.Placement, "how a home looks for a site: paper or coordinated")
 	f.IntVar(&cfg.OFT, "oft", cfg.OFT, "percentage of users who want the fastest site, 0 to 100; the others want the cheapest")

@@ -5,15 +5,16 @@ import (
 	"math"
 	"slices"
 
+	"gridnode/testnet/live"
 	"gridnode/testnet/reproduce"
 	"gridnode/testnet/scenario"
 )
 
 // Comparison is a live measurement beside a virtual one of the same workload.
 type Comparison struct {
-	Sites int                   `json:"sites"`
-	OFT   int                   `json:"oft"`
-	Types []scenario.Difference `json:"types"`
+	Sites int               `json:"sites"`
+	OFT   int               `json:"oft"`
+	Types []live.Difference `json:"types"`
 
 	live    *scenario.ScaleResult
 	virtual []*scenario.ScaleResult

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/testnet/live"
 	"gridnode/testnet/scenario"
 )
 
@@ -113,11 +114,11 @@ func (r *Report) measureAll(ctx context.Context) error {
 // measureLive measures real nodes, one size after the other, each beside its virtual
 // network.
 func (r *Report) measureLive(ctx context.Context) error {
-	var configs []scenario.ScaleLiveConfig
+	var configs []live.ComparisonConfig
 	var done, total time.Duration
 	for _, oft := range r.Options.OFT {
 		for _, nodes := range r.Options.Sizes {
-			cfg := scenario.ScaleLiveConfig{
+			cfg := live.ComparisonConfig{
 				Seed: r.Options.Seed, Nodes: nodes, Jobs: int64(nodes * r.Options.LiveJobs),
 				Placement: r.Options.Placement, OFT: oft, Traces: r.Options.Traces,
 				Rate: int64(r.Options.LiveRate), Rest: r.Options.LiveRest,
@@ -133,13 +134,13 @@ func (r *Report) measureLive(ctx context.Context) error {
 				r.Options.Progress(int64(done+expected*time.Duration(permille)/1000), int64(total))
 			}
 		}
-		live, virtual, err := scenario.RunScaleLive(ctx, cfg)
+		nodes, virtual, err := live.Compare(ctx, cfg)
 		if err != nil {
 			return err
 		}
 		done += expected
-		r.Results = append(r.Results, live)
-		r.Live = append(r.Live, Comparison{Sites: cfg.Nodes, OFT: cfg.OFT, Types: scenario.Differences(live, virtual), virtual: virtual, live: live})
+		r.Results = append(r.Results, nodes)
+		r.Live = append(r.Live, Comparison{Sites: cfg.Nodes, OFT: cfg.OFT, Types: live.Differences(nodes, virtual), virtual: virtual, live: nodes})
 	}
 	return nil
 }

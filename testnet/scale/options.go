@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/testnet/live"
 	"gridnode/testnet/scenario"
 )
 
@@ -51,7 +52,7 @@ const (
 
 // DefaultOptions is what the command line starts from.
 func DefaultOptions() Options {
-	return Options{Seed: 1, From: 10, To: defaultTo, Placement: "coordinated", OFT: []int{50}, SiteHours: 10_000, LiveJobs: 10, LiveRate: scenario.LiveRate, LiveRest: 2 * time.Minute}
+	return Options{Seed: 1, From: 10, To: defaultTo, Placement: "coordinated", OFT: []int{50}, SiteHours: 10_000, LiveJobs: 10, LiveRate: live.LiveRate, LiveRest: 2 * time.Minute}
 }
 
 func configError(flag, format string, args ...any) error {

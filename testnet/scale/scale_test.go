@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"gridnode/grid"
+	"gridnode/testnet/live"
 	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
 )
@@ -96,10 +97,10 @@ func TestLiveTargets(t *testing.T) {
 		late measure.Decimal
 		met  bool
 	}{{901, 0, true}, {899, 0, false}, {1150, 0, true}, {1319, 0, true}, {1321, 0, false}, {1150, 60, false}} {
-		live := counts(tt.live)
-		live.LateSeconds = tt.late
+		nodes := counts(tt.live)
+		nodes.LateSeconds = tt.late
 		virtual := []*scenario.ScaleResult{counts(1100), counts(1000), counts(1200)}
-		r := Report{Options: Options{Live: true}, Live: []Comparison{{Sites: 50, live: live, virtual: virtual, Types: scenario.Differences(live, virtual)}}}
+		r := Report{Options: Options{Live: true}, Live: []Comparison{{Sites: 50, live: nodes, virtual: virtual, Types: live.Differences(nodes, virtual)}}}
 		met := true
 		for _, target := range r.Targets() {
 			met = met && target.Met

@@ -28,13 +28,13 @@ const quoteLifetime = 6 * grid.Hour
 const warmup = 5 * grid.Minute
 
 // federation builds a network of sites that trade.
-type federation struct {
+type Builder struct {
 	testnet.Config
-	name      string // is part of the keys of the directory's cells; empty: "virtual"
-	placement market.Placement
-	foreign   bool // sites run each other's jobs
+	Name      string // is part of the keys of the directory's cells; empty: "virtual"
+	Placement market.Placement
+	Foreign   bool // sites run each other's jobs
 	oracle    bool // instead of the Kademlia model
-	sites     []workload.Site
+	Sites     []workload.Site
 	clock     func(id grid.SiteID) testnet.Clock // nil: all clocks are right
 	retention grid.Time                          // how long sites remember jobs that have ended
 	lifetime  grid.Time                          // of quotes; 0: the default
@@ -47,21 +47,21 @@ type federation struct {
 	pricing        market.Pricing
 	processorTime  bool // what prices are multiplied with; else CostPaper
 
-	siblings int                     // sites of one authority, which gossip their load to each other; 0: nobody does
-	router   kademlia.Config         // of the DHT's nodes
-	place    func(site int) grid.Key // in the DHT; nil: SHA-256 of the site's ID
-	through  func(site int) []int    // earlier sites that a site joins the DHT through; nil: all have joined at the beginning
+	Siblings int                     // sites of one authority, which gossip their load to each other; 0: nobody does
+	Router   kademlia.Config         // of the DHT's nodes
+	Place    func(site int) grid.Key // in the DHT; nil: SHA-256 of the site's ID
+	Through  func(site int) []int    // earlier sites that a site joins the DHT through; nil: all have joined at the beginning
 
-	directory directory.Config // what it does not say is the default
-	allowance grid.Time        // market.Config; 0: what the messages of a placement may take
+	Directory directory.Config // what it does not say is the default
+	Allowance grid.Time        // market.Config; 0: what the messages of a placement may take
 	slabs     *market.Slabs    // of all sites
-	nodes     []*kademlia.Node
+	Nodes     []*kademlia.Node
 }
 
 // siteID names a site of a virtual network.
 func siteID(s *workload.Site) grid.SiteID { return grid.SiteID(s.Name) }
 
-func (f *federation) cost() grid.CostModel {
+func (f *Builder) cost() grid.CostModel {
 	if f.processorTime {
 		return grid.CostProcessorTime
 	}
@@ -69,40 +69,40 @@ func (f *federation) cost() grid.CostModel {
 }
 
 // homes returns what the workload needs to know of the sites.
-func (f *federation) homes() []workload.Home {
-	homes := make([]workload.Home, len(f.sites))
-	for i := range f.sites {
-		s := &f.sites[i]
+func (f *Builder) Homes() []workload.Home {
+	homes := make([]workload.Home, len(f.Sites))
+	for i := range f.Sites {
+		s := &f.Sites[i]
 		homes[i] = workload.Home{ID: siteID(s), Rating: s.Rating, Price: s.Price, Cost: f.cost()}
 	}
 	return homes
 }
 
 // described names the sites for the result.
-func (f *federation) described() []measure.Site {
-	d := make([]measure.Site, len(f.sites))
-	for i := range f.sites {
-		d[i] = measure.Site{Name: f.sites[i].Name, Processors: f.sites[i].Processors}
+func (f *Builder) described() []measure.Site {
+	d := make([]measure.Site, len(f.Sites))
+	for i := range f.Sites {
+		d[i] = measure.Site{Name: f.Sites[i].Name, Processors: f.Sites[i].Processors}
 	}
 	return d
 }
 
 // processors returns how many each site has.
-func (f *federation) processors() (list []int64) {
-	for i := range f.sites {
-		list = append(list, f.sites[i].Processors)
+func (f *Builder) processors() (list []int64) {
+	for i := range f.Sites {
+		list = append(list, f.Sites[i].Processors)
 	}
 	return list
 }
 
 // build makes the network and its sites.
-func (f *federation) build() (*testnet.Network, error) {
-	n, err := f.network()
+func (f *Builder) build() (*testnet.Network, error) {
+	n, err := f.Network()
 	if err != nil {
 		return nil, err
 	}
-	for i := range f.sites {
-		if err := f.add(n, i); err != nil {
+	for i := range f.Sites {
+		if err := f.Add(n, i); err != nil {
 			return nil, err
 		}
 	}
@@ -110,18 +110,18 @@ func (f *federation) build() (*testnet.Network, error) {
 }
 
 // network makes the network, to which the sites have yet to be added.
-func (f *federation) network() (*testnet.Network, error) {
-	f.directory.Slabs, f.slabs = new(directory.Slabs), new(market.Slabs)
+func (f *Builder) Network() (*testnet.Network, error) {
+	f.Directory.Slabs, f.slabs = new(directory.Slabs), new(market.Slabs)
 	n, err := testnet.New(f.Config)
 	if err == nil && !f.oracle {
-		f.nodes = f.routers()
+		f.Nodes = f.routers()
 	}
 	return n, err
 }
 
 // add adds the next site to the network.
-func (f *federation) add(n *testnet.Network, i int) error {
-	s := &f.sites[i]
+func (f *Builder) Add(n *testnet.Network, i int) error {
+	s := &f.Sites[i]
 	m := testnet.Member{ID: siteID(s), Rating: s.Rating, New: f.site(i)}
 	if f.clock != nil {
 		m.Clock = f.clock(m.ID)
@@ -132,7 +132,7 @@ func (f *federation) add(n *testnet.Network, i int) error {
 	if _, err := n.Add(m); err != nil {
 		return err
 	}
-	if f.siblings > 0 {
+	if f.Siblings > 0 {
 		n.Subscribe(f.topic(i), i)
 	}
 	return nil
@@ -140,24 +140,24 @@ func (f *federation) add(n *testnet.Network, i int) error {
 
 // routers makes every site's node of the DHT, as it is once all have joined or as it
 // comes up.
-func (f *federation) routers() []*kademlia.Node {
-	nodes := make([]*kademlia.Node, len(f.sites))
+func (f *Builder) routers() []*kademlia.Node {
+	nodes := make([]*kademlia.Node, len(f.Sites))
 	if f.Link.Duplicate == 0 {
-		f.router.Pool = new(kademlia.Pool)
+		f.Router.Pool = new(kademlia.Pool)
 	}
-	for i := range f.sites {
-		self := kademlia.NewPeer(siteID(&f.sites[i]))
-		if f.place != nil {
-			self.Key = f.place(i)
+	for i := range f.Sites {
+		self := kademlia.NewPeer(siteID(&f.Sites[i]))
+		if f.Place != nil {
+			self.Key = f.Place(i)
 		}
-		nodes[i] = kademlia.New(f.router, self)
-		if f.through != nil {
-			for _, earlier := range f.through(i) {
+		nodes[i] = kademlia.New(f.Router, self)
+		if f.Through != nil {
+			for _, earlier := range f.Through(i) {
 				nodes[i].Join(nodes[earlier].Self())
 			}
 		}
 	}
-	if f.through == nil {
+	if f.Through == nil {
 		kademlia.Fill(nodes, rand.New(draw.PCG(f.Seed, "", draw.ForRouter)))
 	}
 	return nodes
@@ -167,23 +167,23 @@ func (f *federation) routers() []*kademlia.Node {
 const bootstrapPeers = 3
 
 // topic is where a site gossips its load, if it has siblings.
-func (f *federation) topic(i int) string {
-	if f.siblings == 0 {
+func (f *Builder) topic(i int) string {
+	if f.Siblings == 0 {
 		return ""
 	}
-	return "load " + strconv.Itoa(i/f.siblings+1)
+	return "load " + strconv.Itoa(i/f.Siblings+1)
 }
 
 // routerOf returns what makes a site's node of the DHT: the one that has joined at
 // first, after a restart one that knows a few peers.
-func (f *federation) routerOf(i int) func(incarnation int) testnet.Router {
-	nodes := f.nodes
+func (f *Builder) routerOf(i int) func(incarnation int) testnet.Router {
+	nodes := f.Nodes
 	return func(incarnation int) testnet.Router {
 		if incarnation == 0 {
 			return nodes[i]
 		}
 		self := nodes[i].Self()
-		node := kademlia.New(f.router, self)
+		node := kademlia.New(f.Router, self)
 		pcg := draw.PCG(f.Seed+uint64(incarnation)<<32, self.ID, draw.ForRouter)
 		for range bootstrapPeers {
 			if peer := nodes[draw.Uniform(pcg, uint64(len(nodes)))].Self(); peer != self {
@@ -195,20 +195,20 @@ func (f *federation) routerOf(i int) func(incarnation int) testnet.Router {
 }
 
 // site returns what makes a site's cores.
-func (f *federation) site(i int) func(incarnation int) (testnet.Site, error) {
-	s := &f.sites[i]
+func (f *Builder) site(i int) func(incarnation int) (testnet.Site, error) {
+	s := &f.Sites[i]
 	id := siteID(s)
 	// A promise has to survive the messages between asking for it and the job's arrival.
-	allowance := cmp.Or(f.allowance, 4*f.Link.LatencyMax)
-	dir := f.directory
-	dir.Self, dir.Federation, dir.Topic, dir.Lifetime = id, cmp.Or(f.name, "virtual"), f.topic(i), cmp.Or(dir.Lifetime, f.lifetime)
+	allowance := cmp.Or(f.Allowance, 4*f.Link.LatencyMax)
+	dir := f.Directory
+	dir.Self, dir.Federation, dir.Topic, dir.Lifetime = id, cmp.Or(f.Name, "virtual"), f.topic(i), cmp.Or(dir.Lifetime, f.lifetime)
 	cfg := site.Config{
 		ID: id, Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
-		Price: s.Price, Cost: f.cost(), Foreign: f.foreign, Discipline: f.discipline,
+		Price: s.Price, Cost: f.cost(), Foreign: f.Foreign, Discipline: f.discipline,
 		Market: market.Config{
 			Site: id, Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
-			Price: s.Price, Cost: f.cost(), Foreign: f.foreign, Pricing: f.pricing,
-			Placement: f.placement, Allowance: allowance, Quiet: true,
+			Price: s.Price, Cost: f.cost(), Foreign: f.Foreign, Pricing: f.pricing,
+			Placement: f.Placement, Allowance: allowance, Quiet: true,
 			SkipInfeasible: f.skipInfeasible, Slabs: f.slabs,
 		},
 		Directory: dir,

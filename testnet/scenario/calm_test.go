@@ -31,14 +31,14 @@ func TestCalmTicksAreWholeTicks(t *testing.T) {
 	for _, placement := range []market.Placement{market.PlacementPaper, market.PlacementCoordinated} {
 		var hashes [2]uint64
 		for i := range hashes {
-			w, err := newTable1Workload(16, nil, workload.Options{})
+			w, err := NewTable1(16, nil, workload.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
 			cfg := DefaultFederation()
-			f := federation{
-				Config:    testnet.Config{Seed: 3, Inputs: siteInputs(), Link: testnet.Link{LatencyMin: cfg.LatencyMin, LatencyMax: cfg.LatencyMax}},
-				placement: placement, foreign: true, sites: w.sites, siblings: siblingsMax, pricing: market.PricingDemand,
+			f := Builder{
+				Config:    testnet.Config{Seed: 3, Inputs: Inputs(), Link: testnet.Link{LatencyMin: cfg.LatencyMin, LatencyMax: cfg.LatencyMax}},
+				Placement: placement, Foreign: true, Sites: w.Sites, Siblings: siblingsMax, pricing: market.PricingDemand,
 			}
 			if i == 1 {
 				f.wrap = func(s *site.Site) testnet.Site { return restless{s} }
@@ -47,7 +47,7 @@ func TestCalmTicksAreWholeTicks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			n.Feed(&feed{source: w.source(warmup), qos: cfg.qos(), homes: f.homes(), goal: cfg.goal})
+			n.Feed(&Feed{Source: w.Source(warmup), Qos: cfg.qos(), Homes: f.Homes(), Goal: cfg.Goal})
 			if err := n.Run(context.Background(), 10*grid.Hour, nil); err != nil {
 				t.Fatal(err)
 			}

@@ -73,13 +73,13 @@ func parseFaults(list string) (map[string]float64, error) {
 				names = append(names, n)
 			}
 			slices.Sort(names)
-			return nil, configError("faults", "%q: want none or a list of %s", name, strings.Join(names, ", "))
+			return nil, ConfigError("faults", "%q: want none or a list of %s", name, strings.Join(names, ", "))
 		}
 		faults[name] = range_.usual
 		if given {
 			v, err := strconv.ParseFloat(number, 64)
 			if err != nil || !(v >= 0 && v <= range_.most) {
-				return nil, configError("faults", "%s=%s: want a number from 0 to %v", name, number, range_.most)
+				return nil, ConfigError("faults", "%s=%s: want a number from 0 to %v", name, number, range_.most)
 			}
 			faults[name] = v
 		}
@@ -108,10 +108,10 @@ const patience = 14 * grid.Day
 // see it again.
 func RunChaos(ctx context.Context, cfg ChaosConfig) (*measure.Result, error) {
 	if cfg.Sites < 1 || cfg.Sites > 1000 {
-		return nil, configError("sites", "%d: want 1 to 1000", cfg.Sites)
+		return nil, ConfigError("sites", "%d: want 1 to 1000", cfg.Sites)
 	}
 	if !(cfg.Hours > 0 && cfg.Hours <= 10_000) {
-		return nil, configError("hours", "%v: want more than 0 and at most 10000", cfg.Hours)
+		return nil, ConfigError("hours", "%v: want more than 0 and at most 10000", cfg.Hours)
 	}
 	faults, err := parseFaults(cfg.Faults)
 	if err != nil {
@@ -119,12 +119,12 @@ func RunChaos(ctx context.Context, cfg ChaosConfig) (*measure.Result, error) {
 	}
 	span := grid.Time(cfg.Hours * float64(grid.Hour))
 	var watch *testnet.Checker
-	f := federation{
+	f := Builder{
 		Config: testnet.Config{
-			Seed: cfg.Seed, Inputs: siteInputs(), Durable: true, Link: chaosLink(faults),
+			Seed: cfg.Seed, Inputs: Inputs(), Durable: true, Link: chaosLink(faults),
 			Check: func(now grid.Time) error { return watch.Violation(now) },
 		},
-		placement: market.PlacementCoordinated, foreign: true, sites: chaosSites(cfg.Sites),
+		Placement: market.PlacementCoordinated, Foreign: true, Sites: chaosSites(cfg.Sites),
 		retention: grid.Day, clock: chaosClock(cfg.Seed, int64(faults["drift"])), bank: chaosBank(cfg.Sites),
 	}
 	if cfg.Lend {
@@ -265,26 +265,26 @@ func chaosGrants(n *testnet.Network, seed uint64, span grid.Time) {
 
 // chaosFeed generates the jobs of all sites: two thirds of what the processors can
 // do, some jobs with deadline and budget, some without.
-func chaosFeed(cfg ChaosConfig, f *federation, span grid.Time) (*feed, error) {
+func chaosFeed(cfg ChaosConfig, f *Builder, span grid.Time) (*Feed, error) {
 	var sources []workload.Source
-	for i := range f.sites {
-		m := workload.Lublin(f.sites[i].Processors)
+	for i := range f.Sites {
+		m := workload.Lublin(f.Sites[i].Processors)
 		m.Shape = workload.Shape{Load: 0.66, MeanRunTime: 10 * grid.Minute}
-		g, err := workload.NewGenerator(m, rand.New(draw.PCG(cfg.Seed, siteID(&f.sites[i]), draw.ForJobs)))
+		g, err := workload.NewGenerator(m, rand.New(draw.PCG(cfg.Seed, siteID(&f.Sites[i]), draw.ForJobs)))
 		if err != nil {
 			return nil, err
 		}
 		sources = append(sources, &later{&workload.Window{Source: g, Span: span}, warmup})
 	}
 	goals := [...]grid.Goal{grid.GoalLocal, grid.GoalCost, grid.GoalTime, grid.GoalSpill}
-	return &feed{
-		source: workload.NewMerge(sources...),
-		qos:    workload.QoS{Deadline: 10_000, Budget: 4000, Traffic: 100, Length: workload.LengthEstimate},
-		homes:  f.homes(),
-		goal: func(site int, job *workload.Job) grid.Goal {
+	return &Feed{
+		Source: workload.NewMerge(sources...),
+		Qos:    workload.QoS{Deadline: 10_000, Budget: 4000, Traffic: 100, Length: workload.LengthEstimate},
+		Homes:  f.Homes(),
+		Goal: func(site int, job *workload.Job) grid.Goal {
 			return goals[draw.Mix(draw.Mix(cfg.Seed, uint64(site)), uint64(job.Number))%4]
 		},
-		adjust: func(j *grid.Job) {
+		Adjust: func(j *grid.Job) {
 			if j.ID.Lo%2 == 0 { // half of the users have all the time and money of the world
 				j.Deadline, j.Budget = grid.Never, grid.NoBudget
 			}

@@ -57,7 +57,7 @@ func TestChaos(t *testing.T) {
 
 // TestChaosSchedule: every fault is over when the time of faults is.
 func TestChaosSchedule(t *testing.T) {
-	f := federation{Config: testnet.Config{Seed: 5, Inputs: siteInputs(), Durable: true}, sites: chaosSites(5)}
+	f := Builder{Config: testnet.Config{Seed: 5, Inputs: Inputs(), Durable: true}, Sites: chaosSites(5)}
 	n, err := f.build()
 	if err != nil {
 		t.Fatal(err)

@@ -95,7 +95,7 @@ func parseApplication(s string) (application, error) {
 	text, ok := strings.CutPrefix(s, "ccr=")
 	x, err := strconv.ParseFloat(text, 64)
 	if !ok || err != nil || !(x >= 0 && x <= coalloc.CCRMax/1000) {
-		return application{}, configError("application", "%q: want prime, poisson, wave or ccr=X with X from 0 to %d", s, coalloc.CCRMax/1000)
+		return application{}, ConfigError("application", "%q: want prime, poisson, wave or ccr=X with X from 0 to %d", s, coalloc.CCRMax/1000)
 	}
 	return application{syntheticRunTime, int64(x*1000 + 0.5)}, nil
 }
@@ -112,25 +112,25 @@ type coallocationReport struct {
 func (cfg *CoallocationConfig) validate() error {
 	switch {
 	case !(cfg.Utilization > 0 && cfg.Utilization <= 100):
-		return configError("utilization", "%v: want more than 0, at most 100, in percent", cfg.Utilization)
+		return ConfigError("utilization", "%v: want more than 0, at most 100, in percent", cfg.Utilization)
 	case cfg.Without != "delft" && cfg.Without != "leiden":
-		return configError("without", "%q: want delft or leiden (between them nothing was measured)", cfg.Without)
+		return ConfigError("without", "%q: want delft or leiden (between them nothing was measured)", cfg.Without)
 	case cfg.MaxClusters < 0:
-		return configError("max-clusters", "%d: want 1 or more, 0 for no limit", cfg.MaxClusters)
+		return ConfigError("max-clusters", "%d: want 1 or more, 0 for no limit", cfg.MaxClusters)
 	case len(cfg.Sizes) == 0:
-		return configError("sizes", "want at least one")
+		return ConfigError("sizes", "want at least one")
 	case cfg.Hours < 1 || cfg.Hours > 10_000:
-		return configError("hours", "%d: want 1 to 10000", cfg.Hours)
+		return ConfigError("hours", "%d: want 1 to 10000", cfg.Hours)
 	case cfg.Startup < 0 || cfg.Startup > grid.Hour:
-		return configError("startup", "%v: want 0 to 1h", cfg.Startup)
+		return ConfigError("startup", "%v: want 0 to 1h", cfg.Startup)
 	case cfg.Interval < grid.Second || cfg.Interval > grid.Hour:
-		return configError("interval", "%v: want 1s to 1h", cfg.Interval)
+		return ConfigError("interval", "%v: want 1s to 1h", cfg.Interval)
 	case cfg.Patience < 0:
-		return configError("patience", "%v: want 0 or more", cfg.Patience)
+		return ConfigError("patience", "%v: want 0 or more", cfg.Patience)
 	case cfg.Group < 0 || cfg.Group > coalloc.LatencyMax:
-		return configError("latency-group", "%v: want 0 to %v", cfg.Group, coalloc.LatencyMax)
+		return ConfigError("latency-group", "%v: want 0 to %v", cfg.Group, coalloc.LatencyMax)
 	case cfg.InputBytes < 0 || cfg.InputBytes > 1<<50:
-		return configError("input-size", "%d: want 0 to 1 PiB", cfg.InputBytes)
+		return ConfigError("input-size", "%d: want 0 to 1 PiB", cfg.InputBytes)
 	}
 	return nil
 }
@@ -155,10 +155,10 @@ func RunCoallocation(ctx context.Context, cfg CoallocationConfig) (*measure.Resu
 	if err := k.join(n); err != nil {
 		return nil, err
 	}
-	source := &feed{source: k.source(), homes: []workload.Home{{ID: koalaID, Rating: grid.Rating{Speed: 1, Bandwidth: 1}}}}
+	source := &Feed{Source: k.source(), Homes: []workload.Home{{ID: koalaID, Rating: grid.Rating{Speed: 1, Bandwidth: 1}}}}
 	n.Feed(source)
-	p := newProgress(cfg.Progress, "coallocation", 0, func() int64 { return source.read })
-	n.Pulse(p.pulse)
+	p := NewProgress(cfg.Progress, "coallocation", 0, func() int64 { return source.read })
+	n.Pulse(p.Pulse)
 	var rows *measure.JobRows
 	if cfg.Out != "" && cfg.Jobs {
 		if rows, err = measure.CreateRows(cfg.Out); err != nil {
@@ -171,7 +171,7 @@ func RunCoallocation(ctx context.Context, cfg CoallocationConfig) (*measure.Resu
 		}})
 	}
 	runErr := n.Run(ctx, grid.Never, nil)
-	p.stop()
+	p.Stop()
 	if rows != nil {
 		err = errors.Join(err, rows.Close())
 	}

@@ -56,7 +56,7 @@ func newKoala(cfg *CoallocationConfig) (*koala, error) {
 	}
 	policy, err := coalloc.ParsePolicy(cfg.Policy)
 	if err != nil {
-		return nil, configError("policy", "%v", err)
+		return nil, ConfigError("policy", "%v", err)
 	}
 	clusters, network, err := das3(cfg.Without)
 	if err != nil {
@@ -107,7 +107,7 @@ func newKoala(cfg *CoallocationConfig) (*koala, error) {
 			err = fmt.Errorf("%s places no job of %d nodes even on idle clusters", policy, size)
 		}
 		if err != nil {
-			return nil, configError("sizes", "%v", err)
+			return nil, ConfigError("sizes", "%v", err)
 		}
 	}
 	return k, nil

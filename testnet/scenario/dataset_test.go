@@ -18,7 +18,7 @@ import (
 // data sets: the sites of production in virtual time.
 func dataNet(t *testing.T, seed uint64, link testnet.Link, jobs headJobs, faults ...testnet.Fault) *testnet.Network {
 	t.Helper()
-	n, err := testnet.New(testnet.Config{Seed: seed, Inputs: siteInputs(), Durable: true, Link: link})
+	n, err := testnet.New(testnet.Config{Seed: seed, Inputs: Inputs(), Durable: true, Link: link})
 	if err != nil {
 		t.Fatal(err)
 	}

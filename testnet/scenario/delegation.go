@@ -158,7 +158,7 @@ func RunDelegation(ctx context.Context, cfg DelegationConfig) (*measure.Result, 
 		}
 	}
 	if len(d.jobs) == 0 {
-		return nil, configError("days", "%v: no job is submitted in that time at this load", cfg.Days)
+		return nil, ConfigError("days", "%v: no job is submitted in that time at this load", cfg.Days)
 	}
 	if d.n, err = testnet.New(testnet.Config{Seed: draw.Mix(cfg.Seed, cfg.Set), Inputs: delegationInputs()}); err != nil {
 		return nil, err
@@ -178,37 +178,37 @@ func (cfg *DelegationConfig) validate() (match lease.MatchConfig, err error) {
 	bad := func(v, low, high float64) bool { return !(v > low && v <= high) }
 	switch {
 	case !slices.Contains(Architectures, cfg.Architecture):
-		return match, configError("architecture", "%q: want %s", cfg.Architecture, strings.Join(Architectures, ", "))
+		return match, ConfigError("architecture", "%q: want %s", cfg.Architecture, strings.Join(Architectures, ", "))
 	case bad(cfg.LoadDAS, 0, 10):
-		return match, configError("load-das", "%v: want more than 0 and at most 10", cfg.LoadDAS)
+		return match, ConfigError("load-das", "%v: want more than 0 and at most 10", cfg.LoadDAS)
 	case bad(cfg.LoadG5K, 0, 10):
-		return match, configError("load-g5k", "%v: want more than 0 and at most 10", cfg.LoadG5K)
+		return match, ConfigError("load-g5k", "%v: want more than 0 and at most 10", cfg.LoadG5K)
 	case bad(cfg.Days, 0, 400):
-		return match, configError("days", "%v: want more than 0 and at most 400", cfg.Days)
+		return match, ConfigError("days", "%v: want more than 0 and at most 400", cfg.Days)
 	case cfg.Cycle < 1 || cfg.Cycle > 86400:
-		return match, configError("cycle", "%d: want 1 to 86400 seconds", cfg.Cycle)
+		return match, ConfigError("cycle", "%d: want 1 to 86400 seconds", cfg.Cycle)
 	case bad(cfg.Threshold, 0, 1000):
-		return match, configError("threshold", "%v: want more than 0 and at most 1000", cfg.Threshold)
+		return match, ConfigError("threshold", "%v: want more than 0 and at most 1000", cfg.Threshold)
 	case cfg.Bind < 0 || cfg.Bind > 86400:
-		return match, configError("bind", "%d: want 0 to 86400 seconds", cfg.Bind)
+		return match, ConfigError("bind", "%d: want 0 to 86400 seconds", cfg.Bind)
 	case cfg.TTL < 1 || cfg.TTL > lease.TTLMax:
-		return match, configError("ttl", "%d: want 1 to %d", cfg.TTL, lease.TTLMax)
+		return match, ConfigError("ttl", "%d: want 1 to %d", cfg.TTL, lease.TTLMax)
 	case cfg.Users < 1 || cfg.Users > usersMax:
-		return match, configError("users", "%d: want 1 to %d", cfg.Users, usersMax)
+		return match, ConfigError("users", "%d: want 1 to %d", cfg.Users, usersMax)
 	case cfg.Sample < 0:
-		return match, configError("sample", "%d: want at least 0 seconds", cfg.Sample)
+		return match, ConfigError("sample", "%d: want at least 0 seconds", cfg.Sample)
 	case cfg.Rounds < 0 || cfg.Rounds > 1_000_000:
-		return match, configError("rounds", "%d: want 0 to 1000000", cfg.Rounds)
+		return match, ConfigError("rounds", "%d: want 0 to 1000000", cfg.Rounds)
 	}
 	match = lease.MatchConfig{
 		Lend: true, Threshold: int64(cfg.Threshold*1000 + 0.5), MatchCycle: grid.Time(cfg.Cycle) * grid.Second,
 		TTL: int32(cfg.TTL), Rounds: int32(cfg.Rounds), Slack: grid.Minute + grid.Time(cfg.Bind)*grid.Second,
 	}
 	if match.Ordering, err = lease.ParseOrdering(cfg.Ordering); err != nil {
-		return match, configError("ordering", "%v", err)
+		return match, ConfigError("ordering", "%v", err)
 	}
 	if match.Selection, err = lease.ParseSelection(cfg.Selection); err != nil {
-		return match, configError("selection", "%v", err)
+		return match, ConfigError("selection", "%v", err)
 	}
 	return match, nil
 }
@@ -247,19 +247,19 @@ func (d *delegated) run(ctx context.Context, begun time.Time) (*measure.Result, 
 			delete(d.source, x.ID)
 		},
 	})
-	source := &feed{source: (*workload.Jobs)(&d.jobs), qos: workload.QoS{Length: workload.LengthEstimate}, homes: homes, adjust: d.adjust}
+	source := &Feed{Source: (*workload.Jobs)(&d.jobs), Qos: workload.QoS{Length: workload.LengthEstimate}, Homes: homes, Adjust: d.adjust}
 	jobs := d.jobs // the feed consumes d.jobs
 	total := len(jobs)
 	area := areaOf(jobs)
 	d.n.Feed(source)
-	p := newProgress(d.cfg.Progress, "delegation", int64(total), func() int64 { return source.read })
-	d.n.Pulse(p.pulse)
+	p := NewProgress(d.cfg.Progress, "delegation", int64(total), func() int64 { return source.read })
+	d.n.Pulse(p.Pulse)
 	until, stop := last, d.n.Drained
 	if d.cfg.Drain {
 		until, stop = last+drainMax, func() bool { return d.ends == int64(total) }
 	}
 	err = d.n.Run(ctx, until, stop)
-	p.stop()
+	p.Stop()
 	if err == nil {
 		err = c.Err
 	}

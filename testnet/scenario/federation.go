@@ -90,10 +90,10 @@ func DefaultFederation() FederationConfig {
 // federationReport is the configuration as a result shows it.
 type federationReport struct {
 	FederationConfig
-	Inputs []input `json:"inputs"`
+	Inputs []Input `json:"inputs"`
 }
 
-func (cfg FederationConfig) report(inputs []input) *federationReport {
+func (cfg FederationConfig) report(inputs []Input) *federationReport {
 	cfg.Traces = slices.Concat([]string{}, cfg.Traces) // in JSON, none is [] and not null
 	return &federationReport{cfg, inputs}
 }
@@ -120,25 +120,25 @@ func RunFederation(ctx context.Context, cfg FederationConfig) (*measure.Result, 
 }
 
 // trade runs the jobs of w.
-func (cfg *FederationConfig) trade(ctx context.Context, placement market.Placement, w *table1Workload) (*measure.Result, error) {
+func (cfg *FederationConfig) trade(ctx context.Context, placement market.Placement, w *Table1) (*measure.Result, error) {
 	discipline, err := lrms.ParseDiscipline(cfg.Queue)
 	if err != nil {
-		return nil, configError("queue", "%v", err)
+		return nil, ConfigError("queue", "%v", err)
 	}
 	pricing, err := market.ParsePricing(cfg.Pricing)
 	if err != nil {
-		return nil, configError("pricing", "%v", err)
+		return nil, ConfigError("pricing", "%v", err)
 	}
 	cost, ok := costModels[cfg.Cost]
 	if !ok {
-		return nil, configError("cost", "%q: want paper or processor-time", cfg.Cost)
+		return nil, ConfigError("cost", "%q: want paper or processor-time", cfg.Cost)
 	}
-	f := federation{
+	f := Builder{
 		Config: testnet.Config{
-			Seed: cfg.Seed, Inputs: siteInputs(),
+			Seed: cfg.Seed, Inputs: Inputs(),
 			Link: testnet.Link{LatencyMin: cfg.LatencyMin, LatencyMax: cfg.LatencyMax},
 		},
-		placement: placement, foreign: cfg.Mode != "independent", sites: w.sites,
+		Placement: placement, Foreign: cfg.Mode != "independent", Sites: w.Sites,
 		oracle: cfg.DHT == "oracle", discipline: discipline, skipInfeasible: cfg.SkipInfeasible,
 		lifetime: quoteLifetime,
 		pricing:  pricing, processorTime: cost == grid.CostProcessorTime,
@@ -147,7 +147,7 @@ func (cfg *FederationConfig) trade(ctx context.Context, placement market.Placeme
 	if err != nil {
 		return nil, err
 	}
-	source := &feed{source: w.source(warmup), qos: cfg.qos(), homes: f.homes(), goal: cfg.goal}
+	source := &Feed{Source: w.Source(warmup), Qos: cfg.qos(), Homes: f.Homes(), Goal: cfg.Goal}
 	n.Feed(source)
 	if cfg.Ended != nil {
 		n.Observe(testnet.Observer{Event: func(_ grid.Time, site int, e *grid.Event) {
@@ -157,38 +157,38 @@ func (cfg *FederationConfig) trade(ctx context.Context, placement market.Placeme
 		}})
 	}
 	r := run{
-		Common: cfg.Common, scenario: "federation", config: cfg.report(w.inputs), n: n, sites: f.described(),
-		begin: FederationBegin, window: FederationSpan, total: w.jobs, read: func() int64 { return source.read },
+		Common: cfg.Common, scenario: "federation", config: cfg.report(w.Inputs), n: n, sites: f.described(),
+		begin: FederationBegin, window: FederationSpan, total: w.Jobs, read: func() int64 { return source.read },
 	}
 	return r.do(ctx)
 }
 
 // workload returns the jobs of the run.
-func (cfg *FederationConfig) workload() (*table1Workload, error) {
+func (cfg *FederationConfig) workload() (*Table1, error) {
 	if cfg.Days != nil {
 		return givenWorkload(cfg.Sites, cfg.Days)
 	}
-	return newTable1Workload(cfg.Sites, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
+	return NewTable1(cfg.Sites, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
 }
 
 func (cfg *FederationConfig) validate() (market.Placement, error) {
 	switch {
 	case cfg.Mode != "independent" && cfg.Mode != "federated" && cfg.Mode != "economy":
-		return 0, configError("mode", "%q: want independent, federated or economy", cfg.Mode)
+		return 0, ConfigError("mode", "%q: want independent, federated or economy", cfg.Mode)
 	case cfg.OFT < 0 || cfg.OFT > 100:
-		return 0, configError("oft", "%d: want 0 to 100, a percentage", cfg.OFT)
+		return 0, ConfigError("oft", "%d: want 0 to 100, a percentage", cfg.OFT)
 	case cfg.Sites < 1 || cfg.Sites > SitesMax:
-		return 0, configError("sites", "%d: want 1 to %d", cfg.Sites, SitesMax)
+		return 0, ConfigError("sites", "%d: want 1 to %d", cfg.Sites, SitesMax)
 	case cfg.DHT != "model" && cfg.DHT != "oracle":
-		return 0, configError("dht", "%q: want model or oracle", cfg.DHT)
+		return 0, ConfigError("dht", "%q: want model or oracle", cfg.DHT)
 	}
 	link := testnet.Link{LatencyMin: cfg.LatencyMin, LatencyMax: cfg.LatencyMax}
 	if err := link.Validate(); err != nil {
-		return 0, configError("latency", "%v", err)
+		return 0, ConfigError("latency", "%v", err)
 	}
 	placement, err := market.ParsePlacement(cfg.Placement)
 	if err != nil {
-		return 0, configError("placement", "%v", err)
+		return 0, ConfigError("placement", "%v", err)
 	}
 	return placement, nil
 }
@@ -204,7 +204,7 @@ func (cfg *FederationConfig) qos() workload.QoS {
 
 // goal returns what the owner of a job wants. Who wants what is drawn per user, and
 // per job where the workload does not name users.
-func (cfg *FederationConfig) goal(site int, job *workload.Job) grid.Goal {
+func (cfg *FederationConfig) Goal(site int, job *workload.Job) grid.Goal {
 	switch cfg.Mode {
 	case "independent":
 		return grid.GoalLocal

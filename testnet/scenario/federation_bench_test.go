@@ -13,7 +13,7 @@ import (
 // BenchmarkFederation is the economy of the eight sites of table 1 over two days,
 // directory, Kademlia and all, with generated jobs in memory.
 func BenchmarkFederation(b *testing.B) {
-	w, err := newTable1Workload(8, nil, workload.Options{})
+	w, err := NewTable1(8, nil, workload.Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -34,11 +34,11 @@ func BenchmarkFederation(b *testing.B) {
 			}
 			busy = simtest.ProcessorTime() - busy
 			runtime.ReadMemStats(&after)
-			b.ReportMetric(float64(w.jobs)*float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
-			b.ReportMetric(float64(busy.Nanoseconds())/float64(b.N)/float64(w.jobs), "cpu-ns/job")
+			b.ReportMetric(float64(w.Jobs)*float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+			b.ReportMetric(float64(busy.Nanoseconds())/float64(b.N)/float64(w.Jobs), "cpu-ns/job")
 			simtest.ReportEvents(b, events, busy)
 			b.ReportMetric(float64(after.Mallocs-before.Mallocs)/float64(events), "allocs/event")
-			b.ReportMetric(float64(events)/float64(b.N)/float64(w.jobs), "events/job")
+			b.ReportMetric(float64(events)/float64(b.N)/float64(w.Jobs), "events/job")
 		})
 	}
 }

@@ -16,8 +16,8 @@ func TestFeedSharesUsers(t *testing.T) {
 		fastest := 0
 		for u := range 2000 {
 			job := &workload.Job{User: "user" + string(rune('A'+u%26)) + string(rune('a'+u/26)), Number: int64(u)}
-			goal := cfg.goal(u%8, job)
-			if job.Number += 5000; cfg.goal(u%8, job) != goal {
+			goal := cfg.Goal(u%8, job)
+			if job.Number += 5000; cfg.Goal(u%8, job) != goal {
 				t.Fatalf("user %s changes its mind", job.User)
 			}
 			if goal == grid.GoalTime {

@@ -56,7 +56,7 @@ func newHeadNet(t *testing.T, seed uint64, link testnet.Link, heads muscle.HeadC
 	t.Helper()
 	h := &headNet{ended: map[grid.JobID]grid.Event{}, errs: map[grid.JobID]error{}}
 	n, err := testnet.New(testnet.Config{
-		Seed: seed, Inputs: siteInputs(), Durable: true, Link: link,
+		Seed: seed, Inputs: Inputs(), Durable: true, Link: link,
 		Check: func(now grid.Time) error { return h.Violation(now) },
 	})
 	if err != nil {

@@ -60,10 +60,10 @@ func DefaultLeasing() LeasingConfig {
 // leasingReport is the configuration as a result shows it.
 type leasingReport struct {
 	LeasingConfig
-	Inputs []input `json:"inputs"`
+	Inputs []Input `json:"inputs"`
 }
 
-func (cfg LeasingConfig) report(inputs []input) *leasingReport {
+func (cfg LeasingConfig) report(inputs []Input) *leasingReport {
 	cfg.Traces = slices.Concat([]string{}, cfg.Traces) // in JSON, none is [] and not null
 	cfg.Processors = slices.Concat([]int64{}, cfg.Processors)
 	return &leasingReport{cfg, inputs}
@@ -81,11 +81,11 @@ const modelJobs = 10_000
 func RunLeasing(ctx context.Context, cfg LeasingConfig) (*measure.Result, error) {
 	policy, err := lease.ParsePolicy(cfg.Policy)
 	if err != nil {
-		return nil, configError("policy", "%v", err)
+		return nil, ConfigError("policy", "%v", err)
 	}
 	discipline, err := lrms.ParseDiscipline(cfg.Queue)
 	if err != nil {
-		return nil, configError("queue", "%v", err)
+		return nil, ConfigError("queue", "%v", err)
 	}
 	w, err := openLogs(&cfg)
 	if err != nil {
@@ -100,7 +100,7 @@ func RunLeasing(ctx context.Context, cfg LeasingConfig) (*measure.Result, error)
 
 // replayAlone runs the jobs of the logs, each at its own site.
 func (w *logs) replayAlone(ctx context.Context, cfg *LeasingConfig, discipline lrms.Discipline) (*measure.Result, error) {
-	n, err := testnet.New(testnet.Config{Seed: cfg.Seed, Inputs: siteInputs()})
+	n, err := testnet.New(testnet.Config{Seed: cfg.Seed, Inputs: Inputs()})
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func (w *logs) replayAlone(ctx context.Context, cfg *LeasingConfig, discipline l
 // replayLeasing runs the jobs of the logs at sites that lease from each other.
 func (w *logs) replayLeasing(ctx context.Context, cfg *LeasingConfig, policy lease.Policy, discipline lrms.Discipline) (*measure.Result, error) {
 	if len(w.sites) < 2 {
-		return nil, configError("policy", "%s with one site: name a --trace for each partner", policy)
+		return nil, ConfigError("policy", "%s with one site: name a --trace for each partner", policy)
 	}
 	net, err := newSTRD(cfg, policy, discipline, w)
 	if err != nil {
@@ -135,7 +135,7 @@ func (w *logs) replayLeasing(ctx context.Context, cfg *LeasingConfig, policy lea
 
 // run feeds the jobs of the logs to n.
 func (w *logs) run(cfg *LeasingConfig, n *testnet.Network) *run {
-	f := &feed{source: workload.NewMerge(w.sources...), qos: workload.QoS{Length: workload.LengthEstimate}, homes: w.homes}
+	f := &Feed{Source: workload.NewMerge(w.sources...), Qos: workload.QoS{Length: workload.LengthEstimate}, Homes: w.homes}
 	n.Feed(f)
 	return &run{
 		Common: cfg.Common, scenario: "leasing", config: cfg.report(w.inputs), n: n, sites: w.sites, window: grid.Never,
@@ -163,7 +163,7 @@ type logs struct {
 	sites   []measure.Site
 	homes   []workload.Home
 	sources []workload.Source
-	inputs  []input
+	inputs  []Input
 	traces  []*workload.Trace // nil where the jobs are generated
 	total   int64             // jobs the headers speak of; 0 if one does not
 }
@@ -172,18 +172,18 @@ type logs struct {
 func openLogs(cfg *LeasingConfig) (*logs, error) {
 	noEstimate, err := workload.ParseNoEstimate(cfg.NoEstimate)
 	if err != nil {
-		return nil, configError("no-estimate", "%v", err)
+		return nil, ConfigError("no-estimate", "%v", err)
 	}
 	if cfg.Until < 0 || cfg.Until > int64(grid.SpanMax/grid.Second) {
-		return nil, configError("until", "%d: want seconds, 0 for no end", cfg.Until)
+		return nil, ConfigError("until", "%d: want seconds, 0 for no end", cfg.Until)
 	}
 	for _, p := range cfg.Processors {
 		if p < 1 || p > lrms.ProcessorsMax {
-			return nil, configError("processors", "%d: want 1 to %d", p, lrms.ProcessorsMax)
+			return nil, ConfigError("processors", "%d: want 1 to %d", p, lrms.ProcessorsMax)
 		}
 	}
 	if n, sites := len(cfg.Processors), len(cfg.Traces); sites > 0 && n > 1 && n != sites {
-		return nil, configError("processors", "%d numbers for %d traces: want one each, or one for all", n, sites)
+		return nil, ConfigError("processors", "%d numbers for %d traces: want one each, or one for all", n, sites)
 	}
 	w := &logs{}
 	filter := workload.Filter{NoEstimate: noEstimate, Until: grid.Time(cfg.Until) * grid.Second}
@@ -212,7 +212,7 @@ func (w *logs) open(path string, filter workload.Filter, o workload.Options) err
 	if filter.Processors == 0 {
 		if filter.Processors = header.MaxProcs(); filter.Processors < 1 || filter.Processors > lrms.ProcessorsMax {
 			reader.Close()
-			return configError("processors", "the header of %s does not say how many there are: name a number", path)
+			return ConfigError("processors", "the header of %s does not say how many there are: name a number", path)
 		}
 	}
 	jobs, known := header.Int("MaxRecords")
@@ -227,7 +227,7 @@ func (w *logs) open(path string, filter workload.Filter, o workload.Options) err
 	t := workload.NewTrace(reader, filter)
 	w.traces = append(w.traces, t)
 	w.add(t, siteName(path), filter.Processors)
-	w.inputs = append(w.inputs, input{Trace: filepath.Base(path)})
+	w.inputs = append(w.inputs, Input{Trace: filepath.Base(path)})
 	return nil
 }
 
@@ -252,7 +252,7 @@ func (w *logs) generate(cfg *LeasingConfig, until grid.Time) error {
 		name := fmt.Sprintf("site-%d", i+1)
 		g, err := workload.NewGenerator(m, rand.New(draw.PCG(modelSeed, grid.SiteID(name), draw.ForJobs)))
 		if err != nil {
-			return configError("processors", "%v", err)
+			return ConfigError("processors", "%v", err)
 		}
 		var source workload.Source = &workload.First{Source: g, Left: modelJobs}
 		if until > 0 {
@@ -261,7 +261,7 @@ func (w *logs) generate(cfg *LeasingConfig, until grid.Time) error {
 		w.total += modelJobs
 		w.traces = append(w.traces, nil)
 		w.add(source, name, p)
-		w.inputs = append(w.inputs, input{Trace: fmt.Sprintf("Lublin-Feitelson model, load 0.7, seed %d", modelSeed)})
+		w.inputs = append(w.inputs, Input{Trace: fmt.Sprintf("Lublin-Feitelson model, load 0.7, seed %d", modelSeed)})
 	}
 	return nil
 }

@@ -108,7 +108,7 @@ func (cfg *PackingConfig) check() ([]titan.Weights, error) {
 				return nil
 			}
 		}
-		return configError(flag, "%q: want %s", value, strings.Join(all, ", "))
+		return ConfigError(flag, "%q: want %s", value, strings.Join(all, ", "))
 	}
 	for _, err := range []error{
 		oneOf("policy", cfg.Policy, muscle.PolicyNames...),
@@ -123,28 +123,28 @@ func (cfg *PackingConfig) check() ([]titan.Weights, error) {
 	lo, hi := cfg.DeadlineRange[0], cfg.DeadlineRange[1]
 	switch {
 	case cfg.Queue < 1 || cfg.Queue > PackingQueueMax:
-		return nil, configError("queue", "%d: want 1 to %d jobs", cfg.Queue, PackingQueueMax)
+		return nil, ConfigError("queue", "%d: want 1 to %d jobs", cfg.Queue, PackingQueueMax)
 	case cfg.Total < 1 || cfg.Total > packingTotalMax:
-		return nil, configError("total", "%d: want 1 to %d jobs", cfg.Total, packingTotalMax)
+		return nil, ConfigError("total", "%d: want 1 to %d jobs", cfg.Total, packingTotalMax)
 	case cfg.Clusters < 0 || cfg.Clusters > poolMax:
-		return nil, configError("clusters", "%d: want 1 to %d, or 0 for the four of table 3", cfg.Clusters, poolMax)
+		return nil, ConfigError("clusters", "%d: want 1 to %d, or 0 for the four of table 3", cfg.Clusters, poolMax)
 	case !(lo >= 0 && lo <= hi && hi <= deadlineMax): // and not NaN
-		return nil, configError("deadline-range", "%v to %v: want two numbers from 0 to %d, the lower first", lo, hi, deadlineMax)
+		return nil, ConfigError("deadline-range", "%v to %v: want two numbers from 0 to %d, the lower first", lo, hi, deadlineMax)
 	case !(cfg.Window >= 0 && cfg.Window <= windowMax):
-		return nil, configError("window", "%v: want 0 to %d seconds", cfg.Window, windowMax)
+		return nil, ConfigError("window", "%v: want 0 to %d seconds", cfg.Window, windowMax)
 	case cfg.Settle < 0 || cfg.Settle > 100:
-		return nil, configError("settle", "%d: want 0 to 100 %%", cfg.Settle)
+		return nil, ConfigError("settle", "%d: want 0 to 100 %%", cfg.Settle)
 	}
 	clusters, _ := cfg.clusters()
 	parts := strings.Split(cfg.Weights, ";")
 	if len(parts) != 1 && len(parts) != len(clusters) {
-		return nil, configError("weights", "%d sets for %d clusters: want one each, or one for all", len(parts), len(clusters))
+		return nil, ConfigError("weights", "%d sets for %d clusters: want one each, or one for all", len(parts), len(clusters))
 	}
 	weights := make([]titan.Weights, len(clusters))
 	for i := range weights {
 		w, err := titan.ParseWeights(parts[min(i, len(parts)-1)])
 		if err != nil {
-			return nil, configError("weights", "%v", err)
+			return nil, ConfigError("weights", "%v", err)
 		}
 		weights[i] = w
 	}

@@ -44,7 +44,7 @@ func newPacker(cfg *PackingConfig, clusters int) (*packer, error) {
 	p := &packer{cfg: cfg, draws: rand.NewPCG(0, 0), clusters: make([]packedCluster, clusters)}
 	var err error
 	if p.policy, err = muscle.ParsePolicy(cfg.Policy); err != nil {
-		return nil, configError("policy", "%v", err)
+		return nil, ConfigError("policy", "%v", err)
 	}
 	p.titan, err = titan.New(titan.Config{Settle: cfg.Settle}, rand.New(p.draws))
 	return p, err
@@ -63,8 +63,8 @@ func RunPacking(ctx context.Context, cfg PackingConfig) (*measure.Result, error)
 		return nil, err
 	}
 	jobs, batch := newPackingJobs(&cfg), cfg.empty(weights)
-	bar := newProgress(cfg.Progress, "packing", int64(cfg.Total), func() int64 { return p.jobs })
-	defer bar.stop()
+	bar := NewProgress(cfg.Progress, "packing", int64(cfg.Total), func() int64 { return p.jobs })
+	defer bar.Stop()
 	for p.jobs < int64(cfg.Total) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -73,7 +73,7 @@ func RunPacking(ctx context.Context, cfg PackingConfig) (*measure.Result, error)
 		if err := p.pack(&batch); err != nil {
 			return nil, fmt.Errorf("packing, seed %d, batch %d: %w", cfg.Seed, p.batches, err)
 		}
-		bar.pulse()
+		bar.Pulse()
 	}
 	r := p.result(begun)
 	if cfg.Out != "" {

@@ -19,7 +19,7 @@ type progress struct {
 }
 
 // newProgress begins to show done out of total jobs; total 0 means that nobody knows.
-func newProgress(w io.Writer, title string, total int64, done func() int64) *progress {
+func NewProgress(w io.Writer, title string, total int64, done func() int64) *progress {
 	if !terminal(w) {
 		return &progress{}
 	}
@@ -32,7 +32,7 @@ func newProgress(w io.Writer, title string, total int64, done func() int64) *pro
 }
 
 // pulse shows how far the run is now.
-func (p *progress) pulse() {
+func (p *progress) Pulse() {
 	if p.bar == nil {
 		return
 	}
@@ -44,7 +44,7 @@ func (p *progress) pulse() {
 }
 
 // stop takes the bar away.
-func (p *progress) stop() {
+func (p *progress) Stop() {
 	if p.bar != nil {
 		p.bar.Abort(true)
 		p.container.Wait()

@@ -14,14 +14,14 @@ func TestProgressOnlyOnTerminals(t *testing.T) {
 	}
 	defer f.Close()
 	var b bytes.Buffer
-	p := newProgress(f, "leasing", 10, func() int64 { return 5 })
-	p.pulse()
-	p.stop()
-	q := newProgress(&b, "leasing", 10, func() int64 { return 5 })
-	q.pulse()
-	q.stop()
+	p := NewProgress(f, "leasing", 10, func() int64 { return 5 })
+	p.Pulse()
+	p.Stop()
+	q := NewProgress(&b, "leasing", 10, func() int64 { return 5 })
+	q.Pulse()
+	q.Stop()
 	if info, err := f.Stat(); err != nil || info.Size() != 0 || b.Len() != 0 {
 		t.Errorf("progress was written to a file (%v) or a buffer (%q)", info, b.String())
 	}
-	newProgress(nil, "leasing", 0, nil).stop()
+	NewProgress(nil, "leasing", 0, nil).Stop()
 }

@@ -53,15 +53,15 @@ const (
 func (cfg *ScaleConfig) validate() (market.Placement, error) {
 	switch {
 	case cfg.Sites < 1 || cfg.Sites > SitesMax:
-		return 0, configError("sites", "%d: want 1 to %d", cfg.Sites, SitesMax)
+		return 0, ConfigError("sites", "%d: want 1 to %d", cfg.Sites, SitesMax)
 	case cfg.Span < 1 || cfg.Span > ScaleSpanMax:
-		return 0, configError("span", "%v: want more than 0, at most %v", cfg.Span, ScaleSpanMax)
+		return 0, ConfigError("span", "%v: want more than 0, at most %v", cfg.Span, ScaleSpanMax)
 	case cfg.OFT < 0 || cfg.OFT > 100:
-		return 0, configError("oft", "%d: want 0 to 100, a percentage", cfg.OFT)
+		return 0, ConfigError("oft", "%d: want 0 to 100, a percentage", cfg.OFT)
 	}
 	placement, err := market.ParsePlacement(cfg.Placement)
 	if err != nil {
-		return 0, configError("placement", "%v", err)
+		return 0, ConfigError("placement", "%v", err)
 	}
 	return placement, nil
 }
@@ -80,7 +80,7 @@ func RunScale(ctx context.Context, cfg ScaleConfig) (*ScaleResult, error) {
 	if err := n.Run(ctx, end, nil); err != nil {
 		return nil, fmt.Errorf("%d sites, seed %d: %w", cfg.Sites, cfg.Seed, err)
 	}
-	r := m.result(end)
+	r := m.Result(end)
 	r.Mode, r.Seed, r.Placement, r.OFT = "virtual", cfg.Seed, cfg.Placement, cfg.OFT
 	r.TraceHash = fmt.Sprintf("%016x", n.TraceHash())
 	r.SetupSeconds = measure.Seconds(grid.FromDuration(time.Since(started))) - r.WallSeconds
@@ -94,28 +94,28 @@ func startScale(ctx context.Context, cfg *ScaleConfig) (*testnet.Network, *scale
 	if err != nil {
 		return nil, nil, err
 	}
-	w, err := newTable1Workload(cfg.Sites, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
+	w, err := NewTable1(cfg.Sites, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
 	if err != nil {
 		return nil, nil, err
 	}
 	defaults := DefaultFederation()
-	f := federation{
+	f := Builder{
 		Config: testnet.Config{
-			Seed: cfg.Seed, Inputs: siteInputs(),
+			Seed: cfg.Seed, Inputs: Inputs(),
 			Link: testnet.Link{LatencyMin: defaults.LatencyMin, LatencyMax: defaults.LatencyMax},
 		},
-		placement: placement, foreign: true, sites: w.sites, siblings: siblingsMax,
+		Placement: placement, Foreign: true, Sites: w.Sites, Siblings: siblingsMax,
 	}
 	n, err := f.build()
 	if err != nil {
 		return nil, nil, err
 	}
 	goals := FederationConfig{Common: Common{Seed: cfg.Seed}, Mode: "economy", OFT: cfg.OFT}
-	n.Feed(&feed{source: cfg.jobs(w), qos: workload.PaperQoS, homes: f.homes(), goal: func(site int, job *workload.Job) grid.Goal {
+	n.Feed(&Feed{Source: cfg.jobs(w), Qos: workload.PaperQoS, Homes: f.Homes(), Goal: func(site int, job *workload.Job) grid.Goal {
 		if job.Number >= earlierJob {
 			return grid.GoalLocal
 		}
-		return goals.goal(site, job)
+		return goals.Goal(site, job)
 	}})
 	if cfg.Pulse != nil {
 		n.Pulse(func() { cfg.Pulse(int64(n.Now()) * 1000 / int64(scaleWarmup+cfg.Span)) })
@@ -123,7 +123,7 @@ func startScale(ctx context.Context, cfg *ScaleConfig) (*testnet.Network, *scale
 	if err := n.Run(ctx, scaleWarmup-1, nil); err != nil {
 		return nil, nil, fmt.Errorf("%d sites, seed %d: %w", cfg.Sites, cfg.Seed, err)
 	}
-	return n, measureScale(n, f.nodes, scaleWarmup), nil
+	return n, MeasureScale(n, f.Nodes, scaleWarmup), nil
 }
 
 // requests adds up what the nodes of a DHT have looked up.

@@ -7,14 +7,14 @@ import (
 
 // scaleJobs follows the jobs that are submitted during a measurement, by what their
 // homes and the sites that run them tell. Not safe for concurrent use.
-type scaleJobs struct {
+type ScaleJobs struct {
 	begin grid.Time // jobs submitted before do not count
-	jobs  map[grid.JobID]*scaleJob
-	slab  grid.Slab[scaleJob]
+	Jobs  map[grid.JobID]*ScaleJob
+	slab  grid.Slab[ScaleJob]
 }
 
 // scaleJob is what is known of one job.
-type scaleJob struct {
+type ScaleJob struct {
 	home     int32
 	goal     grid.Goal
 	accepted bool
@@ -27,15 +27,15 @@ type scaleJob struct {
 }
 
 // event takes what a site tells about a job.
-func (s *scaleJobs) event(site int32, e *grid.Event) {
+func (s *ScaleJobs) Event(site int32, e *grid.Event) {
 	if e.Job.Submit < s.begin {
 		return
 	}
-	j := s.jobs[e.Job.ID]
+	j := s.Jobs[e.Job.ID]
 	if e.Kind == grid.JobSubmitted {
 		j = s.slab.New()
 		j.home, j.goal = site, e.Job.Goal
-		s.jobs[e.Job.ID] = j
+		s.Jobs[e.Job.ID] = j
 	}
 	if j == nil || j.home != site {
 		return
@@ -55,8 +55,8 @@ func (s *scaleJobs) event(site int32, e *grid.Event) {
 }
 
 // started takes an execution whose end is known already.
-func (s *scaleJobs) started(job *grid.Job, end grid.Time) {
-	if j := s.jobs[job.ID]; j != nil {
+func (s *ScaleJobs) started(job *grid.Job, end grid.Time) {
+	if j := s.Jobs[job.ID]; j != nil {
 		j.response = end - job.Submit
 	}
 }
@@ -73,8 +73,8 @@ type jobTotals struct {
 
 // totals adds up. promised returns when an accepted job that has not started is to
 // end; nil: nobody knows.
-func (s *scaleJobs) totals(promised func(home int32, id grid.JobID) (grid.Time, bool)) (t jobTotals) {
-	for id, j := range s.jobs { // sums of integers: the order does not matter
+func (s *ScaleJobs) Totals(promised func(home int32, id grid.JobID) (grid.Time, bool)) (t jobTotals) {
+	for id, j := range s.Jobs { // sums of integers: the order does not matter
 		t.submitted++
 		messages := j.messages
 		switch {
@@ -111,15 +111,15 @@ func (s *scaleJobs) totals(promised func(home int32, id grid.JobID) (grid.Time, 
 }
 
 // stretch turns real spans into those of the workload.
-func (t *jobTotals) stretch(speedup int64) {
+func (t *jobTotals) Stretch(speedup int64) {
 	var stretched measure.Sum
 	stretched.Scaled(t.response, speedup)
 	t.response = stretched
 }
 
 // over reports whether every job has ended and its result has come home.
-func (s *scaleJobs) over() bool {
-	for _, j := range s.jobs {
+func (s *ScaleJobs) Over() bool {
+	for _, j := range s.Jobs {
 		if !j.finished && !j.refused {
 			return false
 		}

@@ -29,7 +29,7 @@ func (cfg *ScaleConfig) phase(round int) grid.Time {
 }
 
 // jobs returns the jobs of all sites, those from before the measurement first.
-func (cfg *ScaleConfig) jobs(w *table1Workload) workload.Source {
+func (cfg *ScaleConfig) jobs(w *Table1) workload.Source {
 	round := len(workload.Table1())
 	sources := make([]workload.Source, len(w.days))
 	for i, days := range w.days {

@@ -16,7 +16,7 @@ type scaleMeasure struct {
 	n        *testnet.Network
 	nodes    []*kademlia.Node // nil: the oracle answers
 	begin    grid.Time
-	jobs     scaleJobs
+	Jobs     ScaleJobs
 	began    time.Time
 	busy     time.Duration // of this thread at the beginning
 	events   int64
@@ -27,17 +27,17 @@ type scaleMeasure struct {
 }
 
 // measureScale begins a measurement just before the instant begin.
-func measureScale(n *testnet.Network, nodes []*kademlia.Node, begin grid.Time) *scaleMeasure {
+func MeasureScale(n *testnet.Network, nodes []*kademlia.Node, begin grid.Time) *scaleMeasure {
 	m := &scaleMeasure{
-		n: n, nodes: nodes, begin: begin, jobs: scaleJobs{begin: begin, jobs: make(map[grid.JobID]*scaleJob)},
+		n: n, nodes: nodes, begin: begin, Jobs: ScaleJobs{begin: begin, Jobs: make(map[grid.JobID]*ScaleJob)},
 		events: n.Events(), counters: make([]wire.Counter, n.Len()), queries: measure.Queries(n), asked: queryLookups(n), looked: requests(nodes),
 	}
 	for i := range m.counters {
 		m.counters[i] = *n.Counter(i)
 	}
 	n.Observe(testnet.Observer{
-		Event: func(_ grid.Time, site int, e *grid.Event) { m.jobs.event(int32(site), e) },
-		Start: func(_ grid.Time, x *testnet.Execution) { m.jobs.started(x.Job, x.End) },
+		Event: func(_ grid.Time, site int, e *grid.Event) { m.Jobs.Event(int32(site), e) },
+		Start: func(_ grid.Time, x *testnet.Execution) { m.Jobs.started(x.Job, x.End) },
 	})
 	m.began = time.Now()
 	m.busy, _ = threadTime()
@@ -69,26 +69,26 @@ func (m *scaleMeasure) promised(home int32, id grid.JobID) (grid.Time, bool) {
 }
 
 // result ends the measurement at the present instant.
-func (m *scaleMeasure) result(end grid.Time) *ScaleResult {
+func (m *scaleMeasure) Result(end grid.Time) *ScaleResult {
 	wall := time.Since(m.began)
 	busy, known := threadTime()
 	if busy -= m.busy; !known {
 		busy = wall
 	}
-	c := scaleCounts{counters: make([]wire.Counter, m.n.Len()), span: end - m.begin}
-	for i := range c.counters {
-		c.counters[i] = *m.n.Counter(i)
-		c.counters[i].Subtract(&m.counters[i])
-		c.names = append(c.names, string(m.n.ID(i)))
+	c := ScaleCounts{Counters: make([]wire.Counter, m.n.Len()), Span: end - m.begin}
+	for i := range c.Counters {
+		c.Counters[i] = *m.n.Counter(i)
+		c.Counters[i].Subtract(&m.counters[i])
+		c.Names = append(c.Names, string(m.n.ID(i)))
 	}
-	c.queries = measure.Queries(m.n)
-	c.queries.Minus(&m.queries)
-	c.queryLookups = queryLookups(m.n) - m.asked
+	c.Queries = measure.Queries(m.n)
+	c.Queries.Minus(&m.queries)
+	c.QueryLookups = queryLookups(m.n) - m.asked
 	looked := requests(m.nodes)
-	c.lookups, c.requests = looked.Lookups-m.looked.Lookups, looked.Requests-m.looked.Requests
-	totals := m.jobs.totals(m.promised)
+	c.Lookups, c.Requests = looked.Lookups-m.looked.Lookups, looked.Requests-m.looked.Requests
+	totals := m.Jobs.Totals(m.promised)
 	r := &ScaleResult{Events: m.n.Events() - m.events, WallSeconds: measure.Seconds(grid.FromDuration(wall)), ProcessorSeconds: measure.Seconds(grid.FromDuration(busy))}
 	r.EventsPerSecond = int64(float64(r.Events) / max(busy.Seconds(), 1e-9))
-	r.fill(&c, &totals)
+	r.Fill(&c, &totals)
 	return r
 }

@@ -96,30 +96,30 @@ type SiteLoad struct {
 }
 
 // scaleCounts is what was counted within the span.
-type scaleCounts struct {
-	names    []string          // of the sites
-	counters []wire.Counter    // by site
-	queries  measure.Histogram // messages per query
+type ScaleCounts struct {
+	Names    []string          // of the sites
+	Counters []wire.Counter    // by site
+	Queries  measure.Histogram // messages per query
 
-	lookups, queryLookups int64
-	requests              int64 // each is a message, and so is its answer
-	span                  grid.Time
+	Lookups, QueryLookups int64
+	Requests              int64 // each is a message, and so is its answer
+	Span                  grid.Time
 }
 
 // fill works the figures out.
-func (r *ScaleResult) fill(c *scaleCounts, t *jobTotals) {
+func (r *ScaleResult) Fill(c *ScaleCounts, t *jobTotals) {
 	total := new(wire.Counter)
-	for i := range c.counters {
-		total.Add(&c.counters[i])
+	for i := range c.Counters {
+		total.Add(&c.Counters[i])
 	}
-	r.Sites, r.SpanSeconds = len(c.names), measure.Seconds(c.span)
+	r.Sites, r.SpanSeconds = len(c.Names), measure.Seconds(c.Span)
 	r.Jobs, r.Accepted, r.Migrated = t.submitted, t.accepted, t.migrated
 	r.Acceptance = measure.Ratio(measure.SumOf(t.accepted).Over(measure.SumOf(t.submitted-t.open), 10_000))
 	r.ResponseTime = meanOf(t.response, t.timed, int64(grid.Second))
 	r.BudgetSpent = meanOf(t.cost, t.accepted, int64(grid.Credit))
 	r.Cheapest, r.Fastest = t.byGoal[0].Spread(), t.byGoal[1].Spread()
-	r.Negotiation, r.Queries, r.PerQuery = t.perJob.Spread(), c.queries.N, c.queries.Spread()
-	r.Lookups, r.QueryLookups, r.RequestsPerLookup = c.lookups, c.queryLookups, measure.Decimal(measure.SumOf(c.requests).Over(measure.SumOf(c.lookups), 100))
+	r.Negotiation, r.Queries, r.PerQuery = t.perJob.Spread(), c.Queries.N, c.Queries.Spread()
+	r.Lookups, r.QueryLookups, r.RequestsPerLookup = c.Lookups, c.QueryLookups, measure.Decimal(measure.SumOf(c.Requests).Over(measure.SumOf(c.Lookups), 100))
 	r.ByType = make(map[string]int64)
 	for k := range grid.Kind(wire.KindMax) {
 		if n := total.ReceivedOf(k).Messages; n > 0 {
@@ -138,7 +138,7 @@ func meanOf(s measure.Sum, n, unit int64) measure.Decimal {
 }
 
 // shares divides all messages by what they are for.
-func (r *ScaleResult) shares(c *scaleCounts, t *jobTotals) {
+func (r *ScaleResult) shares(c *ScaleCounts, t *jobTotals) {
 	family := func(prefix string) (n int64) {
 		for name, count := range r.ByType {
 			if strings.HasPrefix(name, prefix) {
@@ -154,11 +154,11 @@ func (r *ScaleResult) shares(c *scaleCounts, t *jobTotals) {
 		}
 	}
 	market, directory, gossip := family("market."), family("directory."), family("gossip.")
-	queries := c.queries.Sum()
-	lookups := 2 * c.requests
+	queries := c.Queries.Sum()
+	lookups := 2 * c.Requests
 	queryLookups := int64(0)
-	if c.lookups > 0 { // their share of all
-		queryLookups = measure.SumOf(lookups*c.queryLookups).Over(measure.SumOf(c.lookups), 1)
+	if c.Lookups > 0 { // their share of all
+		queryLookups = measure.SumOf(lookups*c.QueryLookups).Over(measure.SumOf(c.Lookups), 1)
 	}
 	publishing := max(directory-queries, 0)
 	all := lookups
@@ -179,7 +179,7 @@ func (r *ScaleResult) shares(c *scaleCounts, t *jobTotals) {
 	}
 	perMinute := func(n int64) measure.Decimal {
 		var siteMinutes, messages measure.Sum
-		siteMinutes.Add(int64(len(c.names)), int64(c.span))
+		siteMinutes.Add(int64(len(c.Names)), int64(c.Span))
 		messages.Add(n, int64(grid.Minute))
 		return measure.Decimal(messages.Over(siteMinutes, 100))
 	}
@@ -190,13 +190,13 @@ func (r *ScaleResult) shares(c *scaleCounts, t *jobTotals) {
 }
 
 // spread says how the messages are spread over the sites.
-func (r *ScaleResult) spread(c *scaleCounts) {
+func (r *ScaleResult) spread(c *ScaleCounts) {
 	for _, family := range []string{"all", "market", "directory", "kademlia", "gossip"} {
 		load := SiteLoad{Messages: family}
 		var all int64
 		hottest := 0
-		for i := range c.counters {
-			n := handled(&c.counters[i], family)
+		for i := range c.Counters {
+			n := handled(&c.Counters[i], family)
 			all += n
 			if n > load.Max {
 				load.Max, hottest = n, i
@@ -205,12 +205,12 @@ func (r *ScaleResult) spread(c *scaleCounts) {
 		if all == 0 {
 			continue
 		}
-		load.Hottest = c.names[hottest]
+		load.Hottest = c.Names[hottest]
 		if family == "all" {
-			load.ByType = handledByType(&c.counters[hottest])
+			load.ByType = handledByType(&c.Counters[hottest])
 		}
-		load.Mean = measure.Decimal(measure.SumOf(all).Over(measure.SumOf(int64(len(c.counters))), 100))
-		load.Times = measure.Decimal(measure.SumOf(load.Max*int64(len(c.counters))).Over(measure.SumOf(all), 100))
+		load.Mean = measure.Decimal(measure.SumOf(all).Over(measure.SumOf(int64(len(c.Counters))), 100))
+		load.Times = measure.Decimal(measure.SumOf(load.Max*int64(len(c.Counters))).Over(measure.SumOf(all), 100))
 		r.MessagesPerSite = append(r.MessagesPerSite, load)
 	}
 }
@@ -238,12 +238,12 @@ func handledByType(c *wire.Counter) map[string]int64 {
 }
 
 // minus takes away what had been counted before.
-func (c *scaleCounts) minus(before *scaleCounts) {
-	for i := range c.counters {
-		c.counters[i].Subtract(&before.counters[i])
+func (c *ScaleCounts) Minus(before *ScaleCounts) {
+	for i := range c.Counters {
+		c.Counters[i].Subtract(&before.Counters[i])
 	}
-	c.queries.Minus(&before.queries)
-	c.lookups -= before.lookups
-	c.requests -= before.requests
-	c.queryLookups -= before.queryLookups
+	c.Queries.Minus(&before.Queries)
+	c.Lookups -= before.Lookups
+	c.Requests -= before.Requests
+	c.QueryLookups -= before.QueryLookups
 }

@@ -16,7 +16,7 @@ import (
 // names the flag at fault. The caller shows it and how the scenario is used.
 var ErrConfig = errors.New("bad setting")
 
-func configError(flag, format string, args ...any) error {
+func ConfigError(flag, format string, args ...any) error {
 	return fmt.Errorf("%w: --%s: %s", ErrConfig, flag, fmt.Sprintf(format, args...))
 }
 
@@ -31,7 +31,7 @@ type Common struct {
 }
 
 // input says where a site's jobs came from.
-type input struct {
+type Input struct {
 	Site  string `json:"site"`
 	Trace string `json:"trace"`           // file, or what was generated
 	Start int64  `json:"start,omitempty"` // second of the log at which the run begins
@@ -77,10 +77,10 @@ func (r *run) do(ctx context.Context) (result *measure.Result, err error) {
 	}
 	c := measure.Collect(r.n, r.begin, r.window, rows)
 	c.Leased = r.leased
-	p := newProgress(r.Progress, r.scenario, r.total, r.read)
-	r.n.Pulse(p.pulse)
+	p := NewProgress(r.Progress, r.scenario, r.total, r.read)
+	r.n.Pulse(p.Pulse)
 	err = r.n.Run(ctx, r.until(), func() bool { return r.n.Now() >= r.least && c.Done() && (r.quiet == nil || r.quiet()) })
-	p.stop()
+	p.Stop()
 	if err == nil && !c.Done() {
 		err = fmt.Errorf("at %v %d jobs have neither ended nor been refused, and nothing more happens (or not in time)", r.n.Now(), c.Open)
 	}

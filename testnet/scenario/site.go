@@ -11,7 +11,7 @@ import (
 const jobsMax = 1 << 30
 
 // siteInputs makes the inputs that node.Site knows.
-func siteInputs() testnet.Inputs {
+func Inputs() testnet.Inputs {
 	submit, adopted := new(site.Submit), new(site.Adopted)
 	return testnet.Inputs{
 		Submit: func(token uint64, job *grid.Job) grid.Input {

@@ -45,17 +45,17 @@ func matchLogs(paths []string) (logs [8]string, err error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
-			return logs, configError("trace", "%v", err)
+			return logs, ConfigError("trace", "%v", err)
 		}
 		if !info.IsDir() {
 			if !offer(path) {
-				return logs, configError("trace", "%s: its name is that of no log of table 1 (CTC, KTH, LANL-CM5, LANL-O2K, NASA, SDSC-Par, SDSC-BLUE, SDSC-SP2)", path)
+				return logs, ConfigError("trace", "%s: its name is that of no log of table 1 (CTC, KTH, LANL-CM5, LANL-O2K, NASA, SDSC-Par, SDSC-BLUE, SDSC-SP2)", path)
 			}
 			continue
 		}
 		entries, err := os.ReadDir(path)
 		if err != nil {
-			return logs, configError("trace", "%v", err)
+			return logs, ConfigError("trace", "%v", err)
 		}
 		found := false
 		for _, e := range entries {
@@ -64,7 +64,7 @@ func matchLogs(paths []string) (logs [8]string, err error) {
 			}
 		}
 		if !found {
-			return logs, configError("trace", "%s: no log of a site of table 1 in this directory", path)
+			return logs, ConfigError("trace", "%s: no log of a site of table 1 in this directory", path)
 		}
 	}
 	return logs, nil
@@ -76,8 +76,8 @@ func isLog(name string) bool {
 }
 
 // twoDays returns the two days of a site's log, or, without one, of its model.
-func twoDays(index int, site *workload.Site, path string, o workload.Options) ([]workload.Job, input, error) {
-	from := input{Span: int64(2 * grid.Day / grid.Second)}
+func twoDays(index int, site *workload.Site, path string, o workload.Options) ([]workload.Job, Input, error) {
+	from := Input{Span: int64(2 * grid.Day / grid.Second)}
 	if path == "" {
 		days, err := site.GenerateDays(index, workload.EmbeddedSeed)
 		from.Trace = "Lublin-Feitelson model"
@@ -100,59 +100,59 @@ func twoDays(index int, site *workload.Site, path string, o workload.Options) ([
 }
 
 // table1Workload is the workload of n sites: those of table 1, then again.
-type table1Workload struct {
-	sites  []workload.Site
+type Table1 struct {
+	Sites  []workload.Site
 	days   [][]workload.Job // by site; replicas share theirs
-	inputs []input
-	jobs   int64
+	Inputs []Input
+	Jobs   int64
 }
 
 // newTable1Workload reads or generates two days for each of n sites.
-func newTable1Workload(n int, traces []string, o workload.Options) (*table1Workload, error) {
+func NewTable1(n int, traces []string, o workload.Options) (*Table1, error) {
 	paths, err := matchLogs(traces)
 	if err != nil {
 		return nil, err
 	}
-	return fillTable1(n, func(i int, s *workload.Site) ([]workload.Job, input, error) { return twoDays(i, s, paths[i], o) })
+	return fillTable1(n, func(i int, s *workload.Site) ([]workload.Job, Input, error) { return twoDays(i, s, paths[i], o) })
 }
 
 // givenWorkload is the workload of n sites whose jobs are given for table 1.
-func givenWorkload(n int, days [][]workload.Job) (*table1Workload, error) {
+func givenWorkload(n int, days [][]workload.Job) (*Table1, error) {
 	if least := min(n, len(workload.Table1())); len(days) < least {
 		return nil, fmt.Errorf("%w: jobs for %d sites, want %d", ErrConfig, len(days), least)
 	}
-	return fillTable1(n, func(i int, _ *workload.Site) ([]workload.Job, input, error) {
-		return days[i], input{Trace: "given", Span: int64(2 * grid.Day / grid.Second)}, nil
+	return fillTable1(n, func(i int, _ *workload.Site) ([]workload.Job, Input, error) {
+		return days[i], Input{Trace: "given", Span: int64(2 * grid.Day / grid.Second)}, nil
 	})
 }
 
 // fillTable1 makes the workload of n sites: the first eight have jobs of their own,
 // the others again those of the site they are a replica of.
-func fillTable1(n int, jobs func(i int, s *workload.Site) ([]workload.Job, input, error)) (*table1Workload, error) {
+func fillTable1(n int, jobs func(i int, s *workload.Site) ([]workload.Job, Input, error)) (*Table1, error) {
 	round := len(workload.Table1())
-	w := &table1Workload{sites: workload.Sites(n)}
-	for i := range w.sites {
-		s := &w.sites[i]
+	w := &Table1{Sites: workload.Sites(n)}
+	for i := range w.Sites {
+		s := &w.Sites[i]
 		if i >= round {
 			w.days = append(w.days, w.days[i-round])
-			w.inputs = append(w.inputs, w.inputs[i-round])
+			w.Inputs = append(w.Inputs, w.Inputs[i-round])
 		} else {
 			days, from, err := jobs(i, s)
 			if err != nil {
 				return nil, err
 			}
 			w.days = append(w.days, days)
-			w.inputs = append(w.inputs, from)
+			w.Inputs = append(w.Inputs, from)
 		}
-		w.inputs[i].Site = s.Name
-		w.inputs[i].Jobs = int64(len(w.days[i]))
-		w.jobs += w.inputs[i].Jobs
+		w.Inputs[i].Site = s.Name
+		w.Inputs[i].Jobs = int64(len(w.days[i]))
+		w.Jobs += w.Inputs[i].Jobs
 	}
 	return w, nil
 }
 
 // source returns the jobs of all sites by time of submission, from instant begin on.
-func (w *table1Workload) source(begin grid.Time) workload.Source {
+func (w *Table1) Source(begin grid.Time) workload.Source {
 	sources := make([]workload.Source, len(w.days))
 	for i := range w.days {
 		days := workload.Jobs(w.days[i])
@@ -175,11 +175,11 @@ func (l *later) Next(job *workload.Job) (bool, error) {
 }
 
 // without leaves out jobs that run longer.
-func (w *table1Workload) without(longest grid.Time) {
-	w.jobs = 0
+func (w *Table1) Without(longest grid.Time) {
+	w.Jobs = 0
 	for i, days := range w.days {
 		w.days[i] = slices.DeleteFunc(slices.Clone(days), func(j workload.Job) bool { return j.RunTime > longest })
-		w.inputs[i].Jobs = int64(len(w.days[i]))
-		w.jobs += w.inputs[i].Jobs
+		w.Inputs[i].Jobs = int64(len(w.days[i]))
+		w.Jobs += w.Inputs[i].Jobs
 	}
 }

@@ -1,4 +1,4 @@
-package scenario
+package live
 
 import (
 	"flag"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
 
@@ -38,14 +39,14 @@ func TestLiveCountsAsVirtual(t *testing.T) {
 func countsAsVirtual(t *testing.T, nodes int) {
 	watch(t)
 	jobs := int64(max(10*nodes, 300)) // enough messages of each type
-	cfg := ScaleLiveConfig{Seed: 1, Nodes: nodes, Jobs: jobs, Rest: *liveRest, Placement: "coordinated", OFT: 50}
+	cfg := ComparisonConfig{Seed: 1, Nodes: nodes, Jobs: jobs, Rest: *liveRest, Placement: "coordinated", OFT: 50}
 	cfg.apart = 50 * time.Millisecond
 	if !*liveSwift {
 		cfg.latency = func() time.Duration {
 			return fleetLatencyMin.Duration() + rand.N((fleetLatencyMax - fleetLatencyMin).Duration())
 		}
 	}
-	live, virtual, err := RunScaleLive(t.Context(), cfg)
+	live, virtual, err := Compare(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,12 +84,12 @@ func countsAsVirtual(t *testing.T, nodes int) {
 // arrive a second.
 func TestSpeedupSuitsTheArrivals(t *testing.T) {
 	for _, nodes := range []int{1, 12, 100} {
-		w, err := newTable1Workload(nodes, nil, workload.Options{})
+		w, err := scenario.NewTable1(nodes, nil, workload.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		speedup := speedupFor(w, 240, arrivalRate)
-		source := w.source(0)
+		source := w.Source(0)
 		var first, last float64
 		for i := range 240 {
 			var job workload.Job

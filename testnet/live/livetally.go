@@ -1,4 +1,4 @@
-package scenario
+package live
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
 
@@ -27,7 +28,7 @@ type liveTally struct {
 	index   map[grid.SiteID]int
 	tallies []measure.Tally
 	perJob  measure.Histogram
-	jobs    scaleJobs
+	jobs    scenario.ScaleJobs
 	ended   int64 // jobs that are over
 }
 
@@ -35,7 +36,7 @@ func newLiveTally(sites []workload.Site, speedup int64) *liveTally {
 	return &liveTally{
 		sites: sites, speedup: speedup, changed: make(chan struct{}, 1),
 		index: make(map[grid.SiteID]int), tallies: make([]measure.Tally, len(sites)),
-		jobs: scaleJobs{jobs: make(map[grid.JobID]*scaleJob)},
+		jobs: scenario.ScaleJobs{Jobs: make(map[grid.JobID]*scenario.ScaleJob)},
 	}
 }
 
@@ -83,7 +84,7 @@ func (t *liveTally) events(site int, list []grid.Event) {
 	home := &t.tallies[site]
 	for i := range list {
 		e := &list[i]
-		t.jobs.event(int32(site), e)
+		t.jobs.Event(int32(site), e)
 		switch e.Kind {
 		case grid.JobSubmitted:
 			home.Submitted++
@@ -211,8 +212,8 @@ func (x *timers) Close() error {
 
 // upReport is the configuration of a live network as a result shows it.
 type upReport struct {
-	UpConfig
-	Inputs []input `json:"inputs"`
+	Config
+	Inputs []scenario.Input `json:"inputs"`
 }
 
 // paperCount returns how many messages of the kinds the paper counts were sent and received.
@@ -229,7 +230,7 @@ func paperCount(c *wire.Counter) (count int64) {
 func (l *Live) result(begun time.Time) (*measure.Result, error) {
 	wall := time.Since(begun)
 	r := &measure.Result{
-		Scenario: "up", Seed: l.cfg.Seed, Mode: "live", Config: &upReport{l.cfg, l.work.inputs},
+		Scenario: "up", Seed: l.cfg.Seed, Mode: "live", Config: &upReport{l.cfg, l.work.Inputs},
 		VirtualSeconds: measure.Seconds(l.tally.scale(grid.FromDuration(wall))), WallSeconds: measure.Seconds(grid.FromDuration(wall)),
 	}
 	var queries measure.Histogram
@@ -255,7 +256,7 @@ func (l *Live) result(begun time.Time) (*measure.Result, error) {
 		t := &l.tally.tallies[i]
 		t.MessagesRemote = max(counts[i]-t.Sent, 0)
 		total.Plus(t)
-		s := &l.work.sites[i]
+		s := &l.work.Sites[i]
 		processors += s.Processors
 		r.Sites = append(r.Sites, measure.SiteResult{Name: s.Name, Processors: s.Processors, Stats: t.Stats(s.Processors, grid.Never)})
 	}

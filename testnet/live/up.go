@@ -1,4 +1,4 @@
-package scenario
+package live
 
 import (
 	"cmp"
@@ -24,6 +24,7 @@ import (
 	"gridnode/node/site"
 	"gridnode/node/store"
 	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
 
@@ -34,8 +35,8 @@ import (
 // Speedup; prices are multiplied with it, so that jobs cost what they would have.
 // Messages, timers of protocols and disks are as fast as they are. In results spans
 // are the workload's again: a message that takes 5 ms looks like 5 s at a thousandfold.
-type UpConfig struct {
-	Common
+type Config struct {
+	scenario.Common
 
 	Nodes   int   `json:"nodes"`   // sites of table 1 of Grid-Federation, again and again
 	Count   int64 `json:"jobs"`    // the first so many of the two days; 0: all
@@ -69,31 +70,31 @@ const (
 )
 
 // DefaultUp is what the command line starts from.
-func DefaultUp() UpConfig {
-	return UpConfig{
-		Common: Common{Seed: 1}, Nodes: 12, Count: 240, Slack: grid.Second,
+func Default() Config {
+	return Config{
+		Common: scenario.Common{Seed: 1}, Nodes: 12, Count: 240, Slack: grid.Second,
 		Placement: "coordinated", OFT: 50, Transport: "tcp",
 	}
 }
 
-func (cfg *UpConfig) validate() (market.Placement, error) {
+func (cfg *Config) validate() (market.Placement, error) {
 	switch {
 	case cfg.Nodes < 1 || cfg.Nodes > NodesMax:
-		return 0, configError("nodes", "%d: want 1 to %d", cfg.Nodes, NodesMax)
+		return 0, scenario.ConfigError("nodes", "%d: want 1 to %d", cfg.Nodes, NodesMax)
 	case cfg.Count < 0:
-		return 0, configError("jobs", "%d: want 0 (all) or more", cfg.Count)
+		return 0, scenario.ConfigError("jobs", "%d: want 0 (all) or more", cfg.Count)
 	case cfg.Speedup < 0 || cfg.Speedup > SpeedupMax:
-		return 0, configError("speedup", "%d: want 1 to %d, or 0 for one that suits the machine", cfg.Speedup, SpeedupMax)
+		return 0, scenario.ConfigError("speedup", "%d: want 1 to %d, or 0 for one that suits the machine", cfg.Speedup, SpeedupMax)
 	case cfg.Slack < 0 || cfg.Slack > grid.Day:
-		return 0, configError("slack", "%v: want 0 to %v", cfg.Slack, grid.Day)
+		return 0, scenario.ConfigError("slack", "%v: want 0 to %v", cfg.Slack, grid.Day)
 	case cfg.OFT < 0 || cfg.OFT > 100:
-		return 0, configError("oft", "%d: want 0 to 100, a percentage", cfg.OFT)
+		return 0, scenario.ConfigError("oft", "%d: want 0 to 100, a percentage", cfg.OFT)
 	case cfg.Transport != "tcp" && cfg.Transport != "memory":
-		return 0, configError("transport", "%q: want tcp or memory", cfg.Transport)
+		return 0, scenario.ConfigError("transport", "%q: want tcp or memory", cfg.Transport)
 	}
 	placement, err := market.ParsePlacement(cfg.Placement)
 	if err != nil {
-		return 0, configError("placement", "%v", err)
+		return 0, scenario.ConfigError("placement", "%v", err)
 	}
 	return placement, nil
 }
@@ -104,10 +105,10 @@ const arrivalRate = 100
 
 // speedupFor returns the speed-up at which the first count jobs (0: all) arrive at
 // rate, in jobs a second.
-func speedupFor(w *table1Workload, count, rate int64) int64 {
+func speedupFor(w *scenario.Table1, count, rate int64) int64 {
 	var job workload.Job
 	first, last, n := grid.Never, grid.Time(0), int64(0)
-	for source := w.source(0); count == 0 || n < count; n++ {
+	for source := w.Source(0); count == 0 || n < count; n++ {
 		if ok, err := source.Next(&job); !ok || err != nil { // in memory: it cannot fail
 			break
 		}
@@ -121,15 +122,15 @@ func speedupFor(w *table1Workload, count, rate int64) int64 {
 
 // Live is a network of real nodes.
 type Live struct {
-	cfg   UpConfig
-	work  *table1Workload
+	cfg   Config
+	work  *scenario.Table1
 	hosts []*node.Host
 	ups   []comingUp // of hosts
 	tally *liveTally
 	begun time.Time
 
-	counted *scaleCounts  // during Replay
-	late    time.Duration // of a submission behind its instant, at most
+	counted *scenario.ScaleCounts // during Replay
+	late    time.Duration         // of a submission behind its instant, at most
 }
 
 // comingUp is how a node came up.
@@ -147,22 +148,22 @@ func (l *Live) step(s stage, done, total int64) {
 
 // Up starts the nodes and returns when each sees the quotes of all. Cancelling ctx
 // while it runs ends it. An error wrapping ErrConfig is about cfg. Close the network.
-func Up(ctx context.Context, cfg UpConfig) (*Live, error) {
+func Up(ctx context.Context, cfg Config) (*Live, error) {
 	placement, err := cfg.validate()
 	if err != nil {
 		return nil, err
 	}
-	work, err := newTable1Workload(cfg.Nodes, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
+	work, err := scenario.NewTable1(cfg.Nodes, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
 	if err != nil {
 		return nil, err
 	}
 	if cfg.longest > 0 {
-		work.without(cfg.longest)
+		work.Without(cfg.longest)
 	}
 	if cfg.Speedup == 0 {
 		cfg.Speedup = speedupFor(work, cfg.Count, cmp.Or(cfg.rate, arrivalRate))
 	}
-	l := &Live{cfg: cfg, work: work, begun: time.Now(), tally: newLiveTally(work.sites, cfg.Speedup)}
+	l := &Live{cfg: cfg, work: work, begun: time.Now(), tally: newLiveTally(work.Sites, cfg.Speedup)}
 	if err := l.start(ctx, placement); err != nil {
 		l.Close()
 		return nil, err
@@ -180,7 +181,7 @@ func (l *Live) Close() error {
 	for i, h := range l.hosts {
 		wg.Go(func() {
 			if err := h.Close(); err != nil {
-				errs[i] = fmt.Errorf("site %s: %w", l.work.sites[i].Name, err)
+				errs[i] = fmt.Errorf("site %s: %w", l.work.Sites[i].Name, err)
 			}
 		})
 	}
@@ -204,9 +205,9 @@ func (l *Live) start(ctx context.Context, placement market.Placement) error {
 	}
 	rng := rand.New(draw.PCG(l.cfg.Seed, "", draw.ForRouter))
 	ready := int64(0) // started, and once more when settled
-	p := newProgress(l.cfg.Progress, "nodes", int64(2*l.cfg.Nodes), func() int64 { return ready })
-	defer p.stop()
-	for i := range l.work.sites {
+	p := scenario.NewProgress(l.cfg.Progress, "nodes", int64(2*l.cfg.Nodes), func() int64 { return ready })
+	defer p.Stop()
+	for i := range l.work.Sites {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -222,22 +223,22 @@ func (l *Live) start(ctx context.Context, placement market.Placement) error {
 		}
 		h, err := node.Start(ctx, cfg)
 		if err != nil {
-			return fmt.Errorf("site %s: %w", l.work.sites[i].Name, err)
+			return fmt.Errorf("site %s: %w", l.work.Sites[i].Name, err)
 		}
 		up.at = time.Since(l.begun)
 		l.hosts, l.ups = append(l.hosts, h), append(l.ups, up)
 		l.tally.add(i, h)
 		ready++
-		p.pulse()
+		p.Pulse()
 		l.step(stageStart, ready, int64(2*l.cfg.Nodes))
 		time.Sleep(l.cfg.apart)
 	}
 	for i, h := range l.hosts {
 		if err := l.settled(ctx, h); err != nil {
-			return fmt.Errorf("site %s: %w", l.work.sites[i].Name, err)
+			return fmt.Errorf("site %s: %w", l.work.Sites[i].Name, err)
 		}
 		ready++
-		p.pulse()
+		p.Pulse()
 		l.step(stageStart, ready, int64(2*l.cfg.Nodes))
 	}
 	return nil
@@ -285,7 +286,7 @@ const gossipBudget = 2500
 
 // host returns the configuration of a node.
 func (l *Live) host(i int, placement market.Placement, memory *p2p.Memory) (node.HostConfig, error) {
-	s := &l.work.sites[i]
+	s := &l.work.Sites[i]
 	key, err := l.key(s.Name)
 	if err != nil {
 		return node.HostConfig{}, err

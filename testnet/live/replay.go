@@ -1,4 +1,4 @@
-package scenario
+package live
 
 import (
 	"context"
@@ -12,6 +12,7 @@ import (
 	"gridnode/node"
 	"gridnode/node/site"
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
 
@@ -38,19 +39,19 @@ func (l *Live) Replay(ctx context.Context) (*measure.Result, error) {
 		defer events.Close()
 		wg.Go(func() {
 			if err := l.tally.follow(ctx, i, events); err != nil {
-				cancel(fmt.Errorf("site %s: %w", l.work.sites[i].Name, err))
+				cancel(fmt.Errorf("site %s: %w", l.work.Sites[i].Name, err))
 			}
 		})
 	}
-	p := newProgress(l.cfg.Progress, "up", total, l.tally.over)
-	defer p.stop()
+	p := scenario.NewProgress(l.cfg.Progress, "up", total, l.tally.over)
+	defer p.Stop()
 	begun := time.Now()
 	l.tally.begin(begun)
 	err = l.feed(ctx, begun, total)
 	for err == nil && !l.tally.done(total) {
 		select {
 		case <-l.tally.changed:
-			p.pulse()
+			p.Pulse()
 			l.step(stageReplay, l.tally.over(), total)
 		case <-ctx.Done():
 			err = context.Cause(ctx)
@@ -65,8 +66,8 @@ func (l *Live) Replay(ctx context.Context) (*measure.Result, error) {
 	if l.counted, err = l.count(ctx); err != nil {
 		return nil, err
 	}
-	l.counted.minus(before)
-	l.counted.span = grid.FromDuration(time.Since(begun))
+	l.counted.Minus(before)
+	l.counted.Span = grid.FromDuration(time.Since(begun))
 	result, err := l.result(begun)
 	if err == nil && l.cfg.Out != "" {
 		err = result.Save(l.cfg.Out)
@@ -77,14 +78,14 @@ func (l *Live) Replay(ctx context.Context) (*measure.Result, error) {
 // total returns how many jobs are replayed.
 func (l *Live) total() int64 {
 	if l.cfg.Count > 0 {
-		return min(l.work.jobs, l.cfg.Count)
+		return min(l.work.Jobs, l.cfg.Count)
 	}
-	return l.work.jobs
+	return l.work.Jobs
 }
 
 // feed submits jobs until total are submitted or ctx ends.
 func (l *Live) feed(ctx context.Context, begun time.Time, total int64) error {
-	source := &feed{source: l.work.source(0), qos: workload.PaperQoS, homes: l.homes(), goal: l.goal()}
+	source := &scenario.Feed{Source: l.work.Source(0), Qos: workload.PaperQoS, Homes: l.homes(), Goal: l.goal()}
 	places := make(chan struct{}, submitsMax)
 	failed := make(chan error, 1)
 	var wg sync.WaitGroup
@@ -115,7 +116,7 @@ func (l *Live) feed(ctx context.Context, begun time.Time, total int64) error {
 			defer func() { <-places }()
 			if err := submit(ctx, l.hosts[site], job); err != nil {
 				select {
-				case failed <- fmt.Errorf("submit job %s at %s: %w", job.ID, l.work.sites[site].Name, err):
+				case failed <- fmt.Errorf("submit job %s at %s: %w", job.ID, l.work.Sites[site].Name, err):
 				default:
 				}
 			}
@@ -166,9 +167,9 @@ func submit(ctx context.Context, h *node.Host, j *grid.Job) error {
 
 // homes returns what the workload needs to know of the sites, by their nodes' IDs.
 func (l *Live) homes() []workload.Home {
-	homes := make([]workload.Home, len(l.work.sites))
+	homes := make([]workload.Home, len(l.work.Sites))
 	for i := range homes {
-		s := &l.work.sites[i]
+		s := &l.work.Sites[i]
 		homes[i] = workload.Home{ID: l.hosts[i].ID(), Rating: s.Rating, Price: s.Price, Cost: grid.CostPaper}
 	}
 	return homes
@@ -176,8 +177,8 @@ func (l *Live) homes() []workload.Home {
 
 // goal is what users want, as in the scenario federation.
 func (l *Live) goal() func(int, *workload.Job) grid.Goal {
-	f := FederationConfig{Common: l.cfg.Common, Mode: "economy", OFT: l.cfg.OFT}
-	return f.goal
+	f := scenario.FederationConfig{Common: l.cfg.Common, Mode: "economy", OFT: l.cfg.OFT}
+	return f.Goal
 }
 
 // quiesce waits until no message about a job is under way, so that all are counted.

@@ -1,4 +1,4 @@
-package scenario
+package live
 
 import (
 	"cmp"
@@ -20,12 +20,13 @@ import (
 	"gridnode/testnet"
 	"gridnode/testnet/kademlia"
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
 
 // ScaleLiveConfig is a measurement on real nodes, beside one of the same workload in
 // virtual time.
-type ScaleLiveConfig struct {
+type ComparisonConfig struct {
 	Seed      uint64
 	Nodes     int
 	Jobs      int64 // the first so many of the two days, those longer than liveLongest left out
@@ -71,7 +72,7 @@ const (
 )
 
 // expected is about how long a stage takes on idle processors.
-func (cfg *ScaleLiveConfig) expected(s stage) time.Duration {
+func (cfg *ComparisonConfig) expected(s stage) time.Duration {
 	nodes := time.Duration(cfg.Nodes)
 	switch s {
 	case stageStart:
@@ -85,7 +86,7 @@ func (cfg *ScaleLiveConfig) expected(s stage) time.Duration {
 }
 
 // Expected is about how long the measurement takes on idle processors.
-func (cfg *ScaleLiveConfig) Expected() (sum time.Duration) {
+func (cfg *ComparisonConfig) Expected() (sum time.Duration) {
 	for s := range stagesEnd {
 		sum += cfg.expected(s)
 	}
@@ -93,7 +94,7 @@ func (cfg *ScaleLiveConfig) Expected() (sum time.Duration) {
 }
 
 // step tells Progress how far a stage is.
-func (cfg *ScaleLiveConfig) step(s stage, done, total int64) {
+func (cfg *ComparisonConfig) step(s stage, done, total int64) {
 	if cfg.Progress == nil {
 		return
 	}
@@ -105,7 +106,7 @@ func (cfg *ScaleLiveConfig) step(s stage, done, total int64) {
 }
 
 // rest lets the nodes rest.
-func (cfg *ScaleLiveConfig) rest(ctx context.Context) error {
+func (cfg *ComparisonConfig) rest(ctx context.Context) error {
 	const pulse = 500 * time.Millisecond
 	for begun := time.Now(); ; {
 		past := time.Since(begun)
@@ -134,7 +135,7 @@ func (l *Live) mature(ctx context.Context) error {
 		for i := 0; i < len(l.hosts); {
 			answer, err := l.hosts[i].Ask(ctx, func(token uint64) grid.Input { return &site.FindQuotes{Token: token, Query: query} })
 			if err != nil {
-				return fmt.Errorf("site %s: %w", l.work.sites[i].Name, errors.Join(err, context.Cause(ctx)))
+				return fmt.Errorf("site %s: %w", l.work.Sites[i].Name, errors.Join(err, context.Cause(ctx)))
 			}
 			if found := answer.(*directory.Found); found.Err == nil && found.Messages <= 2 {
 				i++
@@ -143,7 +144,7 @@ func (l *Live) mature(ctx context.Context) error {
 			select {
 			case <-time.After(200 * time.Millisecond):
 			case <-ctx.Done():
-				return fmt.Errorf("site %s: %w", l.work.sites[i].Name, context.Cause(ctx))
+				return fmt.Errorf("site %s: %w", l.work.Sites[i].Name, context.Cause(ctx))
 			}
 		}
 	}
@@ -172,8 +173,8 @@ const twins = 5
 // a few virtual networks that replay the same, with seeds from cfg.Seed on. All measure
 // from the first job on until all have ended and nothing about them is under way.
 // Cancelling ctx ends it with ctx's error. An error wrapping ErrConfig is about cfg.
-func RunScaleLive(ctx context.Context, cfg ScaleLiveConfig) (live *ScaleResult, virtual []*ScaleResult, err error) {
-	up := DefaultUp()
+func Compare(ctx context.Context, cfg ComparisonConfig) (live *scenario.ScaleResult, virtual []*scenario.ScaleResult, err error) {
+	up := Default()
 	up.Seed, up.Nodes, up.Count = cfg.Seed, cfg.Nodes, cfg.Jobs
 	up.Placement, up.OFT, up.Traces, up.Transport = cfg.Placement, cfg.OFT, cfg.Traces, "memory"
 	up.longest, up.rate, up.Slack = liveLongest, cmp.Or(cfg.Rate, LiveRate), liveSlack
@@ -207,80 +208,80 @@ func RunScaleLive(ctx context.Context, cfg ScaleLiveConfig) (live *ScaleResult, 
 }
 
 // count returns what the nodes have counted so far.
-func (l *Live) count(ctx context.Context) (*scaleCounts, error) {
-	c := &scaleCounts{}
+func (l *Live) count(ctx context.Context) (*scenario.ScaleCounts, error) {
+	c := &scenario.ScaleCounts{}
 	for i, h := range l.hosts {
-		c.names = append(c.names, l.work.sites[i].Name)
-		c.counters = append(c.counters, h.Counter())
+		c.Names = append(c.Names, l.work.Sites[i].Name)
+		c.Counters = append(c.Counters, h.Counter())
 		net := h.Net()
-		c.lookups += net.Lookups
-		c.requests += net.Requests
+		c.Lookups += net.Lookups
+		c.Requests += net.Requests
 		err := h.Do(ctx, func(s *site.Site) {
-			c.queries.AddAll(s.QueryMessages())
-			c.queryLookups += s.QueryLookups()
+			c.Queries.AddAll(s.QueryMessages())
+			c.QueryLookups += s.QueryLookups()
 		})
 		if err != nil {
-			return nil, fmt.Errorf("site %s: %w", l.work.sites[i].Name, err)
+			return nil, fmt.Errorf("site %s: %w", l.work.Sites[i].Name, err)
 		}
 	}
 	return c, nil
 }
 
 // measured returns what was measured while the nodes replayed.
-func (l *Live) measured() *ScaleResult {
-	r := &ScaleResult{Mode: "live", Seed: l.cfg.Seed, Placement: l.cfg.Placement, OFT: l.cfg.OFT, WallSeconds: measure.Seconds(l.counted.span)}
+func (l *Live) measured() *scenario.ScaleResult {
+	r := &scenario.ScaleResult{Mode: "live", Seed: l.cfg.Seed, Placement: l.cfg.Placement, OFT: l.cfg.OFT, WallSeconds: measure.Seconds(l.counted.Span)}
 	l.tally.mu.Lock()
 	defer l.tally.mu.Unlock()
 	r.LateSeconds = measure.Seconds(grid.FromDuration(l.late))
-	totals := l.tally.jobs.totals(nil)
-	totals.stretch(l.cfg.Speedup)
-	r.fill(l.counted, &totals)
+	totals := l.tally.jobs.Totals(nil)
+	totals.Stretch(l.cfg.Speedup)
+	r.Fill(l.counted, &totals)
 	return r
 }
 
 // twin measures a virtual network of the same sites, which come up one after the other
 // as the live ones did, with the same jobs at the same instants, that has been up for
 // as long when the first job comes, and is measured for as long at least.
-func (l *Live) twin(ctx context.Context, seed uint64, setup grid.Time) (*ScaleResult, error) {
+func (l *Live) twin(ctx context.Context, seed uint64, setup grid.Time) (*scenario.ScaleResult, error) {
 	placement, err := market.ParsePlacement(l.cfg.Placement)
 	if err != nil {
-		return nil, configError("placement", "%v", err)
+		return nil, scenario.ConfigError("placement", "%v", err)
 	}
-	f := federation{
+	f := scenario.Builder{
 		Config: testnet.Config{
-			Seed: seed, Inputs: siteInputs(),
+			Seed: seed, Inputs: scenario.Inputs(),
 			Link: testnet.Link{LatencyMin: fleetLatencyMin, LatencyMax: fleetLatencyMax},
 		},
-		placement: placement, foreign: true, sites: slices.Clone(l.work.sites), siblings: len(l.work.sites),
-		router: fleetRouter(), allowance: l.cfg.Slack / 4, directory: l.directory(),
+		Placement: placement, Foreign: true, Sites: slices.Clone(l.work.Sites), Siblings: len(l.work.Sites),
+		Router: fleetRouter(), Allowance: l.cfg.Slack / 4, Directory: l.directory(),
 	}
 	places, err := l.places()
 	if err != nil {
 		return nil, err
 	}
-	f.name, f.place = liveFederation, func(site int) grid.Key { return places[site] } // who holds a cell decides how many holders there are
-	for i := range f.sites {                                                          // the same names: quotes of equal value are ordered by them
-		f.sites[i].Name = string(l.hosts[i].ID())
+	f.Name, f.Place = liveFederation, func(site int) grid.Key { return places[site] } // who holds a cell decides how many holders there are
+	for i := range f.Sites {                                                          // the same names: quotes of equal value are ordered by them
+		f.Sites[i].Name = string(l.hosts[i].ID())
 	}
-	homes := f.homes()
-	for i := range f.sites {
-		f.sites[i].Price *= grid.Price(l.cfg.Speedup)
+	homes := f.Homes()
+	for i := range f.Sites {
+		f.Sites[i].Price *= grid.Price(l.cfg.Speedup)
 	}
-	f.through = func(site int) []int { return l.ups[site].through }
-	n, err := f.network()
+	f.Through = func(site int) []int { return l.ups[site].through }
+	n, err := f.Network()
 	if err != nil {
 		return nil, err
 	}
-	for i := range f.sites {
+	for i := range f.Sites {
 		if err := n.Run(ctx, grid.FromDuration(l.ups[i].at), nil); err != nil {
 			return nil, err
 		}
-		if err := f.add(n, i); err != nil {
+		if err := f.Add(n, i); err != nil {
 			return nil, err
 		}
 	}
-	jobs := &workload.First{Source: l.work.source(0), Left: l.total()}
-	n.Feed(&feed{source: jobs, qos: workload.PaperQoS, homes: homes, goal: l.goal(), adjust: func(j *grid.Job) {
+	jobs := &workload.First{Source: l.work.Source(0), Left: l.total()}
+	n.Feed(&scenario.Feed{Source: jobs, Qos: workload.PaperQoS, Homes: homes, Goal: l.goal(), Adjust: func(j *grid.Job) {
 		at := setup + j.Submit/grid.Time(l.cfg.Speedup)
 		l.compress(j)
 		j.Submit, j.Deadline = at, at+j.Deadline
@@ -288,13 +289,13 @@ func (l *Live) twin(ctx context.Context, seed uint64, setup grid.Time) (*ScaleRe
 	if err := n.Run(ctx, setup-1, nil); err != nil {
 		return nil, err
 	}
-	m := measureScale(n, f.nodes, setup)
-	least := setup + l.counted.span
-	over := func() bool { return n.Now() >= least && n.Drained() && m.jobs.over() }
+	m := scenario.MeasureScale(n, f.Nodes, setup)
+	least := setup + l.counted.Span
+	over := func() bool { return n.Now() >= least && n.Drained() && m.Jobs.Over() }
 	if err := n.Run(ctx, least+grid.Hour, over); err != nil {
 		return nil, err
 	}
-	r := m.result(n.Now())
+	r := m.Result(n.Now())
 	r.Mode, r.Seed, r.Placement, r.OFT = "virtual", seed, l.cfg.Placement, l.cfg.OFT
 	r.TraceHash = fmt.Sprintf("%016x", n.TraceHash())
 	r.ResponseTime *= measure.Decimal(l.cfg.Speedup)
@@ -307,7 +308,7 @@ func (l *Live) places() ([]grid.Key, error) {
 	for i, h := range l.hosts {
 		id, err := peer.Decode(string(h.ID()))
 		if err != nil {
-			return nil, fmt.Errorf("site %s: %w", l.work.sites[i].Name, err)
+			return nil, fmt.Errorf("site %s: %w", l.work.Sites[i].Name, err)
 		}
 		places[i] = sha256.Sum256([]byte(id))
 	}
@@ -316,7 +317,7 @@ func (l *Live) places() ([]grid.Key, error) {
 
 // directory returns how the nodes publish and gossip.
 func (l *Live) directory() directory.Config {
-	quiet := grid.Time(len(l.work.sites)*len(l.work.sites)) * grid.Second / gossipBudget
+	quiet := grid.Time(len(l.work.Sites)*len(l.work.Sites)) * grid.Second / gossipBudget
 	return directory.Config{
 		Lifetime: l.cfg.lifetime, GossipInterval: max(2*grid.Second, quiet), HeartbeatInterval: max(30*grid.Second, 4*quiet),
 	}
@@ -334,7 +335,7 @@ type Difference struct {
 }
 
 // Differences compares a live measurement with virtual ones type by type.
-func Differences(live *ScaleResult, virtual []*ScaleResult) (list []Difference) {
+func Differences(live *scenario.ScaleResult, virtual []*scenario.ScaleResult) (list []Difference) {
 	for k := range grid.Kind(wire.KindMax) {
 		name := wire.KindName(k)
 		d := Difference{Type: name, Live: live.ByType[name]}

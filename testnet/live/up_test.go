@@ -1,4 +1,4 @@
-package scenario
+package live
 
 import (
 	"context"
@@ -20,6 +20,7 @@ import (
 	"gridnode/node"
 	"gridnode/node/site"
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 )
 
 // overdue is how long, in a bubble's time, a live test may take.
@@ -42,10 +43,10 @@ func watch(t *testing.T) {
 	t.Cleanup(func() { late.Stop() })
 }
 
-func up(t *testing.T, change func(*UpConfig)) *Live {
+func up(t *testing.T, change func(*Config)) *Live {
 	t.Helper()
 	watch(t)
-	cfg := DefaultUp()
+	cfg := Default()
 	cfg.Nodes, cfg.Count, cfg.Transport = 6, 60, "memory"
 	if change != nil {
 		change(&cfg)
@@ -68,7 +69,7 @@ func TestLiveNodesReplayAWorkload(t *testing.T) {
 	for _, placement := range []string{"coordinated", "paper"} {
 		t.Run(placement, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				l := up(t, func(cfg *UpConfig) { cfg.Placement = placement })
+				l := up(t, func(cfg *Config) { cfg.Placement = placement })
 				defer closeLive(t, l)
 				r, err := l.Replay(t.Context())
 				if err != nil {
@@ -112,7 +113,7 @@ func checkReplay(t *testing.T, r *measure.Result, jobs int64) {
 func TestLiveNodesOnTCPWithStores(t *testing.T) {
 	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
 	home := t.TempDir()
-	change := func(cfg *UpConfig) {
+	change := func(cfg *Config) {
 		cfg.Nodes, cfg.Count, cfg.Speedup, cfg.Transport, cfg.Home, cfg.Out = 4, 20, SpeedupMax, "tcp", home, t.TempDir()
 	}
 	l := up(t, change)
@@ -147,7 +148,7 @@ func TestLiveNodesOnTCPWithStores(t *testing.T) {
 
 func TestInterruptedReplay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := up(t, func(cfg *UpConfig) { cfg.Speedup = 100 })
+		l := up(t, func(cfg *Config) { cfg.Speedup = 100 })
 		defer closeLive(t, l)
 		ctx, cancel := context.WithCancel(t.Context())
 		time.AfterFunc(30*time.Second, cancel)
@@ -162,20 +163,20 @@ func TestInterruptedReplay(t *testing.T) {
 }
 
 func TestUpNamesTheBadFlag(t *testing.T) {
-	for flag, change := range map[string]func(*UpConfig){
-		"nodes":     func(c *UpConfig) { c.Nodes = 0 },
-		"jobs":      func(c *UpConfig) { c.Count = -1 },
-		"speedup":   func(c *UpConfig) { c.Speedup = SpeedupMax + 1 },
-		"slack":     func(c *UpConfig) { c.Slack = -1 },
-		"oft":       func(c *UpConfig) { c.OFT = 101 },
-		"transport": func(c *UpConfig) { c.Transport = "pigeon" },
-		"placement": func(c *UpConfig) { c.Placement = "worst" },
-		"trace":     func(c *UpConfig) { c.Traces = []string{"/no/such/log.swf"} },
+	for flag, change := range map[string]func(*Config){
+		"nodes":     func(c *Config) { c.Nodes = 0 },
+		"jobs":      func(c *Config) { c.Count = -1 },
+		"speedup":   func(c *Config) { c.Speedup = SpeedupMax + 1 },
+		"slack":     func(c *Config) { c.Slack = -1 },
+		"oft":       func(c *Config) { c.OFT = 101 },
+		"transport": func(c *Config) { c.Transport = "pigeon" },
+		"placement": func(c *Config) { c.Placement = "worst" },
+		"trace":     func(c *Config) { c.Traces = []string{"/no/such/log.swf"} },
 	} {
-		cfg := DefaultUp()
+		cfg := Default()
 		change(&cfg)
 		l, err := Up(t.Context(), cfg)
-		if !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "--"+flag) {
+		if !errors.Is(err, scenario.ErrConfig) || !strings.Contains(err.Error(), "--"+flag) {
 			t.Errorf("%s: got %v, %v", flag, l, err)
 		}
 	}
@@ -265,7 +266,7 @@ func TestFiftyLiveNodesFindWhatThereIs(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		const lifetime = time.Minute
-		l := up(t, func(cfg *UpConfig) { cfg.Nodes, cfg.lifetime = 50, grid.FromDuration(lifetime) })
+		l := up(t, func(cfg *Config) { cfg.Nodes, cfg.lifetime = 50, grid.FromDuration(lifetime) })
 		defer closeLive(t, l)
 		hosts := l.Hosts()
 		var price grid.Price
