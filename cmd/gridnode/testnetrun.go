@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/chaos"
 )
 
 func newRunFederation() *cobra.Command {
@@ -83,7 +84,7 @@ grants if it has that many idle, and has them back when the job ends.`,
 }
 
 func newRunChaos() *cobra.Command {
-	cfg, l := scenario.DefaultChaos(), listing{}
+	cfg, l := chaos.Default(), listing{}
 	cmd := &cobra.Command{
 		Use:   "chaos [flags]",
 		Short: "A federation under faults, checked at every event",
@@ -100,7 +101,7 @@ violation ends the run with exit code 1 and the command that shows it again.`,
 			cfg.Progress = cmd.ErrOrStderr()
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			result, err := scenario.RunChaos(ctx, cfg)
+			result, err := chaos.Run(ctx, cfg)
 			return printResult(cmd, l, result, err)
 		},
 	}

@@ -25,7 +25,7 @@ import (
 const quoteLifetime = 6 * grid.Hour
 
 // warmup is how long sites have to find each other before the first job.
-const warmup = 5 * grid.Minute
+const Warmup = 5 * grid.Minute
 
 // federation builds a network of sites that trade.
 type Builder struct {
@@ -35,11 +35,11 @@ type Builder struct {
 	Foreign   bool // sites run each other's jobs
 	oracle    bool // instead of the Kademlia model
 	Sites     []workload.Site
-	clock     func(id grid.SiteID) testnet.Clock // nil: all clocks are right
-	retention grid.Time                          // how long sites remember jobs that have ended
+	Clock     func(id grid.SiteID) testnet.Clock // nil: all clocks are right
+	Retention grid.Time                          // how long sites remember jobs that have ended
 	lifetime  grid.Time                          // of quotes; 0: the default
-	bank      func(site int) bank.Config         // nil: nobody pays anybody
-	lease     func(site int) site.LeaseConfig    // nil: nobody lends or borrows
+	Bank      func(site int) bank.Config         // nil: nobody pays anybody
+	Lease     func(site int) site.LeaseConfig    // nil: nobody lends or borrows
 	wrap      func(*site.Site) testnet.Site      // around each site; nil: none
 
 	discipline     lrms.Discipline
@@ -59,7 +59,7 @@ type Builder struct {
 }
 
 // siteID names a site of a virtual network.
-func siteID(s *workload.Site) grid.SiteID { return grid.SiteID(s.Name) }
+func SiteID(s *workload.Site) grid.SiteID { return grid.SiteID(s.Name) }
 
 func (f *Builder) cost() grid.CostModel {
 	if f.processorTime {
@@ -73,13 +73,13 @@ func (f *Builder) Homes() []workload.Home {
 	homes := make([]workload.Home, len(f.Sites))
 	for i := range f.Sites {
 		s := &f.Sites[i]
-		homes[i] = workload.Home{ID: siteID(s), Rating: s.Rating, Price: s.Price, Cost: f.cost()}
+		homes[i] = workload.Home{ID: SiteID(s), Rating: s.Rating, Price: s.Price, Cost: f.cost()}
 	}
 	return homes
 }
 
 // described names the sites for the result.
-func (f *Builder) described() []measure.Site {
+func (f *Builder) Described() []measure.Site {
 	d := make([]measure.Site, len(f.Sites))
 	for i := range f.Sites {
 		d[i] = measure.Site{Name: f.Sites[i].Name, Processors: f.Sites[i].Processors}
@@ -88,7 +88,7 @@ func (f *Builder) described() []measure.Site {
 }
 
 // processors returns how many each site has.
-func (f *Builder) processors() (list []int64) {
+func (f *Builder) Processors() (list []int64) {
 	for i := range f.Sites {
 		list = append(list, f.Sites[i].Processors)
 	}
@@ -96,7 +96,7 @@ func (f *Builder) processors() (list []int64) {
 }
 
 // build makes the network and its sites.
-func (f *Builder) build() (*testnet.Network, error) {
+func (f *Builder) Build() (*testnet.Network, error) {
 	n, err := f.Network()
 	if err != nil {
 		return nil, err
@@ -122,9 +122,9 @@ func (f *Builder) Network() (*testnet.Network, error) {
 // add adds the next site to the network.
 func (f *Builder) Add(n *testnet.Network, i int) error {
 	s := &f.Sites[i]
-	m := testnet.Member{ID: siteID(s), Rating: s.Rating, New: f.site(i)}
-	if f.clock != nil {
-		m.Clock = f.clock(m.ID)
+	m := testnet.Member{ID: SiteID(s), Rating: s.Rating, New: f.site(i)}
+	if f.Clock != nil {
+		m.Clock = f.Clock(m.ID)
 	}
 	if !f.oracle {
 		m.Router = f.routerOf(i)
@@ -146,7 +146,7 @@ func (f *Builder) routers() []*kademlia.Node {
 		f.Router.Pool = new(kademlia.Pool)
 	}
 	for i := range f.Sites {
-		self := kademlia.NewPeer(siteID(&f.Sites[i]))
+		self := kademlia.NewPeer(SiteID(&f.Sites[i]))
 		if f.Place != nil {
 			self.Key = f.Place(i)
 		}
@@ -197,7 +197,7 @@ func (f *Builder) routerOf(i int) func(incarnation int) testnet.Router {
 // site returns what makes a site's cores.
 func (f *Builder) site(i int) func(incarnation int) (testnet.Site, error) {
 	s := &f.Sites[i]
-	id := siteID(s)
+	id := SiteID(s)
 	// A promise has to survive the messages between asking for it and the job's arrival.
 	allowance := cmp.Or(f.Allowance, 4*f.Link.LatencyMax)
 	dir := f.Directory
@@ -213,13 +213,13 @@ func (f *Builder) site(i int) func(incarnation int) (testnet.Site, error) {
 		},
 		Directory: dir,
 		Survey:    coalloc.SurveyConfig{Self: id, Topic: dir.Topic},
-		Limits:    site.Limits{Jobs: jobsMax, PerUser: jobsMax, Finished: jobsMax, Retention: f.retention},
+		Limits:    site.Limits{Jobs: jobsMax, PerUser: jobsMax, Finished: jobsMax, Retention: f.Retention},
 	}
-	if f.bank != nil {
-		cfg.Bank = f.bank(i)
+	if f.Bank != nil {
+		cfg.Bank = f.Bank(i)
 	}
-	if f.lease != nil {
-		cfg.Lease = f.lease(i)
+	if f.Lease != nil {
+		cfg.Lease = f.Lease(i)
 	}
 	return func(incarnation int) (testnet.Site, error) {
 		s, err := site.New(cfg, draw.PCG(f.Seed+uint64(incarnation)<<32, id, draw.ForSite).Uint64())

@@ -43,11 +43,11 @@ func TestCalmTicksAreWholeTicks(t *testing.T) {
 			if i == 1 {
 				f.wrap = func(s *site.Site) testnet.Site { return restless{s} }
 			}
-			n, err := f.build()
+			n, err := f.Build()
 			if err != nil {
 				t.Fatal(err)
 			}
-			n.Feed(&Feed{Source: w.Source(warmup), Qos: cfg.qos(), Homes: f.Homes(), Goal: cfg.Goal})
+			n.Feed(&Feed{Source: w.Source(Warmup), Qos: cfg.qos(), Homes: f.Homes(), Goal: cfg.Goal})
 			if err := n.Run(context.Background(), 10*grid.Hour, nil); err != nil {
 				t.Fatal(err)
 			}

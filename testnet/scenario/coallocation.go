@@ -157,7 +157,7 @@ func RunCoallocation(ctx context.Context, cfg CoallocationConfig) (*measure.Resu
 	}
 	source := &Feed{Source: k.source(), Homes: []workload.Home{{ID: koalaID, Rating: grid.Rating{Speed: 1, Bandwidth: 1}}}}
 	n.Feed(source)
-	p := NewProgress(cfg.Progress, "coallocation", 0, func() int64 { return source.read })
+	p := NewProgress(cfg.Progress, "coallocation", 0, func() int64 { return source.Read })
 	n.Pulse(p.Pulse)
 	var rows *measure.JobRows
 	if cfg.Out != "" && cfg.Jobs {

@@ -252,7 +252,7 @@ func (d *delegated) run(ctx context.Context, begun time.Time) (*measure.Result, 
 	total := len(jobs)
 	area := areaOf(jobs)
 	d.n.Feed(source)
-	p := NewProgress(d.cfg.Progress, "delegation", int64(total), func() int64 { return source.read })
+	p := NewProgress(d.cfg.Progress, "delegation", int64(total), func() int64 { return source.Read })
 	d.n.Pulse(p.Pulse)
 	until, stop := last, d.n.Drained
 	if d.cfg.Drain {

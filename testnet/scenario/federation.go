@@ -101,7 +101,7 @@ func (cfg FederationConfig) report(inputs []Input) *federationReport {
 // FederationBegin is when the two days of the scenario begin, and FederationSpan how
 // long they are.
 const (
-	FederationBegin = warmup
+	FederationBegin = Warmup
 	FederationSpan  = 2 * grid.Day
 )
 
@@ -143,11 +143,11 @@ func (cfg *FederationConfig) trade(ctx context.Context, placement market.Placeme
 		lifetime: quoteLifetime,
 		pricing:  pricing, processorTime: cost == grid.CostProcessorTime,
 	}
-	n, err := f.build()
+	n, err := f.Build()
 	if err != nil {
 		return nil, err
 	}
-	source := &Feed{Source: w.Source(warmup), Qos: cfg.qos(), Homes: f.Homes(), Goal: cfg.Goal}
+	source := &Feed{Source: w.Source(Warmup), Qos: cfg.qos(), Homes: f.Homes(), Goal: cfg.Goal}
 	n.Feed(source)
 	if cfg.Ended != nil {
 		n.Observe(testnet.Observer{Event: func(_ grid.Time, site int, e *grid.Event) {
@@ -156,11 +156,11 @@ func (cfg *FederationConfig) trade(ctx context.Context, placement market.Placeme
 			}
 		}})
 	}
-	r := run{
-		Common: cfg.Common, scenario: "federation", config: cfg.report(w.Inputs), n: n, sites: f.described(),
-		begin: FederationBegin, window: FederationSpan, total: w.Jobs, read: func() int64 { return source.read },
+	r := Run{
+		Common: cfg.Common, Scenario: "federation", Config: cfg.report(w.Inputs), N: n, Sites: f.Described(),
+		Begin: FederationBegin, Window: FederationSpan, total: w.Jobs, Read: func() int64 { return source.Read },
 	}
-	return r.do(ctx)
+	return r.Do(ctx)
 }
 
 // workload returns the jobs of the run.

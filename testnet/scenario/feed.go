@@ -15,7 +15,7 @@ type Feed struct {
 	Homes  []workload.Home
 	Goal   func(site int, job *workload.Job) grid.Goal // nil: GoalLocal
 	Adjust func(*grid.Job)                             // nil: nothing
-	read   int64
+	Read   int64
 	job    workload.Job
 	jobs   grid.Slab[grid.Job]
 }
@@ -29,7 +29,7 @@ func (f *Feed) Next() (*grid.Job, int, error) {
 	if !ok {
 		return nil, 0, io.EOF
 	}
-	f.read++
+	f.Read++
 	j := f.jobs.New()
 	f.Qos.Job(&f.job, &f.Homes[f.job.Site], j)
 	if f.Goal != nil {

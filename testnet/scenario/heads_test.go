@@ -92,7 +92,7 @@ func newHeadNet(t *testing.T, seed uint64, link testnet.Link, heads muscle.HeadC
 		}
 		n.Subscribe("load", at)
 	}
-	h.Checker = testnet.Check(n, processors, submission)
+	h.Checker = testnet.Check(n, processors, Submission)
 	n.Observe(testnet.Observer{
 		Event: func(_ grid.Time, site int, e *grid.Event) {
 			switch e.Kind {
@@ -104,7 +104,7 @@ func newHeadNet(t *testing.T, seed uint64, link testnet.Link, heads muscle.HeadC
 			}
 		},
 		Answer: func(_ grid.Time, _ int, a grid.Answer) {
-			if id, submission, err := submission(a.Value); submission && err != nil {
+			if id, submission, err := Submission(a.Value); submission && err != nil {
 				h.errs[id] = err
 			}
 		},

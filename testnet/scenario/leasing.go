@@ -110,8 +110,8 @@ func (w *logs) replayAlone(ctx context.Context, cfg *LeasingConfig, discipline l
 		}
 	}
 	r := w.run(cfg, n)
-	r.inspect = w.account
-	return r.do(ctx)
+	r.Inspect = w.account
+	return r.Do(ctx)
 }
 
 // replayLeasing runs the jobs of the logs at sites that lease from each other.
@@ -125,21 +125,21 @@ func (w *logs) replayLeasing(ctx context.Context, cfg *LeasingConfig, policy lea
 	}
 	r := w.run(cfg, net.n)
 	r.leased = net.leased
-	r.atRest = func() error { return net.returned(w) }
-	r.inspect = func(result *measure.Result) {
+	r.AtRest = func() error { return net.returned(w) }
+	r.Inspect = func(result *measure.Result) {
 		w.account(result)
 		net.inspect(result)
 	}
-	return r.do(ctx)
+	return r.Do(ctx)
 }
 
 // run feeds the jobs of the logs to n.
-func (w *logs) run(cfg *LeasingConfig, n *testnet.Network) *run {
+func (w *logs) run(cfg *LeasingConfig, n *testnet.Network) *Run {
 	f := &Feed{Source: workload.NewMerge(w.sources...), Qos: workload.QoS{Length: workload.LengthEstimate}, Homes: w.homes}
 	n.Feed(f)
-	return &run{
-		Common: cfg.Common, scenario: "leasing", config: cfg.report(w.inputs), n: n, sites: w.sites, window: grid.Never,
-		total: w.total, read: func() int64 { return f.read },
+	return &Run{
+		Common: cfg.Common, Scenario: "leasing", Config: cfg.report(w.inputs), N: n, Sites: w.sites, Window: grid.Never,
+		total: w.total, Read: func() int64 { return f.Read },
 	}
 }
 

@@ -106,7 +106,7 @@ func startScale(ctx context.Context, cfg *ScaleConfig) (*testnet.Network, *scale
 		},
 		Placement: placement, Foreign: true, Sites: w.Sites, Siblings: siblingsMax,
 	}
-	n, err := f.build()
+	n, err := f.Build()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -42,21 +42,21 @@ type Input struct {
 }
 
 // run is one run of a scenario.
-type run struct {
+type Run struct {
 	Common
-	scenario string
-	config   any // as it goes into the result
-	n        *testnet.Network
-	sites    []measure.Site
-	begin    grid.Time    // times are counted from here
-	window   grid.Time    // of utilization; grid.Never: until the makespan
+	Scenario string
+	Config   any // as it goes into the result
+	N        *testnet.Network
+	Sites    []measure.Site
+	Begin    grid.Time    // times are counted from here
+	Window   grid.Time    // of utilization; grid.Never: until the makespan
 	total    int64        // jobs to come; 0 if unknown
-	read     func() int64 // jobs so far
-	least    grid.Time    // it does not end before
-	most     grid.Time    // every job must have ended by then; 0: no bound
-	quiet    func() bool  // besides, nothing is under way; may be nil
-	atRest   func() error // a last check; may be nil
-	inspect  func(*measure.Result)
+	Read     func() int64 // jobs so far
+	Least    grid.Time    // it does not end before
+	Most     grid.Time    // every job must have ended by then; 0: no bound
+	Quiet    func() bool  // besides, nothing is under way; may be nil
+	AtRest   func() error // a last check; may be nil
+	Inspect  func(*measure.Result)
 
 	leased func(*testnet.Execution) (lender int, processors int64) // nil: nobody leases
 }
@@ -66,7 +66,7 @@ type run struct {
 const settleSpan = 10 * grid.Second
 
 // do lets the network run until every job has ended, and works the result out.
-func (r *run) do(ctx context.Context) (result *measure.Result, err error) {
+func (r *Run) Do(ctx context.Context) (result *measure.Result, err error) {
 	begun := time.Now()
 	var rows *measure.JobRows
 	if r.Out != "" && r.Jobs {
@@ -75,27 +75,27 @@ func (r *run) do(ctx context.Context) (result *measure.Result, err error) {
 		}
 		defer func() { err = errors.Join(err, rows.Close()) }()
 	}
-	c := measure.Collect(r.n, r.begin, r.window, rows)
+	c := measure.Collect(r.N, r.Begin, r.Window, rows)
 	c.Leased = r.leased
-	p := NewProgress(r.Progress, r.scenario, r.total, r.read)
-	r.n.Pulse(p.Pulse)
-	err = r.n.Run(ctx, r.until(), func() bool { return r.n.Now() >= r.least && c.Done() && (r.quiet == nil || r.quiet()) })
+	p := NewProgress(r.Progress, r.Scenario, r.total, r.Read)
+	r.N.Pulse(p.Pulse)
+	err = r.N.Run(ctx, r.until(), func() bool { return r.N.Now() >= r.Least && c.Done() && (r.Quiet == nil || r.Quiet()) })
 	p.Stop()
 	if err == nil && !c.Done() {
-		err = fmt.Errorf("at %v %d jobs have neither ended nor been refused, and nothing more happens (or not in time)", r.n.Now(), c.Open)
+		err = fmt.Errorf("at %v %d jobs have neither ended nor been refused, and nothing more happens (or not in time)", r.N.Now(), c.Open)
 	}
-	if err == nil && r.n.Pending() > 0 {
-		err = r.n.Run(ctx, r.n.Now().Add(settleSpan), nil)
+	if err == nil && r.N.Pending() > 0 {
+		err = r.N.Run(ctx, r.N.Now().Add(settleSpan), nil)
 	}
-	if err == nil && r.atRest != nil {
-		err = r.atRest()
+	if err == nil && r.AtRest != nil {
+		err = r.AtRest()
 	}
 	if err = errors.Join(err, c.Err); err != nil {
-		return nil, fmt.Errorf("%s, seed %d: %w", r.scenario, r.Seed, err)
+		return nil, fmt.Errorf("%s, seed %d: %w", r.Scenario, r.Seed, err)
 	}
-	result = c.Result(r.scenario, r.config, r.sites, begun)
-	if r.inspect != nil {
-		r.inspect(result)
+	result = c.Result(r.Scenario, r.Config, r.Sites, begun)
+	if r.Inspect != nil {
+		r.Inspect(result)
 	}
 	if r.Out != "" {
 		err = result.Save(r.Out)
@@ -103,9 +103,9 @@ func (r *run) do(ctx context.Context) (result *measure.Result, err error) {
 	return result, err
 }
 
-func (r *run) until() grid.Time {
-	if r.most == 0 {
+func (r *Run) until() grid.Time {
+	if r.Most == 0 {
 		return grid.Never
 	}
-	return r.most
+	return r.Most
 }

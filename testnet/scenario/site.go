@@ -26,7 +26,7 @@ func Inputs() testnet.Inputs {
 }
 
 // submission tells the checker which answers acknowledge a job.
-func submission(answer any) (id grid.JobID, submission bool, err error) {
+func Submission(answer any) (id grid.JobID, submission bool, err error) {
 	s, ok := answer.(*site.Submitted)
 	if !ok {
 		return grid.JobID{}, false, nil

@@ -156,22 +156,9 @@ func (w *Table1) Source(begin grid.Time) workload.Source {
 	sources := make([]workload.Source, len(w.days))
 	for i := range w.days {
 		days := workload.Jobs(w.days[i])
-		sources[i] = &later{&days, begin}
+		sources[i] = &workload.Later{Source: &days, By: begin}
 	}
 	return workload.NewMerge(sources...)
-}
-
-// later is a source that begins later.
-type later struct {
-	workload.Source
-	by grid.Time
-}
-
-// Next implements workload.Source.
-func (l *later) Next(job *workload.Job) (bool, error) {
-	ok, err := l.Source.Next(job)
-	job.Submit += l.by
-	return ok, err
 }
 
 // without leaves out jobs that run longer.

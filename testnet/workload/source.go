@@ -72,6 +72,19 @@ func (w *Window) Next(job *Job) (bool, error) {
 	}
 }
 
+// Later is a source that begins later.
+type Later struct {
+	Source Source
+	By     grid.Time
+}
+
+// Next implements Source.
+func (l *Later) Next(job *Job) (bool, error) {
+	ok, err := l.Source.Next(job)
+	job.Submit += l.By
+	return ok, err
+}
+
 // First is the first Left jobs of a source.
 type First struct {
 	Source Source

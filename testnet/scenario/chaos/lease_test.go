@@ -1,4 +1,4 @@
-package scenario
+package chaos
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package scenario
+package chaos
 
 import (
 	"context"
@@ -16,8 +16,8 @@ var bankRuns = flag.Int("bank-runs", 100, "seeded runs of sites that pay each ot
 
 // bankChaos is a small federation with more faults than a day usually has, other
 // ones with every seed.
-func bankChaos(seed uint64) ChaosConfig {
-	cfg := DefaultChaos()
+func bankChaos(seed uint64) Config {
+	cfg := Default()
 	pcg := draw.PCG(seed, "bank", draw.ForFaults)
 	draw := func(most uint64) uint64 { return draw.Uniform(pcg, most+1) }
 	cfg.Seed, cfg.Sites, cfg.Hours = seed, int(2+draw(3)), 1
@@ -35,7 +35,7 @@ func TestMoneyUnderFaults(t *testing.T) {
 	total := make(map[string]int64)
 	refused := 0
 	for seed := range uint64(*bankRuns) {
-		r, err := RunChaos(context.Background(), bankChaos(seed))
+		r, err := Run(context.Background(), bankChaos(seed))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,4 +1,4 @@
-package scenario
+package chaos
 
 import (
 	"context"
@@ -9,16 +9,17 @@ import (
 	"gridnode/grid"
 	"gridnode/testnet"
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 )
 
 // TestChaos: under all faults at once no invariant is violated, the run heals, and
 // it can be repeated.
 func TestChaos(t *testing.T) {
 	run := func(seed uint64) *measure.Result {
-		cfg := DefaultChaos()
+		cfg := Default()
 		cfg.Seed, cfg.Sites, cfg.Hours = seed, 6, 3
 		cfg.Faults = "loss=0.1,duplicate=0.1,reorder=0.1,drift=1000,daemon=2,torn=2,machine=1,partition=3"
-		r, err := RunChaos(context.Background(), cfg)
+		r, err := Run(context.Background(), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -57,8 +58,8 @@ func TestChaos(t *testing.T) {
 
 // TestChaosSchedule: every fault is over when the time of faults is.
 func TestChaosSchedule(t *testing.T) {
-	f := Builder{Config: testnet.Config{Seed: 5, Inputs: Inputs(), Durable: true}, Sites: chaosSites(5)}
-	n, err := f.build()
+	f := scenario.Builder{Config: testnet.Config{Seed: 5, Inputs: scenario.Inputs(), Durable: true}, Sites: chaosSites(5)}
+	n, err := f.Build()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,11 +70,11 @@ func TestChaosSchedule(t *testing.T) {
 	struck := 0
 	n.Observe(testnet.Observer{Fault: func(now grid.Time, f *testnet.Fault) {
 		struck++
-		if now < warmup || now > warmup+span+1 {
+		if now < scenario.Warmup || now > scenario.Warmup+span+1 {
 			t.Errorf("a %v fault begins or ends at %v", f.Kind, now)
 		}
 	}})
-	if err := n.Run(t.Context(), warmup+span+1, nil); err != nil {
+	if err := n.Run(t.Context(), scenario.Warmup+span+1, nil); err != nil {
 		t.Fatal(err)
 	}
 	if struck != 2*(3*5*10*2+10*2) {

@@ -1,4 +1,4 @@
-package scenario
+package chaos
 
 import (
 	"context"
@@ -16,13 +16,14 @@ import (
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
 
 // ChaosConfig is the scenario "chaos": a federation under faults. While they last
 // and after they have healed, invariants are checked at every event.
-type ChaosConfig struct {
-	Common
+type Config struct {
+	scenario.Common
 
 	Sites int     `json:"sites"` // 1 to 1000
 	Hours float64 `json:"hours"` // how long jobs are submitted and faults happen; more than 0, at most 10000
@@ -45,9 +46,9 @@ type ChaosConfig struct {
 }
 
 // DefaultChaos is what the command line starts from.
-func DefaultChaos() ChaosConfig {
-	return ChaosConfig{
-		Common: Common{Seed: 1}, Sites: 20, Hours: 24,
+func Default() Config {
+	return Config{
+		Common: scenario.Common{Seed: 1}, Sites: 20, Hours: 24,
 		Faults: "loss,duplicate,reorder,drift,daemon,torn,machine,partition", Lend: true,
 	}
 }
@@ -73,13 +74,13 @@ func parseFaults(list string) (map[string]float64, error) {
 				names = append(names, n)
 			}
 			slices.Sort(names)
-			return nil, ConfigError("faults", "%q: want none or a list of %s", name, strings.Join(names, ", "))
+			return nil, scenario.ConfigError("faults", "%q: want none or a list of %s", name, strings.Join(names, ", "))
 		}
 		faults[name] = range_.usual
 		if given {
 			v, err := strconv.ParseFloat(number, 64)
 			if err != nil || !(v >= 0 && v <= range_.most) {
-				return nil, ConfigError("faults", "%s=%s: want a number from 0 to %v", name, number, range_.most)
+				return nil, scenario.ConfigError("faults", "%s=%s: want a number from 0 to %v", name, number, range_.most)
 			}
 			faults[name] = v
 		}
@@ -89,7 +90,7 @@ func parseFaults(list string) (map[string]float64, error) {
 
 // chaosReport is the configuration as a result shows it.
 type chaosReport struct {
-	ChaosConfig
+	Config
 	Injected map[string]int64 `json:"injected"` // faults that happened, by name
 	Lost     int64            `json:"lost"`     // messages
 	Acked    int              `json:"acknowledged"`
@@ -106,12 +107,12 @@ const patience = 14 * grid.Day
 
 // RunChaos runs the scenario. A violated invariant is an error that says how to
 // see it again.
-func RunChaos(ctx context.Context, cfg ChaosConfig) (*measure.Result, error) {
+func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	if cfg.Sites < 1 || cfg.Sites > 1000 {
-		return nil, ConfigError("sites", "%d: want 1 to 1000", cfg.Sites)
+		return nil, scenario.ConfigError("sites", "%d: want 1 to 1000", cfg.Sites)
 	}
 	if !(cfg.Hours > 0 && cfg.Hours <= 10_000) {
-		return nil, ConfigError("hours", "%v: want more than 0 and at most 10000", cfg.Hours)
+		return nil, scenario.ConfigError("hours", "%v: want more than 0 and at most 10000", cfg.Hours)
 	}
 	faults, err := parseFaults(cfg.Faults)
 	if err != nil {
@@ -119,22 +120,22 @@ func RunChaos(ctx context.Context, cfg ChaosConfig) (*measure.Result, error) {
 	}
 	span := grid.Time(cfg.Hours * float64(grid.Hour))
 	var watch *testnet.Checker
-	f := Builder{
+	f := scenario.Builder{
 		Config: testnet.Config{
-			Seed: cfg.Seed, Inputs: Inputs(), Durable: true, Link: chaosLink(faults),
+			Seed: cfg.Seed, Inputs: scenario.Inputs(), Durable: true, Link: chaosLink(faults),
 			Check: func(now grid.Time) error { return watch.Violation(now) },
 		},
 		Placement: market.PlacementCoordinated, Foreign: true, Sites: chaosSites(cfg.Sites),
-		retention: grid.Day, clock: chaosClock(cfg.Seed, int64(faults["drift"])), bank: chaosBank(cfg.Sites),
+		Retention: grid.Day, Clock: chaosClock(cfg.Seed, int64(faults["drift"])), Bank: chaosBank(cfg.Sites),
 	}
 	if cfg.Lend {
-		f.lease = chaosLease(cfg.Sites)
+		f.Lease = chaosLease(cfg.Sites)
 	}
-	n, err := f.build()
+	n, err := f.Build()
 	if err != nil {
 		return nil, err
 	}
-	watch = testnet.Check(n, f.processors(), submission)
+	watch = testnet.Check(n, f.Processors(), scenario.Submission)
 	var banks []int
 	for b := range chaosBanks(cfg.Sites) {
 		banks = append(banks, b)
@@ -145,7 +146,7 @@ func RunChaos(ctx context.Context, cfg ChaosConfig) (*measure.Result, error) {
 	if cfg.Lend {
 		chaosLeases(n, cfg.Seed, span)
 	}
-	report := &chaosReport{ChaosConfig: cfg, Injected: make(map[string]int64), Transactions: make(map[string]int64)}
+	report := &chaosReport{Config: cfg, Injected: make(map[string]int64), Transactions: make(map[string]int64)}
 	n.Observe(testnet.Observer{Fault: func(_ grid.Time, f *testnet.Fault) {
 		if !f.Healing() {
 			report.Injected[f.Kind.String()]++
@@ -159,20 +160,20 @@ func RunChaos(ctx context.Context, cfg ChaosConfig) (*measure.Result, error) {
 		return nil, err
 	}
 	n.Feed(source)
-	r := run{
-		Common: cfg.Common, scenario: "chaos", config: report, n: n, sites: f.described(),
-		begin: warmup, window: grid.Never, read: func() int64 { return source.read },
-		least: warmup + span, most: warmup + span + patience,
-		inspect: func(*measure.Result) {
+	r := scenario.Run{
+		Common: cfg.Common, Scenario: "chaos", Config: report, N: n, Sites: f.Described(),
+		Begin: scenario.Warmup, Window: grid.Never, Read: func() int64 { return source.Read },
+		Least: scenario.Warmup + span, Most: scenario.Warmup + span + patience,
+		Inspect: func(*measure.Result) {
 			report.Lost, report.Acked, report.Checked = n.Lost(), watch.Acknowledged(), n.Events()
 			report.Leases = lent.counts
 			for kind, count := range money.count {
 				report.Transactions[kind.String()] = count
 			}
 		},
-		quiet: func() bool { return money.quiet() && lent.quiet() }, atRest: func() error { return errors.Join(watch.AtRest(), money.atRest(), lent.atRest()) },
+		Quiet: func() bool { return money.quiet() && lent.quiet() }, AtRest: func() error { return errors.Join(watch.AtRest(), money.atRest(), lent.atRest()) },
 	}
-	result, err := caught(func() (*Result, error) { return r.do(ctx) })
+	result, err := caught(func() (*measure.Result, error) { return r.Do(ctx) })
 	if err != nil && ctx.Err() == nil {
 		err = fmt.Errorf("%w\nto see it again: gridnode testnet run chaos --seed %d --sites %d --hours %v --faults %s --lend=%v", err, cfg.Seed, cfg.Sites, cfg.Hours, cfg.Faults, cfg.Lend)
 	}
@@ -181,7 +182,7 @@ func RunChaos(ctx context.Context, cfg ChaosConfig) (*measure.Result, error) {
 
 // caught returns as an error what do panics with: a core that finds its own invariants
 // broken is a violation like any other.
-func caught(do func() (*Result, error)) (result *Result, err error) {
+func caught(do func() (*measure.Result, error)) (result *measure.Result, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			result, err = nil, fmt.Errorf("a defect: %v\n%s", p, debug.Stack())
@@ -256,7 +257,7 @@ func chaosGrants(n *testnet.Network, seed uint64, span grid.Time) {
 		where, _ := n.Index(bankOf(i).Bank)
 		each := grid.Credits(draw.Uniform(pcg, uint64(grid.Credit)*uint64(span/grid.Hour+1)*4)) + grid.Credit
 		for round := range rounds {
-			at := warmup/2 + span/rounds*grid.Time(round)
+			at := scenario.Warmup/2 + span/rounds*grid.Time(round)
 			id := grid.JobID{Hi: uint64(round + 1), Lo: uint64(i + 1)}
 			n.Inject(at, where, &bank.Grant{ID: id, To: n.ID(i), Amount: each})
 		}
@@ -265,19 +266,19 @@ func chaosGrants(n *testnet.Network, seed uint64, span grid.Time) {
 
 // chaosFeed generates the jobs of all sites: two thirds of what the processors can
 // do, some jobs with deadline and budget, some without.
-func chaosFeed(cfg ChaosConfig, f *Builder, span grid.Time) (*Feed, error) {
+func chaosFeed(cfg Config, f *scenario.Builder, span grid.Time) (*scenario.Feed, error) {
 	var sources []workload.Source
 	for i := range f.Sites {
 		m := workload.Lublin(f.Sites[i].Processors)
 		m.Shape = workload.Shape{Load: 0.66, MeanRunTime: 10 * grid.Minute}
-		g, err := workload.NewGenerator(m, rand.New(draw.PCG(cfg.Seed, siteID(&f.Sites[i]), draw.ForJobs)))
+		g, err := workload.NewGenerator(m, rand.New(draw.PCG(cfg.Seed, scenario.SiteID(&f.Sites[i]), draw.ForJobs)))
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, &later{&workload.Window{Source: g, Span: span}, warmup})
+		sources = append(sources, &workload.Later{Source: &workload.Window{Source: g, Span: span}, By: scenario.Warmup})
 	}
 	goals := [...]grid.Goal{grid.GoalLocal, grid.GoalCost, grid.GoalTime, grid.GoalSpill}
-	return &Feed{
+	return &scenario.Feed{
 		Source: workload.NewMerge(sources...),
 		Qos:    workload.QoS{Deadline: 10_000, Budget: 4000, Traffic: 100, Length: workload.LengthEstimate},
 		Homes:  f.Homes(),
@@ -308,9 +309,9 @@ func scheduleChaos(n *testnet.Network, seed uint64, faults map[string]float64, s
 	} {
 		pcg := draw.PCG(seed, grid.SiteID(c.kind.String()), draw.ForFaults)
 		for range int64(c.times*span.Seconds()/3600 + 0.5) {
-			f := testnet.Fault{Kind: c.kind, At: warmup + grid.Time(draw.Uniform(pcg, uint64(span)))}
+			f := testnet.Fault{Kind: c.kind, At: scenario.Warmup + grid.Time(draw.Uniform(pcg, uint64(span)))}
 			f.For = c.least + grid.Time(draw.Uniform(pcg, uint64(c.longest-c.least)))
-			f.For = max(min(f.For, warmup+span-f.At), 1)
+			f.For = max(min(f.For, scenario.Warmup+span-f.At), 1)
 			f.Sites = drawSites(pcg, sites, c.kind == testnet.FaultPartition)
 			if err := n.Schedule(f); err != nil {
 				return err
