@@ -13,6 +13,7 @@ import (
 	"gridnode/testnet"
 	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/scale"
 	"gridnode/testnet/workload"
 )
 
@@ -28,7 +29,7 @@ type liveTally struct {
 	index   map[grid.SiteID]int
 	tallies []measure.Tally
 	perJob  measure.Histogram
-	jobs    scenario.ScaleJobs
+	jobs    scale.Jobs
 	ended   int64 // jobs that are over
 }
 
@@ -36,7 +37,7 @@ func newLiveTally(sites []workload.Site, speedup int64) *liveTally {
 	return &liveTally{
 		sites: sites, speedup: speedup, changed: make(chan struct{}, 1),
 		index: make(map[grid.SiteID]int), tallies: make([]measure.Tally, len(sites)),
-		jobs: scenario.ScaleJobs{Jobs: make(map[grid.JobID]*scenario.ScaleJob)},
+		jobs: scale.Jobs{Jobs: make(map[grid.JobID]*scale.Job)},
 	}
 }
 

@@ -21,6 +21,7 @@ import (
 	"gridnode/testnet/kademlia"
 	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/scale"
 	"gridnode/testnet/workload"
 )
 
@@ -173,7 +174,7 @@ const twins = 5
 // a few virtual networks that replay the same, with seeds from cfg.Seed on. All measure
 // from the first job on until all have ended and nothing about them is under way.
 // Cancelling ctx ends it with ctx's error. An error wrapping ErrConfig is about cfg.
-func Compare(ctx context.Context, cfg ComparisonConfig) (live *scenario.ScaleResult, virtual []*scenario.ScaleResult, err error) {
+func Compare(ctx context.Context, cfg ComparisonConfig) (live *scale.Result, virtual []*scale.Result, err error) {
 	up := Default()
 	up.Seed, up.Nodes, up.Count = cfg.Seed, cfg.Nodes, cfg.Jobs
 	up.Placement, up.OFT, up.Traces, up.Transport = cfg.Placement, cfg.OFT, cfg.Traces, "memory"
@@ -208,8 +209,8 @@ func Compare(ctx context.Context, cfg ComparisonConfig) (live *scenario.ScaleRes
 }
 
 // count returns what the nodes have counted so far.
-func (l *Live) count(ctx context.Context) (*scenario.ScaleCounts, error) {
-	c := &scenario.ScaleCounts{}
+func (l *Live) count(ctx context.Context) (*scale.Counts, error) {
+	c := &scale.Counts{}
 	for i, h := range l.hosts {
 		c.Names = append(c.Names, l.work.Sites[i].Name)
 		c.Counters = append(c.Counters, h.Counter())
@@ -228,8 +229,8 @@ func (l *Live) count(ctx context.Context) (*scenario.ScaleCounts, error) {
 }
 
 // measured returns what was measured while the nodes replayed.
-func (l *Live) measured() *scenario.ScaleResult {
-	r := &scenario.ScaleResult{Mode: "live", Seed: l.cfg.Seed, Placement: l.cfg.Placement, OFT: l.cfg.OFT, WallSeconds: measure.Seconds(l.counted.Span)}
+func (l *Live) measured() *scale.Result {
+	r := &scale.Result{Mode: "live", Seed: l.cfg.Seed, Placement: l.cfg.Placement, OFT: l.cfg.OFT, WallSeconds: measure.Seconds(l.counted.Span)}
 	l.tally.mu.Lock()
 	defer l.tally.mu.Unlock()
 	r.LateSeconds = measure.Seconds(grid.FromDuration(l.late))
@@ -242,7 +243,7 @@ func (l *Live) measured() *scenario.ScaleResult {
 // twin measures a virtual network of the same sites, which come up one after the other
 // as the live ones did, with the same jobs at the same instants, that has been up for
 // as long when the first job comes, and is measured for as long at least.
-func (l *Live) twin(ctx context.Context, seed uint64, setup grid.Time) (*scenario.ScaleResult, error) {
+func (l *Live) twin(ctx context.Context, seed uint64, setup grid.Time) (*scale.Result, error) {
 	placement, err := market.ParsePlacement(l.cfg.Placement)
 	if err != nil {
 		return nil, scenario.ConfigError("placement", "%v", err)
@@ -289,7 +290,7 @@ func (l *Live) twin(ctx context.Context, seed uint64, setup grid.Time) (*scenari
 	if err := n.Run(ctx, setup-1, nil); err != nil {
 		return nil, err
 	}
-	m := scenario.MeasureScale(n, f.Nodes, setup)
+	m := scale.Begin(n, f.Nodes, setup)
 	least := setup + l.counted.Span
 	over := func() bool { return n.Now() >= least && n.Drained() && m.Jobs.Over() }
 	if err := n.Run(ctx, least+grid.Hour, over); err != nil {
@@ -335,7 +336,7 @@ type Difference struct {
 }
 
 // Differences compares a live measurement with virtual ones type by type.
-func Differences(live *scenario.ScaleResult, virtual []*scenario.ScaleResult) (list []Difference) {
+func Differences(live *scale.Result, virtual []*scale.Result) (list []Difference) {
 	for k := range grid.Kind(wire.KindMax) {
 		name := wire.KindName(k)
 		d := Difference{Type: name, Live: live.ByType[name]}

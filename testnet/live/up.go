@@ -25,6 +25,7 @@ import (
 	"gridnode/node/store"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/scale"
 	"gridnode/testnet/workload"
 )
 
@@ -129,8 +130,8 @@ type Live struct {
 	tally *liveTally
 	begun time.Time
 
-	counted *scenario.ScaleCounts // during Replay
-	late    time.Duration         // of a submission behind its instant, at most
+	counted *scale.Counts // during Replay
+	late    time.Duration // of a submission behind its instant, at most
 }
 
 // comingUp is how a node came up.

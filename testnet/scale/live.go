@@ -7,7 +7,7 @@ import (
 
 	"gridnode/testnet/live"
 	"gridnode/testnet/reproduce"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/scale"
 )
 
 // Comparison is a live measurement beside a virtual one of the same workload.
@@ -16,8 +16,8 @@ type Comparison struct {
 	OFT   int               `json:"oft"`
 	Types []live.Difference `json:"types"`
 
-	live    *scenario.ScaleResult
-	virtual []*scenario.ScaleResult
+	live    *scale.Result
+	virtual []*scale.Result
 }
 
 // Live counts are to be those of virtual time, within a tenth. Of fewer messages than
@@ -80,7 +80,7 @@ func (c *Comparison) lookupTarget() (t Target, ok bool) {
 }
 
 // perLookup returns how many requests a look-up took, NaN if there was none.
-func perLookup(m *scenario.ScaleResult) float64 {
+func perLookup(m *scale.Result) float64 {
 	if m.Lookups == 0 {
 		return math.NaN()
 	}
@@ -96,7 +96,7 @@ func (r *Report) comparisons() reproduce.Experiment {
 			Note:    fmt.Sprintf("Virtual: mean, least and most of %d networks, which differ in what chance decides.", len(c.virtual)),
 			Columns: []string{"live", "virtual", "least", "most", "difference, %"},
 		}
-		line := func(name string, decimals int, live float64, of func(*scenario.ScaleResult) float64) {
+		line := func(name string, decimals int, live float64, of func(*scale.Result) float64) {
 			var known []float64
 			for _, v := range c.virtual {
 				if n := of(v); !math.IsNaN(n) {
@@ -119,13 +119,13 @@ func (r *Report) comparisons() reproduce.Experiment {
 			}
 			t.Measures = append(t.Measures, m)
 		}
-		line("accepted jobs", 1, float64(c.live.Accepted), func(v *scenario.ScaleResult) float64 { return float64(v.Accepted) })
+		line("accepted jobs", 1, float64(c.live.Accepted), func(v *scale.Result) float64 { return float64(v.Accepted) })
 		for _, d := range c.Types {
-			line(d.Type, 1, float64(d.Live), func(v *scenario.ScaleResult) float64 { return float64(v.ByType[d.Type]) })
+			line(d.Type, 1, float64(d.Live), func(v *scale.Result) float64 { return float64(v.ByType[d.Type]) })
 		}
 		line("requests per look-up", 1, perLookup(c.live), perLookup)
-		line("look-ups", 1, float64(c.live.Lookups), func(v *scenario.ScaleResult) float64 { return float64(v.Lookups) })
-		line("seconds a submission was late, at most", 2, c.live.LateSeconds.Float(), func(v *scenario.ScaleResult) float64 { return v.LateSeconds.Float() })
+		line("look-ups", 1, float64(c.live.Lookups), func(v *scale.Result) float64 { return float64(v.Lookups) })
+		line("seconds a submission was late, at most", 2, c.live.LateSeconds.Float(), func(v *scale.Result) float64 { return v.LateSeconds.Float() })
 		e.Tables = append(e.Tables, t)
 	}
 	return e

@@ -12,7 +12,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/testnet/live"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/scale"
 )
 
 // warmup is about what is not measured of each run, for the progress.
@@ -37,12 +37,12 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	}
 	for _, oft := range o.OFT {
 		for _, sites := range o.Sizes {
-			r.configs = append(r.configs, scenario.ScaleConfig{
+			r.configs = append(r.configs, scale.Config{
 				Seed: o.Seed, Sites: sites, Span: o.span(sites), Placement: o.Placement, OFT: oft, InStep: o.InStep, Traces: o.Traces,
 			})
 		}
 	}
-	r.Results = make([]*scenario.ScaleResult, len(r.configs))
+	r.Results = make([]*scale.Result, len(r.configs))
 	if err := r.measureAll(ctx); err != nil {
 		return nil, err
 	}
@@ -51,7 +51,7 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 }
 
 // work is about how long a run takes, in any unit.
-func work(cfg *scenario.ScaleConfig) int64 {
+func work(cfg *scale.Config) int64 {
 	return int64(cfg.Sites) * int64((cfg.Span+warmup)/grid.Second)
 }
 
@@ -97,7 +97,7 @@ func (r *Report) measureAll(ctx context.Context) error {
 			for i, ok := take(); ok; i, ok = take() {
 				cfg := r.configs[i]
 				cfg.Pulse = func(permille int64) { progress(i, permille) }
-				result, err := scenario.RunScale(ctx, cfg)
+				result, err := scale.Run(ctx, cfg)
 				if err != nil {
 					cancel(err)
 					return

@@ -8,6 +8,7 @@ import (
 	"gridnode/grid"
 	"gridnode/testnet/live"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/scale"
 )
 
 // Options says what is measured.
@@ -122,5 +123,5 @@ func sizes(from, to int) []int {
 
 // span returns for how long a federation is measured.
 func (o *Options) span(sites int) grid.Time {
-	return min(max(grid.Time(o.SiteHours)*grid.Hour/grid.Time(sites), SpanMin), scenario.ScaleSpanMax)
+	return min(max(grid.Time(o.SiteHours)*grid.Hour/grid.Time(sites), SpanMin), scale.SpanMax)
 }

@@ -11,17 +11,17 @@ import (
 	"slices"
 
 	"gridnode/testnet/reproduce"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/scale"
 )
 
 // Report is what Measure gives.
 type Report struct {
 	Options     Options
-	Results     []*scenario.ScaleResult // by population, then by size
-	Live        []Comparison            // with Options.Live
+	Results     []*scale.Result // by population, then by size
+	Live        []Comparison    // with Options.Live
 	WallSeconds float64
 
-	configs []scenario.ScaleConfig
+	configs []scale.Config
 }
 
 // Write prints the report as "table", "json" or "csv".
@@ -43,11 +43,11 @@ func (r *Report) writeJSON(w io.Writer) error {
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(struct {
-		Command     string                  `json:"command"`
-		Results     []*scenario.ScaleResult `json:"results"`
-		Live        []Comparison            `json:"live,omitempty"`
-		Targets     []Target                `json:"targets"`
-		WallSeconds float64                 `json:"wallSeconds"`
+		Command     string          `json:"command"`
+		Results     []*scale.Result `json:"results"`
+		Live        []Comparison    `json:"live,omitempty"`
+		Targets     []Target        `json:"targets"`
+		WallSeconds float64         `json:"wallSeconds"`
 	}{r.Options.command(), r.Results, r.Live, r.Targets(), r.WallSeconds})
 }
 
@@ -167,7 +167,7 @@ func (r *Report) population(oft int) reproduce.Experiment {
 			e.Tables = append(e.Tables, t)
 		}
 	}
-	e.Tables = append(e.Tables, typesTable("Messages per job by type", "", list, columns, func(m *scenario.ScaleResult) (map[string]int64, float64) {
+	e.Tables = append(e.Tables, typesTable("Messages per job by type", "", list, columns, func(m *scale.Result) (map[string]int64, float64) {
 		return m.ByType, float64(max(m.Jobs, 1))
 	}), typesTable("What the busiest site sends and receives, by type", "Messages an hour of the site that handles most of all kinds.", list, columns, busiest))
 	for _, p := range plots() {
@@ -184,7 +184,7 @@ func (r *Report) population(oft int) reproduce.Experiment {
 	return e
 }
 
-func measureOf(f figure, list []*scenario.ScaleResult) reproduce.Measure {
+func measureOf(f figure, list []*scale.Result) reproduce.Measure {
 	m := reproduce.Measure{Name: f.name, Decimals: f.decimals}
 	for _, result := range list {
 		m.Cells = append(m.Cells, reproduce.Cell{Published: reproduce.None, Here: reproduce.Number(f.of(result))})
@@ -193,7 +193,7 @@ func measureOf(f figure, list []*scenario.ScaleResult) reproduce.Measure {
 }
 
 // typesTable has a line for each type of message: counts over what divides them.
-func typesTable(title, note string, list []*scenario.ScaleResult, columns []string, of func(*scenario.ScaleResult) (counts map[string]int64, over float64)) reproduce.Table {
+func typesTable(title, note string, list []*scale.Result, columns []string, of func(*scale.Result) (counts map[string]int64, over float64)) reproduce.Table {
 	var names []string
 	for _, m := range list {
 		counts, _ := of(m)
@@ -204,7 +204,7 @@ func typesTable(title, note string, list []*scenario.ScaleResult, columns []stri
 	slices.Sort(names)
 	t := reproduce.Table{Title: title, Note: note, Columns: columns}
 	for _, name := range slices.Compact(names) {
-		t.Measures = append(t.Measures, measureOf(figure{name: name, decimals: 2, of: func(m *scenario.ScaleResult) float64 {
+		t.Measures = append(t.Measures, measureOf(figure{name: name, decimals: 2, of: func(m *scale.Result) float64 {
 			counts, over := of(m)
 			return float64(counts[name]) / over
 		}}, list))
@@ -213,7 +213,7 @@ func typesTable(title, note string, list []*scenario.ScaleResult, columns []stri
 }
 
 // busiest returns what the busiest site handled of each type, and the hours measured.
-func busiest(m *scenario.ScaleResult) (counts map[string]int64, hours float64) {
+func busiest(m *scale.Result) (counts map[string]int64, hours float64) {
 	for _, l := range m.MessagesPerSite {
 		if l.ByType != nil {
 			counts = l.ByType

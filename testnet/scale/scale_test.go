@@ -17,6 +17,7 @@ import (
 	"gridnode/testnet/live"
 	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/scale"
 )
 
 func TestSizes(t *testing.T) {
@@ -89,8 +90,8 @@ func TestLiveSizes(t *testing.T) {
 // TestLiveTargets: a live count is compared with the range of the virtual ones, and a
 // machine that cannot keep up is no success.
 func TestLiveTargets(t *testing.T) {
-	counts := func(n int64) *scenario.ScaleResult {
-		return &scenario.ScaleResult{ByType: map[string]int64{"directory.publish": n}}
+	counts := func(n int64) *scale.Result {
+		return &scale.Result{ByType: map[string]int64{"directory.publish": n}}
 	}
 	for _, tt := range []struct {
 		live int64
@@ -99,7 +100,7 @@ func TestLiveTargets(t *testing.T) {
 	}{{901, 0, true}, {899, 0, false}, {1150, 0, true}, {1319, 0, true}, {1321, 0, false}, {1150, 60, false}} {
 		nodes := counts(tt.live)
 		nodes.LateSeconds = tt.late
-		virtual := []*scenario.ScaleResult{counts(1100), counts(1000), counts(1200)}
+		virtual := []*scale.Result{counts(1100), counts(1000), counts(1200)}
 		r := Report{Options: Options{Live: true}, Live: []Comparison{{Sites: 50, live: nodes, virtual: virtual, Types: live.Differences(nodes, virtual)}}}
 		met := true
 		for _, target := range r.Targets() {
@@ -114,8 +115,8 @@ func TestLiveTargets(t *testing.T) {
 // TestLiveLookups: so many requests a look-up takes live are compared with the virtual
 // ones, if there were enough look-ups; and a line of the CSV is for each network.
 func TestLiveLookups(t *testing.T) {
-	of := func(mode string, lookups int64, requests measure.Decimal) *scenario.ScaleResult {
-		return &scenario.ScaleResult{Mode: mode, Lookups: lookups, RequestsPerLookup: requests}
+	of := func(mode string, lookups int64, requests measure.Decimal) *scale.Result {
+		return &scale.Result{Mode: mode, Lookups: lookups, RequestsPerLookup: requests}
 	}
 	for _, tt := range []struct {
 		lookups int64
@@ -123,8 +124,8 @@ func TestLiveLookups(t *testing.T) {
 		want    string
 	}{{50, 1300, "13.0 (+4.0 %) true"}, {50, 1120, "11.2 (-10.4 %) false"}, {5, 1120, ""}} {
 		live := of("live", tt.lookups, tt.live)
-		c := Comparison{Sites: 24, live: live, virtual: []*scenario.ScaleResult{of("virtual", 10, 1100), of("virtual", 30, 1300)}}
-		r := Report{Options: Options{Live: true}, Results: []*scenario.ScaleResult{live}, Live: []Comparison{c}}
+		c := Comparison{Sites: 24, live: live, virtual: []*scale.Result{of("virtual", 10, 1100), of("virtual", 30, 1300)}}
+		r := Report{Options: Options{Live: true}, Results: []*scale.Result{live}, Live: []Comparison{c}}
 		got := ""
 		for _, target := range r.Targets() {
 			if strings.Contains(target.Text, "look-up") {
@@ -143,15 +144,15 @@ func TestLiveLookups(t *testing.T) {
 
 // TestTargets: each is missed by what is just beyond it, and met by what is not.
 func TestTargets(t *testing.T) {
-	good := func(sites int) *scenario.ScaleResult {
-		m := &scenario.ScaleResult{Sites: sites, OFT: 50, EventsPerSecond: 1000, MessagesPerSite: []scenario.SiteLoad{{Times: 500}}}
+	good := func(sites int) *scale.Result {
+		m := &scale.Result{Sites: sites, OFT: 50, EventsPerSecond: 1000, MessagesPerSite: []scale.SiteLoad{{Times: 500}}}
 		m.Cheapest, m.Fastest = measure.Spread{Mean: 600, Max: 9}, measure.Spread{Mean: 500, Max: 9}
 		m.PerJob.Queries, m.PerJob.QueryLookups = 200, 100
 		m.UpkeepPerSiteMinute.Total = 1000
 		return m
 	}
-	missed := func(small, large *scenario.ScaleResult) (texts []string) {
-		r := Report{Options: Options{OFT: []int{50}}, Results: []*scenario.ScaleResult{small, large}, WallSeconds: 300}
+	missed := func(small, large *scale.Result) (texts []string) {
+		r := Report{Options: Options{OFT: []int{50}}, Results: []*scale.Result{small, large}, WallSeconds: 300}
 		for _, target := range r.Targets() {
 			if !target.Met {
 				texts = append(texts, target.Text)
@@ -164,15 +165,15 @@ func TestTargets(t *testing.T) {
 	}
 	for _, tt := range []struct {
 		want   string
-		change func(small, large *scenario.ScaleResult)
+		change func(small, large *scale.Result)
 	}{
-		{"50 sites, 50 % OFT: negotiation messages per job, cheapest", func(s, _ *scenario.ScaleResult) { s.Cheapest.Mean = 601 }},
-		{"10000 sites, 50 % OFT: negotiation messages per job, fastest", func(_, l *scenario.ScaleResult) { l.Fastest.Mean = 601 }},
-		{"50 sites, 50 % OFT: directory query", func(s, _ *scenario.ScaleResult) { s.PerJob.QueryLookups = 101 }},
-		{"10000 sites, 50 % OFT: directory query", func(_, l *scenario.ScaleResult) { l.PerJob.Queries = 501 }},
-		{"10000 sites, 50 % OFT: publishing", func(_, l *scenario.ScaleResult) { l.UpkeepPerSiteMinute.Total = 1201 }},
-		{"10000 sites, 50 % OFT: busiest", func(_, l *scenario.ScaleResult) { l.MessagesPerSite[0].Times = 501 }},
-		{"events a second", func(s, _ *scenario.ScaleResult) { s.EventsPerSecond = 1301 }},
+		{"50 sites, 50 % OFT: negotiation messages per job, cheapest", func(s, _ *scale.Result) { s.Cheapest.Mean = 601 }},
+		{"10000 sites, 50 % OFT: negotiation messages per job, fastest", func(_, l *scale.Result) { l.Fastest.Mean = 601 }},
+		{"50 sites, 50 % OFT: directory query", func(s, _ *scale.Result) { s.PerJob.QueryLookups = 101 }},
+		{"10000 sites, 50 % OFT: directory query", func(_, l *scale.Result) { l.PerJob.Queries = 501 }},
+		{"10000 sites, 50 % OFT: publishing", func(_, l *scale.Result) { l.UpkeepPerSiteMinute.Total = 1201 }},
+		{"10000 sites, 50 % OFT: busiest", func(_, l *scale.Result) { l.MessagesPerSite[0].Times = 501 }},
+		{"events a second", func(s, _ *scale.Result) { s.EventsPerSecond = 1301 }},
 	} {
 		small, large := good(50), good(10_000)
 		tt.change(small, large)

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"gridnode/testnet/measure"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/scale"
 )
 
 // Target is what the measurements are to be, and what they are.
@@ -43,10 +43,10 @@ func (r *Report) Targets() []Target {
 			where := fmt.Sprintf("%d sites, %d %% OFT: ", m.Sites, oft)
 			for _, g := range []struct {
 				name string
-				of   func(*scenario.ScaleResult) measure.Spread
+				of   func(*scale.Result) measure.Spread
 			}{
-				{"cheapest", func(m *scenario.ScaleResult) measure.Spread { return m.Cheapest }},
-				{"fastest", func(m *scenario.ScaleResult) measure.Spread { return m.Fastest }},
+				{"cheapest", func(m *scale.Result) measure.Spread { return m.Cheapest }},
+				{"fastest", func(m *scale.Result) measure.Spread { return m.Fastest }},
 			} {
 				mean, text := g.of(m).Mean.Float(), where+"negotiation messages per job, "+g.name
 				switch {
@@ -90,7 +90,7 @@ func (r *Report) Targets() []Target {
 }
 
 // of returns the measurements of one population, by rising size.
-func (r *Report) of(oft int) (list []*scenario.ScaleResult) {
+func (r *Report) of(oft int) (list []*scale.Result) {
 	for _, m := range r.Results {
 		if m.OFT == oft {
 			list = append(list, m)
@@ -100,7 +100,7 @@ func (r *Report) of(oft int) (list []*scenario.ScaleResult) {
 }
 
 // result returns one measurement, or nil.
-func (r *Report) result(sites, oft int) *scenario.ScaleResult {
+func (r *Report) result(sites, oft int) *scale.Result {
 	for _, m := range r.of(oft) {
 		if m.Sites == sites {
 			return m

@@ -38,7 +38,7 @@ func TestCalmTicksAreWholeTicks(t *testing.T) {
 			cfg := DefaultFederation()
 			f := Builder{
 				Config:    testnet.Config{Seed: 3, Inputs: Inputs(), Link: testnet.Link{LatencyMin: cfg.LatencyMin, LatencyMax: cfg.LatencyMax}},
-				Placement: placement, Foreign: true, Sites: w.Sites, Siblings: siblingsMax, pricing: market.PricingDemand,
+				Placement: placement, Foreign: true, Sites: w.Sites, Siblings: 8, pricing: market.PricingDemand,
 			}
 			if i == 1 {
 				f.wrap = func(s *site.Site) testnet.Site { return restless{s} }

@@ -102,7 +102,7 @@ func twoDays(index int, site *workload.Site, path string, o workload.Options) ([
 // table1Workload is the workload of n sites: those of table 1, then again.
 type Table1 struct {
 	Sites  []workload.Site
-	days   [][]workload.Job // by site; replicas share theirs
+	Days   [][]workload.Job // by site; replicas share theirs
 	Inputs []Input
 	Jobs   int64
 }
@@ -134,18 +134,18 @@ func fillTable1(n int, jobs func(i int, s *workload.Site) ([]workload.Job, Input
 	for i := range w.Sites {
 		s := &w.Sites[i]
 		if i >= round {
-			w.days = append(w.days, w.days[i-round])
+			w.Days = append(w.Days, w.Days[i-round])
 			w.Inputs = append(w.Inputs, w.Inputs[i-round])
 		} else {
 			days, from, err := jobs(i, s)
 			if err != nil {
 				return nil, err
 			}
-			w.days = append(w.days, days)
+			w.Days = append(w.Days, days)
 			w.Inputs = append(w.Inputs, from)
 		}
 		w.Inputs[i].Site = s.Name
-		w.Inputs[i].Jobs = int64(len(w.days[i]))
+		w.Inputs[i].Jobs = int64(len(w.Days[i]))
 		w.Jobs += w.Inputs[i].Jobs
 	}
 	return w, nil
@@ -153,9 +153,9 @@ func fillTable1(n int, jobs func(i int, s *workload.Site) ([]workload.Job, Input
 
 // source returns the jobs of all sites by time of submission, from instant begin on.
 func (w *Table1) Source(begin grid.Time) workload.Source {
-	sources := make([]workload.Source, len(w.days))
-	for i := range w.days {
-		days := workload.Jobs(w.days[i])
+	sources := make([]workload.Source, len(w.Days))
+	for i := range w.Days {
+		days := workload.Jobs(w.Days[i])
 		sources[i] = &workload.Later{Source: &days, By: begin}
 	}
 	return workload.NewMerge(sources...)
@@ -164,9 +164,9 @@ func (w *Table1) Source(begin grid.Time) workload.Source {
 // without leaves out jobs that run longer.
 func (w *Table1) Without(longest grid.Time) {
 	w.Jobs = 0
-	for i, days := range w.days {
-		w.days[i] = slices.DeleteFunc(slices.Clone(days), func(j workload.Job) bool { return j.RunTime > longest })
-		w.Inputs[i].Jobs = int64(len(w.days[i]))
+	for i, days := range w.Days {
+		w.Days[i] = slices.DeleteFunc(slices.Clone(days), func(j workload.Job) bool { return j.RunTime > longest })
+		w.Inputs[i].Jobs = int64(len(w.Days[i]))
 		w.Jobs += w.Inputs[i].Jobs
 	}
 }

@@ -1,4 +1,4 @@
-package scenario
+package scale
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"gridnode/testnet"
 	"gridnode/testnet/kademlia"
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
 
@@ -28,7 +29,7 @@ import (
 // before are submitted at the start, to their own sites, with what would be left of
 // them. They are not counted. Nor is what happens in the first minutes, while the
 // sites find each other.
-type ScaleConfig struct {
+type Config struct {
 	Seed      uint64    `json:"seed"`
 	Sites     int       `json:"sites"`
 	Span      grid.Time `json:"-"`         // that is measured, more than 0, at most 48 h
@@ -45,30 +46,30 @@ type ScaleConfig struct {
 
 // Bounds of ScaleConfig.
 const (
-	ScaleSpanMax = 2 * grid.Day
-	scaleWarmup  = 10 * grid.Minute // one lifetime of quotes: every site has published twice
-	siblingsMax  = 8                // sites of one authority: a round of table 1
+	SpanMax     = 2 * grid.Day
+	scaleWarmup = 10 * grid.Minute // one lifetime of quotes: every site has published twice
+	siblingsMax = 8                // sites of one authority: a round of table 1
 )
 
-func (cfg *ScaleConfig) validate() (market.Placement, error) {
+func (cfg *Config) validate() (market.Placement, error) {
 	switch {
-	case cfg.Sites < 1 || cfg.Sites > SitesMax:
-		return 0, ConfigError("sites", "%d: want 1 to %d", cfg.Sites, SitesMax)
-	case cfg.Span < 1 || cfg.Span > ScaleSpanMax:
-		return 0, ConfigError("span", "%v: want more than 0, at most %v", cfg.Span, ScaleSpanMax)
+	case cfg.Sites < 1 || cfg.Sites > scenario.SitesMax:
+		return 0, scenario.ConfigError("sites", "%d: want 1 to %d", cfg.Sites, scenario.SitesMax)
+	case cfg.Span < 1 || cfg.Span > SpanMax:
+		return 0, scenario.ConfigError("span", "%v: want more than 0, at most %v", cfg.Span, SpanMax)
 	case cfg.OFT < 0 || cfg.OFT > 100:
-		return 0, ConfigError("oft", "%d: want 0 to 100, a percentage", cfg.OFT)
+		return 0, scenario.ConfigError("oft", "%d: want 0 to 100, a percentage", cfg.OFT)
 	}
 	placement, err := market.ParsePlacement(cfg.Placement)
 	if err != nil {
-		return 0, ConfigError("placement", "%v", err)
+		return 0, scenario.ConfigError("placement", "%v", err)
 	}
 	return placement, nil
 }
 
 // RunScale measures one federation in virtual time. Cancelling ctx ends it with
 // ctx's error. An error wrapping ErrConfig is about cfg.
-func RunScale(ctx context.Context, cfg ScaleConfig) (*ScaleResult, error) {
+func Run(ctx context.Context, cfg Config) (*Result, error) {
 	runtime.LockOSThread() // its processor time is ours
 	defer runtime.UnlockOSThread()
 	started := time.Now()
@@ -89,19 +90,19 @@ func RunScale(ctx context.Context, cfg ScaleConfig) (*ScaleResult, error) {
 }
 
 // startScale builds the federation and lets it run until the measurement begins.
-func startScale(ctx context.Context, cfg *ScaleConfig) (*testnet.Network, *scaleMeasure, error) {
+func startScale(ctx context.Context, cfg *Config) (*testnet.Network, *Measure, error) {
 	placement, err := cfg.validate()
 	if err != nil {
 		return nil, nil, err
 	}
-	w, err := NewTable1(cfg.Sites, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
+	w, err := scenario.NewTable1(cfg.Sites, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
 	if err != nil {
 		return nil, nil, err
 	}
-	defaults := DefaultFederation()
-	f := Builder{
+	defaults := scenario.DefaultFederation()
+	f := scenario.Builder{
 		Config: testnet.Config{
-			Seed: cfg.Seed, Inputs: Inputs(),
+			Seed: cfg.Seed, Inputs: scenario.Inputs(),
 			Link: testnet.Link{LatencyMin: defaults.LatencyMin, LatencyMax: defaults.LatencyMax},
 		},
 		Placement: placement, Foreign: true, Sites: w.Sites, Siblings: siblingsMax,
@@ -110,8 +111,8 @@ func startScale(ctx context.Context, cfg *ScaleConfig) (*testnet.Network, *scale
 	if err != nil {
 		return nil, nil, err
 	}
-	goals := FederationConfig{Common: Common{Seed: cfg.Seed}, Mode: "economy", OFT: cfg.OFT}
-	n.Feed(&Feed{Source: cfg.jobs(w), Qos: workload.PaperQoS, Homes: f.Homes(), Goal: func(site int, job *workload.Job) grid.Goal {
+	goals := scenario.FederationConfig{Common: scenario.Common{Seed: cfg.Seed}, Mode: "economy", OFT: cfg.OFT}
+	n.Feed(&scenario.Feed{Source: cfg.jobs(w), Qos: workload.PaperQoS, Homes: f.Homes(), Goal: func(site int, job *workload.Job) grid.Goal {
 		if job.Number >= earlierJob {
 			return grid.GoalLocal
 		}
@@ -123,7 +124,7 @@ func startScale(ctx context.Context, cfg *ScaleConfig) (*testnet.Network, *scale
 	if err := n.Run(ctx, scaleWarmup-1, nil); err != nil {
 		return nil, nil, fmt.Errorf("%d sites, seed %d: %w", cfg.Sites, cfg.Seed, err)
 	}
-	return n, MeasureScale(n, f.Nodes, scaleWarmup), nil
+	return n, Begin(n, f.Nodes, scaleWarmup), nil
 }
 
 // requests adds up what the nodes of a DHT have looked up.

@@ -1,10 +1,11 @@
-package scenario
+package scale
 
 import (
 	"cmp"
 	"slices"
 
 	"gridnode/grid"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
 
@@ -20,19 +21,19 @@ const earlierAt = grid.Minute
 const phaseStep = 2654435769
 
 // phase returns at which instant of the two days the sites of a round begin.
-func (cfg *ScaleConfig) phase(round int) grid.Time {
+func (cfg *Config) phase(round int) grid.Time {
 	if cfg.InStep {
 		return grid.Day / 2
 	}
 	share := uint64(uint32(uint64(round) * phaseStep))
-	return grid.Time(share * uint64(ScaleSpanMax/grid.Second) >> 32 * uint64(grid.Second))
+	return grid.Time(share * uint64(SpanMax/grid.Second) >> 32 * uint64(grid.Second))
 }
 
 // jobs returns the jobs of all sites, those from before the measurement first.
-func (cfg *ScaleConfig) jobs(w *Table1) workload.Source {
+func (cfg *Config) jobs(w *scenario.Table1) workload.Source {
 	round := len(workload.Table1())
-	sources := make([]workload.Source, len(w.days))
-	for i, days := range w.days {
+	sources := make([]workload.Source, len(w.Days))
+	for i, days := range w.Days {
 		jobs := workload.Jobs(turned(days, cfg.phase(i/round), cfg.Span))
 		sources[i] = &jobs
 	}
@@ -46,11 +47,11 @@ func (cfg *ScaleConfig) jobs(w *Table1) workload.Source {
 func turned(days []workload.Job, begin, span grid.Time) []workload.Job {
 	var jobs []workload.Job
 	for _, j := range days {
-		at := (j.Submit - begin) % ScaleSpanMax
+		at := (j.Submit - begin) % SpanMax
 		if at < 0 {
-			at += ScaleSpanMax
+			at += SpanMax
 		}
-		if left := at + j.RunTime - ScaleSpanMax; left > 0 && at > 0 {
+		if left := at + j.RunTime - SpanMax; left > 0 && at > 0 {
 			e := j
 			e.Number += earlierJob
 			e.Submit, e.RunTime, e.Estimate = earlierAt, left, max(j.Estimate-(j.RunTime-left), left)

@@ -1,4 +1,4 @@
-package scenario
+package scale
 
 import (
 	"context"
@@ -23,7 +23,7 @@ func BenchmarkScale(b *testing.B) {
 			var busy time.Duration
 			for range b.N {
 				b.StopTimer()
-				r, m, err := startScale(context.Background(), &ScaleConfig{Seed: 1, Sites: sites, Span: grid.Hour / 4, Placement: "coordinated", OFT: 50})
+				r, m, err := startScale(context.Background(), &Config{Seed: 1, Sites: sites, Span: grid.Hour / 4, Placement: "coordinated", OFT: 50})
 				if err != nil {
 					b.Fatal(err)
 				}

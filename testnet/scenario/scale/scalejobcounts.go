@@ -1,4 +1,4 @@
-package scenario
+package scale
 
 import (
 	"gridnode/grid"
@@ -7,14 +7,14 @@ import (
 
 // scaleJobs follows the jobs that are submitted during a measurement, by what their
 // homes and the sites that run them tell. Not safe for concurrent use.
-type ScaleJobs struct {
+type Jobs struct {
 	begin grid.Time // jobs submitted before do not count
-	Jobs  map[grid.JobID]*ScaleJob
-	slab  grid.Slab[ScaleJob]
+	Jobs  map[grid.JobID]*Job
+	slab  grid.Slab[Job]
 }
 
 // scaleJob is what is known of one job.
-type ScaleJob struct {
+type Job struct {
 	home     int32
 	goal     grid.Goal
 	accepted bool
@@ -27,7 +27,7 @@ type ScaleJob struct {
 }
 
 // event takes what a site tells about a job.
-func (s *ScaleJobs) Event(site int32, e *grid.Event) {
+func (s *Jobs) Event(site int32, e *grid.Event) {
 	if e.Job.Submit < s.begin {
 		return
 	}
@@ -55,7 +55,7 @@ func (s *ScaleJobs) Event(site int32, e *grid.Event) {
 }
 
 // started takes an execution whose end is known already.
-func (s *ScaleJobs) started(job *grid.Job, end grid.Time) {
+func (s *Jobs) started(job *grid.Job, end grid.Time) {
 	if j := s.Jobs[job.ID]; j != nil {
 		j.response = end - job.Submit
 	}
@@ -73,7 +73,7 @@ type jobTotals struct {
 
 // totals adds up. promised returns when an accepted job that has not started is to
 // end; nil: nobody knows.
-func (s *ScaleJobs) Totals(promised func(home int32, id grid.JobID) (grid.Time, bool)) (t jobTotals) {
+func (s *Jobs) Totals(promised func(home int32, id grid.JobID) (grid.Time, bool)) (t jobTotals) {
 	for id, j := range s.Jobs { // sums of integers: the order does not matter
 		t.submitted++
 		messages := j.messages
@@ -118,7 +118,7 @@ func (t *jobTotals) Stretch(speedup int64) {
 }
 
 // over reports whether every job has ended and its result has come home.
-func (s *ScaleJobs) Over() bool {
+func (s *Jobs) Over() bool {
 	for _, j := range s.Jobs {
 		if !j.finished && !j.refused {
 			return false

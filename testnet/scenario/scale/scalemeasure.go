@@ -1,4 +1,4 @@
-package scenario
+package scale
 
 import (
 	"time"
@@ -12,11 +12,11 @@ import (
 )
 
 // scaleMeasure measures a virtual network from an instant on.
-type scaleMeasure struct {
+type Measure struct {
 	n        *testnet.Network
 	nodes    []*kademlia.Node // nil: the oracle answers
 	begin    grid.Time
-	Jobs     ScaleJobs
+	Jobs     Jobs
 	began    time.Time
 	busy     time.Duration // of this thread at the beginning
 	events   int64
@@ -27,9 +27,9 @@ type scaleMeasure struct {
 }
 
 // measureScale begins a measurement just before the instant begin.
-func MeasureScale(n *testnet.Network, nodes []*kademlia.Node, begin grid.Time) *scaleMeasure {
-	m := &scaleMeasure{
-		n: n, nodes: nodes, begin: begin, Jobs: ScaleJobs{begin: begin, Jobs: make(map[grid.JobID]*ScaleJob)},
+func Begin(n *testnet.Network, nodes []*kademlia.Node, begin grid.Time) *Measure {
+	m := &Measure{
+		n: n, nodes: nodes, begin: begin, Jobs: Jobs{begin: begin, Jobs: make(map[grid.JobID]*Job)},
 		events: n.Events(), counters: make([]wire.Counter, n.Len()), queries: measure.Queries(n), asked: queryLookups(n), looked: requests(nodes),
 	}
 	for i := range m.counters {
@@ -56,7 +56,7 @@ func queryLookups(n *testnet.Network) (count int64) {
 
 // promised returns how long a job that has not started will have taken when it ends
 // as its site promised.
-func (m *scaleMeasure) promised(home int32, id grid.JobID) (grid.Time, bool) {
+func (m *Measure) promised(home int32, id grid.JobID) (grid.Time, bool) {
 	s, ok := m.n.Core(int(home)).(*site.Site)
 	if !ok {
 		return 0, false
@@ -69,13 +69,13 @@ func (m *scaleMeasure) promised(home int32, id grid.JobID) (grid.Time, bool) {
 }
 
 // result ends the measurement at the present instant.
-func (m *scaleMeasure) Result(end grid.Time) *ScaleResult {
+func (m *Measure) Result(end grid.Time) *Result {
 	wall := time.Since(m.began)
 	busy, known := threadTime()
 	if busy -= m.busy; !known {
 		busy = wall
 	}
-	c := ScaleCounts{Counters: make([]wire.Counter, m.n.Len()), Span: end - m.begin}
+	c := Counts{Counters: make([]wire.Counter, m.n.Len()), Span: end - m.begin}
 	for i := range c.Counters {
 		c.Counters[i] = *m.n.Counter(i)
 		c.Counters[i].Subtract(&m.counters[i])
@@ -87,7 +87,7 @@ func (m *scaleMeasure) Result(end grid.Time) *ScaleResult {
 	looked := requests(m.nodes)
 	c.Lookups, c.Requests = looked.Lookups-m.looked.Lookups, looked.Requests-m.looked.Requests
 	totals := m.Jobs.Totals(m.promised)
-	r := &ScaleResult{Events: m.n.Events() - m.events, WallSeconds: measure.Seconds(grid.FromDuration(wall)), ProcessorSeconds: measure.Seconds(grid.FromDuration(busy))}
+	r := &Result{Events: m.n.Events() - m.events, WallSeconds: measure.Seconds(grid.FromDuration(wall)), ProcessorSeconds: measure.Seconds(grid.FromDuration(busy))}
 	r.EventsPerSecond = int64(float64(r.Events) / max(busy.Seconds(), 1e-9))
 	r.Fill(&c, &totals)
 	return r

@@ -1,4 +1,4 @@
-package scenario
+package scale
 
 import (
 	"context"
@@ -8,14 +8,15 @@ import (
 	"pgregory.net/rapid"
 
 	"gridnode/grid"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
 
-func scaleOf(t *testing.T, change func(*ScaleConfig)) *ScaleResult {
+func scaleOf(t *testing.T, change func(*Config)) *Result {
 	t.Helper()
-	cfg := ScaleConfig{Seed: 1, Sites: 16, Span: 2 * grid.Hour, Placement: "coordinated", OFT: 50}
+	cfg := Config{Seed: 1, Sites: 16, Span: 2 * grid.Hour, Placement: "coordinated", OFT: 50}
 	change(&cfg)
-	r, err := RunScale(context.Background(), cfg)
+	r, err := Run(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +26,7 @@ func scaleOf(t *testing.T, change func(*ScaleConfig)) *ScaleResult {
 // TestScaleAddsUp: what is counted by site, by type and by purpose is the same.
 func TestScaleAddsUp(t *testing.T) {
 	for _, placement := range []string{"coordinated", "paper"} {
-		r := scaleOf(t, func(c *ScaleConfig) { c.Placement = placement })
+		r := scaleOf(t, func(c *Config) { c.Placement = placement })
 		var types int64
 		for _, n := range r.ByType {
 			types += n
@@ -69,25 +70,25 @@ func TestScaleAddsUp(t *testing.T) {
 
 // TestScaleIsDeterministic: one seed, one trace; replicas in step are another run.
 func TestScaleIsDeterministic(t *testing.T) {
-	short := func(c *ScaleConfig) { c.Span = grid.Hour / 4 }
+	short := func(c *Config) { c.Span = grid.Hour / 4 }
 	first, second := scaleOf(t, short), scaleOf(t, short)
-	other := scaleOf(t, func(c *ScaleConfig) { short(c); c.InStep = true })
+	other := scaleOf(t, func(c *Config) { short(c); c.InStep = true })
 	if first.TraceHash != second.TraceHash || first.TraceHash == other.TraceHash {
 		t.Errorf("trace hashes %s and %s of the same run, %s in step", first.TraceHash, second.TraceHash, other.TraceHash)
 	}
 }
 
 func TestScaleRefuses(t *testing.T) {
-	for _, change := range []func(*ScaleConfig){
-		func(c *ScaleConfig) { c.Sites = 0 },
-		func(c *ScaleConfig) { c.Span = ScaleSpanMax + 1 },
-		func(c *ScaleConfig) { c.OFT = 101 },
-		func(c *ScaleConfig) { c.Placement = "best" },
-		func(c *ScaleConfig) { c.Traces = []string{"nowhere"} },
+	for _, change := range []func(*Config){
+		func(c *Config) { c.Sites = 0 },
+		func(c *Config) { c.Span = SpanMax + 1 },
+		func(c *Config) { c.OFT = 101 },
+		func(c *Config) { c.Placement = "best" },
+		func(c *Config) { c.Traces = []string{"nowhere"} },
 	} {
-		cfg := ScaleConfig{Seed: 1, Sites: 2, Span: grid.Hour, Placement: "paper"}
+		cfg := Config{Seed: 1, Sites: 2, Span: grid.Hour, Placement: "paper"}
 		change(&cfg)
-		if _, err := RunScale(context.Background(), cfg); !errors.Is(err, ErrConfig) {
+		if _, err := Run(context.Background(), cfg); !errors.Is(err, scenario.ErrConfig) {
 			t.Errorf("%+v: %v, want an error about the configuration", cfg, err)
 		}
 	}
@@ -97,12 +98,12 @@ func TestScaleRefuses(t *testing.T) {
 // job once, and what is there at the begin is what would be running then.
 func TestTurnedDays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		begin := grid.Time(rapid.Int64Range(0, int64(ScaleSpanMax)-1).Draw(t, "begin"))
-		span := grid.Time(rapid.Int64Range(1, int64(ScaleSpanMax)).Draw(t, "span"))
+		begin := grid.Time(rapid.Int64Range(0, int64(SpanMax)-1).Draw(t, "begin"))
+		span := grid.Time(rapid.Int64Range(1, int64(SpanMax)).Draw(t, "span"))
 		var days []workload.Job
 		for i := range rapid.IntRange(1, 20).Draw(t, "jobs") {
 			run := grid.Time(rapid.Int64Range(1, int64(grid.Day)).Draw(t, "run time"))
-			days = append(days, workload.Job{Number: int64(i), Submit: grid.Time(rapid.Int64Range(0, int64(ScaleSpanMax)-1).Draw(t, "submit")), RunTime: run, Estimate: run + 5, Processors: 1})
+			days = append(days, workload.Job{Number: int64(i), Submit: grid.Time(rapid.Int64Range(0, int64(SpanMax)-1).Draw(t, "submit")), RunTime: run, Estimate: run + 5, Processors: 1})
 		}
 		seen := map[int64]int{}
 		last := grid.Time(0)
@@ -117,13 +118,13 @@ func TestTurnedDays(t *testing.T) {
 			}
 			original := days[j.Number-earlierJob]
 			end := original.Submit + original.RunTime // it runs at begin, in this round of the circle or the last
-			if left := end - begin; left != j.RunTime && left+ScaleSpanMax != j.RunTime && left-ScaleSpanMax != j.RunTime || j.RunTime <= 0 || j.RunTime >= original.RunTime || j.Estimate < j.RunTime {
+			if left := end - begin; left != j.RunTime && left+SpanMax != j.RunTime && left-SpanMax != j.RunTime || j.RunTime <= 0 || j.RunTime >= original.RunTime || j.Estimate < j.RunTime {
 				t.Fatalf("job %d from %v for %v: %v left at %v", original.Number, original.Submit, original.RunTime, j.RunTime, begin)
 			}
 		}
 		for _, j := range days {
-			at := (j.Submit - begin + ScaleSpanMax) % ScaleSpanMax
-			within, running := at < span, at > 0 && at+j.RunTime > ScaleSpanMax
+			at := (j.Submit - begin + SpanMax) % SpanMax
+			within, running := at < span, at > 0 && at+j.RunTime > SpanMax
 			if (seen[j.Number] == 1) != within || (seen[j.Number+earlierJob] == 1) != running {
 				t.Fatalf("job %d is %v after the begin and runs %v: %d times submitted, %d times running before", j.Number, at, j.RunTime, seen[j.Number], seen[j.Number+earlierJob])
 			}
@@ -133,12 +134,12 @@ func TestTurnedDays(t *testing.T) {
 
 // TestPhasesAreSpread: the rounds begin all over the two days, however many there are.
 func TestPhasesAreSpread(t *testing.T) {
-	cfg := ScaleConfig{}
+	cfg := Config{}
 	for _, rounds := range []int{2, 7, 100} {
 		var hit [4]int
 		for r := range rounds {
 			at := cfg.phase(r)
-			if at < 0 || at >= ScaleSpanMax {
+			if at < 0 || at >= SpanMax {
 				t.Fatalf("round %d begins at %v", r, at)
 			}
 			hit[at/(grid.Day/2)]++

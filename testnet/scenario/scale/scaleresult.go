@@ -1,4 +1,4 @@
-package scenario
+package scale
 
 import (
 	"strings"
@@ -11,7 +11,7 @@ import (
 // ScaleResult is what was measured in one federation. Its JSON keys are stable.
 // Messages count when they arrive, each once, but in MessagesPerSite, where a
 // message is something to do for its sender and for its receiver.
-type ScaleResult struct {
+type Result struct {
 	Mode        string          `json:"mode"` // "virtual" or "live"
 	Seed        uint64          `json:"seed"`
 	Sites       int             `json:"sites"`
@@ -28,7 +28,7 @@ type ScaleResult struct {
 	BudgetSpent  measure.Decimal `json:"budgetSpent"`  // credits, mean of the accepted
 
 	ByType      map[string]int64 `json:"byType"` // "market.negotiate": messages within the span
-	PerJob      ScalePerJob      `json:"perJob"`
+	PerJob      PerJob           `json:"perJob"`
 	Negotiation measure.Spread   `json:"negotiation"` // messages of a job of the four kinds that Grid-Federation counts
 	Cheapest    measure.Spread   `json:"cheapest"`    // of them, of jobs whose users want the cheapest site (OFC)
 	Fastest     measure.Spread   `json:"fastest"`     // and the fastest (OFT)
@@ -41,7 +41,7 @@ type ScaleResult struct {
 
 	// UpkeepPerSiteMinute is what a site receives in a minute, whatever its users do:
 	// messages of the directory for publishing, load reports, and look-ups for both.
-	UpkeepPerSiteMinute ScaleUpkeep `json:"upkeepPerSiteMinute"`
+	UpkeepPerSiteMinute Upkeep `json:"upkeepPerSiteMinute"`
 
 	// MessagesPerSite is what sites send and receive: all they do, and parts of it.
 	MessagesPerSite []SiteLoad `json:"messagesPerSite"`
@@ -63,7 +63,7 @@ type ScaleResult struct {
 }
 
 // ScalePerJob is all messages within the span over the jobs submitted in it.
-type ScalePerJob struct {
+type PerJob struct {
 	Negotiation  measure.Decimal `json:"negotiation"`  // the four kinds; completions still to come are counted
 	Receipts     measure.Decimal `json:"receipts"`     // acknowledgements and cancellations
 	Queries      measure.Decimal `json:"queries"`      // scans and pages of queries
@@ -76,7 +76,7 @@ type ScalePerJob struct {
 }
 
 // ScaleUpkeep is messages per site and minute.
-type ScaleUpkeep struct {
+type Upkeep struct {
 	Publishing measure.Decimal `json:"publishing"`
 	Gossip     measure.Decimal `json:"gossip"`
 	Lookups    measure.Decimal `json:"lookups"`
@@ -96,7 +96,7 @@ type SiteLoad struct {
 }
 
 // scaleCounts is what was counted within the span.
-type ScaleCounts struct {
+type Counts struct {
 	Names    []string          // of the sites
 	Counters []wire.Counter    // by site
 	Queries  measure.Histogram // messages per query
@@ -107,7 +107,7 @@ type ScaleCounts struct {
 }
 
 // fill works the figures out.
-func (r *ScaleResult) Fill(c *ScaleCounts, t *jobTotals) {
+func (r *Result) Fill(c *Counts, t *jobTotals) {
 	total := new(wire.Counter)
 	for i := range c.Counters {
 		total.Add(&c.Counters[i])
@@ -138,7 +138,7 @@ func meanOf(s measure.Sum, n, unit int64) measure.Decimal {
 }
 
 // shares divides all messages by what they are for.
-func (r *ScaleResult) shares(c *ScaleCounts, t *jobTotals) {
+func (r *Result) shares(c *Counts, t *jobTotals) {
 	family := func(prefix string) (n int64) {
 		for name, count := range r.ByType {
 			if strings.HasPrefix(name, prefix) {
@@ -171,7 +171,7 @@ func (r *ScaleResult) shares(c *ScaleCounts, t *jobTotals) {
 	perJob := func(n int64) measure.Decimal {
 		return measure.Decimal(measure.SumOf(n).Over(measure.SumOf(t.submitted), 100))
 	}
-	r.PerJob = ScalePerJob{
+	r.PerJob = PerJob{
 		Negotiation: perJob(paper + t.due), Receipts: perJob(market - paper),
 		Queries: perJob(queries), QueryLookups: perJob(queryLookups),
 		Publishing: perJob(publishing), Lookups: perJob(lookups - queryLookups), Gossip: perJob(gossip),
@@ -183,14 +183,14 @@ func (r *ScaleResult) shares(c *ScaleCounts, t *jobTotals) {
 		messages.Add(n, int64(grid.Minute))
 		return measure.Decimal(messages.Over(siteMinutes, 100))
 	}
-	r.UpkeepPerSiteMinute = ScaleUpkeep{
+	r.UpkeepPerSiteMinute = Upkeep{
 		Publishing: perMinute(publishing), Gossip: perMinute(gossip), Lookups: perMinute(lookups - queryLookups),
 		Total: perMinute(publishing + gossip + lookups - queryLookups),
 	}
 }
 
 // spread says how the messages are spread over the sites.
-func (r *ScaleResult) spread(c *ScaleCounts) {
+func (r *Result) spread(c *Counts) {
 	for _, family := range []string{"all", "market", "directory", "kademlia", "gossip"} {
 		load := SiteLoad{Messages: family}
 		var all int64
@@ -238,7 +238,7 @@ func handledByType(c *wire.Counter) map[string]int64 {
 }
 
 // minus takes away what had been counted before.
-func (c *ScaleCounts) Minus(before *ScaleCounts) {
+func (c *Counts) Minus(before *Counts) {
 	for i := range c.Counters {
 		c.Counters[i].Subtract(&before.Counters[i])
 	}
