@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/packing"
 )
 
 func newRunPacking() *cobra.Command {
-	cfg, l := scenario.DefaultPacking(), listing{}
+	cfg, l := packing.Default(), listing{}
 	cmd := &cobra.Command{
 		Use:   "packing [flags]",
 		Short: "Batches of parallel jobs over the clusters one site heads (MUSCLE, 2004)",
@@ -30,14 +30,14 @@ they are apart; lower is better.`,
 			cfg.Progress = cmd.ErrOrStderr()
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			result, err := scenario.RunPacking(ctx, cfg)
+			result, err := packing.Run(ctx, cfg)
 			return printResult(cmd, l, result, err)
 		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.StringVar(&cfg.Policy, "policy", cfg.Policy, "who gets which job: muscle, urgent, dll or wrand")
-	f.IntVar(&cfg.Queue, "queue", cfg.Queue, fmt.Sprintf("mean number of jobs in a batch, 1 to %d", scenario.PackingQueueMax))
+	f.IntVar(&cfg.Queue, "queue", cfg.Queue, fmt.Sprintf("mean number of jobs in a batch, 1 to %d", packing.QueueMax))
 	f.Var((*rangeFlag)(&cfg.DeadlineRange), "deadline-range", "a job's deadline is its longest run time × (1 + a number drawn from this range)")
 	f.StringVar(&cfg.Weights, "weights", cfg.Weights, "O,M,I of over-deadline, makespan and idle time; of each cluster, separated by semicolons, or of all")
 	f.IntVar(&cfg.Clusters, "clusters", cfg.Clusters, "so many clusters of 20, 24, … 56 processors, up to 10; 0: the four of table 3")

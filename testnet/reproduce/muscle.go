@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"gridnode/testnet/measure"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/packing"
 )
 
 var musclePaper = Paper{
@@ -167,8 +167,8 @@ func (c muscleCase) name() string {
 }
 
 // config is the case as the scenario takes it.
-func (s *muscleStudy) config(c muscleCase, workload int) scenario.PackingConfig {
-	cfg := scenario.DefaultPacking()
+func (s *muscleStudy) config(c muscleCase, workload int) packing.Config {
+	cfg := packing.Default()
 	cfg.Seed, cfg.Total = s.o.Seed+uint64(workload), s.jobs
 	cfg.Policy, cfg.Queue, cfg.Clusters = musclePolicies[c.policy], c.queue, c.clusters
 	cfg.DeadlineRange[1], cfg.Weights, cfg.Sizes = c.loosest, c.weights, c.sizes
@@ -178,7 +178,7 @@ func (s *muscleStudy) config(c muscleCase, workload int) scenario.PackingConfig 
 }
 
 func (s *muscleStudy) run(ctx context.Context, c muscleCase, workload int) (*measure.Result, error) {
-	return scenario.RunPacking(ctx, s.config(c, workload))
+	return packing.Run(ctx, s.config(c, workload))
 }
 
 // notes says how it was done.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"gridnode/testnet/measure"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/packing"
 )
 
 // muscleReadings are other ways to understand what the paper leaves open.
@@ -175,11 +175,11 @@ func (s *muscleStudy) compareExact(setting, n int) (e exactBatch, err error) {
 	x := exactSettings[setting]
 	cfg := s.config(muscleFigure4(byMuscle, x.queue), 1000+n)
 	cfg.Clusters, cfg.DeadlineRange[1] = x.clusters, 1
-	b, err := scenario.PackingBatch(cfg, 8)
+	b, err := packing.Batch(cfg, 8)
 	if err != nil {
 		return e, err
 	}
-	if e.optimum, err = scenario.Optimum(b); err != nil {
+	if e.optimum, err = packing.Optimum(b); err != nil {
 		return e, err
 	}
 	for i := range e.gap {
@@ -187,7 +187,7 @@ func (s *muscleStudy) compareExact(setting, n int) (e exactBatch, err error) {
 		if i > byUrgent {
 			cfg.Settle = 30
 		}
-		mcp, err := scenario.PackOne(cfg, b)
+		mcp, err := packing.One(cfg, b)
 		if err != nil {
 			return e, err
 		}

@@ -213,7 +213,7 @@ func (f *Builder) site(i int) func(incarnation int) (testnet.Site, error) {
 		},
 		Directory: dir,
 		Survey:    coalloc.SurveyConfig{Self: id, Topic: dir.Topic},
-		Limits:    site.Limits{Jobs: jobsMax, PerUser: jobsMax, Finished: jobsMax, Retention: f.Retention},
+		Limits:    site.Limits{Jobs: JobsMax, PerUser: JobsMax, Finished: JobsMax, Retention: f.Retention},
 	}
 	if f.Bank != nil {
 		cfg.Bank = f.Bank(i)

@@ -66,7 +66,7 @@ func newKoala(cfg *CoallocationConfig) (*koala, error) {
 		cfg: cfg, app: app, network: network, rng: draw.PCG(cfg.Seed, koalaID, draw.ForSite),
 		window: grid.Time(cfg.Hours) * grid.Hour, jobs: make(map[grid.JobID]*koalaJob), sites: make([]measure.Tally, len(clusters)),
 	}
-	queue := coalloc.QueueConfig{Policy: policy, Interval: cfg.Interval, Max: jobsMax, Patience: cfg.Patience}
+	queue := coalloc.QueueConfig{Policy: policy, Interval: cfg.Interval, Max: JobsMax, Patience: cfg.Patience}
 	if cfg.Patience == 0 {
 		queue.Patience = grid.Never
 	}

@@ -151,7 +151,7 @@ func addAlone(n *testnet.Network, d measure.Site, discipline lrms.Discipline, ho
 			return site.New(site.Config{
 				ID: home.ID, Name: d.Name, Resources: grid.Resources{Processors: d.Processors},
 				Rating: home.Rating, Discipline: discipline, Parts: site.Jobs,
-				Limits: site.Limits{Jobs: jobsMax, PerUser: jobsMax},
+				Limits: site.Limits{Jobs: JobsMax, PerUser: JobsMax},
 			}, n.Seed())
 		},
 	})

@@ -8,7 +8,7 @@ import (
 
 // jobsMax is how many live jobs a site of a virtual network may have: no run fails
 // because a log is long.
-const jobsMax = 1 << 30
+const JobsMax = 1 << 30
 
 // siteInputs makes the inputs that node.Site knows.
 func Inputs() testnet.Inputs {

@@ -53,7 +53,7 @@ func newSTRD(cfg *LeasingConfig, policy lease.Policy, discipline lrms.Discipline
 	}
 	net := &strd{n: n, loans: make(map[grid.TaskID]strdLoan), told: cfg.Leases}
 	for i, site := range w.sites {
-		cluster, err := lrms.New(lrms.Config{Processors: site.Processors, Discipline: discipline, QueueMax: jobsMax})
+		cluster, err := lrms.New(lrms.Config{Processors: site.Processors, Discipline: discipline, QueueMax: JobsMax})
 		if err != nil {
 			return nil, err
 		}

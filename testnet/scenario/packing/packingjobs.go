@@ -1,4 +1,4 @@
-package scenario
+package packing
 
 import (
 	"math"
@@ -21,13 +21,13 @@ const (
 // packingJobs draws batches of jobs (section 5). The draws do not depend on the
 // policy, so all policies get the same jobs.
 type packingJobs struct {
-	cfg      *PackingConfig
+	cfg      *Config
 	clusters []packingCluster
 	widest   int
 	rng      *rand.Rand
 }
 
-func newPackingJobs(cfg *PackingConfig) *packingJobs {
+func newPackingJobs(cfg *Config) *packingJobs {
 	g := &packingJobs{cfg: cfg, rng: rand.New(draw.PCG(cfg.Seed, "packing", draw.ForJobs))}
 	g.clusters, g.widest = cfg.clusters()
 	return g

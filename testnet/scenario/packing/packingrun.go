@@ -1,4 +1,4 @@
-package scenario
+package packing
 
 import (
 	"context"
@@ -13,11 +13,12 @@ import (
 	"gridnode/internal/lrms/titan"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 )
 
 // packer runs the scenario: batch by batch, cluster by cluster.
 type packer struct {
-	cfg    *PackingConfig
+	cfg    *Config
 	policy muscle.Policy
 	titan  *titan.Titan
 	draws  *rand.PCG // of the policy and of TITAN; begun anew for each batch and cluster
@@ -40,11 +41,11 @@ type packedCluster struct {
 	area           grid.Time // processor time of its jobs
 }
 
-func newPacker(cfg *PackingConfig, clusters int) (*packer, error) {
+func newPacker(cfg *Config, clusters int) (*packer, error) {
 	p := &packer{cfg: cfg, draws: rand.NewPCG(0, 0), clusters: make([]packedCluster, clusters)}
 	var err error
 	if p.policy, err = muscle.ParsePolicy(cfg.Policy); err != nil {
-		return nil, ConfigError("policy", "%v", err)
+		return nil, scenario.ConfigError("policy", "%v", err)
 	}
 	p.titan, err = titan.New(titan.Config{Settle: cfg.Settle}, rand.New(p.draws))
 	return p, err
@@ -52,7 +53,7 @@ func newPacker(cfg *PackingConfig, clusters int) (*packer, error) {
 
 // RunPacking runs the scenario. Cancelling ctx ends it with ctx's error. An error
 // wrapping ErrConfig is about cfg.
-func RunPacking(ctx context.Context, cfg PackingConfig) (*measure.Result, error) {
+func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	weights, err := cfg.check()
 	if err != nil {
 		return nil, err
@@ -63,7 +64,7 @@ func RunPacking(ctx context.Context, cfg PackingConfig) (*measure.Result, error)
 		return nil, err
 	}
 	jobs, batch := newPackingJobs(&cfg), cfg.empty(weights)
-	bar := NewProgress(cfg.Progress, "packing", int64(cfg.Total), func() int64 { return p.jobs })
+	bar := scenario.NewProgress(cfg.Progress, "packing", int64(cfg.Total), func() int64 { return p.jobs })
 	defer bar.Stop()
 	for p.jobs < int64(cfg.Total) {
 		if err := ctx.Err(); err != nil {
@@ -238,7 +239,7 @@ func writePacking(w io.Writer, r *measure.Result) error {
 }
 
 // PackOne shares one batch out as cfg says and returns its MCP in seconds.
-func PackOne(cfg PackingConfig, b *muscle.Batch) (mcp float64, err error) {
+func One(cfg Config, b *muscle.Batch) (mcp float64, err error) {
 	p, err := newPacker(&cfg, len(b.Clusters))
 	if err != nil {
 		return 0, err
@@ -248,7 +249,7 @@ func PackOne(cfg PackingConfig, b *muscle.Batch) (mcp float64, err error) {
 }
 
 // PackingBatch draws the first batch of cfg whose number of jobs is at most a bound.
-func PackingBatch(cfg PackingConfig, most int) (*muscle.Batch, error) {
+func Batch(cfg Config, most int) (*muscle.Batch, error) {
 	weights, err := cfg.check()
 	if err != nil {
 		return nil, err

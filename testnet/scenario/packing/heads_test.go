@@ -1,4 +1,4 @@
-package scenario
+package packing
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/simtest"
 )
 
@@ -56,7 +57,7 @@ func newHeadNet(t *testing.T, seed uint64, link testnet.Link, heads muscle.HeadC
 	t.Helper()
 	h := &headNet{ended: map[grid.JobID]grid.Event{}, errs: map[grid.JobID]error{}}
 	n, err := testnet.New(testnet.Config{
-		Seed: seed, Inputs: Inputs(), Durable: true, Link: link,
+		Seed: seed, Inputs: scenario.Inputs(), Durable: true, Link: link,
 		Check: func(now grid.Time) error { return h.Violation(now) },
 	})
 	if err != nil {
@@ -68,7 +69,7 @@ func newHeadNet(t *testing.T, seed uint64, link testnet.Link, heads muscle.HeadC
 	for i := range 1 + len(names) {
 		cfg := site.Config{
 			ID: "head", Name: "head", Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: grid.Credit,
-			Limits: site.Limits{Jobs: jobsMax, PerUser: jobsMax, Finished: jobsMax, Retention: grid.Day},
+			Limits: site.Limits{Jobs: scenario.JobsMax, PerUser: scenario.JobsMax, Finished: scenario.JobsMax, Retention: grid.Day},
 			Heads:  site.HeadsConfig{Members: names, HeadConfig: heads},
 		}
 		if i > 0 {
@@ -92,7 +93,7 @@ func newHeadNet(t *testing.T, seed uint64, link testnet.Link, heads muscle.HeadC
 		}
 		n.Subscribe("load", at)
 	}
-	h.Checker = testnet.Check(n, processors, Submission)
+	h.Checker = testnet.Check(n, processors, scenario.Submission)
 	n.Observe(testnet.Observer{
 		Event: func(_ grid.Time, site int, e *grid.Event) {
 			switch e.Kind {
@@ -104,7 +105,7 @@ func newHeadNet(t *testing.T, seed uint64, link testnet.Link, heads muscle.HeadC
 			}
 		},
 		Answer: func(_ grid.Time, _ int, a grid.Answer) {
-			if id, submission, err := Submission(a.Value); submission && err != nil {
+			if id, submission, err := scenario.Submission(a.Value); submission && err != nil {
 				h.errs[id] = err
 			}
 		},

@@ -1,4 +1,4 @@
-package scenario
+package packing
 
 import (
 	"fmt"
@@ -12,13 +12,14 @@ import (
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario"
 )
 
 // dataNet is a home with one processor, site 0, a wide site and two narrow ones that hold
 // data sets: the sites of production in virtual time.
 func dataNet(t *testing.T, seed uint64, link testnet.Link, jobs headJobs, faults ...testnet.Fault) *testnet.Network {
 	t.Helper()
-	n, err := testnet.New(testnet.Config{Seed: seed, Inputs: Inputs(), Durable: true, Link: link})
+	n, err := testnet.New(testnet.Config{Seed: seed, Inputs: scenario.Inputs(), Durable: true, Link: link})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +27,7 @@ func dataNet(t *testing.T, seed uint64, link testnet.Link, jobs headJobs, faults
 		cfg := site.Config{
 			ID: grid.SiteID(name), Name: name, Resources: grid.Resources{Processors: []int64{1, 16, 4, 4}[i]},
 			Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: grid.Credit, Lease: site.LeaseConfig{Lend: true, Term: 20 * grid.Second},
-			Limits: site.Limits{Jobs: jobsMax, PerUser: jobsMax, Finished: jobsMax, Retention: grid.Day},
+			Limits: site.Limits{Jobs: scenario.JobsMax, PerUser: scenario.JobsMax, Finished: scenario.JobsMax, Retention: grid.Day},
 		}
 		cfg.Directory = directory.Config{Self: cfg.ID, Federation: "virtual", Topic: "load"}
 		cfg.Market = market.Config{Site: cfg.ID, Name: cfg.Name, Resources: cfg.Resources, Rating: cfg.Rating, Price: cfg.Price}

@@ -1,4 +1,4 @@
-package scenario
+package packing
 
 import (
 	"fmt"
@@ -8,13 +8,14 @@ import (
 	"gridnode/coalloc/muscle"
 	"gridnode/internal/lrms/titan"
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 )
 
 // PackingConfig is the scenario "packing": batches of parallel jobs with soft
 // deadlines are shared out over clusters, each of which plans its share with TITAN
 // (He et al. 2004, section 5).
-type PackingConfig struct {
-	Common
+type Config struct {
+	scenario.Common
 
 	// Policy shares a batch out: "muscle", "urgent" (muscle with the jobs that are most
 	// pressed first), "dll" or "wrand".
@@ -59,16 +60,16 @@ type PackingConfig struct {
 
 // Bounds of PackingConfig.
 const (
-	PackingQueueMax = 1000
+	QueueMax        = 1000
 	packingTotalMax = 10_000_000
 	deadlineMax     = 1000
 	windowMax       = 1_000_000
 )
 
 // DefaultPacking is what the command line starts from: figure 4 with 40 jobs.
-func DefaultPacking() PackingConfig {
-	return PackingConfig{
-		Common: Common{Seed: 1}, Policy: "muscle", Queue: 40, DeadlineRange: [2]float64{0, 5}, Weights: "4,3,1",
+func Default() Config {
+	return Config{
+		Common: scenario.Common{Seed: 1}, Policy: "muscle", Queue: 40, DeadlineRange: [2]float64{0, 5}, Weights: "4,3,1",
 		Sizes: "uniform", Total: 20_000, Start: "random", Deadlines: "batch",
 	}
 }
@@ -89,7 +90,7 @@ const table3Widest = 10
 const poolMax = 10
 
 // clusters returns those of cfg and the widest job.
-func (cfg *PackingConfig) clusters() (clusters []packingCluster, widest int) {
+func (cfg *Config) clusters() (clusters []packingCluster, widest int) {
 	if cfg.Clusters == 0 {
 		return table3, table3Widest
 	}
@@ -101,14 +102,14 @@ func (cfg *PackingConfig) clusters() (clusters []packingCluster, widest int) {
 }
 
 // check returns the weights by cluster, or what is wrong with cfg.
-func (cfg *PackingConfig) check() ([]titan.Weights, error) {
+func (cfg *Config) check() ([]titan.Weights, error) {
 	oneOf := func(flag, value string, all ...string) error {
 		for _, v := range all {
 			if v == value {
 				return nil
 			}
 		}
-		return ConfigError(flag, "%q: want %s", value, strings.Join(all, ", "))
+		return scenario.ConfigError(flag, "%q: want %s", value, strings.Join(all, ", "))
 	}
 	for _, err := range []error{
 		oneOf("policy", cfg.Policy, muscle.PolicyNames...),
@@ -122,29 +123,29 @@ func (cfg *PackingConfig) check() ([]titan.Weights, error) {
 	}
 	lo, hi := cfg.DeadlineRange[0], cfg.DeadlineRange[1]
 	switch {
-	case cfg.Queue < 1 || cfg.Queue > PackingQueueMax:
-		return nil, ConfigError("queue", "%d: want 1 to %d jobs", cfg.Queue, PackingQueueMax)
+	case cfg.Queue < 1 || cfg.Queue > QueueMax:
+		return nil, scenario.ConfigError("queue", "%d: want 1 to %d jobs", cfg.Queue, QueueMax)
 	case cfg.Total < 1 || cfg.Total > packingTotalMax:
-		return nil, ConfigError("total", "%d: want 1 to %d jobs", cfg.Total, packingTotalMax)
+		return nil, scenario.ConfigError("total", "%d: want 1 to %d jobs", cfg.Total, packingTotalMax)
 	case cfg.Clusters < 0 || cfg.Clusters > poolMax:
-		return nil, ConfigError("clusters", "%d: want 1 to %d, or 0 for the four of table 3", cfg.Clusters, poolMax)
+		return nil, scenario.ConfigError("clusters", "%d: want 1 to %d, or 0 for the four of table 3", cfg.Clusters, poolMax)
 	case !(lo >= 0 && lo <= hi && hi <= deadlineMax): // and not NaN
-		return nil, ConfigError("deadline-range", "%v to %v: want two numbers from 0 to %d, the lower first", lo, hi, deadlineMax)
+		return nil, scenario.ConfigError("deadline-range", "%v to %v: want two numbers from 0 to %d, the lower first", lo, hi, deadlineMax)
 	case !(cfg.Window >= 0 && cfg.Window <= windowMax):
-		return nil, ConfigError("window", "%v: want 0 to %d seconds", cfg.Window, windowMax)
+		return nil, scenario.ConfigError("window", "%v: want 0 to %d seconds", cfg.Window, windowMax)
 	case cfg.Settle < 0 || cfg.Settle > 100:
-		return nil, ConfigError("settle", "%d: want 0 to 100 %%", cfg.Settle)
+		return nil, scenario.ConfigError("settle", "%d: want 0 to 100 %%", cfg.Settle)
 	}
 	clusters, _ := cfg.clusters()
 	parts := strings.Split(cfg.Weights, ";")
 	if len(parts) != 1 && len(parts) != len(clusters) {
-		return nil, ConfigError("weights", "%d sets for %d clusters: want one each, or one for all", len(parts), len(clusters))
+		return nil, scenario.ConfigError("weights", "%d sets for %d clusters: want one each, or one for all", len(parts), len(clusters))
 	}
 	weights := make([]titan.Weights, len(clusters))
 	for i := range weights {
 		w, err := titan.ParseWeights(parts[min(i, len(parts)-1)])
 		if err != nil {
-			return nil, ConfigError("weights", "%v", err)
+			return nil, scenario.ConfigError("weights", "%v", err)
 		}
 		weights[i] = w
 	}
@@ -152,7 +153,7 @@ func (cfg *PackingConfig) check() ([]titan.Weights, error) {
 }
 
 // described names the clusters for the result.
-func (cfg *PackingConfig) described() (sites []measure.Site) {
+func (cfg *Config) described() (sites []measure.Site) {
 	clusters, _ := cfg.clusters()
 	for i, c := range clusters {
 		sites = append(sites, measure.Site{Name: fmt.Sprintf("C%d", i+1), Processors: int64(c.processors)})
@@ -164,7 +165,7 @@ func (cfg *PackingConfig) described() (sites []measure.Site) {
 func hundredths(v float64) measure.Decimal { return measure.Decimal(math.Round(100 * v)) }
 
 // empty returns a batch of the clusters without jobs.
-func (cfg *PackingConfig) empty(weights []titan.Weights) muscle.Batch {
+func (cfg *Config) empty(weights []titan.Weights) muscle.Batch {
 	var b muscle.Batch
 	clusters, _ := cfg.clusters()
 	for i, c := range clusters {

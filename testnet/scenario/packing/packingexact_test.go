@@ -1,4 +1,4 @@
-package scenario
+package packing
 
 import (
 	"math"
@@ -43,7 +43,7 @@ func TestOptimum(t *testing.T) {
 			t.Errorf("%s: %v, %v; want %v", tt.name, got, err, tt.want)
 		}
 	}
-	cfg := DefaultPacking()
+	cfg := Default()
 	cfg.Queue, cfg.Total = 6, 1
 	gap := 0.0
 	for seed := range uint64(12) {
@@ -62,7 +62,7 @@ func TestOptimum(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, cfg.Policy = range []string{"muscle", "urgent", "dll", "wrand"} {
-			mcp, err := PackOne(cfg, &b)
+			mcp, err := One(cfg, &b)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,4 +1,4 @@
-package scenario
+package packing
 
 import (
 	"context"
@@ -10,17 +10,18 @@ import (
 	"testing"
 
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/simtest"
 )
 
-func packed(t *testing.T, change func(*PackingConfig)) *measure.Result {
+func packed(t *testing.T, change func(*Config)) *measure.Result {
 	t.Helper()
-	cfg := DefaultPacking()
+	cfg := Default()
 	cfg.Total = 600
 	if change != nil {
 		change(&cfg)
 	}
-	r, err := RunPacking(context.Background(), cfg)
+	r, err := Run(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func packed(t *testing.T, change func(*PackingConfig)) *measure.Result {
 func TestPacking(t *testing.T) {
 	results := map[string]*measure.Result{}
 	for _, policy := range []string{"muscle", "urgent", "dll", "wrand"} {
-		set := func(cfg *PackingConfig) { cfg.Policy, cfg.Queue = policy, 60 }
+		set := func(cfg *Config) { cfg.Policy, cfg.Queue = policy, 60 }
 		r, again := packed(t, set), packed(t, set)
 		if r.TraceHash != again.TraceHash || r.Total != again.Total {
 			t.Errorf("%s: the same seed gives %+v and %+v", policy, r.Total, again.Total)
@@ -60,7 +61,7 @@ func TestPacking(t *testing.T) {
 			t.Errorf("MCP of %s is %v, MUSCLE's %v", policy, mcp, muscle)
 		}
 	}
-	if other := packed(t, func(cfg *PackingConfig) { cfg.Seed = 2 }); other.TraceHash == packed(t, nil).TraceHash {
+	if other := packed(t, func(cfg *Config) { cfg.Seed = 2 }); other.TraceHash == packed(t, nil).TraceHash {
 		t.Error("another seed gives the same run")
 	}
 }
@@ -69,25 +70,25 @@ func TestPacking(t *testing.T) {
 func TestPackingFlags(t *testing.T) {
 	simtest.Alone(t)
 	base := packed(t, nil)
-	for name, change := range map[string]func(*PackingConfig){
-		"deadline-range": func(cfg *PackingConfig) { cfg.DeadlineRange = [2]float64{0, 1} },
-		"weights":        func(cfg *PackingConfig) { cfg.Weights = "12,3,1;8,3,1;4,3,1;1,3,1" },
-		"clusters":       func(cfg *PackingConfig) { cfg.Clusters = 3 },
-		"normal":         func(cfg *PackingConfig) { cfg.Sizes = "normal" },
-		"log":            func(cfg *PackingConfig) { cfg.Sizes = "log" },
-		"deadlines":      func(cfg *PackingConfig) { cfg.Deadlines = "arrival" },
-		"settle":         func(cfg *PackingConfig) { cfg.Settle = 30 },
-		"window":         func(cfg *PackingConfig) { cfg.Window = 10 },
+	for name, change := range map[string]func(*Config){
+		"deadline-range": func(cfg *Config) { cfg.DeadlineRange = [2]float64{0, 1} },
+		"weights":        func(cfg *Config) { cfg.Weights = "12,3,1;8,3,1;4,3,1;1,3,1" },
+		"clusters":       func(cfg *Config) { cfg.Clusters = 3 },
+		"normal":         func(cfg *Config) { cfg.Sizes = "normal" },
+		"log":            func(cfg *Config) { cfg.Sizes = "log" },
+		"deadlines":      func(cfg *Config) { cfg.Deadlines = "arrival" },
+		"settle":         func(cfg *Config) { cfg.Settle = 30 },
+		"window":         func(cfg *Config) { cfg.Window = 10 },
 	} {
 		if r := packed(t, change); r.Total.MCP == base.Total.MCP {
 			t.Errorf("%s changes nothing", name)
 		}
 	}
-	random := packed(t, func(cfg *PackingConfig) { cfg.Policy = "dll" })
-	if r := packed(t, func(cfg *PackingConfig) { cfg.Policy, cfg.Start = "dll", "arrival" }); r.Total.MCP >= random.Total.MCP {
+	random := packed(t, func(cfg *Config) { cfg.Policy = "dll" })
+	if r := packed(t, func(cfg *Config) { cfg.Policy, cfg.Start = "dll", "arrival" }); r.Total.MCP >= random.Total.MCP {
 		t.Errorf("MCP of DLL is %v from the order of arrival, %v from random schedules", r.Total.MCP, random.Total.MCP)
 	}
-	if r := packed(t, func(cfg *PackingConfig) { cfg.Clusters = 10 }); len(r.Sites) != 10 || r.Sites[9].Processors != 56 {
+	if r := packed(t, func(cfg *Config) { cfg.Clusters = 10 }); len(r.Sites) != 10 || r.Sites[9].Processors != 56 {
 		t.Errorf("ten clusters are %+v", r.Sites)
 	}
 }
@@ -105,7 +106,7 @@ func TestPackingJobs(t *testing.T) {
 			return (at(float64(n)+0.5) - at(0.5)) / (at(10.5) - at(0.5))
 		}},
 	} {
-		cfg := DefaultPacking()
+		cfg := Default()
 		cfg.Sizes, cfg.DeadlineRange = tt.sizes, [2]float64{1, 3}
 		g := newPackingJobs(&cfg)
 		const n = 20_000
@@ -141,47 +142,47 @@ func TestPackingJobs(t *testing.T) {
 }
 
 func TestPackingErrors(t *testing.T) {
-	for flag, change := range map[string]func(*PackingConfig){
-		"policy":         func(cfg *PackingConfig) { cfg.Policy = "best" },
-		"queue":          func(cfg *PackingConfig) { cfg.Queue = 0 },
-		"deadline-range": func(cfg *PackingConfig) { cfg.DeadlineRange = [2]float64{3, 1} },
-		"weights":        func(cfg *PackingConfig) { cfg.Weights = "0,0,0" },
-		"clusters":       func(cfg *PackingConfig) { cfg.Clusters = 11 },
-		"sizes":          func(cfg *PackingConfig) { cfg.Sizes = "even" },
-		"total":          func(cfg *PackingConfig) { cfg.Total = 0 },
-		"start":          func(cfg *PackingConfig) { cfg.Start = "best" },
-		"deadlines":      func(cfg *PackingConfig) { cfg.Deadlines = "never" },
-		"settle":         func(cfg *PackingConfig) { cfg.Settle = 101 },
-		"window":         func(cfg *PackingConfig) { cfg.Window = -1 },
+	for flag, change := range map[string]func(*Config){
+		"policy":         func(cfg *Config) { cfg.Policy = "best" },
+		"queue":          func(cfg *Config) { cfg.Queue = 0 },
+		"deadline-range": func(cfg *Config) { cfg.DeadlineRange = [2]float64{3, 1} },
+		"weights":        func(cfg *Config) { cfg.Weights = "0,0,0" },
+		"clusters":       func(cfg *Config) { cfg.Clusters = 11 },
+		"sizes":          func(cfg *Config) { cfg.Sizes = "even" },
+		"total":          func(cfg *Config) { cfg.Total = 0 },
+		"start":          func(cfg *Config) { cfg.Start = "best" },
+		"deadlines":      func(cfg *Config) { cfg.Deadlines = "never" },
+		"settle":         func(cfg *Config) { cfg.Settle = 101 },
+		"window":         func(cfg *Config) { cfg.Window = -1 },
 	} {
-		cfg := DefaultPacking()
+		cfg := Default()
 		change(&cfg)
-		if _, err := RunPacking(context.Background(), cfg); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "--"+flag) {
+		if _, err := Run(context.Background(), cfg); !errors.Is(err, scenario.ErrConfig) || !strings.Contains(err.Error(), "--"+flag) {
 			t.Errorf("error %v, want one about --%s", err, flag)
 		}
 	}
 	for _, weights := range []string{"4,3,1;4,3,1", "4,3", "x"} {
-		cfg := DefaultPacking()
+		cfg := Default()
 		cfg.Weights = weights
-		if _, err := RunPacking(context.Background(), cfg); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "--weights") {
+		if _, err := Run(context.Background(), cfg); !errors.Is(err, scenario.ErrConfig) || !strings.Contains(err.Error(), "--weights") {
 			t.Errorf("%s: error %v", weights, err)
 		}
 	}
-	nan := DefaultPacking()
+	nan := Default()
 	nan.DeadlineRange[1] = math.NaN()
-	if _, err := RunPacking(context.Background(), nan); !errors.Is(err, ErrConfig) {
+	if _, err := Run(context.Background(), nan); !errors.Is(err, scenario.ErrConfig) {
 		t.Errorf("NaN: error %v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := RunPacking(ctx, DefaultPacking()); !errors.Is(err, context.Canceled) {
+	if _, err := Run(ctx, Default()); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}
 }
 
 func TestPackingOutput(t *testing.T) {
 	dir := t.TempDir()
-	r := packed(t, func(cfg *PackingConfig) { cfg.Out = dir })
+	r := packed(t, func(cfg *Config) { cfg.Out = dir })
 	for format, want := range map[string]string{"table": "MCP " + r.Total.MCP.String(), "json": `"mcp": ` + r.Total.MCP.String(), "csv": "C4,10,"} {
 		var b strings.Builder
 		if err := r.Write(&b, format); err != nil || !strings.Contains(b.String(), want) {
