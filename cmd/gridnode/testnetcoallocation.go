@@ -7,11 +7,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/grid"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/coallocation"
 )
 
 func newRunCoallocation() *cobra.Command {
-	cfg, l := scenario.DefaultCoallocation(), listing{}
+	cfg, l := coallocation.Default(), listing{}
 	cmd := &cobra.Command{
 		Use:   "coallocation [flags]",
 		Short: "Jobs over several clusters of DAS-3 (Processor co-allocation, 2008)",
@@ -28,7 +28,7 @@ by running longer than it would by waiting.`,
 			cfg.Progress = cmd.ErrOrStderr()
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			result, err := scenario.RunCoallocation(ctx, cfg)
+			result, err := coallocation.Run(ctx, cfg)
 			return printResult(cmd, l, result, err)
 		},
 	}

@@ -5,11 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/delegation"
 )
 
 func newRunDelegation() *cobra.Command {
-	cfg, l, load := scenario.DefaultDelegation(), listing{}, 0.0
+	cfg, l, load := delegation.Default(), listing{}, 0.0
 	cmd := &cobra.Command{
 		Use:   "delegation [flags]",
 		Short: "The dual grid of Delegated MatchMaking (2007) under six architectures",
@@ -31,13 +31,13 @@ The run ends with the arrival of the last job.`,
 			cfg.Progress = cmd.ErrOrStderr()
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			result, err := scenario.RunDelegation(ctx, cfg)
+			result, err := delegation.Run(ctx, cfg)
 			return printResult(cmd, l, result, err)
 		},
 	}
 	f := cmd.Flags()
 	f.SortFlags = false
-	f.StringVar(&cfg.Architecture, "architecture", cfg.Architecture, strings.Join(scenario.Architectures, ", "))
+	f.StringVar(&cfg.Architecture, "architecture", cfg.Architecture, strings.Join(delegation.Architectures, ", "))
 	f.Float64Var(&load, "load", cfg.LoadDAS, "load of both grids: processor-time of the jobs over the processors', more than 0, at most 10")
 	f.Float64Var(&cfg.LoadDAS, "load-das", cfg.LoadDAS, "load of the DAS")
 	f.Float64Var(&cfg.LoadG5K, "load-g5k", cfg.LoadG5K, "load of Grid'5000")

@@ -5,6 +5,7 @@ import (
 
 	"gridnode/testnet/scenario"
 	"gridnode/testnet/scenario/chaos"
+	"gridnode/testnet/scenario/leasing"
 )
 
 func newRunFederation() *cobra.Command {
@@ -45,7 +46,7 @@ func newRunFederation() *cobra.Command {
 }
 
 func newRunLeasing() *cobra.Command {
-	cfg, l := scenario.DefaultLeasing(), listing{}
+	cfg, l := leasing.Default(), listing{}
 	cmd := &cobra.Command{
 		Use:   "leasing [flags]",
 		Short: "Sites that replay a log each (The gain of resource delegation, 2009)",
@@ -65,7 +66,7 @@ grants if it has that many idle, and has them back when the job ends.`,
 			cfg.Progress = cmd.ErrOrStderr()
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			result, err := scenario.RunLeasing(ctx, cfg)
+			result, err := leasing.Run(ctx, cfg)
 			return printResult(cmd, l, result, err)
 		},
 	}

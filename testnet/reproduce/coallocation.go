@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"gridnode/grid"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/coallocation"
 )
 
 var coAllocation = Paper{
@@ -129,7 +129,7 @@ func (c coallocationCase) base() coallocationCase {
 }
 
 func (s *coallocationStudy) run(ctx context.Context, c coallocationCase, seed uint64) (o coallocationOutcome, err error) {
-	cfg := scenario.DefaultCoallocation()
+	cfg := coallocation.Default()
 	cfg.Seed, cfg.Policy, cfg.Application, cfg.Utilization, cfg.MaxClusters = seed, c.policy, c.application, float64(c.utilization), c.limit
 	if c.big {
 		cfg.Sizes = []int64{32, 48, 64}
@@ -141,12 +141,12 @@ func (s *coallocationStudy) run(ctx context.Context, c coallocationCase, seed ui
 		cfg.Group = latencyGroup
 	}
 	var split, clusters int
-	cfg.Ended = func(j scenario.CoallocatedJob) {
+	cfg.Ended = func(j coallocation.Job) {
 		if j.Clusters > 1 {
 			split, clusters = split+1, clusters+j.Clusters
 		}
 	}
-	r, err := scenario.RunCoallocation(ctx, cfg)
+	r, err := coallocation.Run(ctx, cfg)
 	if err != nil {
 		return o, err
 	}

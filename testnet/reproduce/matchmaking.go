@@ -8,7 +8,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/testnet/measure"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/delegation"
 	"gridnode/testnet/workload"
 )
 
@@ -78,7 +78,7 @@ type matchStudy struct {
 	o       Options
 	sets    int
 	loads   []int // of the default levels that are run
-	longRun scenario.LongRun
+	longRun delegation.LongRun
 	months  func() ([]workload.Job, error) // the jobs of the long run, generated once
 	lock    sync.Mutex
 	results map[matchCase]*measure.Result
@@ -94,7 +94,7 @@ func newMatchStudy(o Options) *matchStudy {
 		s.longRun.Jobs = s.longRun.Jobs * shortLongRun / int64(s.longRun.Days)
 		s.longRun.Days = shortLongRun
 	}
-	s.months = sync.OnceValues(func() ([]workload.Job, error) { return scenario.LongRunJobs(o.Seed, s.longRun) })
+	s.months = sync.OnceValues(func() ([]workload.Job, error) { return delegation.LongRunJobs(o.Seed, s.longRun) })
 	return s
 }
 
@@ -127,7 +127,7 @@ func plain(architecture string, das, g5k int) matchCase {
 
 // cases lists what is run, sets aside; some occur twice.
 func (s *matchStudy) cases() (list []matchCase) {
-	for _, a := range scenario.Architectures {
+	for _, a := range delegation.Architectures {
 		for _, load := range s.loads {
 			list = append(list, plain(a, load, load))
 		}
@@ -170,7 +170,7 @@ func (s *matchStudy) cases() (list []matchCase) {
 }
 
 func (s *matchStudy) run(ctx context.Context, c matchCase) error {
-	cfg := scenario.DefaultDelegation()
+	cfg := delegation.Default()
 	cfg.Seed, cfg.Set, cfg.Architecture = s.o.Seed, uint64(c.set), c.architecture
 	if c.long {
 		var err error
@@ -182,7 +182,7 @@ func (s *matchStudy) run(ctx context.Context, c matchCase) error {
 		cfg.LoadDAS, cfg.LoadG5K = float64(c.das)/100, float64(c.g5k)/100
 	}
 	cfg.Threshold, cfg.Bind, cfg.Ordering = float64(c.threshold)/100, int64(c.bind), c.ordering
-	r, err := scenario.RunDelegation(ctx, cfg)
+	r, err := delegation.Run(ctx, cfg)
 	if err != nil {
 		return err
 	}

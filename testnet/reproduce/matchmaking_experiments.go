@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"gridnode/testnet/measure"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/delegation"
 )
 
 // report makes the experiments.
@@ -27,13 +27,13 @@ func (s *matchStudy) report() []Experiment {
 // compared adds tables and plots of the usual metrics for all architectures.
 func (s *matchStudy) compared(e *Experiment, figure, x string, at []int, of func(architecture string, at int) matchCase) {
 	for _, m := range []matchMetric{metricGoodput, metricJF, metricAWT, metricASD} {
-		t, p := s.compare(figure, m.name, x, at, m, scenario.Architectures, of)
+		t, p := s.compare(figure, m.name, x, at, m, delegation.Architectures, of)
 		e.Tables, e.Plots = append(e.Tables, t), append(e.Plots, p)
 	}
 }
 
 // others are the architectures DMM is compared with.
-var others = scenario.Architectures[1:]
+var others = delegation.Architectures[1:]
 
 // bestOther returns the alternative with the greatest mean of a metric.
 func (s *matchStudy) bestOther(das, g5k int, m matchMetric, among []string) (name string, best Number) {
@@ -203,12 +203,12 @@ func (s *matchStudy) messages() Experiment {
 		"A job manager per user, a site manager per site and a resource manager per processor, as in §4.2 (“each resource is managed by a resource manager”): at a site of ours they are one process, so all but the messages of DMM are counted where they would be sent. Keep-alives go both ways every 300 s for each processor that runs a job.",
 	}}
 	kinds := []matchMetric{
-		messageCount("notify broker", func(o scenario.Overhead) int64 { return o.NotifyBroker }),
-		messageCount("negotiate", func(o scenario.Overhead) int64 { return o.Negotiate }),
-		messageCount("job data exchange", func(o scenario.Overhead) int64 { return o.JobData }),
-		messageCount("resource match, claim, release", func(o scenario.Overhead) int64 { return o.Claim }),
-		messageCount("DMM", func(o scenario.Overhead) int64 { return o.DMM }),
-		messageCount("keep-alive", func(o scenario.Overhead) int64 { return o.KeepAlive }),
+		messageCount("notify broker", func(o delegation.Overhead) int64 { return o.NotifyBroker }),
+		messageCount("negotiate", func(o delegation.Overhead) int64 { return o.Negotiate }),
+		messageCount("job data exchange", func(o delegation.Overhead) int64 { return o.JobData }),
+		messageCount("resource match, claim, release", func(o delegation.Overhead) int64 { return o.Claim }),
+		messageCount("DMM", func(o delegation.Overhead) int64 { return o.DMM }),
+		messageCount("keep-alive", func(o delegation.Overhead) int64 { return o.KeepAlive }),
 	}
 	byLoad := func(load int) matchCase { return plain("dmm", load, load) }
 	byThreshold := func(t int) matchCase {

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"gridnode/testnet/measure"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/delegation"
 )
 
 // matchMetric is a figure of a run.
@@ -25,34 +25,34 @@ const Days Unit = "CPU days"
 var (
 	metricGoodput = matchMetric{"goodput", Days, 1, func(r *measure.Result) Number { return Number(r.Total.Goodput.Float() / perDay) }}
 	metricJF      = matchMetric{"jobs finished", Percent, 2, func(r *measure.Result) Number {
-		_, finished, _ := scenario.Delegation(r)
+		_, finished, _ := delegation.Measured(r)
 		return Number(100 * finished.Float())
 	}}
 	metricBound = matchMetric{"jobs that could finish", Percent, 2, func(r *measure.Result) Number {
-		_, share, _ := scenario.SubmittedJobs(r)
+		_, share, _ := delegation.Submitted(r)
 		return Number(100 * share.Float())
 	}}
 	metricLoad = matchMetric{"load of the generated jobs", Percent, 1, func(r *measure.Result) Number {
-		_, _, load := scenario.SubmittedJobs(r)
+		_, _, load := delegation.Submitted(r)
 		return Number(100 * load)
 	}}
 	metricLent = matchMetric{"jobs on borrowed processors", Percent, 2, func(r *measure.Result) Number {
-		_, _, d := scenario.Delegation(r)
+		_, _, d := delegation.Measured(r)
 		return 100 * ratio(float64(d.Brought), float64(r.Total.Submitted))
 	}}
 	metricAWT   = matchMetric{"mean wait", Seconds, 1, func(r *measure.Result) Number { return Number(r.Total.AWT.Float()) }}
 	metricASD   = matchMetric{"mean slowdown", "", 2, func(r *measure.Result) Number { return Number(r.Total.ASD.Float()) }}
 	metricPer   = matchMetric{"delegations per job", "", 3, func(r *measure.Result) Number { return Number(r.Total.DelegationsPerJob.Float()) }}
 	metricChain = matchMetric{"delegations per delegated job", "", 3, func(r *measure.Result) Number {
-		_, _, d := scenario.Delegation(r)
+		_, _, d := delegation.Measured(r)
 		return ratio(float64(d.Hops), float64(d.Brought))
 	}}
 	metricShare = matchMetric{"DMM messages of all", Percent, 2, func(r *measure.Result) Number {
-		o, _, _ := scenario.Delegation(r)
+		o, _, _ := delegation.Measured(r)
 		return 100 * ratio(float64(o.DMM), float64(o.Workload()+o.DMM+o.KeepAlive))
 	}}
 	metricOver = matchMetric{"DMM over workload management messages", Percent, 1, func(r *measure.Result) Number {
-		o, _, _ := scenario.Delegation(r)
+		o, _, _ := delegation.Measured(r)
 		return 100 * ratio(float64(o.DMM), float64(o.Workload()))
 	}}
 )
@@ -63,9 +63,9 @@ func goodputPart(name string, of func(r *measure.Result) measure.Decimal) matchM
 }
 
 // messageCount counts messages of one type, in thousands.
-func messageCount(name string, of func(o scenario.Overhead) int64) matchMetric {
+func messageCount(name string, of func(o delegation.Overhead) int64) matchMetric {
 	return matchMetric{name, "thousands", 1, func(r *measure.Result) Number {
-		o, _, _ := scenario.Delegation(r)
+		o, _, _ := delegation.Measured(r)
 		return Number(float64(of(o)) / 1000)
 	}}
 }

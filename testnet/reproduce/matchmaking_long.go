@@ -6,14 +6,14 @@ import (
 
 	"gridnode/grid"
 	"gridnode/testnet/measure"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/delegation"
 )
 
 // The long run of §6.1: four months from 1 November on, with as many jobs and as much
 // processor-time as table 3 says. The paper says nothing of the sizes of batches but
 // that some have "500 or more jobs", and that more than a thousand jobs arrived at one
 // cluster in an hour.
-var longRun = scenario.LongRun{
+var longRun = delegation.LongRun{
 	Days: 120, Jobs: 455_400, Work: grid.Time(117*365.25*86400) * grid.Second,
 	Batched: 0.7, BatchMost: 1000, Imbalance: 3,
 }
@@ -52,7 +52,7 @@ const dualGridProcessors = 3326
 
 // table3 sets our figures beside the published ones.
 func (s *matchStudy) table3() Table {
-	t := Table{Title: "Table 3 (generated jobs)", Columns: slices.Clone(scenario.Architectures)}
+	t := Table{Title: "Table 3 (generated jobs)", Columns: slices.Clone(delegation.Architectures)}
 	years := matchMetric{"goodput", "CPU years", 1, func(r *measure.Result) Number { return metricGoodput.of(r) / 365.25 }}
 	jobs := matchMetric{"jobs", "thousands", 1, func(r *measure.Result) Number { return Number(r.Total.Submitted) / 1000 }}
 	for _, row := range []struct {
@@ -66,7 +66,7 @@ func (s *matchStudy) table3() Table {
 		{metricJF, func(publishedRow) Number { return 100 }},
 	} {
 		measure := Measure{Name: row.m.name, Unit: row.m.unit, Decimals: row.m.decimals}
-		for _, a := range scenario.Architectures {
+		for _, a := range delegation.Architectures {
 			c := Cell{Published: None, Here: s.longMetric(a, row.m)}
 			if p, ok := publishedTable3[a]; ok {
 				c.Published = row.published(p)
@@ -92,7 +92,7 @@ func (s *matchStudy) longMetric(architecture string, m matchMetric) Number {
 func (s *matchStudy) longClaims(e *Experiment) {
 	wait := func(a string) Number { return s.longMetric(a, metricAWT) }
 	all := Number(100)
-	for _, a := range scenario.Architectures {
+	for _, a := range delegation.Architectures {
 		all = min(all, s.longMetric(a, metricJF))
 	}
 	least := slices.Min([]Number{wait("dmm"), wait("fcondor"), wait("condor"), wait("sep-c")})
@@ -108,11 +108,11 @@ func (s *matchStudy) longClaims(e *Experiment) {
 }
 
 // samples returns the samples of the long run under an architecture.
-func (s *matchStudy) samples(architecture string) []scenario.DelegationSample {
+func (s *matchStudy) samples(architecture string) []delegation.Sample {
 	c := longCase(architecture)
 	c.set = 1
 	if r := s.results[c]; r != nil {
-		return scenario.DelegationSamples(r)
+		return delegation.Samples(r)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (s *matchStudy) samples(architecture string) []scenario.DelegationSample {
 const figure7Samples = figure7Hours * 3600 / sampleSeconds
 
 // waiting returns how many jobs have not begun at a sample.
-func waiting(s *scenario.DelegationSample) int64 { return s.Submitted - s.Started }
+func waiting(s *delegation.Sample) int64 { return s.Submitted - s.Started }
 
 // busyDays returns the sample at which the two days of figure 7 begin, at midnight: of
 // those at whose end no architecture has more than a hundredth of the days' jobs waiting
@@ -133,7 +133,7 @@ func (s *matchStudy) busyDays() (at int, ok bool) {
 		end := from + figure7Samples
 		jobs := condor[end].Submitted - condor[from].Submitted
 		fits := true
-		for _, a := range scenario.Architectures {
+		for _, a := range delegation.Architectures {
 			samples := s.samples(a)
 			fits = fits && end < len(samples) && waiting(&samples[from])*100 <= jobs && waiting(&samples[end])*100 <= jobs
 		}
@@ -157,11 +157,11 @@ func (s *matchStudy) figure7(from int) (text string, plots []Plot, claims []Clai
 	messages := Plot{Figure: "Figure 7, bottom", Title: "messages of dmm in 15 minutes", X: "time (h)", Y: "messages"}
 	arrivals := Series{Name: "arrivals"}
 	behind := map[string]Number{} // mean number of jobs that wait
-	for _, a := range scenario.Architectures {
+	for _, a := range delegation.Architectures {
 		samples := s.samples(a)[from : from+figure7Samples+1]
 		line := Series{Name: a}
 		for i := range samples {
-			if a == scenario.Architectures[0] {
+			if a == delegation.Architectures[0] {
 				started.At = append(started.At, float64(i)*sampleSeconds/3600)
 				arrivals.Values = append(arrivals.Values, Number(samples[i].Submitted-samples[0].Submitted))
 			}
@@ -175,13 +175,13 @@ func (s *matchStudy) figure7(from int) (text string, plots []Plot, claims []Clai
 	messages.At = started.At[1:]
 	for _, kind := range []struct {
 		name string
-		of   func(o *scenario.Overhead) int64
+		of   func(o *delegation.Overhead) int64
 	}{
-		{"notify broker", func(o *scenario.Overhead) int64 { return o.NotifyBroker }},
-		{"negotiate", func(o *scenario.Overhead) int64 { return o.Negotiate }},
-		{"job data exchange", func(o *scenario.Overhead) int64 { return o.JobData }},
-		{"match, claim, release", func(o *scenario.Overhead) int64 { return o.Claim }},
-		{"DMM", func(o *scenario.Overhead) int64 { return o.DMM }},
+		{"notify broker", func(o *delegation.Overhead) int64 { return o.NotifyBroker }},
+		{"negotiate", func(o *delegation.Overhead) int64 { return o.Negotiate }},
+		{"job data exchange", func(o *delegation.Overhead) int64 { return o.JobData }},
+		{"match, claim, release", func(o *delegation.Overhead) int64 { return o.Claim }},
+		{"DMM", func(o *delegation.Overhead) int64 { return o.DMM }},
 	} {
 		line := Series{Name: kind.name}
 		for i := 1; i <= figure7Samples; i++ {
@@ -204,7 +204,7 @@ func (s *matchStudy) figure7(from int) (text string, plots []Plot, claims []Clai
 
 // delegatedWhileWaiting returns which share in percent of the DMM messages falls into
 // the quarter of the intervals in which most jobs wait under condor.
-func delegatedWhileWaiting(dmm, condor []scenario.DelegationSample) Number {
+func delegatedWhileWaiting(dmm, condor []delegation.Sample) Number {
 	type interval struct{ waiting, messages int64 }
 	var list []interval
 	var all, busy int64

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"gridnode/testnet/measure"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/delegation"
 )
 
 // TestDelegatedMatchmaking repeats one load level with two sets, which is enough to
@@ -83,10 +83,10 @@ func TestMatchmakingPlan(t *testing.T) {
 // little is as published: what departs must be explained, and in whole sentences.
 func TestMatchmakingReport(t *testing.T) {
 	results := map[string]*measure.Result{}
-	for _, a := range scenario.Architectures {
-		cfg := scenario.DefaultDelegation()
+	for _, a := range delegation.Architectures {
+		cfg := delegation.Default()
 		cfg.Architecture, cfg.LoadDAS, cfg.LoadG5K, cfg.Days = a, 1, 1, 0.2
-		r, err := scenario.RunDelegation(context.Background(), cfg)
+		r, err := delegation.Run(context.Background(), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}

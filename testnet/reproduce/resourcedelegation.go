@@ -8,7 +8,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/testnet/measure"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/leasing"
 )
 
 var resourceDelegation = Paper{
@@ -82,7 +82,7 @@ func planDelegation(_ context.Context, o Options) (*Study, error) {
 
 // run replays the logs of machines with a policy.
 func (s *delegationStudy) run(ctx context.Context, policy string, told func(int, grid.Time, int64, int64), sites ...int) (*measure.Result, error) {
-	cfg := scenario.DefaultLeasing()
+	cfg := leasing.Default()
 	cfg.Policy, cfg.Until, cfg.Seed, cfg.Leases = policy, elevenMonths, s.o.Seed, told
 	for _, m := range sites {
 		cfg.Processors = append(cfg.Processors, machines[m].processors)
@@ -90,7 +90,7 @@ func (s *delegationStudy) run(ctx context.Context, policy string, told func(int,
 			cfg.Traces = append(cfg.Traces, filepath.Join(s.o.Traces, machines[m].log))
 		}
 	}
-	return scenario.RunLeasing(ctx, cfg)
+	return leasing.Run(ctx, cfg)
 }
 
 // notes says how it was done.

@@ -158,7 +158,7 @@ func (cfg *FederationConfig) trade(ctx context.Context, placement market.Placeme
 	}
 	r := Run{
 		Common: cfg.Common, Scenario: "federation", Config: cfg.report(w.Inputs), N: n, Sites: f.Described(),
-		Begin: FederationBegin, Window: FederationSpan, total: w.Jobs, Read: func() int64 { return source.Read },
+		Begin: FederationBegin, Window: FederationSpan, Total: w.Jobs, Read: func() int64 { return source.Read },
 	}
 	return r.Do(ctx)
 }

@@ -50,7 +50,7 @@ type Run struct {
 	Sites    []measure.Site
 	Begin    grid.Time    // times are counted from here
 	Window   grid.Time    // of utilization; grid.Never: until the makespan
-	total    int64        // jobs to come; 0 if unknown
+	Total    int64        // jobs to come; 0 if unknown
 	Read     func() int64 // jobs so far
 	Least    grid.Time    // it does not end before
 	Most     grid.Time    // every job must have ended by then; 0: no bound
@@ -58,7 +58,7 @@ type Run struct {
 	AtRest   func() error // a last check; may be nil
 	Inspect  func(*measure.Result)
 
-	leased func(*testnet.Execution) (lender int, processors int64) // nil: nobody leases
+	Leased func(*testnet.Execution) (lender int, processors int64) // nil: nobody leases
 }
 
 // settleSpan is how long a run goes on after the last job has ended, so that what
@@ -76,8 +76,8 @@ func (r *Run) Do(ctx context.Context) (result *measure.Result, err error) {
 		defer func() { err = errors.Join(err, rows.Close()) }()
 	}
 	c := measure.Collect(r.N, r.Begin, r.Window, rows)
-	c.Leased = r.leased
-	p := NewProgress(r.Progress, r.Scenario, r.total, r.Read)
+	c.Leased = r.Leased
+	p := NewProgress(r.Progress, r.Scenario, r.Total, r.Read)
 	r.N.Pulse(p.Pulse)
 	err = r.N.Run(ctx, r.until(), func() bool { return r.N.Now() >= r.Least && c.Done() && (r.Quiet == nil || r.Quiet()) })
 	p.Stop()

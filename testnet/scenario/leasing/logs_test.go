@@ -1,4 +1,4 @@
-package scenario
+package leasing
 
 import (
 	"bytes"
@@ -17,9 +17,9 @@ import (
 
 // TestLeasingFiles: what a run leaves in its directory says what it printed.
 func TestLeasingFiles(t *testing.T) {
-	cfg := DefaultLeasing()
+	cfg := Default()
 	cfg.Out, cfg.Jobs, cfg.Processors, cfg.Until = t.TempDir(), true, []int64{64, 32}, 86400
-	r, err := RunLeasing(context.Background(), cfg)
+	r, err := Run(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -47,7 +47,7 @@ func TestLeasingFiles(t *testing.T) {
 		t.Error(err)
 	}
 	cfg.Out = filepath.Join(cfg.Out, "result.json", "below a file")
-	if _, err := RunLeasing(context.Background(), cfg); err == nil {
+	if _, err := Run(context.Background(), cfg); err == nil {
 		t.Error("results were saved below a file")
 	}
 }
@@ -57,9 +57,9 @@ func TestLeasingFiles(t *testing.T) {
 func TestLeasingSites(t *testing.T) {
 	simtest.Alone(t)
 	run := func(queue string, processors ...int64) *measure.Result {
-		cfg := DefaultLeasing()
+		cfg := Default()
 		cfg.Queue, cfg.Processors, cfg.Until = queue, processors, 5*86400
-		r, err := RunLeasing(context.Background(), cfg)
+		r, err := Run(context.Background(), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -97,9 +97,9 @@ func TestNoEstimate(t *testing.T) {
 		jobs       int64
 		makespan   string
 	}{{"drop", 2, "75"}, {"runtime", 3, "170"}} {
-		cfg := DefaultLeasing()
+		cfg := Default()
 		cfg.Traces, cfg.NoEstimate = []string{log}, tt.noEstimate
-		r, err := RunLeasing(context.Background(), cfg)
+		r, err := Run(context.Background(), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -110,9 +110,9 @@ func TestNoEstimate(t *testing.T) {
 	if err := os.WriteFile(log, []byte("; MaxProcs: 4\n1 0 0 ten\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg := DefaultLeasing()
+	cfg := Default()
 	cfg.Traces = []string{log}
-	if _, err := RunLeasing(context.Background(), cfg); !errors.Is(err, workload.ErrMalformed) || !strings.Contains(err.Error(), log+":2") {
+	if _, err := Run(context.Background(), cfg); !errors.Is(err, workload.ErrMalformed) || !strings.Contains(err.Error(), log+":2") {
 		t.Errorf("malformed log: error %v, want one that names file and line", err)
 	}
 }

@@ -1,4 +1,4 @@
-package scenario
+package leasing
 
 import (
 	"context"
@@ -15,13 +15,14 @@ import (
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
 
 // LeasingConfig is the scenario "leasing": sites that replay a log each, and (by
 // policy) lease processors from each other (The gain of resource delegation, 2009).
-type LeasingConfig struct {
-	Common
+type Config struct {
+	scenario.Common
 
 	// Policy is "local" (every site runs its own jobs on its own processors), "s-strd"
 	// (it leases what a submitted job lacks) or "x-strd" (what each queued job lacks).
@@ -53,17 +54,17 @@ type LeasingConfig struct {
 }
 
 // DefaultLeasing is what the command line starts from.
-func DefaultLeasing() LeasingConfig {
-	return LeasingConfig{Common: Common{Seed: 1}, Policy: "local", NoEstimate: "drop", Queue: "easy"}
+func Default() Config {
+	return Config{Common: scenario.Common{Seed: 1}, Policy: "local", NoEstimate: "drop", Queue: "easy"}
 }
 
 // leasingReport is the configuration as a result shows it.
 type leasingReport struct {
-	LeasingConfig
-	Inputs []Input `json:"inputs"`
+	Config
+	Inputs []scenario.Input `json:"inputs"`
 }
 
-func (cfg LeasingConfig) report(inputs []Input) *leasingReport {
+func (cfg Config) report(inputs []scenario.Input) *leasingReport {
 	cfg.Traces = slices.Concat([]string{}, cfg.Traces) // in JSON, none is [] and not null
 	cfg.Processors = slices.Concat([]int64{}, cfg.Processors)
 	return &leasingReport{cfg, inputs}
@@ -78,14 +79,14 @@ const modelJobs = 10_000
 
 // RunLeasing runs the scenario. Cancelling ctx ends it with ctx's error. An error
 // wrapping ErrConfig is about cfg, a workload.LineError about a log.
-func RunLeasing(ctx context.Context, cfg LeasingConfig) (*measure.Result, error) {
+func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	policy, err := lease.ParsePolicy(cfg.Policy)
 	if err != nil {
-		return nil, ConfigError("policy", "%v", err)
+		return nil, scenario.ConfigError("policy", "%v", err)
 	}
 	discipline, err := lrms.ParseDiscipline(cfg.Queue)
 	if err != nil {
-		return nil, ConfigError("queue", "%v", err)
+		return nil, scenario.ConfigError("queue", "%v", err)
 	}
 	w, err := openLogs(&cfg)
 	if err != nil {
@@ -99,8 +100,8 @@ func RunLeasing(ctx context.Context, cfg LeasingConfig) (*measure.Result, error)
 }
 
 // replayAlone runs the jobs of the logs, each at its own site.
-func (w *logs) replayAlone(ctx context.Context, cfg *LeasingConfig, discipline lrms.Discipline) (*measure.Result, error) {
-	n, err := testnet.New(testnet.Config{Seed: cfg.Seed, Inputs: Inputs()})
+func (w *logs) replayAlone(ctx context.Context, cfg *Config, discipline lrms.Discipline) (*measure.Result, error) {
+	n, err := testnet.New(testnet.Config{Seed: cfg.Seed, Inputs: scenario.Inputs()})
 	if err != nil {
 		return nil, err
 	}
@@ -115,16 +116,16 @@ func (w *logs) replayAlone(ctx context.Context, cfg *LeasingConfig, discipline l
 }
 
 // replayLeasing runs the jobs of the logs at sites that lease from each other.
-func (w *logs) replayLeasing(ctx context.Context, cfg *LeasingConfig, policy lease.Policy, discipline lrms.Discipline) (*measure.Result, error) {
+func (w *logs) replayLeasing(ctx context.Context, cfg *Config, policy lease.Policy, discipline lrms.Discipline) (*measure.Result, error) {
 	if len(w.sites) < 2 {
-		return nil, ConfigError("policy", "%s with one site: name a --trace for each partner", policy)
+		return nil, scenario.ConfigError("policy", "%s with one site: name a --trace for each partner", policy)
 	}
 	net, err := newSTRD(cfg, policy, discipline, w)
 	if err != nil {
 		return nil, err
 	}
 	r := w.run(cfg, net.n)
-	r.leased = net.leased
+	r.Leased = net.leased
 	r.AtRest = func() error { return net.returned(w) }
 	r.Inspect = func(result *measure.Result) {
 		w.account(result)
@@ -134,12 +135,12 @@ func (w *logs) replayLeasing(ctx context.Context, cfg *LeasingConfig, policy lea
 }
 
 // run feeds the jobs of the logs to n.
-func (w *logs) run(cfg *LeasingConfig, n *testnet.Network) *Run {
-	f := &Feed{Source: workload.NewMerge(w.sources...), Qos: workload.QoS{Length: workload.LengthEstimate}, Homes: w.homes}
+func (w *logs) run(cfg *Config, n *testnet.Network) *scenario.Run {
+	f := &scenario.Feed{Source: workload.NewMerge(w.sources...), Qos: workload.QoS{Length: workload.LengthEstimate}, Homes: w.homes}
 	n.Feed(f)
-	return &Run{
+	return &scenario.Run{
 		Common: cfg.Common, Scenario: "leasing", Config: cfg.report(w.inputs), N: n, Sites: w.sites, Window: grid.Never,
-		total: w.total, Read: func() int64 { return f.Read },
+		Total: w.total, Read: func() int64 { return f.Read },
 	}
 }
 
@@ -151,7 +152,7 @@ func addAlone(n *testnet.Network, d measure.Site, discipline lrms.Discipline, ho
 			return site.New(site.Config{
 				ID: home.ID, Name: d.Name, Resources: grid.Resources{Processors: d.Processors},
 				Rating: home.Rating, Discipline: discipline, Parts: site.Jobs,
-				Limits: site.Limits{Jobs: JobsMax, PerUser: JobsMax},
+				Limits: site.Limits{Jobs: scenario.JobsMax, PerUser: scenario.JobsMax},
 			}, n.Seed())
 		},
 	})
@@ -163,27 +164,27 @@ type logs struct {
 	sites   []measure.Site
 	homes   []workload.Home
 	sources []workload.Source
-	inputs  []Input
+	inputs  []scenario.Input
 	traces  []*workload.Trace // nil where the jobs are generated
 	total   int64             // jobs the headers speak of; 0 if one does not
 }
 
 // openLogs opens the logs of cfg, or makes generators.
-func openLogs(cfg *LeasingConfig) (*logs, error) {
+func openLogs(cfg *Config) (*logs, error) {
 	noEstimate, err := workload.ParseNoEstimate(cfg.NoEstimate)
 	if err != nil {
-		return nil, ConfigError("no-estimate", "%v", err)
+		return nil, scenario.ConfigError("no-estimate", "%v", err)
 	}
 	if cfg.Until < 0 || cfg.Until > int64(grid.SpanMax/grid.Second) {
-		return nil, ConfigError("until", "%d: want seconds, 0 for no end", cfg.Until)
+		return nil, scenario.ConfigError("until", "%d: want seconds, 0 for no end", cfg.Until)
 	}
 	for _, p := range cfg.Processors {
 		if p < 1 || p > lrms.ProcessorsMax {
-			return nil, ConfigError("processors", "%d: want 1 to %d", p, lrms.ProcessorsMax)
+			return nil, scenario.ConfigError("processors", "%d: want 1 to %d", p, lrms.ProcessorsMax)
 		}
 	}
 	if n, sites := len(cfg.Processors), len(cfg.Traces); sites > 0 && n > 1 && n != sites {
-		return nil, ConfigError("processors", "%d numbers for %d traces: want one each, or one for all", n, sites)
+		return nil, scenario.ConfigError("processors", "%d numbers for %d traces: want one each, or one for all", n, sites)
 	}
 	w := &logs{}
 	filter := workload.Filter{NoEstimate: noEstimate, Until: grid.Time(cfg.Until) * grid.Second}
@@ -212,7 +213,7 @@ func (w *logs) open(path string, filter workload.Filter, o workload.Options) err
 	if filter.Processors == 0 {
 		if filter.Processors = header.MaxProcs(); filter.Processors < 1 || filter.Processors > lrms.ProcessorsMax {
 			reader.Close()
-			return ConfigError("processors", "the header of %s does not say how many there are: name a number", path)
+			return scenario.ConfigError("processors", "the header of %s does not say how many there are: name a number", path)
 		}
 	}
 	jobs, known := header.Int("MaxRecords")
@@ -227,7 +228,7 @@ func (w *logs) open(path string, filter workload.Filter, o workload.Options) err
 	t := workload.NewTrace(reader, filter)
 	w.traces = append(w.traces, t)
 	w.add(t, siteName(path), filter.Processors)
-	w.inputs = append(w.inputs, Input{Trace: filepath.Base(path)})
+	w.inputs = append(w.inputs, scenario.Input{Trace: filepath.Base(path)})
 	return nil
 }
 
@@ -241,7 +242,7 @@ func siteName(path string) string {
 }
 
 // generate adds a site with a generated workload for each number of processors.
-func (w *logs) generate(cfg *LeasingConfig, until grid.Time) error {
+func (w *logs) generate(cfg *Config, until grid.Time) error {
 	processors := cfg.Processors
 	if len(processors) == 0 {
 		processors = []int64{128}
@@ -252,7 +253,7 @@ func (w *logs) generate(cfg *LeasingConfig, until grid.Time) error {
 		name := fmt.Sprintf("site-%d", i+1)
 		g, err := workload.NewGenerator(m, rand.New(draw.PCG(modelSeed, grid.SiteID(name), draw.ForJobs)))
 		if err != nil {
-			return ConfigError("processors", "%v", err)
+			return scenario.ConfigError("processors", "%v", err)
 		}
 		var source workload.Source = &workload.First{Source: g, Left: modelJobs}
 		if until > 0 {
@@ -261,7 +262,7 @@ func (w *logs) generate(cfg *LeasingConfig, until grid.Time) error {
 		w.total += modelJobs
 		w.traces = append(w.traces, nil)
 		w.add(source, name, p)
-		w.inputs = append(w.inputs, Input{Trace: fmt.Sprintf("Lublin-Feitelson model, load 0.7, seed %d", modelSeed)})
+		w.inputs = append(w.inputs, scenario.Input{Trace: fmt.Sprintf("Lublin-Feitelson model, load 0.7, seed %d", modelSeed)})
 	}
 	return nil
 }

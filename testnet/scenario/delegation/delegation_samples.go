@@ -1,4 +1,4 @@
-package scenario
+package delegation
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 )
 
 // DelegationSample is what has happened until an instant.
-type DelegationSample struct {
+type Sample struct {
 	At        int64    `json:"at"` // seconds
 	Submitted int64    `json:"submitted"`
 	Started   int64    `json:"started"`
@@ -17,7 +17,7 @@ type DelegationSample struct {
 
 // DelegationSamples returns the samples of a run with DelegationConfig.Sample, evenly
 // spaced from the beginning on. The result must be one of RunDelegation's.
-func DelegationSamples(r *measure.Result) []DelegationSample {
+func Samples(r *measure.Result) []Sample {
 	return r.Config.(*delegationReport).Samples
 }
 
@@ -27,7 +27,7 @@ func (d *delegated) sampled() {
 		return
 	}
 	for every := grid.Time(d.cfg.Sample) * grid.Second; d.nextSample <= d.n.Now(); d.nextSample += every {
-		s := DelegationSample{At: int64(d.nextSample / grid.Second), Submitted: d.submissions, Started: d.starts, Overhead: d.overhead}
+		s := Sample{At: int64(d.nextSample / grid.Second), Submitted: d.submissions, Started: d.starts, Overhead: d.overhead}
 		if d.cfg.Architecture == "dmm" {
 			s.Overhead.leases(measure.Sent(d.n).SentByName())
 		}

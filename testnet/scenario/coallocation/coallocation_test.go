@@ -1,4 +1,4 @@
-package scenario
+package coallocation
 
 import (
 	"context"
@@ -8,14 +8,15 @@ import (
 
 	"gridnode/grid"
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/simtest"
 )
 
-func coallocated(t *testing.T, change func(*CoallocationConfig)) *measure.Result {
+func coallocated(t *testing.T, change func(*Config)) *measure.Result {
 	t.Helper()
-	cfg := DefaultCoallocation()
+	cfg := Default()
 	change(&cfg)
-	r, err := RunCoallocation(context.Background(), cfg)
+	r, err := Run(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,9 +27,9 @@ func coallocated(t *testing.T, change func(*CoallocationConfig)) *measure.Result
 func TestCoallocation(t *testing.T) {
 	var jobs, split int64
 	var response grid.Time
-	fcm := func(c *CoallocationConfig) {
+	fcm := func(c *Config) {
 		c.Policy, c.Utilization = "fcm", 80
-		c.Ended = func(j CoallocatedJob) {
+		c.Ended = func(j Job) {
 			jobs++
 			response += j.End - j.Submit
 			if j.Clusters > 1 {
@@ -77,8 +78,8 @@ func TestCoallocation(t *testing.T) {
 	if u := r.Total.Utilization.Float(); u < 0.79 || u > 0.90 {
 		t.Errorf("observed utilization %v at a net one of 0.8", u)
 	}
-	again := coallocated(t, func(c *CoallocationConfig) { c.Policy, c.Utilization = "fcm", 80 })
-	other := coallocated(t, func(c *CoallocationConfig) { c.Policy, c.Utilization, c.Seed = "fcm", 80, 2 })
+	again := coallocated(t, func(c *Config) { c.Policy, c.Utilization = "fcm", 80 })
+	other := coallocated(t, func(c *Config) { c.Policy, c.Utilization, c.Seed = "fcm", 80, 2 })
 	if again.TraceHash != r.TraceHash || other.TraceHash == r.TraceHash {
 		t.Errorf("trace hashes %s, %s and, with another seed, %s", r.TraceHash, again.TraceHash, other.TraceHash)
 	}
@@ -87,7 +88,7 @@ func TestCoallocation(t *testing.T) {
 // "In the experiments in which no co-allocation is employed, the workloads are
 // scheduled with the WF policy": then net and observed utilization coincide.
 func TestWithoutCoallocation(t *testing.T) {
-	r := coallocated(t, func(c *CoallocationConfig) { c.Policy, c.Application, c.Utilization = "wf", "wave", 50 })
+	r := coallocated(t, func(c *Config) { c.Policy, c.Application, c.Utilization = "wf", "wave", 50 })
 	if u := r.Total.Utilization.Float(); r.Total.Coallocated != 0 || u < 0.48 || u > 0.52 {
 		t.Errorf("%d jobs are split, the utilization is %v", r.Total.Coallocated, u)
 	}
@@ -95,9 +96,9 @@ func TestWithoutCoallocation(t *testing.T) {
 
 // The limit of clusters is kept, and files cost startup unless cf goes to them.
 func TestCoallocationOptions(t *testing.T) {
-	coallocated(t, func(c *CoallocationConfig) {
+	coallocated(t, func(c *Config) {
 		c.Policy, c.Utilization, c.MaxClusters, c.Hours = "fcm", 80, 2, 6
-		c.Ended = func(j CoallocatedJob) {
+		c.Ended = func(j Job) {
 			if j.Clusters > 2 {
 				t.Errorf("a job runs on %d clusters", j.Clusters)
 			}
@@ -105,7 +106,7 @@ func TestCoallocationOptions(t *testing.T) {
 	})
 	mean := map[string]float64{}
 	for _, policy := range []string{"fcm", "cf"} {
-		r := coallocated(t, func(c *CoallocationConfig) {
+		r := coallocated(t, func(c *Config) {
 			c.Policy, c.Utilization, c.InputBytes, c.Hours, c.Application = policy, 20, 10<<30, 6, "prime"
 		})
 		mean[policy] = r.Total.ResponseTime.Float()
@@ -113,8 +114,8 @@ func TestCoallocationOptions(t *testing.T) {
 	if mean["cf"] > mean["fcm"]-15 {
 		t.Errorf("with 10 GiB of input the mean response is %v s by cf and %v by fcm", mean["cf"], mean["fcm"])
 	}
-	patient := coallocated(t, func(c *CoallocationConfig) { c.Policy, c.Utilization, c.Patience = "fcm", 95, 10*grid.Minute })
-	impatient := coallocated(t, func(c *CoallocationConfig) { c.Policy, c.Utilization = "fcm", 95 })
+	patient := coallocated(t, func(c *Config) { c.Policy, c.Utilization, c.Patience = "fcm", 95, 10*grid.Minute })
+	impatient := coallocated(t, func(c *Config) { c.Policy, c.Utilization = "fcm", 95 })
 	if patient.TraceHash == impatient.TraceHash {
 		t.Error("patience changes nothing")
 	}
@@ -129,7 +130,7 @@ func TestAdaptiveBeatsBoth(t *testing.T) {
 			mean := map[string]float64{}
 			for _, policy := range []string{"wf", "fcm", "adaptive"} {
 				for seed := range uint64(3) {
-					r := coallocated(t, func(c *CoallocationConfig) {
+					r := coallocated(t, func(c *Config) {
 						c.Policy, c.Application, c.Utilization, c.Seed = policy, application, utilization, seed+1
 					})
 					mean[policy] += r.Total.ResponseTime.Float() / 3
@@ -144,29 +145,29 @@ func TestAdaptiveBeatsBoth(t *testing.T) {
 
 func TestCoallocationRefusals(t *testing.T) {
 	for _, tt := range []struct {
-		change func(*CoallocationConfig)
+		change func(*Config)
 		want   string
 	}{
-		{func(c *CoallocationConfig) { c.Policy = "best" }, "--policy"},
-		{func(c *CoallocationConfig) { c.Application = "ccr=-1" }, "--application"},
-		{func(c *CoallocationConfig) { c.Application = "ccr=NaN" }, "--application"},
-		{func(c *CoallocationConfig) { c.Application = "lu" }, "--application"},
-		{func(c *CoallocationConfig) { c.Utilization = 0 }, "--utilization"},
-		{func(c *CoallocationConfig) { c.Without = "" }, "--without"},
-		{func(c *CoallocationConfig) { c.MaxClusters = -1 }, "--max-clusters"},
-		{func(c *CoallocationConfig) { c.Sizes = nil }, "--sizes"},
-		{func(c *CoallocationConfig) { c.Sizes = []int64{300} }, "--sizes"},
-		{func(c *CoallocationConfig) { c.Sizes, c.Policy = []int64{86}, "wf" }, "wf places no job of 86 nodes"},
-		{func(c *CoallocationConfig) { c.Hours = 0 }, "--hours"},
-		{func(c *CoallocationConfig) { c.Startup = -1 }, "--startup"},
-		{func(c *CoallocationConfig) { c.Interval = 0 }, "--interval"},
-		{func(c *CoallocationConfig) { c.Patience = -1 }, "--patience"},
-		{func(c *CoallocationConfig) { c.Group = grid.Minute }, "--latency-group"},
-		{func(c *CoallocationConfig) { c.InputBytes = -1 }, "--input-size"},
+		{func(c *Config) { c.Policy = "best" }, "--policy"},
+		{func(c *Config) { c.Application = "ccr=-1" }, "--application"},
+		{func(c *Config) { c.Application = "ccr=NaN" }, "--application"},
+		{func(c *Config) { c.Application = "lu" }, "--application"},
+		{func(c *Config) { c.Utilization = 0 }, "--utilization"},
+		{func(c *Config) { c.Without = "" }, "--without"},
+		{func(c *Config) { c.MaxClusters = -1 }, "--max-clusters"},
+		{func(c *Config) { c.Sizes = nil }, "--sizes"},
+		{func(c *Config) { c.Sizes = []int64{300} }, "--sizes"},
+		{func(c *Config) { c.Sizes, c.Policy = []int64{86}, "wf" }, "wf places no job of 86 nodes"},
+		{func(c *Config) { c.Hours = 0 }, "--hours"},
+		{func(c *Config) { c.Startup = -1 }, "--startup"},
+		{func(c *Config) { c.Interval = 0 }, "--interval"},
+		{func(c *Config) { c.Patience = -1 }, "--patience"},
+		{func(c *Config) { c.Group = grid.Minute }, "--latency-group"},
+		{func(c *Config) { c.InputBytes = -1 }, "--input-size"},
 	} {
-		cfg := DefaultCoallocation()
+		cfg := Default()
 		tt.change(&cfg)
-		if _, err := RunCoallocation(context.Background(), cfg); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tt.want) {
+		if _, err := Run(context.Background(), cfg); !errors.Is(err, scenario.ErrConfig) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("error %v, want one about %s", err, tt.want)
 		}
 	}
@@ -176,9 +177,9 @@ func TestCoallocationRefusals(t *testing.T) {
 // Delft, takes five times as long, and keeps its nodes until its end.
 func TestLeasesOutlastSlowJobs(t *testing.T) {
 	var slowest grid.Time
-	r := coallocated(t, func(c *CoallocationConfig) {
+	r := coallocated(t, func(c *Config) {
 		c.Policy, c.Application, c.Utilization, c.Without, c.Sizes, c.Hours = "fcm", "wave", 80, "leiden", []int64{32, 48, 64}, 6
-		c.Ended = func(j CoallocatedJob) { slowest = max(slowest, j.End-j.Start) }
+		c.Ended = func(j Job) { slowest = max(slowest, j.End-j.Start) }
 	})
 	if r.Total.Finished != r.Total.Submitted || slowest < 900*grid.Second {
 		t.Errorf("%d of %d jobs have ended, the slowest after %v: want all, and 900 s at least", r.Total.Finished, r.Total.Submitted, slowest)

@@ -1,4 +1,4 @@
-package scenario
+package leasing
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 // BenchmarkReplayCTC is the whole log of CTC SP2 (77 199 jobs) through the cores of
 // a site with EASY: from the gzip file, and with the jobs in memory.
 func BenchmarkReplayCTC(b *testing.B) {
-	cfg := DefaultLeasing()
+	cfg := Default()
 	cfg.Traces, cfg.Processors = []string{traces(b, "CTC-SP2-1996-3.1-cln.swf.gz")}, []int64{430}
 	const jobs = 77199
 	report := func(b *testing.B, r *measure.Result) {
@@ -28,7 +28,7 @@ func BenchmarkReplayCTC(b *testing.B) {
 		b.ReportAllocs()
 		for range b.N {
 			var err error
-			if r, err = RunLeasing(context.Background(), cfg); err != nil {
+			if r, err = Run(context.Background(), cfg); err != nil {
 				b.Fatal(err)
 			}
 		}

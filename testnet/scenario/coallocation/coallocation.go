@@ -1,4 +1,4 @@
-package scenario
+package coallocation
 
 import (
 	"context"
@@ -12,14 +12,15 @@ import (
 	"gridnode/grid"
 	"gridnode/testnet"
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
 
 // CoallocationConfig is the scenario "coallocation": one scheduler (KOALA) that places
 // jobs of one application on the clusters of DAS-3 (On the benefit of processor
 // co-allocation, 2008, sections VI-C and VII-B).
-type CoallocationConfig struct {
-	Common
+type Config struct {
+	scenario.Common
 
 	// Policy is "wf", "fcm", "ca", "cf" or "adaptive". By wf jobs are not split.
 	Policy string `json:"policy"`
@@ -50,11 +51,11 @@ type CoallocationConfig struct {
 	InputBytes int64 `json:"inputBytes"`
 
 	// Ended is told of every job. It may be nil.
-	Ended func(j CoallocatedJob) `json:"-"`
+	Ended func(j Job) `json:"-"`
 }
 
 // CoallocatedJob is what came of one job.
-type CoallocatedJob struct {
+type Job struct {
 	Processors                 int64
 	Submit, Placed, Start, End grid.Time // Start is when it computes: a startup after Placed
 	Clusters                   int       // that it ran on
@@ -62,9 +63,9 @@ type CoallocatedJob struct {
 }
 
 // DefaultCoallocation is what the command line starts from.
-func DefaultCoallocation() CoallocationConfig {
-	return CoallocationConfig{
-		Common: Common{Seed: 1}, Policy: "adaptive", Application: "poisson", Utilization: 60, Without: "delft",
+func Default() Config {
+	return Config{
+		Common: scenario.Common{Seed: 1}, Policy: "adaptive", Application: "poisson", Utilization: 60, Without: "delft",
 		Sizes: []int64{8, 16, 32}, Hours: 24, Startup: 10 * grid.Second, Interval: 10 * grid.Second,
 	}
 }
@@ -95,49 +96,49 @@ func parseApplication(s string) (application, error) {
 	text, ok := strings.CutPrefix(s, "ccr=")
 	x, err := strconv.ParseFloat(text, 64)
 	if !ok || err != nil || !(x >= 0 && x <= coalloc.CCRMax/1000) {
-		return application{}, ConfigError("application", "%q: want prime, poisson, wave or ccr=X with X from 0 to %d", s, coalloc.CCRMax/1000)
+		return application{}, scenario.ConfigError("application", "%q: want prime, poisson, wave or ccr=X with X from 0 to %d", s, coalloc.CCRMax/1000)
 	}
 	return application{syntheticRunTime, int64(x*1000 + 0.5)}, nil
 }
 
 // coallocationReport is the configuration as a result shows it.
 type coallocationReport struct {
-	CoallocationConfig
+	Config
 	Seconds measure.Decimal `json:"runTimeSeconds"` // of a job within one cluster
 	CCR     measure.Decimal `json:"ccr"`
 	Tries   measure.Decimal `json:"triesPerJob"` // placements tried
 	Waiting measure.Decimal `json:"waiting"`     // at the end of submissions, in seconds of work for all nodes
 }
 
-func (cfg *CoallocationConfig) validate() error {
+func (cfg *Config) validate() error {
 	switch {
 	case !(cfg.Utilization > 0 && cfg.Utilization <= 100):
-		return ConfigError("utilization", "%v: want more than 0, at most 100, in percent", cfg.Utilization)
+		return scenario.ConfigError("utilization", "%v: want more than 0, at most 100, in percent", cfg.Utilization)
 	case cfg.Without != "delft" && cfg.Without != "leiden":
-		return ConfigError("without", "%q: want delft or leiden (between them nothing was measured)", cfg.Without)
+		return scenario.ConfigError("without", "%q: want delft or leiden (between them nothing was measured)", cfg.Without)
 	case cfg.MaxClusters < 0:
-		return ConfigError("max-clusters", "%d: want 1 or more, 0 for no limit", cfg.MaxClusters)
+		return scenario.ConfigError("max-clusters", "%d: want 1 or more, 0 for no limit", cfg.MaxClusters)
 	case len(cfg.Sizes) == 0:
-		return ConfigError("sizes", "want at least one")
+		return scenario.ConfigError("sizes", "want at least one")
 	case cfg.Hours < 1 || cfg.Hours > 10_000:
-		return ConfigError("hours", "%d: want 1 to 10000", cfg.Hours)
+		return scenario.ConfigError("hours", "%d: want 1 to 10000", cfg.Hours)
 	case cfg.Startup < 0 || cfg.Startup > grid.Hour:
-		return ConfigError("startup", "%v: want 0 to 1h", cfg.Startup)
+		return scenario.ConfigError("startup", "%v: want 0 to 1h", cfg.Startup)
 	case cfg.Interval < grid.Second || cfg.Interval > grid.Hour:
-		return ConfigError("interval", "%v: want 1s to 1h", cfg.Interval)
+		return scenario.ConfigError("interval", "%v: want 1s to 1h", cfg.Interval)
 	case cfg.Patience < 0:
-		return ConfigError("patience", "%v: want 0 or more", cfg.Patience)
+		return scenario.ConfigError("patience", "%v: want 0 or more", cfg.Patience)
 	case cfg.Group < 0 || cfg.Group > coalloc.LatencyMax:
-		return ConfigError("latency-group", "%v: want 0 to %v", cfg.Group, coalloc.LatencyMax)
+		return scenario.ConfigError("latency-group", "%v: want 0 to %v", cfg.Group, coalloc.LatencyMax)
 	case cfg.InputBytes < 0 || cfg.InputBytes > 1<<50:
-		return ConfigError("input-size", "%d: want 0 to 1 PiB", cfg.InputBytes)
+		return scenario.ConfigError("input-size", "%d: want 0 to 1 PiB", cfg.InputBytes)
 	}
 	return nil
 }
 
 // RunCoallocation runs the scenario. Cancelling ctx ends it with ctx's error. An error
 // wrapping ErrConfig is about cfg.
-func RunCoallocation(ctx context.Context, cfg CoallocationConfig) (*measure.Result, error) {
+func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	begun := time.Now()
 	if err := cfg.validate(); err != nil {
 		return nil, err
@@ -155,9 +156,9 @@ func RunCoallocation(ctx context.Context, cfg CoallocationConfig) (*measure.Resu
 	if err := k.join(n); err != nil {
 		return nil, err
 	}
-	source := &Feed{Source: k.source(), Homes: []workload.Home{{ID: koalaID, Rating: grid.Rating{Speed: 1, Bandwidth: 1}}}}
+	source := &scenario.Feed{Source: k.source(), Homes: []workload.Home{{ID: koalaID, Rating: grid.Rating{Speed: 1, Bandwidth: 1}}}}
 	n.Feed(source)
-	p := NewProgress(cfg.Progress, "coallocation", 0, func() int64 { return source.Read })
+	p := scenario.NewProgress(cfg.Progress, "coallocation", 0, func() int64 { return source.Read })
 	n.Pulse(p.Pulse)
 	var rows *measure.JobRows
 	if cfg.Out != "" && cfg.Jobs {

@@ -1,4 +1,4 @@
-package scenario
+package delegation
 
 import (
 	"context"
@@ -9,16 +9,17 @@ import (
 	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/simtest"
 	"gridnode/testnet/workload"
 )
 
 // delegate runs a short delegation scenario.
-func delegate(t *testing.T, change func(*DelegationConfig)) *measure.Result {
+func delegate(t *testing.T, change func(*Config)) *measure.Result {
 	t.Helper()
-	cfg := DefaultDelegation()
+	cfg := Default()
 	change(&cfg)
-	r, err := RunDelegation(context.Background(), cfg)
+	r, err := Run(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +29,7 @@ func delegate(t *testing.T, change func(*DelegationConfig)) *measure.Result {
 func TestDelegationRepeats(t *testing.T) {
 	for _, a := range Architectures {
 		run := func() *measure.Result {
-			return delegate(t, func(cfg *DelegationConfig) { cfg.Architecture, cfg.LoadDAS, cfg.LoadG5K, cfg.Days = a, 1.2, 0.8, 0.4 })
+			return delegate(t, func(cfg *Config) { cfg.Architecture, cfg.LoadDAS, cfg.LoadG5K, cfg.Days = a, 1.2, 0.8, 0.4 })
 		}
 		one, two := run(), run()
 		if one.TraceHash != two.TraceHash || one.Total != two.Total {
@@ -47,7 +48,7 @@ func TestDelegationOrder(t *testing.T) {
 	finished := map[string]float64{}
 	goodput := map[string]float64{}
 	for _, a := range Architectures {
-		r := delegate(t, func(cfg *DelegationConfig) { cfg.Architecture, cfg.LoadDAS, cfg.LoadG5K = a, 0.9, 0.9 })
+		r := delegate(t, func(cfg *Config) { cfg.Architecture, cfg.LoadDAS, cfg.LoadG5K = a, 0.9, 0.9 })
 		finished[a], goodput[a] = float64(r.Total.Finished), r.Total.Goodput.Float()
 	}
 	for _, a := range []string{"condor", "sep-c", "cern", "central"} {
@@ -59,7 +60,7 @@ func TestDelegationOrder(t *testing.T) {
 
 func TestDelegationBindingTakesTime(t *testing.T) {
 	run := func(bind int64) *measure.Result {
-		return delegate(t, func(cfg *DelegationConfig) { cfg.Bind, cfg.Days = bind, 0.5 })
+		return delegate(t, func(cfg *Config) { cfg.Bind, cfg.Days = bind, 0.5 })
 	}
 	at0, at1h := run(0), run(3600)
 	if at1h.Total.AWT <= at0.Total.AWT {
@@ -75,7 +76,7 @@ func TestDelegationStaysLocal(t *testing.T) {
 		{Number: 2, Site: 5, Submit: grid.Minute, RunTime: grid.Hour, Estimate: grid.Hour, Processors: 64},
 		{Number: 3, Site: 6, Submit: 4 * grid.Hour, RunTime: grid.Minute, Estimate: grid.Minute, Processors: 1},
 	}
-	r := delegate(t, func(cfg *DelegationConfig) { cfg.Workload = jobs })
+	r := delegate(t, func(cfg *Config) { cfg.Workload = jobs })
 	report := r.Config.(*delegationReport)
 	if d := report.Delegations; d.Brought != 1 || d.Hops != 1 {
 		t.Errorf("delegations %+v, want one to a sibling", d)
@@ -89,23 +90,23 @@ func TestDelegationStaysLocal(t *testing.T) {
 }
 
 func TestDelegationConfig(t *testing.T) {
-	for i, change := range []func(*DelegationConfig){
-		func(c *DelegationConfig) { c.Architecture = "mesh" },
-		func(c *DelegationConfig) { c.LoadDAS = 0 },
-		func(c *DelegationConfig) { c.LoadG5K = 11 },
-		func(c *DelegationConfig) { c.Days = -1 },
-		func(c *DelegationConfig) { c.Cycle = 0 },
-		func(c *DelegationConfig) { c.Threshold = 0 },
-		func(c *DelegationConfig) { c.Bind = -1 },
-		func(c *DelegationConfig) { c.TTL = lease.TTLMax + 1 },
-		func(c *DelegationConfig) { c.Rounds = -1 },
-		func(c *DelegationConfig) { c.Users = usersMax + 1 },
-		func(c *DelegationConfig) { c.Ordering = "best" },
-		func(c *DelegationConfig) { c.Selection = "lifo" },
+	for i, change := range []func(*Config){
+		func(c *Config) { c.Architecture = "mesh" },
+		func(c *Config) { c.LoadDAS = 0 },
+		func(c *Config) { c.LoadG5K = 11 },
+		func(c *Config) { c.Days = -1 },
+		func(c *Config) { c.Cycle = 0 },
+		func(c *Config) { c.Threshold = 0 },
+		func(c *Config) { c.Bind = -1 },
+		func(c *Config) { c.TTL = lease.TTLMax + 1 },
+		func(c *Config) { c.Rounds = -1 },
+		func(c *Config) { c.Users = usersMax + 1 },
+		func(c *Config) { c.Ordering = "best" },
+		func(c *Config) { c.Selection = "lifo" },
 	} {
-		cfg := DefaultDelegation()
+		cfg := Default()
 		change(&cfg)
-		if _, err := RunDelegation(context.Background(), cfg); !errors.Is(err, ErrConfig) {
+		if _, err := Run(context.Background(), cfg); !errors.Is(err, scenario.ErrConfig) {
 			t.Errorf("case %d: error %v, want one about the configuration", i, err)
 		}
 	}
@@ -147,10 +148,10 @@ func TestHierarchy(t *testing.T) {
 	}
 }
 
-func ExampleRunDelegation() {
-	cfg := DefaultDelegation()
+func ExampleRun() {
+	cfg := Default()
 	cfg.LoadDAS, cfg.LoadG5K, cfg.Days = 0.2, 0.2, 0.1
-	r, err := RunDelegation(context.Background(), cfg)
+	r, err := Run(context.Background(), cfg)
 	fmt.Println(r.Total.Submitted > 0, err)
 	// Output: true <nil>
 }

@@ -1,4 +1,4 @@
-package scenario
+package delegation
 
 import (
 	"context"
@@ -12,14 +12,15 @@ import (
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
 
 // DelegationConfig is the scenario "delegation": the dual grid of Delegated
 // MatchMaking (2007) under one of the six compared architectures, for a day of
 // generated jobs. The run ends with the arrival of the last job, as in the paper.
-type DelegationConfig struct {
-	Common
+type Config struct {
+	scenario.Common
 
 	// Architecture is "dmm", "condor", "fcondor", "cern", "central" or "sep-c".
 	Architecture string `json:"architecture"`
@@ -60,9 +61,9 @@ const drainMax = 60 * grid.Day
 var Architectures = []string{"dmm", "condor", "fcondor", "cern", "central", "sep-c"}
 
 // DefaultDelegation is what the command line starts from.
-func DefaultDelegation() DelegationConfig {
-	return DelegationConfig{
-		Common: Common{Seed: 1}, Architecture: "dmm", LoadDAS: 0.7, LoadG5K: 0.7, Days: 1, Set: 1,
+func Default() Config {
+	return Config{
+		Common: scenario.Common{Seed: 1}, Architecture: "dmm", LoadDAS: 0.7, LoadG5K: 0.7, Days: 1, Set: 1,
 		Cycle: 300, Threshold: 1, Ordering: "neighbours", Selection: "fcfs", TTL: 6, Users: 1,
 	}
 }
@@ -70,21 +71,21 @@ func DefaultDelegation() DelegationConfig {
 // delegationReport is the configuration as a result shows it, with what only this
 // scenario counts.
 type delegationReport struct {
-	DelegationConfig
-	Jobs        int                `json:"jobs"`        // submitted
-	Finished    measure.Ratio      `json:"finished"`    // share of them
-	Finishable  measure.Ratio      `json:"finishable"`  // share of them that end before the last one arrives if none waits
-	Started     int64              `json:"started"`     // executions begun
-	Area        measure.Decimal    `json:"area"`        // processor-seconds of the jobs, with those that did not finish
-	Overhead    map[string]int64   `json:"overhead"`    // messages by the paper's types (§5.1)
-	Delegations lease.Delegations  `json:"delegations"` // dmm
-	Samples     []DelegationSample `json:"samples,omitempty"`
+	Config
+	Jobs        int               `json:"jobs"`        // submitted
+	Finished    measure.Ratio     `json:"finished"`    // share of them
+	Finishable  measure.Ratio     `json:"finishable"`  // share of them that end before the last one arrives if none waits
+	Started     int64             `json:"started"`     // executions begun
+	Area        measure.Decimal   `json:"area"`        // processor-seconds of the jobs, with those that did not finish
+	Overhead    map[string]int64  `json:"overhead"`    // messages by the paper's types (§5.1)
+	Delegations lease.Delegations `json:"delegations"` // dmm
+	Samples     []Sample          `json:"samples,omitempty"`
 	counts      Overhead
 }
 
 // delegated is a run of the scenario.
 type delegated struct {
-	cfg  DelegationConfig
+	cfg  Config
 	n    *testnet.Network
 	jobs []workload.Job
 
@@ -93,7 +94,7 @@ type delegated struct {
 	starts      int64
 	ends        int64
 	source      map[grid.TaskID]int // dmm: whose processors a running job has, if they are not its home's
-	samples     []DelegationSample
+	samples     []Sample
 	nextSample  grid.Time
 }
 
@@ -126,7 +127,7 @@ func (o *Overhead) Workload() int64 { return o.NotifyBroker + o.Negotiate + o.Jo
 // Delegation returns what only this scenario reports: messages by the paper's types,
 // the share of jobs that finished, and the delegations. The result must be one of
 // RunDelegation's.
-func Delegation(r *measure.Result) (o Overhead, finished measure.Ratio, d lease.Delegations) {
+func Measured(r *measure.Result) (o Overhead, finished measure.Ratio, d lease.Delegations) {
 	report := r.Config.(*delegationReport)
 	return report.counts, report.Finished, report.Delegations
 }
@@ -134,7 +135,7 @@ func Delegation(r *measure.Result) (o Overhead, finished measure.Ratio, d lease.
 // SubmittedJobs returns how many jobs were submitted, which share of them could have
 // finished by the last submission had none waited, and their load on all processors
 // over cfg.Days. The result must be one of RunDelegation's.
-func SubmittedJobs(r *measure.Result) (jobs int64, finishable measure.Ratio, load float64) {
+func Submitted(r *measure.Result) (jobs int64, finishable measure.Ratio, load float64) {
 	report := r.Config.(*delegationReport)
 	var processors int64
 	for _, s := range r.Sites {
@@ -145,7 +146,7 @@ func SubmittedJobs(r *measure.Result) (jobs int64, finishable measure.Ratio, loa
 
 // RunDelegation runs the scenario. Cancelling ctx ends it with ctx's error. An error
 // wrapping ErrConfig is about cfg.
-func RunDelegation(ctx context.Context, cfg DelegationConfig) (*measure.Result, error) {
+func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	match, err := cfg.validate()
 	if err != nil {
 		return nil, err
@@ -153,12 +154,12 @@ func RunDelegation(ctx context.Context, cfg DelegationConfig) (*measure.Result, 
 	begun := time.Now()
 	d := &delegated{cfg: cfg, jobs: cfg.Workload, source: make(map[grid.TaskID]int)}
 	if d.jobs == nil {
-		if d.jobs, err = DelegationJobs(cfg.Set, cfg.LoadDAS, cfg.LoadG5K, cfg.Days); err != nil {
+		if d.jobs, err = Jobs(cfg.Set, cfg.LoadDAS, cfg.LoadG5K, cfg.Days); err != nil {
 			return nil, err
 		}
 	}
 	if len(d.jobs) == 0 {
-		return nil, ConfigError("days", "%v: no job is submitted in that time at this load", cfg.Days)
+		return nil, scenario.ConfigError("days", "%v: no job is submitted in that time at this load", cfg.Days)
 	}
 	if d.n, err = testnet.New(testnet.Config{Seed: draw.Mix(cfg.Seed, cfg.Set), Inputs: delegationInputs()}); err != nil {
 		return nil, err
@@ -170,45 +171,45 @@ func RunDelegation(ctx context.Context, cfg DelegationConfig) (*measure.Result, 
 }
 
 // DelegationJobs generates the jobs of a set, in order of submission.
-func DelegationJobs(set uint64, loadDAS, loadG5K, days float64) ([]workload.Job, error) {
+func Jobs(set uint64, loadDAS, loadG5K, days float64) ([]workload.Job, error) {
 	return delegationJobs(set, loadDAS, loadG5K, grid.Time(days*float64(grid.Day)))
 }
 
-func (cfg *DelegationConfig) validate() (match lease.MatchConfig, err error) {
+func (cfg *Config) validate() (match lease.MatchConfig, err error) {
 	bad := func(v, low, high float64) bool { return !(v > low && v <= high) }
 	switch {
 	case !slices.Contains(Architectures, cfg.Architecture):
-		return match, ConfigError("architecture", "%q: want %s", cfg.Architecture, strings.Join(Architectures, ", "))
+		return match, scenario.ConfigError("architecture", "%q: want %s", cfg.Architecture, strings.Join(Architectures, ", "))
 	case bad(cfg.LoadDAS, 0, 10):
-		return match, ConfigError("load-das", "%v: want more than 0 and at most 10", cfg.LoadDAS)
+		return match, scenario.ConfigError("load-das", "%v: want more than 0 and at most 10", cfg.LoadDAS)
 	case bad(cfg.LoadG5K, 0, 10):
-		return match, ConfigError("load-g5k", "%v: want more than 0 and at most 10", cfg.LoadG5K)
+		return match, scenario.ConfigError("load-g5k", "%v: want more than 0 and at most 10", cfg.LoadG5K)
 	case bad(cfg.Days, 0, 400):
-		return match, ConfigError("days", "%v: want more than 0 and at most 400", cfg.Days)
+		return match, scenario.ConfigError("days", "%v: want more than 0 and at most 400", cfg.Days)
 	case cfg.Cycle < 1 || cfg.Cycle > 86400:
-		return match, ConfigError("cycle", "%d: want 1 to 86400 seconds", cfg.Cycle)
+		return match, scenario.ConfigError("cycle", "%d: want 1 to 86400 seconds", cfg.Cycle)
 	case bad(cfg.Threshold, 0, 1000):
-		return match, ConfigError("threshold", "%v: want more than 0 and at most 1000", cfg.Threshold)
+		return match, scenario.ConfigError("threshold", "%v: want more than 0 and at most 1000", cfg.Threshold)
 	case cfg.Bind < 0 || cfg.Bind > 86400:
-		return match, ConfigError("bind", "%d: want 0 to 86400 seconds", cfg.Bind)
+		return match, scenario.ConfigError("bind", "%d: want 0 to 86400 seconds", cfg.Bind)
 	case cfg.TTL < 1 || cfg.TTL > lease.TTLMax:
-		return match, ConfigError("ttl", "%d: want 1 to %d", cfg.TTL, lease.TTLMax)
+		return match, scenario.ConfigError("ttl", "%d: want 1 to %d", cfg.TTL, lease.TTLMax)
 	case cfg.Users < 1 || cfg.Users > usersMax:
-		return match, ConfigError("users", "%d: want 1 to %d", cfg.Users, usersMax)
+		return match, scenario.ConfigError("users", "%d: want 1 to %d", cfg.Users, usersMax)
 	case cfg.Sample < 0:
-		return match, ConfigError("sample", "%d: want at least 0 seconds", cfg.Sample)
+		return match, scenario.ConfigError("sample", "%d: want at least 0 seconds", cfg.Sample)
 	case cfg.Rounds < 0 || cfg.Rounds > 1_000_000:
-		return match, ConfigError("rounds", "%d: want 0 to 1000000", cfg.Rounds)
+		return match, scenario.ConfigError("rounds", "%d: want 0 to 1000000", cfg.Rounds)
 	}
 	match = lease.MatchConfig{
 		Lend: true, Threshold: int64(cfg.Threshold*1000 + 0.5), MatchCycle: grid.Time(cfg.Cycle) * grid.Second,
 		TTL: int32(cfg.TTL), Rounds: int32(cfg.Rounds), Slack: grid.Minute + grid.Time(cfg.Bind)*grid.Second,
 	}
 	if match.Ordering, err = lease.ParseOrdering(cfg.Ordering); err != nil {
-		return match, ConfigError("ordering", "%v", err)
+		return match, scenario.ConfigError("ordering", "%v", err)
 	}
 	if match.Selection, err = lease.ParseSelection(cfg.Selection); err != nil {
-		return match, ConfigError("selection", "%v", err)
+		return match, scenario.ConfigError("selection", "%v", err)
 	}
 	return match, nil
 }
@@ -247,12 +248,12 @@ func (d *delegated) run(ctx context.Context, begun time.Time) (*measure.Result, 
 			delete(d.source, x.ID)
 		},
 	})
-	source := &Feed{Source: (*workload.Jobs)(&d.jobs), Qos: workload.QoS{Length: workload.LengthEstimate}, Homes: homes, Adjust: d.adjust}
+	source := &scenario.Feed{Source: (*workload.Jobs)(&d.jobs), Qos: workload.QoS{Length: workload.LengthEstimate}, Homes: homes, Adjust: d.adjust}
 	jobs := d.jobs // the feed consumes d.jobs
 	total := len(jobs)
 	area := areaOf(jobs)
 	d.n.Feed(source)
-	p := NewProgress(d.cfg.Progress, "delegation", int64(total), func() int64 { return source.Read })
+	p := scenario.NewProgress(d.cfg.Progress, "delegation", int64(total), func() int64 { return source.Read })
 	d.n.Pulse(p.Pulse)
 	until, stop := last, d.n.Drained
 	if d.cfg.Drain {
@@ -266,7 +267,7 @@ func (d *delegated) run(ctx context.Context, begun time.Time) (*measure.Result, 
 	if err != nil {
 		return nil, fmt.Errorf("delegation, seed %d: %w", d.cfg.Seed, err)
 	}
-	report := &delegationReport{DelegationConfig: d.cfg, Jobs: total, Started: d.starts, Area: area, Samples: d.samples, Finishable: finishable(jobs)}
+	report := &delegationReport{Config: d.cfg, Jobs: total, Started: d.starts, Area: area, Samples: d.samples, Finishable: finishable(jobs)}
 	result := c.Result("delegation", report, d.described(), begun)
 	d.account(result, report, &split)
 	if d.cfg.Out != "" {

@@ -1,4 +1,4 @@
-package scenario
+package leasing
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"gridnode/lease"
 	"gridnode/testnet"
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 )
 
 // strd is a network of two-layer sites ("The gain of resource delegation", section
@@ -43,7 +44,7 @@ type strdSite struct {
 type arrival struct{ job *grid.Job }
 
 // newSTRD adds the sites of w to a network of its own.
-func newSTRD(cfg *LeasingConfig, policy lease.Policy, discipline lrms.Discipline, w *logs) (*strd, error) {
+func newSTRD(cfg *Config, policy lease.Policy, discipline lrms.Discipline, w *logs) (*strd, error) {
 	input := new(arrival)
 	n, err := testnet.New(testnet.Config{Seed: cfg.Seed, Inputs: testnet.Inputs{
 		Submit: func(_ uint64, job *grid.Job) grid.Input { input.job = job; return input },
@@ -53,7 +54,7 @@ func newSTRD(cfg *LeasingConfig, policy lease.Policy, discipline lrms.Discipline
 	}
 	net := &strd{n: n, loans: make(map[grid.TaskID]strdLoan), told: cfg.Leases}
 	for i, site := range w.sites {
-		cluster, err := lrms.New(lrms.Config{Processors: site.Processors, Discipline: discipline, QueueMax: JobsMax})
+		cluster, err := lrms.New(lrms.Config{Processors: site.Processors, Discipline: discipline, QueueMax: scenario.JobsMax})
 		if err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package scenario
+package coallocation
 
 import (
 	"fmt"
@@ -12,6 +12,7 @@ import (
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
 
@@ -22,7 +23,7 @@ const koalaID = grid.SiteID("koala")
 // holding, claiming and starting a job are of one instant. It is told how long each
 // cluster would let a job wait, as KOALA asks the clusters' resource managers.
 type koala struct {
-	cfg      *CoallocationConfig
+	cfg      *Config
 	app      application
 	clusters []*lender
 	network  *coalloc.Matrix
@@ -41,7 +42,7 @@ type koala struct {
 }
 
 type koalaJob struct {
-	CoallocatedJob
+	Job
 	job     *grid.Job
 	request coalloc.Request
 	parts   []coalloc.Claimed
@@ -49,14 +50,14 @@ type koalaJob struct {
 
 type koalaSubmit struct{ job *grid.Job }
 
-func newKoala(cfg *CoallocationConfig) (*koala, error) {
+func newKoala(cfg *Config) (*koala, error) {
 	app, err := parseApplication(cfg.Application)
 	if err != nil {
 		return nil, err
 	}
 	policy, err := coalloc.ParsePolicy(cfg.Policy)
 	if err != nil {
-		return nil, ConfigError("policy", "%v", err)
+		return nil, scenario.ConfigError("policy", "%v", err)
 	}
 	clusters, network, err := das3(cfg.Without)
 	if err != nil {
@@ -66,7 +67,7 @@ func newKoala(cfg *CoallocationConfig) (*koala, error) {
 		cfg: cfg, app: app, network: network, rng: draw.PCG(cfg.Seed, koalaID, draw.ForSite),
 		window: grid.Time(cfg.Hours) * grid.Hour, jobs: make(map[grid.JobID]*koalaJob), sites: make([]measure.Tally, len(clusters)),
 	}
-	queue := coalloc.QueueConfig{Policy: policy, Interval: cfg.Interval, Max: JobsMax, Patience: cfg.Patience}
+	queue := coalloc.QueueConfig{Policy: policy, Interval: cfg.Interval, Max: scenario.JobsMax, Patience: cfg.Patience}
 	if cfg.Patience == 0 {
 		queue.Patience = grid.Never
 	}
@@ -107,7 +108,7 @@ func newKoala(cfg *CoallocationConfig) (*koala, error) {
 			err = fmt.Errorf("%s places no job of %d nodes even on idle clusters", policy, size)
 		}
 		if err != nil {
-			return nil, ConfigError("sizes", "%v", err)
+			return nil, scenario.ConfigError("sizes", "%v", err)
 		}
 	}
 	return k, nil
@@ -238,7 +239,7 @@ func (k *koala) end(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
 		k.waiting += j.Processors * int64(j.job.RunTime/grid.Second)
 	}
 	if k.cfg.Ended != nil {
-		k.cfg.Ended(j.CoallocatedJob)
+		k.cfg.Ended(j.Job)
 	}
 	out.Tell(grid.Event{Kind: grid.JobFinished, Job: j.job, Epoch: 1, Site: koalaID, Result: in.Result})
 }
@@ -246,7 +247,7 @@ func (k *koala) end(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
 // result works the figures out. Those of a cluster are of components: its jobs are
 // those it was asked to hold processors for; utilization is without startups, as the paper's.
 func (k *koala) result(n *testnet.Network, begun time.Time) *measure.Result {
-	report := &coallocationReport{CoallocationConfig: *k.cfg, Seconds: measure.Seconds(k.app.runTime), CCR: measure.Decimal(k.app.ccr / 10)}
+	report := &coallocationReport{Config: *k.cfg, Seconds: measure.Seconds(k.app.runTime), CCR: measure.Decimal(k.app.ccr / 10)}
 	r := &measure.Result{
 		Scenario: "coallocation", Seed: k.cfg.Seed, Mode: "virtual", Config: report,
 		TraceHash: fmt.Sprintf("%016x", n.TraceHash()), Events: n.Events(), VirtualSeconds: measure.Seconds(n.Now()),

@@ -1,4 +1,4 @@
-package scenario
+package leasing
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/simtest"
 	"gridnode/testnet/workload/tracestest"
 )
@@ -44,9 +45,9 @@ func TestExactEASY(t *testing.T) {
 		{"SDSC-DS-2004-2.1-cln.swf.gz", 1664, 29376000, "54970.50", "", "29357277", 74917},
 	} {
 		t.Run(tt.log[:4], func(t *testing.T) {
-			cfg := DefaultLeasing()
+			cfg := Default()
 			cfg.Traces, cfg.Processors, cfg.Until = []string{traces(t, tt.log)}, []int64{tt.processors}, tt.until
-			r, err := RunLeasing(context.Background(), cfg)
+			r, err := Run(context.Background(), cfg)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,12 +90,12 @@ func TestLeasingMeetsTable2(t *testing.T) {
 		for policy, within := range map[string]float64{"s-strd": 3, "x-strd": 1} {
 			t.Run(fmt.Sprint(policy, " set-up ", i+1), func(t *testing.T) {
 				t.Parallel()
-				cfg := DefaultLeasing()
+				cfg := Default()
 				cfg.Policy, cfg.Processors, cfg.Until = policy, setup.processors, 29376000
 				for _, log := range setup.logs {
 					cfg.Traces = append(cfg.Traces, traces(t, log))
 				}
-				r, err := RunLeasing(context.Background(), cfg)
+				r, err := Run(context.Background(), cfg)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -121,9 +122,9 @@ func TestLeasingMeetsTable2(t *testing.T) {
 // the same seed gives the same run.
 func TestLeasingGenerated(t *testing.T) {
 	run := func(policy string) *measure.Result {
-		cfg := DefaultLeasing()
+		cfg := Default()
 		cfg.Policy, cfg.Processors = policy, []int64{64, 256}
-		r, err := RunLeasing(context.Background(), cfg)
+		r, err := Run(context.Background(), cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,15 +145,15 @@ func TestLeasingGenerated(t *testing.T) {
 func TestLeasingRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
-		change func(*LeasingConfig)
+		change func(*Config)
 		want   string
 	}{
-		{"unknown policy", func(c *LeasingConfig) { c.Policy = "y-strd" }, "--policy"},
-		{"one site", func(c *LeasingConfig) { c.Policy, c.Processors = "s-strd", []int64{10} }, "--policy"},
+		{"unknown policy", func(c *Config) { c.Policy = "y-strd" }, "--policy"},
+		{"one site", func(c *Config) { c.Policy, c.Processors = "s-strd", []int64{10} }, "--policy"},
 	} {
-		cfg := DefaultLeasing()
+		cfg := Default()
 		tt.change(&cfg)
-		if _, err := RunLeasing(context.Background(), cfg); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), tt.want) {
+		if _, err := Run(context.Background(), cfg); !errors.Is(err, scenario.ErrConfig) || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want an error about %s", tt.name, err, tt.want)
 		}
 	}
