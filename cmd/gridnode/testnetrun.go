@@ -3,13 +3,13 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"gridnode/testnet/scenario"
 	"gridnode/testnet/scenario/chaos"
+	"gridnode/testnet/scenario/federation"
 	"gridnode/testnet/scenario/leasing"
 )
 
 func newRunFederation() *cobra.Command {
-	cfg, l := scenario.DefaultFederation(), listing{}
+	cfg, l := federation.Default(), listing{}
 	cmd := &cobra.Command{
 		Use:   "federation [flags]",
 		Short: "The eight sites of Grid-Federation (2004) over two days",
@@ -24,7 +24,7 @@ func newRunFederation() *cobra.Command {
 			cfg.Progress = cmd.ErrOrStderr()
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			result, err := scenario.RunFederation(ctx, cfg)
+			result, err := federation.Run(ctx, cfg)
 			return printResult(cmd, l, result, err)
 		},
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/testnet/scale"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/federation"
 )
 
 // spareCollector lets the garbage collector run less often than by default, as long
@@ -57,7 +57,7 @@ them virtual networks of the same workload, type by type.`,
 	f := cmd.Flags()
 	f.SortFlags = false
 	f.IntVar(&o.From, "from", o.From, "smallest number of sites")
-	f.IntVar(&o.To, "to", o.To, fmt.Sprintf("largest number of sites, at most %d", scenario.SitesMax))
+	f.IntVar(&o.To, "to", o.To, fmt.Sprintf("largest number of sites, at most %d", federation.SitesMax))
 	f.IntSliceVar(&o.Sizes, "steps", nil, "numbers of sites, rising (default: --from, --to, the powers of ten between, and 50)")
 	f.StringVar(&o.Placement, "placement", o.Placement, "how a home looks for a site: paper or coordinated")
 	f.IntSliceVar(&o.OFT, "oft", o.OFT, "percentages of users who want the fastest site; one run of every size for each")

@@ -13,6 +13,7 @@ import (
 	"gridnode/node/site"
 	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/federation"
 	"gridnode/testnet/workload"
 )
 
@@ -177,7 +178,7 @@ func (l *Live) homes() []workload.Home {
 
 // goal is what users want, as in the scenario federation.
 func (l *Live) goal() func(int, *workload.Job) grid.Goal {
-	f := scenario.FederationConfig{Common: l.cfg.Common, Mode: "economy", OFT: l.cfg.OFT}
+	f := federation.Config{Common: l.cfg.Common, Mode: "economy", OFT: l.cfg.OFT}
 	return f.Goal
 }
 

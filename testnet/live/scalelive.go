@@ -21,6 +21,7 @@ import (
 	"gridnode/testnet/kademlia"
 	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/federation"
 	"gridnode/testnet/scenario/scale"
 	"gridnode/testnet/workload"
 )
@@ -248,7 +249,7 @@ func (l *Live) twin(ctx context.Context, seed uint64, setup grid.Time) (*scale.R
 	if err != nil {
 		return nil, scenario.ConfigError("placement", "%v", err)
 	}
-	f := scenario.Builder{
+	f := federation.Builder{
 		Config: testnet.Config{
 			Seed: seed, Inputs: scenario.Inputs(),
 			Link: testnet.Link{LatencyMin: fleetLatencyMin, LatencyMax: fleetLatencyMax},

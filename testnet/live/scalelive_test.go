@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"gridnode/testnet/measure"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/federation"
 	"gridnode/testnet/workload"
 )
 
@@ -84,7 +84,7 @@ func countsAsVirtual(t *testing.T, nodes int) {
 // arrive a second.
 func TestSpeedupSuitsTheArrivals(t *testing.T) {
 	for _, nodes := range []int{1, 12, 100} {
-		w, err := scenario.NewTable1(nodes, nil, workload.Options{})
+		w, err := federation.NewTable1(nodes, nil, workload.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,6 +25,7 @@ import (
 	"gridnode/node/store"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/federation"
 	"gridnode/testnet/scenario/scale"
 	"gridnode/testnet/workload"
 )
@@ -106,7 +107,7 @@ const arrivalRate = 100
 
 // speedupFor returns the speed-up at which the first count jobs (0: all) arrive at
 // rate, in jobs a second.
-func speedupFor(w *scenario.Table1, count, rate int64) int64 {
+func speedupFor(w *federation.Table1, count, rate int64) int64 {
 	var job workload.Job
 	first, last, n := grid.Never, grid.Time(0), int64(0)
 	for source := w.Source(0); count == 0 || n < count; n++ {
@@ -124,7 +125,7 @@ func speedupFor(w *scenario.Table1, count, rate int64) int64 {
 // Live is a network of real nodes.
 type Live struct {
 	cfg   Config
-	work  *scenario.Table1
+	work  *federation.Table1
 	hosts []*node.Host
 	ups   []comingUp // of hosts
 	tally *liveTally
@@ -154,7 +155,7 @@ func Up(ctx context.Context, cfg Config) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	work, err := scenario.NewTable1(cfg.Nodes, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
+	work, err := federation.NewTable1(cfg.Nodes, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"gridnode/grid"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/federation"
 )
 
 // TestClaimsSayWhereTheyHold checks that a claim which fails in the experiments names
@@ -32,7 +32,7 @@ func TestClaimsSayWhereTheyHold(t *testing.T) {
 
 // TestWorkWithinTheTwoDays checks which share of a run counts.
 func TestWorkWithinTheTwoDays(t *testing.T) {
-	const end = scenario.FederationBegin + scenario.FederationSpan
+	const end = federation.Begin + federation.Span
 	for _, tt := range []struct {
 		start, end grid.Time
 		want       float64

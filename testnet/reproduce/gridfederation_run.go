@@ -6,7 +6,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/testnet/measure"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/federation"
 	"gridnode/testnet/workload"
 )
 
@@ -69,7 +69,7 @@ func (s *federationStudy) run(ctx context.Context, days [][]workload.Job, c fede
 		index[grid.SiteID(sites[i].Name)] = i
 	}
 	o := &outcome{users: make([]users, len(sites)), earned: make([]float64, len(sites))}
-	cfg := scenario.DefaultFederation()
+	cfg := federation.Default()
 	cfg.Seed, cfg.Mode, cfg.Placement, cfg.OFT, cfg.Sites = s.o.Seed, c.mode, "paper", c.oft, c.sites
 	cfg.Days, cfg.SkipInfeasible = days, c.skipInfeasible
 	cfg.DHT = "oracle" // "we assume the query process is optimal"; its messages are not counted here
@@ -108,14 +108,14 @@ func (s *federationStudy) run(ctx context.Context, days [][]workload.Job, c fede
 			o.timely += byWidth * within(&e.Result)
 		}
 	}
-	result, err := scenario.RunFederation(ctx, cfg)
+	result, err := federation.Run(ctx, cfg)
 	o.Result = result
 	return o, err
 }
 
 // within returns which share of an execution lies within the two days.
 func within(r *grid.Result) float64 {
-	const end = scenario.FederationBegin + scenario.FederationSpan
+	const end = federation.Begin + federation.Span
 	switch {
 	case r.End <= end:
 		return 1

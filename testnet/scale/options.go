@@ -8,6 +8,7 @@ import (
 	"gridnode/grid"
 	"gridnode/testnet/live"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/federation"
 	"gridnode/testnet/scenario/scale"
 )
 
@@ -69,8 +70,8 @@ func (o *Options) validate() error {
 		o.To = defaultToLive
 	}
 	if o.Sizes == nil {
-		if o.From < 1 || o.To < o.From || o.To > scenario.SitesMax {
-			return configError("from", "%d to %d sites: want 1 ≤ from ≤ to ≤ %d", o.From, o.To, scenario.SitesMax)
+		if o.From < 1 || o.To < o.From || o.To > federation.SitesMax {
+			return configError("from", "%d to %d sites: want 1 ≤ from ≤ to ≤ %d", o.From, o.To, federation.SitesMax)
 		}
 		o.Sizes = sizes(o.From, o.To)
 	}
@@ -81,8 +82,8 @@ func (o *Options) validate() error {
 		if o.Live && n > LiveMax {
 			return configError("live", "%d nodes: at most %d fit into one process; larger federations are measured in virtual time, without --live", n, LiveMax)
 		}
-		if n < 1 || n > scenario.SitesMax {
-			return configError("steps", "%d: want 1 to %d sites", n, scenario.SitesMax)
+		if n < 1 || n > federation.SitesMax {
+			return configError("steps", "%d: want 1 to %d sites", n, federation.SitesMax)
 		}
 	}
 	if o.SiteHours < 1 || o.SiteHours > 1<<30 {

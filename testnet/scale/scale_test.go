@@ -17,6 +17,7 @@ import (
 	"gridnode/testnet/live"
 	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/federation"
 	"gridnode/testnet/scenario/scale"
 )
 
@@ -52,7 +53,7 @@ func TestBadOptions(t *testing.T) {
 	}{
 		{"--from", func(o *Options) { o.From = 0 }},
 		{"--from", func(o *Options) { o.To = 5 }},
-		{"--from", func(o *Options) { o.To = scenario.SitesMax + 1 }},
+		{"--from", func(o *Options) { o.To = federation.SitesMax + 1 }},
 		{"--steps", func(o *Options) { o.Sizes = []int{50, 10} }},
 		{"--steps", func(o *Options) { o.Sizes = []int{10, 10} }},
 		{"--steps", func(o *Options) { o.Sizes = []int{0} }},

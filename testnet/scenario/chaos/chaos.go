@@ -17,6 +17,7 @@ import (
 	"gridnode/testnet/draw"
 	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/federation"
 	"gridnode/testnet/workload"
 )
 
@@ -120,7 +121,7 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	}
 	span := grid.Time(cfg.Hours * float64(grid.Hour))
 	var watch *testnet.Checker
-	f := scenario.Builder{
+	f := federation.Builder{
 		Config: testnet.Config{
 			Seed: cfg.Seed, Inputs: scenario.Inputs(), Durable: true, Link: chaosLink(faults),
 			Check: func(now grid.Time) error { return watch.Violation(now) },
@@ -162,8 +163,8 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	n.Feed(source)
 	r := scenario.Run{
 		Common: cfg.Common, Scenario: "chaos", Config: report, N: n, Sites: f.Described(),
-		Begin: scenario.Warmup, Window: grid.Never, Read: func() int64 { return source.Read },
-		Least: scenario.Warmup + span, Most: scenario.Warmup + span + patience,
+		Begin: federation.Warmup, Window: grid.Never, Read: func() int64 { return source.Read },
+		Least: federation.Warmup + span, Most: federation.Warmup + span + patience,
 		Inspect: func(*measure.Result) {
 			report.Lost, report.Acked, report.Checked = n.Lost(), watch.Acknowledged(), n.Events()
 			report.Leases = lent.counts
@@ -257,7 +258,7 @@ func chaosGrants(n *testnet.Network, seed uint64, span grid.Time) {
 		where, _ := n.Index(bankOf(i).Bank)
 		each := grid.Credits(draw.Uniform(pcg, uint64(grid.Credit)*uint64(span/grid.Hour+1)*4)) + grid.Credit
 		for round := range rounds {
-			at := scenario.Warmup/2 + span/rounds*grid.Time(round)
+			at := federation.Warmup/2 + span/rounds*grid.Time(round)
 			id := grid.JobID{Hi: uint64(round + 1), Lo: uint64(i + 1)}
 			n.Inject(at, where, &bank.Grant{ID: id, To: n.ID(i), Amount: each})
 		}
@@ -266,16 +267,16 @@ func chaosGrants(n *testnet.Network, seed uint64, span grid.Time) {
 
 // chaosFeed generates the jobs of all sites: two thirds of what the processors can
 // do, some jobs with deadline and budget, some without.
-func chaosFeed(cfg Config, f *scenario.Builder, span grid.Time) (*scenario.Feed, error) {
+func chaosFeed(cfg Config, f *federation.Builder, span grid.Time) (*scenario.Feed, error) {
 	var sources []workload.Source
 	for i := range f.Sites {
 		m := workload.Lublin(f.Sites[i].Processors)
 		m.Shape = workload.Shape{Load: 0.66, MeanRunTime: 10 * grid.Minute}
-		g, err := workload.NewGenerator(m, rand.New(draw.PCG(cfg.Seed, scenario.SiteID(&f.Sites[i]), draw.ForJobs)))
+		g, err := workload.NewGenerator(m, rand.New(draw.PCG(cfg.Seed, federation.SiteID(&f.Sites[i]), draw.ForJobs)))
 		if err != nil {
 			return nil, err
 		}
-		sources = append(sources, &workload.Later{Source: &workload.Window{Source: g, Span: span}, By: scenario.Warmup})
+		sources = append(sources, &workload.Later{Source: &workload.Window{Source: g, Span: span}, By: federation.Warmup})
 	}
 	goals := [...]grid.Goal{grid.GoalLocal, grid.GoalCost, grid.GoalTime, grid.GoalSpill}
 	return &scenario.Feed{
@@ -309,9 +310,9 @@ func scheduleChaos(n *testnet.Network, seed uint64, faults map[string]float64, s
 	} {
 		pcg := draw.PCG(seed, grid.SiteID(c.kind.String()), draw.ForFaults)
 		for range int64(c.times*span.Seconds()/3600 + 0.5) {
-			f := testnet.Fault{Kind: c.kind, At: scenario.Warmup + grid.Time(draw.Uniform(pcg, uint64(span)))}
+			f := testnet.Fault{Kind: c.kind, At: federation.Warmup + grid.Time(draw.Uniform(pcg, uint64(span)))}
 			f.For = c.least + grid.Time(draw.Uniform(pcg, uint64(c.longest-c.least)))
-			f.For = max(min(f.For, scenario.Warmup+span-f.At), 1)
+			f.For = max(min(f.For, federation.Warmup+span-f.At), 1)
 			f.Sites = drawSites(pcg, sites, c.kind == testnet.FaultPartition)
 			if err := n.Schedule(f); err != nil {
 				return err

@@ -10,6 +10,7 @@ import (
 	"gridnode/testnet"
 	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/federation"
 )
 
 // TestChaos: under all faults at once no invariant is violated, the run heals, and
@@ -58,7 +59,7 @@ func TestChaos(t *testing.T) {
 
 // TestChaosSchedule: every fault is over when the time of faults is.
 func TestChaosSchedule(t *testing.T) {
-	f := scenario.Builder{Config: testnet.Config{Seed: 5, Inputs: scenario.Inputs(), Durable: true}, Sites: chaosSites(5)}
+	f := federation.Builder{Config: testnet.Config{Seed: 5, Inputs: scenario.Inputs(), Durable: true}, Sites: chaosSites(5)}
 	n, err := f.Build()
 	if err != nil {
 		t.Fatal(err)
@@ -70,11 +71,11 @@ func TestChaosSchedule(t *testing.T) {
 	struck := 0
 	n.Observe(testnet.Observer{Fault: func(now grid.Time, f *testnet.Fault) {
 		struck++
-		if now < scenario.Warmup || now > scenario.Warmup+span+1 {
+		if now < federation.Warmup || now > federation.Warmup+span+1 {
 			t.Errorf("a %v fault begins or ends at %v", f.Kind, now)
 		}
 	}})
-	if err := n.Run(t.Context(), scenario.Warmup+span+1, nil); err != nil {
+	if err := n.Run(t.Context(), federation.Warmup+span+1, nil); err != nil {
 		t.Fatal(err)
 	}
 	if struck != 2*(3*5*10*2+10*2) {

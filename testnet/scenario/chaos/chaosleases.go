@@ -8,7 +8,7 @@ import (
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/federation"
 )
 
 // chaosLease links sites to a hierarchy, three below each, and lets three of four lend.
@@ -52,13 +52,13 @@ func chaosLeases(n *testnet.Network, seed uint64, span grid.Time) {
 	sites := uint64(n.Len())
 	for i := range int(float64(n.Len())*span.Seconds()/3600 + 1) {
 		from, to := int(draw.Uniform(pcg, sites)), int(draw.Uniform(pcg, sites))
-		at := scenario.Warmup + grid.Time(draw.Uniform(pcg, uint64(span)))
+		at := federation.Warmup + grid.Time(draw.Uniform(pcg, uint64(span)))
 		n.Inject(at, from, &site.RequestLease{
 			Token: leaseTokens + uint64(i), Lender: n.ID(to), Processors: 1 + int64(draw.Uniform(pcg, 8)),
 			Span: grid.Minute + grid.Time(draw.Uniform(pcg, uint64(2*grid.Hour))),
 		})
 		wish, where := leaseWish{pcg.Uint64(), draw.Uniform(pcg, 2) == 0}, int(draw.Uniform(pcg, sites))
-		n.Call(scenario.Warmup+grid.Time(draw.Uniform(pcg, uint64(span))), where, func() { wish.of(n, where) })
+		n.Call(federation.Warmup+grid.Time(draw.Uniform(pcg, uint64(span))), where, func() { wish.of(n, where) })
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"gridnode/testnet/kademlia"
 	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/federation"
 	"gridnode/testnet/workload"
 )
 
@@ -53,8 +54,8 @@ const (
 
 func (cfg *Config) validate() (market.Placement, error) {
 	switch {
-	case cfg.Sites < 1 || cfg.Sites > scenario.SitesMax:
-		return 0, scenario.ConfigError("sites", "%d: want 1 to %d", cfg.Sites, scenario.SitesMax)
+	case cfg.Sites < 1 || cfg.Sites > federation.SitesMax:
+		return 0, scenario.ConfigError("sites", "%d: want 1 to %d", cfg.Sites, federation.SitesMax)
 	case cfg.Span < 1 || cfg.Span > SpanMax:
 		return 0, scenario.ConfigError("span", "%v: want more than 0, at most %v", cfg.Span, SpanMax)
 	case cfg.OFT < 0 || cfg.OFT > 100:
@@ -95,12 +96,12 @@ func startScale(ctx context.Context, cfg *Config) (*testnet.Network, *Measure, e
 	if err != nil {
 		return nil, nil, err
 	}
-	w, err := scenario.NewTable1(cfg.Sites, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
+	w, err := federation.NewTable1(cfg.Sites, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
 	if err != nil {
 		return nil, nil, err
 	}
-	defaults := scenario.DefaultFederation()
-	f := scenario.Builder{
+	defaults := federation.Default()
+	f := federation.Builder{
 		Config: testnet.Config{
 			Seed: cfg.Seed, Inputs: scenario.Inputs(),
 			Link: testnet.Link{LatencyMin: defaults.LatencyMin, LatencyMax: defaults.LatencyMax},
@@ -111,7 +112,7 @@ func startScale(ctx context.Context, cfg *Config) (*testnet.Network, *Measure, e
 	if err != nil {
 		return nil, nil, err
 	}
-	goals := scenario.FederationConfig{Common: scenario.Common{Seed: cfg.Seed}, Mode: "economy", OFT: cfg.OFT}
+	goals := federation.Config{Common: scenario.Common{Seed: cfg.Seed}, Mode: "economy", OFT: cfg.OFT}
 	n.Feed(&scenario.Feed{Source: cfg.jobs(w), Qos: workload.PaperQoS, Homes: f.Homes(), Goal: func(site int, job *workload.Job) grid.Goal {
 		if job.Number >= earlierJob {
 			return grid.GoalLocal

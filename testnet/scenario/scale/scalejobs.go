@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"gridnode/grid"
-	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/federation"
 	"gridnode/testnet/workload"
 )
 
@@ -30,7 +30,7 @@ func (cfg *Config) phase(round int) grid.Time {
 }
 
 // jobs returns the jobs of all sites, those from before the measurement first.
-func (cfg *Config) jobs(w *scenario.Table1) workload.Source {
+func (cfg *Config) jobs(w *federation.Table1) workload.Source {
 	round := len(workload.Table1())
 	sources := make([]workload.Source, len(w.Days))
 	for i, days := range w.Days {

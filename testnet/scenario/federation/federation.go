@@ -1,4 +1,4 @@
-package scenario
+package federation
 
 import (
 	"context"
@@ -10,14 +10,15 @@ import (
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
 
 // FederationConfig is the scenario "federation": the sites of table 1 of
 // Grid-Federation over two days, by themselves, helping each other, or trading
 // (its experiments 1, 2 and 3 to 5).
-type FederationConfig struct {
-	Common
+type Config struct {
+	scenario.Common
 
 	// Mode is "independent" (every job runs at home within its deadline or is
 	// rejected), "federated" (home first, then the others by falling speed) or
@@ -80,20 +81,20 @@ var costModels = map[string]grid.CostModel{"paper": grid.CostPaper, "processor-t
 const SitesMax = 100_000
 
 // DefaultFederation is what the command line starts from.
-func DefaultFederation() FederationConfig {
-	return FederationConfig{
-		Common: Common{Seed: 1}, Mode: "economy", Placement: "coordinated", Pricing: "fixed", Cost: "paper", OFT: 50, Sites: 8, Queue: "easy", DHT: "model",
+func Default() Config {
+	return Config{
+		Common: scenario.Common{Seed: 1}, Mode: "economy", Placement: "coordinated", Pricing: "fixed", Cost: "paper", OFT: 50, Sites: 8, Queue: "easy", DHT: "model",
 		LatencyMin: 5 * grid.Millisecond, LatencyMax: 50 * grid.Millisecond,
 	}
 }
 
 // federationReport is the configuration as a result shows it.
 type federationReport struct {
-	FederationConfig
-	Inputs []Input `json:"inputs"`
+	Config
+	Inputs []scenario.Input `json:"inputs"`
 }
 
-func (cfg FederationConfig) report(inputs []Input) *federationReport {
+func (cfg Config) report(inputs []scenario.Input) *federationReport {
 	cfg.Traces = slices.Concat([]string{}, cfg.Traces) // in JSON, none is [] and not null
 	return &federationReport{cfg, inputs}
 }
@@ -101,13 +102,13 @@ func (cfg FederationConfig) report(inputs []Input) *federationReport {
 // FederationBegin is when the two days of the scenario begin, and FederationSpan how
 // long they are.
 const (
-	FederationBegin = Warmup
-	FederationSpan  = 2 * grid.Day
+	Begin = Warmup
+	Span  = 2 * grid.Day
 )
 
 // RunFederation runs the scenario. Cancelling ctx ends it with ctx's error. An
 // error wrapping ErrConfig is about cfg, a workload.LineError about a log.
-func RunFederation(ctx context.Context, cfg FederationConfig) (*measure.Result, error) {
+func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	placement, err := cfg.validate()
 	if err != nil {
 		return nil, err
@@ -120,22 +121,22 @@ func RunFederation(ctx context.Context, cfg FederationConfig) (*measure.Result, 
 }
 
 // trade runs the jobs of w.
-func (cfg *FederationConfig) trade(ctx context.Context, placement market.Placement, w *Table1) (*measure.Result, error) {
+func (cfg *Config) trade(ctx context.Context, placement market.Placement, w *Table1) (*measure.Result, error) {
 	discipline, err := lrms.ParseDiscipline(cfg.Queue)
 	if err != nil {
-		return nil, ConfigError("queue", "%v", err)
+		return nil, scenario.ConfigError("queue", "%v", err)
 	}
 	pricing, err := market.ParsePricing(cfg.Pricing)
 	if err != nil {
-		return nil, ConfigError("pricing", "%v", err)
+		return nil, scenario.ConfigError("pricing", "%v", err)
 	}
 	cost, ok := costModels[cfg.Cost]
 	if !ok {
-		return nil, ConfigError("cost", "%q: want paper or processor-time", cfg.Cost)
+		return nil, scenario.ConfigError("cost", "%q: want paper or processor-time", cfg.Cost)
 	}
 	f := Builder{
 		Config: testnet.Config{
-			Seed: cfg.Seed, Inputs: Inputs(),
+			Seed: cfg.Seed, Inputs: scenario.Inputs(),
 			Link: testnet.Link{LatencyMin: cfg.LatencyMin, LatencyMax: cfg.LatencyMax},
 		},
 		Placement: placement, Foreign: cfg.Mode != "independent", Sites: w.Sites,
@@ -147,7 +148,7 @@ func (cfg *FederationConfig) trade(ctx context.Context, placement market.Placeme
 	if err != nil {
 		return nil, err
 	}
-	source := &Feed{Source: w.Source(Warmup), Qos: cfg.qos(), Homes: f.Homes(), Goal: cfg.Goal}
+	source := &scenario.Feed{Source: w.Source(Warmup), Qos: cfg.qos(), Homes: f.Homes(), Goal: cfg.Goal}
 	n.Feed(source)
 	if cfg.Ended != nil {
 		n.Observe(testnet.Observer{Event: func(_ grid.Time, site int, e *grid.Event) {
@@ -156,45 +157,45 @@ func (cfg *FederationConfig) trade(ctx context.Context, placement market.Placeme
 			}
 		}})
 	}
-	r := Run{
+	r := scenario.Run{
 		Common: cfg.Common, Scenario: "federation", Config: cfg.report(w.Inputs), N: n, Sites: f.Described(),
-		Begin: FederationBegin, Window: FederationSpan, Total: w.Jobs, Read: func() int64 { return source.Read },
+		Begin: Begin, Window: Span, Total: w.Jobs, Read: func() int64 { return source.Read },
 	}
 	return r.Do(ctx)
 }
 
 // workload returns the jobs of the run.
-func (cfg *FederationConfig) workload() (*Table1, error) {
+func (cfg *Config) workload() (*Table1, error) {
 	if cfg.Days != nil {
 		return givenWorkload(cfg.Sites, cfg.Days)
 	}
 	return NewTable1(cfg.Sites, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
 }
 
-func (cfg *FederationConfig) validate() (market.Placement, error) {
+func (cfg *Config) validate() (market.Placement, error) {
 	switch {
 	case cfg.Mode != "independent" && cfg.Mode != "federated" && cfg.Mode != "economy":
-		return 0, ConfigError("mode", "%q: want independent, federated or economy", cfg.Mode)
+		return 0, scenario.ConfigError("mode", "%q: want independent, federated or economy", cfg.Mode)
 	case cfg.OFT < 0 || cfg.OFT > 100:
-		return 0, ConfigError("oft", "%d: want 0 to 100, a percentage", cfg.OFT)
+		return 0, scenario.ConfigError("oft", "%d: want 0 to 100, a percentage", cfg.OFT)
 	case cfg.Sites < 1 || cfg.Sites > SitesMax:
-		return 0, ConfigError("sites", "%d: want 1 to %d", cfg.Sites, SitesMax)
+		return 0, scenario.ConfigError("sites", "%d: want 1 to %d", cfg.Sites, SitesMax)
 	case cfg.DHT != "model" && cfg.DHT != "oracle":
-		return 0, ConfigError("dht", "%q: want model or oracle", cfg.DHT)
+		return 0, scenario.ConfigError("dht", "%q: want model or oracle", cfg.DHT)
 	}
 	link := testnet.Link{LatencyMin: cfg.LatencyMin, LatencyMax: cfg.LatencyMax}
 	if err := link.Validate(); err != nil {
-		return 0, ConfigError("latency", "%v", err)
+		return 0, scenario.ConfigError("latency", "%v", err)
 	}
 	placement, err := market.ParsePlacement(cfg.Placement)
 	if err != nil {
-		return 0, ConfigError("placement", "%v", err)
+		return 0, scenario.ConfigError("placement", "%v", err)
 	}
 	return placement, nil
 }
 
 // qos is what jobs ask for: the paper's deadline, and where there is money its budget.
-func (cfg *FederationConfig) qos() workload.QoS {
+func (cfg *Config) qos() workload.QoS {
 	q := workload.PaperQoS
 	if cfg.Mode != "economy" {
 		q.Budget = 0
@@ -204,7 +205,7 @@ func (cfg *FederationConfig) qos() workload.QoS {
 
 // goal returns what the owner of a job wants. Who wants what is drawn per user, and
 // per job where the workload does not name users.
-func (cfg *FederationConfig) Goal(site int, job *workload.Job) grid.Goal {
+func (cfg *Config) Goal(site int, job *workload.Job) grid.Goal {
 	switch cfg.Mode {
 	case "independent":
 		return grid.GoalLocal

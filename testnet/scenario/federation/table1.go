@@ -1,4 +1,4 @@
-package scenario
+package federation
 
 import (
 	"fmt"
@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gridnode/grid"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
 
@@ -45,17 +46,17 @@ func matchLogs(paths []string) (logs [8]string, err error) {
 	for _, path := range paths {
 		info, err := os.Stat(path)
 		if err != nil {
-			return logs, ConfigError("trace", "%v", err)
+			return logs, scenario.ConfigError("trace", "%v", err)
 		}
 		if !info.IsDir() {
 			if !offer(path) {
-				return logs, ConfigError("trace", "%s: its name is that of no log of table 1 (CTC, KTH, LANL-CM5, LANL-O2K, NASA, SDSC-Par, SDSC-BLUE, SDSC-SP2)", path)
+				return logs, scenario.ConfigError("trace", "%s: its name is that of no log of table 1 (CTC, KTH, LANL-CM5, LANL-O2K, NASA, SDSC-Par, SDSC-BLUE, SDSC-SP2)", path)
 			}
 			continue
 		}
 		entries, err := os.ReadDir(path)
 		if err != nil {
-			return logs, ConfigError("trace", "%v", err)
+			return logs, scenario.ConfigError("trace", "%v", err)
 		}
 		found := false
 		for _, e := range entries {
@@ -64,7 +65,7 @@ func matchLogs(paths []string) (logs [8]string, err error) {
 			}
 		}
 		if !found {
-			return logs, ConfigError("trace", "%s: no log of a site of table 1 in this directory", path)
+			return logs, scenario.ConfigError("trace", "%s: no log of a site of table 1 in this directory", path)
 		}
 	}
 	return logs, nil
@@ -76,8 +77,8 @@ func isLog(name string) bool {
 }
 
 // twoDays returns the two days of a site's log, or, without one, of its model.
-func twoDays(index int, site *workload.Site, path string, o workload.Options) ([]workload.Job, Input, error) {
-	from := Input{Span: int64(2 * grid.Day / grid.Second)}
+func twoDays(index int, site *workload.Site, path string, o workload.Options) ([]workload.Job, scenario.Input, error) {
+	from := scenario.Input{Span: int64(2 * grid.Day / grid.Second)}
 	if path == "" {
 		days, err := site.GenerateDays(index, workload.EmbeddedSeed)
 		from.Trace = "Lublin-Feitelson model"
@@ -103,7 +104,7 @@ func twoDays(index int, site *workload.Site, path string, o workload.Options) ([
 type Table1 struct {
 	Sites  []workload.Site
 	Days   [][]workload.Job // by site; replicas share theirs
-	Inputs []Input
+	Inputs []scenario.Input
 	Jobs   int64
 }
 
@@ -113,22 +114,24 @@ func NewTable1(n int, traces []string, o workload.Options) (*Table1, error) {
 	if err != nil {
 		return nil, err
 	}
-	return fillTable1(n, func(i int, s *workload.Site) ([]workload.Job, Input, error) { return twoDays(i, s, paths[i], o) })
+	return fillTable1(n, func(i int, s *workload.Site) ([]workload.Job, scenario.Input, error) {
+		return twoDays(i, s, paths[i], o)
+	})
 }
 
 // givenWorkload is the workload of n sites whose jobs are given for table 1.
 func givenWorkload(n int, days [][]workload.Job) (*Table1, error) {
 	if least := min(n, len(workload.Table1())); len(days) < least {
-		return nil, fmt.Errorf("%w: jobs for %d sites, want %d", ErrConfig, len(days), least)
+		return nil, fmt.Errorf("%w: jobs for %d sites, want %d", scenario.ErrConfig, len(days), least)
 	}
-	return fillTable1(n, func(i int, _ *workload.Site) ([]workload.Job, Input, error) {
-		return days[i], Input{Trace: "given", Span: int64(2 * grid.Day / grid.Second)}, nil
+	return fillTable1(n, func(i int, _ *workload.Site) ([]workload.Job, scenario.Input, error) {
+		return days[i], scenario.Input{Trace: "given", Span: int64(2 * grid.Day / grid.Second)}, nil
 	})
 }
 
 // fillTable1 makes the workload of n sites: the first eight have jobs of their own,
 // the others again those of the site they are a replica of.
-func fillTable1(n int, jobs func(i int, s *workload.Site) ([]workload.Job, Input, error)) (*Table1, error) {
+func fillTable1(n int, jobs func(i int, s *workload.Site) ([]workload.Job, scenario.Input, error)) (*Table1, error) {
 	round := len(workload.Table1())
 	w := &Table1{Sites: workload.Sites(n)}
 	for i := range w.Sites {

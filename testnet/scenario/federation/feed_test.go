@@ -1,4 +1,4 @@
-package scenario
+package federation
 
 import (
 	"testing"
@@ -11,7 +11,7 @@ import (
 // always wants the same.
 func TestFeedSharesUsers(t *testing.T) {
 	for _, oft := range []int{0, 30, 100} {
-		cfg := DefaultFederation()
+		cfg := Default()
 		cfg.OFT = oft
 		fastest := 0
 		for u := range 2000 {

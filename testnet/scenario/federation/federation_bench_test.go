@@ -1,4 +1,4 @@
-package scenario
+package federation
 
 import (
 	"context"
@@ -19,7 +19,7 @@ func BenchmarkFederation(b *testing.B) {
 	}
 	for _, placement := range []market.Placement{market.PlacementPaper, market.PlacementCoordinated} {
 		b.Run(placement.String(), func(b *testing.B) {
-			cfg := DefaultFederation()
+			cfg := Default()
 			var events int64
 			b.ReportAllocs()
 			var before, after runtime.MemStats

@@ -1,4 +1,4 @@
-package scenario
+package federation
 
 import (
 	"context"
@@ -8,11 +8,11 @@ import (
 	"gridnode/testnet/measure"
 )
 
-func runFederation(t testing.TB, change func(*FederationConfig)) *measure.Result {
+func runFederation(t testing.TB, change func(*Config)) *measure.Result {
 	t.Helper()
-	cfg := DefaultFederation()
+	cfg := Default()
 	change(&cfg)
-	r, err := RunFederation(context.Background(), cfg)
+	r, err := Run(context.Background(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -26,7 +26,7 @@ func TestFederationAddsUp(t *testing.T) {
 	for _, mode := range []string{"independent", "federated", "economy"} {
 		for _, placement := range []string{"paper", "coordinated"} {
 			t.Run(mode+" "+placement, func(t *testing.T) {
-				r := runFederation(t, func(c *FederationConfig) { c.Mode, c.Placement = mode, placement })
+				r := runFederation(t, func(c *Config) { c.Mode, c.Placement = mode, placement })
 				var sum measure.Stats
 				for _, s := range append(slices.Clone(r.Sites), measure.SiteResult{Name: "total", Stats: r.Total}) {
 					if s.Submitted != s.Accepted+s.Rejected || s.Accepted != s.Finished || s.Finished != s.Local+s.Migrated {
@@ -71,7 +71,7 @@ func TestFederationAddsUp(t *testing.T) {
 // TestFederationIsDeterministic: one seed, one trace.
 func TestFederationIsDeterministic(t *testing.T) {
 	run := func(seed uint64) string {
-		return runFederation(t, func(c *FederationConfig) { c.Seed, c.Sites, c.OFT = seed, 4, 30 }).TraceHash
+		return runFederation(t, func(c *Config) { c.Seed, c.Sites, c.OFT = seed, 4, 30 }).TraceHash
 	}
 	first, second, other := run(1), run(1), run(2)
 	if first != second || first == other {
@@ -83,7 +83,7 @@ func TestFederationIsDeterministic(t *testing.T) {
 // idle; under OFT every owner earns" (Grid-Federation, experiment 3).
 func TestEconomyFollowsTheMoney(t *testing.T) {
 	share := func(oft int, name string) float64 {
-		r := runFederation(t, func(c *FederationConfig) { c.OFT, c.Placement = oft, "paper" })
+		r := runFederation(t, func(c *Config) { c.OFT, c.Placement = oft, "paper" })
 		for _, s := range r.Sites {
 			if s.Name == name {
 				return float64(s.Remote) / float64(r.Total.Migrated)
@@ -108,7 +108,7 @@ func TestEconomyFollowsTheMoney(t *testing.T) {
 
 // TestReplicatedSites: more than eight sites are table 1 again, with the same jobs.
 func TestReplicatedSites(t *testing.T) {
-	r := runFederation(t, func(c *FederationConfig) { c.Mode, c.Sites = "independent", 10 })
+	r := runFederation(t, func(c *Config) { c.Mode, c.Sites = "independent", 10 })
 	if len(r.Sites) != 10 || r.Sites[8].Name != "CTC SP2 2" || r.Sites[8].Submitted != r.Sites[0].Submitted || r.Sites[8].Processors != r.Sites[0].Processors {
 		t.Errorf("sites are %+v", r.Sites)
 	}

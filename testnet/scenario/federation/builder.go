@@ -1,4 +1,4 @@
-package scenario
+package federation
 
 import (
 	"cmp"
@@ -16,6 +16,7 @@ import (
 	"gridnode/testnet/draw"
 	"gridnode/testnet/kademlia"
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/workload"
 )
 
@@ -213,7 +214,7 @@ func (f *Builder) site(i int) func(incarnation int) (testnet.Site, error) {
 		},
 		Directory: dir,
 		Survey:    coalloc.SurveyConfig{Self: id, Topic: dir.Topic},
-		Limits:    site.Limits{Jobs: JobsMax, PerUser: JobsMax, Finished: JobsMax, Retention: f.Retention},
+		Limits:    site.Limits{Jobs: scenario.JobsMax, PerUser: scenario.JobsMax, Finished: scenario.JobsMax, Retention: f.Retention},
 	}
 	if f.Bank != nil {
 		cfg.Bank = f.Bank(i)

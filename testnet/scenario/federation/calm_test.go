@@ -1,4 +1,4 @@
-package scenario
+package federation
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"gridnode/market"
 	"gridnode/node/site"
 	"gridnode/testnet"
+	"gridnode/testnet/scenario"
 	"gridnode/testnet/simtest"
 	"gridnode/testnet/workload"
 )
@@ -35,9 +36,9 @@ func TestCalmTicksAreWholeTicks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			cfg := DefaultFederation()
+			cfg := Default()
 			f := Builder{
-				Config:    testnet.Config{Seed: 3, Inputs: Inputs(), Link: testnet.Link{LatencyMin: cfg.LatencyMin, LatencyMax: cfg.LatencyMax}},
+				Config:    testnet.Config{Seed: 3, Inputs: scenario.Inputs(), Link: testnet.Link{LatencyMin: cfg.LatencyMin, LatencyMax: cfg.LatencyMax}},
 				Placement: placement, Foreign: true, Sites: w.Sites, Siblings: 8, pricing: market.PricingDemand,
 			}
 			if i == 1 {
@@ -47,7 +48,7 @@ func TestCalmTicksAreWholeTicks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			n.Feed(&Feed{Source: w.Source(Warmup), Qos: cfg.qos(), Homes: f.Homes(), Goal: cfg.Goal})
+			n.Feed(&scenario.Feed{Source: w.Source(Warmup), Qos: cfg.qos(), Homes: f.Homes(), Goal: cfg.Goal})
 			if err := n.Run(context.Background(), 10*grid.Hour, nil); err != nil {
 				t.Fatal(err)
 			}
