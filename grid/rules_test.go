@@ -42,8 +42,14 @@ var coreCalls = map[string][]string{
 // order is the import direction: a package imports only packages further right. A
 // folder stands for what is below it, too, but for folders that are listed themselves.
 var order = []string{
-	"cmd/gridnode", "testnet", "node/api/server", "node", "node/api", "node/run", "node/p2p", "node/forward", "node/shim", "node/store",
-	"node/site", "coalloc", "lease", "market", "directory", "internal/lrms", "testnet/workload", "internal/wire", "grid",
+	"cmd/gridnode",
+	"testnet/scale", "testnet/reproduce", "testnet/live",
+	"testnet/scenario/scale", "testnet/scenario/chaos", "testnet/scenario/packing", "testnet/scenario/coallocation",
+	"testnet/scenario/delegation", "testnet/scenario/leasing", "testnet/scenario/federation", "testnet/scenario",
+	"testnet/measure", "testnet", "testnet/draw", "testnet/kademlia",
+	"node/api/server", "node", "node/api", "node/run", "node/p2p", "node/forward", "node/shim", "node/store",
+	"node/pilot", "node/site", "coalloc", "lease", "market", "directory",
+	"internal/lrms", "testnet/workload", "internal/wire", "grid",
 }
 
 // room returns the place in order of a package folder, -1 if it has none.

@@ -26,7 +26,7 @@ import (
 	"gridnode/testnet/workload"
 )
 
-// ScaleLiveConfig is a measurement on real nodes, beside one of the same workload in
+// ComparisonConfig is a measurement on real nodes, beside one of the same workload in
 // virtual time.
 type ComparisonConfig struct {
 	Seed      uint64
@@ -171,7 +171,7 @@ func fleetRouter() kademlia.Config {
 // splits changes what sites publish by more than a tenth.
 const twins = 5
 
-// RunScaleLive measures real nodes in this process while they replay a workload, and
+// Compare measures real nodes in this process while they replay a workload, and
 // a few virtual networks that replay the same, with seeds from cfg.Seed on. All measure
 // from the first job on until all have ended and nothing about them is under way.
 // Cancelling ctx ends it with ctx's error. An error wrapping ErrConfig is about cfg.

@@ -30,7 +30,7 @@ import (
 	"gridnode/testnet/workload"
 )
 
-// UpConfig is a live network: real nodes in this process, connected over loopback,
+// Config is a live network: real nodes in this process, connected over loopback,
 // that replay a workload faster than it was.
 //
 // The workload's spans (run times, deadlines, gaps between jobs) are divided by
@@ -50,7 +50,7 @@ type Config struct {
 
 	Placement string   `json:"placement"` // "paper" or "coordinated"
 	OFT       int      `json:"oft"`       // per cent of the users who want the fastest site; the others want the cheapest
-	Traces    []string `json:"traces"`    // as in FederationConfig
+	Traces    []string `json:"traces"`    // as in federation.Config
 	Lenient   bool     `json:"lenient"`
 
 	Transport string `json:"transport"` // "tcp", or "memory": the same libp2p without sockets, for many nodes
@@ -65,13 +65,13 @@ type Config struct {
 	apart   time.Duration                    // from one node's start to the next one's, at least
 }
 
-// Bounds of UpConfig.
+// Bounds of Config.
 const (
 	NodesMax   = 400
 	SpeedupMax = 100_000
 )
 
-// DefaultUp is what the command line starts from.
+// Default is what the command line starts from.
 func Default() Config {
 	return Config{
 		Common: scenario.Common{Seed: 1}, Nodes: 12, Count: 240, Slack: grid.Second,

@@ -24,14 +24,14 @@ type collector struct {
 	Leased func(*testnet.Execution) (lender int, processors int64)
 }
 
-// collect starts to observe n, whose sites must all be there.
+// Collect starts to observe n, whose sites must all be there.
 func Collect(n *testnet.Network, begin, window grid.Time, rows *JobRows) *collector {
 	c := &collector{n: n, begin: begin, window: window, tallies: make([]Tally, n.Len()), rows: rows}
 	n.Observe(testnet.Observer{Event: c.Event, End: c.end})
 	return c
 }
 
-// event accounts for what a home site says about a job.
+// Event accounts for what a home site says about a job.
 func (c *collector) Event(now grid.Time, site int, e *grid.Event) {
 	home := &c.tallies[site]
 	switch e.Kind {
@@ -89,10 +89,10 @@ func (c *collector) end(now grid.Time, x *testnet.Execution) {
 	Account(&c.tallies[home], &c.tallies[x.Site], lender, &times)
 }
 
-// done reports whether every job has been submitted and has ended.
+// Done reports whether every job has been submitted and has ended.
 func (c *collector) Done() bool { return c.Open == 0 && c.n.Drained() && c.n.Unanswered() == 0 }
 
-// histogram counts how often each small number occurs.
+// Histogram counts how often each small number occurs.
 type Histogram struct {
 	counts []int64
 	N      int64
@@ -102,6 +102,7 @@ type Histogram struct {
 // countMax bounds what a histogram tells apart; larger numbers count as it.
 const countMax = 1 << 20
 
+// Add counts a number.
 func (h *Histogram) Add(v int32) {
 	v = min(max(v, 0), countMax)
 	for int(v) >= len(h.counts) {
@@ -112,7 +113,7 @@ func (h *Histogram) Add(v int32) {
 	h.total.Add(int64(v), 1)
 }
 
-// addAll adds counts of 0, 1, 2, ….
+// AddAll adds counts of 0, 1, 2, ….
 func (h *Histogram) AddAll(counts []int64) {
 	for v, count := range counts {
 		if v >= len(h.counts) {
@@ -124,7 +125,7 @@ func (h *Histogram) AddAll(counts []int64) {
 	}
 }
 
-// minus takes counts away that were among them before.
+// Minus takes counts away that were among them before.
 func (h *Histogram) Minus(before *Histogram) {
 	for v, count := range before.counts {
 		h.counts[v] -= count
@@ -133,10 +134,10 @@ func (h *Histogram) Minus(before *Histogram) {
 	h.total = h.total.minus(before.total)
 }
 
-// sum returns the sum of all numbers.
+// Sum returns the sum of all numbers.
 func (h *Histogram) Sum() int64 { return h.total.Over(SumOf(1), 1) }
 
-// queries adds up what directory queries cost, as far as sites that are up know.
+// Queries adds up what directory queries cost, as far as sites that are up know.
 func Queries(n *testnet.Network) (h Histogram) {
 	for i := range n.Len() {
 		if s, ok := n.Core(i).(interface{ QueryMessages() []int64 }); ok {
@@ -146,7 +147,7 @@ func Queries(n *testnet.Network) (h Histogram) {
 	return h
 }
 
-// spread returns mean, least, greatest and 99th percentile (the smallest number
+// Spread returns mean, least, greatest and 99th percentile (the smallest number
 // that at least 99 % do not exceed).
 func (h *Histogram) Spread() Spread {
 	s := Spread{Mean: Decimal(h.total.Over(SumOf(h.N), 100))}
@@ -180,7 +181,7 @@ func jobMessages(n *testnet.Network, site int) (count int64) {
 	return count
 }
 
-// messages adds up the counters of all sites.
+// Sent adds up the counters of all sites.
 func Sent(n *testnet.Network) *wire.Counter {
 	total := new(wire.Counter)
 	for i := range n.Len() {

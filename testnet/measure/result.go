@@ -51,13 +51,13 @@ type Spread struct {
 	P99  int64   `json:"p99"`
 }
 
-// described is a site as results name it.
+// Site is a site as results name it.
 type Site struct {
 	Name       string
 	Processors int64
 }
 
-// result works out the Result of a run that took from begun until now.
+// Result works out the Result of a run that took from begun until now.
 func (c *collector) Result(scenario string, config any, sites []Site, begun time.Time) *Result {
 	r := &Result{
 		Scenario: scenario, Seed: c.n.Seed(), Mode: "virtual", Config: config,
@@ -80,6 +80,7 @@ func (c *collector) Result(scenario string, config any, sites []Site, begun time
 	return r
 }
 
+// Seconds rounds a span to hundredths of seconds.
 func Seconds(t grid.Time) Decimal { return Decimal((t + grid.Second/200) / (grid.Second / 100)) }
 
 // Save writes result.json and sites.csv into a directory, which it makes if need be.

@@ -12,7 +12,7 @@ import (
 	"gridnode/grid"
 )
 
-// jobRows writes jobs.csv: one line per job, in the order in which homes learn of
+// JobRows writes jobs.csv: one line per job, in the order in which homes learn of
 // their ends. Times are seconds on the home site's clock.
 type JobRows struct {
 	file   *os.File
@@ -26,7 +26,7 @@ var Columns = []string{
 	"deadline", "budget", "cost", "messages", "epoch", "outcome", "reason",
 }
 
-// createRows creates jobs.csv in dir.
+// CreateRows creates jobs.csv in dir.
 func CreateRows(dir string) (*JobRows, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("save jobs: %w", err)
@@ -45,7 +45,7 @@ func newRows(w io.Writer) *JobRows {
 	return &JobRows{buffer: buffer, out: csv.NewWriter(buffer)}
 }
 
-// write adds a job that has ended.
+// Write adds a job that has ended.
 func (r *JobRows) Write(e *grid.Event, outcome string) error {
 	j := e.Job
 	deadline, budget := "", ""
@@ -63,7 +63,7 @@ func (r *JobRows) Write(e *grid.Event, outcome string) error {
 	return r.out.Write(r.row)
 }
 
-// close flushes and closes the file.
+// Close flushes and closes the file.
 func (r *JobRows) Close() error {
 	r.out.Flush()
 	err := r.out.Error()

@@ -52,7 +52,7 @@ type Stats struct {
 	PB                Decimal `json:"pb"`                // performance balance (MUSCLE)
 }
 
-// tally is what Stats are made of. Areas are in processor-microseconds, times in
+// Tally is what Stats are made of. Areas are in processor-microseconds, times in
 // microseconds.
 type Tally struct {
 	Submitted, Rejected, Finished int64
@@ -74,7 +74,7 @@ const slowdownFloor = 10 * grid.Second
 // slowdownScale is what one is in tally.slowdown.
 const slowdownScale = 1_000_000
 
-// executionTimes is what an execution adds to the tallies.
+// Times is what an execution adds to the tallies.
 type Times struct {
 	Processors       int64
 	leased           int64 // of them, those that another site lends
@@ -82,7 +82,7 @@ type Times struct {
 	Window           grid.Time // of utilization
 }
 
-// executed accounts for an execution to its job's home, to the site that ran it, and
+// Account accounts for an execution to its job's home, to the site that ran it, and
 // to the one that lends some of the processors; lender is nil if none does.
 func Account(home, here, lender *Tally, x *Times) {
 	wait, span, m := x.Wait, x.End-x.Start, x.Processors
@@ -134,7 +134,7 @@ func slowdownOf(wait, span grid.Time) int64 {
 	return int64(max(min(q, math.MaxInt64), slowdownScale))
 }
 
-// plus adds what another site has.
+// Plus adds what another site has.
 func (t *Tally) Plus(u *Tally) {
 	t.Submitted += u.Submitted
 	t.Rejected += u.Rejected
@@ -157,7 +157,7 @@ func (t *Tally) Plus(u *Tally) {
 	t.MessagesRemote += u.MessagesRemote
 }
 
-// stats works the figures out for that many processors. If window is not
+// Stats works the figures out for that many processors. If window is not
 // grid.Never, utilization is over it.
 func (t *Tally) Stats(processors int64, window grid.Time) Stats {
 	const toSeconds = 100 // microseconds in a sum to hundredths of seconds: ·100/10⁶

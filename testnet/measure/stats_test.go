@@ -257,7 +257,7 @@ func checkKeys[V any](t *testing.T, what string, got map[string]V, want []string
 
 // docs/results.md explains every figure.
 func TestEveryKeyIsDocumented(t *testing.T) {
-	text, err := os.ReadFile("../docs/results.md")
+	text, err := os.ReadFile("../../docs/results.md")
 	if err != nil {
 		t.Fatal(err)
 	}

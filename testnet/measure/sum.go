@@ -9,11 +9,11 @@ import (
 	"gridnode/grid"
 )
 
-// sum is a 128-bit sum of products of non-negative integers: weighted times of
+// Sum is a 128-bit sum of products of non-negative integers: weighted times of
 // years of jobs on big machines do not fit 64 bits.
 type Sum struct{ hi, lo uint64 }
 
-// add adds a·b; negative factors count as 0.
+// Add adds a·b; negative factors count as 0.
 func (s *Sum) Add(a, b int64) {
 	hi, lo := bits.Mul64(uint64(max(a, 0)), uint64(max(b, 0)))
 	s.plus(Sum{hi, lo})
@@ -36,7 +36,7 @@ func (s Sum) minus(t Sum) Sum {
 	return Sum{hi, lo}
 }
 
-// scaled adds weight·v, where weight is a sum itself; it saturates.
+// Scaled adds weight·v, where weight is a sum itself; it saturates.
 func (s *Sum) Scaled(weight Sum, v int64) {
 	if v <= 0 {
 		return
@@ -55,7 +55,7 @@ func (s Sum) big() *big.Int {
 	return v.Lsh(v, 64).Or(v, new(big.Int).SetUint64(s.lo))
 }
 
-// over returns scale·s/d rounded to the nearest integer, halves up, and 0 if d is 0.
+// Over returns scale·s/d rounded to the nearest integer, halves up, and 0 if d is 0.
 func (s Sum) Over(d Sum, scale int64) int64 {
 	den := d.big()
 	if den.Sign() == 0 {
@@ -70,6 +70,7 @@ func (s Sum) Over(d Sum, scale int64) int64 {
 	return num.Int64()
 }
 
+// SumOf returns the sum that is n, or 0 if that is negative.
 func SumOf(n int64) Sum { return Sum{0, uint64(max(n, 0))} }
 
 // Decimal is a number with two decimals, in hundredths, so that it prints the same
@@ -111,7 +112,7 @@ func (a Amount) String() string { return grid.Credits(a).String() }
 // MarshalJSON implements json.Marshaler: a number.
 func (a Amount) MarshalJSON() ([]byte, error) { return []byte(a.String()), nil }
 
-// fixed prints v/10^decimals.
+// Fixed prints v/10^decimals.
 func Fixed(v int64, decimals int) string {
 	sign := ""
 	if v < 0 {

@@ -23,7 +23,7 @@ type Options struct {
 
 	Placement string // "paper" or "coordinated"
 	OFT       []int  // per cent of the users who want the fastest site; one run for each
-	InStep    bool   // as in testnet.ScaleConfig
+	InStep    bool   // as in the scenario
 	Traces    []string
 
 	// SiteHours is how many hours all sites of a federation together are measured for;

@@ -7,7 +7,7 @@ import (
 	"gridnode/testnet/workload"
 )
 
-// feed is a Source of the jobs of a workload, each with its home's deadline and
+// Feed is a Source of the jobs of a workload, each with its home's deadline and
 // budget. The workload's site numbers are the network's.
 type Feed struct {
 	Source workload.Source

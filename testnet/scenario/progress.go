@@ -18,7 +18,7 @@ type progress struct {
 	done      func() int64
 }
 
-// newProgress begins to show done out of total jobs; total 0 means that nobody knows.
+// NewProgress begins to show done out of total jobs; total 0 means that nobody knows.
 func NewProgress(w io.Writer, title string, total int64, done func() int64) *progress {
 	if !terminal(w) {
 		return &progress{}
@@ -31,7 +31,7 @@ func NewProgress(w io.Writer, title string, total int64, done func() int64) *pro
 	return p
 }
 
-// pulse shows how far the run is now.
+// Pulse shows how far the run is now.
 func (p *progress) Pulse() {
 	if p.bar == nil {
 		return
@@ -43,7 +43,7 @@ func (p *progress) Pulse() {
 	p.bar.SetCurrent(done)
 }
 
-// stop takes the bar away.
+// Stop takes the bar away.
 func (p *progress) Stop() {
 	if p.bar != nil {
 		p.bar.Abort(true)

@@ -16,6 +16,7 @@ import (
 // names the flag at fault. The caller shows it and how the scenario is used.
 var ErrConfig = errors.New("bad setting")
 
+// ConfigError returns an error about the flag of that name.
 func ConfigError(flag, format string, args ...any) error {
 	return fmt.Errorf("%w: --%s: %s", ErrConfig, flag, fmt.Sprintf(format, args...))
 }
@@ -30,7 +31,7 @@ type Common struct {
 	Progress io.Writer `json:"-"` // where to show how far the run is, if it is a terminal; nil: nowhere
 }
 
-// input says where a site's jobs came from.
+// Input says where a site's jobs came from.
 type Input struct {
 	Site  string `json:"site"`
 	Trace string `json:"trace"`           // file, or what was generated
@@ -41,7 +42,7 @@ type Input struct {
 	Note  string `json:"note,omitempty"`
 }
 
-// run is one run of a scenario.
+// Run is one run of a scenario.
 type Run struct {
 	Common
 	Scenario string
@@ -65,7 +66,7 @@ type Run struct {
 // is under way arrives and is counted.
 const settleSpan = 10 * grid.Second
 
-// do lets the network run until every job has ended, and works the result out.
+// Do lets the network run until every job has ended, and works the result out.
 func (r *Run) Do(ctx context.Context) (result *measure.Result, err error) {
 	begun := time.Now()
 	var rows *measure.JobRows

@@ -6,11 +6,11 @@ import (
 	"gridnode/testnet"
 )
 
-// jobsMax is how many live jobs a site of a virtual network may have: no run fails
+// JobsMax is how many live jobs a site of a virtual network may have: no run fails
 // because a log is long.
 const JobsMax = 1 << 30
 
-// siteInputs makes the inputs that node.Site knows.
+// Inputs makes the inputs that site.Site knows.
 func Inputs() testnet.Inputs {
 	submit, adopted := new(site.Submit), new(site.Adopted)
 	return testnet.Inputs{
@@ -25,7 +25,7 @@ func Inputs() testnet.Inputs {
 	}
 }
 
-// submission tells the checker which answers acknowledge a job.
+// Submission tells the checker which answers acknowledge a job.
 func Submission(answer any) (id grid.JobID, submission bool, err error) {
 	s, ok := answer.(*site.Submitted)
 	if !ok {

@@ -21,7 +21,7 @@ import (
 	"gridnode/testnet/workload"
 )
 
-// ChaosConfig is the scenario "chaos": a federation under faults. While they last
+// Config is the scenario "chaos": a federation under faults. While they last
 // and after they have healed, invariants are checked at every event.
 type Config struct {
 	scenario.Common
@@ -46,7 +46,7 @@ type Config struct {
 	Lend bool `json:"lend"`
 }
 
-// DefaultChaos is what the command line starts from.
+// Default is what the command line starts from.
 func Default() Config {
 	return Config{
 		Common: scenario.Common{Seed: 1}, Sites: 20, Hours: 24,
@@ -60,7 +60,7 @@ var intensities = map[string]struct{ usual, most float64 }{
 	"daemon": {0.5, 60}, "torn": {0.5, 60}, "machine": {0.1, 60}, "partition": {1, 60},
 }
 
-// parseFaults reads ChaosConfig.Faults.
+// parseFaults reads Config.Faults.
 func parseFaults(list string) (map[string]float64, error) {
 	faults := make(map[string]float64)
 	if list == "none" {
@@ -106,7 +106,7 @@ type chaosReport struct {
 // job, placed anew as often as allowed, and a full queue before it each time.
 const patience = 14 * grid.Day
 
-// RunChaos runs the scenario. A violated invariant is an error that says how to
+// Run runs the scenario. A violated invariant is an error that says how to
 // see it again.
 func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	if cfg.Sites < 1 || cfg.Sites > 1000 {

@@ -16,7 +16,7 @@ import (
 	"gridnode/testnet/workload"
 )
 
-// CoallocationConfig is the scenario "coallocation": one scheduler (KOALA) that places
+// Config is the scenario "coallocation": one scheduler (KOALA) that places
 // jobs of one application on the clusters of DAS-3 (On the benefit of processor
 // co-allocation, 2008, sections VI-C and VII-B).
 type Config struct {
@@ -54,7 +54,7 @@ type Config struct {
 	Ended func(j Job) `json:"-"`
 }
 
-// CoallocatedJob is what came of one job.
+// Job is what came of one job.
 type Job struct {
 	Processors                 int64
 	Submit, Placed, Start, End grid.Time // Start is when it computes: a startup after Placed
@@ -62,7 +62,7 @@ type Job struct {
 	Tries                      int32     // placements tried
 }
 
-// DefaultCoallocation is what the command line starts from.
+// Default is what the command line starts from.
 func Default() Config {
 	return Config{
 		Common: scenario.Common{Seed: 1}, Policy: "adaptive", Application: "poisson", Utilization: 60, Without: "delft",
@@ -136,7 +136,7 @@ func (cfg *Config) validate() error {
 	return nil
 }
 
-// RunCoallocation runs the scenario. Cancelling ctx ends it with ctx's error. An error
+// Run runs the scenario. Cancelling ctx ends it with ctx's error. An error
 // wrapping ErrConfig is about cfg.
 func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	begun := time.Now()

@@ -10,7 +10,7 @@ import (
 )
 
 // lender is a cluster that runs components of a co-allocator's jobs: its processors,
-// its lease book, and the matchmaker that decides who gets them, as in node.Site.
+// its lease book, and the matchmaker that decides who gets them, as in site.Site.
 type lender struct {
 	id      grid.SiteID
 	cluster *lrms.Cluster

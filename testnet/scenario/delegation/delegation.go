@@ -16,7 +16,7 @@ import (
 	"gridnode/testnet/workload"
 )
 
-// DelegationConfig is the scenario "delegation": the dual grid of Delegated
+// Config is the scenario "delegation": the dual grid of Delegated
 // MatchMaking (2007) under one of the six compared architectures, for a day of
 // generated jobs. The run ends with the arrival of the last job, as in the paper.
 type Config struct {
@@ -53,14 +53,14 @@ type Config struct {
 }
 
 // drainMax bounds the time after the last submission for which a run with
-// DelegationConfig.Drain goes on: under cern and central a job may wait for long until
+// Config.Drain goes on: under cern and central a job may wait for long until
 // the only cluster that is wide enough is empty.
 const drainMax = 60 * grid.Day
 
-// Architectures are the values of DelegationConfig.Architecture.
+// Architectures are the values of Config.Architecture.
 var Architectures = []string{"dmm", "condor", "fcondor", "cern", "central", "sep-c"}
 
-// DefaultDelegation is what the command line starts from.
+// Default is what the command line starts from.
 func Default() Config {
 	return Config{
 		Common: scenario.Common{Seed: 1}, Architecture: "dmm", LoadDAS: 0.7, LoadG5K: 0.7, Days: 1, Set: 1,
@@ -124,17 +124,17 @@ func (o *Overhead) Map() map[string]int64 {
 // Workload returns the messages that manage the workload without DMM's own.
 func (o *Overhead) Workload() int64 { return o.NotifyBroker + o.Negotiate + o.JobData + o.Claim }
 
-// Delegation returns what only this scenario reports: messages by the paper's types,
+// Measured returns what only this scenario reports: messages by the paper's types,
 // the share of jobs that finished, and the delegations. The result must be one of
-// RunDelegation's.
+// Run's.
 func Measured(r *measure.Result) (o Overhead, finished measure.Ratio, d lease.Delegations) {
 	report := r.Config.(*delegationReport)
 	return report.counts, report.Finished, report.Delegations
 }
 
-// SubmittedJobs returns how many jobs were submitted, which share of them could have
+// Submitted returns how many jobs were submitted, which share of them could have
 // finished by the last submission had none waited, and their load on all processors
-// over cfg.Days. The result must be one of RunDelegation's.
+// over cfg.Days. The result must be one of Run's.
 func Submitted(r *measure.Result) (jobs int64, finishable measure.Ratio, load float64) {
 	report := r.Config.(*delegationReport)
 	var processors int64
@@ -144,7 +144,7 @@ func Submitted(r *measure.Result) (jobs int64, finishable measure.Ratio, load fl
 	return int64(report.Jobs), report.Finishable, report.Area.Float() / (float64(processors) * report.Days * grid.Day.Seconds())
 }
 
-// RunDelegation runs the scenario. Cancelling ctx ends it with ctx's error. An error
+// Run runs the scenario. Cancelling ctx ends it with ctx's error. An error
 // wrapping ErrConfig is about cfg.
 func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	match, err := cfg.validate()
@@ -170,7 +170,7 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	return d.run(ctx, begun)
 }
 
-// DelegationJobs generates the jobs of a set, in order of submission.
+// Jobs generates the jobs of a set, in order of submission.
 func Jobs(set uint64, loadDAS, loadG5K, days float64) ([]workload.Job, error) {
 	return delegationJobs(set, loadDAS, loadG5K, grid.Time(days*float64(grid.Day)))
 }
@@ -315,7 +315,7 @@ func (d *delegated) adjust(j *grid.Job) {
 	j.User = userNames[draw.Mix(j.ID.Lo, 1)%uint64(d.cfg.Users)]
 }
 
-// usersMax bounds DelegationConfig.Users.
+// usersMax bounds Config.Users.
 const usersMax = 60
 
 var userNames = func() (names [usersMax]string) {

@@ -7,7 +7,7 @@ import (
 	"gridnode/testnet/measure"
 )
 
-// DelegationSample is what has happened until an instant.
+// Sample is what has happened until an instant.
 type Sample struct {
 	At        int64    `json:"at"` // seconds
 	Submitted int64    `json:"submitted"`
@@ -15,8 +15,8 @@ type Sample struct {
 	Overhead  Overhead `json:"overhead"`
 }
 
-// DelegationSamples returns the samples of a run with DelegationConfig.Sample, evenly
-// spaced from the beginning on. The result must be one of RunDelegation's.
+// Samples returns the samples of a run with Config.Sample, evenly
+// spaced from the beginning on. The result must be one of Run's.
 func Samples(r *measure.Result) []Sample {
 	return r.Config.(*delegationReport).Samples
 }

@@ -25,10 +25,10 @@ import (
 // that nothing has changed. Placements come out the same from ten minutes to a day.
 const quoteLifetime = 6 * grid.Hour
 
-// warmup is how long sites have to find each other before the first job.
+// Warmup is how long sites have to find each other before the first job.
 const Warmup = 5 * grid.Minute
 
-// federation builds a network of sites that trade.
+// Builder builds a network of sites that trade.
 type Builder struct {
 	testnet.Config
 	Name      string // is part of the keys of the directory's cells; empty: "virtual"
@@ -59,7 +59,7 @@ type Builder struct {
 	Nodes     []*kademlia.Node
 }
 
-// siteID names a site of a virtual network.
+// SiteID names a site of a virtual network.
 func SiteID(s *workload.Site) grid.SiteID { return grid.SiteID(s.Name) }
 
 func (f *Builder) cost() grid.CostModel {
@@ -69,7 +69,7 @@ func (f *Builder) cost() grid.CostModel {
 	return grid.CostPaper
 }
 
-// homes returns what the workload needs to know of the sites.
+// Homes returns what the workload needs to know of the sites.
 func (f *Builder) Homes() []workload.Home {
 	homes := make([]workload.Home, len(f.Sites))
 	for i := range f.Sites {
@@ -79,7 +79,7 @@ func (f *Builder) Homes() []workload.Home {
 	return homes
 }
 
-// described names the sites for the result.
+// Described names the sites for the result.
 func (f *Builder) Described() []measure.Site {
 	d := make([]measure.Site, len(f.Sites))
 	for i := range f.Sites {
@@ -88,7 +88,7 @@ func (f *Builder) Described() []measure.Site {
 	return d
 }
 
-// processors returns how many each site has.
+// Processors returns how many each site has.
 func (f *Builder) Processors() (list []int64) {
 	for i := range f.Sites {
 		list = append(list, f.Sites[i].Processors)
@@ -96,7 +96,7 @@ func (f *Builder) Processors() (list []int64) {
 	return list
 }
 
-// build makes the network and its sites.
+// Build makes the network and its sites.
 func (f *Builder) Build() (*testnet.Network, error) {
 	n, err := f.Network()
 	if err != nil {
@@ -110,7 +110,7 @@ func (f *Builder) Build() (*testnet.Network, error) {
 	return n, nil
 }
 
-// network makes the network, to which the sites have yet to be added.
+// Network makes the network, to which the sites have yet to be added.
 func (f *Builder) Network() (*testnet.Network, error) {
 	f.Directory.Slabs, f.slabs = new(directory.Slabs), new(market.Slabs)
 	n, err := testnet.New(f.Config)
@@ -120,7 +120,7 @@ func (f *Builder) Network() (*testnet.Network, error) {
 	return n, err
 }
 
-// add adds the next site to the network.
+// Add adds the next site to the network.
 func (f *Builder) Add(n *testnet.Network, i int) error {
 	s := &f.Sites[i]
 	m := testnet.Member{ID: SiteID(s), Rating: s.Rating, New: f.site(i)}

@@ -14,7 +14,7 @@ import (
 	"gridnode/testnet/workload"
 )
 
-// FederationConfig is the scenario "federation": the sites of table 1 of
+// Config is the scenario "federation": the sites of table 1 of
 // Grid-Federation over two days, by themselves, helping each other, or trading
 // (its experiments 1, 2 and 3 to 5).
 type Config struct {
@@ -77,10 +77,10 @@ type Config struct {
 
 var costModels = map[string]grid.CostModel{"paper": grid.CostPaper, "processor-time": grid.CostProcessorTime}
 
-// SitesMax bounds FederationConfig.Sites.
+// SitesMax bounds Config.Sites.
 const SitesMax = 100_000
 
-// DefaultFederation is what the command line starts from.
+// Default is what the command line starts from.
 func Default() Config {
 	return Config{
 		Common: scenario.Common{Seed: 1}, Mode: "economy", Placement: "coordinated", Pricing: "fixed", Cost: "paper", OFT: 50, Sites: 8, Queue: "easy", DHT: "model",
@@ -99,14 +99,14 @@ func (cfg Config) report(inputs []scenario.Input) *federationReport {
 	return &federationReport{cfg, inputs}
 }
 
-// FederationBegin is when the two days of the scenario begin, and FederationSpan how
+// Begin is when the two days of the scenario begin, and Span how
 // long they are.
 const (
 	Begin = Warmup
 	Span  = 2 * grid.Day
 )
 
-// RunFederation runs the scenario. Cancelling ctx ends it with ctx's error. An
+// Run runs the scenario. Cancelling ctx ends it with ctx's error. An
 // error wrapping ErrConfig is about cfg, a workload.LineError about a log.
 func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	placement, err := cfg.validate()
@@ -203,7 +203,7 @@ func (cfg *Config) qos() workload.QoS {
 	return q
 }
 
-// goal returns what the owner of a job wants. Who wants what is drawn per user, and
+// Goal returns what the owner of a job wants. Who wants what is drawn per user, and
 // per job where the workload does not name users.
 func (cfg *Config) Goal(site int, job *workload.Job) grid.Goal {
 	switch cfg.Mode {

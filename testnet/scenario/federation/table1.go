@@ -100,7 +100,7 @@ func twoDays(index int, site *workload.Site, path string, o workload.Options) ([
 	return days, from, err
 }
 
-// table1Workload is the workload of n sites: those of table 1, then again.
+// Table1 is the workload of n sites: those of table 1, then again.
 type Table1 struct {
 	Sites  []workload.Site
 	Days   [][]workload.Job // by site; replicas share theirs
@@ -108,7 +108,7 @@ type Table1 struct {
 	Jobs   int64
 }
 
-// newTable1Workload reads or generates two days for each of n sites.
+// NewTable1 reads or generates two days for each of n sites.
 func NewTable1(n int, traces []string, o workload.Options) (*Table1, error) {
 	paths, err := matchLogs(traces)
 	if err != nil {
@@ -154,7 +154,7 @@ func fillTable1(n int, jobs func(i int, s *workload.Site) ([]workload.Job, scena
 	return w, nil
 }
 
-// source returns the jobs of all sites by time of submission, from instant begin on.
+// Source returns the jobs of all sites by time of submission, from instant begin on.
 func (w *Table1) Source(begin grid.Time) workload.Source {
 	sources := make([]workload.Source, len(w.Days))
 	for i := range w.Days {
@@ -164,7 +164,7 @@ func (w *Table1) Source(begin grid.Time) workload.Source {
 	return workload.NewMerge(sources...)
 }
 
-// without leaves out jobs that run longer.
+// Without leaves out jobs that run longer.
 func (w *Table1) Without(longest grid.Time) {
 	w.Jobs = 0
 	for i, days := range w.Days {

@@ -19,7 +19,7 @@ import (
 	"gridnode/testnet/workload"
 )
 
-// LeasingConfig is the scenario "leasing": sites that replay a log each, and (by
+// Config is the scenario "leasing": sites that replay a log each, and (by
 // policy) lease processors from each other (The gain of resource delegation, 2009).
 type Config struct {
 	scenario.Common
@@ -53,7 +53,7 @@ type Config struct {
 	Leases func(site int, at grid.Time, borrowed, lent int64) `json:"-"`
 }
 
-// DefaultLeasing is what the command line starts from.
+// Default is what the command line starts from.
 func Default() Config {
 	return Config{Common: scenario.Common{Seed: 1}, Policy: "local", NoEstimate: "drop", Queue: "easy"}
 }
@@ -77,7 +77,7 @@ const modelSeed = 20030101
 // modelJobs is how many jobs a site without a log has.
 const modelJobs = 10_000
 
-// RunLeasing runs the scenario. Cancelling ctx ends it with ctx's error. An error
+// Run runs the scenario. Cancelling ctx ends it with ctx's error. An error
 // wrapping ErrConfig is about cfg, a workload.LineError about a log.
 func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	policy, err := lease.ParsePolicy(cfg.Policy)

@@ -51,7 +51,7 @@ func newPacker(cfg *Config, clusters int) (*packer, error) {
 	return p, err
 }
 
-// RunPacking runs the scenario. Cancelling ctx ends it with ctx's error. An error
+// Run runs the scenario. Cancelling ctx ends it with ctx's error. An error
 // wrapping ErrConfig is about cfg.
 func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	weights, err := cfg.check()
@@ -238,7 +238,7 @@ func writePacking(w io.Writer, r *measure.Result) error {
 	return err
 }
 
-// PackOne shares one batch out as cfg says and returns its MCP in seconds.
+// One shares one batch out as cfg says and returns its MCP in seconds.
 func One(cfg Config, b *muscle.Batch) (mcp float64, err error) {
 	p, err := newPacker(&cfg, len(b.Clusters))
 	if err != nil {
@@ -248,7 +248,7 @@ func One(cfg Config, b *muscle.Batch) (mcp float64, err error) {
 	return p.mcp, err
 }
 
-// PackingBatch draws the first batch of cfg whose number of jobs is at most a bound.
+// Batch draws the first batch of cfg whose number of jobs is at most a bound.
 func Batch(cfg Config, most int) (*muscle.Batch, error) {
 	weights, err := cfg.check()
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"gridnode/testnet/scenario"
 )
 
-// PackingConfig is the scenario "packing": batches of parallel jobs with soft
+// Config is the scenario "packing": batches of parallel jobs with soft
 // deadlines are shared out over clusters, each of which plans its share with TITAN
 // (He et al. 2004, section 5).
 type Config struct {
@@ -58,7 +58,7 @@ type Config struct {
 	Settle int `json:"settle"`
 }
 
-// Bounds of PackingConfig.
+// Bounds of Config.
 const (
 	QueueMax        = 1000
 	packingTotalMax = 10_000_000
@@ -66,7 +66,7 @@ const (
 	windowMax       = 1_000_000
 )
 
-// DefaultPacking is what the command line starts from: figure 4 with 40 jobs.
+// Default is what the command line starts from: figure 4 with 40 jobs.
 func Default() Config {
 	return Config{
 		Common: scenario.Common{Seed: 1}, Policy: "muscle", Queue: 40, DeadlineRange: [2]float64{0, 5}, Weights: "4,3,1",

@@ -5,7 +5,7 @@ import (
 	"gridnode/testnet/measure"
 )
 
-// scaleJobs follows the jobs that are submitted during a measurement, by what their
+// Jobs follows the jobs that are submitted during a measurement, by what their
 // homes and the sites that run them tell. Not safe for concurrent use.
 type Jobs struct {
 	begin grid.Time // jobs submitted before do not count
@@ -13,7 +13,7 @@ type Jobs struct {
 	slab  grid.Slab[Job]
 }
 
-// scaleJob is what is known of one job.
+// Job is what is known of one job.
 type Job struct {
 	home     int32
 	goal     grid.Goal
@@ -26,7 +26,7 @@ type Job struct {
 	response grid.Time // from its submission to the end of its execution; 0 while nobody knows
 }
 
-// event takes what a site tells about a job.
+// Event takes what a site tells about a job.
 func (s *Jobs) Event(site int32, e *grid.Event) {
 	if e.Job.Submit < s.begin {
 		return
@@ -71,7 +71,7 @@ type jobTotals struct {
 	timed                               int64 // jobs in response
 }
 
-// totals adds up. promised returns when an accepted job that has not started is to
+// Totals adds up. promised returns when an accepted job that has not started is to
 // end; nil: nobody knows.
 func (s *Jobs) Totals(promised func(home int32, id grid.JobID) (grid.Time, bool)) (t jobTotals) {
 	for id, j := range s.Jobs { // sums of integers: the order does not matter
@@ -110,14 +110,14 @@ func (s *Jobs) Totals(promised func(home int32, id grid.JobID) (grid.Time, bool)
 	return t
 }
 
-// stretch turns real spans into those of the workload.
+// Stretch turns real spans into those of the workload.
 func (t *jobTotals) Stretch(speedup int64) {
 	var stretched measure.Sum
 	stretched.Scaled(t.response, speedup)
 	t.response = stretched
 }
 
-// over reports whether every job has ended and its result has come home.
+// Over reports whether every job has ended and its result has come home.
 func (s *Jobs) Over() bool {
 	for _, j := range s.Jobs {
 		if !j.finished && !j.refused {

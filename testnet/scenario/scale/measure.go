@@ -11,7 +11,7 @@ import (
 	"gridnode/testnet/measure"
 )
 
-// scaleMeasure measures a virtual network from an instant on.
+// Measure measures a virtual network from an instant on.
 type Measure struct {
 	n        *testnet.Network
 	nodes    []*kademlia.Node // nil: the oracle answers
@@ -26,7 +26,7 @@ type Measure struct {
 	looked   kademlia.Stats
 }
 
-// measureScale begins a measurement just before the instant begin.
+// Begin begins a measurement just before the instant begin.
 func Begin(n *testnet.Network, nodes []*kademlia.Node, begin grid.Time) *Measure {
 	m := &Measure{
 		n: n, nodes: nodes, begin: begin, Jobs: Jobs{begin: begin, Jobs: make(map[grid.JobID]*Job)},
@@ -68,7 +68,7 @@ func (m *Measure) promised(home int32, id grid.JobID) (grid.Time, bool) {
 	return v.Award.Finish - v.Job.Submit, true
 }
 
-// result ends the measurement at the present instant.
+// Result ends the measurement at the present instant.
 func (m *Measure) Result(end grid.Time) *Result {
 	wall := time.Since(m.began)
 	busy, known := threadTime()

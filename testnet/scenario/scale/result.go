@@ -8,7 +8,7 @@ import (
 	"gridnode/testnet/measure"
 )
 
-// ScaleResult is what was measured in one federation. Its JSON keys are stable.
+// Result is what was measured in one federation. Its JSON keys are stable.
 // Messages count when they arrive, each once, but in MessagesPerSite, where a
 // message is something to do for its sender and for its receiver.
 type Result struct {
@@ -62,7 +62,7 @@ type Result struct {
 	LateSeconds measure.Decimal `json:"lateSeconds,omitempty"`
 }
 
-// ScalePerJob is all messages within the span over the jobs submitted in it.
+// PerJob is all messages within the span over the jobs submitted in it.
 type PerJob struct {
 	Negotiation  measure.Decimal `json:"negotiation"`  // the four kinds; completions still to come are counted
 	Receipts     measure.Decimal `json:"receipts"`     // acknowledgements and cancellations
@@ -75,7 +75,7 @@ type PerJob struct {
 	Total        measure.Decimal `json:"total"`
 }
 
-// ScaleUpkeep is messages per site and minute.
+// Upkeep is messages per site and minute.
 type Upkeep struct {
 	Publishing measure.Decimal `json:"publishing"`
 	Gossip     measure.Decimal `json:"gossip"`
@@ -95,7 +95,7 @@ type SiteLoad struct {
 	ByType map[string]int64 `json:"byType,omitempty"`
 }
 
-// scaleCounts is what was counted within the span.
+// Counts is what was counted within the span.
 type Counts struct {
 	Names    []string          // of the sites
 	Counters []wire.Counter    // by site
@@ -106,7 +106,7 @@ type Counts struct {
 	Span                  grid.Time
 }
 
-// fill works the figures out.
+// Fill works the figures out.
 func (r *Result) Fill(c *Counts, t *jobTotals) {
 	total := new(wire.Counter)
 	for i := range c.Counters {
@@ -237,7 +237,7 @@ func handledByType(c *wire.Counter) map[string]int64 {
 	return byType
 }
 
-// minus takes away what had been counted before.
+// Minus takes away what had been counted before.
 func (c *Counts) Minus(before *Counts) {
 	for i := range c.Counters {
 		c.Counters[i].Subtract(&before.Counters[i])

@@ -16,7 +16,7 @@ import (
 	"gridnode/testnet/workload"
 )
 
-// ScaleConfig is one federation of the measurement of how message counts grow:
+// Config is one federation of the measurement of how message counts grow:
 // Sites sites, table 1 of Grid-Federation again and again, that trade for a while.
 //
 // Which part of the two days of table 1 they live through is a rule: the sites of
@@ -37,7 +37,7 @@ type Config struct {
 	Placement string    `json:"placement"` // "paper" or "coordinated"
 	OFT       int       `json:"oft"`       // per cent of the users who want the fastest site
 	InStep    bool      `json:"inStep"`
-	Traces    []string  `json:"traces"` // as in FederationConfig
+	Traces    []string  `json:"traces"` // as in federation.Config
 	Lenient   bool      `json:"-"`
 
 	// Pulse, if set, is told now and then which share of the run is over, in
@@ -45,7 +45,7 @@ type Config struct {
 	Pulse func(permille int64) `json:"-"`
 }
 
-// Bounds of ScaleConfig.
+// Bounds of Config.
 const (
 	SpanMax     = 2 * grid.Day
 	scaleWarmup = 10 * grid.Minute // one lifetime of quotes: every site has published twice
@@ -68,7 +68,7 @@ func (cfg *Config) validate() (market.Placement, error) {
 	return placement, nil
 }
 
-// RunScale measures one federation in virtual time. Cancelling ctx ends it with
+// Run measures one federation in virtual time. Cancelling ctx ends it with
 // ctx's error. An error wrapping ErrConfig is about cfg.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	runtime.LockOSThread() // its processor time is ours
