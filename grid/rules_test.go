@@ -43,7 +43,9 @@ var coreCalls = map[string][]string{
 // folder stands for what is below it, too, but for folders that are listed themselves.
 var order = []string{
 	"cmd/gridnode",
-	"testnet/scale", "testnet/reproduce", "testnet/live",
+	"testnet/scale", "testnet/reproduce/papers", "testnet/reproduce/gridfederation", "testnet/reproduce/matchmaking",
+	"testnet/reproduce/resourcedelegation", "testnet/reproduce/coallocation", "testnet/reproduce/muscle", "testnet/reproduce",
+	"testnet/live",
 	"testnet/scenario/scale", "testnet/scenario/chaos", "testnet/scenario/packing", "testnet/scenario/coallocation",
 	"testnet/scenario/delegation", "testnet/scenario/leasing", "testnet/scenario/federation", "testnet/scenario",
 	"testnet/measure", "testnet", "testnet/draw", "testnet/kademlia",

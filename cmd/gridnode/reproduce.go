@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/testnet/reproduce"
+	"gridnode/testnet/reproduce/papers"
 )
 
 // reproduceGC lets the heap of an evaluation grow to five times what lives, unless GOGC
@@ -19,10 +20,10 @@ const reproduceGC = 400
 
 func newReproduce() *cobra.Command {
 	o, l, out := reproduce.DefaultOptions(), listing{}, ""
-	var papers strings.Builder
+	var all strings.Builder
 	var names []string
-	for _, p := range reproduce.Papers() {
-		fmt.Fprintf(&papers, "  %s\n      %s\n", p.Name, p.Title)
+	for _, p := range papers.All() {
+		fmt.Fprintf(&all, "  %s\n      %s\n", p.Name, p.Title)
 		names = append(names, p.Name)
 	}
 	cmd := &cobra.Command{
@@ -32,7 +33,7 @@ func newReproduce() *cobra.Command {
 published one, with the deviation; with --out, as CSV, JSON and a page with the paper's
 plots (HTML, one file), too. Papers:
 
-` + papers.String() + `
+` + all.String() + `
 Without logs a generated workload is used, to which the published figures do not apply.`,
 		Example: `  gridnode testnet reproduce grid-federation --traces logs --out report
   gridnode testnet reproduce grid-federation --traces logs --windows 1 --quick
@@ -40,9 +41,9 @@ Without logs a generated workload is used, to which the published figures do not
 		ValidArgs: append(names, "all"),
 		Args:      exactArgs(1, "the name of a paper, or all"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			chosen := reproduce.Papers()
+			chosen := papers.All()
 			if args[0] != "all" {
-				p, err := reproduce.Find(args[0])
+				p, err := papers.Find(args[0])
 				if err != nil {
 					return usagef("%w", err)
 				}

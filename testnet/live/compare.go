@@ -283,7 +283,7 @@ func (l *Live) twin(ctx context.Context, seed uint64, setup grid.Time) (*scale.R
 		}
 	}
 	jobs := &workload.First{Source: l.work.Source(0), Left: l.total()}
-	n.Feed(&scenario.Feed{Source: jobs, Qos: workload.PaperQoS, Homes: homes, Goal: l.goal(), Adjust: func(j *grid.Job) {
+	n.Feed(&scenario.Feed{Source: jobs, QoS: workload.PaperQoS, Homes: homes, Goal: l.goal(), Adjust: func(j *grid.Job) {
 		at := setup + j.Submit/grid.Time(l.cfg.Speedup)
 		l.compress(j)
 		j.Submit, j.Deadline = at, at+j.Deadline

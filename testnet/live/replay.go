@@ -86,7 +86,7 @@ func (l *Live) total() int64 {
 
 // feed submits jobs until total are submitted or ctx ends.
 func (l *Live) feed(ctx context.Context, begun time.Time, total int64) error {
-	source := &scenario.Feed{Source: l.work.Source(0), Qos: workload.PaperQoS, Homes: l.homes(), Goal: l.goal()}
+	source := &scenario.Feed{Source: l.work.Source(0), QoS: workload.PaperQoS, Homes: l.homes(), Goal: l.goal()}
 	places := make(chan struct{}, submitsMax)
 	failed := make(chan error, 1)
 	var wg sync.WaitGroup

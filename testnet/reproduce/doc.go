@@ -1,11 +1,11 @@
 // Package reproduce repeats published evaluations in virtual time and puts each
 // figure beside the published one.
 //
-// A Paper is an entry of the registry (Papers). Its Plan reads the workload and
+// A Paper is an entry of the registry (package papers). Its Plan reads the workload and
 // returns a Study: runs that do not depend on each other, and a function that turns
-// what they gave into the experiments of a Report. Run carries that out on all
-// processors. To add a paper, write its Plan and enter it in the registry; tables,
-// deviations, plots, text, CSV, JSON and HTML are the same for all.
+// what they gave into the experiments of a Report. Reproduce carries that out
+// on all processors. Each paper has a folder. To add one, write its Plan and enter it in
+// the registry; tables, deviations, plots, text, CSV, JSON and HTML are the same for all.
 //
 // A Report is made of Experiments, an Experiment of
 //

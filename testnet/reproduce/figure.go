@@ -32,8 +32,8 @@ type Spread struct {
 	N    int    `json:"n"` // workloads that gave the figure
 }
 
-// spreadOf returns the spread of those numbers that are known.
-func spreadOf(numbers []Number) Spread {
+// SpreadOf returns the spread of those numbers that are known.
+func SpreadOf(numbers []Number) Spread {
 	s := Spread{Mean: None, Min: None, Max: None}
 	sum := 0.0
 	for _, n := range numbers {
@@ -83,8 +83,8 @@ type Measure struct {
 	Cells    []Cell `json:"cells"` // by column of the table
 }
 
-// published reports whether the paper prints any figure of m.
-func (m *Measure) published() bool {
+// Published reports whether the paper prints any figure of m.
+func (m *Measure) Published() bool {
 	for i := range m.Cells {
 		if m.Cells[i].Published.Known() {
 			return true
@@ -144,9 +144,9 @@ type Experiment struct {
 	Plots  []Plot   `json:"-"`
 }
 
-// format prints a number with that many decimals, large ones with spaces between
+// Format prints a number with that many decimals, large ones with spaces between
 // thousands, and "–" for None.
-func format(n Number, decimals int) string {
+func Format(n Number, decimals int) string {
 	if !n.Known() {
 		return "–"
 	}
@@ -164,8 +164,8 @@ func format(n Number, decimals int) string {
 	return text
 }
 
-// formatDeviation prints a deviation with its sign and unit.
-func formatDeviation(n Number, unit Unit) string {
+// FormatDeviation prints a deviation with its sign and unit.
+func FormatDeviation(n Number, unit Unit) string {
 	if !n.Known() {
 		return "–"
 	}
@@ -173,7 +173,7 @@ func formatDeviation(n Number, unit Unit) string {
 	if unit == Percent {
 		suffix = ""
 	}
-	text := format(Number(math.Abs(float64(n))), 1) + suffix
+	text := Format(Number(math.Abs(float64(n))), 1) + suffix
 	switch {
 	case text == "0.0"+suffix:
 		return text
@@ -183,10 +183,10 @@ func formatDeviation(n Number, unit Unit) string {
 	return "+" + text
 }
 
-// formatSpread prints the least and the greatest.
-func formatRange(s *Spread, decimals int) string {
+// FormatRange prints the least and the greatest.
+func FormatRange(s *Spread, decimals int) string {
 	if s == nil || s.N == 0 {
 		return "–"
 	}
-	return format(s.Min, decimals) + "…" + format(s.Max, decimals)
+	return Format(s.Min, decimals) + "…" + Format(s.Max, decimals)
 }

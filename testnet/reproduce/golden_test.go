@@ -115,17 +115,17 @@ func TestDeviation(t *testing.T) {
 		if got.Known() != tt.want.Known() || got.Known() && math.Abs(float64(got-tt.want)) > 1e-3 {
 			t.Errorf("%v %v against %v: deviation %v, want %v", tt.here, tt.unit, tt.published, got, tt.want)
 		}
-		if text := formatDeviation(got, tt.unit); text != tt.text {
+		if text := FormatDeviation(got, tt.unit); text != tt.text {
 			t.Errorf("deviation %v prints as %q, want %q", got, text, tt.text)
 		}
 	}
 }
 
 func TestSpread(t *testing.T) {
-	if s := spreadOf([]Number{3, None, 1, 8}); s != (Spread{4, 1, 8, 3}) {
+	if s := SpreadOf([]Number{3, None, 1, 8}); s != (Spread{4, 1, 8, 3}) {
 		t.Errorf("got %+v, want mean 4, 1 to 8, of 3", s)
 	}
-	if s := spreadOf([]Number{None}); s.N != 0 || s.Mean.Known() || s.Min.Known() || s.Max.Known() {
+	if s := SpreadOf([]Number{None}); s.N != 0 || s.Mean.Known() || s.Min.Known() || s.Max.Known() {
 		t.Errorf("spread of nothing is %+v", s)
 	}
 }
@@ -138,7 +138,7 @@ func TestNumber(t *testing.T) {
 	}{
 		{0, 0, "0"}, {999, 0, "999"}, {1000, 0, "1 000"}, {1234567.891, 2, "1 234 567.89"}, {-1234, 0, "−1 234"}, {0.5, 1, "0.5"}, {-0.04, 1, "0.0"}, {-0.06, 1, "−0.1"}, {None, 2, "–"},
 	} {
-		if got := strings.ReplaceAll(format(tt.n, tt.decimals), " ", " "); got != tt.want {
+		if got := strings.ReplaceAll(Format(tt.n, tt.decimals), " ", " "); got != tt.want {
 			t.Errorf("%v prints as %q, want %q", float64(tt.n), got, tt.want)
 		}
 	}

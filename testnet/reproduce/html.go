@@ -19,9 +19,9 @@ var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	"kind":    func(l line) string { return l.kind },
 	"cells":   func(l line) []string { return l.cells },
 	"anchor":  func(i int) string { return fmt.Sprintf("e%d", i+1) },
-	"percent": func(n Number) string { return format(n, 1) + " %" },
-	"seconds": func(n Number) string { return format(n, 1) },
-	"count":   func(n int64) string { return format(Number(n), 0) },
+	"percent": func(n Number) string { return Format(n, 1) + " %" },
+	"seconds": func(n Number) string { return Format(n, 1) },
+	"count":   func(n int64) string { return Format(Number(n), 0) },
 }).Parse(reportHTML))
 
 // writeHTML writes the report as one page that refers to nothing outside itself.

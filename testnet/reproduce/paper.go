@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 )
 
 // ErrConfig is wrapped by every error about Options; it names the flag at fault.
 // The caller shows it and how the command is used.
 var ErrConfig = errors.New("bad setting")
 
-func configError(flag, format string, args ...any) error {
+// ConfigError returns an error about the flag of that name.
+func ConfigError(flag, format string, args ...any) error {
 	return fmt.Errorf("%w: --%s: %s", ErrConfig, flag, fmt.Sprintf(format, args...))
 }
 
@@ -28,8 +28,8 @@ type Options struct {
 	// nil: nobody wants to know.
 	Progress func(done, total int64)
 
-	sizes []int // of experiments that scale; nil: the paper's. Tests use fewer.
-	jobs  int   // of a run of generated jobs; 0: as many as the paper's. Tests use fewer.
+	Sizes []int // of experiments that scale; nil: the paper's. Tests use fewer.
+	Jobs  int   // of a run of generated jobs; 0: as many as the paper's. Tests use fewer.
 }
 
 // WindowsMax bounds Options.Windows.
@@ -40,7 +40,7 @@ func DefaultOptions() Options { return Options{Seed: 1, Windows: 5} }
 
 func (o *Options) validate() error {
 	if o.Windows < 1 || o.Windows > WindowsMax {
-		return configError("windows", "%d: want 1 to %d", o.Windows, WindowsMax)
+		return ConfigError("windows", "%d: want 1 to %d", o.Windows, WindowsMax)
 	}
 	return nil
 }
@@ -70,21 +70,4 @@ type Input struct {
 	Start    int64  `json:"start"` // second of the log at which it begins
 	Jobs     int64  `json:"jobs"`
 	Load     Number `json:"load"` // processor-seconds of the jobs over the site's, in %
-}
-
-// Papers returns the papers that can be repeated, in order of publication.
-func Papers() []Paper {
-	return []Paper{gridFederation, musclePaper, delegatedMatchmaking, coAllocation, resourceDelegation}
-}
-
-// Find returns the paper of a name.
-func Find(name string) (Paper, error) {
-	var names []string
-	for _, p := range Papers() {
-		if p.Name == name {
-			return p, nil
-		}
-		names = append(names, p.Name)
-	}
-	return Paper{}, fmt.Errorf("%w: %q is no paper that can be repeated: want %s", ErrConfig, name, strings.Join(names, ", "))
 }

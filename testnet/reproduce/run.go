@@ -27,7 +27,7 @@ func Reproduce(ctx context.Context, p Paper, o Options) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
-	if err := runAll(ctx, study.Runs, runtime.GOMAXPROCS(0), o.Progress); err != nil {
+	if err := RunAll(ctx, study.Runs, runtime.GOMAXPROCS(0), o.Progress); err != nil {
 		return nil, fmt.Errorf("%s, seed %d: %w", p.Name, o.Seed, err)
 	}
 	return &Report{
@@ -49,9 +49,9 @@ func commandOf(p Paper, o Options) string {
 	return command
 }
 
-// runAll does the runs, the heaviest first, so many at a time. The first error ends
+// RunAll does the runs, the heaviest first, so many at a time. The first error ends
 // it; runs not yet begun are not made.
-func runAll(ctx context.Context, runs []Run, workers int, progress func(done, total int64)) error {
+func RunAll(ctx context.Context, runs []Run, workers int, progress func(done, total int64)) error {
 	order := slices.Clone(runs)
 	slices.SortStableFunc(order, func(a, b Run) int { return cmp.Compare(b.Weight, a.Weight) })
 	var total int64

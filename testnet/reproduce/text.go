@@ -31,7 +31,7 @@ func (r *Report) writeText(w io.Writer) error {
 			}
 		}
 	}
-	fmt.Fprintf(&b, "\n%s\n%d runs in %s s\n", r.Command, r.Runs, format(r.WallSeconds, 1))
+	fmt.Fprintf(&b, "\n%s\n%d runs in %s s\n", r.Command, r.Runs, Format(r.WallSeconds, 1))
 	_, err := w.Write(b.Bytes())
 	return err
 }
@@ -89,17 +89,17 @@ func (m *Measure) lines() []line {
 	if m.Unit != Jobs && m.Unit != Messages && m.Unit != "" { // the others say it themselves
 		name += ", " + string(m.Unit)
 	}
-	here := line{name, "here", cells(func(_ int, c *Cell) string { return format(c.Here, m.Decimals) })}
+	here := line{name, "here", cells(func(_ int, c *Cell) string { return Format(c.Here, m.Decimals) })}
 	var lines []line
-	if m.published() {
+	if m.Published() {
 		here.label = "here"
 		deviation := "deviation"
 		if m.Unit == Percent {
 			deviation = "deviation, points"
 		}
 		lines = append(lines,
-			line{name + ": published", "published", cells(func(_ int, c *Cell) string { return format(c.Published, m.Decimals) })}, here,
-			line{deviation, "deviation", cells(func(i int, _ *Cell) string { return formatDeviation(m.Deviation(i), m.Unit) })})
+			line{name + ": published", "published", cells(func(_ int, c *Cell) string { return Format(c.Published, m.Decimals) })}, here,
+			line{deviation, "deviation", cells(func(i int, _ *Cell) string { return FormatDeviation(m.Deviation(i), m.Unit) })})
 	} else {
 		lines = append(lines, here)
 	}
@@ -108,12 +108,12 @@ func (m *Measure) lines() []line {
 			if c.Spread == nil {
 				return "–"
 			}
-			return format(c.Spread.Mean, m.Decimals)
+			return Format(c.Spread.Mean, m.Decimals)
 		})}
 		if !slices.Equal(mean.cells, here.cells) {
 			lines = append(lines, mean)
 		}
-		lines = append(lines, line{"range", "spread", cells(func(_ int, c *Cell) string { return formatRange(c.Spread, m.Decimals) })})
+		lines = append(lines, line{"range", "spread", cells(func(_ int, c *Cell) string { return FormatRange(c.Spread, m.Decimals) })})
 	}
 	return lines
 }

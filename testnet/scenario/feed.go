@@ -11,7 +11,7 @@ import (
 // budget. The workload's site numbers are the network's.
 type Feed struct {
 	Source workload.Source
-	Qos    workload.QoS
+	QoS    workload.QoS
 	Homes  []workload.Home
 	Goal   func(site int, job *workload.Job) grid.Goal // nil: GoalLocal
 	Adjust func(*grid.Job)                             // nil: nothing
@@ -31,7 +31,7 @@ func (f *Feed) Next() (*grid.Job, int, error) {
 	}
 	f.Read++
 	j := f.jobs.New()
-	f.Qos.Job(&f.job, &f.Homes[f.job.Site], j)
+	f.QoS.Job(&f.job, &f.Homes[f.job.Site], j)
 	if f.Goal != nil {
 		j.Goal = f.Goal(f.job.Site, &f.job)
 	}

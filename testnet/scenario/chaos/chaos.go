@@ -281,7 +281,7 @@ func chaosFeed(cfg Config, f *federation.Builder, span grid.Time) (*scenario.Fee
 	goals := [...]grid.Goal{grid.GoalLocal, grid.GoalCost, grid.GoalTime, grid.GoalSpill}
 	return &scenario.Feed{
 		Source: workload.NewMerge(sources...),
-		Qos:    workload.QoS{Deadline: 10_000, Budget: 4000, Traffic: 100, Length: workload.LengthEstimate},
+		QoS:    workload.QoS{Deadline: 10_000, Budget: 4000, Traffic: 100, Length: workload.LengthEstimate},
 		Homes:  f.Homes(),
 		Goal: func(site int, job *workload.Job) grid.Goal {
 			return goals[draw.Mix(draw.Mix(cfg.Seed, uint64(site)), uint64(job.Number))%4]

@@ -248,7 +248,7 @@ func (d *delegated) run(ctx context.Context, begun time.Time) (*measure.Result, 
 			delete(d.source, x.ID)
 		},
 	})
-	source := &scenario.Feed{Source: (*workload.Jobs)(&d.jobs), Qos: workload.QoS{Length: workload.LengthEstimate}, Homes: homes, Adjust: d.adjust}
+	source := &scenario.Feed{Source: (*workload.Jobs)(&d.jobs), QoS: workload.QoS{Length: workload.LengthEstimate}, Homes: homes, Adjust: d.adjust}
 	jobs := d.jobs // the feed consumes d.jobs
 	total := len(jobs)
 	area := areaOf(jobs)

@@ -48,7 +48,7 @@ func TestCalmTicksAreWholeTicks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			n.Feed(&scenario.Feed{Source: w.Source(Warmup), Qos: cfg.qos(), Homes: f.Homes(), Goal: cfg.Goal})
+			n.Feed(&scenario.Feed{Source: w.Source(Warmup), QoS: cfg.qos(), Homes: f.Homes(), Goal: cfg.Goal})
 			if err := n.Run(context.Background(), 10*grid.Hour, nil); err != nil {
 				t.Fatal(err)
 			}

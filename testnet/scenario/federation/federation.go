@@ -148,7 +148,7 @@ func (cfg *Config) trade(ctx context.Context, placement market.Placement, w *Tab
 	if err != nil {
 		return nil, err
 	}
-	source := &scenario.Feed{Source: w.Source(Warmup), Qos: cfg.qos(), Homes: f.Homes(), Goal: cfg.Goal}
+	source := &scenario.Feed{Source: w.Source(Warmup), QoS: cfg.qos(), Homes: f.Homes(), Goal: cfg.Goal}
 	n.Feed(source)
 	if cfg.Ended != nil {
 		n.Observe(testnet.Observer{Event: func(_ grid.Time, site int, e *grid.Event) {

@@ -136,7 +136,7 @@ func (w *logs) replayLeasing(ctx context.Context, cfg *Config, policy lease.Poli
 
 // run feeds the jobs of the logs to n.
 func (w *logs) run(cfg *Config, n *testnet.Network) *scenario.Run {
-	f := &scenario.Feed{Source: workload.NewMerge(w.sources...), Qos: workload.QoS{Length: workload.LengthEstimate}, Homes: w.homes}
+	f := &scenario.Feed{Source: workload.NewMerge(w.sources...), QoS: workload.QoS{Length: workload.LengthEstimate}, Homes: w.homes}
 	n.Feed(f)
 	return &scenario.Run{
 		Common: cfg.Common, Scenario: "leasing", Config: cfg.report(w.inputs), N: n, Sites: w.sites, Window: grid.Never,

@@ -113,7 +113,7 @@ func startScale(ctx context.Context, cfg *Config) (*testnet.Network, *Measure, e
 		return nil, nil, err
 	}
 	goals := federation.Config{Common: scenario.Common{Seed: cfg.Seed}, Mode: "economy", OFT: cfg.OFT}
-	n.Feed(&scenario.Feed{Source: cfg.jobs(w), Qos: workload.PaperQoS, Homes: f.Homes(), Goal: func(site int, job *workload.Job) grid.Goal {
+	n.Feed(&scenario.Feed{Source: cfg.jobs(w), QoS: workload.PaperQoS, Homes: f.Homes(), Goal: func(site int, job *workload.Job) grid.Goal {
 		if job.Number >= earlierJob {
 			return grid.GoalLocal
 		}

@@ -1,0 +1,90 @@
+package coallocation
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"gridnode/testnet/reproduce"
+	"gridnode/testnet/reproduce/reproducetest"
+)
+
+// TestCoAllocation: the report is complete, and its claims follow from its figures.
+func TestCoAllocation(t *testing.T) {
+	o := reproduce.DefaultOptions()
+	o.Windows, o.Sizes = 1, []int{40, 80}
+	if reproducetest.Begins(t, Paper, o) {
+		return
+	}
+	r, err := reproduce.Reproduce(context.Background(), Paper, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Experiments) != 5 {
+		t.Fatalf("%d experiments", len(r.Experiments))
+	}
+	holds := map[string]bool{}
+	plots := 0
+	for _, e := range r.Experiments {
+		plots += len(e.Plots)
+		for _, c := range e.Claims {
+			holds[c.Text] = c.Holds
+		}
+		for _, table := range e.Tables {
+			for _, m := range table.Measures {
+				if len(m.Cells) != len(table.Columns) {
+					t.Errorf("%s: %s has %d cells for %d columns", table.Title, m.Name, len(m.Cells), len(table.Columns))
+				}
+				for i, c := range m.Cells {
+					if strings.HasPrefix(table.Title, "Figure 10 (") && !(c.Here > 200) {
+						t.Errorf("%s: %s at %s is %v", table.Title, m.Name, table.Columns[i], c.Here)
+					}
+				}
+			}
+		}
+	}
+	if _, made := holds["CCR 0.5 gains, then loses (up to 85 %)"]; !made {
+		t.Error("nothing is said of CCR 0.5")
+	}
+	if plots != 2+1+2+1 {
+		t.Errorf("%d plots, want figures 7 (a), 7 (b), 8, 10 (a), 10 (b), and that of adaptive", plots)
+	}
+	for _, claim := range []string{
+		"WF puts one component on each cluster", "FCM combines two clusters",
+		"Wave loses (45 to 85 %)", "limited to two clusters Wave loses, but less (45 to 85 %)", "CCR 0.1 always gains",
+		"CA in groups is below FCM at almost every utilization, without Delft", "CA in groups is below FCM at almost every utilization, with Delft",
+		"adaptive is at least as good as the better of WF and FCM, within 2 %",
+		"the gap is wider with Delft (FCM − CA in groups, up to 40 %, before anything is saturated)",
+	} {
+		if !holds[claim] {
+			t.Errorf("%q does not hold, or is not made", claim)
+		}
+	}
+}
+
+// TestSaturation: the first utilization from which on the wait is too long.
+func TestSaturation(t *testing.T) {
+	s := &coallocationStudy{outcomes: map[coallocationCase][]coallocationOutcome{}}
+	c := coallocationCase{policy: "fcm", application: "wave"}
+	set := func(waits ...reproduce.Number) {
+		for i, w := range waits {
+			c.utilization = 70 + 5*i
+			s.outcomes[c] = []coallocationOutcome{{wait: w - 10, runTime: 200}, {wait: w + 10, runTime: 200}}
+		}
+	}
+	all := []int{70, 75, 80}
+	for _, tt := range []struct {
+		waits []reproduce.Number
+		want  string
+	}{
+		{[]reproduce.Number{10, 299, 301}, "75–80 %"},
+		{[]reproduce.Number{10, 301, 500}, "70–75 %"},
+		{[]reproduce.Number{301, 10, 500}, "75–80 %"}, // one bad day
+		{[]reproduce.Number{10, 20, 300}, "not reached"},
+	} {
+		set(tt.waits...)
+		if got := interval(s.saturation(c, all)); got != tt.want {
+			t.Errorf("waits %v saturate at %s, want %s", tt.waits, got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package matchmaking
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	"gridnode/grid"
+	"gridnode/testnet/measure"
+	"gridnode/testnet/reproduce"
+	"gridnode/testnet/scenario/delegation"
+	"gridnode/testnet/workload"
+)
+
+var Paper = reproduce.Paper{
+	Name:  "delegated-matchmaking",
+	Title: "A. Iosup, T. Tannenbaum, M. Farrellee, D. Epema and M. Livny: Inter-operating grids through Delegated MatchMaking (2007)",
+	Plan:  planMatchmaking,
+}
+
+// Load levels of the experiments, in percent.
+var (
+	defaultLoads    = []int{10, 30, 50, 60, 70, 80, 90, 95, 98}  // §5.3: "the default load levels"
+	imbalancedLoads = []int{60, 70, 80, 90, 100, 120, 150, 200}  // of Grid'5000, the DAS at 60 (§6.3)
+	thresholdLoads  = []int{10, 30, 50, 70, 90, 98}              // "six load levels ranging from 10 to 98%" (§6.4)
+	thresholds      = []int{60, 70, 80, 90, 100, 110, 125}       // percent, "ranging from 0.60 to 1.25"
+	bindings        = []int{0, 5, 10, 30, 60, 90, 120, 150, 180} // seconds, table 4 and figure 13
+	beyondLoads     = []int{80, 90, 95, 98}                      // where the orderings are compared
+	orderings       = []string{"neighbours", "most-free", "best-fit", "gossip"}
+)
+
+const (
+	dasLoad       = 60 // percent, of the imbalanced experiment
+	messagesLoad  = 70 // of figure 12 (b) and of the binding
+	setsPerWindow = 2  // ten sets for the five windows of the default
+)
+
+// Loads in percent that give as many jobs as the paper's sets have, where their names say
+// 60/150: "11827 jobs per set, on average" over the thirteen load levels (§5.3), for
+// which the model with its mean run time of an hour gives 21 700.
+const countedDAS, countedG5K = 33, 82
+
+// matchCase is one run of the scenario.
+type matchCase struct {
+	architecture string
+	das, g5k     int // percent
+	threshold    int // percent
+	bind         int // seconds
+	ordering     string
+	set          int
+	long         bool // four months (§6.1), all else as usual
+}
+
+func (c matchCase) name() string {
+	if c.long {
+		return c.architecture + ", four months"
+	}
+	return fmt.Sprintf("%s, load %d/%d, threshold %d, binding %d s, %s, set %d", c.architecture, c.das, c.g5k, c.threshold, c.bind, c.ordering, c.set)
+}
+
+// weight grows with the messages.
+func (c matchCase) weight() int64 {
+	if c.long {
+		return longWeight
+	}
+	w := int64(max(c.das, c.g5k))
+	if c.architecture == "dmm" {
+		w *= int64(4 + max(c.g5k-60, 0)/4)
+	}
+	return w
+}
+
+// longWeight is that of a long run, beside weights of some hundreds to thousands.
+const longWeight = 3000
+
+// matchStudy is the paper's evaluation.
+type matchStudy struct {
+	o       reproduce.Options
+	sets    int
+	loads   []int // of the default levels that are run
+	longRun delegation.LongRun
+	months  func() ([]workload.Job, error) // the jobs of the long run, generated once
+	lock    sync.Mutex
+	results map[matchCase]*measure.Result
+}
+
+func newMatchStudy(o reproduce.Options) *matchStudy {
+	s := &matchStudy{
+		o: o, sets: setsPerWindow * o.Windows, loads: defaultLoads, results: make(map[matchCase]*measure.Result), longRun: longRun,
+	}
+	if o.Sizes != nil {
+		s.loads = o.Sizes
+		s.longRun.Work = s.longRun.Work * shortLongRun / grid.Time(s.longRun.Days)
+		s.longRun.Jobs = s.longRun.Jobs * shortLongRun / int64(s.longRun.Days)
+		s.longRun.Days = shortLongRun
+	}
+	s.months = sync.OnceValues(func() ([]workload.Job, error) { return delegation.LongRunJobs(o.Seed, s.longRun) })
+	return s
+}
+
+func planMatchmaking(_ context.Context, o reproduce.Options) (*reproduce.Study, error) {
+	s := newMatchStudy(o)
+	var cases []matchCase
+	for _, c := range s.cases() {
+		if !slices.Contains(cases, c) {
+			cases = append(cases, c)
+		}
+	}
+	study := &reproduce.Study{Notes: s.notes(), Report: s.report}
+	for _, c := range cases {
+		for set := range s.sets {
+			if c.long && set > 0 {
+				continue // the long run is one
+			}
+			c := c
+			c.set = set + 1
+			study.Runs = append(study.Runs, reproduce.Run{Name: c.name(), Weight: c.weight(), Do: func(ctx context.Context) error { return s.run(ctx, c) }})
+		}
+	}
+	return study, nil
+}
+
+// plain is a run as the paper's are unless it says otherwise.
+func plain(architecture string, das, g5k int) matchCase {
+	return matchCase{architecture: architecture, das: das, g5k: g5k, threshold: 100, ordering: "neighbours"}
+}
+
+// cases lists what is run, sets aside; some occur twice.
+func (s *matchStudy) cases() (list []matchCase) {
+	for _, a := range delegation.Architectures {
+		for _, load := range s.loads {
+			list = append(list, plain(a, load, load))
+		}
+		if !s.o.Quick {
+			list = append(list, longCase(a))
+		}
+		if s.o.Sizes != nil {
+			continue
+		}
+		for _, load := range imbalancedLoads {
+			list = append(list, plain(a, dasLoad, load))
+		}
+	}
+	if s.o.Sizes != nil {
+		return list
+	}
+	for _, load := range thresholdLoads {
+		for _, t := range thresholds {
+			c := plain("dmm", load, load)
+			c.threshold = t
+			list = append(list, c)
+		}
+	}
+	for _, b := range bindings {
+		c := plain("dmm", messagesLoad, messagesLoad)
+		c.bind = b
+		list = append(list, c)
+	}
+	if !s.o.Quick {
+		list = append(list, plain("dmm", countedDAS, countedG5K), plain("fcondor", countedDAS, countedG5K))
+		for _, load := range beyondLoads {
+			for _, o := range orderings {
+				c := plain("dmm", load, load)
+				c.ordering = o
+				list = append(list, c)
+			}
+		}
+	}
+	return list
+}
+
+func (s *matchStudy) run(ctx context.Context, c matchCase) error {
+	cfg := delegation.Default()
+	cfg.Seed, cfg.Set, cfg.Architecture = s.o.Seed, uint64(c.set), c.architecture
+	if c.long {
+		var err error
+		if cfg.Workload, err = s.months(); err != nil {
+			return err
+		}
+		cfg.Drain, cfg.Sample = true, sampleSeconds
+	} else {
+		cfg.LoadDAS, cfg.LoadG5K = float64(c.das)/100, float64(c.g5k)/100
+	}
+	cfg.Threshold, cfg.Bind, cfg.Ordering = float64(c.threshold)/100, int64(c.bind), c.ordering
+	r, err := delegation.Run(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	s.results[c] = r
+	return nil
+}
+
+func (s *matchStudy) notes() []string {
+	return []string{
+		fmt.Sprintf("Workload: the model of Lublin and Feitelson (2003) with 95 %% of the jobs on one processor, one independent stream per cluster, gaps stretched to the load, one day. “Here” is the mean over %d sets (two for each of --windows), “range” their least and greatest, and “± 95 %%” half the width of the 95 %% confidence interval of the mean (Student's t). The seeds of the paper's sets are not known. Its sets had 953 to 39 550 jobs; these have about 2 800 to 49 000, as the loads are met by smaller jobs.", s.sets),
+		"Sites: figure 1 with sizes that fit the printed totals and ranges, which is all that is known of them: DAS 144 64 64 64 64 (400), Grid'5000 128 128 198 64 | 96 | 112 140 | 148 224 | 94 480 | 114 | 118 | 198 | 684 (2926).",
+		"A run ends with the arrival of the last job; only jobs that have ended by then count in goodput, jobs finished, wait and slowdown. Slowdown is bounded (run times below 10 s count as 10 s); the paper's is not.",
+		"Reading of DMM: load is processors in use and waited for over processors. A request that is delegated gives way to those behind it; if nobody has room it comes back when it fits at home, and is delegated anew after a cycle. A target that has room queues the request for its next matchmaking cycle, any other passes it on at once: to children, and to siblings and parent if it came from a child. A refusal is believed for one cycle. DTTL 6, delegation cycle 60 s. A site that is at most three quarters busy keeps room for its own request that has given way for longest. None of this is in the paper, which says little about it.",
+		"Reading of fcondor: the model has no users, so each cluster's stream is one user with one job manager, which goes to a random site manager after each round that did not solve all its demands. (With more users per cluster it does better: --users of run delegation.) Usage is halved in a day.",
+		"The plots of the paper are not printed as numbers; only what its text says of them is compared.",
+	}
+}
