@@ -2,6 +2,7 @@ package directory
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -20,15 +21,36 @@ import (
 //	kill site=a
 //	run DURATION
 //	find site=a [by=price] [down] [limit=N]
+//	crowd rounds=N [by=price]              all sites ask for the lowest, one after the other
+//	cells [by=price]                       who holds what, as the holders see it
+//
+// Any of them may have show=(KIND,...), so that only these messages are printed, and
+// about=WORD, so that only those are in which it occurs.
 func TestTranscripts(t *testing.T) {
 	datadriven.Walk(t, "testdata/transcript", func(t *testing.T, path string) {
 		n := newNetwork(t, 1, Config{CellMax: 8, Replicas: 2, Lifetime: 10 * grid.Minute})
 		var trace strings.Builder
+		var show []string // kinds of messages to print; nil: all
+		var about string
 		n.onSend = func(from, to grid.SiteID, m grid.Message) {
-			fmt.Fprintf(&trace, "%v %s->%s %s\n", n.now.Duration().Round(time.Millisecond), from, to, describe(m))
+			text := describe(m)
+			kind, _, _ := strings.Cut(text, " ")
+			if len(show) > 0 && !slices.Contains(show, kind) || !strings.Contains(text, about) {
+				return
+			}
+			fmt.Fprintf(&trace, "%v %s->%s %s\n", n.now.Duration().Round(time.Millisecond), from, to, text)
 		}
 		datadriven.RunTest(t, path, func(t *testing.T, td *datadriven.TestData) string {
 			trace.Reset()
+			show, about = nil, ""
+			for _, arg := range td.CmdArgs {
+				switch arg.Key {
+				case "show":
+					show = arg.Vals
+				case "about":
+					about = arg.Vals[0]
+				}
+			}
 			n.command(t, td, &trace)
 			return trace.String()
 		})
@@ -64,17 +86,19 @@ func (n *network) command(t *testing.T, td *datadriven.TestData, trace *strings.
 			t.Fatal(err)
 		}
 		n.run(grid.FromDuration(d))
-	case "find":
-		q := Query{Descending: td.HasArg("down"), Limit: int(number("limit", 0))}
-		if td.HasArg("by") {
-			var by string
-			td.ScanArgs(t, "by", &by)
-			for a := range Attribute(attributes) {
-				if a.String() == by {
-					q.Attribute = a
+	case "crowd":
+		for range number("rounds", 1) {
+			for _, s := range n.sites {
+				if !s.down {
+					n.find(s, Query{Attribute: attributeOf(t, td), Limit: 2})
+					n.run(50 * grid.Millisecond)
 				}
 			}
 		}
+	case "cells":
+		n.cellsOf(attributeOf(t, td), trace)
+	case "find":
+		q := Query{Attribute: attributeOf(t, td), Descending: td.HasArg("down"), Limit: int(number("limit", 0))}
 		f := n.find(s, q)
 		fmt.Fprintf(trace, "found %v end=%v messages=%d", ids(f.Quotes), f.End, f.Messages)
 		if f.Err != nil {
@@ -84,6 +108,60 @@ func (n *network) command(t *testing.T, td *datadriven.TestData, trace *strings.
 	default:
 		t.Fatalf("unknown command %q", td.Cmd)
 	}
+}
+
+// attributeOf returns the attribute that a command names; the price if it names none.
+func attributeOf(t *testing.T, td *datadriven.TestData) (a Attribute) {
+	if !td.HasArg("by") {
+		return Price
+	}
+	var by string
+	td.ScanArgs(t, "by", &by)
+	for a.String() != by {
+		if a++; a == attributes {
+			t.Fatalf("unknown attribute %q", by)
+		}
+	}
+	return a
+}
+
+// cellsOf prints the cells of an attribute as each holder sees them: how many quotes of
+// its own it has, what was split off it, and where it is in its life.
+func (n *network) cellsOf(a Attribute, trace *strings.Builder) {
+	for _, s := range n.sites {
+		if s.down {
+			continue
+		}
+		for _, h := range s.dir.holdings {
+			if h.cell.attribute != a {
+				continue
+			}
+			quotes, _ := h.stand(n.now)
+			fmt.Fprintf(trace, "%s %v quotes=%d", s.id, h.cell, quotes)
+			if fences, _ := h.list(); len(fences) > 0 {
+				fmt.Fprintf(trace, " fences=%v", fences)
+			}
+			if strays := h.strays(n.now, prefix{}) - quotes; strays > 0 {
+				fmt.Fprintf(trace, " strays=%d", strays)
+			}
+			trace.WriteString(flags("mature", h.mature) + " " + lifeOf(h, n.now, n.cfg.Lifetime) + "\n")
+		}
+	}
+}
+
+// lifeOf names the state of a cell at one of its holders.
+func lifeOf(h *holding, now, lifetime grid.Time) string {
+	switch c := &h.closing; {
+	case c.closed(now, lifetime):
+		return "closed"
+	case c.quit != grid.Never:
+		return "leaving"
+	case c.on:
+		return "closing"
+	case c.low != grid.Never:
+		return "sparse"
+	}
+	return "stays"
 }
 
 // describe prints a message as a transcript shows it.
@@ -111,8 +189,11 @@ func describe(m grid.Message) string {
 		}
 		return text
 	case *Scan:
-		return fmt.Sprintf("scan %v limit=%d", m.Cell, m.Limit) + flags("down", m.Descending)
+		return fmt.Sprintf("scan %v limit=%d", m.Cell, m.Limit) + flags("down", m.Descending, "copy", m.Copy) + stead(m.Via)
 	case *Page:
+		if m.Token == 0 && !m.Held {
+			return fmt.Sprintf("void %v", m.Cell)
+		}
 		var sites []grid.SiteID
 		for _, q := range m.Quotes {
 			sites = append(sites, q.Site)
@@ -128,6 +209,14 @@ func describe(m grid.Message) string {
 		return text
 	}
 	return fmt.Sprintf("%T", m)
+}
+
+// stead names the holder in whose stead a mirror is asked.
+func stead(via grid.SiteID) string {
+	if via == "" {
+		return ""
+	}
+	return " via " + string(via)
 }
 
 func flags(list ...any) (text string) {
