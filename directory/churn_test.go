@@ -4,6 +4,7 @@ import (
 	"flag"
 	"testing"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -98,9 +99,9 @@ func (n *network) messages() (count [2]int64) {
 }
 
 // behind reports whether a comes after b in the order of a query.
-func behind(a, b position, descending bool) bool {
+func behind(a, b trie.Position, descending bool) bool {
 	if descending {
-		return a.less(b)
+		return a.Less(b)
 	}
-	return b.less(a)
+	return b.Less(a)
 }

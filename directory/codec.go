@@ -5,6 +5,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
@@ -33,53 +34,55 @@ func NewProtocol(open func(sealed []byte) (*Quote, error)) *wire.Protocol {
 	}
 }
 
-func (p position) proto() *wirepb.Position { return &wirepb.Position{Hi: p.hi, Lo: p.lo} }
+func positionProto(p trie.Position) *wirepb.Position { return &wirepb.Position{Hi: p.Hi, Lo: p.Lo} }
 
-func openPosition(p *wirepb.Position) position { return position{p.GetHi(), p.GetLo()} }
+func openPosition(p *wirepb.Position) trie.Position {
+	return trie.Position{Hi: p.GetHi(), Lo: p.GetLo()}
+}
 
 // optional returns the wire form of a prefix that is there only if ok.
-func optional(x prefix, ok bool) *wirepb.Prefix {
+func optional(x trie.Prefix, ok bool) *wirepb.Prefix {
 	if !ok {
 		return nil
 	}
-	return x.proto()
+	return prefixProto(x)
 }
 
-func (x prefix) proto() *wirepb.Prefix {
-	return &wirepb.Prefix{Hi: x.bits.hi, Lo: x.bits.lo, Length: uint32(x.length)}
+func prefixProto(x trie.Prefix) *wirepb.Prefix {
+	return &wirepb.Prefix{Hi: x.Bits.Hi, Lo: x.Bits.Lo, Length: uint32(x.Length)}
 }
 
-func openPrefix(p *wirepb.Prefix) (prefix, error) {
+func openPrefix(p *wirepb.Prefix) (trie.Prefix, error) {
 	if p.GetLength() > 128 {
-		return prefix{}, wire.Malformed("prefix of %d bits", p.GetLength())
+		return trie.Prefix{}, wire.Malformed("prefix of %d bits", p.GetLength())
 	}
-	x := prefix{position{p.GetHi(), p.GetLo()}, uint8(p.GetLength())}
-	if x.bits.head(x.length) != x.bits {
-		return prefix{}, wire.Malformed("prefix with bits behind its %d", x.length)
+	x := trie.Prefix{Bits: trie.Position{Hi: p.GetHi(), Lo: p.GetLo()}, Length: uint8(p.GetLength())}
+	if !x.Valid() {
+		return trie.Prefix{}, wire.Malformed("prefix with bits behind its %d", x.Length)
 	}
 	return x, nil
 }
 
-func prefixProtos(list []prefix) []*wirepb.Prefix {
+func prefixProtos(list []trie.Prefix) []*wirepb.Prefix {
 	var protos []*wirepb.Prefix
 	for _, x := range list {
-		protos = append(protos, x.proto())
+		protos = append(protos, prefixProto(x))
 	}
 	return protos
 }
 
 // openFences opens a list of fences of x, which must be in order.
-func openFences(x prefix, protos []*wirepb.Prefix) ([]prefix, error) {
-	if len(protos) > fencesMax {
-		return nil, wire.Malformed("%d fences, at most %d", len(protos), fencesMax)
+func openFences(x trie.Prefix, protos []*wirepb.Prefix) ([]trie.Prefix, error) {
+	if len(protos) > trie.FencesMax {
+		return nil, wire.Malformed("%d fences, at most %d", len(protos), trie.FencesMax)
 	}
-	var list []prefix
+	var list []trie.Prefix
 	for _, p := range protos {
 		f, err := openPrefix(p)
 		if err != nil {
 			return nil, err
 		}
-		if n := len(list); !x.covers(f) || n > 0 && list[n-1].compare(f) >= 0 {
+		if n := len(list); !x.Covers(f) || n > 0 && list[n-1].Compare(f) >= 0 {
 			return nil, wire.Malformed("fence %v is out of order or not in %v", f, x)
 		}
 		list = append(list, f)
@@ -87,17 +90,17 @@ func openFences(x prefix, protos []*wirepb.Prefix) ([]prefix, error) {
 	return list, nil
 }
 
-func (s *summary) proto() *wirepb.Summary {
-	return &wirepb.Summary{Processors: s.processors, Free: s.free, Speed: s.speed, Price: int64(s.price)}
+func summaryProto(s *trie.Summary) *wirepb.Summary {
+	return &wirepb.Summary{Processors: s.Processors, Free: s.Free, Speed: s.Speed, Price: int64(s.Price)}
 }
 
 // openSummary opens a summary; its numbers are only compared, so any will do.
-func openSummary(p *wirepb.Summary) *summary {
-	return &summary{p.GetProcessors(), p.GetFree(), p.GetSpeed(), grid.Price(p.GetPrice())}
+func openSummary(p *wirepb.Summary) *trie.Summary {
+	return &trie.Summary{Processors: p.GetProcessors(), Free: p.GetFree(), Speed: p.GetSpeed(), Price: grid.Price(p.GetPrice())}
 }
 
 func (c cell) proto() *wirepb.Cell {
-	return &wirepb.Cell{Attribute: uint32(c.attribute), Prefix: c.prefix.proto()}
+	return &wirepb.Cell{Attribute: uint32(c.attribute), Prefix: prefixProto(c.Prefix)}
 }
 
 func openCell(p *wirepb.Cell) (cell, error) {
@@ -206,7 +209,7 @@ func (r *Receipt) open(p *wirepb.Receipt) (err error) {
 	if r.Holders, err = openHolders(p.GetHolders()); err != nil {
 		return err
 	}
-	r.Fences, err = openFences(r.Cell.prefix, p.GetFences())
+	r.Fences, err = openFences(r.Cell.Prefix, p.GetFences())
 	return err
 }
 
@@ -235,7 +238,7 @@ func (open opener) decodeWithdraw(from grid.SiteID, body []byte) (grid.Message, 
 // Proto returns the wire form.
 func (m *Scan) Proto() proto.Message {
 	return &wirepb.Scan{
-		Token: m.Token, Cell: m.Cell.proto(), At: m.At.proto(), Descending: m.Descending, Limit: uint32(m.Limit),
+		Token: m.Token, Cell: m.Cell.proto(), At: positionProto(m.At), Descending: m.Descending, Limit: uint32(m.Limit),
 		Filter: &wirepb.Filter{
 			PriceMax: int64(m.Filter.PriceMax), SpeedMin: m.Filter.SpeedMin, FreeMin: m.Filter.FreeMin,
 			ProcessorsMin: m.Filter.ProcessorsMin, ForeignOnly: m.Filter.ForeignOnly,
@@ -289,11 +292,11 @@ func (m *Page) Proto() proto.Message {
 		if s == nil {
 			p.Summaries = append(p.Summaries, &wirepb.Summary{Unknown: true})
 		} else {
-			p.Summaries = append(p.Summaries, s.proto())
+			p.Summaries = append(p.Summaries, summaryProto(s))
 		}
 	}
 	for _, h := range m.Hints {
-		p.Hints = append(p.Hints, &wirepb.Hint{Cell: h.Cell.proto(), Holders: siteTexts(h.Holders)})
+		p.Hints = append(p.Hints, &wirepb.Hint{Cell: prefixProto(h.Cell), Holders: siteTexts(h.Holders)})
 	}
 	return p
 }
@@ -314,7 +317,7 @@ func (open opener) decodePage(_ grid.SiteID, body []byte) (grid.Message, error) 
 	if m.Cell, err = openCell(p.Cell); err != nil {
 		return nil, err
 	}
-	if m.Fences, err = openFences(m.Cell.prefix, p.Fences); err != nil {
+	if m.Fences, err = openFences(m.Cell.Prefix, p.Fences); err != nil {
 		return nil, err
 	}
 	if len(p.Hints) > 2*HintsMax || len(p.Hints) > 0 && !p.HasFences {
@@ -328,7 +331,7 @@ func (open opener) decodePage(_ grid.SiteID, body []byte) (grid.Message, error) 
 		if h.Holders, err = openHolders(hint.GetHolders()); err != nil {
 			return nil, err
 		}
-		if !m.Cell.covers(h.Cell) || len(h.Holders) == 0 {
+		if !m.Cell.Covers(h.Cell) || len(h.Holders) == 0 {
 			return nil, wire.Malformed("hint of %d holders of %v in a page of %v", len(h.Holders), h.Cell, m.Cell)
 		}
 		m.Hints = append(m.Hints, h)
@@ -354,7 +357,7 @@ func (open opener) decodePage(_ grid.SiteID, body []byte) (grid.Message, error) 
 		if err != nil {
 			return nil, err
 		}
-		if !m.Cell.covers(x) {
+		if !m.Cell.Covers(x) {
 			return nil, wire.Malformed("page of %v says that %v has nothing", m.Cell, x)
 		}
 		m.Barren = append(m.Barren, x)
@@ -371,9 +374,9 @@ func (open opener) decodePage(_ grid.SiteID, body []byte) (grid.Message, error) 
 
 // Proto returns the wire form.
 func (m *Report) Proto() proto.Message {
-	p := &wirepb.Report{Token: m.Token, Cell: m.Cell.proto(), Child: m.Child.proto(), Holders: siteTexts(m.Holders)}
+	p := &wirepb.Report{Token: m.Token, Cell: m.Cell.proto(), Child: prefixProto(m.Child), Holders: siteTexts(m.Holders)}
 	if s := m.Summary; s != nil {
-		p.Summary = s.proto()
+		p.Summary = summaryProto(s)
 	}
 	return p
 }
@@ -397,7 +400,7 @@ func decodeReport(_ grid.SiteID, body []byte) (grid.Message, error) {
 	if s := p.Summary; s != nil {
 		m.Summary = openSummary(s)
 	}
-	if !m.Cell.covers(m.Child) {
+	if !m.Cell.Covers(m.Child) {
 		return nil, wire.Malformed("report of %v, which %v does not cover", m.Child, m.Cell)
 	}
 	return m, nil
@@ -427,6 +430,6 @@ func decodeReported(_ grid.SiteID, body []byte) (grid.Message, error) {
 	if m.Holders, err = openHolders(p.Holders); err != nil {
 		return nil, err
 	}
-	m.Fences, err = openFences(prefix{}, p.Fences)
+	m.Fences, err = openFences(trie.Prefix{}, p.Fences)
 	return m, err
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 	"gridnode/internal/wire"
 )
@@ -55,9 +56,9 @@ func (s signer) quote(t testing.TB, change func(q *Quote)) *Quote {
 func samples(t testing.TB) (signer, []wire.Message) {
 	s := newSigner(t, 1)
 	q := s.quote(t, nil)
-	x := prefixOf(last, 5)
+	x := trie.PrefixOf(trie.Last(), 5)
 	c := cell{Speed, x}
-	fences := []prefix{prefixOf(last, 6), prefixOf(last, 9)}
+	fences := []trie.Prefix{trie.PrefixOf(trie.Last(), 6), trie.PrefixOf(trie.Last(), 9)}
 	return s, []wire.Message{
 		&Publish{Quote: q, Copies: []Copy{{Cell: c, Quiet: true}}},
 		&Publish{Quote: q, Copies: []Copy{{Cell: c, Guest: true, Skip: fences[0], Safe: true}}},
@@ -68,15 +69,15 @@ func samples(t testing.TB) (signer, []wire.Message) {
 		&Published{Sequence: 8, Receipts: []Receipt{{Cell: c}, {Cell: root(Price), Refused: true}}},
 		&Withdraw{Cell: c, Quote: q, Moved: true, To: fences[1]},
 		&Withdraw{Cell: c, Quote: q},
-		&Scan{Token: 4, Cell: c, At: last, Limit: 1, Via: "holder"},
+		&Scan{Token: 4, Cell: c, At: trie.Last(), Limit: 1, Via: "holder"},
 		&Scan{Token: 5, Cell: c, Limit: 1, Copy: true, Answered: mirroredScansMax},
-		&Page{Token: 3, Cell: c, Fences: fences, HasFences: true, Summaries: []*summary{nil, {processors: 1, free: 2, speed: 3, price: 4}}, Mirrors: []grid.SiteID{"a", "b"}},
-		&Scan{Token: 3, Cell: c, At: last, Descending: true, Limit: PageMax, Filter: Filter{1, 2, 3, 4, true}, Fences: 77, Ring: 9},
+		&Page{Token: 3, Cell: c, Fences: fences, HasFences: true, Summaries: []*trie.Summary{nil, {Processors: 1, Free: 2, Speed: 3, Price: 4}}, Mirrors: []grid.SiteID{"a", "b"}},
+		&Scan{Token: 3, Cell: c, At: trie.Last(), Descending: true, Limit: PageMax, Filter: Filter{1, 2, 3, 4, true}, Fences: 77, Ring: 9},
 		&Page{Token: 3, Cell: c, Quotes: []*Quote{q, q}, More: true, Held: true, Mature: true, Count: 2, Sum: 8, Fences: fences, HasFences: true},
 		&Page{Token: 3, Cell: c, Fences: fences, HasFences: true, Hints: []Hint{{fences[0], []grid.SiteID{"a", "b"}}, {fences[1], []grid.SiteID{"c"}}}},
 		&Page{Token: 3, Cell: root(Free), Ring: 4, Barren: fences},
 		&Report{Token: 4, Cell: c, Child: fences[1], Holders: []grid.SiteID{"a", "b"}},
-		&Report{Token: 4, Cell: c, Child: fences[1], Summary: &summary{processors: 1, free: 2, speed: 3, price: 4}},
+		&Report{Token: 4, Cell: c, Child: fences[1], Summary: &trie.Summary{Processors: 1, Free: 2, Speed: 3, Price: 4}},
 		&Reported{Token: 4, Moved: true, To: fences[0], Holders: []grid.SiteID{"a"}},
 		&Published{Sequence: 9, Receipts: []Receipt{{Cell: c, Moved: true, To: fences[0], Fences: fences, Holders: []grid.SiteID{"a"}}}},
 		&Report{Token: 4, Cell: c, Child: fences[1]},
@@ -128,30 +129,30 @@ func TestFullPageFitsAFrame(t *testing.T) {
 	for i := range 200 { // as large as quotes may ever become
 		q := *largest
 		q.Sealed = bytes.Repeat([]byte{1}, quoteBytesMax)
-		h.put(entry{at: position{uint64(i), 0}, quote: &q, expires: grid.Never})
+		h.put(entry{at: trie.Position{Hi: uint64(i)}, quote: &q, expires: grid.Never})
 	}
 	h.mature = true
-	for i := range fencesMax {
-		x := prefixOf(position{1<<63 | uint64(i)<<32, ^uint64(0)}, 128)
-		h.addFence(x, grid.Never)
-		f := h.fence(x)
+	for i := range trie.FencesMax {
+		x := trie.PrefixOf(trie.Position{Hi: 1<<63 | uint64(i)<<32, Lo: ^uint64(0)}, 128)
+		h.fences.Add(x, grid.Never)
+		f := h.fences.Get(x)
 		for j := range 4 {
-			f.holders = append(f.holders, grid.SiteID(fmt.Sprintf("%052d", 4*i+j)))
+			f.Holders = append(f.Holders, grid.SiteID(fmt.Sprintf("%052d", 4*i+j)))
 		}
-		for _, holder := range f.holders[:3*(i%2)] { // every other one is known to be barren
-			f.testify(holder, &nothing, grid.Never)
+		for _, holder := range f.Holders[:3*(i%2)] { // every other one is known to be barren
+			f.Testify(holder, &trie.Summary{Price: grid.CreditsMax}, grid.Never)
 		}
 	}
 	for _, m := range []Scan{
 		{Cell: root(Price), Limit: PageMax},
-		{Cell: root(Price), Limit: PageMax, Filter: Filter{ProcessorsMin: 1}, Descending: true, At: last},
+		{Cell: root(Price), Limit: PageMax, Filter: Filter{ProcessorsMin: 1}, Descending: true, At: trie.Last()},
 	} {
 		p := d.onScan(0, "asker", &m)
 		if m.Descending { // from the last quotes on; those are behind the fences
 			p.Barren = h.barren(0, &m, &Page{})
 		}
 		frame, err := wire.Encode(p)
-		if err != nil || !p.More || len(p.Quotes) < 25 || len(p.Fences) != fencesMax || len(p.Hints) != HintsMax || m.Descending && len(p.Barren) != barrenMax {
+		if err != nil || !p.More || len(p.Quotes) < 25 || len(p.Fences) != trie.FencesMax || len(p.Hints) != HintsMax || m.Descending && len(p.Barren) != barrenMax {
 			t.Fatalf("%d quotes, %d fences, %d hints, %d barren and more %v in %d bytes: %v", len(p.Quotes), len(p.Fences), len(p.Hints), len(p.Barren), p.More, len(frame), err)
 		}
 	}
@@ -202,24 +203,24 @@ func TestForgedQuotesAreRejected(t *testing.T) {
 
 func TestMalformedMessagesAreRejected(t *testing.T) {
 	s := newSigner(t, 5)
-	x := prefixOf(last, 5)
-	many := make([]prefix, fencesMax+1)
+	x := trie.PrefixOf(trie.Last(), 5)
+	many := make([]trie.Prefix, trie.FencesMax+1)
 	for i := range many {
-		many[i] = prefixOf(position{0, uint64(i) << 8}, 128)
+		many[i] = trie.PrefixOf(trie.Position{Hi: 0, Lo: uint64(i) << 8}, 128)
 	}
 	for i, m := range []wire.Message{
-		&Published{Receipts: []Receipt{{Cell: cell{attributes, prefix{}}}}},
-		&Published{Receipts: []Receipt{{Cell: cell{Price, prefix{last, 129}}}}},
-		&Published{Receipts: []Receipt{{Cell: cell{Price, prefix{last, 5}}}}}, // bits behind the fifth
+		&Published{Receipts: []Receipt{{Cell: cell{attributes, trie.Prefix{}}}}},
+		&Published{Receipts: []Receipt{{Cell: cell{Price, trie.Prefix{Bits: trie.Last(), Length: 129}}}}},
+		&Published{Receipts: []Receipt{{Cell: cell{Price, trie.Prefix{Bits: trie.Last(), Length: 5}}}}}, // bits behind the fifth
 		&Published{Receipts: []Receipt{{Fences: many}}},
-		&Published{Receipts: []Receipt{{Fences: []prefix{prefixOf(last, 9), prefixOf(last, 6)}}}},
-		&Published{Receipts: []Receipt{{Fences: []prefix{prefixOf(last, 9), prefixOf(last, 9)}}}},
-		&Published{Receipts: []Receipt{{Cell: cell{Price, x}, Fences: []prefix{prefixOf(first, 9)}}}},
+		&Published{Receipts: []Receipt{{Fences: []trie.Prefix{trie.PrefixOf(trie.Last(), 9), trie.PrefixOf(trie.Last(), 6)}}}},
+		&Published{Receipts: []Receipt{{Fences: []trie.Prefix{trie.PrefixOf(trie.Last(), 9), trie.PrefixOf(trie.Last(), 9)}}}},
+		&Published{Receipts: []Receipt{{Cell: cell{Price, x}, Fences: []trie.Prefix{trie.PrefixOf(trie.First(), 9)}}}},
 		&Published{},
 		&Published{Receipts: make([]Receipt, CopiesMax+1)},
 		&Publish{Quote: s.quote(t, nil)},
 		&Publish{Quote: s.quote(t, nil), Copies: make([]Copy, CopiesMax+1)},
-		&Publish{Quote: s.quote(t, nil), Copies: []Copy{{Cell: cell{attributes, prefix{}}}}},
+		&Publish{Quote: s.quote(t, nil), Copies: []Copy{{Cell: cell{attributes, trie.Prefix{}}}}},
 		&Scan{Limit: PageMax + 1},
 		&Scan{Limit: -1},
 		&Scan{Copy: true, Answered: mirroredScansMax + 1},
@@ -231,17 +232,17 @@ func TestMalformedMessagesAreRejected(t *testing.T) {
 		&Page{HasFences: true, Hints: make([]Hint, HintsMax+1)},
 		&Page{HasFences: true, Hints: []Hint{{Cell: x}}}, // of nobody
 		&Page{Hints: []Hint{{x, []grid.SiteID{"a"}}}},    // without fences
-		&Page{HasFences: true, Cell: cell{Price, x}, Hints: []Hint{{prefixOf(first, 9), []grid.SiteID{"a"}}}}, // of a cell elsewhere
+		&Page{HasFences: true, Cell: cell{Price, x}, Hints: []Hint{{trie.PrefixOf(trie.First(), 9), []grid.SiteID{"a"}}}}, // of a cell elsewhere
 		&Page{HasFences: true, Hints: []Hint{{x, []grid.SiteID{"a", "a"}}}},
 		&Page{HasFences: true, Hints: []Hint{{x, []grid.SiteID{""}}}},
-		&Report{Cell: cell{Price, x}, Child: prefixOf(last, 9), Holders: make([]grid.SiteID, replicasMax+1)},
+		&Report{Cell: cell{Price, x}, Child: trie.PrefixOf(trie.Last(), 9), Holders: make([]grid.SiteID, replicasMax+1)},
 		&Reported{Holders: []grid.SiteID{grid.SiteID(strings.Repeat("x", siteMax+1))}},
 		&Published{Receipts: []Receipt{{Holders: []grid.SiteID{"a", "b", "a"}}}},
 		&Page{Quotes: slicesOf(s.quote(t, nil), copyMax+1)},
 		&Report{Cell: cell{Price, x}, Child: x},
-		&Report{Cell: cell{Price, x}, Child: prefixOf(first, 9)},
+		&Report{Cell: cell{Price, x}, Child: trie.PrefixOf(trie.First(), 9)},
 		&Reported{Strays: recordsMax + 1},
-		&Reported{Moved: true, To: prefix{last, 7}},
+		&Reported{Moved: true, To: trie.Prefix{Bits: trie.Last(), Length: 7}},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			frame, err := wire.Encode(m)

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -129,7 +130,7 @@ type Directory struct {
 	upkeepAt   grid.Time
 
 	// Where to find what.
-	maps     [attributes]leaves
+	maps     [attributes]trie.Map
 	rings    map[cell]*ring
 	lookups  map[grid.Key]*ring // look-ups under way
 	began    grid.Time          // when this site first had to do with a cell; grid.Never before
@@ -189,7 +190,7 @@ func New(cfg Config, rng *rand.Rand) *Directory {
 		Slabs:  cmp.Or(cfg.Slabs, new(Slabs)),
 	}
 	for a := range d.maps {
-		d.maps[a].reset()
+		d.maps[a].Reset()
 		d.listings[a].retry = grid.Never
 	}
 	return d

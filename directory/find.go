@@ -3,6 +3,7 @@ package directory
 import (
 	"slices"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -24,58 +25,58 @@ const (
 type query struct {
 	id       QueryID
 	ask      Query
-	from     position    // first position wanted
-	at       position    // first position not covered yet
-	limit    position    // last position wanted
-	found    []candidate // in order, each site once
-	end      bool        // everything up to limit is covered
-	failed   bool        // a cell's holders did not answer
-	unsure   bool        // no holder of some cell was mature
+	from     trie.Position // first position wanted
+	at       trie.Position // first position not covered yet
+	limit    trie.Position // last position wanted
+	found    []candidate   // in order, each site once
+	end      bool          // everything up to limit is covered
+	failed   bool          // a cell's holders did not answer
+	unsure   bool          // no holder of some cell was mature
 	messages int32
 	visits   int
 	deadline grid.Time
 
-	leaf   prefix   // the cell at lies in, as far as known
-	asking bool     // leaf is being asked, or a cell above it
-	edge   position // how far the answers of these reach
-	chain  []asked  // these cells, as far as they have been asked
-	known  []prefix // cells whose copies from at on are all among found
-	gone   []prefix // cells that no holder knew
-	barren []prefix // cells that have nothing for the query
-	viewed []prefix // cells whose holders have said which of those below them are barren
-	view   bool     // the visit is to the cell above at's, before that one
-	hinted prefix   // the leaf for which that was done last
+	leaf   trie.Prefix   // the cell at lies in, as far as known
+	asking bool          // leaf is being asked, or a cell above it
+	edge   trie.Position // how far the answers of these reach
+	chain  []asked       // these cells, as far as they have been asked
+	known  []trie.Prefix // cells whose copies from at on are all among found
+	gone   []trie.Prefix // cells that no holder knew
+	barren []trie.Prefix // cells that have nothing for the query
+	viewed []trie.Prefix // cells whose holders have said which of those below them are barren
+	view   bool          // the visit is to the cell above at's, before that one
+	hinted trie.Prefix   // the leaf for which that was done last
 	visit  visit
 }
 
 // visit is the conversation of a query with the holders of one cell.
 type visit struct {
-	cell    prefix // the query's leaf or one above it
-	idle    bool   // nothing was found yet
-	number  uint32 // rises with every visit of the query
+	cell    trie.Prefix // the query's leaf or one above it
+	idle    bool        // nothing was found yet
+	number  uint32      // rises with every visit of the query
 	asked   []grid.SiteID
-	mirror  grid.SiteID // the one of them that was asked in a holder's stead
-	via     grid.SiteID // which one's
-	open    int         // scans unanswered
-	heard   bool        // a holder answered
-	young   bool        // one other than this site answered that is not mature
-	held    bool        // one that knows the cell
-	mature  bool        // one that is mature
-	cut     bool        // the answer goes on behind edge
-	edge    position    // how far it reaches, if cut
-	renewed bool        // nobody was mature, and the router was asked anew
-	agreed  int         // others that answered and hold the cell together with those that this site knows of
+	mirror  grid.SiteID   // the one of them that was asked in a holder's stead
+	via     grid.SiteID   // which one's
+	open    int           // scans unanswered
+	heard   bool          // a holder answered
+	young   bool          // one other than this site answered that is not mature
+	held    bool          // one that knows the cell
+	mature  bool          // one that is mature
+	cut     bool          // the answer goes on behind edge
+	edge    trie.Position // how far it reaches, if cut
+	renewed bool          // nobody was mature, and the router was asked anew
+	agreed  int           // others that answered and hold the cell together with those that this site knows of
 }
 
 // asked is a cell that has been asked, and whether a mature holder answered.
 type asked struct {
-	cell   prefix
+	cell   trie.Prefix
 	mature bool
 }
 
 // candidate is a quote found so far.
 type candidate struct {
-	at    position
+	at    trie.Position
 	quote *Quote
 }
 
@@ -94,7 +95,7 @@ func (d *Directory) Find(now grid.Time, ask Query, out *grid.Outbox) QueryID {
 	if ask.Limit == 0 {
 		ask.Limit = LimitMax
 	}
-	d.maps[ask.Attribute].refresh(now, 4*d.cfg.Lifetime)
+	d.maps[ask.Attribute].Refresh(now, 4*d.cfg.Lifetime)
 	q := d.newQuery()
 	q.id, q.ask, q.deadline = d.lastQuery, ask, now+queryTimeout*d.cfg.Timeout
 	q.begin()
@@ -124,16 +125,16 @@ func (d *Directory) newQuery() *query {
 
 // begin finds out from which to which position the query goes.
 func (q *query) begin() {
-	low, high := first, last
+	low, high := trie.First(), trie.Last()
 	switch f := &q.ask.Filter; q.ask.Attribute {
 	case Price:
 		if f.PriceMax > 0 {
-			high = positionOf(int64(f.PriceMax), ^uint64(0))
+			high = trie.PositionOf(int64(f.PriceMax), ^uint64(0))
 		}
 	case Speed:
-		low = positionOf(f.SpeedMin, 0)
+		low = trie.PositionOf(f.SpeedMin, 0)
 	case Free:
-		low = positionOf(f.FreeMin, 0)
+		low = trie.PositionOf(f.FreeMin, 0)
 	}
 	if q.ask.Descending {
 		low, high = high, low
@@ -146,20 +147,20 @@ func (q *query) begin() {
 }
 
 // before reports whether a comes before b in the order of the query.
-func (q *query) before(a, b position) bool {
+func (q *query) before(a, b trie.Position) bool {
 	if q.ask.Descending {
-		return b.less(a)
+		return b.Less(a)
 	}
-	return a.less(b)
+	return a.Less(b)
 }
 
 // cover moves on to behind edge.
-func (q *query) cover(edge position) {
+func (q *query) cover(edge trie.Position) {
 	q.end = !q.before(edge, q.limit)
 	if q.ask.Descending {
-		q.at = edge.prev()
+		q.at = edge.Prev()
 	} else {
-		q.at = edge.next()
+		q.at = edge.Next()
 	}
 }
 
@@ -199,18 +200,34 @@ func (d *Directory) run(now grid.Time, q *query, out *grid.Outbox) {
 	}
 }
 
+// skip passes over the cells that have nothing for the query.
+func (q *query) skip() {
+	for i := 0; i < len(q.barren) && !q.end; i++ {
+		x := q.barren[i]
+		if !x.Contains(q.at) {
+			continue
+		}
+		if q.ask.Descending {
+			q.cover(x.Bits)
+		} else {
+			q.cover(x.End())
+		}
+		i = -1 // one of those before may be next
+	}
+}
+
 // choose begins with the cell that at lies in, or first takes a view from the cell
 // above it: if its holders are not known, to learn them for one question instead of
 // a look-up; or if the cell asked before had nothing, and many may have to be asked, to
 // learn which of them are barren.
 func (d *Directory) choose(q *query) {
 	m := &d.maps[q.ask.Attribute]
-	f := m.find(q.at, q.gone)
-	q.leaf = f.prefix
+	f := m.Find(q.at, q.gone)
+	q.leaf = f.Prefix
 	q.asking, q.view, q.chain = true, false, q.chain[:0]
 	if above, ok := d.overlook(q, f); ok {
 		strange := q.hinted != q.leaf && !d.knows(cell{q.ask.Attribute, q.leaf})
-		if strange || q.visits > 0 && q.visit.idle && q.ask.Filter.selective() && !slices.Contains(q.viewed, above) {
+		if strange || q.visits > 0 && q.visit.idle && q.ask.Filter.need().Selective() && !slices.Contains(q.viewed, above) {
 			q.view, q.hinted = true, q.leaf
 			q.viewed = append(q.viewed, above)
 			q.turnTo(above)
@@ -218,23 +235,23 @@ func (d *Directory) choose(q *query) {
 			return
 		}
 	}
-	q.edge = m.next(q.leaf, q.at, q.ask.Descending, q.gone)
+	q.edge = m.Edge(q.leaf, q.at, q.ask.Descending, q.gone)
 	q.turnTo(q.leaf)
 }
 
 // overlook returns the lowest cell above a leaf whose holders are known.
-func (d *Directory) overlook(q *query, f *leaf) (above prefix, ok bool) {
-	for f.length > 0 {
-		f = d.maps[q.ask.Attribute].get(f.above)
-		if d.knows(cell{q.ask.Attribute, f.prefix}) && !slices.Contains(q.gone, f.prefix) {
-			return f.prefix, true
+func (d *Directory) overlook(q *query, f *trie.Known) (above trie.Prefix, ok bool) {
+	for f.Length > 0 {
+		f = d.maps[q.ask.Attribute].Get(f.Above)
+		if d.knows(cell{q.ask.Attribute, f.Prefix}) && !slices.Contains(q.gone, f.Prefix) {
+			return f.Prefix, true
 		}
 	}
-	return prefix{}, false
+	return trie.Prefix{}, false
 }
 
 // turnTo begins a visit to a cell.
-func (q *query) turnTo(x prefix) {
+func (q *query) turnTo(x trie.Prefix) {
 	q.visits++
 	q.visit = visit{cell: x, number: q.visit.number + 1, asked: q.visit.asked[:0], idle: true}
 	// What it has is known already: it was asked before about an earlier stretch.
@@ -278,17 +295,17 @@ func (d *Directory) judge(q *query) {
 	case !v.cut && v.mature && !slices.Contains(q.known, v.cell):
 		q.known = append(q.known, v.cell)
 	}
-	if v.cell == q.leaf && v.cell.length > 0 && v.heard && !v.held {
+	if v.cell == q.leaf && v.cell.Length > 0 && v.heard && !v.held {
 		// Nobody holds it: it has gone, or all of its holders have. What else the map
 		// says may be out of date as well.
 		q.gone = append(q.gone, v.cell)
 		q.known = q.known[:0] // they are to tell their fences again
-		m.reset()
+		m.Reset()
 		q.asking = false
 		return
 	}
 	q.chain = append(q.chain, asked{v.cell, v.mature})
-	if m.find(q.at, q.gone).prefix != q.leaf {
+	if m.Find(q.at, q.gone).Prefix != q.leaf {
 		q.asking = false // it was split
 		return
 	}
@@ -298,7 +315,7 @@ func (d *Directory) judge(q *query) {
 	}
 	q.asking = false
 	q.unsure = q.unsure || !q.chain[0].mature
-	if edge := m.next(q.leaf, q.at, q.ask.Descending, q.gone); q.before(edge, q.edge) {
+	if edge := m.Edge(q.leaf, q.at, q.ask.Descending, q.gone); q.before(edge, q.edge) {
 		q.edge = edge
 	}
 	q.cover(q.edge)
@@ -306,18 +323,18 @@ func (d *Directory) judge(q *query) {
 
 // next returns the cell to ask next about the leaf, if any: the lowest one that was
 // not asked, of those that are not above a mature one.
-func (q *query) next(m *leaves) (x prefix, left bool) {
+func (q *query) next(m *trie.Map) (x trie.Prefix, left bool) {
 	for x = q.leaf; ; {
 		i := slices.IndexFunc(q.chain, func(a asked) bool { return a.cell == x })
-		switch f := m.get(x); {
+		switch f := m.Get(x); {
 		case i < 0:
 			return x, true
-		case q.chain[i].mature || x.length == 0:
+		case q.chain[i].mature || x.Length == 0:
 			return x, false
 		case f != nil:
-			x = f.above
+			x = f.Above
 		default:
-			x = prefix{}
+			x = trie.Prefix{}
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -337,7 +338,7 @@ func TestQueriesAreCompleteDespiteALiar(t *testing.T) {
 						list[i] = old
 					}
 				}
-				slices.SortFunc(list, func(a, b *Quote) int { return a.at(p.Cell.attribute).compare(b.at(p.Cell.attribute)) })
+				slices.SortFunc(list, func(a, b *Quote) int { return a.at(p.Cell.attribute).Compare(b.at(p.Cell.attribute)) })
 				p.Quotes = list
 				return p
 			}
@@ -415,7 +416,7 @@ func (n *network) measure(q Query) (f figures) {
 	for range times {
 		s := n.anyone()
 		for a := range s.dir.maps {
-			s.dir.maps[a].reset()
+			s.dir.maps[a].Reset()
 		}
 		s.dir.rings = nil
 		before := n.asked[s.id]
@@ -483,10 +484,10 @@ func BenchmarkPublish(b *testing.B) {
 func TestCellsAboveAYoungOneAreAsked(t *testing.T) {
 	d := newDirectory(Config{})
 	var out grid.Outbox
-	x := prefixOf(quoteAt("a", 5, 1, 0).at(Price), 3)
-	d.maps[Price].refresh(0, grid.Hour)
-	d.maps[Price].add(x)
-	d.Find(0, Query{After: &Cursor{Price, x.bits}, Filter: Filter{PriceMax: 6}}, &out)
+	x := trie.PrefixOf(quoteAt("a", 5, 1, 0).at(Price), 3)
+	d.maps[Price].Refresh(0, grid.Hour)
+	d.maps[Price].Add(x)
+	d.Find(0, Query{After: &Cursor{Price, x.Bits}, Filter: Filter{PriceMax: 6}}, &out)
 	for range 20 {
 		if len(out.Locals) > 0 {
 			break
@@ -544,15 +545,15 @@ func TestAroundStaysInTheCell(t *testing.T) {
 		d := newDirectory(Config{})
 		q := quoteAt("x", grid.Price(rapid.Int64Range(0, 1<<40).Draw(t, "price")), 1, 0)
 		place, random := rapid.Uint64().Draw(t, "place"), rapid.Uint64().Draw(t, "random")
-		at := positionOf(q.value(Price), place)
-		d.maps[Price].reset()
+		at := trie.PositionOf(q.value(Price), place)
+		d.maps[Price].Reset()
 		if got := d.Around(q, Price, place, random); got != random {
 			t.Fatalf("%x in the root, want %x", got, random)
 		}
-		c := prefixOf(at, uint8(rapid.IntRange(1, 128).Draw(t, "length")))
-		d.maps[Price].add(c)
-		got := positionOf(q.value(Price), d.Around(q, Price, place, random))
-		if value := prefixOf(at, at.width()); !c.contains(got) || !value.contains(got) {
+		c := trie.PrefixOf(at, uint8(rapid.IntRange(1, 128).Draw(t, "length")))
+		d.maps[Price].Add(c)
+		got := trie.PositionOf(q.value(Price), d.Around(q, Price, place, random))
+		if value := trie.PrefixOf(at, at.Width()); !c.Contains(got) || !value.Contains(got) {
 			t.Fatalf("%x is not in %v of value %d", got, c, q.Price)
 		}
 		if d.Around(q, Price, place, 0) > place || d.Around(q, Price, place, ^uint64(0)) < place {

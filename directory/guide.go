@@ -8,21 +8,21 @@ import "gridnode/grid"
 // is not asked again; then the router is.
 func (d *Directory) guide(now grid.Time, c cell, out *grid.Outbox) {
 	r := d.aRing(now, c)
-	if c.isRoot() || len(r.peers) > 0 || r.asked != grid.Never {
+	if c.IsRoot() || len(r.peers) > 0 || r.asked != grid.Never {
 		return
 	}
 	m := &d.maps[c.attribute]
-	above := m.find(c.bits, nil)
-	for above.length > 0 && (above.length >= c.length || !d.knows(cell{c.attribute, above.prefix})) {
-		above = m.get(above.above)
+	above := m.Find(c.Bits, nil)
+	for above.Length > 0 && (above.Length >= c.Length || !d.knows(cell{c.attribute, above.Prefix})) {
+		above = m.Get(above.Above)
 	}
-	from := d.rings[cell{c.attribute, above.prefix}]
-	if from == nil || len(from.peers) == 0 || int(above.length) < r.guided {
+	from := d.rings[cell{c.attribute, above.Prefix}]
+	if from == nil || len(from.peers) == 0 || int(above.Length) < r.guided {
 		return
 	}
-	r.guided = int(above.length) + 1
+	r.guided = int(above.Length) + 1
 	if h := d.holding(from.cell); h != nil {
-		for _, hint := range h.hints(c.bits, false, nil) {
+		for _, hint := range h.hints(c.Bits, false, nil) {
 			d.hint(now, cell{c.attribute, hint.Cell}, hint.Holders)
 		}
 		d.guide(now, c, out)
@@ -39,7 +39,7 @@ func (d *Directory) guide(now grid.Time, c cell, out *grid.Outbox) {
 	}
 	r.asked = now // whoever wants to know waits for it
 	s := d.scans.New()
-	*s = Scan{Token: token, Cell: from.cell, At: c.bits, Limit: 1}
+	*s = Scan{Token: token, Cell: from.cell, At: c.Bits, Limit: 1}
 	out.Send(site, s)
 }
 
@@ -51,7 +51,7 @@ func (d *Directory) onGuided(now grid.Time, c cell, p *Page, out *grid.Outbox) {
 	}
 	r.asked = grid.Never
 	if p != nil && p.Cell.attribute == c.attribute {
-		d.maps[c.attribute].learn(p.Cell.prefix, p.Fences)
+		d.maps[c.attribute].Learn(p.Cell.Prefix, p.Fences)
 		for i := range p.Hints {
 			d.hint(now, cell{c.attribute, p.Hints[i].Cell}, p.Hints[i].Holders)
 		}

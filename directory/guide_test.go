@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -14,9 +15,9 @@ func guided(t *testing.T) (d *Directory, cells [3]cell, out *grid.Outbox) {
 	t.Helper()
 	d, _, out = settledRing(t, "a", "b", "c", "d")
 	for i := range cells {
-		cells[i] = cell{Price, prefix{position{0x5 << 60, 0}, uint8(4 * (i + 1))}}
+		cells[i] = cell{Price, trie.PrefixOf(trie.Position{Hi: 0x5 << 60}, uint8(4*(i+1)))}
 	}
-	d.maps[Price].reset()
+	d.maps[Price].Reset()
 	return d, cells, out
 }
 
@@ -43,15 +44,15 @@ func TestGuideLeadsDownwards(t *testing.T) {
 			t.Fatalf("on the way to %v: %d messages, %d look-ups", c, len(out.Sends), len(out.Keys))
 		}
 		scan := out.Sends[0].Message.(*Scan)
-		if scan.Cell != above || scan.At != cells[2].bits {
-			t.Fatalf("asks %v about %x, want %v", scan.Cell, scan.At.hi, above)
+		if scan.Cell != above || scan.At != cells[2].Bits {
+			t.Fatalf("asks %v about %x, want %v", scan.Cell, scan.At.Hi, above)
 		}
 		d.guide(0, cells[2], out)
 		if len(out.Sends) != 1 {
 			t.Fatal("asks twice at a time")
 		}
 		holder := grid.SiteID(fmt.Sprintf("holder %d", i))
-		d.Step(0, pageTo(out, Hint{c.prefix, []grid.SiteID{holder}}), out)
+		d.Step(0, pageTo(out, Hint{c.Prefix, []grid.SiteID{holder}}), out)
 		if !d.knows(c) || d.rings[c].peers[0] != holder {
 			t.Fatalf("does not know who holds %v after the answer", c)
 		}
@@ -67,10 +68,10 @@ func TestGuideThatLeadsNowhere(t *testing.T) {
 	for name, answer := range map[string]func(d *Directory, c cell, out *grid.Outbox) grid.Input{
 		"no hint": func(_ *Directory, _ cell, out *grid.Outbox) grid.Input { return pageTo(out) },
 		"other cell": func(_ *Directory, _ cell, out *grid.Outbox) grid.Input {
-			return pageTo(out, Hint{prefix{position{0x9 << 60, 0}, 4}, []grid.SiteID{"x"}})
+			return pageTo(out, Hint{trie.PrefixOf(trie.Position{Hi: 0x9 << 60}, 4), []grid.SiteID{"x"}})
 		},
 		"other attribute": func(_ *Directory, c cell, out *grid.Outbox) grid.Input {
-			in := pageTo(out, Hint{c.prefix, []grid.SiteID{"x"}})
+			in := pageTo(out, Hint{c.Prefix, []grid.SiteID{"x"}})
 			in.Message.(*Page).Cell.attribute = Speed
 			return in
 		},
@@ -110,7 +111,7 @@ func TestGuideThatLeadsNowhere(t *testing.T) {
 func TestGuideIsSpared(t *testing.T) {
 	d, cells, out := guided(t)
 	d.rings[root(Price)].peers[0] = d.cfg.Self
-	d.onReport(0, "x", &Report{Cell: root(Price), Child: cells[0].prefix, Holders: []grid.SiteID{"x", "y"}})
+	d.onReport(0, "x", &Report{Cell: root(Price), Child: cells[0].Prefix, Holders: []grid.SiteID{"x", "y"}})
 	d.guide(0, cells[0], out)
 	if r := d.rings[cells[0]]; len(out.Sends) != 0 || !slices.Equal(r.peers, []grid.SiteID{"x", "y"}) {
 		t.Errorf("a holder of the root sent %d messages and knows %v", len(out.Sends), r.peers)

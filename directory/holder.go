@@ -3,6 +3,7 @@ package directory
 import (
 	"slices"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -52,7 +53,7 @@ func (d *Directory) receiptChunk() []Receipt {
 func (d *Directory) keep(now grid.Time, q *Quote, m *Copy) Receipt {
 	reply := Receipt{Cell: m.Cell}
 	at := q.at(m.Cell.attribute)
-	if q.Withdrawn || !d.timely(now, q) || !m.Cell.contains(at) || m.Guest && !m.Cell.covers(m.Skip) {
+	if q.Withdrawn || !d.timely(now, q) || !m.Cell.Contains(at) || m.Guest && !m.Cell.Covers(m.Skip) {
 		reply.Refused = true
 		return reply
 	}
@@ -66,13 +67,13 @@ func (d *Directory) keep(now grid.Time, q *Quote, m *Copy) Receipt {
 	}
 	reply.Ring = d.rings[m.Cell].known()
 	d.doubtRing(now, m.Cell, m.Ring)
-	skip := prefix{}
+	skip := trie.Prefix{}
 	if m.Guest {
 		skip = m.Skip
 	}
-	if reply.To, reply.Moved = h.way(at, skip); reply.Moved {
-		reply.Fences, _ = h.list()
-		reply.Holders = h.holdersOf(reply.To)
+	if reply.To, reply.Moved = h.fences.Way(at, skip); reply.Moved {
+		reply.Fences, _ = h.fences.List()
+		reply.Holders = h.fences.Holders(reply.To)
 	}
 	i := h.of(q)
 	news := i < 0 && m.Cell.attribute != Free || i >= 0 && !h.entries[i].quote.sameTerms(q)
@@ -96,13 +97,12 @@ func (d *Directory) keep(now grid.Time, q *Quote, m *Copy) Receipt {
 	if news {
 		d.void(now, h)
 	}
-	offer := nothing
-	offer.add(q)
-	d.raise(now, h, &offer)
+	d.raise(now, h, q.summary())
 	h.put(entry{at: at, quote: q, expires: now + min(q.Expires()-now, q.Lifetime), guest: m.Guest, safe: m.Safe})
 	if !reply.Moved && !m.Guest {
-		h.closing.heed(m.Safe)
-		reply.Closing, reply.Closed = h.closing.on, h.closing.closed(now, d.cfg.Lifetime)
+		h.life.Published(m.Safe)
+		stage := h.life.Stage(now, d.cfg.Lifetime)
+		reply.Closing, reply.Closed = stage >= trie.Closing, stage == trie.Closed
 		h.split(now, d.cfg.CellMax, now+d.cfg.Lifetime)
 		d.upkeepAt = min(d.upkeepAt, h.upkeep.next)
 	}
@@ -129,8 +129,8 @@ func (d *Directory) onWithdraw(now grid.Time, m *Withdraw) Receipt {
 		h.entries = slices.Delete(h.entries, i, i+1)
 		d.uncount(q.Site)
 	}
-	if m.Moved && m.Cell.covers(m.To) {
-		h.addFence(m.To, now+d.cfg.Lifetime)
+	if m.Moved && m.Cell.Covers(m.To) {
+		h.fences.Add(m.To, now+d.cfg.Lifetime)
 	}
 	return reply
 }
@@ -164,7 +164,7 @@ func (d *Directory) onScan(now grid.Time, from grid.SiteID, m *Scan) *Page {
 	}
 	p.Ring = d.rings[m.Cell].known()
 	d.doubtRing(now, m.Cell, m.Ring)
-	p.Held, p.Mature = true, h.mature && h.closing.quit == grid.Never
+	p.Held, p.Mature = true, h.mature && !h.life.Leaves()
 	switch {
 	case m.Limit == 0:
 		p.Count, p.Sum = h.stand(now)
@@ -185,11 +185,11 @@ func (d *Directory) onScan(now grid.Time, from grid.SiteID, m *Scan) *Page {
 // answerFrom fills a page with what a cell has.
 func (d *Directory) answerFrom(now grid.Time, h *holding, m *Scan, p *Page) {
 	if m.Limit == 0 {
-		p.HasFences = h.edges() != m.Fences
+		p.HasFences = h.fences.Edges() != m.Fences
 		return
 	}
 	d.fillPage(now, h, m, p)
-	if fences, digest := h.list(); digest != m.Fences {
+	if fences, digest := h.fences.List(); digest != m.Fences {
 		p.Fences, p.HasFences = fences, true
 		p.Hints = h.hints(m.At, m.Descending, p.Barren)
 	}
@@ -227,7 +227,7 @@ func (d *Directory) fillPage(now grid.Time, h *holding, m *Scan, p *Page) {
 	if !m.Copy {
 		d.quoteSpace = d.quoteSpace[len(quotes):]
 	}
-	if p.Mature && m.Filter.selective() {
+	if p.Mature && m.Filter.need().Selective() {
 		p.Barren = h.barren(now, m, p)
 	}
 }
@@ -245,35 +245,27 @@ func (d *Directory) quoteChunk() []*Quote {
 func (d *Directory) onReport(now grid.Time, from grid.SiteID, m *Report) Reported {
 	reply := Reported{Token: m.Token}
 	h := d.hold(now, m.Cell)
-	if h == nil || !m.Cell.covers(m.Child) {
+	if h == nil || !m.Cell.Covers(m.Child) {
 		return reply
 	}
 	reply.Ring = d.rings[m.Cell].known()
-	if to, between := h.way(m.Child.bits, m.Child); between {
-		reply.Moved, reply.To, reply.Holders = true, to, h.holdersOf(to)
+	if to, between := h.fences.Way(m.Child.Bits, m.Child); between {
+		reply.Moved, reply.To, reply.Holders = true, to, h.fences.Holders(to)
 		return reply
 	}
-	if h.addFence(m.Child, now+d.cfg.Lifetime) {
-		f := h.fence(m.Child)
+	if h.fences.Add(m.Child, now+d.cfg.Lifetime) {
+		f := h.fences.Get(m.Child)
 		if slices.Contains(m.Holders, from) {
-			f.holders = m.Holders
+			f.Holders = m.Holders
 		}
-		f.testify(from, m.Summary, now+d.cfg.Lifetime)
+		f.Testify(from, m.Summary, now+d.cfg.Lifetime)
 		d.reconsiderSummary(now, h, f)
 	}
-	h.group(now + d.cfg.Lifetime)
+	h.fences.Group(h.cell.Prefix, now+d.cfg.Lifetime)
 	reply.Strays = h.strays(now, m.Child)
-	if !h.upkeep.clear && !h.cell.isRoot() {
+	if !h.upkeep.clear && !h.cell.IsRoot() {
 		reply.Strays++ // there may be some further up
 	}
-	fences, _ := h.list()
-	i, _ := slices.BinarySearchFunc(fences, m.Child, prefix.compare)
-	j := i + 1
-	for j < len(fences) && m.Child.covers(fences[j]) {
-		j++
-	}
-	if i+1 < j {
-		reply.Fences = fences[i+1 : j : j]
-	}
+	reply.Fences = h.fences.Below(m.Child)
 	return reply
 }

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -77,10 +78,10 @@ func TestHolderAgainstMap(t *testing.T) {
 				return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.spread, b.spread))
 			})
 			down := rapid.Bool().Draw(t, "down")
-			at := first
+			at := trie.First()
 			if down {
 				slices.Reverse(want)
-				at = last
+				at = trie.Last()
 			}
 			if p := d.onScan(now, "asker", &Scan{Cell: root(Price), At: at, Descending: down, Limit: PageMax}); !slices.Equal(p.Quotes, want) {
 				t.Fatalf("at %v: %d quotes, want %d", now, len(p.Quotes), len(want))
@@ -96,12 +97,12 @@ func TestPagesFollowEachOther(t *testing.T) {
 	}
 	for _, down := range []bool{false, true} {
 		var got []grid.Price
-		for at, more := map[bool]position{false: first, true: last}[down], true; more; {
+		for at, more := map[bool]trie.Position{false: trie.First(), true: trie.Last()}[down], true; more; {
 			p := d.onScan(0, "asker", &Scan{Cell: root(Price), At: at, Descending: down, Limit: 7, Filter: Filter{PriceMax: 30}})
 			for _, q := range p.Quotes {
 				got = append(got, q.Price)
-				if at = q.at(Price).next(); down {
-					at = q.at(Price).prev()
+				if at = q.at(Price).Next(); down {
+					at = q.at(Price).Prev()
 				}
 			}
 			more = p.More
@@ -154,11 +155,11 @@ func TestLifeIsCountedFromOurClock(t *testing.T) {
 func TestQuoteThatDoesNotBelongIntoTheCell(t *testing.T) {
 	d := newDirectory(Config{})
 	q := quoteAt("a", 5, 1, 0)
-	other := cell{Price, prefixOf(last, 3)}
+	other := cell{Price, trie.PrefixOf(trie.Last(), 3)}
 	if reply := d.keep(0, q, &Copy{Cell: other}); !reply.Refused || len(d.holdings) != 0 {
 		t.Errorf("got %+v, holds %d cells", reply, len(d.holdings))
 	}
-	if reply := d.keep(0, q, &Copy{Cell: root(Price), Guest: true, Skip: prefix{}}); !reply.Refused {
+	if reply := d.keep(0, q, &Copy{Cell: root(Price), Guest: true, Skip: trie.Prefix{}}); !reply.Refused {
 		t.Errorf("a guest of the cell itself got %+v", reply)
 	}
 }
@@ -195,7 +196,7 @@ func TestHolderIsBounded(t *testing.T) {
 		d := newDirectory(Config{})
 		q := quoteAt("a", 1<<20, 1, 0)
 		for i := range publisherMax + 1 {
-			c := cell{Price, prefixOf(q.at(Price), uint8(i))}
+			c := cell{Price, trie.PrefixOf(q.at(Price), uint8(i))}
 			if reply := d.keep(0, q, &Copy{Cell: c}); reply.Refused != (i >= publisherMax) {
 				t.Fatalf("copy %d: refused %v", i+1, reply.Refused)
 			}
@@ -214,7 +215,7 @@ func TestHolderIsBounded(t *testing.T) {
 		d := newDirectory(Config{CellMax: 8})
 		h := d.hold(0, root(Price))
 		for i := range 8 * crowdFactor {
-			h.put(entry{at: position{uint64(i), 0}, quote: quoteAt(fmt.Sprint("s", i), 1, 1, 0), expires: grid.Hour})
+			h.put(entry{at: trie.Position{Hi: uint64(i)}, quote: quoteAt(fmt.Sprint("s", i), 1, 1, 0), expires: grid.Hour})
 		}
 		if reply := d.keep(0, quoteAt("a", 1, 1, 0), &Copy{Cell: root(Price)}); !reply.Refused {
 			t.Errorf("a cell of %d copies took another one", len(h.entries))
@@ -232,7 +233,7 @@ func TestHolderIsBounded(t *testing.T) {
 	t.Run("cells", func(t *testing.T) {
 		d := newDirectory(Config{})
 		for i := range holdingsMax + 10 {
-			d.onReport(0, "x", &Report{Cell: cell{Price, prefixOf(position{uint64(i) << 40, 0}, 64)}, Child: prefixOf(position{uint64(i) << 40, 0}, 65)})
+			d.onReport(0, "x", &Report{Cell: cell{Price, trie.PrefixOf(trie.Position{Hi: uint64(i) << 40}, 64)}, Child: trie.PrefixOf(trie.Position{Hi: uint64(i) << 40}, 65)})
 		}
 		if len(d.holdings) != holdingsMax {
 			t.Errorf("holds %d cells", len(d.holdings))
@@ -241,10 +242,10 @@ func TestHolderIsBounded(t *testing.T) {
 	t.Run("fences", func(t *testing.T) {
 		d := newDirectory(Config{})
 		for i := range 1000 {
-			d.onReport(0, "x", &Report{Cell: root(Price), Child: prefixOf(position{uint64(i) << 48, 0}, 30)})
+			d.onReport(0, "x", &Report{Cell: root(Price), Child: trie.PrefixOf(trie.Position{Hi: uint64(i) << 48}, 30)})
 		}
-		if h := d.holding(root(Price)); len(h.fences) > fencesMax {
-			t.Errorf("%d fences", len(h.fences))
+		if h := d.holding(root(Price)); h.fences.Len() > trie.FencesMax {
+			t.Errorf("%d fences", h.fences.Len())
 		}
 	})
 	t.Run("newest quotes", func(t *testing.T) {
@@ -269,7 +270,7 @@ func TestHolderIsBounded(t *testing.T) {
 		d := newDirectory(Config{})
 		var out grid.Outbox
 		for i := range 2 * ringsMax {
-			d.ring(grid.Time(i), cell{Price, prefixOf(position{uint64(i) << 40, 0}, 64)}, &out)
+			d.ring(grid.Time(i), cell{Price, trie.PrefixOf(trie.Position{Hi: uint64(i) << 40}, 64)}, &out)
 		}
 		if len(d.rings) > ringsMax || len(d.lookups) > ringsMax {
 			t.Errorf("%d rings, %d look-ups", len(d.rings), len(d.lookups))
@@ -294,15 +295,15 @@ func TestSplit(t *testing.T) {
 				}
 			}
 			h := d.holding(root(Price))
-			if n, _ := h.stand(0); n > 96 || len(h.fences) == 0 {
-				t.Fatalf("%d own quotes, %d fences", n, len(h.fences))
+			if n, _ := h.stand(0); n > 96 || h.fences.Len() == 0 {
+				t.Fatalf("%d own quotes, %d fences", n, h.fences.Len())
 			}
 			moved := 0
 			for i := range 97 { // each publishes again
 				q := quoteAt(fmt.Sprint("s", i), price(i), 2, 0)
 				if reply := d.keep(0, q, &Copy{Cell: root(Price)}); reply.Moved {
 					moved++
-					if !reply.To.contains(q.at(Price)) || !slices.Contains(reply.Fences, reply.To) {
+					if !reply.To.Contains(q.at(Price)) || !slices.Contains(reply.Fences, reply.To) {
 						t.Fatalf("%v is sent to %v of %v", q.at(Price), reply.To, reply.Fences)
 					}
 				}
@@ -322,7 +323,7 @@ func TestExpiryCastsDoubt(t *testing.T) {
 			d.keep(0, quoteAt("a", 1, 1, 0), &Copy{Cell: root(Price)})
 		},
 		"fence": func(d *Directory) {
-			d.onReport(0, "x", &Report{Cell: root(Price), Child: prefixOf(first, 3)})
+			d.onReport(0, "x", &Report{Cell: root(Price), Child: trie.PrefixOf(trie.First(), 3)})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -364,16 +365,16 @@ func TestRequestsAreBounded(t *testing.T) {
 func TestCoveredFenceLapsesQuietly(t *testing.T) {
 	d := newDirectory(Config{})
 	h := d.hold(0, root(Price))
-	inner, outer := prefix{position{0x5 << 60, 0}, 4}, prefix{position{0x4 << 60, 0}, 2}
-	h.addFence(inner, grid.Minute)
-	h.addFence(outer, grid.Hour)
+	inner, outer := trie.PrefixOf(trie.Position{Hi: 0x5 << 60}, 4), trie.PrefixOf(trie.Position{Hi: 0x4 << 60}, 2)
+	h.fences.Add(inner, grid.Minute)
+	h.fences.Add(outer, grid.Hour)
 	if h.mature = true; h.lapsed(2*grid.Minute) || !h.lapsed(grid.Hour) {
 		t.Errorf("lapsed with the inner fence: %v, with the outer one: %v", h.lapsed(2*grid.Minute), h.lapsed(grid.Hour))
 	}
-	if d.expire(2*grid.Minute, h); !h.mature || h.fence(inner) != nil || h.fence(outer) == nil {
+	if d.expire(2*grid.Minute, h); !h.mature || h.fences.Get(inner) != nil || h.fences.Get(outer) == nil {
 		t.Errorf("mature %v, fences %v after the inner one expired", h.mature, h.fences)
 	}
-	h.addFence(inner, 3*grid.Hour)
+	h.fences.Add(inner, 3*grid.Hour)
 	if d.expire(2*grid.Hour, h); h.mature {
 		t.Error("mature although an outer fence expired")
 	}
@@ -384,22 +385,22 @@ func TestCoveredFenceLapsesQuietly(t *testing.T) {
 
 // Holders who compare how a cell stands agree if they know the same outer fences.
 func TestHoldersCompareOuterFences(t *testing.T) {
-	inner, outer := prefix{position{0x5 << 60, 0}, 4}, prefix{position{0x4 << 60, 0}, 2}
-	digest := func(fences ...prefix) uint64 {
+	inner, outer := trie.PrefixOf(trie.Position{Hi: 0x5 << 60}, 4), trie.PrefixOf(trie.Position{Hi: 0x4 << 60}, 2)
+	digest := func(fences ...trie.Prefix) uint64 {
 		h := newDirectory(Config{}).hold(0, root(Price))
 		for _, f := range fences {
-			h.addFence(f, grid.Hour)
+			h.fences.Add(f, grid.Hour)
 		}
-		return h.edges()
+		return h.fences.Edges()
 	}
 	for _, tt := range []struct {
-		fences []prefix
+		fences []trie.Prefix
 		differ bool
-	}{{nil, true}, {[]prefix{inner}, true}, {[]prefix{outer}, false}, {[]prefix{inner, outer}, false}} {
+	}{{nil, true}, {[]trie.Prefix{inner}, true}, {[]trie.Prefix{outer}, false}, {[]trie.Prefix{inner, outer}, false}} {
 		d := newDirectory(Config{})
 		h := d.hold(0, root(Price))
-		h.addFence(outer, grid.Hour)
-		h.addFence(inner, grid.Hour)
+		h.fences.Add(outer, grid.Hour)
+		h.fences.Add(inner, grid.Hour)
 		if p := d.onScan(0, "other", &Scan{Cell: root(Price), Fences: digest(tt.fences...)}); p.HasFences != tt.differ || len(p.Fences) > 0 {
 			t.Errorf("to who knows %v: differ %v, %d fences", tt.fences, p.HasFences, len(p.Fences))
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -12,47 +13,32 @@ const (
 	holdingsMax  = 4096   // cells
 	recordsMax   = 10_000 // copies of quotes in all cells
 	publisherMax = 64     // copies of one site's quotes
-	fencesMax    = 128    // cells split off one cell
 	crowdFactor  = 4      // a cell keeps at most this many times Config.CellMax copies
 )
 
 // holding is a cell that this site holds, as one of several: the copies of quotes
-// that were published to it, and the fences, which are the cells that it covers and
-// that were split off it. Copies inside a fence are strays, whose sites have not
-// moved them yet, or guests.
+// that were published to it, and the cells that were split off it. Copies inside a
+// fence are strays, whose sites have not moved them yet, or guests.
 type holding struct {
 	cell    cell
-	entries []entry // ordered by position, then site; each site once
-	fences  []fence // ordered by prefix; some may cover others
+	entries []entry   // ordered by position, then site; each site once
+	soonest grid.Time // no entry expires before
+	fences  trie.Fences
+	life    trie.Life
 
-	since   grid.Time // when this site first heard of the cell, or began anew to doubt that it has all
-	mature  bool      // this site has every live quote of the cell
-	soonest grid.Time // no entry or fence expires before
-	closing closing
-
-	told   []prefix // the fences as they stand in messages; nil after a change
-	digest uint64   // of told
+	since  grid.Time // when this site first heard of the cell, or began anew to doubt that it has all
+	mature bool      // this site has every live quote of the cell
 	upkeep upkeep
 	demand demand
 }
 
 // entry is one site's copy.
 type entry struct {
-	at      position
+	at      trie.Position
 	quote   *Quote
 	expires grid.Time
 	guest   bool // it belongs into a cell below, which is closing
 	safe    bool // this cell is closing, and the cell above has a guest's copy
-}
-
-// fence is a cell that was split off this one.
-type fence struct {
-	prefix
-	expires grid.Time     // unless its holders report again
-	holders []grid.SiteID // as one of them has reported; shared by messages, does not change
-
-	witnesses []witness // what some of these say of the cell, each once
-	vouched   *summary  // of a copy: what the holder of the cell above makes of that
 }
 
 // holding returns a cell held here, or nil.
@@ -77,7 +63,7 @@ func (d *Directory) hold(now grid.Time, c cell) *holding {
 	if len(d.holdings) >= holdingsMax {
 		return nil
 	}
-	h := &holding{cell: c, since: now, soonest: grid.Never, closing: never}
+	h := &holding{cell: c, since: now, soonest: grid.Never}
 	h.upkeep.begin(now, d)
 	d.holdings = slices.Insert(d.holdings, i, h)
 	d.upkeepAt = min(d.upkeepAt, h.upkeep.next)
@@ -85,8 +71,8 @@ func (d *Directory) hold(now grid.Time, c cell) *holding {
 }
 
 // index returns the index of the first entry at or behind a position.
-func (h *holding) index(at position) int {
-	i, _ := slices.BinarySearchFunc(h.entries, at, func(e entry, at position) int { return e.at.compare(at) })
+func (h *holding) index(at trie.Position) int {
+	i, _ := slices.BinarySearchFunc(h.entries, at, func(e entry, at trie.Position) int { return e.at.Compare(at) })
 	return i
 }
 
@@ -98,28 +84,26 @@ func (h *holding) of(q *Quote) int {
 // put inserts an entry of a site that has none.
 func (h *holding) put(e entry) {
 	i, _ := slices.BinarySearchFunc(h.entries, e, func(a, b entry) int {
-		return cmp.Or(a.at.compare(b.at), cmp.Compare(a.quote.Site, b.quote.Site))
+		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.quote.Site, b.quote.Site))
 	})
 	h.entries = slices.Insert(h.entries, i, e)
 	h.soonest = min(h.soonest, e.expires)
 }
 
-// lapsed reports whether a copy or fence has expired. Then a site has died, or a
-// cell has gone, or somebody has other ideas of who holds this cell, and so may
-// others have: who was mature is not any more. Fences that another one covers do not
-// count: the holders of these cells report to that one's as soon as there is one.
+// lapsed reports whether a copy or an outer fence has expired. Then a site has died, or
+// a cell has gone, or somebody has other ideas of who holds this cell, and so may
+// others have: who was mature is not any more.
 func (h *holding) lapsed(now grid.Time) bool {
-	if now < h.soonest {
-		return false
+	if now >= h.soonest {
+		h.soonest = grid.Never
+		for i := range h.entries {
+			h.soonest = min(h.soonest, h.entries[i].expires)
+		}
+		if now >= h.soonest {
+			return true
+		}
 	}
-	h.soonest = grid.Never
-	for i := range h.entries {
-		h.soonest = min(h.soonest, h.entries[i].expires)
-	}
-	for f := range h.outer {
-		h.soonest = min(h.soonest, f.expires)
-	}
-	return now >= h.soonest
+	return h.fences.Lapsed(now)
 }
 
 // doubt makes the holder of a cell prove anew that it has all of its quotes.
@@ -134,18 +118,37 @@ func (d *Directory) doubt(now grid.Time, h *holding) {
 
 // own yields the live quotes of the cell itself, in order.
 func (h *holding) own(now grid.Time, yield func(*entry) bool) {
-	fenced, edge, j := false, position{}, 0 // edge is the end of the last fence that began, if any
+	outside := h.fences.Sieve()
 	for i := range h.entries {
 		e := &h.entries[i]
-		for ; j < len(h.fences) && !e.at.less(h.fences[j].bits); j++ {
-			if end := h.fences[j].end(); !fenced || edge.less(end) {
-				fenced, edge = true, end
-			}
-		}
-		if now < e.expires && (!fenced || edge.less(e.at)) && !yield(e) {
+		if outside.Passes(e.at) && now < e.expires && !yield(e) {
 			return
 		}
 	}
+}
+
+// split makes cells of parts of a cell that has too many quotes of its own.
+func (h *holding) split(now grid.Time, cellMax int, expires grid.Time) {
+	if len(h.entries) <= h.cell.Room(cellMax) {
+		return
+	}
+	var points []trie.Position
+	for e := range func(yield func(*entry) bool) { h.own(now, yield) } {
+		points = append(points, e.at)
+	}
+	if h.fences.Split(h.cell.Prefix, points, cellMax, expires) {
+		h.upkeep.next = min(h.upkeep.next, now) // for the strays to be told
+	}
+}
+
+// reconsider decides whether the cell stays.
+func (h *holding) reconsider(now grid.Time, cellMax int, lifetime grid.Time) {
+	c := trie.Census{Max: cellMax, Safe: true, Mature: h.mature, Leaf: !h.cell.IsRoot() && h.fences.Len() == 0}
+	for e := range func(yield func(*entry) bool) { h.own(now, yield) } {
+		c.Quotes++
+		c.Safe = c.Safe && e.safe
+	}
+	h.life.Reconsider(now, lifetime, c)
 }
 
 // stand returns how many live quotes the cell has and the sum of their spreads.
@@ -158,9 +161,9 @@ func (h *holding) stand(now grid.Time) (count int32, sum uint64) {
 }
 
 // strays returns how many live copies kept here belong into a cell below.
-func (h *holding) strays(now grid.Time, child prefix) (n int32) {
-	end := child.end()
-	for i := h.index(child.bits); i < len(h.entries) && !end.less(h.entries[i].at); i++ {
+func (h *holding) strays(now grid.Time, child trie.Prefix) (n int32) {
+	end := child.End()
+	for i := h.index(child.Bits); i < len(h.entries) && !end.Less(h.entries[i].at); i++ {
 		if e := &h.entries[i]; now < e.expires && !e.guest {
 			n++
 		}
@@ -168,52 +171,21 @@ func (h *holding) strays(now grid.Time, child prefix) (n int32) {
 	return n
 }
 
-// way returns the longest fence that contains a position and is not skip or below
-// it; if there is one, that is where a quote at that position belongs.
-func (h *holding) way(at position, skip prefix) (to prefix, moved bool) {
-	for i := range h.fences {
-		f := h.fences[i].prefix
-		if at.less(f.bits) {
-			break
+// summary returns that of a cell held here, if this site knows all of its quotes and
+// what is in all cells below.
+func (h *holding) summary(now grid.Time) (s trie.Summary, ok bool) {
+	if !h.mature {
+		return s, false
+	}
+	if s, ok = h.fences.Summary(now); !ok {
+		return s, false
+	}
+	for i := range h.entries {
+		if e := &h.entries[i]; now < e.expires {
+			s.Merge(e.quote.summary())
 		}
-		if f.contains(at) && (!moved || f.length > to.length) && (skip.length == 0 || f.length < skip.length) {
-			to, moved = f, true
-		}
 	}
-	return to, moved
-}
-
-// addFence notes that a cell exists which this one covers. If there are too many
-// already it reports false.
-func (h *holding) addFence(x prefix, expires grid.Time) bool {
-	i, known := slices.BinarySearchFunc(h.fences, x, func(f fence, x prefix) int { return f.prefix.compare(x) })
-	if !known {
-		if len(h.fences) >= fencesMax {
-			return false
-		}
-		h.fences = slices.Insert(h.fences, i, fence{prefix: x})
-		h.told, h.digest = nil, 0
-	}
-	h.fences[i].expires = max(h.fences[i].expires, expires)
-	h.soonest = min(h.soonest, expires)
-	return true
-}
-
-// fence returns the fence of a cell, or nil.
-func (h *holding) fence(x prefix) *fence {
-	i, ok := slices.BinarySearchFunc(h.fences, x, func(f fence, x prefix) int { return f.prefix.compare(x) })
-	if !ok {
-		return nil
-	}
-	return &h.fences[i]
-}
-
-// holdersOf returns who holds the cell of a fence, as far as they have reported.
-func (h *holding) holdersOf(x prefix) []grid.SiteID {
-	if f := h.fence(x); f != nil {
-		return f.holders
-	}
-	return nil
+	return s, true
 }
 
 // hintBytesMax leaves room in a page's frame for its quotes and fences.
@@ -221,74 +193,78 @@ const hintBytesMax = 7 << 10
 
 // hints returns who holds the cells from a position on, in the order in which a
 // scan comes to them, without those that it passes over.
-func (h *holding) hints(at position, descending bool, barren []prefix) (hints []Hint) {
+func (h *holding) hints(at trie.Position, descending bool, barren []trie.Prefix) (hints []Hint) {
 	size := 0
-	for f := range h.ahead(at, descending) {
-		if len(f.holders) == 0 || slices.ContainsFunc(barren, func(x prefix) bool { return x == f.prefix || x.covers(f.prefix) }) {
+	for f := range h.fences.Ahead(at, descending) {
+		if len(f.Holders) == 0 || slices.ContainsFunc(barren, func(x trie.Prefix) bool { return x == f.Prefix || x.Covers(f.Prefix) }) {
 			continue
 		}
-		for _, s := range f.holders {
+		for _, s := range f.Holders {
 			size += len(s) + 2
 		}
 		if len(hints) == HintsMax || size > hintBytesMax {
 			break
 		}
-		hints = append(hints, Hint{f.prefix, f.holders})
+		hints = append(hints, Hint{f.Prefix, f.Holders})
 	}
 	return hints
 }
 
-// ahead yields the fences from a position on, in the order in which a scan comes to
-// them.
-func (h *holding) ahead(at position, descending bool) func(yield func(*fence) bool) {
-	return func(yield func(*fence) bool) {
-		step, i := 1, 0
-		if descending {
-			step, i = -1, len(h.fences)-1
+// barrenMax bounds the cells of a page that cannot answer, and those that a query
+// remembers.
+const (
+	barrenMax      = 64
+	barrenQueryMax = 1024
+)
+
+// barren returns the cells that a scan comes to before the end of its page and that
+// have nothing which passes its filter.
+func (h *holding) barren(now grid.Time, m *Scan, p *Page) (cells []trie.Prefix) {
+	need := m.Filter.need()
+	for f := range h.fences.Ahead(m.At, m.Descending) {
+		if n := len(p.Quotes); p.More && n > 0 {
+			if edge := p.Quotes[n-1].at(m.Cell.attribute); m.Descending && f.End().Less(edge) || !m.Descending && edge.Less(f.Bits) {
+				break
+			}
 		}
-		for ; i >= 0 && i < len(h.fences); i += step {
-			f := &h.fences[i]
-			if behind := descending && !at.less(f.bits) || !descending && !f.end().less(at); behind && !yield(f) {
-				return
+		if n := len(cells); n > 0 && cells[n-1].Covers(f.Prefix) {
+			continue
+		}
+		if s, ok := f.Summary(now); ok && s.Barren(need) {
+			if cells = append(cells, f.Prefix); len(cells) == barrenMax {
+				break
 			}
 		}
 	}
+	return cells
 }
 
-// outer yields the fences that no other one covers.
-func (h *holding) outer(yield func(*fence) bool) {
-	last := -1
-	for i := range h.fences {
-		if last >= 0 && h.fences[last].covers(h.fences[i].prefix) {
-			continue
-		}
-		last = i
-		if !yield(&h.fences[i]) {
-			return
-		}
+// raise makes the holder of a cell report at once if what the cell has now exceeds
+// what this site has said of it.
+func (d *Directory) raise(now grid.Time, h *holding, s trie.Summary) {
+	if u := &h.upkeep; u.said && !u.summary.Covers(s) {
+		u.summary.Merge(s) // not again for the same
+		u.retries = triesMax
+		d.hurry(h, max(now, u.last+d.cfg.Timeout/4))
 	}
 }
 
-// edges returns the digest of the outer fences: holders for whom it is the same know
-// the same part of the cell as its own, whatever they know of the cells below those.
-func (h *holding) edges() (digest uint64) {
-	for f := range h.outer {
-		digest = digestWith(digest, f.prefix)
+// reconsiderSummary makes the holder of a cell report at once if what a cell below
+// has, or that this is not known, shows that it has said too little.
+func (d *Directory) reconsiderSummary(now grid.Time, h *holding, f *trie.Fence) {
+	s, ok := f.Summary(now)
+	if ok {
+		d.raise(now, h, s)
+	} else if u := &h.upkeep; u.said {
+		u.said = false
+		d.hurry(h, max(now, u.last+d.cfg.Timeout/4))
 	}
-	return digest
 }
 
-// list returns the fences as they go into messages, and their digest. The slice is
-// shared by all messages and does not change.
-func (h *holding) list() ([]prefix, uint64) {
-	if h.told == nil && len(h.fences) > 0 {
-		h.told = make([]prefix, len(h.fences))
-		for i := range h.fences {
-			h.told[i] = h.fences[i].prefix
-		}
-		h.digest = digestOf(h.told)
-	}
-	return h.told, h.digest
+// hurry brings the next round of a cell forward.
+func (d *Directory) hurry(h *holding, at grid.Time) {
+	h.upkeep.next = min(h.upkeep.next, at)
+	d.upkeepAt = min(d.upkeepAt, h.upkeep.next)
 }
 
 // expire drops what is over: copies (their publishers' counts go down) and fences.
@@ -306,11 +282,7 @@ func (d *Directory) expire(now grid.Time, h *holding) {
 	}
 	clear(h.entries[len(kept):])
 	h.entries = kept
-	n := len(h.fences)
-	h.fences = slices.DeleteFunc(h.fences, func(f fence) bool { return now >= f.expires })
-	if len(h.fences) != n {
-		h.told, h.digest = nil, 0
-	}
+	h.fences.Expire(now)
 }
 
 // count notes one more copy of a site's quotes, unless there are too many.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -145,11 +146,11 @@ func (d *Directory) publish(now grid.Time, how voice, out *grid.Outbox) {
 
 // settle makes the place where the quote belongs, as far as known, its home.
 func (d *Directory) settle(now grid.Time, a Attribute) {
-	d.maps[a].refresh(now, 4*d.cfg.Lifetime)
+	d.maps[a].Refresh(now, 4*d.cfg.Lifetime)
 	l := &d.listings[a]
 	at := d.own.at(a)
-	c := cell{a, d.maps[a].find(at, nil).prefix}
-	if h := l.in(home); h != nil && h.cell.contains(at) && h.cell.length >= c.length {
+	c := cell{a, d.maps[a].Find(at, nil).Prefix}
+	if h := l.in(home); h != nil && h.cell.Contains(at) && h.cell.Length >= c.Length {
 		return // the map may have been forgotten; its holders would know of a longer one
 	}
 	l.evict(home)
@@ -158,14 +159,14 @@ func (d *Directory) settle(now grid.Time, a Attribute) {
 }
 
 // lodge makes the cell above a closing one, as far as known, the guest's.
-func (d *Directory) lodge(a Attribute, closing prefix) {
+func (d *Directory) lodge(a Attribute, closing trie.Prefix) {
 	l := &d.listings[a]
 	m := &d.maps[a]
-	f := m.find(d.own.at(a), nil)
-	for f.length >= closing.length && f.length > 0 {
-		f = m.get(f.above)
+	f := m.Find(d.own.at(a), nil)
+	for f.Length >= closing.Length && f.Length > 0 {
+		f = m.Get(f.Above)
 	}
-	c := cell{a, f.prefix}
+	c := cell{a, f.Prefix}
 	if g := l.in(guest); g != nil && g.cell == c {
 		return
 	}
@@ -235,10 +236,10 @@ func (d *Directory) onReceipt(now grid.Time, from grid.SiteID, sequence uint64, 
 func (d *Directory) follow(now grid.Time, l *listing, p *place, m *Receipt, out *grid.Outbox) {
 	a := p.cell.attribute
 	at := d.own.at(a)
-	if m.Moved && p.cell.covers(m.To) && m.To.contains(at) {
+	if m.Moved && p.cell.Covers(m.To) && m.To.Contains(at) {
 		l.hops++
-		d.maps[a].learn(p.cell.prefix, m.Fences)
-		d.maps[a].add(m.To)
+		d.maps[a].Learn(p.cell.Prefix, m.Fences)
+		d.maps[a].Add(m.To)
 		d.hint(now, cell{a, m.To}, m.Holders)
 		if p.role == guest {
 			d.lodge(a, p.skip)
@@ -251,15 +252,15 @@ func (d *Directory) follow(now grid.Time, l *listing, p *place, m *Receipt, out 
 		return
 	}
 	switch {
-	case p.role != home || p.cell.isRoot():
+	case p.role != home || p.cell.IsRoot():
 	case m.Closed && l.close >= now && now >= l.leave:
 		l.leave = now + d.cfg.Lifetime
-		d.maps[a].forget(p.cell.prefix)
+		d.maps[a].Forget(p.cell.Prefix)
 		l.evict(home)
 		d.issue(now) // what is withdrawn must be older than what is published
 		d.publish(now, loud, out)
 	case m.Closing || m.Closed:
 		l.close = now + d.cfg.Lifetime
-		d.lodge(a, p.cell.prefix)
+		d.lodge(a, p.cell.Prefix)
 	}
 }

@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"gridnode/directory/trie"
 	"gridnode/grid"
 	"gridnode/internal/wire"
 )
@@ -28,11 +29,11 @@ type Publish struct {
 // Copy is one cell's part of Publish.
 type Copy struct {
 	Cell  cell
-	Quiet bool   // answer only if the site has to do something about it
-	Guest bool   // keep a copy although it belongs into the cell Skip, which is closing
-	Skip  prefix // covered by Cell
-	Safe  bool   // Cell is closing, and the cell above it has a guest's copy
-	Ring  uint64 // digest of who holds the cell, as far as the sender knows
+	Quiet bool        // answer only if the site has to do something about it
+	Guest bool        // keep a copy although it belongs into the cell Skip, which is closing
+	Skip  trie.Prefix // covered by Cell
+	Safe  bool        // Cell is closing, and the cell above it has a guest's copy
+	Ring  uint64      // digest of who holds the cell, as far as the sender knows
 }
 
 // Published answers Publish and Withdraw.
@@ -50,9 +51,9 @@ type Receipt struct {
 	Closed  bool // it has become so: withdraw from here
 	Absent  bool // Moved, and the holder has no copy, so none need be withdrawn
 	Moved   bool // the quote, or guest, belongs into the cell To, which Cell covers
-	To      prefix
-	Fences  []prefix // all cells that the holder knows to be split off this one, if Moved
-	Ring    uint64   // digest of who holds the cell, as far as the holder knows; 0 if it does not
+	To      trie.Prefix
+	Fences  []trie.Prefix // all cells that the holder knows to be split off this one, if Moved
+	Ring    uint64        // digest of who holds the cell, as far as the holder knows; 0 if it does not
 
 	Holders []grid.SiteID // of To, if known
 }
@@ -64,14 +65,14 @@ type Withdraw struct {
 	Cell  cell
 	Quote *Quote
 	Moved bool // to the cell To, which was split off this one
-	To    prefix
+	To    trie.Prefix
 }
 
 // Scan asks a holder for the next quotes of a cell from a position on.
 type Scan struct {
 	Token      uint64
 	Cell       cell
-	At         position // first one wanted
+	At         trie.Position // first one wanted
 	Descending bool
 	Limit      int32 // 0 to PageMax; 0 asks how the cell stands
 	Filter     Filter
@@ -98,16 +99,16 @@ type Page struct {
 	Count  int32    // live quotes in the cell, if Scan.Limit is 0
 	Sum    uint64   // of their sites' spreads: holders with the same quotes have the same sum
 
-	Fences    []prefix // the cells that were split off this one, in order
-	HasFences bool     // Fences is given, as the asker's digest differed; if Scan.Limit is 0 it only did
-	Hints     []Hint   // of the first fences in the direction of the scan that may have something, at most HintsMax; with HasFences only
+	Fences    []trie.Prefix // the cells that were split off this one, in order
+	HasFences bool          // Fences is given, as the asker's digest differed; if Scan.Limit is 0 it only did
+	Hints     []Hint        // of the first fences in the direction of the scan that may have something, at most HintsMax; with HasFences only
 
 	// Barren are cells that were split off this one and have nothing that passes the
 	// filter, nor has any cell below them; at most 64, before the last of Quotes if there are More.
-	Barren []prefix
+	Barren []trie.Prefix
 
-	Mirrors   []grid.SiteID // who may be asked in the holder's stead, at most 16
-	Summaries []*summary    // of the cells in Fences, where known; if Scan.Copy
+	Mirrors   []grid.SiteID   // who may be asked in the holder's stead, at most 16
+	Summaries []*trie.Summary // of the cells in Fences, where known; if Scan.Copy
 }
 
 // HintsMax is the most hints in a page.
@@ -117,7 +118,7 @@ const HintsMax = 16
 // yet may begin with these: if they do not hold it they say so, and if they are not
 // all of them their receipts show it.
 type Hint struct {
-	Cell    prefix
+	Cell    trie.Prefix
 	Holders []grid.SiteID // nearest to the cell's key first, at least 1
 }
 
@@ -125,20 +126,20 @@ type Hint struct {
 type Report struct {
 	Token uint64
 	Cell  cell
-	Child prefix // whose holder the sender is; Cell covers it
+	Child trie.Prefix // whose holder the sender is; Cell covers it
 
 	Holders []grid.SiteID // of Child, as far as the sender knows
-	Summary *summary      // of Child; nil if the sender may not have all of its quotes
+	Summary *trie.Summary // of Child; nil if the sender may not have all of its quotes
 }
 
 // Reported answers Report.
 type Reported struct {
 	Token  uint64
 	Moved  bool // there is a cell between, To: report there
-	To     prefix
-	Strays int32    // quotes kept here, or possibly further up, that belong into the child
-	Fences []prefix // cells that the child covers, unless Moved
-	Ring   uint64   // digest of who holds Report.Cell, as far as the holder knows; 0 if it does not
+	To     trie.Prefix
+	Strays int32         // quotes kept here, or possibly further up, that belong into the child
+	Fences []trie.Prefix // cells that the child covers, unless Moved
+	Ring   uint64        // digest of who holds Report.Cell, as far as the holder knows; 0 if it does not
 
 	Holders []grid.SiteID // of To, if known
 }

@@ -3,6 +3,7 @@ package directory
 import (
 	"slices"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -100,19 +101,19 @@ func (d *Directory) fillCopy(now grid.Time, from grid.SiteID, h *holding, m *Sca
 	if len(*c) < mirrorsMax {
 		*c = append(*c, copyholder{from, now + d.mirrorSpan() + d.cfg.Timeout})
 	}
-	if p.HasFences = m.At == first; !p.HasFences {
+	if p.HasFences = m.At == trie.First(); !p.HasFences {
 		p.Fences, p.Hints = nil, nil
 		return
 	}
-	p.Fences, _ = h.list()
-	for _, hint := range append(h.hints(first, false, nil), h.hints(last, true, nil)...) {
+	p.Fences, _ = h.fences.List()
+	for _, hint := range append(h.hints(trie.First(), false, nil), h.hints(trie.Last(), true, nil)...) {
 		if !slices.ContainsFunc(p.Hints, func(x Hint) bool { return x.Cell == hint.Cell }) && len(p.Hints) < 2*HintsMax {
 			p.Hints = append(p.Hints, hint)
 		}
 	}
-	for i := range h.fences {
-		var known *summary
-		if s, ok := h.fences[i].summary(now); ok {
+	for f := range h.fences.Ahead(trie.First(), false) {
+		var known *trie.Summary
+		if s, ok := f.Summary(now); ok {
 			known = &s
 		}
 		p.Summaries = append(p.Summaries, known)
@@ -192,8 +193,8 @@ func (d *Directory) onScanVia(now grid.Time, from grid.SiteID, m *Scan, out *gri
 	c.waiting = append(c.waiting, waiter{from, *m})
 	if !c.open {
 		c.open, c.stale, c.asked, c.pages = true, false, now, 0
-		c.fetched = &holding{cell: c.cell, soonest: grid.Never, closing: never}
-		d.fetch(now, c, first, out)
+		c.fetched = &holding{cell: c.cell, soonest: grid.Never}
+		d.fetch(now, c, trie.First(), out)
 	}
 }
 
@@ -221,7 +222,7 @@ func (d *Directory) mirrorOf(now grid.Time, m *Scan) *mirrored {
 }
 
 // fetch asks the holder for the next page of a copy.
-func (d *Directory) fetch(now grid.Time, c *mirrored, at position, out *grid.Outbox) {
+func (d *Directory) fetch(now grid.Time, c *mirrored, at trie.Position, out *grid.Outbox) {
 	token := d.requests.add(request{purpose: forCopy, site: c.via, cell: c.cell, deadline: now + d.cfg.Timeout})
 	if token == 0 {
 		d.fetchedAll(now, c, false, out)
@@ -247,22 +248,22 @@ func (d *Directory) onCopy(now grid.Time, r request, p *Page, out *grid.Outbox) 
 	c.pages++
 	h := c.fetched
 	for i, f := range p.Fences {
-		if c.pages > 1 || !h.addFence(f, grid.Never) {
+		if c.pages > 1 || !h.fences.Add(f, grid.Never) {
 			break
 		}
 		if i < len(p.Summaries) {
-			h.fence(f).vouched = p.Summaries[i]
+			h.fences.Get(f).Vouch(p.Summaries[i])
 		}
 	}
 	for _, hint := range p.Hints {
-		if f := h.fence(hint.Cell); f != nil {
-			f.holders = hint.Holders
+		if f := h.fences.Get(hint.Cell); f != nil {
+			f.Holders = hint.Holders
 		}
 	}
 	c.mirrors, c.ring = p.Mirrors, p.Ring
 	for _, q := range p.Quotes {
 		at := q.at(c.cell.attribute)
-		if n := len(h.entries); !c.cell.contains(at) || q.impossible(now) || n > 0 && !h.entries[n-1].at.less(at) {
+		if n := len(h.entries); !c.cell.Contains(at) || q.impossible(now) || n > 0 && !h.entries[n-1].at.Less(at) {
 			d.Rejected++
 			d.distrust(now, r.site)
 			d.fetchedAll(now, c, false, out)
@@ -272,7 +273,7 @@ func (d *Directory) onCopy(now grid.Time, r request, p *Page, out *grid.Outbox) 
 		h.entries = append(h.entries, entry{at: at, quote: q, expires: q.Expires()})
 	}
 	if p.More {
-		d.fetch(now, c, h.entries[len(h.entries)-1].at.next(), out)
+		d.fetch(now, c, h.entries[len(h.entries)-1].at.Next(), out)
 		return
 	}
 	d.fetchedAll(now, c, true, out)
@@ -338,13 +339,13 @@ func (r *ring) forgo(mirror grid.SiteID) {
 // likelyMirrors returns who probably are the mirrors of an attribute's root, of which no
 // holder has said: as many of the sites next to its holders as the cells known make likely.
 func (d *Directory) likelyMirrors(now grid.Time, r *ring) []grid.SiteID {
-	if !r.cell.isRoot() || r.heard == 0 || now-r.heard > spanMax*d.cfg.Lifetime || d.isHolder(r) || len(r.peers) < d.cfg.Replicas {
+	if !r.cell.IsRoot() || r.heard == 0 || now-r.heard > spanMax*d.cfg.Lifetime || d.isHolder(r) || len(r.peers) < d.cfg.Replicas {
 		return nil
 	}
 	next := r.peers[d.cfg.Replicas:]
 	cells := 0
 	for a := range d.maps { // all orders have the same quotes, but this site has not come to know all equally well
-		cells = max(cells, d.maps[a].size())
+		cells = max(cells, d.maps[a].Size())
 	}
 	likely := even(cells/mirrorCells-d.cfg.Replicas, d.cfg.Replicas)
 	return next[:min(likely, len(next))]

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -123,7 +124,7 @@ func TestMirrorIsBounded(t *testing.T) {
 	d := newDirectory(Config{})
 	var out grid.Outbox
 	for i := range 3 * mirroredMax {
-		c := cell{Price, prefixOf(position{uint64(i) << 50, 0}, 20)}
+		c := cell{Price, trie.PrefixOf(trie.Position{Hi: uint64(i) << 50}, 20)}
 		for range 2 * mirrorWaitMax {
 			d.Step(0, &grid.Delivery{From: "asker", Message: &Scan{Token: 1, Cell: c, Limit: 1, Via: "holder"}}, &out)
 		}
@@ -153,9 +154,9 @@ func newcomer(i, cells int) (*Directory, []grid.SiteID) {
 	var out grid.Outbox
 	r := d.ring(0, root(Price), &out)
 	d.Step(grid.Second, &grid.Closest{Key: r.key, Peers: peers}, &out)
-	d.maps[Price].refresh(grid.Second, grid.Hour)
+	d.maps[Price].Refresh(grid.Second, grid.Hour)
 	for j := range cells {
-		d.maps[Price].add(prefix{position{uint64(j+1) << 52, 0}, 12})
+		d.maps[Price].Add(trie.PrefixOf(trie.Position{Hi: uint64(j+1) << 52}, 12))
 	}
 	return d, peers
 }
@@ -208,7 +209,7 @@ func TestLikelyMirrorsGiveWay(t *testing.T) {
 	if n := len(d.likelyMirrors(grid.Second+spanMax*d.cfg.Lifetime+1, r)); n != 0 {
 		t.Errorf("%d mirrors long after the router named them", n)
 	}
-	d.maps[Price].refresh(grid.Day, grid.Hour)
+	d.maps[Price].Refresh(grid.Day, grid.Hour)
 	if n := len(d.likelyMirrors(grid.Minute, r)); n != mirrorsMax {
 		t.Errorf("%d mirrors as the map was forgotten", n)
 	}

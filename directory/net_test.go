@@ -283,7 +283,7 @@ func (n *network) want(q Query) (ids []grid.SiteID) {
 	})
 	for _, w := range all {
 		if q.After != nil {
-			if c := w.at(q.Attribute).compare(q.After.at); c == 0 || (c < 0) != q.Descending {
+			if c := w.at(q.Attribute).Compare(q.After.at); c == 0 || (c < 0) != q.Descending {
 				continue
 			}
 		}

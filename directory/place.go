@@ -3,6 +3,7 @@ package directory
 import (
 	"slices"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -11,9 +12,9 @@ type place struct {
 	cell   cell
 	role   role
 	copies []replica
-	skip   prefix // of a guest: the closing home
-	moved  bool   // of a place to leave: the cell to was split off it
-	to     prefix
+	skip   trie.Prefix // of a guest: the closing home
+	moved  bool        // of a place to leave: the cell to was split off it
+	to     trie.Prefix
 }
 
 // replica is one holder's copy.
@@ -218,7 +219,7 @@ func (d *Directory) rests(site grid.SiteID) bool {
 // not heard of: then one answer says so, where all holders would. Whoever does not answer
 // is not waited for.
 func (d *Directory) probe(p *place) (copy int, probing bool) {
-	if p.role != home || len(p.copies) == 0 || p.cell.isRoot() && !d.maps[p.cell.attribute].branches() {
+	if p.role != home || len(p.copies) == 0 || p.cell.IsRoot() && !d.maps[p.cell.attribute].Branches() {
 		return 0, false
 	}
 	for i := range p.copies {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -28,27 +29,27 @@ func TestUnansweredLookUpDoesNotSpin(t *testing.T) {
 // In a cell that covers others a quote goes to one holder first, to the others once
 // that one has it or does not answer, and to nobody else if it belongs further down.
 func TestOneHolderIsAskedFirst(t *testing.T) {
-	child := prefix{position{}, 1}
+	child := trie.PrefixOf(trie.First(), 1)
 	for _, tt := range []struct {
 		name   string
-		cells  []prefix // that are known below the root
+		cells  []trie.Prefix // that are known below the root
 		answer func(r *Receipt) bool
 		first  int // publications before the answer
 		then   int // after it, to the root
 	}{
 		{"no other cells", nil, func(*Receipt) bool { return true }, 4, 0},
-		{"it belongs there", []prefix{{last.head(4), 4}}, func(*Receipt) bool { return true }, 1, 3},
-		{"it belongs further down", []prefix{{last.head(4), 4}}, func(r *Receipt) bool {
-			r.Moved, r.To, r.Fences, r.Absent, r.Holders = true, child, []prefix{child}, true, []grid.SiteID{"e"}
+		{"it belongs there", []trie.Prefix{trie.PrefixOf(trie.Last(), 4)}, func(*Receipt) bool { return true }, 1, 3},
+		{"it belongs further down", []trie.Prefix{trie.PrefixOf(trie.Last(), 4)}, func(r *Receipt) bool {
+			r.Moved, r.To, r.Fences, r.Absent, r.Holders = true, child, []trie.Prefix{child}, true, []grid.SiteID{"e"}
 			return true
 		}, 1, 0},
-		{"no answer", []prefix{{last.head(4), 4}}, func(*Receipt) bool { return false }, 1, 4},
+		{"no answer", []trie.Prefix{trie.PrefixOf(trie.Last(), 4)}, func(*Receipt) bool { return false }, 1, 4},
 	} {
 		d, _, out := settledRing(t, "a", "b", "c", "d")
 		now := grid.Second
-		d.maps[Price].refresh(now, grid.Hour)
+		d.maps[Price].Refresh(now, grid.Hour)
 		for _, x := range tt.cells {
-			d.maps[Price].add(x)
+			d.maps[Price].Add(x)
 		}
 		sent := func() (to []grid.SiteID) {
 			for _, s := range out.Sends {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -61,6 +62,11 @@ func (f *Filter) Match(q *Quote) bool {
 		q.Processors >= f.ProcessorsMin && (q.Foreign || !f.ForeignOnly)
 }
 
+// need returns what of the filter summaries of cells can tell.
+func (f *Filter) need() trie.Need {
+	return trie.Need{Processors: f.ProcessorsMin, Free: f.FreeMin, Speed: f.SpeedMin, Price: f.PriceMax}
+}
+
 // check returns an error that names the first field that is out of bounds.
 func (f *Filter) check() error {
 	switch {
@@ -79,7 +85,7 @@ func (f *Filter) check() error {
 // Cursor is a place behind a quote in the order of an attribute.
 type Cursor struct {
 	attribute Attribute
-	at        position
+	at        trie.Position
 }
 
 // Behind returns the cursor behind q in the order of an attribute, in either direction.
@@ -88,7 +94,7 @@ func Behind(q *Quote, a Attribute) *Cursor { return &Cursor{a, q.at(a)} }
 // Passed reports whether q stands before c: a query from c on does not find it.
 func (c *Cursor) Passed(q *Quote, descending bool) bool {
 	at := q.at(c.attribute)
-	return at == c.at || at.less(c.at) != descending
+	return at == c.at || at.Less(c.at) != descending
 }
 
 // Amid returns a cursor amid the quotes whose value of an attribute is that of q: the
@@ -96,15 +102,15 @@ func (c *Cursor) Passed(q *Quote, descending bool) bool {
 // quotes have (Spread), and then with other values. Where many quotes are equal, this
 // lets askers begin at different ones of them.
 func Amid(q *Quote, a Attribute, spread uint64) *Cursor {
-	return &Cursor{a, positionOf(q.value(a), spread)}
+	return &Cursor{a, trie.PositionOf(q.value(a), spread)}
 }
 
 // Around draws another place among the quotes that have the value of q: one in the
 // same cell as place, as far as this site knows the cells, so that asking from there
 // needs no other holders. random is where in it, from 0 to the largest value.
 func (d *Directory) Around(q *Quote, a Attribute, place, random uint64) (spread uint64) {
-	width := positionOf(q.value(a), 0).width()
-	fixed := max(d.maps[a].find(positionOf(q.value(a), place), nil).length, width) - width
+	width := trie.PositionOf(q.value(a), 0).Width()
+	fixed := max(d.maps[a].Find(trie.PositionOf(q.value(a), place), nil).Length, width) - width
 	if fixed >= 64 {
 		return place
 	}

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -145,11 +146,11 @@ func (q *Quote) value(a Attribute) int64 {
 }
 
 // at returns the quote's position in the order of an attribute.
-func (q *Quote) at(a Attribute) position {
+func (q *Quote) at(a Attribute) trie.Position {
 	if q.spread == 0 {
-		return positionOf(q.value(a), spreadOf(q.Site))
+		return trie.PositionOf(q.value(a), spreadOf(q.Site))
 	}
-	return positionOf(q.value(a), q.spread)
+	return trie.PositionOf(q.value(a), q.spread)
 }
 
 // spreadOf returns 64 bits that order sites of equal value: a hash of the ID, so
@@ -159,6 +160,9 @@ func spreadOf(site grid.SiteID) uint64 {
 	sum := sha256.Sum256(append(buffer[:0], site...))
 	return max(binary.BigEndian.Uint64(sum[:8]), 1)
 }
+
+// summary returns that of the quote alone.
+func (q *Quote) summary() trie.Summary { return trie.SummaryOf(q.Processors, q.Free, q.Speed, q.Price) }
 
 // sameTerms reports whether two quotes of a site differ in its load at most.
 func (q *Quote) sameTerms(other *Quote) bool {

@@ -303,7 +303,7 @@ func (d *Directory) fill(r *ring, peers []grid.SiteID) (changed bool) {
 		return true
 	}
 	keep := d.cfg.Replicas + spares
-	if r.cell.isRoot() || slices.Contains(peers[:min(len(peers), d.cfg.Replicas)], d.cfg.Self) {
+	if r.cell.IsRoot() || slices.Contains(peers[:min(len(peers), d.cfg.Replicas)], d.cfg.Self) {
 		keep = d.cfg.Replicas + mirrorsMax
 	}
 	peers = peers[:min(len(peers), keep)]

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -69,7 +70,7 @@ func TestHints(t *testing.T) {
 	if !slices.Equal(r.peers, []grid.SiteID{"a", "b", "c", "d"}) {
 		t.Errorf("a hint replaced the router's answer: %v", r.peers)
 	}
-	c := cell{Price, prefixOf(last, 3)}
+	c := cell{Price, trie.PrefixOf(trie.Last(), 3)}
 	d.hint(0, c, []grid.SiteID{"e", "f"})
 	if r := d.knownRing(0, c, out); !slices.Equal(r.peers, []grid.SiteID{"e", "f"}) || len(out.Keys) != 0 {
 		t.Errorf("with a hint %v, %d look-ups", r.peers, len(out.Keys))
@@ -80,7 +81,10 @@ func TestHints(t *testing.T) {
 // only what one of those holders has said itself.
 func TestHintsComeInOrder(t *testing.T) {
 	d := newDirectory(Config{})
-	cells := []prefix{{position{0x2 << 60, 0}, 4}, {position{0x5 << 60, 0}, 4}, {position{0x9 << 60, 0}, 4}}
+	var cells []trie.Prefix
+	for _, bits := range []uint64{0x2, 0x5, 0x9} {
+		cells = append(cells, trie.PrefixOf(trie.Position{Hi: bits << 60}, 4))
+	}
 	for i, x := range cells {
 		site := grid.SiteID(rune('a' + i))
 		d.onReport(0, site, &Report{Cell: root(Price), Child: x, Holders: []grid.SiteID{site, "other"}})
@@ -88,19 +92,19 @@ func TestHintsComeInOrder(t *testing.T) {
 	d.onReport(0, "liar", &Report{Cell: root(Price), Child: cells[1], Holders: []grid.SiteID{"accomplice"}})
 	h := d.holding(root(Price))
 	for _, tt := range []struct {
-		at   position
+		at   trie.Position
 		down bool
 		want string
 	}{
-		{first, false, "abc"}, {last, true, "cba"}, {position{0x3 << 60, 0}, false, "bc"},
-		{position{0x5<<60 | 1, 0}, false, "bc"}, {position{0x5<<60 | 1, 0}, true, "ba"}, {first, true, ""},
+		{trie.First(), false, "abc"}, {trie.Last(), true, "cba"}, {trie.Position{Hi: 0x3 << 60}, false, "bc"},
+		{trie.Position{Hi: 0x5<<60 | 1}, false, "bc"}, {trie.Position{Hi: 0x5<<60 | 1}, true, "ba"}, {trie.First(), true, ""},
 	} {
 		got := ""
 		for _, hint := range h.hints(tt.at, tt.down, nil) {
 			got += string(hint.Holders[0])
 		}
 		if got != tt.want {
-			t.Errorf("from %x, down %v: %q, want %q", tt.at.hi, tt.down, got, tt.want)
+			t.Errorf("from %x, down %v: %q, want %q", tt.at.Hi, tt.down, got, tt.want)
 		}
 	}
 }

@@ -114,7 +114,7 @@ func (n *network) valid(s *site, q Query) {
 			n.t.Fatalf("at %v %s got %+v", n.now, s.id, x)
 		case seen[x.Site]:
 			n.t.Fatalf("at %v %s got %s twice", n.now, s.id, x.Site)
-		case i > 0 && f.Quotes[i-1].at(q.Attribute).less(x.at(q.Attribute)) == q.Descending:
+		case i > 0 && f.Quotes[i-1].at(q.Attribute).Less(x.at(q.Attribute)) == q.Descending:
 			n.t.Fatalf("at %v %s got %s out of order", n.now, s.id, x.Site)
 		case len(f.Quotes) > q.Limit && q.Limit > 0:
 			n.t.Fatalf("at %v %s got %d quotes, wanted %d", n.now, s.id, len(f.Quotes), q.Limit)

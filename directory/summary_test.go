@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -74,54 +75,26 @@ func TestBarrenCellBecomesFertile(t *testing.T) {
 	})
 }
 
-// Nothing is left out on the word of few: it takes more than half of a cell's
-// holders, and the most that any of them says counts.
-func TestSummaryTakesMoreThanHalf(t *testing.T) {
-	f := fence{holders: []grid.SiteID{"a", "b", "c", "d"}}
-	low, high := summary{processors: 1, price: 5}, summary{processors: 8, price: 3}
-	f.testify("a", &low, 10)
-	f.testify("x", &low, 10) // not a holder
-	f.testify("b", &low, 10)
-	f.testify("b", &low, 10)
-	if s, ok := f.summary(0); ok {
-		t.Errorf("two of four make the summary %+v", s)
-	}
-	f.testify("c", &high, 20)
-	if s, ok := f.summary(0); !ok || s != high {
-		t.Errorf("summary %+v, %v, want the most of all: %+v", s, ok, high)
-	}
-	if s, ok := f.summary(10); ok {
-		t.Errorf("one word that has not expired makes the summary %+v", s)
-	}
-	f.testify("c", nil, 20)
-	if s, ok := f.summary(0); ok {
-		t.Errorf("after one took its word back, %+v", s)
-	}
-}
-
 // A summary is barren for a filter only if none of its quotes passes.
 func TestSummaryCoversItsQuotes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		number := rapid.Int64Range(0, 1000)
-		s := nothing
+		s := trie.Nothing()
 		var quotes []Quote
 		for range rapid.IntRange(0, 5).Draw(t, "quotes") {
 			q := Quote{Price: grid.Price(number.Draw(t, "price")), Free: number.Draw(t, "free")}
 			q.Processors, q.Speed = number.Draw(t, "processors"), number.Draw(t, "speed")
 			quotes = append(quotes, q)
-			s.add(&q)
+			s.Merge(q.summary())
 		}
 		f := Filter{
 			PriceMax: grid.Price(number.Draw(t, "price")), SpeedMin: number.Draw(t, "speed"),
 			FreeMin: number.Draw(t, "free"), ProcessorsMin: number.Draw(t, "processors"),
 		}
 		for i := range quotes {
-			if f.Match(&quotes[i]) && s.barren(&f) {
+			if f.Match(&quotes[i]) && s.Barren(f.need()) {
 				t.Fatalf("%+v is barren for %+v, which %+v passes", s, f, quotes[i])
 			}
-		}
-		if v := number.Draw(t, "number"); roundUp(v, 4) < v || roundUp(v, 4) > v+v/8 || v < 16 && roundUp(v, 4) != v {
-			t.Fatalf("%d rounded up is %d", v, roundUp(v, 4))
 		}
 	})
 }

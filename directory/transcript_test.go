@@ -9,6 +9,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -138,30 +139,15 @@ func (n *network) cellsOf(a Attribute, trace *strings.Builder) {
 			}
 			quotes, _ := h.stand(n.now)
 			fmt.Fprintf(trace, "%s %v quotes=%d", s.id, h.cell, quotes)
-			if fences, _ := h.list(); len(fences) > 0 {
+			if fences, _ := h.fences.List(); len(fences) > 0 {
 				fmt.Fprintf(trace, " fences=%v", fences)
 			}
-			if strays := h.strays(n.now, prefix{}) - quotes; strays > 0 {
+			if strays := h.strays(n.now, trie.Prefix{}) - quotes; strays > 0 {
 				fmt.Fprintf(trace, " strays=%d", strays)
 			}
-			trace.WriteString(flags("mature", h.mature) + " " + lifeOf(h, n.now, n.cfg.Lifetime) + "\n")
+			trace.WriteString(flags("mature", h.mature) + " " + h.life.Stage(n.now, n.cfg.Lifetime).String() + "\n")
 		}
 	}
-}
-
-// lifeOf names the state of a cell at one of its holders.
-func lifeOf(h *holding, now, lifetime grid.Time) string {
-	switch c := &h.closing; {
-	case c.closed(now, lifetime):
-		return "closed"
-	case c.quit != grid.Never:
-		return "leaving"
-	case c.on:
-		return "closing"
-	case c.low != grid.Never:
-		return "sparse"
-	}
-	return "stays"
 }
 
 // describe prints a message as a transcript shows it.

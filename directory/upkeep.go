@@ -3,6 +3,7 @@ package directory
 import (
 	"slices"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -23,23 +24,23 @@ type upkeep struct {
 	next    grid.Time // when the next round is due
 	span    grid.Time // from the last one to then
 	round   uint32
-	eager   int       // rounds since the holder began to prove that it is mature
-	open    int       // questions of this round unanswered
-	amiss   bool      // another holder did not answer, or has other quotes
-	stray   bool      // a cell above had strays, or did not answer
-	noted   bool      // a holder of the parent has taken the report
-	clear   bool      // in the last round none above had strays
-	routed  bool      // parent is known
-	reroute grid.Time // when it is looked for from the root again
-	routing grid.Time // the span until then
-	parent  prefix    // the longest cell that covers this one
-	way     prefix    // the cell that is to be asked next for it
-	hops    int       // of the way in this round
+	eager   int         // rounds since the holder began to prove that it is mature
+	open    int         // questions of this round unanswered
+	amiss   bool        // another holder did not answer, or has other quotes
+	stray   bool        // a cell above had strays, or did not answer
+	noted   bool        // a holder of the parent has taken the report
+	clear   bool        // in the last round none above had strays
+	routed  bool        // parent is known
+	reroute grid.Time   // when it is looked for from the root again
+	routing grid.Time   // the span until then
+	parent  trie.Prefix // the longest cell that covers this one
+	way     trie.Prefix // the cell that is to be asked next for it
+	hops    int         // of the way in this round
 
-	last    grid.Time // when the last round began
-	said    bool      // the holders of the parent have a summary of this site
-	summary summary   // what it said
-	retries int       // times it is said again at once if one does not answer
+	last    grid.Time    // when the last round began
+	said    bool         // the holders of the parent have a summary of this site
+	summary trie.Summary // what it said
+	retries int          // times it is said again at once if one does not answer
 }
 
 const (
@@ -73,7 +74,7 @@ func (d *Directory) maintain(now grid.Time, out *grid.Outbox) {
 	}
 	for _, h := range due {
 		d.expire(now, h)
-		if len(h.entries) > 0 || len(h.fences) > 0 {
+		if len(h.entries) > 0 || h.fences.Len() > 0 {
 			d.inspect(now, h, out)
 		} else if i, ok := d.seek(h.cell); ok {
 			d.holdings = slices.Delete(d.holdings, i, i+1)
@@ -113,9 +114,9 @@ func (d *Directory) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 		}
 		d.displace(h, r, holders, out)
 	}
-	if !h.cell.isRoot() && h.closing.quit == grid.Never {
+	if !h.cell.IsRoot() && !h.life.Leaves() {
 		if !u.routed || now >= u.reroute {
-			u.way = prefix{}
+			u.way = trie.Prefix{}
 			u.routing = min(max(2*u.routing, routeMin*d.cfg.Lifetime), spanMax*d.cfg.Lifetime)
 			u.reroute = now + u.routing - d.jitter(u.routing/4)
 		} else {
@@ -128,13 +129,13 @@ func (d *Directory) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 
 // chase tells the sites of strays where their quotes belong.
 func (d *Directory) chase(now grid.Time, h *holding, out *grid.Outbox) {
-	if len(h.fences) == 0 {
+	if h.fences.Len() == 0 {
 		return
 	}
-	fences, _ := h.list()
+	fences, _ := h.fences.List()
 	for i := range h.entries {
 		e := &h.entries[i]
-		to, moved := h.way(e.at, prefix{})
+		to, moved := h.fences.Way(e.at, trie.Prefix{})
 		if !moved || now >= e.expires || e.guest {
 			continue
 		}
@@ -157,7 +158,7 @@ func (d *Directory) compare(now grid.Time, h *holding, site grid.SiteID, out *gr
 		return
 	}
 	m := d.scans.New()
-	*m = Scan{Token: token, Cell: h.cell, Fences: h.edges()}
+	*m = Scan{Token: token, Cell: h.cell, Fences: h.fences.Edges()}
 	out.Send(site, m)
 }
 
@@ -208,13 +209,13 @@ func (d *Directory) report(now grid.Time, h *holding, all bool, out *grid.Outbox
 		purpose = forKeep
 	}
 	told := d.rings[h.cell].told(d.cfg.Replicas)
-	var says *summary
+	var says *trie.Summary
 	if u.summary, u.said = h.summary(now); u.said {
 		s := u.summary // the message's own
 		says = &s
 	}
 	for _, site := range holders {
-		m := Report{Cell: r.cell, Child: h.cell.prefix, Holders: told, Summary: says}
+		m := Report{Cell: r.cell, Child: h.cell.Prefix, Holders: told, Summary: says}
 		if site == d.cfg.Self {
 			reply := d.onReport(now, d.cfg.Self, &m)
 			u.open++
@@ -266,7 +267,7 @@ func (d *Directory) onReported(now grid.Time, q request, p *Reported, out *grid.
 	}
 	u := &h.upkeep
 	switch {
-	case p.Moved && u.way.covers(p.To) && p.To.covers(h.cell.prefix) && u.hops < hopsMax:
+	case p.Moved && u.way.Covers(p.To) && p.To.Covers(h.cell.Prefix) && u.hops < hopsMax:
 		u.hops++
 		u.way, u.routed = p.To, false
 		d.hint(now, cell{h.cell.attribute, p.To}, p.Holders)
@@ -282,8 +283,8 @@ func (d *Directory) onReported(now grid.Time, q request, p *Reported, out *grid.
 		u.noted = true
 		u.stray = u.stray || p.Strays > 0
 		for _, f := range p.Fences {
-			if h.cell.covers(f) {
-				h.addFence(f, now+d.cfg.Lifetime)
+			if h.cell.Covers(f) {
+				h.fences.Add(f, now+d.cfg.Lifetime)
 			}
 		}
 	}
@@ -313,7 +314,7 @@ func (d *Directory) conclude(now grid.Time, h *holding) {
 	if u.open--; u.open > 0 {
 		return
 	}
-	u.clear = !u.stray && (u.noted || h.cell.isRoot())
+	u.clear = !u.stray && (u.noted || h.cell.IsRoot())
 	if u.clear && !u.amiss || now-h.since >= matureAge*d.cfg.Lifetime/2 {
 		h.mature = true
 	}

@@ -3,6 +3,7 @@ package directory
 import (
 	"slices"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -82,8 +83,8 @@ func (d *Directory) choice(r *ring, holders []grid.SiteID) grid.SiteID {
 func (d *Directory) scan(q *query, r *ring) Scan {
 	s := Scan{Cell: r.cell, At: q.at, Descending: q.ask.Descending, Filter: q.ask.Filter, Ring: r.digest}
 	s.Limit = int32(min(q.ask.Limit-q.covered(), PageMax))
-	if f := d.maps[q.ask.Attribute].get(r.cell.prefix); f != nil && !q.view {
-		s.Fences = f.digest
+	if f := d.maps[q.ask.Attribute].Get(r.cell.Prefix); f != nil && !q.view {
+		s.Fences = f.Digest
 	}
 	return s
 }
@@ -113,12 +114,12 @@ func (d *Directory) onPage(now grid.Time, q *query, p *Page, enough bool) (credi
 	v := &q.visit
 	m := &d.maps[q.ask.Attribute]
 	if p.HasFences {
-		m.learn(v.cell, p.Fences)
+		m.Learn(v.cell, p.Fences)
 		for i := range p.Hints {
 			d.hint(now, cell{q.ask.Attribute, p.Hints[i].Cell}, p.Hints[i].Holders)
 		}
 	}
-	cut, edge := false, position{}
+	cut, edge := false, trie.Position{}
 	credible, honest = true, true
 	for _, quote := range p.Quotes {
 		at := quote.at(q.ask.Attribute)

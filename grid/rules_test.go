@@ -50,7 +50,7 @@ var order = []string{
 	"testnet/scenario/delegation", "testnet/scenario/leasing", "testnet/scenario/federation", "testnet/scenario",
 	"testnet/measure", "testnet", "testnet/draw", "testnet/kademlia",
 	"node/api/server", "node", "node/api", "node/run", "node/p2p", "node/forward", "node/shim", "node/store",
-	"node/pilot", "node/site", "coalloc", "lease", "market", "directory",
+	"node/pilot", "node/site", "coalloc", "lease", "market", "directory", "directory/trie",
 	"internal/lrms", "testnet/workload", "internal/wire", "grid",
 }
 

@@ -1,4 +1,4 @@
-package directory
+package trie
 
 import "gridnode/grid"
 
@@ -7,64 +7,64 @@ import "gridnode/grid"
 // publishes to the root's holders, who are busy anyway.
 const rootShare = 2
 
-// split makes cells of parts of a cell that has more than cellMax quotes of its own.
+// Room returns how many quotes of its own a cell keeps, if others keep most.
+func (x Prefix) Room(most int) int {
+	if x.IsRoot() {
+		return most + most/rootShare
+	}
+	return most
+}
+
+// Split makes cells of parts of the cell x until it has at most Room(most) points of its
+// own, and reports whether it has made any. points are the live quotes that are in no
+// fence, in order; Split reorders the slice. The fences that it adds expire at expires.
 //
 // Several sites hold a cell, and each splits it as it sees fit, without asking the
 // others. That does no harm: a cell is named by a prefix, so whoever splits where,
 // a quote can only be in cells whose prefixes it begins with, and whoever looks for
 // it asks those, from the longest one upwards.
-func (h *holding) split(now grid.Time, cellMax int, expires grid.Time) {
-	if h.cell.isRoot() {
-		cellMax += cellMax / rootShare
-	}
-	if len(h.entries) <= cellMax {
-		return
-	}
-	for {
-		var points []position
-		for e := range func(yield func(*entry) bool) { h.own(now, yield) } {
-			points = append(points, e.at)
-		}
-		if len(points) <= cellMax {
-			return
-		}
+func (f *Fences) Split(x Prefix, points []Position, most int, expires grid.Time) (split bool) {
+	for most = x.Room(most); len(points) > most; split = true {
 		keep := 0
-		if h.cell.isRoot() {
+		if x.IsRoot() {
 			keep = len(points) / 4
 		}
-		x, ok := carve(points, keep)
+		part, ok := carve(points, keep)
 		for ; !ok && keep > 0; keep /= 2 {
-			x, ok = carve(points, keep/2)
+			part, ok = carve(points, keep/2)
 		}
-		if !ok || !h.cell.covers(x) || !h.addFence(x, expires) {
-			return
+		if !ok || !x.Covers(part) || !f.Add(part, expires) {
+			return split
 		}
-		h.upkeep.next = min(h.upkeep.next, now) // for the strays to be told
+		rest := points[:0]
+		for _, p := range points {
+			if !part.Contains(p) {
+				rest = append(rest, p)
+			}
+		}
+		points = rest
 	}
+	return split
 }
 
 // groupAt is how many fences a cell may have that do not cover each other.
 const groupAt = 48
 
-// group makes a cell that covers about half of the fences if there are too many.
-// Their cells then report to that one.
-func (h *holding) group(expires grid.Time) {
-	if len(h.fences) <= groupAt {
+// Group makes a cell that covers about half of the outer fences if there are too many.
+// Their cells then report to that one, and x has fewer to tell of.
+func (f *Fences) Group(x Prefix, expires grid.Time) {
+	if len(f.list) <= groupAt {
 		return
 	}
-	var points []position
-	var outer prefix
-	for i := range h.fences {
-		if f := h.fences[i].prefix; i == 0 || !outer.covers(f) {
-			outer = f
-			points = append(points, f.bits)
-		}
+	var points []Position
+	for o := range f.Outer {
+		points = append(points, o.Bits)
 	}
 	if len(points) <= groupAt {
 		return
 	}
-	if x, ok := carve(points, 0); ok && h.cell.covers(x) {
-		h.addFence(x, expires)
+	if part, ok := carve(points, 0); ok && x.Covers(part) {
+		f.Add(part, expires)
 	}
 }
 
@@ -72,7 +72,7 @@ func (h *holding) group(expires grid.Time) {
 // it is one that none of the first and last keep points begin with: most queries
 // ask for the lowest or the highest values, and find them in the root if it keeps
 // them. It reports false if there is no prefix that at least an eighth begin with.
-func carve(points []position, keep int) (best prefix, ok bool) {
+func carve(points []Position, keep int) (best Prefix, ok bool) {
 	n := len(points)
 	score := n // distance of the count from half of the points, twice
 	var walk func(low, high int)
@@ -82,13 +82,13 @@ func carve(points []position, keep int) (best prefix, ok bool) {
 			return
 		}
 		middle := low // the first point with a one behind what they share
-		for one := prefixOf(points[high-1], shared+1).bits; points[middle].less(one); {
+		for one := PrefixOf(points[high-1], shared+1).Bits; points[middle].Less(one); {
 			middle++
 		}
 		for _, half := range [2][2]int{{low, middle}, {middle, high}} {
 			count := half[1] - half[0]
 			if s := abs(2*count - n); half[0] >= keep && half[1] <= n-keep && 8*count >= n && s < score {
-				best, ok, score = prefixOf(points[half[0]], shared+1), true, s
+				best, ok, score = PrefixOf(points[half[0]], shared+1), true, s
 			}
 			if 8*count >= n {
 				walk(half[0], half[1])
