@@ -2,178 +2,38 @@ package directory
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 
 	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
-// Config is what a directory is told about its site. A zero field takes the
-// default named beside it.
-type Config struct {
-	Self       grid.SiteID
-	Federation string // its name, part of every cell's key; may be empty; at most 64 bytes
-
-	Lifetime     grid.Time // of quotes, at most a day; 10 min
-	Replicas     int       // sites that hold a cell, r, at most 16; 4
-	CellMax      int       // live quotes in a cell before it splits, B, 8 to 1024; 64
-	LoadInterval grid.Time // least time between quotes that differ in load only, at first; 1 s
-	Timeout      grid.Time // of one request to a holder, at most Lifetime/4; 2 s or Lifetime/4
-
-	Topic             string    // gossip topic for load reports; empty: none are published
-	GossipInterval    grid.Time // least time between load reports; 2 s
-	HeartbeatInterval grid.Time // a report is published at least so often; 30 s
-
-	// Seal signs a quote's payload: wire.Seal with Domain. It is nil in virtual
-	// time, where messages are never encoded. An error of it is fatal.
-	Seal func(payload []byte) ([]byte, error)
-
-	Slabs *Slabs // for messages; nil: its own
-}
-
-// ErrConfig is wrapped by every error of Config.Validate.
-var ErrConfig = errors.New("directory configuration")
-
-// Validate returns an error wrapping ErrConfig that names the first bad field.
-func (c *Config) Validate() error {
-	bad := func(format string, args ...any) error {
-		return fmt.Errorf("%w: %s", ErrConfig, fmt.Sprintf(format, args...))
-	}
-	switch {
-	case len(c.Self) == 0 || len(c.Self) > siteMax:
-		return bad("site ID of %d bytes, want 1 to %d", len(c.Self), siteMax)
-	case len(c.Federation) > nameMax:
-		return bad("federation name of %d bytes, at most %d", len(c.Federation), nameMax)
-	case c.Lifetime < 0 || c.Lifetime > lifetimeMax:
-		return bad("lifetime of %v, want more than 0, at most %v", c.Lifetime, lifetimeMax)
-	case c.Replicas < 0 || c.Replicas > replicasMax:
-		return bad("%d replicas, want 1 to %d", c.Replicas, replicasMax)
-	case c.CellMax < 0 || c.CellMax > cellMaxMax || c.CellMax > 0 && c.CellMax < cellMaxMin:
-		return bad("%d quotes in a cell, want %d to %d", c.CellMax, cellMaxMin, cellMaxMax)
-	case c.LoadInterval < 0 || c.Timeout < 0 || c.GossipInterval < 0 || c.HeartbeatInterval < 0:
-		return bad("a span is negative")
-	case max(c.LoadInterval, c.GossipInterval, c.HeartbeatInterval) > grid.Day:
-		return bad("a span is over %v", grid.Day)
-	case c.Timeout > c.withDefaults().Lifetime/4:
-		return bad("timeout of %v, at most a quarter of the lifetime of quotes", c.Timeout)
-	}
-	return nil
-}
-
-// Bounds of a configuration.
-const (
-	replicasMax = 16
-	cellMaxMin  = 8
-	cellMaxMax  = 1024
-)
-
-// withDefaults returns c with every zero field filled in.
-func (c Config) withDefaults() Config {
-	orTime := func(v *grid.Time, def grid.Time) {
-		if *v == 0 {
-			*v = def
-		}
-	}
-	orTime(&c.Lifetime, 10*grid.Minute)
-	orTime(&c.LoadInterval, grid.Second)
-	orTime(&c.Timeout, min(2*grid.Second, max(c.Lifetime/4, 1)))
-	orTime(&c.GossipInterval, 2*grid.Second)
-	orTime(&c.HeartbeatInterval, 30*grid.Second)
-	if c.Replicas == 0 {
-		c.Replicas = 4
-	}
-	if c.CellMax == 0 {
-		c.CellMax = 64
-	}
-	return c
-}
-
-// knownMax bounds the sites whose newest quote is remembered.
-const knownMax = 4096
-
 // Directory is one site's part of the federation directory: it publishes the
 // site's quote, holds cells of the index for others, and answers queries. It reads
 // no clock and does no I/O. Not safe for concurrent use.
+//
+// It is put together of parts that own their state. A Directory only gives each input
+// to the part whose it is:
+//
+//	publisher  the own quote, and the copies of it at the holders of its cells
+//	seeker     the queries of this site
+//	keeper     the cells that this site holds for others
+//	images     copies of hot cells that it holds as a mirror
+//	rings      who holds which cell; which sites are suspect
+//	guide      finds holders by asking those of cells above
+//	gossip     load of this site and of its siblings
 type Directory struct {
-	cfg    Config
-	rng    *rand.Rand
-	spread uint64 // of Config.Self
+	Counts
+	shared
 
-	// Rejected counts what other sites sent and should not have: quotes that have
-	// expired or come from the future, or that do not answer the question.
-	Rejected int64
-
-	// Outdated counts quotes that a holder had and whose site has published elsewhere
-	// or withdrawn since. Just after a change that is no fault.
-	Outdated int64
-
-	// QueryLookups counts the look-ups of holders that queries asked for; all others
-	// are for keeping the index.
-	QueryLookups int64
-
-	// The own quote.
-	own         *Quote // nil before the first
-	changed     uint64 // sequence since which the own quote says what it says
-	pace        pace
-	renewals    uint32 // of the own quote
-	republishAt grid.Time
-	listings    [attributes]listing
-
-	// Cells held for others.
-	holdings   []*holding // ordered by cell
-	records    int        // entries in all of them
-	publishers map[grid.SiteID]int32
-	mirrored   []*mirrored // copies of hot cells that others hold, at most mirroredMax
-	upkeepAt   grid.Time
-
-	// Where to find what.
-	maps     [attributes]trie.Map
-	rings    map[cell]*ring
-	lookups  map[grid.Key]*ring // look-ups under way
-	began    grid.Time          // when this site first had to do with a cell; grid.Never before
-	fewPeers bool               // some ring is of fewer sites than are to hold its cell
-	suspects []suspect
-	requests requests
-
-	// Queries.
-	queries      map[QueryID]*query
-	deadlines    []QueryID // in order of their deadlines, from overdueAt on; some are finished
-	overdueAt    int
-	spareQueries []*query
-	lastQuery    QueryID
-
-	known  newest[*Quote]
-	loads  newest[Load]
-	gossip gossip
-
-	*Slabs          // what is handed out is the driver's
-	mail   []letter // copies that go out at the end of the call
-	voids  []voidLetter
-	sites  []grid.SiteID // reused
-	peers  []grid.SiteID // reused by inspect
-	due    []*holding    // reused by maintain
-}
-
-// Slabs are what messages and answers are cut from, a chunk of each type at a time.
-// Directories that take turns, as those of one virtual network, may share one: a chunk
-// for each of thousands of sites would be most of their memory. The zero value is
-// ready. Not safe for concurrent use.
-type Slabs struct {
-	scans        grid.Slab[Scan]
-	pages        grid.Slab[Page]
-	publishes    grid.Slab[Publish]
-	answers      grid.Slab[Published]
-	withdraws    grid.Slab[Withdraw]
-	reports      grid.Slab[Report]
-	reporteds    grid.Slab[Reported]
-	founds       grid.Slab[Found]
-	quoteSpace   []*Quote
-	receiptSpace []Receipt
-	copySpace    []Copy
-	foundSpace   []Quote
+	rings     rings
+	guide     guide
+	keeper    keeper
+	images    images
+	publisher publisher
+	seeker    seeker
+	gossip    gossip
 }
 
 // New returns a directory that knows nobody. A configuration that Validate rejects
@@ -182,17 +42,21 @@ func New(cfg Config, rng *rand.Rand) *Directory {
 	if err := cfg.Validate(); err != nil {
 		panic(err)
 	}
-	d := &Directory{
-		cfg: cfg.withDefaults(), rng: rng, spread: spreadOf(cfg.Self),
-		began: grid.Never, pace: pace{flushAt: grid.Never}, republishAt: grid.Never, upkeepAt: grid.Never,
-		known: newest[*Quote]{max: knownMax}, loads: newest[Load]{max: loadsMax},
-		gossip: gossip{next: grid.Never},
-		Slabs:  cmp.Or(cfg.Slabs, new(Slabs)),
+	d := &Directory{}
+	d.shared = shared{
+		cfg: cfg.withDefaults(), rng: rng, spread: spreadOf(cfg.Self), Slabs: cmp.Or(cfg.Slabs, new(Slabs)),
+		known: newest[*Quote]{max: knownMax}, counts: &d.Counts,
 	}
 	for a := range d.maps {
-		d.maps[a].Reset()
-		d.listings[a].retry = grid.Never
+		d.maps[a] = trie.NewMap()
 	}
+	d.rings = newRings(&d.shared)
+	d.keeper = newKeeper(&d.shared, &d.rings, d.own)
+	d.guide = guide{shared: &d.shared, rings: &d.rings, keeper: &d.keeper}
+	d.images = images{shared: &d.shared, suspects: &d.rings.suspects, keeper: &d.keeper}
+	d.publisher = newPublisher(&d.shared, &d.rings, &d.guide, &d.keeper)
+	d.seeker = seeker{shared: &d.shared, rings: &d.rings, keeper: &d.keeper}
+	d.gossip = newGossip(&d.shared)
 	return d
 }
 
@@ -208,7 +72,7 @@ func (d *Directory) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	case *grid.Undelivered:
 		d.undelivered(now, in.To, in.Message, out)
 	case *grid.Closest:
-		d.onClosest(now, in, out)
+		d.goOn(now, d.rings.onClosest(now, in), out)
 	default:
 		panic(fmt.Sprintf("directory: unknown input %T", in))
 	}
@@ -217,147 +81,132 @@ func (d *Directory) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 
 // NextTimer returns when Step next needs a grid.Tick, and grid.Never if it needs none.
 func (d *Directory) NextTimer() grid.Time {
-	t := min(d.pace.flushAt, d.republishAt, d.upkeepAt, d.requests.next(), d.gossip.next)
-	for a := range d.listings {
-		t = min(t, d.listings[a].retry)
-	}
-	if q := d.oldest(); q != nil {
-		t = min(t, q.deadline)
-	}
-	return t
+	return min(d.publisher.next(), d.keeper.upkeepAt, d.requests.next(), d.gossip.next, d.seeker.next())
 }
 
-// oldest returns the query under way that began first, or nil.
-func (d *Directory) oldest() *query {
-	for ; d.overdueAt < len(d.deadlines); d.overdueAt++ {
-		if q := d.queries[d.deadlines[d.overdueAt]]; q != nil {
-			if d.overdueAt > queriesMax {
-				d.deadlines = slices.Delete(d.deadlines, 0, d.overdueAt)
-				d.overdueAt = 0
-			}
-			return q
-		}
-	}
-	d.deadlines, d.overdueAt = d.deadlines[:0], 0
-	return nil
+// SetQuote publishes what the site offers from now on. Everything up to Foreign is
+// the caller's, the rest is filled in here. A changed price, speed or size goes out
+// at once; what differs in load only goes out if it matters, at a bounded rate, and
+// else with the next renewal. A quote that violates its bounds is the caller's bug: it
+// panics.
+func (d *Directory) SetQuote(now grid.Time, q Quote, out *grid.Outbox) {
+	d.publisher.set(now, q, out)
+	d.post(out)
 }
+
+// Withdraw takes the site's quote out of the directory. SetQuote puts it back.
+func (d *Directory) Withdraw(now grid.Time, out *grid.Outbox) {
+	d.publisher.withdraw(now, out)
+	d.post(out)
+}
+
+// Find begins a query. The answer, a *Found, comes among the outbox's Locals, in
+// this call or a later Step, within 8 × Config.Timeout. A query whose fields are
+// out of bounds is the caller's bug: it panics.
+func (d *Directory) Find(now grid.Time, ask Query, out *grid.Outbox) QueryID {
+	return d.seeker.find(now, ask, out)
+}
+
+// Around draws another place among the quotes that have the value of q: one in the
+// same cell as place, as far as this site knows the cells, so that asking from there
+// needs no other holders. random is where in it, from 0 to the largest value.
+func (d *Directory) Around(q *Quote, a Attribute, place, random uint64) (spread uint64) {
+	width := trie.PositionOf(q.value(a), 0).Width()
+	fixed := max(d.maps[a].Find(trie.PositionOf(q.value(a), place), nil).Length, width) - width
+	if fixed >= 64 {
+		return place
+	}
+	return place&^(^uint64(0)>>fixed) | random>>fixed
+}
+
+// Known returns the newest quote seen of a site, which may have expired or been
+// withdrawn.
+func (d *Directory) Known(site grid.SiteID) (Quote, bool) {
+	if q := d.known.get(site); q != nil {
+		return **q, true
+	}
+	return Quote{}, false
+}
+
+// SetLoad gossips the site's load if it changed, at most every
+// Config.GossipInterval. Without a Config.Topic it does nothing.
+func (d *Directory) SetLoad(now grid.Time, load Load, out *grid.Outbox) { d.gossip.set(now, load, out) }
+
+// Load returns the newest load report gossiped by another site.
+func (d *Directory) Load(site grid.SiteID) (Load, bool) { return d.gossip.load(site) }
+
+// Headed returns the newest load reports of the sites that consent to be headed by
+// one, in order of their IDs. It takes time proportional to how many reports are
+// remembered.
+func (d *Directory) Headed(by grid.SiteID) (reports []Load) { return d.gossip.headed(by) }
+
+// Silence returns for how long a headed site that is there may be silent: three
+// heartbeats may be lost.
+func (d *Directory) Silence() grid.Time { return 4 * d.cfg.HeartbeatInterval / headedBeats }
 
 // tick does what is due.
 func (d *Directory) tick(now grid.Time, out *grid.Outbox) {
-	for q, ok := d.requests.overdue(now); ok; q, ok = d.requests.overdue(now) {
-		d.unanswered(now, q, false, out)
+	for r, ok := d.requests.overdue(now); ok; r, ok = d.requests.overdue(now) {
+		d.unanswered(now, r, false, out)
 	}
-	for q := d.oldest(); q != nil && q.deadline <= now; q = d.oldest() {
-		q.failed = true
-		d.finish(now, q, out)
-	}
-	if d.pace.flushAt <= now {
-		d.flush(now, out)
-	}
-	if d.republishAt <= now {
-		d.renew(now, out)
-	}
-	for a := range d.listings {
-		if l := &d.listings[a]; l.retry <= now {
-			d.lapse(now, l, out)
-		}
-	}
-	if d.upkeepAt <= now {
-		d.maintain(now, out)
-	}
-	if d.gossip.next <= now {
-		d.beat(now, out)
-	}
+	d.seeker.tick(now, out)
+	d.publisher.tick(now, out)
+	d.keeper.tick(now, out)
+	d.gossip.tick(now, out)
 }
 
-// deliver takes a message from another site.
+// deliver gives a message from another site to the part whose it is.
 func (d *Directory) deliver(now grid.Time, from grid.SiteID, message grid.Message, out *grid.Outbox) {
-	d.heard(now, from)
+	for _, a := range d.rings.heard(now, from) {
+		d.publisher.hasten(now, a)
+	}
 	switch m := message.(type) {
 	case *Publish:
-		d.onPublish(now, from, m, out)
+		d.keeper.onPublish(now, from, m, out)
 	case *Withdraw:
-		if m.Quote.Site != from {
-			d.Rejected++
-			return
-		}
-		d.answerOne(from, m.Quote.Sequence, d.onWithdraw(now, m), out)
+		d.keeper.onWithdraw(now, from, m, out)
 	case *Published:
 		for i := range m.Receipts {
-			d.onReceipt(now, from, m.Sequence, &m.Receipts[i], out)
+			d.publisher.onReceipt(now, from, m.Sequence, &m.Receipts[i], out)
 		}
 	case *Scan:
 		if m.Limit == 0 {
-			d.compared(now, from, m.Cell, out)
+			d.keeper.compared(now, from, m.Cell, out)
 		}
 		if m.Via != "" {
-			d.onScanVia(now, from, m, out)
+			d.images.onScan(now, from, m, out)
 		} else {
-			out.Send(from, d.onScan(now, from, m))
+			out.Send(from, d.keeper.onScan(now, from, m))
 		}
 	case *Page:
 		if m.Token == 0 {
-			d.voided(now, from, m)
+			d.images.voided(now, from, m)
 		}
-		if q, ok := d.requests.take(m.Token, from); ok {
-			d.onAnswer(now, q, m, out)
+		if r, ok := d.requests.take(m.Token, from); ok {
+			d.answered(now, r, m, out)
 		}
 	case *Report:
-		reply := d.reporteds.New()
-		*reply = d.onReport(now, from, m)
-		out.Send(from, reply)
+		d.keeper.onReport(now, from, m, out)
 	case *Reported:
-		if q, ok := d.requests.take(m.Token, from); ok && (q.purpose == forWay || q.purpose == forKeep) {
-			d.onReported(now, q, m, out)
+		if r, ok := d.requests.take(m.Token, from); ok && (r.purpose == forWay || r.purpose == forKeep) {
+			d.keeper.onReported(now, r, m, out)
 		}
 	case *LoadReport:
-		d.onLoad(now, from, &m.Load)
+		d.gossip.onLoad(now, from, &m.Load)
 	}
 }
 
-// onAnswer takes a page that was asked for.
-func (d *Directory) onAnswer(now grid.Time, r request, p *Page, out *grid.Outbox) {
+// answered gives a page to the part that asked for it.
+func (d *Directory) answered(now grid.Time, r request, p *Page, out *grid.Outbox) {
 	switch r.purpose {
-	case forSum:
-		d.onSum(now, r, p)
-	case forHint:
-		d.onGuided(now, r.cell, p, out)
-	case forCopy:
-		d.onCopy(now, r, p, out)
 	case forScan:
-		q := d.queries[r.query]
-		if q == nil {
-			return
-		}
-		q.messages++
-		if q.visit.number != r.round {
-			return // the visit ended without it
-		}
-		q.visit.open--
-		enough := p.Mature
-		ring := d.rings[cell{q.ask.Attribute, q.visit.cell}]
-		if ring != nil && p.Held {
-			same := d.compareRing(now, ring, r.site, p.Ring)
-			enough = enough && same // else one of the two knows better who holds the cell
-			if same && p.Ring != 0 {
-				q.visit.agreed++
-			}
-		}
-		credible, honest := d.onPage(now, q, p, enough)
-		switch {
-		case !honest:
-			d.distrust(now, r.site)
-		case enough && credible && ring != nil:
-			ring.heed(r.site, r.site == q.visit.mirror, p.Mirrors)
-		}
-		if r.site == q.visit.mirror {
-			if !enough || !honest {
-				ring.forgo(r.site) // a holder is asked next
-			}
-		} else {
-			q.visit.young = q.visit.young || !enough || !credible
-		}
-		d.run(now, q, out)
+		d.seeker.onPage(now, r, p, out)
+	case forSum:
+		d.keeper.onSum(now, r, p)
+	case forHint:
+		d.goOn(now, d.guide.onPage(now, r.cell, p, out), out)
+	case forCopy:
+		d.images.onPage(now, r, p, out)
 	}
 }
 
@@ -371,75 +220,48 @@ func (d *Directory) undelivered(now grid.Time, to grid.SiteID, message grid.Mess
 		token = m.Token
 	case *Publish:
 		for i := range m.Copies {
-			d.unpublished(now, to, m.Copies[i].Cell, out)
+			d.publisher.undelivered(now, to, m.Copies[i].Cell, out)
 		}
 		return
 	case *Withdraw:
-		d.unpublished(now, to, m.Cell, out)
+		d.publisher.undelivered(now, to, m.Cell, out)
 		return
 	}
-	if q, ok := d.requests.take(token, to); ok {
-		d.unanswered(now, q, true, out)
+	if r, ok := d.requests.take(token, to); ok {
+		d.unanswered(now, r, true, out)
 	}
 }
 
-// unanswered goes on without the answer to a request.
+// unanswered lets the part that made a request go on without the answer.
 func (d *Directory) unanswered(now grid.Time, r request, certain bool, out *grid.Outbox) {
-	d.strike(now, r.site, certain)
+	d.rings.suspects.strike(now, r.site, certain)
 	switch r.purpose {
 	case forScan:
+		d.seeker.unanswered(now, r, out)
 	case forHint:
-		d.onGuided(now, r.cell, nil, out)
-		return
+		d.goOn(now, d.guide.onPage(now, r.cell, nil, out), out)
 	case forCopy:
-		d.onCopy(now, r, nil, out)
-		return
+		d.images.onPage(now, r, nil, out)
 	default:
-		d.fail(now, r)
-		return
-	}
-	if q := d.queries[r.query]; q != nil && q.visit.number == r.round {
-		if r.site == q.visit.mirror {
-			d.rings[cell{q.ask.Attribute, q.visit.cell}].forgo(r.site)
-		}
-		q.visit.open--
-		d.run(now, q, out)
+		d.keeper.unanswered(now, r)
 	}
 }
 
-// unpublished goes on without a holder of the own quote.
-func (d *Directory) unpublished(now grid.Time, to grid.SiteID, c cell, out *grid.Outbox) {
-	l := &d.listings[c.attribute]
-	for i := range l.places {
-		p := &l.places[i]
-		for j := range p.copies {
-			if r := &p.copies[j]; p.cell == c && r.site == to && (r.deadline != 0 || p.role != leaving && r.has == r.sent && r.sent != 0) {
-				d.miss(now, p, r, true)
-				d.send(now, l, loud, out)
-				return
-			}
-		}
+// goOn lets those who wait for the holders of a cell go on; nil: nobody does.
+func (d *Directory) goOn(now grid.Time, r *ring, out *grid.Outbox) {
+	if r != nil {
+		d.publisher.goOn(now, r.cell, out)
+		d.seeker.goOn(now, r, out)
 	}
 }
 
-// learn remembers a quote if it is the newest of its site, and else returns the one
-// that is newer.
-func (d *Directory) learn(q *Quote) (newer *Quote) {
-	v, fresh := d.known.put(q.Site)
-	if fresh || (*v).Sequence < q.Sequence {
-		*v = q
-	}
-	if (*v).Sequence == q.Sequence {
-		return nil
-	}
-	return *v
+// own takes what this site, as a holder, has to tell itself about its own quote.
+func (d *Directory) own(now grid.Time, sequence uint64, r *Receipt, out *grid.Outbox) {
+	d.publisher.onReceipt(now, d.cfg.Self, sequence, r, out)
 }
 
-// Known returns the newest quote seen of a site, which may have expired or been
-// withdrawn.
-func (d *Directory) Known(site grid.SiteID) (Quote, bool) {
-	if q := d.known.get(site); q != nil {
-		return **q, true
-	}
-	return Quote{}, false
+// post sends what the parts have collected during a call.
+func (d *Directory) post(out *grid.Outbox) {
+	d.keeper.postVoids(out)
+	d.publisher.post(out)
 }

@@ -189,8 +189,8 @@ func TestUnreachableHolders(t *testing.T) {
 		if f.Err == nil && (len(f.Quotes) > 1 || len(f.Quotes) == 1 && f.Quotes[0].Site != s.id) || f.Err != nil && !errors.Is(f.Err, ErrUnreachable) {
 			t.Errorf("silent %v: found %v, %v", silent, ids(f.Quotes), f.Err)
 		}
-		if len(s.dir.queries) != 0 || s.dir.requests.open != 0 {
-			t.Errorf("silent %v: %d queries and %d requests left", silent, len(s.dir.queries), s.dir.requests.open)
+		if len(s.dir.seeker.queries) != 0 || s.dir.requests.open != 0 {
+			t.Errorf("silent %v: %d queries and %d requests left", silent, len(s.dir.seeker.queries), s.dir.requests.open)
 		}
 		for _, x := range n.sites {
 			if x != s {
@@ -216,8 +216,8 @@ func TestRouterThatNeverAnswers(t *testing.T) {
 	if f := out.Locals[0].(*Found); f.ID != id || !errors.Is(f.Err, ErrUnreachable) {
 		t.Errorf("found %+v", f)
 	}
-	if len(d.queries) != 0 || d.NextTimer() != grid.Never {
-		t.Errorf("%d queries left, next timer %v", len(d.queries), d.NextTimer())
+	if len(d.seeker.queries) != 0 || d.NextTimer() != grid.Never {
+		t.Errorf("%d queries left, next timer %v", len(d.seeker.queries), d.NextTimer())
 	}
 }
 
@@ -274,7 +274,7 @@ func TestLyingHolder(t *testing.T) {
 			d.learn(gone)
 			d.Find(now, Query{Limit: 10, Filter: Filter{PriceMax: 100}}, &out)
 			d.Step(now, &grid.Closest{Key: out.Keys[0], Peers: []grid.SiteID{"liar", "honest"}}, &out)
-			d.rings[root(Price)].preferred = "liar"
+			d.rings.list[root(Price)].preferred = "liar"
 			out.Reset()
 			d.Find(now, Query{Limit: 10, Filter: Filter{PriceMax: 100}}, &out)
 			asked := map[grid.SiteID]int{}
@@ -301,8 +301,8 @@ func TestLyingHolder(t *testing.T) {
 				t.Errorf("%s, mature %v: asked %v, rejected %d, outdated %d", tt.name, mature, asked, d.Rejected, d.Outdated)
 			}
 			d.Step(now, &grid.Delivery{From: "liar", Message: &Published{}}, &out) // being alive does not help it
-			if d.isSuspect(now, "liar") != (tt.rejected > 0) || d.isSuspect(now+d.cfg.Lifetime, "liar") {
-				t.Errorf("%s, mature %v: suspect %v, a lifetime later %v", tt.name, mature, d.isSuspect(now, "liar"), d.isSuspect(now+d.cfg.Lifetime, "liar"))
+			if d.rings.suspects.has(now, "liar") != (tt.rejected > 0) || d.rings.suspects.has(now+d.cfg.Lifetime, "liar") {
+				t.Errorf("%s, mature %v: suspect %v, a lifetime later %v", tt.name, mature, d.rings.suspects.has(now, "liar"), d.rings.suspects.has(now+d.cfg.Lifetime, "liar"))
 			}
 		}
 	}
@@ -354,7 +354,7 @@ func TestQueriesAreCompleteDespiteALiar(t *testing.T) {
 				n.check(s, Query{Filter: Filter{PriceMax: 5_000_000}})
 			}
 			for _, s := range n.sites {
-				stale[s.id] = s.dir.own
+				stale[s.id] = s.dir.publisher.own
 				n.set(s, n.offer(s, grid.Price(n.rng.Int64N(5_000_000)), s.want.Speed, s.want.Free))
 			}
 			n.run(10 * grid.Second)
@@ -365,7 +365,7 @@ func TestQueriesAreCompleteDespiteALiar(t *testing.T) {
 			liar := n.closest(root(Price).key(""), 1)[0]
 			n.lies[liar] = lie(n, stale)
 			for _, s := range n.sites {
-				if r := s.dir.rings[root(Price)]; r != nil {
+				if r := s.dir.rings.list[root(Price)]; r != nil {
 					r.preferred = liar
 				}
 				for range 3 {
@@ -418,7 +418,7 @@ func (n *network) measure(q Query) (f figures) {
 		for a := range s.dir.maps {
 			s.dir.maps[a].Reset()
 		}
-		s.dir.rings = nil
+		s.dir.rings.list = nil
 		before := n.asked[s.id]
 		f.cold += float64(n.check(s, q).Messages) / times
 		f.lookups += float64(n.asked[s.id]-before) / times
@@ -432,9 +432,9 @@ func BenchmarkWarmQuery(b *testing.B) {
 		b.Run(fmt.Sprint(limit), func(b *testing.B) {
 			holder, asker := newDirectory(Config{}), New(Config{Self: "asker"}, rand.New(rand.NewPCG(1, 2)))
 			for i := range 60 {
-				holder.keep(0, quoteAt(fmt.Sprint("s", i), grid.Price(i), 1, 0), &Copy{Cell: root(Price)})
+				holder.keeper.keep(0, quoteAt(fmt.Sprint("s", i), grid.Price(i), 1, 0), &Copy{Cell: root(Price)})
 			}
-			holder.holding(root(Price)).mature = true
+			holder.keeper.holding(root(Price)).mature = true
 			var out, back grid.Outbox
 			asker.Find(0, Query{Limit: limit}, &out)
 			asker.Step(0, &grid.Closest{Key: out.Keys[0], Peers: []grid.SiteID{"me"}}, &out)

@@ -37,7 +37,7 @@ func pageTo(out *grid.Outbox, hints ...Hint) *grid.Delivery {
 // message for each cell between, and the router is not asked.
 func TestGuideLeadsDownwards(t *testing.T) {
 	d, cells, out := guided(t)
-	d.guide(0, cells[2], out)
+	d.guide.lead(0, cells[2], out)
 	above := root(Price)
 	for i, c := range cells {
 		if len(out.Sends) != 1 || len(out.Keys) != 0 {
@@ -47,13 +47,13 @@ func TestGuideLeadsDownwards(t *testing.T) {
 		if scan.Cell != above || scan.At != cells[2].Bits {
 			t.Fatalf("asks %v about %x, want %v", scan.Cell, scan.At.Hi, above)
 		}
-		d.guide(0, cells[2], out)
+		d.guide.lead(0, cells[2], out)
 		if len(out.Sends) != 1 {
 			t.Fatal("asks twice at a time")
 		}
 		holder := grid.SiteID(fmt.Sprintf("holder %d", i))
 		d.Step(0, pageTo(out, Hint{c.Prefix, []grid.SiteID{holder}}), out)
-		if !d.knows(c) || d.rings[c].peers[0] != holder {
+		if !d.rings.knows(c) || d.rings.list[c].peers[0] != holder {
 			t.Fatalf("does not know who holds %v after the answer", c)
 		}
 		above = c
@@ -87,19 +87,19 @@ func TestGuideThatLeadsNowhere(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d, cells, out := guided(t)
-			d.guide(0, cells[0], out)
+			d.guide.lead(0, cells[0], out)
 			in := answer(d, cells[0], out)
 			now := grid.Time(0)
 			if _, ok := in.(grid.Tick); ok {
 				now = d.requests.next()
 			}
 			d.Step(now, in, out)
-			if len(out.Sends) != 0 || !slices.Equal(out.Keys, []grid.Key{d.rings[cells[0]].key}) {
+			if len(out.Sends) != 0 || !slices.Equal(out.Keys, []grid.Key{d.rings.list[cells[0]].key}) {
 				t.Fatalf("%d messages, look-ups of %x; want one of the cell", len(out.Sends), out.Keys)
 			}
 			out.Reset()
-			d.Step(now, &grid.Closest{Key: d.rings[cells[0]].key}, out)
-			if d.guide(now, cells[0], out); len(out.Sends) != 0 {
+			d.Step(now, &grid.Closest{Key: d.rings.list[cells[0]].key}, out)
+			if d.guide.lead(now, cells[0], out); len(out.Sends) != 0 {
 				t.Error("asks the same again")
 			}
 		})
@@ -110,19 +110,19 @@ func TestGuideThatLeadsNowhere(t *testing.T) {
 // are known, need no guide.
 func TestGuideIsSpared(t *testing.T) {
 	d, cells, out := guided(t)
-	d.rings[root(Price)].peers[0] = d.cfg.Self
-	d.onReport(0, "x", &Report{Cell: root(Price), Child: cells[0].Prefix, Holders: []grid.SiteID{"x", "y"}})
-	d.guide(0, cells[0], out)
-	if r := d.rings[cells[0]]; len(out.Sends) != 0 || !slices.Equal(r.peers, []grid.SiteID{"x", "y"}) {
+	d.rings.list[root(Price)].peers[0] = d.cfg.Self
+	d.keeper.note(0, "x", &Report{Cell: root(Price), Child: cells[0].Prefix, Holders: []grid.SiteID{"x", "y"}})
+	d.guide.lead(0, cells[0], out)
+	if r := d.rings.list[cells[0]]; len(out.Sends) != 0 || !slices.Equal(r.peers, []grid.SiteID{"x", "y"}) {
 		t.Errorf("a holder of the root sent %d messages and knows %v", len(out.Sends), r.peers)
 	}
 	d, cells, out = guided(t)
-	d.hint(0, cells[0], []grid.SiteID{"x"})
-	d.guide(0, cells[0], out)
-	d.guide(0, root(Speed), out)
-	d.guide(0, root(Price), out)
-	d.lookUp(0, d.aRing(0, cells[1]), out)
-	d.guide(0, cells[1], out)
+	d.rings.hint(0, cells[0], []grid.SiteID{"x"})
+	d.guide.lead(0, cells[0], out)
+	d.guide.lead(0, root(Speed), out)
+	d.guide.lead(0, root(Price), out)
+	d.rings.lookUp(0, d.rings.aRing(0, cells[1]), out)
+	d.guide.lead(0, cells[1], out)
 	if len(out.Sends) != 0 {
 		t.Errorf("%d messages about cells that are known or being looked up", len(out.Sends))
 	}

@@ -8,14 +8,6 @@ import (
 	"gridnode/grid"
 )
 
-// Bounds of what a site holds for others.
-const (
-	holdingsMax  = 4096   // cells
-	recordsMax   = 10_000 // copies of quotes in all cells
-	publisherMax = 64     // copies of one site's quotes
-	crowdFactor  = 4      // a cell keeps at most this many times Config.CellMax copies
-)
-
 // holding is a cell that this site holds, as one of several: the copies of quotes
 // that were published to it, and the cells that were split off it. Copies inside a
 // fence are strays, whose sites have not moved them yet, or guests.
@@ -39,35 +31,6 @@ type entry struct {
 	expires grid.Time
 	guest   bool // it belongs into a cell below, which is closing
 	safe    bool // this cell is closing, and the cell above has a guest's copy
-}
-
-// holding returns a cell held here, or nil.
-func (d *Directory) holding(c cell) *holding {
-	if i, ok := d.seek(c); ok {
-		return d.holdings[i]
-	}
-	return nil
-}
-
-func (d *Directory) seek(c cell) (int, bool) {
-	return slices.BinarySearchFunc(d.holdings, c, func(h *holding, c cell) int { return h.cell.compare(c) })
-}
-
-// hold returns a cell, which this site holds from now on, or nil if it holds as
-// many as it can.
-func (d *Directory) hold(now grid.Time, c cell) *holding {
-	i, ok := d.seek(c)
-	if ok {
-		return d.holdings[i]
-	}
-	if len(d.holdings) >= holdingsMax {
-		return nil
-	}
-	h := &holding{cell: c, since: now, soonest: grid.Never}
-	h.upkeep.begin(now, d)
-	d.holdings = slices.Insert(d.holdings, i, h)
-	d.upkeepAt = min(d.upkeepAt, h.upkeep.next)
-	return h
 }
 
 // index returns the index of the first entry at or behind a position.
@@ -104,16 +67,6 @@ func (h *holding) lapsed(now grid.Time) bool {
 		}
 	}
 	return h.fences.Lapsed(now)
-}
-
-// doubt makes the holder of a cell prove anew that it has all of its quotes.
-func (d *Directory) doubt(now grid.Time, h *holding) {
-	h.since, h.mature = now, false
-	h.upkeep.begin(now, d)
-	d.upkeepAt = min(d.upkeepAt, h.upkeep.next)
-	if r := d.rings[h.cell]; r != nil {
-		r.fresh = min(r.fresh, now)
-	}
 }
 
 // own yields the live quotes of the cell itself, in order.
@@ -237,70 +190,4 @@ func (h *holding) barren(now grid.Time, m *Scan, p *Page) (cells []trie.Prefix) 
 		}
 	}
 	return cells
-}
-
-// raise makes the holder of a cell report at once if what the cell has now exceeds
-// what this site has said of it.
-func (d *Directory) raise(now grid.Time, h *holding, s trie.Summary) {
-	if u := &h.upkeep; u.said && !u.summary.Covers(s) {
-		u.summary.Merge(s) // not again for the same
-		u.retries = triesMax
-		d.hurry(h, max(now, u.last+d.cfg.Timeout/4))
-	}
-}
-
-// reconsiderSummary makes the holder of a cell report at once if what a cell below
-// has, or that this is not known, shows that it has said too little.
-func (d *Directory) reconsiderSummary(now grid.Time, h *holding, f *trie.Fence) {
-	s, ok := f.Summary(now)
-	if ok {
-		d.raise(now, h, s)
-	} else if u := &h.upkeep; u.said {
-		u.said = false
-		d.hurry(h, max(now, u.last+d.cfg.Timeout/4))
-	}
-}
-
-// hurry brings the next round of a cell forward.
-func (d *Directory) hurry(h *holding, at grid.Time) {
-	h.upkeep.next = min(h.upkeep.next, at)
-	d.upkeepAt = min(d.upkeepAt, h.upkeep.next)
-}
-
-// expire drops what is over: copies (their publishers' counts go down) and fences.
-func (d *Directory) expire(now grid.Time, h *holding) {
-	if h.lapsed(now) {
-		d.doubt(now, h)
-	}
-	kept := h.entries[:0]
-	for _, e := range h.entries {
-		if now < e.expires {
-			kept = append(kept, e)
-		} else {
-			d.uncount(e.quote.Site)
-		}
-	}
-	clear(h.entries[len(kept):])
-	h.entries = kept
-	h.fences.Expire(now)
-}
-
-// count notes one more copy of a site's quotes, unless there are too many.
-func (d *Directory) count(site grid.SiteID) bool {
-	if d.records >= recordsMax || d.publishers[site] >= publisherMax {
-		return false
-	}
-	if d.publishers == nil {
-		d.publishers = make(map[grid.SiteID]int32)
-	}
-	d.records++
-	d.publishers[site]++
-	return true
-}
-
-func (d *Directory) uncount(site grid.SiteID) {
-	d.records--
-	if d.publishers[site]--; d.publishers[site] == 0 {
-		delete(d.publishers, site)
-	}
 }

@@ -181,9 +181,9 @@ func TestLoadThatChangesBack(t *testing.T) {
 	populate(n, 10, n.same)
 	n.set(n.sites[9], n.offer(n.sites[9], 5_000_000, 100, 0)) // too soon
 	n.set(n.sites[9], n.offer(n.sites[9], 5_000_000, 100, 64))
-	before := n.sites[9].dir.own.Sequence
+	before := n.sites[9].dir.publisher.own.Sequence
 	n.run(20 * grid.Second)
-	if n.sites[9].dir.own.Sequence != before {
+	if n.sites[9].dir.publisher.own.Sequence != before {
 		t.Error("a load that changed back was published")
 	}
 }
@@ -201,7 +201,7 @@ func TestQuotesExpireAndAreRepublished(t *testing.T) {
 	n.run(10 * grid.Hour)
 	n.check(n.sites[11], Query{Attribute: Free})
 	for _, s := range n.sites[5:] {
-		if l := len(s.dir.holdings); l > 3 {
+		if l := len(s.dir.keeper.holdings); l > 3 {
 			t.Errorf("%s still holds %d cells", s.id, l)
 		}
 	}
@@ -254,7 +254,7 @@ func TestOwnQuoteIsSealed(t *testing.T) {
 	var out grid.Outbox
 	q := goodQuote()
 	d.SetQuote(grid.Hour, q, &out)
-	got, err := OpenQuote(d.own.Sealed)
+	got, err := OpenQuote(d.publisher.own.Sealed)
 	if err != nil || got.Site != s.id || got.Price != q.Price || got.Issued != grid.Hour || got.Lifetime != 10*grid.Minute || got.Sequence == 0 {
 		t.Errorf("sealed as %+v, %v", got, err)
 	}

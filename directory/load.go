@@ -109,75 +109,78 @@ func (l Load) sameAs(other Load) bool {
 		l.Headed == other.Headed
 }
 
-// gossip is a site's own reporting: on change, but not more often than the
-// interval, and a heartbeat when nothing changes.
+// gossip is the reporting of load: a site's own on change, but not more often than the
+// interval, and a heartbeat when nothing changes; and what others have reported. It takes
+// loads and reports and publishes reports; its timer is the next one.
 type gossip struct {
-	told    Load      // last published
-	current Load      // as last set
-	ready   grid.Time // when its wait is over
+	*shared
+	loads   newest[Load] // of other sites
+	told    Load         // last published
+	current Load         // as last set
+	ready   grid.Time    // when its wait is over
 	next    grid.Time
 }
 
-// SetLoad gossips the site's load if it changed, at most every
-// Config.GossipInterval. Without a Config.Topic it does nothing.
-func (d *Directory) SetLoad(now grid.Time, load Load, out *grid.Outbox) {
-	if d.cfg.Topic == "" {
+func newGossip(sh *shared) gossip {
+	return gossip{shared: sh, loads: newest[Load]{max: loadsMax}, next: grid.Never}
+}
+
+// set takes the site's load.
+func (g *gossip) set(now grid.Time, load Load, out *grid.Outbox) {
+	if g.cfg.Topic == "" {
 		return
 	}
-	g := &d.gossip
-	load.Site = d.cfg.Self
+	load.Site = g.cfg.Self
 	g.current, g.ready = load, now+load.Wait
 	switch {
 	case g.told.Sequence == 0:
 		g.next = now
 	case !load.sameAs(g.told):
-		g.next = min(g.next, g.told.Issued.Add(d.cfg.GossipInterval))
+		g.next = min(g.next, g.told.Issued.Add(g.cfg.GossipInterval))
 	}
-	if g.next <= now {
-		d.beat(now, out)
-	}
+	g.tick(now, out)
 }
 
-// beat publishes the load as it is now.
-func (d *Directory) beat(now grid.Time, out *grid.Outbox) {
-	g := &d.gossip
+// tick publishes the load as it is now, if that is due.
+func (g *gossip) tick(now grid.Time, out *grid.Outbox) {
+	if g.next > now {
+		return
+	}
 	g.current.Sequence = max(uint64(max(now, 1)), g.told.Sequence+1)
 	g.current.Issued, g.current.Wait = now, max(g.ready-now, 0)
 	g.told = g.current
-	beat := d.cfg.HeartbeatInterval
+	beat := g.cfg.HeartbeatInterval
 	if g.told.Headed.Head != "" {
 		beat /= headedBeats
 	}
-	g.next = now + beat - d.jitter(beat/8)
-	out.Publish(d.cfg.Topic, &LoadReport{g.told})
+	g.next = now + beat - g.jitter(beat/8)
+	out.Publish(g.cfg.Topic, &LoadReport{g.told})
 }
 
 // onLoad takes another site's report.
-func (d *Directory) onLoad(now grid.Time, from grid.SiteID, l *Load) {
+func (g *gossip) onLoad(now grid.Time, from grid.SiteID, l *Load) {
 	if l.Site != from || l.Issued > now+skewMax || l.check() != nil {
-		d.Rejected++
+		g.counts.Rejected++
 		return
 	}
-	if v, fresh := d.loads.put(l.Site); fresh || v.Sequence < l.Sequence {
+	if v, fresh := g.loads.put(l.Site); fresh || v.Sequence < l.Sequence {
 		*v = *l
 		v.Heard = now
 	}
 }
 
-// Load returns the newest load report gossiped by another site.
-func (d *Directory) Load(site grid.SiteID) (Load, bool) {
-	if l := d.loads.get(site); l != nil {
+// load returns the newest report of another site.
+func (g *gossip) load(site grid.SiteID) (Load, bool) {
+	if l := g.loads.get(site); l != nil {
 		return *l, true
 	}
 	return Load{}, false
 }
 
-// Headed returns the newest load reports of the sites that consent to be headed by
-// one, in order of their IDs. It takes time proportional to how many reports are
-// remembered.
-func (d *Directory) Headed(by grid.SiteID) (reports []Load) {
-	for i := range d.loads.values {
-		if l := &d.loads.values[i]; by != "" && l.Headed.Head == by {
+// headed returns the newest reports of the sites that consent to be headed by one.
+func (g *gossip) headed(by grid.SiteID) (reports []Load) {
+	for i := range g.loads.values {
+		if l := &g.loads.values[i]; by != "" && l.Headed.Head == by {
 			reports = append(reports, *l)
 		}
 	}
@@ -188,10 +191,6 @@ func (d *Directory) Headed(by grid.SiteID) (reports []Load) {
 // headedBeats is how many heartbeats a headed site has for one of the others: its head
 // has to know soon that it is there, or is not.
 const headedBeats = 6
-
-// Silence returns for how long a headed site that is there may be silent: three
-// heartbeats may be lost.
-func (d *Directory) Silence() grid.Time { return 4 * d.cfg.HeartbeatInterval / headedBeats }
 
 // Proto returns the wire form.
 func (m *LoadReport) Proto() proto.Message {

@@ -93,8 +93,8 @@ func TestLoadReports(t *testing.T) {
 		id := grid.SiteID(strings.Repeat("x", i%100+1)) + grid.SiteID(rune('0'+i/100))
 		hear(id, Load{Site: id, Sequence: 1, Issued: now})
 	}
-	if len(d.loads.values) > loadsMax {
-		t.Errorf("remembers %d sites", len(d.loads.values))
+	if len(d.gossip.loads.values) > loadsMax {
+		t.Errorf("remembers %d sites", len(d.gossip.loads.values))
 	}
 }
 

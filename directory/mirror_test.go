@@ -53,7 +53,7 @@ func most(pages map[grid.SiteID]int) (most, all int) {
 func TestHotCellIsMirrored(t *testing.T) {
 	n, holders := hot(t, 1)
 	for _, id := range holders {
-		if h := n.byID[id].dir.holding(root(Price)); len(n.byID[id].dir.mirrors(n.now, h)) != mirrorsMax {
+		if h := n.byID[id].dir.keeper.holding(root(Price)); len(n.byID[id].dir.keeper.mirrors(n.now, h)) != mirrorsMax {
 			t.Fatalf("%s answers alone", id)
 		}
 	}
@@ -102,7 +102,7 @@ func TestMirrorsThatLie(t *testing.T) {
 			for _, id := range n.closest(root(Price).key(""), 20)[4:] {
 				if !slices.Contains(holders, id) {
 					n.lies[id] = func(p *Page) *Page {
-						if p.Token == 0 || len(p.Quotes) == 0 || n.byID[id].dir.holding(p.Cell) != nil {
+						if p.Token == 0 || len(p.Quotes) == 0 || n.byID[id].dir.keeper.holding(p.Cell) != nil {
 							return p
 						}
 						told++
@@ -123,18 +123,18 @@ func TestMirrorsThatLie(t *testing.T) {
 func TestMirrorIsBounded(t *testing.T) {
 	d := newDirectory(Config{})
 	var out grid.Outbox
-	for i := range 3 * mirroredMax {
+	for i := range 3 * imagesMax {
 		c := cell{Price, trie.PrefixOf(trie.Position{Hi: uint64(i) << 50}, 20)}
 		for range 2 * mirrorWaitMax {
 			d.Step(0, &grid.Delivery{From: "asker", Message: &Scan{Token: 1, Cell: c, Limit: 1, Via: "holder"}}, &out)
 		}
 	}
 	waiting := 0
-	for _, c := range d.mirrored {
+	for _, c := range d.images.list {
 		waiting += len(c.waiting)
 	}
-	if len(d.mirrored) != mirroredMax || waiting != mirroredMax*mirrorWaitMax {
-		t.Errorf("%d copies, %d waiting", len(d.mirrored), waiting)
+	if len(d.images.list) != imagesMax || waiting != imagesMax*mirrorWaitMax {
+		t.Errorf("%d copies, %d waiting", len(d.images.list), waiting)
 	}
 	out.Reset()
 	d.Step(d.NextTimer(), grid.Tick{}, &out)
@@ -152,7 +152,7 @@ func newcomer(i, cells int) (*Directory, []grid.SiteID) {
 		peers = append(peers, grid.SiteID(fmt.Sprintf("peer %d", j)))
 	}
 	var out grid.Outbox
-	r := d.ring(0, root(Price), &out)
+	r := d.rings.ring(0, root(Price), &out)
 	d.Step(grid.Second, &grid.Closest{Key: r.key, Peers: peers}, &out)
 	d.maps[Price].Refresh(grid.Second, grid.Hour)
 	for j := range cells {
@@ -202,19 +202,18 @@ func TestFirstQuestionsAreSpread(t *testing.T) {
 // What a site knows of the root does not count for ever, or against what a holder says.
 func TestLikelyMirrorsGiveWay(t *testing.T) {
 	d, _ := newcomer(2, 40*mirrorCells)
-	r := d.rings[root(Price)]
-	if n := len(d.likelyMirrors(grid.Minute, r)); n != mirrorsMax {
+	r := d.rings.list[root(Price)]
+	if n := len(d.rings.likelyMirrors(grid.Minute, r)); n != mirrorsMax {
 		t.Fatalf("%d mirrors are likely", n)
 	}
-	if n := len(d.likelyMirrors(grid.Second+spanMax*d.cfg.Lifetime+1, r)); n != 0 {
+	if n := len(d.rings.likelyMirrors(grid.Second+spanMax*d.cfg.Lifetime+1, r)); n != 0 {
 		t.Errorf("%d mirrors long after the router named them", n)
 	}
 	d.maps[Price].Refresh(grid.Day, grid.Hour)
-	if n := len(d.likelyMirrors(grid.Minute, r)); n != mirrorsMax {
+	if n := len(d.rings.likelyMirrors(grid.Minute, r)); n != mirrorsMax {
 		t.Errorf("%d mirrors as the map was forgotten", n)
 	}
-	q := &query{}
-	if _, _, ok := d.mirror(grid.Minute, q, r); !ok {
+	if _, _, ok := d.rings.mirror(grid.Minute, r); !ok {
 		t.Fatal("no mirror is asked first")
 	}
 	for name, tell := range map[string]func(){
@@ -224,7 +223,7 @@ func TestLikelyMirrorsGiveWay(t *testing.T) {
 		r.instructed = false
 		r.mirrors = nil
 		tell()
-		if site, _, ok := d.mirror(grid.Minute, q, r); ok {
+		if site, _, ok := d.rings.mirror(grid.Minute, r); ok {
 			t.Errorf("%s, and %s is asked", name, site)
 		}
 	}

@@ -16,11 +16,11 @@ func TestUnansweredLookUpDoesNotSpin(t *testing.T) {
 	d := New(Config{Self: "a", Federation: "f"}, rand.New(rand.NewPCG(1, 1)))
 	now := 100 * grid.Second
 	c := cell{attribute: Price}
-	r := &ring{cell: c, key: c.key("f"), peers: []grid.SiteID{"b"}, span: grid.Minute, fresh: now + grid.Minute, asked: now - d.lookupMax()}
-	d.rings = map[cell]*ring{c: r}
-	l := &d.listings[Price]
+	r := &ring{cell: c, key: c.key("f"), peers: []grid.SiteID{"b"}, span: grid.Minute, fresh: now + grid.Minute, asked: now - d.rings.lookupMax()}
+	d.rings.list = map[cell]*ring{c: r}
+	l := &d.publisher.listings[Price]
 	l.places = []place{{cell: c, role: home}}
-	d.schedule(now, l)
+	d.publisher.schedule(now, l)
 	if l.retry != r.fresh {
 		t.Errorf("due at %v; it is %v and there is something to do at %v", l.retry, now, r.fresh)
 	}
@@ -65,7 +65,7 @@ func TestOneHolderIsAskedFirst(t *testing.T) {
 		first := sent()
 		r := Receipt{Cell: root(Price)}
 		if tt.answer(&r) {
-			d.Step(now, &grid.Delivery{From: first[0], Message: &Published{Sequence: d.own.Sequence, Receipts: []Receipt{r}}}, out)
+			d.Step(now, &grid.Delivery{From: first[0], Message: &Published{Sequence: d.publisher.own.Sequence, Receipts: []Receipt{r}}}, out)
 		} else {
 			d.Step(now+d.cfg.Timeout, grid.Tick{}, out)
 		}

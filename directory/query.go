@@ -105,18 +105,6 @@ func Amid(q *Quote, a Attribute, spread uint64) *Cursor {
 	return &Cursor{a, trie.PositionOf(q.value(a), spread)}
 }
 
-// Around draws another place among the quotes that have the value of q: one in the
-// same cell as place, as far as this site knows the cells, so that asking from there
-// needs no other holders. random is where in it, from 0 to the largest value.
-func (d *Directory) Around(q *Quote, a Attribute, place, random uint64) (spread uint64) {
-	width := trie.PositionOf(q.value(a), 0).Width()
-	fixed := max(d.maps[a].Find(trie.PositionOf(q.value(a), place), nil).Length, width) - width
-	if fixed >= 64 {
-		return place
-	}
-	return place&^(^uint64(0)>>fixed) | random>>fixed
-}
-
 // Equal reports whether two quotes have the same value of an attribute.
 func Equal(q, other *Quote, a Attribute) bool { return q.value(a) == other.value(a) }
 

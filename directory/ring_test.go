@@ -13,7 +13,7 @@ func settledRing(t *testing.T, peers ...grid.SiteID) (*Directory, *ring, *grid.O
 	t.Helper()
 	d := newDirectory(Config{})
 	out := &grid.Outbox{}
-	r := d.ring(0, root(Price), out)
+	r := d.rings.ring(0, root(Price), out)
 	d.Step(0, &grid.Closest{Key: r.key, Peers: peers}, out)
 	out.Reset()
 	return d, r, out
@@ -24,22 +24,22 @@ func settledRing(t *testing.T, peers ...grid.SiteID) (*Directory, *ring, *grid.O
 func TestHoldersConfirmEachOther(t *testing.T) {
 	d, r, out := settledRing(t, "a", "b", "c", "d")
 	later := 10 * grid.Minute
-	if !d.compareRing(later, r, "a", r.digest) || r.fresh <= later {
+	if !d.rings.compareRing(later, r, "a", r.digest) || r.fresh <= later {
 		t.Errorf("believed until %v after a confirmation at %v", r.fresh, later)
 	}
-	if !d.compareRing(later, r, "a", 0) {
+	if !d.rings.compareRing(later, r, "a", 0) {
 		t.Error("who says nothing contradicts")
 	}
-	if d.compareRing(later, r, "a", r.digest+1) || r.fresh > later {
+	if d.rings.compareRing(later, r, "a", r.digest+1) || r.fresh > later {
 		t.Errorf("believed until %v after a contradiction at %v", r.fresh, later)
 	}
-	if d.ring(later, root(Price), out); len(out.Keys) != 1 {
+	if d.rings.ring(later, root(Price), out); len(out.Keys) != 1 {
 		t.Errorf("%d look-ups after a contradiction", len(out.Keys))
 	}
 
 	d, r, _ = settledRing(t, "me", "b", "c", "d")
 	fresh := r.fresh
-	if d.compareRing(later, r, "b", r.digest); r.fresh != fresh {
+	if d.rings.compareRing(later, r, "b", r.digest); r.fresh != fresh {
 		t.Error("a holder itself was content with a confirmation: then nobody would look up")
 	}
 }
@@ -47,18 +47,18 @@ func TestHoldersConfirmEachOther(t *testing.T) {
 // A holder whom others contradict looks, but not for each of them.
 func TestContradictedHolderLooks(t *testing.T) {
 	d, r, _ := settledRing(t, "me", "b", "c", "d")
-	d.hold(0, root(Price))
+	d.keeper.hold(0, root(Price))
 	r.fresh = grid.Hour
-	d.doubtRing(grid.Second, root(Price), r.digest+1)
+	d.keeper.doubtRing(grid.Second, root(Price), r.digest+1)
 	if r.fresh != grid.Hour {
 		t.Error("looks again although it has just done so")
 	}
-	d.doubtRing(grid.Minute, root(Price), r.digest)
-	d.doubtRing(grid.Minute, root(Price), 0)
+	d.keeper.doubtRing(grid.Minute, root(Price), r.digest)
+	d.keeper.doubtRing(grid.Minute, root(Price), 0)
 	if r.fresh != grid.Hour {
 		t.Error("looks although nobody contradicts")
 	}
-	if d.doubtRing(grid.Minute, root(Price), r.digest+1); r.fresh != grid.Minute {
+	if d.keeper.doubtRing(grid.Minute, root(Price), r.digest+1); r.fresh != grid.Minute {
 		t.Error("does not look")
 	}
 }
@@ -66,13 +66,13 @@ func TestContradictedHolderLooks(t *testing.T) {
 // A hint spares a look-up, but does not replace what the router has said.
 func TestHints(t *testing.T) {
 	d, r, out := settledRing(t, "a", "b", "c", "d")
-	d.hint(0, root(Price), []grid.SiteID{"x"})
+	d.rings.hint(0, root(Price), []grid.SiteID{"x"})
 	if !slices.Equal(r.peers, []grid.SiteID{"a", "b", "c", "d"}) {
 		t.Errorf("a hint replaced the router's answer: %v", r.peers)
 	}
 	c := cell{Price, trie.PrefixOf(trie.Last(), 3)}
-	d.hint(0, c, []grid.SiteID{"e", "f"})
-	if r := d.knownRing(0, c, out); !slices.Equal(r.peers, []grid.SiteID{"e", "f"}) || len(out.Keys) != 0 {
+	d.rings.hint(0, c, []grid.SiteID{"e", "f"})
+	if r := d.rings.knownRing(0, c, out); !slices.Equal(r.peers, []grid.SiteID{"e", "f"}) || len(out.Keys) != 0 {
 		t.Errorf("with a hint %v, %d look-ups", r.peers, len(out.Keys))
 	}
 }
@@ -87,10 +87,10 @@ func TestHintsComeInOrder(t *testing.T) {
 	}
 	for i, x := range cells {
 		site := grid.SiteID(rune('a' + i))
-		d.onReport(0, site, &Report{Cell: root(Price), Child: x, Holders: []grid.SiteID{site, "other"}})
+		d.keeper.note(0, site, &Report{Cell: root(Price), Child: x, Holders: []grid.SiteID{site, "other"}})
 	}
-	d.onReport(0, "liar", &Report{Cell: root(Price), Child: cells[1], Holders: []grid.SiteID{"accomplice"}})
-	h := d.holding(root(Price))
+	d.keeper.note(0, "liar", &Report{Cell: root(Price), Child: cells[1], Holders: []grid.SiteID{"accomplice"}})
+	h := d.keeper.holding(root(Price))
 	for _, tt := range []struct {
 		at   trie.Position
 		down bool
@@ -116,7 +116,7 @@ func TestLonelySiteFindsOthersQuickly(t *testing.T) {
 	for range 20 {
 		d.Step(r.fresh, grid.Tick{}, out)
 		now := r.fresh
-		d.ring(now, root(Price), out)
+		d.rings.ring(now, root(Price), out)
 		d.Step(now, &grid.Closest{Key: r.key, Peers: []grid.SiteID{"me"}}, out)
 		if r.fresh-now > spanAlone {
 			t.Fatalf("alone for another %v", r.fresh-now)

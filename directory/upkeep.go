@@ -51,84 +51,87 @@ const (
 
 // begin plans the first round: soon, so that whoever this site displaces learns it,
 // but after those who publish to a new cell had time to.
-func (u *upkeep) begin(now grid.Time, d *Directory) {
-	u.span, u.eager = 2*d.cfg.Timeout, 0
-	u.next = now + d.cfg.Timeout/4 + d.jitter(d.cfg.Timeout/4)
+func (u *upkeep) begin(now grid.Time, sh *shared) {
+	u.span, u.eager = 2*sh.cfg.Timeout, 0
+	u.next = now + sh.cfg.Timeout/4 + sh.jitter(sh.cfg.Timeout/4)
 }
 
 // plan finds out when the earliest round is due.
-func (d *Directory) plan() {
-	d.upkeepAt = grid.Never
-	for _, h := range d.holdings {
-		d.upkeepAt = min(d.upkeepAt, h.upkeep.next)
+func (k *keeper) plan() {
+	k.upkeepAt = grid.Never
+	for _, h := range k.holdings {
+		k.upkeepAt = min(k.upkeepAt, h.upkeep.next)
 	}
 }
 
-// maintain does the rounds that are due.
-func (d *Directory) maintain(now grid.Time, out *grid.Outbox) {
-	due := d.due[:0] // holdings come and go meanwhile
-	for _, h := range d.holdings {
+// tick does the rounds that are due.
+func (k *keeper) tick(now grid.Time, out *grid.Outbox) {
+	if k.upkeepAt > now {
+		return
+	}
+	due := k.due[:0] // holdings come and go meanwhile
+	for _, h := range k.holdings {
 		if h.upkeep.next <= now {
 			due = append(due, h)
 		}
 	}
 	for _, h := range due {
-		d.expire(now, h)
+		k.expire(now, h)
 		if len(h.entries) > 0 || h.fences.Len() > 0 {
-			d.inspect(now, h, out)
-		} else if i, ok := d.seek(h.cell); ok {
-			d.holdings = slices.Delete(d.holdings, i, i+1)
+			k.inspect(now, h, out)
+		} else if i, ok := k.seek(h.cell); ok {
+			k.holdings = slices.Delete(k.holdings, i, i+1)
 		}
 	}
 	clear(due)
-	d.due = due
-	d.plan()
+	k.due = due
+	k.plan()
 }
 
 // inspect does one round for a cell.
-func (d *Directory) inspect(now grid.Time, h *holding, out *grid.Outbox) {
+func (k *keeper) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 	u := &h.upkeep
 	if u.eager++; h.mature || u.eager > eagerMax {
-		u.span = min(2*u.span, d.cfg.Lifetime/2)
+		u.span = min(2*u.span, k.cfg.Lifetime/2)
 	}
-	u.next, u.last = now+u.span-d.jitter(u.span/8), now
-	r := d.ring(now, h.cell, out)
+	u.next, u.last = now+u.span-k.jitter(u.span/8), now
+	r := k.rings.ring(now, h.cell, out)
 	if !r.usable(now) {
-		u.next = now + d.cfg.Timeout
+		u.next = now + k.cfg.Timeout
 		return
 	}
-	d.peers = d.holders(now, r, d.peers[:0])
-	holders := d.peers
-	if !slices.Contains(holders, d.cfg.Self) {
+	k.peers = k.rings.holders(now, r, k.peers[:0])
+	holders := k.peers
+	if !slices.Contains(holders, k.cfg.Self) {
 		h.since, h.mature, u.eager = now, false, eagerMax
 		return
 	}
-	h.reconsider(now, d.cfg.CellMax, d.cfg.Lifetime)
-	d.chase(now, h, out)
+	h.reconsider(now, k.cfg.CellMax, k.cfg.Lifetime)
+	k.chase(now, h, out)
 	u.round++
 	u.open, u.hops = 1, 0 // the round itself, until all questions are asked
 	u.amiss, u.stray, u.noted = false, false, false
 	if !h.mature {
 		for _, site := range holders {
-			d.compare(now, h, site, out)
+			k.compare(now, h, site, out)
 		}
-		d.displace(h, r, holders, out)
+		k.displace(h, r, holders, out)
 	}
 	if !h.cell.IsRoot() && !h.life.Leaves() {
 		if !u.routed || now >= u.reroute {
 			u.way = trie.Prefix{}
-			u.routing = min(max(2*u.routing, routeMin*d.cfg.Lifetime), spanMax*d.cfg.Lifetime)
-			u.reroute = now + u.routing - d.jitter(u.routing/4)
+			u.routing = min(max(2*u.routing, routeMin*k.cfg.Lifetime), spanMax*k.cfg.Lifetime)
+			u.reroute = now + u.routing - k.jitter(u.routing/4)
 		} else {
 			u.way = u.parent
 		}
-		d.report(now, h, u.routed && u.way == u.parent, out)
+		k.report(now, h, u.routed && u.way == u.parent, out)
 	}
-	d.conclude(now, h)
+	k.conclude(now, h)
 }
 
 // chase tells the sites of strays where their quotes belong.
-func (d *Directory) chase(now grid.Time, h *holding, out *grid.Outbox) {
+func (k *keeper) chase(now grid.Time, h *holding, out *grid.Outbox) {
 	if h.fences.Len() == 0 {
 		return
 	}
@@ -140,34 +143,34 @@ func (d *Directory) chase(now grid.Time, h *holding, out *grid.Outbox) {
 			continue
 		}
 		r := Receipt{Cell: h.cell, Moved: true, To: to, Fences: fences}
-		if e.quote.Site == d.cfg.Self {
-			d.onReceipt(now, d.cfg.Self, e.quote.Sequence, &r, out)
+		if e.quote.Site == k.cfg.Self {
+			k.own(now, e.quote.Sequence, &r, out)
 		} else {
-			d.answerOne(e.quote.Site, e.quote.Sequence, r, out)
+			k.answerOne(e.quote.Site, e.quote.Sequence, r, out)
 		}
 	}
 }
 
 // compare asks another holder how the cell stands there.
-func (d *Directory) compare(now grid.Time, h *holding, site grid.SiteID, out *grid.Outbox) {
-	if site == d.cfg.Self {
+func (k *keeper) compare(now grid.Time, h *holding, site grid.SiteID, out *grid.Outbox) {
+	if site == k.cfg.Self {
 		return
 	}
-	token := d.question(now, h, forSum, site)
+	token := k.question(now, h, forSum, site)
 	if token == 0 {
 		return
 	}
-	m := d.scans.New()
+	m := k.scans.New()
 	*m = Scan{Token: token, Cell: h.cell, Fences: h.fences.Edges()}
 	out.Send(site, m)
 }
 
 // displace lets the site know that was a holder if this one is new: it gets no new
 // quotes any more.
-func (d *Directory) displace(h *holding, r *ring, holders []grid.SiteID, out *grid.Outbox) {
-	i := slices.IndexFunc(r.peers, func(p grid.SiteID) bool { return p != d.cfg.Self && !slices.Contains(holders, p) })
+func (k *keeper) displace(h *holding, r *ring, holders []grid.SiteID, out *grid.Outbox) {
+	i := slices.IndexFunc(r.peers, func(p grid.SiteID) bool { return p != k.cfg.Self && !slices.Contains(holders, p) })
 	if i >= 0 {
-		m := d.scans.New()
+		m := k.scans.New()
 		*m = Scan{Cell: h.cell} // the answer has token 0, and nobody waits for it
 		out.Send(r.peers[i], m)
 	}
@@ -175,32 +178,32 @@ func (d *Directory) displace(h *holding, r *ring, holders []grid.SiteID, out *gr
 
 // compared takes notice that another site thinks that it holds a cell, too. If this
 // one did not know, it may not be a holder any more.
-func (d *Directory) compared(now grid.Time, from grid.SiteID, c cell, out *grid.Outbox) {
-	h, r := d.holding(c), d.rings[c]
-	if h == nil || r == nil || slices.Contains(r.peers[:min(len(r.peers), d.cfg.Replicas)], from) {
+func (k *keeper) compared(now grid.Time, from grid.SiteID, c cell, out *grid.Outbox) {
+	h, r := k.holding(c), k.rings.list[c]
+	if h == nil || r == nil || slices.Contains(r.peers[:min(len(r.peers), k.cfg.Replicas)], from) {
 		return
 	}
 	if h.mature {
-		d.doubt(now, h)
+		k.doubt(now, h)
 	}
 	r.fresh = min(r.fresh, now)
-	d.ring(now, c, out)
+	k.rings.ring(now, c, out)
 }
 
 // report reports the cell to a holder of the cell that u.way leads to, or, once
 // that is known to be the parent, to all of them.
-func (d *Directory) report(now grid.Time, h *holding, all bool, out *grid.Outbox) {
+func (k *keeper) report(now grid.Time, h *holding, all bool, out *grid.Outbox) {
 	u := &h.upkeep
-	r := d.ring(now, cell{h.cell.attribute, u.way}, out)
+	r := k.rings.ring(now, cell{h.cell.attribute, u.way}, out)
 	if !r.usable(now) {
-		u.next, u.stray = min(u.next, now+d.cfg.Timeout), true
+		u.next, u.stray = min(u.next, now+k.cfg.Timeout), true
 		return
 	}
-	holders := d.holders(now, r, nil)
+	holders := k.rings.holders(now, r, nil)
 	if !all {
-		site := d.choice(r, holders)
-		if slices.Contains(holders, d.cfg.Self) {
-			site = d.cfg.Self
+		site := k.rings.choice(r, holders)
+		if slices.Contains(holders, k.cfg.Self) {
+			site = k.cfg.Self
 		}
 		holders = []grid.SiteID{site}
 	}
@@ -208,7 +211,7 @@ func (d *Directory) report(now grid.Time, h *holding, all bool, out *grid.Outbox
 	if all {
 		purpose = forKeep
 	}
-	told := d.rings[h.cell].told(d.cfg.Replicas)
+	told := k.rings.list[h.cell].told(k.cfg.Replicas)
 	var says *trie.Summary
 	if u.summary, u.said = h.summary(now); u.said {
 		s := u.summary // the message's own
@@ -216,14 +219,14 @@ func (d *Directory) report(now grid.Time, h *holding, all bool, out *grid.Outbox
 	}
 	for _, site := range holders {
 		m := Report{Cell: r.cell, Child: h.cell.Prefix, Holders: told, Summary: says}
-		if site == d.cfg.Self {
-			reply := d.onReport(now, d.cfg.Self, &m)
+		if site == k.cfg.Self {
+			reply := k.note(now, k.cfg.Self, &m)
 			u.open++
-			d.onReported(now, request{purpose: purpose, site: site, cell: h.cell, round: u.round}, &reply, out)
+			k.onReported(now, request{purpose: purpose, site: site, cell: h.cell, round: u.round}, &reply, out)
 			continue
 		}
-		if m.Token = d.question(now, h, purpose, site); m.Token != 0 {
-			sent := d.reports.New()
+		if m.Token = k.question(now, h, purpose, site); m.Token != 0 {
+			sent := k.reports.New()
 			*sent = m
 			out.Send(site, sent)
 		}
@@ -231,8 +234,8 @@ func (d *Directory) report(now grid.Time, h *holding, all bool, out *grid.Outbox
 }
 
 // question enters a question of the round among the requests.
-func (d *Directory) question(now grid.Time, h *holding, why purpose, site grid.SiteID) (token uint64) {
-	token = d.requests.add(request{purpose: why, site: site, cell: h.cell, round: h.upkeep.round, deadline: now + d.cfg.Timeout})
+func (k *keeper) question(now grid.Time, h *holding, why purpose, site grid.SiteID) (token uint64) {
+	token = k.requests.add(request{purpose: why, site: site, cell: h.cell, round: h.upkeep.round, deadline: now + k.cfg.Timeout})
 	if token == 0 {
 		h.upkeep.amiss, h.upkeep.stray = true, true
 	} else {
@@ -242,8 +245,8 @@ func (d *Directory) question(now grid.Time, h *holding, why purpose, site grid.S
 }
 
 // asker returns the holding that a request was made for, if that round goes on.
-func (d *Directory) asker(q request) *holding {
-	h := d.holding(q.cell)
+func (k *keeper) asker(q request) *holding {
+	h := k.holding(q.cell)
 	if h == nil || h.upkeep.round != q.round || h.upkeep.open == 0 {
 		return nil
 	}
@@ -251,17 +254,17 @@ func (d *Directory) asker(q request) *holding {
 }
 
 // onSum takes another holder's word of how the cell stands there.
-func (d *Directory) onSum(now grid.Time, q request, p *Page) {
-	if h := d.asker(q); h != nil {
+func (k *keeper) onSum(now grid.Time, q request, p *Page) {
+	if h := k.asker(q); h != nil {
 		count, sum := h.stand(now)
 		h.upkeep.amiss = h.upkeep.amiss || !p.Held || p.Count != count || p.Sum != sum || p.HasFences
-		d.conclude(now, h)
+		k.conclude(now, h)
 	}
 }
 
 // onReported takes the answer to a report.
-func (d *Directory) onReported(now grid.Time, q request, p *Reported, out *grid.Outbox) {
-	h := d.asker(q)
+func (k *keeper) onReported(now grid.Time, q request, p *Reported, out *grid.Outbox) {
+	h := k.asker(q)
 	if h == nil {
 		return
 	}
@@ -270,52 +273,52 @@ func (d *Directory) onReported(now grid.Time, q request, p *Reported, out *grid.
 	case p.Moved && u.way.Covers(p.To) && p.To.Covers(h.cell.Prefix) && u.hops < hopsMax:
 		u.hops++
 		u.way, u.routed = p.To, false
-		d.hint(now, cell{h.cell.attribute, p.To}, p.Holders)
-		d.report(now, h, false, out)
+		k.rings.hint(now, cell{h.cell.attribute, p.To}, p.Holders)
+		k.report(now, h, false, out)
 	case p.Moved: // somebody else has said so already
 	case q.purpose == forWay:
 		u.routed, u.parent = true, u.way
-		d.report(now, h, true, out)
+		k.report(now, h, true, out)
 	default:
-		if r := d.rings[cell{h.cell.attribute, u.parent}]; r != nil {
-			d.compareRing(now, r, q.site, p.Ring)
+		if r := k.rings.list[cell{h.cell.attribute, u.parent}]; r != nil {
+			k.rings.compareRing(now, r, q.site, p.Ring)
 		}
 		u.noted = true
 		u.stray = u.stray || p.Strays > 0
 		for _, f := range p.Fences {
 			if h.cell.Covers(f) {
-				h.fences.Add(f, now+d.cfg.Lifetime)
+				h.fences.Add(f, now+k.cfg.Lifetime)
 			}
 		}
 	}
-	d.conclude(now, h)
+	k.conclude(now, h)
 }
 
-// fail notes that a question went unanswered.
-func (d *Directory) fail(now grid.Time, q request) {
-	if h := d.asker(q); h != nil {
+// unanswered notes that a question went unanswered.
+func (k *keeper) unanswered(now grid.Time, q request) {
+	if h := k.asker(q); h != nil {
 		if q.purpose == forSum {
 			h.upkeep.amiss = true
 		} else {
 			h.upkeep.stray = true
 			if h.upkeep.retries > 0 {
 				h.upkeep.retries--
-				d.hurry(h, now+d.cfg.Timeout/4)
+				k.hurry(h, now+k.cfg.Timeout/4)
 			}
 		}
-		d.conclude(now, h)
+		k.conclude(now, h)
 	}
 }
 
 // conclude notes that a question of the round is done with, and with the last one
 // draws the conclusion.
-func (d *Directory) conclude(now grid.Time, h *holding) {
+func (k *keeper) conclude(now grid.Time, h *holding) {
 	u := &h.upkeep
 	if u.open--; u.open > 0 {
 		return
 	}
 	u.clear = !u.stray && (u.noted || h.cell.IsRoot())
-	if u.clear && !u.amiss || now-h.since >= matureAge*d.cfg.Lifetime/2 {
+	if u.clear && !u.amiss || now-h.since >= matureAge*k.cfg.Lifetime/2 {
 		h.mature = true
 	}
 }

@@ -9,25 +9,25 @@ import (
 
 // inquire asks the holders of the cell visited as far as that is necessary, and
 // reports whether the visit is over.
-func (d *Directory) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool) {
+func (sk *seeker) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool) {
 	v := &q.visit
 	for !v.mature {
 		before := len(out.Keys)
-		r := d.knownRing(now, cell{q.ask.Attribute, v.cell}, out)
-		d.QueryLookups += int64(len(out.Keys) - before)
+		r := sk.rings.knownRing(now, cell{q.ask.Attribute, v.cell}, out)
+		sk.counts.QueryLookups += int64(len(out.Keys) - before)
 		if len(r.peers) == 0 {
 			r.wait(q.id)
 			return false
 		}
-		d.sites = d.holders(now, r, d.sites[:0])
-		if slices.Contains(d.sites, d.cfg.Self) && !slices.Contains(v.asked, d.cfg.Self) {
-			v.asked = append(v.asked, d.cfg.Self)
-			scan := d.scan(q, r)
-			p := d.onScan(now, d.cfg.Self, &scan)
-			d.onPage(now, q, p, p.Mature)
+		sk.sites = sk.rings.holders(now, r, sk.sites[:0])
+		if slices.Contains(sk.sites, sk.cfg.Self) && !slices.Contains(v.asked, sk.cfg.Self) {
+			v.asked = append(v.asked, sk.cfg.Self)
+			scan := sk.scan(q, r)
+			p := sk.keeper.onScan(now, sk.cfg.Self, &scan)
+			sk.weigh(now, q, p, p.Mature)
 			continue // before anybody else is asked: it costs nothing
 		}
-		left := slices.DeleteFunc(d.sites, func(s grid.SiteID) bool { return slices.Contains(v.asked, s) })
+		left := slices.DeleteFunc(sk.sites, func(s grid.SiteID) bool { return slices.Contains(v.asked, s) })
 		switch {
 		case q.view && (v.heard || v.open == 0 && len(v.asked) > 0):
 			return true
@@ -35,17 +35,17 @@ func (d *Directory) inquire(now grid.Time, q *query, out *grid.Outbox) (over boo
 			return false
 		case len(left) > 0 && v.young: // one was not enough: all others at once
 			for _, site := range left {
-				d.sendScan(now, q, r, site, out)
+				sk.sendScan(now, q, r, site, out)
 			}
 		case len(left) > 0:
-			site, via, isMirror := d.mirror(now, q, r)
-			if isMirror {
-				v.mirror, v.via = site, via
-			} else {
-				site = d.choice(r, left)
+			site := sk.rings.choice(r, left)
+			if len(v.asked) == 0 {
+				if mirror, via, ok := sk.rings.mirror(now, r); ok {
+					site, v.mirror, v.via = mirror, mirror, via
+				}
 			}
-			d.sendScan(now, q, r, site, out)
-		case v.renewed || v.held && now-r.heard < 2*d.cfg.Timeout || v.agreed > 0 && v.agreed == d.others(v.asked):
+			sk.sendScan(now, q, r, site, out)
+		case v.renewed || v.held && now-r.heard < 2*sk.cfg.Timeout || v.agreed > 0 && v.agreed == sk.others(v.asked):
 			return true
 		default: // nobody is mature: perhaps others hold the cell by now
 			v.renewed = true
@@ -54,8 +54,8 @@ func (d *Directory) inquire(now grid.Time, q *query, out *grid.Outbox) (over boo
 			}
 			r.wait(q.id)
 			before := len(out.Keys)
-			d.lookUp(now, r, out)
-			d.QueryLookups += int64(len(out.Keys) - before)
+			sk.rings.lookUp(now, r, out)
+			sk.counts.QueryLookups += int64(len(out.Keys) - before)
 			return false
 		}
 	}
@@ -63,42 +63,33 @@ func (d *Directory) inquire(now grid.Time, q *query, out *grid.Outbox) (over boo
 }
 
 // others returns how many of some sites are not this one.
-func (d *Directory) others(sites []grid.SiteID) int {
-	if slices.Contains(sites, d.cfg.Self) {
+func (sk *seeker) others(sites []grid.SiteID) int {
+	if slices.Contains(sites, sk.cfg.Self) {
 		return len(sites) - 1
 	}
 	return len(sites)
 }
 
-// choice returns the holder to ask first: the one that answered last, or else one
-// that other sites do not choose as well.
-func (d *Directory) choice(r *ring, holders []grid.SiteID) grid.SiteID {
-	if slices.Contains(holders, r.preferred) {
-		return r.preferred
-	}
-	return holders[d.spread%uint64(len(holders))]
-}
-
 // scan returns the question of a query to a holder.
-func (d *Directory) scan(q *query, r *ring) Scan {
+func (sk *seeker) scan(q *query, r *ring) Scan {
 	s := Scan{Cell: r.cell, At: q.at, Descending: q.ask.Descending, Filter: q.ask.Filter, Ring: r.digest}
 	s.Limit = int32(min(q.ask.Limit-q.covered(), PageMax))
-	if f := d.maps[q.ask.Attribute].Get(r.cell.Prefix); f != nil && !q.view {
+	if f := sk.maps[q.ask.Attribute].Get(r.cell.Prefix); f != nil && !q.view {
 		s.Fences = f.Digest
 	}
 	return s
 }
 
 // sendScan asks a holder.
-func (d *Directory) sendScan(now grid.Time, q *query, r *ring, site grid.SiteID, out *grid.Outbox) {
+func (sk *seeker) sendScan(now grid.Time, q *query, r *ring, site grid.SiteID, out *grid.Outbox) {
 	v := &q.visit
 	v.asked = append(v.asked, site)
-	token := d.requests.add(request{purpose: forScan, site: site, query: q.id, round: v.number, deadline: now + d.cfg.Timeout})
+	token := sk.requests.add(request{purpose: forScan, site: site, query: q.id, round: v.number, deadline: now + sk.cfg.Timeout})
 	if token == 0 {
 		return
 	}
-	m := d.scans.New()
-	*m = d.scan(q, r)
+	m := sk.scans.New()
+	*m = sk.scan(q, r)
 	m.Token = token
 	if site == v.mirror {
 		m.Via = v.via
@@ -108,15 +99,63 @@ func (d *Directory) sendScan(now grid.Time, q *query, r *ring, site grid.SiteID,
 	q.messages++
 }
 
-// onPage takes the answer of a holder of the cell visited. enough says that its word
+// onPage takes a page that a query has asked for.
+func (sk *seeker) onPage(now grid.Time, r request, p *Page, out *grid.Outbox) {
+	q := sk.queries[r.query]
+	if q == nil {
+		return
+	}
+	q.messages++
+	if q.visit.number != r.round {
+		return // the visit ended without it
+	}
+	q.visit.open--
+	enough := p.Mature
+	ring := sk.rings.list[cell{q.ask.Attribute, q.visit.cell}]
+	if ring != nil && p.Held {
+		same := sk.rings.compareRing(now, ring, r.site, p.Ring)
+		enough = enough && same // else one of the two knows better who holds the cell
+		if same && p.Ring != 0 {
+			q.visit.agreed++
+		}
+	}
+	credible, honest := sk.weigh(now, q, p, enough)
+	switch {
+	case !honest:
+		sk.rings.suspects.distrust(now, r.site)
+	case enough && credible && ring != nil:
+		ring.heed(r.site, r.site == q.visit.mirror, p.Mirrors)
+	}
+	if r.site == q.visit.mirror {
+		if !enough || !honest {
+			ring.forgo(r.site) // a holder is asked next
+		}
+	} else {
+		q.visit.young = q.visit.young || !enough || !credible
+	}
+	sk.run(now, q, out)
+}
+
+// unanswered goes on without a page.
+func (sk *seeker) unanswered(now grid.Time, r request, out *grid.Outbox) {
+	if q := sk.queries[r.query]; q != nil && q.visit.number == r.round {
+		if r.site == q.visit.mirror {
+			sk.rings.list[cell{q.ask.Attribute, q.visit.cell}].forgo(r.site)
+		}
+		q.visit.open--
+		sk.run(now, q, out)
+	}
+}
+
+// weigh takes the answer of a holder of the cell visited. enough says that its word
 // alone is enough, if it is credible.
-func (d *Directory) onPage(now grid.Time, q *query, p *Page, enough bool) (credible, honest bool) {
+func (sk *seeker) weigh(now grid.Time, q *query, p *Page, enough bool) (credible, honest bool) {
 	v := &q.visit
-	m := &d.maps[q.ask.Attribute]
+	m := &sk.maps[q.ask.Attribute]
 	if p.HasFences {
 		m.Learn(v.cell, p.Fences)
 		for i := range p.Hints {
-			d.hint(now, cell{q.ask.Attribute, p.Hints[i].Cell}, p.Hints[i].Holders)
+			sk.rings.hint(now, cell{q.ask.Attribute, p.Hints[i].Cell}, p.Hints[i].Holders)
 		}
 	}
 	cut, edge := false, trie.Position{}
@@ -124,17 +163,17 @@ func (d *Directory) onPage(now grid.Time, q *query, p *Page, enough bool) (credi
 	for _, quote := range p.Quotes {
 		at := quote.at(q.ask.Attribute)
 		if q.before(at, q.at) || cut && !q.before(edge, at) || !q.ask.Filter.Match(quote) || quote.impossible(now) {
-			d.Rejected++ // a holder that does not keep to the question
+			sk.counts.Rejected++ // a holder that does not keep to the question
 			honest = false
 			continue
 		}
 		cut, edge = true, at
 		v.idle = false
-		switch newest := d.learn(quote); {
+		switch newest := sk.learn(quote); {
 		case newest == nil:
 			q.add(candidate{at, quote})
 		case newest.Withdrawn || newest.at(q.ask.Attribute) != at:
-			d.Outdated++
+			sk.counts.Outdated++
 			credible = false
 			fallthrough
 		default:

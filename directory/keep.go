@@ -1,0 +1,146 @@
+package directory
+
+import (
+	"slices"
+
+	"gridnode/directory/trie"
+	"gridnode/grid"
+)
+
+// onPublish stores the copies of a quote and answers about those whose site wants
+// to know or has to do something.
+func (k *keeper) onPublish(now grid.Time, from grid.SiteID, m *Publish, out *grid.Outbox) {
+	if m.Quote.Site != from || len(m.Copies) > CopiesMax {
+		k.counts.Rejected++
+		return
+	}
+	receipts := k.receiptChunk()
+	for i := range m.Copies {
+		c := &m.Copies[i]
+		if r := k.keep(now, m.Quote, c); !c.Quiet || c.Ring != r.Ring || r.Moved || r.Refused || r.Closing && !c.Safe || r.Closed {
+			receipts = append(receipts, r)
+		}
+	}
+	if len(receipts) > 0 {
+		k.receiptSpace = k.receiptSpace[len(receipts):]
+		k.answer(from, m.Quote.Sequence, receipts, out)
+	}
+}
+
+// answer sends receipts, which belong to the message from then on.
+func (k *keeper) answer(to grid.SiteID, sequence uint64, receipts []Receipt, out *grid.Outbox) {
+	m := k.answers.New()
+	*m = Published{Sequence: sequence, Receipts: receipts}
+	out.Send(to, m)
+}
+
+// answerOne sends one receipt.
+func (k *keeper) answerOne(to grid.SiteID, sequence uint64, r Receipt, out *grid.Outbox) {
+	receipts := append(k.receiptChunk(), r)
+	k.receiptSpace = k.receiptSpace[1:]
+	k.answer(to, sequence, receipts, out)
+}
+
+// keep stores a quote in a cell, or says where it belongs.
+func (k *keeper) keep(now grid.Time, q *Quote, m *Copy) Receipt {
+	reply := Receipt{Cell: m.Cell}
+	at := q.at(m.Cell.attribute)
+	if q.Withdrawn || !k.timely(now, q) || !m.Cell.Contains(at) || m.Guest && !m.Cell.Covers(m.Skip) {
+		reply.Refused = true
+		return reply
+	}
+	if k.learn(q) != nil {
+		return reply // late: a newer one has been here, or has been withdrawn
+	}
+	h := k.hold(now, m.Cell)
+	if h == nil {
+		reply.Refused = true
+		return reply
+	}
+	reply.Ring = k.rings.list[m.Cell].known()
+	k.doubtRing(now, m.Cell, m.Ring)
+	skip := trie.Prefix{}
+	if m.Guest {
+		skip = m.Skip
+	}
+	if reply.To, reply.Moved = h.fences.Way(at, skip); reply.Moved {
+		reply.Fences, _ = h.fences.List()
+		reply.Holders = h.fences.Holders(reply.To)
+	}
+	i := h.of(q)
+	news := i < 0 && m.Cell.attribute != Free || i >= 0 && !h.entries[i].quote.sameTerms(q)
+	switch {
+	case i >= 0 && h.entries[i].quote.Sequence > q.Sequence:
+		return reply // late, too
+	case i < 0 && reply.Moved:
+		reply.Absent = true
+		return reply // it is not published before it is where it belongs
+	case i < 0:
+		if len(h.entries) >= crowdFactor*k.cfg.CellMax {
+			k.expire(now, h)
+		}
+		if len(h.entries) >= crowdFactor*k.cfg.CellMax || !k.count(q.Site) {
+			reply.Refused = true
+			return reply
+		}
+	default:
+		h.entries = slices.Delete(h.entries, i, i+1)
+	}
+	if news {
+		k.void(now, h)
+	}
+	k.raise(now, h, q.summary())
+	h.put(entry{at: at, quote: q, expires: now + min(q.Expires()-now, q.Lifetime), guest: m.Guest, safe: m.Safe})
+	if !reply.Moved && !m.Guest {
+		h.life.Published(m.Safe)
+		stage := h.life.Stage(now, k.cfg.Lifetime)
+		reply.Closing, reply.Closed = stage >= trie.Closing, stage == trie.Closed
+		h.split(now, k.cfg.CellMax, now+k.cfg.Lifetime)
+		k.upkeepAt = min(k.upkeepAt, h.upkeep.next)
+	}
+	return reply
+}
+
+// onWithdraw drops a site's copy of its quote and says so.
+func (k *keeper) onWithdraw(now grid.Time, from grid.SiteID, m *Withdraw, out *grid.Outbox) {
+	if m.Quote.Site != from {
+		k.counts.Rejected++
+		return
+	}
+	k.answerOne(from, m.Quote.Sequence, k.drop(now, m), out)
+}
+
+// drop drops a copy.
+func (k *keeper) drop(now grid.Time, m *Withdraw) Receipt {
+	reply := Receipt{Cell: m.Cell, Gone: true}
+	q := m.Quote
+	if !k.timely(now, q) {
+		reply.Refused = true
+		return reply
+	}
+	k.learn(q)
+	h := k.holding(m.Cell)
+	if h == nil {
+		return reply
+	}
+	if i := h.of(q); i >= 0 && h.entries[i].quote.Sequence <= q.Sequence {
+		if m.Cell.attribute != Free || q.Withdrawn {
+			k.void(now, h)
+		}
+		h.entries = slices.Delete(h.entries, i, i+1)
+		k.uncount(q.Site)
+	}
+	if m.Moved && m.Cell.Covers(m.To) {
+		h.fences.Add(m.To, now+k.cfg.Lifetime)
+	}
+	return reply
+}
+
+// timely reports whether a quote is neither expired nor issued in the future.
+func (k *keeper) timely(now grid.Time, q *Quote) bool {
+	if q.Issued > now+skewMax || q.Expires() <= now {
+		k.counts.Rejected++
+		return false
+	}
+	return true
+}

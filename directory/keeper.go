@@ -1,0 +1,131 @@
+package directory
+
+import (
+	"slices"
+
+	"gridnode/grid"
+)
+
+// Bounds of what a site holds for others.
+const (
+	holdingsMax  = 4096   // cells
+	recordsMax   = 10_000 // copies of quotes in all cells
+	publisherMax = 64     // copies of one site's quotes
+	crowdFactor  = 4      // a cell keeps at most this many times Config.CellMax copies
+)
+
+// keeper holds cells for others. It takes publications, scans and reports of cells below,
+// and answers them; it puts out what upkeep asks and reports itself. Its timer is the
+// next round of upkeep of one of its cells.
+type keeper struct {
+	*shared
+	rings *rings
+	own   func(now grid.Time, sequence uint64, r *Receipt, out *grid.Outbox) // what it has to tell this site about its own quote
+
+	holdings []*holding // ordered by cell
+	recorded int        // copies in all of them
+	perSite  map[grid.SiteID]int32
+	upkeepAt grid.Time
+	voids    []voidLetter  // go out at the end of the call
+	peers    []grid.SiteID // reused by inspect
+	due      []*holding    // reused by tick
+}
+
+func newKeeper(sh *shared, rings *rings, own func(grid.Time, uint64, *Receipt, *grid.Outbox)) keeper {
+	return keeper{shared: sh, rings: rings, own: own, upkeepAt: grid.Never}
+}
+
+// holding returns a cell held here, or nil.
+func (k *keeper) holding(c cell) *holding {
+	if i, ok := k.seek(c); ok {
+		return k.holdings[i]
+	}
+	return nil
+}
+
+func (k *keeper) seek(c cell) (int, bool) {
+	return slices.BinarySearchFunc(k.holdings, c, func(h *holding, c cell) int { return h.cell.compare(c) })
+}
+
+// hold returns a cell, which this site holds from now on, or nil if it holds as
+// many as it can.
+func (k *keeper) hold(now grid.Time, c cell) *holding {
+	i, ok := k.seek(c)
+	if ok {
+		return k.holdings[i]
+	}
+	if len(k.holdings) >= holdingsMax {
+		return nil
+	}
+	h := &holding{cell: c, since: now, soonest: grid.Never}
+	h.upkeep.begin(now, k.shared)
+	k.holdings = slices.Insert(k.holdings, i, h)
+	k.upkeepAt = min(k.upkeepAt, h.upkeep.next)
+	return h
+}
+
+// doubt makes the holder of a cell prove anew that it has all of its quotes.
+func (k *keeper) doubt(now grid.Time, h *holding) {
+	h.since, h.mature = now, false
+	h.upkeep.begin(now, k.shared)
+	k.upkeepAt = min(k.upkeepAt, h.upkeep.next)
+	if r := k.rings.list[h.cell]; r != nil {
+		r.fresh = min(r.fresh, now)
+	}
+}
+
+// hurry brings the next round of a cell forward.
+func (k *keeper) hurry(h *holding, at grid.Time) {
+	h.upkeep.next = min(h.upkeep.next, at)
+	k.upkeepAt = min(k.upkeepAt, h.upkeep.next)
+}
+
+// expire drops what is over: copies (their publishers' counts go down) and fences.
+func (k *keeper) expire(now grid.Time, h *holding) {
+	if h.lapsed(now) {
+		k.doubt(now, h)
+	}
+	kept := h.entries[:0]
+	for _, e := range h.entries {
+		if now < e.expires {
+			kept = append(kept, e)
+		} else {
+			k.uncount(e.quote.Site)
+		}
+	}
+	clear(h.entries[len(kept):])
+	h.entries = kept
+	h.fences.Expire(now)
+}
+
+// count notes one more copy of a site's quotes, unless there are too many.
+func (k *keeper) count(site grid.SiteID) bool {
+	if k.recorded >= recordsMax || k.perSite[site] >= publisherMax {
+		return false
+	}
+	if k.perSite == nil {
+		k.perSite = make(map[grid.SiteID]int32)
+	}
+	k.recorded++
+	k.perSite[site]++
+	return true
+}
+
+func (k *keeper) uncount(site grid.SiteID) {
+	k.recorded--
+	if k.perSite[site]--; k.perSite[site] == 0 {
+		delete(k.perSite, site)
+	}
+}
+
+// doubtRing notes what another site knows of who holds a cell that is held here. If
+// that is not the same, the router is asked again soon, but not for each such word.
+func (k *keeper) doubtRing(now grid.Time, c cell, digest uint64) {
+	if r := k.rings.list[c]; r != nil && digest != 0 && digest != r.digest && now-r.heard > max(k.cfg.Timeout, k.cfg.Lifetime/64) {
+		r.fresh = min(r.fresh, now)
+		if h := k.holding(c); h != nil {
+			h.upkeep.next = min(h.upkeep.next, now+k.cfg.Timeout/4)
+			k.upkeepAt = min(k.upkeepAt, h.upkeep.next)
+		}
+	}
+}

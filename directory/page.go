@@ -1,0 +1,93 @@
+package directory
+
+import (
+	"gridnode/grid"
+)
+
+// pageBytesMax leaves room in a frame for what surrounds the quotes of a page.
+const (
+	pageBytesMax = 51 << 10
+	copyBytesMax = 40 << 10 // of a page for a mirror, which has more beside them
+)
+
+// onScan returns the next quotes of a cell. For a cell that is not held here the
+// page says so.
+func (k *keeper) onScan(now grid.Time, from grid.SiteID, m *Scan) *Page {
+	p := k.pages.New()
+	p.Token, p.Cell = m.Token, m.Cell
+	h := k.holding(m.Cell)
+	if h == nil {
+		return p
+	}
+	if h.mature && h.lapsed(now) {
+		k.doubt(now, h)
+	}
+	p.Ring = k.rings.list[m.Cell].known()
+	k.doubtRing(now, m.Cell, m.Ring)
+	p.Held, p.Mature = true, h.mature && !h.life.Leaves()
+	switch {
+	case m.Limit == 0:
+		p.Count, p.Sum = h.stand(now)
+	case m.Copy:
+		h.demand.heard(now, int64(m.Answered), k.cfg.Replicas)
+		p.Mirrors = k.mirrors(now, h)
+	default:
+		h.demand.heard(now, 1, k.cfg.Replicas)
+		p.Mirrors = k.mirrors(now, h)
+	}
+	k.answerFrom(now, h, m, p)
+	if m.Copy {
+		k.fillCopy(now, from, h, m, p)
+	}
+	return p
+}
+
+// answerFrom fills a page with what a cell has.
+func (sh *shared) answerFrom(now grid.Time, h *holding, m *Scan, p *Page) {
+	if m.Limit == 0 {
+		p.HasFences = h.fences.Edges() != m.Fences
+		return
+	}
+	sh.fillPage(now, h, m, p)
+	if fences, digest := h.fences.List(); digest != m.Fences {
+		p.Fences, p.HasFences = fences, true
+		p.Hints = h.hints(m.At, m.Descending, p.Barren)
+	}
+}
+
+// fillPage puts the quotes asked for into a page, and the cells that need not be
+// asked before the last of them.
+func (sh *shared) fillPage(now grid.Time, h *holding, m *Scan, p *Page) {
+	quotes := sh.quoteChunk()
+	limit, size, most := min(int(m.Limit), PageMax), 0, pageBytesMax
+	if m.Copy {
+		limit, most = copyMax, copyBytesMax
+		quotes = make([]*Quote, 0, min(copyMax, len(h.entries)))
+	}
+	step, i := 1, h.index(m.At)
+	if m.Descending {
+		step = -1
+		if i == len(h.entries) || h.entries[i].at != m.At {
+			i--
+		}
+	}
+	for ; i >= 0 && i < len(h.entries); i += step {
+		e := &h.entries[i]
+		if now >= e.expires || !m.Filter.Match(e.quote) {
+			continue
+		}
+		size += len(e.quote.Sealed) + 4
+		if len(quotes) == limit || size > most {
+			p.More = true
+			break
+		}
+		quotes = append(quotes, e.quote)
+	}
+	p.Quotes = quotes
+	if !m.Copy {
+		sh.quoteSpace = sh.quoteSpace[len(quotes):]
+	}
+	if p.Mature && m.Filter.need().Selective() {
+		p.Barren = h.barren(now, m, p)
+	}
+}

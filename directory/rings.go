@@ -1,0 +1,314 @@
+package directory
+
+import (
+	"cmp"
+	"slices"
+
+	"gridnode/grid"
+)
+
+// rings are what this site knows of who holds which cell. They take the router's answers
+// and what other sites say, and put out look-ups. They have no timer: whoever needs to
+// know asks again.
+type rings struct {
+	*shared
+	list     map[cell]*ring
+	lookups  map[grid.Key]*ring // look-ups under way
+	began    grid.Time          // when this site first had to do with a cell; grid.Never before
+	fewPeers bool               // some ring is of fewer sites than are to hold its cell
+	suspects suspects
+	sites    []grid.SiteID // reused
+}
+
+func newRings(sh *shared) rings {
+	return rings{
+		shared: sh, began: grid.Never,
+		suspects: suspects{span: sh.cfg.Lifetime / 4},
+	}
+}
+
+// ring returns what is known of a cell's holders, and asks the router if that is
+// nothing or out of date.
+func (rs *rings) ring(now grid.Time, c cell, out *grid.Outbox) *ring {
+	r := rs.aRing(now, c)
+	switch {
+	case now < r.fresh:
+	case rs.trusts(now, r):
+		r.fresh = now + rs.cfg.Lifetime/2
+	default:
+		rs.lookUp(now, r, out)
+	}
+	return r
+}
+
+// trusts reports whether holders that were not dealt with for long are tried before the
+// router is asked: their answers show whether they still are the holders. A site that
+// has just come up does not, nor do holders themselves.
+func (rs *rings) trusts(now grid.Time, r *ring) bool {
+	return len(r.peers) >= rs.cfg.Replicas && r.fresh > 0 && !r.doubted && !rs.isHolder(r) &&
+		!rs.isYoung(now) && now-r.sure < spanMax*rs.cfg.Lifetime
+}
+
+// aRing returns what is known of a cell's holders, if anything.
+func (rs *rings) aRing(now grid.Time, c cell) *ring {
+	r := rs.list[c]
+	if r == nil {
+		if len(rs.list) >= ringsMax {
+			rs.dropRings()
+		}
+		if rs.list == nil {
+			rs.list = make(map[cell]*ring)
+		}
+		r = &ring{cell: c, key: c.key(rs.cfg.Federation), span: rs.spanFirst(now), asked: grid.Never}
+		rs.list[c] = r
+	}
+	r.used = now
+	return r
+}
+
+// spanFirst returns for how long the first answer about a cell is believed: the
+// longer, the longer this site has been up. Its federation is at least as old.
+func (rs *rings) spanFirst(now grid.Time) grid.Time {
+	if rs.began == grid.Never {
+		rs.began = now
+	}
+	return min(max((now-rs.began)/2, 2*rs.cfg.Timeout), spanMax*rs.cfg.Lifetime)
+}
+
+// isYoung reports whether this site has been up for less than a lifetime. Then its
+// federation may be as young, and the router may still find new holders at any time.
+func (rs *rings) isYoung(now grid.Time) bool { return now-rs.began < rs.cfg.Lifetime }
+
+// knownRing returns what is known of a cell's holders for a query, which sees for
+// itself whether they hold it: the router is asked only if nothing is known.
+func (rs *rings) knownRing(now grid.Time, c cell, out *grid.Outbox) *ring {
+	r := rs.aRing(now, c)
+	if len(r.peers) == 0 || r.doubted || now >= r.fresh && rs.isHolder(r) || now >= r.fresh.Add(spanQuery) {
+		rs.lookUp(now, r, out)
+	}
+	return r
+}
+
+// hint takes another site's word of who holds a cell, if nothing is known of it.
+func (rs *rings) hint(now grid.Time, c cell, holders []grid.SiteID) {
+	if len(holders) == 0 {
+		return
+	}
+	if r := rs.aRing(now, c); len(r.peers) == 0 {
+		rs.fill(r, holders)
+		r.sure = now
+		r.fresh = now + r.span/2 + rs.jitter(r.span/2)
+	}
+}
+
+// compareRing compares what this site knows of a cell's holders with what one of
+// them knows: if that is the same it is good for longer, unless this site is one of
+// them, else the router is asked again. It reports whether they agree, or the other
+// does not say.
+func (rs *rings) compareRing(now grid.Time, r *ring, from grid.SiteID, digest uint64) (same bool) {
+	switch {
+	case digest == 0 || from == rs.cfg.Self:
+	case digest != r.digest:
+		if now-r.heard > rs.cfg.Timeout || r.heard == 0 { // else that was just done, perhaps for this reason
+			r.fresh, r.doubted = min(r.fresh, now), true
+		}
+		return false
+	case !rs.isHolder(r):
+		span := rs.spanFirst(now)
+		if !rs.isYoung(now) {
+			span = min(spanConfirmed*span, spanMax*rs.cfg.Lifetime)
+		}
+		r.fresh, r.sure = max(r.fresh, now+span/2+rs.jitter(span/2)), now
+	}
+	return true
+}
+
+// knows reports whether anybody is known who may hold a cell.
+func (rs *rings) knows(c cell) bool {
+	r := rs.list[c]
+	return r != nil && len(r.peers) > 0
+}
+
+// isHolder reports whether this site holds the cell, as far as it knows.
+func (rs *rings) isHolder(r *ring) bool {
+	return slices.Contains(r.peers[:min(len(r.peers), rs.cfg.Replicas)], rs.cfg.Self)
+}
+
+// lookUp asks the router unless it is being asked.
+func (rs *rings) lookUp(now grid.Time, r *ring, out *grid.Outbox) {
+	if r.asked != grid.Never && now < r.asked.Add(rs.lookupMax()) {
+		return
+	}
+	r.asked = now
+	if rs.lookups == nil {
+		rs.lookups = make(map[grid.Key]*ring)
+	}
+	rs.lookups[r.key] = r
+	out.Closest(r.key)
+}
+
+// lookupMax is the span after which a look-up without an answer is begun again.
+func (rs *rings) lookupMax() grid.Time { return 10 * rs.cfg.Timeout }
+
+// dropRings forgets the half of the rings that was not used for longest, except
+// those that queries wait for.
+func (rs *rings) dropRings() {
+	list := make([]*ring, 0, len(rs.list))
+	for _, r := range rs.list {
+		if len(r.queries) == 0 {
+			list = append(list, r)
+		}
+	}
+	slices.SortFunc(list, func(a, b *ring) int {
+		return cmp.Or(cmp.Compare(a.used, b.used), a.cell.compare(b.cell))
+	})
+	for _, r := range list[:len(list)/2] {
+		delete(rs.list, r.cell)
+		delete(rs.lookups, r.key)
+	}
+}
+
+// onClosest takes the router's answer and returns the ring that it is about, or nil if
+// nobody had asked.
+func (rs *rings) onClosest(now grid.Time, in *grid.Closest) *ring {
+	r := rs.lookups[in.Key]
+	if r == nil {
+		return nil
+	}
+	delete(rs.lookups, in.Key)
+	r.asked, r.heard, r.sure, r.doubted = grid.Never, now, now, false
+	changed := rs.fill(r, in.Peers)
+	if changed {
+		r.span = max(r.span/4, 2*rs.cfg.Timeout)
+	}
+	r.fresh = now + r.span/2 + rs.jitter(r.span/2)
+	switch {
+	case changed:
+	case rs.isHolder(r) && rs.isYoung(now):
+		r.span = min(2*r.span, rs.longest(r))
+	default:
+		r.span = min(4*r.span, rs.longest(r))
+	}
+	return r
+}
+
+// longest returns for how long a ring is believed at most.
+func (rs *rings) longest(r *ring) grid.Time {
+	if len(r.peers) == 1 && r.peers[0] == rs.cfg.Self {
+		return min(spanAlone, rs.cfg.Lifetime)
+	}
+	return spanMax * rs.cfg.Lifetime
+}
+
+// fill replaces the peers and reports whether the holders changed. Without an
+// answer this site is all there is.
+func (rs *rings) fill(r *ring, peers []grid.SiteID) (changed bool) {
+	if len(peers) == 0 {
+		if len(r.peers) > 0 {
+			return true // better old holders than none; ask again soon
+		}
+		r.peers = append(r.peers, rs.cfg.Self)
+		return true
+	}
+	keep := rs.cfg.Replicas + spares
+	if r.cell.IsRoot() || slices.Contains(peers[:min(len(peers), rs.cfg.Replicas)], rs.cfg.Self) {
+		keep = rs.cfg.Replicas + mirrorsMax
+	}
+	peers = peers[:min(len(peers), keep)]
+	changed = !slices.Equal(r.peers[:min(len(r.peers), rs.cfg.Replicas)], peers[:min(len(peers), rs.cfg.Replicas)])
+	r.peers = append(r.peers[:0], peers...)
+	rs.fewPeers = rs.fewPeers || r.few(rs.cfg.Replicas)
+	r.copied, r.digest = nil, 0
+	for _, p := range r.peers[:min(len(r.peers), rs.cfg.Replicas)] {
+		r.digest = r.digest*0x9e3779b97f4a7c15 + spreadOf(p)
+	}
+	return changed
+}
+
+// holders appends the sites that hold a cell: the nearest ones that are not
+// suspect, or, if all are, the nearest.
+func (rs *rings) holders(now grid.Time, r *ring, sites []grid.SiteID) []grid.SiteID {
+	begin := len(sites)
+	for _, p := range r.peers {
+		if len(sites)-begin < rs.cfg.Replicas && !rs.suspects.has(now, p) {
+			sites = append(sites, p)
+		}
+	}
+	if len(sites) == begin {
+		sites = append(sites, r.peers[:min(len(r.peers), rs.cfg.Replicas)]...)
+	}
+	return sites
+}
+
+// heard notes that a site is alive. If the router knew too few holders of some cells, and
+// not this one, it is to be asked again: heard returns the attributes of these cells.
+func (rs *rings) heard(now grid.Time, site grid.SiteID) (again []Attribute) {
+	rs.suspects.heard(site)
+	if !rs.fewPeers {
+		return nil
+	}
+	rs.fewPeers = false
+	for _, r := range rs.list {
+		if !r.few(rs.cfg.Replicas) {
+			continue
+		}
+		rs.fewPeers = true
+		if !slices.Contains(r.peers, site) && now-r.heard > rs.cfg.Timeout {
+			r.fresh = min(r.fresh, now)
+			again = append(again, r.cell.attribute)
+		}
+	}
+	return again
+}
+
+// choice returns the holder to ask first: the one that answered last, or else one
+// that other sites do not choose as well.
+func (rs *rings) choice(r *ring, holders []grid.SiteID) grid.SiteID {
+	if slices.Contains(holders, r.preferred) {
+		return r.preferred
+	}
+	return holders[rs.spread%uint64(len(holders))]
+}
+
+// likelyMirrors returns who probably are the mirrors of an attribute's root, of which no
+// holder has said: as many of the sites next to its holders as the cells known make likely.
+func (rs *rings) likelyMirrors(now grid.Time, r *ring) []grid.SiteID {
+	if !r.cell.IsRoot() || r.heard == 0 || now-r.heard > spanMax*rs.cfg.Lifetime || rs.isHolder(r) || len(r.peers) < rs.cfg.Replicas {
+		return nil
+	}
+	next := r.peers[rs.cfg.Replicas:]
+	cells := 0
+	for a := range rs.maps { // all orders have the same quotes, but this site has not come to know all equally well
+		cells = max(cells, rs.maps[a].Size())
+	}
+	likely := even(cells/mirrorCells-rs.cfg.Replicas, rs.cfg.Replicas)
+	return next[:min(likely, len(next))]
+}
+
+// mirror returns whom a query that has asked nobody yet asks first instead of a holder,
+// if the cell is hot, and in which holder's stead.
+func (rs *rings) mirror(now grid.Time, r *ring) (site, via grid.SiteID, ok bool) {
+	mirrors := r.mirrors
+	if !r.instructed {
+		mirrors = rs.likelyMirrors(now, r)
+	}
+	if len(mirrors) == 0 {
+		return "", "", false
+	}
+	slot := int(mixSpread(rs.spread, r.key) % uint64(rs.cfg.Replicas+mirrorShare*len(mirrors)))
+	if slot < rs.cfg.Replicas {
+		return "", "", false
+	}
+	i := (slot - rs.cfg.Replicas) / mirrorShare
+	rs.sites = rs.holders(now, r, rs.sites[:0])
+	site, via = mirrors[i], rs.sites[i%len(rs.sites)]
+	return site, via, site != rs.cfg.Self && site != via && !rs.suspects.has(now, site)
+}
+
+// mixSpread makes a site's place among a cell's holders and mirrors another one for
+// each cell.
+func mixSpread(spread uint64, key grid.Key) uint64 {
+	x := spread ^ uint64(key[0])<<56 ^ uint64(key[1])<<48 ^ uint64(key[2])
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	return x ^ x>>27
+}

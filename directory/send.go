@@ -1,0 +1,217 @@
+package directory
+
+import (
+	"slices"
+
+	"gridnode/grid"
+)
+
+// send sends what is due: the newest quote to the holders of home and guest, and
+// once one of home's has it and no answer is outstanding, withdrawals to those of
+// the other places.
+func (pub *publisher) send(now grid.Time, l *listing, how voice, out *grid.Outbox) {
+	if l.again {
+		l.again = false
+		pub.issue(now)
+		pub.publish(now, loud, out)
+		return
+	}
+	var replies [2]Receipt // of this site itself
+	var kept [2]bool
+	sequence := pub.own.Sequence
+	safe := l.in(guest).safe()
+	for r := range replies {
+		if p := l.in(role(r) + guest); p != nil {
+			kept[r] = pub.sendPlace(now, p, how, safe, &replies[r], out)
+		}
+	}
+	if h := l.in(home); h == nil || h.settled(pub.own.Sequence) {
+		pub.leave(now, l, out)
+	}
+	pub.schedule(now, l)
+	for r := range replies {
+		if kept[r] {
+			pub.onReceipt(now, pub.cfg.Self, sequence, &replies[r], out)
+		}
+	}
+}
+
+// sendPlace sends the newest quote to those of a place's holders who are due for
+// it. If this site is among them it fills in its reply and returns true.
+func (pub *publisher) sendPlace(now grid.Time, p *place, how voice, safe bool, reply *Receipt, out *grid.Outbox) (kept bool) {
+	pub.guide.lead(now, p.cell, out)
+	pub.appoint(now, p, out)
+	probe, probing := pub.probe(p)
+	for i := range p.copies {
+		c := &p.copies[i]
+		if !c.due(pub.own.Sequence, pub.changed) || probing && i != probe {
+			continue
+		}
+		m := Copy{Cell: p.cell, Guest: p.role == guest, Safe: p.role == home && safe, Ring: pub.rings.list[p.cell].known()}
+		if m.Guest {
+			m.Skip = p.skip
+		}
+		m.Quiet = c.until != 0 || c.has != 0 && (how == quiet || how == half && pub.rests(c.site))
+		c.note(pub.own.Sequence, now+pub.cfg.Timeout)
+		if m.Quiet {
+			c.has, c.deadline = c.sent, 0
+		}
+		if c.site == pub.cfg.Self {
+			*reply, kept = pub.keeper.keep(now, pub.own, &m), true
+			continue
+		}
+		pub.write(c.site, m)
+	}
+	return kept
+}
+
+// rests reports whether a holder need not answer this renewal. It answers the next one:
+// so for every one of its cells at a time, as they come in one message.
+func (pub *publisher) rests(site grid.SiteID) bool {
+	return (uint32(site[len(site)-1])+pub.renewals)%2 == 0
+}
+
+// probe returns which holder of a new home is to have the quote before the others. Where
+// there are cells below the root, the quote may well belong into one that this site has
+// not heard of: then one answer says so, where all holders would. Whoever does not answer
+// is not waited for.
+func (pub *publisher) probe(p *place) (copy int, probing bool) {
+	if p.role != home || len(p.copies) == 0 || p.cell.IsRoot() && !pub.maps[p.cell.attribute].Branches() {
+		return 0, false
+	}
+	for i := range p.copies {
+		if c := &p.copies[i]; c.site == pub.cfg.Self || c.has > 0 || c.tries > 0 && c.deadline == 0 {
+			return 0, false
+		} else if c.deadline != 0 {
+			return i, true
+		}
+	}
+	return int(pub.spread % uint64(len(p.copies))), true
+}
+
+// appoint makes the holders of a place's cell those who are to have a copy: as many
+// as there are to be, and whoever is nearer but suspect, since he may be alive and
+// others may ask him.
+func (pub *publisher) appoint(now grid.Time, p *place, out *grid.Outbox) {
+	r := pub.rings.ring(now, p.cell, out)
+	if !r.usable(now) {
+		return
+	}
+	pub.sites = pub.sites[:0]
+	for good, i := 0, 0; good < pub.cfg.Replicas && i < len(r.peers); i++ {
+		pub.sites = append(pub.sites, r.peers[i])
+		if !pub.rings.suspects.has(now, r.peers[i]) {
+			good++
+		}
+	}
+	for i := range p.copies {
+		c := &p.copies[i]
+		if slices.Contains(pub.sites, c.site) {
+			c.until = 0
+		} else if c.until == 0 {
+			c.until, c.deadline = now+pub.cfg.Lifetime, 0
+		}
+	}
+	p.copies = slices.DeleteFunc(p.copies, func(c replica) bool { return c.until != 0 && (c.until <= now || c.sent == 0) })
+	for _, site := range pub.sites {
+		if !slices.ContainsFunc(p.copies, func(c replica) bool { return c.site == site }) {
+			p.copies = append(p.copies, replica{site: site})
+		}
+	}
+}
+
+// leave sends the withdrawals that are due.
+func (pub *publisher) leave(now grid.Time, l *listing, out *grid.Outbox) {
+	for i := range l.places {
+		p := &l.places[i]
+		if p.role != leaving {
+			continue
+		}
+		p.copies = slices.DeleteFunc(p.copies, func(c replica) bool {
+			return c.sent == 0 || c.absent && c.deadline == 0 || c.deadline == 0 && (c.tries >= triesMax || c.site == pub.cfg.Self && pub.withdrawOwn(now, p))
+		})
+		for j := range p.copies {
+			c := &p.copies[j]
+			if c.deadline != 0 {
+				continue
+			}
+			m := pub.withdraws.New()
+			*m = Withdraw{Cell: p.cell, Quote: pub.own, Moved: p.moved, To: p.to}
+			out.Send(c.site, m)
+			c.tries++
+			c.deadline = now + pub.cfg.Timeout
+		}
+	}
+	l.places = slices.DeleteFunc(l.places, func(p place) bool { return p.role == leaving && len(p.copies) == 0 })
+}
+
+// withdrawOwn drops the copy that this site has of its own quote.
+func (pub *publisher) withdrawOwn(now grid.Time, p *place) bool {
+	pub.keeper.drop(now, &Withdraw{Cell: p.cell, Quote: pub.own, Moved: p.moved, To: p.to})
+	return true
+}
+
+// schedule finds out when a listing is due again.
+func (pub *publisher) schedule(now grid.Time, l *listing) {
+	l.retry = grid.Never
+	for i := range l.places {
+		p := &l.places[i]
+		for j := range p.copies {
+			if c := &p.copies[j]; c.deadline != 0 {
+				l.retry = min(l.retry, c.deadline)
+			}
+		}
+		if p.role == leaving {
+			continue
+		}
+		if r := pub.rings.list[p.cell]; r == nil {
+			l.retry = now
+		} else if r.asked == grid.Never {
+			l.retry = min(l.retry, max(r.fresh, now+1))
+		} else {
+			// A look-up may have been begun for peers that are still believed: the
+			// router is not asked again before they are not.
+			l.retry = min(l.retry, max(r.fresh, r.asked.Add(pub.rings.lookupMax())))
+		}
+	}
+}
+
+// lapse notes which answers did not come in time, and goes on without them.
+func (pub *publisher) lapse(now grid.Time, l *listing, out *grid.Outbox) {
+	for i := range l.places {
+		for j := range l.places[i].copies {
+			if c := &l.places[i].copies[j]; c.deadline != 0 && c.deadline <= now {
+				pub.miss(now, &l.places[i], c, false)
+			}
+		}
+	}
+	pub.send(now, l, loud, out)
+}
+
+// miss notes that a holder did not answer. In place of one that never does, the
+// router may by now name another.
+func (pub *publisher) miss(now grid.Time, p *place, c *replica, certain bool) {
+	c.deadline = 0
+	if certain {
+		c.tries = triesMax
+	}
+	pub.rings.suspects.strike(now, c.site, certain)
+	if r := pub.rings.list[p.cell]; r != nil && p.role != leaving && c.tries >= triesMax {
+		r.fresh = 0
+	}
+}
+
+// undelivered goes on without a holder of the own quote.
+func (pub *publisher) undelivered(now grid.Time, to grid.SiteID, c cell, out *grid.Outbox) {
+	l := &pub.listings[c.attribute]
+	for i := range l.places {
+		p := &l.places[i]
+		for j := range p.copies {
+			if r := &p.copies[j]; p.cell == c && r.site == to && (r.deadline != 0 || p.role != leaving && r.has == r.sent && r.sent != 0) {
+				pub.miss(now, p, r, true)
+				pub.send(now, l, loud, out)
+				return
+			}
+		}
+	}
+}
