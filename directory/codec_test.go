@@ -131,7 +131,7 @@ func TestFullPageFitsAFrame(t *testing.T) {
 		q.Sealed = bytes.Repeat([]byte{1}, quoteBytesMax)
 		h.put(entry{at: trie.Position{Hi: uint64(i)}, quote: &q, expires: grid.Never})
 	}
-	h.mature = true
+	h.upkeep.standing = mature
 	for i := range trie.FencesMax {
 		x := trie.PrefixOf(trie.Position{Hi: 1<<63 | uint64(i)<<32, Lo: ^uint64(0)}, 128)
 		h.fences.Add(x, grid.Never)

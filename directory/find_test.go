@@ -434,7 +434,7 @@ func BenchmarkWarmQuery(b *testing.B) {
 			for i := range 60 {
 				holder.keeper.keep(0, quoteAt(fmt.Sprint("s", i), grid.Price(i), 1, 0), &Copy{Cell: root(Price)})
 			}
-			holder.keeper.holding(root(Price)).mature = true
+			holder.keeper.holding(root(Price)).upkeep.standing = mature
 			var out, back grid.Outbox
 			asker.Find(0, Query{Limit: limit}, &out)
 			asker.Step(0, &grid.Closest{Key: out.Keys[0], Peers: []grid.SiteID{"me"}}, &out)

@@ -330,7 +330,7 @@ func TestExpiryCastsDoubt(t *testing.T) {
 			d := newDirectory(Config{})
 			put(d)
 			d.keeper.keep(5*grid.Minute, quoteAt("b", 2, 1, 5*grid.Minute), &Copy{Cell: root(Price)})
-			d.keeper.holding(root(Price)).mature = true
+			d.keeper.holding(root(Price)).upkeep.standing = mature
 			end := 10 * grid.Minute
 			if p := d.keeper.onScan(end-1, "asker", &Scan{Cell: root(Price), Limit: 1}); !p.Mature {
 				t.Error("not mature before anything expired")
@@ -368,17 +368,17 @@ func TestCoveredFenceLapsesQuietly(t *testing.T) {
 	inner, outer := trie.PrefixOf(trie.Position{Hi: 0x5 << 60}, 4), trie.PrefixOf(trie.Position{Hi: 0x4 << 60}, 2)
 	h.fences.Add(inner, grid.Minute)
 	h.fences.Add(outer, grid.Hour)
-	if h.mature = true; h.lapsed(2*grid.Minute) || !h.lapsed(grid.Hour) {
+	if h.upkeep.standing = mature; h.lapsed(2*grid.Minute) || !h.lapsed(grid.Hour) {
 		t.Errorf("lapsed with the inner fence: %v, with the outer one: %v", h.lapsed(2*grid.Minute), h.lapsed(grid.Hour))
 	}
-	if d.keeper.expire(2*grid.Minute, h); !h.mature || h.fences.Get(inner) != nil || h.fences.Get(outer) == nil {
-		t.Errorf("mature %v, fences %v after the inner one expired", h.mature, h.fences)
+	if d.keeper.expire(2*grid.Minute, h); !h.isMature() || h.fences.Get(inner) != nil || h.fences.Get(outer) == nil {
+		t.Errorf("mature %v, fences %v after the inner one expired", h.isMature(), h.fences)
 	}
 	h.fences.Add(inner, 3*grid.Hour)
-	if d.keeper.expire(2*grid.Hour, h); h.mature {
+	if d.keeper.expire(2*grid.Hour, h); h.isMature() {
 		t.Error("mature although an outer fence expired")
 	}
-	if h.mature = true; !h.lapsed(3 * grid.Hour) {
+	if h.upkeep.standing = mature; !h.lapsed(3 * grid.Hour) {
 		t.Error("not lapsed with a fence that is an outer one by now")
 	}
 }

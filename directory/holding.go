@@ -18,8 +18,6 @@ type holding struct {
 	fences  trie.Fences
 	life    trie.Life
 
-	since  grid.Time // when this site first heard of the cell, or began anew to doubt that it has all
-	mature bool      // this site has every live quote of the cell
 	upkeep upkeep
 	demand demand
 }
@@ -32,6 +30,9 @@ type entry struct {
 	guest   bool // it belongs into a cell below, which is closing
 	safe    bool // this cell is closing, and the cell above has a guest's copy
 }
+
+// isMature reports whether this site has every live quote of the cell.
+func (h *holding) isMature() bool { return h.upkeep.standing == mature }
 
 // index returns the index of the first entry at or behind a position.
 func (h *holding) index(at trie.Position) int {
@@ -96,7 +97,7 @@ func (h *holding) split(now grid.Time, cellMax int, expires grid.Time) {
 
 // reconsider decides whether the cell stays.
 func (h *holding) reconsider(now grid.Time, cellMax int, lifetime grid.Time) {
-	c := trie.Census{Max: cellMax, Safe: true, Mature: h.mature, Leaf: !h.cell.IsRoot() && h.fences.Len() == 0}
+	c := trie.Census{Max: cellMax, Safe: true, Mature: h.isMature(), Leaf: !h.cell.IsRoot() && h.fences.Len() == 0}
 	for e := range func(yield func(*entry) bool) { h.own(now, yield) } {
 		c.Quotes++
 		c.Safe = c.Safe && e.safe
@@ -127,7 +128,7 @@ func (h *holding) strays(now grid.Time, child trie.Prefix) (n int32) {
 // summary returns that of a cell held here, if this site knows all of its quotes and
 // what is in all cells below.
 func (h *holding) summary(now grid.Time) (s trie.Summary, ok bool) {
-	if !h.mature {
+	if !h.isMature() {
 		return s, false
 	}
 	if s, ok = h.fences.Summary(now); !ok {

@@ -42,7 +42,7 @@ type waiter struct {
 
 // onScan answers a scan in another holder's stead, now or when there is a copy.
 func (im *images) onScan(now grid.Time, from grid.SiteID, m *Scan, out *grid.Outbox) {
-	if h := im.keeper.holding(m.Cell); m.Via == im.cfg.Self || m.Limit == 0 || m.Copy || h != nil && h.mature {
+	if h := im.keeper.holding(m.Cell); m.Via == im.cfg.Self || m.Limit == 0 || m.Copy || h != nil && h.isMature() {
 		out.Send(from, im.keeper.onScan(now, from, m))
 		return
 	}

@@ -57,8 +57,8 @@ func (k *keeper) hold(now grid.Time, c cell) *holding {
 	if len(k.holdings) >= holdingsMax {
 		return nil
 	}
-	h := &holding{cell: c, since: now, soonest: grid.Never}
-	h.upkeep.begin(now, k.shared)
+	h := &holding{cell: c, soonest: grid.Never}
+	h.upkeep.prove(now, k.shared)
 	k.holdings = slices.Insert(k.holdings, i, h)
 	k.upkeepAt = min(k.upkeepAt, h.upkeep.next)
 	return h
@@ -66,8 +66,7 @@ func (k *keeper) hold(now grid.Time, c cell) *holding {
 
 // doubt makes the holder of a cell prove anew that it has all of its quotes.
 func (k *keeper) doubt(now grid.Time, h *holding) {
-	h.since, h.mature = now, false
-	h.upkeep.begin(now, k.shared)
+	h.upkeep.prove(now, k.shared)
 	k.upkeepAt = min(k.upkeepAt, h.upkeep.next)
 	if r := k.rings.list[h.cell]; r != nil {
 		r.fresh = min(r.fresh, now)

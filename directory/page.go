@@ -19,12 +19,12 @@ func (k *keeper) onScan(now grid.Time, from grid.SiteID, m *Scan) *Page {
 	if h == nil {
 		return p
 	}
-	if h.mature && h.lapsed(now) {
+	if h.isMature() && h.lapsed(now) {
 		k.doubt(now, h)
 	}
 	p.Ring = k.rings.list[m.Cell].known()
 	k.doubtRing(now, m.Cell, m.Ring)
-	p.Held, p.Mature = true, h.mature && !h.life.Leaves()
+	p.Held, p.Mature = true, h.isMature() && !h.life.Leaves()
 	switch {
 	case m.Limit == 0:
 		p.Count, p.Sum = h.stand(now)

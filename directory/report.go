@@ -47,10 +47,8 @@ func (k *keeper) note(now grid.Time, from grid.SiteID, m *Report) Reported {
 // raise makes the holder of a cell report at once if what the cell has now exceeds
 // what this site has said of it.
 func (k *keeper) raise(now grid.Time, h *holding, s trie.Summary) {
-	if u := &h.upkeep; u.said && !u.summary.Covers(s) {
-		u.summary.Merge(s) // not again for the same
-		u.retries = triesMax
-		k.hurry(h, max(now, u.last+k.cfg.Timeout/4))
+	if h.upkeep.word.raise(s) {
+		k.hurry(h, max(now, h.upkeep.last+k.cfg.Timeout/4))
 	}
 }
 
@@ -60,8 +58,7 @@ func (k *keeper) reconsiderSummary(now grid.Time, h *holding, f *trie.Fence) {
 	s, ok := f.Summary(now)
 	if ok {
 		k.raise(now, h, s)
-	} else if u := &h.upkeep; u.said {
-		u.said = false
-		k.hurry(h, max(now, u.last+k.cfg.Timeout/4))
+	} else if h.upkeep.word.retract() {
+		k.hurry(h, max(now, h.upkeep.last+k.cfg.Timeout/4))
 	}
 }

@@ -145,7 +145,7 @@ func (n *network) cellsOf(a Attribute, trace *strings.Builder) {
 			if strays := h.strays(n.now, trie.Prefix{}) - quotes; strays > 0 {
 				fmt.Fprintf(trace, " strays=%d", strays)
 			}
-			trace.WriteString(flags("mature", h.mature) + " " + h.life.Stage(n.now, n.cfg.Lifetime).String() + "\n")
+			trace.WriteString(flags("mature", h.isMature()) + " " + h.life.Stage(n.now, n.cfg.Lifetime).String() + "\n")
 		}
 	}
 }

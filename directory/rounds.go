@@ -1,0 +1,255 @@
+package directory
+
+import (
+	"slices"
+
+	"gridnode/directory/trie"
+	"gridnode/grid"
+)
+
+// plan finds out when the earliest round is due.
+func (k *keeper) plan() {
+	k.upkeepAt = grid.Never
+	for _, h := range k.holdings {
+		k.upkeepAt = min(k.upkeepAt, h.upkeep.next)
+	}
+}
+
+// tick does the rounds that are due.
+func (k *keeper) tick(now grid.Time, out *grid.Outbox) {
+	if k.upkeepAt > now {
+		return
+	}
+	due := k.due[:0] // holdings come and go meanwhile
+	for _, h := range k.holdings {
+		if h.upkeep.next <= now {
+			due = append(due, h)
+		}
+	}
+	for _, h := range due {
+		k.expire(now, h)
+		if len(h.entries) > 0 || h.fences.Len() > 0 {
+			k.inspect(now, h, out)
+		} else if i, ok := k.seek(h.cell); ok {
+			k.holdings = slices.Delete(k.holdings, i, i+1)
+		}
+	}
+	clear(due)
+	k.due = due
+	k.plan()
+}
+
+// inspect does one round for a cell.
+func (k *keeper) inspect(now grid.Time, h *holding, out *grid.Outbox) {
+	u := &h.upkeep
+	u.begin(now, k.shared)
+	r := k.rings.ring(now, h.cell, out)
+	if !r.usable(now) {
+		u.next = now + k.cfg.Timeout
+		return
+	}
+	k.peers = k.rings.holders(now, r, k.peers[:0])
+	holders := k.peers
+	if !slices.Contains(holders, k.cfg.Self) {
+		u.standing, u.since, u.eager = displaced, now, eagerMax
+		return
+	}
+	if u.standing == displaced {
+		u.standing = proving
+	}
+	h.reconsider(now, k.cfg.CellMax, k.cfg.Lifetime)
+	k.chase(now, h, out)
+	u.round = round{number: u.round.number + 1, open: 1}
+	if u.standing != mature {
+		for _, site := range holders {
+			k.compare(now, h, site, out)
+		}
+		k.displace(h, r, holders, out)
+	}
+	if !h.cell.IsRoot() && !h.life.Leaves() {
+		u.route.begin(now, k.shared)
+		k.report(now, h, out)
+	}
+	k.conclude(now, h)
+}
+
+// chase tells the sites of strays where their quotes belong.
+func (k *keeper) chase(now grid.Time, h *holding, out *grid.Outbox) {
+	if h.fences.Len() == 0 {
+		return
+	}
+	fences, _ := h.fences.List()
+	for i := range h.entries {
+		e := &h.entries[i]
+		to, moved := h.fences.Way(e.at, trie.Prefix{})
+		if !moved || now >= e.expires || e.guest {
+			continue
+		}
+		r := Receipt{Cell: h.cell, Moved: true, To: to, Fences: fences}
+		if e.quote.Site == k.cfg.Self {
+			k.own(now, e.quote.Sequence, &r, out)
+		} else {
+			k.answerOne(e.quote.Site, e.quote.Sequence, r, out)
+		}
+	}
+}
+
+// compare asks another holder how the cell stands there.
+func (k *keeper) compare(now grid.Time, h *holding, site grid.SiteID, out *grid.Outbox) {
+	if site == k.cfg.Self {
+		return
+	}
+	token := k.question(now, h, forSum, site)
+	if token == 0 {
+		return
+	}
+	m := k.scans.New()
+	*m = Scan{Token: token, Cell: h.cell, Fences: h.fences.Edges()}
+	out.Send(site, m)
+}
+
+// displace lets the site know that was a holder if this one is new: it gets no new
+// quotes any more.
+func (k *keeper) displace(h *holding, r *ring, holders []grid.SiteID, out *grid.Outbox) {
+	i := slices.IndexFunc(r.peers, func(p grid.SiteID) bool { return p != k.cfg.Self && !slices.Contains(holders, p) })
+	if i >= 0 {
+		m := k.scans.New()
+		*m = Scan{Cell: h.cell} // the answer has token 0, and nobody waits for it
+		out.Send(r.peers[i], m)
+	}
+}
+
+// compared takes notice that another site thinks that it holds a cell, too. If this
+// one did not know, it may not be a holder any more.
+func (k *keeper) compared(now grid.Time, from grid.SiteID, c cell, out *grid.Outbox) {
+	h, r := k.holding(c), k.rings.list[c]
+	if h == nil || r == nil || slices.Contains(r.peers[:min(len(r.peers), k.cfg.Replicas)], from) {
+		return
+	}
+	if h.upkeep.standing == mature {
+		k.doubt(now, h)
+	}
+	r.fresh = min(r.fresh, now)
+	k.rings.ring(now, c, out)
+}
+
+// report reports the cell to a holder of the cell that the route leads to, or, once
+// that is known to be the parent, to all of them.
+func (k *keeper) report(now grid.Time, h *holding, out *grid.Outbox) {
+	u := &h.upkeep
+	r := k.rings.ring(now, cell{h.cell.attribute, u.route.way}, out)
+	if !r.usable(now) {
+		u.next, u.round.strays = min(u.next, now+k.cfg.Timeout), true
+		return
+	}
+	holders := k.rings.holders(now, r, nil)
+	purpose := forKeep
+	if u.route.bearing != settled {
+		purpose = forWay
+		site := k.rings.choice(r, holders)
+		if slices.Contains(holders, k.cfg.Self) {
+			site = k.cfg.Self
+		}
+		holders = []grid.SiteID{site}
+	}
+	told := k.rings.list[h.cell].told(k.cfg.Replicas)
+	var says *trie.Summary
+	if u.word.summary, u.word.given = h.summary(now); u.word.given {
+		s := u.word.summary // the message's own
+		says = &s
+	}
+	for _, site := range holders {
+		m := Report{Cell: r.cell, Child: h.cell.Prefix, Holders: told, Summary: says}
+		if site == k.cfg.Self {
+			reply := k.note(now, k.cfg.Self, &m)
+			u.round.open++
+			k.onReported(now, request{purpose: purpose, site: site, cell: h.cell, round: u.round.number}, &reply, out)
+			continue
+		}
+		if m.Token = k.question(now, h, purpose, site); m.Token != 0 {
+			sent := k.reports.New()
+			*sent = m
+			out.Send(site, sent)
+		}
+	}
+}
+
+// question enters a question of the round among the requests.
+func (k *keeper) question(now grid.Time, h *holding, why purpose, site grid.SiteID) (token uint64) {
+	token = k.requests.add(request{purpose: why, site: site, cell: h.cell, round: h.upkeep.round.number, deadline: now + k.cfg.Timeout})
+	if token == 0 {
+		h.upkeep.round.differs, h.upkeep.round.strays = true, true
+	} else {
+		h.upkeep.round.open++
+	}
+	return token
+}
+
+// asker returns the holding that a request was made for, if that round goes on.
+func (k *keeper) asker(q request) *holding {
+	h := k.holding(q.cell)
+	if h == nil || h.upkeep.round.number != q.round || h.upkeep.round.open == 0 {
+		return nil
+	}
+	return h
+}
+
+// onSum takes another holder's word of how the cell stands there.
+func (k *keeper) onSum(now grid.Time, q request, p *Page) {
+	if h := k.asker(q); h != nil {
+		count, sum := h.stand(now)
+		h.upkeep.round.differs = h.upkeep.round.differs || !p.Held || p.Count != count || p.Sum != sum || p.HasFences
+		k.conclude(now, h)
+	}
+}
+
+// onReported takes the answer to a report.
+func (k *keeper) onReported(now grid.Time, q request, p *Reported, out *grid.Outbox) {
+	h := k.asker(q)
+	if h == nil {
+		return
+	}
+	u := &h.upkeep
+	switch {
+	case p.Moved && u.route.moved(p.To, h.cell.Prefix):
+		k.rings.hint(now, cell{h.cell.attribute, p.To}, p.Holders)
+		k.report(now, h, out)
+	case p.Moved: // somebody else has said so already
+	case q.purpose == forWay:
+		u.route.arrived()
+		k.report(now, h, out)
+	default:
+		if r := k.rings.list[cell{h.cell.attribute, u.route.parent}]; r != nil {
+			k.rings.compareRing(now, r, q.site, p.Ring)
+		}
+		u.round.noted = true
+		u.round.strays = u.round.strays || p.Strays > 0
+		for _, f := range p.Fences {
+			if h.cell.Covers(f) {
+				h.fences.Add(f, now+k.cfg.Lifetime)
+			}
+		}
+	}
+	k.conclude(now, h)
+}
+
+// unanswered notes that a question went unanswered.
+func (k *keeper) unanswered(now grid.Time, q request) {
+	if h := k.asker(q); h != nil {
+		if q.purpose == forSum {
+			h.upkeep.round.differs = true
+		} else {
+			h.upkeep.round.strays = true
+			if h.upkeep.word.retries > 0 {
+				h.upkeep.word.retries--
+				k.hurry(h, now+k.cfg.Timeout/4)
+			}
+		}
+		k.conclude(now, h)
+	}
+}
+
+// conclude notes that a question of the round is done with.
+func (k *keeper) conclude(now grid.Time, h *holding) {
+	h.upkeep.conclude(now, h.cell.IsRoot(), k.cfg.Lifetime)
+}
