@@ -137,7 +137,7 @@ func (m *Publish) Proto() proto.Message {
 	p := &wirepb.Publish{Quote: m.Quote.Sealed}
 	for i := range m.Copies {
 		c := &m.Copies[i]
-		p.Copies = append(p.Copies, &wirepb.Copy{Cell: c.Cell.proto(), Quiet: c.Quiet, Skip: optional(c.Skip, c.Guest), Safe: c.Safe, Ring: c.Ring})
+		p.Copies = append(p.Copies, &wirepb.Copy{Cell: c.Cell.proto(), Quiet: c.Quiet, Skip: optional(c.Skip, c.Spare), Safe: c.Safe, Ring: c.Ring})
 	}
 	return p
 }
@@ -153,7 +153,7 @@ func (open opener) decodePublish(from grid.SiteID, body []byte) (grid.Message, e
 	m := &Publish{Copies: make([]Copy, len(p.Copies))}
 	var err error
 	for i, c := range p.Copies {
-		m.Copies[i] = Copy{Quiet: c.GetQuiet(), Guest: c.GetSkip() != nil, Safe: c.GetSafe(), Ring: c.GetRing()}
+		m.Copies[i] = Copy{Quiet: c.GetQuiet(), Spare: c.GetSkip() != nil, Safe: c.GetSafe(), Ring: c.GetRing()}
 		if m.Copies[i].Cell, err = openCell(c.GetCell()); err != nil {
 			return nil, err
 		}
@@ -243,7 +243,7 @@ func (m *Scan) Proto() proto.Message {
 			PriceMax: int64(m.Filter.PriceMax), SpeedMin: m.Filter.SpeedMin, FreeMin: m.Filter.FreeMin,
 			ProcessorsMin: m.Filter.ProcessorsMin, ForeignOnly: m.Filter.ForeignOnly,
 		},
-		Fences: m.Fences, Ring: m.Ring, Via: string(m.Via), Copy: m.Copy, Answered: uint32(m.Answered),
+		Fences: m.Fences, Ring: m.Ring, Via: string(m.Via), Copy: m.Image, Answered: uint32(m.Answered),
 	}
 }
 
@@ -262,7 +262,7 @@ func decodeScan(_ grid.SiteID, body []byte) (grid.Message, error) {
 			PriceMax: grid.Price(f.GetPriceMax()), SpeedMin: f.GetSpeedMin(), FreeMin: f.GetFreeMin(),
 			ProcessorsMin: f.GetProcessorsMin(), ForeignOnly: f.GetForeignOnly(),
 		},
-		Fences: p.Fences, Ring: p.Ring, Via: grid.SiteID(p.Via), Copy: p.Copy, Answered: int32(p.Answered),
+		Fences: p.Fences, Ring: p.Ring, Via: grid.SiteID(p.Via), Image: p.Copy, Answered: int32(p.Answered),
 	}
 	if p.Answered > mirroredScansMax || p.Answered > 0 && !p.Copy {
 		return nil, wire.Malformed("scan of a mirror that has answered %d, at most %d, and with copies only", p.Answered, mirroredScansMax)
@@ -306,8 +306,8 @@ func (open opener) decodePage(_ grid.SiteID, body []byte) (grid.Message, error) 
 	if err := wire.Unmarshal(body, &p, wire.DirectoryPage); err != nil {
 		return nil, err
 	}
-	if len(p.Quotes) > copyMax || p.Count > recordsMax {
-		return nil, wire.Malformed("page of %d quotes, at most %d, from a cell of %d, at most %d", len(p.Quotes), copyMax, p.Count, recordsMax)
+	if len(p.Quotes) > imagePageMax || p.Count > recordsMax {
+		return nil, wire.Malformed("page of %d quotes, at most %d, from a cell of %d, at most %d", len(p.Quotes), imagePageMax, p.Count, recordsMax)
 	}
 	m := &Page{
 		Token: p.Token, More: p.More, Held: p.Held, Mature: p.Mature,

@@ -61,7 +61,7 @@ func samples(t testing.TB) (signer, []wire.Message) {
 	fences := []trie.Prefix{trie.PrefixOf(trie.Last(), 6), trie.PrefixOf(trie.Last(), 9)}
 	return s, []wire.Message{
 		&Publish{Quote: q, Copies: []Copy{{Cell: c, Quiet: true}}},
-		&Publish{Quote: q, Copies: []Copy{{Cell: c, Guest: true, Skip: fences[0], Safe: true}}},
+		&Publish{Quote: q, Copies: []Copy{{Cell: c, Spare: true, Skip: fences[0], Safe: true}}},
 		&Published{Sequence: 9, Receipts: []Receipt{{Cell: c, Closing: true, Ring: 5}}},
 		&Published{Sequence: 9, Receipts: []Receipt{{Cell: c, Moved: true, Absent: true, To: fences[0], Fences: fences}}},
 		&Published{Sequence: 9, Receipts: []Receipt{{Cell: c, Gone: true, Refused: true, Closed: true}}},
@@ -70,7 +70,7 @@ func samples(t testing.TB) (signer, []wire.Message) {
 		&Withdraw{Cell: c, Quote: q, Moved: true, To: fences[1]},
 		&Withdraw{Cell: c, Quote: q},
 		&Scan{Token: 4, Cell: c, At: trie.Last(), Limit: 1, Via: "holder"},
-		&Scan{Token: 5, Cell: c, Limit: 1, Copy: true, Answered: mirroredScansMax},
+		&Scan{Token: 5, Cell: c, Limit: 1, Image: true, Answered: mirroredScansMax},
 		&Page{Token: 3, Cell: c, Fences: fences, HasFences: true, Summaries: []*trie.Summary{nil, {Processors: 1, Free: 2, Speed: 3, Price: 4}}, Mirrors: []grid.SiteID{"a", "b"}},
 		&Scan{Token: 3, Cell: c, At: trie.Last(), Descending: true, Limit: PageMax, Filter: Filter{1, 2, 3, 4, true}, Fences: 77, Ring: 9},
 		&Page{Token: 3, Cell: c, Quotes: []*Quote{q, q}, More: true, Held: true, Mature: true, Count: 2, Sum: 8, Fences: fences, HasFences: true},
@@ -129,7 +129,7 @@ func TestFullPageFitsAFrame(t *testing.T) {
 	for i := range 200 { // as large as quotes may ever become
 		q := *largest
 		q.Sealed = bytes.Repeat([]byte{1}, quoteBytesMax)
-		h.put(entry{at: trie.Position{Hi: uint64(i)}, quote: &q, expires: grid.Never})
+		h.put(record{at: trie.Position{Hi: uint64(i)}, quote: &q, expires: grid.Never})
 	}
 	h.upkeep.standing = mature
 	for i := range trie.FencesMax {
@@ -223,8 +223,8 @@ func TestMalformedMessagesAreRejected(t *testing.T) {
 		&Publish{Quote: s.quote(t, nil), Copies: []Copy{{Cell: cell{attributes, trie.Prefix{}}}}},
 		&Scan{Limit: PageMax + 1},
 		&Scan{Limit: -1},
-		&Scan{Copy: true, Answered: mirroredScansMax + 1},
-		&Scan{Copy: true, Answered: -1},
+		&Scan{Image: true, Answered: mirroredScansMax + 1},
+		&Scan{Image: true, Answered: -1},
 		&Scan{Answered: 1}, // not by a mirror
 		&Scan{Filter: Filter{PriceMax: -1}},
 		&Scan{Filter: Filter{SpeedMin: grid.RatingMax + 1}},
@@ -238,7 +238,7 @@ func TestMalformedMessagesAreRejected(t *testing.T) {
 		&Report{Cell: cell{Price, x}, Child: trie.PrefixOf(trie.Last(), 9), Holders: make([]grid.SiteID, replicasMax+1)},
 		&Reported{Holders: []grid.SiteID{grid.SiteID(strings.Repeat("x", siteMax+1))}},
 		&Published{Receipts: []Receipt{{Holders: []grid.SiteID{"a", "b", "a"}}}},
-		&Page{Quotes: slicesOf(s.quote(t, nil), copyMax+1)},
+		&Page{Quotes: slicesOf(s.quote(t, nil), imagePageMax+1)},
 		&Report{Cell: cell{Price, x}, Child: x},
 		&Report{Cell: cell{Price, x}, Child: trie.PrefixOf(trie.First(), 9)},
 		&Reported{Strays: recordsMax + 1},

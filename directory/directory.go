@@ -205,7 +205,7 @@ func (d *Directory) answered(now grid.Time, r request, p *Page, out *grid.Outbox
 		d.keeper.onSum(now, r, p)
 	case forHint:
 		d.goOn(now, d.guide.onPage(now, r.cell, p, out), out)
-	case forCopy:
+	case forImage:
 		d.images.onPage(now, r, p, out)
 	}
 }
@@ -240,7 +240,7 @@ func (d *Directory) unanswered(now grid.Time, r request, certain bool, out *grid
 		d.seeker.unanswered(now, r, out)
 	case forHint:
 		d.goOn(now, d.guide.onPage(now, r.cell, nil, out), out)
-	case forCopy:
+	case forImage:
 		d.images.onPage(now, r, nil, out)
 	default:
 		d.keeper.unanswered(now, r)

@@ -27,8 +27,8 @@
 //
 // With its report a holder says what no quote in its cell or below exceeds (summary),
 // so that scans with a filter are told which cells to pass over. Of a cell that many
-// ask, copies are at mirrors, the sites next to its holders, each fetched when a
-// question comes and the copy is old (Scan.Via, Scan.Copy).
+// ask, images are at mirrors, the sites next to its holders, each fetched when a
+// question comes and the old one has aged (Scan.Via, Scan.Image).
 //
 // All is soft state: sites publish again at half a lifetime, holders report as
 // often, and what is not renewed expires. There is no hand-over.

@@ -16,8 +16,8 @@ type guide struct {
 // tens, as a quote whose value changes comes into ever new cells. Who leads no further
 // is not asked again; then the router is.
 func (g *guide) lead(now grid.Time, c cell, out *grid.Outbox) {
-	r := g.rings.aRing(now, c)
-	if c.IsRoot() || len(r.peers) > 0 || r.asked != grid.Never {
+	r := g.rings.at(now, c)
+	if c.IsRoot() || len(r.peers) > 0 || r.begun != grid.Never {
 		return
 	}
 	m := &g.maps[c.attribute]
@@ -46,7 +46,7 @@ func (g *guide) lead(now grid.Time, c cell, out *grid.Outbox) {
 	if token == 0 {
 		return
 	}
-	r.asked = now // whoever wants to know waits for it
+	r.begun = now // whoever wants to know waits for it
 	s := g.scans.New()
 	*s = Scan{Token: token, Cell: from.cell, At: c.Bits, Limit: 1}
 	out.Send(site, s)
@@ -59,7 +59,7 @@ func (g *guide) onPage(now grid.Time, c cell, p *Page, out *grid.Outbox) *ring {
 	if r == nil {
 		return nil
 	}
-	r.asked = grid.Never
+	r.begun = grid.Never
 	if p != nil && p.Cell.attribute == c.attribute {
 		g.maps[c.attribute].Learn(p.Cell.Prefix, p.Fences)
 		for i := range p.Hints {
@@ -72,7 +72,7 @@ func (g *guide) onPage(now grid.Time, c cell, p *Page, out *grid.Outbox) *ring {
 	switch {
 	case len(r.peers) > 0:
 		return r
-	case r.asked == grid.Never:
+	case r.begun == grid.Never:
 		g.rings.lookUp(now, r, out)
 	}
 	return nil

@@ -121,7 +121,7 @@ func TestGuideIsSpared(t *testing.T) {
 	d.guide.lead(0, cells[0], out)
 	d.guide.lead(0, root(Speed), out)
 	d.guide.lead(0, root(Price), out)
-	d.rings.lookUp(0, d.rings.aRing(0, cells[1]), out)
+	d.rings.lookUp(0, d.rings.at(0, cells[1]), out)
 	d.guide.lead(0, cells[1], out)
 	if len(out.Sends) != 0 {
 		t.Errorf("%d messages about cells that are known or being looked up", len(out.Sends))

@@ -10,9 +10,9 @@ import (
 // Mirrors relieve the holders of a hot cell, such as the root. A holder that is asked
 // often names sites next to the holders with its pages, and more of them the more
 // often it is asked. Those who ask spread over holders and mirrors by their own hash.
-// A mirror has a copy of the cell for each holder that it was told to stand in for
+// A mirror has an image of the cell for each holder that it was told to stand in for
 // (Scan.Via), which is the same one for all who ask it; it fetches all of the cell from
-// that holder when it is asked and its copy is old, so the holder's work does not grow
+// that holder when it is asked and its image is old, so the holder's work does not grow
 // with the questions. Who asks checks a mirror's page like a holder's, as every quote is
 // signed, and goes to a holder if it is not content.
 //
@@ -25,12 +25,12 @@ import (
 const (
 	mirrorsMax     = 16 // of one holder
 	mirrorScans    = 15 // a minute that one holder or mirror is to answer
-	imagesMax      = 32 // copies at one site
-	mirrorWaitMax  = 64 // questions that wait for one copy
-	mirrorPagesMax = 4  // of a copy
+	imagesMax      = 32 // at one site
+	mirrorWaitMax  = 64 // questions that wait for one image
+	mirrorPagesMax = 4  // of an image
 
 	mirroredScansMax = 1 << 10 // that a mirror tells a holder of at a time
-	mirrorAge        = 40      // of these spans make a lifetime: the age of a copy
+	mirrorAge        = 40      // of these spans make a lifetime: the age of an image
 
 	// mirrorShare is how many questions a mirror is asked for each that a holder is:
 	// holders have the mirrors' questions to answer as well, and their cell's upkeep.
@@ -41,26 +41,26 @@ const (
 	mirrorCells = 4
 )
 
-// mirrorSpan is for how long a copy is good.
+// mirrorSpan is for how long an image is good.
 func (sh *shared) mirrorSpan() grid.Time { return max(sh.cfg.Lifetime/mirrorAge, 1) }
 
-// demand is how often a cell is asked for here.
-type demand struct {
+// heat is how often a cell is asked for here.
+type heat struct {
 	since   grid.Time // when scans began to be counted
 	scans   int64
-	mirrors int          // that are named
-	copies  []copyholder // mirrors that have asked
+	named   int      // that are named
+	mirrors []mirror // mirrors that have asked
 }
 
-// copyholder is a mirror that may have a copy.
-type copyholder struct {
+// mirror is one that may have an image.
+type mirror struct {
 	site  grid.SiteID
 	until grid.Time
 }
 
-// heard counts scans that this holder, or a mirror in its stead, has answered, and once
+// count counts scans that this holder, or a mirror in its stead, has answered, and once
 // a minute works out how many mirrors it takes for each to answer mirrorScans.
-func (m *demand) heard(now grid.Time, scans int64, replicas int) {
+func (m *heat) count(now grid.Time, scans int64, replicas int) {
 	m.scans += scans
 	span := now - m.since
 	if span < grid.Minute {
@@ -68,8 +68,8 @@ func (m *demand) heard(now grid.Time, scans int64, replicas int) {
 	}
 	total := m.scans * int64(replicas) // of all holders and mirrors, in span
 	wanted := even(int(min(total*int64(grid.Minute)/(mirrorScans*int64(span)), replicasMax+mirrorsMax))-replicas, replicas)
-	if wanted > m.mirrors || 2*wanted < m.mirrors {
-		m.mirrors = wanted
+	if wanted > m.named || 2*wanted < m.named {
+		m.named = wanted
 	}
 	m.since, m.scans = now, 0
 }
@@ -83,11 +83,11 @@ func even(wanted, replicas int) int {
 // mirrors returns who is to be asked in this holder's stead as well.
 func (k *keeper) mirrors(now grid.Time, h *holding) (sites []grid.SiteID) {
 	r := k.rings.list[h.cell]
-	if h.demand.mirrors == 0 || r == nil || !k.rings.isHolder(r) {
+	if h.heat.named == 0 || r == nil || !k.rings.isHolder(r) {
 		return nil
 	}
 	for _, p := range r.peers[min(k.cfg.Replicas, len(r.peers)):] {
-		if len(sites) < h.demand.mirrors && p != k.cfg.Self && !k.rings.suspects.has(now, p) {
+		if len(sites) < h.heat.named && p != k.cfg.Self && !k.rings.suspects.has(now, p) {
 			sites = append(sites, p)
 		}
 	}
@@ -95,11 +95,11 @@ func (k *keeper) mirrors(now grid.Time, h *holding) (sites []grid.SiteID) {
 }
 
 // fillCopy adds to a page for a mirror what it needs to answer as this site does.
-func (k *keeper) fillCopy(now grid.Time, from grid.SiteID, h *holding, m *Scan, p *Page) {
-	c := &h.demand.copies
-	*c = slices.DeleteFunc(*c, func(x copyholder) bool { return x.site == from || x.until <= now })
+func (k *keeper) fillImage(now grid.Time, from grid.SiteID, h *holding, m *Scan, p *Page) {
+	c := &h.heat.mirrors
+	*c = slices.DeleteFunc(*c, func(x mirror) bool { return x.site == from || x.until <= now })
 	if len(*c) < mirrorsMax {
-		*c = append(*c, copyholder{from, now + k.mirrorSpan() + k.cfg.Timeout})
+		*c = append(*c, mirror{from, now + k.mirrorSpan() + k.cfg.Timeout})
 	}
 	if p.HasFences = m.At == trie.First(); !p.HasFences {
 		p.Fences, p.Hints = nil, nil
@@ -120,14 +120,14 @@ func (k *keeper) fillCopy(now grid.Time, from grid.SiteID, h *holding, m *Scan, 
 	}
 }
 
-// void tells the mirrors that their copies are out of date, at the end of the call.
+// void tells the mirrors that their images are out of date, at the end of the call.
 func (k *keeper) void(now grid.Time, h *holding) {
-	for _, c := range h.demand.copies {
+	for _, c := range h.heat.mirrors {
 		if now < c.until {
 			k.voids = append(k.voids, voidLetter{c.site, h.cell})
 		}
 	}
-	h.demand.copies = h.demand.copies[:0]
+	h.heat.mirrors = h.heat.mirrors[:0]
 }
 
 // voidLetter is such a word on its way.

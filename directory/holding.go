@@ -10,60 +10,60 @@ import (
 
 // holding is a cell that this site holds, as one of several: the copies of quotes
 // that were published to it, and the cells that were split off it. Copies inside a
-// fence are strays, whose sites have not moved them yet, or guests.
+// fence are strays, whose sites have not moved them yet, or spares.
 type holding struct {
 	cell    cell
-	entries []entry   // ordered by position, then site; each site once
-	soonest grid.Time // no entry expires before
+	records []record  // ordered by position, then site; each site once
+	lapse   grid.Time // no record expires before
 	fences  trie.Fences
 	life    trie.Life
 
 	upkeep upkeep
-	demand demand
+	heat   heat
 }
 
-// entry is one site's copy.
-type entry struct {
+// record is one site's copy.
+type record struct {
 	at      trie.Position
 	quote   *Quote
 	expires grid.Time
-	guest   bool // it belongs into a cell below, which is closing
-	safe    bool // this cell is closing, and the cell above has a guest's copy
+	spare   bool // it is a spare: it belongs into a cell below, which is closing
+	safe    bool // this cell is closing, and the cell above has a spare
 }
 
 // isMature reports whether this site has every live quote of the cell.
 func (h *holding) isMature() bool { return h.upkeep.standing == mature }
 
-// index returns the index of the first entry at or behind a position.
+// index returns the index of the first record at or behind a position.
 func (h *holding) index(at trie.Position) int {
-	i, _ := slices.BinarySearchFunc(h.entries, at, func(e entry, at trie.Position) int { return e.at.Compare(at) })
+	i, _ := slices.BinarySearchFunc(h.records, at, func(e record, at trie.Position) int { return e.at.Compare(at) })
 	return i
 }
 
-// of returns the index of a site's entry, or -1.
+// of returns the index of a site's record, or -1.
 func (h *holding) of(q *Quote) int {
-	return slices.IndexFunc(h.entries, func(e entry) bool { return e.quote.spread == q.spread && e.quote.Site == q.Site })
+	return slices.IndexFunc(h.records, func(e record) bool { return e.quote.spread == q.spread && e.quote.Site == q.Site })
 }
 
-// put inserts an entry of a site that has none.
-func (h *holding) put(e entry) {
-	i, _ := slices.BinarySearchFunc(h.entries, e, func(a, b entry) int {
+// put inserts a record of a site that has none.
+func (h *holding) put(e record) {
+	i, _ := slices.BinarySearchFunc(h.records, e, func(a, b record) int {
 		return cmp.Or(a.at.Compare(b.at), cmp.Compare(a.quote.Site, b.quote.Site))
 	})
-	h.entries = slices.Insert(h.entries, i, e)
-	h.soonest = min(h.soonest, e.expires)
+	h.records = slices.Insert(h.records, i, e)
+	h.lapse = min(h.lapse, e.expires)
 }
 
 // lapsed reports whether a copy or an outer fence has expired. Then a site has died, or
 // a cell has gone, or somebody has other ideas of who holds this cell, and so may
 // others have: who was mature is not any more.
 func (h *holding) lapsed(now grid.Time) bool {
-	if now >= h.soonest {
-		h.soonest = grid.Never
-		for i := range h.entries {
-			h.soonest = min(h.soonest, h.entries[i].expires)
+	if now >= h.lapse {
+		h.lapse = grid.Never
+		for i := range h.records {
+			h.lapse = min(h.lapse, h.records[i].expires)
 		}
-		if now >= h.soonest {
+		if now >= h.lapse {
 			return true
 		}
 	}
@@ -71,10 +71,10 @@ func (h *holding) lapsed(now grid.Time) bool {
 }
 
 // own yields the live quotes of the cell itself, in order.
-func (h *holding) own(now grid.Time, yield func(*entry) bool) {
+func (h *holding) own(now grid.Time, yield func(*record) bool) {
 	outside := h.fences.Sieve()
-	for i := range h.entries {
-		e := &h.entries[i]
+	for i := range h.records {
+		e := &h.records[i]
 		if outside.Passes(e.at) && now < e.expires && !yield(e) {
 			return
 		}
@@ -83,11 +83,11 @@ func (h *holding) own(now grid.Time, yield func(*entry) bool) {
 
 // split makes cells of parts of a cell that has too many quotes of its own.
 func (h *holding) split(now grid.Time, cellMax int, expires grid.Time) {
-	if len(h.entries) <= h.cell.Room(cellMax) {
+	if len(h.records) <= h.cell.Room(cellMax) {
 		return
 	}
 	var points []trie.Position
-	for e := range func(yield func(*entry) bool) { h.own(now, yield) } {
+	for e := range func(yield func(*record) bool) { h.own(now, yield) } {
 		points = append(points, e.at)
 	}
 	if h.fences.Split(h.cell.Prefix, points, cellMax, expires) {
@@ -98,7 +98,7 @@ func (h *holding) split(now grid.Time, cellMax int, expires grid.Time) {
 // reconsider decides whether the cell stays.
 func (h *holding) reconsider(now grid.Time, cellMax int, lifetime grid.Time) {
 	c := trie.Census{Max: cellMax, Safe: true, Mature: h.isMature(), Leaf: !h.cell.IsRoot() && h.fences.Len() == 0}
-	for e := range func(yield func(*entry) bool) { h.own(now, yield) } {
+	for e := range func(yield func(*record) bool) { h.own(now, yield) } {
 		c.Quotes++
 		c.Safe = c.Safe && e.safe
 	}
@@ -107,7 +107,7 @@ func (h *holding) reconsider(now grid.Time, cellMax int, lifetime grid.Time) {
 
 // stand returns how many live quotes the cell has and the sum of their spreads.
 func (h *holding) stand(now grid.Time) (count int32, sum uint64) {
-	for e := range func(yield func(*entry) bool) { h.own(now, yield) } {
+	for e := range func(yield func(*record) bool) { h.own(now, yield) } {
 		count++
 		sum += e.quote.spread
 	}
@@ -117,8 +117,8 @@ func (h *holding) stand(now grid.Time) (count int32, sum uint64) {
 // strays returns how many live copies kept here belong into a cell below.
 func (h *holding) strays(now grid.Time, child trie.Prefix) (n int32) {
 	end := child.End()
-	for i := h.index(child.Bits); i < len(h.entries) && !end.Less(h.entries[i].at); i++ {
-		if e := &h.entries[i]; now < e.expires && !e.guest {
+	for i := h.index(child.Bits); i < len(h.records) && !end.Less(h.records[i].at); i++ {
+		if e := &h.records[i]; now < e.expires && !e.spare {
 			n++
 		}
 	}
@@ -134,8 +134,8 @@ func (h *holding) summary(now grid.Time) (s trie.Summary, ok bool) {
 	if s, ok = h.fences.Summary(now); !ok {
 		return s, false
 	}
-	for i := range h.entries {
-		if e := &h.entries[i]; now < e.expires {
+	for i := range h.records {
+		if e := &h.records[i]; now < e.expires {
 			s.Merge(e.quote.summary())
 		}
 	}

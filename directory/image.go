@@ -7,9 +7,9 @@ import (
 	"gridnode/grid"
 )
 
-// images are the copies of hot cells that this site has as a mirror. They take scans in a
-// holder's stead and answer them, now or when a copy has come; they put out scans for
-// copies. They have no timer: what is fetched is among the requests.
+// images are what this site has of hot cells as their mirror. They take scans in a
+// holder's stead and answer them, now or when an image has come; they put out scans for
+// images. They have no timer: what is fetched is among the requests.
 type images struct {
 	*shared
 	suspects *suspects
@@ -17,32 +17,33 @@ type images struct {
 	list     []*image // at most imagesMax
 }
 
-// image is a copy of a cell that is held by another site.
+// image is all that one holder of a cell has, at a site that is none: a copy of the cell,
+// not of a quote.
 type image struct {
-	cell    cell
-	via     grid.SiteID // the holder
-	copy    *holding    // nil if there is none
-	mirrors []grid.SiteID
-	ring    uint64
-	asked   grid.Time // when the copy was begun; it is good for mirrorSpan
-	open    bool      // it is being fetched
-	stale   bool      // the holder said so meanwhile
-	fetched *holding  // what there is of it
-	pages   int
-	waiting []waiter
-	used    grid.Time
-	scans   int32 // answered that the holder has not been told of, at most mirroredScansMax
+	cell     cell
+	via      grid.SiteID // the holder
+	whole    *holding    // nil if there is none
+	mirrors  []grid.SiteID
+	ring     uint64
+	begun    grid.Time // when the last one was asked for; it is good for mirrorSpan
+	fetching bool      // it is being fetched
+	stale    bool      // the holder said so meanwhile
+	coming   *holding  // what there is of it
+	pages    int
+	waiting  []waiter
+	usedAt   grid.Time
+	scans    int32 // answered that the holder has not been told of, at most mirroredScansMax
 }
 
-// waiter is a question that waits for a copy.
+// waiter is a question that waits for an image.
 type waiter struct {
 	from grid.SiteID
 	scan Scan
 }
 
-// onScan answers a scan in another holder's stead, now or when there is a copy.
+// onScan answers a scan in another holder's stead, now or when there is an image.
 func (im *images) onScan(now grid.Time, from grid.SiteID, m *Scan, out *grid.Outbox) {
-	if h := im.keeper.holding(m.Cell); m.Via == im.cfg.Self || m.Limit == 0 || m.Copy || h != nil && h.isMature() {
+	if h := im.keeper.holding(m.Cell); m.Via == im.cfg.Self || m.Limit == 0 || m.Image || h != nil && h.isMature() {
 		out.Send(from, im.keeper.onScan(now, from, m))
 		return
 	}
@@ -51,9 +52,9 @@ func (im *images) onScan(now grid.Time, from grid.SiteID, m *Scan, out *grid.Out
 		out.Send(from, im.keeper.onScan(now, from, m))
 		return
 	}
-	c.used = now
+	c.usedAt = now
 	c.scans = min(c.scans+1, mirroredScansMax)
-	if now-c.asked < im.mirrorSpan() && !c.open {
+	if now-c.begun < im.mirrorSpan() && !c.fetching {
 		out.Send(from, im.reflect(now, c, m))
 		return
 	}
@@ -62,14 +63,14 @@ func (im *images) onScan(now grid.Time, from grid.SiteID, m *Scan, out *grid.Out
 		return
 	}
 	c.waiting = append(c.waiting, waiter{from, *m})
-	if !c.open {
-		c.open, c.stale, c.asked, c.pages = true, false, now, 0
-		c.fetched = &holding{cell: c.cell, soonest: grid.Never}
+	if !c.fetching {
+		c.fetching, c.stale, c.begun, c.pages = true, false, now, 0
+		c.coming = &holding{cell: c.cell, lapse: grid.Never}
 		im.fetch(now, c, trie.First(), out)
 	}
 }
 
-// imageOf returns the copy that a scan asks for; a new one takes the place of the one
+// imageOf returns the image that a scan asks for; a new one takes the place of the one
 // that was unused for longest. It returns nil if all are being fetched.
 func (im *images) imageOf(now grid.Time, m *Scan) *image {
 	var oldest *image
@@ -77,11 +78,11 @@ func (im *images) imageOf(now grid.Time, m *Scan) *image {
 		if c.cell == m.Cell && c.via == m.Via {
 			return c
 		}
-		if !c.open && (oldest == nil || c.used < oldest.used) {
+		if !c.fetching && (oldest == nil || c.usedAt < oldest.usedAt) {
 			oldest = c
 		}
 	}
-	fresh := image{cell: m.Cell, via: m.Via, asked: now - im.mirrorSpan()}
+	fresh := image{cell: m.Cell, via: m.Via, begun: now - im.mirrorSpan()}
 	switch {
 	case len(im.list) < imagesMax:
 		im.list = append(im.list, &fresh)
@@ -92,22 +93,22 @@ func (im *images) imageOf(now grid.Time, m *Scan) *image {
 	return oldest
 }
 
-// fetch asks the holder for the next page of a copy.
+// fetch asks the holder for the next page of an image.
 func (im *images) fetch(now grid.Time, c *image, at trie.Position, out *grid.Outbox) {
-	token := im.requests.add(request{purpose: forCopy, site: c.via, cell: c.cell, deadline: now + im.cfg.Timeout})
+	token := im.requests.add(request{purpose: forImage, site: c.via, cell: c.cell, deadline: now + im.cfg.Timeout})
 	if token == 0 {
 		im.fetchedAll(now, c, false, out)
 		return
 	}
 	s := im.scans.New()
-	*s = Scan{Token: token, Cell: c.cell, At: at, Limit: PageMax, Copy: true, Answered: c.scans}
+	*s = Scan{Token: token, Cell: c.cell, At: at, Limit: PageMax, Image: true, Answered: c.scans}
 	c.scans = 0
 	out.Send(c.via, s)
 }
 
-// onPage takes a page of a copy, or, with nil, that there is none.
+// onPage takes a page of an image, or, with nil, that there is none.
 func (im *images) onPage(now grid.Time, r request, p *Page, out *grid.Outbox) {
-	i := slices.IndexFunc(im.list, func(c *image) bool { return c.cell == r.cell && c.via == r.site && c.open })
+	i := slices.IndexFunc(im.list, func(c *image) bool { return c.cell == r.cell && c.via == r.site && c.fetching })
 	if i < 0 {
 		return
 	}
@@ -117,7 +118,7 @@ func (im *images) onPage(now grid.Time, r request, p *Page, out *grid.Outbox) {
 		return
 	}
 	c.pages++
-	h := c.fetched
+	h := c.coming
 	for i, f := range p.Fences {
 		if c.pages > 1 || !h.fences.Add(f, grid.Never) {
 			break
@@ -134,60 +135,60 @@ func (im *images) onPage(now grid.Time, r request, p *Page, out *grid.Outbox) {
 	c.mirrors, c.ring = p.Mirrors, p.Ring
 	for _, q := range p.Quotes {
 		at := q.at(c.cell.attribute)
-		if n := len(h.entries); !c.cell.Contains(at) || q.impossible(now) || n > 0 && !h.entries[n-1].at.Less(at) {
+		if n := len(h.records); !c.cell.Contains(at) || q.impossible(now) || n > 0 && !h.records[n-1].at.Less(at) {
 			im.counts.Rejected++
 			im.suspects.distrust(now, r.site)
 			im.fetchedAll(now, c, false, out)
 			return
 		}
 		im.learn(q)
-		h.entries = append(h.entries, entry{at: at, quote: q, expires: q.Expires()})
+		h.records = append(h.records, record{at: at, quote: q, expires: q.Expires()})
 	}
 	if p.More {
-		im.fetch(now, c, h.entries[len(h.entries)-1].at.Next(), out)
+		im.fetch(now, c, h.records[len(h.records)-1].at.Next(), out)
 		return
 	}
 	im.fetchedAll(now, c, true, out)
 }
 
-// fetchedAll ends the fetching of a copy and answers those who wait for it.
+// fetchedAll ends the fetching of an image and answers those who wait for it.
 func (im *images) fetchedAll(now grid.Time, c *image, whole bool, out *grid.Outbox) {
-	c.open, c.copy = false, nil
+	c.fetching, c.whole = false, nil
 	if whole {
-		c.copy = c.fetched
+		c.whole = c.coming
 	}
-	c.fetched = nil
+	c.coming = nil
 	waiting := c.waiting
 	c.waiting = nil
 	for i := range waiting {
 		out.Send(waiting[i].from, im.reflect(now, c, &waiting[i].scan))
 	}
 	if c.stale {
-		c.asked = now - im.mirrorSpan()
+		c.begun = now - im.mirrorSpan()
 	}
 }
 
-// voided takes a holder's word that a copy is out of date.
+// voided takes a holder's word that an image is out of date.
 func (im *images) voided(now grid.Time, from grid.SiteID, p *Page) {
 	for _, c := range im.list {
 		if c.cell == p.Cell && c.via == from {
 			c.stale = true
-			if !c.open {
-				c.asked = now - im.mirrorSpan()
+			if !c.fetching {
+				c.begun = now - im.mirrorSpan()
 			}
 		}
 	}
 }
 
-// reflect answers a scan from a copy as its holder would have. Without one the page
+// reflect answers a scan from an image as its holder would have. Without one the page
 // says that this site does not hold the cell.
 func (im *images) reflect(now grid.Time, c *image, m *Scan) *Page {
 	p := im.pages.New()
 	p.Token, p.Cell = m.Token, m.Cell
-	if c.copy == nil {
+	if c.whole == nil {
 		return p
 	}
 	p.Ring, p.Held, p.Mature, p.Mirrors = c.ring, true, true, c.mirrors
-	im.answerFrom(now, c.copy, m, p)
+	im.answerFrom(now, c.whole, m, p)
 	return p
 }

@@ -45,7 +45,7 @@ func (k *keeper) answerOne(to grid.SiteID, sequence uint64, r Receipt, out *grid
 func (k *keeper) keep(now grid.Time, q *Quote, m *Copy) Receipt {
 	reply := Receipt{Cell: m.Cell}
 	at := q.at(m.Cell.attribute)
-	if q.Withdrawn || !k.timely(now, q) || !m.Cell.Contains(at) || m.Guest && !m.Cell.Covers(m.Skip) {
+	if q.Withdrawn || !k.timely(now, q) || !m.Cell.Contains(at) || m.Spare && !m.Cell.Covers(m.Skip) {
 		reply.Refused = true
 		return reply
 	}
@@ -57,10 +57,10 @@ func (k *keeper) keep(now grid.Time, q *Quote, m *Copy) Receipt {
 		reply.Refused = true
 		return reply
 	}
-	reply.Ring = k.rings.list[m.Cell].known()
-	k.doubtRing(now, m.Cell, m.Ring)
+	reply.Ring = k.rings.list[m.Cell].holdersDigest()
+	k.contradicted(now, m.Cell, m.Ring)
 	skip := trie.Prefix{}
-	if m.Guest {
+	if m.Spare {
 		skip = m.Skip
 	}
 	if reply.To, reply.Moved = h.fences.Way(at, skip); reply.Moved {
@@ -68,30 +68,30 @@ func (k *keeper) keep(now grid.Time, q *Quote, m *Copy) Receipt {
 		reply.Holders = h.fences.Holders(reply.To)
 	}
 	i := h.of(q)
-	news := i < 0 && m.Cell.attribute != Free || i >= 0 && !h.entries[i].quote.sameTerms(q)
+	news := i < 0 && m.Cell.attribute != Free || i >= 0 && !h.records[i].quote.sameTerms(q)
 	switch {
-	case i >= 0 && h.entries[i].quote.Sequence > q.Sequence:
+	case i >= 0 && h.records[i].quote.Sequence > q.Sequence:
 		return reply // late, too
 	case i < 0 && reply.Moved:
 		reply.Absent = true
 		return reply // it is not published before it is where it belongs
 	case i < 0:
-		if len(h.entries) >= crowdFactor*k.cfg.CellMax {
+		if len(h.records) >= crowdFactor*k.cfg.CellMax {
 			k.expire(now, h)
 		}
-		if len(h.entries) >= crowdFactor*k.cfg.CellMax || !k.count(q.Site) {
+		if len(h.records) >= crowdFactor*k.cfg.CellMax || !k.count(q.Site) {
 			reply.Refused = true
 			return reply
 		}
 	default:
-		h.entries = slices.Delete(h.entries, i, i+1)
+		h.records = slices.Delete(h.records, i, i+1)
 	}
 	if news {
 		k.void(now, h)
 	}
 	k.raise(now, h, q.summary())
-	h.put(entry{at: at, quote: q, expires: now + min(q.Expires()-now, q.Lifetime), guest: m.Guest, safe: m.Safe})
-	if !reply.Moved && !m.Guest {
+	h.put(record{at: at, quote: q, expires: now + min(q.Expires()-now, q.Lifetime), spare: m.Spare, safe: m.Safe})
+	if !reply.Moved && !m.Spare {
 		h.life.Published(m.Safe)
 		stage := h.life.Stage(now, k.cfg.Lifetime)
 		reply.Closing, reply.Closed = stage >= trie.Closing, stage == trie.Closed
@@ -123,11 +123,11 @@ func (k *keeper) drop(now grid.Time, m *Withdraw) Receipt {
 	if h == nil {
 		return reply
 	}
-	if i := h.of(q); i >= 0 && h.entries[i].quote.Sequence <= q.Sequence {
+	if i := h.of(q); i >= 0 && h.records[i].quote.Sequence <= q.Sequence {
 		if m.Cell.attribute != Free || q.Withdrawn {
 			k.void(now, h)
 		}
-		h.entries = slices.Delete(h.entries, i, i+1)
+		h.records = slices.Delete(h.records, i, i+1)
 		k.uncount(q.Site)
 	}
 	if m.Moved && m.Cell.Covers(m.To) {

@@ -57,7 +57,7 @@ func (k *keeper) hold(now grid.Time, c cell) *holding {
 	if len(k.holdings) >= holdingsMax {
 		return nil
 	}
-	h := &holding{cell: c, soonest: grid.Never}
+	h := &holding{cell: c, lapse: grid.Never}
 	h.upkeep.prove(now, k.shared)
 	k.holdings = slices.Insert(k.holdings, i, h)
 	k.upkeepAt = min(k.upkeepAt, h.upkeep.next)
@@ -69,7 +69,7 @@ func (k *keeper) doubt(now grid.Time, h *holding) {
 	h.upkeep.prove(now, k.shared)
 	k.upkeepAt = min(k.upkeepAt, h.upkeep.next)
 	if r := k.rings.list[h.cell]; r != nil {
-		r.fresh = min(r.fresh, now)
+		r.until = min(r.until, now)
 	}
 }
 
@@ -84,16 +84,16 @@ func (k *keeper) expire(now grid.Time, h *holding) {
 	if h.lapsed(now) {
 		k.doubt(now, h)
 	}
-	kept := h.entries[:0]
-	for _, e := range h.entries {
+	kept := h.records[:0]
+	for _, e := range h.records {
 		if now < e.expires {
 			kept = append(kept, e)
 		} else {
 			k.uncount(e.quote.Site)
 		}
 	}
-	clear(h.entries[len(kept):])
-	h.entries = kept
+	clear(h.records[len(kept):])
+	h.records = kept
 	h.fences.Expire(now)
 }
 
@@ -117,11 +117,11 @@ func (k *keeper) uncount(site grid.SiteID) {
 	}
 }
 
-// doubtRing notes what another site knows of who holds a cell that is held here. If
+// contradicted notes what another site knows of who holds a cell that is held here. If
 // that is not the same, the router is asked again soon, but not for each such word.
-func (k *keeper) doubtRing(now grid.Time, c cell, digest uint64) {
-	if r := k.rings.list[c]; r != nil && digest != 0 && digest != r.digest && now-r.heard > max(k.cfg.Timeout, k.cfg.Lifetime/64) {
-		r.fresh = min(r.fresh, now)
+func (k *keeper) contradicted(now grid.Time, c cell, digest uint64) {
+	if r := k.rings.list[c]; r != nil && digest != 0 && digest != r.digest && now-r.named > max(k.cfg.Timeout, k.cfg.Lifetime/64) {
+		r.until = min(r.until, now)
 		if h := k.holding(c); h != nil {
 			h.upkeep.next = min(h.upkeep.next, now+k.cfg.Timeout/4)
 			k.upkeepAt = min(k.upkeepAt, h.upkeep.next)

@@ -14,14 +14,15 @@ const (
 )
 
 // listing is a site's own quote under one attribute: the cells in which copies of
-// it may be. One is its home, where it belongs. While that one is closing, another
-// has it as a guest. From the others it is withdrawn once it is at home.
+// it may be. One is the proper place, where it belongs. While that cell is closing, the
+// one above it has a spare. From the former places it is withdrawn once it is in the
+// proper one.
 type listing struct {
 	places []place
 	retry  grid.Time // when an unanswered message is due again; grid.Never if none is
 	hops   int       // redirections followed for the quote
-	close  grid.Time // until when its home is known to be closing
-	leave  grid.Time // it does not leave a closed home before then again
+	close  grid.Time // until when its proper cell is known to be closing
+	leave  grid.Time // it does not leave a closed cell before then again
 	again  bool      // a copy that is being withdrawn is wanted again, so it must be newer
 }
 
@@ -29,9 +30,9 @@ type listing struct {
 type role uint8
 
 const (
-	leaving role = iota
-	guest
-	home
+	former role = iota
+	spare
+	proper
 )
 
 // voice says which of the holders who have the quote before are to answer.
@@ -56,7 +57,7 @@ func (l *listing) in(r role) *place {
 // evict makes the place in a role one to leave.
 func (l *listing) evict(r role) {
 	if p := l.in(r); p != nil {
-		p.turn(leaving)
+		p.turn(former)
 	}
 }
 
@@ -65,11 +66,11 @@ func (l *listing) enter(c cell) *place {
 	i := slices.IndexFunc(l.places, func(p place) bool { return p.cell == c })
 	if i >= 0 {
 		p := &l.places[i]
-		l.again = l.again || p.role == leaving && slices.ContainsFunc(p.copies, func(c replica) bool { return c.tries > 0 })
+		l.again = l.again || p.role == former && slices.ContainsFunc(p.copies, func(c replica) bool { return c.tries > 0 })
 		return p
 	}
 	if len(l.places) == placesMax { // the copies in the one left first will expire
-		i := slices.IndexFunc(l.places, func(p place) bool { return p.role == leaving })
+		i := slices.IndexFunc(l.places, func(p place) bool { return p.role == former })
 		l.places = slices.Delete(l.places, i, i+1)
 	}
 	l.places = append(l.places, place{cell: c})

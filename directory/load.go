@@ -115,7 +115,7 @@ func (l Load) sameAs(other Load) bool {
 type gossip struct {
 	*shared
 	loads   newest[Load] // of other sites
-	told    Load         // last published
+	sent    Load         // last published
 	current Load         // as last set
 	ready   grid.Time    // when its wait is over
 	next    grid.Time
@@ -133,10 +133,10 @@ func (g *gossip) set(now grid.Time, load Load, out *grid.Outbox) {
 	load.Site = g.cfg.Self
 	g.current, g.ready = load, now+load.Wait
 	switch {
-	case g.told.Sequence == 0:
+	case g.sent.Sequence == 0:
 		g.next = now
-	case !load.sameAs(g.told):
-		g.next = min(g.next, g.told.Issued.Add(g.cfg.GossipInterval))
+	case !load.sameAs(g.sent):
+		g.next = min(g.next, g.sent.Issued.Add(g.cfg.GossipInterval))
 	}
 	g.tick(now, out)
 }
@@ -146,15 +146,15 @@ func (g *gossip) tick(now grid.Time, out *grid.Outbox) {
 	if g.next > now {
 		return
 	}
-	g.current.Sequence = max(uint64(max(now, 1)), g.told.Sequence+1)
+	g.current.Sequence = max(uint64(max(now, 1)), g.sent.Sequence+1)
 	g.current.Issued, g.current.Wait = now, max(g.ready-now, 0)
-	g.told = g.current
+	g.sent = g.current
 	beat := g.cfg.HeartbeatInterval
-	if g.told.Headed.Head != "" {
+	if g.sent.Headed.Head != "" {
 		beat /= headedBeats
 	}
 	g.next = now + beat - g.jitter(beat/8)
-	out.Publish(g.cfg.Topic, &LoadReport{g.told})
+	out.Publish(g.cfg.Topic, &LoadReport{g.sent})
 }
 
 // onLoad takes another site's report.

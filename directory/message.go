@@ -12,10 +12,10 @@ const PageMax = 64
 
 // copyMax is the most quotes in a page for a mirror, which wants all of the cell: the
 // root's in one.
-const copyMax = 2 * PageMax
+const imagePageMax = 2 * PageMax
 
-// CopiesMax is the most cells that one Publish is about: a site's home and a
-// guest's copy under each attribute.
+// CopiesMax is the most cells that one Publish is about: the quote's copy and a
+// spare under each attribute.
 const CopiesMax = 2 * attributes
 
 // Publish asks a holder to keep copies of a quote until it expires: one in each of
@@ -30,9 +30,9 @@ type Publish struct {
 type Copy struct {
 	Cell  cell
 	Quiet bool        // answer only if the site has to do something about it
-	Guest bool        // keep a copy although it belongs into the cell Skip, which is closing
+	Spare bool        // keep a spare although the quote belongs into the cell Skip, which is closing
 	Skip  trie.Prefix // covered by Cell
-	Safe  bool        // Cell is closing, and the cell above it has a guest's copy
+	Safe  bool        // Cell is closing, and the cell above it has a spare
 	Ring  uint64      // digest of who holds the cell, as far as the sender knows
 }
 
@@ -47,10 +47,10 @@ type Receipt struct {
 	Cell    cell
 	Gone    bool // it answers Withdraw
 	Refused bool // the holder has no room, or the quote is void
-	Closing bool // the cell wants to become part of the one above it: put a guest's copy there
+	Closing bool // the cell wants to become part of the one above it: put a spare there
 	Closed  bool // it has become so: withdraw from here
 	Absent  bool // Moved, and the holder has no copy, so none need be withdrawn
-	Moved   bool // the quote, or guest, belongs into the cell To, which Cell covers
+	Moved   bool // the quote, or spare, belongs into the cell To, which Cell covers
 	To      trie.Prefix
 	Fences  []trie.Prefix // all cells that the holder knows to be split off this one, if Moved
 	Ring    uint64        // digest of who holds the cell, as far as the holder knows; 0 if it does not
@@ -79,15 +79,15 @@ type Scan struct {
 	Fences     uint64 // digest of the fences the asker knows of this cell; with Limit 0, of those that no other one covers
 	Ring       uint64 // digest of who holds the cell, as far as the asker knows; 0 if it does not say
 
-	Via  grid.SiteID // the holder in whose stead this site is asked, as a mirror; else empty
-	Copy bool        // a mirror asks, which wants everything from At on
+	Via   grid.SiteID // the holder in whose stead this site is asked, as a mirror; else empty
+	Image bool        // a mirror asks, which wants everything from At on
 
 	// Answered is how many scans the mirror has answered in the holder's stead since it
 	// said so last, 0 to mirroredScansMax; with Copy only.
 	Answered int32
 }
 
-// Page answers Scan. One without a token says that a mirror's copy is out of date.
+// Page answers Scan. One without a token says that a mirror's image is out of date.
 type Page struct {
 	Token  uint64
 	Cell   cell
@@ -108,7 +108,7 @@ type Page struct {
 	Barren []trie.Prefix
 
 	Mirrors   []grid.SiteID   // who may be asked in the holder's stead, at most 16
-	Summaries []*trie.Summary // of the cells in Fences, where known; if Scan.Copy
+	Summaries []*trie.Summary // of the cells in Fences, where known; if Scan.Image
 }
 
 // HintsMax is the most hints in a page.

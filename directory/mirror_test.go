@@ -97,7 +97,7 @@ func TestMirrorsThatLie(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			n, holders := hot(t, 3)
-			told := 0
+			shown := 0
 			n.lies = map[grid.SiteID]func(*Page) *Page{}
 			for _, id := range n.closest(root(Price).key(""), 20)[4:] {
 				if !slices.Contains(holders, id) {
@@ -105,13 +105,13 @@ func TestMirrorsThatLie(t *testing.T) {
 						if p.Token == 0 || len(p.Quotes) == 0 || n.byID[id].dir.keeper.holding(p.Cell) != nil {
 							return p
 						}
-						told++
+						shown++
 						return lie(p)
 					}
 				}
 			}
 			n.crowd(t, 2)
-			if told == 0 {
+			if shown == 0 {
 				t.Error("nobody lied")
 			}
 		})
@@ -152,7 +152,7 @@ func newcomer(i, cells int) (*Directory, []grid.SiteID) {
 		peers = append(peers, grid.SiteID(fmt.Sprintf("peer %d", j)))
 	}
 	var out grid.Outbox
-	r := d.rings.ring(0, root(Price), &out)
+	r := d.rings.get(0, root(Price), &out)
 	d.Step(grid.Second, &grid.Closest{Key: r.key, Peers: peers}, &out)
 	d.maps[Price].Refresh(grid.Second, grid.Hour)
 	for j := range cells {
@@ -234,13 +234,13 @@ func TestDemandCountsMirrors(t *testing.T) {
 	for _, tt := range []struct{ own, answered, mirrors int }{
 		{10, 0, 0}, {14, 5, 4}, {30, 0, 4}, {10, 20, 4}, {10, 27, 8}, {10, 1000, mirrorsMax},
 	} {
-		var m demand
+		var m heat
 		for i := range tt.own {
-			m.heard(grid.Time(i), 1, 4)
+			m.count(grid.Time(i), 1, 4)
 		}
-		m.heard(grid.Minute, int64(tt.answered), 4)
-		if m.mirrors != tt.mirrors {
-			t.Errorf("%d scans here and %d at mirrors make %d mirrors, want %d", tt.own, tt.answered, m.mirrors, tt.mirrors)
+		m.count(grid.Minute, int64(tt.answered), 4)
+		if m.named != tt.mirrors {
+			t.Errorf("%d scans here and %d at mirrors make %d mirrors, want %d", tt.own, tt.answered, m.named, tt.mirrors)
 		}
 	}
 }
@@ -300,7 +300,7 @@ func TestMirrorFetches(t *testing.T) {
 			t.Fatalf("at %v the holder is not asked", now)
 		}
 		scan := out.Sends[i].Message.(*Scan)
-		if scan.Answered != want || !scan.Copy {
+		if scan.Answered != want || !scan.Image {
 			t.Fatalf("at %v the holder hears of %d answers, want %d", now, scan.Answered, want)
 		}
 		out.Reset()

@@ -6,8 +6,8 @@ import (
 
 // pageBytesMax leaves room in a frame for what surrounds the quotes of a page.
 const (
-	pageBytesMax = 51 << 10
-	copyBytesMax = 40 << 10 // of a page for a mirror, which has more beside them
+	pageBytesMax  = 51 << 10
+	imageBytesMax = 40 << 10 // of a page for a mirror, which has more beside them
 )
 
 // onScan returns the next quotes of a cell. For a cell that is not held here the
@@ -22,22 +22,22 @@ func (k *keeper) onScan(now grid.Time, from grid.SiteID, m *Scan) *Page {
 	if h.isMature() && h.lapsed(now) {
 		k.doubt(now, h)
 	}
-	p.Ring = k.rings.list[m.Cell].known()
-	k.doubtRing(now, m.Cell, m.Ring)
+	p.Ring = k.rings.list[m.Cell].holdersDigest()
+	k.contradicted(now, m.Cell, m.Ring)
 	p.Held, p.Mature = true, h.isMature() && !h.life.Leaves()
 	switch {
 	case m.Limit == 0:
 		p.Count, p.Sum = h.stand(now)
-	case m.Copy:
-		h.demand.heard(now, int64(m.Answered), k.cfg.Replicas)
+	case m.Image:
+		h.heat.count(now, int64(m.Answered), k.cfg.Replicas)
 		p.Mirrors = k.mirrors(now, h)
 	default:
-		h.demand.heard(now, 1, k.cfg.Replicas)
+		h.heat.count(now, 1, k.cfg.Replicas)
 		p.Mirrors = k.mirrors(now, h)
 	}
 	k.answerFrom(now, h, m, p)
-	if m.Copy {
-		k.fillCopy(now, from, h, m, p)
+	if m.Image {
+		k.fillImage(now, from, h, m, p)
 	}
 	return p
 }
@@ -60,19 +60,19 @@ func (sh *shared) answerFrom(now grid.Time, h *holding, m *Scan, p *Page) {
 func (sh *shared) fillPage(now grid.Time, h *holding, m *Scan, p *Page) {
 	quotes := sh.quoteChunk()
 	limit, size, most := min(int(m.Limit), PageMax), 0, pageBytesMax
-	if m.Copy {
-		limit, most = copyMax, copyBytesMax
-		quotes = make([]*Quote, 0, min(copyMax, len(h.entries)))
+	if m.Image {
+		limit, most = imagePageMax, imageBytesMax
+		quotes = make([]*Quote, 0, min(imagePageMax, len(h.records)))
 	}
 	step, i := 1, h.index(m.At)
 	if m.Descending {
 		step = -1
-		if i == len(h.entries) || h.entries[i].at != m.At {
+		if i == len(h.records) || h.records[i].at != m.At {
 			i--
 		}
 	}
-	for ; i >= 0 && i < len(h.entries); i += step {
-		e := &h.entries[i]
+	for ; i >= 0 && i < len(h.records); i += step {
+		e := &h.records[i]
 		if now >= e.expires || !m.Filter.Match(e.quote) {
 			continue
 		}
@@ -84,7 +84,7 @@ func (sh *shared) fillPage(now grid.Time, h *holding, m *Scan, p *Page) {
 		quotes = append(quotes, e.quote)
 	}
 	p.Quotes = quotes
-	if !m.Copy {
+	if !m.Image {
 		sh.quoteSpace = sh.quoteSpace[len(quotes):]
 	}
 	if p.Mature && m.Filter.need().Selective() {

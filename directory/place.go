@@ -12,7 +12,7 @@ type place struct {
 	cell   cell
 	role   role
 	copies []replica
-	skip   trie.Prefix // of a guest: the closing home
+	skip   trie.Prefix // of a spare: the closing cell
 	moved  bool        // of a place to leave: the cell to was split off it
 	to     trie.Prefix
 }
@@ -30,11 +30,11 @@ type replica struct {
 
 // turn gives a place a role.
 func (p *place) turn(r role) {
-	if p.role == r && r == leaving {
+	if p.role == r && r == former {
 		return
 	}
 	p.role = r
-	if r != leaving {
+	if r != former {
 		p.moved = false
 	}
 	for i := range p.copies {
@@ -89,10 +89,10 @@ func (p *place) answered(from grid.SiteID, sequence uint64, m *Receipt) bool {
 	c.absent = m.Absent && sequence >= c.sent
 	switch {
 	case m.Gone:
-		if p.role == leaving {
+		if p.role == former {
 			p.copies = slices.Delete(p.copies, i, i+1)
 		}
-	case p.role == leaving: // it answers what was published before
+	case p.role == former: // it answers what was published before
 	case m.Refused:
 		if sequence == c.sent {
 			c.deadline, c.tries = 0, triesMax

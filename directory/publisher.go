@@ -68,7 +68,7 @@ func (pub *publisher) hasten(now grid.Time, a Attribute) {
 // goOn sends what waited for the holders of a cell.
 func (pub *publisher) goOn(now grid.Time, c cell, out *grid.Outbox) {
 	l := &pub.listings[c.attribute]
-	if slices.ContainsFunc(l.places, func(p place) bool { return p.cell == c && p.role != leaving }) {
+	if slices.ContainsFunc(l.places, func(p place) bool { return p.cell == c && p.role != former }) {
 		pub.send(now, l, loud, out)
 	}
 }
@@ -123,7 +123,7 @@ func (pub *publisher) withdraw(now grid.Time, out *grid.Outbox) {
 	for a := range pub.listings {
 		l := &pub.listings[a]
 		for i := range l.places {
-			l.places[i].turn(leaving)
+			l.places[i].turn(former)
 		}
 		pub.send(now, l, loud, out)
 	}
@@ -158,28 +158,28 @@ func (pub *publisher) publish(now grid.Time, how voice, out *grid.Outbox) {
 		l := &pub.listings[a]
 		l.hops = 0
 		if l.close < now {
-			l.evict(guest)
+			l.evict(spare)
 		}
 		pub.settle(now, Attribute(a))
 		pub.send(now, l, how, out)
 	}
 }
 
-// settle makes the place where the quote belongs, as far as known, its home.
+// settle makes the place where the quote belongs, as far as known, its proper one.
 func (pub *publisher) settle(now grid.Time, a Attribute) {
 	pub.maps[a].Refresh(now, 4*pub.cfg.Lifetime)
 	l := &pub.listings[a]
 	at := pub.own.at(a)
 	c := cell{a, pub.maps[a].Find(at, nil).Prefix}
-	if h := l.in(home); h != nil && h.cell.Contains(at) && h.cell.Length >= c.Length {
+	if h := l.in(proper); h != nil && h.cell.Contains(at) && h.cell.Length >= c.Length {
 		return // the map may have been forgotten; its holders would know of a longer one
 	}
-	l.evict(home)
-	l.evict(guest)
-	l.enter(c).turn(home)
+	l.evict(proper)
+	l.evict(spare)
+	l.enter(c).turn(proper)
 }
 
-// lodge makes the cell above a closing one, as far as known, the guest's.
+// lodge makes the cell above a closing one, as far as known, the one that has a spare.
 func (pub *publisher) lodge(a Attribute, closing trie.Prefix) {
 	l := &pub.listings[a]
 	m := &pub.maps[a]
@@ -188,12 +188,12 @@ func (pub *publisher) lodge(a Attribute, closing trie.Prefix) {
 		f = m.Get(f.Above)
 	}
 	c := cell{a, f.Prefix}
-	if g := l.in(guest); g != nil && g.cell == c {
+	if g := l.in(spare); g != nil && g.cell == c {
 		return
 	}
-	l.evict(guest)
+	l.evict(spare)
 	p := l.enter(c)
-	p.turn(guest)
+	p.turn(spare)
 	p.skip = closing
 }
 
@@ -209,8 +209,8 @@ func (pub *publisher) onReceipt(now grid.Time, from grid.SiteID, sequence uint64
 	if !p.answered(from, sequence, m) {
 		return
 	}
-	if r := pub.rings.list[p.cell]; r != nil && p.role != leaving {
-		pub.rings.compareRing(now, r, from, m.Ring)
+	if r := pub.rings.list[p.cell]; r != nil && p.role != former {
+		pub.rings.compare(now, r, from, m.Ring)
 	}
 	if sequence == pub.own.Sequence && !pub.own.Withdrawn && l.hops < hopsMax {
 		pub.follow(now, l, p, m, out)
@@ -229,22 +229,22 @@ func (pub *publisher) follow(now grid.Time, l *listing, p *place, m *Receipt, ou
 		pub.maps[a].Learn(p.cell.Prefix, m.Fences)
 		pub.maps[a].Add(m.To)
 		pub.rings.hint(now, cell{a, m.To}, m.Holders)
-		if p.role == guest {
+		if p.role == spare {
 			pub.lodge(a, p.skip)
 			return
 		}
-		if p.role == home {
+		if p.role == proper {
 			p.moved, p.to = true, m.To
 		}
 		pub.settle(now, a)
 		return
 	}
 	switch {
-	case p.role != home || p.cell.IsRoot():
+	case p.role != proper || p.cell.IsRoot():
 	case m.Closed && l.close >= now && now >= l.leave:
 		l.leave = now + pub.cfg.Lifetime
 		pub.maps[a].Forget(p.cell.Prefix)
-		l.evict(home)
+		l.evict(proper)
 		pub.issue(now) // what is withdrawn must be older than what is published
 		pub.publish(now, loud, out)
 	case m.Closing || m.Closed:

@@ -22,7 +22,7 @@ func (k *keeper) note(now grid.Time, from grid.SiteID, m *Report) Reported {
 	if h == nil || !m.Cell.Covers(m.Child) {
 		return reply
 	}
-	reply.Ring = k.rings.list[m.Cell].known()
+	reply.Ring = k.rings.list[m.Cell].holdersDigest()
 	if to, between := h.fences.Way(m.Child.Bits, m.Child); between {
 		reply.Moved, reply.To, reply.Holders = true, to, h.fences.Holders(to)
 		return reply

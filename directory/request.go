@@ -10,13 +10,13 @@ const requestsMax = 1 << 14
 type purpose uint8
 
 const (
-	closed  purpose = iota // answered or given up
-	forScan                // a query's scan
-	forSum                 // upkeep compares a cell with another holder's
-	forWay                 // upkeep looks for the parent of a cell
-	forKeep                // upkeep reports a cell to its parent
-	forHint                // the holders of a cell
-	forCopy                // a mirror's copy of a cell
+	noPurpose purpose = iota // answered or given up
+	forScan                  // a query's scan
+	forSum                   // upkeep compares a cell with another holder's
+	forWay                   // upkeep looks for the parent of a cell
+	forKeep                  // upkeep reports a cell to its parent
+	forHint                  // the holders of a cell
+	forImage                 // a mirror's image of a cell
 )
 
 // request is one question to another site. All wait for the same span, so they
@@ -26,7 +26,7 @@ type request struct {
 	round    uint32 // of the upkeep
 	site     grid.SiteID
 	query    QueryID
-	cell     cell // of the upkeep, whose holders are wanted, or of which a copy is
+	cell     cell // of the upkeep, whose holders are wanted, or of which an image is
 	deadline grid.Time
 }
 
@@ -54,7 +54,7 @@ func (r *requests) add(q request) uint64 {
 // take closes a request to a site and returns it, if it is open.
 func (r *requests) take(token uint64, site grid.SiteID) (request, bool) {
 	i := token - r.begin
-	if token < r.begin || i >= uint64(len(r.list)) || r.list[i].purpose == closed || r.list[i].site != site {
+	if token < r.begin || i >= uint64(len(r.list)) || r.list[i].purpose == noPurpose || r.list[i].site != site {
 		return request{}, false
 	}
 	q := r.list[i]
@@ -86,7 +86,7 @@ func (r *requests) next() grid.Time {
 
 // trim moves head to the oldest open request and gives space back.
 func (r *requests) trim() {
-	for r.head < len(r.list) && r.list[r.head].purpose == closed {
+	for r.head < len(r.list) && r.list[r.head].purpose == noPurpose {
 		r.head++
 	}
 	if r.head == len(r.list) || r.head > 64 && r.head > len(r.list)/2 {

@@ -35,14 +35,14 @@ type ring struct {
 	key       grid.Key
 	peers     []grid.SiteID // nearest first; empty before the first answer
 	digest    uint64        // of the first Config.Replicas of them
-	fresh     grid.Time     // instant until which peers are believed
+	until     grid.Time     // instant until which peers are believed
 	span      grid.Time     // for which the next answer will be believed
-	heard     grid.Time     // when the router answered last; 0 if it has not
-	sure      grid.Time     // when the router, a holder or a hint last said the same
-	copied    []grid.SiteID // the first Config.Replicas of peers, as messages share them; nil after a change
+	named     grid.Time     // when the router answered last; 0 if it has not
+	confirmed grid.Time     // when the router, a holder or a hint last said the same
+	shown     []grid.SiteID // the first Config.Replicas of peers, as messages share them; nil after a change
 	doubted   bool          // a holder has other ideas since then
-	asked     grid.Time     // when the look-up under way began; grid.Never if none is
-	used      grid.Time
+	begun     grid.Time     // when the look-up under way began; grid.Never if none is
+	usedAt    grid.Time
 	preferred grid.SiteID   // the holder that answered last and was mature
 	mirrors   []grid.SiteID // who may be asked in the stead of a holder; shared with a message
 
@@ -52,23 +52,23 @@ type ring struct {
 	guided  int       // bits of the longest cell above whose holder was asked for them, and one
 }
 
-// told returns who holds a cell, for messages.
-func (r *ring) told(replicas int) []grid.SiteID {
+// show returns who holds a cell, for messages.
+func (r *ring) show(replicas int) []grid.SiteID {
 	if r == nil {
 		return nil
 	}
-	if r.copied == nil {
-		r.copied = slices.Clone(r.peers[:min(len(r.peers), replicas)])
+	if r.shown == nil {
+		r.shown = slices.Clone(r.peers[:min(len(r.peers), replicas)])
 	}
-	return r.copied
+	return r.shown
 }
 
 // usable reports whether the peers are as good as any: they are out of date for no
 // longer than they were believed. Then the router is asked again, but nobody waits.
-func (r *ring) usable(now grid.Time) bool { return len(r.peers) > 0 && now < r.fresh.Add(r.span) }
+func (r *ring) usable(now grid.Time) bool { return len(r.peers) > 0 && now < r.until.Add(r.span) }
 
-// known returns the digest, or 0 if nothing is known.
-func (r *ring) known() uint64 {
+// holdersDigest returns the digest, or 0 if nothing is known.
+func (r *ring) holdersDigest() uint64 {
 	if r == nil {
 		return 0
 	}

@@ -27,14 +27,14 @@ func newRings(sh *shared) rings {
 	}
 }
 
-// ring returns what is known of a cell's holders, and asks the router if that is
+// get returns what is known of a cell's holders, and asks the router if that is
 // nothing or out of date.
-func (rs *rings) ring(now grid.Time, c cell, out *grid.Outbox) *ring {
-	r := rs.aRing(now, c)
+func (rs *rings) get(now grid.Time, c cell, out *grid.Outbox) *ring {
+	r := rs.at(now, c)
 	switch {
-	case now < r.fresh:
+	case now < r.until:
 	case rs.trusts(now, r):
-		r.fresh = now + rs.cfg.Lifetime/2
+		r.until = now + rs.cfg.Lifetime/2
 	default:
 		rs.lookUp(now, r, out)
 	}
@@ -45,24 +45,24 @@ func (rs *rings) ring(now grid.Time, c cell, out *grid.Outbox) *ring {
 // router is asked: their answers show whether they still are the holders. A site that
 // has just come up does not, nor do holders themselves.
 func (rs *rings) trusts(now grid.Time, r *ring) bool {
-	return len(r.peers) >= rs.cfg.Replicas && r.fresh > 0 && !r.doubted && !rs.isHolder(r) &&
-		!rs.isYoung(now) && now-r.sure < spanMax*rs.cfg.Lifetime
+	return len(r.peers) >= rs.cfg.Replicas && r.until > 0 && !r.doubted && !rs.isHolder(r) &&
+		!rs.isYoung(now) && now-r.confirmed < spanMax*rs.cfg.Lifetime
 }
 
-// aRing returns what is known of a cell's holders, if anything.
-func (rs *rings) aRing(now grid.Time, c cell) *ring {
+// at returns what is known of a cell's holders, if anything.
+func (rs *rings) at(now grid.Time, c cell) *ring {
 	r := rs.list[c]
 	if r == nil {
 		if len(rs.list) >= ringsMax {
-			rs.dropRings()
+			rs.shrink()
 		}
 		if rs.list == nil {
 			rs.list = make(map[cell]*ring)
 		}
-		r = &ring{cell: c, key: c.key(rs.cfg.Federation), span: rs.spanFirst(now), asked: grid.Never}
+		r = &ring{cell: c, key: c.key(rs.cfg.Federation), span: rs.spanFirst(now), begun: grid.Never}
 		rs.list[c] = r
 	}
-	r.used = now
+	r.usedAt = now
 	return r
 }
 
@@ -79,11 +79,11 @@ func (rs *rings) spanFirst(now grid.Time) grid.Time {
 // federation may be as young, and the router may still find new holders at any time.
 func (rs *rings) isYoung(now grid.Time) bool { return now-rs.began < rs.cfg.Lifetime }
 
-// knownRing returns what is known of a cell's holders for a query, which sees for
+// forQuery returns what is known of a cell's holders for a query, which sees for
 // itself whether they hold it: the router is asked only if nothing is known.
-func (rs *rings) knownRing(now grid.Time, c cell, out *grid.Outbox) *ring {
-	r := rs.aRing(now, c)
-	if len(r.peers) == 0 || r.doubted || now >= r.fresh && rs.isHolder(r) || now >= r.fresh.Add(spanQuery) {
+func (rs *rings) forQuery(now grid.Time, c cell, out *grid.Outbox) *ring {
+	r := rs.at(now, c)
+	if len(r.peers) == 0 || r.doubted || now >= r.until && rs.isHolder(r) || now >= r.until.Add(spanQuery) {
 		rs.lookUp(now, r, out)
 	}
 	return r
@@ -94,23 +94,23 @@ func (rs *rings) hint(now grid.Time, c cell, holders []grid.SiteID) {
 	if len(holders) == 0 {
 		return
 	}
-	if r := rs.aRing(now, c); len(r.peers) == 0 {
+	if r := rs.at(now, c); len(r.peers) == 0 {
 		rs.fill(r, holders)
-		r.sure = now
-		r.fresh = now + r.span/2 + rs.jitter(r.span/2)
+		r.confirmed = now
+		r.until = now + r.span/2 + rs.jitter(r.span/2)
 	}
 }
 
-// compareRing compares what this site knows of a cell's holders with what one of
+// compare compares what this site knows of a cell's holders with what one of
 // them knows: if that is the same it is good for longer, unless this site is one of
 // them, else the router is asked again. It reports whether they agree, or the other
 // does not say.
-func (rs *rings) compareRing(now grid.Time, r *ring, from grid.SiteID, digest uint64) (same bool) {
+func (rs *rings) compare(now grid.Time, r *ring, from grid.SiteID, digest uint64) (same bool) {
 	switch {
 	case digest == 0 || from == rs.cfg.Self:
 	case digest != r.digest:
-		if now-r.heard > rs.cfg.Timeout || r.heard == 0 { // else that was just done, perhaps for this reason
-			r.fresh, r.doubted = min(r.fresh, now), true
+		if now-r.named > rs.cfg.Timeout || r.named == 0 { // else that was just done, perhaps for this reason
+			r.until, r.doubted = min(r.until, now), true
 		}
 		return false
 	case !rs.isHolder(r):
@@ -118,7 +118,7 @@ func (rs *rings) compareRing(now grid.Time, r *ring, from grid.SiteID, digest ui
 		if !rs.isYoung(now) {
 			span = min(spanConfirmed*span, spanMax*rs.cfg.Lifetime)
 		}
-		r.fresh, r.sure = max(r.fresh, now+span/2+rs.jitter(span/2)), now
+		r.until, r.confirmed = max(r.until, now+span/2+rs.jitter(span/2)), now
 	}
 	return true
 }
@@ -136,10 +136,10 @@ func (rs *rings) isHolder(r *ring) bool {
 
 // lookUp asks the router unless it is being asked.
 func (rs *rings) lookUp(now grid.Time, r *ring, out *grid.Outbox) {
-	if r.asked != grid.Never && now < r.asked.Add(rs.lookupMax()) {
+	if r.begun != grid.Never && now < r.begun.Add(rs.lookupMax()) {
 		return
 	}
-	r.asked = now
+	r.begun = now
 	if rs.lookups == nil {
 		rs.lookups = make(map[grid.Key]*ring)
 	}
@@ -150,9 +150,9 @@ func (rs *rings) lookUp(now grid.Time, r *ring, out *grid.Outbox) {
 // lookupMax is the span after which a look-up without an answer is begun again.
 func (rs *rings) lookupMax() grid.Time { return 10 * rs.cfg.Timeout }
 
-// dropRings forgets the half of the rings that was not used for longest, except
+// shrink forgets the half of the rings that was not used for longest, except
 // those that queries wait for.
-func (rs *rings) dropRings() {
+func (rs *rings) shrink() {
 	list := make([]*ring, 0, len(rs.list))
 	for _, r := range rs.list {
 		if len(r.queries) == 0 {
@@ -160,7 +160,7 @@ func (rs *rings) dropRings() {
 		}
 	}
 	slices.SortFunc(list, func(a, b *ring) int {
-		return cmp.Or(cmp.Compare(a.used, b.used), a.cell.compare(b.cell))
+		return cmp.Or(cmp.Compare(a.usedAt, b.usedAt), a.cell.compare(b.cell))
 	})
 	for _, r := range list[:len(list)/2] {
 		delete(rs.list, r.cell)
@@ -176,12 +176,12 @@ func (rs *rings) onClosest(now grid.Time, in *grid.Closest) *ring {
 		return nil
 	}
 	delete(rs.lookups, in.Key)
-	r.asked, r.heard, r.sure, r.doubted = grid.Never, now, now, false
+	r.begun, r.named, r.confirmed, r.doubted = grid.Never, now, now, false
 	changed := rs.fill(r, in.Peers)
 	if changed {
 		r.span = max(r.span/4, 2*rs.cfg.Timeout)
 	}
-	r.fresh = now + r.span/2 + rs.jitter(r.span/2)
+	r.until = now + r.span/2 + rs.jitter(r.span/2)
 	switch {
 	case changed:
 	case rs.isHolder(r) && rs.isYoung(now):
@@ -218,7 +218,7 @@ func (rs *rings) fill(r *ring, peers []grid.SiteID) (changed bool) {
 	changed = !slices.Equal(r.peers[:min(len(r.peers), rs.cfg.Replicas)], peers[:min(len(peers), rs.cfg.Replicas)])
 	r.peers = append(r.peers[:0], peers...)
 	rs.fewPeers = rs.fewPeers || r.few(rs.cfg.Replicas)
-	r.copied, r.digest = nil, 0
+	r.shown, r.digest = nil, 0
 	for _, p := range r.peers[:min(len(r.peers), rs.cfg.Replicas)] {
 		r.digest = r.digest*0x9e3779b97f4a7c15 + spreadOf(p)
 	}
@@ -253,8 +253,8 @@ func (rs *rings) heard(now grid.Time, site grid.SiteID) (again []Attribute) {
 			continue
 		}
 		rs.fewPeers = true
-		if !slices.Contains(r.peers, site) && now-r.heard > rs.cfg.Timeout {
-			r.fresh = min(r.fresh, now)
+		if !slices.Contains(r.peers, site) && now-r.named > rs.cfg.Timeout {
+			r.until = min(r.until, now)
 			again = append(again, r.cell.attribute)
 		}
 	}
@@ -273,7 +273,7 @@ func (rs *rings) choice(r *ring, holders []grid.SiteID) grid.SiteID {
 // likelyMirrors returns who probably are the mirrors of an attribute's root, of which no
 // holder has said: as many of the sites next to its holders as the cells known make likely.
 func (rs *rings) likelyMirrors(now grid.Time, r *ring) []grid.SiteID {
-	if !r.cell.IsRoot() || r.heard == 0 || now-r.heard > spanMax*rs.cfg.Lifetime || rs.isHolder(r) || len(r.peers) < rs.cfg.Replicas {
+	if !r.cell.IsRoot() || r.named == 0 || now-r.named > spanMax*rs.cfg.Lifetime || rs.isHolder(r) || len(r.peers) < rs.cfg.Replicas {
 		return nil
 	}
 	next := r.peers[rs.cfg.Replicas:]

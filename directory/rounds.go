@@ -28,7 +28,7 @@ func (k *keeper) tick(now grid.Time, out *grid.Outbox) {
 	}
 	for _, h := range due {
 		k.expire(now, h)
-		if len(h.entries) > 0 || h.fences.Len() > 0 {
+		if len(h.records) > 0 || h.fences.Len() > 0 {
 			k.inspect(now, h, out)
 		} else if i, ok := k.seek(h.cell); ok {
 			k.holdings = slices.Delete(k.holdings, i, i+1)
@@ -43,7 +43,7 @@ func (k *keeper) tick(now grid.Time, out *grid.Outbox) {
 func (k *keeper) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 	u := &h.upkeep
 	u.begin(now, k.shared)
-	r := k.rings.ring(now, h.cell, out)
+	r := k.rings.get(now, h.cell, out)
 	if !r.usable(now) {
 		u.next = now + k.cfg.Timeout
 		return
@@ -79,10 +79,10 @@ func (k *keeper) chase(now grid.Time, h *holding, out *grid.Outbox) {
 		return
 	}
 	fences, _ := h.fences.List()
-	for i := range h.entries {
-		e := &h.entries[i]
+	for i := range h.records {
+		e := &h.records[i]
 		to, moved := h.fences.Way(e.at, trie.Prefix{})
-		if !moved || now >= e.expires || e.guest {
+		if !moved || now >= e.expires || e.spare {
 			continue
 		}
 		r := Receipt{Cell: h.cell, Moved: true, To: to, Fences: fences}
@@ -129,15 +129,15 @@ func (k *keeper) compared(now grid.Time, from grid.SiteID, c cell, out *grid.Out
 	if h.upkeep.standing == mature {
 		k.doubt(now, h)
 	}
-	r.fresh = min(r.fresh, now)
-	k.rings.ring(now, c, out)
+	r.until = min(r.until, now)
+	k.rings.get(now, c, out)
 }
 
 // report reports the cell to a holder of the cell that the route leads to, or, once
 // that is known to be the parent, to all of them.
 func (k *keeper) report(now grid.Time, h *holding, out *grid.Outbox) {
 	u := &h.upkeep
-	r := k.rings.ring(now, cell{h.cell.attribute, u.route.way}, out)
+	r := k.rings.get(now, cell{h.cell.attribute, u.route.way}, out)
 	if !r.usable(now) {
 		u.next, u.round.strays = min(u.next, now+k.cfg.Timeout), true
 		return
@@ -152,14 +152,14 @@ func (k *keeper) report(now grid.Time, h *holding, out *grid.Outbox) {
 		}
 		holders = []grid.SiteID{site}
 	}
-	told := k.rings.list[h.cell].told(k.cfg.Replicas)
+	shown := k.rings.list[h.cell].show(k.cfg.Replicas)
 	var says *trie.Summary
 	if u.word.summary, u.word.given = h.summary(now); u.word.given {
 		s := u.word.summary // the message's own
 		says = &s
 	}
 	for _, site := range holders {
-		m := Report{Cell: r.cell, Child: h.cell.Prefix, Holders: told, Summary: says}
+		m := Report{Cell: r.cell, Child: h.cell.Prefix, Holders: shown, Summary: says}
 		if site == k.cfg.Self {
 			reply := k.note(now, k.cfg.Self, &m)
 			u.round.open++
@@ -220,7 +220,7 @@ func (k *keeper) onReported(now grid.Time, q request, p *Reported, out *grid.Out
 		k.report(now, h, out)
 	default:
 		if r := k.rings.list[cell{h.cell.attribute, u.route.parent}]; r != nil {
-			k.rings.compareRing(now, r, q.site, p.Ring)
+			k.rings.compare(now, r, q.site, p.Ring)
 		}
 		u.round.noted = true
 		u.round.strays = u.round.strays || p.Strays > 0

@@ -65,7 +65,7 @@ func (sk *seeker) newQuery() *query {
 	q := sk.spare[n-1]
 	sk.spare = sk.spare[:n-1]
 	*q = query{
-		found: q.found[:0], chain: q.chain[:0], known: q.known[:0], gone: q.gone[:0], barren: q.barren[:0], viewed: q.viewed[:0],
+		found: q.found[:0], chain: q.chain[:0], exhausted: q.exhausted[:0], gone: q.gone[:0], barren: q.barren[:0], glanced: q.glanced[:0],
 		visit: visit{asked: q.visit.asked[:0]},
 	}
 	return q
@@ -139,12 +139,12 @@ func (sk *seeker) choose(q *query) {
 	m := &sk.maps[q.ask.Attribute]
 	f := m.Find(q.at, q.gone)
 	q.leaf = f.Prefix
-	q.asking, q.view, q.chain = true, false, q.chain[:0]
+	q.asking, q.glance, q.chain = true, false, q.chain[:0]
 	if above, ok := sk.overlook(q, f); ok {
 		strange := q.hinted != q.leaf && !sk.rings.knows(cell{q.ask.Attribute, q.leaf})
-		if strange || q.visits > 0 && q.visit.idle && q.ask.Filter.need().Selective() && !slices.Contains(q.viewed, above) {
-			q.view, q.hinted = true, q.leaf
-			q.viewed = append(q.viewed, above)
+		if strange || q.visits > 0 && q.visit.idle && q.ask.Filter.need().Selective() && !slices.Contains(q.glanced, above) {
+			q.glance, q.hinted = true, q.leaf
+			q.glanced = append(q.glanced, above)
 			q.turnTo(above)
 			q.visit.mature = false
 			return
@@ -170,10 +170,10 @@ func (sk *seeker) overlook(q *query, f *trie.Known) (above trie.Prefix, ok bool)
 func (sk *seeker) judge(q *query) {
 	v := &q.visit
 	m := &sk.maps[q.ask.Attribute]
-	if q.view { // whether it was heard or not, the cells below it are asked next
+	if q.glance { // whether it was heard or not, the cells below it are asked next
 		q.asking = false
-		if v.mature && !v.cut && !slices.Contains(q.known, v.cell) {
-			q.known = append(q.known, v.cell)
+		if v.mature && !v.cut && !slices.Contains(q.exhausted, v.cell) {
+			q.exhausted = append(q.exhausted, v.cell)
 		}
 		return
 	}
@@ -181,19 +181,19 @@ func (sk *seeker) judge(q *query) {
 	switch {
 	case v.cut && q.before(v.edge, q.edge):
 		q.edge = v.edge
-	case !v.cut && v.mature && !slices.Contains(q.known, v.cell):
-		q.known = append(q.known, v.cell)
+	case !v.cut && v.mature && !slices.Contains(q.exhausted, v.cell):
+		q.exhausted = append(q.exhausted, v.cell)
 	}
 	if v.cell == q.leaf && v.cell.Length > 0 && v.heard && !v.held {
 		// Nobody holds it: it has gone, or all of its holders have. What else the map
 		// says may be out of date as well.
 		q.gone = append(q.gone, v.cell)
-		q.known = q.known[:0] // they are to tell their fences again
+		q.exhausted = q.exhausted[:0] // they are to tell their fences again
 		m.Reset()
 		q.asking = false
 		return
 	}
-	q.chain = append(q.chain, asked{v.cell, v.mature})
+	q.chain = append(q.chain, step{v.cell, v.mature})
 	if m.Find(q.at, q.gone).Prefix != q.leaf {
 		q.asking = false // it was split
 		return

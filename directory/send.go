@@ -6,8 +6,8 @@ import (
 	"gridnode/grid"
 )
 
-// send sends what is due: the newest quote to the holders of home and guest, and
-// once one of home's has it and no answer is outstanding, withdrawals to those of
+// send sends what is due: the newest quote to the holders of the proper and the spare place,
+// and once one of the proper has it and no answer is outstanding, withdrawals to those of
 // the other places.
 func (pub *publisher) send(now grid.Time, l *listing, how voice, out *grid.Outbox) {
 	if l.again {
@@ -19,13 +19,13 @@ func (pub *publisher) send(now grid.Time, l *listing, how voice, out *grid.Outbo
 	var replies [2]Receipt // of this site itself
 	var kept [2]bool
 	sequence := pub.own.Sequence
-	safe := l.in(guest).safe()
+	safe := l.in(spare).safe()
 	for r := range replies {
-		if p := l.in(role(r) + guest); p != nil {
+		if p := l.in(role(r) + spare); p != nil {
 			kept[r] = pub.sendPlace(now, p, how, safe, &replies[r], out)
 		}
 	}
-	if h := l.in(home); h == nil || h.settled(pub.own.Sequence) {
+	if h := l.in(proper); h == nil || h.settled(pub.own.Sequence) {
 		pub.leave(now, l, out)
 	}
 	pub.schedule(now, l)
@@ -47,8 +47,8 @@ func (pub *publisher) sendPlace(now grid.Time, p *place, how voice, safe bool, r
 		if !c.due(pub.own.Sequence, pub.changed) || probing && i != probe {
 			continue
 		}
-		m := Copy{Cell: p.cell, Guest: p.role == guest, Safe: p.role == home && safe, Ring: pub.rings.list[p.cell].known()}
-		if m.Guest {
+		m := Copy{Cell: p.cell, Spare: p.role == spare, Safe: p.role == proper && safe, Ring: pub.rings.list[p.cell].holdersDigest()}
+		if m.Spare {
 			m.Skip = p.skip
 		}
 		m.Quiet = c.until != 0 || c.has != 0 && (how == quiet || how == half && pub.rests(c.site))
@@ -71,12 +71,12 @@ func (pub *publisher) rests(site grid.SiteID) bool {
 	return (uint32(site[len(site)-1])+pub.renewals)%2 == 0
 }
 
-// probe returns which holder of a new home is to have the quote before the others. Where
+// probe returns which holder of a new proper place is to have the quote before the others. Where
 // there are cells below the root, the quote may well belong into one that this site has
 // not heard of: then one answer says so, where all holders would. Whoever does not answer
 // is not waited for.
 func (pub *publisher) probe(p *place) (copy int, probing bool) {
-	if p.role != home || len(p.copies) == 0 || p.cell.IsRoot() && !pub.maps[p.cell.attribute].Branches() {
+	if p.role != proper || len(p.copies) == 0 || p.cell.IsRoot() && !pub.maps[p.cell.attribute].Branches() {
 		return 0, false
 	}
 	for i := range p.copies {
@@ -93,7 +93,7 @@ func (pub *publisher) probe(p *place) (copy int, probing bool) {
 // as there are to be, and whoever is nearer but suspect, since he may be alive and
 // others may ask him.
 func (pub *publisher) appoint(now grid.Time, p *place, out *grid.Outbox) {
-	r := pub.rings.ring(now, p.cell, out)
+	r := pub.rings.get(now, p.cell, out)
 	if !r.usable(now) {
 		return
 	}
@@ -124,7 +124,7 @@ func (pub *publisher) appoint(now grid.Time, p *place, out *grid.Outbox) {
 func (pub *publisher) leave(now grid.Time, l *listing, out *grid.Outbox) {
 	for i := range l.places {
 		p := &l.places[i]
-		if p.role != leaving {
+		if p.role != former {
 			continue
 		}
 		p.copies = slices.DeleteFunc(p.copies, func(c replica) bool {
@@ -142,7 +142,7 @@ func (pub *publisher) leave(now grid.Time, l *listing, out *grid.Outbox) {
 			c.deadline = now + pub.cfg.Timeout
 		}
 	}
-	l.places = slices.DeleteFunc(l.places, func(p place) bool { return p.role == leaving && len(p.copies) == 0 })
+	l.places = slices.DeleteFunc(l.places, func(p place) bool { return p.role == former && len(p.copies) == 0 })
 }
 
 // withdrawOwn drops the copy that this site has of its own quote.
@@ -161,17 +161,17 @@ func (pub *publisher) schedule(now grid.Time, l *listing) {
 				l.retry = min(l.retry, c.deadline)
 			}
 		}
-		if p.role == leaving {
+		if p.role == former {
 			continue
 		}
 		if r := pub.rings.list[p.cell]; r == nil {
 			l.retry = now
-		} else if r.asked == grid.Never {
-			l.retry = min(l.retry, max(r.fresh, now+1))
+		} else if r.begun == grid.Never {
+			l.retry = min(l.retry, max(r.until, now+1))
 		} else {
 			// A look-up may have been begun for peers that are still believed: the
 			// router is not asked again before they are not.
-			l.retry = min(l.retry, max(r.fresh, r.asked.Add(pub.rings.lookupMax())))
+			l.retry = min(l.retry, max(r.until, r.begun.Add(pub.rings.lookupMax())))
 		}
 	}
 }
@@ -196,8 +196,8 @@ func (pub *publisher) miss(now grid.Time, p *place, c *replica, certain bool) {
 		c.tries = triesMax
 	}
 	pub.rings.suspects.strike(now, c.site, certain)
-	if r := pub.rings.list[p.cell]; r != nil && p.role != leaving && c.tries >= triesMax {
-		r.fresh = 0
+	if r := pub.rings.list[p.cell]; r != nil && p.role != former && c.tries >= triesMax {
+		r.until = 0
 	}
 }
 
@@ -207,7 +207,7 @@ func (pub *publisher) undelivered(now grid.Time, to grid.SiteID, c cell, out *gr
 	for i := range l.places {
 		p := &l.places[i]
 		for j := range p.copies {
-			if r := &p.copies[j]; p.cell == c && r.site == to && (r.deadline != 0 || p.role != leaving && r.has == r.sent && r.sent != 0) {
+			if r := &p.copies[j]; p.cell == c && r.site == to && (r.deadline != 0 || p.role != former && r.has == r.sent && r.sent != 0) {
 				pub.miss(now, p, r, true)
 				pub.send(now, l, loud, out)
 				return

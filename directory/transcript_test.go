@@ -156,7 +156,7 @@ func describe(m grid.Message) string {
 	case *Publish:
 		text := fmt.Sprintf("publish price=%d free=%d", m.Quote.Price, m.Quote.Free)
 		for _, c := range m.Copies {
-			text += " " + c.Cell.String() + flags("quiet", c.Quiet, "guest", c.Guest, "safe", c.Safe)
+			text += " " + c.Cell.String() + flags("quiet", c.Quiet, "spare", c.Spare, "safe", c.Safe)
 		}
 		return text
 	case *Published:
@@ -175,7 +175,7 @@ func describe(m grid.Message) string {
 		}
 		return text
 	case *Scan:
-		return fmt.Sprintf("scan %v limit=%d", m.Cell, m.Limit) + flags("down", m.Descending, "copy", m.Copy) + stead(m.Via)
+		return fmt.Sprintf("scan %v limit=%d", m.Cell, m.Limit) + flags("down", m.Descending, "image", m.Image) + stead(m.Via)
 	case *Page:
 		if m.Token == 0 && !m.Held {
 			return fmt.Sprintf("void %v", m.Cell)

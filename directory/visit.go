@@ -13,7 +13,7 @@ func (sk *seeker) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool)
 	v := &q.visit
 	for !v.mature {
 		before := len(out.Keys)
-		r := sk.rings.knownRing(now, cell{q.ask.Attribute, v.cell}, out)
+		r := sk.rings.forQuery(now, cell{q.ask.Attribute, v.cell}, out)
 		sk.counts.QueryLookups += int64(len(out.Keys) - before)
 		if len(r.peers) == 0 {
 			r.wait(q.id)
@@ -29,7 +29,7 @@ func (sk *seeker) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool)
 		}
 		left := slices.DeleteFunc(sk.sites, func(s grid.SiteID) bool { return slices.Contains(v.asked, s) })
 		switch {
-		case q.view && (v.heard || v.open == 0 && len(v.asked) > 0):
+		case q.glance && (v.heard || v.open == 0 && len(v.asked) > 0):
 			return true
 		case v.open > 0 && (len(left) == 0 || !v.young):
 			return false
@@ -45,7 +45,7 @@ func (sk *seeker) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool)
 				}
 			}
 			sk.sendScan(now, q, r, site, out)
-		case v.renewed || v.held && now-r.heard < 2*sk.cfg.Timeout || v.agreed > 0 && v.agreed == sk.others(v.asked):
+		case v.renewed || v.held && now-r.named < 2*sk.cfg.Timeout || v.agreed > 0 && v.agreed == sk.others(v.asked):
 			return true
 		default: // nobody is mature: perhaps others hold the cell by now
 			v.renewed = true
@@ -74,7 +74,7 @@ func (sk *seeker) others(sites []grid.SiteID) int {
 func (sk *seeker) scan(q *query, r *ring) Scan {
 	s := Scan{Cell: r.cell, At: q.at, Descending: q.ask.Descending, Filter: q.ask.Filter, Ring: r.digest}
 	s.Limit = int32(min(q.ask.Limit-q.covered(), PageMax))
-	if f := sk.maps[q.ask.Attribute].Get(r.cell.Prefix); f != nil && !q.view {
+	if f := sk.maps[q.ask.Attribute].Get(r.cell.Prefix); f != nil && !q.glance {
 		s.Fences = f.Digest
 	}
 	return s
@@ -113,7 +113,7 @@ func (sk *seeker) onPage(now grid.Time, r request, p *Page, out *grid.Outbox) {
 	enough := p.Mature
 	ring := sk.rings.list[cell{q.ask.Attribute, q.visit.cell}]
 	if ring != nil && p.Held {
-		same := sk.rings.compareRing(now, ring, r.site, p.Ring)
+		same := sk.rings.compare(now, ring, r.site, p.Ring)
 		enough = enough && same // else one of the two knows better who holds the cell
 		if same && p.Ring != 0 {
 			q.visit.agreed++
@@ -185,8 +185,8 @@ func (sk *seeker) weigh(now grid.Time, q *query, p *Page, enough bool) (credible
 	credible = credible && honest
 	mature := enough && credible
 	if mature {
-		if !slices.Contains(q.viewed, v.cell) {
-			q.viewed = append(q.viewed, v.cell)
+		if !slices.Contains(q.glanced, v.cell) {
+			q.glanced = append(q.glanced, v.cell)
 		}
 		q.barren = append(q.barren, p.Barren[:min(len(p.Barren), barrenQueryMax-len(q.barren))]...)
 	}

@@ -29,17 +29,17 @@ type query struct {
 	visits   int
 	deadline grid.Time
 
-	leaf   trie.Prefix   // the cell at lies in, as far as known
-	asking bool          // leaf is being asked, or a cell above it
-	edge   trie.Position // how far the answers of these reach
-	chain  []asked       // these cells, as far as they have been asked
-	known  []trie.Prefix // cells whose copies from at on are all among found
-	gone   []trie.Prefix // cells that no holder knew
-	barren []trie.Prefix // cells that have nothing for the query
-	viewed []trie.Prefix // cells whose holders have said which of those below them are barren
-	view   bool          // the visit is to the cell above at's, before that one
-	hinted trie.Prefix   // the leaf for which that was done last
-	visit  visit
+	leaf      trie.Prefix   // the cell at lies in, as far as known
+	asking    bool          // leaf is being asked, or a cell above it
+	edge      trie.Position // how far the answers of these reach
+	chain     []step        // these cells, as far as they have been asked
+	exhausted []trie.Prefix // cells whose copies from at on are all among found
+	gone      []trie.Prefix // cells that no holder knew
+	barren    []trie.Prefix // cells that have nothing for the query
+	glanced   []trie.Prefix // cells whose holders have said which of those below them are barren
+	glance    bool          // the visit is to the cell above at's, before that one
+	hinted    trie.Prefix   // the leaf for which that was done last
+	visit     visit
 }
 
 // visit is the conversation of a query with the holders of one cell.
@@ -61,8 +61,8 @@ type visit struct {
 	agreed  int           // others that answered and hold the cell together with those that this site knows of
 }
 
-// asked is a cell that has been asked, and whether a mature holder answered.
-type asked struct {
+// step is a cell that has been asked, and whether a mature holder answered.
+type step struct {
 	cell   trie.Prefix
 	mature bool
 }
@@ -153,7 +153,7 @@ func (q *query) turnTo(x trie.Prefix) {
 	q.visits++
 	q.visit = visit{cell: x, number: q.visit.number + 1, asked: q.visit.asked[:0], idle: true}
 	// What it has is known already: it was asked before about an earlier stretch.
-	q.visit.mature = slices.Contains(q.known, x)
+	q.visit.mature = slices.Contains(q.exhausted, x)
 }
 
 // add puts a quote among the candidates; of two of one site the newer one stays.
@@ -178,7 +178,7 @@ func (q *query) add(c candidate) {
 // not asked, of those that are not above a mature one.
 func (q *query) next(m *trie.Map) (x trie.Prefix, left bool) {
 	for x = q.leaf; ; {
-		i := slices.IndexFunc(q.chain, func(a asked) bool { return a.cell == x })
+		i := slices.IndexFunc(q.chain, func(a step) bool { return a.cell == x })
 		switch f := m.Get(x); {
 		case i < 0:
 			return x, true

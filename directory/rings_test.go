@@ -13,7 +13,7 @@ func settledRing(t *testing.T, peers ...grid.SiteID) (*Directory, *ring, *grid.O
 	t.Helper()
 	d := newDirectory(Config{})
 	out := &grid.Outbox{}
-	r := d.rings.ring(0, root(Price), out)
+	r := d.rings.get(0, root(Price), out)
 	d.Step(0, &grid.Closest{Key: r.key, Peers: peers}, out)
 	out.Reset()
 	return d, r, out
@@ -24,22 +24,22 @@ func settledRing(t *testing.T, peers ...grid.SiteID) (*Directory, *ring, *grid.O
 func TestHoldersConfirmEachOther(t *testing.T) {
 	d, r, out := settledRing(t, "a", "b", "c", "d")
 	later := 10 * grid.Minute
-	if !d.rings.compareRing(later, r, "a", r.digest) || r.fresh <= later {
-		t.Errorf("believed until %v after a confirmation at %v", r.fresh, later)
+	if !d.rings.compare(later, r, "a", r.digest) || r.until <= later {
+		t.Errorf("believed until %v after a confirmation at %v", r.until, later)
 	}
-	if !d.rings.compareRing(later, r, "a", 0) {
+	if !d.rings.compare(later, r, "a", 0) {
 		t.Error("who says nothing contradicts")
 	}
-	if d.rings.compareRing(later, r, "a", r.digest+1) || r.fresh > later {
-		t.Errorf("believed until %v after a contradiction at %v", r.fresh, later)
+	if d.rings.compare(later, r, "a", r.digest+1) || r.until > later {
+		t.Errorf("believed until %v after a contradiction at %v", r.until, later)
 	}
-	if d.rings.ring(later, root(Price), out); len(out.Keys) != 1 {
+	if d.rings.get(later, root(Price), out); len(out.Keys) != 1 {
 		t.Errorf("%d look-ups after a contradiction", len(out.Keys))
 	}
 
 	d, r, _ = settledRing(t, "me", "b", "c", "d")
-	fresh := r.fresh
-	if d.rings.compareRing(later, r, "b", r.digest); r.fresh != fresh {
+	fresh := r.until
+	if d.rings.compare(later, r, "b", r.digest); r.until != fresh {
 		t.Error("a holder itself was content with a confirmation: then nobody would look up")
 	}
 }
@@ -48,17 +48,17 @@ func TestHoldersConfirmEachOther(t *testing.T) {
 func TestContradictedHolderLooks(t *testing.T) {
 	d, r, _ := settledRing(t, "me", "b", "c", "d")
 	d.keeper.hold(0, root(Price))
-	r.fresh = grid.Hour
-	d.keeper.doubtRing(grid.Second, root(Price), r.digest+1)
-	if r.fresh != grid.Hour {
+	r.until = grid.Hour
+	d.keeper.contradicted(grid.Second, root(Price), r.digest+1)
+	if r.until != grid.Hour {
 		t.Error("looks again although it has just done so")
 	}
-	d.keeper.doubtRing(grid.Minute, root(Price), r.digest)
-	d.keeper.doubtRing(grid.Minute, root(Price), 0)
-	if r.fresh != grid.Hour {
+	d.keeper.contradicted(grid.Minute, root(Price), r.digest)
+	d.keeper.contradicted(grid.Minute, root(Price), 0)
+	if r.until != grid.Hour {
 		t.Error("looks although nobody contradicts")
 	}
-	if d.keeper.doubtRing(grid.Minute, root(Price), r.digest+1); r.fresh != grid.Minute {
+	if d.keeper.contradicted(grid.Minute, root(Price), r.digest+1); r.until != grid.Minute {
 		t.Error("does not look")
 	}
 }
@@ -72,7 +72,7 @@ func TestHints(t *testing.T) {
 	}
 	c := cell{Price, trie.PrefixOf(trie.Last(), 3)}
 	d.rings.hint(0, c, []grid.SiteID{"e", "f"})
-	if r := d.rings.knownRing(0, c, out); !slices.Equal(r.peers, []grid.SiteID{"e", "f"}) || len(out.Keys) != 0 {
+	if r := d.rings.forQuery(0, c, out); !slices.Equal(r.peers, []grid.SiteID{"e", "f"}) || len(out.Keys) != 0 {
 		t.Errorf("with a hint %v, %d look-ups", r.peers, len(out.Keys))
 	}
 }
@@ -114,23 +114,23 @@ func TestHintsComeInOrder(t *testing.T) {
 func TestLonelySiteFindsOthersQuickly(t *testing.T) {
 	d, r, out := settledRing(t, "me")
 	for range 20 {
-		d.Step(r.fresh, grid.Tick{}, out)
-		now := r.fresh
-		d.rings.ring(now, root(Price), out)
+		d.Step(r.until, grid.Tick{}, out)
+		now := r.until
+		d.rings.get(now, root(Price), out)
 		d.Step(now, &grid.Closest{Key: r.key, Peers: []grid.SiteID{"me"}}, out)
-		if r.fresh-now > spanAlone {
-			t.Fatalf("alone for another %v", r.fresh-now)
+		if r.until-now > spanAlone {
+			t.Fatalf("alone for another %v", r.until-now)
 		}
 	}
 
 	d, r, out = settledRing(t, "me", "b")
-	r.fresh = grid.Hour
+	r.until = grid.Hour
 	d.Step(grid.Minute, &grid.Delivery{From: "b", Message: &Published{}}, out)
-	if r.fresh != grid.Hour {
+	if r.until != grid.Hour {
 		t.Error("looks again because of a site that it knows")
 	}
 	d.Step(grid.Minute, &grid.Delivery{From: "stranger", Message: &Published{}}, out)
-	if r.fresh != grid.Minute || d.NextTimer() > grid.Minute {
-		t.Errorf("looks again at %v, wakes at %v", r.fresh, d.NextTimer())
+	if r.until != grid.Minute || d.NextTimer() > grid.Minute {
+		t.Errorf("looks again at %v, wakes at %v", r.until, d.NextTimer())
 	}
 }

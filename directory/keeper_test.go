@@ -159,8 +159,8 @@ func TestQuoteThatDoesNotBelongIntoTheCell(t *testing.T) {
 	if reply := d.keeper.keep(0, q, &Copy{Cell: other}); !reply.Refused || len(d.keeper.holdings) != 0 {
 		t.Errorf("got %+v, holds %d cells", reply, len(d.keeper.holdings))
 	}
-	if reply := d.keeper.keep(0, q, &Copy{Cell: root(Price), Guest: true, Skip: trie.Prefix{}}); !reply.Refused {
-		t.Errorf("a guest of the cell itself got %+v", reply)
+	if reply := d.keeper.keep(0, q, &Copy{Cell: root(Price), Spare: true, Skip: trie.Prefix{}}); !reply.Refused {
+		t.Errorf("a spare of the cell itself got %+v", reply)
 	}
 }
 
@@ -215,10 +215,10 @@ func TestHolderIsBounded(t *testing.T) {
 		d := newDirectory(Config{CellMax: 8})
 		h := d.keeper.hold(0, root(Price))
 		for i := range 8 * crowdFactor {
-			h.put(entry{at: trie.Position{Hi: uint64(i)}, quote: quoteAt(fmt.Sprint("s", i), 1, 1, 0), expires: grid.Hour})
+			h.put(record{at: trie.Position{Hi: uint64(i)}, quote: quoteAt(fmt.Sprint("s", i), 1, 1, 0), expires: grid.Hour})
 		}
 		if reply := d.keeper.keep(0, quoteAt("a", 1, 1, 0), &Copy{Cell: root(Price)}); !reply.Refused {
-			t.Errorf("a cell of %d copies took another one", len(h.entries))
+			t.Errorf("a cell of %d copies took another one", len(h.records))
 		}
 	})
 	t.Run("copies in all", func(t *testing.T) {
@@ -270,7 +270,7 @@ func TestHolderIsBounded(t *testing.T) {
 		d := newDirectory(Config{})
 		var out grid.Outbox
 		for i := range 2 * ringsMax {
-			d.rings.ring(grid.Time(i), cell{Price, trie.PrefixOf(trie.Position{Hi: uint64(i) << 40}, 64)}, &out)
+			d.rings.get(grid.Time(i), cell{Price, trie.PrefixOf(trie.Position{Hi: uint64(i) << 40}, 64)}, &out)
 		}
 		if len(d.rings.list) > ringsMax || len(d.rings.lookups) > ringsMax {
 			t.Errorf("%d rings, %d look-ups", len(d.rings.list), len(d.rings.lookups))

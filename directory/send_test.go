@@ -16,13 +16,13 @@ func TestUnansweredLookUpDoesNotSpin(t *testing.T) {
 	d := New(Config{Self: "a", Federation: "f"}, rand.New(rand.NewPCG(1, 1)))
 	now := 100 * grid.Second
 	c := cell{attribute: Price}
-	r := &ring{cell: c, key: c.key("f"), peers: []grid.SiteID{"b"}, span: grid.Minute, fresh: now + grid.Minute, asked: now - d.rings.lookupMax()}
+	r := &ring{cell: c, key: c.key("f"), peers: []grid.SiteID{"b"}, span: grid.Minute, until: now + grid.Minute, begun: now - d.rings.lookupMax()}
 	d.rings.list = map[cell]*ring{c: r}
 	l := &d.publisher.listings[Price]
-	l.places = []place{{cell: c, role: home}}
+	l.places = []place{{cell: c, role: proper}}
 	d.publisher.schedule(now, l)
-	if l.retry != r.fresh {
-		t.Errorf("due at %v; it is %v and there is something to do at %v", l.retry, now, r.fresh)
+	if l.retry != r.until {
+		t.Errorf("due at %v; it is %v and there is something to do at %v", l.retry, now, r.until)
 	}
 }
 
