@@ -1,0 +1,138 @@
+package directory
+
+import (
+	"testing"
+
+	"gridnode/directory/trie"
+	"gridnode/grid"
+)
+
+// A holder asks its way from the root downwards, then reports to the parent straight,
+// and asks again after four lifetimes, eight, and every eight.
+func TestRoute(t *testing.T) {
+	sh := &newDirectory(Config{Lifetime: grid.Minute}).shared
+	at := trie.Position{Hi: 0x5 << 60}
+	root, parent, between, x := trie.Prefix{}, trie.PrefixOf(at, 4), trie.PrefixOf(at, 8), trie.PrefixOf(at, 12)
+	var r route
+	expect := func(what string, bearing bearing, way trie.Prefix) {
+		t.Helper()
+		if r.bearing != bearing || r.way != way {
+			t.Fatalf("%s: bearing %d, asks %v; want %d, %v", what, r.bearing, r.way, bearing, way)
+		}
+	}
+	r.begin(0, sh)
+	expect("at first", lost, root)
+	if r.moved(trie.PrefixOf(trie.Last(), 4), x) || r.moved(x, x) {
+		t.Fatal("is led to a cell that is not above its own")
+	}
+	if !r.moved(parent, x) {
+		t.Fatal("is not led to the parent")
+	}
+	expect("on the way", lost, parent)
+	r.arrived()
+	expect("once the parent has noted it", settled, parent)
+	r.begin(grid.Minute, sh)
+	expect("in the next round", settled, parent)
+
+	now := r.again
+	if now < 3*grid.Minute || now > 4*grid.Minute {
+		t.Errorf("asks from the root again after %v", now)
+	}
+	r.begin(now, sh)
+	expect("when it is time", checking, root)
+	if r.again < now+6*grid.Minute || r.again > now+8*grid.Minute {
+		t.Errorf("asks again after another %v", r.again-now)
+	}
+	r.begin(now+1, sh)
+	expect("after a round without an answer", settled, parent)
+	if !r.moved(between, x) || r.moved(between, x) {
+		t.Fatal("is not led to a cell that has come between, once")
+	}
+	expect("to a cell between", lost, between)
+	r.arrived()
+	expect("once that has noted it", settled, between)
+
+	for i := range hopsMax + 1 {
+		r.way = root
+		if r.moved(parent, x) != (i < hopsMax-1) { // one was between
+			t.Fatalf("hop %d", i)
+		}
+	}
+
+	r = route{bearing: settled} // the root is the parent
+	r.begin(grid.Hour, sh)
+	expect("to the root", settled, root)
+}
+
+// A holder is mature when in one round nobody differs and no stray is left above, or
+// when it has been there for long; not when a question is open.
+func TestUpkeepConcludes(t *testing.T) {
+	const lifetime = grid.Minute
+	for _, tt := range []struct {
+		name   string
+		round  round
+		isRoot bool
+		age    grid.Time
+		want   standing
+		clear  bool
+	}{
+		{"all agree, and the parent knows it", round{noted: true}, false, 0, mature, true},
+		{"all agree about the root", round{}, true, 0, mature, true},
+		{"the parent does not know it", round{}, false, 0, proving, false},
+		{"another holder differs", round{noted: true, differs: true}, false, 0, proving, true},
+		{"there are strays above", round{noted: true, strays: true}, false, 0, proving, false},
+		{"long ago", round{differs: true, strays: true}, false, matureAge * lifetime / 2, mature, false},
+		{"a question is open", round{open: 1, noted: true}, false, 0, proving, false},
+	} {
+		u := upkeep{round: tt.round}
+		u.round.open++
+		u.conclude(tt.age, tt.isRoot, lifetime)
+		if u.standing != tt.want || u.clear != tt.clear {
+			t.Errorf("%s: standing %d, clear %v", tt.name, u.standing, u.clear)
+		}
+	}
+}
+
+// Who is displaced takes its time; who has doubts asks soon, but not for ever.
+func TestUpkeepSpans(t *testing.T) {
+	sh := &newDirectory(Config{Timeout: grid.Second}).shared
+	var u upkeep
+	u.prove(0, sh)
+	if u.next >= grid.Second {
+		t.Errorf("first round at %v", u.next)
+	}
+	for i := range 40 {
+		now := u.next
+		u.begin(now, sh)
+		if span := u.next - now; (span <= 2*grid.Second) != (i < eagerMax) || span > sh.cfg.Lifetime/2 {
+			t.Fatalf("round %d is followed after %v", i, span)
+		}
+	}
+	if u.next-u.last < sh.cfg.Lifetime/3 {
+		t.Errorf("at last every %v", u.next-u.last)
+	}
+	for _, s := range []standing{mature, displaced} {
+		u.prove(0, sh)
+		u.standing = s
+		if u.begin(0, sh); u.span != 4*grid.Second {
+			t.Errorf("standing %d waits %v for the next round", s, u.span)
+		}
+	}
+}
+
+// What the parent's holders have been told is said again only if the cell has more, or
+// is not known any more.
+func TestWord(t *testing.T) {
+	low, high := trie.SummaryOf(1, 1, 1, 9), trie.SummaryOf(1, 1, 8, 9)
+	var w word
+	if w.raise(high) || w.retract() {
+		t.Error("nothing was said, and it is to be said again")
+	}
+	w = word{given: true, summary: low}
+	if w.raise(low) || !w.raise(high) || w.raise(high) || w.retries != triesMax {
+		t.Errorf("a rise is not said once: %+v", w)
+	}
+	if !w.retract() || w.retract() || w.raise(high) {
+		t.Errorf("what is not known any more is not said once: %+v", w)
+	}
+}
