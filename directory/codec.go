@@ -1,8 +1,6 @@
 package directory
 
 import (
-	"slices"
-
 	"google.golang.org/protobuf/proto"
 
 	"gridnode/directory/trie"
@@ -32,104 +30,6 @@ func NewProtocol(open func(sealed []byte) (*Quote, error)) *wire.Protocol {
 			wire.DirectoryReported:  decodeReported,
 		},
 	}
-}
-
-func positionProto(p trie.Position) *wirepb.Position { return &wirepb.Position{Hi: p.Hi, Lo: p.Lo} }
-
-func openPosition(p *wirepb.Position) trie.Position {
-	return trie.Position{Hi: p.GetHi(), Lo: p.GetLo()}
-}
-
-// optional returns the wire form of a prefix that is there only if ok.
-func optional(x trie.Prefix, ok bool) *wirepb.Prefix {
-	if !ok {
-		return nil
-	}
-	return prefixProto(x)
-}
-
-func prefixProto(x trie.Prefix) *wirepb.Prefix {
-	return &wirepb.Prefix{Hi: x.Bits.Hi, Lo: x.Bits.Lo, Length: uint32(x.Length)}
-}
-
-func openPrefix(p *wirepb.Prefix) (trie.Prefix, error) {
-	if p.GetLength() > 128 {
-		return trie.Prefix{}, wire.Malformed("prefix of %d bits", p.GetLength())
-	}
-	x := trie.Prefix{Bits: trie.Position{Hi: p.GetHi(), Lo: p.GetLo()}, Length: uint8(p.GetLength())}
-	if !x.Valid() {
-		return trie.Prefix{}, wire.Malformed("prefix with bits behind its %d", x.Length)
-	}
-	return x, nil
-}
-
-func prefixProtos(list []trie.Prefix) []*wirepb.Prefix {
-	var protos []*wirepb.Prefix
-	for _, x := range list {
-		protos = append(protos, prefixProto(x))
-	}
-	return protos
-}
-
-// openFences opens a list of fences of x, which must be in order.
-func openFences(x trie.Prefix, protos []*wirepb.Prefix) ([]trie.Prefix, error) {
-	if len(protos) > trie.FencesMax {
-		return nil, wire.Malformed("%d fences, at most %d", len(protos), trie.FencesMax)
-	}
-	var list []trie.Prefix
-	for _, p := range protos {
-		f, err := openPrefix(p)
-		if err != nil {
-			return nil, err
-		}
-		if n := len(list); !x.Covers(f) || n > 0 && list[n-1].Compare(f) >= 0 {
-			return nil, wire.Malformed("fence %v is out of order or not in %v", f, x)
-		}
-		list = append(list, f)
-	}
-	return list, nil
-}
-
-func summaryProto(s *trie.Summary) *wirepb.Summary {
-	return &wirepb.Summary{Processors: s.Processors, Free: s.Free, Speed: s.Speed, Price: int64(s.Price)}
-}
-
-// openSummary opens a summary; its numbers are only compared, so any will do.
-func openSummary(p *wirepb.Summary) *trie.Summary {
-	return &trie.Summary{Processors: p.GetProcessors(), Free: p.GetFree(), Speed: p.GetSpeed(), Price: grid.Price(p.GetPrice())}
-}
-
-func (c cell) proto() *wirepb.Cell {
-	return &wirepb.Cell{Attribute: uint32(c.attribute), Prefix: prefixProto(c.Prefix)}
-}
-
-func openCell(p *wirepb.Cell) (cell, error) {
-	if p.GetAttribute() >= attributes {
-		return cell{}, wire.Malformed("cell of %v", Attribute(min(p.GetAttribute(), 255)))
-	}
-	x, err := openPrefix(p.GetPrefix())
-	return cell{Attribute(p.GetAttribute()), x}, err
-}
-
-func siteTexts(sites []grid.SiteID) (texts []string) {
-	for _, s := range sites {
-		texts = append(texts, string(s))
-	}
-	return texts
-}
-
-// openHolders opens a list of a cell's holders: each site once.
-func openHolders(texts []string) (sites []grid.SiteID, err error) {
-	if len(texts) > replicasMax {
-		return nil, wire.Malformed("%d holders, at most %d", len(texts), replicasMax)
-	}
-	for _, s := range texts {
-		if len(s) == 0 || len(s) > siteMax || slices.Contains(sites, grid.SiteID(s)) {
-			return nil, wire.Malformed("holder %q: want 1 to %d bytes, each once", s, siteMax)
-		}
-		sites = append(sites, grid.SiteID(s))
-	}
-	return sites, nil
 }
 
 // Proto returns the wire form. A quote that was not signed cannot travel.
@@ -320,6 +220,30 @@ func (open opener) decodePage(_ grid.SiteID, body []byte) (grid.Message, error) 
 	if m.Fences, err = openFences(m.Cell.Prefix, p.Fences); err != nil {
 		return nil, err
 	}
+	if m.Hints, err = openHints(m.Cell, &p); err != nil {
+		return nil, err
+	}
+	if m.Mirrors, err = openHolders(p.Mirrors); err != nil {
+		return nil, err
+	}
+	if m.Summaries, err = openSummaries(&p); err != nil {
+		return nil, err
+	}
+	if m.Barren, err = openBarren(m.Cell, p.Barren); err != nil {
+		return nil, err
+	}
+	for _, sealed := range p.Quotes {
+		q, err := open(sealed)
+		if err != nil {
+			return nil, err
+		}
+		m.Quotes = append(m.Quotes, q)
+	}
+	return m, nil
+}
+
+// openHints opens what a page of a cell says of the holders of cells below.
+func openHints(c cell, p *wirepb.Page) (hints []Hint, err error) {
 	if len(p.Hints) > 2*HintsMax || len(p.Hints) > 0 && !p.HasFences {
 		return nil, wire.Malformed("page with %d hints, at most %d, and with fences only", len(p.Hints), 2*HintsMax)
 	}
@@ -331,45 +255,45 @@ func (open opener) decodePage(_ grid.SiteID, body []byte) (grid.Message, error) 
 		if h.Holders, err = openHolders(hint.GetHolders()); err != nil {
 			return nil, err
 		}
-		if !m.Cell.Covers(h.Cell) || len(h.Holders) == 0 {
-			return nil, wire.Malformed("hint of %d holders of %v in a page of %v", len(h.Holders), h.Cell, m.Cell)
+		if !c.Covers(h.Cell) || len(h.Holders) == 0 {
+			return nil, wire.Malformed("hint of %d holders of %v in a page of %v", len(h.Holders), h.Cell, c)
 		}
-		m.Hints = append(m.Hints, h)
+		hints = append(hints, h)
 	}
-	if m.Mirrors, err = openHolders(p.Mirrors); err != nil {
-		return nil, err
-	}
+	return hints, nil
+}
+
+// openSummaries opens the summaries of a page, one for each fence or none.
+func openSummaries(p *wirepb.Page) (list []*trie.Summary, err error) {
 	if len(p.Summaries) > 0 && len(p.Summaries) != len(p.Fences) {
 		return nil, wire.Malformed("page with %d summaries of %d fences", len(p.Summaries), len(p.Fences))
 	}
 	for _, s := range p.Summaries {
 		if s.GetUnknown() {
-			m.Summaries = append(m.Summaries, nil)
+			list = append(list, nil)
 		} else {
-			m.Summaries = append(m.Summaries, openSummary(s))
+			list = append(list, openSummary(s))
 		}
 	}
-	if len(p.Barren) > barrenMax {
-		return nil, wire.Malformed("page with %d cells that have nothing, at most %d", len(p.Barren), barrenMax)
+	return list, nil
+}
+
+// openBarren opens what a page of a cell says of cells that have nothing.
+func openBarren(c cell, protos []*wirepb.Prefix) (list []trie.Prefix, err error) {
+	if len(protos) > barrenMax {
+		return nil, wire.Malformed("page with %d cells that have nothing, at most %d", len(protos), barrenMax)
 	}
-	for _, barren := range p.Barren {
-		x, err := openPrefix(barren)
+	for _, p := range protos {
+		x, err := openPrefix(p)
 		if err != nil {
 			return nil, err
 		}
-		if !m.Cell.Covers(x) {
-			return nil, wire.Malformed("page of %v says that %v has nothing", m.Cell, x)
+		if !c.Covers(x) {
+			return nil, wire.Malformed("page of %v says that %v has nothing", c, x)
 		}
-		m.Barren = append(m.Barren, x)
+		list = append(list, x)
 	}
-	for _, sealed := range p.Quotes {
-		q, err := open(sealed)
-		if err != nil {
-			return nil, err
-		}
-		m.Quotes = append(m.Quotes, q)
-	}
-	return m, nil
+	return list, nil
 }
 
 // Proto returns the wire form.
