@@ -298,7 +298,7 @@ func (a *Agent) giveUp(p *placement, k *ask, out *grid.Outbox) {
 func (a *Agent) award(now grid.Time, p *placement, k *ask, out *grid.Outbox) {
 	k.state = over // the guarantee belongs to the migrated job from now on
 	m := a.slabs.moved.New()
-	*m = migrated{job: p.job, messages: p.messages, slot: a.memory.at(k.site), phase: submitting, since: now}
+	*m = migrated{job: p.job, messages: p.messages, losses: p.losses, slot: a.memory.at(k.site), phase: submitting, since: now}
 	m.timer.Owner = m
 	m.award = Award{
 		Site: k.site, Epoch: p.epoch, Hold: k.hold, Price: k.price, Cost: k.cost,

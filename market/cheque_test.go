@@ -79,7 +79,7 @@ func TestSignedDocumentsTravel(t *testing.T) {
 		{"a receipt as a cheque", "signed cheque", home, submission(&bank.Cheque{Sealed: claim.Sealed})},
 		{"another site's claim", "sent by", away, &JobCompletion{Task: task, Run: 5, Cost: 40, Claim: agreement}},
 		{"another site's agreement", "sent by", home, &Acknowledge{Task: task, Of: wire.MarketJobCompletion, Agreement: claim}},
-		{"claim of what never ran", "never ran", away, &JobCompletion{Task: task, Abandoned: true, Claim: claim}},
+		{"claim of what was given up", "given up", away, &JobCompletion{Task: task, Abandoned: true, Claim: claim}},
 		{"long bank", "bank's length", home, &Negotiate{Task: task, Request: 1, Processors: 1, Deadline: grid.Never, Bank: grid.SiteID(strings.Repeat("b", 129))}},
 	} {
 		body, err := proto.Marshal(tt.m.Proto())

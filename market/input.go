@@ -10,7 +10,8 @@ import "gridnode/grid"
 type Place struct {
 	Job      *grid.Job
 	Epoch    uint32
-	Messages int32 // counted for earlier epochs
+	Messages int32  // counted for earlier epochs
+	Losses   uint32 // executions of the job that have vanished so far; at most LossesMax
 
 	// Headed says that the site that Job names consents to run this home's jobs.
 	Headed bool
@@ -34,7 +35,8 @@ type Pay struct{ Task grid.TaskID }
 type Resume struct {
 	Job      *grid.Job
 	Award    Award
-	Messages int32 // counted before the restart
+	Messages int32  // counted before the restart
+	Losses   uint32 // as in Place
 }
 
 // Restore, after a restart, takes up a job of another site that was accepted
@@ -51,9 +53,17 @@ type Ended struct {
 	Result grid.Result
 }
 
-// Abandoned says that an accepted job of another site never ran and never will:
-// its start could not be kept. Home learns it as Lost and may place it anew.
-type Abandoned struct{ Task grid.TaskID }
+// LossesMax is the most executions of one job of which sites tell each other that they
+// have vanished: more than any home has a job started again.
+const LossesMax = 1000
+
+// Abandoned says that nothing of an accepted job of another site runs or ever will: its
+// start could not be kept, or its executions vanish. Home learns it as Lost and may
+// place it anew.
+type Abandoned struct {
+	Task   grid.TaskID
+	Losses uint32 // executions of the job that have vanished so far, elsewhere or here; at most LossesMax
+}
 
 // Preview asks how Job would be placed now. The answer to Token is a *PreviewResult.
 type Preview struct {
@@ -99,8 +109,9 @@ type Refused struct {
 // committed; it is acknowledged as soon as this step's records are durable. A
 // later epoch replaces an earlier one of the same job, which needs no Ended then.
 type Accepted struct {
-	Job   *grid.Job // instants on this site's clock
-	Award Award
+	Job    *grid.Job // instants on this site's clock
+	Award  Award
+	Losses uint32 // executions of the job that have vanished so far
 }
 
 // Completed: the site that had the job reported its end. It is acknowledged as
@@ -115,6 +126,7 @@ type Completed struct {
 type Lost struct {
 	Task     grid.TaskID
 	Messages int32
+	Losses   uint32 // executions of the job that have vanished so far, as far as its site said so
 }
 
 // Delivered: home has the result; the record of the task may go.

@@ -46,12 +46,14 @@ type JobSubmission struct {
 	Age      grid.Time    // since it was submitted
 	Deadline grid.Time    // span; Never if none, 0 if it has passed
 	Cheque   *bank.Cheque // over Cost; nil if nobody pays
+	Losses   uint32       // executions of the job that have vanished so far; at most LossesMax
 }
 
 // JobCompletion: how an execution ended.
 type JobCompletion struct {
 	Task      grid.TaskID
-	Abandoned bool      // it never ran and never will; nothing below is set
+	Abandoned bool      // nothing of it runs or ever will; of what follows, only Losses is set
+	Losses    uint32    // executions of the job that have vanished so far; at most LossesMax
 	Ago       grid.Time // since it ended
 	Run       grid.Time // how long it ran
 	ExitCode  int32

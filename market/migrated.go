@@ -16,6 +16,7 @@ type migrated struct {
 	repeatAt grid.Time
 	cause    string // of a cancellation
 	messages int32
+	losses   uint32    // of its executions, so far
 	since    grid.Time // the job has been away since then at most
 
 	lastCall bool    // Until has passed, and the site was asked once more
@@ -46,7 +47,7 @@ func (a *Agent) submit(now grid.Time, m *migrated, out *grid.Outbox) {
 	s := a.slabs.submission.New()
 	*s = JobSubmission{
 		Job: m.job, Epoch: m.award.Epoch, Hold: m.award.Hold, Price: m.award.Price, Cost: m.award.Cost,
-		Age: min(max(now-m.job.Submit, 0), grid.SpanMax), Deadline: grid.Never,
+		Age: min(max(now-m.job.Submit, 0), grid.SpanMax), Deadline: grid.Never, Losses: m.losses,
 	}
 	if m.job.Deadline != grid.Never {
 		s.Deadline = min(max(m.job.Deadline-now, 0), grid.SpanMax)
@@ -128,7 +129,7 @@ func (a *Agent) callLast(now grid.Time, m *migrated, out *grid.Outbox) {
 // vanish reports that the execution certainly does not exist (any more).
 func (a *Agent) vanish(m *migrated, out *grid.Outbox) {
 	a.forgetMigrated(m)
-	out.Local(&Lost{Task: m.task(), Messages: m.messages})
+	out.Local(&Lost{Task: m.task(), Messages: m.messages, Losses: m.losses})
 }
 
 func (a *Agent) forgetMigrated(m *migrated) {
@@ -148,7 +149,7 @@ func (a *Agent) freeSlot(m *migrated) {
 // repeated: if the job arrived, the site says so again.
 func (a *Agent) resume(now grid.Time, in *Resume, out *grid.Outbox) {
 	m := a.slabs.moved.New()
-	*m = migrated{job: in.Job, award: in.Award, messages: in.Messages, phase: submitting, since: in.Job.Submit} // when it left is not known any more
+	*m = migrated{job: in.Job, award: in.Award, messages: in.Messages, losses: in.Losses, phase: submitting, since: in.Job.Submit} // when it left is not known any more
 	m.timer.Owner = m
 	a.migrated[in.Job.ID] = m
 	if now >= m.award.Until {
@@ -244,6 +245,7 @@ func (a *Agent) completion(now grid.Time, from grid.SiteID, c *JobCompletion, ou
 	if m := a.migrated[c.Task.Job]; m != nil && m.award.Epoch == c.Task.Epoch && m.award.Site == from && m.phase != paying {
 		m.messages++
 		if c.Abandoned {
+			m.losses = max(m.losses, c.Losses)
 			a.vanish(m, out)
 		} else {
 			done := a.slabs.completed.New()

@@ -238,7 +238,7 @@ func (s *site) local(in grid.Input) {
 		}
 		j.epoch++
 		j.state = "placing"
-		s.again(&Place{j.job, j.epoch, in.Messages, false})
+		s.again(&Place{Job: j.job, Epoch: j.epoch, Messages: in.Messages, Losses: in.Losses})
 	case *Delivered:
 		s.net.logf("%s: delivered %s/%d", s.cfg.Site, s.net.name(in.Task.Job), in.Task.Epoch)
 		if r := s.remotes[in.Task.Job]; r != nil && r.award.Epoch == in.Task.Epoch {
@@ -284,7 +284,7 @@ func (s *site) finish(r *remoteJob, result grid.Result) {
 
 func (s *site) abandon(r *remoteJob) {
 	r.over = true
-	s.again(&Abandoned{grid.TaskID{Job: r.job.ID, Epoch: r.award.Epoch}})
+	s.again(&Abandoned{Task: grid.TaskID{Job: r.job.ID, Epoch: r.award.Epoch}})
 }
 
 // schedule starts what the cluster allows, as node.Site does at a tick.
@@ -373,7 +373,7 @@ func (s *site) restart() {
 		case r.ended:
 			s.agent.Step(now, &Ended{task, r.result}, &s.outbox)
 		case r.over:
-			s.agent.Step(now, &Abandoned{task}, &s.outbox)
+			s.agent.Step(now, &Abandoned{Task: task}, &s.outbox)
 		case r.run.alive:
 			if err := s.cluster.Adopt(now, request, r.run.start); err != nil {
 				s.net.t.Fatal(err)
@@ -387,9 +387,9 @@ func (s *site) restart() {
 		request := lrms.Request{ID: grid.TaskID{Job: id, Epoch: j.epoch}, Processors: j.job.Processors, Estimate: j.job.EstimateAt(s.cfg.Rating)}
 		switch j.state {
 		case "placing":
-			s.agent.Step(now, &Place{j.job, j.epoch, j.messages, false}, &s.outbox)
+			s.agent.Step(now, &Place{Job: j.job, Epoch: j.epoch, Messages: j.messages}, &s.outbox)
 		case "awarded":
-			s.agent.Step(now, &Resume{j.job, j.award, j.messages}, &s.outbox)
+			s.agent.Step(now, &Resume{Job: j.job, Award: j.award, Messages: j.messages}, &s.outbox)
 			if j.cancelled {
 				s.agent.Step(now, &Stop{id, "cancelled before the restart"}, &s.outbox)
 			}

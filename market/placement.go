@@ -49,6 +49,7 @@ type placement struct {
 	feasible int // PlacementPaper: quotes before this one may be asked
 
 	messages int32
+	losses   uint32
 }
 
 // Bounds of one placement besides those of Config.
@@ -73,7 +74,7 @@ func (a *Agent) place(now grid.Time, in *Place, out *grid.Outbox) {
 		return
 	}
 	p := a.newPlacement(in.Job)
-	p.epoch, p.messages = in.Epoch, in.Messages
+	p.epoch, p.messages, p.losses = in.Epoch, in.Messages, in.Losses
 	a.placing[in.Job.ID] = p
 	switch {
 	case p.job.Goal == grid.GoalLocal, p.job.Site == a.cfg.Site:

@@ -126,7 +126,7 @@ func (m *JobSubmission) Proto() proto.Message {
 	job.Submit, job.Deadline = 0, 0
 	p := &wirepb.MarketJobSubmission{
 		Job: job, Epoch: m.Epoch, Hold: m.Hold, Price: int64(m.Price), Cost: int64(m.Cost),
-		Age: int64(m.Age), Deadline: optional(m.Deadline),
+		Age: int64(m.Age), Deadline: optional(m.Deadline), Losses: m.Losses,
 	}
 	if m.Cheque != nil {
 		p.Cheque = m.Cheque.Sealed
@@ -145,7 +145,7 @@ func decodeJobSubmission(from grid.SiteID, body []byte) (grid.Message, error) {
 	}
 	m := &JobSubmission{
 		Job: job, Epoch: p.Epoch, Hold: p.Hold, Price: grid.Price(p.Price), Cost: grid.Credits(p.Cost),
-		Age: grid.Time(p.Age), Deadline: spanOr(p.Deadline, grid.Never),
+		Age: grid.Time(p.Age), Deadline: spanOr(p.Deadline, grid.Never), Losses: p.Losses,
 	}
 	var c check
 	c.Within("epoch", int64(p.Epoch), 1, grid.EpochMax)
@@ -153,6 +153,7 @@ func decodeJobSubmission(from grid.SiteID, body []byte) (grid.Message, error) {
 	c.Within("price", p.Price, 1, int64(grid.CreditsMax))
 	c.Within("cost", p.Cost, 0, int64(grid.CreditsMax))
 	c.Within("age", p.Age, 0, int64(grid.SpanMax))
+	c.Within("losses", int64(p.Losses), 0, LossesMax)
 	c.optionalSpan("deadline", p.Deadline)
 	switch {
 	case job.Home != from:
@@ -172,7 +173,7 @@ func decodeJobSubmission(from grid.SiteID, body []byte) (grid.Message, error) {
 func (m *JobCompletion) Proto() proto.Message {
 	p := &wirepb.MarketJobCompletion{
 		Job: wire.JobBytes(m.Task.Job), Epoch: m.Task.Epoch, Abandoned: m.Abandoned, Ago: int64(m.Ago), Run: int64(m.Run),
-		ExitCode: m.ExitCode, Reason: []byte(m.Reason), Cost: int64(m.Cost),
+		ExitCode: m.ExitCode, Reason: []byte(m.Reason), Cost: int64(m.Cost), Losses: m.Losses,
 	}
 	if m.Claim != nil {
 		p.Claim = m.Claim.Sealed
@@ -187,7 +188,7 @@ func decodeJobCompletion(from grid.SiteID, body []byte) (grid.Message, error) {
 	}
 	m := &JobCompletion{
 		Abandoned: p.Abandoned, Ago: grid.Time(p.Ago), Run: grid.Time(p.Run),
-		ExitCode: p.ExitCode, Reason: string(p.Reason), Cost: grid.Credits(p.Cost),
+		ExitCode: p.ExitCode, Reason: string(p.Reason), Cost: grid.Credits(p.Cost), Losses: p.Losses,
 	}
 	var c check
 	m.Task = c.task(p.Job, p.Epoch)
@@ -195,9 +196,13 @@ func decodeJobCompletion(from grid.SiteID, body []byte) (grid.Message, error) {
 	c.Within("run time", p.Run, 0, int64(grid.SpanMax))
 	c.Within("reason's length", int64(len(p.Reason)), 0, textMax)
 	c.Within("cost", p.Cost, 0, int64(grid.CreditsMax))
+	c.Within("losses", int64(p.Losses), 0, LossesMax)
 	m.Claim = c.receipt(from, p.Claim)
-	if m.Abandoned && *m != (JobCompletion{Task: m.Task, Abandoned: true}) {
-		c.Fail("result of a task that never ran")
+	switch {
+	case m.Abandoned && *m != (JobCompletion{Task: m.Task, Abandoned: true, Losses: m.Losses}):
+		c.Fail("result of a task that was given up")
+	case !m.Abandoned && m.Losses != 0:
+		c.Fail("losses of a task that has a result")
 	}
 	return wire.Checked(m, c.Err)
 }

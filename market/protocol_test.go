@@ -88,13 +88,15 @@ func (d drawn) submission() *JobSubmission {
 			Command: &grid.Command{Args: []string{"sh", "-c", "\xff"}, Env: []string{"A=b"}, Dir: "/"},
 		},
 		Epoch: task.Epoch, Hold: d.number("hold"), Price: d.price(), Cost: d.credits("cost"),
-		Age: d.span("age"), Deadline: d.spanOrNever("deadline"),
+		Age: d.span("age"), Deadline: d.spanOrNever("deadline"), Losses: d.losses(),
 	}
 }
 
+func (d drawn) losses() uint32 { return rapid.Uint32Range(0, LossesMax).Draw(d.T, "losses") }
+
 func (d drawn) completion() *JobCompletion {
 	if rapid.Bool().Draw(d.T, "abandoned") {
-		return &JobCompletion{Task: d.task(), Abandoned: true}
+		return &JobCompletion{Task: d.task(), Abandoned: true, Losses: d.losses()}
 	}
 	return &JobCompletion{
 		Task: d.task(), Ago: d.span("ago"), Run: d.span("run"), ExitCode: rapid.Int32().Draw(d.T, "exit"),
@@ -258,6 +260,7 @@ func TestDecodersCheckEveryField(t *testing.T) {
 			submission(func(p *wirepb.MarketJobSubmission) { p.Epoch = grid.EpochMax + 1 }),
 			submission(func(p *wirepb.MarketJobSubmission) { p.Job.Coallocation = &wirepb.Coallocation{Count: "2"} }),
 			submission(func(p *wirepb.MarketJobSubmission) { p.Hold = 0 }),
+			submission(func(p *wirepb.MarketJobSubmission) { p.Losses = LossesMax + 1 }),
 			submission(func(p *wirepb.MarketJobSubmission) { p.Price = -1 }),
 			submission(func(p *wirepb.MarketJobSubmission) { p.Price = 0 }),
 			submission(func(p *wirepb.MarketJobSubmission) { p.Price = int64(grid.CreditsMax) + 1 }),
@@ -275,6 +278,8 @@ func TestDecodersCheckEveryField(t *testing.T) {
 			completion(func(p *wirepb.MarketJobCompletion) { p.Reason = long }),
 			completion(func(p *wirepb.MarketJobCompletion) { p.Cost = -1 }),
 			completion(func(p *wirepb.MarketJobCompletion) { p.Abandoned, p.ExitCode = true, 1 }),
+			completion(func(p *wirepb.MarketJobCompletion) { p.Losses = 1 }),
+			completion(func(p *wirepb.MarketJobCompletion) { p.Abandoned, p.Losses = true, LossesMax+1 }),
 		}},
 		{wire.MarketAcknowledge, acknowledge(func(*wirepb.MarketAcknowledge) {}), []proto.Message{
 			acknowledge(func(p *wirepb.MarketAcknowledge) { p.Job = nil }),

@@ -16,6 +16,7 @@ type remote struct {
 
 	over      bool // it ended, or will never run; home does not know yet
 	abandoned bool
+	losses    uint32 // abandoned: of its executions
 	result    grid.Result
 	repeat    backoff
 }
@@ -69,7 +70,7 @@ func (a *Agent) accept(now grid.Time, from grid.SiteID, task grid.TaskID, m *Job
 	}
 	a.remote[m.Job.ID] = r
 	accepted := a.slabs.accepts.New()
-	accepted.Job = a.localJob(now, m)
+	accepted.Job, accepted.Losses = a.localJob(now, m), m.Losses
 	accepted.Award = Award{
 		Site: a.cfg.Site, Epoch: m.Epoch, Hold: h.token, Price: h.price, Cost: h.cost,
 		Start: h.start, Finish: h.finish, Until: until, Bank: h.bank,
@@ -123,7 +124,7 @@ func (a *Agent) ended(now grid.Time, in *Ended, out *grid.Outbox) {
 // abandoned starts to report that there will be no execution.
 func (a *Agent) abandoned(now grid.Time, in *Abandoned, out *grid.Outbox) {
 	if r := a.ending(in.Task, out); r != nil {
-		r.abandoned = true
+		r.abandoned, r.losses = true, in.Losses
 		a.releaseCheque(now, r, out)
 		a.report(now, r, out)
 	}
@@ -147,7 +148,7 @@ func (a *Agent) ending(task grid.TaskID, out *grid.Outbox) *remote {
 // report sends the completion, until home acknowledges it.
 func (a *Agent) report(now grid.Time, r *remote, out *grid.Outbox) {
 	m := a.slabs.completion.New()
-	*m = JobCompletion{Task: r.task, Abandoned: r.abandoned}
+	*m = JobCompletion{Task: r.task, Abandoned: r.abandoned, Losses: r.losses}
 	if !r.abandoned {
 		m.Ago = min(max(now-r.result.End, 0), grid.SpanMax)
 		m.Run = min(max(r.result.End-r.result.Start, 0), grid.SpanMax)

@@ -47,7 +47,7 @@ func (js *jobs) expired(now grid.Time, e *entry, out *grid.Outbox) {
 		js.lost(now, e.task(), out)
 		return
 	}
-	js.agent.Step(now, &market.Abandoned{Task: e.task()}, out) // home places it anew
+	js.agent.Step(now, &market.Abandoned{Task: e.task(), Losses: e.losses}, out) // home places it anew
 	out.Delete(e)
 	js.drop(e)
 }
@@ -107,8 +107,8 @@ func (js *jobs) vanished(now grid.Time, e *entry, out *grid.Outbox) {
 		return
 	}
 	// The same execution once more: the first is certainly dead, and home's
-	// award still holds if it can end before Until.
-	if e.losses > lossesMax || js.cluster.Submit(now, js.requestOf(e)) != nil {
+	// award still holds if it can end before Until. Home counts what vanished here.
+	if e.losses >= lossesMax || js.cluster.Submit(now, js.requestOf(e)) != nil {
 		js.expired(now, e, out)
 		return
 	}

@@ -177,7 +177,7 @@ func (h *packing) allot(now grid.Time, e *entry, w *muscle.Window, a *muscle.All
 		pinned := *e.job
 		pinned.Site, pinned.Deadline, pinned.Goal = w.Members[a.Member].Site, grid.Never, grid.GoalCost
 		e.packed.member = pinned.Site
-		h.agent.Step(now, &market.Place{Job: &pinned, Epoch: e.epoch, Messages: e.messages, Headed: true}, out)
+		h.agent.Step(now, &market.Place{Job: &pinned, Epoch: e.epoch, Messages: e.messages, Losses: e.losses, Headed: true}, out)
 	}
 }
 

@@ -41,7 +41,7 @@ func (p *placing) wants(j *grid.Job) bool { return p.marketed(j) }
 func (*placing) admit(grid.Time, *grid.Job) error { return nil }
 
 func (p *placing) place(now grid.Time, e *entry, out *grid.Outbox) {
-	p.agent.Step(now, &market.Place{Job: e.job, Epoch: e.epoch, Messages: e.messages}, out)
+	p.agent.Step(now, &market.Place{Job: e.job, Epoch: e.epoch, Messages: e.messages, Losses: e.losses}, out)
 }
 
 func (*placing) withdraw(grid.Time, *entry, *grid.Outbox) {} // the agent is told in any case
@@ -115,7 +115,7 @@ func (p *placing) accepted(now grid.Time, in *market.Accepted, out *grid.Outbox)
 	}
 	e := p.jobs.entries.New()
 	e.job, e.state, e.foreign = in.Job, Queued, true
-	e.epoch, e.award = in.Award.Epoch, in.Award
+	e.epoch, e.award, e.losses = in.Award.Epoch, in.Award, in.Losses
 	p.jobs.add(e)
 	out.Save(e)
 }
@@ -147,7 +147,7 @@ func (p *placing) lost(now grid.Time, in *market.Lost, out *grid.Outbox) {
 	if e == nil {
 		return
 	}
-	e.messages = in.Messages
+	e.messages, e.losses = in.Messages, max(e.losses, in.Losses)
 	if !p.payment.parks(e) { // else it goes when its bank answers
 		p.jobs.lost(now, in.Task, out)
 	}

@@ -359,7 +359,8 @@ type MarketJobSubmission struct {
 	Cost          int64                  `protobuf:"varint,5,opt,name=cost,proto3" json:"cost,omitempty"`
 	Age           int64                  `protobuf:"varint,6,opt,name=age,proto3" json:"age,omitempty"` // since it was submitted
 	Deadline      *int64                 `protobuf:"varint,7,opt,name=deadline,proto3,oneof" json:"deadline,omitempty"`
-	Cheque        []byte                 `protobuf:"bytes,8,opt,name=cheque,proto3" json:"cheque,omitempty"` // sealed; left out if nobody pays
+	Cheque        []byte                 `protobuf:"bytes,8,opt,name=cheque,proto3" json:"cheque,omitempty"`  // sealed; left out if nobody pays
+	Losses        uint32                 `protobuf:"varint,9,opt,name=losses,proto3" json:"losses,omitempty"` // executions of the job that have vanished so far
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -450,18 +451,26 @@ func (x *MarketJobSubmission) GetCheque() []byte {
 	return nil
 }
 
+func (x *MarketJobSubmission) GetLosses() uint32 {
+	if x != nil {
+		return x.Losses
+	}
+	return 0
+}
+
 // MarketJobCompletion: how the execution ended.
 type MarketJobCompletion struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Job           []byte                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
 	Epoch         uint32                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Abandoned     bool                   `protobuf:"varint,3,opt,name=abandoned,proto3" json:"abandoned,omitempty"` // it never ran and never will; nothing below is set
+	Abandoned     bool                   `protobuf:"varint,3,opt,name=abandoned,proto3" json:"abandoned,omitempty"` // nothing of it runs or ever will; below, only losses is set
 	Ago           int64                  `protobuf:"varint,4,opt,name=ago,proto3" json:"ago,omitempty"`             // since it ended
 	Run           int64                  `protobuf:"varint,5,opt,name=run,proto3" json:"run,omitempty"`             // how long it ran
 	ExitCode      int32                  `protobuf:"varint,6,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
 	Reason        []byte                 `protobuf:"bytes,7,opt,name=reason,proto3" json:"reason,omitempty"`
 	Cost          int64                  `protobuf:"varint,8,opt,name=cost,proto3" json:"cost,omitempty"`
-	Claim         []byte                 `protobuf:"bytes,9,opt,name=claim,proto3" json:"claim,omitempty"` // receipt sealed by the sender; left out if nobody pays
+	Claim         []byte                 `protobuf:"bytes,9,opt,name=claim,proto3" json:"claim,omitempty"`     // receipt sealed by the sender; left out if nobody pays
+	Losses        uint32                 `protobuf:"varint,10,opt,name=losses,proto3" json:"losses,omitempty"` // abandoned: executions of the job that have vanished so far
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -557,6 +566,13 @@ func (x *MarketJobCompletion) GetClaim() []byte {
 		return x.Claim
 	}
 	return nil
+}
+
+func (x *MarketJobCompletion) GetLosses() uint32 {
+	if x != nil {
+		return x.Losses
+	}
+	return 0
 }
 
 // MarketAcknowledge: receipt of a submission, a completion or a cancellation.
@@ -763,7 +779,7 @@ const file_wirepb_market_proto_rawDesc = "" +
 	" \x01(\x03H\x01R\x06finish\x88\x01\x01\x12(\n" +
 	"\x04load\x18\v \x01(\v2\x14.gridnode.MarketLoadR\x04loadB\b\n" +
 	"\x06_startB\t\n" +
-	"\a_finish\"\xe2\x01\n" +
+	"\a_finish\"\xfa\x01\n" +
 	"\x13MarketJobSubmission\x12\x1f\n" +
 	"\x03job\x18\x01 \x01(\v2\r.gridnode.JobR\x03job\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x12\n" +
@@ -772,8 +788,9 @@ const file_wirepb_market_proto_rawDesc = "" +
 	"\x04cost\x18\x05 \x01(\x03R\x04cost\x12\x10\n" +
 	"\x03age\x18\x06 \x01(\x03R\x03age\x12\x1f\n" +
 	"\bdeadline\x18\a \x01(\x03H\x00R\bdeadline\x88\x01\x01\x12\x16\n" +
-	"\x06cheque\x18\b \x01(\fR\x06chequeB\v\n" +
-	"\t_deadline\"\xde\x01\n" +
+	"\x06cheque\x18\b \x01(\fR\x06cheque\x12\x16\n" +
+	"\x06losses\x18\t \x01(\rR\x06lossesB\v\n" +
+	"\t_deadline\"\xf6\x01\n" +
 	"\x13MarketJobCompletion\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\fR\x03job\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x1c\n" +
@@ -783,7 +800,9 @@ const file_wirepb_market_proto_rawDesc = "" +
 	"\texit_code\x18\x06 \x01(\x05R\bexitCode\x12\x16\n" +
 	"\x06reason\x18\a \x01(\fR\x06reason\x12\x12\n" +
 	"\x04cost\x18\b \x01(\x03R\x04cost\x12\x14\n" +
-	"\x05claim\x18\t \x01(\fR\x05claim\"\x97\x01\n" +
+	"\x05claim\x18\t \x01(\fR\x05claim\x12\x16\n" +
+	"\x06losses\x18\n" +
+	" \x01(\rR\x06losses\"\x97\x01\n" +
 	"\x11MarketAcknowledge\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\fR\x03job\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x0e\n" +

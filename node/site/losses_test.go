@@ -1,0 +1,63 @@
+package site
+
+import (
+	"testing"
+
+	"gridnode/grid"
+	"gridnode/market"
+)
+
+// foreignJob has a bench's site take a job of another site, after so many executions of
+// it have vanished.
+func foreignJob(b *bench, losses uint32) *grid.Job {
+	b.t.Helper()
+	job := b.job(1, 2)
+	job.Home, job.Submit = "home", 0
+	task := grid.TaskID{Job: job.ID, Epoch: 1}
+	b.step(&grid.Delivery{From: "home", Message: &market.Negotiate{
+		Task: task, Request: 1, Validity: grid.Minute, Processors: 2, Work: job.Work, Deadline: grid.Never, CostMax: grid.CreditsMax,
+	}})
+	reply := b.sends[len(b.sends)-1].Message.(*market.Reply)
+	if reply.Refusal != market.Granted {
+		b.t.Fatalf("refused: %+v", reply)
+	}
+	b.step(&grid.Delivery{From: "home", Message: &market.JobSubmission{
+		Job: job, Epoch: 1, Hold: reply.Hold, Price: reply.Price, Cost: reply.Cost, Deadline: grid.Never, Losses: losses,
+	}})
+	if len(b.started) != 1 {
+		b.t.Fatalf("%d tasks started, want the job", len(b.started))
+	}
+	return job
+}
+
+func open(c *Config) {
+	together(c)
+	c.Foreign, c.Market.Foreign = true, true
+}
+
+// TestLossesAreCountedForTheJob: a job whose executions vanish fails after lossesMax of
+// them, wherever they were. (Each site had counted for itself, and the home nothing.)
+func TestLossesAreCountedForTheJob(t *testing.T) {
+	const before = 1
+	b := newBench(t, open)
+	job := foreignJob(b, before)
+	for range lossesMax - before {
+		b.step(&grid.TaskEnded{ID: grid.TaskID{Job: job.ID, Epoch: 1}, Lost: true})
+	}
+	if len(b.started) != lossesMax-before {
+		t.Errorf("it was started %d times after %d losses, want %d", len(b.started), before, lossesMax-before)
+	}
+	told, ok := b.sends[len(b.sends)-1].Message.(*market.JobCompletion)
+	if !ok || !told.Abandoned || told.Losses != lossesMax {
+		t.Fatalf("home is told %+v, want that it is abandoned after %d losses", told, lossesMax)
+	}
+
+	home := newBench(t, together)
+	home.step(&Submit{Job: home.job(1, 4)})
+	e := home.site.jobs.byID[job.ID]
+	e.state = Awarded
+	home.step(&market.Lost{Task: e.task(), Losses: told.Losses})
+	if v := home.want(1, Failed); v.Reason != causeLosses {
+		t.Errorf("reason %q, want %q", v.Reason, causeLosses)
+	}
+}
