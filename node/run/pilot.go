@@ -24,11 +24,10 @@ const pilotConnectMax = 20 * time.Second
 
 // keepPilot starts a pilot, or has it last longer. The caller holds p.mu.
 func (p *Processes) keepPilot(task *grid.Task) {
-	name := TaskName(task.ID)
 	// A shim that has neither tasks nor a daemon ends after a while; and the lease with it.
 	defer p.wg.Go(func() { _, _ = p.Link(p.ctx, task.Pilot.Key) }) // whoever needs the link sees the error
-	if _, runs := p.running[task.ID]; runs {
-		_ = p.client.Extend(name, task.Limit) // closed: reconnect reports what has become of it
+	if run, runs := p.running[task.ID]; runs {
+		_ = p.client.Extend(run.name, task.Limit) // closed: reconnect reports what has become of it
 		return
 	}
 	dir := p.files.Pilot(task.Pilot.Key)
@@ -38,7 +37,8 @@ func (p *Processes) keepPilot(task *grid.Task) {
 	}
 	args, env := p.options.For(dir)
 	log := filepath.Join(dir, "pilot.log")
-	p.running[task.ID] = ""
+	name := p.newName(task.ID)
+	p.running[task.ID] = execution{name: name}
 	err := p.client.Start(shim.Spec{
 		ID: name, Args: args, Env: append(env, p.env...), Dir: dir, Stdout: log, Stderr: log, Limit: task.Limit,
 	})

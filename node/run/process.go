@@ -35,7 +35,9 @@ type Processes struct {
 
 	mu      sync.Mutex
 	client  *shim.Client
-	running map[grid.TaskID]grid.SiteID // started and not reported, with their job's home
+	running map[grid.TaskID]execution // started and not reported
+	told    map[grid.TaskID]string    // reported and not acknowledged: their names
+	names   int64                     // newest number in a name
 
 	pilots pilots
 }
@@ -69,7 +71,7 @@ func StartProcesses(ctx context.Context, cfg ProcessConfig, ended func(*grid.Tas
 	}
 	p := &Processes{
 		files: Files{Home: home, Site: cfg.Files.Site}, options: cfg.Shim, name: cfg.Name,
-		ended: ended, env: baseEnv(), log: cfg.Logger, running: make(map[grid.TaskID]grid.SiteID),
+		ended: ended, env: baseEnv(), log: cfg.Logger, running: make(map[grid.TaskID]execution), told: make(map[grid.TaskID]string),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	if p.client, err = shim.Connect(ctx, home, p.options); err != nil {
@@ -96,18 +98,25 @@ func baseEnv() []string {
 // Recover implements Executor.
 func (p *Processes) Recover() (running []site.Adopted, ended []grid.TaskEnded, err error) {
 	waiting := make(map[string]bool)
+	begun := make(map[grid.TaskID]grid.Time)
 	for _, t := range p.client.Adopt() {
-		id, err := taskOf(t.ID)
+		id, err := executionOf(t.ID)
 		if err != nil {
 			p.log.Error("the shim knows a task that is not ours", "task", t.ID)
 			continue
 		}
 		if !t.Running {
 			waiting[t.ID] = true
-			continue
 		}
-		running = append(running, site.Adopted{ID: id, Start: t.Start})
-		p.running[id] = "" // its home is in the site's record; only its scratch is lost track of
+		if t.Start >= begun[id] { // of two runs the later one counts; the end of the other was reported
+			begun[id] = t.Start
+			p.running[id] = execution{name: t.ID} // its home is in the site's record; only its scratch is lost track of
+		}
+	}
+	for _, t := range p.client.Adopt() {
+		if id, err := executionOf(t.ID); err == nil && t.Running && p.running[id].name == t.ID {
+			running = append(running, site.Adopted{ID: id, Start: t.Start})
+		}
 	}
 	timeout := time.NewTimer(recoverMax)
 	defer timeout.Stop()
@@ -129,19 +138,29 @@ func (p *Processes) Recover() (running []site.Adopted, ended []grid.TaskEnded, e
 	return running, ended, nil
 }
 
-// report turns the shim's report into the site's input.
+// report turns the shim's report into the site's input, unless it had that before: a shim
+// that dies before it knows that an end is safe has the next one tell it again.
 func (p *Processes) report(e *shim.Ended) (grid.TaskEnded, bool) {
-	id, err := taskOf(e.ID)
+	id, err := executionOf(e.ID)
 	if err != nil {
 		p.client.Ack(e.ID) // nobody will ever ask for it
 		return grid.TaskEnded{}, false
 	}
 	p.mu.Lock()
-	home, known := p.running[id]
-	delete(p.running, id)
+	run := p.running[id]
+	fresh := run.name == e.ID
+	if fresh {
+		delete(p.running, id)
+		p.told[id] = e.ID
+	} else if p.told[id] != e.ID { // else Acknowledge follows
+		_ = p.client.Ack(e.ID) // closed: it is told again
+	}
 	p.mu.Unlock()
-	if known && home != "" {
-		scratch := p.files.Task(home, id) + ScratchSuffix
+	if !fresh {
+		return grid.TaskEnded{}, false
+	}
+	if run.home != "" {
+		scratch := p.files.Task(run.home, id) + ScratchSuffix
 		if os.Remove(scratch) != nil { // it is not empty
 			if err := os.RemoveAll(scratch); err != nil {
 				p.log.Warn("cannot remove what a job left", "error", err)
@@ -191,14 +210,15 @@ func (p *Processes) reconnect() *shim.Client {
 				return nil
 			}
 			p.client = client
-			known := make(map[grid.TaskID]bool)
+			known := make(map[string]bool)
 			for _, t := range client.Adopt() {
-				if id, err := taskOf(t.ID); err == nil {
-					known[id] = true
+				known[t.ID] = true
+				if id, err := executionOf(t.ID); err == nil && t.Running && p.running[id].name != t.ID {
+					_ = client.Kill(t.ID, "nobody waits for it any more")
 				}
 			}
-			for id := range p.running {
-				if !known[id] {
+			for id, run := range p.running {
+				if !known[run.name] {
 					delete(p.running, id)
 					p.ended(&grid.TaskEnded{ID: id, Lost: true})
 				}
@@ -227,7 +247,8 @@ func (p *Processes) Start(task grid.Task) {
 	}
 	spec, err := p.spec(&task)
 	if err == nil {
-		p.running[task.ID] = task.Job.Home
+		spec.ID = p.newName(task.ID)
+		p.running[task.ID] = execution{spec.ID, task.Job.Home}
 		if err = p.client.Start(spec); err == nil || errors.Is(err, shim.ErrClosed) {
 			return // if closed, reconnect reports it as lost
 		}
@@ -328,11 +349,12 @@ func setEnv(env []string, setting string) []string {
 func (p *Processes) Kill(task grid.Task) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if _, known := p.running[task.ID]; !known {
+	run, known := p.running[task.ID]
+	if !known {
 		p.ended(&grid.TaskEnded{ID: task.ID, Lost: true})
 		return
 	}
-	_ = p.client.Kill(TaskName(task.ID), task.Cause) // closed: reconnect reports what has become of it
+	_ = p.client.Kill(run.name, task.Cause) // closed: reconnect reports what has become of it
 }
 
 // Acknowledge implements Executor.
@@ -340,7 +362,10 @@ func (p *Processes) Acknowledge(ended []grid.TaskID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, id := range ended {
-		_ = p.client.Ack(TaskName(id)) // closed: it is reported again, and acknowledged then
+		if name, told := p.told[id]; told {
+			delete(p.told, id)
+			_ = p.client.Ack(name) // closed: it is told again, and acknowledged then
+		}
 	}
 }
 

@@ -14,20 +14,10 @@ import (
 
 func TestTaskThatTheNewShimDoesNotKnowIsLost(t *testing.T) {
 	lost := make(chan *grid.TaskEnded, 1)
-	p, err := StartProcesses(t.Context(), ProcessConfig{
-		Files: Files{Home: t.TempDir(), Site: "here"}, Name: "here",
-		Shim:   shim.Options{Command: []string{"/proc/self/exe"}, Env: []string{"GRIDNODE_RUN_TEST_SHIM=" + shim.HomeWord}},
-		Logger: slog.New(slog.DiscardHandler),
-	}, func(e *grid.TaskEnded) { lost <- e })
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, _, err := p.Recover(); err != nil {
-		t.Fatal(err)
-	}
+	p := testProcesses(t, func(e *grid.TaskEnded) { lost <- e })
 	id := grid.TaskID{Job: grid.JobID{Hi: 5, Lo: 5}, Epoch: 1}
 	p.mu.Lock()
-	p.running[id] = "here" // ordered, but the order never arrived
+	p.running[id] = execution{name: "never"} // ordered, but the order never arrived
 	p.mu.Unlock()
 	if err := syscall.Kill(p.ShimPID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -40,12 +30,90 @@ func TestTaskThatTheNewShimDoesNotKnowIsLost(t *testing.T) {
 	case <-time.After(20 * time.Second):
 		t.Fatal("it was never reported")
 	}
-	pid := p.ShimPID()
-	if err := p.Close(); err != nil {
-		t.Error(err)
+}
+
+// TestEndIsReportedOnce: a shim that dies before it knows that an end is safe has the next
+// one tell it again, perhaps when the task runs once more. (That was taken for the end of
+// the new process, which nobody ended any more.)
+func TestEndIsReportedOnce(t *testing.T) {
+	reports := make(chan *grid.TaskEnded, 10)
+	p := testProcesses(t, func(e *grid.TaskEnded) { reports <- e })
+	next := func() *grid.TaskEnded {
+		t.Helper()
+		select {
+		case e := <-reports:
+			return e
+		case <-time.After(20 * time.Second):
+			t.Fatal("no end is reported")
+		}
+		return nil
 	}
-	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
-		t.Error(err)
+	killShim := func() {
+		t.Helper()
+		before := p.ShimPID()
+		if err := syscall.Kill(before, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+		until(t, "another shim is there", func() bool { return p.ShimPID() != before })
+	}
+	task := grid.Task{ID: grid.TaskID{Job: grid.JobID{Hi: 5, Lo: 5}, Epoch: 1}, Job: &grid.Job{
+		ID: grid.JobID{Hi: 5, Lo: 5}, Home: "there", Tasks: 1, Resources: grid.Resources{Processors: 1},
+		Command: &grid.Command{Args: []string{"sleep", "1000"}},
+	}}
+	ids := []grid.TaskID{task.ID}
+	p.Start(task)
+	until(t, "it runs", func() bool { return HasOutput(p.files.Task("there", task.ID)) })
+	killShim()
+	if e := next(); !e.Lost {
+		t.Fatalf("%+v, want it lost", e)
+	}
+	killShim() // it did not know that the end is safe
+	p.Acknowledge(ids)
+	p.Start(task)
+	p.Kill(grid.Task{ID: task.ID, Cause: "enough"})
+	if e := next(); e.Lost || e.Result.Reason != "enough" {
+		t.Errorf("%+v, want the end of the second run", e)
+	}
+	p.Acknowledge(ids)
+}
+
+// testProcesses returns an engine with a shim of its own, which ends with the test.
+func testProcesses(t *testing.T, ended func(*grid.TaskEnded)) *Processes {
+	t.Helper()
+	p, err := StartProcesses(t.Context(), ProcessConfig{
+		Files: Files{Home: t.TempDir(), Site: "here"}, Name: "here",
+		Shim:   shim.Options{Command: []string{"/proc/self/exe"}, Env: []string{"GRIDNODE_RUN_TEST_SHIM=" + shim.HomeWord}},
+		Logger: slog.New(slog.DiscardHandler),
+	}, ended)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		pid := p.ShimPID()
+		if err := p.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := syscall.Kill(pid, syscall.SIGTERM); err != nil {
+			t.Error(err)
+		}
+		until(t, "the shim ends", func() bool { return syscall.Kill(pid, 0) != nil })
+	})
+	if _, _, err := p.Recover(); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// until waits for a condition that must come true soon.
+func until(t *testing.T, what string, condition func() bool) {
+	t.Helper()
+	deadline := time.After(20 * time.Second)
+	for !condition() {
+		select {
+		case <-time.After(time.Millisecond):
+		case <-deadline:
+			t.Fatalf("waited in vain until %s", what)
+		}
 	}
 }
 

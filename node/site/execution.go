@@ -67,7 +67,9 @@ func (js *jobs) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
 	if in.Lost && e.gone > now {
 		return // its lease is over, and nobody knows what is left of it: limbo tells when that is nothing
 	}
-	js.recovery.forget(e)
+	if !js.recovery.forget(e) && in.Lost && e.state == Queued {
+		return // told twice: it waits to be run once more
+	}
 	if vacated(e, in) {
 		js.lost(now, in.ID, out)
 		return

@@ -61,3 +61,19 @@ func TestLossesAreCountedForTheJob(t *testing.T) {
 		t.Errorf("reason %q, want %q", v.Reason, causeLosses)
 	}
 }
+
+// TestLossToldTwiceCountsOnce: an execution that runs once more has the same name as the
+// first, whose loss may be told again. (The job was given up then, and the scheduler
+// started what nobody knew.)
+func TestLossToldTwiceCountsOnce(t *testing.T) {
+	b := newBench(t, open)
+	job := foreignJob(b, 0)
+	lost := &grid.TaskEnded{ID: grid.TaskID{Job: job.ID, Epoch: 1}, Lost: true}
+	b.step(lost, lost)
+	if e := b.site.jobs.byID[job.ID]; e == nil || e.losses != 1 || e.state != Running {
+		t.Fatalf("the job is %+v, want it to run again after one loss", e)
+	}
+	if len(b.started) != 2 {
+		t.Errorf("it was started %d times, want 2", len(b.started))
+	}
+}

@@ -136,14 +136,15 @@ func (rc *recovery) promise(now grid.Time, e *entry, out *grid.Outbox) {
 	}
 }
 
-// forget takes e off the list of jobs to take up.
-func (rc *recovery) forget(e *entry) {
+// forget takes e off the list of jobs to take up, and reports whether it was there.
+func (rc *recovery) forget(e *entry) bool {
 	for i, r := range rc.waiting {
 		if r == e {
 			rc.waiting[i] = nil
-			return
+			return true
 		}
 	}
+	return false
 }
 
 // onLease calls do for the waiting jobs that ran on the processors of a lease, and takes
