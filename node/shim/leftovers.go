@@ -9,39 +9,70 @@ import (
 const sweepMax = 10 * time.Second
 
 // sweep kills every process of the home's tasks, as the shim that ran them is dead,
-// and returns when none is left. It recognises them by the mark in their environment
-// or, should they have cleared it, by their session: then only if they were started
-// while the dead shim was certainly alive, as later the session's number may have
-// become somebody else's.
+// and returns when none is left.
 func sweep(p *past, token string) {
 	if p.alive.IsZero() {
 		return // there was no shim before
 	}
-	sessions := make(map[int]bool)
-	for _, k := range p.tasks {
-		if k.ended == nil && k.pid > 0 {
-			sessions[k.pid] = true
-		}
-	}
-	until := ticksAt(p.alive)
+	l := newLeftovers(p, token)
 	deadline := time.Now().Add(sweepMax)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		left := 0
-		processes(func(process process) {
-			if process.gone() {
-				return
-			}
-			ours := sessions[process.session] && process.started <= until
-			if !ours {
-				_, ours = markedBy(mark(process.pid), token)
-			}
-			if ours && syscall.Kill(process.pid, syscall.SIGKILL) == nil {
-				left++
-			}
-		})
-		if left == 0 || time.Now().After(deadline) {
+		if l.kill() || time.Now().After(deadline) {
 			return
 		}
 		<-time.After(pause)
 	}
+}
+
+// leftovers are the processes of tasks whose shim is dead. They are recognised by the
+// mark in their environment or, should they have cleared it, by their session: then
+// only if they were started while the dead shim was certainly alive, as later the
+// session's number may have become somebody else's.
+type leftovers struct {
+	token    string
+	sessions map[int]bool // of tasks that ran
+	until    uint64       // the dead shim was alive then
+	looks    map[int]int  // at processes of these sessions that showed no mark
+	mark     func(pid int) string
+}
+
+func newLeftovers(p *past, token string) *leftovers {
+	l := &leftovers{token: token, sessions: make(map[int]bool), until: ticksAt(p.alive), looks: make(map[int]int), mark: mark}
+	for _, k := range p.tasks {
+		if k.ended == nil && k.pid > 0 {
+			l.sessions[k.pid] = true
+		}
+	}
+	return l
+}
+
+// kill kills what is there, and reports whether nothing was, and nothing that may prove
+// to be a task's.
+func (l *leftovers) kill() (done bool) {
+	done = true
+	processes(func(p process) {
+		if p.gone() {
+			return
+		}
+		ours, sure := l.owns(p)
+		if !sure || ours && syscall.Kill(p.pid, syscall.SIGKILL) == nil {
+			done = false
+		}
+	})
+	return done
+}
+
+// owns reports whether a process is a task's. One that is just executing another program
+// has no environment for a moment: it is looked at again before that is sure.
+func (l *leftovers) owns(p process) (ours, sure bool) {
+	inside := l.sessions[p.session]
+	if inside && p.started <= l.until {
+		return true, true
+	}
+	mark := l.mark(p.pid)
+	if _, ours := markedBy(mark, l.token); ours || !inside || mark != "" {
+		return ours, true
+	}
+	l.looks[p.pid]++
+	return false, l.looks[p.pid] >= orphanLooks
 }
