@@ -202,14 +202,9 @@ func (h *Host) openStore() (*store.Store, error) {
 func (h *Host) siteConfig() site.Config {
 	c := h.cfg.Site
 	c.ID = h.id
-	c.Directory.Self, c.Directory.Federation, c.Directory.Topic = h.id, h.cfg.Federation, topicLoad
+	c.Directory.Federation, c.Directory.Topic, c.Survey.Topic = h.cfg.Federation, topicLoad, topicLoad
 	c.Directory.Seal = func(payload []byte) ([]byte, error) { return wire.Seal(h.cfg.Key, directory.Domain, payload) }
-	c.Market.Site, c.Market.Name, c.Market.Resources, c.Market.Rating = h.id, c.Name, c.Resources, c.Rating
-	c.Survey.Self, c.Survey.Topic = h.id, topicLoad
-	c.Bank.Self = h.id
 	c.Bank.Seal = func(domain string, payload []byte) ([]byte, error) { return wire.Seal(h.cfg.Key, domain, payload) }
-	c.Market.Price, c.Market.Cost, c.Market.Foreign = c.Price, c.Cost, c.Foreign
-	c.Market.Head = c.Head
 	return c
 }
 

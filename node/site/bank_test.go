@@ -16,8 +16,7 @@ type payer struct{ *bench }
 func newPayer(t *testing.T) payer {
 	return payer{newBench(t, func(c *Config) {
 		c.Parts = Everything
-		c.Market = market.Config{Site: c.ID, Name: c.Name, Resources: c.Resources, Rating: c.Rating, Price: c.Price}
-		c.Directory = directory.Config{Self: c.ID, Federation: "test"}
+		c.Directory = directory.Config{Federation: "test"}
 		c.Bank.Bank = "bank"
 	})}
 }
@@ -228,8 +227,7 @@ func TestCancelBeforeTheCheque(t *testing.T) {
 func TestUnpaidJobsAreRefused(t *testing.T) {
 	b := newBench(t, func(c *Config) {
 		c.Parts, c.Foreign = Everything, true
-		c.Market = market.Config{Site: c.ID, Name: c.Name, Resources: c.Resources, Rating: c.Rating, Price: c.Price, Foreign: true}
-		c.Directory = directory.Config{Self: c.ID, Federation: "test"}
+		c.Directory = directory.Config{Federation: "test"}
 		c.Bank.Accept = []grid.SiteID{"bank"}
 	})
 	p := payer{b}

@@ -6,15 +6,12 @@ import (
 	"gridnode/coalloc"
 	"gridnode/directory"
 	"gridnode/grid"
-	"gridnode/market"
 )
 
 // together makes a bench's site one of a federation.
 func together(c *Config) {
 	c.Parts = Everything
-	c.Market = market.Config{Site: c.ID, Name: c.Name, Resources: c.Resources, Rating: c.Rating, Price: c.Price}
-	c.Directory = directory.Config{Self: c.ID, Federation: "test"}
-	c.Survey.Self = c.ID
+	c.Directory = directory.Config{Federation: "test"}
 }
 
 // TestWaitAtHome: what a divided job would wait for at home is until what runs there

@@ -7,7 +7,6 @@ import (
 	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/lease"
-	"gridnode/market"
 )
 
 // TestClaimFailsElsewhere: a job whose claim was decided, and then failed at another
@@ -15,8 +14,7 @@ import (
 func TestClaimFailsElsewhere(t *testing.T) {
 	b := newBench(t, func(c *Config) {
 		c.Parts = Everything
-		c.Market = market.Config{Site: c.ID, Name: c.Name, Resources: c.Resources, Rating: c.Rating, Price: c.Price}
-		c.Directory = directory.Config{Self: c.ID, Federation: "test"}
+		c.Directory = directory.Config{Federation: "test"}
 	})
 	j := b.job(1, 5)
 	j.Tasks, j.Coallocate = 5, &grid.Coallocation{Components: "4@here,1@there", CCR: -1}
@@ -49,8 +47,7 @@ func TestClaimFailsElsewhere(t *testing.T) {
 func TestResumedJobBeganBefore(t *testing.T) {
 	b := newBench(t, func(c *Config) {
 		c.Parts = Everything
-		c.Market = market.Config{Site: c.ID, Name: c.Name, Resources: c.Resources, Rating: c.Rating, Price: c.Price}
-		c.Directory = directory.Config{Self: c.ID, Federation: "test"}
+		c.Directory = directory.Config{Federation: "test"}
 	})
 	j := b.job(1, 4)
 	j.Tasks, j.Coallocate = 4, &grid.Coallocation{Components: "2@here,2@here", CCR: -1}
@@ -79,8 +76,7 @@ func TestResumedJobBeganBefore(t *testing.T) {
 func TestUnknownSiteIsLookedForSometimes(t *testing.T) {
 	b := newBench(t, func(c *Config) {
 		c.Parts = Everything
-		c.Market = market.Config{Site: c.ID, Name: c.Name, Resources: c.Resources, Rating: c.Rating, Price: c.Price}
-		c.Directory = directory.Config{Self: c.ID, Federation: "test"}
+		c.Directory = directory.Config{Federation: "test"}
 	})
 	j := b.job(1, 2)
 	j.Tasks, j.Coallocate = 2, &grid.Coallocation{Components: "1@here,1@stranger", CCR: -1}

@@ -18,8 +18,7 @@ func waitingHead(tb testing.TB, jobs int) (s *Site, now grid.Time) {
 	s, err := New(Config{
 		ID: "head", Name: "head", Rating: rating, Price: grid.Credit,
 		Heads:     HeadsConfig{Members: []string{"m1", "m2", "m3"}, HeadConfig: muscle.HeadConfig{Window: grid.Second}},
-		Directory: directory.Config{Self: "head", Federation: "test", Topic: "load"},
-		Market:    market.Config{Site: "head", Name: "head", Rating: rating, Price: grid.Credit},
+		Directory: directory.Config{Federation: "test", Topic: "load"},
 	}, 1)
 	if err != nil {
 		tb.Fatal(err)

@@ -354,8 +354,7 @@ func FuzzDecodeEntry(f *testing.F) {
 func TestPriceChangesAreQuotedAtOnce(t *testing.T) {
 	b := newBench(t, func(c *Config) {
 		c.Parts = Everything
-		c.Market.Site, c.Market.Resources, c.Market.Rating, c.Market.Price = c.ID, c.Resources, c.Rating, c.Price
-		c.Directory.Self, c.Directory.Federation = c.ID, "test"
+		c.Directory.Federation = "test"
 	})
 	b.step()
 	b.step(&SetPrice{Token: 1, Price: 5 * grid.Credit})
@@ -378,9 +377,8 @@ func TestPriceChangesAreQuotedAtOnce(t *testing.T) {
 func TestPriceThatFollowsDemandIsQuoted(t *testing.T) {
 	b := newBench(t, func(c *Config) {
 		c.Parts = Everything
-		c.Market.Site, c.Market.Resources, c.Market.Rating, c.Market.Price = c.ID, c.Resources, c.Rating, c.Price
 		c.Market.Pricing, c.Market.Demand.Step = market.PricingDemand, 100
-		c.Directory.Self, c.Directory.Federation = c.ID, "test"
+		c.Directory.Federation = "test"
 	})
 	b.step()
 	for until := b.now + 10*grid.Minute; b.now < until; {

@@ -202,18 +202,16 @@ func (f *Builder) site(i int) func(incarnation int) (testnet.Site, error) {
 	// A promise has to survive the messages between asking for it and the job's arrival.
 	allowance := cmp.Or(f.Allowance, 4*f.Link.LatencyMax)
 	dir := f.Directory
-	dir.Self, dir.Federation, dir.Topic, dir.Lifetime = id, cmp.Or(f.Name, "virtual"), f.topic(i), cmp.Or(dir.Lifetime, f.lifetime)
+	dir.Federation, dir.Topic, dir.Lifetime = cmp.Or(f.Name, "virtual"), f.topic(i), cmp.Or(dir.Lifetime, f.lifetime)
 	cfg := site.Config{
 		ID: id, Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
 		Price: s.Price, Cost: f.cost(), Foreign: f.Foreign, Discipline: f.discipline,
 		Market: market.Config{
-			Site: id, Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
-			Price: s.Price, Cost: f.cost(), Foreign: f.Foreign, Pricing: f.pricing,
-			Placement: f.Placement, Allowance: allowance, Quiet: true,
+			Pricing: f.pricing, Placement: f.Placement, Allowance: allowance, Quiet: true,
 			SkipInfeasible: f.skipInfeasible, Slabs: f.slabs,
 		},
 		Directory: dir,
-		Survey:    coalloc.SurveyConfig{Self: id, Topic: dir.Topic},
+		Survey:    coalloc.SurveyConfig{Topic: dir.Topic},
 		Limits:    site.Limits{Jobs: scenario.JobsMax, PerUser: scenario.JobsMax, Finished: scenario.JobsMax, Retention: f.Retention},
 	}
 	if f.Bank != nil {

@@ -8,7 +8,6 @@ import (
 	"gridnode/coalloc/dataset"
 	"gridnode/directory"
 	"gridnode/grid"
-	"gridnode/market"
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
@@ -30,8 +29,7 @@ func dataNet(t *testing.T, seed uint64, link testnet.Link, jobs headJobs, faults
 			Limits: site.Limits{Jobs: scenario.JobsMax, PerUser: scenario.JobsMax, Finished: scenario.JobsMax, Retention: grid.Day},
 		}
 		cfg.Directory = directory.Config{Self: cfg.ID, Federation: "virtual", Topic: "load"}
-		cfg.Market = market.Config{Site: cfg.ID, Name: cfg.Name, Resources: cfg.Resources, Rating: cfg.Rating, Price: cfg.Price}
-		cfg.Survey.Self, cfg.Survey.Topic = cfg.ID, "load"
+		cfg.Survey.Topic = "load"
 		at, err := n.Add(testnet.Member{ID: cfg.ID, Rating: cfg.Rating, New: func(incarnation int) (testnet.Site, error) {
 			return site.New(cfg, draw.PCG(seed+uint64(incarnation)<<32, cfg.ID, draw.ForSite).Uint64())
 		}})

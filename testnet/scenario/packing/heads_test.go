@@ -81,10 +81,7 @@ func newHeadNet(t *testing.T, seed uint64, link testnet.Link, heads muscle.HeadC
 			change(i, &cfg)
 		}
 		processors = append(processors, cfg.Processors)
-		cfg.Directory = directory.Config{Self: cfg.ID, Federation: "virtual", Topic: "load"}
-		cfg.Market = market.Config{
-			Site: cfg.ID, Name: cfg.Name, Resources: cfg.Resources, Rating: cfg.Rating, Price: cfg.Price, Foreign: cfg.Foreign, Head: cfg.Head,
-		}
+		cfg.Directory = directory.Config{Federation: "virtual", Topic: "load"}
 		at, err := n.Add(testnet.Member{ID: cfg.ID, Rating: cfg.Rating, New: func(incarnation int) (testnet.Site, error) {
 			return site.New(cfg, draw.PCG(seed+uint64(incarnation)<<32, cfg.ID, draw.ForSite).Uint64())
 		}})
