@@ -11,49 +11,42 @@ import (
 	"gridnode/market/bank"
 )
 
-// compose makes the parts and lets those know each other that have to do with each other.
-func (s *Site) compose(parts Parts, seed uint64) (err error) {
-	if err = s.own(seed); err != nil {
+// builder makes the parts of a site, and lets those know each other that have to do with
+// each other.
+type builder struct {
+	*Site
+	with Parts
+	seed uint64 // of every random choice
+}
+
+// build makes the parts.
+func (s builder) build() error {
+	if err := s.own(); err != nil {
 		return err
 	}
-	if parts.has(Gossip) {
-		s.tellOthers(parts, seed)
+	for _, p := range []struct {
+		of   Parts
+		make func() error
+	}{
+		{Gossip, s.tellOthers}, {Market, s.trade}, {Bank, s.pay}, {Leases, s.lend}, {Links, s.link}, {Latencies, s.measure},
+		{Data, s.catalogue}, {Coallocation, s.divide}, {Packing, s.pack},
+	} {
+		if !s.with.has(p.of) {
+			continue
+		}
+		if err := p.make(); err != nil {
+			return err
+		}
 	}
-	if parts.has(Market) {
-		s.trade(seed)
-	}
-	if parts.has(Bank) {
-		s.pay(seed)
-	}
-	if parts.has(Leases) {
-		err = s.lend(seed)
-	}
-	if err == nil && parts.has(Links) {
-		err = s.link()
-	}
-	if err == nil && parts.has(Latencies) {
-		err = s.measure(seed)
-	}
-	if parts.has(Data) {
-		s.inputs = &inputs{base: &s.base, catalog: dataset.New(dataset.Config{Self: s.cfg.ID, Federation: s.cfg.Directory.Federation}, streamData.of(seed))}
-	}
-	if err == nil && parts.has(Coallocation) {
-		err = s.divide(seed)
-	}
-	if err == nil && parts.has(Packing) {
-		err = s.pack(seed)
-	}
-	if err == nil {
-		s.arrange(parts)
-	}
-	return err
+	s.arrange()
+	return nil
 }
 
 // own makes what every site has.
-func (s *Site) own(seed uint64) (err error) {
+func (s builder) own() (err error) {
 	s.cluster, err = lrms.New(lrms.Config{
 		Processors: s.cfg.Processors, Discipline: s.cfg.Discipline, QueueMax: s.cfg.Limits.Jobs, Hold: s.cfg.Market.WithDefaults().HoldSpan,
-		Weights: s.cfg.Weights, Seed: seed,
+		Weights: s.cfg.Weights, Seed: s.seed,
 	})
 	s.price = func() grid.Price { return s.cfg.Price }
 	s.jobs = &jobs{base: &s.base, table: newTable(s.cfg.Limits), queue: ownQueue{&s.base}, agent: nobody{}}
@@ -64,33 +57,36 @@ func (s *Site) own(seed uint64) (err error) {
 }
 
 // tellOthers makes the part that owns the directory.
-func (s *Site) tellOthers(parts Parts, seed uint64) {
+func (s builder) tellOthers() error {
 	s.quotes = &quotes{
-		base: &s.base, dir: directory.New(s.cfg.Directory, streamDirectory.of(seed)), agent: nobody{},
-		askers: make(map[directory.QueryID]asker), listed: parts.has(Quotes),
+		base: &s.base, dir: directory.New(s.cfg.Directory, streamDirectory.of(s.seed)), agent: nobody{},
+		askers: make(map[directory.QueryID]asker), listed: s.with.has(Quotes),
 	}
+	return nil
 }
 
 // trade makes the part that owns the market agent.
-func (s *Site) trade(seed uint64) {
-	agent := market.New(s.cfg.Market, s.cluster, s.quotes.dir, streamMarket.of(seed))
+func (s builder) trade() error {
+	agent := market.New(s.cfg.Market, s.cluster, s.quotes.dir, streamMarket.of(s.seed))
 	s.placing = &placing{base: &s.base, jobs: s.jobs, agent: agent, payment: nobody{}}
 	s.jobs.agent, s.quotes.agent, s.price = agent, agent, agent.Price // it may follow demand
+	return nil
 }
 
 // pay makes the part that owns the desk.
-func (s *Site) pay(seed uint64) {
-	desk := bank.NewDesk(s.cfg.Bank, seed)
+func (s builder) pay() error {
+	desk := bank.NewDesk(s.cfg.Bank, s.seed)
 	s.payment = &payment{base: &s.base, jobs: s.jobs, agent: s.jobs.agent, desk: desk, waiting: make(map[*entry]bool), due: grid.Never}
 	s.recovery.payment = s.payment
 	if s.placing != nil {
 		s.placing.agent.UseBank(desk)
 		s.placing.payment = s.payment
 	}
+	return nil
 }
 
 // lend makes the parts that lend and borrow.
-func (s *Site) lend(seed uint64) error {
+func (s builder) lend() error {
 	book, err := lease.New(s.cfg.Lease.book(s.cfg.ID), s.cluster)
 	if err != nil {
 		return err
@@ -99,7 +95,7 @@ func (s *Site) lend(seed uint64) error {
 	if s.quotes != nil {
 		loads = s.quotes.loads
 	}
-	matches, err := lease.NewMatchmaker(s.cfg.Lease.match(), s.cluster, book, loads, streamDelegate.of(seed))
+	matches, err := lease.NewMatchmaker(s.cfg.Lease.match(), s.cluster, book, loads, streamDelegate.of(s.seed))
 	if err != nil {
 		return err
 	}
@@ -112,21 +108,28 @@ func (s *Site) lend(seed uint64) error {
 }
 
 // link makes the part that owns the links.
-func (s *Site) link() error {
+func (s builder) link() error {
 	kinship, err := lease.NewKinship(lease.KinshipConfig{Site: s.cfg.ID, Links: s.cfg.Lease.Match.Links, Consent: s.cfg.Lease.Consent})
 	s.links = &links{base: &s.base, kinship: kinship, matches: s.borrowing.matches, inviting: make(map[grid.SiteID][]uint64)}
 	return err
 }
 
 // measure makes the part that measures latencies.
-func (s *Site) measure(seed uint64) error {
-	survey, err := coalloc.NewSurvey(s.cfg.Survey, streamLatency.of(seed))
+func (s builder) measure() error {
+	survey, err := coalloc.NewSurvey(s.cfg.Survey, streamLatency.of(s.seed))
 	s.latencies = &latencies{base: &s.base, survey: survey}
 	return err
 }
 
+// catalogue makes the part that knows data sets.
+func (s builder) catalogue() error {
+	cfg := dataset.Config{Self: s.cfg.ID, Federation: s.cfg.Directory.Federation}
+	s.inputs = &inputs{base: &s.base, catalog: dataset.New(cfg, streamData.of(s.seed))}
+	return nil
+}
+
 // divide makes the part that runs jobs at several sites.
-func (s *Site) divide(seed uint64) error {
+func (s builder) divide() error {
 	g := &gangs{
 		base: &s.base, jobs: s.jobs, home: coalloc.NewHome(s.cfg.ID, s.cluster, s.loans.book), inputs: s.inputs, book: s.loans.book,
 		recovery: s.recovery, limbo: s.limbo, siteName: s.SiteName, alive: make(map[grid.TaskID]bool),
@@ -143,32 +146,32 @@ func (s *Site) divide(seed uint64) error {
 	}
 	s.gangs, s.loans.others = g, g
 	s.jobs.watchers = append(s.jobs.watchers, g)
-	return g.coordinate(seed)
+	return g.coordinate(s.seed)
 }
 
 // pack makes the part of a site that heads clusters.
-func (s *Site) pack(seed uint64) error {
+func (s builder) pack() error {
 	s.packing = &packing{
 		base: &s.base, jobs: s.jobs, here: here{s.jobs}, agent: s.placing.agent, payment: s.placing.payment, dir: s.quotes.dir,
 		members: s.cfg.Heads.Members, booked: make(map[grid.SiteID][]booking), gone: make(map[grid.SiteID]uint64),
 	}
 	s.placing.packing = s.packing
-	return s.packing.head(seed)
+	return s.packing.head(s.seed)
 }
 
-// arrange puts the parts that there are in their orders.
-func (s *Site) arrange(parts Parts) {
+// arrange puts the parts that there are in the orders in which they do things.
+func (s builder) arrange() {
 	for _, p := range []struct {
 		of   Parts
-		part part
+		part ticker
 	}{
-		{Jobs, s.recovery}, {Gossip, s.quotes}, {Market, s.placing}, {Leases, s.loans}, {Leases, s.pilots}, {Links, s.links}, {Bank, s.payment},
+		{Jobs, s.recovery}, {Gossip, s.quotes}, {Market, s.placing}, {Leases, s.loans}, {Links, s.links}, {Bank, s.payment},
 		{Leases, s.borrowing}, {Latencies, s.latencies}, {Data, s.inputs}, {Coallocation, s.gangs}, {Jobs, s.limbo}, {Packing, s.packing}, {Jobs, s.jobs},
 	} {
-		if !parts.has(p.of) {
+		if !s.with.has(p.of) {
 			continue
 		}
-		s.parts = append(s.parts, p.part)
+		s.tickers = append(s.tickers, p.part)
 		if p.of.has(Gossip | Latencies) {
 			s.calm = append(s.calm, p.part)
 		} else {
@@ -176,30 +179,30 @@ func (s *Site) arrange(parts Parts) {
 		}
 	}
 	s.starters, s.tellers = []starter{s.jobs}, []teller{s.jobs}
-	if parts.has(Leases) {
+	if s.with.has(Leases) {
 		s.starters = append(s.starters, s.borrowing)
 	}
-	if parts.has(Gossip) {
+	if s.with.has(Gossip) {
 		s.tellers = append(s.tellers, s.quotes)
 	}
 	for _, k := range []struct {
 		of   Parts
 		part keeper
 	}{{Bank, s.payment}, {Data, s.inputs}, {Coallocation, s.gangs}, {Leases, s.loans}, {Links, s.links}} {
-		if parts.has(k.of) {
+		if s.with.has(k.of) {
 			s.keepers = append(s.keepers, k.part)
 		}
 	}
 	ways := &s.jobs.ways
-	if parts.has(Coallocation) {
+	if s.with.has(Coallocation) {
 		*ways = append(*ways, s.gangs)
 	} else {
 		*ways = append(*ways, whole{s.jobs})
 	}
-	if parts.has(Packing) {
+	if s.with.has(Packing) {
 		*ways = append(*ways, s.packing)
 	}
-	if parts.has(Market) {
+	if s.with.has(Market) {
 		*ways = append(*ways, s.placing)
 	}
 	*ways = append(*ways, here{s.jobs})

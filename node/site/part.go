@@ -18,8 +18,12 @@ type part interface {
 	// takes says what is for the part. It is called on a nil part: what it enters is the
 	// same for all sites.
 	takes(*board)
+}
+
+// ticker is a part to which time means something.
+type ticker interface {
 	// tick does what is due. When anything but what is private to one part has happened
-	// all parts have their ticks, in the order of Site.parts.
+	// all parts have their ticks, in the order that builder.arrange gives them.
 	tick(now grid.Time, out *grid.Outbox)
 	// nextTimer returns when the part next needs a tick, and grid.Never if it needs none.
 	nextTimer() grid.Time

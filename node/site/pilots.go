@@ -23,10 +23,6 @@ func (*pilots) takes(b *board) {
 	take(b, func(s *Site) *pilots { return s.pilots }, (*pilots).activated)
 }
 
-func (*pilots) tick(grid.Time, *grid.Outbox) {}
-
-func (*pilots) nextTimer() grid.Time { return grid.Never }
-
 // activated: somebody has claimed processors of this site.
 func (ps *pilots) activated(now grid.Time, in *lease.Activated, out *grid.Outbox) {
 	ps.keep(now, in.Lease, out)

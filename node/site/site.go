@@ -27,9 +27,9 @@ type Site struct {
 	limbo     *limbo
 	packing   *packing
 
-	parts    []part // in the order of their ticks
-	calm     []part // those whose ticks change nothing that another part looks at in its own
-	rest     []part // the others
+	tickers  []ticker // in the order of their ticks
+	calm     []ticker // those whose ticks change nothing that another part looks at in its own
+	rest     []ticker // the others
 	starters []starter
 	tellers  []teller
 	keepers  []keeper // in the order in which they take up what was stored
@@ -47,7 +47,7 @@ func New(cfg Config, seed uint64) (*Site, error) {
 	s := &Site{base: base{cfg: cfg}, unsettled: true, touched: true}
 	parts, err := cfg.parts()
 	if err == nil {
-		err = s.compose(parts, seed)
+		err = builder{s, parts, seed}.build()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("site %s: %w", cfg.Name, err)
@@ -116,7 +116,7 @@ func (s *Site) tick(now grid.Time, out *grid.Outbox) {
 		s.unsettled = false
 		return
 	}
-	for _, p := range s.parts {
+	for _, p := range s.tickers {
 		p.tick(now, out)
 	}
 	for _, p := range s.starters {
