@@ -69,6 +69,9 @@ func TestPartsLeftOut(t *testing.T) {
 				}
 			})
 			b.step(&Submit{Token: 1, Job: b.job(1, 3)})
+			if b.lookups > 0 != tt.parts.has(Quotes) {
+				t.Errorf("its quote makes it look up %d cells", b.lookups)
+			}
 			for _, in := range []grid.Input{
 				&FindQuotes{Token: 2}, &SetPrice{Token: 3, Price: 2 * grid.Credit}, &RequestLease{Token: 4, Lender: "there", Processors: 1, Span: grid.Hour},
 				&ChangeLease{Token: 5, Change: RenewLease, Number: 1}, &bank.Question{Token: 7},

@@ -24,6 +24,7 @@ type bench struct {
 	events  []grid.Event
 	sends   []grid.Send
 	answers map[uint64]any
+	lookups int // in the DHT
 }
 
 func newBench(t *testing.T, spoil func(*Config)) *bench {
@@ -78,6 +79,8 @@ func (b *bench) carryOut() {
 			b.started = append(b.started, b.out.Tasks[e.Index])
 		case grid.EffectSend:
 			b.sends = append(b.sends, b.out.Sends[e.Index])
+		case grid.EffectClosest:
+			b.lookups++
 		case grid.EffectKill:
 			b.killed = append(b.killed, b.out.Tasks[e.Index])
 		case grid.EffectTell:
