@@ -15,7 +15,7 @@ COUNT    ?= 5
 # A guard against tests that hang, wide enough for a busy machine.
 TIMEOUT  ?= 30m
 
-.PHONY: help build demo test check lint race bench fuzz proto deps clean
+.PHONY: help build demo test check lint race bench figures fuzz proto deps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -44,6 +44,9 @@ check: lint test race ## exactly what CI runs
 
 bench: ## benchmarks with allocations (COUNT=5 runs each); compare two outputs with benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) -timeout 60m ./...
+
+figures: $(BIN) ## write docs/figures, all (half an hour and more) or SUBJECT="packing chaos"; TRACES=DIR has the logs
+	$(GO) run ./internal/figures -gridnode $(BIN) -traces '$(TRACES)' -out docs/figures $(SUBJECT)
 
 fuzz: ## run every fuzz target for FUZZTIME (default 10s) each
 	@for p in $$($(GO) list ./...); do \

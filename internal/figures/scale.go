@@ -1,0 +1,112 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+)
+
+// scale is all that gridnode testnet scale gives: its targets, and figures by size.
+type scale struct {
+	flags  string
+	live   bool // real nodes beside virtual networks
+	groups []group
+}
+
+// group is figures of a federation that make one table, with a column for each size.
+type group struct {
+	title, text string
+	figures     []figure
+}
+
+// scaleReport is the JSON of gridnode testnet scale, as far as it is used here.
+type scaleReport struct {
+	Results []map[string]any `json:"results"`
+	Live    []struct {
+		Sites int `json:"sites"`
+		Types []struct {
+			Type                       string  `json:"type"`
+			Live, Virtual, Least, Most float64 // messages
+		} `json:"types"`
+	} `json:"live"`
+	Targets []struct {
+		Text, Wanted, Here string
+		Met                bool
+	} `json:"targets"`
+}
+
+func (t scale) measure(ctx context.Context, run runner) (string, error) {
+	command := strings.Join(strings.Fields("gridnode testnet scale "+t.flags+" "+seed), " ")
+	text, err := run.output(ctx, command+" -o json")
+	if err != nil {
+		return "", err
+	}
+	var r scaleReport
+	if err := json.Unmarshal(text, &r); err != nil {
+		return "", fmt.Errorf("%s: %w", command, err)
+	}
+	targets := grid{{"what", "target", "here", "met"}}
+	for _, g := range r.Targets {
+		met := "yes"
+		if !g.Met {
+			met = "no"
+		}
+		targets = append(targets, grid{{g.Text, g.Wanted, g.Here, met}}.wrapped(56, 28, 20, 4)...)
+	}
+	parts := []string{section("Targets", "A target that is missed is no error: the table says how far it is.", targets.markdown(), []string{command})}
+	if t.live {
+		parts = append(parts, r.beside()...)
+	}
+	for _, g := range t.groups {
+		table, err := r.table(g)
+		if err != nil {
+			return "", fmt.Errorf("%s: %w", command, err)
+		}
+		parts = append(parts, "## "+g.title+"\n\n"+wrap(g.text, widthMax)+"\n"+table.markdown())
+	}
+	return strings.Join(parts, "\n"), nil
+}
+
+// table has a column for each size.
+func (r *scaleReport) table(g group) (grid, error) {
+	head := []string{"sites"}
+	var results []*result
+	for _, keys := range r.Results {
+		m := &result{keys: keys}
+		head = append(head, number(m.at("sites"), 0))
+		results = append(results, m)
+	}
+	out := grid{head}
+	for _, f := range g.figures {
+		row := []string{f.head}
+		for _, m := range results {
+			row = append(row, number(f.of(m), f.decimals))
+			if m.missing != "" {
+				return nil, fmt.Errorf("the result has no number %q", m.missing)
+			}
+		}
+		out = append(out, row)
+	}
+	return out, nil
+}
+
+// beside returns a table for each number of nodes: messages live and in virtual time.
+func (r *scaleReport) beside() (sections []string) {
+	for _, c := range r.Live {
+		table := grid{{"messages", "live", "virtual, mean", "least", "most", "off the range, %"}}
+		for _, m := range c.Types {
+			off := 0.0
+			switch {
+			case m.Live > m.Most:
+				off = 100 * ratio(m.Live-m.Most, m.Most)
+			case m.Live < m.Least:
+				off = 100 * ratio(m.Live-m.Least, m.Least)
+			}
+			table = append(table, []string{m.Type, number(m.Live, 0), number(m.Virtual, 0), number(m.Least, 0), number(m.Most, 0), number(off, 1)})
+		}
+		sections = append(sections, fmt.Sprintf("## %d nodes\n\n%s\n%s", c.Sites,
+			wrap("Real nodes, and five virtual networks of the same jobs. Of few messages chance changes much.", widthMax), table.markdown()))
+	}
+	return sections
+}
