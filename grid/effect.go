@@ -69,7 +69,7 @@ type Task struct {
 	Gang    *Gang // a co-allocated execution as a whole; else nil
 	Bring   Time  // with Gang: how much longer than others its start may take, as its inputs are brought first
 	Rank    *Rank // of one task of a gang; else nil
-	Abandon bool  // for EffectKill of a gang: nobody waits for what runs at other sites, as its leases are given up
+	Abandon bool  // for EffectKill: nobody waits for what runs at other sites, as its leases are over; only of a gang is the end reported
 }
 
 // Pilot names processors that one site uses at another under a lease. The zero

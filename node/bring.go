@@ -20,6 +20,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
+	"gridnode/node/pilot"
 	"gridnode/node/run"
 	"gridnode/node/site"
 	"gridnode/node/store"
@@ -258,7 +259,7 @@ func (b *bringer) fetch(ctx context.Context, from grid.SiteID, name string, size
 	}
 	switch {
 	case len(first.Refused) > 0:
-		return fmt.Errorf("its holder refuses: %q", first.Refused[:min(len(first.Refused), reasonMax)])
+		return fmt.Errorf("its holder refuses: %q", first.Refused[:min(len(first.Refused), pilot.ReasonMax)])
 	case !first.Held || first.Size != size || len(first.Data) > 0:
 		return wire.Malformed("data set %s of %d bytes, it was said to have %d", name, first.Size, size)
 	}

@@ -70,9 +70,11 @@ func nothingLeft(t *testing.T, hosts ...*Host) {
 			return left == 0
 		})
 		until(t, "no connections are forwarded at "+h.cfg.Site.Name, func() bool {
-			h.gangs.mu.Lock()
-			defer h.gangs.mu.Unlock()
-			return len(h.gangs.all) == 0 && len(h.gangs.keys) == 0
+			idle := false
+			if err := h.Do(t.Context(), func(*site.Site) { idle = h.pilots.core.Idle() }); err != nil {
+				t.Fatal(err)
+			}
+			return idle && h.pilots.forward.Len() == 0
 		})
 	}
 }

@@ -59,6 +59,15 @@ func (o *gangOutput) merge(last bool) {
 	}
 }
 
+// close lets go of the files.
+func (o *gangOutput) close() {
+	for i := range o.streams {
+		if file := o.streams[i].file; file != nil {
+			file.Close()
+		}
+	}
+}
+
 func (s *gangStream) merge(last bool) (err error) {
 	if s.file == nil {
 		if s.file, err = os.OpenFile(s.path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600); err != nil {

@@ -1,32 +1,27 @@
 package node
 
 import (
-	"bufio"
-	"bytes"
 	"net"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/network"
-
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/node/forward"
-	"gridnode/node/p2p"
-	"gridnode/node/run"
+	"gridnode/node/pilot"
 )
 
 // rankOrder is an order about one task of a gang of two, at the given sites.
-func rankOrder(kind uint32, key uint64, j *grid.Job, rank int, sites ...grid.SiteID) *wirepb.PilotOrder {
+func rankOrder(kind pilot.OrderKind, key uint64, j *grid.Job, rank int, sites ...grid.SiteID) *wirepb.PilotOrder {
 	g := &grid.Gang{Task: grid.TaskID{Job: j.ID, Epoch: 1}, Each: 1}
 	for _, site := range sites {
 		g.Parts = append(g.Parts, grid.GangPart{Site: site, Processors: 1})
 	}
 	o := runOrder(key, j)
-	o.Kind, o.Epoch, o.Gang, o.Rank = kind, grid.RankTask(g.Task, rank).Epoch, wire.GangProto(g, true), uint32(rank)
+	o.Kind, o.Epoch, o.Gang, o.Rank = uint32(kind), grid.RankTask(g.Task, rank).Epoch, wire.GangProto(g, true), uint32(rank)
 	return o
 }
 
@@ -42,7 +37,7 @@ func TestHostileGangs(t *testing.T) {
 	key := a.Lease.Key
 	job := func(n uint64) *grid.Job { return scriptJob(b, n, "exit 3") }
 	order := func(n uint64, rank int, change func(o *wirepb.PilotOrder)) *wirepb.PilotOrder {
-		o := rankOrder(orderPrepare, key, job(n), rank, b.ID(), l.ID())
+		o := rankOrder(pilot.OrderPrepare, key, job(n), rank, b.ID(), l.ID())
 		change(o)
 		return o
 	}
@@ -67,57 +62,48 @@ func TestHostileGangs(t *testing.T) {
 			switch {
 			case tt.want == "" && len(reports) > 0:
 				t.Errorf("%v, want the stream to end", reports)
-			case tt.want != "" && (len(reports) != 1 || reports[0].Kind != reportRefused || !strings.Contains(string(reports[0].Reason), tt.want)):
+			case tt.want != "" && (len(reports) != 1 || reports[0].Kind != uint32(pilot.ReportRefused) || !strings.Contains(string(reports[0].Reason), tt.want)):
 				t.Errorf("%v, want a refusal: %s", reports, tt.want)
 			}
 		})
 	}
-	good := rankOrder(orderPrepare, key, job(20), 1, b.ID(), l.ID())
-	run := rankOrder(orderRun, key, job(20), 1, b.ID(), l.ID())
+	good := rankOrder(pilot.OrderPrepare, key, job(20), 1, b.ID(), l.ID())
+	run := rankOrder(pilot.OrderRun, key, job(20), 1, b.ID(), l.ID())
 	reports := orderTo(t, b, l, good, run)
-	if last := reports[len(reports)-1]; last.Kind != reportEnded || last.Result.ExitCode != 3 {
+	if last := reports[len(reports)-1]; last.Kind != uint32(pilot.ReportEnded) || last.Result.ExitCode != 3 {
 		t.Fatalf("%v, want it to run", reports)
 	}
 	if reports := orderTo(t, b, l, order(21, 1, func(*wirepb.PilotOrder) {})); len(reports) != 1 || !strings.Contains(string(reports[0].Reason), "has tasks of job") {
 		t.Errorf("%v, want the lease to be another job's", reports)
 	}
 
-	// A lease that ends just before a task is entered leaves nothing behind.
-	late := &grid.Gang{Task: grid.TaskID{Job: job(22).ID, Epoch: 1}, Each: 1, Parts: []grid.GangPart{{Site: b.ID(), Processors: 1}, {Site: l.ID(), Processors: 1}}}
-	session := &pilotSession{h: l, from: b.ID(), ctx: t.Context()}
-	if err := session.join(awayID{key + 1, grid.RankTask(late.Task, 1)}, &grid.Task{Rank: &grid.Rank{Gang: late, Number: 1}}); err == nil {
-		t.Error("a task joins on a lease that is not there")
-	}
-	l.gangs.mu.Lock()
-	if len(l.gangs.keys) != 1 {
-		t.Errorf("leases with tasks of gangs: %v, want only %d", l.gangs.keys, key)
-	}
-	l.gangs.mu.Unlock()
-
 	// A site that enters as a job of another, or of this one, has a gang of its own,
 	// whose end is nobody else's.
-	taken := &grid.Gang{Task: grid.TaskID{Job: job(20).ID, Epoch: 1}, Each: 1, Parts: late.Parts}
-	theirs, err := l.gangs.enter(key, b.ID(), taken)
+	taken := &grid.Gang{Task: grid.TaskID{Job: job(20).ID, Epoch: 1}, Each: 1, Parts: []grid.GangPart{{Site: b.ID(), Processors: 1}, {Site: l.ID(), Processors: 1}}}
+	enter := func(home grid.SiteID) ([]string, error) {
+		return l.pilots.forward.Add(forward.Group{ID: forward.ID{Home: home, Task: taken.Task}, Sites: taken.Sites()})
+	}
+	theirs, err := enter(b.ID())
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, home := range []grid.SiteID{"another", l.ID()} {
-		switch mine, err := l.gangs.enter(key+1, home, taken); {
+		switch mine, err := enter(home); {
 		case err != nil:
 			t.Errorf("%s enters as a job of another: %v", home, err)
 		case slices.ContainsFunc(mine, func(a string) bool { return slices.Contains(theirs, a) }):
 			t.Errorf("%s has the addresses %v, which are of another's job: %v", home, mine, theirs)
 		}
-		l.gangs.vacate(key + 1)
+		l.pilots.forward.Remove(forward.ID{Home: home, Task: taken.Task})
 	}
-	if again, err := l.gangs.enter(key, b.ID(), taken); err != nil || !slices.Equal(again, theirs) {
+	if again, err := enter(b.ID()); err != nil || !slices.Equal(again, theirs) {
 		t.Errorf("the job has the addresses %v (%v), want %v", again, err, theirs)
 	}
 
 	third := realConfig(t, 3, b.cfg.Memory)
 	third.Join = l.Addrs()
 	stranger := realHost(t, third)
-	addresses, err := stranger.gangs.forward.Add(forward.Group{
+	addresses, err := stranger.pilots.forward.Add(forward.Group{
 		ID: forward.ID{Home: b.ID(), Task: taken.Task}, Sites: []grid.SiteID{stranger.ID(), l.ID()},
 	})
 	if err != nil {
@@ -131,67 +117,5 @@ func TestHostileGangs(t *testing.T) {
 	c.SetReadDeadline(time.Now().Add(20 * time.Second))
 	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
 		t.Errorf("a site that is not of the job reaches its tasks: %d bytes, %v", n, err)
-	}
-}
-
-// reportsOf is the end of a borrower's stream at which reports arrive.
-type reportsOf struct {
-	network.Stream
-	sent bytes.Buffer
-}
-
-func (*reportsOf) SetWriteDeadline(time.Time) error { return nil }
-func (r *reportsOf) Write(b []byte) (int, error)    { return r.sent.Write(b) }
-
-// TestTooManyTasksInAStream: what is beyond the bound is refused with the reason, and
-// the tasks that are there already go on.
-func TestTooManyTasksInAStream(t *testing.T) {
-	b, l := leasePair(t)
-	for _, tt := range []struct {
-		kind uint32
-		most int
-		want string
-	}{{orderPrepare, grid.RanksMax, "are being prepared already"}, {orderRun, run.PilotTasksMax, "run already"}} {
-		full := make(map[awayID]bool)
-		for i := range tt.most {
-			full[awayID{1, grid.TaskID{Job: grid.JobID{Hi: 1, Lo: uint64(i)}}}] = true
-		}
-		var reports reportsOf
-		p := &pilotSession{h: l, from: b.ID(), s: &reports, ctx: t.Context(), tasks: full, preparing: full}
-		for n := range uint64(2) {
-			if err := p.order(rankOrder(tt.kind, 1, scriptJob(b, n+1, "true"), 1, b.ID(), l.ID())); err != nil {
-				t.Fatalf("order of kind %d: the stream ends: %v", tt.kind, err)
-			}
-			var r wirepb.PilotReport
-			if err := readProto(bufio.NewReader(&reports.sent), &r); err != nil || r.Kind != reportRefused || !strings.Contains(string(r.Reason), tt.want) {
-				t.Errorf("order of kind %d: %v, %v, want a refusal: %s", tt.kind, &r, err, tt.want)
-			}
-		}
-		if len(full) != tt.most {
-			t.Errorf("order of kind %d: %d tasks, want %d", tt.kind, len(full), tt.most)
-		}
-	}
-}
-
-// TestUnreadyTaskSaysWhy: a co-allocated job whose tasks cannot all be prepared in time
-// fails with what the last pilot asked has said.
-func TestUnreadyTaskSaysWhy(t *testing.T) {
-	h := realHost(t, realConfig(t, 1, &p2p.Memory{}))
-	x := newGangs(h, func(*grid.TaskEnded) {})
-	defer x.Close()
-	x.away = newAway(h, func(*grid.TaskEnded) {})
-	id := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 1}, Epoch: 1}
-	g := x.get(id)
-	g.task = &grid.Task{ID: id, Gang: &grid.Gang{Task: id, Each: 1, Parts: []grid.GangPart{{Site: "lender", Processors: 1}}}}
-	g.ranks[0] = &gangRank{id: grid.RankTask(id, 0), away: true}
-	g.due = time.Now().Add(time.Hour)
-	x.rankRefused(grid.RankTask(id, 0), "no such lease")
-	if g.step(); g.failure != nil {
-		t.Fatalf("it fails at once: %+v", g.failure)
-	}
-	g.due = time.Now().Add(-time.Second)
-	g.step()
-	if g.failure == nil || !strings.HasSuffix(g.failure.Result.Reason, "1m0s: no such lease") {
-		t.Errorf("it ends with %+v, want the reason of the refusal", g.failure)
 	}
 }

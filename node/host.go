@@ -71,7 +71,7 @@ type Host struct {
 	loop  loop
 	own   *run.Processes // nil if cfg.Executor runs the tasks
 
-	gangs *gangs // nil if cfg.Executor runs the tasks
+	pilots *pilots // nil if cfg.Executor runs the tasks
 
 	inbox      *inbox
 	questions  questions
@@ -124,9 +124,9 @@ func Start(ctx context.Context, cfg HostConfig) (*Host, error) {
 	if cfg.Home != "" {
 		h.net.Handle(outputProtocol, h.serveOutput)
 		h.net.Handle(fetchProtocol, h.serveFetch)
-		if h.own != nil {
-			h.net.Handle(pilotProtocol, h.servePilots)
-			h.net.HandleTasks(forward.Protocol, h.gangs.forward.Serve)
+		if h.pilots != nil {
+			h.net.Handle(pilotProtocol, h.pilots.serve)
+			h.net.HandleTasks(forward.Protocol, h.pilots.forward.Serve)
 		}
 		h.wg.Go(h.fetch.run)
 		h.wg.Go(h.prune)
@@ -151,38 +151,29 @@ func (h *Host) start(ctx context.Context) error {
 	if h.loop.site, err = site.New(h.siteConfig(), h.seed()); err != nil {
 		return err
 	}
-	ended := func(e *grid.TaskEnded) { h.inbox.put(e) }
 	if h.net, err = p2p.Start(h.netConfig()); err != nil {
 		return err // before a shim is started in vain
 	}
-	if h.loop.exec, err = h.executor(ctx, ended); err != nil {
+	if h.loop.exec, err = h.executor(ctx); err != nil {
 		return fmt.Errorf("start executor: %w", err)
 	}
 	return h.recover()
 }
 
-func (h *Host) executor(ctx context.Context, ended func(*grid.TaskEnded)) (Executor, error) {
+func (h *Host) executor(ctx context.Context) (Executor, error) {
 	if h.cfg.Executor != nil {
-		return h.cfg.Executor(ended)
+		return h.cfg.Executor(func(e *grid.TaskEnded) { h.inbox.put(e) })
 	}
-	x := newGangs(h, ended)
-	of := func(e *grid.TaskEnded) { // each end to whose it is
-		if x.rankEnded(e) {
-			return
-		}
-		ended(e) // at first: see pilotSession.join
-		if key, yes := site.IsPilot(e.ID); yes {
-			x.vacate(key)
-		}
-	}
-	p, err := run.StartProcesses(ctx, run.ProcessConfig{Files: h.files, Name: h.cfg.Site.Name, Shim: h.cfg.Shim, Logger: h.log}, of)
+	x := newPilots(h)
+	p, err := run.StartProcesses(ctx, run.ProcessConfig{
+		Files: h.files, Name: h.cfg.Site.Name, Shim: h.cfg.Shim, Logger: h.log, Pilots: x.tell,
+	}, x.ended)
 	if err != nil {
 		x.Close()
-		return nil, err // and not a nil *processes
+		return nil, err // and not a nil *pilots
 	}
-	h.own, h.gangs = p, x
-	x.own, x.away = p, newAway(h, of)
-	return &executors{own: p, away: x.away, gangs: x}, nil
+	x.own, h.own, h.pilots = p, p, x
+	return x, nil
 }
 
 func (h *Host) openStore() (*store.Store, error) {

@@ -13,6 +13,7 @@ import (
 
 	"gridnode/coalloc/dataset"
 	"gridnode/grid"
+	"gridnode/node/pilot"
 	"gridnode/node/run"
 	"gridnode/node/site"
 )
@@ -66,7 +67,7 @@ func runs(t *testing.T, h *Host, j *grid.Job) (site.View, string) {
 	submitJob(t, h, j)
 	until(t, "it is over", func() bool { return stateOf(t, h, j).State.Terminal() })
 	v := stateOf(t, h, j)
-	if v.State == site.Refused || v.Result.ExitCode == run.ExitNoStart {
+	if v.State == site.Refused || v.Result.ExitCode == pilot.ExitNoStart {
 		return v, ""
 	}
 	return v, readOutput(t, h, j, run.Stdout)
@@ -103,7 +104,7 @@ func TestCloseToFiles(t *testing.T) {
 		if len(v.Gang.Parts) != 1 || v.Gang.Parts[0].Site != tt.site.ID() || output != tt.output {
 			t.Errorf("%s by %q: %v (%s) at %v with %q, want %q at %s", tt.input, tt.policy, v.State, v.Reason, v.Gang.Parts, output, tt.output, tt.site.cfg.Site.Name)
 		}
-		if tt.output == "" && (v.Result.ExitCode != run.ExitNoStart || !strings.Contains(v.Reason+v.Result.Reason, "input "+tt.input+" is not here: no site that holds it lets others copy it")) {
+		if tt.output == "" && (v.Result.ExitCode != pilot.ExitNoStart || !strings.Contains(v.Reason+v.Result.Reason, "input "+tt.input+" is not here: no site that holds it lets others copy it")) {
 			t.Errorf("%s by %q: %v, exit code %d, %q", tt.input, tt.policy, v.State, v.Result.ExitCode, v.Result.Reason)
 		}
 		said := fmt.Sprint(v.Verdicts)
@@ -181,7 +182,7 @@ func TestDataSetOutlivesRestart(t *testing.T) {
 	}
 	awaitHolders(t, home, "dropped", 0)
 	v, _ := runs(t, home, readingJob(home, 2, "", "dropped"))
-	if v.Result.ExitCode != run.ExitNoStart || v.Gang.Parts[0].Site != hosts[2].ID() {
+	if v.Result.ExitCode != pilot.ExitNoStart || v.Gang.Parts[0].Site != hosts[2].ID() {
 		t.Errorf("after it was dropped: %v, exit code %d (%s) at %v", v.State, v.Result.ExitCode, v.Result.Reason, v.Gang.Parts)
 	}
 	if err := os.WriteFile(path, []byte("another text"), 0o600); err != nil {

@@ -75,6 +75,9 @@ func (l *loop) run() error {
 // wait returns how long until the site needs a tick.
 func (l *loop) wait() time.Duration {
 	next := l.site.NextTimer()
+	if l.h.pilots != nil {
+		next = min(next, l.h.pilots.core.NextTimer())
+	}
 	if next == grid.Never {
 		return time.Hour // costs nothing, and needs no second case
 	}
@@ -91,13 +94,17 @@ func (l *loop) turn() (err error) {
 	}()
 	l.inputs = l.h.inbox.take(l.inputs[:0], turnMax)
 	now := l.clock.now()
-	looks := 0
+	aside := 0 // inputs that the site does not see
 	for _, in := range l.inputs {
 		switch in := in.(type) {
 		case *look:
 			in.at(l.site)
 			close(in.done)
-			looks++
+			aside++
+			continue
+		case *pilotInput:
+			l.h.pilots.take(in)
+			aside++
 			continue
 		case *grid.TaskEnded:
 			l.ended = append(l.ended, in.ID)
@@ -108,11 +115,21 @@ func (l *loop) turn() (err error) {
 		}
 		l.step(now, in)
 	}
-	if looks == len(l.inputs) && looks > 0 {
-		return nil // nobody but readers: time can wait for its timer
-	}
+	all := len(l.inputs)
 	clear(l.inputs)
+	if aside == all && aside > 0 {
+		l.pilots(now) // the site's time can wait for its timer
+		return nil
+	}
 	return l.finish(now)
+}
+
+// pilots ends a turn of the pilots' core.
+func (l *loop) pilots(now grid.Time) {
+	if l.h.pilots != nil {
+		l.h.pilots.tick(now)
+		l.h.pilots.carryOut()
+	}
 }
 
 // full answers a submission for which the disk has no room.
@@ -169,6 +186,7 @@ func (l *loop) finish(now grid.Time) error {
 		l.ended = l.ended[:0]
 	}
 	l.carryOut()
+	l.pilots(now)
 	for _, n := range l.site.Notices() {
 		l.h.log.Warn(n.Text, n.About...)
 	}

@@ -2,17 +2,24 @@ package node
 
 import (
 	"bufio"
+	"bytes"
 	"context"
+	"errors"
+	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
+
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/node/p2p"
-	"gridnode/node/site"
+	"gridnode/node/pilot"
+	"gridnode/node/run"
+	"gridnode/node/shim"
 )
 
 // orderTo sends orders to a site's pilots over one stream and returns the reports that
@@ -26,7 +33,9 @@ func orderTo(t *testing.T, from, to *Host, orders ...*wirepb.PilotOrder) (report
 		t.Fatal(err)
 	}
 	defer s.Reset()
+	session := uint64(time.Now().UnixMicro())
 	for _, o := range orders {
+		o.Session = session
 		if err := writeProto(s, o); err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +48,8 @@ func orderTo(t *testing.T, from, to *Host, orders ...*wirepb.PilotOrder) (report
 			return reports
 		}
 		reports = append(reports, report)
-		if report.Kind == reportRefused || report.Kind == reportEnded || report.Kind == reportLost {
+		switch pilot.ReportKind(report.Kind) {
+		case pilot.ReportRefused, pilot.ReportEnded, pilot.ReportLost:
 			return reports
 		}
 	}
@@ -47,7 +57,7 @@ func orderTo(t *testing.T, from, to *Host, orders ...*wirepb.PilotOrder) (report
 
 func runOrder(key uint64, j *grid.Job) *wirepb.PilotOrder {
 	id := j.ID.Bytes()
-	return &wirepb.PilotOrder{Kind: orderRun, Key: key, Job: id[:], Epoch: 1, Spec: wire.JobProto(j), Limit: int64(grid.Minute)}
+	return &wirepb.PilotOrder{Kind: uint32(pilot.OrderRun), Key: key, Job: id[:], Epoch: 1, Spec: wire.JobProto(j), Limit: int64(grid.Minute)}
 }
 
 // TestPilotTakesTasksFromItsBorrowerOnly: neither a third site, nor the borrower beyond
@@ -79,35 +89,35 @@ func TestPilotTakesTasksFromItsBorrowerOnly(t *testing.T) {
 		{"a job of another home", b, runOrder(key, job(l, 4, 1)), ""},
 		{"no lease", b, runOrder(0, job(b, 5, 1)), ""},
 		{"an unknown kind", b, &wirepb.PilotOrder{Kind: 9, Key: key, Job: make([]byte, 16)}, ""},
-		{"no job", b, &wirepb.PilotOrder{Kind: orderKill, Key: key}, ""},
-		{"no spec", b, &wirepb.PilotOrder{Kind: orderRun, Key: key, Job: slices.Repeat([]byte{1}, 16), Limit: 1}, ""},
-		{"a long reason", b, &wirepb.PilotOrder{Kind: orderKill, Key: key, Job: slices.Repeat([]byte{1}, 16), Reason: make([]byte, 1000)}, ""},
+		{"no job", b, &wirepb.PilotOrder{Kind: uint32(pilot.OrderKill), Key: key}, ""},
+		{"no spec", b, &wirepb.PilotOrder{Kind: uint32(pilot.OrderRun), Key: key, Job: slices.Repeat([]byte{1}, 16), Limit: 1}, ""},
+		{"a long reason", b, &wirepb.PilotOrder{Kind: uint32(pilot.OrderKill), Key: key, Job: slices.Repeat([]byte{1}, 16), Reason: make([]byte, 1000)}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			reports := orderTo(t, tt.from, l, tt.order)
 			switch {
 			case tt.want == "" && len(reports) > 0:
 				t.Errorf("%v, want the stream to end", reports)
-			case tt.want != "" && (len(reports) != 1 || reports[0].Kind != reportRefused || !strings.Contains(string(reports[0].Reason), tt.want)):
+			case tt.want != "" && (len(reports) != 1 || reports[0].Kind != uint32(pilot.ReportRefused) || !strings.Contains(string(reports[0].Reason), tt.want)):
 				t.Errorf("%v, want a refusal: %s", reports, tt.want)
 			}
 		})
 	}
 	// What was not refused by mistake: the borrower's own job runs.
 	reports := orderTo(t, b, l, runOrder(key, job(b, 6, 1)))
-	if last := reports[len(reports)-1]; last.Kind != reportEnded || last.Result.ExitCode != 3 {
+	if last := reports[len(reports)-1]; last.Kind != uint32(pilot.ReportEnded) || last.Result.ExitCode != 3 {
 		t.Errorf("%v, want exit code 3", reports)
 	}
 	// One that the pilot does not have, and that was begun, is lost.
 	begun := runOrder(key, job(b, 7, 1))
 	begun.Resume = true
-	if reports := orderTo(t, b, l, begun); len(reports) != 1 || reports[0].Kind != reportLost {
+	if reports := orderTo(t, b, l, begun); len(reports) != 1 || reports[0].Kind != uint32(pilot.ReportLost) {
 		t.Errorf("%v, want it to be lost", reports)
 	}
 	// One that is killed before it is run is not run any more.
 	killed := runOrder(key, job(b, 8, 1))
-	kill := &wirepb.PilotOrder{Kind: orderKill, Key: key, Job: killed.Job, Epoch: 1, Reason: []byte("not wanted")}
-	if reports := orderTo(t, b, l, kill, killed); len(reports) != 1 || reports[0].Result.GetExitCode() != site.ExitCancelled {
+	kill := &wirepb.PilotOrder{Kind: uint32(pilot.OrderKill), Key: key, Job: killed.Job, Epoch: 1, Reason: []byte("not wanted")}
+	if reports := orderTo(t, b, l, kill, killed); len(reports) != 1 || reports[0].Result.GetExitCode() != pilot.ExitCancelled {
 		t.Errorf("%v, want it to end without having begun", reports)
 	}
 }
@@ -116,38 +126,56 @@ func TestPilotTakesTasksFromItsBorrowerOnly(t *testing.T) {
 // that runs there, and makes sense.
 func TestHostileReports(t *testing.T) {
 	h := realHost(t, realConfig(t, 1, &p2p.Memory{}))
-	var ended []*grid.TaskEnded
-	a := newAway(h, func(e *grid.TaskEnded) { ended = append(ended, e) })
-	job := scriptJob(h, 1, "true")
-	id := grid.TaskID{Job: job.ID, Epoch: 1}
-	link := &awayLink{site: "lender", tasks: map[grid.TaskID]*awayTask{}, wake: make(chan struct{}, 1)}
-	task := &awayTask{task: grid.Task{ID: id, Job: job, Pilot: grid.Pilot{Site: "lender", Key: 1}}, link: link}
-	link.tasks[id], a.where[id] = task, task
+	id := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 1}, Epoch: 1}
+	other := grid.TaskID{Job: id.Job, Epoch: 2}
+	s := &pilotSession{x: h.pilots, outputs: map[grid.TaskID]*[2]int64{id: {}}, ctx: t.Context()}
+	job := id.Job.Bytes()
 	for name, r := range map[string]*wirepb.PilotReport{
-		"kind":          {Kind: 9},
-		"stream":        {Kind: reportOutput, Stream: 3, Data: []byte("x")},
-		"no result":     {Kind: reportEnded},
-		"ends too soon": {Kind: reportEnded, Result: &wirepb.Result{Start: 5, End: 1}},
+		"kind":          {Kind: 99},
+		"stream":        {Kind: uint32(pilot.ReportOutput), Stream: 3, Data: []byte("x")},
+		"no result":     {Kind: uint32(pilot.ReportEnded)},
+		"ends too soon": {Kind: uint32(pilot.ReportEnded), Result: &wirepb.Result{Start: 5, End: 1}},
+		"no job":        {Kind: uint32(pilot.ReportLost), Job: []byte{1}},
 	} {
-		if err := a.report(link, id, r); err == nil {
-			t.Errorf("%s: it is taken", name)
+		var b bytes.Buffer
+		if r.Job == nil {
+			r.Job = job[:]
+		}
+		if err := writeProto(&b, r); err != nil {
+			t.Fatal(err)
+		}
+		if err := s.listen(&reportsOf{arrive: &b}); !errors.Is(err, wire.ErrMalformed) {
+			t.Errorf("%s: %v, want it to be malformed", name, err)
 		}
 	}
-	for name, r := range map[string]*wirepb.PilotReport{
-		"beyond what is here": {Kind: reportOutput, Stream: 1, Offset: 10, Data: []byte("x")},
-		"before the start":    {Kind: reportOutput, Stream: 1, Offset: -1, Data: []byte("x")},
+	for _, tt := range []struct {
+		name   string
+		report pilot.Report
+		want   int64 // bytes that are here then
+	}{
+		{"beyond what is here", pilot.Report{ID: id, Stream: 1, Offset: 10, Data: []byte("x")}, 0},
+		{"before the start", pilot.Report{ID: id, Stream: 1, Offset: -1, Data: []byte("x")}, 0},
+		{"another epoch", pilot.Report{ID: other, Stream: 1, Data: []byte("x")}, 0},
+		{"what follows", pilot.Report{ID: id, Stream: 1, Data: []byte("good")}, 4},
+		{"what is here", pilot.Report{ID: id, Stream: 1, Data: []byte("good")}, 4},
+		{"more than there may be", pilot.Report{ID: id, Stream: 1, Offset: 4, Data: make([]byte, shim.OutputMax)}, 4},
 	} {
-		if err := a.report(link, id, r); err != nil || task.written[0] != 0 {
-			t.Errorf("%s: %v, %d bytes written", name, err, task.written[0])
+		if err := s.output(&tt.report); err != nil || s.outputs[id][0] != tt.want {
+			t.Errorf("%s: %v, %d bytes are here, want %d", tt.name, err, s.outputs[id][0], tt.want)
 		}
 	}
-	if err := a.report(link, grid.TaskID{Job: job.ID, Epoch: 2}, &wirepb.PilotReport{Kind: reportLost}); err != nil || len(ended) != 0 {
-		t.Errorf("another epoch: %v, %v", err, ended)
+	if text, err := os.ReadFile(h.pilots.path(id, run.Stdout)); err != nil || string(text) != "good" {
+		t.Errorf("the output is %q (%v), want good", text, err)
 	}
-	if err := a.report(link, id, &wirepb.PilotReport{Kind: reportEnded, Result: &wirepb.Result{End: int64(grid.Second), ExitCode: 4}}); err != nil || len(ended) != 1 || ended[0].Result.ExitCode != 4 {
-		t.Errorf("%v, %v", err, ended)
-	}
-	if err := a.report(link, id, &wirepb.PilotReport{Kind: reportLost}); err != nil || len(ended) != 1 {
-		t.Errorf("its end is told twice: %v, %v", err, ended)
+	if _, err := os.Stat(h.pilots.path(other, run.Stdout)); err == nil {
+		t.Error("there is output of a task that does not run there")
 	}
 }
+
+// reportsOf is a stream on which bytes arrive.
+type reportsOf struct {
+	network.Stream
+	arrive *bytes.Buffer
+}
+
+func (r *reportsOf) Read(b []byte) (int, error) { return r.arrive.Read(b) }

@@ -111,6 +111,13 @@ func (f *Forwarder) remove(g *group) {
 	}
 }
 
+// Len returns for how many jobs connections are forwarded.
+func (f *Forwarder) Len() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.groups)
+}
+
 // Close ends everything and waits for it.
 func (f *Forwarder) Close() {
 	f.mu.Lock()

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/pilot"
 	"gridnode/node/shim"
-	"gridnode/node/site"
 )
 
 // A pilot keeps processors that are lent: a shim of its own, run as a task by the
@@ -24,8 +24,6 @@ const pilotConnectMax = 20 * time.Second
 
 // keepPilot starts a pilot, or has it last longer. The caller holds p.mu.
 func (p *Processes) keepPilot(task *grid.Task) {
-	// A shim that has neither tasks nor a daemon ends after a while; and the lease with it.
-	defer p.wg.Go(func() { _, _ = p.Link(p.ctx, task.Pilot.Key) }) // whoever needs the link sees the error
 	if run, runs := p.running[task.ID]; runs {
 		_ = p.client.Extend(run.name, task.Limit) // closed: reconnect reports what has become of it
 		return
@@ -59,201 +57,145 @@ func (p *Processes) clearPilot(key uint64) {
 // pilots are the daemon's connections to its pilots.
 type pilots struct {
 	mu    sync.Mutex
-	links map[uint64]*PilotLink
+	links map[uint64]*pilotLink
 }
 
-// PilotLink is the connection to one pilot.
-type PilotLink struct {
-	key    uint64
-	Dir    string
-	ready  chan struct{} // closed when client or err is set
-	client *shim.Client
-	err    error
-
-	mu      sync.Mutex
-	tasks   map[string]*pilotTask
-	changed chan struct{} // closed, and replaced, when a task has ended
-	gone    bool          // the pilot is
+// pilotLink is the connection to one pilot.
+type pilotLink struct {
+	client *shim.Client       // nil while it is dialled
+	cancel context.CancelFunc // of dialling
 }
 
-// pilotTask is a task of a pilot whose end is not acknowledged.
-type pilotTask struct {
-	processors int64
-	ended      *shim.Ended // nil while it runs
-}
-
-// Link returns the connection to a pilot, which may be starting.
-func (p *Processes) Link(ctx context.Context, key uint64) (*PilotLink, error) {
-	p.pilots.mu.Lock()
-	l := p.pilots.links[key]
-	if l == nil && p.ctx.Err() != nil {
-		p.pilots.mu.Unlock()
-		return nil, errClosed
+// get returns the connection to a pilot, nil if there is none.
+func (ps *pilots) get(key uint64) *shim.Client {
+	ps.mu.Lock()
+	defer ps.mu.Unlock()
+	if l := ps.links[key]; l != nil {
+		return l.client
 	}
-	if l == nil {
-		l = &PilotLink{key: key, Dir: p.files.Pilot(key), ready: make(chan struct{}), tasks: make(map[string]*pilotTask), changed: make(chan struct{})}
-		if p.pilots.links == nil {
-			p.pilots.links = make(map[uint64]*PilotLink)
-		}
-		p.pilots.links[key] = l
-		p.wg.Go(func() { p.serveLink(l) })
-	}
-	p.pilots.mu.Unlock()
-	select {
-	case <-l.ready:
-		return l, l.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	return nil
 }
 
 // drop forgets the connection to a pilot.
 func (ps *pilots) drop(key uint64) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	delete(ps.links, key)
+	if l := ps.links[key]; l != nil {
+		l.cancel()
+		delete(ps.links, key)
+	}
 }
 
-// serveLink connects to a pilot and takes in what it reports until it is gone.
-func (p *Processes) serveLink(l *PilotLink) {
-	l.client, l.err = p.dialPilot(l.Dir)
-	if l.err != nil {
-		p.pilots.drop(l.key)
-		close(l.ready)
+// PilotDir is the directory of a pilot and its tasks.
+func (p *Processes) PilotDir(key uint64) string { return p.files.Pilot(key) }
+
+// DialPilot connects to a pilot, which may be starting. ProcessConfig.Pilots is told Up
+// and then the ends of its tasks, or Down; and Down when the connection is gone.
+func (p *Processes) DialPilot(key uint64) {
+	if p.ctx.Err() != nil {
 		return
 	}
-	for _, t := range l.client.Adopt() { // of before a restart of the daemon
-		l.tasks[t.ID] = &pilotTask{}
-	}
-	close(l.ready)
-	stop := context.AfterFunc(p.ctx, l.client.Close)
-	defer stop()
-	for e := range l.client.Events() {
-		l.mu.Lock()
-		t := l.tasks[e.ID]
-		if t == nil {
-			t = &pilotTask{}
-			l.tasks[e.ID] = t
-		}
-		t.ended, t.processors = &e, 0
-		l.wake()
-		l.mu.Unlock()
-	}
-	l.mu.Lock()
-	l.gone = true
-	l.wake()
-	l.mu.Unlock()
-	p.pilots.mu.Lock()
-	if p.pilots.links[l.key] == l {
-		delete(p.pilots.links, l.key)
-	}
-	p.pilots.mu.Unlock()
-	l.client.Close()
-}
-
-// wake tells whoever waits for a change. The caller holds l.mu.
-func (l *PilotLink) wake() {
-	close(l.changed)
-	l.changed = make(chan struct{})
-}
-
-// PilotTasksMax bounds the tasks of one lease whose ends are not acknowledged.
-const PilotTasksMax = 1 << 14
-
-// dialPilot connects to a pilot once it listens.
-func (p *Processes) dialPilot(dir string) (*shim.Client, error) {
 	ctx, cancel := context.WithTimeout(p.ctx, pilotConnectMax)
-	defer cancel()
+	l := &pilotLink{cancel: cancel}
+	p.pilots.mu.Lock()
+	if p.pilots.links == nil {
+		p.pilots.links = make(map[uint64]*pilotLink)
+	}
+	p.pilots.links[key] = l
+	p.pilots.mu.Unlock()
+	p.wg.Go(func() {
+		defer cancel()
+		err := p.servePilot(ctx, key, l)
+		p.pilots.mu.Lock()
+		if p.pilots.links[key] == l {
+			delete(p.pilots.links, key)
+		}
+		p.pilots.mu.Unlock()
+		if p.ctx.Err() == nil {
+			p.tell(&pilot.Down{Key: key, Why: ShortReason(err)})
+		}
+	})
+}
+
+// servePilot tells what a pilot says until it is gone.
+func (p *Processes) servePilot(ctx context.Context, key uint64, l *pilotLink) error {
+	client, err := dialShim(ctx, p.files.Pilot(key))
+	if err != nil {
+		return fmt.Errorf("the pilot does not answer: %w", err)
+	}
+	defer client.Close()
+	stop := context.AfterFunc(p.ctx, client.Close)
+	defer stop()
+	p.pilots.mu.Lock()
+	l.client = client
+	p.pilots.mu.Unlock()
+	up := &pilot.Up{Key: key}
+	for _, t := range client.Adopt() { // of before a restart of the daemon
+		if id, err := taskOf(t.ID); err == nil {
+			up.Tasks = append(up.Tasks, pilot.Adopted{ID: id, Running: t.Running})
+		}
+	}
+	p.tell(up)
+	for e := range client.Events() {
+		id, err := taskOf(e.ID)
+		if err != nil {
+			_ = client.Ack(e.ID) // nobody will ever ask for it
+			continue
+		}
+		p.tell(&pilot.Over{Key: key, ID: id, End: pilot.End{
+			Ran: max(e.End-e.Start, 0), ExitCode: e.ExitCode, Reason: e.Reason, Lost: e.Cause == shim.CauseLost,
+		}})
+	}
+	return errors.New("the pilot is gone")
+}
+
+// dialShim connects to the shim of a home once it listens.
+func dialShim(ctx context.Context, home string) (*shim.Client, error) {
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
-		client, err := shim.Dial(ctx, dir)
+		client, err := shim.Dial(ctx, home)
 		if err == nil {
 			return client, nil
 		}
 		select {
 		case <-time.After(pause):
 		case <-ctx.Done():
-			return nil, fmt.Errorf("the pilot does not answer: %w", err)
+			return nil, err
 		}
 	}
 }
 
-// StartAway starts a task unless the pilot has or had it. processors is how many the lease
-// has. It reports whether the task was there; an error says why it was not started.
-func (p *Processes) StartAway(l *PilotLink, task *grid.Task, processors int64, resume bool) (known bool, err error) {
-	name := TaskName(task.ID)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.gone {
-		return false, errors.New("the pilot is gone")
-	}
-	if l.tasks[name] != nil {
-		return true, nil
-	}
-	if resume {
-		return false, nil
-	}
-	if len(l.tasks) >= PilotTasksMax {
-		return false, fmt.Errorf("the lease has %d tasks whose ends were not acknowledged", PilotTasksMax)
-	}
-	used := task.Job.Processors
-	for _, t := range l.tasks {
-		used += t.processors
-	}
-	if used > processors {
-		return false, fmt.Errorf("%d processors are wanted, the lease has %d", used, processors)
-	}
-	spec, err := p.specAt(task, filepath.Join(l.Dir, name))
-	if err != nil {
-		return false, err
-	}
-	if err := l.client.Start(spec); err != nil {
-		return false, err
-	}
-	l.tasks[name] = &pilotTask{processors: task.Job.Processors}
-	return true, nil
-}
-
-// Kill ends a task. One that is not there will not be started any more: it has ended.
-func (l *PilotLink) Kill(name, reason string) (ended *shim.Ended) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t := l.tasks[name]
-	if t == nil && len(l.tasks) >= PilotTasksMax {
-		return nil
-	}
-	if t == nil {
-		t = &pilotTask{ended: &shim.Ended{ID: name, ExitCode: site.ExitCancelled, Cause: shim.CauseKill, Reason: reason}}
-		l.tasks[name] = t
-	} else if t.ended == nil {
-		_ = l.client.Kill(name, reason) // closed: the pilot is gone, and so is the task
-	}
-	return t.ended
-}
-
-// Forget says that the borrower has the end of a task.
-func (l *PilotLink) Forget(name string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if t := l.tasks[name]; t == nil || t.ended == nil {
+// Launch starts a task under a pilot. ProcessConfig.Pilots is told Over when it has ended,
+// or Unstarted; nothing more than Down if the connection is gone.
+func (p *Processes) Launch(key uint64, task *grid.Task) {
+	client := p.pilots.get(key)
+	if client == nil {
 		return
 	}
-	delete(l.tasks, name)
-	_ = l.client.Ack(name)
-	base := filepath.Join(l.Dir, name)
+	spec, err := p.specAt(task, filepath.Join(p.files.Pilot(key), TaskName(task.ID)))
+	if err == nil {
+		err = client.Start(spec)
+	}
+	if err != nil && !errors.Is(err, shim.ErrClosed) {
+		p.tell(&pilot.Unstarted{Key: key, ID: task.ID, Why: ShortReason(err)})
+	}
+}
+
+// Stop ends a task of a pilot.
+func (p *Processes) Stop(key uint64, id grid.TaskID, reason string) {
+	if client := p.pilots.get(key); client != nil {
+		_ = client.Kill(TaskName(id), reason) // closed: Down is told
+	}
+}
+
+// Forget removes what a task of a pilot has left.
+func (p *Processes) Forget(key uint64, id grid.TaskID) {
+	name := TaskName(id)
+	if client := p.pilots.get(key); client != nil {
+		_ = client.Ack(name) // closed: it is reported again, and forgotten with the pilot
+	}
+	base := filepath.Join(p.files.Pilot(key), name)
 	for _, end := range []string{Stdout.Suffix(), Stderr.Suffix()} {
 		_ = os.Remove(base + end) // it goes with the pilot at the latest
 	}
 	_ = os.RemoveAll(base + ScratchSuffix)
-}
-
-// Look returns a task's end, nil if it runs, and a channel that is closed when that
-// may have changed. there is false if the pilot does not have it.
-func (l *PilotLink) Look(name string) (ended *shim.Ended, changed <-chan struct{}, there bool) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	t := l.tasks[name]
-	if t == nil || l.gone {
-		return nil, l.changed, false
-	}
-	return t.ended, l.changed, true
 }

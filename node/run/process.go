@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/pilot"
 	"gridnode/node/shim"
 	"gridnode/node/site"
 )
@@ -26,7 +27,8 @@ type Processes struct {
 	options shim.Options
 	name    string // of the site, for people
 	ended   func(*grid.TaskEnded)
-	env     []string // of every task
+	tell    func(grid.Input) // of pilots
+	env     []string         // of every task
 	log     *slog.Logger
 
 	ctx    context.Context
@@ -57,6 +59,10 @@ type ProcessConfig struct {
 	Name   string // of the site, for people
 	Shim   shim.Options
 	Logger *slog.Logger
+
+	// Pilots is told what the pilots say: inputs of a pilot.Keeper, from any goroutine,
+	// those of one pilot in order.
+	Pilots func(grid.Input)
 }
 
 // StartProcesses connects to the home's shim, starting one if there is none. ended is
@@ -71,7 +77,7 @@ func StartProcesses(ctx context.Context, cfg ProcessConfig, ended func(*grid.Tas
 	}
 	p := &Processes{
 		files: Files{Home: home, Site: cfg.Files.Site}, options: cfg.Shim, name: cfg.Name,
-		ended: ended, env: baseEnv(), log: cfg.Logger, running: make(map[grid.TaskID]execution), told: make(map[grid.TaskID]string),
+		ended: ended, tell: cfg.Pilots, env: baseEnv(), log: cfg.Logger, running: make(map[grid.TaskID]execution), told: make(map[grid.TaskID]string),
 	}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	if p.client, err = shim.Connect(ctx, home, p.options); err != nil {
@@ -261,12 +267,8 @@ func (p *Processes) Start(task grid.Task) {
 func (p *Processes) failed(task *grid.Task, err error) {
 	p.log.Warn("a job cannot be started", "job", task.ID.Job, "error", err)
 	now := grid.Time(time.Now().UnixMicro())
-	p.ended(&grid.TaskEnded{ID: task.ID, Result: grid.Result{Start: now, End: now, ExitCode: ExitNoStart, Reason: ShortReason(err)}})
+	p.ended(&grid.TaskEnded{ID: task.ID, Result: grid.Result{Start: now, End: now, ExitCode: pilot.ExitNoStart, Reason: ShortReason(err)}})
 }
-
-// ExitNoStart is the exit code of a task that could not be started for a reason of
-// ours, as container runtimes use it.
-const ExitNoStart = 125
 
 // spec makes the task's scratch directory and says what to run.
 func (p *Processes) spec(task *grid.Task) (shim.Spec, error) {

@@ -90,7 +90,7 @@ func (b *borrowing) over(now grid.Time, in *lease.Ended, out *grid.Outbox) {
 		delete(b.pools.guests, g.id)
 		b.cluster.Ended(now, g.id)
 		if e := b.jobs.current(g.id); e != nil && !e.state.Terminal() {
-			out.Kill(grid.Task{ID: g.id, Job: e.job, Cause: causeVacate, Pilot: grid.Pilot{Site: in.Source, Key: in.Key}})
+			out.Kill(grid.Task{ID: g.id, Job: e.job, Cause: causeVacate, Pilot: grid.Pilot{Site: in.Source, Key: in.Key}, Abandon: true})
 			b.maroon(now, e, in, out)
 		}
 	}
