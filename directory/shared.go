@@ -61,3 +61,88 @@ func (sh *shared) learn(q *Quote) (newer *Quote) {
 	}
 	return *v
 }
+
+// Slabs are what messages and answers are cut from, a chunk of each type at a time.
+// Directories that take turns, as those of one virtual network, may share one: a chunk
+// for each of thousands of sites would be most of their memory. The zero value is
+// ready. Not safe for concurrent use.
+type Slabs struct {
+	scans        grid.Slab[Scan]
+	pages        grid.Slab[Page]
+	publishes    grid.Slab[Publish]
+	answers      grid.Slab[Published]
+	withdraws    grid.Slab[Withdraw]
+	reports      grid.Slab[Report]
+	reporteds    grid.Slab[Reported]
+	founds       grid.Slab[Found]
+	quoteSpace   []*Quote
+	receiptSpace []Receipt
+	copySpace    []Copy
+	foundSpace   []Quote
+}
+
+// foundChunk returns an empty slice with room for n quotes, cut from a larger one.
+func (s *Slabs) foundChunk(n int) []Quote {
+	if len(s.foundSpace) < n {
+		s.foundSpace = make([]Quote, max(n, PageMax))
+	}
+	return s.foundSpace[:0:n]
+}
+
+// receiptChunk returns an empty slice with room for an answer, cut from a larger one.
+func (s *Slabs) receiptChunk() []Receipt {
+	if len(s.receiptSpace) < CopiesMax {
+		s.receiptSpace = make([]Receipt, 16*CopiesMax)
+	}
+	return s.receiptSpace[:0:CopiesMax]
+}
+
+// quoteChunk returns an empty slice with room for a page, cut from a larger one.
+func (s *Slabs) quoteChunk() []*Quote {
+	if len(s.quoteSpace) < PageMax {
+		s.quoteSpace = make([]*Quote, 4*PageMax)
+	}
+	return s.quoteSpace[:0:PageMax]
+}
+
+// newest keeps one value per site for a bounded number of sites. When it is full,
+// the site that came first makes room.
+type newest[V any] struct {
+	max    int
+	index  map[grid.SiteID]int32
+	values []V
+	sites  []grid.SiteID
+	oldest int
+}
+
+// get returns the place of a site's value, or nil.
+func (n *newest[V]) get(site grid.SiteID) *V {
+	if i, ok := n.index[site]; ok {
+		return &n.values[i]
+	}
+	return nil
+}
+
+// put returns the place for a site's value and whether it is new and zero.
+func (n *newest[V]) put(site grid.SiteID) (v *V, fresh bool) {
+	if v := n.get(site); v != nil {
+		return v, false
+	}
+	if n.index == nil {
+		n.index = make(map[grid.SiteID]int32)
+	}
+	if len(n.values) < n.max {
+		n.index[site] = int32(len(n.values))
+		var zero V
+		n.values = append(n.values, zero)
+		n.sites = append(n.sites, site)
+		return &n.values[len(n.values)-1], true
+	}
+	i := n.oldest
+	n.oldest = (i + 1) % n.max
+	delete(n.index, n.sites[i])
+	n.index[site], n.sites[i] = int32(i), site
+	var zero V
+	n.values[i] = zero
+	return &n.values[i], true
+}
