@@ -59,22 +59,22 @@ func (p *placement) outstanding() int {
 
 // negotiate asks the site of a quote for a guarantee. If too much is under way to
 // it, p waits for its turn and is advanced then.
-func (a *Agent) negotiate(now grid.Time, p *placement, quote int, out *grid.Outbox) {
+func (b *broker) negotiate(now grid.Time, p *placement, quote int, out *grid.Outbox) {
 	q := &p.quotes[quote]
-	e := a.memory.at(q.Site)
-	if e.underWay >= a.cfg.AsksPerPeer {
+	e := b.memory.at(q.Site)
+	if e.underWay >= b.cfg.AsksPerPeer {
 		p.waiting = e
 		e.waiting.push(p)
 		return
 	}
-	a.requests = number(a.requests, now)
+	b.requests = number(b.requests, now)
 	k := ask{
-		site: q.Site, state: asking, request: a.requests, sent: now, deadline: now.Add(a.cfg.ReplyTimeout),
+		site: q.Site, state: asking, request: b.requests, sent: now, deadline: now.Add(b.cfg.ReplyTimeout),
 		processors: p.job.Processors, span: p.job.EstimateAt(q.Rating),
 	}
-	k.costMax = a.costMax(now, p, quote)
-	if a.cfg.Placement == PlacementCoordinated {
-		k.expected = a.ranking.verdicts[quote].Finish // of the ranking that led here
+	k.costMax = b.costMax(now, p, quote)
+	if b.cfg.Placement == PlacementCoordinated {
+		k.expected = b.ranking.verdicts[quote].Finish // of the ranking that led here
 	}
 	i := p.find(q.Site)
 	if i < 0 {
@@ -85,24 +85,24 @@ func (a *Agent) negotiate(now grid.Time, p *placement, quote int, out *grid.Outb
 	k.repriced = p.asks[i].repriced
 	p.asks[i], p.asked[i] = k, Asked{Site: q.Site, Outcome: OutcomeCandidate}
 	e.underWay++
-	a.memory.Asking(q.Site, k.processors, k.span)
+	b.memory.Asking(q.Site, k.processors, k.span)
 	p.number++
 	p.messages++
-	m := a.slabs.negotiate.New()
+	m := b.slabs.negotiate.New()
 	*m = Negotiate{
-		Task: p.task(), Request: k.request, Validity: a.cfg.ReplyTimeout, Processors: p.job.Processors, Memory: p.job.Memory,
-		Work: p.job.Work, Deadline: a.remaining(now, p.job), CostMax: k.costMax,
+		Task: p.task(), Request: k.request, Validity: b.cfg.ReplyTimeout, Processors: p.job.Processors, Memory: p.job.Memory,
+		Work: p.job.Work, Deadline: b.remaining(now, p.job), CostMax: k.costMax,
 	}
-	if a.desk != nil {
-		m.Bank = a.desk.Bank()
+	if b.desk != nil {
+		m.Bank = b.desk.Bank()
 	}
 	out.Send(q.Site, m)
-	a.watch(p)
+	b.watch(p)
 }
 
 // costMax returns the most that the site of a quote may charge: what its quote
 // says, or the whole budget if the goal does not care or nothing is known.
-func (a *Agent) costMax(now grid.Time, p *placement, quote int) grid.Credits {
+func (b *broker) costMax(now grid.Time, p *placement, quote int) grid.Credits {
 	switch {
 	case p.job.Budget >= 0 && (p.job.Goal == grid.GoalTime || p.blind):
 		return p.job.Budget
@@ -110,22 +110,22 @@ func (a *Agent) costMax(now grid.Time, p *placement, quote int) grid.Credits {
 		return grid.CreditsMax // whoever names a site and no budget takes its price
 	}
 	q := &p.quotes[quote]
-	return p.job.CostAt(q.Rating, a.memory.adjust(q, nil, p.job.Processors, now).Price, q.Cost)
+	return p.job.CostAt(q.Rating, b.memory.adjust(q, nil, p.job.Processors, now).Price, q.Cost)
 }
 
 func (p *placement) task() grid.TaskID { return grid.TaskID{Job: p.job.ID, Epoch: p.epoch} }
 
 // remaining returns the span that another site has for the job: what is left
 // until the deadline without what the messages may take.
-func (a *Agent) remaining(now grid.Time, job *grid.Job) grid.Time {
+func (b *broker) remaining(now grid.Time, job *grid.Job) grid.Time {
 	if job.Deadline == grid.Never {
 		return grid.Never
 	}
-	return min(max(job.Deadline-now-a.cfg.Allowance, 0), grid.SpanMax)
+	return min(max(job.Deadline-now-b.cfg.Allowance, 0), grid.SpanMax)
 }
 
 // watch sets p's timer to the earliest thing it waits for.
-func (a *Agent) watch(p *placement) {
+func (b *broker) watch(p *placement) {
 	at := grid.Never
 	if p.finding || p.pausing {
 		at = p.wakeAt
@@ -135,14 +135,14 @@ func (a *Agent) watch(p *placement) {
 			at = min(at, p.asks[i].deadline)
 		}
 	}
-	a.timers.Set(&p.timer, at)
+	b.timers.Set(&p.timer, at)
 }
 
 // replied is a guarantee or a refusal.
-func (a *Agent) replied(now grid.Time, from grid.SiteID, m *Reply, out *grid.Outbox) {
-	p := a.placing[m.Task.Job]
+func (b *broker) replied(now grid.Time, from grid.SiteID, m *Reply, out *grid.Outbox) {
+	p := b.placing[m.Task.Job]
 	if p == nil || p.epoch != m.Task.Epoch {
-		a.unwanted(from, m, nil, out)
+		b.unwanted(from, m, nil, out)
 		return
 	}
 	p.messages++
@@ -152,50 +152,41 @@ func (a *Agent) replied(now grid.Time, from grid.SiteID, m *Reply, out *grid.Out
 		if i >= 0 {
 			k = &p.asks[i]
 		}
-		a.unwanted(from, m, k, out)
+		b.unwanted(from, m, k, out)
 		return
 	}
 	k := &p.asks[i]
-	a.memory.Answered(from, k.processors, k.span)
-	heard, _ := a.gossip(from)
-	a.memory.Report(from, m.Load, heard.Sequence, now)
+	b.memory.Answered(from, k.processors, k.span)
+	heard, _ := b.gossip(from)
+	b.memory.Report(from, m.Load, heard.Sequence, now)
 	if m.Refusal == Granted {
-		a.grant(now, p, i, m, out)
+		b.grant(now, p, i, m, out)
 	} else {
-		a.refusal(now, p, i, m)
+		b.refusal(now, p, i, m)
 	}
-	a.watch(p)
-	if a.cfg.Placement == PlacementCoordinated && a.asExpected(now, p, k) {
-		a.award(now, p, k, out)
+	b.watch(p)
+	if b.cfg.Placement == PlacementCoordinated && b.asExpected(now, p, k) {
+		b.award(now, p, k, out)
 		return
 	}
-	a.advance(now, p, out)
+	b.advance(now, p, out)
 }
 
 // unwanted gives back a guarantee that came too late, unless the message is only
 // another copy of one that is being used. k is the negotiation it may belong to.
-func (a *Agent) unwanted(from grid.SiteID, m *Reply, k *ask, out *grid.Outbox) {
-	if g := a.migrated[m.Task.Job]; g != nil && g.award.Epoch == m.Task.Epoch {
-		g.messages++
-		if g.award.Site == from && g.award.Hold == m.Hold {
-			return
-		}
+func (b *broker) unwanted(from grid.SiteID, m *Reply, k *ask, out *grid.Outbox) {
+	if b.away.replied(from, m) {
+		return
 	}
 	if m.Refusal != Granted || k != nil && k.state == granted && k.hold == m.Hold {
 		return
 	}
-	a.sendCancel(from, Cancel{Task: m.Task, Hold: m.Hold}, out)
-}
-
-func (a *Agent) sendCancel(to grid.SiteID, c Cancel, out *grid.Outbox) {
-	m := a.slabs.cancel.New()
-	*m = c
-	out.Send(to, m)
+	b.sendCancel(from, Cancel{Task: m.Task, Hold: m.Hold}, out)
 }
 
 // grant checks a guarantee against what was asked for. Nothing is left to the
 // other site's honesty.
-func (a *Agent) grant(now grid.Time, p *placement, i int, m *Reply, out *grid.Outbox) {
+func (b *broker) grant(now grid.Time, p *placement, i int, m *Reply, out *grid.Outbox) {
 	k := &p.asks[i]
 	// The holder of a promise counts from when it asked, so it lets go first; the
 	// finish it counts from when it heard of it, so it does not hope for too much.
@@ -215,21 +206,21 @@ func (a *Agent) grant(now grid.Time, p *placement, i int, m *Reply, out *grid.Ou
 	}
 	if outcome != OutcomeCandidate {
 		p.asked[i].Outcome, p.asked[i].Refusal = outcome, refusal
-		a.giveUp(p, k, out)
+		b.giveUp(p, k, out)
 	}
 }
 
 // refusal notes why a site said no.
-func (a *Agent) refusal(now grid.Time, p *placement, i int, m *Reply) {
+func (b *broker) refusal(now grid.Time, p *placement, i int, m *Reply) {
 	k := &p.asks[i]
 	k.state = over
-	a.free(a.memory.at(k.site))
+	b.memory.free(b.memory.at(k.site))
 	p.asked[i].Outcome, p.asked[i].Refusal = OutcomeRefused, m.Refusal
 	if m.Refusal == TooLate && m.Finish != grid.Never {
 		p.asked[i].Finish = now.Add(m.Finish)
-		a.memory.Refused(k.site, k.processors, now.Add(m.Start))
+		b.memory.Refused(k.site, k.processors, now.Add(m.Start))
 	}
-	if a.cfg.Placement == PlacementPaper {
+	if b.cfg.Placement == PlacementPaper {
 		return
 	}
 	switch {
@@ -237,7 +228,7 @@ func (a *Agent) refusal(now grid.Time, p *placement, i int, m *Reply) {
 		// The reply has the new price: the site competes once more with it.
 		k.repriced = true
 		p.asked[i] = Asked{}
-	case m.Refusal == Busy && p.rounds < a.rounds():
+	case m.Refusal == Busy && p.rounds < b.rounds():
 		// Its holds are taken up within the time of a message: better a moment
 		// later at the best site than at once at another.
 		p.asked[i] = Asked{}
@@ -247,74 +238,71 @@ func (a *Agent) refusal(now grid.Time, p *placement, i int, m *Reply) {
 }
 
 // rounds returns how often a job waits for a site that is busy.
-func (a *Agent) rounds() int {
-	if a.desk != nil && a.desk.Bank() != "" {
+func (b *broker) rounds() int {
+	if b.desk != nil && b.desk.Bank() != "" {
 		return roundsPaid
 	}
 	return roundsMax
 }
 
 // unanswered: the negotiation never arrived.
-func (a *Agent) unanswered(now grid.Time, to grid.SiteID, task grid.TaskID, request uint64, out *grid.Outbox) {
-	p := a.placing[task.Job]
-	if p == nil || p.epoch != task.Epoch {
+func (b *broker) unanswered(now grid.Time, to grid.SiteID, m *Negotiate, out *grid.Outbox) {
+	p := b.placing[m.Task.Job]
+	if p == nil || p.epoch != m.Task.Epoch {
 		return
 	}
-	if i := p.find(to); i >= 0 && p.asks[i].request == request && p.asks[i].state == asking {
-		a.memory.Unreachable(to, now)
-		a.missed(now, p, i)
-		a.advance(now, p, out)
+	if i := p.find(to); i >= 0 && p.asks[i].request == m.Request && p.asks[i].state == asking {
+		b.memory.Unreachable(to, now)
+		b.missed(now, p, i)
+		b.advance(now, p, out)
 	}
 }
 
 // missed: no answer from a site.
-func (a *Agent) missed(now grid.Time, p *placement, i int) {
+func (b *broker) missed(now grid.Time, p *placement, i int) {
 	k := &p.asks[i]
 	k.state = over
 	p.asked[i].Outcome = OutcomeUnreachable
-	a.memory.Answered(k.site, k.processors, k.span)
-	a.memory.Missed(k.site, now)
-	a.free(a.memory.at(k.site))
-	a.watch(p)
+	b.memory.Answered(k.site, k.processors, k.span)
+	b.memory.Missed(k.site, now)
+	b.memory.free(b.memory.at(k.site))
+	b.watch(p)
 }
 
 // giveUp ends a negotiation on home's side. A guarantee is given back; should one
 // still be on its way, it will be given back when it arrives.
-func (a *Agent) giveUp(p *placement, k *ask, out *grid.Outbox) {
+func (b *broker) giveUp(p *placement, k *ask, out *grid.Outbox) {
 	switch k.state {
 	case asking:
-		a.memory.Answered(k.site, k.processors, k.span)
+		b.memory.Answered(k.site, k.processors, k.span)
 	case granted:
-		a.sendCancel(k.site, Cancel{Task: p.task(), Hold: k.hold}, out)
+		b.sendCancel(k.site, Cancel{Task: p.task(), Hold: k.hold}, out)
 	default:
 		return
 	}
 	k.state = over
-	a.free(a.memory.at(k.site))
+	b.memory.free(b.memory.at(k.site))
 }
 
 // award takes a guarantee up: the job goes to its site, with its cheque if there is
 // to be one.
-func (a *Agent) award(now grid.Time, p *placement, k *ask, out *grid.Outbox) {
+func (b *broker) award(now grid.Time, p *placement, k *ask, out *grid.Outbox) {
 	k.state = over // the guarantee belongs to the migrated job from now on
-	m := a.slabs.moved.New()
-	*m = migrated{job: p.job, messages: p.messages, losses: p.losses, slot: a.memory.at(k.site), phase: submitting, since: now}
-	m.timer.Owner = m
-	m.award = Award{
+	award := Award{
 		Site: k.site, Epoch: p.epoch, Hold: k.hold, Price: k.price, Cost: k.cost,
-		Start: k.start, Finish: k.finish, Until: k.until, Bank: a.pays(k.cost),
+		Start: k.start, Finish: k.finish, Until: k.until, Bank: b.payer(k.cost),
 	}
-	a.migrated[p.job.ID] = m
-	if m.award.Bank != "" {
-		m.phase = paying
-		a.timers.Set(&m.timer, k.expires)
-		a.placedAt(now, p, m.award, out) // p and k are void from here on
-		a.desk.Draw(now, m.task(), m.award.Site, m.award.Cost, m.award.Until-now, out)
+	m := b.away.take(now, p.job, award, p.messages, b.memory.at(k.site))
+	m.losses = p.losses
+	if award.Bank != "" {
+		b.away.awaitCheque(m, k.expires)
+		b.placedAt(now, p, award, out) // p and k are void from here on
+		b.away.draw(now, m, out)
 		return
 	}
-	a.submit(now, m, out)
+	b.away.submit(now, m, out)
 	p.messages = m.messages
-	a.placedAt(now, p, m.award, out)
+	b.placedAt(now, p, award, out)
 }
 
 // queue is a first-in first-out list of placements.
@@ -352,7 +340,7 @@ func (q *queue) remove(p *placement) {
 }
 
 // stopWaiting takes p out of the queue it stands in, if it does.
-func (a *Agent) stopWaiting(p *placement) {
+func (b *broker) stopWaiting(p *placement) {
 	if p.waiting != nil {
 		p.waiting.waiting.remove(p)
 		p.waiting = nil
@@ -360,26 +348,26 @@ func (a *Agent) stopWaiting(p *placement) {
 }
 
 // free notes that one thing less is under way to a site.
-func (a *Agent) free(e *memory) {
+func (b *broker) free(e *memory) {
 	e.underWay--
 	if e.waiting.len() > 0 && !e.freed {
 		e.freed = true
-		a.freed = append(a.freed, e)
+		b.memory.freed = append(b.memory.freed, e)
 	}
 }
 
 // wake lets jobs ask whose turn has come. They are judged anew: much may have
 // changed meanwhile.
-func (a *Agent) wake(now grid.Time, out *grid.Outbox) {
-	for i := 0; i < len(a.freed); i++ {
-		e := a.freed[i]
+func (b *broker) wake(now grid.Time, out *grid.Outbox) {
+	for i := 0; i < len(b.memory.freed); i++ {
+		e := b.memory.freed[i]
 		e.freed = false
-		for e.underWay < a.cfg.AsksPerPeer && e.waiting.len() > 0 {
+		for e.underWay < b.cfg.AsksPerPeer && e.waiting.len() > 0 {
 			if p := e.waiting.pop(); p != nil {
 				p.waiting = nil
-				a.advance(now, p, out)
+				b.advance(now, p, out)
 			}
 		}
 	}
-	a.freed = a.freed[:0]
+	b.memory.freed = b.memory.freed[:0]
 }

@@ -77,7 +77,7 @@ func (p *pair) job(b *testing.B, job *grid.Job) {
 	job.ID.Lo++
 	job.Submit, job.Deadline = p.now, p.now+grid.Hour
 	p.step(0, &Place{Job: job, Epoch: 1})
-	for id := range home.agent.queries {
+	for id := range home.agent.broker.queries {
 		p.step(0, &directory.Found{ID: id, Quotes: p.page, End: true})
 	}
 	there.started = there.cluster.Schedule(p.now, there.started[:0])

@@ -16,23 +16,23 @@ const (
 // advanceCoordinated places a job with as few messages as it can: it asks the best
 // candidates of a ranking, at most Config.Parallel at a time, and awards the job
 // to the first guarantee that no better candidate can still beat.
-func (a *Agent) advanceCoordinated(now grid.Time, p *placement, out *grid.Outbox) {
+func (b *broker) advanceCoordinated(now grid.Time, p *placement, out *grid.Outbox) {
 	for {
-		at := a.circumstances(now, p)
-		a.ranking.rank(p.job, p.quotes, &at)
-		if a.pursue(now, p, out) == wait {
+		at := b.circumstances(now, p)
+		b.ranking.rank(p.job, p.quotes, &at)
+		if b.pursue(now, p, out) == wait {
 			return
 		}
 	}
 }
 
 // pursue walks down the ranking and does the first thing there is to do.
-func (a *Agent) pursue(now grid.Time, p *placement, out *grid.Outbox) step {
+func (b *broker) pursue(now grid.Time, p *placement, out *grid.Outbox) step {
 	outstanding := p.outstanding()
 	better := false // somebody better than what follows has not answered yet
 	passed := false // somebody without room at the moment was passed over
 	for position := 0; ; position++ {
-		o := a.ranking.at(position)
+		o := b.ranking.at(position)
 		if o == nil || !o.fits {
 			break
 		}
@@ -43,45 +43,45 @@ func (a *Agent) pursue(now grid.Time, p *placement, out *grid.Outbox) step {
 			better = true
 		case i >= 0 && p.asks[i].state == granted:
 			if !better {
-				a.award(now, p, &p.asks[i], out)
+				b.award(now, p, &p.asks[i], out)
 			}
 			return wait
 		case o.home:
-			if better || !a.takeHome(now, p, out) {
+			if better || !b.takeHome(now, p, out) {
 				return waitIf(better)
 			}
 			return wait
-		case a.goodEnough(now, p, o.finish) >= 0 && !better:
-			a.award(now, p, &p.asks[a.goodEnough(now, p, o.finish)], out)
+		case b.goodEnough(now, p, o.finish) >= 0 && !better:
+			b.award(now, p, &p.asks[b.goodEnough(now, p, o.finish)], out)
 			return wait
-		case p.number >= a.cfg.Asks:
+		case p.number >= b.cfg.Asks:
 			continue
-		case !p.patient && p.hopes >= a.cfg.Hopes && a.waits(now, p, o):
+		case !p.patient && p.hopes >= b.cfg.Hopes && b.waits(now, p, o):
 			passed = true
-		case outstanding >= a.cfg.Parallel || p.waiting != nil:
+		case outstanding >= b.cfg.Parallel || p.waiting != nil:
 			return wait
 		default:
-			if a.waits(now, p, o) {
+			if b.waits(now, p, o) {
 				p.hopes++
 			}
-			a.negotiate(now, p, a.draw(now, p, position), out)
-			return waitIf(outstanding+1 >= a.cfg.Parallel)
+			b.negotiate(now, p, b.draw(now, p, position), out)
+			return waitIf(outstanding+1 >= b.cfg.Parallel)
 		}
 	}
 	if outstanding > 0 {
 		return wait
 	}
-	if passed && (p.end || p.view == behind || p.pages >= a.cfg.Pages) {
+	if passed && (p.end || p.view == behind || p.pages >= b.cfg.Pages) {
 		p.patient = true
 		return again
 	}
-	return a.exhausted(now, p, out)
+	return b.exhausted(now, p, out)
 }
 
 // waits reports whether a job would have to wait at a site, as far as one knows: its
 // guarantee is a matter of hope. Each costs two messages, and one in eight was given
 // where the cheapest sites were full.
-func (a *Agent) waits(now grid.Time, p *placement, o *ranked) bool {
+func (b *broker) waits(now grid.Time, p *placement, o *ranked) bool {
 	return o.finish > now.Add(p.job.EstimateAt(p.quotes[o.index].Rating))
 }
 
@@ -99,14 +99,14 @@ const chaseDivisor = 10
 // goodEnough returns a guarantee that is not worth trying to beat with a candidate
 // that is estimated to finish at finish, or -1. Only the finish of a guarantee can
 // differ from what the ranking expected, so only GoalTime has something to chase.
-func (a *Agent) goodEnough(now grid.Time, p *placement, finish grid.Time) int {
+func (b *broker) goodEnough(now grid.Time, p *placement, finish grid.Time) int {
 	if p.job.Goal != grid.GoalTime {
 		return -1
 	}
 	span := finish - now
 	for i := range p.asks {
 		k := &p.asks[i]
-		if k.state == granted && (k.finish-now <= span+span/chaseDivisor || k.expires <= now.Add(a.cfg.ReplyTimeout)) {
+		if k.state == granted && (k.finish-now <= span+span/chaseDivisor || k.expires <= now.Add(b.cfg.ReplyTimeout)) {
 			return i
 		}
 	}
@@ -116,7 +116,7 @@ func (a *Agent) goodEnough(now grid.Time, p *placement, finish grid.Time) int {
 // asExpected reports whether a guarantee may be taken up without ranking anew: it
 // was the best when it was asked for, nobody else was asked, and it finishes about
 // when it was expected to.
-func (a *Agent) asExpected(now grid.Time, p *placement, k *ask) bool {
+func (b *broker) asExpected(now grid.Time, p *placement, k *ask) bool {
 	if k.state != granted || p.pausing || len(p.asks) > 1 || p.loaded > 0 {
 		return false
 	}
@@ -134,13 +134,13 @@ const nearMax = 16
 // draw picks one of the up to Config.Near equally good candidates from position
 // on, so that homes that see the same quotes do not all run to the same site.
 // The cost of equally good ones is the same; only finishes may differ a little.
-func (a *Agent) draw(now grid.Time, p *placement, position int) int {
+func (b *broker) draw(now grid.Time, p *placement, position int) int {
 	var near [nearMax]int32
-	first := *a.ranking.at(position)
+	first := *b.ranking.at(position)
 	latest := first.finish + (first.finish-now)/nearDivisor
 	n := 0
-	for most := min(a.cfg.Near, nearMax); n < most; position++ {
-		o := a.ranking.at(position)
+	for most := min(b.cfg.Near, nearMax); n < most; position++ {
+		o := b.ranking.at(position)
 		if o == nil || !o.fits || o.finish > latest || p.job.Goal != grid.GoalTime && o.key != first.key {
 			break
 		}
@@ -152,44 +152,44 @@ func (a *Agent) draw(now grid.Time, p *placement, position int) int {
 	if n <= 1 {
 		return int(first.index)
 	}
-	return int(near[a.rng.IntN(n)])
+	return int(near[b.rng.IntN(n)])
 }
 
 // exhausted: nobody on the pages so far will have the job.
-func (a *Agent) exhausted(now grid.Time, p *placement, out *grid.Outbox) step {
+func (b *broker) exhausted(now grid.Time, p *placement, out *grid.Outbox) step {
 	switch {
-	case !p.end && p.pages < a.cfg.Pages:
-		a.find(now, p, out)
+	case !p.end && p.pages < b.cfg.Pages:
+		b.find(now, p, out)
 		return wait
-	case p.loaded < loadedMax && p.number < a.cfg.Asks:
-		if i := a.leastLoaded(p); i >= 0 {
+	case p.loaded < loadedMax && p.number < b.cfg.Asks:
+		if i := b.leastLoaded(p); i >= 0 {
 			p.loaded++
-			a.negotiate(now, p, i, out)
+			b.negotiate(now, p, i, out)
 			return wait
 		}
 	}
-	if !p.all && p.pages > 0 && len(p.quotes) <= 1 && p.failed == nil && !a.cfg.Quiet {
+	if !p.all && p.pages > 0 && len(p.quotes) <= 1 && p.failed == nil && !b.cfg.Quiet {
 		// Everybody is too narrow: name them, so that the user sees it.
 		p.all, p.view, p.end, p.last, p.pages = true, front, false, directory.Quote{}, 0
-		a.find(now, p, out)
+		b.find(now, p, out)
 		return wait
 	}
 	why := ReasonNoSite
 	if p.failed != nil {
 		why = ReasonNoAnswer
 	}
-	a.refuse(now, p, why, out)
+	b.refuse(now, p, why, out)
 	return wait
 }
 
 // leastLoaded returns the quote of the site that would be done first among those
 // that only seem too late because of what waits there, or -1. The wait is an
 // estimate; the site itself knows better.
-func (a *Agent) leastLoaded(p *placement) int {
+func (b *broker) leastLoaded(p *placement) int {
 	best := -1
 	var finish grid.Time
-	for _, o := range a.ranking.order { // the whole of it was read
-		v := &a.ranking.verdicts[o.index]
+	for _, o := range b.ranking.order { // the whole of it was read
+		v := &b.ranking.verdicts[o.index]
 		if v.Outcome == OutcomeLoaded && !o.home && p.find(v.Site) < 0 && (best < 0 || v.Finish < finish) {
 			best, finish = int(o.index), v.Finish
 		}

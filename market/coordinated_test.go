@@ -171,7 +171,7 @@ func TestHotSiteIsShed(t *testing.T) {
 // order will have finds the site with most room, however dear.
 func TestLastPageIsOfTheEmptiest(t *testing.T) {
 	n := crowd(t, 6, false)
-	n.sites["home"].agent.cfg.Page = 2
+	n.sites["home"].agent.office.cfg.Page = 2
 	for i := range 6 { // dearer and dearer, with more and more room
 		n.add(Config{
 			Site: grid.SiteID("room" + string(rune('a'+i))), Resources: grid.Resources{Processors: int64(10 + i)},

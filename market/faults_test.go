@@ -262,11 +262,12 @@ func (f *faults) check(t *rapid.T, s *site) {
 		t.Errorf("%s: remote job %s was never delivered", s.cfg.Site, f.name(id))
 	}
 	a := s.agent
-	if len(a.placing)+len(a.queries)+len(a.migrated)+len(a.holds)+len(a.remote)+a.timers.Len()+len(a.freed) > 0 {
+	b, holds, remote, timers := &a.broker, a.provider.admission.holds, a.provider.jobs, &a.office.timers
+	if len(b.placing)+len(b.queries)+len(a.away.jobs)+len(holds)+len(remote)+timers.Len()+len(a.office.memory.freed) > 0 {
 		t.Errorf("%s: left over: %d placements, %d queries, %d migrated, %d holds, %d remote, %d timers", s.cfg.Site,
-			len(a.placing), len(a.queries), len(a.migrated), len(a.holds), len(a.remote), a.timers.Len())
+			len(b.placing), len(b.queries), len(a.away.jobs), len(holds), len(remote), timers.Len())
 	}
-	for id, e := range a.memory.sites {
+	for id, e := range a.office.memory.sites {
 		if e.underWay != 0 || e.processors != 0 || e.area != 0 || e.waiting.len() != 0 || e.holds != 0 || e.held != 0 {
 			t.Errorf("%s remembers of %s: %+v", s.cfg.Site, id, e)
 		}

@@ -167,19 +167,19 @@ func TestHoldsBounded(t *testing.T) {
 	}
 	for i := range uint64(100) {
 		ask(i+1, 10)
-		if len(b.agent.holds) > 5 {
-			t.Fatalf("%d holds for one peer, at most 5", len(b.agent.holds))
+		if len(b.agent.provider.admission.holds) > 5 {
+			t.Fatalf("%d holds for one peer, at most 5", len(b.agent.provider.admission.holds))
 		}
 	}
 	n.now += 10 * grid.Second
 	b.step(grid.Tick{})
-	if len(b.agent.holds) != 0 || b.cluster.State(b.clock()).Reserved != 0 {
-		t.Fatalf("%d holds are left", len(b.agent.holds))
+	if len(b.agent.provider.admission.holds) != 0 || b.cluster.State(b.clock()).Reserved != 0 {
+		t.Fatalf("%d holds are left", len(b.agent.provider.admission.holds))
 	}
 	ask(200, 90) // the first may be as wide as it likes
 	ask(201, 1)
-	if len(b.agent.holds) != 1 {
-		t.Errorf("%d holds, want 1: the second one would reach more than half of the site", len(b.agent.holds))
+	if len(b.agent.provider.admission.holds) != 1 {
+		t.Errorf("%d holds, want 1: the second one would reach more than half of the site", len(b.agent.provider.admission.holds))
 	}
 }
 
@@ -220,8 +220,8 @@ func TestPlacementsBounded(t *testing.T) {
 	for i := range uint64(3) {
 		n.place(n.job(i+1, "a", 1, grid.Hour, grid.GoalCost))
 	}
-	if len(a.agent.placing) != 2 || a.jobs[jobID(3)].state != "refused" {
-		t.Errorf("%d placements, third job is %s; want 2, refused", len(a.agent.placing), a.jobs[jobID(3)].state)
+	if len(a.agent.broker.placing) != 2 || a.jobs[jobID(3)].state != "refused" {
+		t.Errorf("%d placements, third job is %s; want 2, refused", len(a.agent.broker.placing), a.jobs[jobID(3)].state)
 	}
 }
 

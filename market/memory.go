@@ -29,6 +29,7 @@ type Memory struct {
 	sites  map[grid.SiteID]*memory
 	newest *memory // ring of all entries, by last use
 	size   int
+	freed  []*memory // sites with room for jobs that wait to be asked for
 }
 
 // memory is what is known of one site, as one that we ask and as one that asks us.
@@ -49,7 +50,7 @@ type memory struct {
 
 	underWay int   // negotiations and submissions of ours without an answer
 	waiting  queue // jobs to be asked for there when fewer are under way
-	freed    bool  // stands in Agent.freed
+	freed    bool  // stands in Memory.freed
 
 	request uint64 // newest negotiation seen from there
 	holds   int    // guarantees given to it and not taken up
@@ -176,6 +177,15 @@ func (m *Memory) Unreachable(site grid.SiteID, now grid.Time) {
 func (m *Memory) Heard(site grid.SiteID) {
 	if e := m.find(site); e != nil {
 		e.misses, e.shunned = 0, 0
+	}
+}
+
+// free notes that one thing less is under way to a site.
+func (m *Memory) free(e *memory) {
+	e.underWay--
+	if e.waiting.len() > 0 && !e.freed {
+		e.freed = true
+		m.freed = append(m.freed, e)
 	}
 }
 

@@ -436,7 +436,7 @@ func (n *network) stop(home grid.SiteID, id grid.JobID) {
 func (n *network) answerFinds(s *site) {
 	for {
 		var open []*placement
-		for _, p := range s.agent.queries {
+		for _, p := range s.agent.broker.queries {
 			open = append(open, p)
 		}
 		if len(open) == 0 {

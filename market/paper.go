@@ -26,48 +26,48 @@ import "gridnode/grid"
 // and B(J, R_m) ≤ b": the cost follows from the quote by eq. 3, which home knows
 // before it asks, so a site over the budget is passed over without a message. For
 // OFC the paper has no such condition, and neither has the loop.
-func (a *Agent) advancePaper(now grid.Time, p *placement, out *grid.Outbox) {
+func (b *broker) advancePaper(now grid.Time, p *placement, out *grid.Outbox) {
 	if p.outstanding() > 0 {
 		return
 	}
 	if i := p.grantedAsk(); i >= 0 {
-		a.award(now, p, &p.asks[i], out)
+		b.award(now, p, &p.asks[i], out)
 		return
 	}
-	at := a.circumstances(now, p)
+	at := b.circumstances(now, p)
 	for {
 		if p.next >= p.feasible && !p.foresee(&at) {
 			break
 		}
 		i := p.next
 		q := &p.quotes[i]
-		if p.skips(i, &at, a.cfg.SkipInfeasible) {
+		if p.skips(i, &at, b.cfg.SkipInfeasible) {
 			p.next++
 			continue
 		}
-		if q.Site == a.cfg.Site {
+		if q.Site == b.cfg.Site {
 			p.next++
-			if a.takeHome(now, p, out) {
+			if b.takeHome(now, p, out) {
 				return
 			}
 			at.Asked = p.asked
 			continue
 		}
-		a.negotiate(now, p, i, out)
+		b.negotiate(now, p, i, out)
 		if p.waiting == nil {
 			p.next++
 		}
 		return
 	}
 	if !p.end {
-		a.find(now, p, out)
+		b.find(now, p, out)
 		return
 	}
 	why := ReasonNoSite
 	if p.failed != nil {
 		why = ReasonNoAnswer
 	}
-	a.refuse(now, p, why, out)
+	b.refuse(now, p, why, out)
 }
 
 // grantedAsk returns the guarantee that p has, or -1.

@@ -6,6 +6,7 @@ import (
 
 	"gridnode/directory"
 	"gridnode/grid"
+	"gridnode/internal/lrms"
 )
 
 // placement is a job on its way to a site, or one that only wants to know
@@ -49,7 +50,7 @@ type placement struct {
 	feasible int // PlacementPaper: quotes before this one may be asked
 
 	messages int32
-	losses   uint32
+	losses   uint32 // of executions of the job, so far
 }
 
 // Bounds of one placement besides those of Config.
@@ -64,63 +65,85 @@ const (
 	spareMax    = 1024                  // placements kept for later use
 )
 
+// broker is the side of a home that looks for sites: it owns the placements, their
+// queries and their negotiations.
+type broker struct {
+	*office
+	away *away // takes over what is placed elsewhere
+
+	placing  map[grid.JobID]*placement
+	queries  map[directory.QueryID]*placement
+	requests uint64       // of the newest negotiation
+	spare    []*placement // used placements, ready for the next job
+	ranking  ranking      // scratch
+	ties     ties         // at the fronts of the directory's orders
+	rejected int64        // quotes whose price is none: not positive, or too large
+}
+
+func newBroker(o *office, w *away) broker {
+	return broker{
+		office: o, away: w, placing: make(map[grid.JobID]*placement), queries: make(map[directory.QueryID]*placement),
+		ties: ties{rng: o.rng, dir: o.dir},
+	}
+}
+
 // place starts a placement.
-func (a *Agent) place(now grid.Time, in *Place, out *grid.Outbox) {
-	if p := a.placing[in.Job.ID]; p != nil {
+func (b *broker) place(now grid.Time, in *Place, out *grid.Outbox) {
+	if p := b.placing[in.Job.ID]; p != nil {
 		panic(fmt.Sprintf("market: place job %s epoch %d while epoch %d is being placed", in.Job.ID, in.Epoch, p.epoch))
 	}
-	if len(a.placing) >= a.cfg.PlacementsMax {
-		out.Local(&Refused{Job: in.Job.ID, Why: ReasonFull, Reason: fmt.Sprintf("this site is placing %d jobs already", len(a.placing))})
+	if len(b.placing) >= b.cfg.PlacementsMax {
+		out.Local(&Refused{Job: in.Job.ID, Why: ReasonFull, Reason: fmt.Sprintf("this site is placing %d jobs already", len(b.placing))})
 		return
 	}
-	p := a.newPlacement(in.Job)
+	p := b.newPlacement(in.Job)
 	p.epoch, p.messages, p.losses = in.Epoch, in.Messages, in.Losses
-	a.placing[in.Job.ID] = p
+	b.placing[in.Job.ID] = p
 	switch {
-	case p.job.Goal == grid.GoalLocal, p.job.Site == a.cfg.Site:
+	case p.job.Goal == grid.GoalLocal, p.job.Site == b.cfg.Site:
 		p.end = true
-		a.addHome(now, p)
-		a.advance(now, p, out)
+		b.addHome(now, p)
+		b.advance(now, p, out)
 	case p.job.Site != "":
 		p.end = true
-		a.named(p)
+		b.named(p)
 		if in.Headed {
 			p.quotes[0].Foreign = true
 		}
-		a.advance(now, p, out)
+		b.advance(now, p, out)
 	case p.job.Goal == grid.GoalSpill:
 		// Experiment 2: "In case a local resource is not available then online
 		// scheduling is performed that considers the resources in the federation".
-		a.addHome(now, p)
-		at := a.circumstances(now, p)
-		if v := judge(p.job, &p.quotes[0], &at); v.Outcome == OutcomeCandidate && a.takeHome(now, p, out) {
+		b.addHome(now, p)
+		at := b.circumstances(now, p)
+		if v := judge(p.job, &p.quotes[0], &at); v.Outcome == OutcomeCandidate && b.takeHome(now, p, out) {
 			return
 		}
-		a.find(now, p, out)
+		b.find(now, p, out)
 	default:
-		a.find(now, p, out)
+		b.find(now, p, out)
 	}
 }
 
 // named takes the newest quote of the site that a job names. If there is none the
 // site is asked all the same: the reply has its terms.
-func (a *Agent) named(p *placement) {
-	q, ok := a.dir.Known(p.job.Site)
+func (b *broker) named(p *placement) {
+	q, ok := b.dir.Known(p.job.Site)
 	if ok && checkPrice(q.Price) != nil {
-		a.Rejected++
+		b.rejected++
 		ok = false
 	}
 	if !ok {
-		q = directory.Quote{Site: p.job.Site, Resources: p.job.Resources, Rating: a.cfg.Rating, Widest: p.job.Processors, Foreign: true}
+		q = directory.Quote{Site: p.job.Site, Resources: p.job.Resources, Rating: b.cfg.Rating, Widest: p.job.Processors, Foreign: true}
 	}
 	p.blind = !ok
 	p.quotes = append(p.quotes, q)
 }
 
-func (a *Agent) newPlacement(job *grid.Job) *placement {
-	if n := len(a.spare); n > 0 {
-		p := a.spare[n-1]
-		a.spare = a.spare[:n-1]
+func (b *broker) newPlacement(job *grid.Job) *placement {
+	if n := len(b.spare); n > 0 {
+		p := b.spare[n-1]
+		b.spare = b.spare[:n-1]
 		p.job = job
 		return p
 	}
@@ -130,64 +153,64 @@ func (a *Agent) newPlacement(job *grid.Job) *placement {
 }
 
 // dropPlacement ends everything that p still has under way.
-func (a *Agent) dropPlacement(now grid.Time, p *placement, out *grid.Outbox) {
+func (b *broker) dropPlacement(now grid.Time, p *placement, out *grid.Outbox) {
 	for i := range p.asks {
-		a.giveUp(p, &p.asks[i], out)
+		b.giveUp(p, &p.asks[i], out)
 	}
-	a.stopWaiting(p)
-	a.timers.Stop(&p.timer)
+	b.stopWaiting(p)
+	b.timers.Stop(&p.timer)
 	if p.finding {
-		delete(a.queries, p.query)
+		delete(b.queries, p.query)
 	}
 	if p.token == 0 {
-		delete(a.placing, p.job.ID)
+		delete(b.placing, p.job.ID)
 	}
 	clear(p.asked)
 	clear(p.asks)
 	fresh := placement{quotes: p.quotes[:0], asked: p.asked[:0], asks: p.asks[:0]}
 	*p = fresh
 	p.timer.Owner = p
-	if len(a.spare) < spareMax {
-		a.spare = append(a.spare, p)
+	if len(b.spare) < spareMax {
+		b.spare = append(b.spare, p)
 	}
 }
 
 // addQuotes appends a page. Home's own quote takes the place at which the directory
 // lists it, or should: the published loop asks in this order.
-func (a *Agent) addQuotes(now grid.Time, p *placement, page []directory.Quote) {
+func (b *broker) addQuotes(now grid.Time, p *placement, page []directory.Quote) {
 	first := p.pages == 1 && !p.all // a page has each site once
 	for i := range page {
 		q := &page[i]
 		if checkPrice(q.Price) != nil {
-			a.Rejected++
+			b.rejected++
 			continue
 		}
-		if !p.home && (q.Site == a.cfg.Site || a.precedes(p.job.Goal, q)) {
-			a.addHome(now, p)
+		if !p.home && (q.Site == b.cfg.Site || b.precedes(p.job.Goal, q)) {
+			b.addHome(now, p)
 		}
-		if q.Site != a.cfg.Site && (first || !quoted(p.quotes, q.Site)) {
+		if q.Site != b.cfg.Site && (first || !quoted(p.quotes, q.Site)) {
 			p.quotes = append(p.quotes, *q)
 			p.quotes[len(p.quotes)-1].Sealed = nil // not needed, and large
 		}
 	}
-	if !p.home && (p.end || a.cfg.Placement == PlacementCoordinated) {
-		a.addHome(now, p)
+	if !p.home && (p.end || b.cfg.Placement == PlacementCoordinated) {
+		b.addHome(now, p)
 	}
 }
 
 // precedes reports whether the directory lists this site before q whatever it
 // does with ties.
-func (a *Agent) precedes(goal grid.Goal, q *directory.Quote) bool {
+func (b *broker) precedes(goal grid.Goal, q *directory.Quote) bool {
 	if goal == grid.GoalCost {
-		return a.cfg.Price < q.Price
+		return b.tariff.price < q.Price
 	}
-	return a.cfg.Speed > q.Speed
+	return b.cfg.Speed > q.Speed
 }
 
 // addHome appends this site's own quote.
-func (a *Agent) addHome(now grid.Time, p *placement) {
+func (b *broker) addHome(now grid.Time, p *placement) {
 	p.home, p.own = true, len(p.quotes)
-	p.quotes = append(p.quotes, a.Quote(now))
+	p.quotes = append(p.quotes, b.quote(now))
 }
 
 // quoted reports whether a site stands among quotes: between two pages it may
@@ -202,18 +225,18 @@ func quoted(quotes []directory.Quote, site grid.SiteID) bool {
 }
 
 // notFound repeats a failed query a few times, then goes on with what is known.
-func (a *Agent) notFound(now grid.Time, p *placement, err error, out *grid.Outbox) {
+func (b *broker) notFound(now grid.Time, p *placement, err error, out *grid.Outbox) {
 	p.failures++
 	if p.failures <= failuresMax {
 		p.pausing, p.wakeAt = true, now.Add(grid.Second<<(p.failures-1))
-		a.watch(p)
+		b.watch(p)
 		return
 	}
 	p.failed, p.end = err, true
 	if !p.home {
-		a.addHome(now, p)
+		b.addHome(now, p)
 	}
-	a.advance(now, p, out)
+	b.advance(now, p, out)
 }
 
 // errFindTimeout is what a query without an answer comes to.
@@ -221,55 +244,56 @@ var errFindTimeout = errors.New("the directory did not answer")
 
 // due implements alarmed: a query or a negotiation took too long, or a pause is over.
 func (p *placement) due(a *Agent, now grid.Time, out *grid.Outbox) {
+	b := &a.broker
 	for i := range p.asks {
 		if k := &p.asks[i]; k.state == asking && k.deadline <= now {
-			a.missed(now, p, i)
+			b.missed(now, p, i)
 		}
 	}
 	switch {
 	case p.wakeAt > now:
 	case p.finding:
-		delete(a.queries, p.query)
+		delete(b.queries, p.query)
 		p.finding = false
-		a.notFound(now, p, errFindTimeout, out)
+		b.notFound(now, p, errFindTimeout, out)
 		return
 	case p.pausing:
 		p.pausing = false
 		if p.failures > 0 {
-			a.find(now, p, out)
+			b.find(now, p, out)
 			return
 		}
 	}
-	a.watch(p)
-	a.advance(now, p, out)
+	b.watch(p)
+	b.advance(now, p, out)
 }
 
 // advance does the next thing for a job: it asks, waits, places or refuses.
-func (a *Agent) advance(now grid.Time, p *placement, out *grid.Outbox) {
+func (b *broker) advance(now grid.Time, p *placement, out *grid.Outbox) {
 	switch {
 	case p.finding || p.pausing:
 	case p.token != 0:
-		a.previewed(now, p, out)
-	case a.cfg.Placement == PlacementPaper:
-		a.advancePaper(now, p, out)
+		b.previewed(now, p, out)
+	case b.cfg.Placement == PlacementPaper:
+		b.advancePaper(now, p, out)
 	default:
-		a.advanceCoordinated(now, p, out)
+		b.advanceCoordinated(now, p, out)
 	}
 }
 
 // circumstances returns what a ranking for p depends on.
-func (a *Agent) circumstances(now grid.Time, p *placement) Circumstances {
+func (b *broker) circumstances(now grid.Time, p *placement) Circumstances {
 	at := Circumstances{
-		Now: now, Home: a.cfg.Site, HomeStart: grid.Never, Placement: a.cfg.Placement,
-		Allowance: a.cfg.Allowance, Memory: &a.memory, Gossip: a.gossip, Asked: p.asked,
+		Now: now, Home: b.cfg.Site, HomeStart: grid.Never, Placement: b.cfg.Placement,
+		Allowance: b.cfg.Allowance, Memory: &b.memory, Gossip: b.gossip, Asked: p.asked,
 	}
 	if p.home {
-		p.quotes[p.own].Price = a.cfg.Price // it may have changed since
+		p.quotes[p.own].Price = b.tariff.price // it may have changed since
 	}
-	if p.job.Processors <= a.cfg.Processors {
-		at.HomeStart = a.cluster.EarliestStart(now, p.job.Processors, p.job.EstimateAt(a.cfg.Rating))
+	if p.job.Processors <= b.cfg.Processors {
+		at.HomeStart = b.cluster.EarliestStart(now, p.job.Processors, p.job.EstimateAt(b.cfg.Rating))
 	}
-	if a.cfg.Placement == PlacementPaper {
+	if b.cfg.Placement == PlacementPaper {
 		at.Memory, at.Gossip = nil, nil // the published loop knows nothing but quotes
 	}
 	return at
@@ -277,13 +301,13 @@ func (a *Agent) circumstances(now grid.Time, p *placement) Circumstances {
 
 // verdicts explains p for users. The site that has the job is marked as chosen
 // even if another one was preferred.
-func (a *Agent) verdicts(now grid.Time, p *placement, chosen grid.SiteID) []Verdict {
-	if a.cfg.Quiet && p.token == 0 {
+func (b *broker) verdicts(now grid.Time, p *placement, chosen grid.SiteID) []Verdict {
+	if b.cfg.Quiet && p.token == 0 {
 		return nil
 	}
-	at := a.circumstances(now, p)
-	a.ranking.rank(p.job, p.quotes, &at)
-	verdicts := a.ranking.explain(p.job, now)
+	at := b.circumstances(now, p)
+	b.ranking.rank(p.job, p.quotes, &at)
+	verdicts := b.ranking.explain(p.job, now)
 	for i := range verdicts {
 		switch v := &verdicts[i]; {
 		case chosen == "":
@@ -299,36 +323,36 @@ func (a *Agent) verdicts(now grid.Time, p *placement, chosen grid.SiteID) []Verd
 
 // takeHome places the job here if the schedule allows it. If not, the refusal
 // stands among what was asked.
-func (a *Agent) takeHome(now grid.Time, p *placement, out *grid.Outbox) bool {
-	award, refusal := a.reserveHome(now, p)
-	asked := Asked{Site: a.cfg.Site, Outcome: OutcomeCandidate, Refusal: refusal, Finish: award.Finish, Cost: award.Cost}
+func (b *broker) takeHome(now grid.Time, p *placement, out *grid.Outbox) bool {
+	award, refusal := b.reserveHome(now, p)
+	asked := Asked{Site: b.cfg.Site, Outcome: OutcomeCandidate, Refusal: refusal, Finish: award.Finish, Cost: award.Cost}
 	if refusal != Granted {
 		asked.Outcome = OutcomeRefused
 	}
 	p.asked = append(p.asked, asked)
-	p.asks = append(p.asks, ask{site: a.cfg.Site, state: over})
+	p.asks = append(p.asks, ask{site: b.cfg.Site, state: over})
 	if refusal != Granted {
 		return false
 	}
-	a.placedAt(now, p, award, out)
+	b.placedAt(now, p, award, out)
 	return true
 }
 
 // placedAt reports success and forgets the placement.
-func (a *Agent) placedAt(now grid.Time, p *placement, award Award, out *grid.Outbox) {
-	placed := a.slabs.placed.New()
-	*placed = Placed{Job: p.job.ID, Award: award, Verdicts: a.verdicts(now, p, award.Site), Messages: p.messages}
+func (b *broker) placedAt(now grid.Time, p *placement, award Award, out *grid.Outbox) {
+	placed := b.slabs.placed.New()
+	*placed = Placed{Job: p.job.ID, Award: award, Verdicts: b.verdicts(now, p, award.Site), Messages: p.messages}
 	out.Local(placed)
-	a.dropPlacement(now, p, out)
+	b.dropPlacement(now, p, out)
 }
 
 // refuse reports that no site has the job.
-func (a *Agent) refuse(now grid.Time, p *placement, why Reason, out *grid.Outbox) {
-	r := &Refused{Job: p.job.ID, Why: why, Verdicts: a.verdicts(now, p, ""), Messages: p.messages}
+func (b *broker) refuse(now grid.Time, p *placement, why Reason, out *grid.Outbox) {
+	r := &Refused{Job: p.job.ID, Why: why, Verdicts: b.verdicts(now, p, ""), Messages: p.messages}
 	r.Earliest, r.Cheapest = Earliest(r.Verdicts), Cheapest(r.Verdicts)
 	r.Reason = r.describe(now, p.failed)
 	out.Local(r)
-	a.dropPlacement(now, p, out)
+	b.dropPlacement(now, p, out)
 }
 
 // describe puts the refusal into words.
@@ -353,13 +377,25 @@ func (r *Refused) describe(now grid.Time, failed error) string {
 	return text
 }
 
-// stop gives a job up.
-func (a *Agent) stop(now grid.Time, in *Stop, out *grid.Outbox) {
-	if p := a.placing[in.Job]; p != nil {
-		a.refuse(now, p, ReasonStopped, out)
-		return
+// stop gives a job up, and reports whether it was being placed.
+func (b *broker) stop(now grid.Time, job grid.JobID, out *grid.Outbox) bool {
+	p := b.placing[job]
+	if p == nil {
+		return false
 	}
-	if m := a.migrated[in.Job]; m != nil {
-		a.cancelMigrated(now, m, in.Cause, out)
+	b.refuse(now, p, ReasonStopped, out)
+	return true
+}
+
+// reserveHome takes processors of this site for a job of its own.
+func (b *broker) reserveHome(now grid.Time, p *placement) (Award, Refusal) {
+	estimate := p.job.EstimateAt(b.cfg.Rating)
+	start, err := b.cluster.Admit(now, lrms.Request{ID: p.task(), Processors: p.job.Processors, Estimate: estimate}, p.job.Deadline)
+	if err != nil {
+		return Award{}, refusalOf(err)
 	}
+	return Award{
+		Site: b.cfg.Site, Epoch: p.epoch, Price: b.tariff.price, Cost: b.cost(p.job),
+		Start: start, Finish: start.Add(estimate), Until: untilHome(now, start-now, Limit(p.job, b.cfg.Rating)),
+	}, Granted
 }

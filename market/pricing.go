@@ -124,44 +124,47 @@ func (d *Demand) Next(price grid.Price, pressure int64) grid.Price {
 
 func (d *Demand) bound(price grid.Price) grid.Price { return min(max(price, d.Floor), d.Ceiling) }
 
-// repricing changes the price of a site in intervals.
-type repricing struct{ timer grid.Alarm[alarmed] }
-
-// due implements alarmed. The site quotes the new price when it sees it (Price).
-func (r *repricing) due(a *Agent, now grid.Time, _ *grid.Outbox) {
-	state := a.cluster.State(now)
-	if pressure, ok := Pressure(&state); ok {
-		a.cfg.Price = a.cfg.Demand.Next(a.cfg.Price, pressure)
-	}
-	a.timers.Set(&r.timer, now.Add(a.cfg.Demand.Interval))
+// tariff is what this site charges, and how that changes.
+type tariff struct {
+	price   grid.Price
+	pricing Pricing
+	demand  Demand
+	timer   grid.Alarm[alarmed] // of the next change under PricingDemand
 }
 
-// watchDemand starts the intervals, at a random instant so that the sites of a
+func newTariff(cfg *Config) tariff {
+	return tariff{price: cfg.Price, pricing: cfg.Pricing, demand: cfg.Demand}
+}
+
+// due implements alarmed. The site quotes the new price when it sees it (Agent.Price).
+func (t *tariff) due(a *Agent, now grid.Time, _ *grid.Outbox) {
+	state := a.office.cluster.State(now)
+	if pressure, ok := Pressure(&state); ok {
+		t.price = t.demand.Next(t.price, pressure)
+	}
+	a.office.timers.Set(&t.timer, now.Add(t.demand.Interval))
+}
+
+// watch starts the intervals, at a random instant so that the sites of a
 // federation do not all change their prices, and republish, at once.
-func (a *Agent) watchDemand(now grid.Time) {
-	if a.cfg.Pricing != PricingDemand || a.repricing.timer.Owner != nil {
+func (t *tariff) watch(now grid.Time, o *office) {
+	if t.pricing != PricingDemand || t.timer.Owner != nil {
 		return
 	}
-	a.repricing.timer.Owner = &a.repricing
-	interval := a.cfg.Demand.Interval
-	a.timers.Set(&a.repricing.timer, now.Add(interval-grid.Time(a.rng.Int64N(int64(interval/2)))))
+	t.timer.Owner = t
+	interval := t.demand.Interval
+	o.timers.Set(&t.timer, now.Add(interval-grid.Time(o.rng.Int64N(int64(interval/2)))))
 }
 
-// Price returns what the site charges at the moment, a processor-hour.
-func (a *Agent) Price() grid.Price { return a.cfg.Price }
-
-// SetPrice changes what the site charges from now on, within the owner's bounds if it
-// follows demand, and returns what that is. Guarantees that were given keep their
-// price. A price that is not 1 to grid.CreditsMax micro-credits is an error and
-// changes nothing.
-func (a *Agent) SetPrice(price grid.Price) (grid.Price, error) {
+// set is Agent.SetPrice.
+func (t *tariff) set(price grid.Price) (grid.Price, error) {
 	if err := checkPrice(price); err != nil {
-		return a.cfg.Price, err
+		return t.price, err
 	}
-	if a.cfg.Pricing == PricingDemand {
-		price = a.cfg.Demand.bound(price)
+	if t.pricing == PricingDemand {
+		price = t.demand.bound(price)
 	}
-	a.cfg.Price = price
+	t.price = price
 	return price, nil
 }
 

@@ -170,15 +170,15 @@ func TestBadPrices(t *testing.T) {
 		if got, err := a.SetPrice(price); !errors.Is(err, ErrConfig) || got != 2*grid.Credit || a.Price() != got {
 			t.Errorf("price set to %d: %v, %v", price, got, err)
 		}
-		before := a.Rejected
+		before := a.broker.rejected
 		b := n.quotes["b"]
 		b.Price = price
 		n.quotes["b"] = b
 		job := n.job(uint64(price)|1<<40, "a", 1, grid.Hour, grid.GoalCost)
 		n.place(job)
 		n.deliverAll()
-		if got := n.sites["a"].jobs[job.ID].award.Site; got != "a" || a.Rejected == before {
-			t.Errorf("job went to %q on a quote of %d, %d rejected", got, price, a.Rejected-before)
+		if got := n.sites["a"].jobs[job.ID].award.Site; got != "a" || a.broker.rejected == before {
+			t.Errorf("job went to %q on a quote of %d, %d rejected", got, price, a.broker.rejected-before)
 		}
 	}
 	if got, err := a.SetPrice(1); err != nil || got != 1 {

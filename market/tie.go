@@ -2,6 +2,7 @@ package market
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"gridnode/directory"
@@ -27,6 +28,13 @@ type tie struct {
 	until     grid.Time       // then the front of the order is looked at again
 }
 
+// ties are those that a home knows of.
+type ties struct {
+	list []tie // oldest first
+	rng  *rand.Rand
+	dir  *directory.Directory
+}
+
 const (
 	tiesMax = 8
 	// tieSpan bounds for how long a home may miss a site that is better than a tie.
@@ -34,9 +42,9 @@ const (
 	tieSpan = 30 * grid.Minute
 )
 
-// tied notes that a page from the front of an order has one value and more is to come,
+// noticed notes that a page from the front of an order has one value and more is to come,
 // and reports whether that is so. With end there is nothing behind the page.
-func (a *Agent) tied(now grid.Time, q *directory.Query, page []directory.Quote, end bool) bool {
+func (l *ties) noticed(now grid.Time, q *directory.Query, page []directory.Quote, end bool) bool {
 	n := len(page)
 	if n < q.Limit && (end || q.Tie == 0 || n < q.Tie) || n < 2 || !directory.Equal(&page[0], &page[n-1], q.Attribute) {
 		return false
@@ -56,18 +64,18 @@ func (a *Agent) tied(now grid.Time, q *directory.Query, page []directory.Quote, 
 	if !t.heads(q.Attribute, q.Filter.ProcessorsMin) {
 		return false // these are not what was asked for
 	}
-	t.place = a.rng.Uint64()
-	i := slices.IndexFunc(a.ties, func(old tie) bool {
+	t.place = l.rng.Uint64()
+	i := slices.IndexFunc(l.list, func(old tie) bool {
 		return old.attribute == t.attribute && old.narrowest == t.narrowest && directory.Equal(&old.quote, &t.quote, t.attribute)
 	})
 	if i >= 0 {
-		t.place = a.ties[i].place
-		a.ties = slices.Delete(a.ties, i, i+1)
+		t.place = l.list[i].place
+		l.list = slices.Delete(l.list, i, i+1)
 	}
-	if len(a.ties) >= tiesMax {
-		a.ties = slices.Delete(a.ties, 0, 1)
+	if len(l.list) >= tiesMax {
+		l.list = slices.Delete(l.list, 0, 1)
 	}
-	a.ties = append(a.ties, t)
+	l.list = append(l.list, t)
 	return true
 }
 
@@ -76,11 +84,11 @@ func (t *tie) heads(by directory.Attribute, processors int64) bool {
 	return t.attribute == by && t.narrowest <= processors && processors <= t.widest
 }
 
-// tieFor returns the tie at the front of an order for a job, or nil.
-func (a *Agent) tieFor(now grid.Time, by directory.Attribute, processors int64) *tie {
-	for i := range a.ties {
-		if now < a.ties[i].until && a.ties[i].heads(by, processors) {
-			return &a.ties[i]
+// of returns the tie at the front of an order for a job, or nil.
+func (l *ties) of(now grid.Time, by directory.Attribute, processors int64) *tie {
+	for i := range l.list {
+		if now < l.list[i].until && l.list[i].heads(by, processors) {
+			return &l.list[i]
 		}
 	}
 	return nil
@@ -88,34 +96,34 @@ func (a *Agent) tieFor(now grid.Time, by directory.Attribute, processors int64) 
 
 // begin draws the place amid t at which the pages of a job begin. Two pages of the tie
 // are left behind it, or half of the tie if that is less.
-func (a *Agent) begin(t *tie, descending bool) *directory.Cursor {
-	spread := a.dir.Around(&t.quote, t.attribute, t.place, a.rng.Uint64())
+func (l *ties) begin(t *tie, descending bool) *directory.Cursor {
+	spread := l.dir.Around(&t.quote, t.attribute, t.place, l.rng.Uint64())
 	allowed := math.MaxUint64 - 2*min(t.page, math.MaxUint64/4)
 	switch {
 	case descending && spread < math.MaxUint64-allowed:
-		spread = math.MaxUint64 - a.rng.Uint64N(allowed)
+		spread = math.MaxUint64 - l.rng.Uint64N(allowed)
 	case !descending && spread >= allowed:
-		spread = a.rng.Uint64N(allowed)
+		spread = l.rng.Uint64N(allowed)
 	}
 	return directory.Amid(&t.quote, t.attribute, spread)
 }
 
 // move makes the pages of later jobs begin elsewhere: one was not enough.
-func (a *Agent) move(by directory.Attribute, processors int64) {
-	for i := range a.ties {
-		if t := &a.ties[i]; t.heads(by, processors) {
-			t.place = a.rng.Uint64()
+func (l *ties) move(by directory.Attribute, processors int64) {
+	for i := range l.list {
+		if t := &l.list[i]; t.heads(by, processors) {
+			t.place = l.rng.Uint64()
 		}
 	}
 }
 
 // dissolved forgets the tie amid which a query began if the answer has none of it, and
 // reports whether that is so.
-func (a *Agent) dissolved(q *directory.Query, page []directory.Quote) bool {
-	n := len(a.ties)
-	a.ties = slices.DeleteFunc(a.ties, func(t tie) bool {
+func (l *ties) dissolved(q *directory.Query, page []directory.Quote) bool {
+	n := len(l.list)
+	l.list = slices.DeleteFunc(l.list, func(t tie) bool {
 		return t.heads(q.Attribute, q.Filter.ProcessorsMin) &&
 			!slices.ContainsFunc(page, func(of directory.Quote) bool { return directory.Equal(&of, &t.quote, t.attribute) })
 	})
-	return len(a.ties) < n
+	return len(l.list) < n
 }

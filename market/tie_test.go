@@ -131,19 +131,19 @@ func TestTiesAreBounded(t *testing.T) {
 	a := n.sites["home0"].agent
 	for i := range int64(3 * tiesMax) {
 		page := []directory.Quote{{Site: "x", Price: grid.Price(i)}, {Site: "y", Price: grid.Price(i)}}
-		if !a.tied(n.now, &directory.Query{Limit: 2}, page, false) {
+		if !a.broker.ties.noticed(n.now, &directory.Query{Limit: 2}, page, false) {
 			t.Fatal("a page of equal quotes is no tie")
 		}
 	}
-	if len(a.ties) != tiesMax || a.ties[tiesMax-1].quote.Price != 3*tiesMax-1 {
-		t.Errorf("%d ties, the newest at %v; want the newest %d", len(a.ties), a.ties[len(a.ties)-1].quote.Price, tiesMax)
+	if len(a.broker.ties.list) != tiesMax || a.broker.ties.list[tiesMax-1].quote.Price != 3*tiesMax-1 {
+		t.Errorf("%d ties, the newest at %v; want the newest %d", len(a.broker.ties.list), a.broker.ties.list[len(a.broker.ties.list)-1].quote.Price, tiesMax)
 	}
 	page := []directory.Quote{{Site: "x", Price: 1}, {Site: "y", Price: 2}}
-	if a.tied(n.now, &directory.Query{Limit: 2}, page, false) || a.tied(n.now, &directory.Query{Limit: 3}, page[:1], false) {
+	if a.broker.ties.noticed(n.now, &directory.Query{Limit: 2}, page, false) || a.broker.ties.noticed(n.now, &directory.Query{Limit: 3}, page[:1], false) {
 		t.Error("quotes of different price, or less than a page, are a tie")
 	}
 	page[1].Price = 1
-	if q := (&directory.Query{Limit: 16, Tie: 2}); !a.tied(n.now, q, page, false) || a.tied(n.now, q, page, true) {
+	if q := (&directory.Query{Limit: 16, Tie: 2}); !a.broker.ties.noticed(n.now, q, page, false) || a.broker.ties.noticed(n.now, q, page, true) {
 		t.Error("a short page is a tie if and only if more is behind it")
 	}
 }
@@ -158,10 +158,10 @@ func TestHomeMovesOn(t *testing.T) {
 		job.Deadline, job.Budget = n.now+3*grid.Hour/2, grid.NoBudget
 		n.place(job)
 		n.deliverAll()
-		if len(a.ties) != 1 {
-			t.Fatalf("%d ties", len(a.ties))
+		if len(a.broker.ties.list) != 1 {
+			t.Fatalf("%d ties", len(a.broker.ties.list))
 		}
-		return a.ties[0].place
+		return a.broker.ties.list[0].place
 	}
 	first := place(1)
 	if second := place(2); second != first {

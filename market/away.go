@@ -1,9 +1,15 @@
 package market
 
-import (
-	"gridnode/grid"
-	"gridnode/internal/wire"
-)
+import "gridnode/grid"
+
+// away is the side of a home whose jobs other sites have: it sends each job and its
+// cheque, repeats what is not confirmed, and reports how the job ended.
+type away struct {
+	*office
+	jobs map[grid.JobID]*migrated
+}
+
+func newAway(o *office) away { return away{office: o, jobs: make(map[grid.JobID]*migrated)} }
 
 // migrated is a job of ours that another site has, or is about to get
 // (Grid-Federation table 3: "jobs migrated to federation").
@@ -37,14 +43,46 @@ const (
 
 func (m *migrated) task() grid.TaskID { return grid.TaskID{Job: m.job.ID, Epoch: m.award.Epoch} }
 
+// take begins with a job that a site has guaranteed; slot is its place among what is
+// under way to that site.
+func (w *away) take(now grid.Time, job *grid.Job, award Award, messages int32, slot *memory) *migrated {
+	m := w.slabs.moved.New()
+	*m = migrated{job: job, award: award, messages: messages, slot: slot, phase: submitting, since: now}
+	m.timer.Owner = m
+	w.jobs[job.ID] = m
+	return m
+}
+
+// awaitCheque keeps a job back until its cheque is there, or its guarantee has ended.
+func (w *away) awaitCheque(m *migrated, expires grid.Time) {
+	m.phase = paying
+	w.timers.Set(&m.timer, expires)
+}
+
+// replied reports whether a reply is another copy of the guarantee that a job went to.
+func (w *away) replied(from grid.SiteID, r *Reply) bool {
+	m := w.jobs[r.Task.Job]
+	if m == nil || m.award.Epoch != r.Task.Epoch {
+		return false
+	}
+	m.messages++
+	return m.award.Site == from && m.award.Hold == r.Hold
+}
+
+// draw asks for the cheque of a job, which leaves with Pay, if that comes while the
+// guarantee stands.
+func (w *away) draw(now grid.Time, m *migrated, out *grid.Outbox) {
+	w.desk.Draw(now, m.task(), m.award.Site, m.award.Cost, m.award.Until-now, out)
+}
+
 // submit sends the job, once more if need be.
-func (a *Agent) submit(now grid.Time, m *migrated, out *grid.Outbox) {
+func (w *away) submit(now grid.Time, m *migrated, out *grid.Outbox) {
 	if m.copies == 0 && m.slot != nil {
 		m.certain = true
 	}
 	m.copies++
 	m.messages++
-	s := a.slabs.submission.New()
+	s := w.slabs.submission.New()
 	*s = JobSubmission{
 		Job: m.job, Epoch: m.award.Epoch, Hold: m.award.Hold, Price: m.award.Price, Cost: m.award.Cost,
 		Age: min(max(now-m.job.Submit, 0), grid.SpanMax), Deadline: grid.Never, Losses: m.losses,
@@ -53,53 +91,45 @@ func (a *Agent) submit(now grid.Time, m *migrated, out *grid.Outbox) {
 		s.Deadline = min(max(m.job.Deadline-now, 0), grid.SpanMax)
 	}
 	if m.award.Bank != "" {
-		s.Cheque = a.desk.Cheque(m.task())
+		s.Cheque = w.desk.Cheque(m.task())
 	}
 	out.Send(m.award.Site, s)
-	a.rearm(now, m)
+	w.rearm(now, m)
 }
 
 // pay sends a job whose cheque has come.
-func (a *Agent) pay(now grid.Time, in *Pay, out *grid.Outbox) {
-	if m := a.migrated[in.Task.Job]; m != nil && m.task() == in.Task && m.phase == paying {
+func (w *away) pay(now grid.Time, in *Pay, out *grid.Outbox) {
+	if m := w.jobs[in.Task.Job]; m != nil && m.task() == in.Task && m.phase == paying {
 		m.phase = submitting
-		a.submit(now, m, out)
+		w.submit(now, m, out)
 	}
-}
-
-// pays returns the bank whose cheque is to pay for a job that costs cost; empty if
-// nobody pays.
-func (a *Agent) pays(cost grid.Credits) grid.SiteID {
-	if a.desk == nil || cost == 0 {
-		return ""
-	}
-	return a.desk.Bank()
 }
 
 // rearm sets the timer: when to repeat, or when no execution can be left.
-func (a *Agent) rearm(now grid.Time, m *migrated) {
+func (w *away) rearm(now grid.Time, m *migrated) {
 	if m.lastCall {
 		return // its timer stands
 	}
 	m.repeatAt = grid.Never
 	if m.phase != running {
-		m.repeatAt = m.repeat.next(now, backoffMax, a.rng)
+		m.repeatAt = m.repeat.next(now, backoffMax, w.rng)
 	}
-	a.timers.Set(&m.timer, min(m.repeatAt, m.award.Until))
+	w.timers.Set(&m.timer, min(m.repeatAt, m.award.Until))
 }
 
 // due implements alarmed.
 func (m *migrated) due(a *Agent, now grid.Time, out *grid.Outbox) {
+	w := &a.away
 	switch {
 	case m.phase == paying:
-		a.vanish(m, out) // the guarantee has ended, and the cheque is not there
+		w.vanish(m, out) // the guarantee has ended, and the cheque is not there
 	case now >= m.award.Until:
-		a.callLast(now, m, out)
+		w.callLast(now, m, out)
 	case m.phase == submitting:
-		a.freeSlot(m) // the hold is over or the job is there: nothing waits for this one
-		a.submit(now, m, out)
+		w.freeSlot(m) // the hold is over or the job is there: nothing waits for this one
+		w.submit(now, m, out)
 	case m.phase == cancelling:
-		a.askToEnd(now, m, out)
+		w.askToEnd(now, m, out)
 	}
 }
 
@@ -110,90 +140,97 @@ const lastCallSpan = 10 * grid.Second
 // callLast, once no execution can be left, asks for its result a last time: home
 // may have been away when it was offered, and running the job again is the dearer
 // way to get it. Without an answer the execution is lost.
-func (a *Agent) callLast(now grid.Time, m *migrated, out *grid.Outbox) {
+func (w *away) callLast(now grid.Time, m *migrated, out *grid.Outbox) {
 	if m.lastCall {
-		a.vanish(m, out)
+		w.vanish(m, out)
 		return
 	}
 	m.lastCall = true
-	a.freeSlot(m)
+	w.freeSlot(m)
 	if m.phase == cancelling {
-		a.askToEnd(now, m, out)
+		w.askToEnd(now, m, out)
 	} else {
 		m.phase = submitting // "unknown" is news again
-		a.submit(now, m, out)
+		w.submit(now, m, out)
 	}
-	a.timers.Set(&m.timer, now.Add(lastCallSpan))
+	w.timers.Set(&m.timer, now.Add(lastCallSpan))
 }
 
 // vanish reports that the execution certainly does not exist (any more).
-func (a *Agent) vanish(m *migrated, out *grid.Outbox) {
-	a.forgetMigrated(m)
+func (w *away) vanish(m *migrated, out *grid.Outbox) {
+	w.forget(m)
 	out.Local(&Lost{Task: m.task(), Messages: m.messages, Losses: m.losses})
 }
 
-func (a *Agent) forgetMigrated(m *migrated) {
-	a.freeSlot(m)
-	a.timers.Stop(&m.timer)
-	delete(a.migrated, m.job.ID)
+func (w *away) forget(m *migrated) {
+	w.freeSlot(m)
+	w.timers.Stop(&m.timer)
+	delete(w.jobs, m.job.ID)
 }
 
-func (a *Agent) freeSlot(m *migrated) {
+func (w *away) freeSlot(m *migrated) {
 	if m.slot != nil {
-		a.free(m.slot)
+		w.memory.free(m.slot)
 		m.slot = nil
 	}
 }
 
 // resume takes up, after a restart, what was awarded before. The submission is
 // repeated: if the job arrived, the site says so again.
-func (a *Agent) resume(now grid.Time, in *Resume, out *grid.Outbox) {
-	m := a.slabs.moved.New()
+func (w *away) resume(now grid.Time, in *Resume, out *grid.Outbox) {
+	m := w.slabs.moved.New()
 	*m = migrated{job: in.Job, award: in.Award, messages: in.Messages, losses: in.Losses, phase: submitting, since: in.Job.Submit} // when it left is not known any more
 	m.timer.Owner = m
-	a.migrated[in.Job.ID] = m
+	w.jobs[in.Job.ID] = m
 	if now >= m.award.Until {
-		a.callLast(now, m, out)
+		w.callLast(now, m, out)
 		return
 	}
 	// Not all at once: a site that was down may have thousands.
-	m.repeatAt = now.Add(grid.Time(a.rng.Int64N(int64(resumeSpread))))
-	a.timers.Set(&m.timer, min(m.repeatAt, m.award.Until))
+	m.repeatAt = now.Add(grid.Time(w.rng.Int64N(int64(resumeSpread))))
+	w.timers.Set(&m.timer, min(m.repeatAt, m.award.Until))
 }
 
 const resumeSpread = 2 * grid.Second
 
 // unsubmitted: a copy of the submission never arrived. If that holds for every
 // copy ever sent, nobody has the job.
-func (a *Agent) unsubmitted(now grid.Time, to grid.SiteID, s *JobSubmission, out *grid.Outbox) {
-	m := a.migrated[s.Job.ID]
+func (w *away) unsubmitted(now grid.Time, to grid.SiteID, s *JobSubmission, out *grid.Outbox) {
+	m := w.jobs[s.Job.ID]
 	if m == nil || m.award.Epoch != s.Epoch || m.award.Site != to || m.phase == running || m.phase == paying {
 		return
 	}
 	m.lost++
 	if m.certain && m.lost == m.copies {
-		a.memory.Unreachable(to, now)
-		a.vanish(m, out)
+		w.memory.Unreachable(to, now)
+		w.vanish(m, out)
 	}
 }
 
-// cancelMigrated asks the site to end the job, until it says that it has.
-func (a *Agent) cancelMigrated(now grid.Time, m *migrated, cause string, out *grid.Outbox) {
+// stop gives a job up that another site has.
+func (w *away) stop(now grid.Time, in *Stop, out *grid.Outbox) {
+	if m := w.jobs[in.Job]; m != nil {
+		w.cancel(now, m, in.Cause, out)
+	}
+}
+
+// cancel asks the site to end the job, until it says that it has.
+func (w *away) cancel(now grid.Time, m *migrated, cause string, out *grid.Outbox) {
 	switch m.phase {
 	case cancelling:
 		return
 	case paying:
-		a.sendCancel(m.award.Site, Cancel{Task: m.task(), Hold: m.award.Hold}, out)
-		a.vanish(m, out)
+		w.sendCancel(m.award.Site, Cancel{Task: m.task(), Hold: m.award.Hold}, out)
+		w.vanish(m, out)
 		return
 	}
 	m.phase, m.cause, m.repeat = cancelling, cut(cause), backoff{}
-	a.askToEnd(now, m, out)
+	w.askToEnd(now, m, out)
 }
 
-func (a *Agent) askToEnd(now grid.Time, m *migrated, out *grid.Outbox) {
-	a.sendCancel(m.award.Site, Cancel{Task: m.task(), Hold: m.award.Hold, Cause: m.cause, Answer: true}, out)
-	a.rearm(now, m)
+func (w *away) askToEnd(now grid.Time, m *migrated, out *grid.Outbox) {
+	w.sendCancel(m.award.Site, Cancel{Task: m.task(), Hold: m.award.Hold, Cause: m.cause, Answer: true}, out)
+	w.rearm(now, m)
 }
 
 // cut shortens text to what a message may hold, at a character's boundary.
@@ -208,24 +245,21 @@ func cut(text string) string {
 	return text[:n]
 }
 
-// acknowledged is a receipt, for either side.
-func (a *Agent) acknowledged(now grid.Time, from grid.SiteID, m *Acknowledge, out *grid.Outbox) {
-	if m.Of == wire.MarketJobCompletion {
-		a.receipted(now, from, m, out)
-		return
-	}
-	g := a.migrated[m.Task.Job]
+// acknowledged: the site has the submission or the cancellation, or knows of no such
+// guarantee.
+func (w *away) acknowledged(now grid.Time, from grid.SiteID, m *Acknowledge, out *grid.Outbox) {
+	g := w.jobs[m.Task.Job]
 	if g == nil || g.award.Epoch != m.Task.Epoch || g.award.Site != from || g.award.Hold != m.Hold || g.phase == running || g.phase == paying {
 		return
 	}
-	a.freeSlot(g)
+	w.freeSlot(g)
 	switch {
 	case m.Unknown:
 		// A guarantee that its site does not know any more is never known again.
-		a.vanish(g, out)
+		w.vanish(g, out)
 	case g.phase == submitting:
 		g.phase = running
-		a.rearm(now, g)
+		w.rearm(now, g)
 	}
 }
 
@@ -240,31 +274,26 @@ func (m *migrated) metered(now, run grid.Time) grid.Credits {
 
 // completion is the result of a job that ran elsewhere. It is acknowledged in any
 // case: a site whose award is over may forget its execution, too.
-func (a *Agent) completion(now grid.Time, from grid.SiteID, c *JobCompletion, out *grid.Outbox) {
+func (w *away) completion(now grid.Time, from grid.SiteID, c *JobCompletion, out *grid.Outbox) {
 	cost := grid.Credits(0) // what comes too late changes nothing, and costs nothing
-	if m := a.migrated[c.Task.Job]; m != nil && m.award.Epoch == c.Task.Epoch && m.award.Site == from && m.phase != paying {
+	if m := w.jobs[c.Task.Job]; m != nil && m.award.Epoch == c.Task.Epoch && m.award.Site == from && m.phase != paying {
 		m.messages++
 		if c.Abandoned {
 			m.losses = max(m.losses, c.Losses)
-			a.vanish(m, out)
+			w.vanish(m, out)
 		} else {
-			done := a.slabs.completed.New()
+			done := w.slabs.completed.New()
 			cost = min(c.Cost, m.award.Cost, m.metered(now, c.Run)) // the agreed price never changes
 			if m.award.Bank != "" {
-				cost = a.desk.Due(c.Task, from, c.Claim, cost)
+				cost = w.desk.Due(c.Task, from, c.Claim, cost)
 			}
 			end := max(now-c.Ago, 0)
 			*done = Completed{Task: c.Task, Messages: m.messages, Result: grid.Result{
 				Start: max(end-c.Run, 0), End: end, ExitCode: c.ExitCode, Reason: c.Reason, Cost: cost,
 			}}
-			a.forgetMigrated(m)
+			w.forget(m)
 			out.Local(done)
 		}
 	}
-	k := a.slabs.acknowledge.New()
-	*k = Acknowledge{Task: c.Task, Of: wire.MarketJobCompletion}
-	if a.desk != nil && !c.Abandoned {
-		k.Agreement = a.desk.Agree(c.Task, from, cost, out)
-	}
-	out.Send(from, k)
+	w.acknowledgeResult(from, c, cost, out)
 }

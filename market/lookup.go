@@ -21,19 +21,19 @@ const (
 const amidMin = 8
 
 // find asks the directory for the next page of quotes.
-func (a *Agent) find(now grid.Time, p *placement, out *grid.Outbox) {
-	q := directory.Query{Attribute: directory.Speed, Descending: true, Limit: a.cfg.Page}
+func (b *broker) find(now grid.Time, p *placement, out *grid.Outbox) {
+	q := directory.Query{Attribute: directory.Speed, Descending: true, Limit: b.cfg.Page}
 	if p.job.Goal == grid.GoalCost {
 		q.Attribute, q.Descending = directory.Price, false
 	}
 	switch {
 	case p.token != 0:
-		q.Limit = min(previewPage, a.cfg.PreviewsMax)
-	case a.selects(p):
+		q.Limit = min(previewPage, b.cfg.PreviewsMax)
+	case b.selects(p):
 		q.Filter.ProcessorsMin = p.job.Processors
 	}
 	if p.amid && p.view == room {
-		a.move(q.Attribute, p.job.Processors)
+		b.ties.move(q.Attribute, p.job.Processors)
 	}
 	switch p.view {
 	case emptiest:
@@ -45,68 +45,68 @@ func (a *Agent) find(now grid.Time, p *placement, out *grid.Outbox) {
 	}
 	if p.last.Site != "" && p.view != emptiest {
 		q.After = directory.Behind(&p.last, q.Attribute)
-	} else if a.selects(p) && (p.view == front || p.view == emptiest) {
+	} else if b.selects(p) && (p.view == front || p.view == emptiest) {
 		p.amid = p.amid && p.view != front
-		if t := a.tieFor(now, q.Attribute, p.job.Processors); t != nil {
-			q.After, q.Limit = a.begin(t, q.Descending), max(q.Limit/2, min(q.Limit, amidMin))
+		if t := b.ties.of(now, q.Attribute, p.job.Processors); t != nil {
+			q.After, q.Limit = b.ties.begin(t, q.Descending), max(q.Limit/2, min(q.Limit, amidMin))
 			p.amid = p.amid || p.view == front
 		} else {
 			q.Tie = min(q.Limit, amidMin)
 		}
 	}
 	p.question, p.finding = q, true
-	p.query = a.dir.Find(now, q, out)
-	a.queries[p.query] = p
-	p.wakeAt = now.Add(a.cfg.FindTimeout)
-	a.watch(p)
+	p.query = b.dir.Find(now, q, out)
+	b.queries[p.query] = p
+	p.wakeAt = now.Add(b.cfg.FindTimeout)
+	b.watch(p)
 }
 
 // selects reports whether p wants quotes of sites that suit it only: the published
 // loop and whoever explains a job go through all of them.
-func (a *Agent) selects(p *placement) bool {
-	return a.cfg.Placement == PlacementCoordinated && p.token == 0 && !p.all
+func (b *broker) selects(p *placement) bool {
+	return b.cfg.Placement == PlacementCoordinated && p.token == 0 && !p.all
 }
 
 // found is the directory's answer.
-func (a *Agent) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
-	p := a.queries[in.ID]
+func (b *broker) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
+	p := b.queries[in.ID]
 	if p == nil {
 		return // nobody waits for it any more
 	}
-	delete(a.queries, in.ID)
+	delete(b.queries, in.ID)
 	p.finding = false
-	a.watch(p)
+	b.watch(p)
 	if in.Err != nil && len(in.Quotes) == 0 {
-		a.notFound(now, p, in.Err, out)
+		b.notFound(now, p, in.Err, out)
 		return
 	}
 	p.failures = 0
-	if a.selects(p) && p.turns < turnsMax && a.learned(now, p, in) {
+	if b.selects(p) && p.turns < turnsMax && b.learned(now, p, in) {
 		p.turns++
-		a.find(now, p, out) // the same page once more, from another place on
+		b.find(now, p, out) // the same page once more, from another place on
 		return
 	}
 	p.pages++
 	p.unsure = p.unsure || !in.Certain
-	a.turn(p, in)
-	a.addQuotes(now, p, in.Quotes)
-	a.advance(now, p, out)
+	b.turn(p, in)
+	b.addQuotes(now, p, in.Quotes)
+	b.advance(now, p, out)
 }
 
 // learned takes what a page from the front of an order says about ties, and reports
 // whether a page from elsewhere is wanted instead.
-func (a *Agent) learned(now grid.Time, p *placement, in *directory.Found) bool {
+func (b *broker) learned(now grid.Time, p *placement, in *directory.Found) bool {
 	switch {
 	case p.view != front && p.view != emptiest:
 		return false
 	case p.question.After == nil:
-		return a.tied(now, &p.question, in.Quotes, in.End)
+		return b.ties.noticed(now, &p.question, in.Quotes, in.End)
 	}
-	return a.dissolved(&p.question, in.Quotes)
+	return b.ties.dissolved(&p.question, in.Quotes)
 }
 
 // turn notes how far a page has come, and chooses the next view.
-func (a *Agent) turn(p *placement, in *directory.Found) {
+func (b *broker) turn(p *placement, in *directory.Found) {
 	end := in.End || len(in.Quotes) == 0
 	if p.view == front || p.view == behind {
 		p.end = end
@@ -118,9 +118,9 @@ func (a *Agent) turn(p *placement, in *directory.Found) {
 		}
 	}
 	switch {
-	case !a.selects(p):
+	case !b.selects(p):
 		p.view = behind
-	case p.view == front && a.cfg.Pages > 2:
+	case p.view == front && b.cfg.Pages > 2:
 		p.view = room
 	case p.view == front, p.view == room && (p.amid || !end):
 		p.view = emptiest

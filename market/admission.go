@@ -1,0 +1,211 @@
+package market
+
+import (
+	"errors"
+
+	"gridnode/grid"
+	"gridnode/internal/lrms"
+)
+
+// admission decides which jobs of other sites may come here, and holds processors for
+// those that may until they do.
+type admission struct {
+	*office
+	holds  map[grid.JobID]*hold
+	grants uint64 // newest name of a guarantee
+	unused []*hold
+}
+
+func newAdmission(o *office) admission {
+	return admission{office: o, holds: make(map[grid.JobID]*hold)}
+}
+
+// hold is a guarantee that this site gave and that was not taken up yet:
+// processors reserved in lrms until the job arrives or the hold ends.
+type hold struct {
+	timer      grid.Alarm[alarmed]
+	task       grid.TaskID
+	home       grid.SiteID
+	token      uint64 // our name for it, never used twice
+	request    uint64 // of home
+	processors int64
+	work       grid.Work
+	price      grid.Price
+	cost       grid.Credits
+	bank       grid.SiteID // whose cheque is to come with the job; empty if none
+	start      grid.Time   // promised, on our clock
+	finish     grid.Time
+	expires    grid.Time
+}
+
+// copyLife is how long a copy of a message may be under way; streams break sooner.
+const copyLife = 10 * grid.Minute
+
+// holdsMax bounds the guarantees of one site that are not taken up.
+const holdsMax = 4096
+
+// consider answers a request for a guarantee that is not about a job that is here.
+func (d *admission) consider(now grid.Time, e *memory, m *Negotiate, out *grid.Outbox) {
+	if h := d.holds[m.Task.Job]; h != nil {
+		switch {
+		case h.home != e.site:
+			d.sendRefusal(now, e.site, m, Busy, out)
+			return
+		case h.task.Epoch > m.Task.Epoch, h.request > m.Request:
+			return // a late copy
+		case h.request == m.Request:
+			d.sendGrant(now, h, out) // the same request gets the same answer
+			return
+		}
+		d.release(now, h)
+	}
+	h, refusal, finish := d.admit(now, e, m)
+	if refusal != Granted {
+		reply := d.sendRefusal(now, e.site, m, refusal, out)
+		if finish != grid.Never {
+			reply.Finish = finish - now
+			reply.Start = max(reply.Finish-m.estimateAt(d.cfg.Rating), 0)
+		}
+		return
+	}
+	d.sendGrant(now, h, out)
+}
+
+// inTime reports whether a request is not a copy so late that its sender has stopped
+// waiting.
+func (e *memory) inTime(m *Negotiate) bool {
+	age := numberSpan(e.request, m.Request)
+	switch {
+	case age > copyLife: // not a late copy: the asker's clock went back
+		e.request = m.Request
+	case age > m.Validity:
+		return false
+	}
+	e.request = max(e.request, m.Request)
+	return true
+}
+
+// estimateAt is the bound on the job's run time at a site (eq. 2).
+func (m *Negotiate) estimateAt(r grid.Rating) grid.Time { return max(m.Work.At(r), 1) }
+
+// admit reserves processors for a request, or says why not; finish is then the
+// best that could have been promised, or Never.
+func (d *admission) admit(now grid.Time, e *memory, m *Negotiate) (h *hold, refusal Refusal, finish grid.Time) {
+	estimate := m.estimateAt(d.cfg.Rating)
+	job := grid.Job{Resources: grid.Resources{Processors: m.Processors}, Work: m.Work}
+	cost := d.cost(&job)
+	head := d.cfg.Head != "" && e.site == d.cfg.Head
+	switch {
+	case !d.cfg.Foreign && !head:
+		return nil, NoForeign, grid.Never
+	case m.Processors > d.cfg.Processors, m.Memory > d.cfg.Memory && d.cfg.Memory > 0:
+		return nil, TooWide, grid.Never
+	case cost > m.CostMax:
+		return nil, PriceChanged, grid.Never
+	case d.desk != nil && cost > 0 && !d.desk.Accepts(m.Bank):
+		return nil, Unpaid, grid.Never
+	case !head && e.holds >= d.cfg.HoldsPerPeer, len(d.holds) >= holdsMax,
+		!head && e.holds > 0 && (e.held+m.Processors)*1000 > d.cfg.Processors*d.cfg.HoldShare:
+		return nil, Busy, grid.Never
+	}
+	by := now.Add(m.Deadline)
+	start, err := d.cluster.Reserve(now, lrms.Request{ID: m.Task, Processors: m.Processors, Estimate: estimate}, by)
+	if err != nil {
+		if late, ok := errors.AsType[lrms.TooLate](err); ok {
+			return nil, TooLate, late.Finish
+		}
+		return nil, refusalOf(err), grid.Never
+	}
+	h = d.newHold()
+	d.grants = number(d.grants, now)
+	h.task, h.home, h.token, h.request = m.Task, e.site, d.grants, m.Request
+	h.processors, h.work = m.Processors, m.Work
+	h.price, h.cost, h.bank = d.tariff.price, cost, ""
+	if d.desk != nil && cost > 0 {
+		h.bank = m.Bank
+	}
+	h.start, h.finish, h.expires = start, start.Add(estimate), now.Add(d.cfg.HoldSpan)
+	d.holds[m.Task.Job] = h
+	e.holds++
+	e.held += h.processors
+	d.timers.Set(&h.timer, h.expires)
+	return h, Granted, h.finish
+}
+
+// refusalOf translates what the local scheduler objects to.
+func refusalOf(err error) Refusal {
+	switch {
+	case errors.Is(err, lrms.ErrTooWide):
+		return TooWide
+	case errors.Is(err, lrms.ErrTooLate):
+		return TooLate
+	}
+	return Busy // its queue is full, or it has the task already
+}
+
+// due implements alarmed: nobody took the guarantee up.
+func (h *hold) due(a *Agent, now grid.Time, _ *grid.Outbox) { a.provider.admission.release(now, h) }
+
+// find returns the guarantee that was given to a home for an execution under a name.
+func (d *admission) find(home grid.SiteID, task grid.TaskID, token uint64) *hold {
+	if h := d.holds[task.Job]; h != nil && h.home == home && h.task == task && h.token == token {
+		return h
+	}
+	return nil
+}
+
+// undelivered: a guarantee whose asker never heard of it is not taken up.
+func (d *admission) undelivered(now grid.Time, m *Reply) {
+	if h := d.holds[m.Task.Job]; h != nil && m.Hold != 0 && h.token == m.Hold {
+		d.release(now, h)
+	}
+}
+
+// release gives the processors of a hold back.
+func (d *admission) release(now grid.Time, h *hold) {
+	d.cluster.Cancel(now, h.task)
+	d.forget(h)
+}
+
+// forget forgets a hold whose processors are somebody else's business now.
+func (d *admission) forget(h *hold) {
+	e := d.memory.at(h.home)
+	e.holds--
+	e.held -= h.processors
+	d.timers.Stop(&h.timer)
+	delete(d.holds, h.task.Job)
+	if len(d.unused) < spareMax {
+		d.unused = append(d.unused, h)
+	}
+}
+
+func (d *admission) newHold() *hold {
+	if n := len(d.unused); n > 0 {
+		h := d.unused[n-1]
+		d.unused = d.unused[:n-1]
+		return h
+	}
+	h := new(hold)
+	h.timer.Owner = h
+	return h
+}
+
+func (d *admission) sendGrant(now grid.Time, h *hold, out *grid.Outbox) {
+	m := d.slabs.reply.New()
+	*m = Reply{
+		Task: h.task, Request: h.request, Hold: h.token, HoldSpan: h.expires - now,
+		Price: h.price, Cost: h.cost, Start: max(h.start-now, 0), Finish: h.finish - now, Load: d.load(now),
+	}
+	m.Finish = max(m.Finish, m.Start)
+	out.Send(h.home, m)
+}
+
+func (d *admission) sendRefusal(now grid.Time, to grid.SiteID, m *Negotiate, refusal Refusal, out *grid.Outbox) *Reply {
+	r := d.slabs.reply.New()
+	*r = Reply{
+		Task: m.Task, Request: m.Request, Refusal: refusal, Price: d.tariff.price,
+		Start: grid.Never, Finish: grid.Never, Load: d.load(now),
+	}
+	out.Send(to, r)
+	return r
+}
