@@ -5,13 +5,14 @@ import "gridnode/grid"
 // ask is home's side of one negotiation.
 type ask struct {
 	site       grid.SiteID
-	state      askState
+	quote      int // place among Search.Quotes
+	standing   Standing
 	request    uint64
 	sent       grid.Time
 	deadline   grid.Time // of the reply
 	processors int64     // as noted with Memory.Asking
 	span       grid.Time
-	expected   grid.Time // finish that the ranking estimated
+	expected   grid.Time // finish that the ranking estimated which led to it, 0 if none did
 	costMax    grid.Credits
 	repriced   bool // was asked a second time because its price had changed
 
@@ -23,38 +24,6 @@ type ask struct {
 	finish  grid.Time
 	until   grid.Time
 	expires grid.Time
-}
-
-type askState uint8
-
-const (
-	asking  askState = iota + 1 // no reply yet
-	granted                     // the site holds processors for the job
-	over                        // neither: refused, unanswered, or taken up
-)
-
-// find returns the negotiation with a site, or -1.
-func (p *placement) find(site grid.SiteID) int {
-	for i := range p.asks {
-		if p.asks[i].site == site {
-			return i
-		}
-	}
-	return -1
-}
-
-// outstanding counts the sites whose answer p waits for.
-func (p *placement) outstanding() int {
-	n := 0
-	if p.waiting != nil {
-		n++
-	}
-	for i := range p.asks {
-		if p.asks[i].state == asking {
-			n++
-		}
-	}
-	return n
 }
 
 // negotiate asks the site of a quote for a guarantee. If too much is under way to
@@ -69,24 +38,24 @@ func (b *broker) negotiate(now grid.Time, p *placement, quote int, out *grid.Out
 	}
 	b.requests = number(b.requests, now)
 	k := ask{
-		site: q.Site, state: asking, request: b.requests, sent: now, deadline: now.Add(b.cfg.ReplyTimeout),
+		site: q.Site, quote: quote, standing: StandingAsked, request: b.requests, sent: now, deadline: now.Add(b.cfg.ReplyTimeout),
 		processors: p.job.Processors, span: p.job.EstimateAt(q.Rating),
 	}
 	k.costMax = b.costMax(now, p, quote)
-	if b.cfg.Placement == PlacementCoordinated {
-		k.expected = b.ranking.verdicts[quote].Finish // of the ranking that led here
+	if p.ranked {
+		k.expected = b.ranking.verdicts[quote].Finish
 	}
 	i := p.find(q.Site)
 	if i < 0 {
 		i = len(p.asks)
 		p.asks = append(p.asks, k)
-		p.asked = append(p.asked, Asked{})
+		p.negotiations = append(p.negotiations, Negotiation{})
 	}
 	k.repriced = p.asks[i].repriced
-	p.asks[i], p.asked[i] = k, Asked{Site: q.Site, Outcome: OutcomeCandidate}
+	p.asks[i], p.negotiations[i] = k, Negotiation{Site: q.Site, Outcome: OutcomeCandidate}
 	e.underWay++
 	b.memory.Asking(q.Site, k.processors, k.span)
-	p.number++
+	p.sent++
 	p.messages++
 	m := b.slabs.negotiate.New()
 	*m = Negotiate{
@@ -127,11 +96,11 @@ func (b *broker) remaining(now grid.Time, job *grid.Job) grid.Time {
 // watch sets p's timer to the earliest thing it waits for.
 func (b *broker) watch(p *placement) {
 	at := grid.Never
-	if p.finding || p.pausing {
+	if p.lookup.finding || p.pausing {
 		at = p.wakeAt
 	}
 	for i := range p.asks {
-		if p.asks[i].state == asking {
+		if p.asks[i].standing == StandingAsked {
 			at = min(at, p.asks[i].deadline)
 		}
 	}
@@ -147,7 +116,7 @@ func (b *broker) replied(now grid.Time, from grid.SiteID, m *Reply, out *grid.Ou
 	}
 	p.messages++
 	i := p.find(from)
-	if i < 0 || p.asks[i].request != m.Request || p.asks[i].state != asking {
+	if i < 0 || p.asks[i].request != m.Request || p.asks[i].standing != StandingAsked {
 		var k *ask
 		if i >= 0 {
 			k = &p.asks[i]
@@ -165,10 +134,6 @@ func (b *broker) replied(now grid.Time, from grid.SiteID, m *Reply, out *grid.Ou
 		b.refusal(now, p, i, m)
 	}
 	b.watch(p)
-	if b.cfg.Placement == PlacementCoordinated && b.asExpected(now, p, k) {
-		b.award(now, p, k, out)
-		return
-	}
 	b.advance(now, p, out)
 }
 
@@ -178,7 +143,7 @@ func (b *broker) unwanted(from grid.SiteID, m *Reply, k *ask, out *grid.Outbox) 
 	if b.away.replied(from, m) {
 		return
 	}
-	if m.Refusal != Granted || k != nil && k.state == granted && k.hold == m.Hold {
+	if m.Refusal != Granted || k != nil && k.standing == StandingGranted && k.hold == m.Hold {
 		return
 	}
 	b.sendCancel(from, Cancel{Task: m.Task, Hold: m.Hold}, out)
@@ -190,11 +155,11 @@ func (b *broker) grant(now grid.Time, p *placement, i int, m *Reply, out *grid.O
 	k := &p.asks[i]
 	// The holder of a promise counts from when it asked, so it lets go first; the
 	// finish it counts from when it heard of it, so it does not hope for too much.
-	k.state, k.hold, k.expires = granted, m.Hold, k.sent.Add(m.HoldSpan)
+	k.standing, k.hold, k.expires = StandingGranted, m.Hold, k.sent.Add(m.HoldSpan)
 	k.price, k.cost = m.Price, m.Cost
 	k.start, k.finish = now.Add(m.Start), now.Add(m.Finish)
 	k.until = untilHome(now, m.Start, max(p.job.Estimate, m.Finish-m.Start))
-	p.asked[i] = Asked{Site: k.site, Outcome: OutcomeCandidate, Finish: k.finish, Cost: k.cost}
+	p.negotiations[i] = Negotiation{Site: k.site, Outcome: OutcomeCandidate, Finish: k.finish, Cost: k.cost}
 	outcome, refusal := OutcomeCandidate, Granted
 	switch {
 	case k.cost > k.costMax:
@@ -205,7 +170,7 @@ func (b *broker) grant(now grid.Time, p *placement, i int, m *Reply, out *grid.O
 		outcome = OutcomeExpired
 	}
 	if outcome != OutcomeCandidate {
-		p.asked[i].Outcome, p.asked[i].Refusal = outcome, refusal
+		p.negotiations[i].Outcome, p.negotiations[i].Refusal = outcome, refusal
 		b.giveUp(p, k, out)
 	}
 }
@@ -213,28 +178,33 @@ func (b *broker) grant(now grid.Time, p *placement, i int, m *Reply, out *grid.O
 // refusal notes why a site said no.
 func (b *broker) refusal(now grid.Time, p *placement, i int, m *Reply) {
 	k := &p.asks[i]
-	k.state = over
+	k.standing = StandingOver
 	b.memory.free(b.memory.at(k.site))
-	p.asked[i].Outcome, p.asked[i].Refusal = OutcomeRefused, m.Refusal
+	p.negotiations[i].Outcome, p.negotiations[i].Refusal = OutcomeRefused, m.Refusal
 	if m.Refusal == TooLate && m.Finish != grid.Never {
-		p.asked[i].Finish = now.Add(m.Finish)
+		p.negotiations[i].Finish = now.Add(m.Finish)
 		b.memory.Refused(k.site, k.processors, now.Add(m.Start))
 	}
-	if b.cfg.Placement == PlacementPaper {
+	if b.traits.Final {
 		return
 	}
 	switch {
 	case m.Refusal == PriceChanged && !k.repriced:
 		// The reply has the new price: the site competes once more with it.
 		k.repriced = true
-		p.asked[i] = Asked{}
+		b.reopen(p, i)
 	case m.Refusal == Busy && p.rounds < b.rounds():
 		// Its holds are taken up within the time of a message: better a moment
 		// later at the best site than at once at another.
-		p.asked[i] = Asked{}
+		b.reopen(p, i)
 		p.pausing, p.wakeAt = true, now.Add(roundPause<<p.rounds)
 		p.rounds++
 	}
+}
+
+// reopen lets a site that refused compete once more.
+func (b *broker) reopen(p *placement, i int) {
+	p.asks[i].standing, p.negotiations[i] = StandingOpen, Negotiation{}
 }
 
 // rounds returns how often a job waits for a site that is busy.
@@ -251,7 +221,7 @@ func (b *broker) unanswered(now grid.Time, to grid.SiteID, m *Negotiate, out *gr
 	if p == nil || p.epoch != m.Task.Epoch {
 		return
 	}
-	if i := p.find(to); i >= 0 && p.asks[i].request == m.Request && p.asks[i].state == asking {
+	if i := p.find(to); i >= 0 && p.asks[i].request == m.Request && p.asks[i].standing == StandingAsked {
 		b.memory.Unreachable(to, now)
 		b.missed(now, p, i)
 		b.advance(now, p, out)
@@ -261,8 +231,8 @@ func (b *broker) unanswered(now grid.Time, to grid.SiteID, m *Negotiate, out *gr
 // missed: no answer from a site.
 func (b *broker) missed(now grid.Time, p *placement, i int) {
 	k := &p.asks[i]
-	k.state = over
-	p.asked[i].Outcome = OutcomeUnreachable
+	k.standing = StandingOver
+	p.negotiations[i].Outcome = OutcomeUnreachable
 	b.memory.Answered(k.site, k.processors, k.span)
 	b.memory.Missed(k.site, now)
 	b.memory.free(b.memory.at(k.site))
@@ -272,22 +242,22 @@ func (b *broker) missed(now grid.Time, p *placement, i int) {
 // giveUp ends a negotiation on home's side. A guarantee is given back; should one
 // still be on its way, it will be given back when it arrives.
 func (b *broker) giveUp(p *placement, k *ask, out *grid.Outbox) {
-	switch k.state {
-	case asking:
+	switch k.standing {
+	case StandingAsked:
 		b.memory.Answered(k.site, k.processors, k.span)
-	case granted:
+	case StandingGranted:
 		b.sendCancel(k.site, Cancel{Task: p.task(), Hold: k.hold}, out)
 	default:
 		return
 	}
-	k.state = over
+	k.standing = StandingOver
 	b.memory.free(b.memory.at(k.site))
 }
 
 // award takes a guarantee up: the job goes to its site, with its cheque if there is
 // to be one.
 func (b *broker) award(now grid.Time, p *placement, k *ask, out *grid.Outbox) {
-	k.state = over // the guarantee belongs to the migrated job from now on
+	k.standing = StandingOver // the guarantee belongs to the migrated job from now on
 	award := Award{
 		Site: k.site, Epoch: p.epoch, Hold: k.hold, Price: k.price, Cost: k.cost,
 		Start: k.start, Finish: k.finish, Until: k.until, Bank: b.payer(k.cost),
@@ -303,71 +273,4 @@ func (b *broker) award(now grid.Time, p *placement, k *ask, out *grid.Outbox) {
 	b.away.submit(now, m, out)
 	p.messages = m.messages
 	b.placedAt(now, p, award, out)
-}
-
-// queue is a first-in first-out list of placements.
-type queue struct {
-	list []*placement
-	head int
-}
-
-func (q *queue) len() int { return len(q.list) - q.head }
-
-func (q *queue) push(p *placement) { q.list = append(q.list, p) }
-
-// pop returns nil for one that was taken out meanwhile.
-func (q *queue) pop() *placement {
-	p := q.list[q.head]
-	q.list[q.head] = nil
-	q.head++
-	if q.head == len(q.list) {
-		q.list, q.head = q.list[:0], 0
-	} else if q.head > len(q.list)/2 && q.head > 64 {
-		n := copy(q.list, q.list[q.head:])
-		clear(q.list[n:])
-		q.list, q.head = q.list[:n], 0
-	}
-	return p
-}
-
-// remove takes p out wherever it stands.
-func (q *queue) remove(p *placement) {
-	for i := q.head; i < len(q.list); i++ {
-		if q.list[i] == p {
-			q.list[i] = nil
-		}
-	}
-}
-
-// stopWaiting takes p out of the queue it stands in, if it does.
-func (b *broker) stopWaiting(p *placement) {
-	if p.waiting != nil {
-		p.waiting.waiting.remove(p)
-		p.waiting = nil
-	}
-}
-
-// free notes that one thing less is under way to a site.
-func (b *broker) free(e *memory) {
-	e.underWay--
-	if e.waiting.len() > 0 && !e.freed {
-		e.freed = true
-		b.memory.freed = append(b.memory.freed, e)
-	}
-}
-
-// wake lets jobs ask whose turn has come. They are judged anew: much may have
-// changed meanwhile.
-func (b *broker) wake(now grid.Time, out *grid.Outbox) {
-	for i := 0; i < len(b.memory.freed); i++ {
-		e := b.memory.freed[i]
-		e.freed = false
-		for e.underWay < b.cfg.AsksPerPeer && e.waiting.len() > 0 {
-			if p := e.waiting.pop(); p != nil {
-				p.waiting = nil
-				b.advance(now, p, out)
-			}
-		}
-	}
-	b.memory.freed = b.memory.freed[:0]
 }

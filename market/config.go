@@ -7,33 +7,6 @@ import (
 	"gridnode/grid"
 )
 
-// Placement is the way a home looks for a site.
-type Placement uint8
-
-const (
-	// PlacementCoordinated ranks a page of quotes, skips what cannot work, and
-	// asks as few sites as it can.
-	PlacementCoordinated Placement = iota
-	// PlacementPaper is the published loop of Grid-Federation §2.2: negotiate with
-	// the r-th cheapest or fastest site, r = 1, 2, …, until one accepts.
-	PlacementPaper
-)
-
-var placementNames = [...]string{"coordinated", "paper"}
-
-// String returns the name used in configuration files.
-func (p Placement) String() string { return placementNames[p] }
-
-// ParsePlacement is the inverse of String.
-func ParsePlacement(s string) (Placement, error) {
-	for p, name := range placementNames {
-		if s == name {
-			return Placement(p), nil
-		}
-	}
-	return 0, fmt.Errorf("placement %q: want coordinated or paper", s)
-}
-
 // Config is what an agent is told about its site and how to behave. A zero field
 // takes the default named beside it, unless zero is said to be legal.
 type Config struct {
@@ -52,13 +25,13 @@ type Config struct {
 	Pricing Pricing
 	Demand  Demand // of PricingDemand
 
-	Placement Placement
-	Page      int // quotes per directory query; 16
-	Pages     int // pages per job under PlacementCoordinated, and none is fetched before the last one is used up; 5: the best, the best with room, the emptiest, and two more of the best behind the first page
-	Asks      int // sites asked per job under PlacementCoordinated; 12
-	Hopes     int // of them, sites that have no room for it at the moment while others have; 2
-	Parallel  int // sites asked at the same time for one job under PlacementCoordinated; 1
-	Near      int // equally good candidates among which one is drawn; 16, 1 draws nothing
+	Placement Policy // of this home's jobs; nil: PlacementCoordinated
+	Page      int    // quotes per directory query; 16
+	Pages     int    // pages per job under PlacementCoordinated, and none is fetched before the last one is used up; 5: the best, the best with room, the emptiest, and two more of the best behind the first page
+	Asks      int    // sites asked per job under PlacementCoordinated; 12
+	Hopes     int    // of them, sites that have no room for it at the moment while others have; 2
+	Parallel  int    // sites asked at the same time for one job under PlacementCoordinated; 1
+	Near      int    // equally good candidates among which one is drawn; 16, 1 draws nothing
 
 	// SkipInfeasible makes PlacementPaper pass over sites that could not finish the
 	// job in time even if they were idle. The paper's steps negotiate with them too.
@@ -102,8 +75,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("%w: unknown pricing %d", ErrConfig, c.Pricing)
 	case c.Pricing == PricingDemand && c.Demand.Check(c.Price) != nil:
 		return fmt.Errorf("%w: %w", ErrConfig, c.Demand.Check(c.Price))
-	case c.Placement > PlacementPaper:
-		return fmt.Errorf("%w: unknown placement %d", ErrConfig, c.Placement)
+	case !c.placementKnown():
+		return fmt.Errorf("%w: unknown placement %v", ErrConfig, c.Placement)
 	case c.Page < 0 || c.Pages < 0 || c.Asks < 0 || c.Hopes < 0 || c.Parallel < 0 || c.Near < 0:
 		return fmt.Errorf("%w: a count of the placement is negative", ErrConfig)
 	case c.ReplyTimeout < 0 || c.FindTimeout < 0 || c.HoldSpan < 0 || c.Allowance < 0:
@@ -118,11 +91,20 @@ func (c *Config) Validate() error {
 	return nil
 }
 
+// placementKnown reports whether the policy, if it is a built-in one, exists.
+func (c *Config) placementKnown() bool {
+	p, builtin := c.Placement.(Placement)
+	return !builtin || int(p) < len(placementNames)
+}
+
 // spanMax bounds every configured span: no negotiation takes a day.
 const spanMax = grid.Day
 
 // WithDefaults returns c with every zero field filled in.
 func (c Config) WithDefaults() Config {
+	if c.Placement == nil {
+		c.Placement = PlacementCoordinated
+	}
 	c.Demand = c.Demand.withDefaults(c.Price)
 	orInt(&c.Page, 16)
 	orInt(&c.Pages, 5)

@@ -24,7 +24,7 @@ func TestConfigValidate(t *testing.T) {
 		"pricing":            func(c *Config) { c.Pricing = PricingDemand + 1 },
 		"floor":              func(c *Config) { c.Pricing, c.Demand.Floor = PricingDemand, 2 },
 		"price too high":     func(c *Config) { c.Price = grid.CreditsMax + 1 },
-		"placement":          func(c *Config) { c.Placement = 2 },
+		"placement":          func(c *Config) { c.Placement = Placement(2) },
 		"page":               func(c *Config) { c.Page = -1 },
 		"near":               func(c *Config) { c.Near = -1 },
 		"reply timeout":      func(c *Config) { c.ReplyTimeout = -1 },

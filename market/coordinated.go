@@ -1,95 +1,102 @@
 package market
 
-import (
-	"gridnode/directory"
-	"gridnode/grid"
-)
+import "gridnode/grid"
 
-// step says how a placement goes on.
-type step uint8
-
-const (
-	wait  step = iota // for an answer, or it is done
-	again             // something changed: rank anew
-)
-
-// advanceCoordinated places a job with as few messages as it can: it asks the best
+// coordinated places a job with as few messages as it can: it asks the best
 // candidates of a ranking, at most Config.Parallel at a time, and awards the job
 // to the first guarantee that no better candidate can still beat.
-func (b *broker) advanceCoordinated(now grid.Time, p *placement, out *grid.Outbox) {
-	for {
-		at := b.circumstances(now, p)
-		b.ranking.rank(p.job, p.quotes, &at)
-		if b.pursue(now, p, out) == wait {
-			return
-		}
+type coordinated struct{}
+
+// Marks of coordinated.
+const (
+	coordinatedHopes   = iota // sites asked that had no room for the job at the moment
+	coordinatedLoaded         // sites asked that seemed too loaded
+	coordinatedPatient        // 1: nobody else is left who has room: the others are asked, too
+)
+
+// loadedMax is how many sites are asked although they seem too loaded: a wrong guess
+// must not cost the job.
+const loadedMax = 2
+
+// Traits implements Policy.
+func (coordinated) Traits() Traits { return Traits{} }
+
+// Key implements Policy: GoalCost wants the "minimum possible cost within the
+// deadline", GoalTime the "minimum possible response time within the budget limit"
+// (Grid-Federation §2.2).
+func (coordinated) Key(c Candidate) int64 {
+	switch c.Job.Goal {
+	case grid.GoalCost:
+		return int64(c.Verdict.Cost)
+	case grid.GoalTime:
+		return int64(c.Verdict.Finish)
 	}
+	return homeFirst(c)
 }
 
-// pursue walks down the ranking and does the first thing there is to do.
-func (b *broker) pursue(now grid.Time, p *placement, out *grid.Outbox) step {
-	outstanding := p.outstanding()
+// Next implements Policy: it walks down the ranking and does the first thing there is
+// to do.
+func (l coordinated) Next(s *Search) Move {
+	if l.asExpected(s) {
+		return s.award(0)
+	}
+	m, passed := l.walk(s)
+	if m.Act == 0 && passed && (s.end || s.view == behind || s.pages >= s.limits().Pages) {
+		s.Marks[coordinatedPatient] = 1
+		m, _ = l.walk(s)
+	}
+	if m.Act == 0 {
+		return l.exhausted(s)
+	}
+	return m
+}
+
+// walk returns the first thing there is to do, none if nobody in the ranking is left.
+// passed says that somebody without room at the moment was passed over.
+func (l coordinated) walk(s *Search) (m Move, passed bool) {
+	cfg, r, outstanding := s.limits(), s.rank(), s.outstanding()
 	better := false // somebody better than what follows has not answered yet
-	passed := false // somebody without room at the moment was passed over
 	for position := 0; ; position++ {
-		o := b.ranking.at(position)
+		o := r.at(position)
 		if o == nil || !o.fits {
 			break
 		}
-		site := p.quotes[o.index].Site
-		i := p.find(site)
-		switch {
-		case p.waiting != nil && p.waiting.site == site, i >= 0 && p.asks[i].state == asking:
+		quote := int(o.index)
+		switch standing := s.Standing(quote); {
+		case standing == StandingQueued, standing == StandingAsked:
 			better = true
-		case i >= 0 && p.asks[i].state == granted:
-			if !better {
-				b.award(now, p, &p.asks[i], out)
-			}
-			return wait
+		case better && (standing == StandingGranted || o.home):
+			return Move{Act: ActWait}, false
+		case standing == StandingGranted:
+			return Move{Act: ActAward, Quote: quote}, false
 		case o.home:
-			if better || !b.takeHome(now, p, out) {
-				return waitIf(better)
-			}
-			return wait
-		case b.goodEnough(now, p, o.finish) >= 0 && !better:
-			b.award(now, p, &p.asks[b.goodEnough(now, p, o.finish)], out)
-			return wait
-		case p.number >= b.cfg.Asks:
+			return Move{Act: ActAsk, Quote: quote}, false
+		case !better && l.goodEnough(s, o.finish) >= 0:
+			return s.award(l.goodEnough(s, o.finish)), false
+		case s.sent >= cfg.Asks:
 			continue
-		case !p.patient && p.hopes >= b.cfg.Hopes && b.waits(now, p, o):
+		case s.Marks[coordinatedPatient] == 0 && s.Marks[coordinatedHopes] >= int64(cfg.Hopes) && l.waits(s, o):
 			passed = true
-		case outstanding >= b.cfg.Parallel || p.waiting != nil:
-			return wait
+		case outstanding >= cfg.Parallel || s.waiting != nil:
+			return Move{Act: ActWait}, false
 		default:
-			if b.waits(now, p, o) {
-				p.hopes++
+			if l.waits(s, o) {
+				s.Marks[coordinatedHopes]++
 			}
-			b.negotiate(now, p, b.draw(now, p, position), out)
-			return waitIf(outstanding+1 >= b.cfg.Parallel)
+			return Move{Act: ActAsk, Quote: l.draw(s, position), Again: outstanding+1 < cfg.Parallel}, false
 		}
 	}
 	if outstanding > 0 {
-		return wait
+		return Move{Act: ActWait}, false
 	}
-	if passed && (p.end || p.view == behind || p.pages >= b.cfg.Pages) {
-		p.patient = true
-		return again
-	}
-	return b.exhausted(now, p, out)
+	return Move{}, passed
 }
 
 // waits reports whether a job would have to wait at a site, as far as one knows: its
 // guarantee is a matter of hope. Each costs two messages, and one in eight was given
 // where the cheapest sites were full.
-func (b *broker) waits(now grid.Time, p *placement, o *ranked) bool {
-	return o.finish > now.Add(p.job.EstimateAt(p.quotes[o.index].Rating))
-}
-
-func waitIf(yes bool) step {
-	if yes {
-		return wait
-	}
-	return again
+func (coordinated) waits(s *Search, o *ranked) bool {
+	return o.finish > s.now.Add(s.job.EstimateAt(s.quotes[o.index].Rating))
 }
 
 // chaseDivisor: an unasked site is asked in spite of a guarantee only if it could
@@ -99,14 +106,14 @@ const chaseDivisor = 10
 // goodEnough returns a guarantee that is not worth trying to beat with a candidate
 // that is estimated to finish at finish, or -1. Only the finish of a guarantee can
 // differ from what the ranking expected, so only GoalTime has something to chase.
-func (b *broker) goodEnough(now grid.Time, p *placement, finish grid.Time) int {
-	if p.job.Goal != grid.GoalTime {
+func (coordinated) goodEnough(s *Search, finish grid.Time) int {
+	if s.job.Goal != grid.GoalTime {
 		return -1
 	}
-	span := finish - now
-	for i := range p.asks {
-		k := &p.asks[i]
-		if k.state == granted && (k.finish-now <= span+span/chaseDivisor || k.expires <= now.Add(b.cfg.ReplyTimeout)) {
+	span, replied := finish-s.now, s.now.Add(s.limits().ReplyTimeout)
+	for i := range s.asks {
+		k := &s.asks[i]
+		if k.standing == StandingGranted && (k.finish-s.now <= span+span/chaseDivisor || k.expires <= replied) {
 			return i
 		}
 	}
@@ -116,12 +123,13 @@ func (b *broker) goodEnough(now grid.Time, p *placement, finish grid.Time) int {
 // asExpected reports whether a guarantee may be taken up without ranking anew: it
 // was the best when it was asked for, nobody else was asked, and it finishes about
 // when it was expected to.
-func (b *broker) asExpected(now grid.Time, p *placement, k *ask) bool {
-	if k.state != granted || p.pausing || len(p.asks) > 1 || p.loaded > 0 {
+func (coordinated) asExpected(s *Search) bool {
+	if len(s.asks) != 1 || s.asks[0].standing != StandingGranted || s.Marks[coordinatedLoaded] > 0 {
 		return false
 	}
-	expected := k.expected - now
-	return p.job.Goal != grid.GoalTime || k.finish-now <= expected+expected/chaseDivisor
+	k := &s.asks[0]
+	expected := k.expected - s.now
+	return s.job.Goal != grid.GoalTime || k.finish-s.now <= expected+expected/chaseDivisor
 }
 
 // nearDivisor: finishes that differ by less than a 64th are equally good. Quotes
@@ -134,17 +142,17 @@ const nearMax = 16
 // draw picks one of the up to Config.Near equally good candidates from position
 // on, so that homes that see the same quotes do not all run to the same site.
 // The cost of equally good ones is the same; only finishes may differ a little.
-func (b *broker) draw(now grid.Time, p *placement, position int) int {
+func (coordinated) draw(s *Search, position int) int {
 	var near [nearMax]int32
-	first := *b.ranking.at(position)
-	latest := first.finish + (first.finish-now)/nearDivisor
+	first := *s.ranking.at(position)
+	latest := first.finish + (first.finish-s.now)/nearDivisor
 	n := 0
-	for most := min(b.cfg.Near, nearMax); n < most; position++ {
-		o := b.ranking.at(position)
-		if o == nil || !o.fits || o.finish > latest || p.job.Goal != grid.GoalTime && o.key != first.key {
+	for most := min(s.limits().Near, nearMax); n < most; position++ {
+		o := s.ranking.at(position)
+		if o == nil || !o.fits || o.finish > latest || s.job.Goal != grid.GoalTime && o.key != first.key {
 			break
 		}
-		if o.cost <= first.cost && !o.home && p.find(p.quotes[o.index].Site) < 0 {
+		if o.cost <= first.cost && !o.home && s.find(s.quotes[o.index].Site) < 0 {
 			near[n] = o.index
 			n++
 		}
@@ -152,45 +160,33 @@ func (b *broker) draw(now grid.Time, p *placement, position int) int {
 	if n <= 1 {
 		return int(first.index)
 	}
-	return int(near[b.rng.IntN(n)])
+	return int(near[s.Draw(n)])
 }
 
 // exhausted: nobody on the pages so far will have the job.
-func (b *broker) exhausted(now grid.Time, p *placement, out *grid.Outbox) step {
+func (l coordinated) exhausted(s *Search) Move {
+	cfg := s.limits()
 	switch {
-	case !p.end && p.pages < b.cfg.Pages:
-		b.find(now, p, out)
-		return wait
-	case p.loaded < loadedMax && p.number < b.cfg.Asks:
-		if i := b.leastLoaded(p); i >= 0 {
-			p.loaded++
-			b.negotiate(now, p, i, out)
-			return wait
+	case !s.end && s.pages < cfg.Pages:
+		return Move{Act: ActPage}
+	case s.Marks[coordinatedLoaded] < loadedMax && s.sent < cfg.Asks:
+		if i := l.leastLoaded(s); i >= 0 {
+			s.Marks[coordinatedLoaded]++
+			return Move{Act: ActAsk, Quote: i}
 		}
 	}
-	if !p.all && p.pages > 0 && len(p.quotes) <= 1 && p.failed == nil && !b.cfg.Quiet {
-		// Everybody is too narrow: name them, so that the user sees it.
-		p.all, p.view, p.end, p.last, p.pages = true, front, false, directory.Quote{}, 0
-		b.find(now, p, out)
-		return wait
-	}
-	why := ReasonNoSite
-	if p.failed != nil {
-		why = ReasonNoAnswer
-	}
-	b.refuse(now, p, why, out)
-	return wait
+	return Move{Act: ActRefuse}
 }
 
 // leastLoaded returns the quote of the site that would be done first among those
 // that only seem too late because of what waits there, or -1. The wait is an
 // estimate; the site itself knows better.
-func (b *broker) leastLoaded(p *placement) int {
+func (coordinated) leastLoaded(s *Search) int {
 	best := -1
 	var finish grid.Time
-	for _, o := range b.ranking.order { // the whole of it was read
-		v := &b.ranking.verdicts[o.index]
-		if v.Outcome == OutcomeLoaded && !o.home && p.find(v.Site) < 0 && (best < 0 || v.Finish < finish) {
+	for _, o := range s.ranking.order { // the whole of it was read
+		v := &s.ranking.verdicts[o.index]
+		if v.Outcome == OutcomeLoaded && !o.home && s.find(v.Site) < 0 && (best < 0 || v.Finish < finish) {
 			best, finish = int(o.index), v.Finish
 		}
 	}

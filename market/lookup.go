@@ -1,6 +1,8 @@
 package market
 
 import (
+	"errors"
+
 	"gridnode/directory"
 	"gridnode/grid"
 )
@@ -16,6 +18,20 @@ const (
 	behind               // those behind the front, whatever their load: they may have room in time
 )
 
+// lookup is the part of a placement that fetches quotes from the directory.
+type lookup struct {
+	query    directory.QueryID
+	question directory.Query // of the query
+	finding  bool            // query is under way
+	failures int             // queries that failed since the last one that did not
+	failed   error           // the last failure, if that was the end of it
+	unsure   bool            // sites may be missing from a page
+	amid     bool            // the pages began amid a tie
+	turns    int             // times that a page was fetched from another place instead
+	all      bool            // ask for quotes of sites too narrow, too: nobody else is there
+	last     directory.Quote // of the newest page of front or behind: the next one begins behind it
+}
+
 // amidMin is how many quotes of a tie are enough: they are as good as each other, and a
 // shorter page less often takes a second cell of the directory.
 const amidMin = 8
@@ -29,10 +45,10 @@ func (b *broker) find(now grid.Time, p *placement, out *grid.Outbox) {
 	switch {
 	case p.token != 0:
 		q.Limit = min(previewPage, b.cfg.PreviewsMax)
-	case b.selects(p):
+	case p.selects():
 		q.Filter.ProcessorsMin = p.job.Processors
 	}
-	if p.amid && p.view == room {
+	if p.lookup.amid && p.view == room {
 		b.ties.move(q.Attribute, p.job.Processors)
 	}
 	switch p.view {
@@ -43,28 +59,28 @@ func (b *broker) find(now grid.Time, p *placement, out *grid.Outbox) {
 	case room:
 		q.Filter.FreeMin, q.Filter.ForeignOnly = p.job.Processors, true
 	}
-	if p.last.Site != "" && p.view != emptiest {
-		q.After = directory.Behind(&p.last, q.Attribute)
-	} else if b.selects(p) && (p.view == front || p.view == emptiest) {
-		p.amid = p.amid && p.view != front
+	if p.lookup.last.Site != "" && p.view != emptiest {
+		q.After = directory.Behind(&p.lookup.last, q.Attribute)
+	} else if p.selects() && (p.view == front || p.view == emptiest) {
+		p.lookup.amid = p.lookup.amid && p.view != front
 		if t := b.ties.of(now, q.Attribute, p.job.Processors); t != nil {
 			q.After, q.Limit = b.ties.begin(t, q.Descending), max(q.Limit/2, min(q.Limit, amidMin))
-			p.amid = p.amid || p.view == front
+			p.lookup.amid = p.lookup.amid || p.view == front
 		} else {
 			q.Tie = min(q.Limit, amidMin)
 		}
 	}
-	p.question, p.finding = q, true
-	p.query = b.dir.Find(now, q, out)
-	b.queries[p.query] = p
+	p.lookup.question, p.lookup.finding = q, true
+	p.lookup.query = b.dir.Find(now, q, out)
+	b.queries[p.lookup.query] = p
 	p.wakeAt = now.Add(b.cfg.FindTimeout)
 	b.watch(p)
 }
 
-// selects reports whether p wants quotes of sites that suit it only: the published
-// loop and whoever explains a job go through all of them.
-func (b *broker) selects(p *placement) bool {
-	return b.cfg.Placement == PlacementCoordinated && p.token == 0 && !p.all
+// selects reports whether p wants quotes of sites that suit it only: whoever looks at
+// the whole federation and whoever explains a job go through all of them.
+func (p *placement) selects() bool {
+	return !p.broker.traits.Whole && p.token == 0 && !p.lookup.all
 }
 
 // found is the directory's answer.
@@ -74,20 +90,20 @@ func (b *broker) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 		return // nobody waits for it any more
 	}
 	delete(b.queries, in.ID)
-	p.finding = false
+	p.lookup.finding = false
 	b.watch(p)
 	if in.Err != nil && len(in.Quotes) == 0 {
 		b.notFound(now, p, in.Err, out)
 		return
 	}
-	p.failures = 0
-	if b.selects(p) && p.turns < turnsMax && b.learned(now, p, in) {
-		p.turns++
+	p.lookup.failures = 0
+	if p.selects() && p.lookup.turns < turnsMax && b.learned(now, p, in) {
+		p.lookup.turns++
 		b.find(now, p, out) // the same page once more, from another place on
 		return
 	}
 	p.pages++
-	p.unsure = p.unsure || !in.Certain
+	p.lookup.unsure = p.lookup.unsure || !in.Certain
 	b.turn(p, in)
 	b.addQuotes(now, p, in.Quotes)
 	b.advance(now, p, out)
@@ -99,10 +115,10 @@ func (b *broker) learned(now grid.Time, p *placement, in *directory.Found) bool 
 	switch {
 	case p.view != front && p.view != emptiest:
 		return false
-	case p.question.After == nil:
-		return b.ties.noticed(now, &p.question, in.Quotes, in.End)
+	case p.lookup.question.After == nil:
+		return b.ties.noticed(now, &p.lookup.question, in.Quotes, in.End)
 	}
-	return b.ties.dissolved(&p.question, in.Quotes)
+	return b.ties.dissolved(&p.lookup.question, in.Quotes)
 }
 
 // turn notes how far a page has come, and chooses the next view.
@@ -111,20 +127,102 @@ func (b *broker) turn(p *placement, in *directory.Found) {
 	if p.view == front || p.view == behind {
 		p.end = end
 		if n := len(in.Quotes); n > 0 {
-			p.last = in.Quotes[n-1]
+			p.lookup.last = in.Quotes[n-1]
 		}
-		if end && p.amid { // those before the place where the pages began are left
-			p.end, p.amid, p.last = false, false, directory.Quote{}
+		if end && p.lookup.amid { // those before the place where the pages began are left
+			p.end, p.lookup.amid, p.lookup.last = false, false, directory.Quote{}
 		}
 	}
 	switch {
-	case !b.selects(p):
+	case !p.selects():
 		p.view = behind
 	case p.view == front && b.cfg.Pages > 2:
 		p.view = room
-	case p.view == front, p.view == room && (p.amid || !end):
+	case p.view == front, p.view == room && (p.lookup.amid || !end):
 		p.view = emptiest
 	default:
 		p.view = behind
 	}
 }
+
+// named takes the newest quote of the site that a job names. If there is none the
+// site is asked all the same: the reply has its terms.
+func (b *broker) named(p *placement) {
+	q, ok := b.dir.Known(p.job.Site)
+	if ok && checkPrice(q.Price) != nil {
+		b.rejected++
+		ok = false
+	}
+	if !ok {
+		q = directory.Quote{Site: p.job.Site, Resources: p.job.Resources, Rating: b.cfg.Rating, Widest: p.job.Processors, Foreign: true}
+	}
+	p.blind = !ok
+	p.quotes = append(p.quotes, q)
+}
+
+// addQuotes appends a page. Home's own quote takes the place at which the directory
+// lists it, or should: the published loop asks in this order.
+func (b *broker) addQuotes(now grid.Time, p *placement, page []directory.Quote) {
+	first := p.pages == 1 && !p.lookup.all // a page has each site once
+	for i := range page {
+		q := &page[i]
+		if checkPrice(q.Price) != nil {
+			b.rejected++
+			continue
+		}
+		if p.own < 0 && (q.Site == b.cfg.Site || b.precedes(p.job.Goal, q)) {
+			b.addHome(now, p)
+		}
+		if q.Site != b.cfg.Site && (first || !quoted(p.quotes, q.Site)) {
+			p.quotes = append(p.quotes, *q)
+			p.quotes[len(p.quotes)-1].Sealed = nil // not needed, and large
+		}
+	}
+	if p.own < 0 && (p.end || !b.traits.Whole) {
+		b.addHome(now, p)
+	}
+}
+
+// precedes reports whether the directory lists this site before q whatever it
+// does with ties.
+func (b *broker) precedes(goal grid.Goal, q *directory.Quote) bool {
+	if goal == grid.GoalCost {
+		return b.tariff.price < q.Price
+	}
+	return b.cfg.Speed > q.Speed
+}
+
+// addHome appends this site's own quote.
+func (b *broker) addHome(now grid.Time, p *placement) {
+	p.own = len(p.quotes)
+	p.quotes = append(p.quotes, b.quote(now))
+}
+
+// quoted reports whether a site stands among quotes: between two pages it may
+// have changed its place, and a job that is explained begins again.
+func quoted(quotes []directory.Quote, site grid.SiteID) bool {
+	for i := range quotes {
+		if quotes[i].Site == site {
+			return true
+		}
+	}
+	return false
+}
+
+// notFound repeats a failed query a few times, then goes on with what is known.
+func (b *broker) notFound(now grid.Time, p *placement, err error, out *grid.Outbox) {
+	p.lookup.failures++
+	if p.lookup.failures <= failuresMax {
+		p.pausing, p.wakeAt = true, now.Add(grid.Second<<(p.lookup.failures-1))
+		b.watch(p)
+		return
+	}
+	p.lookup.failed, p.end = err, true
+	if p.own < 0 {
+		b.addHome(now, p)
+	}
+	b.advance(now, p, out)
+}
+
+// errFindTimeout is what a query without an answer comes to.
+var errFindTimeout = errors.New("the directory did not answer")

@@ -442,8 +442,8 @@ func (n *network) answerFinds(s *site) {
 		if len(open) == 0 {
 			return
 		}
-		slices.SortFunc(open, func(a, b *placement) int { return int(a.query) - int(b.query) })
-		found := &directory.Found{ID: open[0].query, Err: directory.ErrUnreachable}
+		slices.SortFunc(open, func(a, b *placement) int { return int(a.lookup.query) - int(b.lookup.query) })
+		found := &directory.Found{ID: open[0].lookup.query, Err: directory.ErrUnreachable}
 		n.finds++
 		if !n.deaf {
 			found = n.answer(open[0])
@@ -457,10 +457,10 @@ func (n *network) answerFinds(s *site) {
 
 // answer looks a query up in the table of quotes.
 func (n *network) answer(p *placement) *directory.Found {
-	q := p.question
+	q := p.lookup.question
 	var all []directory.Quote
 	for _, id := range n.order {
-		if quote, ok := n.quotes[id]; ok && q.Filter.Match(&quote) || q.After != nil && id == p.last.Site {
+		if quote, ok := n.quotes[id]; ok && q.Filter.Match(&quote) || q.After != nil && id == p.lookup.last.Site {
 			all = append(all, quote)
 		}
 	}
@@ -484,10 +484,10 @@ func (n *network) answer(p *placement) *directory.Found {
 	case n.hashed && q.After != nil:
 		all = slices.DeleteFunc(all, func(quote directory.Quote) bool { return q.After.Passed(&quote, q.Descending) })
 	case q.After != nil:
-		at := slices.IndexFunc(all, func(quote directory.Quote) bool { return quote.Site == p.last.Site })
+		at := slices.IndexFunc(all, func(quote directory.Quote) bool { return quote.Site == p.lookup.last.Site })
 		all = all[at+1:]
 	}
-	found := &directory.Found{ID: p.query, End: len(all) <= q.Limit, Certain: n.finds != n.unsure}
+	found := &directory.Found{ID: p.lookup.query, End: len(all) <= q.Limit, Certain: n.finds != n.unsure}
 	found.Quotes = all[:min(len(all), q.Limit)]
 	return found
 }

@@ -2,7 +2,7 @@ package market
 
 import "gridnode/grid"
 
-// advancePaper is the loop of Grid-Federation §2.2, kept exactly:
+// paper is the loop of Grid-Federation §2.2, kept exactly:
 //
 //	"1. Set r = 1.
 //	2. If OFT is required for the job then query the federation directory for the
@@ -14,7 +14,34 @@ import "gridnode/grid"
 //	r := r + 1 and the process iterates through step 2."
 //
 // The r-th quote is read from pages of the directory. Home is one of the GFAs; it
-// is asked without a message.
+// is asked without a message. The published loop knows nothing but quotes.
+type paper struct{}
+
+// Marks of paper.
+const (
+	paperNext     = iota // quote to look at next, r − 1
+	paperFeasible        // quotes before this one may be asked
+)
+
+// Traits implements Policy. "For OFC then GFA m ... is chosen such that B is minimal and
+// D(J, R_m) ≤ s + d": no budget.
+func (paper) Traits() Traits {
+	return Traits{Whole: true, Literal: true, Final: true, TimeBudget: true}
+}
+
+// Key implements Policy: the directory knows the "k-th cheapest" by the quoted price,
+// and the "k-th fastest" by the speed.
+func (paper) Key(c Candidate) int64 {
+	switch c.Job.Goal {
+	case grid.GoalCost:
+		return int64(c.Verdict.Price)
+	case grid.GoalTime:
+		return -c.Quote.Speed
+	}
+	return homeFirst(c)
+}
+
+// Next implements Policy.
 //
 // "If the job's QoS parameters cannot be satisfied (after iterating up to the
 // greatest r such that GFA could feasibly complete the job) then the job is
@@ -26,76 +53,38 @@ import "gridnode/grid"
 // and B(J, R_m) ≤ b": the cost follows from the quote by eq. 3, which home knows
 // before it asks, so a site over the budget is passed over without a message. For
 // OFC the paper has no such condition, and neither has the loop.
-func (b *broker) advancePaper(now grid.Time, p *placement, out *grid.Outbox) {
-	if p.outstanding() > 0 {
-		return
+func (l paper) Next(s *Search) Move {
+	if s.outstanding() > 0 {
+		return Move{Act: ActWait}
 	}
-	if i := p.grantedAsk(); i >= 0 {
-		b.award(now, p, &p.asks[i], out)
-		return
+	if i := s.guarantee(); i >= 0 {
+		return s.award(i)
 	}
-	at := b.circumstances(now, p)
-	for {
-		if p.next >= p.feasible && !p.foresee(&at) {
-			break
+	for ; s.Marks[paperNext] < s.Marks[paperFeasible] || l.foresees(s); s.Marks[paperNext]++ {
+		i := int(s.Marks[paperNext])
+		if !l.skips(s.Verdict(i).Outcome, s.limits().SkipInfeasible) {
+			return Move{Act: ActAsk, Quote: i}
 		}
-		i := p.next
-		q := &p.quotes[i]
-		if p.skips(i, &at, b.cfg.SkipInfeasible) {
-			p.next++
-			continue
-		}
-		if q.Site == b.cfg.Site {
-			p.next++
-			if b.takeHome(now, p, out) {
-				return
-			}
-			at.Asked = p.asked
-			continue
-		}
-		b.negotiate(now, p, i, out)
-		if p.waiting == nil {
-			p.next++
-		}
-		return
 	}
-	if !p.end {
-		b.find(now, p, out)
-		return
-	}
-	why := ReasonNoSite
-	if p.failed != nil {
-		why = ReasonNoAnswer
-	}
-	b.refuse(now, p, why, out)
+	return Move{Act: ActPage}
 }
 
-// grantedAsk returns the guarantee that p has, or -1.
-func (p *placement) grantedAsk() int {
-	for i := range p.asks {
-		if p.asks[i].state == granted {
-			return i
-		}
-	}
-	return -1
-}
-
-// foresee looks for the next site that could feasibly complete the job, and
+// foresees looks for the next site that could feasibly complete the job, and
 // reports whether there is one on the pages so far.
-func (p *placement) foresee(at *Circumstances) bool {
-	for i := p.feasible; i < len(p.quotes); i++ {
-		switch v := judge(p.job, &p.quotes[i], at); v.Outcome {
+func (paper) foresees(s *Search) bool {
+	for i := int(s.Marks[paperFeasible]); i < len(s.quotes); i++ {
+		switch s.Verdict(i).Outcome {
 		case OutcomeCandidate, OutcomeLoaded:
-			p.feasible = i + 1
+			s.Marks[paperFeasible] = int64(i + 1)
 			return true
 		}
 	}
 	return false
 }
 
-// skips reports whether the loop passes over quote i without a message.
-func (p *placement) skips(i int, at *Circumstances, infeasible bool) bool {
-	switch v := judge(p.job, &p.quotes[i], at); v.Outcome {
+// skips reports whether the loop passes over a site without a message.
+func (paper) skips(o Outcome, infeasible bool) bool {
+	switch o {
 	case OutcomeCandidate, OutcomeLoaded:
 		return false
 	case OutcomeTooNarrow, OutcomeTooLittle, OutcomeTooLate:

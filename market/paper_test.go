@@ -265,7 +265,7 @@ func TestPaperMessagesGrowWithRank(t *testing.T) {
 func ExampleRank() {
 	n := paperNetwork(nil, nil)
 	job := n.job(1, "ctc", 256, 1000*grid.Second, grid.GoalCost)
-	at := Circumstances{Now: n.now, Home: "ctc", HomeStart: n.now, Placement: PlacementPaper}
+	at := Circumstances{Now: n.now, Home: "ctc", HomeStart: n.now, Policy: PlacementPaper}
 	for _, v := range Rank(job, n.list(), at)[:3] {
 		fmt.Println(v.Site, v.Outcome, v.Price)
 	}

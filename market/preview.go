@@ -15,12 +15,12 @@ func (b *broker) previewed(now grid.Time, p *placement, out *grid.Outbox) {
 		b.find(now, p, out)
 		return
 	}
-	if !p.home {
+	if p.own < 0 {
 		b.addHome(now, p)
 	}
-	result := &PreviewResult{Verdicts: b.verdicts(now, p, ""), Err: p.failed, Certain: p.failed == nil && !p.unsure}
+	result := &PreviewResult{Verdicts: b.verdicts(now, p, ""), Err: p.lookup.failed, Certain: p.lookup.failed == nil && !p.lookup.unsure}
 	result.Earliest, result.Cheapest = Earliest(result.Verdicts), Cheapest(result.Verdicts)
 	token := p.token
-	b.dropPlacement(now, p, out)
+	b.drop(now, p, out)
 	out.Answer(token, result)
 }

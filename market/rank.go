@@ -2,7 +2,6 @@ package market
 
 import (
 	"cmp"
-	"math"
 	"math/bits"
 	"slices"
 
@@ -15,18 +14,27 @@ type Circumstances struct {
 	Now       grid.Time
 	Home      grid.SiteID // the job's home; its quote is ranked like the others
 	HomeStart grid.Time   // earliest start at home by its own schedule; Never if it cannot run the job
-	Placement Placement
-	Allowance grid.Time // what messages may take out of another site's promise
-	Memory    *Memory   // nil: nothing was learned from asking
-	Gossip    Gossip    // nil: there are no load reports
-	Asked     []Asked   // sites that were asked for this job, in order
+	Policy    Policy      // whose Key and Traits count; nil: PlacementCoordinated
+	Allowance grid.Time   // what messages may take out of another site's promise
+	Memory    *Memory     // nil: nothing was learned from asking
+	Gossip    Gossip      // nil: there are no load reports
+
+	Negotiations []Negotiation // with sites that were asked for this job, in order
+}
+
+// policy returns the policy that counts.
+func (at *Circumstances) policy() Policy {
+	if at.Policy == nil {
+		return coordinated{}
+	}
+	return at.Policy
 }
 
 // Gossip returns the newest load report of a site (directory.Directory.Load).
 type Gossip func(site grid.SiteID) (directory.Load, bool)
 
-// Asked is what came of asking a site.
-type Asked struct {
+// Negotiation is what has come of asking a site.
+type Negotiation struct {
 	Site    grid.SiteID
 	Outcome Outcome // OutcomeCandidate while it is asked or once it granted; else why it is out
 	Refusal Refusal
@@ -35,26 +43,15 @@ type Asked struct {
 }
 
 // Rank judges every quoted site for a job and returns the verdicts, best first:
-// first those that would do, in the order in which the goal prefers them (the
-// first is OutcomeChosen), then the others in the same order. Quotes are expected
-// once per site. It is pure and takes O(n log n) time.
+// first those that would do, in the order of the policy's Key (the first is
+// OutcomeChosen), then the others in the same order. Quotes are expected once per
+// site. It is pure and takes O(n log n) time. What a site refuses with, what `submit
+// --dry-run` and what `why` show are its verdicts.
 //
 // A site would do if it is wide enough, may run the job, is estimated to finish
-// by the deadline, and costs no more than the budget. The goals prefer
-// (Grid-Federation §2.2)
-//
-//   - GoalCost: the lowest cost, "minimum possible cost within the deadline"; under
-//     PlacementPaper the lowest price, since its directory knows the "k-th cheapest"
-//     by the quoted price;
-//   - GoalTime: the earliest estimated finish, "minimum possible response time
-//     within the budget limit"; under PlacementPaper the highest speed, its "k-th
-//     fastest";
-//   - GoalSpill: home, then falling speed (experiment 2);
-//   - GoalLocal: home and nobody else.
-//
-// Ties go to home, which costs no message, then to the earlier finish, the lower
-// cost, and the lower site ID. Under PlacementPaper a budget counts for GoalTime only:
-// "For OFC then GFA m ... is chosen such that B is minimal and D(J, R_m) ≤ s + d".
+// by the deadline, and costs no more than the budget. Ties of the key go to home,
+// which costs no message, then to the earlier finish, the lower cost, and the lower
+// site ID.
 func Rank(job *grid.Job, quotes []directory.Quote, at Circumstances) []Verdict {
 	var r ranking
 	r.rank(job, quotes, &at)
@@ -74,7 +71,7 @@ type ranking struct {
 type ranked struct {
 	fits   bool
 	home   bool
-	key    int64 // by the goal
+	key    int64 // by the policy
 	finish grid.Time
 	cost   grid.Credits
 	index  int32 // of quote and verdict
@@ -83,13 +80,16 @@ type ranked struct {
 // rank fills r with verdicts, details left out.
 func (r *ranking) rank(job *grid.Job, quotes []directory.Quote, at *Circumstances) {
 	r.quotes, r.verdicts, r.order, r.sorted = quotes, r.verdicts[:0], r.order[:0], 0
+	r.verdicts, r.order = slices.Grow(r.verdicts, len(quotes)), slices.Grow(r.order, len(quotes))
+	policy := at.policy()
 	for i := range quotes {
 		q := &quotes[i]
-		v := judge(job, q, at)
-		r.verdicts = append(r.verdicts, v)
+		r.verdicts = append(r.verdicts, judge(job, q, at))
+		v := &r.verdicts[i]
+		c := Candidate{Job: job, Quote: q, Verdict: v, Home: q.Site == at.Home}
 		r.order = append(r.order, ranked{
-			fits: v.Outcome == OutcomeCandidate, home: q.Site == at.Home,
-			key: goalKey(job, q, &v, at), finish: v.Finish, cost: v.Cost, index: int32(i),
+			fits: v.Outcome == OutcomeCandidate, home: c.Home,
+			key: policy.Key(c), finish: v.Finish, cost: v.Cost, index: int32(i),
 		})
 	}
 }
@@ -155,16 +155,16 @@ func judge(job *grid.Job, q *directory.Quote, at *Circumstances) Verdict {
 	v.Cost = job.CostAt(q.Rating, load.Price, q.Cost)
 	estimate := job.EstimateAt(q.Rating)
 	v.Finish = finishAt(job, q, &load, estimate, at)
-	asked := findAsked(at.Asked, q.Site)
-	if asked != nil {
-		if asked.Finish != 0 {
-			v.Finish = asked.Finish
+	said := negotiationWith(q.Site, at.Negotiations)
+	if said != nil {
+		if said.Finish != 0 {
+			v.Finish = said.Finish
 		}
-		if asked.Cost != 0 {
-			v.Cost = asked.Cost
+		if said.Cost != 0 {
+			v.Cost = said.Cost
 		}
 	}
-	v.Outcome, v.Refusal = outcomeOf(job, q, at, &v, estimate, asked)
+	v.Outcome, v.Refusal = outcomeOf(job, q, at, &v, estimate, said)
 	if v.Outcome == OutcomeCandidate && load.shunned {
 		v.Outcome = OutcomeUnreachable
 	}
@@ -175,15 +175,15 @@ func judge(job *grid.Job, q *directory.Quote, at *Circumstances) Verdict {
 }
 
 // outcomeOf names the first thing that is wrong with a site, if anything is.
-func outcomeOf(job *grid.Job, q *directory.Quote, at *Circumstances, v *Verdict, estimate grid.Time, asked *Asked) (Outcome, Refusal) {
+func outcomeOf(job *grid.Job, q *directory.Quote, at *Circumstances, v *Verdict, estimate grid.Time, said *Negotiation) (Outcome, Refusal) {
 	foreign := q.Site != at.Home
 	latest := job.Deadline
 	if foreign && latest != grid.Never {
 		latest -= at.Allowance
 	}
 	switch {
-	case asked != nil && asked.Outcome != OutcomeCandidate:
-		return asked.Outcome, asked.Refusal
+	case said != nil && said.Outcome != OutcomeCandidate:
+		return said.Outcome, said.Refusal
 	case foreign && job.Goal == grid.GoalLocal, job.Site != "" && job.Site != q.Site:
 		return OutcomeNotNamed, 0
 	case job.Processors > q.Processors:
@@ -192,9 +192,9 @@ func outcomeOf(job *grid.Job, q *directory.Quote, at *Circumstances, v *Verdict,
 		return OutcomeTooLittle, 0
 	case foreign && !q.Foreign:
 		return OutcomeNoForeign, 0
-	case job.Budget >= 0 && v.Cost > job.Budget && (at.Placement == PlacementCoordinated || job.Goal == grid.GoalTime):
+	case job.Budget >= 0 && v.Cost > job.Budget && (job.Goal == grid.GoalTime || !at.policy().Traits().TimeBudget):
 		return OutcomeTooDear, 0
-	case asked != nil && asked.Finish != 0 && v.Finish <= job.Deadline:
+	case said != nil && said.Finish != 0 && v.Finish <= job.Deadline:
 		return OutcomeCandidate, 0 // promised
 	case at.Now.Add(estimate) > latest:
 		return OutcomeTooLate, 0
@@ -255,30 +255,10 @@ func share(t grid.Time, part, whole int64) grid.Time {
 	return grid.Time(quotient)
 }
 
-// goalKey is what the goal wants small.
-func goalKey(job *grid.Job, q *directory.Quote, v *Verdict, at *Circumstances) int64 {
-	switch job.Goal {
-	case grid.GoalCost:
-		if at.Placement == PlacementPaper {
-			return int64(v.Price)
-		}
-		return int64(v.Cost)
-	case grid.GoalTime:
-		if at.Placement == PlacementPaper {
-			return -q.Speed
-		}
-		return int64(v.Finish)
-	}
-	if q.Site == at.Home {
-		return math.MinInt64
-	}
-	return -q.Speed
-}
-
-func findAsked(asked []Asked, site grid.SiteID) *Asked {
-	for i := range asked {
-		if asked[i].Site == site {
-			return &asked[i]
+func negotiationWith(site grid.SiteID, list []Negotiation) *Negotiation {
+	for i := range list {
+		if list[i].Site == site {
+			return &list[i]
 		}
 	}
 	return nil

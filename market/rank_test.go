@@ -66,9 +66,9 @@ func TestRankOutcomes(t *testing.T) {
 			func(q *directory.Quote) { q.Processors, q.Free, q.Widest, q.Wait = 18, 5, 2, 12*grid.Hour }, nil, OutcomeChosen, 7 * grid.Hour, "costs 12, done in 7h0m0s"}, // √(4/16) of 12 h
 		{"too dear", func(j *grid.Job) { j.Budget = 2*grid.Credit - 1 }, nil, nil, OutcomeTooDear, grid.Hour, "costs 2, the budget is 1.999999"},
 		{"just cheap enough", func(j *grid.Job) { j.Budget = 2 * grid.Credit }, nil, nil, OutcomeChosen, grid.Hour, "costs 2, done in 1h0m0s"},
-		{"paper's OFC has no budget", func(j *grid.Job) { j.Budget = 0 }, nil, func(c *Circumstances) { c.Placement = PlacementPaper },
+		{"paper's OFC has no budget", func(j *grid.Job) { j.Budget = 0 }, nil, func(c *Circumstances) { c.Policy = PlacementPaper },
 			OutcomeChosen, grid.Hour, "costs 2, done in 1h0m0s"},
-		{"paper's OFT has one", func(j *grid.Job) { j.Budget, j.Goal = 0, grid.GoalTime }, nil, func(c *Circumstances) { c.Placement = PlacementPaper },
+		{"paper's OFT has one", func(j *grid.Job) { j.Budget, j.Goal = 0, grid.GoalTime }, nil, func(c *Circumstances) { c.Policy = PlacementPaper },
 			OutcomeTooDear, grid.Hour, "costs 2, the budget is 0"},
 		{"no foreign jobs", nil, func(q *directory.Quote) { q.Foreign = false }, nil, OutcomeNoForeign, grid.Hour, "runs no jobs of other sites"},
 		{"but its own", nil, func(q *directory.Quote) { q.Foreign = false }, func(c *Circumstances) { c.Home, c.HomeStart = "x", now },
@@ -77,19 +77,19 @@ func TestRankOutcomes(t *testing.T) {
 			OutcomeChosen, grid.Hour + grid.Minute, "costs 2, done in 1h1m0s"},
 		{"other site named", func(j *grid.Job) { j.Site = "y" }, nil, nil, OutcomeNotNamed, grid.Hour, "the job is to run at another site"},
 		{"home only", func(j *grid.Job) { j.Goal = grid.GoalLocal }, nil, nil, OutcomeNotNamed, grid.Hour, "the job is to run at home"},
-		{"refused", nil, nil, func(c *Circumstances) { c.Asked = []Asked{{Site: "x", Outcome: OutcomeRefused, Refusal: Busy}} },
+		{"refused", nil, nil, func(c *Circumstances) { c.Negotiations = []Negotiation{{Site: "x", Outcome: OutcomeRefused, Refusal: Busy}} },
 			OutcomeRefused, grid.Hour, "is too busy to promise anything"},
 		{"refused with its best", nil, nil,
 			func(c *Circumstances) {
-				c.Asked = []Asked{{Site: "x", Outcome: OutcomeRefused, Refusal: TooLate, Finish: now + 5*grid.Hour}}
+				c.Negotiations = []Negotiation{{Site: "x", Outcome: OutcomeRefused, Refusal: TooLate, Finish: now + 5*grid.Hour}}
 			},
 			OutcomeRefused, 5 * grid.Hour, "cannot finish it in time: could be done in 5h0m0s"},
 		{"promised", func(j *grid.Job) { j.Deadline = now + 2*grid.Hour }, nil,
 			func(c *Circumstances) {
-				c.Allowance, c.Asked = grid.Hour, []Asked{{Site: "x", Outcome: OutcomeCandidate, Finish: now + 2*grid.Hour, Cost: 1}}
+				c.Allowance, c.Negotiations = grid.Hour, []Negotiation{{Site: "x", Outcome: OutcomeCandidate, Finish: now + 2*grid.Hour, Cost: 1}}
 			},
 			OutcomeChosen, 2 * grid.Hour, "costs 0.000001, done in 2h0m0s"},
-		{"expired", nil, nil, func(c *Circumstances) { c.Asked = []Asked{{Site: "x", Outcome: OutcomeExpired}} },
+		{"expired", nil, nil, func(c *Circumstances) { c.Negotiations = []Negotiation{{Site: "x", Outcome: OutcomeExpired}} },
 			OutcomeExpired, grid.Hour, "its guarantee ended before the job could be sent"},
 		{"unreachable", nil, nil, func(c *Circumstances) { c.Memory = &memory }, OutcomeUnreachable, grid.Hour, "did not answer"},
 	} {
@@ -133,7 +133,7 @@ func TestRankOrder(t *testing.T) {
 			[]directory.Quote{quoteOf("a", 1, func(q *directory.Quote) { q.Foreign = false }), quoteOf("b", 5, nil)}, []grid.SiteID{"b", "a"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			at := Circumstances{Home: "home", Placement: tt.placement}
+			at := Circumstances{Home: "home", Policy: tt.placement}
 			var got []grid.SiteID
 			for _, v := range Rank(hourJob(func(j *grid.Job) { j.Goal = tt.goal }), tt.quotes, at) {
 				got = append(got, v.Site)

@@ -144,3 +144,45 @@ func span(t grid.Time) grid.Time {
 	}
 	return t / unit * unit
 }
+
+// verdicts explains p for users. The site that has the job is marked as chosen
+// even if another one was preferred.
+func (b *broker) verdicts(now grid.Time, p *placement, chosen grid.SiteID) []Verdict {
+	if b.cfg.Quiet && p.token == 0 {
+		return nil
+	}
+	verdicts := Rank(p.job, p.quotes, b.circumstances(now, &p.Search))
+	for i := range verdicts {
+		switch v := &verdicts[i]; {
+		case chosen == "":
+		case v.Site == chosen:
+			v.Outcome, v.Refusal = OutcomeChosen, 0
+			v.Detail = v.detail(p.job, nil, now)
+		case v.Outcome == OutcomeChosen:
+			v.Outcome = OutcomeCandidate
+		}
+	}
+	return verdicts
+}
+
+// describe puts the refusal into words.
+func (r *Refused) describe(now grid.Time, failed error) string {
+	switch r.Why {
+	case ReasonStopped:
+		return "stopped while it was being placed"
+	case ReasonNoAnswer:
+		return fmt.Sprintf("%v, and this site cannot run it", failed)
+	}
+	text := "no site would have it"
+	if n := len(r.Verdicts); n > 1 {
+		text = fmt.Sprintf("none of %d sites would have it", n)
+	}
+	if r.Earliest.Site == "" {
+		return text
+	}
+	text += fmt.Sprintf("; earliest: done in %v for %v credits at %s", span(r.Earliest.Finish-now), r.Earliest.Cost, r.Earliest)
+	if r.Cheapest.Site != r.Earliest.Site {
+		text += fmt.Sprintf("; cheapest: %v credits, done in %v at %s", r.Cheapest.Cost, span(r.Cheapest.Finish-now), r.Cheapest)
+	}
+	return text
+}
