@@ -40,7 +40,7 @@ func TestSignedDocumentsTravel(t *testing.T) {
 	// Real documents come from desks: a bank, a payer and a payee.
 	var out grid.Outbox
 	ledger := bank.NewLedger(bankID, sealBank)
-	ledger.Grant(1, grid.JobID{Lo: 9}, home, 100, &out)
+	ledger.Grant(1, &bank.Grant{ID: grid.JobID{Lo: 9}, To: home, Amount: 100}, &out)
 	cheque, refusal := ledger.Draw(1, home, &bank.Draw{Task: task, Payee: away, Ceiling: 50, Lifetime: grid.Day}, &out)
 	if refusal != bank.Done {
 		t.Fatal(refusal)

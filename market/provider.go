@@ -3,6 +3,7 @@ package market
 import (
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/market/bank"
 )
 
 // provider is the executing site's side: it answers those who ask for a guarantee,
@@ -79,7 +80,7 @@ func (s *provider) accept(now grid.Time, from grid.SiteID, task grid.TaskID, m *
 		return false
 	}
 	until := untilThere(h.start, Limit(m.Job, s.cfg.Rating))
-	if h.bank != "" && !s.desk.Good(now, m.Cheque, h.bank, from, task, h.cost, until) {
+	if h.bank != "" && !s.desk.Good(now, m.Cheque, &bank.Charge{Bank: h.bank, Payer: from, Task: task, Cost: h.cost, Until: until}) {
 		s.admission.release(now, h) // or without its money
 		return false
 	}

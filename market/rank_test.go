@@ -77,7 +77,9 @@ func TestRankOutcomes(t *testing.T) {
 			OutcomeChosen, grid.Hour + grid.Minute, "costs 2, done in 1h1m0s"},
 		{"other site named", func(j *grid.Job) { j.Site = "y" }, nil, nil, OutcomeNotNamed, grid.Hour, "the job is to run at another site"},
 		{"home only", func(j *grid.Job) { j.Goal = grid.GoalLocal }, nil, nil, OutcomeNotNamed, grid.Hour, "the job is to run at home"},
-		{"refused", nil, nil, func(c *Circumstances) { c.Negotiations = []Negotiation{{Site: "x", Outcome: OutcomeRefused, Refusal: Busy}} },
+		{"refused", nil, nil, func(c *Circumstances) {
+			c.Negotiations = []Negotiation{{Site: "x", Outcome: OutcomeRefused, Refusal: Busy}}
+		},
 			OutcomeRefused, grid.Hour, "is too busy to promise anything"},
 		{"refused with its best", nil, nil,
 			func(c *Circumstances) {

@@ -30,9 +30,9 @@ func newAccount(site grid.SiteID) *account {
 
 // apply adds one side of transaction t, or returns why that cannot be: the sum
 // overflows, or would be below the account's limit.
-func (a *account) apply(t *Transaction, e *entry) error {
-	settled, ok1 := add(a.Settled, e.settled)
-	committed, ok2 := add(a.Committed, e.committed)
+func (a *account) apply(t *Transaction, p *posting) error {
+	settled, ok1 := add(a.Settled, p.settled)
+	committed, ok2 := add(a.Committed, p.committed)
 	if !ok1 || !ok2 || committed < 0 || settled < 0 && a.site != Issuer {
 		return fmt.Errorf("transaction %d (%v) would leave %v settled and %v committed in account %s", t.Sequence, t.Kind, settled, committed, a.site)
 	}

@@ -56,10 +56,20 @@ func (d *Desk) Accepts(bank grid.SiteID) bool {
 	return len(d.cfg.Accept) == 0 || slices.Contains(d.cfg.Accept, bank)
 }
 
-// Good reports whether a cheque pays for a task of payer that may cost up to cost
-// and has ended by until. That the bank has signed it the decoder has seen to.
-func (d *Desk) Good(now grid.Time, c *Cheque, bank, payer grid.SiteID, task grid.TaskID, cost grid.Credits, until grid.Time) bool {
-	if c == nil || c.Bank != bank || c.Payer != payer || c.Payee != d.cfg.Self || c.Task != task || c.Ceiling < cost || c.Expires < max(until, now).Add(graceMin) {
+// Charge is what a cheque has to pay for.
+type Charge struct {
+	Bank  grid.SiteID // that the cheque is to be of
+	Payer grid.SiteID
+	Task  grid.TaskID
+	Cost  grid.Credits // at most
+	Until grid.Time    // by when the task has ended, on this site's clock
+}
+
+// Good reports whether a cheque pays for a charge of this site's. That the bank has
+// signed it the decoder has seen to.
+func (d *Desk) Good(now grid.Time, c *Cheque, charge *Charge) bool {
+	if c == nil || c.Bank != charge.Bank || c.Payer != charge.Payer || c.Payee != d.cfg.Self || c.Task != charge.Task ||
+		c.Ceiling < charge.Cost || c.Expires < max(charge.Until, now).Add(graceMin) {
 		return false
 	}
 	return d.bills[c.key()] == nil && len(d.bills) < billsMax

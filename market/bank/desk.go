@@ -218,7 +218,7 @@ func (d *Desk) asBank(now grid.Time, from grid.SiteID, message grid.Message, out
 	case *TransferRequest:
 		reply := &TransferReply{ID: m.ID, Refusal: NoBank}
 		if l != nil {
-			reply.Refusal = l.Transfer(now, m.ID, from, m.To, m.Amount, out)
+			reply.Refusal = l.Transfer(now, from, m, out)
 			b, _ := l.Balance(from)
 			reply.Settled, reply.Committed = b.Settled, b.Committed
 		}

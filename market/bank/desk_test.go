@@ -234,7 +234,7 @@ func (w *world) progress(d *deal) {
 	case !d.taken:
 		if payee.desk.bills[cheque.key()] != nil {
 			d.taken = true
-		} else if payee.desk.Good(w.now, cheque, cheque.Bank, payer.cfg.Self, d.task, d.ceiling, w.now) {
+		} else if payee.desk.Good(w.now, cheque, &Charge{Bank: cheque.Bank, Payer: payer.cfg.Self, Task: d.task, Cost: d.ceiling, Until: w.now}) {
 			payee.desk.Take(cheque, &away)
 			d.taken = payee.desk != nil
 		}
@@ -464,7 +464,9 @@ func TestInsufficientFunds(t *testing.T) {
 func TestBadCheques(t *testing.T) {
 	d := NewDesk(Config{Self: bob, Accept: []grid.SiteID{here}}, 1)
 	good := Cheque{Bank: here, Payer: alice, Payee: bob, Task: task(1), Ceiling: 5, Expires: grid.Day}
-	ok := func(c *Cheque) bool { return d.Good(1, c, here, alice, task(1), 5, grid.Hour) }
+	ok := func(c *Cheque) bool {
+		return d.Good(1, c, &Charge{Bank: here, Payer: alice, Task: task(1), Cost: 5, Until: grid.Hour})
+	}
 	if !ok(&good) || !d.Accepts(here) || d.Accepts("") || d.Accepts(carol) {
 		t.Fatal("a good cheque is not taken, or a bad bank's is")
 	}

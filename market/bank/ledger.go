@@ -47,42 +47,47 @@ func NewLedger(self grid.SiteID, sign Seal) *Ledger {
 
 // Grant issues credits: from the issuer's account to that of a site, which it opens
 // if need be. The same ID grants once.
-func (l *Ledger) Grant(now grid.Time, id grid.JobID, to grid.SiteID, amount grid.Credits, out *grid.Outbox) Refusal {
-	return l.refuse(l.move(now, KindGrant, Issuer, to, id, amount, out))
+func (l *Ledger) Grant(now grid.Time, g *Grant, out *grid.Outbox) Refusal {
+	return l.refuse(l.move(Transaction{
+		At: now, Kind: KindGrant, Payer: Issuer, Payee: g.To, Task: grid.TaskID{Job: g.ID}, Amount: g.Amount,
+	}, out))
 }
 
 // Transfer moves credits from one account to another. The same sender and ID move
 // credits once.
-func (l *Ledger) Transfer(now grid.Time, id grid.JobID, from, to grid.SiteID, amount grid.Credits, out *grid.Outbox) Refusal {
-	return l.refuse(l.move(now, KindTransfer, from, to, id, amount, out))
+func (l *Ledger) Transfer(now grid.Time, from grid.SiteID, r *TransferRequest, out *grid.Outbox) Refusal {
+	return l.refuse(l.move(Transaction{
+		At: now, Kind: KindTransfer, Payer: from, Payee: r.To, Task: grid.TaskID{Job: r.ID}, Amount: r.Amount,
+	}, out))
 }
 
-func (l *Ledger) move(now grid.Time, kind TransactionKind, from, to grid.SiteID, id grid.JobID, amount grid.Credits, out *grid.Outbox) Refusal {
-	if before := l.moved[moveKey{from, id}]; before != nil {
-		if before.Payee != to || before.Amount != amount || before.Kind != kind {
+// move posts a grant or transfer, once.
+func (l *Ledger) move(t Transaction, out *grid.Outbox) Refusal {
+	id := moveKey{t.Payer, t.Task.Job}
+	if before := l.moved[id]; before != nil {
+		if before.Payee != t.Payee || before.Amount != t.Amount || before.Kind != t.Kind {
 			return OtherTerms
 		}
 		return Done
 	}
-	payer := l.accounts[from]
+	payer, payee := l.accounts[t.Payer], l.accounts[t.Payee]
 	switch {
 	case payer == nil:
 		return NoAccount
-	case from == to:
+	case t.Payer == t.Payee:
 		return ToSelf
-	case amount <= 0 || amount > grid.CreditsMax:
+	case t.Amount <= 0 || t.Amount > grid.CreditsMax:
 		return BadAmount
-	case kind == KindGrant && amount > grid.CreditsMax+payer.Settled: // what is issued bounds every balance
+	case t.Kind == KindGrant && t.Amount > grid.CreditsMax+payer.Settled: // what is issued bounds every balance
 		return BadAmount
-	case to == Issuer, kind == KindTransfer && l.accounts[to] == nil:
+	case t.Payee == Issuer, t.Kind == KindTransfer && payee == nil:
 		return NoPayee
-	case kind == KindTransfer && payer.Settled < amount:
+	case t.Kind == KindTransfer && payer.Settled < t.Amount:
 		return NoFunds
-	case l.full(now), len(l.accounts) >= accountsMax && l.accounts[to] == nil:
+	case l.full(t.At), len(l.accounts) >= accountsMax && payee == nil:
 		return Full
 	}
-	t := l.post(now, kind, from, to, grid.TaskID{Job: id}, amount, 0, 0, out)
-	l.moved[moveKey{from, id}] = t
+	l.moved[id] = l.post(t, out)
 	return Done
 }
 
@@ -129,7 +134,7 @@ func (l *Ledger) draw(now grid.Time, payer grid.SiteID, d *Draw, out *grid.Outbo
 		return nil, Closed
 	}
 	h.state = holdOpen
-	l.post(now, KindDraw, payer, d.Payee, d.Task, d.Ceiling, 0, h.Expires, out)
+	l.post(Transaction{At: now, Kind: KindDraw, Payer: payer, Payee: d.Payee, Task: d.Task, Amount: d.Ceiling, Expires: h.Expires}, out)
 	l.expect(h)
 	out.Save(h)
 	return l.cheque(h), Done
@@ -200,7 +205,7 @@ func (l *Ledger) redeem(now grid.Time, payee grid.SiteID, r *Redeem, out *grid.O
 	if l.full(now) || paid > 0 && l.accounts[payee] == nil && len(l.accounts) >= accountsMax {
 		return 0, Full
 	}
-	l.post(now, KindRedeem, h.Payer, payee, h.Task, paid, h.Ceiling-paid, 0, out)
+	l.post(Transaction{At: now, Kind: KindRedeem, Payer: h.Payer, Payee: payee, Task: h.Task, Amount: paid, Refund: h.Ceiling - paid}, out)
 	h.paid = paid
 	l.close(now, h, holdRedeemed, out)
 	return paid, Done
@@ -227,7 +232,7 @@ func (l *Ledger) Expire(now grid.Time, out *grid.Outbox) {
 			out.Delete(h)
 			continue
 		}
-		l.post(now, KindExpire, h.Payer, h.Payee, h.Task, h.Ceiling, 0, 0, out)
+		l.post(Transaction{At: now, Kind: KindExpire, Payer: h.Payer, Payee: h.Payee, Task: h.Task, Amount: h.Ceiling}, out)
 		l.close(now, h, holdExpired, out)
 	}
 }
@@ -241,37 +246,36 @@ func (l *Ledger) full(now grid.Time) bool {
 	return len(l.journal) >= journalMax && now-l.journal[0].At < copyLife
 }
 
-// post makes a transaction: the only place where balances change.
-func (l *Ledger) post(now grid.Time, kind TransactionKind, payer, payee grid.SiteID, task grid.TaskID, amount, refund grid.Credits, expires grid.Time, out *grid.Outbox) *Transaction {
+// post enters a transaction in the books, its sequence, hash and key left to it: the
+// only place where balances change.
+func (l *Ledger) post(made Transaction, out *grid.Outbox) *Transaction {
 	l.last++
 	t := l.transactions.New()
-	*t = Transaction{
-		Sequence: l.last, At: now, Kind: kind, Payer: payer, Payee: payee, Task: task,
-		Amount: amount, Refund: refund, Expires: expires, record: journalKey(l.last),
-	}
+	*t = made
+	t.Sequence, t.record = l.last, journalKey(l.last)
 	t.hash = t.chain(&l.head)
 	l.head = t.hash
 	l.journal = append(l.journal, t)
 	out.Save(t) // before what it changes
 	var sum grid.Credits
-	sides := t.entries()
+	sides := t.postings()
 	for i := range sides {
-		e := &sides[i]
-		if e.site == "" || e.settled == 0 && e.committed == 0 {
+		p := &sides[i]
+		if p.site == "" || p.settled == 0 && p.committed == 0 {
 			continue
 		}
-		a := l.open(e.site)
-		if err := a.apply(t, e); err != nil { // whoever made the transaction has checked
+		a := l.open(p.site)
+		if err := a.apply(t, p); err != nil { // whoever made the transaction has checked
 			panic("bank: " + err.Error())
 		}
 		a.history = append(a.history, t.Sequence)
 		out.Save(l.records.New().set(a))
-		sum += e.settled + e.committed
+		sum += p.settled + p.committed
 	}
 	if sum != 0 {
-		panic(fmt.Sprintf("bank: the entries of transaction %d sum to %v", t.Sequence, sum))
+		panic(fmt.Sprintf("bank: the postings of transaction %d sum to %v", t.Sequence, sum))
 	}
-	l.trim(now, out)
+	l.trim(t.At, out)
 	return t
 }
 
@@ -299,7 +303,7 @@ func (l *Ledger) trim(now grid.Time, out *grid.Outbox) {
 		if t.Kind == KindGrant || t.Kind == KindTransfer {
 			delete(l.moved, moveKey{t.Payer, t.Task.Job})
 		}
-		sides := t.entries()
+		sides := t.postings()
 		for i := range sides {
 			a := l.accounts[sides[i].site]
 			if a != nil && len(a.history) > 0 && a.history[0] == t.Sequence {

@@ -99,7 +99,7 @@ func books(t testing.TB) (*Ledger, *Cheque, *grid.Outbox) {
 		if site == alice {
 			amount = credits(10)
 		}
-		if r := l.Grant(1, id(uint64(i+1)), site, amount, out); r != Done {
+		if r := l.Grant(1, &Grant{ID: id(uint64(i + 1)), To: site, Amount: amount}, out); r != Done {
 			t.Fatal(r)
 		}
 	}
@@ -183,10 +183,10 @@ func TestBadInput(t *testing.T) {
 		return func() Refusal { _, refusal := l.Redeem(3, by, r, out); return refusal }
 	}
 	move := func(from, to grid.SiteID, n uint64, amount grid.Credits) func() Refusal {
-		return func() Refusal { return l.Transfer(3, id(n), from, to, amount, out) }
+		return func() Refusal { return l.Transfer(3, from, &TransferRequest{ID: id(n), To: to, Amount: amount}, out) }
 	}
 	grant := func(to grid.SiteID, n uint64, amount grid.Credits) func() Refusal {
-		return func() Refusal { return l.Grant(3, id(n), to, amount, out) }
+		return func() Refusal { return l.Grant(3, &Grant{ID: id(n), To: to, Amount: amount}, out) }
 	}
 	for _, tt := range []struct {
 		name string
@@ -311,12 +311,12 @@ func TestPayeeWithoutAccount(t *testing.T) {
 func TestLedgerBounds(t *testing.T) {
 	l, _, out := books(t)
 	for i := len(l.journal); i < journalMax; i++ {
-		if r := l.Transfer(3, id(uint64(1000+i)), alice, bob, 1, out); r != Done {
+		if r := l.Transfer(3, alice, &TransferRequest{ID: id(uint64(1000 + i)), To: bob, Amount: 1}, out); r != Done {
 			t.Fatal(i, r)
 		}
 		out.Reset()
 	}
-	if r := l.Transfer(3, id(5), alice, bob, 1, out); r != Full {
+	if r := l.Transfer(3, alice, &TransferRequest{ID: id(5), To: bob, Amount: 1}, out); r != Full {
 		t.Errorf("with a full journal: %v", r)
 	}
 	if _, r := l.Draw(3, alice, &Draw{Task: task(5), Payee: bob, Ceiling: 1, Lifetime: 1}, out); r != Full {
@@ -324,7 +324,7 @@ func TestLedgerBounds(t *testing.T) {
 	}
 	later := 2 + copyLife
 	for i := range uint64(3) {
-		if r := l.Transfer(later, id(5+i), alice, bob, 1, out); r != Done {
+		if r := l.Transfer(later, alice, &TransferRequest{ID: id(5 + i), To: bob, Amount: 1}, out); r != Done {
 			t.Fatal(r)
 		}
 	}
@@ -337,7 +337,7 @@ func TestLedgerBounds(t *testing.T) {
 	for i := len(l.accounts); i < accountsMax; i++ {
 		l.accounts[grid.SiteID(id(uint64(i)).String())] = newAccount("x")
 	}
-	if r := l.Grant(later, id(4), "new", 1, out); r != Full {
+	if r := l.Grant(later, &Grant{ID: id(4), To: "new", Amount: 1}, out); r != Full {
 		t.Errorf("with too many accounts: %v", r)
 	}
 	l.accounts[alice].holds = perPayerMax
@@ -437,9 +437,9 @@ func TestAnyPrefixRecovers(t *testing.T) {
 			job := task(uint64(rapid.IntRange(1, 8).Draw(t, "job")))
 			switch rapid.IntRange(0, 5).Draw(t, "what") {
 			case 0:
-				l.Grant(now, id(uint64(n+1)), site("to"), amount, out)
+				l.Grant(now, &Grant{ID: id(uint64(n + 1)), To: site("to"), Amount: amount}, out)
 			case 1:
-				l.Transfer(now, id(uint64(n+1)), site("from"), site("to"), amount, out)
+				l.Transfer(now, site("from"), &TransferRequest{ID: id(uint64(n + 1)), To: site("to"), Amount: amount}, out)
 			case 2, 3:
 				if c, r := l.Draw(now, site("payer"), &Draw{Task: job, Payee: site("payee"), Ceiling: amount, Lifetime: 5 * grid.Minute}, out); r == Done {
 					written[job] = c
@@ -517,8 +517,8 @@ func TestNextTimerIsTheEarliestExpiry(t *testing.T) {
 
 func BenchmarkTransfer(b *testing.B) {
 	l, out := NewLedger(here, nil), new(grid.Outbox)
-	l.Grant(1, id(1), alice, credits(1_000_000), out)
-	l.Grant(1, id(2), bob, credits(1_000_000), out)
+	l.Grant(1, &Grant{ID: id(1), To: alice, Amount: credits(1_000_000)}, out)
+	l.Grant(1, &Grant{ID: id(2), To: bob, Amount: credits(1_000_000)}, out)
 	b.ReportAllocs()
 	for i := range b.N {
 		from, to := alice, bob
@@ -526,7 +526,7 @@ func BenchmarkTransfer(b *testing.B) {
 			from, to = to, from
 		}
 		out.Reset()
-		if r := l.Transfer(grid.Time(i)*10*grid.Millisecond, id(uint64(i+3)), from, to, 1, out); r != Done {
+		if r := l.Transfer(grid.Time(i)*10*grid.Millisecond, from, &TransferRequest{ID: id(uint64(i + 3)), To: to, Amount: 1}, out); r != Done {
 			b.Fatal(r)
 		}
 	}
@@ -535,8 +535,8 @@ func BenchmarkTransfer(b *testing.B) {
 // BenchmarkCheque is all that a bank does for one job.
 func BenchmarkCheque(b *testing.B) {
 	l, out := NewLedger(here, nil), new(grid.Outbox)
-	l.Grant(1, id(1), alice, credits(1_000_000), out)
-	l.Grant(1, id(2), bob, credits(1), out)
+	l.Grant(1, &Grant{ID: id(1), To: alice, Amount: credits(1_000_000)}, out)
+	l.Grant(1, &Grant{ID: id(2), To: bob, Amount: credits(1)}, out)
 	b.ReportAllocs()
 	for i := range b.N {
 		now := grid.Time(i) * grid.Second

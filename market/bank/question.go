@@ -22,7 +22,7 @@ type question struct {
 func (d *Desk) grant(now grid.Time, in *Grant, out *grid.Outbox) {
 	answer := &Answer{Bank: d.cfg.Self, Refusal: NoBank, Account: in.To}
 	if d.ledger != nil {
-		answer.Refusal = d.ledger.Grant(now, in.ID, in.To, in.Amount, out)
+		answer.Refusal = d.ledger.Grant(now, in, out)
 		answer.Balance, _ = d.ledger.Balance(in.To)
 	}
 	d.reply(in.Token, answer, out)

@@ -124,20 +124,20 @@ func (l *Ledger) redo(t *Transaction, made map[*hold]bool, out *grid.Outbox) err
 	if t.Kind == KindGrant || t.Kind == KindTransfer {
 		l.moved[moveKey{t.Payer, t.Task.Job}] = t
 	}
-	sides := t.entries()
+	sides := t.postings()
 	for i := range sides {
-		e := &sides[i]
-		if e.site == "" || e.settled == 0 && e.committed == 0 {
+		p := &sides[i]
+		if p.site == "" || p.settled == 0 && p.committed == 0 {
 			continue
 		}
-		a := l.accounts[e.site]
+		a := l.accounts[p.site]
 		if a == nil {
-			a = newAccount(e.site)
-			l.accounts[e.site] = a
+			a = newAccount(p.site)
+			l.accounts[p.site] = a
 		}
 		a.history = append(a.history, t.Sequence)
 		if a.last < t.Sequence {
-			if err := a.apply(t, e); err != nil {
+			if err := a.apply(t, p); err != nil {
 				return err
 			}
 			out.Save(l.records.New().set(a))

@@ -34,7 +34,7 @@ func (k TransactionKind) String() string {
 	return kindNames[k]
 }
 
-// Transaction moves credits between accounts. Its entries sum to zero.
+// Transaction moves credits between accounts. Its postings sum to zero.
 type Transaction struct {
 	Sequence     uint64    // from 1, without gaps
 	At           grid.Time // on the bank's clock
@@ -49,30 +49,30 @@ type Transaction struct {
 	record string            // key
 }
 
-// entry is one side of a transaction: what it adds to an account.
-type entry struct {
+// posting is one side of a transaction: what it adds to an account.
+type posting struct {
 	site               grid.SiteID
 	settled, committed grid.Credits
 }
 
-// entries returns the sides of t, at most two.
-func (t *Transaction) entries() (sides [2]entry) {
+// postings returns the sides of t, at most two.
+func (t *Transaction) postings() (sides [2]posting) {
 	switch t.Kind {
 	case KindGrant, KindTransfer:
-		return [2]entry{{t.Payer, -t.Amount, 0}, {t.Payee, t.Amount, 0}}
+		return [2]posting{{t.Payer, -t.Amount, 0}, {t.Payee, t.Amount, 0}}
 	case KindDraw:
-		return [2]entry{{t.Payer, -t.Amount, t.Amount}}
+		return [2]posting{{t.Payer, -t.Amount, t.Amount}}
 	case KindRedeem:
-		return [2]entry{{t.Payer, t.Refund, -t.Amount - t.Refund}, {t.Payee, t.Amount, 0}}
+		return [2]posting{{t.Payer, t.Refund, -t.Amount - t.Refund}, {t.Payee, t.Amount, 0}}
 	case KindExpire:
-		return [2]entry{{t.Payer, t.Amount, -t.Amount}}
+		return [2]posting{{t.Payer, t.Amount, -t.Amount}}
 	}
 	panic(fmt.Sprintf("bank: transaction %d of kind %d", t.Sequence, t.Kind))
 }
 
 // Change returns what t adds to a site's account.
 func (t *Transaction) Change(site grid.SiteID) (settled, committed grid.Credits) {
-	sides := t.entries()
+	sides := t.postings()
 	for i := range sides {
 		if sides[i].site == site {
 			settled, committed = settled+sides[i].settled, committed+sides[i].committed
