@@ -20,9 +20,9 @@ func (l *Ledger) Balance(site grid.SiteID) (Balance, bool) {
 // Sites returns the accounts' owners in order, the issuer included.
 func (l *Ledger) Sites() []grid.SiteID { return slices.Sorted(maps.Keys(l.accounts)) }
 
-// Statement returns the newest transactions of an account, newest first, at most
+// History returns the newest transactions of an account, newest first, at most
 // limit of those that are kept. They must not be changed.
-func (l *Ledger) Statement(site grid.SiteID, limit int) []*Transaction {
+func (l *Ledger) History(site grid.SiteID, limit int) []*Transaction {
 	a := l.accounts[site]
 	if a == nil || limit <= 0 {
 		return nil

@@ -43,7 +43,7 @@ type Stats struct {
 }
 
 // Inputs of Desk besides grid.Tick, *grid.Delivery and *grid.Undelivered. The answer
-// to each Token is an *Answer.
+// to each Token is a *Statement.
 
 // Grant issues credits of the bank kept here.
 type Grant struct {
@@ -69,8 +69,8 @@ type Question struct {
 	All     bool        // every account of the bank kept here; Account and Limit do not count
 }
 
-// Answer answers Grant, Transfer and Question.
-type Answer struct {
+// Statement answers Grant, Transfer and Question.
+type Statement struct {
 	Bank         grid.SiteID
 	Refusal      Refusal
 	Silent       bool // the bank did not answer: of a transfer it is not known whether it happened
@@ -228,7 +228,7 @@ func (d *Desk) asBank(now grid.Time, from grid.SiteID, message grid.Message, out
 		if l != nil {
 			reply.Refusal = NoAccount
 			if b, ok := l.Balance(from); ok {
-				reply.Refusal, reply.Balance, reply.Transactions = Done, b, l.Statement(from, int(m.Limit))
+				reply.Refusal, reply.Balance, reply.Transactions = Done, b, l.History(from, int(m.Limit))
 			}
 		}
 		d.send(from, reply, out)

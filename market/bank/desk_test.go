@@ -539,7 +539,7 @@ func TestForeignAnswers(t *testing.T) {
 func TestQuestions(t *testing.T) {
 	w := calmWorld(t, 3, 1)
 	bank, client := w.sites[0], w.sites[1]
-	ask := func(p *party, in grid.Input) *Answer {
+	ask := func(p *party, in grid.Input) *Statement {
 		t.Helper()
 		var out grid.Outbox
 		p.desk.Step(w.now, in, &out)
@@ -565,7 +565,7 @@ func TestQuestions(t *testing.T) {
 		if len(out.Answers) != 1 || out.Answers[0].Token != 7 {
 			t.Fatalf("answers %v", out.Answers)
 		}
-		return out.Answers[0].Value.(*Answer)
+		return out.Answers[0].Value.(*Statement)
 	}
 	before := ask(client, &Question{Token: 7, Limit: 10})
 	if before.Refusal != Done || before.Bank != "s0" || before.Account != "s1" || before.Balance.Settled == 0 || len(before.Transactions) != 1 {

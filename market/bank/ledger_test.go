@@ -504,13 +504,13 @@ func TestNextTimerIsTheEarliestExpiry(t *testing.T) {
 	if at := l.NextTimer(); at != 3+grid.Minute {
 		t.Errorf("timer at %v", at)
 	}
-	if got := l.Statement(alice, 2); len(got) != 2 || got[0].Kind != KindDraw || got[0].Amount != 1 || got[1].Amount != credits(3) {
+	if got := l.History(alice, 2); len(got) != 2 || got[0].Kind != KindDraw || got[0].Amount != 1 || got[1].Amount != credits(3) {
 		t.Errorf("statement %+v", got)
 	}
-	if got := l.Statement(alice, 100); len(got) != 3 || got[2].Kind != KindGrant {
+	if got := l.History(alice, 100); len(got) != 3 || got[2].Kind != KindGrant {
 		t.Errorf("statement of %d transactions", len(got))
 	}
-	if got := l.Statement("nobody", 5); got != nil {
+	if got := l.History("nobody", 5); got != nil {
 		t.Errorf("statement of nobody: %v", got)
 	}
 }

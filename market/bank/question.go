@@ -20,7 +20,7 @@ type question struct {
 
 // grant issues credits of the bank kept here.
 func (d *Desk) grant(now grid.Time, in *Grant, out *grid.Outbox) {
-	answer := &Answer{Bank: d.cfg.Self, Refusal: NoBank, Account: in.To}
+	answer := &Statement{Bank: d.cfg.Self, Refusal: NoBank, Account: in.To}
 	if d.ledger != nil {
 		answer.Refusal = d.ledger.Grant(now, in, out)
 		answer.Balance, _ = d.ledger.Balance(in.To)
@@ -44,7 +44,7 @@ func (d *Desk) ask(now grid.Time, in *Question, out *grid.Outbox) {
 		d.put(now, in.Token, &Inquire{Limit: min(max(in.Limit, 0), statementMax)}, out)
 		return
 	}
-	answer := &Answer{Bank: d.cfg.Self, Refusal: NoBank, Account: account}
+	answer := &Statement{Bank: d.cfg.Self, Refusal: NoBank, Account: account}
 	switch l := d.ledger; {
 	case l == nil:
 	case in.All:
@@ -57,7 +57,7 @@ func (d *Desk) ask(now grid.Time, in *Question, out *grid.Outbox) {
 		answer.Refusal = NoAccount
 		if b, ok := l.Balance(account); ok {
 			answer.Refusal, answer.Balance = Done, b
-			answer.Transactions = l.Statement(account, int(min(max(in.Limit, 0), statementMax)))
+			answer.Transactions = l.History(account, int(min(max(in.Limit, 0), statementMax)))
 		}
 	}
 	d.reply(in.Token, answer, out)
@@ -67,10 +67,10 @@ func (d *Desk) ask(now grid.Time, in *Question, out *grid.Outbox) {
 func (d *Desk) put(now grid.Time, asker uint64, message grid.Message, out *grid.Outbox) {
 	switch {
 	case d.cfg.Bank == "":
-		d.reply(asker, &Answer{Refusal: NoBank, Account: d.cfg.Self}, out)
+		d.reply(asker, &Statement{Refusal: NoBank, Account: d.cfg.Self}, out)
 		return
 	case len(d.questions) >= questionsMax:
-		d.reply(asker, &Answer{Bank: d.cfg.Bank, Refusal: Full, Account: d.cfg.Self}, out)
+		d.reply(asker, &Statement{Bank: d.cfg.Bank, Refusal: Full, Account: d.cfg.Self}, out)
 		return
 	}
 	d.token++
@@ -95,7 +95,7 @@ func (d *Desk) questionDue(now grid.Time, q *question, out *grid.Outbox) {
 		return
 	}
 	delete(d.questions, q.token)
-	d.reply(q.asker, &Answer{Bank: q.bank, Silent: true, Account: d.cfg.Self}, out)
+	d.reply(q.asker, &Statement{Bank: q.bank, Silent: true, Account: d.cfg.Self}, out)
 }
 
 // transferred answers every question about the same transfer.
@@ -103,19 +103,19 @@ func (d *Desk) transferred(from grid.SiteID, m *TransferReply, out *grid.Outbox)
 	for _, token := range slices.Sorted(maps.Keys(d.questions)) {
 		q := d.questions[token]
 		if t, ok := q.message.(*TransferRequest); ok && t.ID == m.ID && q.bank == from {
-			d.close(q, &Answer{Refusal: m.Refusal, Balance: Balance{Settled: m.Settled, Committed: m.Committed}}, out)
+			d.close(q, &Statement{Refusal: m.Refusal, Balance: Balance{Settled: m.Settled, Committed: m.Committed}}, out)
 		}
 	}
 }
 
 func (d *Desk) informed(from grid.SiteID, m *Inform, out *grid.Outbox) {
 	if q := d.questions[m.Token]; q != nil && q.bank == from {
-		d.close(q, &Answer{Refusal: m.Refusal, Balance: m.Balance, Transactions: m.Transactions}, out)
+		d.close(q, &Statement{Refusal: m.Refusal, Balance: m.Balance, Transactions: m.Transactions}, out)
 	}
 }
 
 // close answers a question.
-func (d *Desk) close(q *question, answer *Answer, out *grid.Outbox) {
+func (d *Desk) close(q *question, answer *Statement, out *grid.Outbox) {
 	d.alarms.Stop(&q.due)
 	delete(d.questions, q.token)
 	answer.Bank, answer.Account = q.bank, d.cfg.Self
@@ -123,7 +123,7 @@ func (d *Desk) close(q *question, answer *Answer, out *grid.Outbox) {
 	d.reply(q.asker, answer, out)
 }
 
-func (d *Desk) reply(token uint64, answer *Answer, out *grid.Outbox) {
+func (d *Desk) reply(token uint64, answer *Statement, out *grid.Outbox) {
 	if token != 0 {
 		out.Answer(token, answer)
 	}

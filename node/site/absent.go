@@ -45,5 +45,5 @@ func (s *Site) absent(in grid.Input, out *grid.Outbox) {
 }
 
 func (s *Site) noBank(token uint64, out *grid.Outbox) {
-	out.Answer(token, &bank.Answer{Refusal: bank.NoBank, Account: s.cfg.ID})
+	out.Answer(token, &bank.Statement{Refusal: bank.NoBank, Account: s.cfg.ID})
 }

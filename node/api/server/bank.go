@@ -110,7 +110,7 @@ func (a *Server) move(w http.ResponseWriter, r *http.Request, input func(uint64,
 	if err != nil {
 		return err
 	}
-	moved := answer.(*bank.Answer)
+	moved := answer.(*bank.Statement)
 	if err := bankFailure(moved, id); err != nil {
 		return err
 	}
@@ -137,7 +137,7 @@ func bankID(text string) (grid.JobID, error) {
 }
 
 // askBank asks what is in an account: this site's if account is empty.
-func (a *Server) askBank(ctx context.Context, question *bank.Question, account string) (*bank.Answer, error) {
+func (a *Server) askBank(ctx context.Context, question *bank.Question, account string) (*bank.Statement, error) {
 	site, err := a.accountNamed(ctx, account)
 	if err != nil {
 		return nil, err
@@ -147,11 +147,11 @@ func (a *Server) askBank(ctx context.Context, question *bank.Question, account s
 	if err != nil {
 		return nil, err
 	}
-	return answer.(*bank.Answer), bankFailure(answer.(*bank.Answer), grid.JobID{})
+	return answer.(*bank.Statement), bankFailure(answer.(*bank.Statement), grid.JobID{})
 }
 
 // bankFailure returns what a bank's answer means to a user if it is no success.
-func bankFailure(answer *bank.Answer, id grid.JobID) error {
+func bankFailure(answer *bank.Statement, id grid.JobID) error {
 	switch {
 	case answer.Silent && id.IsZero():
 		return errorf(api.CodeInternal, "bank %s does not answer: try later", answer.Bank)
@@ -207,7 +207,7 @@ func (a *Server) siteNames(ctx context.Context) func(grid.SiteID) string {
 	}
 }
 
-func accountOf(answer *bank.Answer, site grid.SiteID, b bank.Balance, names func(grid.SiteID) string) api.BankAccount {
+func accountOf(answer *bank.Statement, site grid.SiteID, b bank.Balance, names func(grid.SiteID) string) api.BankAccount {
 	return api.BankAccount{
 		Bank: string(answer.Bank), BankName: names(answer.Bank), Account: string(site), Name: names(site),
 		Settled: api.Amount(b.Settled), InFlight: api.Amount(b.Incoming), Committed: api.Amount(b.Committed),
@@ -215,7 +215,7 @@ func accountOf(answer *bank.Answer, site grid.SiteID, b bank.Balance, names func
 }
 
 // writeBank answers with accounts and what passed over this site's desk.
-func (a *Server) writeBank(w http.ResponseWriter, r *http.Request, answer *bank.Answer) error {
+func (a *Server) writeBank(w http.ResponseWriter, r *http.Request, answer *bank.Statement) error {
 	names := a.siteNames(r.Context())
 	reply := api.BankReply{Accounts: []api.BankAccount{}, Refused: map[string]int64{}}
 	if answer.Accounts == nil {
