@@ -42,6 +42,16 @@ func (m CostModel) String() string {
 	return "processor-time"
 }
 
+// ParseCostModel is the inverse of String.
+func ParseCostModel(s string) (CostModel, error) {
+	for m := CostProcessorTime; m <= CostPaper; m++ {
+		if s == m.String() {
+			return m, nil
+		}
+	}
+	return 0, fmt.Errorf("cost model %q: want paper or processor-time", s)
+}
+
 // Cost returns what span on processors costs at price, rounded to the nearest
 // micro-credit, saturating at CreditsMax.
 func (m CostModel) Cost(price Price, processors int64, span Time) Credits {

@@ -93,6 +93,17 @@ func TestCostAgainstBigIntegers(t *testing.T) {
 	})
 }
 
+func TestCostModelText(t *testing.T) {
+	for _, m := range []grid.CostModel{grid.CostProcessorTime, grid.CostPaper} {
+		if got, err := grid.ParseCostModel(m.String()); err != nil || got != m {
+			t.Errorf("%v is parsed as %v, %v", m, got, err)
+		}
+	}
+	if _, err := grid.ParseCostModel("free"); err == nil {
+		t.Error("an unknown cost model was parsed")
+	}
+}
+
 func TestCreditsText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := grid.Credits(rapid.Int64Range(0, int64(grid.CreditsMax)/int64(grid.Credit)*int64(grid.Credit)).Draw(t, "c"))
