@@ -45,11 +45,11 @@ type settings struct {
 	bankAccept []string // IDs, or "self"
 	bankJoin   []string // addresses of nodes that were named as banks
 
-	paperPlacement bool
-	pricing        market.Pricing
-	demand         market.Demand
-	goal           grid.Goal // of a job that says nothing
-	estimate       grid.Time // of a job that says nothing
+	marketPlacement market.Placement
+	pricing         market.Pricing
+	demand          market.Demand
+	goal            grid.Goal // of a job that says nothing
+	estimate        grid.Time // of a job that says nothing
 
 	jobs, perUser, finished int64
 	retention               grid.Time
@@ -119,7 +119,7 @@ var settingTable = []setting{
 	{key: "site.price", flag: "price", value: "1", usage: "credits per processor-hour, more than 0, at most six decimals",
 		set: func(s *settings, v string) (err error) { s.price, err = parsePrice(v); return err }},
 	{key: "site.cost", value: "processor-time", usage: "what the price is multiplied with: processor-time, or paper (time whatever the width)",
-		set: oneOf(map[string]grid.CostModel{"processor-time": grid.CostProcessorTime, "paper": grid.CostPaper}, func(s *settings) *grid.CostModel { return &s.cost })},
+		set: func(s *settings, v string) (err error) { s.cost, err = grid.ParseCostModel(v); return err }},
 	{key: "site.queue", flag: "queue", value: "easy", usage: "discipline of the local queue: easy (EASY backfilling), fcfs, or titan (EASY in an order that weighs deadlines)",
 		set: func(s *settings, v string) (err error) { s.discipline, err = lrms.ParseDiscipline(v); return err }},
 	{key: "site.weights", value: "4,3,1", usage: "what titan weighs, each 0 to 1000: time beyond deadlines, makespan, idle time of processors",
@@ -141,7 +141,7 @@ var settingTable = []setting{
 		set: func(s *settings, v string) (err error) { s.join, err = addresses(v, true); return err }},
 
 	{key: "market.placement", value: "coordinated", usage: "how sites are found: coordinated, or paper (one site after the other, as Grid-Federation 2004)",
-		set: oneOf(map[string]bool{"coordinated": false, "paper": true}, func(s *settings) *bool { return &s.paperPlacement })},
+		set: func(s *settings, v string) (err error) { s.marketPlacement, err = market.ParsePlacement(v); return err }},
 	{key: "market.policy", value: "local", usage: "for jobs without policy, deadline or budget: local, cheapest, fastest or spill",
 		set: oneOf(goalNames, func(s *settings) *grid.Goal { return &s.goal })},
 	{key: "market.pricing", value: "fixed", usage: "how the price comes about: fixed, or demand (it starts from site.price and follows utilisation and queue)",

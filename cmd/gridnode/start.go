@@ -20,7 +20,6 @@ import (
 	"gridnode/coalloc"
 	"gridnode/grid"
 	"gridnode/lease"
-	"gridnode/market"
 	"gridnode/market/bank"
 	"gridnode/node"
 	"gridnode/node/api"
@@ -168,10 +167,7 @@ func hostConfig(home string, s *settings, log *slog.Logger) (node.HostConfig, er
 		return node.HostConfig{}, usagef("muscle.head: a site is not its own head")
 	}
 	cfg.Site.Heads, cfg.Site.Head = s.pack, grid.SiteID(s.packHead)
-	cfg.Site.Market.Pricing, cfg.Site.Market.Demand = s.pricing, s.demand
-	if s.paperPlacement {
-		cfg.Site.Market.Placement = market.PlacementPaper
-	}
+	cfg.Site.Market.Pricing, cfg.Site.Market.Demand, cfg.Site.Market.Placement = s.pricing, s.demand, s.marketPlacement
 	return cfg, nil
 }
 

@@ -75,8 +75,6 @@ type Config struct {
 	LatencyMax grid.Time `json:"latencyMax"`
 }
 
-var costModels = map[string]grid.CostModel{"paper": grid.CostPaper, "processor-time": grid.CostProcessorTime}
-
 // SitesMax bounds Config.Sites.
 const SitesMax = 100_000
 
@@ -130,9 +128,9 @@ func (cfg *Config) trade(ctx context.Context, placement market.Placement, w *Tab
 	if err != nil {
 		return nil, scenario.ConfigError("pricing", "%v", err)
 	}
-	cost, ok := costModels[cfg.Cost]
-	if !ok {
-		return nil, scenario.ConfigError("cost", "%q: want paper or processor-time", cfg.Cost)
+	cost, err := grid.ParseCostModel(cfg.Cost)
+	if err != nil {
+		return nil, scenario.ConfigError("cost", "%v", err)
 	}
 	f := Builder{
 		Config: testnet.Config{
