@@ -45,7 +45,7 @@ const copyLife = 10 * grid.Minute
 const holdsMax = 4096
 
 // consider answers a request for a guarantee that is not about a job that is here.
-func (d *admission) consider(now grid.Time, e *memory, m *Negotiate, out *grid.Outbox) {
+func (d *admission) consider(now grid.Time, e *acquaintance, m *Negotiate, out *grid.Outbox) {
 	if h := d.holds[m.Task.Job]; h != nil {
 		switch {
 		case h.home != e.site:
@@ -73,7 +73,7 @@ func (d *admission) consider(now grid.Time, e *memory, m *Negotiate, out *grid.O
 
 // inTime reports whether a request is not a copy so late that its sender has stopped
 // waiting.
-func (e *memory) inTime(m *Negotiate) bool {
+func (e *acquaintance) inTime(m *Negotiate) bool {
 	age := numberSpan(e.request, m.Request)
 	switch {
 	case age > copyLife: // not a late copy: the asker's clock went back
@@ -90,7 +90,7 @@ func (m *Negotiate) estimateAt(r grid.Rating) grid.Time { return max(m.Work.At(r
 
 // admit reserves processors for a request, or says why not; finish is then the
 // best that could have been promised, or Never.
-func (d *admission) admit(now grid.Time, e *memory, m *Negotiate) (h *hold, refusal Refusal, finish grid.Time) {
+func (d *admission) admit(now grid.Time, e *acquaintance, m *Negotiate) (h *hold, refusal Refusal, finish grid.Time) {
 	estimate := m.estimateAt(d.cfg.Rating)
 	job := grid.Job{Resources: grid.Resources{Processors: m.Processors}, Work: m.Work}
 	cost := d.cost(&job)

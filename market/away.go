@@ -25,11 +25,11 @@ type migrated struct {
 	losses   uint32    // of its executions, so far
 	since    grid.Time // the job has been away since then at most
 
-	lastCall bool    // Until has passed, and the site was asked once more
-	copies   int32   // of the submission, sent
-	certain  bool    // copies counts all that were ever sent
-	lost     int32   // copies that certainly never arrived
-	slot     *memory // until acknowledged it counts as under way to its site
+	lastCall bool          // Until has passed, and the site was asked once more
+	copies   int32         // of the submission, sent
+	certain  bool          // copies counts all that were ever sent
+	lost     int32         // copies that certainly never arrived
+	slot     *acquaintance // until acknowledged it counts as under way to its site
 }
 
 type phase uint8
@@ -45,7 +45,7 @@ func (m *migrated) task() grid.TaskID { return grid.TaskID{Job: m.job.ID, Epoch:
 
 // take begins with a job that a site has guaranteed; slot is its place among what is
 // under way to that site.
-func (w *away) take(now grid.Time, job *grid.Job, award Award, messages int32, slot *memory) *migrated {
+func (w *away) take(now grid.Time, job *grid.Job, award Award, messages int32, slot *acquaintance) *migrated {
 	m := w.slabs.moved.New()
 	*m = migrated{job: job, award: award, messages: messages, slot: slot, phase: submitting, since: now}
 	m.timer.Owner = m

@@ -26,16 +26,16 @@ type Load struct {
 // who does not answer. Without it, all jobs that arrive between two quotes of the
 // best site would go there. The zero value is ready.
 type Memory struct {
-	sites  map[grid.SiteID]*memory
-	newest *memory // ring of all entries, by last use
+	sites  map[grid.SiteID]*acquaintance
+	newest *acquaintance // ring of all entries, by last use
 	size   int
-	freed  []*memory // sites with room for jobs that wait to be asked for
+	freed  []*acquaintance // sites with room for jobs that wait to be asked for
 }
 
-// memory is what is known of one site, as one that we ask and as one that asks us.
-type memory struct {
+// acquaintance is what is known of one site, as one that we ask and as one that asks us.
+type acquaintance struct {
 	site         grid.SiteID
-	newer, older *memory
+	newer, older *acquaintance
 
 	load        Load
 	known       bool      // load is set
@@ -58,12 +58,12 @@ type memory struct {
 }
 
 // idle reports whether nothing depends on the entry.
-func (e *memory) idle() bool {
+func (e *acquaintance) idle() bool {
 	return e.processors == 0 && e.underWay == 0 && e.waiting.len() == 0 && !e.freed && e.holds == 0
 }
 
 // find returns what is known of a site, or nil.
-func (m *Memory) find(site grid.SiteID) *memory {
+func (m *Memory) find(site grid.SiteID) *acquaintance {
 	if m == nil {
 		return nil
 	}
@@ -71,16 +71,16 @@ func (m *Memory) find(site grid.SiteID) *memory {
 }
 
 // at returns the entry of a site and marks it as used.
-func (m *Memory) at(site grid.SiteID) *memory {
+func (m *Memory) at(site grid.SiteID) *acquaintance {
 	e := m.sites[site]
 	if e == nil {
 		if m.sites == nil {
-			m.sites = make(map[grid.SiteID]*memory)
+			m.sites = make(map[grid.SiteID]*acquaintance)
 		}
 		if m.size >= sitesMax {
 			m.forget()
 		}
-		e = &memory{site: site}
+		e = &acquaintance{site: site}
 		m.sites[site] = e
 		m.size++
 	} else {
@@ -104,7 +104,7 @@ func (m *Memory) forget() {
 }
 
 // link makes e the newest of the ring; newest.newer is the oldest.
-func (m *Memory) link(e *memory) {
+func (m *Memory) link(e *acquaintance) {
 	if m.newest == nil {
 		e.newer, e.older = e, e
 	} else {
@@ -114,7 +114,7 @@ func (m *Memory) link(e *memory) {
 	m.newest = e
 }
 
-func (m *Memory) unlink(e *memory) {
+func (m *Memory) unlink(e *acquaintance) {
 	if e.newer == e {
 		m.newest = nil
 	} else {
@@ -181,7 +181,7 @@ func (m *Memory) Heard(site grid.SiteID) {
 }
 
 // free notes that one thing less is under way to a site.
-func (m *Memory) free(e *memory) {
+func (m *Memory) free(e *acquaintance) {
 	e.underWay--
 	if e.waiting.len() > 0 && !e.freed {
 		e.freed = true

@@ -21,7 +21,7 @@ type Search struct {
 	negotiations []Negotiation // what came of asking, for Rank
 	asks         []ask         // the same sites, for the protocol
 	sent         int           // negotiations, with home's not counted
-	waiting      *memory       // site whose turn the job waits for, if any
+	waiting      *acquaintance // site whose turn the job waits for, if any
 
 	// Of this call of Policy.Next:
 	now     grid.Time
