@@ -36,8 +36,11 @@ func newPair(b *testing.B, placement Placement, sites int) *pair {
 			b.Fatal(err)
 		}
 		cfg := Config{
-			Site: id, Resources: grid.Resources{Processors: 1024}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
-			Price: grid.Credits(9-i) * grid.Credit, Foreign: true, Placement: placement, Quiet: true, Near: 1,
+			Offer: Offer{
+				Site: id, Resources: grid.Resources{Processors: 1024}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
+				Price: grid.Credits(9-i) * grid.Credit, Foreign: true,
+			},
+			Placement: placement, Quiet: true, Near: 1,
 		}
 		dir := directory.New(directory.Config{Self: id, Federation: "bench"}, rand.New(rand.NewPCG(1, 2)))
 		p.sides[i] = pairSide{id: id, cluster: cluster, agent: New(cfg, cluster, dir, rand.New(rand.NewPCG(1, 2)))}

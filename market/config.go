@@ -10,13 +10,7 @@ import (
 // Config is what an agent is told about its site and how to behave. A zero field
 // takes the default named beside it, unless zero is said to be legal.
 type Config struct {
-	Site           grid.SiteID
-	Name           string
-	grid.Resources            // of the site; Processors 0 for a site that only has users
-	grid.Rating               // at least 1 each
-	Price          grid.Price // micro-credits a processor-hour, at least 1; the first one under PricingDemand
-	Cost           grid.CostModel
-	Foreign        bool // run jobs of other sites
+	Offer // Price is the first one under PricingDemand
 
 	// Head is the site whose packing this one consents to: its jobs are taken whatever
 	// Foreign says, as many at a time as it likes. Empty: none.
@@ -61,16 +55,8 @@ var ErrConfig = errors.New("market configuration")
 // Validate returns an error wrapping ErrConfig that names the first bad field.
 func (c *Config) Validate() error {
 	switch {
-	case c.Site == "":
-		return fmt.Errorf("%w: no site ID", ErrConfig)
-	case c.Processors < 0:
-		return fmt.Errorf("%w: %d processors, want 0 or more", ErrConfig, c.Processors)
-	case c.Speed < 1 || c.Speed > grid.RatingMax:
-		return fmt.Errorf("%w: speed %d, want 1 to %d", ErrConfig, c.Speed, int64(grid.RatingMax))
-	case c.Bandwidth < 1 || c.Bandwidth > grid.RatingMax:
-		return fmt.Errorf("%w: bandwidth %d, want 1 to %d", ErrConfig, c.Bandwidth, int64(grid.RatingMax))
-	case checkPrice(c.Price) != nil:
-		return checkPrice(c.Price)
+	case c.Offer.Validate() != nil:
+		return c.Offer.Validate()
 	case c.Pricing > PricingDemand:
 		return fmt.Errorf("%w: unknown pricing %d", ErrConfig, c.Pricing)
 	case c.Pricing == PricingDemand && c.Demand.Check(c.Price) != nil:

@@ -9,7 +9,7 @@ import (
 )
 
 func TestConfigValidate(t *testing.T) {
-	good := Config{Site: "a", Resources: grid.Resources{Processors: 0}, Rating: grid.Rating{Speed: 1, Bandwidth: 1}, Price: 1}
+	good := Config{Offer: Offer{Site: "a", Resources: grid.Resources{Processors: 0}, Rating: grid.Rating{Speed: 1, Bandwidth: 1}, Price: 1}}
 	if err := good.Validate(); err != nil {
 		t.Fatalf("a site without processors: %v", err)
 	}

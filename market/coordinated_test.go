@@ -34,8 +34,8 @@ func TestDrawSpreadsEqualSites(t *testing.T) {
 	n := newNetwork(t)
 	n.silent = true
 	for _, cfg := range []Config{
-		{Site: "a", Price: 9 * grid.Credit}, {Site: "b", Price: grid.Credit}, {Site: "c", Price: grid.Credit},
-		{Site: "d", Price: grid.Credit}, {Site: "e", Price: 2 * grid.Credit},
+		{Offer: Offer{Site: "a", Price: 9 * grid.Credit}}, {Offer: Offer{Site: "b", Price: grid.Credit}}, {Offer: Offer{Site: "c", Price: grid.Credit}},
+		{Offer: Offer{Site: "d", Price: grid.Credit}}, {Offer: Offer{Site: "e", Price: 2 * grid.Credit}},
 	} {
 		cfg.Resources, cfg.Rating, cfg.Foreign = grid.Resources{Processors: 1000}, grid.Rating{Speed: 1000, Bandwidth: 1000}, true
 		cfg.AsksPerPeer, cfg.HoldsPerPeer, cfg.HoldShare = 1000, 1000, 1000
@@ -68,7 +68,7 @@ func TestDrawSpreadsEqualSites(t *testing.T) {
 func TestBurstGoesToSeveralSites(t *testing.T) {
 	n := newNetwork(t)
 	n.silent = true
-	for _, cfg := range []Config{{Site: "a", Price: 9 * grid.Credit}, {Site: "b", Price: grid.Credit}, {Site: "c", Price: 2 * grid.Credit}} {
+	for _, cfg := range []Config{{Offer: Offer{Site: "a", Price: 9 * grid.Credit}}, {Offer: Offer{Site: "b", Price: grid.Credit}}, {Offer: Offer{Site: "c", Price: 2 * grid.Credit}}} {
 		cfg.Resources, cfg.Rating, cfg.Foreign = grid.Resources{Processors: 10}, grid.Rating{Speed: 1000, Bandwidth: 1000}, true
 		cfg.AsksPerPeer, cfg.HoldsPerPeer, cfg.HoldShare, cfg.Near = 100, 100, 1000, 1
 		n.add(cfg, 0)
@@ -99,8 +99,10 @@ func crowd(t *testing.T, full int, room bool) *network {
 	n := newNetwork(t)
 	add := func(id string, processors, price int64) {
 		n.add(Config{
-			Site: grid.SiteID(id), Resources: grid.Resources{Processors: processors}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
-			Price: grid.Price(price) * grid.Credit, Foreign: true,
+			Offer: Offer{
+				Site: grid.SiteID(id), Resources: grid.Resources{Processors: processors}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
+				Price: grid.Price(price) * grid.Credit, Foreign: true,
+			},
 		}, 0)
 	}
 	add("home", 0, 1)
@@ -147,7 +149,7 @@ func TestHotSiteIsShed(t *testing.T) {
 	for _, gossip := range []bool{false, true} {
 		n := crowd(t, 0, true)
 		n.add(Config{
-			Site: "cheap", Resources: grid.Resources{Processors: 100}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: grid.Credit, Foreign: true,
+			Offer: Offer{Site: "cheap", Resources: grid.Resources{Processors: 100}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: grid.Credit, Foreign: true},
 		}, 0)
 		n.fill("cheap", grid.Day)
 		if gossip {
@@ -174,8 +176,10 @@ func TestLastPageIsOfTheEmptiest(t *testing.T) {
 	n.sites["home"].agent.office.cfg.Page = 2
 	for i := range 6 { // dearer and dearer, with more and more room
 		n.add(Config{
-			Site: grid.SiteID("room" + string(rune('a'+i))), Resources: grid.Resources{Processors: int64(10 + i)},
-			Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: grid.Price(10+i) * grid.Credit, Foreign: true,
+			Offer: Offer{
+				Site: grid.SiteID("room" + string(rune('a'+i))), Resources: grid.Resources{Processors: int64(10 + i)},
+				Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: grid.Price(10+i) * grid.Credit, Foreign: true,
+			},
 		}, 0)
 	}
 	for _, id := range []grid.SiteID{"rooma", "roomb"} {
@@ -209,7 +213,7 @@ func TestBehindTheFront(t *testing.T) {
 			for i := range tt.sites {
 				id := grid.SiteID(fmt.Sprintf("site%02d", i))
 				n.add(Config{
-					Site: id, Resources: grid.Resources{Processors: 100}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: tt.price(i), Foreign: true,
+					Offer: Offer{Site: id, Resources: grid.Resources{Processors: 100}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: tt.price(i), Foreign: true},
 				}, 0)
 				span := grid.Day
 				if i == soon {

@@ -83,8 +83,11 @@ func newParty(site grid.SiteID, processors int64, policy market.Policy) *party {
 		panic(err)
 	}
 	cfg := market.Config{
-		Site: site, Resources: grid.Resources{Processors: processors}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
-		Price: grid.Credit, Foreign: true, Placement: policy,
+		Offer: market.Offer{
+			Site: site, Resources: grid.Resources{Processors: processors}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
+			Price: grid.Credit, Foreign: true,
+		},
+		Placement: policy,
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	dir := directory.New(directory.Config{Self: site, Federation: "example"}, rng)

@@ -14,7 +14,7 @@ import (
 func hostile(t *testing.T) (n *network, a *site, asked *Negotiate) {
 	n = newNetwork(t)
 	for _, cfg := range []Config{
-		{Site: "a", Price: 2 * grid.Credit}, {Site: "b", Price: grid.Credit}, {Site: "c", Price: 9 * grid.Credit},
+		{Offer: Offer{Site: "a", Price: 2 * grid.Credit}}, {Offer: Offer{Site: "b", Price: grid.Credit}}, {Offer: Offer{Site: "c", Price: 9 * grid.Credit}},
 	} {
 		cfg.Resources, cfg.Rating, cfg.Foreign = grid.Resources{Processors: 10}, grid.Rating{Speed: 1000, Bandwidth: 1000}, true
 		n.add(cfg, 0)
@@ -155,10 +155,13 @@ func TestHoldsBounded(t *testing.T) {
 	n := newNetwork(t)
 	n.silent = true
 	b := n.add(Config{
-		Site: "b", Resources: grid.Resources{Processors: 100}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
-		Foreign: true, HoldsPerPeer: 5,
+		Offer: Offer{
+			Site: "b", Resources: grid.Resources{Processors: 100}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
+			Foreign: true,
+		},
+		HoldsPerPeer: 5,
 	}, 0)
-	n.add(Config{Site: "a", Resources: grid.Resources{Processors: 1}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}}, 0)
+	n.add(Config{Offer: Offer{Site: "a", Resources: grid.Resources{Processors: 1}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}}}, 0)
 	ask := func(number uint64, processors int64) {
 		b.step(&grid.Delivery{From: "a", Message: &Negotiate{
 			Task: grid.TaskID{Job: jobID(number), Epoch: 1}, Request: number, Validity: grid.SpanMax, Processors: processors,
@@ -216,7 +219,7 @@ func TestMemoryBounded(t *testing.T) {
 func TestPlacementsBounded(t *testing.T) {
 	n := newNetwork(t)
 	n.late = true
-	a := n.add(Config{Site: "a", Resources: grid.Resources{Processors: 1}, Rating: grid.Rating{Speed: 1, Bandwidth: 1}, PlacementsMax: 2}, 0)
+	a := n.add(Config{Offer: Offer{Site: "a", Resources: grid.Resources{Processors: 1}, Rating: grid.Rating{Speed: 1, Bandwidth: 1}}, PlacementsMax: 2}, 0)
 	for i := range uint64(3) {
 		n.place(n.job(i+1, "a", 1, grid.Hour, grid.GoalCost))
 	}
@@ -232,7 +235,7 @@ func TestHomeOutlastsExecution(t *testing.T) {
 	for _, late := range []grid.Time{0, grid.Second, 4 * grid.Minute, 19 * grid.Minute} {
 		t.Run(late.String(), func(t *testing.T) {
 			n := newNetwork(t)
-			for _, cfg := range []Config{{Site: "a", Price: 2 * grid.Credit}, {Site: "b", Price: grid.Credit, HoldSpan: 20 * grid.Minute}} {
+			for _, cfg := range []Config{{Offer: Offer{Site: "a", Price: 2 * grid.Credit}}, {Offer: Offer{Site: "b", Price: grid.Credit}, HoldSpan: 20 * grid.Minute}} {
 				cfg.Resources, cfg.Rating, cfg.Foreign = grid.Resources{Processors: 10}, grid.Rating{Speed: 1000, Bandwidth: 1000}, true
 				n.add(cfg, grid.Time(len(n.order))*grid.Hour)
 			}

@@ -33,11 +33,9 @@ type alarmed interface {
 // quote returns what this site offers at now (Agent.Quote).
 func (o *office) quote(now grid.Time) directory.Quote {
 	state := o.cluster.State(now)
-	return directory.Quote{
-		Site: o.cfg.Site, Name: o.cfg.Name, Resources: o.cfg.Resources, Rating: o.cfg.Rating,
-		Price: o.tariff.price, Cost: o.cfg.Cost, Foreign: o.cfg.Foreign,
-		Free: state.Free, Widest: state.Widest, Wait: min(state.Wait, grid.SpanMax),
-	}
+	q := o.cfg.Offer.Quote()
+	q.Price, q.Free, q.Widest, q.Wait = o.tariff.price, state.Free, state.Widest, min(state.Wait, grid.SpanMax)
+	return q
 }
 
 // load returns what this site tells with every reply.

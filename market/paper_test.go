@@ -35,9 +35,12 @@ func paperNetwork(t testing.TB, change func(*Config)) *network {
 			t.Fatal(err)
 		}
 		cfg := Config{
-			Site: grid.SiteID(row.name), Name: row.name, Resources: grid.Resources{Processors: row.processors},
-			Rating: grid.Rating{Speed: row.mips, Bandwidth: row.bandwidth}, Price: price, Cost: grid.CostPaper,
-			Foreign: true, Placement: PlacementPaper,
+			Offer: Offer{
+				Site: grid.SiteID(row.name), Name: row.name, Resources: grid.Resources{Processors: row.processors},
+				Rating: grid.Rating{Speed: row.mips, Bandwidth: row.bandwidth}, Price: price, Cost: grid.CostPaper,
+				Foreign: true,
+			},
+			Placement: PlacementPaper,
 		}
 		if change != nil {
 			change(&cfg)

@@ -25,8 +25,10 @@ func scriptedNetwork(t *testing.T, moves ...Move) *network {
 	n := newNetwork(t)
 	for i, id := range []grid.SiteID{"a", "b", "c", "home"} {
 		cfg := Config{
-			Site: id, Name: string(id), Resources: grid.Resources{Processors: 10}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
-			Price: grid.Credits(i+1) * grid.Credit, Foreign: true,
+			Offer: Offer{
+				Site: id, Name: string(id), Resources: grid.Resources{Processors: 10}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
+				Price: grid.Credits(i+1) * grid.Credit, Foreign: true,
+			},
 		}
 		if id == "home" {
 			cfg.Placement = scripted{moves: moves}

@@ -126,7 +126,7 @@ func TestDemandBounds(t *testing.T) {
 func TestPriceFollowsDemand(t *testing.T) {
 	n := newNetwork(t)
 	n.silent = true
-	for _, cfg := range []Config{{Site: "fixed"}, {Site: "busy", Pricing: PricingDemand}, {Site: "idle", Pricing: PricingDemand}} {
+	for _, cfg := range []Config{{Offer: Offer{Site: "fixed"}}, {Offer: Offer{Site: "busy"}, Pricing: PricingDemand}, {Offer: Offer{Site: "idle"}, Pricing: PricingDemand}} {
 		cfg.Price, cfg.Foreign = grid.Credit, true
 		cfg.Resources, cfg.Rating = grid.Resources{Processors: 10}, grid.Rating{Speed: 1000, Bandwidth: 1000}
 		n.add(cfg, 0)
@@ -162,7 +162,7 @@ func TestBadPrices(t *testing.T) {
 	n := newNetwork(t)
 	for _, id := range []grid.SiteID{"a", "b"} {
 		n.add(Config{
-			Site: id, Price: 2 * grid.Credit, Foreign: true, Resources: grid.Resources{Processors: 10}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
+			Offer: Offer{Site: id, Price: 2 * grid.Credit, Foreign: true, Resources: grid.Resources{Processors: 10}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}},
 		}, 0)
 	}
 	a := n.sites["a"].agent
@@ -185,7 +185,7 @@ func TestBadPrices(t *testing.T) {
 		t.Errorf("lowest price: %v, %v", got, err)
 	}
 	demand := New(Config{
-		Site: "d", Price: 2 * grid.Credit, Pricing: PricingDemand, Rating: grid.Rating{Speed: 1, Bandwidth: 1},
+		Offer: Offer{Site: "d", Price: 2 * grid.Credit, Rating: grid.Rating{Speed: 1, Bandwidth: 1}}, Pricing: PricingDemand,
 	}, n.sites["a"].cluster, directory.New(directory.Config{Self: "d"}, nil), nil)
 	if got, err := demand.SetPrice(9 * grid.Credit); err != nil || got != 4*grid.Credit || demand.Price() != got {
 		t.Errorf("9 credits within 1 to 4: %v, %v", got, err)

@@ -343,7 +343,7 @@ func fuzzDecoder(f *testing.F, kind grid.Kind, draw func(drawn) wire.Message) {
 		}
 		n := newNetwork(t)
 		n.silent = true
-		b := n.add(Config{Site: "b", Resources: grid.Resources{Processors: 10}, Rating: grid.Rating{Speed: 1, Bandwidth: 1}, Foreign: true}, 0)
+		b := n.add(Config{Offer: Offer{Site: "b", Resources: grid.Resources{Processors: 10}, Rating: grid.Rating{Speed: 1, Bandwidth: 1}, Foreign: true}}, 0)
 		b.step(&grid.Delivery{From: "a", Message: m})
 		b.step(&grid.Undelivered{To: "a", Message: m})
 	})

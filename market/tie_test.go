@@ -14,12 +14,14 @@ func alike(t *testing.T, homes, sites int) *network {
 	n := newNetwork(t)
 	n.silent, n.hashed = true, true
 	for i := range homes {
-		n.add(Config{Site: grid.SiteID(fmt.Sprint("home", i)), Rating: grid.Rating{Speed: 1, Bandwidth: 1000}, Page: 4}, 0)
+		n.add(Config{Offer: Offer{Site: grid.SiteID(fmt.Sprint("home", i)), Rating: grid.Rating{Speed: 1, Bandwidth: 1000}}, Page: 4}, 0)
 	}
 	for i := range sites {
 		n.add(Config{
-			Site: grid.SiteID(fmt.Sprint("site", i)), Resources: grid.Resources{Processors: 1000}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
-			Price: grid.Credit, Foreign: true,
+			Offer: Offer{
+				Site: grid.SiteID(fmt.Sprint("site", i)), Resources: grid.Resources{Processors: 1000}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
+				Price: grid.Credit, Foreign: true,
+			},
 		}, 0)
 	}
 	return n
@@ -88,8 +90,10 @@ func TestTieIsForgotten(t *testing.T) {
 		n.place(first)
 		n.deliverAll()
 		n.add(Config{
-			Site: "better", Resources: grid.Resources{Processors: tt.better}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
-			Price: grid.Credit / 2, Foreign: true,
+			Offer: Offer{
+				Site: "better", Resources: grid.Resources{Processors: tt.better}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
+				Price: grid.Credit / 2, Foreign: true,
+			},
 		}, 0)
 		tt.change(n)
 		job := n.job(2, "home0", tt.width, grid.Hour, grid.GoalCost)

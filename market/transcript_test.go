@@ -107,9 +107,12 @@ func siteArgs(t *testing.T, d *datadriven.TestData) Config {
 		t.Fatal(err)
 	}
 	return Config{
-		Site: grid.SiteID(name), Name: name, Resources: grid.Resources{Processors: integer(d, "processors", 10), Memory: integer(d, "memory", 0)},
-		Rating: grid.Rating{Speed: integer(d, "speed", 1000), Bandwidth: 1000}, Price: credits(t, d, "price", grid.Credit),
-		Foreign: text(d, "foreign", "yes") == "yes", Placement: placement, HoldSpan: during(t, d, "hold", 0),
+		Offer: Offer{
+			Site: grid.SiteID(name), Name: name, Resources: grid.Resources{Processors: integer(d, "processors", 10), Memory: integer(d, "memory", 0)},
+			Rating: grid.Rating{Speed: integer(d, "speed", 1000), Bandwidth: 1000}, Price: credits(t, d, "price", grid.Credit),
+			Foreign: text(d, "foreign", "yes") == "yes",
+		},
+		Placement: placement, HoldSpan: during(t, d, "hold", 0),
 		Parallel: int(integer(d, "parallel", 0)), AsksPerPeer: int(integer(d, "asks-per-peer", 0)), HoldsPerPeer: int(integer(d, "holds-per-peer", 0)),
 		HoldShare: integer(d, "hold-share", 0), Page: int(integer(d, "page", 0)), Near: 1,
 	}
