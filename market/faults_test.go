@@ -62,7 +62,7 @@ func newFaults(t *rapid.T, seed uint64) *faults {
 				Rating: grid.Rating{Speed: 500 + rng.Int64N(1000), Bandwidth: 1000}, Price: grid.Price(rng.IntN(4)) * grid.Credit,
 				Cost: grid.CostModel(rng.IntN(2)), Foreign: rng.IntN(8) > 0,
 			},
-			Placement: Placement(rng.IntN(2)),
+			Placement: [...]Policy{PlacementCoordinated, PlacementPaper, erratic{}}[rng.IntN(3)],
 			Page:      1 + rng.IntN(4), Parallel: 1 + rng.IntN(3), HoldSpan: spans[rng.IntN(3)], Allowance: grid.Time(rng.IntN(2)) * grid.Second,
 			Near: 1 + rng.IntN(4), AsksPerPeer: 1 + rng.IntN(4), HoldsPerPeer: 1 + rng.IntN(4), SkipInfeasible: rng.IntN(2) == 0, HoldShare: int64(500 + 500*rng.IntN(2)),
 		}, grid.Time(rng.Int64N(int64(2*grid.Hour)))-grid.Hour)

@@ -29,8 +29,8 @@ type Policy interface {
 	// is there and whenever something has come of the last move, but not while a page
 	// is fetched. A move that is none is a defect of the policy, and panics: to ask or
 	// award a quote that is not there, to ask a site that is being asked or has given
-	// its guarantee, or home a second time, to award what is not granted, and to wait
-	// when nobody is asked.
+	// its guarantee, home a second time, or anybody while a site is StandingQueued, to
+	// award what is not granted, and to wait when nobody is asked.
 	Next(s *Search) Move
 }
 

@@ -92,3 +92,38 @@ func TestPolicyMoves(t *testing.T) {
 		})
 	}
 }
+
+// erratic is a policy that does whatever it may, at random.
+type erratic struct{ coordinated }
+
+func (erratic) Next(s *Search) Move {
+	var open, granted []int
+	waits, queued := false, false
+	for i := range s.Quotes() {
+		switch s.Standing(i) {
+		case StandingQueued:
+			waits, queued = true, true
+		case StandingAsked:
+			waits = true
+		case StandingGranted:
+			granted = append(granted, i)
+		case StandingOpen:
+			if s.Verdict(i).Outcome == OutcomeCandidate {
+				open = append(open, i)
+			}
+		}
+	}
+	switch {
+	case len(granted) > 0 && s.Draw(2) == 0:
+		return Move{Act: ActAward, Quote: granted[s.Draw(len(granted))]}
+	case len(open) > 0 && !queued && s.Asked() < 9 && s.Draw(4) > 0:
+		return Move{Act: ActAsk, Quote: open[s.Draw(len(open))], Again: s.Draw(2) == 0}
+	case waits && (queued || s.Draw(4) > 0):
+		return Move{Act: ActWait}
+	case s.Draw(8) == 0:
+		return Move{Act: ActRefuse} // whatever is granted or under way is given back
+	case waits:
+		return Move{Act: ActWait}
+	}
+	return Move{Act: ActPage}
+}
