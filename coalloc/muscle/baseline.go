@@ -32,23 +32,24 @@ func spread(b *Batch, pick func(job int, fits []int) int) (*Packing, error) {
 // equals. The paper says "greater than the job's size"; a job as wide as the cluster
 // fits as well. The error is that of Batch.Validate.
 func DLL(b *Batch) (*Packing, error) {
-	work := make([]float64, len(b.Clusters)) // Σ e·s: sums of integers below 2^53, so exact
+	work := make([]wide, len(b.Clusters)) // Σ e·s
 	for c := range b.Clusters {
 		for _, free := range b.Clusters[c].Free { // what is left of jobs that it has already
-			work[c] += float64(free)
+			work[c].add(product(uint64(max(free, 0))))
 		}
 	}
 	return spread(b, func(job int, fits []int) int {
-		load := func(c int) float64 { return work[c] / float64(b.Clusters[c].Processors) }
-		least := fits[0]
+		load := func(c int) ratio { return ratio{work[c], product(uint64(b.Clusters[c].Processors))} }
+		best := fits[0]
+		least := load(best)
 		for _, c := range fits[1:] {
-			if load(c) < load(least) {
-				least = c
+			if l := load(c); l.compare(&least) < 0 {
+				best, least = c, l
 			}
 		}
 		j := &b.Jobs[job]
-		work[least] += float64(j.Spans[least]) * float64(j.Processors)
-		return least
+		work[best].add(product(uint64(j.Spans[best]), uint64(j.Processors)))
+		return best
 	})
 }
 

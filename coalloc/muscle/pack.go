@@ -16,7 +16,7 @@ type Placement struct {
 	Space   int       // processors that were free there then
 	Row     int       // of the composition table in which it was found
 	Mates   int       // jobs found together with it
-	Epsilon float64   // of the cluster before; no other cluster's was less
+	Epsilon float64   // of the cluster before, to be read; no other cluster's was less
 }
 
 // Packing is a batch shared out.
@@ -146,7 +146,7 @@ func (rule Rule) order(b *Batch) []int32 {
 // widest; among those any. It is -1 if all are closed.
 func (p *packer) next() int {
 	p.ties = p.ties[:0]
-	var least float64
+	var least ratio
 	var widest int
 	for c := range p.clusters {
 		r := &p.clusters[c]
@@ -154,11 +154,15 @@ func (p *packer) next() int {
 			continue
 		}
 		e, m := r.epsilon(p.rule, len(r.free)), len(r.free)
+		order := -1
+		if len(p.ties) > 0 {
+			order = cmp.Or(e.compare(&least), cmp.Compare(widest, m))
+		}
 		switch {
-		case len(p.ties) == 0 || e < least || e == least && m > widest:
+		case order < 0:
 			least, widest = e, m
 			p.ties = append(p.ties[:0], c)
-		case e == least && m == widest:
+		case order == 0:
 			p.ties = append(p.ties, c)
 		}
 	}
@@ -207,7 +211,7 @@ func (p *packer) allocate(c int) {
 		r.add(p.b, int(job), c)
 		p.search.taken[i] = true
 		p.left--
-		p.packing.Placements[job] = Placement{Cluster: c, Start: at, Space: space, Row: row, Mates: len(jobs) - 1, Epsilon: epsilon}
+		p.packing.Placements[job] = Placement{Cluster: c, Start: at, Space: space, Row: row, Mates: len(jobs) - 1, Epsilon: epsilon.float()}
 	}
 }
 
