@@ -256,8 +256,8 @@ func (c *Coordinator) submit(now grid.Time, in *Submit, out *grid.Outbox) {
 	if err == nil {
 		err = in.Request.Placeable(c.view)
 	}
-	if err == nil {
-		err = in.Request.PlaceableBy(c.queue.policy(in.Request), c.view, in.Estimate)
+	if policy, known := c.queue.policy(in.Request); err == nil && known {
+		err = in.Request.PlaceableBy(policy, c.view, in.Estimate)
 	}
 	if err == nil && (in.Estimate < 1 || in.Estimate > lease.SpanLimit/2) {
 		err = badRequest("an estimate of %v, want more than 0 and at most %v", in.Estimate, lease.SpanLimit/2)

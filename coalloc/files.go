@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+	"sort"
 
 	"gridnode/grid"
 )
@@ -12,7 +13,10 @@ import (
 // It places the components of a split like WorstFit, but each on the site to which the
 // job's inputs can be brought soonest among those with room; of equal ones the one
 // with most idle processors. A flexible request is filled like FCM, in the order of
-// the transfer times. Sites to which an input cannot be brought are left out. Where nothing is known of files, that is WorstFit and FCM.
+// the transfer times; where so many components are not enough, as the closest sites have
+// too little idle, it is filled with the widest of the closest sites that suffice. Sites
+// to which an input cannot be brought are left out. Where nothing is known of files,
+// that is WorstFit and FCM.
 func CloseToFiles(dst []Part, r *Request, v *View) ([]Part, bool) {
 	if r.Processors > v.total {
 		return dst, false
@@ -25,7 +29,10 @@ func CloseToFiles(dst []Part, r *Request, v *View) ([]Part, bool) {
 		v.order = append(v.order[:0], v.widest()...)
 		v.order = slices.DeleteFunc(v.order, func(i int32) bool { return transfer[i] == grid.Never })
 		slices.SortStableFunc(v.order, func(a, b int32) int { return cmp.Compare(transfer[a], transfer[b]) })
-		return minimize(dst, r, v, v.order)
+		if parts, ok := minimize(dst, r, v, v.order); ok {
+			return parts, true
+		}
+		return closestWide(dst, r, v, v.order)
 	}
 	closest := func(c *Component, only []Part) int32 {
 		best := int32(-1)
@@ -52,6 +59,24 @@ func CloseToFiles(dst []Part, r *Request, v *View) ([]Part, bool) {
 		}
 	}
 	return dst, false
+}
+
+// closestWide fills the widest of the first sites of an order, of as few as suffice.
+func closestWide(dst []Part, r *Request, v *View, order []int32) ([]Part, bool) {
+	wide := make([]int32, 0, len(order))
+	first := func(n int) ([]Part, bool) {
+		wide = append(wide[:0], order[:n]...)
+		slices.SortStableFunc(wide, func(a, b int32) int { return cmp.Compare(v.Sites[b].Free, v.Sites[a].Free) })
+		return minimize(dst, r, v, wide)
+	}
+	n := sort.Search(len(order), func(n int) bool { // if n sites suffice, more do
+		_, ok := first(n + 1)
+		return ok
+	})
+	if n == len(order) {
+		return dst, false
+	}
+	return first(n + 1)
 }
 
 // Transfer estimates how long it takes to bring inputs to a site, one after the other,

@@ -20,6 +20,12 @@ const (
 	policyLast = PolicyCA
 )
 
+// PlaceFunc is a placement policy: it appends a placement of r, which is valid, on what is
+// idle in v to dst, and reports whether there is one. estimate bounds the job's run time
+// within one site. It changes neither r nor v, and depends on nothing but its arguments.
+// WorstFit, CloseToFiles, ClusterMinimization and Policy.Place have this form, or nearly.
+type PlaceFunc func(dst []Part, r *Request, v *View, estimate grid.Time) ([]Part, bool)
+
 var policyNames = [...]string{"adaptive", "wf", "cf", "fcm", "ca"}
 
 // String returns the name users type.

@@ -25,6 +25,9 @@ type QueueConfig struct {
 	Interval grid.Time // between two scans; IntervalDefault
 	Policy   Policy
 
+	// Place, if set, places the jobs whose requests name no policy, instead of Policy.
+	Place PlaceFunc
+
 	// Patience is how long a job waits before the jobs behind it have to leave it
 	// room; PatienceDefault, grid.Never: they never have to (KOALA).
 	Patience grid.Time
@@ -228,12 +231,41 @@ func (q *Queue) Scan(now grid.Time, v *View, place func(w *Waiting, parts []Part
 	q.sweep()
 }
 
-// policy returns by which policy a request is placed.
-func (q *Queue) policy(r *Request) Policy {
+// policy returns by which policy a request is placed; known is false for one of one's own.
+func (q *Queue) policy(r *Request) (p Policy, known bool) {
 	if r.Policy != nil {
-		return *r.Policy
+		return *r.Policy, true
 	}
-	return q.cfg.Policy
+	return q.cfg.Policy, q.cfg.Place == nil
+}
+
+// place places a job by its own policy, or by the queue's.
+func (q *Queue) place(dst []Part, w *Waiting, v *View) ([]Part, bool) {
+	r := w.Request
+	if p, known := q.policy(r); known {
+		return p.Place(dst, r, v, w.Estimate)
+	}
+	parts, ok := q.cfg.Place(dst, r, v, w.Estimate)
+	if ok && !fits(parts[len(dst):], r, v) {
+		return dst, false
+	}
+	return parts, ok
+}
+
+// fits reports whether what a policy of one's own has placed is a placement of r: each
+// component once, on processors that are idle.
+func fits(parts []Part, r *Request, v *View) bool {
+	left, placed := r.Processors, make(map[int32]int64, len(parts))
+	for _, p := range parts {
+		if p.Processors < 1 || p.Site < 0 || int(p.Site) >= len(v.Sites) {
+			return false
+		}
+		if placed[p.Site] += p.Processors; placed[p.Site] > v.Sites[p.Site].Free {
+			return false
+		}
+		left -= p.Processors
+	}
+	return left == 0
 }
 
 // try tries one job and takes its processors.
@@ -242,7 +274,7 @@ func (q *Queue) try(w *Waiting, v *View) bool {
 	if w.Request.Processors > v.Free() { // no policy finds what is not there
 		return false
 	}
-	parts, ok := q.policy(w.Request).Place(q.parts[:0], w.Request, v, w.Estimate)
+	parts, ok := q.place(q.parts[:0], w, v)
 	q.parts = parts
 	if ok {
 		w.placed = true
@@ -254,7 +286,7 @@ func (q *Queue) try(w *Waiting, v *View) bool {
 // setAside keeps the jobs behind w from the sites it would have if all were idle, and
 // reports whether there are any.
 func (q *Queue) setAside(w *Waiting, v *View) bool {
-	parts, ok := q.policy(w.Request).Place(nil, w.Request, idleView(v), w.Estimate)
+	parts, ok := q.place(nil, w, idleView(v))
 	for _, p := range parts {
 		if free := v.Sites[p.Site].Free; free > 0 {
 			q.aside = append(q.aside, aside{p.Site, free})
