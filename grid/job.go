@@ -105,6 +105,7 @@ type Job struct {
 	Site     SiteID // the only site it may run at; empty if any
 
 	Coallocate *Coallocation // how it may be divided over sites; nil: it runs at one
+	Spread     bool          // its command runs once for each task, and tasks may run at several sites; else once, at one
 	Inputs     []DataSet     // what every task of it reads; at most InputsMax
 
 	Command *Command // what to execute; nil in virtual time

@@ -12,22 +12,19 @@ import (
 // SubmitWide takes a job that is wider than the site, whether anything is delegated
 // here or not: it waits until its owner starts it on a lease (after Cancel), or until
 // processors are Brought for it. It returns lrms.ErrQueueFull if too many requests wait.
-func (m *Matchmaker) SubmitWide(now grid.Time, r lrms.Request, born grid.Time) error {
+func (m *Matchmaker) SubmitWide(now grid.Time, w Work, out *grid.Outbox) error {
 	switch {
-	case r.Processors <= m.cluster.Processors():
-		return m.Submit(now, r, born)
-	case m.demands[r.ID] != nil:
-		return fmt.Errorf("%s epoch %d waits already: %w", r.ID.Job, r.ID.Epoch, lrms.ErrKnown)
+	case w.Processors <= m.cluster.Processors():
+		return m.Submit(now, w, out)
+	case m.demands[w.ID] != nil:
+		return fmt.Errorf("%s epoch %d waits already: %w", w.ID.Job, w.ID.Epoch, lrms.ErrKnown)
 	case len(m.demands) >= LeasesMax:
 		return fmt.Errorf("%d requests wait: %w", LeasesMax, lrms.ErrQueueFull)
 	}
-	m.sequence++
-	d := &demand{
-		Request: r, processors: r.Processors, sequence: m.sequence, subject: r.ID.Job, ttl: m.cfg.TTL, born: born, sink: m.book.Site(),
-		wide: true, away: true,
-	}
+	d := m.newDemand(w)
+	d.wide, d.away = true, true
 	m.setAside(d)
-	m.demands[r.ID] = d
+	m.demands[d.ID] = d
 	return nil
 }
 
@@ -37,7 +34,7 @@ func (m *Matchmaker) SubmitWide(now grid.Time, r lrms.Request, born grid.Time) e
 func (m *Matchmaker) Away(yield func(lrms.Request) bool) {
 	m.list = m.list[:0]
 	for _, d := range m.asking {
-		if d.from == (ID{}) && !d.brought && !d.aside {
+		if d.round == nil && d.from == (ID{}) && !d.brought && !d.aside {
 			m.list = append(m.list, d)
 		}
 	}

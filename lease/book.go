@@ -161,6 +161,15 @@ func (b *Book) Get(id ID) (Lease, bool) {
 	return Lease{}, false
 }
 
+// Gone returns from when on nothing of this site runs on the processors of a lease that
+// it has borrowed, even if it is never heard of again; 0 for others.
+func (b *Book) Gone(id ID) grid.Time {
+	if e := b.entries[id]; e != nil && !e.Lent {
+		return e.gone
+	}
+	return 0
+}
+
 // Leases returns all leases and undecided requests, in order of their IDs.
 func (b *Book) Leases() []Lease {
 	all := make([]Lease, 0, len(b.entries))
@@ -226,15 +235,9 @@ func (b *Book) remove(e *entry) {
 	}
 }
 
-// nextNumber returns a number that this site has not used yet, not even before a
-// crash: the clock has moved on since.
-func (b *Book) nextNumber(now grid.Time) uint64 {
-	b.numbers = max(b.numbers+1, uint64(max(now, 1)))
-	return b.numbers
-}
-
-// nextEpoch does the same for epochs.
-func (b *Book) nextEpoch(now grid.Time) uint64 {
-	b.epochs = max(b.epochs+1, uint64(max(now, 1)))
-	return b.epochs
+// fresh makes newest a number that this site has not used yet, not even before a crash:
+// the clock has moved on since.
+func fresh(newest *uint64, now grid.Time) uint64 {
+	*newest = max(*newest+1, uint64(max(now, 1)))
+	return *newest
 }

@@ -29,7 +29,7 @@ func (b *Book) Request(now grid.Time, lender grid.SiteID, w Want, out *grid.Outb
 	if err := b.checkWant(lender, w); err != nil {
 		return ID{}, fmt.Errorf("ask %s for processors: %w", lender, err)
 	}
-	id := ID{b.cfg.Site, b.nextNumber(now)}
+	id := ID{b.cfg.Site, fresh(&b.numbers, now)}
 	if w.Sink == "" {
 		w.Sink = b.cfg.Site
 	}
@@ -103,7 +103,7 @@ func (b *Book) Claim(now grid.Time, id ID, out *grid.Outbox) error {
 	e.sent[1] = now
 	out.Save((*record)(e))
 	b.armBorrower(e)
-	b.sendClaim(e, out)
+	e.sendClaim(out)
 	return nil
 }
 
@@ -135,7 +135,7 @@ func (b *Book) Renew(now grid.Time, id ID, span grid.Time, out *grid.Outbox) err
 		return fmt.Errorf("renew lease %d for %d µs, want more than 0 and at most %v: %w", id.Number, int64(span), SpanLimit, ErrBounds)
 	}
 	e.wanted = span
-	b.sendRenew(now, e, out)
+	e.sendRenew(now, out)
 	b.armBorrower(e)
 	return nil
 }
@@ -168,18 +168,18 @@ func (b *Book) giveUp(now grid.Time, e *entry, out *grid.Outbox) {
 func (b *Book) end(now grid.Time, e *entry, cause Cause, out *grid.Outbox) {
 	l, onward, gone := e.Lease, e.onward, e.gone
 	b.giveUp(now, e, out)
-	b.told(now, l, onward, cause, gone, out)
+	b.told(now, &Ended{Lease: l, Cause: cause, Gone: gone}, onward, out)
 }
 
 // told tells the owner, or whoever the processors were lent on to, that a lease of
 // this borrower is over.
-func (b *Book) told(now grid.Time, l Lease, onward ID, cause Cause, gone grid.Time, out *grid.Outbox) {
+func (b *Book) told(now grid.Time, in *Ended, onward ID, out *grid.Outbox) {
 	if onward == (ID{}) {
-		out.Local(&Ended{Lease: l, Cause: cause, Gone: gone})
+		out.Local(in)
 		return
 	}
-	if next := b.entries[onward]; next != nil && next.Via == l.Number {
-		b.endLent(now, next, Broken, max(gone-now, 0), out)
+	if next := b.entries[onward]; next != nil && next.Via == in.Number {
+		b.endLent(now, next, Broken, max(in.Gone-now, 0), out)
 	}
 }
 
@@ -212,9 +212,9 @@ func (b *Book) borrowerDue(now grid.Time, e *entry, out *grid.Outbox) {
 		case Requested:
 			b.sendRequest(e, now, out)
 		case Claiming:
-			b.sendClaim(e, out)
+			e.sendClaim(out)
 		case Active:
-			b.sendRenew(now, e, out)
+			e.sendRenew(now, out)
 		case Ending:
 			out.Send(e.Lender, &Release{e.Number, e.Epoch})
 		}
@@ -247,12 +247,12 @@ func (b *Book) sendRequest(e *entry, now grid.Time, out *grid.Outbox) {
 	})
 }
 
-func (b *Book) sendClaim(e *entry, out *grid.Outbox) {
+func (e *entry) sendClaim(out *grid.Outbox) {
 	out.Send(e.Lender, &Claim{Number: e.Number, Epoch: e.Epoch, Sequence: e.sequence, Stamp: e.stamp})
 }
 
 // sendRenew sends the next renewal.
-func (b *Book) sendRenew(now grid.Time, e *entry, out *grid.Outbox) {
+func (e *entry) sendRenew(now grid.Time, out *grid.Outbox) {
 	e.sequence++
 	e.sent[e.sequence%sequencesKept] = now
 	out.Send(e.Lender, &Renew{Number: e.Number, Epoch: e.Epoch, Sequence: e.sequence, Stamp: e.stamp, Span: e.wanted})
@@ -379,7 +379,7 @@ func (b *Book) gone(now grid.Time, from grid.SiteID, m *Released, out *grid.Outb
 	case Requested:
 		out.Local(&Refused{Lease: l, Reason: Withdrawn})
 	default:
-		b.told(now, l, onward, m.Cause, gone, out)
+		b.told(now, &Ended{Lease: l, Cause: m.Cause, Gone: gone}, onward, out)
 	}
 }
 

@@ -15,13 +15,14 @@ func (m *Matchmaker) delegateLoad(now grid.Time, out *grid.Outbox) {
 	capacity := m.cluster.Processors()
 	// Processors in use and waited for, in thousandths.
 	excess := (capacity-m.cluster.Idle(now)+m.cluster.Demand()+m.asideSum)*1000 - m.cfg.Threshold*capacity
+	own := m.cfg.Rules.Select != nil
 	m.list = m.list[:0]
 	for _, d := range m.aside {
-		if d.out == 0 && d.retry <= now && (d.wide || excess > 0) {
+		if d.out == 0 && d.retry <= now && (d.wide || excess > 0 || own) {
 			m.list = append(m.list, d)
 		}
 	}
-	if excess > 0 && m.cluster.Demand() > 0 {
+	if (excess > 0 || own) && m.cluster.Demand() > 0 {
 		for r := range m.cluster.Waiting {
 			d := m.demands[r.ID]
 			if d != nil && d.from == (ID{}) && d.retry <= now && (m.cfg.Rounds == 0 || d.rounds < m.cfg.Rounds) {
@@ -30,6 +31,10 @@ func (m *Matchmaker) delegateLoad(now grid.Time, out *grid.Outbox) {
 		}
 	}
 	slices.SortFunc(m.list, func(a, b *demand) int { return cmp.Compare(a.sequence, b.sequence) })
+	if own {
+		m.delegateBySelect(now, out)
+		return
+	}
 	m.cfg.Selection.sort(m.list)
 	for _, d := range m.list {
 		if excess <= 0 && !d.wide {
@@ -40,6 +45,20 @@ func (m *Matchmaker) delegateLoad(now grid.Time, out *grid.Outbox) {
 		}
 	}
 	clear(m.list)
+}
+
+// delegateBySelect delegates those of the list that a policy of one's own selects.
+func (m *Matchmaker) delegateBySelect(now grid.Time, out *grid.Outbox) {
+	m.candidates = m.candidates[:0]
+	for _, d := range m.list {
+		m.candidates = append(m.candidates, d.candidate())
+	}
+	clear(m.list)
+	for _, c := range m.cfg.Rules.Select(m.situation(now), m.candidates) {
+		if d := m.demands[c.Task]; d != nil && d.from == (ID{}) && d.out == 0 {
+			m.delegate(now, d, out)
+		}
+	}
 }
 
 // delegate begins a round of delegation of an own request, and reports whether
@@ -67,7 +86,7 @@ func (m *Matchmaker) ask(now grid.Time, d *demand, out *grid.Outbox) bool {
 	if d.ttl < 1 {
 		return false
 	}
-	targets := m.targetsOf(now, d)
+	targets := m.targetsOf(now, d, d.processors)
 	if len(targets) == 0 {
 		return false
 	}
@@ -96,15 +115,23 @@ func (m *Matchmaker) ask(now grid.Time, d *demand, out *grid.Outbox) bool {
 func (m *Matchmaker) span(d *demand) grid.Time {
 	span := d.Estimate
 	if d.from == (ID{}) {
+		leases := d.ttl + 1 // of a chain at most
+		if d.round != nil {
+			leases = 1
+		}
 		span = min(span, SpanLimit) + m.cfg.Slack
-		span += grid.Time(d.ttl+1) * m.book.cfg.margin(span)
+		span += grid.Time(leases) * m.book.cfg.margin(span)
 	}
 	return min(span, SpanLimit)
 }
 
-// granted is the answer to a request: it is claimed at once.
+// granted is the answer to a request: it is claimed at once, unless a job needs more.
 func (m *Matchmaker) granted(now grid.Time, in *Granted, out *grid.Outbox) {
-	if m.asking[in.Number] != nil {
+	switch d := m.asking[in.Number]; {
+	case d == nil: // asked for by somebody else than this matchmaker
+	case d.round != nil:
+		m.partGranted(now, d, in, out)
+	default:
 		_ = m.book.Claim(now, in.ID, out) // ErrUnknown: the hold has just run out, and Ended follows
 	}
 }
@@ -114,6 +141,10 @@ func (m *Matchmaker) claimed(now grid.Time, in *Claimed, out *grid.Outbox) {
 	d := m.asking[in.Number]
 	if d == nil {
 		return // asked for by somebody else than this matchmaker
+	}
+	if d.round != nil {
+		m.partClaimed(now, d, in, out)
+		return
 	}
 	if d.from != (ID{}) {
 		m.forget(d)
@@ -130,13 +161,21 @@ func (m *Matchmaker) claimed(now grid.Time, in *Claimed, out *grid.Outbox) {
 	if err := m.cluster.Borrow(now, d.Request); err != nil {
 		panic(fmt.Sprintf("lease: %s: processors for a job that cannot have them: %v", m.book.Site(), err))
 	}
-	out.Local(&Brought{Task: d.ID, Lease: in.Lease})
+	brought := &Brought{Task: d.ID, Lease: in.Lease}
+	if d.apart {
+		brought.Leases = []Lease{in.Lease}
+	}
+	out.Local(brought)
 }
 
 // refused says that a target has no processors for a request: the next one is asked.
 func (m *Matchmaker) refused(now grid.Time, in *Refused, out *grid.Outbox) {
 	d := m.asking[in.Number]
 	if d == nil {
+		return
+	}
+	if d.round != nil {
+		m.partRefused(now, d, in, out)
 		return
 	}
 	delete(m.asking, in.Number)

@@ -12,6 +12,8 @@ import (
 type demand struct {
 	lrms.Request
 	processors int64
+	unit       int64 // a site has a multiple of so many of them; all: they are at one site
+	apart      bool  // its parts may be at several sites
 	sequence   uint64
 	subject    grid.JobID // of this round
 	from       ID         // the lease another site asks for; zero for an own job
@@ -29,6 +31,7 @@ type demand struct {
 	brought    bool          // own: it runs on the lease
 	since      grid.Time     // own: when the lease was claimed
 	tried      []grid.SiteID // in this round
+	round      *round        // what is leased, or asked for, besides own processors; nil: nothing is
 }
 
 // roundOf names a resource request: each round of delegation of a job is a new one,

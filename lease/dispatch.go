@@ -17,9 +17,16 @@ func (m *Matchmaker) Dispatch(now grid.Time, started []lrms.Request, out *grid.O
 		m.nextMatch = after(m.nextMatch, m.cfg.MatchCycle, now)
 	}
 	m.comeBack(now)
-	m.started = m.cluster.Schedule(now, m.started[:0])
+	if m.started = m.started[:0]; m.cfg.Rules.Dispatch != nil {
+		m.started = m.dispatchBy(now, m.started)
+	} else {
+		m.started = m.cluster.Schedule(now, m.started)
+	}
 	for _, r := range m.started {
 		d := m.demands[r.ID]
+		if d != nil && d.round != nil {
+			m.giveUp(now, d, out) // own processors came first
+		}
 		delete(m.demands, r.ID)
 		if d == nil || d.from == (ID{}) {
 			started = append(started, r)
@@ -31,6 +38,33 @@ func (m *Matchmaker) Dispatch(now grid.Time, started []lrms.Request, out *grid.O
 		m.Delegations.Served++
 	}
 	return started
+}
+
+// dispatchBy starts requests in the order of a policy of one's own, as far as they fit and
+// no promise is broken, and then those that the discipline of the queue has start.
+func (m *Matchmaker) dispatchBy(now grid.Time, started []lrms.Request) []lrms.Request {
+	m.candidates = m.candidates[:0]
+	for r := range m.cluster.Waiting {
+		if d := m.demands[r.ID]; d != nil {
+			m.candidates = append(m.candidates, d.candidate())
+		}
+	}
+	for _, c := range m.cfg.Rules.Dispatch(m.situation(now), m.candidates) {
+		d := m.demands[c.Task]
+		if d == nil {
+			continue
+		}
+		probe := lrms.Request{ID: taskHeld(d.sequence), Processors: d.processors, Estimate: d.Estimate}
+		if m.cluster.Lend(now, probe) != nil {
+			continue
+		}
+		m.cluster.Ended(now, probe.ID)
+		if m.cluster.Cancel(now, d.ID) { // else it is named twice
+			must(m.cluster.Adopt(now, d.Request, now))
+			started = append(started, d.Request)
+		}
+	}
+	return m.cluster.Schedule(now, started)
 }
 
 // comeBack puts requests that gave way back to their places, as far as they fit.

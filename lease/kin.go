@@ -115,8 +115,8 @@ func decodeKin(value []byte) (*kin, error) {
 
 // Recover takes up the links that were made by invitation before a restart; records
 // of other kinds are passed over. What the configuration says by now goes first.
-func (f *Kinship) Recover(now grid.Time, records iter.Seq2[string, []byte], out *grid.Outbox) error {
-	f.numbers = max(f.numbers, uint64(max(now, 1)))
+func (ks *Kinship) Recover(now grid.Time, records iter.Seq2[string, []byte], out *grid.Outbox) error {
+	ks.numbers = max(ks.numbers, uint64(max(now, 1)))
 	for key, value := range records {
 		if !strings.HasPrefix(key, LinkPrefix) {
 			continue
@@ -125,17 +125,17 @@ func (f *Kinship) Recover(now grid.Time, records iter.Seq2[string, []byte], out 
 		if err != nil {
 			return fmt.Errorf("recover %s: %w", key, err)
 		}
-		if f.kin[k.Site] != nil || k.Site == f.site || len(f.kin) >= LinksMax {
+		if ks.kin[k.Site] != nil || k.Site == ks.site || len(ks.kin) >= LinksMax {
 			out.Delete((*kinRecord)(k))
 			continue
 		}
-		if parent := f.parent(); k.Relation == Parent && k.Standing == Linked && parent != nil {
+		if parent := ks.parent(); k.Relation == Parent && k.Standing == Linked && parent != nil {
 			k.Standing, k.Until = Leaving, now+leaveSpan
 			out.Save((*kinRecord)(k))
 		}
 		k.pause = kinRetryMin
-		f.insert(k)
-		f.alarms.Set(&k.alarm, now)
+		ks.insert(k)
+		ks.alarms.Set(&k.alarm, now)
 	}
 	return nil
 }

@@ -100,53 +100,53 @@ func NewKinship(cfg KinshipConfig) (*Kinship, error) {
 	if err := CheckLinks(cfg.Site, cfg.Links); err != nil {
 		return nil, err
 	}
-	f := &Kinship{
+	ks := &Kinship{
 		site: cfg.Site, consent: cfg.Consent, kin: make(map[grid.SiteID]*kin), claims: make(map[grid.SiteID]*kin),
 		siblings: make(map[grid.SiteID]grid.SiteID), numbers: 1,
 	}
 	for _, l := range cfg.Links {
 		k := &kin{Kin: Kin{Link: l, Origin: Configured}, pause: kinRetryMin}
-		f.insert(k)
+		ks.insert(k)
 		if l.Relation != Sibling { // siblings have nothing to say
-			f.alarms.Set(&k.alarm, 0)
+			ks.alarms.Set(&k.alarm, 0)
 		}
 	}
-	return f, nil
+	return ks, nil
 }
 
 // insert enters a link.
-func (f *Kinship) insert(k *kin) {
+func (ks *Kinship) insert(k *kin) {
 	k.alarm.Owner = k
-	f.kin[k.Site] = k
-	at, _ := slices.BinarySearchFunc(f.order, k, compareKin)
-	f.order = slices.Insert(f.order, at, k)
+	ks.kin[k.Site] = k
+	at, _ := slices.BinarySearchFunc(ks.order, k, compareKin)
+	ks.order = slices.Insert(ks.order, at, k)
 }
 
 func compareKin(a, b *kin) int { return cmp.Compare(a.Site, b.Site) }
 
 // remove forgets a link, and with a parent the siblings that it has named.
-func (f *Kinship) remove(k *kin) {
-	f.alarms.Stop(&k.alarm)
-	delete(f.kin, k.Site)
-	at, found := slices.BinarySearchFunc(f.order, k, compareKin)
+func (ks *Kinship) remove(k *kin) {
+	ks.alarms.Stop(&k.alarm)
+	delete(ks.kin, k.Site)
+	at, found := slices.BinarySearchFunc(ks.order, k, compareKin)
 	if found {
-		f.order = slices.Delete(f.order, at, at+1)
+		ks.order = slices.Delete(ks.order, at, at+1)
 	}
-	f.orphan(k)
+	ks.orphan(k)
 }
 
 // orphan forgets the siblings that a parent has named.
-func (f *Kinship) orphan(parent *kin) {
-	for s, by := range f.siblings {
+func (ks *Kinship) orphan(parent *kin) {
+	for s, by := range ks.siblings {
 		if by == parent.Site {
-			delete(f.siblings, s)
+			delete(ks.siblings, s)
 		}
 	}
 }
 
 // parent returns the link to this site's parent, suspended or not; nil if it has none.
-func (f *Kinship) parent() *kin {
-	for _, k := range f.order {
+func (ks *Kinship) parent() *kin {
+	for _, k := range ks.order {
 		if k.Relation == Parent && (k.Standing == Linked || k.Standing == Suspended) {
 			return k
 		}
@@ -156,31 +156,31 @@ func (f *Kinship) parent() *kin {
 
 // path returns the sites above this one, the root first, and this one. Of a loop it
 // names each site once.
-func (f *Kinship) path() []grid.SiteID {
+func (ks *Kinship) path() []grid.SiteID {
 	var above []grid.SiteID
-	if p := f.parent(); p != nil && p.Standing == Linked {
+	if p := ks.parent(); p != nil && p.Standing == Linked {
 		above = p.path
 		if len(above) == 0 {
 			above = []grid.SiteID{p.Site}
 		}
 	} else if p == nil {
-		if c := f.claim(); c != nil {
+		if c := ks.claim(); c != nil {
 			above = c.path
 		}
 	}
-	if at := slices.Index(above, f.site); at >= 0 {
+	if at := slices.Index(above, ks.site); at >= 0 {
 		above = above[at+1:]
 	}
 	if len(above) >= DepthMax {
 		above = above[len(above)-DepthMax+1:]
 	}
-	return append(slices.Clone(above), f.site)
+	return append(slices.Clone(above), ks.site)
 }
 
 // claim returns the claim that counts for who is above this site: the first by site.
-func (f *Kinship) claim() *kin {
+func (ks *Kinship) claim() *kin {
 	var first *kin
-	for _, c := range f.claims {
+	for _, c := range ks.claims {
 		if c.Standing == Linked && (first == nil || c.Site < first.Site) {
 			first = c
 		}
@@ -189,10 +189,10 @@ func (f *Kinship) claim() *kin {
 }
 
 // objection returns why a link to a parent, or to who says to be it, is not used.
-func (f *Kinship) objection(k *kin) Objection {
-	at := slices.Index(k.path, f.site)
+func (ks *Kinship) objection(k *kin) Objection {
+	at := slices.Index(k.path, ks.site)
 	switch {
-	case at >= 0 && (k.fresh || slices.Min(k.path[at:]) == f.site):
+	case at >= 0 && (k.fresh || slices.Min(k.path[at:]) == ks.site):
 		return AboveItself
 	case at < 0 && len(k.path) >= DepthMax:
 		return TooDeep
@@ -202,8 +202,8 @@ func (f *Kinship) objection(k *kin) Objection {
 
 // judge suspends a link to a parent, or takes it up again, and reports whether that
 // has changed anything.
-func (f *Kinship) judge(now grid.Time, k *kin, out *grid.Outbox) bool {
-	why := f.objection(k)
+func (ks *Kinship) judge(now grid.Time, k *kin, out *grid.Outbox) bool {
+	why := ks.objection(k)
 	stands := Linked
 	if why != NoObjection {
 		stands = Suspended
@@ -212,31 +212,31 @@ func (f *Kinship) judge(now grid.Time, k *kin, out *grid.Outbox) bool {
 	if k.Standing == stands && k.Reason == why {
 		return false
 	}
-	f.stand(now, k, stands, why, out)
+	ks.stand(now, k, stands, why, out)
 	return true
 }
 
 // stand moves a link to a standing.
-func (f *Kinship) stand(now grid.Time, k *kin, s Standing, why Objection, out *grid.Outbox) {
+func (ks *Kinship) stand(now grid.Time, k *kin, s Standing, why Objection, out *grid.Outbox) {
 	k.Standing, k.Reason, k.Since, k.Until = s, why, now, 0
 	if s != Linked {
-		f.orphan(k)
+		ks.orphan(k)
 	}
-	f.relinked(out)
+	ks.relinked(out)
 }
 
-func (f *Kinship) relinked(out *grid.Outbox) { out.Local(&Relinked{}) }
+func (ks *Kinship) relinked(out *grid.Outbox) { out.Local(&Relinked{}) }
 
 // Links returns the neighbours that requests may be delegated to, in order: those that
 // are configured or invited by site, then siblings by site.
-func (f *Kinship) Links() []Link {
+func (ks *Kinship) Links() []Link {
 	var links []Link
-	for _, k := range f.order {
+	for _, k := range ks.order {
 		if k.Standing == Linked {
 			links = append(links, k.Link)
 		}
 	}
-	for _, s := range f.named() {
+	for _, s := range ks.named() {
 		if len(links) < LinksMax {
 			links = append(links, Link{s, Sibling})
 		}
@@ -246,10 +246,10 @@ func (f *Kinship) Links() []Link {
 
 // named returns the siblings that the parent has named and that are not linked in any
 // other way, by site.
-func (f *Kinship) named() []grid.SiteID {
+func (ks *Kinship) named() []grid.SiteID {
 	var list []grid.SiteID
-	for s := range f.siblings {
-		if k := f.kin[s]; k == nil || k.Standing != Linked {
+	for s := range ks.siblings {
+		if k := ks.kin[s]; k == nil || k.Standing != Linked {
 			list = append(list, s)
 		}
 	}
@@ -259,16 +259,16 @@ func (f *Kinship) named() []grid.SiteID {
 
 // Kin returns all links as users see them: configured and invited, siblings that the
 // parent has named, and claims of others' configurations that are refused; each by site.
-func (f *Kinship) Kin() []Kin {
+func (ks *Kinship) Kin() []Kin {
 	var list []Kin
-	for _, k := range f.order {
+	for _, k := range ks.order {
 		list = append(list, k.Kin)
 	}
-	for _, s := range f.named() {
+	for _, s := range ks.named() {
 		list = append(list, Kin{Link: Link{s, Sibling}, Origin: ByParent})
 	}
 	refused := len(list)
-	for _, c := range f.claims {
+	for _, c := range ks.claims {
 		if c.Standing == Suspended {
 			list = append(list, c.Kin)
 		}
@@ -278,11 +278,11 @@ func (f *Kinship) Kin() []Kin {
 }
 
 // Get returns the link to a site; ok is false if there is none.
-func (f *Kinship) Get(site grid.SiteID) (k Kin, ok bool) {
-	if e := f.kin[site]; e != nil {
+func (ks *Kinship) Get(site grid.SiteID) (k Kin, ok bool) {
+	if e := ks.kin[site]; e != nil {
 		return e.Kin, true
 	}
-	if _, named := f.siblings[site]; named {
+	if _, named := ks.siblings[site]; named {
 		return Kin{Link: Link{site, Sibling}, Origin: ByParent}, true
 	}
 	return Kin{}, false
@@ -291,72 +291,72 @@ func (f *Kinship) Get(site grid.SiteID) (k Kin, ok bool) {
 // Invite wants a site to be this one's child. Answered says what it makes of that at
 // first; the invitation stands for a week. The error wraps ErrBounds, ErrLoop or
 // ErrLinked and says what is wrong.
-func (f *Kinship) Invite(now grid.Time, site grid.SiteID, out *grid.Outbox) error {
-	f.expire(now, out)
-	k := f.kin[site]
+func (ks *Kinship) Invite(now grid.Time, site grid.SiteID, out *grid.Outbox) error {
+	ks.expire(now, out)
+	k := ks.kin[site]
 	switch {
 	case site == "" || len(site) > siteIDMax:
 		return fmt.Errorf("invite a site without a name: %w", ErrBounds)
-	case site == f.site:
+	case site == ks.site:
 		return fmt.Errorf("%s cannot be its own parent: %w", site, ErrLoop)
-	case slices.Contains(f.path(), site):
+	case slices.Contains(ks.path(), site):
 		return fmt.Errorf("%s is above this site: %w", site, ErrLoop)
 	case k != nil && k.Standing == Offered:
 		return fmt.Errorf("%s has invited this site to be its child: accept or drop that first: %w", site, ErrLinked)
 	case k != nil && k.Standing != Invited && k.Standing != Declined:
 		return fmt.Errorf("%s is this site's %s by %s, %s: %w", site, k.Relation, k.Origin, k.Standing, ErrLinked)
-	case k == nil && len(f.kin) >= LinksMax:
+	case k == nil && len(ks.kin) >= LinksMax:
 		return fmt.Errorf("%d links, no more are kept: %w", LinksMax, ErrBounds)
 	}
 	if k == nil {
 		k = &kin{Kin: Kin{Link: Link{Site: site}, Origin: ByInvitation}}
-		f.insert(k)
+		ks.insert(k)
 	}
-	f.numbers = max(f.numbers+1, uint64(max(now, 1)))
+	ks.numbers = max(ks.numbers+1, uint64(max(now, 1)))
 	k.Relation, k.Standing, k.Reason, k.Since, k.Until = Child, Invited, NoObjection, now, now+offerSpan
-	k.number, k.pause, k.asked = f.numbers, kinRetryMin, true
+	k.number, k.pause, k.asked = ks.numbers, kinRetryMin, true
 	out.Save((*kinRecord)(k))
-	f.relinked(out) // it may have been named as a sibling
-	f.speak(now, k, out)
+	ks.relinked(out) // it may have been named as a sibling
+	ks.speak(now, k, out)
 	return nil
 }
 
 // Accept makes this site a child of the one that has invited it. It returns ErrUnknown
 // if there is no invitation, ErrLinked if this site has a parent, ErrLoop if the link
 // would make it its own ancestor.
-func (f *Kinship) Accept(now grid.Time, site grid.SiteID, out *grid.Outbox) error {
-	f.expire(now, out)
-	k := f.kin[site]
+func (ks *Kinship) Accept(now grid.Time, site grid.SiteID, out *grid.Outbox) error {
+	ks.expire(now, out)
+	k := ks.kin[site]
 	if k == nil || k.Standing != Offered {
 		return fmt.Errorf("%s has not invited this site, or not any more: %w", site, ErrUnknown)
 	}
-	switch f.refusal(k.path) {
+	switch ks.refusal(k.path) {
 	case HasParent:
-		return fmt.Errorf("%s is this site's parent: drop that link first: %w", f.parent().Site, ErrLinked)
+		return fmt.Errorf("%s is this site's parent: drop that link first: %w", ks.parent().Site, ErrLinked)
 	case AboveItself:
 		return fmt.Errorf("%s is below this site: %w", site, ErrLoop)
 	case TooDeep:
 		return fmt.Errorf("%s is the last of %d sites from the root down, which is as deep as it goes: %w", site, DepthMax, ErrLoop)
 	}
-	f.join(now, k, out)
+	ks.join(now, k, out)
 	return nil
 }
 
 // join makes this site the child of one that has invited it.
-func (f *Kinship) join(now grid.Time, k *kin, out *grid.Outbox) {
+func (ks *Kinship) join(now grid.Time, k *kin, out *grid.Outbox) {
 	k.fresh, k.pause = true, kinRetryMin
-	f.stand(now, k, Linked, NoObjection, out)
+	ks.stand(now, k, Linked, NoObjection, out)
 	out.Save((*kinRecord)(k))
-	f.speak(now, k, out)
+	ks.speak(now, k, out)
 }
 
 // Drop undoes a link that was made by invitation, withdraws an invitation, or declines
 // one. It returns ErrUnknown if there is none, and ErrLinked for a link that comes from
 // elsewhere: the text says from where.
-func (f *Kinship) Drop(now grid.Time, site grid.SiteID, out *grid.Outbox) error {
-	f.expire(now, out)
-	k := f.kin[site]
-	switch parent, named := f.siblings[site]; {
+func (ks *Kinship) Drop(now grid.Time, site grid.SiteID, out *grid.Outbox) error {
+	ks.expire(now, out)
+	k := ks.kin[site]
+	switch parent, named := ks.siblings[site]; {
 	case k == nil && named:
 		return fmt.Errorf("%s is a sibling by way of %s: drop the link to that one: %w", site, parent, ErrLinked)
 	case k == nil:
@@ -368,36 +368,36 @@ func (f *Kinship) Drop(now grid.Time, site grid.SiteID, out *grid.Outbox) error 
 	case k.Relation == Child:
 		out.Delete((*kinRecord)(k))
 		if k.Standing != Declined {
-			out.Send(site, &Family{Number: k.number, Path: f.path(), Reason: Parted})
+			out.Send(site, &Family{Number: k.number, Path: ks.path(), Reason: Parted})
 		}
-		f.remove(k)
+		ks.remove(k)
 		k.Standing, k.Reason = Declined, Parted
-		f.answered(k, out) // nothing comes any more
-		f.relinked(out)
-		f.announce(now, out)
+		ks.answered(k, out) // nothing comes any more
+		ks.relinked(out)
+		ks.announce(now, out)
 	case k.Standing == Offered:
-		f.leave(now, k, out)
+		ks.leave(now, k, out)
 	case k.Standing != Leaving:
-		f.leave(now, k, out)
-		f.relinked(out)
+		ks.leave(now, k, out)
+		ks.relinked(out)
 	}
 	return nil
 }
 
 // leave tells a parent, until it has confirmed it, that this site is not its child.
-func (f *Kinship) leave(now grid.Time, k *kin, out *grid.Outbox) {
-	f.orphan(k)
+func (ks *Kinship) leave(now grid.Time, k *kin, out *grid.Outbox) {
+	ks.orphan(k)
 	k.Standing, k.Reason, k.Since, k.Until, k.pause = Leaving, NoObjection, now, now+leaveSpan, kinRetryMin
 	out.Save((*kinRecord)(k))
-	f.speak(now, k, out)
+	ks.speak(now, k, out)
 }
 
 // refusal returns why this site cannot be the child of a site with that path now.
-func (f *Kinship) refusal(path []grid.SiteID) Objection {
+func (ks *Kinship) refusal(path []grid.SiteID) Objection {
 	switch {
-	case f.parent() != nil:
+	case ks.parent() != nil:
 		return HasParent
-	case slices.Contains(path, f.site):
+	case slices.Contains(path, ks.site):
 		return AboveItself
 	case len(path) >= DepthMax:
 		return TooDeep

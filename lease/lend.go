@@ -142,7 +142,7 @@ func (b *Book) asked(now grid.Time, from grid.SiteID, m *Request, out *grid.Outb
 	default:
 		e := &entry{
 			Lease: Lease{
-				ID: id, Lender: b.cfg.Site, Lent: true, Processors: m.Processors, Epoch: b.nextEpoch(now), Since: now, Span: m.Span,
+				ID: id, Lender: b.cfg.Site, Lent: true, Processors: m.Processors, Epoch: fresh(&b.epochs, now), Since: now, Span: m.Span,
 				Subject: m.Subject, Sink: m.Sink, TTL: m.TTL, Age: m.Age,
 			},
 			hold: m.Hold, until: now + max(m.Patience, b.cfg.Retry),

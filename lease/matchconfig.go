@@ -35,8 +35,10 @@ type MatchConfig struct {
 	Rounds   int32     // rounds of delegation after which a request keeps its place in the queue until it starts; 0: it gives way until it fits
 	Slack    grid.Time // asked for beyond a job's estimate; 1 min
 
+	Policy    Policy
 	Ordering  Ordering
 	Selection Selection
+	Rules     Rules // of one's own
 }
 
 // SeenSpan is how long a request is remembered: "SMs retain a list of resource
@@ -73,6 +75,8 @@ func (cfg MatchConfig) withDefaults(self grid.SiteID) (MatchConfig, error) {
 		return cfg, fmt.Errorf("lease: requests that may be delegated %d times, want 1 to %d: %w", cfg.TTL, TTLMax, ErrBounds)
 	case cfg.Phase < 0 || cfg.Phase > grid.Day || cfg.Patience < 0 || cfg.Patience > PatienceLimit || cfg.Retry < 0 || cfg.Slack < 0 || cfg.Slack > grid.Day || cfg.Rounds < 0:
 		return cfg, fmt.Errorf("lease: phase %v, patience %v, retry %v, slack %v, %d rounds: %w", cfg.Phase, cfg.Patience, cfg.Retry, cfg.Slack, cfg.Rounds, ErrBounds)
+	case cfg.Policy > XSTRD || cfg.Policy != DMM && cfg.Threshold > 0:
+		return cfg, fmt.Errorf("lease: policy %d with a threshold of %d thousandths, want none but for dmm: %w", cfg.Policy, cfg.Threshold, ErrBounds)
 	case cfg.Ordering > OrderGossip || cfg.Selection > SelectWidest:
 		return cfg, fmt.Errorf("lease: ordering %d, delegation policy %d: %w", cfg.Ordering, cfg.Selection, ErrBounds)
 	}

@@ -43,9 +43,12 @@ type Matchmaker struct {
 
 	nextMatch, nextDelegate grid.Time
 
-	started []lrms.Request // reused
-	list    []*demand      // reused
-	targets []Target       // reused
+	delegateBy DelegateFunc // nil: DMM
+
+	started    []lrms.Request // reused
+	list       []*demand      // reused
+	targets    []Target       // reused
+	candidates []Candidate    // reused
 
 	Delegations Delegations
 }
@@ -64,19 +67,31 @@ type Delegations struct {
 	CancelledTime grid.Time
 }
 
-// Brought says that processors for a job of this site have come: the owner starts
-// it on them. The cluster counts it as a guest.
-type Brought struct {
-	Task  grid.TaskID
-	Lease Lease
+// Work is a job of this site as it is submitted.
+type Work struct {
+	lrms.Request
+	Born grid.Time // when its user submitted it
+	Unit int64     // a site has a multiple of so many of its processors, or none; 0: one site has all of them
 }
 
-// Lost says that a job has lost the processors it ran on. It is out of the cluster;
-// the owner may Submit it with a new epoch from Gone on.
+// Brought says that processors for a job of this site have come: the owner starts
+// it on them. If Own is 0 and there is one lease the cluster counts it as a guest; else
+// it counts the job's own processors, and the job runs on all of them together.
+type Brought struct {
+	Task   grid.TaskID
+	Lease  Lease   // the first
+	Own    int64   // processors of this site
+	Leases []Lease // all, in the order in which they were granted; nil if the job cannot be spread
+}
+
+// Lost says that a job has lost processors it ran on. Unless Rest is set it is out of
+// the cluster, and the owner may Submit it with a new epoch from Gone on. With Rest it has
+// others still: the owner ends what runs there, reports it by Ended, and Submits then.
 type Lost struct {
 	Task  grid.TaskID
 	Cause Cause
 	Gone  grid.Time
+	Rest  bool
 }
 
 // NewMatchmaker returns the matchmaker of a site. loads may be nil. The error names
@@ -95,7 +110,15 @@ func NewMatchmaker(cfg MatchConfig, cluster *lrms.Cluster, book *Book, loads Loa
 	if cfg.MatchCycle == 0 {
 		m.nextMatch = grid.Never
 	}
-	if cfg.Threshold == 0 {
+	switch {
+	case cfg.Rules.Delegate != nil:
+		m.delegateBy = cfg.Rules.Delegate
+	case cfg.Policy == SSTRD:
+		m.delegateBy = sstrd
+	case cfg.Policy == XSTRD:
+		m.delegateBy = xstrd
+	}
+	if cfg.Threshold == 0 && cfg.Rules.Delegate == nil && cfg.Rules.Select == nil {
 		m.nextDelegate = grid.Never
 	}
 	return m, nil
@@ -104,20 +127,33 @@ func NewMatchmaker(cfg MatchConfig, cluster *lrms.Cluster, book *Book, loads Loa
 // Submit takes a job of this site: it waits in the cluster's queue, or, if it is
 // wider than the site, for processors from elsewhere. Errors are those of
 // lrms.Cluster.Submit; ErrTooWide only if nothing is delegated here.
-func (m *Matchmaker) Submit(now grid.Time, r lrms.Request, born grid.Time) error {
-	m.sequence++
-	d := &demand{
-		Request: r, processors: r.Processors, sequence: m.sequence, subject: r.ID.Job, ttl: m.cfg.TTL, born: born, sink: m.book.Site(),
-	}
-	if err := m.cluster.Submit(now, r); err != nil {
-		if r.Processors <= m.cluster.Processors() || m.cfg.Threshold == 0 || len(m.demands) >= LeasesMax {
+func (m *Matchmaker) Submit(now grid.Time, w Work, out *grid.Outbox) error {
+	d := m.newDemand(w)
+	if err := m.cluster.Submit(now, w.Request); err != nil {
+		if w.Processors <= m.cluster.Processors() || m.cfg.Threshold == 0 || len(m.demands) >= LeasesMax {
 			return err
 		}
 		d.wide, d.away = true, true
 		m.setAside(d)
 	}
-	m.demands[r.ID] = d
+	m.demands[d.ID] = d
+	if !d.wide {
+		m.consult(now, OnSubmit, d, out)
+	}
 	return nil
+}
+
+// newDemand returns the request of a job of this site.
+func (m *Matchmaker) newDemand(w Work) *demand {
+	m.sequence++
+	apart := w.Unit > 0 && w.Processors%w.Unit == 0
+	if !apart {
+		w.Unit = w.Processors
+	}
+	return &demand{
+		Request: w.Request, processors: w.Processors, unit: w.Unit, apart: apart, sequence: m.sequence,
+		subject: w.ID.Job, ttl: m.cfg.TTL, born: w.Born, sink: m.book.Site(),
+	}
 }
 
 // Resume says, after a restart, that an own job runs on a lease that the book has
@@ -132,10 +168,37 @@ func (m *Matchmaker) Resume(now grid.Time, r lrms.Request, id ID) error {
 	if err := m.cluster.Borrow(now, r); err != nil {
 		return err
 	}
-	m.sequence++
-	d := &demand{Request: r, processors: r.Processors, sequence: m.sequence, subject: r.ID.Job, sink: m.book.Site(), away: true}
-	d.brought, d.since, d.out = true, now, id.Number
+	d := m.newDemand(Work{Request: r, Born: now})
+	d.away, d.brought, d.since, d.out = true, true, now, id.Number
 	m.demands[r.ID], m.asking[id.Number] = d, d
+	return nil
+}
+
+// ResumeSpread is Resume for a job that runs on so many own processors and on the leases,
+// at least one; the cluster counts the own ones again.
+func (m *Matchmaker) ResumeSpread(now grid.Time, w Work, own int64, leases []ID) error {
+	for _, id := range leases {
+		if l, ok := m.book.Get(id); !ok || l.Lent || l.State != Active {
+			return fmt.Errorf("resume on lease %d: %w", id.Number, ErrUnknown)
+		}
+	}
+	r := w.Request
+	var err error
+	if r.Processors = own; own > 0 {
+		err = m.cluster.Adopt(now, r, now)
+	} else {
+		err = m.cluster.Borrow(now, w.Request)
+	}
+	if err != nil {
+		return err
+	}
+	d := m.newDemand(w)
+	d.away, d.brought, d.since, d.round = true, true, now, &round{own: own}
+	m.demands[d.ID] = d
+	for _, id := range leases {
+		d.round.parts = append(d.round.parts, id.Number)
+		m.asking[id.Number] = d
+	}
 	return nil
 }
 
@@ -145,7 +208,11 @@ func (m *Matchmaker) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	case grid.Tick:
 		if now >= m.nextDelegate {
 			m.nextDelegate = after(m.nextDelegate, m.cfg.DelegationCycle, now)
-			m.delegateLoad(now, out)
+			if m.delegateBy != nil {
+				m.consult(now, OnCycle, nil, out)
+			} else {
+				m.delegateLoad(now, out)
+			}
 		}
 	case *Asked:
 		m.asked(now, in, out)
@@ -169,6 +236,21 @@ func (m *Matchmaker) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 // Has reports whether a lease was asked for by this matchmaker and is not over. What
 // comes of others is their asker's.
 func (m *Matchmaker) Has(number uint64) bool { return m.asking[number] != nil }
+
+// RunsOn returns which own job runs on a lease that was brought for it.
+func (m *Matchmaker) RunsOn(number uint64) (grid.TaskID, bool) {
+	d := m.asking[number]
+	if d == nil || !d.brought {
+		return grid.TaskID{}, false
+	}
+	return d.ID, true
+}
+
+// Runs reports whether a job runs on all that was brought for it.
+func (m *Matchmaker) Runs(id grid.TaskID) bool {
+	d := m.demands[id]
+	return d != nil && d.brought && (d.round == nil || !d.round.broken)
+}
 
 // NextTimer returns when Step and Dispatch next have something to do without another
 // input.
@@ -196,6 +278,10 @@ func (m *Matchmaker) Ended(now grid.Time, id grid.TaskID, out *grid.Outbox) bool
 	}
 	m.forget(d)
 	m.cluster.Ended(now, id)
+	if d.round != nil {
+		m.giveUp(now, d, out)
+		return true
+	}
 	_ = m.book.Release(now, ID{m.book.Site(), d.out}, out) // ErrUnknown: it has ended by itself
 	return true
 }
@@ -225,6 +311,10 @@ func (m *Matchmaker) ended(now grid.Time, in *Ended, out *grid.Outbox) {
 	if d == nil {
 		return
 	}
+	if d.round != nil {
+		m.partEnded(now, d, in, out)
+		return
+	}
 	if !d.brought {
 		delete(m.asking, in.Number)
 		d.out = 0
@@ -241,6 +331,9 @@ func (m *Matchmaker) ended(now grid.Time, in *Ended, out *grid.Outbox) {
 
 // drop forgets a request and withdraws what was asked for it.
 func (m *Matchmaker) drop(now grid.Time, d *demand, out *grid.Outbox) {
+	if d.round != nil {
+		m.giveUp(now, d, out)
+	}
 	if l, ok := m.book.Get(ID{m.book.Site(), d.out}); ok && d.out != 0 {
 		if l.State == Claiming || l.State == Active {
 			m.Delegations.CancelledTime += grid.Time(d.processors) * (now - l.Since)
@@ -265,8 +358,12 @@ func (m *Matchmaker) forget(d *demand) {
 func (m *Matchmaker) Waiting() []Waiting {
 	var list []Waiting
 	for _, d := range m.demands {
-		if d.from == (ID{}) && d.out != 0 && !d.brought {
-			l, _ := m.book.Get(ID{m.book.Site(), d.out})
+		asked := d.out
+		if d.round != nil {
+			asked = d.round.open
+		}
+		if d.from == (ID{}) && asked != 0 && !d.brought {
+			l, _ := m.book.Get(ID{m.book.Site(), asked})
 			list = append(list, Waiting{d.ID, l.Lender})
 		}
 	}

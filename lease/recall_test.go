@@ -110,7 +110,7 @@ func recallOnce(t *testing.T, seed uint64) {
 		return lrms.Request{ID: grid.TaskID{Job: grid.JobID{Lo: 1}, Epoch: epoch}, Processors: 3, Estimate: 2 * grid.Hour}
 	}
 	x.act("a", func(out *grid.Outbox) {
-		if err := x.match["a"].Submit(x.now, task(1), x.now); err != nil {
+		if err := x.match["a"].Submit(x.now, Work{Request: task(1), Born: x.now}, out); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -141,7 +141,7 @@ func recallOnce(t *testing.T, seed uint64) {
 		if !x.match["a"].Ended(x.now, task(1).ID, out) {
 			t.Error("the matchmaker does not know of the job")
 		}
-		if err := x.match["a"].Submit(x.now, task(2), x.now); err != nil {
+		if err := x.match["a"].Submit(x.now, Work{Request: task(2), Born: x.now}, out); err != nil {
 			t.Fatal(err)
 		}
 	})
@@ -165,7 +165,7 @@ func TestRevokedAtOnce(t *testing.T) {
 func revokeOnce(t *testing.T, seed uint64) {
 	x := newTrio(t, seed)
 	r := lrms.Request{ID: grid.TaskID{Job: grid.JobID{Lo: 1}, Epoch: 1}, Processors: 3, Estimate: 2 * grid.Hour}
-	if err := x.match["a"].Submit(x.now, r, x.now); err != nil {
+	if err := x.match["a"].Submit(x.now, Work{Request: r, Born: x.now}, new(grid.Outbox)); err != nil {
 		t.Fatal(err)
 	}
 	x.pass(2 * grid.Minute)
@@ -181,7 +181,7 @@ func revokeOnce(t *testing.T, seed uint64) {
 		t.Fatalf("%+v, want a loss that is certain now", lost)
 	}
 	r.ID.Epoch = 2
-	if err := x.match["a"].Submit(x.now, r, x.now); err != nil {
+	if err := x.match["a"].Submit(x.now, Work{Request: r, Born: x.now}, new(grid.Outbox)); err != nil {
 		t.Fatal(err)
 	}
 	x.pass(2 * grid.Minute)
@@ -201,15 +201,15 @@ func TestWideJobsWait(t *testing.T) {
 	r := func(n int64) lrms.Request {
 		return lrms.Request{ID: grid.TaskID{Job: grid.JobID{Lo: uint64(n)}, Epoch: 1}, Processors: n, Estimate: grid.Hour}
 	}
-	if err := m.Submit(0, r(3), 0); !errors.Is(err, lrms.ErrTooWide) {
+	if err := m.Submit(0, Work{Request: r(3)}, &out); !errors.Is(err, lrms.ErrTooWide) {
 		t.Errorf("submit a wide job: %v", err)
 	}
 	for _, n := range []int64{5, 3, 1} {
-		if err := m.SubmitWide(0, r(n), 0); err != nil {
+		if err := m.SubmitWide(0, Work{Request: r(n)}, &out); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := m.SubmitWide(0, r(5), 0); !errors.Is(err, lrms.ErrKnown) {
+	if err := m.SubmitWide(0, Work{Request: r(5)}, &out); !errors.Is(err, lrms.ErrKnown) {
 		t.Errorf("submit it twice: %v", err)
 	}
 	var widths []int64

@@ -165,7 +165,7 @@ func (b *Book) recoverBorrowed(now grid.Time, e *entry, out *grid.Outbox) {
 	e.sequence += sequenceJump
 	if e.State == Claiming {
 		e.sent[e.sequence%sequencesKept] = now
-		b.sendClaim(e, out)
+		e.sendClaim(out)
 	} else {
 		if e.onward == (ID{}) {
 			out.Local(&Claimed{e.Lease})
@@ -173,7 +173,7 @@ func (b *Book) recoverBorrowed(now grid.Time, e *entry, out *grid.Outbox) {
 		if e.revoked {
 			b.recall(now, e, out)
 		} else {
-			b.sendRenew(now, e, out)
+			e.sendRenew(now, out)
 		}
 	}
 	b.armBorrower(e)

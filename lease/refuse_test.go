@@ -242,7 +242,7 @@ func TestLoopsEnd(t *testing.T) {
 		matchers[id] = m
 	}
 	var out grid.Outbox
-	if err := matchers["a"].Submit(0, lrms.Request{ID: grid.TaskID{Job: grid.JobID{Lo: 1}, Epoch: 1}, Processors: 5, Estimate: grid.Hour}, 0); err != nil {
+	if err := matchers["a"].Submit(0, Work{Request: lrms.Request{ID: grid.TaskID{Job: grid.JobID{Lo: 1}, Epoch: 1}, Processors: 5, Estimate: grid.Hour}}, &out); err != nil {
 		t.Fatal(err)
 	}
 	matchers["a"].Step(0, grid.Tick{}, &out)

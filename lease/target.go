@@ -20,18 +20,19 @@ type placed struct {
 	processors int64
 }
 
-// targetsOf returns who may be asked for a request, best first. The slice is reused.
-func (m *Matchmaker) targetsOf(now grid.Time, d *demand) []Target {
+// targetsOf returns who may be asked for so many processors for a request, best first.
+// The slice is reused.
+func (m *Matchmaker) targetsOf(now grid.Time, d *demand, processors int64) []Target {
 	targets := m.targets[:0]
 	add := func(l Link) {
 		if l.Site == d.from.Borrower || l.Site == d.sink || slices.Contains(d.tried, l.Site) || !d.passes(l.Relation) {
 			return
 		}
-		if r, ok := m.heard[l.Site]; ok && d.processors >= r.processors && d.ttl-1 <= r.ttl && now < r.at+m.cfg.Retry {
+		if r, ok := m.heard[l.Site]; ok && processors >= r.processors && d.ttl-1 <= r.ttl && now < r.at+m.cfg.Retry {
 			return
 		}
 		t := Target{Link: l, Free: m.free(now, l.Site)}
-		if m.cfg.Ordering == OrderGossip && t.Free < d.processors {
+		if m.cfg.Ordering == OrderGossip && t.Free < processors {
 			return
 		}
 		targets = append(targets, t)
@@ -44,8 +45,11 @@ func (m *Matchmaker) targetsOf(now grid.Time, d *demand) []Target {
 			add(Link{s, Parent})
 		}
 	}
-	m.cfg.Ordering.sort(targets, d.processors, m.rng)
+	m.cfg.Ordering.sort(targets, processors, m.rng)
 	m.targets = targets
+	if m.cfg.Rules.Order != nil {
+		return m.cfg.Rules.Order(d.candidate(), processors, targets)
+	}
 	return targets
 }
 

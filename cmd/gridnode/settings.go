@@ -210,6 +210,8 @@ var settingTable = []setting{
 
 	{key: "delegation.threshold", value: "0", usage: "load beyond which waiting jobs are given processors of other sites: used and waited for, over own; 1 in the paper; 0: never",
 		set: func(s *settings, v string) (err error) { s.delegate.Threshold, err = thousandths(v); return err }},
+	{key: "delegation.policy", value: "dmm", usage: "when this site borrows: dmm (load above the threshold), s-strd (what a submitted job lacks) or x-strd (what each queued job lacks)",
+		set: func(s *settings, v string) (err error) { s.delegate.Policy, err = lease.ParsePolicy(v); return err }},
 	{key: "delegation.links", value: "", list: true, usage: "sites to borrow from, as sibling:ID, child:ID or parent:ID; near ones are asked first",
 		set: func(s *settings, v string) (err error) { s.delegate.Links, err = links(v); return err }},
 	{key: "delegation.invitations", value: "ask", usage: "invitations to be another site's child: ask (until 'gridnode link accept'), allow (if there is no parent) or deny",

@@ -65,6 +65,10 @@ program where the command says. Files are not brought along, but the data sets t
 names: by cf, the placement then, components go where they are, or can be copied to soonest,
 and each task finds their paths in GRIDNODE_INPUT_0, GRIDNODE_INPUT_1, … (see 'dataset').
 
+With --spread, too, each task is one process with its number in GRIDNODE_RANK. They run
+here, or here and on processors that this site leases for them (delegation.policy s-strd
+or x-strd): so the command must not start the others itself.
+
 With --wait the exit code is the job's own; of an array, the highest.
 
 ` + exitCodesHelp,

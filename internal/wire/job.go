@@ -25,6 +25,7 @@ func JobProto(j *grid.Job) *wirepb.Job {
 		Instructions: j.Work.Instructions, Traffic: j.Work.Traffic,
 		Budget: int64(j.Budget), Goal: uint32(j.Goal), Site: string(j.Site),
 		RunTime: int64(j.RunTime), Coallocation: coallocationProto(j.Coallocate), Inputs: inputsProto(j.Inputs),
+		Spread: j.Spread,
 	}
 	if j.Deadline != grid.Never {
 		p.Deadline = int64(j.Deadline)
@@ -52,6 +53,7 @@ func JobFromProto(p *wirepb.Job) (*grid.Job, error) {
 		Work:     grid.Work{Instructions: p.Instructions, Traffic: p.Traffic},
 		Deadline: grid.Never, Budget: grid.Credits(p.Budget), Goal: grid.Goal(p.Goal),
 		Site: grid.SiteID(p.Site), RunTime: grid.Time(p.RunTime), Coallocate: coallocationFromProto(p.Coallocation), Inputs: inputsFromProto(p.Inputs),
+		Spread: p.Spread,
 	}
 	if p.Deadline != 0 {
 		j.Deadline = grid.Time(p.Deadline)

@@ -27,6 +27,7 @@ type JobSpec struct {
 
 	Inputs       []DataInput   `json:"inputs,omitempty"`       // data sets that it reads; with coallocation
 	Coallocation *Coallocation `json:"coallocation,omitempty"` // it may run at several sites at the same moment
+	Spread       bool          `json:"spread,omitempty"`       // its tasks are processes of their own, which may run at several sites
 }
 
 // SubmitRequest is the body of POST /v1/jobs.
@@ -70,6 +71,7 @@ type Job struct {
 
 	Inputs       []DataInput   `json:"inputs,omitempty"`       // data sets that it reads
 	Coallocation *Coallocation `json:"coallocation,omitempty"` // as it was submitted, sites by their IDs
+	Spread       bool          `json:"spread,omitempty"`       // as it was submitted
 	Components   []Component   `json:"components,omitempty"`   // where it runs or ran
 
 	Submitted      Instant `json:"submitted"`

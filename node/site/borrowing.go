@@ -19,6 +19,7 @@ type borrowing struct {
 	recovery *recovery
 	limbo    *limbo
 	pools    pools
+	spreads  *spreads
 }
 
 // scanMax bounds how many waiting jobs are tried on a pool in one pass: with more of
@@ -29,7 +30,6 @@ func (*borrowing) takes(b *board) {
 	of := func(s *Site) *borrowing { return s.borrowing }
 	take(b, of, (*borrowing).brought)
 	take(b, of, (*borrowing).vacate)
-	take(b, of, (*borrowing).lost)
 }
 
 func (b *borrowing) tick(now grid.Time, out *grid.Outbox) { b.matches.Step(now, grid.Tick{}, out) }
@@ -37,26 +37,26 @@ func (b *borrowing) tick(now grid.Time, out *grid.Outbox) { b.matches.Step(now, 
 func (b *borrowing) nextTimer() grid.Time { return b.matches.NextTimer() }
 
 // enqueue puts a home job into the queue.
-func (b *borrowing) enqueue(now grid.Time, r lrms.Request, e *entry) error {
+func (b *borrowing) enqueue(now grid.Time, r lrms.Request, e *entry, out *grid.Outbox) error {
 	if e.foreign || e.job.Deadline != grid.Never {
 		return b.cluster.SubmitBy(now, r, e.job.Deadline)
 	}
 	if r.Processors > b.cluster.Processors() {
-		return b.enqueueWide(now, r, e)
+		return b.enqueueWide(now, r, e, out)
 	}
-	return b.matches.Submit(now, r, e.job.Submit)
+	return b.matches.Submit(now, workOf(r, e), out)
 }
 
 // enqueueWide lets a job wait that is wider than the site, if there is hope: somebody is
 // asked for processors, or a lease has them. A job that was taken before waits on,
 // whatever has become of that hope.
-func (b *borrowing) enqueueWide(now grid.Time, r lrms.Request, e *entry) error {
+func (b *borrowing) enqueueWide(now grid.Time, r lrms.Request, e *entry, out *grid.Outbox) error {
 	taken := e.epoch > 1 || e.state == Queued
 	if !taken && !b.matches.Delegates() && !b.holds(now, e) {
 		return fmt.Errorf("%w: it wants %d processors of %d: borrow as many with 'gridnode lease request', "+
 			"or set delegation.threshold and link sites, or let the market place it (--policy cheapest)", lrms.ErrTooWide, r.Processors, b.cluster.Processors())
 	}
-	if err := b.matches.SubmitWide(now, r, e.job.Submit); err != nil {
+	if err := b.matches.SubmitWide(now, workOf(r, e), out); err != nil {
 		return err
 	}
 	e.reason = fmt.Sprintf("wider than this site's %d processors: it waits for a lease of %d", b.cluster.Processors(), r.Processors)
@@ -105,7 +105,7 @@ func (b *borrowing) pilotOf(e *entry) grid.Pilot {
 // claimed: processors that a user asked for can be used from now on. It reports whether
 // that is news.
 func (b *borrowing) claimed(now grid.Time, l lease.Lease, out *grid.Outbox) (news bool) {
-	if b.pools.of(l.ID) != nil {
+	if b.pools.of(l.ID) != nil || b.spreads.on(&l) != nil { // the latter are taken up at the first Tick
 		return false
 	}
 	p := b.pools.open(l.ID)
@@ -125,14 +125,14 @@ func (b *borrowing) brought(now grid.Time, in *lease.Brought, out *grid.Outbox) 
 	if e == nil || e.state != Queued {
 		panic(fmt.Sprintf("site: processors were brought for task %v, which does not wait", in.Task))
 	}
+	if in.Leases != nil {
+		b.spreads.run(now, e, in.Own, in.Leases, out)
+		return
+	}
 	p := b.pools.open(in.Lease.ID)
 	p.over, p.matched = true, true
 	b.startOn(now, p, in.Lease, e, out)
 }
-
-// lost: a job of the matchmaker has lost its processors. Its lease has ended, and over
-// has put the job aside.
-func (*borrowing) lost(grid.Time, *lease.Lost, *grid.Outbox) {}
 
 // startTasks starts waiting jobs on borrowed processors, in the order of the queue.
 func (b *borrowing) startTasks(now grid.Time, out *grid.Outbox) {
@@ -162,7 +162,7 @@ func (b *borrowing) fitting(now grid.Time, free int64, by grid.Time) *entry {
 				break
 			}
 			e := b.jobs.current(r.ID)
-			if e != nil && !e.foreign && e.state == Queued && r.Processors <= free && now.Add(b.limitOf(e.job)) <= by {
+			if e != nil && !e.foreign && !e.job.Spread && e.state == Queued && r.Processors <= free && now.Add(b.limitOf(e.job)) <= by {
 				return e
 			}
 		}

@@ -102,8 +102,10 @@ func (s builder) lend() error {
 	s.borrowing = &borrowing{base: &s.base, jobs: s.jobs, book: book, matches: matches, recovery: s.recovery, limbo: s.limbo, pools: newPools()}
 	s.pilots = &pilots{base: &s.base, book: book, byEpoch: make(map[uint64]pilot)}
 	s.loans = &loans{base: &s.base, book: book, pilots: s.pilots, borrowing: s.borrowing, others: nobody{}, asking: make(map[uint64]uint64)}
+	s.spreads = &spreads{here: here{s.jobs}, book: book, match: matches, limbo: s.limbo, alive: make(map[grid.TaskID]bool)}
+	s.borrowing.spreads, s.jobs.spreads = s.spreads, s.spreads
 	s.jobs.queue = s.borrowing
-	s.jobs.watchers = append(s.jobs.watchers, s.pilots)
+	s.jobs.watchers = append(s.jobs.watchers, s.pilots, s.spreads)
 	return nil
 }
 
@@ -194,6 +196,11 @@ func (s builder) arrange() {
 		}
 	}
 	ways := &s.jobs.ways
+	if s.with.has(Leases) {
+		*ways = append(*ways, s.spreads)
+	} else {
+		*ways = append(*ways, apart{here{s.jobs}})
+	}
 	if s.with.has(Coallocation) {
 		*ways = append(*ways, s.gangs)
 	} else {

@@ -173,6 +173,8 @@ type LeaseConfig struct {
 	Term grid.Time // how long a lease lasts without a word of its borrower; 0: the book's default
 	Span grid.Time // longest lease it grants; 0: the book's default
 
+	Drift int64 // millionths that a clock may gain or lose; 0: the book's default
+
 	// Match says when this site borrows by itself, and of whom. Threshold 0: never.
 	Match lease.MatchConfig
 
@@ -192,7 +194,7 @@ const pilotGrace = 10 * grid.Second
 
 // book returns the configuration of the site's lease.Book.
 func (c *LeaseConfig) book(site grid.SiteID) lease.Config {
-	cfg := lease.Config{Site: site, Term: c.Term, SpanMax: c.Span, Grace: pilotGrace, Drain: true}
+	cfg := lease.Config{Site: site, Term: c.Term, Drift: c.Drift, SpanMax: c.Span, Grace: pilotGrace, Drain: true}
 	if c.Term > 0 {
 		// What is granted is claimed at once, so a hold need not outlast a term; an
 		// execution is given up for dead no sooner than a hold later.

@@ -36,6 +36,10 @@ func (js *jobs) start(now grid.Time, id grid.TaskID, out *grid.Outbox) {
 		js.expired(now, e, out)
 		return
 	}
+	if e.job.Spread {
+		js.spreads.run(now, e, e.job.Processors, nil, out)
+		return
+	}
 	e.state, e.start = Running, now
 	out.Start(grid.Task{ID: id, Job: e.job, Limit: limit})
 	out.Tell(grid.Event{Kind: grid.JobStarted, Job: e.job, Epoch: e.epoch, Site: js.cfg.ID})

@@ -127,7 +127,6 @@ func (c *gangs) admit(_ grid.Time, j *grid.Job) error {
 
 // place has a job placed at several sites, once the sites have been looked at.
 func (c *gangs) place(now grid.Time, e *entry, out *grid.Outbox) {
-	e.gang = nil
 	c.seekSites(now, e, out)
 }
 

@@ -70,6 +70,7 @@ func (b *borrowing) vacate(now grid.Time, in *lease.Vacate, out *grid.Outbox) {
 	if p := b.pools.of(in.ID); p != nil {
 		b.clear(p, out)
 	}
+	b.spreads.vacate(in.Number, out)
 }
 
 // vacated reports whether an execution was ended to leave borrowed processors.
@@ -81,6 +82,7 @@ func vacated(e *entry, in *grid.TaskEnded) bool {
 // certainly dead.
 func (b *borrowing) over(now grid.Time, in *lease.Ended, out *grid.Outbox) {
 	b.recovery.onLease(in.Number, func(e *entry) { b.maroon(now, e, in, out) })
+	b.spreads.over(in)
 	p := b.pools.of(in.ID)
 	if p == nil {
 		return

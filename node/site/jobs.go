@@ -38,6 +38,7 @@ type jobs struct {
 	agent    core // hears what becomes of jobs that came from others or went there
 	recovery *recovery
 	watchers []watcher
+	spreads  *spreads // nil: no job may be spread
 	started  []lrms.Request
 }
 
@@ -159,7 +160,7 @@ func (js *jobs) wayOf(j *grid.Job) way {
 func (js *jobs) place(now grid.Time, e *entry, out *grid.Outbox) {
 	e.epoch++
 	e.state = Placing
-	e.lease, e.gone = 0, 0
+	e.lease, e.gone, e.gang = 0, 0, nil
 	e.award = market.Award{}
 	js.wayOf(e.job).place(now, e, out)
 }

@@ -71,7 +71,7 @@ type handler struct {
 // switchboard is the board of all sites.
 var switchboard = newBoard(
 	(*recovery)(nil), (*jobs)(nil), (*quotes)(nil), (*placing)(nil), (*loans)(nil), (*pilots)(nil), (*links)(nil), (*payment)(nil),
-	(*borrowing)(nil), (*latencies)(nil), (*inputs)(nil), (*gangs)(nil), (*limbo)(nil), (*packing)(nil),
+	(*borrowing)(nil), (*spreads)(nil), (*latencies)(nil), (*inputs)(nil), (*gangs)(nil), (*limbo)(nil), (*packing)(nil),
 )
 
 func newBoard(parts ...part) *board {

@@ -8,7 +8,7 @@ import (
 
 // queue is where jobs wait for processors of this site, own and borrowed.
 type queue interface {
-	enqueue(now grid.Time, r lrms.Request, e *entry) error
+	enqueue(now grid.Time, r lrms.Request, e *entry, out *grid.Outbox) error
 	// dequeue takes a job that waits out of the queue, or withdraws what is promised to it.
 	dequeue(now grid.Time, e *entry, out *grid.Outbox)
 	// schedule appends what starts on this site's own processors.
@@ -23,7 +23,7 @@ type queue interface {
 // ownQueue is the queue of a site that borrows nothing.
 type ownQueue struct{ *base }
 
-func (q ownQueue) enqueue(now grid.Time, r lrms.Request, e *entry) error {
+func (q ownQueue) enqueue(now grid.Time, r lrms.Request, e *entry, _ *grid.Outbox) error {
 	return q.cluster.SubmitBy(now, r, e.job.Deadline)
 }
 
@@ -47,7 +47,7 @@ func (here) admit(grid.Time, *grid.Job) error { return nil }
 // place puts a home job into the local queue.
 func (h here) place(now grid.Time, e *entry, out *grid.Outbox) {
 	request := h.requestOf(e)
-	if err := h.queue.enqueue(now, request, e); err != nil {
+	if err := h.queue.enqueue(now, request, e, out); err != nil {
 		e.reason = err.Error()
 		h.end(now, e, Refused, out)
 		out.Tell(grid.Event{Kind: grid.JobRefused, Job: e.job, Epoch: e.epoch, Text: e.reason})

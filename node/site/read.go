@@ -140,6 +140,22 @@ func (s *Site) Leases() []LeaseView {
 	return views
 }
 
+// LeaseTotals returns how many processors the site lends and borrows.
+func (s *Site) LeaseTotals() lease.Totals {
+	if s.loans == nil {
+		return lease.Totals{}
+	}
+	return s.loans.book.Totals()
+}
+
+// Delegations returns what the site's matchmaker has done so far.
+func (s *Site) Delegations() lease.Delegations {
+	if s.borrowing == nil {
+		return lease.Delegations{}
+	}
+	return s.borrowing.matches.Delegations
+}
+
 // Pilot reports whether this site keeps a pilot for the lease of that epoch.
 func (s *Site) Pilot(epoch uint64) bool {
 	if s.pilots == nil {
@@ -165,7 +181,9 @@ func (s *Site) Uses(id grid.TaskID) bool {
 
 // WantsRank reports whether a task of a gang at another site is still wanted: its lease
 // goes on.
-func (s *Site) WantsRank(id grid.TaskID) bool { return s.gangs != nil && s.gangs.wantsRank(id) }
+func (s *Site) WantsRank(id grid.TaskID) bool {
+	return s.gangs != nil && s.gangs.wantsRank(id) || s.spreads != nil && s.spreads.wantsRank(id)
+}
 
 // Held returns how much is held here that somebody must let go of one day: leases given
 // and taken, claims and holds of co-allocated jobs, their gangs, and pilots.
@@ -176,6 +194,9 @@ func (s *Site) Held() int {
 	}
 	if s.gangs != nil {
 		held += len(s.gangs.home.Leases()) + s.gangs.coord.Claiming() + len(s.gangs.alive)
+	}
+	if s.spreads != nil {
+		held += len(s.spreads.alive)
 	}
 	return held
 }

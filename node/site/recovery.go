@@ -124,7 +124,7 @@ func (rc *recovery) promise(now grid.Time, e *entry, out *grid.Outbox) {
 	e.state = Queued
 	request := rc.requestOf(e)
 	if e.award.Finish == 0 {
-		if err := rc.jobs.queue.enqueue(now, request, e); err != nil {
+		if err := rc.jobs.queue.enqueue(now, request, e, out); err != nil {
 			rc.jobs.expired(now, e, out)
 		}
 		return

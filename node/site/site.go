@@ -21,6 +21,7 @@ type Site struct {
 	links     *links
 	payment   *payment
 	borrowing *borrowing
+	spreads   *spreads
 	latencies *latencies
 	inputs    *inputs
 	gangs     *gangs

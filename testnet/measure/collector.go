@@ -20,8 +20,8 @@ type collector struct {
 	rows    *JobRows // nil: nobody wants them
 	Err     error    // of rows
 
-	// leased says which of an execution's processors another site lends; nil: none.
-	Leased func(*testnet.Execution) (lender int, processors int64)
+	// Leased yields which of an execution's processors other sites lend; nil: none.
+	Leased func(x *testnet.Execution, yield func(lender int, processors int64))
 }
 
 // Collect starts to observe n, whose sites must all be there.
@@ -79,14 +79,14 @@ func (c *collector) end(now grid.Time, x *testnet.Execution) {
 	times := Times{
 		Processors: x.Job.Processors, Wait: max(wait, 0), Start: x.Start - c.begin, End: x.End - c.begin, Window: c.window,
 	}
-	var lender *Tally
+	at := x.Site
 	if c.Leased != nil {
-		var at int
-		if at, times.leased = c.Leased(x); times.leased > 0 {
-			lender = &c.tallies[at]
-		}
+		c.Leased(x, func(lender int, processors int64) {
+			lent(&c.tallies[home], &c.tallies[lender], processors, &times)
+			at = home // processors have gone to the job, and not the job to them
+		})
 	}
-	Account(&c.tallies[home], &c.tallies[x.Site], lender, &times)
+	Account(&c.tallies[home], &c.tallies[at], nil, &times)
 }
 
 // Done reports whether every job has been submitted and has ended.

@@ -59,7 +59,7 @@ type Run struct {
 	AtRest   func() error // a last check; may be nil
 	Inspect  func(*measure.Result)
 
-	Leased func(*testnet.Execution) (lender int, processors int64) // nil: nobody leases
+	Leased func(x *testnet.Execution, yield func(lender int, processors int64)) // nil: nobody leases
 }
 
 // settleSpan is how long a run goes on after the last job has ended, so that what

@@ -104,6 +104,7 @@ type Job struct {
 	RunTime       int64                  `protobuf:"varint,17,opt,name=run_time,json=runTime,proto3" json:"run_time,omitempty"` // virtual runs with crashes only
 	Coallocation  *Coallocation          `protobuf:"bytes,18,opt,name=coallocation,proto3" json:"coallocation,omitempty"`
 	Inputs        []*DataSet             `protobuf:"bytes,19,rep,name=inputs,proto3" json:"inputs,omitempty"`
+	Spread        bool                   `protobuf:"varint,20,opt,name=spread,proto3" json:"spread,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -269,6 +270,13 @@ func (x *Job) GetInputs() []*DataSet {
 		return x.Inputs
 	}
 	return nil
+}
+
+func (x *Job) GetSpread() bool {
+	if x != nil {
+		return x.Spread
+	}
+	return false
 }
 
 // DataSet is grid.DataSet.
@@ -615,7 +623,7 @@ const file_wirepb_job_proto_rawDesc = "" +
 	"\aCommand\x12\x12\n" +
 	"\x04args\x18\x01 \x03(\fR\x04args\x12\x10\n" +
 	"\x03env\x18\x02 \x03(\fR\x03env\x12\x10\n" +
-	"\x03dir\x18\x03 \x01(\fR\x03dir\"\x9c\x04\n" +
+	"\x03dir\x18\x03 \x01(\fR\x03dir\"\xb4\x04\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04home\x18\x02 \x01(\tR\x04home\x12\x12\n" +
@@ -638,7 +646,8 @@ const file_wirepb_job_proto_rawDesc = "" +
 	"\acommand\x18\x10 \x01(\v2\x11.gridnode.CommandR\acommand\x12\x19\n" +
 	"\brun_time\x18\x11 \x01(\x03R\arunTime\x12:\n" +
 	"\fcoallocation\x18\x12 \x01(\v2\x16.gridnode.CoallocationR\fcoallocation\x12)\n" +
-	"\x06inputs\x18\x13 \x03(\v2\x11.gridnode.DataSetR\x06inputs\"1\n" +
+	"\x06inputs\x18\x13 \x03(\v2\x11.gridnode.DataSetR\x06inputs\x12\x16\n" +
+	"\x06spread\x18\x14 \x01(\bR\x06spread\"1\n" +
 	"\aDataSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\"\xa6\x01\n" +

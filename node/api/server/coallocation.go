@@ -31,6 +31,13 @@ func (by *submitter) divide(job *grid.Job, spec *api.JobSpec) error {
 	if spec.Coallocation == nil && len(spec.Inputs) > 0 {
 		return errors.New("inputs: want coallocation, too: count 1 places a job as a whole close to them")
 	}
+	bound := job.Deadline != grid.Never || job.Budget >= 0 || job.Site != "" || spec.Policy != "" && spec.Policy != grid.GoalLocal.String()
+	if spec.Spread {
+		if bound || spec.Coallocation != nil {
+			return errors.New("spread, and coallocation, a deadline, budget, site or market policy, exclude each other: such a job waits in its site's queue")
+		}
+		job.Spread, job.Goal = true, grid.GoalLocal
+	}
 	if spec.Coallocation == nil {
 		return nil
 	}
@@ -38,7 +45,7 @@ func (by *submitter) divide(job *grid.Job, spec *api.JobSpec) error {
 	if err != nil {
 		return err
 	}
-	if job.Deadline != grid.Never || job.Budget >= 0 || job.Site != "" || spec.Policy != "" && spec.Policy != grid.GoalLocal.String() {
+	if bound {
 		return errors.New("coallocation, and a deadline, budget, site or market policy, exclude each other: such a job is placed by its own policies")
 	}
 	job.Coallocate, job.Goal = c, grid.GoalLocal

@@ -207,6 +207,7 @@ func jobOf(v *site.View, names func(grid.SiteID) string) api.Job {
 		Price: api.Amount(v.Award.Price), Cost: api.Amount(v.Award.Cost),
 		Reason: v.Reason, Epoch: v.Epoch, Messages: v.Messages,
 	}
+	out.Spread = j.Spread
 	out.Coallocation, out.Inputs = coallocationOf(j.Coallocate), inputsOfJob(j.Inputs)
 	if components, sites := componentsOf(v.Gang, names); components != nil {
 		out.Components, out.SiteName = components, sites

@@ -134,7 +134,7 @@ func (s *leaseSite) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 		if s.jobs[in.job.ID] == nil {
 			j := &leaseJob{job: in.job, epoch: 1}
 			s.jobs[in.job.ID] = j
-			s.submit(now, j)
+			s.submit(now, j, out)
 			out.Save(j)
 		}
 		out.Answer(in.token, in.job.ID)
@@ -162,10 +162,10 @@ func (s *leaseSite) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	s.locals(now, out)
 }
 
-func (s *leaseSite) submit(now grid.Time, j *leaseJob) {
+func (s *leaseSite) submit(now grid.Time, j *leaseJob, out *grid.Outbox) {
 	j.state, j.lease, j.alive = leaseWaiting, 0, false
 	delete(s.lost, j.job.ID)
-	if err := s.match.Submit(now, j.request(), now); err != nil {
+	if err := s.match.Submit(now, lease.Work{Request: j.request(), Born: now}, out); err != nil {
 		panic(err)
 	}
 }
@@ -194,7 +194,7 @@ func (s *leaseSite) tick(now grid.Time, out *grid.Outbox) {
 	for _, j := range sorted(s.lost) {
 		if j.again <= now {
 			j.epoch++
-			s.submit(now, j)
+			s.submit(now, j, out)
 			out.Save(j)
 		}
 	}
@@ -339,7 +339,7 @@ func (s *leaseSite) Recover(now grid.Time, records iter.Seq2[string, []byte], ou
 			s.lose(now, j, now, out)
 		}
 		if j.state == leaseWaiting {
-			s.submit(now, j)
+			s.submit(now, j, out)
 		}
 	}
 	s.fresh = true

@@ -381,11 +381,10 @@ func (g *goodputs) add(d *delegated, x *testnet.Execution) {
 }
 
 // lender tells the collector whose processors a job ran on.
-func (d *delegated) lender(x *testnet.Execution) (site int, processors int64) {
+func (d *delegated) lender(x *testnet.Execution, yield func(lender int, processors int64)) {
 	if at, ok := d.source[x.ID]; ok {
-		return at, x.Job.Processors
+		yield(at, x.Job.Processors)
 	}
-	return 0, 0
 }
 
 // account completes the result with what only this scenario knows.

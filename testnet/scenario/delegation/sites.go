@@ -229,7 +229,7 @@ func (s *dmmSite) NextTimer() grid.Time {
 func (s *dmmSite) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	switch in := in.(type) {
 	case *delegationSubmit:
-		if err := s.match.Submit(now, requestOf(in.job), now); err != nil {
+		if err := s.match.Submit(now, lease.Work{Request: requestOf(in.job), Born: now}, out); err != nil {
 			panic(fmt.Sprintf("testnet: a generated job does not fit its cluster: %v", err))
 		}
 		s.jobs[taskOf(in.job)] = in.job

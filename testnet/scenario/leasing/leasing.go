@@ -80,9 +80,15 @@ const modelJobs = 10_000
 // Run runs the scenario. Cancelling ctx ends it with ctx's error. An error
 // wrapping ErrConfig is about cfg, a workload.LineError about a log.
 func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
-	policy, err := lease.ParsePolicy(cfg.Policy)
-	if err != nil {
-		return nil, scenario.ConfigError("policy", "%v", err)
+	var policy lease.Policy
+	switch cfg.Policy {
+	case "local":
+	case lease.SSTRD.String():
+		policy = lease.SSTRD
+	case lease.XSTRD.String():
+		policy = lease.XSTRD
+	default:
+		return nil, scenario.ConfigError("policy", "%q: want local, s-strd or x-strd", cfg.Policy)
 	}
 	discipline, err := lrms.ParseDiscipline(cfg.Queue)
 	if err != nil {
@@ -93,7 +99,7 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 		return nil, err
 	}
 	defer w.close()
-	if policy == lease.Local {
+	if cfg.Policy == "local" {
 		return w.replayAlone(ctx, &cfg, discipline)
 	}
 	return w.replayLeasing(ctx, &cfg, policy, discipline)
@@ -120,13 +126,13 @@ func (w *logs) replayLeasing(ctx context.Context, cfg *Config, policy lease.Poli
 	if len(w.sites) < 2 {
 		return nil, scenario.ConfigError("policy", "%s with one site: name a --trace for each partner", policy)
 	}
-	net, err := newSTRD(cfg, policy, discipline, w)
+	net, err := newPartners(cfg, policy, discipline, w)
 	if err != nil {
 		return nil, err
 	}
 	r := w.run(cfg, net.n)
 	r.Leased = net.leased
-	r.AtRest = func() error { return net.returned(w) }
+	r.AtRest = func() error { return net.returned() }
 	r.Inspect = func(result *measure.Result) {
 		w.account(result)
 		net.inspect(result)
@@ -137,6 +143,9 @@ func (w *logs) replayLeasing(ctx context.Context, cfg *Config, policy lease.Poli
 // run feeds the jobs of the logs to n.
 func (w *logs) run(cfg *Config, n *testnet.Network) *scenario.Run {
 	f := &scenario.Feed{Source: workload.NewMerge(w.sources...), QoS: workload.QoS{Length: workload.LengthEstimate}, Homes: w.homes}
+	if cfg.Policy != "local" {
+		f.Adjust = func(j *grid.Job) { j.Spread = true } // "each job can be executed on any subset of processors"
+	}
 	n.Feed(f)
 	return &scenario.Run{
 		Common: cfg.Common, Scenario: "leasing", Config: cfg.report(w.inputs), N: n, Sites: w.sites, Window: grid.Never,
