@@ -28,8 +28,9 @@ $(BIN): $(SOURCES)
 demo: $(BIN) ## run twelve real nodes on loopback and watch a federation work (about a minute)
 	$(BIN) testnet up -n 12 --jobs 240
 
-test: ## run all tests
+test: ## run all tests, and the policies of examples/policy
 	$(GO) test -timeout $(TIMEOUT) ./...
+	cd examples/policy && $(GO) vet . && $(GO) run .
 
 lint: ## gofmt, vet, staticcheck, generated code up to date
 	@out=$$(gofmt -l $$(git ls-files '*.go' ':!:*.pb.go')); test -z "$$out" || { echo "not gofmt'd (run gofmt -w):"; echo "$$out"; exit 1; }

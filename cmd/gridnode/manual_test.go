@@ -18,12 +18,6 @@ const (
 	figures    = "docs/figures"
 )
 
-// unfinished are pages that are being rewritten. Links to them count, their own form
-// does not yet.
-var unfinished = []string{
-	"docs/architecture.md", "docs/bank.md", "docs/coallocation.md", "docs/leases.md", "docs/packing.md",
-}
-
 // manual returns the texts of all pages by their paths below the root.
 func manual(t *testing.T) map[string]string {
 	t.Helper()
@@ -56,9 +50,6 @@ func manual(t *testing.T) map[string]string {
 // A line fits a terminal, table cells and examples included.
 func TestPagesFitATerminal(t *testing.T) {
 	for path, text := range manual(t) {
-		if slices.Contains(unfinished, path) {
-			continue
-		}
 		for _, complaint := range wide(text) {
 			t.Errorf("%s:%s", path, complaint)
 		}
@@ -87,7 +78,7 @@ var notebook = []*regexp.Regexp{
 // Pages explain; what was measured, and when, stands in docs/figures.
 func TestPagesAreNoNotebook(t *testing.T) {
 	for path, text := range manual(t) {
-		if strings.HasPrefix(path, figures+"/") || slices.Contains(unfinished, path) {
+		if strings.HasPrefix(path, figures+"/") {
 			continue
 		}
 		for _, complaint := range notes(text) {
@@ -111,9 +102,6 @@ func notes(text string) (complaints []string) {
 func TestLinksLeadSomewhere(t *testing.T) {
 	pages := manual(t)
 	for path, text := range pages {
-		if slices.Contains(unfinished, path) {
-			continue
-		}
 		for _, complaint := range dead(path, text, pages) {
 			t.Errorf("%s: %s", path, complaint)
 		}
