@@ -26,6 +26,8 @@
 // after a restart calls Recover, then the book's, then submits again what Knows does not
 // report. It has no messages of its own: those of package lease do.
 //
+// A policy of one's own is a PlaceFunc (QueueConfig.Place).
+//
 // Invariants, checked in simulation:
 //
 //   - no claim leaves before the decision to claim is durable;

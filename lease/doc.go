@@ -2,8 +2,9 @@
 // travel to jobs, jobs and accounts stay at home (Delegated MatchMaking, Iosup et al.
 // 2007; The gain of resource delegation, 2009).
 //
-// A Domain is the two-layer site of the latter, which leases what one job lacks from
-// partners of the same owner (S-STRD, X-STRD).
+// A Matchmaker decides when a site borrows, of whom and how much, and what it lends: by
+// the load (DMM), or at each submission what a job lacks, all of it or nothing (SSTRD,
+// XSTRD). Rules are policies of one's own. Its comment says what its owner does.
 //
 // A Kinship is a site's place in the hierarchy of delegation: links by configuration and
 // by invitation of the parent, and how loops of several sites are noticed. Its owner

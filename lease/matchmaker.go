@@ -12,8 +12,9 @@ import (
 
 // Matchmaker is the site manager of Delegated MatchMaking (§4): it dispatches the
 // requests of a site to its processors, delegates them to neighbours when the site
-// is full, and serves or passes on what neighbours delegate to it. It works on the
-// site's cluster and book. It is deterministic, reads no clock and is not safe for
+// is full, and serves or passes on what neighbours delegate to it. By SSTRD or XSTRD it is
+// the layer of delegation above the local queue ("The gain of resource delegation",
+// section 4.2). It works on the site's cluster and book. It is deterministic, reads no clock and is not safe for
 // concurrent use.
 //
 // What its owner does, besides what the Book wants:
@@ -21,8 +22,8 @@ import (
 //  1. Submit every job; Cancel those whose user wants that;
 //  2. feed Step every local input of the book, and a grid.Tick at the end of a turn;
 //  3. then call Dispatch and start what it returns, on the site's own processors;
-//  4. start what is Brought on the lease that it names; report the end by Ended; end
-//     what is Lost;
+//  4. start what is Brought on the lease that it names, or on own processors and the
+//     leases together; report the end by Ended; end what is Lost;
 //  5. when the book says Vacate, end what runs on that lease, report it by Ended and
 //     Submit it anew: another site is asked.
 type Matchmaker struct {
