@@ -28,7 +28,7 @@ func dataNet(t *testing.T, seed uint64, link testnet.Link, jobs headJobs, faults
 			Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: grid.Credit, Lease: site.LeaseConfig{Lend: true, Term: 20 * grid.Second},
 			Limits: site.Limits{Jobs: scenario.JobsMax, PerUser: scenario.JobsMax, Finished: scenario.JobsMax, Retention: grid.Day},
 		}
-		cfg.Directory = directory.Config{Self: cfg.ID, Federation: "virtual", Topic: "load"}
+		cfg.Directory = directory.Config{Federation: "virtual", Topic: "load"}
 		cfg.Survey.Topic = "load"
 		at, err := n.Add(testnet.Member{ID: cfg.ID, Rating: cfg.Rating, New: func(incarnation int) (testnet.Site, error) {
 			return site.New(cfg, draw.PCG(seed+uint64(incarnation)<<32, cfg.ID, draw.ForSite).Uint64())
