@@ -1,0 +1,374 @@
+package site
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"gridnode/directory"
+	"gridnode/grid"
+	"gridnode/internal/wire"
+	"gridnode/lease"
+	"gridnode/market"
+	"gridnode/market/bank"
+)
+
+// network is a few sites whose messages a transcript delivers. What the directory and
+// gossip say is delivered at once, and not shown.
+type network struct {
+	t      *testing.T
+	now    grid.Time
+	sites  map[grid.SiteID]*node
+	order  []grid.SiteID
+	flight []message
+	quiet  []quietInput // to be given before anything else
+	trace  strings.Builder
+	token  uint64
+}
+
+type message struct {
+	from, to grid.SiteID
+	message  grid.Message
+}
+
+type quietInput struct {
+	to grid.SiteID
+	in grid.Input
+}
+
+// node is a site with what its driver keeps for it.
+type node struct {
+	n       *network
+	cfg     Config
+	site    *Site // nil while it is down
+	life    uint64
+	out     grid.Outbox
+	records map[string][]byte
+	tasks   map[string]grid.Task // that were started, by their names in the transcript
+	killed  map[string]string    // why, if they were
+}
+
+// start is when a transcript begins; its times count from then.
+const start = 1_000_000 * grid.Second
+
+func newNetwork(t *testing.T) *network {
+	return &network{t: t, now: start, sites: make(map[grid.SiteID]*node)}
+}
+
+func (n *network) takeTrace() string {
+	defer n.trace.Reset()
+	if n.trace.Len() == 0 {
+		return "nothing\n"
+	}
+	return n.trace.String()
+}
+
+func (n *network) say(format string, args ...any) { fmt.Fprintf(&n.trace, format+"\n", args...) }
+
+func (n *network) add(cfg Config) {
+	s := &node{n: n, cfg: cfg, records: make(map[string][]byte), tasks: make(map[string]grid.Task), killed: make(map[string]string)}
+	n.sites[cfg.ID] = s
+	n.order = append(n.order, cfg.ID)
+	s.boot()
+	s.step()
+}
+
+// boot makes the site, which remembers nothing.
+func (s *node) boot() {
+	s.life++
+	var err error
+	if s.site, err = New(s.cfg, s.life); err != nil {
+		s.n.t.Fatal(err)
+	}
+}
+
+// restart starts the site a second later from what it has saved; inputs come before its
+// first Tick.
+func (s *node) restart(inputs ...grid.Input) {
+	s.n.now += grid.Second
+	s.boot()
+	if err := s.site.Recover(s.n.now, s.stored, &s.out); err != nil {
+		s.n.t.Fatal(err)
+	}
+	s.carryOut()
+	s.step(inputs...)
+}
+
+// stored yields what the site has saved, in order of the keys, as a store does.
+func (s *node) stored(yield func(string, []byte) bool) {
+	for _, key := range slices.Sorted(maps.Keys(s.records)) {
+		if !yield(key, s.records[key]) {
+			return
+		}
+	}
+}
+
+// step gives inputs and Ticks, and all that follows quietly.
+func (s *node) step(inputs ...grid.Input) {
+	if s.site != nil {
+		for _, in := range inputs {
+			s.site.Step(s.n.now, in, &s.out)
+			s.carryOut()
+		}
+		for range 20 {
+			s.site.Step(s.n.now, grid.Tick{}, &s.out)
+			s.carryOut()
+			if s.site.NextTimer() > s.n.now {
+				break
+			}
+		}
+	}
+	s.n.settle()
+}
+
+// settle gives the quiet inputs.
+func (n *network) settle() {
+	for len(n.quiet) > 0 {
+		next := n.quiet[0]
+		n.quiet = n.quiet[1:]
+		if s := n.sites[next.to]; s != nil {
+			s.step(next.in)
+		}
+	}
+}
+
+// advance lets time pass; messages are delivered at once if deliver is set.
+func (n *network) advance(span grid.Time, deliver bool) {
+	until := n.now + span
+	for {
+		next := grid.Never
+		for _, id := range n.order {
+			if s := n.sites[id]; s.site != nil {
+				next = min(next, s.site.NextTimer())
+			}
+		}
+		if next > until {
+			break
+		}
+		n.now = max(n.now, next)
+		for _, id := range n.order {
+			if s := n.sites[id]; s.site != nil && s.site.NextTimer() <= n.now {
+				s.step()
+			}
+		}
+		for deliver && len(n.flight) > 0 {
+			n.deliver(0)
+		}
+	}
+	n.now = until
+}
+
+// holders returns the sites that keep cells of the directory.
+func (n *network) holders() (ids []grid.SiteID) {
+	for _, id := range n.order {
+		if s := n.sites[id]; s.cfg.Parts == 0 || s.cfg.Parts.has(Quotes|Gossip) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// deliver delivers one of the messages under way.
+func (n *network) deliver(i int) {
+	if len(n.flight) == 0 {
+		n.say("no message is under way")
+		return
+	}
+	m := n.flight[i]
+	n.flight = slices.Delete(n.flight, i, i+1)
+	n.sites[m.to].step(&grid.Delivery{From: m.from, Message: m.message})
+}
+
+// carryOut carries effects out and writes them down.
+func (s *node) carryOut() {
+	n, id := s.n, s.cfg.ID
+	for _, e := range s.out.Effects {
+		switch e.Kind {
+		case grid.EffectSend, grid.EffectPublish:
+			send := s.out.Sends[e.Index]
+			s.send(e.Kind, send.To, send.Message)
+		case grid.EffectSave, grid.EffectDelete:
+			s.store(e.Kind, s.out.Records[e.Index])
+		case grid.EffectStart:
+			task := s.out.Tasks[e.Index]
+			name := taskName(task.ID)
+			s.tasks[name] = task
+			delete(s.killed, name)
+			n.say("%v %s: start %s%s", n.now-start, id, name, describeTask(&task))
+		case grid.EffectKill:
+			task := s.out.Tasks[e.Index]
+			s.killed[taskName(task.ID)] = task.Cause
+			n.say("%v %s: kill %s: %s", n.now-start, id, taskName(task.ID), task.Cause)
+		case grid.EffectClosest:
+			n.quiet = append(n.quiet, quietInput{id, &grid.Closest{Key: s.out.Keys[e.Index], Peers: n.holders()}})
+		case grid.EffectProbe:
+			n.quiet = append(n.quiet, quietInput{id, &grid.Probed{To: s.out.Probes[e.Index], RoundTrip: 10 * grid.Millisecond}})
+		case grid.EffectTell:
+			ev := s.out.Events[e.Index]
+			n.say("%v %s: tell job %d %v%s", n.now-start, id, ev.Job.ID.Lo, ev.Kind, optional(" at ", string(ev.Site))+optional(": ", ev.Text))
+		case grid.EffectAnswer:
+			n.say("%v %s: answer %s", n.now-start, id, describeAnswer(s.out.Answers[e.Index].Value))
+		}
+	}
+	s.out.Reset()
+}
+
+func (s *node) send(kind grid.EffectKind, to grid.SiteID, m grid.Message) {
+	n, id := s.n, s.cfg.ID
+	if kind == grid.EffectPublish {
+		for _, other := range n.order {
+			if other != id {
+				n.quiet = append(n.quiet, quietInput{other, &grid.Delivery{From: id, Message: m}})
+			}
+		}
+		return
+	}
+	if m.MessageKind() >= wire.DirectoryPublish && m.MessageKind() <= wire.DirectoryReported {
+		n.quiet = append(n.quiet, quietInput{to, &grid.Delivery{From: id, Message: m}})
+		return
+	}
+	n.say("%v %s->%s %s", n.now-start, id, to, describe(m))
+	n.flight = append(n.flight, message{id, to, m})
+}
+
+func (s *node) store(kind grid.EffectKind, r grid.Record) {
+	what, _, _ := strings.Cut(r.RecordKey(), "/")
+	e, isJob := r.(*entry)
+	if isJob {
+		what = fmt.Sprintf("job %d", e.job.ID.Lo)
+	}
+	if kind == grid.EffectDelete {
+		delete(s.records, r.RecordKey())
+		s.n.say("%v %s: delete %s", s.n.now-start, s.cfg.ID, what)
+		return
+	}
+	s.records[r.RecordKey()] = r.AppendRecord(nil)
+	if isJob {
+		what += fmt.Sprintf(" %v, epoch %d", e.state, e.epoch)
+	}
+	s.n.say("%v %s: save %s", s.n.now-start, s.cfg.ID, what)
+}
+
+// taskName is how a transcript calls a task: its job and epoch.
+func taskName(id grid.TaskID) string {
+	if _, yes := IsPilot(id); yes {
+		return "pilot"
+	}
+	return fmt.Sprintf("%d.%d", id.Job.Lo, id.Epoch)
+}
+
+func describeTask(t *grid.Task) string {
+	switch {
+	case t.Gang != nil:
+		var parts []string
+		for _, p := range t.Gang.Parts {
+			parts = append(parts, fmt.Sprintf("%d@%s", p.Processors, p.Site))
+		}
+		return fmt.Sprintf(" as a gang of %s for %v", strings.Join(parts, ", "), t.Limit)
+	case t.Job == nil:
+		return fmt.Sprintf(" for %s for %v", t.Pilot.Site, t.Limit)
+	case t.Pilot.Site != "":
+		return fmt.Sprintf(" on %d processors of %s for %v", t.Job.Processors, t.Pilot.Site, t.Limit)
+	}
+	return fmt.Sprintf(" on %d processors for %v", t.Job.Processors, t.Limit)
+}
+
+// describe says of a message what a transcript is about.
+func describe(m grid.Message) string {
+	text := wire.KindName(m.MessageKind())
+	switch m := m.(type) {
+	case *market.Negotiate:
+		return fmt.Sprintf("%s %s, %d processors%s", text, taskName(m.Task), m.Processors, optional(", pays from ", string(m.Bank)))
+	case *market.Reply:
+		if m.Refusal != market.Granted {
+			return fmt.Sprintf("%s %s: %v", text, taskName(m.Task), m.Refusal)
+		}
+		return fmt.Sprintf("%s %s: for at most %v, from %v to %v", text, taskName(m.Task), m.Cost, m.Start, m.Finish)
+	case *market.JobSubmission:
+		return fmt.Sprintf("%s %d.%d%s", text, m.Job.ID.Lo, m.Epoch, yes(", with a cheque", m.Cheque != nil))
+	case *market.JobCompletion:
+		return fmt.Sprintf("%s %s, exit code %d%s", text, taskName(m.Task), m.ExitCode, optional(", ", m.Reason)+yes(", abandoned", m.Abandoned))
+	case *market.Acknowledge:
+		return fmt.Sprintf("%s %s of %s%s", text, taskName(m.Task), wire.KindName(m.Of), yes(", unknown", m.Unknown)+yes(", with an agreement", m.Agreement != nil))
+	case *market.Cancel:
+		return fmt.Sprintf("%s %s%s", text, taskName(m.Task), optional(": ", m.Cause))
+	case *lease.Request:
+		return fmt.Sprintf("%s %d processors for %v", text, m.Processors, m.Span)
+	case *lease.Grant:
+		return fmt.Sprintf("%s for %v, held for %v", text, m.Span, m.Hold)
+	case *lease.Refuse:
+		return fmt.Sprintf("%s: %v", text, m.Reason)
+	case *lease.Released:
+		return fmt.Sprintf("%s: %v", text, m.Cause)
+	case *bank.Draw:
+		return fmt.Sprintf("%s %s: %v for %s%s", text, taskName(m.Task), m.Ceiling, m.Payee, yes(", withdrawn", m.Withdrawn))
+	case *bank.Drawn:
+		if m.Cheque == nil {
+			return fmt.Sprintf("%s %s: refused (%v)", text, taskName(m.Task), m.Refusal)
+		}
+		return fmt.Sprintf("%s %s: a cheque over %v", text, taskName(m.Task), m.Cheque.Ceiling)
+	case *bank.Redeemed:
+		return fmt.Sprintf("%s %s: %v", text, taskName(m.Task), m.Paid)
+	case *bank.Settled:
+		return fmt.Sprintf("%s %s: %v", text, taskName(m.Task), m.Paid)
+	}
+	return text
+}
+
+func describeAnswer(v any) string {
+	switch v := v.(type) {
+	case *Submitted:
+		return fmt.Sprintf("submitted job %d%s%s", v.ID.Lo, yes(", known", v.Known), failure(v.Err))
+	case *Cancelled:
+		return "cancelled" + optional(", now ", v.State.name()) + failure(v.Err)
+	case *PriceSet:
+		return fmt.Sprintf("price %v, before %v%s", v.Price, v.Before, failure(v.Err))
+	case *LeaseAnswer:
+		return fmt.Sprintf("lease: %d processors, %v%s", v.Lease.Processors, v.Lease.State, failure(v.Err))
+	case *LinkAnswer:
+		return fmt.Sprintf("link to %s: %v%s", v.Link.Site, v.Link.Standing, failure(v.Err))
+	case *market.PreviewResult:
+		return fmt.Sprintf("preview%s%s", yes(", waits", v.Waits), failure(v.Err)) + verdicts(v.Verdicts)
+	case *directory.Found:
+		var offers []string
+		for i := range v.Quotes {
+			q := &v.Quotes[i]
+			offers = append(offers, fmt.Sprintf("%s at %v, %d free", q.Site, q.Price, q.Free))
+		}
+		return "found " + strings.Join(offers, "; ") + failure(v.Err)
+	}
+	return "something"
+}
+
+func verdicts(list []market.Verdict) (text string) {
+	for i := range list {
+		text += fmt.Sprintf("; %s %v%s", list[i].Site, list[i].Outcome, optional(", ", list[i].Detail))
+	}
+	return text
+}
+
+// name is the state's name; empty for none.
+func (s State) name() string { return stateNames[s] }
+
+func failure(err error) string {
+	if err == nil {
+		return ""
+	}
+	return ": " + err.Error()
+}
+
+func optional(before, text string) string {
+	if text == "" {
+		return ""
+	}
+	return before + text
+}
+
+func yes(text string, is bool) string {
+	if !is {
+		return ""
+	}
+	return text
+}
