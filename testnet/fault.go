@@ -113,6 +113,11 @@ func (f *Fault) Healing() bool { return f.healing }
 func (n *Network) partition(i int32, f *Fault) {
 	if f.healing {
 		n.cuts = slices.DeleteFunc(n.cuts, func(c cut) bool { return c.fault == f.begun })
+		for i := range n.members {
+			if r, ok := n.members[i].router.(interface{ Rejoin() }); ok {
+				r.Rejoin()
+			}
+		}
 		return
 	}
 	c := cut{fault: i, inside: make([]bool, len(n.members))}

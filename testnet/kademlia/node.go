@@ -48,6 +48,7 @@ type Node struct {
 	backlog []grid.Key
 	pending []request // sent and not answered, by deadline and by token
 	token   uint32
+	lost    []*Peer // dropped from the table, the latest last
 	stats   Stats
 }
 
@@ -103,6 +104,25 @@ func (n *Node) Join(peers ...*Peer) {
 	}
 }
 
+// Rejoin puts the peers into the table again that it has lost: whoever was cut off makes
+// its connections anew once it can.
+func (n *Node) Rejoin() {
+	n.Seed(n.lost...)
+	n.lost = nil
+}
+
+// lose drops a peer that does not answer, and remembers it.
+func (n *Node) lose(p *Peer) {
+	n.table.remove(p)
+	if slices.Contains(n.lost, p) {
+		return
+	}
+	if len(n.lost) >= n.cfg.K {
+		n.lost = slices.Delete(n.lost, 0, 1)
+	}
+	n.lost = append(n.lost, p)
+}
+
 // Speaks reports whether messages of this kind are for a Node.
 func (n *Node) Speaks(kind grid.Kind) bool {
 	return kind == wire.KademliaFind || kind == wire.KademliaNodes
@@ -134,6 +154,9 @@ func (n *Node) Closest(now grid.Time, key grid.Key, out *grid.Outbox) {
 
 // begin begins the look-up of a key, which lies at a point.
 func (n *Node) begin(now grid.Time, key, point grid.Key, out *grid.Outbox) {
+	if len(n.lost) > 0 && n.Known() == 0 {
+		n.Rejoin()
+	}
 	l := n.cfg.Pool.lookup(point)
 	l.asked = key
 	var near [KMax]contact
@@ -210,7 +233,7 @@ func (n *Node) conclude(r request, answer *Nodes) {
 	switch {
 	case r.lookup.stage == following: // kad-dht draws no conclusion for its table then
 	case answer == nil:
-		n.table.remove(r.to)
+		n.lose(r.to)
 	default:
 		n.table.add(r.to)
 	}
