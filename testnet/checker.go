@@ -10,7 +10,8 @@ import (
 //
 //   - an acknowledged job ends, and ends once (J-1, J-5, J-6 in spirit: done,
 //     failed, cancelled or refused, told once by its home);
-//   - a job has at most one execution alive anywhere (J-3);
+//   - a job has at most one execution alive anywhere (J-3), of a co-allocated one all
+//     tasks are of the same, and no execution or task begins twice;
 //   - executions never need more processors than their site has (P-1).
 //
 // It keeps something for each job, so it is for runs of bounded length.
@@ -18,10 +19,17 @@ type Checker struct {
 	n        *Network
 	capacity []int64
 	used     []int64
-	alive    map[grid.JobID]int // executions
+	alive    map[grid.JobID]alive
+	begun    map[grid.TaskID]bool
 	acked    map[grid.JobID]bool
 	ended    map[grid.JobID]string
 	err      error // the first violation
+}
+
+// alive is what occupies processors for a job.
+type alive struct {
+	execution grid.TaskID // of a co-allocated job as a whole
+	count     int         // its tasks
 }
 
 // Check starts to watch n, whose sites have that many processors. Its Config.Check must
@@ -30,7 +38,7 @@ type Checker struct {
 func Check(n *Network, processors []int64, refused func(answer any) (id grid.JobID, submission bool, err error)) *Checker {
 	c := &Checker{
 		n: n, capacity: processors, used: make([]int64, n.Len()),
-		alive: make(map[grid.JobID]int), acked: make(map[grid.JobID]bool), ended: make(map[grid.JobID]string),
+		alive: make(map[grid.JobID]alive), begun: make(map[grid.TaskID]bool), acked: make(map[grid.JobID]bool), ended: make(map[grid.JobID]string),
 	}
 	n.Observe(Observer{
 		Start: c.start, End: c.end, Event: c.event,
@@ -55,9 +63,20 @@ func (c *Checker) Violated(format string, args ...any) {
 
 func (c *Checker) start(now grid.Time, x *Execution) {
 	id := x.Job.ID
-	if c.alive[id]++; c.alive[id] > 1 {
-		c.Violated("job %s has %d executions alive, the last with epoch %d at %s", id, c.alive[id], x.ID.Epoch, c.n.ID(x.Site))
+	execution := x.ID
+	if x.Rank != nil {
+		execution = x.Rank.Gang.Task
 	}
+	a := c.alive[id]
+	if a.count++; a.count > 1 && (x.Rank == nil || a.execution != execution) {
+		c.Violated("job %s has %d executions alive, with epoch %d, and with epoch %d at %s", id, a.count, a.execution.Epoch, execution.Epoch, c.n.ID(x.Site))
+	}
+	a.execution = execution
+	c.alive[id] = a
+	if c.begun[x.ID] {
+		c.Violated("job %s begins twice with epoch %d, the second time at %s", id, x.ID.Epoch, c.n.ID(x.Site))
+	}
+	c.begun[x.ID] = true
 	if outcome, over := c.ended[id]; over {
 		c.Violated("job %s is %s and starts again with epoch %d at %s", id, outcome, x.ID.Epoch, c.n.ID(x.Site))
 	}
@@ -68,9 +87,12 @@ func (c *Checker) start(now grid.Time, x *Execution) {
 
 func (c *Checker) end(now grid.Time, x *Execution) {
 	c.used[x.Site] -= x.Job.Processors
-	if c.alive[x.Job.ID]--; c.alive[x.Job.ID] == 0 {
+	a := c.alive[x.Job.ID]
+	if a.count--; a.count == 0 {
 		delete(c.alive, x.Job.ID)
+		return
 	}
+	c.alive[x.Job.ID] = a
 }
 
 func (c *Checker) event(now grid.Time, site int, e *grid.Event) {
@@ -100,10 +122,8 @@ func (c *Checker) AtRest() error {
 	if lost > 0 {
 		c.Violated("%d acknowledged jobs have not ended", lost)
 	}
-	for id, n := range c.alive {
-		if n > 0 {
-			c.Violated("job %s has an execution alive after its end", id)
-		}
+	for id := range c.alive {
+		c.Violated("job %s has an execution alive after its end", id)
 	}
 	return c.err
 }

@@ -62,12 +62,12 @@ func (n *Network) carry(s int32, e grid.Effect, out *grid.Outbox) {
 		t := &out.Tasks[e.Index]
 		n.trace.effect(s, e.Kind, uint64(t.ID.Epoch))
 		n.trace.job(t.ID.Job)
-		n.start(s, *t)
+		n.start(s, t)
 	case grid.EffectKill:
 		t := &out.Tasks[e.Index]
 		n.trace.effect(s, e.Kind, uint64(t.ID.Epoch))
 		n.trace.job(t.ID.Job)
-		n.kill(s, *t)
+		n.kill(s, t)
 	case grid.EffectClosest:
 		n.trace.effect(s, e.Kind, uint64(out.Keys[e.Index][0]))
 		n.keys = append(n.keys, out.Keys[e.Index])

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"gridnode/grid"
+	"gridnode/node/pilot"
 )
 
 // Execution is a run of a job on the processors of a site.
@@ -15,6 +16,9 @@ type Execution struct {
 	Start, End grid.Time // true time; End is planned while it lives
 	Lost       bool      // its machine died under it
 	Reason     string    // why it was ended; empty if it ended by itself
+
+	Pilot grid.Pilot // under which it runs, at the lender: whose the lease is; zero: none
+	Rank  *grid.Rank // of a task of a gang; else nil
 
 	state      executionState
 	generation uint32 // of the slot: events of what it held before are void
@@ -77,17 +81,21 @@ func (n *Network) Executions(site int, f func(x *Execution)) {
 // Alive returns how many executions occupy processors anywhere.
 func (n *Network) Alive() int64 { return n.tasks.alive }
 
-// start carries out a Start. Starting what is known already changes nothing: a
-// site that restarts may order again what it had ordered before.
-func (n *Network) start(s int32, t grid.Task) {
+// start carries out a Start.
+func (n *Network) start(s int32, t *grid.Task) {
 	switch {
 	case t.Job == nil:
-		n.keepPilot(s, t)
-		return
-	case t.Pilot.Key != 0:
-		n.startAway(s, t)
-		return
+		n.away(s).keep(t)
+	case n.takes(s, t):
+		n.away(s).start(t)
+	default:
+		n.run(s, t)
 	}
+}
+
+// run starts a task on a site's own processors. Starting what is known already changes
+// nothing: a site that restarts may order again what it had ordered before.
+func (n *Network) run(s int32, t *grid.Task) {
 	m := &n.members[s]
 	if m.incarnation > 0 && n.find(s, t.ID) != none {
 		return
@@ -106,15 +114,20 @@ func (n *Network) start(s int32, t grid.Task) {
 	}
 	x := &n.tasks.slots[i]
 	*x = Execution{
-		ID: t.ID, Job: t.Job, Site: int(s), Start: n.now, End: n.now.Add(span), Reason: reason,
+		ID: t.ID, Job: t.Job, Site: int(s), Rank: t.Rank, Start: n.now, End: n.now.Add(span), Reason: reason,
 		state: executionAlive, generation: x.generation + 1, next: m.executions, prev: none,
 	}
 	if m.executions != none {
 		n.tasks.slots[m.executions].prev = i
 	}
 	m.executions = i
-	n.tasks.alive++
 	n.queue.push(x.End, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
+	n.begin(x)
+}
+
+// begin counts an execution that occupies processors from now on.
+func (n *Network) begin(x *Execution) {
+	n.tasks.alive++
 	for j := range n.observers {
 		if f := n.observers[j].Start; f != nil {
 			f(n.now, x)
@@ -133,18 +146,22 @@ func (n *Network) find(s int32, id grid.TaskID) int32 {
 }
 
 // kill carries out a Kill. Killing what is not there changes nothing.
-func (n *Network) kill(s int32, t grid.Task) {
+func (n *Network) kill(s int32, t *grid.Task) {
 	switch {
+	case n.takes(s, t):
+		n.away(s).kill(t)
 	case t.Job == nil && t.Pilot.Key != 0:
-		n.killPilot(s, t)
-		return
-	case t.Pilot.Key != 0:
-		n.killAway(s, t)
-		return
+		n.away(s).release(t)
+	default:
+		n.end(s, t)
 	}
+}
+
+// end ends a task on a site's own processors, and reports whether there is one.
+func (n *Network) end(s int32, t *grid.Task) bool {
 	i := n.find(s, t.ID)
 	if i == none || n.tasks.slots[i].state != executionAlive {
-		return
+		return i != none
 	}
 	x := &n.tasks.slots[i]
 	x.Reason = t.Cause
@@ -153,6 +170,7 @@ func (n *Network) kill(s int32, t grid.Task) {
 	}
 	// The planned end finds the slot free, or of another generation.
 	n.queue.push(n.now, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
+	return true
 }
 
 // taskEnd is the end of an execution. Its site learns of it now, or when it is up again.
@@ -162,14 +180,14 @@ func (n *Network) taskEnd(e *event) {
 		return
 	}
 	n.trace.job(x.ID.Job)
-	n.over(x)
+	n.gone(x)
 	if n.members[e.to].core != nil {
 		n.report(e.to, e.index)
 	}
 }
 
-// over frees the processors of an execution.
-func (n *Network) over(x *Execution) {
+// gone frees the processors of an execution.
+func (n *Network) gone(x *Execution) {
 	x.End = n.now
 	x.state = executionOver
 	n.tasks.alive--
@@ -180,24 +198,43 @@ func (n *Network) over(x *Execution) {
 	}
 }
 
-// report tells a site how an execution ended and forgets the execution.
+// report tells a site how an execution ended and forgets the execution. That of a task of
+// a gang is kept until the gang has ended.
 func (n *Network) report(s, i int32) {
-	m := &n.members[s]
 	x := &n.tasks.slots[i]
 	if x.state != executionOver {
 		panic(fmt.Sprintf("testnet: report of execution %v in state %d", x.ID, x.state))
 	}
-	n.ended = grid.TaskEnded{ID: x.ID, Lost: x.Lost}
-	if !x.Lost {
-		n.ended.Result = grid.Result{Start: m.Clock.Local(x.Start), End: m.Clock.Local(x.End), Reason: x.Reason}
-		switch x.Reason {
-		case "":
-		case TimeLimit:
-			n.ended.Result.ExitCode = exitTimeLimit
-		default:
-			n.ended.Result.ExitCode = exitKilled
-		}
+	n.ended = n.outcome(s, x)
+	if x.Rank != nil {
+		n.away(s).step(&pilot.RankEnded{Ended: n.ended})
+		return
 	}
+	n.free(s, i)
+	n.step(s, &n.ended)
+}
+
+// outcome says how an execution ended, on its site's clock.
+func (n *Network) outcome(s int32, x *Execution) grid.TaskEnded {
+	ended := grid.TaskEnded{ID: x.ID, Lost: x.Lost}
+	if !x.Lost {
+		clock := n.members[s].Clock
+		ended.Result = grid.Result{Start: clock.Local(x.Start), End: clock.Local(x.End), ExitCode: ExitCode(x.Reason), Reason: x.Reason}
+	}
+	return ended
+}
+
+// forget drops the end of a task of a gang on a site's own processors.
+func (n *Network) forget(s int32, id grid.TaskID) {
+	if i := n.find(s, id); i != none && n.tasks.slots[i].state == executionOver {
+		n.free(s, i)
+	}
+}
+
+// free gives the slot of an execution back.
+func (n *Network) free(s, i int32) {
+	m := &n.members[s]
+	x := &n.tasks.slots[i]
 	if x.prev == none {
 		m.executions = x.next
 	} else {
@@ -209,5 +246,4 @@ func (n *Network) report(s, i int32) {
 	generation := x.generation
 	*x = Execution{generation: generation}
 	n.tasks.free = append(n.tasks.free, i)
-	n.step(s, &n.ended)
 }

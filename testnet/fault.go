@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"gridnode/grid"
+	"gridnode/node/pilot"
 )
 
 // FaultKind is what goes wrong.
@@ -142,6 +143,9 @@ func (n *Network) crash(s int32, machine bool) {
 	m := &n.members[s]
 	m.core, m.router, m.fuse = nil, nil, false
 	m.armed = grid.Never
+	if m.away != nil {
+		m.away.crash(machine)
+	}
 	if !machine {
 		return
 	}
@@ -149,11 +153,8 @@ func (n *Network) crash(s int32, machine bool) {
 	for i := m.executions; i != none; i = n.tasks.slots[i].next {
 		if x := &n.tasks.slots[i]; x.state == executionAlive {
 			x.Lost = true
-			n.over(x)
+			n.gone(x)
 		}
-	}
-	for _, p := range n.pilotsOf(s) {
-		n.endPilot(p)
 	}
 }
 
@@ -172,6 +173,15 @@ func (n *Network) restart(s int32) {
 	if m.Router != nil {
 		m.router = m.Router(int(m.incarnation))
 	}
+	var known []int32
+	for i := m.executions; i != none; i = n.tasks.slots[i].next {
+		known = append(known, i)
+	}
+	slices.Reverse(known) // in the order they were started
+	if m.away != nil {
+		m.away.boot()
+		n.found(s, known)
+	}
 	if r, ok := core.(Recoverer); ok {
 		if err := r.Recover(m.Clock.Local(n.now), m.saved, n.outbox()); err != nil {
 			n.err = fmt.Errorf("restart site %s at %v: recover: %w", m.ID, n.now, err)
@@ -179,22 +189,35 @@ func (n *Network) restart(s int32) {
 		}
 		n.carryOut(s)
 	}
-	var known []int32
-	for i := m.executions; i != none; i = n.tasks.slots[i].next {
-		known = append(known, i)
-	}
-	slices.Reverse(known) // in the order they were started
 	for _, i := range known {
-		if x := &n.tasks.slots[i]; x.state == executionOver {
+		if x := &n.tasks.slots[i]; x.state == executionOver && x.Rank == nil {
 			n.report(s, i)
 		} else if n.cfg.Inputs.Adopted != nil {
 			n.step(s, n.cfg.Inputs.Adopted(x.ID, m.Clock.Local(x.Start)))
 		}
 	}
-	n.reportPilots(s)
+	if m.away != nil {
+		m.away.report()
+	}
 	n.resubmit(s)
 	if m.router != nil { // a node of the DHT that comes back looks itself up
 		n.closestTo(s, sha256.Sum256([]byte(m.ID)))
 	}
 	n.owe(s)
+}
+
+// found tells a daemon that is up again which tasks of gangs are there.
+func (n *Network) found(s int32, known []int32) {
+	for _, i := range known {
+		x := &n.tasks.slots[i]
+		if x.Rank == nil {
+			continue
+		}
+		in := &pilot.Found{ID: x.ID}
+		if x.state == executionOver {
+			ended := n.outcome(s, x)
+			in.Ended = &ended
+		}
+		n.away(s).step(in)
+	}
 }

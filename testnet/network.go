@@ -44,12 +44,13 @@ type Inputs struct {
 // Observer sees what happens and changes nothing. Any field may be nil.
 // What it is given is valid until it returns, jobs for ever.
 type Observer struct {
-	Event  func(now grid.Time, site int, e *grid.Event) // a site told it
-	Answer func(now grid.Time, site int, a grid.Answer) // a site answered it
-	Start  func(now grid.Time, x *Execution)            // an execution has started
-	End    func(now grid.Time, x *Execution)            // an execution has ended
-	Turn   func(now grid.Time, site int)                // a site has had its Tick and is at rest
-	Fault  func(now grid.Time, f *Fault)                // a fault strikes
+	Event  func(now grid.Time, site int, e *grid.Event)  // a site told it
+	Answer func(now grid.Time, site int, a grid.Answer)  // a site answered it
+	Start  func(now grid.Time, x *Execution)             // an execution has started
+	End    func(now grid.Time, x *Execution)             // an execution has ended
+	Ready  func(now grid.Time, site int, id grid.TaskID) // a task of a gang can be started there at once
+	Turn   func(now grid.Time, site int)                 // a site has had its Tick and is at rest
+	Fault  func(now grid.Time, f *Fault)                 // a fault strikes
 }
 
 // Config of a virtual network. The zero value is a perfect network without faults.
@@ -90,7 +91,6 @@ type Network struct {
 	topics    map[string][]int32
 	counts    counts
 	tasks     executor
-	pilots    pilots
 	calls     slots[func()]
 	faults    []Fault
 	cuts      []cut
@@ -146,6 +146,7 @@ type member struct {
 	link        rand.PCG
 	Member
 	records map[string][]byte
+	away    *away // nil: it has neither lent nor borrowed, nor run a gang
 }
 
 // New returns a network without sites.
@@ -161,7 +162,7 @@ func New(cfg Config) (*Network, error) {
 	}
 	return &Network{
 		cfg: cfg, index: make(map[grid.SiteID]int32), topics: make(map[string][]int32),
-		users: users{open: make(map[uint64]pending)}, trace: newTrace(), pilots: newPilots(),
+		users: users{open: make(map[uint64]pending)}, trace: newTrace(),
 	}, nil
 }
 
@@ -416,6 +417,11 @@ func (n *Network) step(s int32, in grid.Input) {
 	}
 	m.core.Step(m.Clock.Local(n.now), in, n.outbox())
 	n.carryOut(s)
+	if m.away != nil && m.core != nil {
+		if ended, ok := in.(*grid.TaskEnded); ok {
+			m.away.acknowledge(ended.ID)
+		}
+	}
 	n.owe(s)
 }
 

@@ -35,6 +35,13 @@ func (t *trace) effect(s int32, kind grid.EffectKind, detail uint64) {
 	t.add(detail)
 }
 
+// away adds what is said about a task on borrowed processors.
+func (t *trace) away(s int32, what uint64, id grid.TaskID) {
+	t.add(5<<61 | what<<32 | uint64(s))
+	t.add(uint64(id.Epoch))
+	t.job(id.Job)
+}
+
 // message adds the job that a message is about.
 func (t *trace) message(m grid.Message) {
 	if about, ok := m.(grid.JobMessage); ok {

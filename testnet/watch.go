@@ -12,11 +12,13 @@ func (n *Network) Call(at grid.Time, site int, do func()) {
 func (n *Network) Step(site int, in grid.Input) { n.step(int32(site), in) }
 
 // Pilots returns how many pilots there are anywhere.
-func (n *Network) Pilots() int { return len(n.pilots.kept) }
-
-// Away reports whether a site has a task on processors that it borrowed.
-func (n *Network) Away(site int, id grid.TaskID) bool {
-	return n.pilots.away[awayID{int32(site), id}] != nil
+func (n *Network) Pilots() (count int) {
+	for i := range n.members {
+		if a := n.members[i].away; a != nil {
+			count += len(a.pilots)
+		}
+	}
+	return count
 }
 
 // RunTime returns how long a job really runs on processors of that rating: its true

@@ -87,36 +87,74 @@ type leaseCounts struct {
 }
 
 // leaseWatch watches what sites lend each other, besides what the checker does: a lender
-// lends for longer in true time than its borrower believes (P-4), and once everything
-// has ended no lease, no pilot and no processor is missing (P-3).
+// lends for longer in true time than its borrower believes (P-4), on a lease no more
+// processors are used than it has (P-2), nothing runs on one that is over, and once
+// everything has ended no lease, no pilot and no processor is missing (P-3).
 type leaseWatch struct {
 	n      *testnet.Network
 	checks *testnet.Checker
 	counts leaseCounts
+	used   []map[uint64]int64 // processors in use at each site, by the lender's number of the grant
 }
 
 func watchLeases(n *testnet.Network, c *testnet.Checker) *leaseWatch {
-	w := &leaseWatch{n: n, checks: c}
+	w := &leaseWatch{n: n, checks: c, used: make([]map[uint64]int64, n.Len())}
+	for i := range w.used {
+		w.used[i] = make(map[uint64]int64)
+	}
 	n.Observe(testnet.Observer{
 		Turn: func(now grid.Time, site int) { w.look(now, site) },
 		Start: func(_ grid.Time, x *testnet.Execution) {
-			if x.Job.Home != n.ID(x.Site) && w.away(x) {
+			if x.Pilot.Key != 0 {
 				w.counts.Used++
+				w.use(x)
 			}
 		},
 		End: func(_ grid.Time, x *testnet.Execution) {
-			if x.Lost && w.away(x) {
+			if x.Pilot.Key == 0 {
+				return
+			}
+			if x.Lost {
 				w.counts.Lost++
+			}
+			used := w.used[x.Site]
+			if used[x.Pilot.Key] -= x.Job.Processors; used[x.Pilot.Key] == 0 {
+				delete(used, x.Pilot.Key)
 			}
 		},
 	})
 	return w
 }
 
-// away reports whether an execution is one of a pilot.
-func (w *leaseWatch) away(x *testnet.Execution) bool {
-	home, known := w.n.Index(x.Job.Home)
-	return known && w.n.Away(home, x.ID)
+// lent returns the lease of that number that a site has lent. The site is up.
+func (w *leaseWatch) lent(at int, key uint64) (lease.Lease, bool) {
+	for _, l := range w.n.Core(at).(*site.Site).Leases() {
+		if l.Lent && l.Epoch == key {
+			return l.Lease, true
+		}
+	}
+	return lease.Lease{}, false
+}
+
+// use checks an execution that begins on a lease: only a daemon that is up lets one.
+func (w *leaseWatch) use(x *testnet.Execution) {
+	used := w.used[x.Site]
+	used[x.Pilot.Key] += x.Job.Processors
+	switch l, there := w.lent(x.Site, x.Pilot.Key); {
+	case !there || l.Sink != x.Pilot.Site:
+		w.checks.Violated("%s runs a task of %s on a lease that is not there", w.n.ID(x.Site), x.Pilot.Site)
+	case used[x.Pilot.Key] > l.Processors:
+		w.checks.Violated("%s runs tasks on %d processors of a lease of %d", w.n.ID(x.Site), used[x.Pilot.Key], l.Processors)
+	}
+}
+
+// ends checks that a lease that is over has ended its tasks.
+func (w *leaseWatch) ends(at int) {
+	for key, used := range w.used[at] {
+		if _, there := w.lent(at, key); !there {
+			w.checks.Violated("%s runs tasks on %d processors of a lease that is over", w.n.ID(at), used)
+		}
+	}
 }
 
 // look checks what a site believes to have borrowed, after each of its turns.
@@ -126,6 +164,7 @@ func (w *leaseWatch) look(now grid.Time, at int) {
 	if !up {
 		return
 	}
+	w.ends(at)
 	for _, l := range s.Leases() {
 		if l.Lent || l.State != lease.Active || mine.True(l.End) <= now {
 			continue
@@ -165,6 +204,9 @@ func (w *leaseWatch) atRest() error {
 		}
 		if offer := s.Offer(); offer.Free != offer.Processors {
 			return fmt.Errorf("%s has %d of its %d processors free, and nothing to do", w.n.ID(i), offer.Free, offer.Processors)
+		}
+		if left := w.n.Held(i); left != "" {
+			return fmt.Errorf("%s has work for or of others left, and nothing to do: %s", w.n.ID(i), left)
 		}
 	}
 	return nil

@@ -1,0 +1,257 @@
+package testnet
+
+import (
+	"fmt"
+
+	"gridnode/grid"
+	"gridnode/lease"
+	"gridnode/node/pilot"
+)
+
+// lender is a site that lends: what it says of an active lease.
+type lender interface {
+	PilotOf(from grid.SiteID, key uint64) (lease.Lease, bool)
+}
+
+// away drives a site's pilot.Core: what the site runs on borrowed processors, what others
+// run on those it lends, and its gangs.
+type away struct {
+	n     *Network
+	site  int32
+	core  *pilot.Core // nil while the daemon is down
+	out   pilot.Outbox
+	armed grid.Time // earliest timer event in the queue; grid.Never if none
+
+	sessions []*session // of which this end is open, in the order of their beginnings
+	opening  []*session // those that the daemon wants
+
+	// What outlives the daemon.
+	pilots map[uint64]*lent     // what keeps processors for others
+	ended  []grid.TaskID        // pilots, while it was down
+	begun  map[grid.TaskID]bool // on borrowed processors
+
+	joined map[gangID]bool // gangs whose tasks here have connections to others
+}
+
+// gangID names a gang: another site may call one of its own alike.
+type gangID struct {
+	home grid.SiteID
+	task grid.TaskID
+}
+
+// away returns the driver of a site's pilot.Core, and makes it if need be: many sites
+// neither lend nor borrow.
+func (n *Network) away(s int32) *away {
+	m := &n.members[s]
+	if m.away == nil {
+		m.away = &away{
+			n: n, site: s, armed: grid.Never,
+			pilots: make(map[uint64]*lent), begun: make(map[grid.TaskID]bool), joined: make(map[gangID]bool),
+		}
+		if m.core != nil {
+			m.away.boot()
+		}
+	}
+	return m.away
+}
+
+// takes reports whether a task that a site starts or kills is for its pilot.Core.
+func (n *Network) takes(s int32, t *grid.Task) bool {
+	if n.members[s].away == nil && t.Gang == nil && !t.Abandon && t.Pilot.Key == 0 {
+		return false
+	}
+	return n.away(s).core.Takes(t)
+}
+
+// boot gives a daemon that comes up its core.
+func (a *away) boot() { a.core = pilot.New(pilot.Config{Self: a.n.members[a.site].ID}) }
+
+// crash takes the daemon down.
+func (a *away) crash(machine bool) {
+	a.core = nil
+	a.armed = grid.Never
+	clear(a.joined)
+	a.abort(machine)
+	for _, p := range a.kept() {
+		p.up = false
+		if machine {
+			a.endPilot(p)
+		}
+	}
+}
+
+// step feeds the core and carries out what it orders, none of which feeds it at once.
+func (a *away) step(in grid.Input) {
+	if a.core == nil {
+		return
+	}
+	m := &a.n.members[a.site]
+	a.core.Step(m.Clock.Local(a.n.now), in, &a.out)
+	for _, e := range a.out.Effects {
+		a.carry(e)
+	}
+	a.out.Reset()
+	a.arm()
+}
+
+// arm makes sure that the core gets a Tick when it wants one.
+func (a *away) arm() {
+	next := a.core.NextTimer()
+	if next == grid.Never {
+		return
+	}
+	clock := a.n.members[a.site].Clock
+	at := max(clock.True(next), a.n.now)
+	if at >= a.armed {
+		return
+	}
+	a.armed = at
+	a.n.after(at, classOther, a.site, func() {
+		if a.armed != at {
+			return
+		}
+		a.armed = grid.Never
+		if a.core == nil {
+			return
+		}
+		if a.core.NextTimer() <= clock.Local(a.n.now) {
+			a.step(grid.Tick{})
+		} else {
+			a.arm()
+		}
+	})
+}
+
+// later has something done after a while, unless the daemon is gone by then.
+func (a *away) later(pause grid.Time, do func()) {
+	core := a.core
+	a.n.after(a.n.now+pause, classOther, a.site, func() {
+		if a.core == core {
+			do()
+		}
+	})
+}
+
+// answer feeds the core what answers one of its orders.
+func (a *away) answer(in grid.Input) { a.later(0, func() { a.step(in) }) }
+
+// start has the core run a task.
+func (a *away) start(t *grid.Task) {
+	in := &pilot.Start{Task: *t}
+	for _, id := range a.core.Away(t) {
+		if a.begun[id] {
+			in.Begun = append(in.Begun, id)
+		}
+	}
+	a.step(in)
+}
+
+// kill has the core end a task.
+func (a *away) kill(t *grid.Task) {
+	a.step(&pilot.Kill{Task: *t})
+	if t.Abandon {
+		delete(a.begun, t.ID)
+	}
+}
+
+// acknowledge says that the end of a task is durable.
+func (a *away) acknowledge(id grid.TaskID) {
+	a.step(&pilot.Acknowledge{IDs: []grid.TaskID{id}})
+	delete(a.begun, id)
+}
+
+// carry carries out one effect.
+func (a *away) carry(e pilot.Effect) {
+	n := a.n
+	switch e := e.(type) {
+	case pilot.Begin:
+		a.begun[e.ID] = true
+	case pilot.Ended:
+		n.inject(n.now, a.site, n.members[a.site].incarnation, &e.Ended)
+	case pilot.Connect:
+		a.connect(e)
+	case pilot.Disconnect:
+		a.leave(atBorrower, e.Site, e.Session)
+	case pilot.Send:
+		if x := a.session(atBorrower, e.Site, e.Session); x != nil {
+			n.trace.away(a.site, uint64(e.Order.Kind), e.Order.ID)
+			n.post(x, atBorrower, parcel{order: &e.Order})
+		}
+	case pilot.Tell:
+		if x := a.session(atLender, e.To, e.Session); x != nil {
+			n.trace.away(a.site, 1<<8|uint64(e.Report.Kind), e.Report.ID)
+			n.post(x, atLender, parcel{report: &e.Report})
+		}
+	case pilot.Hangup:
+		a.leave(atLender, e.To, e.Session)
+	case pilot.Dial, pilot.Launch, pilot.Stop, pilot.Forget:
+		a.carryPilot(e)
+	case pilot.Follow, pilot.Collect: // nothing writes
+	default:
+		a.carryGang(e)
+	}
+}
+
+// carryGang carries out what a gang needs. What its tasks read is there at once: its
+// home has counted with the time that takes.
+func (a *away) carryGang(e pilot.Effect) {
+	n := a.n
+	switch e := e.(type) {
+	case pilot.Prepare:
+		a.joined[gangID{e.Home, e.Task.Rank.Gang.Task}] = true
+		a.later(0, func() {
+			a.ready(e.Task.ID)
+			a.step(&pilot.Prepared{Key: e.Key, ID: e.Task.ID})
+		})
+	case pilot.Gather:
+		a.joined[gangID{n.members[a.site].ID, e.Task.ID}] = true
+		a.later(0, func() {
+			for number, at := range e.Task.Gang.Sites() {
+				if at == n.members[a.site].ID {
+					a.ready(grid.RankTask(e.Task.ID, number))
+				}
+			}
+			a.step(&pilot.Gathered{Gang: e.Task.ID})
+		})
+	case pilot.StartOwn:
+		n.run(a.site, &e.Task)
+	case pilot.KillOwn:
+		if !n.end(a.site, &e.Task) {
+			a.answer(&pilot.RankEnded{Ended: grid.TaskEnded{ID: e.Task.ID, Lost: true}})
+		}
+	case pilot.AcknowledgeOwn:
+		for _, id := range e.IDs {
+			n.forget(a.site, id)
+		}
+	case pilot.Finish:
+		a.answer(&pilot.Collected{Gang: e.Gang})
+	case pilot.Clear:
+		for _, id := range e.Ranks {
+			delete(a.begun, id)
+		}
+	case pilot.Disband:
+		delete(a.joined, gangID{e.Home, e.Gang})
+	default:
+		panic(fmt.Sprintf("testnet: unknown effect %T of a pilot's core", e))
+	}
+}
+
+// ready tells the observers that a task of a gang can be started here.
+func (a *away) ready(id grid.TaskID) {
+	for i := range a.n.observers {
+		if f := a.n.observers[i].Ready; f != nil {
+			f(a.n.now, int(a.site), id)
+		}
+	}
+}
+
+// Held says what a site has left of work on borrowed processors, its own or others':
+// tasks, pilots, connections, and gangs; empty if nothing. It must be up.
+func (n *Network) Held(site int) string {
+	a := n.members[site].away
+	if a == nil || a.core.Idle() && len(a.pilots)+len(a.sessions)+len(a.opening)+len(a.joined) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("tasks, gangs or pilots known: %t; pilots %d, sessions %d, gangs connected %d",
+		!a.core.Idle(), len(a.pilots), len(a.sessions)+len(a.opening), len(a.joined))
+}

@@ -1,0 +1,184 @@
+package testnet
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"gridnode/grid"
+	"gridnode/node/pilot"
+)
+
+// lent is a pilot: it keeps processors that a site lends, and runs what the borrower
+// orders. It is part of the machine: it outlives the daemon, and ends at its limit
+// without it.
+type lent struct {
+	key   uint64
+	task  grid.TaskID
+	start grid.Time // true time
+	turn  int       // of its limit: one that was moved is void
+	up    bool      // the daemon is connected
+	runs  map[grid.TaskID]*lentRun
+}
+
+// lentRun is an execution that a pilot has, or whose end it keeps.
+type lentRun struct {
+	Execution
+	exitCode int32
+}
+
+// after has something happen at an instant.
+func (n *Network) after(at grid.Time, class uint64, site int32, do func()) {
+	n.queue.push(max(at, n.now), class, event{kind: eventCall, to: site, from: site, index: n.calls.put(do)})
+}
+
+// keep starts a pilot, or has it last until the limit from now.
+func (a *away) keep(t *grid.Task) {
+	n, m := a.n, &a.n.members[a.site]
+	p := a.pilots[t.Pilot.Key]
+	if p == nil {
+		p = &lent{key: t.Pilot.Key, task: t.ID, start: n.now, runs: make(map[grid.TaskID]*lentRun)}
+		a.pilots[p.key] = p
+	}
+	p.turn++
+	turn := p.turn
+	n.after(m.Clock.True(m.Clock.Local(n.now).Add(t.Limit)), classEnd, a.site, func() {
+		if a.pilots[p.key] == p && p.turn == turn {
+			a.endPilot(p)
+		}
+	})
+	if held, active := m.core.(lender).PilotOf(t.Pilot.Site, p.key); active {
+		a.step(&pilot.Keep{Key: p.key, Borrower: t.Pilot.Site, Processors: held.Processors, Until: held.Limit})
+	}
+}
+
+// release ends a pilot; one that is not there is reported as gone.
+func (a *away) release(t *grid.Task) {
+	a.step(&pilot.Release{Key: t.Pilot.Key})
+	if p := a.pilots[t.Pilot.Key]; p != nil {
+		a.endPilot(p)
+		return
+	}
+	a.n.inject(a.n.now, a.site, a.n.members[a.site].incarnation, &grid.TaskEnded{ID: t.ID, Lost: true})
+}
+
+// endPilot ends a pilot with everything that it runs, and tells its site.
+func (a *away) endPilot(p *lent) {
+	n := a.n
+	delete(a.pilots, p.key)
+	for _, id := range slices.SortedFunc(maps.Keys(p.runs), grid.TaskID.Compare) {
+		if r := p.runs[id]; r.state == executionAlive {
+			r.Lost = true
+			n.gone(&r.Execution)
+		}
+	}
+	if a.core == nil {
+		a.ended = append(a.ended, p.task)
+		return
+	}
+	n.inject(n.now, a.site, n.members[a.site].incarnation, &grid.TaskEnded{ID: p.task})
+	if p.up {
+		a.answer(&pilot.Down{Key: p.key, Why: "the pilot is gone"})
+	}
+	a.answer(&pilot.Release{Key: p.key})
+}
+
+// kept returns the pilots, by key.
+func (a *away) kept() []*lent {
+	return slices.SortedFunc(maps.Values(a.pilots), func(p, q *lent) int { return cmp.Compare(p.key, q.key) })
+}
+
+// report tells a site that is up again what has become of its pilots.
+func (a *away) report() {
+	n := a.n
+	ended := a.ended
+	a.ended = nil
+	for _, id := range ended {
+		n.step(a.site, &grid.TaskEnded{ID: id, Lost: true})
+	}
+	for _, p := range a.kept() {
+		if n.cfg.Inputs.Adopted != nil {
+			n.step(a.site, n.cfg.Inputs.Adopted(p.task, n.members[a.site].Clock.Local(p.start)))
+		}
+	}
+}
+
+// carryPilot carries out what the pilots are for.
+func (a *away) carryPilot(e pilot.Effect) {
+	switch e := e.(type) {
+	case pilot.Dial:
+		a.later(0, func() { a.dial(e.Key) })
+	case pilot.Launch:
+		if p := a.pilots[e.Key]; p != nil && p.up && p.runs[e.Task.ID] == nil {
+			a.launch(p, &e.Task)
+		}
+	case pilot.Stop:
+		if p := a.pilots[e.Key]; p != nil && p.up {
+			if r := p.runs[e.ID]; r != nil && r.state == executionAlive {
+				r.Reason, r.exitCode = cmp.Or(e.Reason, "killed"), exitKilled
+				a.n.after(a.n.now, classEnd, a.site, func() { a.finish(p, r) })
+			}
+		}
+	case pilot.Forget:
+		if p := a.pilots[e.Key]; p != nil && p.up && p.runs[e.ID] != nil && p.runs[e.ID].state == executionOver {
+			delete(p.runs, e.ID)
+		}
+	}
+}
+
+// dial connects the daemon to a pilot.
+func (a *away) dial(key uint64) {
+	p := a.pilots[key]
+	if p == nil {
+		a.step(&pilot.Down{Key: key, Why: "the pilot does not answer"})
+		return
+	}
+	p.up = true
+	up := &pilot.Up{Key: key}
+	ids := slices.SortedFunc(maps.Keys(p.runs), grid.TaskID.Compare)
+	for _, id := range ids {
+		up.Tasks = append(up.Tasks, pilot.Adopted{ID: id, Running: p.runs[id].state == executionAlive})
+	}
+	a.step(up)
+	for _, id := range ids {
+		if r := p.runs[id]; r.state == executionOver {
+			a.step(r.over(key))
+		}
+	}
+}
+
+// over says how an execution has ended.
+func (r *lentRun) over(key uint64) *pilot.Over {
+	return &pilot.Over{Key: key, ID: r.ID, End: pilot.End{Ran: r.End - r.Start, ExitCode: r.exitCode, Reason: r.Reason, Lost: r.Lost}}
+}
+
+// launch starts an execution under a pilot.
+func (a *away) launch(p *lent, t *grid.Task) {
+	n := a.n
+	span, reason, code := runTime(t.Job, n.members[a.site].Rating), "", int32(0)
+	if t.Limit > 0 && span > t.Limit {
+		span, reason, code = t.Limit, TimeLimit, exitTimeLimit
+	}
+	r := &lentRun{Execution: Execution{
+		ID: t.ID, Job: t.Job, Site: int(a.site), Pilot: t.Pilot, Rank: t.Rank, Start: n.now, End: n.now.Add(span), state: executionAlive,
+	}}
+	p.runs[t.ID] = r
+	n.begin(&r.Execution)
+	n.after(r.End, classEnd, a.site, func() {
+		if r.state == executionAlive && r.Reason == "" {
+			r.Reason, r.exitCode = reason, code
+		}
+		a.finish(p, r)
+	})
+}
+
+// finish is the end of an execution under a pilot.
+func (a *away) finish(p *lent, r *lentRun) {
+	if r.state != executionAlive {
+		return
+	}
+	a.n.gone(&r.Execution)
+	if p.up {
+		a.step(r.over(p.key))
+	}
+}

@@ -1,0 +1,207 @@
+package testnet
+
+import (
+	"slices"
+
+	"gridnode/grid"
+	"gridnode/node/pilot"
+	"gridnode/testnet/draw"
+)
+
+// session is a connection from a borrower to a lender: a stream each way, in order and
+// without gaps until it is over, which each end learns by itself.
+type session struct {
+	number uint64
+	ends   [2]sessionEnd // borrower, lender
+	left   bool          // the borrower wants it no more, and it is not there yet
+}
+
+// The ends of a session.
+const (
+	atBorrower = 0
+	atLender   = 1
+)
+
+// sessionEnd is one end of a session, and what that end sends.
+type sessionEnd struct {
+	site    int32
+	open    bool
+	sent    int       // parcels so far
+	gap     int       // the first parcel that was lost, and after which none arrives; 0: none was
+	arrives grid.Time // when the last one sent does
+}
+
+// parcel is what is sent in a session: an order, a report, or that nothing follows.
+type parcel struct {
+	order  *pilot.Order
+	report *pilot.Report
+}
+
+// silenceMax is after how long an end notices that nothing comes from the other.
+const silenceMax = 10 * grid.Second
+
+// connect begins a session.
+func (a *away) connect(e pilot.Connect) {
+	n := a.n
+	lender, known := n.index[e.Site]
+	x := &session{number: e.Session}
+	x.ends[atBorrower].site, x.ends[atLender].site = a.site, lender
+	a.opening = append(a.opening, x)
+	if !known {
+		a.later(n.cfg.DialTimeout, func() { a.connected(x, "nobody answers to that name") })
+		return
+	}
+	there := n.away(lender)
+	n.after(n.now+n.latency(a.site, lender), classOther, lender, func() {
+		m := &n.members[lender]
+		switch {
+		case n.severed(a.site, lender), m.off, draw.Chance(&n.members[a.site].link, n.cfg.Link.Loss):
+			a.later(n.cfg.DialTimeout, func() { a.connected(x, "it does not answer") })
+		case m.core == nil:
+			a.later(n.latency(lender, a.site), func() { a.connected(x, "it refuses") })
+		default:
+			x.ends[atLender].open = true
+			there.sessions = append(there.sessions, x)
+			n.after(n.now+n.latency(lender, a.site), classOther, a.site, func() { a.connected(x, "") })
+		}
+	})
+}
+
+// connected answers a Connect of the daemon that has ordered it. If there is none any
+// more the lender learns of it.
+func (a *away) connected(x *session, refused string) {
+	at := slices.Index(a.opening, x)
+	if at >= 0 {
+		a.opening = slices.Delete(a.opening, at, at+1)
+	}
+	switch {
+	case at < 0 || x.left:
+		if x.ends[atLender].open {
+			a.n.snap(x)
+		}
+	case refused != "":
+		a.step(&pilot.Disconnected{Site: a.n.members[x.ends[atLender].site].ID, Session: x.number, Why: refused})
+	default:
+		x.ends[atBorrower].open = true
+		a.sessions = append(a.sessions, x)
+		a.step(&pilot.Connected{Site: a.n.members[x.ends[atLender].site].ID, Session: x.number})
+	}
+}
+
+// session returns the open session of that number with another site.
+func (a *away) session(end int, with grid.SiteID, number uint64) *session {
+	other := a.n.index[with]
+	for _, x := range a.sessions {
+		if x.number == number && x.ends[end].site == a.site && x.ends[1-end].site == other && x.ends[end].open {
+			return x
+		}
+	}
+	return nil
+}
+
+// leave ends a session from one end, once what was sent has left.
+func (a *away) leave(end int, with grid.SiteID, number uint64) {
+	if x := a.session(end, with, number); x != nil {
+		a.n.post(x, end, parcel{})
+		a.n.close(x, end)
+		return
+	}
+	for _, x := range a.opening {
+		if end == atBorrower && x.number == number && a.n.members[x.ends[atLender].site].ID == with {
+			x.left = true
+		}
+	}
+}
+
+// close is the end of a session at one end.
+func (n *Network) close(x *session, end int) {
+	x.ends[end].open = false
+	a := n.members[x.ends[end].site].away
+	if i := slices.Index(a.sessions, x); i >= 0 {
+		a.sessions = slices.Delete(a.sessions, i, i+1)
+	}
+}
+
+// post sends a parcel from one end. A loss ends the session, as does a partition.
+func (n *Network) post(x *session, end int, p parcel) {
+	from, to := &x.ends[end], &x.ends[1-end]
+	from.sent++
+	number := from.sent
+	if from.gap == 0 && (n.severed(from.site, to.site) || draw.Chance(&n.members[from.site].link, n.cfg.Link.Loss)) {
+		n.drop(x, end, number)
+	}
+	if from.gap != 0 {
+		return
+	}
+	from.arrives = max(from.arrives, n.now+n.latency(from.site, to.site))
+	n.after(from.arrives, classOther, to.site, func() {
+		switch {
+		case !to.open || from.gap != 0 && number >= from.gap:
+		case n.severed(from.site, to.site):
+			n.drop(x, end, number)
+		default:
+			n.arrive(x, 1-end, p)
+		}
+	})
+}
+
+// drop loses a parcel, and with it all later ones.
+func (n *Network) drop(x *session, end int, number int) {
+	n.lost++
+	x.ends[end].gap = number
+	n.snap(x)
+}
+
+// snap lets both ends of a session learn that it is over, each for itself.
+func (n *Network) snap(x *session) {
+	for end := range x.ends {
+		e := &x.ends[end]
+		pause := grid.Time(draw.Uniform(&n.members[e.site].link, uint64(silenceMax)))
+		n.after(n.now+pause, classOther, e.site, func() { n.over(x, end) })
+	}
+}
+
+// over tells one end that a session is over, unless it knows.
+func (n *Network) over(x *session, end int) {
+	if x.ends[end].open {
+		n.arrive(x, end, parcel{})
+	}
+}
+
+// arrive takes a parcel in at one end.
+func (n *Network) arrive(x *session, end int, p parcel) {
+	a, with := n.members[x.ends[end].site].away, n.members[x.ends[1-end].site].ID
+	switch {
+	case p.order != nil:
+		a.step(&pilot.Ordered{From: with, Session: x.number, Order: p.order})
+	case p.report != nil:
+		a.step(&pilot.Reported{Site: with, Session: x.number, Report: p.report})
+	case end == atLender:
+		n.close(x, end)
+		a.step(&pilot.Closed{From: with, Session: x.number})
+	default:
+		n.close(x, end)
+		a.step(&pilot.Disconnected{Site: with, Session: x.number, Why: "the connection is gone"})
+	}
+}
+
+// abort ends the sessions of a site whose daemon is gone. The others learn it soon, or
+// late if its machine is gone, too.
+func (a *away) abort(machine bool) {
+	n := a.n
+	a.opening = nil
+	for _, x := range a.sessions {
+		end := atBorrower
+		if x.ends[atLender].site == a.site {
+			end = atLender
+		}
+		x.ends[end].open = false
+		other := x.ends[1-end].site
+		pause := n.latency(a.site, other)
+		if machine || n.severed(a.site, other) {
+			pause = n.cfg.DialTimeout
+		}
+		n.after(n.now+pause, classOther, other, func() { n.over(x, 1-end) })
+	}
+	a.sessions = nil
+}
