@@ -98,6 +98,7 @@ type chaosReport struct {
 	Checked  int64            `json:"eventsChecked"`
 
 	Leases leaseCounts `json:"leases"`
+	Gangs  gangCounts  `json:"gangs"`
 
 	Transactions map[string]int64 `json:"transactions"` // of the banks, by kind
 }
@@ -143,7 +144,7 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	}
 	money := watchBooks(n, watch, banks)
 	chaosGrants(n, cfg.Seed, span)
-	lent := watchLeases(n, watch)
+	lent, gangs := watchLeases(n, watch), watchGangs(n, watch)
 	if cfg.Lend {
 		chaosLeases(n, cfg.Seed, span)
 	}
@@ -167,7 +168,7 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 		Least: federation.Warmup + span, Most: federation.Warmup + span + patience,
 		Inspect: func(*measure.Result) {
 			report.Lost, report.Acked, report.Checked = n.Lost(), watch.Acknowledged(), n.Events()
-			report.Leases = lent.counts
+			report.Leases, report.Gangs = lent.counts, gangs.sum()
 			for kind, count := range money.count {
 				report.Transactions[kind.String()] = count
 			}
@@ -289,6 +290,9 @@ func chaosFeed(cfg Config, f *federation.Builder, span grid.Time) (*scenario.Fee
 		Adjust: func(j *grid.Job) {
 			if j.ID.Lo%2 == 0 { // half of the users have all the time and money of the world
 				j.Deadline, j.Budget = grid.Never, grid.NoBudget
+			}
+			if cfg.Lend {
+				divideSome(j, f.Sites)
 			}
 		},
 	}, nil

@@ -17,7 +17,7 @@ func chaosLease(sites int) func(site int) site.LeaseConfig {
 	at := func(i int) grid.SiteID { return grid.SiteID(fmt.Sprintf("site-%d", i+1)) }
 	return func(i int) site.LeaseConfig {
 		c := site.LeaseConfig{
-			Lend: i%4 != 3, Term: 2 * grid.Minute,
+			Lend: lends(i), Term: 2 * grid.Minute,
 			Match: lease.MatchConfig{Threshold: 1000, DelegationCycle: grid.Minute, Ordering: lease.OrderMostFree},
 		}
 		parent := (i - 1) / 3
@@ -36,6 +36,9 @@ func chaosLease(sites int) func(site int) site.LeaseConfig {
 		return c
 	}
 }
+
+// lends reports whether a site lends: three of four do.
+func lends(site int) bool { return site%4 != 3 }
 
 // leaseWish has a site do something about one of its leases that nobody can name before.
 type leaseWish struct {

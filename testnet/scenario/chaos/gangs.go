@@ -1,0 +1,131 @@
+package chaos
+
+import (
+	"fmt"
+
+	"gridnode/grid"
+	"gridnode/testnet"
+	"gridnode/testnet/scenario/federation"
+	"gridnode/testnet/workload"
+)
+
+// dividedMax bounds the processors of a job that is divided, and so the tasks that start
+// together.
+const dividedMax = 24
+
+// divideSome has one job of eight run at several sites at once: half of it at home and
+// half at a site that is named, two halves anywhere, or in up to three components.
+func divideSome(j *grid.Job, sites []workload.Site) {
+	if j.ID.Lo%8 != 0 || j.Processors < 2 || j.Processors > dividedMax {
+		return
+	}
+	half := j.Processors / 2
+	c := &grid.Coallocation{CCR: -1}
+	switch which := j.ID.Lo / 8; which % 3 {
+	case 0:
+		at := int(which / 3 % uint64(len(sites)))
+		other := federation.SiteID(&sites[at])
+		if other == j.Home || !lends(at) || sites[at].Processors < half {
+			return // it would wait for ever
+		}
+		c.Components = fmt.Sprintf("%d@%s,%d@%s", j.Processors-half, j.Home, half, other)
+	case 1:
+		c.Components = fmt.Sprintf("%d,%d", j.Processors-half, half)
+	default:
+		c.Count = "2..3"
+	}
+	j.Coallocate = c
+}
+
+// gangCounts is what a run has seen of jobs at several sites.
+type gangCounts struct {
+	Begun    int64 `json:"begun"`    // whose tasks began to start
+	Whole    int64 `json:"whole"`    // all of whose tasks ended by themselves
+	Broken   int64 `json:"broken"`   // begun, and not whole
+	Finished int64 `json:"finished"` // jobs that are done
+}
+
+// gangWatch watches the co-allocated executions of a network (A-1):
+//
+//   - no task of one begins before all have been ready;
+//   - a job is done only if all its tasks have ended by themselves;
+//   - of two executions of a job no tasks run at the same time (the checker's J-3), and
+//     none outlives the job (atRest).
+type gangWatch struct {
+	n      *testnet.Network
+	checks *testnet.Checker
+	ready  map[grid.TaskID]bool // tasks
+	gangs  map[grid.TaskID]*gangRun
+	counts gangCounts
+}
+
+// gangRun is one co-allocated execution.
+type gangRun struct {
+	tasks int
+	begun int
+	ended int // by themselves
+}
+
+func watchGangs(n *testnet.Network, c *testnet.Checker) *gangWatch {
+	w := &gangWatch{n: n, checks: c, ready: make(map[grid.TaskID]bool), gangs: make(map[grid.TaskID]*gangRun)}
+	n.Observe(testnet.Observer{
+		Ready: func(_ grid.Time, _ int, id grid.TaskID) { w.ready[id] = true },
+		Start: func(_ grid.Time, x *testnet.Execution) { w.start(x) },
+		End:   func(_ grid.Time, x *testnet.Execution) { w.end(x) },
+		Event: func(_ grid.Time, _ int, e *grid.Event) { w.event(e) },
+	})
+	return w
+}
+
+func (w *gangWatch) start(x *testnet.Execution) {
+	if x.Rank == nil {
+		return
+	}
+	id := x.Rank.Gang.Task
+	g := w.gangs[id]
+	if g == nil {
+		g = &gangRun{tasks: len(x.Rank.Gang.Sites())}
+		w.gangs[id] = g
+		w.counts.Begun++
+		for number := range g.tasks {
+			if member := grid.RankTask(id, number); !w.ready[member] {
+				w.checks.Violated("job %s, epoch %d, begins with task %d, and task %d was never ready", id.Job, id.Epoch, x.Rank.Number, number)
+			}
+		}
+	}
+	g.begun++
+}
+
+func (w *gangWatch) end(x *testnet.Execution) {
+	if x.Rank != nil && !x.Lost && x.Reason == "" {
+		w.gangs[x.Rank.Gang.Task].ended++
+	}
+}
+
+// event checks what a home says that has become of a job.
+func (w *gangWatch) event(e *grid.Event) {
+	if e.Kind != grid.JobFinished || e.Job.Coallocate == nil || e.Result.ExitCode != 0 || e.Result.Reason != "" {
+		return
+	}
+	g := w.gangs[grid.TaskID{Job: e.Job.ID, Epoch: e.Epoch}]
+	switch {
+	case g == nil:
+		w.checks.Violated("job %s is done with epoch %d, of which nothing has begun", e.Job.ID, e.Epoch)
+	case g.ended != g.tasks:
+		w.checks.Violated("job %s is done with epoch %d: of %d tasks %d began and %d ended by themselves", e.Job.ID, e.Epoch, g.tasks, g.begun, g.ended)
+	}
+	w.counts.Finished++
+}
+
+// sum counts what the run has seen.
+func (w *gangWatch) sum() gangCounts {
+	counts := w.counts
+	for _, g := range w.gangs {
+		if g.ended == g.tasks {
+			counts.Whole++
+		} else {
+			counts.Broken++
+		}
+	}
+	return counts
+}
