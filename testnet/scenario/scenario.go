@@ -47,7 +47,7 @@ type Run struct {
 	Common
 	Scenario string
 	Config   any // as it goes into the result
-	N        *testnet.Network
+	Network  *testnet.Network
 	Sites    []measure.Site
 	Begin    grid.Time    // times are counted from here
 	Window   grid.Time    // of utilization; grid.Never: until the makespan
@@ -76,17 +76,17 @@ func (r *Run) Do(ctx context.Context) (result *measure.Result, err error) {
 		}
 		defer func() { err = errors.Join(err, rows.Close()) }()
 	}
-	c := measure.Collect(r.N, r.Begin, r.Window, rows)
+	c := measure.Collect(r.Network, r.Begin, r.Window, rows)
 	c.Leased = r.Leased
 	p := NewProgress(r.Progress, r.Scenario, r.Total, r.Read)
-	r.N.Pulse(p.Pulse)
-	err = r.N.Run(ctx, r.until(), func() bool { return r.N.Now() >= r.Least && c.Done() && (r.Quiet == nil || r.Quiet()) })
+	r.Network.Pulse(p.Pulse)
+	err = r.Network.Run(ctx, r.until(), func() bool { return r.Network.Now() >= r.Least && c.Done() && (r.Quiet == nil || r.Quiet()) })
 	p.Stop()
 	if err == nil && !c.Done() {
-		err = fmt.Errorf("at %v %d jobs have neither ended nor been refused, and nothing more happens (or not in time)", r.N.Now(), c.Open)
+		err = fmt.Errorf("at %v %d jobs have neither ended nor been refused, and nothing more happens (or not in time)", r.Network.Now(), c.Open)
 	}
-	if err == nil && r.N.Pending() > 0 {
-		err = r.N.Run(ctx, r.N.Now().Add(settleSpan), nil)
+	if err == nil && r.Network.Pending() > 0 {
+		err = r.Network.Run(ctx, r.Network.Now().Add(settleSpan), nil)
 	}
 	if err == nil && r.AtRest != nil {
 		err = r.AtRest()

@@ -163,7 +163,7 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	}
 	n.Feed(source)
 	r := scenario.Run{
-		Common: cfg.Common, Scenario: "chaos", Config: report, N: n, Sites: f.Described(),
+		Common: cfg.Common, Scenario: "chaos", Config: report, Network: n, Sites: f.Described(),
 		Begin: federation.Warmup, Window: grid.Never, Read: func() int64 { return source.Read },
 		Least: federation.Warmup + span, Most: federation.Warmup + span + patience,
 		Inspect: func(*measure.Result) {

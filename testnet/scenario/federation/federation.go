@@ -156,7 +156,7 @@ func (cfg *Config) trade(ctx context.Context, placement market.Placement, w *Tab
 		}})
 	}
 	r := scenario.Run{
-		Common: cfg.Common, Scenario: "federation", Config: cfg.report(w.Inputs), N: n, Sites: f.Described(),
+		Common: cfg.Common, Scenario: "federation", Config: cfg.report(w.Inputs), Network: n, Sites: f.Described(),
 		Begin: Begin, Window: Span, Total: w.Jobs, Read: func() int64 { return source.Read },
 	}
 	return r.Do(ctx)

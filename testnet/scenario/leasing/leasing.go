@@ -148,7 +148,7 @@ func (w *logs) run(cfg *Config, n *testnet.Network) *scenario.Run {
 	}
 	n.Feed(f)
 	return &scenario.Run{
-		Common: cfg.Common, Scenario: "leasing", Config: cfg.report(w.inputs), N: n, Sites: w.sites, Window: grid.Never,
+		Common: cfg.Common, Scenario: "leasing", Config: cfg.report(w.inputs), Network: n, Sites: w.sites, Window: grid.Never,
 		Total: w.total, Read: func() int64 { return f.Read },
 	}
 }
