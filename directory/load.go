@@ -27,6 +27,7 @@ type Load struct {
 	Site       grid.SiteID
 	Free       int64     // idle processors
 	Widest     int64     // processors of the widest job that could start now
+	Spare      int64     // idle processors beyond those that jobs wait for, if it lends them
 	Queued     int64     // jobs waiting
 	QueuedWork int64     // their processor-seconds by the estimates
 	Wait       grid.Time // as in Quote
@@ -88,6 +89,8 @@ func (l *Load) check() error {
 		return fmt.Errorf("%d free processors", l.Free)
 	case l.Widest < 0 || l.Widest > processorsMax:
 		return fmt.Errorf("widest startable job of %d processors", l.Widest)
+	case l.Spare < 0 || l.Spare > processorsMax:
+		return fmt.Errorf("%d processors to spare", l.Spare)
 	case l.Queued < 0 || l.Queued > queuedMax:
 		return fmt.Errorf("%d jobs queued", l.Queued)
 	case l.QueuedWork < 0 || l.QueuedWork > queuedWorkMax:
@@ -105,7 +108,7 @@ func (l *Load) check() error {
 // sameAs reports whether two reports say the same. A wait that gets shorter as time
 // passes is the same; what makes it longer shows in the work that is queued.
 func (l Load) sameAs(other Load) bool {
-	return l.Free == other.Free && l.Widest == other.Widest && l.Queued == other.Queued && l.QueuedWork == other.QueuedWork &&
+	return l.Free == other.Free && l.Widest == other.Widest && l.Spare == other.Spare && l.Queued == other.Queued && l.QueuedWork == other.QueuedWork &&
 		l.Headed == other.Headed
 }
 
@@ -196,7 +199,7 @@ const headedBeats = 6
 func (m *LoadReport) Proto() proto.Message {
 	l := &m.Load
 	p := &wirepb.LoadReport{
-		Site: string(l.Site), Free: l.Free, Widest: l.Widest, Queued: l.Queued, QueuedWork: l.QueuedWork,
+		Site: string(l.Site), Free: l.Free, Widest: l.Widest, Spare: l.Spare, Queued: l.Queued, QueuedWork: l.QueuedWork,
 		Wait: int64(l.Wait), Sequence: l.Sequence, Issued: int64(l.Issued),
 	}
 	if h := &l.Headed; *h != (Headed{}) {
@@ -224,7 +227,7 @@ func decodeLoad(from grid.SiteID, body []byte) (grid.Message, error) {
 		return nil, wire.Malformed("load report: %v", err)
 	}
 	m := &LoadReport{Load{
-		Site: grid.SiteID(p.Site), Free: p.Free, Widest: p.Widest, Queued: p.Queued, QueuedWork: p.QueuedWork,
+		Site: grid.SiteID(p.Site), Free: p.Free, Widest: p.Widest, Spare: p.Spare, Queued: p.Queued, QueuedWork: p.QueuedWork,
 		Wait: grid.Time(p.Wait), Sequence: p.Sequence, Issued: grid.Time(p.Issued),
 	}}
 	if h := p.Headed; h != nil {

@@ -83,6 +83,16 @@ func (m *Matchmaker) comeBack(now grid.Time) {
 	}
 }
 
+// Spare returns how many processors are idle here beyond those that the queue waits
+// for: what others may hope for, and what this site gossips. A site that does not lend
+// has none.
+func (m *Matchmaker) Spare(now grid.Time) int64 {
+	if !m.cfg.Lend {
+		return 0
+	}
+	return max(m.cluster.Idle(now)-m.cluster.Demand(), 0)
+}
+
 // kept returns how many processors are kept from other sites for the own request that
 // has given way for longest: a wide one would never find room between narrow ones.
 // Where most processors are busy, waiting for them to come free would cost more than

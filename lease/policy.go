@@ -108,6 +108,6 @@ func (s Selection) sort(demands []*demand) {
 	}
 }
 
-// Loads tells what a site has gossiped of its free processors, less what its queue
-// waits for, and the number of the report; ok is false if it has said nothing.
-type Loads func(site grid.SiteID) (free int64, report uint64, ok bool)
+// Loads tells what a site has gossiped that it can spare (Matchmaker.Spare), and the
+// number of the report; ok is false if it has said nothing.
+type Loads func(site grid.SiteID) (spare int64, report uint64, ok bool)

@@ -19,7 +19,7 @@ func (m *Matchmaker) asked(now grid.Time, in *Asked, out *grid.Outbox) {
 		m.serveNow(now, d, out)
 	case !m.seen.add(now, in.Subject):
 		m.reject(now, d, Seen, out)
-	case m.cluster.Idle(now)-m.cluster.Demand()-m.kept(now) >= d.processors && m.cluster.Submit(now, d.Request) == nil:
+	case m.Spare(now)-m.kept(now) >= d.processors && m.cluster.Submit(now, d.Request) == nil:
 		m.demands[d.ID] = d // served at the next matchmaking cycle
 	default:
 		d.away = true

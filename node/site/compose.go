@@ -60,7 +60,7 @@ func (s builder) own() (err error) {
 func (s builder) tellOthers() error {
 	s.quotes = &quotes{
 		base: &s.base, dir: directory.New(s.cfg.Directory, streamDirectory.of(s.seed)), agent: nobody{},
-		askers: make(map[directory.QueryID]asker), listed: s.with.has(Quotes),
+		askers: make(map[directory.QueryID]asker), spare: func(grid.Time) int64 { return 0 }, listed: s.with.has(Quotes),
 	}
 	return nil
 }
@@ -98,6 +98,9 @@ func (s builder) lend() error {
 	matches, err := lease.NewMatchmaker(s.cfg.Lease.match(), s.cluster, book, loads, streamDelegate.of(s.seed))
 	if err != nil {
 		return err
+	}
+	if s.quotes != nil {
+		s.quotes.spare = matches.Spare
 	}
 	s.borrowing = &borrowing{base: &s.base, jobs: s.jobs, book: book, matches: matches, recovery: s.recovery, limbo: s.limbo, pools: newPools()}
 	s.pilots = &pilots{base: &s.base, book: book, byEpoch: make(map[uint64]pilot)}

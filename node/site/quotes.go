@@ -14,6 +14,7 @@ type quotes struct {
 	agent  core                        // asks the directory by itself
 	askers map[directory.QueryID]asker // who else has asked
 	asked  [queryMessagesMax + 1]int64 // queries, by the messages they took
+	spare  func(now grid.Time) int64   // lease.Matchmaker.Spare
 	listed bool                        // it has a quote; else it only gossips
 	quoted directory.Quote             // as last given to the directory
 	until  grid.Time                   // when its Wait is over
@@ -95,7 +96,7 @@ func (qs *quotes) tell(now grid.Time, out *grid.Outbox) {
 		}
 	}
 	qs.dir.SetLoad(now, directory.Load{
-		Free: state.Free, Widest: state.Widest, Wait: wait,
+		Free: state.Free, Widest: state.Widest, Spare: qs.spare(now), Wait: wait,
 		Queued: int64(state.Queued), QueuedWork: int64(state.QueuedWork) / int64(grid.Second), Headed: qs.headed(),
 	}, out)
 }
@@ -122,11 +123,8 @@ func sameOffer(a, b *directory.Quote) bool {
 	return a.Site == b.Site && a.Price == b.Price && a.Free == b.Free && a.Widest == b.Widest && (a.Wait > 0) == (b.Wait > 0)
 }
 
-// loads tells the matchmaker what a site has gossiped.
+// loads tells the matchmaker what a site has gossiped that it would lend.
 func (qs *quotes) loads(site grid.SiteID) (free int64, report uint64, ok bool) {
 	l, ok := qs.dir.Load(site)
-	if l.Queued > 0 {
-		l.Free = 0
-	}
-	return l.Free, l.Sequence, ok
+	return l.Spare, l.Sequence, ok
 }

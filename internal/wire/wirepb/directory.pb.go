@@ -1365,6 +1365,7 @@ type LoadReport struct {
 	Issued        int64                  `protobuf:"varint,7,opt,name=issued,proto3" json:"issued,omitempty"`
 	Wait          int64                  `protobuf:"varint,8,opt,name=wait,proto3" json:"wait,omitempty"`    // microseconds
 	Headed        *HeadedSite            `protobuf:"bytes,9,opt,name=headed,proto3" json:"headed,omitempty"` // if another site heads this one
+	Spare         int64                  `protobuf:"varint,10,opt,name=spare,proto3" json:"spare,omitempty"` // idle processors beyond those that jobs wait for, if it lends them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1460,6 +1461,13 @@ func (x *LoadReport) GetHeaded() *HeadedSite {
 		return x.Headed
 	}
 	return nil
+}
+
+func (x *LoadReport) GetSpare() int64 {
+	if x != nil {
+		return x.Spare
+	}
+	return 0
 }
 
 // HeadedSite is what a site tells the site that heads it.
@@ -1688,7 +1696,7 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\x06strays\x18\x03 \x01(\rR\x06strays\x12(\n" +
 	"\x06fences\x18\x04 \x03(\v2\x10.gridnode.PrefixR\x06fences\x12\x12\n" +
 	"\x04ring\x18\x05 \x01(\x06R\x04ring\x12\x18\n" +
-	"\aholders\x18\x06 \x03(\tR\aholders\"\xfb\x01\n" +
+	"\aholders\x18\x06 \x03(\tR\aholders\"\x91\x02\n" +
 	"\n" +
 	"LoadReport\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
@@ -1700,7 +1708,9 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\bsequence\x18\x06 \x01(\x04R\bsequence\x12\x16\n" +
 	"\x06issued\x18\a \x01(\x03R\x06issued\x12\x12\n" +
 	"\x04wait\x18\b \x01(\x03R\x04wait\x12,\n" +
-	"\x06headed\x18\t \x01(\v2\x14.gridnode.HeadedSiteR\x06headed\"\xdd\x01\n" +
+	"\x06headed\x18\t \x01(\v2\x14.gridnode.HeadedSiteR\x06headed\x12\x14\n" +
+	"\x05spare\x18\n" +
+	" \x01(\x03R\x05spare\"\xdd\x01\n" +
 	"\n" +
 	"HeadedSite\x12\x12\n" +
 	"\x04head\x18\x01 \x01(\tR\x04head\x12\x12\n" +
