@@ -93,7 +93,7 @@ type delegated struct {
 	submissions int64
 	starts      int64
 	ends        int64
-	source      map[grid.TaskID]int // dmm: whose processors a running job has, if they are not its home's
+	running     map[grid.TaskID]testnet.Execution
 	samples     []Sample
 	nextSample  grid.Time
 }
@@ -152,7 +152,7 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 		return nil, err
 	}
 	begun := time.Now()
-	d := &delegated{cfg: cfg, jobs: cfg.Workload, source: make(map[grid.TaskID]int)}
+	d := &delegated{cfg: cfg, running: make(map[grid.TaskID]testnet.Execution), jobs: cfg.Workload}
 	if d.jobs == nil {
 		if d.jobs, err = Jobs(cfg.Set, cfg.LoadDAS, cfg.LoadG5K, cfg.Days); err != nil {
 			return nil, err
@@ -161,7 +161,7 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	if len(d.jobs) == 0 {
 		return nil, scenario.ConfigError("days", "%v: no job is submitted in that time at this load", cfg.Days)
 	}
-	if d.n, err = testnet.New(testnet.Config{Seed: draw.Mix(cfg.Seed, cfg.Set), Inputs: delegationInputs()}); err != nil {
+	if d.n, err = testnet.New(testnet.Config{Seed: draw.Mix(cfg.Seed, cfg.Set), Inputs: d.inputs()}); err != nil {
 		return nil, err
 	}
 	if err := d.build(match); err != nil {
@@ -236,16 +236,23 @@ func (d *delegated) run(ctx context.Context, begun time.Time) (*measure.Result, 
 	var split goodputs
 	d.n.Observe(testnet.Observer{
 		Start: func(now grid.Time, x *testnet.Execution) { d.sampled(); d.starts++; d.started(x) },
+		Event: func(_ grid.Time, _ int, e *grid.Event) {
+			if d.dmm() && e.Kind == grid.JobSubmitted { // the others count by themselves
+				d.submitted()
+			}
+		},
 		End: func(now grid.Time, x *testnet.Execution) {
 			d.sampled()
 			split.add(d, x)
 			d.ends++
 			d.ended(x)
+			if d.dmm() {
+				return // the home says so itself
+			}
 			home, _ := d.n.Index(x.Job.Home)
 			c.Event(now, home, &grid.Event{
 				Kind: grid.JobFinished, Job: x.Job, Epoch: firstEpoch, Site: delegationID(x.Site), Result: grid.Result{Start: x.Start, End: x.End},
 			})
-			delete(d.source, x.ID)
 		},
 	})
 	source := &scenario.Feed{Source: (*workload.Jobs)(&d.jobs), QoS: workload.QoS{Length: workload.LengthEstimate}, Homes: homes, Adjust: d.adjust}
@@ -328,12 +335,17 @@ var userNames = func() (names [usersMax]string) {
 // started and ended count the messages of an execution.
 func (d *delegated) started(x *testnet.Execution) {
 	n := x.Job.Processors
+	d.running[x.ID] = *x
+	if home, _ := d.n.Index(x.Job.Home); d.dmm() && x.Site == home {
+		d.negotiated(1) // by a round of its own site
+	}
 	d.overhead.NotifyBroker += n // RM to SM: busy
 	d.overhead.JobData += n      // JM to RM: the job
 	d.overhead.Claim += 1 + 3*n  // SM to JM and to RM: match; JM to RM: claim; RM to JM: claimed
 }
 
 func (d *delegated) ended(x *testnet.Execution) {
+	delete(d.running, x.ID)
 	n := x.Job.Processors
 	d.overhead.NotifyBroker += n // RM to SM: free
 	d.overhead.JobData += n      // RM to JM: the result
@@ -364,9 +376,6 @@ type goodputs struct{ intraSite, intraGrid, interGrid measure.Sum }
 func (g *goodputs) add(d *delegated, x *testnet.Execution) {
 	home, _ := d.n.Index(x.Job.Home)
 	at := x.Site
-	if lender, ok := d.source[x.ID]; ok {
-		at = lender
-	}
 	if at == home {
 		return
 	}
@@ -382,8 +391,8 @@ func (g *goodputs) add(d *delegated, x *testnet.Execution) {
 
 // lender tells the collector whose processors a job ran on.
 func (d *delegated) lender(x *testnet.Execution, yield func(lender int, processors int64)) {
-	if at, ok := d.source[x.ID]; ok {
-		yield(at, x.Job.Processors)
+	if home, _ := d.n.Index(x.Job.Home); d.dmm() && x.Site != home {
+		yield(x.Site, x.Job.Processors)
 	}
 }
 
@@ -394,11 +403,11 @@ func (d *delegated) account(r *measure.Result, report *delegationReport, g *good
 	area := func(s measure.Sum) measure.Decimal { return measure.Decimal(s.Over(unit, 100)) }
 	r.Total.GoodputIntraSite, r.Total.GoodputIntraGrid, r.Total.GoodputInterGrid = area(g.intraSite), area(g.intraGrid), area(g.interGrid)
 	for site := range d.n.Len() {
-		m, ok := d.n.Core(site).(*dmmSite)
+		m, ok := d.n.Core(site).(interface{ Delegations() lease.Delegations })
 		if !ok {
 			continue
 		}
-		of := m.match.Delegations
+		of := m.Delegations()
 		t := &report.Delegations
 		t.Asked += of.Asked
 		t.Refused += of.Refused
@@ -413,8 +422,8 @@ func (d *delegated) account(r *measure.Result, report *delegationReport, g *good
 	r.Total.DelegationsPerJob = measure.Ratio(measure.SumOf(report.Delegations.Hops).Over(measure.SumOf(r.Total.Submitted), 10_000))
 	d.overhead.leases(r.Messages.ByType)
 	// Executions that have not ended keep their managers busy, too.
-	for site := range d.n.Len() {
-		d.n.Executions(site, func(x *testnet.Execution) { d.keptAlive(x, d.n.Now()) })
+	for _, x := range d.running {
+		d.keptAlive(&x, d.n.Now())
 	}
 	report.counts, report.Overhead = d.overhead, d.overhead.Map()
 	report.Finished = measure.Ratio(measure.SumOf(r.Total.Finished).Over(measure.SumOf(int64(report.Jobs)), 10_000))

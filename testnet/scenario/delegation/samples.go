@@ -28,7 +28,7 @@ func (d *delegated) sampled() {
 	}
 	for every := grid.Time(d.cfg.Sample) * grid.Second; d.nextSample <= d.n.Now(); d.nextSample += every {
 		s := Sample{At: int64(d.nextSample / grid.Second), Submitted: d.submissions, Started: d.starts, Overhead: d.overhead}
-		if d.cfg.Architecture == "dmm" {
+		if d.dmm() {
 			s.Overhead.leases(measure.Sent(d.n).SentByName())
 		}
 		d.samples = append(d.samples, s)

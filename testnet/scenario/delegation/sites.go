@@ -2,20 +2,25 @@ package delegation
 
 import (
 	"fmt"
-	"math/rand/v2"
 
-	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/lease"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario"
 )
 
 // delegationSubmit is the input by which a site gets a job of its own.
 type delegationSubmit struct{ job *grid.Job }
 
-func delegationInputs() testnet.Inputs {
+// dmm reports whether the architecture is ours: then the sites are whole ones.
+func (d *delegated) dmm() bool { return d.cfg.Architecture == "dmm" }
+
+func (d *delegated) inputs() testnet.Inputs {
+	if d.dmm() {
+		return scenario.Inputs()
+	}
 	in := new(delegationSubmit)
 	return testnet.Inputs{Submit: func(_ uint64, job *grid.Job) grid.Input {
 		in.job = job
@@ -38,7 +43,7 @@ func (d *delegated) build(match lease.MatchConfig) error {
 		flock = newFlock(d)
 	}
 	total := clusters
-	if d.cfg.Architecture == "dmm" {
+	if d.dmm() {
 		total = delegation31
 	}
 	for site := range total {
@@ -61,9 +66,9 @@ func (d *delegated) build(match lease.MatchConfig) error {
 			return err
 		}
 	}
-	if d.cfg.Architecture == "dmm" && d.cfg.Ordering == lease.OrderGossip.String() {
+	if d.dmm() && d.cfg.Ordering == lease.OrderGossip.String() {
 		for site := range total {
-			d.n.Subscribe(delegationTopic, site)
+			d.n.Subscribe(gossipTopic, site)
 		}
 	}
 	return nil
@@ -145,159 +150,4 @@ func blocked(cluster *lrms.Cluster) int {
 		return 1
 	}
 	return 0
-}
-
-// dmmSite is a site manager of Delegated MatchMaking with its cluster, if it has one.
-type dmmSite struct {
-	d       *delegated
-	site    int
-	id      grid.SiteID
-	cluster *lrms.Cluster
-	book    *lease.Book
-	match   *lease.Matchmaker
-	gossip  *directory.Directory      // nil: it says nothing and hears nothing
-	jobs    map[grid.TaskID]*grid.Job // those that have not ended
-	binding []binding                 // by time
-	bind    grid.Time
-	started []lrms.Request
-}
-
-// binding is a job whose processors are here and cannot be used yet.
-type binding struct {
-	at   grid.Time
-	task grid.TaskID
-}
-
-// leaseTerm is how long a lease lasts without a keep-alive. No site of this scenario
-// fails, so nothing but messages comes of a shorter one; those that Condor would
-// send are counted by keepAlive.
-const leaseTerm = 6 * grid.Hour
-
-const delegationTopic = "delegation/load"
-
-func (d *delegated) newDMM(site int, match lease.MatchConfig, phase grid.Time) (*dmmSite, error) {
-	s := &dmmSite{d: d, site: site, id: delegationID(site), jobs: make(map[grid.TaskID]*grid.Job), bind: grid.Time(d.cfg.Bind) * grid.Second}
-	var err error
-	if s.cluster, err = newDelegationCluster(site); err != nil {
-		return nil, err
-	}
-	if s.book, err = lease.New(lease.Config{Site: s.id, Term: leaseTerm}, s.cluster); err != nil {
-		return nil, err
-	}
-	match.Links, match.Phase = delegationLinks(site), phase
-	var loads lease.Loads
-	if match.Ordering == lease.OrderGossip {
-		s.gossip = directory.New(directory.Config{
-			Self: s.id, Federation: "delegation", Topic: delegationTopic, GossipInterval: 30 * grid.Second,
-		}, rand.New(draw.PCG(d.cfg.Seed, s.id, draw.ForRouter)))
-		loads = func(site grid.SiteID) (int64, uint64, bool) {
-			l, ok := s.gossip.Load(site)
-			return l.Widest, l.Sequence, ok
-		}
-		for other := range clusters {
-			if !linked(match.Links, delegationID(other)) && other != site {
-				match.Members = append(match.Members, delegationID(other))
-			}
-		}
-	}
-	s.match, err = lease.NewMatchmaker(match, s.cluster, s.book, loads, rand.New(draw.PCG(d.cfg.Seed, s.id, draw.ForSite)))
-	return s, err
-}
-
-func linked(links []lease.Link, site grid.SiteID) bool {
-	for _, l := range links {
-		if l.Site == site {
-			return true
-		}
-	}
-	return false
-}
-
-// NextTimer implements Site.
-func (s *dmmSite) NextTimer() grid.Time {
-	at := min(s.book.NextTimer(), s.match.NextTimer())
-	if len(s.binding) > 0 {
-		at = min(at, s.binding[0].at)
-	}
-	if s.gossip != nil {
-		at = min(at, s.gossip.NextTimer())
-	}
-	return at
-}
-
-// Step implements Site.
-func (s *dmmSite) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
-	switch in := in.(type) {
-	case *delegationSubmit:
-		if err := s.match.Submit(now, lease.Work{Request: requestOf(in.job), Born: now}, out); err != nil {
-			panic(fmt.Sprintf("testnet: a generated job does not fit its cluster: %v", err))
-		}
-		s.jobs[taskOf(in.job)] = in.job
-		s.d.submitted()
-		out.Tell(grid.Event{Kind: grid.JobSubmitted, Job: in.job, Epoch: firstEpoch})
-	case *grid.TaskEnded:
-		if !s.match.Ended(now, in.ID, out) {
-			s.cluster.Ended(now, in.ID)
-		}
-		delete(s.jobs, in.ID)
-	case *grid.Delivery:
-		if _, ok := in.Message.(*directory.LoadReport); ok {
-			s.gossip.Step(now, in, out)
-		} else {
-			s.book.Step(now, in, out)
-		}
-	case *grid.Undelivered:
-		s.book.Step(now, in, out)
-	case grid.Tick:
-		s.tick(now, out)
-	}
-	s.locals(now, out)
-}
-
-// tick does what is decided once per instant.
-func (s *dmmSite) tick(now grid.Time, out *grid.Outbox) {
-	s.book.Step(now, grid.Tick{}, out)
-	s.locals(now, out)
-	s.match.Step(now, grid.Tick{}, out)
-	s.started = s.match.Dispatch(now, s.started[:0], out)
-	s.d.negotiated(len(s.started))
-	for _, r := range s.started {
-		s.start(r.ID, out)
-	}
-	for len(s.binding) > 0 && s.binding[0].at <= now {
-		s.start(s.binding[0].task, out)
-		s.binding = s.binding[1:]
-	}
-	if s.gossip != nil {
-		free := max(s.cluster.Idle(now)-s.cluster.Demand(), 0)
-		s.gossip.SetLoad(now, directory.Load{Free: s.cluster.Idle(now), Widest: free}, out)
-		s.gossip.Step(now, grid.Tick{}, out)
-	}
-}
-
-// locals carries on what the cores of the site say to each other.
-func (s *dmmSite) locals(now grid.Time, out *grid.Outbox) {
-	for i := 0; i < len(out.Locals); i++ {
-		switch in := out.Locals[i].(type) {
-		case *lease.Brought:
-			if at, ok := s.d.n.Index(in.Lease.Source); ok {
-				s.d.source[in.Task] = at
-			}
-			s.binding = append(s.binding, binding{now + s.bind, in.Task})
-			if s.bind == 0 {
-				s.start(in.Task, out)
-				s.binding = s.binding[:len(s.binding)-1]
-			}
-		case *lease.Lost:
-			panic(fmt.Sprintf("testnet: job %s lost its processors at %v: %v", in.Task.Job, now, in.Cause))
-		default:
-			s.match.Step(now, in, out)
-		}
-	}
-	clear(out.Locals)
-	out.Locals = out.Locals[:0]
-}
-
-func (s *dmmSite) start(id grid.TaskID, out *grid.Outbox) {
-	out.Start(grid.Task{ID: id, Job: s.jobs[id]})
 }
