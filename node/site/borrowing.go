@@ -137,8 +137,11 @@ func (b *borrowing) brought(now grid.Time, in *lease.Brought, out *grid.Outbox) 
 // startTasks starts waiting jobs on borrowed processors, in the order of the queue.
 func (b *borrowing) startTasks(now grid.Time, out *grid.Outbox) {
 	for _, p := range b.pools.list {
+		if p.over { // as most are: borrowed for one job
+			continue
+		}
 		l, there := b.book.Get(p.id)
-		if !there || l.State != lease.Active || p.over {
+		if !there || l.State != lease.Active {
 			continue
 		}
 		for free := l.Processors - p.used; free > 0; free = l.Processors - p.used {
