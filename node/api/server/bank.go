@@ -21,7 +21,10 @@ const (
 	statementMost    = 100
 )
 
-func (a *Server) bankBalance(w http.ResponseWriter, r *http.Request) error {
+// money answers what is asked of banks.
+type money struct{ *Server }
+
+func (a money) bankBalance(w http.ResponseWriter, r *http.Request) error {
 	values := r.URL.Query()
 	question := &bank.Question{All: values.Get("all") == "true"}
 	if all := values.Get("all"); all != "" && all != "true" && all != "false" {
@@ -34,7 +37,7 @@ func (a *Server) bankBalance(w http.ResponseWriter, r *http.Request) error {
 	return a.writeBank(w, r, answer)
 }
 
-func (a *Server) bankStatement(w http.ResponseWriter, r *http.Request) error {
+func (a money) bankStatement(w http.ResponseWriter, r *http.Request) error {
 	question := &bank.Question{Limit: statementDefault}
 	if text := r.URL.Query().Get("limit"); text != "" {
 		n, err := strconv.ParseInt(text, 10, 32)
@@ -73,20 +76,20 @@ func entryOf(t *bank.Transaction, account grid.SiteID, names func(grid.SiteID) s
 	return e
 }
 
-func (a *Server) bankTransfer(w http.ResponseWriter, r *http.Request) error {
+func (a money) bankTransfer(w http.ResponseWriter, r *http.Request) error {
 	return a.move(w, r, func(token uint64, id grid.JobID, to grid.SiteID, amount grid.Credits) grid.Input {
 		return &bank.Transfer{Token: token, ID: id, To: to, Amount: amount}
 	})
 }
 
-func (a *Server) bankGrant(w http.ResponseWriter, r *http.Request) error {
+func (a money) bankGrant(w http.ResponseWriter, r *http.Request) error {
 	return a.move(w, r, func(token uint64, id grid.JobID, to grid.SiteID, amount grid.Credits) grid.Input {
 		return &bank.Grant{Token: token, ID: id, To: to, Amount: amount}
 	})
 }
 
 // move moves credits and answers with the account that this leaves.
-func (a *Server) move(w http.ResponseWriter, r *http.Request, input func(uint64, grid.JobID, grid.SiteID, grid.Credits) grid.Input) error {
+func (a money) move(w http.ResponseWriter, r *http.Request, input func(uint64, grid.JobID, grid.SiteID, grid.Credits) grid.Input) error {
 	var request api.BankMove
 	if err := readJSON(r, &request); err != nil {
 		return err
@@ -137,7 +140,7 @@ func bankID(text string) (grid.JobID, error) {
 }
 
 // askBank asks what is in an account: this site's if account is empty.
-func (a *Server) askBank(ctx context.Context, question *bank.Question, account string) (*bank.Statement, error) {
+func (a money) askBank(ctx context.Context, question *bank.Question, account string) (*bank.Statement, error) {
 	site, err := a.accountNamed(ctx, account)
 	if err != nil {
 		return nil, err
@@ -180,7 +183,7 @@ func bankFailure(answer *bank.Statement, id grid.JobID) error {
 
 // accountNamed returns the site whose account text names: an ID, whoever knows it,
 // the issuer, or a name.
-func (a *Server) accountNamed(ctx context.Context, text string) (grid.SiteID, error) {
+func (a money) accountNamed(ctx context.Context, text string) (grid.SiteID, error) {
 	if _, err := peer.Decode(text); err == nil || text == string(bank.Issuer) {
 		return grid.SiteID(text), nil
 	}
@@ -215,7 +218,7 @@ func accountOf(answer *bank.Statement, site grid.SiteID, b bank.Balance, names f
 }
 
 // writeBank answers with accounts and what passed over this site's desk.
-func (a *Server) writeBank(w http.ResponseWriter, r *http.Request, answer *bank.Statement) error {
+func (a money) writeBank(w http.ResponseWriter, r *http.Request, answer *bank.Statement) error {
 	names := a.siteNames(r.Context())
 	reply := api.BankReply{Accounts: []api.BankAccount{}, Refused: map[string]int64{}}
 	if answer.Accounts == nil {
