@@ -116,10 +116,14 @@ func (e *entry) task() grid.TaskID { return grid.TaskID{Job: e.job.ID, Epoch: e.
 
 // view copies the entry for users.
 func (e *entry) view() View {
+	var tries int32
+	if e.divided != nil {
+		tries = e.divided.tries
+	}
 	return View{
 		Job: e.job, State: e.state, Foreign: e.foreign, Site: e.award.Site, Epoch: e.epoch,
 		Award: e.award, Start: max(e.start, e.result.Start), End: e.result.End, Result: e.result,
-		Reason: e.reason, Verdicts: e.verdicts, Messages: e.messages, Gang: e.gang,
+		Reason: e.reason, Verdicts: e.verdicts, Messages: e.messages, Tries: tries, Gang: e.gang,
 	}
 }
 

@@ -31,6 +31,7 @@ func (c *gangs) start(now grid.Time, in *coalloc.Start, out *grid.Outbox) {
 	}
 	c.alive[in.Task] = true
 	notes := e.notes()
+	notes.tries = in.Tries
 	notes.resumed, e.start = in.Again && e.award.Start > 0, now
 	if notes.resumed { // it began then, whatever is started of it now
 		e.start = e.award.Start

@@ -35,6 +35,7 @@ type gangs struct {
 
 // gangNotes is what gangs knows of a job besides what is stored.
 type gangNotes struct {
+	tries   int32     // placements tried until its latest execution started; not after a restart
 	resumed bool      // its execution was taken up after a restart
 	lookEnd grid.Time // until when it waits for who holds its inputs
 	looks   int       // scans of the directory that found no sites that could ever hold it

@@ -126,6 +126,7 @@ type View struct {
 	Reason   string // why it is in this state, if there is something to say
 	Verdicts []market.Verdict
 	Messages int32
+	Tries    int32      // placements tried until a co-allocated job started, as far as is known
 	Gang     *grid.Gang // components of a co-allocated job since it started; else nil
 }
 

@@ -31,6 +31,16 @@ func (s *Site) Jobs(yield func(View) bool) {
 // Limits returns the bounds of the table of jobs, defaults filled in.
 func (s *Site) Limits() Limits { return s.cfg.Limits }
 
+// Wait returns how long a job of so many processors would have to wait here, by the
+// estimates of those before it; grid.Never if for ever.
+func (s *Site) Wait(now grid.Time, processors int64, span grid.Time) grid.Time {
+	start := s.cluster.EarliestStart(now, processors, span)
+	if start == grid.Never {
+		return grid.Never
+	}
+	return start - now
+}
+
 // Price returns what the site charges at the moment, a processor-hour.
 func (s *Site) Price() grid.Price { return s.price() }
 
