@@ -143,20 +143,17 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	n, err := testnet.New(testnet.Config{Seed: cfg.Seed, Inputs: testnet.Inputs{
-		Submit: func(_ uint64, job *grid.Job) grid.Input { return &koalaSubmit{job} },
-	}})
+	n, err := testnet.New(testnet.Config{Seed: cfg.Seed, Inputs: scenario.Inputs()})
 	if err != nil {
 		return nil, err
 	}
-	k, err := newKoala(&cfg)
+	k, err := newKoala(&cfg, n)
 	if err != nil {
 		return nil, err
 	}
-	if err := k.join(n); err != nil {
-		return nil, err
+	source := &scenario.Feed{
+		Source: k.source(), Homes: []workload.Home{{ID: koalaID, Rating: grid.Rating{Speed: 1, Bandwidth: 1}}}, Adjust: k.dress,
 	}
-	source := &scenario.Feed{Source: k.source(), Homes: []workload.Home{{ID: koalaID, Rating: grid.Rating{Speed: 1, Bandwidth: 1}}}}
 	n.Feed(source)
 	p := scenario.NewProgress(cfg.Progress, "coallocation", 0, func() int64 { return source.Read })
 	n.Pulse(p.Pulse)
@@ -171,18 +168,18 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 			}
 		}})
 	}
-	runErr := n.Run(ctx, grid.Never, nil)
+	runErr := n.Run(ctx, grid.Never, func() bool { return k.failed != nil || k.open == 0 && n.Drained() })
 	p.Stop()
 	if rows != nil {
 		err = errors.Join(err, rows.Close())
 	}
-	if err = errors.Join(err, runErr); err == nil && len(k.jobs) > 0 {
-		err = fmt.Errorf("at %v %d jobs have not ended, and nothing more happens", n.Now(), len(k.jobs))
+	if err = errors.Join(err, runErr, k.failed); err == nil && k.open > 0 {
+		err = fmt.Errorf("at %v %d jobs have not ended, and nothing more happens", n.Now(), k.open)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("coallocation, seed %d: %w", cfg.Seed, err)
 	}
-	result := k.result(n, begun)
+	result := k.result(begun)
 	if cfg.Out != "" {
 		err = result.Save(cfg.Out)
 	}

@@ -3,12 +3,14 @@ package coallocation
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"time"
 
 	"gridnode/coalloc"
+	"gridnode/coalloc/dataset"
 	"gridnode/grid"
-	"gridnode/internal/lrms"
-	"gridnode/lease"
+	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/measure"
@@ -18,39 +20,46 @@ import (
 
 const koalaID = grid.SiteID("koala")
 
-// koala is the scheduler: a coalloc.Coordinator that claims what it places through a
-// lease.Book from the clusters (lender). Messages take no time and none is lost, so
-// holding, claiming and starting a job are of one instant. It is told how long each
-// cluster would let a job wait, as KOALA asks the clusters' resource managers.
+// koala is the network of KOALA: a site without processors, which divides jobs over the
+// clusters of DAS-3 and knows them from the beginning, and the clusters, which lend.
+// Messages take no time and none is lost, so holding, claiming and starting a job are of
+// one instant. It is told how long each cluster would let a job wait, as KOALA asks the
+// clusters' resource managers.
 type koala struct {
 	cfg      *Config
 	app      application
-	clusters []*lender
+	policy   coalloc.Policy
+	n        *testnet.Network
+	clusters []cluster
 	network  *coalloc.Matrix
-	book     *lease.Book
-	coord    *coalloc.Coordinator
+	view     *coalloc.View
 	rng      *rand.PCG // where inputs are
-	now      grid.Time
 	window   grid.Time // of utilization
-	jobs     map[grid.JobID]*koalaJob
+	jobs     map[grid.JobID]*running
 
 	total   measure.Tally
 	sites   []measure.Tally
 	waiting int64 // node-seconds that wait at the end of the window
 	tries   int64
 	split   int64 // jobs on several clusters
+	open    int64 // jobs that have not ended
+	failed  error
 }
 
-type koalaJob struct {
+// cluster is a lender.
+type cluster struct {
+	das3Cluster
+	*site.Site
+}
+
+// running is a job from its start to its end.
+type running struct {
 	Job
-	job     *grid.Job
-	request coalloc.Request
-	parts   []coalloc.Claimed
+	parts   []coalloc.Part
+	runTime grid.Time // within one cluster
 }
 
-type koalaSubmit struct{ job *grid.Job }
-
-func newKoala(cfg *Config) (*koala, error) {
+func newKoala(cfg *Config, n *testnet.Network) (*koala, error) {
 	app, err := parseApplication(cfg.Application)
 	if err != nil {
 		return nil, err
@@ -64,59 +73,57 @@ func newKoala(cfg *Config) (*koala, error) {
 		return nil, err
 	}
 	k := &koala{
-		cfg: cfg, app: app, network: network, rng: draw.PCG(cfg.Seed, koalaID, draw.ForSite),
-		window: grid.Time(cfg.Hours) * grid.Hour, jobs: make(map[grid.JobID]*koalaJob), sites: make([]measure.Tally, len(clusters)),
+		cfg: cfg, app: app, policy: policy, n: n, network: network, rng: draw.PCG(cfg.Seed, koalaID, draw.ForSite),
+		window: grid.Time(cfg.Hours) * grid.Hour, jobs: make(map[grid.JobID]*running), sites: make([]measure.Tally, len(clusters)),
 	}
-	queue := coalloc.QueueConfig{Policy: policy, Interval: cfg.Interval, Max: scenario.JobsMax, Patience: cfg.Patience}
-	if cfg.Patience == 0 {
-		queue.Patience = grid.Never
-	}
+	k.clusters = make([]cluster, len(clusters))
 	var sites []coalloc.Site
-	for _, c := range clusters {
-		l, err := newLender(grid.SiteID(c.name), c.nodes)
-		if err != nil {
-			return nil, err
-		}
-		k.clusters = append(k.clusters, l)
-		sites = append(sites, coalloc.Site{ID: grid.SiteID(c.name), Processors: c.nodes, Free: c.nodes, Wait: func(nodes int64) grid.Time {
-			return l.cluster.EarliestStart(k.now, nodes, app.runTime) - k.now
+	for i, c := range clusters {
+		k.clusters[i].das3Cluster = c
+		sites = append(sites, coalloc.Site{ID: grid.SiteID(c.name), Name: c.name, Processors: c.nodes, Free: c.nodes, Wait: func(nodes int64) grid.Time {
+			return k.clusters[i].Wait(k.n.Now(), nodes, app.runTime)
 		}})
 	}
-	view := coalloc.NewView(sites, network)
+	k.view = coalloc.NewView(sites, network)
 	if cfg.Group > 0 {
-		coalloc.Groups(view, cfg.Group)
+		coalloc.Groups(k.view, cfg.Group)
 	}
-	none, err := lrms.New(lrms.Config{}) // it has no nodes of its own
-	if err != nil {
+	if err := k.checkSizes(); err != nil {
 		return nil, err
 	}
-	if k.book, err = lease.New(leaseConfig(koalaID), none); err != nil {
-		return nil, err
-	}
-	// A lease lasts as long as its job, with a second for what clocks may differ.
-	coordinator := coalloc.CoordinatorConfig{Queue: queue, Slack: cfg.Startup + grid.Second}
-	if k.coord, err = coalloc.NewCoordinator(coordinator, view, k.book, rand.New(draw.PCG(cfg.Seed, koalaID, draw.ForClaims))); err != nil {
-		return nil, err
-	}
-	for _, size := range cfg.Sizes {
-		r := k.request(size)
-		err := r.Validate()
-		if err == nil {
-			err = r.Placeable(view)
-		}
-		if _, ok := policy.Place(nil, &r, view, app.runTime); err == nil && !ok {
-			err = fmt.Errorf("%s places no job of %d nodes even on idle clusters", policy, size)
-		}
-		if err != nil {
-			return nil, scenario.ConfigError("sizes", "%v", err)
-		}
-	}
-	return k, nil
+	return k, k.join()
 }
 
-// request is what a job of that size asks for.
-func (k *koala) request(nodes int64) coalloc.Request {
-	return coalloc.Request{Processors: nodes, ClustersMax: k.cfg.MaxClusters, CCR: k.app.ccr}
+// checkSizes tries every size on idle clusters: nothing may fail later.
+func (k *koala) checkSizes() error {
+	for _, size := range k.cfg.Sizes {
+		r := coalloc.Request{Processors: size, ClustersMax: k.cfg.MaxClusters, CCR: k.app.ccr}
+		err := r.Validate()
+		if err == nil {
+			err = r.Placeable(k.view)
+		}
+		if _, ok := k.policy.Place(nil, &r, k.view, k.app.runTime); err == nil && !ok {
+			err = fmt.Errorf("%s places no job of %d nodes even on idle clusters", k.policy, size)
+		}
+		if err != nil {
+			return scenario.ConfigError("sizes", "%v", err)
+		}
+	}
+	return nil
+}
+
+// dress says how a job may be divided, and what it reads.
+func (k *koala) dress(j *grid.Job) {
+	j.Coallocate = &grid.Coallocation{Count: "1..", SitesMax: int64(k.cfg.MaxClusters), CCR: k.app.ccr, Policy: k.policy.String()}
+	if k.cfg.InputBytes > 0 {
+		holder := int(draw.Uniform(k.rng, uint64(len(k.clusters))))
+		j.Inputs = []grid.DataSet{k.fileOf(holder)}
+	}
+}
+
+// fileOf is the file that one cluster holds.
+func (k *koala) fileOf(cluster int) grid.DataSet {
+	return grid.DataSet{Name: "input-" + strconv.Itoa(cluster+1), Size: k.cfg.InputBytes}
 }
 
 // source is the workload: "The job arrival process is Poisson"; how fast jobs come
@@ -126,8 +133,8 @@ func (k *koala) source() workload.Source {
 	for _, s := range k.cfg.Sizes {
 		sizes += s
 	}
-	for _, s := range k.coord.View().Sites {
-		nodes += s.Processors
+	for _, c := range k.clusters {
+		nodes += c.nodes
 	}
 	mean := float64(k.app.runTime) * float64(sizes) / float64(len(k.cfg.Sizes)) / (float64(nodes) * k.cfg.Utilization / 100)
 	return &workload.Poisson{
@@ -136,130 +143,107 @@ func (k *koala) source() workload.Source {
 	}
 }
 
-// join adds the scheduler and its clusters to a network.
-func (k *koala) join(n *testnet.Network) error {
-	if _, err := n.Add(testnet.Member{ID: koalaID, New: func(int) (testnet.Site, error) { return k, nil }}); err != nil {
+// join adds the scheduler and its clusters to the network.
+func (k *koala) join() error {
+	queue := coalloc.QueueConfig{Policy: k.policy, Interval: k.cfg.Interval, Max: scenario.JobsMax, Patience: k.cfg.Patience}
+	if k.cfg.Patience == 0 {
+		queue.Patience = grid.Never
+	}
+	common := site.Config{
+		Rating: grid.Rating{Speed: 1, Bandwidth: 1}, Parts: site.Leases,
+		Limits: site.Limits{Jobs: scenario.JobsMax, PerUser: scenario.JobsMax},
+	}
+	if k.cfg.InputBytes > 0 {
+		common.Parts |= site.Data
+		common.Directory.Federation = "coallocation"
+	}
+	here := common
+	here.ID, here.Name, here.Sites = koalaID, string(koalaID), k.view
+	here.Parts |= site.Coallocation
+	// A lease lasts as long as its job, with a second for what clocks may differ.
+	here.Coallocation = coalloc.CoordinatorConfig{Queue: queue, Slack: k.cfg.Startup + grid.Second}
+	if _, err := k.n.Add(testnet.Member{ID: koalaID, New: func(int) (testnet.Site, error) {
+		s, err := site.New(here, draw.PCG(k.cfg.Seed, koalaID, draw.ForClaims).Uint64())
+		return &runner{Site: s, koala: k}, err
+	}}); err != nil {
 		return err
 	}
-	for _, l := range k.clusters {
-		if _, err := n.Add(testnet.Member{ID: l.id, New: func(int) (testnet.Site, error) { return l, nil }}); err != nil {
+	for i := range k.clusters {
+		c := &k.clusters[i]
+		there := common
+		there.ID, there.Name, there.Processors, there.Lease.Lend = grid.SiteID(c.name), c.name, c.nodes, true
+		at, err := k.n.Add(testnet.Member{ID: there.ID, New: func(int) (_ testnet.Site, err error) {
+			c.Site, err = site.New(there, draw.PCG(k.cfg.Seed, there.ID, draw.ForSite).Uint64())
+			return c.Site, err
+		}})
+		if err != nil {
 			return err
 		}
+		if k.cfg.InputBytes > 0 {
+			k.n.Inject(0, at, &dataset.Hold{Set: dataset.Set{DataSet: k.fileOf(i), Path: "/input", Shared: true}})
+		}
 	}
+	k.n.Observe(testnet.Observer{Event: k.event, End: k.end})
 	return nil
 }
 
-// NextTimer implements Site.
-func (k *koala) NextTimer() grid.Time { return min(k.coord.NextTimer(), k.book.NextTimer()) }
-
-// Step implements Site.
-func (k *koala) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
-	k.now = now
-	first := len(out.Locals)
-	k.apply(now, in, out)
-	for i := first; i < len(out.Locals); i++ {
-		k.apply(now, out.Locals[i], out)
+// event follows the jobs. Nothing fails here: every size was tried at first.
+func (k *koala) event(_ grid.Time, _ int, e *grid.Event) {
+	switch e.Kind {
+	case grid.JobSubmitted:
+		k.total.Submitted++
+		k.open++
+	case grid.JobFinished:
+		k.open--
+	case grid.JobRefused, grid.JobReplaced, grid.JobCancelled:
+		if k.failed == nil {
+			k.failed = fmt.Errorf("job %s is %s at %v: %s", e.Job.ID, e.Kind, k.n.Now(), e.Text)
+		}
 	}
-	out.Locals = out.Locals[:first]
-}
-
-func (k *koala) apply(now grid.Time, in grid.Input, out *grid.Outbox) {
-	switch in := in.(type) {
-	case *koalaSubmit:
-		k.submit(now, in.job, out)
-	case *grid.TaskEnded:
-		k.coord.Step(now, &coalloc.Finish{Job: in.ID.Job}, out)
-		k.end(now, in, out)
-	case *grid.Delivery, *grid.Undelivered:
-		k.book.Step(now, in, out)
-	case grid.Tick:
-		k.book.Step(now, in, out)
-		k.coord.Step(now, in, out)
-	case *coalloc.Start:
-		k.start(in, out)
-	case *coalloc.Rejected, *coalloc.Aborted, *coalloc.Broken:
-		panic(fmt.Sprintf("testnet: nothing fails here, and yet: %+v", in)) // every size was tried at first
-	default:
-		k.coord.Step(now, in, out) // what the book tells
-	}
-}
-
-// submit hands a job over.
-func (k *koala) submit(now grid.Time, job *grid.Job, out *grid.Outbox) {
-	j := &koalaJob{job: job, request: k.request(job.Processors)}
-	j.Processors, j.Submit = job.Processors, now
-	if k.cfg.InputBytes > 0 {
-		sites := k.coord.View().Sites
-		holder := sites[draw.Uniform(k.rng, uint64(len(sites)))].ID
-		j.request.Inputs = []coalloc.Input{{Bytes: k.cfg.InputBytes, Holders: []grid.SiteID{holder}}}
-	}
-	k.jobs[job.ID] = j
-	k.total.Submitted++
-	out.Tell(grid.Event{Kind: grid.JobSubmitted, Job: job})
-	k.coord.Step(now, &coalloc.Submit{Task: grid.TaskID{Job: job.ID, Epoch: 1}, Request: &j.request, Estimate: job.Estimate}, out)
-}
-
-// start runs a job whose parts are all claimed.
-func (k *koala) start(in *coalloc.Start, out *grid.Outbox) {
-	j, view := k.jobs[in.Task.Job], k.coord.View()
-	j.parts = in.Parts
-	startup := k.cfg.Startup
-	var parts []coalloc.Part
-	for _, p := range in.Parts {
-		at := view.Index(p.Site)
-		parts = append(parts, coalloc.Part{Component: p.Component, Site: int32(at), Processors: p.Processors})
-		startup = max(startup, k.cfg.Startup+coalloc.Transfer(j.request.Inputs, view, at))
-	}
-	span := j.job.RunTime + j.job.RunTime*grid.Time(coalloc.Slowdown(k.app.ccr, parts, k.network))/1000
-	j.Placed, j.Start, j.Clusters, j.Tries = k.now, k.now+startup, coalloc.Clusters(parts), in.Tries
-	run := *j.job
-	run.RunTime = startup + span
-	out.Start(grid.Task{ID: in.Task, Job: &run})
 }
 
 // end accounts for a job, and for its components at the clusters.
-func (k *koala) end(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
-	j := k.jobs[in.ID.Job]
-	delete(k.jobs, in.ID.Job)
+func (k *koala) end(now grid.Time, x *testnet.Execution) {
+	j := k.jobs[x.ID.Job]
+	delete(k.jobs, x.ID.Job)
 	j.End = now
 	for _, p := range j.parts {
-		site := &k.sites[k.coord.View().Index(p.Site)]
-		x := measure.Times{Processors: p.Processors, Wait: j.Start - j.Submit, Start: j.Start, End: now, Window: k.window}
-		measure.Account(site, site, nil, &x)
+		site := &k.sites[p.Site]
+		t := measure.Times{Processors: p.Processors, Wait: j.Start - j.Submit, Start: j.Start, End: now, Window: k.window}
+		measure.Account(site, site, nil, &t)
 		site.Finished++
 	}
-	x := measure.Times{Processors: j.Processors, Wait: j.Start - j.Submit, Start: j.Start, End: now, Window: k.window}
-	measure.Account(&k.total, &k.total, nil, &x)
+	t := measure.Times{Processors: j.Processors, Wait: j.Start - j.Submit, Start: j.Start, End: now, Window: k.window}
+	measure.Account(&k.total, &k.total, nil, &t)
 	k.total.Finished++
 	k.tries += int64(j.Tries)
 	if j.Clusters > 1 {
 		k.split++
 	}
 	if j.Placed > k.window {
-		k.waiting += j.Processors * int64(j.job.RunTime/grid.Second)
+		k.waiting += j.Processors * int64(j.runTime/grid.Second)
 	}
 	if k.cfg.Ended != nil {
 		k.cfg.Ended(j.Job)
 	}
-	out.Tell(grid.Event{Kind: grid.JobFinished, Job: j.job, Epoch: 1, Site: koalaID, Result: in.Result})
 }
 
 // result works the figures out. Those of a cluster are of components: its jobs are
 // those it was asked to hold processors for; utilization is without startups, as the paper's.
-func (k *koala) result(n *testnet.Network, begun time.Time) *measure.Result {
+func (k *koala) result(begun time.Time) *measure.Result {
 	report := &coallocationReport{Config: *k.cfg, Seconds: measure.Seconds(k.app.runTime), CCR: measure.Decimal(k.app.ccr / 10)}
 	r := &measure.Result{
 		Scenario: "coallocation", Seed: k.cfg.Seed, Mode: "virtual", Config: report,
-		TraceHash: fmt.Sprintf("%016x", n.TraceHash()), Events: n.Events(), VirtualSeconds: measure.Seconds(n.Now()),
-		Messages: measure.Messages{ByType: measure.Sent(n).SentByName()},
+		TraceHash: fmt.Sprintf("%016x", k.n.TraceHash()), Events: k.n.Events(), VirtualSeconds: measure.Seconds(k.n.Now()),
+		Messages: measure.Messages{ByType: measure.Sent(k.n).SentByName()},
 	}
 	var nodes int64
 	for i := range k.sites {
-		processors := k.clusters[i].cluster.Processors()
-		nodes += processors
-		asked := &k.clusters[i].matches.Delegations
+		c := &k.clusters[i]
+		nodes += c.nodes
+		asked := c.Delegations()
 		k.sites[i].Submitted, k.sites[i].Rejected = asked.Served+asked.Rejected, asked.Rejected
-		r.Sites = append(r.Sites, measure.SiteResult{Name: string(k.clusters[i].id), Processors: processors, Stats: k.sites[i].Stats(processors, k.window)})
+		r.Sites = append(r.Sites, measure.SiteResult{Name: c.name, Processors: c.nodes, Stats: k.sites[i].Stats(c.nodes, k.window)})
 	}
 	r.Total = k.total.Stats(nodes, k.window)
 	r.Total.Coallocated = k.split
@@ -269,4 +253,13 @@ func (k *koala) result(n *testnet.Network, begun time.Time) *measure.Result {
 	report.Waiting = measure.Decimal(100 * k.waiting / nodes)
 	r.WallSeconds = measure.Seconds(grid.FromDuration(time.Since(begun)))
 	return r
+}
+
+// partsOf returns where a gang runs, by the clusters' numbers, and how many clusters those are.
+func (k *koala) partsOf(g *grid.Gang) (parts []coalloc.Part, clusters int) {
+	for i, p := range g.Parts {
+		at := slices.IndexFunc(k.clusters, func(c cluster) bool { return grid.SiteID(c.name) == p.Site })
+		parts = append(parts, coalloc.Part{Component: int32(i), Site: int32(at), Processors: p.Processors})
+	}
+	return parts, coalloc.Clusters(parts)
 }
