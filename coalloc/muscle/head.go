@@ -27,17 +27,6 @@ const (
 	unitsMax = 128
 )
 
-// TITAN's search for the order in which a cluster is given its share. The set and the
-// generations are those of a site's own queue; planWorkMax bounds set × jobs × units, added
-// up over all generations of a window but the first ones, so that it takes a tenth of a
-// second whatever its size.
-const (
-	planSet         = 30
-	planStable      = 8
-	planGenerations = 30
-	planWorkMax     = 3_000_000
-)
-
 // HeadConfig is how a site collects jobs for the clusters it heads.
 type HeadConfig struct {
 	Window grid.Time // from the first job that waits to the packing; 0 packs at the next instant
@@ -50,7 +39,7 @@ type HeadConfig struct {
 type Head struct {
 	cfg     HeadConfig
 	rng     *rand.Rand
-	titan   *titan.Titan
+	planner *Planner
 	tickets []*ticket // in the order of arrival; job nil: withdrawn
 	waiting map[grid.JobID]*ticket
 	fresh   int // of those waiting, have come since the last window
@@ -125,11 +114,11 @@ func NewHead(cfg HeadConfig, rng *rand.Rand) (*Head, error) {
 	case int(cfg.Policy) >= len(PolicyNames):
 		return nil, fmt.Errorf("muscle: unknown policy %d", cfg.Policy)
 	}
-	t, err := titan.New(titan.Config{Set: planSet, Stable: planStable, Generations: planGenerations, Settle: 100}, rng)
+	planner, err := NewPlanner(HeadPlan, rng)
 	if err != nil {
 		return nil, err
 	}
-	return &Head{cfg: cfg, rng: rng, titan: t, waiting: make(map[grid.JobID]*ticket), closes: grid.Never}, nil
+	return &Head{cfg: cfg, rng: rng, planner: planner, waiting: make(map[grid.JobID]*ticket), closes: grid.Never}, nil
 }
 
 // Collect lets a job wait for the end of the window, which opens with the first one.
@@ -356,36 +345,16 @@ func (w *Window) describe(now grid.Time, tickets []*ticket) (b *Batch, clusters 
 	return b, clusters
 }
 
-// plan returns when each job of a share starts in the best schedule that TITAN finds
-// from MUSCLE's, if there is one, from the order of the share and from that of the
-// deadlines. A cluster serves jobs in the order in which it is given them, so this is
-// where the order is chosen.
+// plan returns when each job of a share starts in the best schedule that is found. A
+// cluster serves jobs in the order in which it is given them, so this is where the order
+// is chosen.
 func (h *Head) plan(b *Batch, cluster int, share *Share) []grid.Time {
 	if len(share.Jobs) == 0 {
 		return nil
 	}
 	p := b.Problem(cluster, share)
-	p.Free = slices.Clone(p.Free)
-	cut := p.Coarsen()
-	var seeds []titan.Schedule
-	if len(share.Seed.Order) > 0 {
-		seeds = append(seeds, share.Seed)
-	}
-	present, urgent := titan.NewSchedule(p), titan.NewSchedule(p)
-	for i := range p.Jobs {
-		present.Order = append(present.Order, int32(i))
-	}
-	urgent.Order = append(urgent.Order, present.Order...)
-	slices.SortStableFunc(urgent.Order, func(a, b int32) int { return cmp.Compare(p.Jobs[a].Deadline, p.Jobs[b].Deadline) })
-	p.Settle(&present)
-	p.Settle(&urgent)
-	if err := h.titan.Set(p, append(seeds, present, urgent)...); err != nil {
-		panic(fmt.Sprintf("muscle: a share is no problem for TITAN: %v", err)) // what is in it was checked
-	}
-	for left := planWorkMax * len(p.Jobs) / len(b.Jobs); left > 0 && !h.titan.Done(); left -= planSet * len(p.Jobs) * p.Processors {
-		h.titan.Generation()
-	}
-	starts := h.titan.Best().Starts(p, nil)
+	_, cut := h.planner.Plan(b, p, share)
+	starts := h.planner.Best().Starts(p, nil)
 	for i := range starts {
 		starts[i] <<= cut
 	}

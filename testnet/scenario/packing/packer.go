@@ -20,8 +20,8 @@ import (
 type packer struct {
 	cfg    *Config
 	policy muscle.Policy
-	titan  *titan.Titan
-	draws  *rand.PCG // of the policy and of TITAN; begun anew for each batch and cluster
+	plans  *muscle.Planner
+	draws  *rand.PCG // of the policy and of the planner; begun anew for each batch and cluster
 
 	batches     int
 	generations int64
@@ -47,7 +47,11 @@ func newPacker(cfg *Config, clusters int) (*packer, error) {
 	if p.policy, err = muscle.ParsePolicy(cfg.Policy); err != nil {
 		return nil, scenario.ConfigError("policy", "%v", err)
 	}
-	p.titan, err = titan.New(titan.Config{Settle: cfg.Settle}, rand.New(p.draws))
+	plan := muscle.PlanConfig{Config: titan.Config{Settle: cfg.Settle}} // the paper's: until it is stable
+	if cfg.Start == "arrival" {
+		plan.Start = muscle.StartArrival
+	}
+	p.plans, err = muscle.NewPlanner(plan, rand.New(p.draws))
 	return p, err
 }
 
@@ -107,10 +111,13 @@ func (p *packer) pack(b *muscle.Batch) error {
 	longest := grid.Time(0)
 	for c := range b.Clusters {
 		problem := b.Problem(c, &packing.Shares[c])
-		f, err := p.plan(problem, &packing.Shares[c], c)
-		if err != nil {
-			return err
+		p.begin(c)
+		bred, cut := p.plans.Plan(b, problem, &packing.Shares[c])
+		if cut > 0 {
+			return fmt.Errorf("the batch is too long to be measured")
 		}
+		p.planned(problem, &packing.Shares[c], bred)
+		f := problem.Measure(p.plans.Best())
 		cp[c], counts[c] = f.CP(b.Clusters[c].Weights), len(problem.Jobs)
 		sum := &p.clusters[c]
 		sum.jobs += int64(len(problem.Jobs))
@@ -131,31 +138,14 @@ func (p *packer) pack(b *muscle.Batch) error {
 	return nil
 }
 
-// plan lets TITAN improve the schedule of a share until it is stable.
-func (p *packer) plan(problem *titan.Problem, share *muscle.Share, cluster int) (titan.Performance, error) {
-	var seeds []titan.Schedule
-	switch {
-	case len(share.Seed.Order) > 0:
-		seeds = append(seeds, share.Seed)
-	case p.cfg.Start == "arrival":
-		s := titan.NewSchedule(problem)
-		for i := range problem.Jobs {
-			s.Order = append(s.Order, int32(i))
-		}
-		problem.Settle(&s)
-		seeds = append(seeds, s)
-	}
-	p.begin(cluster)
-	if err := p.titan.Set(problem, seeds...); err != nil {
-		return titan.Performance{}, err
-	}
-	p.generations += int64(p.titan.Run())
+// planned notes the schedule of a share.
+func (p *packer) planned(problem *titan.Problem, share *muscle.Share, bred int) {
+	p.generations += int64(bred)
 	p.carry(problem)
-	p.hash = draw.Mix(p.hash, uint64(p.titan.Cost()))
-	for _, job := range p.titan.Best().Order {
+	p.hash = draw.Mix(p.hash, uint64(p.plans.Cost()))
+	for _, job := range p.plans.Best().Order {
 		p.hash = draw.Mix(p.hash, uint64(share.Jobs[job]))
 	}
-	return problem.Measure(p.titan.Best()), nil
 }
 
 // carry notes how long the cluster whose share was planned is busy when the next batch
@@ -167,7 +157,7 @@ func (p *packer) carry(problem *titan.Problem) {
 	}
 	ends := make([]grid.Time, problem.Processors)
 	copy(ends, problem.Free)
-	best := p.titan.Best()
+	best := p.plans.Best()
 	starts := best.Starts(problem, nil)
 	for job, start := range starts {
 		for processor := range best.Processors(problem, int32(job)) {
