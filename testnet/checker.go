@@ -87,6 +87,9 @@ func (c *Checker) start(now grid.Time, x *Execution) {
 
 func (c *Checker) end(now grid.Time, x *Execution) {
 	c.used[x.Site] -= x.Job.Processors
+	if x.Lost && x.Pilot == (grid.Pilot{}) {
+		delete(c.begun, x.ID) // a site runs again what vanished with its own machine
+	}
 	a := c.alive[x.Job.ID]
 	if a.count--; a.count == 0 {
 		delete(c.alive, x.Job.ID)
