@@ -175,12 +175,12 @@ func (a *away) carry(e pilot.Effect) {
 	case pilot.Send:
 		if x := a.session(atBorrower, e.Site, e.Session); x != nil {
 			n.trace.away(a.site, uint64(e.Order.Kind), e.Order.ID)
-			n.post(x, atBorrower, parcel{order: &e.Order})
+			n.wires.post(x, atBorrower, parcel{order: &e.Order})
 		}
 	case pilot.Tell:
 		if x := a.session(atLender, e.To, e.Session); x != nil {
 			n.trace.away(a.site, 1<<8|uint64(e.Report.Kind), e.Report.ID)
-			n.post(x, atLender, parcel{report: &e.Report})
+			n.wires.post(x, atLender, parcel{report: &e.Report})
 		}
 	case pilot.Hangup:
 		a.leave(atLender, e.To, e.Session)
@@ -214,14 +214,14 @@ func (a *away) carryGang(e pilot.Effect) {
 			a.step(&pilot.Gathered{Gang: e.Task.ID})
 		})
 	case pilot.StartOwn:
-		n.run(a.site, &e.Task)
+		n.tasks.run(a.site, &e.Task)
 	case pilot.KillOwn:
-		if !n.end(a.site, &e.Task) {
+		if !n.tasks.end(a.site, &e.Task) {
 			a.answer(&pilot.RankEnded{Ended: grid.TaskEnded{ID: e.Task.ID, Lost: true}})
 		}
 	case pilot.AcknowledgeOwn:
 		for _, id := range e.IDs {
-			n.forget(a.site, id)
+			n.tasks.forget(a.site, id)
 		}
 	case pilot.Finish:
 		a.answer(&pilot.Collected{Gang: e.Gang})

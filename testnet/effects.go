@@ -40,7 +40,7 @@ func (n *Network) carryOut(s int32) {
 	}
 	out.Reset()
 	if crash {
-		n.crash(s, false)
+		n.faults.crash(s, false)
 		return
 	}
 	for _, key := range n.keys {
@@ -53,21 +53,21 @@ func (n *Network) carry(s int32, e grid.Effect, out *grid.Outbox) {
 	switch e.Kind {
 	case grid.EffectSend:
 		send := &out.Sends[e.Index]
-		n.transmit(s, send.To, send.Message)
+		n.wires.transmit(s, send.To, send.Message)
 	case grid.EffectPublish:
 		send := &out.Sends[e.Index]
 		n.trace.effect(s, e.Kind, uint64(send.Message.MessageKind()))
-		n.publish(s, string(send.To), send.Message)
+		n.wires.publish(s, string(send.To), send.Message)
 	case grid.EffectStart:
 		t := &out.Tasks[e.Index]
 		n.trace.effect(s, e.Kind, uint64(t.ID.Epoch))
 		n.trace.job(t.ID.Job)
-		n.start(s, t)
+		n.tasks.start(s, t)
 	case grid.EffectKill:
 		t := &out.Tasks[e.Index]
 		n.trace.effect(s, e.Kind, uint64(t.ID.Epoch))
 		n.trace.job(t.ID.Job)
-		n.kill(s, t)
+		n.tasks.kill(s, t)
 	case grid.EffectClosest:
 		n.trace.effect(s, e.Kind, uint64(out.Keys[e.Index][0]))
 		n.keys = append(n.keys, out.Keys[e.Index])
@@ -76,7 +76,7 @@ func (n *Network) carry(s int32, e grid.Effect, out *grid.Outbox) {
 	case grid.EffectProviders:
 		n.findProviders(s, out.Keys[e.Index])
 	case grid.EffectProbe:
-		n.probe(s, out.Probes[e.Index])
+		n.wires.probe(s, out.Probes[e.Index])
 	case grid.EffectTell:
 		event := &out.Events[e.Index]
 		n.trace.effect(s, e.Kind, uint64(event.Kind))

@@ -44,6 +44,7 @@ const (
 
 // executor runs the jobs of all sites: it is the only reader of Job.RunTime.
 type executor struct {
+	n     *Network
 	slots []Execution
 	free  []int32
 	alive int64
@@ -82,22 +83,24 @@ func (n *Network) Executions(site int, f func(x *Execution)) {
 func (n *Network) Alive() int64 { return n.tasks.alive }
 
 // start carries out a Start.
-func (n *Network) start(s int32, t *grid.Task) {
+func (tasks *executor) start(s int32, t *grid.Task) {
+	n := tasks.n
 	switch {
 	case t.Job == nil:
 		n.away(s).keep(t)
 	case n.takes(s, t):
 		n.away(s).start(t)
 	default:
-		n.run(s, t)
+		tasks.run(s, t)
 	}
 }
 
 // run starts a task on a site's own processors. Starting what is known already changes
 // nothing: a site that restarts may order again what it had ordered before.
-func (n *Network) run(s int32, t *grid.Task) {
+func (tasks *executor) run(s int32, t *grid.Task) {
+	n := tasks.n
 	m := &n.members[s]
-	if m.incarnation > 0 && n.find(s, t.ID) != none {
+	if m.incarnation > 0 && tasks.find(s, t.ID) != none {
 		return
 	}
 	span, reason := runTime(t.Job, m.Rating), ""
@@ -105,29 +108,30 @@ func (n *Network) run(s int32, t *grid.Task) {
 		span, reason = t.Limit, TimeLimit
 	}
 	var i int32
-	if last := len(n.tasks.free) - 1; last >= 0 {
-		i = n.tasks.free[last]
-		n.tasks.free = n.tasks.free[:last]
+	if last := len(tasks.free) - 1; last >= 0 {
+		i = tasks.free[last]
+		tasks.free = tasks.free[:last]
 	} else {
-		i = int32(len(n.tasks.slots))
-		n.tasks.slots = append(n.tasks.slots, Execution{})
+		i = int32(len(tasks.slots))
+		tasks.slots = append(tasks.slots, Execution{})
 	}
-	x := &n.tasks.slots[i]
+	x := &tasks.slots[i]
 	*x = Execution{
 		ID: t.ID, Job: t.Job, Site: int(s), Rank: t.Rank, Start: n.now, End: n.now.Add(span), Reason: reason,
 		state: executionAlive, generation: x.generation + 1, next: m.executions, prev: none,
 	}
 	if m.executions != none {
-		n.tasks.slots[m.executions].prev = i
+		tasks.slots[m.executions].prev = i
 	}
 	m.executions = i
 	n.queue.push(x.End, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
-	n.begin(x)
+	tasks.begin(x)
 }
 
 // begin counts an execution that occupies processors from now on.
-func (n *Network) begin(x *Execution) {
-	n.tasks.alive++
+func (tasks *executor) begin(x *Execution) {
+	n := tasks.n
+	tasks.alive++
 	for j := range n.observers {
 		if f := n.observers[j].Start; f != nil {
 			f(n.now, x)
@@ -137,33 +141,36 @@ func (n *Network) begin(x *Execution) {
 
 // find returns the slot of a site's execution. It walks the site's list: only kills
 // and restarts ask.
-func (n *Network) find(s int32, id grid.TaskID) int32 {
+func (tasks *executor) find(s int32, id grid.TaskID) int32 {
+	n := tasks.n
 	i := n.members[s].executions
-	for i != none && n.tasks.slots[i].ID != id {
-		i = n.tasks.slots[i].next
+	for i != none && tasks.slots[i].ID != id {
+		i = tasks.slots[i].next
 	}
 	return i
 }
 
 // kill carries out a Kill. Killing what is not there changes nothing.
-func (n *Network) kill(s int32, t *grid.Task) {
+func (tasks *executor) kill(s int32, t *grid.Task) {
+	n := tasks.n
 	switch {
 	case n.takes(s, t):
 		n.away(s).kill(t)
 	case t.Job == nil && t.Pilot.Key != 0:
 		n.away(s).release(t)
 	default:
-		n.end(s, t)
+		tasks.end(s, t)
 	}
 }
 
 // end ends a task on a site's own processors, and reports whether there is one.
-func (n *Network) end(s int32, t *grid.Task) bool {
-	i := n.find(s, t.ID)
-	if i == none || n.tasks.slots[i].state != executionAlive {
+func (tasks *executor) end(s int32, t *grid.Task) bool {
+	n := tasks.n
+	i := tasks.find(s, t.ID)
+	if i == none || tasks.slots[i].state != executionAlive {
 		return i != none
 	}
-	x := &n.tasks.slots[i]
+	x := &tasks.slots[i]
 	x.Reason = t.Cause
 	if x.Reason == "" {
 		x.Reason = "killed"
@@ -174,23 +181,25 @@ func (n *Network) end(s int32, t *grid.Task) bool {
 }
 
 // taskEnd is the end of an execution. Its site learns of it now, or when it is up again.
-func (n *Network) taskEnd(e *event) {
-	x := &n.tasks.slots[e.index]
+func (tasks *executor) taskEnd(e *event) {
+	n := tasks.n
+	x := &tasks.slots[e.index]
 	if x.generation != e.generation || x.state != executionAlive {
 		return
 	}
 	n.trace.job(x.ID.Job)
-	n.gone(x)
+	tasks.gone(x)
 	if n.members[e.to].core != nil {
-		n.report(e.to, e.index)
+		tasks.report(e.to, e.index)
 	}
 }
 
 // gone frees the processors of an execution.
-func (n *Network) gone(x *Execution) {
+func (tasks *executor) gone(x *Execution) {
+	n := tasks.n
 	x.End = n.now
 	x.state = executionOver
-	n.tasks.alive--
+	tasks.alive--
 	for j := range n.observers {
 		if f := n.observers[j].End; f != nil {
 			f(n.now, x)
@@ -200,22 +209,24 @@ func (n *Network) gone(x *Execution) {
 
 // report tells a site how an execution ended and forgets the execution. That of a task of
 // a gang is kept until the gang has ended.
-func (n *Network) report(s, i int32) {
-	x := &n.tasks.slots[i]
+func (tasks *executor) report(s, i int32) {
+	n := tasks.n
+	x := &tasks.slots[i]
 	if x.state != executionOver {
 		panic(fmt.Sprintf("testnet: report of execution %v in state %d", x.ID, x.state))
 	}
-	n.ended = n.outcome(s, x)
+	n.ended = tasks.outcome(s, x)
 	if x.Rank != nil {
 		n.away(s).step(&pilot.RankEnded{Ended: n.ended})
 		return
 	}
-	n.free(s, i)
+	tasks.release(s, i)
 	n.step(s, &n.ended)
 }
 
 // outcome says how an execution ended, on its site's clock.
-func (n *Network) outcome(s int32, x *Execution) grid.TaskEnded {
+func (tasks *executor) outcome(s int32, x *Execution) grid.TaskEnded {
+	n := tasks.n
 	ended := grid.TaskEnded{ID: x.ID, Lost: x.Lost}
 	if !x.Lost {
 		clock := n.members[s].Clock
@@ -225,25 +236,26 @@ func (n *Network) outcome(s int32, x *Execution) grid.TaskEnded {
 }
 
 // forget drops the end of a task of a gang on a site's own processors.
-func (n *Network) forget(s int32, id grid.TaskID) {
-	if i := n.find(s, id); i != none && n.tasks.slots[i].state == executionOver {
-		n.free(s, i)
+func (tasks *executor) forget(s int32, id grid.TaskID) {
+	if i := tasks.find(s, id); i != none && tasks.slots[i].state == executionOver {
+		tasks.release(s, i)
 	}
 }
 
-// free gives the slot of an execution back.
-func (n *Network) free(s, i int32) {
+// release gives the slot of an execution back.
+func (tasks *executor) release(s, i int32) {
+	n := tasks.n
 	m := &n.members[s]
-	x := &n.tasks.slots[i]
+	x := &tasks.slots[i]
 	if x.prev == none {
 		m.executions = x.next
 	} else {
-		n.tasks.slots[x.prev].next = x.next
+		tasks.slots[x.prev].next = x.next
 	}
 	if x.next != none {
-		n.tasks.slots[x.next].prev = x.prev
+		tasks.slots[x.next].prev = x.prev
 	}
 	generation := x.generation
 	*x = Execution{generation: generation}
-	n.tasks.free = append(n.tasks.free, i)
+	tasks.free = append(tasks.free, i)
 }

@@ -63,31 +63,40 @@ func (n *Network) Schedule(f Fault) error {
 		}
 	}
 	f.At = max(f.At, n.now)
-	begun := int32(len(n.faults))
-	n.plan(f)
+	begun := int32(len(n.faults.planned))
+	n.faults.plan(f)
 	if f.For != grid.Never {
 		f.At, f.healing, f.begun = f.At.Add(f.For), true, begun
-		n.plan(f)
+		n.faults.plan(f)
 	}
 	return nil
 }
 
-func (n *Network) plan(f Fault) {
+// faults are what happens to the sites of a network and to what lies between them.
+type faults struct {
+	n       *Network
+	planned []Fault
+	cuts    []cut // partitions that are on
+}
+
+func (fs *faults) plan(f Fault) {
+	n := fs.n
 	s := int32(f.Sites[0])
-	n.queue.push(f.At, classOther, event{kind: eventFault, to: s, from: s, index: int32(len(n.faults))})
-	n.faults = append(n.faults, f)
+	n.queue.push(f.At, classOther, event{kind: eventFault, to: s, from: s, index: int32(len(n.faults.planned))})
+	n.faults.planned = append(n.faults.planned, f)
 }
 
 // strike lets a fault begin or end.
-func (n *Network) strike(i int32) {
-	f := &n.faults[i]
+func (fs *faults) strike(i int32) {
+	n := fs.n
+	f := &n.faults.planned[i]
 	for j := range n.observers {
 		if g := n.observers[j].Fault; g != nil {
 			g(n.now, f)
 		}
 	}
 	if f.Kind == FaultPartition {
-		n.partition(i, f)
+		fs.partition(i, f)
 		return
 	}
 	s := int32(f.Sites[0])
@@ -96,7 +105,7 @@ func (n *Network) strike(i int32) {
 	case f.healing:
 		m.downs--
 		if m.downs == 0 && m.core == nil {
-			n.restart(s)
+			fs.restart(s)
 		}
 		m.fuse = m.fuse && m.downs > 0
 	case f.Kind == FaultTorn:
@@ -104,16 +113,17 @@ func (n *Network) strike(i int32) {
 		m.fuse = m.core != nil
 	default:
 		m.downs++
-		n.crash(s, f.Kind == FaultMachine)
+		fs.crash(s, f.Kind == FaultMachine)
 	}
 }
 
 // Healing reports whether f is told to observers because it is over.
 func (f *Fault) Healing() bool { return f.healing }
 
-func (n *Network) partition(i int32, f *Fault) {
+func (fs *faults) partition(i int32, f *Fault) {
+	n := fs.n
 	if f.healing {
-		n.cuts = slices.DeleteFunc(n.cuts, func(c cut) bool { return c.fault == f.begun })
+		fs.cuts = slices.DeleteFunc(fs.cuts, func(c cut) bool { return c.fault == f.begun })
 		for i := range n.members {
 			if r, ok := n.members[i].router.(interface{ Rejoin() }); ok {
 				r.Rejoin()
@@ -125,13 +135,13 @@ func (n *Network) partition(i int32, f *Fault) {
 	for _, s := range f.Sites {
 		c.inside[s] = true
 	}
-	n.cuts = append(n.cuts, c)
+	fs.cuts = append(fs.cuts, c)
 }
 
 // severed reports whether a partition separates two sites.
-func (n *Network) severed(a, b int32) bool {
-	for i := range n.cuts {
-		if inside := n.cuts[i].inside; inside[a] != inside[b] {
+func (fs *faults) severed(a, b int32) bool {
+	for i := range fs.cuts {
+		if inside := fs.cuts[i].inside; inside[a] != inside[b] {
 			return true
 		}
 	}
@@ -139,7 +149,8 @@ func (n *Network) severed(a, b int32) bool {
 }
 
 // crash takes a site down. Its executions die with its machine only.
-func (n *Network) crash(s int32, machine bool) {
+func (fs *faults) crash(s int32, machine bool) {
+	n := fs.n
 	m := &n.members[s]
 	m.core, m.router, m.fuse = nil, nil, false
 	m.armed = grid.Never
@@ -153,14 +164,15 @@ func (n *Network) crash(s int32, machine bool) {
 	for i := m.executions; i != none; i = n.tasks.slots[i].next {
 		if x := &n.tasks.slots[i]; x.state == executionAlive {
 			x.Lost = true
-			n.gone(x)
+			n.tasks.gone(x)
 		}
 	}
 }
 
 // restart brings a site up again from what it had saved, and tells it of every
 // execution it had, before its first Tick. Users who had no answer ask again.
-func (n *Network) restart(s int32) {
+func (fs *faults) restart(s int32) {
+	n := fs.n
 	m := &n.members[s]
 	m.incarnation++
 	m.off = false
@@ -180,7 +192,7 @@ func (n *Network) restart(s int32) {
 	slices.Reverse(known) // in the order they were started
 	if m.away != nil {
 		m.away.boot()
-		n.found(s, known)
+		fs.found(s, known)
 	}
 	if r, ok := core.(Recoverer); ok {
 		if err := r.Recover(m.Clock.Local(n.now), m.saved, n.outbox()); err != nil {
@@ -191,7 +203,7 @@ func (n *Network) restart(s int32) {
 	}
 	for _, i := range known {
 		if x := &n.tasks.slots[i]; x.state == executionOver && x.Rank == nil {
-			n.report(s, i)
+			n.tasks.report(s, i)
 		} else if n.cfg.Inputs.Adopted != nil {
 			n.step(s, n.cfg.Inputs.Adopted(x.ID, m.Clock.Local(x.Start)))
 		}
@@ -207,7 +219,8 @@ func (n *Network) restart(s int32) {
 }
 
 // found tells a daemon that is up again which tasks of gangs are there.
-func (n *Network) found(s int32, known []int32) {
+func (fs *faults) found(s int32, known []int32) {
+	n := fs.n
 	for _, i := range known {
 		x := &n.tasks.slots[i]
 		if x.Rank == nil {
@@ -215,7 +228,7 @@ func (n *Network) found(s int32, known []int32) {
 		}
 		in := &pilot.Found{ID: x.ID}
 		if x.state == executionOver {
-			ended := n.outcome(s, x)
+			ended := n.tasks.outcome(s, x)
 			in.Ended = &ended
 		}
 		n.away(s).step(in)

@@ -69,7 +69,7 @@ func (a *away) endPilot(p *lent) {
 	for _, id := range slices.SortedFunc(maps.Keys(p.runs), grid.TaskID.Compare) {
 		if r := p.runs[id]; r.state == executionAlive {
 			r.Lost = true
-			n.gone(&r.Execution)
+			n.tasks.gone(&r.Execution)
 		}
 	}
 	if a.core == nil {
@@ -163,7 +163,7 @@ func (a *away) launch(p *lent, t *grid.Task) {
 		ID: t.ID, Job: t.Job, Site: int(a.site), Pilot: t.Pilot, Rank: t.Rank, Start: n.now, End: n.now.Add(span), state: executionAlive,
 	}}
 	p.runs[t.ID] = r
-	n.begin(&r.Execution)
+	n.tasks.begin(&r.Execution)
 	n.after(r.End, classEnd, a.site, func() {
 		if r.state == executionAlive && r.Reason == "" {
 			r.Reason, r.exitCode = reason, code
@@ -177,7 +177,7 @@ func (a *away) finish(p *lent, r *lentRun) {
 	if r.state != executionAlive {
 		return
 	}
-	a.n.gone(&r.Execution)
+	a.n.tasks.gone(&r.Execution)
 	if p.up {
 		a.step(r.over(p.key))
 	}

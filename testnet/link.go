@@ -45,8 +45,16 @@ func (l Link) Validate() error {
 	return nil
 }
 
+// wires carry messages and sessions between the sites of a network.
+type wires struct {
+	n      *Network
+	topics map[string][]int32 // sites that hear what is published
+	lost   int64              // messages, those across a partition included
+}
+
 // latency draws how long a message takes.
-func (n *Network) latency(from, to int32) grid.Time {
+func (w *wires) latency(from, to int32) grid.Time {
+	n := w.n
 	l := &n.cfg.Link
 	m := &n.members[from]
 	t := l.LatencyMin
@@ -63,7 +71,8 @@ func (n *Network) latency(from, to int32) grid.Time {
 
 // transmit puts a message on its way. A site's message to itself takes no time and
 // is not lost.
-func (n *Network) transmit(from int32, to grid.SiteID, message grid.Message) {
+func (w *wires) transmit(from int32, to grid.SiteID, message grid.Message) {
+	n := w.n
 	m := &n.members[from]
 	kind := message.MessageKind()
 	n.counts.sent(kind, from)
@@ -77,48 +86,51 @@ func (n *Network) transmit(from int32, to grid.SiteID, message grid.Message) {
 		n.inject(n.now+n.cfg.DialTimeout, from, m.incarnation, &grid.Undelivered{To: to, Message: message})
 		return
 	}
-	n.relay(from, target, message)
+	w.relay(from, target, message)
 }
 
 // relay is transmit after counting.
-func (n *Network) relay(from, to int32, message grid.Message) {
+func (w *wires) relay(from, to int32, message grid.Message) {
+	n := w.n
 	m := &n.members[from]
 	e := event{kind: eventDeliver, to: to, from: from, generation: m.incarnation, message: message}
 	if from == to {
 		n.queue.push(n.now, classOther, e)
 		return
 	}
-	if n.severed(from, to) || draw.Chance(&m.link, n.cfg.Link.Loss) {
-		n.lost++
+	if n.faults.severed(from, to) || draw.Chance(&m.link, n.cfg.Link.Loss) {
+		w.lost++
 		return
 	}
 	if draw.Chance(&m.link, n.cfg.Link.Duplicate) {
 		e.silent = true // one copy refused does not mean that the other was
-		n.queue.push(n.now+n.latency(from, to), classOther, e)
+		n.queue.push(n.now+w.latency(from, to), classOther, e)
 	}
-	n.queue.push(n.now+n.latency(from, to), classOther, e)
+	n.queue.push(n.now+w.latency(from, to), classOther, e)
 }
 
 // publish floods a message to the other members of a topic. As in live networks it
 // counts once as sent, and as received by each that gets it.
-func (n *Network) publish(from int32, topic string, message grid.Message) {
+func (w *wires) publish(from int32, topic string, message grid.Message) {
+	n := w.n
 	n.counts.sent(message.MessageKind(), from)
-	for _, to := range n.topics[topic] {
+	for _, to := range w.topics[topic] {
 		if to != from {
-			n.relay(from, to, message)
+			w.relay(from, to, message)
 		}
 	}
 }
 
 // deliver is a message's arrival.
-func (n *Network) deliver(e *event) {
+func (w *wires) deliver(e *event) {
+	n := w.n
 	m := &n.members[e.to]
-	if n.severed(e.from, e.to) {
-		n.lost++
+	if n.faults.severed(e.from, e.to) {
+		w.lost++
 		return
 	}
 	if m.core == nil {
-		n.refuse(e)
+		w.refuse(e)
 		return
 	}
 	kind := e.message.MessageKind()
@@ -129,13 +141,14 @@ func (n *Network) deliver(e *event) {
 
 // refuse tells the sender that no connection could be made: at once if the
 // machine is up and says so, after the dial's time-out if it is off.
-func (n *Network) refuse(e *event) {
+func (w *wires) refuse(e *event) {
+	n := w.n
 	if e.silent || e.from == e.to {
 		return
 	}
 	after := n.cfg.DialTimeout
 	if !n.members[e.to].off {
-		after = n.latency(e.to, e.from)
+		after = w.latency(e.to, e.from)
 	}
 	n.queue.push(n.now+after, classOther, event{
 		kind: eventUndelivered, to: e.from, from: e.to, generation: e.generation, message: e.message,
@@ -148,7 +161,8 @@ const probeTimeMax = 2 * grid.Second
 // probe measures a round trip: what a small message and its answer take, or nothing
 // if one of them is lost or the other site is down. Like the ping of live networks
 // it is below the envelope, so it counts as no message.
-func (n *Network) probe(from int32, to grid.SiteID) {
+func (w *wires) probe(from int32, to grid.SiteID) {
+	n := w.n
 	m := &n.members[from]
 	target, known := n.index[to]
 	if !known {
@@ -156,9 +170,9 @@ func (n *Network) probe(from int32, to grid.SiteID) {
 	}
 	n.trace.effect(from, grid.EffectProbe, uint64(uint32(target)))
 	answer := &grid.Probed{To: to, RoundTrip: -1}
-	if known && n.members[target].core != nil && !n.severed(from, target) &&
+	if known && n.members[target].core != nil && !n.faults.severed(from, target) &&
 		!draw.Chance(&m.link, n.cfg.Link.Loss) && !draw.Chance(&m.link, n.cfg.Link.Loss) {
-		answer.RoundTrip = n.latency(from, target) + n.latency(target, from)
+		answer.RoundTrip = w.latency(from, target) + w.latency(target, from)
 	}
 	after := answer.RoundTrip
 	if after < 0 || after > probeTimeMax {

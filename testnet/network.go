@@ -88,18 +88,16 @@ type Network struct {
 	index     map[grid.SiteID]int32
 	turns     []int32 // sites that had an input at this instant and are owed a Tick
 	observers []Observer
-	topics    map[string][]int32
 	counts    counts
 	tasks     executor
 	calls     slots[func()]
-	faults    []Fault
-	cuts      []cut
+	faults    faults
+	wires     wires
 	oracle    oracle
 	users     users
 	providers map[grid.Key][]providerRecord
 	trace     trace
 	events    int64
-	lost      int64 // messages the network lost, cuts included
 
 	source  Source
 	arrival *grid.Job // the next job of source
@@ -160,10 +158,13 @@ func New(cfg Config) (*Network, error) {
 	if cfg.Closest == 0 {
 		cfg.Closest = 20
 	}
-	return &Network{
-		cfg: cfg, index: make(map[grid.SiteID]int32), topics: make(map[string][]int32),
+	n := &Network{
+		cfg: cfg, index: make(map[grid.SiteID]int32),
 		users: users{open: make(map[uint64]pending)}, trace: newTrace(),
-	}, nil
+	}
+	n.wires = wires{n: n, topics: make(map[string][]int32)}
+	n.faults.n, n.tasks.n = n, n
+	return n, nil
 }
 
 // Add adds a site, calls its New and returns its index. It gets its first Tick at
@@ -203,7 +204,7 @@ func (n *Network) Observe(o Observer) { n.observers = append(n.observers, o) }
 // Subscribe makes sites members of a topic: what one of them publishes reaches the others.
 func (n *Network) Subscribe(topic string, sites ...int) {
 	for _, s := range sites {
-		n.topics[topic] = append(n.topics[topic], int32(s))
+		n.wires.topics[topic] = append(n.wires.topics[topic], int32(s))
 	}
 }
 
@@ -261,7 +262,7 @@ func (n *Network) Counter(site int) *Counter { return n.counts.of(site) }
 func (n *Network) Events() int64 { return n.events }
 
 // Lost returns how many messages the network lost, those at partitions included.
-func (n *Network) Lost() int64 { return n.lost }
+func (n *Network) Lost() int64 { return n.wires.lost }
 
 // TraceHash returns the hash over everything that has happened: equal for equal
 // runs, on every machine.
@@ -382,7 +383,7 @@ func (n *Network) happen(e event) {
 	n.trace.event(n.now, &e)
 	switch e.kind {
 	case eventDeliver:
-		n.deliver(&e)
+		n.wires.deliver(&e)
 	case eventUndelivered:
 		m := &n.members[e.to]
 		if m.core == nil || m.incarnation != e.generation {
@@ -393,7 +394,7 @@ func (n *Network) happen(e event) {
 	case eventTimer:
 		n.timer(e.to)
 	case eventTaskEnd:
-		n.taskEnd(&e)
+		n.tasks.taskEnd(&e)
 	case eventInput:
 		in := n.inputs.take(e.index)
 		if e.generation == anyIncarnation || e.generation == n.members[e.to].incarnation {
@@ -402,7 +403,7 @@ func (n *Network) happen(e event) {
 	case eventClosest:
 		n.answerClosest(&e)
 	case eventFault:
-		n.strike(e.index)
+		n.faults.strike(e.index)
 	case eventCall:
 		n.calls.take(e.index)()
 	}

@@ -48,5 +48,5 @@ func (n *Network) roundTrip(s int32) grid.Time {
 		return 0
 	}
 	other := (s + 1) % int32(len(n.members))
-	return n.latency(s, other) + n.latency(other, s)
+	return n.wires.latency(s, other) + n.wires.latency(other, s)
 }

@@ -32,7 +32,7 @@ func TestOracleFindsTheNearest(t *testing.T) {
 				t.Fatal(err)
 			}
 			if rapid.IntRange(0, 3).Draw(t, "down") == 0 {
-				n.crash(int32(i), false)
+				n.faults.crash(int32(i), false)
 				continue
 			}
 			distance := sha256.Sum256([]byte(id))

@@ -52,17 +52,17 @@ func (a *away) connect(e pilot.Connect) {
 		return
 	}
 	there := n.away(lender)
-	n.after(n.now+n.latency(a.site, lender), classOther, lender, func() {
+	n.after(n.now+n.wires.latency(a.site, lender), classOther, lender, func() {
 		m := &n.members[lender]
 		switch {
-		case n.severed(a.site, lender), m.off, draw.Chance(&n.members[a.site].link, n.cfg.Link.Loss):
+		case n.faults.severed(a.site, lender), m.off, draw.Chance(&n.members[a.site].link, n.cfg.Link.Loss):
 			a.later(n.cfg.DialTimeout, func() { a.connected(x, "it does not answer") })
 		case m.core == nil:
-			a.later(n.latency(lender, a.site), func() { a.connected(x, "it refuses") })
+			a.later(n.wires.latency(lender, a.site), func() { a.connected(x, "it refuses") })
 		default:
 			x.ends[atLender].open = true
 			there.sessions = append(there.sessions, x)
-			n.after(n.now+n.latency(lender, a.site), classOther, a.site, func() { a.connected(x, "") })
+			n.after(n.now+n.wires.latency(lender, a.site), classOther, a.site, func() { a.connected(x, "") })
 		}
 	})
 }
@@ -77,7 +77,7 @@ func (a *away) connected(x *session, refused string) {
 	switch {
 	case at < 0 || x.left:
 		if x.ends[atLender].open {
-			a.n.snap(x)
+			a.n.wires.snap(x)
 		}
 	case refused != "":
 		a.step(&pilot.Disconnected{Site: a.n.members[x.ends[atLender].site].ID, Session: x.number, Why: refused})
@@ -102,8 +102,8 @@ func (a *away) session(end int, with grid.SiteID, number uint64) *session {
 // leave ends a session from one end, once what was sent has left.
 func (a *away) leave(end int, with grid.SiteID, number uint64) {
 	if x := a.session(end, with, number); x != nil {
-		a.n.post(x, end, parcel{})
-		a.n.close(x, end)
+		a.n.wires.post(x, end, parcel{})
+		a.n.wires.close(x, end)
 		return
 	}
 	for _, x := range a.opening {
@@ -114,7 +114,8 @@ func (a *away) leave(end int, with grid.SiteID, number uint64) {
 }
 
 // close is the end of a session at one end.
-func (n *Network) close(x *session, end int) {
+func (w *wires) close(x *session, end int) {
+	n := w.n
 	x.ends[end].open = false
 	a := n.members[x.ends[end].site].away
 	if i := slices.Index(a.sessions, x); i >= 0 {
@@ -123,53 +124,57 @@ func (n *Network) close(x *session, end int) {
 }
 
 // post sends a parcel from one end. A loss ends the session, as does a partition.
-func (n *Network) post(x *session, end int, p parcel) {
+func (w *wires) post(x *session, end int, p parcel) {
+	n := w.n
 	from, to := &x.ends[end], &x.ends[1-end]
 	from.sent++
 	number := from.sent
-	if from.gap == 0 && (n.severed(from.site, to.site) || draw.Chance(&n.members[from.site].link, n.cfg.Link.Loss)) {
-		n.drop(x, end, number)
+	if from.gap == 0 && (n.faults.severed(from.site, to.site) || draw.Chance(&n.members[from.site].link, n.cfg.Link.Loss)) {
+		w.drop(x, end, number)
 	}
 	if from.gap != 0 {
 		return
 	}
-	from.arrives = max(from.arrives, n.now+n.latency(from.site, to.site))
+	from.arrives = max(from.arrives, n.now+n.wires.latency(from.site, to.site))
 	n.after(from.arrives, classOther, to.site, func() {
 		switch {
 		case !to.open || from.gap != 0 && number >= from.gap:
-		case n.severed(from.site, to.site):
-			n.drop(x, end, number)
+		case n.faults.severed(from.site, to.site):
+			w.drop(x, end, number)
 		default:
-			n.arrive(x, 1-end, p)
+			w.arrive(x, 1-end, p)
 		}
 	})
 }
 
 // drop loses a parcel, and with it all later ones.
-func (n *Network) drop(x *session, end int, number int) {
-	n.lost++
+func (w *wires) drop(x *session, end int, number int) {
+	n := w.n
+	n.wires.lost++
 	x.ends[end].gap = number
-	n.snap(x)
+	w.snap(x)
 }
 
 // snap lets both ends of a session learn that it is over, each for itself.
-func (n *Network) snap(x *session) {
+func (w *wires) snap(x *session) {
+	n := w.n
 	for end := range x.ends {
 		e := &x.ends[end]
 		pause := grid.Time(draw.Uniform(&n.members[e.site].link, uint64(silenceMax)))
-		n.after(n.now+pause, classOther, e.site, func() { n.over(x, end) })
+		n.after(n.now+pause, classOther, e.site, func() { w.over(x, end) })
 	}
 }
 
 // over tells one end that a session is over, unless it knows.
-func (n *Network) over(x *session, end int) {
+func (w *wires) over(x *session, end int) {
 	if x.ends[end].open {
-		n.arrive(x, end, parcel{})
+		w.arrive(x, end, parcel{})
 	}
 }
 
 // arrive takes a parcel in at one end.
-func (n *Network) arrive(x *session, end int, p parcel) {
+func (w *wires) arrive(x *session, end int, p parcel) {
+	n := w.n
 	a, with := n.members[x.ends[end].site].away, n.members[x.ends[1-end].site].ID
 	switch {
 	case p.order != nil:
@@ -177,10 +182,10 @@ func (n *Network) arrive(x *session, end int, p parcel) {
 	case p.report != nil:
 		a.step(&pilot.Reported{Site: with, Session: x.number, Report: p.report})
 	case end == atLender:
-		n.close(x, end)
+		w.close(x, end)
 		a.step(&pilot.Closed{From: with, Session: x.number})
 	default:
-		n.close(x, end)
+		w.close(x, end)
 		a.step(&pilot.Disconnected{Site: with, Session: x.number, Why: "the connection is gone"})
 	}
 }
@@ -197,11 +202,11 @@ func (a *away) abort(machine bool) {
 		}
 		x.ends[end].open = false
 		other := x.ends[1-end].site
-		pause := n.latency(a.site, other)
-		if machine || n.severed(a.site, other) {
+		pause := n.wires.latency(a.site, other)
+		if machine || n.faults.severed(a.site, other) {
 			pause = n.cfg.DialTimeout
 		}
-		n.after(n.now+pause, classOther, other, func() { n.over(x, 1-end) })
+		n.after(n.now+pause, classOther, other, func() { n.wires.over(x, 1-end) })
 	}
 	a.sessions = nil
 }
