@@ -71,6 +71,8 @@ type Parts uint16
 
 // Parts of a site. A site that leaves parts out says nothing of theirs to others, answers
 // users who ask for them that they are not there, and ignores messages that are for them.
+// (Others' look-ups may take a site for a holder of the directory's cells: one that has
+// neither Quotes nor Gossip should not be found by them.)
 //
 //	lends and borrows only          Leases
 //	the same, by gossiped loads     Leases | Gossip

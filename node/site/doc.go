@@ -1,9 +1,10 @@
 // Package site is one site: the protocol cores composed behind one name.
 //
 // A Site knows jobs, its own and those of others, and gets each of its own to processors
-// by one of four ways: divided over sites (co-allocation), shared out over the clusters
-// that the site heads (packing), guaranteed by whoever the market finds, or in the queue
-// here, whose jobs also run on processors that are borrowed (leases). It is a core
+// by one of five ways: divided over sites (co-allocation), spread over own and leased
+// processors, shared out over the clusters that the site heads (packing), guaranteed by
+// whoever the market finds, or in the queue here, whose jobs also run on processors that
+// are borrowed (leases). It is a core
 // itself: it reads no clock, starts no goroutine and does no I/O, so the very same Site
 // runs under node.Host and in the virtual networks of testnet.
 //
@@ -88,9 +89,9 @@
 //	                                    board
 //	                                      |
 //	   ways of jobs                       |                 processors of others
-//	   gangs   packing   placing          |                 loans     links
-//	       \      |      /                |                    |        |
-//	        v     v     v      cheques    |                    v        v
+//	   gangs  spreads  packing  placing   |                 loans     links
+//	      \      |        |      /        |                    |        |
+//	       v     v        v     v cheques |                    v        v
 //	limbo > jobs, recovery <-- payment    |           pilots, borrowing
 //	              |                       |                        |
 //	              +------> queue <--------|------------------------+
@@ -107,6 +108,7 @@
 //	loans      lease.Book             leases, lent and borrowed; what users ask of them
 //	pilots                            lent processors
 //	borrowing  lease.Matchmaker       this site's jobs on borrowed processors
+//	spreads                           jobs whose tasks run on own and leased processors together
 //	links      lease.Kinship          the hierarchy of delegation
 //	latencies  coalloc.Survey         how far other sites are
 //	inputs     dataset.Catalog        data sets

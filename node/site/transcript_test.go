@@ -17,8 +17,8 @@ import (
 // TestTranscripts runs testdata/*.txt: each command is followed by everything that
 // happened because of it. Commands:
 //
-//	site name=a [processors=4 parts=everything price=1 discipline=easy foreign=yes lend bank=b accept=b offer head=h members=(b,c) window=10s retention=1h threshold=1000 siblings=(b)]
-//	submit site=a job=1 [processors=1 for=100s goal=cheapest to=b deadline=2h budget=5 components=(2@a,2@b)]
+//	site name=a [processors=4 parts=everything price=1 discipline=easy foreign=yes lend bank=b accept=b offer head=h members=(b,c) window=10s retention=1h threshold=1000 siblings=(b) delegation=dmm]
+//	submit site=a job=1 [processors=1 for=100s goal=cheapest to=b deadline=2h budget=5 components=(2@a,2@b) spread]
 //	cancel | preview | show site=a job=1
 //	price site=a price=2
 //	lease site=a from=b [processors=2 for=1h]
@@ -192,6 +192,9 @@ func (a args) config() Config {
 		cfg.Lease.Match.Links = append(cfg.Lease.Match.Links, lease.Link{Site: id, Relation: lease.Sibling})
 	}
 	var err error
+	if cfg.Lease.Match.Policy, err = lease.ParsePolicy(a.text("delegation", "dmm")); err != nil {
+		a.t.Fatal(err)
+	}
 	if cfg.Discipline, err = ParseDiscipline(a.text("discipline", "easy")); err != nil {
 		a.t.Fatal(err)
 	}
@@ -222,6 +225,9 @@ func (a args) job(s *node) *grid.Job {
 		if g.String() == a.text("goal", "") {
 			j.Goal = g
 		}
+	}
+	if a.d.HasArg("spread") {
+		j.Tasks, j.Spread = j.Processors, true
 	}
 	if parts := a.list("components"); len(parts) > 0 {
 		j.Tasks, j.Coallocate = j.Processors, &grid.Coallocation{Components: strings.Join(parts, ","), CCR: -1}
