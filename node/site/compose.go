@@ -166,6 +166,8 @@ func (s builder) pack() error {
 
 // arrange puts the parts that there are in the orders in which they do things.
 func (s builder) arrange() {
+	s.tickers, s.calm, s.rest = s.lists.tickers[:0], s.lists.calm[:0], s.lists.rest[:0]
+	s.starters, s.tellers = s.lists.starters[:0], s.lists.tellers[:0]
 	for _, p := range []struct {
 		of   Parts
 		part ticker
@@ -183,7 +185,7 @@ func (s builder) arrange() {
 			s.rest = append(s.rest, p.part)
 		}
 	}
-	s.starters, s.tellers = []starter{s.jobs}, []teller{s.jobs}
+	s.starters, s.tellers = append(s.starters, s.jobs), append(s.tellers, s.jobs)
 	if s.with.has(Leases) {
 		s.starters = append(s.starters, s.borrowing)
 	}

@@ -35,6 +35,14 @@ type Site struct {
 	tellers  []teller
 	keepers  []keeper // in the order in which they take up what was stored
 
+	lists struct { // what those lists are in: every Tick walks them, so they are kept beside what it looks at
+		tickers  [13]ticker
+		calm     [2]ticker
+		rest     [11]ticker
+		starters [2]starter
+		tellers  [2]teller
+	}
+
 	unsettled bool      // an input changed something that only a Tick acts on
 	touched   bool      // an input was not private to one part
 	due       grid.Time // when one of rest needs a Tick; of no use while touched
