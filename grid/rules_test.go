@@ -190,6 +190,66 @@ func TestPackagesAreDocumented(t *testing.T) {
 	}
 }
 
+// The largest room and the largest type in which a reader still finds a way.
+const (
+	filesMax   = 30
+	methodsMax = 60
+)
+
+// TestRoomsAreSmall: no package has more files, and no type more methods, than a reader
+// can take in. The verbs of the command line, a file each, are a list and not a room.
+func TestRoomsAreSmall(t *testing.T) {
+	files, methods := map[string]int{}, map[string]int{}
+	err := filepath.WalkDir(module, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") || strings.HasSuffix(path, ".pb.go") {
+			return err
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, 0)
+		if err != nil {
+			return err
+		}
+		folder := filepath.Dir(path)
+		files[folder]++
+		for _, decl := range file.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv != nil {
+				methods[folder+": "+receiver(f.Recv.List[0].Type)]++
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(files) < 30 || len(methods) < 100 {
+		t.Fatalf("saw only %d folders and %d types", len(files), len(methods))
+	}
+	for folder, n := range files {
+		if n > filesMax && folder != filepath.Join(module, "cmd/gridnode") {
+			t.Errorf("%s has %d files, want at most %d", folder, n, filesMax)
+		}
+	}
+	for name, n := range methods {
+		if n > methodsMax {
+			t.Errorf("%s has %d methods, want at most %d", name, n, methodsMax)
+		}
+	}
+}
+
+// receiver names the type of a method.
+func receiver(e ast.Expr) string {
+	switch e := e.(type) {
+	case *ast.StarExpr:
+		return receiver(e.X)
+	case *ast.IndexExpr:
+		return receiver(e.X)
+	case *ast.IndexListExpr:
+		return receiver(e.X)
+	case *ast.Ident:
+		return e.Name
+	}
+	return "?"
+}
+
 // TestTestsDoNotSleep: a test that waits for the clock is slow, or fails on a slow
 // machine. In a synctest bubble the clock is the test's own.
 func TestTestsDoNotSleep(t *testing.T) {
