@@ -84,7 +84,11 @@ func (ls *loans) change(now grid.Time, in *ChangeLease, out *grid.Outbox) {
 		case RenewLease:
 			err = ls.book.Renew(now, l.ID, in.Span, out)
 		case ReleaseLease:
-			err = ls.borrowing.release(now, l, in.Force, out)
+			if ls.others.borrows(l.ID) {
+				err = fmt.Errorf("lease %d is of a job that runs at several sites: cancel the job: %w", l.Number, ErrLease)
+			} else {
+				err = ls.borrowing.release(now, l, in.Force, out)
+			}
 		case RevokeLease:
 			err = ls.book.Revoke(now, l.ID, in.Force, out)
 		}
