@@ -18,6 +18,9 @@ type Leases interface {
 	Request(now grid.Time, lender grid.SiteID, w lease.Want, out *grid.Outbox) (lease.ID, error)
 	Claim(now grid.Time, id lease.ID, out *grid.Outbox) error
 	Release(now grid.Time, id lease.ID, out *grid.Outbox) error
+
+	// Gone returns from when on nothing runs on a lease, even if it is never heard of again.
+	Gone(id lease.ID) grid.Time
 }
 
 // CoordinatorConfig is how a Coordinator behaves. A zero field takes the default
@@ -73,8 +76,8 @@ type (
 	Aborted struct{ Task grid.TaskID }
 	// Broken says that a job whose claim was decided has lost one of its parts, before
 	// it started or after. Its other parts are released: end what runs there. It may be
-	// submitted again with the next epoch: from Gone on nothing runs on the lost part;
-	// the others end when their sites learn of the release, at the latest with their leases.
+	// submitted again with the next epoch from Gone on: nothing runs on any part then, even
+	// if their sites do not learn of the release.
 	Broken struct {
 		Task    grid.TaskID
 		Site    grid.SiteID
@@ -410,12 +413,18 @@ func (c *Coordinator) lost(now grid.Time, id lease.ID, why lost, out *grid.Outbo
 	p.over = !why.recalled
 	site := p.Site
 	decided, started := a.phase != phaseHolding, a.phase == phaseStarted
+	gone := max(why.gone, now)
+	for i := range a.parts {
+		if part := &a.parts[i]; !part.over && part.Lease != (lease.ID{}) {
+			gone = max(gone, c.leases.Gone(part.Lease))
+		}
+	}
 	c.drop(now, a, out)
 	if at := c.view.Index(site); why.refused && at >= 0 {
 		c.view.SetFree(at, why.free) // fresher than what the placement was made on
 	}
 	if decided && (started || a.waiting == nil) {
-		out.Local(&Broken{Task: a.task, Site: site, Cause: why.cause, Started: started, Gone: max(why.gone, now)})
+		out.Local(&Broken{Task: a.task, Site: site, Cause: why.cause, Started: started, Gone: gone})
 		return
 	}
 	c.again(now, a, out)

@@ -129,6 +129,14 @@ func (h *Home) Release(now grid.Time, id lease.ID, out *grid.Outbox) error {
 	return nil
 }
 
+// Gone implements Leases. What runs at home its owner ends by itself.
+func (h *Home) Gone(id lease.ID) grid.Time {
+	if Own(id) {
+		return 0
+	}
+	return h.book.Gone(id)
+}
+
 // Vacated says that nothing of a job runs at home any more: what it has released is
 // the site's again.
 func (h *Home) Vacated(now grid.Time, job grid.JobID, out *grid.Outbox) {

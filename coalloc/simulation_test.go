@@ -657,6 +657,7 @@ func (a *asker) Request(_ grid.Time, lender grid.SiteID, w lease.Want, _ *grid.O
 }
 func (a *asker) Claim(grid.Time, lease.ID, *grid.Outbox) error   { return nil }
 func (a *asker) Release(grid.Time, lease.ID, *grid.Outbox) error { return nil }
+func (a *asker) Gone(lease.ID) grid.Time                         { return 0 }
 
 // TestOrderAfterRefusal: the first attempt asks all sites at once, later ones ask one
 // after the other by name, whatever the policy's order. A refusal's news counts.

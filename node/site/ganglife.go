@@ -68,13 +68,6 @@ func (c *gangs) aborted(now grid.Time, in *coalloc.Aborted, out *grid.Outbox) {
 // nothing is left of it anywhere.
 func (c *gangs) broken(now grid.Time, in *coalloc.Broken, out *grid.Outbox) {
 	e := c.jobs.current(in.Task)
-	if !c.alive[in.Task] {
-		c.home.Vacated(now, in.Task.Job, out)
-		if e != nil {
-			c.jobs.lost(now, in.Task, out)
-		}
-		return
-	}
 	why := fmt.Sprintf("the component at %s was lost: %s", c.siteName(in.Site), in.Cause)
 	task := grid.Task{ID: in.Task, Cause: why, Abandon: true}
 	if e != nil && !e.state.Terminal() {
@@ -87,7 +80,11 @@ func (c *gangs) broken(now grid.Time, in *coalloc.Broken, out *grid.Outbox) {
 		out.Save(e)
 		c.limbo.put(e)
 	}
-	out.Kill(task)
+	if c.alive[in.Task] {
+		out.Kill(task)
+		return
+	}
+	c.home.Vacated(now, in.Task.Job, out) // after a restart, and nothing of it was here
 }
 
 // taskEnded implements watcher: it is the end of all tasks of an execution, or of those
