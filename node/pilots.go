@@ -175,10 +175,9 @@ func (x *pilots) tick(now grid.Time) {
 	}
 }
 
-// begun returns those tasks that have begun on borrowed processors: they have files for
-// their outputs here.
+// begun returns those tasks of one that have begun: they have files for their outputs here.
 func (x *pilots) begun(task *grid.Task) (ids []grid.TaskID) {
-	for _, id := range x.core.Away(task) {
+	for _, id := range pilot.Tasks(task) {
 		if _, err := os.Stat(x.path(id, run.Stdout)); err == nil {
 			ids = append(ids, id)
 		}
@@ -186,7 +185,7 @@ func (x *pilots) begun(task *grid.Task) (ids []grid.TaskID) {
 	return ids
 }
 
-// path returns the file of an output of a task of this site on borrowed processors.
+// path returns the file of an output of a task of this site.
 func (x *pilots) path(id grid.TaskID, stream run.Stream) string {
 	return x.h.files.Task(x.h.id, id) + stream.Suffix()
 }

@@ -28,7 +28,7 @@ type away struct {
 	// What outlives the daemon.
 	pilots map[uint64]*lent     // what keeps processors for others
 	ended  []grid.TaskID        // pilots, while it was down
-	begun  map[grid.TaskID]bool // on borrowed processors
+	begun  map[grid.TaskID]bool // on borrowed processors, and tasks of gangs
 
 	joined map[gangID]bool // gangs whose tasks here have connections to others
 }
@@ -138,7 +138,7 @@ func (a *away) answer(in grid.Input) { a.later(0, func() { a.step(in) }) }
 // start has the core run a task.
 func (a *away) start(t *grid.Task) {
 	in := &pilot.Start{Task: *t}
-	for _, id := range a.core.Away(t) {
+	for _, id := range pilot.Tasks(t) {
 		if a.begun[id] {
 			in.Begun = append(in.Begun, id)
 		}

@@ -10,7 +10,6 @@ import (
 // Core is a Keeper, a User and Gangs of one site. It reads no clock and does no I/O. Not
 // safe for concurrent use.
 type Core struct {
-	self   grid.SiteID
 	keeper *Keeper
 	user   *User
 	gangs  *Gangs
@@ -18,7 +17,7 @@ type Core struct {
 
 // New returns a core that has nothing to do.
 func New(cfg Config) *Core {
-	return &Core{self: cfg.Self, keeper: NewKeeper(cfg.Self), user: NewUser(), gangs: NewGangs(cfg)}
+	return &Core{keeper: NewKeeper(cfg.Self), user: NewUser(), gangs: NewGangs(cfg)}
 }
 
 // Takes reports whether a task that the site starts or kills is for the core. Any other is
@@ -27,16 +26,14 @@ func (c *Core) Takes(t *grid.Task) bool {
 	return t.Gang != nil || t.Abandon || t.Job != nil && t.Pilot.Key != 0 || c.gangs.Has(t.ID)
 }
 
-// Away returns the tasks of a task that run on borrowed processors: itself, or those of a
-// gang. Start.Begun says which of them have begun.
-func (c *Core) Away(t *grid.Task) (ids []grid.TaskID) {
+// Tasks returns the tasks of a task: itself, or those of a gang. Start.Begun says which of
+// them have begun.
+func Tasks(t *grid.Task) (ids []grid.TaskID) {
 	if t.Gang == nil {
 		return []grid.TaskID{t.ID}
 	}
-	for number, site := range t.Gang.Sites() {
-		if site != c.self {
-			ids = append(ids, grid.RankTask(t.ID, number))
-		}
+	for number := range t.Gang.Sites() {
+		ids = append(ids, grid.RankTask(t.ID, number))
 	}
 	return ids
 }

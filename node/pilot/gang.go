@@ -195,6 +195,9 @@ func (x *Gangs) start(now grid.Time, in *Start, out *Outbox) {
 	for number, r := range g.ranks {
 		switch {
 		case !r.away:
+			if !r.begun && slices.Contains(in.Begun, r.id) { // the machine has failed under it
+				r.ended = &grid.TaskEnded{ID: r.id, Lost: true}
+			}
 		case task.Gang.Parts[r.part].Pilot.Key == 0:
 			x.fail(now, g, fmt.Sprintf("the lease of component %d is not there any more", r.part))
 			r.ended = g.failure

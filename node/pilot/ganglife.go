@@ -71,6 +71,11 @@ func (g *gang) begin(now grid.Time, out *Outbox) {
 	if len(there) > 0 {
 		out.local(&Go{there})
 	}
+	for _, r := range g.ranks {
+		if !r.away && !r.begun {
+			out.order(Begin{r.id})
+		}
+	}
 	for number, r := range g.ranks {
 		if !r.away && !r.begun {
 			out.order(StartOwn{g.taskOf(number)})

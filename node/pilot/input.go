@@ -5,7 +5,7 @@ import "gridnode/grid"
 // Inputs from the site. A Core takes them all, and a grid.Tick.
 type (
 	// Start is the site's order to start a task for which Core.Takes is true. Begun names
-	// those of Away that have begun before a restart, as Begin has noted.
+	// those of Tasks that have begun before a restart, as Begin has noted.
 	Start struct {
 		Task  grid.Task
 		Begun []grid.TaskID

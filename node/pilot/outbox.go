@@ -72,7 +72,8 @@ type (
 		Session uint64
 		Order   Order
 	}
-	// Begin notes durably that a task has begun; Start.Begun says so after a restart.
+	// Begin notes durably that a task has begun, on borrowed processors or of a gang;
+	// Start.Begun says so after a restart.
 	Begin struct{ ID grid.TaskID }
 )
 

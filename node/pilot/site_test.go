@@ -184,7 +184,7 @@ func (s *site) start(task grid.Task) {
 		}
 	}
 	var begun []grid.TaskID
-	for _, id := range s.core.Away(&task) {
+	for _, id := range Tasks(&task) {
 		if s.begun[id] {
 			begun = append(begun, id)
 		}
