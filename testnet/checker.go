@@ -11,7 +11,8 @@ import (
 //   - an acknowledged job ends, and ends once (J-1, J-5, J-6 in spirit: done,
 //     failed, cancelled or refused, told once by its home);
 //   - a job has at most one execution alive anywhere (J-3), of a co-allocated one all
-//     tasks are of the same, and no execution or task begins twice;
+//     tasks are of the same, and no execution or task begins twice, unless it died with
+//     its machine on the processors of a site that is to run the job again;
 //   - executions never need more processors than their site has (P-1).
 //
 // It keeps something for each job, so it is for runs of bounded length.
@@ -87,8 +88,8 @@ func (c *Checker) start(now grid.Time, x *Execution) {
 
 func (c *Checker) end(now grid.Time, x *Execution) {
 	c.used[x.Site] -= x.Job.Processors
-	if x.Lost && x.Pilot == (grid.Pilot{}) {
-		delete(c.begun, x.ID) // a site runs again what vanished with its own machine
+	if x.Lost && x.Pilot.Key == 0 && x.Rank == nil {
+		delete(c.begun, x.ID)
 	}
 	a := c.alive[x.Job.ID]
 	if a.count--; a.count == 0 {
