@@ -41,7 +41,7 @@ type seenSite struct {
 
 // How long a refusal counts for jobs that come after it.
 const (
-	closedLong  = 10 * grid.Minute // the site does not lend
+	closedLong  = 2 * grid.Hour    // the site does not lend: longer than the back-offs of a job that meets several such
 	closedShort = 30 * grid.Second // it was not reached, or had room but not for this job
 )
 
