@@ -21,6 +21,8 @@ const (
 
 	GossipLoad    grid.Kind = 24
 	GossipLatency grid.Kind = 25 // coordinate and measured latencies of a site
+	GossipGreet   grid.Kind = 26 // shall we be siblings, who gossip to each other?
+	GossipReply   grid.Kind = 27 // the answer; also: we are not any more
 
 	KademliaFind  grid.Kind = 32 // virtual network only: live, kad-dht speaks its own protocol
 	KademliaNodes grid.Kind = 33
@@ -72,6 +74,8 @@ var kindNames = [KindMax]string{
 	DirectoryReported:   "directory.reported",
 	GossipLoad:          "gossip.load",
 	GossipLatency:       "gossip.latency",
+	GossipGreet:         "gossip.greet",
+	GossipReply:         "gossip.reply",
 	BankDraw:            "bank.draw",
 	BankDrawn:           "bank.drawn",
 	BankReturn:          "bank.return",

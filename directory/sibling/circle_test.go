@@ -1,0 +1,362 @@
+package sibling
+
+import (
+	"container/heap"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gridnode/grid"
+	"gridnode/internal/wire"
+)
+
+// world is circles over a network in virtual time.
+type world struct {
+	t        *testing.T
+	now      grid.Time
+	rng      *rand.Rand
+	queue    events
+	sites    map[grid.SiteID]*place
+	order    []grid.SiteID
+	records  map[grid.Key][]grid.SiteID
+	messages int
+	latency  func(a, b *place) grid.Time
+}
+
+type place struct {
+	id       grid.SiteID
+	x        grid.Time
+	circle   *Circle
+	gossip   grid.Time
+	changes  int
+	messages int
+	sampled  int
+}
+
+type event struct {
+	at     grid.Time
+	number int
+	to     grid.SiteID
+	in     grid.Input
+}
+
+type events []event
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].number < e[j].number
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(v any)   { *e = append(*e, v.(event)) }
+func (e *events) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+
+func newWorld(t *testing.T, seed uint64) *world {
+	return &world{
+		t: t, rng: rand.New(rand.NewPCG(seed, 0)), sites: make(map[grid.SiteID]*place), records: make(map[grid.Key][]grid.SiteID),
+		latency: func(a, b *place) grid.Time { return max(a.x-b.x, b.x-a.x) + grid.Millisecond },
+	}
+}
+
+func (w *world) add(x grid.Time, cfg Config) *place {
+	cfg.Self = grid.SiteID(fmt.Sprintf("s%04d", len(w.order)))
+	c, err := New(cfg, rand.New(rand.NewPCG(9, uint64(len(w.order)))))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	p := &place{id: cfg.Self, x: x, circle: c, gossip: w.now + grid.Time(w.rng.Int64N(int64(30*grid.Second)))}
+	w.sites[p.id], w.order = p, append(w.order, p.id)
+	return p
+}
+
+func (w *world) push(after grid.Time, to grid.SiteID, in grid.Input) {
+	w.messages++
+	heap.Push(&w.queue, event{w.now + after, w.messages, to, in})
+}
+
+// carry carries out what a site orders.
+func (w *world) carry(p *place, out *grid.Outbox) {
+	for _, e := range out.Effects {
+		switch e.Kind {
+		case grid.EffectSend:
+			s := out.Sends[e.Index]
+			p.messages++
+			if to := w.sites[s.To]; to == nil {
+				w.push(grid.Millisecond, p.id, &grid.Undelivered{To: s.To, Message: s.Message})
+			} else {
+				w.push(w.latency(p, to), s.To, &grid.Delivery{From: p.id, Message: s.Message})
+			}
+		case grid.EffectProbe:
+			to := out.Probes[e.Index]
+			trip := grid.Time(-1)
+			if w.sites[to] != nil {
+				trip = 2 * w.latency(p, w.sites[to])
+			}
+			w.push(max(trip, grid.Second), p.id, &grid.Probed{To: to, RoundTrip: trip})
+		case grid.EffectClosest:
+			var some []grid.SiteID
+			for range 20 {
+				if id := w.order[w.rng.IntN(len(w.order))]; !slices.Contains(some, id) && w.sites[id] != nil {
+					some = append(some, id)
+				}
+			}
+			w.push(50*grid.Millisecond, p.id, &grid.Closest{Key: out.Keys[e.Index], Peers: some})
+		case grid.EffectProvide:
+			key := out.Keys[e.Index]
+			if !slices.Contains(w.records[key], p.id) {
+				w.records[key] = append(w.records[key], p.id)
+			}
+			w.push(50*grid.Millisecond, p.id, &grid.Provided{Key: key, Stored: true})
+		case grid.EffectProviders:
+			key := out.Keys[e.Index]
+			others := slices.DeleteFunc(slices.Clone(w.records[key]), func(id grid.SiteID) bool { return id == p.id })
+			w.push(50*grid.Millisecond, p.id, &grid.Providers{Key: key, Peers: others[:min(len(others), grid.ProvidersMax)]})
+		}
+	}
+	for _, in := range out.Locals {
+		switch in := in.(type) {
+		case *Changed:
+			p.changes++
+		case *Sampled:
+			p.sampled += len(in.Sites)
+		}
+	}
+}
+
+// run lets time pass. Every half minute each site gossips.
+func (w *world) run(until grid.Time) {
+	for w.now < until {
+		next := until
+		if len(w.queue) > 0 {
+			next = min(next, w.queue[0].at)
+		}
+		for _, p := range w.sites {
+			next = min(next, p.circle.NextTimer(), p.gossip)
+		}
+		w.now = max(w.now, next)
+		for len(w.queue) > 0 && w.queue[0].at <= w.now {
+			e := heap.Pop(&w.queue).(event)
+			p := w.sites[e.to]
+			if p == nil {
+				continue
+			}
+			out := &grid.Outbox{}
+			if in, ok := e.in.(*grid.Delivery); ok && in.Message == nil {
+				p.circle.Heard(w.now, in.From, out)
+			} else {
+				p.circle.Step(w.now, e.in, out)
+			}
+			w.carry(p, out)
+		}
+		for _, id := range w.order {
+			p := w.sites[id]
+			if p == nil {
+				continue
+			}
+			if p.gossip <= w.now {
+				p.gossip += 30 * grid.Second
+				for _, to := range p.circle.Members() {
+					if w.sites[to] != nil {
+						w.push(w.latency(p, w.sites[to]), to, &grid.Delivery{From: id})
+					} else {
+						out := &grid.Outbox{}
+						p.circle.Lost(w.now, to, out)
+						w.carry(p, out)
+					}
+				}
+			}
+			if p.circle.NextTimer() <= w.now {
+				out := &grid.Outbox{}
+				p.circle.Step(w.now, grid.Tick{}, out)
+				w.carry(p, out)
+			}
+		}
+	}
+}
+
+// check wants circles to be bounded and mutual, and returns the mean number of siblings.
+func (w *world) check(least int) float64 {
+	w.t.Helper()
+	sum, n := 0, 0
+	for _, p := range w.sites {
+		members := p.circle.Members()
+		if len(members) > SizeDefault-1 || len(members) < least {
+			w.t.Errorf("%s has %d siblings, want %d to %d", p.id, len(members), least, SizeDefault-1)
+		}
+		for _, m := range members {
+			if other := w.sites[m]; other == nil || !slices.Contains(other.circle.Members(), p.id) {
+				w.t.Errorf("%s takes %s for a sibling, which does not", p.id, m)
+			}
+		}
+		sum += len(members)
+		n++
+	}
+	return float64(sum) / float64(n)
+}
+
+// TestAuthoritiesAreGroups: all sites of an authority of eight are siblings of each
+// other, and of nobody else.
+func TestAuthoritiesAreGroups(t *testing.T) {
+	w := newWorld(t, 1)
+	for i := range 40 {
+		w.add(grid.Time(w.rng.Int64N(int64(100*grid.Millisecond))), Config{Authority: fmt.Sprint("authority ", i/8)})
+	}
+	w.run(5 * grid.Minute)
+	if mean := w.check(7); mean != 7 {
+		t.Errorf("%v siblings, want 7", mean)
+	}
+	for i, id := range w.order {
+		for _, m := range w.sites[id].circle.Members() {
+			if j := slices.Index(w.order, m); i/8 != j/8 {
+				t.Errorf("%s and %s of different authorities are siblings", id, m)
+			}
+		}
+	}
+}
+
+// TestLargeAuthority: an authority of many sites has circles as well.
+func TestLargeAuthority(t *testing.T) {
+	w := newWorld(t, 1)
+	for range 100 {
+		w.add(grid.Time(w.rng.Int64N(int64(100*grid.Millisecond))), Config{Authority: "one"})
+	}
+	w.run(30 * grid.Minute)
+	if mean := w.check(3); mean < 6 {
+		t.Errorf("%v siblings on average", mean)
+	}
+	for _, of := range w.records {
+		if len(of) > 100 {
+			t.Errorf("%d sites announce themselves", len(of))
+		}
+	}
+}
+
+// TestNearSitesAreSiblings: without authorities, sites of one place find each other, and
+// what a site says does not grow with the federation.
+func TestNearSitesAreSiblings(t *testing.T) {
+	for _, n := range []int{24, 96} {
+		w := newWorld(t, 2)
+		for i := range n {
+			w.add(grid.Time(i%(n/8))*50*grid.Millisecond, Config{}) // eight sites at each place
+		}
+		w.run(4 * grid.Hour)
+		if mean := w.check(3); mean < 6 {
+			t.Errorf("%d sites: %v siblings on average", n, mean)
+		}
+		near, all, changes, most := 0, 0, 0, 0
+		for _, p := range w.sites {
+			for _, m := range p.circle.Members() {
+				all++
+				if w.sites[m].x == p.x {
+					near++
+				}
+			}
+			changes += p.changes
+			most = max(most, p.messages)
+		}
+		t.Logf("%d sites: %d of %d siblings are at the same place; %d changes, at most %d messages of a site in 4 h", n, near, all, changes, most)
+		if near < all/2 {
+			t.Errorf("%d sites: %d of %d siblings are at the same place", n, near, all)
+		}
+		if most > 400 {
+			t.Errorf("%d sites: one has sent %d messages in 4 h", n, most)
+		}
+		for _, p := range w.sites {
+			p.changes = 0
+		}
+		w.run(8 * grid.Hour)
+		changes = 0
+		for _, p := range w.sites {
+			changes += p.changes
+		}
+		if changes > n {
+			t.Errorf("%d sites: after 4 h circles have changed %d times in as many again", n, changes)
+		}
+	}
+}
+
+// TestNewcomers: one site more among circles that are full finds siblings.
+func TestNewcomers(t *testing.T) {
+	w := newWorld(t, 3)
+	for range 64 {
+		w.add(grid.Time(w.rng.Int64N(int64(100*grid.Millisecond))), Config{})
+	}
+	w.run(30 * grid.Minute)
+	p := w.add(50*grid.Millisecond, Config{})
+	w.run(40 * grid.Minute)
+	if n := len(p.circle.Members()); n < 3 {
+		t.Errorf("the newcomer has %d siblings after ten minutes", n)
+	}
+	w.check(3)
+}
+
+// TestDeaths: who dies is replaced.
+func TestDeaths(t *testing.T) {
+	w := newWorld(t, 4)
+	for range 64 {
+		w.add(grid.Time(w.rng.Int64N(int64(100*grid.Millisecond))), Config{})
+	}
+	w.run(30 * grid.Minute)
+	for i, id := range w.order {
+		if i%2 == 0 {
+			delete(w.sites, id)
+		}
+	}
+	w.run(60 * grid.Minute)
+	w.check(3)
+}
+
+// TestKin: kin are siblings beyond the size, of another authority, and though only the one
+// that is headed knows them.
+func TestKin(t *testing.T) {
+	w := newWorld(t, 5)
+	head := w.add(0, Config{Authority: "a", Heads: true})
+	for range 8 {
+		w.add(0, Config{Authority: "a"})
+	}
+	for range 12 {
+		p := w.add(0, Config{Authority: "b"})
+		out := &grid.Outbox{}
+		p.circle.SetKin(0, []grid.SiteID{head.id}, out)
+		w.carry(p, out)
+	}
+	w.run(2 * grid.Minute)
+	if n := head.circle.count(true); n != 12 {
+		t.Errorf("the head hears %d sites, want 12", n)
+	}
+	if n := head.circle.count(false); n > 7 {
+		t.Errorf("the head has %d siblings besides", n)
+	}
+}
+
+// TestMessagesSurviveTheWire: what is sent is what arrives, and nothing beyond the
+// bounds does.
+func TestMessagesSurviveTheWire(t *testing.T) {
+	for _, m := range []wire.Message{&Greet{}, &Greet{"a", true, true}, &Reply{}, &Reply{true, []grid.SiteID{"x", "y"}}} {
+		frame, err := wire.Encode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := Protocol.Decode("z", frame[1:]); err != nil || fmt.Sprint(back) != fmt.Sprint(m) {
+			t.Errorf("%v came back as %v, %v", m, back, err)
+		}
+	}
+	for _, m := range []wire.Message{
+		&Greet{Authority: strings.Repeat("a", AuthorityMax+1)}, &Reply{Others: make([]grid.SiteID, 1)},
+		&Reply{Others: slices.Repeat([]grid.SiteID{"x"}, othersMax+1)}, &Reply{Others: []grid.SiteID{grid.SiteID(strings.Repeat("x", siteMax+1))}},
+	} {
+		frame, err := wire.Encode(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := Protocol.Decode("z", frame[1:]); err == nil {
+			t.Errorf("%v was taken", back)
+		}
+	}
+}
