@@ -11,8 +11,13 @@ import (
 
 // SurveyConfig is how a Survey behaves. A zero field takes the default beside it.
 type SurveyConfig struct {
-	Self   grid.SiteID
-	Topic  string    // reports are gossiped here; empty: nothing is measured or told
+	Self  grid.SiteID
+	Topic string // reports are gossiped here; empty: nothing is measured or told but to Siblings
+
+	// Siblings returns the sites that hear this one's reports; the slice is not kept. Nil:
+	// those that listen to Topic.
+	Siblings func() []grid.SiteID
+
 	Within grid.Time // latency between this site's own processors, as declared; WithinDefault
 
 	Interval grid.Time // between two rounds of measuring, after the first few; 30 s
@@ -60,7 +65,10 @@ type Survey struct {
 	nextRound  grid.Time // grid.Never while nobody is known
 	pace       grid.Time // to the next round; doubles up to the interval
 	nextReport grid.Time
-	reportPace grid.Time   // to the next report; doubles up to its span: the first may find no ears
+	reportPace grid.Time                 // to the next report; doubles up to its span: the first may find no ears
+	told       map[grid.SiteID]grid.Time // when this site last reported to one alone, lately
+	tells      int                       // how often since tellsSince
+	tellsSince grid.Time
 	candidates []candidate // scratch
 	measured   []Measured  // scratch
 
@@ -107,9 +115,9 @@ func NewSurvey(cfg SurveyConfig, rng *rand.Rand) (*Survey, error) {
 	}
 	s := &Survey{
 		cfg: cfg, rng: rng, pings: NewPings(), peers: make(map[grid.SiteID]*surveyed), marks: map[uint64]grid.SiteID{mark(cfg.Self): cfg.Self},
-		coordinate: newCoordinate(), reported: -1, nextRound: grid.Never, pace: min(surveySoon, cfg.Interval), reportPace: surveySoon,
+		told: make(map[grid.SiteID]grid.Time), coordinate: newCoordinate(), reported: -1, nextRound: grid.Never, pace: min(surveySoon, cfg.Interval), reportPace: surveySoon,
 	}
-	if cfg.Topic == "" {
+	if cfg.Topic == "" && cfg.Siblings == nil {
 		s.nextReport = grid.Never
 	}
 	return s, nil
@@ -124,6 +132,7 @@ func (s *Survey) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	switch in := in.(type) {
 	case *grid.Delivery:
 		s.heard(now, in.From, in.Message.(*LatencyReport))
+		s.greet(now, in.From, out)
 	case *grid.Probed:
 		s.probed(now, in)
 	case *grid.Undelivered: // a report is repeated anyway
@@ -155,7 +164,9 @@ func (s *Survey) heard(now grid.Time, from grid.SiteID, r *LatencyReport) {
 		s.peers[from], s.marks[mark(from)] = p, from
 		// A newcomer is measured soon, and learns soon who is there.
 		s.nextRound = min(s.nextRound, now+surveySoon)
-		s.nextReport = min(s.nextReport, max(now+surveySoon, s.reported+reportPause))
+		if s.cfg.Siblings == nil || slices.Contains(s.cfg.Siblings(), from) { // others are told alone
+			s.nextReport = min(s.nextReport, max(now+surveySoon, s.reported+reportPause))
+		}
 	}
 	if p.report.Sequence >= r.Sequence {
 		return
@@ -240,16 +251,28 @@ func (s *Survey) round(now grid.Time, out *grid.Outbox) {
 
 // report gossips where this site is.
 func (s *Survey) report(now grid.Time, out *grid.Outbox) {
+	r := s.made(now)
+	if s.cfg.Siblings == nil {
+		out.Publish(s.cfg.Topic, r)
+	} else {
+		for _, site := range s.cfg.Siblings() {
+			out.Send(site, r)
+		}
+	}
+	s.reported = now
+	s.nextReport = now + s.reportPace - grid.Time(s.rng.Int64N(int64(s.reportPace/8)))
+	s.reportPace = min(2*s.reportPace, s.cfg.Report)
+}
+
+// made returns a new report.
+func (s *Survey) made(now grid.Time) *LatencyReport {
 	s.sequence = max(uint64(max(now, 1)), s.sequence+1)
 	r := &LatencyReport{Site: s.cfg.Self, Sequence: s.sequence, Coordinate: s.coordinate, Within: s.cfg.Within}
 	s.measured = s.pings.Report(now, s.measured[:0])
 	for _, m := range s.measured[:min(len(s.measured), NearestMax)] {
 		r.Nearest = append(r.Nearest, Nearby{mark(m.Peer), m.Latency})
 	}
-	out.Publish(s.cfg.Topic, r)
-	s.reported = now
-	s.nextReport = now + s.reportPace - grid.Time(s.rng.Int64N(int64(s.reportPace/8)))
-	s.reportPace = min(2*s.reportPace, s.cfg.Report)
+	return r
 }
 
 // toPeer returns the latency from here to a peer: as measured, else as estimated.

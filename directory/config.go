@@ -19,7 +19,11 @@ type Config struct {
 	LoadInterval grid.Time // least time between quotes that differ in load only, at first; 1 s
 	Timeout      grid.Time // of one request to a holder, at most Lifetime/4; 2 s or Lifetime/4
 
-	Topic             string    // gossip topic for load reports; empty: none are published
+	// Siblings returns the sites that hear this one's load reports; the slice is not kept.
+	// Nil: those that listen to Topic.
+	Siblings func() []grid.SiteID
+
+	Topic             string    // gossip topic for load reports; empty: none are published but to Siblings
 	GossipInterval    grid.Time // least time between load reports; 2 s
 	HeartbeatInterval grid.Time // a report is published at least so often; 30 s
 

@@ -129,8 +129,11 @@ func (d *Directory) Known(site grid.SiteID) (Quote, bool) {
 }
 
 // SetLoad gossips the site's load if it changed, at most every
-// Config.GossipInterval. Without a Config.Topic it does nothing.
+// Config.GossipInterval. Without a Config.Topic or Config.Siblings it does nothing.
 func (d *Directory) SetLoad(now grid.Time, load Load, out *grid.Outbox) { d.gossip.set(now, load, out) }
+
+// Resound reports the load soon, though it has not changed: there are new siblings.
+func (d *Directory) Resound() { d.gossip.hasten() }
 
 // Load returns the newest load report gossiped by another site.
 func (d *Directory) Load(site grid.SiteID) (Load, bool) { return d.gossip.load(site) }

@@ -130,7 +130,7 @@ func newGossip(sh *shared) gossip {
 
 // set takes the site's load.
 func (g *gossip) set(now grid.Time, load Load, out *grid.Outbox) {
-	if g.cfg.Topic == "" {
+	if g.cfg.Topic == "" && g.cfg.Siblings == nil {
 		return
 	}
 	load.Site = g.cfg.Self
@@ -157,7 +157,21 @@ func (g *gossip) tick(now grid.Time, out *grid.Outbox) {
 		beat /= headedBeats
 	}
 	g.next = now + beat - g.jitter(beat/8)
-	out.Publish(g.cfg.Topic, &LoadReport{g.sent})
+	report := &LoadReport{g.sent}
+	if g.cfg.Siblings == nil {
+		out.Publish(g.cfg.Topic, report)
+		return
+	}
+	for _, site := range g.cfg.Siblings() {
+		out.Send(site, report)
+	}
+}
+
+// hasten reports soon: there are new siblings, who have not heard.
+func (g *gossip) hasten() {
+	if g.sent.Sequence != 0 {
+		g.next = min(g.next, g.sent.Issued.Add(g.cfg.GossipInterval))
+	}
 }
 
 // onLoad takes another site's report.
@@ -212,7 +226,7 @@ func (m *LoadReport) Proto() proto.Message {
 }
 
 // Gossip is how load reports travel: the frames of its one kind are published on
-// Config.Topic.
+// Config.Topic, or sent to Config.Siblings.
 var Gossip = wire.Protocol{
 	ID:       "/gridnode/gossip/1.0.0",
 	Decoders: map[grid.Kind]wire.Decoder{wire.GossipLoad: decodeLoad},
