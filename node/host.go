@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/binary"
@@ -18,6 +19,7 @@ import (
 	"gridnode/coalloc"
 	"gridnode/coalloc/dataset"
 	"gridnode/directory"
+	"gridnode/directory/sibling"
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/lease"
@@ -193,20 +195,14 @@ func (h *Host) openStore() (*store.Store, error) {
 func (h *Host) siteConfig() site.Config {
 	c := h.cfg.Site
 	c.ID = h.id
-	c.Directory.Federation, c.Directory.Topic, c.Survey.Topic = h.cfg.Federation, topicLoad, topicLoad
+	c.Directory.Federation = h.cfg.Federation
+	c.Siblings.Size = cmp.Or(c.Siblings.Size, sibling.SizeDefault)
 	c.Directory.Seal = func(payload []byte) ([]byte, error) { return wire.Seal(h.cfg.Key, directory.Domain, payload) }
 	c.Bank.Seal = func(domain string, payload []byte) ([]byte, error) { return wire.Seal(h.cfg.Key, domain, payload) }
 	return c
 }
 
-// topicLoad is the gossip topic of reports of load and of latencies, loadMax the size
-// of one.
-const (
-	topicLoad = "load"
-	loadMax   = 512
-)
-
-// gossip is what travels on topicLoad.
+// gossip is what siblings tell each other.
 var gossip = wire.Protocol{
 	ID: directory.Gossip.ID,
 	Decoders: map[grid.Kind]wire.Decoder{
@@ -219,13 +215,12 @@ func (h *Host) netConfig() p2p.Config {
 	c := p2p.Config{
 		Key: h.cfg.Key, Federation: h.cfg.Federation, Listen: h.cfg.Listen, Join: h.cfg.Join,
 		Memory: h.cfg.Memory, Profile: h.cfg.Profile, BucketSize: h.cfg.BucketSize, Parallel: h.cfg.Parallel,
-		Agent: "gridnode/" + h.cfg.Version, Protocols: []*wire.Protocol{&market.Protocol, directory.NewProtocol(new(verified).open), &lease.Protocol, &bank.Protocol, &dataset.Protocol},
+		Agent: "gridnode/" + h.cfg.Version, Protocols: []*wire.Protocol{&market.Protocol, directory.NewProtocol(new(verified).open), &lease.Protocol, &bank.Protocol, &dataset.Protocol, &sibling.Protocol, &gossip},
 		Deliver: h.inbox.offer, Report: h.inbox.put, Logger: h.log.With("part", "p2p"),
 	}
 	if h.cfg.Home != "" {
 		c.Remember = filepath.Join(h.cfg.Home, "peers")
 	}
-	c.Topics = []p2p.Topic{{Name: topicLoad, Protocol: &gossip, SizeMax: loadMax}}
 	return c
 }
 

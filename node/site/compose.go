@@ -4,6 +4,7 @@ import (
 	"gridnode/coalloc"
 	"gridnode/coalloc/dataset"
 	"gridnode/directory"
+	"gridnode/directory/sibling"
 	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/lease"
@@ -28,7 +29,7 @@ func (s builder) build() error {
 		of   Parts
 		make func() error
 	}{
-		{Gossip, s.tellOthers}, {Market, s.trade}, {Bank, s.pay}, {Leases, s.lend}, {Links, s.link}, {Latencies, s.measure},
+		{Gossip, s.gather}, {Gossip, s.tellOthers}, {Market, s.trade}, {Bank, s.pay}, {Leases, s.lend}, {Links, s.link}, {Latencies, s.measure},
 		{Data, s.catalogue}, {Coallocation, s.divide}, {Packing, s.pack},
 	} {
 		if !s.with.has(p.of) {
@@ -56,11 +57,29 @@ func (s builder) own() (err error) {
 	return err
 }
 
+// gather makes the part that knows with whom this site gossips.
+func (s builder) gather() error {
+	if s.cfg.Siblings.Size == 0 {
+		return nil
+	}
+	s.cfg.Siblings.Silence = max(3*grid.Minute, 4*s.cfg.Directory.HeartbeatInterval)
+	circle, err := sibling.New(s.cfg.Siblings, streamSiblings.of(s.seed))
+	if err != nil {
+		return err
+	}
+	s.siblings = &siblings{base: &s.base, circle: circle}
+	s.cfg.Directory.Siblings, s.cfg.Survey.Siblings = circle.Members, circle.Members
+	return nil
+}
+
 // tellOthers makes the part that owns the directory.
 func (s builder) tellOthers() error {
 	s.quotes = &quotes{
 		base: &s.base, dir: directory.New(s.cfg.Directory, streamDirectory.of(s.seed)), agent: nobody{},
-		askers: make(map[directory.QueryID]asker), spare: func(grid.Time) int64 { return 0 }, listed: s.with.has(Quotes),
+		askers: make(map[directory.QueryID]asker), spare: func(grid.Time) int64 { return 0 }, listed: s.with.has(Quotes), siblings: s.siblings,
+	}
+	if s.siblings != nil {
+		s.siblings.dir = s.quotes.dir
 	}
 	return nil
 }
@@ -108,6 +127,9 @@ func (s builder) lend() error {
 	s.spreads = &spreads{here: here{s.jobs}, book: book, match: matches, limbo: s.limbo, alive: make(map[grid.TaskID]bool)}
 	s.borrowing.spreads, s.jobs.spreads = s.spreads, s.spreads
 	s.jobs.queue = s.borrowing
+	if s.siblings != nil {
+		s.siblings.matches = matches
+	}
 	s.jobs.watchers = append(s.jobs.watchers, s.pilots, s.spreads)
 	return nil
 }
@@ -115,14 +137,20 @@ func (s builder) lend() error {
 // link makes the part that owns the links.
 func (s builder) link() error {
 	kinship, err := lease.NewKinship(lease.KinshipConfig{Site: s.cfg.ID, Links: s.cfg.Lease.Match.Links, Consent: s.cfg.Lease.Consent})
-	s.links = &links{base: &s.base, kinship: kinship, matches: s.borrowing.matches, inviting: make(map[grid.SiteID][]uint64)}
+	s.links = &links{base: &s.base, kinship: kinship, matches: s.borrowing.matches, siblings: s.siblings, inviting: make(map[grid.SiteID][]uint64)}
+	if s.siblings != nil {
+		s.siblings.kinship = kinship
+	}
 	return err
 }
 
 // measure makes the part that measures latencies.
 func (s builder) measure() error {
 	survey, err := coalloc.NewSurvey(s.cfg.Survey, streamLatency.of(s.seed))
-	s.latencies = &latencies{base: &s.base, survey: survey}
+	s.latencies = &latencies{base: &s.base, survey: survey, siblings: s.siblings}
+	if s.siblings != nil {
+		s.siblings.survey = survey
+	}
 	return err
 }
 
@@ -172,10 +200,10 @@ func (s builder) arrange() {
 		of   Parts
 		part ticker
 	}{
-		{Jobs, s.recovery}, {Gossip, s.quotes}, {Market, s.placing}, {Leases, s.loans}, {Links, s.links}, {Bank, s.payment},
+		{Jobs, s.recovery}, {Gossip, s.siblings}, {Gossip, s.quotes}, {Market, s.placing}, {Leases, s.loans}, {Links, s.links}, {Bank, s.payment},
 		{Leases, s.borrowing}, {Latencies, s.latencies}, {Data, s.inputs}, {Coallocation, s.gangs}, {Jobs, s.limbo}, {Packing, s.packing}, {Jobs, s.jobs},
 	} {
-		if !s.with.has(p.of) {
+		if !s.with.has(p.of) || p.part == ticker(s.siblings) && s.siblings == nil {
 			continue
 		}
 		s.tickers = append(s.tickers, p.part)

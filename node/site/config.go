@@ -7,6 +7,7 @@ import (
 	"gridnode/coalloc"
 	"gridnode/coalloc/muscle"
 	"gridnode/directory"
+	"gridnode/directory/sibling"
 	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/internal/lrms/titan"
@@ -49,6 +50,7 @@ type Config struct {
 	// it leaves out is not looked at.
 	Parts Parts
 
+	Siblings  sibling.Config       // Gossip: with whom. Self, Federation and Heads are filled in. Size 0: with those who listen to Directory.Topic
 	Directory directory.Config     // Gossip, Quotes. Self is filled in
 	Market    market.Config        // Market. The site, what it has, charges and takes are filled in
 	Bank      bank.Config          // Bank. Self is filled in
@@ -143,6 +145,7 @@ func (c Config) filled() Config {
 		c.Limits = DefaultLimits
 	}
 	c.Directory.Self, c.Survey.Self, c.Bank.Self = c.ID, c.ID, c.ID
+	c.Siblings.Self, c.Siblings.Federation, c.Siblings.Heads = c.ID, c.Directory.Federation, len(c.Heads.Members) > 0
 	m := &c.Market
 	m.Site, m.Name, m.Resources, m.Rating = c.ID, c.Name, c.Resources, c.Rating
 	m.Price, m.Cost, m.Foreign, m.Head = c.Price, c.Cost, c.Foreign, c.Head

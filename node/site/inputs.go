@@ -25,8 +25,6 @@ func (*inputs) takes(b *board) {
 	take(b, of, (*inputs).find)
 	take(b, of, (*inputs).drop)
 	take(b, of, (*inputs).learnt)
-	take(b, of, (*inputs).provided)
-	take(b, of, (*inputs).providers)
 }
 
 func (n *inputs) message(now grid.Time, in grid.Input, out *grid.Outbox) {
@@ -39,12 +37,6 @@ func (n *inputs) find(now grid.Time, in *dataset.Find, out *grid.Outbox) {
 	n.catalog.Step(now, in, out)
 }
 func (n *inputs) drop(now grid.Time, in *dataset.Drop, out *grid.Outbox) {
-	n.catalog.Step(now, in, out)
-}
-func (n *inputs) provided(now grid.Time, in *grid.Provided, out *grid.Outbox) {
-	n.catalog.Step(now, in, out)
-}
-func (n *inputs) providers(now grid.Time, in *grid.Providers, out *grid.Outbox) {
 	n.catalog.Step(now, in, out)
 }
 

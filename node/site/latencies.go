@@ -9,16 +9,19 @@ import (
 // latencies is the part that measures how far other sites are, and tells them.
 type latencies struct {
 	*base
-	survey *coalloc.Survey
+	survey   *coalloc.Survey
+	siblings *siblings // nil: whoever listens to the topic hears this site
 }
 
 func (*latencies) takes(b *board) {
 	of := func(s *Site) *latencies { return s.latencies }
 	hear(b, of, (*latencies).message, wire.GossipLatency).private = true
-	take(b, of, (*latencies).probed).private = true
 }
 
 func (lt *latencies) message(now grid.Time, in grid.Input, out *grid.Outbox) {
+	if lt.siblings != nil {
+		lt.siblings.undelivered(now, in, out)
+	}
 	lt.survey.Step(now, in, out)
 }
 

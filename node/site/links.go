@@ -14,6 +14,7 @@ type links struct {
 	*base
 	kinship  *lease.Kinship
 	matches  *lease.Matchmaker
+	siblings *siblings                // nil: links have no part in whom this site gossips with
 	inviting map[grid.SiteID][]uint64 // tokens of users who invited sites
 	notices  []Notice                 // for the log, not taken yet
 }
@@ -35,6 +36,9 @@ func (k *links) keeps() []string { return []string{lease.LinkPrefix} }
 func (k *links) recover(now grid.Time, stored records, out *grid.Outbox) error {
 	err := k.kinship.Recover(now, stored.each, out)
 	k.matches.SetLinks(k.kinship.Links())
+	if k.siblings != nil {
+		k.siblings.relate(now, out)
+	}
 	return err
 }
 
@@ -85,8 +89,11 @@ func (k *links) answered(_ grid.Time, in *lease.Answered, out *grid.Outbox) {
 }
 
 // relinked: the links are others than before.
-func (k *links) relinked(grid.Time, *lease.Relinked, *grid.Outbox) {
+func (k *links) relinked(now grid.Time, _ *lease.Relinked, out *grid.Outbox) {
 	k.matches.SetLinks(k.kinship.Links())
+	if k.siblings != nil {
+		k.siblings.relate(now, out)
+	}
 	for _, kin := range k.kinship.Kin() {
 		if kin.Standing == lease.Suspended && kin.Relation == lease.Parent && len(k.notices) < noticesMax {
 			k.notices = append(k.notices, Notice{

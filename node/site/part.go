@@ -73,7 +73,7 @@ type handler struct {
 
 // switchboard is the board of all sites.
 var switchboard = newBoard(
-	(*recovery)(nil), (*jobs)(nil), (*quotes)(nil), (*placing)(nil), (*loans)(nil), (*pilots)(nil), (*links)(nil), (*payment)(nil),
+	(*recovery)(nil), (*jobs)(nil), (*quotes)(nil), (*siblings)(nil), (*placing)(nil), (*loans)(nil), (*pilots)(nil), (*links)(nil), (*payment)(nil),
 	(*borrowing)(nil), (*spreads)(nil), (*latencies)(nil), (*inputs)(nil), (*gangs)(nil), (*limbo)(nil), (*packing)(nil),
 )
 
@@ -190,6 +190,7 @@ const (
 	streamLatency   stream = 4
 	streamDivide    stream = 5 // of the coordinator
 	streamData      stream = 6
+	streamSiblings  stream = 7
 	streamPacking   stream = 16
 )
 

@@ -7,6 +7,7 @@ import (
 	"gridnode/coalloc"
 	"gridnode/coalloc/dataset"
 	"gridnode/directory"
+	"gridnode/directory/sibling"
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/lease"
@@ -24,14 +25,14 @@ func TestEveryInputIsTaken(t *testing.T) {
 		&dataset.Hold{}, &dataset.Find{}, &dataset.Drop{}, &dataset.Learnt{}, &directory.Found{},
 		&market.Placed{}, &market.Refused{}, &market.Accepted{}, &market.Completed{}, &market.Lost{}, &market.Delivered{}, &market.Revoke{},
 		&lease.Asked{}, &lease.Activated{}, &lease.Granted{}, &lease.Claimed{}, &lease.Refused{}, &lease.Recalled{}, &lease.Vacate{},
-		&lease.Ended{}, &lease.Brought{}, &lease.Lost{}, &lease.Relinked{}, &lease.Answered{},
+		&sibling.Changed{}, &sibling.Sampled{}, &lease.Ended{}, &lease.Brought{}, &lease.Lost{}, &lease.Relinked{}, &lease.Answered{},
 		&coalloc.Rejected{}, &coalloc.Start{}, &coalloc.Aborted{}, &coalloc.Broken{},
 	} {
 		if h := switchboard.find(in); h == nil {
 			t.Errorf("nobody takes %T", in)
 		}
 	}
-	for _, p := range []*wire.Protocol{&market.Protocol, &lease.Protocol, &bank.Protocol, &dataset.Protocol, directory.NewProtocol(nil)} {
+	for _, p := range []*wire.Protocol{&market.Protocol, &lease.Protocol, &bank.Protocol, &dataset.Protocol, &sibling.Protocol, directory.NewProtocol(nil)} {
 		for _, kind := range kindsOf(p) {
 			if switchboard.kinds[kind] == nil {
 				t.Errorf("nobody hears %s", wire.KindName(kind))

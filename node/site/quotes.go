@@ -10,14 +10,15 @@ import (
 // knows it of them: it owns the directory.
 type quotes struct {
 	*base
-	dir    *directory.Directory
-	agent  core                        // asks the directory by itself
-	askers map[directory.QueryID]asker // who else has asked
-	asked  [queryMessagesMax + 1]int64 // queries, by the messages they took
-	spare  func(now grid.Time) int64   // lease.Matchmaker.Spare
-	listed bool                        // it has a quote; else it only gossips
-	quoted directory.Quote             // as last given to the directory
-	until  grid.Time                   // when its Wait is over
+	dir      *directory.Directory
+	agent    core                        // asks the directory by itself
+	askers   map[directory.QueryID]asker // who else has asked
+	asked    [queryMessagesMax + 1]int64 // queries, by the messages they took
+	spare    func(now grid.Time) int64   // lease.Matchmaker.Spare
+	siblings *siblings                   // nil: whoever listens to the topic hears this site
+	listed   bool                        // it has a quote; else it only gossips
+	quoted   directory.Quote             // as last given to the directory
+	until    grid.Time                   // when its Wait is over
 }
 
 // asker is whoever waits for the directory's answer.
@@ -38,13 +39,17 @@ const queryMessagesMax = 63
 func (*quotes) takes(b *board) {
 	of := func(s *Site) *quotes { return s.quotes }
 	hear(b, of, (*quotes).message, append(kindsOf(directory.NewProtocol(nil)), wire.GossipLoad)...).private = true
-	take(b, of, (*quotes).closest).private = true
 	take(b, of, (*quotes).ask)
 	take(b, of, (*quotes).answered)
 	take(b, of, (*quotes).drain)
 }
 
-func (qs *quotes) message(now grid.Time, in grid.Input, out *grid.Outbox) { qs.dir.Step(now, in, out) }
+func (qs *quotes) message(now grid.Time, in grid.Input, out *grid.Outbox) {
+	if qs.siblings != nil {
+		qs.siblings.gossiped(now, in, out)
+	}
+	qs.dir.Step(now, in, out)
+}
 
 func (qs *quotes) closest(now grid.Time, in *grid.Closest, out *grid.Outbox) {
 	qs.dir.Step(now, in, out)

@@ -15,6 +15,7 @@ type Site struct {
 	recovery  *recovery
 	jobs      *jobs
 	quotes    *quotes
+	siblings  *siblings
 	placing   *placing
 	loans     *loans
 	pilots    *pilots
