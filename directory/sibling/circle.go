@@ -21,7 +21,7 @@ const (
 	yieldPause   = grid.Minute      // between two siblings that make room for newcomers
 	greetMax     = 10 * grid.Second // for the answer to a Greet
 	lookMin      = grid.Second      // between the first two look-ups; it doubles
-	lookMax      = 10 * grid.Minute
+	lookMax      = 30 * grid.Minute
 	lookAgain    = 10 * grid.Second // after a sibling was lost
 	roundPause   = grid.Second      // between two rounds of measuring and greeting while there is something to do
 	retryPause   = 5 * grid.Minute  // until a site that has not taken this one is greeted again

@@ -56,7 +56,6 @@ func (e *events) Pop() any {
 	return last
 }
 
-
 func newWorld(t *testing.T, seed uint64) *world {
 	return &world{
 		t: t, rng: rand.New(rand.NewPCG(seed, 0)), sites: make(map[grid.SiteID]*place), records: make(map[grid.Key][]grid.SiteID),

@@ -47,6 +47,7 @@ type ComparisonConfig struct {
 	// Progress, if set, is told which share of the work is done, in thousandths.
 	Progress func(permille int64)
 
+	free    bool                 // there are no authorities: sites are siblings of those near them
 	latency func() time.Duration // of a message between live nodes; nil: what it takes
 	apart   time.Duration        // least time from one live node's start to the next one's
 }
@@ -180,7 +181,7 @@ func Compare(ctx context.Context, cfg ComparisonConfig) (live *scale.Result, vir
 	up.Seed, up.Nodes, up.Count = cfg.Seed, cfg.Nodes, cfg.Jobs
 	up.Placement, up.OFT, up.Traces, up.Transport = cfg.Placement, cfg.OFT, cfg.Traces, "memory"
 	up.longest, up.rate, up.Slack = liveLongest, cmp.Or(cfg.Rate, LiveRate), liveSlack
-	up.step, up.latency, up.apart = cfg.step, cfg.latency, cfg.apart
+	up.step, up.latency, up.apart, up.free = cfg.step, cfg.latency, cfg.apart, cfg.free
 	l, err := Up(ctx, up)
 	if err != nil {
 		return nil, nil, err
@@ -254,7 +255,7 @@ func (l *Live) twin(ctx context.Context, seed uint64, setup grid.Time) (*scale.R
 			Seed: seed, Inputs: scenario.Inputs(),
 			Link: testnet.Link{LatencyMin: fleetLatencyMin, LatencyMax: fleetLatencyMax},
 		},
-		Placement: placement, Foreign: true, Sites: slices.Clone(l.work.Sites), Siblings: len(l.work.Sites),
+		Placement: placement, Foreign: true, Sites: slices.Clone(l.work.Sites), Authority: l.authority,
 		Router: fleetRouter(), Allowance: l.cfg.Slack / 4, Directory: l.directory(),
 	}
 	places, err := l.places()
@@ -319,10 +320,15 @@ func (l *Live) places() ([]grid.Key, error) {
 
 // directory returns how the nodes publish and gossip.
 func (l *Live) directory() directory.Config {
-	quiet := grid.Time(len(l.work.Sites)*len(l.work.Sites)) * grid.Second / gossipBudget
-	return directory.Config{
-		Lifetime: l.cfg.lifetime, GossipInterval: max(2*grid.Second, quiet), HeartbeatInterval: max(30*grid.Second, 4*quiet),
+	return directory.Config{Lifetime: l.cfg.lifetime}
+}
+
+// authority returns whose a site is.
+func (l *Live) authority(site int) string {
+	if l.cfg.free {
+		return ""
 	}
+	return federation.Authorities(scale.SiblingsMax)(site)
 }
 
 // Difference is one kind of message, live beside virtual.

@@ -17,6 +17,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 
 	"gridnode/directory"
+	"gridnode/directory/sibling"
 	"gridnode/grid"
 	"gridnode/market"
 	"gridnode/node"
@@ -61,6 +62,7 @@ type Config struct {
 	rate     int64     // jobs a second that arrive if Speedup is 0; 0: arrivalRate
 
 	step    func(s stage, done, total int64) // is told how far it is; may be nil
+	free    bool                             // there are no authorities
 	latency func() time.Duration             // of the transport "memory"; nil: none
 	apart   time.Duration                    // from one node's start to the next one's, at least
 }
@@ -282,10 +284,6 @@ func (l *Live) settled(ctx context.Context, h *node.Host) error {
 // liveFederation is the name of a federation of live nodes.
 const liveFederation = "testnet"
 
-// gossipBudget is how many deliveries of load reports a second a fleet on one
-// machine can bear (measured: twice that on two cores, and nothing besides).
-const gossipBudget = 2500
-
 // host returns the configuration of a node.
 func (l *Live) host(i int, placement market.Placement, memory *p2p.Memory) (node.HostConfig, error) {
 	s := &l.work.Sites[i]
@@ -301,7 +299,7 @@ func (l *Live) host(i int, placement market.Placement, memory *p2p.Memory) (node
 			Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
 			Price: s.Price * grid.Price(l.cfg.Speedup), Cost: grid.CostPaper, Foreign: true,
 			Market:    market.Config{Placement: placement, Allowance: l.cfg.Slack / 4},
-			Directory: l.directory(),
+			Directory: l.directory(), Siblings: sibling.Config{Authority: l.authority(i)},
 		},
 		Executor: l.tally.executor(i, s.Rating),
 	}

@@ -7,6 +7,7 @@ import (
 
 	"gridnode/coalloc"
 	"gridnode/directory"
+	"gridnode/directory/sibling"
 	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/market"
@@ -48,10 +49,15 @@ type Builder struct {
 	pricing        market.Pricing
 	processorTime  bool // what prices are multiplied with; else CostPaper
 
-	Siblings int                     // sites of one authority, which gossip their load to each other; 0: nobody does
-	Router   kademlia.Config         // of the DHT's nodes
-	Place    func(site int) grid.Key // in the DHT; nil: SHA-256 of the site's ID
-	Through  func(site int) []int    // earlier sites that a site joins the DHT through; nil: all have joined at the beginning
+	Siblings int // sites of one authority, which gossip their load to each other from the beginning; 0: nobody does
+
+	// Authority is whose a site is, empty: nobody's. Sites find their siblings by it, as
+	// live ones do, instead of being told. Nil: Siblings says who they are.
+	Authority func(site int) string
+
+	Router  kademlia.Config         // of the DHT's nodes
+	Place   func(site int) grid.Key // in the DHT; nil: SHA-256 of the site's ID
+	Through func(site int) []int    // earlier sites that a site joins the DHT through; nil: all have joined at the beginning
 
 	Directory directory.Config // what it does not say is the default
 	Allowance grid.Time        // market.Config; 0: what the messages of a placement may take
@@ -133,7 +139,7 @@ func (f *Builder) Add(n *testnet.Network, i int) error {
 	if _, err := n.Add(m); err != nil {
 		return err
 	}
-	if f.Siblings > 0 {
+	if f.topic(i) != "" {
 		n.Subscribe(f.topic(i), i)
 	}
 	return nil
@@ -167,9 +173,14 @@ func (f *Builder) routers() []*kademlia.Node {
 // bootstrapPeers is how many peers a restarted node of the DHT still has an address of.
 const bootstrapPeers = 3
 
-// topic is where a site gossips its load, if it has siblings.
+// Authorities makes each so many sites in order those of one authority.
+func Authorities(size int) func(site int) string {
+	return func(site int) string { return "authority " + strconv.Itoa(site/size+1) }
+}
+
+// topic is where a site gossips its load, if it was told who its siblings are.
 func (f *Builder) topic(i int) string {
-	if f.Siblings == 0 {
+	if f.Siblings == 0 || f.Authority != nil {
 		return ""
 	}
 	return "load " + strconv.Itoa(i/f.Siblings+1)
@@ -213,6 +224,9 @@ func (f *Builder) site(i int) func(incarnation int) (testnet.Site, error) {
 		Directory: dir,
 		Survey:    coalloc.SurveyConfig{Topic: dir.Topic},
 		Limits:    site.Limits{Jobs: scenario.JobsMax, PerUser: scenario.JobsMax, Finished: scenario.JobsMax, Retention: f.Retention},
+	}
+	if f.Authority != nil {
+		cfg.Siblings = sibling.Config{Size: sibling.SizeDefault, Authority: f.Authority(i)}
 	}
 	if f.Bank != nil {
 		cfg.Bank = f.Bank(i)

@@ -49,7 +49,7 @@ type Config struct {
 const (
 	SpanMax     = 2 * grid.Day
 	scaleWarmup = 10 * grid.Minute // one lifetime of quotes: every site has published twice
-	siblingsMax = 8                // sites of one authority: a round of table 1
+	SiblingsMax = 8                // sites of one authority: a round of table 1
 )
 
 func (cfg *Config) validate() (market.Placement, error) {
@@ -106,7 +106,7 @@ func startScale(ctx context.Context, cfg *Config) (*testnet.Network, *Measure, e
 			Seed: cfg.Seed, Inputs: scenario.Inputs(),
 			Link: testnet.Link{LatencyMin: defaults.LatencyMin, LatencyMax: defaults.LatencyMax},
 		},
-		Placement: placement, Foreign: true, Sites: w.Sites, Siblings: siblingsMax,
+		Placement: placement, Foreign: true, Sites: w.Sites, Authority: federation.Authorities(SiblingsMax),
 	}
 	n, err := f.Build()
 	if err != nil {
