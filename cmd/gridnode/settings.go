@@ -26,6 +26,7 @@ import (
 // settings are the effective values of every key, checked.
 type settings struct {
 	name       string
+	authority  string // whose site it is; empty: nobody says
 	processors int64
 	memory     int64 // of the whole site, bytes
 	rating     grid.Rating
@@ -90,6 +91,13 @@ type setting struct {
 var settingTable = []setting{
 	{key: "site.name", flag: "site", value: auto, usage: "what people call this site: 1 to 63 letters, digits, dots, dashes, underscores; auto: the host's name",
 		set: func(s *settings, v string) (err error) { s.name, err = siteName(v); return err }},
+	{key: "site.authority", value: "", usage: "authority whose site this is: its sites gossip with each other; empty: nobody's, it gossips with those near it",
+		set: func(s *settings, v string) (err error) {
+			if v != "" {
+				s.authority, err = checkName(v)
+			}
+			return err
+		}},
 	{key: "site.processors", flag: "processors", value: auto, usage: "processors offered, 0 to 16777216; auto: the CPUs of this machine",
 		set: func(s *settings, v string) (err error) {
 			if v == auto {

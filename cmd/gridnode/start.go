@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/coalloc"
+	"gridnode/directory/sibling"
 	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/market/bank"
@@ -147,6 +148,7 @@ func hostConfig(home string, s *settings, log *slog.Logger) (node.HostConfig, er
 		Site: site.Config{
 			Name: s.name, Resources: grid.Resources{Processors: s.processors}, Rating: s.rating,
 			Price: s.price, Cost: s.cost, Foreign: s.foreign, Discipline: s.discipline, Weights: s.weights,
+			Siblings:     sibling.Config{Authority: s.authority},
 			Survey:       coalloc.SurveyConfig{Within: s.latency},
 			Lease:        site.LeaseConfig{Lend: s.lend, Most: s.lendMost, Term: s.leaseTerm, Span: s.leaseLongest, Match: s.delegate, Consent: s.invitations},
 			Coallocation: coalloc.CoordinatorConfig{Queue: coalloc.QueueConfig{Policy: s.placement}}, Radius: s.radius,
