@@ -174,6 +174,9 @@ func (s builder) divide() error {
 	if s.cfg.Sites == nil {
 		g.scout.quotes = s.quotes
 	}
+	if s.latencies != nil {
+		g.scout.acquaint = s.latencies.survey.Acquaint
+	}
 	if s.inputs != nil {
 		s.inputs.gangs = g
 	}

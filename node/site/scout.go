@@ -17,6 +17,9 @@ type scout struct {
 	quotes  *quotes                                                // nil where the sites are given
 	network func(now grid.Time, ids []grid.SiteID) coalloc.Network // what lies between sites
 
+	// acquaint asks sites where in the network they are; nil: nobody is asked.
+	acquaint func(now grid.Time, sites []grid.SiteID, out *grid.Outbox)
+
 	sites  map[grid.SiteID]seenSite
 	looked grid.Time // when refresh last looked at the sites: now, to whatever places jobs
 
@@ -93,11 +96,13 @@ func (sc *scout) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 	sc.pages++
 	sc.whole = sc.whole && in.Certain
 	view := sc.gangs.coord.View()
+	var others []grid.SiteID
 	for i := range in.Quotes {
 		q := &in.Quotes[i]
 		if q.Site == sc.cfg.ID {
 			continue
 		}
+		others = append(others, q.Site)
 		sc.seen[q.Site] = true
 		seen := sc.sites[q.Site]
 		seen.name, seen.issued = q.Name, q.Issued
@@ -107,6 +112,9 @@ func (sc *scout) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 			site.Free, site.Wait = q.Free, waitOf(q.Processors, q.Free, q.Wait)
 		}
 		view.Put(site)
+	}
+	if sc.acquaint != nil {
+		sc.acquaint(now, others, out)
 	}
 	if !in.End && in.Err == nil && len(in.Quotes) > 0 && sc.pages < scanPages {
 		sc.next(now, directory.Behind(&in.Quotes[len(in.Quotes)-1], directory.Free), out)
