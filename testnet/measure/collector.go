@@ -8,9 +8,9 @@ import (
 	"gridnode/testnet"
 )
 
-// collector turns what a network's sites tell and what its executor does into
+// Collector turns what a network's sites tell and what its executor does into
 // Stats. It holds nothing per job.
-type collector struct {
+type Collector struct {
 	n       *testnet.Network
 	begin   grid.Time // times are counted from here
 	window  grid.Time // utilization is over [begin, begin+window]; grid.Never: until the makespan
@@ -25,14 +25,14 @@ type collector struct {
 }
 
 // Collect starts to observe n, whose sites must all be there.
-func Collect(n *testnet.Network, begin, window grid.Time, rows *JobRows) *collector {
-	c := &collector{n: n, begin: begin, window: window, tallies: make([]Tally, n.Len()), rows: rows}
+func Collect(n *testnet.Network, begin, window grid.Time, rows *JobRows) *Collector {
+	c := &Collector{n: n, begin: begin, window: window, tallies: make([]Tally, n.Len()), rows: rows}
 	n.Observe(testnet.Observer{Event: c.Event, End: c.end})
 	return c
 }
 
 // Event accounts for what a home site says about a job.
-func (c *collector) Event(now grid.Time, site int, e *grid.Event) {
+func (c *Collector) Event(now grid.Time, site int, e *grid.Event) {
 	home := &c.tallies[site]
 	switch e.Kind {
 	case grid.JobSubmitted:
@@ -57,7 +57,7 @@ func (c *collector) Event(now grid.Time, site int, e *grid.Event) {
 	}
 }
 
-func (c *collector) ended(site int, e *grid.Event, outcome string) {
+func (c *Collector) ended(site int, e *grid.Event, outcome string) {
 	c.Open--
 	c.perJob.Add(e.Messages)
 	c.tallies[site].Sent += int64(e.Messages)
@@ -67,7 +67,7 @@ func (c *collector) ended(site int, e *grid.Event, outcome string) {
 }
 
 // end accounts for an execution. One that died with its machine did nothing for anyone.
-func (c *collector) end(now grid.Time, x *testnet.Execution) {
+func (c *Collector) end(now grid.Time, x *testnet.Execution) {
 	if x.Lost {
 		return
 	}
@@ -90,7 +90,7 @@ func (c *collector) end(now grid.Time, x *testnet.Execution) {
 }
 
 // Done reports whether every job has been submitted and has ended.
-func (c *collector) Done() bool { return c.Open == 0 && c.n.Drained() && c.n.Unanswered() == 0 }
+func (c *Collector) Done() bool { return c.Open == 0 && c.n.Drained() && c.n.Unanswered() == 0 }
 
 // Histogram counts how often each small number occurs.
 type Histogram struct {

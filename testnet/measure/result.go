@@ -58,7 +58,7 @@ type Site struct {
 }
 
 // Result works out the Result of a run that took from begun until now.
-func (c *collector) Result(scenario string, config any, sites []Site, begun time.Time) *Result {
+func (c *Collector) Result(scenario string, config any, sites []Site, begun time.Time) *Result {
 	r := &Result{
 		Scenario: scenario, Seed: c.n.Seed(), Mode: "virtual", Config: config,
 		TraceHash: fmt.Sprintf("%016x", c.n.TraceHash()),

@@ -112,7 +112,6 @@ func (cfg *Config) check() ([]titan.Weights, error) {
 		return scenario.ConfigError(flag, "%q: want %s", value, strings.Join(all, ", "))
 	}
 	for _, err := range []error{
-		oneOf("policy", cfg.Policy, muscle.PolicyNames...),
 		oneOf("sizes", cfg.Sizes, "uniform", "normal", "log"),
 		oneOf("start", cfg.Start, "random", "arrival"),
 		oneOf("deadlines", cfg.Deadlines, "batch", "arrival"),
@@ -120,6 +119,9 @@ func (cfg *Config) check() ([]titan.Weights, error) {
 		if err != nil {
 			return nil, err
 		}
+	}
+	if _, err := muscle.ParsePolicy(cfg.Policy); err != nil {
+		return nil, scenario.ConfigError("policy", "%v", err)
 	}
 	lo, hi := cfg.DeadlineRange[0], cfg.DeadlineRange[1]
 	switch {
