@@ -5,77 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"math/rand/v2"
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/testnet/draw"
 )
-
-// Site is what the virtual network drives: the protocol logic of one site.
-// Several inputs of one instant come one after the other, then one grid.Tick:
-// whatever is to be decided once per instant (a scheduling pass) is decided there.
-type Site interface {
-	Step(now grid.Time, in grid.Input, out *grid.Outbox)
-	NextTimer() grid.Time
-}
-
-// Recoverer is a Site that can go on from what it had saved before a crash.
-// Records come in the order of their keys.
-type Recoverer interface {
-	Recover(now grid.Time, records iter.Seq2[string, []byte], out *grid.Outbox) error
-}
-
-// Source yields jobs in order of their submission, and the index of the site each
-// is submitted at. Next returns io.EOF after the last one. The network owns a job
-// from then on until it hands it to its site.
-type Source interface {
-	Next() (job *grid.Job, site int, err error)
-}
-
-// Inputs makes the inputs whose types belong to the site's package.
-// The network uses what they return before it calls them again.
-type Inputs struct {
-	Submit  func(token uint64, job *grid.Job) grid.Input       // a user submits; token 0: no answer is wanted
-	Adopted func(task grid.TaskID, start grid.Time) grid.Input // after a restart: the execution is still alive
-}
-
-// Observer sees what happens and changes nothing. Any field may be nil.
-// What it is given is valid until it returns, jobs for ever.
-type Observer struct {
-	Event  func(now grid.Time, site int, e *grid.Event)  // a site told it
-	Answer func(now grid.Time, site int, a grid.Answer)  // a site answered it
-	Start  func(now grid.Time, x *Execution)             // an execution has started
-	End    func(now grid.Time, x *Execution)             // an execution has ended
-	Ready  func(now grid.Time, site int, id grid.TaskID) // a task of a gang can be started there at once
-	Turn   func(now grid.Time, site int)                 // a site has had its Tick and is at rest
-	Fault  func(now grid.Time, f *Fault)                 // a fault strikes
-}
-
-// Config of a virtual network. The zero value is a perfect network without faults.
-type Config struct {
-	Seed   uint64
-	Link   Link
-	Inputs Inputs
-
-	// Durable keeps what sites save, so that they can be restarted.
-	Durable bool
-
-	// DialTimeout is after how long a sender learns that a machine is off. (That a
-	// machine is up and its daemon down it learns in one round trip.)
-	DialTimeout grid.Time
-
-	// Check is called after every CheckEvery events (0: after each); an error ends the run.
-	Check      func(now grid.Time) error
-	CheckEvery int64
-
-	// Pulse, if set, is called every few thousand events.
-	Pulse func()
-
-	// Closest is how many sites the oracle names for a key; 0 means 20, Kademlia's k.
-	Closest int
-}
 
 // Network is a set of sites in virtual time: one queue of events, one clock, one
 // goroutine. Everything that happens is determined by its Config and its members.
@@ -115,20 +50,6 @@ type Network struct {
 	undelivered grid.Undelivered
 	closest     grid.Closest
 	ended       grid.TaskEnded
-}
-
-// Member is what a site is made of.
-type Member struct {
-	ID     grid.SiteID
-	Rating grid.Rating // how fast its processors run jobs; zero: as fast as their homes
-	Clock  Clock
-
-	// New makes the site's logic; it is called once at the start and once at each
-	// restart, with the number of restarts so far.
-	New func(incarnation int) (Site, error)
-
-	// Router makes the site's node of the DHT. If it is nil an oracle answers.
-	Router func(incarnation int) Router
 }
 
 type member struct {
@@ -437,109 +358,4 @@ func (n *Network) hand(s int32, kind grid.Kind, in grid.Input) {
 	m.router.Step(m.Clock.Local(n.now), in, n.outbox())
 	n.carryRouter(s)
 	n.armRouter(s)
-}
-
-// owe puts a site on the list of those that get a Tick at the end of the instant.
-func (n *Network) owe(s int32) {
-	if m := &n.members[s]; !m.owed {
-		m.owed = true
-		n.turns = append(n.turns, s)
-	}
-}
-
-// tick is made once: a zero-size value in an interface costs nothing to pass.
-var tick grid.Input = grid.Tick{}
-
-// settle gives every site that had an input its Tick and sets its timer.
-func (n *Network) settle() {
-	for i := 0; i < len(n.turns); i++ {
-		s := n.turns[i]
-		n.members[s].owed = false
-		n.turn(s)
-		for j := range n.observers {
-			if turn := n.observers[j].Turn; turn != nil {
-				turn(n.now, int(s))
-			}
-		}
-	}
-	n.turns = n.turns[:0]
-}
-
-// ticksMax bounds how often a site may want another Tick at one instant: the cores
-// of one site answer each other in a few rounds.
-const ticksMax = 1000
-
-// turn gives a site Ticks until it is at rest.
-func (n *Network) turn(s int32) {
-	m := &n.members[s]
-	for ticks := 0; m.core != nil; ticks++ {
-		n.trace.tick(s)
-		now := m.Clock.Local(n.now)
-		m.core.Step(now, tick, n.outbox())
-		n.carryOut(s)
-		if m.core == nil {
-			return
-		}
-		next := m.core.NextTimer()
-		if next > now {
-			n.arm(s, next)
-			n.armRouter(s)
-			return
-		}
-		if ticks == ticksMax {
-			panic(fmt.Sprintf("testnet: site %s has had %d Ticks at %v and wants one at %v", m.ID, ticks, now, next))
-		}
-	}
-}
-
-// nextTimer returns when the site needs a Tick, on its own clock.
-func (m *member) nextTimer() grid.Time {
-	at := m.core.NextTimer()
-	if m.router != nil {
-		at = min(at, m.router.NextTimer())
-	}
-	return at
-}
-
-// armRouter makes sure that the site's router gets a Tick when it wants one.
-func (n *Network) armRouter(s int32) {
-	if m := &n.members[s]; m.router != nil {
-		if next := m.router.NextTimer(); next != grid.Never {
-			n.arm(s, next)
-		}
-	}
-}
-
-// arm makes sure that the site gets a Tick when its clock shows next. A timer event
-// that comes too early is not taken out of the queue: when it comes it is put off.
-func (n *Network) arm(s int32, next grid.Time) {
-	m := &n.members[s]
-	if at := m.Clock.True(next); at < m.armed {
-		m.armed = at
-		n.queue.push(at, classOther, event{kind: eventTimer, to: s, from: s})
-	}
-}
-
-// timer gives a site its Tick if it still wants it now. Of several timer events
-// only the one it is armed for counts.
-func (n *Network) timer(s int32) {
-	m := &n.members[s]
-	if m.armed != n.now {
-		return
-	}
-	m.armed = grid.Never
-	if m.core == nil {
-		return
-	}
-	now := m.Clock.Local(n.now)
-	if m.router != nil && m.router.NextTimer() <= now {
-		n.trace.tick(^s)
-		m.router.Step(now, tick, n.outbox())
-		n.carryRouter(s)
-	}
-	if m.core != nil && m.core.NextTimer() <= now {
-		n.owe(s)
-	} else if m.core != nil && !m.owed { // otherwise its turn arms it
-		n.arm(s, m.nextTimer())
-	}
 }

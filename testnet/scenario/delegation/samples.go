@@ -1,8 +1,6 @@
 package delegation
 
 import (
-	"strings"
-
 	"gridnode/grid"
 	"gridnode/testnet/measure"
 )
@@ -33,17 +31,4 @@ func (d *delegated) sampled() {
 		}
 		d.samples = append(d.samples, s)
 	}
-}
-
-// leases counts the messages about leases that were sent, by type.
-func (o *Overhead) leases(sent map[string]int64) {
-	for name, count := range sent {
-		switch {
-		case name == "lease.renew":
-			o.KeepAlive += 2 * count // with its answer
-		case strings.HasPrefix(name, "lease."):
-			o.DMM += count
-		}
-	}
-	o.DMM -= sent["lease.renew"] // answers to keep-alives
 }

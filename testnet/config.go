@@ -1,0 +1,85 @@
+package testnet
+
+import (
+	"iter"
+
+	"gridnode/grid"
+)
+
+// Site is what the virtual network drives: the protocol logic of one site.
+// Several inputs of one instant come one after the other, then one grid.Tick:
+// whatever is to be decided once per instant (a scheduling pass) is decided there.
+type Site interface {
+	Step(now grid.Time, in grid.Input, out *grid.Outbox)
+	NextTimer() grid.Time
+}
+
+// Recoverer is a Site that can go on from what it had saved before a crash.
+// Records come in the order of their keys.
+type Recoverer interface {
+	Recover(now grid.Time, records iter.Seq2[string, []byte], out *grid.Outbox) error
+}
+
+// Source yields jobs in order of their submission, and the index of the site each
+// is submitted at. Next returns io.EOF after the last one. The network owns a job
+// from then on until it hands it to its site.
+type Source interface {
+	Next() (job *grid.Job, site int, err error)
+}
+
+// Inputs makes the inputs whose types belong to the site's package.
+// The network uses what they return before it calls them again.
+type Inputs struct {
+	Submit  func(token uint64, job *grid.Job) grid.Input       // a user submits; token 0: no answer is wanted
+	Adopted func(task grid.TaskID, start grid.Time) grid.Input // after a restart: the execution is still alive
+}
+
+// Observer sees what happens and changes nothing. Any field may be nil.
+// What it is given is valid until it returns, jobs for ever.
+type Observer struct {
+	Event  func(now grid.Time, site int, e *grid.Event)  // a site told it
+	Answer func(now grid.Time, site int, a grid.Answer)  // a site answered it
+	Start  func(now grid.Time, x *Execution)             // an execution has started
+	End    func(now grid.Time, x *Execution)             // an execution has ended
+	Ready  func(now grid.Time, site int, id grid.TaskID) // a task of a gang can be started there at once
+	Turn   func(now grid.Time, site int)                 // a site has had its Tick and is at rest
+	Fault  func(now grid.Time, f *Fault)                 // a fault strikes
+}
+
+// Config of a virtual network. The zero value is a perfect network without faults.
+type Config struct {
+	Seed   uint64
+	Link   Link
+	Inputs Inputs
+
+	// Durable keeps what sites save, so that they can be restarted.
+	Durable bool
+
+	// DialTimeout is after how long a sender learns that a machine is off. (That a
+	// machine is up and its daemon down it learns in one round trip.)
+	DialTimeout grid.Time
+
+	// Check is called after every CheckEvery events (0: after each); an error ends the run.
+	Check      func(now grid.Time) error
+	CheckEvery int64
+
+	// Pulse, if set, is called every few thousand events.
+	Pulse func()
+
+	// Closest is how many sites the oracle names for a key; 0 means 20, Kademlia's k.
+	Closest int
+}
+
+// Member is what a site is made of.
+type Member struct {
+	ID     grid.SiteID
+	Rating grid.Rating // how fast its processors run jobs; zero: as fast as their homes
+	Clock  Clock
+
+	// New makes the site's logic; it is called once at the start and once at each
+	// restart, with the number of restarts so far.
+	New func(incarnation int) (Site, error)
+
+	// Router makes the site's node of the DHT. If it is nil an oracle answers.
+	Router func(incarnation int) Router
+}
