@@ -50,6 +50,8 @@ type Config struct {
 	// evenly, holds. Bringing it to the others adds to the startup.
 	InputBytes int64 `json:"inputBytes"`
 
+	ranks bool // every task by itself, on its pilot: see runner
+
 	// Ended is told of every job. It may be nil.
 	Ended func(j Job) `json:"-"`
 }

@@ -185,3 +185,20 @@ func TestLeasesOutlastSlowJobs(t *testing.T) {
 		t.Errorf("%d of %d jobs have ended, the slowest after %v: want all, and 900 s at least", r.Total.Finished, r.Total.Submitted, slowest)
 	}
 }
+
+// TestTasksOnPilots: that all tasks of a job start together, each on its pilot, changes no
+// figure of the scenario.
+func TestTasksOnPilots(t *testing.T) {
+	run := func(ranks bool) *measure.Result {
+		return coallocated(t, func(c *Config) {
+			c.Policy, c.Utilization, c.Hours, c.ranks = "fcm", 80, 3, ranks
+		})
+	}
+	whole, tasks := run(false), run(true)
+	if whole.Total != tasks.Total || whole.Total.Coallocated == 0 {
+		t.Errorf("all together %+v\nby their tasks %+v", whole.Total, tasks.Total)
+	}
+	if tasks.Events < 3*whole.Events {
+		t.Errorf("%d events by tasks, %d without: nobody started tasks", tasks.Events, whole.Events)
+	}
+}

@@ -183,18 +183,19 @@ func (k *koala) join() error {
 			k.n.Inject(0, at, &dataset.Hold{Set: dataset.Set{DataSet: k.fileOf(i), Path: "/input", Shared: true}})
 		}
 	}
-	k.n.Observe(testnet.Observer{Event: k.event, End: k.end})
+	k.n.Observe(testnet.Observer{Event: k.event})
 	return nil
 }
 
 // event follows the jobs. Nothing fails here: every size was tried at first.
-func (k *koala) event(_ grid.Time, _ int, e *grid.Event) {
+func (k *koala) event(now grid.Time, _ int, e *grid.Event) {
 	switch e.Kind {
 	case grid.JobSubmitted:
 		k.total.Submitted++
 		k.open++
 	case grid.JobFinished:
 		k.open--
+		k.end(now, e.Job.ID)
 	case grid.JobRefused, grid.JobReplaced, grid.JobCancelled:
 		if k.failed == nil {
 			k.failed = fmt.Errorf("job %s is %s at %v: %s", e.Job.ID, e.Kind, k.n.Now(), e.Text)
@@ -203,9 +204,9 @@ func (k *koala) event(_ grid.Time, _ int, e *grid.Event) {
 }
 
 // end accounts for a job, and for its components at the clusters.
-func (k *koala) end(now grid.Time, x *testnet.Execution) {
-	j := k.jobs[x.ID.Job]
-	delete(k.jobs, x.ID.Job)
+func (k *koala) end(now grid.Time, id grid.JobID) {
+	j := k.jobs[id]
+	delete(k.jobs, id)
 	j.End = now
 	for _, p := range j.parts {
 		site := &k.sites[p.Site]

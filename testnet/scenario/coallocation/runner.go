@@ -6,10 +6,12 @@ import (
 	"gridnode/node/site"
 )
 
-// runner is KOALA's site with its runners: what executes a job that it starts. All of a
-// job is one execution, which has its nodes from its placing on, computes after the
-// startup and after its files have been brought, and takes as much longer as its
-// components are far from each other.
+// runner is KOALA's site with its runners: what executes a job that it starts. A job has
+// its nodes from its placing on, computes after the startup and after its files have
+// been brought, and takes as much longer as its components are far from each other.
+//
+// All of a job is one execution: that its tasks start together on their pilots, which
+// takes no time here, changes no figure and makes ten times the events.
 type runner struct {
 	*site.Site
 	koala *koala
@@ -25,7 +27,7 @@ func (r *runner) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	}
 }
 
-// run makes one execution of a gang.
+// run says what an execution takes.
 func (r *runner) run(now grid.Time, t *grid.Task) {
 	k := r.koala
 	parts, clusters := k.partsOf(t.Gang)
@@ -43,7 +45,10 @@ func (r *runner) run(now grid.Time, t *grid.Task) {
 	}
 	job := *t.Job
 	job.RunTime = startup + span
-	t.Job, t.Gang, t.Limit = &job, nil, 0
+	t.Job, t.Limit = &job, t.Limit+startup
+	if !k.cfg.ranks {
+		t.Gang = nil
+	}
 }
 
 // inputsOf returns what a job reads and who holds it.
