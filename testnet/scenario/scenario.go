@@ -29,6 +29,10 @@ type Common struct {
 	Jobs bool   `json:"-"` // jobs.csv there, too
 
 	Progress io.Writer `json:"-"` // where to show how far the run is, if it is a terminal; nil: nowhere
+
+	// Ended is told of every job of a site (its index) that has ended: it is finished
+	// or refused. It must not keep the event. nil: nobody wants to know.
+	Ended func(site int, e *grid.Event) `json:"-"`
 }
 
 // Input says where a site's jobs came from.
@@ -78,6 +82,13 @@ func (r *Run) Do(ctx context.Context) (result *measure.Result, err error) {
 	}
 	c := measure.Collect(r.Network, r.Begin, r.Window, rows)
 	c.Leased = r.Leased
+	if r.Ended != nil {
+		r.Network.Observe(testnet.Observer{Event: func(_ grid.Time, site int, e *grid.Event) {
+			if e.Kind == grid.JobFinished || e.Kind == grid.JobRefused {
+				r.Ended(site, e)
+			}
+		}})
+	}
 	p := NewProgress(r.Progress, r.Scenario, r.Total, r.Read)
 	r.Network.Pulse(p.Pulse)
 	err = r.Network.Run(ctx, r.until(), func() bool { return r.Network.Now() >= r.Least && c.Done() && (r.Quiet == nil || r.Quiet()) })

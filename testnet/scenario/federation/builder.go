@@ -48,6 +48,7 @@ type Builder struct {
 	skipInfeasible bool // market.Config
 	pricing        market.Pricing
 	processorTime  bool // what prices are multiplied with; else CostPaper
+	verdicts       bool // sites remember what they made of each other for a job
 
 	Siblings int // sites of one authority, which gossip their load to each other from the beginning; 0: nobody does
 
@@ -218,12 +219,12 @@ func (f *Builder) site(i int) func(incarnation int) (testnet.Site, error) {
 		ID: id, Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
 		Price: s.Price, Cost: f.cost(), Foreign: f.Foreign, Discipline: f.discipline,
 		Market: market.Config{
-			Pricing: f.pricing, Placement: f.Placement, Allowance: allowance, Quiet: true,
+			Pricing: f.pricing, Placement: f.Placement, Allowance: allowance, Quiet: !f.verdicts,
 			SkipInfeasible: f.skipInfeasible, Slabs: f.slabs,
 		},
 		Directory: dir,
 		Survey:    coalloc.SurveyConfig{Topic: dir.Topic},
-		Limits:    site.Limits{Jobs: scenario.JobsMax, PerUser: scenario.JobsMax, Finished: scenario.JobsMax, Retention: f.Retention},
+		Limits:    site.Limits{Jobs: scenario.JobsMax, PerUser: scenario.JobsMax, Finished: scenario.JobsMax, Retention: f.retention()},
 	}
 	if f.Authority != nil {
 		cfg.Siblings = sibling.Config{Size: sibling.SizeDefault, Authority: f.Authority(i)}
@@ -241,4 +242,13 @@ func (f *Builder) site(i int) func(incarnation int) (testnet.Site, error) {
 		}
 		return s, err
 	}
+}
+
+// retention is how long sites remember jobs that have ended. Where their verdicts are
+// read it is for ever, so that forgetting wakes nobody.
+func (f *Builder) retention() grid.Time {
+	if f.verdicts {
+		return grid.Never
+	}
+	return f.Retention
 }

@@ -7,6 +7,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/market"
+	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/measure"
@@ -62,9 +63,10 @@ type Config struct {
 	// job in time even if they were idle, without asking them.
 	SkipInfeasible bool `json:"skipInfeasible,omitempty"`
 
-	// Ended is told of every job of a site (its index) that has ended: it is finished
-	// or refused. It must not keep the event.
-	Ended func(site int, e *grid.Event) `json:"-"`
+	// Rejected is told of every job that no site would have, and when its home could
+	// have finished it at the earliest, as its schedule is at that moment. It must not
+	// keep the event. nil: nobody wants to know, which saves the verdicts.
+	Rejected func(home int, e *grid.Event, finish grid.Time) `json:"-"`
 
 	// DHT is how the directory finds the holders of a key: "model" (Kademlia, by
 	// messages) or "oracle" (it knows).
@@ -141,6 +143,7 @@ func (cfg *Config) trade(ctx context.Context, placement market.Placement, w *Tab
 		oracle: cfg.DHT == "oracle", discipline: discipline, skipInfeasible: cfg.SkipInfeasible,
 		lifetime: quoteLifetime,
 		pricing:  pricing, processorTime: cost == grid.CostProcessorTime,
+		verdicts: cfg.Rejected != nil,
 	}
 	n, err := f.Build()
 	if err != nil {
@@ -148,10 +151,10 @@ func (cfg *Config) trade(ctx context.Context, placement market.Placement, w *Tab
 	}
 	source := &scenario.Feed{Source: w.Source(Warmup), QoS: cfg.qos(), Homes: f.Homes(), Goal: cfg.Goal}
 	n.Feed(source)
-	if cfg.Ended != nil {
-		n.Observe(testnet.Observer{Event: func(_ grid.Time, site int, e *grid.Event) {
-			if e.Kind == grid.JobFinished || e.Kind == grid.JobRefused {
-				cfg.Ended(site, e)
+	if cfg.Rejected != nil {
+		n.Observe(testnet.Observer{Event: func(_ grid.Time, home int, e *grid.Event) {
+			if e.Kind == grid.JobRefused {
+				cfg.Rejected(home, e, finishAtHome(n.Core(home), e.Job))
 			}
 		}})
 	}
@@ -160,6 +163,22 @@ func (cfg *Config) trade(ctx context.Context, placement market.Placement, w *Tab
 		Begin: Begin, Window: Span, Total: w.Jobs, Read: func() int64 { return source.Read },
 	}
 	return r.Do(ctx)
+}
+
+// finishAtHome returns the estimate of the site that rejected its own user's job: the
+// finish that it could have promised.
+func finishAtHome(core testnet.Site, job *grid.Job) grid.Time {
+	s, ok := core.(*site.Site)
+	if !ok {
+		return grid.Never
+	}
+	view, _ := s.Job(job.ID)
+	for i := range view.Verdicts {
+		if v := &view.Verdicts[i]; v.Site == job.Home {
+			return v.Finish
+		}
+	}
+	return grid.Never
 }
 
 // workload returns the jobs of the run.
