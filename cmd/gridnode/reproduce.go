@@ -31,7 +31,8 @@ func newReproduce() *cobra.Command {
 		Short: "Repeat a published evaluation and compare the figures",
 		Long: `Repeat the evaluation of a paper in virtual time and print each figure beside the
 published one, with the deviation; with --out, as CSV, JSON and a page with the paper's
-plots (HTML, one file), too. Papers:
+plots (HTML, one file), too. With all it ends with a summary: how many figures and
+claims of each paper are met. Papers:
 
 ` + all.String() + `
 Without logs a generated workload is used, to which the published figures do not apply.`,
@@ -52,6 +53,7 @@ Without logs a generated workload is used, to which the published figures do not
 			if os.Getenv("GOGC") == "" {
 				debug.SetGCPercent(reproduceGC)
 			}
+			var summary reproduce.Summary
 			for _, p := range chosen {
 				err := experiment(cmd, p.Name, l, out, func(ctx context.Context, progress func(done, total int64)) (savedReport, error) {
 					o.Progress = progress
@@ -59,13 +61,17 @@ Without logs a generated workload is used, to which the published figures do not
 					if err != nil {
 						return nil, err
 					}
+					summary.Add(r)
 					return r, nil
 				})
 				if err != nil {
 					return err
 				}
 			}
-			return nil
+			if len(chosen) == 1 {
+				return nil
+			}
+			return summarize(cmd, l, out, &summary)
 		},
 	}
 	f := cmd.Flags()
@@ -74,10 +80,28 @@ Without logs a generated workload is used, to which the published figures do not
 	f.IntVar(&o.Windows, "windows", o.Windows, fmt.Sprintf("workloads for the spread, 1 to %d; the first is compared", reproduce.WindowsMax))
 	f.BoolVar(&o.Quick, "quick", false, "leave out other readings and loads than the paper's")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "determines everything random in the runs")
-	f.StringVar(&out, "out", "", "directory to write PAPER.html, PAPER.csv and PAPER.json to")
+	f.StringVar(&out, "out", "", "directory to write PAPER.html, PAPER.csv and PAPER.json to, with all summary.html, too")
 	_ = cmd.MarkFlagDirname("traces")
 	_ = cmd.MarkFlagDirname("out")
 	addListingFlags(cmd, &l, formatTable, formatJSON)
 	_ = f.MarkHidden("no-headers")
 	return cmd
+}
+
+// summarize ends a run of all papers with the page about them, on a terminal or in the
+// directory out; as JSON every report has its own score.
+func summarize(cmd *cobra.Command, l listing, out string, summary *reproduce.Summary) error {
+	if l.format == formatTable {
+		if err := summary.WriteText(cmd.OutOrStdout()); err != nil {
+			return err
+		}
+	}
+	if out == "" {
+		return nil
+	}
+	path, err := summary.Save(out)
+	if err == nil {
+		fmt.Fprintf(cmd.ErrOrStderr(), "summary: %s\n", path)
+	}
+	return err
 }

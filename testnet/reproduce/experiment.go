@@ -33,6 +33,28 @@ func NewClaim(text, published string, holds bool, format string, args ...any) Cl
 	return Claim{Text: text, Published: published, Here: fmt.Sprintf(format, args...), Holds: holds}
 }
 
+// sizeFactor is how many times as large, or as small, as published a size may be if
+// what the paper says of it is to hold.
+const sizeFactor = 2
+
+// Sized makes a Claim of something whose size the paper gives: it holds if ours has the
+// same sign and is at least half and at most twice as large, and is in shape if only the
+// sign is the same.
+func Sized(text string, published, here Number, publishedText, hereText string) Claim {
+	c := Claim{Text: text, Published: publishedText, Here: hereText}
+	ratio := float64(here / published)
+	c.Shape = ratio > 0
+	c.Holds = ratio >= 1.0/sizeFactor && ratio <= sizeFactor
+	return c
+}
+
+// Moved makes a Claim of a figure that goes from one value to another, as printed; its
+// size is the change as a part of the first.
+func Moved(text string, published, here [2]Number, decimals int) Claim {
+	part := func(m [2]Number) Number { return (m[1] - m[0]) / m[0] }
+	return Sized(text, part(published), part(here), Change(published[0], published[1], decimals), Change(here[0], here[1], decimals))
+}
+
 // Line turns a measure into a line of a plot; figures beyond the bounds leave gaps.
 func (m *Measure) Line(name string, low, high Number) Series {
 	s := Series{Name: name}

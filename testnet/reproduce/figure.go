@@ -81,6 +81,10 @@ type Measure struct {
 	Unit     Unit   `json:"unit"`
 	Decimals int    `json:"decimals"`
 	Cells    []Cell `json:"cells"` // by column of the table
+
+	// Alternative: it is of a reading that is not the chosen one, or shows again what
+	// stands elsewhere; it is not counted.
+	Alternative bool `json:"alternative,omitempty"`
 }
 
 // Published reports whether the paper prints any figure of m.
@@ -133,6 +137,7 @@ type Claim struct {
 	Published string `json:"published"`
 	Here      string `json:"here"`
 	Holds     bool   `json:"holds"`
+	Shape     bool   `json:"shape,omitempty"` // it goes the way that is said, though its size is another
 }
 
 // Experiment is one of a paper, or an appendix to it.
@@ -142,6 +147,24 @@ type Experiment struct {
 	Claims []Claim  `json:"claims,omitempty"`
 	Tables []Table  `json:"tables,omitempty"`
 	Plots  []Plot   `json:"-"`
+	Beyond bool     `json:"beyond,omitempty"` // it is not in the paper, or tries other readings: not counted
+}
+
+// Reading says how a paper is read where its text is open: a choice that the code makes
+// in one place.
+type Reading struct {
+	Of       string `json:"of"`       // what is open
+	Sentence string `json:"sentence"` // of the paper; empty if it says nothing
+	Chosen   string `json:"chosen"`
+}
+
+// String returns the reading as one line.
+func (r Reading) String() string {
+	said := "the paper does not say"
+	if r.Sentence != "" {
+		said = "“" + r.Sentence + "”"
+	}
+	return r.Of + ": " + said + ". Read as: " + r.Chosen + "."
 }
 
 // Format prints a number with that many decimals, large ones with spaces between

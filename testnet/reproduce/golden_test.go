@@ -17,17 +17,18 @@ var rewrite = flag.Bool("rewrite", false, "write testdata anew")
 func example() *Report {
 	return &Report{
 		Paper: "example", Title: "A. Author: An example <&> (2004)", Command: "gridnode testnet reproduce example", Seed: 1, Runs: 3, WallSeconds: 1.5,
-		Notes:  []string{"A note."},
-		Inputs: []Input{{1, "a", "a.swf", 86400, 1234, 56.7}},
+		Notes:    []string{"A note."},
+		Readings: []Reading{{"days", "two days", "by load"}, {"wait", "", "none"}},
+		Inputs:   []Input{{1, "a", "a.swf", 86400, 1234, 56.7, "1234 kept, 1 repaired"}},
 		Experiments: []Experiment{{
 			Title: "Experiment 1: all of it", Text: []string{"A paragraph."},
-			Claims: []Claim{{"it rises", "1 → 2", "1 → 3", true}, {"it falls", "2 → 1", "1 → 3", false}},
+			Claims: []Claim{{"it rises", "1 → 2", "1 → 3", true, false}, {"it falls", "2 → 1", "1 → 3", false, false}, {"it doubles", "1 → 2", "1 → 9", false, true}},
 			Tables: []Table{{
 				Title: "Table 1", Note: "A note.", Columns: []string{"a", "b"},
 				Measures: []Measure{
-					{"accepted", Percent, 2, []Cell{{90.3, 93.87, &Spread{92, 90, 94.5, 5}}, {100, 100, nil}}},
-					{"incentive", Credits, 0, []Cell{{2.12e9, 2.385e9, nil}, {None, -1234.5, nil}}},
-					{"messages", Messages, 1, []Cell{{0, 1, nil}, {None, None, nil}}},
+					{"accepted", Percent, 2, []Cell{{90.3, 93.87, &Spread{92, 90, 94.5, 5}}, {100, 100, nil}}, false},
+					{"incentive", Credits, 0, []Cell{{2.12e9, 2.385e9, nil}, {None, -1234.5, nil}}, true},
+					{"messages", Messages, 1, []Cell{{0, 1, nil}, {None, None, nil}}, false},
 				},
 			}},
 			Plots: []Plot{

@@ -12,6 +12,7 @@ var reportHTML string
 
 var page = template.Must(template.New("report").Funcs(template.FuncMap{
 	"wanted":  func(r *Report) string { return r.wanted() },
+	"verdict": func(c Claim) string { return c.verdict() },
 	"svg":     func(p Plot) (template.HTML, error) { return p.SVG() },
 	"keys":    func(p Plot) []Key { return p.Keys() },
 	"lines":   func(m Measure) []line { return m.lines() },

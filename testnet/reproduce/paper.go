@@ -56,10 +56,11 @@ type Paper struct {
 
 // Study is the evaluation of a paper on given workloads.
 type Study struct {
-	Runs   []Run
-	Notes  []string // how it was done
-	Inputs []Input
-	Report func() []Experiment // called once all Runs are done
+	Runs     []Run
+	Notes    []string // how it was done
+	Readings []Reading
+	Inputs   []Input
+	Report   func() []Experiment // called once all Runs are done
 }
 
 // Input says where the jobs of a site came from.
@@ -69,5 +70,6 @@ type Input struct {
 	Source   string `json:"source"`
 	Start    int64  `json:"start"` // second of the log at which it begins
 	Jobs     int64  `json:"jobs"`
-	Load     Number `json:"load"` // processor-seconds of the jobs over the site's, in %
+	Load     Number `json:"load"`            // processor-seconds of the jobs over the site's, in %
+	Lines    string `json:"lines,omitempty"` // what became of the log's lines
 }

@@ -19,8 +19,10 @@ type Report struct {
 	Command     string       `json:"command"` // gives the same report
 	Seed        uint64       `json:"seed"`
 	Notes       []string     `json:"notes"`
+	Readings    []Reading    `json:"readings,omitempty"` // that were chosen
 	Inputs      []Input      `json:"inputs"`
 	Experiments []Experiment `json:"experiments"`
+	Score       Score        `json:"score"`
 	Runs        int          `json:"runs"`
 	WallSeconds Number       `json:"wallSeconds"`
 

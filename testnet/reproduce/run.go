@@ -30,9 +30,10 @@ func Reproduce(ctx context.Context, p Paper, o Options) (*Report, error) {
 	if err := RunAll(ctx, study.Runs, runtime.GOMAXPROCS(0), o.Progress); err != nil {
 		return nil, fmt.Errorf("%s, seed %d: %w", p.Name, o.Seed, err)
 	}
+	experiments := study.Report()
 	return &Report{
 		Paper: p.Name, Title: p.Title, Command: commandOf(p, o), Seed: o.Seed,
-		Notes: study.Notes, Inputs: study.Inputs, Experiments: study.Report(),
+		Notes: study.Notes, Readings: study.Readings, Inputs: study.Inputs, Experiments: experiments, Score: ScoreOf(experiments),
 		Runs: len(study.Runs), WallSeconds: Number(time.Since(begun).Seconds()),
 	}, nil
 }

@@ -16,6 +16,7 @@ func (r *Report) writeText(w io.Writer) error {
 	for _, note := range r.Notes {
 		b.WriteString(wrap(note, 110))
 	}
+	writeReadings(&b, r.Readings)
 	for i := range r.Experiments {
 		e := &r.Experiments[i]
 		fmt.Fprintf(&b, "\n%s\n%s\n", e.Title, strings.Repeat("=", len([]rune(e.Title))))
@@ -43,13 +44,20 @@ func writeClaims(w io.Writer, wanted string, claims []Claim) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "\nclaim\t%s\there\tholds\n", wanted)
 	for _, c := range claims {
-		holds := "yes"
-		if !c.Holds {
-			holds = "NO"
-		}
-		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", c.Text, c.Published, c.Here, holds)
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\n", c.Text, c.Published, c.Here, c.verdict())
 	}
 	return t.Flush()
+}
+
+// verdict is "yes", "NO", or that only the direction is as published.
+func (c *Claim) verdict() string {
+	switch {
+	case c.Holds:
+		return "yes"
+	case c.Shape:
+		return "NO, in shape"
+	}
+	return "NO"
 }
 
 // write prints a block of lines for each measure, a column for each of the table's.
