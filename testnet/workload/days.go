@@ -207,7 +207,7 @@ func DayPairs(src Source, least, most int64) ([]Days, error) {
 
 // ReadDayPairs is DayPairs for the site's log, as ReadDays takes it.
 func (s *Site) ReadDayPairs(dir string, o Options, least, most int64) ([]Days, error) {
-	t, err := s.openLog(dir, o)
+	t, err := s.OpenLog(dir, o)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +228,7 @@ func (s *Site) ReadDays(dir string, o Options) (days []Job, start grid.Time, err
 
 // ReadBestDays is ReadDays for the n best pairs of days (BestDays).
 func (s *Site) ReadBestDays(dir string, o Options, n int) ([]Days, error) {
-	t, err := s.openLog(dir, o)
+	t, err := s.OpenLog(dir, o)
 	if err != nil {
 		return nil, err
 	}
@@ -236,7 +236,9 @@ func (s *Site) ReadBestDays(dir string, o Options, n int) ([]Days, error) {
 	return BestDays(t, s.Target(), n)
 }
 
-func (s *Site) openLog(dir string, o Options) (*Trace, error) {
+// OpenLog opens the site's log. Jobs without an estimate get their run time for one.
+// The caller closes it.
+func (s *Site) OpenLog(dir string, o Options) (*Trace, error) {
 	if s.Trace == "" {
 		return nil, fmt.Errorf("%s: its log is not published; use GenerateDays", s.Name)
 	}

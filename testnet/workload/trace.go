@@ -105,3 +105,12 @@ func (t *Trace) user(n int64) string {
 	}
 	return name
 }
+
+// Lines says what became of the log's lines so far, as in "77199 kept, 17 no run time".
+func (t *Trace) Lines() string {
+	text := t.counts.String()
+	if skipped := t.Skipped(); skipped.Lines > 0 {
+		text += fmt.Sprintf(", %d malformed", skipped.Lines)
+	}
+	return text
+}

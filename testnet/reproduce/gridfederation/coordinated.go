@@ -47,7 +47,7 @@ func (s *federationStudy) coordinatedRuns() (runs []reproduce.Run) {
 // compareCoordinated puts both placements side by side.
 func (s *federationStudy) compareCoordinated() reproduce.Experiment {
 	e := reproduce.Experiment{
-		Title: "Beyond the paper: coordinated placement",
+		Title: "Beyond the paper: coordinated placement", Beyond: true,
 		Text: []string{
 			"The same jobs at the same sites, placed by the paper's loop and by the coordinated placement: it ranks a page of quotes by estimated finish and cost, takes into account what sites gossip and answered before and what is being asked of them, passes over those that could not do it, and asks few that have no room at the moment. Guarantees are given in the same way.",
 			"Budget is what the sites charge (eq. 3). Response and budget are over all jobs; a rejected one counts as if it had run at home at once.",
@@ -127,10 +127,10 @@ func (o *outcome) acceptedAll() reproduce.Number {
 
 func (o *outcome) responseAll() reproduce.Number {
 	u := o.everybody()
-	return reproduce.Ratio(u.response, float64(u.jobs))
+	return reproduce.Ratio(u.responseIdle, float64(u.jobs))
 }
 
 func (o *outcome) spentAll() reproduce.Number {
 	u := o.everybody()
-	return reproduce.Ratio(u.spent, float64(u.jobs))
+	return reproduce.Ratio(u.spent.printed, float64(u.jobs))
 }

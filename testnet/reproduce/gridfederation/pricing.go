@@ -46,7 +46,7 @@ const earnsShare = 1
 // comparePricing shows what prices by demand do.
 func (s *federationStudy) comparePricing() reproduce.Experiment {
 	e := reproduce.Experiment{
-		Title: "Beyond the paper: prices that follow demand",
+		Title: "Beyond the paper: prices that follow demand", Beyond: true,
 		Text: []string{
 			"Experiment 3 again, with prices that are fixed as in table 1 and with prices that begin there and follow demand: every ten minutes by up to 5 %, up when more than 70 % of the processors are busy or work waits, down when fewer are, from half to twice the price of table 1. Jobs' budgets are those of eq. 4 at the prices of table 1. Sites charge price × processors × time, so what they earn is what users pay; a rejected job pays nothing.",
 			fmt.Sprintf("A site counts as one that earns from %d %% of all incentive on.", earnsShare),
@@ -69,14 +69,14 @@ func (s *federationStudy) comparePricing() reproduce.Experiment {
 			t.Measures = append(t.Measures, m)
 		}
 		measure("jobs accepted", reproduce.Percent, 2, (*outcome).acceptedAll)
-		measure("total incentive", reproduce.Millions, 0, func(o *outcome) reproduce.Number { return o.incentive(siteAll) / 1e6 })
+		measure("total incentive", reproduce.Millions, 0, func(o *outcome) reproduce.Number { return o.charged(siteAll) / 1e6 })
 		measure("sites that earn", reproduce.Sites, 0, func(o *outcome) reproduce.Number { return reproduce.Number(len(o.earners())) })
 		measure("incentive of the site that earns most, share", reproduce.Percent, 1, func(o *outcome) reproduce.Number {
 			most := reproduce.Number(0)
 			for site := range siteAll {
-				most = max(most, o.incentive(site))
+				most = max(most, o.charged(site))
 			}
-			return 100 * most / o.incentive(siteAll)
+			return 100 * most / o.charged(siteAll)
 		})
 		measure("utilisation of the fast sites (KTH, NASA, SP2)", reproduce.Percent, 1, func(o *outcome) reproduce.Number {
 			busy, processors := 0.0, 0.0
@@ -90,7 +90,7 @@ func (s *federationStudy) comparePricing() reproduce.Experiment {
 			u := o.usersOf(siteAll)
 			return reproduce.Ratio(u.responseAccepted, float64(u.accepted))
 		})
-		measure("mean paid for an accepted job", reproduce.Credits, 0, func(o *outcome) reproduce.Number { return o.incentive(siteAll) / reproduce.Number(o.Total.Accepted) })
+		measure("mean paid for an accepted job", reproduce.Credits, 0, func(o *outcome) reproduce.Number { return o.charged(siteAll) / reproduce.Number(o.Total.Accepted) })
 		measure("messages per job", reproduce.Messages, 2, (*outcome).perJob)
 		e.Tables = append(e.Tables, t)
 		if c.placement == "paper" {
@@ -108,7 +108,7 @@ func (s *federationStudy) pricingPlots(c *pricingCase) (plots []reproduce.Plot) 
 		for k, name := range pricings {
 			series[k].Name = name
 			for site := range siteAll {
-				series[k].Values = append(series[k].Values, c.outcomes[p][k].incentive(site)/1e6)
+				series[k].Values = append(series[k].Values, c.outcomes[p][k].charged(site)/1e6)
 			}
 		}
 		plots = append(plots, s.sitePlot("Figure 3 ("+string(rune('c'+p))+")",
@@ -120,7 +120,7 @@ func (s *federationStudy) pricingPlots(c *pricingCase) (plots []reproduce.Plot) 
 // earners are the sites that earn.
 func (o *outcome) earners() (sites []int) {
 	for site := range siteAll {
-		if o.incentive(site) >= o.incentive(siteAll)*earnsShare/100 {
+		if o.charged(site) >= o.charged(siteAll)*earnsShare/100 {
 			sites = append(sites, site)
 		}
 	}

@@ -36,58 +36,55 @@ func fastOf(sites int) (n int) {
 
 // reconcile tells for the claims that hang on load or reading where they hold.
 func (s *federationStudy) reconcile() []reproduce.Claim {
-	claims := []reproduce.Claim{
-		s.across("total incentive: OFT > 50/50 > OFC", "2.31e9 > 2.16e9 > 2.12e9", func(r *reading) (bool, string) {
+	const order = "2.31e9 > 2.16e9 > 2.12e9"
+	return []reproduce.Claim{
+		s.across("total incentive: OFT > 50/50 > OFC", order, func(r *reading) (bool, string) {
 			return inOrder(r, func(o *outcome) float64 { return o.earnedBy(siteAll) })
 		}),
-		s.across("the same for work done within the two days", "2.31e9 > 2.16e9 > 2.12e9", func(r *reading) (bool, string) {
+		s.across("the same with communication charged", order, func(r *reading) (bool, string) {
+			return inOrder(r, func(o *outcome) float64 { return o.incentive(siteAll).taken })
+		}),
+		s.across("the same for work done within the two days", order, func(r *reading) (bool, string) {
 			return inOrder(r, func(o *outcome) float64 { return o.timely })
 		}),
 		s.across("response time of all users falls from alone to OFT", "12 070 → 11 710 s (−3.0 %)", func(r *reading) (bool, string) {
 			return falls(r.alone, r.economy[2], func(u *users) float64 { return u.response })
 		}),
+		s.across("the same if a rejected job counts as at an idle home", "12 070 → 11 710 s (−3.0 %)", func(r *reading) (bool, string) {
+			return falls(r.alone, r.economy[2], func(u *users) float64 { return u.responseIdle })
+		}),
 		s.across("the same if a rejected job counts to its deadline", "12 070 → 11 710 s (−3.0 %)", func(r *reading) (bool, string) {
-			return falls(r.alone, r.economy[2], func(u *users) float64 { return u.responseQueued })
+			return falls(r.alone, r.economy[2], func(u *users) float64 { return u.responseDeadline })
 		}),
 		s.across("budget of all users falls from alone to OFC", "935 900 → 887 400 (−5.2 %)", func(r *reading) (bool, string) {
-			return falls(r.alone, r.economy[0], func(u *users) float64 { return u.spentByWidth })
+			return falls(r.alone, r.economy[0], func(u *users) float64 { return u.spent.computing })
 		}),
 		s.across("users spend less under OFC than under OFT", "stated", func(r *reading) (bool, string) {
-			return falls(r.economy[2], r.economy[0], func(u *users) float64 { return u.spentByWidth })
+			return falls(r.economy[2], r.economy[0], func(u *users) float64 { return u.spent.computing })
 		}),
 	}
-	for n, size := range s.ends() {
-		published, ok := publishedPerJob[size]
-		if !ok {
-			continue
-		}
-		for i, name := range []string{"OFC", "OFT"} {
-			claims = append(claims, s.across(fmt.Sprintf("messages per job at %d sites under %s, within %d %%", size, name, perJobTolerance), reproduce.Format(published[2*i], 2), func(r *reading) (bool, string) {
-				here := r.scale[n][i].perJob()
-				off := 100 * (here - published[2*i]) / published[2*i]
-				return off >= -perJobTolerance && off <= perJobTolerance, fmt.Sprintf("%s (%s)", reproduce.Format(here, 2), reproduce.FormatDeviation(off, reproduce.Messages))
-			}))
-		}
-	}
-	return claims
 }
 
-// across makes a claim of what holds at some reading. If that of the experiments is
-// none of them, those that are come with their load and their figure.
+// across makes a claim that holds if it does at the reading of the experiments, the
+// first, and says at which others it would, with their load and figure.
 func (s *federationStudy) across(text, published string, holds func(r *reading) (bool, string)) reproduce.Claim {
+	ok, figure := holds(s.readings[0])
+	here := "as above: " + figure
 	var where []string
-	for _, r := range s.readings {
-		if ok, figure := holds(r); ok {
+	for _, r := range s.readings[1:] {
+		if would, figure := holds(r); would {
 			where = append(where, fmt.Sprintf("%s (load %s %%): %s", r.name, reproduce.Format(s.load(r.used, siteAll), 1), figure))
 		}
 	}
-	switch ok, figure := holds(s.readings[0]); {
+	switch {
 	case ok:
-		return reproduce.Claim{Text: text, Published: published, Here: fmt.Sprintf("as above: %s; at %d of %d", figure, len(where), len(s.readings)), Holds: true}
+		here += fmt.Sprintf("; at %d of %d", len(where)+1, len(s.readings))
 	case len(where) == 0:
-		return reproduce.Claim{Text: text, Published: published, Here: fmt.Sprintf("as above: %s; at none of %d", figure, len(s.readings)), Holds: false}
+		here += fmt.Sprintf("; at none of %d", len(s.readings))
+	default:
+		here += "; it would be so at " + strings.Join(where, "; ")
 	}
-	return reproduce.Claim{Text: text, Published: published, Here: strings.Join(where, "; "), Holds: true}
+	return reproduce.Claim{Text: text, Published: published, Here: here, Holds: ok}
 }
 
 // inOrder reports whether owners earn most under OFT and least under OFC.

@@ -66,23 +66,23 @@ func planFederation(ctx context.Context, o reproduce.Options) (*reproduce.Study,
 	if o.Sizes != nil {
 		s.sizes = o.Sizes
 	}
-	inputs, err := s.readWindows(ctx)
+	inputs, err := s.readWindows()
 	if err != nil {
 		return nil, err
 	}
 	if !o.Quick {
-		if s.readings, err = s.planReadings(); err != nil {
+		if s.readings, err = s.planReadings(ctx); err != nil {
 			return nil, err
 		}
 	}
-	return &reproduce.Study{Runs: s.runs(), Notes: s.notes(inputs), Inputs: inputs, Report: s.report}, nil
+	return &reproduce.Study{Runs: s.runs(), Notes: s.notes(inputs), Readings: chosenReadings(), Inputs: inputs, Report: s.report}, nil
 }
 
 // modelName is the source of generated jobs.
 const modelName = "Lublin-Feitelson model"
 
 // readWindows reads or generates the jobs of all windows.
-func (s *federationStudy) readWindows(ctx context.Context) (inputs []reproduce.Input, err error) {
+func (s *federationStudy) readWindows() (inputs []reproduce.Input, err error) {
 	for range s.o.Windows {
 		s.windows = append(s.windows, &federationWindow{scale: make([][3]*outcome, len(s.sizes))})
 	}
@@ -90,12 +90,7 @@ func (s *federationStudy) readWindows(ctx context.Context) (inputs []reproduce.I
 	if err != nil {
 		return nil, err
 	}
-	var chosen [][]pair
-	if slices.Contains(logged, true) {
-		chosen, err = s.likelyPairs(ctx, logged)
-	} else {
-		chosen, err = s.generatedPairs()
-	}
+	chosen, err := s.daysByLoad(logged, s.o.Windows)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +100,7 @@ func (s *federationStudy) readWindows(ctx context.Context) (inputs []reproduce.I
 			window.days = append(window.days, d.Jobs)
 			inputs = append(inputs, reproduce.Input{
 				Workload: w + 1, Site: s.sites[i].Name, Source: d.source, Start: int64(d.Start / grid.Second), Jobs: int64(len(d.Jobs)),
-				Load: offeredLoad(d.Jobs, s.sites[i].Processors),
+				Load: offeredLoad(d.Jobs, s.sites[i].Processors), Lines: d.lines,
 			})
 		}
 	}
@@ -136,21 +131,6 @@ func (s *federationStudy) logs() ([]bool, error) {
 	return logged, nil
 }
 
-// generatedPairs returns days of the model for every site, a seed for each window.
-func (s *federationStudy) generatedPairs() ([][]pair, error) {
-	pairs := make([][]pair, len(s.sites))
-	for i := range s.sites {
-		for w := range s.o.Windows {
-			jobs, err := s.sites[i].GenerateDays(i, workload.EmbeddedSeed+uint64(w))
-			if err != nil {
-				return nil, err
-			}
-			pairs[i] = append(pairs[i], pair{Days: workload.Days{Jobs: jobs}, source: modelName})
-		}
-	}
-	return pairs, nil
-}
-
 // offeredLoad returns the processor-seconds of two days' jobs over those of the
 // processors, in percent.
 func offeredLoad(jobs []workload.Job, processors int64) reproduce.Number {
@@ -173,13 +153,12 @@ func (s *federationStudy) notes(inputs []reproduce.Input) []string {
 		}
 	}
 	notes := []string{
-		fmt.Sprintf("Which two days of each log the paper replayed is not known, but table 2 tells what experiment 1 made of them. The rule here: run experiment 1 on every pair of days, counted from the first submission of the log, whose number of jobs is within %d %% of table 2's, and take at each site the pair whose row of table 2 comes closest: the least sum of the difference in jobs as a share of them and the differences in utilisation and in jobs accepted.", 100/pairTolerance),
-		"So experiment 1 is what the days are chosen by and tests nothing but how close one can come; experiments 2 to 5 were not looked at in choosing.",
-		spreadNote(s.o.Windows, "the others are the next best pairs by the same rule that share no day with a better one"),
+		"Printed figures are used for one thing besides comparison: to choose the days. Of the two days the paper prints what experiment 1 made of them; their number of jobs and the work that table 2 implies (utilisation / share accepted) say which days to look for.",
+		spreadNote(s.o.Windows, "the others are the next best pairs of days by the same rule that share no day with a better one"),
 	}
 	if len(generated) > 0 {
-		notes = append(notes, fmt.Sprintf("No log is published any more, or none was given, of %s. Days of the model of Lublin and Feitelson (2003) are taken instead, by the same rule: from %d days with the number of jobs and the load of table 2, for each width of machine from %d processors up by powers of two. Neither the width nor the run time of the jobs is published; the wider they are, the shorter they run at the same load.",
-			strings.Join(generated, ", "), originDays, widthsFirst))
+		notes = append(notes, fmt.Sprintf("No log is published any more, or none was given, of %s. Two days of the model of Lublin and Feitelson (2003) are taken instead, with the number of jobs and the load of table 2 and jobs as wide as the model makes them on that many processors; a seed for each window.",
+			strings.Join(generated, ", ")))
 	}
 	return notes
 }
@@ -225,9 +204,14 @@ func (s *federationStudy) runs() (runs []reproduce.Run) {
 	return runs
 }
 
+// experiments are those of the paper.
+func (s *federationStudy) experiments() []reproduce.Experiment {
+	return []reproduce.Experiment{s.experiment1(), s.experiment2(), s.experiment3(), s.experiment4(), s.experiment5()}
+}
+
 // report makes the experiments.
 func (s *federationStudy) report() []reproduce.Experiment {
-	e := []reproduce.Experiment{s.experiment1(), s.experiment2(), s.experiment3(), s.experiment4(), s.experiment5()}
+	e := s.experiments()
 	if !s.o.Quick {
 		e = append(e, s.compareCoordinated(), s.comparePricing(), s.compareReadings())
 	}
