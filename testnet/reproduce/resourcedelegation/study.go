@@ -44,6 +44,7 @@ type delegationStudy struct {
 	o       reproduce.Options
 	alone   [3]*measure.Result    // table 1, by machine
 	leasing [2][3]*measure.Result // table 2, by policy and set-up
+	queues  [2][3][2]*queue       // by policy, set-up and site
 	sizes   [2]*reconfiguration   // the sites of set-up 1 with S-STRD: figures 4 and 5
 }
 
@@ -59,10 +60,10 @@ func planDelegation(_ context.Context, o reproduce.Options) (*reproduce.Study, e
 			}
 		}
 	}
-	study := &reproduce.Study{Notes: s.notes(), Report: s.report}
+	study := &reproduce.Study{Notes: s.notes(), Readings: chosenReadings(), Report: s.report}
 	for m := range machines {
 		study.Runs = append(study.Runs, reproduce.Run{Name: machines[m].name + ", local", Weight: 10, Do: func(ctx context.Context) (err error) {
-			s.alone[m], err = s.run(ctx, "local", nil, m)
+			s.alone[m], err = s.run(ctx, "local", nil, nil, m)
 			return err
 		}})
 	}
@@ -73,7 +74,10 @@ func planDelegation(_ context.Context, o reproduce.Options) (*reproduce.Study, e
 				told = func(site int, at grid.Time, borrowed, lent int64) { s.sizes[site].lease(at, borrowed, lent) }
 			}
 			study.Runs = append(study.Runs, reproduce.Run{Name: fmt.Sprintf("set-up %d, %s", i+1, policy), Weight: 40, Do: func(ctx context.Context) (err error) {
-				s.leasing[p][i], err = s.run(ctx, policy, told, pair[:]...)
+				for site := range s.queues[p][i] {
+					s.queues[p][i][site] = new(queue)
+				}
+				s.leasing[p][i], err = s.run(ctx, policy, told, s.queues[p][i][:], pair[:]...)
 				return err
 			}})
 		}
@@ -82,7 +86,7 @@ func planDelegation(_ context.Context, o reproduce.Options) (*reproduce.Study, e
 }
 
 // run replays the logs of machines with a policy.
-func (s *delegationStudy) run(ctx context.Context, policy string, told func(int, grid.Time, int64, int64), sites ...int) (*measure.Result, error) {
+func (s *delegationStudy) run(ctx context.Context, policy string, told func(int, grid.Time, int64, int64), queues []*queue, sites ...int) (*measure.Result, error) {
 	cfg := leasing.Default()
 	cfg.Policy, cfg.Until, cfg.Seed, cfg.Leases = policy, elevenMonths, s.o.Seed, told
 	for _, m := range sites {
@@ -90,6 +94,9 @@ func (s *delegationStudy) run(ctx context.Context, policy string, told func(int,
 		if s.o.Traces != "" {
 			cfg.Traces = append(cfg.Traces, filepath.Join(s.o.Traces, machines[m].log))
 		}
+	}
+	if queues != nil {
+		cfg.Ended = listen(queues)
 	}
 	return leasing.Run(ctx, cfg)
 }
@@ -101,7 +108,7 @@ func (s *delegationStudy) notes() []string {
 	}
 	return []string{
 		"Jobs: the cleaned logs of the Parallel Workloads Archive up to 340 days. A job is left out if its submission is not known, its run time or size is not positive, it is wider than the machine or has no estimate; it is ended at its estimate. The cleaned KTH log lacks 12 jobs of the paper's, the SDSC log has 14 more; CTC's is the same.",
-		"Reading: events of one second are ends of jobs, then submissions in the order of the logs, then one pass of EASY at each site that something happened at. A site asks when a job is submitted, before the pass, for what the job lacks of the idle processors: S-STRD for that job, X-STRD for every job in the queue from its head to the first refusal. The partner grants if and only if it has that many idle. The job starts at once on all idle own processors and the leased ones; the lease ends when the job does. The lender plans with the estimate.",
+		"Printed figures are used for one thing besides comparison: the number of jobs of table 1 says where the logs are cut (340 days).",
 		"The logs are replayed whole, so there is one workload and no spread.",
 	}
 }
@@ -109,4 +116,30 @@ func (s *delegationStudy) notes() []string {
 // report makes the experiments.
 func (s *delegationStudy) report() []reproduce.Experiment {
 	return []reproduce.Experiment{s.single(), s.pairs(), s.dynamics()}
+}
+
+// chosenReadings are the choices where the text is open, each with the sentence that it
+// goes by.
+func chosenReadings() []reproduce.Reading {
+	return []reproduce.Reading{
+		{ // elevenMonths
+			Of: "the workload", Sentence: "we shorten all original workloads to the largest common length, namely eleven months",
+			Chosen: "the first 340 days, which gives table 1's number of jobs at the machine whose log is longer",
+		},
+		{ // strd.Step
+			Of: "the order of events of one second", Chosen: "ends of jobs, then submissions in the order of the logs, then one pass of EASY at each site that something happened at",
+		},
+		{ // lease.Domain
+			Of: "when a site asks", Sentence: "resource leasing is attempted every time the currently available resources cannot meet the submitted job's processor demand",
+			Chosen: "as a job is submitted, before the pass, for what it lacks of the idle processors; with X-STRD for every job in the queue from its head to the first refusal; the job starts at once on all idle own processors and the leased ones",
+		},
+		{ // lease.Domain
+			Of: "when a partner grants", Sentence: "granting sites also apply their RDP in order to determine whether to accept or decline the request",
+			Chosen: "if and only if it has that many processors idle; it plans with the estimate, and the lease ends when the job does",
+		},
+		{ // queue.overEvents
+			Of: "the mean queue", Sentence: "the average queue length Q̄",
+			Chosen: "the mean over all submissions and starts, the job that comes or goes included",
+		},
+	}
 }
