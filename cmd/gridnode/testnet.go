@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"gridnode/grid"
 	"gridnode/testnet/measure"
@@ -51,6 +52,14 @@ func addScenarioFlags(cmd *cobra.Command, common *scenario.Common, l *listing) {
 	_ = cmd.MarkFlagDirname("out")
 	addListingFlags(cmd, l, formatTable, formatJSON, formatCSV)
 	_ = cmd.Flags().MarkHidden("no-headers")
+}
+
+// addStrictFlag gives flags what is to be done about logs that are not as their format
+// says.
+func addStrictFlag(f *pflag.FlagSet, strict *bool) {
+	f.BoolVar(strict, "strict", false, "end at the first malformed line of a log; else such lines are skipped or repaired, and counted")
+	f.Bool("lenient", false, "does nothing: it is so without --strict")
+	_ = f.MarkHidden("lenient")
 }
 
 // interruptible returns a context that ends with SIGINT or SIGTERM; a second signal

@@ -40,7 +40,7 @@ func newRunFederation() *cobra.Command {
 	f.StringVar(&cfg.Queue, "queue", cfg.Queue, "discipline of the queues: easy, fcfs or titan")
 	f.StringVar(&cfg.DHT, "dht", cfg.DHT, "how holders of a directory cell are found: model (Kademlia, by messages) or oracle")
 	f.Var(latencyFlag{&cfg.LatencyMin, &cfg.LatencyMax}, "latency", "how long a message takes")
-	f.BoolVar(&cfg.Lenient, "lenient", false, "skip and count malformed lines of the logs")
+	addStrictFlag(f, &cfg.Strict)
 	addScenarioFlags(cmd, &cfg.Common, &l)
 	return cmd
 }
@@ -79,7 +79,8 @@ grants if it has that many idle, and has them back when the job ends.`,
 	f.Int64Var(&cfg.Until, "until", 0, "leave out jobs submitted at or after this second of the log; 0: none")
 	f.StringVar(&cfg.NoEstimate, "no-estimate", cfg.NoEstimate, "jobs without an estimate: drop them, or take the runtime for it")
 	f.StringVar(&cfg.Queue, "queue", cfg.Queue, "discipline of the queues: easy, fcfs or titan")
-	f.BoolVar(&cfg.Lenient, "lenient", false, "skip and count malformed lines of the logs")
+	f.BoolVar(&cfg.Lenient, "lenient", false, "does nothing: malformed lines of the logs are skipped or repaired, and counted")
+	_ = f.MarkHidden("lenient")
 	addScenarioFlags(cmd, &cfg.Common, &l)
 	return cmd
 }

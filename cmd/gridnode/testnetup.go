@@ -53,7 +53,7 @@ take, so --slack is added to every deadline. In the output spans are the workloa
 	f.StringVar(&cfg.Placement, "placement", cfg.Placement, "how a home looks for a site: paper or coordinated")
 	f.IntVar(&cfg.OFT, "oft", cfg.OFT, "percentage of users who want the fastest site, 0 to 100; the others want the cheapest")
 	f.StringSliceVar(&cfg.Traces, "trace", nil, "logs (SWF or GWF, plain or gzip), matched to sites by name, or directories of them (default: a generated workload)")
-	f.BoolVar(&cfg.Lenient, "lenient", false, "skip and count malformed lines of the logs")
+	addStrictFlag(f, &cfg.Strict)
 	f.StringVar(&cfg.Transport, "transport", cfg.Transport, "tcp over loopback, or memory: the same libp2p without sockets, for many nodes")
 	f.StringVar(&cfg.Home, "homes", "", "directory for the homes of the nodes, with stores on disk (default: nothing is kept)")
 	f.BoolVar(&stay, "stay", false, "leave the nodes up after the replay, until Ctrl-C")

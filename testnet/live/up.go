@@ -52,7 +52,7 @@ type Config struct {
 	Placement string   `json:"placement"` // "paper" or "coordinated"
 	OFT       int      `json:"oft"`       // per cent of the users who want the fastest site; the others want the cheapest
 	Traces    []string `json:"traces"`    // as in federation.Config
-	Lenient   bool     `json:"lenient"`
+	Strict    bool     `json:"strict"`
 
 	Transport string `json:"transport"` // "tcp", or "memory": the same libp2p without sockets, for many nodes
 	Home      string `json:"home"`      // directory for the nodes' homes, with stores on disk; empty: nothing is kept
@@ -157,7 +157,7 @@ func Up(ctx context.Context, cfg Config) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
-	work, err := federation.NewTable1(cfg.Nodes, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
+	work, err := federation.NewTable1(cfg.Nodes, cfg.Traces, workload.Options{Strict: cfg.Strict})
 	if err != nil {
 		return nil, err
 	}

@@ -44,6 +44,9 @@ type Input struct {
 	Jobs  int64  `json:"jobs"`            // jobs submitted
 	Lines string `json:"lines,omitempty"` // what became of the log's lines
 	Note  string `json:"note,omitempty"`
+
+	// Faults says which lines were skipped or repaired; it is part of Lines.
+	Faults string `json:"-"`
 }
 
 // Run is one run of a scenario.

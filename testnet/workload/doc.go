@@ -39,7 +39,9 @@
 //
 //   - The same seed gives the same jobs on every machine (portable.go says how).
 //   - Whatever the bytes of a log: no panic, memory bounded by the constants of
-//     reader.go, and every Job within the bounds of a job on the wire.
+//     reader.go and faults.go, and every Job within the bounds of a job on the wire.
+//   - A line that is not as its format says costs that line, or only a field that no job
+//     is made of, and is counted with its number; a Strict reader ends at it.
 //   - Reading a record, making a job of it, generating and merging allocate nothing.
 //
 // Logs belong to those who published them: a report that uses one should name whom

@@ -7,7 +7,8 @@ const micros = 1_000_000
 // number reads a decimal number that ends at a blank or at the end of line. It
 // returns the integral part, the millionths, and where it stopped. A fault is a
 // sentence for the user, and empty if there is none; nothing is allocated
-// unless there is one.
+// unless there is one. With a number below zero that may not be the integral part is
+// Unknown, with other faults 0.
 func number(line []byte, pos int) (integral, millionths int64, end int, fault string) {
 	i := pos
 	negative := i < len(line) && line[i] == '-'
@@ -52,7 +53,7 @@ func number(line []byte, pos int) (integral, millionths int64, end int, fault st
 	if negative {
 		// -1 says that the log does not know; no field of a log can be below zero.
 		if integral != 1 || decimals != 0 {
-			return 0, 0, i, fmt.Sprintf("%s is negative (only -1, for unknown, may be)", quote(line, pos))
+			return Unknown, 0, i, fmt.Sprintf("%s is negative (only -1, for unknown, may be)", quote(line, pos))
 		}
 		integral = Unknown
 	}

@@ -14,9 +14,6 @@ import (
 // lineMax bounds a line of a log in bytes, its line break included.
 const lineMax = 64 << 10
 
-// reasonsMax is how many faults a lenient reader remembers in words.
-const reasonsMax = 8
-
 // Words of a GWF file: their number and length are bounded, so that a file
 // cannot fill the memory.
 const (
@@ -24,52 +21,23 @@ const (
 	wordMaxSize = 256
 )
 
-// ErrMalformed is wrapped by every LineError.
-var ErrMalformed = errors.New("malformed line")
-
-// LineError says which line of which log is at fault and why. Reader.Next,
-// Reader.Open and Trace.Next return it.
-type LineError struct {
-	File   string
-	Line   int64
-	Reason string
-}
-
-func (e *LineError) Error() string {
-	return e.File + ":" + strconv.FormatInt(e.Line, 10) + ": " + e.Reason
-}
-
-// Unwrap returns ErrMalformed.
-func (e *LineError) Unwrap() error { return ErrMalformed }
-
-// Options of a reader. The zero value is strict.
-type Options struct {
-	// Lenient skips malformed lines and counts them, instead of ending at the
-	// first. Damage below the level of lines (a truncated gzip file) still ends it.
-	Lenient bool
-}
-
-// Skipped is what a lenient reader left out.
-type Skipped struct {
-	Lines   int64
-	Reasons []*LineError // the first few
-}
-
 // Reader reads a log as a stream: it holds one line of it at a time. Plain and
 // gzip-compressed files are told apart by their first bytes, SWF and GWF by the
 // header or the number of fields. It is not safe for concurrent use.
 type Reader struct {
-	name    string
-	lenient bool
-	lines   *bufio.Reader
-	close   []io.Closer
+	name   string
+	strict bool
+	lines  *bufio.Reader
+	close  []io.Closer
 
 	format  Format
 	header  Header
 	line    int64  // number of the line last read
 	pending []byte // first line after the header, not yet parsed; nil if none
-	skipped Skipped
-	failed  error // what Next returned; it keeps returning that
+	failed  error  // what Next returned; it keeps returning that
+
+	skipped, repaired Faults
+	repairs           []string // of the line at hand
 
 	values  [fieldsGWF]int64
 	words   []string
@@ -95,7 +63,7 @@ func Open(path string, o Options) (*Reader, error) {
 // NewReader reads a log from src and its header at once; name stands in errors.
 // It does not close src.
 func NewReader(src io.Reader, name string, o Options) (*Reader, error) {
-	r := &Reader{name: name, lenient: o.Lenient, lines: bufio.NewReaderSize(src, lineMax)}
+	r := &Reader{name: name, strict: o.Strict, lines: bufio.NewReaderSize(src, lineMax)}
 	magic, err := r.lines.Peek(2)
 	if err != nil && err != io.EOF {
 		return nil, fmt.Errorf("read trace %s: %w", name, err)
@@ -123,8 +91,12 @@ func (r *Reader) Header() *Header { return &r.header }
 // log without header.
 func (r *Reader) Format() Format { return r.format }
 
-// Skipped returns what was left out so far; nothing unless the reader is lenient.
-func (r *Reader) Skipped() Skipped { return r.skipped }
+// Skipped returns which lines were left out so far; none if the reader is strict.
+func (r *Reader) Skipped() Faults { return r.skipped }
+
+// Repaired returns which lines were taken although a field that no job is made of was
+// malformed; none if the reader is strict.
+func (r *Reader) Repaired() Faults { return r.repaired }
 
 // Word returns the word that a field of a Record holds the number of, and "" for
 // Unknown. In SWF, where these fields are numbers, it returns the digits.
@@ -149,7 +121,7 @@ func (r *Reader) Close() error {
 }
 
 // Next returns the next job of the log, io.EOF at the end, a *LineError for a
-// malformed line (unless lenient) and other errors for a file that cannot be
+// malformed line if it is strict, and other errors for a file that cannot be
 // read on. After an error it returns the same again. It does not allocate,
 // except for words it meets for the first time.
 func (r *Reader) Next() (Record, error) {
@@ -164,6 +136,7 @@ func (r *Reader) Next() (Record, error) {
 				continue
 			}
 			if fault = r.parse(line); fault == "" {
+				r.noteRepairs()
 				return r.format.record(r.line, &r.values), nil
 			}
 		}
@@ -174,14 +147,30 @@ func (r *Reader) Next() (Record, error) {
 
 // refuse notes that the current line is malformed.
 func (r *Reader) refuse(fault string) {
-	e := &LineError{r.name, r.line, fault}
-	if !r.lenient {
-		r.failed = e
+	if r.strict {
+		r.failed = &LineError{r.name, r.line, fault}
 		return
 	}
 	r.skipped.Lines++
-	if len(r.skipped.Reasons) < reasonsMax {
-		r.skipped.Reasons = append(r.skipped.Reasons, e)
+	r.skipped.add(r.line, fault)
+}
+
+// repair notes that a field of the current line is taken for unknown, if that may be.
+func (r *Reader) repair(fault string) bool {
+	if !r.strict {
+		r.repairs = append(r.repairs, fault)
+	}
+	return !r.strict
+}
+
+// noteRepairs counts the current line if anything in it was repaired.
+func (r *Reader) noteRepairs() {
+	if len(r.repairs) == 0 {
+		return
+	}
+	r.repaired.Lines++
+	for _, fault := range r.repairs {
+		r.repaired.add(r.line, fault)
 	}
 }
 
@@ -285,6 +274,7 @@ func (r *Reader) parse(line []byte) (fault string) {
 	}
 	columns := r.format.columns()
 	pos := 0
+	r.repairs = r.repairs[:0]
 	for i := range columns {
 		c := &columns[i]
 		pos = skipBlanks(line, pos)
@@ -302,9 +292,14 @@ func (r *Reader) parse(line []byte) (fault string) {
 		} else {
 			pos, fault = r.parseNumber(line, pos, i)
 		}
-		if fault != "" {
-			return fmt.Sprintf("field %d (%s): %s", i+1, c.name, fault)
+		if fault == "" {
+			continue
 		}
+		fault = fmt.Sprintf("field %d (%s): %s", i+1, c.name, fault)
+		if !c.dispensable(r.values[i]) || !r.repair(fault) {
+			return fault
+		}
+		r.values[i], pos = Unknown, fieldEnd(line, pos)
 	}
 	if skipBlanks(line, pos) != len(line) {
 		return fmt.Sprintf("%d fields, want %d (%v)", fields(line), len(columns), r.format)
@@ -314,9 +309,11 @@ func (r *Reader) parse(line []byte) (fault string) {
 
 func (r *Reader) parseNumber(line []byte, pos, i int) (end int, fault string) {
 	integral, millionths, end, fault := number(line, pos)
-	if fault == "" {
-		r.values[i], fault = r.format.columns()[i].value(integral, millionths)
+	if fault != "" {
+		r.values[i] = integral
+		return end, fault
 	}
+	r.values[i], fault = r.format.columns()[i].value(integral, millionths)
 	return end, fault
 }
 

@@ -217,33 +217,24 @@ func line(field int, value string) string {
 
 func TestMalformed(t *testing.T) {
 	good := line(1, "1") + "\n"
-	for _, tt := range []struct{ name, bad, want string }{
+	for _, tt := range []struct{ name, bad, want string }{ // of fields that jobs are made of
 		{"too few fields", "1 2 3", `test.swf:2: 3 fields, want 18 (SWF)`},
 		{"too many fields", line(1, "1") + " 5 6", `test.swf:2: 20 fields, want 18 (SWF)`},
 		{"word", line(9, "soon"), `test.swf:2: field 9 (requested time): "soon" is not a number`},
-		{"negative submit", line(2, "-5"), `test.swf:2: field 2 (submit time): "-5" is negative (only -1, for unknown, may be)`},
-		{"negative fraction", line(4, "-1.5"), `field 4 (run time): "-1.5" is negative`},
 		{"minus", line(4, "-"), `field 4 (run time): "-" is not a number`},
-		{"point", line(6, "5."), `field 6 (average CPU time): "5." is not a number`},
-		{"two points", line(6, "5.0.1"), `field 6 (average CPU time): "5.0.1" is not a number`},
-		{"exponent", line(6, "1e9"), `field 6 (average CPU time): "1e9" is not a number`},
-		{"plus", line(6, "+1"), `field 6 (average CPU time): "+1" is not a number`},
 		{"half a processor", line(5, "0.5"), `field 5 (allocated processors): 0.500000 is not a whole number`},
 		{"absurd processors", line(8, "16777217"), `field 8 (requested processors): 16777217 is too large, at most 16777216`},
 		{"absurd time", line(4, "9007199255"), `field 4 (run time): 9007199255 is too large, at most 9007199254`},
 		{"overflow", line(2, "99999999999999999999999"), `field 2 (submit time): "99999999999999999999999" is too large`},
 		{"overflow to a small number", line(4, "18446744073709551617"), `field 4 (run time): "18446744073709551617" is too large`},
-		{"absurd user", line(12, "1099511627777"), `field 12 (user): 1099511627777 is too large`},
-		{"NUL", line(3, "1\x002"), `field 3 (wait time): "1\x002" is not a number`},
 		{"NULs", strings.Repeat("\x00", 100), `field 1 (job number): "\x00\x00`},
 		{"binary", "\xff\xfe\x80", `field 1 (job number): "\xff\xfe\x80" is not a number`},
 		{"long line", strings.Repeat("1 ", lineMax/2) + "1", `test.swf:2: the line is longer than 65536 bytes`},
-		{"long number", line(3, strings.Repeat("7", 1000)), `"77777777777777777777777777777777"... is too large`},
 		{"comment of the other format", "# 3", `field 1 (job number): "#" is not a number`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text := good + tt.bad + "\n" + strings.Replace(good, "1 ", "3 ", 1)
-			records, _, err := readAll(t, text, Options{})
+			records, _, err := readAll(t, text, Options{Strict: true})
 			var at *LineError
 			if !errors.Is(err, ErrMalformed) || !errors.As(err, &at) || at.Line != 2 || at.File != "test.swf" {
 				t.Fatalf("error %v, want a LineError at line 2 of test.swf", err)
@@ -255,50 +246,140 @@ func TestMalformed(t *testing.T) {
 				t.Errorf("%d records before the error, want 1", len(records))
 			}
 
-			records, r, err := readAll(t, text, Options{Lenient: true})
+			records, r, err := readAll(t, text, Options{})
 			if err != nil || len(records) != 2 || records[1].Number != 3 || records[1].Line != 3 {
-				t.Fatalf("lenient: %d records, %v, want the two good ones", len(records), err)
+				t.Fatalf("not strict: %d records, %v, want the two good ones", len(records), err)
 			}
-			if s := r.Skipped(); s.Lines != 1 || len(s.Reasons) != 1 || s.Reasons[0].Line != 2 {
-				t.Errorf("lenient: skipped %+v", s)
+			if s := r.Skipped(); s.Lines != 1 || len(s.Reasons) != 1 || s.Reasons[0].Line != 2 || s.Reasons[0].Count != 1 {
+				t.Errorf("not strict: skipped %+v", s)
+			}
+			if s := r.Repaired(); s.Lines != 0 {
+				t.Errorf("not strict: repaired %+v", s)
 			}
 		})
+	}
+}
+
+// TestRepaired: a fault in a field that no job is made of costs nothing but that field,
+// and a number below zero says no more than -1 does. A strict reader ends at either.
+func TestRepaired(t *testing.T) {
+	for _, tt := range []struct{ name, bad, want string }{
+		{"status", line(11, "-4"), `test.swf:2: field 11 (status): "-4" is negative (only -1, for unknown, may be)`},
+		{"negative estimate", line(9, "-2"), `field 9 (requested time): "-2" is negative`},
+		{"negative submit", line(2, "-5"), `test.swf:2: field 2 (submit time): "-5" is negative (only -1, for unknown, may be)`},
+		{"negative fraction", line(4, "-1.5"), `field 4 (run time): "-1.5" is negative`},
+		{"point", line(6, "5."), `field 6 (average CPU time): "5." is not a number`},
+		{"two points", line(6, "5.0.1"), `field 6 (average CPU time): "5.0.1" is not a number`},
+		{"exponent", line(6, "1e9"), `field 6 (average CPU time): "1e9" is not a number`},
+		{"plus", line(6, "+1"), `field 6 (average CPU time): "+1" is not a number`},
+		{"absurd user", line(12, "1099511627777"), `field 12 (user): 1099511627777 is too large`},
+		{"NUL", line(3, "1\x002"), `field 3 (wait time): "1\x002" is not a number`},
+		{"long number", line(3, strings.Repeat("7", 1000)), `"77777777777777777777777777777777"... is too large`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			text := line(1, "1") + "\n" + tt.bad + "\n" + tt.bad + "\n"
+			_, _, refused := readAll(t, text, Options{Strict: true})
+			if refused == nil || !strings.Contains(refused.Error(), tt.want) {
+				t.Fatalf("strictly: %v, want %q", refused, tt.want)
+			}
+			records, r, err := readAll(t, text, Options{})
+			if err != nil || len(records) != 3 || r.Skipped().Lines != 0 {
+				t.Fatalf("%d records, %v, skipped %+v", len(records), err, r.Skipped())
+			}
+			s := r.Repaired()
+			if s.Lines != 2 || len(s.Reasons) != 1 || s.Reasons[0].Line != 2 || s.Reasons[0].Count != 2 || !strings.HasSuffix(refused.Error(), s.Reasons[0].Reason) {
+				t.Errorf("repaired %+v", s)
+			}
+			if text := s.String(); !strings.HasPrefix(text, "2 lines: line 2 and 1 more: field ") {
+				t.Errorf("it says %q", text)
+			}
+			// All but the field is as it was, and the field is unknown.
+			whole, _, err := readAll(t, line(1, "7"), Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, want := records[1], whole[0]
+			differ := 0
+			for _, f := range []struct{ got, want, unknown int64 }{
+				{int64(got.Submit), int64(want.Submit), Unknown}, {int64(got.Wait), int64(want.Wait), Unknown}, {int64(got.RunTime), int64(want.RunTime), Unknown},
+				{int64(got.TimeRequested), int64(want.TimeRequested), Unknown}, {got.Status, want.Status, Unknown}, {got.User, want.User, Unknown},
+				{int64(got.CPUTime), int64(want.CPUTime), Unknown}, {got.Processors, want.Processors, Unknown}, {got.ProcessorsRequested, want.ProcessorsRequested, Unknown},
+			} {
+				if f.got != f.want {
+					differ++
+					if f.got != f.unknown {
+						t.Errorf("a field became %d", f.got)
+					}
+				}
+			}
+			if differ > 1 || got.Number != 7 {
+				t.Errorf("%d fields differ:\n got %+v\nwant %+v", differ, got, want)
+			}
+		})
+	}
+}
+
+// TestTraceTellsWhatItFound: what became of the lines has the numbers of those that are
+// not as they should be.
+func TestTraceTellsWhatItFound(t *testing.T) {
+	text := strings.Join([]string{line(1, "1"), line(11, "-4"), "what is this", line(4, "0"), line(11, "-4"), line(2, "3")}, "\n")
+	r, err := NewReader(strings.NewReader(text), "test.swf", Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	trace := NewTrace(r, Filter{})
+	if n := len(collect(t, trace)); n != 3 {
+		t.Errorf("%d jobs, want 3", n)
+	}
+	want := `3 kept, 1 no run time; skipped 2 lines: line 3: field 1 (job number): "what" is not a number; ` +
+		`line 6: submitted at 3 s, before the job above it (100 s): sort the file by submit time (field 2); ` +
+		`repaired 2 lines: line 2 and 1 more: field 11 (status): "-4" is negative (only -1, for unknown, may be)`
+	if got := trace.Lines(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
 
 func TestMalformedFirstLine(t *testing.T) {
 	// Without a header the format is only known from the first sound line.
 	text := "what is this\n" + gwfSample[strings.Index(gwfSample, "\n1 ")+1:]
-	_, _, err := readAll(t, text, Options{})
+	_, _, err := readAll(t, text, Options{Strict: true})
 	if want := "test.swf:1: 3 fields, want 18 (SWF) or 29 (GWF)"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
-	records, r, err := readAll(t, text, Options{Lenient: true})
+	records, r, err := readAll(t, text, Options{})
 	if err != nil || len(records) != 3 || r.Format() != FormatGWF {
 		t.Errorf("lenient: %d records of %v, %v", len(records), r.Format(), err)
 	}
 }
 
 func TestReasonsAreBounded(t *testing.T) {
-	records, r, err := readAll(t, line(1, "1")+"\n"+strings.Repeat("x\n", 1000), Options{Lenient: true})
+	records, r, err := readAll(t, line(1, "1")+"\n"+strings.Repeat("x\n", 1000), Options{})
 	if err != nil || len(records) != 1 {
 		t.Fatalf("%d records, %v", len(records), err)
 	}
-	if s := r.Skipped(); s.Lines != 1000 || len(s.Reasons) != reasonsMax {
-		t.Errorf("%d lines skipped with %d reasons, want 1000 with %d", s.Lines, len(s.Reasons), reasonsMax)
+	if s := r.Skipped(); s.Lines != 1000 || len(s.Reasons) != 1 || s.Reasons[0].Count != 1000 {
+		t.Errorf("%+v: want 1000 lines skipped for one reason", s)
+	}
+	var text strings.Builder
+	for n := range 1000 {
+		fmt.Fprintln(&text, line(1, fmt.Sprintf("x%d", n)))
+	}
+	_, r, err = readAll(t, text.String(), Options{Strict: false})
+	if s := r.Skipped(); err != nil || s.Lines != 1000 || len(s.Reasons) != reasonsMax {
+		t.Errorf("%v, %d lines skipped with %d reasons, want 1000 with %d", err, s.Lines, len(s.Reasons), reasonsMax)
 	}
 }
 
 func TestWordsAreBounded(t *testing.T) {
 	bad := strings.Replace(gwfSample, "U12", strings.Repeat("u", wordMaxSize+1), 1)
-	if _, _, err := readAll(t, bad, Options{}); err == nil || !strings.Contains(err.Error(), "field 12 (user): a word of 257 bytes, at most 256") {
+	if _, _, err := readAll(t, bad, Options{Strict: true}); err == nil || !strings.Contains(err.Error(), "field 12 (user): a word of 257 bytes, at most 256") {
 		t.Errorf("a long word: %v", err)
 	}
 	bad = strings.Replace(gwfSample, "U12", "U\x0012", 1)
-	if _, _, err := readAll(t, bad, Options{}); err == nil || !strings.Contains(err.Error(), `field 12 (user): "U\x0012" holds a control character`) {
+	if _, _, err := readAll(t, bad, Options{Strict: true}); err == nil || !strings.Contains(err.Error(), `field 12 (user): "U\x0012" holds a control character`) {
 		t.Errorf("a NUL in a word: %v", err)
 	}
-	r, err := NewReader(strings.NewReader(gwfSample), "test.gwf", Options{})
+	r, err := NewReader(strings.NewReader(gwfSample), "test.gwf", Options{Strict: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -316,15 +397,15 @@ func TestHeaderIsBounded(t *testing.T) {
 		"NUL":   {"; Computer: \x00\n", "test.swf:1: the header holds a NUL byte"},
 		"line":  {"; " + strings.Repeat("x", lineMax) + "\n", "test.swf:1: the line is longer than"},
 	} {
-		if _, _, err := readAll(t, tt.header+job, Options{}); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, _, err := readAll(t, tt.header+job, Options{Strict: true}); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: error %v, want %q", name, err, tt.want)
 		}
-		records, r, err := readAll(t, tt.header+job, Options{Lenient: true})
+		records, r, err := readAll(t, tt.header+job, Options{})
 		if err != nil || len(records) != 1 || r.Skipped().Lines == 0 {
 			t.Errorf("%s, lenient: %d records, %v, skipped %d", name, len(records), err, r.Skipped().Lines)
 		}
 	}
-	if _, _, err := readAll(t, strings.Repeat(";\n", headerLinesMax)+job, Options{}); err != nil {
+	if _, _, err := readAll(t, strings.Repeat(";\n", headerLinesMax)+job, Options{Strict: true}); err != nil {
 		t.Errorf("a header of the longest length: %v", err)
 	}
 }
@@ -350,10 +431,10 @@ func TestDamagedFiles(t *testing.T) {
 		{"missing", filepath.Join(dir, "missing.swf"), "no such file"},
 		{"folder", dir, "is a directory"},
 	} {
-		// What is damaged below the level of lines ends a lenient reader, too.
-		for _, lenient := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s lenient=%v", tt.name, lenient), func(t *testing.T) {
-				r, err := Open(tt.path, Options{Lenient: lenient})
+		// What is damaged below the level of lines ends any reader.
+		for _, strict := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s strict=%v", tt.name, strict), func(t *testing.T) {
+				r, err := Open(tt.path, Options{Strict: strict})
 				for err == nil {
 					_, err = r.Next()
 				}
@@ -453,6 +534,7 @@ func FuzzSWF(f *testing.F) {
 	f.Add([]byte(swfSample))
 	f.Add(compressed(f, swfSample))
 	f.Add([]byte(line(6, "1.5") + "\n" + line(2, "-5")))
+	f.Add([]byte(line(11, "-4") + "\n" + line(1, "-2") + "\n" + line(12, "x")))
 	f.Add([]byte(";\n;\n#\n\x00\n"))
 	f.Fuzz(fuzzReader)
 }
@@ -465,32 +547,36 @@ func FuzzGWF(f *testing.F) {
 }
 
 // fuzzReader checks that no bytes make a reader panic, loop or return a value out
-// of bounds, that leniency only adds records, and that every line is accounted for.
+// of bounds, that one that is not strict gives at least the same records, and that every
+// line is accounted for.
 func fuzzReader(t *testing.T, data []byte) {
-	strict, _ := drain(t, data, Options{})
-	lenient, skipped := drain(t, data, Options{Lenient: true})
-	if lenient < strict {
-		t.Errorf("%d records strictly, %d leniently", strict, lenient)
+	strict, _, _ := drain(t, data, Options{Strict: true})
+	all, skipped, repaired := drain(t, data, Options{})
+	if all < strict {
+		t.Errorf("%d records strictly, %d else", strict, all)
 	}
-	if skipped > int64(bytes.Count(data, []byte("\n")))+1 && !bytes.HasPrefix(data, []byte("\x1f\x8b")) {
-		t.Errorf("%d lines skipped of %d", skipped, bytes.Count(data, []byte("\n"))+1)
+	if strict+repaired > all {
+		t.Errorf("%d records, %d of them repaired, but %d strictly", all, repaired, strict)
+	}
+	if skipped+repaired > int64(bytes.Count(data, []byte("\n")))+1 && !bytes.HasPrefix(data, []byte("\x1f\x8b")) {
+		t.Errorf("%d lines skipped and %d repaired of %d", skipped, repaired, bytes.Count(data, []byte("\n"))+1)
 	}
 }
 
-func drain(t *testing.T, data []byte, o Options) (records int, skipped int64) {
+func drain(t *testing.T, data []byte, o Options) (records, skipped, repaired int64) {
 	// A bomb is not what is looked for here.
 	r, err := NewReader(bytes.NewReader(data), "fuzz", o)
 	if err != nil {
-		return 0, 0
+		return 0, 0, 0
 	}
 	filter := Filter{NoEstimate: NoEstimateRunTime}
 	for range 1 << 20 {
 		record, err := r.Next()
 		if err != nil {
-			if err != io.EOF && o.Lenient && errors.Is(err, ErrMalformed) {
-				t.Errorf("a lenient reader returned %v", err)
+			if err != io.EOF && !o.Strict && errors.Is(err, ErrMalformed) {
+				t.Errorf("a reader that is not strict returned %v", err)
 			}
-			return records, r.Skipped().Lines
+			return records, r.Skipped().Lines, r.Repaired().Lines
 		}
 		records++
 		var job Job
@@ -502,5 +588,5 @@ func drain(t *testing.T, data []byte, o Options) (records int, skipped int64) {
 			t.Errorf("line %d: %+v", record.Line, job)
 		}
 	}
-	return records, r.Skipped().Lines
+	return records, r.Skipped().Lines, r.Repaired().Lines
 }

@@ -85,6 +85,29 @@ type column struct {
 	kind kind
 	max  int64 // of the number as it stands in the file
 	unit int64 // what is kept is the number times this
+	need need
+}
+
+// need is what a Filter makes of a field.
+type need uint8
+
+const (
+	unused   need = iota // nothing: whatever is wrong with it, the job is known
+	used                 // a job is made of it
+	identity             // and is known by it
+)
+
+// dispensable reports whether a field with a fault may be taken for unknown: one that
+// no job is made of, or one below zero, which says nothing either. read is what number
+// made of it.
+func (c *column) dispensable(read int64) bool {
+	return c.need == unused || c.need == used && read == Unknown
+}
+
+// needed marks a column as one that jobs are made of.
+func (c column) needed(n need) column {
+	c.need = n
+	return c
 }
 
 type kind uint8
@@ -106,28 +129,36 @@ const (
 )
 
 func timeColumn(name string) column {
-	return column{name, decimal, secondsMax, int64(grid.Second)}
+	return column{name: name, kind: decimal, max: secondsMax, unit: int64(grid.Second)}
 }
-func memoryColumn(name string) column    { return column{name, decimal, kibiMax, 1 << 10} }
-func amountColumn(name string) column    { return column{name, decimal, numberMax, 1} }
-func numberColumn(name string) column    { return column{name, whole, numberMax, 1} }
-func processorColumn(name string) column { return column{name, whole, processorsMax, 1} }
-func wordColumn(name string) column      { return column{name: name, kind: word} }
-func ignoredColumn(name string) column   { return column{name: name, kind: ignored} }
+func memoryColumn(name string) column {
+	return column{name: name, kind: decimal, max: kibiMax, unit: 1 << 10}
+}
+func amountColumn(name string) column {
+	return column{name: name, kind: decimal, max: numberMax, unit: 1}
+}
+func numberColumn(name string) column {
+	return column{name: name, kind: whole, max: numberMax, unit: 1}
+}
+func processorColumn(name string) column {
+	return column{name: name, kind: whole, max: processorsMax, unit: 1}
+}
+func wordColumn(name string) column    { return column{name: name, kind: word} }
+func ignoredColumn(name string) column { return column{name: name, kind: ignored} }
 
 // columns are the fields of GWF. SWF has the same first sixteen (GWF was made
 // from it), with numbers where GWF allows words.
 var columns = [fieldsGWF]column{
-	numberColumn("job number"),
-	timeColumn("submit time"),
+	numberColumn("job number").needed(identity),
+	timeColumn("submit time").needed(used),
 	timeColumn("wait time"),
-	timeColumn("run time"),
-	processorColumn("allocated processors"),
+	timeColumn("run time").needed(used),
+	processorColumn("allocated processors").needed(used),
 	timeColumn("average CPU time"),
 	memoryColumn("used memory"),
-	processorColumn("requested processors"),
-	timeColumn("requested time"),
-	memoryColumn("requested memory"),
+	processorColumn("requested processors").needed(used),
+	timeColumn("requested time").needed(used),
+	memoryColumn("requested memory").needed(used),
 	numberColumn("status"),
 	wordColumn("user"),
 	wordColumn("group"),

@@ -117,7 +117,7 @@ func TestTraceOutOfOrder(t *testing.T) {
 		}
 		return NewTrace(r, Filter{})
 	}
-	strict := trace(Options{})
+	strict := trace(Options{Strict: true})
 	var job Job
 	for range 2 {
 		if ok, err := strict.Next(&job); !ok || err != nil {
@@ -131,7 +131,7 @@ func TestTraceOutOfOrder(t *testing.T) {
 	if _, again := strict.Next(&job); again != err {
 		t.Errorf("then %v, want the same again", again)
 	}
-	lenient := trace(Options{Lenient: true})
+	lenient := trace(Options{})
 	if jobs := collect(t, lenient); len(jobs) != 4 || jobs[3].Submit != 250*grid.Second {
 		t.Errorf("lenient: %+v", jobs)
 	}

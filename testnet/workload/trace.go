@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"gridnode/grid"
 )
@@ -43,7 +44,7 @@ func NewTrace(reader *Reader, filter Filter) *Trace {
 //
 // Both formats prescribe that lines stand in order of submission, and all the
 // logs this was tried with do. A line that goes back in time is malformed: the
-// trace ends with a *LineError, or skips it if the reader is lenient. (Sorting
+// trace skips it, or ends with a *LineError if the reader is strict. (Sorting
 // here would need a bound on how far back a line may reach, and no log tells.)
 func (t *Trace) Next(job *Job) (bool, error) {
 	for t.failed == nil && !t.ended {
@@ -79,8 +80,11 @@ func (t *Trace) Counts() Counts { return t.counts }
 // Header returns the log's header.
 func (t *Trace) Header() *Header { return t.reader.Header() }
 
-// Skipped returns what a lenient reader left out so far.
-func (t *Trace) Skipped() Skipped { return t.reader.Skipped() }
+// Skipped returns which lines were left out so far as no job could be made of them.
+func (t *Trace) Skipped() Faults { return t.reader.Skipped() }
+
+// Repaired returns which lines have malformed fields that no job is made of.
+func (t *Trace) Repaired() Faults { return t.reader.Repaired() }
 
 // Close closes the log.
 func (t *Trace) Close() error { return t.reader.Close() }
@@ -106,11 +110,25 @@ func (t *Trace) user(n int64) string {
 	return name
 }
 
-// Lines says what became of the log's lines so far, as in "77199 kept, 17 no run time".
+// Lines says what became of the log's lines so far: "77199 kept, 17 no run time", and
+// what was found malformed, with the numbers of the lines.
 func (t *Trace) Lines() string {
 	text := t.counts.String()
-	if skipped := t.Skipped(); skipped.Lines > 0 {
-		text += fmt.Sprintf(", %d malformed", skipped.Lines)
+	if faults := t.Faults(); faults != "" {
+		text += "; " + faults
 	}
 	return text
+}
+
+// Faults says what was found malformed so far, with the numbers of the lines; empty if
+// nothing was.
+func (t *Trace) Faults() string {
+	var parts []string
+	if f := t.Skipped(); f.Lines > 0 {
+		parts = append(parts, "skipped "+f.String())
+	}
+	if f := t.Repaired(); f.Lines > 0 {
+		parts = append(parts, "repaired "+f.String())
+	}
+	return strings.Join(parts, "; ")
 }

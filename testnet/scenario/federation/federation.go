@@ -49,8 +49,9 @@ type Config struct {
 	// without a log get jobs from the Lublin-Feitelson model; without Traces all do.
 	Traces []string `json:"traces"`
 
-	// Lenient skips malformed lines of the logs instead of ending at the first.
-	Lenient bool `json:"lenient"`
+	// Strict ends at the first malformed line of a log; else lines are skipped or repaired,
+	// and counted.
+	Strict bool `json:"strict"`
 
 	// Days are the jobs of the sites of table 1, in its order, instead of Traces; the
 	// first two days count.
@@ -117,6 +118,7 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	w.Warn(cfg.Progress)
 	return cfg.trade(ctx, placement, w)
 }
 
@@ -186,7 +188,7 @@ func (cfg *Config) workload() (*Table1, error) {
 	if cfg.Days != nil {
 		return givenWorkload(cfg.Sites, cfg.Days)
 	}
-	return NewTable1(cfg.Sites, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
+	return NewTable1(cfg.Sites, cfg.Traces, workload.Options{Strict: cfg.Strict})
 }
 
 func (cfg *Config) validate() (market.Placement, error) {

@@ -2,6 +2,7 @@ package federation
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -97,6 +98,8 @@ func twoDays(index int, site *workload.Site, path string, o workload.Options) ([
 	days, start, err := workload.TwoDays(t, site.Target())
 	from.Trace = filepath.Base(path)
 	from.Start = int64(start / grid.Second)
+	from.Lines = t.Lines()
+	from.Faults = t.Faults()
 	return days, from, err
 }
 
@@ -171,5 +174,18 @@ func (w *Table1) Without(longest grid.Time) {
 		w.Days[i] = slices.DeleteFunc(slices.Clone(days), func(j workload.Job) bool { return j.RunTime > longest })
 		w.Inputs[i].Jobs = int64(len(w.Days[i]))
 		w.Jobs += w.Inputs[i].Jobs
+	}
+}
+
+// Warn says which lines of the logs were skipped or repaired, a line for each log; out
+// may be nil.
+func (w *Table1) Warn(out io.Writer) {
+	if out == nil {
+		return
+	}
+	for i := range min(len(w.Inputs), len(workload.Table1())) {
+		if from := &w.Inputs[i]; from.Faults != "" {
+			fmt.Fprintf(out, "%s: %s\n", from.Trace, from.Faults)
+		}
 	}
 }

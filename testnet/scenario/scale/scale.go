@@ -38,7 +38,7 @@ type Config struct {
 	OFT       int       `json:"oft"`       // per cent of the users who want the fastest site
 	InStep    bool      `json:"inStep"`
 	Traces    []string  `json:"traces"` // as in federation.Config
-	Lenient   bool      `json:"-"`
+	Strict    bool      `json:"-"`
 
 	// Pulse, if set, is told now and then which share of the run is over, in
 	// thousandths.
@@ -96,7 +96,7 @@ func startScale(ctx context.Context, cfg *Config) (*testnet.Network, *Measure, e
 	if err != nil {
 		return nil, nil, err
 	}
-	w, err := federation.NewTable1(cfg.Sites, cfg.Traces, workload.Options{Lenient: cfg.Lenient})
+	w, err := federation.NewTable1(cfg.Sites, cfg.Traces, workload.Options{Strict: cfg.Strict})
 	if err != nil {
 		return nil, nil, err
 	}
