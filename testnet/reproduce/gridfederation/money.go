@@ -24,8 +24,8 @@ func (c *charges) plus(d charges) {
 // Eq. 3 charges for computing: B(J, R_m) = c_m · l/(μ_m · p), the first term of eq. 2
 // without the communication of the second. "The cluster owner charges c_i per unit time or
 // per unit of million instructions (MI) executed" (§2.1): by instructions a job costs
-// c_m · l/μ_m, p times eq. 3. The published totals are thirty times as large as eq. 3 to
-// the letter, so the processors are counted.
+// c_m · l/μ_m, p times eq. 3. The published totals are some fifty times as large as eq. 3
+// to the letter gives, so the processors are counted.
 func chargesFor(job *grid.Job, at *workload.Site) charges {
 	printed := job.CostAt(at.Rating, at.Price, grid.CostPaper).Float()
 	return charges{
