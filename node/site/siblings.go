@@ -5,6 +5,7 @@ import (
 	"gridnode/directory"
 	"gridnode/directory/sibling"
 	"gridnode/grid"
+	"gridnode/internal/wire"
 	"gridnode/lease"
 )
 
@@ -150,3 +151,34 @@ func (s *Site) providers(now grid.Time, in *grid.Providers, out *grid.Outbox) {
 		s.inputs.catalog.Step(now, in, out)
 	}
 }
+
+// latencies is the part that measures how far other sites are, and tells them.
+type latencies struct {
+	*base
+	survey   *coalloc.Survey
+	siblings *siblings // nil: whoever listens to the topic hears this site
+}
+
+func (*latencies) takes(b *board) {
+	of := func(s *Site) *latencies { return s.latencies }
+	hear(b, of, (*latencies).message, wire.GossipLatency).private = true
+}
+
+func (lt *latencies) message(now grid.Time, in grid.Input, out *grid.Outbox) {
+	if lt.siblings != nil {
+		lt.siblings.undelivered(now, in, out)
+	}
+	lt.survey.Step(now, in, out)
+}
+
+func (lt *latencies) probed(now grid.Time, in *grid.Probed, out *grid.Outbox) {
+	lt.survey.Step(now, in, out)
+}
+
+func (lt *latencies) tick(now grid.Time, out *grid.Outbox) {
+	if lt.survey.NextTimer() <= now {
+		lt.survey.Step(now, grid.Tick{}, out)
+	}
+}
+
+func (lt *latencies) nextTimer() grid.Time { return lt.survey.NextTimer() }
