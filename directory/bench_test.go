@@ -11,11 +11,11 @@ import (
 func BenchmarkWarmQuery(b *testing.B) {
 	for _, limit := range []int{1, 16} {
 		b.Run(fmt.Sprint(limit), func(b *testing.B) {
-			holder, asker := newDirectory(Config{}), New(Config{Self: "asker"}, rand.New(rand.NewPCG(1, 2)))
+			keeps, asker := newDirectory(Config{}), New(Config{Self: "asker"}, rand.New(rand.NewPCG(1, 2)))
 			for i := range 60 {
-				holder.keeper.keep(0, quoteAt(fmt.Sprint("s", i), grid.Price(i), 1, 0), &Copy{Cell: root(Price)})
+				keeps.holder.keep(0, quoteAt(fmt.Sprint("s", i), grid.Price(i), 1, 0), &Copy{Cell: root(Price)})
 			}
-			holder.keeper.holding(root(Price)).upkeep.standing = mature
+			keeps.holder.holding(root(Price)).upkeep.standing = mature
 			var out, back grid.Outbox
 			asker.Find(0, Query{Limit: limit}, &out)
 			asker.Step(0, &grid.Closest{Key: out.Keys[0], Peers: []grid.SiteID{"me"}}, &out)
@@ -23,7 +23,7 @@ func BenchmarkWarmQuery(b *testing.B) {
 			round := func() {
 				scan.Message = out.Sends[0].Message
 				out.Reset()
-				holder.Step(1, &scan, &back)
+				keeps.Step(1, &scan, &back)
 				page.Message = back.Sends[0].Message
 				back.Reset()
 				asker.Step(1, &page, &out)

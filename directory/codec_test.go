@@ -125,7 +125,7 @@ func TestFullPageFitsAFrame(t *testing.T) {
 	})
 	t.Logf("the largest quote takes %d bytes signed", len(largest.Sealed))
 	d := New(Config{Self: "me"}, newNetwork(t, 1, Config{}).rng)
-	h := d.keeper.hold(0, root(Price))
+	h := d.holder.hold(0, root(Price))
 	for i := range 200 { // as large as quotes may ever become
 		q := *largest
 		q.Sealed = bytes.Repeat([]byte{1}, quoteBytesMax)
@@ -147,7 +147,7 @@ func TestFullPageFitsAFrame(t *testing.T) {
 		{Cell: root(Price), Limit: PageMax},
 		{Cell: root(Price), Limit: PageMax, Filter: Filter{ProcessorsMin: 1}, Descending: true, At: trie.Last()},
 	} {
-		p := d.keeper.onScan(0, "asker", &m)
+		p := d.holder.onScan(0, "asker", &m)
 		if m.Descending { // from the last quotes on; those are behind the fences
 			p.Barren = h.barren(0, &m, &Page{})
 		}

@@ -18,7 +18,7 @@ import (
 //
 //	publisher  the own quote, and the copies of it at the holders of its cells
 //	seeker     the queries of this site
-//	keeper     the cells that this site holds for others
+//	holder     the cells that this site holds for others
 //	images     copies of hot cells that it holds as a mirror
 //	rings      who holds which cell; which sites are suspect
 //	guide      finds holders by asking those of cells above
@@ -29,7 +29,7 @@ type Directory struct {
 
 	rings     rings
 	guide     guide
-	keeper    keeper
+	holder    holder
 	images    images
 	publisher publisher
 	seeker    seeker
@@ -51,11 +51,11 @@ func New(cfg Config, rng *rand.Rand) *Directory {
 		d.maps[a] = trie.NewMap()
 	}
 	d.rings = newRings(&d.shared)
-	d.keeper = newKeeper(&d.shared, &d.rings, d.own)
-	d.guide = guide{shared: &d.shared, rings: &d.rings, keeper: &d.keeper}
-	d.images = images{shared: &d.shared, suspects: &d.rings.suspects, keeper: &d.keeper}
-	d.publisher = newPublisher(&d.shared, &d.rings, &d.guide, &d.keeper)
-	d.seeker = seeker{shared: &d.shared, rings: &d.rings, keeper: &d.keeper}
+	d.holder = newHolder(&d.shared, &d.rings, d.own)
+	d.guide = guide{shared: &d.shared, rings: &d.rings, holder: &d.holder}
+	d.images = images{shared: &d.shared, suspects: &d.rings.suspects, holder: &d.holder}
+	d.publisher = newPublisher(&d.shared, &d.rings, &d.guide, &d.holder)
+	d.seeker = seeker{shared: &d.shared, rings: &d.rings, holder: &d.holder}
 	d.gossip = newGossip(&d.shared)
 	return d
 }
@@ -81,7 +81,7 @@ func (d *Directory) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 
 // NextTimer returns when Step next needs a grid.Tick, and grid.Never if it needs none.
 func (d *Directory) NextTimer() grid.Time {
-	return min(d.publisher.next(), d.keeper.upkeepAt, d.requests.next(), d.gossip.next, d.seeker.next())
+	return min(d.publisher.next(), d.holder.upkeepAt, d.requests.next(), d.gossip.next, d.seeker.next())
 }
 
 // SetQuote publishes what the site offers from now on. Everything up to Foreign is
@@ -154,7 +154,7 @@ func (d *Directory) tick(now grid.Time, out *grid.Outbox) {
 	}
 	d.seeker.tick(now, out)
 	d.publisher.tick(now, out)
-	d.keeper.tick(now, out)
+	d.holder.tick(now, out)
 	d.gossip.tick(now, out)
 }
 
@@ -165,21 +165,21 @@ func (d *Directory) deliver(now grid.Time, from grid.SiteID, message grid.Messag
 	}
 	switch m := message.(type) {
 	case *Publish:
-		d.keeper.onPublish(now, from, m, out)
+		d.holder.onPublish(now, from, m, out)
 	case *Withdraw:
-		d.keeper.onWithdraw(now, from, m, out)
+		d.holder.onWithdraw(now, from, m, out)
 	case *Published:
 		for i := range m.Receipts {
 			d.publisher.onReceipt(now, from, m.Sequence, &m.Receipts[i], out)
 		}
 	case *Scan:
 		if m.Limit == 0 {
-			d.keeper.compared(now, from, m.Cell, out)
+			d.holder.compared(now, from, m.Cell, out)
 		}
 		if m.Via != "" {
 			d.images.onScan(now, from, m, out)
 		} else {
-			out.Send(from, d.keeper.onScan(now, from, m))
+			out.Send(from, d.holder.onScan(now, from, m))
 		}
 	case *Page:
 		if m.Token == 0 {
@@ -189,10 +189,10 @@ func (d *Directory) deliver(now grid.Time, from grid.SiteID, message grid.Messag
 			d.answered(now, r, m, out)
 		}
 	case *Report:
-		d.keeper.onReport(now, from, m, out)
+		d.holder.onReport(now, from, m, out)
 	case *Reported:
 		if r, ok := d.requests.take(m.Token, from); ok && (r.purpose == forWay || r.purpose == forKeep) {
-			d.keeper.onReported(now, r, m, out)
+			d.holder.onReported(now, r, m, out)
 		}
 	case *LoadReport:
 		d.gossip.onLoad(now, from, &m.Load)
@@ -205,7 +205,7 @@ func (d *Directory) answered(now grid.Time, r request, p *Page, out *grid.Outbox
 	case forScan:
 		d.seeker.onPage(now, r, p, out)
 	case forSum:
-		d.keeper.onSum(now, r, p)
+		d.holder.onSum(now, r, p)
 	case forHint:
 		d.goOn(now, d.guide.onPage(now, r.cell, p, out), out)
 	case forImage:
@@ -246,7 +246,7 @@ func (d *Directory) unanswered(now grid.Time, r request, certain bool, out *grid
 	case forImage:
 		d.images.onPage(now, r, nil, out)
 	default:
-		d.keeper.unanswered(now, r)
+		d.holder.unanswered(now, r)
 	}
 }
 
@@ -265,6 +265,6 @@ func (d *Directory) own(now grid.Time, sequence uint64, r *Receipt, out *grid.Ou
 
 // post sends what the parts have collected during a call.
 func (d *Directory) post(out *grid.Outbox) {
-	d.keeper.postVoids(out)
+	d.holder.postVoids(out)
 	d.publisher.post(out)
 }

@@ -7,7 +7,7 @@ import "gridnode/grid"
 type guide struct {
 	*shared
 	rings  *rings
-	keeper *keeper       // for the cells that this site holds itself
+	holder *holder       // for the cells that this site holds itself
 	sites  []grid.SiteID // reused
 }
 
@@ -30,7 +30,7 @@ func (g *guide) lead(now grid.Time, c cell, out *grid.Outbox) {
 		return
 	}
 	r.guided = int(above.Length) + 1
-	if h := g.keeper.holding(from.cell); h != nil {
+	if h := g.holder.holding(from.cell); h != nil {
 		for _, hint := range h.hints(c.Bits, false, nil) {
 			g.rings.hint(now, cell{c.attribute, hint.Cell}, hint.Holders)
 		}

@@ -111,7 +111,7 @@ func TestGuideThatLeadsNowhere(t *testing.T) {
 func TestGuideIsSpared(t *testing.T) {
 	d, cells, out := guided(t)
 	d.rings.list[root(Price)].peers[0] = d.cfg.Self
-	d.keeper.note(0, "x", &Report{Cell: root(Price), Child: cells[0].Prefix, Holders: []grid.SiteID{"x", "y"}})
+	d.holder.note(0, "x", &Report{Cell: root(Price), Child: cells[0].Prefix, Holders: []grid.SiteID{"x", "y"}})
 	d.guide.lead(0, cells[0], out)
 	if r := d.rings.list[cells[0]]; len(out.Sends) != 0 || !slices.Equal(r.peers, []grid.SiteID{"x", "y"}) {
 		t.Errorf("a holder of the root sent %d messages and knows %v", len(out.Sends), r.peers)

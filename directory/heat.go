@@ -81,7 +81,7 @@ func even(wanted, replicas int) int {
 }
 
 // mirrors returns who is to be asked in this holder's stead as well.
-func (k *keeper) mirrors(now grid.Time, h *holding) (sites []grid.SiteID) {
+func (k *holder) mirrors(now grid.Time, h *holding) (sites []grid.SiteID) {
 	r := k.rings.list[h.cell]
 	if h.heat.named == 0 || r == nil || !k.rings.isHolder(r) {
 		return nil
@@ -95,7 +95,7 @@ func (k *keeper) mirrors(now grid.Time, h *holding) (sites []grid.SiteID) {
 }
 
 // fillCopy adds to a page for a mirror what it needs to answer as this site does.
-func (k *keeper) fillImage(now grid.Time, from grid.SiteID, h *holding, m *Scan, p *Page) {
+func (k *holder) fillImage(now grid.Time, from grid.SiteID, h *holding, m *Scan, p *Page) {
 	c := &h.heat.mirrors
 	*c = slices.DeleteFunc(*c, func(x mirror) bool { return x.site == from || x.until <= now })
 	if len(*c) < mirrorsMax {
@@ -121,7 +121,7 @@ func (k *keeper) fillImage(now grid.Time, from grid.SiteID, h *holding, m *Scan,
 }
 
 // void tells the mirrors that their images are out of date, at the end of the call.
-func (k *keeper) void(now grid.Time, h *holding) {
+func (k *holder) void(now grid.Time, h *holding) {
 	for _, c := range h.heat.mirrors {
 		if now < c.until {
 			k.voids = append(k.voids, voidLetter{c.site, h.cell})
@@ -137,7 +137,7 @@ type voidLetter struct {
 }
 
 // postVoids sends it.
-func (k *keeper) postVoids(out *grid.Outbox) {
+func (k *holder) postVoids(out *grid.Outbox) {
 	for _, l := range k.voids {
 		p := k.pages.New()
 		*p = Page{Cell: l.cell}

@@ -70,6 +70,24 @@ func (h *holding) lapsed(now grid.Time) bool {
 	return h.fences.Lapsed(now)
 }
 
+// expire drops what is over: copies (their publishers' counts go down) and fences.
+func (k *holder) expire(now grid.Time, h *holding) {
+	if h.lapsed(now) {
+		k.doubt(now, h)
+	}
+	kept := h.records[:0]
+	for _, e := range h.records {
+		if now < e.expires {
+			kept = append(kept, e)
+		} else {
+			k.uncount(e.quote.Site)
+		}
+	}
+	clear(h.records[len(kept):])
+	h.records = kept
+	h.fences.Expire(now)
+}
+
 // own yields the live quotes of the cell itself, in order.
 func (h *holding) own(now grid.Time, yield func(*record) bool) {
 	outside := h.fences.Sieve()

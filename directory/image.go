@@ -13,7 +13,7 @@ import (
 type images struct {
 	*shared
 	suspects *suspects
-	keeper   *keeper  // answers what this site need not mirror
+	holder   *holder  // answers what this site need not mirror
 	list     []*image // at most imagesMax
 }
 
@@ -43,13 +43,13 @@ type waiter struct {
 
 // onScan answers a scan in another holder's stead, now or when there is an image.
 func (im *images) onScan(now grid.Time, from grid.SiteID, m *Scan, out *grid.Outbox) {
-	if h := im.keeper.holding(m.Cell); m.Via == im.cfg.Self || m.Limit == 0 || m.Image || h != nil && h.isMature() {
-		out.Send(from, im.keeper.onScan(now, from, m))
+	if h := im.holder.holding(m.Cell); m.Via == im.cfg.Self || m.Limit == 0 || m.Image || h != nil && h.isMature() {
+		out.Send(from, im.holder.onScan(now, from, m))
 		return
 	}
 	c := im.imageOf(now, m)
 	if c == nil {
-		out.Send(from, im.keeper.onScan(now, from, m))
+		out.Send(from, im.holder.onScan(now, from, m))
 		return
 	}
 	c.usedAt = now
@@ -59,7 +59,7 @@ func (im *images) onScan(now grid.Time, from grid.SiteID, m *Scan, out *grid.Out
 		return
 	}
 	if len(c.waiting) >= mirrorWaitMax {
-		out.Send(from, im.keeper.onScan(now, from, m)) // says that this site does not hold the cell
+		out.Send(from, im.holder.onScan(now, from, m)) // says that this site does not hold the cell
 		return
 	}
 	c.waiting = append(c.waiting, waiter{from, *m})

@@ -9,7 +9,7 @@ import (
 
 // onPublish stores the copies of a quote and answers about those whose site wants
 // to know or has to do something.
-func (k *keeper) onPublish(now grid.Time, from grid.SiteID, m *Publish, out *grid.Outbox) {
+func (k *holder) onPublish(now grid.Time, from grid.SiteID, m *Publish, out *grid.Outbox) {
 	if m.Quote.Site != from || len(m.Copies) > CopiesMax {
 		k.counts.Rejected++
 		return
@@ -28,21 +28,21 @@ func (k *keeper) onPublish(now grid.Time, from grid.SiteID, m *Publish, out *gri
 }
 
 // answer sends receipts, which belong to the message from then on.
-func (k *keeper) answer(to grid.SiteID, sequence uint64, receipts []Receipt, out *grid.Outbox) {
+func (k *holder) answer(to grid.SiteID, sequence uint64, receipts []Receipt, out *grid.Outbox) {
 	m := k.answers.New()
 	*m = Published{Sequence: sequence, Receipts: receipts}
 	out.Send(to, m)
 }
 
 // answerOne sends one receipt.
-func (k *keeper) answerOne(to grid.SiteID, sequence uint64, r Receipt, out *grid.Outbox) {
+func (k *holder) answerOne(to grid.SiteID, sequence uint64, r Receipt, out *grid.Outbox) {
 	receipts := append(k.receiptChunk(), r)
 	k.receiptSpace = k.receiptSpace[1:]
 	k.answer(to, sequence, receipts, out)
 }
 
 // keep stores a quote in a cell, or says where it belongs.
-func (k *keeper) keep(now grid.Time, q *Quote, m *Copy) Receipt {
+func (k *holder) keep(now grid.Time, q *Quote, m *Copy) Receipt {
 	reply := Receipt{Cell: m.Cell}
 	at := q.at(m.Cell.attribute)
 	if q.Withdrawn || !k.timely(now, q) || !m.Cell.Contains(at) || m.Spare && !m.Cell.Covers(m.Skip) {
@@ -102,7 +102,7 @@ func (k *keeper) keep(now grid.Time, q *Quote, m *Copy) Receipt {
 }
 
 // onWithdraw drops a site's copy of its quote and says so.
-func (k *keeper) onWithdraw(now grid.Time, from grid.SiteID, m *Withdraw, out *grid.Outbox) {
+func (k *holder) onWithdraw(now grid.Time, from grid.SiteID, m *Withdraw, out *grid.Outbox) {
 	if m.Quote.Site != from {
 		k.counts.Rejected++
 		return
@@ -111,7 +111,7 @@ func (k *keeper) onWithdraw(now grid.Time, from grid.SiteID, m *Withdraw, out *g
 }
 
 // drop drops a copy.
-func (k *keeper) drop(now grid.Time, m *Withdraw) Receipt {
+func (k *holder) drop(now grid.Time, m *Withdraw) Receipt {
 	reply := Receipt{Cell: m.Cell, Gone: true}
 	q := m.Quote
 	if !k.timely(now, q) {
@@ -137,7 +137,7 @@ func (k *keeper) drop(now grid.Time, m *Withdraw) Receipt {
 }
 
 // timely reports whether a quote is neither expired nor issued in the future.
-func (k *keeper) timely(now grid.Time, q *Quote) bool {
+func (k *holder) timely(now grid.Time, q *Quote) bool {
 	if q.Issued > now+skewMax || q.Expires() <= now {
 		k.counts.Rejected++
 		return false
@@ -146,7 +146,7 @@ func (k *keeper) timely(now grid.Time, q *Quote) bool {
 }
 
 // onReport notes that a cell exists and says so.
-func (k *keeper) onReport(now grid.Time, from grid.SiteID, m *Report, out *grid.Outbox) {
+func (k *holder) onReport(now grid.Time, from grid.SiteID, m *Report, out *grid.Outbox) {
 	reply := k.reporteds.New()
 	*reply = k.note(now, from, m)
 	out.Send(from, reply)
@@ -154,7 +154,7 @@ func (k *keeper) onReport(now grid.Time, from grid.SiteID, m *Report, out *grid.
 
 // note notes that a cell exists which one that is held here covers, or says
 // which cell between them is to know of it instead.
-func (k *keeper) note(now grid.Time, from grid.SiteID, m *Report) Reported {
+func (k *holder) note(now grid.Time, from grid.SiteID, m *Report) Reported {
 	reply := Reported{Token: m.Token}
 	h := k.hold(now, m.Cell)
 	if h == nil || !m.Cell.Covers(m.Child) {
@@ -184,7 +184,7 @@ func (k *keeper) note(now grid.Time, from grid.SiteID, m *Report) Reported {
 
 // raise makes the holder of a cell report at once if what the cell has now exceeds
 // what this site has said of it.
-func (k *keeper) raise(now grid.Time, h *holding, s trie.Summary) {
+func (k *holder) raise(now grid.Time, h *holding, s trie.Summary) {
 	if h.upkeep.word.raise(s) {
 		k.hurry(h, max(now, h.upkeep.last+k.cfg.Timeout/4))
 	}
@@ -192,7 +192,7 @@ func (k *keeper) raise(now grid.Time, h *holding, s trie.Summary) {
 
 // reconsiderSummary makes the holder of a cell report at once if what a cell below
 // has, or that this is not known, shows that it has said too little.
-func (k *keeper) reconsiderSummary(now grid.Time, h *holding, f *trie.Fence) {
+func (k *holder) reconsiderSummary(now grid.Time, h *holding, f *trie.Fence) {
 	s, ok := f.Summary(now)
 	if ok {
 		k.raise(now, h, s)

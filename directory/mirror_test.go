@@ -53,7 +53,7 @@ func most(pages map[grid.SiteID]int) (most, all int) {
 func TestHotCellIsMirrored(t *testing.T) {
 	n, holders := hot(t, 1)
 	for _, id := range holders {
-		if h := n.byID[id].dir.keeper.holding(root(Price)); len(n.byID[id].dir.keeper.mirrors(n.now, h)) != mirrorsMax {
+		if h := n.byID[id].dir.holder.holding(root(Price)); len(n.byID[id].dir.holder.mirrors(n.now, h)) != mirrorsMax {
 			t.Fatalf("%s answers alone", id)
 		}
 	}
@@ -102,7 +102,7 @@ func TestMirrorsThatLie(t *testing.T) {
 			for _, id := range n.closest(root(Price).key(""), 20)[4:] {
 				if !slices.Contains(holders, id) {
 					n.lies[id] = func(p *Page) *Page {
-						if p.Token == 0 || len(p.Quotes) == 0 || n.byID[id].dir.keeper.holding(p.Cell) != nil {
+						if p.Token == 0 || len(p.Quotes) == 0 || n.byID[id].dir.holder.holding(p.Cell) != nil {
 							return p
 						}
 						shown++

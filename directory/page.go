@@ -12,7 +12,7 @@ const (
 
 // onScan returns the next quotes of a cell. For a cell that is not held here the
 // page says so.
-func (k *keeper) onScan(now grid.Time, from grid.SiteID, m *Scan) *Page {
+func (k *holder) onScan(now grid.Time, from grid.SiteID, m *Scan) *Page {
 	p := k.pages.New()
 	p.Token, p.Cell = m.Token, m.Cell
 	h := k.holding(m.Cell)

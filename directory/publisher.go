@@ -15,7 +15,7 @@ type publisher struct {
 	*shared
 	rings  *rings
 	guide  *guide
-	keeper *keeper // for the cells that this site holds itself
+	holder *holder // for the cells that this site holds itself
 
 	own         *Quote // nil before the first
 	changed     uint64 // sequence since which the own quote says what it says
@@ -27,8 +27,8 @@ type publisher struct {
 	sites       []grid.SiteID // reused
 }
 
-func newPublisher(sh *shared, rings *rings, guide *guide, keeper *keeper) publisher {
-	p := publisher{shared: sh, rings: rings, guide: guide, keeper: keeper, pace: pace{flushAt: grid.Never}, republishAt: grid.Never}
+func newPublisher(sh *shared, rings *rings, guide *guide, holder *holder) publisher {
+	p := publisher{shared: sh, rings: rings, guide: guide, holder: holder, pace: pace{flushAt: grid.Never}, republishAt: grid.Never}
 	for a := range p.listings {
 		p.listings[a].retry = grid.Never
 	}

@@ -201,7 +201,7 @@ func TestQuotesExpireAndAreRepublished(t *testing.T) {
 	n.run(10 * grid.Hour)
 	n.check(n.sites[11], Query{Attribute: Free})
 	for _, s := range n.sites[5:] {
-		if l := len(s.dir.keeper.holdings); l > 3 {
+		if l := len(s.dir.holder.holdings); l > 3 {
 			t.Errorf("%s still holds %d cells", s.id, l)
 		}
 	}

@@ -47,18 +47,18 @@ func TestHoldersConfirmEachOther(t *testing.T) {
 // A holder whom others contradict looks, but not for each of them.
 func TestContradictedHolderLooks(t *testing.T) {
 	d, r, _ := settledRing(t, "me", "b", "c", "d")
-	d.keeper.hold(0, root(Price))
+	d.holder.hold(0, root(Price))
 	r.until = grid.Hour
-	d.keeper.contradicted(grid.Second, root(Price), r.digest+1)
+	d.holder.contradicted(grid.Second, root(Price), r.digest+1)
 	if r.until != grid.Hour {
 		t.Error("looks again although it has just done so")
 	}
-	d.keeper.contradicted(grid.Minute, root(Price), r.digest)
-	d.keeper.contradicted(grid.Minute, root(Price), 0)
+	d.holder.contradicted(grid.Minute, root(Price), r.digest)
+	d.holder.contradicted(grid.Minute, root(Price), 0)
 	if r.until != grid.Hour {
 		t.Error("looks although nobody contradicts")
 	}
-	if d.keeper.contradicted(grid.Minute, root(Price), r.digest+1); r.until != grid.Minute {
+	if d.holder.contradicted(grid.Minute, root(Price), r.digest+1); r.until != grid.Minute {
 		t.Error("does not look")
 	}
 }
@@ -87,10 +87,10 @@ func TestHintsComeInOrder(t *testing.T) {
 	}
 	for i, x := range cells {
 		site := grid.SiteID(rune('a' + i))
-		d.keeper.note(0, site, &Report{Cell: root(Price), Child: x, Holders: []grid.SiteID{site, "other"}})
+		d.holder.note(0, site, &Report{Cell: root(Price), Child: x, Holders: []grid.SiteID{site, "other"}})
 	}
-	d.keeper.note(0, "liar", &Report{Cell: root(Price), Child: cells[1], Holders: []grid.SiteID{"accomplice"}})
-	h := d.keeper.holding(root(Price))
+	d.holder.note(0, "liar", &Report{Cell: root(Price), Child: cells[1], Holders: []grid.SiteID{"accomplice"}})
+	h := d.holder.holding(root(Price))
 	for _, tt := range []struct {
 		at   trie.Position
 		down bool

@@ -8,7 +8,7 @@ import (
 )
 
 // plan finds out when the earliest round is due.
-func (k *keeper) plan() {
+func (k *holder) plan() {
 	k.upkeepAt = grid.Never
 	for _, h := range k.holdings {
 		k.upkeepAt = min(k.upkeepAt, h.upkeep.next)
@@ -16,7 +16,7 @@ func (k *keeper) plan() {
 }
 
 // tick does the rounds that are due.
-func (k *keeper) tick(now grid.Time, out *grid.Outbox) {
+func (k *holder) tick(now grid.Time, out *grid.Outbox) {
 	if k.upkeepAt > now {
 		return
 	}
@@ -40,7 +40,7 @@ func (k *keeper) tick(now grid.Time, out *grid.Outbox) {
 }
 
 // inspect does one round for a cell.
-func (k *keeper) inspect(now grid.Time, h *holding, out *grid.Outbox) {
+func (k *holder) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 	u := &h.upkeep
 	u.begin(now, k.shared)
 	r := k.rings.get(now, h.cell, out)
@@ -74,7 +74,7 @@ func (k *keeper) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 }
 
 // chase tells the sites of strays where their quotes belong.
-func (k *keeper) chase(now grid.Time, h *holding, out *grid.Outbox) {
+func (k *holder) chase(now grid.Time, h *holding, out *grid.Outbox) {
 	if h.fences.Len() == 0 {
 		return
 	}
@@ -95,7 +95,7 @@ func (k *keeper) chase(now grid.Time, h *holding, out *grid.Outbox) {
 }
 
 // compare asks another holder how the cell stands there.
-func (k *keeper) compare(now grid.Time, h *holding, site grid.SiteID, out *grid.Outbox) {
+func (k *holder) compare(now grid.Time, h *holding, site grid.SiteID, out *grid.Outbox) {
 	if site == k.cfg.Self {
 		return
 	}
@@ -110,7 +110,7 @@ func (k *keeper) compare(now grid.Time, h *holding, site grid.SiteID, out *grid.
 
 // displace lets the site know that was a holder if this one is new: it gets no new
 // quotes any more.
-func (k *keeper) displace(h *holding, r *ring, holders []grid.SiteID, out *grid.Outbox) {
+func (k *holder) displace(h *holding, r *ring, holders []grid.SiteID, out *grid.Outbox) {
 	i := slices.IndexFunc(r.peers, func(p grid.SiteID) bool { return p != k.cfg.Self && !slices.Contains(holders, p) })
 	if i >= 0 {
 		m := k.scans.New()
@@ -121,7 +121,7 @@ func (k *keeper) displace(h *holding, r *ring, holders []grid.SiteID, out *grid.
 
 // compared takes notice that another site thinks that it holds a cell, too. If this
 // one did not know, it may not be a holder any more.
-func (k *keeper) compared(now grid.Time, from grid.SiteID, c cell, out *grid.Outbox) {
+func (k *holder) compared(now grid.Time, from grid.SiteID, c cell, out *grid.Outbox) {
 	h, r := k.holding(c), k.rings.list[c]
 	if h == nil || r == nil || slices.Contains(r.peers[:min(len(r.peers), k.cfg.Replicas)], from) {
 		return
@@ -135,7 +135,7 @@ func (k *keeper) compared(now grid.Time, from grid.SiteID, c cell, out *grid.Out
 
 // report reports the cell to a holder of the cell that the route leads to, or, once
 // that is known to be the parent, to all of them.
-func (k *keeper) report(now grid.Time, h *holding, out *grid.Outbox) {
+func (k *holder) report(now grid.Time, h *holding, out *grid.Outbox) {
 	u := &h.upkeep
 	r := k.rings.get(now, cell{h.cell.attribute, u.route.way}, out)
 	if !r.usable(now) {
@@ -175,7 +175,7 @@ func (k *keeper) report(now grid.Time, h *holding, out *grid.Outbox) {
 }
 
 // question enters a question of the round among the requests.
-func (k *keeper) question(now grid.Time, h *holding, why purpose, site grid.SiteID) (token uint64) {
+func (k *holder) question(now grid.Time, h *holding, why purpose, site grid.SiteID) (token uint64) {
 	token = k.requests.add(request{purpose: why, site: site, cell: h.cell, round: h.upkeep.round.number, deadline: now + k.cfg.Timeout})
 	if token == 0 {
 		h.upkeep.round.differs, h.upkeep.round.strays = true, true
@@ -186,7 +186,7 @@ func (k *keeper) question(now grid.Time, h *holding, why purpose, site grid.Site
 }
 
 // asker returns the holding that a request was made for, if that round goes on.
-func (k *keeper) asker(q request) *holding {
+func (k *holder) asker(q request) *holding {
 	h := k.holding(q.cell)
 	if h == nil || h.upkeep.round.number != q.round || h.upkeep.round.open == 0 {
 		return nil
@@ -195,7 +195,7 @@ func (k *keeper) asker(q request) *holding {
 }
 
 // onSum takes another holder's word of how the cell stands there.
-func (k *keeper) onSum(now grid.Time, q request, p *Page) {
+func (k *holder) onSum(now grid.Time, q request, p *Page) {
 	if h := k.asker(q); h != nil {
 		count, sum := h.stand(now)
 		h.upkeep.round.differs = h.upkeep.round.differs || !p.Held || p.Count != count || p.Sum != sum || p.HasFences
@@ -204,7 +204,7 @@ func (k *keeper) onSum(now grid.Time, q request, p *Page) {
 }
 
 // onReported takes the answer to a report.
-func (k *keeper) onReported(now grid.Time, q request, p *Reported, out *grid.Outbox) {
+func (k *holder) onReported(now grid.Time, q request, p *Reported, out *grid.Outbox) {
 	h := k.asker(q)
 	if h == nil {
 		return
@@ -234,7 +234,7 @@ func (k *keeper) onReported(now grid.Time, q request, p *Reported, out *grid.Out
 }
 
 // unanswered notes that a question went unanswered.
-func (k *keeper) unanswered(now grid.Time, q request) {
+func (k *holder) unanswered(now grid.Time, q request) {
 	if h := k.asker(q); h != nil {
 		if q.purpose == forSum {
 			h.upkeep.round.differs = true
@@ -250,6 +250,6 @@ func (k *keeper) unanswered(now grid.Time, q request) {
 }
 
 // conclude notes that a question of the round is done with.
-func (k *keeper) conclude(now grid.Time, h *holding) {
+func (k *holder) conclude(now grid.Time, h *holding) {
 	h.upkeep.conclude(now, h.cell.IsRoot(), k.cfg.Lifetime)
 }

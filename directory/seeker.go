@@ -20,7 +20,7 @@ const (
 type seeker struct {
 	*shared
 	rings  *rings
-	keeper *keeper // for the cells that this site holds itself
+	holder *holder // for the cells that this site holds itself
 
 	queries   map[QueryID]*query
 	deadlines []QueryID // in order of their deadlines, from overdueAt on; some are finished

@@ -57,7 +57,7 @@ func (pub *publisher) sendPlace(now grid.Time, p *place, how voice, safe bool, r
 			c.has, c.deadline = c.sent, 0
 		}
 		if c.site == pub.cfg.Self {
-			*reply, kept = pub.keeper.keep(now, pub.own, &m), true
+			*reply, kept = pub.holder.keep(now, pub.own, &m), true
 			continue
 		}
 		pub.write(c.site, m)
@@ -147,7 +147,7 @@ func (pub *publisher) leave(now grid.Time, l *listing, out *grid.Outbox) {
 
 // withdrawOwn drops the copy that this site has of its own quote.
 func (pub *publisher) withdrawOwn(now grid.Time, p *place) bool {
-	pub.keeper.drop(now, &Withdraw{Cell: p.cell, Quote: pub.own, Moved: p.moved, To: p.to})
+	pub.holder.drop(now, &Withdraw{Cell: p.cell, Quote: pub.own, Moved: p.moved, To: p.to})
 	return true
 }
 

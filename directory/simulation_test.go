@@ -210,7 +210,7 @@ func TestCellsSplitAndMerge(t *testing.T) {
 func (n *network) cells(a Attribute) int {
 	cells := map[cell]bool{}
 	for _, s := range n.sites {
-		for _, h := range s.dir.keeper.holdings {
+		for _, h := range s.dir.holder.holdings {
 			if h.cell.attribute == a && !s.down {
 				cells[h.cell] = true
 			}

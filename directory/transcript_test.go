@@ -133,7 +133,7 @@ func (n *network) cellsOf(a Attribute, trace *strings.Builder) {
 		if s.down {
 			continue
 		}
-		for _, h := range s.dir.keeper.holdings {
+		for _, h := range s.dir.holder.holdings {
 			if h.cell.attribute != a {
 				continue
 			}

@@ -23,7 +23,7 @@ func (sk *seeker) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool)
 		if slices.Contains(sk.sites, sk.cfg.Self) && !slices.Contains(v.asked, sk.cfg.Self) {
 			v.asked = append(v.asked, sk.cfg.Self)
 			scan := sk.scan(q, r)
-			p := sk.keeper.onScan(now, sk.cfg.Self, &scan)
+			p := sk.holder.onScan(now, sk.cfg.Self, &scan)
 			sk.weigh(now, q, p, p.Mature)
 			continue // before anybody else is asked: it costs nothing
 		}

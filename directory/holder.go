@@ -19,10 +19,10 @@ const (
 	crowdFactor  = 4      // a cell keeps at most this many times Config.CellMax copies
 )
 
-// keeper holds cells for others. It takes publications, scans and reports of cells below,
+// holder holds cells for others. It takes publications, scans and reports of cells below,
 // and answers them; it puts out what upkeep asks and reports itself. Its timer is the
 // next round of upkeep of one of its cells.
-type keeper struct {
+type holder struct {
 	*shared
 	rings *rings
 	own   func(now grid.Time, sequence uint64, r *Receipt, out *grid.Outbox) // what it has to tell this site about its own quote
@@ -36,25 +36,25 @@ type keeper struct {
 	due      []*holding    // reused by tick
 }
 
-func newKeeper(sh *shared, rings *rings, own func(grid.Time, uint64, *Receipt, *grid.Outbox)) keeper {
-	return keeper{shared: sh, rings: rings, own: own, upkeepAt: grid.Never}
+func newHolder(sh *shared, rings *rings, own func(grid.Time, uint64, *Receipt, *grid.Outbox)) holder {
+	return holder{shared: sh, rings: rings, own: own, upkeepAt: grid.Never}
 }
 
 // holding returns a cell held here, or nil.
-func (k *keeper) holding(c cell) *holding {
+func (k *holder) holding(c cell) *holding {
 	if i, ok := k.seek(c); ok {
 		return k.holdings[i]
 	}
 	return nil
 }
 
-func (k *keeper) seek(c cell) (int, bool) {
+func (k *holder) seek(c cell) (int, bool) {
 	return slices.BinarySearchFunc(k.holdings, c, func(h *holding, c cell) int { return h.cell.compare(c) })
 }
 
 // hold returns a cell, which this site holds from now on, or nil if it holds as
 // many as it can.
-func (k *keeper) hold(now grid.Time, c cell) *holding {
+func (k *holder) hold(now grid.Time, c cell) *holding {
 	i, ok := k.seek(c)
 	if ok {
 		return k.holdings[i]
@@ -70,7 +70,7 @@ func (k *keeper) hold(now grid.Time, c cell) *holding {
 }
 
 // doubt makes the holder of a cell prove anew that it has all of its quotes.
-func (k *keeper) doubt(now grid.Time, h *holding) {
+func (k *holder) doubt(now grid.Time, h *holding) {
 	h.upkeep.prove(now, k.shared)
 	k.upkeepAt = min(k.upkeepAt, h.upkeep.next)
 	if r := k.rings.list[h.cell]; r != nil {
@@ -79,31 +79,13 @@ func (k *keeper) doubt(now grid.Time, h *holding) {
 }
 
 // hurry brings the next round of a cell forward.
-func (k *keeper) hurry(h *holding, at grid.Time) {
+func (k *holder) hurry(h *holding, at grid.Time) {
 	h.upkeep.next = min(h.upkeep.next, at)
 	k.upkeepAt = min(k.upkeepAt, h.upkeep.next)
 }
 
-// expire drops what is over: copies (their publishers' counts go down) and fences.
-func (k *keeper) expire(now grid.Time, h *holding) {
-	if h.lapsed(now) {
-		k.doubt(now, h)
-	}
-	kept := h.records[:0]
-	for _, e := range h.records {
-		if now < e.expires {
-			kept = append(kept, e)
-		} else {
-			k.uncount(e.quote.Site)
-		}
-	}
-	clear(h.records[len(kept):])
-	h.records = kept
-	h.fences.Expire(now)
-}
-
 // count notes one more copy of a site's quotes, unless there are too many.
-func (k *keeper) count(site grid.SiteID) bool {
+func (k *holder) count(site grid.SiteID) bool {
 	if k.recorded >= recordsMax || k.perSite[site] >= publisherMax {
 		return false
 	}
@@ -115,7 +97,7 @@ func (k *keeper) count(site grid.SiteID) bool {
 	return true
 }
 
-func (k *keeper) uncount(site grid.SiteID) {
+func (k *holder) uncount(site grid.SiteID) {
 	k.recorded--
 	if k.perSite[site]--; k.perSite[site] == 0 {
 		delete(k.perSite, site)
@@ -124,7 +106,7 @@ func (k *keeper) uncount(site grid.SiteID) {
 
 // contradicted notes what another site knows of who holds a cell that is held here. If
 // that is not the same, the router is asked again soon, but not for each such word.
-func (k *keeper) contradicted(now grid.Time, c cell, digest uint64) {
+func (k *holder) contradicted(now grid.Time, c cell, digest uint64) {
 	if r := k.rings.list[c]; r != nil && digest != 0 && digest != r.digest && now-r.named > max(k.cfg.Timeout, k.cfg.Lifetime/64) {
 		r.until = min(r.until, now)
 		if h := k.holding(c); h != nil {

@@ -28,7 +28,7 @@ func quoteAt(site string, price grid.Price, sequence uint64, issued grid.Time) *
 
 // held returns what a scan of a cell finds.
 func held(d *Directory, now grid.Time, c cell) (ids []grid.SiteID) {
-	for _, q := range d.keeper.onScan(now, "asker", &Scan{Cell: c, Limit: PageMax}).Quotes {
+	for _, q := range d.holder.onScan(now, "asker", &Scan{Cell: c, Limit: PageMax}).Quotes {
 		ids = append(ids, q.Site)
 	}
 	return ids
@@ -55,12 +55,12 @@ func TestHolderAgainstMap(t *testing.T) {
 				newest[q.Site] = q
 			}
 			if rapid.IntRange(0, 3).Draw(t, "withdraw") == 0 {
-				d.keeper.drop(now, &Withdraw{Cell: root(Price), Quote: q})
+				d.holder.drop(now, &Withdraw{Cell: root(Price), Quote: q})
 				if s := stored[q.Site]; valid && s != nil && s.Sequence <= q.Sequence {
 					delete(stored, q.Site)
 				}
 			} else {
-				reply := d.keeper.keep(now, q, &Copy{Cell: root(Price)})
+				reply := d.holder.keep(now, q, &Copy{Cell: root(Price)})
 				if reply.Refused == valid {
 					t.Fatalf("at %v the quote %+v got %+v", now, q, reply)
 				}
@@ -83,7 +83,7 @@ func TestHolderAgainstMap(t *testing.T) {
 				slices.Reverse(want)
 				at = trie.Last()
 			}
-			if p := d.keeper.onScan(now, "asker", &Scan{Cell: root(Price), At: at, Descending: down, Limit: PageMax}); !slices.Equal(p.Quotes, want) {
+			if p := d.holder.onScan(now, "asker", &Scan{Cell: root(Price), At: at, Descending: down, Limit: PageMax}); !slices.Equal(p.Quotes, want) {
 				t.Fatalf("at %v: %d quotes, want %d", now, len(p.Quotes), len(want))
 			}
 		}
@@ -93,12 +93,12 @@ func TestHolderAgainstMap(t *testing.T) {
 func TestPagesFollowEachOther(t *testing.T) {
 	d := newDirectory(Config{CellMax: cellMaxMax})
 	for i := range 100 {
-		d.keeper.keep(0, quoteAt(fmt.Sprint("s", i), grid.Price(i/3), 1, 0), &Copy{Cell: root(Price)})
+		d.holder.keep(0, quoteAt(fmt.Sprint("s", i), grid.Price(i/3), 1, 0), &Copy{Cell: root(Price)})
 	}
 	for _, down := range []bool{false, true} {
 		var got []grid.Price
 		for at, more := map[bool]trie.Position{false: trie.First(), true: trie.Last()}[down], true; more; {
-			p := d.keeper.onScan(0, "asker", &Scan{Cell: root(Price), At: at, Descending: down, Limit: 7, Filter: Filter{PriceMax: 30}})
+			p := d.holder.onScan(0, "asker", &Scan{Cell: root(Price), At: at, Descending: down, Limit: 7, Filter: Filter{PriceMax: 30}})
 			for _, q := range p.Quotes {
 				got = append(got, q.Price)
 				if at = q.at(Price).Next(); down {
@@ -134,7 +134,7 @@ func TestVoidQuotesAreRejected(t *testing.T) {
 			d := newDirectory(Config{})
 			q := quoteAt("a", 1, 1, now)
 			tt.change(q)
-			reply := d.keeper.keep(now, q, &Copy{Cell: root(Price)})
+			reply := d.holder.keep(now, q, &Copy{Cell: root(Price)})
 			if reply.Refused != tt.bad || (len(held(d, now, root(Price))) == 0) != tt.bad {
 				t.Errorf("refused %v, held %v", reply.Refused, held(d, now, root(Price)))
 			}
@@ -146,7 +146,7 @@ func TestVoidQuotesAreRejected(t *testing.T) {
 func TestLifeIsCountedFromOurClock(t *testing.T) {
 	d := newDirectory(Config{})
 	q := quoteAt("a", 1, 1, skewMax)
-	d.keeper.keep(0, q, &Copy{Cell: root(Price)})
+	d.holder.keep(0, q, &Copy{Cell: root(Price)})
 	if len(held(d, q.Lifetime-1, root(Price))) != 1 || len(held(d, q.Lifetime, root(Price))) != 0 {
 		t.Errorf("held at its end %v, after it %v", held(d, q.Lifetime-1, root(Price)), held(d, q.Lifetime, root(Price)))
 	}
@@ -156,10 +156,10 @@ func TestQuoteThatDoesNotBelongIntoTheCell(t *testing.T) {
 	d := newDirectory(Config{})
 	q := quoteAt("a", 5, 1, 0)
 	other := cell{Price, trie.PrefixOf(trie.Last(), 3)}
-	if reply := d.keeper.keep(0, q, &Copy{Cell: other}); !reply.Refused || len(d.keeper.holdings) != 0 {
-		t.Errorf("got %+v, holds %d cells", reply, len(d.keeper.holdings))
+	if reply := d.holder.keep(0, q, &Copy{Cell: other}); !reply.Refused || len(d.holder.holdings) != 0 {
+		t.Errorf("got %+v, holds %d cells", reply, len(d.holder.holdings))
 	}
-	if reply := d.keeper.keep(0, q, &Copy{Cell: root(Price), Spare: true, Skip: trie.Prefix{}}); !reply.Refused {
+	if reply := d.holder.keep(0, q, &Copy{Cell: root(Price), Spare: true, Skip: trie.Prefix{}}); !reply.Refused {
 		t.Errorf("a spare of the cell itself got %+v", reply)
 	}
 }
@@ -197,35 +197,35 @@ func TestHolderIsBounded(t *testing.T) {
 		q := quoteAt("a", 1<<20, 1, 0)
 		for i := range publisherMax + 1 {
 			c := cell{Price, trie.PrefixOf(q.at(Price), uint8(i))}
-			if reply := d.keeper.keep(0, q, &Copy{Cell: c}); reply.Refused != (i >= publisherMax) {
+			if reply := d.holder.keep(0, q, &Copy{Cell: c}); reply.Refused != (i >= publisherMax) {
 				t.Fatalf("copy %d: refused %v", i+1, reply.Refused)
 			}
 		}
-		if d.keeper.perSite["a"] != publisherMax || d.keeper.recorded != publisherMax {
-			t.Errorf("counts %d and %d", d.keeper.perSite["a"], d.keeper.recorded)
+		if d.holder.perSite["a"] != publisherMax || d.holder.recorded != publisherMax {
+			t.Errorf("counts %d and %d", d.holder.perSite["a"], d.holder.recorded)
 		}
-		for _, h := range slices.Clone(d.keeper.holdings) {
-			d.keeper.expire(grid.Hour, h)
+		for _, h := range slices.Clone(d.holder.holdings) {
+			d.holder.expire(grid.Hour, h)
 		}
-		if len(d.keeper.perSite) != 0 || d.keeper.recorded != 0 {
-			t.Errorf("after expiry %d publishers, %d records", len(d.keeper.perSite), d.keeper.recorded)
+		if len(d.holder.perSite) != 0 || d.holder.recorded != 0 {
+			t.Errorf("after expiry %d publishers, %d records", len(d.holder.perSite), d.holder.recorded)
 		}
 	})
 	t.Run("copies in one cell", func(t *testing.T) {
 		d := newDirectory(Config{CellMax: 8})
-		h := d.keeper.hold(0, root(Price))
+		h := d.holder.hold(0, root(Price))
 		for i := range 8 * crowdFactor {
 			h.put(record{at: trie.Position{Hi: uint64(i)}, quote: quoteAt(fmt.Sprint("s", i), 1, 1, 0), expires: grid.Hour})
 		}
-		if reply := d.keeper.keep(0, quoteAt("a", 1, 1, 0), &Copy{Cell: root(Price)}); !reply.Refused {
+		if reply := d.holder.keep(0, quoteAt("a", 1, 1, 0), &Copy{Cell: root(Price)}); !reply.Refused {
 			t.Errorf("a cell of %d copies took another one", len(h.records))
 		}
 	})
 	t.Run("copies in all", func(t *testing.T) {
 		d := newDirectory(Config{})
-		d.keeper.recorded = recordsMax - 1
+		d.holder.recorded = recordsMax - 1
 		for i, refused := range []bool{false, true} {
-			if reply := d.keeper.keep(0, quoteAt(fmt.Sprint("s", i), 1, 1, 0), &Copy{Cell: root(Price)}); reply.Refused != refused {
+			if reply := d.holder.keep(0, quoteAt(fmt.Sprint("s", i), 1, 1, 0), &Copy{Cell: root(Price)}); reply.Refused != refused {
 				t.Errorf("copy %d: refused %v", i, reply.Refused)
 			}
 		}
@@ -233,18 +233,18 @@ func TestHolderIsBounded(t *testing.T) {
 	t.Run("cells", func(t *testing.T) {
 		d := newDirectory(Config{})
 		for i := range holdingsMax + 10 {
-			d.keeper.note(0, "x", &Report{Cell: cell{Price, trie.PrefixOf(trie.Position{Hi: uint64(i) << 40}, 64)}, Child: trie.PrefixOf(trie.Position{Hi: uint64(i) << 40}, 65)})
+			d.holder.note(0, "x", &Report{Cell: cell{Price, trie.PrefixOf(trie.Position{Hi: uint64(i) << 40}, 64)}, Child: trie.PrefixOf(trie.Position{Hi: uint64(i) << 40}, 65)})
 		}
-		if len(d.keeper.holdings) != holdingsMax {
-			t.Errorf("holds %d cells", len(d.keeper.holdings))
+		if len(d.holder.holdings) != holdingsMax {
+			t.Errorf("holds %d cells", len(d.holder.holdings))
 		}
 	})
 	t.Run("fences", func(t *testing.T) {
 		d := newDirectory(Config{})
 		for i := range 1000 {
-			d.keeper.note(0, "x", &Report{Cell: root(Price), Child: trie.PrefixOf(trie.Position{Hi: uint64(i) << 48}, 30)})
+			d.holder.note(0, "x", &Report{Cell: root(Price), Child: trie.PrefixOf(trie.Position{Hi: uint64(i) << 48}, 30)})
 		}
-		if h := d.keeper.holding(root(Price)); h.fences.Len() > trie.FencesMax {
+		if h := d.holder.holding(root(Price)); h.fences.Len() > trie.FencesMax {
 			t.Errorf("%d fences", h.fences.Len())
 		}
 	})
@@ -289,19 +289,19 @@ func TestSplit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := newDirectory(Config{CellMax: 64})
 			for i := range 97 {
-				reply := d.keeper.keep(0, quoteAt(fmt.Sprint("s", i), price(i), 1, 0), &Copy{Cell: root(Price)})
+				reply := d.holder.keep(0, quoteAt(fmt.Sprint("s", i), price(i), 1, 0), &Copy{Cell: root(Price)})
 				if reply.Moved {
 					t.Fatalf("moved quote %d on to %v", i, reply.To)
 				}
 			}
-			h := d.keeper.holding(root(Price))
+			h := d.holder.holding(root(Price))
 			if n, _ := h.stand(0); n > 96 || h.fences.Len() == 0 {
 				t.Fatalf("%d own quotes, %d fences", n, h.fences.Len())
 			}
 			moved := 0
 			for i := range 97 { // each publishes again
 				q := quoteAt(fmt.Sprint("s", i), price(i), 2, 0)
-				if reply := d.keeper.keep(0, q, &Copy{Cell: root(Price)}); reply.Moved {
+				if reply := d.holder.keep(0, q, &Copy{Cell: root(Price)}); reply.Moved {
 					moved++
 					if !reply.To.Contains(q.at(Price)) || !slices.Contains(reply.Fences, reply.To) {
 						t.Fatalf("%v is sent to %v of %v", q.at(Price), reply.To, reply.Fences)
@@ -320,22 +320,22 @@ func TestSplit(t *testing.T) {
 func TestExpiryCastsDoubt(t *testing.T) {
 	for name, put := range map[string]func(d *Directory){
 		"copy": func(d *Directory) {
-			d.keeper.keep(0, quoteAt("a", 1, 1, 0), &Copy{Cell: root(Price)})
+			d.holder.keep(0, quoteAt("a", 1, 1, 0), &Copy{Cell: root(Price)})
 		},
 		"fence": func(d *Directory) {
-			d.keeper.note(0, "x", &Report{Cell: root(Price), Child: trie.PrefixOf(trie.First(), 3)})
+			d.holder.note(0, "x", &Report{Cell: root(Price), Child: trie.PrefixOf(trie.First(), 3)})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDirectory(Config{})
 			put(d)
-			d.keeper.keep(5*grid.Minute, quoteAt("b", 2, 1, 5*grid.Minute), &Copy{Cell: root(Price)})
-			d.keeper.holding(root(Price)).upkeep.standing = mature
+			d.holder.keep(5*grid.Minute, quoteAt("b", 2, 1, 5*grid.Minute), &Copy{Cell: root(Price)})
+			d.holder.holding(root(Price)).upkeep.standing = mature
 			end := 10 * grid.Minute
-			if p := d.keeper.onScan(end-1, "asker", &Scan{Cell: root(Price), Limit: 1}); !p.Mature {
+			if p := d.holder.onScan(end-1, "asker", &Scan{Cell: root(Price), Limit: 1}); !p.Mature {
 				t.Error("not mature before anything expired")
 			}
-			if p := d.keeper.onScan(end, "asker", &Scan{Cell: root(Price), Limit: 1}); p.Mature {
+			if p := d.holder.onScan(end, "asker", &Scan{Cell: root(Price), Limit: 1}); p.Mature {
 				t.Error("mature although something expired")
 			}
 		})
@@ -346,18 +346,18 @@ func TestExpiryCastsDoubt(t *testing.T) {
 // elsewhere by now. With an outer one something has died.
 func TestCoveredFenceLapsesQuietly(t *testing.T) {
 	d := newDirectory(Config{})
-	h := d.keeper.hold(0, root(Price))
+	h := d.holder.hold(0, root(Price))
 	inner, outer := trie.PrefixOf(trie.Position{Hi: 0x5 << 60}, 4), trie.PrefixOf(trie.Position{Hi: 0x4 << 60}, 2)
 	h.fences.Add(inner, grid.Minute)
 	h.fences.Add(outer, grid.Hour)
 	if h.upkeep.standing = mature; h.lapsed(2*grid.Minute) || !h.lapsed(grid.Hour) {
 		t.Errorf("lapsed with the inner fence: %v, with the outer one: %v", h.lapsed(2*grid.Minute), h.lapsed(grid.Hour))
 	}
-	if d.keeper.expire(2*grid.Minute, h); !h.isMature() || h.fences.Get(inner) != nil || h.fences.Get(outer) == nil {
+	if d.holder.expire(2*grid.Minute, h); !h.isMature() || h.fences.Get(inner) != nil || h.fences.Get(outer) == nil {
 		t.Errorf("mature %v, fences %v after the inner one expired", h.isMature(), h.fences)
 	}
 	h.fences.Add(inner, 3*grid.Hour)
-	if d.keeper.expire(2*grid.Hour, h); h.isMature() {
+	if d.holder.expire(2*grid.Hour, h); h.isMature() {
 		t.Error("mature although an outer fence expired")
 	}
 	if h.upkeep.standing = mature; !h.lapsed(3 * grid.Hour) {
@@ -369,7 +369,7 @@ func TestCoveredFenceLapsesQuietly(t *testing.T) {
 func TestHoldersCompareOuterFences(t *testing.T) {
 	inner, outer := trie.PrefixOf(trie.Position{Hi: 0x5 << 60}, 4), trie.PrefixOf(trie.Position{Hi: 0x4 << 60}, 2)
 	digest := func(fences ...trie.Prefix) uint64 {
-		h := newDirectory(Config{}).keeper.hold(0, root(Price))
+		h := newDirectory(Config{}).holder.hold(0, root(Price))
 		for _, f := range fences {
 			h.fences.Add(f, grid.Hour)
 		}
@@ -380,10 +380,10 @@ func TestHoldersCompareOuterFences(t *testing.T) {
 		differ bool
 	}{{nil, true}, {[]trie.Prefix{inner}, true}, {[]trie.Prefix{outer}, false}, {[]trie.Prefix{inner, outer}, false}} {
 		d := newDirectory(Config{})
-		h := d.keeper.hold(0, root(Price))
+		h := d.holder.hold(0, root(Price))
 		h.fences.Add(outer, grid.Hour)
 		h.fences.Add(inner, grid.Hour)
-		if p := d.keeper.onScan(0, "other", &Scan{Cell: root(Price), Fences: digest(tt.fences...)}); p.HasFences != tt.differ || len(p.Fences) > 0 {
+		if p := d.holder.onScan(0, "other", &Scan{Cell: root(Price), Fences: digest(tt.fences...)}); p.HasFences != tt.differ || len(p.Fences) > 0 {
 			t.Errorf("to who knows %v: differ %v, %d fences", tt.fences, p.HasFences, len(p.Fences))
 		}
 	}
