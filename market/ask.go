@@ -96,7 +96,7 @@ func (b *broker) remaining(now grid.Time, job *grid.Job) grid.Time {
 // watch sets p's timer to the earliest thing it waits for.
 func (b *broker) watch(p *placement) {
 	at := grid.Never
-	if p.lookup.finding || p.pausing {
+	if p.paging.finding || p.pausing {
 		at = p.wakeAt
 	}
 	for i := range p.asks {

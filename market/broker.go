@@ -77,7 +77,7 @@ func (b *broker) place(now grid.Time, in *Place, out *grid.Outbox) {
 // advance does the next thing for a job: it asks, waits, places or refuses.
 func (b *broker) advance(now grid.Time, p *placement, out *grid.Outbox) {
 	switch {
-	case p.lookup.finding || p.pausing:
+	case p.paging.finding || p.pausing:
 	case p.token != 0:
 		b.previewed(now, p, out)
 	default:
@@ -135,14 +135,14 @@ func (p *placement) must(ok bool, what string) {
 
 // exhausted ends a placement for which no site is left.
 func (b *broker) exhausted(now grid.Time, p *placement, out *grid.Outbox) {
-	if p.selects() && p.pages > 0 && len(p.quotes) <= 1 && p.lookup.failed == nil && !b.cfg.Quiet {
+	if p.selects() && p.pages > 0 && len(p.quotes) <= 1 && p.paging.failed == nil && !b.cfg.Quiet {
 		// Everybody is too narrow: name them, so that the user sees it.
-		p.lookup.all, p.view, p.end, p.lookup.last, p.pages = true, front, false, directory.Quote{}, 0
+		p.paging.all, p.stretch, p.end, p.paging.last, p.pages = true, front, false, directory.Quote{}, 0
 		b.find(now, p, out)
 		return
 	}
 	why := ReasonNoSite
-	if p.lookup.failed != nil {
+	if p.paging.failed != nil {
 		why = ReasonNoAnswer
 	}
 	b.refuse(now, p, why, out)
@@ -195,7 +195,7 @@ func (b *broker) placedAt(now grid.Time, p *placement, award Award, out *grid.Ou
 func (b *broker) refuse(now grid.Time, p *placement, why Reason, out *grid.Outbox) {
 	r := &Refused{Job: p.job.ID, Why: why, Verdicts: b.verdicts(now, p, ""), Messages: p.messages}
 	r.Earliest, r.Cheapest = Earliest(r.Verdicts), Cheapest(r.Verdicts)
-	r.Reason = r.describe(now, p.lookup.failed)
+	r.Reason = r.describe(now, p.paging.failed)
 	out.Local(r)
 	b.drop(now, p, out)
 }

@@ -41,7 +41,7 @@ func (l coordinated) Next(s *Search) Move {
 		return s.award(0)
 	}
 	m, passed := l.walk(s)
-	if m.Act == 0 && passed && (s.end || s.view == behind || s.pages >= s.limits().Pages) {
+	if m.Act == 0 && passed && (s.end || s.stretch == behind || s.pages >= s.limits().Pages) {
 		s.Marks[coordinatedPatient] = 1
 		m, _ = l.walk(s)
 	}

@@ -287,7 +287,7 @@ func (s *site) abandon(r *remoteJob) {
 	s.again(&Abandoned{Task: grid.TaskID{Job: r.job.ID, Epoch: r.award.Epoch}})
 }
 
-// schedule starts what the cluster allows, as node.Site does at a tick.
+// schedule starts what the cluster allows, as site.Site does at a tick.
 func (s *site) schedule() {
 	now := s.clock()
 	s.started = s.cluster.Schedule(now, s.started[:0])
@@ -359,7 +359,7 @@ func sortedIDs[V any](m map[grid.JobID]V) []grid.JobID {
 // crash stops the daemon; executions go on.
 func (s *site) crash() { s.up = false }
 
-// restart brings it back from what is durable, as node.Site.Recover does.
+// restart brings it back from what is durable, as site.Site.Recover does.
 func (s *site) restart() {
 	s.boot()
 	now := s.clock()
@@ -442,8 +442,8 @@ func (n *network) answerFinds(s *site) {
 		if len(open) == 0 {
 			return
 		}
-		slices.SortFunc(open, func(a, b *placement) int { return int(a.lookup.query) - int(b.lookup.query) })
-		found := &directory.Found{ID: open[0].lookup.query, Err: directory.ErrUnreachable}
+		slices.SortFunc(open, func(a, b *placement) int { return int(a.paging.query) - int(b.paging.query) })
+		found := &directory.Found{ID: open[0].paging.query, Err: directory.ErrUnreachable}
 		n.finds++
 		if !n.deaf {
 			found = n.answer(open[0])
@@ -457,10 +457,10 @@ func (n *network) answerFinds(s *site) {
 
 // answer looks a query up in the table of quotes.
 func (n *network) answer(p *placement) *directory.Found {
-	q := p.lookup.question
+	q := p.paging.question
 	var all []directory.Quote
 	for _, id := range n.order {
-		if quote, ok := n.quotes[id]; ok && q.Filter.Match(&quote) || q.After != nil && id == p.lookup.last.Site {
+		if quote, ok := n.quotes[id]; ok && q.Filter.Match(&quote) || q.After != nil && id == p.paging.last.Site {
 			all = append(all, quote)
 		}
 	}
@@ -484,10 +484,10 @@ func (n *network) answer(p *placement) *directory.Found {
 	case n.hashed && q.After != nil:
 		all = slices.DeleteFunc(all, func(quote directory.Quote) bool { return q.After.Passed(&quote, q.Descending) })
 	case q.After != nil:
-		at := slices.IndexFunc(all, func(quote directory.Quote) bool { return quote.Site == p.lookup.last.Site })
+		at := slices.IndexFunc(all, func(quote directory.Quote) bool { return quote.Site == p.paging.last.Site })
 		all = all[at+1:]
 	}
-	found := &directory.Found{ID: p.lookup.query, End: len(all) <= q.Limit, Certain: n.finds != n.unsure}
+	found := &directory.Found{ID: p.paging.query, End: len(all) <= q.Limit, Certain: n.finds != n.unsure}
 	found.Quotes = all[:min(len(all), q.Limit)]
 	return found
 }

@@ -8,7 +8,7 @@ import (
 // (Preview). It is used again for another job when it is done.
 type placement struct {
 	Search
-	lookup lookup
+	paging paging
 
 	timer    grid.Alarm[alarmed]
 	epoch    uint32
@@ -53,8 +53,8 @@ func (b *broker) drop(now grid.Time, p *placement, out *grid.Outbox) {
 	}
 	p.stopWaiting()
 	b.timers.Stop(&p.timer)
-	if p.lookup.finding {
-		delete(b.queries, p.lookup.query)
+	if p.paging.finding {
+		delete(b.queries, p.paging.query)
 	}
 	if p.token == 0 {
 		delete(b.placing, p.job.ID)
@@ -78,14 +78,14 @@ func (p *placement) due(a *Agent, now grid.Time, out *grid.Outbox) {
 	}
 	switch {
 	case p.wakeAt > now:
-	case p.lookup.finding:
-		delete(b.queries, p.lookup.query)
-		p.lookup.finding = false
+	case p.paging.finding:
+		delete(b.queries, p.paging.query)
+		p.paging.finding = false
 		b.notFound(now, p, errFindTimeout, out)
 		return
 	case p.pausing:
 		p.pausing = false
-		if p.lookup.failures > 0 {
+		if p.paging.failures > 0 {
 			b.find(now, p, out)
 			return
 		}

@@ -18,7 +18,7 @@ func (b *broker) previewed(now grid.Time, p *placement, out *grid.Outbox) {
 	if p.own < 0 {
 		b.addHome(now, p)
 	}
-	result := &PreviewResult{Verdicts: b.verdicts(now, p, ""), Err: p.lookup.failed, Certain: p.lookup.failed == nil && !p.lookup.unsure}
+	result := &PreviewResult{Verdicts: b.verdicts(now, p, ""), Err: p.paging.failed, Certain: p.paging.failed == nil && !p.paging.unsure}
 	result.Earliest, result.Cheapest = Earliest(result.Verdicts), Cheapest(result.Verdicts)
 	token := p.token
 	b.drop(now, p, out)

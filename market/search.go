@@ -11,12 +11,12 @@ type Search struct {
 	// Marks are the policy's own notes about this job, all zero when its search begins.
 	Marks [4]int64
 
-	job    *grid.Job
-	quotes []directory.Quote
-	own    int  // place of home's quote among them, -1 before it stands there
-	view   view // of the page under way, or of the next one
-	pages  int  // fetched
-	end    bool // the directory has no more quotes
+	job     *grid.Job
+	quotes  []directory.Quote
+	own     int     // place of home's quote among them, -1 before it stands there
+	stretch stretch // of the page under way, or of the next one
+	pages   int     // fetched
+	end     bool    // the directory has no more quotes
 
 	negotiations []Negotiation // what came of asking, for Rank
 	asks         []ask         // the same sites, for the protocol

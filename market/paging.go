@@ -7,19 +7,19 @@ import (
 	"gridnode/grid"
 )
 
-// view says which quotes a page is of. A placement fetches no page before the last
-// one is used up.
-type view uint8
+// stretch says which quotes a page is of. A placement fetches no page before the last one
+// is used up.
+type stretch uint8
 
 const (
-	front    view = iota // the best by the goal, whatever their load
-	room                 // of those behind them, the ones that have room at this moment
-	emptiest             // those with most free processors, wherever they stand
-	behind               // those behind the front, whatever their load: they may have room in time
+	front    stretch = iota // the best by the goal, whatever their load
+	room                    // of those behind them, the ones that have room at this moment
+	emptiest                // those with most free processors, wherever they stand
+	behind                  // those behind the front, whatever their load: they may have room in time
 )
 
-// lookup is the part of a placement that fetches quotes from the directory.
-type lookup struct {
+// paging is the part of a placement that fetches quotes from the directory.
+type paging struct {
 	query    directory.QueryID
 	question directory.Query // of the query
 	finding  bool            // query is under way
@@ -48,10 +48,10 @@ func (b *broker) find(now grid.Time, p *placement, out *grid.Outbox) {
 	case p.selects():
 		q.Filter.ProcessorsMin = p.job.Processors
 	}
-	if p.lookup.amid && p.view == room {
+	if p.paging.amid && p.stretch == room {
 		b.ties.move(q.Attribute, p.job.Processors)
 	}
-	switch p.view {
+	switch p.stretch {
 	case emptiest:
 		// What is left of the goal's order has been told to every home.
 		q.Attribute, q.Descending = directory.Free, true
@@ -59,20 +59,20 @@ func (b *broker) find(now grid.Time, p *placement, out *grid.Outbox) {
 	case room:
 		q.Filter.FreeMin, q.Filter.ForeignOnly = p.job.Processors, true
 	}
-	if p.lookup.last.Site != "" && p.view != emptiest {
-		q.After = directory.Behind(&p.lookup.last, q.Attribute)
-	} else if p.selects() && (p.view == front || p.view == emptiest) {
-		p.lookup.amid = p.lookup.amid && p.view != front
+	if p.paging.last.Site != "" && p.stretch != emptiest {
+		q.After = directory.Behind(&p.paging.last, q.Attribute)
+	} else if p.selects() && (p.stretch == front || p.stretch == emptiest) {
+		p.paging.amid = p.paging.amid && p.stretch != front
 		if t := b.ties.of(now, q.Attribute, p.job.Processors); t != nil {
 			q.After, q.Limit = b.ties.begin(t, q.Descending), max(q.Limit/2, min(q.Limit, amidMin))
-			p.lookup.amid = p.lookup.amid || p.view == front
+			p.paging.amid = p.paging.amid || p.stretch == front
 		} else {
 			q.Tie = min(q.Limit, amidMin)
 		}
 	}
-	p.lookup.question, p.lookup.finding = q, true
-	p.lookup.query = b.dir.Find(now, q, out)
-	b.queries[p.lookup.query] = p
+	p.paging.question, p.paging.finding = q, true
+	p.paging.query = b.dir.Find(now, q, out)
+	b.queries[p.paging.query] = p
 	p.wakeAt = now.Add(b.cfg.FindTimeout)
 	b.watch(p)
 }
@@ -80,7 +80,7 @@ func (b *broker) find(now grid.Time, p *placement, out *grid.Outbox) {
 // selects reports whether p wants quotes of sites that suit it only: whoever looks at
 // the whole federation and whoever explains a job go through all of them.
 func (p *placement) selects() bool {
-	return !p.broker.traits.Whole && p.token == 0 && !p.lookup.all
+	return !p.broker.traits.Whole && p.token == 0 && !p.paging.all
 }
 
 // found is the directory's answer.
@@ -90,20 +90,20 @@ func (b *broker) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 		return // nobody waits for it any more
 	}
 	delete(b.queries, in.ID)
-	p.lookup.finding = false
+	p.paging.finding = false
 	b.watch(p)
 	if in.Err != nil && len(in.Quotes) == 0 {
 		b.notFound(now, p, in.Err, out)
 		return
 	}
-	p.lookup.failures = 0
-	if p.selects() && p.lookup.turns < turnsMax && b.learned(now, p, in) {
-		p.lookup.turns++
+	p.paging.failures = 0
+	if p.selects() && p.paging.turns < turnsMax && b.learned(now, p, in) {
+		p.paging.turns++
 		b.find(now, p, out) // the same page once more, from another place on
 		return
 	}
 	p.pages++
-	p.lookup.unsure = p.lookup.unsure || !in.Certain
+	p.paging.unsure = p.paging.unsure || !in.Certain
 	b.turn(p, in)
 	b.addQuotes(now, p, in.Quotes)
 	b.advance(now, p, out)
@@ -113,35 +113,35 @@ func (b *broker) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 // whether a page from elsewhere is wanted instead.
 func (b *broker) learned(now grid.Time, p *placement, in *directory.Found) bool {
 	switch {
-	case p.view != front && p.view != emptiest:
+	case p.stretch != front && p.stretch != emptiest:
 		return false
-	case p.lookup.question.After == nil:
-		return b.ties.noticed(now, &p.lookup.question, in.Quotes, in.End)
+	case p.paging.question.After == nil:
+		return b.ties.noticed(now, &p.paging.question, in.Quotes, in.End)
 	}
-	return b.ties.dissolved(&p.lookup.question, in.Quotes)
+	return b.ties.dissolved(&p.paging.question, in.Quotes)
 }
 
-// turn notes how far a page has come, and chooses the next view.
+// turn notes how far a page has come, and chooses the next stretch.
 func (b *broker) turn(p *placement, in *directory.Found) {
 	end := in.End || len(in.Quotes) == 0
-	if p.view == front || p.view == behind {
+	if p.stretch == front || p.stretch == behind {
 		p.end = end
 		if n := len(in.Quotes); n > 0 {
-			p.lookup.last = in.Quotes[n-1]
+			p.paging.last = in.Quotes[n-1]
 		}
-		if end && p.lookup.amid { // those before the place where the pages began are left
-			p.end, p.lookup.amid, p.lookup.last = false, false, directory.Quote{}
+		if end && p.paging.amid { // those before the place where the pages began are left
+			p.end, p.paging.amid, p.paging.last = false, false, directory.Quote{}
 		}
 	}
 	switch {
 	case !p.selects():
-		p.view = behind
-	case p.view == front && b.cfg.Pages > 2:
-		p.view = room
-	case p.view == front, p.view == room && (p.lookup.amid || !end):
-		p.view = emptiest
+		p.stretch = behind
+	case p.stretch == front && b.cfg.Pages > 2:
+		p.stretch = room
+	case p.stretch == front, p.stretch == room && (p.paging.amid || !end):
+		p.stretch = emptiest
 	default:
-		p.view = behind
+		p.stretch = behind
 	}
 }
 
@@ -163,7 +163,7 @@ func (b *broker) named(p *placement) {
 // addQuotes appends a page. Home's own quote takes the place at which the directory
 // lists it, or should: the published loop asks in this order.
 func (b *broker) addQuotes(now grid.Time, p *placement, page []directory.Quote) {
-	first := p.pages == 1 && !p.lookup.all // a page has each site once
+	first := p.pages == 1 && !p.paging.all // a page has each site once
 	for i := range page {
 		q := &page[i]
 		if checkPrice(q.Price) != nil {
@@ -211,13 +211,13 @@ func quoted(quotes []directory.Quote, site grid.SiteID) bool {
 
 // notFound repeats a failed query a few times, then goes on with what is known.
 func (b *broker) notFound(now grid.Time, p *placement, err error, out *grid.Outbox) {
-	p.lookup.failures++
-	if p.lookup.failures <= failuresMax {
-		p.pausing, p.wakeAt = true, now.Add(grid.Second<<(p.lookup.failures-1))
+	p.paging.failures++
+	if p.paging.failures <= failuresMax {
+		p.pausing, p.wakeAt = true, now.Add(grid.Second<<(p.paging.failures-1))
 		b.watch(p)
 		return
 	}
-	p.lookup.failed, p.end = err, true
+	p.paging.failed, p.end = err, true
 	if p.own < 0 {
 		b.addHome(now, p)
 	}
