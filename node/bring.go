@@ -200,7 +200,7 @@ func (b *bringer) holders(ctx context.Context, set *grid.DataSet) (sites []grid.
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	answer := value.(*dataset.Answer)
+	answer := value.(*dataset.Found)
 	if answer.Err != nil {
 		return nil, 0, 0, answer.Err
 	}

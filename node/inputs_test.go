@@ -42,7 +42,7 @@ func holdersOf(t *testing.T, h *Host, name string) []dataset.Holder {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return answer.(*dataset.Answer).Holders
+	return answer.(*dataset.Found).Holders
 }
 
 // awaitHolders waits until a host knows as many holders.

@@ -68,7 +68,7 @@ type (
 		Token uint64
 		Name  string
 	}
-	// Find asks who holds a data set. The answer is an *Answer.
+	// Find asks who holds a data set. The answer is a *Found.
 	Find struct {
 		Token uint64
 		Name  string
@@ -78,8 +78,8 @@ type (
 // Learnt is a local input for the owner: a look-up has ended, see Known.
 type Learnt struct{ Name string }
 
-// Answer is what is known of a data set's holders.
-type Answer struct {
+// Found is what is known of a data set's holders.
+type Found struct {
 	Holders []Holder // by site, this one included, at most HoldersMax + 1
 	Named   int      // other sites that provider records named
 	Silent  int      // of those, how many have not answered
@@ -88,7 +88,7 @@ type Answer struct {
 
 // Size returns the size that most of the holders give, of two the smaller; it is
 // SizeUnknown if nobody holds it. Whoever gives another holds something else.
-func (a *Answer) Size() int64 {
+func (a *Found) Size() int64 {
 	best, most := int64(grid.SizeUnknown), 0
 	for _, h := range a.Holders {
 		n := 0
@@ -106,7 +106,7 @@ func (a *Answer) Size() int64 {
 
 // Holding returns who holds a data set: all whose size is the given one, or that of the
 // most if it is not known.
-func (a *Answer) Holding(size int64) []Holder {
+func (a *Found) Holding(size int64) []Holder {
 	if size == grid.SizeUnknown {
 		size = a.Size()
 	}

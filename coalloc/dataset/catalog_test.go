@@ -254,7 +254,7 @@ func TestMostHoldersCount(t *testing.T) {
 	if a, _ = b.c.Known("x"); names(a.Holding(10)) != "abself" {
 		t.Errorf("with this site: %+v", a.Holders)
 	}
-	if none := (&Answer{}); none.Size() != grid.SizeUnknown || none.Holding(grid.SizeUnknown) != nil {
+	if none := (&Found{}); none.Size() != grid.SizeUnknown || none.Holding(grid.SizeUnknown) != nil {
 		t.Errorf("of nobody: %d, %v", none.Size(), none.Holding(grid.SizeUnknown))
 	}
 }
@@ -291,7 +291,7 @@ func TestLooksAreBounded(t *testing.T) {
 	if under != looksAlive || len(b.c.looks) != looksMax {
 		t.Fatalf("%d under way, %d in all", under, len(b.c.looks))
 	}
-	if e := b.step(&Find{Token: 3, Name: "more"}); len(e.answers) != 1 || !errors.Is(e.answers[0].(*Answer).Err, ErrBusy) {
+	if e := b.step(&Find{Token: 3, Name: "more"}); len(e.answers) != 1 || !errors.Is(e.answers[0].(*Found).Err, ErrBusy) {
 		t.Errorf("with no room: %+v", e)
 	}
 	learnt := 0

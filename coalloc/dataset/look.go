@@ -28,8 +28,8 @@ type look struct {
 	phase    phase
 	deadline grid.Time // of the phase
 	asked    []grid.SiteID
-	next     Answer   // being collected
-	answer   Answer   // of the look-up before, if known
+	next     Found    // being collected
+	answer   Found    // of the look-up before, if known
 	known    bool     // a look-up has ended
 	none     int      // look-ups one after the other that have found nobody
 	askers   []uint64 // tokens of users who wait for the end
@@ -50,7 +50,7 @@ func (c *Catalog) Want(now grid.Time, name string, out *grid.Outbox) bool {
 
 // Known returns who holds a data set, by the latest look-up that has ended and what
 // this site holds; ok is false if none has.
-func (c *Catalog) Known(name string) (a Answer, ok bool) {
+func (c *Catalog) Known(name string) (a Found, ok bool) {
 	l := c.looks[name]
 	if l != nil {
 		a, ok = l.answer, l.known
@@ -66,7 +66,7 @@ func (c *Catalog) Known(name string) (a Answer, ok bool) {
 // find looks a data set up on behalf of a user, whatever is known.
 func (c *Catalog) find(now grid.Time, in *Find, out *grid.Outbox) {
 	if err := grid.CheckDataName(in.Name); err != nil {
-		out.Answer(in.Token, &Answer{Err: err})
+		out.Answer(in.Token, &Found{Err: err})
 		return
 	}
 	l := c.looks[in.Name]
@@ -74,7 +74,7 @@ func (c *Catalog) find(now grid.Time, in *Find, out *grid.Outbox) {
 		l = c.begin(now, in.Name, out)
 	}
 	if l == nil || len(l.askers) >= askersMax {
-		out.Answer(in.Token, &Answer{Err: ErrBusy})
+		out.Answer(in.Token, &Found{Err: ErrBusy})
 		return
 	}
 	l.askers = append(l.askers, in.Token)
@@ -100,7 +100,7 @@ func (c *Catalog) begin(now grid.Time, name string, out *grid.Outbox) *look {
 }
 
 func (c *Catalog) start(now grid.Time, l *look, out *grid.Outbox) {
-	l.phase, l.deadline, l.next = finding, now+findMax, Answer{}
+	l.phase, l.deadline, l.next = finding, now+findMax, Found{}
 	c.alive = append(c.alive, l)
 	c.due = min(c.due, l.deadline)
 	out.FindProviders(l.key)
@@ -221,7 +221,7 @@ func (c *Catalog) end(now grid.Time, l *look, out *grid.Outbox) {
 		l.miss(now, site)
 	}
 	slices.SortFunc(l.next.Holders, func(a, b Holder) int { return cmp.Compare(a.Site, b.Site) })
-	l.answer, l.known, l.next, l.asked = l.next, true, Answer{}, nil
+	l.answer, l.known, l.next, l.asked = l.next, true, Found{}, nil
 	l.phase, l.deadline = resting, now+min(freshNone<<min(l.none, 8), freshFound)
 	l.none++
 	if len(l.answer.Holders) > 0 {

@@ -37,9 +37,9 @@
 //	RequestLease      LeaseAnswer         once the lease is active or refused
 //	ChangeLease       LeaseAnswer         renewed, released, revoked
 //	ChangeLink        LinkAnswer          of the hierarchy of delegation
-//	bank.Grant, Transfer, Question   bank.Answer
+//	bank.Grant, Transfer, Question   bank.Statement
 //	dataset.Hold, Drop      dataset.Held
-//	dataset.Find            dataset.Answer
+//	dataset.Find            dataset.Found
 //	Drain             nothing             no new jobs of others; the quote is withdrawn
 //
 // The cores of a site also tell each other things; those inputs never leave Step.

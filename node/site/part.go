@@ -45,8 +45,8 @@ type teller interface {
 	stale() grid.Time
 }
 
-// keeper is a part that keeps records of its own.
-type keeper interface {
+// recorder is a part that keeps records of its own.
+type recorder interface {
 	// keeps returns the prefixes of their keys.
 	keeps() []string
 	// recover takes up what was stored.
@@ -226,7 +226,7 @@ func (s *Site) absent(in grid.Input, out *grid.Outbox) {
 	case *dataset.Hold:
 		out.Answer(in.Token, &dataset.Held{Err: fmt.Errorf("%w: this site is alone", dataset.ErrRefused)})
 	case *dataset.Find:
-		out.Answer(in.Token, &dataset.Answer{})
+		out.Answer(in.Token, &dataset.Found{})
 	case *dataset.Drop:
 		out.Answer(in.Token, &dataset.Held{Err: dataset.ErrUnknown})
 	}

@@ -112,7 +112,7 @@ func (a *Server) findDataSet(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	answer := value.(*dataset.Answer)
+	answer := value.(*dataset.Found)
 	if answer.Err != nil {
 		return errorf(api.CodeBusy, "%v", answer.Err)
 	}
