@@ -19,18 +19,18 @@ type Invite struct {
 // wants to be its parent.
 type Join struct {
 	Number uint64 // of the invitation; 0: the link is in a configuration
-	Answer Answer
+	Answer JoinAnswer
 	Reason Objection
 }
 
-// Answer is what a site says to being a child.
-type Answer uint8
+// JoinAnswer is what a site says to being a child.
+type JoinAnswer uint8
 
 // Answers. Numbers travel on the wire: append, never renumber.
 const (
-	AnswerYes   Answer = iota // it is one
-	AnswerWaits               // its users have not decided yet
-	AnswerNo                  // it is none, or will not use the link; Reason says why
+	AnswerYes   JoinAnswer = iota // it is one
+	AnswerWaits                   // its users have not decided yet
+	AnswerNo                      // it is none, or will not use the link; Reason says why
 )
 
 // Family: what a parent says to a child.
@@ -113,7 +113,7 @@ func decodeJoin(_ grid.SiteID, body []byte) (grid.Message, error) {
 		least = 1
 	}
 	c.Within("reason", int64(p.Reason), least, 255) // a newer site's reason is one, too
-	return wire.Checked(&Join{Number: p.Number, Answer: Answer(p.Answer), Reason: Objection(p.Reason)}, c.Err)
+	return wire.Checked(&Join{Number: p.Number, Answer: JoinAnswer(p.Answer), Reason: Objection(p.Reason)}, c.Err)
 }
 
 // Proto implements wire.Message.

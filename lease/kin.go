@@ -58,13 +58,13 @@ type Kin struct {
 // kin is a link with what it needs to go on.
 type kin struct {
 	Kin
-	alarm  grid.Alarm[*kin]
-	number uint64        // of the invitation; 0: none
-	pause  grid.Time     // until the next message is repeated
-	path   []grid.SiteID // Parent, and ByClaim: sites above it, and itself
-	fresh  bool          // Parent by invitation: it has not said who is above it since this site agreed
-	heard  grid.Time     // of a configured child: its last word; ByClaim: the last claim
-	asked  bool          // Invited: whoever invited waits for a word
+	alarm   grid.Alarm[*kin]
+	number  uint64        // of the invitation; 0: none
+	pause   grid.Time     // until the next message is repeated
+	path    []grid.SiteID // Parent, and ByClaim: sites above it, and itself
+	fresh   bool          // Parent by invitation: it has not said who is above it since this site agreed
+	heard   grid.Time     // of a configured child: its last word; ByClaim: the last claim
+	awaited bool          // Invited: whoever invited waits for a word
 }
 
 // LinkPrefix begins the keys of the records of a Kinship.

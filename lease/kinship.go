@@ -314,7 +314,7 @@ func (ks *Kinship) Invite(now grid.Time, site grid.SiteID, out *grid.Outbox) err
 	}
 	ks.numbers = max(ks.numbers+1, uint64(max(now, 1)))
 	k.Relation, k.Standing, k.Reason, k.Since, k.Until = Child, Invited, NoObjection, now, now+offerSpan
-	k.number, k.pause, k.asked = ks.numbers, kinRetryMin, true
+	k.number, k.pause, k.awaited = ks.numbers, kinRetryMin, true
 	out.Save((*kinRecord)(k))
 	ks.relinked(out) // it may have been named as a sibling
 	ks.speak(now, k, out)

@@ -55,7 +55,7 @@ func (ks *Kinship) expire(now grid.Time, out *grid.Outbox) {
 			ks.remove(k)
 			ks.answered(k, out)
 		default:
-			if k.asked && now >= k.Since+inviteWait {
+			if k.awaited && now >= k.Since+inviteWait {
 				ks.answered(k, out)
 			}
 			ks.speak(now, k, out)
@@ -101,7 +101,7 @@ func (ks *Kinship) speak(now grid.Time, k *kin, out *grid.Outbox) {
 	if k.Until > 0 {
 		at = min(at, k.Until)
 	}
-	if k.asked {
+	if k.awaited {
 		at = min(at, max(k.Since+inviteWait, now+1))
 	}
 	if k.pause != grid.Never {
@@ -120,8 +120,8 @@ func (ks *Kinship) word(k *kin) *Join {
 
 // answered tells whoever invited a site what has come of it.
 func (ks *Kinship) answered(k *kin, out *grid.Outbox) {
-	if k.asked {
-		k.asked = false
+	if k.awaited {
+		k.awaited = false
 		out.Local(&Answered{k.Kin})
 	}
 }
@@ -132,7 +132,7 @@ func (ks *Kinship) invited(now grid.Time, from grid.SiteID, m *Invite, out *grid
 	if m.Path[len(m.Path)-1] != from || k != nil && m.Number < k.number {
 		return // not its own path, or an old copy
 	}
-	say := func(a Answer, why Objection) { out.Send(from, &Join{Number: m.Number, Answer: a, Reason: why}) }
+	say := func(a JoinAnswer, why Objection) { out.Send(from, &Join{Number: m.Number, Answer: a, Reason: why}) }
 	_, sibling := ks.siblings[from]
 	switch {
 	case k != nil && k.Relation == Parent && (k.Standing == Linked || k.Standing == Suspended):

@@ -78,7 +78,7 @@ func (cfg MatchConfig) withDefaults(self grid.SiteID) (MatchConfig, error) {
 	case cfg.Policy > XSTRD || cfg.Policy != DMM && cfg.Threshold > 0:
 		return cfg, fmt.Errorf("lease: policy %d with a threshold of %d thousandths, want none but for dmm: %w", cfg.Policy, cfg.Threshold, ErrBounds)
 	case cfg.Ordering > OrderGossip || cfg.Selection > SelectWidest:
-		return cfg, fmt.Errorf("lease: ordering %d, delegation policy %d: %w", cfg.Ordering, cfg.Selection, ErrBounds)
+		return cfg, fmt.Errorf("lease: ordering %d, selection %d: %w", cfg.Ordering, cfg.Selection, ErrBounds)
 	}
 	return cfg, CheckLinks(self, cfg.Links)
 }

@@ -75,7 +75,7 @@ func (t *Target) waste(n int64) int64 {
 	return 2*ProcessorsMax - t.Free
 }
 
-// Selection is the delegation policy: which of the waiting requests to delegate
+// Selection is what the paper calls delegation policy: which of the waiting requests to delegate
 // first (§4.4).
 type Selection uint8
 
@@ -98,7 +98,7 @@ func ParseSelection(text string) (Selection, error) {
 			return Selection(s), nil
 		}
 	}
-	return 0, fmt.Errorf("delegation policy %q: want fcfs or widest", text)
+	return 0, fmt.Errorf("selection %q: want fcfs or widest", text)
 }
 
 // sort puts requests, which came in the order of the queue, in that of the policy.
