@@ -141,7 +141,7 @@ func (c *Cluster) SubmitBy(now grid.Time, r Request, by grid.Time) error {
 		c.queue.compact(c.tasks.slab)
 	}
 	i := c.tasks.create(task{Request: r, state: queued})
-	c.tasks.slab[i].link = c.queue.push(entry{r.Estimate, int32(r.Processors), i})
+	c.tasks.slab[i].link = c.queue.push(waiter{r.Estimate, int32(r.Processors), i})
 	c.recent++
 	c.work.add(r)
 	if c.planner != nil {

@@ -106,7 +106,7 @@ func (c *Cluster) Unpark(now grid.Time, id grid.TaskID) bool {
 	}
 	t := &c.tasks.slab[i]
 	t.state = queued
-	c.queue.unpark(int(t.link), entry{t.Estimate, int32(t.Processors), i})
+	c.queue.unpark(int(t.link), waiter{t.Estimate, int32(t.Processors), i})
 	c.work.add(t.Request)
 	c.change() // it may fit, wherever it stands
 	return true

@@ -34,9 +34,9 @@ type planner struct {
 	fresh   bool   // jobs have come since the last plan
 	wishes  []wish // by task
 
-	places  []int   // of the jobs in the queue
-	entries []entry // of the jobs, in their present order
-	ranks   []int32 // jobs in the order planned
+	places  []int    // of the jobs in the queue
+	entries []waiter // of the jobs, in their present order
+	ranks   []int32  // jobs in the order planned
 	starts  []grid.Time
 }
 

@@ -20,15 +20,16 @@ const (
 //
 // A parked job keeps its position and is passed over until it is back.
 type queue struct {
-	entries []entry // up to the last position in use
-	head    int     // position of the first job, len(entries) if there is none
-	size    int     // jobs
-	parked  int     // jobs that only keep their position
-	widths  int     // width classes of the site
+	entries []waiter // up to the last position in use
+	head    int      // position of the first job, len(entries) if there is none
+	size    int      // jobs
+	parked  int      // jobs that only keep their position
+	widths  int      // width classes of the site
 	levels  [][]grid.Time
 }
 
-type entry struct {
+// waiter is a job at its position, or what it has left there.
+type waiter struct {
 	estimate   grid.Time // grid.Never for a hole and for a parked job
 	processors int32     // 0 for a hole, vacant for a parked job
 	task       int32     // index of the task
@@ -46,7 +47,7 @@ func newQueue(processors int64) queue {
 }
 
 // push adds a job at the end and returns its position. There has to be room.
-func (q *queue) push(e entry) int32 {
+func (q *queue) push(e waiter) int32 {
 	at := len(q.entries)
 	q.entries = append(q.entries, e)
 	q.size++
@@ -55,7 +56,7 @@ func (q *queue) push(e entry) int32 {
 }
 
 // raise enters e, which has come to a position, in the index.
-func (q *queue) raise(at int, e entry) {
+func (q *queue) raise(at int, e waiter) {
 	node, class := at>>blockShift, width(int64(e.processors))
 	for _, level := range q.levels {
 		cell := &level[node*q.widths+class]
@@ -68,10 +69,10 @@ func (q *queue) raise(at int, e entry) {
 }
 
 // remove takes out the job at a position.
-func (q *queue) remove(at int) { q.take(at, entry{estimate: grid.Never}) }
+func (q *queue) remove(at int) { q.take(at, waiter{estimate: grid.Never}) }
 
 // replace puts another job at a position that has one.
-func (q *queue) replace(at int, e entry) {
+func (q *queue) replace(at int, e waiter) {
 	old := q.entries[at]
 	q.entries[at] = e
 	q.lower(at, old)
@@ -81,10 +82,10 @@ func (q *queue) replace(at int, e entry) {
 // park takes out the job at a position and keeps the position for it.
 func (q *queue) park(at int) {
 	q.parked++
-	q.take(at, entry{estimate: grid.Never, processors: vacant, task: q.entries[at].task})
+	q.take(at, waiter{estimate: grid.Never, processors: vacant, task: q.entries[at].task})
 }
 
-func (q *queue) take(at int, left entry) {
+func (q *queue) take(at int, left waiter) {
 	e := q.entries[at]
 	q.entries[at] = left
 	q.size--
@@ -107,7 +108,7 @@ func (q *queue) advance() {
 }
 
 // unpark puts a parked job back where it stood.
-func (q *queue) unpark(at int, e entry) {
+func (q *queue) unpark(at int, e waiter) {
 	q.entries[at] = e
 	q.parked--
 	q.size++
@@ -117,13 +118,13 @@ func (q *queue) unpark(at int, e entry) {
 
 // forget gives up the position of a parked job.
 func (q *queue) forget(at int) {
-	q.entries[at] = entry{estimate: grid.Never}
+	q.entries[at] = waiter{estimate: grid.Never}
 	q.parked--
 	q.advance()
 }
 
 // lower corrects the index after e has left a position.
-func (q *queue) lower(at int, e entry) {
+func (q *queue) lower(at int, e waiter) {
 	node, class := at>>blockShift, width(int64(e.processors))
 	if q.levels[0][node*q.widths+class] < e.estimate {
 		return
@@ -162,7 +163,7 @@ func (q *queue) compact(tasks []task) {
 	to := q.entries[:0]
 	if room := cap(q.entries); q.size+q.parked > room-room/4 || room == 0 {
 		room = max(4*blockSize, 2*room)
-		to = make([]entry, 0, room)
+		to = make([]waiter, 0, room)
 		q.levels = q.levels[:0]
 		for nodes := room >> blockShift; ; nodes = (nodes + fanout - 1) >> fanShift {
 			q.levels = append(q.levels, make([]grid.Time, nodes*q.widths))

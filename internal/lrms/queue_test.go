@@ -39,7 +39,7 @@ func TestQueueEqualsWalk(t *testing.T) {
 				if q.full() {
 					q.compact(slab)
 				}
-				e := entry{grid.Time(1 + random(500)), int32(1 + random(widest)), int32(len(slab))}
+				e := waiter{grid.Time(1 + random(500)), int32(1 + random(widest)), int32(len(slab))}
 				slab = append(slab, task{link: q.push(e)})
 			}
 			for range rapid.IntRange(0, 3000).Draw(t, "removals") {

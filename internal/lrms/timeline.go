@@ -331,9 +331,7 @@ func (t *timeline) eachBelow(node int32, height int, yield func(at grid.Time, ch
 	return true
 }
 
-// sum returns the function's final value.
-func (t *timeline) sum() int64 { return t.totalsOf(t.root, t.height).sum }
-
+// totalsOf returns the totals of a node of that height, counted anew.
 func (t *timeline) totalsOf(node int32, height int) totals {
 	s := totals{low: math.MaxInt64, high: math.MinInt64}
 	if height == 0 {

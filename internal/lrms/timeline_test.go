@@ -109,3 +109,6 @@ func TestTimelineEqualsList(t *testing.T) {
 		}
 	})
 }
+
+// sum returns the function's final value.
+func (t *timeline) sum() int64 { return t.totalsOf(t.root, t.height).sum }
