@@ -225,10 +225,10 @@ func (s builder) arrange() {
 	}
 	for _, k := range []struct {
 		of   Parts
-		part keeper
+		part recorder
 	}{{Bank, s.payment}, {Data, s.inputs}, {Coallocation, s.gangs}, {Leases, s.loans}, {Links, s.links}} {
 		if s.with.has(k.of) {
-			s.keepers = append(s.keepers, k.part)
+			s.recorders = append(s.recorders, k.part)
 		}
 	}
 	ways := &s.jobs.ways

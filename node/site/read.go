@@ -77,7 +77,7 @@ func (s *Site) SiteName(id grid.SiteID) string {
 		return s.cfg.Name
 	}
 	if s.gangs != nil {
-		if name := s.gangs.scout.sites[id].name; name != "" {
+		if name := s.gangs.scout.nameOf(id); name != "" {
 			return name
 		}
 	}

@@ -190,7 +190,7 @@ func (s *Site) Recover(now grid.Time, stored iter.Seq2[string, []byte], out *gri
 	if err != nil {
 		return err
 	}
-	for i, k := range s.keepers {
+	for i, k := range s.recorders {
 		if err := k.recover(now, kept[i], out); err != nil {
 			return err
 		}
@@ -211,9 +211,9 @@ func (s *Site) Recover(now grid.Time, stored iter.Seq2[string, []byte], out *gri
 	return nil
 }
 
-// sort reads the records of jobs, and gives each keeper its own.
+// sort reads the records of jobs, and gives each recorder its own.
 func (s *Site) sort(stored iter.Seq2[string, []byte]) (entries []*entry, kept []records, err error) {
-	kept = make([]records, len(s.keepers))
+	kept = make([]records, len(s.recorders))
 	for key, value := range stored {
 		if strings.HasPrefix(key, recordPrefix) {
 			e, err := decodeEntry(value)
@@ -223,7 +223,7 @@ func (s *Site) sort(stored iter.Seq2[string, []byte]) (entries []*entry, kept []
 			entries = append(entries, e)
 			continue
 		}
-		for i, k := range s.keepers {
+		for i, k := range s.recorders {
 			if slices.ContainsFunc(k.keeps(), func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
 				kept[i] = append(kept[i], record{key, value})
 			}

@@ -210,3 +210,6 @@ func (sc *scout) nextTimer() grid.Time {
 	}
 	return sc.due
 }
+
+// nameOf returns what people call a site, as far as scans have told.
+func (sc *scout) nameOf(id grid.SiteID) string { return sc.sites[id].name }

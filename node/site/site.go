@@ -29,12 +29,12 @@ type Site struct {
 	limbo     *limbo
 	packing   *packing
 
-	tickers  []ticker // in the order of their ticks
-	calm     []ticker // those whose ticks change nothing that another part looks at in its own
-	rest     []ticker // the others
-	starters []starter
-	tellers  []teller
-	keepers  []keeper // in the order in which they take up what was stored
+	tickers   []ticker // in the order of their ticks
+	calm      []ticker // those whose ticks change nothing that another part looks at in its own
+	rest      []ticker // the others
+	starters  []starter
+	tellers   []teller
+	recorders []recorder // in the order in which they take up what was stored
 
 	lists struct { // what those lists are in: every Tick walks them, so they are kept beside what it looks at
 		tickers  [13]ticker
