@@ -1,6 +1,7 @@
 package grid
 
 import (
+	"fmt"
 	"math"
 	"math/bits"
 )
@@ -24,6 +25,16 @@ var goalNames = [...]string{"local", "cheapest", "fastest", "spill"}
 
 // String returns the name users type after --policy.
 func (g Goal) String() string { return goalNames[g] }
+
+// ParseGoal is the inverse of String.
+func ParseGoal(s string) (Goal, error) {
+	for g, name := range goalNames {
+		if s == name {
+			return Goal(g), nil
+		}
+	}
+	return 0, fmt.Errorf("%q: want cheapest, fastest, local or spill", s)
+}
 
 // Resources is what a site has or a job needs.
 type Resources struct {

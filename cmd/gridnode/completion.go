@@ -25,3 +25,15 @@ func newCompletion() *cobra.Command {
 		},
 	}
 }
+
+// namesOf returns the names of the values of an enum, from first to last.
+func namesOf[T interface {
+	~uint8
+	String() string
+}](first, last T) []string {
+	var names []string
+	for value := first; value <= last; value++ {
+		names = append(names, value.String())
+	}
+	return names
+}

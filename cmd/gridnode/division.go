@@ -35,7 +35,7 @@ func (d *division) flags(cmd *cobra.Command) {
 	f.StringVar(&d.placement, "placement", "", "`POLICY` by which components are placed: "+placementNames+" (default: cf with --input, else coallocation.policy of the settings)")
 	f.StringArrayVar(&d.inputs, "input", nil, "a data set `NAME[=SIZE]` that every task reads, with its size if its holders need not be asked; may be repeated")
 	f.StringVar(&d.ccr, "ccr", "", "`RATIO` of the job's communication to its computation time within one site, as far as it is known")
-	_ = cmd.RegisterFlagCompletionFunc("placement", cobra.FixedCompletions([]string{"wf", "cf", "fcm", "ca", "adaptive"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("placement", cobra.FixedCompletions(namesOf(coalloc.PolicyAdaptive, coalloc.PolicyCA), cobra.ShellCompDirectiveNoFileComp))
 }
 
 // spec adds what the flags say to a job. tasks reports whether their number was given.

@@ -133,7 +133,7 @@ var settingTable = []setting{
 	{key: "site.weights", value: "4,3,1", usage: "what titan weighs, each 0 to 1000: time beyond deadlines, makespan, idle time of processors",
 		set: func(s *settings, v string) (err error) { s.weights, err = titan.ParseWeights(v); return err }},
 	{key: "foreign", flag: "foreign", value: "deny", usage: "jobs of other sites: deny or allow; they run as the daemon's account, without a sandbox",
-		set: oneOf(map[string]bool{"deny": false, "allow": true}, func(s *settings) *bool { return &s.foreign })},
+		set: oneOf(permissions, func(s *settings) *bool { return &s.foreign })},
 
 	{key: "federation", flag: "federation", value: "default", usage: "name of the federation: 1 to 63 of a-z, 0-9, dots, dashes, underscores; nodes of others are strangers",
 		set: func(s *settings, v string) (err error) {
@@ -151,7 +151,7 @@ var settingTable = []setting{
 	{key: "market.placement", value: "coordinated", usage: "how sites are found: coordinated, or paper (one site after the other, as Grid-Federation 2004)",
 		set: func(s *settings, v string) (err error) { s.marketPlacement, err = market.ParsePlacement(v); return err }},
 	{key: "market.policy", value: "local", usage: "for jobs without policy, deadline or budget: local, cheapest, fastest or spill",
-		set: oneOf(goalNames, func(s *settings) *grid.Goal { return &s.goal })},
+		set: func(s *settings, v string) (err error) { s.goal, err = grid.ParseGoal(v); return err }},
 	{key: "market.pricing", value: "fixed", usage: "how the price comes about: fixed, or demand (it starts from site.price and follows utilisation and queue)",
 		set: func(s *settings, v string) (err error) { s.pricing, err = market.ParsePricing(v); return err }},
 	{key: "market.price-floor", value: auto, usage: "lowest price under demand, credits per processor-hour; auto: half of site.price",
@@ -202,7 +202,7 @@ var settingTable = []setting{
 		set: func(s *settings, v string) (err error) { s.retention, err = parseSpan(v); return err }},
 
 	{key: "leases.lend", value: "deny", usage: "processors to other sites: deny or allow; their jobs run as the daemon's account, without a sandbox",
-		set: oneOf(map[string]bool{"deny": false, "allow": true}, func(s *settings) *bool { return &s.lend })},
+		set: oneOf(permissions, func(s *settings) *bool { return &s.lend })},
 	{key: "leases.most", value: "0", usage: "processors lent at once at most, 0 to 16777216; 0: all",
 		set: func(s *settings, v string) (err error) { s.lendMost, err = intBetween(v, 0, 1<<24); return err }},
 	{key: "leases.term", value: "5m", usage: "how long a lease outlives the last word of its borrower, from 1s to one day",
@@ -279,11 +279,8 @@ var settingTable = []setting{
 		set: func(s *settings, v string) error { s.logFile = v; return nil }},
 }
 
-// goalNames are the policies a user can name.
-var goalNames = map[string]grid.Goal{
-	grid.GoalLocal.String(): grid.GoalLocal, grid.GoalCost.String(): grid.GoalCost,
-	grid.GoalTime.String(): grid.GoalTime, grid.GoalSpill.String(): grid.GoalSpill,
-}
+// permissions are the words by which an owner says what others may do.
+var permissions = map[string]bool{"deny": false, "allow": true}
 
 // findSetting returns the setting called key, or an error that names the nearest.
 func findSetting(key string) (*setting, error) {

@@ -141,13 +141,7 @@ func parseState(name string) ([]string, error) {
 	return []string{lower}, nil
 }
 
-func stateNames() []string {
-	var names []string
-	for state := site.Placing; state <= site.Refused; state++ {
-		names = append(names, state.String())
-	}
-	return names
-}
+func stateNames() []string { return namesOf(site.Placing, site.Refused) }
 
 // sortKeys are what listings of jobs can be ordered by.
 var sortKeys = []struct {

@@ -109,7 +109,7 @@ With --wait the exit code is the job's own; of an array, the highest.
 	f.StringVar(&s.id, "id", "", "`ID` of the job, 26 characters, so that a submission can be repeated safely (default: drawn at random)")
 	addListingFlags(cmd, &s.listing, formatTable, formatWide, formatJSON)
 	_ = cmd.MarkFlagDirname("chdir")
-	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions([]string{"cheapest", "fastest", "local", "spill"}, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(namesOf(grid.GoalLocal, grid.GoalSpill), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -215,8 +215,8 @@ func (s *submission) spec(line []string, name string, now time.Time) (api.JobSpe
 			return spec, fmt.Errorf("%s: %d: want at least 1", bound.flag, bound.value)
 		}
 	}
-	if _, ok := goalNames[s.policy]; !ok && s.policy != "" {
-		return spec, fmt.Errorf("--policy: %q: want cheapest, fastest, local or spill", s.policy)
+	if _, err := grid.ParseGoal(s.policy); err != nil && s.policy != "" {
+		return spec, fmt.Errorf("--policy: %w", err)
 	}
 	for _, step := range []func(*api.JobSpec, time.Time) error{s.times, s.memories, s.surroundings, s.divide} {
 		if err := step(&spec, now); err != nil {

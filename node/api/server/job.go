@@ -155,13 +155,10 @@ func (by *submitter) bounds(job *grid.Job, spec *api.JobSpec) error {
 	}
 	switch {
 	case spec.Policy != "":
-		for goal := grid.GoalLocal; goal <= grid.GoalSpill; goal++ {
-			if spec.Policy == goal.String() {
-				job.Goal = goal
-				return nil
-			}
+		var err error
+		if job.Goal, err = grid.ParseGoal(spec.Policy); err != nil {
+			return fmt.Errorf("policy: %w", err)
 		}
-		return fmt.Errorf("policy: %q, want cheapest, fastest, local or spill", spec.Policy)
 	case by.defaults.Packs && job.Budget < 0 && job.Site == "":
 		job.Goal = by.defaults.Goal
 	case job.Deadline != grid.Never || job.Budget >= 0 || job.Site != "" && job.Site != by.home:
