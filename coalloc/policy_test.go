@@ -133,7 +133,7 @@ func TestMinimizationIsExact(t *testing.T) {
 	})
 }
 
-// federation is a view of n sites in places on a plane, with their latencies.
+// plane is a view of n sites in places on a plane, with their latencies.
 type plane []struct{ x, y int64 }
 
 func (p plane) Latency(a, b int) grid.Time {

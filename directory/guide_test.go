@@ -21,7 +21,7 @@ func guided(t *testing.T) (d *Directory, cells [3]cell, out *grid.Outbox) {
 	return d, cells, out
 }
 
-// page answers the scan that was sent last with hints of who holds some cells.
+// pageTo answers the scan that was sent last with hints of who holds some cells.
 func pageTo(out *grid.Outbox, hints ...Hint) *grid.Delivery {
 	send := out.Sends[len(out.Sends)-1]
 	scan := send.Message.(*Scan)

@@ -94,7 +94,7 @@ func (k *holder) mirrors(now grid.Time, h *holding) (sites []grid.SiteID) {
 	return sites
 }
 
-// fillCopy adds to a page for a mirror what it needs to answer as this site does.
+// fillImage adds to a page for a mirror what it needs to answer as this site does.
 func (k *holder) fillImage(now grid.Time, from grid.SiteID, h *holding, m *Scan, p *Page) {
 	c := &h.heat.mirrors
 	*c = slices.DeleteFunc(*c, func(x mirror) bool { return x.site == from || x.until <= now })

@@ -10,7 +10,7 @@ import (
 // third of a frame.
 const PageMax = 64
 
-// copyMax is the most quotes in a page for a mirror, which wants all of the cell: the
+// imagePageMax is the most quotes in a page for a mirror, which wants all of the cell: the
 // root's in one.
 const imagePageMax = 2 * PageMax
 

@@ -18,7 +18,7 @@ import (
 )
 
 // fetchProtocol is how a site copies a data set from one that holds it: a FetchRequest,
-// then FetchChunks, length-delimited messages of dataset.proto.
+// then messages FetchChunk, length-delimited messages of dataset.proto.
 const fetchProtocol = "/gridnode/fetch/1.0.0"
 
 const (

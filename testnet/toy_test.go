@@ -157,7 +157,7 @@ func (s *toySite) Recover(now grid.Time, records iter.Seq2[string, []byte], _ *g
 	return nil
 }
 
-// toyInputs makes the inputs a network hands to toySites.
+// toyInputs makes the inputs a network hands to each toySite.
 var toyInputs = Inputs{
 	Submit:  func(token uint64, job *grid.Job) grid.Input { return &toySubmit{token, job} },
 	Adopted: func(id grid.TaskID, start grid.Time) grid.Input { return &toyAdopted{id, start} },

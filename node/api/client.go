@@ -24,7 +24,7 @@ var ErrNoDaemon = errors.New("no daemon is running")
 var ErrBroken = errors.New("the daemon went away before it answered")
 
 // Client talks to the local API of one home. It may be used concurrently. Errors
-// of the daemon are *APIError.
+// of the daemon are *Error.
 type Client struct{ http http.Client }
 
 // HTTP returns what carries the requests, for those that have no method here: of
@@ -285,7 +285,7 @@ func call[Reply any](ctx context.Context, c *Client, method, path string, body [
 	return &reply, nil
 }
 
-// do makes one request; an answer other than 2xx becomes an *APIError.
+// do makes one request; an answer other than 2xx becomes an *Error.
 func (c *Client) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, "http://gridnode"+path, bytes.NewReader(body))
 	if err != nil {

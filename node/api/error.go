@@ -1,12 +1,12 @@
 package api
 
-// APIError is the body of every answer that is not 2xx.
+// Error is the body of every answer that is not 2xx.
 type Error struct {
 	Code    string `json:"code"` // one of the Code constants
 	Message string `json:"message"`
 }
 
-// Codes of APIError.
+// Codes of Error.
 const (
 	CodeUsage       = "usage"       // the request is wrong: 400, 413
 	CodeNotFound    = "notFound"    // no such job, site, output or path: 404

@@ -586,7 +586,7 @@ func TestShimTerminated(t *testing.T) {
 	}
 }
 
-// descriptors and threads of a process.
+// resources returns the descriptors and threads of a process.
 func resources(t testing.TB, pid int) (descriptors, threads int) {
 	t.Helper()
 	for dir, n := range map[string]*int{"fd": &descriptors, "task": &threads} {

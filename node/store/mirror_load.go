@@ -170,7 +170,7 @@ type values struct {
 	record []byte
 }
 
-// at returns the value at p, valid until the next call.
+// value returns the value at p, valid until the next call.
 func (v *values) value(p place) ([]byte, error) {
 	if v.record == nil || v.at.file != p.file || v.at.offset != p.offset {
 		file := v.open[p.file]

@@ -19,7 +19,7 @@ import (
 const warmup = 10 * grid.Minute
 
 // Measure measures all sizes. Cancelling ctx ends it with ctx's error. An error
-// wrapping testnet.ErrConfig is about o. With Options.Live there is a report of what has
+// wrapping scenario.ErrConfig is about o. With Options.Live there is a report of what has
 // been measured beside the error, if that is anything.
 func Measure(ctx context.Context, o Options) (*Report, error) {
 	if err := o.validate(); err != nil {

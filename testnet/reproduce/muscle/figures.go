@@ -8,7 +8,7 @@ import (
 	"gridnode/testnet/reproduce"
 )
 
-// figures of a run.
+// Figures of a run.
 func mcpOf(r *measure.Result) reproduce.Number { return reproduce.Number(r.Total.MCP.Float()) }
 func pbOf(r *measure.Result) reproduce.Number  { return reproduce.Number(r.Total.PB.Float()) }
 func missedOf(r *measure.Result) reproduce.Number {

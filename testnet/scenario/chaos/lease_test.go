@@ -362,7 +362,7 @@ type leaseNet struct {
 	err      error
 }
 
-// leaseHierarchy: 0 is the root, 1 and 2 are below it, 3 and 4 below 1, 5 and 6 below 2.
+// leaseParents is the hierarchy: 0 is the root, 1 and 2 are below it, 3 and 4 below 1, 5 and 6 below 2.
 var leaseParents = []int{-1, 0, 0, 1, 1, 2, 2}
 var leaseProcessors = []int64{0, 0, 3, 2, 6, 1, 8}
 

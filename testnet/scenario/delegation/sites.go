@@ -74,7 +74,7 @@ func (d *delegated) build(match lease.MatchConfig) error {
 	return nil
 }
 
-// newCluster returns the processors of a site: "we assume that each site employs a
+// newDelegationCluster returns the processors of a site: "we assume that each site employs a
 // FCFS policy, without backfilling" (assumption 3).
 func newDelegationCluster(site int) (*lrms.Cluster, error) {
 	cfg := lrms.Config{Discipline: lrms.FCFS}

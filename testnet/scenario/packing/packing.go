@@ -21,7 +21,7 @@ type Config struct {
 	// pressed first), "dll" or "wrand".
 	Policy string `json:"policy"`
 
-	// Queue is the mean number of jobs in a batch, 1 to PackingQueueMax.
+	// Queue is the mean number of jobs in a batch, 1 to QueueMax.
 	Queue int `json:"queue"`
 
 	// DeadlineRange is MIN_DR and MAX_DR of equation 5, at least 0.
