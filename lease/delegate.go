@@ -8,13 +8,17 @@ import (
 	"gridnode/grid"
 )
 
+// wanted returns the processors in use and waited for, which over those of the site are
+// its load.
+func (m *Matchmaker) wanted(now grid.Time) int64 {
+	return m.cluster.Processors() - m.cluster.Idle(now) + m.cluster.Demand() + m.asideSum
+}
+
 // delegateLoad is the delegation algorithm (§4.4): requests are delegated in the
 // order of the policy "until the local load gets below the threshold that triggered
 // the delegation alarm". Those that are wider than the site always are.
 func (m *Matchmaker) delegateLoad(now grid.Time, out *grid.Outbox) {
-	capacity := m.cluster.Processors()
-	// Processors in use and waited for, in thousandths.
-	excess := (capacity-m.cluster.Idle(now)+m.cluster.Demand()+m.asideSum)*1000 - m.cfg.Threshold*capacity
+	excess := m.wanted(now)*1000 - m.cfg.Threshold*m.cluster.Processors() // thousandths of processors
 	own := m.cfg.Rules.Select != nil
 	m.list = m.list[:0]
 	for _, d := range m.aside {

@@ -253,22 +253,22 @@ func (m *Matchmaker) Runs(id grid.TaskID) bool {
 	return d != nil && d.brought && (d.round == nil || !d.round.broken)
 }
 
+// SetLinks replaces the neighbours that requests may be delegated to; links are as
+// CheckLinks wants them, Kinship.Links returns such. What is under way goes on.
+func (m *Matchmaker) SetLinks(links []Link) { m.cfg.Links = links }
+
+// Delegates reports whether jobs of this site may be given processors of others: it has
+// a threshold and somebody to ask.
+func (m *Matchmaker) Delegates() bool {
+	return m.cfg.Threshold > 0 && (len(m.cfg.Links) > 0 || m.cfg.Ordering == OrderGossip && len(m.cfg.Members) > 0)
+}
+
 // NextTimer returns when Step and Dispatch next have something to do without another
 // input.
 func (m *Matchmaker) NextTimer() grid.Time { return min(m.nextMatch, m.nextDelegate) }
 
 // after returns the first instant of a cycle after now.
 func after(at, cycle, now grid.Time) grid.Time { return at + ((now-at)/cycle+1)*cycle }
-
-// Load returns the load in thousandths of the processors; grid.Never for a site
-// without processors.
-func (m *Matchmaker) Load(now grid.Time) int64 {
-	capacity := m.cluster.Processors()
-	if capacity == 0 {
-		return int64(grid.Never)
-	}
-	return (capacity - m.cluster.Idle(now) + m.cluster.Demand() + m.asideSum) * 1000 / capacity
-}
 
 // Ended says that an own job has ended that ran on processors that were Brought: they
 // are released, backwards along the chain. It reports whether there was one.

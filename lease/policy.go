@@ -1,113 +1,65 @@
 package lease
 
 import (
-	"cmp"
 	"fmt"
-	"math/rand/v2"
-	"slices"
-
-	"gridnode/grid"
+	"iter"
 )
 
-// Ordering is the target site ordering policy: whom to ask first (§4.4).
-type Ordering uint8
+// Policy says when a site borrows by itself, and how much.
+type Policy uint8
 
+// Policies.
 const (
-	// OrderNeighbours asks the directly connected neighbours, siblings first, in
-	// random order: the paper's experiments.
-	OrderNeighbours Ordering = iota
-	// OrderMostFree asks the neighbour with the most free processors first, as far as
-	// is known.
-	OrderMostFree
-	// OrderBestFit asks the neighbour whose free processors fit the request most
-	// tightly first.
-	OrderBestFit
-	// OrderGossip asks the sites of the federation that have gossiped enough free
-	// processors, neighbour or not, the tightest fit first; if there is none it asks
-	// nobody and waits. Beyond the paper.
-	OrderGossip
+	// DMM is Delegated MatchMaking: when the load is above MatchConfig.Threshold, whole
+	// requests are delegated, and those who are asked may pass them on.
+	DMM Policy = iota
+
+	// SSTRD leases from the neighbours what a job lacks that was just submitted ("The
+	// gain of resource delegation", section 5). The job runs on own and leased
+	// processors together.
+	SSTRD
+
+	// XSTRD leases at each submission what each job in the queue lacks, from the head on.
+	XSTRD
 )
 
-var orderingNames = [...]string{"neighbours", "most-free", "best-fit", "gossip"}
-
-// String returns the name used in flags and configuration files.
-func (o Ordering) String() string { return orderingNames[o] }
-
-// ParseOrdering is the inverse of String.
-func ParseOrdering(s string) (Ordering, error) {
-	for o, name := range orderingNames {
-		if s == name {
-			return Ordering(o), nil
-		}
-	}
-	return 0, fmt.Errorf("ordering %q: want neighbours, most-free, best-fit or gossip", s)
-}
-
-// Target is a site that could be asked.
-type Target struct {
-	Link
-	Free int64 // free processors as last heard; -1 if nothing was
-}
-
-// sort puts targets for a request of n processors in the order of the policy. Those
-// who are equal are in random order.
-func (o Ordering) sort(targets []Target, n int64, rng *rand.Rand) {
-	rng.Shuffle(len(targets), func(i, j int) { targets[i], targets[j] = targets[j], targets[i] })
-	slices.SortStableFunc(targets, func(a, b Target) int {
-		switch o {
-		case OrderMostFree:
-			return cmp.Or(cmp.Compare(a.Relation, b.Relation), cmp.Compare(b.Free, a.Free))
-		case OrderBestFit:
-			return cmp.Or(cmp.Compare(a.Relation, b.Relation), cmp.Compare(a.waste(n), b.waste(n)))
-		case OrderGossip:
-			return cmp.Or(cmp.Compare(a.waste(n), b.waste(n)), cmp.Compare(a.Relation, b.Relation))
-		}
-		return cmp.Compare(a.Relation, b.Relation)
-	})
-}
-
-// waste returns how many processors a request of n would leave free; sites that are
-// not known to have n come behind all others, the freest first.
-func (t *Target) waste(n int64) int64 {
-	if t.Free >= n {
-		return t.Free - n
-	}
-	return 2*ProcessorsMax - t.Free
-}
-
-// Selection is what the paper calls delegation policy: which of the waiting requests to delegate
-// first (§4.4).
-type Selection uint8
-
-const (
-	// SelectFCFS delegates the request first that came first: the paper's experiments.
-	SelectFCFS Selection = iota
-	// SelectWidest delegates the widest first.
-	SelectWidest
-)
-
-var selectionNames = [...]string{"fcfs", "widest"}
+var policyNames = [...]string{"dmm", "s-strd", "x-strd"}
 
 // String returns the name used in configuration files.
-func (s Selection) String() string { return selectionNames[s] }
+func (p Policy) String() string { return policyNames[p] }
 
-// ParseSelection is the inverse of String.
-func ParseSelection(text string) (Selection, error) {
-	for s, name := range selectionNames {
-		if text == name {
-			return Selection(s), nil
+// ParsePolicy is the inverse of String.
+func ParsePolicy(s string) (Policy, error) {
+	for p, name := range policyNames {
+		if s == name {
+			return Policy(p), nil
 		}
 	}
-	return 0, fmt.Errorf("selection %q: want fcfs or widest", text)
+	return 0, fmt.Errorf("policy %q: want dmm, s-strd or x-strd", s)
 }
 
-// sort puts requests, which came in the order of the queue, in that of the policy.
-func (s Selection) sort(demands []*demand) {
-	if s == SelectWidest {
-		slices.SortStableFunc(demands, func(a, b *demand) int { return cmp.Compare(b.processors, a.processors) })
+// sstrd is S-STRD: "Resource leasing is attempted every time the currently available
+// resources cannot meet the submitted job's processor demand."
+func sstrd(on Occasion, s Situation, of Candidate, _ iter.Seq[Candidate]) []Wish {
+	if lacks := of.Lacks(s.Idle); on == OnSubmit && lacks > 0 {
+		return []Wish{{of.Task, lacks}}
 	}
+	return nil
 }
 
-// Loads tells what a site has gossiped that it can spare (Matchmaker.Spare), and the
-// number of the report; ok is false if it has said nothing.
-type Loads func(site grid.SiteID) (spare int64, report uint64, ok bool)
+// xstrd is X-STRD: the steps of S-STRD "are applied for each job in the queue (including
+// the new job), starting at the queue's head". They go on behind a job that got what it
+// lacked. The first one that does not ends them: what the partners have not got for one
+// job they are not asked for again at once.
+func xstrd(on Occasion, s Situation, _ Candidate, queue iter.Seq[Candidate]) []Wish {
+	if on == OnCycle {
+		return nil
+	}
+	for c := range queue {
+		// "In the positive case, the DRMS leaves further handling to the LRMS."
+		if lacks := c.Lacks(s.Idle); lacks > 0 {
+			return []Wish{{c.Task, lacks}}
+		}
+	}
+	return nil
+}
