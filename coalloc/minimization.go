@@ -1,5 +1,10 @@
 package coalloc
 
+import (
+	"cmp"
+	"slices"
+)
+
 // ClusterMinimization appends a placement by Flexible Cluster Minimization (section
 // IV-B) to dst: it "first orders the clusters according to decreasing number of idle
 // processors" and "places on clusters one by one a component of the job of size equal
@@ -15,6 +20,27 @@ func ClusterMinimization(dst []Part, r *Request, v *View) ([]Part, bool) {
 		return dst, false
 	}
 	return minimize(dst, r, v, v.widest())
+}
+
+// widest returns the sites by decreasing number of idle processors, then by name.
+func (v *View) widest() []int32 {
+	if v.sorted {
+		return v.byWidth
+	}
+	if len(v.byWidth) != len(v.Sites) {
+		v.byWidth = v.byWidth[:0]
+		for i := range v.Sites {
+			v.byWidth = append(v.byWidth, int32(i))
+		}
+	}
+	slices.SortFunc(v.byWidth, func(a, b int32) int {
+		if c := cmp.Compare(v.Sites[b].Free, v.Sites[a].Free); c != 0 {
+			return c
+		}
+		return cmp.Compare(v.Sites[a].ID, v.Sites[b].ID)
+	})
+	v.sorted = true
+	return v.byWidth
 }
 
 // minimize fills as few sites as suffice, one after the other in the given order. If

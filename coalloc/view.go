@@ -1,7 +1,6 @@
 package coalloc
 
 import (
-	"cmp"
 	"slices"
 
 	"gridnode/grid"
@@ -173,27 +172,6 @@ func (v *View) Give(parts []Part) {
 	for _, p := range parts {
 		v.SetFree(int(p.Site), v.Sites[p.Site].Free+p.Processors)
 	}
-}
-
-// widest returns the sites by decreasing number of idle processors, then by name.
-func (v *View) widest() []int32 {
-	if v.sorted {
-		return v.byWidth
-	}
-	if len(v.byWidth) != len(v.Sites) {
-		v.byWidth = v.byWidth[:0]
-		for i := range v.Sites {
-			v.byWidth = append(v.byWidth, int32(i))
-		}
-	}
-	slices.SortFunc(v.byWidth, func(a, b int32) int {
-		if c := cmp.Compare(v.Sites[b].Free, v.Sites[a].Free); c != 0 {
-			return c
-		}
-		return cmp.Compare(v.Sites[a].ID, v.Sites[b].ID)
-	})
-	v.sorted = true
-	return v.byWidth
 }
 
 // use takes processors of a site for the placement that is being made.
