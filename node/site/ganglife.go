@@ -170,17 +170,6 @@ func (c *gangs) vacateHome(now grid.Time, job grid.JobID, out *grid.Outbox) {
 	c.home.Vacated(now, job, out)
 }
 
-// wantsRank reports whether a task of a gang at another site is still wanted: its lease
-// goes on.
-func (c *gangs) wantsRank(id grid.TaskID) bool {
-	gang, _, ok := grid.GangOf(id)
-	if !ok || !c.alive[gang] {
-		return false
-	}
-	task, started := c.coord.Started(gang.Job)
-	return started && task == gang
-}
-
 // whole is the way of jobs that ask to be divided where there is no co-allocation.
 type whole struct{ *jobs }
 

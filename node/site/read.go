@@ -183,18 +183,6 @@ func (s *Site) PilotOf(from grid.SiteID, key uint64) (lease.Lease, bool) {
 	return s.pilots.of(from, key)
 }
 
-// Uses reports whether a task of this site runs on processors of another one: an
-// executor need not go on with one that does not any more.
-func (s *Site) Uses(id grid.TaskID) bool {
-	return s.borrowing != nil && s.borrowing.pools.guests[id] != nil || s.WantsRank(id)
-}
-
-// WantsRank reports whether a task of a gang at another site is still wanted: its lease
-// goes on.
-func (s *Site) WantsRank(id grid.TaskID) bool {
-	return s.gangs != nil && s.gangs.wantsRank(id) || s.spreads != nil && s.spreads.wantsRank(id)
-}
-
 // Held returns how much is held here that somebody must let go of one day: leases given
 // and taken, claims and holds of co-allocated jobs, their gangs, and pilots.
 func (s *Site) Held() int {

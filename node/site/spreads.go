@@ -148,13 +148,6 @@ func (sp *spreads) adopted(in *Adopted, _ *grid.Outbox) bool {
 	return yes && e != nil && e.spread() && !e.state.Terminal()
 }
 
-// wantsRank reports whether a task of a spread job at another site is still wanted: its
-// lease goes on.
-func (sp *spreads) wantsRank(id grid.TaskID) bool {
-	gang, _, ok := grid.GangOf(id)
-	return ok && sp.alive[gang] && sp.match.Runs(gang)
-}
-
 // spread reports whether an execution was started as one that may be spread.
 func (e *entry) spread() bool { return e.job.Spread && e.gang != nil }
 
