@@ -14,6 +14,12 @@ func TestCheckerSeesViolations(t *testing.T) {
 	run := func(j *grid.Job, site int, epoch uint32) *Execution {
 		return &Execution{ID: grid.TaskID{Job: j.ID, Epoch: epoch}, Job: j, Site: site}
 	}
+	task := func(epoch uint32, number int) *Execution {
+		gang := grid.TaskID{Job: job.ID, Epoch: epoch}
+		g := &grid.Gang{Task: gang, Each: 1, Parts: []grid.GangPart{{Site: "a", Processors: 1}, {Site: "b", Processors: 1}}}
+		one := &grid.Job{ID: job.ID, Resources: grid.Resources{Processors: 1}}
+		return &Execution{ID: grid.RankTask(gang, number), Job: one, Rank: &grid.Rank{Gang: g, Number: number}}
+	}
 	for _, tt := range []struct {
 		name string
 		do   func(c *Checker)
@@ -39,6 +45,31 @@ func TestCheckerSeesViolations(t *testing.T) {
 			c.start(0, run(job, 0, 1))
 			c.start(0, run(other, 0, 1))
 		}, "on 6 of 5 processors"},
+		{"the tasks of a gang", func(c *Checker) {
+			for number := range 2 {
+				c.start(0, task(1, number))
+			}
+			for number := range 2 {
+				c.end(0, task(1, number))
+			}
+		}, ""},
+		{"tasks of two gangs of a job", func(c *Checker) {
+			c.start(0, task(1, 0))
+			c.start(0, task(2, 1))
+		}, "2 executions alive"},
+		{"a task that begins twice", func(c *Checker) {
+			c.start(0, task(1, 0))
+			c.end(0, task(1, 0))
+			c.start(0, task(1, 0))
+		}, "begins twice"},
+		{"an execution that begins again after a power cut", func(c *Checker) {
+			x := run(job, 0, 1)
+			x.Lost = true
+			c.start(0, x)
+			c.end(0, x)
+			c.start(0, run(job, 0, 1))
+			c.end(0, run(job, 0, 1))
+		}, ""},
 		{"done twice", func(c *Checker) {
 			c.event(0, 0, &grid.Event{Kind: grid.JobFinished, Job: job})
 			c.event(0, 0, &grid.Event{Kind: grid.JobRefused, Job: job})

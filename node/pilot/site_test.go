@@ -257,6 +257,14 @@ func (s *site) crash() {
 	}
 }
 
+// powerCut ends what has outlived a daemon, but for its notes.
+func (s *site) powerCut() {
+	clear(s.own)
+	for _, m := range s.pilots {
+		m.dead, m.tasks = true, make(map[grid.TaskID]*process)
+	}
+}
+
 // restart brings a daemon up again from what outlived it.
 func (s *site) restart() {
 	if s.core != nil {

@@ -27,7 +27,7 @@ import (
 //	gathered [fails=why] | finished | ack           of a
 //	exit site=b key=1 job=1 [rank=0 code=1]
 //	drop site=b key=1 [dies | unseen]               the connection to a pilot; the pilot, too; nobody notices yet
-//	crash site=b | restart site=b [clock=-1h]
+//	crash site=b [power] | restart site=b [clock=-1h]    the daemon; the machine, too
 //	settle                                          all that is under way arrives and is answered
 //	advance for=5s [settle] [quiet]
 //	left                                            tasks, links and gangs of every site
@@ -124,7 +124,11 @@ func (c *script) command(t *testing.T, d *datadriven.TestData) {
 			s.drop(key, d.HasArg("dies"))
 		}
 	case "crash":
-		at("site").crash()
+		s := at("site")
+		s.crash()
+		if d.HasArg("power") {
+			s.powerCut()
+		}
 	case "restart":
 		s := at("site")
 		s.skew += span(t, d, "clock")

@@ -239,6 +239,38 @@ func TestDeadPeersAreDropped(t *testing.T) {
 	}
 }
 
+// Two halves that cannot reach each other forget each other, and find each other again
+// once they rejoin; a node that knows nobody does so by itself.
+func TestHalvesFindEachOtherAgain(t *testing.T) {
+	w := newWorld(40, Config{K: 8, Alpha: 3}, 3)
+	Fill(w.order, w.rng)
+	for _, n := range w.order {
+		for i, other := range w.order {
+			if i%2 == 0 {
+				n.lose(other.Self())
+			}
+		}
+	}
+	one := w.order[1]
+	for _, n := range w.order {
+		one.lose(n.Self())
+	}
+	if one.Known() != 0 || len(one.lost) != one.cfg.K {
+		t.Fatalf("%d peers known and %d remembered, want 0 and %d", one.Known(), len(one.lost), one.cfg.K)
+	}
+	one.begin(0, one.Self().Key, one.Self().Key, new(grid.Outbox))
+	if one.Known() == 0 {
+		t.Error("a node that knows nobody asks nobody")
+	}
+	n, lost := w.order[3], w.order[0].Self()
+	n.lost = []*Peer{lost}
+	if n.Rejoin(); len(n.lost) != 0 || !slices.ContainsFunc(n.table.buckets[:], func(b []contact) bool {
+		return slices.ContainsFunc(b, func(c contact) bool { return c.peer == lost })
+	}) {
+		t.Error("a lost peer is not tried again")
+	}
+}
+
 func TestLossOnlyDelays(t *testing.T) {
 	w := newWorld(100, Config{K: 8, Alpha: 3}, 4)
 	Fill(w.order, w.rng)

@@ -41,14 +41,21 @@ func TestChaos(t *testing.T) {
 	}
 	hashes := map[string]bool{}
 	var leases leaseCounts
+	var gangs gangCounts
 	for seed := range uint64(4) {
 		r := run(seed)
 		hashes[r.TraceHash] = true
 		counts := r.Config.(*chaosReport).Leases
+		more := r.Config.(*chaosReport).Gangs
+		gangs.Whole += more.Whole
+		gangs.Broken += more.Broken
 		leases.Used += counts.Used
 		leases.Lost += counts.Lost
 	}
 	t.Logf("%d executions on borrowed processors, %d lost with their pilots", leases.Used, leases.Lost)
+	if gangs.Whole == 0 || gangs.Broken == 0 {
+		t.Errorf("%+v: jobs at several sites were not tried", gangs)
+	}
 	if leases.Used == 0 || leases.Lost == 0 {
 		t.Errorf("%+v: leases were not tried", leases)
 	}
