@@ -87,6 +87,15 @@ func (s *Site) SiteName(id grid.SiteID) string {
 	return string(id)
 }
 
+// Siblings returns the sites that this one gossips with, by ID; nil if it was told a
+// topic instead.
+func (s *Site) Siblings() []grid.SiteID {
+	if s.siblings == nil {
+		return nil
+	}
+	return s.siblings.circle.Members()
+}
+
 // Network returns what this site knows of the latencies between sites, by their
 // indices: for co-allocation (coalloc.NewView) and for users. Bandwidths are those of
 // the quotes. It takes O(sites) time.

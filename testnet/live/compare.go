@@ -246,42 +246,9 @@ func (l *Live) measured() *scale.Result {
 // as the live ones did, with the same jobs at the same instants, that has been up for
 // as long when the first job comes, and is measured for as long at least.
 func (l *Live) twin(ctx context.Context, seed uint64, setup grid.Time) (*scale.Result, error) {
-	placement, err := market.ParsePlacement(l.cfg.Placement)
-	if err != nil {
-		return nil, scenario.ConfigError("placement", "%v", err)
-	}
-	f := federation.Builder{
-		Config: testnet.Config{
-			Seed: seed, Inputs: scenario.Inputs(),
-			Link: testnet.Link{LatencyMin: fleetLatencyMin, LatencyMax: fleetLatencyMax},
-		},
-		Placement: placement, Foreign: true, Sites: slices.Clone(l.work.Sites), Authority: l.authority,
-		Router: fleetRouter(), Allowance: l.cfg.Slack / 4, Directory: l.directory(),
-	}
-	places, err := l.places()
+	n, f, homes, err := l.network(ctx, seed)
 	if err != nil {
 		return nil, err
-	}
-	f.Name, f.Place = liveFederation, func(site int) grid.Key { return places[site] } // who holds a cell decides how many holders there are
-	for i := range f.Sites {                                                          // the same names: quotes of equal value are ordered by them
-		f.Sites[i].Name = string(l.hosts[i].ID())
-	}
-	homes := f.Homes()
-	for i := range f.Sites {
-		f.Sites[i].Price *= grid.Price(l.cfg.Speedup)
-	}
-	f.Through = func(site int) []int { return l.ups[site].through }
-	n, err := f.Network()
-	if err != nil {
-		return nil, err
-	}
-	for i := range f.Sites {
-		if err := n.Run(ctx, grid.FromDuration(l.ups[i].at), nil); err != nil {
-			return nil, err
-		}
-		if err := f.Add(n, i); err != nil {
-			return nil, err
-		}
 	}
 	jobs := &workload.First{Source: l.work.Source(0), Left: l.total()}
 	n.Feed(&scenario.Feed{Source: jobs, QoS: workload.PaperQoS, Homes: homes, Goal: l.goal(), Adjust: func(j *grid.Job) {
@@ -303,6 +270,49 @@ func (l *Live) twin(ctx context.Context, seed uint64, setup grid.Time) (*scale.R
 	r.TraceHash = fmt.Sprintf("%016x", n.TraceHash())
 	r.ResponseTime *= measure.Decimal(l.cfg.Speedup)
 	return r, nil
+}
+
+// network returns a virtual network of the same sites, all of which have come up as the
+// live ones did, and what its workload needs to know of them.
+func (l *Live) network(ctx context.Context, seed uint64) (*testnet.Network, *federation.Builder, []workload.Home, error) {
+	placement, err := market.ParsePlacement(l.cfg.Placement)
+	if err != nil {
+		return nil, nil, nil, scenario.ConfigError("placement", "%v", err)
+	}
+	f := &federation.Builder{
+		Config: testnet.Config{
+			Seed: seed, Inputs: scenario.Inputs(),
+			Link: testnet.Link{LatencyMin: fleetLatencyMin, LatencyMax: fleetLatencyMax},
+		},
+		Placement: placement, Foreign: true, Sites: slices.Clone(l.work.Sites), Authority: l.authority,
+		Router: fleetRouter(), Allowance: l.cfg.Slack / 4, Directory: l.directory(),
+	}
+	places, err := l.places()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	f.Name, f.Place = liveFederation, func(site int) grid.Key { return places[site] } // who holds a cell decides how many holders there are
+	for i := range f.Sites {                                                          // the same names: quotes of equal value are ordered by them
+		f.Sites[i].Name = string(l.hosts[i].ID())
+	}
+	homes := f.Homes()
+	for i := range f.Sites {
+		f.Sites[i].Price *= grid.Price(l.cfg.Speedup)
+	}
+	f.Through = func(site int) []int { return l.ups[site].through }
+	n, err := f.Network()
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	for i := range f.Sites {
+		if err := n.Run(ctx, grid.FromDuration(l.ups[i].at), nil); err != nil {
+			return nil, nil, nil, err
+		}
+		if err := f.Add(n, i); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	return n, f, homes, nil
 }
 
 // places returns where kad-dht puts the nodes.
