@@ -152,6 +152,47 @@ func anchors(text string) (list []string) {
 	return list
 }
 
+// What stands between backticks and begins with a folder of the repository is a path
+// below its root; so is every name of a file of Go.
+func TestPathsOfPagesExist(t *testing.T) {
+	for path, text := range manual(t) {
+		for _, complaint := range astray(text) {
+			t.Errorf("%s:%s", path, complaint)
+		}
+	}
+}
+
+var (
+	ticked = regexp.MustCompile("`([^`]+)`")
+	inside = regexp.MustCompile(`^[\w.*{},-]+(/[\w.*{},-]+)*(/…|/)?$`)
+)
+
+// astray leaves out what is a command, an address or a program of its own.
+func astray(text string) (complaints []string) {
+	code := false
+	for i, line := range strings.Split(text, "\n") {
+		if strings.HasPrefix(line, "```") {
+			code = !code
+		}
+		if code {
+			continue
+		}
+		for _, m := range ticked.FindAllStringSubmatch(line, -1) {
+			first, _, folder := strings.Cut(m[1], "/")
+			info, err := os.Stat(filepath.Join(rootFolder, first))
+			known := folder && err == nil && info.IsDir()
+			if !inside.MatchString(m[1]) || !known && !strings.HasSuffix(m[1], ".go") {
+				continue
+			}
+			name := strings.TrimSuffix(strings.TrimSuffix(m[1], "…"), "/")
+			if found, err := filepath.Glob(filepath.Join(rootFolder, name)); err != nil || len(found) == 0 {
+				complaints = append(complaints, fmt.Sprintf("%d: there is no %s", i+1, m[1]))
+			}
+		}
+	}
+	return complaints
+}
+
 // README lists every page, those of figures together.
 func TestReadmeListsEveryPage(t *testing.T) {
 	pages := manual(t)
@@ -176,6 +217,10 @@ func TestFaultsOfPagesAreSeen(t *testing.T) {
 		{"measured on 2031-05-06", true, notes},
 		{"`2031-05-06T12:00:00Z`", false, notes},
 		{"| what | wanted |", true, notes},
+		{"`market/bank/ledger.go`, `testnet/reproduce/…`, `internal/wire/wirepb/*.proto` and `GET /v1/jobs`", false, astray},
+		{"`market/bank/nobody.go`", true, astray},
+		{"`testnet/nowhere`", true, astray},
+		{"`ledger.go`", true, astray},
 	} {
 		if got := tt.of(tt.text); (len(got) > 0) != tt.want {
 			t.Errorf("%.40q: %v, want a complaint: %v", tt.text, got, tt.want)
