@@ -149,6 +149,10 @@ func (g *gossip) tick(now grid.Time, out *grid.Outbox) {
 	if g.next > now {
 		return
 	}
+	if g.cfg.Siblings != nil && len(g.cfg.Siblings()) == 0 {
+		g.next = grid.Never // nobody hears it: it is no report, after which the next one has to wait
+		return
+	}
 	g.current.Sequence = max(uint64(max(now, 1)), g.sent.Sequence+1)
 	g.current.Issued, g.current.Wait = now, max(g.ready-now, 0)
 	g.sent = g.current
@@ -169,7 +173,7 @@ func (g *gossip) tick(now grid.Time, out *grid.Outbox) {
 
 // hasten reports soon: there are new siblings, who have not heard.
 func (g *gossip) hasten() {
-	if g.sent.Sequence != 0 {
+	if g.current.Site != "" {
 		g.next = min(g.next, g.sent.Issued.Add(g.cfg.GossipInterval))
 	}
 }
