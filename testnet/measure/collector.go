@@ -67,8 +67,9 @@ func (c *Collector) ended(site int, e *grid.Event, outcome string) {
 }
 
 // end accounts for an execution. One that died with its machine did nothing for anyone.
+// The tasks of a gang start and end as one: the first stands for the whole job.
 func (c *Collector) end(now grid.Time, x *testnet.Execution) {
-	if x.Lost {
+	if x.Lost || x.Rank != nil && x.Rank.Number > 0 {
 		return
 	}
 	home, ok := c.n.Index(x.Job.Home)
@@ -77,7 +78,7 @@ func (c *Collector) end(now grid.Time, x *testnet.Execution) {
 	}
 	wait := c.n.Clock(home).Local(x.Start) - x.Job.Submit
 	times := Times{
-		Processors: x.Job.Processors, Wait: max(wait, 0), Start: x.Start - c.begin, End: x.End - c.begin, Window: c.window,
+		Processors: processorsOf(x), Wait: max(wait, 0), Start: x.Start - c.begin, End: x.End - c.begin, Window: c.window,
 	}
 	at := x.Site
 	if c.Leased != nil {
@@ -87,6 +88,18 @@ func (c *Collector) end(now grid.Time, x *testnet.Execution) {
 		})
 	}
 	Account(&c.tallies[home], &c.tallies[at], nil, &times)
+}
+
+// processorsOf returns how many an execution has, with those of its gang.
+func processorsOf(x *testnet.Execution) int64 {
+	if x.Rank == nil {
+		return x.Job.Processors
+	}
+	var all int64
+	for i := range x.Rank.Gang.Parts {
+		all += x.Rank.Gang.Parts[i].Processors
+	}
+	return all
 }
 
 // Done reports whether every job has been submitted and has ended.

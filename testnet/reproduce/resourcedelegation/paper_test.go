@@ -41,6 +41,9 @@ func TestResourceDelegation(t *testing.T) {
 		}
 		for i := range table.Columns {
 			awrt, leased := &table.Measures[0], &table.Measures[5]
+			if u := table.Measures[1].Cells[i].Here; u <= 0 || u > 100 {
+				t.Errorf("%s, %s: the utilisation is %v %%: executions are counted more than once", table.Title, table.Columns[i], u)
+			}
 			if !awrt.Cells[i].Here.Known() || awrt.Cells[i].Here <= 0 || leased.Cells[i].Here <= 0 {
 				t.Errorf("%s, %s: AWRT %v, leased area %v", table.Title, table.Columns[i], awrt.Cells[i].Here, leased.Cells[i].Here)
 			}
