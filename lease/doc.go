@@ -24,6 +24,9 @@
 //     Vacate (end what runs there, then Release), Ended (give up what ran there; run it elsewhere from Ended.Gone on);
 //  3. Request, Claim, Renew, Release, Revoke as it likes.
 //
+// The cluster that New and NewMatchmaker want is internal. A module of its own steps both
+// inside of a site.Site that has the part site.Leases only.
+//
 // Holds are leases that are not claimed yet: they cost nobody anything, expire by
 // themselves after Want.Hold, and a Claim either is confirmed (Claimed) or not (Ended).
 //

@@ -15,6 +15,9 @@
 //  6. If Placed names a bank, give Pay once the cheque is there (bank.Written), or
 //     Stop if there will be none; the job leaves with Pay.
 //
+// The cluster that New wants is internal. A module of its own steps an Agent inside of a
+// site.Site that has the parts site.Market and site.Quotes only.
+//
 // Every Place ends in exactly one Placed or Refused. Preview tells what Place would
 // do, and asks nobody.
 //
