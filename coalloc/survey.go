@@ -79,12 +79,12 @@ type Survey struct {
 type surveyed struct {
 	report LatencyReport
 	heard  grid.Time
-	asked  grid.Time // last probe; -1: never
+	probed grid.Time // last probe; -1: never
 }
 
 type candidate struct {
 	site     grid.SiteID
-	asked    grid.Time
+	probed   grid.Time
 	distance grid.Time
 	draw     uint64
 }
@@ -160,7 +160,7 @@ func (s *Survey) heard(now grid.Time, from grid.SiteID, r *LatencyReport) {
 			s.Rejected++
 			return
 		}
-		p = &surveyed{asked: -1}
+		p = &surveyed{probed: -1}
 		s.peers[from], s.marks[mark(from)] = p, from
 		// A newcomer is measured soon, and learns soon who is there.
 		s.nextRound = min(s.nextRound, now+surveySoon)
@@ -221,7 +221,7 @@ func (s *Survey) round(now grid.Time, out *grid.Outbox) {
 			s.forget(id)
 			continue
 		}
-		s.candidates = append(s.candidates, candidate{id, p.asked, s.toPeer(now, id, p), 0})
+		s.candidates = append(s.candidates, candidate{id, p.probed, s.toPeer(now, id, p), 0})
 	}
 	if len(s.candidates) == 0 {
 		s.nextRound = grid.Never
@@ -234,7 +234,7 @@ func (s *Survey) round(now grid.Time, out *grid.Outbox) {
 		s.candidates[i].draw = s.rng.Uint64()
 	}
 	longestAgo := func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.asked, b.asked), cmp.Compare(a.draw, b.draw), cmp.Compare(a.site, b.site))
+		return cmp.Or(cmp.Compare(a.probed, b.probed), cmp.Compare(a.draw, b.draw), cmp.Compare(a.site, b.site))
 	}
 	near := min(len(s.candidates), neighbours)
 	slices.SortFunc(s.candidates[:near], longestAgo)
@@ -242,7 +242,7 @@ func (s *Survey) round(now grid.Time, out *grid.Outbox) {
 	slices.SortFunc(s.candidates[half:], longestAgo)
 	for i := range min(len(s.candidates), s.cfg.Probes) {
 		site := s.candidates[i].site
-		s.peers[site].asked = now
+		s.peers[site].probed = now
 		out.Probe(site)
 	}
 	s.nextRound = now + s.pace - grid.Time(s.rng.Int64N(int64(s.pace/8)))
