@@ -44,9 +44,6 @@ type Processes struct {
 	pilots pilots
 }
 
-// errClosed says that the engine was closed.
-var errClosed = errors.New("the node is stopping")
-
 // reshim is the pause between attempts to get a shim again.
 const reshim = time.Second
 

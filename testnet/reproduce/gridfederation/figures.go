@@ -79,11 +79,6 @@ func (s *federationStudy) namesOf(sites []int) string {
 	return strings.Join(names, ", ")
 }
 
-// scientific prints a large amount as the paper does: "2.31e9".
-func scientific(n reproduce.Number) string {
-	return strings.Replace(fmt.Sprintf("%.3g", float64(n)), "e+0", "e", 1)
-}
-
 // rejectedCompared says where fewer or more jobs are rejected than in the paper, as
 // far as its tables tell.
 func (s *federationStudy) rejectedCompared(accepted []reproduce.Number, of *outcome) string {
