@@ -79,8 +79,7 @@ grants if it has that many idle, and has them back when the job ends.`,
 	f.Int64Var(&cfg.Until, "until", 0, "leave out jobs submitted at or after this second of the log; 0: none")
 	f.StringVar(&cfg.NoEstimate, "no-estimate", cfg.NoEstimate, "jobs without an estimate: drop them, or take the runtime for it")
 	f.StringVar(&cfg.Queue, "queue", cfg.Queue, "discipline of the queues: easy, fcfs or titan")
-	f.BoolVar(&cfg.Lenient, "lenient", false, "does nothing: malformed lines of the logs are skipped or repaired, and counted")
-	_ = f.MarkHidden("lenient")
+	addStrictFlag(f, &cfg.Strict)
 	addScenarioFlags(cmd, &cfg.Common, &l)
 	return cmd
 }

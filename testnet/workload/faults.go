@@ -31,9 +31,6 @@ func (e *LineError) Unwrap() error { return ErrMalformed }
 type Options struct {
 	// Strict ends at the first line that is not as its format says.
 	Strict bool
-
-	// Lenient does nothing: that is how a reader is unless it is Strict.
-	Lenient bool
 }
 
 // reasonsMax is how many different faults are remembered in words.

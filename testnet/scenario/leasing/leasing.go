@@ -45,8 +45,9 @@ type Config struct {
 	// Queue is the discipline of the sites' queues: "easy", "fcfs" or "titan".
 	Queue string `json:"queue"`
 
-	// Lenient skips malformed lines of the logs instead of ending at the first.
-	Lenient bool `json:"lenient"`
+	// Strict ends at the first malformed line of a log; else lines are skipped or repaired,
+	// and counted.
+	Strict bool `json:"strict"`
 
 	// Leases, if set, is told how many processors of others a site has and how many of
 	// its own others have, whenever a lease begins or ends.
@@ -204,7 +205,7 @@ func openLogs(cfg *Config) (*logs, error) {
 		if len(cfg.Processors) > 0 {
 			filter.Processors = cfg.Processors[min(i, len(cfg.Processors)-1)]
 		}
-		if err := w.open(path, filter, workload.Options{Lenient: cfg.Lenient}); err != nil {
+		if err := w.open(path, filter, workload.Options{Strict: cfg.Strict}); err != nil {
 			w.close()
 			return nil, err
 		}

@@ -111,7 +111,7 @@ func TestNoEstimate(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := Default()
-	cfg.Traces = []string{log}
+	cfg.Traces, cfg.Strict = []string{log}, true
 	if _, err := Run(context.Background(), cfg); !errors.Is(err, workload.ErrMalformed) || !strings.Contains(err.Error(), log+":2") {
 		t.Errorf("malformed log: error %v, want one that names file and line", err)
 	}
