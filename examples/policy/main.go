@@ -103,10 +103,10 @@ func run(seed uint64, v variant) (*measure.Result, error) {
 			j.Goal = grid.GoalCost
 			return
 		}
-		j.Goal, j.Deadline, j.Budget, j.Spread = grid.GoalLocal, grid.Never, -1, true
+		j.Goal, j.Deadline, j.Budget = grid.GoalLocal, grid.Never, -1
 	}}
 	n.Feed(feed)
-	r := scenario.Run{Common: scenario.Common{Seed: seed}, Scenario: "policy", N: n, Sites: names, Window: grid.Never}
+	r := scenario.Run{Common: scenario.Common{Seed: seed}, Scenario: "policy", Network: n, Sites: names, Window: grid.Never}
 	return r.Do(context.Background())
 }
 
