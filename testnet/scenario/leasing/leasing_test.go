@@ -86,6 +86,7 @@ var leasingSetups = []struct {
 // TestLeasingMeetsTable2: the AWRT at both sites of all set-ups, X-STRD within 1 % of
 // the published figure, S-STRD within 3 %.
 func TestLeasingMeetsTable2(t *testing.T) {
+	simtest.Alone(t)
 	for i, setup := range leasingSetups {
 		for policy, within := range map[string]float64{"s-strd": 3, "x-strd": 1} {
 			t.Run(fmt.Sprint(policy, " set-up ", i+1), func(t *testing.T) {
