@@ -42,9 +42,6 @@ func (sp *spreads) admit(_ grid.Time, j *grid.Job) error {
 	if divided(j) || sp.marketed(j) {
 		return fmt.Errorf("%w: a job whose tasks may be spread waits in its site's queue: it can have no components, deadline, budget, site or policy", ErrInvalid)
 	}
-	if j.Tasks > grid.RanksMax {
-		return fmt.Errorf("%w: %d tasks that may be spread, at most %d start together", ErrInvalid, j.Tasks, grid.RanksMax)
-	}
 	return nil
 }
 

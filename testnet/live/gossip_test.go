@@ -32,7 +32,11 @@ func TestGossipIsFlat(t *testing.T) {
 				var live, virtual float64
 				synctest.Test(t, func(t *testing.T) { live, virtual = resting(t, nodes, free) })
 				t.Logf("%d nodes: %.2f messages of gossip per site and minute live, %.2f virtual", nodes, live, virtual)
-				if live < 0.9*virtual || live > 1.1*virtual {
+				off := 0.1
+				if free {
+					off = 0.25 // each network is still finding its circles, by look-ups of its own
+				}
+				if live < (1-off)*virtual || live > (1+off)*virtual {
 					t.Errorf("%d nodes: %.2f live, %.2f virtual", nodes, live, virtual)
 				}
 				if first == 0 {
