@@ -37,7 +37,7 @@ func TestLiveCountsAsVirtual(t *testing.T) {
 }
 
 func countsAsVirtual(t *testing.T, nodes int) {
-	watch(t)
+	watch(t, overdue)
 	jobs := int64(max(10*nodes, 300)) // enough messages of each type
 	cfg := ComparisonConfig{Seed: 1, Nodes: nodes, Jobs: jobs, Rest: *liveRest, Placement: "coordinated", OFT: 50}
 	cfg.apart = 50 * time.Millisecond

@@ -23,29 +23,29 @@ import (
 	"gridnode/testnet/scenario"
 )
 
-// overdue is how long, in a bubble's time, a live test may take.
+// overdue is how long, in a bubble's time, a live test may take besides what it waits on purpose.
 const overdue = 15 * time.Minute
 
-// watch lets a test that takes longer than overdue say where it stands. Nodes that
+// watch lets a test that takes longer than it should say where it stands. Nodes that
 // run keep a bubble's time going, so that nothing else would end it.
-func watch(t *testing.T) {
-	late := time.AfterFunc(overdue, func() {
+func watch(t *testing.T, most time.Duration) {
+	late := time.AfterFunc(most, func() {
 		stacks := make([]byte, 64<<20)
 		stacks = stacks[:runtime.Stack(stacks, true)]
 		var ours []string
 		for g := range strings.SplitSeq(string(stacks), "\n\n") {
-			if strings.Contains(g, "gridnode/testnet.") || strings.Contains(g, ".Close(") || strings.Contains(g, "semacquire") {
+			if strings.Contains(g, "gridnode/testnet/") || strings.Contains(g, ".Close(") || strings.Contains(g, "semacquire") {
 				ours = append(ours, g)
 			}
 		}
-		panic(fmt.Sprintf("%s is not over after %v; of its goroutines:\n\n%s", t.Name(), overdue, strings.Join(ours[:min(len(ours), 40)], "\n\n")))
+		panic(fmt.Sprintf("%s is not over after %v; of its goroutines:\n\n%s", t.Name(), most, strings.Join(ours[:min(len(ours), 40)], "\n\n")))
 	})
 	t.Cleanup(func() { late.Stop() })
 }
 
 func up(t *testing.T, change func(*Config)) *Live {
 	t.Helper()
-	watch(t)
+	watch(t, overdue)
 	cfg := Default()
 	cfg.Nodes, cfg.Count, cfg.Transport = 6, 60, "memory"
 	if change != nil {
