@@ -2,11 +2,9 @@ package server
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"gridnode/grid"
-	"gridnode/lease"
 	"gridnode/node/api"
 	"gridnode/node/site"
 )
@@ -96,14 +94,7 @@ func (a *Server) askLease(ctx context.Context, w http.ResponseWriter, input func
 		return err
 	}
 	said := answer.(*site.LeaseAnswer)
-	switch {
-	case errors.Is(said.Err, lease.ErrBounds):
-		return errorf(api.CodeUsage, "%v", said.Err)
-	case errors.Is(said.Err, site.ErrUnknownLease):
-		return errorf(api.CodeNotFound, "%v", said.Err)
-	case errors.Is(said.Err, site.ErrLease):
-		return errorf(api.CodeRefused, "%v", said.Err)
-	case said.Err != nil:
+	if said.Err != nil {
 		return said.Err
 	}
 	var reply api.LeaseReply

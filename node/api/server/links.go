@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"errors"
 	"net/http"
 
 	"gridnode/grid"
@@ -75,14 +74,7 @@ func (a *Server) changeLink(change site.LinkChange) func(http.ResponseWriter, *h
 			return err
 		}
 		said := answer.(*site.LinkAnswer)
-		switch {
-		case errors.Is(said.Err, lease.ErrBounds):
-			return errorf(api.CodeUsage, "%v", said.Err)
-		case errors.Is(said.Err, site.ErrUnknownLink):
-			return errorf(api.CodeNotFound, "%v", said.Err)
-		case errors.Is(said.Err, site.ErrLink):
-			return errorf(api.CodeRefused, "%v", said.Err)
-		case said.Err != nil:
+		if said.Err != nil {
 			return said.Err
 		}
 		var reply api.LinkReply

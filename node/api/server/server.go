@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/lease"
 	"gridnode/node"
 	"gridnode/node/api"
 	"gridnode/node/run"
@@ -175,11 +176,13 @@ func failureOf(err error) *api.Error {
 		return failure
 	case errors.As(err, &tooLarge):
 		return &api.Error{Code: api.CodeUsage, Message: fmt.Sprintf("the request is longer than %d bytes", tooLarge.Limit)}
-	case errors.Is(err, site.ErrInvalid):
+	case errors.Is(err, site.ErrInvalid), errors.Is(err, lease.ErrBounds):
 		return &api.Error{Code: api.CodeUsage, Message: err.Error()}
-	case errors.Is(err, site.ErrUnknownJob), errors.Is(err, run.ErrOutputGone):
+	case errors.Is(err, site.ErrUnknownJob), errors.Is(err, site.ErrUnknownLease), errors.Is(err, site.ErrUnknownLink),
+		errors.Is(err, run.ErrOutputGone):
 		return &api.Error{Code: api.CodeNotFound, Message: err.Error()}
-	case errors.Is(err, site.ErrOtherJob), errors.Is(err, site.ErrFull), errors.Is(err, site.ErrSpace), errors.Is(err, site.ErrTooWide), errors.Is(err, node.ErrNotHome):
+	case errors.Is(err, site.ErrLease), errors.Is(err, site.ErrLink), errors.Is(err, site.ErrOtherJob),
+		errors.Is(err, site.ErrFull), errors.Is(err, site.ErrSpace), errors.Is(err, site.ErrTooWide), errors.Is(err, node.ErrNotHome):
 		return &api.Error{Code: api.CodeRefused, Message: err.Error()}
 	case errors.Is(err, node.ErrBusy):
 		return &api.Error{Code: api.CodeBusy, Message: err.Error()}
