@@ -1,0 +1,55 @@
+package access
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestRequestsOfOneAccount(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewShares()
+		var held []func()
+		for range inFlightMax {
+			release, err := s.Enter(t.Context(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, release)
+		}
+		if _, err := s.Enter(t.Context(), 1); err == nil {
+			t.Error("no bound on the requests under way")
+		}
+		if release, err := s.Enter(t.Context(), 2); err != nil {
+			t.Errorf("another account: %v", err)
+		} else {
+			release()
+		}
+		for _, release := range held {
+			release()
+		}
+		begun := time.Now()
+		for range rateBurst + rateMax {
+			release, err := s.Enter(t.Context(), 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			release()
+		}
+		if took := time.Since(begun); took < time.Second || took > 3*time.Second {
+			t.Errorf("%d requests took %v", rateBurst+rateMax, took)
+		}
+		time.Sleep(time.Minute)
+		for uid := range uint32(3 * knownMax) {
+			time.Sleep(time.Second) // as long as it takes to be as new
+			if release, err := s.Enter(t.Context(), 10+uid); err != nil {
+				t.Fatal(err)
+			} else {
+				release()
+			}
+		}
+		if len(s.users) > knownMax {
+			t.Errorf("%d accounts are remembered, want at most %d", len(s.users), knownMax)
+		}
+	})
+}
