@@ -1,0 +1,83 @@
+// The local API, as the page asks it. The key comes behind the # of the page's address and
+// stays in this tab.
+import { signal } from "@preact/signals";
+
+const slot = "gridnode-key";
+
+// known: the daemon knows who asks. reached: it answered the last request.
+export const known = signal(true);
+export const reached = signal(true);
+
+export function takeKey() {
+  const match = location.hash.match(/^#key=([A-Za-z0-9_-]+)$/);
+  if (match) {
+    setKey(match[1]);
+    history.replaceState(null, "", location.pathname + "#/");
+  }
+}
+
+export function setKey(key) {
+  sessionStorage.setItem(slot, key);
+  known.value = true;
+}
+
+export class Refusal extends Error {
+  constructor(code, message) {
+    super(message);
+    this.code = code;
+  }
+}
+
+async function ask(method, path, body, signal) {
+  let response;
+  try {
+    response = await fetch(path, {
+      method,
+      signal,
+      headers: {
+        Authorization: "Bearer " + (sessionStorage.getItem(slot) ?? ""),
+        ...(body === undefined ? {} : { "Content-Type": "application/json" }),
+      },
+      body: body === undefined ? undefined : JSON.stringify(body),
+    });
+  } catch (failure) {
+    if (failure.name !== "AbortError") reached.value = false;
+    throw failure;
+  }
+  reached.value = true;
+  if (response.ok) {
+    known.value = true;
+    return response;
+  }
+  const failure = await response.json().catch(() => ({ code: "internal", message: response.statusText }));
+  if (failure.code === "unknown") known.value = false;
+  throw new Refusal(failure.code, failure.message);
+}
+
+export const get = async (path, signal) => (await ask("GET", path, undefined, signal)).json();
+export const post = async (path, body = {}, signal) => (await ask("POST", path, body, signal)).json();
+
+// chunks yields the text of an answer as it comes.
+export async function* chunks(path, signal) {
+  const reader = (await ask("GET", path, undefined, signal)).body.pipeThrough(new TextDecoderStream()).getReader();
+  try {
+    for (;;) {
+      const { value, done } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
+// values yields lists of the JSON values of a stream of lines, as many as have come.
+export async function* values(path, signal) {
+  let rest = "";
+  for await (const text of chunks(path, signal)) {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop();
+    const list = lines.filter(Boolean).map((line) => JSON.parse(line));
+    if (list.length) yield list;
+  }
+}
