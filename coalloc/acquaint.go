@@ -8,10 +8,12 @@ import (
 
 // Bounds of what a Survey says to sites that are no siblings.
 const (
-	acquaintMax  = 16              // of one call of Acquaint
-	acquaintSpan = reportAge / 2   // what a site has told of itself need not be asked for again for so long
-	tellsMax     = 16              // reports to single sites in tellsSpan
-	tellsSpan    = reportAge / 100 // 6 s
+	acquaintMax   = 16               // of one call of Acquaint
+	acquaintSpan  = 5 * grid.Minute  // what a site has told of itself need not be asked for again for so long
+	acquaintSure  = 30 * grid.Minute // the same, of one that knew where it is
+	acquaintError = 250              // its Coordinate.Error then, at most
+	tellsMax      = 16               // reports to single sites in tellsSpan
+	tellsSpan     = 6 * grid.Second
 )
 
 // Acquaint asks sites that have not told where they are for long, acquaintMax of them at
@@ -24,12 +26,40 @@ func (s *Survey) Acquaint(now grid.Time, sites []grid.SiteID, out *grid.Outbox) 
 	asked := 0
 	for _, id := range sites {
 		p := s.peers[id]
-		if id == s.cfg.Self || p != nil && now-p.heard < acquaintSpan || asked == acquaintMax || !s.mayTell(now, id) {
+		if id == s.cfg.Self || p != nil && p.fresh(now) || asked == acquaintMax || !s.mayTell(now, id) {
 			continue
 		}
 		asked++
 		s.tell(now, id, out)
 	}
+}
+
+// fresh reports whether what a site has told of itself is good for long yet.
+func (p *surveyed) fresh(now grid.Time) bool {
+	span := acquaintSpan
+	if p.report.Coordinate.Error <= acquaintError {
+		span = acquaintSure
+	}
+	return now-p.heard < span
+}
+
+// Resound tells the siblings who have not been siblings before where this site is.
+func (s *Survey) Resound(now grid.Time, out *grid.Outbox) {
+	if s.cfg.Siblings == nil {
+		return
+	}
+	siblings := s.cfg.Siblings()
+	for _, site := range siblings {
+		if !slices.Contains(s.listeners, site) {
+			out.Send(site, s.made(now))
+		}
+	}
+	s.listeners = append(s.listeners[:0], siblings...)
+}
+
+// Unheard says that a sibling may have forgotten where this site is: Resound tells it.
+func (s *Survey) Unheard(site grid.SiteID) {
+	s.listeners = slices.DeleteFunc(s.listeners, func(id grid.SiteID) bool { return id == site })
 }
 
 // greet answers the report of a site that is no sibling with one to that site alone,

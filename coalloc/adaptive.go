@@ -7,8 +7,8 @@ import (
 )
 
 // Adaptive appends a placement to dst that splits a job only if that is expected to
-// pay. The paper does "not rely on predictions"; here the slowdown is predicted from
-// the job's CCR and the latencies (Slowdown), the wait from the estimates of what runs.
+// pay. The paper does "not rely on predictions"; here the slowdown is predicted
+// (View.Slowdown), and the wait from the estimates of what runs.
 //
 // A flexible job that fits a single site goes to the one with least idle processors
 // among those with room, so that wider jobs find room too. Otherwise, of the splits by
@@ -35,11 +35,11 @@ func Adaptive(dst []Part, r *Request, v *View, estimate grid.Time) ([]Part, bool
 		return dst, false
 	}
 	if v.Network != nil {
-		slowdown := Slowdown(r.CCR, parts, v.Network)
+		slowdown := v.Slowdown(r, parts)
 		other, ok := CommunicationAware(v.parts[1][:0], r, v, MetricLatency)
 		v.parts[1] = other
 		if ok {
-			if s := Slowdown(r.CCR, other, v.Network); s < slowdown {
+			if s := v.Slowdown(r, other); s < slowdown {
 				parts, slowdown = other, s
 			}
 		}

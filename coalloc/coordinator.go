@@ -35,6 +35,11 @@ type CoordinatorConfig struct {
 
 	// Slack is added to the span of every lease: for starting and ending tasks; 1 min.
 	Slack grid.Time
+
+	// Doubt is by how much longer than expected the tasks of a job may take that is split,
+	// in thousandths of its estimate: what is known of its slowdown may be wrong. 0 to
+	// slowdownMax.
+	Doubt int64
 }
 
 // Inputs of a Coordinator besides those of lease.Book's owner (lease.Granted,
@@ -70,6 +75,8 @@ type (
 		Bring grid.Time // how long bringing its inputs may take before; 0 if Again
 		Again bool
 		Tries int32 // placements tried until then; 0 if it comes Again
+
+		Failures int32 // of them, whose claim failed
 	}
 	// Aborted says that a job goes back to the placement queue whose claim was decided and
 	// then failed, before it started: nothing of it runs anywhere (Home.Vacated).
@@ -124,6 +131,8 @@ type Coordinator struct {
 	view    *View
 	jobs    map[grid.JobID]*attempt // being claimed or started
 	byLease map[lease.ID]*attempt
+
+	reckoning reckoning
 }
 
 // clockMargin is the part of a span by which a lease is asked for longer: its borrower
@@ -131,8 +140,7 @@ type Coordinator struct {
 const clockMargin = 200
 
 // slowdownMax bounds, in thousandths, by how much longer a job may have its leases than
-// within one site: of ways that nobody has measured the worst is assumed. The paper's
-// slowest ways, those to Delft, cost its Wave application some 4000.
+// within one site: of ways that nobody has measured the worst is assumed.
 const slowdownMax = 10_000
 
 // turn is how long each site is given to answer when they are asked one after the other:
@@ -178,6 +186,9 @@ func NewCoordinator(cfg CoordinatorConfig, view *View, leases Leases, rng *rand.
 	if cfg.Slack == 0 {
 		cfg.Slack = grid.Minute
 	}
+	if cfg.Doubt < 0 || cfg.Doubt > slowdownMax {
+		return nil, fmt.Errorf("coalloc: doubt of %d thousandths, want 0 to %d", cfg.Doubt, slowdownMax)
+	}
 	if cfg.Hold < grid.Second || cfg.Hold > lease.HoldLimit || cfg.Slack < 0 || cfg.Slack > grid.Day {
 		return nil, fmt.Errorf("coalloc: holds of %v, want 1s to %v, and slack of %v, want 0 to 24h", cfg.Hold, lease.HoldLimit, cfg.Slack)
 	}
@@ -188,6 +199,7 @@ func NewCoordinator(cfg CoordinatorConfig, view *View, leases Leases, rng *rand.
 	return &Coordinator{
 		cfg: cfg, leases: leases, rng: rng, queue: queue, view: view,
 		jobs: make(map[grid.JobID]*attempt), byLease: make(map[lease.ID]*attempt),
+		reckoning: reckoning{sites: make(map[grid.SiteID]*reckoned)},
 	}, nil
 }
 
@@ -236,15 +248,15 @@ func (c *Coordinator) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	case *lease.Claimed:
 		c.confirmed(now, in.ID, phaseClaiming, out)
 	case *lease.Refused:
-		free := in.Free
-		if in.Reason != lease.Busy { // it has them, but not for this
-			free = 0
+		why := lost{refused: true, gone: now}
+		if in.Reason == lease.Busy { // else it may have them, but not for this
+			why.free, why.busy = in.Free, true
 		}
-		c.lost(now, in.ID, lost{free: free, refused: true, gone: now}, out)
+		c.lost(now, in.ID, why, out)
 	case *lease.Recalled:
-		c.lost(now, in.ID, lost{cause: lease.Revoked, free: -1, gone: in.End, recalled: true}, out)
+		c.lost(now, in.ID, lost{cause: lease.Revoked, gone: in.End, recalled: true}, out)
 	case *lease.Ended:
-		c.lost(now, in.ID, lost{cause: in.Cause, free: -1, gone: in.Gone}, out)
+		c.lost(now, in.ID, lost{cause: in.Cause, gone: in.Gone}, out)
 	case grid.Tick:
 		if c.queue.NextTimer() <= now {
 			c.queue.Scan(now, c.view, func(w *Waiting, parts []Part) { c.begin(now, w, parts, out) })
@@ -285,8 +297,8 @@ func (c *Coordinator) submit(now grid.Time, in *Submit, out *grid.Outbox) {
 // begin asks the sites of a placement to hold their parts.
 func (c *Coordinator) begin(now grid.Time, w *Waiting, parts []Part, out *grid.Outbox) {
 	limit := w.Estimate
-	if c.view.Network != nil { // a split job runs longer
-		limit += w.Estimate / 1000 * grid.Time(min(Slowdown(w.Request.CCR, parts, c.view.Network), slowdownMax))
+	if Clusters(parts) > 1 { // a split job runs longer
+		limit += w.Estimate / 1000 * grid.Time(min(c.view.Slowdown(w.Request, parts)+c.cfg.Doubt, slowdownMax))
 	}
 	var transfer grid.Time // the inputs come first
 	for _, p := range parts {
@@ -301,7 +313,9 @@ func (c *Coordinator) begin(now grid.Time, w *Waiting, parts []Part, out *grid.O
 		limit: limit, bring: bring, span: min(bring+limit+(bring+limit)/clockMargin+c.cfg.Slack, lease.SpanLimit),
 	}
 	for _, p := range parts {
-		a.parts = append(a.parts, partState{Claimed: Claimed{Component: p.Component, Site: c.view.Sites[p.Site].ID, Processors: p.Processors}})
+		id := c.view.Sites[p.Site].ID
+		a.parts = append(a.parts, partState{Claimed: Claimed{Component: p.Component, Site: id, Processors: p.Processors}})
+		c.reckoning.changed(now, id, -p.Processors)
 	}
 	slices.SortFunc(a.parts, func(x, y partState) int {
 		return cmp.Or(cmp.Compare(x.Site, y.Site), cmp.Compare(x.Component, y.Component))
@@ -385,7 +399,7 @@ func (c *Coordinator) decide(now grid.Time, a *attempt, out *grid.Outbox) {
 func (a *attempt) start(again bool) *Start {
 	s := &Start{Task: a.task, Limit: a.limit, Bring: a.bring, Again: again}
 	if a.waiting != nil {
-		s.Tries = a.waiting.Tries
+		s.Tries, s.Failures = a.waiting.Tries, a.waiting.Failures
 	}
 	for i := range a.parts {
 		s.Parts = append(s.Parts, a.parts[i].Claimed)
@@ -397,8 +411,9 @@ func (a *attempt) start(again bool) *Start {
 // lost is why a part cannot go on.
 type lost struct {
 	cause    lease.Cause
-	free     int64 // processors idle there, -1 if nobody says
+	free     int64 // processors idle there, if refused
 	refused  bool
+	busy     bool // so many are idle for anybody
 	recalled bool // the lease goes on for a while
 	gone     grid.Time
 }
@@ -422,6 +437,9 @@ func (c *Coordinator) lost(now grid.Time, id lease.ID, why lost, out *grid.Outbo
 	c.drop(now, a, out)
 	if at := c.view.Index(site); why.refused && at >= 0 {
 		c.view.SetFree(at, why.free) // fresher than what the placement was made on
+		if why.busy {
+			c.reckoning.refused(now, site, why.free)
+		}
 	}
 	if decided && (started || a.waiting == nil) {
 		out.Local(&Broken{Task: a.task, Site: site, Cause: why.cause, Started: started, Gone: gone})
@@ -457,6 +475,7 @@ func (c *Coordinator) drop(now grid.Time, a *attempt, out *grid.Outbox) {
 		p := &a.parts[i]
 		if at := c.view.Index(p.Site); at >= 0 { // it may have left meanwhile
 			c.view.SetFree(at, c.view.Sites[at].Free+p.Processors)
+			c.reckoning.changed(now, p.Site, p.Processors)
 		}
 		if p.Lease == (lease.ID{}) {
 			continue

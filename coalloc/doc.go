@@ -9,7 +9,7 @@
 // A Policy maps a request to Parts on what is idle in a View. Policies are functions
 // without memory: WorstFit (WF), CloseToFiles (CF), ClusterMinimization (FCM),
 // CommunicationAware (CA), and Adaptive, which splits a job only if it then loses less
-// by running longer (Slowdown) than it would by waiting. A View with latency groups
+// by running longer (View.Slowdown) than it would by waiting. A View with latency groups
 // (Groups) confines CA to one of them and keeps its work linear in the sites.
 //
 // A Queue holds the jobs that could not be placed yet. Its owner does this, for ever:

@@ -99,6 +99,13 @@ func (e *Estimates) Latency(a, b int) grid.Time {
 	return latency
 }
 
+// Place returns where a site's network coordinate is in the plane, in microseconds, and
+// whether that is known.
+func (e *Estimates) Place(i int) (x, y grid.Time, known bool) {
+	r := &e.rows[i]
+	return grid.Time(r.coordinate.X / coordinateUnit), grid.Time(r.coordinate.Y / coordinateUnit), r.known
+}
+
 // Between returns the latency between two sites, or within one, and how it is known:
 // LatencyMax if it is not.
 func (e *Estimates) Between(a, b int) (grid.Time, LatencySource) {

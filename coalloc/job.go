@@ -1,6 +1,10 @@
 package coalloc
 
-import "gridnode/grid"
+import (
+	"fmt"
+
+	"gridnode/grid"
+)
 
 // OfJob returns what a job's owner has asked for (grid.Job.Coallocate, not nil). The
 // error wraps ErrRequest and says what is contradictory or out of bounds.
@@ -14,8 +18,8 @@ func OfJob(j *grid.Job) (Request, error) {
 		return r, badRequest("the components are given, so their number and least size cannot be asked for")
 	case c.Components == "" && c.Count == "":
 		return r, badRequest("neither components nor how many there may be")
-	case j.Tasks > grid.RanksMax:
-		return r, badRequest("%d tasks, at most %d start together", j.Tasks, grid.RanksMax)
+	case j.Tasks > grid.PeersMax:
+		return r, badRequest("%d tasks, at most %d can speak to each other", j.Tasks, grid.PeersMax)
 	case c.Components != "":
 		r, err = ParseComponents(c.Components)
 	default:
@@ -35,7 +39,7 @@ func OfJob(j *grid.Job) (Request, error) {
 			}
 		}
 	}
-	r.ClustersMax, r.CCR = int(c.SitesMax), c.CCR
+	r.ClustersMax, r.CCR, r.Application = int(c.SitesMax), c.CCR, applicationOf(j)
 	if c.Policy != "" {
 		policy, err := ParsePolicy(c.Policy)
 		if err != nil {
@@ -47,4 +51,13 @@ func OfJob(j *grid.Job) (Request, error) {
 		r.Policy = &policy
 	}
 	return r, r.Validate()
+}
+
+// applicationOf names the application of a job: jobs of one user with the same name and
+// as many processors and tasks are taken for the same.
+func applicationOf(j *grid.Job) string {
+	if j.Name == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s\x00%s\x00%d\x00%d", j.User, j.Name, j.Processors, j.Tasks)
 }

@@ -150,17 +150,24 @@ func TestGroupsConfine(t *testing.T) {
 	}
 }
 
+// wave is the penalty that gives the paper's 200 and 750 s.
+var wave = Penalty{Extra: 3_437_500, Latency: 970, Sites: 4}
+
 // "its execution time with multiple clusters increases markedly, from 200 seconds as a
 // single cluster to 750 seconds when combining four clusters. The Poisson application
 // suffers much less" (section VI-A).
 func TestSlowdownOfWave(t *testing.T) {
 	m := table2(t)
+	slowdown := func(ccr int64, parts []Part) int64 {
+		v := View{Network: m, Penalty: wave}
+		return v.Slowdown(&Request{CCR: ccr}, parts)
+	}
 	run := func(seconds, ccr int64, sites ...int32) int64 {
 		var parts []Part
 		for _, s := range sites {
 			parts = append(parts, Part{Site: s, Processors: 8})
 		}
-		return seconds + seconds*Slowdown(ccr, parts, m)/1000
+		return seconds + seconds*slowdown(ccr, parts)/1000
 	}
 	if got := run(200, 4000, 0); got != 200 {
 		t.Errorf("Wave takes %d s in one cluster", got)
@@ -186,10 +193,10 @@ func TestSlowdownOfWave(t *testing.T) {
 	if got := run(180, 0, 0, 1, 2, 3); got != 180 {
 		t.Errorf("Prime takes %d s on four clusters", got)
 	}
-	if got := Slowdown(4000, []Part{{Site: 1}, {Site: 1}}, m); got != 0 {
+	if got := slowdown(4000, []Part{{Site: 1}, {Site: 1}}); got != 0 {
 		t.Errorf("two components at one site are slowed down by %d", got)
 	}
-	if a, b := Slowdown(CCRUnknown, []Part{{Site: 0}, {Site: 1}}, m), Slowdown(CCRAssumed, []Part{{Site: 0}, {Site: 1}}, m); a != b || a == 0 {
+	if a, b := slowdown(CCRUnknown, []Part{{Site: 0}, {Site: 1}}), slowdown(CCRAssumed, []Part{{Site: 0}, {Site: 1}}); a != b || a == 0 {
 		t.Errorf("an unknown CCR slows down by %d, want as %d thousandths do, %d", a, CCRAssumed, b)
 	}
 }
@@ -271,6 +278,7 @@ func TestAdaptive(t *testing.T) {
 		sites = append(sites, Site{ID: grid.SiteID(rune('a' + i)), Processors: 100, Free: free, Wait: func(int64) grid.Time { return wait + grid.Time(i) }})
 	}
 	v := NewView(sites, m)
+	v.Penalty = wave
 	place := func(processors, ccr int64) string {
 		parts, ok := Adaptive(nil, &Request{Processors: processors, CCR: ccr}, v, 1000*grid.Second)
 		return text(v, parts, ok)
@@ -278,13 +286,13 @@ func TestAdaptive(t *testing.T) {
 	if got := place(21, 250); got != "c:21" {
 		t.Errorf("a job that fits one site is placed as %s, want where it leaves least", got)
 	}
-	// On a and b Spread is 76 %, with CCR 1 the job takes 37 % longer; CA's b and c
+	// On a and b the penalty is 76 %, with CCR 1 the job takes 37 % longer; CA's b and c
 	// cost nothing.
 	if got := place(45, 1000); got != "b:20 c:25" {
 		t.Errorf("placed %s, want the split that costs nothing", got)
 	}
 	parts, _ := CommunicationAware(nil, &Request{Processors: 60}, v, MetricLatency)
-	extra := grid.Time(Slowdown(1000, parts, m)) * grid.Second
+	extra := grid.Time(v.Slowdown(&Request{CCR: 1000}, parts)) * grid.Second
 	for _, tt := range []struct {
 		wait grid.Time
 		want bool

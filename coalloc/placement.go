@@ -157,7 +157,7 @@ func idleView(v *View) *View {
 	if v.idle != nil {
 		return v.idle
 	}
-	idle := &View{Network: v.Network, index: v.index, most: v.most, near: v.near}
+	idle := &View{Network: v.Network, Penalty: v.Penalty, Experience: v.Experience, index: v.index, most: v.most, near: v.near}
 	for _, s := range v.Sites {
 		s.Free = s.Processors
 		idle.Sites, idle.left = append(idle.Sites, s), append(idle.left, s.Free)

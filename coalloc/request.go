@@ -59,6 +59,10 @@ type Request struct {
 	// in thousandths (section VI-C). 0: it does not communicate; negative: unknown.
 	CCR int64
 
+	// Application tells jobs apart of which one's run time says something of another's;
+	// empty: of none.
+	Application string
+
 	Inputs []Input // what it reads, for Close-to-Files
 
 	Policy *Policy // of its placement; nil: the queue's

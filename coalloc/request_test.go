@@ -165,10 +165,14 @@ func TestAbsurdLatencies(t *testing.T) {
 		}
 	}
 	parts := []Part{{0, 0, 1}, {1, 1, 1}, {2, 2, 1}}
-	if got := Slowdown(CCRMax, parts, m); got != 0 {
+	slowdown := func(ccr int64, m Network) int64 {
+		v := View{Network: m, Penalty: wave}
+		return v.Slowdown(&Request{CCR: ccr}, parts)
+	}
+	if got := slowdown(CCRMax, m); got != 0 {
 		t.Errorf("slowdown of %d where between sites it is faster than within", got)
 	}
-	if got := Slowdown(CCRMax+5, parts, NewMatrix(3)); got != 0 { // nothing known: as far apart as within
+	if got := slowdown(CCRMax+5, NewMatrix(3)); got != 0 { // nothing known: as far apart as within
 		t.Errorf("slowdown of %d where nothing is known", got)
 	}
 	far := NewMatrix(3)
@@ -177,7 +181,7 @@ func TestAbsurdLatencies(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := Slowdown(CCRMax, parts, far); got < 1000 || got > spreadMax/1000 {
+	if got := slowdown(CCRMax, far); got < 1000 || got > PenaltyMax/1000 {
 		t.Errorf("slowdown of %d thousandths at the longest latency", got)
 	}
 }

@@ -125,12 +125,17 @@ func BenchmarkSubmit(b *testing.B) {
 				}
 				r := &Request{Processors: 700, CCR: 250}
 				out := &grid.Outbox{}
+				var idle []int64
+				for i := range base.Sites {
+					idle = append(idle, base.Sites[i].Free)
+				}
 				b.ReportAllocs()
 				begun := processorTime(b)
 				for i := range b.N {
 					v := c.View()
 					if warm {
-						v.SetFree(i%1000, int64(i%7))
+						k := i % len(idle)
+						v.SetFree(k, max(0, idle[k]-int64(i%7)))
 					} else {
 						for k := range v.Sites {
 							s := v.Sites[k]

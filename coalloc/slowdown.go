@@ -12,42 +12,46 @@ import (
 // system is not full.
 const CCRAssumed = 250
 
-// The paper prints one figure of how communication suffers: in one cluster the Wave
-// application (CCR 4) takes 200 s, on the four of DAS-3 without Delft 750 s (figure
-// 4), so its communication, 4/5 of the time, takes 4.4375 times as long there. The
-// slowest link between those four is 970 µs slower than within a cluster (table II).
-const (
-	spreadWave   = 3_437_500 // millionths
-	latencyWave  = 970       // µs
-	clustersWave = 4
-	spreadMax    = 1_000_000_000 // millionths: a thousand times
-)
-
-// Spread estimates by how many millionths communication takes longer on parts than
-// within one site: 0 for parts at one site, at most a thousandfold.
+// Penalty says how much longer communication takes over several sites than within one:
+// by Extra over so many Sites, if the slowest way between two of them takes so much
+// longer than one within a site. The zero Penalty is none.
 //
-// Processes of an iterative application wait for each other in every step, so the
-// slowest link counts: the time grows in proportion to its latency beyond that within
-// a site, and with the square root of the number of further sites. Scaled to the one
-// printed figure, Wave then takes 355 s on two, 534 s on three and 750 s on four
-// clusters, averaged over their combinations: it "increases markedly" and evenly, as in
-// figures 3 and 4.
-func Spread(parts []Part, network Network) int64 {
+// Processes of an iterative application wait for each other in every step, so the slowest
+// way counts: the time grows in proportion to its latency beyond that within a site, and
+// with the square root of the number of further sites.
+type Penalty struct {
+	Extra   int64     // millionths, 0 to PenaltyMax
+	Latency grid.Time // at least 1 if there is an Extra
+	Sites   int       // at least 2 if there is an Extra
+	Least   grid.Time // shorter ways count as this long
+}
+
+// PenaltyMax bounds a penalty: a thousand times as long.
+const PenaltyMax = 1_000_000_000
+
+// Of estimates by how many millionths communication takes longer on parts than within
+// one site: 0 for parts at one site, at most PenaltyMax.
+func (p *Penalty) Of(parts []Part, network Network) int64 {
 	clusters := Clusters(parts)
-	if clusters < 2 || network == nil {
+	if clusters < 2 || network == nil || p.Extra == 0 {
 		return 0
 	}
-	var slowest grid.Time
+	const scale = 1_000_000 // of the root
+	root := sqrt(uint64(clusters-1) * scale * scale / uint64(p.Sites-1))
+	way := max(farthest(parts, network), p.Least)
+	hi, lo := bits.Mul64(uint64(way)*uint64(p.Extra)/uint64(p.Latency), root) // below 2^54 · 2^23
+	extra, _ := bits.Div64(hi, lo, scale)
+	return int64(min(extra, PenaltyMax))
+}
+
+// farthest returns the latency of the slowest way between two parts, beyond that within a site.
+func farthest(parts []Part, network Network) (way grid.Time) {
 	for i := range parts {
 		for j := range i {
-			slowest = max(slowest, beyond(network, int(parts[i].Site), int(parts[j].Site)))
+			way = max(way, beyond(network, int(parts[i].Site), int(parts[j].Site)))
 		}
 	}
-	const scale = 1_000_000 // of the root
-	root := sqrt(uint64(clusters-1) * scale * scale / (clustersWave - 1))
-	hi, lo := bits.Mul64(uint64(slowest)*spreadWave/latencyWave, root) // below 2^36 · 2^23
-	spread, _ := bits.Div64(hi, lo, scale)
-	return int64(min(spread, spreadMax))
+	return way
 }
 
 // beyond returns how much longer a message takes between two sites than within the
@@ -72,17 +76,28 @@ func sqrt(v uint64) uint64 {
 	return root
 }
 
-// Slowdown estimates how much longer a job of that CCR, in thousandths, runs on parts
-// than within one site, in thousandths of its time there: 0 if it does not. An unknown
-// CCR (negative) counts as CCRAssumed.
-//
-// "When the application runs on co-allocated clusters, the communication part is
-// multiplied by a specific factor" (section VI-C), here 1 + Spread; that part is
-// CCR/(1 + CCR) of the time within one site.
-func Slowdown(ccr int64, parts []Part, network Network) int64 {
-	if ccr < 0 {
-		ccr = CCRAssumed
+// Slowdown estimates how much longer a job runs on parts than within one site, in
+// thousandths of its time there: 0 if it does not, or if nobody knows. Of an application
+// that the site has seen both ways it is what was seen. Else it follows from the CCR:
+// "when the application runs on co-allocated clusters, the communication part is
+// multiplied by a specific factor" (section VI-C); that part is CCR/(1 + CCR) of the time
+// within one site. An unknown CCR (negative) counts as CCRAssumed.
+func (v *View) Slowdown(r *Request, parts []Part) int64 {
+	penalty := v.Penalty
+	if v.Experience != nil {
+		if seen, known := v.Experience.of(r.Application); known {
+			return seen.Of(parts, v.Network) / 1000
+		}
+		penalty = v.Experience.all
 	}
-	ccr = min(ccr, CCRMax)
-	return Spread(parts, network) * ccr / (1000 + ccr) / 1000
+	ccr := r.ccr()
+	return penalty.Of(parts, v.Network) * ccr / (1000 + ccr) / 1000
+}
+
+// ccr returns the CCR that counts, 0 to CCRMax.
+func (r *Request) ccr() int64 {
+	if r.CCR < 0 {
+		return CCRAssumed
+	}
+	return min(r.CCR, CCRMax)
 }

@@ -22,7 +22,7 @@ type SurveyConfig struct {
 
 	Interval grid.Time // between two rounds of measuring, after the first few; 30 s
 	Probes   int       // sites measured in a round, at most; 4
-	Report   grid.Time // between two reports, after the first few; 1 min
+	Report   grid.Time // between two reports of a site that stays where it is, after the first few; 1 h
 }
 
 // WithinDefault is the latency within a site that says nothing of it: about that of
@@ -31,11 +31,15 @@ const WithinDefault = 50 * grid.Microsecond
 
 // Times and bounds of a Survey.
 const (
-	surveySoon  = grid.Second      // after a site is first heard of: measure it, and report
-	reportPause = 5 * grid.Second  // between two reports, at least
-	reportAge   = 10 * grid.Minute // an older report is not believed
-	neighbours  = 16               // of the nearest sites, those measured longest ago have half of each round
-	probesMax   = 64               // of SurveyConfig.Probes
+	surveySoon  = grid.Second     // after a site is first heard of: measure it, and report
+	reportPause = 5 * grid.Second // between two reports, at least
+	reportMoved = grid.Minute     // the same, of a site that moves
+	reportAge   = 3 * grid.Hour   // an older report is not believed
+	neighbours  = 16              // of the nearest sites, those measured longest ago have half of each round
+	probesMax   = 64              // of SurveyConfig.Probes
+	missesMax   = 4               // measurements in a row without an answer after which a site is forgotten
+	movedShare  = 4               // of the usual latency: who has moved by this part of it is elsewhere
+	usualWeight = 8               // a measurement is an eighth of the usual latency
 )
 
 // Survey is what a site knows of the latencies in its federation. It never measures
@@ -44,6 +48,11 @@ const (
 // (Coordinate), and gossips it with its nearest latencies, so that everybody can
 // estimate the latency between any two sites. What was measured from here counts
 // most, then what an end of the way reports, then the estimate.
+//
+// A report says nothing new as long as the site stays where it is: the spans between
+// reports double up to SurveyConfig.Report. Who finds itself elsewhere than it has said, by
+// movedShare of the usual latency or as it knows its place twice as well, says so within
+// reportMoved; who has a new sibling tells that one alone.
 //
 // Peers may lie. What cannot be (LatencyMax, ErrAbsurd) is not taken. Of a way that
 // both ends report the longer latency counts, so nobody comes nearer to a site than
@@ -60,6 +69,9 @@ type Survey struct {
 	marks map[uint64]grid.SiteID
 
 	coordinate Coordinate
+	said       Coordinate // as last reported
+	usual      grid.Time  // latency to whom it measures; 0: none yet
+	listeners  []grid.SiteID
 	sequence   uint64
 	reported   grid.Time // when; -1: never
 	nextRound  grid.Time // grid.Never while nobody is known
@@ -80,6 +92,7 @@ type surveyed struct {
 	report LatencyReport
 	heard  grid.Time
 	probed grid.Time // last probe; -1: never
+	missed int       // probes since it last answered one
 }
 
 type candidate struct {
@@ -95,7 +108,7 @@ func NewSurvey(cfg SurveyConfig, rng *rand.Rand) (*Survey, error) {
 	for _, d := range []struct {
 		v   *grid.Time
 		def grid.Time
-	}{{&cfg.Within, WithinDefault}, {&cfg.Interval, 30 * grid.Second}, {&cfg.Report, grid.Minute}} {
+	}{{&cfg.Within, WithinDefault}, {&cfg.Interval, 30 * grid.Second}, {&cfg.Report, grid.Hour}} {
 		if *d.v == 0 {
 			*d.v = d.def
 		}
@@ -106,8 +119,8 @@ func NewSurvey(cfg SurveyConfig, rng *rand.Rand) (*Survey, error) {
 	switch {
 	case cfg.Within < 1 || cfg.Within > LatencyMax:
 		return nil, fmt.Errorf("latency of %v within the site, want 1µs to %v", cfg.Within, LatencyMax)
-	case cfg.Interval < grid.Second || cfg.Interval > reportAge:
-		return nil, fmt.Errorf("latencies measured every %v, want 1s to %v", cfg.Interval, reportAge)
+	case cfg.Interval < grid.Second || cfg.Interval > pingAge:
+		return nil, fmt.Errorf("latencies measured every %v, want 1s to %v", cfg.Interval, pingAge)
 	case cfg.Report < reportPause || cfg.Report > reportAge/2:
 		return nil, fmt.Errorf("latencies reported every %v, want %v to %v", cfg.Report, reportPause, reportAge/2)
 	case cfg.Probes < 1 || cfg.Probes > probesMax:
@@ -164,7 +177,7 @@ func (s *Survey) heard(now grid.Time, from grid.SiteID, r *LatencyReport) {
 		s.peers[from], s.marks[mark(from)] = p, from
 		// A newcomer is measured soon, and learns soon who is there.
 		s.nextRound = min(s.nextRound, now+surveySoon)
-		if s.cfg.Siblings == nil || slices.Contains(s.cfg.Siblings(), from) { // others are told alone
+		if s.cfg.Siblings == nil { // where there are siblings newcomers are told alone
 			s.nextReport = min(s.nextReport, max(now+surveySoon, s.reported+reportPause))
 		}
 	}
@@ -201,15 +214,37 @@ func (s *Survey) forget(site grid.SiteID) {
 // probed takes a measurement.
 func (s *Survey) probed(now grid.Time, in *grid.Probed) {
 	p := s.peers[in.To]
-	if p == nil || in.RoundTrip < 0 {
-		return // silence says nothing of the way
+	if p == nil {
+		return
 	}
+	if in.RoundTrip < 0 { // silence says nothing of the way
+		if p.missed++; p.missed >= missesMax {
+			s.forget(in.To)
+		}
+		return
+	}
+	p.missed = 0
 	if s.pings.Observe(now, in.To, in.RoundTrip) != nil {
 		s.Rejected++
 		return
 	}
 	latency, _ := s.pings.Latency(now, in.To)
 	s.coordinate.move(&p.report.Coordinate, latency, s.rng)
+	if s.usual == 0 {
+		s.usual = latency
+	}
+	s.usual += (latency - s.usual) / usualWeight
+	if s.reported >= 0 && s.moved() {
+		s.nextReport = min(s.nextReport, max(now, s.reported+min(reportMoved, s.cfg.Report)))
+	}
+}
+
+// moved reports whether the site is elsewhere than it has said, as far as that matters.
+func (s *Survey) moved() bool {
+	there, here := &s.said, &s.coordinate
+	dx, dy := here.X-there.X, here.Y-there.Y
+	way := int64(sqrt(uint64(dx*dx+dy*dy))) + abs(here.Height-there.Height)
+	return way > int64(s.usual)*coordinateUnit/movedShare || there.Error >= 2*here.Error
 }
 
 // round orders a few sites to be measured: half of them near ones, the others those
@@ -259,7 +294,7 @@ func (s *Survey) report(now grid.Time, out *grid.Outbox) {
 			out.Send(site, r)
 		}
 	}
-	s.reported = now
+	s.reported, s.said = now, s.coordinate
 	s.nextReport = now + s.reportPace - grid.Time(s.rng.Int64N(int64(s.reportPace/8)))
 	s.reportPace = min(2*s.reportPace, s.cfg.Report)
 }

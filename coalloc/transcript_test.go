@@ -31,6 +31,7 @@ import (
 //	home name=x processors=2 sites=a+b+c policy=fcm [hold=20s]
 //	submit home=x job=1 …                        a request as of place; [policy=…] of its own
 //	withdraw | finish | vacated home=x job=1     view home=x a=4 b=0
+//	report home=x site=a free=4 [age=5s]         as a quote or gossip, issued so long ago by the site's clock
 //	busy | idle site=a processors=2              something else runs there, or has ended
 //	deliver [count=1] | drop | copy | last | advance for=5s | wait for=5s
 //	crash | restart site=x
@@ -121,6 +122,12 @@ func (x *script) command() {
 				home.coord.View().SetFree(i, x.number(string(home.coord.View().Sites[i].ID), 0))
 			}
 		}
+	case "report":
+		site := grid.SiteID(x.arg("site", ""))
+		view := home.coord.View()
+		free := home.coord.Reported(x.now, site, x.number("free", 0), x.now-x.span("age", 0))
+		view.SetFree(view.Index(site), free)
+		x.printf("of %s %d count as idle", site, view.Sites[view.Index(site)].Free)
 	case "busy", "idle":
 		x.fill()
 	case "deliver":
@@ -159,6 +166,7 @@ func (x *script) makeView() {
 		network = table2(x.t)
 	}
 	x.view = viewOf(network, free...)
+	x.view.Penalty = wave
 	clear(x.waits)
 	for i := range x.view.Sites {
 		id := x.view.Sites[i].ID
@@ -216,7 +224,7 @@ func (x *script) place() {
 	parts, ok := r.Policy.Place(nil, &r, x.view, x.span("for", grid.Hour))
 	slowdown := ""
 	if ok && x.view.Network != nil {
-		slowdown = fmt.Sprintf(", %d thousandths longer", Slowdown(r.CCR, parts, x.view.Network))
+		slowdown = fmt.Sprintf(", %d thousandths longer", x.view.Slowdown(&r, parts))
 	}
 	x.printf("%s%s", text(x.view, parts, ok), slowdown)
 }

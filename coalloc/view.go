@@ -39,6 +39,12 @@ type View struct {
 	Sites   []Site
 	Network Network // between the sites, by index; nil: nobody knows, and all are equal
 
+	// By how much a job that is split runs longer follows from what was seen of its
+	// application, or else from its CCR and the penalty of communication between sites:
+	// that of the Experience, if there is one.
+	Penalty    Penalty
+	Experience *Experience
+
 	index map[grid.SiteID]int32
 	total int64 // of Free
 	most  int64 // of Processors

@@ -304,5 +304,5 @@ func FuzzDecodePage(f *testing.F)      { fuzzDirectory(f, wire.DirectoryPage) }
 func FuzzDecodeReport(f *testing.F)    { fuzzDirectory(f, wire.DirectoryReport) }
 func FuzzDecodeReported(f *testing.F)  { fuzzDirectory(f, wire.DirectoryReported) }
 func FuzzDecodeLoad(f *testing.F) {
-	fuzz(f, &Gossip, wire.GossipLoad, "a", []wire.Message{&LoadReport{Load{"a", 1, 2, 8, 3, 4, 5, 6, 7, Headed{}, 0}}})
+	fuzz(f, &Gossip, wire.GossipLoad, "a", []wire.Message{&LoadReport{Load: Load{"a", 1, 2, 8, 3, 4, 5, 6, 7, Headed{}, 0}}})
 }

@@ -81,7 +81,7 @@ func (d *Directory) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 
 // NextTimer returns when Step next needs a grid.Tick, and grid.Never if it needs none.
 func (d *Directory) NextTimer() grid.Time {
-	return min(d.publisher.next(), d.holder.upkeepAt, d.requests.next(), d.gossip.next, d.seeker.next())
+	return min(d.publisher.next(), d.holder.upkeepAt, d.requests.next(), d.gossip.next(), d.seeker.next())
 }
 
 // SetQuote publishes what the site offers from now on. Everything up to Foreign is
@@ -128,12 +128,15 @@ func (d *Directory) Known(site grid.SiteID) (Quote, bool) {
 	return Quote{}, false
 }
 
-// SetLoad gossips the site's load if it changed, at most every
+// SetLoad gossips the site's load if it changed so that it matters, at most every
 // Config.GossipInterval. Without a Config.Topic or Config.Siblings it does nothing.
 func (d *Directory) SetLoad(now grid.Time, load Load, out *grid.Outbox) { d.gossip.set(now, load, out) }
 
-// Resound reports the load soon, though it has not changed: there are new siblings.
-func (d *Directory) Resound() { d.gossip.hasten() }
+// Resound tells those siblings the load who have not heard of it: there are new ones.
+func (d *Directory) Resound(now grid.Time, out *grid.Outbox) { d.gossip.resound(now, out) }
+
+// Unheard says that a sibling may have forgotten what it has heard: Resound tells it.
+func (d *Directory) Unheard(site grid.SiteID) { d.gossip.unheard(site) }
 
 // Load returns the newest load report gossiped by another site.
 func (d *Directory) Load(site grid.SiteID) (Load, bool) { return d.gossip.load(site) }

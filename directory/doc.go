@@ -35,8 +35,8 @@
 // that many ask, mirrors: sites next to its holders that fetch all of it from one of
 // them when they are asked and what they have is old (Scan.Via, Scan.Image).
 //
-// All is soft state: sites publish again at half a lifetime, holders report as
-// often, and what is not renewed expires. There is no hand-over.
+// All is soft state: sites publish again at 13/16 of a lifetime, holders report
+// twice in one, and what is not renewed expires. There is no hand-over.
 //
 // # Why answers are complete
 //
@@ -51,7 +51,7 @@
 // Without a mature holder a query unites what all of them have, and asks the cells
 // above too. A quote can be in cells of its own prefixes only, so that finds it,
 // whoever has split what meanwhile. As long as one of the holders that a site has
-// published to lives, its quote is found; if all die at once, after half a lifetime.
+// published to lives, its quote is found; if all die at once, after 13/16 of one.
 // Until then such a query misses quotes without an error, as nobody is left who
 // could know; Found.Certain is false.
 //
@@ -62,7 +62,7 @@
 //   - Sequences of a site never go back at a holder; quotes that have expired, are
 //     from the future, or are not signed by their site are rejected.
 //   - A change of terms goes out at once, of load if it matters, at a bounded rate,
-//     else with the renewal at half a lifetime.
+//     else with the renewal at 13/16 of a lifetime.
 //   - Whatever other sites can make grow is bounded by a constant.
 //
 // What it does not do: it promises nothing (a quote is no commitment), decides no

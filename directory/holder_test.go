@@ -176,7 +176,7 @@ func TestSpeakingForOthersChangesNothing(t *testing.T) {
 		&Page{Token: 1, Cell: root(Price), Quotes: []*Quote{quoteAt("b", 1, 1, 0)}},
 		&Published{Sequence: 1, Receipts: []Receipt{{Cell: root(Price)}}},
 		&Reported{Token: 1},
-		&LoadReport{Load{Site: "a", Sequence: 1}},
+		&LoadReport{Load: Load{Site: "a", Sequence: 1}},
 	} {
 		d.Step(0, &grid.Delivery{From: "mallory", Message: m}, &out)
 		if len(out.Sends) != 0 || len(out.Locals) != 0 {

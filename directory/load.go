@@ -75,7 +75,10 @@ func (h *Headed) check() error {
 }
 
 // LoadReport is the message that carries a Load.
-type LoadReport struct{ Load Load }
+type LoadReport struct {
+	Load  Load
+	Again grid.Time // within this span whoever is sent it hears again; 0: the site does not say
+}
 
 // MessageKind returns wire.GossipLoad.
 func (*LoadReport) MessageKind() grid.Kind { return wire.GossipLoad }
@@ -105,6 +108,14 @@ func (l *Load) check() error {
 	return l.Headed.check()
 }
 
+// matters reports whether a sibling could decide otherwise because of what has changed:
+// processors or a queue that come or go, or change by loadFactor; of what is lent, which
+// siblings ask for by the processor, any change.
+func (l *Load) matters(other *Load) bool {
+	return differ(l.Free, other.Free) || differ(l.Widest, other.Widest) || l.Spare != other.Spare ||
+		differ(l.Queued, other.Queued) || differ(l.QueuedWork, other.QueuedWork) || l.Headed != other.Headed
+}
+
 // sameAs reports whether two reports say the same. A wait that gets shorter as time
 // passes is the same; what makes it longer shows in the work that is queued.
 func (l Load) sameAs(other Load) bool {
@@ -112,20 +123,59 @@ func (l Load) sameAs(other Load) bool {
 		l.Headed == other.Headed
 }
 
-// gossip is the reporting of load: a site's own on change, but not more often than the
-// interval, and a heartbeat when nothing changes; and what others have reported. It takes
-// loads and reports and publishes reports; its timer is the next one.
+// gossip is the reporting of load: a site's own to those who hear it, and what others have
+// reported. It takes loads and reports and publishes reports; its timer is the next one.
 type gossip struct {
 	*shared
-	loads   newest[Load] // of other sites
-	sent    Load         // last published
-	current Load         // as last set
-	ready   grid.Time    // when its wait is over
-	next    grid.Time
+	loads    newest[Load] // of other sites
+	current  Load         // as last set
+	ready    grid.Time    // when its wait is over
+	sequence uint64       // of the last report
+	ears     [ears]ear
+	hearers  []hearer // siblings who have heard, and as what
+}
+
+// Who hears a site are ears of three kinds, as those who need to know more are told more:
+// the site that heads it each change; who watches over it a heartbeat each
+// Config.HeartbeatInterval, so that it is missed if it dies; all others what matters to
+// them, and now and then the rest (Config.RefreshInterval). Where reports go to a topic
+// everybody is told each change, and gets the heartbeats.
+const (
+	head = iota
+	watchers
+	others
+	ears
+)
+
+// ear is what those of a kind have heard.
+type ear struct {
+	told   Load
+	again  grid.Time // when they are told in any case; grid.Never: nobody is there
+	change grid.Time // when they are told of a change; grid.Never if there is none
+	slowing
+}
+
+// hearer is a sibling that has heard.
+type hearer struct {
+	site grid.SiteID
+	ear  int
 }
 
 func newGossip(sh *shared) gossip {
-	return gossip{shared: sh, loads: newest[Load]{max: loadsMax}, next: grid.Never}
+	g := gossip{shared: sh, loads: newest[Load]{max: loadsMax}}
+	for e := range g.ears {
+		g.ears[e].again, g.ears[e].change = grid.Never, grid.Never
+	}
+	return g
+}
+
+// next returns when something is due.
+func (g *gossip) next() grid.Time {
+	t := grid.Never
+	for e := range g.ears {
+		t = min(t, g.ears[e].again, g.ears[e].change)
+	}
+	return t
 }
 
 // set takes the site's load.
@@ -135,47 +185,130 @@ func (g *gossip) set(now grid.Time, load Load, out *grid.Outbox) {
 	}
 	load.Site = g.cfg.Self
 	g.current, g.ready = load, now+load.Wait
-	switch {
-	case g.sent.Sequence == 0:
-		g.next = now
-	case !load.sameAs(g.sent):
-		g.next = min(g.next, g.sent.Issued.Add(g.cfg.GossipInterval))
+	for e := range g.ears {
+		x := &g.ears[e]
+		switch {
+		case e == head && load.Headed.Head == "":
+		case x.told.Sequence == 0:
+			if len(g.sites(e)) > 0 || e == others && g.cfg.Siblings == nil {
+				x.again = now
+			}
+		case e != head && g.cfg.Siblings != nil && !load.matters(&x.told) || load.sameAs(x.told):
+			x.change = grid.Never
+		default:
+			x.change = min(x.change, x.told.Issued.Add(max(x.span, g.cfg.GossipInterval)))
+		}
 	}
 	g.tick(now, out)
 }
 
-// tick publishes the load as it is now, if that is due.
+// tick tells those who are due the load as it is now.
 func (g *gossip) tick(now grid.Time, out *grid.Outbox) {
-	if g.next > now {
-		return
-	}
-	if g.cfg.Siblings != nil && len(g.cfg.Siblings()) == 0 {
-		g.next = grid.Never // nobody hears it: it is no report, after which the next one has to wait
-		return
-	}
-	g.current.Sequence = max(uint64(max(now, 1)), g.sent.Sequence+1)
-	g.current.Issued, g.current.Wait = now, max(g.ready-now, 0)
-	g.sent = g.current
-	beat := g.cfg.HeartbeatInterval
-	if g.sent.Headed.Head != "" {
-		beat /= headedBeats
-	}
-	g.next = now + beat - g.jitter(beat/8)
-	report := &LoadReport{g.sent}
-	if g.cfg.Siblings == nil {
-		out.Publish(g.cfg.Topic, report)
-		return
-	}
-	for _, site := range g.cfg.Siblings() {
-		out.Send(site, report)
+	for e := range g.ears {
+		x := &g.ears[e]
+		if min(x.again, x.change) > now {
+			continue
+		}
+		if x.change <= now && e != head && g.cfg.Siblings != nil {
+			x.slow(now, g.cfg.GossipInterval, g.cfg.HeartbeatInterval)
+		}
+		x.change = grid.Never
+		sites := g.sites(e)
+		if g.cfg.Siblings != nil && len(sites) == 0 {
+			x.again = grid.Never // nobody hears it: it is no report, after which the next one has to wait
+			continue
+		}
+		report := g.report(now, e)
+		beat := report.Again
+		x.told, x.again = report.Load, now+beat-g.jitter(beat/8)
+		if g.cfg.Siblings == nil {
+			out.Publish(g.cfg.Topic, report)
+			continue
+		}
+		for _, site := range sites {
+			g.enlist(site, e)
+			out.Send(site, report)
+		}
 	}
 }
 
-// hasten reports soon: there are new siblings, who have not heard.
-func (g *gossip) hasten() {
-	if g.current.Site != "" {
-		g.next = min(g.next, g.sent.Issued.Add(g.cfg.GossipInterval))
+// report returns what those of a kind are told now.
+func (g *gossip) report(now grid.Time, e int) *LoadReport {
+	g.sequence = max(uint64(max(now, 1)), g.sequence+1)
+	g.current.Sequence, g.current.Issued, g.current.Wait = g.sequence, now, max(g.ready-now, 0)
+	beat := g.cfg.HeartbeatInterval
+	switch {
+	case e == head, g.cfg.Siblings == nil && g.current.Headed.Head != "":
+		beat /= headedBeats
+	case e == others && g.cfg.Siblings != nil:
+		beat = g.cfg.RefreshInterval
 	}
+	return &LoadReport{g.current, beat}
+}
+
+// sites returns the siblings of a kind.
+func (g *gossip) sites(e int) (sites []grid.SiteID) {
+	if g.cfg.Siblings == nil {
+		return nil
+	}
+	for _, site := range g.cfg.Siblings() {
+		if g.ear(site) == e {
+			sites = append(sites, site)
+		}
+	}
+	return sites
+}
+
+// ear returns as what a sibling hears this site.
+func (g *gossip) ear(site grid.SiteID) int {
+	switch {
+	case site == g.current.Headed.Head:
+		return head
+	case g.cfg.Watchers == nil || slices.Contains(g.cfg.Watchers(), site):
+		return watchers
+	}
+	return others
+}
+
+// enlist notes that a sibling has heard, and reports whether it had not, or as another.
+func (g *gossip) enlist(site grid.SiteID, e int) (fresh bool) {
+	i := slices.IndexFunc(g.hearers, func(h hearer) bool { return h.site == site })
+	if i < 0 {
+		g.hearers = append(g.hearers, hearer{site, e})
+		return true
+	}
+	fresh = g.hearers[i].ear != e
+	g.hearers[i].ear = e
+	return fresh
+}
+
+// resound tells the siblings alone who have not heard, or hear as others than before.
+func (g *gossip) resound(now grid.Time, out *grid.Outbox) {
+	if g.current.Site == "" {
+		return
+	}
+	siblings := g.cfg.Siblings()
+	g.hearers = slices.DeleteFunc(g.hearers, func(h hearer) bool { return !slices.Contains(siblings, h.site) })
+	for e := range g.ears {
+		var report *LoadReport
+		for _, site := range g.sites(e) {
+			if !g.enlist(site, e) {
+				continue
+			}
+			if report == nil {
+				report = g.report(now, e)
+			}
+			out.Send(site, report)
+		}
+		if x := &g.ears[e]; report != nil && x.again == grid.Never {
+			x.told, x.again = report.Load, now+report.Again-g.jitter(report.Again/8)
+		}
+	}
+}
+
+// unheard notes that a sibling may have forgotten what it has heard.
+func (g *gossip) unheard(site grid.SiteID) {
+	g.hearers = slices.DeleteFunc(g.hearers, func(h hearer) bool { return h.site == site })
 }
 
 // onLoad takes another site's report.
@@ -218,7 +351,7 @@ func (m *LoadReport) Proto() proto.Message {
 	l := &m.Load
 	p := &wirepb.LoadReport{
 		Site: string(l.Site), Free: l.Free, Widest: l.Widest, Spare: l.Spare, Queued: l.Queued, QueuedWork: l.QueuedWork,
-		Wait: int64(l.Wait), Sequence: l.Sequence, Issued: int64(l.Issued),
+		Wait: int64(l.Wait), Sequence: l.Sequence, Issued: int64(l.Issued), Again: int64(m.Again),
 	}
 	if h := &l.Headed; *h != (Headed{}) {
 		p.Headed = &wirepb.HeadedSite{
@@ -244,7 +377,7 @@ func decodeLoad(from grid.SiteID, body []byte) (grid.Message, error) {
 	if err := proto.Unmarshal(body, &p); err != nil {
 		return nil, wire.Malformed("load report: %v", err)
 	}
-	m := &LoadReport{Load{
+	m := &LoadReport{Again: grid.Time(p.Again), Load: Load{
 		Site: grid.SiteID(p.Site), Free: p.Free, Widest: p.Widest, Spare: p.Spare, Queued: p.Queued, QueuedWork: p.QueuedWork,
 		Wait: grid.Time(p.Wait), Sequence: p.Sequence, Issued: grid.Time(p.Issued),
 	}}
@@ -256,6 +389,9 @@ func decodeLoad(from grid.SiteID, body []byte) (grid.Message, error) {
 	}
 	if err := m.Load.check(); err != nil {
 		return nil, wire.Malformed("load report: %v", err)
+	}
+	if m.Again < 0 || m.Again > grid.Day {
+		return nil, wire.Malformed("load report: again within %d µs", p.Again)
 	}
 	if m.Load.Site != from {
 		return nil, wire.Malformed("load report of %q from %q", m.Load.Site, from)

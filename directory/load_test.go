@@ -70,7 +70,7 @@ func TestLoadReports(t *testing.T) {
 	var out grid.Outbox
 	now := grid.Hour
 	hear := func(from grid.SiteID, l Load) {
-		d.Step(now, &grid.Delivery{From: from, Message: &LoadReport{l}}, &out)
+		d.Step(now, &grid.Delivery{From: from, Message: &LoadReport{Load: l}}, &out)
 	}
 	hear("a", Load{Site: "a", Free: 1, Sequence: 5, Issued: now})
 	hear("a", Load{Site: "a", Free: 2, Sequence: 4, Issued: now})                 // late
@@ -124,7 +124,7 @@ func TestLoadReportOnTheWire(t *testing.T) {
 		{"too large", grid.SiteID(strings.Repeat("x", 600)), Load{grid.SiteID(strings.Repeat("x", 600)), 1, 1, 1, 2, 3, 6, 4, 5, Headed{}, 0}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			frame, err := wire.Encode(&LoadReport{tt.load})
+			frame, err := wire.Encode(&LoadReport{tt.load, 8})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -156,7 +156,7 @@ func TestHeaded(t *testing.T) {
 		if i == 3 {
 			l.Headed = headedBy("other", 8, 4)
 		}
-		d.Step(now, &grid.Delivery{From: site, Message: &LoadReport{l}}, &out)
+		d.Step(now, &grid.Delivery{From: site, Message: &LoadReport{Load: l}}, &out)
 	}
 	names := func() (s string) {
 		for _, l := range d.Headed("h") {
@@ -170,11 +170,110 @@ func TestHeaded(t *testing.T) {
 	if got := names(); got != "abc" {
 		t.Errorf("headed by h: %q, want abc", got)
 	}
-	d.Step(now, &grid.Delivery{From: "b", Message: &LoadReport{Load{Site: "b", Sequence: 2, Issued: now}}}, &out)
+	d.Step(now, &grid.Delivery{From: "b", Message: &LoadReport{Load: Load{Site: "b", Sequence: 2, Issued: now}}}, &out)
 	if got := names(); got != "ac" {
 		t.Errorf("headed by h once b has left: %q, want ac", got)
 	}
 	if got := d.Headed(""); len(got) != 0 {
 		t.Errorf("headed by nobody: %v", got)
+	}
+}
+
+// TestWhoIsToldWhat: the head hears each change, watchers heartbeats, and the others what
+// matters to them and a refreshment now and then; a new sibling is told alone.
+func TestWhoIsToldWhat(t *testing.T) {
+	siblings := []grid.SiteID{"head", "other", "watcher"}
+	d := newDirectory(Config{
+		GossipInterval: 2 * grid.Second, HeartbeatInterval: 30 * grid.Second,
+		Siblings: func() []grid.SiteID { return siblings }, Watchers: func() []grid.SiteID { return []grid.SiteID{"watcher"} },
+	})
+	var out grid.Outbox
+	told := map[grid.SiteID]int{}
+	last := map[grid.SiteID]*LoadReport{}
+	sequence := uint64(0)
+	take := func() {
+		for _, s := range out.Sends {
+			m := s.Message.(*LoadReport)
+			told[s.To]++
+			last[s.To] = m
+			if m.Load.Sequence < sequence {
+				t.Fatalf("report %d after %d", m.Load.Sequence, sequence)
+			}
+			sequence = m.Load.Sequence
+		}
+		out.Reset()
+	}
+	want := func(what string, head, watcher, other int) {
+		t.Helper()
+		if told["head"] < head || told["head"] > head+head/4 || told["watcher"] < watcher || told["watcher"] > watcher+watcher/4 || told["other"] != other {
+			t.Errorf("%s: the head was told %d times, the watcher %d, the other %d; want %d, %d, %d", what, told["head"], told["watcher"], told["other"], head, watcher, other)
+		}
+		clear(told)
+	}
+	pass := func(until grid.Time) {
+		for now := d.NextTimer(); now < until; now = d.NextTimer() {
+			d.Step(now, grid.Tick{}, &out)
+		}
+		take()
+	}
+	load := Load{Free: 100, Widest: 100, Headed: headedBy("head", 8, 4)}
+	now := grid.Hour
+	d.SetLoad(now, load, &out)
+	take()
+	want("at first", 1, 1, 1)
+	for site, again := range map[grid.SiteID]grid.Time{"head": 5 * grid.Second, "watcher": 30 * grid.Second, "other": 10 * grid.Minute} {
+		if last[site].Again != again {
+			t.Errorf("%s is told again within %v, want %v", site, last[site].Again, again)
+		}
+	}
+	pass(now + 8*grid.Minute)
+	want("at rest", 96, 16, 0)
+	pass(now + 10*grid.Minute)
+	if told["other"] != 1 {
+		t.Errorf("within ten minutes the other is told %d times, want once", told["other"])
+	}
+	clear(told)
+	now = now + 10*grid.Minute
+	load.Free = 70
+	d.SetLoad(now, load, &out)
+	pass(now + 2*grid.Second + 1)
+	want("what matters to the head alone", 1, 0, 0)
+	load.Free = 0
+	d.SetLoad(now+3*grid.Second, load, &out)
+	pass(now + 6*grid.Second)
+	want("what matters to all", 1, 1, 1)
+	siblings = append(siblings, "zoe")
+	d.Resound(now+7*grid.Second, &out)
+	take()
+	if told["zoe"] != 1 || len(told) != 1 || last["zoe"].Load.Free != 0 {
+		t.Errorf("a new sibling: %v were told", told)
+	}
+	clear(told)
+	d.Unheard("other")
+	d.Resound(now+8*grid.Second, &out)
+	take()
+	if told["other"] != 1 || len(told) != 1 {
+		t.Errorf("a sibling that has forgotten: %v were told", told)
+	}
+}
+
+// TestLoadThatGoesOnIsToldSlowly: a load that changes all the time, so that it matters, is
+// told no more often than heartbeats in the long run, and at once after a rest.
+func TestLoadThatGoesOnIsToldSlowly(t *testing.T) {
+	d := newDirectory(Config{GossipInterval: 2 * grid.Second, HeartbeatInterval: 30 * grid.Second,
+		Siblings: func() []grid.SiteID { return []grid.SiteID{"other"} }, Watchers: func() []grid.SiteID { return nil }})
+	var out grid.Outbox
+	now := grid.Hour
+	for i := range int64(600) {
+		d.SetLoad(now, Load{Free: i % 2}, &out)
+		now += grid.Second + 1
+	}
+	if n := len(out.Sends); n < 15 || n > 30 {
+		t.Errorf("%d reports in ten minutes", n)
+	}
+	out.Reset()
+	d.SetLoad(now+grid.Hour, Load{Free: 8}, &out)
+	if n := len(out.Sends); n != 1 {
+		t.Errorf("%d reports after a rest, want 1", n)
 	}
 }

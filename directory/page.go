@@ -1,6 +1,8 @@
 package directory
 
 import (
+	"slices"
+
 	"gridnode/grid"
 )
 
@@ -73,7 +75,7 @@ func (sh *shared) fillPage(now grid.Time, h *holding, m *Scan, p *Page) {
 	}
 	for ; i >= 0 && i < len(h.records); i += step {
 		e := &h.records[i]
-		if now >= e.expires || !m.Filter.Match(e.quote) {
+		if now >= e.expires || !m.Filter.Match(e.quote) || sh.isBarred(e.quote.Site) {
 			continue
 		}
 		size += len(e.quote.Sealed) + 4
@@ -90,4 +92,16 @@ func (sh *shared) fillPage(now grid.Time, h *holding, m *Scan, p *Page) {
 	if p.Mature && m.Filter.need().Selective() {
 		p.Barren = h.barren(now, m, p)
 	}
+}
+
+// Without returns the page without the quotes that are not good. Then its holder is not
+// believed alone. The page itself stays as it is.
+func (p *Page) Without(good func(*Quote) bool) *Page {
+	if !slices.ContainsFunc(p.Quotes, func(q *Quote) bool { return !good(q) }) {
+		return p
+	}
+	cut := *p
+	cut.Mature = false
+	cut.Quotes = slices.DeleteFunc(slices.Clone(p.Quotes), func(q *Quote) bool { return !good(q) })
+	return &cut
 }

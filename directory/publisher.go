@@ -27,6 +27,14 @@ type publisher struct {
 	sites       []grid.SiteID // reused
 }
 
+// A quote is renewed after renewAfter sixteenths of its lifetime: the later, the fewer
+// messages, and the sooner one whose site has died expires. A holder answers two renewals
+// within closeSpan lifetimes, so that word of a closing cell counts until the next comes.
+const (
+	renewAfter = 13
+	closeSpan  = 2
+)
+
 func newPublisher(sh *shared, rings *rings, guide *guide, holder *holder) publisher {
 	p := publisher{shared: sh, rings: rings, guide: guide, holder: holder, pace: pace{flushAt: grid.Never}, republishAt: grid.Never}
 	for a := range p.listings {
@@ -149,7 +157,7 @@ func (pub *publisher) issue(now grid.Time) {
 	pub.own = &q
 	pub.learn(pub.own)
 	pub.pace.flushAt = grid.Never
-	pub.republishAt = now + pub.cfg.Lifetime/2 - pub.jitter(pub.cfg.Lifetime/16)
+	pub.republishAt = now + renewAfter*pub.cfg.Lifetime/16 - pub.jitter(pub.cfg.Lifetime/16)
 }
 
 // publish brings the newest quote to where it belongs under every attribute.
@@ -248,7 +256,7 @@ func (pub *publisher) follow(now grid.Time, l *listing, p *place, m *Receipt, ou
 		pub.issue(now) // what is withdrawn must be older than what is published
 		pub.publish(now, loud, out)
 	case m.Closing || m.Closed:
-		l.close = now + pub.cfg.Lifetime
+		l.close = now + closeSpan*pub.cfg.Lifetime
 		pub.lodge(a, p.cell.Prefix)
 	}
 }

@@ -99,7 +99,7 @@ func TestLoadThatMattersLittleWaits(t *testing.T) {
 	if len(p.quotes) != 0 {
 		t.Errorf("%d quotes before the renewal", len(p.quotes))
 	}
-	n.run(n.cfg.Lifetime / 2)
+	n.run(n.cfg.Lifetime * renewAfter / 16)
 	n.check(n.sites[5], Query{})
 	n.check(n.sites[5], Query{Attribute: Free, Filter: Filter{FreeMin: 93}})
 }

@@ -44,6 +44,7 @@ type Quote struct {
 	Wait   grid.Time // estimated wait of a job as wide as the site, 0 to grid.SpanMax
 
 	Foreign bool // runs jobs of other sites
+	Modules bool // runs modules of other sites, whatever it does with their other jobs
 
 	// Set by Directory.SetQuote and Directory.Withdraw.
 	Sequence  uint64    // rises with every quote a site issues, across restarts too; at least 1
@@ -167,7 +168,7 @@ func (q *Quote) summary() trie.Summary { return trie.SummaryOf(q.Processors, q.F
 // sameTerms reports whether two quotes of a site differ in its load at most.
 func (q *Quote) sameTerms(other *Quote) bool {
 	return q.Site == other.Site && q.Name == other.Name && q.Resources == other.Resources && q.Rating == other.Rating &&
-		q.Price == other.Price && q.Cost == other.Cost && q.Foreign == other.Foreign && q.Withdrawn == other.Withdrawn
+		q.Price == other.Price && q.Cost == other.Cost && q.Foreign == other.Foreign && q.Modules == other.Modules && q.Withdrawn == other.Withdrawn
 }
 
 // sameLoad reports whether two quotes of a site promise the same load.

@@ -46,6 +46,9 @@ type ring struct {
 	preferred grid.SiteID   // the holder that answered last and was mature
 	mirrors   []grid.SiteID // who may be asked in the stead of a holder; shared with a message
 
+	voucher grid.SiteID // the holder or mirror that witnesses agreed with last
+	vouched grid.Time   // until when its word is enough
+
 	instructed bool // a holder has said who the mirrors are, or a mirror did not answer
 
 	queries []QueryID // that wait for the first answer
@@ -95,6 +98,11 @@ func (r *ring) forgo(mirror grid.SiteID) {
 	if r != nil && (slices.Contains(r.mirrors, mirror) || !r.instructed) {
 		r.mirrors, r.instructed = nil, true
 	}
+}
+
+// vouches reports whether a site's word is enough, as witnesses have agreed with it lately.
+func (r *ring) vouches(now grid.Time, site grid.SiteID) bool {
+	return now < r.vouched && site == r.voucher
 }
 
 // few reports whether the router has named fewer sites than are to hold a cell.

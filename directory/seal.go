@@ -30,7 +30,7 @@ func (q *Quote) proto() *wirepb.Quote {
 		Site: string(q.Site), Name: []byte(q.Name), Processors: q.Processors, Memory: q.Memory,
 		Speed: q.Speed, Bandwidth: q.Bandwidth, Price: int64(q.Price), Cost: uint32(q.Cost),
 		Free: q.Free, Widest: q.Widest, Wait: int64(q.Wait), Foreign: q.Foreign,
-		Sequence: q.Sequence, Issued: int64(q.Issued), Lifetime: int64(q.Lifetime), Withdrawn: q.Withdrawn,
+		Sequence: q.Sequence, Issued: int64(q.Issued), Lifetime: int64(q.Lifetime), Withdrawn: q.Withdrawn, Modules: q.Modules,
 	}
 }
 
@@ -57,7 +57,7 @@ func OpenQuote(sealed []byte) (*Quote, error) {
 		Rating:    grid.Rating{Speed: p.Speed, Bandwidth: p.Bandwidth},
 		Price:     grid.Price(p.Price), Cost: grid.CostModel(p.Cost),
 		Free: p.Free, Widest: p.Widest, Wait: grid.Time(p.Wait), Foreign: p.Foreign,
-		Sequence: p.Sequence, Issued: grid.Time(p.Issued), Lifetime: grid.Time(p.Lifetime), Withdrawn: p.Withdrawn,
+		Sequence: p.Sequence, Issued: grid.Time(p.Issued), Lifetime: grid.Time(p.Lifetime), Withdrawn: p.Withdrawn, Modules: p.Modules,
 		Sealed: sealed,
 	}
 	if err := q.Check(); err != nil {

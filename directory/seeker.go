@@ -146,7 +146,7 @@ func (sk *seeker) choose(q *query) {
 			q.glance, q.hinted = true, q.leaf
 			q.glanced = append(q.glanced, above)
 			q.turnTo(above)
-			q.visit.mature = false
+			q.visit.mature, q.visit.words = false, 0
 			return
 		}
 	}
@@ -170,6 +170,7 @@ func (sk *seeker) overlook(q *query, f *trie.Known) (above trie.Prefix, ok bool)
 func (sk *seeker) judge(q *query) {
 	v := &q.visit
 	m := &sk.maps[q.ask.Attribute]
+	q.barren = append(q.barren, v.barren[:min(len(v.barren), barrenQueryMax-len(q.barren))]...)
 	if q.glance { // whether it was heard or not, the cells below it are asked next
 		q.asking = false
 		if v.mature && !v.cut && !slices.Contains(q.exhausted, v.cell) {

@@ -103,7 +103,7 @@ func TestRenewalsAreAnsweredInTurn(t *testing.T) {
 			to[site].loud++
 		}
 	}
-	n.run(40 * grid.Minute) // eight or nine renewals
+	n.run(66 * grid.Minute) // eight renewals or so
 	for site, c := range to {
 		if c.loud < 3 || c.quiet < 3 || c.loud-c.quiet > 1 || c.quiet-c.loud > 1 {
 			t.Errorf("%s got %d that it answers and %d others", site, c.loud, c.quiet)

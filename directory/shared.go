@@ -1,6 +1,7 @@
 package directory
 
 import (
+	"math"
 	"math/rand/v2"
 
 	"gridnode/directory/trie"
@@ -19,6 +20,7 @@ type shared struct {
 	requests requests
 	maps     [attributes]trie.Map // the cells that this site knows of
 	known    newest[*Quote]       // the newest quote of each site
+	bars     bool                 // some of these stand for sites that are not to be believed
 	counts   *Counts
 }
 
@@ -60,6 +62,36 @@ func (sh *shared) learn(q *Quote) (newer *Quote) {
 		return nil
 	}
 	return *v
+}
+
+// barred is the sequence of the word that stands for all quotes of a site that is not to
+// be believed.
+const barred = math.MaxUint64
+
+// Bar takes a site's quotes for withdrawn from now on, those that come later too.
+func (d *Directory) Bar(site grid.SiteID) {
+	d.bars = true
+	v, _ := d.known.put(site)
+	*v = &Quote{Site: site, Sequence: barred, Withdrawn: true}
+}
+
+// Barred reports whether Bar was the last word about a site.
+func (d *Directory) Barred(site grid.SiteID) bool { return d.isBarred(site) }
+
+// isBarred reports whether a site's quotes are not to be believed.
+func (sh *shared) isBarred(site grid.SiteID) bool {
+	if !sh.bars {
+		return false
+	}
+	q := sh.known.get(site)
+	return q != nil && (*q).Sequence == barred
+}
+
+// Unbar ends that.
+func (d *Directory) Unbar(site grid.SiteID) {
+	if v := d.known.get(site); v != nil && (*v).Sequence == barred {
+		*v = &Quote{Site: site, Withdrawn: true}
+	}
 }
 
 // Slabs are what messages and answers are cut from, a chunk of each type at a time.

@@ -68,7 +68,7 @@ type word struct {
 }
 
 const (
-	matureAge = 2*spanMax + 1 // halves of a lifetime after which a holder counts as mature
+	matureAge = 2*spanMax + 2 // halves of a lifetime after which a holder counts as mature
 	eagerMax  = 16            // rounds that follow quickly if the holder is not mature before
 )
 
@@ -207,6 +207,11 @@ const paceRest = 8
 type pace struct {
 	offer   Quote     // as last set, Issued being when; the own quote may be behind it in load
 	flushAt grid.Time // when it is published; grid.Never if that is not due
+	slowing
+}
+
+// slowing is what is said the more slowly the longer it goes on.
+type slowing struct {
 	span    grid.Time // least, from one change of load to the next
 	flushed grid.Time // when the last one went out
 }
@@ -220,7 +225,7 @@ func (p *pace) changed(now grid.Time, own *Quote, least grid.Time) {
 }
 
 // slow notes that a load is published now.
-func (p *pace) slow(now, least, most grid.Time) {
+func (p *slowing) slow(now, least, most grid.Time) {
 	if p.span == 0 || now-p.flushed > paceRest*p.span {
 		p.span = least
 	} else {

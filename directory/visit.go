@@ -11,7 +11,7 @@ import (
 // reports whether the visit is over.
 func (sk *seeker) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool) {
 	v := &q.visit
-	for !v.mature {
+	for !sk.sure(q) {
 		before := len(out.Keys)
 		r := sk.rings.forQuery(now, cell{q.ask.Attribute, v.cell}, out)
 		sk.counts.QueryLookups += int64(len(out.Keys) - before)
@@ -24,16 +24,25 @@ func (sk *seeker) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool)
 			v.asked = append(v.asked, sk.cfg.Self)
 			scan := sk.scan(q, r)
 			p := sk.holder.onScan(now, sk.cfg.Self, &scan)
-			sk.weigh(now, q, p, p.Mature)
+			if sk.weigh(now, q, p, p.Mature); p.Mature {
+				v.words = replicasMax // this site believes itself
+			}
 			continue // before anybody else is asked: it costs nothing
 		}
 		left := slices.DeleteFunc(sk.sites, func(s grid.SiteID) bool { return slices.Contains(v.asked, s) })
 		switch {
 		case q.glance && (v.heard || v.open == 0 && len(v.asked) > 0):
 			return true
+		case v.mature && v.open == 0 && len(left) == 0:
+			return true
+		case v.mature && (len(left) == 0 || v.words+v.open > sk.cfg.Witnesses):
+			return false
+		case v.mature:
+			sk.sendScan(now, q, r, sk.rings.choice(r, left), out)
 		case v.open > 0 && (len(left) == 0 || !v.young):
 			return false
 		case len(left) > 0 && v.young: // one was not enough: all others at once
+			v.alone = false
 			for _, site := range left {
 				sk.sendScan(now, q, r, site, out)
 			}
@@ -44,7 +53,13 @@ func (sk *seeker) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool)
 					site, v.mirror, v.via = mirror, mirror, via
 				}
 			}
+			v.alone = q.glance || sk.cfg.Witnesses == 0 || r.vouches(now, site)
 			sk.sendScan(now, q, r, site, out)
+			for _, other := range left { // at the same time, as their answers are waited for anyway
+				if !v.alone && v.open <= sk.cfg.Witnesses && !slices.Contains(v.asked, other) {
+					sk.sendScan(now, q, r, other, out)
+				}
+			}
 		case v.renewed || v.held && now-r.named < 2*sk.cfg.Timeout || v.agreed > 0 && v.agreed == sk.others(v.asked):
 			return true
 		default: // nobody is mature: perhaps others hold the cell by now
@@ -59,7 +74,33 @@ func (sk *seeker) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool)
 			return false
 		}
 	}
+	sk.vouch(now, q)
 	return true
+}
+
+// sure reports whether a visit has told enough: a mature holder has answered, and as many
+// witnesses as are wanted, unless its word is enough.
+func (sk *seeker) sure(q *query) bool {
+	v := &q.visit
+	return v.mature && (q.glance || v.alone || v.words > sk.cfg.Witnesses)
+}
+
+// vouchShare of a lifetime is how long a holder's word is enough once witnesses have said
+// the same. A liar is believed for as long at most, if it happened not to lie then.
+const vouchShare = 8
+
+// vouch notes that witnesses have said what the first holder did: for a while its word is
+// enough.
+func (sk *seeker) vouch(now grid.Time, q *query) {
+	v := &q.visit
+	r := sk.rings.list[cell{q.ask.Attribute, v.cell}]
+	if r == nil || v.alone || v.differ || v.young || v.first == "" || v.words <= sk.cfg.Witnesses || v.words >= replicasMax {
+		return
+	}
+	r.vouched, r.voucher = now+sk.cfg.Lifetime/vouchShare, v.first
+	if v.first != v.mirror {
+		r.preferred = v.first
+	}
 }
 
 // others returns how many of some sites are not this one.
@@ -125,6 +166,9 @@ func (sk *seeker) onPage(now grid.Time, r request, p *Page, out *grid.Outbox) {
 		sk.rings.suspects.distrust(now, r.site)
 	case enough && credible && ring != nil:
 		ring.heed(r.site, r.site == q.visit.mirror, p.Mirrors)
+		if q.visit.first == "" {
+			q.visit.first = r.site
+		}
 	}
 	if r.site == q.visit.mirror {
 		if !enough || !honest {
@@ -188,16 +232,42 @@ func (sk *seeker) weigh(now grid.Time, q *query, p *Page, enough bool) (credible
 		if !slices.Contains(q.glanced, v.cell) {
 			q.glanced = append(q.glanced, v.cell)
 		}
-		q.barren = append(q.barren, p.Barren[:min(len(p.Barren), barrenQueryMax-len(q.barren))]...)
+		sk.passOver(q, p)
 	}
 	cut = cut && p.More
-	if mature || !v.heard {
+	if mature && !v.mature || !v.heard {
 		v.cut, v.edge = cut, edge
 	} else if cut && (!v.cut || q.before(edge, v.edge)) {
 		v.cut, v.edge = true, edge
 	}
 	v.heard, v.held, v.mature = true, v.held || p.Held, v.mature || mature
 	return credible, honest
+}
+
+// passOver takes notice of the cells that a mature holder calls barren. Where witnesses are
+// asked only what all say counts.
+func (sk *seeker) passOver(q *query, p *Page) {
+	v := &q.visit
+	switch {
+	case sk.cfg.Witnesses == 0:
+		q.barren = append(q.barren, p.Barren[:min(len(p.Barren), barrenQueryMax-len(q.barren))]...)
+	case q.glance:
+	case v.words == 0:
+		v.barren = slices.Clone(p.Barren)
+	default:
+		v.barren = slices.DeleteFunc(v.barren, func(x trie.Prefix) bool { return !slices.Contains(p.Barren, x) })
+	}
+	v.words++
+	if sk.cfg.Witnesses == 0 {
+		return
+	}
+	said := uint64(0)
+	for _, quote := range p.Quotes {
+		at := quote.at(q.ask.Attribute) // not its sequence: a newer load that changes no order is no lie
+		said = said*0x9e3779b97f4a7c15 + at.Hi ^ at.Lo
+	}
+	v.differ = v.differ || v.words > 1 && said != v.said
+	v.said = said
 }
 
 // wants reports whether a quote belongs into the answer.

@@ -58,6 +58,12 @@ type visit struct {
 	cut     bool          // the answer goes on behind edge
 	edge    trie.Position // how far it reaches, if cut
 	renewed bool          // nobody was mature, and the router was asked anew
+	words   int           // mature holders that have answered
+	alone   bool          // the word of the one asked first is enough
+	first   grid.SiteID   // of those, the one that was first
+	said    uint64        // digest of the quotes that the last of them told
+	differ  bool          // they have not all told the same
+	barren  []trie.Prefix // cells below that all of these have called barren; with Config.Witnesses
 	agreed  int           // others that answered and hold the cell together with those that this site knows of
 }
 
@@ -153,7 +159,9 @@ func (q *query) turnTo(x trie.Prefix) {
 	q.visits++
 	q.visit = visit{cell: x, number: q.visit.number + 1, asked: q.visit.asked[:0], idle: true}
 	// What it has is known already: it was asked before about an earlier stretch.
-	q.visit.mature = slices.Contains(q.exhausted, x)
+	if q.visit.mature = slices.Contains(q.exhausted, x); q.visit.mature {
+		q.visit.words = replicasMax
+	}
 }
 
 // add puts a quote among the candidates; of two of one site the newer one stays.

@@ -12,6 +12,9 @@ type Alarm[T any] struct {
 // At returns when a goes off, or would have gone off when it was last set.
 func (a *Alarm[T]) At() Time { return a.at }
 
+// IsSet reports whether a is to go off.
+func (a *Alarm[T]) IsSet() bool { return a.position != 0 }
+
 // Alarms is a heap of those that are set. It allocates only while it grows. The
 // zero value is ready.
 type Alarms[T any] struct {

@@ -29,19 +29,24 @@ type GangPart struct {
 	Processors int64 // a multiple of Gang.Each
 }
 
-// Rank is one task of a gang.
-type Rank struct {
-	Gang   *Gang
-	Number int // counted from 0
+// Squad is the tasks of one part of a gang, on the processors of one lease or on this
+// site's own: one order has all of them started, and they end as one.
+type Squad struct {
+	Gang *Gang
+	Part int // index in Gang.Parts
 
-	// Addresses tells, by rank, where the tasks listen, or who forwards to them at the
-	// site where this one runs; nil where it is not known yet.
+	// Addresses tells, by rank, where the tasks of the gang listen, or who forwards to them
+	// at the site where these run; nil where it is not known yet, or if they are too many
+	// to speak to each other (PeersMax).
 	Addresses []string
 
-	// Inputs are the paths of what the job reads, in the order of Job.Inputs, where this
-	// task runs; nil where they are not known yet.
+	// Inputs are the paths of what the job reads, in the order of Job.Inputs, where these
+	// tasks run; nil where they are not known yet.
 	Inputs []string
 }
+
+// Tasks returns how many tasks the squad has.
+func (s *Squad) Tasks() int { return s.Gang.TasksOf(s.Part) }
 
 // Sites returns where the tasks run, by rank.
 func (g *Gang) Sites() []SiteID {
@@ -52,38 +57,52 @@ func (g *Gang) Sites() []SiteID {
 	return sites
 }
 
-// Part returns the index of the part that a rank belongs to, the rank's number within
-// it, and how many tasks that part has. The part is -1 if there is no such rank.
-func (g *Gang) Part(rank int) (part, local, size int) {
-	for i := range g.Parts {
-		size = int(g.Parts[i].Processors / g.Each)
-		if rank < size {
-			return i, rank, size
-		}
-		rank -= size
+// Tasks returns how many tasks the gang has.
+func (g *Gang) Tasks() (all int) {
+	for part := range g.Parts {
+		all += g.TasksOf(part)
 	}
-	return -1, 0, 0
+	return all
 }
 
-// RanksMax bounds the tasks of a gang.
-const RanksMax = 1024
+// TasksOf returns how many tasks a part has.
+func (g *Gang) TasksOf(part int) int { return int(g.Parts[part].Processors / g.Each) }
 
-// rankShift is where the rank stands in the epoch of RankTask: an execution would have
+// FirstOf returns the rank of the first task of a part.
+func (g *Gang) FirstOf(part int) (rank int) {
+	for before := range part {
+		rank += g.TasksOf(before)
+	}
+	return rank
+}
+
+// Bounds of a gang.
+const (
+	// RanksMax bounds its tasks: as many processes as the watcher of one site can have at
+	// once with room to spare, and what is said of each of them fits one message.
+	RanksMax = 1 << 14
+
+	// PeersMax bounds the tasks that have addresses: each site listens once for every task
+	// elsewhere.
+	PeersMax = 1 << 10
+)
+
+// squadShift is where the part stands in the epoch of SquadTask: an execution would have
 // to be lost two million times before the two mix.
-const rankShift = 21
+const squadShift = 21
 
-// EpochMax bounds the epochs of executions: above it stands the rank of a task of a
-// gang. An execution that a peer names with a higher one is refused, as its end would be
-// taken for that of a task of a gang.
-const EpochMax = 1<<rankShift - 1
+// EpochMax bounds the epochs of executions: above it stands the part of a squad. An
+// execution that a peer names with a higher one is refused, as its end would be taken for
+// that of a squad.
+const EpochMax = 1<<squadShift - 1
 
-// RankTask names the execution of one task of a gang.
-func RankTask(gang TaskID, rank int) TaskID {
-	return TaskID{gang.Job, gang.Epoch | uint32(rank+1)<<rankShift}
+// SquadTask names the execution of the tasks of one part of a gang.
+func SquadTask(gang TaskID, part int) TaskID {
+	return TaskID{gang.Job, gang.Epoch | uint32(part+1)<<squadShift}
 }
 
-// GangOf is the inverse of RankTask; ok is false for a task that is not of a gang.
-func GangOf(id TaskID) (gang TaskID, rank int, ok bool) {
-	rank = int(id.Epoch>>rankShift) - 1
-	return TaskID{id.Job, id.Epoch & EpochMax}, rank, rank >= 0
+// SquadOf is the inverse of SquadTask; ok is false for a task that is no squad.
+func SquadOf(id TaskID) (gang TaskID, part int, ok bool) {
+	part = int(id.Epoch>>squadShift) - 1
+	return TaskID{id.Job, id.Epoch & EpochMax}, part, part >= 0
 }

@@ -5,27 +5,29 @@ import (
 	"testing"
 )
 
-// TestGangRanks: tasks are numbered through over the parts, and each has a name of its
-// own from which its gang follows.
+// TestGangRanks: tasks are numbered through over the parts, and each part has a
+// name of its own from which its gang follows.
 func TestGangRanks(t *testing.T) {
 	g := &Gang{Task: TaskID{JobID{1, 2}, 7}, Each: 2, Parts: []GangPart{{Site: "a", Processors: 2}, {Site: "b", Processors: 6}, {Site: "a", Processors: 2}}}
 	sites := g.Sites()
 	if !slices.Equal(sites, []SiteID{"a", "b", "b", "b", "a"}) {
 		t.Errorf("sites %v", sites)
 	}
-	for rank, want := range [][3]int{{0, 0, 1}, {1, 0, 3}, {1, 1, 3}, {1, 2, 3}, {2, 0, 1}, {-1, 0, 0}} {
-		part, local, size := g.Part(rank)
-		if got := [3]int{part, local, size}; got != want {
-			t.Errorf("rank %d is part, local rank, size %v, want %v", rank, got, want)
+	if g.Tasks() != len(sites) {
+		t.Errorf("%d tasks at %v", g.Tasks(), sites)
+	}
+	for part, want := range [][2]int{{0, 1}, {1, 3}, {4, 1}} {
+		if got := [2]int{g.FirstOf(part), (&Squad{Gang: g, Part: part}).Tasks()}; got != want {
+			t.Errorf("part %d begins with, and has, %v tasks, want %v", part, got, want)
 		}
 	}
-	for _, rank := range []int{0, 1, RanksMax - 1} {
-		id := RankTask(g.Task, rank)
-		if gang, number, ok := GangOf(id); !ok || gang != g.Task || number != rank {
-			t.Errorf("task %d of the gang comes back as %v, %d, %v", rank, gang, number, ok)
+	for _, part := range []int{0, 1, 1023} {
+		id := SquadTask(g.Task, part)
+		if gang, number, ok := SquadOf(id); !ok || gang != g.Task || number != part {
+			t.Errorf("part %d of the gang comes back as %v, %d, %v", part, gang, number, ok)
 		}
 	}
-	if _, _, ok := GangOf(g.Task); ok {
-		t.Error("the gang itself is taken for one of its tasks")
+	if _, _, ok := SquadOf(g.Task); ok {
+		t.Error("the gang itself is taken for one of its parts")
 	}
 }

@@ -41,6 +41,8 @@ const (
 	EffectProbe                       // Outbox.Probes
 	EffectProvide                     // Outbox.Keys
 	EffectProviders                   // Outbox.Keys
+	EffectExpel                       // Outbox.Expelled
+	EffectRenew                       // Outbox.Tasks
 )
 
 // Effect is one order to the driver: its kind and its index in the list of that kind.
@@ -63,13 +65,18 @@ type Task struct {
 	ID    TaskID
 	Job   *Job
 	Limit Time   // wall-clock span after which the executor ends it; 0 in EffectKill
+	Until Time   // nothing of it may be alive from then on, however late it begins; 0 or Never if that does not matter; of a pilot: no renewal moves its end further
+	Lease Time   // nothing of it may be alive from then on, unless it is renewed (EffectRenew); 0 or Never if it goes on until its limit
 	Cause string // for EffectKill: why, shown to the user
 	Pilot Pilot  // of a job: the borrowed processors it runs on; zero: this site's own
 
-	Gang    *Gang // a co-allocated execution as a whole; else nil
-	Bring   Time  // with Gang: how much longer than others its start may take, as its inputs are brought first
-	Rank    *Rank // of one task of a gang; else nil
-	Abandon bool  // for EffectKill: nobody waits for what runs at other sites, as its leases are over; only of a gang is the end reported
+	Processors int64 // of a pilot, which has no job: how many it keeps
+
+	Gang    *Gang    // a co-allocated execution as a whole; else nil
+	Bring   Time     // with Gang: how much longer than others its start may take, as its inputs are brought first
+	Squad   *Squad   // of the tasks of one part of a gang; else nil
+	GPUs    []string // names of those that it has
+	Abandon bool     // for EffectKill: nobody waits for what runs at other sites, as its leases are over; only of a gang is the end reported
 }
 
 // Pilot names processors that one site uses at another under a lease. The zero
@@ -96,6 +103,8 @@ type Outbox struct {
 	Events  []Event
 	Answers []Answer
 	Probes  []SiteID
+
+	Expelled []SiteID
 
 	// Locals are inputs for the other cores of the same site. Who composes the cores
 	// feeds them on (Feed) before it returns; a driver never sees any of a site.
@@ -130,6 +139,12 @@ func (o *Outbox) Delete(record Record) {
 // Start orders a task to be started; TaskEnded will come back as an input.
 func (o *Outbox) Start(task Task) {
 	o.add(EffectStart, len(o.Tasks))
+	o.Tasks = append(o.Tasks, task)
+}
+
+// Renew orders that a task go on until task.Lease, if it runs and is not being ended.
+func (o *Outbox) Renew(task Task) {
+	o.add(EffectRenew, len(o.Tasks))
 	o.Tasks = append(o.Tasks, task)
 }
 
@@ -180,6 +195,13 @@ func (o *Outbox) Probe(to SiteID) {
 	o.Probes = append(o.Probes, to)
 }
 
+// Expel orders that nothing more be taken of a site, which is a member of the federation
+// no longer: connections with it end.
+func (o *Outbox) Expel(site SiteID) {
+	o.add(EffectExpel, len(o.Expelled))
+	o.Expelled = append(o.Expelled, site)
+}
+
 // Local hands an input to the other cores of this site.
 func (o *Outbox) Local(in Input) { o.Locals = append(o.Locals, in) }
 
@@ -213,6 +235,7 @@ func (o *Outbox) Reset() {
 	o.Events = o.Events[:0]
 	o.Answers = o.Answers[:0]
 	o.Probes = o.Probes[:0]
+	o.Expelled = o.Expelled[:0]
 	o.Locals = o.Locals[:0]
 }
 

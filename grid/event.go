@@ -13,9 +13,12 @@ const (
 	JobFinished                   // home has the result
 	JobCancelled
 	JobReplaced // an execution was lost; the job is being placed anew
+	JobAwaits   // it waits for the site that it names
+	JobHeard    // its site has said how far it is
+	EventKinds  // how many there are
 )
 
-var eventNames = [...]string{"submitted", "placed", "refused", "started", "ended", "finished", "cancelled", "re-placed"}
+var eventNames = [EventKinds]string{"submitted", "placed", "refused", "started", "ended", "finished", "cancelled", "re-placed", "awaits", "heard"}
 
 // String returns the event's name in logs and in JSON.
 func (k EventKind) String() string { return eventNames[k] }

@@ -55,5 +55,6 @@ type Probed struct {
 type TaskEnded struct {
 	ID     TaskID
 	Result Result
-	Lost   bool // it vanished without an outcome (its shim or machine died): Result says nothing
+	Lost   bool // it vanished without an outcome (its shim or machine died): Result says nothing but perhaps, by its Reason, why
+	Lapsed bool // its lease ended (Task.Lease), and so it was ended
 }

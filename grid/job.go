@@ -104,6 +104,7 @@ type Job struct {
 	Name string // at most 128 bytes
 
 	Resources
+	GPUs  GPUs  // of its home, beside processors
 	Tasks int64 // processes that start together; Processors is a multiple of it; at least 1
 
 	Submit   Time // instant of submission on the home site's clock
@@ -118,6 +119,12 @@ type Job struct {
 	Coallocate *Coallocation // how it may be divided over sites; nil: it runs at one
 	Spread     bool          // its command runs once for each task, and tasks may run at several sites; else once, at one
 	Inputs     []DataSet     // what every task of it reads; at most InputsMax
+	TTL        int32         // how often a request for processors of it may be delegated (DTTL), at most TTLMax; 0: as often as its site says; NoTTL: never
+
+	Number   uint64 // of the job at its home, for those who name jobs by numbers; 0: its home numbers none
+	Restarts int32  // how often it was run again because its owner, or its terms, wanted it
+	Array    *Array // its place in an array; nil: none
+	Terms    *Terms // when it may be placed; nil: at once
 
 	Command *Command // what to execute; nil in virtual time
 
@@ -128,6 +135,13 @@ type Job struct {
 
 // NoBudget is the Budget of a job without one.
 const NoBudget Credits = -1
+
+// TTLMax bounds Job.TTL, and NoTTL is that of a job whose requests are not delegated: "a
+// resource request with a DTTL equal to 0 cannot be delegated" (Delegated MatchMaking §4.3).
+const (
+	TTLMax       = 16
+	NoTTL  int32 = -1
+)
 
 // EstimateAt returns the bound on the job's run time at a site (eq. 2).
 func (j *Job) EstimateAt(r Rating) Time { return max(j.Work.At(r), 1) }
@@ -145,10 +159,33 @@ func (j *Job) CostAt(r Rating, price Price, model CostModel) Credits {
 
 // Command is a process to run. Its encoded size is at most 48 KiB.
 type Command struct {
-	Args []string // Args[0] is looked up in PATH of the executing site
+	Args []string // Args[0] is looked up in PATH of the executing site; of a module, its name
 	Env  []string // KEY=VALUE, added to what the site gives
 	Dir  string   // working directory at the home site; elsewhere a scratch directory is used
+
+	Module *Module // what runs instead of a program of the site; nil: nothing does
+	Files  *Files  // what it brings along and what is brought home; nil: nothing special
+
+	// Output and Error are the files at home into which what it has written goes when it is over: absolute
+	// paths, in which Slurm's %j, %A, %a, %x, %u, %N and so on stand for what they do there. Empty Error: both
+	// go to Output, in the order of writing. Empty Output: they are kept, and nothing more.
+	Output, Error string
+	Append        bool // to the files; else they are written anew
+
+	Terminal bool // it gets a pseudo-terminal, which its owner may look at
 }
+
+// Module is a program of WebAssembly, which is fetched from the job's home.
+type Module struct {
+	Digest string // SHA-256 of its content, 64 lower-case hexadecimal digits
+	Size   int64  // bytes, 1 to ModuleMax
+}
+
+// ModuleMax bounds the size of a module.
+const ModuleMax = 64 << 20
+
+// IsModule reports whether the job is a module, which any site runs the same.
+func (j *Job) IsModule() bool { return j.Command != nil && j.Command.Module != nil }
 
 // Result is how an execution ended.
 type Result struct {

@@ -11,10 +11,11 @@ import (
 
 // SubmitWide takes a job that is wider than the site, whether anything is delegated
 // here or not: it waits until its owner starts it on a lease (after Cancel), or until
-// processors are Brought for it. It returns lrms.ErrQueueFull if too many requests wait.
+// processors are Brought for it. One with a deadline that this site cannot keep is
+// delegated at once: processors are Brought for it, or the deadline is Unmet. It returns lrms.ErrQueueFull if too many requests wait.
 func (m *Matchmaker) SubmitWide(now grid.Time, w Work, out *grid.Outbox) error {
 	switch {
-	case w.Processors <= m.cluster.Processors():
+	case w.Processors <= m.cluster.Processors() && (w.By == 0 || w.By == grid.Never):
 		return m.Submit(now, w, out)
 	case m.demands[w.ID] != nil:
 		return fmt.Errorf("%s epoch %d waits already: %w", w.ID.Job, w.ID.Epoch, lrms.ErrKnown)
@@ -23,8 +24,12 @@ func (m *Matchmaker) SubmitWide(now grid.Time, w Work, out *grid.Outbox) error {
 	}
 	d := m.newDemand(w)
 	d.wide, d.away = true, true
-	m.setAside(d)
 	m.demands[d.ID] = d
+	if d.latest != grid.Never {
+		m.delegate(now, d, out)
+		return nil
+	}
+	m.setAside(d)
 	return nil
 }
 
@@ -58,7 +63,8 @@ func (m *Matchmaker) Away(yield func(lrms.Request) bool) {
 	}
 }
 
-// recalled takes in that a lender wants its processors back: it is not asked again for
+// recalled takes in that a lender wants its processors back, or more for them than this
+// site pays: it is not asked again for
 // twice as long as a refusal is believed, so that the job's next round goes elsewhere.
 func (m *Matchmaker) recalled(now grid.Time, l Lease) {
 	if len(m.heard) >= LinksMax {

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 
 	"gridnode/grid"
@@ -19,6 +21,7 @@ type Book struct {
 	entries map[ID]*entry
 	alarms  grid.Alarms[*entry]
 	peers   map[grid.SiteID]int // entries by borrower, where this site is the lender
+	tenants tenants             // processors of this site's own by borrower: asked for, held, and lent
 	over    recent[ID]          // lent leases that have ended: a copy of their request is no new one
 	numbers uint64              // newest number of a request of this site
 	epochs  uint64              // newest epoch
@@ -53,6 +56,7 @@ type entry struct {
 	revoked  bool                     // the lender wants them back
 	onward   ID                       // borrower: the lease by which the processors are lent on; zero if they are not
 	cause    Cause                    // lender, Ending
+	due      bool                     // borrower: its owner pays for it
 }
 
 // sequencesKept is how many renewals may be under way and still be understood when
@@ -84,7 +88,7 @@ func New(cfg Config, cluster *lrms.Cluster) (*Book, error) {
 		return nil, err
 	}
 	return &Book{
-		cfg: cfg, cluster: cluster, entries: make(map[ID]*entry), peers: make(map[grid.SiteID]int),
+		cfg: cfg, cluster: cluster, entries: make(map[ID]*entry), peers: make(map[grid.SiteID]int), tenants: make(tenants),
 		over: newRecent[ID](overSpan, overMax),
 	}, nil
 }
@@ -220,6 +224,9 @@ func (b *Book) insert(e *entry) {
 	e.alarm.Owner = e
 	if e.Lent {
 		b.peers[e.Borrower]++
+		if e.Via == 0 {
+			b.tenants.add(e.Borrower, e.Processors)
+		}
 	}
 }
 
@@ -232,8 +239,25 @@ func (b *Book) remove(e *entry) {
 		if b.peers[e.Borrower]--; b.peers[e.Borrower] == 0 {
 			delete(b.peers, e.Borrower)
 		}
+		if e.Via == 0 {
+			b.tenants.add(e.Borrower, -e.Processors)
+		}
 	}
 }
+
+// tenants is processors by borrower.
+type tenants map[grid.SiteID]int64
+
+// add counts processors that a site has here, or has not any more.
+func (t tenants) add(site grid.SiteID, processors int64) {
+	if t[site] += processors; t[site] == 0 {
+		delete(t, site)
+	}
+}
+
+// Tenants yields the processors of its site's own that others have asked for, hold or use,
+// by borrower, in no particular order.
+func Tenants(b *Book) iter.Seq2[grid.SiteID, int64] { return maps.All(b.tenants) }
 
 // fresh makes newest a number that this site has not used yet, not even before a crash:
 // the clock has moved on since.

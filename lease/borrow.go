@@ -20,6 +20,11 @@ type Want struct {
 	// For delegation; see Matchmaker.
 	TTL int32     // how often the lender may pass the request on, at most TTLMax
 	Age grid.Time // how long the request has waited in all
+
+	Within grid.Time // from now: by when the processors have to be there; 0: it does not matter
+
+	Most grid.Price // highest price for a processor-hour; 0: as Config.Most says
+	Free bool       // nobody pays for it
 }
 
 // Request asks lender for processors. What comes of it is Granted or Refused. The
@@ -41,7 +46,7 @@ func (b *Book) Request(now grid.Time, lender grid.SiteID, w Want, out *grid.Outb
 	e := &entry{
 		Lease: Lease{
 			ID: id, Lender: lender, Processors: w.Processors, Since: now, Span: w.Span,
-			Subject: w.Subject, Sink: w.Sink, TTL: w.TTL, Age: w.Age,
+			Subject: w.Subject, Sink: w.Sink, TTL: w.TTL, Age: w.Age, Within: w.Within,
 		},
 		hold: w.Hold, pause: b.cfg.Retry,
 	}
@@ -49,6 +54,9 @@ func (b *Book) Request(now grid.Time, lender grid.SiteID, w Want, out *grid.Outb
 	// may take as long to come back as it took to get there.
 	if w.Patience > 0 {
 		e.pause = max(w.Patience/2, b.cfg.Retry)
+	}
+	if !w.Free {
+		e.Bank, e.Most = b.cfg.Bank, b.cfg.most(w.Most)
 	}
 	e.until = now + w.Patience + 4*b.cfg.Retry
 	e.End = e.until
@@ -73,6 +81,10 @@ func (b *Book) checkWant(lender grid.SiteID, w Want) error {
 		return fmt.Errorf("hold of %v, want 0 to %v: %w", w.Hold, HoldLimit, ErrBounds)
 	case w.TTL < 0 || w.TTL > TTLMax:
 		return fmt.Errorf("to be delegated %d times, want 0 to %d: %w", w.TTL, TTLMax, ErrBounds)
+	case w.Within < 0 || w.Within > grid.SpanMax:
+		return fmt.Errorf("within %d µs: %w", int64(w.Within), ErrBounds)
+	case w.Most < 0 || w.Most > grid.CreditsMax:
+		return fmt.Errorf("for at most %d micro-credits: %w", int64(w.Most), ErrBounds)
 	case w.Age < 0 || w.Age > grid.SpanMax:
 		return fmt.Errorf("age of %d µs: %w", int64(w.Age), ErrBounds)
 	case len(b.entries) >= LeasesMax:
@@ -82,7 +94,8 @@ func (b *Book) checkWant(lender grid.SiteID, w Want) error {
 }
 
 // Claim takes what is held: Claimed follows, or Ended. Claiming twice is no error.
-// It returns ErrUnknown if the lease is not held (any more).
+// It returns ErrUnknown if the lease is not held (any more). One with a price is Due
+// first.
 func (b *Book) Claim(now grid.Time, id ID, out *grid.Outbox) error {
 	b.expire(now, out)
 	e := b.entries[id]
@@ -90,6 +103,14 @@ func (b *Book) Claim(now grid.Time, id ID, out *grid.Outbox) error {
 		return fmt.Errorf("claim lease %d: %w", id.Number, ErrUnknown)
 	}
 	if e.State != Held {
+		return nil
+	}
+	if e.Price > 0 && !e.Paid {
+		if !e.due {
+			e.due = true
+			out.Save((*record)(e)) // its owner counts on hearing what becomes of the claim
+			out.Local(&Due{e.Lease, e.hold})
+		}
 		return nil
 	}
 	b.enter(e, Claiming)
@@ -105,6 +126,29 @@ func (b *Book) Claim(now grid.Time, id ID, out *grid.Outbox) error {
 	b.armBorrower(e)
 	e.sendClaim(out)
 	return nil
+}
+
+// Settle says that the cheque of a lease which was Due is with its lender: it is claimed
+// now; or that there will be none: it is over. At the lender it says that the cheque is
+// here. It returns ErrUnknown if there is no such lease (any more).
+func (b *Book) Settle(now grid.Time, id ID, paid bool, out *grid.Outbox) error {
+	b.expire(now, out)
+	e := b.entries[id]
+	switch {
+	case e == nil || e.State != Held && !e.Lent:
+		return fmt.Errorf("pay lease %d: %w", id.Number, ErrUnknown)
+	case e.Lent:
+		if !e.Paid {
+			e.Paid = true
+			out.Save((*record)(e))
+		}
+		return nil
+	case !paid:
+		b.end(now, e, NotPaid, out)
+		return nil
+	}
+	e.Paid = true
+	return b.Claim(now, id, out)
 }
 
 // Release gives a request, a hold or a lease up. What ran on the processors must be
@@ -150,18 +194,26 @@ func (b *Book) lendOn(in *entry, to ID) {
 // giveUp begins to release: the message is repeated until the lender confirms, or
 // until it has surely taken the processors back by itself.
 func (b *Book) giveUp(now grid.Time, e *entry, out *grid.Outbox) {
-	if e.State == Claiming || e.State == Active {
+	if e.State == Claiming || e.State == Active || e.due && e.State == Held {
 		out.Delete((*record)(e))
 	}
 	if e.State == Requested || e.State == Held {
 		e.gone = max(e.gone, now+16*b.cfg.Retry)
 	}
+	e.noFee(now, e.gone, out)
 	b.enter(e, Ending)
 	e.End = e.gone
 	e.pause = b.cfg.Retry
 	e.retry = now + e.pause
 	b.armBorrower(e)
 	out.Send(e.Lender, &Release{e.Number, e.Epoch})
+}
+
+// noFee says, of a lease that costs something, from when on it costs no more.
+func (e *entry) noFee(now, gone grid.Time, out *grid.Outbox) {
+	if e.Price > 0 && !e.Lent && e.State != Ending {
+		out.Local(&Over{e.ID, max(gone, now)})
+	}
 }
 
 // end tells the owner that a lease is over and releases it.
@@ -243,8 +295,18 @@ func (b *Book) runOut(now grid.Time, e *entry, out *grid.Outbox) {
 func (b *Book) sendRequest(e *entry, now grid.Time, out *grid.Outbox) {
 	out.Send(e.Lender, &Request{
 		Number: e.Number, Processors: e.Processors, Span: e.Span, Patience: max(e.until-4*b.cfg.Retry-now, 0), Hold: e.hold,
-		Subject: e.Subject, Sink: e.Sink, TTL: e.TTL, Age: e.Age + now - e.Since,
+		Subject: e.Subject, Sink: e.Sink, TTL: e.TTL, Age: e.Age + now - e.Since, Bank: e.Bank, Most: e.Most,
+		Within: e.needed(now),
 	})
+}
+
+// needed returns within which span from now the processors have to be there, at least a
+// moment; 0 if it does not matter.
+func (e *entry) needed(now grid.Time) grid.Time {
+	if e.Within == 0 {
+		return 0
+	}
+	return max(e.Since+e.Within-now, 1)
 }
 
 func (e *entry) sendClaim(out *grid.Outbox) {
@@ -276,7 +338,14 @@ func (b *Book) granted(now grid.Time, from grid.SiteID, m *Grant, out *grid.Outb
 	if e.State != Requested {
 		return // a copy
 	}
+	if m.Price > 0 && (e.Bank == "" || e.Most > 0 && m.Price > e.Most) { // it was told so
+		l := e.Lease
+		b.giveUp(now, e, out)
+		out.Local(&Refused{Lease: l, Reason: Dear, Price: m.Price})
+		return
+	}
 	b.enter(e, Held)
+	e.Price, e.hold = m.Price, m.Hold
 	e.Epoch, e.Span, e.Source, e.Key, e.Hops = m.Epoch, min(e.Span, m.Span), m.Source, m.Key, m.Hops
 	e.stamp, e.goneSpan = m.Stamp, m.Gone
 	e.gone = now + b.cfg.longer(m.Gone)
@@ -289,7 +358,7 @@ func (b *Book) refused(now grid.Time, from grid.SiteID, m *Refuse, out *grid.Out
 	if e := b.own(from, m.Number); e != nil && e.State == Requested {
 		l := e.Lease
 		b.remove(e)
-		out.Local(&Refused{Lease: l, Reason: m.Reason, Free: m.Free})
+		out.Local(&Refused{Lease: l, Reason: m.Reason, Free: m.Free, Price: m.Price, Ready: m.Ready, Span: m.Span})
 	}
 }
 
@@ -366,9 +435,10 @@ func (b *Book) gone(now grid.Time, from grid.SiteID, m *Released, out *grid.Outb
 		return
 	}
 	l, onward := e.Lease, e.onward
-	if e.State == Claiming || e.State == Active {
+	if e.State == Claiming || e.State == Active || e.due && e.State == Held {
 		out.Delete((*record)(e))
 	}
+	e.noFee(now, now, out)
 	b.remove(e)
 	gone := now
 	if m.Gone > 0 { // a lender that has lost track says goneMax: what it said before still holds

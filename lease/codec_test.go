@@ -15,9 +15,9 @@ import (
 
 // samples is a message of each kind.
 var samples = []wire.Message{
-	&Request{Number: 7, Processors: 3, Span: grid.Hour, Patience: grid.Minute, Hold: grid.Second, Subject: grid.JobID{Hi: 1, Lo: 2}, Sink: "a", TTL: 3, Age: 9},
-	&Grant{Number: 7, Epoch: 8, Stamp: 9, Hold: grid.Minute, Span: grid.Hour, Source: "b", Key: 10, Hops: 2, Gone: grid.Hour},
-	&Refuse{Number: 7, Reason: Busy, Free: 4},
+	&Request{Number: 7, Processors: 3, Span: grid.Hour, Patience: grid.Minute, Hold: grid.Second, Subject: grid.JobID{Hi: 1, Lo: 2}, Sink: "a", TTL: 3, Age: 9, Bank: "k", Most: 5, Within: 6},
+	&Grant{Number: 7, Epoch: 8, Stamp: 9, Hold: grid.Minute, Span: grid.Hour, Source: "b", Key: 10, Hops: 2, Gone: grid.Hour, Price: 5},
+	&Refuse{Number: 7, Reason: Busy, Free: 4, Price: 5, Ready: 6, Span: grid.Hour},
 	&Claim{Number: 7, Epoch: 8, Sequence: 1, Stamp: 9},
 	&Renew{Number: 7, Epoch: 8, Sequence: 2, Stamp: 9, Span: grid.Hour},
 	&Renewed{Number: 7, Epoch: 8, Sequence: 2, Stamp: 9, Term: grid.Minute, Limit: grid.Hour, Gone: grid.Hour},
@@ -85,6 +85,14 @@ func TestMalformed(t *testing.T) {
 		request(func(m *Request) { m.TTL = TTLMax + 1 }),
 		request(func(m *Request) { m.TTL = -1 }),
 		request(func(m *Request) { m.Age = -1 }),
+		request(func(m *Request) { m.Bank = grid.SiteID(make([]byte, siteIDMax+1)) }),
+		request(func(m *Request) { m.Most = -1 }),
+		request(func(m *Request) { m.Most = grid.CreditsMax + 1 }),
+		request(func(m *Request) { m.Within = -1 }),
+		grant(func(m *Grant) { m.Price = -1 }),
+		grant(func(m *Grant) { m.Price = grid.CreditsMax + 1 }),
+		&Refuse{Number: 7, Reason: Busy, Ready: -1},
+		&Refuse{Number: 7, Reason: Busy, Span: SpanLimit + 1},
 		grant(func(m *Grant) { m.Epoch = 0 }),
 		grant(func(m *Grant) { m.Hold = 0 }),
 		grant(func(m *Grant) { m.Span = SpanLimit + 1 }),

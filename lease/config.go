@@ -13,7 +13,7 @@ const (
 	TermMax       = grid.Day       // of Config.Term
 	HoldLimit     = grid.Hour      // of Want.Hold
 	PatienceLimit = grid.Day       // of Want.Patience
-	TTLMax        = 16             // of Want.TTL
+	TTLMax        = grid.TTLMax    // of Want.TTL
 	HopsMax       = TTLMax + 1     // length of a chain
 
 	LeasesMax  = 1 << 16 // leases and undecided requests of a Book, lent and borrowed together
@@ -36,6 +36,14 @@ type Config struct {
 	// Grace is how long after the end of a lease something of the borrower may still
 	// run here before it is gone. 0 is legal; at most HoldLimit
 	Grace grid.Time
+
+	// Tariff returns what this site charges a borrower for a processor-hour of a lease that
+	// is paid from a bank, and whether it lends to who pays from there; bank is empty if
+	// nobody pays. Nil: nothing, to anybody
+	Tariff func(borrower, bank grid.SiteID) (price grid.Price, lends bool)
+
+	Bank grid.SiteID       // whose cheques pay for what this site borrows; empty: nobody pays
+	Most func() grid.Price // highest price that it pays if Want.Most does not say; nil: any
 
 	// Drain says that processors come back only when the owner reports, by Vacated,
 	// that nothing of the borrower runs on them any more. Without it they are back as
@@ -77,6 +85,22 @@ func (cfg Config) withDefaults() (Config, error) {
 		return cfg, fmt.Errorf("lease: clocks that drift by %d millionths, want 0 to 100000", cfg.Drift)
 	}
 	return cfg, nil
+}
+
+// most returns the highest price of a lease for which so much is wanted to be paid.
+func (cfg *Config) most(wanted grid.Price) grid.Price {
+	if wanted == 0 && cfg.Bank != "" && cfg.Most != nil {
+		wanted = cfg.Most()
+	}
+	return wanted
+}
+
+// tariff returns what a lease costs that is paid from a bank, and whether there is one.
+func (cfg *Config) tariff(borrower, bank grid.SiteID) (grid.Price, bool) {
+	if cfg.Tariff == nil {
+		return 0, true
+	}
+	return cfg.Tariff(borrower, bank)
 }
 
 // shorter returns how long the borrower may count on a span that the lender counts

@@ -21,15 +21,21 @@ func (m *Matchmaker) delegateLoad(now grid.Time, out *grid.Outbox) {
 	excess := m.wanted(now)*1000 - m.cfg.Threshold*m.cluster.Processors() // thousandths of processors
 	own := m.cfg.Rules.Select != nil
 	m.list = m.list[:0]
+	var late []*demand // no lease keeps their deadlines any more
 	for _, d := range m.aside {
-		if d.out == 0 && d.retry <= now && (d.wide || excess > 0 || own) {
+		if _, intime := d.within(now); d.out == 0 && d.ttl > 0 && d.wide && !intime && d.from == (ID{}) {
+			late = append(late, d)
+		} else if d.out == 0 && d.ttl > 0 && d.retry <= now && (d.wide || excess > 0 || own) {
 			m.list = append(m.list, d)
 		}
+	}
+	for _, d := range late {
+		d.unmet(m, now, out)
 	}
 	if (excess > 0 || own) && m.cluster.Demand() > 0 {
 		for r := range m.cluster.Waiting {
 			d := m.demands[r.ID]
-			if d != nil && d.from == (ID{}) && d.retry <= now && (m.cfg.Rounds == 0 || d.rounds < m.cfg.Rounds) {
+			if d != nil && d.from == (ID{}) && d.ttl > 0 && d.retry <= now && d.kept(now, d.Estimate) && (m.cfg.Rounds == 0 || d.rounds < m.cfg.Rounds) {
 				m.list = append(m.list, d)
 			}
 		}
@@ -71,6 +77,10 @@ func (m *Matchmaker) delegate(now grid.Time, d *demand, out *grid.Outbox) bool {
 	d.tried = d.tried[:0]
 	d.subject = roundOf(d.ID, d.rounds)
 	if !m.ask(now, d, out) { // nobody who is not known to be full
+		if d.latest != grid.Never {
+			d.unmet(m, now, out)
+			return false
+		}
 		d.retry = now + m.cfg.DelegationCycle
 		m.giveWay(now, d)
 		if !d.aside {
@@ -87,7 +97,8 @@ func (m *Matchmaker) delegate(now grid.Time, d *demand, out *grid.Outbox) bool {
 
 // ask asks the next target of a request, and reports whether there was one.
 func (m *Matchmaker) ask(now grid.Time, d *demand, out *grid.Outbox) bool {
-	if d.ttl < 1 {
+	within, intime := d.within(now)
+	if d.ttl < 1 || !intime {
 		return false
 	}
 	targets := m.targetsOf(now, d, d.processors)
@@ -98,15 +109,20 @@ func (m *Matchmaker) ask(now grid.Time, d *demand, out *grid.Outbox) bool {
 	w := Want{
 		Processors: d.processors, Span: m.span(d), Patience: m.cfg.Patience,
 		Subject: d.subject, Sink: d.sink, TTL: d.ttl - 1, Age: max(now-d.born, 0),
+		Within: within,
+	}
+	if within > 0 {
+		w.Patience = min(w.Patience, within)
 	}
 	if d.from != (ID{}) {
 		w.Patience = max(min(w.Patience, d.patience-now), 0)
+		w.Most, w.Free = d.price, d.price == 0 // who lends on pays no more than it is paid
 	}
 	id, err := m.book.Request(now, t.Site, w, out)
 	if err != nil {
 		return false // the book is full
 	}
-	m.place(t.Site, d.processors)
+	m.place(now, t.Site, d.processors)
 	d.tried = append(d.tried, t.Site)
 	d.out = id.Number
 	m.asking[id.Number] = d
@@ -135,6 +151,8 @@ func (m *Matchmaker) granted(now grid.Time, in *Granted, out *grid.Outbox) {
 	case d == nil: // asked for by somebody else than this matchmaker
 	case d.round != nil:
 		m.partGranted(now, d, in, out)
+	case d.from == (ID{}) && !d.kept(now, m.book.cfg.shorter(in.Span)):
+		d.decline(m, now, &in.Lease, out)
 	default:
 		_ = m.book.Claim(now, in.ID, out) // ErrUnknown: the hold has just run out, and Ended follows
 	}
@@ -156,6 +174,10 @@ func (m *Matchmaker) claimed(now grid.Time, in *Claimed, out *grid.Outbox) {
 		if err := m.book.Grant(now, d.from, Terms{Via: in.ID}, out); err != nil {
 			_ = m.book.Release(now, in.ID, out) // who wanted them has gone
 		}
+		return
+	}
+	if !d.kept(now, d.Estimate) {
+		d.decline(m, now, &in.Lease, out)
 		return
 	}
 	d.brought, d.since = true, now
@@ -185,6 +207,12 @@ func (m *Matchmaker) refused(now grid.Time, in *Refused, out *grid.Outbox) {
 	delete(m.asking, in.Number)
 	d.out = 0
 	m.Delegations.Refused++
+	if d.latest != grid.Never && d.from == (ID{}) {
+		d.outlook.heard(now, in, d.Estimate)
+	}
+	if in.Reason == Unpaid || in.Reason == Dear {
+		m.recalled(now, in.Lease)
+	}
 	if in.Reason == Busy || in.Reason == Exhausted || in.Reason == TooWide {
 		if len(m.heard) >= LinksMax {
 			clear(m.heard)
@@ -205,6 +233,10 @@ func (m *Matchmaker) again(now grid.Time, d *demand, out *grid.Outbox) {
 		return
 	}
 	if m.ask(now, d, out) {
+		return
+	}
+	if d.latest != grid.Never {
+		d.unmet(m, now, out)
 		return
 	}
 	d.retry = now + m.cfg.Retry

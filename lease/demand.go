@@ -24,6 +24,9 @@ type demand struct {
 	retry      grid.Time     // own: not to be delegated before
 	rounds     int32         // own: rounds of delegation so far
 	relation   Relation      // of another site: what it is to this one
+	price      grid.Price    // of another site: what it is to pay for a processor-hour
+	latest     grid.Time     // the processors have to be there by then; Never: it does not matter
+	outlook    outlook       // own, with a deadline: what this round has found out
 	wide       bool          // wider than the site
 	away       bool          // wide or parked: the cluster's queue does not have it
 	aside      bool          // in Matchmaker.aside

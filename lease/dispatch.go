@@ -1,8 +1,6 @@
 package lease
 
 import (
-	"fmt"
-
 	"gridnode/grid"
 	"gridnode/internal/lrms"
 )
@@ -17,25 +15,28 @@ func (m *Matchmaker) Dispatch(now grid.Time, started []lrms.Request, out *grid.O
 		m.nextMatch = after(m.nextMatch, m.cfg.MatchCycle, now)
 	}
 	m.comeBack(now)
-	if m.started = m.started[:0]; m.cfg.Rules.Dispatch != nil {
-		m.started = m.dispatchBy(now, m.started)
-	} else {
-		m.started = m.cluster.Schedule(now, m.started)
-	}
-	for _, r := range m.started {
-		d := m.demands[r.ID]
-		if d != nil && d.round != nil {
-			m.giveUp(now, d, out) // own processors came first
+	for lapsed := true; lapsed; {
+		if m.started = m.started[:0]; m.cfg.Rules.Dispatch != nil {
+			m.started = m.dispatchBy(now, m.started)
+		} else {
+			m.started = m.cluster.Schedule(now, m.started)
 		}
-		delete(m.demands, r.ID)
-		if d == nil || d.from == (ID{}) {
-			started = append(started, r)
-			continue
+		lapsed = false
+		for _, r := range m.started {
+			d := m.demands[r.ID]
+			if d != nil && d.round != nil {
+				m.giveUp(now, d, out) // own processors came first
+			}
+			delete(m.demands, r.ID)
+			if d == nil || d.from == (ID{}) {
+				started = append(started, r)
+			} else if m.book.Grant(now, d.from, Terms{Taken: true}, out) == nil {
+				m.Delegations.Served++
+			} else { // its asker's patience ends at this very instant: what follows in the queue has its room
+				m.cluster.Ended(now, r.ID)
+				lapsed = true
+			}
 		}
-		if err := m.book.Grant(now, d.from, Terms{Taken: true}, out); err != nil {
-			panic(fmt.Sprintf("lease: %s: a request in the queue cannot be granted: %v", m.book.Site(), err))
-		}
-		m.Delegations.Served++
 	}
 	return started
 }

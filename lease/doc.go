@@ -20,14 +20,14 @@
 //     a restart;
 //  2. carry out Outbox.Locals: at the lender Asked (answer with Grant or Refuse),
 //     Activated, Ended (end what runs there; with Config.Drain call Vacated then); at
-//     the borrower Granted (answer with Claim or Release), Refused, Claimed, Recalled,
-//     Vacate (end what runs there, then Release), Ended (give up what ran there; run it elsewhere from Ended.Gone on);
+//     the borrower Granted (answer with Claim or Release), Due (pay, and Settle), Over,
+//     Refused, Claimed, Recalled, Vacate (end what runs there, then Release), Ended (give up what ran there; run it elsewhere from Ended.Gone on);
 //  3. Request, Claim, Renew, Release, Revoke as it likes.
 //
 // The cluster that New and NewMatchmaker want is internal. A module of its own steps both
 // inside of a site.Site that has the part site.Leases only.
 //
-// Holds are leases that are not claimed yet: they cost nobody anything, expire by
+// Holds are leases that are not claimed yet: without a price they cost nobody anything, expire by
 // themselves after Want.Hold, and a Claim either is confirmed (Claimed) or not (Ended).
 //
 // Messages; borrower to lender unless said otherwise:
@@ -63,6 +63,7 @@
 //   - messages are idempotent; what a site has lent or claimed is saved before it is
 //     told.
 //
-// The package starts and ends no executions, and decides nothing about pilots,
-// accounts or payment.
+// The package starts and ends no executions, and decides nothing about pilots and
+// accounts. It agrees on prices (Config.Tariff); what is due, and who has paid it, is
+// package market/fee's.
 package lease

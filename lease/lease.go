@@ -64,6 +64,14 @@ type Lease struct {
 	// As asked by delegation (see Matchmaker).
 	TTL int32     // how often the request may be delegated on
 	Age grid.Time // how long the request had waited in all when it was sent
+
+	Within grid.Time // from when it was asked: by when the processors have to be there; 0: it does not matter
+
+	// What it costs: Price × Processors × the time from the grant to the end.
+	Bank  grid.SiteID // whose cheque pays for it, as asked; empty: nobody pays
+	Most  grid.Price  // highest price, as asked; 0: any
+	Price grid.Price  // micro-credits for a processor-hour, as granted; 0: nothing
+	Paid  bool        // its cheque is with the lender; without it a lease with a price is not claimed
 }
 
 // Cause says why a lease ended.
@@ -79,9 +87,10 @@ const (
 	Broken                // the lease by which the lender had the processors has ended
 	NoAnswer              // a claim was not confirmed in time
 	Crashed               // the borrower was down when it had to renew
+	NotPaid               // its borrower has no cheque for it
 )
 
-var causeNames = [...]string{"released", "expired", "not claimed in time", "revoked", "unknown to the lender", "its source has ended", "claim not confirmed", "could not be renewed in time"}
+var causeNames = [...]string{"released", "expired", "not claimed in time", "revoked", "unknown to the lender", "its source has ended", "claim not confirmed", "could not be renewed in time", "not paid for"}
 
 // String says it in words. A newer site's cause prints as "ended".
 func (c Cause) String() string {
@@ -110,12 +119,18 @@ const (
 	Silent             // no answer came in time
 	Withdrawn          // the borrower does not want it any more
 	Loop               // the site would borrow from itself
+	Unpaid             // the site lends only to who pays from a bank that it accepts
+	Dear               // the site's price is above what the borrower pays
+	TooLate            // not by when the processors are needed
+	ByRule             // the owner's rules for guests do not allow it
 )
 
 var reasonNames = [...]string{
 	"accepted", "too few processors are free", "wider than the site", "for longer than the site lends", "the site does not lend to this borrower",
 	"seen within the last hour", "no site that could be asked has room", "copy of an old request", "too many requests", "out of bounds",
 	"unreachable", "no answer in time", "withdrawn", "the site would borrow from itself",
+	"it lends only to sites that pay from a bank which it accepts", "it asks for a higher price than the site pays",
+	"not by when they are needed", "its owner's rules for guests do not allow it",
 }
 
 // String says it in words. A newer site's reason prints as "refused".

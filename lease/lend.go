@@ -57,6 +57,7 @@ func (b *Book) Grant(now grid.Time, id ID, t Terms, out *grid.Outbox) error {
 	e.Source, e.Key, e.Hops = b.cfg.Site, e.Epoch, 1
 	if in != nil {
 		e.Source, e.Key, e.Hops, e.Via = in.Source, in.Key, min(in.Hops+1, HopsMax), in.Number
+		b.tenants.add(e.Borrower, -e.Processors) // they are another site's
 		b.lendOn(in, e.ID)
 	}
 	b.count(e, 1)
@@ -128,6 +129,7 @@ func (b *Book) asked(now grid.Time, from grid.SiteID, m *Request, out *grid.Outb
 		}
 		return
 	}
+	price, lends := b.cfg.tariff(from, m.Bank)
 	switch {
 	case from == b.cfg.Site || m.Sink == b.cfg.Site:
 		b.refuse(now, id, Loop, out)
@@ -137,13 +139,18 @@ func (b *Book) asked(now grid.Time, from grid.SiteID, m *Request, out *grid.Outb
 		b.refuse(now, id, TooLong, out)
 	case b.over.has(now, id):
 		b.refuse(now, id, Stale, out)
+	case !lends:
+		b.refuse(now, id, Unpaid, out)
+	case m.Most > 0 && price > m.Most:
+		out.Send(from, &Refuse{Number: m.Number, Reason: Dear, Free: b.cluster.Idle(now), Price: price})
 	case len(b.entries) >= LeasesMax || b.peers[from] >= PerPeerMax:
 		b.refuse(now, id, Full, out)
 	default:
 		e := &entry{
 			Lease: Lease{
 				ID: id, Lender: b.cfg.Site, Lent: true, Processors: m.Processors, Epoch: fresh(&b.epochs, now), Since: now, Span: m.Span,
-				Subject: m.Subject, Sink: m.Sink, TTL: m.TTL, Age: m.Age,
+				Subject: m.Subject, Sink: m.Sink, TTL: m.TTL, Age: m.Age, Bank: m.Bank, Most: m.Most, Price: price,
+				Within: m.Within,
 			},
 			hold: m.Hold, until: now + max(m.Patience, b.cfg.Retry),
 		}
@@ -154,11 +161,21 @@ func (b *Book) asked(now grid.Time, from grid.SiteID, m *Request, out *grid.Outb
 	}
 }
 
+// Fee returns a lease with a price that is lent here, held or active, and for how long it
+// costs something at most; ok is false if there is none.
+func (b *Book) Fee(id ID, epoch uint64) (l Lease, longest grid.Time, ok bool) {
+	e := b.entries[id]
+	if e == nil || !e.Lent || e.Epoch != epoch || e.Price == 0 || e.State != Held && e.State != Active {
+		return Lease{}, 0, false
+	}
+	return e.Lease, e.hold + e.Span, true
+}
+
 // claimed is a claim's arrival.
 func (b *Book) claimed(now grid.Time, from grid.SiteID, m *Claim, out *grid.Outbox) {
 	e := b.lent(now, from, m.Number, m.Epoch, out)
-	if e == nil {
-		return
+	if e == nil || e.Price > 0 && !e.Paid {
+		return // an honest borrower pays first
 	}
 	if e.State == Held {
 		b.enter(e, Active)
@@ -185,7 +202,7 @@ func (b *Book) renewed(now grid.Time, from grid.SiteID, m *Renew, out *grid.Outb
 	}
 	if !e.revoked {
 		in := b.inbound(e)
-		if m.Span > 0 {
+		if m.Span > 0 && e.Price == 0 { // a cheque pays for so long and no longer
 			limit := min(now+m.Span, e.Since.Add(b.cfg.SpanMax))
 			if in != nil {
 				limit = min(limit, in.Limit)
@@ -232,7 +249,7 @@ func (b *Book) confirm(now grid.Time, e *entry, sequence uint64, out *grid.Outbo
 func (b *Book) sendGrant(now grid.Time, e *entry, out *grid.Outbox) {
 	out.Send(e.Borrower, &Grant{
 		Number: e.Number, Epoch: e.Epoch, Stamp: now, Hold: e.End - now, Span: e.Span,
-		Source: e.Source, Key: e.Key, Hops: e.Hops, Gone: e.hold + b.goneAfter(e),
+		Source: e.Source, Key: e.Key, Hops: e.Hops, Gone: e.hold + b.goneAfter(e), Price: e.Price,
 	})
 }
 
@@ -331,6 +348,15 @@ func (b *Book) finish(now grid.Time, e *entry, cause Cause, gone grid.Time, out 
 	out.Send(e.Borrower, &Released{Number: e.Number, Epoch: e.Epoch, Cause: cause, Gone: gone})
 }
 
+// refuse refuses a request. Who needs processors by an instant is told when they would be
+// there, and for how long.
 func (b *Book) refuse(now grid.Time, id ID, why Reason, out *grid.Outbox) {
-	out.Send(id.Borrower, &Refuse{Number: id.Number, Reason: why, Free: b.cluster.Idle(now)})
+	m := &Refuse{Number: id.Number, Reason: why, Free: b.cluster.Idle(now)}
+	if e := b.entries[id]; e != nil && e.Within > 0 && why != Denied && why != TooLate {
+		m.Span = b.cfg.SpanMax
+		if at := b.cluster.EarliestStart(now, e.Processors, e.Span); at < grid.SpanMax {
+			m.Ready = max(at-now, 1)
+		}
+	}
+	out.Send(id.Borrower, m)
 }

@@ -12,7 +12,25 @@ type Granted struct{ Lease }
 type Refused struct {
 	Lease
 	Reason Reason
-	Free   int64 // processors free at the lender, as it says; 0 if it did not answer
+	Free   int64      // processors free at the lender, as it says; 0 if it did not answer
+	Price  grid.Price // what the lender asks for, if it is Dear
+	Ready  grid.Time  // after which it would have them; 0: it does not say
+	Span   grid.Time  // for how long it would lend them; 0: it does not say
+}
+
+// Due says, at the borrower, that a lease which the owner claims has a price: the owner
+// hands its lender a cheque over the price of the time from the grant on, Hold and
+// Lease.Span at most, and says by Settle that it has, or that there is none.
+type Due struct {
+	Lease
+	Hold grid.Time
+}
+
+// Over says, at the borrower, that a lease with a price costs no more from Gone on,
+// whatever has become of it.
+type Over struct {
+	ID
+	Gone grid.Time
 }
 
 // Claimed says, at the borrower, that the lease is active.

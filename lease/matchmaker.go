@@ -73,6 +73,8 @@ type Work struct {
 	lrms.Request
 	Born grid.Time // when its user submitted it
 	Unit int64     // a site has a multiple of so many of its processors, or none; 0: one site has all of them
+	By   grid.Time // its deadline; 0 or grid.Never: it has none
+	TTL  int32     // how often its request may be delegated; 0: MatchConfig.TTL; grid.NoTTL: never
 }
 
 // Brought says that processors for a job of this site have come: the owner starts
@@ -130,7 +132,11 @@ func NewMatchmaker(cfg MatchConfig, cluster *lrms.Cluster, book *Book, loads Loa
 // lrms.Cluster.Submit; ErrTooWide only if nothing is delegated here.
 func (m *Matchmaker) Submit(now grid.Time, w Work, out *grid.Outbox) error {
 	d := m.newDemand(w)
-	if err := m.cluster.Submit(now, w.Request); err != nil {
+	by := grid.Never
+	if d.latest != grid.Never {
+		by = w.By
+	}
+	if err := m.cluster.SubmitBy(now, w.Request, by); err != nil {
 		if w.Processors <= m.cluster.Processors() || m.cfg.Threshold == 0 || len(m.demands) >= LeasesMax {
 			return err
 		}
@@ -151,10 +157,23 @@ func (m *Matchmaker) newDemand(w Work) *demand {
 	if !apart {
 		w.Unit = w.Processors
 	}
-	return &demand{
-		Request: w.Request, processors: w.Processors, unit: w.Unit, apart: apart, sequence: m.sequence,
-		subject: w.ID.Job, ttl: m.cfg.TTL, born: w.Born, sink: m.book.Site(),
+	latest := grid.Never
+	if w.By != 0 && w.By != grid.Never {
+		latest = w.By - w.Estimate
 	}
+	return &demand{
+		latest: latest, outlook: outlook{ready: grid.Never},
+		Request: w.Request, processors: w.Processors, unit: w.Unit, apart: apart, sequence: m.sequence,
+		subject: w.ID.Job, ttl: m.TTL(w.TTL), born: w.Born, sink: m.book.Site(),
+	}
+}
+
+// TTL returns how often a request may be delegated of a job that says ttl (grid.Job.TTL).
+func (m *Matchmaker) TTL(ttl int32) int32 {
+	if ttl == 0 {
+		ttl = m.cfg.TTL
+	}
+	return max(ttl, 0)
 }
 
 // Resume says, after a restart, that an own job runs on a lease that the book has
@@ -238,6 +257,15 @@ func (m *Matchmaker) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 // comes of others is their asker's.
 func (m *Matchmaker) Has(number uint64) bool { return m.asking[number] != nil }
 
+// For returns the own job for which a lease is asked for, or was brought.
+func (m *Matchmaker) For(number uint64) (grid.TaskID, bool) {
+	d := m.asking[number]
+	if d == nil || d.from != (ID{}) {
+		return grid.TaskID{}, false
+	}
+	return d.ID, true
+}
+
 // RunsOn returns which own job runs on a lease that was brought for it.
 func (m *Matchmaker) RunsOn(number uint64) (grid.TaskID, bool) {
 	d := m.asking[number]
@@ -288,14 +316,18 @@ func (m *Matchmaker) Ended(now grid.Time, id grid.TaskID, out *grid.Outbox) bool
 }
 
 // Cancel forgets an own job that waits, here or for processors from elsewhere, and
-// reports whether there was one. One that runs is to be ended first, then Ended.
-func (m *Matchmaker) Cancel(now grid.Time, id grid.TaskID, out *grid.Outbox) bool {
+// reports whether there was one. One that runs is to be ended first, then Ended. held is
+// the processor-time for which processors had been delegated to this site for it: "JM-1 is
+// still accountable for the time during which the resource management was delegated from
+// SM-2 to SM-1, and charges the user for this time" (§4.3).
+func (m *Matchmaker) Cancel(now grid.Time, id grid.TaskID, out *grid.Outbox) (held grid.Time, there bool) {
 	d := m.demands[id]
 	if d == nil || d.brought || d.from != (ID{}) {
-		return false
+		return 0, false
 	}
+	before := m.Delegations.CancelledTime
 	m.drop(now, d, out)
-	return true
+	return m.Delegations.CancelledTime - before, true
 }
 
 // ended is the end of a lease, lent or borrowed, or of a request of another site.
@@ -311,6 +343,9 @@ func (m *Matchmaker) ended(now grid.Time, in *Ended, out *grid.Outbox) {
 	d := m.asking[in.Number]
 	if d == nil {
 		return
+	}
+	if in.Cause == NotPaid {
+		m.recalled(now, in.Lease)
 	}
 	if d.round != nil {
 		m.partEnded(now, d, in, out)
@@ -333,16 +368,28 @@ func (m *Matchmaker) ended(now grid.Time, in *Ended, out *grid.Outbox) {
 // drop forgets a request and withdraws what was asked for it.
 func (m *Matchmaker) drop(now grid.Time, d *demand, out *grid.Outbox) {
 	if d.round != nil {
+		for _, number := range d.round.parts {
+			if l, ok := m.book.Get(ID{m.book.Site(), number}); ok {
+				m.Delegations.account(now, &l)
+			}
+		}
 		m.giveUp(now, d, out)
 	}
 	if l, ok := m.book.Get(ID{m.book.Site(), d.out}); ok && d.out != 0 {
-		if l.State == Claiming || l.State == Active {
-			m.Delegations.CancelledTime += grid.Time(d.processors) * (now - l.Since)
-		}
+		m.Delegations.account(now, &l)
 		_ = m.book.Release(now, l.ID, out)
 	}
 	m.forget(d)
 	m.cluster.Cancel(now, d.ID)
+}
+
+// account counts how long processors have been delegated to this site by a lease whose job
+// is cancelled: from when they were claimed.
+func (d *Delegations) account(now grid.Time, l *Lease) {
+	if l.State == Claiming || l.State == Active {
+		span := min(now-l.Since, grid.SpanMax/grid.Time(l.Processors))
+		d.CancelledTime = d.CancelledTime.Add(grid.Time(l.Processors) * span)
+	}
 }
 
 // forget takes a request out of the tables.

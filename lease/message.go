@@ -19,6 +19,9 @@ type Request struct {
 	Sink       grid.SiteID
 	TTL        int32
 	Age        grid.Time
+	Bank       grid.SiteID // whose cheque pays; empty: nobody pays
+	Most       grid.Price  // highest price for a processor-hour; 0: any
+	Within     grid.Time   // by when the processors have to be there; 0: it does not matter
 }
 
 // Grant: the processors are set aside.
@@ -31,14 +34,18 @@ type Grant struct {
 	Source grid.SiteID // whose they are
 	Key    uint64      // the source's epoch
 	Hops   int32
-	Gone   grid.Time // after which the source has surely taken them back, whatever is lost
+	Gone   grid.Time  // after which the source has surely taken them back, whatever is lost
+	Price  grid.Price // for a processor-hour, from the grant on; 0: nothing
 }
 
 // Refuse: the request is refused (DelegationReject in the paper).
 type Refuse struct {
 	Number uint64
 	Reason Reason
-	Free   int64 // processors free at the lender
+	Free   int64      // processors free at the lender
+	Price  grid.Price // what it asks for, if that is why
+	Ready  grid.Time  // after which it would have them, by estimates; 0: it does not say
+	Span   grid.Time  // for how long it would lend them; 0: it does not say
 }
 
 // Claim: the borrower takes what is held.

@@ -38,6 +38,7 @@ func (m *Request) Proto() proto.Message {
 	return &wirepb.LeaseRequest{
 		Number: m.Number, Processors: m.Processors, Span: int64(m.Span), Patience: int64(m.Patience), Hold: int64(m.Hold),
 		Subject: wire.JobBytes(m.Subject), Sink: string(m.Sink), Ttl: m.TTL, Age: int64(m.Age),
+		Bank: string(m.Bank), Most: int64(m.Most), Within: int64(m.Within),
 	}
 }
 
@@ -48,7 +49,8 @@ func decodeRequest(_ grid.SiteID, body []byte) (grid.Message, error) {
 	}
 	m := &Request{
 		Number: p.Number, Processors: p.Processors, Span: grid.Time(p.Span), Patience: grid.Time(p.Patience), Hold: grid.Time(p.Hold),
-		Sink: grid.SiteID(p.Sink), TTL: p.Ttl, Age: grid.Time(p.Age),
+		Sink: grid.SiteID(p.Sink), TTL: p.Ttl, Age: grid.Time(p.Age), Bank: grid.SiteID(p.Bank), Most: grid.Price(p.Most),
+		Within: grid.Time(p.Within),
 	}
 	var c check
 	c.number(p.Number)
@@ -60,6 +62,9 @@ func decodeRequest(_ grid.SiteID, body []byte) (grid.Message, error) {
 	c.site("sink", p.Sink)
 	c.Within("delegations left", int64(p.Ttl), 0, TTLMax)
 	c.Within("age", p.Age, 0, int64(grid.SpanMax))
+	c.Within("bank's length", int64(len(p.Bank)), 0, siteIDMax)
+	c.price(p.Most)
+	c.Within("span until they are needed", p.Within, 0, int64(grid.SpanMax))
 	return wire.Checked(m, c.Err)
 }
 
@@ -67,7 +72,7 @@ func decodeRequest(_ grid.SiteID, body []byte) (grid.Message, error) {
 func (m *Grant) Proto() proto.Message {
 	return &wirepb.LeaseGrant{
 		Number: m.Number, Epoch: m.Epoch, Stamp: int64(m.Stamp), Hold: int64(m.Hold), Span: int64(m.Span),
-		Source: string(m.Source), Key: m.Key, Hops: m.Hops, Gone: int64(m.Gone),
+		Source: string(m.Source), Key: m.Key, Hops: m.Hops, Gone: int64(m.Gone), Price: int64(m.Price),
 	}
 }
 
@@ -78,7 +83,7 @@ func decodeGrant(_ grid.SiteID, body []byte) (grid.Message, error) {
 	}
 	m := &Grant{
 		Number: p.Number, Epoch: p.Epoch, Stamp: grid.Time(p.Stamp), Hold: grid.Time(p.Hold), Span: grid.Time(p.Span),
-		Source: grid.SiteID(p.Source), Key: p.Key, Hops: p.Hops, Gone: grid.Time(p.Gone),
+		Source: grid.SiteID(p.Source), Key: p.Key, Hops: p.Hops, Gone: grid.Time(p.Gone), Price: grid.Price(p.Price),
 	}
 	var c check
 	c.number(p.Number)
@@ -90,12 +95,13 @@ func decodeGrant(_ grid.SiteID, body []byte) (grid.Message, error) {
 	c.Positive("key", p.Key)
 	c.Within("hops", int64(p.Hops), 1, HopsMax)
 	c.Within("end of the last use", p.Gone, 0, int64(goneMax))
+	c.price(p.Price)
 	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message.
 func (m *Refuse) Proto() proto.Message {
-	return &wirepb.LeaseRefuse{Number: m.Number, Reason: uint32(m.Reason), Free: m.Free}
+	return &wirepb.LeaseRefuse{Number: m.Number, Reason: uint32(m.Reason), Free: m.Free, Price: int64(m.Price), Ready: int64(m.Ready), Span: int64(m.Span)}
 }
 
 func decodeRefuse(_ grid.SiteID, body []byte) (grid.Message, error) {
@@ -103,11 +109,14 @@ func decodeRefuse(_ grid.SiteID, body []byte) (grid.Message, error) {
 	if err := wire.Unmarshal(body, &p, wire.LeaseRefuse); err != nil {
 		return nil, err
 	}
-	m := &Refuse{Number: p.Number, Reason: Reason(p.Reason), Free: p.Free}
+	m := &Refuse{Number: p.Number, Reason: Reason(p.Reason), Free: p.Free, Price: grid.Price(p.Price), Ready: grid.Time(p.Ready), Span: grid.Time(p.Span)}
 	var c check
 	c.number(p.Number)
 	c.Within("reason", int64(p.Reason), 1, 255) // a newer site's reason is still a refusal
 	c.Within("free processors", p.Free, 0, ProcessorsMax)
+	c.Within("span until they are ready", p.Ready, 0, int64(grid.SpanMax))
+	c.Within("span", p.Span, 0, int64(SpanLimit))
+	c.price(p.Price)
 	return wire.Checked(m, c.Err)
 }
 
@@ -229,6 +238,8 @@ func decodeRevoke(_ grid.SiteID, body []byte) (grid.Message, error) {
 type check struct{ wire.Check }
 
 func (c *check) number(n uint64) { c.Positive("number", n) }
+
+func (c *check) price(p int64) { c.Within("price", p, 0, int64(grid.CreditsMax)) }
 
 func (c *check) subject(b []byte) grid.JobID {
 	id, err := grid.JobIDFromBytes(b)

@@ -222,7 +222,7 @@ func TestWideJobsWait(t *testing.T) {
 	if started := m.Dispatch(0, nil, &out); len(started) != 1 || started[0].Processors != 1 {
 		t.Errorf("%v start on own processors", started)
 	}
-	if !m.Cancel(0, r(5).ID, &out) || b.cluster.Borrow(0, r(5)) != nil || !b.cluster.Ended(0, r(5).ID) {
+	if _, there := m.Cancel(0, r(5).ID, &out); !there || b.cluster.Borrow(0, r(5)) != nil || !b.cluster.Ended(0, r(5).ID) {
 		t.Error("the wide job cannot be started on a lease")
 	}
 	if m.Delegates() {

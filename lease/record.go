@@ -32,6 +32,7 @@ func (r *record) AppendRecord(dst []byte) []byte {
 		State: uint32(r.State), Epoch: r.Epoch, Since: int64(r.Since), End: int64(r.End), Limit: int64(r.Limit), Span: int64(r.Span),
 		Subject: wire.JobBytes(r.Subject), Sink: string(r.Sink), Source: string(r.Source), Key: r.Key, Hops: r.Hops, Via: r.Via,
 		Sequence: r.sequence, Stamp: int64(r.stamp), Gone: int64(r.gone), GoneSpan: int64(r.goneSpan), Revoked: r.revoked,
+		Bank: string(r.Bank), Price: int64(r.Price), Paid: r.Paid, Most: int64(r.Most), Hold: int64(r.hold),
 	})
 	if err != nil {
 		panic(fmt.Sprintf("lease: record %s: %v", r.RecordKey(), err)) // all strings were checked when they came in
@@ -55,7 +56,9 @@ func decodeRecord(value []byte) (*entry, error) {
 			ID: ID{grid.SiteID(p.Borrower), p.Number}, Lender: grid.SiteID(p.Lender), Lent: p.Lent, Processors: p.Processors,
 			State: State(p.State), Epoch: p.Epoch, Since: grid.Time(p.Since), End: grid.Time(p.End), Limit: grid.Time(p.Limit),
 			Span: grid.Time(p.Span), Subject: id, Sink: grid.SiteID(p.Sink), Source: grid.SiteID(p.Source), Key: p.Key, Hops: p.Hops, Via: p.Via,
+			Bank: grid.SiteID(p.Bank), Price: grid.Price(p.Price), Paid: p.Paid, Most: grid.Price(p.Most),
 		},
+		hold:     grid.Time(p.Hold),
 		sequence: p.Sequence, stamp: grid.Time(p.Stamp), gone: grid.Time(p.Gone), goneSpan: grid.Time(p.GoneSpan), revoked: p.Revoked,
 	}
 	var c check
@@ -68,6 +71,9 @@ func decodeRecord(value []byte) (*entry, error) {
 	for _, v := range []int64{p.Since, p.End, p.Limit, p.Span, p.Stamp, p.Gone, p.GoneSpan} {
 		c.Within("instant", v, 0, int64(grid.Never/2))
 	}
+	c.Within("hold", p.Hold, 0, int64(HoldLimit))
+	c.price(p.Price)
+	c.price(p.Most)
 	if p.Lent && e.State == Claiming {
 		c.Fail("lent lease that is being claimed")
 	}
@@ -134,8 +140,8 @@ func (b *Book) recoverLent(now grid.Time, e *entry, out *grid.Outbox) {
 		out.Local(&Ended{Lease: e.Lease, Cause: e.cause})
 		return
 	case Held:
-		e.hold = max(e.End-now, 1)
-		e.End = now + e.hold
+		e.End = max(e.End, now+1)
+		e.hold = max(e.hold, e.End-now)
 	case Active:
 		// Exactly as it was promised: its borrower counts on nothing of it being left after
 		// that, however often this site goes down meanwhile.
@@ -157,7 +163,7 @@ const sequenceJump = 1 << 20
 
 // recoverBorrowed takes up a borrowed lease.
 func (b *Book) recoverBorrowed(now grid.Time, e *entry, out *grid.Outbox) {
-	if e.End <= now {
+	if e.due = e.State == Held; e.due || e.End <= now { // held: it was not paid for yet
 		b.end(now, e, Crashed, out)
 		return
 	}

@@ -44,6 +44,8 @@ func TestBadWantsAreRefused(t *testing.T) {
 		{"b", func(w *Want) { w.Hold = -1 }},
 		{"b", func(w *Want) { w.Patience = PatienceLimit + 1 }},
 		{"b", func(w *Want) { w.TTL = TTLMax + 1 }},
+		{"b", func(w *Want) { w.Most = -1 }},
+		{"b", func(w *Want) { w.Within = grid.SpanMax + 1 }},
 	} {
 		w, out, before := good, grid.Outbox{}, state(b)
 		tt.change(&w)
@@ -273,5 +275,67 @@ func TestLoopsEnd(t *testing.T) {
 	}
 	if messages < 4 {
 		t.Errorf("%d messages: nobody was asked", messages)
+	}
+}
+
+// TestPriceIsAgreed: a grant at a price that its borrower has not said it would pay, or of
+// one that pays nobody, is given back; and a lease that is not paid for is not claimed, nor
+// renewed for longer than it was paid for.
+func TestPriceIsAgreed(t *testing.T) {
+	grant := func(b *Book, bank grid.SiteID, price grid.Price) (in []grid.Input, sent []grid.Send) {
+		b.cfg.Bank = bank
+		var out grid.Outbox
+		id, err := b.Request(grid.Hour, "b", Want{Processors: 1, Span: grid.Hour, Most: 5}, &out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out.Reset()
+		b.Step(grid.Hour, &grid.Delivery{From: "b", Message: &Grant{
+			Number: id.Number, Epoch: 9, Hold: grid.Minute, Span: grid.Hour, Source: "b", Key: 9, Hops: 1, Price: price,
+		}}, &out)
+		return out.Locals, out.Sends
+	}
+	for _, tt := range []struct {
+		bank  grid.SiteID
+		price grid.Price
+		taken bool
+	}{{"k", 5, true}, {"k", 0, true}, {"", 0, true}, {"k", 6, false}, {"", 1, false}} {
+		locals, sent := grant(newBook(t, "a", 1), tt.bank, tt.price)
+		_, taken := locals[0].(*Granted)
+		r, refused := locals[0].(*Refused)
+		refused = refused && r.Reason == Dear
+		released := len(sent) == 1 && sent[0].Message.MessageKind() == (&Release{}).MessageKind()
+		if taken != tt.taken || !taken && (!refused || !released) {
+			t.Errorf("bank %q, price %v: told %v, sent %v; want taken %t", tt.bank, tt.price, locals, sent, tt.taken)
+		}
+	}
+
+	b := newBook(t, "b", 8)
+	b.cfg.Tariff = func(grid.SiteID, grid.SiteID) (grid.Price, bool) { return 7, true }
+	var out grid.Outbox
+	b.Step(grid.Hour, &grid.Delivery{From: "a", Message: &Request{Number: 1, Processors: 3, Span: grid.Hour, Subject: grid.JobID{Lo: 1}, Sink: "a", Bank: "k"}}, &out)
+	id := ID{"a", 1}
+	if err := b.Grant(grid.Hour, id, Terms{}, &out); err != nil {
+		t.Fatal(err)
+	}
+	l, _ := b.Get(id)
+	claim := func() State {
+		b.Step(grid.Hour, &grid.Delivery{From: "a", Message: &Claim{Number: 1, Epoch: l.Epoch, Sequence: 1}}, &out)
+		l, _ := b.Get(id)
+		return l.State
+	}
+	if s := claim(); s != Held {
+		t.Errorf("a lease that is not paid for is %v after a claim", s)
+	}
+	if err := b.Settle(grid.Hour, id, true, &out); err != nil {
+		t.Fatal(err)
+	}
+	if s := claim(); s != Active {
+		t.Errorf("a lease that is paid for is %v after a claim", s)
+	}
+	before, _ := b.Get(id)
+	b.Step(grid.Hour, &grid.Delivery{From: "a", Message: &Renew{Number: 1, Epoch: l.Epoch, Sequence: 2, Span: 9 * grid.Hour}}, &out)
+	if after, _ := b.Get(id); after.Limit != before.Limit {
+		t.Errorf("it was renewed from %v to %v, and paid for until the former", before.Limit, after.Limit)
 	}
 }

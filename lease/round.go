@@ -91,7 +91,7 @@ func (m *Matchmaker) consult(now grid.Time, on Occasion, d *demand, out *grid.Ou
 
 // seek begins a round for a job that waits.
 func (m *Matchmaker) seek(now grid.Time, d *demand, lacks int64, out *grid.Outbox) {
-	if own := d.processors - lacks; lacks < 1 || own < 0 || own%d.unit != 0 || own > m.cluster.Idle(now) {
+	if own := d.processors - lacks; d.ttl < 1 || !d.kept(now, d.Estimate) || lacks < 1 || own < 0 || own%d.unit != 0 || own > m.cluster.Idle(now) {
 		return
 	}
 	r := &round{lacks: lacks, own: d.processors - lacks}
@@ -132,7 +132,7 @@ func (m *Matchmaker) askPartner(now grid.Time, d *demand, out *grid.Outbox) bool
 		if err != nil {
 			return false // the book is full
 		}
-		m.place(p.site, processors)
+		m.place(now, p.site, processors)
 		r.open = id.Number
 		r.parts = append(r.parts, id.Number)
 		m.asking[id.Number] = d
@@ -193,7 +193,7 @@ func (m *Matchmaker) partRefused(now grid.Time, d *demand, in *Refused, out *gri
 // will last.
 func (m *Matchmaker) shun(now grid.Time, in *Refused) {
 	switch in.Reason {
-	case Denied, Full, Unreachable, Silent:
+	case Denied, Full, Unreachable, Silent, Unpaid, Dear:
 		m.recalled(now, in.Lease)
 	}
 }

@@ -10,7 +10,11 @@ func (m *Matchmaker) asked(now grid.Time, in *Asked, out *grid.Outbox) {
 	d := &demand{
 		Request:    lrms.Request{ID: TaskOf(in.Epoch), Processors: in.Processors, Estimate: in.Span},
 		processors: in.Processors, subject: in.Subject, from: in.ID, sink: in.Sink, ttl: in.TTL,
-		born: now - in.Age, patience: now + in.Patience, relation: m.relationOf(in.Borrower),
+		born: now - in.Age, patience: now + in.Patience, relation: m.relationOf(in.Borrower), price: in.Price,
+		latest: grid.Never,
+	}
+	if in.Within > 0 {
+		d.latest = now.Add(in.Within)
 	}
 	switch {
 	case !m.cfg.Lend:
@@ -19,6 +23,8 @@ func (m *Matchmaker) asked(now grid.Time, in *Asked, out *grid.Outbox) {
 		m.serveNow(now, d, out)
 	case !m.seen.add(now, in.Subject):
 		m.reject(now, d, Seen, out)
+	case m.cfg.MatchCycle > 0 && m.nextMatch > d.latest: // nobody is served before that
+		m.reject(now, d, TooLate, out)
 	case m.Spare(now)-m.kept(now) >= d.processors && m.cluster.Submit(now, d.Request) == nil:
 		m.demands[d.ID] = d // served at the next matchmaking cycle
 	default:

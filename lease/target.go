@@ -18,7 +18,11 @@ type refusal struct {
 type placed struct {
 	report     uint64
 	processors int64
+	at         grid.Time // last
 }
+
+// placedSpan is for how long it counts: what came of it the site would have told by then.
+const placedSpan = grid.Minute
 
 // targetsOf returns who may be asked for so many processors for a request, best first.
 // The slice is reused.
@@ -28,7 +32,7 @@ func (m *Matchmaker) targetsOf(now grid.Time, d *demand, processors int64) []Tar
 		if l.Site == d.from.Borrower || l.Site == d.sink || slices.Contains(d.tried, l.Site) || !d.passes(l.Relation) {
 			return
 		}
-		if r, ok := m.heard[l.Site]; ok && processors >= r.processors && d.ttl-1 <= r.ttl && now < r.at+m.cfg.Retry {
+		if r, ok := m.heard[l.Site]; ok && d.latest == grid.Never && processors >= r.processors && d.ttl-1 <= r.ttl && now < r.at+m.cfg.Retry {
 			return
 		}
 		t := Target{Link: l, Free: m.free(now, l.Site)}
@@ -64,7 +68,7 @@ func (d *demand) passes(to Relation) bool {
 func (m *Matchmaker) free(now grid.Time, site grid.SiteID) int64 {
 	if m.loads != nil {
 		if free, report, ok := m.loads(site); ok {
-			if p := m.placed[site]; p.report == report {
+			if p := m.placed[site]; p.report == report && now-p.at <= placedSpan {
 				free -= p.processors
 			}
 			return free
@@ -77,16 +81,17 @@ func (m *Matchmaker) free(now grid.Time, site grid.SiteID) int64 {
 }
 
 // place remembers what a site is asked for until it gossips anew.
-func (m *Matchmaker) place(site grid.SiteID, processors int64) {
+func (m *Matchmaker) place(now grid.Time, site grid.SiteID, processors int64) {
 	if m.loads == nil {
 		return
 	}
 	if _, report, ok := m.loads(site); ok {
 		p := m.placed[site]
-		if p.report != report {
+		if p.report != report || now-p.at > placedSpan {
 			p = placed{report: report}
 		}
 		p.processors += processors
+		p.at = now
 		m.placed[site] = p
 	}
 }

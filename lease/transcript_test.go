@@ -23,7 +23,7 @@ import (
 //
 //	site name=a processors=8 [fcfs] [lend=no] [by-hand] [policy=s-strd] [threshold=1000] [links=b:sibling,c:parent]
 //	     [order=neighbours] [cycle=1m] [match=5m] [ttl=6] [rounds=2] [term=5m] [drain] [kin] [consent=allow]
-//	submit site=a job=1 processors=4 for=100s [unit=1]    end | cancel | dispatch
+//	submit site=a job=1 processors=4 for=100s [unit=1 ttl=2 by=2h late]    end | cancel | dispatch
 //	request site=a lender=b processors=3 for=1h [hold=10s patience=1m]
 //	grant | refuse site=b lease=a#1     of a site by-hand, whose requests wait for that
 //	claim | release | leave | vacated site=a lease=a#1    renew site=a lease=a#1 for=2h    revoke site=b lease=a#1 [force]
@@ -113,7 +113,15 @@ func (x *script) command() {
 	case "submit":
 		s.turn(func(out *grid.Outbox) {
 			r := lrms.Request{ID: s.task(), Processors: x.number("processors", 1), Estimate: x.span("for", grid.Hour)}
-			x.failed(s.match.Submit(x.now, Work{Request: r, Born: x.now, Unit: x.number("unit", 1)}, out))
+			w := Work{Request: r, Born: x.now, Unit: x.number("unit", 1), TTL: int32(x.number("ttl", 0))}
+			submit := s.match.Submit
+			if x.d.HasArg("by") {
+				w.By = x.now + x.span("by", grid.Hour)
+			}
+			if x.d.HasArg("late") {
+				submit, w.Unit = s.match.SubmitWide, 0
+			}
+			x.failed(submit(x.now, w, out))
 		})
 	case "end":
 		s.turn(func(out *grid.Outbox) {
@@ -363,6 +371,9 @@ func (s *scriptSite) local(in grid.Input, out *grid.Outbox) {
 	case *Lost:
 		x.printf("%s: job %d has lost processors, gone at %s, rest %t: %s", s.id, in.Task.Job.Lo, clock(in.Gone), in.Rest, in.Cause)
 		return
+	case *Unmet:
+		x.printf("%s: no lease keeps the deadline of job %d: %s", s.id, in.Task.Job.Lo, in.Reason)
+		return
 	case *Relinked:
 		x.printf("%s: links %v", s.id, s.kin.Links())
 		return
@@ -484,11 +495,18 @@ func (x *script) describe(from, to grid.SiteID, m grid.Message) string {
 		if m.Patience > 0 {
 			text += fmt.Sprintf(", patience %v, delegations left %d", m.Patience, m.TTL)
 		}
+		if m.Within > 0 {
+			text += fmt.Sprintf(", within %v", m.Within)
+		}
 		return text
 	case *Grant:
 		return fmt.Sprintf("grant %s epoch %s, held for %v, source %s, hops %d", theirs(m.Number), x.epoch(to, from, m.Number, m.Epoch), m.Hold, m.Source, m.Hops)
 	case *Refuse:
-		return fmt.Sprintf("refuse %s: %s, free %d", theirs(m.Number), m.Reason, m.Free)
+		text := fmt.Sprintf("refuse %s: %s, free %d", theirs(m.Number), m.Reason, m.Free)
+		if m.Span > 0 {
+			text += fmt.Sprintf(", ready in %v for %v", m.Ready, m.Span)
+		}
+		return text
 	case *Claim:
 		return fmt.Sprintf("claim %s epoch %s", ours(m.Number), x.epoch(from, to, m.Number, m.Epoch))
 	case *Renew:

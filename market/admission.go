@@ -11,13 +11,15 @@ import (
 // those that may until they do.
 type admission struct {
 	*office
-	holds  map[grid.JobID]*hold
-	grants uint64 // newest name of a guarantee
-	unused []*hold
+	holds   map[grid.JobID]*hold
+	tenants tenants // of these holds, and of the jobs that came for others
+	answers Answers
+	grants  uint64 // newest name of a guarantee
+	unused  []*hold
 }
 
 func newAdmission(o *office) admission {
-	return admission{office: o, holds: make(map[grid.JobID]*hold)}
+	return admission{office: o, holds: make(map[grid.JobID]*hold), tenants: make(tenants)}
 }
 
 // hold is a guarantee that this site gave and that was not taken up yet:
@@ -36,6 +38,8 @@ type hold struct {
 	start      grid.Time   // promised, on our clock
 	finish     grid.Time
 	expires    grid.Time
+	lease      grid.Time // of the execution; 0: none
+	leased     grid.Time // end of its first lease: it counts from the guarantee
 }
 
 // copyLife is how long a copy of a message may be under way; streams break sooner.
@@ -93,17 +97,24 @@ func (m *Negotiate) estimateAt(r grid.Rating) grid.Time { return max(m.Work.At(r
 func (d *admission) admit(now grid.Time, e *acquaintance, m *Negotiate) (h *hold, refusal Refusal, finish grid.Time) {
 	estimate := m.estimateAt(d.cfg.Rating)
 	job := grid.Job{Resources: grid.Resources{Processors: m.Processors}, Work: m.Work}
-	cost := d.cost(&job)
+	price := d.priceFor(e.site)
+	cost := job.CostAt(d.cfg.Rating, price, d.cfg.Cost)
 	head := d.cfg.Head != "" && e.site == d.cfg.Head
 	switch {
-	case !d.cfg.Foreign && !head:
+	case m.Module && !d.cfg.Modules && !head:
+		return nil, NoModules, grid.Never
+	case !m.Module && !d.cfg.Foreign && !head:
 		return nil, NoForeign, grid.Never
+	case d.guests != nil && !d.guests.Admit(now, e.site, &Work{Processors: m.Processors, Memory: m.Memory, Span: estimate, Module: m.Module}):
+		return nil, ByRule, grid.Never
 	case m.Processors > d.cfg.Processors, m.Memory > d.cfg.Memory && d.cfg.Memory > 0:
 		return nil, TooWide, grid.Never
 	case cost > m.CostMax:
 		return nil, PriceChanged, grid.Never
 	case d.desk != nil && cost > 0 && !d.desk.Accepts(m.Bank):
 		return nil, Unpaid, grid.Never
+	case d.desk != nil && cost > 0 && !d.desk.Trusts(now, e.site):
+		return nil, Debtor, grid.Never
 	case !head && e.holds >= d.cfg.HoldsPerPeer, len(d.holds) >= holdsMax,
 		!head && e.holds > 0 && (e.held+m.Processors)*1000 > d.cfg.Processors*d.cfg.HoldShare:
 		return nil, Busy, grid.Never
@@ -116,18 +127,27 @@ func (d *admission) admit(now grid.Time, e *acquaintance, m *Negotiate) (h *hold
 		}
 		return nil, refusalOf(err), grid.Never
 	}
+	if d.guests != nil && !d.guests.Promise(now, e.site, start, start.Add(estimate)) {
+		d.cluster.Cancel(now, m.Task)
+		return nil, ByRule, grid.Never
+	}
 	h = d.newHold()
 	d.grants = number(d.grants, now)
 	h.task, h.home, h.token, h.request = m.Task, e.site, d.grants, m.Request
 	h.processors, h.work = m.Processors, m.Work
-	h.price, h.cost, h.bank = d.tariff.price, cost, ""
+	h.price, h.cost, h.bank = price, cost, ""
 	if d.desk != nil && cost > 0 {
 		h.bank = m.Bank
 	}
 	h.start, h.finish, h.expires = start, start.Add(estimate), now.Add(d.cfg.HoldSpan)
+	if h.lease = 0; !d.cfg.Unleased {
+		h.lease = m.Lease
+	}
+	h.leased = now.Add(h.lease)
 	d.holds[m.Task.Job] = h
 	e.holds++
 	e.held += h.processors
+	d.tenants.enter(h.home, 1, h.processors)
 	d.timers.Set(&h.timer, h.expires)
 	return h, Granted, h.finish
 }
@@ -172,6 +192,7 @@ func (d *admission) forget(h *hold) {
 	e := d.memory.at(h.home)
 	e.holds--
 	e.held -= h.processors
+	d.tenants.enter(h.home, -1, h.processors)
 	d.timers.Stop(&h.timer)
 	delete(d.holds, h.task.Job)
 	if len(d.unused) < spareMax {
@@ -194,18 +215,20 @@ func (d *admission) sendGrant(now grid.Time, h *hold, out *grid.Outbox) {
 	m := d.slabs.reply.New()
 	*m = Reply{
 		Task: h.task, Request: h.request, Hold: h.token, HoldSpan: h.expires - now,
-		Price: h.price, Cost: h.cost, Start: max(h.start-now, 0), Finish: h.finish - now, Load: d.load(now),
+		Price: h.price, Cost: h.cost, Start: max(h.start-now, 0), Finish: h.finish - now, Load: d.loadFor(now, h.home), Lease: h.lease,
 	}
 	m.Finish = max(m.Finish, m.Start)
+	d.answers.add(Granted)
 	out.Send(h.home, m)
 }
 
 func (d *admission) sendRefusal(now grid.Time, to grid.SiteID, m *Negotiate, refusal Refusal, out *grid.Outbox) *Reply {
 	r := d.slabs.reply.New()
 	*r = Reply{
-		Task: m.Task, Request: m.Request, Refusal: refusal, Price: d.tariff.price,
-		Start: grid.Never, Finish: grid.Never, Load: d.load(now),
+		Task: m.Task, Request: m.Request, Refusal: refusal, Price: d.priceFor(to),
+		Start: grid.Never, Finish: grid.Never, Load: d.loadFor(now, to),
 	}
+	d.answers.add(refusal)
 	out.Send(to, r)
 	return r
 }

@@ -10,6 +10,7 @@ import (
 	"gridnode/internal/lrms"
 	"gridnode/internal/wire"
 	"gridnode/market/bank"
+	"gridnode/market/keepalive"
 )
 
 // Agent is the Grid-Federation agent (GFA) of one site: it places the jobs of
@@ -46,6 +47,12 @@ func (a *Agent) UseBank(desk *bank.Desk) { a.office.desk = desk }
 // without sequence, issue time and lifetime.
 func (a *Agent) Quote(now grid.Time) directory.Quote { return a.office.quote(now) }
 
+// Answers returns what sites have answered that were asked to guarantee a job, and what this
+// one has answered.
+func (a *Agent) Answers() (received, given Answers) {
+	return a.broker.answers, a.provider.admission.answers
+}
+
 // Price returns what the site charges at the moment, a processor-hour.
 func (a *Agent) Price() grid.Price { return a.office.tariff.price }
 
@@ -61,6 +68,9 @@ func (a *Agent) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	a.office.tariff.watch(now, &a.office)
 	for t := a.office.timers.Pop(now); t != nil; t = a.office.timers.Pop(now) {
 		t.Owner.due(a, now, out)
+	}
+	if a.provider.held.Next() <= now {
+		a.provider.held.Tick(now, a.provider.starts(now), out)
 	}
 	switch in := in.(type) {
 	case grid.Tick: // what was due is done
@@ -87,7 +97,9 @@ func (a *Agent) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	case *Abandoned:
 		a.provider.abandoned(now, in, out)
 	case *Restore:
-		a.provider.restore(in)
+		a.provider.restore(now, in)
+	case *Begun:
+		a.provider.begun(now, in)
 	default:
 		panic(fmt.Sprintf("market: unknown input %T", in))
 	}
@@ -95,7 +107,7 @@ func (a *Agent) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 }
 
 // NextTimer returns when Step next needs a Tick, and grid.Never if it needs none.
-func (a *Agent) NextTimer() grid.Time { return a.office.timers.Next() }
+func (a *Agent) NextTimer() grid.Time { return min(a.office.timers.Next(), a.provider.held.Next()) }
 
 func (a *Agent) deliver(now grid.Time, from grid.SiteID, message grid.Message, out *grid.Outbox) {
 	if from == a.office.cfg.Site {
@@ -119,6 +131,10 @@ func (a *Agent) deliver(now grid.Time, from grid.SiteID, message grid.Message, o
 		}
 	case *Cancel:
 		a.provider.cancelled(now, from, m, out)
+	case *keepalive.Renew:
+		a.away.renew(now, from, m, out)
+	case *keepalive.Renewed:
+		a.provider.held.Renewed(now, from, m, out)
 	default:
 		panic(fmt.Sprintf("market: message %T is of another protocol", message))
 	}

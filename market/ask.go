@@ -1,6 +1,9 @@
 package market
 
-import "gridnode/grid"
+import (
+	"gridnode/grid"
+	"gridnode/market/keepalive"
+)
 
 // ask is home's side of one negotiation.
 type ask struct {
@@ -23,6 +26,7 @@ type ask struct {
 	start   grid.Time
 	finish  grid.Time
 	until   grid.Time
+	lease   grid.Time
 	expires grid.Time
 }
 
@@ -39,7 +43,7 @@ func (b *broker) negotiate(now grid.Time, p *placement, quote int, out *grid.Out
 	b.requests = number(b.requests, now)
 	k := ask{
 		site: q.Site, quote: quote, standing: StandingAsked, request: b.requests, sent: now, deadline: now.Add(b.cfg.ReplyTimeout),
-		processors: p.job.Processors, span: p.job.EstimateAt(q.Rating),
+		processors: p.job.Processors, span: p.job.Away().EstimateAt(q.Rating),
 	}
 	k.costMax = b.costMax(now, p, quote)
 	if p.ranked {
@@ -60,7 +64,8 @@ func (b *broker) negotiate(now grid.Time, p *placement, quote int, out *grid.Out
 	m := b.slabs.negotiate.New()
 	*m = Negotiate{
 		Task: p.task(), Request: k.request, Validity: b.cfg.ReplyTimeout, Processors: p.job.Processors, Memory: p.job.Memory,
-		Work: p.job.Work, Deadline: b.remaining(now, p.job), CostMax: k.costMax,
+		Work: p.job.Away().Work, Deadline: b.remaining(now, p.job), CostMax: k.costMax,
+		Module: p.job.IsModule(), Lease: keepalive.Of(p.job, b.cfg.Lease),
 	}
 	if b.desk != nil {
 		m.Bank = b.desk.Bank()
@@ -79,7 +84,7 @@ func (b *broker) costMax(now grid.Time, p *placement, quote int) grid.Credits {
 		return grid.CreditsMax // whoever names a site and no budget takes its price
 	}
 	q := &p.quotes[quote]
-	return p.job.CostAt(q.Rating, b.memory.adjust(q, nil, p.job.Processors, now).Price, q.Cost)
+	return p.job.Away().CostAt(q.Rating, b.memory.adjust(q, nil, p.job.Processors, now).Price, q.Cost)
 }
 
 func (p *placement) task() grid.TaskID { return grid.TaskID{Job: p.job.ID, Epoch: p.epoch} }
@@ -128,6 +133,7 @@ func (b *broker) replied(now grid.Time, from grid.SiteID, m *Reply, out *grid.Ou
 	b.memory.Answered(from, k.processors, k.span)
 	heard, _ := b.gossip(from)
 	b.memory.Report(from, m.Load, heard.Sequence, now)
+	b.answers.add(m.Refusal)
 	if m.Refusal == Granted {
 		b.grant(now, p, i, m, out)
 	} else {
@@ -158,6 +164,7 @@ func (b *broker) grant(now grid.Time, p *placement, i int, m *Reply, out *grid.O
 	k.standing, k.hold, k.expires = StandingGranted, m.Hold, k.sent.Add(m.HoldSpan)
 	k.price, k.cost = m.Price, m.Cost
 	k.start, k.finish = now.Add(m.Start), now.Add(m.Finish)
+	k.lease = min(m.Lease, keepalive.Of(p.job, b.cfg.Lease))
 	k.until = untilHome(now, m.Start, max(p.job.Estimate, m.Finish-m.Start))
 	p.negotiations[i] = Negotiation{Site: k.site, Outcome: OutcomeCandidate, Finish: k.finish, Cost: k.cost}
 	outcome, refusal := OutcomeCandidate, Granted
@@ -260,7 +267,7 @@ func (b *broker) award(now grid.Time, p *placement, k *ask, out *grid.Outbox) {
 	k.standing = StandingOver // the guarantee belongs to the migrated job from now on
 	award := Award{
 		Site: k.site, Epoch: p.epoch, Hold: k.hold, Price: k.price, Cost: k.cost,
-		Start: k.start, Finish: k.finish, Until: k.until, Bank: b.payer(k.cost),
+		Start: k.start, Finish: k.finish, Until: k.until, Bank: b.payer(k.cost), Lease: k.lease,
 	}
 	m := b.away.take(now, p.job, award, p.messages, b.memory.at(k.site))
 	m.losses = p.losses

@@ -27,6 +27,7 @@ type Award struct {
 	Start  grid.Time    // promised: not later than this
 	Finish grid.Time    // promised: Start plus the run-time estimate there
 	Bank   grid.SiteID  // whose cheque pays for it; empty if nobody pays
+	Lease  grid.Time    // the execution goes on for so long unless it is renewed (package keepalive); 0: until its end
 
 	// Until is, at home, the instant from which on no execution of this epoch can
 	// be alive; at the executing site, the instant by which it must have ended.

@@ -1,6 +1,9 @@
 package market
 
-import "gridnode/grid"
+import (
+	"gridnode/grid"
+	"gridnode/market/keepalive"
+)
 
 // away is the side of a home whose jobs other sites have: it sends each job and its
 // cheque, repeats what is not confirmed, and reports how the job ended.
@@ -24,8 +27,10 @@ type migrated struct {
 	messages int32
 	losses   uint32    // of its executions, so far
 	since    grid.Time // the job has been away since then at most
+	dead     grid.Time // no execution can be alive from then on, unless its site is heard before; Never without a lease
 
-	lastCall bool          // Until has passed, and the site was asked once more
+	lastCall bool          // Until has passed, or its lease, and the site was asked once more
+	answered bool          // it has said then that there is no such execution
 	copies   int32         // of the submission, sent
 	certain  bool          // copies counts all that were ever sent
 	lost     int32         // copies that certainly never arrived
@@ -48,6 +53,7 @@ func (m *migrated) task() grid.TaskID { return grid.TaskID{Job: m.job.ID, Epoch:
 func (w *away) take(now grid.Time, job *grid.Job, award Award, messages int32, slot *acquaintance) *migrated {
 	m := w.slabs.moved.New()
 	*m = migrated{job: job, award: award, messages: messages, slot: slot, phase: submitting, since: now}
+	m.heard(now)
 	m.timer.Owner = m
 	w.jobs[job.ID] = m
 	return m
@@ -114,7 +120,7 @@ func (w *away) rearm(now grid.Time, m *migrated) {
 	if m.phase != running {
 		m.repeatAt = m.repeat.next(now, backoffMax, w.rng)
 	}
-	w.timers.Set(&m.timer, min(m.repeatAt, m.award.Until))
+	w.timers.Set(&m.timer, min(m.repeatAt, m.until()))
 }
 
 // due implements alarmed.
@@ -123,7 +129,7 @@ func (m *migrated) due(a *Agent, now grid.Time, out *grid.Outbox) {
 	switch {
 	case m.phase == paying:
 		w.vanish(m, out) // the guarantee has ended, and the cheque is not there
-	case now >= m.award.Until:
+	case now >= m.until():
 		w.callLast(now, m, out)
 	case m.phase == submitting:
 		w.freeSlot(m) // the hold is over or the job is there: nothing waits for this one
@@ -142,6 +148,9 @@ const lastCallSpan = 10 * grid.Second
 // way to get it. Without an answer the execution is lost.
 func (w *away) callLast(now grid.Time, m *migrated, out *grid.Outbox) {
 	if m.lastCall {
+		if m.award.Lease > 0 {
+			w.memory.Unreachable(m.award.Site, now)
+		}
 		w.vanish(m, out)
 		return
 	}
@@ -159,7 +168,7 @@ func (w *away) callLast(now grid.Time, m *migrated, out *grid.Outbox) {
 // vanish reports that the execution certainly does not exist (any more).
 func (w *away) vanish(m *migrated, out *grid.Outbox) {
 	w.forget(m)
-	out.Local(&Lost{Task: m.task(), Messages: m.messages, Losses: m.losses})
+	out.Local(&Lost{Task: m.task(), Messages: m.messages, Losses: m.losses, Silent: m.lastCall && !m.answered})
 }
 
 func (w *away) forget(m *migrated) {
@@ -180,6 +189,7 @@ func (w *away) freeSlot(m *migrated) {
 func (w *away) resume(now grid.Time, in *Resume, out *grid.Outbox) {
 	m := w.slabs.moved.New()
 	*m = migrated{job: in.Job, award: in.Award, messages: in.Messages, losses: in.Losses, phase: submitting, since: in.Job.Submit} // when it left is not known any more
+	m.heard(now)                                                                                                                   // what was renewed last is not known any more, but it was before now
 	m.timer.Owner = m
 	w.jobs[in.Job.ID] = m
 	if now >= m.award.Until {
@@ -188,7 +198,7 @@ func (w *away) resume(now grid.Time, in *Resume, out *grid.Outbox) {
 	}
 	// Not all at once: a site that was down may have thousands.
 	m.repeatAt = now.Add(grid.Time(w.rng.Int64N(int64(resumeSpread))))
-	w.timers.Set(&m.timer, min(m.repeatAt, m.award.Until))
+	w.timers.Set(&m.timer, min(m.repeatAt, m.until()))
 }
 
 const resumeSpread = 2 * grid.Second
@@ -256,6 +266,7 @@ func (w *away) acknowledged(now grid.Time, from grid.SiteID, m *Acknowledge, out
 	switch {
 	case m.Unknown:
 		// A guarantee that its site does not know any more is never known again.
+		g.answered = true
 		w.vanish(g, out)
 	case g.phase == submitting:
 		g.phase = running
@@ -279,7 +290,7 @@ func (w *away) completion(now grid.Time, from grid.SiteID, c *JobCompletion, out
 	if m := w.jobs[c.Task.Job]; m != nil && m.award.Epoch == c.Task.Epoch && m.award.Site == from && m.phase != paying {
 		m.messages++
 		if c.Abandoned {
-			m.losses = max(m.losses, c.Losses)
+			m.losses, m.answered = max(m.losses, c.Losses), true
 			w.vanish(m, out)
 		} else {
 			done := w.slabs.completed.New()
@@ -296,4 +307,48 @@ func (w *away) completion(now grid.Time, from grid.SiteID, c *JobCompletion, out
 		}
 	}
 	w.acknowledgeResult(from, c, cost, out)
+}
+
+// heard notes that the site of a job was heard of, which has it.
+func (m *migrated) heard(now grid.Time) {
+	m.dead = grid.Never
+	if m.award.Lease > 0 {
+		m.dead = keepalive.Dead(now, m.award.Lease)
+	}
+}
+
+// until returns the instant from which on no execution can be alive.
+func (m *migrated) until() grid.Time { return min(m.award.Until, m.dead) }
+
+// renew answers a site that has jobs of this home under leases. What it has and home does
+// not count on any more, it is told: that would only cost it processors.
+func (w *away) renew(now grid.Time, from grid.SiteID, in *keepalive.Renew, out *grid.Outbox) {
+	answer := &keepalive.Renewed{Stamp: in.Stamp}
+	for i := range in.Held {
+		h := &in.Held[i]
+		m := w.jobs[h.Task.Job]
+		if m == nil || m.task() != h.Task || m.award.Site != from || m.phase == paying {
+			answer.Unwanted = append(answer.Unwanted, h.Task)
+			continue
+		}
+		if now >= m.award.Until {
+			continue // it must have ended, whatever is said
+		}
+		answer.Renewed = append(answer.Renewed, h.Task)
+		w.freeSlot(m)
+		m.heard(now)
+		m.lastCall = false
+		if m.phase == submitting { // the acknowledgement was lost
+			m.phase = running
+		}
+		w.rearm(now, m)
+		heard := &Heard{Task: h.Task, Start: grid.Never, Begun: h.Begun}
+		if h.Begun {
+			heard.Start = max(now-h.Ran, 0)
+		} else if h.Start != grid.Never {
+			heard.Start = now.Add(h.Start)
+		}
+		out.Local(heard)
+	}
+	out.Send(from, answer)
 }

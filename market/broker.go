@@ -22,6 +22,7 @@ type broker struct {
 	spare    []*placement // used placements, ready for the next job
 	ranking  ranking      // scratch
 	ties     ties         // at the fronts of the directory's orders
+	answers  Answers      // of sites that were asked
 	rejected int64        // quotes whose price is none: not positive, or too large
 }
 
@@ -57,7 +58,7 @@ func (b *broker) place(now grid.Time, in *Place, out *grid.Outbox) {
 		p.end = true
 		b.named(p)
 		if in.Headed {
-			p.quotes[0].Foreign = true
+			p.quotes[0].Foreign, p.quotes[0].Modules = true, true
 		}
 		b.advance(now, p, out)
 	case p.job.Goal == grid.GoalSpill:
@@ -193,11 +194,24 @@ func (b *broker) placedAt(now grid.Time, p *placement, award Award, out *grid.Ou
 
 // refuse reports that no site has the job.
 func (b *broker) refuse(now grid.Time, p *placement, why Reason, out *grid.Outbox) {
-	r := &Refused{Job: p.job.ID, Why: why, Verdicts: b.verdicts(now, p, ""), Messages: p.messages}
+	r := &Refused{Job: p.job.ID, Why: why, Silent: why != ReasonStopped && b.silent(now, p), Verdicts: b.verdicts(now, p, ""), Messages: p.messages}
 	r.Earliest, r.Cheapest = Earliest(r.Verdicts), Cheapest(r.Verdicts)
 	r.Reason = r.describe(now, p.paging.failed)
 	out.Local(r)
 	b.drop(now, p, out)
+}
+
+// silent reports whether all that stands in the way of a job is that the site which it
+// names does not answer.
+func (b *broker) silent(now grid.Time, p *placement) bool {
+	if p.job.Site == "" || p.job.Site == b.cfg.Site {
+		return false
+	}
+	if said := negotiationWith(p.job.Site, p.negotiations); said != nil {
+		return said.Outcome == OutcomeUnreachable
+	}
+	e := b.memory.find(p.job.Site)
+	return e != nil && e.shunned > now
 }
 
 // stop gives a job up, and reports whether it was being placed.

@@ -36,6 +36,8 @@ type Config struct {
 	ReplyTimeout grid.Time // how long a negotiation may stay without a reply; 5 s
 	FindTimeout  grid.Time // how long a directory query may take; 30 s
 	HoldSpan     grid.Time // how long a guarantee waits for the job; 10 s
+	Lease        grid.Time // for how long a home job elsewhere goes on of which nothing is heard, if its owner does not say; zero is legal: until its end
+	Unleased     bool      // nobody here ends executions that are not renewed: guarantees come without leases
 	Allowance    grid.Time // what messages may take out of a promise; zero is legal (no latency)
 
 	HoldsPerPeer  int   // guarantees not yet taken up, per asking site; 8
@@ -69,6 +71,8 @@ func (c *Config) Validate() error {
 		return fmt.Errorf("%w: a span is negative", ErrConfig)
 	case max(c.ReplyTimeout, c.FindTimeout, c.HoldSpan, c.Allowance) > spanMax:
 		return fmt.Errorf("%w: a span is over %v", ErrConfig, spanMax)
+	case c.Lease != 0 && (c.Lease < grid.LeaseMin || c.Lease > grid.SpanMax):
+		return fmt.Errorf("%w: lease of %v, want at least %v", ErrConfig, c.Lease, grid.LeaseMin)
 	case c.HoldsPerPeer < 0 || c.AsksPerPeer < 0 || c.PlacementsMax < 0 || c.PreviewsMax < 0:
 		return fmt.Errorf("%w: a limit is negative", ErrConfig)
 	case c.HoldShare < 0 || c.HoldShare > 1000:

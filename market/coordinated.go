@@ -96,7 +96,7 @@ func (l coordinated) walk(s *Search) (m Move, passed bool) {
 // guarantee is a matter of hope. Each costs two messages, and one in eight was given
 // where the cheapest sites were full.
 func (coordinated) waits(s *Search, o *ranked) bool {
-	return o.finish > s.now.Add(s.job.EstimateAt(s.quotes[o.index].Rating))
+	return o.finish > s.now.Add(s.job.SeenFrom(s.quotes[o.index].Site).EstimateAt(s.quotes[o.index].Rating))
 }
 
 // chaseDivisor: an unasked site is asked in spite of a guarantee only if it could

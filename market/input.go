@@ -44,6 +44,13 @@ type Resume struct {
 type Restore struct {
 	Job   *grid.Job
 	Award Award
+	Over  bool // Ended follows at once
+}
+
+// Begun says that an accepted job of another site has begun, so that home learns it.
+type Begun struct {
+	Task  grid.TaskID
+	Start grid.Time
 }
 
 // Ended says how an accepted job of another site ended. The agent reports it to
@@ -99,6 +106,7 @@ type Refused struct {
 	Job      grid.JobID
 	Why      Reason
 	Reason   string // Why in words, with the best that could be had
+	Silent   bool   // the site that the job names did not answer: it may later
 	Verdicts []Verdict
 	Earliest Option // the earliest finish, deadline and budget ignored
 	Cheapest Option // the lowest cost, deadline and budget ignored
@@ -111,7 +119,8 @@ type Refused struct {
 type Accepted struct {
 	Job    *grid.Job // instants on this site's clock
 	Award  Award
-	Losses uint32 // executions of the job that have vanished so far
+	Losses uint32    // executions of the job that have vanished so far
+	Leased grid.Time // end of its first lease, if it has one
 }
 
 // Completed: the site that had the job reported its end. It is acknowledged as
@@ -127,6 +136,14 @@ type Lost struct {
 	Task     grid.TaskID
 	Messages int32
 	Losses   uint32 // executions of the job that have vanished so far, as far as its site said so
+	Silent   bool   // nothing was heard of it until it must have ended: whether it ran, nobody can say
+}
+
+// Heard: the site that has a job of this home has said how far it is.
+type Heard struct {
+	Task  grid.TaskID
+	Start grid.Time // on this site's clock; of one that has not begun: when it will, Never if that is not known
+	Begun bool
 }
 
 // Delivered: home has the result; the record of the task may go.

@@ -20,6 +20,8 @@ type Negotiate struct {
 	Deadline   grid.Time    // span within which it must have finished; Never if none
 	CostMax    grid.Credits // most that home accepts
 	Bank       grid.SiteID  // whose cheque comes with the job; empty if nobody pays
+	Module     bool         // it is a module
+	Lease      grid.Time    // for how long the execution is to go on unless it is renewed; 0: until its end
 }
 
 // Reply: the guarantee, or a refusal. Either carries what is startable there now.
@@ -34,6 +36,7 @@ type Reply struct {
 	Start    grid.Time    // span to the promised start; for TooLate to the best start; Never if unsaid
 	Finish   grid.Time    // span to Start plus estimate; Never if unsaid
 	Load     Load
+	Lease    grid.Time // as asked, if the site keeps it; else 0
 }
 
 // JobSubmission: the job, for a guarantee.

@@ -367,7 +367,7 @@ func (s *site) restart() {
 	for _, id := range sortedIDs(s.remotes) {
 		r := s.remotes[id]
 		task := grid.TaskID{Job: id, Epoch: r.award.Epoch}
-		s.agent.Step(now, &Restore{r.job, r.award}, &s.outbox)
+		s.agent.Step(now, &Restore{Job: r.job, Award: r.award, Over: r.ended || r.over}, &s.outbox)
 		request := lrms.Request{ID: task, Processors: r.job.Processors, Estimate: r.job.EstimateAt(s.cfg.Rating)}
 		switch {
 		case r.ended:

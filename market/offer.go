@@ -17,6 +17,7 @@ type Offer struct {
 	Price          grid.Price // micro-credits a processor-hour, at least 1
 	Cost           grid.CostModel
 	Foreign        bool // run jobs of other sites
+	Modules        bool // run modules of other sites, whatever it does with their other jobs
 }
 
 // Validate returns an error wrapping ErrConfig that names the first bad field.
@@ -37,6 +38,6 @@ func (o *Offer) Validate() error {
 // Quote returns the offer as a quote with nothing said of load.
 func (o *Offer) Quote() directory.Quote {
 	return directory.Quote{
-		Site: o.Site, Name: o.Name, Resources: o.Resources, Rating: o.Rating, Price: o.Price, Cost: o.Cost, Foreign: o.Foreign,
+		Site: o.Site, Name: o.Name, Resources: o.Resources, Rating: o.Rating, Price: o.Price, Cost: o.Cost, Foreign: o.Foreign, Modules: o.Modules,
 	}
 }

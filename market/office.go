@@ -21,6 +21,7 @@ type office struct {
 	timers  grid.Alarms[alarmed]
 	memory  Memory
 	desk    *bank.Desk // nil: nobody pays anybody
+	guests  Guests     // nil: the owner has no rules
 	tariff  tariff
 	slabs   *Slabs
 }

@@ -57,7 +57,7 @@ func (b *broker) find(now grid.Time, p *placement, out *grid.Outbox) {
 		q.Attribute, q.Descending = directory.Free, true
 		fallthrough
 	case room:
-		q.Filter.FreeMin, q.Filter.ForeignOnly = p.job.Processors, true
+		q.Filter.FreeMin, q.Filter.ForeignOnly = p.job.Processors, !p.job.IsModule() // which holders of quotes know nothing of
 	}
 	if p.paging.last.Site != "" && p.stretch != emptiest {
 		q.After = directory.Behind(&p.paging.last, q.Attribute)
@@ -154,7 +154,7 @@ func (b *broker) named(p *placement) {
 		ok = false
 	}
 	if !ok {
-		q = directory.Quote{Site: p.job.Site, Resources: p.job.Resources, Rating: b.cfg.Rating, Widest: p.job.Processors, Foreign: true}
+		q = directory.Quote{Site: p.job.Site, Resources: p.job.Resources, Rating: b.cfg.Rating, Widest: p.job.Processors, Foreign: true, Modules: true}
 	}
 	p.blind = !ok
 	p.quotes = append(p.quotes, q)

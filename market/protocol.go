@@ -9,6 +9,7 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/market/bank"
+	"gridnode/market/keepalive"
 )
 
 // Protocol is how agents speak over libp2p. Every decoder checks every field, so
@@ -22,6 +23,8 @@ var Protocol = wire.Protocol{
 		wire.MarketJobCompletion: decodeJobCompletion,
 		wire.MarketAcknowledge:   decodeAcknowledge,
 		wire.MarketCancel:        decodeCancel,
+		wire.MarketRenew:         keepalive.DecodeRenew,
+		wire.MarketRenewed:       keepalive.DecodeRenewed,
 	},
 }
 
@@ -38,7 +41,7 @@ func (m *Negotiate) Proto() proto.Message {
 	return &wirepb.MarketNegotiate{
 		Job: wire.JobBytes(m.Task.Job), Epoch: m.Task.Epoch, Request: m.Request, Validity: int64(m.Validity),
 		Processors: m.Processors, Memory: m.Memory, Instructions: m.Work.Instructions, Traffic: m.Work.Traffic,
-		Deadline: optional(m.Deadline), CostMax: int64(m.CostMax), Bank: string(m.Bank),
+		Deadline: optional(m.Deadline), CostMax: int64(m.CostMax), Bank: string(m.Bank), Module: m.Module, Lease: int64(m.Lease),
 	}
 }
 
@@ -50,7 +53,7 @@ func decodeNegotiate(_ grid.SiteID, body []byte) (grid.Message, error) {
 	m := &Negotiate{
 		Request: p.Request, Validity: grid.Time(p.Validity), Processors: p.Processors, Memory: p.Memory,
 		Work:     grid.Work{Instructions: p.Instructions, Traffic: p.Traffic},
-		Deadline: spanOr(p.Deadline, grid.Never), CostMax: grid.Credits(p.CostMax), Bank: grid.SiteID(p.Bank),
+		Deadline: spanOr(p.Deadline, grid.Never), CostMax: grid.Credits(p.CostMax), Bank: grid.SiteID(p.Bank), Module: p.Module, Lease: grid.Time(p.Lease),
 	}
 	var c check
 	m.Task = c.task(p.Job, p.Epoch)
@@ -63,6 +66,7 @@ func decodeNegotiate(_ grid.SiteID, body []byte) (grid.Message, error) {
 	c.optionalSpan("deadline", p.Deadline)
 	c.Within("highest cost", p.CostMax, 0, int64(grid.CreditsMax))
 	c.Within("bank's length", int64(len(p.Bank)), 0, siteMax)
+	c.lease(p.Lease)
 	return wire.Checked(m, c.Err)
 }
 
@@ -76,6 +80,7 @@ func (m *Reply) Proto() proto.Message {
 			Free: m.Load.Free, Widest: m.Load.Widest, Wait: int64(m.Load.Wait),
 			Price: int64(m.Load.Price), Sequence: m.Load.Sequence,
 		},
+		Lease: int64(m.Lease),
 	}
 }
 
@@ -95,6 +100,7 @@ func decodeReply(_ grid.SiteID, body []byte) (grid.Message, error) {
 			Free: p.Load.Free, Widest: p.Load.Widest, Wait: grid.Time(p.Load.Wait),
 			Price: grid.Price(p.Load.Price), Sequence: p.Load.Sequence,
 		},
+		Lease: grid.Time(p.Lease),
 	}
 	var c check
 	m.Task = c.task(p.Job, p.Epoch)
@@ -109,6 +115,7 @@ func decodeReply(_ grid.SiteID, body []byte) (grid.Message, error) {
 	c.Within("widest job", p.Load.Widest, 0, processorsMax)
 	c.Within("wait", p.Load.Wait, 0, int64(grid.SpanMax))
 	c.Within("price", p.Load.Price, 1, int64(grid.CreditsMax))
+	c.lease(p.Lease)
 	switch {
 	case m.Refusal == Granted && (p.Hold == 0 || p.Start == nil || p.Finish == nil):
 		c.Fail("guarantee without hold, start or finish")
@@ -122,7 +129,7 @@ func decodeReply(_ grid.SiteID, body []byte) (grid.Message, error) {
 
 // Proto implements wire.Message.
 func (m *JobSubmission) Proto() proto.Message {
-	job := wire.JobProto(m.Job)
+	job := wire.JobAbroad(m.Job)
 	job.Submit, job.Deadline = 0, 0
 	p := &wirepb.MarketJobSubmission{
 		Job: job, Epoch: m.Epoch, Hold: m.Hold, Price: int64(m.Price), Cost: int64(m.Cost),
@@ -158,6 +165,8 @@ func decodeJobSubmission(from grid.SiteID, body []byte) (grid.Message, error) {
 	switch {
 	case job.Home != from:
 		c.Fail("job of another home")
+	case job.GPUs.Count > 0:
+		c.Fail("job that needs GPUs: it runs at its home")
 	case job.Coallocate != nil:
 		c.Fail("co-allocated job: its home claims processors for it, and awards it to nobody")
 	case job.Submit != 0 || job.Deadline != grid.Never:
@@ -279,6 +288,13 @@ func (c *check) task(job []byte, epoch uint32) grid.TaskID {
 	}
 	c.Within("epoch", int64(epoch), 1, grid.EpochMax)
 	return grid.TaskID{Job: id, Epoch: epoch}
+}
+
+// lease checks the span of a lease; 0 is none.
+func (c *check) lease(span int64) {
+	if span != 0 {
+		c.Within("lease", span, int64(grid.LeaseMin), int64(grid.SpanMax))
+	}
 }
 
 // receipt opens the sender's receipt; nil if there is none.

@@ -4,6 +4,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/market/bank"
+	"gridnode/market/keepalive"
 )
 
 // provider is the executing site's side: it answers those who ask for a guarantee,
@@ -12,6 +13,7 @@ type provider struct {
 	*office
 	admission admission
 	jobs      map[grid.JobID]*remote
+	held      keepalive.Holder // those of them that go on only as long as home hears of them
 }
 
 func newProvider(o *office) provider {
@@ -25,6 +27,7 @@ type remote struct {
 	home    grid.SiteID
 	task    grid.TaskID
 	hold    uint64 // the guarantee under which it came
+	width   int64  // its processors
 	revoked bool   // home wants it ended
 
 	over      bool // it ended, or will never run; home does not know yet
@@ -75,11 +78,15 @@ func (s *provider) accept(now grid.Time, from grid.SiteID, task grid.TaskID, m *
 	if h == nil {
 		return false
 	}
-	if m.Job.Home != from || m.Job.Processors != h.processors || m.Job.Work != h.work || m.Price != h.price || m.Cost != h.cost {
+	if m.Job.Home != from || m.Job.Processors != h.processors || m.Job.Away().Work != h.work || m.Price != h.price || m.Cost != h.cost {
 		s.admission.release(now, h) // another job than was negotiated
 		return false
 	}
-	until := untilThere(h.start, Limit(m.Job, s.cfg.Rating))
+	if s.guests != nil && !s.guests.Admit(now, from, &Work{Processors: h.processors, Memory: m.Job.Memory, Job: m.Job}) {
+		s.admission.release(now, h) // one that the owner does not want
+		return false
+	}
+	until := untilThere(h.start, Limit(m.Job.Away(), s.cfg.Rating))
 	if h.bank != "" && !s.desk.Good(now, m.Cheque, &bank.Charge{Bank: h.bank, Payer: from, Task: task, Cost: h.cost, Until: until}) {
 		s.admission.release(now, h) // or without its money
 		return false
@@ -89,9 +96,12 @@ func (s *provider) accept(now grid.Time, from grid.SiteID, task grid.TaskID, m *
 		return false
 	}
 	r := s.slabs.accepted.New()
-	*r = remote{home: from, task: task, hold: h.token}
+	*r = remote{home: from, task: task, hold: h.token, width: h.processors}
 	r.timer.Owner = r
+	s.admission.tenants.enter(from, 1, r.width)
 	if old := s.jobs[m.Job.ID]; old != nil {
+		s.leave(old)
+		s.held.Leave(from, old.task)
 		s.timers.Stop(&old.timer) // an earlier epoch: nobody waits for its result
 		s.releaseCheque(now, old, out)
 	}
@@ -103,7 +113,11 @@ func (s *provider) accept(now grid.Time, from grid.SiteID, task grid.TaskID, m *
 	accepted.Job, accepted.Losses = s.localJob(now, m), m.Losses
 	accepted.Award = Award{
 		Site: s.cfg.Site, Epoch: m.Epoch, Hold: h.token, Price: h.price, Cost: h.cost,
-		Start: h.start, Finish: h.finish, Until: until, Bank: h.bank,
+		Start: h.start, Finish: h.finish, Until: until, Bank: h.bank, Lease: h.lease,
+	}
+	if h.lease > 0 {
+		accepted.Leased = h.leased
+		s.held.Enter(now, from, task, h.lease, h.leased)
 	}
 	s.admission.forget(h)
 	out.Local(accepted)
@@ -123,11 +137,16 @@ func (s *provider) localJob(now grid.Time, m *JobSubmission) *grid.Job {
 }
 
 // restore takes an accepted job up again after a restart.
-func (s *provider) restore(in *Restore) {
+func (s *provider) restore(now grid.Time, in *Restore) {
 	r := s.slabs.accepted.New()
-	*r = remote{home: in.Job.Home, task: grid.TaskID{Job: in.Job.ID, Epoch: in.Award.Epoch}, hold: in.Award.Hold}
+	*r = remote{home: in.Job.Home, task: grid.TaskID{Job: in.Job.ID, Epoch: in.Award.Epoch}, hold: in.Award.Hold, width: in.Job.Processors}
 	r.timer.Owner = r
+	s.admission.tenants.enter(r.home, 1, r.width)
 	s.jobs[in.Job.ID] = r
+	if in.Award.Lease > 0 && !in.Over { // what is left of it is not known any more; who runs it knows
+		s.held.Enter(now, r.home, r.task, in.Award.Lease, now.Add(in.Award.Lease))
+		s.held.Soon(now, r.home)
+	}
 }
 
 // releaseCheque gives the cheque of a job back that costs nothing.
@@ -165,8 +184,34 @@ func (s *provider) ending(task grid.TaskID, out *grid.Outbox) *remote {
 	if r.over {
 		return nil
 	}
+	s.leave(r)
+	s.held.Leave(r.home, r.task)
 	r.over = true
 	return r
+}
+
+// leave counts a job as gone that is not over yet.
+func (s *provider) leave(r *remote) {
+	if !r.over {
+		s.admission.tenants.enter(r.home, -1, r.width)
+	}
+}
+
+// begun has home learn that a task runs.
+func (s *provider) begun(now grid.Time, in *Begun) {
+	if r := s.jobs[in.Task.Job]; r != nil && r.task == in.Task {
+		s.held.Begun(now, r.home, in.Task, in.Start)
+	}
+}
+
+// starts returns in how much time a task begins that waits here.
+func (s *provider) starts(now grid.Time) func(grid.TaskID) grid.Time {
+	return func(id grid.TaskID) grid.Time {
+		if start, planned := s.cluster.Planned(id); planned {
+			return max(start-now, 0)
+		}
+		return grid.Never
+	}
 }
 
 // report sends the completion, until home acknowledges it.

@@ -152,6 +152,9 @@ func (r *ranking) explain(job *grid.Job, now grid.Time) []Verdict {
 func judge(job *grid.Job, q *directory.Quote, at *Circumstances) Verdict {
 	load := at.Memory.adjust(q, at.Gossip, job.Processors, at.Now)
 	v := Verdict{Site: q.Site, Name: q.Name, Price: load.Price, Outcome: OutcomeCandidate}
+	if q.Site != at.Home {
+		job = job.Away() // Close-to-Files: its files have to be moved there first
+	}
 	v.Cost = job.CostAt(q.Rating, load.Price, q.Cost)
 	estimate := job.EstimateAt(q.Rating)
 	v.Finish = finishAt(job, q, &load, estimate, at)
@@ -190,7 +193,9 @@ func outcomeOf(job *grid.Job, q *directory.Quote, at *Circumstances, v *Verdict,
 		return OutcomeTooNarrow, 0
 	case job.Memory > q.Memory && q.Memory > 0:
 		return OutcomeTooLittle, 0
-	case foreign && !q.Foreign:
+	case foreign && job.IsModule() && !q.Modules:
+		return OutcomeNoModules, 0
+	case foreign && !job.IsModule() && !q.Foreign:
 		return OutcomeNoForeign, 0
 	case job.Budget >= 0 && v.Cost > job.Budget && (job.Goal == grid.GoalTime || !at.policy().Traits().TimeBudget):
 		return OutcomeTooDear, 0

@@ -35,6 +35,9 @@ func hourJob(change func(*grid.Job)) *grid.Job {
 	return j
 }
 
+// module makes a job one.
+func module(j *grid.Job) { j.Command = &grid.Command{Module: &grid.Module{Size: 1}} }
+
 func TestRankOutcomes(t *testing.T) {
 	const now = 100 * grid.Hour
 	var memory Memory
@@ -71,6 +74,8 @@ func TestRankOutcomes(t *testing.T) {
 		{"paper's OFT has one", func(j *grid.Job) { j.Budget, j.Goal = 0, grid.GoalTime }, nil, func(c *Circumstances) { c.Policy = PlacementPaper },
 			OutcomeTooDear, grid.Hour, "costs 2, the budget is 0"},
 		{"no foreign jobs", nil, func(q *directory.Quote) { q.Foreign = false }, nil, OutcomeNoForeign, grid.Hour, "runs no jobs of other sites"},
+		{"no modules", module, nil, nil, OutcomeNoModules, grid.Hour, "runs no modules of other sites"},
+		{"nothing but modules", module, func(q *directory.Quote) { q.Foreign, q.Modules = false, true }, nil, OutcomeChosen, grid.Hour, "costs 2, done in 1h0m0s"},
 		{"but its own", nil, func(q *directory.Quote) { q.Foreign = false }, func(c *Circumstances) { c.Home, c.HomeStart = "x", now },
 			OutcomeChosen, grid.Hour, "costs 2, done in 1h0m0s"},
 		{"home knows its start", nil, nil, func(c *Circumstances) { c.Home, c.HomeStart = "x", now+grid.Minute },

@@ -2,6 +2,7 @@ package market
 
 import (
 	"fmt"
+	"slices"
 
 	"gridnode/directory"
 	"gridnode/grid"
@@ -24,10 +25,11 @@ const (
 	OutcomeExpired                        // its guarantee ended before the job could be sent
 	OutcomeUnreachable                    // could not be reached, or did not answer
 	OutcomeNoConsent                      // does not consent to be headed by this site
+	OutcomeNoModules                      // runs no modules of other sites
 )
 
 var outcomeNames = [...]string{"", "candidate", "chosen", "too-narrow", "too-little-memory", "too-late", "loaded",
-	"too-dear", "foreign-refused", "not-named", "refused", "expired", "unreachable", "no-consent"}
+	"too-dear", "foreign-refused", "not-named", "refused", "expired", "unreachable", "no-consent", "modules-refused"}
 
 // String returns the stable name used in tables and JSON ("too-late").
 func (o Outcome) String() string {
@@ -101,23 +103,29 @@ func bestOf(verdicts []Verdict, better func(*Verdict, Option) bool) Option {
 	return best
 }
 
-// detail puts a verdict into words. q is the quote it was made from.
+// detail puts a verdict into words. q is the quote it was made from, nil for what is candidate or chosen without one.
 func (v *Verdict) detail(job *grid.Job, q *directory.Quote, now grid.Time) string {
 	switch v.Outcome {
 	case OutcomeCandidate, OutcomeChosen:
-		return fmt.Sprintf("costs %v, done in %v", v.Cost, span(v.Finish-now))
+		text := fmt.Sprintf("costs %v, done in %v", v.Cost, span(v.Finish-now))
+		if _, size := job.Tree(); size > 0 && q != nil && q.Site != job.Home {
+			text += fmt.Sprintf(", of which %v to move %d bytes", span(job.MovingAt(q.Rating)), size)
+		}
+		return text
 	case OutcomeTooNarrow:
 		return fmt.Sprintf("has %d processors, the job needs %d", q.Processors, job.Processors)
 	case OutcomeTooLittle:
 		return fmt.Sprintf("has %d bytes per processor, the job needs %d", q.Memory, job.Memory)
 	case OutcomeTooLate:
-		return fmt.Sprintf("would need %v even if idle, %v too long", span(job.EstimateAt(q.Rating)), span(now+job.EstimateAt(q.Rating)-job.Deadline))
+		return fmt.Sprintf("would need %v even if idle, %v too long", span(job.SeenFrom(q.Site).EstimateAt(q.Rating)), span(now+job.SeenFrom(q.Site).EstimateAt(q.Rating)-job.Deadline))
 	case OutcomeLoaded:
 		return fmt.Sprintf("would be done in %v, %v past the deadline", span(v.Finish-now), span(v.Finish-job.Deadline))
 	case OutcomeTooDear:
 		return fmt.Sprintf("costs %v, the budget is %v", v.Cost, job.Budget)
 	case OutcomeNoForeign:
 		return "runs no jobs of other sites"
+	case OutcomeNoModules:
+		return NoModules.String()
 	case OutcomeNotNamed:
 		if job.Site == "" {
 			return "the job is to run at home"
@@ -157,7 +165,11 @@ func (b *broker) verdicts(now grid.Time, p *placement, chosen grid.SiteID) []Ver
 		case chosen == "":
 		case v.Site == chosen:
 			v.Outcome, v.Refusal = OutcomeChosen, 0
-			v.Detail = v.detail(p.job, nil, now)
+			var q *directory.Quote
+			if at := slices.IndexFunc(p.quotes, func(q directory.Quote) bool { return q.Site == chosen }); at >= 0 {
+				q = &p.quotes[at]
+			}
+			v.Detail = v.detail(p.job, q, now)
 		case v.Outcome == OutcomeChosen:
 			v.Outcome = OutcomeCandidate
 		}

@@ -57,6 +57,19 @@ func (q *questions) answer(answers []grid.Answer) {
 	}
 }
 
+type userKey struct{}
+
+// AsUser returns a context with which Ask and Do act for a user of this machine: users
+// have equal shares of the loop's time.
+func AsUser(ctx context.Context, user string) context.Context {
+	return context.WithValue(ctx, userKey{}, user)
+}
+
+func userOf(ctx context.Context) string {
+	user, _ := ctx.Value(userKey{}).(string)
+	return user
+}
+
 // Ask gives an input to the site and waits for its answer, which comes when what
 // the input changed is durable. input is called once with the token to put into it.
 // The error is ErrBusy, ErrStopped or ctx's; after the last two it is unknown
@@ -64,7 +77,7 @@ func (q *questions) answer(answers []grid.Answer) {
 func (h *Host) Ask(ctx context.Context, input func(token uint64) grid.Input) (any, error) {
 	token, answer := h.questions.ask()
 	defer h.questions.forget(token)
-	if !h.inbox.offer(input(token)) {
+	if !h.inbox.ask(userOf(ctx), input(token)) {
 		return nil, h.refusal()
 	}
 	select {
@@ -97,7 +110,7 @@ func (h *Host) Do(ctx context.Context, at func(s *site.Site)) error {
 		return err
 	}
 	l := &look{at: at, done: make(chan struct{})}
-	if !h.inbox.offer(l) {
+	if !h.inbox.ask(userOf(ctx), l) {
 		return h.refusal()
 	}
 	select {

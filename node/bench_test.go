@@ -18,11 +18,12 @@ func benchHost(b *testing.B, seed byte, processors int64, join []string) *Host {
 	b.Helper()
 	home := b.TempDir()
 	h, err := Start(b.Context(), HostConfig{
-		Home: home, Key: testKey(seed), Federation: "bench", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Join: join,
+		Member: ours(testKey(seed), fmt.Sprint("site-", seed)),
+		Home:   home, Key: testKey(seed), Federation: "bench", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Join: join,
 		Version: "bench", Profile: p2p.ProfileNode, Store: store.Options{SpaceMin: -1},
 		Shim: shim.Options{Command: []string{"/proc/self/exe"}, Env: []string{"GRIDNODE_NODE_TEST_SHIM=" + home}},
 		Site: site.Config{
-			Name: fmt.Sprint("site ", seed), Resources: grid.Resources{Processors: processors}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
+			Name: fmt.Sprint("site-", seed), Resources: grid.Resources{Processors: processors}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
 			Price: grid.Price(seed) * grid.Credit, Foreign: true,
 		},
 	})

@@ -225,7 +225,7 @@ func (b *bringer) holders(ctx context.Context, set *grid.DataSet) (sites []grid.
 
 // room makes a directory and returns an error unless its disk has room for size bytes.
 func room(dir string, size int64) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
 	free, err := store.Free(dir)
@@ -263,7 +263,7 @@ func (b *bringer) fetch(ctx context.Context, from grid.SiteID, name string, size
 	case !first.Held || first.Size != size || len(first.Data) > 0:
 		return wire.Malformed("data set %s of %d bytes, it was said to have %d", name, first.Size, size)
 	}
-	part, err := os.OpenFile(path+run.PartSuffix, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	part, err := os.OpenFile(path+run.PartSuffix, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644) // guests have accounts of their own; the home is closed to others
 	if err != nil {
 		return err
 	}

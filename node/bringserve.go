@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -75,6 +76,9 @@ func (h *Host) shared(ctx context.Context, name string) (file *os.File, held dat
 	known := false
 	if err := h.Do(ctx, func(s *site.Site) { held, known = s.DataSet(name) }); err != nil {
 		return nil, held, "stopping"
+	}
+	if digest, addressed := strings.CutPrefix(name, grid.DigestPrefix); addressed && !known && h.modules != nil {
+		return h.modules.shared(digest)
 	}
 	switch {
 	case !known:

@@ -5,15 +5,17 @@ import (
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"gridnode/grid"
+	"gridnode/node/pilot"
 	"gridnode/node/run"
 	"gridnode/node/shim"
 )
 
 // gangOutput makes one output of a job out of those of its tasks, as they grow: line by
 // line, so that those of different tasks do not run into each other. The tasks' own
-// files are in the same directory, named after grid.RankTask.
+// files are in the same directory, named after their squad and their number in it.
 type gangOutput struct {
 	h       *Host
 	streams [2]gangStream
@@ -31,18 +33,24 @@ type gangStream struct {
 
 // newGangOutput begins anew: after a restart of the daemon the tasks' own outputs are
 // there from the beginning.
-func newGangOutput(h *Host, id grid.TaskID, ranks int) *gangOutput {
+func newGangOutput(h *Host, g *grid.Gang) *gangOutput {
 	o := &gangOutput{h: h}
 	for i := range o.streams {
 		s := &o.streams[i]
-		s.path = h.files.Task(h.id, id) + run.Stream(i+1).Suffix()
-		s.offsets = make([]int64, ranks)
-		for n := range ranks {
-			s.ranks = append(s.ranks, h.files.Task(h.id, grid.RankTask(id, n))+run.Stream(i+1).Suffix())
+		s.path = h.files.Task(h.id, g.Task) + run.Stream(i+1).Suffix()
+		s.offsets = make([]int64, g.Tasks())
+		for part := range g.Parts {
+			for n := range g.TasksOf(part) {
+				x := run.Process{Task: grid.SquadTask(g.Task, part), Number: n}
+				s.ranks = append(s.ranks, h.files.Process(h.id, x)+run.Stream(i+1).Suffix())
+			}
 		}
 	}
 	return o
 }
+
+// pollsOf returns how many turns of looking at outputs so many tasks are looked at once in.
+func pollsOf(tasks int) time.Duration { return time.Duration(1 + tasks/32) }
 
 // merge appends what the tasks have written since the last time; at the end also what
 // is no whole line.
@@ -119,11 +127,17 @@ func (s *gangStream) take(n int, path string, last bool) error {
 	return err
 }
 
-// removeRankOutputs removes the tasks' own files, which are in the job's.
-func removeRankOutputs(h *Host, ids []grid.TaskID) {
-	for _, id := range ids {
-		base := h.files.Task(h.id, id)
+// removeOutputs removes the tasks' own files, which are in the job's, and what notes that
+// squads have begun.
+func removeOutputs(h *Host, squads []pilot.Left) {
+	remove := func(base string) {
 		_ = os.Remove(base + run.Stdout.Suffix()) // pruned later if not now
 		_ = os.Remove(base + run.Stderr.Suffix())
+	}
+	for _, q := range squads {
+		remove(h.files.Task(h.id, q.ID))
+		for n := range q.Tasks {
+			remove(h.files.Process(h.id, run.Process{Task: q.ID, Number: n}))
+		}
 	}
 }

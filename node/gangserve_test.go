@@ -14,14 +14,14 @@ import (
 	"gridnode/node/pilot"
 )
 
-// rankOrder is an order about one task of a gang of two, at the given sites.
-func rankOrder(kind pilot.OrderKind, key uint64, j *grid.Job, rank int, sites ...grid.SiteID) *wirepb.PilotOrder {
+// squadOrder is an order about one component of a gang of two tasks, at the given sites.
+func squadOrder(kind pilot.OrderKind, key uint64, j *grid.Job, part int, sites ...grid.SiteID) *wirepb.PilotOrder {
 	g := &grid.Gang{Task: grid.TaskID{Job: j.ID, Epoch: 1}, Each: 1}
 	for _, site := range sites {
 		g.Parts = append(g.Parts, grid.GangPart{Site: site, Processors: 1})
 	}
 	o := runOrder(key, j)
-	o.Kind, o.Epoch, o.Gang, o.Rank = uint32(kind), grid.RankTask(g.Task, rank).Epoch, wire.GangProto(g, true), uint32(rank)
+	o.Kind, o.Epoch, o.Gang = uint32(kind), grid.SquadTask(g.Task, part).Epoch, wire.GangProto(g, true)
 	return o
 }
 
@@ -36,8 +36,8 @@ func TestHostileGangs(t *testing.T) {
 	}
 	key := a.Lease.Key
 	job := func(n uint64) *grid.Job { return scriptJob(b, n, "exit 3") }
-	order := func(n uint64, rank int, change func(o *wirepb.PilotOrder)) *wirepb.PilotOrder {
-		o := rankOrder(pilot.OrderPrepare, key, job(n), rank, b.ID(), l.ID())
+	order := func(n uint64, part int, change func(o *wirepb.PilotOrder)) *wirepb.PilotOrder {
+		o := squadOrder(pilot.OrderPrepare, key, job(n), part, b.ID(), l.ID())
 		change(o)
 		return o
 	}
@@ -46,15 +46,15 @@ func TestHostileGangs(t *testing.T) {
 		order *wirepb.PilotOrder
 		want  string // the reason of a refusal; empty: the stream ends without a word
 	}{
-		{"another rank than its task's", order(1, 1, func(o *wirepb.PilotOrder) { o.Rank = 0 }), ""},
+		{"more tasks than the component has", order(1, 1, func(o *wirepb.PilotOrder) { o.Tasks = 2 }), ""},
 		{"no gang", order(2, 1, func(o *wirepb.PilotOrder) { o.Gang = nil }), ""},
 		{"a task of no gang", order(3, 1, func(o *wirepb.PilotOrder) { o.Epoch = 1 }), ""},
-		{"a rank beyond the gang", order(4, 7, func(*wirepb.PilotOrder) {}), ""},
+		{"a component beyond the gang", order(4, 7, func(*wirepb.PilotOrder) {}), ""},
 		{"no processors each", order(5, 1, func(o *wirepb.PilotOrder) { o.Gang.Each = 0 }), ""},
 		{"a component of no site", order(6, 1, func(o *wirepb.PilotOrder) { o.Gang.Parts[0].Site = "" }), ""},
-		{"too many tasks", order(7, 1, func(o *wirepb.PilotOrder) { o.Gang.Parts[0].Processors = 5000 }), ""},
-		{"more processors than a task has", order(8, 1, func(o *wirepb.PilotOrder) { o.Spec.Processors, o.Spec.Tasks = 2, 1 }), ""},
-		{"a task for another site", order(9, 0, func(*wirepb.PilotOrder) {}), "is to run at"},
+		{"too many tasks", order(7, 1, func(o *wirepb.PilotOrder) { o.Gang.Parts[0].Processors = grid.RanksMax }), ""},
+		{"more processors than a task has", order(8, 1, func(o *wirepb.PilotOrder) { o.Spec.Processors, o.Spec.Tasks = 2, 2 }), ""},
+		{"a component for another site", order(9, 0, func(*wirepb.PilotOrder) {}), "is to run at"},
 		{"a lease that is not there", order(10, 1, func(o *wirepb.PilotOrder) { o.Key++ }), "no such lease"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -67,8 +67,8 @@ func TestHostileGangs(t *testing.T) {
 			}
 		})
 	}
-	good := rankOrder(pilot.OrderPrepare, key, job(20), 1, b.ID(), l.ID())
-	run := rankOrder(pilot.OrderRun, key, job(20), 1, b.ID(), l.ID())
+	good := squadOrder(pilot.OrderPrepare, key, job(20), 1, b.ID(), l.ID())
+	run := squadOrder(pilot.OrderRun, key, job(20), 1, b.ID(), l.ID())
 	reports := orderTo(t, b, l, good, run)
 	if last := reports[len(reports)-1]; last.Kind != uint32(pilot.ReportEnded) || last.Result.ExitCode != 3 {
 		t.Fatalf("%v, want it to run", reports)

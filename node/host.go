@@ -15,32 +15,47 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"gridnode/coalloc"
 	"gridnode/coalloc/dataset"
 	"gridnode/directory"
+	"gridnode/directory/record"
 	"gridnode/directory/sibling"
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/lease"
 	"gridnode/market"
 	"gridnode/market/bank"
+	"gridnode/market/fee"
 	"gridnode/node/forward"
+	"gridnode/node/logging"
+	"gridnode/node/member"
+	"gridnode/node/notify"
 	"gridnode/node/p2p"
+	"gridnode/node/reach"
 	"gridnode/node/run"
+	"gridnode/node/sandbox"
 	"gridnode/node/shim"
 	"gridnode/node/site"
 	"gridnode/node/store"
+	"gridnode/node/store/rotated"
+	"gridnode/node/tally"
+	"gridnode/node/witness"
 )
 
 // HostConfig describes a node.
 type HostConfig struct {
 	Home       string // directory of everything it keeps; empty: nothing is kept
+	Work       string // directory of what tasks read and write, if an engine needs another than Home
 	Key        crypto.PrivKey
 	Federation string
-	Listen     []string // multiaddrs, at least one
-	Join       []string // multiaddrs with /p2p/ID
-	Version    string   // told to peers
+	Listen     []string          // as reach.Listen reads them, at least one
+	Join       []string          // as reach.Peer reads them
+	Reach      reach.Config      // how others find a way here
+	Version    string            // told to peers
+	Member     *Card             // nil: the federation is open to everybody
+	Renewed    func(*Card) error // keeps a new card before it is used; nil: nobody does
 
 	Site site.Config // the host fills in IDs, signing and gossip
 	Seed uint64      // of every random choice of the site; 0 draws one
@@ -48,18 +63,35 @@ type HostConfig struct {
 	Profile    p2p.Profile
 	BucketSize int         // Kademlia's k; 0 for the profile's
 	Parallel   int         // Kademlia's α; 0 for the profile's
-	Memory     *p2p.Memory // connects the hosts of one process without sockets; nil for TCP
+	Memory     *p2p.Memory // connects the hosts of one process without sockets; nil for TCP and QUIC
 
 	FetchMax int64 // most bytes of data sets copied here for one job; 0: none
+	Files    FilesConfig
+
+	Accounts run.Accounts // whom jobs run as
+	Shared   string       // directory of what they have as other accounts; with Accounts only
+
+	Sandbox sandbox.Config // walls and limits of jobs; of the zero value the walls count: the best there are
+	Means   *sandbox.Means // what this machine has for them; nil: looked for when needed
+	Modules ModulesConfig
+	GPUs    []run.GPU // of this machine, as tasks are told; Site.GPUs has the same
 
 	Store store.Options // without Site, Federation and Log
-	Shim  shim.Options
 
-	// Executor makes what runs tasks; its ends are given to ended, from any goroutine.
-	// nil: processes under a shim.
+	// History bounds the files of the job log, which lie in Home; Files 0: none is kept.
+	History rotated.Options
+	Shim    shim.Options
+
+	// Executor makes what runs tasks on a site that neither lends nor borrows; its ends
+	// are given to ended, from any goroutine. nil: Engine says.
 	Executor func(ended func(*grid.TaskEnded)) (Executor, error)
 
-	Logger *slog.Logger // nil discards; gets at most so many records of one message (quietLog)
+	// Engine makes what runs tasks and keeps pilots. nil: processes under a shim.
+	Engine run.Opener
+
+	Metrics prometheus.Registerer // gets the numbers of libp2p; nil: nobody wants them
+
+	Logger *slog.Logger // nil discards; gets at most so many records of one message (logging.Quietly)
 }
 
 // Host is a running node: the driver of one Site on libp2p, Badger and child
@@ -71,17 +103,28 @@ type Host struct {
 	files run.Files
 	net   *p2p.Network
 	loop  loop
-	own   *run.Processes // nil if cfg.Executor runs the tasks
 
+	member *membership // nil: the federation is open, and no job of others runs here
+	guests lodgings
 	pilots *pilots // nil if cfg.Executor runs the tasks
+
+	modules *modules        // nil: no modules are run
+	history *history        // nil: no job log is kept
+	filer   *filer          // nil: this node keeps nothing
+	witness *witness.Teller // nil: nobody remembers how far its store is
 
 	inbox      *inbox
 	questions  questions
 	subscribed subscriptions
+	tally      tally.Counter
 
-	fetch   *fetchers
-	bring   *bringer
-	copying atomic.Int32 // data sets being copied from here
+	fetch    *fetchers
+	deposit  *deposits
+	streams  *streams
+	notify   *notify.Caller // nil: this node keeps nothing
+	bring    *bringer
+	copying  atomic.Int32 // data sets being copied from here
+	consoles consoles
 
 	ctx      context.Context // of the host's goroutines besides the loop
 	cancel   context.CancelFunc
@@ -105,7 +148,7 @@ func Start(ctx context.Context, cfg HostConfig) (*Host, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	cfg.Logger = quietly(cfg.Logger)
+	cfg.Logger = logging.Quietly(cfg.Logger)
 	id, err := peer.IDFromPrivateKey(cfg.Key)
 	if err != nil {
 		return nil, fmt.Errorf("identity of the node: %w", err)
@@ -114,24 +157,50 @@ func Start(ctx context.Context, cfg HostConfig) (*Host, error) {
 		cfg: cfg, id: grid.SiteID(id.String()), log: cfg.Logger, inbox: newInbox(),
 		stopping: make(chan struct{}), quit: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{}),
 	}
-	h.files = run.Files{Home: cfg.Home, Site: h.id}
+	h.files = run.Files{Home: cfg.Home, Site: h.id, Work: cfg.Work, Shared: cfg.Shared}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	h.fetch = &fetchers{h: h, sites: make(map[grid.SiteID]*fetchSite), wake: make(chan struct{}, 1)}
+	h.deposit = &deposits{h: h, wake: make(chan struct{}, 1)}
+	h.streams = &streams{h: h, jobs: make(map[grid.JobID]*stream)}
 	h.bring = newBringer(h, cfg.FetchMax)
+	if cfg.Home != "" {
+		h.notify = notify.New(notifyConfig(h))
+	}
 	h.loop = loop{h: h, clock: clock{time.Now()}}
+	h.guests.h, h.consoles.h = h, h
+	if h.member, err = newMembership(h); err != nil {
+		h.cancel()
+		return nil, err
+	}
+	h.keepToItself()
 	if err := h.start(ctx); err != nil {
 		h.release()
 		return nil, err
 	}
+	if h.member != nil {
+		h.net.Handle(admissionProtocol, h.member.serve)
+		h.wg.Go(h.member.stayMember)
+	}
+	if h.pilots != nil {
+		h.net.Handle(pilotProtocol, h.pilots.serve)
+		h.net.HandleTasks(forward.Protocol, h.pilots.forward.Serve)
+	}
 	if cfg.Home != "" {
 		h.net.Handle(outputProtocol, h.serveOutput)
 		h.net.Handle(fetchProtocol, h.serveFetch)
-		if h.pilots != nil {
-			h.net.Handle(pilotProtocol, h.pilots.serve)
-			h.net.HandleTasks(forward.Protocol, h.pilots.forward.Serve)
-		}
+		h.net.Handle(contentProtocol, h.filer.serve)
+		h.wg.Go(h.filer.home.run)
+		h.net.Handle(consoleProtocol, h.consoles.serve)
 		h.wg.Go(h.fetch.run)
-		h.wg.Go(h.prune)
+		h.wg.Go(h.deposit.run)
+		h.wg.Go(func() { h.notify.Run(h.ctx) })
+		h.wg.Go((&pruner{h}).run)
+	}
+	if h.history != nil {
+		h.history.begin()
+	}
+	if h.witness != nil {
+		testify(h)
 	}
 	go func() {
 		h.err = h.loop.run()
@@ -144,11 +213,33 @@ func Start(ctx context.Context, cfg HostConfig) (*Host, error) {
 	return h, nil
 }
 
+// keepToItself has a node without a membership run no jobs of other sites: whoever knows
+// its address could send them.
+func (h *Host) keepToItself() {
+	s := &h.cfg.Site
+	if h.member != nil || !s.Foreign && !s.Modules && !s.Lease.Lend && s.Head == "" {
+		return
+	}
+	h.log.Warn("jobs of other sites are refused, and no processors are lent, whatever the settings say: the federation is open")
+	s.Foreign, s.Modules, s.Lease.Lend, s.Head = false, false, false, ""
+}
+
 // start brings everything up, in the order in which one part needs another.
 func (h *Host) start(ctx context.Context) error {
 	var err error
 	if h.loop.store, err = h.openStore(); err != nil {
 		return err
+	}
+	if h.witness = newTeller(h); h.witness != nil {
+		if err := h.witness.Ask(ctx); err != nil {
+			return err
+		}
+	}
+	if h.history, err = newHistory(h); err != nil {
+		return err
+	}
+	if h.filer, err = newFiler(h); err != nil {
+		return fmt.Errorf("files of jobs: %w", err)
 	}
 	if h.loop.site, err = site.New(h.siteConfig(), h.seed()); err != nil {
 		return err
@@ -167,28 +258,37 @@ func (h *Host) executor(ctx context.Context) (Executor, error) {
 		return h.cfg.Executor(func(e *grid.TaskEnded) { h.inbox.put(e) })
 	}
 	x := newPilots(h)
-	p, err := run.StartProcesses(ctx, run.ProcessConfig{
-		Files: h.files, Name: h.cfg.Site.Name, Shim: h.cfg.Shim, Logger: h.log, Pilots: x.tell,
-	}, x.ended)
+	open := h.cfg.Engine
+	if open == nil {
+		open = run.OpenProcesses(h.cfg.Shim)
+	}
+	var err error
+	part := "run"
+	if h.cfg.Engine != nil {
+		part = "slurm"
+	}
+	setup := run.Setup{
+		Files: h.files, Name: h.cfg.Site.Name, Logger: h.log.With(logging.PartKey, part), Accounts: h.cfg.Accounts, Guest: h.guests.name, Rules: h.rule, Walls: h.cfg.Sandbox.Walls, Means: h.cfg.Means,
+		Ended: x.ended, Pilots: x.tell, Room: func(r *site.Room) { h.inbox.put(r) }, GPUs: h.cfg.GPUs,
+	}
+	if h.modules, err = newModules(h, &setup); err == nil {
+		g := newStaging(h, x)
+		if g.Engine, err = open(ctx, setup); err == nil {
+			x.own = g
+		}
+	}
 	if err != nil {
 		x.Close()
 		return nil, err // and not a nil *pilots
 	}
-	x.own, h.own, h.pilots = p, p, x
+	h.pilots = x
 	return x, nil
 }
 
-func (h *Host) openStore() (*store.Store, error) {
-	if h.cfg.Home == "" {
-		return nil, nil
-	}
-	if err := h.files.Make(); err != nil {
-		return nil, err
-	}
-	options := h.cfg.Store
-	options.Site, options.Federation = string(h.id), h.cfg.Federation
-	options.Log = func(format string, args ...any) { h.log.Warn(fmt.Sprintf(format, args...), "part", "store") }
-	return store.Open(filepath.Join(h.cfg.Home, "store"), options)
+// rule says what a job may do here. It is where the owner's rules for guests have their say.
+func (h *Host) rule(task *grid.Task) sandbox.Rule {
+	r := h.cfg.Sandbox.Rule(task.Job.Home != h.id, run.Needs(task), h.cfg.Site.Memory)
+	return h.guests.narrow(r, task)
 }
 
 // siteConfig fills in what only the host knows.
@@ -197,7 +297,15 @@ func (h *Host) siteConfig() site.Config {
 	c.ID = h.id
 	c.Directory.Federation = h.cfg.Federation
 	c.Siblings.Size = cmp.Or(c.Siblings.Size, sibling.SizeDefault)
+	c.Record.Lifetime = cmp.Or(c.Record.Lifetime, record.LifetimeDefault)
+	c.Record.Seal = func(payload []byte) ([]byte, error) { return wire.Seal(h.cfg.Key, record.Domain, payload) }
 	c.Directory.Seal = func(payload []byte) ([]byte, error) { return wire.Seal(h.cfg.Key, directory.Domain, payload) }
+	if h.member != nil {
+		c.Members = h.member.roll()
+	}
+	if h.history != nil {
+		c.History = &site.HistoryConfig{Last: h.history.files.Last()}
+	}
 	c.Bank.Seal = func(domain string, payload []byte) ([]byte, error) { return wire.Seal(h.cfg.Key, domain, payload) }
 	return c
 }
@@ -213,13 +321,20 @@ var gossip = wire.Protocol{
 
 func (h *Host) netConfig() p2p.Config {
 	c := p2p.Config{
-		Key: h.cfg.Key, Federation: h.cfg.Federation, Listen: h.cfg.Listen, Join: h.cfg.Join,
+		Key: h.cfg.Key, Federation: h.cfg.Federation, Listen: h.cfg.Listen, Join: h.cfg.Join, Reach: h.cfg.Reach,
 		Memory: h.cfg.Memory, Profile: h.cfg.Profile, BucketSize: h.cfg.BucketSize, Parallel: h.cfg.Parallel,
-		Agent: "gridnode/" + h.cfg.Version, Protocols: []*wire.Protocol{&market.Protocol, directory.NewProtocol(new(verified).open), &lease.Protocol, &bank.Protocol, &dataset.Protocol, &sibling.Protocol, &gossip},
-		Deliver: h.inbox.offer, Report: h.inbox.put, Logger: h.log.With("part", "p2p"),
+		Metrics: h.cfg.Metrics,
+		Agent:   "gridnode/" + h.cfg.Version, Protocols: []*wire.Protocol{&market.Protocol, directory.NewProtocol(new(verified).open), &lease.Protocol, &bank.Protocol, &fee.Protocol, &dataset.Protocol, &sibling.Protocol, &record.Protocol, &gossip},
+		Deliver: h.inbox.deliver, Report: h.inbox.put, Logger: h.log.With(logging.PartKey, "p2p"),
+		Moved: func(addrs []string) { h.inbox.put(&site.Here{Addresses: addrs}) },
+	}
+	if h.member != nil {
+		p := member.NewProtocol(h.cfg.Member.Federation)
+		c.Membership, c.Protocols = h.member.gate(), append(c.Protocols, p)
+		c.Topics = append(c.Topics, p2p.Topic{Name: member.Topic, Protocol: p, SizeMax: wire.FrameMax})
 	}
 	if h.cfg.Home != "" {
-		c.Remember = filepath.Join(h.cfg.Home, "peers")
+		c.Remember = filepath.Join(h.cfg.Home, peersFile)
 	}
 	return c
 }
@@ -249,6 +364,8 @@ func (h *Host) recover() error {
 		}
 		l.encode()
 	}
+	stayDrained(h, now)
+	l.step(now, &site.Here{Addresses: h.Addrs()})
 	running, ended, err := l.exec.Recover()
 	if err != nil {
 		return fmt.Errorf("recover running jobs: %w", err)
@@ -276,6 +393,7 @@ func (h *Host) release() error {
 	if h.loop.exec != nil {
 		errs = append(errs, h.loop.exec.Close())
 	}
+	h.history.close()
 	if h.loop.store != nil {
 		errs = append(errs, h.loop.store.Close())
 	}
@@ -318,6 +436,9 @@ func (h *Host) drain() {
 	case <-ctx.Done():
 		return
 	}
+	if h.witness != nil {
+		h.witness.Close(ctx)
+	}
 	h.net.Flush(ctx)
 }
 
@@ -343,6 +464,17 @@ func (h *Host) Addrs() []string { return h.net.Addrs() }
 // Peers returns the connected peers; see p2p.Network.Peers.
 func (h *Host) Peers(ctx context.Context) []p2p.Peer { return h.net.Peers(ctx) }
 
+// Silent returns which of these sites do not answer; see p2p.Silent.
+func (h *Host) Silent(ctx context.Context, sites []grid.SiteID) []grid.SiteID {
+	return p2p.Silent(ctx, h.net, sites)
+}
+
+// Diagnose returns how this node is reached; see p2p.Network.Diagnose.
+func (h *Host) Diagnose(ctx context.Context) *reach.Diagnosis { return h.net.Diagnose(ctx) }
+
+// Warden returns what keeps peers to their allowances, and those out that are banned.
+func (h *Host) Warden() *p2p.Warden { return h.net.Warden }
+
 // Counter returns the messages counted so far.
 func (h *Host) Counter() wire.Counter { return h.net.Counter() }
 
@@ -354,3 +486,14 @@ func (h *Host) Inputs() int64 { return h.loop.steps.Load() }
 
 // Now returns the node's time.
 func (h *Host) Now() grid.Time { return h.loop.clock.now() }
+
+// Tally returns what has happened to jobs so far.
+func (h *Host) Tally() tally.Counts { return h.tally.Read() }
+
+// Waiting returns how many inputs wait for the loop: answers to its own orders, messages of
+// peers and requests of users.
+func (h *Host) Waiting() (orders, peers, users int) {
+	h.inbox.mu.Lock()
+	defer h.inbox.mu.Unlock()
+	return len(h.inbox.own), h.inbox.wire.count, h.inbox.users.count
+}

@@ -1,10 +1,12 @@
 package node
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	mathrand "math/rand/v2"
 	"slices"
 	"strings"
@@ -17,7 +19,9 @@ import (
 	"go.uber.org/goleak"
 
 	"gridnode/grid"
+	"gridnode/node/logging"
 	"gridnode/node/p2p"
+	"gridnode/node/sandbox"
 	"gridnode/node/site"
 	"gridnode/node/store"
 )
@@ -49,6 +53,8 @@ func (x *timers) Start(task grid.Task) {
 		x.ended(&grid.TaskEnded{ID: task.ID, Result: grid.Result{Start: began, End: began + task.Job.RunTime}})
 	})
 }
+
+func (x *timers) Renew(grid.TaskID, grid.Time) {} // no task has a lease
 
 func (x *timers) Kill(task grid.Task) {
 	x.mu.Lock()
@@ -88,13 +94,16 @@ func testKey(seed byte) crypto.PrivKey {
 }
 
 func hostConfig(seed byte, home string, memory *p2p.Memory, exec *timers) HostConfig {
+	name := fmt.Sprint("site-", seed)
 	return HostConfig{
-		Home: home, Key: testKey(seed), Federation: "test", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Memory: memory,
+		Member: ours(testKey(seed), name),
+		Home:   home, Key: testKey(seed), Federation: "test", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Memory: memory,
 		Version: "test", Profile: p2p.ProfileFleet, Seed: uint64(seed) + 1, Store: store.Options{SpaceMin: -1},
 		Site: site.Config{
-			Name: fmt.Sprint("site ", seed), Resources: grid.Resources{Processors: 4}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
+			Name: name, Resources: grid.Resources{Processors: 4}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
 			Price: grid.Credit, Foreign: true,
 		},
+		Sandbox:  sandbox.Config{Walls: sandbox.None}, // jobs of tests read and write beside them
 		Executor: func(ended func(*grid.TaskEnded)) (Executor, error) { exec.ended = ended; return exec, nil },
 	}
 }
@@ -289,9 +298,9 @@ func TestFullInbox(t *testing.T) {
 		blocked, release := make(chan struct{}), make(chan struct{})
 		go h.Do(t.Context(), func(*site.Site) { close(blocked); <-release })
 		<-blocked
-		for i := 0; h.inbox.offer(&look{at: func(*site.Site) {}, done: make(chan struct{})}); i++ {
-			if i > inboxMax {
-				t.Fatalf("%d inputs wait, at most %d may", i, inboxMax)
+		for i := 0; h.inbox.ask("", &look{at: func(*site.Site) {}, done: make(chan struct{})}); i++ {
+			if i > laneMax {
+				t.Fatalf("%d inputs wait, at most %d may", i, laneMax)
 			}
 		}
 		if err := h.Do(t.Context(), func(*site.Site) {}); !errors.Is(err, ErrBusy) {
@@ -306,32 +315,6 @@ func TestFullInbox(t *testing.T) {
 			t.Errorf("with room again: %v", err)
 		}
 	})
-}
-
-func TestInboxKeepsOrderAndGivesOwnInputsFirst(t *testing.T) {
-	b := newInbox()
-	for i := range 10 {
-		b.offer(i)
-		b.put(100 + i)
-	}
-	var got []grid.Input
-	for range 7 {
-		got = append(got, b.take(nil, 3)...)
-	}
-	var want []grid.Input
-	for i := range 10 {
-		want = append(want, 100+i)
-	}
-	for i := range 10 {
-		want = append(want, i)
-	}
-	if !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
-	b.put("mine")
-	if left := b.close(); len(left) != 1 || b.offer(1) {
-		t.Errorf("%v was left at the close; it must refuse afterwards", left)
-	}
 }
 
 func TestSubscriberThatLagsIsTold(t *testing.T) {
@@ -394,5 +377,19 @@ func TestFullDiskTakesNoJobs(t *testing.T) {
 	var space *store.SpaceError
 	if !errors.Is(err, site.ErrSpace) || errors.Is(err, site.ErrFull) || !errors.As(err, &space) {
 		t.Errorf("got %v, want ErrSpace with a store.SpaceError", err)
+	}
+}
+
+// TestHostLogsQuietly: what peers cause a host to log is bounded.
+func TestHostLogsQuietly(t *testing.T) {
+	var b bytes.Buffer
+	cfg := realConfig(t, 1, &p2p.Memory{})
+	cfg.Logger = slog.New(slog.NewTextHandler(&b, nil))
+	h := realHost(t, cfg)
+	for range 1000 {
+		h.log.Warn("a peer does it again")
+	}
+	if n := strings.Count(b.String(), "does it again"); n != logging.Burst {
+		t.Errorf("%d lines, want %d", n, logging.Burst)
 	}
 }

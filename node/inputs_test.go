@@ -92,10 +92,10 @@ func TestCloseToFiles(t *testing.T) {
 		site          *Host
 		output        string
 	}{
-		{"cf", "open", holder, "text at site 3 of 1\n"},
-		{"", "open", holder, "text at site 3 of 1\n"},
-		{"wf", "open", wide, "text at site 2 of 1\n"},
-		{"cf", "closed", holder, "secret at site 3 of 1\n"},
+		{"cf", "open", holder, "text at site-3 of 1\n"},
+		{"", "open", holder, "text at site-3 of 1\n"},
+		{"wf", "open", wide, "text at site-2 of 1\n"},
+		{"cf", "closed", holder, "secret at site-3 of 1\n"},
 		{"wf", "closed", wide, ""},
 		{"cf", "missing", wide, ""},
 	} {
@@ -173,7 +173,7 @@ func TestDataSetOutlivesRestart(t *testing.T) {
 	awaitQuotes(t, home, 3)
 	awaitHolders(t, home, "kept", 1)
 	awaitHolders(t, home, "dropped", 1)
-	if v, output := runs(t, home, readingJob(home, 1, "", "kept")); output != "text at site 2 of 1\n" {
+	if v, output := runs(t, home, readingJob(home, 1, "", "kept")); output != "text at site-2 of 1\n" {
 		t.Errorf("after a restart: %v (%s), %q", v.State, v.Reason, output)
 	}
 	answer, err := holder.Ask(t.Context(), func(token uint64) grid.Input { return &dataset.Drop{Token: token, Name: "dropped"} })

@@ -103,7 +103,7 @@ func TestJobOnBorrowedProcessors(t *testing.T) {
 		t.Errorf("%+v, want exit code 7 at its own site", v)
 	}
 	out := readOutput(t, b, job, run.Stdout)
-	if !strings.HasPrefix(out, "out\n"+filepath.Join(l.cfg.Home, "pilots")) || !strings.Contains(out, string(b.ID())+" site 2\n") {
+	if !strings.HasPrefix(out, "out\n"+filepath.Join(l.cfg.Home, "pilots")) || !strings.Contains(out, string(b.ID())+" site-2\n") {
 		t.Errorf("stdout %q, want it to have run in a pilot's directory at the lender", out)
 	}
 	if got := readOutput(t, b, job, run.Stderr); got != "err\n" {

@@ -4,17 +4,22 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"strings"
 	"sync/atomic"
 	"time"
 
 	"gridnode/grid"
+	logged "gridnode/node/history"
 	"gridnode/node/site"
 	"gridnode/node/store"
 )
 
-// turnMax bounds the inputs of one turn, and with it how long an answer waits for
-// the others of its turn.
-const turnMax = 512
+// turnMax bounds the inputs of one turn, of our own and of others, and turnTime the time
+// in which those of others are stepped: an answer waits for the end of its turn.
+const (
+	turnMax  = 512
+	turnTime = 2 * time.Millisecond
+)
 
 // spinMax is how many turns without any input may follow each other at once. A site
 // asks for one or two; more are a defect that must not take a whole processor.
@@ -36,11 +41,16 @@ type loop struct {
 	inputs []grid.Input
 	ended  []grid.TaskID // stepped in this turn
 	out    grid.Outbox
-	coded  int // effects whose records are in the batch
+	coded  int  // effects whose records are in the batch
+	lines  bool // of the job log are among them
 	batch  store.Batch
 	value  []byte
 	steps  atomic.Int64
+	failed error // why the loop has to end; see halt
 }
+
+// halt is the input that ends the loop with an error: nothing of its turn leaves.
+type halt struct{ err error }
 
 // run makes turns until the host stops. It returns nil if that was asked for, and
 // otherwise what makes going on impossible.
@@ -92,36 +102,63 @@ func (l *loop) turn() (err error) {
 			err = fmt.Errorf("a defect, please report it: %v\n%s", p, debug.Stack())
 		}
 	}()
-	l.inputs = l.h.inbox.take(l.inputs[:0], turnMax)
 	now := l.clock.now()
-	aside := 0 // inputs that the site does not see
-	for _, in := range l.inputs {
-		switch in := in.(type) {
-		case *look:
-			in.at(l.site)
-			close(in.done)
+	all, aside := 0, 0 // aside: inputs that the site does not see
+	take := func(in grid.Input) {
+		all++
+		if !l.take(now, in) {
 			aside++
-			continue
-		case *pilotInput:
-			l.h.pilots.take(in)
-			aside++
-			continue
-		case *grid.TaskEnded:
-			l.ended = append(l.ended, in.ID)
-		case *site.Submit:
-			if l.full(in) {
-				continue
-			}
 		}
-		l.step(now, in)
 	}
-	all := len(l.inputs)
+	l.inputs = l.h.inbox.takeOwn(l.inputs[:0], turnMax)
+	for _, in := range l.inputs {
+		take(in)
+	}
 	clear(l.inputs)
+	begun := time.Now()
+	for last := begun; all < 2*turnMax && last.Sub(begun) < turnTime; {
+		in, payer := l.h.inbox.next()
+		if in == nil {
+			break
+		}
+		take(in)
+		done := time.Now()
+		l.h.inbox.pay(payer, done.Sub(last))
+		last = done
+	}
+	l.h.inbox.rest()
+	if l.failed != nil {
+		return l.failed
+	}
 	if aside == all && aside > 0 {
 		l.pilots(now) // the site's time can wait for its timer
 		return nil
 	}
 	return l.finish(now)
+}
+
+// take has an input taken, and reports whether the site saw it.
+func (l *loop) take(now grid.Time, in grid.Input) bool {
+	switch in := in.(type) {
+	case *look:
+		in.at(l.site)
+		close(in.done)
+		return false
+	case *halt:
+		l.failed = in.err
+		return false
+	case *pilotInput:
+		l.h.pilots.take(in)
+		return false
+	case *grid.TaskEnded:
+		l.ended = append(l.ended, in.ID)
+	case *site.Submit:
+		if l.full(in) {
+			return true
+		}
+	}
+	l.step(now, in)
+	return true
 }
 
 // pilots ends a turn of the pilots' core.
@@ -162,7 +199,9 @@ func (l *loop) encode() {
 		case grid.EffectSave:
 			record := l.out.Records[e.Index]
 			l.value = record.AppendRecord(l.value[:0])
-			l.batch.Set(record.RecordKey(), l.value)
+			key := record.RecordKey()
+			l.batch.Set(key, l.value)
+			l.lines = l.lines || strings.HasPrefix(key, logged.Prefix)
 		case grid.EffectDelete:
 			l.batch.Delete(l.out.Records[e.Index].RecordKey())
 		}
@@ -180,6 +219,10 @@ func (l *loop) finish(now grid.Time) error {
 			// after a restart.
 			return errors.Join(errStore, err)
 		}
+	}
+	if l.lines {
+		l.lines = false
+		l.h.history.wake()
 	}
 	if len(l.ended) > 0 {
 		l.exec.Acknowledge(l.ended)
@@ -208,7 +251,10 @@ func (l *loop) carryOut() {
 		case grid.EffectPublish:
 			net.Publish(string(l.out.Sends[e.Index].To), l.out.Sends[e.Index].Message)
 		case grid.EffectStart:
-			l.exec.Start(l.out.Tasks[e.Index])
+			l.exec.Start(l.left(l.out.Tasks[e.Index]))
+		case grid.EffectRenew:
+			t := l.left(l.out.Tasks[e.Index])
+			l.exec.Renew(t.ID, t.Lease)
 		case grid.EffectKill:
 			l.exec.Kill(l.out.Tasks[e.Index])
 		case grid.EffectClosest:
@@ -219,12 +265,36 @@ func (l *loop) carryOut() {
 			net.FindProviders(l.out.Keys[e.Index])
 		case grid.EffectProbe:
 			net.Probe(l.out.Probes[e.Index])
+		case grid.EffectExpel:
+			net.Expel(l.out.Expelled[e.Index], expelSpan)
 		}
 	}
 	l.h.fetch.note(l.out.Events)
+	l.h.streams.note(l.out.Events)
+	l.h.deposit.note(l.out.Events)
+	if l.h.notify != nil {
+		l.h.notify.Note(l.out.Events)
+	}
+	l.h.tally.Note(l.h.id, l.out.Events)
+	if l.h.filer != nil {
+		l.h.filer.home.note(l.out.Events)
+	}
 	l.h.subscribed.tell(l.out.Events)
 	l.h.questions.answer(l.out.Answers)
 }
+
+// left returns a task with what is left of its lease in the place of its end: engines have
+// clocks of their own.
+func (l *loop) left(t grid.Task) grid.Task {
+	if t.Lease > 0 {
+		t.Lease = max(t.Lease-l.clock.now(), 1)
+	}
+	return t
+}
+
+// expelSpan is how long nothing is made of connections with a site that was expelled.
+// After it, it may show whether it is a member again.
+const expelSpan = 10 * time.Minute
 
 // clock gives instants that never decrease: the wall clock's when the host started,
 // and from then on the monotonic clock's. A step of the wall clock moves no deadline
@@ -233,4 +303,27 @@ type clock struct{ started time.Time }
 
 func (c clock) now() grid.Time {
 	return grid.Time(c.started.UnixMicro()) + grid.FromDuration(time.Since(c.started))
+}
+
+// Executor runs tasks for a host. Only the host's loop calls it, and no method may
+// block for long.
+type Executor interface {
+	// Recover returns the tasks of an earlier run of the host: those that still run,
+	// and those that ended and were not acknowledged. It is called once, first. The
+	// end of a running one is reported like any other.
+	Recover() (running []site.Adopted, ended []grid.TaskEnded, err error)
+	// Start begins a task. Its end is reported once, also if it could not begin. The
+	// job belongs to the caller and does not change.
+	Start(task grid.Task)
+	// Renew has a task that was started with a lease go on for a span from now, whatever is
+	// left of it. What is not there, or is being ended, it leaves alone. In what Start gets
+	// Task.Lease is such a span, too.
+	Renew(id grid.TaskID, span grid.Time)
+	// Kill ends a task and everything it started. The end is reported as usual. A
+	// task that is not there is reported as lost.
+	Kill(task grid.Task)
+	// Acknowledge says that the ends of these tasks are durable: they may be forgotten.
+	Acknowledge(ended []grid.TaskID)
+	// Close lets go of the tasks. Processes run on, to be recovered by the next host.
+	Close() error
 }

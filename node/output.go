@@ -153,6 +153,12 @@ func (r *outputReader) next() error {
 		case v.Epoch != r.epoch || r.source == nil && v.State != site.Placing && v.State != site.Queued:
 			r.Close()
 			return r.open(&v)
+		case v.State.Terminal() && v.Site != r.h.id && r.h.files.HasFetched(r.job):
+			// What was read there may have ended early: it was fetched, and forgotten there.
+			r.Close()
+			r.last = true
+			r.source, err = r.h.files.OpenFetched(r.job, r.stream, r.offset)
+			return err
 		case v.State.Terminal():
 			r.last = true
 			return nil

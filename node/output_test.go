@@ -51,7 +51,7 @@ func askOutput(t *testing.T, from, at *Host, request *wirepb.OutputRequest) (std
 		t.Fatal(err)
 	}
 	var got [3]string
-	end, err = receive(s, bufio.NewReader(s), func(stream run.Stream, data []byte) error { got[stream] += string(data); return nil })
+	end, _, err = receive(s, bufio.NewReader(s), func(stream run.Stream, data []byte) error { got[stream] += string(data); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +234,7 @@ func TestOldFilesArePrunedAndThoseOfLiveJobsKept(t *testing.T) {
 		}
 		all := []string{kept, own, foreign, fetched, scratch}
 		remaining := func(after time.Duration) (left []string) {
-			h.pruneOnce(time.Now().Add(after))
+			(&pruner{h}).once(time.Now().Add(after))
 			for _, path := range all {
 				if exists(path) {
 					left = append(left, path)

@@ -185,7 +185,7 @@ func (f *fetchers) fetchAll(site grid.SiteID, batch []fetch) (settled int, err e
 	defer s.Reset()
 	r := bufio.NewReader(s)
 	for i := range batch {
-		if err := f.h.fetchOne(s, r, batch[i].task); err != nil {
+		if err := f.h.fetchOne(site, s, r, batch[i].task); err != nil {
 			return i, err
 		}
 	}
@@ -194,7 +194,7 @@ func (f *fetchers) fetchAll(site grid.SiteID, batch []fetch) (settled int, err e
 }
 
 // fetchOne fetches the output of one job, keeps it, and lets the site forget it.
-func (h *Host) fetchOne(s network.Stream, r *bufio.Reader, task grid.TaskID) (err error) {
+func (h *Host) fetchOne(from grid.SiteID, s network.Stream, r *bufio.Reader, task grid.TaskID) (err error) {
 	base := h.files.Fetched(task.Job)
 	id := task.Job.Bytes()
 	request := &wirepb.OutputRequest{Job: id[:], Epoch: task.Epoch}
@@ -207,7 +207,7 @@ func (h *Host) fetchOne(s network.Stream, r *bufio.Reader, task grid.TaskID) (er
 			files[i].Discard()
 		}
 	}()
-	end, err := receive(s, r, func(stream run.Stream, data []byte) error {
+	end, left, err := receive(s, r, func(stream run.Stream, data []byte) error {
 		_, err := files[stream-run.Stdout].Write(data)
 		return err
 	})
@@ -217,6 +217,11 @@ func (h *Host) fetchOne(s network.Stream, r *bufio.Reader, task grid.TaskID) (er
 	if end == outputUnknown {
 		h.giveUp(task.Job, "the site that ran it does not have it")
 		return nil
+	}
+	if left { // first: once the output is here the job is not asked for again
+		if err := h.filer.home.collect(h.ctx, from, task); err != nil {
+			return fmt.Errorf("files of job %s: %w", task.Job, err)
+		}
 	}
 	err = files[run.Stderr-run.Stdout].Done()
 	if err == nil {
@@ -232,7 +237,7 @@ func (h *Host) fetchOne(s network.Stream, r *bufio.Reader, task grid.TaskID) (er
 	if err := ask(s, request); err != nil {
 		return err
 	}
-	_, err = receive(s, r, func(run.Stream, []byte) error { return wire.Malformed("output after a receipt") })
+	_, _, err = receive(s, r, func(run.Stream, []byte) error { return wire.Malformed("output after a receipt") })
 	return err
 }
 
@@ -248,21 +253,22 @@ func ask(s network.Stream, request *wirepb.OutputRequest) error {
 	return writeProto(s, request)
 }
 
-// receive hands the chunks of one answer to take and returns how it ended.
-func receive(s network.Stream, r *bufio.Reader, take func(run.Stream, []byte) error) (outputEnd, error) {
+// receive hands the chunks of one answer to take and returns how it ended, and whether there are
+// files, too.
+func receive(s network.Stream, r *bufio.Reader, take func(run.Stream, []byte) error) (end outputEnd, files bool, err error) {
 	for {
 		s.SetReadDeadline(time.Now().Add(outputIdleMax))
 		chunk, err := readChunk(r)
 		if err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		if len(chunk.Data) > 0 {
 			if err := take(run.Stream(chunk.Stream), chunk.Data); err != nil {
-				return 0, err
+				return 0, false, err
 			}
 		}
 		if chunk.End != uint32(outputMore) {
-			return outputEnd(chunk.End), nil
+			return outputEnd(chunk.End), chunk.Files, nil
 		}
 	}
 }

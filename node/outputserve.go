@@ -55,7 +55,7 @@ func (h *Host) serveOutput(from grid.SiteID, s network.Stream) error {
 		}
 		id, _ := grid.JobIDFromBytes(request.Job)
 		task := grid.TaskID{Job: id, Epoch: request.Epoch}
-		answer := outputAnswer{h: h, s: s, base: h.files.Task(from, task), task: task}
+		answer := outputAnswer{h: h, s: s, base: h.files.Task(from, task), from: from, task: task}
 		if err := answer.give(ctx, from, request); err != nil || request.Follow {
 			return err // the stream has a reader of its own now: see copy
 		}
@@ -79,6 +79,7 @@ type outputAnswer struct {
 	h    *Host
 	s    network.Stream
 	base string // path of the task's files
+	from grid.SiteID
 	task grid.TaskID
 }
 
@@ -127,6 +128,9 @@ func (a *outputAnswer) wait(ctx context.Context, from grid.SiteID, request *wire
 			break
 		}
 	}
+	if request.Follow && a.there() { // it ran meanwhile
+		return a.give(ctx, from, request)
+	}
 	return a.end(outputWhole)
 }
 
@@ -171,12 +175,16 @@ func (a *outputAnswer) forget(ctx context.Context) error {
 				a.h.log.Warn("cannot remove a fetched output", "error", err)
 			}
 		}
+		if err := os.RemoveAll(a.h.files.Left(a.from, a.task)); err != nil {
+			a.h.log.Warn("cannot remove files that were brought home", "error", err)
+		}
 	}
 	return a.end(outputWhole)
 }
 
 func (a *outputAnswer) end(how outputEnd) error {
-	return a.send(&wirepb.OutputChunk{End: uint32(how)})
+	_, err := os.Lstat(a.h.files.Left(a.from, a.task))
+	return a.send(&wirepb.OutputChunk{End: uint32(how), Files: err == nil})
 }
 
 func (a *outputAnswer) send(chunk *wirepb.OutputChunk) error {

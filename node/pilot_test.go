@@ -57,7 +57,7 @@ func orderTo(t *testing.T, from, to *Host, orders ...*wirepb.PilotOrder) (report
 
 func runOrder(key uint64, j *grid.Job) *wirepb.PilotOrder {
 	id := j.ID.Bytes()
-	return &wirepb.PilotOrder{Kind: uint32(pilot.OrderRun), Key: key, Job: id[:], Epoch: 1, Spec: wire.JobProto(j), Limit: int64(grid.Minute)}
+	return &wirepb.PilotOrder{Kind: uint32(pilot.OrderRun), Key: key, Job: id[:], Epoch: 1, Spec: wire.JobProto(j), Limit: int64(grid.Minute), Tasks: 1}
 }
 
 // TestPilotTakesTasksFromItsBorrowerOnly: neither a third site, nor the borrower beyond
@@ -88,10 +88,10 @@ func TestPilotTakesTasksFromItsBorrowerOnly(t *testing.T) {
 		{"more processors than the lease has", b, runOrder(key, job(b, 3, 2)), "the lease has 1"},
 		{"a job of another home", b, runOrder(key, job(l, 4, 1)), ""},
 		{"no lease", b, runOrder(0, job(b, 5, 1)), ""},
-		{"an unknown kind", b, &wirepb.PilotOrder{Kind: 9, Key: key, Job: make([]byte, 16)}, ""},
-		{"no job", b, &wirepb.PilotOrder{Kind: uint32(pilot.OrderKill), Key: key}, ""},
-		{"no spec", b, &wirepb.PilotOrder{Kind: uint32(pilot.OrderRun), Key: key, Job: slices.Repeat([]byte{1}, 16), Limit: 1}, ""},
-		{"a long reason", b, &wirepb.PilotOrder{Kind: uint32(pilot.OrderKill), Key: key, Job: slices.Repeat([]byte{1}, 16), Reason: make([]byte, 1000)}, ""},
+		{"an unknown kind", b, &wirepb.PilotOrder{Kind: 9, Key: key, Job: make([]byte, 16), Tasks: 1}, ""},
+		{"no job", b, &wirepb.PilotOrder{Kind: uint32(pilot.OrderKill), Key: key, Tasks: 1}, ""},
+		{"no spec", b, &wirepb.PilotOrder{Kind: uint32(pilot.OrderRun), Key: key, Job: slices.Repeat([]byte{1}, 16), Limit: 1, Tasks: 1}, ""},
+		{"a long reason", b, &wirepb.PilotOrder{Kind: uint32(pilot.OrderKill), Key: key, Job: slices.Repeat([]byte{1}, 16), Reason: make([]byte, 1000), Tasks: 1}, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			reports := orderTo(t, tt.from, l, tt.order)
@@ -116,7 +116,7 @@ func TestPilotTakesTasksFromItsBorrowerOnly(t *testing.T) {
 	}
 	// One that is killed before it is run is not run any more.
 	killed := runOrder(key, job(b, 8, 1))
-	kill := &wirepb.PilotOrder{Kind: uint32(pilot.OrderKill), Key: key, Job: killed.Job, Epoch: 1, Reason: []byte("not wanted")}
+	kill := &wirepb.PilotOrder{Kind: uint32(pilot.OrderKill), Key: key, Job: killed.Job, Epoch: 1, Reason: []byte("not wanted"), Tasks: 1}
 	if reports := orderTo(t, b, l, kill, killed); len(reports) != 1 || reports[0].Result.GetExitCode() != pilot.ExitCancelled {
 		t.Errorf("%v, want it to end without having begun", reports)
 	}
@@ -128,7 +128,7 @@ func TestHostileReports(t *testing.T) {
 	h := realHost(t, realConfig(t, 1, &p2p.Memory{}))
 	id := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 1}, Epoch: 1}
 	other := grid.TaskID{Job: id.Job, Epoch: 2}
-	s := &pilotSession{x: h.pilots, outputs: map[grid.TaskID]*[2]int64{id: {}}, ctx: t.Context()}
+	s := &pilotSession{x: h.pilots, outputs: map[grid.TaskID][]int64{id: make([]int64, 2)}, ctx: t.Context()}
 	job := id.Job.Bytes()
 	for name, r := range map[string]*wirepb.PilotReport{
 		"kind":          {Kind: 99},
@@ -155,17 +155,19 @@ func TestHostileReports(t *testing.T) {
 	}{
 		{"beyond what is here", pilot.Report{ID: id, Stream: 1, Offset: 10, Data: []byte("x")}, 0},
 		{"before the start", pilot.Report{ID: id, Stream: 1, Offset: -1, Data: []byte("x")}, 0},
+		{"another task than there is", pilot.Report{ID: id, Number: 1, Stream: 1, Data: []byte("x")}, 0},
 		{"another epoch", pilot.Report{ID: other, Stream: 1, Data: []byte("x")}, 0},
 		{"what follows", pilot.Report{ID: id, Stream: 1, Data: []byte("good")}, 4},
 		{"what is here", pilot.Report{ID: id, Stream: 1, Data: []byte("good")}, 4},
-		{"more than there may be", pilot.Report{ID: id, Stream: 1, Offset: 4, Data: make([]byte, shim.OutputMax)}, 4},
+		{"what begins with what is here", pilot.Report{ID: id, Stream: 1, Offset: 2, Data: []byte("odies")}, 7},
+		{"more than there may be", pilot.Report{ID: id, Stream: 1, Offset: 7, Data: make([]byte, shim.OutputMax)}, 7},
 	} {
 		if err := s.output(&tt.report); err != nil || s.outputs[id][0] != tt.want {
 			t.Errorf("%s: %v, %d bytes are here, want %d", tt.name, err, s.outputs[id][0], tt.want)
 		}
 	}
-	if text, err := os.ReadFile(h.pilots.path(id, run.Stdout)); err != nil || string(text) != "good" {
-		t.Errorf("the output is %q (%v), want good", text, err)
+	if text, err := os.ReadFile(h.pilots.path(id, run.Stdout)); err != nil || string(text) != "goodies" {
+		t.Errorf("the output is %q (%v), want goodies", text, err)
 	}
 	if _, err := os.Stat(h.pilots.path(other, run.Stdout)); err == nil {
 		t.Error("there is output of a task that does not run there")

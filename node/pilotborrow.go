@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/wire/wirepb"
+	"gridnode/node/mailbox"
 	"gridnode/node/pilot"
 	"gridnode/node/run"
 	"gridnode/node/shim"
@@ -21,20 +23,20 @@ import (
 type pilotSession struct {
 	x      *pilots
 	id     sessionID
-	orders *mailbox[*pilot.Order]
+	orders *mailbox.Box[*pilot.Order]
 	window chan struct{} // of reports
 	ctx    context.Context
 	cancel context.CancelFunc
 
 	mu      sync.Mutex
-	outputs map[grid.TaskID]*[2]int64 // bytes that are here of those that may come
+	outputs map[grid.TaskID][]int64 // bytes that are here of those that may come, as Order.Have tells them
 }
 
 // connect begins a session.
 func (x *pilots) connect(e pilot.Connect) {
 	s := &pilotSession{
-		x: x, id: sessionID{e.Site, e.Session}, orders: newMailbox[*pilot.Order](), window: make(chan struct{}, pilotWindow),
-		outputs: make(map[grid.TaskID]*[2]int64),
+		x: x, id: sessionID{e.Site, e.Session}, orders: mailbox.New[*pilot.Order](), window: make(chan struct{}, pilotWindow),
+		outputs: make(map[grid.TaskID][]int64),
 	}
 	s.ctx, s.cancel = context.WithCancel(x.ctx)
 	x.sessions[s.id] = s
@@ -52,7 +54,7 @@ func (x *pilots) connect(e pilot.Connect) {
 func (x *pilots) disconnect(e pilot.Disconnect) {
 	if s := x.sessions[sessionID{e.Site, e.Session}]; s != nil {
 		delete(x.sessions, s.id)
-		s.orders.close()
+		s.orders.Close()
 	}
 }
 
@@ -67,18 +69,27 @@ func (x *pilots) send(e pilot.Send) {
 		s.mu.Lock()
 		here := s.outputs[o.ID]
 		if here == nil {
-			here = new([2]int64)
-			for i := range here {
-				if info, err := os.Stat(x.path(o.ID, run.Stream(i+1))); err == nil {
-					here[i] = info.Size()
-				}
-			}
+			here = x.have(&o)
 			s.outputs[o.ID] = here
 		}
-		o.Stdout, o.Stderr = here[0], here[1]
+		o.Have = slices.Clone(here[:min(len(here), pilot.HaveMax)])
 		s.mu.Unlock()
 	}
-	s.orders.put(&o)
+	s.orders.Put(&o)
+}
+
+// have returns how much of the outputs of an order's tasks is here.
+func (x *pilots) have(o *pilot.Order) []int64 {
+	here := make([]int64, 2*o.Tasks)
+	if !o.Resume || !x.files() { // nothing of it can have begun that we know of
+		return here
+	}
+	for i := range here {
+		if info, err := os.Stat(x.processPath(run.Process{Task: o.ID, Number: i / 2}, run.Stream(1+i%2))); err == nil {
+			here[i] = info.Size()
+		}
+	}
+	return here
 }
 
 // run opens the stream and sends orders until it breaks, or nothing follows.
@@ -94,7 +105,7 @@ func (s *pilotSession) run() error {
 	broken := make(chan error, 1)
 	go func() { broken <- s.listen(stream) }()
 	for {
-		orders, closed := s.orders.take()
+		orders, closed := s.orders.Take()
 		for _, o := range orders {
 			stream.SetWriteDeadline(time.Now().Add(pilotWriteMax))
 			if err := writeProto(stream, pilot.OrderProto(o, s.id.number)); err != nil {
@@ -109,7 +120,7 @@ func (s *pilotSession) run() error {
 			return stream.Close()
 		}
 		select {
-		case <-s.orders.wake:
+		case <-s.orders.Wake():
 		case err := <-broken:
 			return err
 		}
@@ -161,16 +172,20 @@ func (s *pilotSession) listen(stream network.Stream) error {
 func (s *pilotSession) output(r *pilot.Report) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	here := s.outputs[r.ID]
-	if here == nil || r.Offset != here[r.Stream-1] || r.Offset+int64(len(r.Data)) > shim.OutputMax {
+	here, at := s.outputs[r.ID], 2*r.Number+int(r.Stream)-1
+	if at >= len(here) || r.Offset < 0 || r.Offset > here[at] || r.Offset+int64(len(r.Data)) > shim.OutputMax {
 		return nil
 	}
-	file, err := os.OpenFile(s.x.path(r.ID, run.Stream(r.Stream)), os.O_CREATE|os.O_WRONLY, 0o600)
+	data := r.Data[min(here[at]-r.Offset, int64(len(r.Data))):]
+	if len(data) == 0 {
+		return nil
+	}
+	file, err := os.OpenFile(s.x.processPath(run.Process{Task: r.ID, Number: r.Number}, run.Stream(r.Stream)), os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("output of job %s: %w", r.ID.Job, err)
 	}
-	n, err := file.WriteAt(r.Data, r.Offset)
-	here[r.Stream-1] += int64(n)
+	n, err := file.WriteAt(data, here[at])
+	here[at] += int64(n)
 	if closed := file.Close(); err == nil {
 		err = closed
 	}

@@ -4,11 +4,11 @@ import (
 	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 
 	"gridnode/grid"
 	"gridnode/node/forward"
+	"gridnode/node/logging"
 	"gridnode/node/pilot"
 	"gridnode/node/run"
 	"gridnode/node/site"
@@ -21,7 +21,7 @@ type pilots struct {
 	h       *Host
 	core    *pilot.Core
 	out     pilot.Outbox
-	own     *run.Processes
+	own     run.Engine
 	forward *forward.Forwarder
 
 	sessions map[sessionID]*pilotSession   // with lenders
@@ -50,11 +50,16 @@ type pilotInput struct {
 // newPilots returns the executor of a host without its engine.
 func newPilots(h *Host) *pilots {
 	x := &pilots{
-		h: h, forward: forward.New(h.id, h.net, h.log.With("part", "forward")),
+		h: h, forward: forward.New(h.id, h.net, h.log.With(logging.PartKey, "forward")),
 		sessions: make(map[sessionID]*pilotSession), served: make(map[sessionID]*servedSession),
 		keeps: make(map[uint64]context.CancelFunc), collects: make(map[grid.TaskID]chan struct{}),
 	}
-	x.core = pilot.New(pilot.Config{Self: h.id, Name: func(id grid.SiteID) string { return h.loop.site.SiteName(id) }})
+	x.core = pilot.New(pilot.Config{
+		Self: h.id, Name: func(id grid.SiteID) string { return h.loop.site.SiteName(id) },
+		Permits: func(now grid.Time, from grid.SiteID, job *grid.Job) string {
+			return h.loop.site.Permits(now, from, job)
+		},
+	})
 	x.ctx, x.cancel = context.WithCancel(h.ctx)
 	return x
 }
@@ -64,33 +69,44 @@ func (x *pilots) tell(in grid.Input) { x.h.inbox.put(&pilotInput{in: in}) }
 
 // ended takes the ends of tasks on this site's own processors, from any goroutine, to
 // whose they are.
-func (x *pilots) ended(e *grid.TaskEnded) {
-	if _, _, ranked := grid.GangOf(e.ID); ranked {
-		x.tell(&pilot.RankEnded{Ended: *e})
+func (x *pilots) ended(e *run.Ended) {
+	if _, _, squad := grid.SquadOf(e.ID); squad {
+		x.tell(&pilot.SquadEnded{ID: e.ID, Number: e.Number, End: pilot.EndOf(&e.TaskEnded)})
 		return
 	}
-	x.h.inbox.put(e)
+	x.h.inbox.put(&e.TaskEnded)
 	if key, yes := site.IsPilot(e.ID); yes {
 		x.tell(&pilot.Release{Key: key})
 	}
 }
 
-// Recover implements Executor. Of tasks of gangs the site learns that something is here,
-// and either starts the gang again or has it killed; what ran on borrowed processors is in
-// its records.
+// Recover implements Executor. Of tasks of gangs the site learns, once for each squad, that
+// something is here, and either starts the gang again or has it killed; what ran on
+// borrowed processors is in its records.
 func (x *pilots) Recover() (running []site.Adopted, ended []grid.TaskEnded, err error) {
-	running, ended, err = x.own.Recover()
-	for _, a := range running {
-		x.step(&pilot.Found{ID: a.ID})
-	}
-	ended = slices.DeleteFunc(ended, func(e grid.TaskEnded) bool {
-		_, _, ranked := grid.GangOf(e.ID)
-		if ranked {
-			x.step(&pilot.Found{ID: e.ID, Ended: &e})
-			running = append(running, site.Adopted{ID: e.ID, Start: e.Result.Start})
+	alive, over, err := x.own.Recover()
+	squads := make(map[grid.TaskID]bool)
+	found := func(p run.Process, start grid.Time, end *pilot.End) bool {
+		_, _, squad := grid.SquadOf(p.Task)
+		if squad {
+			x.step(&pilot.Found{ID: p.Task, Number: p.Number, Tasks: 1, Ended: end})
 		}
-		return ranked
-	})
+		if !squads[p.Task] && (squad || end == nil) {
+			squads[p.Task] = squad
+			running = append(running, site.Adopted{ID: p.Task, Start: start})
+		}
+		return squad
+	}
+	for _, a := range alive {
+		found(a.Process, a.Start, nil)
+	}
+	for i := range over {
+		e := &over[i]
+		end := pilot.EndOf(&e.TaskEnded)
+		if !found(run.Process{Task: e.ID, Number: e.Number}, e.Result.Start, &end) {
+			ended = append(ended, e.TaskEnded)
+		}
+	}
 	return running, ended, err
 }
 
@@ -100,6 +116,7 @@ func (x *pilots) Start(task grid.Task) {
 		x.step(&pilot.Start{Task: task, Begun: x.begun(&task)})
 		return
 	}
+	x.h.guests.note(&task)
 	x.own.Start(task)
 	if key, yes := site.IsPilot(task.ID); yes {
 		x.keep(key, task.Pilot.Site)
@@ -114,6 +131,9 @@ func (x *pilots) keep(key uint64, borrower grid.SiteID) {
 	}
 	x.step(&pilot.Keep{Key: key, Borrower: borrower, Processors: held.Processors, Until: held.Limit})
 }
+
+// Renew implements Executor.
+func (x *pilots) Renew(id grid.TaskID, span grid.Time) { x.own.Renew(id, span) }
 
 // Kill implements Executor.
 func (x *pilots) Kill(task grid.Task) {
@@ -175,8 +195,14 @@ func (x *pilots) tick(now grid.Time) {
 	}
 }
 
+// files reports whether tasks have files: they are processes.
+func (x *pilots) files() bool { return x.own.Traits().Files }
+
 // begun returns those tasks of one that have begun: they have files for their outputs here.
 func (x *pilots) begun(task *grid.Task) (ids []grid.TaskID) {
+	if !x.files() {
+		return nil // nothing has outlived the host
+	}
 	for _, id := range pilot.Tasks(task) {
 		if _, err := os.Stat(x.path(id, run.Stdout)); err == nil {
 			ids = append(ids, id)
@@ -188,6 +214,11 @@ func (x *pilots) begun(task *grid.Task) (ids []grid.TaskID) {
 // path returns the file of an output of a task of this site.
 func (x *pilots) path(id grid.TaskID, stream run.Stream) string {
 	return x.h.files.Task(x.h.id, id) + stream.Suffix()
+}
+
+// processPath returns the file of an output of a process of a job of this site.
+func (x *pilots) processPath(p run.Process, stream run.Stream) string {
+	return x.h.files.Process(x.h.id, p) + stream.Suffix()
 }
 
 // begin makes the files that say that a task has begun, stderr first.
@@ -207,7 +238,7 @@ func (x *pilots) begin(id grid.TaskID) {
 func (x *pilots) carryOut() {
 	began := false
 	for _, e := range x.out.Effects {
-		if e, ok := e.(pilot.Begin); ok {
+		if e, ok := e.(pilot.Begin); ok && x.files() {
 			x.begin(e.ID)
 			began = true
 		}
@@ -248,6 +279,7 @@ func (x *pilots) carry(e pilot.Effect) {
 	case pilot.Dial:
 		x.own.DialPilot(e.Key)
 	case pilot.Launch:
+		x.h.guests.note(&e.Task)
 		x.own.Launch(e.Key, &e.Task)
 	case pilot.Stop:
 		x.own.Stop(e.Key, e.ID, e.Reason)
@@ -266,12 +298,11 @@ func (x *pilots) carry(e pilot.Effect) {
 	}
 }
 
-// prepare enters a task of another site's gang, and brings what it reads here.
+// prepare enters a squad of another site's gang, and brings what it reads here.
 func (x *pilots) prepare(e pilot.Prepare) {
 	answer := &pilot.Prepared{Key: e.Key, ID: e.Task.ID}
-	gang := e.Task.Rank.Gang
 	var err error
-	answer.Addresses, err = x.forward.Add(forward.Group{ID: forward.ID{Home: e.Home, Task: gang.Task}, Sites: gang.Sites()})
+	answer.Addresses, err = x.connectTasks(e.Home, e.Task.Squad.Gang)
 	if err != nil {
 		answer.Refused = run.ShortReason(err)
 	}
@@ -280,17 +311,25 @@ func (x *pilots) prepare(e pilot.Prepare) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(x.ctx, max(e.Until-x.h.Now(), 0).Duration())
+	guest := x.h.cfg.Accounts.Guests != nil // then they are copied to where that account gets at them
 	before := x.keeps[e.Key]
 	x.keeps[e.Key] = func() {
 		cancel()
+		if guest {
+			_ = os.RemoveAll(x.h.files.SharedInputs(e.Task.ID))
+		}
 		if before != nil {
 			before()
 		}
 	}
 	x.wg.Go(func() {
 		defer cancel()
-		dir := filepath.Join(x.own.PilotDir(e.Key), pilotInputs)
-		if answer.Inputs, err = x.h.bring.inputs(ctx, e.Task.Job.Inputs, dir); err != nil {
+		if guest {
+			answer.Inputs, err = x.bringTo(ctx, &e.Task)
+		} else {
+			answer.Inputs, err = x.h.bring.inputs(ctx, e.Task.Job.Inputs, filepath.Join(x.own.PilotDir(e.Key), pilotInputs))
+		}
+		if err != nil {
 			answer.Failed = run.ShortReason(err)
 		}
 		if x.ctx.Err() == nil {
@@ -309,6 +348,6 @@ func (x *pilots) released(key uint64) {
 		delete(x.keeps, key)
 	}
 	for _, s := range x.served {
-		s.replies.put(reply{released: key})
+		s.replies.Put(reply{released: key})
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
+	"gridnode/node/mailbox"
 	"gridnode/node/pilot"
 	"gridnode/node/run"
 )
@@ -21,7 +22,7 @@ import (
 // pilotProtocol is how a borrower uses its leases: one stream for all that it has of a
 // site, orders one way, reports the other, length-delimited messages of pilot.proto.
 // The borrower is who the connection proves it to be.
-const pilotProtocol = "/gridnode/pilot/1.0.0"
+const pilotProtocol = "/gridnode/pilot/2.0.0"
 
 const (
 	pilotPoll     = outputPoll       // how often the outputs of running tasks are looked at
@@ -36,7 +37,7 @@ type servedSession struct {
 	x       *pilots
 	id      sessionID // its number is 0 until the first order
 	stream  network.Stream
-	replies *mailbox[reply]
+	replies *mailbox.Box[reply]
 	over    bool // the core has ended it; of the loop
 }
 
@@ -50,7 +51,7 @@ type reply struct {
 
 // serve takes the orders of a borrower until its stream ends.
 func (x *pilots) serve(from grid.SiteID, stream network.Stream) error {
-	s := &servedSession{x: x, id: sessionID{site: from}, stream: stream, replies: newMailbox[reply]()}
+	s := &servedSession{x: x, id: sessionID{site: from}, stream: stream, replies: mailbox.New[reply]()}
 	ctx, cancel := context.WithCancel(x.ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { stream.Reset() })
@@ -61,9 +62,9 @@ func (x *pilots) serve(from grid.SiteID, stream network.Stream) error {
 		close(written)
 	}()
 	err := s.read(ctx)
-	s.replies.close()
+	s.replies.Close()
 	if s.id.number != 0 {
-		x.h.inbox.put(&pilotInput{in: &pilot.Closed{From: from, Session: s.id.number}, served: s})
+		x.h.inbox.order(from, &pilotInput{in: &pilot.Closed{From: from, Session: s.id.number}, served: s})
 	}
 	cancel()
 	<-written
@@ -97,10 +98,10 @@ func (s *servedSession) read(ctx context.Context) error {
 		case <-ctx.Done():
 			return nil
 		}
-		s.x.h.inbox.put(&pilotInput{
+		s.x.h.inbox.order(s.id.site, &pilotInput{
 			in: &pilot.Ordered{From: s.id.site, Session: number, Order: order}, window: window, served: s,
 		})
-		for s.replies.len() > pilotReplies {
+		for s.replies.Len() > pilotReplies {
 			if s.x.h.pause(ctx, pilotPoll) != nil {
 				return nil
 			}
@@ -122,7 +123,7 @@ func (x *pilots) admit(i *pilotInput) bool {
 		return true
 	case known != s:
 		s.over = true
-		s.replies.close()
+		s.replies.Close()
 		return false
 	case closed:
 		s.over = true
@@ -134,7 +135,7 @@ func (x *pilots) admit(i *pilotInput) bool {
 // reply has something said in a session, if it is not over.
 func (x *pilots) reply(id sessionID, r reply) {
 	if s := x.served[id]; s != nil {
-		s.replies.put(r)
+		s.replies.Put(r)
 	}
 }
 
@@ -143,7 +144,7 @@ func (x *pilots) hangup(id sessionID) {
 	if s := x.served[id]; s != nil {
 		s.over = true
 		delete(x.served, id)
-		s.replies.close()
+		s.replies.Close()
 	}
 }
 
@@ -154,7 +155,7 @@ func (s *servedSession) write(ctx context.Context) {
 	poll := time.NewTicker(pilotPoll)
 	defer poll.Stop()
 	for {
-		replies, closed := s.replies.take()
+		replies, closed := s.replies.Take()
 		for i := range replies {
 			if err := s.say(followed, &replies[i]); err != nil {
 				s.stream.Reset()
@@ -170,9 +171,12 @@ func (s *servedSession) write(ctx context.Context) {
 			due = poll.C
 		}
 		select {
-		case <-s.replies.wake:
+		case <-s.replies.Wake():
 		case <-due:
 			for _, f := range followed {
+				if f.polls++; f.polls%int(pollsOf(len(f.offsets)/2)) != 0 {
+					continue
+				}
 				if err := f.send(s, pilotTurn); err != nil {
 					s.stream.Reset()
 					return
@@ -187,11 +191,13 @@ func (s *servedSession) write(ctx context.Context) {
 // say carries out one reply. What is left of the outputs of a task goes before its end.
 func (s *servedSession) say(followed map[grid.TaskID]*followedTask, r *reply) error {
 	switch {
+	case r.follow != nil && !s.x.files():
+		return nil
 	case r.follow != nil:
 		f := &followedTask{
-			id: r.follow.ID, key: r.follow.Key, offsets: [2]int64{r.follow.Stdout, r.follow.Stderr},
-			base: filepath.Join(s.x.own.PilotDir(r.follow.Key), run.TaskName(r.follow.ID)),
+			id: r.follow.ID, key: r.follow.Key, offsets: make([]int64, 2*r.follow.Tasks), dir: s.x.own.PilotDir(r.follow.Key),
 		}
+		copy(f.offsets, r.follow.Have)
 		followed[f.id] = f
 		return nil
 	case r.report == nil:
@@ -221,12 +227,13 @@ func (s *servedSession) tell(r *pilot.Report) error {
 	return writeProto(s.stream, pilot.ReportProto(r))
 }
 
-// followedTask is a task whose outputs are sent as they grow.
+// followedTask is a task whose outputs are sent as they grow, or all of a squad.
 type followedTask struct {
 	id      grid.TaskID
 	key     uint64
-	base    string // path of its files
-	offsets [2]int64
+	dir     string  // of their files
+	offsets []int64 // as Order.Have tells them
+	polls   int     // how often it was their turn
 }
 
 // send sends up to so many chunks of each output, 0: all that is there. An error means
@@ -241,12 +248,13 @@ func (f *followedTask) send(s *servedSession, most int) error {
 }
 
 func (f *followedTask) sendStream(s *servedSession, i, most int) error {
-	stream := run.Stream(i + 1)
-	info, err := os.Stat(f.base + stream.Suffix())
+	stream := run.Stream(1 + i%2)
+	path := filepath.Join(f.dir, run.Process{Task: f.id, Number: i / 2}.Name()) + stream.Suffix()
+	info, err := os.Stat(path)
 	if err != nil || info.Size() <= f.offsets[i] {
 		return nil // it has written nothing new, or the pilot is gone
 	}
-	file, err := os.Open(f.base + stream.Suffix())
+	file, err := os.Open(path)
 	if err != nil {
 		return nil
 	}
@@ -258,7 +266,7 @@ func (f *followedTask) sendStream(s *servedSession, i, most int) error {
 	for chunks := 0; most == 0 || chunks < most; chunks++ {
 		n, err := file.Read(buffer)
 		if n > 0 {
-			report := &pilot.Report{Kind: pilot.ReportOutput, ID: f.id, Stream: uint32(stream), Offset: f.offsets[i], Data: buffer[:n]}
+			report := &pilot.Report{Kind: pilot.ReportOutput, ID: f.id, Number: i / 2, Stream: uint32(stream), Offset: f.offsets[i], Data: buffer[:n]}
 			if err := s.tell(report); err != nil {
 				return err
 			}

@@ -61,7 +61,7 @@ func TestSpreadJob(t *testing.T) {
 		t.Fatalf("%+v, gang %+v: want done in one execution at two sites", v, v.Gang)
 	}
 	out := readOutput(t, b, j, run.Stdout)
-	for _, want := range []string{"rank 0 of 3 at site 1", "rank 1 of 3 at site 2", "rank 2 of 3 at site 2"} {
+	for _, want := range []string{"rank 0 of 3 at site-1", "rank 1 of 3 at site-2", "rank 2 of 3 at site-2"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("output %q, want %q", out, want)
 		}

@@ -11,6 +11,7 @@ import (
 // lender is a site that lends: what it says of an active lease.
 type lender interface {
 	PilotOf(from grid.SiteID, key uint64) (lease.Lease, bool)
+	Permits(now grid.Time, from grid.SiteID, job *grid.Job) string
 }
 
 // away drives a site's pilot.Core: what the site runs on borrowed processors, what others
@@ -22,13 +23,15 @@ type away struct {
 	out   pilot.Outbox
 	armed grid.Time // earliest timer event in the queue; grid.Never if none
 
+	answers []grid.Input // to what the core has ordered in this step, in order
+
 	sessions []*session // of which this end is open, in the order of their beginnings
 	opening  []*session // those that the daemon wants
 
 	// What outlives the daemon.
 	pilots map[uint64]*lent     // what keeps processors for others
 	ended  []grid.TaskID        // pilots, while it was down
-	begun  map[grid.TaskID]bool // on borrowed processors, and tasks of gangs
+	begun  map[grid.TaskID]bool // on borrowed processors, and squads
 
 	joined map[gangID]bool // gangs whose tasks here have connections to others
 }
@@ -64,7 +67,12 @@ func (n *Network) takes(s int32, t *grid.Task) bool {
 }
 
 // boot gives a daemon that comes up its core.
-func (a *away) boot() { a.core = pilot.New(pilot.Config{Self: a.n.members[a.site].ID}) }
+func (a *away) boot() {
+	m := &a.n.members[a.site]
+	a.core = pilot.New(pilot.Config{Self: m.ID, Permits: func(now grid.Time, from grid.SiteID, job *grid.Job) string {
+		return m.core.(lender).Permits(now, from, job)
+	}})
+}
 
 // crash takes the daemon down.
 func (a *away) crash(machine bool) {
@@ -80,18 +88,27 @@ func (a *away) crash(machine bool) {
 	}
 }
 
-// step feeds the core and carries out what it orders, none of which feeds it at once.
+// step feeds the core and carries out what it orders; then what can be answered at once
+// is, and so on. Nothing else feeds it meanwhile.
 func (a *away) step(in grid.Input) {
 	if a.core == nil {
 		return
 	}
-	m := &a.n.members[a.site]
-	a.core.Step(m.Clock.Local(a.n.now), in, &a.out)
+	a.feed(in)
+	for i := 0; i < len(a.answers); i++ {
+		a.feed(a.answers[i])
+	}
+	clear(a.answers)
+	a.answers = a.answers[:0]
+	a.arm()
+}
+
+func (a *away) feed(in grid.Input) {
+	a.core.Step(a.n.members[a.site].Clock.Local(a.n.now), in, &a.out)
 	for _, e := range a.out.Effects {
 		a.carry(e)
 	}
 	a.out.Reset()
-	a.arm()
 }
 
 // arm makes sure that the core gets a Tick when it wants one.
@@ -132,8 +149,8 @@ func (a *away) later(pause grid.Time, do func()) {
 	})
 }
 
-// answer feeds the core what answers one of its orders.
-func (a *away) answer(in grid.Input) { a.later(0, func() { a.step(in) }) }
+// answer feeds the core what answers one of its orders, once all of them are carried out.
+func (a *away) answer(in grid.Input) { a.answers = append(a.answers, in) }
 
 // start has the core run a task.
 func (a *away) start(t *grid.Task) {
@@ -198,26 +215,22 @@ func (a *away) carryGang(e pilot.Effect) {
 	n := a.n
 	switch e := e.(type) {
 	case pilot.Prepare:
-		a.joined[gangID{e.Home, e.Task.Rank.Gang.Task}] = true
-		a.later(0, func() {
-			a.ready(e.Task.ID)
-			a.step(&pilot.Prepared{Key: e.Key, ID: e.Task.ID})
-		})
+		a.joined[gangID{e.Home, e.Task.Squad.Gang.Task}] = true
+		a.ready(e.Task.ID)
+		a.answer(&pilot.Prepared{Key: e.Key, ID: e.Task.ID})
 	case pilot.Gather:
 		a.joined[gangID{n.members[a.site].ID, e.Task.ID}] = true
-		a.later(0, func() {
-			for number, at := range e.Task.Gang.Sites() {
-				if at == n.members[a.site].ID {
-					a.ready(grid.RankTask(e.Task.ID, number))
-				}
+		for part := range e.Task.Gang.Parts {
+			if e.Task.Gang.Parts[part].Site == n.members[a.site].ID {
+				a.ready(grid.SquadTask(e.Task.ID, part))
 			}
-			a.step(&pilot.Gathered{Gang: e.Task.ID})
-		})
+		}
+		a.answer(&pilot.Gathered{Gang: e.Task.ID})
 	case pilot.StartOwn:
 		n.tasks.run(a.site, &e.Task)
 	case pilot.KillOwn:
 		if !n.tasks.end(a.site, &e.Task) {
-			a.answer(&pilot.RankEnded{Ended: grid.TaskEnded{ID: e.Task.ID, Lost: true}})
+			a.answer(&pilot.SquadEnded{ID: e.Task.ID, Number: pilot.Whole, End: pilot.End{Lost: true}})
 		}
 	case pilot.AcknowledgeOwn:
 		for _, id := range e.IDs {
@@ -226,8 +239,8 @@ func (a *away) carryGang(e pilot.Effect) {
 	case pilot.Finish:
 		a.answer(&pilot.Collected{Gang: e.Gang})
 	case pilot.Clear:
-		for _, id := range e.Ranks {
-			delete(a.begun, id)
+		for _, q := range e.Squads {
+			delete(a.begun, q.ID)
 		}
 	case pilot.Disband:
 		delete(a.joined, gangID{e.Home, e.Gang})
@@ -236,7 +249,7 @@ func (a *away) carryGang(e pilot.Effect) {
 	}
 }
 
-// ready tells the observers that a task of a gang can be started here.
+// ready tells the observers that a squad can be started here.
 func (a *away) ready(id grid.TaskID) {
 	for i := range a.n.observers {
 		if f := a.n.observers[i].Ready; f != nil {

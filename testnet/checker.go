@@ -11,7 +11,7 @@ import (
 //   - an acknowledged job ends, and ends once (J-1, J-5, J-6 in spirit: done,
 //     failed, cancelled or refused, told once by its home);
 //   - a job has at most one execution alive anywhere (J-3), of a co-allocated one all
-//     tasks are of the same, and no execution or task begins twice, unless it died with
+//     squads are of the same, and no execution or squad begins twice, unless it died with
 //     its machine on the processors of a site that is to run the job again;
 //   - executions never need more processors than their site has (P-1).
 //
@@ -30,7 +30,7 @@ type Checker struct {
 // alive is what occupies processors for a job.
 type alive struct {
 	execution grid.TaskID // of a co-allocated job as a whole
-	count     int         // its tasks
+	count     int         // its squads
 }
 
 // Check starts to watch n, whose sites have that many processors. Its Config.Check must
@@ -65,11 +65,11 @@ func (c *Checker) Violated(format string, args ...any) {
 func (c *Checker) start(now grid.Time, x *Execution) {
 	id := x.Job.ID
 	execution := x.ID
-	if x.Rank != nil {
-		execution = x.Rank.Gang.Task
+	if x.Squad != nil {
+		execution = x.Squad.Gang.Task
 	}
 	a := c.alive[id]
-	if a.count++; a.count > 1 && (x.Rank == nil || a.execution != execution) {
+	if a.count++; a.count > 1 && (x.Squad == nil || a.execution != execution) {
 		c.Violated("job %s has %d executions alive, with epoch %d, and with epoch %d at %s", id, a.count, a.execution.Epoch, execution.Epoch, c.n.ID(x.Site))
 	}
 	a.execution = execution
@@ -88,7 +88,7 @@ func (c *Checker) start(now grid.Time, x *Execution) {
 
 func (c *Checker) end(now grid.Time, x *Execution) {
 	c.used[x.Site] -= x.Job.Processors
-	if x.Lost && x.Pilot.Key == 0 && x.Rank == nil {
+	if x.Lost && x.Pilot.Key == 0 && x.Squad == nil {
 		delete(c.begun, x.ID)
 	}
 	a := c.alive[x.Job.ID]

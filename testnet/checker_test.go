@@ -18,7 +18,7 @@ func TestCheckerSeesViolations(t *testing.T) {
 		gang := grid.TaskID{Job: job.ID, Epoch: epoch}
 		g := &grid.Gang{Task: gang, Each: 1, Parts: []grid.GangPart{{Site: "a", Processors: 1}, {Site: "b", Processors: 1}}}
 		one := &grid.Job{ID: job.ID, Resources: grid.Resources{Processors: 1}}
-		return &Execution{ID: grid.RankTask(gang, number), Job: one, Rank: &grid.Rank{Gang: g, Number: number}}
+		return &Execution{ID: grid.SquadTask(gang, number), Job: one, Squad: &grid.Squad{Gang: g, Part: number}}
 	}
 	for _, tt := range []struct {
 		name string

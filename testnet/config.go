@@ -41,7 +41,7 @@ type Observer struct {
 	Answer func(now grid.Time, site int, a grid.Answer)  // a site answered it
 	Start  func(now grid.Time, x *Execution)             // an execution has started
 	End    func(now grid.Time, x *Execution)             // an execution has ended
-	Ready  func(now grid.Time, site int, id grid.TaskID) // a task of a gang can be started there at once
+	Ready  func(now grid.Time, site int, id grid.TaskID) // a squad can be started there at once
 	Turn   func(now grid.Time, site int)                 // a site has had its Tick and is at rest
 	Fault  func(now grid.Time, f *Fault)                 // a fault strikes
 }

@@ -43,9 +43,15 @@ func (n *Network) carryOut(s int32) {
 		n.faults.crash(s, false)
 		return
 	}
-	for _, key := range n.keys {
+	if len(n.keys) == 0 {
+		return
+	}
+	keys := n.keys
+	n.keys = nil // answers that come at once may ask again
+	for _, key := range keys {
 		n.closestTo(s, key)
 	}
+	n.keys = keys[:0]
 }
 
 // carry carries out one effect.
@@ -68,15 +74,22 @@ func (n *Network) carry(s int32, e grid.Effect, out *grid.Outbox) {
 		n.trace.effect(s, e.Kind, uint64(t.ID.Epoch))
 		n.trace.job(t.ID.Job)
 		n.tasks.kill(s, t)
+	case grid.EffectRenew:
+		t := &out.Tasks[e.Index]
+		n.trace.effect(s, e.Kind, uint64(t.ID.Epoch))
+		n.trace.job(t.ID.Job)
+		n.tasks.renew(s, t)
 	case grid.EffectClosest:
 		n.trace.effect(s, e.Kind, uint64(out.Keys[e.Index][0]))
 		n.keys = append(n.keys, out.Keys[e.Index])
 	case grid.EffectProvide:
-		n.provide(s, out.Keys[e.Index])
+		n.providers.provide(s, out.Keys[e.Index])
 	case grid.EffectProviders:
-		n.findProviders(s, out.Keys[e.Index])
+		n.providers.find(s, out.Keys[e.Index])
 	case grid.EffectProbe:
 		n.wires.probe(s, out.Probes[e.Index])
+	case grid.EffectExpel: // the site itself hears nobody whom it has expelled
+		n.trace.effect(s, e.Kind, 0)
 	case grid.EffectTell:
 		event := &out.Events[e.Index]
 		n.trace.effect(s, e.Kind, uint64(event.Kind))

@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"gridnode/grid"
+	"gridnode/market/keepalive"
 	"gridnode/node/pilot"
 )
 
@@ -15,11 +16,13 @@ type Execution struct {
 	Site       int
 	Start, End grid.Time // true time; End is planned while it lives
 	Lost       bool      // its machine died under it
+	Lapsed     bool      // its lease ended
 	Reason     string    // why it was ended; empty if it ended by itself
 
-	Pilot grid.Pilot // under which it runs, at the lender: whose the lease is; zero: none
-	Rank  *grid.Rank // of a task of a gang; else nil
+	Pilot grid.Pilot  // under which it runs, at the lender: whose the lease is; zero: none
+	Squad *grid.Squad // whose tasks it is all of, of a gang; else nil
 
+	natural    grid.Time // when it ends if its lease is renewed for long enough
 	state      executionState
 	generation uint32 // of the slot: events of what it held before are void
 	next, prev int32  // in the site's list
@@ -32,6 +35,9 @@ const (
 	executionAlive                       // it occupies processors
 	executionOver                        // ended, its site does not know yet
 )
+
+// LeaseEnded is the Reason of an execution that was not renewed.
+const LeaseEnded = "its lease ended"
 
 // TimeLimit is the Reason of an execution that ran into its limit.
 const TimeLimit = "time limit"
@@ -117,8 +123,11 @@ func (tasks *executor) run(s int32, t *grid.Task) {
 	}
 	x := &tasks.slots[i]
 	*x = Execution{
-		ID: t.ID, Job: t.Job, Site: int(s), Rank: t.Rank, Start: n.now, End: n.now.Add(span), Reason: reason,
-		state: executionAlive, generation: x.generation + 1, next: m.executions, prev: none,
+		ID: t.ID, Job: t.Job, Site: int(s), Squad: t.Squad, Start: n.now, End: n.now.Add(span), Reason: reason,
+		state: executionAlive, generation: x.generation + 1, next: m.executions, prev: none, natural: n.now.Add(span),
+	}
+	if t.Lease > 0 {
+		x.End = min(x.natural, tasks.lapse(s, t.Lease))
 	}
 	if m.executions != none {
 		tasks.slots[m.executions].prev = i
@@ -126,6 +135,26 @@ func (tasks *executor) run(s int32, t *grid.Task) {
 	m.executions = i
 	n.queue.push(x.End, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
 	tasks.begin(x)
+}
+
+// lapse returns when nothing is left of an execution whose lease is not renewed: its shim
+// asks it to stop at that instant of the site's clock, and this one does not listen.
+func (tasks *executor) lapse(s int32, lease grid.Time) grid.Time {
+	return max(tasks.n.members[s].Clock.True(lease.Add(keepalive.Kill)), tasks.n.now)
+}
+
+// renew carries out a Renew. It changes nothing for what is being ended.
+func (tasks *executor) renew(s int32, t *grid.Task) {
+	n := tasks.n
+	i := tasks.find(s, t.ID)
+	if i == none {
+		return
+	}
+	x := &tasks.slots[i]
+	if end := min(x.natural, tasks.lapse(s, t.Lease)); x.state == executionAlive && x.End > n.now && end > x.End {
+		x.End = end
+		n.queue.push(end, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
+	}
 }
 
 // begin counts an execution that occupies processors from now on.
@@ -175,6 +204,7 @@ func (tasks *executor) end(s int32, t *grid.Task) bool {
 	if x.Reason == "" {
 		x.Reason = "killed"
 	}
+	x.End, x.natural = n.now, n.now
 	// The planned end finds the slot free, or of another generation.
 	n.queue.push(n.now, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
 	return true
@@ -184,8 +214,11 @@ func (tasks *executor) end(s int32, t *grid.Task) bool {
 func (tasks *executor) taskEnd(e *event) {
 	n := tasks.n
 	x := &tasks.slots[e.index]
-	if x.generation != e.generation || x.state != executionAlive {
+	if x.generation != e.generation || x.state != executionAlive || n.now < x.End {
 		return
+	}
+	if n.now < x.natural {
+		x.Lapsed, x.Reason = true, LeaseEnded
 	}
 	n.trace.job(x.ID.Job)
 	tasks.gone(x)
@@ -207,8 +240,8 @@ func (tasks *executor) gone(x *Execution) {
 	}
 }
 
-// report tells a site how an execution ended and forgets the execution. That of a task of
-// a gang is kept until the gang has ended.
+// report tells a site how an execution ended and forgets the execution. That of a squad is
+// kept until the gang has ended.
 func (tasks *executor) report(s, i int32) {
 	n := tasks.n
 	x := &tasks.slots[i]
@@ -216,8 +249,8 @@ func (tasks *executor) report(s, i int32) {
 		panic(fmt.Sprintf("testnet: report of execution %v in state %d", x.ID, x.state))
 	}
 	n.ended = tasks.outcome(s, x)
-	if x.Rank != nil {
-		n.away(s).step(&pilot.RankEnded{Ended: n.ended})
+	if x.Squad != nil {
+		n.away(s).step(&pilot.SquadEnded{ID: x.ID, Number: pilot.Whole, End: pilot.EndOf(&n.ended)})
 		return
 	}
 	tasks.release(s, i)
@@ -227,7 +260,7 @@ func (tasks *executor) report(s, i int32) {
 // outcome says how an execution ended, on its site's clock.
 func (tasks *executor) outcome(s int32, x *Execution) grid.TaskEnded {
 	n := tasks.n
-	ended := grid.TaskEnded{ID: x.ID, Lost: x.Lost}
+	ended := grid.TaskEnded{ID: x.ID, Lost: x.Lost, Lapsed: x.Lapsed}
 	if !x.Lost {
 		clock := n.members[s].Clock
 		ended.Result = grid.Result{Start: clock.Local(x.Start), End: clock.Local(x.End), ExitCode: ExitCode(x.Reason), Reason: x.Reason}
@@ -235,7 +268,7 @@ func (tasks *executor) outcome(s int32, x *Execution) grid.TaskEnded {
 	return ended
 }
 
-// forget drops the end of a task of a gang on a site's own processors.
+// forget drops the end of a squad on a site's own processors.
 func (tasks *executor) forget(s int32, id grid.TaskID) {
 	if i := tasks.find(s, id); i != none && tasks.slots[i].state == executionOver {
 		tasks.release(s, i)

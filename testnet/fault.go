@@ -202,7 +202,7 @@ func (fs *faults) restart(s int32) {
 		n.carryOut(s)
 	}
 	for _, i := range known {
-		if x := &n.tasks.slots[i]; x.state == executionOver && x.Rank == nil {
+		if x := &n.tasks.slots[i]; x.state == executionOver && x.Squad == nil {
 			n.tasks.report(s, i)
 		} else if n.cfg.Inputs.Adopted != nil {
 			n.step(s, n.cfg.Inputs.Adopted(x.ID, m.Clock.Local(x.Start)))
@@ -211,6 +211,7 @@ func (fs *faults) restart(s int32) {
 	if m.away != nil {
 		m.away.report()
 	}
+	n.step(s, grid.Tick{}) // as a host does: what is left is taken up before anything new comes
 	n.resubmit(s)
 	if m.router != nil { // a node of the DHT that comes back looks itself up
 		n.closestTo(s, sha256.Sum256([]byte(m.ID)))
@@ -218,18 +219,19 @@ func (fs *faults) restart(s int32) {
 	n.owe(s)
 }
 
-// found tells a daemon that is up again which tasks of gangs are there.
+// found tells a daemon that is up again which squads are there.
 func (fs *faults) found(s int32, known []int32) {
 	n := fs.n
 	for _, i := range known {
 		x := &n.tasks.slots[i]
-		if x.Rank == nil {
+		if x.Squad == nil {
 			continue
 		}
-		in := &pilot.Found{ID: x.ID}
+		in := &pilot.Found{ID: x.ID, Tasks: x.Squad.Tasks()}
 		if x.state == executionOver {
 			ended := n.tasks.outcome(s, x)
-			in.Ended = &ended
+			end := pilot.EndOf(&ended)
+			in.Ended = &end
 		}
 		n.away(s).step(in)
 	}

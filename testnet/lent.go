@@ -43,9 +43,14 @@ func (a *away) keep(t *grid.Task) {
 	p.turn++
 	turn := p.turn
 	n.after(m.Clock.True(m.Clock.Local(n.now).Add(t.Limit)), classEnd, a.site, func() {
-		if a.pilots[p.key] == p && p.turn == turn {
-			a.endPilot(p)
+		if a.pilots[p.key] != p || p.turn != turn {
+			return
 		}
+		up := p.up
+		if a.endPilot(p); up {
+			a.step(&pilot.Down{Key: p.key, Why: "the pilot is gone"})
+		}
+		a.step(&pilot.Release{Key: p.key})
 	})
 	if held, active := m.core.(lender).PilotOf(t.Pilot.Site, p.key); active {
 		a.step(&pilot.Keep{Key: p.key, Borrower: t.Pilot.Site, Processors: held.Processors, Until: held.Limit})
@@ -77,10 +82,6 @@ func (a *away) endPilot(p *lent) {
 		return
 	}
 	n.inject(n.now, a.site, n.members[a.site].incarnation, &grid.TaskEnded{ID: p.task})
-	if p.up {
-		a.answer(&pilot.Down{Key: p.key, Why: "the pilot is gone"})
-	}
-	a.answer(&pilot.Release{Key: p.key})
 }
 
 // kept returns the pilots, by key.
@@ -107,7 +108,7 @@ func (a *away) report() {
 func (a *away) carryPilot(e pilot.Effect) {
 	switch e := e.(type) {
 	case pilot.Dial:
-		a.later(0, func() { a.dial(e.Key) })
+		a.dial(e.Key)
 	case pilot.Launch:
 		if p := a.pilots[e.Key]; p != nil && p.up && p.runs[e.Task.ID] == nil {
 			a.launch(p, &e.Task)
@@ -130,26 +131,42 @@ func (a *away) carryPilot(e pilot.Effect) {
 func (a *away) dial(key uint64) {
 	p := a.pilots[key]
 	if p == nil {
-		a.step(&pilot.Down{Key: key, Why: "the pilot does not answer"})
+		a.answer(&pilot.Down{Key: key, Why: "the pilot does not answer"})
 		return
 	}
 	p.up = true
 	up := &pilot.Up{Key: key}
 	ids := slices.SortedFunc(maps.Keys(p.runs), grid.TaskID.Compare)
 	for _, id := range ids {
-		up.Tasks = append(up.Tasks, pilot.Adopted{ID: id, Running: p.runs[id].state == executionAlive})
+		up.Tasks = append(up.Tasks, pilot.Adopted{ID: id, Tasks: p.runs[id].tasks(), Running: p.runs[id].state == executionAlive})
 	}
-	a.step(up)
+	a.answer(up)
 	for _, id := range ids {
 		if r := p.runs[id]; r.state == executionOver {
-			a.step(r.over(key))
+			a.answer(r.over(key))
 		}
 	}
 }
 
+// number says of which tasks it is an execution: all of a squad end as one.
+func (r *lentRun) number() int {
+	if r.Squad != nil {
+		return pilot.Whole
+	}
+	return 0
+}
+
+// tasks returns how many there are.
+func (r *lentRun) tasks() int {
+	if r.Squad != nil {
+		return r.Squad.Tasks()
+	}
+	return 1
+}
+
 // over says how an execution has ended.
 func (r *lentRun) over(key uint64) *pilot.Over {
-	return &pilot.Over{Key: key, ID: r.ID, End: pilot.End{Ran: r.End - r.Start, ExitCode: r.exitCode, Reason: r.Reason, Lost: r.Lost}}
+	return &pilot.Over{Key: key, ID: r.ID, Number: r.number(), End: pilot.End{Ran: r.End - r.Start, ExitCode: r.exitCode, Reason: r.Reason, Lost: r.Lost}}
 }
 
 // launch starts an execution under a pilot.
@@ -160,7 +177,7 @@ func (a *away) launch(p *lent, t *grid.Task) {
 		span, reason, code = t.Limit, TimeLimit, exitTimeLimit
 	}
 	r := &lentRun{Execution: Execution{
-		ID: t.ID, Job: t.Job, Site: int(a.site), Pilot: t.Pilot, Rank: t.Rank, Start: n.now, End: n.now.Add(span), state: executionAlive,
+		ID: t.ID, Job: t.Job, Site: int(a.site), Pilot: t.Pilot, Squad: t.Squad, Start: n.now, End: n.now.Add(span), state: executionAlive,
 	}}
 	p.runs[t.ID] = r
 	n.tasks.begin(&r.Execution)

@@ -30,7 +30,7 @@ type Network struct {
 	wires     wires
 	oracle    oracle
 	users     users
-	providers map[grid.Key][]providerRecord
+	providers providers
 	trace     trace
 	events    int64
 
@@ -65,7 +65,8 @@ type member struct {
 	link        rand.PCG
 	Member
 	records map[string][]byte
-	away    *away // nil: it has neither lent nor borrowed, nor run a gang
+	away    *away                      // nil: it has neither lent nor borrowed, nor run a gang
+	orders  map[grid.Key][]recordOrder // by what is looked up for them
 }
 
 // New returns a network without sites.
@@ -84,7 +85,7 @@ func New(cfg Config) (*Network, error) {
 		users: users{open: make(map[uint64]pending)}, trace: newTrace(),
 	}
 	n.wires = wires{n: n, topics: make(map[string][]int32)}
-	n.faults.n, n.tasks.n = n, n
+	n.faults.n, n.tasks.n, n.providers.n = n, n, n
 	return n, nil
 }
 

@@ -40,7 +40,7 @@ func (n *Network) carryRouter(s int32) {
 	n.out.Locals = n.out.Locals[:0]
 	n.carryOut(s)
 	for i, end := base, len(n.answers); i < end; i++ {
-		n.step(s, n.answers[i])
+		n.providers.lookedUp(s, n.answers[i])
 	}
 	clear(n.answers[base:])
 	n.answers = n.answers[:base]

@@ -50,7 +50,7 @@ is kept, another site's account can be named (name or ID), or --all.`,
 				}
 				query.Set("account", args[0])
 			}
-			reply, err := api.NewClient(root.home).BankBalance(cmd.Context(), query)
+			reply, err := root.client().BankBalance(cmd.Context(), query)
 			if err != nil {
 				return apiError(err)
 			}
@@ -98,7 +98,7 @@ func newBankStatement(root *options) *cobra.Command {
 		Use:   "statement [ACCOUNT]",
 		Short: "Print the newest transactions of this site's account",
 		Long: `Print the newest transactions of this site's account, newest first: what each added to
-what is settled and to what is committed. Where the bank is kept, another site's account
+what is settled and to what is committed, and for which job or lease. Where the bank is kept, another site's account
 can be named.`,
 		Example: "  gridnode bank statement\n  gridnode bank statement --limit 100 -o csv",
 		Args:    atMostOne("account"),
@@ -110,7 +110,7 @@ can be named.`,
 			if len(args) > 0 {
 				query.Set("account", args[0])
 			}
-			reply, err := api.NewClient(root.home).BankStatement(cmd.Context(), query)
+			reply, err := root.client().BankStatement(cmd.Context(), query)
 			if err != nil {
 				return apiError(err)
 			}
@@ -130,7 +130,16 @@ var entryColumns = []column[api.BankEntry]{
 	{head: "COMMITTED", text: func(e api.BankEntry) string { return signed(e.Committed) }},
 	{head: "WITH", text: func(e api.BankEntry) string { return siteText(e.Name, e.Other) }, full: func(e api.BankEntry) string { return e.Other }},
 	{head: "JOB", text: func(e api.BankEntry) string { return e.Job[:min(len(e.Job), 8)] }, full: func(e api.BankEntry) string { return e.Job }},
+	{head: "LEASE", text: func(e api.BankEntry) string { return leaseText(e.Lease) }},
 	{head: "ID", wide: true, text: func(e api.BankEntry) string { return e.ID }},
+}
+
+// leaseText prints the number of a lease, nothing for none.
+func leaseText(number uint64) string {
+	if number == 0 {
+		return ""
+	}
+	return strconv.FormatUint(number, 10)
 }
 
 // signed prints what was added with its sign.
@@ -196,7 +205,7 @@ func newBankMove(root *options, verb bankMove) *cobra.Command {
 			} else if _, err := grid.ParseJobID(id); err != nil {
 				return usagef("--id: %q: want 26 characters, as 'submit' prints them", id)
 			}
-			reply, err := verb.move(api.NewClient(root.home), cmd, api.BankMove{ID: id, To: args[0], Amount: api.Amount(amount)})
+			reply, err := verb.move(root.client(), cmd, api.BankMove{ID: id, To: args[0], Amount: api.Amount(amount)})
 			if err != nil {
 				return apiError(err)
 			}

@@ -10,6 +10,7 @@ import (
 
 func newCancel(root *options) *cobra.Command {
 	var request api.IDsRequest
+	var l listing
 	cmd := &cobra.Command{
 		Use:   "cancel [JOB...]",
 		Short: "End jobs, wherever they are",
@@ -23,21 +24,23 @@ stored; use wait to see it fulfilled.`,
 				return usagef("wants the IDs of jobs, or --name")
 			}
 			request.IDs = args
-			reply, err := api.NewClient(root.home).Cancel(cmd.Context(), request)
+			reply, err := root.client().Cancel(cmd.Context(), request)
 			if err != nil {
 				return apiError(err)
 			}
-			for i := range reply.Jobs {
-				j := &reply.Jobs[i]
-				if j.State == "cancelled" || j.State == "cancelling" {
-					fmt.Fprintf(cmd.ErrOrStderr(), "job %s is %s\n", shortID(j.ID), j.State)
-				} else {
-					fmt.Fprintf(cmd.ErrOrStderr(), "job %s was over already: %s\n", shortID(j.ID), j.State)
+			return l.actJobs(cmd.OutOrStdout(), reply.Jobs, func() {
+				for i := range reply.Jobs {
+					j := &reply.Jobs[i]
+					if j.State == "cancelled" || j.State == "cancelling" {
+						fmt.Fprintf(cmd.ErrOrStderr(), "job %s is %s\n", shortID(j.ID), j.State)
+					} else {
+						fmt.Fprintf(cmd.ErrOrStderr(), "job %s was over already: %s\n", shortID(j.ID), j.State)
+					}
 				}
-			}
-			return nil
+			})
 		},
 	}
+	addActFlags(cmd, &l)
 	cmd.Flags().StringArrayVarP(&request.Names, "name", "n", nil, "all jobs of this `NAME`, or of the array of this name, that are not over; may be repeated")
 	cmd.Flags().StringVar(&request.Cause, "reason", "", "`TEXT` that says why, shown with the jobs; at most 200 bytes")
 	return cmd

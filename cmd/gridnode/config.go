@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -41,13 +42,20 @@ func loadSettings(home string, flags *pflag.FlagSet) (*settings, []effective, er
 	if err != nil {
 		return nil, nil, fmt.Errorf("read settings: %w", err)
 	}
-	return readSettings(path, text, flags)
+	s, values, err := readSettings(path, text, flags)
+	if err == nil {
+		err = s.checkGuests(home)
+	}
+	if err != nil {
+		return nil, values, err
+	}
+	return s, values, nil
 }
 
 func readSettings(path string, text []byte, flags *pflag.FlagSet) (*settings, []effective, error) {
-	file, err := parseFile(path, text)
-	if err != nil {
-		return nil, nil, err
+	file, wrongKeys := parseFile(path, text)
+	if file == nil {
+		return nil, nil, wrongKeys
 	}
 	v := viper.New()
 	if err := v.MergeConfigMap(nested(file)); err != nil {
@@ -58,6 +66,9 @@ func readSettings(path string, text []byte, flags *pflag.FlagSet) (*settings, []
 		values   []effective
 		problems []error
 	)
+	if wrongKeys != nil {
+		problems = append(problems, wrongKeys)
+	}
 	for i := range settingTable {
 		key := &settingTable[i]
 		v.SetDefault(key.key, key.value)
@@ -79,9 +90,16 @@ func readSettings(path string, text []byte, flags *pflag.FlagSet) (*settings, []
 		}
 		values = append(values, effective{key.key, value, origin})
 	}
+	rules, wrong := s.setRules(path, file)
+	values, problems = append(values, rules...), append(problems, wrong...)
+	values = append(values, s.setPartners(path, file)...)
+	limits, wrong := s.setQuotas(path, file)
+	values, problems = append(values, limits...), append(problems, wrong...)
 	if len(problems) == 0 {
-		if err := s.checkPricing(); err != nil {
-			problems = append(problems, err)
+		for _, err := range []error{s.checkPricing(), s.checkDoors()} {
+			if err != nil {
+				problems = append(problems, err)
+			}
 		}
 	}
 	if len(problems) > 0 {
@@ -94,6 +112,9 @@ func readSettings(path string, text []byte, flags *pflag.FlagSet) (*settings, []
 func nested(file map[string]fileValue) map[string]any {
 	tree := make(map[string]any)
 	for key, value := range file {
+		if value.rule != nil || value.partner != nil || value.quota != nil {
+			continue
+		}
 		section, name, dotted := strings.Cut(key, ".")
 		if !dotted {
 			tree[key] = value.text
@@ -148,10 +169,15 @@ func addSettingFlags(cmd *cobra.Command) {
 type fileValue struct {
 	line int
 	text string
+	rule *ruleValue // of rules for guests
+
+	partner *partnerValue // of slurm.partners
+	quota   *quotaValue   // of limits of users; all nil: the key is of settingTable
 }
 
 // parseFile returns the keys of a settings file. A key that is not in
-// settingTable, or that stands there twice, is an error.
+// settingTable, or that stands there twice, is an error; the error names all of them, and
+// the others are returned. They are nil if the file is no settings file at all.
 func parseFile(path string, text []byte) (map[string]fileValue, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
@@ -169,30 +195,40 @@ func parseFile(path string, text []byte) (map[string]fileValue, error) {
 }
 
 func walkFile(path, prefix string, mapping *yaml.Node, values map[string]fileValue) error {
+	var problems []error
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
-		name, value := mapping.Content[i], mapping.Content[i+1]
-		key := prefix + name.Value
-		if before, twice := values[key]; twice {
-			return fmt.Errorf("%s:%d: %s stands in line %d already", path, name.Line, key, before.line)
+		problems = append(problems, readKey(path, prefix, mapping.Content[i], mapping.Content[i+1], values))
+	}
+	return errors.Join(problems...)
+}
+
+// readKey reads one key of the file, and what stands below it.
+func readKey(path, prefix string, name, value *yaml.Node, values map[string]fileValue) error {
+	key := prefix + name.Value
+	if before, twice := values[key]; twice {
+		return fmt.Errorf("%s:%d: %s stands in line %d already", path, name.Line, key, before.line)
+	}
+	known, err := findSetting(key)
+	switch {
+	case err == nil:
+		text, err := valueText(known, value)
+		if err != nil {
+			return fmt.Errorf("%s:%d: %s %w", path, name.Line, key, err)
 		}
-		known, err := findSetting(key)
-		switch {
-		case err == nil:
-			text, err := valueText(known, value)
-			if err != nil {
-				return fmt.Errorf("%s:%d: %s %w", path, name.Line, key, err)
-			}
-			values[key] = fileValue{name.Line, text}
-		case isSection(key) && value.Kind == yaml.MappingNode:
-			if err := walkFile(path, key+".", value, values); err != nil {
-				return err
-			}
-		case isSection(key) && value.Tag == "!!null": // a section whose lines are all comments
-		case isSection(key):
-			return fmt.Errorf("%s:%d: %s is a section: want its keys indented below it", path, name.Line, key)
-		default:
-			return fmt.Errorf("%s:%d: %w", path, name.Line, err)
-		}
+		values[key] = fileValue{line: name.Line, text: text}
+	case key == partnersSection:
+		return walkPartners(path, value, values)
+	case isRules(key):
+		return walkRules(path, key, value, values)
+	case isQuotas(key):
+		return walkQuotas(path, key, value, values)
+	case isSection(key) && value.Kind == yaml.MappingNode:
+		return walkFile(path, key+".", value, values)
+	case isSection(key) && value.Tag == "!!null": // a section whose lines are all comments
+	case isSection(key):
+		return fmt.Errorf("%s:%d: %s is a section: want its keys indented below it", path, name.Line, key)
+	default:
+		return fmt.Errorf("%s:%d: %w", path, name.Line, err)
 	}
 	return nil
 }
@@ -217,6 +253,9 @@ func valueText(key *setting, value *yaml.Node) (string, error) {
 	}
 	return "", errors.New("takes a value, not further keys")
 }
+
+// isRules reports whether rules for guests stand below key.
+func isRules(key string) bool { _, yes := guestRules[key]; return yes }
 
 // isSection reports whether keys begin with key and a dot.
 func isSection(key string) bool {
@@ -275,7 +314,16 @@ func yamlList(value string) string {
 	if value == "" {
 		return "[]"
 	}
-	return "[" + strings.ReplaceAll(value, ",", ", ") + "]"
+	items := strings.Split(value, ",")
+	for i, item := range items {
+		item = strings.TrimSpace(item)
+		var list []string
+		if err := yaml.Unmarshal([]byte("["+item+"]"), &list); err != nil || len(list) != 1 || list[0] != item {
+			item = strconv.Quote(item) // * and @GROUP mean something else to YAML
+		}
+		items[i] = item
+	}
+	return "[" + strings.Join(items, ", ") + "]"
 }
 
 // editFile returns text with key set to value, comments kept.
@@ -290,12 +338,12 @@ func editFile(path string, text []byte, key *setting, value string) ([]byte, err
 	mapping := document.Content[0]
 	name := key.key
 	if section, rest, dotted := strings.Cut(key.key, "."); dotted {
-		mapping, name = member(mapping, section), rest
+		mapping, name = entryOf(mapping, section), rest
 		if mapping.Kind != yaml.MappingNode {
 			*mapping = yaml.Node{Kind: yaml.MappingNode}
 		}
 	}
-	node := member(mapping, name)
+	node := entryOf(mapping, name)
 	*node = yaml.Node{Kind: yaml.ScalarNode, Value: value, LineComment: node.LineComment}
 	if value == "" {
 		node.Style = yaml.DoubleQuotedStyle
@@ -317,8 +365,8 @@ func editFile(path string, text []byte, key *setting, value string) ([]byte, err
 	return b.Bytes(), nil
 }
 
-// member returns the value of name in mapping, added if it was not there.
-func member(mapping *yaml.Node, name string) *yaml.Node {
+// entryOf returns the value of name in mapping, added if it was not there.
+func entryOf(mapping *yaml.Node, name string) *yaml.Node {
 	for i := 0; i+1 < len(mapping.Content); i += 2 {
 		if mapping.Content[i].Value == name {
 			return mapping.Content[i+1]
@@ -331,12 +379,21 @@ func member(mapping *yaml.Node, name string) *yaml.Node {
 
 // replaceFile writes text to path so that a crash leaves the old or the new file.
 func replaceFile(path string, text []byte) error {
+	if target, err := os.Readlink(path); err == nil { // a packaged site has its settings in /etc
+		if !filepath.IsAbs(target) {
+			target = filepath.Join(filepath.Dir(path), target)
+		}
+		path = target
+	}
 	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(tmp.Name())
 	_, err = tmp.Write(text)
+	if err == nil {
+		err = keepOwner(tmp, path)
+	}
 	if err == nil {
 		err = tmp.Sync()
 	}
@@ -347,4 +404,18 @@ func replaceFile(path string, text []byte) error {
 		err = os.Rename(tmp.Name(), path)
 	}
 	return err
+}
+
+// keepOwner gives a file to the account whose file it replaces: root may change the settings
+// of a daemon that runs as another account.
+func keepOwner(file *os.File, replaces string) error {
+	info, err := os.Stat(replaces)
+	if err != nil || os.Geteuid() != 0 {
+		return nil // there is none, or it is ours
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return nil
+	}
+	return errors.Join(file.Chown(int(s.Uid), int(s.Gid)), file.Chmod(info.Mode().Perm()))
 }

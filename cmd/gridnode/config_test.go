@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+	"go.yaml.in/yaml/v3"
 
 	"gridnode/grid"
 	"gridnode/internal/lrms"
@@ -79,7 +80,9 @@ func TestSettingsRefuse(t *testing.T) {
 		{"speed 0", "site:\n  speed: 0\n", "site.speed"},
 		{"bad name", "site:\n  name: a b\n", "site.name"},
 		{"bad cost model", "site:\n  cost: free\n", "want paper or processor-time"},
-		{"DNS name", "network:\n  listen: [/dns4/example.org/tcp/1]\n", "names are not looked up"},
+		{"DNS name", "network:\n  listen: [/dns4/example.org/tcp/1]\n", "a name is no address to listen on"},
+		{"announced without port", "network:\n  announce: [example.org]\n", "want HOST:PORT"},
+		{"relay", "network:\n  relay: yes please\n", "want use, offer or off"},
 		{"peer without ID", "network:\n  join: [/ip4/127.0.0.1/tcp/1]\n", "does not say which node"},
 		{"no address", "network:\n  listen: []\n", "no address to listen on"},
 		{"negative time", "job:\n  time: -5m\n", "job.time"},
@@ -98,6 +101,17 @@ func TestSettingsReportsAllProblems(t *testing.T) {
 	_, _, err := loadSettings(homeWith(t, "site:\n  price: x\n  queue: lifo\n"), nil)
 	if err == nil || !strings.Contains(err.Error(), "site.price") || !strings.Contains(err.Error(), "site.queue") {
 		t.Errorf("%v, want both problems", err)
+	}
+}
+
+// TestSettingsReportsAllWrongKeys: keys that are unknown, stand there twice or have the wrong
+// form are reported together with wrong values.
+func TestSettingsReportsAllWrongKeys(t *testing.T) {
+	_, _, err := loadSettings(homeWith(t, "site:\n  pirce: 1\n  name: [a, b]\n  queue: lifo\nforeign: deny\nforeign: allow\nnetwrk: 3\n"), nil)
+	for _, want := range []string{":2: unknown key site.pirce", ":3: site.name", "site.queue", ":6: foreign stands in line 5", ":7: unknown key netwrk"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q in it", err, want)
+		}
 	}
 }
 
@@ -186,5 +200,16 @@ func TestPricingSettings(t *testing.T) {
 	}
 	if _, _, err := loadSettings(homeWith(t, "site:\n  price: 9\nmarket:\n  price-ceiling: 1\n"), nil); err != nil {
 		t.Errorf("bounds that nobody uses: %v", err)
+	}
+}
+
+// What a list holds is read as it was written, whatever YAML makes of such text elsewhere.
+func TestListsAreReadAsWritten(t *testing.T) {
+	for _, value := range []string{"*", "@cluster", "ann,*,@cluster", "a: b", "x#y", "710001", "/ip4/127.0.0.1/tcp/1,b"} {
+		var document struct{ K []string }
+		err := yaml.Unmarshal([]byte("k: "+yamlList(value)+"\n"), &document)
+		if got := strings.Join(document.K, ","); err != nil || got != value {
+			t.Errorf("%q is written %s and read %q, %v", value, yamlList(value), got, err)
+		}
 	}
 }

@@ -20,7 +20,7 @@ func newConfig(root *options) *cobra.Command {
 		Long: `Settings stand in config.yaml in the home directory. A flag of start counts before
 the environment (site.price is GRIDNODE_SITE_PRICE there), that before the file,
 that before the default. Changes take effect when the daemon starts, a new site.price
-at once.
+at once, rules for guests, limits and shares of users at 'gridnode reload'.
 
 ` + settingsHelp(),
 		Args: noVerb,
@@ -76,7 +76,8 @@ func newConfigShow(root *options) *cobra.Command {
 }
 
 func newConfigGet(root *options) *cobra.Command {
-	return &cobra.Command{
+	var l listing
+	cmd := &cobra.Command{
 		Use:               "get KEY",
 		Short:             "Print the effective value of one key",
 		Example:           `  gridnode config get site.price`,
@@ -88,20 +89,25 @@ func newConfigGet(root *options) *cobra.Command {
 			}
 			_, values, err := loadSettings(root.home, nil)
 			for _, e := range values {
-				if e.Key == args[0] {
-					fmt.Fprintln(cmd.OutOrStdout(), e.Value)
+				if e.Key != args[0] {
+					continue
+				}
+				if err := l.act(cmd.OutOrStdout(), e, []fact{{e.Key, e.Value}}, func() { fmt.Fprintln(cmd.OutOrStdout(), e.Value) }); err != nil {
+					return err
 				}
 			}
 			return settingsError(err)
 		},
 	}
+	addActFlags(cmd, &l)
+	return cmd
 }
 
 func newConfigSet(root *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set KEY VALUE",
 		Short: "Change one key in the file, keeping its comments",
-		Long:  "Change one key in the file, keeping its comments. Lists are separated by commas. A new site.price takes\neffect at once, every other change when the daemon starts.",
+		Long:  "Change one key in the file, keeping its comments. Lists are separated by commas. A new site.price takes\neffect at once, guests.* and users.half-life at 'gridnode reload', every other change when the daemon starts.",
 		Example: `  gridnode config set site.price 0.5
   gridnode config set network.join /ip4/127.0.0.1/tcp/7531/p2p/12D3KooW...`,
 		Args:              exactArgs(2, "a key and its value"),
@@ -132,7 +138,9 @@ func newConfigSet(root *options) *cobra.Command {
 			if key.key == "site.price" {
 				return applyPrice(cmd, root.home)
 			}
-			if _, err := api.NewClient(root.home).Node(cmd.Context()); err == nil {
+			if _, err := root.client().Node(cmd.Context()); err == nil && reloads(key.key) {
+				fmt.Fprintf(cmd.ErrOrStderr(), "the running daemon goes on with the old %s until 'gridnode reload'\n", key.key)
+			} else if err == nil {
 				fmt.Fprintf(cmd.ErrOrStderr(), "the running daemon goes on with the old %s until 'gridnode stop' and 'gridnode start'\n", key.key)
 			}
 			return nil
@@ -160,19 +168,35 @@ func applyPrice(cmd *cobra.Command, home string) error {
 }
 
 func newConfigValidate(root *options) *cobra.Command {
-	return &cobra.Command{
+	var l listing
+	cmd := &cobra.Command{
 		Use:     "validate",
 		Short:   "Check the settings and print every problem",
 		Example: `  gridnode config validate && gridnode start`,
 		Args:    exactArgs(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if _, _, err := loadSettings(root.home, nil); err != nil {
-				return settingsError(err)
+			_, _, err := loadSettings(root.home, nil)
+			if errors.Is(err, errNoHome) {
+				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "%s is valid\n", filepath.Join(root.home, configFile))
-			return nil
+			file := filepath.Join(root.home, configFile)
+			problems, facts := []string{}, []fact(nil)
+			if err != nil {
+				problems = strings.Split(err.Error(), "\n")
+			}
+			for _, p := range problems {
+				facts = append(facts, fact{file, p})
+			}
+			told := l.act(cmd.OutOrStdout(), map[string]any{"file": file, "valid": err == nil, "problems": problems}, facts, func() {
+				if err == nil {
+					fmt.Fprintf(cmd.ErrOrStderr(), "%s is valid\n", file)
+				}
+			})
+			return errors.Join(settingsError(err), told)
 		},
 	}
+	addActFlags(cmd, &l)
+	return cmd
 }
 
 // settingsError gives err the exit code of a wrong setting, or that of a failure

@@ -46,7 +46,7 @@ submit --input.`,
 		Example: "  gridnode datasets\n  gridnode datasets -o json",
 		Args:    exactArgs(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			reply, err := api.NewClient(root.home).DataSets(cmd.Context())
+			reply, err := root.client().DataSets(cmd.Context())
 			if err != nil {
 				return apiError(err)
 			}
@@ -105,7 +105,7 @@ has to be added again.`,
 			if len(args) == 2 {
 				request.Name = args[0]
 			}
-			reply, err := api.NewClient(root.home).AddDataSet(cmd.Context(), request)
+			reply, err := root.client().AddDataSet(cmd.Context(), request)
 			if err != nil {
 				return apiError(err)
 			}
@@ -122,7 +122,8 @@ has to be added again.`,
 }
 
 func newDataSetRemove(root *options) *cobra.Command {
-	return &cobra.Command{
+	var l listing
+	cmd := &cobra.Command{
 		Use:   "remove NAME",
 		Short: "Do not hold a data set any more",
 		Long: `Take a data set off those that this site holds. The file or directory stays where it is.
@@ -130,9 +131,14 @@ Jobs that run go on.`,
 		Example: "  gridnode dataset remove climate-2020",
 		Args:    exactArgs(1, "the NAME of a data set"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return apiError(api.NewClient(root.home).RemoveDataSet(cmd.Context(), args[0]))
+			if err := root.client().RemoveDataSet(cmd.Context(), args[0]); err != nil {
+				return apiError(err)
+			}
+			return l.act(cmd.OutOrStdout(), map[string]any{"name": args[0], "removed": true}, []fact{{"name", args[0]}, {"removed", "true"}}, func() {})
 		},
 	}
+	addActFlags(cmd, &l)
+	return cmd
 }
 
 func newDataSetFind(root *options) *cobra.Command {
@@ -145,7 +151,7 @@ it. The exit code is 4 if nobody does.`,
 		Example: "  gridnode dataset find climate-2020\n  gridnode dataset find climate-2020 -o json",
 		Args:    exactArgs(1, "the NAME of a data set"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			reply, err := api.NewClient(root.home).FindDataSet(cmd.Context(), args[0])
+			reply, err := root.client().FindDataSet(cmd.Context(), args[0])
 			if err != nil {
 				return apiError(err)
 			}

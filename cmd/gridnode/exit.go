@@ -14,11 +14,12 @@ const (
 	exitNoDaemon = 3   // no daemon runs on this home
 	exitNotFound = 4   // no such job, site or output
 	exitRefused  = 5   // price, deadline or policy: nobody would have the job
+	exitDenied   = 6   // the caller's role does not allow it, or nobody knows who it is
 	exitTimeout  = 124 // --timeout passed first
 )
 
 const exitCodesHelp = `Exit codes: 0 ok, 1 failed, 2 usage, 3 no daemon, 4 not found, 5 refused,
-124 timeout. "submit --wait" and "wait" exit with the job's own code.`
+6 denied, 124 timeout. "submit --wait" and "wait" exit with the job's own code.`
 
 // exitError ends the program with a code. A nil err means that everything has
 // been said already (a job's own exit code).

@@ -51,7 +51,7 @@ func (s *settings) setHead(v string) error {
 // node is to join.
 func (s *settings) siteText(text string) (id string, err error) {
 	if i := strings.LastIndex(text, "/p2p/"); i >= 0 {
-		join, err := addresses(text, true)
+		join, err := addresses(text, readPeer)
 		if err != nil {
 			return "", err
 		}

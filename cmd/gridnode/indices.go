@@ -9,14 +9,24 @@ import (
 // arrayMax bounds the jobs of one array; the daemon has the same bound.
 const arrayMax = 10_000
 
-const arrayWant = `want indices and ranges, like 0-199, 1,3,5 or 0-20:2`
+const arrayWant = `want indices and ranges, like 0-199, 1,3,5 or 0-20:2, and perhaps how many at a time, like 0-99%10`
+
+// parseArray reads the indices of a job array, and how many of its jobs may run at a time; 0:
+// any number.
+func parseArray(s string) (indices []int64, most int64, err error) {
+	list, limit, limited := strings.Cut(s, "%")
+	if limited {
+		if most, err = strconv.ParseInt(limit, 10, 32); err != nil || most < 1 {
+			return nil, 0, fmt.Errorf("%q: want a number of at least 1 behind %%", s)
+		}
+	}
+	indices, err = parseIndices(list)
+	return indices, most, err
+}
 
 // parseIndices reads the indices of a job array as Slurm's --array takes them, in
 // the order given. Each may stand there once.
 func parseIndices(s string) ([]int64, error) {
-	if strings.Contains(s, "%") {
-		return nil, fmt.Errorf("%q: a limit on running tasks (%%) is not supported; %s", s, arrayWant)
-	}
 	var indices []int64
 	seen := make(map[int64]bool)
 	for part := range strings.SplitSeq(s, ",") {

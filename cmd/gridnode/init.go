@@ -8,32 +8,48 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"gridnode/node/member"
 )
 
 // keyFile holds the site's private key (a protobuf of libp2p): its identity.
 const keyFile = "key"
 
 func newInit(root *options) *cobra.Command {
+	var federation string
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Make this directory the home of a new site",
 		Long: `Make the home directory, the site's key, which is its identity, and config.yaml with a
 comment for every setting. The speed of the processors is measured, which takes a third
-of a second, unless --speed says it. A home that has a key already is left alone.`,
-		Example: `  gridnode init --site physics --price 0.5 --foreign allow
-  gridnode init --home /srv/b --listen /ip4/127.0.0.1/tcp/7532 --join $(gridnode peers --self -o name | paste -sd,)`,
+of a second, unless --speed says it. A home that has a key already is left alone.
+
+With --create the new site is the first member of a new federation, as with 'gridnode federation
+create'. With the token of an invitation ('gridnode invite') as --join, it is a member of the
+federation that has invited it. Without either it is in an open federation: it runs no jobs of
+other sites, and they run none of its jobs.`,
+		Example: `  gridnode init --site physics --create campus --price 0.5 --foreign allow
+  gridnode init --site hill --join gridnode-invitation-1.eyJpIjoi...
+  gridnode init --home /srv/b --listen 127.0.0.1:7532 --join $(gridnode peers --self -o name | paste -sd,)`,
 		Args: exactArgs(0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error { return initHome(cmd, root.home) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return initHome(cmd, root.home, federation) },
 	}
 	addSettingFlags(cmd)
+	cmd.Flags().StringVar(&federation, "create", "", "make a federation of that name, whose first member is this site")
 	return cmd
 }
 
-func initHome(cmd *cobra.Command, home string) error {
+// initHome makes a home; the site founds a federation, if that is not empty.
+func initHome(cmd *cobra.Command, home, federation string) error {
+	if err := checkOwn(home); err != nil {
+		return err
+	}
 	for _, name := range []string{keyFile, configFile} {
 		path := filepath.Join(home, name)
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -41,6 +57,21 @@ func initHome(cmd *cobra.Command, home string) error {
 				return err
 			}
 			return fmt.Errorf("%s is there already: this home has a site; change it with 'gridnode config set', or choose another home with --home", path)
+		}
+	}
+	token, err := invitationIn(cmd)
+	if err != nil {
+		return err
+	}
+	if federation != "" {
+		if token != nil {
+			return usagef("--create %s and an invitation to %s: a site is a member of one federation", federation, token.Federation)
+		}
+		if federation, err = checkFederation(federation); err != nil {
+			return err
+		}
+		if err := cmd.Flags().Set("federation", federation); err != nil {
+			return err
 		}
 	}
 	// An empty file: what is not a flag or in the environment takes its default.
@@ -61,14 +92,30 @@ func initHome(cmd *cobra.Command, home string) error {
 	if err := os.MkdirAll(home, 0o700); err != nil {
 		return fmt.Errorf("make home: %w", err)
 	}
+	if err := os.Chmod(home, 0o700); err != nil { // one that was there may be open to others
+		return fmt.Errorf("make home: %w", err)
+	}
 	id, err := newKey(filepath.Join(home, keyFile))
 	if err != nil {
 		return err
+	}
+	became := ""
+	switch {
+	case token != nil:
+		became, err = joinNew(cmd, home, token, s.name)
+	case federation != "":
+		became, err = foundNew(home, federation, s.name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(filepath.Join(home, keyFile))) // as if nothing had happened
 	}
 	if err := replaceFile(filepath.Join(home, configFile), newFile(values)); err != nil {
 		return fmt.Errorf("write settings: %w", err)
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), id)
+	if became != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), became)
+	}
 	start := "gridnode start"
 	if flags.Changed("home") {
 		start += " --home " + home
@@ -76,6 +123,54 @@ func initHome(cmd *cobra.Command, home string) error {
 	fmt.Fprintf(cmd.ErrOrStderr(), "site %s is ready in %s; its settings are in %s\nstart it with '%s'\n",
 		s.name, home, filepath.Join(home, configFile), start)
 	return nil
+}
+
+// invitationIn returns the invitation that --join names instead of addresses, nil if it
+// names none. What the invitation says is taken for the flags that say it otherwise.
+func invitationIn(cmd *cobra.Command) (*member.Token, error) {
+	flags := cmd.Flags()
+	said, err := flags.GetStringSlice("join")
+	if err != nil || len(said) != 1 || strings.Contains(said[0], "/") {
+		return nil, err
+	}
+	token, err := member.ParseToken(said[0])
+	if err != nil {
+		return nil, usagef("--join: %w; addresses have /p2p/ID", err)
+	}
+	if err := flags.Set("federation", token.Federation); err != nil {
+		return nil, err
+	}
+	join, _ := flags.Lookup("join").Value.(pflag.SliceValue)
+	if err := join.Replace(token.Addresses); err != nil {
+		return nil, err
+	}
+	if token.Name != "" {
+		return token, flags.Set("site", token.Name)
+	}
+	return token, nil
+}
+
+// joinNew makes the site of a new home a member, and says so.
+func joinNew(cmd *cobra.Command, home string, token *member.Token, name string) (string, error) {
+	key, err := loadKey(home)
+	if err != nil {
+		return "", err
+	}
+	m, err := join(cmd.Context(), home, token, key, name)
+	if err != nil {
+		return "", err
+	}
+	return memberText(token.Federation, m), nil
+}
+
+// foundNew makes the site of a new home the first member of a new federation, and says so.
+func foundNew(home, federation, name string) (string, error) {
+	key, err := loadKey(home)
+	if err != nil {
+		return "", err
+	}
+	paths, err := (&creation{roots: 1, quorum: 1}).found(home, federation, name, key)
+	return foundedText(federation, name) + "\n" + rootKeyText(paths), err
 }
 
 // newKey draws a key, stores it where none is, and returns the identity it means.

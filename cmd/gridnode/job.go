@@ -20,6 +20,7 @@ import (
 // jobColumns are the columns of listings of jobs.
 var jobColumns = []column[api.Job]{
 	{head: "ID", text: func(j api.Job) string { return shortID(j.ID) }, full: func(j api.Job) string { return j.ID }},
+	{head: "NUMBER", wide: true, text: numberText},
 	{head: "NAME", text: func(j api.Job) string { return j.Name }},
 	{head: "USER", wide: true, text: func(j api.Job) string { return j.User }},
 	{head: "STATE", text: func(j api.Job) string { return j.State }},
@@ -36,9 +37,22 @@ var jobColumns = []column[api.Job]{
 	{head: "LATE", wide: true, text: func(j api.Job) string { return lateText(j, time.Now()) }},
 	{head: "BUDGET", wide: true, text: func(j api.Job) string { return budgetText(j.Budget) }},
 	{head: "POLICY", wide: true, text: func(j api.Job) string { return j.Policy }},
+	{head: "TTL", wide: true, text: ttlText},
+	{head: "GPUS", wide: true, text: func(j api.Job) string { return j.GPUs }},
 	{head: "HOME", wide: true, text: func(j api.Job) string { return j.Home }},
 	{head: "MESSAGES", wide: true, text: func(j api.Job) string { return strconv.Itoa(int(j.Messages)) }},
 	{head: "REASON", wide: true, text: func(j api.Job) string { return j.Reason }},
+}
+
+// numberText prints the number of a job, that of one of an array with its index.
+func numberText(j api.Job) string {
+	switch {
+	case j.Number == 0:
+		return ""
+	case j.ArrayIndex != nil:
+		return fmt.Sprintf("%d_%d", j.ArrayNumber, *j.ArrayIndex)
+	}
+	return strconv.FormatUint(j.Number, 10)
 }
 
 // shortID returns the part of an ID that tables show.
@@ -56,6 +70,14 @@ func exitText(j api.Job) string {
 		return ""
 	}
 	return strconv.Itoa(int(*j.ExitCode))
+}
+
+// ttlText prints how often a request of a job may be delegated, nothing where none is.
+func ttlText(j api.Job) string {
+	if j.TTL == nil {
+		return ""
+	}
+	return strconv.Itoa(int(*j.TTL))
 }
 
 func budgetText(a *api.Amount) string {
@@ -229,7 +251,7 @@ func summary(jobs []api.Job) string {
 		}
 	}
 	var parts []string
-	for state := site.Placing; state <= site.Refused; state++ {
+	for state := site.Placing; state <= site.Waiting; state++ {
 		if n := counts[state.String()]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))
 		}
@@ -259,7 +281,9 @@ func apiError(err error) error {
 		return failf(exitUsage, "%w", err)
 	case api.CodeNotFound:
 		return failf(exitNotFound, "%w", err)
-	case api.CodeRefused:
+	case api.CodeUnknown, api.CodeDenied:
+		return failf(exitDenied, "%w", err)
+	case api.CodeRefused, api.CodeLimit:
 		return failf(exitRefused, "%w", err)
 	case api.CodeUnavailable:
 		return failf(exitNoDaemon, "%w", err)

@@ -31,6 +31,8 @@ func leaseColumns(now time.Time) []column[api.Lease] {
 		{head: "USED", text: func(l api.Lease) string { return usedText(&l) }},
 		{head: "STATE", text: func(l api.Lease) string { return l.State }},
 		{head: "LEFT", text: func(l api.Lease) string { return left(l.Limit) }},
+		{head: "PRICE", text: func(l api.Lease) string { return priceText(l.Price) }},
+		{head: "COST", text: func(l api.Lease) string { return priceText(l.Ceiling) }},
 		{head: "TERM", wide: true, text: func(l api.Lease) string { return left(l.End) }},
 		{head: "HOPS", wide: true, text: func(l api.Lease) string { return number(int64(l.Hops)) }},
 	}
@@ -45,6 +47,14 @@ func usedText(l *api.Lease) string {
 	return strconv.FormatInt(l.Used, 10)
 }
 
+// priceText prints an amount, nothing for a lease that is free.
+func priceText(a api.Amount) string {
+	if a == 0 {
+		return ""
+	}
+	return a.String()
+}
+
 func newLeases(root *options) *cobra.Command {
 	var l listing
 	var in, out bool
@@ -53,7 +63,8 @@ func newLeases(root *options) *cobra.Command {
 		Short: "List the processors borrowed from other sites and lent to them",
 		Long: `List the processors that this site has borrowed from other sites (direction in) and lent
 to them (out): how many, how many of them run jobs of this site, and how much time is
-left until the lease ends at the latest.`,
+left until the lease ends at the latest. PRICE is credits per processor-hour, COST the
+most that it can cost; what it has cost is in 'gridnode bank statement' once it is over.`,
 		Example: "  gridnode leases\n  gridnode leases --in -o json",
 		Args:    exactArgs(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -64,7 +75,7 @@ left until the lease ends at the latest.`,
 			case out && !in:
 				direction = "out"
 			}
-			reply, err := api.NewClient(root.home).Leases(cmd.Context(), direction)
+			reply, err := root.client().Leases(cmd.Context(), direction)
 			if err != nil {
 				return apiError(err)
 			}
@@ -96,14 +107,16 @@ renews it as long as it lives.`,
 
 func newLeaseRequest(root *options) *cobra.Command {
 	var l listing
-	request, span := api.LeaseRequest{}, ""
+	request, span, most := api.LeaseRequest{}, "", ""
 	cmd := &cobra.Command{
 		Use:   "request SITE -n COUNT -t TIME [flags]",
 		Short: "Borrow processors of a site",
 		Long: `Borrow processors of a site, named by name or ID, and wait until they can be used or the
 site refuses (exit code 5). Jobs that wait in this site's queue start on them; a job
-runs on the processors of one lease, and only if it ends within its time.`,
-		Example: "  gridnode lease request hill -n 16 -t 2:00:00\n  gridnode lease request hill -n 1 -t 30m -o json",
+runs on the processors of one lease, and only if it ends within its time. A lease with a
+price is paid for from this site's bank before it can be used: the price of the whole time
+is held, and what was not used goes back when it ends.`,
+		Example: "  gridnode lease request hill -n 16 -t 2:00:00\n  gridnode lease request hill -n 16 -t 2h --max-price 0.5\n  gridnode lease request hill -n 1 -t 30m -o json",
 		Args:    exactArgs(1, "SITE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			request.Site = args[0]
@@ -113,7 +126,14 @@ runs on the processors of one lease, and only if it ends within its time.`,
 			if request.Processors < 1 {
 				return usagef("--processors: %d: want at least 1", request.Processors)
 			}
-			reply, err := api.NewClient(root.home).RequestLease(cmd.Context(), request)
+			if most != "" {
+				price, err := parsePrice(most)
+				if err != nil {
+					return usagef("--max-price: %w", err)
+				}
+				request.MaxPrice = api.Amount(price)
+			}
+			reply, err := root.client().RequestLease(cmd.Context(), request)
 			if err != nil {
 				return apiError(err)
 			}
@@ -122,6 +142,7 @@ runs on the processors of one lease, and only if it ends within its time.`,
 	}
 	cmd.Flags().Int64VarP(&request.Processors, "processors", "n", 0, "how many processors to borrow, at least 1")
 	cmd.Flags().StringVarP(&span, "time", "t", "", "for how long: minutes, [d-]hh:mm:ss, or a duration as 90s or 2h")
+	cmd.Flags().StringVar(&most, "max-price", "", "most `CREDITS` to be paid for a processor-hour (default: leases.pay of the settings)")
 	addListingFlags(cmd, &l, formatTable, formatJSON)
 	return cmd
 }
@@ -133,7 +154,8 @@ func newLeaseRenew(root *options) *cobra.Command {
 		Use:   "renew LEASE -t TIME",
 		Short: "Ask for a borrowed lease to last longer",
 		Long: `Ask the lender to let a lease last until TIME from now. The command returns once the
-wish is on its way; 'gridnode leases' shows what was granted.`,
+wish is on its way; 'gridnode leases' shows what was granted. A lease with a price is paid
+for until its end: it is refused (exit code 5).`,
 		Example: "  gridnode lease renew 1763640000000000 -t 1:00:00",
 		Args:    exactArgs(1, "LEASE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -211,7 +233,7 @@ func changeLease(cmd *cobra.Command, root *options, l listing, lease string, cha
 		return usagef("%q is no number of a lease: 'gridnode leases' lists them", lease)
 	}
 	change.Number = number
-	reply, err := api.NewClient(root.home).ChangeLease(cmd.Context(), what, change)
+	reply, err := root.client().ChangeLease(cmd.Context(), what, change)
 	if err != nil {
 		return apiError(err)
 	}
@@ -222,6 +244,9 @@ func changeLease(cmd *cobra.Command, root *options, l listing, lease string, cha
 func printLease(cmd *cobra.Command, l listing, reply *api.LeaseReply, done string) error {
 	if l.format == formatJSON {
 		return printJSON(cmd.OutOrStdout(), reply.Lease)
+	}
+	if reply.Lease.Ceiling > 0 {
+		done += fmt.Sprintf(", for %s credits a processor-hour, at most %s", reply.Lease.Price, reply.Lease.Ceiling)
 	}
 	with := "from"
 	if reply.Lease.Direction == "out" {

@@ -31,7 +31,7 @@ the standing offered. A link that would make a site its own ancestor is suspende
 		Example: "  gridnode links\n  gridnode links -o json",
 		Args:    exactArgs(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			reply, err := api.NewClient(root.home).Links(cmd.Context())
+			reply, err := root.client().Links(cmd.Context())
 			if err != nil {
 				return apiError(err)
 			}
@@ -78,7 +78,7 @@ func newLinkVerb(root *options, change api.LinkChange, use, short, long string) 
 	cmd := &cobra.Command{
 		Use: use, Short: short, Long: long, Args: exactArgs(1, "SITE"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			reply, err := api.NewClient(root.home).ChangeLink(cmd.Context(), change, args[0])
+			reply, err := root.client().ChangeLink(cmd.Context(), change, args[0])
 			if err != nil {
 				return apiError(err)
 			}

@@ -3,35 +3,61 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"gridnode/node/run/probe"
 	"gridnode/node/shim"
 	"gridnode/node/store"
+	"gridnode/node/wasm"
 )
 
 // options are the flags of every verb.
 type options struct {
 	home string // absolute
+
+	// Another daemon than that of home.
+	socket string // that it listens at for other accounts; empty: none
+	remote string // https://HOST; empty: none
+	token  string // for remote
 }
 
 func main() {
 	// What the daemon starts, and users never do, needs none of what follows: the
-	// shim that watches over jobs, and the look at a store that may end its process.
+	// shim that watches over jobs, an attempt to leave the sandbox, a module of WebAssembly, and the look at a store that may end its process.
 	if n := len(os.Args); n > 2 {
 		switch os.Args[1] {
-		case shimVerb: // shim --home HOME
+		case shimVerb: // shim --home HOME, shim --order FILE, shim --pilot FILE
+			switch last := os.Args[n-1]; os.Args[2] {
+			case "--order":
+				os.Exit(shim.Once(last))
+			case "--pilot", shim.NodeFlag:
+				os.Exit(shim.Pilot(last, []string{os.Args[0], shimVerb, shim.NodeFlag, last}, os.Args[2] == shim.NodeFlag))
+			}
 			os.Exit(shim.Main(os.Args[n-1]))
+		case probe.Verb: // sandbox-probe NAME
+			os.Exit(probe.Main(os.Args[2]))
+		case wasm.Verb: // wasm-run CONFIG COUNT [ARG...] [SETTING...]
+			os.Exit(wasm.Main(os.Args[2:]))
+		case wasm.CompileVerb: // wasm-compile MODULE
+			os.Exit(wasm.Compile(os.Args[2]))
 		case checkVerb: // check-store DIRECTORY
 			os.Exit(store.Check(os.Args[n-1]))
 		}
 	}
-	os.Exit(run(newRoot()))
+	root := newRoot()
+	if name := filepath.Base(os.Args[0]); slices.Contains(slurmCommands, name) {
+		root.SetArgs(append([]string{slurmVerb, name}, os.Args[1:]...))
+	}
+	os.Exit(run(root))
 }
 
 // Verbs for the daemon's own use.
@@ -77,12 +103,18 @@ offers and at what price; jobs go where their deadline, budget and policy are me
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		PersistentPreRunE: func(*cobra.Command, []string) error {
-			return o.resolve()
+		Version:       version,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			return errors.Join(o.resolveDaemon(cmd.Flags().Changed("home")), o.resolve())
 		},
 	}
 	root.PersistentFlags().StringVar(&o.home, "home", "", "home `DIRECTORY` of the site (default $GRIDNODE_HOME, else ~/.gridnode)")
 	_ = root.MarkPersistentFlagDirname("home")
+	root.PersistentFlags().StringVar(&o.socket, "socket", "", "`SOCKET` of a daemon that other accounts may use, instead of a home (default $GRIDNODE_SOCKET)")
+	_ = root.MarkPersistentFlagFilename("socket")
+	root.PersistentFlags().StringVar(&o.remote, "remote", "", "`URL` of a daemon elsewhere, with a token in $GRIDNODE_TOKEN or $GRIDNODE_TOKEN_FILE (default $GRIDNODE_REMOTE)")
+	cobra.AddTemplateFunc("build", func() string { return thisBuild().line() }) // read only when it is asked for
+	root.SetVersionTemplate("{{build}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(&cobra.Command{Use: "help", Short: "Explain a verb", Hidden: true, Args: cobra.ArbitraryArgs, RunE: helpFor})
 	root.CompletionOptions.HiddenDefaultCmd = true
@@ -91,17 +123,27 @@ offers and at what price; jobs go where their deadline, budget and policy are me
 		group string
 		cmd   *cobra.Command
 	}{
-		{groupSite, newInit(&o)}, {groupSite, newStart(&o)}, {groupSite, newStop(&o)}, {groupSite, newConfig(&o)},
-		{groupJob, newSubmit(&o)}, {groupJob, newStatus(&o)}, {groupJob, newWhy(&o)}, {groupJob, newLogs(&o)}, {groupJob, newWait(&o)}, {groupJob, newCancel(&o)},
-		{groupFederation, newSites(&o)}, {groupFederation, newQuotes(&o)}, {groupFederation, newPeers(&o)}, {groupFederation, newBank(&o)}, {groupFederation, newLeases(&o)}, {groupFederation, newLease(&o)}, {groupFederation, newLinks(&o)}, {groupFederation, newLink(&o)}, {groupFederation, newDataSets(&o)}, {groupFederation, newDataSet(&o)}, {groupFederation, newTestnet()},
+		{groupSite, newInit(&o)}, {groupSite, newStart(&o)}, {groupSite, newStop(&o)}, {groupSite, newConfig(&o)}, {groupSite, newReload(&o)}, {groupSite, newDrain(&o)}, {groupSite, newDoctor(&o)}, {groupSite, newBackup(&o)}, {groupSite, newRestore(&o)}, {groupSite, newLog(&o)}, {groupSite, newDebug(&o)}, {groupSite, newUsers(&o)}, {groupSite, newGuests(&o)}, {groupSite, newHistory(&o)}, {groupSite, newToken(&o)}, {groupSite, newWeb(&o)}, {groupSite, newDiag(&o)},
+		{groupJob, newSubmit(&o)}, {groupJob, newStatus(&o)}, {groupJob, newTop(&o)}, {groupJob, newWhy(&o)}, {groupJob, newLogs(&o)}, {groupJob, newGet(&o)}, {groupJob, newLs(&o)}, {groupJob, newWait(&o)}, {groupJob, newCancel(&o)},
+		{groupJob, newHold(&o)}, {groupJob, newRelease(&o)}, {groupJob, newRequeue(&o)}, {groupJob, newAttach(&o)}, {groupJob, newExec(&o)}, {groupJob, newSlurm(&o)},
+		{groupFederation, newSites(&o)}, {groupFederation, newQuotes(&o)}, {groupFederation, newPeers(&o)}, {groupFederation, newBank(&o)}, {groupFederation, newLeases(&o)}, {groupFederation, newLease(&o)}, {groupFederation, newLinks(&o)}, {groupFederation, newLink(&o)}, {groupFederation, newDataSets(&o)}, {groupFederation, newDataSet(&o)},
+		{groupFederation, newFederation(&o)}, {groupFederation, newMembers(&o)}, {groupFederation, newInvite(&o)}, {groupFederation, newRenew(&o)}, {groupFederation, newRevoke(&o)},
+		{groupFederation, newTestnet()},
 		{"", newVersion()}, {"", newCompletion()},
 	} {
 		verb.cmd.GroupID = verb.group
 		verb.cmd.DisableFlagsInUseLine = true
 		root.AddCommand(verb.cmd)
 	}
+	for _, verb := range extraVerbs {
+		root.AddCommand(verb())
+	}
+	addCompletions(root, &o)
 	return root
 }
+
+// extraVerbs are those of builds for a purpose of their own.
+var extraVerbs []func() *cobra.Command
 
 // Groups of verbs in the help text.
 const (
@@ -121,6 +163,9 @@ func (o *options) resolve() error {
 			return usagef("no home directory: %w: name one with --home or GRIDNODE_HOME", err)
 		}
 		o.home = filepath.Join(user, ".gridnode")
+		if _, err := os.Stat(o.home); errors.Is(err, fs.ErrNotExist) && ownsSystemHome() {
+			o.home = systemHome
+		}
 	}
 	home, err := filepath.Abs(o.home)
 	if err != nil {
@@ -128,6 +173,19 @@ func (o *options) resolve() error {
 	}
 	o.home = home
 	return nil
+}
+
+// systemHome is the home of the site that the packages set up. It is that of root, and of the
+// account that the daemon runs as, unless they have one of their own.
+const systemHome = "/var/lib/gridnode"
+
+func ownsSystemHome() bool {
+	info, err := os.Stat(systemHome)
+	if err != nil {
+		return false
+	}
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && (os.Geteuid() == 0 || int(s.Uid) == os.Geteuid())
 }
 
 // noVerb is the argument check of a command that only has verbs below it.

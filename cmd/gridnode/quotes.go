@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/grid"
-	"gridnode/node/api"
 )
 
 func newQuotes(root *options) *cobra.Command {
@@ -51,7 +50,7 @@ missing, as just after sites that keep a part of the directory have died.`,
 			if order != "price" && order != "speed" && order != "free" {
 				return usagef("--sort: %q: want price, speed or free", order)
 			}
-			reply, err := api.NewClient(root.home).Quotes(cmd.Context(), query)
+			reply, err := root.client().Quotes(cmd.Context(), query)
 			if err != nil {
 				return apiError(err)
 			}

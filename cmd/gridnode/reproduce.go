@@ -78,7 +78,7 @@ Without logs a generated workload is used, to which the published figures do not
 	f.SortFlags = false
 	f.StringVar(&o.Traces, "traces", "", "directory with the logs, named as in the Parallel Workloads Archive (default: a generated workload)")
 	f.IntVar(&o.Windows, "windows", o.Windows, fmt.Sprintf("workloads for the spread, 1 to %d; the first is compared", reproduce.WindowsMax))
-	f.BoolVar(&o.Quick, "quick", false, "leave out other readings and loads than the paper's")
+	f.BoolVar(&o.Quick, "quick", false, "leave out what the paper does not print: other readings and loads, jobs of a week and a month")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "determines everything random in the runs")
 	f.StringVar(&out, "out", "", "directory to write PAPER.html, PAPER.csv and PAPER.json to, with all summary.html, too")
 	_ = cmd.MarkFlagDirname("traces")

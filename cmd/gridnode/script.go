@@ -12,11 +12,16 @@ import (
 	"strings"
 
 	"github.com/spf13/pflag"
+
+	"gridnode/cmd/gridnode/slurm"
 )
 
-// scriptMax bounds a script: it travels with the job, whose command has the same
-// bound.
-const scriptMax = 44 << 10
+// scriptMax bounds a script that travels in the job's command; a longer one, up to
+// scriptFileMax, is a file that the job brings along.
+const (
+	scriptMax     = 44 << 10
+	scriptFileMax = 64 << 20
+)
 
 // script is a file of commands with options of submit in its comments.
 type script struct {
@@ -65,12 +70,12 @@ func readScript(path string, stdin io.Reader) (*script, error) {
 		defer file.Close()
 		r = file
 	}
-	text, err := io.ReadAll(io.LimitReader(r, scriptMax+1))
+	text, err := io.ReadAll(io.LimitReader(r, scriptFileMax+1))
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("read %s: %w", path, err)
-	case len(text) > scriptMax:
-		return nil, fmt.Errorf("%s is longer than %d bytes, the most that travels with a job", path, scriptMax)
+	case len(text) > scriptFileMax:
+		return nil, fmt.Errorf("%s is longer than %d bytes, the most of a script", path, scriptFileMax)
 	case !bytes.HasPrefix(text, []byte("#!")):
 		return nil, fmt.Errorf("%s does not begin with #! and an interpreter", path)
 	}
@@ -112,40 +117,56 @@ func (s *script) command(args []string) ([]string, error) {
 	return append(line, args...), nil
 }
 
-// slurmIgnored are options of sbatch that say where output goes, who pays and who
-// gets mail. They have no meaning here and a script with them can still run as
-// its author meant.
-var slurmIgnored = []string{"output", "error", "o", "e", "partition", "p", "account", "A", "qos", "q",
-	"mail-type", "mail-user", "comment", "open-mode", "wckey", "parsable", "quiet", "Q", "verbose", "v"}
-
-// options sets the flags that the script's #GRID and #SBATCH lines name and the
-// command line does not. They end at the first line that is not a comment.
-// Warnings about ignored options of Slurm go to warn.
-func (s *script) options(flags *pflag.FlagSet, warn io.Writer) error {
+// options sets the flags that the script's #GRID and #SBATCH lines name and the command
+// line does not. They end at the first line that is not a comment. What is left out of the
+// #SBATCH lines goes to warn; what they ask for and cannot be is one error, unless lenient.
+func (s *script) options(flags *pflag.FlagSet, lenient bool, warn io.Writer) error {
 	given := make(map[string]bool)
 	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
 	scanner := bufio.NewScanner(strings.NewReader(s.text))
-	scanner.Buffer(nil, scriptMax+1)
+	scanner.Buffer(nil, scriptFileMax+1)
 	for line := 1; scanner.Scan(); line++ {
 		text := strings.TrimSpace(scanner.Text())
 		if text != "" && text[0] != '#' {
 			break
 		}
-		slurm := strings.HasPrefix(text, "#SBATCH ")
-		if !slurm && !strings.HasPrefix(text, "#GRID ") {
+		if !strings.HasPrefix(text, "#GRID ") {
 			continue
 		}
 		_, rest, _ := strings.Cut(text, " ")
-		if err := s.optionLine(rest, slurm, flags, given, func(format string, args ...any) {
-			fmt.Fprintf(warn, "%s:%d: %s\n", s.path, line, fmt.Sprintf(format, args...))
-		}); err != nil {
+		if err := s.optionLine(rest, flags, given); err != nil {
 			return fmt.Errorf("%s:%d: %w", s.path, line, err)
+		}
+	}
+	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true }) // #GRID says what gridnode is to do
+	lines := slurm.Script(s.text, splitWords)
+	r := slurm.Translate(lines, func(l slurm.Line) string { return fmt.Sprintf("%s:%d: ", s.path, l.Number) })
+	return setSlurm(r, flags, given, lenient, warn)
+}
+
+// setSlurm sets the flags that options of Slurm mean, but those given.
+func setSlurm(r *slurm.Request, flags *pflag.FlagSet, given map[string]bool, lenient bool, warn io.Writer) error {
+	for _, note := range r.Notes {
+		fmt.Fprintln(warn, "note: "+note)
+	}
+	if len(r.Refused) > 0 && !lenient {
+		return fmt.Errorf("this asks for what gridnode cannot do (--lenient leaves it out):\n  %s", strings.Join(r.Refused, "\n  "))
+	}
+	for _, why := range r.Refused {
+		fmt.Fprintln(warn, "note: left out: "+why)
+	}
+	for _, f := range r.Flags {
+		if given[f.Name] {
+			continue
+		}
+		if err := flags.Set(f.Name, f.Value); err != nil {
+			return fmt.Errorf("--%s: %w", f.Name, err)
 		}
 	}
 	return nil
 }
 
-func (s *script) optionLine(text string, slurm bool, flags *pflag.FlagSet, given map[string]bool, warn func(string, ...any)) error {
+func (s *script) optionLine(text string, flags *pflag.FlagSet, given map[string]bool) error {
 	words, err := splitWords(text)
 	if err != nil {
 		return err
@@ -161,20 +182,10 @@ func (s *script) optionLine(text string, slurm bool, flags *pflag.FlagSet, given
 		if len(name) == 1 {
 			flag = flags.ShorthandLookup(name)
 		}
-		if flag == nil && !slurm {
+		if flag == nil {
 			var names []string
 			flags.VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 			return fmt.Errorf("unknown option %s%s", word, didYouMean("--", name, names))
-		}
-		if slurm && slices.Contains(slurmIgnored, name) || flag == nil {
-			if !slices.Contains(slurmIgnored, name) {
-				return fmt.Errorf("gridnode has nothing like %s: remove the line, or write what you need as #GRID", word)
-			}
-			if !valued && len(words) > 0 && !strings.HasPrefix(words[0], "-") {
-				words = words[1:]
-			}
-			warn("%s is ignored", word)
-			continue
 		}
 		switch {
 		case valued:

@@ -18,6 +18,8 @@ func scriptFlags() *pflag.FlagSet {
 	f.StringP("job-name", "J", "", "")
 	f.String("deadline", "", "")
 	f.StringP("output", "o", "table", "")
+	f.String("stdout", "", "")
+	f.StringP("partition", "p", "", "")
 	f.BoolP("wait", "W", false, "")
 	return f
 }
@@ -25,7 +27,7 @@ func scriptFlags() *pflag.FlagSet {
 func TestScriptOptions(t *testing.T) {
 	s := &script{path: "job.sh", text: `#!/bin/sh
 #SBATCH -n 4 --time=1:00:00   # a remark
-#SBATCH --partition debug
+#SBATCH --partition debug --qos=low
 #SBATCH -o out.%j -J "two words"
 #GRID --deadline 2h -W
 
@@ -38,15 +40,15 @@ echo hello
 		t.Fatal(err)
 	}
 	var warnings strings.Builder
-	if err := s.options(flags, &warnings); err != nil {
+	if err := s.options(flags, false, &warnings); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]string{"ntasks": "4", "time": "5", "job-name": "two words", "deadline": "2h", "wait": "true", "output": "table"} {
+	for name, want := range map[string]string{"ntasks": "4", "time": "5", "job-name": "two words", "deadline": "2h", "wait": "true", "output": "table", "stdout": "out.%j", "partition": "debug"} {
 		if got := flags.Lookup(name).Value.String(); got != want {
 			t.Errorf("--%s = %q, want %q", name, got, want)
 		}
 	}
-	want := "job.sh:3: --partition is ignored\njob.sh:4: -o is ignored\n"
+	want := "note: job.sh:3: --qos=low is left out: gridnode has no accounts of that kind\n"
 	if warnings.String() != want {
 		t.Errorf("warnings %q, want %q", warnings.String(), want)
 	}
@@ -55,14 +57,15 @@ echo hello
 func TestScriptOptionsRefuse(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"#!/bin/sh\n#GRID --dedline 2h\n", "job.sh:2: unknown option --dedline; did you mean --deadline?"},
-		{"#!/bin/sh\n\n#SBATCH --dependency=afterok:3\n", "job.sh:3: gridnode has nothing like --dependency=afterok:3"},
+		{"#!/bin/sh\n\n#SBATCH -C fast -n 2\n##SBATCH --x11\n#SBATCH --nosuch\ntrue\n#SBATCH --uid=3\n", "this asks for what gridnode cannot do (--lenient leaves it out):\n  " +
+			"job.sh:3: -C: sites have no features: name one with --clusters\n  job.sh:5: unrecognized option '--nosuch'"},
 		{"#!/bin/sh\n#GRID --deadline\n", "job.sh:2: --deadline wants a value"},
 		{"#!/bin/sh\n#GRID -n four\n", "job.sh:2: "},
 		{"#!/bin/sh\n#GRID 4\n", `job.sh:2: "4" is not an option`},
 		{"#!/bin/sh\n#GRID -J 'open\n", "job.sh:2: "},
 	} {
 		s := &script{path: "job.sh", text: tt.text}
-		err := s.options(scriptFlags(), os.Stderr)
+		err := s.options(scriptFlags(), false, os.Stderr)
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("options of %q: %v, want %q", tt.text, err, tt.want)
 		}
@@ -100,6 +103,10 @@ func TestScriptCommand(t *testing.T) {
 		}
 	}
 	long := "#!/bin/sh\n" + strings.Repeat("x", scriptMax)
+	if _, err := readScript("-", strings.NewReader(long)); err != nil {
+		t.Errorf("a script of %d bytes, which travels as a file: %v", len(long), err)
+	}
+	long = "#!/bin/sh\n" + strings.Repeat("x", scriptFileMax)
 	if _, err := readScript("-", strings.NewReader(long)); err == nil || !strings.Contains(err.Error(), "longer") {
 		t.Errorf("a script of %d bytes: %v, want an error that says it is too long", len(long), err)
 	}

@@ -1,17 +1,19 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/peer"
-	"github.com/multiformats/go-multiaddr"
 
 	"gridnode/coalloc"
 	"gridnode/coalloc/muscle"
@@ -20,7 +22,17 @@ import (
 	"gridnode/internal/lrms/titan"
 	"gridnode/lease"
 	"gridnode/market"
+	"gridnode/node"
+	"gridnode/node/access"
+	"gridnode/node/guest"
+	"gridnode/node/logging"
+	"gridnode/node/quota"
+	"gridnode/node/reach"
+	engine "gridnode/node/run" // run is what this program does
+	"gridnode/node/run/slurm"
+	"gridnode/node/sandbox"
 	"gridnode/node/site"
+	"gridnode/node/store/rotated"
 )
 
 // settings are the effective values of every key, checked.
@@ -38,8 +50,9 @@ type settings struct {
 	foreign    bool
 
 	federation string
-	listen     []string // multiaddrs
-	join       []string // multiaddrs that end in /p2p/ID
+	listen     []string     // as reach.Listen reads them
+	join       []string     // as reach.Peer reads them
+	reach      reach.Config // but for Probe
 
 	bankOffer  bool
 	bankSite   string   // ID, or "self"; empty if none
@@ -54,23 +67,46 @@ type settings struct {
 
 	jobs, perUser, finished int64
 	retention               grid.Time
+	history                 rotated.Options
 
 	lend         bool
 	lendMost     int64
+	leasePrice   grid.Price // 0: nothing; site.OwnPrice: as jobs
+	leasePay     grid.Price // 0: what this site charges
 	leaseTerm    grid.Time
 	leaseLongest grid.Time
 	delegate     lease.MatchConfig
 	placement    coalloc.Policy
-	radius       grid.Time // of latency groups; 0: none
+	radius       grid.Time        // of latency groups; 0: none
+	penalty      *coalloc.Penalty // nil: learned
 	invitations  lease.Consent
 
 	pack       site.HeadsConfig
 	packHead   string   // ID; empty if none
 	muscleJoin []string // addresses of nodes that were named as head or member
 
-	fetchMax int64 // bytes copied here for one job
+	sandbox sandbox.Config
+	modules node.ModulesConfig
+	gpus    gpus
 
-	logLevel string
+	onSlurm                    bool // and not on this machine
+	slurm                      slurm.Config
+	processorsAuto, memoryAuto bool
+
+	doors  doors
+	people access.People // without the daemon's own account
+
+	quotas       quota.Config // of its users
+	guests       guest.Config
+	ruleOrigins  map[ruleValue]string // where its rules stand
+	guestAccount *engine.Account      // nil: none was named
+
+	fetchMax int64 // bytes copied here for one job
+	files    node.FilesConfig
+
+	logLevel slog.Level
+	logOwn   map[string]slog.Level // of subsystems
+	logJSON  bool
 	logFile  string // relative to the home; empty for stderr
 }
 
@@ -88,7 +124,9 @@ type setting struct {
 }
 
 // settingTable lists every key in the order of the file.
-var settingTable = []setting{
+var settingTable = slices.Concat(siteSettings, sandboxSettings, wasmSettings, fileSettings, engineSettings, userSettings, guestSettings)
+
+var siteSettings = []setting{
 	{key: "site.name", flag: "site", value: auto, usage: "what people call this site: 1 to 63 letters, digits, dots, dashes, underscores; auto: the host's name",
 		set: func(s *settings, v string) (err error) { s.name, err = siteName(v); return err }},
 	{key: "site.authority", value: "", usage: "authority whose site this is: its sites gossip with each other; empty: nobody's, it gossips with those near it",
@@ -98,18 +136,20 @@ var settingTable = []setting{
 			}
 			return err
 		}},
-	{key: "site.processors", flag: "processors", value: auto, usage: "processors offered, 0 to 16777216; auto: the CPUs of this machine",
+	{key: "site.processors", flag: "processors", value: auto, usage: "processors offered, 0 to 16777216; auto: the CPUs of this machine, or of the cluster",
 		set: func(s *settings, v string) (err error) {
 			if v == auto {
-				v = strconv.Itoa(runtime.NumCPU())
+				v, s.processorsAuto = strconv.Itoa(runtime.NumCPU()), true
 			}
 			s.processors, err = intBetween(v, 0, 1<<24)
 			return err
 		}},
+	{key: "site.gpus", value: auto, usage: "GPUs of this machine: none, types and numbers such as a100=4,v100=2 in the order of their driver, or auto: as the drivers of NVIDIA and AMD say",
+		set: func(s *settings, v string) (err error) { s.gpus, err = parseGPUs(v); return err }},
 	{key: "site.memory", flag: "memory", value: auto, usage: "memory offered to jobs, K, M, G or T; 0: not checked; auto: the memory of this machine",
 		set: func(s *settings, v string) (err error) {
 			if v == auto {
-				s.memory = machineMemory()
+				s.memory, s.memoryAuto = machineMemory(), true
 				return nil
 			}
 			s.memory, err = parseSize(v, 1)
@@ -132,7 +172,7 @@ var settingTable = []setting{
 		set: func(s *settings, v string) (err error) { s.discipline, err = lrms.ParseDiscipline(v); return err }},
 	{key: "site.weights", value: "4,3,1", usage: "what titan weighs, each 0 to 1000: time beyond deadlines, makespan, idle time of processors",
 		set: func(s *settings, v string) (err error) { s.weights, err = titan.ParseWeights(v); return err }},
-	{key: "foreign", flag: "foreign", value: "deny", usage: "jobs of other sites: deny or allow; they run as the daemon's account, without a sandbox",
+	{key: "foreign", flag: "foreign", value: "deny", usage: "jobs of other sites: deny or allow; they run in the sandbox, or not at all",
 		set: oneOf(permissions, func(s *settings) *bool { return &s.foreign })},
 
 	{key: "federation", flag: "federation", value: "default", usage: "name of the federation: 1 to 63 of a-z, 0-9, dots, dashes, underscores; nodes of others are strangers",
@@ -143,10 +183,24 @@ var settingTable = []setting{
 			s.federation, err = checkName(v)
 			return err
 		}},
-	{key: "network.listen", flag: "listen", value: "/ip4/127.0.0.1/tcp/7531", list: true, usage: "addresses to listen on, as /ip4/ADDRESS/tcp/PORT; port 0 picks a free one",
-		set: func(s *settings, v string) (err error) { s.listen, err = addresses(v, false); return err }},
-	{key: "network.join", flag: "join", value: "", list: true, usage: "addresses of nodes to join, as printed by their start: /ip4/ADDRESS/tcp/PORT/p2p/ID",
-		set: func(s *settings, v string) (err error) { s.join, err = addresses(v, true); return err }},
+	{key: "network.listen", flag: "listen", value: "127.0.0.1:7531", list: true, usage: "addresses to listen on: ADDRESS:PORT (QUIC and TCP), /ip4/ADDRESS/tcp/PORT or /ip4/ADDRESS/udp/PORT/quic-v1; port 0 picks a free one",
+		set: func(s *settings, v string) (err error) { s.listen, err = listenOn(v); return err }},
+	{key: "network.join", flag: "join", value: "", list: true, usage: "addresses of nodes to join, as printed by their start: /ip4/ADDRESS/tcp/PORT/p2p/ID, HOST:PORT/p2p/ID or the like",
+		set: func(s *settings, v string) (err error) { s.join, err = addresses(v, readPeer); return err }},
+	{key: "network.announce", flag: "announce", value: "", list: true, usage: "addresses at which others reach this node, besides those that it listens on: HOST:PORT, /dns4/NAME/tcp/PORT or the like",
+		set: func(s *settings, v string) (err error) {
+			s.reach.Announce, err = addresses(v, readAnnounced)
+			if err == nil {
+				_, err = s.reach.Check()
+			}
+			return err
+		}},
+	{key: "network.relay", value: "use", usage: "relays between members that cannot connect to each other: use (when this node needs one), offer (use, and be one for others if they can connect to this node) or off",
+		set: func(s *settings, v string) (err error) { s.reach.Relay, err = reach.ParseRelay(v); return err }},
+	{key: "network.bandwidth", value: "10M", usage: "most bytes a second relayed for other members, K, M or G; 0: no bound",
+		set: func(s *settings, v string) (err error) { s.reach.Rate, err = parseSize(v, 1); return err }},
+	{key: "network.portmap", value: "false", usage: "ask the router by UPnP or NAT-PMP to let others in: true or false",
+		set: oneOf(map[string]bool{"false": false, "true": true}, func(s *settings) *bool { return &s.reach.PortMap })},
 
 	{key: "market.placement", value: "coordinated", usage: "how sites are found: coordinated, or paper (one site after the other, as Grid-Federation 2004)",
 		set: func(s *settings, v string) (err error) { s.marketPlacement, err = market.ParsePlacement(v); return err }},
@@ -201,10 +255,35 @@ var settingTable = []setting{
 	{key: "limits.retention", value: "7d", usage: "how long an ended job is kept, from more than 0 to ten years",
 		set: func(s *settings, v string) (err error) { s.retention, err = parseSpan(v); return err }},
 
-	{key: "leases.lend", value: "deny", usage: "processors to other sites: deny or allow; their jobs run as the daemon's account, without a sandbox",
+	{key: "history.size", value: "16M", usage: "size at which a file of the job log ends and another begins, 64K to 1T",
+		set: func(s *settings, v string) (err error) {
+			if s.history.Size, err = parseSize(v, 1); err == nil && (s.history.Size < 64<<10 || s.history.Size > 1<<40) {
+				return fmt.Errorf("%q: want 64K to 1T", v)
+			}
+			return err
+		}},
+	{key: "history.files", value: "16", usage: "files of the job log that are kept, 2 to 100000; 0: no job log",
+		set: func(s *settings, v string) error {
+			n, err := intBetween(v, 0, 100_000)
+			if s.history.Files = int(n); err == nil && n == 1 {
+				return fmt.Errorf("%q: want 2 to 100000, or 0 for no job log", v)
+			}
+			return err
+		}},
+
+	{key: "leases.lend", value: "deny", usage: "processors to other sites: deny or allow; their jobs run in the sandbox, or not at all",
 		set: oneOf(permissions, func(s *settings) *bool { return &s.lend })},
 	{key: "leases.most", value: "0", usage: "processors lent at once at most, 0 to 16777216; 0: all",
 		set: func(s *settings, v string) (err error) { s.lendMost, err = intBetween(v, 0, 1<<24); return err }},
+	{key: "leases.price", value: "0", usage: "credits per processor-hour of a lease, from borrowers that pay from a bank; auto: what jobs cost here; 0: nothing",
+		set: func(s *settings, v string) (err error) {
+			if s.leasePrice = site.OwnPrice; v != auto {
+				s.leasePrice, err = grid.ParseCredits(v)
+			}
+			return err
+		}},
+	{key: "leases.pay", value: auto, usage: "highest price of a lease that this site borrows by, credits per processor-hour; auto: what jobs cost here",
+		set: func(s *settings, v string) (err error) { s.leasePay, err = autoPrice(v); return err }},
 	{key: "leases.term", value: "5m", usage: "how long a lease outlives the last word of its borrower, from 1s to one day",
 		set: func(s *settings, v string) (err error) {
 			s.leaseTerm, err = spanBetween(v, grid.Second, lease.TermMax)
@@ -242,7 +321,14 @@ var settingTable = []setting{
 		set: func(s *settings, v string) (err error) { return s.setMembers(v) }},
 	{key: "muscle.head", value: "", usage: "site that may head this one, whose jobs are taken whatever foreign says: an ID, or an address that ends in /p2p/ID; empty: none",
 		set: func(s *settings, v string) (err error) { return s.setHead(v) }},
-	{key: "muscle.window", value: "10s", usage: "how long jobs are collected before they are shared out, from 0.1s to 1h",
+	{key: "muscle.collect", value: "window", usage: "until when jobs are collected: window (for muscle.window from the first one on) or makespan (until a cluster has work for no more than muscle.threshold)",
+		set: func(s *settings, v string) (err error) { s.pack.Collect, err = muscle.ParseCollect(v); return err }},
+	{key: "muscle.threshold", value: "1m", usage: "with muscle.collect makespan: jobs are shared out as soon as a cluster is expected to be done within this time, up to 24h",
+		set: func(s *settings, v string) (err error) {
+			s.pack.Threshold, err = spanBetween(v, 0, muscle.ThresholdMax)
+			return err
+		}},
+	{key: "muscle.window", value: "10s", usage: "with muscle.collect window: how long jobs are collected before they are shared out, from 0.1s to 1h",
 		set: func(s *settings, v string) (err error) {
 			s.pack.Window, err = spanBetween(v, 100*grid.Millisecond, muscle.WindowMax)
 			return err
@@ -264,19 +350,39 @@ var settingTable = []setting{
 			return err
 		}},
 
+	{key: "coallocation.slowdown", value: "learned", usage: "by how many times communication takes longer between two sites a millisecond apart than within one, 0 to 1000, such as 1.5, which adaptive goes by; learned: as this site's own jobs show",
+		set: func(s *settings, v string) (err error) { s.penalty, err = penaltyFrom(v); return err }},
+
 	{key: "data.fetch", value: "10G", usage: "most bytes of data sets copied here from other sites for one job that runs here, K, M, G or T; 0: none",
 		set: func(s *settings, v string) (err error) { s.fetchMax, err = parseSize(v, 1); return err }},
 
 	{key: "log.level", value: "info", usage: "least severe messages to log: debug, info, warn or error",
 		set: func(s *settings, v string) (err error) {
-			if !slices.Contains([]string{"debug", "info", "warn", "error"}, v) {
-				return fmt.Errorf("%q: want debug, info, warn or error", v)
-			}
-			s.logLevel = v
-			return nil
+			s.logLevel, err = logging.ParseLevel(v)
+			return err
 		}},
+	{key: "log.levels", value: "", list: true, usage: "the same for single subsystems, as SUBSYSTEM=LEVEL: api, forward, node, p2p, run, slurm, store or witness",
+		set: func(s *settings, v string) (err error) {
+			s.logOwn, err = logging.ParseLevels(strings.FieldsFunc(v, func(r rune) bool { return r == ',' }))
+			return err
+		}},
+	{key: "log.format", value: "text", usage: "text (key=value), or json (an object a line)",
+		set: oneOf(map[string]bool{"text": false, "json": true}, func(s *settings) *bool { return &s.logJSON })},
 	{key: "log.file", value: "", usage: "file to log to, relative to the home directory; empty: stderr (with start --detach: the file log)",
 		set: func(s *settings, v string) error { s.logFile = v; return nil }},
+}
+
+// penaltyFrom reads by how many times communication takes longer between two sites a
+// millisecond apart: nil if that is to be learned.
+func penaltyFrom(text string) (*coalloc.Penalty, error) {
+	if text == "learned" {
+		return nil, nil
+	}
+	times, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(times >= 0 && times <= coalloc.PenaltyMax/1e6) {
+		return nil, fmt.Errorf("%q: want learned, or a number from 0 to %d, such as 1.5", text, coalloc.PenaltyMax/1_000_000)
+	}
+	return &coalloc.Penalty{Extra: int64(times*1e6 + 0.5), Latency: grid.Millisecond, Sites: 2}, nil
 }
 
 // permissions are the words by which an owner says what others may do.
@@ -401,10 +507,10 @@ func links(v string) (list []lease.Link, err error) {
 	return list, lease.CheckLinks("", list)
 }
 
-var namePattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+var namePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`) })
 
 func checkName(v string) (string, error) {
-	if !namePattern.MatchString(v) {
+	if !namePattern().MatchString(v) {
 		return "", fmt.Errorf("%q: want 1 to 63 letters, digits, dots, dashes and underscores, beginning with a letter or digit", v)
 	}
 	return v, nil
@@ -443,7 +549,7 @@ func bankSites(s *settings, v string) (ids []string, err error) {
 	for _, text := range strings.Split(v, ",") {
 		text = strings.TrimSpace(text)
 		if i := strings.LastIndex(text, "/p2p/"); i >= 0 {
-			join, err := addresses(text, true)
+			join, err := addresses(text, readPeer)
 			if err != nil {
 				return nil, err
 			}
@@ -470,45 +576,33 @@ const bankSelf = "self"
 // addressesMax bounds the addresses of one key.
 const addressesMax = 64
 
-// addresses reads multiaddrs separated by commas: IP and TCP port, and, of nodes
-// to join, who is expected there.
-func addresses(v string, peer bool) ([]string, error) {
+// addresses reads addresses separated by commas.
+func addresses(v string, read func(string) error) ([]string, error) {
 	var list []string
 	for _, text := range strings.Split(v, ",") {
 		if text = strings.TrimSpace(text); text == "" {
 			continue
 		}
-		want := "/ip4/ADDRESS/tcp/PORT"
-		if peer {
-			want += "/p2p/ID"
-		}
-		a, err := multiaddr.NewMultiaddr(text)
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w: want %s", text, err, want)
-		}
-		var form strings.Builder
-		for _, part := range a {
-			form.WriteString("/" + part.Protocol().Name)
-		}
-		switch form.String() {
-		case "/ip4/tcp", "/ip6/tcp":
-			if peer {
-				return nil, fmt.Errorf("%q does not say which node is expected there: want %s", text, want)
-			}
-		case "/ip4/tcp/p2p", "/ip6/tcp/p2p":
-			if !peer {
-				return nil, fmt.Errorf("%q: want %s, without /p2p/", text, want)
-			}
-		default:
-			return nil, fmt.Errorf("%q: want %s (names are not looked up)", text, want)
+		if err := read(text); err != nil {
+			return nil, fmt.Errorf("%q: %w", text, err)
 		}
 		list = append(list, text)
 	}
-	switch {
-	case len(list) > addressesMax:
+	if len(list) > addressesMax {
 		return nil, fmt.Errorf("%d addresses, at most %d", len(list), addressesMax)
-	case len(list) == 0 && !peer:
-		return nil, fmt.Errorf("no address to listen on: want /ip4/ADDRESS/tcp/PORT")
 	}
 	return list, nil
 }
+
+// listenOn reads the addresses to listen on.
+func listenOn(v string) ([]string, error) {
+	list, err := addresses(v, readListen)
+	if err == nil && len(list) == 0 {
+		return nil, errors.New("no address to listen on: want ADDRESS:PORT")
+	}
+	return list, err
+}
+
+func readListen(text string) error    { _, err := reach.Listen(text); return err }
+func readAnnounced(text string) error { _, err := reach.Announce(text); return err }
+func readPeer(text string) error      { _, err := reach.Peer(text); return err }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -84,7 +85,11 @@ func ageText(s api.SiteInfo, now time.Time) string {
 	case s.Issued == 0:
 		return ""
 	}
-	return formatSpan(max(grid.Time(api.InstantOf(now)-s.Issued), 0))
+	age := formatSpan(max(grid.Time(api.InstantOf(now)-s.Issued), 0))
+	if s.Silent {
+		return age + ", silent"
+	}
+	return age
 }
 
 // noteMissing says on stderr if the directory cannot vouch for a list.
@@ -97,20 +102,32 @@ func noteMissing(cmd *cobra.Command, certain bool) {
 func newSites(root *options) *cobra.Command {
 	var l listing
 	cmd := &cobra.Command{
-		Use:   "sites",
-		Short: "List the sites of the federation",
+		Use:   "sites [NAME]",
+		Short: "List the sites of the federation, or find one",
 		Long: `List the sites of the federation as the directory knows them: processors, how many are
 free, jobs that wait, estimated wait of a job as wide as the site, price in credits per
 processor-hour, speed (MIPS rating), whether they run jobs of other sites, and how old
-the newest word of them is.
+the newest word of them is. A site that this one cannot reach is marked as silent.
 
 -o wide and -o csv add what is known of the network: the latency from here (half a round
 trip) and how it is known, and a column TO NAME for each site with the latency from every
-site to it, if there are at most 16. In JSON all latencies between up to 32 sites are told.`,
-		Example: "  gridnode sites\n  gridnode sites -o wide\n  gridnode sites -o json",
-		Args:    exactArgs(0, ""),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			reply, err := api.NewClient(root.home).Sites(cmd.Context())
+site to it, if there are at most 16. In JSON all latencies between up to 32 sites are told.
+
+With the name of a site, or its ID, that site is looked for, whoever knows it: by the
+record that every site signs and that lies at others. Two sites may claim one name: then
+both are listed, and the name stands for neither.`,
+		Example: "  gridnode sites\n  gridnode sites -o wide\n  gridnode sites delft\n  gridnode sites delft -o json",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef("finds one site at a time, got %q as well", args[1])
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return findSite(cmd, root, l, args[0])
+			}
+			reply, err := root.client().Sites(cmd.Context())
 			if err != nil {
 				return apiError(err)
 			}
@@ -127,4 +144,35 @@ site to it, if there are at most 16. In JSON all latencies between up to 32 site
 	}
 	addListingFlags(cmd, &l)
 	return cmd
+}
+
+// foundColumns are the columns of sites that were looked for.
+var foundColumns = []column[api.FoundSite]{
+	{head: "NAME", text: func(s api.FoundSite) string { return s.Name }},
+	{head: "ID", text: func(s api.FoundSite) string { return s.ID }},
+	{head: "AUTHORITY", text: func(s api.FoundSite) string { return s.Authority }},
+	{head: "CPUS", text: func(s api.FoundSite) string { return strconv.FormatInt(s.Processors, 10) }},
+	{head: "SPEED", text: func(s api.FoundSite) string { return strconv.FormatInt(s.Speed, 10) }},
+	{head: "BANDWIDTH", wide: true, text: func(s api.FoundSite) string { return strconv.FormatInt(s.Bandwidth, 10) }},
+	{head: "MEMORY", wide: true, text: func(s api.FoundSite) string { return formatSize(s.Memory) }},
+	{head: "SERVICES", text: func(s api.FoundSite) string { return strings.Join(s.Services, ",") }},
+	{head: "SOURCE", text: func(s api.FoundSite) string { return s.Source }},
+	{head: "EXPIRES", text: func(s api.FoundSite) string { return formatInstant(s.Expires) }},
+	{head: "SEQUENCE", wide: true, text: func(s api.FoundSite) string { return strconv.FormatUint(s.Sequence, 10) }},
+	{head: "ADDRESSES", wide: true, text: func(s api.FoundSite) string { return strings.Join(s.Addresses, ",") }},
+}
+
+// findSite prints who a name stands for.
+func findSite(cmd *cobra.Command, root *options, l listing, name string) error {
+	reply, err := root.client().FindSite(cmd.Context(), name)
+	if err != nil {
+		return apiError(err)
+	}
+	if err := printList(cmd.OutOrStdout(), l, foundColumns, reply.Sites); err != nil {
+		return err
+	}
+	if reply.Clash {
+		fmt.Fprintf(cmd.ErrOrStderr(), "gridnode: %d sites claim the name %s, so it stands for none of them: say which by its ID\n", len(reply.Sites), name)
+	}
+	return nil
 }

@@ -22,12 +22,16 @@ import (
 	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/market/bank"
+	"gridnode/market/keepalive"
 	"gridnode/node"
-	"gridnode/node/api"
 	"gridnode/node/api/server"
+	"gridnode/node/logging"
+	"gridnode/node/metrics"
 	"gridnode/node/p2p"
+	"gridnode/node/sandbox"
 	"gridnode/node/site"
 	"gridnode/node/store"
+	"gridnode/node/wasm"
 )
 
 // closeMax is how long a stopping daemon lets requests finish.
@@ -42,7 +46,7 @@ func newStart(root *options) *cobra.Command {
 		Long: `Run the daemon of this home in the foreground, as a service manager likes it. When it
 is ready it prints one line: the site's name, its ID and its addresses, which other
 sites can join. SIGTERM, SIGINT and 'gridnode stop' end it; jobs that run go on and are
-taken up again at the next start.
+taken up again at the next start. At SIGHUP it reads config.yaml again, as at 'gridnode reload'.
 
 With --detach it goes to the background; the command returns when it is ready, and the
 log is written to the file log in the home directory. Flags count before
@@ -70,16 +74,23 @@ the settings in config.yaml and are not written there.`,
 func serve(cmd *cobra.Command, home string, readyFD int) (err error) {
 	ready := newReadiness(readyFD)
 	defer func() { ready.failed(err) }()
-	s, _, err := loadSettings(home, cmd.Flags())
+	manager, err := findServiceManager()
+	if err != nil {
+		return err
+	}
+	s, values, err := loadSettings(home, cmd.Flags())
 	if err != nil {
 		return settingsError(err)
+	}
+	if err := checkPrivate(home); err != nil {
+		return err
 	}
 	unlock, err := lockHome(home)
 	if err != nil {
 		return err
 	}
 	defer unlock()
-	log, err := openLog(home, s, cmd.ErrOrStderr())
+	log, levels, lines, err := openLog(home, s, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
@@ -87,41 +98,105 @@ func serve(cmd *cobra.Command, home string, readyFD int) (err error) {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
+	if err := useSlurm(cmd.Context(), &cfg, s, home, log); err != nil {
+		return err
+	}
+	guard(&cfg, log)
+	numbers := metrics.New(version, thisBuild().Revision)
+	cfg.Metrics = numbers.Registry
+	ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer cancel()
+	hangups := make(chan os.Signal, 1) // from now on SIGHUP does not end the process
+	signal.Notify(hangups, syscall.SIGHUP)
 	host, err := node.Start(ctx, cfg)
 	switch {
 	case errors.Is(err, p2p.ErrListen):
-		return fmt.Errorf("start site %s: %w: end what listens there, or choose another address with --listen or network.listen, e.g. /ip4/127.0.0.1/tcp/0 for any free port", s.name, err)
+		return fmt.Errorf("start site %s: %w: end what listens there, or choose another address with --listen or network.listen, e.g. 127.0.0.1:0 for any free port", s.name, err)
 	case err != nil:
 		return fmt.Errorf("start site %s: %w", s.name, err)
 	}
-	listener, err := api.ListenAPI(home)
+	settings := &reloader{home: home, flags: cmd.Flags(), host: host, log: log, level: levels, values: values}
+	numbers.Watch(host)
+	front, err := openFront(home, s, host, server.Config{
+		Metrics: numbers, Logger: log.With(logging.PartKey, "api"), Levels: levels, Stop: cancel, Reload: settings.reload,
+		Backup: backupOf(home, s, host), Lines: lines,
+	})
 	if err != nil {
 		return errors.Join(err, host.Close())
 	}
-	api := server.New(host, server.Config{
-		Rating: s.rating, Defaults: server.Defaults{Estimate: s.estimate, Goal: s.goal, Packs: len(s.pack.Members) > 0},
-		Federation: s.federation, Version: version, Logger: log, Stop: cancel,
-	})
-	served := make(chan error, 1)
-	go func() { served <- api.Serve(listener) }()
-	ready.line(cmd.OutOrStdout(), fmt.Sprintf("%s %s %s", s.name, host.ID(), strings.Join(host.Addrs(), " ")))
-	log.Info("ready", "site", s.name, "id", host.ID(), "addresses", host.Addrs(), "version", version)
+	go settings.onHangup(ctx, hangups)
+	front.serve()
+	announce(cmd.OutOrStdout(), s, host, ready, manager, log)
+	go manager.keepAlive(ctx, func(ctx context.Context) error { return host.Do(ctx, func(*site.Site) {}) }, log)
 
 	select {
 	case <-ctx.Done():
 		cancel() // a second signal ends the process at once
 		log.Info("stopping")
 	case <-host.Done():
-	case err = <-served:
+	case err = <-front.served:
 	}
+	manager.stopping()
 	closing, done := context.WithTimeout(context.Background(), closeMax)
 	defer done()
-	_ = api.Close(closing) // requests that are not done by then learn it from their connection
+	front.close(closing)
 	err = errors.Join(err, host.Close())
 	log.Info("stopped")
 	return err
+}
+
+// announce says to whoever started the daemon that it answers.
+func announce(stdout io.Writer, s *settings, host *node.Host, ready *readiness, manager serviceManager, log *slog.Logger) {
+	ready.line(stdout, fmt.Sprintf("%s %s %s", s.name, host.ID(), strings.Join(host.Addrs(), " ")))
+	manager.ready(fmt.Sprintf("site %s in federation %s", s.name, s.federation))
+	if host.Membership() == nil {
+		log.Warn("the federation is open: whoever knows an address takes part, so no job of another site runs here; 'gridnode federation create' makes one of members", "federation", s.federation)
+	}
+	log.Info("ready", "site", s.name, "id", host.ID(), "addresses", host.Addrs(), "version", version)
+}
+
+// guard finds out what this machine has to hold jobs of other sites with, if there may be
+// some. Without a sandbox they are refused: the site does not offer itself.
+func guard(cfg *node.HostConfig, log *slog.Logger) {
+	if !cfg.Site.Foreign && !cfg.Site.Lease.Lend && cfg.Site.Head == "" {
+		return
+	}
+	if cfg.Sandbox.Walls == sandbox.None {
+		guardBare(cfg, os.Geteuid() == 0, log)
+		return
+	}
+	cfg.Means = sandbox.Find()
+	kind, err := cfg.Means.Walls(cfg.Sandbox.Walls)
+	cfg.Site.Modules = cfg.Site.Foreign && (cfg.Modules.Guests == wasm.GuestsAny || cfg.Modules.Guests == wasm.GuestsSandbox && err == nil)
+	if err != nil {
+		log.Error("jobs of other sites are refused: this machine has no sandbox for them; see 'gridnode diag sandbox'", "error", err)
+		cfg.Site.Foreign, cfg.Site.Lease.Lend, cfg.Site.Head = false, false, ""
+		if cfg.Site.Modules {
+			log.Warn("modules of other sites run all the same, without a sandbox (wasm.guests: any)")
+		}
+		return
+	}
+	log.Info("jobs of other sites run in a sandbox", "walls", kind, "groups", cfg.Means.Groups)
+	if cfg.Means.Groups == nil {
+		log.Warn("limits of jobs are looked after now and then only, and processors not at all", "error", cfg.Means.NoGroups)
+	}
+}
+
+// guardBare says what becomes of jobs of other sites that nothing walls in. As root they
+// never run: whoever sends one would have the machine.
+func guardBare(cfg *node.HostConfig, root bool, log *slog.Logger) {
+	account := cfg.Accounts.Guests
+	switch {
+	case root && cfg.Engine == nil && account == nil:
+		log.Error("jobs of other sites are refused: they would run as root, without a sandbox (sandbox.walls: none): leave that setting out, or name an account for them that may do nothing special (guests.account)")
+		cfg.Site.Foreign, cfg.Site.Lease.Lend, cfg.Site.Head, cfg.Site.Modules = false, false, "", false
+		return
+	case account != nil:
+		log.Warn("jobs of other sites run without a sandbox (sandbox.walls: none), all as one account: they can read what it can, and end each other", "account", account.Name)
+	default:
+		log.Warn("jobs of other sites run as this account, without a sandbox (sandbox.walls: none): whoever sends one can read the site's key")
+	}
+	cfg.Site.Modules = cfg.Site.Foreign && (cfg.Modules.Guests == wasm.GuestsAny || !root && cfg.Modules.Guests != wasm.GuestsNone)
 }
 
 // hostConfig turns settings into what the node is told.
@@ -142,16 +217,27 @@ func hostConfig(home string, s *settings, log *slog.Logger) (node.HostConfig, er
 	if err != nil {
 		return node.HostConfig{}, fmt.Errorf("find this program: %w", err)
 	}
+	card, err := loadCard(home)
+	if err != nil {
+		return node.HostConfig{}, err
+	}
+	if card != nil && card.Federation.Name != s.federation {
+		return node.HostConfig{}, usagef("federation: %s, but %s is of %s: say the same", s.federation, filepath.Join(home, rootsFile), card.Federation.Name)
+	}
 	cfg := node.HostConfig{
+		Member: card, Renewed: func(c *node.Card) error { return saveCard(home, c) },
 		Home: home, Key: key, Federation: s.federation, Listen: s.listen, Join: s.join, Version: version, Logger: log,
-		Store: store.Options{Check: []string{self, checkVerb}}, FetchMax: s.fetchMax,
+		Store: store.Options{Check: []string{self, checkVerb}}, History: s.history, FetchMax: s.fetchMax, Files: s.files,
 		Site: site.Config{
-			Name: s.name, Resources: grid.Resources{Processors: s.processors}, Rating: s.rating,
+			Numbers: true,
+			Name:    s.name, Resources: grid.Resources{Processors: s.processors}, Rating: s.rating,
 			Price: s.price, Cost: s.cost, Foreign: s.foreign, Discipline: s.discipline, Weights: s.weights,
+			Guests:       s.guests,
+			Users:        &s.quotas,
 			Siblings:     sibling.Config{Authority: s.authority},
 			Survey:       coalloc.SurveyConfig{Within: s.latency},
-			Lease:        site.LeaseConfig{Lend: s.lend, Most: s.lendMost, Term: s.leaseTerm, Span: s.leaseLongest, Match: s.delegate, Consent: s.invitations},
-			Coallocation: coalloc.CoordinatorConfig{Queue: coalloc.QueueConfig{Policy: s.placement}}, Radius: s.radius,
+			Lease:        site.LeaseConfig{Lend: s.lend, Most: s.lendMost, Price: s.leasePrice, Pay: s.leasePay, Term: s.leaseTerm, Span: s.leaseLongest, Match: s.delegate, Consent: s.invitations},
+			Coallocation: coalloc.CoordinatorConfig{Queue: coalloc.QueueConfig{Policy: s.placement}}, Radius: s.radius, Penalty: s.penalty,
 			Limits: site.Limits{Jobs: int(s.jobs), PerUser: int(s.perUser), Finished: int(s.finished), Retention: s.retention},
 		},
 	}
@@ -168,7 +254,17 @@ func hostConfig(home string, s *settings, log *slog.Logger) (node.HostConfig, er
 	if s.packHead == string(own) {
 		return node.HostConfig{}, usagef("muscle.head: a site is not its own head")
 	}
+	cfg.Sandbox, cfg.Reach = s.sandbox, s.reach
+	cfg.Reach.Probe = true
+	if !s.onSlurm { // those of a cluster are not this machine's to grant
+		cfg.GPUs, cfg.Site.GPUs = s.gpus.visible, s.gpus.devices
+	}
+	cfg.Modules = s.modules
+	cfg.Modules.Shared = s.doors.socket != "" || s.doors.listen != ""
+	cfg.Modules.Program = self
+	cfg.Accounts, cfg.Shared = s.accountsOfJobs(), s.scratchOf(home)
 	cfg.Site.Heads, cfg.Site.Head = s.pack, grid.SiteID(s.packHead)
+	cfg.Site.Market.Lease = keepalive.Default
 	cfg.Site.Market.Pricing, cfg.Site.Market.Demand, cfg.Site.Market.Placement = s.pricing, s.demand, s.marketPlacement
 	return cfg, nil
 }
@@ -191,8 +287,8 @@ func bankConfig(s *settings, self grid.SiteID) (bank.Config, error) {
 	return c, nil
 }
 
-// openLog returns the daemon's log.
-func openLog(home string, s *settings, stderr io.Writer) (*slog.Logger, error) {
+// openLog returns the daemon's log, which of it is written, and the last lines.
+func openLog(home string, s *settings, stderr io.Writer) (*slog.Logger, *logging.Levels, *logging.Tail, error) {
 	w := stderr
 	if s.logFile != "" {
 		path := s.logFile
@@ -201,13 +297,16 @@ func openLog(home string, s *settings, stderr io.Writer) (*slog.Logger, error) {
 		}
 		file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 		if err != nil {
-			return nil, fmt.Errorf("log.file: %w", err)
+			return nil, nil, nil, fmt.Errorf("log.file: %w", err)
 		}
 		w = file
 	}
-	var level slog.Level
-	if err := level.UnmarshalText([]byte(s.logLevel)); err != nil {
-		return nil, fmt.Errorf("log.level: %w", err)
+	levels, lines := logging.NewLevels(s.logLevel, s.logOwn), new(logging.Tail)
+	w = io.MultiWriter(lines, w)
+	all := &slog.HandlerOptions{Level: slog.LevelDebug} // levels says what is too much
+	var h slog.Handler = slog.NewTextHandler(w, all)
+	if s.logJSON {
+		h = slog.NewJSONHandler(w, all)
 	}
-	return slog.New(slog.NewTextHandler(w, &slog.HandlerOptions{Level: level})), nil
+	return slog.New(levels.Handler(h)), levels, lines, nil
 }

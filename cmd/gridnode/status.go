@@ -64,7 +64,7 @@ func (f *jobFilter) run(cmd *cobra.Command, root *options, args []string) error 
 	if err != nil {
 		return usagef("--sort: %w", err)
 	}
-	client := api.NewClient(root.home)
+	client := root.client()
 	if f.watch {
 		return f.follow(cmd, client, query)
 	}
@@ -72,8 +72,20 @@ func (f *jobFilter) run(cmd *cobra.Command, root *options, args []string) error 
 	if err != nil {
 		return apiError(err)
 	}
+	if reply.Trouble != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "gridnode: the cluster of this site does not answer, so what is listed may be old: %s\n", reply.Trouble)
+	}
+	sayWhoseJobs(cmd, client)
 	slices.SortStableFunc(reply.Jobs, less)
 	return printList(cmd.OutOrStdout(), f.listing, jobColumns, reply.Jobs)
+}
+
+// sayWhoseJobs tells somebody whose jobs would not run here that they would not.
+func sayWhoseJobs(cmd *cobra.Command, client *api.Client) {
+	info, err := client.Node(cmd.Context())
+	if err == nil && info.Runs == "own" && info.Caller != info.Account {
+		fmt.Fprintf(cmd.ErrOrStderr(), "this site runs jobs of account %s only, as its daemon is not root\n", cellText(info.Account))
+	}
 }
 
 // follow prints the jobs as they are and a line for every change, until interrupted.
@@ -121,7 +133,7 @@ func (f *jobFilter) query(ids []string) (url.Values, error) {
 
 // slurmStates are the states that Slurm's short names stand for.
 var slurmStates = map[string][]site.State{
-	"PD": {site.Placing, site.Queued, site.Awarded}, "R": {site.Running}, "CG": {site.Cancelling},
+	"PD": {site.Waiting, site.Placing, site.Queued, site.Awarded}, "R": {site.Running}, "CG": {site.Cancelling},
 	"CD": {site.Done}, "F": {site.Failed}, "CA": {site.CancelledByUser, site.Cancelling},
 }
 
@@ -141,7 +153,7 @@ func parseState(name string) ([]string, error) {
 	return []string{lower}, nil
 }
 
-func stateNames() []string { return namesOf(site.Placing, site.Refused) }
+func stateNames() []string { return namesOf(site.Placing, site.Waiting) }
 
 // sortKeys are what listings of jobs can be ordered by.
 var sortKeys = []struct {

@@ -13,6 +13,7 @@ import (
 
 func newStop(root *options) *cobra.Command {
 	var timeout string
+	var l listing
 	cmd := &cobra.Command{
 		Use:   "stop",
 		Short: "Stop the daemon; running jobs go on and are taken up again at the next start",
@@ -29,16 +30,18 @@ at the next start.`,
 			ctx, cancel := context.WithTimeout(cmd.Context(), span.Duration())
 			defer cancel()
 			started := time.Now()
-			if err := api.NewClient(root.home).Stop(ctx); err != nil && !errors.Is(err, api.ErrBroken) {
+			if err := root.client().Stop(ctx); err != nil && !errors.Is(err, api.ErrBroken) {
 				return apiError(err)
 			}
 			if err := awaitUnlock(ctx, root.home); err != nil {
 				return failf(exitTimeout, "the daemon is still there after %s: see its log", time.Since(started).Round(time.Millisecond))
 			}
-			fmt.Fprintln(cmd.ErrOrStderr(), "stopped")
-			return nil
+			return l.act(cmd.OutOrStdout(), map[string]any{"stopped": true, "home": root.home}, []fact{{"home", root.home}, {"stopped", "true"}}, func() {
+				fmt.Fprintln(cmd.ErrOrStderr(), "stopped")
+			})
 		},
 	}
+	addActFlags(cmd, &l)
 	cmd.Flags().StringVar(&timeout, "timeout", "60s", "wait no longer than this `SPAN` for its end")
 	return cmd
 }

@@ -4,8 +4,11 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"math"
 	"os"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -24,23 +27,38 @@ type submission struct {
 	memory, memoryPerCPU string
 	array                string
 	dir                  string
+	elsewhere            bool // the daemon is on another machine
 	export               string
 	env                  []string
 	deadline, budget     string
 	policy, site         string
+	gpus                 string // as a100:2
+	wasm                 string // path of a module; empty: a program of the site runs
 	division             division
+	luggage              luggage
+	terms                terms
+	atTerminal           atTerminal
+	keeping              keeping
+	partition            string // a site, if one is called so
+	lenient              bool   // what a script's #SBATCH lines ask for and cannot be is left out
+	numbers              bool   // print numbers
+	ttl                  int64  // ttlDefault: not given
 	tasksGiven           bool
 	wait, dryRun         bool
 	quiet, parsable      bool
 	listing              listing
 
-	stored bool // the daemon has said that the jobs are safe
+	prefix, suffix string // of what is printed
+	stored         bool   // the daemon has said that the jobs are safe
 }
+
+// ttlDefault leaves the delegation time-to-live to the settings.
+const ttlDefault = math.MinInt64
 
 func newSubmit(root *options) *cobra.Command {
 	var s submission
 	cmd := &cobra.Command{
-		Use:   "submit [flags] [--] COMMAND [ARG...] | SCRIPT [ARG...] | -",
+		Use:   "submit [flags] [--] COMMAND [ARG...] | SCRIPT [ARG...] | - | --wasm MODULE [--] [ARG...]",
 		Short: "Submit a job, or an array of jobs",
 		Long: `Submit a command, or a script that begins with #! ("-" reads one from standard
 input). Flags may also stand in the script's first comments, as "#GRID --time 1h" or
@@ -69,7 +87,20 @@ With --spread, too, each task is one process with its number in GRIDNODE_RANK. T
 here, or here and on processors that this site leases for them (delegation.policy s-strd
 or x-strd): so the command must not start the others itself.
 
-With --wait the exit code is the job's own; of an array, the highest.
+With --wasm the job is a module of WebAssembly (WASI preview 1, at most 64 MiB), which is
+brought to where it runs; what follows are its arguments. It sees one empty directory as /,
+its arguments and --env, and has no network. --mem bounds its memory. A site that runs no
+programs of others may run modules (wasm.guests of its settings).
+
+With --gpus the job runs here, once as many GPUs are free; no other job has them meanwhile.
+It finds their numbers in CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES.
+
+With --wait the exit code is the job's own; of an array, the highest. What a single job
+writes is printed as it comes, its ID on standard error, and what comes through a pipe is
+its standard input; with --quiet only the ID is printed.
+
+With --in and --workdir files are brought along, wherever the job runs, and what is new or
+changed in its directory is brought home, or what --out names (docs/files.md).
 
 ` + exitCodesHelp,
 		Example: `  gridnode submit -- hostname
@@ -79,11 +110,22 @@ With --wait the exit code is the job's own; of an array, the highest.
   gridnode submit --components 8@physics,8,16 -- /opt/poisson
   gridnode submit -n 32 --coalloc 2..4 --min-per-site 8 -t 1h -- /opt/poisson
   gridnode submit -n 4 --coalloc 1 --input genome:hg38 -- sh -c 'wc -c <"$GRIDNODE_INPUT_0"'
+  gridnode submit --gpus a100:2 -c 8 -t 2h -- python3 train.py
+  gridnode submit --wasm simulate.wasm --mem 256M --policy cheapest -- --steps 1000
+  gridnode submit --policy cheapest --in data.csv -W analyse.py
+  gridnode submit --workdir project --out 'plots/*' -W -- make plots
+  gridnode submit --pty --site physics -- bash
   gridnode submit -W job.sh && echo fine`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return s.run(cmd, root, args)
 		},
 	}
+	s.flags(cmd)
+	return cmd
+}
+
+// flags are those of submit.
+func (s *submission) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.SetInterspersed(false) // what follows the command belongs to it
 	f.SortFlags = false
@@ -91,41 +133,85 @@ With --wait the exit code is the job's own; of an array, the highest.
 	f.Int64VarP(&s.tasks, "ntasks", "n", 1, "`COUNT` of processes that start together")
 	f.Int64VarP(&s.cpus, "cpus-per-task", "c", 1, "`COUNT` of processors of each process")
 	f.StringVarP(&s.time, "time", "t", "", "`SPAN` that bounds the run time here; elsewhere it follows the site's speed (default: job.time of the settings)")
+	f.StringVar(&s.gpus, "gpus", "", "GPUs of this site for the whole job: a number, or a `TYPE:NUMBER` such as a100:2")
 	f.StringVar(&s.memory, "mem", "", "`SIZE` of the memory of the whole job, shared out evenly over its processors")
 	f.StringVar(&s.memoryPerCPU, "mem-per-cpu", "", "`SIZE` of the memory per processor")
-	f.StringVarP(&s.array, "array", "a", "", "one job for each index of `LIST`, e.g. 0-199, 1,3,5 or 0-20:2; each sees its own in GRIDNODE_ARRAY_TASK_ID")
+	f.StringVarP(&s.array, "array", "a", "", "one job for each index of `LIST`, e.g. 0-199, 1,3,5, 0-20:2 or 0-99%10, ten at a time; each sees its own in GRIDNODE_ARRAY_TASK_ID")
 	f.StringVarP(&s.dir, "chdir", "D", "", "working `DIRECTORY` at this site; elsewhere a scratch directory is used (default: the current one)")
 	f.StringVar(&s.export, "export", "NONE", "environment to take along, a `LIST`: NONE, ALL, or names and settings separated by commas (HOME,MODE=fast)")
 	f.StringArrayVarP(&s.env, "env", "e", nil, "a setting `NAME=VALUE` for the job's environment; may be repeated")
 	f.StringVar(&s.deadline, "deadline", "", "`WHEN` the job must have ended: a span from now or an instant (RFC 3339)")
 	f.StringVar(&s.budget, "budget", "", "most `CREDITS` the job may cost")
 	f.StringVar(&s.policy, "policy", "", "`POLICY`: cheapest, fastest, local or spill")
+	f.StringVar(&s.wasm, "wasm", "", "run this `MODULE`, a file of WebAssembly, instead of a program of the site")
 	f.StringVar(&s.site, "site", "", "run only at this `SITE` (name or ID)")
+	f.Int64Var(&s.ttl, "ttl", ttlDefault, fmt.Sprintf("how often a request to lend processors for the job may be delegated from site to site, 0 (never) to %d (default: delegation.hops of the settings)", grid.TTLMax))
+	f.Lookup("ttl").DefValue = "" // the help says it
+	s.luggage.flags(f)
+	s.terms.flags(cmd)
+	s.keeping.flags(cmd)
 	s.division.flags(cmd)
+	s.atTerminal.flags(cmd)
 	f.BoolVarP(&s.wait, "wait", "W", false, "wait for the end and exit with the job's code")
 	f.BoolVar(&s.dryRun, "dry-run", false, "print what every site would charge and when it would be done; submit nothing")
 	f.BoolVarP(&s.quiet, "quiet", "q", false, "print the ID and nothing else")
 	f.BoolVar(&s.parsable, "parsable", false, "same as --quiet")
+	f.BoolVar(&s.numbers, "numbers", false, "print numbers instead of IDs, of an array one")
+	f.BoolVar(&s.lenient, "lenient", false, "leave out what #SBATCH lines ask for and gridnode cannot do, with a note, instead of refusing the script")
+	f.StringVarP(&s.partition, "partition", "p", "", "as --site if a site has this `NAME`; else left out with a note")
 	f.StringVar(&s.id, "id", "", "`ID` of the job, 26 characters, so that a submission can be repeated safely (default: drawn at random)")
-	addListingFlags(cmd, &s.listing, formatTable, formatWide, formatJSON)
+	addListingFlags(cmd, &s.listing)
 	_ = cmd.MarkFlagDirname("chdir")
+	_ = cmd.MarkFlagFilename("wasm", "wasm")
 	_ = cmd.RegisterFlagCompletionFunc("policy", cobra.FixedCompletions(namesOf(grid.GoalLocal, grid.GoalSpill), cobra.ShellCompDirectiveNoFileComp))
-	return cmd
 }
 
 func (s *submission) run(cmd *cobra.Command, root *options, args []string) error {
+	s.elsewhere = root.remote != ""
+	defer s.luggage.close()
 	line, name, err := s.command(cmd, args)
+	if err == nil {
+		err = s.luggage.pack(cmd.Context(), cmd.InOrStdin())
+	}
+	if err == nil && s.wait && !s.dryRun && s.array == "" && s.wasm == "" && !(len(args) > 0 && args[0] == "-") {
+		err = s.luggage.pipedIn(cmd)
+	}
+	if err == nil {
+		line, err = s.luggage.program(line)
+	}
 	if err != nil {
 		return usagef("%w", err)
 	}
+	return s.send(cmd, root, line, name)
+}
+
+// send submits a command line, or says what would become of it.
+func (s *submission) send(cmd *cobra.Command, root *options, line []string, name string) error {
 	s.tasksGiven = cmd.Flags().Changed("ntasks")
 	spec, err := s.spec(line, name, time.Now())
 	if err != nil {
 		return usagef("%w", err)
 	}
-	client := api.NewClient(root.home)
+	client := root.client()
+	if s.wasm != "" {
+		if err := s.handModule(cmd, client, &spec); err != nil {
+			return err
+		}
+	}
+	if err := s.choosePartition(cmd, client, &spec); err != nil {
+		return err
+	}
+	if err := s.luggage.hand(cmd, client, &spec); err != nil {
+		return err
+	}
+	if spec.Terminal && spec.Files != nil && spec.Files.Stdin != "" {
+		return usagef("--in -: the standard input of a job with --pty is its terminal")
+	}
 	if s.dryRun {
 		return s.preview(cmd, client, spec)
+	}
+	if s.atTerminal.pty {
+		return s.sitDown(cmd, client, spec)
 	}
 	jobs, err := s.submit(cmd, client, spec)
 	switch {
@@ -136,8 +222,17 @@ func (s *submission) run(cmd *cobra.Command, root *options, args []string) error
 	case err != nil:
 		return apiError(err)
 	}
-	if s.listing.format == formatJSON {
-		if err := printJSON(cmd.OutOrStdout(), jobs); err != nil {
+	switch s.listing.format {
+	case formatJSON, formatCSV, formatName:
+		if err := printList(cmd.OutOrStdout(), s.listing, jobColumns, jobs); err != nil {
+			return err
+		}
+	}
+	if s.listing.format != formatJSON && !s.quiet && !s.parsable {
+		cheaper(cmd, client, jobs)
+	}
+	if s.wait {
+		if err := s.luggage.settle(cmd, client, jobs, s.quiet || s.parsable); err != nil {
 			return err
 		}
 	}
@@ -149,11 +244,14 @@ func (s *submission) run(cmd *cobra.Command, root *options, args []string) error
 func (s *submission) submit(cmd *cobra.Command, client *api.Client, spec api.JobSpec) ([]api.Job, error) {
 	stored := func(ids []string) {
 		s.stored = true
-		if s.listing.format != formatJSON {
-			fmt.Fprintln(cmd.OutOrStdout(), strings.Join(ids, "\n"))
+		if s.listing.format == formatTable || s.listing.format == formatWide {
+			fmt.Fprintln(cmd.OutOrStdout(), s.prefix+strings.Join(ids, "\n")+s.suffix)
 		}
 	}
-	if s.wait {
+	if s.streams(&spec) {
+		return s.submitAndStream(cmd, client, spec)
+	}
+	if s.wait && !s.numbers {
 		reply, err := client.SubmitAndWait(cmd.Context(), []api.JobSpec{spec}, stored)
 		if err != nil {
 			return nil, err
@@ -168,13 +266,27 @@ func (s *submission) submit(cmd *cobra.Command, client *api.Client, spec api.Job
 	for i := range reply.Jobs {
 		ids[i] = reply.Jobs[i].ID
 	}
-	stored(ids)
+	if !s.numbers {
+		stored(ids)
+		return reply.Jobs, nil
+	}
+	stored([]string{numberOf(reply.Jobs)})
+	if s.wait {
+		over, err := client.Wait(cmd.Context(), api.IDsRequest{IDs: ids})
+		if err != nil {
+			return nil, err
+		}
+		return over.Jobs, nil
+	}
 	return reply.Jobs, nil
 }
 
 // command returns the command line to run, and for a script a name. Options in a
 // script are taken over.
 func (s *submission) command(cmd *cobra.Command, args []string) (line []string, name string, err error) {
+	if s.wasm != "" {
+		return append([]string{filepath.Base(s.wasm)}, args...), "", nil
+	}
 	if len(args) == 0 {
 		return nil, "", errors.New("wants a command or a script")
 	}
@@ -183,10 +295,10 @@ func (s *submission) command(cmd *cobra.Command, args []string) (line []string, 
 		if err != nil {
 			return nil, "", err
 		}
-		if err := script.options(cmd.Flags(), cmd.ErrOrStderr()); err != nil {
+		if err := script.options(cmd.Flags(), s.lenient, cmd.ErrOrStderr()); err != nil {
 			return nil, "", err
 		}
-		line, err = script.command(args[1:])
+		line, err = s.luggage.script(script, args[1:])
 		return line, script.name(), err
 	}
 	if args[0] == "" {
@@ -218,7 +330,21 @@ func (s *submission) spec(line []string, name string, now time.Time) (api.JobSpe
 	if _, err := grid.ParseGoal(s.policy); err != nil && s.policy != "" {
 		return spec, fmt.Errorf("--policy: %w", err)
 	}
-	for _, step := range []func(*api.JobSpec, time.Time) error{s.times, s.memories, s.surroundings, s.divide} {
+	if s.gpus != "" {
+		need, err := grid.ParseGPUs(s.gpus)
+		if err != nil {
+			return spec, fmt.Errorf("--gpus: %w", err)
+		}
+		spec.GPUs = need.String()
+	}
+	if s.ttl != ttlDefault {
+		if s.ttl < 0 || s.ttl > grid.TTLMax {
+			return spec, fmt.Errorf("--ttl: %d: want 0 to %d", s.ttl, grid.TTLMax)
+		}
+		ttl := int32(s.ttl)
+		spec.TTL = &ttl
+	}
+	for _, step := range []func(*api.JobSpec, time.Time) error{s.times, s.memories, s.surroundings, s.terms.spec, s.keeping.spec, s.divide, s.atTerminal.spec} {
 		if err := step(&spec, now); err != nil {
 			return spec, err
 		}
@@ -255,11 +381,11 @@ func (s *submission) times(spec *api.JobSpec, now time.Time) error {
 		spec.Budget = &amount
 	}
 	if s.array != "" {
-		indices, err := parseIndices(s.array)
+		indices, most, err := parseArray(s.array)
 		if err != nil {
 			return fmt.Errorf("--array: %w", err)
 		}
-		spec.Array = indices
+		spec.Array, spec.ArrayMost = indices, most
 	}
 	return nil
 }
@@ -294,6 +420,9 @@ func (s *submission) divide(spec *api.JobSpec, _ time.Time) error {
 // surroundings sets the working directory and the environment.
 func (s *submission) surroundings(spec *api.JobSpec, _ time.Time) error {
 	spec.Dir = s.dir
+	if s.elsewhere && spec.Dir == "" {
+		return s.environment(spec)
+	}
 	if here, err := os.Getwd(); spec.Dir == "" && err == nil {
 		spec.Dir = here
 	} else if !strings.HasPrefix(spec.Dir, "/") {
@@ -302,13 +431,18 @@ func (s *submission) surroundings(spec *api.JobSpec, _ time.Time) error {
 		}
 		spec.Dir = here + "/" + spec.Dir
 	}
+	return s.environment(spec)
+}
+
+// environment sets what the job has of this one's environment.
+func (s *submission) environment(spec *api.JobSpec) error {
 	switch s.export {
-	case "NONE", "":
-	case "ALL":
-		spec.Env = os.Environ()
+	case "NONE", "NIL", "":
 	default:
 		for name := range strings.SplitSeq(s.export, ",") {
-			if setting := strings.Contains(name, "="); setting {
+			if name == "ALL" { // what else stands in the list comes on top
+				spec.Env = append(os.Environ(), spec.Env...)
+			} else if setting := strings.Contains(name, "="); setting {
 				spec.Env = append(spec.Env, name)
 			} else if value, ok := os.LookupEnv(name); ok {
 				spec.Env = append(spec.Env, name+"="+value)
@@ -338,6 +472,40 @@ func (s *submission) preview(cmd *cobra.Command, client *api.Client, spec api.Jo
 		return failf(exitRefused, "no site would have this job%s", bestOf(reply))
 	}
 	return nil
+}
+
+// choosePartition has the job run at the site that is called as the partition.
+func (s *submission) choosePartition(cmd *cobra.Command, client *api.Client, spec *api.JobSpec) error {
+	if s.partition == "" {
+		return nil
+	}
+	spec.Env = append(spec.Env, "SLURM_JOB_PARTITION="+s.partition)
+	if spec.Site != "" {
+		return nil
+	}
+	reply, err := client.Sites(cmd.Context())
+	if err != nil {
+		return apiError(err)
+	}
+	for i := range reply.Sites {
+		if reply.Sites[i].Name == s.partition {
+			spec.Site = s.partition
+			return nil
+		}
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "note: --partition %s is left out: no site is called so\n", s.partition)
+	return nil
+}
+
+// numberOf returns the number of one job, or of an array.
+func numberOf(jobs []api.Job) string {
+	switch {
+	case len(jobs) == 0:
+		return ""
+	case jobs[0].ArrayNumber > 0:
+		return strconv.FormatUint(jobs[0].ArrayNumber, 10)
+	}
+	return strconv.FormatUint(jobs[0].Number, 10)
 }
 
 // newJobID draws an identity.

@@ -22,6 +22,8 @@ latencies, cf those near the input, and adaptive splits a job only if it then lo
 by running longer than it would by waiting.`,
 		Example: `  gridnode testnet run coallocation --policy fcm --application wave --utilization 70
   gridnode testnet run coallocation --policy adaptive --application ccr=0.5 --utilization 80 -o json
+  gridnode testnet run coallocation --policy fcm --application wave --utilization 40 --background 20 --hours 4
+  gridnode testnet run coallocation --components 16@leiden,16@vrije --application prime --speeds --utilization 2 --hours 1
   gridnode testnet run coallocation --policy ca --latency-group 500us --without leiden --sizes 32,48,64 --application wave`,
 		Args: exactArgs(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -36,10 +38,15 @@ by running longer than it would by waiting.`,
 	f.SortFlags = false
 	f.StringVar(&cfg.Policy, "policy", cfg.Policy, "wf, fcm, ca, cf or adaptive")
 	f.StringVar(&cfg.Application, "application", cfg.Application, "prime, poisson, wave, or ccr=X: communication takes X times as long as computation")
-	f.Float64Var(&cfg.Utilization, "utilization", cfg.Utilization, "net utilization in percent: the load if no job were split")
-	f.StringVar(&cfg.Without, "without", cfg.Without, "cluster to leave out: delft or leiden")
+	f.Var(percentFlag{&cfg.Utilization}, "utilization", "net utilization in percent: the load if no job were split")
+	f.Float64Var(&cfg.Background, "background", 0, "percent of the nodes that the clusters' own users keep busy, 1 to 60; 0: none")
+	f.Var(shortSpanFlag{&cfg.Poll}, "poll", "with --background: time between two looks at what is idle")
+	f.StringVar(&cfg.Without, "without", cfg.Without, "cluster to leave out: delft, leiden or none")
 	f.IntVar(&cfg.MaxClusters, "max-clusters", 0, "clusters that one job may combine; 0: no limit")
 	f.Int64SliceVar(&cfg.Sizes, "sizes", cfg.Sizes, "sizes of jobs, `N,...` nodes, drawn evenly")
+	f.StringVar(&cfg.Components, "components", "", "components of every job, `N[@CLUSTER],...`, instead of --sizes")
+	f.Var(shortSpanFlag{&cfg.RunTime}, "run-time", "of a job within one cluster; 0: that of the application")
+	f.BoolVar(&cfg.Speeds, "speeds", false, "the slowest cluster of a job decides how long it computes")
 	f.Var(shortSpanFlag{&cfg.Group}, "latency-group", "confine ca to clusters no further than this from the widest of them; 0: no groups")
 	f.IntVar(&cfg.Hours, "hours", cfg.Hours, "virtual hours of submissions")
 	f.Var(shortSpanFlag{&cfg.Startup}, "startup", "time from a job's placing to its start, with its nodes taken")

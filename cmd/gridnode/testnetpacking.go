@@ -23,7 +23,9 @@ they are apart; lower is better.`,
 		Example: `  gridnode testnet run packing --policy muscle --queue 100
   gridnode testnet run packing --policy dll --queue 100 --deadline-range 0,2 -o json
   gridnode testnet run packing --weights '12,3,1;8,3,1;4,3,1;1,3,1'
-  gridnode testnet run packing --queue 100 --window 130 --start arrival
+  gridnode testnet run packing --collect makespan --load 80
+  gridnode testnet run packing --policy dll --collect makespan --load 80
+  gridnode testnet run packing --queue 100 --window 130
   gridnode testnet run packing --clusters 10 --queue 292 --sizes log --weights 8,3,1`,
 		Args: exactArgs(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,8 +47,11 @@ they are apart; lower is better.`,
 	f.IntVar(&cfg.Total, "total", cfg.Total, "jobs in all batches together")
 	f.StringVar(&cfg.Start, "start", cfg.Start, "what TITAN begins with where the policy gives no schedule: random, or the order of arrival")
 	f.StringVar(&cfg.Deadlines, "deadlines", cfg.Deadlines, "deadlines count from when the batch is shared out, or from each job's arrival")
+	f.StringVar(&cfg.Collect, "collect", cfg.Collect, "in batches of --queue jobs that come at once (batch), or as jobs come until a cluster runs short of work (makespan)")
+	f.Var(percentFlag{&cfg.Load}, "load", "with --collect makespan: what the jobs take of the clusters' processor time")
+	f.Float64Var(&cfg.Threshold, "threshold", cfg.Threshold, "with --collect makespan: seconds of work below which a cluster runs short")
 	f.Float64Var(&cfg.Window, "window", cfg.Window, "seconds between two batches, which meet what is left of each other; 0: each meets empty clusters")
-	f.IntVar(&cfg.Settle, "settle", cfg.Settle, "percentage of TITAN's offspring whose processors are chosen anew, 0 to 100; the paper's is 0")
+	f.IntVar(&cfg.Settle, "settle", cfg.Settle, "percentage of TITAN's offspring whose processors are chosen anew, 0 to 100, for dll and wrand in batches; the paper's is 0")
 	addScenarioFlags(cmd, &cfg.Common, &l)
 	_ = f.MarkHidden("jobs-csv") // there are no executions to list
 	return cmd

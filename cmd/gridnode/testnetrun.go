@@ -110,7 +110,7 @@ violation ends the run with exit code 1 and the command that shows it again.`,
 	f.SortFlags = false
 	f.IntVar(&cfg.Sites, "sites", cfg.Sites, "number of sites, 1 to 1000")
 	f.Float64Var(&cfg.Hours, "hours", cfg.Hours, "virtual hours of submissions and faults, more than 0, at most 10000")
-	f.StringVar(&cfg.Faults, "faults", cfg.Faults, "none, or a list of NAME or NAME=INTENSITY: loss, duplicate, reorder (shares of messages), drift (millionths), daemon, torn, machine (crashes per site and hour), partition (per hour)")
+	f.StringVar(&cfg.Faults, "faults", cfg.Faults, "none, or a list of NAME or NAME=INTENSITY: loss, duplicate, reorder (shares of messages), drift (millionths), daemon, torn, machine (crashes per site and hour), partition (per hour), aim (share of jobs at several sites that are cancelled or lose a site while they claim, get ready or run)")
 	f.BoolVar(&cfg.Lend, "lend", cfg.Lend, "sites lend processors to each other, by load in a hierarchy and by hand")
 	addScenarioFlags(cmd, &cfg.Common, &l)
 	return cmd

@@ -166,17 +166,24 @@ type exampleLogs struct{ dir string }
 func (l *exampleLogs) replace(t *testing.T, args []string) []string {
 	t.Helper()
 	for i, arg := range args {
-		name := filepath.Base(arg)
+		cluster, name, named := strings.Cut(arg, "=")
+		if !named {
+			cluster, name = "", arg
+		} else {
+			cluster += "="
+		}
+		name = filepath.Base(name)
 		if !strings.HasSuffix(name, ".swf.gz") {
 			continue
 		}
 		if strings.HasPrefix(name, "*") { // as a shell would expand it: one is enough
 			name = "KTH-SP2-1996-2.1-cln.swf.gz"
 		}
-		args[i] = filepath.Join(l.dir, strings.TrimSuffix(name, ".gz"))
-		if err := os.WriteFile(args[i], weekOfJobs(), 0o600); err != nil {
+		path := filepath.Join(l.dir, strings.TrimSuffix(name, ".gz"))
+		if err := os.WriteFile(path, weekOfJobs(), 0o600); err != nil {
 			t.Fatal(err)
 		}
+		args[i] = cluster + path
 	}
 	return args
 }

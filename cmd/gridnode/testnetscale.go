@@ -25,6 +25,7 @@ func spareCollector() {
 
 func newScale() *cobra.Command {
 	o, l, out := scale.DefaultOptions(), listing{}, ""
+	var protocols func()
 	cmd := &cobra.Command{
 		Use:   "scale [flags]",
 		Short: "Measure how the messages of a federation grow with its sites",
@@ -35,14 +36,17 @@ the sites. A list of targets says which are met; missing one is no error.
 The sites are those of table 1 of Grid-Federation (2004), again and again. Larger
 federations are measured for a shorter span (--site-hours); docs/performance.md says how
 to read the report. With --live, real nodes in this process are measured, and beside
-them virtual networks of the same workload, type by type.`,
+them virtual networks of the same workload, type by type: trading, and whatever else
+they are to do.`,
 		Example: `  gridnode testnet scale
   gridnode testnet scale --from 10 --to 1000 --oft 0,100 --out report
   gridnode testnet scale --steps 50,1000 --placement paper -o csv
-  gridnode testnet scale --live --steps 10,50,100`,
+  gridnode testnet scale --live --steps 10,50,100
+  gridnode testnet scale --live --all-protocols --live-pace 12 --load 60 --shrink 16`,
 		Args: traceArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Traces = append(o.Traces, args...)
+			protocols()
 			spareCollector()
 			return experiment(cmd, "scale", l, out, func(ctx context.Context, progress func(done, total int64)) (savedReport, error) {
 				o.Progress = progress
@@ -65,7 +69,12 @@ them virtual networks of the same workload, type by type.`,
 	f.BoolVar(&o.Live, "live", false, fmt.Sprintf("measure real nodes in this process beside virtual ones: 10, 50 and 100, or as --to and --steps say, at most %d", scale.LiveMax))
 	f.IntVar(&o.LiveJobs, "live-jobs", o.LiveJobs, "with --live, jobs that are replayed for each node")
 	f.IntVar(&o.LiveRate, "live-rate", o.LiveRate, "with --live, jobs that arrive a second: fewer on a slow or busy machine")
+	f.Float64Var(&o.LivePace, "live-pace", o.LivePace, "with --live, jobs that arrive a minute at each node, instead of --live-rate: every size has as much to do")
 	f.DurationVar(&o.LiveRest, "live-rest", o.LiveRest, "with --live, how long the nodes rest before the first job comes")
+	f.Var(percentFlag{&o.Load}, "load", "with --live, how much of all processors the jobs would keep busy (default: as in the workload)")
+	f.Lookup("load").DefValue = ""
+	f.Int64Var(&o.Shrink, "shrink", o.Shrink, "with --live, divide the processors of sites and jobs by this, so that fewer jobs fill the sites")
+	protocols = addProtocolFlags(f, &o.Protocols)
 	f.BoolVar(&o.InStep, "in-step", false, "let all replicas of a site submit the same jobs at the same instants")
 	f.StringSliceVar(&o.Traces, "trace", nil, "logs (SWF or GWF, plain or gzip), matched to sites by name, or directories of them (default: a generated workload)")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "determines everything random in the runs")

@@ -8,8 +8,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the build (-ldflags "-X main.version=…") for a release.
-var version = "devel"
+// What a build for others sets (-ldflags "-X main.version=…"). Where revision is empty the
+// rest is what Go has found out.
+var (
+	version  = "devel"
+	revision = ""
+	revised  = "" // when, RFC 3339
+	modified = "" // "true": built from a tree with changes
+)
 
 // build says which program this is.
 type build struct {
@@ -21,8 +27,12 @@ type build struct {
 	Platform string `json:"platform"`
 }
 
-func thisBuild() build {
-	b := build{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+func thisBuild() *build {
+	b := &build{Version: version, Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
+	if revision != "" {
+		b.Revision, b.Time, b.Modified = revision, revised, modified == "true"
+		return b
+	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return b
@@ -40,6 +50,18 @@ func thisBuild() build {
 	return b
 }
 
+// line says which program this is, for people.
+func (b *build) line() string {
+	text := "gridnode " + b.Version
+	if b.Revision != "" {
+		text += " " + b.Revision[:min(len(b.Revision), 12)]
+	}
+	if b.Modified {
+		text += "+changes"
+	}
+	return text + " " + b.Go + " " + b.Platform
+}
+
 func newVersion() *cobra.Command {
 	var l listing
 	cmd := &cobra.Command{
@@ -52,14 +74,7 @@ func newVersion() *cobra.Command {
 			if l.format == formatJSON {
 				return printJSON(cmd.OutOrStdout(), b)
 			}
-			text := "gridnode " + b.Version
-			if b.Revision != "" {
-				text += " " + b.Revision[:min(len(b.Revision), 12)]
-			}
-			if b.Modified {
-				text += "+changes"
-			}
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s %s %s\n", text, b.Go, b.Platform)
+			_, err := fmt.Fprintln(cmd.OutOrStdout(), b.line())
 			return err
 		},
 	}

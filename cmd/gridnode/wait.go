@@ -10,6 +10,7 @@ func newWait(root *options) *cobra.Command {
 	var request api.IDsRequest
 	var timeout string
 	var quiet bool
+	var l listing
 	cmd := &cobra.Command{
 		Use:   "wait [JOB...]",
 		Short: "Wait until jobs are over and exit with their code",
@@ -30,10 +31,13 @@ was refused). If --timeout passes first, the exit code is 124 and the jobs go on
 				}
 				request.Timeout = api.Seconds(span)
 			}
-			client := api.NewClient(root.home)
+			client := root.client()
 			reply, err := client.Wait(cmd.Context(), request)
 			if err != nil {
 				return apiError(err)
+			}
+			if err := l.actJobs(cmd.OutOrStdout(), reply.Jobs, func() {}); err != nil {
+				return err
 			}
 			if reply.TimedOut {
 				return failf(exitTimeout, "not over after %s: %s", timeout, summary(reply.Jobs))
@@ -41,6 +45,7 @@ was refused). If --timeout passes first, the exit code is 124 and the jobs go on
 			return outcome(cmd, client, reply.Jobs, quiet, true)
 		},
 	}
+	addActFlags(cmd, &l)
 	cmd.Flags().StringVar(&timeout, "timeout", "", "wait no longer than this `SPAN` (default: for ever)")
 	cmd.Flags().StringArrayVarP(&request.Names, "name", "n", nil, "all jobs of this `NAME`, or of the array of this name, that are not over; may be repeated")
 	cmd.Flags().BoolVarP(&quiet, "quiet", "q", false, "say nothing")

@@ -16,11 +16,12 @@ func newWhy(root *options) *cobra.Command {
 		Short: "Explain where a job is or why nobody took it",
 		Long: `Explain where a job is, or why nobody took it: every site that was considered, with
 its price (credits per hour), what the job would cost there, when it would be done, and
-what came of it. A job that only ever was for this site has no such table.`,
+what came of it. A job that only ever was for this site has no such table. Of a job that
+waits for processors it says its place in the queue, and when it begins at the latest.`,
 		Example: "  gridnode why 7q3k\n  gridnode why 7q3k -o json",
 		Args:    exactArgs(1, "the ID of a job, or a unique prefix of it"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			reply, err := api.NewClient(root.home).Why(cmd.Context(), args[0])
+			reply, err := root.client().Why(cmd.Context(), args[0])
 			if err != nil {
 				return apiError(err)
 			}
@@ -43,6 +44,7 @@ func explanation(j *api.Job) string {
 	if site := siteOf(*j); site != "" {
 		text += " at " + cellText(site)
 	}
+	text += waitText(j, time.Now())
 	if j.PromisedFinish != 0 && j.End == 0 {
 		text += ", promised to be done by " + formatInstant(j.PromisedFinish)
 	}
@@ -54,6 +56,9 @@ func explanation(j *api.Job) string {
 	}
 	if j.Reason != "" {
 		text += ": " + cellText(j.Reason)
+	}
+	if j.TTL != nil && !j.Over() {
+		text += fmt.Sprintf("; delegation time-to-live %d", *j.TTL)
 	}
 	return text
 }

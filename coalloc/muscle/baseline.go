@@ -34,6 +34,7 @@ func spread(b *Batch, pick func(job int, fits []int) int) (*Packing, error) {
 func DLL(b *Batch) (*Packing, error) {
 	work := make([]wide, len(b.Clusters)) // Σ e·s
 	for c := range b.Clusters {
+		work[c].add(product(uint64(max(b.Clusters[c].Queued, 0))))
 		for _, free := range b.Clusters[c].Free { // what is left of jobs that it has already
 			work[c].add(product(uint64(max(free, 0))))
 		}

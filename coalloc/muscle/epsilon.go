@@ -14,12 +14,11 @@ type workload struct {
 	slkSum  grid.Time // slacks
 }
 
-func (w *workload) add(b *Batch, job, cluster int) {
-	j := &b.Jobs[job]
+func (w *workload) add(rule Rule, j Held) {
 	w.jobs++
-	w.etSum = w.etSum.Add(j.Spans[cluster])
+	w.etSum = w.etSum.Add(j.Span)
 	w.sizeSum += j.Processors
-	w.slkSum = w.slkSum.Add(b.slack(job, cluster))
+	w.slkSum = w.slkSum.Add(rule.slack(j))
 }
 
 // epsilon returns ε = p · etSum · sizeSum / (slkSum · m) (equation 3), 0 for a cluster

@@ -29,13 +29,16 @@ const (
 
 // HeadConfig is how a site collects jobs for the clusters it heads.
 type HeadConfig struct {
-	Window grid.Time // from the first job that waits to the packing; 0 packs at the next instant
-	Batch  int       // most jobs of a packing, 1 to BatchMax; when as many have come the window closes early; 0: BatchDefault
-	Policy Policy
+	Collect   Collect
+	Window    grid.Time // by CollectWindow: from the first job that waits to the packing; 0 packs at the next instant
+	Threshold grid.Time // of CollectMakespan, 0 to ThresholdMax
+	Batch     int       // most jobs of a packing, 1 to BatchMax; when as many have come they are collected no longer; 0: BatchDefault
+	Policy    Policy
+	Plan      *PlanConfig // how the order of a share is looked for; nil: HeadPlan
 }
 
-// Head collects the jobs of a site that heads clusters for a window, and shares them
-// out when it closes. Deterministic; not safe for concurrent use.
+// Head collects the jobs of a site that heads clusters, and shares them out.
+// Deterministic; not safe for concurrent use.
 type Head struct {
 	cfg     HeadConfig
 	rng     *rand.Rand
@@ -44,6 +47,7 @@ type Head struct {
 	waiting map[grid.JobID]*ticket
 	fresh   int // of those waiting, have come since the last window
 	closes  grid.Time
+	look    grid.Time // by CollectMakespan: no cluster runs short before, as far as is known
 	windows uint64
 
 	// What waits could not be taken by any of the members as they were looked at, and
@@ -64,6 +68,7 @@ func lookAt(m *Member) look { return look{m.Site, m.Presence, m.Processors} }
 // ticket is a job that waits for the end of a window.
 type ticket struct {
 	job    *grid.Job
+	site   grid.SiteID   // chosen on arrival; empty: when the window closes
 	barred []grid.SiteID // not in this window
 	unfit  []grid.SiteID // never
 	fresh  bool          // has come since the last window
@@ -73,7 +78,7 @@ type ticket struct {
 // may reports whether the job could run at a cluster, now or ever.
 func (t *ticket) may(m *Member) (now, ever bool) {
 	ever = m.wide(t.job) && !slices.Contains(t.unfit, m.Site)
-	return ever && !slices.Contains(t.barred, m.Site), ever
+	return ever && !slices.Contains(t.barred, m.Site) && (t.site == "" || t.site == m.Site), ever
 }
 
 // Window is what came of one.
@@ -109,12 +114,20 @@ func NewHead(cfg HeadConfig, rng *rand.Rand) (*Head, error) {
 	switch {
 	case cfg.Window < 0 || cfg.Window > WindowMax:
 		return nil, fmt.Errorf("muscle: window of %v, want 0 to %v", cfg.Window, WindowMax)
+	case int(cfg.Collect) >= len(CollectNames):
+		return nil, fmt.Errorf("muscle: unknown rule %d of collecting", cfg.Collect)
+	case cfg.Threshold < 0 || cfg.Threshold > ThresholdMax:
+		return nil, fmt.Errorf("muscle: threshold of %v, want 0 to %v", cfg.Threshold, ThresholdMax)
 	case cfg.Batch < 1 || cfg.Batch > BatchMax:
 		return nil, fmt.Errorf("muscle: batch of %d jobs, want 1 to %d", cfg.Batch, BatchMax)
 	case int(cfg.Policy) >= len(PolicyNames):
 		return nil, fmt.Errorf("muscle: unknown policy %d", cfg.Policy)
 	}
-	planner, err := NewPlanner(HeadPlan, rng)
+	plan := HeadPlan
+	if cfg.Plan != nil {
+		plan = *cfg.Plan
+	}
+	planner, err := NewPlanner(plan, rng)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +150,11 @@ func (h *Head) Collect(now grid.Time, job *grid.Job, barred, unfit []grid.SiteID
 		h.closes = min(h.closes, now.Add(h.pause(refusals)))
 		return
 	}
-	h.closes = min(h.closes, now.Add(h.cfg.Window))
+	if h.cfg.Collect == CollectMakespan {
+		h.closes = min(h.closes, max(now, h.look))
+	} else {
+		h.closes = min(h.closes, now.Add(h.cfg.Window))
+	}
 	t.fresh = true
 	if h.fresh++; h.fresh >= h.cfg.Batch {
 		h.closes = now
@@ -147,7 +164,7 @@ func (h *Head) Collect(now grid.Time, job *grid.Job, barred, unfit []grid.SiteID
 // pause is how long jobs wait that were not shared out, or came back.
 func (h *Head) pause(refusals int) grid.Time {
 	longest := min(again<<min(refusals-1, 10), againMax)
-	if refusals == 1 {
+	if refusals == 1 && h.cfg.Collect == CollectWindow {
 		longest = min(longest, h.cfg.Window)
 	}
 	return max(longest, grid.Millisecond)
@@ -190,7 +207,7 @@ func (h *Head) Close(now grid.Time, members []Member) *Window {
 	batch, more := h.batch(w)
 	h.share(now, w, batch)
 	h.tickets = slices.DeleteFunc(h.tickets, func(t *ticket) bool { return t.job == nil || h.waiting[t.job.ID] != t })
-	h.fresh, h.closes = 0, grid.Never
+	h.fresh, h.closes, h.look = 0, grid.Never, 0
 	switch {
 	case more:
 		h.closes = now
@@ -229,7 +246,7 @@ func (h *Head) Preview(now grid.Time, job *grid.Job, members []Member) *Window {
 			break
 		}
 		if t.job != nil {
-			p.tickets = append(p.tickets, &ticket{job: t.job, barred: t.barred, unfit: t.unfit})
+			p.tickets = append(p.tickets, &ticket{job: t.job, site: t.site, barred: t.barred, unfit: t.unfit})
 		}
 	}
 	p.tickets = append(p.tickets, &ticket{job: job})
@@ -264,6 +281,9 @@ func (h *Head) batch(w *Window) (batch []*ticket, more bool) {
 	for _, t := range h.tickets {
 		if t.job == nil {
 			continue
+		}
+		if t.site != "" && !slices.ContainsFunc(w.Members, func(m Member) bool { return m.Site == t.site && m.Presence == Present }) {
+			t.site = ""
 		}
 		fits, hope := false, false
 		for i := range w.Members {
@@ -325,15 +345,18 @@ func (w *Window) describe(now grid.Time, tickets []*ticket) (b *Batch, clusters 
 	for i := range w.Members {
 		if w.free[i] != nil {
 			clusters = append(clusters, i)
-			b.Clusters = append(b.Clusters, Cluster{Processors: len(w.free[i]), Free: w.free[i], Weights: w.Members[i].Weights})
+			b.Clusters = append(b.Clusters, Cluster{
+				Processors: len(w.free[i]), Free: w.free[i], Weights: w.Members[i].Weights, Has: w.Members[i].has(w.unit),
+			})
 		}
 	}
 	spans := make([]grid.Time, len(tickets)*len(clusters))
 	for i, t := range tickets {
 		j := &b.Jobs[i]
 		j.Processors, j.Deadline = int((t.job.Processors+w.unit-1)/w.unit), grid.Never
+		j.Arrival = min(max(t.job.Submit-now, -spanMax), 0)
 		if t.job.Deadline != grid.Never {
-			j.Deadline = min(max(t.job.Deadline-now, -spanMax), spanMax)
+			j.Deadline = within(t.job.Deadline - now)
 		}
 		j.Spans = spans[i*len(clusters):][:len(clusters)]
 		for c, m := range clusters {

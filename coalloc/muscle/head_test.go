@@ -170,7 +170,7 @@ func drawMembers(t *rapid.T, now grid.Time) (members []Member) {
 		m.Weights = titan.Weights{OverDeadline: rapid.Int64Range(-1, 4).Draw(t, "weight")}
 		for range rapid.IntRange(0, 3).Draw(t, "booked") {
 			start := grid.Time(rapid.Int64Range(0, int64(grid.Hour)).Draw(t, "start"))
-			m.Booked = append(m.Booked, Booking{rapid.Int64Range(0, 7000).Draw(t, "of"), start, start + grid.Hour})
+			m.Booked = append(m.Booked, Booking{Processors: rapid.Int64Range(0, 7000).Draw(t, "of"), Start: start, Finish: start + grid.Hour, Deadline: grid.Never})
 		}
 		members = append(members, m)
 	}
@@ -254,11 +254,11 @@ func TestMemberFree(t *testing.T) {
 	if got, want := m.free(1), []grid.Time{0, 0, 5 * grid.Second, 10 * grid.Second}; !slices.Equal(got, want) {
 		t.Errorf("two of four startable: %v, want %v", got, want)
 	}
-	m.Booked = []Booking{{3, 0, 7 * grid.Second}, {1, 0, 3 * grid.Second}}
+	m.Booked = []Booking{{Processors: 3, Finish: 7 * grid.Second}, {Processors: 1, Finish: 3 * grid.Second}}
 	if got, want := m.free(1), []grid.Time{3 * grid.Second, 7 * grid.Second, 7 * grid.Second, 10 * grid.Second}; !slices.Equal(got, want) {
 		t.Errorf("booked besides: %v, want %v", got, want)
 	}
-	m.Booked = append(m.Booked, Booking{4, 7 * grid.Second, 9 * grid.Second})
+	m.Booked = append(m.Booked, Booking{Processors: 4, Start: 7 * grid.Second, Finish: 9 * grid.Second})
 	if got, want := m.free(2), []grid.Time{9 * grid.Second, 10 * grid.Second}; !slices.Equal(got, want) {
 		t.Errorf("in units of two: %v, want %v", got, want)
 	}

@@ -45,8 +45,32 @@ type Member struct {
 
 // Booking is a job that a cluster has, with instants counted from now.
 type Booking struct {
-	Processors    int64
-	Start, Finish grid.Time
+	Processors        int64
+	Start, Finish     grid.Time
+	Arrival, Deadline grid.Time // of the job; grid.Never if it has no deadline
+}
+
+// makespan returns how long the cluster is expected to work on what it has.
+func (m *Member) makespan() (longest grid.Time) {
+	for _, at := range m.free(m.unit()) {
+		longest = max(longest, at)
+	}
+	return longest
+}
+
+// unit returns in how many processors a cluster is counted.
+func (m *Member) unit() int64 { return max((m.Processors+unitsMax-1)/unitsMax, 1) }
+
+// has returns the jobs that the cluster was given, in units of processors.
+func (m *Member) has(unit int64) []Held {
+	has := make([]Held, len(m.Booked))
+	for i, b := range m.Booked {
+		has[i] = Held{
+			Processors: int((min(max(b.Processors, 1), m.Processors) + unit - 1) / unit), Span: min(max(b.Finish-b.Start, 0), spanMax),
+			Arrival: min(max(b.Arrival, -spanMax), 0), Deadline: within(b.Deadline),
+		}
+	}
+	return has
 }
 
 // hope reports whether a job that the member could take if it took part (ever) may
@@ -78,8 +102,18 @@ func (m *Member) wide(j *grid.Job) bool { return j.Processors <= m.Processors }
 // spanMax bounds the run times that a head plans with, so that their sums fit.
 const spanMax = 3650 * grid.Day
 
+// within bounds a deadline that counts from now, unless there is none.
+func within(deadline grid.Time) grid.Time {
+	if deadline == grid.Never {
+		return deadline
+	}
+	return min(max(deadline, -spanMax), spanMax)
+}
+
 // span returns how long a job is planned to run at the cluster.
-func (m *Member) span(j *grid.Job) grid.Time { return min(j.EstimateAt(m.Rating), spanMax) }
+func (m *Member) span(j *grid.Job) grid.Time {
+	return min(j.SeenFrom(m.Site).EstimateAt(m.Rating), spanMax)
+}
 
 // free returns when each of the cluster's units of so many processors is free, in
 // ascending order. Two views are put together, and the later instant counts: what the

@@ -114,6 +114,9 @@ func newPacker(b *Batch, rule Rule, rng *rand.Rand) *packer {
 		widest = max(widest, b.Clusters[c].Processors)
 		r.free = make([]grid.Time, b.Clusters[c].Processors)
 		copy(r.free, b.Clusters[c].Free)
+		for _, j := range b.Clusters[c].Has {
+			r.add(rule, j)
+		}
 		for i, job := range p.order {
 			if !b.fits(int(job), c) && sizes[i] <= len(r.free) {
 				r.barred = append(r.barred, int32(i))
@@ -132,7 +135,7 @@ func (rule Rule) order(b *Batch) []int32 {
 		order[i] = int32(i)
 		for c := range b.Clusters {
 			if b.fits(i, c) {
-				slack[i] = max(slack[i], b.slack(i, c))
+				slack[i] = max(slack[i], rule.slack(b.held(i, c)))
 			}
 		}
 	}
@@ -208,7 +211,7 @@ func (p *packer) allocate(c int) {
 			}
 		}
 		r.placed = append(r.placed, place)
-		r.add(p.b, int(job), c)
+		r.add(p.rule, p.b.held(int(job), c))
 		p.search.taken[i] = true
 		p.left--
 		p.packing.Placements[job] = Placement{Cluster: c, Start: at, Space: space, Row: row, Mates: len(jobs) - 1, Epsilon: epsilon.float()}

@@ -22,6 +22,12 @@ var PolicyNames = []string{"muscle", "urgent", "dll", "wrand"}
 // String returns the name used in settings.
 func (p Policy) String() string { return PolicyNames[p] }
 
+// OnArrival reports whether the policy chooses a job's cluster as the job comes, and
+// looks at no others: "when a parallel job is submitted to the multicluster, DLL
+// schedules the job to the cluster whose workload is the least", and WRAND likewise
+// (section 5).
+func (p Policy) OnArrival() bool { return p == PolicyDLL || p == PolicyWRAND }
+
 // ParsePolicy is the inverse of String.
 func ParsePolicy(s string) (Policy, error) {
 	for p, name := range PolicyNames {

@@ -273,7 +273,7 @@ func TestBaselines(t *testing.T) {
 	}
 	wide, narrow := []grid.Time{1, 1}, []grid.Time{2, 2}
 	small := &Batch{Clusters: []Cluster{{Processors: 4, Weights: titan.DefaultWeights}, {Processors: 4, Weights: titan.DefaultWeights}}, Jobs: []Job{
-		{4, grid.Never, wide}, {1, grid.Never, narrow}, {1, grid.Never, narrow}, {1, grid.Never, wide},
+		{Processors: 4, Deadline: grid.Never, Spans: wide}, {Processors: 1, Deadline: grid.Never, Spans: narrow}, {Processors: 1, Deadline: grid.Never, Spans: narrow}, {Processors: 1, Deadline: grid.Never, Spans: wide},
 	}}
 	if q, err := DLL(small); err != nil || !slices.Equal(q.Shares[0].Jobs, []int32{0, 3}) { // loads 1 and 0, 1/2, 1
 		t.Errorf("DLL gives the first of two clusters %v, want the first and the last job; error %v", q.Shares[0].Jobs, err)

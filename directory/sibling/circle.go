@@ -20,17 +20,23 @@ const KinMax = 64
 const (
 	yieldPause   = grid.Minute      // between two siblings that make room for newcomers
 	greetMax     = 10 * grid.Second // for the answer to a Greet
-	lookMin      = grid.Second      // between the first two look-ups; it doubles
-	lookMax      = 30 * grid.Minute
-	lookAgain    = 10 * grid.Second // after a sibling was lost
+	lookMin      = grid.Second      // between the first two look-ups of a circle that has room; it doubles
+	lookMax      = 30 * grid.Minute // for one that still has room
+	lookFull     = 4 * grid.Hour    // for one that is full, and between two samples
+	lookSlower   = 8                // times the span before, for those
+	lookAgain    = 10 * grid.Second // after a sibling was lost for whom none of the sites known can stand in
+	sampleMin    = 10 * grid.Second // between the first two samples of a site that has an authority
 	roundPause   = grid.Second      // between two rounds of measuring and greeting while there is something to do
 	retryPause   = 5 * grid.Minute  // until a site that has not taken this one is greeted again
 	greetsMax    = 16               // sites greeted between two look-ups, kin apart
+	standIns     = 4                // the same, after a sibling was lost
 	kinPause     = 30 * grid.Second // the same, of kin
 	measures     = 4                // sites measured in a round
 	namesMax     = 64               // sites remembered that are no siblings
 	announcedMax = 16               // sites of an authority that announce themselves
+	announcers   = 2                // siblings among themselves, the first by ID, that do so for all: newcomers are told of the others
 	announceSpan = grid.Hour        // a record lives longer than two of these
+	announceLost = grid.Minute      // after a sibling was lost, who may have been one of them
 	announceSoon = 5 * grid.Second  // after a record that nobody has taken
 	samplesMax   = 4                // sites of a Sampled
 )
@@ -43,12 +49,18 @@ type Config struct {
 	Size       int       // siblings and this site, at most, kin apart; SizeDefault
 	Silence    grid.Time // after which a sibling is none; 3 min
 	Heads      bool      // sites that this one heads may be kin although it does not name them
+	Samples    bool      // the owner has use for Sampled
 }
 
 // Changed is a local input for the owner: Members are others than before.
 type Changed struct{}
 
-// Sampled is a local input for the owner: sites drawn from the whole federation.
+// Greeted is a local input for the owner: a sibling has greeted this site again, and may
+// have forgotten what it was told.
+type Greeted struct{ Site grid.SiteID }
+
+// Sampled is a local input for the owner, with Config.Samples: sites drawn from the whole
+// federation.
 type Sampled struct{ Sites []grid.SiteID }
 
 // Circle is the siblings of one site. It reads no clock and does no I/O. Not safe for
@@ -62,24 +74,28 @@ type Circle struct {
 
 	key      grid.Key // of the look-up of random sites under way
 	looking  bool
-	budget   int      // sites that may be greeted until the next look-up, kin apart
-	rendez   grid.Key // where the sites of the authority announce themselves
-	next     grid.Time
+	budget   int       // sites that may be greeted until the next look-up, kin apart
+	rendez   grid.Key  // where the sites of the authority announce themselves
+	next     grid.Time // look-up for siblings
 	pace     grid.Time // to the look-up after that
-	announce grid.Time // when this site announces itself again, if it has to
+	mend     grid.Time // when a sibling that was lost must have a successor, or others are looked for; grid.Never
+	sample   grid.Time // when random sites are looked for to tell the owner; grid.Never if whoever looks for siblings finds those
+	samples  grid.Time // from then to the next time
+	announce grid.Time // when this site announces itself again, if few others do
 	round    grid.Time // next round of measuring and greeting; grid.Never if there is nothing to do
 	yielded  grid.Time // when a sibling last made room; -1: never
 
-	sites   []grid.SiteID // of members, made anew when they change
-	changed bool
+	sites    []grid.SiteID // of members, made anew when they change
+	watchers []grid.SiteID
+	changed  bool
 }
 
 // member is a sibling.
 type member struct {
 	site     grid.SiteID
-	heard    grid.Time
 	distance grid.Time // shortest round trip measured; grid.Never if none
 	kin      bool
+	watch
 }
 
 // name is a site that is no sibling.
@@ -104,10 +120,14 @@ func New(cfg Config, rng *rand.Rand) (*Circle, error) {
 	case cfg.Silence < grid.Second || cfg.Silence > grid.Day:
 		return nil, fmt.Errorf("siblings silent for %v, want 1s to %v", cfg.Silence, grid.Day)
 	}
-	return &Circle{
+	c := &Circle{
 		cfg: cfg, rng: rng, rendez: sha256.Sum256([]byte("gridnode authority\x00" + cfg.Federation + "\x00" + cfg.Authority)),
-		pace: lookMin, round: grid.Never, yielded: -1,
-	}, nil
+		pace: lookMin, samples: sampleMin, mend: grid.Never, sample: grid.Never, round: grid.Never, yielded: -1,
+	}
+	if cfg.Authority != "" && cfg.Samples {
+		c.sample = 0
+	}
+	return c, nil
 }
 
 // Members returns the siblings in the order of their IDs. The slice is not changed later.
@@ -121,9 +141,9 @@ func (c *Circle) Named(key grid.Key) bool { return c.cfg.Authority != "" && key 
 
 // NextTimer returns when Step next needs a Tick.
 func (c *Circle) NextTimer() grid.Time {
-	t := min(c.next, c.round)
+	t := min(c.next, c.mend, c.sample, c.round)
 	for i := range c.members {
-		t = min(t, c.members[i].heard+c.cfg.Silence)
+		t = min(t, c.members[i].due)
 	}
 	return t
 }
@@ -135,11 +155,12 @@ func (c *Circle) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	case grid.Tick:
 		c.tick(now, out)
 	case *grid.Delivery:
+		c.Alive(now, in.From)
 		switch m := in.Message.(type) {
 		case *Greet:
 			c.greeted(now, in.From, m, out)
 		case *Reply:
-			c.replied(now, in.From, m)
+			c.replied(now, in.From, m, out)
 		}
 	case *grid.Undelivered:
 		c.Lost(now, in.To, out)
@@ -170,6 +191,7 @@ func (c *Circle) tell(out *grid.Outbox) {
 	for i := range c.members {
 		c.sites[i] = c.members[i].site
 	}
+	c.watchers = c.watched()
 	out.Local(&Changed{})
 }
 
@@ -192,28 +214,6 @@ func (c *Circle) SetKin(now grid.Time, kin []grid.SiteID, out *grid.Outbox) {
 		} else {
 			c.learn(now, site, true)
 		}
-	}
-	c.tell(out)
-}
-
-// Heard says that a site has gossiped. One that is no sibling is told.
-func (c *Circle) Heard(now grid.Time, from grid.SiteID, out *grid.Outbox) {
-	if m := c.member(from); m != nil {
-		m.heard = now
-		return
-	}
-	if n := c.name(from); n == nil || !n.pending {
-		out.Send(from, &Reply{})
-	}
-}
-
-// Lost says that gossip, or a Greet, did not reach a site.
-func (c *Circle) Lost(now grid.Time, site grid.SiteID, out *grid.Outbox) {
-	if n := c.name(site); n != nil {
-		n.pending = false
-	}
-	if c.member(site) != nil {
-		c.remove(now, site)
 	}
 	c.tell(out)
 }
@@ -243,11 +243,15 @@ func (c *Circle) greeted(now grid.Time, from grid.SiteID, m *Greet, out *grid.Ou
 			c.learn(now, from, false)
 		}
 	}
-	reply := &Reply{Taken: taken, Others: c.others(from)}
+	reply := &Reply{Taken: taken}
+	if m.Authority == c.cfg.Authority { // else none of them would take it, kin as it may be
+		reply.Others = c.others(from)
+	}
 	if taken {
+		if c.member(from) != nil {
+			out.Local(&Greeted{from})
+		}
 		c.add(now, from, kin)
-	} else if m.Authority != c.cfg.Authority {
-		reply.Others = nil
 	}
 	out.Send(from, reply)
 }
@@ -263,7 +267,11 @@ func (c *Circle) others(but grid.SiteID) (list []grid.SiteID) {
 }
 
 // replied takes the answer of a site that was greeted, or the word that it is no sibling.
-func (c *Circle) replied(now grid.Time, from grid.SiteID, m *Reply) {
+func (c *Circle) replied(now grid.Time, from grid.SiteID, m *Reply, out *grid.Outbox) {
+	if m.Missed != "" {
+		c.warned(now, from, m, out)
+		return
+	}
 	n := c.name(from)
 	pending := n != nil && n.pending
 	if n != nil {
@@ -287,10 +295,12 @@ func (c *Circle) replied(now grid.Time, from grid.SiteID, m *Reply) {
 // add makes a site a sibling.
 func (c *Circle) add(now grid.Time, site grid.SiteID, kin bool) {
 	if m := c.member(site); m != nil {
-		m.heard, m.kin = now, m.kin || kin
+		m.kin = m.kin || kin
+		m.alive(now, c.cfg.Silence)
 		return
 	}
-	m := member{site: site, heard: now, distance: grid.Never, kin: kin}
+	m := member{site: site, distance: grid.Never, kin: kin}
+	m.alive(now, c.cfg.Silence)
 	if i, known := c.find(site); known {
 		m.distance = c.names[i].distance
 		c.names = slices.Delete(c.names, i, i+1)
@@ -311,8 +321,12 @@ func (c *Circle) remove(now grid.Time, site grid.SiteID) {
 	if n := c.name(site); n != nil {
 		n.distance, n.greeted = m.distance, now
 	}
-	c.pace = max(min(c.pace, lookAgain), lookMin)
-	c.next = min(c.next, now+c.pace)
+	c.budget = max(c.budget, standIns) // for those who are known already
+	c.mend = min(c.mend, now+max(min(c.pace, lookAgain), lookMin))
+	if c.cfg.Authority != "" && c.announce > now {
+		c.announce = min(c.announce, now+announceLost)
+		c.next = min(c.next, c.announce)
+	}
 }
 
 // drop takes a sibling out and tells it.

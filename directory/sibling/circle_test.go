@@ -23,6 +23,8 @@ type world struct {
 	records  map[grid.Key][]grid.SiteID
 	messages int
 	latency  func(a, b *place) grid.Time
+	seldom   grid.Time   // at which whoever is no watcher hears of a site; 0: like them
+	cut      grid.SiteID // what it sends, and is sent, is lost
 }
 
 type place struct {
@@ -30,9 +32,18 @@ type place struct {
 	x        grid.Time
 	circle   *Circle
 	gossip   grid.Time
+	refresh  grid.Time // when all hear of it
 	changes  int
 	messages int
 	sampled  int
+	drawn    int // random keys looked up
+	asked    int // look-ups of the authority's records
+}
+
+// gossip is what a site gossips.
+type gossip struct {
+	from    grid.SiteID
+	refresh bool // to one that is no watcher
 }
 
 type event struct {
@@ -86,6 +97,9 @@ func (w *world) carry(p *place, out *grid.Outbox) {
 		case grid.EffectSend:
 			s := out.Sends[e.Index]
 			p.messages++
+			if w.cut != "" && (w.cut == p.id || w.cut == s.To) {
+				continue
+			}
 			if to := w.sites[s.To]; to == nil {
 				w.push(grid.Millisecond, p.id, &grid.Undelivered{To: s.To, Message: s.Message})
 			} else {
@@ -99,6 +113,7 @@ func (w *world) carry(p *place, out *grid.Outbox) {
 			}
 			w.push(max(trip, grid.Second), p.id, &grid.Probed{To: to, RoundTrip: trip})
 		case grid.EffectClosest:
+			p.drawn++
 			var some []grid.SiteID
 			for range 20 {
 				if id := w.order[w.rng.IntN(len(w.order))]; !slices.Contains(some, id) && w.sites[id] != nil {
@@ -113,6 +128,7 @@ func (w *world) carry(p *place, out *grid.Outbox) {
 			}
 			w.push(50*grid.Millisecond, p.id, &grid.Provided{Key: key, Stored: true})
 		case grid.EffectProviders:
+			p.asked++
 			key := out.Keys[e.Index]
 			others := slices.DeleteFunc(slices.Clone(w.records[key]), func(id grid.SiteID) bool { return id == p.id })
 			w.push(50*grid.Millisecond, p.id, &grid.Providers{Key: key, Peers: others[:min(len(others), grid.ProvidersMax)]})
@@ -146,8 +162,12 @@ func (w *world) run(until grid.Time) {
 				continue
 			}
 			out := &grid.Outbox{}
-			if in, ok := e.in.(*grid.Delivery); ok && in.Message == nil {
-				p.circle.Heard(w.now, in.From, out)
+			if in, ok := e.in.(*gossip); ok {
+				again := 30 * grid.Second
+				if in.refresh && w.seldom > 0 {
+					again = w.seldom
+				}
+				p.circle.Heard(w.now, in.from, again, out)
 			} else {
 				p.circle.Step(w.now, e.in, out)
 			}
@@ -160,10 +180,17 @@ func (w *world) run(until grid.Time) {
 			}
 			if p.gossip <= w.now {
 				p.gossip += 30 * grid.Second
+				all := w.seldom == 0 || p.refresh <= w.now
+				if all {
+					p.refresh = w.now + w.seldom
+				}
 				for _, to := range p.circle.Members() {
-					if w.sites[to] != nil {
-						w.push(w.latency(p, w.sites[to]), to, &grid.Delivery{From: id})
-					} else {
+					switch {
+					case w.cut != "" && (w.cut == id || w.cut == to):
+					case !slices.Contains(p.circle.Watchers(), to) && !all:
+					case w.sites[to] != nil:
+						w.push(w.latency(p, w.sites[to]), to, &gossip{id, !slices.Contains(p.circle.Watchers(), to)})
+					default:
 						out := &grid.Outbox{}
 						p.circle.Lost(w.now, to, out)
 						w.carry(p, out)
@@ -242,7 +269,7 @@ func TestNearSitesAreSiblings(t *testing.T) {
 	for _, n := range []int{24, 96} {
 		w := newWorld(t, 2)
 		for i := range n {
-			w.add(grid.Time(i%(n/8))*50*grid.Millisecond, Config{}) // eight sites at each place
+			w.add(grid.Time(i%(n/8))*50*grid.Millisecond, Config{Samples: true}) // eight sites at each place
 		}
 		w.run(4 * grid.Hour)
 		if mean := w.check(3); mean < 6 {
@@ -284,10 +311,10 @@ func TestNearSitesAreSiblings(t *testing.T) {
 func TestNewcomers(t *testing.T) {
 	w := newWorld(t, 3)
 	for range 64 {
-		w.add(grid.Time(w.rng.Int64N(int64(100*grid.Millisecond))), Config{})
+		w.add(grid.Time(w.rng.Int64N(int64(100*grid.Millisecond))), Config{Samples: true})
 	}
 	w.run(30 * grid.Minute)
-	p := w.add(50*grid.Millisecond, Config{})
+	p := w.add(50*grid.Millisecond, Config{Samples: true})
 	w.run(40 * grid.Minute)
 	if n := len(p.circle.Members()); n < 3 {
 		t.Errorf("the newcomer has %d siblings after ten minutes", n)
@@ -299,7 +326,7 @@ func TestNewcomers(t *testing.T) {
 func TestDeaths(t *testing.T) {
 	w := newWorld(t, 4)
 	for range 64 {
-		w.add(grid.Time(w.rng.Int64N(int64(100*grid.Millisecond))), Config{})
+		w.add(grid.Time(w.rng.Int64N(int64(100*grid.Millisecond))), Config{Samples: true})
 	}
 	w.run(30 * grid.Minute)
 	for i, id := range w.order {
@@ -309,6 +336,94 @@ func TestDeaths(t *testing.T) {
 	}
 	w.run(60 * grid.Minute)
 	w.check(3)
+}
+
+// TestFullCirclesRest: who is full looks up next to nothing, whether there are authorities
+// or not, and who dies is found out and replaced as ever.
+func TestFullCirclesRest(t *testing.T) {
+	for _, free := range []bool{false, true} {
+		w := newWorld(t, 6)
+		for i := range 64 {
+			cfg := Config{Samples: true}
+			if !free {
+				cfg.Authority = fmt.Sprint("authority ", i/8)
+			}
+			w.add(grid.Time(w.rng.Int64N(int64(100*grid.Millisecond))), cfg)
+		}
+		w.run(10 * grid.Minute)
+		for _, p := range w.sites {
+			p.drawn, p.asked = 0, 0
+		}
+		w.run(10*grid.Minute + 8*grid.Hour)
+		for _, p := range w.sites {
+			if n := len(p.circle.Members()); n < SizeDefault-1 && !free {
+				t.Errorf("%s has %d siblings", p.id, n)
+			} else if n == SizeDefault-1 && p.drawn > 6 || p.asked > 10 {
+				t.Errorf("%s, free %t, with %d siblings: %d random keys and %d times the authority's records looked up in 8 h", p.id, free, n, p.drawn, p.asked)
+			}
+		}
+		dead := w.order[0]
+		delete(w.sites, dead)
+		w.run(w.now + 4*grid.Minute)
+		for _, p := range w.sites {
+			if slices.Contains(p.circle.Members(), dead) {
+				t.Errorf("%s still takes %s for a sibling", p.id, dead)
+			}
+		}
+		if free {
+			w.run(w.now + 20*grid.Minute)
+			w.check(3)
+		}
+	}
+}
+
+// TestStandIn: a sibling that is lost is replaced by a site that is known, and nothing is
+// looked up for that.
+func TestStandIn(t *testing.T) {
+	c, err := New(Config{Self: "me", Size: 2}, rand.New(rand.NewPCG(1, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := &grid.Outbox{}
+	step := func(now grid.Time, in grid.Input) (keys int, greeted []grid.SiteID) {
+		out.Reset()
+		c.Step(now, in, out)
+		for _, s := range out.Sends {
+			if _, ok := s.Message.(*Greet); ok {
+				greeted = append(greeted, s.To)
+			}
+		}
+		return len(out.Keys), greeted
+	}
+	step(0, grid.Tick{})
+	step(0, &grid.Closest{Key: c.key, Peers: []grid.SiteID{"a", "b"}})
+	step(0, grid.Tick{}) // both are measured
+	step(grid.Second, &grid.Probed{To: "a", RoundTrip: grid.Millisecond})
+	step(grid.Second, &grid.Probed{To: "b", RoundTrip: 2 * grid.Millisecond})
+	if _, greeted := step(2*grid.Second, grid.Tick{}); !slices.Equal(greeted, []grid.SiteID{"a"}) {
+		t.Fatalf("%v were greeted, want a", greeted)
+	}
+	step(2*grid.Second, &grid.Delivery{From: "a", Message: &Reply{Taken: true}})
+	now := grid.Hour
+	for c.next <= now { // the look-up of a circle that is full
+		c.Alive(c.next, "a")
+		step(c.next, grid.Tick{})
+	}
+	c.Alive(now, "a")
+	step(now, &grid.Undelivered{To: "a", Message: &Greet{}})
+	keys, greeted := step(now, grid.Tick{})
+	if keys != 0 || !slices.Equal(greeted, []grid.SiteID{"b"}) {
+		t.Fatalf("%d look-ups, and %v were greeted; want none, and b", keys, greeted)
+	}
+	step(now, &grid.Delivery{From: "b", Message: &Reply{Taken: true}})
+	if keys, _ := step(now+lookAgain, grid.Tick{}); keys != 0 || !slices.Equal(c.Members(), []grid.SiteID{"b"}) {
+		t.Errorf("%d look-ups; siblings are %v", keys, c.Members())
+	}
+	step(now+lookAgain, &grid.Undelivered{To: "b", Message: &Greet{}})
+	step(now+lookAgain, grid.Tick{})
+	if keys, _ := step(now+2*lookAgain, grid.Tick{}); keys != 1 {
+		t.Errorf("%d look-ups when nobody is left, want 1", keys)
+	}
 }
 
 // TestKin: kin are siblings beyond the size, of another authority, and though only the one
@@ -334,10 +449,39 @@ func TestKin(t *testing.T) {
 	}
 }
 
+// TestKinOfAnotherAuthority: whom a site hears across authorities does not make it greet
+// the siblings of that one, who would not take it.
+func TestKinOfAnotherAuthority(t *testing.T) {
+	w := newWorld(t, 6)
+	var first *place
+	for i := range 16 {
+		p := w.add(0, Config{Authority: []string{"a", "b"}[i/8]})
+		if i == 0 {
+			first = p
+		}
+	}
+	last := w.sites[w.order[15]]
+	w.run(grid.Minute) // the authorities have their siblings
+	for _, pair := range [][2]*place{{first, last}, {last, first}} {
+		out := &grid.Outbox{}
+		pair[0].circle.SetKin(w.now, []grid.SiteID{pair[1].id}, out)
+		w.carry(pair[0], out)
+	}
+	w.run(12 * grid.Minute)
+	for _, p := range []*place{first, last} {
+		if p.circle.count(true) != 1 || p.circle.count(false) != 7 {
+			t.Errorf("%s has %d kin and %d siblings, want 1 and 7", p.id, p.circle.count(true), p.circle.count(false))
+		}
+		for i := range p.circle.names {
+			t.Errorf("%s knows %s, which is of the other authority", p.id, p.circle.names[i].site)
+		}
+	}
+}
+
 // TestMessagesSurviveTheWire: what is sent is what arrives, and nothing beyond the
 // bounds does.
 func TestMessagesSurviveTheWire(t *testing.T) {
-	for _, m := range []wire.Message{&Greet{}, &Greet{"a", true, true}, &Reply{}, &Reply{true, []grid.SiteID{"x", "y"}}} {
+	for _, m := range []wire.Message{&Greet{}, &Greet{"a", true, true}, &Reply{}, &Reply{true, []grid.SiteID{"x", "y"}, "z"}} {
 		frame, err := wire.Encode(m)
 		if err != nil {
 			t.Fatal(err)

@@ -6,9 +6,10 @@
 //  2. gives Step what comes: *grid.Delivery and *grid.Undelivered with a message of
 //     Protocol, *grid.Closest for which Asked is true, *grid.Providers for which Named is,
 //     *grid.Provided, *grid.Probed, and a grid.Tick when NextTimer has come;
-//  3. calls Heard for whatever a site gossips, and Lost if gossip does not reach one;
-//  4. sends what it gossips to each of Members;
-//  5. takes *Changed and *Sampled out of the outbox's Locals.
+//  3. calls Heard for whatever a site gossips, Alive for any other message, and Lost if
+//     gossip does not reach one;
+//  4. sends what it gossips to each of Members, soon again to Watchers, and says how soon;
+//  5. takes *Changed, *Greeted and *Sampled out of the outbox's Locals.
 //
 // # The rule
 //
@@ -22,7 +23,8 @@
 //
 //	message  who, to whom       what it says
 //	Greet    site → site        will you be my sibling?
-//	Reply    site → site        yes; or no, and who else may be. Unasked: not any more
+//	Reply    site → site        yes; or no, and who else may be. Unasked: not any more; or,
+//	                            with Missed, that a sibling seems to have died
 //
 // A site that is full takes another only in two cases. It is nearer by half than the
 // farthest sibling, as measured from here: circles drift towards what is near, and do not
@@ -31,6 +33,14 @@
 // may have: then the farthest sibling makes room and is told to turn to the
 // newcomer, which puts that one between two others, so that everybody keeps as many as
 // before. That happens once in yieldPause at most.
+//
+// Look-ups cost more than all that siblings say to each other, so they end where they are
+// of no use. A circle that has room looks at spans that double from lookMin to lookMax. One
+// that is full looks at spans that grow by lookSlower to lookFull, for nearer sites, and
+// with an authority not at all: newcomers find it. A sibling that is lost is replaced by a
+// site that is known already, if one will; only after lookAgain others are looked for.
+// Config.Samples costs a look-up at 0, 10, 90 and 730 s, and so on to lookFull, where
+// siblings are not found by random keys anyway.
 //
 // A group agreed by all its members, with a name and a list, would need rules for who
 // founds one, how one that grows is split, how two small ones become one, and what
@@ -46,7 +56,8 @@
 //     others are named by those.
 //   - Being siblings is mutual but for messages under way: who gossips to a site that does
 //     not know it as one is told.
-//   - A sibling that is silent for Config.Silence, or cannot be reached, is none.
+//   - A sibling that does not answer for two thirds of Config.Silence after it was missed, or
+//     cannot be reached, is none. Its watchers miss it soon, and warn the others (watch).
 //
 // A site can lie about being poor or kin. That costs others one sibling in yieldPause;
 // kin are taken of those only that the site itself has named, or, by a site that heads

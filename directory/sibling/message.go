@@ -31,6 +31,7 @@ func (*Greet) MessageKind() grid.Kind { return wire.GossipGreet }
 type Reply struct {
 	Taken  bool
 	Others []grid.SiteID // whom one may greet as well; at most othersMax
+	Missed grid.SiteID   // unasked: a sibling of its sender that seems to have died; Others have been told
 }
 
 // MessageKind returns wire.GossipReply.
@@ -49,7 +50,7 @@ func (m *Greet) Proto() proto.Message {
 
 // Proto implements wire.Message.
 func (m *Reply) Proto() proto.Message {
-	p := &wirepb.SiblingReply{Taken: m.Taken}
+	p := &wirepb.SiblingReply{Taken: m.Taken, Missed: string(m.Missed)}
 	for _, s := range m.Others {
 		p.Others = append(p.Others, string(s))
 	}
@@ -78,7 +79,10 @@ func decodeReply(_ grid.SiteID, body []byte) (grid.Message, error) {
 	if len(p.Others) > othersMax {
 		return nil, wire.Malformed("%d sites, at most %d", len(p.Others), othersMax)
 	}
-	m := &Reply{Taken: p.Taken}
+	if len(p.Missed) > siteMax {
+		return nil, wire.Malformed("missed site of %d bytes, at most %d", len(p.Missed), siteMax)
+	}
+	m := &Reply{Taken: p.Taken, Missed: grid.SiteID(p.Missed)}
 	for _, s := range p.Others {
 		if len(s) == 0 || len(s) > siteMax {
 			return nil, wire.Malformed("site of %d bytes, want 1 to %d", len(s), siteMax)

@@ -10,12 +10,19 @@ import (
 // tick does what is due.
 func (c *Circle) tick(now grid.Time, out *grid.Outbox) {
 	for i := len(c.members) - 1; i >= 0; i-- {
-		if m := &c.members[i]; now-m.heard >= c.cfg.Silence {
-			c.drop(now, m.site, out)
+		if m := &c.members[i]; m.due <= now {
+			c.miss(now, m, out)
 		}
+	}
+	if c.mend <= now {
+		c.mended(now)
 	}
 	if c.next <= now {
 		c.lookUp(now, out)
+	}
+	if c.sample <= now {
+		c.draw(out)
+		c.sample, c.samples = now+c.spread(c.samples), min(lookSlower*c.samples, lookFull)
 	}
 	if c.round <= now {
 		c.trim(now, out)
@@ -23,21 +30,52 @@ func (c *Circle) tick(now grid.Time, out *grid.Outbox) {
 	}
 }
 
-// lookUp looks for sites, of the authority and at random.
-func (c *Circle) lookUp(now grid.Time, out *grid.Outbox) {
+// mended has other sites looked for if no site that was known has taken the place of a
+// sibling that was lost.
+func (c *Circle) mended(now grid.Time) {
+	c.mend = grid.Never
+	if c.room() > 0 {
+		c.pace = max(min(c.pace, lookAgain), lookMin)
+		c.next = now
+	}
+}
+
+// spread returns a span of about d, so that sites that began together do not look together.
+func (c *Circle) spread(d grid.Time) grid.Time { return d - grid.Time(c.rng.Int64N(int64(d/8))) }
+
+// draw looks for the sites nearest to a random key.
+func (c *Circle) draw(out *grid.Outbox) {
 	for i := 0; i < len(c.key); i += 8 {
 		v := c.rng.Uint64()
 		for j := range 8 {
 			c.key[i+j] = byte(v >> (8 * j))
 		}
 	}
-	c.looking, c.budget = true, greetsMax
+	c.looking = true
 	out.Closest(c.key)
-	if c.cfg.Authority != "" && (c.room() > 0 || c.announce <= now) {
+}
+
+// lookUp looks for siblings: for sites of the authority, or at random. Who is full looks
+// seldom, for nearer ones; where there is an authority it need not, as newcomers find it.
+func (c *Circle) lookUp(now grid.Time, out *grid.Outbox) {
+	full := c.room() <= 0
+	c.budget = greetsMax
+	switch {
+	case c.cfg.Authority == "":
+		c.draw(out)
+	case full && c.announce <= now && !c.announces():
+		c.announce = now + c.spread(announceSpan)
+	case !full || c.announce <= now:
 		out.FindProviders(c.rendez)
 	}
-	c.next = now + c.pace - grid.Time(c.rng.Int64N(int64(c.pace/8)))
-	c.pace = min(2*c.pace, lookMax)
+	if c.next = now + c.spread(c.pace); c.announce > now {
+		c.next = min(c.next, c.announce)
+	}
+	if full {
+		c.pace = min(lookSlower*c.pace, lookFull)
+	} else {
+		c.pace = min(2*c.pace, lookMax)
+	}
 	c.round = min(c.round, now)
 }
 
@@ -56,9 +94,21 @@ func (c *Circle) looked(now grid.Time, in *grid.Closest, out *grid.Outbox) {
 			}
 		}
 	}
-	if len(others) > 0 {
+	if len(others) > 0 && c.cfg.Samples {
 		out.Local(&Sampled{others[:min(len(others), samplesMax)]})
 	}
+}
+
+// announces reports whether this site is one of those that announce themselves for its
+// siblings as well.
+func (c *Circle) announces() bool {
+	before := 0
+	for i := range c.members {
+		if m := &c.members[i]; !m.kin && m.site < c.cfg.Self {
+			before++
+		}
+	}
+	return before < announcers
 }
 
 // found takes sites of the authority, and announces this one if there are few.
@@ -66,10 +116,12 @@ func (c *Circle) found(now grid.Time, in *grid.Providers, out *grid.Outbox) {
 	for _, site := range in.Peers {
 		c.learn(now, site, false)
 	}
-	if len(in.Peers) < announcedMax && c.announce <= now {
-		c.announce = now + announceSpan - grid.Time(c.rng.Int64N(int64(announceSpan/8)))
+	if c.announce <= now {
+		c.announce = now + c.spread(announceSpan)
 		c.next = min(c.next, c.announce)
-		out.Provide(c.rendez)
+		if len(in.Peers) < announcedMax && c.announces() {
+			out.Provide(c.rendez)
+		}
 	}
 }
 

@@ -103,7 +103,7 @@ func run(seed uint64, v variant) (*measure.Result, error) {
 			j.Goal = grid.GoalCost
 			return
 		}
-		j.Goal, j.Deadline, j.Budget, j.Spread = grid.GoalLocal, grid.Never, -1, j.Tasks <= grid.RanksMax
+		j.Goal, j.Deadline, j.Budget, j.Spread = grid.GoalLocal, grid.Never, grid.NoBudget, true
 	}}
 	n.Feed(feed)
 	r := scenario.Run{Common: scenario.Common{Seed: seed}, Scenario: "policy", Network: n, Sites: names, Window: grid.Never}

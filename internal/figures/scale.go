@@ -1,16 +1,20 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 )
 
 // scale is all that gridnode testnet scale gives: its targets, and figures by size.
 type scale struct {
 	flags  string
-	live   bool // real nodes beside virtual networks
+	test   string // a test that prints as much instead: go test …
+	live   bool   // real nodes beside virtual networks
 	groups []group
 }
 
@@ -29,6 +33,10 @@ type scaleReport struct {
 			Type                       string  `json:"type"`
 			Live, Virtual, Least, Most float64 // messages
 		} `json:"types"`
+		Rates []struct {
+			Name              string  `json:"name"` // of a type, or of a protocol
+			Live, Least, Most float64 // messages that a site receives in a minute
+		} `json:"rates"`
 	} `json:"live"`
 	Targets []struct {
 		Text, Wanted, Here string
@@ -38,9 +46,16 @@ type scaleReport struct {
 
 func (t scale) measure(ctx context.Context, run runner) (string, error) {
 	command := strings.Join(strings.Fields("gridnode testnet scale "+t.flags+" "+seed), " ")
-	text, err := run.output(ctx, command+" -o json")
+	ask := command + " -o json"
+	if t.test != "" {
+		command, ask = t.test, t.test
+	}
+	text, err := run.output(ctx, ask)
 	if err != nil {
 		return "", err
+	}
+	if begin, end := bytes.Index(text, []byte("{\n")), bytes.LastIndex(text, []byte("\n}")); t.test != "" && begin >= 0 && end > begin {
+		text = text[begin : end+2] // around it a test says whether it passed
 	}
 	var r scaleReport
 	if err := json.Unmarshal(text, &r); err != nil {
@@ -56,6 +71,7 @@ func (t scale) measure(ctx context.Context, run runner) (string, error) {
 	}
 	parts := []string{section("Targets", "A target that is missed is no error: the table says how far it is.", targets.markdown(), []string{command})}
 	if t.live {
+		parts = append(parts, r.rates())
 		parts = append(parts, r.beside()...)
 	}
 	for _, g := range t.groups {
@@ -89,6 +105,41 @@ func (r *scaleReport) table(g group) (grid, error) {
 		out = append(out, row)
 	}
 	return out, nil
+}
+
+// rates returns one table of all numbers of nodes: what a site receives in a minute. The
+// line of a protocol is for all of its messages.
+func (r *scaleReport) rates() string {
+	table := grid{{"messages"}}
+	rows := make(map[string]int)
+	var order []string
+	for _, c := range r.Live {
+		for _, rate := range c.Rates {
+			if _, known := rows[rate.Name]; !known {
+				rows[rate.Name] = 0
+				order = append(order, rate.Name)
+			}
+		}
+	}
+	rank := func(name string) int { return max(slices.Index([]string{"look-ups", "all"}, name), -1) }
+	slices.SortFunc(order, func(a, b string) int { return cmp.Or(cmp.Compare(rank(a), rank(b)), cmp.Compare(a, b)) })
+	for i, name := range order {
+		rows[name] = i + 1
+		table = append(table, []string{name})
+	}
+	for _, c := range r.Live {
+		table[0] = append(table[0], fmt.Sprintf("%d: live", c.Sites), "virtual")
+		for i := range table[1:] {
+			table[i+1] = append(table[i+1], "", "")
+		}
+		for _, rate := range c.Rates {
+			row := table[rows[rate.Name]]
+			row[len(row)-2], row[len(row)-1] = measured(rate.Live), measured(rate.Least)+"–"+measured(rate.Most)
+		}
+	}
+	return "## Messages that a site receives in a minute\n\n" + wrap("For each number of nodes: live, and the range of the virtual "+
+		"networks. The line of a protocol is for all of its messages. Processors for a job at several sites are claimed by leases; what "+
+		"heads share out is given away by the market. Look-ups are requests in the DHT.", widthMax) + "\n" + table.markdown()
 }
 
 // beside returns a table for each number of nodes: messages live and in virtual time.

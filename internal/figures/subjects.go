@@ -11,11 +11,11 @@ func subjects() []subject {
 	return []subject{
 		federation(), delegation(), leasing(), coallocation(), packing(), chaos(),
 		directory(), bank(), titan(), lookups(), starts(),
-		speed(), jobs(), live(), sizes(),
+		speed(), jobs(), slurm(), floods(), live(), sizes(),
 		reproduction("resource-delegation", true, "seconds", "The gain of resource delegation (2009), repeated"),
 		reproduction("grid-federation", true, "8 min", "Grid-Federation (2004), repeated"),
 		reproduction("co-allocation", false, "4 min", "Processor co-allocation in KOALA (2008), repeated"),
-		reproduction("delegated-matchmaking", false, "8 min", "Delegated MatchMaking (2007), repeated"),
+		reproduction("delegated-matchmaking", false, "15 min", "Delegated MatchMaking (2007), repeated"),
 		reproduction("muscle", false, "7 min", "MUSCLE and TITAN (2004), repeated"),
 	}
 }

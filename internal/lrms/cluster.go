@@ -72,6 +72,7 @@ type Cluster struct {
 	overdue []int32 // committed promises whose start has come, in order of start
 	plan    plan
 	planner *planner // nil unless the discipline is TITAN
+	favour  favour
 
 	changes int64 // how often something made room, or may have
 	seen    int64 // changes up to the last pass

@@ -32,6 +32,9 @@
 // estimate. The head's place (EASY's shadow time, with the processors left over
 // then) is a promise in this sense, renewed whenever something changes.
 //
+// Fair shares: Favour, called before Schedule, has the jobs of one owner go before those of
+// another. Among those of one the order of submission stays.
+//
 // Leases: Lend takes idle processors out of the site as if a task ran on them; Borrow
 // counts a task as running on another site's, which come and leave with it; Park keeps
 // a queued job's place while processors are looked for elsewhere.

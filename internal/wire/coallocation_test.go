@@ -30,7 +30,7 @@ func TestGangRoundTrip(t *testing.T) {
 		"half a task":    {Each: 2, Parts: []*wirepb.GangPart{{Site: "a", Processors: 3}}},
 		"no site":        {Each: 1, Parts: []*wirepb.GangPart{{Processors: 3}}},
 		"long site":      {Each: 1, Parts: []*wirepb.GangPart{{Site: strings.Repeat("x", 129), Processors: 3}}},
-		"too many tasks": {Each: 1, Parts: []*wirepb.GangPart{{Site: "a", Processors: 1000}, {Site: "b", Processors: 25}}},
+		"too many tasks": {Each: 1, Parts: []*wirepb.GangPart{{Site: "a", Processors: grid.RanksMax - 24}, {Site: "b", Processors: 25}}},
 		"too many parts": {Each: 1, Parts: make([]*wirepb.GangPart, 65)},
 	} {
 		if _, err := wire.GangFromProto(task, p); !errors.Is(err, wire.ErrMalformed) {

@@ -59,7 +59,8 @@ func Encode(message Message) ([]byte, error) {
 }
 
 // ReadFrame reads one frame and returns it without its length prefix. It returns
-// io.EOF at a clean end and an error wrapping ErrMalformed for a bad length.
+// io.EOF at a clean end and an error wrapping ErrMalformed for a bad length; if reading
+// failed, that error, too.
 func ReadFrame(r interface {
 	io.Reader
 	io.ByteReader
@@ -69,14 +70,14 @@ func ReadFrame(r interface {
 		return nil, io.EOF
 	}
 	if err != nil {
-		return nil, Malformed("frame length: %v", err)
+		return nil, fmt.Errorf("%w: frame length: %w", ErrMalformed, err)
 	}
 	if size == 0 || size > FrameMax {
 		return nil, Malformed("frame of %d bytes, want 1 to %d", size, FrameMax)
 	}
 	frame := make([]byte, size)
 	if _, err := io.ReadFull(r, frame); err != nil {
-		return nil, Malformed("frame cut short: %v", err)
+		return nil, fmt.Errorf("%w: frame cut short: %w", ErrMalformed, err)
 	}
 	return frame, nil
 }

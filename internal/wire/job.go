@@ -25,13 +25,22 @@ func JobProto(j *grid.Job) *wirepb.Job {
 		Instructions: j.Work.Instructions, Traffic: j.Work.Traffic,
 		Budget: int64(j.Budget), Goal: uint32(j.Goal), Site: string(j.Site),
 		RunTime: int64(j.RunTime), Coallocation: coallocationProto(j.Coallocate), Inputs: inputsProto(j.Inputs),
-		Spread: j.Spread,
+		Spread: j.Spread, Ttl: j.TTL, Number: j.Number, Restarts: j.Restarts, Array: arrayProto(j.Array), Terms: termsProto(j.Terms), Gpus: j.GPUs.Count, GpuType: j.GPUs.Type,
 	}
 	if j.Deadline != grid.Never {
 		p.Deadline = int64(j.Deadline)
 	}
 	if c := j.Command; c != nil {
-		p.Command = &wirepb.Command{Args: toBytes(c.Args), Env: toBytes(c.Env), Dir: []byte(c.Dir)}
+		p.Command = &wirepb.Command{Args: toBytes(c.Args), Env: toBytes(c.Env), Dir: []byte(c.Dir), Module: moduleProto(c.Module), Files: filesProto(c.Files), Output: []byte(c.Output), Error: []byte(c.Error), Append: c.Append, Terminal: c.Terminal}
+	}
+	return p
+}
+
+// JobAbroad returns the wire form of a job without what only its home is to know.
+func JobAbroad(j *grid.Job) *wirepb.Job {
+	p := JobProto(j)
+	if p.Terms != nil {
+		p.Terms.Notify = nil
 	}
 	return p
 }
@@ -53,13 +62,19 @@ func JobFromProto(p *wirepb.Job) (*grid.Job, error) {
 		Work:     grid.Work{Instructions: p.Instructions, Traffic: p.Traffic},
 		Deadline: grid.Never, Budget: grid.Credits(p.Budget), Goal: grid.Goal(p.Goal),
 		Site: grid.SiteID(p.Site), RunTime: grid.Time(p.RunTime), Coallocate: coallocationFromProto(p.Coallocation), Inputs: inputsFromProto(p.Inputs),
-		Spread: p.Spread,
+		Spread: p.Spread, TTL: p.Ttl, Number: p.Number, Restarts: p.Restarts, GPUs: grid.GPUs{Type: p.GpuType, Count: p.Gpus},
+	}
+	if j.Array, err = arrayFromProto(p.Array); err != nil {
+		return nil, err
+	}
+	if j.Terms, err = termsFromProto(p.Terms); err != nil {
+		return nil, err
 	}
 	if p.Deadline != 0 {
 		j.Deadline = grid.Time(p.Deadline)
 	}
 	if c := p.Command; c != nil {
-		j.Command = &grid.Command{Args: toStrings(c.Args), Env: toStrings(c.Env), Dir: string(c.Dir)}
+		j.Command = &grid.Command{Args: toStrings(c.Args), Env: toStrings(c.Env), Dir: string(c.Dir), Module: moduleFromProto(c.Module), Files: filesFromProto(c.Files), Output: string(c.Output), Error: string(c.Error), Append: c.Append, Terminal: c.Terminal}
 	}
 	return j, CheckJob(j)
 }
@@ -96,14 +111,29 @@ func CheckJob(j *grid.Job) error {
 		return Malformed("budget of %d micro-credits", int64(j.Budget))
 	case j.Goal > grid.GoalSpill:
 		return Malformed("goal %d", j.Goal)
+	case j.TTL < grid.NoTTL || j.TTL > grid.TTLMax:
+		return Malformed("requests that may be delegated %d times, at most %d", j.TTL, grid.TTLMax)
+	case j.Restarts < 0:
+		return Malformed("restarted %d times", j.Restarts)
 	case j.RunTime < 0:
 		return Malformed("negative run time")
 	}
 	if err := checkCoallocation(j.Coallocate); err != nil {
 		return err
 	}
-	if err := grid.CheckInputs(j.Inputs); err != nil {
+	for _, err := range []error{grid.CheckInputs(j.Inputs), j.Array.Check(), j.Terms.Check()} {
+		if err != nil {
+			return Malformed("%v", err)
+		}
+	}
+	if err := j.GPUs.Check(); err != nil {
 		return Malformed("%v", err)
+	}
+	if j.GPUs.Count > 0 && (j.Coallocate != nil || j.Spread || j.IsModule()) {
+		return Malformed("GPUs for a job that runs at several sites, or a module")
+	}
+	if err := checkModule(j); err != nil {
+		return err
 	}
 	return checkCommand(j.Command)
 }
@@ -115,8 +145,16 @@ func checkCommand(c *grid.Command) error {
 	if len(c.Args) == 0 || c.Args[0] == "" {
 		return Malformed("command without a program")
 	}
-	size := len(c.Dir)
-	for _, list := range [][]string{c.Args, c.Env} {
+	if err := c.Files.Check(); err != nil {
+		return Malformed("%v", err)
+	}
+	size := len(c.Dir) + len(c.Output) + len(c.Error)
+	var out []string
+	if c.Files != nil {
+		size += len(c.Files.Dir) + len(c.Files.Stdin)
+		out = c.Files.Out
+	}
+	for _, list := range [][]string{c.Args, c.Env, out} {
 		for _, s := range list {
 			size += len(s) + 4
 			for i := range len(s) {

@@ -10,6 +10,8 @@ const (
 	MarketJobCompletion grid.Kind = 4 // its result
 	MarketAcknowledge   grid.Kind = 5 // receipt of a submission or completion
 	MarketCancel        grid.Kind = 6 // home wants the job ended
+	MarketRenew         grid.Kind = 7 // an executing site wants the leases of jobs renewed
+	MarketRenewed       grid.Kind = 8 // the answer
 
 	DirectoryPublish   grid.Kind = 16 // a quote for a cell's holder
 	DirectoryPublished grid.Kind = 17 // the holder's answer: stored, or go deeper
@@ -23,6 +25,11 @@ const (
 	GossipLatency grid.Kind = 25 // coordinate and measured latencies of a site
 	GossipGreet   grid.Kind = 26 // shall we be siblings, who gossip to each other?
 	GossipReply   grid.Kind = 27 // the answer; also: we are not any more
+
+	DirectoryEnter   grid.Kind = 28 // a site's record for those who are to hold it
+	DirectoryEntered grid.Kind = 29 // the answer
+	DirectoryInquire grid.Kind = 30 // whose record has this name or ID?
+	DirectoryInform  grid.Kind = 31 // the answer
 
 	KademliaFind  grid.Kind = 32 // virtual network only: live, kad-dht speaks its own protocol
 	KademliaNodes grid.Kind = 33
@@ -53,6 +60,16 @@ const (
 	BankTransferred grid.Kind = 71 // done, or why not
 	BankInquire     grid.Kind = 72 // what is in an account?
 	BankInform      grid.Kind = 73 // the answer
+
+	MemberRevoked grid.Kind = 80 // certificates of members that are not good any more
+	MemberDigest  grid.Kind = 81 // which lists of them a site has
+	MemberInquire grid.Kind = 82 // who shows that these sites are members?
+	MemberInform  grid.Kind = 83 // the answer: their certificates
+
+	FeeAdvance  grid.Kind = 84 // the borrower hands over the cheque for a lease
+	FeeAdvanced grid.Kind = 85 // the lender keeps it, or why not
+	FeeBill     grid.Kind = 86 // what a lease has cost that is over
+	FeeAgreed   grid.Kind = 87 // the borrower signs
 )
 
 // KindMax bounds the kinds a Counter can hold.
@@ -65,6 +82,8 @@ var kindNames = [KindMax]string{
 	MarketJobCompletion: "market.job-completion",
 	MarketAcknowledge:   "market.acknowledge",
 	MarketCancel:        "market.cancel",
+	MarketRenew:         "market.renew",
+	MarketRenewed:       "market.renewed",
 	DirectoryPublish:    "directory.publish",
 	DirectoryPublished:  "directory.published",
 	DirectoryWithdraw:   "directory.withdraw",
@@ -72,6 +91,10 @@ var kindNames = [KindMax]string{
 	DirectoryPage:       "directory.page",
 	DirectoryReport:     "directory.report",
 	DirectoryReported:   "directory.reported",
+	DirectoryEnter:      "directory.enter",
+	DirectoryEntered:    "directory.entered",
+	DirectoryInquire:    "directory.inquire",
+	DirectoryInform:     "directory.inform",
 	GossipLoad:          "gossip.load",
 	GossipLatency:       "gossip.latency",
 	GossipGreet:         "gossip.greet",
@@ -86,6 +109,14 @@ var kindNames = [KindMax]string{
 	BankTransferred:     "bank.transferred",
 	BankInquire:         "bank.inquire",
 	BankInform:          "bank.inform",
+	MemberRevoked:       "member.revoked",
+	MemberDigest:        "member.digest",
+	MemberInquire:       "member.inquire",
+	MemberInform:        "member.inform",
+	FeeAdvance:          "fee.advance",
+	FeeAdvanced:         "fee.advanced",
+	FeeBill:             "fee.bill",
+	FeeAgreed:           "fee.agreed",
 	KademliaFind:        "kademlia.find",
 	KademliaNodes:       "kademlia.nodes",
 	DataInquire:         "data.inquire",

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"crypto/ed25519"
 	"fmt"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
@@ -44,3 +45,16 @@ func (s *sealed) Domain() string                 { return "gridnode/" + s.domain
 func (s *sealed) Codec() []byte                  { return []byte("/gridnode/" + s.domain) }
 func (s *sealed) MarshalRecord() ([]byte, error) { return s.payload, nil }
 func (s *sealed) UnmarshalRecord(b []byte) error { s.payload = append([]byte(nil), b...); return nil }
+
+// SiteOf returns the site whose Ed25519 key that is. The error wraps ErrMalformed.
+func SiteOf(key ed25519.PublicKey) (grid.SiteID, error) {
+	public, err := crypto.UnmarshalEd25519PublicKey(key)
+	if err != nil {
+		return "", Malformed("key of a site: %v", err)
+	}
+	id, err := peer.IDFromPublicKey(public)
+	if err != nil {
+		return "", Malformed("key of a site: %v", err)
+	}
+	return grid.SiteID(id.String()), nil
+}

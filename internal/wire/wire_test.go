@@ -51,7 +51,7 @@ func drawJob(t *rapid.T) *grid.Job {
 		Tasks:     tasks, Submit: grid.Time(rapid.Int64Range(0, 1<<50).Draw(t, "submit")),
 		Estimate: grid.Time(rapid.Int64Range(1, 1<<50).Draw(t, "estimate")),
 		Work:     grid.Work{Instructions: rapid.Int64Min(0).Draw(t, "instructions"), Traffic: rapid.Int64Min(0).Draw(t, "traffic")},
-		Deadline: grid.Never, Budget: grid.NoBudget, Goal: grid.Goal(rapid.IntRange(0, 3).Draw(t, "goal")),
+		Deadline: grid.Never, Budget: grid.NoBudget, Goal: grid.Goal(rapid.IntRange(0, 3).Draw(t, "goal")), TTL: rapid.Int32Range(grid.NoTTL, grid.TTLMax).Draw(t, "ttl"),
 	}
 	if rapid.Bool().Draw(t, "bounded") {
 		j.Deadline, j.Budget = grid.Time(rapid.Int64Range(1, 1<<50).Draw(t, "deadline")), grid.Credits(rapid.Int64Range(0, 1<<50).Draw(t, "budget"))
@@ -110,6 +110,8 @@ func TestCheckJobNamesTheField(t *testing.T) {
 		{"deadline", "deadline", func(j *grid.Job) { j.Deadline = -5 }},
 		{"budget", "budget", func(j *grid.Job) { j.Budget = -2 }},
 		{"goal", "goal", func(j *grid.Job) { j.Goal = 9 }},
+		{"ttl", "delegated", func(j *grid.Job) { j.TTL = grid.TTLMax + 1 }},
+		{"negative ttl", "delegated", func(j *grid.Job) { j.TTL = -2 }},
 		{"run time", "run time", func(j *grid.Job) { j.RunTime = -1 }},
 		{"program", "program", func(j *grid.Job) { j.Command = &grid.Command{} }},
 		{"NUL", "NUL", func(j *grid.Job) { j.Command = &grid.Command{Args: []string{"a\x00b"}} }},

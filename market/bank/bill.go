@@ -65,6 +65,12 @@ type Charge struct {
 	Until grid.Time    // by when the task has ended, on this site's clock
 }
 
+// Holds reports whether this site has a cheque for a task that is not redeemed yet, as far
+// as it knows.
+func (d *Desk) Holds(payer grid.SiteID, task grid.TaskID) bool {
+	return d.bills[key{payer, task}] != nil
+}
+
 // Good reports whether a cheque pays for a charge of this site's. That the bank has
 // signed it the decoder has seen to.
 func (d *Desk) Good(now grid.Time, c *Cheque, charge *Charge) bool {
@@ -105,10 +111,16 @@ func (d *Desk) Agreed(now grid.Time, payer grid.SiteID, task grid.TaskID, amount
 	switch {
 	case b == nil || b.state != billOpen:
 	case !agreement.about(&b.Cheque, payer):
+		if amount > 0 {
+			d.debtors.owes(now, payer)
+		}
 		d.stats.Unpaid += min(max(amount, 0), b.Ceiling)
 		amount, agreement = 0, nil // the payer's money need not wait for the expiry
 		fallthrough
 	default:
+		if agreement != nil && agreement.Amount < amount/2 {
+			d.debtors.owes(now, payer)
+		}
 		d.present(now, b, amount, agreement, out)
 	}
 }

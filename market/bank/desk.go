@@ -28,6 +28,7 @@ type Desk struct {
 	silent    bool // the bank left a draw without an answer
 	bills     map[key]*bill
 	questions map[uint64]*question
+	debtors   debtors
 	token     uint64
 	spread    uint64 // state of the jitter of repetitions
 

@@ -33,7 +33,8 @@ type BankEntry struct {
 	Name      string  `json:"otherName,omitempty"`
 	Job       string  `json:"job,omitempty"` // that a cheque pays for
 	Epoch     uint32  `json:"epoch,omitempty"`
-	ID        string  `json:"id,omitempty"` // of a transfer or grant
+	Lease     uint64  `json:"lease,omitempty"` // number of the lease that a cheque pays for
+	ID        string  `json:"id,omitempty"`    // of a transfer or grant
 }
 
 // BankStatement answers GET /v1/bank/statement.

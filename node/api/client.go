@@ -25,7 +25,11 @@ var ErrBroken = errors.New("the daemon went away before it answered")
 
 // Client talks to the local API of one home. It may be used concurrently. Errors
 // of the daemon are *Error.
-type Client struct{ http http.Client }
+type Client struct {
+	http  http.Client
+	base  string // of every URL
+	token string // empty: none is sent
+}
 
 // HTTP returns what carries the requests, for those that have no method here: of
 // "http://gridnode" and a path of docs/api.md.
@@ -33,15 +37,51 @@ func (c *Client) HTTP() *http.Client { return &c.http }
 
 // NewClient returns a client for the daemon of home. It connects when it is used.
 func NewClient(home string) *Client {
-	return &Client{http.Client{Transport: &http.Transport{
-		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return dialAPI(ctx, home) },
+	return newClient(func(ctx context.Context) (net.Conn, error) { return dialAPI(ctx, home) })
+}
+
+// NewSharedClient returns a client for the daemon that listens at a socket for other accounts
+// than its own.
+func NewSharedClient(path string) *Client {
+	return newClient(func(ctx context.Context) (net.Conn, error) { return dialShared(ctx, path) })
+}
+
+func newClient(dial func(context.Context) (net.Conn, error)) *Client {
+	return &Client{base: socketBase, http: http.Client{Transport: &http.Transport{
+		DialContext:        func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
 		DisableCompression: true,
 	}}}
+}
+
+// socketBase begins URLs at a socket, which have no host.
+const socketBase = "http://gridnode"
+
+// NewRemoteClient returns a client for a daemon elsewhere, at https://HOST:PORT, that knows
+// the token. Its certificate has to be good for HOST, to one of those that the system trusts.
+func NewRemoteClient(base, token string) *Client {
+	return &Client{base: base, token: token, http: http.Client{
+		Transport:     &http.Transport{Proxy: http.ProxyFromEnvironment, DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
 }
 
 // Submit hands jobs over and returns once each has a place or is refused.
 func (c *Client) Submit(ctx context.Context, jobs []JobSpec) (*SubmitReply, error) {
 	return post[SubmitReply](ctx, c, "/v1/jobs", SubmitRequest{jobs})
+}
+
+// PutModule hands a module over, for jobs to be submitted afterwards.
+func (c *Client) PutModule(ctx context.Context, module []byte) (*ModuleReply, error) {
+	response, err := c.do(ctx, http.MethodPost, "/v1/modules", module)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	var reply ModuleReply
+	if err := json.NewDecoder(response.Body).Decode(&reply); err != nil {
+		return nil, broken(ctx, err)
+	}
+	return &reply, nil
 }
 
 // SubmitAndWait hands jobs over and returns once all are over. It calls stored with
@@ -100,6 +140,11 @@ func (c *Client) Cancel(ctx context.Context, jobs IDsRequest) (*JobsReply, error
 	return post[JobsReply](ctx, c, "/v1/cancel", jobs)
 }
 
+// Change has jobs held, released or run again: change is hold, release or requeue.
+func (c *Client) Change(ctx context.Context, change string, jobs IDsRequest) (*JobsReply, error) {
+	return post[JobsReply](ctx, c, "/v1/"+change, jobs)
+}
+
 // Wait returns when all of the jobs are over or the time-out has passed.
 func (c *Client) Wait(ctx context.Context, jobs IDsRequest) (*JobsReply, error) {
 	return post[JobsReply](ctx, c, "/v1/wait", jobs)
@@ -123,13 +168,19 @@ func (c *Client) Logs(ctx context.Context, id string, query url.Values, w io.Wri
 		case err == nil:
 		case !errors.Is(err, io.EOF):
 			return broken(ctx, err)
-		case response.Trailer.Get(TrailerError) != "":
-			code, message, _ := strings.Cut(response.Trailer.Get(TrailerError), " ")
-			return &Error{Code: code, Message: message}
 		default:
-			return nil
+			return cutShort(response)
 		}
 	}
+}
+
+// cutShort returns why a stream that was read to its end is not whole; nil: it is.
+func cutShort(response *http.Response) error {
+	if response.Trailer.Get(TrailerError) == "" {
+		return nil
+	}
+	code, message, _ := strings.Cut(response.Trailer.Get(TrailerError), " ")
+	return &Error{Code: code, Message: message}
 }
 
 // Watch calls see for every job of filter and then for each whenever it changes,
@@ -157,6 +208,12 @@ func (c *Client) Sites(ctx context.Context) (*SitesReply, error) {
 	return get[SitesReply](ctx, c, "/v1/sites")
 }
 
+// FindSite tells who a name or an ID stands for. An *Error of CodeNotFound says that
+// nobody is known by it.
+func (c *Client) FindSite(ctx context.Context, name string) (*FindSiteReply, error) {
+	return get[FindSiteReply](ctx, c, "/v1/sites/find?"+url.Values{"name": {name}}.Encode())
+}
+
 // Quotes asks the directory; query takes the parameters of GET /v1/quotes.
 func (c *Client) Quotes(ctx context.Context, query url.Values) (*SitesReply, error) {
 	return get[SitesReply](ctx, c, "/v1/quotes?"+query.Encode())
@@ -165,6 +222,17 @@ func (c *Client) Quotes(ctx context.Context, query url.Values) (*SitesReply, err
 // Peers lists the nodes this one is connected to.
 func (c *Client) Peers(ctx context.Context) (*PeersReply, error) {
 	return get[PeersReply](ctx, c, "/v1/peers")
+}
+
+// Bans lists the peers and addresses that are banned.
+func (c *Client) Bans(ctx context.Context) (*BansReply, error) {
+	return get[BansReply](ctx, c, "/v1/peers/bans")
+}
+
+// Unban lifts the ban of a peer, named by ID, its end or the name of its site, or of an
+// address. An *Error of CodeNotFound says that it is not banned.
+func (c *Client) Unban(ctx context.Context, peer string) (*UnbanReply, error) {
+	return post[UnbanReply](ctx, c, "/v1/peers/unban", UnbanRequest{peer})
 }
 
 // Counters tells the messages and bytes sent and received, by kind.
@@ -233,6 +301,26 @@ func (c *Client) ChangeLink(ctx context.Context, change LinkChange, with string)
 	return post[LinkReply](ctx, c, "/v1/links/"+string(change), LinkRequest{with})
 }
 
+// Members lists the members of the federation that this site has met, and itself.
+func (c *Client) Members(ctx context.Context) (*MembersReply, error) {
+	return get[MembersReply](ctx, c, "/v1/members")
+}
+
+// Invite makes an invitation for a site that is to be a member.
+func (c *Client) Invite(ctx context.Context, request InviteRequest) (*InviteReply, error) {
+	return post[InviteReply](ctx, c, "/v1/members/invite", request)
+}
+
+// Renew has this site's certificate renewed.
+func (c *Client) Renew(ctx context.Context) (*RenewReply, error) {
+	return post[RenewReply](ctx, c, "/v1/members/renew", struct{}{})
+}
+
+// Revoke takes back the certificate of a member, named by name or ID.
+func (c *Client) Revoke(ctx context.Context, member string) (*RevokeReply, error) {
+	return post[RevokeReply](ctx, c, "/v1/members/revoke", RevokeRequest{member})
+}
+
 // DataSets lists the data sets that this site holds.
 func (c *Client) DataSets(ctx context.Context) (*DataSetsReply, error) {
 	return get[DataSetsReply](ctx, c, "/v1/datasets")
@@ -252,6 +340,21 @@ func (c *Client) RemoveDataSet(ctx context.Context, name string) error {
 // FindDataSet asks the federation who holds a data set.
 func (c *Client) FindDataSet(ctx context.Context, name string) (*HoldersReply, error) {
 	return get[HoldersReply](ctx, c, "/v1/datasets/find?"+url.Values{"name": {name}}.Encode())
+}
+
+// Tokens lists the tokens of this site.
+func (c *Client) Tokens(ctx context.Context) (*TokensReply, error) {
+	return get[TokensReply](ctx, c, "/v1/tokens")
+}
+
+// CreateToken makes a token. The answer alone has its text.
+func (c *Client) CreateToken(ctx context.Context, request TokenRequest) (*Token, error) {
+	return post[Token](ctx, c, "/v1/tokens", request)
+}
+
+// RevokeToken forgets a token, named by its ID.
+func (c *Client) RevokeToken(ctx context.Context, id string) (*Token, error) {
+	return post[Token](ctx, c, "/v1/tokens/revoke", TokenRevokeRequest{id})
 }
 
 // Stop asks the daemon to stop. It returns when the daemon has understood.
@@ -287,12 +390,21 @@ func call[Reply any](ctx context.Context, c *Client, method, path string, body [
 
 // do makes one request; an answer other than 2xx becomes an *Error.
 func (c *Client) do(ctx context.Context, method, path string, body []byte) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, method, "http://gridnode"+path, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
 	if err != nil {
 		return nil, fmt.Errorf("local API: %w", err)
 	}
-	if body != nil {
+	return c.send(request)
+}
+
+// send makes a request; an answer other than 2xx, and than that another protocol follows,
+// becomes an *Error.
+func (c *Client) send(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodGet {
 		request.Header.Set("Content-Type", "application/json")
+	}
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
@@ -305,7 +417,7 @@ func (c *Client) do(ctx context.Context, method, path string, body []byte) (*htt
 		}
 		return nil, err
 	}
-	if response.StatusCode/100 == 2 {
+	if response.StatusCode/100 == 2 || response.StatusCode == http.StatusSwitchingProtocols {
 		return response, nil
 	}
 	defer response.Body.Close()

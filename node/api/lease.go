@@ -14,8 +14,10 @@ type Lease struct {
 	End        Instant  `json:"end,omitzero"`   // ends by itself then; renewals move it
 	Limit      Instant  `json:"limit,omitzero"` // ends then at the latest
 	Source     string   `json:"source,omitempty"`
-	Hops       int32    `json:"hops"` // leases from the source to the borrower
-	Jobs       []string `json:"jobs"` // borrowed: IDs of the jobs that run there
+	Hops       int32    `json:"hops"`    // leases from the source to the borrower
+	Price      Amount   `json:"price"`   // for a processor-hour, from the grant on; 0: it is free
+	Ceiling    Amount   `json:"ceiling"` // the most that it can cost
+	Jobs       []string `json:"jobs"`    // borrowed: IDs of the jobs that run there
 }
 
 // LeasesReply answers GET /v1/leases.
@@ -28,6 +30,7 @@ type LeaseRequest struct {
 	Site       string  `json:"site"` // name or ID of the lender
 	Processors int64   `json:"processors"`
 	Time       Seconds `json:"time"`
+	MaxPrice   Amount  `json:"maxPrice,omitempty"` // most for a processor-hour; default: leases.pay
 }
 
 // LeaseChangeRequest is the body of POST /v1/leases/renew, release and revoke.

@@ -47,6 +47,45 @@ func ListenAPI(home string) (net.Listener, error) {
 	return listener, nil
 }
 
+// ListenShared opens a socket of the local API for other accounts at path, replacing what is
+// left there, with a mode and a group (-1: the daemon's). Nobody but the daemon and root may
+// be able to put another socket in its place.
+func ListenShared(path string, mode fs.FileMode, group int) (net.Listener, error) {
+	dir := filepath.Dir(path)
+	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("shared socket: %w", err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return nil, fmt.Errorf("shared socket: %w", err)
+	}
+	if s, ok := info.Sys().(*syscall.Stat_t); info.Mode().Perm()&0o022 != 0 || ok && s.Uid != 0 && int(s.Uid) != os.Geteuid() {
+		return nil, fmt.Errorf("shared socket: others may write to %s (mode %04o), and so answer in the daemon's place: choose a directory of root's or the daemon's own", dir, info.Mode().Perm())
+	}
+	if old, err := os.Lstat(path); err == nil && old.Mode().Type() != fs.ModeSocket {
+		return nil, fmt.Errorf("shared socket: %s is there and is no socket", path)
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("shared socket: %w", err)
+	}
+	listener, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("shared socket: %w", err)
+	}
+	err = os.Chmod(path, 0o600)
+	if err == nil && group >= 0 {
+		err = os.Lchown(path, -1, group)
+	}
+	if err == nil {
+		err = os.Chmod(path, mode)
+	}
+	if err != nil {
+		listener.Close()
+		return nil, fmt.Errorf("shared socket: %w", err)
+	}
+	return listener, nil
+}
+
 // dialAPI connects to the local API of home. The error wraps ErrNoDaemon if nobody
 // listens there.
 func dialAPI(ctx context.Context, home string) (net.Conn, error) {
@@ -65,6 +104,21 @@ func dialAPI(ctx context.Context, home string) (net.Conn, error) {
 	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", SocketPath(home), err)
+	}
+	return conn, nil
+}
+
+// dialShared connects to a socket of ListenShared.
+func dialShared(ctx context.Context, path string) (net.Conn, error) {
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED):
+		return nil, fmt.Errorf("%w at %s", ErrNoDaemon, path)
+	case errors.Is(err, fs.ErrPermission):
+		return nil, fmt.Errorf("connect to %s: this account may not: an admin lets its group in (api.group, api.mode)", path)
+	case err != nil:
+		return nil, fmt.Errorf("connect to %s: %w", path, err)
 	}
 	return conn, nil
 }

@@ -293,7 +293,7 @@ func readOpen(r *bufio.Reader) (job ID, rank int, err error) {
 	if job.Task.Job, err = grid.JobIDFromBytes(m.Job); err != nil {
 		return job, 0, wire.Malformed("%v", err)
 	}
-	if m.Rank >= grid.RanksMax {
+	if m.Rank >= grid.PeersMax {
 		return job, 0, wire.Malformed("rank %d", m.Rank)
 	}
 	job.Home, job.Task.Epoch = grid.SiteID(m.Home), m.Epoch

@@ -45,7 +45,7 @@ func sites(t *testing.T, n int) []*site {
 		}
 		network_, err := p2p.Start(p2p.Config{
 			Key: key, Federation: "test", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Join: join, Memory: &memory,
-			Deliver: func(grid.Input) bool { return true }, Report: func(grid.Input) {},
+			Deliver: func(*grid.Delivery) bool { return true }, Report: func(grid.Input) {},
 		})
 		if err != nil {
 			t.Fatal(err)

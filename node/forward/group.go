@@ -26,7 +26,7 @@ type ID struct {
 // Group is the tasks of one job.
 type Group struct {
 	ID                  // the same at every site of it
-	Sites []grid.SiteID // by rank: where the task runs; 1 to grid.RanksMax
+	Sites []grid.SiteID // by rank: where the task runs; 1 to grid.PeersMax
 }
 
 // ErrGroup is wrapped by Add's errors about the group itself.
@@ -39,8 +39,8 @@ func (g *Group) check(self grid.SiteID) error {
 	switch {
 	case g.Home == "":
 		return fmt.Errorf("%w: it has no home", ErrGroup)
-	case len(g.Sites) == 0 || len(g.Sites) > grid.RanksMax:
-		return fmt.Errorf("%w: %d tasks, want 1 to %d", ErrGroup, len(g.Sites), grid.RanksMax)
+	case len(g.Sites) == 0 || len(g.Sites) > grid.PeersMax:
+		return fmt.Errorf("%w: %d tasks, want 1 to %d", ErrGroup, len(g.Sites), grid.PeersMax)
 	case slices.Contains(g.Sites, ""):
 		return fmt.Errorf("%w: task %d has no site", ErrGroup, slices.Index(g.Sites, ""))
 	case !slices.Contains(g.Sites, self):

@@ -7,6 +7,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"gridnode/grid"
+	"gridnode/node/p2p/allowance"
 )
 
 // pair starts two nodes on loopback TCP, connected; b hands what arrives to arrived.
@@ -14,16 +15,18 @@ func pair(b *testing.B, profile Profile) (from, to *node, arrived chan grid.Inpu
 	arrived = make(chan grid.Input, 1<<16)
 	to, cfg := config(b, 1, nil)
 	cfg.Profile = profile
-	cfg.Deliver = func(in grid.Input) bool { arrived <- in; return true }
+	cfg.Deliver = func(d *grid.Delivery) bool { arrived <- d; return true }
 	start(b, to, cfg)
 	from, cfg = config(b, 2, nil)
 	cfg.Profile = profile
 	cfg.Join = to.Addrs()
 	start(b, from, cfg)
 	<-from.joined
-	to.inbound.mu.Lock()
-	to.inbound.peers[from.host.ID()] = &source{id: from.host.ID(), bucket: bucket{rate: 1e12, burst: 1e12, level: 1e12}}
-	to.inbound.mu.Unlock()
+	wide := allowance.Table
+	for c := range wide {
+		wide[c].Rate, wide[c].Burst = 1e12, 1e12
+	}
+	from.Warden.lines, to.Warden.meters = &wide, allowance.NewMeters(&wide)
 	return from, to, arrived
 }
 

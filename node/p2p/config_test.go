@@ -24,10 +24,11 @@ func TestBadConfigurationNamesTheValue(t *testing.T) {
 		change     func(*Config)
 	}{
 		{"no listen address", "no address to listen on", func(c *Config) { c.Listen = nil }},
-		{"not a multiaddr", `"127.0.0.1:7531"`, func(c *Config) { c.Listen = []string{"127.0.0.1:7531"} }},
-		{"UDP", "TCP port", func(c *Config) { c.Listen = []string{"/ip4/127.0.0.1/udp/1/quic-v1"} }},
-		{"name to listen on", "names are not resolved", func(c *Config) { c.Listen = []string{"/dns4/localhost/tcp/1"} }},
-		{"name to join", "names are not resolved", func(c *Config) { c.Join = []string{"/dns4/localhost/tcp/1" + id} }},
+		{"not an address", `"127.0.0.1"`, func(c *Config) { c.Listen = []string{"127.0.0.1"} }},
+		{"UDP", "quic-v1", func(c *Config) { c.Listen = []string{"/ip4/127.0.0.1/udp/1"} }},
+		{"name to listen on", "a name is no address", func(c *Config) { c.Listen = []string{"/dns4/localhost/tcp/1"} }},
+		{"list to join", "/dnsaddr", func(c *Config) { c.Join = []string{"/dnsaddr/localhost" + id} }},
+		{"announced port", `port "0"`, func(c *Config) { c.Reach.Announce = []string{"example.org:0"} }},
 		{"join without ID", "/p2p/ID", func(c *Config) { c.Join = []string{"/ip4/127.0.0.1/tcp/1"} }},
 		{"join with half an ID", `"/ip4/127.0.0.1/tcp/1/p2p/12D3"`, func(c *Config) { c.Join = []string{"/ip4/127.0.0.1/tcp/1/p2p/12D3"} }},
 		{"federation", `"Our Federation"`, func(c *Config) { c.Federation = "Our Federation" }},

@@ -1,5 +1,5 @@
 // Package p2p is one node's place in the peer-to-peer network: a libp2p host
-// (TCP, Noise, Yamux), the federation's Kademlia DHT and its GossipSub topics.
+// (TCP and QUIC), the federation's Kademlia DHT and its GossipSub topics.
 // It carries the messages of the protocol cores and knows nothing of what they
 // mean; node.Host drives it.
 //
@@ -26,7 +26,6 @@
 // more slowly, so an honest one loses nothing. All bounds are in limits.go.
 //
 // The node dials nobody but the peers it was told to join through, those of its
-// last run, and peers of its federation. It resolves no DNS names: addresses
-// that need it are refused in the configuration and ignored when a peer sends
-// them.
+// last run, and peers of its federation. Names in addresses are resolved when they
+// are dialled. How others find a way here is the business of package reach.
 package p2p

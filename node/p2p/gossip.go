@@ -11,6 +11,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"gridnode/grid"
+	"gridnode/node/p2p/allowance"
 )
 
 // topic is a gossip topic this node takes part in.
@@ -19,7 +20,7 @@ type topic struct {
 	joined *pubsub.Topic
 
 	mu      sync.Mutex
-	authors map[peer.ID]*bucket
+	authors map[peer.ID]*allowance.Bucket
 }
 
 // startGossip joins every topic of the configuration.
@@ -36,9 +37,10 @@ func (n *Network) startGossip() error {
 	for _, t := range n.cfg.Topics {
 		sizeMax = max(sizeMax, t.SizeMax)
 	}
-	gossip, err := pubsub.NewGossipSub(n.ctx, n.host,
+	gossip, err := pubsub.NewGossipSub(n.ctx, &meteredHost{n.host, n, allowance.Topics},
 		pubsub.WithMessageSignaturePolicy(pubsub.StrictSign),
 		pubsub.WithGossipSubParams(params),
+		pubsub.WithValidateQueueSize(gossipQueue),
 		pubsub.WithMaxMessageSize(sizeMax*16+4096)) // of an RPC, which holds several messages
 	if err != nil {
 		return err
@@ -53,7 +55,7 @@ func (n *Network) startGossip() error {
 
 func (n *Network) joinTopic(gossip *pubsub.PubSub, of Topic) error {
 	name := "/gridnode/" + n.cfg.Federation + "/" + of.Name
-	t := &topic{Topic: of, authors: make(map[peer.ID]*bucket)}
+	t := &topic{Topic: of, authors: make(map[peer.ID]*allowance.Bucket)}
 	if err := gossip.RegisterTopicValidator(name, n.validator(t), pubsub.WithValidatorInline(true)); err != nil {
 		return err
 	}
@@ -104,7 +106,7 @@ func (t *topic) within(author peer.ID, now time.Time) bool {
 	if b == nil {
 		if len(t.authors) >= peersMax {
 			for id, old := range t.authors {
-				if old.full(now) {
+				if old.Full(now) {
 					delete(t.authors, id)
 				}
 			}
@@ -112,10 +114,11 @@ func (t *topic) within(author peer.ID, now time.Time) bool {
 		if len(t.authors) >= peersMax {
 			return false
 		}
-		b = &bucket{rate: gossipRate, burst: gossipBurst, level: gossipBurst, at: now}
+		full := allowance.NewBucket(now, gossipRate, gossipBurst)
+		b = &full
 		t.authors[author] = b
 	}
-	return b.try(now, 1)
+	return b.Try(now, 1)
 }
 
 // listenTo delivers what others publish. Gossip is soft: what finds no room is dropped.

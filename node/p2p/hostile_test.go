@@ -17,6 +17,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/node/p2p/allowance"
 )
 
 // frame returns the frame of a valid note.
@@ -160,30 +161,6 @@ func TestBusyNodeResetsTheStream(t *testing.T) {
 	})
 }
 
-func TestPeerAboveItsRateIsReadSlowlyAndLosesNothing(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		nodes := fleet(t, &Memory{}, 2)
-		defer closeAll(nodes)
-		a, b := nodes[0], nodes[1]
-		const n = peerBurst + peerRate
-		began := time.Now()
-		go func() {
-			s := stream(t, a, b, chat.ID)
-			for range n / 100 {
-				s.Write(bytes.Repeat(frame(1, "flood"), 100))
-			}
-		}()
-		b.await(func(in []grid.Input) bool { return len(in) == n })
-		want := time.Duration(float64(n-peerBurst) / peerRate * float64(time.Second))
-		if took := time.Since(began); took < want || took > want+time.Second {
-			t.Errorf("%d messages took %v, want %v", n, took, want)
-		}
-		if b.Stats().Throttled == 0 {
-			t.Error("nothing counted as throttled")
-		}
-	})
-}
-
 func TestMalformedGossip(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nodes := fleet(t, &Memory{}, 3)
@@ -215,7 +192,7 @@ func TestMalformedGossip(t *testing.T) {
 
 func TestBucketTableForgetsOnlyWhoIsFull(t *testing.T) {
 	now := time.Now()
-	topic := &topic{Topic: shouts, authors: map[peerID]*bucket{}}
+	topic := &topic{Topic: shouts, authors: map[peerID]*allowance.Bucket{}}
 	for i := range peersMax {
 		if !topic.within(peerID(fmt.Sprint(i)), now) {
 			t.Fatalf("author %d refused", i)

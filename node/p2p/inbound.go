@@ -12,6 +12,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/node/p2p/allowance"
 )
 
 // inbound is what peers use of this node.
@@ -25,7 +26,7 @@ type inbound struct {
 type source struct {
 	id      peer.ID
 	streams [3]int // by use, under inbound.mu
-	bucket  bucket
+	decode  sync.Mutex
 }
 
 // use is what a stream is for. Each use has its own bound, so that somebody who
@@ -42,53 +43,6 @@ var streamsMax = [...]int{forMessages: messageStreamsMax, forDriver: driverStrea
 
 func (s *source) idle() bool { return s.streams == [len(s.streams)]int{} }
 
-// bucket limits a rate: tokens refill with time up to burst, and an event waits
-// until its tokens are there. Safe for concurrent use.
-type bucket struct {
-	mu    sync.Mutex
-	rate  float64 // tokens a second
-	burst float64
-	level float64 // negative: already promised to events that wait
-	at    time.Time
-}
-
-// draw takes tokens and returns how long to wait until they are there.
-func (b *bucket) draw(now time.Time, tokens float64) time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.refill(now)
-	b.level -= tokens
-	if b.level >= 0 {
-		return 0
-	}
-	return time.Duration(-b.level / b.rate * float64(time.Second))
-}
-
-// try takes tokens if they are there.
-func (b *bucket) try(now time.Time, tokens float64) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.refill(now)
-	if b.level < tokens {
-		return false
-	}
-	b.level -= tokens
-	return true
-}
-
-// full reports whether the bucket is as a new one would be.
-func (b *bucket) full(now time.Time) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.refill(now)
-	return b.level >= b.burst
-}
-
-func (b *bucket) refill(now time.Time) {
-	b.level = min(b.burst, b.level+now.Sub(b.at).Seconds()*b.rate)
-	b.at = now
-}
-
 // enter admits a stream, or resets it because its peer has too many.
 func (n *Network) enter(s network.Stream, u use) (*source, bool) {
 	id := s.Conn().RemotePeer()
@@ -101,10 +55,11 @@ func (n *Network) enter(s network.Stream, u use) (*source, bool) {
 	if n.inbound.closed || src == nil && len(n.inbound.peers) >= peersMax || src != nil && src.streams[u] >= streamsMax[u] {
 		n.stats.refused.Add(1)
 		s.Reset()
+		n.Warden.fault(s.Conn())
 		return nil, false
 	}
 	if src == nil {
-		src = &source{id: id, bucket: bucket{rate: peerRate, burst: peerBurst, level: peerBurst, at: time.Now()}}
+		src = &source{id: id}
 		n.inbound.peers[id] = src
 	}
 	n.wg.Add(1)
@@ -125,11 +80,10 @@ func (n *Network) leave(src *source, u use) {
 	}
 }
 
-// forgetSources drops the peers without streams whose rate need not be remembered.
+// forgetSources drops the peers without streams.
 func (n *Network) forgetSources() {
-	now := time.Now()
 	for id, src := range n.inbound.peers {
-		if src.idle() && src.bucket.full(now) {
+		if src.idle() {
 			delete(n.inbound.peers, id)
 		}
 	}
@@ -147,6 +101,11 @@ func (n *Network) receive(p *wire.Protocol) network.StreamHandler {
 		switch {
 		case errors.Is(err, wire.ErrMalformed):
 			n.stats.malformed()
+			if timedOut(err) {
+				n.Warden.slow(s.Conn())
+			} else {
+				n.Warden.fault(s.Conn())
+			}
 			n.log.Debug("malformed message", "from", src.id, "protocol", p.ID, "error", err)
 		case errors.Is(err, errBusy):
 			n.stats.busy.Add(1)
@@ -163,6 +122,7 @@ var errBusy = errors.New("no room for a message")
 // did not end cleanly.
 func (n *Network) readFrames(p *wire.Protocol, src *source, s network.Stream) error {
 	from := grid.SiteID(src.id.String())
+	class := allowance.Of(p.ID)
 	r := bufio.NewReader(s)
 	var deadline time.Time
 	for {
@@ -186,17 +146,14 @@ func (n *Network) readFrames(p *wire.Protocol, src *source, s network.Stream) er
 		if err != nil {
 			return err
 		}
-		message, err := p.Decode(from, frame)
+		if err := n.Warden.spend(s.Conn(), class, allowance.Cost(len(frame)), len(frame)); err != nil {
+			return err
+		}
+		message, err := n.Warden.decode(p, src, from, frame)
 		if err != nil {
 			return err
 		}
 		n.stats.received(message.MessageKind(), len(frame))
-		if wait := src.bucket.draw(time.Now(), float64(1+len(frame)/tokenBytes)); wait > 0 {
-			n.stats.throttled.Add(1)
-			if !n.sleep(wait) {
-				return n.ctx.Err()
-			}
-		}
 		if err := n.deliver(&grid.Delivery{From: from, Message: message}); err != nil {
 			return err
 		}

@@ -13,23 +13,21 @@ const (
 	// taskStreamsMax bounds a peer's open streams between tasks of jobs that run at
 	// both sites: one per two tasks that talk, if all do with all.
 	taskStreamsMax = 1024
-	// peersMax bounds the peers whose rate is remembered, and those with a queue.
+	// peersMax bounds the peers with streams, and those with a queue.
 	peersMax = 4096
 
-	// A peer's tokens refill at peerRate a second up to peerBurst. A frame costs one,
-	// plus one per full tokenBytes. Two sites that push 1,000 jobs a second through
-	// the market send each other 3,000 small messages a second; three times that
-	// costs the receiver a tenth of a processor (measured: under 10 µs a message),
-	// and verifying the signed quotes in 5 MiB/s about as much again.
-	peerRate   = 10_000
-	peerBurst  = 10_000
-	tokenBytes = 512
-
-	// outboundMax bounds the messages waiting for one peer: about one
-	// second of the rate above, some MiB.
+	// outboundMax bounds the messages waiting for one peer: about two seconds of what it
+	// reads of us (package allowance), some MiB.
 	outboundMax = 8192
-	// batchMax bounds the messages written at once.
+	// batchMax bounds the messages written at once, writeMax the bytes of all but the last.
 	batchMax = 256
+	writeMax = 128 << 10
+	// connsMax bounds the connections of one peer: an honest one has a second for a moment,
+	// when both sides dial.
+	connsMax = 4
+
+	// greetingsMax bounds the proofs of membership read of one peer while it is connected.
+	greetingsMax = 16
 
 	// lookupsMax bounds the DHT look-ups under way, lookupsWaitingMax those waiting.
 	lookupsMax        = 8
@@ -45,10 +43,17 @@ const (
 	recordsPeerMax = 4096
 	recordsKeyMax  = 64
 
+	// silentMax and silentSpan bound what Silent asks, and for how long.
+	silentMax  = 32
+	silentSpan = 3 * time.Second
+
 	// probesMax bounds the measurements of round trips under way, probePings is how
 	// many pings one takes.
 	probesMax  = 16
 	probePings = 3
+
+	// checksMax bounds the peers that are asked for their clocks at once.
+	checksMax = 16
 
 	// bucketMin is the least size of Kademlia's buckets. kad-dht looks for peers for
 	// its table again after every change while it has at most 10, and until its own
@@ -58,18 +63,25 @@ const (
 	// request each. A bucket that holds more than 10 rules that out.
 	bucketMin = 11
 
-	// rememberedMax bounds the peers whose addresses survive a restart.
-	rememberedMax = 64
+	// rememberedMax bounds the peers whose addresses survive a restart, rememberedAddrs the
+	// addresses of each.
+	rememberedMax   = 64
+	rememberedAddrs = 6
 )
 
 // Gossip bounds, per author: reports come on change and with a slow heartbeat.
 const (
 	gossipRate  = 10
 	gossipBurst = 20
+	// gossipQueue is how many messages wait to be verified: the burst of a peer's allowance.
+	gossipQueue = 1024
 )
 
 // Times.
 const (
+	youngMax       = time.Minute            // a connection is no older: it ends when its address is banned
+	holdMax        = time.Second            // a reader of a protocol of libp2p's is held back so long at once
+	greetTimeMax   = 5 * time.Second        // for a new peer to show that it is a member
 	dialTimeMax    = 5 * time.Second        // to connect, and again to open a stream
 	writeTimeMax   = 10 * time.Second       // for a batch of frames
 	frameTimeMax   = 10 * time.Second       // from a frame's first byte to its last
@@ -89,5 +101,6 @@ const (
 	pingTimeMax    = 2 * time.Second        // for a peer's latency, when somebody asks for it
 	recordLife     = 3 * time.Hour          // of a provider record; its owner puts it there again every hour at least
 	recordAddrLife = 30 * time.Minute       // of a provider's addresses
+	checkTimeMax   = 4 * time.Second        // for a peer to answer what its clock says
 	pingFresh      = 30 * time.Second       // a latency younger than this is not measured again
 )

@@ -15,6 +15,8 @@ import (
 	"github.com/libp2p/go-libp2p/core/transport"
 	"github.com/multiformats/go-multiaddr"
 	manet "github.com/multiformats/go-multiaddr/net"
+
+	"gridnode/node/reach"
 )
 
 // Memory connects the nodes of one process without sockets: the same libp2p with
@@ -34,6 +36,7 @@ type Memory struct {
 
 const (
 	memoryFirstPort = 20000
+	memoryPorts     = 1<<16 - 1 - memoryFirstPort
 	memoryBacklog   = 128 // connections made and not accepted yet
 )
 
@@ -42,13 +45,21 @@ func (m *Memory) transport(u transport.Upgrader, r network.ResourceManager) (*me
 	return &memoryTransport{memory: m, upgrader: u, resources: r}, nil
 }
 
+// port returns the next port, and begins anew behind the last one: connections share them
+// in time. The lock is held.
+func (m *Memory) port() string {
+	m.ports = m.ports%memoryPorts + 1
+	return strconv.Itoa(memoryFirstPort + m.ports)
+}
+
 func (m *Memory) listen(addr multiaddr.Multiaddr) (*memoryListener, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if port, _ := addr.ValueForProtocol(multiaddr.P_TCP); port == "0" {
 		ip, _ := multiaddr.SplitFirst(addr)
-		m.ports++
-		addr = ip.Encapsulate(multiaddr.StringCast("/tcp/" + strconv.Itoa(memoryFirstPort+m.ports)))
+		for free := false; !free && len(m.listeners) < memoryPorts; free = m.listeners[addr.String()] == nil {
+			addr = ip.Encapsulate(multiaddr.StringCast("/tcp/" + m.port()))
+		}
 	}
 	if m.listeners[addr.String()] != nil {
 		return nil, &net.OpError{Op: "listen", Net: "memory", Err: syscall.EADDRINUSE}
@@ -64,8 +75,7 @@ func (m *Memory) listen(addr multiaddr.Multiaddr) (*memoryListener, error) {
 func (m *Memory) dial(ctx context.Context, to multiaddr.Multiaddr) (*memoryConn, error) {
 	m.mu.Lock()
 	l := m.listeners[to.String()]
-	m.ports++
-	from := multiaddr.StringCast("/ip4/127.0.0.1/tcp/" + strconv.Itoa(memoryFirstPort+m.ports))
+	from := multiaddr.StringCast("/ip4/127.0.0.1/tcp/" + m.port())
 	m.mu.Unlock()
 	if m.Latency != nil {
 		select {
@@ -129,8 +139,7 @@ func (t *memoryTransport) Listen(addr multiaddr.Multiaddr) (transport.Listener, 
 }
 
 func (t *memoryTransport) CanDial(addr multiaddr.Multiaddr) bool {
-	_, err := parseAddr(addr.String())
-	return err == nil
+	return reach.TCP(addr)
 }
 
 func (t *memoryTransport) Protocols() []int { return []int{multiaddr.P_TCP} }

@@ -58,3 +58,26 @@ func TestMemoryLatency(t *testing.T) {
 		}
 	})
 }
+
+// TestMemoryPortsComeAround: many connections use all ports up, and then those of others
+// again, but never that of a listener.
+func TestMemoryPortsComeAround(t *testing.T) {
+	m := &Memory{ports: memoryPorts - 1}
+	zero := multiaddr.StringCast("/ip4/127.0.0.1/tcp/0")
+	last, err := m.listen(zero)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.ports--
+	first, err := m.listen(zero)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last.addr.String() != "/ip4/127.0.0.1/tcp/65535" || first.addr.String() != "/ip4/127.0.0.1/tcp/20001" {
+		t.Errorf("listening at %v and %v", last.addr, first.addr)
+	}
+	m.ports = memoryPorts
+	if c, err := m.dial(t.Context(), last.addr); err != nil || c.local.String() != "/ip4/127.0.0.1/tcp/20001" {
+		t.Errorf("dialled from %+v: %v", c, err)
+	}
+}

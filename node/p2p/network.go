@@ -11,23 +11,22 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/libp2p/go-libp2p"
 	dht "github.com/libp2p/go-libp2p-kad-dht"
 	"github.com/libp2p/go-libp2p-kad-dht/records"
-	corecm "github.com/libp2p/go-libp2p/core/connmgr"
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 	routedhost "github.com/libp2p/go-libp2p/p2p/host/routed"
-	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
-	"github.com/libp2p/go-libp2p/p2p/security/noise"
-	"github.com/libp2p/go-libp2p/p2p/transport/tcp"
+	"github.com/libp2p/go-libp2p/p2p/protocol/ping"
 	"github.com/multiformats/go-multiaddr"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/node/p2p/allowance"
+	"gridnode/node/reach"
 )
 
 // Profile is how much a node may spend on its connections.
@@ -53,25 +52,32 @@ type Topic struct {
 type Config struct {
 	Key        crypto.PrivKey // its identity
 	Federation string         // 1 to 64 characters of a-z 0-9 . _ -; nodes of other federations are not in its DHT
-	Listen     []string       // multiaddrs, at least one; none is added
-	Join       []string       // multiaddrs of peers with /p2p/ID; may be empty
+	Listen     []string       // as reach.Listen reads them, at least one; none is added
+	Join       []string       // as reach.Peer reads them; may be empty
 	Remember   string         // file for the addresses of peers, read at the next start; empty for none
-	Memory     *Memory        // carries the connections; nil for TCP
+	Reach      reach.Config   // how others find a way here
+	Memory     *Memory        // carries the connections; nil for TCP and QUIC
 	Profile    Profile
 	BucketSize int // Kademlia's k, at least bucketMin; 0 for the profile's
 	Parallel   int // Kademlia's α; 0 for the profile's
 	Agent      string
 	Protocols  []*wire.Protocol
 	Topics     []Topic
-	Logger     *slog.Logger // nil discards
+	Logger     *slog.Logger          // nil discards
+	Metrics    prometheus.Registerer // gets libp2p's numbers; nil: nobody wants them
 
-	// Deliver takes a message of a peer (*grid.Delivery). It returns false when
-	// there is no room now. It must not block; it is called concurrently.
-	Deliver func(grid.Input) bool
+	Membership *Membership // nil: everybody is admitted
+
+	// Deliver takes a message of a peer. It returns false when there is no room for one
+	// of that peer now. It must not block; it is called concurrently.
+	Deliver func(*grid.Delivery) bool
 	// Report takes what became of an order (*grid.Undelivered, *grid.Closest),
 	// at most one per order. It must not block; it is called concurrently, also
 	// from inside Send and Closest.
 	Report func(grid.Input)
+	// Moved, if set, takes the addresses that the node listens on when they are others than
+	// before, as Addrs returns them. It must not block.
+	Moved func(addrs []string)
 }
 
 // ErrListen is wrapped by Start's error for an address that cannot be listened on.
@@ -86,6 +92,8 @@ type Network struct {
 	cfg      Config
 	self     grid.SiteID
 	host     host.Host
+	gate     *gate // nil: everybody is admitted
+	reach    *reach.Service
 	routed   host.Host // dials peers of which only the DHT knows the address
 	router   *dht.IpfsDHT
 	topics   map[string]*topic
@@ -97,6 +105,7 @@ type Network struct {
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
+	Warden  *Warden // set when the network starts, and never changed
 	stats   stats
 	inbound inbound
 	out     outbounds
@@ -118,19 +127,11 @@ func Start(cfg Config) (*Network, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
+	n := newNetwork(cfg)
+	n.join = join
+	if n.reach, err = reach.New(cfg.Reach, listen); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}
-	n := &Network{
-		cfg: cfg, join: join, log: cfg.Logger,
-		protocol: make(map[grid.Kind]*wire.Protocol), topics: make(map[string]*topic),
-		joined: make(chan struct{}), rejoin: make(chan struct{}, 1), met: make(chan struct{}, 1),
-	}
-	n.ctx, n.cancel = context.WithCancel(context.Background())
-	n.lookups = backlog[grid.Key]{n: n, alive: lookupsMax, most: lookupsWaitingMax, carry: n.lookUp}
-	n.records = backlog[recordOrder]{n: n, alive: recordOrdersAlive, most: recordOrdersMax, carry: n.carryRecords}
-	n.out.peers = make(map[grid.SiteID]*outbound)
-	n.inbound.peers = make(map[peer.ID]*source)
 	if err := n.start(listen); err != nil {
 		n.Close()
 		return nil, err
@@ -142,10 +143,34 @@ func Start(cfg Config) (*Network, error) {
 	return n, nil
 }
 
+// newNetwork returns a network that is not started.
+func newNetwork(cfg Config) *Network {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	n := &Network{
+		cfg: cfg, log: cfg.Logger,
+		protocol: make(map[grid.Kind]*wire.Protocol), topics: make(map[string]*topic),
+		joined: make(chan struct{}), rejoin: make(chan struct{}, 1), met: make(chan struct{}, 1),
+	}
+	n.Warden = newWarden(n)
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	n.lookups = backlog[grid.Key]{n: n, alive: lookupsMax, most: lookupsWaitingMax, carry: n.lookUp}
+	n.records = backlog[recordOrder]{n: n, alive: recordOrdersAlive, most: recordOrdersMax, carry: n.carryRecords}
+	n.out.peers = make(map[grid.SiteID]*outbound)
+	n.inbound.peers = make(map[peer.ID]*source)
+	return n
+}
+
 func (n *Network) start(listen []multiaddr.Multiaddr) error {
 	var err error
-	if n.host, err = n.newHost(); err != nil {
+	keeper := &doorkeeper{n: n}
+	if n.host, err = n.newHost(keeper, reach.QUIC(listen)); err != nil {
 		return fmt.Errorf("start libp2p: %w", err)
+	}
+	if n.cfg.Membership != nil {
+		n.gate = newGate(n.host, n.cfg.Membership, n.reach.Strangers(), &n.stats, n.log.Info)
+		n.host, keeper.gate = n.gate, n.gate
 	}
 	n.self = grid.SiteID(n.host.ID().String())
 	for _, p := range n.cfg.Protocols {
@@ -154,7 +179,8 @@ func (n *Network) start(listen []multiaddr.Multiaddr) error {
 		}
 		n.host.SetStreamHandler(protocol.ID(p.ID), n.receive(p))
 	}
-	n.router, err = dht.New(n.host,
+	ping.NewPingService(&meteredHost{n.host, n, allowance.Lookups})
+	n.router, err = dht.New(&meteredHost{n.host, n, allowance.Lookups},
 		dht.Mode(dht.ModeServer),
 		dht.ProtocolPrefix(protocol.ID("/gridnode/"+n.cfg.Federation)),
 		dht.BucketSize(n.cfg.bucketSize()),
@@ -168,9 +194,13 @@ func (n *Network) start(listen []multiaddr.Multiaddr) error {
 		return fmt.Errorf("start DHT: %w", err)
 	}
 	n.routed = routedhost.Wrap(n.host, n.router)
+	if err := n.reach.Start(n.host, n.reachEnv()); err != nil {
+		return err
+	}
 	if err := n.startGossip(); err != nil {
 		return fmt.Errorf("start gossip: %w", err)
 	}
+	n.Handle(checking, serveCheck)
 	n.host.Network().Notify(n.watch())
 	// Last: whoever connects meets a node that is complete.
 	for _, addr := range listen {
@@ -178,45 +208,7 @@ func (n *Network) start(listen []multiaddr.Multiaddr) error {
 			return fmt.Errorf("%w on %s: %w", ErrListen, addr, listenCause(err))
 		}
 	}
-	return nil
-}
-
-func (n *Network) newHost() (host.Host, error) {
-	opts := []libp2p.Option{
-		libp2p.Identity(n.cfg.Key),
-		libp2p.UserAgent(n.cfg.Agent),
-		libp2p.NoListenAddrs, // one by one in start, so that each failure is seen
-		libp2p.Security(noise.ID, noise.New),
-		libp2p.MultiaddrResolver(noNames{}),
-		libp2p.DisableMetrics(),
-		libp2p.DisableRelay(),
-		libp2p.DisableIdentifyAddressDiscovery(),
-		libp2p.ForceReachabilityPublic(),
-		libp2p.UDPBlackHoleSuccessCounter(nil),
-		libp2p.IPv6BlackHoleSuccessCounter(nil),
-		libp2p.WithDialTimeout(dialTimeMax),
-	}
-	if n.cfg.Memory != nil {
-		opts = append(opts, libp2p.Transport(n.cfg.Memory.transport))
-	} else {
-		// Without DisableReuseport a second process could listen on the same port.
-		opts = append(opts, libp2p.Transport(tcp.NewTCPTransport, tcp.DisableReuseport()))
-	}
-	low, high, grace := 96, 128, 20*time.Second
-	if n.cfg.Profile == ProfileFleet {
-		low, high, grace = 24, 36, time.Second
-		opts = append(opts, libp2p.ResourceManager(&network.NullResourceManager{}))
-	}
-	n.enough = low
-	manager, err := connmgr.NewConnManager(low, high, connmgr.WithGracePeriod(grace))
-	if err != nil {
-		return nil, err
-	}
-	h, err := libp2p.New(append(opts, libp2p.ConnectionManager(corecm.ConnManager(manager)))...)
-	if err != nil {
-		manager.Close()
-	}
-	return h, err
+	return n.watchAddrs()
 }
 
 // Close leaves the network and waits until every goroutine of it has ended.
@@ -236,6 +228,7 @@ func (n *Network) Close() error {
 	if n.router != nil {
 		errs = append(errs, n.router.Close())
 	}
+	n.reach.Close()
 	if n.host != nil {
 		errs = append(errs, n.host.Close())
 	}
@@ -246,10 +239,12 @@ func (n *Network) Close() error {
 // Self returns this node's ID.
 func (n *Network) Self() grid.SiteID { return n.self }
 
-// Addrs returns the addresses the node listens on, each with its /p2p/ID, as
-// others need them to join.
+// Addrs returns the addresses at which others reach the node, each with its /p2p/ID: those
+// first at which most can.
 func (n *Network) Addrs() []string {
-	addrs, err := peer.AddrInfoToP2pAddrs(host.InfoFromHost(n.host))
+	info := host.InfoFromHost(n.host)
+	reach.Order(info.Addrs)
+	addrs, err := peer.AddrInfoToP2pAddrs(info)
 	if err != nil {
 		return nil
 	}
@@ -279,6 +274,7 @@ func (n *Network) handle(id string, u use, serve func(from grid.SiteID, s networ
 		err := serve(grid.SiteID(s.Conn().RemotePeer().String()), s)
 		if errors.Is(err, wire.ErrMalformed) {
 			n.stats.malformed()
+			n.Warden.fault(s.Conn())
 		}
 		end(s, err)
 	})
@@ -294,6 +290,21 @@ func (n *Network) Open(ctx context.Context, to grid.SiteID, id string) (network.
 	ctx, cancel := context.WithTimeout(ctx, 2*dialTimeMax)
 	defer cancel()
 	return n.routed.NewStream(ctx, p, protocol.ID(id))
+}
+
+// Greet shows every peer that this node's proof of membership is a new one.
+func (n *Network) Greet() {
+	if n.gate != nil {
+		n.wg.Go(func() { n.gate.again(n.ctx) })
+	}
+}
+
+// Expel ends the connections of a peer that is a member no longer, and takes none of it
+// for span.
+func (n *Network) Expel(site grid.SiteID, span time.Duration) {
+	if p, err := peer.Decode(string(site)); err == nil && n.gate != nil {
+		n.gate.expel(p, span)
+	}
 }
 
 // end finishes a stream: cleanly if err is nil.
@@ -339,21 +350,21 @@ func (c *Config) check() (listen []multiaddr.Multiaddr, join []peer.AddrInfo, er
 		return nil, nil, bad("federation name %q: want 1 to 64 characters of a-z 0-9 . _ -", c.Federation)
 	}
 	if len(c.Listen) == 0 {
-		return nil, nil, bad("no address to listen on: want something like /ip4/127.0.0.1/tcp/7531")
+		return nil, nil, bad("no address to listen on: want something like 127.0.0.1:7531")
 	}
 	for _, text := range c.Listen {
-		addr, err := parseAddr(text)
+		addrs, err := reach.Listen(text)
 		if err != nil {
 			return nil, nil, bad("listen address %q: %v", text, err)
 		}
-		listen = append(listen, addr)
+		listen = append(listen, addrs...)
 	}
 	for _, text := range c.Join {
-		info, err := parsePeer(text)
+		info, err := reach.Peer(text)
 		if err != nil {
 			return nil, nil, bad("address to join %q: %v", text, err)
 		}
 		join = append(join, info)
 	}
-	return listen, join, nil
+	return listen, mergeInfos(join), nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/crypto"
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/multiformats/go-multiaddr"
 	"google.golang.org/protobuf/proto"
 
 	"gridnode/grid"
@@ -126,7 +127,7 @@ func config(t testing.TB, seed uint64, memory *Memory) (*node, Config) {
 	return n, Config{
 		Key: key(seed), Federation: "test", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Memory: memory, Profile: ProfileFleet, Agent: "gridnode/test",
 		Protocols: []*wire.Protocol{chat, post}, Topics: []Topic{shouts},
-		Deliver: n.put, Report: func(in grid.Input) { n.put(in) },
+		Deliver: func(d *grid.Delivery) bool { return n.put(d) }, Report: func(in grid.Input) { n.put(in) },
 	}
 }
 
@@ -391,5 +392,28 @@ func TestFlushWaitsUntilEverythingIsWritten(t *testing.T) {
 			t.Errorf("%d messages written, want 100", s.SentOf(1).Messages)
 		}
 		b.await(func(in []grid.Input) bool { return len(in) == 100 })
+	})
+}
+
+// TestOtherAddressesAreTold: who publishes where a node listens hears when that changes.
+func TestOtherAddressesAreTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		told := make(chan []string, 16)
+		n, cfg := config(t, 1, new(Memory))
+		cfg.Moved = func(addrs []string) { told <- addrs }
+		start(t, n, cfg)
+		defer n.Close()
+		before := n.Addrs()
+		if err := n.host.Network().Listen(multiaddr.StringCast("/ip4/127.0.0.2/tcp/0")); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case addrs := <-told:
+			if len(addrs) != len(before)+1 {
+				t.Errorf("told of %v, had %v before", addrs, before)
+			}
+		case <-time.After(time.Minute):
+			t.Errorf("nobody was told of another address than %v", before)
+		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/node/p2p/allowance"
 )
 
 // outbounds are the peers we have something to say to.
@@ -32,8 +33,9 @@ type outbound struct {
 
 	// The goroutine's own.
 	streams map[*wire.Protocol]network.Stream
-	pause   time.Duration // after the latest failed dial; 0 if none failed
-	until   time.Time     // no dial before this
+	paces   map[allowance.Class]*allowance.Bucket // what the peer will read of us
+	pause   time.Duration                         // after the latest failed dial; 0 if none failed
+	until   time.Time                             // no dial before this
 }
 
 // Send queues a message for a site. A message to this node itself is delivered
@@ -62,7 +64,7 @@ func (n *Network) enqueue(to grid.SiteID, message grid.Message) bool {
 		if err != nil || len(n.out.peers) >= peersMax || n.ctx.Err() != nil {
 			return false
 		}
-		o = &outbound{n: n, site: to, peer: id, wake: make(chan struct{}, 1), streams: make(map[*wire.Protocol]network.Stream)}
+		o = &outbound{n: n, site: to, peer: id, wake: make(chan struct{}, 1), streams: make(map[*wire.Protocol]network.Stream), paces: make(map[allowance.Class]*allowance.Bucket)}
 		n.out.peers[to] = o
 		n.wg.Go(o.run)
 	}
@@ -139,6 +141,7 @@ func (o *outbound) run() {
 
 // send writes a batch, the messages of each protocol on its stream.
 func (o *outbound) send(batch []grid.Message) {
+	o.leaveRelay()
 	for _, p := range o.n.cfg.Protocols {
 		var frames []byte
 		var carried []grid.Message
@@ -156,9 +159,24 @@ func (o *outbound) send(batch []grid.Message) {
 			frames = append(frames, frame...)
 			carried = append(carried, m)
 			sizes = append(sizes, len(frame))
+			if len(frames) > writeMax {
+				o.carry(p, frames, carried, sizes)
+				frames, carried, sizes = frames[:0], carried[:0], sizes[:0]
+			}
 		}
 		if len(carried) > 0 {
 			o.carry(p, frames, carried, sizes)
+		}
+	}
+}
+
+// leaveRelay closes the streams that lead through a relay once there is a direct
+// connection: a stream that is not used would keep the relayed one.
+func (o *outbound) leaveRelay() {
+	for p, s := range o.streams {
+		if o.n.reach.Outdated(s) {
+			_ = s.Close()
+			delete(o.streams, p)
 		}
 	}
 }
@@ -185,11 +203,16 @@ func (o *outbound) carry(p *wire.Protocol, frames []byte, messages []grid.Messag
 			}
 			o.streams[p] = s
 		}
+		o.keepPace(allowance.Of(p.ID), sizes)
 		s.SetWriteDeadline(time.Now().Add(writeTimeMax))
 		attempted = true
-		if _, err := s.Write(frames); err == nil {
+		_, err := s.Write(frames)
+		if err == nil {
 			o.n.stats.sent(messages, sizes)
 			return
+		}
+		if timedOut(err) {
+			o.n.Warden.slow(s.Conn())
 		}
 		s.Reset()
 		delete(o.streams, p)
@@ -198,6 +221,24 @@ func (o *outbound) carry(p *wire.Protocol, frames []byte, messages []grid.Messag
 		}
 	}
 	o.n.stats.lost.Add(int64(len(messages)))
+}
+
+// keepPace waits until the peer's allowance has what messages cost.
+func (o *outbound) keepPace(c allowance.Class, sizes []int) {
+	now := time.Now()
+	b := o.paces[c]
+	if b == nil {
+		fresh := o.n.Warden.lines[c].Pace(now)
+		b = &fresh
+		o.paces[c] = b
+	}
+	tokens := 0.0
+	for _, size := range sizes {
+		tokens += allowance.Cost(size)
+	}
+	if wait := b.Draw(now, tokens); wait > 0 {
+		o.n.sleep(wait)
+	}
 }
 
 // errPause is why nothing is dialled for a while after a failed dial.

@@ -13,8 +13,10 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/p2p/protocol/ping"
+	"github.com/multiformats/go-multiaddr"
 
 	"gridnode/grid"
+	"gridnode/node/reach"
 )
 
 // Peer is a connected peer as users see it.
@@ -26,6 +28,10 @@ type Peer struct {
 	Latency time.Duration // of a round trip, smoothed; 0 if not known
 	Agent   string        // program and version it says it runs
 	Member  bool          // it speaks this federation's DHT protocol
+
+	Kind    reach.Kind  // of the connection
+	Relay   grid.SiteID // that it leads through; empty if through none
+	Punched bool        // it leads through a hole in NATs that was punched
 }
 
 // Peers returns the connected peers, ordered by ID. It measures the latency of
@@ -40,10 +46,20 @@ func (n *Network) Peers(ctx context.Context) []Peer {
 		if len(conns) == 0 {
 			continue
 		}
+		conn := reach.Direct(conns)
+		if conn == nil {
+			conn = conns[0]
+		}
 		p := Peer{
-			Site: grid.SiteID(id.String()), Addr: conns[0].RemoteMultiaddr().String(),
-			Inbound: conns[0].Stat().Direction == network.DirInbound, Since: conns[0].Stat().Opened,
-			Latency: n.host.Peerstore().LatencyEWMA(id),
+			Site: grid.SiteID(id.String()), Addr: conn.RemoteMultiaddr().String(),
+			Inbound: conn.Stat().Direction == network.DirInbound, Since: conn.Stat().Opened,
+			Latency: n.host.Peerstore().LatencyEWMA(id), Kind: reach.KindOf(conn.RemoteMultiaddr()),
+		}
+		if p.Kind == reach.KindRelayed {
+			relay, _ := conn.RemoteMultiaddr().ValueForProtocol(multiaddr.P_P2P)
+			p.Relay = grid.SiteID(relay)
+		} else {
+			p.Punched = n.reach.Punched(id)
 		}
 		if agent, err := n.host.Peerstore().Get(id, "AgentVersion"); err == nil {
 			p.Agent, _ = agent.(string)
@@ -55,6 +71,16 @@ func (n *Network) Peers(ctx context.Context) []Peer {
 	}
 	slices.SortFunc(peers, func(a, b Peer) int { return strings.Compare(string(a.Site), string(b.Site)) })
 	return peers
+}
+
+// Members returns the connected peers of a node that take part in its federation, in no order.
+func Members(n *Network) (members []grid.SiteID) {
+	for _, id := range n.host.Network().Peers() {
+		if spoken, err := n.host.Peerstore().SupportsProtocols(id, n.kademlia()); err == nil && len(spoken) > 0 {
+			members = append(members, grid.SiteID(id.String()))
+		}
+	}
+	return members
 }
 
 // measure pings peers whose latency is older than pingFresh.
@@ -148,16 +174,16 @@ func (n *Network) remember() {
 		return
 	}
 	var lines []string
-	for _, id := range n.router.RoutingTable().ListPeers() {
+	known := n.router.RoutingTable().ListPeers()
+	for _, id := range known[:min(len(known), rememberedMax)] {
 		info := peer.AddrInfo{ID: id, Addrs: n.host.Peerstore().Addrs(id)}
+		reach.Order(info.Addrs)
+		info.Addrs = info.Addrs[:min(len(info.Addrs), rememberedAddrs)]
 		addrs, err := peer.AddrInfoToP2pAddrs(&info)
-		if err != nil || len(addrs) == 0 {
+		if err != nil {
 			continue
 		}
-		lines = append(lines, addrs[0].String())
-		if len(lines) == rememberedMax {
-			break
-		}
+		lines = append(lines, text(addrs)...)
 	}
 	if len(lines) == 0 {
 		return // the peers of the last run are better than none
@@ -199,10 +225,10 @@ func readRemembered(path string) []peer.AddrInfo {
 	}
 	defer f.Close()
 	var peers []peer.AddrInfo
-	for lines := bufio.NewScanner(f); lines.Scan() && len(peers) < rememberedMax; {
-		if info, err := parsePeer(lines.Text()); err == nil {
+	for lines := bufio.NewScanner(f); lines.Scan() && len(peers) < rememberedMax*rememberedAddrs; {
+		if info, err := reach.Peer(lines.Text()); err == nil {
 			peers = append(peers, info)
 		}
 	}
-	return peers
+	return mergeInfos(peers)
 }

@@ -57,7 +57,9 @@ func (n *Network) provide(key grid.Key) bool {
 	if !n.awaitJoin(ctx) {
 		return false
 	}
-	if err := n.router.Provide(ctx, cidOf(key), true); err != nil {
+	var err error
+	n.counted(ctx, func(ctx context.Context) { err = n.router.Provide(ctx, cidOf(key), true) })
+	if err != nil {
 		n.log.Debug("a provider record was not stored", "error", err)
 		return false
 	}

@@ -15,7 +15,9 @@ type Stats struct {
 	Lost        int64 // written to a stream that failed, so perhaps not received
 	Busy        int64 // streams reset because the node's queue was full
 	Refused     int64 // streams refused because their peer had too many
-	Throttled   int64 // messages read late because their peer was above its rate
+	Throttled   int64 // messages read, and streams accepted, late because their peer was above its allowance
+	Banned      int64 // peers and addresses, once for each time
+	Strangers   int64 // streams refused, and proofs that were none
 	Gossip      int64 // gossiped messages not forwarded: bad, or above their author's rate
 
 	Lookups  int64 // of the sites nearest to a key that have ended
@@ -23,8 +25,8 @@ type Stats struct {
 }
 
 type stats struct {
-	lookups, requests                                   atomic.Int64
-	undelivered, lost, busy, refused, throttled, gossip atomic.Int64
+	lookups, requests                                                      atomic.Int64
+	undelivered, lost, busy, refused, throttled, banned, gossip, strangers atomic.Int64
 
 	mu      sync.Mutex
 	counter wire.Counter
@@ -54,7 +56,7 @@ func (s *stats) malformed() {
 func (n *Network) Stats() Stats {
 	return Stats{
 		Undelivered: n.stats.undelivered.Load(), Lost: n.stats.lost.Load(), Busy: n.stats.busy.Load(),
-		Refused: n.stats.refused.Load(), Throttled: n.stats.throttled.Load(), Gossip: n.stats.gossip.Load(),
+		Refused: n.stats.refused.Load(), Throttled: n.stats.throttled.Load(), Banned: n.stats.banned.Load(), Gossip: n.stats.gossip.Load(), Strangers: n.stats.strangers.Load(),
 		Lookups: n.stats.lookups.Load(), Requests: n.stats.requests.Load(),
 	}
 }

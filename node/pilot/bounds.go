@@ -17,6 +17,10 @@ const (
 	// keeps a borrower that never acknowledges from growing the lender.
 	TasksMax = 1 << 14
 
+	// HaveMax bounds Order.Have, so that it fits a frame beside the largest job. Outputs of
+	// which it does not tell are sent from their beginning again when a session breaks.
+	HaveMax = 1 << 10
+
 	// ReasonMax bounds a reason, in bytes: it is what a result may carry.
 	ReasonMax = 256
 

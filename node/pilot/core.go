@@ -17,7 +17,9 @@ type Core struct {
 
 // New returns a core that has nothing to do.
 func New(cfg Config) *Core {
-	return &Core{keeper: NewKeeper(cfg.Self), user: NewUser(), gangs: NewGangs(cfg)}
+	c := &Core{keeper: NewKeeper(cfg.Self), user: NewUser(), gangs: NewGangs(cfg)}
+	c.keeper.permits = cfg.Permits
+	return c
 }
 
 // Takes reports whether a task that the site starts or kills is for the core. Any other is
@@ -26,14 +28,14 @@ func (c *Core) Takes(t *grid.Task) bool {
 	return t.Gang != nil || t.Abandon || t.Job != nil && t.Pilot.Key != 0 || c.gangs.Has(t.ID)
 }
 
-// Tasks returns the tasks of a task: itself, or those of a gang. Start.Begun says which of
-// them have begun.
+// Tasks returns what is begun of a task: itself, or the squads of a gang. Start.Begun
+// says which of them have begun.
 func Tasks(t *grid.Task) (ids []grid.TaskID) {
 	if t.Gang == nil {
 		return []grid.TaskID{t.ID}
 	}
-	for number := range t.Gang.Sites() {
-		ids = append(ids, grid.RankTask(t.ID, number))
+	for part := range t.Gang.Parts {
+		ids = append(ids, grid.SquadTask(t.ID, part))
 	}
 	return ids
 }
@@ -62,7 +64,7 @@ func (c *Core) feed(now grid.Time, in grid.Input, out *Outbox) {
 			c.user.Step(now, in, out)
 		}
 	case *Kill:
-		if _, _, ranked := grid.GangOf(in.Task.ID); ranked || in.Task.Pilot.Key != 0 {
+		if _, _, squad := grid.SquadOf(in.Task.ID); squad || in.Task.Pilot.Key != 0 {
 			c.user.Step(now, in, out)
 		} else {
 			c.gangs.Step(now, in, out)
@@ -74,7 +76,7 @@ func (c *Core) feed(now grid.Time, in grid.Input, out *Outbox) {
 		c.keeper.Step(now, in, out)
 	case *Connected, *Disconnected, *Reported, *Hold, *Go, *Abandon:
 		c.user.Step(now, in, out)
-	case *Found, *RankReady, *RankRefused, *RankEnded, *Gathered, *Collected:
+	case *Found, *SquadReady, *SquadRefused, *SquadEnded, *Gathered, *Collected:
 		c.gangs.Step(now, in, out)
 	default:
 		panic(fmt.Sprintf("pilot: unknown input %T", in))

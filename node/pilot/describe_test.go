@@ -1,6 +1,7 @@
 package pilot
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -9,10 +10,27 @@ import (
 
 // name names a task as transcripts do.
 func name(id grid.TaskID) string {
-	if gang, rank, ranked := grid.GangOf(id); ranked {
-		return fmt.Sprintf("%s/%d", name(gang), rank)
+	if gang, part, squad := grid.SquadOf(id); squad {
+		return fmt.Sprintf("%s/%d", name(gang), part)
 	}
 	return fmt.Sprintf("j%d", id.Job.Lo)
+}
+
+// member names a task of a squad, or what is none.
+type member struct {
+	id     grid.TaskID
+	number int
+}
+
+func (m member) compare(o member) int {
+	return cmp.Or(m.id.Compare(o.id), cmp.Compare(m.number, o.number))
+}
+
+func (m member) String() string {
+	if _, _, squad := grid.SquadOf(m.id); squad {
+		return fmt.Sprintf("%s.%d", name(m.id), m.number)
+	}
+	return name(m.id)
 }
 
 func names(ids []grid.TaskID) string {
@@ -30,7 +48,7 @@ func describe(e Effect) string {
 	case Dial:
 		return fmt.Sprintf("dial pilot %d", e.Key)
 	case Launch:
-		return fmt.Sprintf("launch %s on pilot %d", name(e.Task.ID), e.Key)
+		return fmt.Sprintf("launch %s on pilot %d", several(&e.Task), e.Key)
 	case Stop:
 		return fmt.Sprintf("stop %s: %s", name(e.ID), e.Reason)
 	case Forget:
@@ -52,7 +70,7 @@ func describe(e Effect) string {
 	case Gather:
 		return fmt.Sprintf("gather %s", name(e.Task.ID))
 	case StartOwn:
-		return "start " + name(e.Task.ID)
+		return "start " + several(&e.Task)
 	case KillOwn:
 		return fmt.Sprintf("kill %s: %s", name(e.Task.ID), e.Task.Cause)
 	case AcknowledgeOwn:
@@ -65,6 +83,14 @@ func describe(e Effect) string {
 		return "the site learns: " + describeEnd(&e.Ended)
 	}
 	return ""
+}
+
+// several names a task with how many it is.
+func several(t *grid.Task) string {
+	if n := tasksOf(t); n > 1 {
+		return fmt.Sprintf("%s (%d tasks)", name(t.ID), n)
+	}
+	return name(t.ID)
 }
 
 func describeEnd(e *grid.TaskEnded) string {

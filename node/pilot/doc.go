@@ -5,6 +5,10 @@
 //   - a User, the borrower's: goes on with a task until it ends, or its lease does;
 //   - Gangs, the home's: all tasks of a gang start when all are ready, and end as one.
 //
+// The tasks of one part of a gang are a squad: it has one TaskID, so what follows about a
+// task holds for it. Its driver starts a process for each and tells how each has ended; the
+// first that fails ends the others, and the end of the squad is told when nothing is left.
+//
 // A pilot is what keeps the processors of one lease: live a shim of its own, which
 // outlives the daemon. What a driver does:
 //
@@ -12,7 +16,7 @@
 //     what it acknowledges (Start, Kill, Acknowledge). All other tasks, and the pilots
 //     themselves (tasks without a job), are its own to run; it says Keep when the site
 //     starts a pilot or has it last longer, Release when the site kills it or it has ended.
-//     After a restart comes first Found, for each task of a gang that the machine has.
+//     After a restart comes first Found, for each task of a squad that the machine has.
 //  2. Feed what the machine and the connections say, in the order in which it happens.
 //     What an effect of an earlier run of the daemon would have answered is not fed.
 //  3. Carry out Outbox.Effects in order, each Begin durably before what comes next, and

@@ -13,6 +13,10 @@ type Config struct {
 
 	// Name returns what people call a site; nil: its ID.
 	Name func(grid.SiteID) string
+
+	// Permits says why the owner of this site does not want a job of another one run here at
+	// the moment; empty: it may. Nil: all may.
+	Permits func(now grid.Time, from grid.SiteID, job *grid.Job) string
 }
 
 func (c *Config) name(id grid.SiteID) string {
@@ -23,19 +27,22 @@ func (c *Config) name(id grid.SiteID) string {
 }
 
 // Gangs are the co-allocated executions of a home. The tasks of each run at several sites;
-// they start when all are ready, and when one fails they all end ("gang scheduling"). It
-// reads no clock and does no I/O. Not safe for concurrent use.
+// they start when all are ready, and when one fails they all end ("gang scheduling"). Those
+// of one part are a squad: what is said of a squad is said of all of them. It reads no
+// clock and does no I/O. Not safe for concurrent use.
 type Gangs struct {
-	cfg Config
-	all map[grid.TaskID]*gang
+	cfg     Config
+	all     map[grid.TaskID]*gang
+	waiting grid.Alarms[*gang] // that all of their tasks are ready, by when they have to be
 }
 
 // gang is one execution.
 type gang struct {
-	id    grid.TaskID
-	state gangState
-	task  *grid.Task // nil: only something of it was found after a restart
-	ranks []*rank    // in order; before the start with nil where nothing was found
+	id     grid.TaskID
+	state  gangState
+	alarm  grid.Alarm[*gang]
+	task   *grid.Task // nil: only something of it was found after a restart
+	squads []*squad   // by part; before the start with nil where nothing was found
 
 	kill    bool
 	cause   string
@@ -44,7 +51,13 @@ type gang struct {
 	addresses, inputs []string
 	due               grid.Time // by when all have to be ready
 	began             grid.Time // when all were told to start; 0 before
-	failure           *grid.TaskEnded
+	failure           *failure  // the first; nil: none yet
+}
+
+// failure is why a gang has not ended well.
+type failure struct {
+	squad *squad // whose; nil: a reason of ours
+	end   End
 }
 
 type gangState uint8
@@ -58,16 +71,18 @@ const (
 	gangReported                    // the site knows
 )
 
-// rank is one task of a gang.
-type rank struct {
+// squad is the tasks of one part of a gang.
+type squad struct {
 	id      grid.TaskID
 	part    int // index in grid.Gang.Parts
+	tasks   int // how many; before the start, as the highest number tells that was found
+	found   int // of them, after a restart
 	away    bool
 	ready   bool   // it can be started at once, or has begun
 	begun   bool   // it was told to start
 	killed  bool   // it was told to end
 	refused string // why it was last not ready
-	ended   *grid.TaskEnded
+	roll    roll
 }
 
 // NewGangs returns the gangs of a site without any.
@@ -81,8 +96,8 @@ func (x *Gangs) Has(id grid.TaskID) bool { return x.all[id] != nil }
 func (x *Gangs) Step(now grid.Time, in grid.Input, out *Outbox) {
 	switch in := in.(type) {
 	case grid.Tick:
-		for _, g := range x.due(now) {
-			x.advance(now, g, out)
+		for a := x.waiting.Pop(now); a != nil; a = x.waiting.Pop(now) {
+			x.advance(now, a.Owner, out)
 		}
 	case *Found:
 		x.found(in)
@@ -100,19 +115,18 @@ func (x *Gangs) Step(now grid.Time, in grid.Input, out *Outbox) {
 		if g := x.all[in.Gang]; g != nil && g.state == gangCollecting {
 			x.report(now, g, out)
 		}
-	case *RankReady:
-		if g, r := x.rank(in.ID); r != nil {
-			r.ready = true
+	case *SquadReady:
+		if g, q := x.squad(in.ID); q != nil {
+			q.ready = true
 			x.advance(now, g, out)
 		}
-	case *RankRefused:
-		if g, r := x.rank(in.ID); r != nil && g.state == gangWaiting {
-			r.ready, r.refused = false, in.Why
+	case *SquadRefused:
+		if g, q := x.squad(in.ID); q != nil && g.state == gangWaiting {
+			q.ready, q.refused = false, in.Why
 		}
-	case *RankEnded:
-		if g, r := x.rank(in.Ended.ID); r != nil && r.ended == nil {
-			ended := in.Ended
-			r.ended = &ended
+	case *SquadEnded:
+		if g, q := x.squad(in.ID); q != nil && !q.roll.isOver() {
+			q.roll.ended(in.Number, in.End)
 			x.advance(now, g, out)
 		}
 	default:
@@ -121,123 +135,129 @@ func (x *Gangs) Step(now grid.Time, in grid.Input, out *Outbox) {
 }
 
 // NextTimer returns when Step next needs a Tick, and grid.Never if it needs none.
-func (x *Gangs) NextTimer() grid.Time {
-	next := grid.Never
-	for _, g := range x.all {
-		if g.state == gangWaiting {
-			next = min(next, g.due)
-		}
-	}
-	return next
+func (x *Gangs) NextTimer() grid.Time { return x.waiting.Next() }
+
+// enroll enters a gang of which nothing is here yet.
+func (x *Gangs) enroll(id grid.TaskID) *gang {
+	g := &gang{id: id}
+	g.alarm.Owner = g
+	x.all[id] = g
+	return g
 }
 
-// due returns the gangs that were not ready in time.
-func (x *Gangs) due(now grid.Time) (list []*gang) {
-	for _, g := range x.all {
-		if g.state == gangWaiting && g.due <= now {
-			list = append(list, g)
-		}
-	}
-	slices.SortFunc(list, func(a, b *gang) int { return a.id.Compare(b.id) })
-	return list
-}
-
-// rank returns a task that has not ended for good, and its gang.
-func (x *Gangs) rank(id grid.TaskID) (*gang, *rank) {
-	gang, number, ranked := grid.GangOf(id)
+// squad returns a squad and its gang; nil where there is none.
+func (x *Gangs) squad(id grid.TaskID) (*gang, *squad) {
+	gang, part, yes := grid.SquadOf(id)
 	g := x.all[gang]
-	if !ranked || g == nil || number >= len(g.ranks) {
+	if !yes || g == nil || part >= len(g.squads) {
 		return nil, nil
 	}
-	return g, g.ranks[number]
+	return g, g.squads[part]
 }
 
-// found enters a task of an earlier run of the daemon.
+// found enters tasks of an earlier run of the daemon.
 func (x *Gangs) found(in *Found) {
-	id, number, ranked := grid.GangOf(in.ID)
-	if !ranked || number >= grid.RanksMax {
+	id, part, yes := grid.SquadOf(in.ID)
+	if !yes {
 		return
 	}
 	g := x.all[id]
 	if g == nil {
-		g = &gang{id: id}
-		x.all[id] = g
+		g = x.enroll(id)
 	}
-	for len(g.ranks) <= number {
-		g.ranks = append(g.ranks, nil)
+	for len(g.squads) <= part {
+		g.squads = append(g.squads, nil)
 	}
-	if g.ranks[number] == nil {
-		g.ranks[number] = &rank{id: in.ID, ready: true, begun: true}
+	q := g.squads[part]
+	if q == nil {
+		q = &squad{id: in.ID, part: part, ready: true, begun: true}
+		g.squads[part] = q
 	}
-	if in.Ended != nil {
-		ended := *in.Ended
-		g.ranks[number].ended = &ended
+	q.tasks = max(q.tasks, in.Number+in.Tasks)
+	q.found += in.Tasks
+	q.roll.left += in.Tasks
+	for number := range in.Tasks {
+		if in.Ended != nil {
+			q.roll.ended(in.Number+number, *in.Ended)
+		}
 	}
 }
 
-// start has all tasks of a gang prepared.
+// start has all squads of a gang prepared.
 func (x *Gangs) start(now grid.Time, in *Start, out *Outbox) {
 	g := x.all[in.Task.ID]
 	if g == nil {
-		g = &gang{id: in.Task.ID}
-		x.all[g.id] = g
+		g = x.enroll(in.Task.ID)
 	}
 	if g.state != gangFound {
 		return
 	}
 	task := in.Task
 	g.task, g.state, g.due = &task, gangWaiting, now+ReadyMax+task.Bring
+	x.waiting.Set(&g.alarm, g.due)
 	here, bring := x.enter(g)
-	out.order(Collect{g.id, len(g.ranks)})
+	out.order(Collect{task.Gang})
 	if here {
-		out.order(Gather{Task: task, Bring: bring, Due: g.due})
+		out.order(Gather{Task: &task, Bring: bring, Due: g.due})
 	}
-	for number, r := range g.ranks {
+	for _, q := range g.squads {
 		switch {
-		case !r.away:
-			if !r.begun && slices.Contains(in.Begun, r.id) { // the machine has failed under it
-				r.ended = &grid.TaskEnded{ID: r.id, Lost: true}
+		case !q.away:
+			if q.found < q.tasks && slices.Contains(in.Begun, q.id) { // the machine has failed under it
+				q.lost()
 			}
-		case task.Gang.Parts[r.part].Pilot.Key == 0:
-			x.fail(now, g, fmt.Sprintf("the lease of component %d is not there any more", r.part))
-			r.ended = g.failure
+		case task.Gang.Parts[q.part].Pilot.Key == 0:
+			x.fail(now, g, fmt.Sprintf("the lease of component %d is not there any more", q.part))
+			q.roll.ended(Whole, g.failure.end)
 		default:
-			out.local(&Hold{g.taskOf(number), slices.Contains(in.Begun, r.id)})
+			out.local(&Hold{g.taskOf(q), slices.Contains(in.Begun, q.id)})
 		}
 	}
 	x.advance(now, g, out)
 }
 
-// enter makes the ranks of a gang. It reports whether some run here, and whether any of
-// those needs inputs.
+// lost takes in that some of a squad's tasks are not there any more, or were not started
+// when the daemon died.
+func (q *squad) lost() {
+	q.begun = true
+	if q.roll.missing(); q.found == 0 {
+		q.roll.left = 0
+	}
+}
+
+// enter makes the squads of a gang. It reports whether some are of this site, and whether
+// any of those needs inputs.
 func (x *Gangs) enter(g *gang) (here, bring bool) {
-	found := g.ranks
-	g.ranks = nil
-	for i := range g.task.Gang.Parts {
-		p := &g.task.Gang.Parts[i]
-		for range p.Processors / g.task.Gang.Each {
-			number := len(g.ranks)
-			r := &rank{id: grid.RankTask(g.id, number)}
-			if number < len(found) && found[number] != nil {
-				r = found[number]
-			}
-			r.part, r.away = i, p.Site != x.cfg.Self
-			here = here || !r.away
-			bring = bring || !r.away && !r.ready && len(g.task.Job.Inputs) > 0
-			g.ranks = append(g.ranks, r)
+	found, fresh := g.squads, make([]squad, len(g.task.Gang.Parts))
+	g.squads = make([]*squad, len(fresh))
+	for i := range fresh {
+		q := &fresh[i]
+		q.id, q.part = grid.SquadTask(g.id, i), i
+		if i < len(found) && found[i] != nil {
+			q = found[i]
 		}
+		q.tasks, q.away = g.task.Gang.TasksOf(i), g.task.Gang.Parts[i].Site != x.cfg.Self
+		if q.found == 0 {
+			q.roll.left = q.tasks
+		}
+		here = here || !q.away
+		bring = bring || !q.away && !q.ready && len(g.task.Job.Inputs) > 0
+		g.squads[i] = q
 	}
 	return here, bring
 }
 
-// taskOf returns a task of a gang as whoever runs it gets it.
-func (g *gang) taskOf(number int) grid.Task {
-	job := *g.task.Job
-	job.Coallocate, job.Tasks, job.Processors = nil, 1, g.task.Gang.Each
-	r := g.ranks[number]
+// taskOf returns a squad as whoever runs it gets it.
+func (g *gang) taskOf(q *squad) grid.Task {
+	part, job := &g.task.Gang.Parts[q.part], g.task.Job
+	if len(g.squads) > 1 || job.Coallocate != nil { // else it is all of the job
+		its := *job
+		its.Coallocate, its.Tasks, its.Processors = nil, int64(q.tasks), part.Processors
+		job = &its
+	}
 	return grid.Task{
-		ID: r.id, Job: &job, Limit: g.task.Limit, Pilot: g.task.Gang.Parts[r.part].Pilot,
-		Rank: &grid.Rank{Gang: g.task.Gang, Number: number, Addresses: g.addresses, Inputs: g.inputs},
+		ID: q.id, Job: job, Limit: g.task.Limit, Pilot: part.Pilot,
+		Squad: &grid.Squad{Gang: g.task.Gang, Part: q.part, Addresses: g.addresses, Inputs: g.inputs},
 	}
 }
 
@@ -251,8 +271,8 @@ func (x *Gangs) gathered(now grid.Time, in *Gathered, out *Outbox) {
 		x.fail(now, g, in.Why)
 	}
 	g.addresses, g.inputs = in.Addresses, in.Inputs
-	for _, r := range g.ranks {
-		r.ready = r.ready || !r.away && in.Why == ""
+	for _, q := range g.squads {
+		q.ready = q.ready || !q.away && in.Why == ""
 	}
 	x.advance(now, g, out)
 }
@@ -270,7 +290,7 @@ func (x *Gangs) kill(now grid.Time, task *grid.Task, out *Outbox) {
 	if task.Abandon && !g.abandon {
 		g.abandon = true
 		if g.failure == nil { // whatever comes now is no outcome of the job
-			g.failure = &grid.TaskEnded{ID: g.id, Lost: true}
+			g.failure = &failure{end: End{Lost: true}}
 		}
 	}
 	x.advance(now, g, out)
@@ -282,17 +302,18 @@ func (x *Gangs) acknowledge(id grid.TaskID, out *Outbox) {
 	if g == nil || g.state != gangReported {
 		return
 	}
-	var all, own, away []grid.TaskID
-	for _, r := range g.ranks {
+	var own, away []grid.TaskID
+	all := make([]Left, 0, len(g.squads))
+	for _, q := range g.squads {
 		switch {
-		case r == nil:
+		case q == nil:
 			continue
-		case r.away:
-			away = append(away, r.id)
+		case q.away:
+			away = append(away, q.id)
 		default:
-			own = append(own, r.id)
+			own = append(own, q.id)
 		}
-		all = append(all, r.id)
+		all = append(all, Left{q.id, q.tasks})
 	}
 	delete(x.all, id)
 	if len(own) > 0 {

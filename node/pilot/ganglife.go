@@ -19,9 +19,10 @@ func (x *Gangs) advance(now grid.Time, g *gang, out *Outbox) {
 	switch {
 	case ending:
 	case waiting == nil && g.state == gangWaiting:
+		x.waiting.Stop(&g.alarm)
 		g.begin(now, out)
 	case g.state == gangWaiting && now >= g.due:
-		why := fmt.Sprintf("%s was not ready to start within %v", x.describe(g, waiting), (ReadyMax + g.task.Bring).Duration())
+		why := fmt.Sprintf("%s was not ready to start within %v", x.describe(g, waiting, 0), (ReadyMax + g.task.Bring).Duration())
 		if waiting.refused != "" {
 			why += ": " + waiting.refused
 		}
@@ -29,6 +30,7 @@ func (x *Gangs) advance(now grid.Time, g *gang, out *Outbox) {
 		ending = true
 	}
 	if ending {
+		x.waiting.Stop(&g.alarm)
 		left = g.killAll(out)
 	}
 	if left > 0 {
@@ -41,56 +43,58 @@ func (x *Gangs) advance(now grid.Time, g *gang, out *Outbox) {
 	out.order(Finish{g.id})
 }
 
-// count returns how many tasks have not ended, and the last that is not ready. The first
-// that has failed makes the gang fail.
-func (g *gang) count() (left int, waiting *rank) {
-	for _, r := range g.ranks {
-		switch {
-		case r == nil:
-		case r.ended == nil:
+// count returns how many squads have not ended, and the last that is not ready. The first
+// of which a task has failed makes the gang fail.
+func (g *gang) count() (left int, waiting *squad) {
+	for _, q := range g.squads {
+		if q == nil {
+			continue
+		}
+		if q.roll.failed && g.failure == nil {
+			g.failure = &failure{q, q.roll.end}
+		}
+		if !q.roll.isOver() {
 			left++
-			if !r.ready {
-				waiting = r
+			if !q.ready {
+				waiting = q
 			}
-		case g.failure == nil && (r.ended.Lost || r.ended.Result.ExitCode != 0 || r.ended.Result.Reason != ""):
-			g.failure = r.ended
 		}
 	}
 	return left, waiting
 }
 
-// begin starts all tasks: those elsewhere, which have the longer way, first.
+// begin starts all squads: those elsewhere, which have the longer way, first.
 func (g *gang) begin(now grid.Time, out *Outbox) {
 	g.state, g.began = gangRunning, now
 	var there []grid.TaskID
-	for _, r := range g.ranks {
-		if r.away && !r.begun {
-			there = append(there, r.id)
+	for _, q := range g.squads {
+		if q.away && !q.begun {
+			there = append(there, q.id)
 		}
 	}
 	if len(there) > 0 {
 		out.local(&Go{there})
 	}
-	for _, r := range g.ranks {
-		if !r.away && !r.begun {
-			out.order(Begin{r.id})
+	for _, q := range g.squads {
+		if !q.away && !q.begun {
+			out.order(Begin{q.id})
 		}
 	}
-	for number, r := range g.ranks {
-		if !r.away && !r.begun {
-			out.order(StartOwn{g.taskOf(number)})
+	for _, q := range g.squads {
+		if !q.away && !q.begun {
+			out.order(StartOwn{g.taskOf(q)})
 		}
-		r.begun = true
+		q.begun = true
 	}
 }
 
 // abandonAway gives up what runs elsewhere: its leases are over.
 func (g *gang) abandonAway(out *Outbox) {
 	var there []grid.TaskID
-	for _, r := range g.ranks {
-		if r != nil && r.away && r.ended == nil {
-			r.ended = &grid.TaskEnded{ID: r.id, Lost: true}
-			there = append(there, r.id)
+	for _, q := range g.squads {
+		if q != nil && q.away && !q.roll.isOver() {
+			q.roll.ended(Whole, End{Lost: true})
+			there = append(there, q.id)
 		}
 	}
 	if len(there) > 0 {
@@ -98,31 +102,31 @@ func (g *gang) abandonAway(out *Outbox) {
 	}
 }
 
-// killAll ends the tasks that have not ended, and returns how many still have to.
+// killAll ends the squads that have not ended, and returns how many still have to.
 func (g *gang) killAll(out *Outbox) (left int) {
 	g.state = gangEnding
 	cause := g.cause
 	if !g.kill {
-		cause = "the job ends, as another of its tasks did"
+		cause = becauseAnother
 	}
-	for _, r := range g.ranks {
-		if r == nil || r.ended != nil {
+	for _, q := range g.squads {
+		if q == nil || q.roll.isOver() {
 			continue
 		}
-		if !r.away && !r.begun { // it never was started
-			r.ended = &grid.TaskEnded{ID: r.id, Result: grid.Result{ExitCode: ExitCancelled, Reason: cause}}
+		if !q.away && !q.begun { // it never was started
+			q.roll.ended(Whole, End{ExitCode: ExitCancelled, Reason: cause})
 			if g.failure == nil {
-				g.failure = r.ended
+				g.failure = &failure{q, q.roll.end}
 			}
 			continue
 		}
 		left++
-		if r.killed {
+		if q.killed {
 			continue
 		}
-		r.killed = true
-		task := grid.Task{ID: r.id, Cause: cause}
-		if r.away {
+		q.killed = true
+		task := grid.Task{ID: q.id, Cause: cause}
+		if q.away {
 			out.local(&Kill{task})
 		} else {
 			out.order(KillOwn{task})
@@ -134,7 +138,7 @@ func (g *gang) killAll(out *Outbox) (left int) {
 // fail gives a gang up for a reason of ours.
 func (x *Gangs) fail(now grid.Time, g *gang, why string) {
 	if g.failure == nil {
-		g.failure = &grid.TaskEnded{ID: g.id, Result: grid.Result{Start: now, End: now, ExitCode: ExitNoStart, Reason: short(why)}}
+		g.failure = &failure{end: End{ExitCode: ExitNoStart, Reason: short(why)}}
 	}
 }
 
@@ -148,13 +152,13 @@ func (x *Gangs) report(now grid.Time, g *gang, out *Outbox) {
 	}
 	switch first := g.failure; {
 	case first == nil && g.task != nil:
-	case first == nil || first.Lost:
+	case first == nil || first.end.Lost:
 		end = grid.TaskEnded{ID: g.id, Lost: true}
 	default:
-		end.Result.ExitCode, end.Result.Reason = first.Result.ExitCode, first.Result.Reason
-		if _, _, ranked := grid.GangOf(first.ID); g.kill {
+		end.Result.ExitCode, end.Result.Reason = first.end.ExitCode, first.end.Reason
+		if g.kill {
 			end.Result.Reason = g.cause
-		} else if ranked {
+		} else if first.squad != nil {
 			end.Result.Reason = x.whatFailed(g, first)
 		}
 	}
@@ -162,20 +166,18 @@ func (x *Gangs) report(now grid.Time, g *gang, out *Outbox) {
 }
 
 // whatFailed describes the task with which the end of a gang began.
-func (x *Gangs) whatFailed(g *gang, first *grid.TaskEnded) string {
-	_, number, _ := grid.GangOf(first.ID)
-	who := x.describe(g, g.ranks[number])
-	if first.Result.Reason != "" {
-		return short(fmt.Sprintf("%s was ended: %s", who, first.Result.Reason))
+func (x *Gangs) whatFailed(g *gang, first *failure) string {
+	who := x.describe(g, first.squad, first.end.Number)
+	if first.end.Reason != "" {
+		return short(fmt.Sprintf("%s was ended: %s", who, first.end.Reason))
 	}
-	return short(fmt.Sprintf("%s ended with exit code %d", who, first.Result.ExitCode))
+	return short(fmt.Sprintf("%s ended with exit code %d", who, first.end.ExitCode))
 }
 
-// describe names a task for people.
-func (x *Gangs) describe(g *gang, r *rank) string {
-	_, number, _ := grid.GangOf(r.id)
+// describe names a task of a squad for people.
+func (x *Gangs) describe(g *gang, q *squad, number int) string {
 	if g.task == nil {
-		return fmt.Sprintf("task %d", number)
+		return fmt.Sprintf("task %d of component %d", number, q.part)
 	}
-	return fmt.Sprintf("task %d, of component %d at %s,", number, r.part, x.cfg.name(g.task.Gang.Parts[r.part].Site))
+	return fmt.Sprintf("task %d, of component %d at %s,", g.task.Gang.FirstOf(q.part)+number, q.part, x.cfg.name(g.task.Gang.Parts[q.part].Site))
 }

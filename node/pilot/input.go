@@ -40,25 +40,29 @@ type (
 		Key uint64
 		Why string
 	}
-	// Over says that a task of a pilot, and everything it started, is gone.
+	// Over says that a task of a pilot, and everything it started, is gone. Number is its
+	// own in its squad, or Whole; of what is no squad it is 0.
 	Over struct {
-		Key uint64
-		ID  grid.TaskID
-		End End
+		Key    uint64
+		ID     grid.TaskID
+		Number int
+		End    End
 	}
-	// Unstarted answers Launch of a task that cannot be started, and never will be.
+	// Unstarted answers Launch of a task that cannot be started, and never will be; of a
+	// squad, of one of its tasks or, with Whole, of all.
 	Unstarted struct {
-		Key uint64
-		ID  grid.TaskID
-		Why string
+		Key    uint64
+		ID     grid.TaskID
+		Number int
+		Why    string
 	}
 	// Prepared answers Prepare. If Refused is not empty the task may be asked for again, if
 	// Failed is not, it has ended.
 	Prepared struct {
 		Key             uint64
 		ID              grid.TaskID
-		Addresses       []string // grid.Rank.Addresses
-		Inputs          []string // grid.Rank.Inputs
+		Addresses       []string // grid.Squad.Addresses
+		Inputs          []string // grid.Squad.Inputs
 		Refused, Failed string
 	}
 )
@@ -66,7 +70,8 @@ type (
 // Adopted is a task that a pilot has.
 type Adopted struct {
 	ID      grid.TaskID
-	Running bool
+	Tasks   int  // of a squad: how many of its tasks are there; else 1
+	Running bool // any of them
 }
 
 // Inputs from connections. A session is one connection from a borrower to a lender: what
@@ -105,14 +110,20 @@ type (
 
 // Inputs from the machine of the home of a gang.
 type (
-	// Found says after a restart, before anything else, that a task of a gang is there on
-	// this site's own processors; Ended is how it ended, nil if it runs.
+	// Found says after a restart, before anything else, that tasks of a squad are there on
+	// this site's own processors; Ended is how they ended, nil if they run.
 	Found struct {
-		ID    grid.TaskID
-		Ended *grid.TaskEnded
+		ID     grid.TaskID // of the squad
+		Number int         // of the first of them
+		Tasks  int         // how many
+		Ended  *End
 	}
-	// RankEnded says that a task of a gang has ended.
-	RankEnded struct{ Ended grid.TaskEnded }
+	// SquadEnded says that a task of a squad has ended, or with Whole all that are left.
+	SquadEnded struct {
+		ID     grid.TaskID // of the squad
+		Number int
+		End    End
+	}
 	// Gathered answers Gather. Why is empty if what it asked for is there.
 	Gathered struct {
 		Gang      grid.TaskID
@@ -126,19 +137,19 @@ type (
 
 // Inputs that the machines of one Core have for each other.
 type (
-	// Hold has a task of a gang prepared elsewhere, or goes on with it if it has begun.
+	// Hold has a squad prepared elsewhere, or goes on with it if it has begun.
 	Hold struct {
 		Task  grid.Task
 		Begun bool
 	}
-	// Go starts tasks that are held.
+	// Go starts squads that are held.
 	Go struct{ IDs []grid.TaskID }
-	// Abandon gives up tasks elsewhere: their leases are over, and nobody waits for them.
+	// Abandon gives up what runs elsewhere: its leases are over, and nobody waits for it.
 	Abandon struct{ IDs []grid.TaskID }
-	// RankReady says that a task of a gang can be started at once, or has begun.
-	RankReady struct{ ID grid.TaskID }
-	// RankRefused says why a task of a gang is not ready, or not any more.
-	RankRefused struct {
+	// SquadReady says that a squad can be started at once, or has begun.
+	SquadReady struct{ ID grid.TaskID }
+	// SquadRefused says why a squad is not ready, or not any more.
+	SquadRefused struct {
 		ID  grid.TaskID
 		Why string
 	}

@@ -13,6 +13,7 @@ import (
 // and does no I/O. Not safe for concurrent use.
 type Keeper struct {
 	self      grid.SiteID
+	permits   func(now grid.Time, from grid.SiteID, job *grid.Job) string // nil: all may run
 	pilots    map[uint64]*kept
 	borrowers map[grid.SiteID]*borrower // of pilots
 }
@@ -57,7 +58,10 @@ type held struct {
 	goes       bool       // preparing: start it then
 	follower   uint64     // the session in which it is reported about; 0: none
 	ran        bool       // it was started
-	end        End
+	stopped    bool       // it was told to end
+	tasks      int        // how many it is; 0: not known
+	found      int        // of its tasks after a restart, until its borrower says how many there are; 0: all
+	roll       roll
 }
 
 type heldState uint8
@@ -87,19 +91,19 @@ func (k *Keeper) Step(now grid.Time, in grid.Input, out *Outbox) {
 	case *Release:
 		k.release(in.Key, out)
 	case *Up:
-		k.up(in, out)
+		k.up(now, in, out)
 	case *Down:
 		k.down(in, out)
 	case *Over:
 		k.over(in, out)
 	case *Unstarted:
 		if p, t := k.find(in.Key, in.ID); t != nil && t.state == heldRunning {
-			p.end(t, End{ExitCode: ExitNoStart, Reason: short(in.Why)}, out)
+			p.ended(t, in.Number, End{ExitCode: ExitNoStart, Reason: short(in.Why)}, out)
 		}
 	case *Prepared:
 		k.prepared(in, out)
 	case *Ordered:
-		k.ordered(in, out)
+		k.ordered(now, in, out)
 	case *Closed:
 		if b := k.borrowers[in.From]; b != nil && b.session == in.Session {
 			b.open = false
@@ -177,7 +181,7 @@ func (k *Keeper) hasGang(b *borrower, gang grid.TaskID) bool {
 }
 
 // up takes in what a pilot has, and what was asked of it meanwhile.
-func (k *Keeper) up(in *Up, out *Outbox) {
+func (k *Keeper) up(now grid.Time, in *Up, out *Outbox) {
 	p := k.pilots[in.Key]
 	if p == nil || p.state != keptDialled {
 		return
@@ -187,7 +191,7 @@ func (k *Keeper) up(in *Up, out *Outbox) {
 		if p.tasks[a.ID] != nil {
 			continue
 		}
-		p.tasks[a.ID] = &held{id: a.ID, state: heldRunning, ran: true, unknown: a.Running}
+		p.tasks[a.ID] = &held{id: a.ID, state: heldRunning, ran: true, unknown: a.Running, found: a.Tasks, roll: roll{left: a.Tasks}}
 		if a.Running {
 			p.unknown++
 		}
@@ -196,7 +200,7 @@ func (k *Keeper) up(in *Up, out *Outbox) {
 	p.waiting = nil
 	for i := range waiting {
 		if p.borrower.open && waiting[i].Session == p.borrower.session { // else it is asked again
-			k.obey(p, &waiting[i], out)
+			k.obey(now, p, &waiting[i], out)
 		}
 	}
 }
@@ -229,17 +233,32 @@ func (k *Keeper) over(in *Over, out *Outbox) {
 	case p == nil || p.state != keptUp || t.isOver():
 		return
 	case t == nil:
-		t = &held{id: in.ID, ran: true}
+		t = &held{id: in.ID, ran: true, roll: roll{left: 1}}
 		p.tasks[in.ID] = t
 	}
-	p.end(t, in.End, out)
+	p.ended(t, in.Number, in.End, out)
 }
 
-// end notes how a task has ended, and reports it.
-func (p *kept) end(t *held, end End, out *Outbox) {
-	p.vacate(t)
-	t.state, t.end, t.task = heldOver, end, nil
-	p.tellEnd(t, out)
+// ended takes the end of a task of a squad, or of all that are left. With the first that
+// fails the others end, and with the last the squad does, which is reported.
+func (p *kept) ended(t *held, number int, end End, out *Outbox) {
+	failed := t.roll.ended(number, end)
+	switch {
+	case t.roll.isOver():
+		p.vacate(t)
+		t.state, t.task = heldOver, nil
+		p.tellEnd(t, out)
+	case failed:
+		p.stop(t, becauseAnother, out)
+	}
+}
+
+// stop ends what runs of a task, once: the first reason counts.
+func (p *kept) stop(t *held, why string, out *Outbox) {
+	if !t.stopped {
+		t.stopped = true
+		out.order(Stop{p.key, t.id, why})
+	}
 }
 
 // vacate takes a task off its processors.
@@ -253,11 +272,11 @@ func (p *kept) vacate(t *held) {
 }
 
 func (p *kept) tellEnd(t *held, out *Outbox) {
-	if t.end.Lost {
+	if t.roll.end.Lost {
 		p.tell(t, Report{Kind: ReportLost}, out)
 		return
 	}
-	p.tell(t, Report{Kind: ReportEnded, End: t.end}, out)
+	p.tell(t, Report{Kind: ReportEnded, End: t.roll.end}, out)
 }
 
 // tell reports about a task, if its borrower listens.

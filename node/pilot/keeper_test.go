@@ -15,6 +15,7 @@ func keeperWith(t *testing.T, processors int64) func(o Order) []Report {
 	k.Step(0, &Keep{Key: 1, Borrower: "a", Processors: processors}, out)
 	k.Step(0, &Up{Key: 1}, out)
 	return func(o Order) (told []Report) {
+		o.Tasks = 1
 		out.Reset()
 		k.Step(0, &Ordered{From: "a", Session: 1, Order: &o}, out)
 		for _, e := range out.Effects {
@@ -60,24 +61,24 @@ func TestWaitingOrdersAreBounded(t *testing.T) {
 	k.Step(0, &Keep{Key: 1, Borrower: "a", Processors: 1}, out)
 	for n := range uint64(TasksMax + 1) {
 		out.Reset()
-		k.Step(0, &Ordered{From: "a", Session: 1, Order: &Order{Kind: OrderKill, Key: 1, ID: taskOf(n+1, 1).ID}}, out)
+		k.Step(0, &Ordered{From: "a", Session: 1, Order: &Order{Kind: OrderKill, Key: 1, ID: taskOf(n+1, 1).ID, Tasks: 1}}, out)
 		if refused := len(out.Effects) > 0; refused != (n == TasksMax) {
 			t.Fatalf("order %d: %+v", n, out.Effects)
 		}
 	}
 }
 
-// TestTaskForAnotherSite: a task of a gang that is to run elsewhere is not taken.
-func TestTaskForAnotherSite(t *testing.T) {
+// TestSquadForAnotherSite: a squad that is to run elsewhere is not taken.
+func TestSquadForAnotherSite(t *testing.T) {
 	order := keeperWith(t, 4)
 	task := taskOf(1, 1)
 	g := &grid.Gang{Task: task.ID, Each: 1, Parts: []grid.GangPart{{Site: "c", Processors: 1}, {Site: "b", Processors: 1}}}
 	for number, want := range []string{"is to run at c", ""} {
-		ranked := *task
-		ranked.ID, ranked.Rank = grid.RankTask(task.ID, number), &grid.Rank{Gang: g, Number: number}
-		told := order(Order{Kind: OrderPrepare, Key: 1, ID: ranked.ID, Task: &ranked})
+		squad := *task
+		squad.ID, squad.Squad = grid.SquadTask(task.ID, number), &grid.Squad{Gang: g, Part: number}
+		told := order(Order{Kind: OrderPrepare, Key: 1, ID: squad.ID, Task: &squad})
 		if refused := len(told) == 1 && strings.Contains(told[0].Reason, want); refused != (want != "") {
-			t.Errorf("task %d: %+v, want %q", number, told, want)
+			t.Errorf("component %d: %+v, want %q", number, told, want)
 		}
 	}
 }
@@ -89,7 +90,7 @@ func TestOrderBehindTheEndOfItsSession(t *testing.T) {
 	k.Step(0, &Keep{Key: 1, Borrower: "a", Processors: 1}, out)
 	k.Step(0, &Up{Key: 1}, out)
 	task := taskOf(1, 1)
-	order := &Order{Kind: OrderRun, Key: 1, ID: task.ID, Task: task}
+	order := &Order{Kind: OrderRun, Key: 1, ID: task.ID, Task: task, Tasks: 1}
 	k.Step(0, &Ordered{From: "a", Session: 5, Order: &Order{Kind: OrderAcknowledge, Key: 1, ID: task.ID}}, out)
 	k.Step(0, &Closed{From: "a", Session: 5}, out)
 	out.Reset()

@@ -9,7 +9,7 @@ import (
 // ordered takes an order of a borrower. Only those of its newest session count: one of an
 // older session may have been overtaken by an acknowledgement, after which nobody would
 // know that the task has run.
-func (k *Keeper) ordered(in *Ordered, out *Outbox) {
+func (k *Keeper) ordered(now grid.Time, in *Ordered, out *Outbox) {
 	b := k.borrowers[in.From]
 	if b != nil {
 		switch {
@@ -31,7 +31,7 @@ func (k *Keeper) ordered(in *Ordered, out *Outbox) {
 	case p == nil || p.borrower != b:
 		refuse(in, noLease, out)
 	case p.state == keptUp || p.tasks[in.Order.ID].isOver():
-		k.obey(p, in, out)
+		k.obey(now, p, in, out)
 	case len(p.waiting) >= TasksMax:
 		refuse(in, "the pilot is starting, and much waits for it", out)
 	default:
@@ -56,7 +56,7 @@ func (p *kept) refuse(in *Ordered, why string, out *Outbox) {
 }
 
 // obey carries an order out.
-func (k *Keeper) obey(p *kept, in *Ordered, out *Outbox) {
+func (k *Keeper) obey(now grid.Time, p *kept, in *Ordered, out *Outbox) {
 	o := in.Order
 	t := p.tasks[o.ID]
 	switch {
@@ -70,11 +70,11 @@ func (k *Keeper) obey(p *kept, in *Ordered, out *Outbox) {
 	case len(p.tasks) >= TasksMax:
 		refuse(in, fmt.Sprintf("the lease has %d tasks whose ends were not acknowledged", TasksMax), out)
 	case o.Kind == OrderKill: // it will not be started any more
-		t = &held{id: o.ID, follower: in.Session}
+		t = &held{id: o.ID, follower: in.Session, tasks: o.Tasks, roll: roll{left: o.Tasks}}
 		p.tasks[o.ID] = t
-		p.end(t, cancelled(o), out)
+		p.ended(t, Whole, cancelled(o), out)
 	default:
-		if why := k.enter(p, in, out); why != "" {
+		if why := k.enter(now, p, in, out); why != "" {
 			refuse(in, why, out)
 		}
 	}
@@ -84,9 +84,14 @@ func cancelled(o *Order) End { return End{ExitCode: ExitCancelled, Reason: o.Rea
 
 // enter starts a task that the pilot does not have, or prepares it first if it is of a
 // gang. It returns why it cannot.
-func (k *Keeper) enter(p *kept, in *Ordered, out *Outbox) (refused string) {
+func (k *Keeper) enter(now grid.Time, p *kept, in *Ordered, out *Outbox) (refused string) {
 	o := in.Order
 	processors := o.Task.Job.Processors
+	if k.permits != nil {
+		if why := k.permits(now, in.From, o.Task.Job); why != "" {
+			return why
+		}
+	}
 	switch {
 	case p.unknown > 0:
 		return "the lease has tasks of which it is not known yet how many processors they take"
@@ -95,19 +100,19 @@ func (k *Keeper) enter(p *kept, in *Ordered, out *Outbox) (refused string) {
 	}
 	task := *o.Task
 	task.Pilot = grid.Pilot{Site: p.borrower.id, Key: p.key}
-	t := &held{id: o.ID, processors: processors, task: &task, follower: in.Session, goes: o.Kind == OrderRun}
-	if r := task.Rank; r != nil {
-		if part, _, _ := r.Gang.Part(r.Number); r.Gang.Parts[part].Site != k.self {
-			return fmt.Sprintf("task %d is to run at %s", r.Number, r.Gang.Parts[part].Site)
+	t := &held{id: o.ID, processors: processors, task: &task, follower: in.Session, goes: o.Kind == OrderRun, tasks: o.Tasks, roll: roll{left: o.Tasks}}
+	if q := task.Squad; q != nil {
+		if at := q.Gang.Parts[q.Part].Site; at != k.self {
+			return fmt.Sprintf("component %d is to run at %s", q.Part, at)
 		}
-		if p.gang != r.Gang.Task && p.gang != (grid.TaskID{}) {
+		if p.gang != q.Gang.Task && p.gang != (grid.TaskID{}) {
 			return fmt.Sprintf("the lease has tasks of job %s, epoch %d", p.gang.Job, p.gang.Epoch)
 		}
-		p.gang = r.Gang.Task
+		p.gang = q.Gang.Task
 	}
 	p.tasks[o.ID] = t
 	p.used += processors
-	if task.Rank != nil {
+	if task.Squad != nil {
 		out.order(Prepare{p.key, p.borrower.id, task, p.until})
 		return ""
 	}
@@ -130,9 +135,9 @@ func (p *kept) begun(t *held, o *Order, out *Outbox) {
 		return
 	}
 	p.tell(t, Report{Kind: ReportBegun}, out)
-	f := Follow{To: b.id, Session: b.session, Key: p.key, ID: t.id}
+	f := Follow{To: b.id, Session: b.session, Key: p.key, ID: t.id, Tasks: t.tasks}
 	if o != nil {
-		f.Stdout, f.Stderr = o.Stdout, o.Stderr
+		f.Have = o.Have
 	}
 	out.order(f)
 }
@@ -146,6 +151,16 @@ func (k *Keeper) again(p *kept, t *held, o *Order, out *Outbox) {
 		p.unknown--
 		p.used += t.processors
 	}
+	if t.found > 0 {
+		missing := t.found < o.Tasks
+		t.found = 0
+		if t.tasks = o.Tasks; missing { // the daemon has died when it had started some
+			t.roll.missing()
+			if !t.isOver() {
+				p.stop(t, becauseAnother, out)
+			}
+		}
+	}
 	switch {
 	case t.isOver():
 		if !followed && t.ran {
@@ -157,10 +172,10 @@ func (k *Keeper) again(p *kept, t *held, o *Order, out *Outbox) {
 			p.begun(t, o, out)
 		}
 		if o.Kind == OrderKill {
-			out.order(Stop{p.key, t.id, o.Reason})
+			p.stop(t, o.Reason, out)
 		}
 	case o.Kind == OrderKill:
-		p.end(t, cancelled(o), out)
+		p.ended(t, Whole, cancelled(o), out)
 	case t.state == heldPreparing:
 		t.goes = t.goes || o.Kind == OrderRun
 	case o.Kind == OrderRun:
@@ -183,12 +198,12 @@ func (k *Keeper) prepared(in *Prepared, out *Outbox) {
 		p.tell(t, Report{Kind: ReportRefused, Reason: short(in.Refused)}, out)
 		return
 	case in.Failed != "":
-		p.end(t, End{ExitCode: ExitNoStart, Reason: short(in.Failed)}, out)
+		p.ended(t, Whole, End{ExitCode: ExitNoStart, Reason: short(in.Failed)}, out)
 		return
 	}
-	rank := *t.task.Rank
-	rank.Addresses, rank.Inputs = in.Addresses, in.Inputs
-	t.task.Rank = &rank
+	squad := *t.task.Squad
+	squad.Addresses, squad.Inputs = in.Addresses, in.Inputs
+	t.task.Squad = &squad
 	if t.goes {
 		p.launch(t, nil, out)
 		return

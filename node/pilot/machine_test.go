@@ -12,7 +12,7 @@ type machine struct {
 	key        uint64
 	borrower   grid.SiteID
 	processors int64
-	tasks      map[grid.TaskID]*process
+	tasks      map[member]*process
 	up         bool // the daemon is connected
 	cut        bool // it is not any more, and does not know
 	dead       bool
@@ -26,16 +26,32 @@ type process struct {
 	stop       string // why it was told to end; empty: it was not
 }
 
+// spawn starts the processes of a task. The daemon may die when it has started some.
+func (s *site) spawn(into map[member]*process, t *grid.Task) {
+	n := tasksOf(t)
+	for number := range n {
+		x := member{t.ID, number}
+		if into[x] != nil {
+			s.w.violated("task %v is started twice", x)
+		}
+		s.w.begin(x)
+		into[x] = &process{processors: t.Job.Processors / int64(n), running: true}
+		if s.dies > 0 {
+			if s.dies--; s.dies == 0 {
+				s.w.note("%s: dies", s.id)
+				s.crash()
+				return
+			}
+		}
+	}
+}
+
 func (s *site) launch(e Launch) {
 	m := s.pilots[e.Key]
 	if m == nil || !m.up {
 		return // the connection is gone: Down comes, or has come
 	}
-	if m.tasks[e.Task.ID] != nil {
-		s.w.violated("task %s is launched twice under one pilot", name(e.Task.ID))
-	}
-	s.w.begin(e.Task.ID)
-	m.tasks[e.Task.ID] = &process{processors: e.Task.Job.Processors, running: true}
+	s.spawn(m.tasks, &e.Task)
 	used := int64(0)
 	for _, p := range m.tasks {
 		if p.running {
@@ -62,11 +78,16 @@ func (s *site) dial(reached bool) {
 	m.up = true
 	var tasks []Adopted
 	var over []*Over
-	for _, id := range slices.SortedFunc(maps.Keys(m.tasks), grid.TaskID.Compare) {
-		p := m.tasks[id]
-		tasks = append(tasks, Adopted{id, p.running})
+	for _, x := range sorted(m.tasks) {
+		p := m.tasks[x]
+		if last := len(tasks) - 1; last >= 0 && tasks[last].ID == x.id {
+			tasks[last].Tasks++
+			tasks[last].Running = tasks[last].Running || p.running
+		} else {
+			tasks = append(tasks, Adopted{x.id, 1, p.running})
+		}
 		if !p.running {
-			over = append(over, &Over{key, id, p.end})
+			over = append(over, &Over{key, x.id, x.number, p.end})
 		}
 	}
 	s.step(&Up{key, tasks})
@@ -82,7 +103,7 @@ func (s *site) drop(key uint64, die bool) {
 		return
 	}
 	if die {
-		m.dead, m.tasks = true, make(map[grid.TaskID]*process)
+		m.dead, m.tasks = true, make(map[member]*process)
 	}
 	if m.up || m.cut {
 		m.up, m.cut = false, false
@@ -98,22 +119,22 @@ func (s *site) cut(key uint64) {
 }
 
 // end ends a process.
-func (s *site) end(key uint64, id grid.TaskID, code int32) {
-	if m := s.pilots[key]; m != nil && m.tasks[id] != nil && m.tasks[id].running {
-		p := m.tasks[id]
+func (s *site) end(key uint64, x member, code int32) {
+	if m := s.pilots[key]; m != nil && m.tasks[x] != nil && m.tasks[x].running {
+		p := m.tasks[x]
 		p.running, p.end = false, End{Ran: grid.Second, ExitCode: code}
 		if p.stop != "" {
 			p.end = End{Ran: grid.Second, ExitCode: 137, Reason: p.stop}
 		}
 		if m.up {
-			s.step(&Over{key, id, p.end})
+			s.step(&Over{key, x.id, x.number, p.end})
 		}
 	}
 }
 
 // endOwn ends a process of a gang on the site's own processors.
-func (s *site) endOwn(id grid.TaskID, code int32) {
-	p := s.own[id]
+func (s *site) endOwn(x member, code int32) {
+	p := s.own[x]
 	if p == nil || !p.running {
 		return
 	}
@@ -121,7 +142,7 @@ func (s *site) endOwn(id grid.TaskID, code int32) {
 	if p.stop != "" {
 		p.end = End{Ran: grid.Second, ExitCode: 137, Reason: p.stop}
 	}
-	s.step(&RankEnded{grid.TaskEnded{ID: id, Result: p.end.result(s.clock())}})
+	s.step(&SquadEnded{x.id, x.number, p.end})
 }
 
 // prepared answers the oldest Prepare.
@@ -145,9 +166,9 @@ func (s *site) gathered(why string) {
 	e := s.gathering[0]
 	s.gathering = s.gathering[1:]
 	if why == "" {
-		for n, at := range e.Task.Gang.Sites() {
-			if at == s.id {
-				s.w.ready[grid.RankTask(e.Task.ID, n)] = true
+		for part := range e.Task.Gang.Parts {
+			if e.Task.Gang.Parts[part].Site == s.id {
+				s.w.ready[grid.SquadTask(e.Task.ID, part)] = true
 			}
 		}
 	}
@@ -162,4 +183,9 @@ func (s *site) finished() {
 	gang := s.finishing[0]
 	s.finishing = s.finishing[1:]
 	s.step(&Collected{gang})
+}
+
+// sorted returns processes in order.
+func sorted(of map[member]*process) []member {
+	return slices.SortedFunc(maps.Keys(of), member.compare)
 }

@@ -23,9 +23,13 @@ type Order struct {
 	// Resume says, in run and kill, that it has begun: whoever does not have it has lost it.
 	Resume bool
 
-	// Stdout and Stderr are how many bytes of its outputs the borrower has; the driver of
-	// the borrower fills them in.
-	Stdout, Stderr int64
+	// Tasks is how many it is, of a squad; else 1.
+	Tasks int
+
+	// Have tells, in run and kill, how many bytes of its outputs the borrower has: stdout
+	// and stderr of the first task, of the second, and so on, up to HaveMax; what is left
+	// out is 0. The driver of the borrower fills it in.
+	Have []int64
 
 	Reason string // kill
 }
@@ -54,6 +58,7 @@ type Report struct {
 	Reason  string // refused
 	Session uint64 // superseded: the newest
 
+	Number int    // output: of which task of a squad; else 0
 	Stream uint32 // output: 1 stdout, 2 stderr
 	Offset int64  // output: where Data begins
 	Data   []byte // output
@@ -65,9 +70,15 @@ type End struct {
 	ExitCode int32
 	Reason   string // empty if it ended by itself
 	Lost     bool   // it vanished without an outcome; the rest says nothing
+	Number   int    // of a squad: the task in it that failed first; 0 if none did
 }
 
 // result returns how it ended on the clock of whoever learns of it now.
 func (e *End) result(now grid.Time) grid.Result {
 	return grid.Result{Start: max(now-e.Ran, 0), End: now, ExitCode: e.ExitCode, Reason: e.Reason}
+}
+
+// EndOf returns how a task has ended that ran on this site's own processors.
+func EndOf(e *grid.TaskEnded) End {
+	return End{Ran: e.Result.End - e.Result.Start, ExitCode: e.Result.ExitCode, Reason: e.Result.Reason, Lost: e.Lost}
 }

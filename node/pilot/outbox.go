@@ -6,13 +6,13 @@ import "gridnode/grid"
 type (
 	// Dial connects to a pilot, which may be starting. Up or Down answers it.
 	Dial struct{ Key uint64 }
-	// Launch starts a task under a pilot. Over comes when it has ended, unless Down comes
-	// first; Unstarted if it cannot be started.
+	// Launch starts a task under a pilot, or all of a squad. Over comes when it has ended,
+	// unless Down comes first; Unstarted if it cannot be started.
 	Launch struct {
 		Key  uint64
 		Task grid.Task
 	}
-	// Stop ends a task of a pilot. Over comes.
+	// Stop ends a task of a pilot, or all of a squad that run. Over comes.
 	Stop struct {
 		Key    uint64
 		ID     grid.TaskID
@@ -23,9 +23,9 @@ type (
 		Key uint64
 		ID  grid.TaskID
 	}
-	// Prepare enters a task of a gang of another site, before the next effect, and has what
-	// it reads brought here, for as long as it takes but at most until Until. Prepared
-	// answers it.
+	// Prepare enters a squad of another site's gang, before the next effect, and has what it
+	// reads brought here, for as long as it takes but at most until Until. Prepared answers
+	// it.
 	Prepare struct {
 		Key   uint64
 		Home  grid.SiteID
@@ -34,11 +34,12 @@ type (
 	}
 	// Follow sends the outputs of a task as they grow, beyond what the borrower has.
 	Follow struct {
-		To             grid.SiteID
-		Session        uint64
-		Key            uint64
-		ID             grid.TaskID
-		Stdout, Stderr int64
+		To      grid.SiteID
+		Session uint64
+		Key     uint64
+		ID      grid.TaskID
+		Tasks   int     // Order.Tasks
+		Have    []int64 // Order.Have
 	}
 	// Tell sends a report. What is left of the outputs of a task that is followed goes
 	// before a ReportEnded.
@@ -82,30 +83,33 @@ type (
 	// Gather makes the addresses of a gang's tasks at this site, before the next effect, and
 	// with Bring has what they read brought here, by Due at the latest. Gathered answers it.
 	Gather struct {
-		Task  grid.Task
+		Task  *grid.Task // does not change
 		Bring bool
 		Due   grid.Time
 	}
-	// StartOwn starts a task of a gang on this site's own processors. RankEnded comes.
+	// StartOwn starts a squad on this site's own processors. SquadEnded comes.
 	StartOwn struct{ Task grid.Task }
-	// KillOwn ends one. RankEnded comes.
+	// KillOwn ends those of its tasks that run. SquadEnded comes; with Whole if none does.
 	KillOwn struct{ Task grid.Task }
-	// AcknowledgeOwn says that the ends of some are durable.
+	// AcknowledgeOwn says that the ends of squads are durable.
 	AcknowledgeOwn struct{ IDs []grid.TaskID }
 	// Collect makes the outputs of a gang out of those of its tasks as they grow, from the
 	// beginning.
-	Collect struct {
-		Gang  grid.TaskID
-		Ranks int
-	}
+	Collect struct{ Gang *grid.Gang }
 	// Finish makes them complete. Collected answers it.
 	Finish struct{ Gang grid.TaskID }
-	// Clear removes what the tasks of a gang have left: their outputs and their inputs.
+	// Clear removes what squads have left: the outputs and the inputs of their tasks.
 	Clear struct {
-		Gang  grid.TaskID
-		Ranks []grid.TaskID
+		Gang   grid.TaskID
+		Squads []Left
 	}
 )
+
+// Left is a squad that has ended.
+type Left struct {
+	ID    grid.TaskID
+	Tasks int
+}
 
 // Effects at both.
 type (
@@ -134,13 +138,16 @@ type Outbox struct {
 func (o *Outbox) order(e Effect)      { o.Effects = append(o.Effects, e) }
 func (o *Outbox) local(in grid.Input) { o.Locals = append(o.Locals, in) }
 
-// ended reports the end of a task: that of one of a gang to the gang.
-func (o *Outbox) ended(e grid.TaskEnded) {
-	if _, _, ranked := grid.GangOf(e.ID); ranked {
-		o.local(&RankEnded{e})
-		return
+// ended reports the end of a task that runs elsewhere: that of a squad to its gang.
+func (o *Outbox) ended(now grid.Time, id grid.TaskID, end End) {
+	switch _, _, squad := grid.SquadOf(id); {
+	case squad:
+		o.local(&SquadEnded{id, Whole, end})
+	case end.Lost:
+		o.order(Ended{grid.TaskEnded{ID: id, Lost: true}})
+	default:
+		o.order(Ended{grid.TaskEnded{ID: id, Result: end.result(now)}})
 	}
-	o.order(Ended{e})
 }
 
 // Reset empties the outbox and keeps its memory.

@@ -97,7 +97,9 @@ func (c *chaos) something() {
 	case 9, 10, 11:
 		c.settle()
 	case 12:
-		if s := c.site(); s.core != nil {
+		if s := c.site(); s.core != nil && c.chance("soon") {
+			s.dies = 1 + c.number("processes", 2)
+		} else if s.core != nil {
 			s.crash()
 			c.note("%s: crashes", s.id)
 		} else {
@@ -157,7 +159,7 @@ func (c *chaos) startGang() {
 	id := grid.TaskID{Job: job.ID, Epoch: 1}
 	g := &grid.Gang{Task: id, Each: 1}
 	if c.chance("home") {
-		g.Parts = append(g.Parts, grid.GangPart{Site: "a", Processors: 1})
+		g.Parts = append(g.Parts, grid.GangPart{Site: "a", Processors: 1 + int64(c.number("own", 2))})
 	}
 	for _, lender := range []grid.SiteID{"b", "c"} {
 		processors := int64(1 + c.number("processors", 1))
@@ -173,17 +175,17 @@ func (c *chaos) endProcess() {
 	s := c.site()
 	code := int32(c.number("exit code", 1))
 	for _, key := range slices.Sorted(maps.Keys(s.pilots)) {
-		for _, id := range slices.SortedFunc(maps.Keys(s.pilots[key].tasks), grid.TaskID.Compare) {
-			if s.pilots[key].tasks[id].running && c.chance("this") {
-				c.note("%s: %s exits", s.id, name(id))
-				s.end(key, id, code)
+		for _, x := range sorted(s.pilots[key].tasks) {
+			if s.pilots[key].tasks[x].running && c.chance("this") {
+				c.note("%s: %v exits", s.id, x)
+				s.end(key, x, code)
 				return
 			}
 		}
 	}
-	for _, id := range slices.SortedFunc(maps.Keys(s.own), grid.TaskID.Compare) {
-		if s.own[id].running && c.chance("this") {
-			s.endOwn(id, code)
+	for _, x := range sorted(s.own) {
+		if s.own[x].running && c.chance("this") {
+			s.endOwn(x, code)
 			return
 		}
 	}
@@ -211,6 +213,7 @@ func (c *chaos) endLease(l *loan) {
 // heal lets everything come to its end, and checks that nothing is left.
 func (c *chaos) heal() {
 	for _, s := range c.all() {
+		s.dies = 0
 		s.restart()
 	}
 	rest := func() {
@@ -232,12 +235,12 @@ func (c *chaos) heal() {
 		}
 		for _, s := range c.all() {
 			for key, m := range s.pilots {
-				for id := range m.tasks {
-					s.end(key, id, 0)
+				for _, x := range sorted(m.tasks) {
+					s.end(key, x, 0)
 				}
 			}
-			for id := range s.own {
-				s.endOwn(id, 0)
+			for _, x := range sorted(s.own) {
+				s.endOwn(x, 0)
 			}
 		}
 		rest()
@@ -246,8 +249,8 @@ func (c *chaos) heal() {
 		for id, j := range s.jobs {
 			c.violated("%s waits for %s: %+v", s.id, name(id), j)
 		}
-		for id := range s.own {
-			c.violated("%s has %s", s.id, name(id))
+		for x := range s.own {
+			c.violated("%s has %v", s.id, x)
 		}
 		if n := len(s.core.user.tasks) + len(s.core.user.links) + len(s.core.gangs.all); n > 0 {
 			c.violated("%s has %d tasks, links and gangs", s.id, n)

@@ -15,11 +15,12 @@ type site struct {
 	id   grid.SiteID
 	core *Core     // nil while its daemon is down
 	skew grid.Time // of its clock
+	dies int       // it will, when it has started so many processes; 0: it will not
 	out  Outbox
 
 	// What outlives the daemon.
 	pilots  map[uint64]*machine
-	own     map[grid.TaskID]*process
+	own     map[member]*process
 	begun   map[grid.TaskID]bool
 	entered map[grid.TaskID]bool // gangs of others that have connections here
 	jobs    map[grid.TaskID]*job
@@ -60,6 +61,9 @@ func (s *site) step(in grid.Input) {
 	effects := slices.Clone(s.out.Effects)
 	s.out.Reset()
 	for _, e := range effects {
+		if s.core == nil { // it has died meanwhile
+			return
+		}
 		s.carry(e)
 	}
 }
@@ -91,15 +95,15 @@ func (s *site) carryPilot(e Effect) {
 	case Launch:
 		s.launch(e)
 	case Stop:
-		if m := s.pilots[e.Key]; m != nil && m.tasks[e.ID] != nil {
-			m.tasks[e.ID].stop = cmp.Or(e.Reason, "killed")
+		if m := s.pilots[e.Key]; m != nil {
+			stop(m.tasks, e.ID, e.Reason)
 		}
 	case Forget:
 		if m := s.pilots[e.Key]; m != nil {
-			delete(m.tasks, e.ID)
+			maps.DeleteFunc(m.tasks, func(x member, _ *process) bool { return x.id == e.ID })
 		}
 	case Prepare:
-		s.entered[e.Task.Rank.Gang.Task] = true
+		s.entered[e.Task.Squad.Gang.Task] = true
 		s.preparing = append(s.preparing, &e)
 	case Disband:
 		delete(s.entered, e.Gang)
@@ -115,32 +119,38 @@ func (s *site) carryGang(e Effect) {
 		s.entered[e.Task.ID] = true
 		s.gathering = append(s.gathering, &e)
 	case StartOwn:
-		s.w.begin(e.Task.ID)
-		s.own[e.Task.ID] = &process{processors: e.Task.Job.Processors, running: true}
+		s.spawn(s.own, &e.Task)
 	case KillOwn:
-		if p := s.own[e.Task.ID]; p != nil {
-			p.stop = cmp.Or(e.Task.Cause, "killed")
-		} else {
-			s.step(&RankEnded{grid.TaskEnded{ID: e.Task.ID, Lost: true}})
+		if !stop(s.own, e.Task.ID, e.Task.Cause) {
+			s.step(&SquadEnded{e.Task.ID, Whole, End{Lost: true}})
 		}
 	case AcknowledgeOwn:
-		for _, id := range e.IDs {
-			delete(s.own, id)
-		}
+		maps.DeleteFunc(s.own, func(x member, _ *process) bool { return slices.Contains(e.IDs, x.id) })
 	case Finish:
 		s.finishing = append(s.finishing, e.Gang)
 	}
 }
 
-// begin counts an execution that begins.
-func (w *world) begin(id grid.TaskID) {
-	if w.started[id]++; w.started[id] > 1 {
-		w.violated("task %s has begun %d times", name(id), w.started[id])
+// stop tells those processes of a task to end that run, and reports whether there are any.
+func stop(of map[member]*process, id grid.TaskID, why string) (any bool) {
+	for x, p := range of {
+		if x.id == id && p.running {
+			p.stop = cmp.Or(why, "killed")
+			any = true
+		}
 	}
-	if gang, _, ranked := grid.GangOf(id); ranked {
-		for _, member := range w.members[gang] {
-			if !w.ready[member] {
-				w.violated("task %s has begun, and %s was never ready", name(id), name(member))
+	return any
+}
+
+// begin counts an execution that begins.
+func (w *world) begin(x member) {
+	if w.started[x]++; w.started[x] > 1 {
+		w.violated("task %v has begun %d times", x, w.started[x])
+	}
+	if gang, _, squad := grid.SquadOf(x.id); squad {
+		for _, other := range w.squads[gang] {
+			if !w.ready[other] {
+				w.violated("task %v has begun, and %s was never ready", x, name(other))
 			}
 		}
 	}
@@ -178,8 +188,8 @@ func (s *site) start(task grid.Task) {
 	if s.jobs[task.ID] == nil {
 		s.jobs[task.ID] = &job{task: task}
 		if task.Gang != nil {
-			for n := range task.Gang.Sites() {
-				s.w.members[task.ID] = append(s.w.members[task.ID], grid.RankTask(task.ID, n))
+			for part := range task.Gang.Parts {
+				s.w.squads[task.ID] = append(s.w.squads[task.ID], grid.SquadTask(task.ID, part))
 			}
 		}
 	}
@@ -224,7 +234,7 @@ func (s *site) abandon(lender grid.SiteID, key uint64) {
 // keep lends processors.
 func (s *site) keep(key uint64, to grid.SiteID, processors int64) {
 	if s.pilots[key] == nil {
-		s.pilots[key] = &machine{key: key, borrower: to, processors: processors, tasks: make(map[grid.TaskID]*process)}
+		s.pilots[key] = &machine{key: key, borrower: to, processors: processors, tasks: make(map[member]*process)}
 	}
 	s.step(&Keep{Key: key, Borrower: to, Processors: processors, Until: grid.Never})
 }
@@ -240,7 +250,7 @@ func (s *site) release(key uint64) {
 
 // crash kills a daemon. What it had not sent is lost; its connections end.
 func (s *site) crash() {
-	s.core = nil
+	s.core, s.dies = nil, 0
 	s.out.Reset()
 	s.dialled, s.preparing, s.gathering, s.finishing, s.acks = nil, nil, nil, nil, nil
 	clear(s.entered)
@@ -261,7 +271,7 @@ func (s *site) crash() {
 func (s *site) powerCut() {
 	clear(s.own)
 	for _, m := range s.pilots {
-		m.dead, m.tasks = true, make(map[grid.TaskID]*process)
+		m.dead, m.tasks = true, make(map[member]*process)
 	}
 }
 
@@ -273,13 +283,13 @@ func (s *site) restart() {
 	s.w.now += grid.Millisecond
 	s.core = New(Config{Self: s.id})
 	found := make(map[grid.TaskID]bool)
-	for _, id := range slices.SortedFunc(maps.Keys(s.own), grid.TaskID.Compare) {
-		in := &Found{ID: id}
-		if p := s.own[id]; !p.running {
-			in.Ended = &grid.TaskEnded{ID: id, Result: p.end.result(s.clock())}
+	for _, x := range sorted(s.own) {
+		in := &Found{ID: x.id, Number: x.number, Tasks: 1}
+		if p := s.own[x]; !p.running {
+			in.Ended = &p.end
 		}
 		s.step(in)
-		gang, _, _ := grid.GangOf(id)
+		gang, _, _ := grid.SquadOf(x.id)
 		found[gang] = true
 	}
 	for _, key := range slices.Sorted(maps.Keys(s.pilots)) {

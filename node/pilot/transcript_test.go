@@ -25,9 +25,10 @@ import (
 //	break to=b [lender | borrower]                  the end of a's session, as that side learns of it
 //	dial site=b [fails] | prepared site=b [refused=why | failed=why]
 //	gathered [fails=why] | finished | ack           of a
-//	exit site=b key=1 job=1 [rank=0 code=1]
+//	exit site=b key=1 job=1 [part=0 task=0 code=1]  a process
 //	drop site=b key=1 [dies | unseen]               the connection to a pilot; the pilot, too; nobody notices yet
 //	crash site=b [power] | restart site=b [clock=-1h]    the daemon; the machine, too
+//	crash site=b after=1                            when it has started so many processes
 //	settle                                          all that is under way arrives and is answered
 //	advance for=5s [settle] [quiet]
 //	left                                            tasks, links and gangs of every site
@@ -77,9 +78,10 @@ func (c *script) command(t *testing.T, d *datadriven.TestData) {
 	}
 	job := grid.JobID{Hi: 1, Lo: uint64(number("job", 0))}
 	task, key := grid.TaskID{Job: job, Epoch: 1}, uint64(number("key", 0))
-	if d.HasArg("rank") {
-		task = grid.RankTask(task, int(number("rank", 0)))
+	if d.HasArg("part") {
+		task = grid.SquadTask(task, int(number("part", 0)))
 	}
+	process := member{task, int(number("task", 0))}
 	switch d.Cmd {
 	case "lend":
 		at("lender").keep(key, grid.SiteID(text(d, "to", "a")), number("processors", 1))
@@ -113,9 +115,9 @@ func (c *script) command(t *testing.T, d *datadriven.TestData) {
 		at("site").ack()
 	case "exit":
 		if s, code := at("site"), int32(number("code", 0)); key == 0 {
-			s.endOwn(task, code)
+			s.endOwn(process, code)
 		} else {
-			s.end(key, task, code)
+			s.end(key, process, code)
 		}
 	case "drop":
 		if s := at("site"); d.HasArg("unseen") {
@@ -125,6 +127,9 @@ func (c *script) command(t *testing.T, d *datadriven.TestData) {
 		}
 	case "crash":
 		s := at("site")
+		if s.dies = int(number("after", 0)); s.dies > 0 {
+			return
+		}
 		s.crash()
 		if d.HasArg("power") {
 			s.powerCut()

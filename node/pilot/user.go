@@ -16,6 +16,7 @@ import (
 type User struct {
 	links   map[grid.SiteID]*link
 	tasks   map[grid.TaskID]*away
+	alarms  grid.Alarms[*link]
 	session uint64 // the last, but for links whose site knows higher ones
 	turns   uint64 // tasks so far
 }
@@ -26,11 +27,10 @@ type link struct {
 	tasks   map[grid.TaskID]*away
 	state   linkState
 	session uint64
-	floor   uint64    // what the site has called its newest session
-	since   grid.Time // connecting, connected
-	pause   grid.Time // before the next attempt but one
-	at      grid.Time // paused: of the next attempt
-	retry   grid.Time // connected: when a task that was refused is to be asked for again; grid.Never: none
+	floor   uint64            // what the site has called its newest session
+	since   grid.Time         // connecting, connected
+	pause   grid.Time         // before the next attempt but one
+	alarm   grid.Alarm[*link] // paused: the next attempt; connected: a task that was refused is to be asked for again
 }
 
 type linkState uint8
@@ -111,18 +111,7 @@ func (u *User) Step(now grid.Time, in grid.Input, out *Outbox) {
 }
 
 // NextTimer returns when Step next needs a Tick, and grid.Never if it needs none.
-func (u *User) NextTimer() grid.Time {
-	next := grid.Never
-	for _, l := range u.links {
-		switch l.state {
-		case linkConnected:
-			next = min(next, l.retry)
-		case linkPaused:
-			next = min(next, l.at)
-		}
-	}
-	return next
-}
+func (u *User) NextTimer() grid.Time { return u.alarms.Next() }
 
 // add takes up a task. One that has begun is not held: it goes on.
 func (u *User) add(now grid.Time, task grid.Task, begun, held bool, out *Outbox) {
@@ -133,11 +122,12 @@ func (u *User) add(now grid.Time, task grid.Task, begun, held bool, out *Outbox)
 	t := &away{task: task, turn: u.turns, begun: begun, held: held && !begun}
 	u.tasks[task.ID] = t
 	if held && begun {
-		out.local(&RankReady{task.ID})
+		out.local(&SquadReady{task.ID})
 	}
 	l := u.links[task.Pilot.Site]
 	if l == nil {
-		l = &link{site: task.Pilot.Site, tasks: make(map[grid.TaskID]*away), pause: PauseMin, retry: grid.Never}
+		l = &link{site: task.Pilot.Site, tasks: make(map[grid.TaskID]*away), pause: PauseMin}
+		l.alarm.Owner = l
 		u.links[l.site] = l
 		u.connect(now, l, out)
 	}
@@ -154,7 +144,7 @@ func (u *User) kill(now grid.Time, task *grid.Task, out *Outbox) {
 	case task.Abandon:
 		u.forget(task.ID, out)
 	case t == nil:
-		out.ended(grid.TaskEnded{ID: task.ID, Lost: true})
+		out.ended(now, task.ID, End{Lost: true})
 	case !t.over && !t.kill:
 		t.kill, t.cause, t.retry = true, short(task.Cause), 0
 		u.speak(now, t, out)
@@ -165,7 +155,8 @@ func (u *User) kill(now grid.Time, task *grid.Task, out *Outbox) {
 func (u *User) connect(now grid.Time, l *link, out *Outbox) {
 	u.session = max(u.session+1, uint64(now))
 	l.session = max(u.session, l.floor+1)
-	l.state, l.since, l.retry = linkConnecting, now, grid.Never
+	l.state, l.since = linkConnecting, now
+	u.alarms.Stop(&l.alarm)
 	out.order(Connect{l.site, l.session})
 }
 
@@ -189,12 +180,13 @@ func (u *User) disconnected(now grid.Time, in *Disconnected, out *Outbox) {
 	if l.state == linkConnected && now-l.since > PauseMax {
 		l.pause = PauseMin
 	}
-	l.state, l.at = linkPaused, now+l.pause
+	l.state = linkPaused
+	u.alarms.Set(&l.alarm, now+l.pause)
 	l.pause = min(2*l.pause, PauseMax)
 	for _, t := range l.inTurn() {
 		t.sent, t.retry = 0, 0
 		if t.held { // nobody knows whether it still is ready there
-			out.local(&RankRefused{t.task.ID, "its site cannot be reached"})
+			out.local(&SquadRefused{t.task.ID, "its site cannot be reached"})
 		}
 		if t.safe != 0 && now-t.safe > ForgetMax {
 			u.forget(t.task.ID, out)
@@ -209,19 +201,12 @@ func (l *link) inTurn() []*away {
 
 // tick makes the attempts that are due.
 func (u *User) tick(now grid.Time, out *Outbox) {
-	var due []*link
-	for _, l := range u.links {
-		if l.state == linkPaused && l.at <= now || l.state == linkConnected && l.retry <= now {
-			due = append(due, l)
-		}
-	}
-	slices.SortFunc(due, func(a, b *link) int { return cmp.Compare(a.site, b.site) })
-	for _, l := range due {
+	for a := u.alarms.Pop(now); a != nil; a = u.alarms.Pop(now) {
+		l := a.Owner
 		if l.state == linkPaused {
 			u.connect(now, l, out)
 			continue
 		}
-		l.retry = grid.Never
 		for _, t := range l.inTurn() {
 			u.speak(now, t, out)
 		}
@@ -251,10 +236,10 @@ func (u *User) speak(now grid.Time, t *away, out *Outbox) {
 		return
 	}
 	if t.retry > now {
-		l.retry = min(l.retry, t.retry)
+		u.retry(l, t.retry)
 		return
 	}
-	o := Order{Kind: kind, Key: t.task.Pilot.Key, ID: t.task.ID}
+	o := Order{Kind: kind, Key: t.task.Pilot.Key, ID: t.task.ID, Tasks: tasksOf(&t.task)}
 	switch kind {
 	case OrderRun, OrderPrepare:
 		o.Task, o.Resume = &t.task, t.begun
@@ -263,6 +248,21 @@ func (u *User) speak(now grid.Time, t *away, out *Outbox) {
 	}
 	t.sent = kind
 	out.order(Send{l.site, l.session, o})
+}
+
+// retry has something asked for again at an instant.
+func (u *User) retry(l *link, at grid.Time) {
+	if !l.alarm.IsSet() || l.alarm.At() > at {
+		u.alarms.Set(&l.alarm, at)
+	}
+}
+
+// tasksOf returns how many tasks are started with one.
+func tasksOf(t *grid.Task) int {
+	if t.Squad != nil {
+		return t.Squad.Tasks()
+	}
+	return 1
 }
 
 // reported takes in what a lender says about a task; about one that is not there, nothing.
@@ -285,19 +285,19 @@ func (u *User) reported(now grid.Time, l *link, r *Report, out *Outbox) {
 		u.begun(t, out)
 	case r.Kind == ReportReady:
 		if t.held {
-			out.local(&RankReady{r.ID})
+			out.local(&SquadReady{r.ID})
 		}
 	case r.Kind == ReportEnded:
 		t.over = true
-		out.ended(grid.TaskEnded{ID: r.ID, Result: r.End.result(now)})
+		out.ended(now, r.ID, r.End)
 	case r.Kind == ReportLost:
 		t.over = true
-		out.ended(grid.TaskEnded{ID: r.ID, Lost: true})
+		out.ended(now, r.ID, End{Lost: true})
 	case r.Kind == ReportRefused:
 		t.sent, t.retry = 0, now+RefusedPause
-		l.retry = min(l.retry, t.retry)
+		u.retry(l, t.retry)
 		if t.held {
-			out.local(&RankRefused{r.ID, short(r.Reason)})
+			out.local(&SquadRefused{r.ID, short(r.Reason)})
 		}
 	}
 }
@@ -314,7 +314,7 @@ func (u *User) begun(t *away, out *Outbox) {
 	}
 	if t.held {
 		t.held, t.sent = false, OrderRun
-		out.local(&RankReady{t.task.ID})
+		out.local(&SquadReady{t.task.ID})
 	}
 }
 
@@ -331,6 +331,7 @@ func (u *User) forget(id grid.TaskID, out *Outbox) {
 		return
 	}
 	delete(u.links, l.site)
+	u.alarms.Stop(&l.alarm)
 	if l.state != linkPaused {
 		out.order(Disconnect{l.site, l.session})
 	}

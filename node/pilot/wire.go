@@ -1,6 +1,9 @@
 package pilot
 
 import (
+	"math"
+	"slices"
+
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
@@ -11,12 +14,12 @@ func OrderProto(o *Order, session uint64) *wirepb.PilotOrder {
 	job := o.ID.Job.Bytes()
 	p := &wirepb.PilotOrder{
 		Kind: uint32(o.Kind), Key: o.Key, Job: job[:], Epoch: o.ID.Epoch, Resume: o.Resume,
-		Stdout: o.Stdout, Stderr: o.Stderr, Reason: []byte(o.Reason), Session: session,
+		Tasks: uint32(o.Tasks), Have: o.Have, Reason: []byte(o.Reason), Session: session,
 	}
 	if t := o.Task; t != nil {
-		p.Spec, p.Limit = wire.JobProto(t.Job), int64(t.Limit)
-		if t.Rank != nil {
-			p.Gang, p.Rank = wire.GangProto(t.Rank.Gang, true), uint32(t.Rank.Number)
+		p.Spec, p.Limit = wire.JobAbroad(t.Job), int64(t.Limit)
+		if t.Squad != nil {
+			p.Gang = wire.GangProto(t.Squad.Gang, true)
 		}
 	}
 	return p
@@ -33,13 +36,15 @@ func OrderFromProto(from grid.SiteID, p *wirepb.PilotOrder) (*Order, uint64, err
 	}
 	o := &Order{
 		Kind: OrderKind(min(p.Kind, 255)), Key: p.Key, ID: grid.TaskID{Job: job, Epoch: p.Epoch}, Resume: p.Resume,
-		Stdout: p.Stdout, Stderr: p.Stderr, Reason: string(p.Reason),
+		Tasks: int(min(p.Tasks, math.MaxInt32)), Have: p.Have, Reason: string(p.Reason),
 	}
 	switch {
 	case o.Kind < OrderRun || o.Kind > OrderPrepare:
 		return nil, 0, wire.Malformed("order to a pilot of kind %d", p.Kind)
-	case o.Stdout < 0 || o.Stderr < 0:
-		return nil, 0, wire.Malformed("order to a pilot: negative offset")
+	case o.Tasks < 1 || o.Tasks > grid.RanksMax:
+		return nil, 0, wire.Malformed("order to a pilot: %d tasks, want 1 to %d", o.Tasks, grid.RanksMax)
+	case len(o.Have) > min(2*o.Tasks, HaveMax) || slices.ContainsFunc(o.Have, func(offset int64) bool { return offset < 0 }):
+		return nil, 0, wire.Malformed("order to a pilot: %d offsets of %d tasks, or negative ones", len(o.Have), o.Tasks)
 	case len(o.Reason) > ReasonMax:
 		return nil, 0, wire.Malformed("order to a pilot: reason of %d bytes", len(o.Reason))
 	case p.Session > sessionMax:
@@ -56,7 +61,7 @@ func taskFromProto(from grid.SiteID, o *Order, p *wirepb.PilotOrder) (*grid.Task
 	if err != nil {
 		return nil, err
 	}
-	gang, number, ranked := grid.GangOf(o.ID)
+	gang, part, squad := grid.SquadOf(o.ID)
 	g, err := wire.GangFromProto(gang, p.Gang)
 	switch {
 	case err != nil:
@@ -65,20 +70,17 @@ func taskFromProto(from grid.SiteID, o *Order, p *wirepb.PilotOrder) (*grid.Task
 		return nil, wire.Malformed("order to a pilot: another job's, or another site's")
 	case p.Limit < 1 || p.Limit > int64(grid.SpanMax):
 		return nil, wire.Malformed("order to a pilot: limit of %d µs", p.Limit)
-	case ranked != (g != nil) || ranked && uint32(number) != p.Rank:
-		return nil, wire.Malformed("order to a pilot: task %d of a gang, as task %d", number, p.Rank)
+	case squad != (g != nil) || !squad && (o.Kind == OrderPrepare || o.Tasks != 1):
+		return nil, wire.Malformed("order to a pilot: %d tasks of a gang, of none", o.Tasks)
 	}
 	task := &grid.Task{ID: o.ID, Job: job, Limit: grid.Time(p.Limit)}
-	if !ranked {
-		if o.Kind == OrderPrepare {
-			return nil, wire.Malformed("order to a pilot: prepare a task of no gang")
-		}
+	if !squad {
 		return task, nil
 	}
-	if part, _, _ := g.Part(number); part < 0 || job.Processors != g.Each {
-		return nil, wire.Malformed("order to a pilot: task %d on %d processors is not one of its gang", number, job.Processors)
+	if part >= len(g.Parts) || job.Processors != g.Parts[part].Processors || g.TasksOf(part) != o.Tasks {
+		return nil, wire.Malformed("order to a pilot: %d tasks on %d processors are no component %d of their gang", o.Tasks, job.Processors, part)
 	}
-	task.Rank = &grid.Rank{Gang: g, Number: number}
+	task.Squad = &grid.Squad{Gang: g, Part: part}
 	return task, nil
 }
 
@@ -87,9 +89,10 @@ func ReportProto(r *Report) *wirepb.PilotReport {
 	job := r.ID.Job.Bytes()
 	p := &wirepb.PilotReport{
 		Kind: uint32(r.Kind), Job: job[:], Epoch: r.ID.Epoch, Stream: r.Stream, Offset: r.Offset, Data: r.Data,
-		Reason: []byte(r.Reason), Session: r.Session,
+		Reason: []byte(r.Reason), Session: r.Session, Number: uint32(r.Number),
 	}
 	if r.Kind == ReportEnded {
+		p.Number = uint32(r.End.Number)
 		p.Result = wire.ResultProto(grid.Result{End: r.End.Ran, ExitCode: r.End.ExitCode, Reason: r.End.Reason})
 	}
 	return p
@@ -106,18 +109,22 @@ func ReportFromProto(p *wirepb.PilotReport) (*Report, error) {
 		Kind: ReportKind(min(p.Kind, 255)), ID: grid.TaskID{Job: job, Epoch: p.Epoch}, Stream: p.Stream, Offset: p.Offset, Data: p.Data,
 		Reason: short(string(p.Reason)), Session: p.Session,
 	}
+	if p.Number >= grid.RanksMax {
+		return nil, wire.Malformed("report of a pilot: task %d", p.Number)
+	}
 	switch r.Kind {
 	case ReportBegun, ReportLost, ReportRefused, ReportReady, ReportForgotten, ReportSuperseded:
 	case ReportOutput:
 		if r.Stream != 1 && r.Stream != 2 {
 			return nil, wire.Malformed("report of a pilot: stream %d", r.Stream)
 		}
+		r.Number = int(p.Number)
 	case ReportEnded:
 		result, err := wire.ResultFromProto(p.Result)
 		if err != nil {
 			return nil, err
 		}
-		r.End = End{Ran: result.End - result.Start, ExitCode: result.ExitCode, Reason: result.Reason}
+		r.End = End{Ran: result.End - result.Start, ExitCode: result.ExitCode, Reason: result.Reason, Number: int(p.Number)}
 	default:
 		return nil, wire.Malformed("report of a pilot of kind %d", p.Kind)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -23,15 +24,16 @@ func wireJob() *grid.Job {
 
 func wireOrders() []*Order {
 	id := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 2}, Epoch: 3}
-	rank := grid.RankTask(id, 1)
-	g := &grid.Gang{Task: id, Each: 2, Parts: []grid.GangPart{{Site: "a", Processors: 2}, {Site: "b", Processors: 2}}}
-	ranked := &grid.Task{ID: rank, Job: wireJob(), Limit: grid.Hour, Rank: &grid.Rank{Gang: g, Number: 1}}
+	second := grid.SquadTask(id, 1)
+	g := &grid.Gang{Task: id, Each: 2, Parts: []grid.GangPart{{Site: "a", Processors: 2}, {Site: "b", Processors: 4}}}
+	squad := &grid.Task{ID: second, Job: wireJob(), Limit: grid.Hour, Squad: &grid.Squad{Gang: g, Part: 1}}
+	squad.Job.Tasks, squad.Job.Processors = 2, 4
 	return []*Order{
-		{Kind: OrderRun, Key: 7, ID: id, Task: &grid.Task{ID: id, Job: wireJob(), Limit: grid.Hour}, Resume: true, Stdout: 5, Stderr: 6},
-		{Kind: OrderRun, Key: 7, ID: rank, Task: ranked},
-		{Kind: OrderPrepare, Key: 7, ID: rank, Task: ranked},
-		{Kind: OrderKill, Key: 7, ID: id, Resume: true, Stdout: 5, Reason: "why"},
-		{Kind: OrderAcknowledge, Key: 7, ID: id},
+		{Kind: OrderRun, Key: 7, ID: id, Task: &grid.Task{ID: id, Job: wireJob(), Limit: grid.Hour}, Resume: true, Tasks: 1, Have: []int64{5, 6}},
+		{Kind: OrderRun, Key: 7, ID: second, Task: squad, Tasks: 2},
+		{Kind: OrderPrepare, Key: 7, ID: second, Task: squad, Tasks: 2},
+		{Kind: OrderKill, Key: 7, ID: id, Resume: true, Tasks: 2, Have: []int64{5, 0, 7}, Reason: "why"},
+		{Kind: OrderAcknowledge, Key: 7, ID: id, Tasks: 1},
 	}
 }
 
@@ -49,12 +51,37 @@ func TestReportsTravel(t *testing.T) {
 	for _, want := range []*Report{
 		{Kind: ReportBegun, ID: id}, {Kind: ReportLost, ID: id}, {Kind: ReportReady, ID: id}, {Kind: ReportForgotten, ID: id},
 		{Kind: ReportRefused, ID: id, Reason: "why"}, {Kind: ReportSuperseded, ID: id, Session: 8},
-		{Kind: ReportOutput, ID: id, Stream: 2, Offset: 4, Data: []byte("x")},
-		{Kind: ReportEnded, ID: id, End: End{Ran: grid.Second, ExitCode: 4, Reason: "limit"}},
+		{Kind: ReportOutput, ID: id, Number: 3, Stream: 2, Offset: 4, Data: []byte("x")},
+		{Kind: ReportEnded, ID: id, End: End{Ran: grid.Second, ExitCode: 4, Reason: "limit", Number: 3}},
 	} {
 		if got, err := ReportFromProto(ReportProto(want)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("report of kind %d: %+v, %v, want %+v", want.Kind, got, err, want)
 		}
+	}
+}
+
+// TestWidestSquadTravels: what is said of as many tasks as there may be, each of which has
+// written as much as is kept, fits a control frame beside the largest job.
+func TestWidestSquadTravels(t *testing.T) {
+	id := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 2}, Epoch: 3}
+	g := &grid.Gang{Task: id, Each: 1, Parts: []grid.GangPart{{Site: "b", Processors: grid.RanksMax}}}
+	job := wireJob()
+	job.Command = &grid.Command{Args: []string{strings.Repeat("x", 47<<10)}}
+	for len(g.Parts) < 64 {
+		g.Parts = append(g.Parts, grid.GangPart{Site: grid.SiteID(strings.Repeat("s", 52)), Processors: 1})
+	}
+	g.Parts[0].Processors -= 63
+	job.Tasks, job.Processors = g.Parts[0].Processors, g.Parts[0].Processors
+	want := &Order{
+		Kind: OrderRun, Key: 7, ID: grid.SquadTask(id, 0), Resume: true, Tasks: g.TasksOf(0), Have: slices.Repeat([]int64{16 << 20}, HaveMax),
+		Task: &grid.Task{ID: grid.SquadTask(id, 0), Job: job, Limit: grid.Hour, Squad: &grid.Squad{Gang: g}},
+	}
+	p := OrderProto(want, 9)
+	if size := proto.Size(p); size > wire.FrameMax {
+		t.Errorf("an order of %d bytes, a frame has %d", size, wire.FrameMax)
+	}
+	if got, _, err := OrderFromProto("a", p); err != nil || !slices.Equal(got.Have, want.Have) || got.Task.Squad.Tasks() != want.Tasks {
+		t.Errorf("it does not come back: %v", err)
 	}
 }
 
@@ -69,19 +96,24 @@ func TestHostileOrders(t *testing.T) {
 		"session without end":     func(o *wirepb.PilotOrder) { o.Session = 1 << 63 },
 		"spec":                    func(o *wirepb.PilotOrder) { o.Spec = nil },
 		"limit":                   func(o *wirepb.PilotOrder) { o.Limit = 0 },
-		"offset":                  func(o *wirepb.PilotOrder) { o.Stdout = -1 },
+		"offset":                  func(o *wirepb.PilotOrder) { o.Have = []int64{-1} },
+		"too many offsets":        func(o *wirepb.PilotOrder) { o.Have = make([]int64, 5) },
+		"far too many offsets":    func(o *wirepb.PilotOrder) { o.Have = make([]int64, HaveMax+1) },
+		"no tasks":                func(o *wirepb.PilotOrder) { o.Tasks = 0 },
+		"too many tasks":          func(o *wirepb.PilotOrder) { o.Tasks = grid.RanksMax + 1 },
+		"other tasks":             func(o *wirepb.PilotOrder) { o.Tasks = 1 },
 		"reason":                  func(o *wirepb.PilotOrder) { o.Reason = make([]byte, ReasonMax+1) },
 		"home":                    func(o *wirepb.PilotOrder) { o.Spec.Home = "b" },
 		"another job":             func(o *wirepb.PilotOrder) { o.Job = slices.Repeat([]byte{1}, 16) },
-		"rank without a gang":     func(o *wirepb.PilotOrder) { o.Gang = nil },
-		"another rank":            func(o *wirepb.PilotOrder) { o.Rank = 0 },
-		"rank beyond the gang":    func(o *wirepb.PilotOrder) { o.Gang.Parts = o.Gang.Parts[:1] },
+		"component of no gang":    func(o *wirepb.PilotOrder) { o.Gang = nil },
+		"another component":       func(o *wirepb.PilotOrder) { o.Epoch = grid.SquadTask(grid.TaskID{Epoch: 3}, 0).Epoch },
+		"component beyond it":     func(o *wirepb.PilotOrder) { o.Gang.Parts = o.Gang.Parts[:1] },
 		"task of no gang":         func(o *wirepb.PilotOrder) { o.Epoch = 3 },
-		"more processors":         func(o *wirepb.PilotOrder) { o.Spec.Processors = 3 },
+		"more processors":         func(o *wirepb.PilotOrder) { o.Spec.Processors = 6 },
 		"no processors each":      func(o *wirepb.PilotOrder) { o.Gang.Each = 0 },
 		"component of no site":    func(o *wirepb.PilotOrder) { o.Gang.Parts[0].Site = "" },
-		"gang of too many":        func(o *wirepb.PilotOrder) { o.Gang.Parts[0].Processors = 5000 },
-		"preparing without gangs": func(o *wirepb.PilotOrder) { o.Epoch, o.Gang, o.Rank = 3, nil, 0 },
+		"gang of too many":        func(o *wirepb.PilotOrder) { o.Gang.Parts[0].Processors = 2 * (grid.RanksMax + 1) },
+		"preparing without gangs": func(o *wirepb.PilotOrder) { o.Epoch, o.Gang, o.Tasks = 3, nil, 1 },
 	} {
 		p := OrderProto(wireOrders()[2], 9)
 		change(p)

@@ -19,10 +19,10 @@ type world struct {
 	sessions []*session
 	trace    strings.Builder
 
-	started map[grid.TaskID]int           // executions that ever began
-	ready   map[grid.TaskID]bool          // tasks of gangs that were ready at least once
+	started map[member]int                // processes that ever began
+	ready   map[grid.TaskID]bool          // squads that were ready at least once
 	broken  string                        // the first invariant that was violated
-	members map[grid.TaskID][]grid.TaskID // of gangs
+	squads  map[grid.TaskID][]grid.TaskID // of gangs
 }
 
 // session is a connection. Each end learns by itself that it is over; what has been sent
@@ -39,12 +39,12 @@ type session struct {
 
 func newWorld(ids ...grid.SiteID) *world {
 	w := &world{
-		now: grid.Second, sites: make(map[grid.SiteID]*site), started: make(map[grid.TaskID]int),
-		ready: make(map[grid.TaskID]bool), members: make(map[grid.TaskID][]grid.TaskID),
+		now: grid.Second, sites: make(map[grid.SiteID]*site), started: make(map[member]int),
+		ready: make(map[grid.TaskID]bool), squads: make(map[grid.TaskID][]grid.TaskID),
 	}
 	for _, id := range ids {
 		s := &site{
-			w: w, id: id, pilots: make(map[uint64]*machine), own: make(map[grid.TaskID]*process), begun: make(map[grid.TaskID]bool),
+			w: w, id: id, pilots: make(map[uint64]*machine), own: make(map[member]*process), begun: make(map[grid.TaskID]bool),
 			entered: make(map[grid.TaskID]bool), jobs: make(map[grid.TaskID]*job),
 		}
 		s.core = New(Config{Self: id})

@@ -19,11 +19,19 @@ import (
 // one costs more than running a short job.
 //
 //	HOME/tasks/JOB.EPOCH.stdout           of a job of this site, and .stderr
+//	HOME/tasks/JOB.SQUAD-NUMBER.stdout    of one of the tasks of a component of a gang
 //	HOME/foreign/SITE/JOB.EPOCH.stdout    of a job of another site: who asks for output
 //	                                      is shown nothing but what lies under its own ID
 //	HOME/pilots/KEY/JOB.EPOCH.stdout      of a job of a site that has the processors on lease
 //	HOME/pilots/KEY/inputs                copies of data sets that it reads; HOME/tasks/JOB.EPOCH.inputs
 //	                                      for a job of this site
+//	SHARED/JOB.EPOCH.scratch              of a job of this site that runs as another account,
+//	                                      and .inputs: the home is closed to it
+//	SHARED/foreign/SITE/JOB.EPOCH.scratch of a job of another site that does
+//	…/JOB.EPOCH.results                   beside that: what it has left, for its home; and .staged,
+//	                                      which is to be its scratch directory
+//	HOME/output/JOB.files                 what it has left, as a tree in the store of content,
+//	                                      and .brought once that is where its owner wants it
 //	HOME/output/JOB.stdout                of a job of this site that ran elsewhere, fetched
 //	                                      whole; .stderr is missing if it was empty
 //
@@ -63,16 +71,24 @@ func (s Stream) String() string {
 
 // Files is where the tasks of one node keep what they read and write.
 type Files struct {
-	Home string      // directory of the node
-	Site grid.SiteID // of the node
+	Home   string      // directory of the node
+	Site   grid.SiteID // of the node
+	Work   string      // in place of HOME above for all but output; empty: Home
+	Shared string      // directory of what jobs have that run as other accounts; empty: there are none
 }
+
+// work returns the directory under which tasks have their files.
+func (f Files) work() string { return cmp.Or(f.Work, f.Home) }
 
 // Make makes the directories.
 func (f Files) Make() error {
-	for _, dir := range []string{tasksDir, foreignDir, outputDir, pilotsDir} {
-		if err := os.MkdirAll(filepath.Join(f.Home, dir), 0o700); err != nil {
-			return fmt.Errorf("home directory: %w", err)
+	for _, dir := range []string{tasksDir, foreignDir, pilotsDir} {
+		if err := os.MkdirAll(filepath.Join(f.work(), dir), 0o700); err != nil {
+			return fmt.Errorf("directory of jobs: %w", err)
 		}
+	}
+	if err := os.MkdirAll(filepath.Join(f.Home, outputDir), 0o700); err != nil {
+		return fmt.Errorf("home directory: %w", err)
 	}
 	return nil
 }
@@ -81,9 +97,14 @@ func (f Files) Make() error {
 // given.
 func (f Files) Task(home grid.SiteID, id grid.TaskID) string {
 	if home == f.Site {
-		return filepath.Join(f.Home, tasksDir, TaskName(id))
+		return filepath.Join(f.work(), tasksDir, TaskName(id))
 	}
-	return filepath.Join(f.Home, foreignDir, string(home), TaskName(id))
+	return filepath.Join(f.work(), foreignDir, string(home), TaskName(id))
+}
+
+// Process returns the path of a process's files, without their ends.
+func (f Files) Process(home grid.SiteID, x Process) string {
+	return filepath.Join(filepath.Dir(f.Task(home, x.Task)), x.Name())
 }
 
 // Fetched returns the path of a job's fetched output, without its end.
@@ -123,7 +144,7 @@ func (f Files) GiveUp(job grid.JobID, why string) error {
 
 // Pilot returns the home of the shim of a pilot, which holds the files of its tasks, too.
 func (f Files) Pilot(key uint64) string {
-	return filepath.Join(f.Home, pilotsDir, strconv.FormatUint(key, 10))
+	return filepath.Join(f.work(), pilotsDir, strconv.FormatUint(key, 10))
 }
 
 // TaskName names a task to the shim and in the file system.
@@ -131,7 +152,7 @@ func TaskName(id grid.TaskID) string {
 	return id.Job.String() + "." + strconv.FormatUint(uint64(id.Epoch), 10)
 }
 
-// taskOf is the inverse of taskName.
+// taskOf is the inverse of TaskName.
 func taskOf(name string) (grid.TaskID, error) {
 	job, epoch, _ := strings.Cut(name, ".")
 	id, err := grid.ParseJobID(job)
@@ -151,16 +172,24 @@ const ForeignKept = 24 * time.Hour
 // Prune removes what is older than kept, or than ForeignKept of other sites' jobs, and
 // belongs to no job that is alive. It returns the first error and goes on.
 func (f Files) Prune(now time.Time, kept time.Duration, alive func(grid.JobID) bool) error {
-	foreign := filepath.Join(f.Home, foreignDir)
 	errs := []error{
-		pruneIn(filepath.Join(f.Home, tasksDir), now.Add(-kept), alive),
+		pruneIn(filepath.Join(f.work(), tasksDir), now.Add(-kept), alive),
 		pruneIn(filepath.Join(f.Home, outputDir), now.Add(-kept), alive),
 	}
-	homes, _ := os.ReadDir(foreign) // none: nothing to prune
-	for _, home := range homes {
-		dir := filepath.Join(foreign, home.Name())
-		errs = append(errs, pruneIn(dir, now.Add(-ForeignKept), alive))
-		_ = os.Remove(dir) // succeeds when it is empty
+	if f.Shared != "" {
+		errs = append(errs, pruneIn(f.Shared, now.Add(-kept), alive))
+	}
+	for _, above := range []string{f.work(), f.Shared} {
+		if above == "" {
+			continue
+		}
+		foreign := filepath.Join(above, foreignDir)
+		homes, _ := os.ReadDir(foreign) // none: nothing to prune
+		for _, home := range homes {
+			dir := filepath.Join(foreign, home.Name())
+			errs = append(errs, pruneIn(dir, now.Add(-ForeignKept), alive))
+			_ = os.Remove(dir) // succeeds when it is empty
+		}
 	}
 	return cmp.Or(errs...)
 }
@@ -173,6 +202,9 @@ func pruneIn(dir string, before time.Time, alive func(grid.JobID) bool) (failed 
 		info, err := entry.Info()
 		if err != nil || info.ModTime().After(before) {
 			continue
+		}
+		if entry.Name() == ModulesDir || entry.Name() == foreignDir {
+			continue // they are looked after elsewhere
 		}
 		job, _, _ := strings.Cut(entry.Name(), ".")
 		if id, err := grid.ParseJobID(job); err == nil && alive(id) {

@@ -24,25 +24,26 @@ const pilotConnectMax = 20 * time.Second
 
 // keepPilot starts a pilot, or has it last longer. The caller holds p.mu.
 func (p *Processes) keepPilot(task *grid.Task) {
-	if run, runs := p.running[task.ID]; runs {
+	x := Process{Task: task.ID}
+	if run, runs := p.running[x]; runs {
 		_ = p.client.Extend(run.name, task.Limit) // closed: reconnect reports what has become of it
 		return
 	}
 	dir := p.files.Pilot(task.Pilot.Key)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		p.failed(task, err)
+		p.failed(x, err)
 		return
 	}
 	args, env := p.options.For(dir)
 	log := filepath.Join(dir, "pilot.log")
-	name := p.newName(task.ID)
-	p.running[task.ID] = execution{name: name}
+	name := p.newName(x)
+	p.running[x] = execution{name: name}
 	err := p.client.Start(shim.Spec{
 		ID: name, Args: args, Env: append(env, p.env...), Dir: dir, Stdout: log, Stderr: log, Limit: task.Limit,
 	})
 	if err != nil && !errors.Is(err, shim.ErrClosed) { // if closed, reconnect reports it as lost
-		delete(p.running, task.ID)
-		p.failed(task, err)
+		delete(p.running, x)
+		p.failed(x, err)
 	}
 }
 
@@ -64,16 +65,16 @@ type pilots struct {
 type pilotLink struct {
 	client *shim.Client       // nil while it is dialled
 	cancel context.CancelFunc // of dialling
+	squads sizes              // that the pilot has
 }
 
-// get returns the connection to a pilot, nil if there is none.
-func (ps *pilots) get(key uint64) *shim.Client {
+// use calls do with the connection to a pilot, if there is one.
+func (ps *pilots) use(key uint64, do func(client *shim.Client, squads sizes)) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
-	if l := ps.links[key]; l != nil {
-		return l.client
+	if l := ps.links[key]; l != nil && l.client != nil {
+		do(l.client, l.squads)
 	}
-	return nil
 }
 
 // drop forgets the connection to a pilot.
@@ -89,14 +90,14 @@ func (ps *pilots) drop(key uint64) {
 // PilotDir is the directory of a pilot and its tasks.
 func (p *Processes) PilotDir(key uint64) string { return p.files.Pilot(key) }
 
-// DialPilot connects to a pilot, which may be starting. ProcessConfig.Pilots is told Up
+// DialPilot connects to a pilot, which may be starting. Setup.Pilots is told Up
 // and then the ends of its tasks, or Down; and Down when the connection is gone.
 func (p *Processes) DialPilot(key uint64) {
 	if p.ctx.Err() != nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, pilotConnectMax)
-	l := &pilotLink{cancel: cancel}
+	l := &pilotLink{cancel: cancel, squads: make(sizes)}
 	p.pilots.mu.Lock()
 	if p.pilots.links == nil {
 		p.pilots.links = make(map[uint64]*pilotLink)
@@ -128,25 +129,42 @@ func (p *Processes) servePilot(ctx context.Context, key uint64, l *pilotLink) er
 	defer stop()
 	p.pilots.mu.Lock()
 	l.client = client
+	up := adopt(client, key, l.squads)
 	p.pilots.mu.Unlock()
-	up := &pilot.Up{Key: key}
-	for _, t := range client.Adopt() { // of before a restart of the daemon
-		if id, err := taskOf(t.ID); err == nil {
-			up.Tasks = append(up.Tasks, pilot.Adopted{ID: id, Running: t.Running})
-		}
-	}
 	p.tell(up)
 	for e := range client.Events() {
-		id, err := taskOf(e.ID)
+		x, err := processOf(e.ID)
 		if err != nil {
 			_ = client.Ack(e.ID) // nobody will ever ask for it
 			continue
 		}
-		p.tell(&pilot.Over{Key: key, ID: id, End: pilot.End{
+		p.tell(&pilot.Over{Key: key, ID: x.Task, Number: x.Number, End: pilot.End{
 			Ran: max(e.End-e.Start, 0), ExitCode: e.ExitCode, Reason: e.Reason, Lost: e.Cause == shim.CauseLost,
 		}})
 	}
 	return errors.New("the pilot is gone")
+}
+
+// adopt says what a pilot has of before a restart of the daemon.
+func adopt(client *shim.Client, key uint64, squads sizes) *pilot.Up {
+	up := &pilot.Up{Key: key}
+	at := make(map[grid.TaskID]int)
+	for _, t := range client.Adopt() {
+		x, err := processOf(t.ID)
+		if err != nil {
+			continue
+		}
+		squads.add(x)
+		i, known := at[x.Task]
+		if !known {
+			i = len(up.Tasks)
+			at[x.Task] = i
+			up.Tasks = append(up.Tasks, pilot.Adopted{ID: x.Task})
+		}
+		up.Tasks[i].Tasks++
+		up.Tasks[i].Running = up.Tasks[i].Running || t.Running
+	}
+	return up
 }
 
 // dialShim connects to the shim of a home once it listens.
@@ -164,38 +182,44 @@ func dialShim(ctx context.Context, home string) (*shim.Client, error) {
 	}
 }
 
-// Launch starts a task under a pilot. ProcessConfig.Pilots is told Over when it has ended,
-// or Unstarted; nothing more than Down if the connection is gone.
+// Launch starts a task under a pilot, or all of a squad. Setup.Pilots is told Over
+// when each has ended, or Unstarted; nothing more than Down if the connection is gone.
 func (p *Processes) Launch(key uint64, task *grid.Task) {
-	client := p.pilots.get(key)
-	if client == nil {
-		return
-	}
-	spec, err := p.specAt(task, filepath.Join(p.files.Pilot(key), TaskName(task.ID)))
-	if err == nil {
-		err = client.Start(spec)
-	}
-	if err != nil && !errors.Is(err, shim.ErrClosed) {
-		p.tell(&pilot.Unstarted{Key: key, ID: task.ID, Why: ShortReason(err)})
-	}
+	p.pilots.use(key, func(client *shim.Client, squads sizes) {
+		for number := range tasksOf(task) {
+			x := Process{task.ID, number}
+			squads.add(x)
+			spec, err := p.Spec(task, number, filepath.Join(p.files.Pilot(key), x.Name()))
+			if err == nil {
+				err = client.Start(spec)
+			}
+			if err != nil && !errors.Is(err, shim.ErrClosed) {
+				p.tell(&pilot.Unstarted{Key: key, ID: task.ID, Number: number, Why: ShortReason(err)})
+			}
+		}
+	})
 }
 
-// Stop ends a task of a pilot.
+// Stop ends a task of a pilot, or all of a squad.
 func (p *Processes) Stop(key uint64, id grid.TaskID, reason string) {
-	if client := p.pilots.get(key); client != nil {
-		_ = client.Kill(TaskName(id), reason) // closed: Down is told
-	}
+	p.pilots.use(key, func(client *shim.Client, squads sizes) {
+		for x := range squads.of(id) {
+			_ = client.Kill(x.Name(), reason) // closed: Down is told
+		}
+	})
 }
 
-// Forget removes what a task of a pilot has left.
+// Forget removes what a task of a pilot has left, or all of a squad have.
 func (p *Processes) Forget(key uint64, id grid.TaskID) {
-	name := TaskName(id)
-	if client := p.pilots.get(key); client != nil {
-		_ = client.Ack(name) // closed: it is reported again, and forgotten with the pilot
-	}
-	base := filepath.Join(p.files.Pilot(key), name)
-	for _, end := range []string{Stdout.Suffix(), Stderr.Suffix()} {
-		_ = os.Remove(base + end) // it goes with the pilot at the latest
-	}
-	_ = os.RemoveAll(base + ScratchSuffix)
+	p.pilots.use(key, func(client *shim.Client, squads sizes) {
+		for x := range squads.of(id) {
+			_ = client.Ack(x.Name()) // closed: it is reported again, and forgotten with the pilot
+			base := filepath.Join(p.files.Pilot(key), x.Name())
+			for _, end := range []string{Stdout.Suffix(), Stderr.Suffix()} {
+				_ = os.Remove(base + end) // it goes with the pilot at the latest
+			}
+			_ = os.RemoveAll(base + ScratchSuffix)
+		}
+		delete(squads, id)
+	})
 }

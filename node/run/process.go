@@ -4,12 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
-	"os/user"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -23,12 +19,10 @@ import (
 // Processes is the engine of production: each task is a process under the home's
 // shim. The shim outlives the daemon, and a shim that dies is started again.
 type Processes struct {
-	files   Files // of an absolute home
+	Recipe
 	options shim.Options
-	name    string // of the site, for people
-	ended   func(*grid.TaskEnded)
+	ended   func(*Ended)
 	tell    func(grid.Input) // of pilots
-	env     []string         // of every task
 	log     *slog.Logger
 
 	ctx    context.Context
@@ -37,9 +31,10 @@ type Processes struct {
 
 	mu      sync.Mutex
 	client  *shim.Client
-	running map[grid.TaskID]execution // started and not reported
-	told    map[grid.TaskID]string    // reported and not acknowledged: their names
-	names   int64                     // newest number in a name
+	running map[Process]execution // started and not reported
+	told    map[Process]string    // reported and not acknowledged: their names
+	squads  sizes                 // that are started or were found, and not acknowledged
+	names   int64                 // newest number in a name
 
 	pilots pilots
 }
@@ -52,19 +47,23 @@ const recoverMax = 30 * time.Second
 
 // ProcessConfig describes an engine of processes.
 type ProcessConfig struct {
-	Files  Files
-	Name   string // of the site, for people
-	Shim   shim.Options
-	Logger *slog.Logger
-
-	// Pilots is told what the pilots say: inputs of a pilot.Keeper, from any goroutine,
-	// those of one pilot in order.
-	Pilots func(grid.Input)
+	Setup
+	Shim shim.Options
 }
 
-// StartProcesses connects to the home's shim, starting one if there is none. ended is
-// told each end once, from any goroutine.
-func StartProcesses(ctx context.Context, cfg ProcessConfig, ended func(*grid.TaskEnded)) (*Processes, error) {
+// OpenProcesses returns what makes an engine of processes.
+func OpenProcesses(options shim.Options) Opener {
+	return func(ctx context.Context, setup Setup) (Engine, error) {
+		p, err := StartProcesses(ctx, ProcessConfig{Setup: setup, Shim: options})
+		if err != nil {
+			return nil, err // and not a nil *Processes
+		}
+		return p, nil
+	}
+}
+
+// StartProcesses connects to the home's shim, starting one if there is none.
+func StartProcesses(ctx context.Context, cfg ProcessConfig) (*Processes, error) {
 	if cfg.Files.Home == "" {
 		return nil, errors.New("running processes needs a home directory")
 	}
@@ -73,9 +72,11 @@ func StartProcesses(ctx context.Context, cfg ProcessConfig, ended func(*grid.Tas
 		return nil, err
 	}
 	p := &Processes{
-		files: Files{Home: home, Site: cfg.Files.Site}, options: cfg.Shim, name: cfg.Name,
-		ended: ended, tell: cfg.Pilots, env: baseEnv(), log: cfg.Logger, running: make(map[grid.TaskID]execution), told: make(map[grid.TaskID]string),
+		options: cfg.Shim, ended: cfg.Ended, tell: cfg.Pilots, log: cfg.Logger,
+		running: make(map[Process]execution), told: make(map[Process]string), squads: make(sizes),
 	}
+	cfg.Files.Home = home
+	p.Recipe = NewRecipe(&cfg.Setup)
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	if p.client, err = shim.Connect(ctx, home, p.options); err != nil {
 		p.cancel()
@@ -84,26 +85,17 @@ func StartProcesses(ctx context.Context, cfg ProcessConfig, ended func(*grid.Tas
 	return p, nil
 }
 
-// baseEnv is what every task gets of the daemon's environment.
-func baseEnv() []string {
-	env := []string{"PATH=/usr/local/bin:/usr/bin:/bin", "LANG=C.UTF-8"}
-	for i, name := range []string{"PATH", "LANG"} {
-		if value := os.Getenv(name); value != "" {
-			env[i] = name + "=" + value
-		}
-	}
-	if u, err := user.Current(); err == nil {
-		env = append(env, "USER="+u.Username, "LOGNAME="+u.Username)
-	}
-	return env
-}
+// Traits implements Engine: the processors are this machine's, and nobody else gives them
+// away.
+func (*Processes) Traits() Traits { return Traits{Scheduler: Ours, Files: true} }
 
-// Recover implements Executor.
-func (p *Processes) Recover() (running []site.Adopted, ended []grid.TaskEnded, err error) {
+// Recover returns the tasks of an earlier run of the daemon: those that still run, and
+// those that ended and were not acknowledged. It is called once, first.
+func (p *Processes) Recover() (running []Found, ended []Ended, err error) {
 	waiting := make(map[string]bool)
-	begun := make(map[grid.TaskID]grid.Time)
+	begun := make(map[Process]grid.Time)
 	for _, t := range p.client.Adopt() {
-		id, err := executionOf(t.ID)
+		x, err := ExecutionOf(t.ID)
 		if err != nil {
 			p.log.Error("the shim knows a task that is not ours", "task", t.ID)
 			continue
@@ -111,14 +103,15 @@ func (p *Processes) Recover() (running []site.Adopted, ended []grid.TaskEnded, e
 		if !t.Running {
 			waiting[t.ID] = true
 		}
-		if t.Start >= begun[id] { // of two runs the later one counts; the end of the other was reported
-			begun[id] = t.Start
-			p.running[id] = execution{name: t.ID} // its home is in the site's record; only its scratch is lost track of
+		p.squads.add(x)
+		if t.Start >= begun[x] { // of two runs the later one counts; the end of the other was reported
+			begun[x] = t.Start
+			p.running[x] = execution{name: t.ID, scratch: p.files.scratchNamed(x), keeps: true} // whose job it is nobody knows here
 		}
 	}
 	for _, t := range p.client.Adopt() {
-		if id, err := executionOf(t.ID); err == nil && t.Running && p.running[id].name == t.ID {
-			running = append(running, site.Adopted{ID: id, Start: t.Start})
+		if x, err := ExecutionOf(t.ID); err == nil && t.Running && p.running[x].name == t.ID {
+			running = append(running, Found{x, t.Start})
 		}
 	}
 	timeout := time.NewTimer(recoverMax)
@@ -130,8 +123,8 @@ func (p *Processes) Recover() (running []site.Adopted, ended []grid.TaskEnded, e
 				return nil, nil, p.client.Err()
 			}
 			delete(waiting, e.ID)
-			if task, ok := p.report(&e); ok {
-				ended = append(ended, task)
+			if end, ok := p.report(&e); ok {
+				ended = append(ended, end)
 			}
 		case <-timeout.C:
 			return nil, nil, fmt.Errorf("the shim has not reported %d tasks that ended", len(waiting))
@@ -143,37 +136,34 @@ func (p *Processes) Recover() (running []site.Adopted, ended []grid.TaskEnded, e
 
 // report turns the shim's report into the site's input, unless it had that before: a shim
 // that dies before it knows that an end is safe has the next one tell it again.
-func (p *Processes) report(e *shim.Ended) (grid.TaskEnded, bool) {
-	id, err := executionOf(e.ID)
+func (p *Processes) report(e *shim.Ended) (Ended, bool) {
+	x, err := ExecutionOf(e.ID)
 	if err != nil {
 		p.client.Ack(e.ID) // nobody will ever ask for it
-		return grid.TaskEnded{}, false
+		return Ended{}, false
 	}
 	p.mu.Lock()
-	run := p.running[id]
+	run := p.running[x]
 	fresh := run.name == e.ID
 	if fresh {
-		delete(p.running, id)
-		p.told[id] = e.ID
-	} else if p.told[id] != e.ID { // else Acknowledge follows
+		delete(p.running, x)
+		p.told[x] = e.ID
+	} else if p.told[x] != e.ID { // else Acknowledge follows
 		_ = p.client.Ack(e.ID) // closed: it is told again
 	}
 	p.mu.Unlock()
 	if !fresh {
-		return grid.TaskEnded{}, false
+		return Ended{}, false
 	}
-	if run.home != "" {
-		scratch := p.files.Task(run.home, id) + ScratchSuffix
-		if os.Remove(scratch) != nil { // it is not empty
-			if err := os.RemoveAll(scratch); err != nil {
-				p.log.Warn("cannot remove what a job left", "error", err)
-			}
+	if run.scratch != "" {
+		if err := Settle(run.scratch, run.keeps); err != nil {
+			p.log.Warn("cannot keep or remove what a job left", "error", err)
 		}
 	}
-	if key, yes := site.IsPilot(id); yes {
+	if key, yes := site.IsPilot(x.Task); yes {
 		p.clearPilot(key)
 	}
-	ended := grid.TaskEnded{ID: id, Lost: e.Cause == shim.CauseLost}
+	ended := Ended{TaskEnded: grid.TaskEnded{ID: x.Task, Lost: e.Cause == shim.CauseLost, Lapsed: e.Cause == shim.CauseLease}, Number: x.Number}
 	if !ended.Lost {
 		ended.Result = grid.Result{Start: e.Start, End: max(e.End, e.Start), ExitCode: e.ExitCode, Reason: e.Reason}
 	}
@@ -216,14 +206,14 @@ func (p *Processes) reconnect() *shim.Client {
 			known := make(map[string]bool)
 			for _, t := range client.Adopt() {
 				known[t.ID] = true
-				if id, err := executionOf(t.ID); err == nil && t.Running && p.running[id].name != t.ID {
+				if x, err := ExecutionOf(t.ID); err == nil && t.Running && p.running[x].name != t.ID {
 					_ = client.Kill(t.ID, "nobody waits for it any more")
 				}
 			}
-			for id, run := range p.running {
+			for x, run := range p.running {
 				if !known[run.name] {
-					delete(p.running, id)
-					p.ended(&grid.TaskEnded{ID: id, Lost: true})
+					delete(p.running, x)
+					p.ended(lostEnd(x))
 				}
 			}
 			return client
@@ -240,7 +230,8 @@ func (p *Processes) reconnect() *shim.Client {
 	}
 }
 
-// Start implements Executor.
+// Start begins a task, or all of a squad. The end of each is reported once, also if it
+// could not begin.
 func (p *Processes) Start(task grid.Task) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -248,127 +239,77 @@ func (p *Processes) Start(task grid.Task) {
 		p.keepPilot(&task)
 		return
 	}
-	spec, err := p.spec(&task)
+	for number := range tasksOf(&task) {
+		p.start(&task, Process{task.ID, number})
+	}
+}
+
+// start begins one task. The caller holds p.mu.
+func (p *Processes) start(task *grid.Task, x Process) {
+	p.squads.add(x)
+	spec, err := p.Spec(task, x.Number, p.files.Process(task.Job.Home, x))
 	if err == nil {
-		spec.ID = p.newName(task.ID)
-		p.running[task.ID] = execution{spec.ID, task.Job.Home}
+		spec.ID = p.newName(x)
+		p.running[x] = execution{spec.ID, p.scratchOf(task, x), task.Squad == nil && task.Job.Keeps(p.files.Site)}
 		if err = p.client.Start(spec); err == nil || errors.Is(err, shim.ErrClosed) {
 			return // if closed, reconnect reports it as lost
 		}
-		delete(p.running, task.ID)
+		delete(p.running, x)
 	}
-	p.failed(&task, err)
+	p.failed(x, err)
 }
 
 // failed reports a task that cannot be started.
-func (p *Processes) failed(task *grid.Task, err error) {
-	p.log.Warn("a job cannot be started", "job", task.ID.Job, "error", err)
+func (p *Processes) failed(x Process, err error) {
+	p.log.Warn("a job cannot be started", "job", x.Task.Job, "error", err)
 	now := grid.Time(time.Now().UnixMicro())
-	p.ended(&grid.TaskEnded{ID: task.ID, Result: grid.Result{Start: now, End: now, ExitCode: pilot.ExitNoStart, Reason: ShortReason(err)}})
+	result := grid.Result{Start: now, End: now, ExitCode: pilot.ExitNoStart, Reason: ShortReason(err)}
+	p.ended(&Ended{TaskEnded: grid.TaskEnded{ID: x.Task, Result: result}, Number: x.Number})
 }
 
-// spec makes the task's scratch directory and says what to run.
-func (p *Processes) spec(task *grid.Task) (shim.Spec, error) {
-	return p.specAt(task, p.files.Task(task.Job.Home, task.ID))
-}
-
-// specAt does so for a task whose files begin with base.
-func (p *Processes) specAt(task *grid.Task, base string) (shim.Spec, error) {
-	command := task.Job.Command
-	if command == nil {
-		return shim.Spec{}, errors.New("the job has no command")
-	}
-	scratch := base + ScratchSuffix
-	err := os.Mkdir(scratch, 0o700)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {
-		err = os.MkdirAll(scratch, 0o700)
-	}
-	if err != nil {
-		return shim.Spec{}, err
-	}
-	work := scratch
-	if task.Job.Home == p.files.Site && command.Dir != "" {
-		work = command.Dir
-		if info, err := os.Stat(work); err != nil || !info.IsDir() {
-			return shim.Spec{}, fmt.Errorf("working directory %s: there is no such directory", work)
-		}
-	}
-	return shim.Spec{
-		ID: TaskName(task.ID), Args: command.Args, Env: p.taskEnv(task, scratch), Dir: work,
-		Stdout: base + Stdout.Suffix(), Stderr: base + Stderr.Suffix(), Limit: task.Limit,
-	}, nil
-}
-
-// taskEnv returns the environment of a task: what the site gives, overridden by what the
-// job brings, and last what the job cannot change.
-func (p *Processes) taskEnv(task *grid.Task, scratch string) []string {
-	job := task.Job
-	home := scratch // another site's job has no business in our home
-	if job.Home == p.files.Site {
-		if dir, err := os.UserHomeDir(); err == nil {
-			home = dir
-		}
-	}
-	fixed := []string{
-		"GRIDNODE_SITE=" + p.name,
-		"GRIDNODE_SITE_ID=" + string(p.files.Site),
-		"GRIDNODE_JOB_ID=" + job.ID.String(),
-		"GRIDNODE_HOME_SITE=" + string(job.Home),
-		"GRIDNODE_NTASKS=" + strconv.FormatInt(job.Tasks, 10),
-		"GRIDNODE_CPUS_PER_TASK=" + strconv.FormatInt(job.Processors/max(job.Tasks, 1), 10),
-		"GRIDNODE_NPROCS=" + strconv.FormatInt(job.Processors, 10),
-	}
-	if task.Rank != nil {
-		fixed = append(fixed, rankEnv(task.Rank)...)
-	}
-	env := make([]string, 0, len(p.env)+2+len(job.Command.Env)+len(fixed))
-	env = append(append(env, p.env...), "HOME="+home, "TMPDIR="+scratch)
-	for _, setting := range job.Command.Env {
-		env = setEnv(env, setting)
-	}
-	for _, setting := range fixed {
-		env = setEnv(env, setting)
-	}
-	return env
-}
-
-// setEnv adds a setting NAME=VALUE, in the place of one of the same name.
-func setEnv(env []string, setting string) []string {
-	name, _, _ := strings.Cut(setting, "=")
-	for i, old := range env {
-		if strings.HasPrefix(old, name) && len(old) > len(name) && old[len(name)] == '=' {
-			env[i] = setting
-			return env
-		}
-	}
-	return append(env, setting)
-}
-
-// Kill implements Executor.
+// Kill ends a task and everything it started, or those of a squad that run. The ends are
+// reported as usual. What is not there is reported as lost; of a squad, with pilot.Whole.
 func (p *Processes) Kill(task grid.Task) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	run, known := p.running[task.ID]
-	if !known {
-		p.ended(&grid.TaskEnded{ID: task.ID, Lost: true})
-		return
+	there := false
+	for x := range p.squads.of(task.ID) {
+		if run, runs := p.running[x]; runs {
+			there = true
+			_ = p.client.Kill(run.name, task.Cause) // closed: reconnect reports what has become of it
+		}
 	}
-	_ = p.client.Kill(run.name, task.Cause) // closed: reconnect reports what has become of it
+	if !there {
+		p.ended(lostEnd(Process{task.ID, pilot.Whole}))
+	}
 }
 
-// Acknowledge implements Executor.
+// Renew implements Engine.
+func (p *Processes) Renew(id grid.TaskID, span grid.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if run, runs := p.running[Process{Task: id}]; runs {
+		_ = p.client.Renew(run.name, span) // closed: its shim is gone, and so is the task
+	}
+}
+
+// Acknowledge says that the ends of these tasks, and of all of these squads, are durable:
+// they may be forgotten.
 func (p *Processes) Acknowledge(ended []grid.TaskID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, id := range ended {
-		if name, told := p.told[id]; told {
-			delete(p.told, id)
-			_ = p.client.Ack(name) // closed: it is told again, and acknowledged then
+		for x := range p.squads.of(id) {
+			if name, told := p.told[x]; told {
+				delete(p.told, x)
+				_ = p.client.Ack(name) // closed: it is told again, and acknowledged then
+			}
 		}
+		delete(p.squads, id)
 	}
 }
 
-// Close implements Executor: the shim and its tasks go on.
+// Close lets go of the tasks: the shim and its tasks go on.
 func (p *Processes) Close() error {
 	p.mu.Lock()
 	p.cancel()

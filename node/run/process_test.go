@@ -13,11 +13,11 @@ import (
 )
 
 func TestTaskThatTheNewShimDoesNotKnowIsLost(t *testing.T) {
-	lost := make(chan *grid.TaskEnded, 1)
-	p := testProcesses(t, func(e *grid.TaskEnded) { lost <- e })
+	lost := make(chan *Ended, 1)
+	p := testProcesses(t, func(e *Ended) { lost <- e })
 	id := grid.TaskID{Job: grid.JobID{Hi: 5, Lo: 5}, Epoch: 1}
 	p.mu.Lock()
-	p.running[id] = execution{name: "never"} // ordered, but the order never arrived
+	p.running[Process{Task: id}] = execution{name: "never"} // ordered, but the order never arrived
 	p.mu.Unlock()
 	if err := syscall.Kill(p.ShimPID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -36,9 +36,9 @@ func TestTaskThatTheNewShimDoesNotKnowIsLost(t *testing.T) {
 // one tell it again, perhaps when the task runs once more. (That was taken for the end of
 // the new process, which nobody ended any more.)
 func TestEndIsReportedOnce(t *testing.T) {
-	reports := make(chan *grid.TaskEnded, 10)
-	p := testProcesses(t, func(e *grid.TaskEnded) { reports <- e })
-	next := func() *grid.TaskEnded {
+	reports := make(chan *Ended, 10)
+	p := testProcesses(t, func(e *Ended) { reports <- e })
+	next := func() *Ended {
 		t.Helper()
 		select {
 		case e := <-reports:
@@ -78,13 +78,12 @@ func TestEndIsReportedOnce(t *testing.T) {
 }
 
 // testProcesses returns an engine with a shim of its own, which ends with the test.
-func testProcesses(t *testing.T, ended func(*grid.TaskEnded)) *Processes {
+func testProcesses(t *testing.T, ended func(*Ended)) *Processes {
 	t.Helper()
 	p, err := StartProcesses(t.Context(), ProcessConfig{
-		Files: Files{Home: t.TempDir(), Site: "here"}, Name: "here",
-		Shim:   shim.Options{Command: []string{"/proc/self/exe"}, Env: []string{"GRIDNODE_RUN_TEST_SHIM=" + shim.HomeWord}},
-		Logger: slog.New(slog.DiscardHandler),
-	}, ended)
+		Setup: Setup{Files: Files{Home: t.TempDir(), Site: "here"}, Name: "here", Ended: ended, Logger: slog.New(slog.DiscardHandler)},
+		Shim:  shim.Options{Command: []string{"/proc/self/exe"}, Env: []string{"GRIDNODE_RUN_TEST_SHIM=" + shim.HomeWord}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,6 +55,7 @@ func (o *Options) For(home string) (args, env []string) {
 type Client struct {
 	conn   *conn
 	pid    int
+	leases bool // it keeps leases
 	tasks  []Task
 	events chan Ended
 	closed chan struct{} // closed by Close
@@ -105,18 +106,27 @@ func Dial(ctx context.Context, home string) (*Client, error) {
 		}
 		return nil, fmt.Errorf("shim of %s: %w", home, err)
 	}
+	client, err := Attach(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("shim of %s: %w", home, err)
+	}
+	return client, nil
+}
+
+// Attach returns a client on a connection that leads to a shim, which it owns from then on.
+func Attach(ctx context.Context, c stream) (*Client, error) {
 	client := &Client{conn: newConn(c), events: make(chan Ended), closed: make(chan struct{}), ended: make(chan struct{})}
 	client.conn.send(kindHello, helloBody)
 	client.conn.flush()
 	r := bufio.NewReaderSize(c, 64<<10)
 	stop := context.AfterFunc(ctx, client.conn.close)
-	err = client.adopt(r)
+	err := client.adopt(r)
 	if !stop() && err == nil {
 		err = ctx.Err()
 	}
 	if err != nil {
 		client.conn.close()
-		return nil, fmt.Errorf("shim of %s: %w", home, err)
+		return nil, err
 	}
 	go client.read(r)
 	return client, nil
@@ -137,6 +147,7 @@ func (c *Client) adopt(r *bufio.Reader) error {
 				return err
 			}
 			c.pid = int(d.int(1 << 31))
+			c.leases = len(d.rest) > 0
 		case !welcome && k == kindTask:
 			var t Task
 			if err := t.decode(body); err != nil {
@@ -203,6 +214,9 @@ func (c *Client) Start(spec Spec) error {
 	if err := spec.check(); err != nil {
 		return err
 	}
+	if spec.Lease > 0 && !c.leases {
+		return errNoLeases
+	}
 	return c.order(kindStart, spec.append)
 }
 
@@ -219,6 +233,30 @@ func (c *Client) Extend(id string, span grid.Time) error {
 		return fmt.Errorf("task %s: limit of %d µs", id, int64(span))
 	}
 	return c.order(kindExtend, func(b []byte) []byte { return appendExtend(b, id, span) })
+}
+
+// Expire tells the shim to end everything it runs, and itself, a span from now, whatever was
+// said before and whether the daemon lives then or not; 0: never.
+func (c *Client) Expire(span grid.Time) error {
+	if span < 0 || span > grid.SpanMax {
+		return fmt.Errorf("expiry after %d µs", int64(span))
+	}
+	return c.order(kindExpire, func(b []byte) []byte { return appendExpire(b, span) })
+}
+
+// errNoLeases means that a shim which was there before the daemon cannot end what is not renewed.
+var errNoLeases = errors.New("the shim of an earlier version, which goes on until its tasks have ended, keeps no leases")
+
+// Renew orders a task to go on for a span from now, whatever is left of its lease. For a
+// task that has none, or that the shim does not run or is ending, this does nothing.
+func (c *Client) Renew(id string, span grid.Time) error {
+	if span < 0 || span > grid.SpanMax {
+		return fmt.Errorf("task %s: lease of %d µs", id, int64(span))
+	}
+	if !c.leases {
+		return nil // it runs nothing that has one
+	}
+	return c.order(kindRenew, func(b []byte) []byte { return appendExtend(b, id, span) })
 }
 
 // Ack tells the shim that the end of a task is saved and may be forgotten.

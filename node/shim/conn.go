@@ -22,6 +22,9 @@ func (s *shim) accept() {
 	for {
 		c, err := s.listener.AcceptUnix()
 		switch {
+		case err == nil && !peerAllowed(c):
+			s.log("connection closed: it is another user's")
+			c.Close()
 		case err == nil:
 			go s.converse(c)
 		case errors.Is(err, net.ErrClosed):
@@ -36,7 +39,7 @@ func (s *shim) accept() {
 // converse reads what a daemon says. Whatever is malformed ends the connection and
 // changes nothing. The connection is closed when the loop has carried out all that
 // came before its end.
-func (s *shim) converse(c *net.UnixConn) {
+func (s *shim) converse(c stream) {
 	d := newConn(c)
 	if err := s.read(d); err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
 		s.log("connection closed: %v", err)
@@ -50,9 +53,6 @@ func (s *shim) converse(c *net.UnixConn) {
 }
 
 func (s *shim) read(d *conn) error {
-	if !peerAllowed(d.c) {
-		return errors.New("it is another user's")
-	}
 	r := bufio.NewReaderSize(d.c, 64<<10)
 	var buf []byte
 	d.c.SetReadDeadline(time.Now().Add(helloMax))
@@ -61,6 +61,9 @@ func (s *shim) read(d *conn) error {
 		return err
 	}
 	hello := decoder{rest: body}
+	if k == kindConsole {
+		return s.console(d, r, &hello)
+	}
 	if k != kindHello {
 		return fmt.Errorf("%w: frame of kind %d before hello", errEncoding, k)
 	}
@@ -101,12 +104,18 @@ func (s *shim) order(k kind, body []byte) (func(), error) {
 	case kindExtend:
 		id, span, err := decodeExtend(body)
 		return func() { s.extendTask(id, span) }, err
+	case kindRenew:
+		id, span, err := decodeExtend(body)
+		return func() { s.renewTask(id, span) }, err
 	case kindAck:
 		d := decoder{rest: body}
 		id := d.string()
 		return func() { s.acknowledge(id) }, d.end()
 	case kindRetire:
 		return func() { s.retire = true }, nil
+	case kindExpire:
+		span, err := decodeExpire(body)
+		return func() { s.expire(span) }, err
 	}
 	return nil, fmt.Errorf("%w: frame of kind %d", errEncoding, k)
 }
@@ -161,7 +170,7 @@ func (s *shim) acknowledge(id string) {
 // conn writes frames to a socket from a goroutine of its own, many at a time if
 // they come faster than the other side reads. Both ends of the socket use it.
 type conn struct {
-	c    *net.UnixConn
+	c    stream
 	mu   sync.Mutex
 	out  []byte // frames to be written
 	last bool   // nothing follows them
@@ -170,7 +179,13 @@ type conn struct {
 	once sync.Once
 }
 
-func newConn(c *net.UnixConn) *conn {
+// stream is what frames travel on: a socket of this machine, or a connection of package link.
+type stream interface {
+	net.Conn
+	CloseWrite() error
+}
+
+func newConn(c stream) *conn {
 	d := &conn{c: c, wake: make(chan struct{}, 1), done: make(chan struct{})}
 	go d.write()
 	return d

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"reflect"
@@ -15,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gridnode/grid"
+	"gridnode/node/sandbox"
 )
 
 // What is encoded comes back, whatever bytes its strings hold.
@@ -29,9 +29,16 @@ func TestRoundTrips(t *testing.T) {
 			Limit: grid.Time(rapid.Int64Range(0, int64(grid.SpanMax)).Draw(t, "limit")),
 		}
 		spec.Args = append([]string{"x"}, spec.Args...)
+		if rapid.Bool().Draw(t, "planned") {
+			spec.Plan = &sandbox.Plan{Kind: sandbox.Landlock, Read: []string{"/data"}, Ports: []uint16{4711}, Limits: sandbox.Limits{Memory: number.Draw(t, "memory")}}
+		}
 		var gotSpec Spec
-		if err := gotSpec.decode(spec.append(nil)); err != nil || fmt.Sprintf("%q", gotSpec) != fmt.Sprintf("%q", spec) {
-			t.Fatalf("got %q, %v; want %q", gotSpec, err, spec)
+		if err := gotSpec.decode(spec.append(nil)); err != nil || !reflect.DeepEqual(gotSpec.Plan, spec.Plan) {
+			t.Fatalf("got %+v, %v; want %+v", gotSpec, err, spec)
+		}
+		gotSpec.Plan, spec.Plan = nil, nil
+		if !bytes.Equal(gotSpec.append(nil), spec.append(nil)) {
+			t.Fatalf("got %+v; want %+v", gotSpec, spec)
 		}
 		end := Ended{
 			ID: spec.ID, ExitCode: rapid.Int32Range(0, 255).Draw(t, "code"), Cause: Cause(rapid.Uint8Max(uint8(causeUnknown)-1).Draw(t, "cause")),

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"gridnode/node/sandbox"
 )
 
 // Exit codes of tasks that were not started, as shells and container runtimes use them.
@@ -81,40 +83,104 @@ func checkExecutable(path, name string) *startError {
 
 // execute starts the task of spec and returns its process number, which is that of
 // its session and process group, too. It must be called from the thread that shall
-// outlive the task: with that thread, the kernel kills the process.
+// outlive the task: with that thread, the kernel kills the process. A task with a plan that has walls or limits is
+// started by launch instead.
 //
 // syscall.ForkExec rather than os/exec: per task, exec.Cmd took 35 µs more CPU time
 // in this process, and keeps a goroutine, and often a thread, waiting for each.
-func execute(spec *Spec, env []string, null int) (pid int, failed *startError) {
-	if err := os.MkdirAll(spec.Dir, 0o700); err != nil {
-		return 0, &startError{exitNoStart, fmt.Sprintf("working directory: %v", err)}
+//
+// tty is the task's end of its terminal, nil if it has none.
+func execute(spec *Spec, env []string, null int, tty *os.File, launch func(*sandbox.Process) (int, error)) (pid int, failed *startError) {
+	account := spec.account()
+	if account == nil {
+		if err := os.MkdirAll(spec.Dir, 0o700); err != nil {
+			return 0, &startError{exitNoStart, fmt.Sprintf("working directory: %v", err)}
+		}
 	}
-	stdout, err := openOutput(spec.Stdout)
+	stdout, err := openOutput(spec.Stdout, account)
 	if err != nil {
 		return 0, &startError{exitNoStart, fmt.Sprintf("standard output: %v", err)}
 	}
 	defer syscall.Close(stdout)
 	stderr := stdout
 	if spec.Stderr != spec.Stdout {
-		if stderr, err = openOutput(spec.Stderr); err != nil {
+		if stderr, err = openOutput(spec.Stderr, account); err != nil {
 			return 0, &startError{exitNoStart, fmt.Sprintf("standard error: %v", err)}
 		}
 		defer syscall.Close(stderr)
 	}
-	path, failed := lookUp(spec.Args[0], spec.Dir, spec.Env)
+	path, failed := spec.find(account)
 	if failed != nil {
 		return 0, failed
+	}
+	files := [3]int{null, stdout, stderr}
+	if tty != nil {
+		fd := int(tty.Fd())
+		files = [3]int{fd, fd, fd}
+	}
+	if spec.Plan != nil && !spec.Plan.Bare() {
+		return executeInside(spec, path, env, files, tty != nil, launch)
+	}
+	sys := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL, Setctty: tty != nil}
+	if account != nil {
+		sys.Credential = &syscall.Credential{Uid: account.User, Gid: account.Group, Groups: account.Groups}
 	}
 	pid, err = syscall.ForkExec(path, spec.Args, &syscall.ProcAttr{
 		Dir:   spec.Dir,
 		Env:   env,
-		Files: []uintptr{uintptr(null), uintptr(stdout), uintptr(stderr)},
-		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+		Files: []uintptr{uintptr(files[0]), uintptr(files[1]), uintptr(files[2])},
+		Sys:   sys,
 	})
 	if err != nil {
 		return 0, execError(path, err)
 	}
 	return pid, nil
+}
+
+// account returns whom the task runs as, nil for this process's own account.
+func (s *Spec) account() *sandbox.Account {
+	if s.Plan == nil || s.Plan.Walled() {
+		return nil
+	}
+	return s.Plan.Account
+}
+
+// find returns the file to execute, as the task's account sees files: nobody learns here
+// what he may not see, and nothing is made on his behalf.
+func (s *Spec) find(account *sandbox.Account) (path string, failed *startError) {
+	if account == nil {
+		return lookUp(s.Args[0], s.Dir, s.Env)
+	}
+	err := account.Do(func() {
+		if info, err := os.Stat(s.Dir); err != nil || !info.IsDir() || syscall.Access(s.Dir, accessExecute) != nil {
+			failed = &startError{exitNoStart, fmt.Sprintf("working directory %s: there is none that the job's account (number %d) may enter", s.Dir, account.User)}
+			return
+		}
+		path, failed = lookUp(s.Args[0], s.Dir, s.Env)
+	})
+	if err != nil {
+		failed = &startError{exitNoStart, fmt.Sprintf("become the job's account: %v", err)}
+	}
+	return path, failed
+}
+
+// accessExecute is X_OK of access(2).
+const accessExecute = 1
+
+// executeInside starts it by its plan.
+func executeInside(spec *Spec, path string, env []string, files [3]int, terminal bool, launch func(*sandbox.Process) (int, error)) (int, *startError) {
+	if !spec.Plan.Sees(path) {
+		return 0, &startError{exitNoCommand, fmt.Sprintf("%s: command not found inside the sandbox: %s is not among what guests may read", spec.Args[0], path)}
+	}
+	pid, err := launch(&sandbox.Process{Path: path, Args: spec.Args, Env: env, Hide: []string{MarkEnv}, Dir: spec.Dir, Files: files, Terminal: terminal})
+	var program *sandbox.StartError
+	switch {
+	case err == nil:
+		return pid, nil
+	case errors.As(err, &program):
+		return 0, execError(path, program.Err)
+	}
+	return 0, &startError{exitNoStart, fmt.Sprintf("sandbox: %v", err)}
 }
 
 // execError tells errors of the file from those of the machine.

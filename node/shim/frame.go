@@ -27,6 +27,9 @@ const (
 	kindRetire  kind = 8  // to the shim: end as soon as nothing runs
 	kindEnded   kind = 9  // from the shim: an Ended
 	kindExtend  kind = 10 // to the shim: id and span
+	kindExpire  kind = 11 // to the shim: span until it ends with all it runs
+	kindConsole kind = 12 // to the shim, instead of hello: version, id and a console.Request; then frames of package console
+	kindRenew   kind = 13 // to the shim: id and span
 )
 
 // appendFrame appends a frame whose body is what body appends.
@@ -65,8 +68,11 @@ func readFrame(r *bufio.Reader, buf *[]byte) (k kind, body []byte, err error) {
 func helloBody(b []byte) []byte { return binary.AppendUvarint(b, version) }
 
 func welcomeBody(b []byte) []byte {
-	return binary.AppendUvarint(helloBody(b), uint64(os.Getpid()))
+	return append(binary.AppendUvarint(helloBody(b), uint64(os.Getpid())), withLeases)
 }
+
+// withLeases, at the end of a welcome, says that the shim keeps leases. Earlier ones say nothing there.
+const withLeases = 1
 
 // checkVersion reads the version from d.
 func checkVersion(d *decoder) error {
@@ -95,6 +101,16 @@ func decodeExtend(body []byte) (id string, span grid.Time, err error) {
 	d := decoder{rest: body}
 	id, span = d.string(), grid.Time(d.int(int64(grid.SpanMax)))
 	return id, span, d.end()
+}
+
+// Body of an expiry: span from now, 0 for never.
+
+func appendExpire(dst []byte, span grid.Time) []byte { return binary.AppendUvarint(dst, uint64(span)) }
+
+func decodeExpire(body []byte) (span grid.Time, err error) {
+	d := decoder{rest: body}
+	span = grid.Time(d.int(int64(grid.SpanMax)))
+	return span, d.end()
 }
 
 func decodeKill(body []byte) (id, reason string, err error) {

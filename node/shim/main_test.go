@@ -16,6 +16,12 @@ import (
 	"gridnode/grid"
 )
 
+// guardTestEnv has the test binary be a shim with its guard.
+const guardTestEnv = "GRIDNODE_SHIM_TEST_GUARD"
+
+// orderTestEnv has the test binary carry out an order.
+const orderTestEnv = "GRIDNODE_SHIM_TEST_ORDER"
+
 // The test binary is the shim, too, and a daemon to be killed.
 func TestMain(m *testing.M) {
 	if home := os.Getenv("GRIDNODE_SHIM_TEST"); home != "" {
@@ -29,6 +35,12 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	if home := os.Getenv(guardTestEnv); home != "" {
+		os.Exit(Main(home))
+	}
+	if order := os.Getenv(orderTestEnv); order != "" {
+		os.Exit(Once(order))
 	}
 	if home := os.Getenv("GRIDNODE_SHIM_TEST_DAEMON"); home != "" {
 		daemon(home)

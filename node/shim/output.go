@@ -4,6 +4,8 @@ import (
 	"os"
 	"syscall"
 	"time"
+
+	"gridnode/node/sandbox"
 )
 
 // A task writes into its files directly, through no pipe: that costs nothing, and
@@ -20,11 +22,18 @@ const (
 )
 
 // openOutput opens a file for a task to write to. Append mode makes writes go to
-// the end also after the file was cut.
-func openOutput(path string) (int, error) {
+// the end also after the file was cut. It belongs to the account, if there is one, which may
+// so open it by its descriptor; nobody else finds it.
+func openOutput(path string, account *sandbox.Account) (int, error) {
 	fd, err := syscall.Open(path, syscall.O_WRONLY|syscall.O_CREAT|syscall.O_TRUNC|syscall.O_APPEND|syscall.O_CLOEXEC|syscall.O_NOFOLLOW, 0o600)
 	if err != nil {
 		return -1, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	if account != nil {
+		if err := syscall.Fchown(fd, int(account.User), int(account.Group)); err != nil {
+			syscall.Close(fd)
+			return -1, &os.PathError{Op: "chown", Path: path, Err: err}
+		}
 	}
 	return fd, nil
 }

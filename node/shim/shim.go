@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"gridnode/grid"
+	"gridnode/node/sandbox"
 	"gridnode/node/store/journal"
 )
 
@@ -24,6 +26,7 @@ type Config struct {
 	Grace time.Duration // between SIGTERM and SIGKILL; 0 means GraceDefault
 
 	journalMax int64 // 0 means the constant; tests set less
+	calls      bool  // its daemon is elsewhere: it does not listen, but calls (see Pilot)
 }
 
 // Defaults of Config.
@@ -36,8 +39,17 @@ const (
 var errRuns = errors.New("another shim serves this home")
 
 // Main is the shim's process: it serves home until it is no longer needed, and
-// returns the exit code. Connect starts it as "gridnode shim --home HOME".
+// returns the exit code. Connect starts it as "gridnode shim --home HOME". The process is
+// the shim's guard, which runs the program once more.
 func Main(home string) int {
+	keepDescriptors()
+	if !guarded() {
+		code, err := guard()
+		if err != nil {
+			fmt.Fprintf(os.Stderr, "gridnode shim: %s: %v\n", home, err)
+		}
+		return code
+	}
 	if err := Run(Config{Home: home}); err != nil {
 		fmt.Fprintf(os.Stderr, "gridnode shim: %s: %v\n", home, err)
 		return 1
@@ -58,8 +70,7 @@ func Run(config Config) error {
 		config.journalMax = journalMax
 	}
 	ready := readyPipe()
-	// What ps and top call it, instead of the "exe" of /proc/self/exe; of no consequence.
-	os.WriteFile("/proc/self/comm", []byte("gridnode-shim"), 0)
+	rename("gridnode-shim")
 	s, err := newShim(config)
 	if err != nil {
 		fmt.Fprintln(ready, err)
@@ -95,13 +106,18 @@ type shim struct {
 
 	tasks    map[string]*task  // not ended
 	sessions map[int]*task     // the same by process number
+	sides    map[int]*side     // commands that run beside tasks, by process number
 	results  map[string]*Ended // not acknowledged
 	orphans  map[int]*orphan   // by process number
+	launcher *sandbox.Launcher // of tasks with plans; nil before the first
 	pids     []int
 
-	daemon   *conn // nil if none is connected
-	retire   bool  // the daemon wants it to end as soon as nothing is left to do
-	stopped  bool  // a signal wants that
+	only     string // the one task that it runs, if nobody gives it others; see Once
+	daemon   *conn  // nil if none is connected
+	expiry   *time.Timer
+	inherit  []string // variables that tasks without walls have of the cluster
+	retire   bool     // the daemon wants it to end as soon as nothing is left to do
+	stopped  bool     // a signal wants that
 	idle     *time.Timer
 	busy     bool // at the end of the last turn
 	watching bool // a look at the tasks' output is due
@@ -112,7 +128,7 @@ func newShim(config Config) (s *shim, err error) {
 	s = &shim{
 		config: config, null: -1,
 		inbox: make(chan func(), 256), quit: make(chan struct{}), signals: make(chan os.Signal, 16),
-		tasks: make(map[string]*task), sessions: make(map[int]*task),
+		tasks: make(map[string]*task), sessions: make(map[int]*task), sides: make(map[int]*side),
 		results: make(map[string]*Ended), orphans: make(map[int]*orphan),
 	}
 	defer func() {
@@ -120,8 +136,10 @@ func newShim(config Config) (s *shim, err error) {
 			s.close()
 		}
 	}()
-	if s.lock, err = takeHome(config.Home); err != nil {
-		return s, err
+	if !config.calls { // else the home is a new one, and perhaps on a file system without locks
+		if s.lock, err = takeHome(config.Home); err != nil {
+			return s, err
+		}
 	}
 	const prSetChildSubreaper = 36
 	if _, _, errno := syscall.RawSyscall(syscall.SYS_PRCTL, prSetChildSubreaper, 1, 0); errno != 0 {
@@ -134,6 +152,9 @@ func newShim(config Config) (s *shim, err error) {
 	signal.Notify(s.signals, syscall.SIGCHLD, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
 	if err = s.recover(); err != nil {
 		return s, err
+	}
+	if config.calls {
+		return s, nil
 	}
 	if s.listener, err = listen(config.Home); err != nil {
 		return s, err
@@ -174,6 +195,11 @@ func (s *shim) recover() error {
 		reason = "the machine stopped while it ran"
 	} else {
 		sweep(past, records.token)
+		if !past.alive.IsZero() {
+			if err := sandbox.Sweep(s.config.Home); err != nil {
+				s.log("%v", err)
+			}
+		}
 	}
 	now := wall(time.Now())
 	for _, id := range past.order {
@@ -216,7 +242,7 @@ func (s *shim) over() bool {
 	if len(s.tasks) > 0 {
 		return false
 	}
-	return s.stopped || s.retire && (s.daemon == nil || len(s.results) == 0)
+	return s.stopped || s.only != "" && s.results[s.only] != nil || s.retire && (s.daemon == nil || len(s.results) == 0)
 }
 
 // tend arms the timers that the present state needs.
@@ -242,6 +268,8 @@ func (s *shim) watch() {
 	now := time.Now()
 	for _, t := range s.tasks {
 		t.out.look(now)
+		s.enforce(t, now)
+		s.lapse(t)
 	}
 	s.records.touch(now)
 }
@@ -314,11 +342,7 @@ func (s *shim) hear(sig os.Signal) {
 	}
 	if sig != syscall.SIGCHLD {
 		s.log("%v: ending %d tasks", sig, len(s.tasks))
-		s.stopped = true
-		for _, t := range s.tasks {
-			s.endTask(t, CauseKill, "the shim was stopped")
-		}
-		s.dismiss()
+		s.stop("the shim was stopped")
 		return
 	}
 	for {
@@ -333,6 +357,33 @@ func (s *shim) hear(sig os.Signal) {
 			s.collected(pid, status, &usage)
 		}
 	}
+}
+
+// stop ends all tasks, and the shim with the last of them.
+func (s *shim) stop(reason string) {
+	s.stopped = true
+	for _, t := range s.tasks {
+		s.endTask(t, CauseKill, reason)
+	}
+	s.dismiss()
+}
+
+// expire has the shim stop after a span; 0: never.
+func (s *shim) expire(span grid.Time) {
+	if s.expiry != nil {
+		s.expiry.Stop()
+		s.expiry = nil
+	}
+	if span == 0 {
+		return
+	}
+	var timer *time.Timer
+	timer = s.after(span.Duration(), func() {
+		if s.expiry == timer { // and was not told another one in the last moment
+			s.stop("its time on these processors was over")
+		}
+	})
+	s.expiry = timer
 }
 
 // post hands do to the loop, unless that has ended.
@@ -363,6 +414,9 @@ func (s *shim) close() error {
 	s.dismiss()
 	if s.records != nil && s.records.journal != nil {
 		errs = append(errs, s.records.journal.Sync(), s.records.journal.Close())
+	}
+	if s.launcher != nil {
+		errs = append(errs, s.launcher.Close())
 	}
 	if s.null >= 0 {
 		syscall.Close(s.null)

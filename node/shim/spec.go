@@ -2,12 +2,14 @@ package shim
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"math"
 	"path/filepath"
 	"strings"
 
 	"gridnode/grid"
+	"gridnode/node/sandbox"
 )
 
 // Bounds of what the shim is told and tells.
@@ -37,7 +39,17 @@ type Spec struct {
 	// 0600. If they are equal, both go to one file.
 	Stdout, Stderr string
 
-	Limit grid.Time // wall-clock span after which it is ended; 0 for none
+	Limit grid.Time   // wall-clock span after which it is ended; 0 for none
+	Warn  grid.Signal // sent before the limit, if that is known when it starts
+	Lease grid.Time   // span after which it is ended unless it is renewed (Client.Renew); 0 for never
+
+	// Terminal gives it a pseudo-terminal as its input, output and errors, which somebody may
+	// look at (DialConsole). What it writes there goes to Stdout, too.
+	Terminal bool
+
+	// Plan says what walls and limits are put around it; nil: none. A shim that cannot
+	// put them up does not start it.
+	Plan *sandbox.Plan
 }
 
 // check returns an error that names the first field out of bounds.
@@ -57,6 +69,8 @@ func (s *Spec) check() error {
 		return fmt.Errorf("task %s takes %d bytes, at most %d", s.ID, size, specMax)
 	case s.Limit < 0 || s.Limit > grid.SpanMax:
 		return fmt.Errorf("task %s: limit of %d µs", s.ID, int64(s.Limit))
+	case s.Lease < 0 || s.Lease > grid.SpanMax:
+		return fmt.Errorf("task %s: lease of %d µs", s.ID, int64(s.Lease))
 	}
 	for _, path := range []string{s.Dir, s.Stdout, s.Stderr} {
 		if !filepath.IsAbs(path) {
@@ -73,7 +87,36 @@ func (s *Spec) append(dst []byte) []byte {
 	dst = appendString(dst, s.Dir)
 	dst = appendString(dst, s.Stdout)
 	dst = appendString(dst, s.Stderr)
-	return binary.AppendUvarint(dst, uint64(s.Limit))
+	dst = binary.AppendUvarint(dst, uint64(s.Limit))
+	warned := s.Warn != (grid.Signal{}) || s.Terminal || s.Lease > 0
+	if s.Plan == nil && !warned {
+		return dst // as shims of before plans know it
+	}
+	plan, err := json.Marshal(s.Plan)
+	if err != nil {
+		panic(fmt.Sprintf("shim: plan %+v: %v", s.Plan, err)) // of plain fields only
+	}
+	dst = appendString(dst, string(plan))
+	if !warned {
+		return dst
+	}
+	dst = binary.AppendUvarint(dst, uint64(s.Warn.Number))
+	dst = binary.AppendUvarint(dst, uint64(s.Warn.Before))
+	dst = append(dst, 0)
+	if s.Warn.First {
+		dst[len(dst)-1] = 1
+	}
+	if !s.Terminal && s.Lease == 0 {
+		return dst
+	}
+	dst = append(dst, 0)
+	if s.Terminal {
+		dst[len(dst)-1] = 1
+	}
+	if s.Lease == 0 {
+		return dst
+	}
+	return binary.AppendUvarint(dst, uint64(s.Lease))
 }
 
 func (s *Spec) decode(b []byte) error {
@@ -82,6 +125,22 @@ func (s *Spec) decode(b []byte) error {
 		ID: d.string(), Args: d.strings(), Env: d.strings(),
 		Dir: d.string(), Stdout: d.string(), Stderr: d.string(),
 		Limit: grid.Time(d.int(int64(grid.SpanMax))),
+	}
+	if len(d.rest) > 0 {
+		plan := json.NewDecoder(strings.NewReader(d.string()))
+		plan.DisallowUnknownFields()                 // a wall that this shim does not know
+		if err := plan.Decode(&s.Plan); err != nil { // null: none
+			return fmt.Errorf("%w: plan: %w", errEncoding, err)
+		}
+	}
+	if len(d.rest) > 0 {
+		s.Warn = grid.Signal{Number: int32(d.int(grid.SignalMax)), Before: grid.Time(d.int(int64(grid.SpanMax))), First: d.int(1) == 1}
+	}
+	if len(d.rest) > 0 {
+		s.Terminal = d.int(1) == 1
+	}
+	if len(d.rest) > 0 {
+		s.Lease = grid.Time(d.int(int64(grid.SpanMax)))
 	}
 	if err := d.end(); err != nil {
 		return err
@@ -96,14 +155,15 @@ type Cause uint8
 const (
 	CauseExit    Cause = iota // it ended by itself
 	CauseSignal               // a signal that the shim did not send
-	CauseLimit                // Spec.Limit
+	CauseLimit                // Spec.Limit, or one of its plan
 	CauseKill                 // Client.Kill, or the end of the shim in order
 	CauseStart                // it could not be started
 	CauseLost                 // the shim died while it ran, or the machine did; how it ended is unknown
+	CauseLease                // Spec.Lease, not renewed
 	causeUnknown              // first number that means nothing
 )
 
-var causeNames = [...]string{"exit", "signal", "limit", "kill", "start", "lost"}
+var causeNames = [...]string{"exit", "signal", "limit", "kill", "start", "lost", "lease"}
 
 // String returns a word for c.
 func (c Cause) String() string { return causeNames[c] }

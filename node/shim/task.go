@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/sandbox"
 )
 
 const (
@@ -26,7 +27,12 @@ type task struct {
 	pid   int // of the first process, its process group and its session
 	start grid.Time
 	out   output
-	limit *time.Timer // nil for none
+	limit *time.Timer      // nil for none
+	lease time.Duration    // since boot: when it is ended unless it is renewed; 0 for never
+	run   *sandbox.Running // nil for a task without a plan
+	spec  *Spec            // as it was started
+	term  *terminal        // nil: it has none
+	sides map[int]*side    // commands that run beside it, by process number
 
 	// Set when the shim ends the task.
 	cause  Cause
@@ -67,19 +73,67 @@ func (s *shim) startTask(spec *Spec) {
 		fail(exitNoStart, err.Error())
 		return
 	}
-	env := append(spec.Env[:len(spec.Env):len(spec.Env)], MarkEnv+"="+s.records.markOf(spec.ID))
-	pid, failed := execute(spec, env, s.null)
+	env := spec.Env[:len(spec.Env):len(spec.Env)]
+	if !spec.Plan.Walled() { // a guest's environment has nothing of the site
+		env = override(env, s.inherit)
+	}
+	env = append(env, MarkEnv+"="+s.records.markOf(spec.ID))
+	var run *sandbox.Running
+	term, tty, err := openTerminal(spec)
+	if err != nil {
+		fail(exitNoStart, err.Error())
+		return
+	}
+	pid, failed := execute(spec, env, s.null, tty, func(p *sandbox.Process) (_ int, err error) {
+		if s.launcher == nil {
+			s.launcher = sandbox.Open(s.config.Home)
+		}
+		if run, err = s.launcher.Start(spec.Plan, p); err != nil {
+			return 0, err
+		}
+		return run.PID, nil
+	})
+	if tty != nil {
+		tty.Close() // the task has it
+	}
 	if failed != nil {
+		term.close()
 		fail(failed.code, failed.reason)
 		return
 	}
-	t := &task{id: spec.ID, pid: pid, start: start, out: newOutput(spec, now)}
+	t := &task{id: spec.ID, pid: pid, start: start, out: newOutput(spec, now), run: run, spec: spec, term: term}
+	if term != nil {
+		go term.pump()
+	}
 	s.tasks[t.id] = t
 	s.sessions[pid] = t
 	s.limit(t, spec.Limit, spec.Limit)
+	s.lease(t, spec.Lease)
+	s.warn(t, spec)
 	if err := s.keep(func() error { return s.records.started(t.id, pid, start) }); err != nil {
 		s.log("task %s: %v", t.id, err) // a later shim still finds it by its mark
 	}
+}
+
+// warn has a signal sent to t before its limit, so that it can save what it has.
+func (s *shim) warn(t *task, spec *Spec) {
+	sig := syscall.Signal(spec.Warn.Number)
+	if sig == 0 || spec.Limit == 0 {
+		return
+	}
+	s.after(max(spec.Limit-spec.Warn.Before, 0).Duration(), func() {
+		switch {
+		case s.tasks[t.id] != t || !t.killAt.IsZero() || !t.collected.IsZero():
+		case t.run != nil && t.run.Outer(): // the first process is the launcher of the walls, which passes on only this
+			if sig == syscall.SIGTERM {
+				t.run.Ask()
+			}
+		case spec.Warn.First:
+			syscall.Kill(t.pid, sig)
+		default:
+			t.signalGroup(sig)
+		}
+	})
 }
 
 // limit has t end after a span, given that its whole limit is total; 0 for never.
@@ -100,6 +154,19 @@ func (s *shim) limit(t *task, span, total grid.Time) {
 	t.limit = timer
 }
 
+// enforce ends a task that has broken a limit of its plan, without grace: it may be about to
+// fill the memory or the disk.
+func (s *shim) enforce(t *task, now time.Time) {
+	if t.run == nil || !t.killAt.IsZero() || !t.collected.IsZero() {
+		return
+	}
+	left, _ := s.orphansOf(t)
+	if reason := t.run.Check(now, left); reason != "" {
+		t.cause, t.reason, t.killAt = CauseLimit, shorten(reason), now
+		s.kill(t)
+	}
+}
+
 // extendTask gives a task another limit.
 func (s *shim) extendTask(id string, span grid.Time) {
 	if t := s.tasks[id]; t != nil && t.killAt.IsZero() && t.collected.IsZero() {
@@ -110,16 +177,27 @@ func (s *shim) extendTask(id string, span grid.Time) {
 // endTask asks everything of t to stop, and kills it when the grace is over. The
 // first cause counts.
 func (s *shim) endTask(t *task, cause Cause, reason string) {
+	s.endWithin(t, s.config.Grace, cause, reason)
+}
+
+// endWithin is endTask with a grace.
+func (s *shim) endWithin(t *task, grace time.Duration, cause Cause, reason string) {
 	if s.tasks[t.id] != t || !t.killAt.IsZero() {
 		return
 	}
 	t.cause, t.reason = cause, shorten(reason)
-	t.killAt = time.Now().Add(s.config.Grace)
-	t.signalGroup(syscall.SIGTERM)
-	t.signalGroup(syscall.SIGCONT) // one that was stopped could not hear it
+	t.killAt = time.Now().Add(grace)
+	if t.run != nil {
+		t.run.Ask()
+	}
+	if t.run == nil || !t.run.Outer() {
+		t.signalGroup(syscall.SIGTERM)
+		t.signalGroup(syscall.SIGCONT) // one that was stopped could not hear it
+	}
 	left, _ := s.orphansOf(t)
 	t.ask(left)
-	s.after(s.config.Grace, func() {
+	t.signalSides(syscall.SIGTERM)
+	s.after(grace, func() {
 		if s.tasks[t.id] == t {
 			s.kill(t)
 		}
@@ -136,6 +214,10 @@ func (t *task) signalGroup(sig syscall.Signal) {
 // kill ends everything that is known to belong to t.
 func (s *shim) kill(t *task) {
 	t.signalGroup(syscall.SIGKILL)
+	if t.run != nil {
+		t.run.Kill()
+	}
+	t.signalSides(syscall.SIGKILL)
 	left, _ := s.orphansOf(t)
 	for _, pid := range left {
 		syscall.Kill(pid, syscall.SIGKILL)
@@ -161,12 +243,17 @@ func (t *task) ask(orphans []int) {
 // collected notes that a child has ended: a task's first process, or an orphan.
 func (s *shim) collected(pid int, status syscall.WaitStatus, usage *syscall.Rusage) {
 	t := s.sessions[pid]
+	if side := s.sides[pid]; side != nil {
+		s.endSide(side, status)
+		return
+	}
 	if t == nil || !t.collected.IsZero() {
 		o := s.orphans[pid]
 		delete(s.orphans, pid)
 		if o != nil && o.owner != nil && !o.owner.collected.IsZero() {
 			s.drain(o.owner)
 		}
+		s.endOrphans() // it may have left children
 		return
 	}
 	if t.limit != nil {
@@ -203,7 +290,7 @@ func (s *shim) drain(t *task) {
 	// The group first: its processes, as they die, leave their children as orphans.
 	t.empty = t.empty || syscall.Kill(-t.pid, 0) == syscall.ESRCH
 	left, settled := s.orphansOf(t)
-	if t.empty && len(left) == 0 && settled {
+	if t.empty && len(left) == 0 && len(t.sides) == 0 && settled && (t.run == nil || t.run.Empty()) && t.term.over() {
 		s.finish(t)
 		return
 	}
@@ -224,14 +311,27 @@ func (s *shim) drain(t *task) {
 func (s *shim) finish(t *task) {
 	delete(s.tasks, t.id)
 	delete(s.sessions, t.pid)
+	t.term.end(&t.end)
 	t.out.trim()
 	t.end.OutputCut = t.out.cut
-	s.record(&t.end)
-	if len(s.tasks) == 0 {
-		// Orphans that could not be told whose they are: nobody's now.
-		for _, pid := range orphans(nil) {
-			syscall.Kill(pid, syscall.SIGKILL)
+	if t.run != nil {
+		if reason := t.run.Reason(int(t.end.ExitCode)); reason != "" && t.killAt.IsZero() {
+			t.end.Cause, t.end.Reason = CauseLimit, shorten(reason)
 		}
+		t.run.Release()
+	}
+	s.record(&t.end)
+	s.endOrphans()
+}
+
+// endOrphans kills, when there is no task, orphans that could not be told whose they are:
+// they are nobody's then. Their children are orphans once they are collected.
+func (s *shim) endOrphans() {
+	if len(s.tasks) > 0 {
+		return
+	}
+	for _, pid := range orphans(nil) {
+		syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
 
@@ -261,8 +361,8 @@ func (s *shim) orphansOf(t *task) (mine []int, settled bool) {
 	settled = true
 	s.pids = orphans(s.pids[:0])
 	for _, pid := range s.pids {
-		if first := s.sessions[pid]; first != nil && first.collected.IsZero() {
-			continue // a task's first process, listed by a kernel without lists of children
+		if first := s.sessions[pid]; first != nil && first.collected.IsZero() || s.sides[pid] != nil {
+			continue // not one that lost its parent, listed by a kernel without lists of children
 		}
 		o := s.orphans[pid]
 		if o == nil {

@@ -266,17 +266,17 @@ func TestUnknownOrphanGoesLast(t *testing.T) {
 	keep := s.spec(tell + "sleep 1000")
 	s.start(keep)
 	s.pids(keep, 1)
-	spec := s.spec("(setsid env -i /bin/sh -c '" + tell + "/bin/sleep 1000; :' &) ; while ! [ -s pids ]; do sleep 0.01; done")
+	spec := s.spec("(setsid env -i /bin/sh -c '" + tell + "/bin/sleep 1000 & echo $! >>pids; wait' &) ; while [ \"$(cat pids 2>/dev/null | wc -l)\" -lt 2 ]; do sleep 0.01; done")
 	s.start(spec)
 	if e := s.event(); e.ID != spec.ID || e.ExitCode != 0 {
 		t.Fatalf("%+v", e)
 	}
-	pids := s.pids(spec, 1)
+	pids := s.pids(spec, 2)
 	if err := s.client.Kill(keep.ID, ""); err != nil {
 		t.Fatal(err)
 	}
 	s.event()
-	s.until("the orphan is gone", func() bool { return !alive(pids[0]) })
+	s.until("the orphan and its child are gone", func() bool { return !alive(pids[0]) && !alive(pids[1]) })
 }
 
 func TestOutputIsCut(t *testing.T) {

@@ -4,12 +4,21 @@ import (
 	"gridnode/coalloc"
 	"gridnode/coalloc/dataset"
 	"gridnode/directory"
+	"gridnode/directory/record"
 	"gridnode/directory/sibling"
 	"gridnode/grid"
 	"gridnode/internal/lrms"
+	"gridnode/internal/lrms/gpu"
+	"gridnode/internal/lrms/others"
 	"gridnode/lease"
 	"gridnode/market"
 	"gridnode/market/bank"
+	"gridnode/market/fee"
+	"gridnode/node/after"
+	"gridnode/node/guest"
+	"gridnode/node/history"
+	"gridnode/node/member"
+	"gridnode/node/quota"
 )
 
 // builder makes the parts of a site, and lets those know each other that have to do with
@@ -30,7 +39,7 @@ func (s builder) build() error {
 		make func() error
 	}{
 		{Gossip, s.gather}, {Gossip, s.tellOthers}, {Market, s.trade}, {Bank, s.pay}, {Leases, s.lend}, {Links, s.link}, {Latencies, s.measure},
-		{Data, s.catalogue}, {Coallocation, s.divide}, {Packing, s.pack},
+		{Data, s.catalogue}, {Coallocation, s.divide}, {Packing, s.pack}, {Names, s.name}, {Membership, s.enrol}, {Guests, s.host},
 	} {
 		if !s.with.has(p.of) {
 			continue
@@ -49,11 +58,25 @@ func (s builder) own() (err error) {
 		Processors: s.cfg.Processors, Discipline: s.cfg.Discipline, QueueMax: s.cfg.Limits.Jobs, Hold: s.cfg.Market.WithDefaults().HoldSpan,
 		Weights: s.cfg.Weights, Seed: s.seed,
 	})
+	if err != nil {
+		return err
+	}
+	pool, err := gpu.New(s.cfg.GPUs)
 	s.price = func() grid.Price { return s.cfg.Price }
-	s.jobs = &jobs{base: &s.base, table: newTable(s.cfg.Limits), queue: ownQueue{&s.base}, agent: nobody{}}
+	s.jobs = &jobs{base: &s.base, table: newTable(s.cfg.Limits), queue: ownQueue{&s.base}, agent: nobody{}, gpus: pool}
+	if s.cfg.Users != nil {
+		s.jobs.desk = quota.NewDesk(*s.cfg.Users, s.jobs.mayCost)
+	}
+	s.jobs.gate = after.NewGate(s.jobs.desk)
 	s.limbo = &limbo{base: &s.base, jobs: s.jobs}
 	s.recovery = &recovery{base: &s.base, jobs: s.jobs, payment: nobody{}, limbo: s.limbo}
 	s.jobs.recovery = s.recovery
+	s.room = &room{base: &s.base, jobs: s.jobs, ledger: others.New(s.cluster)}
+	if s.cfg.History != nil {
+		org := func(id grid.SiteID) string { return s.who(id).Org }
+		s.chronicle = &chronicle{base: &s.base, log: history.NewLog(s.cfg.History.Last), siteName: s.SiteName, orgOf: org}
+		s.jobs.chronicle = s.chronicle
+	}
 	return err
 }
 
@@ -63,12 +86,14 @@ func (s builder) gather() error {
 		return nil
 	}
 	s.cfg.Siblings.Silence = max(3*grid.Minute, 4*s.cfg.Directory.HeartbeatInterval)
+	s.cfg.Siblings.Samples = s.with.has(Latencies) && !s.with.has(Names)
 	circle, err := sibling.New(s.cfg.Siblings, streamSiblings.of(s.seed))
 	if err != nil {
 		return err
 	}
 	s.siblings = &siblings{base: &s.base, circle: circle}
 	s.cfg.Directory.Siblings, s.cfg.Survey.Siblings = circle.Members, circle.Members
+	s.cfg.Directory.Watchers = circle.Watchers
 	return nil
 }
 
@@ -88,6 +113,8 @@ func (s builder) tellOthers() error {
 func (s builder) trade() error {
 	agent := market.New(s.cfg.Market, s.cluster, s.quotes.dir, streamMarket.of(s.seed))
 	s.placing = &placing{base: &s.base, jobs: s.jobs, agent: agent, payment: nobody{}}
+	s.leased = &leased{base: &s.base, jobs: s.jobs, dir: s.quotes.dir}
+	s.placing.leased = s.leased
 	s.jobs.agent, s.quotes.agent, s.price = agent, agent, agent.Price // it may follow demand
 	return nil
 }
@@ -106,7 +133,12 @@ func (s builder) pay() error {
 
 // lend makes the parts that lend and borrow.
 func (s builder) lend() error {
-	book, err := lease.New(s.cfg.Lease.book(s.cfg.ID), s.cluster)
+	cfg := s.cfg.Lease.book(s.cfg.ID)
+	if s.payment != nil {
+		s.fees = &fees{base: &s.base, desk: s.payment.desk}
+		cfg.Bank, cfg.Tariff, cfg.Most = s.payment.desk.Bank(), s.fees.tariff, s.fees.most
+	}
+	book, err := lease.New(cfg, s.cluster)
 	if err != nil {
 		return err
 	}
@@ -123,10 +155,17 @@ func (s builder) lend() error {
 	}
 	s.borrowing = &borrowing{base: &s.base, jobs: s.jobs, book: book, matches: matches, recovery: s.recovery, limbo: s.limbo, pools: newPools()}
 	s.pilots = &pilots{base: &s.base, book: book, byEpoch: make(map[uint64]pilot)}
-	s.loans = &loans{base: &s.base, book: book, pilots: s.pilots, borrowing: s.borrowing, others: nobody{}, asking: make(map[uint64]uint64)}
+	s.loans = &loans{base: &s.base, chronicle: s.chronicle, book: book, pilots: s.pilots, borrowing: s.borrowing, others: nobody{}, asking: make(map[uint64]uint64)}
 	s.spreads = &spreads{here: here{s.jobs}, book: book, match: matches, limbo: s.limbo, alive: make(map[grid.TaskID]bool)}
 	s.borrowing.spreads, s.jobs.spreads = s.spreads, s.spreads
+	if f := s.fees; f != nil {
+		f.book, f.loans, f.borrowing, f.tab = book, s.loans, s.borrowing, fee.New(s.cfg.ID, f.desk, f.lent)
+		s.loans.fees, s.payment.fees = f, f
+	}
 	s.jobs.queue = s.borrowing
+	if s.placing != nil {
+		s.placing.borrowing = s.borrowing
+	}
 	if s.siblings != nil {
 		s.siblings.matches = matches
 	}
@@ -195,6 +234,40 @@ func (s builder) pack() error {
 	return s.packing.head(s.seed)
 }
 
+// name makes the part that publishes the site's record and finds those of others.
+func (s builder) name() error {
+	registry, err := record.New(s.cfg.Record, streamNames.of(s.seed))
+	s.names = &names{base: &s.base, registry: registry, siblings: s.siblings, lends: s.with.has(Leases) && s.cfg.Lease.Lend}
+	return err
+}
+
+// enrol makes the part that knows the members.
+func (s builder) enrol() error {
+	s.membership = &membership{base: &s.base, quotes: s.quotes, names: s.names, roll: member.NewRoll(s.cfg.Members, streamMembers.of(s.seed))}
+	return nil
+}
+
+// host makes the part that keeps to the owner's rules for other sites.
+func (s builder) host() error {
+	s.guests = &guests{base: &s.base, jobs: s.jobs, loans: s.loans, knows: s.who, held: make(map[grid.JobID]*guest.Hold)}
+	s.guests.desk = guest.NewDesk(s.cfg.Guests, s.cfg.Processors, s.who, s.guests.uses)
+	s.recovery.guests = s.guests
+	if s.placing != nil {
+		s.guests.agent = s.placing.agent
+		s.placing.agent.UseGuests(s.guests)
+	}
+	if s.loans != nil {
+		s.loans.guests = s.guests
+	}
+	if s.fees != nil {
+		s.fees.guests = s.guests
+	}
+	if s.membership != nil {
+		s.membership.guests = s.guests
+	}
+	return nil
+}
+
 // arrange puts the parts that there are in the orders in which they do things.
 func (s builder) arrange() {
 	s.tickers, s.calm, s.rest = s.lists.tickers[:0], s.lists.calm[:0], s.lists.rest[:0]
@@ -203,14 +276,15 @@ func (s builder) arrange() {
 		of   Parts
 		part ticker
 	}{
-		{Jobs, s.recovery}, {Gossip, s.siblings}, {Gossip, s.quotes}, {Market, s.placing}, {Leases, s.loans}, {Links, s.links}, {Bank, s.payment},
-		{Leases, s.borrowing}, {Latencies, s.latencies}, {Data, s.inputs}, {Coallocation, s.gangs}, {Jobs, s.limbo}, {Packing, s.packing}, {Jobs, s.jobs},
+		{Jobs, s.recovery}, {Gossip, s.siblings}, {Gossip, s.quotes}, {Names, s.names}, {Market, s.placing}, {Market, s.leased}, {Leases, s.loans}, {Links, s.links}, {Bank, s.payment},
+		{Bank, s.fees}, {Leases, s.borrowing}, {Latencies, s.latencies}, {Data, s.inputs}, {Coallocation, s.gangs}, {Jobs, s.limbo}, {Packing, s.packing}, {Jobs, s.jobs},
+		{Membership, s.membership}, {Guests, s.guests},
 	} {
-		if !s.with.has(p.of) || p.part == ticker(s.siblings) && s.siblings == nil {
+		if !s.with.has(p.of) || p.part == ticker(s.siblings) && s.siblings == nil || p.part == ticker(s.fees) && s.fees == nil {
 			continue
 		}
 		s.tickers = append(s.tickers, p.part)
-		if p.of.has(Gossip | Latencies) {
+		if p.of.has(Gossip | Latencies | Names) {
 			s.calm = append(s.calm, p.part)
 		} else {
 			s.rest = append(s.rest, p.part)
@@ -226,12 +300,19 @@ func (s builder) arrange() {
 	for _, k := range []struct {
 		of   Parts
 		part recorder
-	}{{Bank, s.payment}, {Data, s.inputs}, {Coallocation, s.gangs}, {Leases, s.loans}, {Links, s.links}} {
+	}{{Bank, s.payment}, {Data, s.inputs}, {Coallocation, s.gangs}, {Leases, s.loans}, {Links, s.links}, {Membership, s.membership}, {Jobs, s.room}, {Jobs, s.jobs}, {Guests, s.guests}} {
 		if s.with.has(k.of) {
 			s.recorders = append(s.recorders, k.part)
 		}
 	}
+	if s.fees != nil {
+		s.recorders = append(s.recorders, s.fees)
+	}
+	if s.chronicle != nil {
+		s.recorders = append(s.recorders, s.chronicle)
+	}
 	ways := &s.jobs.ways
+	*ways = append(*ways, accelerated{s.jobs})
 	if s.with.has(Leases) {
 		*ways = append(*ways, s.spreads)
 	} else {

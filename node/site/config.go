@@ -1,19 +1,25 @@
 package site
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
 	"gridnode/coalloc"
 	"gridnode/coalloc/muscle"
 	"gridnode/directory"
+	"gridnode/directory/record"
 	"gridnode/directory/sibling"
 	"gridnode/grid"
 	"gridnode/internal/lrms"
+	"gridnode/internal/lrms/gpu"
 	"gridnode/internal/lrms/titan"
 	"gridnode/lease"
 	"gridnode/market"
 	"gridnode/market/bank"
+	"gridnode/node/guest"
+	"gridnode/node/member"
+	"gridnode/node/quota"
 )
 
 // Discipline is the order in which jobs start on a site's own processors.
@@ -44,7 +50,11 @@ type Config struct {
 	Discipline Discipline
 	Weights    Weights // of what TITAN weighs; zero: titan.DefaultWeights
 	Foreign    bool    // run jobs of other sites
-	Limits     Limits  // zero: DefaultLimits
+	Modules    bool    // run modules of other sites
+	GPUs       []gpu.Device
+	Limits     Limits // zero: DefaultLimits
+
+	Numbers bool // home jobs get numbers, for those who name jobs by numbers
 
 	// Parts says what the site is made of; zero: Everything. What belongs to a part that
 	// it leaves out is not looked at.
@@ -52,6 +62,7 @@ type Config struct {
 
 	Siblings  sibling.Config       // Gossip: with whom. Self, Federation and Heads are filled in. Size 0: with those who listen to Directory.Topic
 	Directory directory.Config     // Gossip, Quotes. Self is filled in
+	Record    record.Config        // Names. Self and Federation are filled in. Lifetime 0: the site has no record, and finds none
 	Market    market.Config        // Market. The site, what it has, charges and takes are filled in
 	Bank      bank.Config          // Bank. Self is filled in
 	Lease     LeaseConfig          // Leases, Links
@@ -60,9 +71,21 @@ type Config struct {
 	Coallocation coalloc.CoordinatorConfig // Coallocation: of jobs of this site that run at several
 	Radius       grid.Time                 // of latency groups, in which jobs placed by coalloc.PolicyCA are kept; 0: there are none
 
+	// Penalty is by how much communication takes longer between sites, for the jobs of this
+	// one that run at several. Nil: it is learned from them. Not looked at if Sites are given.
+	Penalty *coalloc.Penalty
+
 	// Sites are those over which jobs are divided, if they are known beforehand, with what
 	// lies between them. Nil: this site, and those that the directory and gossip tell of.
 	Sites *coalloc.View
+
+	Members member.RollConfig // Membership. Self is filled in. No Federation: it is open
+
+	Guests guest.Config // Guests: the owner's rules for other sites
+
+	History *HistoryConfig // nil: no job log is kept
+
+	Users *quota.Config // limits of its users; nil: what they have and spend is not counted
 
 	Heads HeadsConfig // the clusters that this site heads
 	Head  grid.SiteID // whose packing this site consents to; empty: nobody's
@@ -95,12 +118,15 @@ const (
 	Data                           // holds data sets and finds who does
 	Coallocation                   // runs jobs at several sites at once; needs Leases, and Quotes unless Sites are given
 	Packing                        // shares jobs out over the clusters of HeadsConfig, if there are any; needs Market
+	Names                          // publishes the site's record, and finds sites by name or ID
+	Membership                     // hears nobody but members of the federation; with Config.Members
+	Guests                         // keeps to the owner's rules for other sites
 )
 
 // Everything is all parts.
-const Everything = Jobs | Gossip | Quotes | Market | Bank | Leases | Links | Latencies | Data | Coallocation | Packing
+const Everything = Jobs | Gossip | Quotes | Market | Bank | Leases | Links | Latencies | Data | Coallocation | Packing | Names | Membership | Guests
 
-var partNames = [...]string{"jobs", "gossip", "quotes", "market", "bank", "leases", "links", "latencies", "data", "co-allocation", "packing"}
+var partNames = [...]string{"jobs", "gossip", "quotes", "market", "bank", "leases", "links", "latencies", "data", "co-allocation", "packing", "names", "membership", "guests"}
 
 // String lists the parts.
 func (p Parts) String() string {
@@ -128,6 +154,12 @@ func (c *Config) parts() (Parts, error) {
 	if len(c.Heads.Members) == 0 {
 		p &^= Packing
 	}
+	if c.Record.Lifetime == 0 {
+		p &^= Names
+	}
+	if c.Members.Federation == nil {
+		p &^= Membership
+	}
 	for _, need := range []struct{ part, of Parts }{{Quotes, Market}, {Leases, Links}, {Leases, Coallocation}, {Market, Packing}} {
 		if p.has(need.of) && !p.has(need.part) {
 			return 0, fmt.Errorf("the part %v needs %v", need.of, need.part)
@@ -139,16 +171,28 @@ func (c *Config) parts() (Parts, error) {
 	return p, nil
 }
 
+// Members may be of organisations that do not trust each other: a holder's word is taken
+// together with two more. If a fifth of all lie, less than one query in a hundred hears
+// liars only.
+const (
+	witnessesUsual = 2
+	replicasUsual  = 4 // directory.Config.Replicas
+)
+
 // filled returns c with what is stated once told to all parts.
 func (c Config) filled() Config {
 	if c.Limits == (Limits{}) {
 		c.Limits = DefaultLimits
 	}
-	c.Directory.Self, c.Survey.Self, c.Bank.Self = c.ID, c.ID, c.ID
+	if c.Members.Federation != nil {
+		c.Directory.Witnesses = cmp.Or(c.Directory.Witnesses, min(witnessesUsual, max(cmp.Or(c.Directory.Replicas, replicasUsual)-1, 0)))
+	}
+	c.Directory.Self, c.Survey.Self, c.Bank.Self, c.Members.Self = c.ID, c.ID, c.ID, c.ID
 	c.Siblings.Self, c.Siblings.Federation, c.Siblings.Heads = c.ID, c.Directory.Federation, len(c.Heads.Members) > 0
+	c.Record.Self, c.Record.Federation = c.ID, c.Directory.Federation
 	m := &c.Market
 	m.Site, m.Name, m.Resources, m.Rating = c.ID, c.Name, c.Resources, c.Rating
-	m.Price, m.Cost, m.Foreign, m.Head = c.Price, c.Cost, c.Foreign, c.Head
+	m.Price, m.Cost, m.Foreign, m.Modules, m.Head = c.Price, c.Cost, c.Foreign, c.Modules, c.Head
 	return c
 }
 
@@ -178,6 +222,11 @@ type LeaseConfig struct {
 	Term grid.Time // how long a lease lasts without a word of its borrower; 0: the book's default
 	Span grid.Time // longest lease it grants; 0: the book's default
 
+	// Price is what the site charges for a processor-hour of a lease, micro-credits, if the
+	// borrower pays from a bank; 0: nothing; OwnPrice: what it charges for jobs.
+	Price grid.Price
+	Pay   grid.Price // highest price that the site pays for a lease by itself; 0: what it charges for jobs
+
 	Drift int64 // millionths that a clock may gain or lose; 0: the book's default
 
 	// Match says when this site borrows by itself, and of whom. Threshold 0: never.
@@ -185,6 +234,9 @@ type LeaseConfig struct {
 
 	Consent lease.Consent // what becomes of invitations to be another site's child
 }
+
+// OwnPrice is the price of leases of a site that charges for them what it does for jobs.
+const OwnPrice grid.Price = -1
 
 // match returns the configuration of the site's lease.Matchmaker.
 func (c *LeaseConfig) match() lease.MatchConfig {

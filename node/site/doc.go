@@ -40,7 +40,7 @@
 //	bank.Grant, Transfer, Question   bank.Statement
 //	dataset.Hold, Drop      dataset.Held
 //	dataset.Find            dataset.Found
-//	Drain             nothing             no new jobs of others; the quote is withdrawn
+//	Drain             nothing             no new work; the quote is withdrawn
 //
 // The cores of a site also tell each other things; those inputs never leave Step.
 //

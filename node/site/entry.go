@@ -9,6 +9,7 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/market"
+	"gridnode/node/after"
 )
 
 // entry is one job as this site knows it, its own or another site's. It is the
@@ -20,7 +21,10 @@ type entry struct {
 	epoch    uint32 // of the latest placement; rises with each
 	losses   uint32 // executions that vanished
 	award    market.Award
-	start    grid.Time // of the execution here; not stored: the shim knows
+	start    grid.Time // of the execution; not stored: the shim knows, or who runs it says so
+	expected grid.Time // of one that has not begun at another site: when it will, as that said; 0: it did not
+	leased   grid.Time // another site's: end of its lease; not stored, 0 after a restart: its home has to say so again
+	adrift   bool      // another site's, after a restart: it waits for that
 	result   grid.Result
 	reason   string
 	verdicts []market.Verdict
@@ -28,8 +32,11 @@ type entry struct {
 	lease    uint64     // number of the borrowed lease it runs on; 0: on this site's own processors
 	gone     grid.Time  // the lease has ended, the execution has surely by then; 0: there is none
 	gang     *grid.Gang // where the latest execution of a divided job runs or ran
+	turn     after.Turn // what has become of its terms so far
+	gpus     []string   // names of those that its execution has
 
 	// What parts know of it besides, which is not stored.
+	owner   int32      // its user's number, for shares
 	packed  *packed    // of packing: on its way through the clusters that this site heads; nil if it is not
 	divided *gangNotes // of gangs; nil until it is divided
 }
@@ -45,11 +52,11 @@ func (e *entry) AppendRecord(dst []byte) []byte {
 	p := &wirepb.JobRecord{
 		Job: wire.JobProto(e.job), State: uint32(e.state), Foreign: e.foreign,
 		Epoch: e.epoch, Losses: e.losses, Messages: e.messages, Reason: []byte(e.reason),
-		Lease: e.lease, Gone: int64(e.gone), Gang: wire.GangProto(e.gang, false),
+		Lease: e.lease, Gone: int64(e.gone), Gang: wire.GangProto(e.gang, false), Turn: e.turn.Proto(), Gpus: e.gpus,
 		Award: &wirepb.Award{
 			Site: string(e.award.Site), Epoch: e.award.Epoch, Price: int64(e.award.Price), Cost: int64(e.award.Cost),
 			Start: int64(e.award.Start), Finish: int64(e.award.Finish), Until: int64(e.award.Until), Hold: e.award.Hold,
-			Bank: string(e.award.Bank),
+			Bank: string(e.award.Bank), Lease: int64(e.award.Lease),
 		},
 	}
 	if e.state.Terminal() {
@@ -82,19 +89,19 @@ func decodeEntry(b []byte) (*entry, error) {
 	e := &entry{
 		job: job, state: State(p.State), foreign: p.Foreign, epoch: p.Epoch,
 		losses: p.Losses, messages: p.Messages, reason: string(p.Reason),
-		lease: p.Lease, gone: grid.Time(p.Gone),
+		lease: p.Lease, gone: grid.Time(p.Gone), turn: after.TurnFromProto(job, p.Turn), gpus: p.Gpus,
 	}
 	if e.gang, err = wire.GangFromProto(e.task(), p.Gang); err != nil {
 		return nil, fmt.Errorf("job %s: %w", job.ID, err)
 	}
-	if e.state < Placing || e.state > Refused {
+	if e.state < Placing || e.state > Waiting {
 		return nil, fmt.Errorf("job %s is in unknown state %d", job.ID, p.State)
 	}
 	if a := p.Award; a != nil {
 		e.award = market.Award{
 			Site: grid.SiteID(a.Site), Epoch: a.Epoch, Price: grid.Price(a.Price), Cost: grid.Credits(a.Cost),
 			Start: grid.Time(a.Start), Finish: grid.Time(a.Finish), Until: grid.Time(a.Until), Hold: a.Hold,
-			Bank: grid.SiteID(a.Bank),
+			Bank: grid.SiteID(a.Bank), Lease: grid.Time(a.Lease),
 		}
 	}
 	if p.Result != nil {
@@ -116,14 +123,14 @@ func (e *entry) task() grid.TaskID { return grid.TaskID{Job: e.job.ID, Epoch: e.
 
 // view copies the entry for users.
 func (e *entry) view() View {
-	var tries int32
+	var tries, failed int32
 	if e.divided != nil {
-		tries = e.divided.tries
+		tries, failed = e.divided.tries, e.divided.failed
 	}
 	return View{
 		Job: e.job, State: e.state, Foreign: e.foreign, Site: e.award.Site, Epoch: e.epoch,
 		Award: e.award, Start: max(e.start, e.result.Start), End: e.result.End, Result: e.result,
-		Reason: e.reason, Verdicts: e.verdicts, Messages: e.messages, Tries: tries, Gang: e.gang,
+		Reason: e.reason, Verdicts: e.verdicts, Messages: e.messages, Tries: tries, Failures: failed, Gang: e.gang,
 	}
 }
 

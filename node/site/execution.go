@@ -10,12 +10,19 @@ import (
 // causeLosses is why a job fails whose executions vanish.
 const causeLosses = "its execution vanished too often"
 
+// causeOnce is why one fails that was not to be run again.
+const causeOnce = "its execution vanished, and it was not to be run again"
+
 // lossesMax is how many executions of one job may vanish before it fails: a job
 // that takes its machine down each time must not travel through the federation.
 const lossesMax = 3
 
 // startTasks starts what can start on this site's own processors.
 func (js *jobs) startTasks(now grid.Time, out *grid.Outbox) {
+	accelerated{js}.grant(now, out)
+	if js.desk.Shares() {
+		js.cluster.Favour(now, js.ownerOf, js.desk.Favours(now))
+	}
 	js.started = js.queue.schedule(now, js.started[:0], out)
 	for i := range js.started {
 		js.start(now, js.started[i].ID, out)
@@ -29,9 +36,9 @@ func (js *jobs) start(now grid.Time, id grid.TaskID, out *grid.Outbox) {
 		panic(fmt.Sprintf("site: scheduler started unknown task %v", id))
 	}
 	limit := js.limitOf(e.job)
-	if now.Add(limit) > e.award.Until {
-		// Home counts this execution as impossible from Until on and places it
-		// anew, so it must not be alive then.
+	if now.Add(limit) > e.award.Until || e.leaseOver(now) {
+		// Home counts this execution as impossible from Until on, and from a grace
+		// after the end of its lease, and places it anew: it must not be alive then.
 		js.cluster.Ended(now, id)
 		js.expired(now, e, out)
 		return
@@ -41,9 +48,28 @@ func (js *jobs) start(now grid.Time, id grid.TaskID, out *grid.Outbox) {
 		return
 	}
 	e.state, e.start = Running, now
-	out.Start(grid.Task{ID: id, Job: e.job, Limit: limit})
+	js.began(e)
+	task := grid.Task{ID: id, Job: e.job, Limit: limit, Until: e.award.Until, Lease: e.leased}
+	if e.job.GPUs.Count > 0 {
+		e.gpus = js.gpus.Of(id)
+		task.GPUs = e.gpus
+		out.Save(e) // before it starts: after a crash nobody else gets them
+	}
+	out.Start(task)
 	out.Tell(grid.Event{Kind: grid.JobStarted, Job: e.job, Epoch: e.epoch, Site: js.cfg.ID})
+	js.gate.Begun(e.job, &js.table)
+	js.tellHome(now, e, out)
 }
+
+// began counts an execution of a home job on this site's own processors.
+func (js *jobs) began(e *entry) {
+	if !e.foreign {
+		js.desk.Began(e.job, e.start)
+	}
+}
+
+// once reports whether a job is not run again whose execution vanished.
+func once(j *grid.Job) bool { return j.Terms != nil && j.Terms.Once }
 
 // expired gives up an execution that can no longer keep its award.
 func (js *jobs) expired(now grid.Time, e *entry, out *grid.Outbox) {
@@ -52,6 +78,7 @@ func (js *jobs) expired(now grid.Time, e *entry, out *grid.Outbox) {
 		return
 	}
 	js.agent.Step(now, &market.Abandoned{Task: e.task(), Losses: e.losses}, out) // home places it anew
+	js.chronicle.job(now, e, returned, out)
 	out.Delete(e)
 	js.drop(e)
 }
@@ -64,10 +91,12 @@ func (js *jobs) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
 		}
 	}
 	js.queue.ended(now, in.ID, out)
+	js.gpus.Release(in.ID)
 	e := js.current(in.ID)
 	if e == nil || e.state.Terminal() {
 		return // an older epoch, or told twice
 	}
+	js.desk.Ended(now, e.job)
 	if in.Lost && e.gone > now {
 		return // its lease is over, and nobody knows what is left of it: limbo tells when that is nothing
 	}
@@ -78,7 +107,14 @@ func (js *jobs) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
 		js.lost(now, in.ID, out)
 		return
 	}
+	if in.Lapsed && e.state != Cancelling {
+		js.expired(now, e, out) // home may have it placed anew by now
+		return
+	}
 	if in.Lost && e.state != Cancelling {
+		if in.Result.Reason != "" {
+			js.notices = append(js.notices, Notice{Text: "an execution vanished", About: []any{"job", e.job.ID, "why", in.Result.Reason}})
+		}
 		js.vanished(now, e, out)
 		return
 	}
@@ -88,7 +124,9 @@ func (js *jobs) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
 	if e.foreign {
 		e.state = outcomeOf(e)
 		out.Save(e)
-		js.agent.Step(now, &market.Ended{Task: in.ID, Result: e.result}, out)
+		js.chronicle.job(now, e, e.state.String(), out)
+		js.ended = market.Ended{Task: in.ID, Result: e.result}
+		js.agent.Step(now, &js.ended, out)
 		return
 	}
 	js.finish(now, e, out)
@@ -106,7 +144,15 @@ func (js *jobs) minded(id grid.TaskID) bool {
 
 // vanished runs a task again whose process disappeared without an outcome.
 func (js *jobs) vanished(now grid.Time, e *entry, out *grid.Outbox) {
-	e.losses++
+	switch {
+	case e.lease != 0: // of another's machine, whose other deaths nobody here knows
+		e.losses++
+	default:
+		if js.deaths.Vanished(now, e.job.ID) || once(e.job) {
+			e.losses++
+		}
+		out.Save(&js.deaths)
+	}
 	if !e.foreign {
 		e.state = Queued
 		js.lost(now, e.task(), out)
@@ -114,7 +160,13 @@ func (js *jobs) vanished(now grid.Time, e *entry, out *grid.Outbox) {
 	}
 	// The same execution once more: the first is certainly dead, and home's
 	// award still holds if it can end before Until. Home counts what vanished here.
-	if e.losses >= lossesMax || js.cluster.Submit(now, js.requestOf(e)) != nil {
+	switch {
+	case e.losses >= lossesMax, once(e.job):
+		js.expired(now, e, out)
+		return
+	case e.leaseUnknown():
+		e.adrift = true
+	case js.cluster.Submit(now, js.requestOf(e)) != nil:
 		js.expired(now, e, out)
 		return
 	}
@@ -135,6 +187,14 @@ func outcomeOf(e *entry) State {
 
 // finish ends a home job with its result.
 func (js *jobs) finish(now grid.Time, e *entry, out *grid.Outbox) {
+	js.desk.Spent(now, e.job.User, e.result.Cost, out)
+	if e.turn.Again && e.state == Cancelling {
+		js.again(e, out)
+		return
+	}
+	if js.retried(e, out) {
+		return
+	}
 	state := outcomeOf(e)
 	if e.result.Reason != "" {
 		e.reason = e.result.Reason
@@ -153,13 +213,19 @@ func (js *jobs) lost(now grid.Time, id grid.TaskID, out *grid.Outbox) {
 	switch {
 	case e == nil || e.foreign || e.state.Terminal():
 		return
+	case e.state == Cancelling && e.turn.Again:
+		js.again(e, out)
+		return
 	case e.state == Cancelling:
 		out.Tell(grid.Event{Kind: grid.JobCancelled, Job: e.job, Epoch: e.epoch, Text: e.reason})
 		js.end(now, e, CancelledByUser, out)
 		return
-	case e.losses >= lossesMax:
+	case e.losses >= lossesMax, e.losses > 0 && once(e.job):
 		e.reason = causeLosses
-		e.result = grid.Result{ExitCode: 1, Reason: causeLosses}
+		if e.losses < lossesMax {
+			e.reason = causeOnce
+		}
+		e.result = grid.Result{ExitCode: 1, Reason: e.reason}
 		js.finish(now, e, out)
 		return
 	}

@@ -31,7 +31,7 @@ func (c *gangs) start(now grid.Time, in *coalloc.Start, out *grid.Outbox) {
 	}
 	c.alive[in.Task] = true
 	notes := e.notes()
-	notes.tries = in.Tries
+	notes.tries, notes.failed = in.Tries, in.Failures
 	notes.resumed, e.start = in.Again && e.award.Start > 0, now
 	if notes.resumed { // it began then, whatever is started of it now
 		e.start = e.award.Start
@@ -51,6 +51,7 @@ func (c *gangs) start(now grid.Time, in *coalloc.Start, out *grid.Outbox) {
 		task.Bring = max(left-task.Limit, 0)
 	}
 	out.Start(task)
+	c.jobs.gate.Begun(e.job, &c.jobs.table)
 	if !in.Again {
 		out.Tell(grid.Event{Kind: grid.JobStarted, Job: e.job, Epoch: e.epoch, Site: c.cfg.ID})
 	}
@@ -111,13 +112,35 @@ func (c *gangs) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) b
 	default:
 		e.result = in.Result
 		if e.notes().resumed {
-			e.result.Start = e.start
+			e.result.Start = min(e.start, e.result.End) // of one that was lost there is no end
 		}
 		e.result.Cost = min(c.cfg.Cost.Cost(e.award.Price, e.job.Processors, max(e.result.End-e.result.Start, 0)), e.award.Cost)
+		c.learn(e)
 		out.Tell(grid.Event{Kind: grid.JobEnded, Job: e.job, Epoch: e.epoch, Site: c.cfg.ID, Result: e.result})
 		c.jobs.finish(now, e, out)
 	}
 	return true
+}
+
+// learn notes how long a job has run that is done, if this site learns what splitting costs.
+func (c *gangs) learn(e *entry) {
+	view := c.coord.View()
+	if view.Experience == nil || e.gang == nil || e.result.ExitCode != 0 || e.result.Reason != "" {
+		return
+	}
+	r, err := coalloc.OfJob(e.job)
+	if err != nil {
+		return
+	}
+	var parts []coalloc.Part
+	for i := range e.gang.Parts {
+		at := view.Index(e.gang.Parts[i].Site)
+		if at < 0 {
+			return // it has left: nobody knows how far it was
+		}
+		parts = append(parts, coalloc.Part{Component: int32(i), Site: int32(at), Processors: e.gang.Parts[i].Processors})
+	}
+	view.Experience.Ended(&r, parts, view.Network, e.result.End-e.result.Start)
 }
 
 // minds implements watcher: the end of an execution that may be alive will be told.
@@ -125,7 +148,7 @@ func (c *gangs) minds(id grid.TaskID) bool { return c.alive[id] }
 
 // adopted implements watcher: after a restart, something of an execution still runs here.
 func (c *gangs) adopted(in *Adopted, out *grid.Outbox) bool {
-	id, _, yes := grid.GangOf(in.ID)
+	id, _, yes := grid.SquadOf(in.ID)
 	if yes && !c.alive[id] {
 		c.alive[id] = true // until it is dead
 		out.Kill(grid.Task{ID: id, Cause: causeUnwanted, Abandon: true})

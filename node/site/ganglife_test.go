@@ -59,7 +59,7 @@ func TestResumedJobBeganBefore(t *testing.T) {
 	}
 	task := b.started[0].ID
 	b.now += grid.Minute
-	b.crash(&Adopted{ID: grid.RankTask(task, 0), Start: began})
+	b.crash(&Adopted{ID: grid.SquadTask(task, 0), Start: began})
 	if v := b.want(1, Running); v.Start != began || len(b.started) != 1 || b.started[0].ID != task {
 		t.Fatalf("after a restart it began at %v, want %v; started %v", v.Start, began, b.started)
 	}

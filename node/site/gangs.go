@@ -36,10 +36,16 @@ type gangs struct {
 // gangNotes is what gangs knows of a job besides what is stored.
 type gangNotes struct {
 	tries   int32     // placements tried until its latest execution started; not after a restart
+	failed  int32     // of them, whose claim failed
 	resumed bool      // its execution was taken up after a restart
 	lookEnd grid.Time // until when it waits for who holds its inputs
 	looks   int       // scans of the directory that found no sites that could ever hold it
 }
+
+// splitDoubt is by how much longer than expected a job may take that is split, in
+// thousandths of its bound: as long again. What is expected is learned from few runs, or
+// from none, and a job that is killed at its bound is lost.
+const splitDoubt = 1000
 
 // Times and bounds of placing.
 const (
@@ -64,6 +70,14 @@ func (c *gangs) coordinate(seed uint64) (err error) {
 		view = coalloc.NewView([]coalloc.Site{{
 			ID: c.cfg.ID, Name: c.cfg.Name, Processors: c.cfg.Processors, Free: c.cfg.Processors, Wait: c.waitHere,
 		}}, nil)
+		if c.cfg.Penalty != nil {
+			view.Penalty = *c.cfg.Penalty
+		} else {
+			view.Experience = coalloc.NewExperience()
+		}
+		if cfg.Doubt == 0 {
+			cfg.Doubt = splitDoubt
+		}
 	}
 	c.coord, err = coalloc.NewCoordinator(cfg, view, c.home, streamDivide.of(seed))
 	return err

@@ -16,7 +16,6 @@ type links struct {
 	matches  *lease.Matchmaker
 	siblings *siblings                // nil: links have no part in whom this site gossips with
 	inviting map[grid.SiteID][]uint64 // tokens of users who invited sites
-	notices  []Notice                 // for the log, not taken yet
 }
 
 func (*links) takes(b *board) {

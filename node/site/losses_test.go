@@ -42,6 +42,7 @@ func TestLossesAreCountedForTheJob(t *testing.T) {
 	b := newBench(t, open)
 	job := foreignJob(b, before)
 	for range lossesMax - before {
+		b.now += grid.Minute // the machine dies each time anew
 		b.step(&grid.TaskEnded{ID: grid.TaskID{Job: job.ID, Epoch: 1}, Lost: true})
 	}
 	if len(b.started) != lossesMax-before {

@@ -13,6 +13,7 @@ import (
 	"gridnode/lease"
 	"gridnode/market"
 	"gridnode/market/bank"
+	"gridnode/market/fee"
 )
 
 // network is a few sites whose messages a transcript delivers. What the directory and
@@ -256,6 +257,9 @@ func taskName(id grid.TaskID) string {
 	if _, yes := IsPilot(id); yes {
 		return "pilot"
 	}
+	if _, yes := fee.IsFee(id); yes {
+		return "lease"
+	}
 	return fmt.Sprintf("%d.%d", id.Job.Lo, id.Epoch)
 }
 
@@ -295,11 +299,11 @@ func describe(m grid.Message) string {
 	case *market.Cancel:
 		return fmt.Sprintf("%s %s%s", text, taskName(m.Task), optional(": ", m.Cause))
 	case *lease.Request:
-		return fmt.Sprintf("%s %d processors for %v", text, m.Processors, m.Span)
+		return fmt.Sprintf("%s %d processors for %v%s%s", text, m.Processors, m.Span, optional(", pays from ", string(m.Bank)), amount(" at most ", m.Most))
 	case *lease.Grant:
-		return fmt.Sprintf("%s for %v, held for %v", text, m.Span, m.Hold)
+		return fmt.Sprintf("%s for %v, held for %v%s", text, m.Span, m.Hold, amount(", price ", m.Price))
 	case *lease.Refuse:
-		return fmt.Sprintf("%s: %v", text, m.Reason)
+		return fmt.Sprintf("%s: %v%s", text, m.Reason, amount(", ", m.Price))
 	case *lease.Released:
 		return fmt.Sprintf("%s: %v", text, m.Cause)
 	case *bank.Draw:
@@ -313,6 +317,16 @@ func describe(m grid.Message) string {
 		return fmt.Sprintf("%s %s: %v", text, taskName(m.Task), m.Paid)
 	case *bank.Settled:
 		return fmt.Sprintf("%s %s: %v", text, taskName(m.Task), m.Paid)
+	case *fee.Advances:
+		return fmt.Sprintf("%s: %v", text, m.Refusal)
+	case *fee.Bill:
+		if m.Claim != nil {
+			return fmt.Sprintf("%s: %v", text, m.Claim.Amount)
+		}
+	case *fee.Agreed:
+		if m.Agreement != nil {
+			return fmt.Sprintf("%s: %v", text, m.Agreement.Amount)
+		}
 	}
 	return text
 }
@@ -364,6 +378,14 @@ func optional(before, text string) string {
 		return ""
 	}
 	return before + text
+}
+
+// amount prints what is charged, nothing if nothing is.
+func amount(before string, price grid.Price) string {
+	if price == 0 {
+		return ""
+	}
+	return before + price.String()
 }
 
 func yes(text string, is bool) string {

@@ -36,6 +36,16 @@ type booking struct {
 	task          grid.TaskID
 	processors    int64
 	start, finish grid.Time
+
+	arrival, deadline grid.Time
+}
+
+// due returns the job's deadline, counted from now.
+func (b *booking) due(now grid.Time) grid.Time {
+	if b.deadline == grid.Never {
+		return grid.Never
+	}
+	return b.deadline - now
 }
 
 // packed is what is known of a home job on its way through a packing.
@@ -66,7 +76,11 @@ func (h *packing) tick(now grid.Time, out *grid.Outbox) {
 	if h.NextTimer() > now {
 		return
 	}
-	w := h.Close(now, h.memberList(now))
+	members := h.memberList(now)
+	if !h.Due(now, members) {
+		return
+	}
+	w := h.Close(now, members)
 	for i := range w.Allotments {
 		a := &w.Allotments[i]
 		if e := h.jobs.byID[a.Job.ID]; e != nil && e.packed != nil && e.state == Placing {
@@ -113,6 +127,9 @@ func (h *packing) place(now grid.Time, e *entry, _ *grid.Outbox) {
 	p := e.packed
 	p.member, e.reason = "", ""
 	h.Collect(now, e.job, p.barred, p.unfit, p.times)
+	if h.OnArrival() {
+		h.Assign(now, e.job.ID, h.memberList(now))
+	}
 	p.barred = nil
 }
 
@@ -144,6 +161,9 @@ func (h *packing) explain(e *entry, v *View, whole bool) {
 	jobs, closes := h.Waiting()
 	v.Reason = fmt.Sprintf("waits for the packing window that closes at %s, one of %d jobs so far",
 		time.UnixMicro(int64(closes)).UTC().Format("15:04:05.0Z"), jobs)
+	if rule, threshold := h.Collects(); rule == muscle.CollectMakespan {
+		v.Reason = fmt.Sprintf("waits until a cluster has work for no more than %v, one of %d jobs so far", threshold.Duration(), jobs)
+	}
 	switch {
 	case h.Left(e.job.ID):
 		v.Reason = "no member that is there could take it; " + v.Reason
@@ -178,6 +198,9 @@ func (h *packing) allot(now grid.Time, e *entry, w *muscle.Window, a *muscle.All
 		pinned := *e.job
 		pinned.Site, pinned.Deadline, pinned.Goal = w.Members[a.Member].Site, grid.Never, grid.GoalCost
 		e.packed.member = pinned.Site
+		// It counts from here on, as the next packing may come before the member's answer.
+		start := now.Add(a.Placement.Start)
+		h.book(now, pinned.Site, booking{e.task(), e.job.Processors, start, a.Finish, e.job.Submit, e.job.Deadline})
 		h.agent.Step(now, &market.Place{Job: &pinned, Epoch: e.epoch, Messages: e.messages, Losses: e.losses, Headed: true}, out)
 	}
 }
@@ -190,17 +213,24 @@ func (h *packing) placed(now grid.Time, e *entry) {
 			v.Price, v.Cost, v.Finish = a.Price, a.Cost, a.Finish
 		}
 	}
-	list := slices.DeleteFunc(h.booked[a.Site], func(b booking) bool { return !h.has(a.Site, b, now) })
-	h.booked[a.Site] = append(list, booking{e.task(), e.job.Processors, a.Start, a.Finish})
+	h.book(now, a.Site, booking{e.task(), e.job.Processors, a.Start, a.Finish, e.job.Submit, e.job.Deadline})
 	if a.Bank == "" {
 		e.packed, e.reason = nil, ""
 	}
 }
 
-// has reports whether a member still has a job of this site.
+// book notes what a member has, or is being asked to take, in place of what was noted of
+// the job before.
+func (h *packing) book(now grid.Time, member grid.SiteID, b booking) {
+	list := slices.DeleteFunc(h.booked[member], func(o booking) bool { return o.task == b.task || !h.has(member, o, now) })
+	h.booked[member] = append(list, b)
+}
+
+// has reports whether a member still has a job of this site, or is being asked to take it.
 func (h *packing) has(member grid.SiteID, b booking, now grid.Time) bool {
 	e := h.jobs.current(b.task)
-	return e != nil && !e.state.Terminal() && e.award.Site == member && b.finish > now
+	theirs := e != nil && (e.award.Site == member || e.award.Site == "" && e.packed != nil && e.packed.member == member)
+	return theirs && !e.state.Terminal() && b.finish > now
 }
 
 // refused: the member does not take the job, so it waits for the next window.
@@ -309,7 +339,9 @@ func (h *packing) member(now grid.Time, name string, reports []directory.Load) m
 	}
 	for _, b := range h.booked[m.Site] {
 		if h.has(m.Site, b, now) {
-			m.Booked = append(m.Booked, muscle.Booking{Processors: b.processors, Start: max(b.start-now, 0), Finish: b.finish - now})
+			m.Booked = append(m.Booked, muscle.Booking{
+				Processors: b.processors, Start: b.start - now, Finish: b.finish - now, Arrival: b.arrival - now, Deadline: b.due(now),
+			})
 		}
 	}
 	return m

@@ -7,6 +7,7 @@ import (
 
 	"gridnode/coalloc/dataset"
 	"gridnode/directory"
+	"gridnode/directory/record"
 	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/internal/wire"
@@ -74,7 +75,7 @@ type handler struct {
 // switchboard is the board of all sites.
 var switchboard = newBoard(
 	(*recovery)(nil), (*jobs)(nil), (*quotes)(nil), (*siblings)(nil), (*placing)(nil), (*loans)(nil), (*pilots)(nil), (*links)(nil), (*payment)(nil),
-	(*borrowing)(nil), (*spreads)(nil), (*latencies)(nil), (*inputs)(nil), (*gangs)(nil), (*limbo)(nil), (*packing)(nil),
+	(*borrowing)(nil), (*spreads)(nil), (*latencies)(nil), (*inputs)(nil), (*gangs)(nil), (*limbo)(nil), (*packing)(nil), (*names)(nil), (*membership)(nil), (*fees)(nil), (*room)(nil), (*guests)(nil), (*chronicle)(nil), (*leased)(nil),
 )
 
 func newBoard(parts ...part) *board {
@@ -157,16 +158,19 @@ type base struct {
 	cfg      Config
 	cluster  *lrms.Cluster
 	price    func() grid.Price // what the site charges at the moment
-	draining bool              // it takes no new jobs of others
+	draining bool              // it takes no new work
+	notices  []Notice          // for the log; see Site.Notices
 }
 
 // requestOf returns what a job asks of this site's processors.
 func (b *base) requestOf(e *entry) lrms.Request {
-	return lrms.Request{ID: e.task(), Processors: e.job.Processors, Estimate: e.job.EstimateAt(b.cfg.Rating)}
+	return lrms.Request{ID: e.task(), Processors: e.job.Processors, Estimate: e.job.SeenFrom(b.cfg.ID).EstimateAt(b.cfg.Rating)}
 }
 
 // limitOf returns how long an execution of a job may take here.
-func (b *base) limitOf(j *grid.Job) grid.Time { return max(j.Estimate, j.EstimateAt(b.cfg.Rating)) }
+func (b *base) limitOf(j *grid.Job) grid.Time {
+	return max(j.Estimate, j.SeenFrom(b.cfg.ID).EstimateAt(b.cfg.Rating))
+}
 
 // marketed reports whether the market places the job: it has a deadline, a budget or a
 // goal, or its owner named a site. Where TITAN orders the queue, a deadline alone does
@@ -191,6 +195,8 @@ const (
 	streamDivide    stream = 5 // of the coordinator
 	streamData      stream = 6
 	streamSiblings  stream = 7
+	streamNames     stream = 8
+	streamMembers   stream = 9
 	streamPacking   stream = 16
 )
 
@@ -202,9 +208,14 @@ func (s stream) of(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, u
 func (s *Site) absent(in grid.Input, out *grid.Outbox) {
 	switch in := in.(type) {
 	case *Drain:
-		s.draining = true
+		s.draining = !in.Back
+		in.answer(out)
 	case *FindQuotes:
 		out.Answer(in.Token, &directory.Found{End: true})
+	case *record.Find:
+		out.Answer(in.Token, &record.Found{})
+	case *record.Meant:
+		out.Answer(in.Token, record.Plainly(in))
 	case *SetPrice:
 		set := &PriceSet{Before: s.cfg.Price, Price: s.cfg.Price, Err: checkPrice(in.Price)}
 		if set.Err == nil {
@@ -217,6 +228,12 @@ func (s *Site) absent(in grid.Input, out *grid.Outbox) {
 		out.Answer(in.Token, &LeaseAnswer{Err: noLease(in)})
 	case *ChangeLink:
 		out.Answer(in.Token, &LinkAnswer{Err: fmt.Errorf("this site is alone: %w", ErrLink)})
+	case *ConfigureGuests:
+		out.Answer(in.Token, &GuestsChanged{})
+	case *BanGuests:
+		out.Answer(in.Token, &GuestsChanged{Err: errNoGuests})
+	case *ChangeGuests:
+		out.Answer(in.Token, &GuestsChanged{Err: errNoGuests})
 	case *bank.Grant:
 		s.noBank(in.Token, out)
 	case *bank.Transfer:

@@ -2,19 +2,25 @@ package site
 
 import (
 	"fmt"
+	"slices"
 
+	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/market"
+	"gridnode/market/keepalive"
 )
 
 // placing is the part that owns the market agent: it has home jobs guaranteed by other
 // sites, and runs jobs of others here.
 type placing struct {
 	*base
-	jobs    *jobs
-	agent   *market.Agent
-	payment cheques
-	packing *packing // nil where nobody is headed: then no job is packed
+	jobs      *jobs
+	agent     *market.Agent
+	payment   cheques
+	packing   *packing     // nil where nobody is headed: then no job is packed
+	request   market.Place // what the agent is told, so that telling it allocates nothing
+	borrowing *borrowing   // nil: the site borrows nothing
+	leased    *leased
 }
 
 func (*placing) takes(b *board) {
@@ -41,12 +47,15 @@ func (p *placing) wants(j *grid.Job) bool { return p.marketed(j) }
 func (*placing) admit(grid.Time, *grid.Job) error { return nil }
 
 func (p *placing) place(now grid.Time, e *entry, out *grid.Outbox) {
-	p.agent.Step(now, &market.Place{Job: e.job, Epoch: e.epoch, Messages: e.messages, Losses: e.losses}, out)
+	p.request = market.Place{Job: e.job, Epoch: e.epoch, Messages: e.messages, Losses: e.losses}
+	p.agent.Step(now, &p.request, out)
 }
 
 func (*placing) withdraw(grid.Time, *entry, *grid.Outbox) {} // the agent is told in any case
 
-func (*placing) explain(*entry, *View, bool) {}
+func (*placing) explain(e *entry, v *View, _ bool) {
+	v.Waits = e.state == Placing && e.reason == awaitsSite
+}
 
 func (p *placing) preview(now grid.Time, in *Preview, out *grid.Outbox) {
 	p.agent.Step(now, &market.Preview{Token: in.Token, Job: in.Job}, out)
@@ -65,7 +74,9 @@ func (p *placing) placed(now grid.Time, in *market.Placed, out *grid.Outbox) {
 	if e == nil {
 		return
 	}
-	e.award, e.messages = in.Award, in.Messages
+	e.award, e.messages, e.reason = in.Award, in.Messages, ""
+	e.start, e.expected = 0, in.Award.Start // whatever was known of an execution before
+	p.jobs.gate.Priced(e.job, in.Award.Cost)
 	if e.packed == nil {
 		e.verdicts = in.Verdicts
 	} else {
@@ -97,6 +108,15 @@ func (p *placing) refused(now grid.Time, in *market.Refused, out *grid.Outbox) {
 		return
 	}
 	e.verdicts, e.messages, e.reason = in.Verdicts, in.Messages, in.Reason
+	if in.Silent && p.leased.retry(now, e) {
+		out.Save(e)
+		out.Tell(grid.Event{Kind: grid.JobAwaits, Job: e.job, Epoch: e.epoch, Site: e.job.Site})
+		return
+	}
+	if p.borrowing != nil && p.borrowing.rescue(now, e, out) {
+		out.Save(e)
+		return
+	}
 	p.jobs.refuse(now, e, out)
 }
 
@@ -115,18 +135,25 @@ func (p *placing) accepted(now grid.Time, in *market.Accepted, out *grid.Outbox)
 	}
 	e := p.jobs.entries.New()
 	e.job, e.state, e.foreign = in.Job, Queued, true
-	e.epoch, e.award, e.losses = in.Award.Epoch, in.Award, in.Losses
+	e.epoch, e.award, e.losses, e.leased = in.Award.Epoch, in.Award, in.Losses, in.Leased
 	p.jobs.add(e)
 	out.Save(e)
 }
 
+// causeAnew is why an execution is given up that its home counts on no more.
+const causeAnew = "its home placed it anew"
+
 // supersede makes room for a later epoch of a foreign job.
 func (p *placing) supersede(now grid.Time, old *entry, out *grid.Outbox) {
 	if old.state == Running {
-		out.Kill(grid.Task{ID: old.task(), Job: old.job, Cause: "its home placed it anew"})
+		out.Kill(grid.Task{ID: old.task(), Job: old.job, Cause: causeAnew})
 	}
 	p.cluster.Cancel(now, old.task())
 	p.jobs.recovery.forget(old)
+	if !old.state.Terminal() {
+		old.reason = causeAnew
+		p.jobs.chronicle.job(now, old, returned, out)
+	}
 	p.jobs.drop(old)
 }
 
@@ -148,6 +175,9 @@ func (p *placing) lost(now grid.Time, in *market.Lost, out *grid.Outbox) {
 		return
 	}
 	e.messages, e.losses = in.Messages, max(e.losses, in.Losses)
+	if once(e.job) && (in.Silent || now >= e.award.Until) {
+		e.losses++ // as nobody can say that it did not run
+	}
 	if !p.payment.parks(e) { // else it goes when its bank answers
 		p.jobs.lost(now, in.Task, out)
 	}
@@ -176,4 +206,142 @@ func checkPrice(price grid.Price) error {
 		return fmt.Errorf("price of %d micro-credits, want 1 to %d", int64(price), int64(grid.CreditsMax))
 	}
 	return nil
+}
+
+// leased is the part that knows which executions go on only as long as their homes hear of
+// them, and what homes hear. It also has a job tried again whose site does not answer.
+type leased struct {
+	*base
+	jobs *jobs
+	dir  *directory.Directory
+	due  []retrial // in order of when
+}
+
+// retrial is a job that waits for the site that it names.
+type retrial struct {
+	at grid.Time
+	id grid.TaskID
+}
+
+// awaitsSite is why such a job is not placed.
+const awaitsSite = "waits for its site, which does not answer"
+
+// retryPause is how long such a job waits until that site is asked again.
+const retryPause = 15 * grid.Second
+
+func (*leased) takes(b *board) {
+	of := func(s *Site) *leased { return s.leased }
+	take(b, of, (*leased).extended)
+	take(b, of, (*leased).lapsed)
+	take(b, of, (*leased).unwanted)
+	take(b, of, (*leased).heard)
+}
+
+// leaseUnknown reports whether a job of another site has a lease of which nobody here
+// knows any more when it ends.
+func (e *entry) leaseUnknown() bool { return e.foreign && e.award.Lease > 0 && e.leased == 0 }
+
+// leaseOver reports whether an execution must not begin any more.
+func (e *entry) leaseOver(now grid.Time) bool {
+	return e.foreign && e.award.Lease > 0 && now >= e.leased
+}
+
+// tellHome has the home of another site's job learn soon that it runs.
+func (js *jobs) tellHome(now grid.Time, e *entry, out *grid.Outbox) {
+	if e.foreign && e.award.Lease > 0 {
+		js.agent.Step(now, &market.Begun{Task: e.task(), Start: e.start}, out)
+	}
+}
+
+// extended: home has heard of this execution, which goes on.
+func (l *leased) extended(now grid.Time, in *keepalive.Extended, out *grid.Outbox) {
+	e := l.jobs.current(in.Task)
+	if e == nil || !e.foreign || e.state.Terminal() {
+		return
+	}
+	e.leased = max(e.leased, in.End)
+	switch {
+	case e.adrift:
+		e.adrift = false
+		l.jobs.recovery.promise(now, e, out)
+	case e.state == Running:
+		out.Renew(grid.Task{ID: in.Task, Job: e.job, Lease: e.leased})
+	}
+}
+
+// lapsed: it has not begun, and must not any more.
+func (l *leased) lapsed(now grid.Time, in *keepalive.Lapsed, out *grid.Outbox) {
+	e := l.jobs.current(in.Task)
+	if e == nil || !e.foreign || e.state != Queued {
+		return // whoever runs it ends it
+	}
+	l.jobs.queue.dequeue(now, e, out)
+	l.jobs.expired(now, e, out)
+}
+
+// unwanted: home has it placed anew, or knows how it ended.
+func (l *leased) unwanted(now grid.Time, in *keepalive.Unwanted, out *grid.Outbox) {
+	e := l.jobs.current(in.Task)
+	if e == nil || !e.foreign || e.state.Terminal() || e.state == Cancelling {
+		return
+	}
+	l.jobs.withdraw(now, e, "its home does not wait for it any more", out)
+}
+
+// heard: the site that has a job of this home says how far it is.
+func (l *leased) heard(_ grid.Time, in *market.Heard, out *grid.Outbox) {
+	e := l.jobs.current(in.Task)
+	if e == nil || e.foreign || e.state.Terminal() {
+		return
+	}
+	news := in.Begun != (e.start > 0)
+	e.start, e.expected = 0, 0
+	switch {
+	case in.Begun:
+		e.start = in.Start
+		l.jobs.gate.Begun(e.job, &l.jobs.table)
+	case in.Start != grid.Never:
+		e.expected = in.Start
+	}
+	if news {
+		out.Tell(grid.Event{Kind: grid.JobHeard, Job: e.job, Epoch: e.epoch, Site: e.award.Site})
+	}
+}
+
+// retry has a job wait for the site that it names, until its deadline. One that was taken
+// out of the federation does not come back.
+func (l *leased) retry(now grid.Time, e *entry) bool {
+	at := now.Add(retryPause)
+	if at >= e.job.Deadline || l.dir.Barred(e.job.Site) {
+		return false
+	}
+	e.reason = awaitsSite
+	l.due = append(l.due, retrial{at, e.task()}) // the pause is the same for all
+	return true
+}
+
+func (l *leased) nextTimer() grid.Time {
+	if len(l.due) == 0 {
+		return grid.Never
+	}
+	return l.due[0].at
+}
+
+// tick asks those sites again.
+func (l *leased) tick(now grid.Time, out *grid.Outbox) {
+	n := 0
+	for n < len(l.due) && l.due[n].at <= now {
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	due := slices.Clone(l.due[:n])
+	l.due = slices.Delete(l.due, 0, n)
+	for _, r := range due {
+		if e := l.jobs.current(r.id); e != nil && e.state == Placing && !e.foreign {
+			l.jobs.place(now, e, out)
+			l.jobs.save(e, out)
+		}
+	}
 }

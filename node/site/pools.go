@@ -7,6 +7,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/lrms"
+	"gridnode/internal/lrms/others"
 	"gridnode/lease"
 	"gridnode/market"
 )
@@ -14,35 +15,35 @@ import (
 // pools is the processors that a site has borrowed, by lease. They run jobs of its
 // queue as its own do; a job is either on own processors or on those of one lease.
 type pools struct {
-	list   []*pool               // in order of their leases
-	guests map[grid.TaskID]*pool // jobs that run there
+	list    []*pool               // in order of their leases
+	lodgers map[grid.TaskID]*pool // jobs that run there
 }
 
 // pool is the processors of one borrowed lease.
 type pool struct {
 	id    lease.ID
 	used  int64
-	tasks []guest // in order of their IDs
-	over  bool    // no job is started there any more
+	tasks []lodger // in order of their IDs
+	over  bool     // no job is started there any more
 
 	matched bool // the matchmaker borrowed it for one job, and releases it
 }
 
-// guest is a job of this site that runs on borrowed processors.
-type guest struct {
+// lodger is a job of this site that runs on borrowed processors.
+type lodger struct {
 	id         grid.TaskID
 	processors int64
 }
 
-func newPools() pools { return pools{guests: make(map[grid.TaskID]*pool)} }
+func newPools() pools { return pools{lodgers: make(map[grid.TaskID]*pool)} }
 
 // comparePools orders pools by their leases: roughly by age.
 func comparePools(a, b *pool) int {
 	return cmp.Or(a.id.Compare(b.id), cmp.Compare(a.id.Borrower, b.id.Borrower))
 }
 
-// compareGuests orders the tasks of a pool.
-func compareGuests(a, b guest) int { return a.id.Compare(b.id) }
+// compareLodgers orders the tasks of a pool.
+func compareLodgers(a, b lodger) int { return a.id.Compare(b.id) }
 
 // of returns the borrowed processors of a lease, or nil.
 func (ps *pools) of(id lease.ID) *pool {
@@ -67,22 +68,22 @@ func (ps *pools) close(p *pool) {
 }
 
 // enter notes that a task runs in a pool.
-func (ps *pools) enter(p *pool, g guest) {
+func (ps *pools) enter(p *pool, g lodger) {
 	p.used += g.processors
-	at, _ := slices.BinarySearchFunc(p.tasks, g, compareGuests)
+	at, _ := slices.BinarySearchFunc(p.tasks, g, compareLodgers)
 	p.tasks = slices.Insert(p.tasks, at, g)
-	ps.guests[g.id] = p
+	ps.lodgers[g.id] = p
 }
 
 // leave frees the borrowed processors of a task that has ended, and returns the pool
 // that they are in; nil if it had none.
 func (ps *pools) leave(id grid.TaskID) *pool {
-	p := ps.guests[id]
+	p := ps.lodgers[id]
 	if p == nil {
 		return nil
 	}
-	delete(ps.guests, id)
-	at, found := slices.BinarySearchFunc(p.tasks, guest{id: id}, compareGuests)
+	delete(ps.lodgers, id)
+	at, found := slices.BinarySearchFunc(p.tasks, lodger{id: id}, compareLodgers)
 	if !found {
 		panic(fmt.Sprintf("site: task %v is not on lease %v", id, p.id))
 	}
@@ -95,7 +96,8 @@ func (ps *pools) leave(id grid.TaskID) *pool {
 type queue interface {
 	enqueue(now grid.Time, r lrms.Request, e *entry, out *grid.Outbox) error
 	// dequeue takes a job that waits out of the queue, or withdraws what is promised to it.
-	dequeue(now grid.Time, e *entry, out *grid.Outbox)
+	// It returns the processor-time for which others had delegated processors for it.
+	dequeue(now grid.Time, e *entry, out *grid.Outbox) (held grid.Time)
 	// schedule appends what starts on this site's own processors.
 	schedule(now grid.Time, started []lrms.Request, out *grid.Outbox) []lrms.Request
 	// ended gives back the processors of an execution, whoever it was.
@@ -103,6 +105,8 @@ type queue interface {
 	// pilotOf names the borrowed processors a job runs on; the zero value if it runs on
 	// this site's own.
 	pilotOf(e *entry) grid.Pilot
+	// ttl returns how often a request of a job may be delegated, -1 if none is here.
+	ttl(e *entry) int32
 }
 
 // ownQueue is the queue of a site that borrows nothing.
@@ -112,7 +116,10 @@ func (q ownQueue) enqueue(now grid.Time, r lrms.Request, e *entry, _ *grid.Outbo
 	return q.cluster.SubmitBy(now, r, e.job.Deadline)
 }
 
-func (q ownQueue) dequeue(now grid.Time, e *entry, _ *grid.Outbox) { q.cluster.Cancel(now, e.task()) }
+func (q ownQueue) dequeue(now grid.Time, e *entry, _ *grid.Outbox) grid.Time {
+	q.cluster.Cancel(now, e.task())
+	return 0
+}
 
 func (q ownQueue) schedule(now grid.Time, started []lrms.Request, _ *grid.Outbox) []lrms.Request {
 	return q.cluster.Schedule(now, started)
@@ -121,6 +128,8 @@ func (q ownQueue) schedule(now grid.Time, started []lrms.Request, _ *grid.Outbox
 func (q ownQueue) ended(now grid.Time, id grid.TaskID, _ *grid.Outbox) { q.cluster.Ended(now, id) }
 
 func (ownQueue) pilotOf(*entry) grid.Pilot { return grid.Pilot{} }
+
+func (ownQueue) ttl(*entry) int32 { return -1 }
 
 // here is the way of a job that asks for nothing but processors: the local queue.
 type here struct{ *jobs }
@@ -160,5 +169,144 @@ type nobody struct{}
 func (nobody) Step(_ grid.Time, in grid.Input, out *grid.Outbox) {
 	if p, ok := in.(*market.Preview); ok {
 		out.Answer(p.Token, &market.PreviewResult{Certain: true})
+	}
+}
+
+// room is the part that hears of a scheduler to whom this site's processors belong, if they
+// are another one's: what its other users hold, and when it begins what this site starts.
+type room struct {
+	*base
+	jobs    *jobs
+	ledger  *others.Ledger
+	trouble string
+}
+
+func (*room) takes(b *board) { take(b, func(s *Site) *room { return s.room }, (*room).told) }
+
+// told takes what the scheduler says in the place of what it said before.
+func (r *room) told(now grid.Time, in *Room, out *grid.Outbox) {
+	if in.Trouble != r.trouble {
+		r.trouble = in.Trouble
+		n := Notice{Text: "the scheduler of this site's processors answers again"}
+		if in.Trouble != "" {
+			n = Notice{Text: "the scheduler of this site's processors does not answer: jobs wait until it does", About: []any{"error", in.Trouble}}
+		}
+		r.notices = append(r.notices, n)
+	}
+	if in.Trouble != "" {
+		return // what was true last counts on
+	}
+	for _, b := range in.Begun {
+		r.begun(now, b, out)
+	}
+	for _, id := range in.Waiting {
+		if e := r.jobs.current(id); e != nil {
+			r.cluster.Extend(now, id, now.Add(r.limitOf(e.job)))
+		}
+	}
+	r.ledger.Take(now, in.Taken)
+}
+
+// begun notes when a task began that was started before.
+func (r *room) begun(now grid.Time, b Begun, out *grid.Outbox) {
+	e := r.jobs.current(b.ID)
+	if e == nil || e.state != Running || b.Start < e.start {
+		return
+	}
+	r.cluster.Extend(now, b.ID, b.Start.Add(r.limitOf(e.job)))
+	late := e.award.Finish > 0 && b.Start.Add(r.requestOf(e).Estimate) > e.award.Finish
+	r.ledger.Began(b.Start-e.start, late)
+	if late {
+		r.notices = append(r.notices, Notice{
+			Text:  "a promise cannot be kept: the scheduler began a job later than it had foretold",
+			About: []any{"job", e.job.ID, "late", b.Start - e.start, "margin", r.ledger.Margin()},
+		})
+	}
+	out.Save(r.ledger.Record())
+}
+
+func (*room) keeps() []string { return []string{others.RecordKey} }
+
+func (r *room) recover(_ grid.Time, kept records, _ *grid.Outbox) error {
+	for key, value := range kept.each {
+		if err := r.ledger.Recover(value); err != nil {
+			return recordError(key, err)
+		}
+	}
+	return nil
+}
+
+// accelerated is the way of a job that needs GPUs of this site, and it is a way to here: it
+// waits for them first, and with them for processors. Promises know nothing of GPUs, and
+// neither do quotes: so it has no deadline, and no other site is asked.
+type accelerated struct{ *jobs }
+
+func (accelerated) wants(j *grid.Job) bool { return j.GPUs.Count > 0 }
+
+func (a accelerated) admit(_ grid.Time, j *grid.Job) error {
+	switch {
+	case j.Goal != grid.GoalLocal || j.Site != "" && j.Site != a.cfg.ID:
+		return fmt.Errorf("%w: GPUs are those of this site: a job that needs some runs here (--policy local)", ErrInvalid)
+	case j.Deadline != grid.Never:
+		return fmt.Errorf("%w: no deadline is promised to a job that waits for GPUs", ErrInvalid)
+	case j.Processors > a.cluster.Processors():
+		return fmt.Errorf("%w: it wants %d processors of %d", ErrTooWide, j.Processors, a.cluster.Processors())
+	}
+	if err := a.gpus.Fits(j.GPUs); err != nil {
+		return fmt.Errorf("%w: %w (site.gpus)", ErrTooWide, err)
+	}
+	return nil
+}
+
+func (a accelerated) place(now grid.Time, e *entry, out *grid.Outbox) {
+	e.award = market.Award{Site: a.cfg.ID, Epoch: e.epoch, Price: a.price(), Until: grid.Never,
+		Cost: a.cfg.Cost.Cost(a.price(), e.job.Processors, a.requestOf(e).Estimate)}
+	a.wait(e)
+	out.Tell(grid.Event{Kind: grid.JobPlaced, Job: e.job, Epoch: e.epoch, Site: a.cfg.ID, Cost: e.award.Cost})
+}
+
+func (a accelerated) wait(e *entry) {
+	e.state, e.reason = Queued, fmt.Sprintf("waits for GPUs (%v)", e.job.GPUs)
+	a.gpus.Wait(e.task(), e.job.GPUs)
+}
+
+// resume takes up a job after a restart that nothing runs of.
+func (a accelerated) resume(now grid.Time, e *entry, out *grid.Outbox) {
+	a.gpus.Release(e.task())
+	switch e.state {
+	case Cancelling:
+		a.jobs.withdraw(now, e, e.reason, out)
+	case Placing:
+		a.jobs.place(now, e, out)
+		out.Save(e)
+	default:
+		a.wait(e)
+	}
+}
+
+func (a accelerated) withdraw(_ grid.Time, e *entry, _ *grid.Outbox) { a.gpus.Release(e.task()) }
+
+func (accelerated) explain(*entry, *View, bool) {}
+
+func (accelerated) preview(_ grid.Time, in *Preview, out *grid.Outbox) {
+	out.Answer(in.Token, &market.PreviewResult{Certain: true, Waits: true})
+}
+
+// grant puts jobs into the queue that have got GPUs. They do not run elsewhere, so it is
+// that of the site's own processors.
+func (a accelerated) grant(now grid.Time, out *grid.Outbox) {
+	var granted []grid.TaskID
+	a.gpus.Grant(func(id grid.TaskID) { granted = append(granted, id) })
+	for _, id := range granted {
+		e := a.current(id)
+		if e == nil || e.state != Queued {
+			panic(fmt.Sprintf("site: GPUs for task %v, which does not wait", id))
+		}
+		e.reason = ""
+		if err := a.cluster.Submit(now, a.requestOf(e)); err != nil {
+			a.gpus.Release(id)
+			e.reason = err.Error()
+			a.refuse(now, e, out)
+		}
 	}
 }

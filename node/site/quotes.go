@@ -1,7 +1,11 @@
 package site
 
 import (
+	"slices"
+
 	"gridnode/directory"
+	"gridnode/directory/record"
+	"gridnode/directory/sibling"
 	"gridnode/grid"
 	"gridnode/internal/wire"
 )
@@ -92,7 +96,7 @@ func (qs *quotes) tell(now grid.Time, out *grid.Outbox) {
 	if qs.listed {
 		q := directory.Quote{
 			Site: qs.cfg.ID, Name: qs.cfg.Name, Resources: qs.cfg.Resources, Rating: qs.cfg.Rating,
-			Price: qs.price(), Cost: qs.cfg.Cost, Foreign: qs.cfg.Foreign,
+			Price: qs.price(), Cost: qs.cfg.Cost, Foreign: qs.cfg.Foreign, Modules: qs.cfg.Modules,
 			Free: state.Free, Widest: state.Widest, Wait: wait,
 		}
 		if !sameOffer(&q, &qs.quoted) || q.Wait > 0 && now+q.Wait != qs.until {
@@ -106,12 +110,14 @@ func (qs *quotes) tell(now grid.Time, out *grid.Outbox) {
 	}, out)
 }
 
-// drain withdraws the quote; running and queued jobs go on.
-func (qs *quotes) drain(now grid.Time, _ *Drain, out *grid.Outbox) {
-	if qs.listed && !qs.draining {
+// drain withdraws the quote, or publishes it again; running and queued jobs go on.
+func (qs *quotes) drain(now grid.Time, in *Drain, out *grid.Outbox) {
+	if qs.listed && !qs.draining && !in.Back {
 		qs.dir.Withdraw(now, out)
+		qs.quoted = directory.Quote{} // it has to be said anew
 	}
-	qs.draining = true
+	qs.draining = !in.Back
+	in.answer(out)
 }
 
 // stale returns until when the offer stays as it is.
@@ -133,3 +139,90 @@ func (qs *quotes) loads(site grid.SiteID) (free int64, report uint64, ok bool) {
 	l, ok := qs.dir.Load(site)
 	return l.Spare, l.Sequence, ok
 }
+
+// names is the part that has this site found by its name and ID, and finds others by
+// theirs.
+type names struct {
+	*base
+	registry *record.Registry
+	siblings *siblings // nil: nobody has use for random sites
+	lends    bool
+	here     []string // addresses of the node
+	said     bool     // the registry knows what this site says of itself
+	rivals   int      // others that claim its name, as the log tells
+}
+
+func (*names) takes(b *board) {
+	of := func(s *Site) *names { return s.names }
+	hear(b, of, (*names).message, kindsOf(&record.Protocol)...).private = true
+	take(b, of, (*names).find).private = true
+	take(b, of, (*names).meant).private = true
+	take(b, of, (*names).moved).private = true
+}
+
+func (n *names) message(now grid.Time, in grid.Input, out *grid.Outbox) {
+	n.registry.Step(now, in, out)
+	if rivals := n.registry.Rivals(); len(rivals) != n.rivals {
+		if n.rivals = len(rivals); n.rivals > 0 && len(n.notices) < noticesMax {
+			n.notices = append(n.notices, Notice{
+				"other sites claim this site's name, so it names nobody: 'gridnode sites NAME' shows who; give another one as site.name",
+				[]any{"name", n.cfg.Name, "sites", rivals},
+			})
+		}
+	}
+}
+
+// closest takes the sites nearest to what stands for this site, or for one that is looked
+// for. As they lie there by chance, the survey need not look for sites drawn at random.
+func (n *names) closest(now grid.Time, in *grid.Closest, out *grid.Outbox) {
+	if n.siblings != nil && len(in.Peers) > 0 {
+		others := slices.DeleteFunc(slices.Clone(in.Peers), func(site grid.SiteID) bool { return site == n.cfg.ID })
+		n.siblings.sampled(now, &sibling.Sampled{Sites: others[:min(len(others), samplesMax)]}, out)
+	}
+	n.registry.Step(now, in, out)
+}
+
+// samplesMax is how many sites of a look-up the survey hears of.
+const samplesMax = 4
+
+func (n *names) find(now grid.Time, in *record.Find, out *grid.Outbox) { n.registry.Step(now, in, out) }
+
+func (n *names) meant(now grid.Time, in *record.Meant, out *grid.Outbox) {
+	n.registry.Step(now, in, out)
+}
+
+// moved takes other addresses than before.
+func (n *names) moved(now grid.Time, in *Here, out *grid.Outbox) {
+	n.here = record.Bounded(in.Addresses)
+	if n.said {
+		n.say(now, out)
+	}
+}
+
+// say tells the registry what this site says of itself.
+func (n *names) say(now grid.Time, out *grid.Outbox) {
+	n.said = true
+	offer := record.Offer{
+		Name: n.cfg.Name, Authority: n.cfg.Siblings.Authority, Addresses: n.here, Resources: n.cfg.Resources, Rating: n.cfg.Rating,
+	}
+	for _, s := range []struct {
+		service record.Services
+		does    bool
+	}{{record.Runs, n.cfg.Foreign || n.cfg.Modules}, {record.Lends, n.lends}, {record.Banks, n.cfg.Bank.Offer}, {record.Heads, len(n.cfg.Heads.Members) > 0}} {
+		if s.does {
+			offer.Services |= s.service
+		}
+	}
+	n.registry.Set(now, offer, out)
+}
+
+func (n *names) tick(now grid.Time, out *grid.Outbox) {
+	if !n.said {
+		n.say(now, out)
+	}
+	if n.registry.NextTimer() <= now {
+		n.registry.Step(now, grid.Tick{}, out)
+	}
+}
+
+func (n *names) nextTimer() grid.Time { return n.registry.NextTimer() }

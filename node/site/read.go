@@ -5,9 +5,12 @@ import (
 	"gridnode/coalloc/dataset"
 	"gridnode/directory"
 	"gridnode/grid"
+	"gridnode/internal/lrms/gpu"
 	"gridnode/lease"
 	"gridnode/market"
 	"gridnode/market/bank"
+	"gridnode/node/after"
+	"gridnode/node/member"
 )
 
 // Job returns what is known of a job, its own or another site's.
@@ -28,6 +31,16 @@ func (s *Site) Jobs(yield func(View) bool) {
 	}
 }
 
+// Census returns how many jobs there are in each state, and of those of this site that wait
+// how many wait for what.
+func (s *Site) Census() ([]Count, map[after.Reason]int64) {
+	return s.jobs.census(), s.jobs.gate.Reasons()
+}
+
+// Answers returns what sites that were asked to guarantee a job have answered, and what this
+// one has.
+func (s *Site) Answers() (received, given market.Answers) { return s.placing.agent.Answers() }
+
 // Limits returns the bounds of the table of jobs, defaults filled in.
 func (s *Site) Limits() Limits { return s.cfg.Limits }
 
@@ -39,6 +52,30 @@ func (s *Site) Wait(now grid.Time, processors int64, span grid.Time) grid.Time {
 		return grid.Never
 	}
 	return start - now
+}
+
+// Draining reports whether the site takes no new work.
+func (s *Site) Draining() bool { return s.jobs.draining }
+
+// Total returns how many processors the site has of its own.
+func (s *Site) Total() int64 { return s.cfg.Processors }
+
+// Idle returns how many processors nobody uses and nobody waits for.
+func (s *Site) Idle(now grid.Time) int64 { return s.cluster.Idle(now) }
+
+// Scheduler is how it stands with another scheduler, to whom this site's processors belong.
+type Scheduler struct {
+	Others  int64     // processors that its other users hold
+	Trouble string    // why it does not answer; empty: it does
+	Margin  grid.Time // how much later than foretold processors are expected, as learned
+	Broken  int64     // promises that could not be kept, as it began jobs late
+}
+
+// Scheduler returns how it stands with the scheduler of this site's processors, if they are
+// another one's.
+func (s *Site) Scheduler() Scheduler {
+	r := s.room
+	return Scheduler{Others: r.ledger.Held(), Trouble: r.trouble, Margin: r.ledger.Margin(), Broken: r.ledger.Broken()}
 }
 
 // Price returns what the site charges at the moment, a processor-hour.
@@ -75,6 +112,11 @@ func (s *Site) Load(id grid.SiteID) (directory.Load, bool) {
 func (s *Site) SiteName(id grid.SiteID) string {
 	if id == s.cfg.ID {
 		return s.cfg.Name
+	}
+	if s.membership != nil {
+		if m := s.membership.roll.Member(id); m != nil {
+			return m.Name
+		}
 	}
 	if s.gangs != nil {
 		if name := s.gangs.scout.nameOf(id); name != "" {
@@ -138,6 +180,15 @@ func (s *Site) QueryLookups() int64 {
 	return s.quotes.dir.QueryLookups
 }
 
+// Roll returns what this site knows of the members, nil if its federation is open. It
+// must not be changed.
+func (s *Site) Roll() *member.Roll {
+	if s.membership == nil {
+		return nil
+	}
+	return s.membership.roll
+}
+
 // Desk returns what this site has to do with banks; nil if it has nothing to do with
 // them. The caller may read it.
 func (s *Site) Desk() *bank.Desk {
@@ -145,6 +196,15 @@ func (s *Site) Desk() *bank.Desk {
 		return nil
 	}
 	return s.payment.desk
+}
+
+// Fees returns how many leases this site has to pay for still, and for how many that are
+// over it is to be paid.
+func (s *Site) Fees() (owes, owed int) {
+	if s.fees == nil {
+		return 0, 0
+	}
+	return s.fees.tab.Open()
 }
 
 // Leases returns what the site lends and borrows, in order of their numbers.
@@ -219,11 +279,8 @@ func (s *Site) Links() []lease.Kin {
 // Notices returns what people who run the site should know since the last time, for
 // the log.
 func (s *Site) Notices() []Notice {
-	if s.links == nil {
-		return nil
-	}
-	list := s.links.notices
-	s.links.notices = nil
+	list := s.notices
+	s.notices = nil
 	return list
 }
 
@@ -241,3 +298,6 @@ func (s *Site) DataSet(name string) (dataset.Set, bool) {
 	}
 	return s.inputs.catalog.Get(name)
 }
+
+// GPUs returns how many GPUs this site has, and how many nobody has, by type.
+func (s *Site) GPUs() []gpu.Count { return s.jobs.gpus.Counts() }

@@ -48,7 +48,7 @@ func (h *packing) priceAt(m *muscle.Member, job *grid.Job) (grid.Price, grid.Cre
 		}
 		price, model = q.Price, q.Cost
 	}
-	return price, model.Cost(price, job.Processors, job.EstimateAt(m.Rating))
+	return price, model.Cost(price, job.Processors, job.SeenFrom(m.Site).EstimateAt(m.Rating))
 }
 
 // outlook says what would become of a job if the window closed now.

@@ -19,6 +19,7 @@ type recovery struct {
 	jobs    *jobs
 	payment cheques
 	limbo   *limbo
+	guests  *guests  // nil: nothing is held
 	waiting []*entry // for the first Tick; nil where one has ended or was adopted
 }
 
@@ -36,10 +37,13 @@ func (*recovery) nextTimer() grid.Time { return grid.Never }
 // restore takes one stored entry up where it stood.
 func (rc *recovery) restore(now grid.Time, e *entry, out *grid.Outbox) {
 	js := rc.jobs
-	js.add(e)
+	js.enter(e)
+	if !e.foreign && !e.state.Terminal() {
+		js.gate.Enter(e.job, e.state == Waiting)
+	}
 	switch {
 	case e.foreign:
-		js.agent.Step(now, &market.Restore{Job: e.job, Award: e.award}, out)
+		js.agent.Step(now, &market.Restore{Job: e.job, Award: e.award, Over: e.state.Terminal()}, out)
 		if e.state.Terminal() { // home may not have the result yet
 			js.live++
 			js.agent.Step(now, &market.Ended{Task: e.task(), Result: e.result}, out)
@@ -48,6 +52,7 @@ func (rc *recovery) restore(now grid.Time, e *entry, out *grid.Outbox) {
 		rc.waiting = append(rc.waiting, e)
 	case e.state.Terminal():
 		js.finished = append(js.finished, finishedJob{e.job.ID, max(e.result.End, e.job.Submit)})
+	case e.state == Waiting: // what it waits for is known once all are there
 	case e.award.Bank != "" && !rc.payment.paid(e.task()): // it never left
 		if e.state != Cancelling {
 			e.state = Placing
@@ -62,6 +67,9 @@ func (rc *recovery) restore(now grid.Time, e *entry, out *grid.Outbox) {
 			js.agent.Step(now, &market.Stop{Job: e.job.ID, Cause: e.reason}, out)
 		}
 	default: // placing, or in the queue here, perhaps running: the shim knows
+		if len(e.gpus) > 0 {
+			js.gpus.Adopt(e.task(), e.gpus)
+		}
 		rc.waiting = append(rc.waiting, e)
 	}
 }
@@ -76,7 +84,7 @@ func (rc *recovery) adopted(now grid.Time, in *Adopted, out *grid.Outbox) {
 			return
 		}
 	}
-	if gang, _, yes := grid.GangOf(in.ID); yes {
+	if gang, _, yes := grid.SquadOf(in.ID); yes {
 		out.Kill(grid.Task{ID: gang, Cause: causeUnwanted, Abandon: true})
 		return
 	}
@@ -90,15 +98,22 @@ func (rc *recovery) adopted(now grid.Time, in *Adopted, out *grid.Outbox) {
 	}
 	rc.forget(e)
 	e.start = in.Start
+	rc.jobs.began(e)
 	if e.state == Cancelling {
 		out.Kill(grid.Task{ID: in.ID, Job: e.job, Cause: e.reason})
 		return
 	}
 	e.state = Running
+	rc.jobs.tellHome(now, e, out)
 }
 
-// tick, the first time, takes up the jobs that no shim runs.
+// tick, the first time, takes up the jobs that no shim runs: first those whose tasks may
+// have this site's own processors still, before one that waits gets them.
 func (rc *recovery) tick(now grid.Time, out *grid.Outbox) {
+	if len(rc.waiting) == 0 {
+		return
+	}
+	slices.SortStableFunc(rc.waiting, func(a, b *entry) int { return cmp.Compare(b.together(), a.together()) })
 	for _, e := range rc.waiting {
 		if e == nil {
 			continue // ended or adopted meanwhile
@@ -122,10 +137,25 @@ func (rc *recovery) tick(now grid.Time, out *grid.Outbox) {
 	rc.waiting = nil
 }
 
+// together returns 1 for an execution whose tasks started together, else 0.
+func (e *entry) together() int {
+	if e != nil && e.gang != nil {
+		return 1
+	}
+	return 0
+}
+
 // promise puts a recovered job back into the schedule, with its old promise if
 // that can still be kept and as early as possible otherwise.
 func (rc *recovery) promise(now grid.Time, e *entry, out *grid.Outbox) {
+	if rc.guests.keeping(e) {
+		return
+	}
 	e.state = Queued
+	if e.leaseUnknown() {
+		e.adrift = true
+		return
+	}
 	request := rc.requestOf(e)
 	if e.award.Finish == 0 {
 		if err := rc.jobs.queue.enqueue(now, request, e, out); err != nil {
@@ -163,9 +193,9 @@ func (rc *recovery) onLease(number uint64, do func(*entry)) {
 }
 
 // records are what a part has stored.
-type records []record
+type records []row
 
-type record struct {
+type row struct {
 	key   string
 	value []byte
 }
@@ -181,7 +211,14 @@ func (r records) each(yield func(string, []byte) bool) {
 
 func recordError(key string, err error) error { return fmt.Errorf("record %s: %w", key, err) }
 
-// Recover rebuilds the site from what was stored. It is called once, before any Step. It
+// RecordsVersion is the version of what the records of a site mean. It rises with a change by
+// which an earlier program would misread them, or lose what it must not: a part that keeps
+// records, or a field of one, without which a job, a lease or an account is another.
+const RecordsVersion = 1
+
+// Recover rebuilds the site from what was stored. It is called once, before any Step. The
+// driver then says what still runs and what has ended, and gives a Tick, before any other
+// input: else something new could have the processors of what is still to be taken up. It
 // returns an error that names the first record that cannot be read: a site must not run
 // on half of its jobs. Records of parts that the site does not have stay where they are.
 func (s *Site) Recover(now grid.Time, stored iter.Seq2[string, []byte], out *grid.Outbox) error {
@@ -197,6 +234,11 @@ func (s *Site) Recover(now grid.Time, stored iter.Seq2[string, []byte], out *gri
 	}
 	for _, e := range entries {
 		s.recovery.restore(now, e, out)
+	}
+	for _, e := range entries {
+		if e.state == Waiting {
+			s.jobs.gate.Wait(e.job, &e.turn, &s.jobs.table)
+		}
 	}
 	s.feed(now, told, out)
 	if s.gangs != nil {
@@ -225,7 +267,7 @@ func (s *Site) sort(stored iter.Seq2[string, []byte]) (entries []*entry, kept []
 		}
 		for i, k := range s.recorders {
 			if slices.ContainsFunc(k.keeps(), func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
-				kept[i] = append(kept[i], record{key, value})
+				kept[i] = append(kept[i], row{key, value})
 			}
 		}
 	}
@@ -233,4 +275,62 @@ func (s *Site) sort(stored iter.Seq2[string, []byte]) (entries []*entry, kept []
 		return cmp.Or(cmp.Compare(a.job.Submit, b.job.Submit), a.job.ID.Compare(b.job.ID))
 	})
 	return entries, kept, nil
+}
+
+// limbo is the part that waits until executions are certainly dead: those whose lease
+// has ended without the lender's word that nothing is left of them.
+type limbo struct {
+	*base
+	jobs     *jobs
+	stranded []stray // in order of when they are certainly dead
+}
+
+// stray is an execution of which nobody knows what is left.
+type stray struct {
+	id grid.TaskID
+	at grid.Time // from then on it is certainly dead
+}
+
+func (*limbo) takes(*board) {}
+
+func (m *limbo) nextTimer() grid.Time {
+	if len(m.stranded) == 0 {
+		return grid.Never
+	}
+	return m.stranded[0].at
+}
+
+// put has the job wait until its execution is certainly dead, as it is from e.gone on.
+func (m *limbo) put(e *entry) {
+	l := stray{e.task(), e.gone}
+	at, _ := slices.BinarySearchFunc(m.stranded, l, func(a, b stray) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), a.id.Compare(b.id))
+	})
+	m.stranded = slices.Insert(m.stranded, at, l)
+}
+
+// putBack takes up, after a restart, a job that ran on processors of others under a
+// lease which is not known any more.
+func (m *limbo) putBack(now grid.Time, e *entry) {
+	e.gone = max(e.gone, now)
+	m.put(e)
+}
+
+// tick places those jobs again whose executions are certainly dead by now.
+func (m *limbo) tick(now grid.Time, out *grid.Outbox) {
+	n := 0
+	for n < len(m.stranded) && m.stranded[n].at <= now {
+		n++
+	}
+	if n == 0 {
+		return
+	}
+	due := slices.Clone(m.stranded[:n])
+	m.stranded = slices.Delete(m.stranded, 0, n)
+	for _, l := range due {
+		if e := m.jobs.current(l.id); e != nil && e.gone != 0 && !m.jobs.minded(l.id) { // else its part says when it has ended
+			e.reason = ""
+			m.jobs.lost(now, l.id, out)
+		}
+	}
 }

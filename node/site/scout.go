@@ -108,8 +108,9 @@ func (sc *scout) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 		seen.name, seen.issued = q.Name, q.Issued
 		sc.sites[q.Site] = seen
 		site := coalloc.Site{ID: q.Site, Name: q.Name, Processors: q.Processors}
+		free := sc.gangs.coord.Reported(now, q.Site, q.Free, q.Issued)
 		if seen.closed <= now { // else nobody knows how long a job would wait for it
-			site.Free, site.Wait = q.Free, waitOf(q.Processors, q.Free, q.Wait)
+			site.Free, site.Wait = free, waitOf(q.Processors, free, q.Wait)
 		}
 		view.Put(site)
 	}
@@ -127,7 +128,7 @@ func (sc *scout) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 	}
 	if in.End && in.Err == nil {
 		there := func(id grid.SiteID) bool { return id == sc.cfg.ID || sc.seen[id] }
-		view.Keep(there)
+		sc.gangs.coord.Keep(there)
 		maps.DeleteFunc(sc.sites, func(id grid.SiteID, _ seenSite) bool { return !there(id) })
 	}
 	sc.gangs.handOver(now, true, out)
@@ -186,7 +187,7 @@ func (sc *scout) refresh(now grid.Time) {
 		if l, known := sc.quotes.dir.Load(id); known && l.Issued > seen.issued {
 			seen.issued = l.Issued
 			sc.sites[id] = seen
-			view.SetFree(i, l.Free)
+			view.SetFree(i, sc.gangs.coord.Reported(now, id, l.Free, l.Issued))
 		}
 	}
 }

@@ -25,6 +25,7 @@ func (*siblings) takes(b *board) {
 	of := func(s *Site) *siblings { return s.siblings }
 	hear(b, of, (*siblings).message, kindsOf(&sibling.Protocol)...).private = true
 	take(b, of, (*siblings).changed)
+	take(b, of, (*siblings).greeted)
 	take(b, of, (*siblings).sampled).private = true
 	// What the DHT and measurements answer is for whoever has asked.
 	whole := func(s *Site) *Site { return s }
@@ -75,11 +76,25 @@ func (sb *siblings) enlist() {
 }
 
 // changed: the siblings are others than before.
-func (sb *siblings) changed(_ grid.Time, _ *sibling.Changed, _ *grid.Outbox) {
+func (sb *siblings) changed(now grid.Time, _ *sibling.Changed, out *grid.Outbox) {
 	if sb.dir != nil {
-		sb.dir.Resound()
+		sb.dir.Resound(now, out)
+	}
+	if sb.survey != nil {
+		sb.survey.Resound(now, out)
 	}
 	sb.enlist()
+}
+
+// greeted: a sibling may have forgotten what it was told.
+func (sb *siblings) greeted(now grid.Time, in *sibling.Greeted, out *grid.Outbox) {
+	if sb.dir != nil {
+		sb.dir.Unheard(in.Site)
+	}
+	if sb.survey != nil {
+		sb.survey.Unheard(in.Site)
+	}
+	sb.changed(now, nil, out)
 }
 
 // sampled: these are some sites of the federation. Without them coordinates would say
@@ -93,8 +108,8 @@ func (sb *siblings) sampled(now grid.Time, in *sibling.Sampled, out *grid.Outbox
 // gossiped notes who has gossiped its load.
 func (sb *siblings) gossiped(now grid.Time, in grid.Input, out *grid.Outbox) {
 	if d, ok := in.(*grid.Delivery); ok {
-		if _, ok := d.Message.(*directory.LoadReport); ok {
-			sb.circle.Heard(now, d.From, out)
+		if m, ok := d.Message.(*directory.LoadReport); ok {
+			sb.circle.Heard(now, d.From, m.Again, out)
 		}
 	}
 	sb.undelivered(now, in, out)
@@ -117,9 +132,20 @@ func (s *Site) closest(now grid.Time, in *grid.Closest, out *grid.Outbox) {
 	switch {
 	case s.siblings != nil && s.siblings.circle.Asked(in.Key):
 		s.siblings.circle.Step(now, in, out)
+	case s.names != nil && s.names.registry.Asked(in.Key):
+		s.names.closest(now, s.seated(now, in), out)
 	case s.quotes != nil:
-		s.quotes.closest(now, in, out)
+		s.quotes.closest(now, s.seated(now, in), out)
 	}
+}
+
+// seated puts those who are to hold something into the order that follows from their
+// certificates, if there are any.
+func (s *Site) seated(now grid.Time, in *grid.Closest) *grid.Closest {
+	if s.membership == nil || len(in.Peers) == 0 {
+		return in
+	}
+	return &grid.Closest{Key: in.Key, Peers: s.membership.roll.Seat(now, in.Key, in.Peers)}
 }
 
 // probed gives a measurement to all whom it concerns.

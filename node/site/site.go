@@ -17,10 +17,12 @@ type Site struct {
 	quotes    *quotes
 	siblings  *siblings
 	placing   *placing
+	leased    *leased
 	loans     *loans
 	pilots    *pilots
 	links     *links
 	payment   *payment
+	fees      *fees
 	borrowing *borrowing
 	spreads   *spreads
 	latencies *latencies
@@ -28,6 +30,12 @@ type Site struct {
 	gangs     *gangs
 	limbo     *limbo
 	packing   *packing
+	names     *names
+	room      *room
+
+	guests     *guests     // nil: nothing of others is taken, or whatever comes
+	membership *membership // nil: the federation is open
+	chronicle  *chronicle  // nil: no job log is kept
 
 	tickers   []ticker // in the order of their ticks
 	calm      []ticker // those whose ticks change nothing that another part looks at in its own
@@ -37,9 +45,9 @@ type Site struct {
 	recorders []recorder // in the order in which they take up what was stored
 
 	lists struct { // what those lists are in: every Tick walks them, so they are kept beside what it looks at
-		tickers  [13]ticker
-		calm     [2]ticker
-		rest     [11]ticker
+		tickers  [18]ticker
+		calm     [4]ticker
+		rest     [14]ticker
 		starters [2]starter
 		tellers  [2]teller
 	}
@@ -90,6 +98,20 @@ func (s *Site) apply(now grid.Time, in grid.Input, out *grid.Outbox) {
 		return
 	}
 	h := switchboard.find(in)
+	if d, ok := in.(*grid.Delivery); ok {
+		if s.membership != nil {
+			if !s.membership.hears(now, d) {
+				return
+			}
+			if in = s.membership.vet(now, d, out); in == nil {
+				s.touched = true
+				return
+			}
+		}
+		if s.siblings != nil {
+			s.siblings.circle.Alive(now, d.From)
+		}
+	}
 	if h == nil {
 		s.touched = true
 		return // a message that no site of ours speaks of

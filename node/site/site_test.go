@@ -269,6 +269,7 @@ func TestVanishedExecutionsRunAgainButNotForEver(t *testing.T) {
 			t.Fatalf("execution %d has epoch %d", n+1, task.ID.Epoch)
 		}
 		b.want(1, Running)
+		b.now += grid.Minute
 		b.step(&grid.TaskEnded{ID: task.ID, Lost: true})
 	}
 	if v := b.want(1, Failed); v.Reason == "" {

@@ -28,7 +28,7 @@ func (*spreads) takes(b *board) {
 
 // workOf returns a job as the matchmaker takes it.
 func workOf(r lrms.Request, e *entry) lease.Work {
-	w := lease.Work{Request: r, Born: e.job.Submit}
+	w := lease.Work{Request: r, Born: e.job.Submit, TTL: e.job.TTL, By: e.job.Deadline}
 	if e.job.Spread {
 		w.Unit = e.job.Processors / e.job.Tasks
 	}
@@ -41,6 +41,9 @@ func (*spreads) wants(j *grid.Job) bool { return j.Spread }
 func (sp *spreads) admit(_ grid.Time, j *grid.Job) error {
 	if divided(j) || sp.marketed(j) {
 		return fmt.Errorf("%w: a job whose tasks may be spread waits in its site's queue: it can have no components, deadline, budget, site or policy", ErrInvalid)
+	}
+	if j.Tasks > grid.RanksMax {
+		return fmt.Errorf("%w: %d tasks that may be spread, at most %d start together", ErrInvalid, j.Tasks, grid.RanksMax)
 	}
 	return nil
 }
@@ -58,6 +61,7 @@ func (sp *spreads) run(now grid.Time, e *entry, own int64, leases []lease.Lease,
 	e.gang, e.start, e.award.Start = g, now, now
 	sp.begin(e, out)
 	out.Tell(grid.Event{Kind: grid.JobStarted, Job: e.job, Epoch: e.epoch, Site: sp.cfg.ID})
+	sp.gate.Begun(e.job, &sp.table)
 }
 
 // begin starts the tasks of a job, or takes them up again after a restart.
@@ -129,7 +133,7 @@ func (sp *spreads) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox
 	default:
 		e.result = in.Result
 		if e.divided != nil && e.divided.resumed {
-			e.result.Start = e.start
+			e.result.Start = min(e.start, e.result.End) // of one that was lost there is no end
 		}
 		e.result.Cost = min(sp.cfg.Cost.Cost(e.award.Price, e.job.Processors, max(e.result.End-e.result.Start, 0)), e.award.Cost)
 		out.Tell(grid.Event{Kind: grid.JobEnded, Job: e.job, Epoch: e.epoch, Site: sp.cfg.ID, Result: e.result})
@@ -143,7 +147,7 @@ func (sp *spreads) minds(id grid.TaskID) bool { return sp.alive[id] }
 
 // adopted implements watcher: resume sees to it, or the end of the job has.
 func (sp *spreads) adopted(in *Adopted, _ *grid.Outbox) bool {
-	id, _, yes := grid.GangOf(in.ID)
+	id, _, yes := grid.SquadOf(in.ID)
 	e := sp.current(id)
 	return yes && e != nil && e.spread() && !e.state.Terminal()
 }
@@ -207,7 +211,11 @@ func (sp *spreads) resume(now grid.Time, e *entry, out *grid.Outbox) {
 	for _, id := range ids {
 		_ = sp.book.Release(now, id, out) // it is there
 	}
-	sp.alive[e.task()] = true // until it is dead
+	sp.alive[e.task()] = true // until it is dead: so long it has its own processors
+	if own > 0 {
+		request.Processors = own
+		_ = sp.cluster.Adopt(now, request, now) // too wide: the site has fewer than before, none of them idle
+	}
 	out.Kill(grid.Task{ID: e.task(), Job: e.job, Cause: "its processors are not there any more", Abandon: true})
 	sp.giveUp(e, gone, "the daemon was down when one of its leases ended", out)
 }

@@ -1,6 +1,19 @@
 package site
 
-import "gridnode/grid"
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/proto"
+
+	"gridnode/grid"
+	"gridnode/internal/wire/wirepb"
+	"gridnode/node/after"
+	"gridnode/node/blame"
+	"gridnode/node/quota"
+)
 
 // table is the jobs that a site knows, its own and others', live and ended.
 type table struct {
@@ -10,6 +23,64 @@ type table struct {
 	live     int            // entries not terminal, and those of others whose home may not have the result
 	finished []finishedJob  // ended home jobs that are still kept, oldest first
 	entries  grid.Slab[entry]
+}
+
+// Fate implements after.Table.
+func (t *table) Fate(id grid.JobID) (f after.Fate) {
+	if e := t.byID[id]; e != nil {
+		return fateOf(f, e)
+	}
+	for _, e := range t.byID {
+		if e.job.Array != nil && e.job.Array.ID == id {
+			f = fateOf(f, e)
+		}
+	}
+	return f
+}
+
+// fateOf adds what became of one home job.
+func fateOf(f after.Fate, e *entry) after.Fate {
+	if e.foreign {
+		return f
+	}
+	over := e.state.Terminal()
+	begun := over || e.start != 0
+	return after.Fate{Known: true, Live: f.Live || !over, Failed: f.Failed || over && e.state != Done, Begun: begun && (f.Begun || !f.Known)}
+}
+
+// Live implements after.Table.
+func (t *table) Live(user string) func(func(*grid.Job) bool) {
+	return func(yield func(*grid.Job) bool) {
+		for _, e := range t.byID {
+			if !e.foreign && !e.state.Terminal() && e.job.User == user && !yield(e.job) {
+				return
+			}
+		}
+	}
+}
+
+// Count is how many jobs stand alike.
+type Count struct {
+	State   State
+	Foreign bool // they are of other sites
+	Jobs    int64
+}
+
+// census returns how many jobs there are in each state, its own before others'.
+func (t *table) census() []Count {
+	var own, others [len(stateNames)]int64
+	for _, e := range t.byID {
+		if e.foreign {
+			others[e.state]++
+		} else {
+			own[e.state]++
+		}
+	}
+	counts := make([]Count, 0, 2*len(own))
+	for state := State(1); int(state) < len(own); state++ {
+		counts = append(counts, Count{state, false, own[state]}, Count{state, true, others[state]})
+	}
+	return counts
 }
 
 type finishedJob struct {
@@ -96,4 +167,145 @@ func (t *table) save(e *entry, out *grid.Outbox) {
 	if !e.state.Terminal() {
 		out.Save(e)
 	}
+}
+
+// numbers are given to home jobs for those who name jobs by numbers. None is given twice, so
+// how far they went is stored, a block ahead.
+type numbers struct{ next, stored uint64 }
+
+// numberBlock is how many numbers are taken with one record.
+const numberBlock = 1000
+
+const numbersKey = "number/next"
+
+// RecordKey implements grid.Record.
+func (*numbers) RecordKey() string { return numbersKey }
+
+// AppendRecord implements grid.Record.
+func (n *numbers) AppendRecord(dst []byte) []byte {
+	out, err := proto.MarshalOptions{}.MarshalAppend(dst, &wirepb.Numbers{Next: n.stored})
+	if err != nil {
+		panic(fmt.Sprintf("site: record of numbers does not encode: %v", err))
+	}
+	return out
+}
+
+// number gives a job its number, and its array that of its first job.
+func (js *jobs) number(j *grid.Job, out *grid.Outbox) {
+	if !js.cfg.Numbers {
+		return
+	}
+	if js.numbers.next++; js.numbers.next >= js.numbers.stored {
+		js.numbers.stored = js.numbers.next + numberBlock
+		out.Save(&js.numbers)
+	}
+	j.Number = js.numbers.next
+	if j.Array == nil {
+		return
+	}
+	a := *j.Array
+	if a.Number = js.gate.Number(a.ID); a.Number == 0 {
+		a.Number = j.Number
+	}
+	j.Array = &a
+}
+
+// keeps implements recorder.
+func (*jobs) keeps() []string { return []string{numbersKey, quota.Prefix, blame.RecordKey} }
+
+// recover implements recorder. Numbers of the last block may have been given.
+func (js *jobs) recover(_ grid.Time, records records, _ *grid.Outbox) error {
+	for key, value := range records.each {
+		if key == blame.RecordKey {
+			if err := js.deaths.Recover(value); err != nil {
+				return recordError(key, err)
+			}
+			continue
+		}
+		if strings.HasPrefix(key, quota.Prefix) {
+			if js.desk == nil {
+				continue
+			}
+			if err := js.desk.Recover(key, value); err != nil {
+				return recordError(key, err)
+			}
+			continue
+		}
+		var p wirepb.Numbers
+		if err := proto.Unmarshal(value, &p); err != nil {
+			return recordError(key, err)
+		}
+		js.numbers = numbers{p.Next, p.Next}
+	}
+	return nil
+}
+
+// enter puts a live entry into the table, with its user's number.
+func (js *jobs) enter(e *entry) {
+	if !e.foreign {
+		e.owner = js.desk.Owner(e.job.User)
+	}
+	js.add(e)
+}
+
+// ownerOf returns the number of the user whose job waits; 0: it is of another site.
+func (js *jobs) ownerOf(id grid.TaskID) int32 {
+	if e := js.byID[id.Job]; e != nil {
+		return e.owner
+	}
+	return 0
+}
+
+// mayCost returns what a home job may cost: its budget, if the market places it, else what it
+// would cost here.
+func (js *jobs) mayCost(j *grid.Job) grid.Credits {
+	if j.Budget >= 0 && js.marketed(j) {
+		return j.Budget
+	}
+	return j.CostAt(js.cfg.Rating, js.price(), js.cfg.Cost)
+}
+
+// ConfigureUsers changes the limits of this site's users. What is placed goes on, and counts.
+// The answer is a *UsersConfigured.
+type ConfigureUsers struct {
+	Token  uint64
+	Config quota.Config
+}
+
+// UsersConfigured answers it.
+type UsersConfigured struct{}
+
+func (js *jobs) limit(_ grid.Time, in *ConfigureUsers, out *grid.Outbox) {
+	if js.desk != nil {
+		js.desk.Configure(in.Config)
+		js.gate.Relimit()
+	}
+	out.Answer(in.Token, &UsersConfigured{})
+}
+
+// UserView is what a user of this site has and had.
+type UserView struct {
+	quota.Use
+	Jobs int64 // that wait or run
+}
+
+// Users returns what the users of this site have and had, by name, and what asker has who may
+// have nothing; nil if that is not counted.
+func (s *Site) Users(now grid.Time, asker string) []UserView {
+	js := s.jobs
+	if js.desk == nil {
+		return nil
+	}
+	views := map[string]UserView{asker: {Use: js.desk.Use(now, asker)}}
+	for _, use := range js.desk.Users(now) {
+		views[use.User] = UserView{Use: use}
+	}
+	for user, n := range js.users {
+		views[user] = UserView{js.desk.Use(now, user), int64(n)}
+	}
+	list := make([]UserView, 0, len(views))
+	for _, user := range slices.Sorted(maps.Keys(views)) {
+		list = append(list, views[user])
+	}
+	return list
 }

@@ -17,11 +17,11 @@ import (
 // TestTranscripts runs testdata/*.txt: each command is followed by everything that
 // happened because of it. Commands:
 //
-//	site name=a [processors=4 parts=everything price=1 discipline=easy foreign=yes lend bank=b accept=b offer head=h members=(b,c) window=10s retention=1h threshold=1000 siblings=(b) delegation=dmm]
-//	submit site=a job=1 [processors=1 for=100s goal=cheapest to=b deadline=2h budget=5 components=(2@a,2@b) spread]
+//	site name=a [processors=4 parts=everything price=1 discipline=easy foreign=yes lend bank=b accept=b offer head=h members=(b,c) window=10s short=1m retention=1h threshold=1000 siblings=(b) delegation=dmm leaseprice=2]
+//	submit site=a job=1 [processors=1 for=100s goal=cheapest to=b deadline=2h budget=5 components=(2@a,2@b) name=x spread]
 //	cancel | preview | show site=a job=1
 //	price site=a price=2
-//	lease site=a from=b [processors=2 for=1h]
+//	lease site=a from=b [processors=2 for=1h most=3]
 //	release | renew | revoke site=a [force]   the newest of its leases
 //	link site=a change=invite|accept|drop to=b
 //	drain site=a
@@ -30,7 +30,7 @@ import (
 //	deliver [count=1]                 deliver so many messages in order; all without count
 //	drop | undeliverable              the first message under way is lost | certainly never arrives
 //	advance for=5s [deliver]          let time pass; messages stay under way, or are delivered at once
-//	ended site=a task=1.1 [code=0 lost] the executor reports the end of a task, as it was killed if it was
+//	ended site=a task=1.1 [ran=10s code=0 lost] the executor reports the end of a task, as it was killed if it was
 //	crash site=a
 //	restart site=a [adopt=(1.1) ended=(2.1)]   a second later, with what still runs and what has ended
 func TestTranscripts(t *testing.T) {
@@ -62,11 +62,15 @@ func (n *network) command(d *datadriven.TestData) {
 		s.step(&Cancel{Token: n.token, Job: a.jobID(), Cause: "enough"})
 	case "show":
 		v, _ := s.site.Job(a.jobID())
-		n.say("job %d %v%s%s%s", v.Job.ID.Lo, v.State, optional(" at ", string(v.Site)), optional(": ", v.Reason), verdicts(v.Verdicts))
+		cost := ""
+		if v.State == CancelledByUser && v.Result.Cost > 0 && len(v.Verdicts) == 0 { // for what was delegated
+			cost = v.Result.Cost.String()
+		}
+		n.say("job %d %v%s%s%s%s", v.Job.ID.Lo, v.State, optional(" at ", string(v.Site)), optional(": ", v.Reason), optional(", costs ", cost), verdicts(v.Verdicts))
 	case "price":
 		s.step(&SetPrice{Token: n.token, Price: grid.Price(a.integer("price", 1)) * grid.Credit})
 	case "lease":
-		s.step(&RequestLease{Token: n.token, Lender: grid.SiteID(a.text("from", "")), Processors: a.integer("processors", 2), Span: a.span("for", grid.Hour)})
+		s.step(&RequestLease{Token: n.token, Lender: grid.SiteID(a.text("from", "")), Processors: a.integer("processors", 2), Span: a.span("for", grid.Hour), Most: grid.Price(a.integer("most", 0)) * grid.Credit})
 	case "renew", "release", "revoke":
 		change := map[string]LeaseChange{"renew": RenewLease, "release": ReleaseLease, "revoke": RevokeLease}[d.Cmd]
 		s.step(&ChangeLease{Token: n.token, Change: change, Number: s.newest(), Span: a.span("for", grid.Hour), Force: d.HasArg("force")})
@@ -182,11 +186,14 @@ func (a args) config() Config {
 		Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: grid.Price(a.integer("price", 1)) * grid.Credit,
 		Foreign: a.text("foreign", "yes") == "yes", Head: grid.SiteID(a.text("head", "")),
 		Limits: Limits{Jobs: 100, PerUser: 100, Finished: 10, Retention: a.span("retention", grid.Hour)},
-		Lease:  LeaseConfig{Lend: a.d.HasArg("lend")},
+		Lease:  LeaseConfig{Lend: a.d.HasArg("lend"), Price: grid.Price(a.integer("leaseprice", 0)) * grid.Credit},
 		Bank:   bank.Config{Offer: a.d.HasArg("offer"), Bank: grid.SiteID(a.text("bank", "")), Accept: a.ids("accept")},
 		Heads:  HeadsConfig{Members: a.list("members"), HeadConfig: muscle.HeadConfig{Window: a.span("window", 10*grid.Second)}},
 	}
-	cfg.Directory.Federation, cfg.Directory.Topic = "test", "load"
+	if a.d.HasArg("short") { // jobs are collected until a member has so little work
+		cfg.Heads.Collect, cfg.Heads.Threshold = muscle.CollectMakespan, a.span("short", 0)
+	}
+	cfg.Directory.Federation, cfg.Directory.Topic, cfg.Survey.Topic = "test", "load", "load"
 	cfg.Lease.Match.Threshold = a.integer("threshold", 0)
 	for _, id := range a.ids("siblings") {
 		cfg.Lease.Match.Links = append(cfg.Lease.Match.Links, lease.Link{Site: id, Relation: lease.Sibling})
@@ -211,7 +218,7 @@ func (a args) config() Config {
 func (a args) job(s *node) *grid.Job {
 	span := a.span("for", 100*grid.Second)
 	j := &grid.Job{
-		ID: a.jobID(), Home: s.cfg.ID, User: "ann", Resources: grid.Resources{Processors: a.integer("processors", 1)}, Tasks: 1,
+		ID: a.jobID(), Home: s.cfg.ID, User: "ann", Name: a.text("name", ""), Resources: grid.Resources{Processors: a.integer("processors", 1)}, Tasks: 1,
 		Site: grid.SiteID(a.text("to", "")), Submit: s.n.now, Estimate: span, Work: grid.WorkOf(span, 0, s.cfg.Rating),
 		Deadline: grid.Never, Budget: grid.NoBudget,
 	}
@@ -243,7 +250,7 @@ func (a args) ended(s *node, name string) grid.Input {
 	}
 	in := &grid.TaskEnded{ID: task.ID, Lost: a.d.HasArg("lost")}
 	if !in.Lost {
-		in.Result = grid.Result{Start: s.n.now - 10*grid.Second, End: s.n.now, ExitCode: int32(a.integer("code", 0)), Reason: s.killed[name]}
+		in.Result = grid.Result{Start: s.n.now - a.span("ran", 10*grid.Second), End: s.n.now, ExitCode: int32(a.integer("code", 0)), Reason: s.killed[name]}
 		if in.Result.Reason != "" {
 			in.Result.ExitCode = ExitCancelled
 		}

@@ -48,8 +48,8 @@ func (s *Store) checkAnchor() error {
 	if a.Site != s.owner.Site || a.Federation != s.owner.Federation {
 		return nil // what this home was before is no concern of this store
 	}
-	if s.mirror.seq < a.Batch {
-		return fmt.Errorf("%w: %s ends with batch %d, and there was a batch %d: bring the newest copy back; or, if what came since may be forgotten (jobs, leases, credits of a bank), and nothing of it runs any more, remove %s and start again",
+	if s.mirror.seq < a.Batch && !s.options.behind {
+		return fmt.Errorf("%w: %s ends with batch %d, and there was a batch %d: bring the newest copy back; or, if what came since may be forgotten (jobs, leases, credits of a bank), and nothing of it runs any more, 'gridnode restore --this-copy' and start again (%s says how far it was)",
 			ErrBehind, s.dir, s.mirror.seq, a.Batch, s.anchorPath())
 	}
 	s.anchored = a.Batch

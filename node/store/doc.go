@@ -37,5 +37,6 @@
 // its own, log.Fatal, SIGBUS). With Options.Check a child process tries first.
 //
 // Not covered: damage to both copies at once; a disk that acknowledges what it did
-// not write; an older copy of anchor and directory together. The store knows nothing of what the records mean.
+// not write; an older copy of anchor and directory together, for which there is package
+// witness. The store knows nothing of what the records mean.
 package store

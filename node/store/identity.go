@@ -24,6 +24,7 @@ type identity struct {
 	Format     int    `json:"format"`
 	Site       string `json:"site"`
 	Federation string `json:"federation,omitempty"`
+	Records    int    `json:"records,omitempty"` // version of what the records mean, to whoever keeps them
 }
 
 func (id identity) encode() []byte {
@@ -44,6 +45,8 @@ func (id identity) admits(found []byte, place string) error {
 	switch {
 	case f.Format > format:
 		return fmt.Errorf("%w: %s has format %d, this program reads up to %d: update it", ErrFormat, place, f.Format, format)
+	case f.Records > id.Records:
+		return fmt.Errorf("%w: %s has records of version %d, this program understands up to %d: update it, or restore a backup from before the update", ErrFormat, place, f.Records, id.Records)
 	case f.Site != id.Site:
 		return fmt.Errorf("%w: %s is of site %s, not of %s: use its own key, or another home", ErrForeign, place, f.Site, id.Site)
 	case f.Federation != id.Federation:

@@ -15,6 +15,10 @@ type Options struct {
 	Site       string // public identity of the owner; not empty
 	Federation string // may be empty
 
+	// Records is the version of what the records mean. A store with those of a higher one is
+	// refused: it would be misread, or lose what this program does not know.
+	Records int
+
 	// SpaceMin is how many bytes must be free for Space to be content; 0 means the
 	// constant SpaceMin, a negative number that Space never complains.
 	SpaceMin int64
@@ -30,6 +34,8 @@ type Options struct {
 	// runs it before it opens an existing Badger directory; if it is empty, damaged
 	// files may end this process.
 	Check []string
+
+	behind bool // a store behind its anchor is opened all the same (Accept)
 
 	// Log is told what was repaired and what Badger warns about; nil for nobody.
 	Log func(format string, args ...any)
@@ -100,7 +106,7 @@ func open(dir string, options Options, free func(string) (int64, error)) (*Store
 	}
 	s := &Store{
 		dir: dir, options: options, locked: locked, free: free,
-		owner: identity{Format: format, Site: options.Site, Federation: options.Federation},
+		owner: identity{Format: format, Site: options.Site, Federation: options.Federation, Records: options.Records},
 	}
 	err = s.holdBallast()
 	if err == nil {
@@ -182,6 +188,13 @@ func (s *Store) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failed
+}
+
+// Sequence returns the number of the last batch, which is durable.
+func (s *Store) Sequence() uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.stats.Sequence
 }
 
 // Stats returns the counts as they are now.

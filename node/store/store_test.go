@@ -212,6 +212,21 @@ func TestForeignStores(t *testing.T) {
 			t.Errorf("got %v, want ErrFormat", err)
 		}
 	})
+	t.Run("later records", func(t *testing.T) {
+		here, now := t.TempDir(), testOptions(t)
+		for _, version := range []int{0, 1, 1, 2} { // up is an update
+			now.Records = version
+			s, err := Open(here, now)
+			if err != nil {
+				t.Fatal(err)
+			}
+			closeTest(t, s)
+		}
+		now.Records = 1
+		if _, err := Open(here, now); !errors.Is(err, ErrFormat) || !strings.Contains(err.Error(), "version 2") {
+			t.Errorf("got %v, want ErrFormat and which version", err)
+		}
+	})
 	t.Run("another program's Badger", func(t *testing.T) {
 		here := t.TempDir()
 		e, err := openEngine(filepath.Join(here, "badger-1"), false, nil)

@@ -107,7 +107,7 @@ func (x *experiment) live(t *testing.T) (rounds [2]round) {
 	for i, key := range x.keys {
 		cfg := p2p.Config{
 			Key: key, Federation: "test", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Memory: memory, Profile: x.profile,
-			Deliver: func(grid.Input) bool { return true },
+			Deliver: func(*grid.Delivery) bool { return true },
 			Report: func(in grid.Input) {
 				if c, ok := in.(*grid.Closest); ok {
 					found <- c

@@ -3,27 +3,16 @@ package live
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
-
-	"github.com/libp2p/go-libp2p/core/peer"
 
 	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/internal/wire"
-	"gridnode/market"
-	"gridnode/node/p2p"
 	"gridnode/node/site"
-	"gridnode/testnet"
-	"gridnode/testnet/kademlia"
 	"gridnode/testnet/measure"
-	"gridnode/testnet/scenario"
-	"gridnode/testnet/scenario/federation"
 	"gridnode/testnet/scenario/scale"
-	"gridnode/testnet/workload"
 )
 
 // ComparisonConfig is a measurement on real nodes, beside one of the same workload in
@@ -38,7 +27,11 @@ type ComparisonConfig struct {
 
 	// Rate is how many jobs arrive a second; 0: half of what a fleet on two idle
 	// processors can place.
-	Rate int64
+	Rate float64
+
+	Shrink    int64     // as in Config; 0: 1
+	Load      float64   // as in Config
+	Protocols Protocols // as in Config
 
 	// Rest is how long the nodes rest once they have found each other, before the first
 	// job: holders of new cells look for each other often at first, and how often is chance.
@@ -47,9 +40,12 @@ type ComparisonConfig struct {
 	// Progress, if set, is told which share of the work is done, in thousandths.
 	Progress func(permille int64)
 
-	free    bool                 // there are no authorities: sites are siblings of those near them
-	latency func() time.Duration // of a message between live nodes; nil: what it takes
-	apart   time.Duration        // least time from one live node's start to the next one's
+	// age is how long after the first node's start the first job comes, if the directory is
+	// at rest by then. How soon it is depends on chance, and a round of reports that falls
+	// on the edge of what is measured is counted here and not there.
+	age time.Duration
+
+	free bool // there are no authorities: sites are siblings of those near them
 }
 
 // liveLongest is the longest run time of a job that live nodes replay: a day-long one
@@ -59,8 +55,9 @@ const liveLongest = 2 * grid.Hour
 // Jobs arrive at half the rate that a fleet can bear and may take their time, so that
 // what is compared is what nodes say to each other and not how busy the machine is.
 const (
-	LiveRate  = arrivalRate / 2 // jobs a second
+	LiveRate  = arrivalRate / 2.0 // jobs a second
 	liveSlack = 5 * grid.Second
+	liveApart = 50 * time.Millisecond // from one node's start to the next one's, at least
 )
 
 // stage is a part of a live measurement.
@@ -83,7 +80,7 @@ func (cfg *ComparisonConfig) expected(s stage) time.Duration {
 	case stageRest:
 		return cfg.Rest
 	case stageReplay:
-		return time.Duration(cfg.Jobs)*time.Second/time.Duration(cmp.Or(cfg.Rate, LiveRate)) + time.Second
+		return time.Duration(float64(cfg.Jobs)/cmp.Or(cfg.Rate, LiveRate)*float64(time.Second)) + time.Second
 	}
 	return nodes * 50 * time.Millisecond
 }
@@ -108,17 +105,21 @@ func (cfg *ComparisonConfig) step(s stage, done, total int64) {
 	cfg.Progress(int64(1000 * share / cfg.Expected().Seconds()))
 }
 
-// rest lets the nodes rest.
-func (cfg *ComparisonConfig) rest(ctx context.Context) error {
+// Settle returns once the directory has come to rest, and the nodes have rested for a
+// while: a young network has more to say.
+func (l *Live) Settle(ctx context.Context, rest time.Duration) error {
+	if err := l.mature(ctx); err != nil {
+		return err
+	}
 	const pulse = 500 * time.Millisecond
 	for begun := time.Now(); ; {
 		past := time.Since(begun)
-		if past >= cfg.Rest {
+		if past >= rest {
 			return nil
 		}
-		cfg.step(stageRest, int64(past), int64(cfg.Rest))
+		l.step(stageRest, int64(past), int64(rest))
 		select {
-		case <-time.After(min(pulse, cfg.Rest-past)):
+		case <-time.After(min(pulse, rest-past)):
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
@@ -128,43 +129,29 @@ func (cfg *ComparisonConfig) rest(ctx context.Context) error {
 // matureMax is how long the directory may take to come to rest, on a busy machine, too.
 const matureMax = 5 * time.Minute
 
-// mature returns once one holder's word is enough for every node's query for the
-// cheapest site, by two messages at most: a young directory asks all holders.
+// mature returns once the words of a holder and its witnesses are enough for every node's
+// ripeQueries.
 func (l *Live) mature(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, matureMax, fmt.Errorf("the directory did not come to rest within %v", matureMax))
 	defer cancel()
-	for _, attribute := range []directory.Attribute{directory.Price, directory.Speed} {
-		query := directory.Query{Attribute: attribute, Descending: attribute == directory.Speed, Limit: 1}
+	for _, query := range ripeQueries {
 		for i := 0; i < len(l.hosts); {
 			answer, err := l.hosts[i].Ask(ctx, func(token uint64) grid.Input { return &site.FindQuotes{Token: token, Query: query} })
 			if err != nil {
 				return fmt.Errorf("site %s: %w", l.work.Sites[i].Name, errors.Join(err, context.Cause(ctx)))
 			}
-			if found := answer.(*directory.Found); found.Err == nil && found.Messages <= 2 {
+			if found := answer.(*directory.Found); found.Err == nil && found.Messages <= ripeMessages {
 				i++
 				continue
 			}
 			select {
-			case <-time.After(200 * time.Millisecond):
+			case <-time.After(ripeAgain.Duration()):
 			case <-ctx.Done():
 				return fmt.Errorf("site %s: %w", l.work.Sites[i].Name, context.Cause(ctx))
 			}
 		}
 	}
 	return nil
-}
-
-// Messages of the virtual network of a comparison take what they take between nodes of
-// one process.
-var (
-	fleetLatencyMin = grid.Millisecond / 2
-	fleetLatencyMax = 5 * grid.Millisecond
-)
-
-// fleetRouter looks up as nodes of p2p.ProfileFleet do.
-func fleetRouter() kademlia.Config {
-	k, alpha := p2p.ProfileFleet.Kademlia()
-	return kademlia.Config{K: k, Alpha: alpha, Hash: true}
 }
 
 // twins is how many virtual networks a live one is compared with: they differ in what
@@ -181,33 +168,35 @@ func Compare(ctx context.Context, cfg ComparisonConfig) (live *scale.Result, vir
 	up.Seed, up.Nodes, up.Count = cfg.Seed, cfg.Nodes, cfg.Jobs
 	up.Placement, up.OFT, up.Traces, up.Transport = cfg.Placement, cfg.OFT, cfg.Traces, "memory"
 	up.longest, up.rate, up.Slack = liveLongest, cmp.Or(cfg.Rate, LiveRate), liveSlack
-	up.step, up.latency, up.apart, up.free = cfg.step, cfg.latency, cfg.apart, cfg.free
+	up.Shrink, up.Load, up.Protocols = max(cfg.Shrink, 1), cfg.Load, cfg.Protocols
+	up.step, up.apart, up.free = cfg.step, liveApart, cfg.free
 	l, err := Up(ctx, up)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := l.mature(ctx); err != nil {
+	if err := l.Settle(ctx, cfg.Rest); err != nil {
 		return nil, nil, errors.Join(err, l.Close())
 	}
-	if err := cfg.rest(ctx); err != nil {
-		return nil, nil, errors.Join(err, l.Close())
-	}
-	setup := time.Since(l.begun)
+	time.Sleep(cfg.age - time.Since(l.begun))
 	_, err = l.Replay(ctx)
 	if err = errors.Join(err, l.Close()); err != nil {
 		return nil, nil, fmt.Errorf("%d live nodes, seed %d: %w", cfg.Nodes, cfg.Seed, err)
 	}
-	live = l.measured()
-	live.SetupSeconds = measure.Seconds(grid.FromDuration(setup))
+	virtual, err = l.twins(ctx)
+	return l.measured(), virtual, err
+}
+
+// twins measures virtual networks that replay what the nodes have replayed.
+func (l *Live) twins(ctx context.Context) (virtual []*scale.Result, err error) {
 	for i := range uint64(twins) {
-		cfg.step(stageTwin, int64(i), twins)
-		r, err := l.twin(ctx, cfg.Seed+i, grid.FromDuration(setup))
+		l.step(stageTwin, int64(i), twins)
+		r, err := l.twin(ctx, l.cfg.Seed+i, grid.FromDuration(l.setup))
 		if err != nil {
-			return nil, nil, fmt.Errorf("%d virtual sites, seed %d: %w", cfg.Nodes, cfg.Seed+i, err)
+			return nil, fmt.Errorf("%d virtual sites, seed %d: %w", l.cfg.Nodes, l.cfg.Seed+i, err)
 		}
 		virtual = append(virtual, r)
 	}
-	return live, virtual, nil
+	return virtual, nil
 }
 
 // count returns what the nodes have counted so far.
@@ -235,6 +224,7 @@ func (l *Live) measured() *scale.Result {
 	r := &scale.Result{Mode: "live", Seed: l.cfg.Seed, Placement: l.cfg.Placement, OFT: l.cfg.OFT, WallSeconds: measure.Seconds(l.counted.Span)}
 	l.tally.mu.Lock()
 	defer l.tally.mu.Unlock()
+	r.SetupSeconds = measure.Seconds(grid.FromDuration(l.setup))
 	r.LateSeconds = measure.Seconds(grid.FromDuration(l.late))
 	totals := l.tally.jobs.Totals(nil)
 	totals.Stretch(l.cfg.Speedup)
@@ -246,16 +236,22 @@ func (l *Live) measured() *scale.Result {
 // as the live ones did, with the same jobs at the same instants, that has been up for
 // as long when the first job comes, and is measured for as long at least.
 func (l *Live) twin(ctx context.Context, seed uint64, setup grid.Time) (*scale.Result, error) {
-	n, f, homes, err := l.network(ctx, seed)
+	n, f, err := l.network(ctx, seed)
 	if err != nil {
 		return nil, err
 	}
-	jobs := &workload.First{Source: l.work.Source(0), Left: l.total()}
-	n.Feed(&scenario.Feed{Source: jobs, QoS: workload.PaperQoS, Homes: homes, Goal: l.goal(), Adjust: func(j *grid.Job) {
-		at := setup + j.Submit/grid.Time(l.cfg.Speedup)
-		l.compress(j)
-		j.Submit, j.Deadline = at, at+j.Deadline
-	}})
+	if err := ripen(ctx, n); err != nil {
+		return nil, err
+	}
+	setup = max(setup, n.Now()+1) // as the live ones waited for their directory
+	jobs := l.jobs()
+	adjust := jobs.Adjust
+	jobs.Adjust = func(j *grid.Job) {
+		adjust(j)
+		j.Submit += setup
+		j.Deadline = j.Submit.Add(j.Deadline)
+	}
+	n.Feed(jobs)
 	if err := n.Run(ctx, setup-1, nil); err != nil {
 		return nil, err
 	}
@@ -270,75 +266,6 @@ func (l *Live) twin(ctx context.Context, seed uint64, setup grid.Time) (*scale.R
 	r.TraceHash = fmt.Sprintf("%016x", n.TraceHash())
 	r.ResponseTime *= measure.Decimal(l.cfg.Speedup)
 	return r, nil
-}
-
-// network returns a virtual network of the same sites, all of which have come up as the
-// live ones did, and what its workload needs to know of them.
-func (l *Live) network(ctx context.Context, seed uint64) (*testnet.Network, *federation.Builder, []workload.Home, error) {
-	placement, err := market.ParsePlacement(l.cfg.Placement)
-	if err != nil {
-		return nil, nil, nil, scenario.ConfigError("placement", "%v", err)
-	}
-	f := &federation.Builder{
-		Config: testnet.Config{
-			Seed: seed, Inputs: scenario.Inputs(),
-			Link: testnet.Link{LatencyMin: fleetLatencyMin, LatencyMax: fleetLatencyMax},
-		},
-		Placement: placement, Foreign: true, Sites: slices.Clone(l.work.Sites), Authority: l.authority,
-		Router: fleetRouter(), Allowance: l.cfg.Slack / 4, Directory: l.directory(),
-	}
-	places, err := l.places()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	f.Name, f.Place = liveFederation, func(site int) grid.Key { return places[site] } // who holds a cell decides how many holders there are
-	for i := range f.Sites {                                                          // the same names: quotes of equal value are ordered by them
-		f.Sites[i].Name = string(l.hosts[i].ID())
-	}
-	homes := f.Homes()
-	for i := range f.Sites {
-		f.Sites[i].Price *= grid.Price(l.cfg.Speedup)
-	}
-	f.Through = func(site int) []int { return l.ups[site].through }
-	n, err := f.Network()
-	if err != nil {
-		return nil, nil, nil, err
-	}
-	for i := range f.Sites {
-		if err := n.Run(ctx, grid.FromDuration(l.ups[i].at), nil); err != nil {
-			return nil, nil, nil, err
-		}
-		if err := f.Add(n, i); err != nil {
-			return nil, nil, nil, err
-		}
-	}
-	return n, f, homes, nil
-}
-
-// places returns where kad-dht puts the nodes.
-func (l *Live) places() ([]grid.Key, error) {
-	places := make([]grid.Key, len(l.hosts))
-	for i, h := range l.hosts {
-		id, err := peer.Decode(string(h.ID()))
-		if err != nil {
-			return nil, fmt.Errorf("site %s: %w", l.work.Sites[i].Name, err)
-		}
-		places[i] = sha256.Sum256([]byte(id))
-	}
-	return places, nil
-}
-
-// directory returns how the nodes publish and gossip.
-func (l *Live) directory() directory.Config {
-	return directory.Config{Lifetime: l.cfg.lifetime}
-}
-
-// authority returns whose a site is.
-func (l *Live) authority(site int) string {
-	if l.cfg.free {
-		return ""
-	}
-	return federation.Authorities(scale.SiblingsMax)(site)
 }
 
 // Difference is one kind of message, live beside virtual.
@@ -371,6 +298,8 @@ func Differences(live *scale.Result, virtual []*scale.Result) (list []Difference
 			continue
 		case k == wire.KademliaFind || k == wire.KademliaNodes:
 			continue // live these are kad-dht's own; look-ups are compared by requests
+		case k >= wire.MemberRevoked && k <= wire.MemberInform:
+			continue // live these follow from who is connected; a virtual site has no connections
 		}
 		over := func(n int64) measure.Ratio { return measure.Ratio((d.Live - n) * 1_000_000 / max(n, 1)) }
 		d.Percent = over(d.Virtual)

@@ -3,7 +3,6 @@ package live
 import (
 	"flag"
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -15,14 +14,12 @@ import (
 
 var (
 	liveNodes = flag.Int("live-nodes", 50, "nodes of the largest network of TestLiveCountsAsVirtual: 10, 24, 50 or 100")
-	liveSwift = flag.Bool("live-swift", false, "their messages take no time, those in virtual time do")
 	liveRest  = flag.Duration("live-rest", 0, "how long they rest before the first job")
 )
 
 // TestLiveCountsAsVirtual: real nodes exchange the messages, of each type within a tenth,
 // that the same workload takes in virtual time, and so do their look-ups. The bubble
-// keeps the nodes' clocks apart from how busy the machine is; a message takes as long as
-// in virtual time.
+// keeps the nodes' clocks apart from how busy the machine is.
 func TestLiveCountsAsVirtual(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes half a minute of processor time, and minutes under the race detector")
@@ -38,14 +35,9 @@ func TestLiveCountsAsVirtual(t *testing.T) {
 
 func countsAsVirtual(t *testing.T, nodes int) {
 	watch(t, overdue)
-	jobs := int64(max(10*nodes, 300)) // enough messages of each type
-	cfg := ComparisonConfig{Seed: 1, Nodes: nodes, Jobs: jobs, Rest: *liveRest, Placement: "coordinated", OFT: 50}
-	cfg.apart = 50 * time.Millisecond
-	if !*liveSwift {
-		cfg.latency = func() time.Duration {
-			return fleetLatencyMin.Duration() + rand.N((fleetLatencyMax - fleetLatencyMin).Duration())
-		}
-	}
+	defer time.Sleep(10 * time.Second) // streams that wait for a greeting give up
+	jobs := int64(max(10*nodes, 300))  // enough messages of each type
+	cfg := ComparisonConfig{Seed: 1, Nodes: nodes, Jobs: jobs, Rest: *liveRest, Placement: "coordinated", OFT: 50, age: 10*time.Second + time.Duration(nodes)*liveApart}
 	live, virtual, err := Compare(t.Context(), cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +80,7 @@ func TestSpeedupSuitsTheArrivals(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		speedup := speedupFor(w, 240, arrivalRate)
+		speedup, _ := (&Config{Count: 240}).tempo(w)
 		source := w.Source(0)
 		var first, last float64
 		for i := range 240 {

@@ -13,8 +13,6 @@ import (
 	"gridnode/node/site"
 	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
-	"gridnode/testnet/scenario/federation"
-	"gridnode/testnet/workload"
 )
 
 // submitsMax bounds the submissions that wait for their acknowledgement: behind it
@@ -47,6 +45,7 @@ func (l *Live) Replay(ctx context.Context) (*measure.Result, error) {
 	p := scenario.NewProgress(l.cfg.Progress, "up", total, l.tally.over)
 	defer p.Stop()
 	begun := time.Now()
+	l.setup = begun.Sub(l.begun)
 	l.tally.begin(begun)
 	err = l.feed(ctx, begun, total)
 	for err == nil && !l.tally.done(total) {
@@ -86,20 +85,20 @@ func (l *Live) total() int64 {
 
 // feed submits jobs until total are submitted or ctx ends.
 func (l *Live) feed(ctx context.Context, begun time.Time, total int64) error {
-	source := &scenario.Feed{Source: l.work.Source(0), QoS: workload.PaperQoS, Homes: l.homes(), Goal: l.goal()}
+	source := l.jobs()
 	places := make(chan struct{}, submitsMax)
 	failed := make(chan error, 1)
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	for range total {
+	for {
 		job, site, err := source.Next()
 		if err == io.EOF {
-			return nil
+			break
 		}
 		if err != nil {
 			return err
 		}
-		at := begun.Add((job.Submit / grid.Time(l.cfg.Speedup)).Duration())
+		at := begun.Add(job.Submit.Duration())
 		timer := time.NewTimer(time.Until(at))
 		select {
 		case <-timer.C:
@@ -109,7 +108,6 @@ func (l *Live) feed(ctx context.Context, begun time.Time, total int64) error {
 		case err := <-failed:
 			return err
 		}
-		l.compress(job)
 		places <- struct{}{}
 		l.late = max(l.late, time.Since(at))
 		l.step(stageReplay, l.tally.over(), total)
@@ -132,25 +130,12 @@ func (l *Live) feed(ctx context.Context, begun time.Time, total int64) error {
 	}
 }
 
-// compress divides a job's spans by the speed-up. Its deadline becomes a span; submit
-// makes an instant of it.
-func (l *Live) compress(j *grid.Job) {
-	by := l.cfg.Speedup
-	j.Deadline = (j.Deadline-j.Submit)/grid.Time(by) + l.cfg.Slack
-	j.Estimate = max(j.Estimate/grid.Time(by), 1)
-	j.RunTime = max(j.RunTime/grid.Time(by), 1)
-	j.Work.Instructions /= by
-	j.Work.Traffic /= by
-	// Rounded up to what the site charges for the compressed run time, at least.
-	j.Budget++
-}
-
 // submit hands a job over at this moment. A busy node is asked again.
 func submit(ctx context.Context, h *node.Host, j *grid.Job) error {
 	for {
 		j.Submit = h.Now()
 		job := *j
-		job.Deadline = j.Submit + j.Deadline
+		job.Deadline = j.Submit.Add(j.Deadline) // saturates at grid.Never
 		answer, err := h.Ask(ctx, func(token uint64) grid.Input { return &site.Submit{Token: token, Job: &job} })
 		if err == nil {
 			return answer.(*site.Submitted).Err
@@ -164,22 +149,6 @@ func submit(ctx context.Context, h *node.Host, j *grid.Job) error {
 			return ctx.Err()
 		}
 	}
-}
-
-// homes returns what the workload needs to know of the sites, by their nodes' IDs.
-func (l *Live) homes() []workload.Home {
-	homes := make([]workload.Home, len(l.work.Sites))
-	for i := range homes {
-		s := &l.work.Sites[i]
-		homes[i] = workload.Home{ID: l.hosts[i].ID(), Rating: s.Rating, Price: s.Price, Cost: grid.CostPaper}
-	}
-	return homes
-}
-
-// goal is what users want, as in the scenario federation.
-func (l *Live) goal() func(int, *workload.Job) grid.Goal {
-	f := federation.Config{Common: l.cfg.Common, Mode: "economy", OFT: l.cfg.OFT}
-	return f.Goal
 }
 
 // quiesce waits until no message about a job is under way, so that all are counted.

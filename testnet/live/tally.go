@@ -10,7 +10,6 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/node"
 	"gridnode/node/site"
-	"gridnode/testnet"
 	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
 	"gridnode/testnet/scenario/scale"
@@ -31,6 +30,7 @@ type liveTally struct {
 	perJob  measure.Histogram
 	jobs    scale.Jobs
 	ended   int64 // jobs that are over
+	divided int64 // executions at several sites
 }
 
 func newLiveTally(sites []workload.Site, speedup int64) *liveTally {
@@ -112,104 +112,44 @@ func (t *liveTally) events(site int, list []grid.Event) {
 	}
 }
 
-// execution accounts for a task that ended at a site.
-func (t *liveTally) execution(site int, job *grid.Job, start, end time.Time) {
+// execution accounts for a task that ended at a site. The squads of a gang start and end
+// as one: the first stands for the whole job.
+func (t *liveTally) execution(site int, task *grid.Task, start, end time.Time) {
+	if task.Squad != nil && task.Squad.Part > 0 {
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	job := task.Job
 	home, ok := t.index[job.Home]
 	if !ok {
 		return // of a network before this one
 	}
 	wait := grid.Time(start.UnixMicro()) - job.Submit
-	measure.Account(&t.tallies[home], &t.tallies[site], nil, &measure.Times{
+	times := measure.Times{
 		Processors: job.Processors, Wait: t.scale(max(wait, 0)),
 		Start: t.scale(grid.FromDuration(start.Sub(t.begun))), End: t.scale(grid.FromDuration(end.Sub(t.begun))), Window: grid.Never,
-	})
+	}
+	at := &t.tallies[site]
+	switch { // to processors that are lent the job has not gone: they have gone to it
+	case task.Squad != nil:
+		at, times.Processors = &t.tallies[home], 0
+		t.divided++
+		for _, part := range task.Squad.Gang.Parts {
+			times.Processors += part.Processors
+			if lender, known := t.index[part.Site]; known && lender != home {
+				measure.Lent(&t.tallies[home], &t.tallies[lender], part.Processors, &times)
+			}
+		}
+	case task.Pilot.Key != 0:
+		measure.Lent(&t.tallies[home], at, job.Processors, &times)
+		at = &t.tallies[home]
+	}
+	measure.Account(&t.tallies[home], at, nil, &times)
 }
 
 // scale turns a real span into one of the workload.
 func (t *liveTally) scale(span grid.Time) grid.Time { return span * grid.Time(t.speedup) }
-
-// executor returns what makes the executor of a site: timers, at the speed of the
-// compressed workload.
-func (t *liveTally) executor(site int, rating grid.Rating) func(func(*grid.TaskEnded)) (node.Executor, error) {
-	return func(ended func(*grid.TaskEnded)) (node.Executor, error) {
-		return &timers{tally: t, site: site, rating: rating, ended: ended, running: make(map[grid.TaskID]*timedTask)}, nil
-	}
-}
-
-// timers runs tasks as timers: a task takes its job's run time and does nothing.
-type timers struct {
-	tally  *liveTally
-	site   int
-	rating grid.Rating
-	ended  func(*grid.TaskEnded)
-
-	mu      sync.Mutex
-	running map[grid.TaskID]*timedTask
-}
-
-type timedTask struct {
-	job   *grid.Job
-	start time.Time
-	timer *time.Timer
-}
-
-// Recover implements node.Executor: nothing outlives the process.
-func (x *timers) Recover() ([]site.Adopted, []grid.TaskEnded, error) { return nil, nil, nil }
-
-// Start implements node.Executor.
-func (x *timers) Start(task grid.Task) {
-	span, reason := testnet.RunTime(task.Job, x.rating), ""
-	if task.Limit > 0 && span > task.Limit {
-		span, reason = task.Limit, testnet.TimeLimit
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	r := &timedTask{job: task.Job, start: time.Now()}
-	r.timer = time.AfterFunc(span.Duration(), func() { x.end(task.ID, reason) })
-	x.running[task.ID] = r
-}
-
-// Kill implements node.Executor.
-func (x *timers) Kill(task grid.Task) {
-	cause := task.Cause
-	if cause == "" {
-		cause = "killed"
-	}
-	x.end(task.ID, cause)
-}
-
-// end ends a task, once.
-func (x *timers) end(id grid.TaskID, reason string) {
-	x.mu.Lock()
-	r := x.running[id]
-	delete(x.running, id)
-	x.mu.Unlock()
-	if r == nil {
-		return
-	}
-	r.timer.Stop()
-	now := time.Now()
-	x.tally.execution(x.site, r.job, r.start, now)
-	x.ended(&grid.TaskEnded{ID: id, Result: grid.Result{
-		Start: grid.Time(r.start.UnixMicro()), End: grid.Time(now.UnixMicro()), Reason: reason, ExitCode: testnet.ExitCode(reason),
-	}})
-}
-
-// Acknowledge implements node.Executor.
-func (x *timers) Acknowledge([]grid.TaskID) {}
-
-// Close implements node.Executor.
-func (x *timers) Close() error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	for _, r := range x.running {
-		r.timer.Stop()
-	}
-	clear(x.running)
-	return nil
-}
 
 // upReport is the configuration of a live network as a result shows it.
 type upReport struct {
@@ -262,5 +202,6 @@ func (l *Live) result(begun time.Time) (*measure.Result, error) {
 		r.Sites = append(r.Sites, measure.SiteResult{Name: s.Name, Processors: s.Processors, Stats: t.Stats(s.Processors, grid.Never)})
 	}
 	r.Total = total.Stats(processors, grid.Never)
+	r.Total.Coallocated = l.tally.divided
 	return r, nil
 }

@@ -3,8 +3,6 @@ package live
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -17,9 +15,9 @@ import (
 	"github.com/libp2p/go-libp2p/core/crypto"
 
 	"gridnode/directory"
-	"gridnode/directory/sibling"
 	"gridnode/grid"
 	"gridnode/market"
+	"gridnode/market/bank"
 	"gridnode/node"
 	"gridnode/node/p2p"
 	"gridnode/node/site"
@@ -38,12 +36,17 @@ import (
 // Speedup; prices are multiplied with it, so that jobs cost what they would have.
 // Messages, timers of protocols and disks are as fast as they are. In results spans
 // are the workload's again: a message that takes 5 ms looks like 5 s at a thousandfold.
+// With Load, jobs come faster or slower than their run times are shortened.
 type Config struct {
 	scenario.Common
 
-	Nodes   int   `json:"nodes"`   // sites of table 1 of Grid-Federation, again and again
-	Count   int64 `json:"jobs"`    // the first so many of the two days; 0: all
-	Speedup int64 `json:"speedup"` // 1 to SpeedupMax; 0: so that about arrivalRate jobs a second arrive
+	Nodes   int     `json:"nodes"`   // sites of table 1 of Grid-Federation, again and again
+	Count   int64   `json:"jobs"`    // the first so many of the two days; 0: all
+	Speedup int64   `json:"speedup"` // 1 to SpeedupMax; 0: so that about arrivalRate jobs a second arrive
+	Shrink  int64   `json:"shrink"`  // the processors of sites and jobs are divided by it, up to whole ones; at least 1
+	Load    float64 `json:"load"`    // per cent of all processors that the jobs would keep busy; 0: as the workload has it
+
+	Protocols Protocols `json:"protocols"` // what the sites do besides trading
 
 	// Slack is added to every deadline, in real time: what messages take does not
 	// shrink with the run times.
@@ -59,80 +62,103 @@ type Config struct {
 
 	lifetime grid.Time // of quotes; 0 for the directory's default
 	longest  grid.Time // jobs that run longer are left out; 0: none
-	rate     int64     // jobs a second that arrive if Speedup is 0; 0: arrivalRate
+	rate     float64   // jobs a second that arrive if Speedup is 0; 0: arrivalRate
 
-	step    func(s stage, done, total int64) // is told how far it is; may be nil
-	free    bool                             // there are no authorities
-	latency func() time.Duration             // of the transport "memory"; nil: none
-	apart   time.Duration                    // from one node's start to the next one's, at least
+	step  func(s stage, done, total int64) // is told how far it is; may be nil
+	free  bool                             // there are no authorities
+	apart time.Duration                    // from one node's start to the next one's, at least
 }
 
 // Bounds of Config.
 const (
 	NodesMax   = 400
 	SpeedupMax = 100_000
+	LoadMax    = 1000
+	ShrinkMax  = 1 << 20
 )
 
 // Default is what the command line starts from.
 func Default() Config {
 	return Config{
-		Common: scenario.Common{Seed: 1}, Nodes: 12, Count: 240, Slack: grid.Second,
-		Placement: "coordinated", OFT: 50, Transport: "tcp",
+		Common: scenario.Common{Seed: 1}, Nodes: 12, Count: 240, Shrink: 1, Slack: grid.Second,
+		Placement: "coordinated", OFT: 50, Transport: "tcp", Protocols: DefaultProtocols(),
 	}
 }
 
-func (cfg *Config) validate() (market.Placement, error) {
+func (cfg *Config) validate() error {
 	switch {
 	case cfg.Nodes < 1 || cfg.Nodes > NodesMax:
-		return 0, scenario.ConfigError("nodes", "%d: want 1 to %d", cfg.Nodes, NodesMax)
+		return scenario.ConfigError("nodes", "%d: want 1 to %d", cfg.Nodes, NodesMax)
 	case cfg.Count < 0:
-		return 0, scenario.ConfigError("jobs", "%d: want 0 (all) or more", cfg.Count)
+		return scenario.ConfigError("jobs", "%d: want 0 (all) or more", cfg.Count)
 	case cfg.Speedup < 0 || cfg.Speedup > SpeedupMax:
-		return 0, scenario.ConfigError("speedup", "%d: want 1 to %d, or 0 for one that suits the machine", cfg.Speedup, SpeedupMax)
+		return scenario.ConfigError("speedup", "%d: want 1 to %d, or 0 for one that suits the machine", cfg.Speedup, SpeedupMax)
+	case cfg.Shrink < 1 || cfg.Shrink > ShrinkMax:
+		return scenario.ConfigError("shrink", "%d: want 1 to %d", cfg.Shrink, ShrinkMax)
+	case !(cfg.Load >= 0 && cfg.Load <= LoadMax):
+		return scenario.ConfigError("load", "%v: want more than 0, at most %d per cent; without it, as the workload has it", cfg.Load, LoadMax)
 	case cfg.Slack < 0 || cfg.Slack > grid.Day:
-		return 0, scenario.ConfigError("slack", "%v: want 0 to %v", cfg.Slack, grid.Day)
+		return scenario.ConfigError("slack", "%v: want 0 to %v", cfg.Slack, grid.Day)
 	case cfg.OFT < 0 || cfg.OFT > 100:
-		return 0, scenario.ConfigError("oft", "%d: want 0 to 100, a percentage", cfg.OFT)
+		return scenario.ConfigError("oft", "%d: want 0 to 100, a percentage", cfg.OFT)
 	case cfg.Transport != "tcp" && cfg.Transport != "memory":
-		return 0, scenario.ConfigError("transport", "%q: want tcp or memory", cfg.Transport)
+		return scenario.ConfigError("transport", "%q: want tcp or memory", cfg.Transport)
 	}
-	placement, err := market.ParsePlacement(cfg.Placement)
-	if err != nil {
-		return 0, scenario.ConfigError("placement", "%v", err)
-	}
-	return placement, nil
+	return nil
 }
 
 // arrivalRate is how many jobs a second a fleet on two cores places without falling
 // behind, whatever its size: that many arrive if no speed-up is given.
 const arrivalRate = 100
 
-// speedupFor returns the speed-up at which the first count jobs (0: all) arrive at
-// rate, in jobs a second.
-func speedupFor(w *federation.Table1, count, rate int64) int64 {
+// tempo returns by what the gaps between the first count jobs (0: all) and by what their
+// run times are divided.
+func (cfg *Config) tempo(w *federation.Table1) (pace, speedup int64) {
 	var job workload.Job
-	first, last, n := grid.Never, grid.Time(0), int64(0)
-	for source := w.Source(0); count == 0 || n < count; n++ {
+	first, last, n, area := grid.Never, grid.Time(0), int64(0), 0.0
+	for source := w.Source(0); cfg.Count == 0 || n < cfg.Count; n++ {
 		if ok, err := source.Next(&job); !ok || err != nil { // in memory: it cannot fail
 			break
 		}
 		first, last = min(first, job.Submit), job.Submit
+		area += float64(job.Processors) * job.RunTime.Seconds()
 	}
-	if n < 2 {
-		return 1
+	if pace = cfg.Speedup; pace == 0 && n > 1 {
+		rate := cmp.Or(cfg.rate, arrivalRate)
+		pace = int64((last - first).Seconds() * rate / float64(n-1))
 	}
-	return min(max(int64((last-first)/grid.Second)*rate/(n-1), 1), SpeedupMax)
+	pace = min(max(pace, 1), SpeedupMax)
+	var processors int64
+	for i := range w.Sites {
+		processors += w.Sites[i].Processors
+	}
+	if cfg.Load == 0 || last <= first || area == 0 {
+		return pace, pace
+	}
+	faster := cfg.Load / 100 / (area / (last - first).Seconds() / float64(processors))
+	if cfg.Speedup > 0 { // run times are as short as was asked for
+		return min(max(int64(float64(pace)*faster), 1), SpeedupMax), pace
+	}
+	return pace, min(max(int64(float64(pace)/faster), 1), SpeedupMax)
 }
 
 // Live is a network of real nodes.
 type Live struct {
-	cfg   Config
-	work  *federation.Table1
+	cfg       Config
+	placement market.Placement
+	protocols *protocols
+	work      *federation.Table1
+	pace      int64 // gaps between jobs are divided by it
+	keys      []crypto.PrivKey
+	ids       []grid.SiteID // of all sites, started or not
+	places    []grid.Key    // in the DHT
+	*enrolment
 	hosts []*node.Host
 	ups   []comingUp // of hosts
 	tally *liveTally
 	begun time.Time
 
+	setup   time.Duration // from the start of the first node to the first job
 	counted *scale.Counts // during Replay
 	late    time.Duration // of a submission behind its instant, at most
 }
@@ -153,7 +179,10 @@ func (l *Live) step(s stage, done, total int64) {
 // Up starts the nodes and returns when each sees the quotes of all. Cancelling ctx
 // while it runs ends it. An error wrapping ErrConfig is about cfg. Close the network.
 func Up(ctx context.Context, cfg Config) (*Live, error) {
-	placement, err := cfg.validate()
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	placement, err := cfg.placementOf()
 	if err != nil {
 		return nil, err
 	}
@@ -161,14 +190,24 @@ func Up(ctx context.Context, cfg Config) (*Live, error) {
 	if err != nil {
 		return nil, err
 	}
+	work.Warn(cfg.Progress)
 	if cfg.longest > 0 {
 		work.Without(cfg.longest)
 	}
-	if cfg.Speedup == 0 {
-		cfg.Speedup = speedupFor(work, cfg.Count, cmp.Or(cfg.rate, arrivalRate))
+	work.Shrink(cfg.Shrink)
+	l := &Live{work: work, placement: placement, begun: time.Now()}
+	l.pace, cfg.Speedup = cfg.tempo(work)
+	l.cfg, l.tally = cfg, newLiveTally(work.Sites, cfg.Speedup)
+	if err := l.identify(); err != nil {
+		return nil, err
 	}
-	l := &Live{cfg: cfg, work: work, begun: time.Now(), tally: newLiveTally(work.Sites, cfg.Speedup)}
-	if err := l.start(ctx, placement); err != nil {
+	if l.enrolment, err = l.enrol(lastYear()); err != nil {
+		return nil, err
+	}
+	if l.protocols, err = cfg.Protocols.parse(cfg.Nodes, l.id); err != nil {
+		return nil, err
+	}
+	if err := l.start(ctx); err != nil {
 		l.Close()
 		return nil, err
 	}
@@ -202,12 +241,15 @@ func settleMax(nodes int) time.Duration { return 2*time.Minute + time.Duration(n
 
 // start starts the nodes one after the other, each joining through earlier ones
 // drawn at random, and waits until every one sees every quote.
-func (l *Live) start(ctx context.Context, placement market.Placement) error {
-	var memory *p2p.Memory
-	if l.cfg.Transport == "memory" {
-		memory = &p2p.Memory{Latency: l.cfg.latency}
-	}
+func (l *Live) start(ctx context.Context) error {
 	rng := rand.New(draw.PCG(l.cfg.Seed, "", draw.ForRouter))
+	f := l.describe(l.cfg.Seed)
+	var memory *p2p.Memory
+	if l.cfg.Transport == "memory" { // over links as they are described
+		memory = &p2p.Memory{Latency: func() time.Duration {
+			return (f.Link.LatencyMin + rand.N(f.Link.LatencyMax-f.Link.LatencyMin)).Duration()
+		}}
+	}
 	ready := int64(0) // started, and once more when settled
 	p := scenario.NewProgress(l.cfg.Progress, "nodes", int64(2*l.cfg.Nodes), func() int64 { return ready })
 	defer p.Stop()
@@ -215,7 +257,7 @@ func (l *Live) start(ctx context.Context, placement market.Placement) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		cfg, err := l.host(i, placement, memory)
+		cfg, err := l.host(f, i, memory)
 		if err != nil {
 			return err
 		}
@@ -245,6 +287,20 @@ func (l *Live) start(ctx context.Context, placement market.Placement) error {
 		p.Pulse()
 		l.step(stageStart, ready, int64(2*l.cfg.Nodes))
 	}
+	return l.grant(ctx)
+}
+
+// grant has the bank open an account for every site.
+func (l *Live) grant(ctx context.Context) error {
+	for i, grant := range l.protocols.grants() {
+		answer, err := l.hosts[0].Ask(ctx, func(token uint64) grid.Input { grant.Token = token; return grant })
+		if err != nil {
+			return fmt.Errorf("site %s: account: %w", l.work.Sites[i].Name, err)
+		}
+		if s := answer.(*bank.Statement); s.Refusal != 0 {
+			return fmt.Errorf("site %s: account: %v", l.work.Sites[i].Name, s.Refusal)
+		}
+	}
 	return nil
 }
 
@@ -271,7 +327,7 @@ func (l *Live) settled(ctx context.Context, h *node.Host) error {
 			query.After = nil
 			clear(seen)
 			select {
-			case <-time.After(20 * time.Millisecond):
+			case <-time.After(settledAgain.Duration()):
 			case <-ctx.Done():
 				return fmt.Errorf("sees %d of %d sites: %w", len(seen), len(l.hosts), context.Cause(ctx))
 			}
@@ -281,39 +337,17 @@ func (l *Live) settled(ctx context.Context, h *node.Host) error {
 	}
 }
 
-// liveFederation is the name of a federation of live nodes.
-const liveFederation = "testnet"
-
-// host returns the configuration of a node.
-func (l *Live) host(i int, placement market.Placement, memory *p2p.Memory) (node.HostConfig, error) {
+// host returns the configuration of a node of the federation f.
+func (l *Live) host(f *federation.Builder, i int, memory *p2p.Memory) (node.HostConfig, error) {
 	s := &l.work.Sites[i]
-	key, err := l.key(s.Name)
-	if err != nil {
-		return node.HostConfig{}, err
-	}
 	cfg := node.HostConfig{
-		Key: key, Federation: liveFederation, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Version: "testnet",
+		Member: l.card(i), Key: l.keys[i], Federation: f.Name, Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Version: "testnet",
 		Memory: memory, Profile: p2p.ProfileFleet, Seed: draw.PCG(l.cfg.Seed, grid.SiteID(s.Name), draw.ForSite).Uint64(),
-		Store: store.Options{SpaceMin: -1},
-		Site: site.Config{
-			Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
-			Price: s.Price * grid.Price(l.cfg.Speedup), Cost: grid.CostPaper, Foreign: true,
-			Market:    market.Config{Placement: placement, Allowance: l.cfg.Slack / 4},
-			Directory: l.directory(), Siblings: sibling.Config{Authority: l.authority(i)},
-		},
-		Executor: l.tally.executor(i, s.Rating),
+		Store: store.Options{SpaceMin: -1}, Site: f.SiteConfig(i), Engine: l.tally.engine(i, s.Rating),
 	}
-	if l.cfg.Home != "" {
-		cfg.Home = filepath.Join(l.cfg.Home, strings.ReplaceAll(s.Name, " ", "-"))
-		err = os.MkdirAll(cfg.Home, 0o700)
+	if l.cfg.Home == "" {
+		return cfg, nil
 	}
-	return cfg, err
-}
-
-// key returns a node's identity, which follows from seed and name: a network that is
-// started again in the same homes is the same one.
-func (l *Live) key(name string) (crypto.PrivKey, error) {
-	seed := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("testnet node "+name+" "), l.cfg.Seed))
-	key, _, err := crypto.GenerateEd25519Key(rand.NewChaCha8(seed))
-	return key, err
+	cfg.Home = filepath.Join(l.cfg.Home, strings.ReplaceAll(s.Name, " ", "-"))
+	return cfg, os.MkdirAll(cfg.Home, 0o700)
 }

@@ -164,14 +164,23 @@ func TestInterruptedReplay(t *testing.T) {
 
 func TestUpNamesTheBadFlag(t *testing.T) {
 	for flag, change := range map[string]func(*Config){
-		"nodes":     func(c *Config) { c.Nodes = 0 },
-		"jobs":      func(c *Config) { c.Count = -1 },
-		"speedup":   func(c *Config) { c.Speedup = SpeedupMax + 1 },
-		"slack":     func(c *Config) { c.Slack = -1 },
-		"oft":       func(c *Config) { c.OFT = 101 },
-		"transport": func(c *Config) { c.Transport = "pigeon" },
-		"placement": func(c *Config) { c.Placement = "worst" },
-		"trace":     func(c *Config) { c.Traces = []string{"/no/such/log.swf"} },
+		"nodes":      func(c *Config) { c.Nodes = 0 },
+		"jobs":       func(c *Config) { c.Count = -1 },
+		"speedup":    func(c *Config) { c.Speedup = SpeedupMax + 1 },
+		"load":       func(c *Config) { c.Load = LoadMax + 1 },
+		"shrink":     func(c *Config) { c.Shrink = 0 },
+		"order":      func(c *Config) { c.Protocols.Delegation, c.Protocols.Order = "dmm", "alphabet" },
+		"coalloc":    func(c *Config) { c.Protocols.Coalloc = "everywhere" },
+		"heads":      func(c *Config) { c.Protocols.Heads = 8 },
+		"packing":    func(c *Config) { c.Protocols.Heads, c.Protocols.Packing = 1, "tetris" },
+		"local":      func(c *Config) { c.Protocols.Local = 101 },
+		"divided":    func(c *Config) { c.Protocols.Divided = -1 },
+		"slack":      func(c *Config) { c.Slack = -1 },
+		"oft":        func(c *Config) { c.OFT = 101 },
+		"transport":  func(c *Config) { c.Transport = "pigeon" },
+		"delegation": func(c *Config) { c.Protocols.Delegation = "always" },
+		"placement":  func(c *Config) { c.Placement = "worst" },
+		"trace":      func(c *Config) { c.Traces = []string{"/no/such/log.swf"} },
 	} {
 		cfg := Default()
 		change(&cfg)

@@ -67,9 +67,9 @@ func (c *Collector) ended(site int, e *grid.Event, outcome string) {
 }
 
 // end accounts for an execution. One that died with its machine did nothing for anyone.
-// The tasks of a gang start and end as one: the first stands for the whole job.
+// The squads of a gang start and end as one: the first stands for the whole job.
 func (c *Collector) end(now grid.Time, x *testnet.Execution) {
-	if x.Lost || x.Rank != nil && x.Rank.Number > 0 {
+	if x.Lost || x.Squad != nil && x.Squad.Part > 0 {
 		return
 	}
 	home, ok := c.n.Index(x.Job.Home)
@@ -80,24 +80,31 @@ func (c *Collector) end(now grid.Time, x *testnet.Execution) {
 	times := Times{
 		Processors: processorsOf(x), Wait: max(wait, 0), Start: x.Start - c.begin, End: x.End - c.begin, Window: c.window,
 	}
-	at := x.Site
 	if c.Leased != nil {
-		c.Leased(x, func(lender int, processors int64) {
-			lent(&c.tallies[home], &c.tallies[lender], processors, &times)
-			at = home // processors have gone to the job, and not the job to them
-		})
+		c.endLeased(home, x, times)
+		return
 	}
+	Account(&c.tallies[home], &c.tallies[x.Site], nil, &times)
+}
+
+// endLeased accounts for an execution that may have had processors of other sites.
+func (c *Collector) endLeased(home int, x *testnet.Execution, times Times) {
+	at := x.Site
+	c.Leased(x, func(lender int, processors int64) {
+		Lent(&c.tallies[home], &c.tallies[lender], processors, &times)
+		at = home // processors have gone to the job, and not the job to them
+	})
 	Account(&c.tallies[home], &c.tallies[at], nil, &times)
 }
 
 // processorsOf returns how many an execution has, with those of its gang.
 func processorsOf(x *testnet.Execution) int64 {
-	if x.Rank == nil {
+	if x.Squad == nil {
 		return x.Job.Processors
 	}
 	var all int64
-	for i := range x.Rank.Gang.Parts {
-		all += x.Rank.Gang.Parts[i].Processors
+	for i := range x.Squad.Gang.Parts {
+		all += x.Squad.Gang.Parts[i].Processors
 	}
 	return all
 }

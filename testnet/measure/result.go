@@ -25,6 +25,10 @@ type Result struct {
 	VirtualSeconds Decimal      `json:"virtualSeconds"`
 	WallSeconds    Decimal      `json:"wallSeconds"`
 
+	// Beside is what was said live and in virtual networks of the same jobs, if that was
+	// compared.
+	Beside any `json:"beside,omitempty"`
+
 	// Table prints the result as a table if the usual one does not suit it.
 	Table func(w io.Writer, r *Result) error `json:"-"`
 }

@@ -111,9 +111,9 @@ func Account(home, here, lender *Tally, x *Times) {
 	}
 }
 
-// lent accounts for processors of an execution that another site lends to its job's home.
+// Lent accounts for processors of an execution that another site lends to its job's home.
 // Account has to follow, without that lender.
-func lent(home, lender *Tally, processors int64, x *Times) {
+func Lent(home, lender *Tally, processors int64, x *Times) {
 	x.leased += processors
 	home.leased.Add(processors, int64(x.End-x.Start))
 	lender.used(processors, x)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"sync"
 	"text/tabwriter"
 )
 
@@ -91,7 +92,8 @@ func writeReadings(b *bytes.Buffer, readings []Reading) {
 	}
 }
 
-var summaryPage = template.Must(template.New("summary").Parse(`<!DOCTYPE html>
+var summaryPage = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("summary").Parse(`<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>How near the papers are met</title>
 <style>body{font:15px/1.5 sans-serif;max-width:70em;margin:2em auto;padding:0 1em}table{border-collapse:collapse}
 td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid #ccc}td:first-child,th:first-child{text-align:left}</style></head><body>
@@ -100,6 +102,7 @@ td,th{padding:.2em .8em;text-align:right;border-bottom:1px solid #ccc}td:first-c
 {{range .Papers}}{{if .Readings}}<h2>{{.Paper}}: how it is read where it is open</h2><ul>{{range .Readings}}<li>{{.}}</li>{{end}}</ul>{{end}}{{end}}
 </body></html>
 `))
+})
 
 // Save writes summary.html into a directory and returns its path.
 func (s *Summary) Save(dir string) (html string, err error) {
@@ -108,7 +111,7 @@ func (s *Summary) Save(dir string) (html string, err error) {
 	}
 	path := filepath.Join(dir, "summary.html")
 	err = save(path, func(w io.Writer) error {
-		return summaryPage.Execute(w, struct {
+		return summaryPage().Execute(w, struct {
 			Text   string
 			Heads  []string
 			Rows   [][]string

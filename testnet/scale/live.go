@@ -1,11 +1,13 @@
 package scale
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
 
 	"gridnode/testnet/live"
+	"gridnode/testnet/measure"
 	"gridnode/testnet/reproduce"
 	"gridnode/testnet/scenario/scale"
 )
@@ -15,6 +17,7 @@ type Comparison struct {
 	Sites int               `json:"sites"`
 	OFT   int               `json:"oft"`
 	Types []live.Difference `json:"types"`
+	Rates []live.Rate       `json:"rates"` // messages that a site receives in a minute
 
 	live    *scale.Result
 	virtual []*scale.Result
@@ -56,7 +59,104 @@ func (r *Report) liveTargets() (targets []Target) {
 			targets = append(targets, t)
 		}
 	}
+	return append(targets, r.rateTargets()...)
+}
+
+// rateTargets says whether a site receives as much in a minute live as in virtual time,
+// and no more of it in a larger federation.
+func (r *Report) rateTargets() (targets []Target) {
+	for _, c := range r.Live {
+		for _, rate := range c.Rates {
+			if !rate.Whole() || rate.Name == live.LookUps { // those are compared one by one
+				continue
+			}
+			where := fmt.Sprintf("%d nodes, %d %% OFT: %s per site and minute", c.Sites, c.OFT, rate.Name)
+			if min(rate.Live, rate.Most).Float()*c.minutes() >= few {
+				here, least, most := rate.Live.Float(), rate.Least.Float(), rate.Most.Float()
+				targets = append(targets, Target{
+					Text: where + ", live against virtual", Wanted: fmt.Sprintf("%.1f to %.1f, within %d %%", least, most, liveTolerance), Here: fmt.Sprintf("%.1f", here),
+					Met: here*100 >= least*(100-liveTolerance) && here*100 <= most*(100+liveTolerance),
+				})
+			}
+			if base := r.rate(c.OFT, rate.Name); base > 0 && c.Sites > sizeOfComparison {
+				most := upkeepGrowthMax * base.Float()
+				targets = append(targets, Target{
+					Text: where, Wanted: fmt.Sprintf("at most %.1f (%.1f × that at %d)", most, upkeepGrowthMax, sizeOfComparison),
+					Here: fmt.Sprintf("%.1f", rate.Live.Float()), Met: rate.Live.Float() <= most,
+				})
+			}
+		}
+	}
 	return targets
+}
+
+// minutes is for how long all sites together were measured.
+func (c *Comparison) minutes() float64 { return c.live.SpanSeconds.Float() / 60 * float64(c.Sites) }
+
+// rate returns the rate of that name of live nodes in a federation of the size that others
+// are compared with, 0 if there was none.
+func (r *Report) rate(oft int, name string) measure.Decimal {
+	for _, c := range r.Live {
+		for _, rate := range c.Rates {
+			if c.OFT == oft && c.Sites == sizeOfComparison && rate.Name == name {
+				return rate.Live
+			}
+		}
+	}
+	return 0
+}
+
+// rates is one table of all sizes: what a site receives in a minute, live and in virtual
+// time.
+func (r *Report) rates(oft int) reproduce.Table {
+	t := reproduce.Table{
+		Title: "Messages that a site receives in a minute",
+		Note:  "Live, and least and most of the virtual networks of the same jobs. A protocol's line is for all of its messages.",
+	}
+	cells := make(map[string][]reproduce.Cell)
+	var names []string
+	columns := 0
+	for _, c := range r.Live {
+		if c.OFT != oft {
+			continue
+		}
+		t.Columns = append(t.Columns, fmt.Sprintf("%d live", c.Sites), "least", "most")
+		for _, rate := range c.Rates {
+			if cells[rate.Name] == nil {
+				names = append(names, rate.Name)
+			}
+			list := cells[rate.Name]
+			for len(list) < columns {
+				list = append(list, reproduce.Cell{Published: reproduce.None, Here: reproduce.None})
+			}
+			for _, n := range []measure.Decimal{rate.Live, rate.Least, rate.Most} {
+				list = append(list, reproduce.Cell{Published: reproduce.None, Here: reproduce.Number(n.Float())})
+			}
+			cells[rate.Name] = list
+		}
+		columns = len(t.Columns)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+	for _, name := range names {
+		list := cells[name]
+		for len(list) < columns {
+			list = append(list, reproduce.Cell{Published: reproduce.None, Here: reproduce.None})
+		}
+		t.Measures = append(t.Measures, reproduce.Measure{Name: name, Decimals: 2, Cells: list})
+	}
+	return t
+}
+
+// rank puts protocols in their order, each with its messages behind it, whatever was first
+// seen in which federation.
+func rank(name string) string {
+	switch name {
+	case live.LookUps:
+		return "~1"
+	case "all":
+		return "~2"
+	}
+	return name
 }
 
 // lookupTarget says whether a look-up takes as many requests live as in virtual time, if
@@ -90,6 +190,9 @@ func perLookup(m *scale.Result) float64 {
 // comparisons are the tables of live beside virtual.
 func (r *Report) comparisons() reproduce.Experiment {
 	e := reproduce.Experiment{Title: "Live beside virtual"}
+	for _, oft := range r.Options.OFT {
+		e.Tables = append(e.Tables, r.rates(oft))
+	}
 	for _, c := range r.Live {
 		t := reproduce.Table{
 			Title:   fmt.Sprintf("%d nodes, %d %% of the users want the fastest site", c.Sites, c.OFT),

@@ -121,7 +121,11 @@ func (r *Report) measureLive(ctx context.Context) error {
 			cfg := live.ComparisonConfig{
 				Seed: r.Options.Seed, Nodes: nodes, Jobs: int64(nodes * r.Options.LiveJobs),
 				Placement: r.Options.Placement, OFT: oft, Traces: r.Options.Traces,
-				Rate: int64(r.Options.LiveRate), Rest: r.Options.LiveRest,
+				Rate: float64(r.Options.LiveRate), Rest: r.Options.LiveRest,
+				Shrink: r.Options.Shrink, Load: r.Options.Load, Protocols: r.Options.Protocols,
+			}
+			if r.Options.LivePace > 0 {
+				cfg.Rate = r.Options.LivePace / 60 * float64(nodes)
 			}
 			configs = append(configs, cfg)
 			total += cfg.Expected()
@@ -140,7 +144,7 @@ func (r *Report) measureLive(ctx context.Context) error {
 		}
 		done += expected
 		r.Results = append(r.Results, nodes)
-		r.Live = append(r.Live, Comparison{Sites: cfg.Nodes, OFT: cfg.OFT, Types: live.Differences(nodes, virtual), virtual: virtual, live: nodes})
+		r.Live = append(r.Live, Comparison{Sites: cfg.Nodes, OFT: cfg.OFT, Types: live.Differences(nodes, virtual), Rates: live.Rates(nodes, virtual), virtual: virtual, live: nodes})
 	}
 	return nil
 }
@@ -150,7 +154,19 @@ func (o *Options) command() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "gridnode testnet scale --steps %s --placement %s --oft %s", join(o.Sizes), o.Placement, join(o.OFT))
 	if o.Live {
-		fmt.Fprintf(&b, " --live --live-jobs %d --live-rate %d --live-rest %v", o.LiveJobs, o.LiveRate, o.LiveRest)
+		fmt.Fprintf(&b, " --live --live-jobs %d --live-rest %v", o.LiveJobs, o.LiveRest)
+		if o.LivePace > 0 {
+			fmt.Fprintf(&b, " --live-pace %v", o.LivePace)
+		} else {
+			fmt.Fprintf(&b, " --live-rate %d", o.LiveRate)
+		}
+		if o.Shrink != 1 {
+			fmt.Fprintf(&b, " --shrink %d", o.Shrink)
+		}
+		if o.Load != 0 {
+			fmt.Fprintf(&b, " --load %v", o.Load)
+		}
+		b.WriteString(o.Protocols.Flags())
 	} else {
 		fmt.Fprintf(&b, " --site-hours %d", o.SiteHours)
 	}

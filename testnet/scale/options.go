@@ -34,8 +34,13 @@ type Options struct {
 	// workload, LiveJobs jobs for each node; to a hundred nodes if To is what it was.
 	Live     bool
 	LiveJobs int
-	LiveRate int           // jobs that arrive a second
+	LiveRate int           // jobs that arrive a second at all nodes together
+	LivePace float64       // jobs that arrive a minute at each node, so that every size has as much to do; 0: as LiveRate says
 	LiveRest time.Duration // before the first job comes
+
+	Shrink    int64          // as in live.Config
+	Load      float64        // as in live.Config
+	Protocols live.Protocols // what live nodes do besides trading
 
 	// Progress is told how much of the work is done, from one goroutine at a time.
 	Progress func(done, total int64)
@@ -54,7 +59,7 @@ const (
 
 // DefaultOptions is what the command line starts from.
 func DefaultOptions() Options {
-	return Options{Seed: 1, From: 10, To: defaultTo, Placement: "coordinated", OFT: []int{50}, SiteHours: 10_000, LiveJobs: 10, LiveRate: live.LiveRate, LiveRest: 2 * time.Minute}
+	return Options{Seed: 1, From: 10, To: defaultTo, Placement: "coordinated", OFT: []int{50}, SiteHours: 10_000, LiveJobs: 10, LiveRate: live.LiveRate, LiveRest: 2 * time.Minute, Shrink: 1, Protocols: live.DefaultProtocols()}
 }
 
 func configError(flag, format string, args ...any) error {
@@ -95,8 +100,14 @@ func (o *Options) validate() error {
 	if o.LiveRate < 1 || o.LiveRate > 10_000 {
 		return configError("live-rate", "%d: want 1 to 10000 jobs a second", o.LiveRate)
 	}
+	if !(o.LivePace >= 0 && o.LivePace <= 6000) {
+		return configError("live-pace", "%v: want 0 to 6000 jobs a minute", o.LivePace)
+	}
 	if o.LiveRest < 0 || o.LiveRest > time.Hour {
 		return configError("live-rest", "%v: want 0 to 1h", o.LiveRest)
+	}
+	if !o.Live && (o.Load != 0 || o.Shrink != 1 || o.Protocols != live.DefaultProtocols()) {
+		return configError("live", "without it only trading is measured, with the jobs as they are: leave out --load, --shrink and what sites do besides")
 	}
 	if o.Live && o.InStep {
 		return configError("in-step", "live nodes replay the first jobs of the two days: leave it out with --live")

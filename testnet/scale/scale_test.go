@@ -63,6 +63,9 @@ func TestBadOptions(t *testing.T) {
 		{"--live: 300 nodes", func(o *Options) { o.Live, o.Sizes = true, []int{300} }},
 		{"--live: 500 nodes", func(o *Options) { o.Live, o.To = true, 500 }},
 		{"--live-rate", func(o *Options) { o.LiveRate = 0 }},
+		{"--live-pace", func(o *Options) { o.LivePace = -1 }},
+		{"--live", func(o *Options) { o.Load = 50 }},
+		{"--live", func(o *Options) { o.Protocols = o.Protocols.All() }},
 		{"--live-rest", func(o *Options) { o.LiveRest = -1 }},
 		{"--placement", func(o *Options) { o.Sizes, o.Placement = []int{1}, "best" }},
 	} {

@@ -13,6 +13,7 @@ type Poisson struct {
 	Sizes   []int64   // processors
 	RunTime grid.Time // of every job, which is its estimate, too
 	Until   grid.Time // no job arrives at or after it
+	Longest grid.Time // if not 0, run times are drawn, exponentially with RunTime as their mean, and at most this
 	RNG     *rand.Rand
 
 	now    grid.Time
@@ -30,6 +31,11 @@ func (p *Poisson) Next(job *Job) (bool, error) {
 	*job = Job{
 		Number: p.number, Submit: p.now, RunTime: p.RunTime, Estimate: p.RunTime,
 		Processors: p.Sizes[p.RNG.IntN(len(p.Sizes))],
+	}
+	if p.Longest > 0 {
+		drawn := grid.Time(min(-log(s.uniform())*float64(p.RunTime), float64(p.Longest)))
+		job.RunTime = max(drawn, grid.Second)
+		job.Estimate = job.RunTime
 	}
 	return true, nil
 }

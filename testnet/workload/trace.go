@@ -20,6 +20,7 @@ type Trace struct {
 	filter Filter
 	counts Counts
 	last   grid.Time // submission of the last job
+	origin int64     // of the last job
 	users  map[int64]string
 	failed error
 	ended  bool
@@ -37,7 +38,7 @@ func OpenTrace(path string, filter Filter, o Options) (*Trace, error) {
 
 // NewTrace returns the jobs of reader that filter keeps.
 func NewTrace(reader *Reader, filter Filter) *Trace {
-	return &Trace{reader: reader, filter: filter, users: make(map[int64]string)}
+	return &Trace{reader: reader, filter: filter, origin: Unknown, users: make(map[int64]string)}
 }
 
 // Next implements Source.
@@ -67,6 +68,7 @@ func (t *Trace) Next(job *Job) (bool, error) {
 		t.counts[reason]++
 		if reason == Kept {
 			t.last = r.Submit
+			t.origin = r.SiteOrigin
 			job.User = t.user(r.User)
 			return true, nil
 		}
@@ -76,6 +78,10 @@ func (t *Trace) Next(job *Job) (bool, error) {
 
 // Counts returns how many records were read so far, by what became of them.
 func (t *Trace) Counts() Counts { return t.counts }
+
+// Origin returns at which site the job that Next returned last was submitted, as GWF logs
+// name it; empty if the log does not say.
+func (t *Trace) Origin() string { return t.reader.Word(t.origin) }
 
 // Header returns the log's header.
 func (t *Trace) Header() *Header { return t.reader.Header() }

@@ -40,6 +40,7 @@ type Quote struct {
 	Issued        int64                  `protobuf:"varint,14,opt,name=issued,proto3" json:"issued,omitempty"`
 	Lifetime      int64                  `protobuf:"varint,15,opt,name=lifetime,proto3" json:"lifetime,omitempty"`
 	Withdrawn     bool                   `protobuf:"varint,16,opt,name=withdrawn,proto3" json:"withdrawn,omitempty"`
+	Modules       bool                   `protobuf:"varint,17,opt,name=modules,proto3" json:"modules,omitempty"` // runs modules of other sites
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -182,6 +183,13 @@ func (x *Quote) GetLifetime() int64 {
 func (x *Quote) GetWithdrawn() bool {
 	if x != nil {
 		return x.Withdrawn
+	}
+	return false
+}
+
+func (x *Quote) GetModules() bool {
+	if x != nil {
+		return x.Modules
 	}
 	return false
 }
@@ -1366,6 +1374,7 @@ type LoadReport struct {
 	Wait          int64                  `protobuf:"varint,8,opt,name=wait,proto3" json:"wait,omitempty"`    // microseconds
 	Headed        *HeadedSite            `protobuf:"bytes,9,opt,name=headed,proto3" json:"headed,omitempty"` // if another site heads this one
 	Spare         int64                  `protobuf:"varint,10,opt,name=spare,proto3" json:"spare,omitempty"` // idle processors beyond those that jobs wait for, if it lends them
+	Again         int64                  `protobuf:"varint,11,opt,name=again,proto3" json:"again,omitempty"` // microseconds within which the receiver hears again; 0: not said
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1466,6 +1475,13 @@ func (x *LoadReport) GetHeaded() *HeadedSite {
 func (x *LoadReport) GetSpare() int64 {
 	if x != nil {
 		return x.Spare
+	}
+	return 0
+}
+
+func (x *LoadReport) GetAgain() int64 {
+	if x != nil {
+		return x.Again
 	}
 	return 0
 }
@@ -1575,7 +1591,7 @@ var File_wirepb_directory_proto protoreflect.FileDescriptor
 
 const file_wirepb_directory_proto_rawDesc = "" +
 	"\n" +
-	"\x16wirepb/directory.proto\x12\bgridnode\"\x8d\x03\n" +
+	"\x16wirepb/directory.proto\x12\bgridnode\"\xa7\x03\n" +
 	"\x05Quote\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x1e\n" +
@@ -1595,7 +1611,8 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\bsequence\x18\r \x01(\x04R\bsequence\x12\x16\n" +
 	"\x06issued\x18\x0e \x01(\x03R\x06issued\x12\x1a\n" +
 	"\blifetime\x18\x0f \x01(\x03R\blifetime\x12\x1c\n" +
-	"\twithdrawn\x18\x10 \x01(\bR\twithdrawn\"*\n" +
+	"\twithdrawn\x18\x10 \x01(\bR\twithdrawn\x12\x18\n" +
+	"\amodules\x18\x11 \x01(\bR\amodules\"*\n" +
 	"\bPosition\x12\x0e\n" +
 	"\x02hi\x18\x01 \x01(\x06R\x02hi\x12\x0e\n" +
 	"\x02lo\x18\x02 \x01(\x06R\x02lo\"@\n" +
@@ -1696,7 +1713,7 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\x06strays\x18\x03 \x01(\rR\x06strays\x12(\n" +
 	"\x06fences\x18\x04 \x03(\v2\x10.gridnode.PrefixR\x06fences\x12\x12\n" +
 	"\x04ring\x18\x05 \x01(\x06R\x04ring\x12\x18\n" +
-	"\aholders\x18\x06 \x03(\tR\aholders\"\x91\x02\n" +
+	"\aholders\x18\x06 \x03(\tR\aholders\"\xa7\x02\n" +
 	"\n" +
 	"LoadReport\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
@@ -1710,7 +1727,8 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\x04wait\x18\b \x01(\x03R\x04wait\x12,\n" +
 	"\x06headed\x18\t \x01(\v2\x14.gridnode.HeadedSiteR\x06headed\x12\x14\n" +
 	"\x05spare\x18\n" +
-	" \x01(\x03R\x05spare\"\xdd\x01\n" +
+	" \x01(\x03R\x05spare\x12\x14\n" +
+	"\x05again\x18\v \x01(\x03R\x05again\"\xdd\x01\n" +
 	"\n" +
 	"HeadedSite\x12\x12\n" +
 	"\x04head\x18\x01 \x01(\tR\x04head\x12\x12\n" +

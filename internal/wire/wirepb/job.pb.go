@@ -26,6 +26,12 @@ type Command struct {
 	Args          [][]byte               `protobuf:"bytes,1,rep,name=args,proto3" json:"args,omitempty"` // bytes, as arguments need not be UTF-8
 	Env           [][]byte               `protobuf:"bytes,2,rep,name=env,proto3" json:"env,omitempty"`
 	Dir           []byte                 `protobuf:"bytes,3,opt,name=dir,proto3" json:"dir,omitempty"`
+	Module        *Module                `protobuf:"bytes,4,opt,name=module,proto3" json:"module,omitempty"` // left out of what is no module
+	Output        []byte                 `protobuf:"bytes,5,opt,name=output,proto3" json:"output,omitempty"` // files at home; empty: none
+	Error         []byte                 `protobuf:"bytes,6,opt,name=error,proto3" json:"error,omitempty"`
+	Append        bool                   `protobuf:"varint,7,opt,name=append,proto3" json:"append,omitempty"`
+	Files         *Files                 `protobuf:"bytes,8,opt,name=files,proto3" json:"files,omitempty"`
+	Terminal      bool                   `protobuf:"varint,9,opt,name=terminal,proto3" json:"terminal,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -81,6 +87,101 @@ func (x *Command) GetDir() []byte {
 	return nil
 }
 
+func (x *Command) GetModule() *Module {
+	if x != nil {
+		return x.Module
+	}
+	return nil
+}
+
+func (x *Command) GetOutput() []byte {
+	if x != nil {
+		return x.Output
+	}
+	return nil
+}
+
+func (x *Command) GetError() []byte {
+	if x != nil {
+		return x.Error
+	}
+	return nil
+}
+
+func (x *Command) GetAppend() bool {
+	if x != nil {
+		return x.Append
+	}
+	return false
+}
+
+func (x *Command) GetFiles() *Files {
+	if x != nil {
+		return x.Files
+	}
+	return nil
+}
+
+func (x *Command) GetTerminal() bool {
+	if x != nil {
+		return x.Terminal
+	}
+	return false
+}
+
+// Module is grid.Module.
+type Module struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Digest        []byte                 `protobuf:"bytes,1,opt,name=digest,proto3" json:"digest,omitempty"` // 32 bytes
+	Size          int64                  `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Module) Reset() {
+	*x = Module{}
+	mi := &file_wirepb_job_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Module) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Module) ProtoMessage() {}
+
+func (x *Module) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_job_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Module.ProtoReflect.Descriptor instead.
+func (*Module) Descriptor() ([]byte, []int) {
+	return file_wirepb_job_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Module) GetDigest() []byte {
+	if x != nil {
+		return x.Digest
+	}
+	return nil
+}
+
+func (x *Module) GetSize() int64 {
+	if x != nil {
+		return x.Size
+	}
+	return 0
+}
+
 // Job is grid.Job. Instants are on the sender's clock only where a record is
 // stored; in messages they are replaced by spans.
 type Job struct {
@@ -105,13 +206,20 @@ type Job struct {
 	Coallocation  *Coallocation          `protobuf:"bytes,18,opt,name=coallocation,proto3" json:"coallocation,omitempty"`
 	Inputs        []*DataSet             `protobuf:"bytes,19,rep,name=inputs,proto3" json:"inputs,omitempty"`
 	Spread        bool                   `protobuf:"varint,20,opt,name=spread,proto3" json:"spread,omitempty"`
+	Ttl           int32                  `protobuf:"varint,21,opt,name=ttl,proto3" json:"ttl,omitempty"`       // how often a request of it may be delegated; 0: as its site says, -1: never
+	Number        uint64                 `protobuf:"varint,22,opt,name=number,proto3" json:"number,omitempty"` // of the job at its home; 0 if it has none
+	Array         *Array                 `protobuf:"bytes,23,opt,name=array,proto3" json:"array,omitempty"`
+	Terms         *Terms                 `protobuf:"bytes,24,opt,name=terms,proto3" json:"terms,omitempty"`
+	Restarts      int32                  `protobuf:"varint,25,opt,name=restarts,proto3" json:"restarts,omitempty"`
+	Gpus          int64                  `protobuf:"varint,26,opt,name=gpus,proto3" json:"gpus,omitempty"`
+	GpuType       string                 `protobuf:"bytes,27,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"` // empty: any
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Job) Reset() {
 	*x = Job{}
-	mi := &file_wirepb_job_proto_msgTypes[1]
+	mi := &file_wirepb_job_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -123,7 +231,7 @@ func (x *Job) String() string {
 func (*Job) ProtoMessage() {}
 
 func (x *Job) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_job_proto_msgTypes[1]
+	mi := &file_wirepb_job_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -136,7 +244,7 @@ func (x *Job) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Job.ProtoReflect.Descriptor instead.
 func (*Job) Descriptor() ([]byte, []int) {
-	return file_wirepb_job_proto_rawDescGZIP(), []int{1}
+	return file_wirepb_job_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Job) GetId() []byte {
@@ -279,6 +387,350 @@ func (x *Job) GetSpread() bool {
 	return false
 }
 
+func (x *Job) GetTtl() int32 {
+	if x != nil {
+		return x.Ttl
+	}
+	return 0
+}
+
+func (x *Job) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Job) GetArray() *Array {
+	if x != nil {
+		return x.Array
+	}
+	return nil
+}
+
+func (x *Job) GetTerms() *Terms {
+	if x != nil {
+		return x.Terms
+	}
+	return nil
+}
+
+func (x *Job) GetRestarts() int32 {
+	if x != nil {
+		return x.Restarts
+	}
+	return 0
+}
+
+func (x *Job) GetGpus() int64 {
+	if x != nil {
+		return x.Gpus
+	}
+	return 0
+}
+
+func (x *Job) GetGpuType() string {
+	if x != nil {
+		return x.GpuType
+	}
+	return ""
+}
+
+// Array is grid.Array.
+type Array struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"`
+	Number        uint64                 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	Index         int64                  `protobuf:"varint,3,opt,name=index,proto3" json:"index,omitempty"`
+	Count         int64                  `protobuf:"varint,4,opt,name=count,proto3" json:"count,omitempty"`
+	Min           int64                  `protobuf:"varint,5,opt,name=min,proto3" json:"min,omitempty"`
+	Max           int64                  `protobuf:"varint,6,opt,name=max,proto3" json:"max,omitempty"`
+	Step          int64                  `protobuf:"varint,7,opt,name=step,proto3" json:"step,omitempty"`
+	Most          int64                  `protobuf:"varint,8,opt,name=most,proto3" json:"most,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Array) Reset() {
+	*x = Array{}
+	mi := &file_wirepb_job_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Array) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Array) ProtoMessage() {}
+
+func (x *Array) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_job_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Array.ProtoReflect.Descriptor instead.
+func (*Array) Descriptor() ([]byte, []int) {
+	return file_wirepb_job_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *Array) GetId() []byte {
+	if x != nil {
+		return x.Id
+	}
+	return nil
+}
+
+func (x *Array) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *Array) GetIndex() int64 {
+	if x != nil {
+		return x.Index
+	}
+	return 0
+}
+
+func (x *Array) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *Array) GetMin() int64 {
+	if x != nil {
+		return x.Min
+	}
+	return 0
+}
+
+func (x *Array) GetMax() int64 {
+	if x != nil {
+		return x.Max
+	}
+	return 0
+}
+
+func (x *Array) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *Array) GetMost() int64 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
+}
+
+// Terms is grid.Terms.
+type Terms struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	After         []*Dependency          `protobuf:"bytes,1,rep,name=after,proto3" json:"after,omitempty"`
+	Any           bool                   `protobuf:"varint,2,opt,name=any,proto3" json:"any,omitempty"`
+	Drop          bool                   `protobuf:"varint,3,opt,name=drop,proto3" json:"drop,omitempty"`
+	Singleton     bool                   `protobuf:"varint,4,opt,name=singleton,proto3" json:"singleton,omitempty"`
+	Begin         int64                  `protobuf:"varint,5,opt,name=begin,proto3" json:"begin,omitempty"`
+	Held          bool                   `protobuf:"varint,6,opt,name=held,proto3" json:"held,omitempty"`
+	Retries       int32                  `protobuf:"varint,7,opt,name=retries,proto3" json:"retries,omitempty"`
+	Once          bool                   `protobuf:"varint,8,opt,name=once,proto3" json:"once,omitempty"`
+	Signal        int32                  `protobuf:"varint,9,opt,name=signal,proto3" json:"signal,omitempty"`
+	SignalBefore  int64                  `protobuf:"varint,10,opt,name=signal_before,json=signalBefore,proto3" json:"signal_before,omitempty"`
+	SignalFirst   bool                   `protobuf:"varint,11,opt,name=signal_first,json=signalFirst,proto3" json:"signal_first,omitempty"`
+	Lease         int64                  `protobuf:"varint,20,opt,name=lease,proto3" json:"lease,omitempty"`  // 0: as its home says, -1: none
+	Notify        []byte                 `protobuf:"bytes,12,opt,name=notify,proto3" json:"notify,omitempty"` // in records only: no other site is told
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Terms) Reset() {
+	*x = Terms{}
+	mi := &file_wirepb_job_proto_msgTypes[4]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Terms) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Terms) ProtoMessage() {}
+
+func (x *Terms) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_job_proto_msgTypes[4]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Terms.ProtoReflect.Descriptor instead.
+func (*Terms) Descriptor() ([]byte, []int) {
+	return file_wirepb_job_proto_rawDescGZIP(), []int{4}
+}
+
+func (x *Terms) GetAfter() []*Dependency {
+	if x != nil {
+		return x.After
+	}
+	return nil
+}
+
+func (x *Terms) GetAny() bool {
+	if x != nil {
+		return x.Any
+	}
+	return false
+}
+
+func (x *Terms) GetDrop() bool {
+	if x != nil {
+		return x.Drop
+	}
+	return false
+}
+
+func (x *Terms) GetSingleton() bool {
+	if x != nil {
+		return x.Singleton
+	}
+	return false
+}
+
+func (x *Terms) GetBegin() int64 {
+	if x != nil {
+		return x.Begin
+	}
+	return 0
+}
+
+func (x *Terms) GetHeld() bool {
+	if x != nil {
+		return x.Held
+	}
+	return false
+}
+
+func (x *Terms) GetRetries() int32 {
+	if x != nil {
+		return x.Retries
+	}
+	return 0
+}
+
+func (x *Terms) GetOnce() bool {
+	if x != nil {
+		return x.Once
+	}
+	return false
+}
+
+func (x *Terms) GetSignal() int32 {
+	if x != nil {
+		return x.Signal
+	}
+	return 0
+}
+
+func (x *Terms) GetSignalBefore() int64 {
+	if x != nil {
+		return x.SignalBefore
+	}
+	return 0
+}
+
+func (x *Terms) GetSignalFirst() bool {
+	if x != nil {
+		return x.SignalFirst
+	}
+	return false
+}
+
+func (x *Terms) GetLease() int64 {
+	if x != nil {
+		return x.Lease
+	}
+	return 0
+}
+
+func (x *Terms) GetNotify() []byte {
+	if x != nil {
+		return x.Notify
+	}
+	return nil
+}
+
+// Dependency is grid.Dependency.
+type Dependency struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Condition     uint32                 `protobuf:"varint,1,opt,name=condition,proto3" json:"condition,omitempty"`
+	Job           []byte                 `protobuf:"bytes,2,opt,name=job,proto3" json:"job,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Dependency) Reset() {
+	*x = Dependency{}
+	mi := &file_wirepb_job_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Dependency) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Dependency) ProtoMessage() {}
+
+func (x *Dependency) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_job_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Dependency.ProtoReflect.Descriptor instead.
+func (*Dependency) Descriptor() ([]byte, []int) {
+	return file_wirepb_job_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Dependency) GetCondition() uint32 {
+	if x != nil {
+		return x.Condition
+	}
+	return 0
+}
+
+func (x *Dependency) GetJob() []byte {
+	if x != nil {
+		return x.Job
+	}
+	return nil
+}
+
 // DataSet is grid.DataSet.
 type DataSet struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -290,7 +742,7 @@ type DataSet struct {
 
 func (x *DataSet) Reset() {
 	*x = DataSet{}
-	mi := &file_wirepb_job_proto_msgTypes[2]
+	mi := &file_wirepb_job_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -302,7 +754,7 @@ func (x *DataSet) String() string {
 func (*DataSet) ProtoMessage() {}
 
 func (x *DataSet) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_job_proto_msgTypes[2]
+	mi := &file_wirepb_job_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -315,7 +767,7 @@ func (x *DataSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DataSet.ProtoReflect.Descriptor instead.
 func (*DataSet) Descriptor() ([]byte, []int) {
-	return file_wirepb_job_proto_rawDescGZIP(), []int{2}
+	return file_wirepb_job_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *DataSet) GetName() string {
@@ -347,7 +799,7 @@ type Coallocation struct {
 
 func (x *Coallocation) Reset() {
 	*x = Coallocation{}
-	mi := &file_wirepb_job_proto_msgTypes[3]
+	mi := &file_wirepb_job_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -359,7 +811,7 @@ func (x *Coallocation) String() string {
 func (*Coallocation) ProtoMessage() {}
 
 func (x *Coallocation) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_job_proto_msgTypes[3]
+	mi := &file_wirepb_job_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -372,7 +824,7 @@ func (x *Coallocation) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Coallocation.ProtoReflect.Descriptor instead.
 func (*Coallocation) Descriptor() ([]byte, []int) {
-	return file_wirepb_job_proto_rawDescGZIP(), []int{3}
+	return file_wirepb_job_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Coallocation) GetComponents() string {
@@ -428,7 +880,7 @@ type Gang struct {
 
 func (x *Gang) Reset() {
 	*x = Gang{}
-	mi := &file_wirepb_job_proto_msgTypes[4]
+	mi := &file_wirepb_job_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -440,7 +892,7 @@ func (x *Gang) String() string {
 func (*Gang) ProtoMessage() {}
 
 func (x *Gang) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_job_proto_msgTypes[4]
+	mi := &file_wirepb_job_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -453,7 +905,7 @@ func (x *Gang) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Gang.ProtoReflect.Descriptor instead.
 func (*Gang) Descriptor() ([]byte, []int) {
-	return file_wirepb_job_proto_rawDescGZIP(), []int{4}
+	return file_wirepb_job_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Gang) GetEach() int64 {
@@ -483,7 +935,7 @@ type GangPart struct {
 
 func (x *GangPart) Reset() {
 	*x = GangPart{}
-	mi := &file_wirepb_job_proto_msgTypes[5]
+	mi := &file_wirepb_job_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -495,7 +947,7 @@ func (x *GangPart) String() string {
 func (*GangPart) ProtoMessage() {}
 
 func (x *GangPart) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_job_proto_msgTypes[5]
+	mi := &file_wirepb_job_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -508,7 +960,7 @@ func (x *GangPart) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use GangPart.ProtoReflect.Descriptor instead.
 func (*GangPart) Descriptor() ([]byte, []int) {
-	return file_wirepb_job_proto_rawDescGZIP(), []int{5}
+	return file_wirepb_job_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *GangPart) GetSite() string {
@@ -552,7 +1004,7 @@ type Result struct {
 
 func (x *Result) Reset() {
 	*x = Result{}
-	mi := &file_wirepb_job_proto_msgTypes[6]
+	mi := &file_wirepb_job_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -564,7 +1016,7 @@ func (x *Result) String() string {
 func (*Result) ProtoMessage() {}
 
 func (x *Result) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_job_proto_msgTypes[6]
+	mi := &file_wirepb_job_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -577,7 +1029,7 @@ func (x *Result) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Result.ProtoReflect.Descriptor instead.
 func (*Result) Descriptor() ([]byte, []int) {
-	return file_wirepb_job_proto_rawDescGZIP(), []int{6}
+	return file_wirepb_job_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Result) GetStart() int64 {
@@ -619,11 +1071,20 @@ var File_wirepb_job_proto protoreflect.FileDescriptor
 
 const file_wirepb_job_proto_rawDesc = "" +
 	"\n" +
-	"\x10wirepb/job.proto\x12\bgridnode\"A\n" +
+	"\x10wirepb/job.proto\x12\bgridnode\x1a\x14wirepb/content.proto\"\xf4\x01\n" +
 	"\aCommand\x12\x12\n" +
 	"\x04args\x18\x01 \x03(\fR\x04args\x12\x10\n" +
 	"\x03env\x18\x02 \x03(\fR\x03env\x12\x10\n" +
-	"\x03dir\x18\x03 \x01(\fR\x03dir\"\xb4\x04\n" +
+	"\x03dir\x18\x03 \x01(\fR\x03dir\x12(\n" +
+	"\x06module\x18\x04 \x01(\v2\x10.gridnode.ModuleR\x06module\x12\x16\n" +
+	"\x06output\x18\x05 \x01(\fR\x06output\x12\x14\n" +
+	"\x05error\x18\x06 \x01(\fR\x05error\x12\x16\n" +
+	"\x06append\x18\a \x01(\bR\x06append\x12%\n" +
+	"\x05files\x18\b \x01(\v2\x0f.gridnode.FilesR\x05files\x12\x1a\n" +
+	"\bterminal\x18\t \x01(\bR\bterminal\"4\n" +
+	"\x06Module\x12\x16\n" +
+	"\x06digest\x18\x01 \x01(\fR\x06digest\x12\x12\n" +
+	"\x04size\x18\x02 \x01(\x03R\x04size\"\xf7\x05\n" +
 	"\x03Job\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x12\n" +
 	"\x04home\x18\x02 \x01(\tR\x04home\x12\x12\n" +
@@ -647,7 +1108,42 @@ const file_wirepb_job_proto_rawDesc = "" +
 	"\brun_time\x18\x11 \x01(\x03R\arunTime\x12:\n" +
 	"\fcoallocation\x18\x12 \x01(\v2\x16.gridnode.CoallocationR\fcoallocation\x12)\n" +
 	"\x06inputs\x18\x13 \x03(\v2\x11.gridnode.DataSetR\x06inputs\x12\x16\n" +
-	"\x06spread\x18\x14 \x01(\bR\x06spread\"1\n" +
+	"\x06spread\x18\x14 \x01(\bR\x06spread\x12\x10\n" +
+	"\x03ttl\x18\x15 \x01(\x05R\x03ttl\x12\x16\n" +
+	"\x06number\x18\x16 \x01(\x04R\x06number\x12%\n" +
+	"\x05array\x18\x17 \x01(\v2\x0f.gridnode.ArrayR\x05array\x12%\n" +
+	"\x05terms\x18\x18 \x01(\v2\x0f.gridnode.TermsR\x05terms\x12\x1a\n" +
+	"\brestarts\x18\x19 \x01(\x05R\brestarts\x12\x12\n" +
+	"\x04gpus\x18\x1a \x01(\x03R\x04gpus\x12\x19\n" +
+	"\bgpu_type\x18\x1b \x01(\tR\agpuType\"\xa7\x01\n" +
+	"\x05Array\x12\x0e\n" +
+	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x14\n" +
+	"\x05index\x18\x03 \x01(\x03R\x05index\x12\x14\n" +
+	"\x05count\x18\x04 \x01(\x03R\x05count\x12\x10\n" +
+	"\x03min\x18\x05 \x01(\x03R\x03min\x12\x10\n" +
+	"\x03max\x18\x06 \x01(\x03R\x03max\x12\x12\n" +
+	"\x04step\x18\a \x01(\x03R\x04step\x12\x12\n" +
+	"\x04most\x18\b \x01(\x03R\x04most\"\xdd\x02\n" +
+	"\x05Terms\x12*\n" +
+	"\x05after\x18\x01 \x03(\v2\x14.gridnode.DependencyR\x05after\x12\x10\n" +
+	"\x03any\x18\x02 \x01(\bR\x03any\x12\x12\n" +
+	"\x04drop\x18\x03 \x01(\bR\x04drop\x12\x1c\n" +
+	"\tsingleton\x18\x04 \x01(\bR\tsingleton\x12\x14\n" +
+	"\x05begin\x18\x05 \x01(\x03R\x05begin\x12\x12\n" +
+	"\x04held\x18\x06 \x01(\bR\x04held\x12\x18\n" +
+	"\aretries\x18\a \x01(\x05R\aretries\x12\x12\n" +
+	"\x04once\x18\b \x01(\bR\x04once\x12\x16\n" +
+	"\x06signal\x18\t \x01(\x05R\x06signal\x12#\n" +
+	"\rsignal_before\x18\n" +
+	" \x01(\x03R\fsignalBefore\x12!\n" +
+	"\fsignal_first\x18\v \x01(\bR\vsignalFirst\x12\x14\n" +
+	"\x05lease\x18\x14 \x01(\x03R\x05lease\x12\x16\n" +
+	"\x06notify\x18\f \x01(\fR\x06notify\"<\n" +
+	"\n" +
+	"Dependency\x12\x1c\n" +
+	"\tcondition\x18\x01 \x01(\rR\tcondition\x12\x10\n" +
+	"\x03job\x18\x02 \x01(\fR\x03job\"1\n" +
 	"\aDataSet\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\"\xa6\x01\n" +
@@ -689,26 +1185,36 @@ func file_wirepb_job_proto_rawDescGZIP() []byte {
 	return file_wirepb_job_proto_rawDescData
 }
 
-var file_wirepb_job_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_wirepb_job_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
 var file_wirepb_job_proto_goTypes = []any{
 	(*Command)(nil),      // 0: gridnode.Command
-	(*Job)(nil),          // 1: gridnode.Job
-	(*DataSet)(nil),      // 2: gridnode.DataSet
-	(*Coallocation)(nil), // 3: gridnode.Coallocation
-	(*Gang)(nil),         // 4: gridnode.Gang
-	(*GangPart)(nil),     // 5: gridnode.GangPart
-	(*Result)(nil),       // 6: gridnode.Result
+	(*Module)(nil),       // 1: gridnode.Module
+	(*Job)(nil),          // 2: gridnode.Job
+	(*Array)(nil),        // 3: gridnode.Array
+	(*Terms)(nil),        // 4: gridnode.Terms
+	(*Dependency)(nil),   // 5: gridnode.Dependency
+	(*DataSet)(nil),      // 6: gridnode.DataSet
+	(*Coallocation)(nil), // 7: gridnode.Coallocation
+	(*Gang)(nil),         // 8: gridnode.Gang
+	(*GangPart)(nil),     // 9: gridnode.GangPart
+	(*Result)(nil),       // 10: gridnode.Result
+	(*Files)(nil),        // 11: gridnode.Files
 }
 var file_wirepb_job_proto_depIdxs = []int32{
-	0, // 0: gridnode.Job.command:type_name -> gridnode.Command
-	3, // 1: gridnode.Job.coallocation:type_name -> gridnode.Coallocation
-	2, // 2: gridnode.Job.inputs:type_name -> gridnode.DataSet
-	5, // 3: gridnode.Gang.parts:type_name -> gridnode.GangPart
-	4, // [4:4] is the sub-list for method output_type
-	4, // [4:4] is the sub-list for method input_type
-	4, // [4:4] is the sub-list for extension type_name
-	4, // [4:4] is the sub-list for extension extendee
-	0, // [0:4] is the sub-list for field type_name
+	1,  // 0: gridnode.Command.module:type_name -> gridnode.Module
+	11, // 1: gridnode.Command.files:type_name -> gridnode.Files
+	0,  // 2: gridnode.Job.command:type_name -> gridnode.Command
+	7,  // 3: gridnode.Job.coallocation:type_name -> gridnode.Coallocation
+	6,  // 4: gridnode.Job.inputs:type_name -> gridnode.DataSet
+	3,  // 5: gridnode.Job.array:type_name -> gridnode.Array
+	4,  // 6: gridnode.Job.terms:type_name -> gridnode.Terms
+	5,  // 7: gridnode.Terms.after:type_name -> gridnode.Dependency
+	9,  // 8: gridnode.Gang.parts:type_name -> gridnode.GangPart
+	9,  // [9:9] is the sub-list for method output_type
+	9,  // [9:9] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_wirepb_job_proto_init() }
@@ -716,13 +1222,14 @@ func file_wirepb_job_proto_init() {
 	if File_wirepb_job_proto != nil {
 		return
 	}
+	file_wirepb_content_proto_init()
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wirepb_job_proto_rawDesc), len(file_wirepb_job_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   11,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

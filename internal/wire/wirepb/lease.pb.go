@@ -33,6 +33,9 @@ type LeaseRequest struct {
 	Sink          string                 `protobuf:"bytes,7,opt,name=sink,proto3" json:"sink,omitempty"`          // who will use them
 	Ttl           int32                  `protobuf:"varint,8,opt,name=ttl,proto3" json:"ttl,omitempty"`           // how often the request may be delegated on
 	Age           int64                  `protobuf:"varint,9,opt,name=age,proto3" json:"age,omitempty"`           // how long the request has waited in all
+	Bank          string                 `protobuf:"bytes,10,opt,name=bank,proto3" json:"bank,omitempty"`         // whose cheque pays for the lease; empty: nobody pays
+	Most          int64                  `protobuf:"varint,11,opt,name=most,proto3" json:"most,omitempty"`        // highest price, in micro-credits for a processor-hour; 0: any
+	Within        int64                  `protobuf:"varint,12,opt,name=within,proto3" json:"within,omitempty"`    // by when the processors must be usable, so that a deadline is kept; 0: whenever
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -130,6 +133,27 @@ func (x *LeaseRequest) GetAge() int64 {
 	return 0
 }
 
+func (x *LeaseRequest) GetBank() string {
+	if x != nil {
+		return x.Bank
+	}
+	return ""
+}
+
+func (x *LeaseRequest) GetMost() int64 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
+}
+
+func (x *LeaseRequest) GetWithin() int64 {
+	if x != nil {
+		return x.Within
+	}
+	return 0
+}
+
 // LeaseGrant: the processors are set aside.
 type LeaseGrant struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -141,7 +165,8 @@ type LeaseGrant struct {
 	Source        string                 `protobuf:"bytes,6,opt,name=source,proto3" json:"source,omitempty"`
 	Key           uint64                 `protobuf:"varint,7,opt,name=key,proto3" json:"key,omitempty"` // the source's epoch
 	Hops          int32                  `protobuf:"varint,8,opt,name=hops,proto3" json:"hops,omitempty"`
-	Gone          int64                  `protobuf:"varint,9,opt,name=gone,proto3" json:"gone,omitempty"` // after which the source has surely taken them back, if nothing else comes
+	Gone          int64                  `protobuf:"varint,9,opt,name=gone,proto3" json:"gone,omitempty"`    // after which the source has surely taken them back, if nothing else comes
+	Price         int64                  `protobuf:"varint,10,opt,name=price,proto3" json:"price,omitempty"` // micro-credits for a processor-hour, from the grant on; 0: nothing
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -239,12 +264,22 @@ func (x *LeaseGrant) GetGone() int64 {
 	return 0
 }
 
+func (x *LeaseGrant) GetPrice() int64 {
+	if x != nil {
+		return x.Price
+	}
+	return 0
+}
+
 // LeaseRefuse: the request is refused.
 type LeaseRefuse struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Number        uint64                 `protobuf:"varint,1,opt,name=number,proto3" json:"number,omitempty"`
 	Reason        uint32                 `protobuf:"varint,2,opt,name=reason,proto3" json:"reason,omitempty"` // lease.Reason
 	Free          int64                  `protobuf:"varint,3,opt,name=free,proto3" json:"free,omitempty"`     // processors free at the lender
+	Ready         int64                  `protobuf:"varint,4,opt,name=ready,proto3" json:"ready,omitempty"`   // after which it would have as many as were asked for; 0: it does not say
+	Span          int64                  `protobuf:"varint,5,opt,name=span,proto3" json:"span,omitempty"`     // for how long it would lend them then
+	Price         int64                  `protobuf:"varint,6,opt,name=price,proto3" json:"price,omitempty"`   // what it asks for a processor-hour, if that is why
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -296,6 +331,27 @@ func (x *LeaseRefuse) GetReason() uint32 {
 func (x *LeaseRefuse) GetFree() int64 {
 	if x != nil {
 		return x.Free
+	}
+	return 0
+}
+
+func (x *LeaseRefuse) GetReady() int64 {
+	if x != nil {
+		return x.Ready
+	}
+	return 0
+}
+
+func (x *LeaseRefuse) GetSpan() int64 {
+	if x != nil {
+		return x.Span
+	}
+	return 0
+}
+
+func (x *LeaseRefuse) GetPrice() int64 {
+	if x != nil {
+		return x.Price
 	}
 	return 0
 }
@@ -739,6 +795,11 @@ type LeaseRecord struct {
 	Gone          int64                  `protobuf:"varint,20,opt,name=gone,proto3" json:"gone,omitempty"`
 	GoneSpan      int64                  `protobuf:"varint,21,opt,name=gone_span,json=goneSpan,proto3" json:"gone_span,omitempty"`
 	Revoked       bool                   `protobuf:"varint,22,opt,name=revoked,proto3" json:"revoked,omitempty"`
+	Bank          string                 `protobuf:"bytes,23,opt,name=bank,proto3" json:"bank,omitempty"`
+	Price         int64                  `protobuf:"varint,24,opt,name=price,proto3" json:"price,omitempty"`
+	Paid          bool                   `protobuf:"varint,25,opt,name=paid,proto3" json:"paid,omitempty"` // its cheque is here
+	Most          int64                  `protobuf:"varint,26,opt,name=most,proto3" json:"most,omitempty"`
+	Hold          int64                  `protobuf:"varint,27,opt,name=hold,proto3" json:"hold,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -925,6 +986,41 @@ func (x *LeaseRecord) GetRevoked() bool {
 		return x.Revoked
 	}
 	return false
+}
+
+func (x *LeaseRecord) GetBank() string {
+	if x != nil {
+		return x.Bank
+	}
+	return ""
+}
+
+func (x *LeaseRecord) GetPrice() int64 {
+	if x != nil {
+		return x.Price
+	}
+	return 0
+}
+
+func (x *LeaseRecord) GetPaid() bool {
+	if x != nil {
+		return x.Paid
+	}
+	return false
+}
+
+func (x *LeaseRecord) GetMost() int64 {
+	if x != nil {
+		return x.Most
+	}
+	return 0
+}
+
+func (x *LeaseRecord) GetHold() int64 {
+	if x != nil {
+		return x.Hold
+	}
+	return 0
 }
 
 // LeaseInvite: the receiver shall be a child of the sender.
@@ -1207,7 +1303,7 @@ var File_wirepb_lease_proto protoreflect.FileDescriptor
 
 const file_wirepb_lease_proto_rawDesc = "" +
 	"\n" +
-	"\x12wirepb/lease.proto\x12\bgridnode\"\xdc\x01\n" +
+	"\x12wirepb/lease.proto\x12\bgridnode\"\x9c\x02\n" +
 	"\fLeaseRequest\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x1e\n" +
 	"\n" +
@@ -1219,7 +1315,11 @@ const file_wirepb_lease_proto_rawDesc = "" +
 	"\asubject\x18\x06 \x01(\fR\asubject\x12\x12\n" +
 	"\x04sink\x18\a \x01(\tR\x04sink\x12\x10\n" +
 	"\x03ttl\x18\b \x01(\x05R\x03ttl\x12\x10\n" +
-	"\x03age\x18\t \x01(\x03R\x03age\"\xca\x01\n" +
+	"\x03age\x18\t \x01(\x03R\x03age\x12\x12\n" +
+	"\x04bank\x18\n" +
+	" \x01(\tR\x04bank\x12\x12\n" +
+	"\x04most\x18\v \x01(\x03R\x04most\x12\x16\n" +
+	"\x06within\x18\f \x01(\x03R\x06within\"\xe0\x01\n" +
 	"\n" +
 	"LeaseGrant\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x14\n" +
@@ -1230,11 +1330,16 @@ const file_wirepb_lease_proto_rawDesc = "" +
 	"\x06source\x18\x06 \x01(\tR\x06source\x12\x10\n" +
 	"\x03key\x18\a \x01(\x04R\x03key\x12\x12\n" +
 	"\x04hops\x18\b \x01(\x05R\x04hops\x12\x12\n" +
-	"\x04gone\x18\t \x01(\x03R\x04gone\"Q\n" +
+	"\x04gone\x18\t \x01(\x03R\x04gone\x12\x14\n" +
+	"\x05price\x18\n" +
+	" \x01(\x03R\x05price\"\x91\x01\n" +
 	"\vLeaseRefuse\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\rR\x06reason\x12\x12\n" +
-	"\x04free\x18\x03 \x01(\x03R\x04free\"l\n" +
+	"\x04free\x18\x03 \x01(\x03R\x04free\x12\x14\n" +
+	"\x05ready\x18\x04 \x01(\x03R\x05ready\x12\x12\n" +
+	"\x04span\x18\x05 \x01(\x03R\x04span\x12\x14\n" +
+	"\x05price\x18\x06 \x01(\x03R\x05price\"l\n" +
 	"\n" +
 	"LeaseClaim\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x14\n" +
@@ -1266,7 +1371,7 @@ const file_wirepb_lease_proto_rawDesc = "" +
 	"\x04gone\x18\x04 \x01(\x03R\x04gone\";\n" +
 	"\vLeaseRevoke\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x14\n" +
-	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\x86\x04\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\"\xec\x04\n" +
 	"\vLeaseRecord\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x1a\n" +
 	"\bborrower\x18\x02 \x01(\tR\bborrower\x12\x16\n" +
@@ -1292,7 +1397,12 @@ const file_wirepb_lease_proto_rawDesc = "" +
 	"\x05stamp\x18\x13 \x01(\x03R\x05stamp\x12\x12\n" +
 	"\x04gone\x18\x14 \x01(\x03R\x04gone\x12\x1b\n" +
 	"\tgone_span\x18\x15 \x01(\x03R\bgoneSpan\x12\x18\n" +
-	"\arevoked\x18\x16 \x01(\bR\arevoked\"9\n" +
+	"\arevoked\x18\x16 \x01(\bR\arevoked\x12\x12\n" +
+	"\x04bank\x18\x17 \x01(\tR\x04bank\x12\x14\n" +
+	"\x05price\x18\x18 \x01(\x03R\x05price\x12\x12\n" +
+	"\x04paid\x18\x19 \x01(\bR\x04paid\x12\x12\n" +
+	"\x04most\x18\x1a \x01(\x03R\x04most\x12\x12\n" +
+	"\x04hold\x18\x1b \x01(\x03R\x04hold\"9\n" +
 	"\vLeaseInvite\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04path\x18\x02 \x03(\tR\x04path\"S\n" +

@@ -35,6 +35,8 @@ type MarketNegotiate struct {
 	Deadline      *int64                 `protobuf:"varint,9,opt,name=deadline,proto3,oneof" json:"deadline,omitempty"`         // span within which the job must have finished
 	CostMax       int64                  `protobuf:"varint,10,opt,name=cost_max,json=costMax,proto3" json:"cost_max,omitempty"` // most the asker accepts
 	Bank          string                 `protobuf:"bytes,11,opt,name=bank,proto3" json:"bank,omitempty"`                       // whose cheque pays for it; empty: nobody pays
+	Module        bool                   `protobuf:"varint,12,opt,name=module,proto3" json:"module,omitempty"`                  // a module of WebAssembly
+	Lease         int64                  `protobuf:"varint,13,opt,name=lease,proto3" json:"lease,omitempty"`                    // for how long the execution is to go on unless it is renewed; 0: until its end
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -146,6 +148,20 @@ func (x *MarketNegotiate) GetBank() string {
 	return ""
 }
 
+func (x *MarketNegotiate) GetModule() bool {
+	if x != nil {
+		return x.Module
+	}
+	return false
+}
+
+func (x *MarketNegotiate) GetLease() int64 {
+	if x != nil {
+		return x.Lease
+	}
+	return 0
+}
+
 // MarketLoad is what is startable at the sender.
 type MarketLoad struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -237,6 +253,7 @@ type MarketReply struct {
 	Start         *int64                 `protobuf:"varint,9,opt,name=start,proto3,oneof" json:"start,omitempty"` // granted: promised; refused as too late: the best there is
 	Finish        *int64                 `protobuf:"varint,10,opt,name=finish,proto3,oneof" json:"finish,omitempty"`
 	Load          *MarketLoad            `protobuf:"bytes,11,opt,name=load,proto3" json:"load,omitempty"`
+	Lease         int64                  `protobuf:"varint,12,opt,name=lease,proto3" json:"lease,omitempty"` // as asked, if the sender keeps it; else 0
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -346,6 +363,13 @@ func (x *MarketReply) GetLoad() *MarketLoad {
 		return x.Load
 	}
 	return nil
+}
+
+func (x *MarketReply) GetLease() int64 {
+	if x != nil {
+		return x.Lease
+	}
+	return 0
 }
 
 // MarketJobSubmission: the job itself, for a guarantee. Instants in job are left
@@ -737,11 +761,195 @@ func (x *MarketCancel) GetAnswer() bool {
 	return false
 }
 
+// MarketHeld is an execution that a site has under a lease.
+type MarketHeld struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Job           []byte                 `protobuf:"bytes,1,opt,name=job,proto3" json:"job,omitempty"`
+	Epoch         uint32                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Ran           *int64                 `protobuf:"varint,3,opt,name=ran,proto3,oneof" json:"ran,omitempty"`     // for so long; left out if it has not begun
+	Start         *int64                 `protobuf:"varint,4,opt,name=start,proto3,oneof" json:"start,omitempty"` // it begins in so long, as far as is known
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MarketHeld) Reset() {
+	*x = MarketHeld{}
+	mi := &file_wirepb_market_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MarketHeld) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MarketHeld) ProtoMessage() {}
+
+func (x *MarketHeld) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_market_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MarketHeld.ProtoReflect.Descriptor instead.
+func (*MarketHeld) Descriptor() ([]byte, []int) {
+	return file_wirepb_market_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *MarketHeld) GetJob() []byte {
+	if x != nil {
+		return x.Job
+	}
+	return nil
+}
+
+func (x *MarketHeld) GetEpoch() uint32 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *MarketHeld) GetRan() int64 {
+	if x != nil && x.Ran != nil {
+		return *x.Ran
+	}
+	return 0
+}
+
+func (x *MarketHeld) GetStart() int64 {
+	if x != nil && x.Start != nil {
+		return *x.Start
+	}
+	return 0
+}
+
+// MarketRenew: an executing site wants the leases renewed of what it has of the
+// receiver's jobs.
+type MarketRenew struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Stamp         int64                  `protobuf:"varint,1,opt,name=stamp,proto3" json:"stamp,omitempty"` // when it asks, on its own clock
+	Held          []*MarketHeld          `protobuf:"bytes,2,rep,name=held,proto3" json:"held,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MarketRenew) Reset() {
+	*x = MarketRenew{}
+	mi := &file_wirepb_market_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MarketRenew) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MarketRenew) ProtoMessage() {}
+
+func (x *MarketRenew) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_market_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MarketRenew.ProtoReflect.Descriptor instead.
+func (*MarketRenew) Descriptor() ([]byte, []int) {
+	return file_wirepb_market_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *MarketRenew) GetStamp() int64 {
+	if x != nil {
+		return x.Stamp
+	}
+	return 0
+}
+
+func (x *MarketRenew) GetHeld() []*MarketHeld {
+	if x != nil {
+		return x.Held
+	}
+	return nil
+}
+
+// MarketRenewed: the answer. What is in neither list was not asked for.
+type MarketRenewed struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Stamp         int64                  `protobuf:"varint,1,opt,name=stamp,proto3" json:"stamp,omitempty"`      // as asked
+	Renewed       []*MarketHeld          `protobuf:"bytes,2,rep,name=renewed,proto3" json:"renewed,omitempty"`   // of these the job and epoch only
+	Unwanted      []*MarketHeld          `protobuf:"bytes,3,rep,name=unwanted,proto3" json:"unwanted,omitempty"` // home does not count on these executions any more
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MarketRenewed) Reset() {
+	*x = MarketRenewed{}
+	mi := &file_wirepb_market_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MarketRenewed) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MarketRenewed) ProtoMessage() {}
+
+func (x *MarketRenewed) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_market_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MarketRenewed.ProtoReflect.Descriptor instead.
+func (*MarketRenewed) Descriptor() ([]byte, []int) {
+	return file_wirepb_market_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *MarketRenewed) GetStamp() int64 {
+	if x != nil {
+		return x.Stamp
+	}
+	return 0
+}
+
+func (x *MarketRenewed) GetRenewed() []*MarketHeld {
+	if x != nil {
+		return x.Renewed
+	}
+	return nil
+}
+
+func (x *MarketRenewed) GetUnwanted() []*MarketHeld {
+	if x != nil {
+		return x.Unwanted
+	}
+	return nil
+}
+
 var File_wirepb_market_proto protoreflect.FileDescriptor
 
 const file_wirepb_market_proto_rawDesc = "" +
 	"\n" +
-	"\x13wirepb/market.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xc2\x02\n" +
+	"\x13wirepb/market.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xf0\x02\n" +
 	"\x0fMarketNegotiate\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\fR\x03job\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x18\n" +
@@ -756,7 +964,9 @@ const file_wirepb_market_proto_rawDesc = "" +
 	"\bdeadline\x18\t \x01(\x03H\x00R\bdeadline\x88\x01\x01\x12\x19\n" +
 	"\bcost_max\x18\n" +
 	" \x01(\x03R\acostMax\x12\x12\n" +
-	"\x04bank\x18\v \x01(\tR\x04bankB\v\n" +
+	"\x04bank\x18\v \x01(\tR\x04bank\x12\x16\n" +
+	"\x06module\x18\f \x01(\bR\x06module\x12\x14\n" +
+	"\x05lease\x18\r \x01(\x03R\x05leaseB\v\n" +
 	"\t_deadline\"~\n" +
 	"\n" +
 	"MarketLoad\x12\x12\n" +
@@ -764,7 +974,7 @@ const file_wirepb_market_proto_rawDesc = "" +
 	"\x06widest\x18\x02 \x01(\x03R\x06widest\x12\x12\n" +
 	"\x04wait\x18\x03 \x01(\x03R\x04wait\x12\x14\n" +
 	"\x05price\x18\x04 \x01(\x03R\x05price\x12\x1a\n" +
-	"\bsequence\x18\x05 \x01(\x04R\bsequence\"\xbb\x02\n" +
+	"\bsequence\x18\x05 \x01(\x04R\bsequence\"\xd1\x02\n" +
 	"\vMarketReply\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\fR\x03job\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x18\n" +
@@ -777,7 +987,8 @@ const file_wirepb_market_proto_rawDesc = "" +
 	"\x05start\x18\t \x01(\x03H\x00R\x05start\x88\x01\x01\x12\x1b\n" +
 	"\x06finish\x18\n" +
 	" \x01(\x03H\x01R\x06finish\x88\x01\x01\x12(\n" +
-	"\x04load\x18\v \x01(\v2\x14.gridnode.MarketLoadR\x04loadB\b\n" +
+	"\x04load\x18\v \x01(\v2\x14.gridnode.MarketLoadR\x04load\x12\x14\n" +
+	"\x05lease\x18\f \x01(\x03R\x05leaseB\b\n" +
 	"\x06_startB\t\n" +
 	"\a_finish\"\xfa\x01\n" +
 	"\x13MarketJobSubmission\x12\x1f\n" +
@@ -815,7 +1026,22 @@ const file_wirepb_market_proto_rawDesc = "" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x12\n" +
 	"\x04hold\x18\x03 \x01(\x04R\x04hold\x12\x14\n" +
 	"\x05cause\x18\x04 \x01(\fR\x05cause\x12\x16\n" +
-	"\x06answer\x18\x05 \x01(\bR\x06answerB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
+	"\x06answer\x18\x05 \x01(\bR\x06answer\"x\n" +
+	"\n" +
+	"MarketHeld\x12\x10\n" +
+	"\x03job\x18\x01 \x01(\fR\x03job\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x15\n" +
+	"\x03ran\x18\x03 \x01(\x03H\x00R\x03ran\x88\x01\x01\x12\x19\n" +
+	"\x05start\x18\x04 \x01(\x03H\x01R\x05start\x88\x01\x01B\x06\n" +
+	"\x04_ranB\b\n" +
+	"\x06_start\"M\n" +
+	"\vMarketRenew\x12\x14\n" +
+	"\x05stamp\x18\x01 \x01(\x03R\x05stamp\x12(\n" +
+	"\x04held\x18\x02 \x03(\v2\x14.gridnode.MarketHeldR\x04held\"\x87\x01\n" +
+	"\rMarketRenewed\x12\x14\n" +
+	"\x05stamp\x18\x01 \x01(\x03R\x05stamp\x12.\n" +
+	"\arenewed\x18\x02 \x03(\v2\x14.gridnode.MarketHeldR\arenewed\x120\n" +
+	"\bunwanted\x18\x03 \x03(\v2\x14.gridnode.MarketHeldR\bunwantedB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
 
 var (
 	file_wirepb_market_proto_rawDescOnce sync.Once
@@ -829,7 +1055,7 @@ func file_wirepb_market_proto_rawDescGZIP() []byte {
 	return file_wirepb_market_proto_rawDescData
 }
 
-var file_wirepb_market_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_wirepb_market_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_wirepb_market_proto_goTypes = []any{
 	(*MarketNegotiate)(nil),     // 0: gridnode.MarketNegotiate
 	(*MarketLoad)(nil),          // 1: gridnode.MarketLoad
@@ -838,16 +1064,22 @@ var file_wirepb_market_proto_goTypes = []any{
 	(*MarketJobCompletion)(nil), // 4: gridnode.MarketJobCompletion
 	(*MarketAcknowledge)(nil),   // 5: gridnode.MarketAcknowledge
 	(*MarketCancel)(nil),        // 6: gridnode.MarketCancel
-	(*Job)(nil),                 // 7: gridnode.Job
+	(*MarketHeld)(nil),          // 7: gridnode.MarketHeld
+	(*MarketRenew)(nil),         // 8: gridnode.MarketRenew
+	(*MarketRenewed)(nil),       // 9: gridnode.MarketRenewed
+	(*Job)(nil),                 // 10: gridnode.Job
 }
 var file_wirepb_market_proto_depIdxs = []int32{
-	1, // 0: gridnode.MarketReply.load:type_name -> gridnode.MarketLoad
-	7, // 1: gridnode.MarketJobSubmission.job:type_name -> gridnode.Job
-	2, // [2:2] is the sub-list for method output_type
-	2, // [2:2] is the sub-list for method input_type
-	2, // [2:2] is the sub-list for extension type_name
-	2, // [2:2] is the sub-list for extension extendee
-	0, // [0:2] is the sub-list for field type_name
+	1,  // 0: gridnode.MarketReply.load:type_name -> gridnode.MarketLoad
+	10, // 1: gridnode.MarketJobSubmission.job:type_name -> gridnode.Job
+	7,  // 2: gridnode.MarketRenew.held:type_name -> gridnode.MarketHeld
+	7,  // 3: gridnode.MarketRenewed.renewed:type_name -> gridnode.MarketHeld
+	7,  // 4: gridnode.MarketRenewed.unwanted:type_name -> gridnode.MarketHeld
+	5,  // [5:5] is the sub-list for method output_type
+	5,  // [5:5] is the sub-list for method input_type
+	5,  // [5:5] is the sub-list for extension type_name
+	5,  // [5:5] is the sub-list for extension extendee
+	0,  // [0:5] is the sub-list for field type_name
 }
 
 func init() { file_wirepb_market_proto_init() }
@@ -859,13 +1091,14 @@ func file_wirepb_market_proto_init() {
 	file_wirepb_market_proto_msgTypes[0].OneofWrappers = []any{}
 	file_wirepb_market_proto_msgTypes[2].OneofWrappers = []any{}
 	file_wirepb_market_proto_msgTypes[3].OneofWrappers = []any{}
+	file_wirepb_market_proto_msgTypes[7].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wirepb_market_proto_rawDesc), len(file_wirepb_market_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -113,7 +113,8 @@ type OutputChunk struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Stream        uint32                 `protobuf:"varint,1,opt,name=stream,proto3" json:"stream,omitempty"`
 	Data          []byte                 `protobuf:"bytes,2,opt,name=data,proto3" json:"data,omitempty"`
-	End           uint32                 `protobuf:"varint,3,opt,name=end,proto3" json:"end,omitempty"` // node.outputEnd; 0 while more follows
+	End           uint32                 `protobuf:"varint,3,opt,name=end,proto3" json:"end,omitempty"`     // node.outputEnd; 0 while more follows
+	Files         bool                   `protobuf:"varint,4,opt,name=files,proto3" json:"files,omitempty"` // with the end: the execution has left files, too
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -169,6 +170,13 @@ func (x *OutputChunk) GetEnd() uint32 {
 	return 0
 }
 
+func (x *OutputChunk) GetFiles() bool {
+	if x != nil {
+		return x.Files
+	}
+	return false
+}
+
 var File_wirepb_output_proto protoreflect.FileDescriptor
 
 const file_wirepb_output_proto_rawDesc = "" +
@@ -180,11 +188,12 @@ const file_wirepb_output_proto_rawDesc = "" +
 	"\x06stream\x18\x03 \x01(\rR\x06stream\x12\x16\n" +
 	"\x06offset\x18\x04 \x01(\x03R\x06offset\x12\x16\n" +
 	"\x06follow\x18\x05 \x01(\bR\x06follow\x12\x1a\n" +
-	"\breceived\x18\x06 \x01(\bR\breceived\"K\n" +
+	"\breceived\x18\x06 \x01(\bR\breceived\"a\n" +
 	"\vOutputChunk\x12\x16\n" +
 	"\x06stream\x18\x01 \x01(\rR\x06stream\x12\x12\n" +
 	"\x04data\x18\x02 \x01(\fR\x04data\x12\x10\n" +
-	"\x03end\x18\x03 \x01(\rR\x03endB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
+	"\x03end\x18\x03 \x01(\rR\x03end\x12\x14\n" +
+	"\x05files\x18\x04 \x01(\bR\x05filesB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
 
 var (
 	file_wirepb_output_proto_rawDescOnce sync.Once

@@ -21,22 +21,22 @@ const (
 	_ = protoimpl.EnforceVersion(protoimpl.MaxVersion - 20)
 )
 
-// PilotOrder is what a borrower tells the pilot of a lease about one task.
+// PilotOrder is what a borrower tells the pilot of a lease about one task, or about those
+// of one component of a gang.
 type PilotOrder struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Kind          uint32                 `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"` // pilot.OrderKind
 	Key           uint64                 `protobuf:"varint,2,opt,name=key,proto3" json:"key,omitempty"`   // the lender's number of the grant
 	Job           []byte                 `protobuf:"bytes,3,opt,name=job,proto3" json:"job,omitempty"`    // 16 bytes
 	Epoch         uint32                 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Spec          *Job                   `protobuf:"bytes,5,opt,name=spec,proto3" json:"spec,omitempty"`      // prepare, run: the job itself
-	Limit         int64                  `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`   // prepare, run: wall-clock span after which it is ended
-	Resume        bool                   `protobuf:"varint,7,opt,name=resume,proto3" json:"resume,omitempty"` // run, kill: it has begun, so do not begin it
-	Stdout        int64                  `protobuf:"varint,8,opt,name=stdout,proto3" json:"stdout,omitempty"` // run, kill: bytes of its outputs that the borrower has
-	Stderr        int64                  `protobuf:"varint,9,opt,name=stderr,proto3" json:"stderr,omitempty"`
-	Reason        []byte                 `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`    // kill
-	Gang          *Gang                  `protobuf:"bytes,11,opt,name=gang,proto3" json:"gang,omitempty"`        // prepare, run: of a task of a co-allocated job
-	Rank          uint32                 `protobuf:"varint,12,opt,name=rank,proto3" json:"rank,omitempty"`       // with gang
-	Session       uint64                 `protobuf:"varint,13,opt,name=session,proto3" json:"session,omitempty"` // the borrower's number of the stream: later ones are higher
+	Spec          *Job                   `protobuf:"bytes,5,opt,name=spec,proto3" json:"spec,omitempty"`          // prepare, run: the job itself
+	Limit         int64                  `protobuf:"varint,6,opt,name=limit,proto3" json:"limit,omitempty"`       // prepare, run: wall-clock span after which it is ended
+	Resume        bool                   `protobuf:"varint,7,opt,name=resume,proto3" json:"resume,omitempty"`     // run, kill: it has begun, so do not begin it
+	Reason        []byte                 `protobuf:"bytes,10,opt,name=reason,proto3" json:"reason,omitempty"`     // kill
+	Gang          *Gang                  `protobuf:"bytes,11,opt,name=gang,proto3" json:"gang,omitempty"`         // prepare, run: of a component; the epoch says which
+	Session       uint64                 `protobuf:"varint,13,opt,name=session,proto3" json:"session,omitempty"`  // the borrower's number of the stream: later ones are higher
+	Tasks         uint32                 `protobuf:"varint,14,opt,name=tasks,proto3" json:"tasks,omitempty"`      // how many it is about
+	Have          []int64                `protobuf:"varint,15,rep,packed,name=have,proto3" json:"have,omitempty"` // run, kill: bytes of their outputs that the borrower has, stdout and stderr of each
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -120,20 +120,6 @@ func (x *PilotOrder) GetResume() bool {
 	return false
 }
 
-func (x *PilotOrder) GetStdout() int64 {
-	if x != nil {
-		return x.Stdout
-	}
-	return 0
-}
-
-func (x *PilotOrder) GetStderr() int64 {
-	if x != nil {
-		return x.Stderr
-	}
-	return 0
-}
-
 func (x *PilotOrder) GetReason() []byte {
 	if x != nil {
 		return x.Reason
@@ -148,18 +134,25 @@ func (x *PilotOrder) GetGang() *Gang {
 	return nil
 }
 
-func (x *PilotOrder) GetRank() uint32 {
-	if x != nil {
-		return x.Rank
-	}
-	return 0
-}
-
 func (x *PilotOrder) GetSession() uint64 {
 	if x != nil {
 		return x.Session
 	}
 	return 0
+}
+
+func (x *PilotOrder) GetTasks() uint32 {
+	if x != nil {
+		return x.Tasks
+	}
+	return 0
+}
+
+func (x *PilotOrder) GetHave() []int64 {
+	if x != nil {
+		return x.Have
+	}
+	return nil
 }
 
 // PilotReport is what a pilot tells its borrower about one task.
@@ -174,6 +167,7 @@ type PilotReport struct {
 	Result        *Result                `protobuf:"bytes,7,opt,name=result,proto3" json:"result,omitempty"`    // ended
 	Reason        []byte                 `protobuf:"bytes,8,opt,name=reason,proto3" json:"reason,omitempty"`    // refused
 	Session       uint64                 `protobuf:"varint,9,opt,name=session,proto3" json:"session,omitempty"` // superseded: the newest one
+	Number        uint32                 `protobuf:"varint,10,opt,name=number,proto3" json:"number,omitempty"`  // output: which task of a component it is of; ended: which failed first
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -271,11 +265,18 @@ func (x *PilotReport) GetSession() uint64 {
 	return 0
 }
 
+func (x *PilotReport) GetNumber() uint32 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
 var File_wirepb_pilot_proto protoreflect.FileDescriptor
 
 const file_wirepb_pilot_proto_rawDesc = "" +
 	"\n" +
-	"\x12wirepb/pilot.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xc5\x02\n" +
+	"\x12wirepb/pilot.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xbd\x02\n" +
 	"\n" +
 	"PilotOrder\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x10\n" +
@@ -285,13 +286,13 @@ const file_wirepb_pilot_proto_rawDesc = "" +
 	"\x04spec\x18\x05 \x01(\v2\r.gridnode.JobR\x04spec\x12\x14\n" +
 	"\x05limit\x18\x06 \x01(\x03R\x05limit\x12\x16\n" +
 	"\x06resume\x18\a \x01(\bR\x06resume\x12\x16\n" +
-	"\x06stdout\x18\b \x01(\x03R\x06stdout\x12\x16\n" +
-	"\x06stderr\x18\t \x01(\x03R\x06stderr\x12\x16\n" +
 	"\x06reason\x18\n" +
 	" \x01(\fR\x06reason\x12\"\n" +
-	"\x04gang\x18\v \x01(\v2\x0e.gridnode.GangR\x04gang\x12\x12\n" +
-	"\x04rank\x18\f \x01(\rR\x04rank\x12\x18\n" +
-	"\asession\x18\r \x01(\x04R\asession\"\xe9\x01\n" +
+	"\x04gang\x18\v \x01(\v2\x0e.gridnode.GangR\x04gang\x12\x18\n" +
+	"\asession\x18\r \x01(\x04R\asession\x12\x14\n" +
+	"\x05tasks\x18\x0e \x01(\rR\x05tasks\x12\x12\n" +
+	"\x04have\x18\x0f \x03(\x03R\x04haveJ\x04\b\b\x10\tJ\x04\b\t\x10\n" +
+	"J\x04\b\f\x10\r\"\x81\x02\n" +
 	"\vPilotReport\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x10\n" +
 	"\x03job\x18\x02 \x01(\fR\x03job\x12\x14\n" +
@@ -301,7 +302,9 @@ const file_wirepb_pilot_proto_rawDesc = "" +
 	"\x04data\x18\x06 \x01(\fR\x04data\x12(\n" +
 	"\x06result\x18\a \x01(\v2\x10.gridnode.ResultR\x06result\x12\x16\n" +
 	"\x06reason\x18\b \x01(\fR\x06reason\x12\x18\n" +
-	"\asession\x18\t \x01(\x04R\asessionB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
+	"\asession\x18\t \x01(\x04R\asession\x12\x16\n" +
+	"\x06number\x18\n" +
+	" \x01(\rR\x06numberB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
 
 var (
 	file_wirepb_pilot_proto_rawDescOnce sync.Once

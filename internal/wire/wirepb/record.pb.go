@@ -38,6 +38,8 @@ type JobRecord struct {
 	Lease         uint64                 `protobuf:"varint,11,opt,name=lease,proto3" json:"lease,omitempty"` // number of the borrowed lease it runs on; 0 if none
 	Gone          int64                  `protobuf:"varint,12,opt,name=gone,proto3" json:"gone,omitempty"`   // an execution at another site may be alive until then; 0 if none is
 	Gang          *Gang                  `protobuf:"bytes,13,opt,name=gang,proto3" json:"gang,omitempty"`    // where the latest execution of a co-allocated job ran
+	Turn          *Turn                  `protobuf:"bytes,14,opt,name=turn,proto3" json:"turn,omitempty"`    // of a job with terms, or of an array that may not run at once
+	Gpus          []string               `protobuf:"bytes,15,rep,name=gpus,proto3" json:"gpus,omitempty"`    // names of those that its execution has
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -163,6 +165,142 @@ func (x *JobRecord) GetGang() *Gang {
 	return nil
 }
 
+func (x *JobRecord) GetTurn() *Turn {
+	if x != nil {
+		return x.Turn
+	}
+	return nil
+}
+
+func (x *JobRecord) GetGpus() []string {
+	if x != nil {
+		return x.Gpus
+	}
+	return nil
+}
+
+// Turn is after.Turn.
+type Turn struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Held          bool                   `protobuf:"varint,1,opt,name=held,proto3" json:"held,omitempty"`
+	Failed        []uint32               `protobuf:"varint,2,rep,packed,name=failed,proto3" json:"failed,omitempty"` // indices of dependencies of which a job has failed
+	Met           bool                   `protobuf:"varint,3,opt,name=met,proto3" json:"met,omitempty"`              // what it waited for has come: it does not wait for that again
+	Retries       int32                  `protobuf:"varint,4,opt,name=retries,proto3" json:"retries,omitempty"`      // how often it was run again because it had failed
+	Again         bool                   `protobuf:"varint,5,opt,name=again,proto3" json:"again,omitempty"`          // once its execution has ended it is run again
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Turn) Reset() {
+	*x = Turn{}
+	mi := &file_wirepb_record_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Turn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Turn) ProtoMessage() {}
+
+func (x *Turn) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_record_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Turn.ProtoReflect.Descriptor instead.
+func (*Turn) Descriptor() ([]byte, []int) {
+	return file_wirepb_record_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Turn) GetHeld() bool {
+	if x != nil {
+		return x.Held
+	}
+	return false
+}
+
+func (x *Turn) GetFailed() []uint32 {
+	if x != nil {
+		return x.Failed
+	}
+	return nil
+}
+
+func (x *Turn) GetMet() bool {
+	if x != nil {
+		return x.Met
+	}
+	return false
+}
+
+func (x *Turn) GetRetries() int32 {
+	if x != nil {
+		return x.Retries
+	}
+	return 0
+}
+
+func (x *Turn) GetAgain() bool {
+	if x != nil {
+		return x.Again
+	}
+	return false
+}
+
+// Numbers is how far the numbers of jobs were given out.
+type Numbers struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Next          uint64                 `protobuf:"varint,1,opt,name=next,proto3" json:"next,omitempty"` // no number from here on has been used
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Numbers) Reset() {
+	*x = Numbers{}
+	mi := &file_wirepb_record_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Numbers) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Numbers) ProtoMessage() {}
+
+func (x *Numbers) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_record_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Numbers.ProtoReflect.Descriptor instead.
+func (*Numbers) Descriptor() ([]byte, []int) {
+	return file_wirepb_record_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Numbers) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
 // Award is market.Award.
 type Award struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -175,13 +313,14 @@ type Award struct {
 	Until         int64                  `protobuf:"varint,7,opt,name=until,proto3" json:"until,omitempty"`
 	Hold          uint64                 `protobuf:"varint,8,opt,name=hold,proto3" json:"hold,omitempty"`
 	Bank          string                 `protobuf:"bytes,9,opt,name=bank,proto3" json:"bank,omitempty"`
+	Lease         int64                  `protobuf:"varint,10,opt,name=lease,proto3" json:"lease,omitempty"` // span; 0: none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Award) Reset() {
 	*x = Award{}
-	mi := &file_wirepb_record_proto_msgTypes[1]
+	mi := &file_wirepb_record_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -193,7 +332,7 @@ func (x *Award) String() string {
 func (*Award) ProtoMessage() {}
 
 func (x *Award) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_record_proto_msgTypes[1]
+	mi := &file_wirepb_record_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -206,7 +345,7 @@ func (x *Award) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Award.ProtoReflect.Descriptor instead.
 func (*Award) Descriptor() ([]byte, []int) {
-	return file_wirepb_record_proto_rawDescGZIP(), []int{1}
+	return file_wirepb_record_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Award) GetSite() string {
@@ -272,6 +411,13 @@ func (x *Award) GetBank() string {
 	return ""
 }
 
+func (x *Award) GetLease() int64 {
+	if x != nil {
+		return x.Lease
+	}
+	return 0
+}
+
 // Verdict is market.Verdict, kept so that a job can be explained later.
 type Verdict struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -288,7 +434,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_wirepb_record_proto_msgTypes[2]
+	mi := &file_wirepb_record_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -300,7 +446,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_record_proto_msgTypes[2]
+	mi := &file_wirepb_record_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -313,7 +459,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_wirepb_record_proto_rawDescGZIP(), []int{2}
+	return file_wirepb_record_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Verdict) GetSite() string {
@@ -365,11 +511,109 @@ func (x *Verdict) GetDetail() []byte {
 	return nil
 }
 
+// Deaths is blame.Deaths.
+type Deaths struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Deaths        []*Death               `protobuf:"bytes,1,rep,name=deaths,proto3" json:"deaths,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Deaths) Reset() {
+	*x = Deaths{}
+	mi := &file_wirepb_record_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Deaths) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Deaths) ProtoMessage() {}
+
+func (x *Deaths) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_record_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Deaths.ProtoReflect.Descriptor instead.
+func (*Deaths) Descriptor() ([]byte, []int) {
+	return file_wirepb_record_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Deaths) GetDeaths() []*Death {
+	if x != nil {
+		return x.Deaths
+	}
+	return nil
+}
+
+// Death is one death of a site's machine.
+type Death struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	At            int64                  `protobuf:"varint,1,opt,name=at,proto3" json:"at,omitempty"`
+	Jobs          [][]byte               `protobuf:"bytes,2,rep,name=jobs,proto3" json:"jobs,omitempty"` // IDs of those whose executions vanished
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Death) Reset() {
+	*x = Death{}
+	mi := &file_wirepb_record_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Death) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Death) ProtoMessage() {}
+
+func (x *Death) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_record_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Death.ProtoReflect.Descriptor instead.
+func (*Death) Descriptor() ([]byte, []int) {
+	return file_wirepb_record_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *Death) GetAt() int64 {
+	if x != nil {
+		return x.At
+	}
+	return 0
+}
+
+func (x *Death) GetJobs() [][]byte {
+	if x != nil {
+		return x.Jobs
+	}
+	return nil
+}
+
 var File_wirepb_record_proto protoreflect.FileDescriptor
 
 const file_wirepb_record_proto_rawDesc = "" +
 	"\n" +
-	"\x13wirepb/record.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\x8c\x03\n" +
+	"\x13wirepb/record.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xc4\x03\n" +
 	"\tJobRecord\x12\x1f\n" +
 	"\x03job\x18\x01 \x01(\v2\r.gridnode.JobR\x03job\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\rR\x05state\x12\x18\n" +
@@ -384,7 +628,17 @@ const file_wirepb_record_proto_rawDesc = "" +
 	" \x01(\rR\x06losses\x12\x14\n" +
 	"\x05lease\x18\v \x01(\x04R\x05lease\x12\x12\n" +
 	"\x04gone\x18\f \x01(\x03R\x04gone\x12\"\n" +
-	"\x04gang\x18\r \x01(\v2\x0e.gridnode.GangR\x04gang\"\xc7\x01\n" +
+	"\x04gang\x18\r \x01(\v2\x0e.gridnode.GangR\x04gang\x12\"\n" +
+	"\x04turn\x18\x0e \x01(\v2\x0e.gridnode.TurnR\x04turn\x12\x12\n" +
+	"\x04gpus\x18\x0f \x03(\tR\x04gpus\"t\n" +
+	"\x04Turn\x12\x12\n" +
+	"\x04held\x18\x01 \x01(\bR\x04held\x12\x16\n" +
+	"\x06failed\x18\x02 \x03(\rR\x06failed\x12\x10\n" +
+	"\x03met\x18\x03 \x01(\bR\x03met\x12\x18\n" +
+	"\aretries\x18\x04 \x01(\x05R\aretries\x12\x14\n" +
+	"\x05again\x18\x05 \x01(\bR\x05again\"\x1d\n" +
+	"\aNumbers\x12\x12\n" +
+	"\x04next\x18\x01 \x01(\x04R\x04next\"\xdd\x01\n" +
 	"\x05Award\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x14\n" +
@@ -394,7 +648,9 @@ const file_wirepb_record_proto_rawDesc = "" +
 	"\x06finish\x18\x06 \x01(\x03R\x06finish\x12\x14\n" +
 	"\x05until\x18\a \x01(\x03R\x05until\x12\x12\n" +
 	"\x04hold\x18\b \x01(\x04R\x04hold\x12\x12\n" +
-	"\x04bank\x18\t \x01(\tR\x04bank\"\xa5\x01\n" +
+	"\x04bank\x18\t \x01(\tR\x04bank\x12\x14\n" +
+	"\x05lease\x18\n" +
+	" \x01(\x03R\x05lease\"\xa5\x01\n" +
 	"\aVerdict\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x14\n" +
@@ -402,7 +658,12 @@ const file_wirepb_record_proto_rawDesc = "" +
 	"\x04cost\x18\x04 \x01(\x03R\x04cost\x12\x16\n" +
 	"\x06finish\x18\x05 \x01(\x03R\x06finish\x12\x18\n" +
 	"\aoutcome\x18\x06 \x01(\rR\aoutcome\x12\x16\n" +
-	"\x06detail\x18\a \x01(\fR\x06detailB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
+	"\x06detail\x18\a \x01(\fR\x06detail\"1\n" +
+	"\x06Deaths\x12'\n" +
+	"\x06deaths\x18\x01 \x03(\v2\x0f.gridnode.DeathR\x06deaths\"+\n" +
+	"\x05Death\x12\x0e\n" +
+	"\x02at\x18\x01 \x01(\x03R\x02at\x12\x12\n" +
+	"\x04jobs\x18\x02 \x03(\fR\x04jobsB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
 
 var (
 	file_wirepb_record_proto_rawDescOnce sync.Once
@@ -416,26 +677,32 @@ func file_wirepb_record_proto_rawDescGZIP() []byte {
 	return file_wirepb_record_proto_rawDescData
 }
 
-var file_wirepb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
+var file_wirepb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
 var file_wirepb_record_proto_goTypes = []any{
 	(*JobRecord)(nil), // 0: gridnode.JobRecord
-	(*Award)(nil),     // 1: gridnode.Award
-	(*Verdict)(nil),   // 2: gridnode.Verdict
-	(*Job)(nil),       // 3: gridnode.Job
-	(*Result)(nil),    // 4: gridnode.Result
-	(*Gang)(nil),      // 5: gridnode.Gang
+	(*Turn)(nil),      // 1: gridnode.Turn
+	(*Numbers)(nil),   // 2: gridnode.Numbers
+	(*Award)(nil),     // 3: gridnode.Award
+	(*Verdict)(nil),   // 4: gridnode.Verdict
+	(*Deaths)(nil),    // 5: gridnode.Deaths
+	(*Death)(nil),     // 6: gridnode.Death
+	(*Job)(nil),       // 7: gridnode.Job
+	(*Result)(nil),    // 8: gridnode.Result
+	(*Gang)(nil),      // 9: gridnode.Gang
 }
 var file_wirepb_record_proto_depIdxs = []int32{
-	3, // 0: gridnode.JobRecord.job:type_name -> gridnode.Job
-	1, // 1: gridnode.JobRecord.award:type_name -> gridnode.Award
-	4, // 2: gridnode.JobRecord.result:type_name -> gridnode.Result
-	2, // 3: gridnode.JobRecord.verdicts:type_name -> gridnode.Verdict
-	5, // 4: gridnode.JobRecord.gang:type_name -> gridnode.Gang
-	5, // [5:5] is the sub-list for method output_type
-	5, // [5:5] is the sub-list for method input_type
-	5, // [5:5] is the sub-list for extension type_name
-	5, // [5:5] is the sub-list for extension extendee
-	0, // [0:5] is the sub-list for field type_name
+	7, // 0: gridnode.JobRecord.job:type_name -> gridnode.Job
+	3, // 1: gridnode.JobRecord.award:type_name -> gridnode.Award
+	8, // 2: gridnode.JobRecord.result:type_name -> gridnode.Result
+	4, // 3: gridnode.JobRecord.verdicts:type_name -> gridnode.Verdict
+	9, // 4: gridnode.JobRecord.gang:type_name -> gridnode.Gang
+	1, // 5: gridnode.JobRecord.turn:type_name -> gridnode.Turn
+	6, // 6: gridnode.Deaths.deaths:type_name -> gridnode.Death
+	7, // [7:7] is the sub-list for method output_type
+	7, // [7:7] is the sub-list for method input_type
+	7, // [7:7] is the sub-list for extension type_name
+	7, // [7:7] is the sub-list for extension extendee
+	0, // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_wirepb_record_proto_init() }
@@ -450,7 +717,7 @@ func file_wirepb_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wirepb_record_proto_rawDesc), len(file_wirepb_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   3,
+			NumMessages:   7,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -87,6 +87,7 @@ type SiblingReply struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Taken         bool                   `protobuf:"varint,1,opt,name=taken,proto3" json:"taken,omitempty"`
 	Others        []string               `protobuf:"bytes,2,rep,name=others,proto3" json:"others,omitempty"`
+	Missed        string                 `protobuf:"bytes,3,opt,name=missed,proto3" json:"missed,omitempty"` // who seems to have died; others have been told so
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -135,6 +136,13 @@ func (x *SiblingReply) GetOthers() []string {
 	return nil
 }
 
+func (x *SiblingReply) GetMissed() string {
+	if x != nil {
+		return x.Missed
+	}
+	return ""
+}
+
 var File_wirepb_sibling_proto protoreflect.FileDescriptor
 
 const file_wirepb_sibling_proto_rawDesc = "" +
@@ -143,10 +151,11 @@ const file_wirepb_sibling_proto_rawDesc = "" +
 	"\fSiblingGreet\x12\x1c\n" +
 	"\tauthority\x18\x01 \x01(\tR\tauthority\x12\x10\n" +
 	"\x03kin\x18\x02 \x01(\bR\x03kin\x12\x12\n" +
-	"\x04poor\x18\x03 \x01(\bR\x04poor\"<\n" +
+	"\x04poor\x18\x03 \x01(\bR\x04poor\"T\n" +
 	"\fSiblingReply\x12\x14\n" +
 	"\x05taken\x18\x01 \x01(\bR\x05taken\x12\x16\n" +
-	"\x06others\x18\x02 \x03(\tR\x06othersB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
+	"\x06others\x18\x02 \x03(\tR\x06others\x12\x16\n" +
+	"\x06missed\x18\x03 \x01(\tR\x06missedB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
 
 var (
 	file_wirepb_sibling_proto_rawDescOnce sync.Once

@@ -10,6 +10,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/market/bank"
+	"gridnode/market/fee"
 	"gridnode/node/api"
 	"gridnode/node/site"
 )
@@ -68,7 +69,9 @@ func entryOf(t *bank.Transaction, account grid.SiteID, names func(grid.SiteID) s
 		other = t.Payee
 	}
 	e.Other, e.Name = string(other), names(other)
-	if t.Task.Epoch > 0 {
+	if number, yes := fee.IsFee(t.Task); yes {
+		e.Lease = number
+	} else if t.Task.Epoch > 0 {
 		e.Job, e.Epoch = t.Task.Job.String(), t.Task.Epoch
 	} else {
 		e.ID = t.Task.Job.String()

@@ -31,7 +31,7 @@ func TestAPIPageIsComplete(t *testing.T) {
 			t.Errorf("no word about code %s", code)
 		}
 	}
-	for _, v := range []any{api.JobSpec{}, api.SubmitStored{}, api.SubmitReply{}, api.Job{}, api.Verdict{}, api.WhyReply{}, api.SiteInfo{}, api.Peer{}, api.MessageCount{}, api.NodeInfo{}, api.IDsRequest{}, api.JobsReply{}, api.SitesReply{}, api.CountersReply{}, api.BankAccount{}, api.BankReply{}, api.BankEntry{}, api.BankStatement{}, api.BankMove{}, api.Lease{}, api.LeaseRequest{}, api.LeaseChangeRequest{}, api.SiteLink{}, api.LinkRequest{}, api.DataInput{}, api.DataSet{}, api.DataSetsReply{}, api.DataSetRequest{}, api.DataSetReply{}, api.DataHolder{}, api.HoldersReply{}} {
+	for _, v := range []any{api.JobSpec{}, api.SubmitStored{}, api.SubmitReply{}, api.Job{}, api.Verdict{}, api.WhyReply{}, api.SiteInfo{}, api.Peer{}, api.Net{}, api.NetPeer{}, api.NetProblem{}, api.MessageCount{}, api.NodeInfo{}, api.GPUs{}, api.Scheduler{}, api.IDsRequest{}, api.JobsReply{}, api.SitesReply{}, api.FoundSite{}, api.FindSiteReply{}, api.CountersReply{}, api.BankAccount{}, api.BankReply{}, api.BankEntry{}, api.BankStatement{}, api.BankMove{}, api.Lease{}, api.LeaseRequest{}, api.LeaseChangeRequest{}, api.SiteLink{}, api.LinkRequest{}, api.DataInput{}, api.DataSet{}, api.DataSetsReply{}, api.DataSetRequest{}, api.DataSetReply{}, api.DataHolder{}, api.Member{}, api.MembersReply{}, api.InviteRequest{}, api.InviteReply{}, api.RevokeRequest{}, api.HoldersReply{}, api.User{}, api.UsersReply{}, api.Guest{}, api.GuestBan{}, api.Refusals{}, api.GuestsReply{}, api.GuestsChange{}, api.GuestsChanged{}, api.SettingChange{}, api.ReloadReply{}} {
 		structure := reflect.TypeOf(v)
 		for i := range structure.NumField() {
 			key, _, _ := strings.Cut(structure.Field(i).Tag.Get("json"), ",")

@@ -14,6 +14,7 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/market"
 	"gridnode/node/api"
+	"gridnode/node/content"
 	"gridnode/node/site"
 )
 
@@ -39,9 +40,12 @@ type Defaults struct {
 type submitter struct {
 	home     grid.SiteID
 	user     string
+	writes   bool        // the daemon may write files for the user
 	rating   grid.Rating // of the home site
 	now      grid.Time
 	defaults Defaults
+	modules  func(digest string) (*grid.Module, error) // that are kept here
+	content  *content.Store                            // of what jobs bring along; nil: there is none
 }
 
 // jobs checks a spec and returns the jobs it describes, one unless it is an array.
@@ -51,12 +55,16 @@ func (by *submitter) jobs(spec *api.JobSpec, site grid.SiteID) ([]*grid.Job, err
 	if err != nil {
 		return nil, err
 	}
+	if job.Terms, err = by.terms(spec); err != nil {
+		return nil, err
+	}
 	if spec.Array == nil {
 		return []*grid.Job{job}, checkSubmitted(job)
 	}
-	if len(spec.Array) == 0 {
-		return nil, errors.New("array: no indices")
+	if len(spec.Array) == 0 || spec.ArrayMost < 0 {
+		return nil, errors.New("array: no indices, or less than none at a time")
 	}
+	array := arrayOf(job.ID, spec)
 	jobs := make([]*grid.Job, len(spec.Array))
 	seen := make(map[int64]bool, len(spec.Array))
 	for i, index := range spec.Array {
@@ -66,7 +74,9 @@ func (by *submitter) jobs(spec *api.JobSpec, site grid.SiteID) ([]*grid.Job, err
 		seen[index] = true
 		task, command := *job, *job.Command
 		digits := strconv.FormatInt(index, 10)
-		task.ID = arrayJobID(job.ID, index)
+		place := array
+		place.Index = index
+		task.ID, task.Array, task.Terms = arrayJobID(job.ID, index), &place, elements(job.Terms, spec.Dependency, index)
 		task.Name += "[" + digits + "]"
 		command.Env = append(slices.Clone(command.Env), arrayVariable+"="+digits)
 		task.Command = &command
@@ -92,7 +102,7 @@ func (by *submitter) job(spec *api.JobSpec, site grid.SiteID) (*grid.Job, error)
 		Home: by.home, User: by.user, Name: spec.Name, Submit: by.now,
 		Tasks: max(spec.Tasks, 1), Estimate: grid.Time(spec.Time),
 		Deadline: grid.Never, Budget: grid.NoBudget, Site: site,
-		Command: &grid.Command{Args: spec.Args, Env: spec.Env, Dir: spec.Dir},
+		Command: &grid.Command{Args: spec.Args, Env: spec.Env, Dir: spec.Dir, Output: spec.Output, Error: spec.Error, Append: spec.Append, Terminal: spec.Terminal},
 	}
 	var err error
 	if job.ID, err = specID(spec.ID); err != nil {
@@ -106,8 +116,22 @@ func (by *submitter) job(spec *api.JobSpec, site grid.SiteID) (*grid.Job, error)
 		return nil, fmt.Errorf("time: %v, want more than 0", grid.Time(spec.Time))
 	case len(spec.Args) == 0 || spec.Args[0] == "":
 		return nil, fmt.Errorf("args: no program to run")
+	case spec.Terminal && (spec.Coallocation != nil || spec.Spread || spec.Module != "" || spec.Array != nil):
+		return nil, errors.New("terminal: no job of an array, at several sites, or of WebAssembly has one")
+	case spec.Terminal && spec.Files != nil && spec.Files.Stdin != "":
+		return nil, errors.New("files.stdin: the standard input of a job with a terminal is that")
 	case spec.Dir != "" && !strings.HasPrefix(spec.Dir, "/"):
 		return nil, fmt.Errorf("dir: %q is not an absolute path", spec.Dir)
+	}
+	if spec.GPUs != "" {
+		if job.GPUs, err = grid.ParseGPUs(spec.GPUs); err != nil {
+			return nil, fmt.Errorf("gpus: %w", err)
+		}
+	}
+	if spec.Module != "" {
+		if job.Command.Module, err = by.modules(spec.Module); err != nil {
+			return nil, fmt.Errorf("module: %w", err)
+		}
 	}
 	for _, setting := range spec.Env {
 		if strings.IndexByte(setting, '=') < 1 {
@@ -124,6 +148,9 @@ func (by *submitter) job(spec *api.JobSpec, site grid.SiteID) (*grid.Job, error)
 	// How much of its time a job communicates is not known, so all of it is taken
 	// for computing.
 	job.Work = grid.WorkOf(job.Estimate, 0, by.rating)
+	if job.Command.Files, err = by.filesOf(spec); err != nil {
+		return nil, fmt.Errorf("files: %w", err)
+	}
 	if job.Inputs, err = jobInputs(spec.Inputs); err != nil {
 		return nil, err
 	}
@@ -153,6 +180,14 @@ func (by *submitter) bounds(job *grid.Job, spec *api.JobSpec) error {
 			return fmt.Errorf("budget: %v, want 0 to %v credits", job.Budget, grid.CreditsMax)
 		}
 	}
+	if spec.TTL != nil {
+		if *spec.TTL < 0 || *spec.TTL > grid.TTLMax {
+			return fmt.Errorf("ttl: %d, want 0 to %d", *spec.TTL, grid.TTLMax)
+		}
+		if job.TTL = *spec.TTL; job.TTL == 0 {
+			job.TTL = grid.NoTTL
+		}
+	}
 	switch {
 	case spec.Policy != "":
 		var err error
@@ -161,6 +196,8 @@ func (by *submitter) bounds(job *grid.Job, spec *api.JobSpec) error {
 		}
 	case by.defaults.Packs && job.Budget < 0 && job.Site == "":
 		job.Goal = by.defaults.Goal
+	case job.GPUs.Count > 0: // they are this site's
+		job.Goal = grid.GoalLocal
 	case job.Deadline != grid.Never || job.Budget >= 0 || job.Site != "" && job.Site != by.home:
 		job.Goal = grid.GoalCost
 	case job.Site == "":
@@ -204,7 +241,12 @@ func jobOf(v *site.View, names func(grid.SiteID) string) api.Job {
 		Price: api.Amount(v.Award.Price), Cost: api.Amount(v.Award.Cost),
 		Reason: v.Reason, Epoch: v.Epoch, Messages: v.Messages,
 	}
-	out.Spread = j.Spread
+	out.Spread, out.Restarts, out.Number, out.WaitsFor = j.Spread, j.Restarts, j.Number, string(v.WaitsFor)
+	out.Place, out.ExpectedStart, out.Expectation = v.Place, api.Instant(v.Expected), v.How.String()
+	setTerms(&out, j)
+	if v.TTL >= 0 {
+		out.TTL = &v.TTL
+	}
 	out.Coallocation, out.Inputs = coallocationOf(j.Coallocate), inputsOfJob(j.Inputs)
 	if components, sites := componentsOf(v.Gang, names); components != nil {
 		out.Components, out.SiteName = components, sites
@@ -219,8 +261,18 @@ func jobOf(v *site.View, names func(grid.SiteID) string) api.Job {
 		budget := api.Amount(j.Budget)
 		out.Budget = &budget
 	}
+	if j.GPUs.Count > 0 {
+		out.GPUs = j.GPUs.String()
+	}
 	if j.Command != nil {
-		out.Args = j.Command.Args
+		out.Args, out.Dir, out.Output, out.Error = j.Command.Args, j.Command.Dir, j.Command.Output, j.Command.Error
+		if f := j.Command.Files; f != nil {
+			out.Files = &api.JobFiles{Tree: f.Tree, Size: f.Size, Count: f.Count, Stdin: f.Stdin, Out: f.Out, Dir: f.Dir, Drop: f.Drop}
+		}
+		out.Terminal = j.Command.Terminal
+		if j.IsModule() {
+			out.Module = j.Command.Module.Digest
+		}
 	}
 	if v.Award.Finish != 0 && v.Award.Finish != grid.Never {
 		out.PromisedFinish = api.Instant(v.Award.Finish)

@@ -9,6 +9,7 @@ import (
 	"gridnode/coalloc"
 	"gridnode/grid"
 	"gridnode/market"
+	"gridnode/node/access"
 	"gridnode/node/api"
 	"gridnode/node/site"
 )
@@ -19,7 +20,7 @@ func (a *Server) one(r *http.Request) (site.View, api.Job, error) {
 	if err != nil {
 		return site.View{}, api.Job{}, err
 	}
-	var list viewList
+	list := viewList{who: askerOf(r.Context())}
 	err = a.host.Do(r.Context(), func(s *site.Site) {
 		if v, known := s.Job(ids[0]); known {
 			list.add(s, a, v)
@@ -31,7 +32,7 @@ func (a *Server) one(r *http.Request) (site.View, api.Job, error) {
 	case len(list.views) == 0:
 		return site.View{}, api.Job{}, errorf(api.CodeNotFound, "job %s is no longer kept", ids[0])
 	}
-	return list.views[0], list.jobs()[0], nil
+	return list.views[0].View, list.jobs()[0], nil
 }
 
 func (a *Server) job(w http.ResponseWriter, r *http.Request) error {
@@ -44,6 +45,9 @@ func (a *Server) job(w http.ResponseWriter, r *http.Request) error {
 
 func (a *Server) why(w http.ResponseWriter, r *http.Request) error {
 	view, job, err := a.one(r)
+	if err == nil {
+		err = a.ofAsker(r.Context(), []grid.JobID{view.Job.ID})
+	}
 	if err != nil {
 		return err
 	}
@@ -98,6 +102,9 @@ func (a *Server) preview(w http.ResponseWriter, r *http.Request) error {
 
 func (a *Server) cancel(w http.ResponseWriter, r *http.Request) error {
 	request, ids, err := a.named(r)
+	if err == nil {
+		err = a.ofAsker(r.Context(), ids)
+	}
 	if err != nil {
 		return err
 	}
@@ -127,6 +134,54 @@ func (a *Server) cancel(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, api.JobsReply{Jobs: jobs})
 }
 
+// changeJob says how a job is changed.
+type changeJob func(token uint64, id grid.JobID, user string) grid.Input
+
+func holdJob(token uint64, id grid.JobID, _ string) grid.Input {
+	return &site.Hold{Token: token, Job: id}
+}
+
+func releaseJob(token uint64, id grid.JobID, _ string) grid.Input {
+	return &site.Hold{Token: token, Job: id, Release: true}
+}
+
+func requeueJob(token uint64, id grid.JobID, user string) grid.Input {
+	return &site.Requeue{Token: token, Job: id, Cause: "run again for " + user}
+}
+
+// changer answers what has to do with when jobs may start.
+type changer struct{ *Server }
+
+// change has jobs held, released or run again. What is over among several is left alone.
+func (a changer) change(as changeJob) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		_, ids, err := a.named(r)
+		if err == nil {
+			err = a.ofAsker(r.Context(), ids)
+		}
+		if err != nil {
+			return err
+		}
+		if err := a.own(r.Context(), ids); err != nil {
+			return err
+		}
+		for _, id := range ids {
+			answer, err := a.host.Ask(r.Context(), func(token uint64) grid.Input { return as(token, id, userOf(r.Context())) })
+			if err != nil {
+				return err
+			}
+			if changed := answer.(*site.Changed); changed.Err != nil && (len(ids) == 1 || !changed.State.Terminal()) {
+				return changed.Err
+			}
+		}
+		jobs, err := a.views(r.Context(), ids)
+		if err != nil {
+			return err
+		}
+		return writeJSON(w, api.JobsReply{Jobs: jobs})
+	}
+}
+
 // own returns an error unless all jobs are of this site.
 func (a *Server) own(ctx context.Context, ids []grid.JobID) (failure error) {
 	err := a.host.Do(ctx, func(s *site.Site) {
@@ -141,6 +196,9 @@ func (a *Server) own(ctx context.Context, ids []grid.JobID) (failure error) {
 
 func (a *Server) wait(w http.ResponseWriter, r *http.Request) error {
 	request, ids, err := a.named(r)
+	if err == nil {
+		err = a.ofAsker(r.Context(), ids)
+	}
 	if err != nil {
 		return err
 	}
@@ -169,11 +227,22 @@ func (a *Server) node(w http.ResponseWriter, r *http.Request) error {
 		ID: string(a.host.ID()), Federation: a.cfg.Federation, Addresses: a.host.Addrs(),
 		PID: os.Getpid(), Started: api.InstantOf(a.started), Version: a.cfg.Version,
 	}
+	who := askerOf(r.Context())
+	info.Account, info.Runs = access.Machine.Account(a.cfg.People.Own), "own"
+	info.Caller, info.Role = who.Name, who.Role.String()
+	if a.cfg.People.Own == 0 && !a.cfg.People.Alone {
+		info.Runs = "all"
+	}
 	err := a.host.Do(r.Context(), func(s *site.Site) {
 		info.Name, info.Price, info.Pricing = s.Offer().Name, api.Amount(s.Price()), s.Pricing().String()
+		for _, c := range s.GPUs() {
+			info.GPUs = append(info.GPUs, api.GPUs{Type: c.Type, Count: c.Count, Free: c.Free})
+		}
 		for range s.Jobs {
 			info.Jobs++
 		}
+		c := s.Scheduler()
+		info.Scheduler = api.Scheduler{Others: c.Others, Trouble: c.Trouble, Margin: api.Seconds(c.Margin), Broken: c.Broken}
 	})
 	if err != nil {
 		return err

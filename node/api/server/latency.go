@@ -30,6 +30,9 @@ func (a *Server) latencies(s *site.Site, sites []api.SiteInfo) {
 		return &api.Latency{To: sites[to].ID, Latency: api.Seconds(latency), Source: source.String()}
 	}
 	for i := range sites {
+		if x, y, known := network.Place(i); known {
+			sites[i].Place = []api.Seconds{api.Seconds(x), api.Seconds(y)}
+		}
 		if self >= 0 {
 			if l := known(self, i); l != nil {
 				sites[i].Latency, sites[i].LatencySource = l.Latency, l.Source

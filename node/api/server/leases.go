@@ -33,6 +33,7 @@ func leaseOf(s *site.Site, v *site.LeaseView) api.Lease {
 	l := api.Lease{
 		Number: v.Number, Direction: api.DirectionIn, Borrower: string(v.Borrower), Lender: string(v.Lender), Processors: v.Processors, Used: v.Used,
 		State: v.State.String(), Since: api.Instant(v.Since), End: api.Instant(v.End), Limit: api.Instant(v.Limit), Source: string(v.Source), Hops: v.Hops, Jobs: []string{},
+		Price: api.Amount(v.Price), Ceiling: api.Amount(v.Ceiling),
 	}
 	peer := v.Lender
 	if v.Lent {
@@ -61,7 +62,7 @@ func (a *Server) requestLease(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return a.askLease(r.Context(), w, func(token uint64) grid.Input {
-		return &site.RequestLease{Token: token, Lender: lender, Processors: request.Processors, Span: grid.Time(request.Time)}
+		return &site.RequestLease{Token: token, Lender: lender, Processors: request.Processors, Span: grid.Time(request.Time), Most: grid.Price(request.MaxPrice)}
 	})
 }
 

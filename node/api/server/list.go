@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gridnode/grid"
+	"gridnode/node/access"
 	"gridnode/node/api"
 	"gridnode/node/site"
 )
@@ -19,7 +20,7 @@ const recentSpan = grid.Hour
 // views returns what users see of jobs, in order. A job that is no longer kept is
 // left out.
 func (a *Server) views(ctx context.Context, ids []grid.JobID) ([]api.Job, error) {
-	var list viewList
+	list := viewList{who: askerOf(ctx)}
 	err := a.host.Do(ctx, func(s *site.Site) {
 		for _, id := range ids {
 			if v, known := s.Job(id); known {
@@ -30,14 +31,25 @@ func (a *Server) views(ctx context.Context, ids []grid.JobID) ([]api.Job, error)
 	return list.jobs(), err
 }
 
+// seen is a job and how much of it is shown.
+type seen struct {
+	site.View
+	sight access.Sight
+}
+
 // viewList collects jobs on the host's loop; what takes long is done off it.
 type viewList struct {
-	views []site.View
+	who   asker
+	views []seen
 	names map[grid.SiteID]string
 }
 
 func (l *viewList) add(s *site.Site, a *Server, v site.View) {
-	l.views = append(l.views, v)
+	sight := a.sight(l.who, &v)
+	if sight == access.Hidden {
+		return
+	}
+	l.views = append(l.views, seen{v, sight})
 	if l.names == nil {
 		l.names = map[grid.SiteID]string{a.host.ID(): s.Offer().Name}
 	}
@@ -64,7 +76,10 @@ func (l *viewList) add(s *site.Site, a *Server, v site.View) {
 func (l *viewList) jobs() []api.Job {
 	out := make([]api.Job, len(l.views))
 	for i := range l.views {
-		out[i] = jobOf(&l.views[i], func(id grid.SiteID) string { return l.names[id] })
+		out[i] = jobOf(&l.views[i].View, func(id grid.SiteID) string { return l.names[id] })
+		if l.views[i].sight == access.Brief {
+			out[i] = briefOf(out[i])
+		}
 	}
 	return out
 }
@@ -110,6 +125,12 @@ func (a *Server) query(ctx context.Context, values url.Values) (*jobQuery, error
 	return q, nil
 }
 
+// askedOut reports whether q asks for something that is not shown of a job: then it does not
+// choose it, as that would show it.
+func (q *jobQuery) askedOut(v *seen) bool {
+	return v.sight == access.Brief && (q.user != "" || q.name != "")
+}
+
 // match reports whether q chooses v. siteName is what people call v's site.
 func (q *jobQuery) match(v *site.View, siteName string) bool {
 	switch {
@@ -133,7 +154,7 @@ func named(job, name string) bool {
 // choose returns the jobs that q chooses, oldest first. Views are complete only
 // for those, so that a long table does not hold up the loop.
 func (a *Server) choose(ctx context.Context, q *jobQuery) ([]api.Job, error) {
-	var list viewList
+	list := viewList{who: askerOf(ctx)}
 	err := a.host.Do(ctx, func(s *site.Site) {
 		if q.ids != nil {
 			for id, wanted := range q.ids {
@@ -154,8 +175,8 @@ func (a *Server) choose(ctx context.Context, q *jobQuery) ([]api.Job, error) {
 	if err != nil {
 		return nil, err
 	}
-	list.views = slices.DeleteFunc(list.views, func(v site.View) bool { return !q.match(&v, list.names[v.Site]) })
-	slices.SortFunc(list.views, func(x, y site.View) int {
+	list.views = slices.DeleteFunc(list.views, func(v seen) bool { return q.askedOut(&v) || !q.match(&v.View, list.names[v.Site]) })
+	slices.SortFunc(list.views, func(x, y seen) int {
 		if x.Job.Submit != y.Job.Submit {
 			return int(min(max(x.Job.Submit-y.Job.Submit, -1), 1))
 		}
@@ -173,7 +194,11 @@ func (a *Server) jobs(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, api.JobsReply{Jobs: jobs})
+	reply := api.JobsReply{Jobs: jobs}
+	if err := a.host.Do(r.Context(), func(s *site.Site) { reply.Trouble = s.Scheduler().Trouble }); err != nil {
+		return err
+	}
+	return writeJSON(w, reply)
 }
 
 // watch streams the jobs chosen and then every change of them, one JSON value a

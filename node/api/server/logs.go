@@ -1,15 +1,20 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"gridnode/grid"
 	"gridnode/node/api"
+	"gridnode/node/console"
 	"gridnode/node/run"
 )
 
@@ -56,6 +61,9 @@ func (a *Server) logs(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ids, err := a.identify(r.Context(), []string{r.PathValue("id")})
+	if err == nil {
+		err = a.ofAsker(r.Context(), ids)
+	}
 	if err != nil {
 		return err
 	}
@@ -183,4 +191,74 @@ func (l *lastLines) text() []byte {
 		start = bytes.LastIndexByte(text[:start-1], '\n') + 1
 	}
 	return text[start:]
+}
+
+// consoles lets owners look into their jobs.
+type consoles struct{ *Server }
+
+// open returns the handler for a look through the job's own terminal, or for a command beside
+// it. The connection is then one of package console's.
+func (a consoles) open(beside bool) func(http.ResponseWriter, *http.Request) error {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		id, err := a.owned(r)
+		if err != nil {
+			return err
+		}
+		var request console.Request
+		if err := readJSON(r, &request); err != nil {
+			return err
+		}
+		if err := request.Check(); err != nil {
+			return errorf(api.CodeUsage, "%v", err)
+		}
+		switch {
+		case !strings.EqualFold(r.Header.Get("Upgrade"), console.Protocol):
+			return errorf(api.CodeUsage, "Upgrade: %q, want %s", r.Header.Get("Upgrade"), console.Protocol)
+		case beside && len(request.Args) == 0:
+			return errorf(api.CodeUsage, "args: no command to run")
+		case !beside && len(request.Args) > 0:
+			return errorf(api.CodeUsage, "args: a command is run by exec")
+		}
+		return a.serve(w, r, id, &request)
+	}
+}
+
+// owned returns the job that a request names, which must be the asker's.
+func (a consoles) owned(r *http.Request) (id grid.JobID, err error) {
+	ids, err := a.identify(r.Context(), []string{r.PathValue("id")})
+	if err == nil {
+		err = a.ofAsker(r.Context(), ids)
+	}
+	switch {
+	case err != nil:
+		return id, err
+	case len(ids) != 1:
+		return id, errorf(api.CodeUsage, "%s is %d jobs: name one of them", r.PathValue("id"), len(ids))
+	}
+	return ids[0], nil
+}
+
+func (a consoles) serve(w http.ResponseWriter, r *http.Request, id grid.JobID, request *console.Request) error {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	defer context.AfterFunc(a.stopping, cancel)()
+	job, err := a.host.Console(ctx, id, request)
+	if refusal := (*console.Refusal)(nil); errors.As(err, &refusal) {
+		return errorf(api.CodeRefused, "%s", refusal.Reason)
+	}
+	if err != nil {
+		return err
+	}
+	defer job.Close()
+	conn, pipe, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		return fmt.Errorf("console: %w", err)
+	}
+	defer conn.Close()
+	defer context.AfterFunc(a.stopping, func() { conn.Close() })()
+	if _, err := fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", console.Protocol); err != nil {
+		return nil // the asker has gone
+	}
+	console.Relay(job, console.Buffered(conn, bufio.NewReaderSize(pipe, console.DataMax)))
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -24,6 +25,7 @@ import (
 	"gridnode/node"
 	"gridnode/node/api"
 	"gridnode/node/p2p"
+	"gridnode/node/quota"
 	"gridnode/node/site"
 )
 
@@ -51,6 +53,8 @@ func (p *player) Start(task grid.Task) {
 	p.running[task.ID] = true
 }
 
+func (p *player) Renew(grid.TaskID, grid.Time) {} // no task has a lease
+
 func (p *player) Kill(task grid.Task) { p.end(task.ID, 137, task.Cause) }
 
 func (p *player) end(id grid.TaskID, code int32, cause string) {
@@ -68,10 +72,17 @@ type apiBench struct {
 	api    *Server
 	client *api.Client
 	home   string
+	shared string // directory of the socket for other accounts
 	stops  int
 }
 
 func newAPIBench(t *testing.T, home string) *apiBench {
+	t.Helper()
+	return newAPIBenchOf(t, home, Config{})
+}
+
+// newAPIBenchOf is newAPIBench with what the server is told of people.
+func newAPIBenchOf(t *testing.T, home string, cfg Config) *apiBench {
 	t.Helper()
 	key, _, err := crypto.GenerateEd25519Key(rand.Reader)
 	if err != nil {
@@ -82,7 +93,8 @@ func newAPIBench(t *testing.T, home string) *apiBench {
 		Key: key, Federation: "test", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Memory: new(p2p.Memory), Version: "test",
 		Profile: p2p.ProfileFleet,
 		Site: site.Config{
-			Name: "here", Resources: grid.Resources{Processors: 4}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
+			Users: &quota.Config{},
+			Name:  "here", Resources: grid.Resources{Processors: 4}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
 			Price: 2 * grid.Credit, Limits: site.Limits{Jobs: 100, PerUser: 60, Finished: 1000, Retention: grid.Hour},
 		},
 		Executor: func(ended func(*grid.TaskEnded)) (node.Executor, error) { play.ended = ended; return play, nil },
@@ -95,17 +107,29 @@ func newAPIBench(t *testing.T, home string) *apiBench {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.api = New(host, Config{
-		Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Defaults: Defaults{Estimate: 10 * grid.Minute},
-		Federation: "test", Version: "test", Stop: func() { b.stops++ },
-	})
-	served := make(chan error, 1)
-	go func() { served <- b.api.Serve(listener) }()
+	cfg.Rating, cfg.Defaults = grid.Rating{Speed: 1000, Bandwidth: 1000}, Defaults{Estimate: 10 * grid.Minute}
+	cfg.Federation, cfg.Version, cfg.Stop = "test", "test", func() { b.stops++ }
+	b.api = New(host, cfg)
+	if b.shared, err = os.MkdirTemp("", "gridnode-shared"); err != nil { // t.TempDir is closed to others
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(b.shared) })
+	if err := os.Chmod(b.shared, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	shared, err := api.ListenShared(filepath.Join(b.shared, "api.sock"), 0o666, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 2)
+	for _, l := range []net.Listener{listener, shared} {
+		go func() { served <- b.api.Serve(l) }()
+	}
 	t.Cleanup(func() {
 		b.client.HTTP().CloseIdleConnections()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		if err := errors.Join(b.api.Close(ctx), <-served, host.Close()); err != nil {
+		if err := errors.Join(b.api.Close(ctx), <-served, <-served, host.Close()); err != nil {
 			t.Errorf("close: %v", err)
 		}
 	})
@@ -370,6 +394,7 @@ func TestAPIRefusesBadRequests(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			request.Header.Set("Content-Type", "application/json")
 			response, err := b.client.HTTP().Do(request)
 			if err != nil {
 				t.Fatal(err)

@@ -1,15 +1,18 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/node"
 	"gridnode/node/api"
 	"gridnode/node/site"
 )
@@ -34,7 +37,31 @@ func (a *Server) sites(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	markSilent(r.Context(), a.host, reply.Sites)
 	return writeJSON(w, reply)
+}
+
+// recent is for how long a site of which something was heard is not asked whether it is there.
+const recent = 30 * grid.Second
+
+// markSilent marks the sites that do not answer. Those are asked first of which nothing was
+// heard for longest.
+func markSilent(ctx context.Context, host *node.Host, sites []api.SiteInfo) {
+	var ask []*api.SiteInfo
+	for i := range sites {
+		if s := &sites[i]; !s.Self && grid.Time(s.Issued).Add(recent) <= host.Now() {
+			ask = append(ask, s)
+		}
+	}
+	slices.SortFunc(ask, func(a, b *api.SiteInfo) int { return cmp.Compare(a.Issued, b.Issued) })
+	ids := make([]grid.SiteID, len(ask))
+	for i, s := range ask {
+		ids[i] = grid.SiteID(s.ID)
+	}
+	silent := host.Silent(ctx, ids)
+	for _, s := range ask {
+		s.Silent = slices.Contains(silent, grid.SiteID(s.ID))
+	}
 }
 
 // quotes asks the directory for a range.
@@ -161,50 +188,17 @@ func (a *Server) siteInfo(s *site.Site, q *directory.Quote) api.SiteInfo {
 	return info
 }
 
-// siteNamed returns the ID of the site that text names: an ID, or a name that one
-// site only has.
-func (a *Server) siteNamed(ctx context.Context, text string) (grid.SiteID, error) {
-	self := a.host.ID()
-	if text == "" || text == string(self) {
-		return grid.SiteID(text), nil
-	}
-	found, err := a.find(ctx, directory.Query{Attribute: directory.Price}, rowsMax)
-	if err != nil {
-		return "", err
-	}
-	var own string
-	if err := a.host.Do(ctx, func(s *site.Site) { own = s.Offer().Name }); err != nil {
-		return "", err
-	}
-	var matches []grid.SiteID
-	if own == text {
-		matches = append(matches, self)
-	}
-	for i := range found.quotes {
-		if q := &found.quotes[i]; q.Site == grid.SiteID(text) {
-			return q.Site, nil
-		} else if q.Name == text && q.Site != self {
-			matches = append(matches, q.Site)
-		}
-	}
-	switch len(matches) {
-	case 0:
-		return "", errorf(api.CodeNotFound, "no site is called %q: 'gridnode sites' lists those that are known", text)
-	case 1:
-		return matches[0], nil
-	}
-	return "", errorf(api.CodeUsage, "%d sites are called %q: say which by its ID: %s", len(matches), text, matches)
-}
-
 func (a *Server) peers(w http.ResponseWriter, r *http.Request) error {
 	reply := api.PeersReply{Peers: []api.Peer{}}
 	peers := a.host.Peers(r.Context())
 	err := a.host.Do(r.Context(), func(s *site.Site) {
 		for _, p := range peers {
 			q, _ := s.Known(p.Site)
+			used := a.host.Warden().Usage(p.Site)
 			reply.Peers = append(reply.Peers, api.Peer{
 				ID: string(p.Site), Name: q.Name, Address: p.Addr, Inbound: p.Inbound, Since: api.InstantOf(p.Since),
-				Latency: api.Seconds(grid.FromDuration(p.Latency)), Agent: p.Agent, Member: p.Member,
+				Latency: api.Seconds(grid.FromDuration(p.Latency)), Agent: p.Agent, Member: p.Member, Kind: string(p.Kind), Relay: string(p.Relay), Punched: p.Punched,
+				Messages: used.Messages, Bytes: used.Bytes, Held: used.Held,
 			})
 		}
 	})
@@ -216,7 +210,10 @@ func (a *Server) peers(w http.ResponseWriter, r *http.Request) error {
 
 func (a *Server) counters(w http.ResponseWriter, _ *http.Request) error {
 	counter := a.host.Counter()
-	reply := api.CountersReply{Messages: []api.MessageCount{}, Malformed: counter.Malformed}
+	net := a.host.Net()
+	reply := api.CountersReply{Messages: []api.MessageCount{}, Malformed: counter.Malformed, Network: api.NetworkCounters{
+		Held: net.Throttled, Refused: net.Refused, Busy: net.Busy, Bans: net.Banned,
+	}}
 	for k := grid.Kind(0); k < wire.KindMax; k++ {
 		sent, received := counter.SentOf(k), counter.ReceivedOf(k)
 		if sent.Messages+received.Messages > 0 {

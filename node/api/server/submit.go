@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"sync"
 	"time"
@@ -17,22 +16,6 @@ import (
 // placeWaitMax is how long an answer to a submission waits for the jobs' places.
 const placeWaitMax = 15 * time.Second
 
-type peerKey struct{}
-
-// withPeer remembers which account is at the other end of a connection.
-func withPeer(ctx context.Context, conn net.Conn) context.Context {
-	user, err := peerUser(conn)
-	if err != nil {
-		return ctx
-	}
-	return context.WithValue(ctx, peerKey{}, user)
-}
-
-func userOf(ctx context.Context) string {
-	user, _ := ctx.Value(peerKey{}).(string)
-	return user
-}
-
 // submit takes jobs and answers once they have a place, or are over.
 func (a *Server) submit(w http.ResponseWriter, r *http.Request) error {
 	until := r.URL.Query().Get("wait")
@@ -42,6 +25,9 @@ func (a *Server) submit(w http.ResponseWriter, r *http.Request) error {
 	var request api.SubmitRequest
 	if err := readJSON(r, &request); err != nil {
 		return err
+	}
+	if err := a.cfg.People.MayRun(askerOf(r.Context()).UID); err != nil {
+		return errorf(api.CodeDenied, "%v", err)
 	}
 	jobs, err := a.prepare(r.Context(), request.Jobs)
 	if err != nil {
@@ -117,7 +103,7 @@ func (a *Server) prepare(ctx context.Context, specs []api.JobSpec) ([]*grid.Job,
 	if len(specs) == 0 {
 		return nil, errorf(api.CodeUsage, "no jobs in the request")
 	}
-	by := submitter{home: a.host.ID(), user: userOf(ctx), rating: a.cfg.Rating, now: a.host.Now(), defaults: a.cfg.Defaults}
+	by := submitter{home: a.host.ID(), user: userOf(ctx), writes: a.cfg.People.MayRun(askerOf(ctx).UID) == nil, rating: a.cfg.Rating, now: a.host.Now(), defaults: a.cfg.Defaults, modules: a.host.HasModule, content: a.host.Content()}
 	sites := make(map[string]grid.SiteID)
 	var jobs []*grid.Job
 	for i := range specs {
@@ -131,6 +117,13 @@ func (a *Server) prepare(ctx context.Context, specs []api.JobSpec) ([]*grid.Job,
 			sites[spec.Site] = site
 		}
 		if err := a.nameComponents(ctx, spec, sites); err != nil {
+			return nil, err
+		}
+		var err error
+		if spec.Dependency, err = (changer{a}).resolve(ctx, spec.Dependency); err != nil {
+			return nil, err
+		}
+		if err := (changer{a}).corresponds(ctx, spec); err != nil {
 			return nil, err
 		}
 		if len(jobs)+max(len(spec.Array), 1) > jobsMax {

@@ -85,7 +85,7 @@ func (w *waiters) events(list []grid.Event) {
 		switch list[i].Kind {
 		case grid.JobFinished, grid.JobRefused, grid.JobCancelled:
 			w.reached(id, true, true)
-		case grid.JobPlaced, grid.JobStarted:
+		case grid.JobPlaced, grid.JobStarted, grid.JobAwaits:
 			w.reached(id, true, false)
 		}
 	}

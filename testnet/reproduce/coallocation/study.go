@@ -3,6 +3,7 @@ package coallocation
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"gridnode/grid"
 	"gridnode/testnet/reproduce"
@@ -20,16 +21,48 @@ type coallocationCase struct {
 	policy, application string
 	utilization         int // net, %
 	limit               int // of clusters
-	big                 bool
+	sizes               jobSizes
 	with                bool // Delft, and without Leiden
 	grouped             bool
+	background          int // %; more than 0: a real run, of four hours
 }
 
-// coallocationOutcome is what came of a run.
+// jobSizes are the sizes of jobs of a set-up.
+type jobSizes int
+
+const (
+	narrow jobSizes = iota // sections VI-B and VI-C
+	wide                   // section VII-B
+	widest                 // section VII-A
+)
+
+// nodes are the sizes themselves.
+func (z jobSizes) nodes() []int64 {
+	return [][]int64{{8, 16, 32}, {32, 48, 64}, {64}}[z]
+}
+
+// The real runs of the paper: "a workload is calculated to utilize approximately 40% of
+// the system on average", for four hours, with the background load of other users "between
+// 10% and 30% across the system".
+const (
+	realUtilization = 40
+	realBackground  = 20
+	realHours       = 4
+)
+
+// otherBackgrounds are the ends of that range.
+var otherBackgrounds = []int{10, 30}
+
+// coallocationOutcome is what came of a run. Its means are over jobs.
 type coallocationOutcome struct {
 	response, wait, observed, split reproduce.Number // s, s, %, % of jobs
 	runTime                         reproduce.Number // within one cluster, s
 	clusters                        reproduce.Number // that a split job runs on, mean; None without any
+	longer                          reproduce.Number // by which split jobs run, %; None without any
+	delft                           reproduce.Number // % of split jobs that run there, too; None without any
+	queue                           reproduce.Number // s from submission to placement
+	tries, failures                 reproduce.Number // placements tried, and of them claims that failed
+	busy                            reproduce.Number // background load, %
 }
 
 // coallocationStudy is the paper's evaluation over some workloads.
@@ -39,6 +72,7 @@ type coallocationStudy struct {
 	bigger       []int // of figure 10
 	outcomes     map[coallocationCase][]coallocationOutcome
 	cases        []coallocationCase
+	singles      map[single]*reproduce.Number // what one job takes, s
 }
 
 // coallocationWorkloads is how many workloads stand behind each figure for each of
@@ -50,6 +84,9 @@ const coallocationWorkloads = 4
 // one that is not, Leiden or Delft.
 const latencyGroup = 500 * grid.Microsecond
 
+// applicationsMPI are the applications of figure 4.
+var applicationsMPI = []string{"prime", "poisson", "wave"}
+
 // applicationsCCR are the synthetic applications of figure 8.
 var applicationsCCR = []string{"ccr=0.1", "ccr=0.25", "ccr=0.5", "ccr=1", "ccr=4"}
 
@@ -58,7 +95,7 @@ var applicationsCCR = []string{"ccr=0.1", "ccr=0.25", "ccr=0.5", "ccr=1", "ccr=4
 var applicationsMilder = []string{"ccr=0.1", "ccr=0.25", "ccr=0.5", "ccr=1"}
 
 func planCoallocation(_ context.Context, o reproduce.Options) (*reproduce.Study, error) {
-	s := &coallocationStudy{o: o, outcomes: map[coallocationCase][]coallocationOutcome{}}
+	s := &coallocationStudy{o: o, outcomes: map[coallocationCase][]coallocationOutcome{}, singles: map[single]*reproduce.Number{}}
 	for u := 10; u <= 95; u += 5 { // table IV needs 95
 		s.utilizations = append(s.utilizations, u)
 	}
@@ -69,7 +106,7 @@ func planCoallocation(_ context.Context, o reproduce.Options) (*reproduce.Study,
 		s.utilizations, s.bigger = o.Sizes, o.Sizes
 	}
 	s.plan()
-	study := &reproduce.Study{Notes: s.notes(), Report: s.report}
+	study := &reproduce.Study{Notes: s.notes(), Readings: readings, Report: s.report}
 	for _, c := range s.cases {
 		results := make([]coallocationOutcome, o.Windows*coallocationWorkloads)
 		s.outcomes[c] = results
@@ -80,6 +117,14 @@ func planCoallocation(_ context.Context, o reproduce.Options) (*reproduce.Study,
 				}
 			}
 			return nil
+		}})
+	}
+	for _, one := range s.singlePlan() {
+		result := new(reproduce.Number)
+		s.singles[one] = result
+		study.Runs = append(study.Runs, reproduce.Run{Name: fmt.Sprintf("%+v", one), Weight: 1, Do: func(ctx context.Context) (err error) {
+			*result, err = one.run(ctx, o.Seed)
+			return err
 		}})
 	}
 	return study, nil
@@ -95,7 +140,7 @@ func (s *coallocationStudy) plan() {
 		}
 	}
 	for _, u := range s.utilizations {
-		for _, application := range append([]string{"prime", "poisson", "wave"}, applicationsCCR...) {
+		for _, application := range slices.Concat(applicationsMPI, applicationsCCR) {
 			add(coallocationCase{policy: "wf", application: application, utilization: u})
 			add(coallocationCase{policy: "fcm", application: application, utilization: u})
 			if !s.o.Quick {
@@ -106,12 +151,27 @@ func (s *coallocationStudy) plan() {
 	}
 	for _, u := range s.bigger {
 		for _, with := range []bool{false, true} {
-			for _, policy := range []string{"fcm", "ca"} {
-				add(coallocationCase{policy: policy, application: "wave", utilization: u, big: true, with: with})
+			for _, c := range curves(with) {
+				c.utilization = u
+				add(c.coallocationCase)
 			}
-			add(coallocationCase{policy: "ca", application: "wave", utilization: u, big: true, with: with, grouped: true})
 			for _, application := range applicationsMilder {
-				add(coallocationCase{policy: "fcm", application: application, utilization: u, big: true, with: with})
+				add(coallocationCase{policy: "fcm", application: application, utilization: u, sizes: wide, with: with})
+			}
+		}
+	}
+	backgrounds := []int{realBackground}
+	if !s.o.Quick {
+		backgrounds = append(backgrounds, otherBackgrounds...)
+	}
+	for _, background := range backgrounds {
+		for _, application := range applicationsMPI {
+			add(realRun("wf", application, background))
+			add(realRun("fcm", application, background))
+		}
+		for _, with := range []bool{false, true} {
+			for _, c := range curves(with) {
+				add(c.realRun(background))
 			}
 		}
 	}
@@ -132,44 +192,53 @@ func (c coallocationCase) base() coallocationCase {
 func (s *coallocationStudy) run(ctx context.Context, c coallocationCase, seed uint64) (o coallocationOutcome, err error) {
 	cfg := coallocation.Default()
 	cfg.Seed, cfg.Policy, cfg.Application, cfg.Utilization, cfg.MaxClusters = seed, c.policy, c.application, float64(c.utilization), c.limit
-	if c.big {
-		cfg.Sizes = []int64{32, 48, 64}
-	}
+	cfg.Sizes = c.sizes.nodes()
 	if c.with {
 		cfg.Without = "leiden"
 	}
 	if c.grouped {
 		cfg.Group = latencyGroup
 	}
-	var split, clusters int
+	if c.background > 0 {
+		cfg.Background, cfg.Hours = float64(c.background), realHours
+	}
+	var jobs, split, clusters, delft, tries, failures int64
+	var queue, longer grid.Time
+	o.runTime = 180
+	if c.application == "wave" {
+		o.runTime = 200
+	}
 	cfg.Ended = func(j coallocation.Job) {
+		jobs++
+		queue += j.Placed - j.Submit
+		tries, failures = tries+int64(j.Tries), failures+int64(j.Failures)
 		if j.Clusters > 1 {
-			split, clusters = split+1, clusters+j.Clusters
+			split, clusters = split+1, clusters+int64(j.Clusters)
+			longer += j.End - j.Start - grid.Time(o.runTime)*grid.Second
+			if slices.Contains(j.Where, "delft") {
+				delft++
+			}
 		}
 	}
 	r, err := coallocation.Run(ctx, cfg)
 	if err != nil {
 		return o, err
 	}
+	mean := func(v, of int64) reproduce.Number { return reproduce.Ratio(float64(v), float64(of)) }
 	o.response, o.wait = reproduce.Number(r.Total.ResponseTime.Float()), reproduce.Number(r.Total.AWT.Float())
 	o.observed = reproduce.Number(100 * r.Total.Utilization.Float())
 	o.split = reproduce.PercentOf(r.Total.Coallocated, r.Total.Finished)
-	if o.clusters = reproduce.None; split > 0 {
-		o.clusters = reproduce.Number(clusters) / reproduce.Number(split)
-	}
-	o.runTime = 180
-	if c.application == "wave" {
-		o.runTime = 200
-	}
+	o.clusters, o.delft = mean(clusters, split), reproduce.PercentOf(delft, split)
+	o.longer = 100 * mean(int64(longer/grid.Millisecond), split) / (1000 * o.runTime)
+	o.queue = mean(int64(queue/grid.Millisecond), 1000*jobs)
+	o.tries, o.failures = mean(tries, jobs), mean(failures, jobs)
+	o.busy = reproduce.Number(coallocation.Busy(r))
 	return o, nil
 }
 
 func (s *coallocationStudy) notes() []string {
-	notes := []string{
-		"Workloads are generated: jobs of one application, Poisson arrivals over 24 hours at the rate that the net utilization needs, sizes drawn evenly; no logs are needed.",
+	return []string{
+		"Workloads are generated: jobs of one application, Poisson arrivals at the rate that the net utilization needs, sizes drawn evenly; no logs are needed. KOALA and every cluster are sites as in production; messages take no time.",
 		fmt.Sprintf("Every figure is the mean over %d workloads that differ in the seed; the range is over them.", s.o.Windows*coallocationWorkloads),
-		"What the paper does not print and had to be filled in: the run times of Prime and Poisson (180 s, that of the synthetic application; CCR 0 and 0.25), how splitting slows an application down (scaled to Wave's 200 s and 750 s; see docs/coallocation.md), a startup of 10 s with the nodes taken (as measured in the paper's real experiments), a scan of the placement queue every 10 s, and when a system is saturated.",
-		"Saturated: the mean wait over the 24 hours is more than one and a half run times. The paper says that “the wait times constantly increase without bounds”; over one day that shows as a wait that is long beside the run time.",
 	}
-	return notes
 }

@@ -31,9 +31,11 @@ var (
 		_, share, _ := delegation.Submitted(r)
 		return reproduce.Number(100 * share.Float())
 	}}
-	metricLoad = matchMetric{"load of the generated jobs", reproduce.Percent, 1, func(r *measure.Result) reproduce.Number {
-		_, _, load := delegation.Submitted(r)
-		return reproduce.Number(100 * load)
+	metricStarted = matchMetric{"jobs started", reproduce.Percent, 2, func(r *measure.Result) reproduce.Number {
+		return reproduce.Number(100 * delegation.Started(r).Float())
+	}}
+	metricPossible = matchMetric{"goodput if no job waited", Days, 1, func(r *measure.Result) reproduce.Number {
+		return reproduce.Number(delegation.Possible(r).Float() / perDay)
 	}}
 	metricLent = matchMetric{"jobs on borrowed processors", reproduce.Percent, 2, func(r *measure.Result) reproduce.Number {
 		_, _, d := delegation.Measured(r)

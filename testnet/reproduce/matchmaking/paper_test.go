@@ -24,14 +24,17 @@ func TestDelegatedMatchmaking(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Runs != 18 || len(r.Experiments) != 2 {
-		t.Fatalf("%d runs and %d experiments, want 18 (six architectures, two sets and the long run) and 2", r.Runs, len(r.Experiments))
+	if want := 18 + 2*len(setLoads); r.Runs != want || len(r.Experiments) != 3 {
+		t.Fatalf("%d runs and %d experiments, want %d (six architectures, two sets and the long run, and the sets that are counted) and 3", r.Runs, len(r.Experiments), want)
 	}
 	e := r.Experiments[0]
 	if jf := e.Tables[0].Measures[4]; len(e.Plots) != 2 || len(e.Claims) != 7 || len(jf.Cells) != 6 || jf.Cells[0].Here != 100 {
 		t.Errorf("four months: %d plots and %d claims, want 2 and 7; jobs finished %+v", len(e.Plots), len(e.Claims), jf)
 	}
-	e = r.Experiments[1]
+	if jobs := r.Experiments[1].Tables[0].Measures[0].Cells[1]; jobs.Here < 10_000 || jobs.Here > 14_000 {
+		t.Errorf("sets have %v jobs in the mean, want about %v", jobs.Here, jobs.Published)
+	}
+	e = r.Experiments[2]
 	for _, table := range e.Tables[:4] {
 		for _, m := range table.Measures {
 			if here := m.Cells[0].Here; !here.Known() || here < 0 {
@@ -72,7 +75,7 @@ func TestMatchmakingPlan(t *testing.T) {
 	}
 	compared := 0
 	for _, r := range study.Runs {
-		if strings.Contains(r.Name, "threshold 100, binding 0 s") {
+		if strings.Contains(r.Name, "threshold 100, binding 0 s, neighbours, 1 days") {
 			compared++
 		}
 	}
@@ -87,7 +90,7 @@ func TestMatchmakingReport(t *testing.T) {
 	results := map[string]*measure.Result{}
 	for _, a := range delegation.Architectures {
 		cfg := delegation.Default()
-		cfg.Architecture, cfg.LoadDAS, cfg.LoadG5K, cfg.Days = a, 1, 1, 0.2
+		cfg.Architecture, cfg.LoadDAS, cfg.LoadG5K, cfg.Days = a, 100, 100, 0.2
 		r, err := delegation.Run(context.Background(), cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -101,6 +104,7 @@ func TestMatchmakingReport(t *testing.T) {
 			s.results[c] = results[c.architecture]
 		}
 	}
+	s.sizes = []setSize{{953, 5000, 953}, {39_550, 240_000, 39_550}}
 	departs := 0
 	r := reproduce.Report{Paper: "delegated-matchmaking", Notes: s.notes(), Experiments: s.report()}
 	for _, e := range r.Experiments {
@@ -114,7 +118,7 @@ func TestMatchmakingReport(t *testing.T) {
 	if err := r.Write(&text, "table"); err != nil {
 		t.Fatal(err)
 	}
-	if len(r.Experiments) != 7 || departs < 10 || strings.Count(text.String(), "Not as published:") < 8 {
+	if len(r.Experiments) != 10 || departs < 10 || strings.Count(text.String(), "Not as published:") < 8 {
 		t.Errorf("%d experiments, %d claims depart, %d explained", len(r.Experiments), departs, strings.Count(text.String(), "Not as published:"))
 	}
 	if at := strings.Index(text.String(), "%!"); at >= 0 {

@@ -9,50 +9,32 @@ import (
 	"gridnode/testnet/scenario/packing"
 )
 
-// muscleReadings are other ways to understand what the paper leaves open.
-var muscleReadings = []struct {
-	name   string
-	change func(*muscleCase)
-}{
-	{"as above", func(*muscleCase) {}},
-	{"arrival", func(c *muscleCase) { c.start = "arrival" }},
-	{"anew", func(c *muscleCase) { c.settle = 30 }},
-	{"both", func(c *muscleCase) { c.start, c.settle = "arrival", 30 }},
-	{"waited", func(c *muscleCase) { c.deadlines = "arrival" }},
-	{"carried", func(c *muscleCase) { c.window = muscleWindow }},
-	{"carried, arrival", func(c *muscleCase) { c.start, c.window = "arrival", muscleWindow }},
-}
-
-// muscleWindow is how many seconds lie between two batches where they meet what is left
-// of each other: 100 jobs take 93 % of what the clusters of table 3 can do in that
-// time, 40 jobs 37 % and 160 jobs 148 %.
-const muscleWindow = 130
-
 // readings compares the margins under other readings.
 func (s *muscleStudy) readings() reproduce.Experiment {
 	e := reproduce.Experiment{
-		Title: "Appendix: other readings",
+		Title: "Other readings", Beyond: true,
 		Text: []string{
-			"“Arrival”: the first schedules of DLL and WRAND are random but for one that has the order of arrival, each job on the processors that are free first. “Anew”: TITAN chooses the processors of 30 % of the offspring in that way, too. “Waited”: deadlines count from the arrival of a job, not from the batch. “Carried”: a batch comes every 130 s whatever its size, and meets what is left of those before.",
-			"The margins depend on how well TITAN does without a seed schedule. If deadlines count from arrival, most slack is used up when the batch is shared out. Then equation 3 fails: a cluster whose first jobs have no slack left gets an ε without bound and no more jobs, and MUSCLE as published falls behind. “Urgent first” divides by the time that is left until the deadlines instead, and stays ahead.",
-			"“Carried” is the reading under which the margin grows from 40 to 100 jobs and falls again to 160, as published: 100 jobs are 93 % of what the clusters can do in the time. Who packs tightly is nearly done with a batch when the next one comes, and who does not carries much more over; at 160 jobs nobody keeps up.",
-			s.whyCarried(),
+			"“Threshold”: algorithm 4 with another one, at the same loads. The lower it is, the more jobs are packed at once, and the longer processors wait for the next packing.",
+			"“Batches”: so many jobs come at once and meet empty clusters. “Windows”: such a batch comes every 130 s and meets what is left of those before. Deadlines count from the batch. MUSCLE's batches are done by a head and its members, those of DLL and WRAND by clusters that plan as well as these: they begin in the order of arrival, and TITAN chooses processors anew.",
 		},
 	}
-	for _, queue := range muscleReadingLevels {
-		t := reproduce.Table{Title: fmt.Sprintf("MCP and margins, %d jobs", queue)}
+	for _, queue := range muscleLevels {
+		t := reproduce.Table{Title: fmt.Sprintf("MCP, PB and margins, %d jobs", queue)}
 		for _, r := range muscleReadings {
 			t.Columns = append(t.Columns, r.name)
 		}
 		row := func(name string, unit reproduce.Unit, cell func(c muscleCase) reproduce.Cell) {
-			m := reproduce.Measure{Name: name, Unit: unit, Decimals: 1}
-			for _, r := range muscleReadings {
-				m.Cells = append(m.Cells, cell(muscleFigure4(byMuscle, queue).with(r.change)))
+			m := reproduce.Measure{Name: name, Unit: unit, Decimals: 1, Alternative: true}
+			for reading := range muscleReadings {
+				m.Cells = append(m.Cells, cell(muscleFigure4(byMuscle, queue).read(reading)))
 			}
 			t.Measures = append(t.Measures, m)
 		}
-		for policy := range musclePolicies {
+		for policy := byMuscle; policy <= byWRAND; policy++ {
 			row("MCP, "+musclePolicyNames[policy], reproduce.Seconds, func(c muscleCase) reproduce.Cell { return s.cell(c.by(policy), reproduce.None, mcpOf) })
+		}
+		for policy := byMuscle; policy <= byWRAND; policy++ {
+			row("PB, "+musclePolicyNames[policy], reproduce.Seconds, func(c muscleCase) reproduce.Cell { return s.cell(c.by(policy), reproduce.None, pbOf) })
 		}
 		for _, other := range bothOthers {
 			row("margin over "+musclePolicyNames[other], reproduce.Percent, func(c muscleCase) reproduce.Cell {
@@ -62,44 +44,20 @@ func (s *muscleStudy) readings() reproduce.Experiment {
 				}
 				return s.margin(c, other, published, mcpOf)
 			})
-			row("margin of urgent first over "+musclePolicyNames[other], reproduce.Percent, func(c muscleCase) reproduce.Cell { return s.margin(c.by(byUrgent), other, reproduce.None, mcpOf) })
 		}
 		e.Tables = append(e.Tables, t)
 	}
 	return e
 }
 
-// whyCarried says by how much the margins depart where batches meet, and why. Figure 6
-// has weights by cluster, but its is the only margin that is printed for 160 jobs.
-func (s *muscleStudy) whyCarried() string {
-	at := func(queue int) muscleCase {
-		return muscleFigure4(byMuscle, queue).with(func(c *muscleCase) { c.start, c.window = "arrival", muscleWindow })
-	}
-	use := func(policy int) string { return reproduce.Format(s.mean(at(100).by(policy), utilizationOf), 1) }
-	return fmt.Sprintf("“Carried, arrival”: %s; %s; %s. At 40 jobs batches hardly meet, and the reason is that of figure 4. At 100 jobs processors would have to be in use for 93 %% of the time. DLL's and WRAND's are for %s %% and %s %%, MUSCLE's for %s %%: it falls behind least, so the margin depends on how often batches come and on how many there are, neither of which is printed. At 160 jobs MCP grows with the run for everybody, and the margin is that of the rates at which batches are worked off.",
-		s.bothBeside(at(40)), s.bothBeside(at(100)), s.beside(at(160), byDLL, publishedMarginWeights[160]),
-		use(byDLL), use(byWRAND), use(byMuscle))
-}
-
 // variant compares MUSCLE with itself, the most pressed jobs first.
 func (s *muscleStudy) variant() reproduce.Experiment {
 	levels, at := queueSweep(muscleQueues, muscleFigure4)
 	weighted, _ := queueSweep(muscleWeighted, muscleFigure6)
-	var tight, sizes sweep
-	for _, queue := range muscleLevels {
-		for _, loosest := range muscleDeadlines {
-			tight.cases = append(tight.cases, muscleFigure5(byMuscle, queue, loosest))
-			tight.columns = append(tight.columns, fmt.Sprintf("%d jobs, 0 to %v", queue, loosest))
-		}
-	}
-	for _, n := range muscleSizes {
-		sizes.cases = append(sizes.cases, muscleFigure7(byMuscle, n))
-		sizes.columns = append(sizes.columns, fmt.Sprintf("%d clusters", n))
-	}
 	e := reproduce.Experiment{
-		Title: "Beyond the paper: the most pressed jobs first",
+		Title: "Beyond the paper: the most pressed jobs first", Beyond: true,
 		Text: []string{
-			"Two changes to the published rules. Jobs enter the composition table in the order of their slack instead of their arrival, so that the search, which takes the first of equally good compositions, finds the pressed ones first. And ε is divided by the sum of slack and run time, the time left until the deadlines, instead of slack alone. TITAN is the same.",
+			"Two changes to the published rules. Jobs enter the composition table in the order of the slack that is left of them instead of their arrival, so that the search, which takes the first of equally good compositions, finds the pressed ones first. And ε is divided by the sum of the slack that is left and the run time, the time until the deadlines, instead of slack alone. TITAN is the same.",
 		},
 		Plots: s.plots([2]string{"Figure 4 (a), with the variant", "Figure 4 (b), with the variant"}, " by workload level.", "jobs in the queue", at, levels, byUrgent),
 	}
@@ -107,7 +65,7 @@ func (s *muscleStudy) variant() reproduce.Experiment {
 	for _, part := range []struct {
 		title string
 		over  sweep
-	}{{"Setting of figure 4", levels}, {"Setting of figure 5", tight}, {"Setting of figure 6", weighted}, {"Setting of figure 7", sizes}} {
+	}{{"Setting of figure 4", levels}, {"Setting of figure 6", weighted}} {
 		t := reproduce.Table{Title: part.title, Columns: part.over.columns}
 		for i, f := range []func(*measure.Result) reproduce.Number{mcpOf, pbOf} {
 			name := []string{"MCP", "PB"}[i]
@@ -128,7 +86,7 @@ func (s *muscleStudy) variant() reproduce.Experiment {
 	}
 	for i, name := range []string{"MCP", "PB"} {
 		e.Claims = append(e.Claims, reproduce.Claim{
-			Text: fmt.Sprintf("the variant is no worse in %s in the settings of figures 4 to 7", name), Published: "not in the paper",
+			Text: fmt.Sprintf("the variant is no worse in %s in the settings of figures 4 and 6", name), Published: "not in the paper",
 			Here: fmt.Sprintf("worse in %d of %d", worse[i], all), Holds: worse[i] == 0,
 		})
 	}
@@ -174,7 +132,8 @@ func (s *muscleStudy) planExact() (runs []reproduce.Run) {
 
 func (s *muscleStudy) compareExact(setting, n int) (e exactBatch, err error) {
 	x := exactSettings[setting]
-	cfg := s.config(muscleFigure4(byMuscle, x.queue), 1000+n)
+	cfg := packing.Default()
+	cfg.Seed, cfg.Queue = s.o.Seed+uint64(1000+n), x.queue
 	cfg.Clusters, cfg.DeadlineRange[1] = x.clusters, 1
 	b, err := packing.Batch(cfg, 8)
 	if err != nil {
@@ -223,7 +182,7 @@ func (s *muscleStudy) optimal() reproduce.Experiment {
 		t.Measures, worst.Measures = append(t.Measures, mean), append(worst.Measures, most)
 	}
 	return reproduce.Experiment{
-		Title: "Beyond the paper: how far from the optimum",
+		Title: "Beyond the paper: how far from the optimum", Beyond: true,
 		Text: []string{fmt.Sprintf(
 			"%d batches of at most 8 jobs for each setting, with deadline ratios from 0 to 1; the optimum is the least MCP over all ways to share a batch out and all schedules, by exhaustive search. Policy and TITAN together are measured. A batch that does not fill the clusters is MUSCLE's weak point: it packs all of it into the cluster that is first, however slow, where DLL spreads it. Larger batches are out of reach of an exact search.", len(s.exact[0]))},
 		Tables: []reproduce.Table{t, worst},

@@ -1,9 +1,6 @@
 package muscle
 
 import (
-	"fmt"
-	"strings"
-
 	"gridnode/testnet/measure"
 	"gridnode/testnet/reproduce"
 )
@@ -13,6 +10,9 @@ func mcpOf(r *measure.Result) reproduce.Number { return reproduce.Number(r.Total
 func pbOf(r *measure.Result) reproduce.Number  { return reproduce.Number(r.Total.PB.Float()) }
 func missedOf(r *measure.Result) reproduce.Number {
 	return reproduce.Number(100 * float64(r.Total.Missed) / float64(r.Total.Submitted))
+}
+func queueOf(r *measure.Result) reproduce.Number {
+	return reproduce.Number(r.Total.QueueLength.Float())
 }
 
 // mean returns a figure of a case over the workloads.
@@ -75,6 +75,9 @@ func (s *muscleStudy) table(title string, over sweep, publishedDLL, publishedWRA
 	row("margin in MCP over DLL", reproduce.Percent, 1, func(i int, c muscleCase) reproduce.Cell { return s.margin(c, byDLL, publishedDLL(i), mcpOf) })
 	row("margin in MCP over WRAND", reproduce.Percent, 1, func(i int, c muscleCase) reproduce.Cell { return s.margin(c, byWRAND, publishedWRAND(i), mcpOf) })
 	for policy := byMuscle; policy <= byWRAND; policy++ {
+		row("in the queue, "+musclePolicyNames[policy], reproduce.Jobs, 0, func(_ int, c muscleCase) reproduce.Cell { return s.cell(c.by(policy), reproduce.None, queueOf) })
+	}
+	for policy := byMuscle; policy <= byWRAND; policy++ {
 		row("PB, "+musclePolicyNames[policy], reproduce.Seconds, 1, func(_ int, c muscleCase) reproduce.Cell { return s.cell(c.by(policy), reproduce.None, pbOf) })
 	}
 	for policy := byMuscle; policy <= byWRAND; policy++ {
@@ -97,38 +100,4 @@ func (s *muscleStudy) plots(figures [2]string, title, x string, at []float64, ov
 		plots = append(plots, p)
 	}
 	return plots
-}
-
-// ahead is the claim that MUSCLE's figure is below another policy's in all cases of a
-// sweep that count.
-func (s *muscleStudy) ahead(what string, over sweep, others []int, counts func(i int) bool, f func(*measure.Result) reproduce.Number) reproduce.Claim {
-	var behind []string
-	n := 0
-	for i, c := range over.cases {
-		if counts != nil && !counts(i) {
-			continue
-		}
-		for _, other := range others {
-			n++
-			if ours, theirs := s.mean(c, f), s.mean(c.by(other), f); ours >= theirs {
-				behind = append(behind, fmt.Sprintf("%s: %s against %s of %s", over.columns[i], reproduce.Format(ours, 1), reproduce.Format(theirs, 1), musclePolicyNames[other]))
-			}
-		}
-	}
-	here := fmt.Sprintf("in all %d comparisons", n)
-	if len(behind) > 0 {
-		here = fmt.Sprintf("not in %d of %d: %s", len(behind), n, strings.Join(behind, "; "))
-	}
-	return reproduce.Claim{Text: what, Published: "always", Here: here, Holds: len(behind) == 0}
-}
-
-var bothOthers = []int{byDLL, byWRAND}
-
-func queueSweep(queues []int, of func(policy, queue int) muscleCase) (over sweep, at []float64) {
-	for _, queue := range queues {
-		over.cases = append(over.cases, of(byMuscle, queue))
-		over.columns = append(over.columns, fmt.Sprintf("%d jobs", queue))
-		at = append(at, float64(queue))
-	}
-	return over, at
 }

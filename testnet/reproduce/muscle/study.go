@@ -22,12 +22,11 @@ const muscleJobs = 4000
 // are not printed; the text speaks of 40, 60 and 100 jobs and of loose and urgent
 // deadlines.
 var (
-	muscleQueues        = []int{20, 40, 60, 80, 100, 120, 140, 160} // figure 4
-	muscleDeadlines     = []float64{1, 3, 5, 7, 9}                  // figure 5: MAX_DR
-	muscleLevels        = []int{40, 100}                            // figure 5
-	muscleReadingLevels = []int{40, 100, 160}                       // appendix
-	muscleWeighted      = []int{40, 100, 160}                       // figure 6
-	muscleSizes         = []int{4, 6, 8, 10}                        // figure 7
+	muscleQueues    = []int{20, 40, 60, 80, 100, 120, 140, 160} // figure 4
+	muscleDeadlines = []float64{1, 3, 5, 7}                     // figure 5: MAX_DR
+	muscleLevels    = []int{40, 100}                            // figure 5, and the readings
+	muscleWeighted  = []int{40, 100, 160}                       // figure 6
+	muscleSizes     = []int{4, 6, 8, 10}                        // figure 7
 )
 
 // muscleWeights are those of figure 6.
@@ -47,18 +46,16 @@ var musclePolicyNames = [...]string{byMuscle: "MUSCLE", byDLL: "DLL", byWRAND: "
 
 // muscleCase is one setting; equal ones are run once.
 type muscleCase struct {
-	policy           int
-	queue, clusters  int
-	loosest          float64
-	weights, sizes   string
-	start, deadlines string
-	settle           int
-	window           float64
+	policy, reading int // of musclePolicies and muscleReadings
+	queue, clusters int
+	load            float64 // at which MUSCLE has about so many jobs in the queue
+	loosest         float64
+	weights, sizes  string
 }
 
 // muscleFigure4 is the setting of figure 4, from which the others depart.
 func muscleFigure4(policy, queue int) muscleCase {
-	return muscleCase{policy: policy, queue: queue, loosest: 5, weights: "4,3,1", sizes: "uniform", start: "random", deadlines: "batch"}
+	return muscleCase{policy: policy, queue: queue, load: loadAt["uniform"][queue], loosest: 5, weights: "4,3,1", sizes: "uniform"}
 }
 
 func muscleFigure5(policy, queue int, loosest float64) muscleCase {
@@ -80,7 +77,14 @@ func muscleFigure7(policy, clusters int) muscleCase {
 	const processors = 20 + 24 + 28 + 32
 	capacity := clusters * (20 + 2*(clusters-1))
 	c := muscleFigure4(policy, (80*capacity+processors/2)/processors)
-	c.clusters, c.weights, c.sizes = clusters, "8,3,1", "log"
+	c.clusters, c.load, c.weights, c.sizes = clusters, loadOfClusters[clusters], "8,3,1", "log"
+	return c
+}
+
+// muscleSized is the setting of figure 4 with other job sizes.
+func muscleSized(policy, queue int, sizes string) muscleCase {
+	c := muscleFigure4(policy, queue)
+	c.sizes, c.load = sizes, loadAt[sizes][queue]
 	return c
 }
 
@@ -98,41 +102,29 @@ func planMuscle(_ context.Context, o reproduce.Options) (*reproduce.Study, error
 	if o.Jobs > 0 {
 		s.jobs = o.Jobs
 	}
-	last := byWRAND
-	if !o.Quick {
-		last = byUrgent
-	}
-	for policy := 0; policy <= last; policy++ {
-		for _, queue := range muscleQueues {
-			s.want(muscleFigure4(policy, queue))
-		}
-		for _, queue := range muscleLevels {
-			for _, loosest := range muscleDeadlines {
-				s.want(muscleFigure5(policy, queue, loosest))
-			}
-			for _, sizes := range muscleDistributions {
-				s.want(muscleFigure4(policy, queue).with(func(c *muscleCase) { c.sizes = sizes }))
-			}
-		}
-		for _, queue := range muscleWeighted {
-			s.want(muscleFigure6(policy, queue))
-		}
-		for _, clusters := range muscleSizes {
-			s.want(muscleFigure7(policy, clusters))
-		}
-		if !o.Quick {
-			for _, r := range muscleReadings {
-				for _, queue := range muscleReadingLevels {
-					s.want(muscleFigure4(policy, queue).with(r.change))
+	for policy := byMuscle; policy <= byWRAND; policy++ {
+		s.wantPublished(policy)
+		for reading := range muscleReadings {
+			for _, queue := range muscleLevels {
+				if !o.Quick {
+					s.want(muscleFigure4(policy, queue).read(reading))
 				}
 			}
 		}
 	}
-	study := &reproduce.Study{Notes: s.notes(), Report: s.report}
+	if !o.Quick {
+		for _, queue := range muscleQueues {
+			s.want(muscleFigure4(byUrgent, queue))
+		}
+		for _, queue := range muscleWeighted {
+			s.want(muscleFigure6(byUrgent, queue))
+		}
+	}
+	study := &reproduce.Study{Notes: s.notes(), Readings: chosenReadings(), Report: s.report}
 	for _, c := range s.order {
 		for w := range o.Windows {
 			study.Runs = append(study.Runs, reproduce.Run{Name: c.name(), Weight: int64(s.jobs), Do: func(ctx context.Context) (err error) {
-				s.results[c][w], err = s.run(ctx, c, w)
+				s.results[c][w], err = packing.Run(ctx, s.config(c, w))
 				return err
 			}})
 		}
@@ -143,6 +135,27 @@ func planMuscle(_ context.Context, o reproduce.Options) (*reproduce.Study, error
 	return study, nil
 }
 
+// wantPublished enters the settings of the paper for a policy.
+func (s *muscleStudy) wantPublished(policy int) {
+	for _, queue := range muscleQueues {
+		s.want(muscleFigure4(policy, queue))
+	}
+	for _, queue := range muscleLevels {
+		for _, loosest := range muscleDeadlines {
+			s.want(muscleFigure5(policy, queue, loosest))
+		}
+		for _, sizes := range muscleDistributions {
+			s.want(muscleSized(policy, queue, sizes))
+		}
+	}
+	for _, queue := range muscleWeighted {
+		s.want(muscleFigure6(policy, queue))
+	}
+	for _, clusters := range muscleSizes {
+		s.want(muscleFigure7(policy, clusters))
+	}
+}
+
 // want enters a case that is to be run.
 func (s *muscleStudy) want(c muscleCase) {
 	if s.results[c] == nil {
@@ -151,42 +164,39 @@ func (s *muscleStudy) want(c muscleCase) {
 	}
 }
 
-// with returns a changed copy.
-func (c muscleCase) with(change func(*muscleCase)) muscleCase {
-	change(&c)
-	return c
-}
-
 // by returns the case with another policy.
 func (c muscleCase) by(policy int) muscleCase {
 	c.policy = policy
 	return c
 }
 
+// read returns the case at another reading.
+func (c muscleCase) read(reading int) muscleCase {
+	c.reading = reading
+	return c
+}
+
 func (c muscleCase) name() string {
-	return fmt.Sprintf("%s, %d jobs, %d clusters, weights %s, %s sizes, deadlines to %v", musclePolicies[c.policy], c.queue, c.clusters, c.weights, c.sizes, c.loosest)
+	return fmt.Sprintf("%s, %d jobs, %d clusters, weights %s, %s sizes, deadlines to %v, %s",
+		musclePolicies[c.policy], c.queue, c.clusters, c.weights, c.sizes, c.loosest, muscleReadings[c.reading].name)
 }
 
 // config is the case as the scenario takes it.
 func (s *muscleStudy) config(c muscleCase, workload int) packing.Config {
 	cfg := packing.Default()
 	cfg.Seed, cfg.Total = s.o.Seed+uint64(workload), s.jobs
-	cfg.Policy, cfg.Queue, cfg.Clusters = musclePolicies[c.policy], c.queue, c.clusters
+	cfg.Policy, cfg.Queue, cfg.Clusters, cfg.Load = musclePolicies[c.policy], c.queue, c.clusters, c.load
 	cfg.DeadlineRange[1], cfg.Weights, cfg.Sizes = c.loosest, c.weights, c.sizes
-	cfg.Start, cfg.Deadlines, cfg.Settle = c.start, c.deadlines, c.settle
-	cfg.Window = c.window
+	muscleReadings[c.reading].change(&cfg)
 	return cfg
-}
-
-func (s *muscleStudy) run(ctx context.Context, c muscleCase, workload int) (*measure.Result, error) {
-	return packing.Run(ctx, s.config(c, workload))
 }
 
 // notes says how it was done.
 func (s *muscleStudy) notes() []string {
 	notes := []string{
 		fmt.Sprintf("The jobs are drawn as in section 5, so no logs are needed: %d for each setting, in %d workloads that differ in the seed. “Here” is the mean over the workloads.", s.o.Windows*s.jobs, s.o.Windows),
-		"What the paper leaves open, and what is done here. The α of equation 4: 1, as in the work it cites for it. TITAN's size, chances and threshold: sets of 50 schedules, 90 % crossover, 50 % of the offspring with two columns exchanged, 70 % with a processor exchanged; it ends when CP has not improved by a thousandth for 20 generations. A cluster without a seed schedule begins with random ones. A batch is the jobs of a Poisson process in a collection window, and meets empty clusters; deadlines (equation 5) count from the batch. Idle time counts until the cluster's makespan. The queue lengths of figure 4 and the ranges of figure 5.",
+		"The clusters are members of a head, as in production: jobs are submitted to the head, shared out by muscle.Head, planned by muscle.Planner, and done by the members with EASY. All figures are of executed jobs, for all policies.",
+		"Printed figures are used for one thing besides comparison: of the thresholds in the appendix the one is chosen whose margins over DLL come closest to those of figure 4.",
 		"A margin is (theirs − MUSCLE's) / theirs, in percent.",
 	}
 	if s.o.Traces != "" {
@@ -197,7 +207,7 @@ func (s *muscleStudy) notes() []string {
 
 // report makes the experiments.
 func (s *muscleStudy) report() []reproduce.Experiment {
-	e := []reproduce.Experiment{s.levels(), s.deadlines(), s.weighted(), s.clusters(), s.distributions()}
+	e := []reproduce.Experiment{worked(), s.levels(), s.deadlines(), s.weighted(), s.clusters(), s.distributions()}
 	if !s.o.Quick {
 		e = append(e, s.readings(), s.variant(), s.optimal())
 	}

@@ -56,8 +56,8 @@ func TestResourceDelegation(t *testing.T) {
 			}
 		}
 	}
-	if o.Traces != "" && (r.Score.Claims != 12 || r.Score.Within10 < 85) {
-		t.Errorf("the score is %+v, want 12 claims and most figures within 10 %%", r.Score)
+	if o.Traces != "" && (r.Score.Claims != 25 || r.Score.Within10 < 85) {
+		t.Errorf("the score is %+v, want 25 claims and most figures within 10 %%", r.Score)
 	}
 	if plots := len(pairs.Plots) + len(r.Experiments[2].Plots); plots != 5 {
 		t.Errorf("%d plots, want figures 3 (a), 3 (b), 4 (a), 4 (b) and 5", plots)

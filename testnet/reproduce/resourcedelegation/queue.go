@@ -13,6 +13,7 @@ import (
 type queue struct {
 	events []queueEvent
 	sorted bool
+	jobs   [][2]grid.Time // when each was submitted and started
 }
 
 // queueEvent is a job that joins the queue or leaves it for its start.
@@ -24,6 +25,7 @@ type queueEvent struct {
 // add enters a job. One that starts at once has been in the queue, too.
 func (q *queue) add(submit, start grid.Time) {
 	q.events = append(q.events, queueEvent{submit, false}, queueEvent{start, true})
+	q.jobs = append(q.jobs, [2]grid.Time{submit, start})
 }
 
 // sort puts the events in order. At one instant jobs come before any is started.
@@ -84,4 +86,35 @@ func (q *queue) overSubmissions() reproduce.Number {
 		jobs += come
 	}
 	return reproduce.Ratio(float64(sum), float64(jobs))
+}
+
+// overtaken returns how often, per job, one that waited saw a later one start before it.
+func (q *queue) overtaken() reproduce.Number {
+	slices.SortFunc(q.jobs, func(a, b [2]grid.Time) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) })
+	starts := make([]grid.Time, len(q.jobs))
+	for i := range q.jobs {
+		starts[i] = q.jobs[i][1]
+	}
+	jobs := float64(len(starts))
+	return reproduce.Ratio(float64(inversions(starts, make([]grid.Time, len(starts)))), jobs)
+}
+
+// inversions sorts a list, and returns how many pairs were in the wrong order.
+func inversions(list, space []grid.Time) (n int64) {
+	if len(list) < 2 {
+		return 0
+	}
+	half := len(list) / 2
+	n = inversions(list[:half], space[:half]) + inversions(list[half:], space[half:])
+	copy(space, list)
+	left, right := space[:half], space[half:len(list)]
+	for i := range list {
+		if len(left) > 0 && (len(right) == 0 || left[0] <= right[0]) {
+			list[i], left = left[0], left[1:]
+		} else {
+			list[i], right = right[0], right[1:]
+			n += int64(len(left))
+		}
+	}
+	return n
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 
 	"gridnode/grid"
+	"gridnode/lease"
 	"gridnode/testnet/measure"
 	"gridnode/testnet/reproduce"
 	"gridnode/testnet/scenario/leasing"
@@ -45,7 +46,8 @@ type delegationStudy struct {
 	alone   [3]*measure.Result    // table 1, by machine
 	leasing [2][3]*measure.Result // table 2, by policy and set-up
 	queues  [2][3][2]*queue       // by policy, set-up and site
-	sizes   [2]*reconfiguration   // the sites of set-up 1 with S-STRD: figures 4 and 5
+	asked   [2][3][2]lease.Delegations
+	sizes   [2]*reconfiguration // the sites of set-up 1 with S-STRD: figures 4 and 5
 }
 
 func planDelegation(_ context.Context, o reproduce.Options) (*reproduce.Study, error) {
@@ -63,7 +65,7 @@ func planDelegation(_ context.Context, o reproduce.Options) (*reproduce.Study, e
 	study := &reproduce.Study{Notes: s.notes(), Readings: chosenReadings(), Report: s.report}
 	for m := range machines {
 		study.Runs = append(study.Runs, reproduce.Run{Name: machines[m].name + ", local", Weight: 10, Do: func(ctx context.Context) (err error) {
-			s.alone[m], err = s.run(ctx, "local", nil, nil, m)
+			s.alone[m], err = s.run(ctx, "local", leasing.Config{}, m)
 			return err
 		}})
 	}
@@ -77,7 +79,9 @@ func planDelegation(_ context.Context, o reproduce.Options) (*reproduce.Study, e
 				for site := range s.queues[p][i] {
 					s.queues[p][i][site] = new(queue)
 				}
-				s.leasing[p][i], err = s.run(ctx, policy, told, s.queues[p][i][:], pair[:]...)
+				hear := leasing.Config{Leases: told, Asked: func(site int, d lease.Delegations) { s.asked[p][i][site] = d }}
+				hear.Ended = listen(s.queues[p][i][:])
+				s.leasing[p][i], err = s.run(ctx, policy, hear, pair[:]...)
 				return err
 			}})
 		}
@@ -85,18 +89,16 @@ func planDelegation(_ context.Context, o reproduce.Options) (*reproduce.Study, e
 	return study, nil
 }
 
-// run replays the logs of machines with a policy.
-func (s *delegationStudy) run(ctx context.Context, policy string, told func(int, grid.Time, int64, int64), queues []*queue, sites ...int) (*measure.Result, error) {
+// run replays the logs of machines with a policy, and tells those who are named in hear.
+func (s *delegationStudy) run(ctx context.Context, policy string, hear leasing.Config, sites ...int) (*measure.Result, error) {
 	cfg := leasing.Default()
-	cfg.Policy, cfg.Until, cfg.Seed, cfg.Leases = policy, elevenMonths, s.o.Seed, told
+	cfg.Policy, cfg.Until, cfg.Seed = policy, elevenMonths, s.o.Seed
+	cfg.Leases, cfg.Ended, cfg.Asked = hear.Leases, hear.Ended, hear.Asked
 	for _, m := range sites {
 		cfg.Processors = append(cfg.Processors, machines[m].processors)
 		if s.o.Traces != "" {
 			cfg.Traces = append(cfg.Traces, filepath.Join(s.o.Traces, machines[m].log))
 		}
-	}
-	if queues != nil {
-		cfg.Ended = listen(queues)
 	}
 	return leasing.Run(ctx, cfg)
 }

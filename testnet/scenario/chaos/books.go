@@ -5,6 +5,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/market/bank"
+	"gridnode/market/fee"
 	"gridnode/node/site"
 	"gridnode/testnet"
 )
@@ -26,6 +27,7 @@ type books struct {
 	own   map[int]*bankBooks    // by site
 	spent map[pair]grid.Credits // by home, for jobs at a site, as the home says
 	count map[bank.TransactionKind]int64
+	fees  *feeWatch
 }
 
 // pair is a site that pays and one that is paid.
@@ -59,6 +61,7 @@ func watchBooks(n *testnet.Network, watch *testnet.Checker, banks []int) *books 
 			accounts: make(map[grid.SiteID]bank.Balance), cheques: make(map[chequeID]*openCheque), paid: make(map[pair]grid.Credits),
 		}
 	}
+	b.fees = watchFees(n, watch) // it reads its meters first
 	n.Observe(testnet.Observer{Event: b.event, Turn: func(_ grid.Time, site int) { b.turn(site) }})
 	return b
 }
@@ -96,7 +99,11 @@ func (b *books) turn(site int) {
 	}
 	l.Journal(own.last+1, func(t *bank.Transaction) bool {
 		b.count[t.Kind]++
-		if err := own.apply(t); err != nil {
+		err := own.apply(t)
+		if err == nil && t.Kind == bank.KindRedeem {
+			err = b.fees.redeemed(b.n.Now(), t)
+		}
+		if err != nil {
 			b.watch.Violated("bank %s, transaction %d: %w", b.n.ID(site), t.Sequence, err)
 		}
 		return true
@@ -147,7 +154,9 @@ func (b *bankBooks) apply(t *bank.Transaction) error {
 		if t.Kind == bank.KindRedeem {
 			payer.Settled += t.Refund
 			payee.Settled += t.Amount
-			b.paid[pair{t.Payer, t.Payee}] += t.Amount
+			if _, yes := fee.IsFee(t.Task); !yes { // leases are in the books of feeWatch
+				b.paid[pair{t.Payer, t.Payee}] += t.Amount
+			}
 		} else {
 			payer.Settled += t.Amount
 		}
@@ -171,6 +180,9 @@ func (b *books) unsettled() error {
 		s, up := b.n.Core(i).(*site.Site)
 		if !up {
 			return fmt.Errorf("site %s is down", b.n.ID(i))
+		}
+		if owes, owed := s.Fees(); owes+owed > 0 {
+			return fmt.Errorf("site %s owes for %d leases, and is owed for %d", b.n.ID(i), owes, owed)
 		}
 		if _, bills := s.Desk().Open(); bills > 0 {
 			return fmt.Errorf("site %s has %d bills that are not paid", b.n.ID(i), bills)
@@ -205,6 +217,9 @@ func (b *books) atRest() error {
 				b.watch.Violated("jobs of %s have cost %v at %s, banks have paid %v for them", p.payer, b.spent[p], p.payee, paid[p])
 			}
 		}
+	}
+	if err := b.fees.atRest(); err != nil {
+		b.watch.Violated("%w", err)
 	}
 	return b.watch.Violation(0)
 }

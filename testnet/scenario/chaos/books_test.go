@@ -27,28 +27,31 @@ func bankChaos(seed uint64) Config {
 }
 
 // TestMoneyUnderFaults: whatever fails, no credit is made or lost, every cheque is
-// paid at most once, and at rest the books of homes and banks agree (see books).
+// paid at most once, and at rest the books of homes and banks agree (see books); a lease is
+// paid once, for the time that it was held (see feeWatch).
 func TestMoneyUnderFaults(t *testing.T) {
 	if testing.Short() {
 		*bankRuns = min(*bankRuns, 10)
 	}
 	total := make(map[string]int64)
-	refused := 0
+	refused, leases := 0, int64(0)
 	for seed := range uint64(*bankRuns) {
 		r, err := Run(context.Background(), bankChaos(seed))
 		if err != nil {
 			t.Fatal(err)
 		}
-		for kind, n := range r.Config.(*chaosReport).Transactions {
+		report := r.Config.(*chaosReport)
+		for kind, n := range report.Transactions {
 			total[kind] += n
 		}
+		leases += report.Leases.Paid
 		if r.Total.Rejected > 0 {
 			refused++
 		}
 	}
-	t.Logf("%d runs: transactions %v", *bankRuns, total)
-	if runs := int64(*bankRuns); total["cheque"] < 2*runs || total["redeem"] < 2*runs || total["grant"] < 4*runs || refused == 0 {
-		t.Errorf("transactions %v in %d runs: too few to mean anything", total, runs)
+	t.Logf("%d runs: transactions %v, %d leases paid for", *bankRuns, total, leases)
+	if runs := int64(*bankRuns); total["cheque"] < 2*runs || total["redeem"] < 2*runs || total["grant"] < 4*runs || refused == 0 || leases < runs {
+		t.Errorf("transactions %v, %d leases paid for in %d runs: too few to mean anything", total, leases, runs)
 	}
 }
 

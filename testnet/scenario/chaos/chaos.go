@@ -13,6 +13,8 @@ import (
 	"gridnode/grid"
 	"gridnode/market"
 	"gridnode/market/bank"
+	"gridnode/market/keepalive"
+	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/measure"
@@ -39,10 +41,12 @@ type Config struct {
 	//	torn       crashes between saving and sending, per site and hour
 	//	machine    power cuts, per site and hour
 	//	partition  partitions of the network, per hour
+	//	aim        share of jobs at several sites that are cancelled, and of their claims,
+	//	           barriers and starts at which one of their sites dies
 	Faults string `json:"faults"`
 
-	// Lend lets sites lend processors to each other: by load, in a hierarchy, and by
-	// hand; most of them want processors back at times.
+	// Lend lets sites lend processors to each other: by load, in a hierarchy, for what a job
+	// lacks, and by hand; most of them want processors back at times.
 	Lend bool `json:"lend"`
 }
 
@@ -50,14 +54,14 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Common: scenario.Common{Seed: 1}, Sites: 20, Hours: 24,
-		Faults: "loss,duplicate,reorder,drift,daemon,torn,machine,partition", Lend: true,
+		Faults: "loss,duplicate,reorder,drift,daemon,torn,machine,partition,aim", Lend: true,
 	}
 }
 
 // intensities are what a fault without a number means, and the most it may be.
 var intensities = map[string]struct{ usual, most float64 }{
 	"loss": {0.02, 0.5}, "duplicate": {0.02, 1}, "reorder": {0.05, 1}, "drift": {200, testnet.DriftMax},
-	"daemon": {0.5, 60}, "torn": {0.5, 60}, "machine": {0.1, 60}, "partition": {1, 60},
+	"daemon": {0.5, 60}, "torn": {0.5, 60}, "machine": {0.1, 60}, "partition": {1, 60}, "aim": {0.2, 1},
 }
 
 // parseFaults reads Config.Faults.
@@ -99,6 +103,8 @@ type chaosReport struct {
 
 	Leases leaseCounts `json:"leases"`
 	Gangs  gangCounts  `json:"gangs"`
+	Aimed  aimCounts   `json:"aimed"`
+	Lapsed int64       `json:"lapsed"` // executions that were not renewed
 
 	Transactions map[string]int64 `json:"transactions"` // of the banks, by kind
 }
@@ -129,6 +135,7 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 		},
 		Placement: market.PlacementCoordinated, Foreign: true, Sites: chaosSites(cfg.Sites),
 		Retention: grid.Day, Clock: chaosClock(cfg.Seed, int64(faults["drift"])), Bank: chaosBank(cfg.Sites),
+		Tell: func(_ int, c *site.Config) { c.Market.Lease = keepalive.Default },
 	}
 	if cfg.Lend {
 		f.Lease = chaosLease(cfg.Sites)
@@ -145,6 +152,8 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	money := watchBooks(n, watch, banks)
 	chaosGrants(n, cfg.Seed, span)
 	lent, gangs := watchLeases(n, watch), watchGangs(n, watch)
+	alive := watchAlive(n, watch, faults["loss"] == 0)
+	aimed := aimAt(n, cfg.Seed, faults["aim"], span)
 	if cfg.Lend {
 		chaosLeases(n, cfg.Seed, span)
 	}
@@ -168,12 +177,14 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 		Least: federation.Warmup + span, Most: federation.Warmup + span + patience,
 		Inspect: func(*measure.Result) {
 			report.Lost, report.Acked, report.Checked = n.Lost(), watch.Acknowledged(), n.Events()
-			report.Leases, report.Gangs = lent.counts, gangs.sum()
+			report.Leases, report.Gangs, report.Aimed = lent.counts, gangs.sum(), aimed.counts
+			report.Lapsed = alive.lapsed
+			report.Leases.Paid = money.fees.paid
 			for kind, count := range money.count {
 				report.Transactions[kind.String()] = count
 			}
 		},
-		Quiet: func() bool { return money.quiet() && lent.quiet() }, AtRest: func() error { return errors.Join(watch.AtRest(), money.atRest(), lent.atRest()) },
+		Quiet: func() bool { return money.quiet() && lent.quiet() }, AtRest: func() error { return errors.Join(aimed.failed, watch.AtRest(), money.atRest(), lent.atRest()) },
 	}
 	result, err := caught(func() (*measure.Result, error) { return r.Do(ctx) })
 	if err != nil && ctx.Err() == nil {
@@ -250,7 +261,7 @@ func chaosBank(sites int) func(site int) bank.Config {
 
 // chaosGrants has the banks issue credits now and then, to some sites too few, so
 // that jobs are refused; a site lives on what it earns, too. What a bank that is down
-// misses is not made up for.
+// misses is not made up for. Once everything has healed everybody gets plenty.
 func chaosGrants(n *testnet.Network, seed uint64, span grid.Time) {
 	const rounds = 8
 	bankOf := chaosBank(n.Len())
@@ -263,6 +274,9 @@ func chaosGrants(n *testnet.Network, seed uint64, span grid.Time) {
 			id := grid.JobID{Hi: uint64(round + 1), Lo: uint64(i + 1)}
 			n.Inject(at, where, &bank.Grant{ID: id, To: n.ID(i), Amount: each})
 		}
+		// What waits for a lease that its site cannot pay for would wait for ever.
+		id := grid.JobID{Hi: rounds + 1, Lo: uint64(i + 1)}
+		n.Inject(federation.Warmup+span+grid.Minute, where, &bank.Grant{ID: id, To: n.ID(i), Amount: grid.CreditsMax / 1_000_000})
 	}
 }
 
@@ -293,6 +307,7 @@ func chaosFeed(cfg Config, f *federation.Builder, span grid.Time) (*scenario.Fee
 			}
 			if cfg.Lend {
 				divideSome(j, f.Sites)
+				spreadSome(j)
 			}
 		},
 	}, nil

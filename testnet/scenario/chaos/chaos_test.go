@@ -19,7 +19,7 @@ func TestChaos(t *testing.T) {
 	run := func(seed uint64) *measure.Result {
 		cfg := Default()
 		cfg.Seed, cfg.Sites, cfg.Hours = seed, 6, 3
-		cfg.Faults = "loss=0.1,duplicate=0.1,reorder=0.1,drift=1000,daemon=2,torn=2,machine=1,partition=3"
+		cfg.Faults = "loss=0.1,duplicate=0.1,reorder=0.1,drift=1000,daemon=2,torn=2,machine=1,partition=3,aim=0.5"
 		r, err := Run(context.Background(), cfg)
 		if err != nil {
 			t.Fatal(err)
@@ -34,7 +34,7 @@ func TestChaos(t *testing.T) {
 				t.Errorf("seed %d: no %s fault was injected", seed, kind)
 			}
 		}
-		if r.Total.Finished+r.Total.Rejected != r.Total.Submitted {
+		if r.Total.Finished+r.Total.Rejected+report.Gangs.Cancelled != r.Total.Submitted {
 			t.Errorf("seed %d: %+v", seed, r.Total)
 		}
 		return r
@@ -42,6 +42,7 @@ func TestChaos(t *testing.T) {
 	hashes := map[string]bool{}
 	var leases leaseCounts
 	var gangs gangCounts
+	var aims aimCounts
 	for seed := range uint64(4) {
 		r := run(seed)
 		hashes[r.TraceHash] = true
@@ -49,12 +50,19 @@ func TestChaos(t *testing.T) {
 		more := r.Config.(*chaosReport).Gangs
 		gangs.Whole += more.Whole
 		gangs.Broken += more.Broken
+		gangs.Spread += more.Spread
+		gangs.Cancelled += more.Cancelled
+		aimed := r.Config.(*chaosReport).Aimed
+		aims.Cancelled, aims.Before, aims.Within, aims.After = aims.Cancelled+aimed.Cancelled, aims.Before+aimed.Before, aims.Within+aimed.Within, aims.After+aimed.After
 		leases.Used += counts.Used
 		leases.Lost += counts.Lost
 	}
 	t.Logf("%d executions on borrowed processors, %d lost with their pilots", leases.Used, leases.Lost)
-	if gangs.Whole == 0 || gangs.Broken == 0 {
+	if gangs.Whole == 0 || gangs.Broken == 0 || gangs.Spread == 0 {
 		t.Errorf("%+v: jobs at several sites were not tried", gangs)
+	}
+	if aims.Cancelled == 0 || aims.Before == 0 || aims.Within == 0 || aims.After == 0 || gangs.Cancelled == 0 {
+		t.Errorf("%+v, and %d cancelled: jobs at several sites were not struck at all their stages", aims, gangs.Cancelled)
 	}
 	if leases.Used == 0 || leases.Lost == 0 {
 		t.Errorf("%+v: leases were not tried", leases)

@@ -37,33 +37,44 @@ func divideSome(j *grid.Job, sites []workload.Site) {
 	j.Coallocate = c
 }
 
+// spreadSome has one job of four run its tasks wherever there are processors for them.
+func spreadSome(j *grid.Job) {
+	if j.ID.Lo%8 != 4 && j.ID.Lo%8 != 2 {
+		return
+	}
+	j.Spread, j.Tasks, j.Goal, j.Deadline, j.Budget = true, j.Processors, grid.GoalLocal, grid.Never, grid.NoBudget
+}
+
 // gangCounts is what a run has seen of jobs at several sites.
 type gangCounts struct {
-	Begun    int64 `json:"begun"`    // whose tasks began to start
-	Whole    int64 `json:"whole"`    // all of whose tasks ended by themselves
+	Begun    int64 `json:"begun"`    // whose squads began to start
+	Whole    int64 `json:"whole"`    // all of whose squads ended by themselves
 	Broken   int64 `json:"broken"`   // begun, and not whole
 	Finished int64 `json:"finished"` // jobs that are done
+	Spread   int64 `json:"spread"`   // begun, of jobs that may be spread, on own and leased processors
+
+	Cancelled int64 `json:"cancelled"` // jobs, by their users
 }
 
 // gangWatch watches the co-allocated executions of a network (A-1):
 //
-//   - no task of one begins before all have been ready;
-//   - a job is done only if all its tasks have ended by themselves;
-//   - of two executions of a job no tasks run at the same time (the checker's J-3), and
+//   - no squad of one, which is its tasks at one site, begins before all have been ready;
+//   - a job is done only if all its squads have ended by themselves;
+//   - of two executions of a job no squads run at the same time (the checker's J-3), and
 //     none outlives the job (atRest).
 type gangWatch struct {
 	n      *testnet.Network
 	checks *testnet.Checker
-	ready  map[grid.TaskID]bool // tasks
+	ready  map[grid.TaskID]bool // squads
 	gangs  map[grid.TaskID]*gangRun
 	counts gangCounts
 }
 
 // gangRun is one co-allocated execution.
 type gangRun struct {
-	tasks int
-	begun int
-	ended int // by themselves
+	squads int
+	begun  int
+	ended  int // by themselves
 }
 
 func watchGangs(n *testnet.Network, c *testnet.Checker) *gangWatch {
@@ -78,18 +89,21 @@ func watchGangs(n *testnet.Network, c *testnet.Checker) *gangWatch {
 }
 
 func (w *gangWatch) start(x *testnet.Execution) {
-	if x.Rank == nil {
+	if x.Squad == nil {
 		return
 	}
-	id := x.Rank.Gang.Task
+	id := x.Squad.Gang.Task
 	g := w.gangs[id]
 	if g == nil {
-		g = &gangRun{tasks: len(x.Rank.Gang.Sites())}
+		g = &gangRun{squads: len(x.Squad.Gang.Parts)}
 		w.gangs[id] = g
 		w.counts.Begun++
-		for number := range g.tasks {
-			if member := grid.RankTask(id, number); !w.ready[member] {
-				w.checks.Violated("job %s, epoch %d, begins with task %d, and task %d was never ready", id.Job, id.Epoch, x.Rank.Number, number)
+		if x.Job.Spread && g.squads > 1 {
+			w.counts.Spread++
+		}
+		for part := range g.squads {
+			if !w.ready[grid.SquadTask(id, part)] {
+				w.checks.Violated("job %s, epoch %d, begins with component %d, and component %d was never ready", id.Job, id.Epoch, x.Squad.Part, part)
 			}
 		}
 	}
@@ -97,22 +111,25 @@ func (w *gangWatch) start(x *testnet.Execution) {
 }
 
 func (w *gangWatch) end(x *testnet.Execution) {
-	if x.Rank != nil && !x.Lost && x.Reason == "" {
-		w.gangs[x.Rank.Gang.Task].ended++
+	if x.Squad != nil && !x.Lost && x.Reason == "" {
+		w.gangs[x.Squad.Gang.Task].ended++
 	}
 }
 
 // event checks what a home says that has become of a job.
 func (w *gangWatch) event(e *grid.Event) {
-	if e.Kind != grid.JobFinished || e.Job.Coallocate == nil || e.Result.ExitCode != 0 || e.Result.Reason != "" {
+	if e.Kind == grid.JobCancelled {
+		w.counts.Cancelled++
+	}
+	if e.Kind != grid.JobFinished || e.Job.Coallocate == nil && !e.Job.Spread || e.Result.ExitCode != 0 || e.Result.Reason != "" {
 		return
 	}
 	g := w.gangs[grid.TaskID{Job: e.Job.ID, Epoch: e.Epoch}]
 	switch {
 	case g == nil:
 		w.checks.Violated("job %s is done with epoch %d, of which nothing has begun", e.Job.ID, e.Epoch)
-	case g.ended != g.tasks:
-		w.checks.Violated("job %s is done with epoch %d: of %d tasks %d began and %d ended by themselves", e.Job.ID, e.Epoch, g.tasks, g.begun, g.ended)
+	case g.ended != g.squads:
+		w.checks.Violated("job %s is done with epoch %d: of %d components %d began and %d ended by themselves", e.Job.ID, e.Epoch, g.squads, g.begun, g.ended)
 	}
 	w.counts.Finished++
 }
@@ -121,7 +138,7 @@ func (w *gangWatch) event(e *grid.Event) {
 func (w *gangWatch) sum() gangCounts {
 	counts := w.counts
 	for _, g := range w.gangs {
-		if g.ended == g.tasks {
+		if g.ended == g.squads {
 			counts.Whole++
 		} else {
 			counts.Broken++

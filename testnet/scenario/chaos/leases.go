@@ -11,30 +11,26 @@ import (
 	"gridnode/testnet/scenario/federation"
 )
 
-// chaosLease links sites to a hierarchy, three below each, and lets three of four lend.
-// Their terms are short enough to end within most of the faults.
+// chaosLease links sites to a hierarchy, three below each, and lets three of four lend. Of
+// three sites one borrows by load, one with S-STRD and one with X-STRD. Their terms are
+// short enough to end within most of the faults.
 func chaosLease(sites int) func(site int) site.LeaseConfig {
-	at := func(i int) grid.SiteID { return grid.SiteID(fmt.Sprintf("site-%d", i+1)) }
+	links := federation.Hierarchy(sites, 3, func(i int) grid.SiteID { return grid.SiteID(fmt.Sprintf("site-%d", i+1)) })
 	return func(i int) site.LeaseConfig {
 		c := site.LeaseConfig{
-			Lend: lends(i), Term: 2 * grid.Minute,
-			Match: lease.MatchConfig{Threshold: 1000, DelegationCycle: grid.Minute, Ordering: lease.OrderMostFree},
+			Lend: lends(i), Term: 2 * grid.Minute, Price: chaosPrice(i), Pay: 1000 * grid.Credit,
+			Match: lease.MatchConfig{Links: links(i), Policy: policyOf(i), DelegationCycle: grid.Minute, Ordering: lease.OrderMostFree},
 		}
-		parent := (i - 1) / 3
-		if i > 0 {
-			c.Match.Links = append(c.Match.Links, lease.Link{Site: at(parent), Relation: lease.Parent})
-		}
-		for other := 1; other < sites; other++ {
-			switch {
-			case other == i:
-			case (other-1)/3 == i:
-				c.Match.Links = append(c.Match.Links, lease.Link{Site: at(other), Relation: lease.Child})
-			case i > 0 && (other-1)/3 == parent:
-				c.Match.Links = append(c.Match.Links, lease.Link{Site: at(other), Relation: lease.Sibling})
-			}
+		if c.Match.Policy == lease.DMM {
+			c.Match.Threshold = 1000
 		}
 		return c
 	}
+}
+
+// policyOf returns how a site decides to borrow.
+func policyOf(site int) lease.Policy {
+	return [...]lease.Policy{lease.DMM, lease.SSTRD, lease.XSTRD}[site%3]
 }
 
 // lends reports whether a site lends: three of four do.
@@ -87,6 +83,7 @@ func (w leaseWish) of(n *testnet.Network, s int) {
 type leaseCounts struct {
 	Used int64 `json:"used"` // executions on borrowed processors
 	Lost int64 `json:"lost"` // of them, ended with their pilots
+	Paid int64 `json:"paid"` // leases
 }
 
 // leaseWatch watches what sites lend each other, besides what the checker does: a lender

@@ -33,9 +33,21 @@ type Config struct {
 	// one cluster.
 	Utilization float64 `json:"utilization"`
 
-	Without     string  `json:"without"`     // the cluster to leave out: "delft" or "leiden"
+	// Background is how much of the clusters their own users keep busy, in percent. KOALA
+	// then looks every Poll at what is idle; what it finds may be gone when it claims it.
+	Background float64   `json:"background"`
+	Poll       grid.Time `json:"poll"` // µs
+
+	Without     string  `json:"without"`     // the cluster to leave out: "delft", "leiden" or "none"
 	MaxClusters int     `json:"maxClusters"` // that one job may combine; 0: no limit
 	Sizes       []int64 `json:"sizes"`       // of jobs, in nodes, drawn evenly
+
+	// Components, if not empty, are those of every job, as coalloc.ParseComponents reads
+	// them, and Sizes do not count.
+	Components string `json:"components,omitempty"`
+
+	RunTime grid.Time `json:"runTime"` // µs of a job within one cluster; 0: that of the application
+	Speeds  bool      `json:"speeds"`  // the slowest cluster of a job decides how long it computes; else all are as fast
 
 	// Group confines ca to latency groups, in which no cluster is further than this
 	// from the widest, in µs; 0: the published policy, which knows no groups.
@@ -61,14 +73,16 @@ type Job struct {
 	Processors                 int64
 	Submit, Placed, Start, End grid.Time // Start is when it computes: a startup after Placed
 	Clusters                   int       // that it ran on
+	Where                      []string  // their names
 	Tries                      int32     // placements tried
+	Failures                   int32     // of them, whose claim failed
 }
 
 // Default is what the command line starts from.
 func Default() Config {
 	return Config{
 		Common: scenario.Common{Seed: 1}, Policy: "adaptive", Application: "poisson", Utilization: 60, Without: "delft",
-		Sizes: []int64{8, 16, 32}, Hours: 24, Startup: 10 * grid.Second, Interval: 10 * grid.Second,
+		Sizes: []int64{8, 16, 32}, Poll: 30 * grid.Second, Hours: 24, Startup: 10 * grid.Second, Interval: 10 * grid.Second,
 	}
 }
 
@@ -108,16 +122,33 @@ type coallocationReport struct {
 	Config
 	Seconds measure.Decimal `json:"runTimeSeconds"` // of a job within one cluster
 	CCR     measure.Decimal `json:"ccr"`
-	Tries   measure.Decimal `json:"triesPerJob"` // placements tried
-	Waiting measure.Decimal `json:"waiting"`     // at the end of submissions, in seconds of work for all nodes
+	Tries   measure.Decimal `json:"triesPerJob"`    // placements tried
+	Failed  measure.Decimal `json:"failuresPerJob"` // of them, whose claim failed
+	Busy    measure.Decimal `json:"backgroundBusy"` // percent of the nodes, on average
+	Most    measure.Decimal `json:"backgroundMost"` // and at most
+	Waiting measure.Decimal `json:"waiting"`        // at the end of submissions, in seconds of work for all nodes
+}
+
+// Busy returns how much of the nodes local users kept busy in a run, in percent.
+func Busy(r *measure.Result) float64 {
+	if report, ok := r.Config.(*coallocationReport); ok {
+		return report.Busy.Float()
+	}
+	return 0
 }
 
 func (cfg *Config) validate() error {
 	switch {
+	case !(cfg.Background == 0 || cfg.Background >= 1 && cfg.Background <= 60):
+		return scenario.ConfigError("background", "%v: want 0, or 1 to 60, in percent", cfg.Background)
+	case cfg.Poll < grid.Second || cfg.Poll > grid.Hour:
+		return scenario.ConfigError("poll", "%v: want 1s to 1h", cfg.Poll)
+	case cfg.RunTime < 0 || cfg.RunTime > grid.Day:
+		return scenario.ConfigError("run-time", "%v: want 0 to 24h", cfg.RunTime)
 	case !(cfg.Utilization > 0 && cfg.Utilization <= 100):
 		return scenario.ConfigError("utilization", "%v: want more than 0, at most 100, in percent", cfg.Utilization)
-	case cfg.Without != "delft" && cfg.Without != "leiden":
-		return scenario.ConfigError("without", "%q: want delft or leiden (between them nothing was measured)", cfg.Without)
+	case cfg.Without != "delft" && cfg.Without != "leiden" && cfg.Without != "none":
+		return scenario.ConfigError("without", "%q: want delft, leiden or none (between Delft and Leiden nothing was measured, and a message counts as 10 s)", cfg.Without)
 	case cfg.MaxClusters < 0:
 		return scenario.ConfigError("max-clusters", "%d: want 1 or more, 0 for no limit", cfg.MaxClusters)
 	case len(cfg.Sizes) == 0:

@@ -153,6 +153,12 @@ func TestCoallocationRefusals(t *testing.T) {
 		{func(c *Config) { c.Application = "ccr=NaN" }, "--application"},
 		{func(c *Config) { c.Application = "lu" }, "--application"},
 		{func(c *Config) { c.Utilization = 0 }, "--utilization"},
+		{func(c *Config) { c.Background = 0.2 }, "--background"},
+		{func(c *Config) { c.Background = 61 }, "--background"},
+		{func(c *Config) { c.Poll = 0 }, "--poll"},
+		{func(c *Config) { c.RunTime = -1 }, "--run-time"},
+		{func(c *Config) { c.Components = "8,x" }, "--components"},
+		{func(c *Config) { c.Components = "40@leiden" }, "--components"},
 		{func(c *Config) { c.Without = "" }, "--without"},
 		{func(c *Config) { c.MaxClusters = -1 }, "--max-clusters"},
 		{func(c *Config) { c.Sizes = nil }, "--sizes"},
@@ -198,7 +204,7 @@ func TestTasksOnPilots(t *testing.T) {
 	if whole.Total != tasks.Total || whole.Total.Coallocated == 0 {
 		t.Errorf("all together %+v\nby their tasks %+v", whole.Total, tasks.Total)
 	}
-	if tasks.Events < 3*whole.Events {
+	if tasks.Events <= whole.Events {
 		t.Errorf("%d events by tasks, %d without: nobody started tasks", tasks.Events, whole.Events)
 	}
 }

@@ -37,18 +37,22 @@ type koala struct {
 	window   grid.Time // of utilization
 	jobs     map[grid.JobID]*running
 
-	total   measure.Tally
-	sites   []measure.Tally
-	waiting int64 // node-seconds that wait at the end of the window
-	tries   int64
-	split   int64 // jobs on several clusters
-	open    int64 // jobs that have not ended
-	failed  error
+	total    measure.Tally
+	sites    []measure.Tally
+	waiting  int64 // node-seconds that wait at the end of the window
+	tries    int64
+	split    int64 // jobs on several clusters
+	failures int64
+	open     int64  // jobs that have not ended
+	users    *users // nil: there is no background load
+	polled   grid.Time
+	failed   error
 }
 
 // cluster is a lender.
 type cluster struct {
 	das3Cluster
+	index int // in the network
 	*site.Site
 }
 
@@ -85,8 +89,12 @@ func newKoala(cfg *Config, n *testnet.Network) (*koala, error) {
 		}})
 	}
 	k.view = coalloc.NewView(sites, network)
+	k.view.Penalty = das3Penalty
 	if cfg.Group > 0 {
 		coalloc.Groups(k.view, cfg.Group)
+	}
+	if cfg.RunTime > 0 {
+		k.app.runTime = cfg.RunTime
 	}
 	if err := k.checkSizes(); err != nil {
 		return nil, err
@@ -96,25 +104,50 @@ func newKoala(cfg *Config, n *testnet.Network) (*koala, error) {
 
 // checkSizes tries every size on idle clusters: nothing may fail later.
 func (k *koala) checkSizes() error {
+	flag := "sizes"
+	if k.cfg.Components != "" {
+		flag = "components"
+		r, err := coalloc.ParseComponents(k.cfg.Components)
+		if err != nil {
+			return scenario.ConfigError(flag, "%v", err)
+		}
+		k.cfg.Sizes = []int64{r.Processors}
+	}
 	for _, size := range k.cfg.Sizes {
-		r := coalloc.Request{Processors: size, ClustersMax: k.cfg.MaxClusters, CCR: k.app.ccr}
-		err := r.Validate()
+		j := grid.Job{Resources: grid.Resources{Processors: size}, Tasks: size}
+		j.Coallocate = k.division()
+		r, err := coalloc.OfJob(&j)
 		if err == nil {
 			err = r.Placeable(k.view)
 		}
-		if _, ok := k.policy.Place(nil, &r, k.view, k.app.runTime); err == nil && !ok {
-			err = fmt.Errorf("%s places no job of %d nodes even on idle clusters", k.policy, size)
+		if err == nil {
+			if _, ok := k.policy.Place(nil, &r, k.view, k.app.runTime); !ok {
+				err = fmt.Errorf("%s places no job of %d nodes even on idle clusters", k.policy, size)
+			}
 		}
 		if err != nil {
-			return scenario.ConfigError("sizes", "%v", err)
+			return scenario.ConfigError(flag, "%v", err)
 		}
 	}
 	return nil
 }
 
+// division says how a job may be divided.
+func (k *koala) division() *grid.Coallocation {
+	c := &grid.Coallocation{SitesMax: int64(k.cfg.MaxClusters), CCR: k.app.ccr, Policy: k.policy.String()}
+	if c.Components = k.cfg.Components; c.Components == "" {
+		c.Count = "1.."
+	}
+	return c
+}
+
 // dress says how a job may be divided, and what it reads.
 func (k *koala) dress(j *grid.Job) {
-	j.Coallocate = &grid.Coallocation{Count: "1..", SitesMax: int64(k.cfg.MaxClusters), CCR: k.app.ccr, Policy: k.policy.String()}
+	j.Coallocate = k.division()
+	if k.cfg.Speeds { // the slowest cluster may take it
+		j.Estimate = k.computing(j.RunTime, nil)
+		j.Work = grid.WorkOf(j.Estimate, 0, grid.Rating{Speed: 1, Bandwidth: 1})
+	}
 	if k.cfg.InputBytes > 0 {
 		holder := int(draw.Uniform(k.rng, uint64(len(k.clusters))))
 		j.Inputs = []grid.DataSet{k.fileOf(holder)}
@@ -179,8 +212,15 @@ func (k *koala) join() error {
 		if err != nil {
 			return err
 		}
+		c.index = at
 		if k.cfg.InputBytes > 0 {
 			k.n.Inject(0, at, &dataset.Hold{Set: dataset.Set{DataSet: k.fileOf(i), Path: "/input", Shared: true}})
+		}
+	}
+	if k.cfg.Background > 0 {
+		k.users = newUsers(k)
+		if _, err := k.n.Add(testnet.Member{ID: usersID, New: func(int) (testnet.Site, error) { return k.users, nil }}); err != nil {
+			return err
 		}
 	}
 	k.n.Observe(testnet.Observer{Event: k.event})
@@ -189,6 +229,10 @@ func (k *koala) join() error {
 
 // event follows the jobs. Nothing fails here: every size was tried at first.
 func (k *koala) event(now grid.Time, _ int, e *grid.Event) {
+	if e.Job.Home != koalaID {
+		k.users.event(now, e)
+		return
+	}
 	switch e.Kind {
 	case grid.JobSubmitted:
 		k.total.Submitted++
@@ -218,6 +262,7 @@ func (k *koala) end(now grid.Time, id grid.JobID) {
 	measure.Account(&k.total, &k.total, nil, &t)
 	k.total.Finished++
 	k.tries += int64(j.Tries)
+	k.failures += int64(j.Failures)
 	if j.Clusters > 1 {
 		k.split++
 	}
@@ -250,6 +295,11 @@ func (k *koala) result(begun time.Time) *measure.Result {
 	r.Total.Coallocated = k.split
 	if k.total.Submitted > 0 {
 		report.Tries = measure.Decimal(100 * k.tries / k.total.Submitted)
+		report.Failed = measure.Decimal(100 * k.failures / k.total.Submitted)
+	}
+	if k.users != nil {
+		report.Most = measure.Decimal(100 * 100 * k.users.most / nodes)
+		report.Busy = measure.Decimal(100 * 100 * k.users.area / (nodes * int64(k.window)))
 	}
 	report.Waiting = measure.Decimal(100 * k.waiting / nodes)
 	r.WallSeconds = measure.Seconds(grid.FromDuration(time.Since(begun)))

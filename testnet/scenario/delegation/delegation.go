@@ -3,8 +3,6 @@ package delegation
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 	"time"
 
 	"gridnode/grid"
@@ -16,58 +14,6 @@ import (
 	"gridnode/testnet/workload"
 )
 
-// Config is the scenario "delegation": the dual grid of Delegated
-// MatchMaking (2007) under one of the six compared architectures, for a day of
-// generated jobs. The run ends with the arrival of the last job, as in the paper.
-type Config struct {
-	scenario.Common
-
-	// Architecture is "dmm", "condor", "fcondor", "cern", "central" or "sep-c".
-	Architecture string `json:"architecture"`
-
-	// LoadDAS and LoadG5K are the loads of the two grids: processor-time of the jobs
-	// over the processors'. More than 0, at most 10.
-	LoadDAS float64 `json:"loadDas"`
-	LoadG5K float64 `json:"loadG5k"`
-
-	Days float64 `json:"days"` // for how long jobs are submitted; more than 0, at most 400
-	Set  uint64  `json:"set"`  // which workload: sets are independent
-
-	Cycle     int64   `json:"cycle"`     // seconds between two rounds of matchmaking
-	Threshold float64 `json:"threshold"` // dmm: load of a site beyond which requests are delegated; more than 0
-	Bind      int64   `json:"bind"`      // dmm: seconds until processors that were brought can be used
-	Ordering  string  `json:"ordering"`  // dmm: whom to ask first; see lease.Ordering
-	Selection string  `json:"selection"` // dmm: which request to delegate first; see lease.Selection
-	TTL       int     `json:"ttl"`       // dmm: how often a request may be delegated
-	Users     int     `json:"users"`     // of each cluster; under fcondor each has a job manager. 1 to 60
-	Rounds    int     `json:"rounds"`    // dmm: rounds of delegation after which a request keeps its place; 0: no end
-
-	// Drain lets the run go on until every job has ended, or for drainMax.
-	Drain bool `json:"drain,omitempty"`
-
-	// Sample is the number of seconds between two samples of what has happened; 0: none.
-	Sample int64 `json:"sample,omitempty"`
-
-	// Workload replaces the generated jobs; in order of submission, by cluster.
-	Workload []workload.Job `json:"-"`
-}
-
-// drainMax bounds the time after the last submission for which a run with
-// Config.Drain goes on: under cern and central a job may wait for long until
-// the only cluster that is wide enough is empty.
-const drainMax = 60 * grid.Day
-
-// Architectures are the values of Config.Architecture.
-var Architectures = []string{"dmm", "condor", "fcondor", "cern", "central", "sep-c"}
-
-// Default is what the command line starts from.
-func Default() Config {
-	return Config{
-		Common: scenario.Common{Seed: 1}, Architecture: "dmm", LoadDAS: 0.7, LoadG5K: 0.7, Days: 1, Set: 1,
-		Cycle: 300, Threshold: 1, Ordering: "neighbours", Selection: "fcfs", TTL: 6, Users: 1,
-	}
-}
-
 // delegationReport is the configuration as a result shows it, with what only this
 // scenario counts.
 type delegationReport struct {
@@ -76,18 +22,21 @@ type delegationReport struct {
 	Finished    measure.Ratio     `json:"finished"`    // share of them
 	Finishable  measure.Ratio     `json:"finishable"`  // share of them that end before the last one arrives if none waits
 	Started     int64             `json:"started"`     // executions begun
+	Possible    measure.Decimal   `json:"possible"`    // processor-seconds of those that end in time if none waits
 	Area        measure.Decimal   `json:"area"`        // processor-seconds of the jobs, with those that did not finish
 	Overhead    map[string]int64  `json:"overhead"`    // messages by the paper's types (§5.1)
 	Delegations lease.Delegations `json:"delegations"` // dmm
 	Samples     []Sample          `json:"samples,omitempty"`
+	Inputs      []scenario.Input  `json:"inputs,omitempty"`
 	counts      Overhead
 }
 
 // delegated is a run of the scenario.
 type delegated struct {
-	cfg  Config
-	n    *testnet.Network
-	jobs []workload.Job
+	cfg    Config
+	n      *testnet.Network
+	jobs   []workload.Job
+	inputs []scenario.Input // where they came from, if from logs
 
 	overhead    Overhead
 	submissions int64
@@ -105,6 +54,17 @@ func Measured(r *measure.Result) (o Overhead, finished measure.Ratio, d lease.De
 	report := r.Config.(*delegationReport)
 	return report.counts, report.Finished, report.Delegations
 }
+
+// Started returns which share of the jobs had begun by the end of the run. The result must
+// be one of Run's.
+func Started(r *measure.Result) measure.Ratio {
+	report := r.Config.(*delegationReport)
+	return measure.Ratio(measure.SumOf(report.Started).Over(measure.SumOf(int64(report.Jobs)), 10_000))
+}
+
+// Possible returns the goodput in processor-seconds if no job waited. The result must be one
+// of Run's.
+func Possible(r *measure.Result) measure.Decimal { return r.Config.(*delegationReport).Possible }
 
 // Submitted returns how many jobs were submitted, which share of them could have
 // finished by the last submission had none waited, and their load on all processors
@@ -128,64 +88,20 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	begun := time.Now()
 	d := &delegated{cfg: cfg, running: make(map[grid.TaskID]testnet.Execution), jobs: cfg.Workload}
 	if d.jobs == nil {
-		if d.jobs, err = Jobs(cfg.Set, cfg.LoadDAS, cfg.LoadG5K, cfg.Days); err != nil {
+		if d.jobs, d.inputs, err = cfg.Jobs(); err != nil {
 			return nil, err
 		}
 	}
 	if len(d.jobs) == 0 {
-		return nil, scenario.ConfigError("days", "%v: no job is submitted in that time at this load", cfg.Days)
+		return nil, scenario.ConfigError("days", "%v: no job is submitted in that time", cfg.Days)
 	}
-	if d.n, err = testnet.New(testnet.Config{Seed: draw.Mix(cfg.Seed, cfg.Set), Inputs: d.inputs()}); err != nil {
+	if d.n, err = testnet.New(testnet.Config{Seed: draw.Mix(cfg.Seed, cfg.Set), Inputs: d.drives()}); err != nil {
 		return nil, err
 	}
 	if err := d.build(match); err != nil {
 		return nil, err
 	}
 	return d.run(ctx, begun)
-}
-
-// Jobs generates the jobs of a set, in order of submission.
-func Jobs(set uint64, loadDAS, loadG5K, days float64) ([]workload.Job, error) {
-	return delegationJobs(set, loadDAS, loadG5K, grid.Time(days*float64(grid.Day)))
-}
-
-func (cfg *Config) validate() (match lease.MatchConfig, err error) {
-	bad := func(v, low, high float64) bool { return !(v > low && v <= high) }
-	switch {
-	case !slices.Contains(Architectures, cfg.Architecture):
-		return match, scenario.ConfigError("architecture", "%q: want %s", cfg.Architecture, strings.Join(Architectures, ", "))
-	case bad(cfg.LoadDAS, 0, 10):
-		return match, scenario.ConfigError("load-das", "%v: want more than 0 and at most 10", cfg.LoadDAS)
-	case bad(cfg.LoadG5K, 0, 10):
-		return match, scenario.ConfigError("load-g5k", "%v: want more than 0 and at most 10", cfg.LoadG5K)
-	case bad(cfg.Days, 0, 400):
-		return match, scenario.ConfigError("days", "%v: want more than 0 and at most 400", cfg.Days)
-	case cfg.Cycle < 1 || cfg.Cycle > 86400:
-		return match, scenario.ConfigError("cycle", "%d: want 1 to 86400 seconds", cfg.Cycle)
-	case bad(cfg.Threshold, 0, 1000):
-		return match, scenario.ConfigError("threshold", "%v: want more than 0 and at most 1000", cfg.Threshold)
-	case cfg.Bind < 0 || cfg.Bind > 86400:
-		return match, scenario.ConfigError("bind", "%d: want 0 to 86400 seconds", cfg.Bind)
-	case cfg.TTL < 1 || cfg.TTL > lease.TTLMax:
-		return match, scenario.ConfigError("ttl", "%d: want 1 to %d", cfg.TTL, lease.TTLMax)
-	case cfg.Users < 1 || cfg.Users > usersMax:
-		return match, scenario.ConfigError("users", "%d: want 1 to %d", cfg.Users, usersMax)
-	case cfg.Sample < 0:
-		return match, scenario.ConfigError("sample", "%d: want at least 0 seconds", cfg.Sample)
-	case cfg.Rounds < 0 || cfg.Rounds > 1_000_000:
-		return match, scenario.ConfigError("rounds", "%d: want 0 to 1000000", cfg.Rounds)
-	}
-	match = lease.MatchConfig{
-		Lend: true, Threshold: int64(cfg.Threshold*1000 + 0.5), MatchCycle: grid.Time(cfg.Cycle) * grid.Second,
-		TTL: int32(cfg.TTL), Rounds: int32(cfg.Rounds), Slack: grid.Minute + grid.Time(cfg.Bind)*grid.Second,
-	}
-	if match.Ordering, err = lease.ParseOrdering(cfg.Ordering); err != nil {
-		return match, scenario.ConfigError("ordering", "%v", err)
-	}
-	if match.Selection, err = lease.ParseSelection(cfg.Selection); err != nil {
-		return match, scenario.ConfigError("selection", "%v", err)
-	}
-	return match, nil
 }
 
 // run lets the network run until the last job arrives, and works the result out.
@@ -232,7 +148,7 @@ func (d *delegated) run(ctx context.Context, begun time.Time) (*measure.Result, 
 	source := &scenario.Feed{Source: (*workload.Jobs)(&d.jobs), QoS: workload.QoS{Length: workload.LengthEstimate}, Homes: homes, Adjust: d.adjust}
 	jobs := d.jobs // the feed consumes d.jobs
 	total := len(jobs)
-	area := areaOf(jobs)
+	area := areaOf(jobs, grid.Never)
 	d.n.Feed(source)
 	p := scenario.NewProgress(d.cfg.Progress, "delegation", int64(total), func() int64 { return source.Read })
 	d.n.Pulse(p.Pulse)
@@ -248,7 +164,7 @@ func (d *delegated) run(ctx context.Context, begun time.Time) (*measure.Result, 
 	if err != nil {
 		return nil, fmt.Errorf("delegation, seed %d: %w", d.cfg.Seed, err)
 	}
-	report := &delegationReport{Config: d.cfg, Jobs: total, Started: d.starts, Area: area, Samples: d.samples, Finishable: finishable(jobs)}
+	report := &delegationReport{Config: d.cfg, Jobs: total, Started: d.starts, Area: area, Samples: d.samples, Inputs: d.inputs, Finishable: finishable(jobs), Possible: possible(jobs)}
 	result := c.Result("delegation", report, d.described(), begun)
 	d.account(result, report, &split)
 	if d.cfg.Out != "" {
@@ -269,11 +185,18 @@ func finishable(jobs []workload.Job) measure.Ratio {
 	return measure.Ratio(measure.SumOf(n).Over(measure.SumOf(int64(len(jobs))), 10_000))
 }
 
-// areaOf returns the processor-seconds of jobs.
-func areaOf(jobs []workload.Job) measure.Decimal {
+// possible returns the processor-seconds of those jobs that finishable counts.
+func possible(jobs []workload.Job) measure.Decimal {
+	return areaOf(jobs, jobs[len(jobs)-1].Submit)
+}
+
+// areaOf returns the processor-seconds of the jobs that end by then if they do not wait.
+func areaOf(jobs []workload.Job, by grid.Time) measure.Decimal {
 	var s, unit measure.Sum
 	for i := range jobs {
-		s.Add(jobs[i].Processors, int64(jobs[i].RunTime))
+		if jobs[i].Submit+jobs[i].RunTime <= by {
+			s.Add(jobs[i].Processors, int64(jobs[i].RunTime))
+		}
 	}
 	unit.Add(int64(grid.Second), 1)
 	return measure.Decimal(s.Over(unit, 100))
@@ -291,8 +214,12 @@ func (d *delegated) described() (list []measure.Site) {
 	return list
 }
 
-// adjust names the user of a job: who shares a queue, and under fcondor a JM.
+// adjust names the user of a job, if its log does not: who shares a queue, and under
+// fcondor a JM.
 func (d *delegated) adjust(j *grid.Job) {
+	if j.User != "" {
+		return
+	}
 	j.User = userNames[draw.Mix(j.ID.Lo, 1)%uint64(d.cfg.Users)]
 }
 

@@ -29,7 +29,7 @@ func delegate(t *testing.T, change func(*Config)) *measure.Result {
 func TestDelegationRepeats(t *testing.T) {
 	for _, a := range Architectures {
 		run := func() *measure.Result {
-			return delegate(t, func(cfg *Config) { cfg.Architecture, cfg.LoadDAS, cfg.LoadG5K, cfg.Days = a, 1.2, 0.8, 0.4 })
+			return delegate(t, func(cfg *Config) { cfg.Architecture, cfg.LoadDAS, cfg.LoadG5K, cfg.Days = a, 120, 80, 0.4 })
 		}
 		one, two := run(), run()
 		if one.TraceHash != two.TraceHash || one.Total != two.Total {
@@ -48,7 +48,7 @@ func TestDelegationOrder(t *testing.T) {
 	finished := map[string]float64{}
 	goodput := map[string]float64{}
 	for _, a := range Architectures {
-		r := delegate(t, func(cfg *Config) { cfg.Architecture, cfg.LoadDAS, cfg.LoadG5K = a, 0.9, 0.9 })
+		r := delegate(t, func(cfg *Config) { cfg.Architecture, cfg.LoadDAS, cfg.LoadG5K = a, 90, 90 })
 		finished[a], goodput[a] = float64(r.Total.Finished), r.Total.Goodput.Float()
 	}
 	for _, a := range []string{"condor", "sep-c", "cern", "central"} {
@@ -92,8 +92,8 @@ func TestDelegationStaysLocal(t *testing.T) {
 func TestDelegationConfig(t *testing.T) {
 	for i, change := range []func(*Config){
 		func(c *Config) { c.Architecture = "mesh" },
-		func(c *Config) { c.LoadDAS = 0 },
-		func(c *Config) { c.LoadG5K = 11 },
+		func(c *Config) { c.LoadDAS = 0.7 },
+		func(c *Config) { c.LoadG5K = 1001 },
 		func(c *Config) { c.Days = -1 },
 		func(c *Config) { c.Cycle = 0 },
 		func(c *Config) { c.Threshold = 0 },
@@ -103,6 +103,9 @@ func TestDelegationConfig(t *testing.T) {
 		func(c *Config) { c.Users = usersMax + 1 },
 		func(c *Config) { c.Ordering = "best" },
 		func(c *Config) { c.Selection = "lifo" },
+		func(c *Config) { c.Phase = "later" },
+		func(c *Config) { c.Flocking = "home" },
+		func(c *Config) { c.Sizes = "narrow" },
 	} {
 		cfg := Default()
 		change(&cfg)
@@ -150,7 +153,7 @@ func TestHierarchy(t *testing.T) {
 
 func ExampleRun() {
 	cfg := Default()
-	cfg.LoadDAS, cfg.LoadG5K, cfg.Days = 0.2, 0.2, 0.1
+	cfg.LoadDAS, cfg.LoadG5K, cfg.Days = 20, 20, 0.1
 	r, err := Run(context.Background(), cfg)
 	fmt.Println(r.Total.Submitted > 0, err)
 	// Output: true <nil>

@@ -35,6 +35,7 @@ type jobManager struct {
 	running  int64     // processors
 	usage    float64   // processor-microseconds, decayed
 	touched  grid.Time // when usage was worked out
+	moved    grid.Time // when it switched to the site where it is; no round of that instant serves it
 }
 
 // usageHalfLife is Condor's default (PRIORITY_HALFLIFE).
@@ -100,7 +101,7 @@ func (s *flockSite) submit(now grid.Time, job *grid.Job) {
 	key := flockUser{s.site, job.User}
 	m := s.users[key]
 	if m == nil {
-		m = &jobManager{home: s.site, order: len(s.users), touched: now}
+		m = &jobManager{home: s.site, order: len(s.users), touched: now, moved: -1}
 		s.users[key] = m
 	}
 	if len(m.jobs) == 0 {
@@ -123,7 +124,8 @@ func (s *flockSite) ended(now grid.Time, id grid.TaskID) {
 	s.cluster.Ended(now, id)
 }
 
-// round is a round of matchmaking.
+// round is a round of matchmaking. Who comes from another site at this very instant has
+// "to wait for the target SM's next matchmaking cycle".
 func (s *flockSite) round(now grid.Time, out *grid.Outbox) {
 	for _, m := range s.here {
 		m.account(now)
@@ -131,17 +133,22 @@ func (s *flockSite) round(now grid.Time, out *grid.Outbox) {
 	slices.SortStableFunc(s.here, func(a, b *jobManager) int {
 		return cmp.Or(cmp.Compare(a.usage, b.usage), cmp.Compare(a.order, b.order))
 	})
+	stay := s.here[:0]
 	for _, m := range s.here {
+		if m.moved == now {
+			stay = append(stay, m)
+			continue
+		}
 		s.serve(now, m, out)
 		if len(m.jobs) > 0 { // "switch to a new site manager"
-			other := (s.site + 1 + s.rng.IntN(len(s.sites)-1)) % len(s.sites)
-			s.moves = append(s.moves, move{m, other})
+			s.moves = append(s.moves, move{m, s.flock.next(s.site)})
 			s.d.overhead.NotifyBroker += 2 // it leaves one and tells the other
 		}
 	}
-	clear(s.here)
-	s.here = s.here[:0]
+	clear(s.here[len(stay):])
+	s.here = stay
 	for _, v := range s.moves {
+		v.m.moved = now
 		s.sites[v.to].join(v.m)
 	}
 	s.moves = s.moves[:0]

@@ -90,26 +90,17 @@ func delegationLinks(site int) (links []lease.Link) {
 // serialShare is the probability of a job on one processor: "p=0.95" (§5.3).
 const serialShare = 0.95
 
-// delegationModel is the workload of a cluster: the model of Lublin and Feitelson,
-// its gaps stretched to the load.
-func delegationModel(processors int64, load float64) workload.Model {
-	m := workload.Lublin(processors)
-	m.SetSerial(serialShare)
-	m.Shape.Load = load
-	return m
-}
-
-// delegationJobs generates the jobs of all clusters for a span, at a load for each of
-// the two grids. The stream of a cluster depends on set and cluster alone, so loads
-// differ in gaps only.
-func delegationJobs(set uint64, loadDAS, loadG5K float64, span grid.Time) ([]workload.Job, error) {
+// Generate returns the jobs of all clusters, as cfg says. The stream of a cluster depends
+// on set and cluster alone, so loads differ in gaps only.
+func Generate(cfg *Config) ([]workload.Job, error) {
+	span := grid.Time(cfg.Days * float64(grid.Day))
 	var sources []workload.Source
 	for c, processors := range clusterSizes {
-		load := loadG5K
+		load := cfg.LoadG5K / 100
 		if gridOf(c) == 0 {
-			load = loadDAS
+			load = cfg.LoadDAS / 100
 		}
-		g, err := workload.NewGenerator(delegationModel(processors, load), rand.New(draw.PCG(set, delegationID(c), draw.ForJobs)))
+		g, err := workload.NewGenerator(model(processors, load, cfg.Sizes), rand.New(draw.PCG(cfg.Set, delegationID(c), draw.ForJobs)))
 		if err != nil {
 			return nil, fmt.Errorf("cluster %d: %w", c, err)
 		}

@@ -7,7 +7,6 @@ import (
 	"gridnode/internal/lrms"
 	"gridnode/lease"
 	"gridnode/testnet"
-	"gridnode/testnet/draw"
 	"gridnode/testnet/scenario"
 )
 
@@ -17,7 +16,8 @@ type delegationSubmit struct{ job *grid.Job }
 // dmm reports whether the architecture is ours: then the sites are whole ones.
 func (d *delegated) dmm() bool { return d.cfg.Architecture == "dmm" }
 
-func (d *delegated) inputs() testnet.Inputs {
+// drives returns the inputs that the sites of the architecture know.
+func (d *delegated) drives() testnet.Inputs {
 	if d.dmm() {
 		return scenario.Inputs()
 	}
@@ -47,8 +47,7 @@ func (d *delegated) build(match lease.MatchConfig) error {
 		total = delegation31
 	}
 	for site := range total {
-		// Site managers were not started at the same moment.
-		phase := grid.Time(draw.PCG(d.cfg.Seed, delegationID(site), draw.ForClock).Uint64() % uint64(cycle))
+		phase := d.phase(site, cycle)
 		_, err := d.n.Add(testnet.Member{ID: delegationID(site), New: func(int) (testnet.Site, error) {
 			switch d.cfg.Architecture {
 			case "dmm":
@@ -120,10 +119,12 @@ func (s *condorSite) NextTimer() grid.Time { return s.next }
 func (s *condorSite) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	switch in := in.(type) {
 	case *delegationSubmit:
-		if err := s.cluster.Submit(now, requestOf(in.job)); err != nil {
-			panic(fmt.Sprintf("testnet: a generated job does not fit its cluster: %v", err))
+		if in.job.Processors <= s.cluster.Processors() { // a wider one never runs
+			if err := s.cluster.Submit(now, requestOf(in.job)); err != nil {
+				panic(fmt.Sprintf("testnet: a job does not fit into the queue: %v", err))
+			}
+			s.jobs[taskOf(in.job)] = in.job
 		}
-		s.jobs[taskOf(in.job)] = in.job
 		s.d.submitted()
 		out.Tell(grid.Event{Kind: grid.JobSubmitted, Job: in.job, Epoch: firstEpoch})
 	case *grid.TaskEnded:

@@ -7,11 +7,13 @@ import (
 
 	"gridnode/coalloc"
 	"gridnode/directory"
+	"gridnode/directory/record"
 	"gridnode/directory/sibling"
 	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/market"
 	"gridnode/market/bank"
+	"gridnode/node/member"
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
@@ -29,7 +31,9 @@ const quoteLifetime = 6 * grid.Hour
 // Warmup is how long sites have to find each other before the first job.
 const Warmup = 5 * grid.Minute
 
-// Builder builds a network of sites that trade.
+// Builder describes a federation of sites that trade, and whatever else they do, and
+// builds a virtual network of it. Real nodes are made of the same description: SiteConfig
+// tells what each site is told.
 type Builder struct {
 	testnet.Config
 	Name      string // is part of the keys of the directory's cells; empty: "virtual"
@@ -37,12 +41,18 @@ type Builder struct {
 	Foreign   bool // sites run each other's jobs
 	oracle    bool // instead of the Kademlia model
 	Sites     []workload.Site
-	Clock     func(id grid.SiteID) testnet.Clock // nil: all clocks are right
-	Retention grid.Time                          // how long sites remember jobs that have ended
-	lifetime  grid.Time                          // of quotes; 0: the default
-	Bank      func(site int) bank.Config         // nil: nobody pays anybody
-	Lease     func(site int) site.LeaseConfig    // nil: nobody lends or borrows
-	wrap      func(*site.Site) testnet.Site      // around each site; nil: none
+	IDs       []grid.SiteID                                   // of the sites; nil: their names
+	Clock     func(id grid.SiteID) testnet.Clock              // nil: all clocks are right
+	Retention grid.Time                                       // how long sites remember jobs that have ended
+	lifetime  grid.Time                                       // of quotes; 0: the default
+	Bank      func(site int) bank.Config                      // nil: nobody pays anybody
+	Lease     func(site int) site.LeaseConfig                 // nil: nobody lends or borrows
+	Tell      func(site int, cfg *site.Config)                // what else a site is told; nil: nothing
+	Wrap      func(id grid.SiteID, s *site.Site) testnet.Site // around each site of an open federation; nil: none
+
+	Federation *member.Federation                             // whose members the sites are; nil: it is open
+	Members    func(site int) *member.Member                  // with Federation: what its roots say of a site
+	Hook       func(i int, s *scenario.Enrolled) testnet.Site // around a member; nil: none
 
 	discipline     lrms.Discipline
 	skipInfeasible bool // market.Config
@@ -53,7 +63,8 @@ type Builder struct {
 	Siblings int // sites of one authority, which gossip their load to each other from the beginning; 0: nobody does
 
 	// Authority is whose a site is, empty: nobody's. Sites find their siblings by it, as
-	// live ones do, instead of being told. Nil: Siblings says who they are.
+	// live ones do, instead of being told, and have records by which they are found. Nil:
+	// Siblings says who they are, and nobody has a record.
 	Authority func(site int) string
 
 	Router  kademlia.Config         // of the DHT's nodes
@@ -63,11 +74,20 @@ type Builder struct {
 	Directory directory.Config // what it does not say is the default
 	Allowance grid.Time        // market.Config; 0: what the messages of a placement may take
 	slabs     *market.Slabs    // of all sites
+	byID      map[grid.SiteID]*member.Member
 	Nodes     []*kademlia.Node
 }
 
 // SiteID names a site of a virtual network.
 func SiteID(s *workload.Site) grid.SiteID { return grid.SiteID(s.Name) }
+
+// ID returns the ID of a site.
+func (f *Builder) ID(site int) grid.SiteID {
+	if f.IDs != nil {
+		return f.IDs[site]
+	}
+	return SiteID(&f.Sites[site])
+}
 
 func (f *Builder) cost() grid.CostModel {
 	if f.processorTime {
@@ -81,7 +101,7 @@ func (f *Builder) Homes() []workload.Home {
 	homes := make([]workload.Home, len(f.Sites))
 	for i := range f.Sites {
 		s := &f.Sites[i]
-		homes[i] = workload.Home{ID: SiteID(s), Rating: s.Rating, Price: s.Price, Cost: f.cost()}
+		homes[i] = workload.Home{ID: f.ID(i), Rating: s.Rating, Price: s.Price, Cost: f.cost()}
 	}
 	return homes
 }
@@ -130,7 +150,7 @@ func (f *Builder) Network() (*testnet.Network, error) {
 // Add adds the next site to the network.
 func (f *Builder) Add(n *testnet.Network, i int) error {
 	s := &f.Sites[i]
-	m := testnet.Member{ID: SiteID(s), Rating: s.Rating, New: f.site(i)}
+	m := testnet.Member{ID: f.ID(i), Rating: s.Rating, New: f.site(i)}
 	if f.Clock != nil {
 		m.Clock = f.Clock(m.ID)
 	}
@@ -154,7 +174,7 @@ func (f *Builder) routers() []*kademlia.Node {
 		f.Router.Pool = new(kademlia.Pool)
 	}
 	for i := range f.Sites {
-		self := kademlia.NewPeer(SiteID(&f.Sites[i]))
+		self := kademlia.NewPeer(f.ID(i))
 		if f.Place != nil {
 			self.Key = f.Place(i)
 		}
@@ -207,16 +227,15 @@ func (f *Builder) routerOf(i int) func(incarnation int) testnet.Router {
 	}
 }
 
-// site returns what makes a site's cores.
-func (f *Builder) site(i int) func(incarnation int) (testnet.Site, error) {
+// SiteConfig returns what a site is told, real or virtual.
+func (f *Builder) SiteConfig(i int) site.Config {
 	s := &f.Sites[i]
-	id := SiteID(s)
 	// A promise has to survive the messages between asking for it and the job's arrival.
 	allowance := cmp.Or(f.Allowance, 4*f.Link.LatencyMax)
 	dir := f.Directory
 	dir.Federation, dir.Topic, dir.Lifetime = cmp.Or(f.Name, "virtual"), f.topic(i), cmp.Or(dir.Lifetime, f.lifetime)
 	cfg := site.Config{
-		ID: id, Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
+		ID: f.ID(i), Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
 		Price: s.Price, Cost: f.cost(), Foreign: f.Foreign, Discipline: f.discipline,
 		Market: market.Config{
 			Pricing: f.pricing, Placement: f.Placement, Allowance: allowance, Quiet: !f.verdicts,
@@ -228,6 +247,7 @@ func (f *Builder) site(i int) func(incarnation int) (testnet.Site, error) {
 	}
 	if f.Authority != nil {
 		cfg.Siblings = sibling.Config{Size: sibling.SizeDefault, Authority: f.Authority(i)}
+		cfg.Record.Lifetime, cfg.Name = record.LifetimeDefault, "site "+s.Name // not its ID, as live
 	}
 	if f.Bank != nil {
 		cfg.Bank = f.Bank(i)
@@ -235,13 +255,46 @@ func (f *Builder) site(i int) func(incarnation int) (testnet.Site, error) {
 	if f.Lease != nil {
 		cfg.Lease = f.Lease(i)
 	}
-	return func(incarnation int) (testnet.Site, error) {
-		s, err := site.New(cfg, draw.PCG(f.Seed+uint64(incarnation)<<32, id, draw.ForSite).Uint64())
-		if err == nil && f.wrap != nil {
-			return f.wrap(s), nil
-		}
-		return s, err
+	if f.Federation != nil {
+		own := f.Members(i)
+		cfg.Name, cfg.Members = own.Name, member.RollConfig{Federation: f.Federation, Name: own.Name, Own: own, Named: f.Router.K}
 	}
+	if f.Tell != nil {
+		f.Tell(i, &cfg)
+	}
+	return cfg
+}
+
+// site returns what makes a site's cores.
+func (f *Builder) site(i int) func(incarnation int) (testnet.Site, error) {
+	cfg := f.SiteConfig(i)
+	return func(incarnation int) (testnet.Site, error) {
+		s, err := site.New(cfg, draw.PCG(f.Seed+uint64(incarnation)<<32, cfg.ID, draw.ForSite).Uint64())
+		switch {
+		case err != nil:
+			return nil, err
+		case f.Federation != nil:
+			e := &scenario.Enrolled{Site: s, Members: f.memberOf}
+			if f.Hook != nil {
+				return f.Hook(i, e), nil
+			}
+			return e, nil
+		case f.Wrap != nil:
+			return f.Wrap(cfg.ID, s), nil
+		}
+		return s, nil
+	}
+}
+
+// memberOf returns what the roots say of a site, nil if nothing.
+func (f *Builder) memberOf(id grid.SiteID) *member.Member {
+	if f.byID == nil {
+		f.byID = make(map[grid.SiteID]*member.Member)
+		for i := range f.Sites {
+			f.byID[f.ID(i)] = f.Members(i)
+		}
+	}
+	return f.byID[id]
 }
 
 // retention is how long sites remember jobs that have ended. Where their verdicts are

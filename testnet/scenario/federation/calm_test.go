@@ -42,7 +42,7 @@ func TestCalmTicksAreWholeTicks(t *testing.T) {
 				Placement: placement, Foreign: true, Sites: w.Sites, Siblings: 8, pricing: market.PricingDemand,
 			}
 			if i == 1 {
-				f.wrap = func(s *site.Site) testnet.Site { return restless{s} }
+				f.Wrap = func(_ grid.SiteID, s *site.Site) testnet.Site { return restless{s} }
 			}
 			n, err := f.Build()
 			if err != nil {

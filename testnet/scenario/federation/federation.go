@@ -7,7 +7,6 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/market"
-	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/measure"
@@ -170,8 +169,8 @@ func (cfg *Config) trade(ctx context.Context, placement market.Placement, w *Tab
 // finishAtHome returns the estimate of the site that rejected its own user's job: the
 // finish that it could have promised.
 func finishAtHome(core testnet.Site, job *grid.Job) grid.Time {
-	s, ok := core.(*site.Site)
-	if !ok {
+	s := scenario.SiteOf(core)
+	if s == nil {
 		return grid.Never
 	}
 	view, _ := s.Job(job.ID)

@@ -177,6 +177,24 @@ func (w *Table1) Without(longest grid.Time) {
 	}
 }
 
+// Shrink divides what the sites have, and what their jobs need, by a number of processors,
+// up to whole ones: fewer jobs fill the sites.
+func (w *Table1) Shrink(by int64) {
+	part := func(processors int64) int64 { return (processors + by - 1) / by }
+	round := len(workload.Table1())
+	for i := range w.Sites {
+		w.Sites[i].Processors = part(w.Sites[i].Processors)
+		if i >= round {
+			w.Days[i] = w.Days[i-round]
+			continue
+		}
+		w.Days[i] = slices.Clone(w.Days[i])
+		for j := range w.Days[i] {
+			w.Days[i][j].Processors = part(w.Days[i][j].Processors)
+		}
+	}
+}
+
 // Warn says which lines of the logs were skipped or repaired, a line for each log; out
 // may be nil.
 func (w *Table1) Warn(out io.Writer) {

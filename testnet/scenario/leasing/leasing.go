@@ -52,6 +52,9 @@ type Config struct {
 	// Leases, if set, is told how many processors of others a site has and how many of
 	// its own others have, whenever a lease begins or ends.
 	Leases func(site int, at grid.Time, borrowed, lent int64) `json:"-"`
+
+	// Asked, if set, is told in the end what each site has asked its partners for.
+	Asked func(site int, d lease.Delegations) `json:"-"`
 }
 
 // Default is what the command line starts from.

@@ -20,6 +20,7 @@ type partners struct {
 	n       *testnet.Network
 	sites   []measure.Site
 	told    func(site int, at grid.Time, borrowed, lent int64)
+	asked   func(site int, d lease.Delegations)
 	totals  []lease.Totals // as last told
 	current []*site.Site
 }
@@ -30,7 +31,7 @@ func newPartners(cfg *Config, policy lease.Policy, discipline lrms.Discipline, w
 	if err != nil {
 		return nil, err
 	}
-	net := &partners{n: n, sites: w.sites, told: cfg.Leases, totals: make([]lease.Totals, len(w.sites))}
+	net := &partners{n: n, sites: w.sites, told: cfg.Leases, asked: cfg.Asked, totals: make([]lease.Totals, len(w.sites))}
 	for i := range w.sites {
 		if err := net.add(w, i, lease.MatchConfig{Policy: policy, Slack: 1}, discipline); err != nil {
 			return nil, err
@@ -75,13 +76,11 @@ func (net *partners) turn(now grid.Time, at int) {
 
 // leased yields how much of an execution runs on other sites' processors.
 func (net *partners) leased(x *testnet.Execution, yield func(lender int, processors int64)) {
-	home, _ := net.n.Index(x.Job.Home)
-	v, known := net.current[home].Job(x.ID.Job)
-	if !known || v.Gang == nil {
+	if x.Squad == nil {
 		return
 	}
-	for i := range v.Gang.Parts {
-		if p := &v.Gang.Parts[i]; p.Site != x.Job.Home {
+	for i := range x.Squad.Gang.Parts {
+		if p := &x.Squad.Gang.Parts[i]; p.Site != x.Job.Home {
 			lender, _ := net.n.Index(p.Site)
 			yield(lender, p.Processors)
 		}
@@ -92,8 +91,11 @@ func (net *partners) leased(x *testnet.Execution, yield func(lender int, process
 func (net *partners) inspect(r *measure.Result) {
 	var all int64
 	for i, s := range net.current {
-		brought := s.Delegations().Brought
-		all += brought
+		d := s.Delegations()
+		brought := d.Brought
+		if all += brought; net.asked != nil {
+			net.asked(i, d)
+		}
 		r.Sites[i].DelegationsPerJob = measure.Ratio(measure.SumOf(brought).Over(measure.SumOf(r.Sites[i].Submitted), 10_000))
 	}
 	r.Total.DelegationsPerJob = measure.Ratio(measure.SumOf(all).Over(measure.SumOf(r.Total.Submitted), 10_000))

@@ -54,12 +54,15 @@ func (g *packingJobs) fill(b *muscle.Batch) {
 func (g *packingJobs) window() float64 {
 	capacity := 0.0
 	for _, c := range g.clusters {
-		capacity += float64(c.processors) * float64(c.rate) / 10
+		capacity += float64(c.processors) * float64(c.rate) / rateUnit
 	}
 	run := math.Log(paretoMost/paretoLeast) * paretoLeast * paretoMost / (paretoMost - paretoLeast) // mean for α = 1
 	size := float64(1+g.widest) / 2
 	if g.cfg.Sizes == "log" {
-		size = float64(g.widest) / math.Log(float64(g.widest)+1)
+		size = 0 // Σ of the chances that it is at least n
+		for n := 1; n <= g.widest; n++ {
+			size += 1 - math.Log(float64(n))/math.Log(float64(g.widest)+1)
+		}
 	}
 	return float64(g.cfg.Queue) * run * size / capacity
 }
@@ -70,13 +73,14 @@ func (g *packingJobs) job(age float64) muscle.Job {
 	j := muscle.Job{Processors: g.size()}
 	for _, c := range g.clusters {
 		// "multiplying by the ratio between" the rates; the first cluster's is 1.
-		j.Spans = append(j.Spans, max(micros(run*10/float64(c.rate)), 1))
+		j.Spans = append(j.Spans, max(micros(run*rateUnit/float64(c.rate)), 1))
 	}
 	lo, hi := g.cfg.DeadlineRange[0], g.cfg.DeadlineRange[1]
 	ratio := lo + (hi-lo)*g.rng.Float64()
 	j.Deadline = micros(run * (1 + ratio)) // the first cluster is the slowest
 	if g.cfg.Deadlines == "arrival" {
-		j.Deadline -= micros(age)
+		j.Arrival = -micros(age)
+		j.Deadline += j.Arrival
 	}
 	return j
 }

@@ -3,9 +3,7 @@ package packing
 import (
 	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
-	"text/tabwriter"
 	"time"
 
 	"gridnode/coalloc/muscle"
@@ -16,33 +14,22 @@ import (
 	"gridnode/testnet/scenario"
 )
 
-// packer runs the scenario: batch by batch, cluster by cluster.
+// packer runs the scenario for the policies that MUSCLE is compared with, without sites:
+// batch by batch, cluster by cluster, each of which runs its share as TITAN plans it.
 type packer struct {
 	cfg    *Config
 	policy muscle.Policy
 	plans  *muscle.Planner
 	draws  *rand.PCG // of the policy and of the planner; begun anew for each batch and cluster
 
-	batches     int
+	*sums
 	generations int64
 	hash        uint64
-	mcp, pb     float64 // sums over the batches
-	jobs        int64
-	clusters    []packedCluster
 	left        [][]grid.Time // by cluster: when its processors are free as the next batch comes; empty: they are
-	span        grid.Time     // makespans of all clusters, the longest of each batch, added up
-}
-
-// packedCluster is what came of one cluster, added up over the batches.
-type packedCluster struct {
-	jobs, missed   int64
-	cp             float64
-	makespan, idle grid.Time
-	area           grid.Time // processor time of its jobs
 }
 
 func newPacker(cfg *Config, clusters int) (*packer, error) {
-	p := &packer{cfg: cfg, draws: rand.NewPCG(0, 0), clusters: make([]packedCluster, clusters)}
+	p := &packer{cfg: cfg, draws: rand.NewPCG(0, 0), sums: newSums(clusters)}
 	var err error
 	if p.policy, err = muscle.ParsePolicy(cfg.Policy); err != nil {
 		return nil, scenario.ConfigError("policy", "%v", err)
@@ -62,6 +49,13 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.headed() {
+		r, err := runHeads(ctx, &cfg, weights)
+		if err == nil && cfg.Out != "" {
+			err = r.Save(cfg.Out)
+		}
+		return r, err
+	}
 	begun := time.Now()
 	p, err := newPacker(&cfg, len(weights))
 	if err != nil {
@@ -80,7 +74,8 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 		}
 		bar.Pulse()
 	}
-	r := p.result(begun)
+	r := p.result(&cfg, begun)
+	r.TraceHash, r.Events, r.VirtualSeconds = fmt.Sprintf("%016x", p.hash), p.generations, measure.Seconds(p.span)
 	if cfg.Out != "" {
 		err = r.Save(cfg.Out)
 	}
@@ -119,22 +114,13 @@ func (p *packer) pack(b *muscle.Batch) error {
 		p.planned(problem, &packing.Shares[c], bred)
 		f := problem.Measure(p.plans.Best())
 		cp[c], counts[c] = f.CP(b.Clusters[c].Weights), len(problem.Jobs)
-		sum := &p.clusters[c]
-		sum.jobs += int64(len(problem.Jobs))
-		sum.missed += int64(f.Missed)
-		sum.cp += cp[c]
-		sum.makespan += f.Makespan
-		sum.idle += f.Idle
+		p.share(c, len(problem.Jobs), f, cp[c])
 		for i := range problem.Jobs {
-			sum.area += problem.Jobs[i].Span * grid.Time(problem.Jobs[i].Processors)
+			p.clusters[c].area += problem.Jobs[i].Span * grid.Time(problem.Jobs[i].Processors)
 		}
 		longest = max(longest, f.Makespan)
 	}
-	p.mcp += muscle.MCP(cp, counts)
-	p.pb += muscle.PB(cp, counts)
-	p.span += longest
-	p.jobs += int64(len(b.Jobs))
-	p.batches++
+	p.batch(muscle.MCP(cp, counts), muscle.PB(cp, counts), longest, len(b.Jobs))
 	return nil
 }
 
@@ -168,64 +154,6 @@ func (p *packer) carry(problem *titan.Problem) {
 		ends[i] = max(ends[i]-window, 0)
 	}
 	p.left = append(p.left, ends)
-}
-
-// result works the figures out. Makespans are means over the batches.
-func (p *packer) result(begun time.Time) *measure.Result {
-	n := float64(p.batches)
-	r := &measure.Result{
-		Scenario: "packing", Seed: p.cfg.Seed, Mode: "virtual", Config: *p.cfg, TraceHash: fmt.Sprintf("%016x", p.hash),
-		Events: p.generations, VirtualSeconds: measure.Seconds(p.span), WallSeconds: measure.Seconds(grid.FromDuration(time.Since(begun))),
-		Messages: measure.Messages{ByType: map[string]int64{}}, Table: writePacking,
-	}
-	utilization := func(area, idle grid.Time) measure.Ratio {
-		if area+idle == 0 {
-			return 0
-		}
-		return measure.Ratio(10_000*float64(area)/float64(area+idle) + 0.5)
-	}
-	var area, idle grid.Time
-	for i, site := range p.cfg.described() {
-		c := &p.clusters[i]
-		s := measure.Stats{
-			Submitted: c.jobs, Accepted: c.jobs, Finished: c.jobs, Local: c.jobs, Missed: c.missed,
-			Utilization: utilization(c.area, c.idle), Makespan: hundredths(c.makespan.Seconds() / n),
-			Goodput: measure.Seconds(c.area), GoodputLocal: measure.Seconds(c.area), SquashedArea: measure.Seconds(c.area),
-			QueueLength: hundredths(float64(c.jobs) / n), MCP: hundredths(c.cp / n),
-		}
-		area, idle = area+c.area, idle+c.idle
-		r.Sites = append(r.Sites, measure.SiteResult{Name: site.Name, Processors: site.Processors, Stats: s})
-		r.Total.Missed += c.missed
-	}
-	t := &r.Total
-	t.Submitted, t.Accepted, t.Finished, t.Local = p.jobs, p.jobs, p.jobs, p.jobs
-	t.Utilization, t.Makespan = utilization(area, idle), hundredths(p.span.Seconds()/n)
-	t.Goodput, t.GoodputLocal, t.SquashedArea = measure.Seconds(area), measure.Seconds(area), measure.Seconds(area)
-	t.QueueLength = hundredths(float64(p.jobs) / n)
-	t.MCP, t.PB = hundredths(p.mcp/n), hundredths(p.pb/n)
-	return r
-}
-
-// writePacking prints a line per cluster and one for all.
-func writePacking(w io.Writer, r *measure.Result) error {
-	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(t, "cluster\tprocessors\tjobs\tjobs a batch\tmissed\tutilization\tmakespan s\tCP s\t")
-	line := func(name string, processors int64, s *measure.Stats) {
-		fmt.Fprintf(t, "%s\t%d\t%d\t%s\t%d\t%s %%\t%s\t%s\t\n", name, processors, s.Submitted, measure.Fixed(int64(s.QueueLength), 2),
-			s.Missed, measure.Fixed(int64(s.Utilization), 2), measure.Fixed(int64(s.Makespan), 2), measure.Fixed(int64(s.MCP), 2))
-	}
-	var processors int64
-	for i := range r.Sites {
-		line(r.Sites[i].Name, r.Sites[i].Processors, &r.Sites[i].Stats)
-		processors += r.Sites[i].Processors
-	}
-	line("all", processors, &r.Total)
-	if err := t.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintf(w, "\nMCP %s s, PB %s s, means over the batches\n%s run, seed %d, trace hash %s: %d generations of TITAN in %v s\n",
-		measure.Fixed(int64(r.Total.MCP), 2), measure.Fixed(int64(r.Total.PB), 2), r.Mode, r.Seed, r.TraceHash, r.Events, r.WallSeconds)
-	return err
 }
 
 // One shares one batch out as cfg says and returns its MCP in seconds.

@@ -54,8 +54,31 @@ type Config struct {
 	// the next one is shared out occupies its processors. 0: each meets empty clusters.
 	Window float64 `json:"window"`
 
-	// Settle is titan.Config.Settle, in percent: 0 is the paper's.
+	// Collect says when jobs are shared out: CollectBatch or CollectMakespan.
+	Collect string `json:"collect"`
+
+	// Load is what the jobs take of the clusters' processor time if they come one by one
+	// (CollectMakespan), in percent.
+	Load float64 `json:"load"`
+
+	// Threshold, in seconds, is muscle.HeadConfig.Threshold.
+	Threshold float64 `json:"threshold"`
+
+	// Settle is titan.Config.Settle of dll and wrand in batches, in percent: 0 is the
+	// paper's. A head plans as it does live.
 	Settle int `json:"settle"`
+}
+
+// Values of Config.Collect.
+const (
+	CollectBatch    = "batch"    // in batches of Queue jobs, which come at once
+	CollectMakespan = "makespan" // as they come, until a cluster runs short of work (algorithm 4)
+)
+
+// headed reports whether the run is one of a head and its members. The policies that
+// MUSCLE is compared with are when they choose a cluster for each job as it comes.
+func (cfg *Config) headed() bool {
+	return cfg.Collect == CollectMakespan || cfg.Policy != muscle.PolicyDLL.String() && cfg.Policy != muscle.PolicyWRAND.String()
 }
 
 // Bounds of Config.
@@ -64,6 +87,7 @@ const (
 	packingTotalMax = 10_000_000
 	deadlineMax     = 1000
 	windowMax       = 1_000_000
+	loadMax         = 200
 )
 
 // Default is what the command line starts from: figure 4 with 40 jobs.
@@ -71,14 +95,17 @@ func Default() Config {
 	return Config{
 		Common: scenario.Common{Seed: 1}, Policy: "muscle", Queue: 40, DeadlineRange: [2]float64{0, 5}, Weights: "4,3,1",
 		Sizes: "uniform", Total: 20_000, Start: "random", Deadlines: "batch",
+		Collect: CollectBatch, Load: 80, Threshold: muscle.ThresholdDefault.Seconds(),
 	}
 }
 
 // packingCluster is a cluster as the paper describes it.
 type packingCluster struct {
 	processors int
-	rate       int64 // service rate, in tenths
+	rate       int64 // service rate, in units of 1/rateUnit
 }
+
+const rateUnit = 10
 
 // table3 is the multicluster of figures 4 to 6.
 var table3 = []packingCluster{{20, 10}, {16, 12}, {12, 14}, {10, 16}}
@@ -115,6 +142,7 @@ func (cfg *Config) check() ([]titan.Weights, error) {
 		oneOf("sizes", cfg.Sizes, "uniform", "normal", "log"),
 		oneOf("start", cfg.Start, "random", "arrival"),
 		oneOf("deadlines", cfg.Deadlines, "batch", "arrival"),
+		oneOf("collect", cfg.Collect, CollectBatch, CollectMakespan),
 	} {
 		if err != nil {
 			return nil, err
@@ -135,6 +163,12 @@ func (cfg *Config) check() ([]titan.Weights, error) {
 		return nil, scenario.ConfigError("deadline-range", "%v to %v: want two numbers from 0 to %d, the lower first", lo, hi, deadlineMax)
 	case !(cfg.Window >= 0 && cfg.Window <= windowMax):
 		return nil, scenario.ConfigError("window", "%v: want 0 to %d seconds", cfg.Window, windowMax)
+	case cfg.Collect == CollectMakespan && cfg.Window > 0:
+		return nil, scenario.ConfigError("window", "jobs are collected until a cluster runs short of work, not for a time: leave out --window or --collect makespan")
+	case !(cfg.Load > 0 && cfg.Load <= loadMax):
+		return nil, scenario.ConfigError("load", "%v: want more than 0 and at most %d percent", cfg.Load, loadMax)
+	case !(cfg.Threshold >= 0 && cfg.Threshold <= muscle.ThresholdMax.Seconds()):
+		return nil, scenario.ConfigError("threshold", "%v: want 0 to %v seconds", cfg.Threshold, muscle.ThresholdMax.Seconds())
 	case cfg.Settle < 0 || cfg.Settle > 100:
 		return nil, scenario.ConfigError("settle", "%d: want 0 to 100 %%", cfg.Settle)
 	}

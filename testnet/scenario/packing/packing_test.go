@@ -77,7 +77,6 @@ func TestPackingFlags(t *testing.T) {
 		"normal":         func(cfg *Config) { cfg.Sizes = "normal" },
 		"log":            func(cfg *Config) { cfg.Sizes = "log" },
 		"deadlines":      func(cfg *Config) { cfg.Deadlines = "arrival" },
-		"settle":         func(cfg *Config) { cfg.Settle = 30 },
 		"window":         func(cfg *Config) { cfg.Window = 10 },
 	} {
 		if r := packed(t, change); r.Total.MCP == base.Total.MCP {
@@ -85,6 +84,9 @@ func TestPackingFlags(t *testing.T) {
 		}
 	}
 	random := packed(t, func(cfg *Config) { cfg.Policy = "dll" })
+	if r := packed(t, func(cfg *Config) { cfg.Policy, cfg.Settle = "dll", 30 }); r.Total.MCP == random.Total.MCP {
+		t.Error("settle changes nothing")
+	}
 	if r := packed(t, func(cfg *Config) { cfg.Policy, cfg.Start = "dll", "arrival" }); r.Total.MCP >= random.Total.MCP {
 		t.Errorf("MCP of DLL is %v from the order of arrival, %v from random schedules", r.Total.MCP, random.Total.MCP)
 	}
@@ -154,6 +156,9 @@ func TestPackingErrors(t *testing.T) {
 		"deadlines":      func(cfg *Config) { cfg.Deadlines = "never" },
 		"settle":         func(cfg *Config) { cfg.Settle = 101 },
 		"window":         func(cfg *Config) { cfg.Window = -1 },
+		"collect":        func(cfg *Config) { cfg.Collect = "never" },
+		"load":           func(cfg *Config) { cfg.Load = 0 },
+		"threshold":      func(cfg *Config) { cfg.Threshold = -1 },
 	} {
 		cfg := Default()
 		change(&cfg)

@@ -5,10 +5,10 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
-	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/kademlia"
 	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
 )
 
 // Measure measures a virtual network from an instant on.
@@ -47,7 +47,7 @@ func Begin(n *testnet.Network, nodes []*kademlia.Node, begin grid.Time) *Measure
 // queryLookups adds up the look-ups that queries asked for.
 func queryLookups(n *testnet.Network) (count int64) {
 	for i := range n.Len() {
-		if s, ok := n.Core(i).(*site.Site); ok {
+		if s := scenario.SiteOf(n.Core(i)); s != nil {
 			count += s.QueryLookups()
 		}
 	}
@@ -57,8 +57,8 @@ func queryLookups(n *testnet.Network) (count int64) {
 // promised returns how long a job that has not started will have taken when it ends
 // as its site promised.
 func (m *Measure) promised(home int32, id grid.JobID) (grid.Time, bool) {
-	s, ok := m.n.Core(int(home)).(*site.Site)
-	if !ok {
+	s := scenario.SiteOf(m.n.Core(int(home)))
+	if s == nil {
 		return 0, false
 	}
 	v, known := s.Job(id)

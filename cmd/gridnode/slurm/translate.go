@@ -1,0 +1,147 @@
+package slurm
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// Request is what options of sbatch mean as flags of submit.
+type Request struct {
+	Flags   []Flag
+	Notes   []string // what was left out
+	Refused []string // what cannot be done
+	Wrap    string
+	Test    bool // --test-only
+
+	nodes, perNode int64 // 0: not said
+	tasks          bool
+}
+
+// Flag is one flag of submit.
+type Flag struct{ Name, Value string }
+
+// Translate says what options mean; those that stand later count. where names the place of
+// an option in messages, "" on a command line.
+func Translate(lines []Line, where func(Line) string) *Request {
+	r := new(Request)
+	last := make(map[string]int)
+	for i := range lines {
+		last[lines[i].Name] = i
+	}
+	for i, line := range lines {
+		place := where(line)
+		switch {
+		case line.Err != nil:
+			r.Refused = append(r.Refused, place+line.Err.Error())
+		case last[line.Name] == i:
+			r.take(line.Given, place)
+		}
+	}
+	r.shape()
+	return r
+}
+
+func (r *Request) set(name, value string) { r.Flags = append(r.Flags, Flag{name, value}) }
+
+func (r *Request) refuse(g Given, place, why string) {
+	r.Refused = append(r.Refused, fmt.Sprintf("%s%s: %s", place, g.Text, why))
+}
+
+func (r *Request) note(g Given, place, why string) {
+	r.Notes = append(r.Notes, fmt.Sprintf("%s%s is left out: %s", place, g.Text, why))
+}
+
+// same are the options that are flags of submit by the same name.
+var same = map[string]string{
+	"array": "array", "begin": "begin", "chdir": "chdir", "clusters": "site", "cpus-per-task": "cpus-per-task", "deadline": "deadline",
+	"dependency": "dependency", "export": "export", "job-name": "job-name",
+	"kill-on-invalid-dep": "kill-on-invalid-dep", "mem-per-cpu": "mem-per-cpu", "open-mode": "open-mode", "signal": "signal",
+	"output": "stdout", "error": "stderr", "partition": "partition",
+}
+
+func (r *Request) take(g Given, place string) {
+	option := of(g.Name)
+	switch {
+	case option.fate == hint:
+		r.note(g, place, option.why)
+		return
+	case option.fate == refused:
+		r.refuse(g, place, option.why)
+		return
+	case same[g.Name] != "":
+		r.set(same[g.Name], g.Value)
+		return
+	}
+	switch g.Name {
+	case "time":
+		if v := strings.ToLower(g.Value); v == "infinite" || v == "unlimited" || v == "0" {
+			r.note(g, place, "every job has a limit: the site's job.time")
+			return
+		}
+		r.set("time", g.Value)
+	case "mem":
+		if g.Value == "0" {
+			r.note(g, place, "a job has the memory that its processors have")
+			return
+		}
+		r.set("mem", g.Value)
+	case "ntasks":
+		r.tasks = true
+		r.set("ntasks", g.Value)
+	case "nodes":
+		if r.nodes = r.count(g, place, strings.SplitN(g.Value, "-", 2)[0]); r.nodes > 1 {
+			r.Notes = append(r.Notes, fmt.Sprintf("%s%s: the tasks run at one site, which counts as one node", place, g.Text))
+		}
+	case "ntasks-per-node":
+		r.perNode = r.count(g, place, g.Value)
+	case "gres", "gpus":
+		if g.Value != "none" && g.Value != "0" && g.Value != "gpu:0" {
+			r.refuse(g, place, option.why)
+		}
+	case "input":
+		if g.Value != "/dev/null" && g.Value != "none" {
+			r.refuse(g, place, "standard input of a job is empty: read the file in the script")
+		}
+	case "hold", "no-requeue", "wait", "quiet", "parsable":
+		r.set(g.Name, "true")
+	case "wrap":
+		r.Wrap = g.Value
+	case "test-only":
+		r.Test = true
+	}
+}
+
+// count reads a number of at least 1.
+func (r *Request) count(g Given, place, text string) int64 {
+	n, err := strconv.ParseInt(text, 10, 32)
+	if err != nil || n < 1 {
+		r.refuse(g, place, fmt.Sprintf("%q: want a number of at least 1", g.Value))
+		return 0
+	}
+	return n
+}
+
+// shape turns nodes and tasks on each into tasks.
+func (r *Request) shape() {
+	if !r.tasks && (r.perNode > 0 || r.nodes > 0) {
+		r.set("ntasks", strconv.FormatInt(max(r.perNode, 1)*max(r.nodes, 1), 10))
+	}
+	if r.nodes > 1 {
+		for i := range r.Flags {
+			if r.Flags[i].Name == "mem" { // of each node
+				r.Flags[i].Value = times(r.Flags[i].Value, r.nodes)
+			}
+		}
+	}
+}
+
+// times multiplies a size by a number.
+func times(size string, n int64) string {
+	digits := len(size) - len(strings.TrimLeft(size, "0123456789"))
+	each, err := strconv.ParseInt(size[:digits], 10, 64)
+	if err != nil || each > 1<<40 {
+		return size // which will be complained of
+	}
+	return strconv.FormatInt(each*n, 10) + size[digits:]
+}

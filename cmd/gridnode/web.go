@@ -1,0 +1,48 @@
+package main
+
+import (
+	"fmt"
+	"os/exec"
+
+	"github.com/spf13/cobra"
+)
+
+func newWeb(root *options) *cobra.Command {
+	var l listing
+	var open bool
+	cmd := &cobra.Command{
+		Use:   "web",
+		Short: "Print the address of this site's page, for a browser",
+		Long: `Print an address for a browser on this machine. The page shows the federation, jobs and
+their output, prices, what the site's processors do, guests and money; it submits and ends
+jobs. For twelve hours it acts for you, with your role, so give the address to nobody.
+
+The page is at web.listen if that is set, or else at a port of this machine that is free. For
+the daemon of another machine, carry the port to yours:
+  ssh -L 7533:127.0.0.1:7533 HOST        with web.listen 127.0.0.1:7533 there`,
+		Example: `  gridnode web
+  gridnode web --open
+  firefox "$(gridnode web)"`,
+		Args: exactArgs(0, ""),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			page, err := root.client().OpenPage(cmd.Context())
+			if err != nil {
+				return apiError(err)
+			}
+			if l.format == formatJSON {
+				return printJSON(cmd.OutOrStdout(), page)
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), page.URL)
+			if !open {
+				return nil
+			}
+			if err := exec.CommandContext(cmd.Context(), "xdg-open", page.URL).Run(); err != nil {
+				return fmt.Errorf("no browser could be opened: %w: open the address yourself", err)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&open, "open", false, "open it in a browser, too")
+	addListingFlags(cmd, &l, formatTable, formatJSON)
+	return cmd
+}

@@ -1,0 +1,298 @@
+package fee
+
+import (
+	"crypto/rand"
+	"testing"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"google.golang.org/protobuf/proto"
+
+	"gridnode/grid"
+	"gridnode/internal/wire"
+	"gridnode/market/bank"
+)
+
+// party is a site with a key, a desk and a tab.
+type party struct {
+	id      grid.SiteID
+	seal    bank.Seal
+	desk    *bank.Desk
+	tab     *Tab
+	records map[string][]byte
+	told    []grid.Input // of the tab
+}
+
+// trio is a bank, a borrower with 100 credits, and a lender. What they say travels as bytes.
+type trio struct {
+	t                      testing.TB
+	now                    grid.Time
+	bank, borrower, lender *party
+	lent                   map[Ref]Terms
+	flight                 []mail
+	tamper                 func(m grid.Message) // changes what is said before it travels
+}
+
+type mail struct {
+	from, to grid.SiteID
+	m        wire.Message
+}
+
+func newTrio(t testing.TB) *trio {
+	w := &trio{t: t, now: grid.Hour, lent: make(map[Ref]Terms)}
+	for _, p := range []**party{&w.bank, &w.borrower, &w.lender} {
+		key, public, err := crypto.GenerateEd25519Key(rand.Reader)
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, _ := peer.IDFromPublicKey(public)
+		seal := func(domain string, payload []byte) ([]byte, error) { return wire.Seal(key, domain, payload) }
+		*p = &party{id: grid.SiteID(id.String()), seal: seal, records: make(map[string][]byte)}
+	}
+	for _, p := range []*party{w.bank, w.borrower, w.lender} {
+		p.desk = bank.NewDesk(bank.Config{Self: p.id, Offer: p == w.bank, Bank: w.bank.id, Seal: p.seal}, 1)
+		p.tab = New(p.id, p.desk, func(r Ref) (Terms, bool) { t, ok := w.lent[r]; return t, ok })
+	}
+	w.do(w.bank, func(out *grid.Outbox) {
+		w.bank.desk.Step(w.now, &bank.Grant{ID: grid.JobID{Lo: 1}, To: w.borrower.id, Amount: 100 * grid.Credit}, out)
+	})
+	return w
+}
+
+// terms are those of a lease of 2 processors for an hour at 3 credits.
+func (w *trio) terms() (borrowed, lent Terms) {
+	borrowed = Terms{Ref: Ref{w.lender.id, 7, 9}, Bank: w.bank.id, Processors: 2, Price: 3 * grid.Credit, Longest: grid.Hour}
+	lent = borrowed
+	lent.Peer = w.borrower.id
+	return borrowed, lent
+}
+
+// do has a party do something, and carries out what it orders.
+func (w *trio) do(p *party, act func(out *grid.Outbox)) {
+	var out grid.Outbox
+	act(&out)
+	out.Feed(0, func(in grid.Input) {
+		switch in := in.(type) {
+		case *bank.Written:
+			p.tab.Written(w.now, in.Task, &out)
+		case *bank.Declined:
+			p.tab.Declined(in, &out)
+		case *bank.Back:
+		default:
+			p.told = append(p.told, in)
+		}
+	})
+	for _, e := range out.Effects {
+		switch e.Kind {
+		case grid.EffectSave:
+			p.records[out.Records[e.Index].RecordKey()] = out.Records[e.Index].AppendRecord(nil)
+		case grid.EffectDelete:
+			delete(p.records, out.Records[e.Index].RecordKey())
+		case grid.EffectSend:
+			w.flight = append(w.flight, mail{p.id, out.Sends[e.Index].To, out.Sends[e.Index].Message.(wire.Message)})
+		}
+	}
+}
+
+// deliver delivers all messages, and those that they cause.
+func (w *trio) deliver() {
+	for len(w.flight) > 0 {
+		m := w.flight[0]
+		w.flight = w.flight[1:]
+		if w.tamper != nil {
+			w.tamper(m.m)
+		}
+		body, err := proto.Marshal(m.m.Proto())
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		kind := m.m.MessageKind()
+		for _, p := range []*party{w.bank, w.borrower, w.lender} {
+			if p.id != m.to {
+				continue
+			}
+			decode, step := bank.Protocol.Decoders[kind], p.desk.Step
+			if decode == nil {
+				decode, step = Protocol.Decoders[kind], p.tab.Step
+			}
+			got, err := decode(m.from, body)
+			if err != nil {
+				w.t.Logf("%s: %v", wire.KindName(kind), err)
+				continue
+			}
+			w.do(p, func(out *grid.Outbox) { step(w.now, &grid.Delivery{From: m.from, Message: got}, out) })
+		}
+	}
+}
+
+// paid runs a lease that is held for a span, and returns what it has cost.
+func (w *trio) paid(held grid.Time) grid.Credits {
+	w.t.Helper()
+	borrowed, lent := w.terms()
+	w.lent[lent.Ref] = lent
+	w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Pay(w.now, borrowed, w.now, out) })
+	w.deliver()
+	w.now += held
+	delete(w.lent, lent.Ref)
+	w.do(w.lender, func(out *grid.Outbox) { w.lender.tab.Ended(w.now, lent, held, out) })
+	w.deliver()
+	return w.settled()
+}
+
+// settled checks that nothing is open, and returns what the lender has.
+func (w *trio) settled() grid.Credits {
+	w.t.Helper()
+	l := w.bank.desk.Ledger()
+	if err := l.Audit(); err != nil {
+		w.t.Error(err)
+	}
+	b, _ := l.Balance(w.borrower.id)
+	earned, _ := l.Balance(w.lender.id)
+	if b.Committed != 0 || b.Settled+earned.Settled != 100*grid.Credit {
+		w.t.Errorf("the borrower has %+v, the lender %+v, of 100 credits", b, earned)
+	}
+	for _, p := range []*party{w.borrower, w.lender} {
+		if owes, owed := p.tab.Open(); owes+owed > 0 || len(p.records) > 0 {
+			w.t.Errorf("%s: %d and %d leases are open, records %d", p.id, owes, owed, len(p.records))
+		}
+	}
+	return earned.Settled
+}
+
+// TestLeaseIsPaidForTheTimeItWasHeld: price × processors × time, through the bank; the
+// cheque is with the lender before the borrower may claim.
+func TestLeaseIsPaidForTheTimeItWasHeld(t *testing.T) {
+	w := newTrio(t)
+	if got := w.paid(20 * grid.Minute); got != 2*grid.Credit {
+		t.Errorf("20 minutes of 2 processors at 3 credits have cost %v, want 2", got)
+	}
+	if _, ok := w.borrower.told[0].(*Paid); len(w.borrower.told) != 1 || !ok {
+		t.Errorf("the borrower was told %v", w.borrower.told)
+	}
+	if _, ok := w.lender.told[0].(*Advanced); len(w.lender.told) != 1 || !ok {
+		t.Errorf("the lender was told %v", w.lender.told)
+	}
+}
+
+// A lender that bills more than the borrower has measured gets what that has measured.
+func TestBorrowerSignsForNoMoreThanItsOwnMeter(t *testing.T) {
+	w := newTrio(t)
+	borrowed, lent := w.terms()
+	w.lent[lent.Ref] = lent
+	w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Pay(w.now, borrowed, w.now, out) })
+	w.deliver()
+	w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Over(7, w.now+10*grid.Minute, out) })
+	w.now += 30 * grid.Minute
+	w.do(w.lender, func(out *grid.Outbox) { w.lender.tab.Ended(w.now, lent, 30*grid.Minute, out) })
+	w.deliver()
+	if got, most := w.settled(), grid.Credit*1003/1000; got != most {
+		t.Errorf("the lender has got %v, want %v: its processors were free after 10 minutes", got, most)
+	}
+}
+
+// A bill that comes again, or an end that is told again, is paid once.
+func TestLeaseIsBilledOnce(t *testing.T) {
+	w := newTrio(t)
+	borrowed, lent := w.terms()
+	w.lent[lent.Ref] = lent
+	w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Pay(w.now, borrowed, w.now, out) })
+	w.deliver()
+	w.now += 20 * grid.Minute
+	for range 2 {
+		w.do(w.lender, func(out *grid.Outbox) { w.lender.tab.Ended(w.now, lent, 20*grid.Minute, out) })
+	}
+	w.flight = append(w.flight, w.flight...)
+	w.deliver()
+	w.do(w.lender, func(out *grid.Outbox) { w.lender.tab.Ended(w.now, lent, 0, out) })
+	w.deliver()
+	if got := w.settled(); got != 2*grid.Credit {
+		t.Errorf("it has cost %v, want 2", got)
+	}
+}
+
+// Who releases a lease before its cheque is written pays for what was held all the same,
+// if the cheque comes within the hour.
+func TestCancelledLeaseIsPaid(t *testing.T) {
+	for _, tt := range []struct {
+		later grid.Time
+		want  grid.Credits
+	}{{grid.Second, 5000}, {2 * grid.Hour, 0}} {
+		w := newTrio(t)
+		borrowed, lent := w.terms()
+		w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Pay(w.now, borrowed, w.now, out) })
+		w.now += 3 * grid.Second
+		w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Over(7, w.now, out) })
+		w.do(w.lender, func(out *grid.Outbox) { w.lender.tab.Ended(w.now, lent, 3*grid.Second, out) })
+		w.now += tt.later
+		w.do(w.lender, func(out *grid.Outbox) { w.lender.tab.Step(w.now, grid.Tick{}, out) })
+		w.deliver()
+		if got := w.settled(); got != tt.want {
+			t.Errorf("%v later: it has cost %v, want %v", tt.later, got, tt.want)
+		}
+	}
+}
+
+// Without funds nothing is owed, and the borrower hears why.
+func TestMoneyLimitHoldsForLeases(t *testing.T) {
+	w := newTrio(t)
+	borrowed, _ := w.terms()
+	borrowed.Price = 60 * grid.Credit
+	w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Pay(w.now, borrowed, w.now, out) })
+	w.deliver()
+	if got := w.settled(); got != 0 {
+		t.Errorf("the lender has %v", got)
+	}
+	if u, ok := w.borrower.told[0].(*Unpaid); !ok || u.Number != 7 || u.Reason == "" {
+		t.Errorf("the borrower was told %v", w.borrower.told)
+	}
+}
+
+// A cheque that does not pay for the lease is refused, and its money goes back; one that is
+// for something else, or another site's, does not even get through.
+func TestBadCheques(t *testing.T) {
+	for name, change := range map[string]func(w *trio, lent *Terms){
+		"too little":     func(_ *trio, lent *Terms) { lent.Longest *= 2 },
+		"other bank":     func(w *trio, lent *Terms) { lent.Bank = w.lender.id },
+		"no such lease":  func(_ *trio, lent *Terms) { lent.Epoch++ },
+		"another number": func(_ *trio, lent *Terms) { lent.Number++ },
+	} {
+		w := newTrio(t)
+		borrowed, lent := w.terms()
+		change(w, &lent)
+		w.lent[lent.Ref] = lent
+		w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Pay(w.now, borrowed, w.now, out) })
+		w.deliver()
+		if got := w.settled(); got != 0 {
+			t.Errorf("%s: the lender has %v", name, got)
+		}
+		if _, ok := w.borrower.told[0].(*Unpaid); !ok {
+			t.Errorf("%s: the borrower was told %v", name, w.borrower.told)
+		}
+	}
+	w := newTrio(t)
+	w.tamper = func(m grid.Message) {
+		if a, ok := m.(*Advance); ok {
+			a.Number++
+		}
+	}
+	borrowed, lent := w.terms()
+	w.lent[lent.Ref] = lent
+	w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Pay(w.now, borrowed, w.now, out) })
+	w.deliver()
+	if len(w.lender.told) > 0 || len(w.lender.records) > 0 {
+		t.Errorf("the lender took it: %v", w.lender.told)
+	}
+}
+
+// FuzzDecode: bytes of a peer never panic a decoder, and what it lets through keeps to the bounds.
+func FuzzDecode(f *testing.F) {
+	f.Add(uint8(0), []byte{8, 1, 16, 1})
+	f.Add(uint8(1), []byte{8, 1, 16, 1, 24, 2})
+	f.Fuzz(func(t *testing.T, which uint8, body []byte) {
+		kind := wire.FeeAdvance + grid.Kind(which%4)
+		m, err := Protocol.Decoders[kind]("site", body)
+		if err == nil && m.MessageKind() != kind {
+			t.Errorf("%s decoded to %T", wire.KindName(kind), m)
+		}
+	})
+}

@@ -1,0 +1,183 @@
+package keepalive
+
+import (
+	"fmt"
+	"testing"
+
+	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
+
+	"gridnode/grid"
+	"gridnode/internal/wire"
+)
+
+// TestLetsGoFirst: whatever the delays, and with both clocks as wrong as they may be, an
+// execution is dead before its home may place the job again.
+func TestLetsGoFirst(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		lease := grid.Time(rapid.Int64Range(int64(grid.LeaseMin), int64(30*grid.Day)).Draw(t, "lease"))
+		asked := grid.Time(rapid.Int64Range(0, int64(grid.Day)).Draw(t, "asked")) // true time
+		heard := asked + grid.Time(rapid.Int64Range(0, int64(grid.Hour)).Draw(t, "under way"))
+		rate := rapid.Int64Range(-1000, 1000)
+		there, home := rate.Draw(t, "rate there"), rate.Draw(t, "rate of home") // millionths
+		span := func(local grid.Time, rate int64) grid.Time {                   // that a clock of that rate takes
+			return grid.Time(float64(local) / (1 + float64(rate)/1e6))
+		}
+		killed := asked + span(lease+Kill, there)
+		placed := heard + span(Dead(0, lease), home)
+		slack := placed - killed
+		if slack < graceMin-Kill-10*grid.Millisecond {
+			t.Fatalf("lease %v: placed %v after it was killed", lease, slack)
+		}
+	})
+	if d := Dead(0, Default) + 10*grid.Second; d > 3*grid.Minute {
+		t.Errorf("a job of a dead site is placed again after %v", d)
+	}
+}
+
+// bench is a Holder, and what it does.
+type bench struct {
+	Holder
+	now grid.Time
+	out grid.Outbox
+}
+
+func number(n uint64) grid.TaskID { return grid.TaskID{Job: grid.JobID{Lo: n}, Epoch: 1} }
+
+// did returns what the holder has ordered and told since the last time.
+func (b *bench) did() (list []string) {
+	for _, s := range b.out.Sends {
+		m := s.Message.(*Renew)
+		for _, h := range m.Held {
+			list = append(list, fmt.Sprintf("%s: %d at %d, begun %v", s.To, h.Task.Job.Lo, m.Stamp/grid.Second, h.Begun))
+		}
+	}
+	for _, in := range b.out.Locals {
+		switch in := in.(type) {
+		case *Extended:
+			list = append(list, fmt.Sprintf("%d goes on until %d", in.Task.Job.Lo, in.End/grid.Second))
+		case *Lapsed:
+			list = append(list, fmt.Sprintf("%d has lapsed", in.Task.Job.Lo))
+		case *Unwanted:
+			list = append(list, fmt.Sprintf("%d is unwanted", in.Task.Job.Lo))
+		}
+	}
+	b.out.Reset()
+	return list
+}
+
+func (b *bench) want(t *testing.T, want ...string) {
+	t.Helper()
+	if got := b.did(); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("at %d: %q, want %q", b.now/grid.Second, got, want)
+	}
+}
+
+func (b *bench) tick(at grid.Time) {
+	b.now = at * grid.Second
+	b.Tick(b.now, func(grid.TaskID) grid.Time { return grid.Never }, &b.out)
+}
+
+func TestHolder(t *testing.T) {
+	b := new(bench)
+	const lease = 40 * grid.Second
+	b.Enter(0, "h", number(1), lease, lease)
+	b.Enter(0, "h", number(2), lease, lease)
+	b.Enter(0, "other", number(3), lease, lease)
+	b.Begun(0, "h", number(1), 0)
+	b.tick(1)
+	b.want(t, "h: 1 at 1, begun true", "h: 2 at 1, begun false")
+	b.tick(11)
+	b.want(t, "other: 3 at 11, begun false", "h: 1 at 11, begun true", "h: 2 at 11, begun false")
+
+	// An answer counts from when it was asked for, whenever it comes.
+	b.now = 30 * grid.Second
+	b.Renewed(b.now, "h", &Renewed{Stamp: grid.Second, Renewed: []grid.TaskID{number(1), number(3)}}, &b.out)
+	b.want(t, "1 goes on until 41")
+	b.Renewed(b.now, "h", &Renewed{Stamp: 0, Renewed: []grid.TaskID{number(1)}}, &b.out) // an older one
+	b.Renewed(b.now, "h", &Renewed{Stamp: grid.Day, Renewed: []grid.TaskID{number(1)}}, &b.out)
+	b.Renewed(b.now, "stranger", &Renewed{Stamp: b.now, Renewed: []grid.TaskID{number(1)}, Unwanted: []grid.TaskID{number(1)}}, &b.out)
+	b.want(t)
+
+	// What has not begun by the end of its lease must not. What has, somebody else ends.
+	b.tick(40)
+	b.want(t, "h: 1 at 40, begun true", "3 has lapsed", "2 has lapsed")
+	b.Renewed(b.now, "h", &Renewed{Stamp: 39 * grid.Second, Renewed: []grid.TaskID{number(2)}, Unwanted: []grid.TaskID{number(1), number(9)}}, &b.out)
+	b.want(t, "1 is unwanted")
+	b.tick(60)
+	b.want(t) // it is said once
+
+	for i, home := range []grid.SiteID{"h", "h", "other"} {
+		b.Leave(home, number(uint64(i+1)))
+	}
+	b.Leave("h", number(1))
+	if b.Next() != grid.Never || len(b.homes) != 0 {
+		t.Errorf("%d homes are left, next %v", len(b.homes), b.Next())
+	}
+}
+
+// TestMany: what does not fit into one message goes into several.
+func TestMany(t *testing.T) {
+	b := new(bench)
+	for n := range uint64(heldMax + 1) {
+		b.Enter(0, "h", number(n+1), grid.Minute, grid.Minute)
+	}
+	b.tick(30)
+	if len(b.out.Sends) != 2 {
+		t.Errorf("%d messages", len(b.out.Sends))
+	}
+}
+
+// TestOf: which lease a job has.
+func TestOf(t *testing.T) {
+	for _, tt := range []struct {
+		job  grid.Job
+		want grid.Time
+	}{
+		{grid.Job{}, Default},
+		{grid.Job{Terms: &grid.Terms{Lease: grid.Hour}}, grid.Hour},
+		{grid.Job{Terms: &grid.Terms{Lease: grid.NoLease}}, 0},
+		{grid.Job{Spread: true, Terms: &grid.Terms{Lease: grid.Hour}}, 0},
+	} {
+		if got := Of(&tt.job, Default); got != tt.want {
+			t.Errorf("%+v: %v, want %v", tt.job, got, tt.want)
+		}
+	}
+}
+
+func TestMessages(t *testing.T) {
+	for _, m := range []wire.Message{
+		&Renew{Stamp: 5, Held: []Held{
+			{Task: number(1), Begun: true, Ran: 7, Start: grid.Never}, {Task: number(2), Start: 9}, {Task: number(3), Start: grid.Never},
+		}},
+		&Renewed{Stamp: 5, Renewed: []grid.TaskID{number(1)}, Unwanted: []grid.TaskID{number(2)}},
+	} {
+		body, err := proto.Marshal(m.Proto())
+		if err != nil {
+			t.Fatal(err)
+		}
+		decode := DecodeRenew
+		if m.MessageKind() == wire.MarketRenewed {
+			decode = DecodeRenewed
+		}
+		back, err := decode("x", body)
+		if err != nil || fmt.Sprintf("%+v", back) != fmt.Sprintf("%+v", m) {
+			t.Errorf("%+v came back as %+v, %v", m, back, err)
+		}
+	}
+	for name, m := range map[string]wire.Message{
+		"nothing is held":          &Renew{Stamp: 1},
+		"it was asked before time": &Renew{Stamp: -1, Held: []Held{{Task: number(1)}}},
+		"no epoch":                 &Renew{Stamp: 1, Held: []Held{{Task: grid.TaskID{Job: grid.JobID{Lo: 1}}}}},
+		"no job":                   &Renew{Stamp: 1, Held: []Held{{Task: grid.TaskID{Epoch: 1}}}},
+		"it runs for a while yet":  &Renew{Stamp: 1, Held: []Held{{Task: number(1), Begun: true, Ran: -1}}},
+	} {
+		body, err := proto.Marshal(m.Proto())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if back, err := DecodeRenew("x", body); err == nil {
+			t.Errorf("%s: taken as %+v", name, back)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+package keepalive
+
+import "gridnode/grid"
+
+// Bounds of a lease.
+const (
+	// Default is the lease of a job whose owner asks for none: with what follows it, a
+	// job of a dead site is placed again within three minutes.
+	Default = 2 * grid.Minute
+	// Kill is how long whoever runs a task whose lease has ended waits for it to stop
+	// before it kills it. Grace covers it whatever the lease.
+	Kill = 2 * grid.Second
+
+	shares       = 4               // renewals in the span of a lease: three may be lost
+	graceMin     = 5 * grid.Second // Kill, and time to die on a machine that is busy
+	graceMax     = grid.Minute     // what a limit on the run time has
+	driftDivisor = 500             // of both clocks, each a thousandth off: twenty times what quartz without NTP is allowed
+	pause        = 100 * grid.Millisecond
+)
+
+// Grace is how long after the end of its lease a task may need to die.
+func Grace(lease grid.Time) grid.Time { return min(max(lease/shares, graceMin), graceMax) }
+
+// Dead returns the instant, on home's clock, from which on no execution can be alive
+// whose site was last heard at heard.
+func Dead(heard, lease grid.Time) grid.Time {
+	span := lease.Add(Grace(lease))
+	return heard.Add(span).Add(span/driftDivisor + 1)
+}
+
+// Of returns the lease of a job, given that of its home: 0 for none.
+func Of(j *grid.Job, home grid.Time) grid.Time {
+	switch {
+	case j.Spread || j.Coallocate != nil: // its tasks are held by other means
+		return 0
+	case j.Terms == nil || j.Terms.Lease == 0:
+		return home
+	case j.Terms.Lease == grid.NoLease:
+		return 0
+	}
+	return j.Terms.Lease
+}

@@ -1,0 +1,544 @@
+package content
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gridnode/grid"
+	"gridnode/internal/wire"
+)
+
+// noise returns bytes that have no pattern.
+func noise(seed uint64, n int) []byte {
+	b := make([]byte, n)
+	source := rand.NewChaCha8([32]byte{byte(seed), byte(seed >> 8)})
+	_, _ = source.Read(b)
+	return b
+}
+
+func write(t testing.TB, dir, name string, b []byte) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, b, 0o640); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func openRoot(t testing.TB, dir string) *os.Root {
+	t.Helper()
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { root.Close() })
+	return root
+}
+
+var all = Limits{EntriesMax, SizeMax}
+
+// built returns the tree of a directory, and where its chunks are.
+func built(t testing.TB, dir string, w *Wanted) (*Tree, *Index) {
+	t.Helper()
+	sources, _, _, err := Scan(t.Context(), openRoot(t, dir), w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree, err := Build(t.Context(), sources)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tree, NewIndex(tree, sources)
+}
+
+func newStore(t testing.TB, most int64) *Store {
+	t.Helper()
+	s, err := OpenStore(t.TempDir(), most, 0, func() (map[Digest]bool, error) { return nil, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestThereAndBack: a tree that is encoded, kept and laid out elsewhere is what it was.
+func TestThereAndBack(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	write(t, from, "a", nil)
+	write(t, from, "b/c", []byte("small"))
+	write(t, from, "b/d", noise(1, 3<<20))
+	write(t, from, "b-", noise(2, 700<<10))
+	write(t, from, "not \xff utf-8", []byte("x"))
+	write(t, from, "zeros", make([]byte, 5<<20))
+	if err := errors.Join(os.Mkdir(filepath.Join(from, "empty"), 0o755), os.Symlink("../b-", filepath.Join(from, "b/link")), os.Chmod(filepath.Join(from, "b-"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	tree, index := built(t, from, &Wanted{Strict: true, Limits: all})
+	b, _, err := tree.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tree, err = DecodeTree(b); err != nil {
+		t.Fatal(err)
+	}
+	store := newStore(t, 1<<30)
+	for _, c := range tree.Chunks {
+		b, err := index.Chunk(c.Digest)
+		if err == nil {
+			_, err = store.Put(b)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	get := func(c Chunk) ([]byte, error) { return store.Get(c.Digest) }
+	if err := Lay(t.Context(), tree, openRoot(t, to), &Laying{Chunk: get}); err != nil {
+		t.Fatal(err)
+	}
+	again, _ := built(t, to, &Wanted{Strict: true, Limits: all})
+	if _, x, _ := tree.Encode(); true {
+		if _, y, _ := again.Encode(); x != y {
+			t.Errorf("%+v\nis not\n%+v", again.Entries, tree.Entries)
+		}
+	}
+	var info syscall.Stat_t
+	if err := syscall.Stat(filepath.Join(to, "zeros"), &info); err != nil || info.Size != 5<<20 {
+		t.Errorf("%d bytes, %v", info.Size, err)
+	} else if info.Blocks*512 > 1<<20 {
+		t.Errorf("zeros take %d bytes of the disk", info.Blocks*512)
+	}
+	if left, _, _, err := Scan(t.Context(), openRoot(t, to), &Wanted{Before: tree, Limits: all}); err != nil || len(left) != 0 {
+		t.Errorf("%d entries are new or changed, %v", len(left), err)
+	}
+	var one bytes.Buffer
+	if err := Copy(&one, tree, "b/d", get); err != nil || !bytes.Equal(one.Bytes(), noise(1, 3<<20)) {
+		t.Errorf("one file: %d bytes, %v", one.Len(), err)
+	}
+	// Only some of it, in place of what is there.
+	part := t.TempDir()
+	write(t, part, "b/d", []byte("old"))
+	only := func(e *Entry) bool { return e.Name == "b/d" || e.Name == "zeros" }
+	if err := Lay(t.Context(), tree, openRoot(t, part), &Laying{Chunk: get, Replace: true, Only: only}); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(part, "b/d")); err != nil || !bytes.Equal(got, noise(1, 3<<20)) {
+		t.Errorf("replaced: %d bytes, %v", len(got), err)
+	}
+	if entries, _ := os.ReadDir(part); len(entries) != 2 {
+		t.Errorf("%v, want b and zeros", entries)
+	}
+}
+
+// TestOneChangeMovesFewChunks: a large file that changes in one place has few new chunks,
+// whatever lies beside it.
+func TestOneChangeMovesFewChunks(t *testing.T) {
+	data := noise(3, 16<<20)
+	dir := t.TempDir()
+	write(t, dir, "m", data)
+	before, _ := built(t, dir, &Wanted{Strict: true, Limits: all})
+	known := make(map[Digest]bool)
+	for _, c := range before.Chunks {
+		known[c.Digest] = true
+	}
+	for name, changed := range map[string][]byte{
+		"a byte":   append(append(bytes.Clone(data[:5<<20]), data[5<<20]+1), data[5<<20+1:]...),
+		"inserted": append(append(bytes.Clone(data[:5<<20]), "new"...), data[5<<20:]...),
+		"cut":      append(bytes.Clone(data[:5<<20]), data[5<<20+100:]...),
+	} {
+		write(t, dir, "m", changed)
+		write(t, dir, "a", []byte("something before it"))
+		after, _ := built(t, dir, &Wanted{Strict: true, Limits: all})
+		var moved int64
+		for _, c := range after.Chunks {
+			if !known[c.Digest] {
+				moved += c.Size
+			}
+		}
+		if moved > 2<<20 {
+			t.Errorf("%s: %d bytes of chunks are new", name, moved)
+		}
+	}
+}
+
+// TestNothingLeadsOut: trees of peers name nothing outside of the directory, and nothing in it
+// leads a write out of it.
+func TestNothingLeadsOut(t *testing.T) {
+	bad := map[string]*Tree{
+		"..":          {Entries: []Entry{{Name: "../x", Kind: Folder}}},
+		"absolute":    {Entries: []Entry{{Name: "/x", Kind: Folder}}},
+		"dot":         {Entries: []Entry{{Name: "./x", Kind: Folder}}},
+		"empty":       {Entries: []Entry{{Name: "", Kind: Folder}}},
+		"NUL":         {Entries: []Entry{{Name: "a\x00b", Kind: Folder}}},
+		"deep":        {Entries: []Entry{{Name: strings.Repeat("a/", 200) + "a", Kind: Folder}}},
+		"long":        {Entries: []Entry{{Name: strings.Repeat("a", 300), Kind: Folder}}},
+		"link out":    {Entries: []Entry{{Name: "x", Kind: Link, Target: "../y"}}},
+		"link root":   {Entries: []Entry{{Name: "x", Kind: Link, Target: "/etc/passwd"}}},
+		"link around": {Entries: []Entry{{Name: "a", Kind: Folder}, {Name: "a/x", Kind: Link, Target: "../../y"}}},
+		"in a link":   {Entries: []Entry{{Name: "a", Kind: Link, Target: "b"}, {Name: "a/x", Kind: Folder}}},
+		"in nothing":  {Entries: []Entry{{Name: "a/x", Kind: Folder}}},
+		"twice":       {Entries: []Entry{{Name: "a", Kind: Folder}, {Name: "a", Kind: Folder}}},
+		"order":       {Entries: []Entry{{Name: "b", Kind: Folder}, {Name: "a", Kind: Folder}}},
+		"setuid":      {Entries: []Entry{{Name: "a", Kind: File, Mode: os.ModeSetuid | 0o755}}},
+		"kind":        {Entries: []Entry{{Name: "a", Kind: 9}}},
+		"size":        {Entries: []Entry{{Name: "a", Kind: File, Size: 5}}},
+		"negative":    {Entries: []Entry{{Name: "a", Kind: File, Size: -5}}},
+		"huge":        {Entries: []Entry{{Name: "a", Kind: File, Size: 1 << 50}}, Chunks: []Chunk{{Size: 1 << 50}}},
+	}
+	for name, tree := range bad {
+		b, _, err := tree.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := DecodeTree(b); !errors.Is(err, wire.ErrMalformed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// Whoever has put a link into the directory gains nothing.
+	dir, outside := t.TempDir(), t.TempDir()
+	if err := os.Symlink(outside, filepath.Join(dir, "a")); err != nil {
+		t.Fatal(err)
+	}
+	tree := &Tree{Entries: []Entry{{Name: "a", Kind: Folder, Mode: 0o755}, {Name: "a/x", Kind: File, Mode: 0o644}}}
+	for _, replace := range []bool{true, false} {
+		if err := Lay(t.Context(), tree, openRoot(t, dir), &Laying{Replace: replace}); err == nil {
+			t.Error("it was written through a link that leads out")
+		}
+	}
+	if entries, _ := os.ReadDir(outside); len(entries) != 0 {
+		t.Errorf("outside there is %v", entries)
+	}
+}
+
+// TestWhatCannotBeTaken: strictly it is an error, else it is left out and named.
+func TestWhatCannotBeTaken(t *testing.T) {
+	for name, tt := range map[string]struct {
+		put  func(dir string) error
+		want string
+	}{
+		"link out": {func(dir string) error { return os.Symlink("/etc/passwd", filepath.Join(dir, "x")) }, "leads out"},
+		"pipe":     {func(dir string) error { return syscall.Mkfifo(filepath.Join(dir, "x"), 0o600) }, "neither"},
+		"socket": {func(dir string) error {
+			l, err := net.Listen("unix", filepath.Join(dir, "x"))
+			if err == nil {
+				t.Cleanup(func() { l.Close() })
+			}
+			return err
+		}, "neither"},
+		"sparse": {func(dir string) error {
+			file, err := os.Create(filepath.Join(dir, "x"))
+			if err == nil {
+				err = errors.Join(file.Truncate(1<<40), file.Close())
+			}
+			return err
+		}, "too much"},
+	} {
+		dir, err := os.MkdirTemp("", "content") // names of sockets are short
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { os.RemoveAll(dir) })
+		write(t, dir, "good", []byte("y"))
+		if err := tt.put(dir); err != nil {
+			t.Fatal(err)
+		}
+		limits := Limits{EntriesMax, 1 << 30}
+		if _, _, _, err := Scan(t.Context(), openRoot(t, dir), &Wanted{Strict: true, Limits: limits}); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		sources, left, why, err := Scan(t.Context(), openRoot(t, dir), &Wanted{Limits: limits})
+		if err != nil || len(sources) != 1 || left != 1 || !strings.HasPrefix(why, "x: ") || !strings.Contains(why, tt.want) {
+			t.Errorf("%s: %d entries, %d left out, %q, %v", name, len(sources), left, why, err)
+		}
+	}
+	dir := t.TempDir()
+	for i := range 50 {
+		write(t, dir, fmt.Sprint(i), nil)
+	}
+	few := Limits{10, 1 << 30}
+	if _, _, _, err := Scan(t.Context(), openRoot(t, dir), &Wanted{Strict: true, Limits: few}); !errors.Is(err, ErrMany) {
+		t.Errorf("many files: %v", err)
+	}
+	if sources, left, _, err := Scan(t.Context(), openRoot(t, dir), &Wanted{Limits: few}); err != nil || len(sources) != 10 || left != 40 {
+		t.Errorf("many files: %d taken, %d left out, %v", len(sources), left, err)
+	}
+}
+
+// TestChangingFileIsSeen: between its being found and read, and between that and sending it.
+func TestChangingFileIsSeen(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "x", noise(4, 1<<20))
+	found := func() []Source {
+		sources, _, _, err := Scan(t.Context(), openRoot(t, dir), &Wanted{Strict: true, Limits: all})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return sources
+	}
+	for name, change := range map[string]func() error{
+		"shorter": func() error { return os.Truncate(filepath.Join(dir, "x"), 100) },
+		"longer":  func() error { return os.Truncate(filepath.Join(dir, "x"), 2<<20) },
+		"touched": func() error {
+			return os.Chtimes(filepath.Join(dir, "x"), time.Now(), time.Now().Add(-time.Hour))
+		},
+	} {
+		sources := found()
+		if err := change(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Build(t.Context(), sources); !errors.Is(err, ErrChanged) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	tree, index := built(t, dir, &Wanted{Strict: true, Limits: all})
+	write(t, dir, "x", noise(5, 2<<20))
+	if _, err := index.Chunk(tree.Chunks[0].Digest); !errors.Is(err, ErrChanged) {
+		t.Errorf("read again: %v", err)
+	}
+}
+
+func TestIgnore(t *testing.T) {
+	ignore, err := ReadIgnore(strings.NewReader("# a comment\n*.tmp\n!keep.tmp\nbuild/\n/top\ndocs/**/*.pdf\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{
+		"a.tmp": true, "a/b.tmp": true, "a/keep.tmp": false, "build/": true, "a/build/": true, "build": false,
+		"top": true, "a/top": false, "docs/x.pdf": true, "docs/a/b/x.pdf": true, "x.pdf": false,
+	} {
+		dir := strings.HasSuffix(name, "/")
+		if got := ignore.Ignores(strings.TrimSuffix(name, "/"), dir); got != want {
+			t.Errorf("%s: %v, want %v", name, got, want)
+		}
+	}
+	if _, err := ReadIgnore(strings.NewReader("[")); err == nil {
+		t.Error("what is no pattern was taken")
+	}
+}
+
+func TestWanted(t *testing.T) {
+	before := &Tree{Entries: []Entry{{Name: "in", Kind: File, Size: 1, Modified: 5}}}
+	for _, tt := range []struct {
+		entry Entry
+		out   []string
+		want  bool
+	}{
+		{Entry{Name: "in", Kind: File, Size: 1, Modified: 5}, nil, false},
+		{Entry{Name: "in", Kind: File, Size: 2, Modified: 5}, nil, true},
+		{Entry{Name: "in", Kind: File, Size: 1, Modified: 6}, nil, true},
+		{Entry{Name: "out", Kind: File}, nil, true},
+		{Entry{Name: ".ssh/authorized_keys", Kind: File}, nil, false},
+		{Entry{Name: "a/.x", Kind: File}, nil, false},
+		{Entry{Name: "a/.x", Kind: File}, []string{"a/.*"}, true},
+		{Entry{Name: "plots/a/b.png", Kind: File}, []string{"plots"}, true},
+		{Entry{Name: "plots/a/b.png", Kind: File}, []string{"plots/*.png"}, false},
+		{Entry{Name: "plots/a/b.png", Kind: File}, []string{"plots/**/*.png"}, true},
+	} {
+		if got := (&Wanted{Out: tt.out, Before: before}).Takes(&tt.entry); got != tt.want {
+			t.Errorf("%+v of %q: %v", tt.entry, tt.out, got)
+		}
+	}
+	for _, pattern := range []string{"../x", "/x", "[", "a/../b", ""} {
+		if CheckPattern(pattern) == nil {
+			t.Errorf("pattern %q was taken", pattern)
+		}
+	}
+}
+
+// TestStoreGivesUpTheOldest: but nothing that is needed or was used lately, and a torn file is
+// none.
+func TestStoreGivesUpTheOldest(t *testing.T) {
+	var needed Digest
+	dir := t.TempDir()
+	s, err := OpenStore(dir, 10<<20, 0, func() (map[Digest]bool, error) { return map[Digest]bool{needed: true}, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(seed uint64, n int, age time.Duration) Digest {
+		d, err := s.Put(noise(seed, n))
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().Add(-age)
+		if err := os.Chtimes(s.path(d), at, at); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	chunk := put(10, ChunkMax, 5*time.Hour)
+	tree := &Tree{Entries: []Entry{{Name: "x", Kind: File, Size: ChunkMax}}, Chunks: []Chunk{{chunk, ChunkMax}}}
+	b, _, _ := tree.Encode()
+	if needed, err = s.Put(b); err != nil {
+		t.Fatal(err)
+	}
+	old := put(11, 6<<20, 4*time.Hour)
+	young := put(12, 3<<20, time.Minute)
+	if err := s.Room(1 << 20); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(old); !errors.Is(err, ErrAbsent) {
+		t.Errorf("the oldest is here: %v", err)
+	}
+	for _, d := range []Digest{chunk, needed, young} {
+		if _, err := s.Get(d); err != nil {
+			t.Errorf("what is needed or young: %v", err)
+		}
+	}
+	if err := s.Room(8 << 20); !errors.Is(err, ErrRoom) {
+		t.Errorf("room where there is none: %v", err)
+	}
+	if err := s.Room(1 << 60); !errors.Is(err, ErrRoom) {
+		t.Errorf("room that no disk has: %v", err)
+	}
+	if err := os.Truncate(s.path(young), 100); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(young); !errors.Is(err, ErrAbsent) || s.Has(young) {
+		t.Errorf("a torn chunk: %v", err)
+	}
+	if again, err := OpenStore(dir, 10<<20, 0, nil); err != nil || again.Bytes() != ChunkMax+int64(len(b)) {
+		t.Errorf("%d bytes after a restart, %v", again.Bytes(), err)
+	}
+}
+
+// giving is a Giver with a store and a lie for one chunk.
+type giving struct {
+	*Store
+	lie map[Digest][]byte
+}
+
+func (g *giving) Get(d Digest) ([]byte, error) {
+	if b, ok := g.lie[d]; ok {
+		return b, nil
+	}
+	return g.Store.Get(d)
+}
+
+func (g *giving) Results([]byte, uint32, *grid.Files) ([]byte, error) { return nil, ErrAbsent }
+
+// cut is a connection that breaks after so many bytes have come.
+type cut struct {
+	net.Conn
+	left int
+}
+
+func (c *cut) Read(b []byte) (int, error) {
+	if c.left <= 0 {
+		c.Conn.Close()
+		return 0, io.ErrUnexpectedEOF
+	}
+	n, err := c.Conn.Read(b[:min(len(b), c.left)])
+	c.left -= n
+	return n, err
+}
+
+// dial returns the end of a connection at whose other end from is served.
+func dial(t *testing.T, from Giver, bytes int) *Peer {
+	a, b := net.Pipe()
+	go func() {
+		_ = Serve(a, from)
+		a.Close()
+	}()
+	t.Cleanup(func() { b.Close() })
+	return NewPeer(&cut{b, bytes})
+}
+
+// TestTransferGoesOnWhereItWasCut: at every tenth of its length.
+func TestTransferGoesOnWhereItWasCut(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "x", noise(20, 8<<20))
+	tree, index := built(t, dir, &Wanted{Strict: true, Limits: all})
+	from, to := newStore(t, 1<<30), newStore(t, 1<<30)
+	for _, c := range tree.Chunks {
+		b, _ := index.Chunk(c.Digest)
+		if _, err := from.Put(b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var came int64
+	take := func(b []byte) error {
+		came += int64(len(b))
+		_, err := to.Put(b)
+		return err
+	}
+	tenth := int(tree.Size()) / 10
+	for range 9 {
+		missing, _ := to.Missing(tree.Chunks)
+		if _, err := dial(t, &giving{Store: from}, tenth).Chunks(missing, take); err == nil {
+			t.Fatal("the connection did not break")
+		}
+	}
+	missing, _ := to.Missing(tree.Chunks)
+	if absent, err := dial(t, &giving{Store: from}, 1<<30).Chunks(missing, take); err != nil || absent != 0 {
+		t.Fatalf("%d absent, %v", absent, err)
+	}
+	if came != tree.Size() {
+		t.Errorf("%d bytes were kept of %d: some came twice", came, tree.Size())
+	}
+	for _, c := range tree.Chunks {
+		if _, err := to.Get(c.Digest); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestLiesAreSeen: nothing of a holder that gives something else is kept.
+func TestLiesAreSeen(t *testing.T) {
+	from := newStore(t, 1<<30)
+	good := noise(30, 1000)
+	d, err := from.Put(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kept := func([]byte) error { t.Error("a lie was kept"); return nil }
+	for name, lie := range map[string][]byte{"other bytes": noise(31, 1000), "shorter": good[:500], "longer": noise(30, 2000)} {
+		liar := &giving{from, map[Digest][]byte{d: lie}}
+		if _, err := dial(t, liar, 1<<20).Chunks([]Chunk{{d, 1000}}, kept); !errors.Is(err, wire.ErrMalformed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	tree := []byte("no tree")
+	name := Digest(sha256.Sum256([]byte("another")))
+	if _, err := dial(t, &giving{from, map[Digest][]byte{name: tree}}, 1<<20).Tree(name); !errors.Is(err, wire.ErrMalformed) {
+		t.Errorf("tree: %v", err)
+	}
+	if absent, err := dial(t, &giving{Store: from}, 1<<20).Chunks([]Chunk{{name, 10}}, kept); err != nil || absent != 1 {
+		t.Errorf("what is not there: %d, %v", absent, err)
+	}
+	if _, err := dial(t, &giving{Store: from}, 1<<20).Results(make([]byte, 16), 1, &grid.Files{Out: []string{"*"}}); !errors.Is(err, ErrAbsent) {
+		t.Errorf("results: %v", err)
+	}
+}
+
+func FuzzDecodeTree(f *testing.F) {
+	tree := &Tree{Entries: []Entry{{Name: "a", Kind: Folder, Mode: 0o755}, {Name: "a/l", Kind: Link, Target: "x"}, {Name: "a/x", Kind: File, Size: 3}}, Chunks: []Chunk{{Size: 3}}}
+	b, _, _ := tree.Encode()
+	f.Add(b)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		tree, err := DecodeTree(b)
+		if err != nil {
+			return
+		}
+		dir := t.TempDir()
+		if len(tree.Entries) < 20 && tree.Size() < 1<<16 {
+			_ = Lay(context.Background(), tree, openRoot(t, dir), &Laying{Chunk: func(c Chunk) ([]byte, error) { return make([]byte, c.Size), nil }})
+		}
+		if again, _, err := tree.Encode(); err == nil {
+			if _, err := DecodeTree(again); err != nil {
+				t.Errorf("decoded, encoded, and not decoded: %v", err)
+			}
+		}
+	})
+}

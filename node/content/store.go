@@ -1,0 +1,289 @@
+package content
+
+import (
+	"cmp"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Store keeps chunks and trees by their digests, a file each:
+//
+//	DIR/ab/cdef…     named by all digits of the digest
+//	DIR/new/…        what is being written
+//
+// What was not used for the longest time goes when the bound is reached, but nothing that is
+// needed or was used lately. What is read is verified: a file that a crash has left torn is
+// none. It may be used concurrently.
+type Store struct {
+	dir    string
+	most   int64 // bytes of all
+	spare  int64 // bytes that have to be left on the disk
+	needed func() (map[Digest]bool, error)
+
+	mu    sync.Mutex
+	sum   int64 // bytes of all files
+	under map[Digest]*making
+}
+
+// making is a tree that is being brought.
+type making struct {
+	done chan struct{}
+	err  error
+}
+
+// Errors of a Store.
+var (
+	// ErrAbsent: it is not here.
+	ErrAbsent = errors.New("not here")
+	// ErrRoom: the bound is reached, or the disk is full, and all that is here is needed.
+	ErrRoom = errors.New("no room for files of jobs")
+)
+
+// lately is how long what was used is not given up: a job that needs it may be on its way.
+const lately = 10 * time.Minute
+
+const newDir = "new"
+
+// OpenStore returns the store in a directory, which is made if it is not there. needed tells
+// which trees are needed, whatever was used last; it is called when room is made.
+func OpenStore(dir string, most, spare int64, needed func() (map[Digest]bool, error)) (*Store, error) {
+	if err := os.RemoveAll(filepath.Join(dir, newDir)); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(filepath.Join(dir, newDir), 0o700); err != nil {
+		return nil, err
+	}
+	s := &Store{dir: dir, most: most, spare: spare, needed: needed, under: make(map[Digest]*making)}
+	for _, f := range s.files() {
+		s.sum += f.size
+	}
+	return s, nil
+}
+
+func (s *Store) path(d Digest) string {
+	name := d.String()
+	return filepath.Join(s.dir, name[:2], name)
+}
+
+// Has reports whether a chunk or tree is here, and has it counted as used now.
+func (s *Store) Has(d Digest) bool {
+	now := time.Now()
+	return os.Chtimes(s.path(d), now, now) == nil
+}
+
+// Missing returns which chunks of a list are not here, each once, and their bytes.
+func (s *Store) Missing(chunks []Chunk) (missing []Chunk, size int64) {
+	seen := make(map[Digest]bool, len(chunks))
+	for _, c := range chunks {
+		if seen[c.Digest] || s.Has(c.Digest) {
+			continue
+		}
+		seen[c.Digest] = true
+		missing, size = append(missing, c), size+c.Size
+	}
+	return missing, size
+}
+
+// Get returns what has a digest; ErrAbsent if it is not here, or not whole any more.
+func (s *Store) Get(d Digest) ([]byte, error) {
+	b, err := os.ReadFile(s.path(d))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrAbsent
+	}
+	if err != nil {
+		return nil, err
+	}
+	if sha256.Sum256(b) != d {
+		s.remove(s.path(d), int64(len(b)))
+		return nil, ErrAbsent
+	}
+	return b, nil
+}
+
+func (s *Store) remove(path string, size int64) {
+	if os.Remove(path) == nil {
+		s.mu.Lock()
+		s.sum -= size
+		s.mu.Unlock()
+	}
+}
+
+// Put keeps something and returns its digest. Sync makes it durable.
+func (s *Store) Put(b []byte) (Digest, error) {
+	d := Digest(sha256.Sum256(b))
+	if s.Has(d) {
+		return d, nil
+	}
+	part := filepath.Join(s.dir, newDir, d.String()+rand.Text())
+	path := s.path(d)
+	err := os.WriteFile(part, b, 0o600)
+	if err == nil {
+		if err = os.Rename(part, path); errors.Is(err, fs.ErrNotExist) {
+			if err = os.Mkdir(filepath.Dir(path), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
+				err = os.Rename(part, path)
+			}
+		}
+	}
+	if err != nil {
+		_ = os.Remove(part)
+		return d, err
+	}
+	s.mu.Lock()
+	s.sum += int64(len(b))
+	s.mu.Unlock()
+	return d, nil
+}
+
+// Sync makes durable what was put.
+func (s *Store) Sync() error {
+	dir, err := os.Open(s.dir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	return unix.Syncfs(int(dir.Fd()))
+}
+
+// Tree returns a tree that is here.
+func (s *Store) Tree(d Digest) (*Tree, error) {
+	b, err := s.Get(d)
+	if err != nil {
+		return nil, err
+	}
+	return DecodeTree(b)
+}
+
+// Bytes returns the bytes that are here.
+func (s *Store) Bytes() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sum
+}
+
+// held is a file of the store.
+type held struct {
+	path string
+	size int64
+	used time.Time
+}
+
+// files returns all.
+func (s *Store) files() (list []held) {
+	_ = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return nil // it went
+		case d.IsDir() && d.Name() == newDir:
+			return filepath.SkipDir
+		case d.IsDir() || len(d.Name()) != 2*len(Digest{}):
+			return nil
+		}
+		if info, err := d.Info(); err == nil {
+			list = append(list, held{path, info.Size(), info.ModTime()})
+		}
+		return nil
+	})
+	return list
+}
+
+// Room makes room for so many bytes more, or returns an error that wraps ErrRoom.
+func (s *Store) Room(size int64) error {
+	if err := s.disk(size); err != nil {
+		return err
+	}
+	if s.Bytes()+size <= s.most {
+		return nil
+	}
+	needed, err := s.chunksNeeded()
+	if err != nil {
+		return err
+	}
+	list := s.files()
+	slices.SortFunc(list, func(x, y held) int { return cmp.Or(x.used.Compare(y.used), strings.Compare(x.path, y.path)) })
+	goal := s.most - s.most/16 - size // some more, so that it is not done for each
+	for _, f := range list {
+		if s.Bytes() <= goal || time.Since(f.used) < lately {
+			break
+		}
+		if !needed[filepath.Base(f.path)] {
+			s.remove(f.path, f.size)
+		}
+	}
+	if sum := s.Bytes(); sum+size > s.most {
+		return fmt.Errorf("%w: %d bytes more, and %d of %d (files.cache) are taken by what jobs that have not ended read, or was used lately", ErrRoom, size, sum, s.most)
+	}
+	return nil
+}
+
+// disk returns an error unless the disk has room, too.
+func (s *Store) disk(size int64) error {
+	var st unix.Statfs_t
+	if err := unix.Statfs(s.dir, &st); err != nil {
+		return err
+	}
+	if free := int64(st.Bavail) * st.Bsize; free-s.spare < size {
+		return fmt.Errorf("%w: %d bytes more, and the disk has %d left, of which %d stay free", ErrRoom, size, free, s.spare)
+	}
+	return nil
+}
+
+// chunksNeeded returns the names of all trees and chunks that are needed.
+func (s *Store) chunksNeeded() (map[string]bool, error) {
+	trees, err := s.needed()
+	if err != nil {
+		return nil, err
+	}
+	names := make(map[string]bool)
+	for d := range trees {
+		names[d.String()] = true
+		t, err := s.Tree(d)
+		if err != nil {
+			continue // it is on its way
+		}
+		for i := range t.Chunks {
+			names[hex.EncodeToString(t.Chunks[i].Digest[:])] = true
+		}
+	}
+	return names, nil
+}
+
+// Once has bring make something that is named by a digest, once at a time; others that want
+// the same one wait for it.
+func (s *Store) Once(d Digest, done <-chan struct{}, bring func() error) error {
+	for {
+		s.mu.Lock()
+		m := s.under[d]
+		if m == nil {
+			m = &making{done: make(chan struct{})}
+			s.under[d] = m
+			s.mu.Unlock()
+			m.err = bring()
+			s.mu.Lock()
+			delete(s.under, d)
+			s.mu.Unlock()
+			close(m.done)
+			return m.err
+		}
+		s.mu.Unlock()
+		select {
+		case <-m.done:
+			if m.err == nil {
+				return nil
+			} // else it is tried for this one, too: the other may have been called off
+		case <-done:
+			return errors.New("called off")
+		}
+	}
+}

@@ -1,0 +1,382 @@
+package node
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+
+	"gridnode/grid"
+	"gridnode/internal/wire"
+	"gridnode/node/content"
+	"gridnode/node/site"
+	"gridnode/node/store"
+)
+
+// contentProtocol is how sites get files from each other: content.Serve and content.Peer.
+const contentProtocol = "/gridnode/content/1.0.0"
+
+// FilesConfig says what jobs may bring along, and what of it is kept.
+type FilesConfig struct {
+	Cache int64 // most bytes kept of what jobs read and leave; 0: CacheDefault
+	Job   int64 // most bytes that one job brings along, and that are brought home of one; 0: JobDefault
+	Loose int64 // most bytes brought home of a job that has not said what; 0: LooseDefault
+}
+
+// Defaults of FilesConfig.
+const (
+	CacheDefault = 20 << 30
+	JobDefault   = 10 << 30
+	LooseDefault = 1 << 30
+)
+
+const (
+	contentDir   = "content"        // below the home
+	servesMax    = 16               // streams served at the same time
+	fetchRounds  = 10               // without anything that came
+	fetchPause   = time.Second      // after the first of them, doubled up to
+	fetchPauses  = 30 * time.Second // this
+	resultsKnown = 8                // executions whose results are remembered as they are served
+)
+
+// filer keeps and moves the files of jobs.
+type filer struct {
+	h     *Host
+	cfg   FilesConfig
+	store *content.Store
+	home  *homecoming
+
+	mu      sync.Mutex
+	serving int
+	known   map[grid.TaskID]*results // results that are served
+	order   []grid.TaskID            // of known, oldest first
+}
+
+// results is what an execution has left, as it is served.
+type results struct {
+	tree  []byte
+	index *content.Index
+}
+
+func newFiler(h *Host) (*filer, error) {
+	if h.cfg.Home == "" {
+		return nil, nil
+	}
+	f := &filer{h: h, cfg: h.cfg.Files, known: make(map[grid.TaskID]*results)}
+	f.cfg.Cache, f.cfg.Job, f.cfg.Loose = cmp.Or(f.cfg.Cache, CacheDefault), cmp.Or(f.cfg.Job, JobDefault), cmp.Or(f.cfg.Loose, LooseDefault)
+	f.home = newHomecoming(f)
+	var err error
+	f.store, err = content.OpenStore(filepath.Join(h.cfg.Home, contentDir), f.cfg.Cache, bringsSpace, f.needed)
+	return f, err
+}
+
+// needed returns the trees of jobs that have not ended, and those that are on their way to
+// their owners.
+func (f *filer) needed() (map[content.Digest]bool, error) {
+	needed := f.home.unbrought()
+	err := f.h.Do(f.h.ctx, func(s *site.Site) {
+		for v := range s.Jobs {
+			if text, _ := v.Job.Tree(); text != "" && !v.State.Terminal() {
+				if d, err := content.ParseDigest(text); err == nil {
+					needed[d] = true
+				}
+			}
+		}
+	})
+	return needed, err
+}
+
+// stage lays out what a task brings along where its scratch directory will be: of a squad, for
+// each of its processes.
+func (f *filer) stage(ctx context.Context, task *grid.Task) error {
+	tree, err := f.fetch(ctx, task.Job)
+	if err != nil {
+		return err
+	}
+	for n := range max(tasksOf(task), 1) {
+		if err := f.lay(ctx, tree, task, n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fetch makes sure that what a job brings along is here, and returns it. Of tasks that want
+// the same, one gets it.
+func (f *filer) fetch(ctx context.Context, job *grid.Job) (tree *content.Tree, err error) {
+	text, _ := job.Tree()
+	d, err := content.ParseDigest(text)
+	if err != nil {
+		return nil, err
+	}
+	err = f.store.Once(d, ctx.Done(), func() error { return f.bring(ctx, job.Home, d) })
+	if err != nil {
+		return nil, err
+	}
+	return f.store.Tree(d)
+}
+
+// bring gets what is missing of a tree from its home, and goes on where a broken connection
+// has ended.
+func (f *filer) bring(ctx context.Context, home grid.SiteID, d content.Digest) error {
+	began := time.Now()
+	before := f.store.Bytes()
+	pause := fetchPause
+	for round := 0; ; round++ {
+		missing, err := f.missing(d)
+		if err == nil && len(missing) == 0 {
+			if moved := f.store.Bytes() - before; moved > 0 {
+				f.h.log.Info("files of a job are here", "tree", d.String()[:12], "from", home, "bytes", moved, "took", time.Since(began).Round(time.Millisecond))
+			}
+			return nil
+		}
+		if home == f.h.id {
+			return errors.New("they are not kept here any more: submit the job again")
+		}
+		came := f.store.Bytes()
+		err = f.get(ctx, home, d, missing)
+		switch {
+		case ctx.Err() != nil:
+			return fmt.Errorf("%d bytes had come: %w", f.store.Bytes()-before, ctx.Err())
+		case err == nil:
+			continue // what is still missing shows
+		case errors.Is(err, content.ErrRoom), errors.Is(err, wire.ErrMalformed):
+			return err
+		}
+		if f.store.Bytes() > came {
+			round, pause = 0, fetchPause
+		}
+		if round >= fetchRounds {
+			return fmt.Errorf("they cannot be had from the job's home: %w", err)
+		}
+		f.h.log.Info("files of a job are still on their way", "tree", d.String()[:12], "from", home, "error", err)
+		if err := f.h.pause(ctx, pause); err != nil {
+			return err
+		}
+		pause = min(2*pause, fetchPauses)
+	}
+}
+
+// missing returns which chunks of a tree are not here; content.ErrAbsent if the tree is not.
+func (f *filer) missing(d content.Digest) ([]content.Chunk, error) {
+	tree, err := f.store.Tree(d)
+	if err != nil {
+		return nil, err
+	}
+	f.store.Has(d)
+	missing, _ := f.store.Missing(tree.Chunks)
+	return missing, nil
+}
+
+// get gets a tree, or what is missing of it, over one stream.
+func (f *filer) get(ctx context.Context, from grid.SiteID, d content.Digest, missing []content.Chunk) error {
+	s, peer, err := f.open(ctx, from)
+	if err != nil {
+		return err
+	}
+	defer s.Reset()
+	defer context.AfterFunc(ctx, func() { s.Reset() })()
+	if len(missing) == 0 {
+		b, err := peer.Tree(d)
+		if errors.Is(err, content.ErrAbsent) {
+			return errors.New("its home does not have them")
+		}
+		if err != nil {
+			return err
+		}
+		tree, err := content.DecodeTree(b)
+		if err != nil {
+			return err
+		}
+		if size := tree.Size(); size > f.cfg.Job {
+			return fmt.Errorf("%w: %d bytes, and a job brings at most %d here (files.job)", content.ErrRoom, size, f.cfg.Job)
+		}
+		if _, err := f.store.Put(b); err != nil {
+			return err
+		}
+		missing, _ = f.store.Missing(tree.Chunks)
+	}
+	return f.getChunks(peer, missing)
+}
+
+func (f *filer) getChunks(peer *content.Peer, missing []content.Chunk) error {
+	var size int64
+	for i := range missing {
+		size += missing[i].Size
+	}
+	if err := f.store.Room(size); err != nil {
+		return err
+	}
+	absent, err := peer.Chunks(missing, func(b []byte) error {
+		_, err := f.store.Put(b)
+		return err
+	})
+	if err == nil && absent > 0 {
+		err = fmt.Errorf("it does not have %d of %d parts", absent, len(missing))
+	}
+	return err
+}
+
+func (f *filer) open(ctx context.Context, site grid.SiteID) (network.Stream, *content.Peer, error) {
+	s, err := f.h.net.Open(ctx, site, contentProtocol)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, content.NewPeer(s), nil
+}
+
+// lay writes a tree where the scratch directory of a process will be.
+func (f *filer) lay(ctx context.Context, tree *content.Tree, task *grid.Task, number int) error {
+	dir, account, err := f.h.files.Staged(task, number, f.h.cfg.Accounts)
+	if err != nil {
+		return err
+	}
+	if free, err := store.Free(filepath.Dir(dir)); err != nil || free-bringsSpace < tree.Size() {
+		return errors.Join(err, fmt.Errorf("they have %d bytes, and the disk has no room for them", tree.Size()))
+	}
+	if err := os.RemoveAll(dir); err != nil { // of an execution that was lost
+		return err
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	err = content.Lay(ctx, tree, root, &content.Laying{Chunk: func(c content.Chunk) ([]byte, error) { return f.store.Get(c.Digest) }})
+	if err == nil && account != nil {
+		err = account.Hand(dir)
+	}
+	if err != nil {
+		_ = os.RemoveAll(dir)
+	}
+	return err
+}
+
+// serve gives other sites what they ask for: whoever knows a digest has a job of it. A home
+// sees the results of its own jobs and of no others.
+func (f *filer) serve(from grid.SiteID, s network.Stream) error {
+	f.mu.Lock()
+	full := f.serving >= servesMax
+	if !full {
+		f.serving++
+	}
+	f.mu.Unlock()
+	if full {
+		return errors.New("too many sites get files here") // it tries again
+	}
+	defer func() {
+		f.mu.Lock()
+		f.serving--
+		f.mu.Unlock()
+	}()
+	ctx, cancel := context.WithCancel(f.h.ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, func() { s.Reset() })()
+	return content.Serve(s, &giver{f: f, ctx: ctx, from: from})
+}
+
+// giver is content.Giver for one stream.
+type giver struct {
+	f    *filer
+	ctx  context.Context
+	from grid.SiteID
+	of   *results // asked for on this stream
+}
+
+// Get implements content.Giver.
+func (g *giver) Get(d content.Digest) ([]byte, error) {
+	if g.of != nil {
+		if b, err := g.of.index.Chunk(d); !errors.Is(err, content.ErrAbsent) {
+			return b, err
+		}
+	}
+	return g.f.store.Get(d)
+}
+
+// Results implements content.Giver.
+func (g *giver) Results(job []byte, epoch uint32, what *grid.Files) ([]byte, error) {
+	id, err := grid.JobIDFromBytes(job)
+	if err != nil {
+		return nil, wire.Malformed("%v", err)
+	}
+	task := grid.TaskID{Job: id, Epoch: epoch}
+	f := g.f
+	f.mu.Lock()
+	g.of = f.known[task]
+	f.mu.Unlock()
+	if g.of == nil {
+		if what == nil {
+			what = &grid.Files{}
+		}
+		tree, index, err := f.left(g.ctx, f.h.files.Left(g.from, task), what)
+		if err != nil {
+			return nil, err
+		}
+		b, _, err := tree.Encode()
+		if err != nil {
+			return nil, err
+		}
+		g.of = &results{b, index}
+		f.remember(task, g.of)
+	}
+	return g.of.tree, nil
+}
+
+func (f *filer) remember(task grid.TaskID, r *results) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known[task] == nil {
+		f.order = append(f.order, task)
+	}
+	f.known[task] = r
+	for len(f.order) > resultsKnown {
+		delete(f.known, f.order[0])
+		f.order = f.order[1:]
+	}
+}
+
+// left returns the tree of what an execution has left in a directory and is wanted, and where
+// its chunks are; content.ErrAbsent if there is no such directory.
+func (f *filer) left(ctx context.Context, dir string, what *grid.Files) (*content.Tree, *content.Index, error) {
+	root, err := os.OpenRoot(dir)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil, content.ErrAbsent
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	wanted := f.wanted(what)
+	sources, left, why, err := content.Scan(ctx, root, wanted)
+	if err != nil {
+		return nil, nil, err
+	}
+	tree, err := content.Build(ctx, sources)
+	if err != nil {
+		return nil, nil, err
+	}
+	tree.Left, tree.Why = left, why
+	return tree, content.NewIndex(tree, sources), nil
+}
+
+// wanted returns what of a job's results is brought home.
+func (f *filer) wanted(what *grid.Files) *content.Wanted {
+	w := &content.Wanted{Out: what.Out, Limits: content.Limits{Entries: content.EntriesMax, Size: f.cfg.Loose}}
+	if len(w.Out) > 0 {
+		w.Limits.Size = f.cfg.Job
+	} else {
+		w.Out = nil
+	}
+	if d, err := content.ParseDigest(what.Tree); err == nil {
+		w.Before, _ = f.store.Tree(d) // without it all that is there is new
+	}
+	return w
+}

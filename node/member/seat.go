@@ -1,0 +1,88 @@
+package member
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"slices"
+
+	"gridnode/grid"
+)
+
+// turns is how many turns there are for the seats of a cell. With three, of the sixteen
+// sites nearest to it some five have the first turn. More would leave less to who chooses
+// its key, but seat sites at the edge of the sixteen, where not all routers agree.
+const turns = 3
+
+// namedUsual is how many sites a router names, if RollConfig.Named does not say.
+const namedUsual = 20
+
+// window returns how many of the sites that a router names come by turns: those at the edge
+// are not the same for everybody, as look-ups that have begun elsewhere miss other ones.
+func (r *Roll) window() int { return cmp.Or(r.cfg.Named, namedUsual) * 4 / 5 }
+
+// turn returns whether a member has the first turn to hold something, or the second or third.
+// It follows from its lot: a site chooses its key, and could choose one next to a cell, but
+// not this.
+func (m *Member) turn(key grid.Key) int {
+	lot := m.Lot()
+	h := sha256.Sum256(append(key[:], lot[:]...))
+	return int(h[0]) % turns
+}
+
+// seat is what decides on a member's place among those who may hold something.
+type seat struct {
+	site  grid.SiteID
+	org   string
+	round int // how many of its organisation come before it
+	turn  int
+}
+
+// Seat puts the sites that are nearest to a key, as a router names them, nearest first, into
+// the order in which they are to hold it. Of each organisation comes the first one before
+// the second one of any other: none has more of the first seats than it must. Among these,
+// members come by turns, and the nearest first in each turn. Sites of which nothing is known
+// come behind all these, as they were; members without the right to hold are left out. The
+// result is a new slice.
+func (r *Roll) Seat(now grid.Time, key grid.Key, sites []grid.SiteID) []grid.SiteID {
+	seats := make([]seat, 0, len(sites))
+	var unknown []grid.SiteID
+	for i, site := range sites {
+		m := r.Known(site, now)
+		if site == r.cfg.Self {
+			m = r.cfg.Own
+		}
+		switch {
+		case m == nil:
+			unknown = append(unknown, site)
+		case !m.Rights.Has(MayHold):
+		case i < r.window():
+			seats = append(seats, seat{site: site, org: m.organisation(), turn: m.turn(key)})
+		default: // it is needed if there are too few organisations in the window
+			seats = append(seats, seat{site: site, org: m.organisation(), turn: turns})
+		}
+	}
+	slices.SortStableFunc(seats, func(a, b seat) int { return a.turn - b.turn })
+	seen := make(map[string]int)
+	for i := range seats {
+		seats[i].round = seen[seats[i].org]
+		seen[seats[i].org]++
+	}
+	slices.SortStableFunc(seats, func(a, b seat) int { return a.round - b.round })
+	seated := make([]grid.SiteID, 0, len(sites))
+	for _, s := range seats {
+		seated = append(seated, s.site)
+	}
+	return append(seated, unknown...)
+}
+
+// organisation returns who answers for a member: its organisation, or, if it has none, the
+// member itself.
+func (m *Member) organisation() string {
+	if m.Org != "" {
+		return "org " + m.Org
+	}
+	return "site " + string(m.Site)
+}
+
+// Renewed takes this site's own certificate when it is a new one.
+func (r *Roll) Renewed(own *Member) { r.cfg.Own = own }

@@ -1,0 +1,154 @@
+package notify
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"gridnode/grid"
+	"gridnode/node/run"
+	"gridnode/node/site"
+)
+
+// Bounds of the commands of a host.
+const (
+	SpanMax  = time.Minute     // for one command
+	homeMax  = 2 * time.Minute // for the files of a job to come home before
+	callsMax = 8               // at the same time
+	again    = 2 * time.Second // pause after a command could not be started, doubled up to
+	againMax = 5 * time.Minute // this
+	giveUp   = time.Hour       // since the first time
+	doneMark = ".notified"     // suffix of the file that notes what has run
+	partMark = run.PartSuffix  // while it is written
+)
+
+// Config is what a caller needs of its host.
+type Config struct {
+	Self    grid.SiteID
+	Files   run.Files                                            // where is noted what has run
+	Account func(*grid.Job) (*run.Account, error)                // whom a command runs as; nil: the daemon's own account
+	View    func(context.Context, grid.JobID) (site.View, error) // wraps site.ErrUnknownJob for one that is not kept
+	Over    func(context.Context) []grid.JobID                   // jobs of this site that are over and have a command
+	Name    func(context.Context, grid.SiteID) string            // of a site
+	Home    func(context.Context, grid.JobID)                    // returns once the files of a job are home
+	Log     *slog.Logger
+	Span    time.Duration // for one command; 0: SpanMax
+}
+
+// Caller runs commands.
+type Caller struct {
+	Config
+	mu    sync.Mutex
+	calls []call
+	wake  chan struct{} // holds a token when there is something to do
+}
+
+// call is a command that is to run.
+type call struct {
+	job   grid.JobID
+	since time.Time
+	pause time.Duration
+}
+
+// New returns a caller; Run has it work.
+func New(cfg Config) *Caller {
+	if cfg.Span == 0 {
+		cfg.Span = SpanMax
+	}
+	return &Caller{Config: cfg, wake: make(chan struct{}, 1)}
+}
+
+// Note adds the jobs among events that are over. It does not block.
+func (c *Caller) Note(events []grid.Event) {
+	for i := range events {
+		e := &events[i]
+		over := e.Kind == grid.JobFinished || e.Kind == grid.JobCancelled || e.Kind == grid.JobRefused
+		if over && e.Job.Home == c.Self && Wanted(e.Job) {
+			c.add(call{job: e.Job.ID, since: time.Now()})
+		}
+	}
+}
+
+// Wanted reports whether a job has a command.
+func Wanted(j *grid.Job) bool { return j.Terms != nil && j.Terms.Notify != "" }
+
+func (c *Caller) add(one call) {
+	c.mu.Lock()
+	c.calls = append(c.calls, one)
+	c.mu.Unlock()
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run runs commands until ctx ends, first those of jobs that ended while nobody was there. It
+// returns when none runs any more.
+func (c *Caller) Run(ctx context.Context) {
+	for _, job := range c.Over(ctx) {
+		c.add(call{job: job, since: time.Now()})
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	room := make(chan struct{}, callsMax)
+	for {
+		select {
+		case <-c.wake:
+		case <-ctx.Done():
+			return
+		}
+		c.mu.Lock()
+		calls := c.calls
+		c.calls = nil
+		c.mu.Unlock()
+		for _, one := range calls {
+			select {
+			case room <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			wg.Go(func() {
+				c.try(ctx, one)
+				<-room
+			})
+		}
+	}
+}
+
+// try runs one command, unless it has run, and has it tried again if it could not be started.
+func (c *Caller) try(ctx context.Context, one call) {
+	mark := c.Files.Fetched(one.job) + doneMark
+	if _, err := os.Lstat(mark); err == nil {
+		return
+	}
+	v, err := c.View(ctx, one.job)
+	if errors.Is(err, site.ErrUnknownJob) {
+		return // it is kept no longer
+	}
+	if err == nil && (v.Foreign || !Wanted(v.Job)) {
+		return // no other site has anything run here
+	}
+	if err == nil {
+		err = c.run(ctx, &v)
+	}
+	var failed *failure
+	switch {
+	case ctx.Err() != nil:
+		return // after the restart
+	case err == nil:
+	case !errors.As(err, &failed) && time.Since(one.since) < giveUp:
+		one.pause = min(max(2*one.pause, again), againMax)
+		time.AfterFunc(one.pause, func() { c.add(one) })
+		return
+	default:
+		c.Log.Warn("the command at the end of a job has failed", "job", one.job, "error", err)
+	}
+	if err := os.WriteFile(mark+partMark, nil, 0o600); err != nil {
+		c.Log.Warn("cannot note that the command at the end of a job has run: it runs again after a restart", "job", one.job, "error", err)
+	} else if err := os.Rename(mark+partMark, mark); err != nil {
+		c.Log.Warn("cannot note that the command at the end of a job has run: it runs again after a restart", "job", one.job, "error", err)
+	}
+}

@@ -1,0 +1,219 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"gridnode/grid"
+	"gridnode/node/notify"
+	"gridnode/node/run"
+	"gridnode/node/site"
+)
+
+// What a job has written goes into the files that its owner named (grid.Command.Output) when
+// it is over, wherever it ran, unless it is there already (see streams). If its site cannot be reached it is tried again.
+const (
+	depositMax   = 4               // jobs at the same time
+	depositAgain = 2 * time.Second // pause after a failure, doubled up to
+	depositPause = 5 * time.Minute // this
+	depositLate  = time.Hour       // after a restart: for jobs that ended since, and have no file
+)
+
+// deposits are the jobs whose output is to be put into files.
+type deposits struct {
+	h    *Host
+	mu   sync.Mutex
+	jobs []deposit
+	wake chan struct{} // holds a token when there is something to do
+}
+
+type deposit struct {
+	job   *grid.Job
+	since time.Time
+	pause time.Duration
+	late  bool // only what is not there
+}
+
+// note adds the jobs among events that are over. It is called on the loop.
+func (d *deposits) note(events []grid.Event) {
+	for i := range events {
+		e := &events[i]
+		over := e.Kind == grid.JobFinished || e.Kind == grid.JobCancelled
+		if over && e.Job.Home == d.h.id && wanted(e.Job) && e.Result.Start < e.Result.End {
+			d.add(deposit{job: e.Job, since: time.Now()})
+		}
+	}
+}
+
+// wanted reports whether a job's output is to be put into a file.
+func wanted(j *grid.Job) bool { return j.Command != nil && j.Command.Output != "" }
+
+func (d *deposits) add(one deposit) {
+	d.mu.Lock()
+	d.jobs = append(d.jobs, one)
+	d.mu.Unlock()
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// recover adds the jobs that ended while the host was away.
+func (d *deposits) recover() {
+	oldest := grid.Time(time.Now().Add(-depositLate).UnixMicro())
+	_ = d.h.Do(d.h.ctx, func(s *site.Site) {
+		for v := range s.Jobs {
+			if !v.Foreign && v.State.Terminal() && wanted(v.Job) && v.End > oldest && v.Start < v.End {
+				d.add(deposit{job: v.Job, since: time.Now(), late: !d.h.streams.begun(v.Job.ID)})
+			}
+		}
+	})
+}
+
+// run puts outputs into files until the host stops.
+func (d *deposits) run() {
+	d.recover()
+	d.h.streams.recover()
+	room := make(chan struct{}, depositMax)
+	for {
+		select {
+		case <-d.wake:
+		case <-d.h.stopping:
+			return
+		}
+		d.mu.Lock()
+		jobs := d.jobs
+		d.jobs = nil
+		d.mu.Unlock()
+		for _, one := range jobs {
+			select {
+			case room <- struct{}{}:
+			case <-d.h.stopping:
+				return
+			}
+			d.h.wg.Go(func() {
+				d.try(one)
+				<-room
+			})
+		}
+	}
+}
+
+// try puts the output of one job into its files, and has it tried again if that fails in
+// a way that may pass.
+func (d *deposits) try(one deposit) {
+	v, err := d.h.view(d.h.ctx, one.job.ID)
+	if err == nil && !d.h.streams.end(one.job.ID, v.Epoch) {
+		err = d.put(&one, &v)
+	}
+	var path *os.PathError
+	switch {
+	case d.h.ctx.Err() != nil:
+		return
+	case err == nil:
+		d.h.streams.settled(one.job.ID)
+	case errors.As(err, &path), errors.Is(err, run.ErrOutputGone), errors.Is(err, site.ErrUnknownJob), time.Since(one.since) > fetchGiveUp:
+		d.h.log.Warn("the output of a job cannot be put where its owner wants it", "job", one.job.ID, "error", err)
+		d.h.streams.settled(one.job.ID)
+	default:
+		one.pause = min(max(2*one.pause, depositAgain), depositPause)
+		time.AfterFunc(one.pause, func() { d.add(one) })
+	}
+}
+
+func (d *deposits) put(one *deposit, v *site.View) error {
+	c := one.job.Command
+	var where string
+	if err := d.h.Do(d.h.ctx, func(s *site.Site) { where = s.SiteName(v.Site) }); err != nil {
+		return err
+	}
+	for _, f := range []struct {
+		pattern string
+		stream  run.Stream
+	}{{c.Output, run.Stdout}, {c.Error, run.Stderr}} {
+		if f.pattern == "" {
+			continue
+		}
+		path := run.OutputPath(f.pattern, one.job, where)
+		if _, err := os.Stat(path); one.late && err == nil {
+			continue
+		}
+		if err := d.h.copyOutput(d.h.ctx, one.job.ID, f.stream, path, c.Append || f.stream == run.Stderr && c.Error == c.Output); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// notifyConfig is what commands at the end of jobs need of a host.
+func notifyConfig(h *Host) notify.Config {
+	return notify.Config{
+		Self: h.id, Files: h.files, Log: h.log,
+		Account: func(job *grid.Job) (*run.Account, error) { return h.cfg.Accounts.Of(h.id, job) },
+		View:    h.view,
+		Over: func(ctx context.Context) (jobs []grid.JobID) {
+			_ = h.Do(ctx, func(s *site.Site) { // none if the host stops: then none is run either
+				for v := range s.Jobs {
+					if !v.Foreign && v.State.Terminal() && notify.Wanted(v.Job) {
+						jobs = append(jobs, v.Job.ID)
+					}
+				}
+			})
+			return jobs
+		},
+		Name: func(ctx context.Context, id grid.SiteID) string {
+			name := string(id)
+			_ = h.Do(ctx, func(s *site.Site) { name = s.SiteName(id) }) // else it goes by its ID
+			return name
+		},
+		Home: func(ctx context.Context, job grid.JobID) {
+			_, _, _ = h.JobFiles(ctx, job, true) // whatever has become of them: the job is over
+		},
+	}
+}
+
+// openFor opens a file where the owner of a job wants its output, as that owner may.
+func (h *Host) openFor(job grid.JobID, path string, how int) (file *os.File, err error) {
+	v, err := h.view(h.ctx, job)
+	if err != nil {
+		return nil, err
+	}
+	account, err := h.cfg.Accounts.Of(h.id, v.Job)
+	switch {
+	case err != nil:
+		return nil, err
+	case account == nil:
+		return os.OpenFile(path, how, 0o644)
+	}
+	failed := account.Do(func() { file, err = os.OpenFile(path, how, 0o644) })
+	if failed != nil {
+		return nil, failed
+	}
+	return file, err
+}
+
+// copyOutput copies what a job has written into a file.
+func (h *Host) copyOutput(ctx context.Context, job grid.JobID, stream run.Stream, path string, extend bool) error {
+	if path == os.DevNull {
+		return nil
+	}
+	source, err := h.Output(ctx, job, stream, false)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	how := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	if extend {
+		how = os.O_WRONLY | os.O_CREATE | os.O_APPEND
+	}
+	file, err := h.openFor(job, path, how)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, source)
+	return errors.Join(err, file.Close())
+}

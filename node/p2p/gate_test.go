@@ -1,0 +1,210 @@
+package p2p
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/host"
+	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
+
+	"gridnode/grid"
+)
+
+// guests is a membership that is a password.
+type guests struct {
+	mu       sync.Mutex
+	admitted []grid.SiteID
+	asked    int
+}
+
+var errPassword = errors.New("wrong password")
+
+func (g *guests) membership(password string) *Membership {
+	return &Membership{
+		Proof: func() []byte { return []byte(password) },
+		Admit: func(from grid.SiteID, proof []byte) error {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			g.asked++
+			if string(proof) != "sesame" {
+				return errPassword
+			}
+			g.admitted = append(g.admitted, from)
+			return nil
+		},
+		Strangers: []string{"/gridnode/test-open/1"},
+	}
+}
+
+// count says how many proofs were verified.
+func (g *guests) count() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.asked
+}
+
+func (g *guests) has(id grid.SiteID) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Contains(g.admitted, id)
+}
+
+// member starts a node whose membership is a password, or open if that is empty.
+func member(t *testing.T, memory *Memory, seed uint64, password string, join ...*node) (*node, *guests) {
+	n, cfg := config(t, seed, memory)
+	g := &guests{}
+	if password != "" {
+		cfg.Membership = g.membership(password)
+	}
+	for _, other := range join {
+		cfg.Join = append(cfg.Join, other.Addrs()...)
+	}
+	n = start(t, n, cfg)
+	<-n.joined
+	return n, g
+}
+
+func TestMembersSpeak(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := &Memory{}
+		a, atA := member(t, memory, 0, "sesame")
+		b, atB := member(t, memory, 1, "sesame", a)
+		c, _ := member(t, memory, 2, "sesame", a)
+		defer closeAll([]*node{a, b, c})
+		a.Send(b.Self(), &note{1, "from a"})
+		b.Send(a.Self(), &note{1, "from b"})
+		c.Send(b.Self(), &note{3, "from c"}) // found by the DHT
+		a.await(func(in []grid.Input) bool { return slices.Contains(texts(in), "from b") })
+		b.await(func(in []grid.Input) bool { return len(texts(in)) == 2 })
+		if !atA.has(b.Self()) || !atB.has(a.Self()) || !atB.has(c.Self()) {
+			t.Error("a peer spoke that was not admitted")
+		}
+		b.Closest(grid.Key{1})
+		b.await(func(in []grid.Input) bool {
+			return slices.ContainsFunc(in, func(in grid.Input) bool {
+				found, ok := in.(*grid.Closest)
+				return ok && len(found.Peers) == 3
+			})
+		})
+	})
+}
+
+func TestStrangersAreNotHeard(t *testing.T) {
+	for _, tt := range []struct{ name, password string }{{"a wrong proof", "open up"}, {"no proof", ""}} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				memory := &Memory{}
+				a, atA := member(t, memory, 0, "sesame")
+				b, _ := member(t, memory, 1, tt.password, a)
+				defer closeAll([]*node{a, b})
+				a.Handle("/gridnode/test-task/1", func(grid.SiteID, network.Stream) error { panic("a stranger is served") })
+				b.Send(a.Self(), &note{1, "hello"})
+				raw := rawHost(b)
+				for _, id := range []string{chat.ID, "/gridnode/test-task/1", string(a.kademlia())} {
+					if s, err := raw.NewStream(t.Context(), a.host.ID(), protocol.ID(id)); err == nil {
+						_, _ = s.Write(frame(1, "hello"))
+						if _, err := io.ReadAll(s); err == nil {
+							t.Errorf("%s: a stranger's stream came to a clean end", id)
+						}
+					}
+				}
+				synctest.Wait()
+				if got := texts(a.inputs()); len(got) > 0 || atA.has(b.Self()) {
+					t.Errorf("a stranger was heard: %q", got)
+				}
+				if a.router.RoutingTable().Find(b.host.ID()) != "" {
+					t.Error("a stranger is in the routing table")
+				}
+				time.Sleep(10 * time.Minute)
+				for _, c := range a.host.Network().ConnsToPeer(b.host.ID()) { // it tries again and again
+					if age := time.Since(c.Stat().Opened); age > greetTimeMax+time.Second {
+						t.Errorf("a stranger stays connected for %v", age)
+					}
+				}
+				a.Send(b.Self(), &note{1, "to a stranger"})
+				a.await(func(in []grid.Input) bool { return slices.Contains(describe(in), "undelivered to a stranger") })
+			})
+		})
+	}
+}
+
+// rawHost returns what a node has below its gate, as a stranger would use it.
+func rawHost(n *node) host.Host {
+	if n.gate != nil {
+		return n.gate.Host
+	}
+	return n.host
+}
+
+func TestStrangersMaySpeakWhatIsOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := &Memory{}
+		a, _ := member(t, memory, 0, "sesame")
+		b, _ := member(t, memory, 1, "", a)
+		defer closeAll([]*node{a, b})
+		a.Handle("/gridnode/test-open/1", func(_ grid.SiteID, s network.Stream) error {
+			_, err := s.Write([]byte("welcome"))
+			return err
+		})
+		s := stream(t, b, a, "/gridnode/test-open/1")
+		if text, err := io.ReadAll(s); string(text) != "welcome" || err != nil {
+			t.Errorf("%q, %v", text, err)
+		}
+	})
+}
+
+func TestExpelled(t *testing.T) {
+	const span = 5 * time.Minute
+	synctest.Test(t, func(t *testing.T) {
+		memory := &Memory{}
+		a, _ := member(t, memory, 0, "sesame")
+		b, _ := member(t, memory, 1, "sesame", a)
+		defer closeAll([]*node{a, b})
+		b.Send(a.Self(), &note{1, "before"})
+		a.await(func(in []grid.Input) bool { return slices.Contains(texts(in), "before") })
+		a.Expel(b.Self(), span)
+		time.Sleep(time.Second)
+		b.Send(a.Self(), &note{1, "after"})
+		time.Sleep(time.Minute)
+		if slices.Contains(texts(a.inputs()), "after") || a.host.Network().Connectedness(b.host.ID()) == network.Connected {
+			t.Error("an expelled peer is heard")
+		}
+		time.Sleep(span)
+		b.Send(a.Self(), &note{1, "later"})
+		a.await(func(in []grid.Input) bool { return slices.Contains(texts(in), "later") })
+	})
+}
+
+// TestProofsAreCounted: a peer cannot have this node verify proofs without end.
+func TestProofsAreCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := &Memory{}
+		a, atA := member(t, memory, 0, "sesame")
+		b, _ := member(t, memory, 1, "open up", a)
+		defer closeAll([]*node{a, b})
+		time.Sleep(2 * greetTimeMax)
+		if err := b.gate.Host.Connect(t.Context(), peer.AddrInfo{ID: a.host.ID(), Addrs: a.host.Addrs()}); err != nil {
+			t.Fatal(err)
+		}
+		before := atA.count()
+		for range 3 * greetingsMax {
+			s, err := b.gate.Host.NewStream(t.Context(), a.host.ID(), greeting)
+			if err != nil {
+				break
+			}
+			_ = writeProof(s, []byte(strings.Repeat("x", 1000)))
+			_, _ = io.ReadAll(s)
+		}
+		if n := atA.count() - before; n == 0 || n > greetingsMax {
+			t.Errorf("%d proofs were verified, want at most %d", n, greetingsMax)
+		}
+	})
+}

@@ -1,0 +1,109 @@
+package run
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"gridnode/grid"
+)
+
+// What surrounds a scratch directory: NAME.staged is made with what the job brings along and
+// becomes the scratch directory when it starts; when it has ended that becomes NAME.results,
+// unless it is empty or nobody wants it.
+const (
+	stagedSuffix  = ".staged"
+	ResultsSuffix = ".results"
+)
+
+// Staged returns where the files of a process are put before it starts: on the same file
+// system as its scratch directory.
+func (f Files) Staged(task *grid.Task, number int, accounts Accounts) (dir string, account *Account, err error) {
+	x := Process{task.ID, number}
+	if account, err = accounts.Of(f.Site, task.Job); err != nil {
+		return "", nil, err
+	}
+	if account == nil {
+		return filepath.Join(f.work(), tasksDir, x.Name()+stagedSuffix), nil, nil
+	}
+	return f.outside(task.Job.Home, x) + stagedSuffix, account, f.makeOutside(task.Job.Home)
+}
+
+// Hand gives a directory and all that is in it to an account; what is outside last.
+func (a *Account) Hand(dir string) error { return giveTree(dir, int(a.User), int(a.Group)) }
+
+// Results returns where what a task has left is kept for its home.
+func (f Files) Results(task grid.TaskID, job *grid.Job, accounts Accounts) (string, error) {
+	account, err := accounts.Of(f.Site, job)
+	if err != nil {
+		return "", err
+	}
+	x := Process{Task: task}
+	if account != nil {
+		return f.outside(job.Home, x) + ResultsSuffix, nil
+	}
+	return f.Process(job.Home, x) + ResultsSuffix, nil
+}
+
+// errNotStaged is why a job with files does not start.
+var errNotStaged = errors.New("the files that it brings along are not here")
+
+// adopt makes what was staged for a process its scratch directory.
+func (r *Recipe) adopt(task *grid.Task, number int, scratch string) error {
+	staged, _, err := r.files.Staged(task, number, r.accounts)
+	if err == nil {
+		err = os.RemoveAll(scratch) // of an execution that was lost track of
+	}
+	if err == nil {
+		if err = os.Rename(staged, scratch); errors.Is(err, fs.ErrNotExist) {
+			_, gone := os.Lstat(staged)
+			if gone != nil {
+				return errNotStaged
+			}
+			if err = os.MkdirAll(filepath.Dir(scratch), 0o700); err == nil {
+				err = os.Rename(staged, scratch)
+			}
+		}
+	}
+	return err
+}
+
+// Settle does away with a scratch directory: what is in it is kept as results, or goes.
+func Settle(scratch string, keep bool) error {
+	if os.Remove(scratch) == nil {
+		return nil
+	}
+	if !keep {
+		return os.RemoveAll(scratch)
+	}
+	results := strings.TrimSuffix(scratch, ScratchSuffix) + ResultsSuffix
+	if err := os.RemoveAll(results); err != nil { // of an execution that was lost
+		return err
+	}
+	err := os.Rename(scratch, results)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// scratchNamed finds the scratch directory of a process of before a restart; empty if there
+// is none.
+func (f Files) scratchNamed(x Process) string {
+	name := x.Name() + ScratchSuffix
+	paths := []string{filepath.Join(f.work(), tasksDir, name)}
+	if f.Shared != "" {
+		paths = append(paths, f.outside(f.Site, x)+ScratchSuffix)
+		guests, _ := filepath.Glob(filepath.Join(f.Shared, foreignDir, "*", name)) // a bad pattern: none
+		paths = append(paths, guests...)
+	}
+	foreign, _ := filepath.Glob(filepath.Join(f.work(), foreignDir, "*", name)) // a bad pattern: none
+	for _, path := range append(paths, foreign...) {
+		if there(path) {
+			return path
+		}
+	}
+	return ""
+}

@@ -1,0 +1,459 @@
+package slurm
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"gridnode/grid"
+	"gridnode/node/shim"
+	"gridnode/node/site"
+)
+
+// How often the cluster is looked at.
+const (
+	// lookPause is how often the work directory is looked at for ends, which costs the
+	// controller nothing; looksMax bounds how many jobs at a time.
+	lookPause = 20 * time.Millisecond
+	looksMax  = 256
+	// A poll asks the controller about everything. It comes after pollMin at the earliest,
+	// after pollIdle while this site has no jobs, and after pollShare times what the last
+	// squeue took, a part of which is the controller's time.
+	pollMin   = time.Second
+	pollIdle  = 3 * time.Second
+	pollMax   = time.Minute
+	pollShare = 30
+	// foretellPause is how often Slurm is asked when jobs would start.
+	foretellPause = 15 * time.Second
+	// killPause is how often scancel is repeated for a job that does not end.
+	killPause = 10 * time.Second
+	// A job that seems to have ended is asked for again after askPause, doubling.
+	askPause    = 10 * time.Millisecond
+	askPauseMax = 2 * time.Second
+)
+
+// keep watches over the jobs until the engine is closed.
+func (e *Engine) keep() {
+	defer e.wg.Done()
+	k := keeper{Engine: e}
+	ticker := time.NewTicker(lookPause)
+	defer ticker.Stop()
+	for {
+		if now := time.Now(); !now.Before(k.due) {
+			k.took = 0
+			k.poll()
+			k.due = time.Now().Add(k.pause(k.took))
+		}
+		k.endUnwanted()
+		k.lookForEnds()
+		k.own.keepPilots()
+		select {
+		case <-ticker.C:
+		case <-e.wake:
+		case <-e.ctx.Done():
+			return
+		}
+	}
+}
+
+// keeper is the state of the goroutine that asks Slurm.
+type keeper struct {
+	*Engine
+	due      time.Time     // of the next poll
+	took     time.Duration // how long squeue took in the last one
+	foretold time.Time     // when Slurm was last asked
+	starts   []foretold
+}
+
+// pause returns how long to wait after a poll that took so long.
+func (k *keeper) pause(took time.Duration) time.Duration {
+	least := pollMin
+	if len(k.live()) == 0 {
+		least = pollIdle
+	}
+	return min(max(least, pollShare*took), pollMax)
+}
+
+// live returns the jobs whose ends are not known.
+func (k *keeper) live() (jobs []*job) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, j := range k.jobs {
+		if !j.settled {
+			jobs = append(jobs, j)
+		}
+	}
+	return jobs
+}
+
+// poll asks what there is, ours and others', and tells the site what is left for it.
+func (k *keeper) poll() {
+	began := time.Now()
+	queue, _, err := k.commands.run(k.ctx, "", "squeue", "-h", "-a", "-o", queueFormat)
+	if err != nil {
+		k.inTrouble(err)
+		return
+	}
+	k.took = time.Since(began) // one that failed has waited for an answer, and cost nobody anything
+	listed, err := parseQueue(queue)
+	if err != nil {
+		k.inTrouble(err)
+		return
+	}
+	nodes, _, err := k.commands.run(k.ctx, "", "sinfo", k.cfg.sinfo()...)
+	if err != nil {
+		k.inTrouble(err)
+		return
+	}
+	counts, err := parseCounts(nodes)
+	if err != nil {
+		k.inTrouble(err)
+		return
+	}
+	now := k.now()
+	v := view{processors: k.processors, counts: counts, now: now}
+	byID := make(map[string]int, len(listed))
+	for i := range listed {
+		byID[listed[i].id] = i
+	}
+	room := &site.Room{}
+	ours := make(map[int]bool)
+	for _, j := range k.live() {
+		k.mu.Lock()
+		id, inside := j.id, j.inside
+		k.mu.Unlock()
+		i, there := byID[id]
+		switch {
+		case inside: // Slurm knows its pilot only
+		case id == "" && j.own(): // it holds nothing yet, and nobody waits for it
+		case id == "": // being submitted
+			v.ours = append(v.ours, held{j.note.Processor, grid.Never, true})
+			room.Waiting = append(room.Waiting, j.process.Task)
+			k.giveUp(j, "", now)
+		case !there, listed[i].name != jobPrefix+j.name: // a controller that was restarted may give a number again
+			k.ask(j)
+		default:
+			ours[i] = true
+			k.see(j, &listed[i], room, &v)
+		}
+	}
+	for i := range listed {
+		if !ours[i] {
+			v.see(&listed[i])
+		}
+	}
+	k.clear()
+	if v.crowded() && time.Since(k.foretold) > foretellPause {
+		k.foretold = time.Now()
+		k.starts = k.askStarts(v.processors, now)
+	} else if !v.crowded() {
+		k.starts = nil
+	}
+	v.starts = k.starts
+	room.Taken = v.taken()
+	k.mu.Lock()
+	k.idle = counts.idle
+	room.Begun, k.begun = k.begun, nil
+	k.mu.Unlock()
+	k.room(room)
+}
+
+// sinfo returns what it is asked.
+func (c *Config) sinfo() []string {
+	args := []string{"-h", "-o", "%C"}
+	if c.Partition != "" {
+		args = append(args, "-p", c.Partition)
+	}
+	return args
+}
+
+// see notes what squeue says of one of our jobs.
+func (k *keeper) see(j *job, l *listed, room *site.Room, v *view) {
+	k.mu.Lock()
+	j.state = l.state
+	k.mu.Unlock()
+	switch l.state {
+	case Waiting:
+		if k.orders.began(j.name) == j.id { // it ran before
+			k.ask(j)
+			return
+		}
+		if j.own() {
+			return
+		}
+		v.ours = append(v.ours, held{j.note.Processor, grid.Never, true})
+		room.Waiting = append(room.Waiting, j.process.Task)
+		k.giveUp(j, j.id, k.now())
+	case Running, Ending, Unknown:
+		v.ours = append(v.ours, held{l.processors, l.end, false})
+		k.began(j, l.start)
+		k.own.runsUntil(j, l.end)
+	default:
+		k.ask(j)
+	}
+}
+
+// began has the site told when a job began.
+func (e *Engine) began(j *job, start grid.Time) {
+	if start == grid.Never {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !j.told && !j.own() {
+		j.told = true
+		e.begun = append(e.begun, site.Begun{ID: j.process.Task, Start: max(start, j.note.Ordered)})
+	}
+}
+
+// giveUp ends a job that has not begun and could not end in time any more: nobody waits for
+// it from then on.
+func (e *Engine) giveUp(j *job, id string, now grid.Time) {
+	if j.note.Until == 0 || now.Add(j.note.Limit) <= j.note.Until || !e.orders.takeBack(j.name) {
+		return
+	}
+	if id != "" {
+		e.scancel(id, j.name)
+	}
+	e.finish(j, outcome{Result: grid.Result{Start: now, End: now, Reason: "Slurm could not begin it in time"}, Lost: true})
+}
+
+// endUnwanted ends the jobs that are to end: those not begun by taking their orders back,
+// the others by scancel, again and again.
+func (k *keeper) endUnwanted() {
+	for _, j := range k.live() {
+		k.mu.Lock()
+		wanted, id, due := j.wanted, j.id, time.Since(j.killed) > killPause
+		if wanted != "" && j.inside {
+			done := k.own.endInside(j)
+			k.mu.Unlock()
+			if now := k.now(); done {
+				k.finish(j, outcome{Result: grid.Result{Start: now, End: now, ExitCode: exitTerm, Reason: wanted}})
+			}
+			continue
+		}
+		if wanted != "" && !j.ready {
+			j.dropped = true
+		}
+		dropped := j.dropped
+		k.mu.Unlock()
+		if wanted == "" || !dropped && !due {
+			continue
+		}
+		now := k.now()
+		cancelled := outcome{Result: grid.Result{Start: now, End: now, ExitCode: exitTerm, Reason: wanted}}
+		if dropped {
+			k.finish(j, cancelled)
+			continue
+		}
+		back := k.orders.takeBack(j.name)
+		if began := k.orders.began(j.name); !back && began != "" {
+			id = began
+		}
+		if id != "" {
+			k.mu.Lock()
+			j.killed = time.Now()
+			k.mu.Unlock()
+			k.scancel(id, j.name)
+		}
+		if back {
+			k.finish(j, cancelled)
+		}
+	}
+}
+
+// scancel asks Slurm to end a job: one of that name, if the controller may have been restarted
+// since it gave the number.
+func (e *Engine) scancel(id, name string) {
+	e.mu.Lock()
+	doubt := e.doubt
+	e.mu.Unlock()
+	args := []string{id}
+	if doubt { // it costs the controller a list of all jobs
+		args = []string{"--name=" + jobPrefix + name, id}
+	}
+	if _, _, err := e.commands.run(e.ctx, "", "scancel", args...); err != nil {
+		e.inTrouble(err) // it is repeated as long as the job is there
+	}
+}
+
+// lookForEnds looks whether shims have written ends.
+func (k *keeper) lookForEnds() {
+	jobs := k.live()
+	n := len(jobs)
+	for i := range min(n, looksMax) { // the order is a different one each time
+		j := jobs[i]
+		k.mu.Lock()
+		due := j.id != "" && time.Since(j.looked) >= j.pause
+		k.mu.Unlock()
+		if !due {
+			continue
+		}
+		if end, err := k.orders.read(j.name, ".end"); end != nil || err != nil {
+			k.ask(j)
+		}
+	}
+}
+
+// ask asks for one job, and settles it if it has ended.
+func (k *keeper) ask(j *job) {
+	k.mu.Lock()
+	id := j.id
+	due := time.Since(j.looked) >= j.pause
+	k.mu.Unlock()
+	if !due {
+		return
+	}
+	if began := k.orders.began(j.name); began != "" && began != id {
+		id = began // of two submissions this one runs it
+		k.mu.Lock()
+		j.id = id
+		k.mu.Unlock()
+	}
+	s, known, err := k.shown(id)
+	known = known && s.name == jobPrefix+j.name
+	k.mu.Lock()
+	j.looked = time.Now()
+	j.pause = min(max(2*j.pause, askPause), askPauseMax)
+	wanted := j.wanted
+	k.mu.Unlock()
+	if err != nil {
+		k.inTrouble(err)
+		return
+	}
+	end, err := k.orders.end(j.name)
+	if err != nil {
+		k.log.Error("what the shim says of a job cannot be read", "job", j.process.Task.Job, "error", err)
+	}
+	began := k.orders.began(j.name) != ""
+	switch {
+	case !known:
+		k.forgotten(j, end, began, wanted)
+	case s.state == Requeued, s.state == Waiting && began:
+		s.state = Requeued
+		k.scancel(id, j.name) // it would find that its order was carried out, and end
+		k.settle(j, &s, end, began, wanted)
+	case s.state.over():
+		k.settle(j, &s, end, began, wanted)
+	}
+}
+
+// shown asks the controller for a job, and accounting if that has forgotten it.
+func (k *keeper) shown(id string) (s shown, known bool, err error) {
+	text, _, err := k.commands.run(k.ctx, "", "scontrol", "-o", "show", "job", id)
+	if err == nil {
+		s, err = parseShow(text)
+		return s, err == nil, err
+	}
+	r, refused := errors.AsType[*refusal](err)
+	if !refused {
+		return s, false, err
+	}
+	if !strings.Contains(r.text, "Invalid job id") {
+		return s, false, r
+	}
+	text, _, err = k.commands.run(k.ctx, "", "sacct", "-n", "-P", "-j", id, "-o", accountFormat)
+	if err != nil {
+		return s, false, nil // without accounting there is nobody else to ask
+	}
+	s, known, err = parseAccount(text, id)
+	return s, known && s.state.over(), err // what accounting thinks to be there, and the controller does not know, was forgotten
+}
+
+// settle reports how a job ended by Slurm's word.
+func (k *keeper) settle(j *job, s *shown, end *shim.Ended, began bool, wanted string) {
+	k.orders.takeBack(j.name) // should somebody start it again
+	o := settle(s, end, began, wanted)
+	if o.Lost && end == nil && began && k.orders.alive(j.name) {
+		return // it runs, whatever the controller says: it has an end yet
+	}
+	if end == nil && o.ExitCode != 0 && !o.Lost {
+		if said := k.logged(j.name); said != "" && wanted == "" {
+			o.Reason = shortReason(o.Reason + ": " + said)
+		}
+	}
+	o.timed(k.now())
+	if s.start != grid.Never {
+		k.Engine.began(j, s.start)
+	}
+	if skewed(s, end) {
+		k.log.Warn("the clock of a node differs from that of Slurm's controller: jobs of other sites may be ended too early or too late", "node", s.node, "controller", s.start.Duration(), "node says", end.Start.Duration())
+	}
+	used := s.user
+	if end != nil {
+		used = int64(end.User + end.System)
+	}
+	k.log.Debug("a job of Slurm's ended", "job", j.process.Task.Job, "slurm", j.id, "exit", o.ExitCode, "reason", o.Reason, "lost", o.Lost, "cpu", grid.Time(used))
+	k.finish(j, o)
+}
+
+// forgotten settles a job of which Slurm knows nothing any more, by what the shim wrote.
+func (k *keeper) forgotten(j *job, end *shim.Ended, began bool, wanted string) {
+	s := shown{start: grid.Never, end: grid.Never}
+	switch {
+	case end != nil && (end.Cause != shim.CauseKill || wanted != ""):
+		s.state = Completed
+	case end == nil && began && k.orders.alive(j.name):
+		return // a controller that was restarted may forget what runs
+	case !began && !k.orders.takeBack(j.name):
+		return // it begins at this moment
+	default:
+		s.state = NodeFailed
+	}
+	o := settle(&s, end, began, wanted)
+	if end == nil && wanted == "" {
+		o.Reason = "Slurm has forgotten it, and its shim wrote nothing"
+	}
+	o.timed(k.now())
+	k.finish(j, o)
+}
+
+// inTrouble notes that Slurm does not answer, and has the site told.
+func (e *Engine) inTrouble(err error) {
+	if e.ctx.Err() != nil {
+		return
+	}
+	e.mu.Lock()
+	before := e.trouble
+	e.doubt, e.numbered = true, false
+	e.trouble = shortReason(err.Error())
+	now := e.trouble
+	e.mu.Unlock()
+	if before != now {
+		e.room(&site.Room{Trouble: now})
+	}
+}
+
+// clear notes that Slurm answers.
+func (e *Engine) clear() {
+	e.mu.Lock()
+	e.trouble = ""
+	e.mu.Unlock()
+}
+
+func shortReason(text string) string {
+	if len(text) > 250 {
+		return strings.ToValidUTF8(text[:250], "") + "..."
+	}
+	return text
+}
+
+// askStarts asks Slurm when jobs of a few widths would start.
+func (k *keeper) askStarts(processors int64, now grid.Time) (starts []foretold) {
+	span := grid.Hour
+	for _, n := range []int64{1, (processors + 1) / 2, processors} {
+		if n < 1 || len(starts) > 0 && starts[len(starts)-1].processors == n {
+			continue
+		}
+		start, err := k.foretell(k.ctx, n, span, now)
+		if _, refused := errors.AsType[*refusal](err); refused && span > grid.Minute {
+			span = grid.Minute // longer than the partition lets jobs be
+			start, err = k.foretell(k.ctx, n, span, now)
+		}
+		if err != nil {
+			return nil // what squeue says is all there is
+		}
+		starts = append(starts, foretold{n, start})
+	}
+	return starts
+}

@@ -1,0 +1,229 @@
+package slurm
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"gridnode/grid"
+	"gridnode/node/run"
+	"gridnode/node/shim"
+)
+
+// What the work directory has of a job, under the name of its execution:
+//
+//	WORK/slurm/NAME.order   what to run, and what a restarted daemon must know
+//	WORK/slurm/NAME.go      until the task is begun, or taken back
+//	WORK/slurm/NAME.gone.N  from then on; N is the number of the run that began it
+//	WORK/slurm/NAME.id      the number that sbatch answered
+//	WORK/slurm/NAME.log     what the batch script says itself: nothing, if all is well
+//	WORK/slurm/NAME.end     how the task ended, by the shim
+//	WORK/slurm/NAME.home    of a pilot: the records of its shims
+//	WORK/slurm/NAME.tasks   of a pilot of this site's own: what was launched there
+//	WORK/slurm/NAME.final   how the job ended, as it is reported until it is acknowledged
+const ordersDir = "slurm"
+
+// orderMax bounds the files that are read here.
+const orderMax = 1 << 20
+
+// note is what is kept of a job besides its order.
+type note struct {
+	Home      grid.SiteID
+	Partner   string    `json:",omitempty"` // as the configuration calls that site
+	Ordered   grid.Time // when the site started it
+	Limit     grid.Time
+	Until     grid.Time // 0 for none
+	Tasks     int64     // --ntasks
+	Each      int64     // --cpus-per-task
+	Memory    int64     // MB per processor; 0: not said
+	Processor int64     // all
+	Pilot     *keeps    `json:",omitempty"` // of a pilot; else nil
+}
+
+// written is the file of an order.
+type written struct {
+	shim.Order
+	Note note
+}
+
+// orders is the directory of what is known of jobs.
+type orders struct{ dir string }
+
+func (o orders) path(name, end string) string { return filepath.Join(o.dir, name+end) }
+
+// write makes an order durable, and then its go file.
+func (o orders) write(name string, w *written) error {
+	text, err := json.Marshal(w)
+	if err != nil {
+		return err
+	}
+	return o.writeText(name, text)
+}
+
+// writeText is write of what was encoded.
+func (o orders) writeText(name string, text []byte) error {
+	if err := o.put(name, ".order", text); err != nil {
+		return err
+	}
+	return o.put(name, ".go", nil)
+}
+
+// put writes a file, whole or not at all, and makes it durable.
+func (o orders) put(name, end string, text []byte) error {
+	path := o.path(name, end)
+	file, err := os.OpenFile(path+".part", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(path+".part", path)
+}
+
+// read returns the text of a file; it is nil if there is none.
+func (o orders) read(name, end string) ([]byte, error) {
+	path := o.path(name, end)
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > orderMax {
+		return nil, fmt.Errorf("%s has %d bytes", path, info.Size())
+	}
+	return os.ReadFile(path)
+}
+
+// end returns what the shim wrote, nil if nothing is there.
+func (o orders) end(name string) (*shim.Ended, error) {
+	text, err := o.read(name, ".end")
+	if err != nil || text == nil {
+		return nil, err
+	}
+	e := new(shim.Ended)
+	if err := json.Unmarshal(text, e); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.path(name, ".end"), err)
+	}
+	if e.ExitCode < 0 || e.ExitCode > 255 || len(e.Reason) > 256 || e.Start < 0 || e.End < e.Start {
+		return nil, fmt.Errorf("%s is out of bounds", o.path(name, ".end"))
+	}
+	return e, nil
+}
+
+// takeBack takes an order back, and reports whether it had not begun.
+func (o orders) takeBack(name string) bool {
+	return os.Rename(o.path(name, ".go"), o.path(name, ".gone.0")) == nil
+}
+
+// began returns the number of the run that began an order, empty if none did.
+func (o orders) began(name string) string {
+	found, _ := filepath.Glob(o.path(name, ".gone.*")) // the name has no pattern
+	for _, path := range found {
+		if id := strings.TrimPrefix(path, o.path(name, ".gone.")); id != "0" {
+			return id
+		}
+	}
+	return ""
+}
+
+// silentMax is from when on a shim that has not touched its order counts as dead.
+const silentMax = 6 * shim.Beat
+
+// alive reports whether the shim that began an order has touched it of late, by the clock of
+// the file system. Of what cannot be told, it is not.
+func (o orders) alive(name string) bool {
+	began := o.began(name)
+	if began == "" {
+		return false
+	}
+	file, err := os.Open(o.path(name, ".gone."+began)) // opened, so that a network file system looks anew
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	clock, err := os.CreateTemp(o.dir, ".clock-*")
+	if err != nil {
+		return false
+	}
+	defer os.Remove(clock.Name())
+	defer clock.Close()
+	now, err := clock.Stat()
+	return err == nil && now.ModTime().Sub(info.ModTime()) < silentMax
+}
+
+// forget removes all that is kept of a job, the order last: what has none is nothing.
+func (o orders) forget(name string) error {
+	found, _ := filepath.Glob(o.path(name, ".*"))
+	order := o.path(name, ".order")
+	var errs []error
+	for _, path := range found {
+		if path != order {
+			errs = append(errs, os.RemoveAll(path))
+		}
+	}
+	if err := os.Remove(order); !errors.Is(err, fs.ErrNotExist) {
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// all returns the names of all orders, in order.
+func (o orders) all() (names []string, err error) {
+	entries, err := os.ReadDir(o.dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		if name, found := strings.CutSuffix(e.Name(), ".order"); found {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// load reads a job of an earlier daemon.
+func (o orders) load(name string) (*job, error) {
+	x, err := run.ExecutionOf(name)
+	if err != nil {
+		return nil, err
+	}
+	text, err := o.read(name, ".order")
+	if err != nil {
+		return nil, err
+	}
+	w := new(written)
+	if err := json.Unmarshal(text, w); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.path(name, ".order"), err)
+	}
+	id, err := o.read(name, ".id")
+	if err != nil {
+		return nil, err
+	}
+	j := &job{process: x, name: name, note: w.Note, id: string(id)}
+	if j.id != "" && !isNumber(j.id) {
+		return nil, fmt.Errorf("%s holds no number", o.path(name, ".id"))
+	}
+	final, err := o.read(name, ".final")
+	if err != nil || final == nil {
+		return j, err
+	}
+	j.final = new(outcome)
+	if err := json.Unmarshal(final, j.final); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.path(name, ".final"), err)
+	}
+	return j, nil
+}

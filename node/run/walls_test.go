@@ -1,0 +1,85 @@
+package run
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"gridnode/grid"
+	"gridnode/node/sandbox"
+	"gridnode/node/wasm"
+)
+
+// TestGuestWithoutWallsIsRefused: where there is nothing to make walls of, a job of another
+// site does not run, and one of this site does.
+func TestGuestWithoutWallsIsRefused(t *testing.T) {
+	no := errors.New("not here")
+	w := newWalls(&Setup{Files: Files{Site: "here"}, Means: &sandbox.Means{NoBubblewrap: no, NoLandlock: no}})
+	task := &grid.Task{Job: &grid.Job{Home: "there", Tasks: 1, Resources: grid.Resources{Processors: 1}}}
+	if plan, err := w.plan(task); err == nil || !strings.Contains(err.Error(), "no sandbox") {
+		t.Errorf("a guest gets %+v, %v", plan, err)
+	}
+	task.Job.Home = "here"
+	if plan, err := w.plan(task); plan != nil || err != nil {
+		t.Errorf("an own job gets %+v, %v, want neither walls nor limits", plan, err)
+	}
+}
+
+// TestModuleOfGuest: without walls it runs where the site says so; and it is always held to its
+// memory, an own one, too.
+func TestModuleOfGuest(t *testing.T) {
+	store, err := wasm.OpenStore(t.TempDir(), 1<<30)
+	if err != nil {
+		t.Fatal(err)
+	}
+	no := errors.New("not here")
+	none, some := &sandbox.Means{NoBubblewrap: no, NoLandlock: no}, &sandbox.Means{Program: "/usr/bin/bwrap", ABI: 7}
+	task := &grid.Task{Job: &grid.Job{Home: "there", Tasks: 1, Resources: grid.Resources{Processors: 1, Memory: 64 << 20}}}
+	task.Job.Command = &grid.Command{Args: []string{"m"}, Module: &grid.Module{Digest: "d", Size: 8}}
+	for _, tt := range []struct {
+		name        string
+		means       *sandbox.Means
+		guests      wasm.Guests
+		runs, walls bool
+		home        grid.SiteID
+	}{
+		{"sandbox", some, wasm.GuestsSandbox, true, true, "there"},
+		{"none here", none, wasm.GuestsSandbox, false, false, "there"},
+		{"any", none, wasm.GuestsAny, true, false, "there"},
+		{"any, inside if there are walls", some, wasm.GuestsAny, true, true, "there"},
+		{"no guests", some, wasm.GuestsNone, false, false, "there"},
+		{"own", none, wasm.GuestsNone, true, false, "here"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWalls(&Setup{Files: Files{Site: "here"}, Means: tt.means, Modules: Modules{Store: store, Program: "/bin/gridnode", Guests: tt.guests}})
+			task.Job.Home = tt.home
+			plan, err := w.plan(task)
+			if (err == nil) != tt.runs {
+				t.Fatalf("got %+v, %v", plan, err)
+			}
+			if tt.runs && (plan.Walled() != tt.walls || plan.Module != 64<<20 || plan.Limits.Memory < 64<<20+wasm.Overhead) {
+				t.Errorf("got %+v", plan)
+			}
+		})
+	}
+}
+
+// TestTaskOfGangReachesItsPorts: and what it reads, and nothing else.
+func TestTaskOfGangReachesItsPorts(t *testing.T) {
+	w := newWalls(&Setup{Files: Files{Site: "here"}, Means: &sandbox.Means{Program: "/usr/bin/bwrap", ABI: 7}})
+	task := &grid.Task{
+		Job:   &grid.Job{Home: "there", Tasks: 4, Resources: grid.Resources{Processors: 8}},
+		Squad: &grid.Squad{Addresses: []string{"127.0.0.1:4711", "127.0.0.1:4712"}, Inputs: []string{"/data/set"}},
+	}
+	plan, err := w.plan(task)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.Network || len(plan.Ports) != 2 || plan.Ports[1] != 4712 || len(plan.Read) != 1 || plan.Limits.Processors != 2000 {
+		t.Errorf("got %+v", plan)
+	}
+	task.Squad.Addresses = []string{"nowhere"}
+	if plan, err := w.plan(task); err == nil {
+		t.Errorf("an address that is none gives %+v", plan)
+	}
+}

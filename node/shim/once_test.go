@@ -1,0 +1,132 @@
+package shim
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"gridnode/grid"
+)
+
+// testOrder writes an order for a command and returns it with the path of its file.
+func testOrder(t *testing.T, args ...string) (*Order, string) {
+	t.Helper()
+	dir := t.TempDir()
+	at := func(name string) string { return filepath.Join(dir, name) }
+	o := &Order{
+		Spec: Spec{ID: "job.1", Args: args, Env: []string{"PATH=/usr/bin:/bin"}, Dir: dir, Stdout: at("stdout"), Stderr: at("stderr"), Limit: grid.Minute},
+		Go:   at("go"), Gone: at("gone." + RunWord), End: at("end"),
+	}
+	if err := os.WriteFile(o.Go, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return o, at("order")
+}
+
+// carry begins to carry out an order in a process of its own.
+func carry(t *testing.T, o *Order, path string) *exec.Cmd {
+	t.Helper()
+	text, err := json.Marshal(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command("/proc/self/exe")
+	cmd.Env = append(os.Environ(), orderTestEnv+"="+path, ClusterEnv+"=4711", "SLURM_NTASKS=3")
+	cmd.Stderr = os.Stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd
+}
+
+// outcome returns the exit code of a process and what the order's file says.
+func outcome(t *testing.T, cmd *exec.Cmd, o *Order) (int, *Ended) {
+	t.Helper()
+	err := cmd.Wait()
+	if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+		t.Fatal(exit, err)
+	}
+	text, err := os.ReadFile(o.End)
+	if errors.Is(err, fs.ErrNotExist) {
+		return cmd.ProcessState.ExitCode(), nil
+	}
+	e := new(Ended)
+	if err := json.Unmarshal(text, e); err != nil {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), e
+}
+
+func TestAnOrderIsCarriedOutOnce(t *testing.T) {
+	o, path := testOrder(t, "sh", "-c", "echo $SLURM_NTASKS >>ran; exit 7")
+	first, second := carry(t, o, path), carry(t, o, path)
+	a, _ := outcome(t, first, o)
+	b, e := outcome(t, second, o) // once both are over
+	if min(a, b) != 0 || max(a, b) != 7 || e == nil || e.ExitCode != 7 || e.Cause != CauseExit {
+		t.Errorf("exit codes %d and %d, end %+v; want 0 and 7", a, b, e)
+	}
+	if ran, _ := os.ReadFile(filepath.Join(o.Spec.Dir, "ran")); string(ran) != "3\n" {
+		t.Errorf("ran %q, want one run that sees what the cluster says", ran)
+	}
+	if _, err := os.Stat(strings.ReplaceAll(o.Gone, RunWord, "4711")); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnOrderTakenBackIsNotCarriedOut(t *testing.T) {
+	o, path := testOrder(t, "touch", "ran")
+	if err := os.Remove(o.Go); err != nil {
+		t.Fatal(err)
+	}
+	if code, e := outcome(t, carry(t, o, path), o); code != 0 || e != nil {
+		t.Errorf("exit code %d and end %+v, want 0 and none", code, e)
+	}
+	if _, err := os.Stat(filepath.Join(o.Spec.Dir, "ran")); err == nil {
+		t.Error("it ran")
+	}
+}
+
+func TestAnOrderComesTooLate(t *testing.T) {
+	o, path := testOrder(t, "touch", "ran")
+	o.Until = wall(time.Now()) - 1
+	if code, e := outcome(t, carry(t, o, path), o); code != exitNoStart || e == nil || e.Cause != CauseStart {
+		t.Errorf("exit code %d and end %+v, want %d", code, e, exitNoStart)
+	}
+	o, path = testOrder(t, "sleep", "1000")
+	o.Until = wall(time.Now()) + 500*grid.Millisecond
+	if code, e := outcome(t, carry(t, o, path), o); code != 128+15 || e == nil || e.Cause != CauseLimit {
+		t.Errorf("exit code %d and end %+v, want it ended at its limit", code, e)
+	}
+}
+
+func TestWhatTheClusterEndsIsRecorded(t *testing.T) {
+	o, path := testOrder(t, "sh", "-c", "echo $$ >pid; sleep 1000")
+	cmd := carry(t, o, path)
+	pid := filepath.Join(o.Spec.Dir, "pid")
+	for deadline := time.After(20 * time.Second); ; {
+		if text, _ := os.ReadFile(pid); len(text) > 0 {
+			break
+		}
+		select {
+		case <-time.After(time.Millisecond):
+		case <-deadline:
+			t.Fatal("it does not begin")
+		}
+	}
+	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if code, e := outcome(t, cmd, o); code != 128+15 || e == nil || e.Cause != CauseKill {
+		t.Errorf("exit code %d and end %+v, want SIGTERM's", code, e)
+	}
+}

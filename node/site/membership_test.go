@@ -1,0 +1,379 @@
+package site
+
+import (
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/x509"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"gridnode/directory"
+	"gridnode/grid"
+	"gridnode/internal/wire"
+	"gridnode/node/member"
+)
+
+// trustPage is where the manual says who is heard.
+const trustPage = "../../docs/trust.md"
+
+// standings are the columns of the table there, after the messages and the right.
+var standings = []string{"stranger", "expired", "revoked", "without it", "with it"}
+
+// rule is a cell of that table for a kind of messages: what its sender must have, and
+// whether one of some standing is heard.
+type rule struct {
+	right string
+	heard map[string]bool
+}
+
+// manualRules reads the table.
+func manualRules(t *testing.T) map[string]rule {
+	t.Helper()
+	text, err := os.ReadFile(trustPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules := map[string]rule{}
+	header := "| message | right | " + strings.Join(standings, " | ") + " |"
+	_, table, found := strings.Cut(string(text), header+"\n")
+	if !found {
+		t.Fatalf("%s has no table %q", trustPage, header)
+	}
+	for line := range strings.Lines(table) {
+		cells := strings.Split(strings.TrimSpace(line), "|")
+		if len(cells) != len(standings)+4 {
+			break
+		}
+		protocol, names, ok := strings.Cut(strings.TrimSpace(cells[1]), ": ")
+		if !ok {
+			continue // the rule below the header
+		}
+		r := rule{right: strings.TrimSpace(cells[2]), heard: map[string]bool{}}
+		for i, who := range standings {
+			switch said := strings.TrimSpace(cells[i+3]); said {
+			case "yes", "no":
+				r.heard[who] = said == "yes"
+			default:
+				t.Fatalf("%s: %q", trustPage, line)
+			}
+		}
+		for name := range strings.SplitSeq(names, ", ") {
+			kind := strings.Trim(protocol, "`") + "." + name
+			if _, twice := rules[kind]; twice {
+				t.Errorf("%s has %s twice", trustPage, kind)
+			}
+			rules[kind] = r
+		}
+	}
+	return rules
+}
+
+// letter is a message of any kind.
+type letter grid.Kind
+
+func (l letter) MessageKind() grid.Kind { return grid.Kind(l) }
+
+// town is a federation and a site of it, which has met sites of every standing.
+type town struct {
+	t     *testing.T
+	b     *bench
+	fed   *member.Federation
+	root  *member.Root
+	sites map[string]grid.SiteID // by standing and rights
+}
+
+func newTown(t *testing.T) *town {
+	key := func(n byte) ed25519.PrivateKey {
+		return ed25519.NewKeyFromSeed(slices.Repeat([]byte{n}, ed25519.SeedSize))
+	}
+	w := &town{t: t, sites: map[string]grid.SiteID{}}
+	start := 1000 * grid.Second
+	var err error
+	if w.root, err = member.NewRoot(rand.Reader, key(1), "physics", 1, start); err != nil {
+		t.Fatal(err)
+	}
+	if w.fed, err = member.NewFederation([]*x509.Certificate{w.root.Certificate}); err != nil {
+		t.Fatal(err)
+	}
+	w.b = newBench(t, func(c *Config) {
+		c.Parts |= Membership
+		c.Members = member.RollConfig{Self: "here", Name: "here", Federation: w.fed}
+	})
+	meet := func(n byte, name string, rights member.Rights, span grid.Time) *member.Member {
+		public := key(n).Public().(ed25519.PublicKey)
+		der, err := w.root.Issue(rand.Reader, member.Grant{Key: public, Name: name, Rights: rights, From: start, Expires: start + span})
+		if err != nil {
+			t.Fatal(err)
+		}
+		site, err := wire.SiteOf(public)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := w.fed.Verify(member.Proof(der), site, start)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.b.step(&member.Introduce{Token: uint64(n), Member: m})
+		if answer := w.b.answers[uint64(n)].(*member.Introduced); answer.Err != nil {
+			t.Fatalf("%s: %v", name, answer.Err)
+		}
+		w.sites[name] = site
+		return m
+	}
+	w.sites["stranger"] = "nobody has met this one"
+	meet(2, "expired", member.All, grid.Hour)
+	gone := meet(3, "revoked", member.All, grid.Day)
+	n := byte(10)
+	for i := range 6 {
+		right := member.Rights(1 << i)
+		meet(n, "with-"+right.String(), right, grid.Day)
+		meet(n+1, "without-"+right.String(), member.All&^right, grid.Day)
+		n += 2
+	}
+	meet(n, "with-none", 0, grid.Day)
+	signed, err := w.root.Revoke(rand.Reader, nil, start, gone.Serial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := w.fed.OpenList(signed, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.b.step(&member.Learn{Token: 99, List: list})
+	w.b.now += 2 * grid.Hour
+	w.b.step()
+	return w
+}
+
+// certificate returns the proof of a site that the town's roots certify, and its ID.
+func (w *town) certificate(n byte, name string, rights member.Rights) (member.Proof, grid.SiteID) {
+	w.t.Helper()
+	public := ed25519.NewKeyFromSeed(slices.Repeat([]byte{n}, ed25519.SeedSize)).Public().(ed25519.PublicKey)
+	der, err := w.root.Issue(rand.Reader, member.Grant{Key: public, Name: name, Rights: rights, From: w.b.now, Expires: w.b.now + grid.Day})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	site, err := wire.SiteOf(public)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return der, site
+}
+
+// TestQuotesOfOthersNeedProof: a page that a holder sends names sites that this one has never
+// met. It counts as far as the holder shows, once, that they are members who may offer and
+// are called what they say; then without a question.
+func TestQuotesOfOthersNeedProof(t *testing.T) {
+	w := newTown(t)
+	m := w.b.site.membership
+	holder := w.sites["with-hold"]
+	good, goodSite := w.certificate(60, "good", member.Usual)
+	mute, muteSite := w.certificate(61, "mute", member.MaySubmit)
+	posing, posingSite := w.certificate(62, "posing", member.Usual)
+	revoked, revokedSite := w.certificate(64, "gone", member.Usual)
+	other, err := member.NewRoot(rand.Reader, ed25519.NewKeyFromSeed(slices.Repeat([]byte{99}, ed25519.SeedSize)), "physics", 1, w.b.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours := w.root
+	w.root = other
+	forged, forgedSite := w.certificate(63, "forged", member.Usual)
+	w.root = ours
+	gone, err := w.fed.Verify(revoked, revokedSite, w.b.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := w.root.Revoke(rand.Reader, m.roll.Revoked().Of(&w.root.Issuer), w.b.now, gone.Serial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, err := w.fed.OpenList(signed, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.b.step(&member.Learn{Token: 100, List: list})
+
+	quote := func(site grid.SiteID, name string) *directory.Quote { return &directory.Quote{Site: site, Name: name} }
+	page := &directory.Page{Token: 7, Mature: true, Quotes: []*directory.Quote{
+		quote(goodSite, "good"), quote(muteSite, "mute"), quote(posingSite, "here"), quote(forgedSite, "forged"),
+		quote(revokedSite, "gone"), quote("nobody at all", "nobody"), quote(w.sites["with-offer"], "with-offer"),
+	}}
+	var out grid.Outbox
+	delivery := &grid.Delivery{From: holder, Message: page}
+	if got := m.vet(w.b.now, delivery, &out); got != nil {
+		t.Fatalf("a page about unknown sites is taken at once: %+v", got)
+	}
+	if len(out.Sends) != 1 || out.Sends[0].To != holder || len(out.Sends[0].Message.(*member.Inquire).Sites) != 6 {
+		t.Fatalf("asks %+v", out.Sends)
+	}
+	if m.nextTimer() > w.b.now+heldSpan {
+		t.Error("the page waits for ever")
+	}
+	held := m.held[0]
+	m.proven(w.b.now, &grid.Delivery{From: holder, Message: &member.Inform{Proofs: []member.Proof{good, mute, posing, forged, revoked}}}, &out)
+	if len(m.held) != 0 {
+		t.Fatal("the page still waits")
+	}
+	cut := m.cleared(w.b.now, &grid.Delivery{From: holder, Message: held.message}).Message.(*directory.Page)
+	var names []string
+	for _, q := range cut.Quotes {
+		names = append(names, q.Name)
+	}
+	if !slices.Equal(names, []string{"good", "with-offer"}) || cut.Mature || cut.Token != 7 {
+		t.Errorf("taken: %q, mature %v", names, cut.Mature)
+	}
+	if len(page.Quotes) != 7 || !page.Mature {
+		t.Error("the message itself was changed")
+	}
+
+	// Once shown it is known: no question, and the page is believed as it is.
+	out.Reset()
+	page = &directory.Page{Mature: true, Quotes: []*directory.Quote{quote(goodSite, "good")}}
+	if d, ok := m.vet(w.b.now, &grid.Delivery{From: holder, Message: page}, &out).(*grid.Delivery); !ok || d.Message != grid.Message(page) || len(out.Sends) > 0 {
+		t.Errorf("a known site is asked about: %+v", out.Sends)
+	}
+	// What nobody had asked for is not looked at: it would cost the check of its signatures.
+	_, late := w.certificate(65, "late", member.Usual)
+	proof, _ := w.certificate(65, "late", member.Usual)
+	m.proven(w.b.now, &grid.Delivery{From: holder, Message: &member.Inform{Proofs: []member.Proof{proof}}}, &out)
+	if m.roll.Known(late, w.b.now) != nil {
+		t.Error("a proof was taken that nobody had asked for")
+	}
+	// Who shows nothing is waited for a second.
+	out.Reset()
+	m.vet(w.b.now, &grid.Delivery{From: holder, Message: &directory.Page{Quotes: []*directory.Quote{quote("x", "x")}}}, &out)
+	m.tick(w.b.now+heldSpan, &out)
+	if len(m.held) != 0 {
+		t.Error("a page waits longer than its holder has time to answer")
+	}
+	for range 2 * heldMax {
+		m.vet(w.b.now, &grid.Delivery{From: holder, Message: &directory.Page{Quotes: []*directory.Quote{quote("x", "x")}}}, &out)
+	}
+	if len(m.held) > heldMax {
+		t.Errorf("%d pages wait", len(m.held))
+	}
+
+	// A site's own quote comes under its own name only.
+	for name, want := range map[string]bool{"with-offer": true, "here": false} {
+		d := &grid.Delivery{From: w.sites["with-offer"], Message: &directory.Publish{Quote: quote(w.sites["with-offer"], name)}}
+		if got := m.vet(w.b.now, d, &out) != nil; got != want {
+			t.Errorf("a quote of with-offer as %s is taken: %v", name, got)
+		}
+	}
+
+	// Revoked, its quotes vanish here, though it was never met.
+	before := m.roll.Revoked().Of(&w.root.Issuer)
+	again, err := w.fed.Verify(good, goodSite, w.b.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if signed, err = w.root.Revoke(rand.Reader, before, w.b.now, again.Serial); err != nil {
+		t.Fatal(err)
+	}
+	if list, err = w.fed.OpenList(signed, nil); err != nil {
+		t.Fatal(err)
+	}
+	m.step(w.b.now, &grid.Delivery{From: holder, Message: &member.Revocations{List: list}}, &out)
+	if m.roll.Known(goodSite, w.b.now) != nil {
+		t.Error("a revoked site is still known")
+	}
+}
+
+// sender returns a site of a standing, as far as a right is concerned; empty if there is
+// none: nobody is without what everybody has.
+func (w *town) sender(standing, right string) grid.SiteID {
+	if right == "any" {
+		right = "none"
+	}
+	switch standing {
+	case "with it":
+		return w.sites["with-"+right]
+	case "without it":
+		return w.sites["without-"+right]
+	}
+	return w.sites[standing]
+}
+
+// TestWhoIsHeard: every kind of message is heard from whom the manual says, and from
+// nobody else. That connections of who is no member are ended before anything is read
+// from them node.TestStrangersAreDisconnected shows.
+func TestWhoIsHeard(t *testing.T) {
+	rules := manualRules(t)
+	w := newTown(t)
+	s := w.b.site
+	checked := 0
+	for kind := range grid.Kind(wire.KindMax + 8) {
+		name := wire.KindName(kind)
+		r, listed := rules[name]
+		delete(rules, name)
+		if name == "" {
+			for who, site := range w.sites {
+				if s.membership.hears(w.b.now, &grid.Delivery{From: site, Message: letter(kind)}) {
+					t.Errorf("kind %d, which nobody speaks, is heard from %s", kind, who)
+				}
+			}
+			continue
+		}
+		if !listed {
+			t.Errorf("%s does not say who may send %s", trustPage, name)
+			continue
+		}
+		for _, standing := range standings {
+			site := w.sender(standing, r.right)
+			if site == "" {
+				if r.right != "any" || !r.heard[standing] {
+					t.Errorf("%s: nobody is without the right %q", name, r.right)
+				}
+				continue
+			}
+			d := &grid.Delivery{From: site, Message: letter(kind)}
+			refused := s.membership.refused
+			heard := s.membership.hears(w.b.now, d)
+			if got := heard && s.Roll().May(site, 0, w.b.now); got != r.heard[standing] { // the gate lets only members in
+				t.Errorf("%s of a site that is %s (%s): heard is %v, the manual says %v", name, standing, r.right, got, r.heard[standing])
+			}
+			if counted := s.membership.refused > refused; counted == heard {
+				t.Errorf("%s of a site that is %s: counted as refused is %v", name, standing, counted)
+			}
+			checked++
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(rules)) {
+		t.Errorf("%s says who may send %s, which nobody speaks", trustPage, name)
+	}
+	if checked < 200 {
+		t.Errorf("only %d of the table's cells were checked", checked)
+	}
+	t.Logf("%d cells of the table hold", checked)
+}
+
+// TestRefusedMessagesChangeNothing: what is not heard leaves no trace but the count.
+func TestRefusedMessagesChangeNothing(t *testing.T) {
+	w := newTown(t)
+	for _, standing := range []string{"stranger", "expired", "revoked", "with-none"} {
+		for kind := range grid.Kind(wire.KindMax) {
+			d := &grid.Delivery{From: w.sites[standing], Message: letter(kind)}
+			if w.b.site.membership.hears(w.b.now, d) {
+				continue // the part that takes it would want the message itself
+			}
+			var out grid.Outbox
+			w.b.site.Step(w.b.now, d, &out)
+			if len(out.Effects) > 0 || len(out.Locals) > 0 {
+				t.Errorf("%s of a site that is %s: %d effects", wire.KindName(kind), standing, len(out.Effects))
+			}
+		}
+	}
+}
+
+// TestExpiredMembersAreTakenOut: a certificate that ends ends the connection, too.
+func TestExpiredMembersAreTakenOut(t *testing.T) {
+	w := newTown(t)
+	for name, want := range map[string]bool{"expired": false, "revoked": false, "with-none": true, "with-offer": true} {
+		if got := w.b.site.Roll().Member(w.sites[name]) != nil; got != want {
+			t.Errorf("%s is a member: %v, want %v", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+
+	"gridnode/grid"
+	"gridnode/node/site"
+	"gridnode/testnet"
+	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario/federation"
+)
+
+// aimCounts is how often jobs at several sites were struck on purpose.
+type aimCounts struct {
+	Cancelled int64 `json:"cancelled"` // by their users, at any time
+	Before    int64 `json:"before"`    // a site of them died while components were held and claimed
+	Within    int64 `json:"within"`    // … while some tasks were ready and none had begun
+	After     int64 `json:"after"`     // … after they had begun
+}
+
+// How long after its cause a site dies that is aimed at, and for how long it is down; and
+// how long a user waits before he cancels.
+const (
+	aimSoon  = 500 * grid.Millisecond // claims and the barrier take a few ways
+	aimLater = 5 * grid.Minute
+	aimDown  = 5 * grid.Minute
+)
+
+// aims strikes jobs that run at several sites, or may, where it hurts. Faults that come by themselves meet
+// few of them: to claim, and to get ready, takes less than a second.
+type aims struct {
+	n       *testnet.Network
+	pcg     *rand.PCG
+	chance  int32     // of each, per million
+	end     grid.Time // all has healed then
+	divided map[grid.JobID]bool
+	seen    map[grid.TaskID]aimStage
+	counts  aimCounts
+	failed  error // to schedule a fault
+}
+
+// aimStage is how far an execution is.
+type aimStage uint8
+
+const (
+	stageReady aimStage = iota + 1
+	stageBegun
+)
+
+// aimAt has a share of the jobs at several sites struck.
+func aimAt(n *testnet.Network, seed uint64, share float64, span grid.Time) *aims {
+	a := &aims{
+		n: n, pcg: draw.PCG(seed, "aims", draw.ForFaults), chance: int32(share * million), end: federation.Warmup + span,
+		divided: make(map[grid.JobID]bool), seen: make(map[grid.TaskID]aimStage),
+	}
+	if share > 0 {
+		n.Observe(testnet.Observer{Event: a.event, Ready: a.ready, Start: a.start})
+	}
+	return a
+}
+
+// event strikes at home: the user cancels, or the site dies that has just begun to claim.
+func (a *aims) event(now grid.Time, where int, e *grid.Event) {
+	if e.Job.Coallocate == nil && !e.Job.Spread || now >= a.end {
+		return
+	}
+	switch e.Kind {
+	case grid.JobSubmitted:
+		a.divided[e.Job.ID] = true
+		if draw.Chance(a.pcg, a.chance) {
+			a.counts.Cancelled++
+			within := aimLater
+			if draw.Chance(a.pcg, million/2) { // while it is placed and claimed
+				within = 2 * aimSoon
+			}
+			at := now + grid.Time(draw.Uniform(a.pcg, uint64(within)))
+			a.n.Inject(at, where, &site.Cancel{Job: e.Job.ID, Cause: "its user does not want it"})
+		}
+	case grid.JobPlaced:
+		a.die(now, where, aimSoon, &a.counts.Before)
+	}
+}
+
+// ready strikes a site where some tasks are ready.
+func (a *aims) ready(now grid.Time, where int, id grid.TaskID) {
+	task, _, yes := grid.SquadOf(id)
+	if yes && a.divided[task.Job] && a.seen[task] == 0 {
+		a.seen[task] = stageReady
+		a.die(now, where, aimSoon, &a.counts.Within)
+	}
+}
+
+// start strikes a site where tasks run.
+func (a *aims) start(now grid.Time, x *testnet.Execution) {
+	if x.Squad == nil || !a.divided[x.Job.ID] || a.seen[x.Squad.Gang.Task] == stageBegun {
+		return
+	}
+	a.seen[x.Squad.Gang.Task] = stageBegun
+	sites := x.Squad.Gang.Parts
+	if where, known := a.n.Index(sites[draw.Uniform(a.pcg, uint64(len(sites)))].Site); known {
+		a.die(now, where, aimLater, &a.counts.After)
+	}
+}
+
+// die has a site die within a time, by chance, and counts it.
+func (a *aims) die(now grid.Time, where int, within grid.Time, count *int64) {
+	if now >= a.end || !draw.Chance(a.pcg, a.chance) {
+		return
+	}
+	f := testnet.Fault{
+		Kind: testnet.FaultKind(draw.Uniform(a.pcg, uint64(testnet.FaultPartition))), Sites: []int{where},
+		At: now + grid.Time(draw.Uniform(a.pcg, uint64(within))), For: grid.Second + grid.Time(draw.Uniform(a.pcg, uint64(aimDown))),
+	}
+	if f.At >= a.end {
+		return
+	}
+	f.For = max(min(f.For, a.end-f.At), 1)
+	*count++
+	if err := a.n.Schedule(f); err != nil && a.failed == nil {
+		a.failed = fmt.Errorf("aim at %s: %w", a.n.ID(where), err)
+	}
+}

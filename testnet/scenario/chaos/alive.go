@@ -1,0 +1,126 @@
+package chaos
+
+import (
+	"gridnode/grid"
+	"gridnode/market/keepalive"
+	"gridnode/testnet"
+)
+
+// aliveWatch watches executions at other sites than their homes, and what becomes of jobs
+// whose executions vanish:
+//
+//   - one whose home hears of it is not ended for want of a renewal;
+//   - a job is given up for its losses only if it was there that often when a machine died, each time.
+//
+// That no two overlap is the testnet.Checker's.
+type aliveWatch struct {
+	n       *testnet.Network
+	watch   *testnet.Checker
+	certain bool                // messages get lost only where the network is cut
+	down    map[int]int         // faults that keep a site down
+	cuts    int                 // partitions that are on
+	ill     map[int]grid.Time   // when a site was last down
+	cut     grid.Time           // when there last was a partition
+	deaths  map[int][]death     // of each site's machine, those in which nothing vanished left out
+	lent    map[grid.JobID]bool // jobs that lost executions on borrowed processors, of which each counts
+	lapsed  int64
+}
+
+// patient is for how long a fault may have an effect: until the lease has ended that was
+// renewed last before it.
+const patient = keepalive.Default + grid.Minute
+
+// lossesLeast is after how many of its executions have died a job may be given up.
+const lossesLeast = 3
+
+// watchAlive starts to watch n.
+func watchAlive(n *testnet.Network, watch *testnet.Checker, certain bool) *aliveWatch {
+	w := &aliveWatch{n: n, watch: watch, certain: certain, down: make(map[int]int), ill: make(map[int]grid.Time), deaths: make(map[int][]death), lent: make(map[grid.JobID]bool), cut: -grid.Day}
+	n.Observe(testnet.Observer{End: w.end, Event: w.event, Fault: w.fault})
+	return w
+}
+
+// fault notes who can be heard.
+func (w *aliveWatch) fault(now grid.Time, f *testnet.Fault) {
+	change := 1
+	if f.Healing() {
+		change = -1
+	}
+	if f.Kind == testnet.FaultPartition {
+		w.cuts, w.cut = w.cuts+change, now
+		return
+	}
+	w.down[f.Sites[0]] += change
+	w.ill[f.Sites[0]] = now
+}
+
+// well reports whether a site was up for long, and the network whole.
+func (w *aliveWatch) well(now grid.Time, site int) bool {
+	ill, ever := w.ill[site]
+	return w.down[site] == 0 && w.cuts == 0 && now-w.cut > patient && (!ever || now-ill > patient)
+}
+
+func (w *aliveWatch) end(now grid.Time, x *testnet.Execution) {
+	if x.Lost {
+		w.vanished(now, x)
+	}
+	if !x.Lapsed {
+		return
+	}
+	w.lapsed++
+	home, _ := w.n.Index(x.Job.Home)
+	if w.certain && w.well(now, x.Site) && w.well(now, home) {
+		w.watch.Violated("job %s was not renewed at %s with epoch %d, though its home could be reached", x.Job.ID, w.n.ID(x.Site), x.ID.Epoch)
+	}
+}
+
+// event looks at why jobs are given up. Those at several sites lose executions in other ways, too.
+func (w *aliveWatch) event(_ grid.Time, _ int, e *grid.Event) {
+	if e.Kind != grid.JobFinished || e.Text != vanished || w.lent[e.Job.ID] || e.Job.Coallocate != nil || e.Job.Spread {
+		return
+	}
+	if n := w.suspicions(e.Job.ID); n < lossesLeast {
+		w.watch.Violated("job %s was given up for its losses, and %d deaths of machines speak against it", e.Job.ID, n)
+	}
+}
+
+// death is one of a machine's, with the jobs whose executions vanished.
+type death struct {
+	at   grid.Time
+	jobs map[grid.JobID]bool
+}
+
+func (w *aliveWatch) vanished(now grid.Time, x *testnet.Execution) {
+	if x.Pilot.Key != 0 || x.Squad != nil {
+		w.lent[x.Job.ID] = true
+		return
+	}
+	list := w.deaths[x.Site]
+	if n := len(list); n == 0 || list[n-1].at != now {
+		list = append(list, death{now, make(map[grid.JobID]bool)})
+		w.deaths[x.Site] = list
+	}
+	list[len(list)-1].jobs[x.Job.ID] = true
+}
+
+// suspicions returns at how many deaths a job was there, and at those of the same machine
+// before it.
+func (w *aliveWatch) suspicions(id grid.JobID) (count int) {
+	const before = 3 // that a site remembers
+	for _, list := range w.deaths {
+		row := 0
+		for i := range list {
+			if !list[i].jobs[id] {
+				row = 0
+				continue
+			}
+			if row++; row > min(i, before) {
+				count++
+			}
+		}
+	}
+	return count
+}
+
+// vanished is what a home says of a job that it gives up for its losses.
+const vanished = "its execution vanished too often"

@@ -1,0 +1,105 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"testing"
+
+	"gridnode/grid"
+	"gridnode/market"
+	"gridnode/market/keepalive"
+	"gridnode/node/site"
+	"gridnode/testnet"
+	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/federation"
+)
+
+var aliveRuns = flag.Int("alive-runs", 12, "seeded runs of sites that lose sight of each other")
+
+// aliveChaos is a small federation that is cut in two again and again, with clocks as
+// wrong as they may be, and few messages lost besides.
+func aliveChaos(seed uint64) Config {
+	cfg := Default()
+	pcg := draw.PCG(seed, "alive", draw.ForFaults)
+	cfg.Seed, cfg.Sites, cfg.Hours, cfg.Lend = seed, 4+int(draw.Uniform(pcg, 3)), 4, false
+	cfg.Faults = "reorder=0.05,drift=1000,daemon=0.5,machine=1,partition=8"
+	return cfg
+}
+
+// TestAlive: executions of which their homes hear nothing end in time, those of which they
+// hear go on, and neither a cut nor a machine that dies is a job's fault.
+func TestAlive(t *testing.T) {
+	var lapsed int64
+	for seed := range uint64(*aliveRuns) {
+		r, err := Run(context.Background(), aliveChaos(seed))
+		if err != nil {
+			t.Fatal(err)
+		}
+		lapsed += r.Config.(*chaosReport).Lapsed
+	}
+	t.Logf("%d executions were not renewed", lapsed)
+	if lapsed < int64(*aliveRuns) {
+		t.Errorf("%d executions were not renewed in %d runs: too few to mean anything", lapsed, *aliveRuns)
+	}
+}
+
+// TestDeadSite: the job of a site that dies for good begins elsewhere within three minutes,
+// and home says meanwhile that it runs.
+func TestDeadSite(t *testing.T) {
+	var watch *testnet.Checker
+	f := federation.Builder{
+		Config: testnet.Config{
+			Seed: 1, Inputs: scenario.Inputs(), Durable: true, Link: testnet.Link{LatencyMin: 5 * grid.Millisecond, LatencyMax: 50 * grid.Millisecond},
+			Check: func(now grid.Time) error { return watch.Violation(now) },
+		},
+		Placement: market.PlacementCoordinated, Foreign: true, Sites: chaosSites(4), Retention: grid.Day,
+		Tell: func(_ int, c *site.Config) { c.Market.Lease = keepalive.Default },
+	}
+	const home = 3
+	f.Sites[home].Price *= 4 // so it goes elsewhere
+	n, err := f.Build()
+	if err != nil {
+		t.Fatal(err)
+	}
+	watch = testnet.Check(n, f.Processors(), scenario.Submission)
+	var dead int
+	var died, again grid.Time
+	n.Observe(testnet.Observer{Start: func(now grid.Time, x *testnet.Execution) {
+		switch {
+		case died == 0 && x.Site == home:
+			t.Error("the job runs at home, so nothing is tried")
+		case died == 0:
+			dead, died = x.Site, now+20*grid.Minute
+			if err := n.Schedule(testnet.Fault{Kind: testnet.FaultMachine, Sites: []int{dead}, At: died, For: grid.Never}); err != nil {
+				t.Fatal(err)
+			}
+		case again == 0:
+			again = now
+			if x.Site == dead {
+				t.Error("it begins again at the site that is dead")
+			}
+		}
+	}})
+	id := grid.JobID{Lo: 1}
+	n.Inject(federation.Warmup, home, &site.Submit{Job: &grid.Job{
+		ID: id, Home: n.ID(home), User: "u", Resources: grid.Resources{Processors: 1}, Tasks: 1, Submit: federation.Warmup, Estimate: 20 * grid.Hour,
+		Work: grid.WorkOf(20*grid.Hour, 0, f.Sites[home].Rating), Deadline: grid.Never, Budget: grid.NoBudget, Goal: grid.GoalCost, RunTime: grid.Hour,
+	}})
+	n.Call(federation.Warmup+grid.Minute, home, func() {
+		if v, _ := n.Core(home).(*site.Site).Job(id); v.State != site.Running || v.Start == 0 {
+			t.Errorf("home says that it is %v since %v, want running", v.State, v.Start)
+		}
+	})
+	if err := n.Run(context.Background(), 5*grid.Hour, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(watch.AtRest()); err != nil {
+		t.Error(err)
+	}
+	t.Logf("it began again %v after its site had died", again-died)
+	if again == 0 || again-died > 3*grid.Minute {
+		t.Errorf("it began again at %v, its site died at %v", again, died)
+	}
+}

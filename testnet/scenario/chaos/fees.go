@@ -1,0 +1,127 @@
+package chaos
+
+import (
+	"fmt"
+
+	"gridnode/grid"
+	"gridnode/lease"
+	"gridnode/market/bank"
+	"gridnode/market/fee"
+	"gridnode/node/site"
+	"gridnode/testnet"
+)
+
+// chaosPrice is what a site charges for leases: some nothing, some little, some what jobs
+// cost, which few can pay for long.
+func chaosPrice(i int) grid.Price {
+	switch i % 4 {
+	case 0:
+		return grid.Credit / 10
+	case 1:
+		return site.OwnPrice
+	}
+	return 0
+}
+
+// feeWatch has a meter of its own for every lease with a price, in true time, and compares
+// what banks have paid: each lease is paid once, to its lender, for the time that it was
+// held and not more; and each that was used is paid.
+type feeWatch struct {
+	n      *testnet.Network
+	checks *testnet.Checker
+	meters map[feeID]*meter
+	paid   int64
+}
+
+// feeID names a lease.
+type feeID struct {
+	borrower grid.SiteID
+	number   uint64
+}
+
+// meter is how long a lease was held.
+type meter struct {
+	lease.Lease
+	since       grid.Time // when it was granted: a lender that dies in that turn has saved it
+	first, last grid.Time // turns of the lender in which it was there
+	end         grid.Time // the first one in which it was not any more; Never: it is there
+	used        bool
+	paid        grid.Credits
+	times       int
+}
+
+func watchFees(n *testnet.Network, c *testnet.Checker) *feeWatch {
+	w := &feeWatch{n: n, checks: c, meters: make(map[feeID]*meter)}
+	n.Observe(testnet.Observer{Turn: w.look})
+	return w
+}
+
+// look reads the meters of a lender after each of its turns.
+func (w *feeWatch) look(now grid.Time, at int) {
+	s, up := w.n.Core(at).(*site.Site)
+	if !up {
+		return
+	}
+	seen := make(map[feeID]bool)
+	for _, v := range s.Leases() {
+		if !v.Lent || v.Price == 0 || v.State != lease.Held && v.State != lease.Active {
+			continue
+		}
+		id := feeID{v.Borrower, v.Number}
+		seen[id] = true
+		m := w.meters[id]
+		if m == nil {
+			m = &meter{Lease: v.Lease, since: min(w.n.Clock(at).True(v.Since), now), first: now, end: grid.Never}
+			w.meters[id] = m
+		}
+		if v.State == lease.Active && !v.Paid || m.Price != v.Price || m.Epoch != v.Epoch {
+			w.checks.Violated("%s lends %+v, which it was not paid for", w.n.ID(at), v.Lease)
+		}
+		m.last, m.used = now, m.used || v.State == lease.Active
+	}
+	for id, m := range w.meters {
+		if m.Lender == w.n.ID(at) && m.end == grid.Never && !seen[id] {
+			m.end = now
+		}
+	}
+}
+
+// cost returns what a lease has cost that was held for a span of true time; permille is
+// by how much clocks may differ.
+func (m *meter) cost(held, permille grid.Time) grid.Credits {
+	return grid.CostProcessorTime.Cost(m.Price, m.Processors, held+held/1000*permille)
+}
+
+// redeemed takes what a bank has paid for a lease.
+func (w *feeWatch) redeemed(now grid.Time, t *bank.Transaction) error {
+	number, yes := fee.IsFee(t.Task)
+	if !yes {
+		return nil
+	}
+	m := w.meters[feeID{t.Payer, number}]
+	switch {
+	case m == nil && t.Amount > 0:
+		return fmt.Errorf("%s has paid %v for lease %d, which nobody has lent", t.Payer, t.Amount, number)
+	case m == nil:
+		return nil
+	}
+	m.times++
+	m.paid += t.Amount
+	if t.Amount > 0 {
+		w.paid++
+	}
+	if most := m.cost(min(m.end, now)-m.since, 2) + 1; t.Payee != m.Lender || m.times > 1 || m.paid > most {
+		return fmt.Errorf("%s has paid %v to %s for lease %d of %s, in %d payments: it has cost %v at most", t.Payer, m.paid, t.Payee, number, m.Lender, m.times, most)
+	}
+	return nil
+}
+
+// atRest looks for leases that were used and not paid for.
+func (w *feeWatch) atRest() error {
+	for id, m := range w.meters {
+		if least := m.cost(m.last-m.first, -2) - 1; m.used && m.paid < least {
+			return fmt.Errorf("%s has paid %v for lease %d of %s, which has cost %v at least", id.borrower, m.paid, id.number, m.Lender, least)
+		}
+	}
+	return nil
+}
