@@ -1,0 +1,222 @@
+"""Client of a gridnode site: one file, the standard library only, Python 3.9 or later.
+
+    import gridnode
+    site = gridnode.Client()                      # the daemon of ~/.gridnode
+    job = site.submit(args=["hostname"], time=60)[0]
+    print(site.wait(job["id"])[0]["state"])
+    print(site.logs(job["id"]).read().decode())
+
+Keys, values and errors are those of docs/api.md and of GET /v1/openapi.json: spans are
+seconds, instants RFC 3339, money credits. Files travel with `gridnode submit --in`.
+"""
+
+import http.client
+import json
+import os
+import socket
+import ssl
+import urllib.parse
+
+__all__ = ["Client", "Error", "NoDaemon", "Broken"]
+
+
+class Error(Exception):
+    """A refusal of the daemon: code is a stable word, status that of HTTP."""
+
+    def __init__(self, code, message, status=0):
+        super().__init__(message)
+        self.code, self.message, self.status = code, message, status
+
+
+class NoDaemon(Error):
+    """Nothing listens there."""
+
+    def __init__(self, message):
+        super().__init__("noDaemon", message)
+
+
+class Broken(Error):
+    """The connection broke before the answer was complete: what was asked for may have
+    happened. A submission whose jobs have IDs may be repeated."""
+
+    def __init__(self, message):
+        super().__init__("broken", message)
+
+
+class _Socket(http.client.HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path, timeout):
+        super().__init__("gridnode", timeout=timeout)
+        self._path = path
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        try:
+            # A path of more than a hundred bytes does not fit into an address: it is
+            # reached through its open folder.
+            folder = os.open(os.path.dirname(self._path) or ".", os.O_RDONLY)
+            try:
+                self.sock.connect("/proc/self/fd/%d/%s" % (folder, os.path.basename(self._path)))
+            finally:
+                os.close(folder)
+        except OSError as e:
+            self.sock.close()
+            raise NoDaemon("no daemon listens at %s (%s): gridnode start" % (self._path, e.strerror or e)) from e
+
+
+class Client:
+    """Talks to one daemon: that of a home, one at another socket, or one elsewhere
+    by its URL and a token (gridnode token create). A timeout in seconds bounds how long
+    a single read may take; None: any time."""
+
+    def __init__(self, home=None, *, socket=None, url=None, token=None, cafile=None, timeout=None):
+        if url is None and socket is None:
+            home = home or os.environ.get("GRIDNODE_HOME") or os.path.expanduser("~/.gridnode")
+            socket = os.path.join(home, "api.sock")
+        self._socket, self._url, self._token, self._timeout = socket, url, token, timeout
+        self._tls = ssl.create_default_context(cafile=cafile) if url else None
+        if url and urllib.parse.urlsplit(url).scheme != "https":
+            raise ValueError("url: want https://HOST:PORT")
+
+    def _connection(self):
+        if self._socket is not None:
+            return _Socket(self._socket, self._timeout)
+        where = urllib.parse.urlsplit(self._url)
+        return http.client.HTTPSConnection(where.hostname, where.port, timeout=self._timeout, context=self._tls)
+
+    def open(self, method, path, body=None, **parameters):
+        """Sends a request and returns the answer as a file of bytes. Parameters that are
+        None are left out, lists are repeated."""
+        wanted = {k: v for k, v in parameters.items() if v is not None}
+        if wanted:
+            path += "?" + urllib.parse.urlencode(wanted, doseq=True)
+        headers = {"Content-Type": "application/json"}
+        if self._token:
+            headers["Authorization"] = "Bearer " + self._token
+        data = None
+        if method != "GET":
+            data = body if isinstance(body, bytes) else json.dumps({} if body is None else body).encode()
+        connection = self._connection()
+        try:
+            connection.request(method, path, body=data, headers=headers)
+            answer = connection.getresponse()
+        except (OSError, http.client.HTTPException) as e:
+            connection.close()
+            if isinstance(e, ConnectionRefusedError):
+                raise NoDaemon("no daemon listens at %s: %s" % (self._url, e)) from e
+            raise Broken("the daemon went away before it answered: %s" % e) from e
+        if answer.status // 100 == 2:
+            return answer
+        text = answer.read()
+        try:
+            failure = json.loads(text)
+            raise Error(failure["code"], failure["message"], answer.status)
+        except (ValueError, KeyError, TypeError):
+            raise Error("internal", "status %d: %r" % (answer.status, text[:200]), answer.status) from None
+
+    def request(self, method, path, body=None, **parameters):
+        """Sends a request and returns the answer, decoded."""
+        try:
+            with self.open(method, path, body, **parameters) as answer:
+                return json.loads(answer.read())
+        except (OSError, http.client.HTTPException, ValueError) as e:
+            raise Broken("the answer is not complete: %s" % e) from e
+
+    def lines(self, method, path, **parameters):
+        """Yields the values of a stream of lines, as they come."""
+        with self.open(method, path, **parameters) as answer:
+            for line in answer:
+                yield json.loads(line)
+
+    # Jobs.
+
+    def submit(self, *jobs, wait="placed", **job):
+        """Submits jobs, dictionaries with the keys of JobSpec, or one with these keys, and
+        returns them as they are then. wait is stored, placed or done."""
+        specs = list(jobs) + ([job] if job else [])
+        if wait != "done":
+            return self.request("POST", "/v1/jobs", {"jobs": specs}, wait=wait)["jobs"]
+        values = list(self.lines("POST", "/v1/jobs", body={"jobs": specs}, wait=wait))
+        if len(values) < 2:
+            raise Broken("the daemon went away before the jobs were over; they are stored")
+        if "failure" in values[1]:
+            raise Error(values[1]["failure"]["code"], values[1]["failure"]["message"])
+        return values[1]["jobs"]
+
+    def jobs(self, **parameters):
+        """Lists jobs; parameters: id, state, user, site, name, all (see GET /v1/jobs)."""
+        return self.request("GET", "/v1/jobs", **{k: "true" if v is True else v for k, v in parameters.items()})["jobs"]
+
+    def job(self, id):
+        """Returns one job."""
+        return self.request("GET", "/v1/jobs/" + urllib.parse.quote(id, safe=""))
+
+    def why(self, id):
+        """Returns why a job is where it is."""
+        return self.request("GET", "/v1/jobs/" + urllib.parse.quote(id, safe="") + "/why")
+
+    def logs(self, id, stream="stdout", follow=False, tail=None):
+        """Returns the output of a job as a file of bytes; follow: until the job is over."""
+        path = "/v1/jobs/" + urllib.parse.quote(id, safe="") + "/logs"
+        return self.open("GET", path, stream=stream, follow="true" if follow else None, tail=tail)
+
+    def wait(self, *ids, timeout=None):
+        """Returns jobs once all of them are over. Raises TimeoutError after timeout seconds."""
+        body = {"ids": list(ids)}
+        if timeout is not None:
+            body["timeout"] = timeout
+        reply = self.request("POST", "/v1/wait", body)
+        if reply.get("timedOut"):
+            raise TimeoutError("jobs %s are not over after %s seconds" % (", ".join(ids), timeout))
+        return reply["jobs"]
+
+    def _change(self, what, ids, **more):
+        return self.request("POST", "/v1/" + what, {"ids": list(ids), **more})["jobs"]
+
+    def cancel(self, *ids, cause=""):
+        """Ends jobs."""
+        return self._change("cancel", ids, **({"cause": cause} if cause else {}))
+
+    def hold(self, *ids):
+        """Keeps jobs from starting."""
+        return self._change("hold", ids)
+
+    def release(self, *ids):
+        """Lets jobs start that were held."""
+        return self._change("release", ids)
+
+    def requeue(self, *ids):
+        """Runs jobs again."""
+        return self._change("requeue", ids)
+
+    def preview(self, **job):
+        """Returns what would become of a job, without submitting it."""
+        return self.request("POST", "/v1/preview", {"jobs": [job]})
+
+    def watch(self, **parameters):
+        """Yields jobs as they are, then every change of them, as they come."""
+        return self.lines("GET", "/v1/watch", **parameters)
+
+    # The site and its federation.
+
+    def node(self):
+        """Returns what this node is and charges."""
+        return self.request("GET", "/v1/node")
+
+    def sites(self):
+        """Returns this site and those that it knows."""
+        return self.request("GET", "/v1/sites")["sites"]
+
+    def quotes(self, **parameters):
+        """Searches the directory; parameters: maxPrice, minSpeed, cpus, free, limit, sort."""
+        return self.request("GET", "/v1/quotes", **parameters)["sites"]
+
+    def leases(self):
+        """Returns processors borrowed and lent."""
+        return self.request("GET", "/v1/leases")["leases"]
+
+    def history(self, **parameters):
+        """Yields the job log, oldest first; parameters: since, until, origin, site, org, user, job, kind."""
+        return self.lines("GET", "/v1/history", **parameters)
