@@ -1,0 +1,239 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+
+	"gridnode/grid"
+	"gridnode/node/api"
+	"gridnode/node/member"
+	"gridnode/test/slurm"
+)
+
+// world is a federation of sites on this machine, some in front of Slurm clusters.
+type world struct {
+	program  string
+	dir      string
+	keep     bool     // leave dir behind
+	env      []string // besides what every site has, of those made from now on
+	home     *member.Household
+	sites    []*site
+	clusters []*slurm.Cluster
+}
+
+// newWorld makes one without sites.
+func newWorld(program string) (*world, error) {
+	path, err := filepath.Abs(program)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, fmt.Errorf("-gridnode: %w: make build makes it", err)
+	}
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	home, err := member.NewHousehold(rand.Reader, key, "measure", grid.Time(time.Now().UnixMicro()), grid.Day)
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "slurm-measure-")
+	if err != nil {
+		return nil, err
+	}
+	copied := filepath.Join(dir, "gridnode") // what is built meanwhile is another one
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	return &world{program: copied, dir: dir, home: home}, os.WriteFile(copied, text, 0o755)
+}
+
+// close ends everything and removes what it left.
+func (w *world) close() {
+	for _, s := range w.sites {
+		s.kill()
+	}
+	for _, c := range w.clusters {
+		c.Down()
+	}
+	if w.keep {
+		fmt.Fprintln(os.Stderr, w.dir)
+		return
+	}
+	_ = os.RemoveAll(w.dir)
+}
+
+// cluster starts a cluster.
+func (w *world) cluster(ctx context.Context, cfg slurm.Config) (*slurm.Cluster, error) {
+	cfg.Folder = filepath.Join(w.dir, "slurm-"+cfg.Name)
+	if err := os.Mkdir(cfg.Folder, 0o755); err != nil {
+		return nil, err
+	}
+	c, err := slurm.Up(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	w.clusters = append(w.clusters, c)
+	return c, nil
+}
+
+// site is a home, and its daemon while one runs.
+type site struct {
+	w          *world
+	name, home string
+	addr       string
+	env        []string
+	daemon     *exec.Cmd
+	client     *api.Client
+}
+
+// site makes a site and starts its daemon; c is its cluster, nil: it runs processes.
+func (w *world) site(ctx context.Context, name string, c *slurm.Cluster, flags ...string) (*site, error) {
+	s := &site{w: w, name: name, home: filepath.Join(w.dir, name)}
+	s.env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "GRIDNODE_HOME=" + s.home, "GRIDNODE_USERS_ROOT=allow", "GRIDNODE_SANDBOX_WALLS=none", "GRIDNODE_GUESTS_ACCOUNT=nobody"}
+	s.env = append(s.env, w.env...)
+	if c != nil {
+		work := filepath.Join(w.dir, name+"-work")
+		if err := os.Mkdir(work, 0o700); err != nil {
+			return nil, err
+		}
+		s.env = append(s.env, "GRIDNODE_SITE_ENGINE=slurm", "GRIDNODE_SLURM_WORKDIR="+work, c.Env())
+	}
+	if err := os.Mkdir(s.home, 0o700); err != nil {
+		return nil, err
+	}
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"init", "--site", name, "--listen", fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", port), "--speed", "1000", "--federation", "measure", "--foreign", "allow"}
+	if len(w.sites) > 0 {
+		args = append(args, "--join", w.sites[0].addr)
+	}
+	if out, err := s.command(ctx, append(args, flags...)...).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("init %s: %w: %s", name, err, out)
+	}
+	if err := s.enrol(); err != nil {
+		return nil, err
+	}
+	w.sites = append(w.sites, s)
+	s.client = api.NewClient(s.home)
+	return s, s.start()
+}
+
+// enrol makes the site a member, as 'gridnode federation install' does.
+func (s *site) enrol() error {
+	text, err := os.ReadFile(filepath.Join(s.home, "key"))
+	if err != nil {
+		return err
+	}
+	key, err := crypto.UnmarshalPrivateKey(text)
+	if err != nil {
+		return err
+	}
+	public, err := key.GetPublic().Raw()
+	if err != nil {
+		return err
+	}
+	proof, err := s.w.home.Admit(public, s.name, "", member.All)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(s.home, "member.pem"), member.PEM(proof), 0o600); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(s.home, "federation.pem"), s.w.home.Federation.PEM(), 0o600)
+}
+
+// command is the program about to run for this site.
+func (s *site) command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, s.w.program, args...)
+	cmd.Env, cmd.Dir = s.env, s.home
+	return cmd
+}
+
+// start starts the daemon and returns once it is ready.
+func (s *site) start() error {
+	log, err := os.OpenFile(filepath.Join(s.home, "daemon.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := s.command(context.Background(), "start")
+	cmd.Stderr = log
+	ready, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	s.daemon = cmd
+	line, err := bufio.NewReader(ready).ReadString('\n')
+	words := strings.Fields(line)
+	if err != nil || len(words) != 3 {
+		s.kill()
+		text, _ := os.ReadFile(log.Name())
+		return fmt.Errorf("the daemon of %s said %q (%w)\n%s", s.name, line, err, text)
+	}
+	s.addr = words[2]
+	return nil
+}
+
+// kill ends the daemon as a crash does.
+func (s *site) kill() {
+	if s.daemon != nil {
+		_ = s.daemon.Process.Signal(syscall.SIGKILL)
+		_ = s.daemon.Wait()
+		s.daemon = nil
+	}
+}
+
+// sees returns once the site's directory lists so many sites.
+func (s *site) sees(ctx context.Context, n int) error {
+	return until(ctx, func() (bool, error) {
+		reply, err := s.client.Quotes(ctx, nil)
+		return err == nil && len(reply.Sites) >= n, err
+	})
+}
+
+// until asks until the answer is yes.
+func until(ctx context.Context, done func() (bool, error)) error {
+	for {
+		ok, err := done()
+		if ok {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			if err == nil {
+				err = ctx.Err()
+			}
+			return err
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
