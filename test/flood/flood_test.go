@@ -1,0 +1,69 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// TestMain is the process that floods, if it is started as that.
+func TestMain(m *testing.M) {
+	if os.Getenv(floodersEnv) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestFloodsHurtNobodyElse has real daemons flooded for seconds, by three at a time. The
+// allowances of these floods are so small that a busy machine reads more than them, too: one
+// that reads the flood no faster than is allowed bans nobody, and need not. How long anything
+// takes is for 'make flood' to say, on a machine that does nothing else.
+func TestFloodsHurtNobodyElse(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "gridnode")
+	if out, err := exec.Command("go", "build", "-o", program, "gridnode/cmd/gridnode").CombinedOutput(); err != nil {
+		t.Fatalf("build: %v\n%s", err, out)
+	}
+	w, err := newWorld(t.Context(), program)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.close()
+	const peers = 3
+	for _, k := range kinds {
+		if k.name != "gossip" && k.name != "provider" || testing.Short() && k.name != "gossip" {
+			continue
+		}
+		t.Run(k.name, func(t *testing.T) {
+			r, err := w.measure(t.Context(), k, peers, 20*time.Second)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Logf("%+v", *r)
+			if r.Lost > 0 || r.JobsLost > 0 || r.Honest == 0 || r.Jobs == 0 {
+				t.Errorf("of the honest peers' %d negotiations %d were lost, of %d jobs %d", r.Honest, r.Lost, r.Jobs, r.JobsLost)
+			}
+			if r.Banned != peers || r.HonestBan {
+				t.Errorf("%s", r.Fate)
+			}
+			if counters, err := w.at.client.Counters(t.Context()); err != nil || counters.Network.Bans < peers || counters.Network.Held == 0 {
+				t.Errorf("counters %+v, %v", counters, err)
+			}
+		})
+	}
+	// The bans are listed, and can be lifted.
+	reply, err := w.at.client.Bans(t.Context())
+	if err != nil || len(reply.Bans) == 0 {
+		t.Fatalf("no bans: %v", err)
+	}
+	b := reply.Bans[0]
+	for _, code := range []int{0, 4} {
+		cmd := w.at.run(t.Context(), program, "peers", "unban", b.Peer)
+		out, _ := cmd.CombinedOutput()
+		if cmd.ProcessState.ExitCode() != code {
+			t.Errorf("peers unban: exit code %d, want %d: %s", cmd.ProcessState.ExitCode(), code, out)
+		}
+	}
+}
