@@ -62,14 +62,13 @@ func TestWrongCommandLines(t *testing.T) {
 		{"wait", 2, "IDs"},
 		{"wait --timeout -1s x", 2, "--timeout"},
 		{"logs", 2, "wants"},
-		{"logs a b", 2, "b"},
 		{"quotes --max-price cheap", 2, "--max-price"},
 		{"quotes --min-speed -1", 2, "--min-speed"},
 		{"config get site.prise", 2, "did you mean site.price?"},
 		{"config set site.price -1", 2, "site.price"},
 		{"config set site.price", 2, "wants"},
 		{"start --price none", 2, "--price"},
-		{"start --listen 127.0.0.1:1", 2, "/ip4/"},
+		{"start --listen 127.0.0.1:99999", 2, "99999"},
 		{"start --join /ip4/127.0.0.1/tcp/1", 2, "which node"},
 		{"init", 1, "already"},
 		{"testnet run leasing --policy none", 2, "--policy"},
@@ -90,9 +89,8 @@ func TestWrongScripts(t *testing.T) {
 	s := newSite(t, "scripts")
 	for _, tt := range []struct{ text, want string }{
 		{"#!/bin/sh\n#GRID --dedline 1h\ntrue\n", ":2: unknown option --dedline; did you mean --deadline?"},
-		{"#!/bin/sh\n\n#SBATCH --dependency=afterok:1\ntrue\n", ":3: gridnode has nothing like --dependency"},
+		{"#!/bin/sh\n\n#SBATCH --burst-buffer=x\ntrue\n", ":3: unrecognized option '--burst-buffer'"},
 		{"#!/bin/sh\n#GRID --time never\ntrue\n", "--time"},
-		{"#!/usr/bin/awk -f\n", "cannot travel"},
 		{"true\n", "does not begin with #!"},
 	} {
 		if r := s.runIn(tt.text, "submit", "-"); r.code != 2 || !strings.Contains(r.stderr, tt.want) {
@@ -137,7 +135,7 @@ func TestWrongSettings(t *testing.T) {
 func TestWrongDaemons(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "one").start()
-	id := strings.TrimSpace(s.ok("submit", "-W", "--", "true"))
+	id := strings.TrimSpace(s.ok("submit", "-q", "-W", "--", "true"))
 
 	wrong{"start", 1, fmt.Sprintf("a daemon runs on this home already (process %d)", s.daemon.Process.Pid)}.check(t, s)
 	wrong{"start --detach", 1, fmt.Sprintf("process %d", s.daemon.Process.Pid)}.check(t, s)
@@ -190,7 +188,7 @@ func TestGarbageOnThePort(t *testing.T) {
 func TestDamagedStore(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, "store").start()
-	id := strings.TrimSpace(s.ok("submit", "-W", "--", "true"))
+	id := strings.TrimSpace(s.ok("submit", "-q", "-W", "--", "true"))
 	s.kill()
 	spoil(t, filepath.Join(s.home, "store"), func(path string) bool { return strings.Contains(path, "badger") })
 	s.start()
@@ -211,7 +209,7 @@ func TestDamagedStore(t *testing.T) {
 	if err := os.Rename(filepath.Join(a.home, "store"), filepath.Join(a.home, "gone")); err != nil {
 		t.Fatal(err)
 	}
-	if r := a.code(1, "start"); !strings.Contains(r.stderr, "lacks records") || !strings.Contains(r.stderr, "store.anchor") {
+	if r := a.code(1, "start"); !strings.Contains(r.stderr, "lacks records") || !strings.Contains(r.stderr, "restore --this-copy") {
 		t.Errorf("without its store: %v, want it to say what is missing and what to do", r)
 	}
 	if err := os.RemoveAll(filepath.Join(a.home, "store")); err != nil { // the refused start has made an empty one

@@ -96,7 +96,9 @@ func TestCoallocation(t *testing.T) {
 	}
 
 	solver := filepath.Join(t.TempDir(), "poisson")
-	if out, err := exec.Command("go", "build", "-o", solver, "gridnode/examples/poisson").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", solver, "gridnode/examples/poisson").CombinedOutput(); err == nil {
+		open(t, solver, 0o755)
+	} else {
 		t.Fatalf("build the example: %v: %s", err, out)
 	}
 	checksum := func(text string) string {

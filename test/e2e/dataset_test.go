@@ -18,6 +18,7 @@ func TestDataSets(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	open(t, file, 0o644) // its owner lets everybody read it
 	if got := strings.TrimSpace(holder.ok("dataset", "add", "--share", "genome:v1", file)); got != "genome:v1" {
 		t.Errorf("dataset add prints %q", got)
 	}

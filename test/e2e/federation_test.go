@@ -60,10 +60,10 @@ func TestThreeDaemons(t *testing.T) {
 	step("cheapest", func(t *testing.T) {
 		r := dear.code(7, "submit", "--policy", "cheapest", "--budget", "10", "--deadline", "1h", "-W", "--",
 			"sh", "-c", "hostname; echo $GRIDNODE_SITE; exit 7")
-		id := strings.TrimSpace(r.stdout)
+		id := r.job()
 		host, _ := os.Hostname()
-		if out := dear.ok("logs", id); out != host+"\ncheap\n" {
-			t.Errorf("logs print %q, want the host's name and cheap", out)
+		if out := dear.ok("logs", id); out != host+"\ncheap\n" || r.stdout != out {
+			t.Errorf("logs print %q, submit %q, want the host's name and cheap", out, r.stdout)
 		}
 		if j := dear.status(id[:10]); j.State != "failed" || j.SiteName != "cheap" || j.ExitCode == nil || *j.ExitCode != 7 || j.Cost > 10 {
 			t.Errorf("status: %+v, want it failed at cheap with exit code 7", j)
@@ -82,7 +82,7 @@ func TestThreeDaemons(t *testing.T) {
 		}
 	})
 	step("named site", func(t *testing.T) {
-		id := strings.TrimSpace(dear.ok("submit", "--site", "fast", "-W", "--", "true"))
+		id := strings.TrimSpace(dear.ok("submit", "--site", "fast", "-q", "-W", "--", "true"))
 		if j := dear.status(id); j.SiteName != "fast" {
 			t.Errorf("%+v, want it at fast", j)
 		}
@@ -102,7 +102,7 @@ func TestThreeDaemons(t *testing.T) {
 		cheap.start("--foreign", "deny")
 		cheap.sees(3)
 		dear.sees(3)
-		id := strings.TrimSpace(dear.ok("submit", "--policy", "cheapest", "-W", "--", "true"))
+		id := strings.TrimSpace(dear.ok("submit", "--policy", "cheapest", "-q", "-W", "--", "true"))
 		if j := dear.status(id); j.SiteName != "fast" {
 			t.Errorf("%+v, want it at fast", j)
 		}
@@ -162,18 +162,18 @@ func testScripts(t *testing.T, dear *site) {
 		t.Fatal(err)
 	}
 	r := dear.code(0, "submit", "-W", "-n", "3", "-e", "MODE=quick", path, "word")
-	id := strings.TrimSpace(r.stdout)
+	id := r.job()
 	if out := dear.ok("logs", id); out != "fast 3 job.sh word quick\n" {
 		t.Errorf("the script wrote %q", out)
 	}
-	if !strings.Contains(r.stderr, "job.sh:2: --partition=debug is ignored") {
+	if !strings.Contains(r.stderr, "--partition debug is left out: no site is called so") {
 		t.Errorf("stderr %q does not warn", r.stderr)
 	}
 	if j := dear.status(id); j.Name != "from-slurm" {
 		t.Errorf("%+v, want its name from the script", j)
 	}
 	r = dear.runIn("#!/bin/sh\npwd; echo $HOME\n", "submit", "-W", "-D", "/", "--export", "HOME", "-")
-	if out := dear.ok("logs", strings.TrimSpace(r.stdout)); r.code != 0 || out != "/\n"+dear.home+"\n" {
+	if out := dear.ok("logs", r.job()); r.code != 0 || out != "/\n"+dear.home+"\n" {
 		t.Errorf("from standard input: %v; it wrote %q", r, out)
 	}
 }
@@ -195,7 +195,7 @@ func testExplains(t *testing.T, dear *site) {
 			t.Errorf("dry run of %s: %+v, want price %v, a finish and verdict %s", name, v, price, want)
 		}
 	}
-	id := strings.TrimSpace(dear.ok("submit", "--policy", "cheapest", "-W", "--", "true"))
+	id := strings.TrimSpace(dear.ok("submit", "--policy", "cheapest", "-q", "-W", "--", "true"))
 	var why explanation
 	dear.json(&why, "why", id)
 	for _, name := range []string{"dear", "cheap", "fast"} {
@@ -302,6 +302,7 @@ type gatedJob struct {
 
 func submitGated(t *testing.T, at *site, flags ...string) gatedJob {
 	g := gatedJob{begun: newGate(t), release: newGate(t), over: newGate(t), starts: filepath.Join(t.TempDir(), "starts")}
+	open(t, filepath.Dir(g.starts), 0o777)
 	line := fmt.Sprintf("echo started >> %s; echo first; echo begun > %s; read x < %s; echo last; echo over > %s; exit 3", g.starts, g.begun, g.release, g.over)
 	g.id = strings.TrimSpace(at.ok(append(append([]string{"submit"}, flags...), "--", "sh", "-c", line)...))
 	g.begun.await(t)
@@ -407,7 +408,7 @@ func TestStatusWatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := bufio.NewScanner(stdout)
-	if !lines.Scan() || !strings.HasPrefix(lines.Text(), g.id+",seen,") || !strings.Contains(lines.Text(), ",running,") {
+	if !lines.Scan() || !strings.HasPrefix(lines.Text(), g.id+",1,seen,") || !strings.Contains(lines.Text(), ",running,") {
 		t.Fatalf("the first line is %q, %v", lines.Text(), lines.Err())
 	}
 	g.release.open(t)

@@ -2,17 +2,27 @@ package e2e
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
+
+	"gridnode/grid"
+	"gridnode/node/member"
 )
 
 // program is the binary under test: the one that GRIDNODE_E2E_PROGRAM names, or one
@@ -31,6 +41,7 @@ func testMain(m *testing.M) int {
 		return 1
 	}
 	defer os.RemoveAll(dir)
+	_ = os.Chmod(dir, 0o755) // other accounts run it, too
 	program = filepath.Join(dir, "gridnode")
 	build := exec.Command("go", "build", "-o", program, "gridnode/cmd/gridnode")
 	build.Stdout, build.Stderr = os.Stderr, os.Stderr
@@ -52,8 +63,12 @@ type site struct {
 	daemon *exec.Cmd
 	addr   string // to join
 	id     string
+	walls  string // around jobs of others; empty: none, as its jobs read and write beside the test
 	netns  string // network namespace of the daemon; empty: that of the test
 	ip     string // its address there; empty: 127.0.0.1
+
+	account uint32   // of the daemon and of who asks it; 0: this process's
+	env     []string // besides what every site has
 }
 
 // result is what a command line gave.
@@ -64,6 +79,16 @@ type result struct {
 
 func (r result) String() string {
 	return fmt.Sprintf("exit code %d\nstdout: %s\nstderr: %s", r.code, r.stdout, r.stderr)
+}
+
+// job returns the ID that submit --wait has told.
+func (r result) job() string {
+	for line := range strings.Lines(r.stderr) {
+		if id, ok := strings.CutPrefix(line, "job "); ok {
+			return strings.TrimSpace(id)
+		}
+	}
+	return ""
 }
 
 // run runs the program on the site's home and returns what it gave.
@@ -92,8 +117,12 @@ func (s *site) runIn(text string, args ...string) result {
 
 func (s *site) command(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "GRIDNODE_HOME=" + s.home}
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "GRIDNODE_HOME=" + s.home, "GRIDNODE_USERS_ROOT=allow", "GRIDNODE_SANDBOX_WALLS=" + cmp.Or(s.walls, "none"), "GRIDNODE_GUESTS_ACCOUNT=nobody"}
+	cmd.Env = append(cmd.Env, s.env...)
 	cmd.Dir = s.home
+	if s.account != 0 {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: s.account, Gid: s.account}}
+	}
 	// A command that takes too long says where it stands.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) }
 	cmd.WaitDelay = 5 * time.Second
@@ -126,12 +155,71 @@ func (s *site) json(into any, verb string, args ...string) {
 	}
 }
 
-// newSite makes the home of a site. Flags are those of init.
+// newSite makes the home of a site that is a member of the federation of all tests, with
+// every right. Flags are those of init.
 func newSite(tb testing.TB, name string, flags ...string) *site {
 	tb.Helper()
-	s := &site{TB: tb, home: filepath.Join(tb.TempDir(), name), port: freePort(tb)}
+	s := newLoner(tb, name, flags...)
+	s.enrol(name)
+	return s
+}
+
+// household is that federation: its root key is made anew for each run of the tests.
+var household = sync.OnceValues(func() (*member.Household, error) {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	return member.NewHousehold(rand.Reader, key, "default", grid.Time(time.Now().UnixMicro()), grid.Day)
+})
+
+// enrol writes what makes a site a member, as 'gridnode federation install' does.
+func (s *site) enrol(name string) {
+	s.Helper()
+	home, err := household()
+	if err != nil {
+		s.Fatal(err)
+	}
+	id, err := peer.Decode(s.id)
+	if err != nil {
+		s.Fatal(err)
+	}
+	public, err := id.ExtractPublicKey()
+	if err != nil {
+		s.Fatal(err)
+	}
+	key, err := public.Raw()
+	if err != nil {
+		s.Fatal(err)
+	}
+	proof, err := home.Admit(key, name, "", member.All)
+	if err != nil {
+		s.Fatal(err)
+	}
+	for file, text := range map[string][]byte{"federation.pem": home.Federation.PEM(), "member.pem": member.PEM(proof)} {
+		if err := os.WriteFile(filepath.Join(s.home, file), text, 0o600); err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// newLoner makes the home of a site that is no member of anything.
+func newLoner(tb testing.TB, name string, flags ...string) *site {
+	tb.Helper()
+	return (&site{TB: tb, home: filepath.Join(tb.TempDir(), name), port: freePort(tb)}).init(name, flags...)
+}
+
+// init makes the home.
+func (s *site) init(name string, flags ...string) *site {
+	s.Helper()
+	tb := s.TB
 	if err := os.Mkdir(s.home, 0o700); err != nil {
 		tb.Fatal(err)
+	}
+	if s.account != 0 {
+		if err := os.Chown(s.home, int(s.account), int(s.account)); err != nil {
+			tb.Fatal(err)
+		}
 	}
 	args := []string{"init", "--site", name, "--listen", fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", s.port), "--speed", "1000"}
 	s.id = strings.TrimSpace(s.ok(append(args, flags...)...))
@@ -191,12 +279,15 @@ func (s *site) start(flags ...string) *site {
 		line = append(line, b[0])
 	}
 	words := strings.Fields(string(line))
-	if len(words) != 3 || words[1] != s.id || !strings.HasSuffix(words[2], s.id) {
-		s.Fatalf("the ready line is %q, want name, ID and an address", line)
+	if len(words) < 3 || words[1] != s.id || !strings.HasSuffix(words[2], s.id) {
+		s.Fatalf("the ready line is %q, want name, ID and addresses", line)
 	}
 	s.addr = words[2]
 	return s
 }
+
+// name returns what the site is called: its home is.
+func (s *site) name() string { return filepath.Base(s.home) }
 
 // kill ends the daemon as a crash does.
 func (s *site) kill() {
@@ -255,7 +346,24 @@ func newGate(tb testing.TB) gate {
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		tb.Fatal(err)
 	}
+	open(tb, path, 0o666)
 	return gate(path)
+}
+
+// open lets accounts of guests get at a path, as none of them is root.
+func open(tb testing.TB, path string, mode fs.FileMode) {
+	tb.Helper()
+	if os.Geteuid() != 0 {
+		return
+	}
+	for dir := filepath.Dir(path); dir != os.TempDir() && dir != "/" && dir != "."; dir = filepath.Dir(dir) {
+		if err := os.Chmod(dir, 0o711); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	if err := os.Chmod(path, mode); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // open lets the job through that waits in "read x < GATE".

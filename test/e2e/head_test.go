@@ -32,6 +32,53 @@ func headed(t *testing.T, processors ...int) (head *site, members []*site) {
 	return head, members
 }
 
+// placed reports whether a site has a job that is not over.
+func placed(j job) bool { return j.State == "awarded" || j.State == "running" }
+
+// A head shares jobs out as long as a member has no work, collects them while all have more
+// than the threshold, and shares out what it has when one of them is done, before its
+// estimate.
+func TestHeadCollectsByMakespan(t *testing.T) {
+	t.Parallel()
+	head, _ := headed(t, 2, 1)
+	head.kill()
+	head.ok("config", "set", "muscle.collect", "makespan")
+	head.ok("config", "set", "muscle.threshold", "1s")
+	head.start()
+	head.heads(2)
+	hold := func(processors string) (id string, release gate) {
+		release = newGate(t)
+		id = strings.TrimSpace(head.ok("submit", "-q", "-n", processors, "-t", "1h", "--deadline", "3h", "--", "sh", "-c", "read x <"+string(release)))
+		for deadline := time.Now().Add(patience); !placed(head.status(id)); {
+			if time.Now().After(deadline) {
+				t.Fatalf("a member is idle, and the job waits: %+v", head.status(id))
+			}
+		}
+		return id, release
+	}
+	wide, first := hold("2")
+	narrow, second := hold("1")
+	if a, b := head.status(wide).SiteName, head.status(narrow).SiteName; a != "member1" || b != "member2" {
+		t.Fatalf("the jobs are at %s and %s", a, b)
+	}
+	var ids []string
+	for range 6 {
+		ids = append(ids, strings.TrimSpace(head.ok("submit", "-q", "-t", "20s", "--deadline", "1h", "--", "true")))
+	}
+	if j := head.status(ids[0]); j.State != "placing" || !strings.Contains(j.Reason, "waits until a cluster has work for no more than 1s, one of 6 jobs so far") {
+		t.Errorf("both members have work for an hour: %+v", j)
+	}
+	second.open(t)
+	head.ok(append([]string{"wait", "--timeout", "50s", narrow}, ids...)...)
+	for _, id := range ids {
+		if text := head.ok("why", id); !strings.Contains(text, "window 3, 6 jobs over 2 clusters by urgent") {
+			t.Errorf("why %s:\n%s", id, text)
+		}
+	}
+	first.open(t)
+	head.ok("wait", "--timeout", "50s", wide)
+}
+
 // heads returns once so many sites tell that the site may head them.
 func (s *site) heads(n int) {
 	s.Helper()
@@ -102,7 +149,7 @@ func TestHead(t *testing.T) {
 	stop := newGate(t)
 	wide := strings.TrimSpace(head.ok("submit", "-q", "-n", "4", "-t", "20s", "--deadline", "1m", "--", "sh", "-c", "read x <"+string(stop)))
 	ids = append(ids[:38], wide, strings.TrimSpace(head.ok("submit", "-q", "-t", "20s", "--deadline", "1h", "--", "true")))
-	for deadline := time.Now().Add(patience); head.status(wide).State != "awarded" || strings.Contains(head.ok("status"), "placing"); {
+	for deadline := time.Now().Add(patience); !placed(head.status(wide)) || strings.Contains(head.ok("status"), "placing"); {
 		if time.Now().After(deadline) {
 			t.Fatalf("not all jobs have a place:\n%s", head.ok("status"))
 		}

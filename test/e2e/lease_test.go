@@ -22,6 +22,8 @@ type leaseInfo struct {
 	Used       int64    `json:"used"`
 	State      string   `json:"state"`
 	Jobs       []string `json:"jobs"`
+	Price      float64  `json:"price"`
+	Ceiling    float64  `json:"ceiling"`
 }
 
 func (s *site) leases(args ...string) (all []leaseInfo) {
@@ -119,6 +121,7 @@ func TestDelegation(t *testing.T) {
 		set("leases.term", "3s", "delegation.threshold", "1", "delegation.cycle", cycle.String(), "delegation.links", "sibling:"+lender.id).start()
 	borrower.sees(2)
 	dir := t.TempDir()
+	open(t, dir, 0o777)
 	var ids []string
 	names := make(map[string]string)
 	for i := range 6 {
@@ -275,7 +278,7 @@ func TestLeaseByHand(t *testing.T) {
 	wait := "read x < " + string(gate)
 	first := strings.TrimSpace(vale.ok("submit", "--", "sh", "-c", wait))
 	vale.eventually("the own processor is taken", func() bool { return vale.status(first).State == "running" })
-	failed := strings.TrimSpace(vale.code(9, "submit", "-W", "--", "sh", "-c", "echo to out; echo to err >&2; exit 9").stdout)
+	failed := strings.TrimSpace(vale.code(9, "submit", "-q", "-W", "--", "sh", "-c", "echo to out; echo to err >&2; exit 9").stdout)
 	if out, errs := vale.ok("logs", failed), vale.ok("logs", "--stderr", failed); out != "to out\n" || errs != "to err\n" {
 		t.Errorf("stdout %q and stderr %q", out, errs)
 	}
@@ -374,6 +377,7 @@ func TestPartition(t *testing.T) {
 		set("delegation.threshold", "1", "delegation.cycle", "1s", "delegation.links", "sibling:"+hill.id).start()
 	vale.sees(2)
 	dir := t.TempDir()
+	open(t, dir, 0o777)
 	own := strings.TrimSpace(vale.ok("submit", "--", "sleep", "1000"))
 	vale.eventually("the own processor is taken", func() bool { return vale.status(own).State == "running" })
 	// Whoever has hill's one processor holds the lock.
@@ -434,7 +438,7 @@ func TestWideAndParkedJobs(t *testing.T) {
 	}
 	wide := []string{"submit", "-n", "3", "-t", "10m", "--", "sh", "-c", "echo $GRIDNODE_SITE"}
 	r := vale.code(5, append([]string{"submit", "-W"}, wide[1:]...)...)
-	if id := strings.TrimSpace(r.stdout); !strings.Contains(vale.ok("why", id), "gridnode lease request") {
+	if id := r.job(); !strings.Contains(vale.ok("why", id), "gridnode lease request") {
 		t.Errorf("why %s says\n%s", id, vale.ok("why", id))
 	}
 	vale.ok("lease", "request", "hill", "-n", "3", "-t", "30m")
@@ -495,6 +499,7 @@ func TestReleaseByForce(t *testing.T) {
 	vale.sees(2)
 	hill.sees(2)
 	dir := t.TempDir()
+	open(t, dir, 0o777)
 	busy := strings.TrimSpace(vale.ok("submit", "--", "sleep", "1000"))
 	vale.eventually("the own processor is taken", func() bool { return vale.status(busy).State == "running" })
 	borrow := func() string {
