@@ -5,17 +5,20 @@ SHELL := /bin/bash
 
 GO       ?= go
 BIN      := bin/gridnode
-SOURCES  := $(shell find cmd directory grid internal lease market coalloc node testnet \( -name '*.go' -not -name '*_test.go' -o -name '*.html' \) 2>/dev/null) go.mod go.sum
+SOURCES  := $(shell find cmd directory grid internal lease market coalloc node testnet \( -name '*.go' -not -name '*_test.go' -o -name '*.html' -o -path '*/web/dist/*' \) 2>/dev/null) go.mod go.sum
 # Packages with goroutines. The cores have none (a test in grid sees to
 # that), so the race detector has nothing to find in them alone; it sees them under
 # both drivers in these. With -short what has one goroutine is left out or made shorter;
 # all of it runs in `make test`.
+# Two threads that fire timers of one synctest bubble share a context of the race detector, which
+# crashes it (seen with Go 1.26). One thread per test binary interleaves as many goroutines.
+RACECPU  := 1
 RACE     := ./node/... ./testnet/... ./cmd/...
 COUNT    ?= 5
 # A guard against tests that hang, wide enough for a busy machine.
 TIMEOUT  ?= 30m
 
-.PHONY: help build demo test check lint race bench figures fuzz proto deps clean
+.PHONY: help build dist demo test check lint race flood bench figures fuzz proto deps walls nat web browser slurm slurmdeps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -24,6 +27,11 @@ build: $(BIN) ## build bin/gridnode
 
 $(BIN): $(SOURCES)
 	$(GO) build -trimpath -o $@ ./cmd/gridnode
+
+dist: ## build what is handed out into dist/: static binaries, .deb, .rpm and .apk for amd64 and arm64, parts lists, licences; VERSION=1.2.3
+	$(GO) build -C tools/dist -o $(CURDIR)/bin/nfpm github.com/goreleaser/nfpm/v2/cmd/nfpm
+	$(GO) run ./internal/dist -nfpm bin/nfpm -out dist -version '$(VERSION)'
+	deploy/package/check.sh dist
 
 demo: $(BIN) ## run twelve real nodes on loopback and watch a federation work (about a minute)
 	$(BIN) testnet up -n 12 --jobs 240
@@ -35,13 +43,18 @@ test: ## run all tests, and the policies of examples/policy
 lint: ## gofmt, vet, staticcheck, generated code up to date
 	@out=$$(gofmt -l $$(git ls-files '*.go' ':!:*.pb.go')); test -z "$$out" || { echo "not gofmt'd (run gofmt -w):"; echo "$$out"; exit 1; }
 	$(GO) vet ./...
+	$(GO) vet -tags manpages ./cmd/gridnode
 	$(GO) mod verify >/dev/null
 	$(GO) tool -modfile=tools/go.mod staticcheck ./...
+	$(GO) tool -modfile=tools/go.mod validate node/api/openapi/openapi.json
 
 race: ## run the tests that can race under the race detector
-	$(GO) test -race -short -timeout $(TIMEOUT) $(RACE)
+	$(GO) test -race -short -cpu $(RACECPU) -timeout $(TIMEOUT) $(RACE)
 
 check: lint test race ## exactly what CI runs
+
+flood: $(BIN) ## flood real daemons on loopback in nine ways, by one peer or user and by twenty (six minutes); ONLY="lease,gossip"
+	$(GO) run ./test/flood -gridnode $(BIN) -only '$(ONLY)'
 
 bench: ## benchmarks with allocations (COUNT=5 runs each); compare two outputs with benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) -timeout 60m ./...
@@ -62,5 +75,26 @@ deps: ## what working on gridnode needs beyond Go, git, make and gcc: protoc
 	@command -v protoc >/dev/null || { apt-get update -q && apt-get install -yq protobuf-compiler; }
 	@protoc --version
 
+walls: ## what the tests of the sandbox try besides the kernel: bubblewrap (without it they leave it out, and say so)
+	@command -v bwrap >/dev/null || { apt-get update -q && apt-get install -yq bubblewrap; }
+	@bwrap --version
+
+nat: ## what the tests of NATs need: iproute2 and nftables (without them they are left out, and say so)
+	@command -v ip >/dev/null && command -v nft >/dev/null || { apt-get update -q && apt-get install -yq iproute2 nftables; }
+	@nft --version
+
+slurmdeps: ## what the tests of the Slurm engine try: Slurm's daemons, MariaDB (without them they are left out, and say so)
+	@test/slurm/packages.sh
+
+web: ## make the page for browsers (node/web/dist) of its sources; needs Node.js
+	cd node/web/page && npm ci --no-audit --no-fund --loglevel=error && npm run --silent build
+
+browser: ## what the tests of the page drive it with: Chromium (without it they are left out, and say so)
+	@command -v chromium >/dev/null || { apt-get update -q && apt-get install -yq chromium; }
+	@chromium --version 2>/dev/null
+
+slurm: slurmdeps ## start two real Slurm clusters on loopback, until Ctrl-C; one keeps accounts
+	$(GO) run ./test/slurm/up
+
 clean: ## remove what was built
-	rm -rf bin out
+	rm -rf bin out dist
