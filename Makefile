@@ -18,7 +18,7 @@ COUNT    ?= 5
 # A guard against tests that hang, wide enough for a busy machine.
 TIMEOUT  ?= 30m
 
-.PHONY: help build dist demo test check lint race flood bench figures fuzz proto deps walls nat web browser slurm slurmdeps clean
+.PHONY: help build dist demo test check lint race flood mutants bench figures fuzz proto deps walls nat web browser slurm slurmdeps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -55,6 +55,9 @@ check: lint test race ## exactly what CI runs
 
 flood: $(BIN) ## flood real daemons on loopback in nine ways, by one peer or user and by twenty (six minutes); ONLY="lease,gossip"
 	$(GO) run ./test/flood -gridnode $(BIN) -only '$(ONLY)'
+
+mutants: ## plant bugs in the tree, one at a time, and say which tests see them (hours); ONLY="lease,market/bank" SEEDS=20 BY="unit,chaos"
+	$(GO) run ./test/mutants -only '$(ONLY)' $(if $(SEEDS),-seeds $(SEEDS)) $(if $(BY),-by '$(BY)') $(MUTANTS)
 
 bench: ## benchmarks with allocations (COUNT=5 runs each); compare two outputs with benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) -timeout 60m ./...

@@ -1,0 +1,218 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// garden is where bugs are planted: the tree, and a folder for what is made of it.
+type garden struct {
+	root     string // of the module
+	dir      string // of overlays and programs; removed at the end
+	chaos    []string
+	seeds    int
+	patience time.Duration // of one command
+	ways     []way
+
+	clean map[string]bool   // what passes, and what does not, without a bug; by command line
+	needs map[string]string // packages that a package is built of, with a space around each
+}
+
+func (g *garden) chaosFlags() string { return strings.Join(g.chaos, " ") }
+
+// plot is one bug, planted.
+type plot struct {
+	*mutant
+	overlay string // file for go build -overlay
+	program string // gridnode with the bug, once it was built; or empty
+}
+
+// plant has the ways look for one bug and adds to found what they say. What found knows already
+// is not tried again.
+func (g *garden) plant(ctx context.Context, m *mutant, found *results, thorough bool) error {
+	p, err := g.overlay(m)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(filepath.Dir(p.overlay)) // the program is large
+	seen, compiled := false, false
+	for _, w := range g.ways {
+		if w.name == endToEnd && seen && !thorough {
+			continue
+		}
+		old, known := found.of(m, w.name)
+		if known && old.enough(g.seeds, g.chaosFlags()) {
+			seen = seen || old.Seen
+			continue
+		}
+		reaches, err := w.reaches(ctx, g, m)
+		if err != nil {
+			return err
+		}
+		if !reaches {
+			continue
+		}
+		if !compiled {
+			if err := g.compile(ctx, p); err != nil {
+				return err
+			}
+			compiled = true
+		}
+		from := 1
+		if known && old.Flags == g.chaosFlags() {
+			from = old.Seeds + 1
+		}
+		start := time.Now()
+		r, err := w.look(ctx, g, p, from)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", w.name, err)
+		}
+		r.Mutant, r.Patch, r.Way = m.Name, m.digest, w.name
+		r.Seconds = time.Since(start).Seconds()
+		if from > 1 {
+			r.Seconds += old.Seconds
+		}
+		seen = seen || r.Seen
+		fmt.Fprintf(os.Stderr, "  %-11s %s\n", w.name, r)
+		if err := found.add(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// overlay writes the changed files and the list that go build wants of them.
+func (g *garden) overlay(m *mutant) (*plot, error) {
+	changed, err := m.apply(g.root)
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(g.dir, m.digest)
+	var list struct{ Replace map[string]string }
+	list.Replace = map[string]string{}
+	for file, text := range changed {
+		path := filepath.Join(dir, filepath.FromSlash(file))
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(path, text, 0o644); err != nil {
+			return nil, err
+		}
+		list.Replace[filepath.Join(g.root, filepath.FromSlash(file))] = path
+	}
+	text, err := json.Marshal(list)
+	if err != nil {
+		return nil, err
+	}
+	p := &plot{mutant: m, overlay: filepath.Join(dir, "overlay.json")}
+	return p, os.WriteFile(p.overlay, text, 0o644)
+}
+
+// compile says whether the bug is one that the compiler lets through.
+func (g *garden) compile(ctx context.Context, p *plot) error {
+	out, err := g.command(ctx, p, "go", "build", "./"+p.Room).CombinedOutput()
+	if err != nil && ctx.Err() == nil {
+		return fmt.Errorf("the compiler sees it, so it is no bug to plant: %w\n%s", err, out)
+	}
+	return nil
+}
+
+// command returns a command in the tree; p is the bug that it and what it builds have, nil none.
+func (g *garden) command(ctx context.Context, p *plot, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir = g.root
+	if p != nil { // what the command builds in turn has the bug, too
+		cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+p.overlay))
+	}
+	cmd.WaitDelay = 10 * time.Second
+	return cmd
+}
+
+// test runs tests of packages, and returns the first that failed, "" if none did. A test that
+// fails without the bug, too, is an error.
+func (g *garden) test(ctx context.Context, p *plot, which []string, packages ...string) (failed string, err error) {
+	args := append([]string{"test", "-vet=off", "-failfast", "-timeout", g.patience.String()}, which...)
+	args = append(args, packages...)
+	out, err := g.command(ctx, p, "go", args...).CombinedOutput()
+	if err == nil {
+		return "", nil
+	}
+	failed, name := failure(string(out))
+	again := slices.Clone(args)
+	if name != "" {
+		again = append([]string{"test", "-vet=off", "-timeout", g.patience.String(), "-run", "^" + name + "$"}, packages...)
+	}
+	key := strings.Join(again, " ")
+	passes, known := g.clean[key]
+	if !known {
+		out, err := g.command(ctx, nil, "go", again...).CombinedOutput()
+		passes = err == nil
+		g.clean[key] = passes
+		if !passes {
+			fmt.Fprintf(os.Stderr, "%s\n", out)
+		}
+	}
+	if !passes && ctx.Err() == nil {
+		return "", fmt.Errorf("go %s fails without the bug, too", key)
+	}
+	return failed, nil
+}
+
+// failure finds in the output of go test what failed: in words, and the test's name if there
+// is one.
+func failure(out string) (words, name string) {
+	for line := range strings.Lines(out) {
+		line = strings.TrimSpace(line)
+		if rest, ok := strings.CutPrefix(line, "--- FAIL: "); ok {
+			rest, _, _ = strings.Cut(rest, " ")
+			if top, _, sub := strings.Cut(rest, "/"); name == "" || sub && top == name {
+				words, name = rest, top
+			}
+		}
+		if strings.HasPrefix(line, "panic: test timed out") {
+			return "no end", ""
+		}
+		if strings.HasPrefix(line, "panic: ") && words == "" {
+			words = line
+		}
+	}
+	if words == "" {
+		words = "failed"
+	}
+	return shorten(words), name
+}
+
+// shorten keeps the beginning of a line.
+func shorten(line string) string {
+	const long = 100 // fits a terminal beside the other columns
+	line, _, _ = strings.Cut(strings.TrimSpace(line), "\n")
+	if r := []rune(line); len(r) > long {
+		return string(r[:long]) + "…"
+	}
+	return line
+}
+
+// needed says whether a package is built of another: folders, seen from the root.
+func (g *garden) needed(ctx context.Context, by, folder string) (bool, error) {
+	if g.needs == nil {
+		g.needs = map[string]string{}
+	}
+	if _, known := g.needs[by]; !known {
+		out, err := g.command(ctx, nil, "go", "list", "-deps", "-f", "{{if .Module}}{{.Dir}}{{end}}", "./"+by).Output()
+		if err != nil {
+			return false, fmt.Errorf("go list -deps ./%s: %w", by, err)
+		}
+		g.needs[by] = " " + strings.Join(strings.Fields(string(out)), " ") + " "
+	}
+	return strings.Contains(g.needs[by], " "+filepath.Join(g.root, filepath.FromSlash(folder))+" "), nil
+}
