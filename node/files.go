@@ -27,6 +27,7 @@ type FilesConfig struct {
 	Cache int64 // most bytes kept of what jobs read and leave; 0: CacheDefault
 	Job   int64 // most bytes that one job brings along, and that are brought home of one; 0: JobDefault
 	Loose int64 // most bytes brought home of a job that has not said what; 0: LooseDefault
+	Log   int64 // bytes kept of each of a job's standard output and errors; 0: kept.Default
 }
 
 // Defaults of FilesConfig.

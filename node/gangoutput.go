@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/kept"
 	"gridnode/node/pilot"
 	"gridnode/node/run"
-	"gridnode/node/shim"
 )
 
 // gangOutput makes one output of a job out of those of its tasks, as they grow: line by
@@ -28,6 +28,7 @@ type gangStream struct {
 	ranks   []string // paths
 	offsets []int64
 	written int64
+	bound   int64 // of package kept
 	failed  bool
 }
 
@@ -37,7 +38,7 @@ func newGangOutput(h *Host, g *grid.Gang) *gangOutput {
 	o := &gangOutput{h: h}
 	for i := range o.streams {
 		s := &o.streams[i]
-		s.path = h.files.Task(h.id, g.Task) + run.Stream(i+1).Suffix()
+		s.path, s.bound = h.files.Task(h.id, g.Task)+run.Stream(i+1).Suffix(), kept.Bound(h.files.Log)
 		s.offsets = make([]int64, g.Tasks())
 		for part := range g.Parts {
 			for n := range g.TasksOf(part) {
@@ -97,8 +98,8 @@ func (s *gangStream) merge(last bool) (err error) {
 // take appends the new lines of one task.
 func (s *gangStream) take(n int, path string, last bool) error {
 	info, err := os.Stat(path)
-	if err != nil || info.Size() <= s.offsets[n] {
-		return nil // it has not begun, or written nothing
+	if err != nil || info.Size() <= s.offsets[n] || !last && s.offsets[n] >= s.bound {
+		return nil // it has not begun, or written nothing that stays
 	}
 	file, err := os.Open(path)
 	if err != nil {
@@ -108,9 +109,12 @@ func (s *gangStream) take(n int, path string, last bool) error {
 	if _, err := file.Seek(s.offsets[n], io.SeekStart); err != nil {
 		return nil
 	}
-	text, err := io.ReadAll(io.LimitReader(file, shim.OutputMax))
+	text, err := io.ReadAll(io.LimitReader(file, kept.Most(s.bound)))
 	if err != nil {
 		return nil
+	}
+	if stays := s.bound - s.offsets[n]; !last && int64(len(text)) > stays {
+		text = text[:stays]
 	}
 	whole := bytes.LastIndexByte(text, '\n') + 1
 	if last || whole == 0 && len(text) >= outputChunk {
@@ -121,9 +125,13 @@ func (s *gangStream) take(n int, path string, last bool) error {
 	if last && whole > 0 && text[whole-1] != '\n' && len(s.ranks) > 1 {
 		text = append(slices.Clip(text), '\n')
 	}
-	text = text[:min(int64(len(text)), shim.OutputMax-s.written)]
+	if s.written > s.bound {
+		return nil
+	}
 	s.written += int64(len(text))
-	_, err = s.file.Write(text)
+	if _, err = s.file.Write(text); err == nil && s.written > s.bound {
+		err = kept.Cut(s.path, s.bound)
+	}
 	return err
 }
 

@@ -157,7 +157,7 @@ func Start(ctx context.Context, cfg HostConfig) (*Host, error) {
 		cfg: cfg, id: grid.SiteID(id.String()), log: cfg.Logger, inbox: newInbox(),
 		stopping: make(chan struct{}), quit: make(chan struct{}), ended: make(chan struct{}), done: make(chan struct{}),
 	}
-	h.files = run.Files{Home: cfg.Home, Site: h.id, Work: cfg.Work, Shared: cfg.Shared}
+	h.files = run.Files{Home: cfg.Home, Site: h.id, Work: cfg.Work, Shared: cfg.Shared, Log: cfg.Files.Log}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	h.fetch = &fetchers{h: h, sites: make(map[grid.SiteID]*fetchSite), wake: make(chan struct{}, 1)}
 	h.deposit = &deposits{h: h, wake: make(chan struct{}, 1)}

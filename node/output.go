@@ -43,6 +43,18 @@ func (h *Host) Output(ctx context.Context, job grid.JobID, stream run.Stream, fo
 	return r, nil
 }
 
+// OutputCut returns of which outputs of a job this site keeps the first part only. Of one that
+// another site runs, that is known here once its output is.
+func OutputCut(h *Host, v *site.View) []run.Stream {
+	switch {
+	case h.cfg.Home == "" || v.Site == "":
+		return nil
+	case v.Site == h.id:
+		return run.Cut(h.files.Task(v.Job.Home, grid.TaskID{Job: v.Job.ID, Epoch: v.Epoch}))
+	}
+	return run.Cut(h.files.Fetched(v.Job.ID))
+}
+
 // view returns what the site knows of a job, or ErrUnknownJob.
 func (h *Host) view(ctx context.Context, job grid.JobID) (v site.View, err error) {
 	known := false
@@ -191,7 +203,7 @@ func (h *Host) pause(ctx context.Context, d time.Duration) error {
 
 // tail reads the file of a task of this site; with follow, until the task is over.
 func (h *Host) tail(ctx context.Context, base string, task grid.TaskID, stream run.Stream, offset int64, follow bool) *run.Tail {
-	t := &run.Tail{Base: base, Stream: stream, Offset: offset, Pause: func() error { return h.pause(ctx, outputPoll) }}
+	t := &run.Tail{Base: base, Stream: stream, Offset: offset, Bound: h.files.Log, Pause: func() error { return h.pause(ctx, outputPoll) }}
 	if follow {
 		t.Over = func() bool {
 			v, err := h.view(ctx, task.Job)

@@ -201,7 +201,9 @@ func (h *Host) fetchOne(from grid.SiteID, s network.Stream, r *bufio.Reader, tas
 	if err := ask(s, request); err != nil {
 		return err
 	}
-	files := [...]run.Keep{{Path: base + run.Stdout.Suffix()}, {Path: base + run.Stderr.Suffix()}}
+	files := [...]run.Keep{
+		{Path: base + run.Stdout.Suffix(), Bound: h.files.Log}, {Path: base + run.Stderr.Suffix(), Bound: h.files.Log},
+	}
 	defer func() {
 		for i := range files {
 			files[i].Discard()

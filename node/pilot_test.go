@@ -16,10 +16,10 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
+	"gridnode/node/kept"
 	"gridnode/node/p2p"
 	"gridnode/node/pilot"
 	"gridnode/node/run"
-	"gridnode/node/shim"
 )
 
 // orderTo sends orders to a site's pilots over one stream and returns the reports that
@@ -148,6 +148,8 @@ func TestHostileReports(t *testing.T) {
 			t.Errorf("%s: %v, want it to be malformed", name, err)
 		}
 	}
+	const bound = 4096
+	h.files.Log = bound
 	for _, tt := range []struct {
 		name   string
 		report pilot.Report
@@ -160,14 +162,16 @@ func TestHostileReports(t *testing.T) {
 		{"what follows", pilot.Report{ID: id, Stream: 1, Data: []byte("good")}, 4},
 		{"what is here", pilot.Report{ID: id, Stream: 1, Data: []byte("good")}, 4},
 		{"what begins with what is here", pilot.Report{ID: id, Stream: 1, Offset: 2, Data: []byte("odies")}, 7},
-		{"more than there may be", pilot.Report{ID: id, Stream: 1, Offset: 7, Data: make([]byte, shim.OutputMax)}, 7},
+		{"more than there may be", pilot.Report{ID: id, Stream: 1, Offset: 7, Data: make([]byte, 5000)}, kept.Most(bound)},
+		{"what follows that", pilot.Report{ID: id, Stream: 1, Offset: kept.Most(bound), Data: []byte("x")}, kept.Most(bound)},
 	} {
 		if err := s.output(&tt.report); err != nil || s.outputs[id][0] != tt.want {
 			t.Errorf("%s: %v, %d bytes are here, want %d", tt.name, err, s.outputs[id][0], tt.want)
 		}
 	}
-	if text, err := os.ReadFile(h.pilots.path(id, run.Stdout)); err != nil || string(text) != "goodies" {
-		t.Errorf("the output is %q (%v), want goodies", text, err)
+	path := h.pilots.path(id, run.Stdout)
+	if text, err := os.ReadFile(path); err != nil || !strings.HasPrefix(string(text), "goodies\x00") || kept.At(path) != bound {
+		t.Errorf("the output is %q (%v), want goodies and more, cut", text, err)
 	}
 	if _, err := os.Stat(h.pilots.path(other, run.Stdout)); err == nil {
 		t.Error("there is output of a task that does not run there")

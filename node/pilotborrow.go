@@ -13,10 +13,10 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/wire/wirepb"
+	"gridnode/node/kept"
 	"gridnode/node/mailbox"
 	"gridnode/node/pilot"
 	"gridnode/node/run"
-	"gridnode/node/shim"
 )
 
 // pilotSession is a session with the pilots of a lender, at the borrower.
@@ -167,20 +167,21 @@ func (s *pilotSession) listen(stream network.Stream) error {
 	}
 }
 
-// output appends to an output of a task. What is here already, and what is beyond the
-// bound of outputs, is left out.
+// output appends to an output of a task. What is here already is left out. One that gets longer
+// than logs are here is cut.
 func (s *pilotSession) output(r *pilot.Report) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	here, at := s.outputs[r.ID], 2*r.Number+int(r.Stream)-1
-	if at >= len(here) || r.Offset < 0 || r.Offset > here[at] || r.Offset+int64(len(r.Data)) > shim.OutputMax {
+	if at >= len(here) || r.Offset < 0 || r.Offset > here[at] {
 		return nil
 	}
 	data := r.Data[min(here[at]-r.Offset, int64(len(r.Data))):]
-	if len(data) == 0 {
+	path, bound := s.x.processPath(run.Process{Task: r.ID, Number: r.Number}, run.Stream(r.Stream)), kept.Bound(s.x.h.files.Log)
+	if len(data) == 0 || here[at] >= kept.Most(bound) {
 		return nil
 	}
-	file, err := os.OpenFile(s.x.processPath(run.Process{Task: r.ID, Number: r.Number}, run.Stream(r.Stream)), os.O_CREATE|os.O_WRONLY, 0o600)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return fmt.Errorf("output of job %s: %w", r.ID.Job, err)
 	}
@@ -188,6 +189,10 @@ func (s *pilotSession) output(r *pilot.Report) error {
 	here[at] += int64(n)
 	if closed := file.Close(); err == nil {
 		err = closed
+	}
+	if err == nil && here[at] > bound {
+		here[at] = kept.Most(bound) // nothing that comes is kept
+		err = kept.Cut(path, bound)
 	}
 	if err != nil {
 		return fmt.Errorf("output of job %s: %w", r.ID.Job, err)

@@ -14,6 +14,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
+	"gridnode/node/kept"
 	"gridnode/node/mailbox"
 	"gridnode/node/pilot"
 	"gridnode/node/run"
@@ -263,7 +264,11 @@ func (f *followedTask) sendStream(s *servedSession, i, most int) error {
 		return nil
 	}
 	buffer := make([]byte, outputChunk)
-	for chunks := 0; most == 0 || chunks < most; chunks++ {
+	bound := kept.Bound(s.x.h.files.Log)
+	for chunks := 0; most == 0 || chunks < most && f.offsets[i] < bound; chunks++ {
+		if most > 0 {
+			buffer = buffer[:min(int64(len(buffer)), bound-f.offsets[i])] // what lies behind may go until the task is over
+		}
 		n, err := file.Read(buffer)
 		if n > 0 {
 			report := &pilot.Report{Kind: pilot.ReportOutput, ID: f.id, Number: i / 2, Stream: uint32(stream), Offset: f.offsets[i], Data: buffer[:n]}

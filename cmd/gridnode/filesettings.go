@@ -1,6 +1,10 @@
 package main
 
-import "fmt"
+import (
+	"fmt"
+
+	"gridnode/node/kept"
+)
 
 // fileSettings are the keys about files that jobs bring along, and leave.
 var fileSettings = []setting{
@@ -10,6 +14,11 @@ var fileSettings = []setting{
 		set: func(s *settings, v string) (err error) { s.files.Job, err = fileSize(v, 1<<20, 1<<40); return err }},
 	{key: "files.loose", value: "1G", usage: "most bytes brought home of a job that has not said which files, K, M, G or T; 1K to 1T",
 		set: func(s *settings, v string) (err error) { s.files.Loose, err = fileSize(v, 1<<10, 1<<40); return err }},
+	{key: "files.log", value: "16M", usage: "bytes kept of what a job writes to its standard output, and to its errors, K, M or G; 4K to 1G",
+		set: func(s *settings, v string) (err error) {
+			s.files.Log, err = fileSize(v, kept.Least, kept.Highest)
+			return err
+		}},
 }
 
 // fileSize reads a size within bounds.

@@ -41,6 +41,7 @@ var jobColumns = []column[api.Job]{
 	{head: "GPUS", wide: true, text: func(j api.Job) string { return j.GPUs }},
 	{head: "HOME", wide: true, text: func(j api.Job) string { return j.Home }},
 	{head: "MESSAGES", wide: true, text: func(j api.Job) string { return strconv.Itoa(int(j.Messages)) }},
+	{head: "CUT", wide: true, text: func(j api.Job) string { return strings.Join(j.Cut, ",") }},
 	{head: "REASON", wide: true, text: func(j api.Job) string { return j.Reason }},
 }
 
@@ -237,7 +238,15 @@ func ending(j *api.Job) string {
 	if j.Reason != "" {
 		text += ": " + cellText(j.Reason)
 	}
-	return text
+	return text + cutText(j)
+}
+
+// cutText says that not all that a job has written is kept; nothing if it is.
+func cutText(j *api.Job) string {
+	if len(j.Cut) == 0 {
+		return ""
+	}
+	return "; of its " + strings.Join(j.Cut, " and ") + " only the first part is kept (files.log)"
 }
 
 // summary counts jobs by state, in the order of a job's life, and those that missed

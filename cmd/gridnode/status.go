@@ -30,7 +30,8 @@ func newStatus(root *options) *cobra.Command {
 		Short:   "List jobs, wherever they run",
 		Long: `List the jobs of this site, wherever they run, and other sites' jobs that run here:
 those that are not over and those that ended within the last hour, or with --all all
-that are still kept. With JOB, a full ID or a unique prefix, only those.
+that are still kept. With JOB, a full ID or a unique prefix, only those; of these it is
+said, too, if only the first part of what they have written is kept.
 
 States: placing (a site is being looked for), queued (here), awarded (accepted by
 another site), running, cancelling, done (exit code 0), failed, cancelled, refused.`,
@@ -76,6 +77,11 @@ func (f *jobFilter) run(cmd *cobra.Command, root *options, args []string) error 
 		fmt.Fprintf(cmd.ErrOrStderr(), "gridnode: the cluster of this site does not answer, so what is listed may be old: %s\n", reply.Trouble)
 	}
 	sayWhoseJobs(cmd, client)
+	for i := range reply.Jobs {
+		if j := &reply.Jobs[i]; len(j.Cut) > 0 {
+			fmt.Fprintf(cmd.ErrOrStderr(), "job %s:%s\n", shortID(j.ID), strings.TrimPrefix(cutText(j), ";"))
+		}
+	}
 	slices.SortStableFunc(reply.Jobs, less)
 	return printList(cmd.OutOrStdout(), f.listing, jobColumns, reply.Jobs)
 }

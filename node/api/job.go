@@ -131,21 +131,22 @@ type Job struct {
 	TTL          *int32        `json:"ttl,omitempty"`          // how often a request of it may be delegated, where its site delegates
 	Components   []Component   `json:"components,omitempty"`   // where it runs or ran
 
-	Submitted      Instant `json:"submitted"`
-	Start          Instant `json:"start,omitzero"`          // of its execution, once it began
-	End            Instant `json:"end,omitzero"`            // once it is over
-	Late           Seconds `json:"late,omitempty"`          // by how much it ended after its deadline, if it did
-	Place          int     `json:"place,omitempty"`         // in its site's queue, from 1 on; of a job that is asked for by itself
-	ExpectedStart  Instant `json:"expectedStart,omitzero"`  // of one that waits for processors
-	Expectation    string  `json:"expectation,omitempty"`   // how sure that is: promised, foretold (by the site that has it), estimated
-	PromisedFinish Instant `json:"promisedFinish,omitzero"` // by the site it was awarded to
-	Price          Amount  `json:"price"`                   // agreed, per hour
-	Cost           Amount  `json:"cost"`                    // agreed ceiling; what it cost once it is over
-	ExitCode       *int32  `json:"exitCode,omitempty"`      // once it is over, if it ran or was cancelled
-	Reason         string  `json:"reason,omitempty"`        // why it is in its state
-	Epoch          uint32  `json:"epoch"`                   // how often it was placed
-	Messages       int32   `json:"messages"`                // sent and received for it by home
-	Known          bool    `json:"known,omitempty"`         // answer to a submission that had come before
+	Submitted      Instant  `json:"submitted"`
+	Start          Instant  `json:"start,omitzero"`          // of its execution, once it began
+	End            Instant  `json:"end,omitzero"`            // once it is over
+	Late           Seconds  `json:"late,omitempty"`          // by how much it ended after its deadline, if it did
+	Place          int      `json:"place,omitempty"`         // in its site's queue, from 1 on; of a job that is asked for by itself
+	ExpectedStart  Instant  `json:"expectedStart,omitzero"`  // of one that waits for processors
+	Expectation    string   `json:"expectation,omitempty"`   // how sure that is: promised, foretold (by the site that has it), estimated
+	PromisedFinish Instant  `json:"promisedFinish,omitzero"` // by the site it was awarded to
+	Price          Amount   `json:"price"`                   // agreed, per hour
+	Cost           Amount   `json:"cost"`                    // agreed ceiling; what it cost once it is over
+	ExitCode       *int32   `json:"exitCode,omitempty"`      // once it is over, if it ran or was cancelled
+	Reason         string   `json:"reason,omitempty"`        // why it is in its state
+	Cut            []string `json:"cut,omitempty"`           // outputs of which only the first part is kept: stdout, stderr; of a job that is asked for by itself
+	Epoch          uint32   `json:"epoch"`                   // how often it was placed
+	Messages       int32    `json:"messages"`                // sent and received for it by home
+	Known          bool     `json:"known,omitempty"`         // answer to a submission that had come before
 }
 
 // Over reports whether the job's state is terminal.

@@ -75,6 +75,7 @@ type Files struct {
 	Site   grid.SiteID // of the node
 	Work   string      // in place of HOME above for all but output; empty: Home
 	Shared string      // directory of what jobs have that run as other accounts; empty: there are none
+	Log    int64       // bytes kept of each output of a task; 0: kept.Default
 }
 
 // work returns the directory under which tasks have their files.

@@ -1,17 +1,19 @@
 package run
 
-import "os"
+import (
+	"os"
 
-// KeepMax is how many bytes of one stream of a job are kept that ran elsewhere.
-const KeepMax = 16 << 20
+	"gridnode/node/kept"
+)
 
-// Keep is a file that is made when its first byte comes, and has its name when it is
+// Keep is a log that is made when its first byte comes, and has its name when it is
 // complete.
 type Keep struct {
-	Path string
+	Path  string
+	Bound int64 // of package kept
 
 	file *os.File
-	size int
+	size int64
 }
 
 // Create makes the file, also if nothing is written to it.
@@ -22,28 +24,32 @@ func (k *Keep) Create() (err error) {
 	return err
 }
 
-// Write appends up to KeepMax bytes in all and drops the rest.
+// Write appends what a log may have, and drops the rest.
 func (k *Keep) Write(data []byte) (int, error) {
 	if err := k.Create(); err != nil {
 		return 0, err
 	}
-	some := data[:min(len(data), KeepMax-k.size)]
-	k.size += len(some)
+	some := data[:min(int64(len(data)), kept.Most(kept.Bound(k.Bound))-k.size)]
+	k.size += int64(len(some))
 	if n, err := k.file.Write(some); err != nil {
 		return n, err
 	}
 	return len(data), nil
 }
 
-// Done gives the file its name, if there is one.
+// Done gives the file its name, if there is one. One that is too long is cut, and says so.
 func (k *Keep) Done() error {
 	if k.file == nil {
 		return nil
 	}
 	err := k.file.Close()
 	k.file = nil
+	part, bound := k.Path+PartSuffix, kept.Bound(k.Bound)
+	if err == nil && k.size > bound && kept.At(part) != bound {
+		err = kept.Cut(part, bound)
+	}
 	if err == nil {
-		err = os.Rename(k.Path+PartSuffix, k.Path)
+		err = os.Rename(part, k.Path)
 	}
 	return err
 }

@@ -59,6 +59,7 @@ func (m *Modules) spec(task *grid.Task, spec *shim.Spec, folder string, foreign 
 	}
 	config := wasm.Config{
 		Folder: folder, Memory: plan.Module, Disk: plan.Limits.Disk, Files: plan.Limits.Files, Coarse: foreign && m.Coarse,
+		Log: spec.Log,
 	}
 	if config.Memory == wasm.MemoryMax {
 		config.Memory = 0

@@ -68,6 +68,7 @@ func (r *Recipe) Spec(task *grid.Task, number int, base string) (shim.Spec, erro
 	spec := shim.Spec{
 		ID: x.Name(), Args: command.Args, Env: r.taskEnv(task, number, folder, plan.Walled(), account), Dir: work,
 		Stdout: base + Stdout.Suffix(), Stderr: base + Stderr.Suffix(), Limit: task.Limit, Lease: task.Lease, Plan: plan,
+		Log: r.files.Log,
 	}
 	if command.Files != nil && command.Files.Stdin != "" && command.Module == nil {
 		spec.Args = append([]string{"/bin/sh", "-c", stdinScript, folder + "/" + command.Files.Stdin}, spec.Args...)

@@ -5,6 +5,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+
+	"gridnode/node/kept"
 )
 
 // ErrOutputGone is returned for what is kept nowhere any more: the job ended too long
@@ -15,7 +17,9 @@ var ErrOutputGone = errors.New("the job's output is not kept any more")
 type Tail struct {
 	Base   string // path of the task's files
 	Stream Stream
-	Offset int64 // where to begin
+	Offset int64 // where to begin; then, where it is
+
+	Bound int64 // bytes kept of it (package kept): what lies behind them may go until the task is over
 
 	// Over reports whether the task writes no more. nil: what is there now is all.
 	Over func() bool
@@ -47,7 +51,7 @@ func (t *Tail) Read(b []byte) (n int, err error) {
 	for {
 		over := t.Over == nil || t.Over() // asked first: what was written before the end is read then
 		if err = t.Open(); err == nil {
-			n, err = t.file.Read(b)
+			n, err = t.read(b, over)
 		}
 		if errors.Is(err, fs.ErrNotExist) {
 			err = io.EOF
@@ -61,6 +65,19 @@ func (t *Tail) Read(b []byte) (n int, err error) {
 	}
 }
 
+// read reads what stays.
+func (t *Tail) read(b []byte, over bool) (n int, err error) {
+	if bound := kept.Bound(t.Bound); !over {
+		b = b[:min(int64(len(b)), max(bound-t.Offset, 0))]
+		if len(b) == 0 {
+			return 0, io.EOF
+		}
+	}
+	n, err = t.file.Read(b)
+	t.Offset += int64(n)
+	return n, err
+}
+
 // Close closes the file.
 func (t *Tail) Close() error {
 	if t.file == nil {
@@ -71,6 +88,16 @@ func (t *Tail) Close() error {
 
 // HasOutput reports whether there is output of the task whose files begin with base.
 func HasOutput(base string) bool { return there(base + Stdout.Suffix()) }
+
+// Cut returns which outputs of the task whose files begin with base are kept in part only.
+func Cut(base string) (streams []Stream) {
+	for stream := Stdout; stream <= Stderr; stream++ {
+		if kept.At(base+stream.Suffix()) > 0 {
+			streams = append(streams, stream)
+		}
+	}
+	return streams
+}
 
 func there(path string) bool {
 	_, err := os.Lstat(path)

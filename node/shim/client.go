@@ -56,6 +56,7 @@ type Client struct {
 	conn   *conn
 	pid    int
 	leases bool // it keeps leases
+	logs   bool // it reads Spec.Log
 	tasks  []Task
 	events chan Ended
 	closed chan struct{} // closed by Close
@@ -147,7 +148,7 @@ func (c *Client) adopt(r *bufio.Reader) error {
 				return err
 			}
 			c.pid = int(d.int(1 << 31))
-			c.leases = len(d.rest) > 0
+			c.leases, c.logs = len(d.rest) > 0, len(d.rest) > 1
 		case !welcome && k == kindTask:
 			var t Task
 			if err := t.decode(body); err != nil {
@@ -216,6 +217,9 @@ func (c *Client) Start(spec Spec) error {
 	}
 	if spec.Lease > 0 && !c.leases {
 		return errNoLeases
+	}
+	if !c.logs {
+		spec.Log = 0 // until that shim's tasks have ended
 	}
 	return c.order(kindStart, spec.append)
 }

@@ -16,7 +16,7 @@
 // process group, and every process that left the group but was found (below).
 //
 // A task has its own session, stdin from /dev/null, stdout and stderr in files that
-// keep their first OutputMax bytes, exactly the environment given plus MarkEnv, and a limit
+// keep their first Spec.Log bytes, exactly the environment given plus MarkEnv, and a limit
 // on its wall-clock time, at which it is asked to stop (SIGTERM) and, a grace later,
 // killed. Exit codes are the shell's: 127 command not found, 126 not executable,
 // 128+signal. 125 means that the shim itself could not start it.

@@ -68,11 +68,15 @@ func readFrame(r *bufio.Reader, buf *[]byte) (k kind, body []byte, err error) {
 func helloBody(b []byte) []byte { return binary.AppendUvarint(b, version) }
 
 func welcomeBody(b []byte) []byte {
-	return append(binary.AppendUvarint(helloBody(b), uint64(os.Getpid())), withLeases)
+	return append(binary.AppendUvarint(helloBody(b), uint64(os.Getpid())), withLeases, withLogs)
 }
 
-// withLeases, at the end of a welcome, says that the shim keeps leases. Earlier ones say nothing there.
-const withLeases = 1
+// At the end of a welcome a shim says that it keeps leases, and that it reads Spec.Log. Earlier
+// ones say nothing there.
+const (
+	withLeases = 1
+	withLogs   = 1
+)
 
 // checkVersion reads the version from d.
 func checkVersion(d *decoder) error {

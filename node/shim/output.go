@@ -5,16 +5,17 @@ import (
 	"syscall"
 	"time"
 
+	"gridnode/node/kept"
 	"gridnode/node/sandbox"
 )
 
 // A task writes into its files directly, through no pipe: that costs nothing, and
 // what it wrote survives everybody. So nobody stands in its way when it writes too
-// much; its files are cut back to OutputMax now and then, and at its end. RLIMIT_FSIZE
-// would also limit the results it writes elsewhere.
+// much; its files are cut back to Spec.Log now and then, and at its end (kept.Cut).
+// RLIMIT_FSIZE would also limit the results it writes elsewhere.
 //
 // A file that grows is looked at every outputQuick, one that does not ever less
-// often, down to outputSlow. On disk there may be OutputMax and what a task writes
+// often, down to outputSlow. On disk there may be Spec.Log and what a task writes
 // in that time.
 const (
 	outputQuick = 200 * time.Millisecond
@@ -42,13 +43,14 @@ func openOutput(path string, account *sandbox.Account) (int, error) {
 type output struct {
 	paths [2]string
 	sizes [2]int64
-	cut   bool
+	bound int64 // of each
+	cut   [2]bool
 	next  time.Time     // when to look again
 	pause time.Duration // between looks
 }
 
 func newOutput(spec *Spec, now time.Time) output {
-	o := output{paths: [2]string{spec.Stdout, spec.Stderr}, pause: outputQuick, next: now.Add(outputQuick)}
+	o := output{paths: [2]string{spec.Stdout, spec.Stderr}, bound: kept.Bound(spec.Log), pause: outputQuick, next: now.Add(outputQuick)}
 	if o.paths[0] == o.paths[1] {
 		o.paths[1] = ""
 	}
@@ -77,9 +79,13 @@ func (o *output) trim() (grown bool) {
 			continue
 		}
 		grown = grown || info.Size != o.sizes[i]
-		if info.Size > OutputMax && syscall.Truncate(path, OutputMax) == nil {
-			o.cut = true
-			info.Size = OutputMax
+		most := o.bound
+		if o.cut[i] {
+			most += int64(len(kept.Note(o.bound)))
+		}
+		if info.Size > most && kept.Cut(path, o.bound) == nil {
+			o.cut[i] = true
+			info.Size = o.bound + int64(len(kept.Note(o.bound)))
 		}
 		o.sizes[i] = info.Size
 	}

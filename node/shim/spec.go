@@ -9,13 +9,12 @@ import (
 	"strings"
 
 	"gridnode/grid"
+	"gridnode/node/kept"
 	"gridnode/node/sandbox"
 )
 
 // Bounds of what the shim is told and tells.
 const (
-	// OutputMax is how many bytes of stdout, and of stderr, are kept.
-	OutputMax = 16 << 20
 	// TasksMax bounds the tasks a shim knows, those not acknowledged included.
 	TasksMax  = 1 << 16
 	idMax     = 128
@@ -38,6 +37,7 @@ type Spec struct {
 	// Stdout and Stderr are absolute paths of files, truncated or created with mode
 	// 0600. If they are equal, both go to one file.
 	Stdout, Stderr string
+	Log            int64 // bytes kept of each, in logs of package kept; 0: kept.Default
 
 	Limit grid.Time   // wall-clock span after which it is ended; 0 for none
 	Warn  grid.Signal // sent before the limit, if that is known when it starts
@@ -71,6 +71,8 @@ func (s *Spec) check() error {
 		return fmt.Errorf("task %s: limit of %d µs", s.ID, int64(s.Limit))
 	case s.Lease < 0 || s.Lease > grid.SpanMax:
 		return fmt.Errorf("task %s: lease of %d µs", s.ID, int64(s.Lease))
+	case s.Log < 0 || s.Log > kept.Highest:
+		return fmt.Errorf("task %s: logs of %d bytes", s.ID, s.Log)
 	}
 	for _, path := range []string{s.Dir, s.Stdout, s.Stderr} {
 		if !filepath.IsAbs(path) {
@@ -88,7 +90,7 @@ func (s *Spec) append(dst []byte) []byte {
 	dst = appendString(dst, s.Stdout)
 	dst = appendString(dst, s.Stderr)
 	dst = binary.AppendUvarint(dst, uint64(s.Limit))
-	warned := s.Warn != (grid.Signal{}) || s.Terminal || s.Lease > 0
+	warned := s.Warn != (grid.Signal{}) || s.Terminal || s.Lease > 0 || s.Log > 0
 	if s.Plan == nil && !warned {
 		return dst // as shims of before plans know it
 	}
@@ -106,17 +108,21 @@ func (s *Spec) append(dst []byte) []byte {
 	if s.Warn.First {
 		dst[len(dst)-1] = 1
 	}
-	if !s.Terminal && s.Lease == 0 {
+	if !s.Terminal && s.Lease == 0 && s.Log == 0 {
 		return dst
 	}
 	dst = append(dst, 0)
 	if s.Terminal {
 		dst[len(dst)-1] = 1
 	}
-	if s.Lease == 0 {
+	if s.Lease == 0 && s.Log == 0 {
 		return dst
 	}
-	return binary.AppendUvarint(dst, uint64(s.Lease))
+	dst = binary.AppendUvarint(dst, uint64(s.Lease))
+	if s.Log == 0 {
+		return dst
+	}
+	return binary.AppendUvarint(dst, uint64(s.Log))
 }
 
 func (s *Spec) decode(b []byte) error {
@@ -141,6 +147,9 @@ func (s *Spec) decode(b []byte) error {
 	}
 	if len(d.rest) > 0 {
 		s.Lease = grid.Time(d.int(int64(grid.SpanMax)))
+	}
+	if len(d.rest) > 0 {
+		s.Log = d.int(kept.Highest)
 	}
 	if err := d.end(); err != nil {
 		return err
@@ -181,7 +190,7 @@ type Ended struct {
 	User, System grid.Time
 	MaxRSS       int64
 
-	OutputCut bool // stdout or stderr was longer than OutputMax
+	OutputCut bool // stdout or stderr was longer than Spec.Log
 }
 
 func (e *Ended) append(dst []byte) []byte {

@@ -313,7 +313,7 @@ func (s *shim) finish(t *task) {
 	delete(s.sessions, t.pid)
 	t.term.end(&t.end)
 	t.out.trim()
-	t.end.OutputCut = t.out.cut
+	t.end.OutputCut = t.out.cut[0] || t.out.cut[1]
 	if t.run != nil {
 		if reason := t.run.Reason(int(t.end.ExitCode)); reason != "" && t.killAt.IsZero() {
 			t.end.Cause, t.end.Reason = CauseLimit, shorten(reason)

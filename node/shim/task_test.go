@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/kept"
 )
 
 func TestHowTasksEnd(t *testing.T) {
@@ -284,19 +285,21 @@ func TestOutputIsCut(t *testing.T) {
 	spec := s.spec("head -c 20000000 /dev/zero; head -c 17000000 /dev/zero >&2; echo end")
 	e := s.run(spec)
 	for _, path := range []string{spec.Stdout, spec.Stderr} {
-		if info, err := os.Stat(path); err != nil || info.Size() != OutputMax {
-			t.Errorf("%s: %v, %v; want %d bytes", path, info.Size(), err, OutputMax)
+		if at := kept.At(path); at != kept.Default {
+			t.Errorf("%s: cut at %d, want %d", path, at, kept.Default)
 		}
 	}
 	if !e.OutputCut || e.ExitCode != 0 {
 		t.Errorf("%+v, want a success with its output cut", e)
 	}
-	spec = s.spec(fmt.Sprintf("head -c %d /dev/zero", OutputMax))
+	spec = s.spec(fmt.Sprintf("head -c %d /dev/zero", kept.Default))
 	if e := s.run(spec); e.OutputCut {
 		t.Errorf("output of exactly the largest size was cut: %+v", e)
 	}
-	// One that writes for ever: cut while it runs.
-	spec = s.spec("while :; do head -c 9000000 /dev/zero; sleep 0.1; done")
+	// One that writes for ever: cut while it runs, at a bound of its own.
+	const bound = 1 << 20
+	spec = s.spec("while :; do head -c 900000 /dev/zero; sleep 0.1; done")
+	spec.Log = bound
 	s.start(spec)
 	size := func() int64 {
 		info, err := os.Stat(spec.Stdout)
@@ -305,12 +308,12 @@ func TestOutputIsCut(t *testing.T) {
 		}
 		return info.Size()
 	}
-	s.until("much is written", func() bool { return size() > OutputMax })
-	s.until("it is cut", func() bool { return size() <= OutputMax })
+	s.until("much is written", func() bool { return size() > kept.Most(bound) })
+	s.until("it is cut", func() bool { return size() <= kept.Most(bound) && kept.At(spec.Stdout) == bound })
 	if err := s.client.Kill(spec.ID, "enough"); err != nil {
 		t.Fatal(err)
 	}
-	if e := s.event(); !e.OutputCut || size() != OutputMax {
+	if e := s.event(); !e.OutputCut || kept.At(spec.Stdout) != bound {
 		t.Errorf("%+v, %d bytes left", e, size())
 	}
 }

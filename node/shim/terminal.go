@@ -9,6 +9,7 @@ import (
 	"github.com/creack/pty"
 
 	"gridnode/node/console"
+	"gridnode/node/kept"
 )
 
 // A task with a terminal has one end of a pseudo-terminal, this process the other. What the
@@ -32,6 +33,7 @@ const (
 type terminal struct {
 	master *os.File
 	log    string // path of the file of output
+	bound  int64  // bytes kept of it
 	done   chan struct{}
 
 	mu     sync.Mutex
@@ -66,7 +68,7 @@ func openTerminal(spec *Spec) (*terminal, *os.File, error) {
 		tty.Close()
 		return nil, nil, fmt.Errorf("terminal: %w", err)
 	}
-	return &terminal{master: master, log: spec.Stdout, done: make(chan struct{})}, tty, nil
+	return &terminal{master: master, log: spec.Stdout, bound: kept.Bound(spec.Log), done: make(chan struct{})}, tty, nil
 }
 
 // pump reads the terminal until nobody has the other end.
@@ -76,14 +78,14 @@ func (t *terminal) pump() {
 	if log != nil {
 		defer log.Close()
 	}
-	kept := 0
+	var written int64
 	buffer := make([]byte, console.DataMax)
 	for {
 		n, err := t.master.Read(buffer)
 		if n > 0 {
-			if log != nil && kept <= OutputMax { // one byte more says that there was more
+			if log != nil && written <= t.bound { // one byte more says that there was more
 				_, _ = log.Write(buffer[:n]) // the disk is full: whoever looks still sees it
-				kept += n
+				written += int64(n)
 			}
 			t.show(buffer[:n])
 		}

@@ -22,10 +22,6 @@ const (
 	// Overhead is the memory that running a module takes besides its own: the runtime, and
 	// what it was compiled to.
 	Overhead = 256 << 20
-
-	// OutputMax is how much is written to each stream; the rest is dropped. It is a byte
-	// more than is kept, so that who reads sees that something is missing.
-	OutputMax = 16<<20 + 1
 )
 
 // MemoryMax is the linear memory that a module can name.
@@ -59,6 +55,7 @@ type Config struct {
 	Disk   int64  // bytes in Folder; 0: no bound
 	Files  int64  // open at a time; 0: no bound
 	Coarse bool   // clocks of a millisecond
+	Log    int64  // bytes kept of each stream; 0: kept.Default
 }
 
 // Command returns the command line of the process that runs a module with arguments (the first

@@ -19,6 +19,8 @@ import (
 	"github.com/tetratelabs/wazero/experimental/sysfs"
 	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
 	"github.com/tetratelabs/wazero/sys"
+
+	"gridnode/node/kept"
 )
 
 // Main runs the module that a command line of [Config.Command] describes, without the program
@@ -143,8 +145,9 @@ func compile(ctx context.Context, binary []byte, cache wazero.CompilationCache) 
 
 // setup says what the module can reach.
 func (c *Config) setup(args, env []string, files *folder) wazero.ModuleConfig {
+	most := kept.Bound(c.Log) + 1 // the byte more says that something is missing
 	config := wazero.NewModuleConfig().WithName("").WithArgs(args...).WithRandSource(rand.Reader).
-		WithStdout(&bounded{to: os.Stdout, left: OutputMax}).WithStderr(&bounded{to: os.Stderr, left: OutputMax}).
+		WithStdout(&bounded{to: os.Stdout, left: most}).WithStderr(&bounded{to: os.Stderr, left: most}).
 		WithFSConfig(wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(files, "/")).
 		WithNanosleep(func(span int64) { time.Sleep(time.Duration(span)) })
 	for _, setting := range env {

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"gridnode/node/kept"
 	"gridnode/node/sandbox"
 )
 
@@ -221,8 +222,11 @@ func TestOneHundredThousandFiles(t *testing.T) {
 }
 
 func TestOutputIsBounded(t *testing.T) {
-	if r := runGuest(t, time.Minute, nil, "output"); r.code != 0 || len(r.out) != OutputMax {
-		t.Errorf("exit code %d, %d bytes", r.code, len(r.out))
+	for _, log := range []int64{0, 1 << 20} {
+		r := runGuest(t, time.Minute, func(c *Config) { c.Log = log }, "output")
+		if want := kept.Bound(log) + 1; r.code != 0 || int64(len(r.out)) != want {
+			t.Errorf("exit code %d, %d bytes, want %d", r.code, len(r.out), want)
+		}
 	}
 }
 

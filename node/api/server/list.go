@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"gridnode/grid"
+	"gridnode/node"
 	"gridnode/node/access"
 	"gridnode/node/api"
 	"gridnode/node/site"
@@ -20,7 +21,7 @@ const recentSpan = grid.Hour
 // views returns what users see of jobs, in order. A job that is no longer kept is
 // left out.
 func (a *Server) views(ctx context.Context, ids []grid.JobID) ([]api.Job, error) {
-	list := viewList{who: askerOf(ctx)}
+	list := viewList{who: askerOf(ctx), host: a.host}
 	err := a.host.Do(ctx, func(s *site.Site) {
 		for _, id := range ids {
 			if v, known := s.Job(id); known {
@@ -42,6 +43,7 @@ type viewList struct {
 	who   asker
 	views []seen
 	names map[grid.SiteID]string
+	host  *node.Host // asked what of each is cut; nil: nobody asks for single jobs
 }
 
 func (l *viewList) add(s *site.Site, a *Server, v site.View) {
@@ -79,6 +81,10 @@ func (l *viewList) jobs() []api.Job {
 		out[i] = jobOf(&l.views[i].View, func(id grid.SiteID) string { return l.names[id] })
 		if l.views[i].sight == access.Brief {
 			out[i] = briefOf(out[i])
+		} else if l.host != nil {
+			for _, stream := range node.OutputCut(l.host, &l.views[i].View) {
+				out[i].Cut = append(out[i].Cut, stream.String())
+			}
 		}
 	}
 	return out
@@ -155,6 +161,9 @@ func named(job, name string) bool {
 // for those, so that a long table does not hold up the loop.
 func (a *Server) choose(ctx context.Context, q *jobQuery) ([]api.Job, error) {
 	list := viewList{who: askerOf(ctx)}
+	if q.ids != nil {
+		list.host = a.host
+	}
 	err := a.host.Do(ctx, func(s *site.Site) {
 		if q.ids != nil {
 			for id, wanted := range q.ids {

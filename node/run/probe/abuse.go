@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"gridnode/node/shim"
+	"gridnode/node/kept"
 )
 
 // Every attempt has an end of its own, should no limit hold it.
@@ -173,7 +173,7 @@ var abuseProbes = []probe{
 		}
 		return nil // how much is kept is seen outside
 	}, after: func(r *runner, o *outcome) string {
-		if o.errors > shim.OutputMax {
+		if o.errors > kept.Most(kept.Default) {
 			return fmt.Sprintf("%d bytes of output lie on the disk", o.errors)
 		}
 		return ""
