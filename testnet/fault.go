@@ -28,6 +28,9 @@ const (
 
 var faultNames = [...]string{"daemon", "torn", "machine", "partition"}
 
+// FaultKinds is how many kinds of faults there are.
+const FaultKinds = FaultPartition + 1
+
 // String returns the fault's name in lists of faults and in reports.
 func (k FaultKind) String() string { return faultNames[k] }
 

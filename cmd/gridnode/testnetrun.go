@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"gridnode/testnet/scenario/chaos"
@@ -85,7 +87,8 @@ grants if it has that many idle, and has them back when the job ends.`,
 }
 
 func newRunChaos() *cobra.Command {
-	cfg, l := chaos.Default(), listing{}
+	cfg, l, replay := chaos.Default(), listing{}, ""
+	cfg.Failures, cfg.Shrink = ".", time.Minute
 	cmd := &cobra.Command{
 		Use:   "chaos [flags]",
 		Short: "A federation under faults, checked at every event",
@@ -93,7 +96,14 @@ func newRunChaos() *cobra.Command {
 daemons and machines crash and whose network falls apart. While that lasts and after it
 has healed, the invariants are checked at every event: no job is lost or runs twice at
 once, processors and credits are conserved, everything that was let in ends. The first
-violation ends the run with exit code 1 and the command that shows it again.`,
+violation ends the run with exit code 1 and one command that shows it again.
+
+That command names a replay file, chaos-SEED.json in the directory --failures: all
+settings, and every fault, wish of a user and job listed, so that single ones can be taken
+out by hand. Within the time of --shrink, sites, hours, faults, wishes and jobs that the
+violation does not need are left out, which gives chaos-SEED.small.json. The last messages
+before the violation are drawn beside it (chaos-SEED.small.mmd, a sequence diagram of
+Mermaid).`,
 		Example: `  gridnode testnet run chaos --sites 30 --hours 12
   gridnode testnet run chaos --faults loss=0.1,daemon=2 --seed 7
   gridnode testnet run chaos --faults none`,
@@ -102,7 +112,19 @@ violation ends the run with exit code 1 and the command that shows it again.`,
 			cfg.Progress = cmd.ErrOrStderr()
 			ctx, stop := interruptible(cmd)
 			defer stop()
-			result, err := chaos.Run(ctx, cfg)
+			if replay == "" {
+				result, err := chaos.Run(ctx, cfg)
+				return printResult(cmd, l, result, err)
+			}
+			for _, name := range []string{"seed", "sites", "hours", "faults", "lend"} {
+				if cmd.Flags().Changed(name) {
+					return usagef("--replay FILE says what --%s is", name)
+				}
+			}
+			if !cmd.Flags().Changed("shrink") {
+				cfg.Shrink = 0
+			}
+			result, err := chaos.Replay(ctx, replay, cfg)
 			return printResult(cmd, l, result, err)
 		},
 	}
@@ -112,6 +134,11 @@ violation ends the run with exit code 1 and the command that shows it again.`,
 	f.Float64Var(&cfg.Hours, "hours", cfg.Hours, "virtual hours of submissions and faults, more than 0, at most 10000")
 	f.StringVar(&cfg.Faults, "faults", cfg.Faults, "none, or a list of NAME or NAME=INTENSITY: loss, duplicate, reorder (shares of messages), drift (millionths), daemon, torn, machine (crashes per site and hour), partition (per hour), aim (share of jobs at several sites that are cancelled or lose a site while they claim, get ready or run)")
 	f.BoolVar(&cfg.Lend, "lend", cfg.Lend, "sites lend processors to each other, by load in a hierarchy and by hand")
+	f.StringVar(&replay, "replay", "", "run what a replay `FILE` says, which a violation has left")
+	f.StringVar(&cfg.Failures, "failures", cfg.Failures, "directory for the files that a violation leaves; empty: none")
+	f.DurationVar(&cfg.Shrink, "shrink", cfg.Shrink, "real time for leaving out what a violation does not need; with --replay not at all, unless it is given")
+	_ = cmd.MarkFlagFilename("replay", "json")
+	_ = cmd.MarkFlagDirname("failures")
 	addScenarioFlags(cmd, &cfg.Common, &l)
 	return cmd
 }

@@ -1,11 +1,9 @@
 package chaos
 
 import (
-	"fmt"
 	"math/rand/v2"
 
 	"gridnode/grid"
-	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/scenario/federation"
@@ -30,6 +28,7 @@ const (
 // aims strikes jobs that run at several sites, or may, where it hurts. Faults that come by themselves meet
 // few of them: to claim, and to get ready, takes less than a second.
 type aims struct {
+	t       *trial
 	n       *testnet.Network
 	pcg     *rand.PCG
 	chance  int32     // of each, per million
@@ -37,7 +36,6 @@ type aims struct {
 	divided map[grid.JobID]bool
 	seen    map[grid.TaskID]aimStage
 	counts  aimCounts
-	failed  error // to schedule a fault
 }
 
 // aimStage is how far an execution is.
@@ -49,9 +47,10 @@ const (
 )
 
 // aimAt has a share of the jobs at several sites struck.
-func aimAt(n *testnet.Network, seed uint64, share float64, span grid.Time) *aims {
+func aimAt(t *trial, share float64) *aims {
+	n := t.n
 	a := &aims{
-		n: n, pcg: draw.PCG(seed, "aims", draw.ForFaults), chance: int32(share * million), end: federation.Warmup + span,
+		t: t, n: n, pcg: draw.PCG(t.script.Seed, "aims", draw.ForFaults), chance: int32(share * million), end: federation.Warmup + t.span,
 		divided: make(map[grid.JobID]bool), seen: make(map[grid.TaskID]aimStage),
 	}
 	if share > 0 {
@@ -75,7 +74,7 @@ func (a *aims) event(now grid.Time, where int, e *grid.Event) {
 				within = 2 * aimSoon
 			}
 			at := now + grid.Time(draw.Uniform(a.pcg, uint64(within)))
-			a.n.Inject(at, where, &site.Cancel{Job: e.Job.ID, Cause: "its user does not want it"})
+			a.t.wish(Wish{Kind: WishCancel, At: at, Site: where, Job: e.Job.ID.String()})
 		}
 	case grid.JobPlaced:
 		a.die(now, where, aimSoon, &a.counts.Before)
@@ -117,7 +116,5 @@ func (a *aims) die(now grid.Time, where int, within grid.Time, count *int64) {
 	}
 	f.For = max(min(f.For, a.end-f.At), 1)
 	*count++
-	if err := a.n.Schedule(f); err != nil && a.failed == nil {
-		a.failed = fmt.Errorf("aim at %s: %w", a.n.ID(where), err)
-	}
+	a.t.strike(strikeOf(&f))
 }

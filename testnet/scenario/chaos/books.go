@@ -6,7 +6,6 @@ import (
 	"gridnode/grid"
 	"gridnode/market/bank"
 	"gridnode/market/fee"
-	"gridnode/node/site"
 	"gridnode/testnet"
 )
 
@@ -81,7 +80,7 @@ func (b *books) event(_ grid.Time, site int, e *grid.Event) {
 
 // ledger returns the books of the bank at a site, nil while it is down.
 func (b *books) ledger(at int) *bank.Ledger {
-	if s, ok := b.n.Core(at).(*site.Site); ok {
+	if s, ok := siteAt(b.n, at); ok {
 		return s.Desk().Ledger()
 	}
 	return nil
@@ -177,7 +176,7 @@ func (b *books) quiet() bool { return b.unsettled() == nil }
 // unsettled says what is not settled.
 func (b *books) unsettled() error {
 	for i := range b.n.Len() {
-		s, up := b.n.Core(i).(*site.Site)
+		s, up := siteAt(b.n, i)
 		if !up {
 			return fmt.Errorf("site %s is down", b.n.ID(i))
 		}

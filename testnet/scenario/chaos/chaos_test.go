@@ -72,6 +72,20 @@ func TestChaos(t *testing.T) {
 	}
 }
 
+// scheduleChaos has the faults happen that a seed draws.
+func scheduleChaos(n *testnet.Network, seed uint64, faults map[string]float64, span grid.Time) error {
+	for _, s := range drawStrikes(seed, n.Len(), faults, span) {
+		f, err := s.fault()
+		if err == nil {
+			err = n.Schedule(f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // TestChaosSchedule: every fault is over when the time of faults is.
 func TestChaosSchedule(t *testing.T) {
 	f := federation.Builder{Config: testnet.Config{Seed: 5, Inputs: scenario.Inputs(), Durable: true}, Sites: chaosSites(5)}

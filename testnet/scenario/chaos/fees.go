@@ -58,7 +58,7 @@ func watchFees(n *testnet.Network, c *testnet.Checker) *feeWatch {
 
 // look reads the meters of a lender after each of its turns.
 func (w *feeWatch) look(now grid.Time, at int) {
-	s, up := w.n.Core(at).(*site.Site)
+	s, up := siteAt(w.n, at)
 	if !up {
 		return
 	}

@@ -7,7 +7,6 @@ import (
 	"gridnode/lease"
 	"gridnode/node/site"
 	"gridnode/testnet"
-	"gridnode/testnet/draw"
 	"gridnode/testnet/scenario/federation"
 )
 
@@ -35,49 +34,6 @@ func policyOf(site int) lease.Policy {
 
 // lends reports whether a site lends: three of four do.
 func lends(site int) bool { return site%4 != 3 }
-
-// leaseWish has a site do something about one of its leases that nobody can name before.
-type leaseWish struct {
-	which uint64
-	force bool
-}
-
-// leaseTokens is where the tokens of wishes begin: no submission has one of them.
-const leaseTokens = 1 << 62
-
-// chaosLeases has users ask for leases by hand, and want processors back.
-func chaosLeases(n *testnet.Network, seed uint64, span grid.Time) {
-	pcg := draw.PCG(seed, "leases", draw.ForJobs)
-	sites := uint64(n.Len())
-	for i := range int(float64(n.Len())*span.Seconds()/3600 + 1) {
-		from, to := int(draw.Uniform(pcg, sites)), int(draw.Uniform(pcg, sites))
-		at := federation.Warmup + grid.Time(draw.Uniform(pcg, uint64(span)))
-		n.Inject(at, from, &site.RequestLease{
-			Token: leaseTokens + uint64(i), Lender: n.ID(to), Processors: 1 + int64(draw.Uniform(pcg, 8)),
-			Span: grid.Minute + grid.Time(draw.Uniform(pcg, uint64(2*grid.Hour))),
-		})
-		wish, where := leaseWish{pcg.Uint64(), draw.Uniform(pcg, 2) == 0}, int(draw.Uniform(pcg, sites))
-		n.Call(federation.Warmup+grid.Time(draw.Uniform(pcg, uint64(span))), where, func() { wish.of(n, where) })
-	}
-}
-
-// of has a site's user release or revoke one of its leases.
-func (w leaseWish) of(n *testnet.Network, s int) {
-	core, up := n.Core(s).(*site.Site)
-	if !up {
-		return
-	}
-	leases := core.Leases()
-	if len(leases) == 0 {
-		return
-	}
-	l := leases[w.which%uint64(len(leases))]
-	change := site.ReleaseLease
-	if l.Lent {
-		change = site.RevokeLease
-	}
-	n.Step(s, &site.ChangeLease{Token: leaseTokens, Change: change, Number: l.Number, Borrower: l.Borrower, Force: w.force})
-}
 
 // leaseCounts is what a run has seen of leases.
 type leaseCounts struct {
@@ -128,7 +84,8 @@ func watchLeases(n *testnet.Network, c *testnet.Checker) *leaseWatch {
 
 // lent returns the lease of that number that a site has lent. The site is up.
 func (w *leaseWatch) lent(at int, key uint64) (lease.Lease, bool) {
-	for _, l := range w.n.Core(at).(*site.Site).Leases() {
+	s, _ := siteAt(w.n, at)
+	for _, l := range s.Leases() {
 		if l.Lent && l.Epoch == key {
 			return l.Lease, true
 		}
@@ -160,7 +117,7 @@ func (w *leaseWatch) ends(at int) {
 // look checks what a site believes to have borrowed, after each of its turns.
 func (w *leaseWatch) look(now grid.Time, at int) {
 	mine := w.n.Clock(at)
-	s, up := w.n.Core(at).(*site.Site)
+	s, up := siteAt(w.n, at)
 	if !up {
 		return
 	}
@@ -170,7 +127,7 @@ func (w *leaseWatch) look(now grid.Time, at int) {
 			continue
 		}
 		lender, _ := w.n.Index(l.Lender)
-		other, up := w.n.Core(lender).(*site.Site)
+		other, up := siteAt(w.n, lender)
 		if !up {
 			continue // its books are durable, and its pilots are alive without it
 		}
@@ -188,7 +145,7 @@ func (w *leaseWatch) look(now grid.Time, at int) {
 // quiet reports whether nothing is lent any more.
 func (w *leaseWatch) quiet() bool {
 	for i := range w.n.Len() {
-		if s, up := w.n.Core(i).(*site.Site); up && len(s.Leases()) > 0 {
+		if s, up := siteAt(w.n, i); up && len(s.Leases()) > 0 {
 			return false
 		}
 	}
@@ -198,7 +155,7 @@ func (w *leaseWatch) quiet() bool {
 // atRest returns what is left that should not be.
 func (w *leaseWatch) atRest() error {
 	for i := range w.n.Len() {
-		s, up := w.n.Core(i).(*site.Site)
+		s, up := siteAt(w.n, i)
 		if !up {
 			continue
 		}

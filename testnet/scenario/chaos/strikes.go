@@ -1,0 +1,112 @@
+package chaos
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gridnode/grid"
+	"gridnode/testnet"
+	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/federation"
+)
+
+// intensities are what a fault without a number means, and the most it may be.
+var intensities = map[string]struct{ usual, most float64 }{
+	"loss": {0.02, 0.5}, "duplicate": {0.02, 1}, "reorder": {0.05, 1}, "drift": {200, testnet.DriftMax},
+	"daemon": {0.5, 60}, "torn": {0.5, 60}, "machine": {0.1, 60}, "partition": {1, 60}, "aim": {0.2, 1},
+}
+
+// parseFaults reads Config.Faults.
+func parseFaults(list string) (map[string]float64, error) {
+	faults := make(map[string]float64)
+	if list == "none" {
+		return faults, nil
+	}
+	for _, f := range strings.Split(list, ",") {
+		name, number, given := strings.Cut(strings.TrimSpace(f), "=")
+		range_, known := intensities[name]
+		if !known {
+			var names []string
+			for n := range intensities {
+				names = append(names, n)
+			}
+			slices.Sort(names)
+			return nil, scenario.ConfigError("faults", "%q: want none or a list of %s", name, strings.Join(names, ", "))
+		}
+		faults[name] = range_.usual
+		if given {
+			v, err := strconv.ParseFloat(number, 64)
+			if err != nil || !(v >= 0 && v <= range_.most) {
+				return nil, scenario.ConfigError("faults", "%s=%s: want a number from 0 to %v", name, number, range_.most)
+			}
+			faults[name] = v
+		}
+	}
+	return faults, nil
+}
+
+// Strike is a fault that begins at an instant and heals.
+type Strike struct {
+	Kind  string    `json:"kind"`  // "daemon", "torn", "machine" or "partition"
+	At    grid.Time `json:"at"`    // microseconds since the beginning of the run
+	For   grid.Time `json:"for"`   // microseconds, more than 0
+	Sites []int     `json:"sites"` // indices: one, of a partition those on one side of it
+}
+
+func strikeOf(f *testnet.Fault) Strike {
+	return Strike{Kind: f.Kind.String(), At: f.At, For: f.For, Sites: f.Sites}
+}
+
+// fault returns the network's form of it.
+func (s *Strike) fault() (testnet.Fault, error) {
+	for kind := range testnet.FaultKinds {
+		if kind.String() == s.Kind {
+			return testnet.Fault{Kind: kind, At: s.At, For: s.For, Sites: s.Sites}, nil
+		}
+	}
+	return testnet.Fault{}, fmt.Errorf("no fault is called %q", s.Kind)
+}
+
+// drawStrikes draws when sites crash and the network parts. Everything has healed
+// when span is over.
+func drawStrikes(seed uint64, sites int, faults map[string]float64, span grid.Time) (drawn []Strike) {
+	for _, c := range []struct {
+		kind           testnet.FaultKind
+		times          float64 // per hour in the whole network
+		least, longest grid.Time
+	}{
+		{testnet.FaultDaemon, faults["daemon"] * float64(sites), grid.Second, 5 * grid.Minute},
+		{testnet.FaultTorn, faults["torn"] * float64(sites), 10 * grid.Second, 5 * grid.Minute},
+		{testnet.FaultMachine, faults["machine"] * float64(sites), grid.Minute, 30 * grid.Minute},
+		{testnet.FaultPartition, faults["partition"], grid.Second, 10 * grid.Minute},
+	} {
+		pcg := draw.PCG(seed, grid.SiteID(c.kind.String()), draw.ForFaults)
+		for range int64(c.times*span.Seconds()/3600 + 0.5) {
+			f := testnet.Fault{Kind: c.kind, At: federation.Warmup + grid.Time(draw.Uniform(pcg, uint64(span)))}
+			f.For = c.least + grid.Time(draw.Uniform(pcg, uint64(c.longest-c.least)))
+			f.For = max(min(f.For, federation.Warmup+span-f.At), 1)
+			f.Sites = drawSites(pcg, sites, c.kind == testnet.FaultPartition)
+			drawn = append(drawn, strikeOf(&f))
+		}
+	}
+	return drawn
+}
+
+// drawSites draws one site, or, for a partition, each with an even chance, but at least one.
+func drawSites(pcg *rand.PCG, sites int, several bool) []int {
+	first := int(draw.Uniform(pcg, uint64(sites)))
+	drawn := []int{first}
+	if !several {
+		return drawn
+	}
+	for s := range sites {
+		if s != first && draw.Chance(pcg, million/2) {
+			drawn = append(drawn, s)
+		}
+	}
+	return drawn
+}

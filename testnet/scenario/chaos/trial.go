@@ -1,0 +1,188 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+
+	"gridnode/grid"
+	"gridnode/market"
+	"gridnode/market/keepalive"
+	"gridnode/node/site"
+	"gridnode/testnet"
+	"gridnode/testnet/measure"
+	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/federation"
+)
+
+// patience is how long after the last fault every job must have ended: the longest
+// job, placed anew as often as allowed, and a full queue before it each time.
+const patience = 14 * grid.Day
+
+// trial is one run of a script.
+type trial struct {
+	script *Script
+	most   int64 // events, after which it is given up; 0: no bound
+	tape   *tape // what is said; nil: nobody listens
+
+	n      *testnet.Network
+	span   grid.Time
+	told   Script // faults, wishes and jobs, as they came
+	leases int    // wishes for them
+	failed error  // a fault or a wish that is none
+}
+
+// errTooLong ends a trial that has had its most events.
+var errTooLong = errors.New("no violation so far")
+
+// run performs the script. Its error is ctx's, or a violation.
+func (t *trial) run(ctx context.Context) (*measure.Result, error) {
+	s := t.script
+	faults, err := parseFaults(s.Faults)
+	if err != nil {
+		return nil, err
+	}
+	t.span = s.span()
+	var watch *testnet.Checker
+	f := federation.Builder{
+		Config: testnet.Config{
+			Seed: s.Seed, Inputs: scenario.Inputs(), Durable: true, Link: chaosLink(faults),
+			Check: func(now grid.Time) error {
+				if t.most > 0 && t.n.Events() > t.most {
+					return errTooLong
+				}
+				return watch.Violation(now)
+			},
+		},
+		Placement: market.PlacementCoordinated, Foreign: true, Sites: chaosSites(s.Sites),
+		Retention: grid.Day, Clock: chaosClock(s.Seed, int64(faults["drift"])), Bank: chaosBank(s.Sites),
+		Tell: func(_ int, c *site.Config) { c.Market.Lease = keepalive.Default },
+	}
+	if t.tape != nil {
+		f.Wrap = t.tape.wrap
+	}
+	if s.Lend {
+		f.Lease = chaosLease(s.Sites)
+	}
+	n, err := f.Build()
+	if err != nil {
+		return nil, err
+	}
+	t.n = n
+	watch = testnet.Check(n, f.Processors(), scenario.Submission)
+	var banks []int
+	for b := range chaosBanks(s.Sites) {
+		banks = append(banks, b)
+	}
+	money := watchBooks(n, watch, banks)
+	chaosGrants(n, s.Seed, t.span)
+	lent, gangs := watchLeases(n, watch), watchGangs(n, watch)
+	alive := watchAlive(n, watch, faults["loss"] == 0)
+	aimed := t.provoke(faults)
+	if t.tape != nil {
+		t.tape.listen(n)
+	}
+	if s.Watch != nil {
+		s.Watch(n, watch)
+	}
+	report := &chaosReport{Config: s.Config, Injected: make(map[string]int64), Transactions: make(map[string]int64)}
+	n.Observe(testnet.Observer{Fault: func(_ grid.Time, f *testnet.Fault) {
+		if !f.Healing() {
+			report.Injected[f.Kind.String()]++
+		}
+	}})
+	source, err := chaosFeed(s, &f)
+	if err != nil {
+		return nil, err
+	}
+	source.told = &t.told.Jobs
+	n.Feed(source)
+	if t.failed != nil {
+		return nil, t.failed
+	}
+	r := scenario.Run{
+		Common: s.Common, Scenario: "chaos", Config: report, Network: n, Sites: f.Described(),
+		Begin: federation.Warmup, Window: grid.Never, Read: func() int64 { return source.Read },
+		Least: federation.Warmup + t.span, Most: federation.Warmup + t.span + patience,
+		Inspect: func(*measure.Result) {
+			report.Lost, report.Acked, report.Checked = n.Lost(), watch.Acknowledged(), n.Events()
+			report.Leases, report.Gangs, report.Aimed = lent.counts, gangs.sum(), aimed.counts
+			report.Lapsed = alive.lapsed
+			report.Leases.Paid = money.fees.paid
+			for kind, count := range money.count {
+				report.Transactions[kind.String()] = count
+			}
+		},
+		Quiet:  func() bool { return money.quiet() && lent.quiet() },
+		AtRest: func() error { return errors.Join(t.failed, watch.AtRest(), money.atRest(), lent.atRest()) },
+	}
+	return caught(func() (*measure.Result, error) { return r.Do(ctx) })
+}
+
+// provoke has the faults and wishes of the script happen, or draws them.
+func (t *trial) provoke(faults map[string]float64) *aims {
+	s := t.script
+	share := faults["aim"]
+	wishes, strikes := s.Wishes, s.Strikes
+	if s.Listed {
+		share = 0
+	} else {
+		if s.Lend {
+			wishes = drawLeases(s.Seed, t.n.Len(), t.span)
+		}
+		strikes = drawStrikes(s.Seed, t.n.Len(), faults, t.span)
+	}
+	aimed := aimAt(t, share)
+	for _, w := range wishes {
+		t.wish(w)
+	}
+	for _, strike := range strikes {
+		t.strike(strike)
+	}
+	return aimed
+}
+
+// strike has a fault happen, and writes it down.
+func (t *trial) strike(s Strike) {
+	t.told.Strikes = append(t.told.Strikes, s)
+	f, err := s.fault()
+	if err == nil {
+		err = t.n.Schedule(f)
+	}
+	t.failed = errors.Join(t.failed, err)
+}
+
+// wish has a wish be said, and writes it down.
+func (t *trial) wish(w Wish) {
+	t.told.Wishes = append(t.told.Wishes, w)
+	err := w.say(t.n, t.leases)
+	if w.Kind == WishLease {
+		t.leases++
+	}
+	t.failed = errors.Join(t.failed, err)
+}
+
+// listed returns the script with everything that has happened so far listed.
+func (t *trial) listed() *Script {
+	s := t.script.copy()
+	s.Listed, s.Strikes, s.Wishes, s.Jobs = true, t.told.Strikes, t.told.Wishes, append([]string{}, t.told.Jobs...)
+	return s.copy()
+}
+
+// caught returns as an error what do panics with: a core that finds its own invariants
+// broken is a violation like any other.
+func caught(do func() (*measure.Result, error)) (result *measure.Result, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			result, err = nil, fmt.Errorf("a defect: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return do()
+}
+
+// siteAt returns a site, and whether it is up.
+func siteAt(n *testnet.Network, at int) (*site.Site, bool) {
+	s := scenario.SiteOf(n.Core(at))
+	return s, s != nil
+}

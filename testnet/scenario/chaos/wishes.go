@@ -1,0 +1,98 @@
+package chaos
+
+import (
+	"fmt"
+
+	"gridnode/grid"
+	"gridnode/node/site"
+	"gridnode/testnet"
+	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario/federation"
+)
+
+// Wish is what a user or an owner asks a site for, besides the jobs of the workload. A site
+// that is down does not hear it.
+type Wish struct {
+	Kind WishKind  `json:"kind"`
+	At   grid.Time `json:"at"`   // microseconds since the beginning of the run
+	Site int       `json:"site"` // index of the site that is asked
+
+	Job        string    `json:"job,omitempty"`        // of WishCancel: its ID
+	Lender     int       `json:"lender,omitempty"`     // of WishLease: index of the site to borrow from
+	Processors int64     `json:"processors,omitempty"` // of WishLease
+	Span       grid.Time `json:"span,omitempty"`       // of WishLease: microseconds
+	Which      uint64    `json:"which,omitempty"`      // of WishReturn: of the leases that the site has then, by this number modulo theirs
+	Force      bool      `json:"force,omitempty"`      // of WishReturn
+}
+
+// WishKind is what is asked for.
+type WishKind string
+
+// Wishes.
+const (
+	WishCancel WishKind = "cancel" // a job shall end
+	WishLease  WishKind = "lease"  // processors of another site
+	WishReturn WishKind = "return" // one of the site's leases shall end, borrowed or lent
+)
+
+// wishTokens is where the tokens of wishes begin: no submission has one of them.
+const wishTokens = 1 << 62
+
+// drawLeases has users ask for leases by hand, and want processors back.
+func drawLeases(seed uint64, count int, span grid.Time) (drawn []Wish) {
+	pcg := draw.PCG(seed, "leases", draw.ForJobs)
+	sites := uint64(count)
+	for range int(float64(count)*span.Seconds()/3600 + 1) {
+		from, to := int(draw.Uniform(pcg, sites)), int(draw.Uniform(pcg, sites))
+		at := federation.Warmup + grid.Time(draw.Uniform(pcg, uint64(span)))
+		drawn = append(drawn, Wish{
+			Kind: WishLease, At: at, Site: from, Lender: to, Processors: 1 + int64(draw.Uniform(pcg, 8)),
+			Span: grid.Minute + grid.Time(draw.Uniform(pcg, uint64(2*grid.Hour))),
+		})
+		back := Wish{Kind: WishReturn, Which: pcg.Uint64(), Force: draw.Uniform(pcg, 2) == 0, Site: int(draw.Uniform(pcg, sites))}
+		back.At = federation.Warmup + grid.Time(draw.Uniform(pcg, uint64(span)))
+		drawn = append(drawn, back)
+	}
+	return drawn
+}
+
+// say has the wish be said when its time comes; number tells it from others of its kind.
+func (w *Wish) say(n *testnet.Network, number int) error {
+	if w.Site < 0 || w.Site >= n.Len() || w.Lender < 0 || w.Lender >= n.Len() {
+		return fmt.Errorf("a wish (%s) at site %d, of site %d: there are %d", w.Kind, w.Site, w.Lender, n.Len())
+	}
+	token := wishTokens + uint64(number)
+	switch w.Kind {
+	case WishCancel:
+		id, err := grid.ParseJobID(w.Job)
+		if err != nil {
+			return fmt.Errorf("a wish to cancel job %q: %w", w.Job, err)
+		}
+		n.Inject(w.At, w.Site, &site.Cancel{Job: id, Cause: "its user does not want it"})
+	case WishLease:
+		n.Inject(w.At, w.Site, &site.RequestLease{Token: token, Lender: n.ID(w.Lender), Processors: w.Processors, Span: w.Span})
+	case WishReturn:
+		n.Call(w.At, w.Site, func() { w.back(n, wishTokens) })
+	default:
+		return fmt.Errorf("no wish is called %q", w.Kind)
+	}
+	return nil
+}
+
+// back has a site's user release or revoke one of its leases.
+func (w *Wish) back(n *testnet.Network, token uint64) {
+	s, up := siteAt(n, w.Site)
+	if !up {
+		return
+	}
+	leases := s.Leases()
+	if len(leases) == 0 {
+		return
+	}
+	l := leases[w.Which%uint64(len(leases))]
+	change := site.ReleaseLease
+	if l.Lent {
+		change = site.RevokeLease
+	}
+	n.Step(w.Site, &site.ChangeLease{Token: token, Change: change, Number: l.Number, Borrower: l.Borrower, Force: w.Force})
+}
