@@ -5,6 +5,7 @@ SHELL := /bin/bash
 
 GO       ?= go
 BIN      := bin/gridnode
+WHOLE    := bin/gridnoded
 SOURCES  := $(shell find cmd directory grid internal lease market coalloc node testnet \( -name '*.go' -not -name '*_test.go' -o -name '*.html' -o -path '*/web/dist/*' \) 2>/dev/null) go.mod go.sum
 # Packages with goroutines. The cores have none (a test in grid sees to
 # that), so the race detector has nothing to find in them alone; it sees them under
@@ -23,9 +24,14 @@ TIMEOUT  ?= 30m
 help: ## list the targets
 	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
-build: $(BIN) ## build bin/gridnode
+build: $(BIN) ## build bin/gridnode, and bin/gridnoded, which it starts
 
-$(BIN): $(SOURCES)
+# What users call is the client, which starts cheaply and leaves to the whole program beside it
+# what it does not have. `go build ./cmd/gridnode` makes the whole one, which needs no client.
+$(BIN): $(WHOLE)
+	CGO_ENABLED=0 $(GO) build -trimpath -tags client -o $@ ./cmd/gridnode
+
+$(WHOLE): $(SOURCES)
 	$(GO) build -trimpath -o $@ ./cmd/gridnode
 
 dist: ## build what is handed out into dist/: static binaries, .deb, .rpm and .apk for amd64 and arm64, parts lists, licences; VERSION=1.2.3
@@ -44,6 +50,7 @@ lint: ## gofmt, vet, staticcheck, generated code up to date
 	@out=$$(gofmt -l $$(git ls-files '*.go' ':!:*.pb.go')); test -z "$$out" || { echo "not gofmt'd (run gofmt -w):"; echo "$$out"; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags manpages ./cmd/gridnode
+	CGO_ENABLED=0 $(GO) build -tags client -o /dev/null ./cmd/gridnode
 	$(GO) mod verify >/dev/null
 	$(GO) tool -modfile=tools/go.mod staticcheck ./...
 	$(GO) tool -modfile=tools/go.mod validate node/api/openapi/openapi.json

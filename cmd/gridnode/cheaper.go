@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"gridnode/market"
 	"gridnode/node/api"
 )
 
@@ -32,7 +31,7 @@ const namedMost = 3
 func cheaperNote(verdicts []api.Verdict) string {
 	var chosen *api.Verdict
 	for i := range verdicts {
-		if verdicts[i].Outcome == market.OutcomeChosen.String() {
+		if verdicts[i].Outcome == outcomeChosen {
 			chosen = &verdicts[i]
 		}
 	}
@@ -41,7 +40,7 @@ func cheaperNote(verdicts []api.Verdict) string {
 	}
 	var names []string
 	for _, v := range verdicts {
-		if v.Outcome == market.OutcomeNoForeign.String() && v.Cost < chosen.Cost {
+		if v.Outcome == outcomeNoForeign && v.Cost < chosen.Cost {
 			names = append(names, cellText(v.SiteName))
 		}
 	}

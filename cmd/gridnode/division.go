@@ -3,14 +3,9 @@ package main
 import (
 	"errors"
 	"fmt"
-	"math"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
-	"gridnode/coalloc"
-	"gridnode/grid"
 	"gridnode/node/api"
 )
 
@@ -25,6 +20,9 @@ type division struct {
 // placementNames are the policies in the order of the pages.
 const placementNames = "wf, cf, fcm, ca or adaptive"
 
+// placements are the policies.
+var placements = []string{"adaptive", "wf", "cf", "fcm", "ca"}
+
 func (d *division) flags(cmd *cobra.Command) {
 	f := cmd.Flags()
 	f.StringVar(&d.components, "components", "", "run at several sites at the same moment: processors, and where, of each component, a `LIST` like 8@physics,8,16; alternatives separated by |, the best first")
@@ -35,7 +33,7 @@ func (d *division) flags(cmd *cobra.Command) {
 	f.StringVar(&d.placement, "placement", "", "`POLICY` by which components are placed: "+placementNames+" (default: cf with --input, else coallocation.policy of the settings)")
 	f.StringArrayVar(&d.inputs, "input", nil, "a data set `NAME[=SIZE]` that every task reads, with its size if its holders need not be asked; may be repeated")
 	f.StringVar(&d.ccr, "ccr", "", "`RATIO` of the job's communication to its computation time within one site, as far as it is known")
-	_ = cmd.RegisterFlagCompletionFunc("placement", cobra.FixedCompletions(namesOf(coalloc.PolicyAdaptive, coalloc.PolicyCA), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("placement", cobra.FixedCompletions(placements, cobra.ShellCompDirectiveNoFileComp))
 }
 
 // spec adds what the flags say to a job. tasks reports whether their number was given.
@@ -61,57 +59,5 @@ func (d *division) spec(spec *api.JobSpec, tasks bool) error {
 	case bound:
 		return errors.New("--policy, --site, --deadline and --budget are not for jobs that run at several sites: see --placement")
 	}
-	if d.placement != "" {
-		if _, err := coalloc.ParsePolicy(d.placement); err != nil {
-			return fmt.Errorf("--placement: %w", err)
-		}
-	}
-	if d.ccr != "" {
-		ratio, err := strconv.ParseFloat(d.ccr, 64)
-		if err != nil || math.IsNaN(ratio) || ratio < 0 || ratio > coalloc.CCRMax/1000 {
-			return fmt.Errorf("--ccr: %q: want a number from 0 to %d", d.ccr, coalloc.CCRMax/1000)
-		}
-		c.CCR = &ratio
-	}
-	for _, text := range d.inputs {
-		in, err := parseInput(text)
-		if err == nil {
-			err = grid.CheckDataName(in.Name)
-		}
-		if err != nil {
-			return fmt.Errorf("--input: %w", err)
-		}
-		spec.Inputs = append(spec.Inputs, in)
-	}
-	if err := d.check(spec, tasks); err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), coalloc.ErrRequest.Error()+": "))
-	}
-	if d.components != "" && !tasks {
-		spec.Tasks = 0 // as many as the components have
-	}
-	spec.Coallocation = c
-	return nil
-}
-
-// check says what is contradictory before any daemon is asked.
-func (d *division) check(spec *api.JobSpec, tasks bool) error {
-	if d.components == "" {
-		r, err := coalloc.ParseFlexible(d.count, spec.Tasks*spec.CPUsPerTask, d.perSite)
-		if err == nil {
-			r.ClustersMax, r.Each = int(min(d.sites, coalloc.SitesMax)), spec.CPUsPerTask
-			err = r.Validate()
-		}
-		return err
-	}
-	r, err := coalloc.ParseComponents(d.components)
-	switch {
-	case err != nil:
-		return err
-	case tasks && spec.Tasks*spec.CPUsPerTask != r.Processors:
-		return fmt.Errorf("--components: %d processors together; --ntasks and --cpus-per-task ask for %d", r.Processors, spec.Tasks*spec.CPUsPerTask)
-	case r.Processors%spec.CPUsPerTask != 0:
-		return fmt.Errorf("--components: %d processors together cannot be given to tasks of %d", r.Processors, spec.CPUsPerTask)
-	}
-	r.ClustersMax = int(min(d.sites, coalloc.SitesMax))
-	return r.Validate()
+	return d.details(spec, c, tasks)
 }

@@ -12,6 +12,12 @@
 //     values; each error says what was wrong and what is wanted.
 //   - table.go, job.go: what is printed, in every output format.
 //
+// With the tag client only the verbs that ask the daemon are built (clientVerbs): nothing of
+// the network, the store or the engines is in that program, so it starts cheaply. Whatever
+// else is wanted it leaves to the whole program, which it starts in its own place
+// (handover.go). Files that only the whole program needs begin with the build constraint
+// !client.
+//
 // Data goes to stdout, talk to stderr. A verb that waits makes one request that
 // returns when it is over; nothing polls.
 package main

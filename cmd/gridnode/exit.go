@@ -21,6 +21,10 @@ const (
 const exitCodesHelp = `Exit codes: 0 ok, 1 failed, 2 usage, 3 no daemon, 4 not found, 5 refused,
 6 denied, 124 timeout. "submit --wait" and "wait" exit with the job's own code.`
 
+// errWhole is returned by what the client alone cannot do, before anything is read or asked:
+// the whole program is started instead.
+var errWhole = errors.New("the whole program is wanted")
+
 // exitError ends the program with a code. A nil err means that everything has
 // been said already (a job's own exit code).
 type exitError struct {

@@ -12,9 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/grid"
-	"gridnode/market"
 	"gridnode/node/api"
-	"gridnode/node/site"
 )
 
 // jobColumns are the columns of listings of jobs.
@@ -197,7 +195,7 @@ func refusal(cmd *cobra.Command, client *api.Client, j *api.Job) string {
 		return cellText(j.Reason)
 	}
 	for i := range reply.Verdicts {
-		if reply.Verdicts[i].Outcome == market.OutcomeChosen.String() {
+		if reply.Verdicts[i].Outcome == outcomeChosen {
 			return cellText(j.Reason) // a site would have had it: the bank would not
 		}
 	}
@@ -260,8 +258,8 @@ func summary(jobs []api.Job) string {
 		}
 	}
 	var parts []string
-	for state := site.Placing; state <= site.Waiting; state++ {
-		if n := counts[state.String()]; n > 0 {
+	for _, state := range jobStates {
+		if n := counts[state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))
 		}
 	}

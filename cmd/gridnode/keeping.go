@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/grid"
-	"gridnode/market/keepalive"
 	"gridnode/node/api"
 )
 
@@ -17,7 +16,7 @@ type keeping struct{ lease string }
 
 func (k *keeping) flags(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&k.lease, "lease", "", fmt.Sprintf("`SPAN`, at least %v, for which another site goes on with the job while this one does not hear of it; then it is ended there and placed anew; none: until its --time is over (default %v)",
-		grid.LeaseMin, keepalive.Default))
+		grid.LeaseMin, leaseDefault))
 }
 
 func (k *keeping) spec(spec *api.JobSpec, _ time.Time) error {

@@ -13,11 +13,6 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
-
-	"gridnode/node/run/probe"
-	"gridnode/node/shim"
-	"gridnode/node/store"
-	"gridnode/node/wasm"
 )
 
 // options are the flags of every verb.
@@ -30,45 +25,22 @@ type options struct {
 	token  string // for remote
 }
 
-func main() {
-	// What the daemon starts, and users never do, needs none of what follows: the
-	// shim that watches over jobs, an attempt to leave the sandbox, a module of WebAssembly, and the look at a store that may end its process.
-	if n := len(os.Args); n > 2 {
-		switch os.Args[1] {
-		case shimVerb: // shim --home HOME, shim --order FILE, shim --pilot FILE
-			switch last := os.Args[n-1]; os.Args[2] {
-			case "--order":
-				os.Exit(shim.Once(last))
-			case "--pilot", shim.NodeFlag:
-				os.Exit(shim.Pilot(last, []string{os.Args[0], shimVerb, shim.NodeFlag, last}, os.Args[2] == shim.NodeFlag))
-			}
-			os.Exit(shim.Main(os.Args[n-1]))
-		case probe.Verb: // sandbox-probe NAME
-			os.Exit(probe.Main(os.Args[2]))
-		case wasm.Verb: // wasm-run CONFIG COUNT [ARG...] [SETTING...]
-			os.Exit(wasm.Main(os.Args[2:]))
-		case wasm.CompileVerb: // wasm-compile MODULE
-			os.Exit(wasm.Compile(os.Args[2]))
-		case checkVerb: // check-store DIRECTORY
-			os.Exit(store.Check(os.Args[n-1]))
-		}
-	}
-	root := newRoot()
+// commandLine returns the arguments, with the command of Slurm that the program is called by.
+func commandLine() []string {
 	if name := filepath.Base(os.Args[0]); slices.Contains(slurmCommands, name) {
-		root.SetArgs(append([]string{slurmVerb, name}, os.Args[1:]...))
+		return append([]string{slurmVerb, name}, os.Args[1:]...)
 	}
-	os.Exit(run(root))
+	return os.Args[1:]
 }
-
-// Verbs for the daemon's own use.
-const (
-	shimVerb  = "shim"
-	checkVerb = "check-store"
-)
 
 // run executes the command line and returns the exit code.
 func run(root *cobra.Command) int {
 	cmd, err := root.ExecuteC()
+	return report(root, cmd, err)
+}
+
+// report says how a command has ended, and returns the exit code.
+func report(root, cmd *cobra.Command, err error) int {
 	code := exitCode(err)
 	var exit *exitError
 	if err == nil || errors.As(err, &exit) && exit.err == nil {
@@ -119,21 +91,10 @@ offers and at what price; jobs go where their deadline, budget and policy are me
 	root.SetHelpCommand(&cobra.Command{Use: "help", Short: "Explain a verb", Hidden: true, Args: cobra.ArbitraryArgs, RunE: helpFor})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddGroup(&cobra.Group{ID: groupSite, Title: "Site:"}, &cobra.Group{ID: groupJob, Title: "Jobs:"}, &cobra.Group{ID: groupFederation, Title: "Federation:"})
-	for _, verb := range []struct {
-		group string
-		cmd   *cobra.Command
-	}{
-		{groupSite, newInit(&o)}, {groupSite, newStart(&o)}, {groupSite, newStop(&o)}, {groupSite, newConfig(&o)}, {groupSite, newReload(&o)}, {groupSite, newDrain(&o)}, {groupSite, newDoctor(&o)}, {groupSite, newBackup(&o)}, {groupSite, newRestore(&o)}, {groupSite, newLog(&o)}, {groupSite, newDebug(&o)}, {groupSite, newUsers(&o)}, {groupSite, newGuests(&o)}, {groupSite, newHistory(&o)}, {groupSite, newToken(&o)}, {groupSite, newWeb(&o)}, {groupSite, newDiag(&o)},
-		{groupJob, newSubmit(&o)}, {groupJob, newStatus(&o)}, {groupJob, newTop(&o)}, {groupJob, newWhy(&o)}, {groupJob, newLogs(&o)}, {groupJob, newGet(&o)}, {groupJob, newLs(&o)}, {groupJob, newWait(&o)}, {groupJob, newCancel(&o)},
-		{groupJob, newHold(&o)}, {groupJob, newRelease(&o)}, {groupJob, newRequeue(&o)}, {groupJob, newAttach(&o)}, {groupJob, newExec(&o)}, {groupJob, newSlurm(&o)},
-		{groupFederation, newSites(&o)}, {groupFederation, newQuotes(&o)}, {groupFederation, newPeers(&o)}, {groupFederation, newBank(&o)}, {groupFederation, newLeases(&o)}, {groupFederation, newLease(&o)}, {groupFederation, newLinks(&o)}, {groupFederation, newLink(&o)}, {groupFederation, newDataSets(&o)}, {groupFederation, newDataSet(&o)},
-		{groupFederation, newFederation(&o)}, {groupFederation, newMembers(&o)}, {groupFederation, newInvite(&o)}, {groupFederation, newRenew(&o)}, {groupFederation, newRevoke(&o)},
-		{groupFederation, newTestnet()},
-		{"", newVersion()}, {"", newCompletion()},
-	} {
-		verb.cmd.GroupID = verb.group
-		verb.cmd.DisableFlagsInUseLine = true
-		root.AddCommand(verb.cmd)
+	for _, v := range append(clientVerbs(&o), wholeVerbs(&o)...) {
+		v.cmd.GroupID = v.group
+		v.cmd.DisableFlagsInUseLine = true
+		root.AddCommand(v.cmd)
 	}
 	for _, verb := range extraVerbs {
 		root.AddCommand(verb())
@@ -144,6 +105,25 @@ offers and at what price; jobs go where their deadline, budget and policy are me
 
 // extraVerbs are those of builds for a purpose of their own.
 var extraVerbs []func() *cobra.Command
+
+// verb is a command below the program's own.
+type verb struct {
+	group string // in the help text
+	cmd   *cobra.Command
+}
+
+// clientVerbs are those that ask the daemon and print what it says. What they need starts
+// cheaply: no verb here may bring in a protocol, the network, the store or an engine.
+func clientVerbs(o *options) []verb {
+	return []verb{
+		{groupSite, newStop(o)}, {groupSite, newDrain(o)}, {groupSite, newLog(o)}, {groupSite, newUsers(o)}, {groupSite, newGuests(o)}, {groupSite, newHistory(o)}, {groupSite, newToken(o)}, {groupSite, newWeb(o)},
+		{groupJob, newSubmit(o)}, {groupJob, newStatus(o)}, {groupJob, newWhy(o)}, {groupJob, newLogs(o)}, {groupJob, newLs(o)}, {groupJob, newWait(o)}, {groupJob, newCancel(o)},
+		{groupJob, newHold(o)}, {groupJob, newRelease(o)}, {groupJob, newRequeue(o)}, {groupJob, newAttach(o)}, {groupJob, newExec(o)}, {groupJob, newSlurm(o)},
+		{groupFederation, newSites(o)}, {groupFederation, newQuotes(o)}, {groupFederation, newPeers(o)}, {groupFederation, newBank(o)}, {groupFederation, newLeases(o)}, {groupFederation, newLease(o)}, {groupFederation, newLinks(o)}, {groupFederation, newLink(o)}, {groupFederation, newDataSets(o)}, {groupFederation, newDataSet(o)},
+		{groupFederation, newMembers(o)}, {groupFederation, newRenew(o)}, {groupFederation, newRevoke(o)},
+		{"", newVersion()},
+	}
+}
 
 // Groups of verbs in the help text.
 const (

@@ -62,6 +62,9 @@ func plainFile(path string) error {
 // readScript reads a script from path, or from stdin if path is "-".
 func readScript(path string, stdin io.Reader) (*script, error) {
 	r := stdin
+	if path == "-" && clientOnly {
+		return nil, errWhole
+	}
 	if path != "-" {
 		file, err := os.Open(path)
 		if err != nil {

@@ -1,3 +1,5 @@
+//go:build !client
+
 package main
 
 import (
@@ -419,15 +421,6 @@ func oneOf[T any](words map[string]T, field func(*settings) *T) func(*settings, 
 		*field(s) = value
 		return nil
 	}
-}
-
-// parsePrice reads a price in credits.
-func parsePrice(v string) (grid.Price, error) {
-	price, err := grid.ParseCredits(v)
-	if err == nil && price == 0 {
-		return 0, fmt.Errorf("%q: want more than 0", v)
-	}
-	return price, err
 }
 
 // autoPrice is parsePrice, and 0 for auto.

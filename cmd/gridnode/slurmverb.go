@@ -75,8 +75,8 @@ GRIDNODE_HOME, or in ~/.gridnode. What each of them takes stands in docs/slurm-c
 // line or with the daemon ends with 1 there.
 func slurmError(cmd *cobra.Command, name string, err error) error {
 	var exit *exitError
-	if errors.As(err, &exit) && exit.err == nil {
-		return err // a job's own code
+	if errors.As(err, &exit) && exit.err == nil || errors.Is(err, errWhole) {
+		return err // a job's own code, or nothing that is wrong
 	}
 	text := err.Error()
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: error: %s\n", name, strings.ToUpper(text[:1])+text[1:])

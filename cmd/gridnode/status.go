@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/node/api"
-	"gridnode/node/site"
 )
 
 // jobFilter is the flags of status that choose and order jobs.
@@ -52,7 +51,7 @@ another site), running, cancelling, done (exit code 0), failed, cancelled, refus
 	flags.StringVarP(&f.sort, "sort", "S", "submitted", "order by `KEY`: "+strings.Join(sortKeyNames(), ", ")+"; a dash before it reverses it")
 	flags.BoolVar(&f.watch, "watch", false, "go on with a line for every change, until interrupted")
 	addListingFlags(cmd, &f.listing)
-	_ = cmd.RegisterFlagCompletionFunc("states", cobra.FixedCompletions(stateNames(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("states", cobra.FixedCompletions(jobStates, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -138,28 +137,22 @@ func (f *jobFilter) query(ids []string) (url.Values, error) {
 }
 
 // slurmStates are the states that Slurm's short names stand for.
-var slurmStates = map[string][]site.State{
-	"PD": {site.Waiting, site.Placing, site.Queued, site.Awarded}, "R": {site.Running}, "CG": {site.Cancelling},
-	"CD": {site.Done}, "F": {site.Failed}, "CA": {site.CancelledByUser, site.Cancelling},
+var slurmStates = map[string][]string{
+	"PD": {"waiting", "placing", "queued", "awarded"}, "R": {"running"}, "CG": {"cancelling"},
+	"CD": {"done"}, "F": {"failed"}, "CA": {"cancelled", "cancelling"},
 }
 
 // parseState reads the name of a state, in either case, or Slurm's short name.
 func parseState(name string) ([]string, error) {
 	if states, ok := slurmStates[strings.ToUpper(name)]; ok {
-		var names []string
-		for _, s := range states {
-			names = append(names, s.String())
-		}
-		return names, nil
+		return states, nil
 	}
 	lower := strings.ToLower(name)
-	if !slices.Contains(stateNames(), lower) {
-		return nil, fmt.Errorf("no state is called %q: want %s", name, strings.Join(stateNames(), ", "))
+	if !slices.Contains(jobStates, lower) {
+		return nil, fmt.Errorf("no state is called %q: want %s", name, strings.Join(jobStates, ", "))
 	}
 	return []string{lower}, nil
 }
-
-func stateNames() []string { return namesOf(site.Placing, site.Waiting) }
 
 // sortKeys are what listings of jobs can be ordered by.
 var sortKeys = []struct {

@@ -57,6 +57,9 @@ func (l *luggage) pipedIn(cmd *cobra.Command) error {
 	if err != nil || !info.Mode().IsRegular() && info.Mode()&os.ModeNamedPipe == 0 {
 		return nil
 	}
+	if clientOnly {
+		return errWhole
+	}
 	r := bufio.NewReader(file)
 	said := make(chan error, 1)
 	go func() {

@@ -115,7 +115,8 @@ func (d *dist) learn() (err error) {
 func (d *dist) architecture(arch, pages string) ([]string, error) {
 	name := fmt.Sprintf("gridnode_%s_linux_%s", d.version, arch)
 	binary := filepath.Join(d.out, name)
-	if err := d.build(binary, arch); err != nil {
+	client := filepath.Join(d.out, "gridnode-client"+strings.TrimPrefix(name, "gridnode"))
+	if err := errors.Join(d.build(binary, arch, ""), d.build(client, arch, "client")); err != nil {
 		return nil, err
 	}
 	parts, err := d.parts(binary)
@@ -130,19 +131,19 @@ func (d *dist) architecture(arch, pages string) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("licences: %w", err)
 	}
-	made := []string{name, name + ".cdx.json", name + ".licences.txt"}
+	made := []string{name, filepath.Base(client), name + ".cdx.json", name + ".licences.txt"}
 	err = errors.Join(os.WriteFile(binary+".cdx.json", bom, 0o644), os.WriteFile(binary+".licences.txt", texts, 0o644))
 	if err != nil || d.nfpm == "" {
 		return made, err
 	}
-	packages, err := d.packages(arch, binary, pages)
+	packages, err := d.packages(arch, binary, client, pages)
 	return append(made, packages...), err
 }
 
-// build builds the program, static and stripped.
-func (d *dist) build(binary, arch string) error {
+// build builds the program, static and stripped: with the tag client, the part that users call.
+func (d *dist) build(binary, arch, tags string) error {
 	variables := fmt.Sprintf("-X main.version=%s -X main.revision=%s -X main.modified=%t -X main.revised=%s", d.version, d.revision, d.modified, d.date.Format(time.RFC3339))
-	cmd := d.command("go", "build", "-trimpath", "-buildvcs=false", "-ldflags=-s -w -buildid= "+variables, "-o", binary, "./cmd/gridnode")
+	cmd := d.command("go", "build", "-trimpath", "-buildvcs=false", "-tags="+tags, "-ldflags=-s -w -buildid= "+variables, "-o", binary, "./cmd/gridnode")
 	cmd.Env = append(cmd.Env, "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+arch)
 	return run(cmd)
 }

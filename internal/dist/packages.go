@@ -14,13 +14,13 @@ import (
 )
 
 // packages writes the packages of one architecture and returns their names.
-func (d *dist) packages(arch, binary, pages string) ([]string, error) {
+func (d *dist) packages(arch, binary, client, pages string) ([]string, error) {
 	stage, err := os.MkdirTemp(d.out, "stage")
 	if err != nil {
 		return nil, err
 	}
 	defer os.RemoveAll(stage)
-	if err := d.stage(stage, binary, pages); err != nil {
+	if err := d.stage(stage, binary, client, pages); err != nil {
 		return nil, err
 	}
 	var made []string
@@ -38,9 +38,10 @@ func (d *dist) packages(arch, binary, pages string) ([]string, error) {
 }
 
 // stage lays out the files of the packages as they will lie on a machine.
-func (d *dist) stage(stage, binary, pages string) error {
+func (d *dist) stage(stage, binary, client, pages string) error {
 	copies := []struct{ from, to string }{
-		{binary, "usr/bin/gridnode"},
+		{client, "usr/bin/gridnode"},
+		{binary, "usr/libexec/gridnode/gridnoded"},
 		{binary + ".cdx.json", "usr/share/doc/gridnode/gridnode.cdx.json"},
 		{filepath.Join(pages, "bash"), "usr/share/bash-completion/completions/gridnode"},
 		{filepath.Join(pages, "fish"), "usr/share/fish/vendor_completions.d/gridnode.fish"},
@@ -109,7 +110,7 @@ func (d *dist) place(stage, to string, text []byte) error {
 		return err
 	}
 	mode := os.FileMode(0o644)
-	if strings.HasPrefix(to, "usr/bin/") {
+	if strings.HasPrefix(to, "usr/bin/") || strings.HasPrefix(to, "usr/libexec/") {
 		mode = 0o755
 	}
 	if err := os.WriteFile(path, text, mode); err != nil {

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -43,11 +44,13 @@ func testMain(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	_ = os.Chmod(dir, 0o755) // other accounts run it, too
 	program = filepath.Join(dir, "gridnode")
-	build := exec.Command("go", "build", "-o", program, "gridnode/cmd/gridnode")
-	build.Stdout, build.Stderr = os.Stderr, os.Stderr
-	if err := build.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "build:", err)
-		return 1
+	for _, args := range [][]string{{"-o", program, "-tags", "client"}, {"-o", program + "d"}} { // as `make build` does
+		build := exec.Command("go", slices.Concat([]string{"build"}, args, []string{"gridnode/cmd/gridnode"})...)
+		build.Stdout, build.Stderr = os.Stderr, os.Stderr
+		if err := build.Run(); err != nil {
+			fmt.Fprintln(os.Stderr, "build:", err)
+			return 1
+		}
 	}
 	return m.Run()
 }
