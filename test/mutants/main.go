@@ -9,6 +9,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -44,7 +45,7 @@ func plantAll(ctx context.Context) (missed int, err error) {
 	file := flag.String("results", "out/mutants.jsonl", "file of results, a line each")
 	patience := flag.Duration("patience", 10*time.Minute, "after which one step is ended, as seen")
 	list := flag.Bool("list", false, "only list the bugs")
-	format := flag.String("o", "table", "table, json or markdown")
+	format := flag.String("o", "table", "table or json")
 	flag.Usage = func() {
 		fmt.Fprintf(flag.CommandLine.Output(), `Usage: go run ./test/mutants [FLAGS]
 
@@ -65,7 +66,7 @@ was seen, with 1 if one was not, with 2 if it could not find out.
 	}
 	show, ok := formats[*format]
 	if !ok {
-		return 0, fmt.Errorf("-o %q: want table, json or markdown", *format)
+		return 0, fmt.Errorf("-o %q: want table or json", *format)
 	}
 	root, err := moduleRoot()
 	if err != nil {
@@ -105,9 +106,14 @@ was seen, with 1 if one was not, with 2 if it could not find out.
 	}
 	for i, m := range chosen {
 		fmt.Fprintf(os.Stderr, "%d of %d: %s: %s\n", i+1, len(chosen), m.Name, m.Title)
-		if err = g.plant(ctx, m, found, *thorough); err != nil {
-			err = fmt.Errorf("%s: %w", m.Name, err)
+		failed := g.plant(ctx, m, found, *thorough)
+		if ctx.Err() != nil {
+			err = ctx.Err()
 			break
+		}
+		if failed != nil { // the others are tried all the same
+			fmt.Fprintln(os.Stderr, " ", failed)
+			err = errors.Join(err, fmt.Errorf("%s: %w", m.Name, failed))
 		}
 	}
 	rows := tabulate(chosen, found, g.ways)

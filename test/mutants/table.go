@@ -36,7 +36,7 @@ func tabulate(chosen []*mutant, found *results, by []way) (rows []row) {
 }
 
 // formats is how rows are printed.
-var formats = map[string]func(io.Writer, []row, *garden) error{"table": printTable, "json": printJSON, "markdown": printMarkdown}
+var formats = map[string]func(io.Writer, []row, *garden) error{"table": printTable, "json": printJSON}
 
 func printJSON(w io.Writer, rows []row, _ *garden) error {
 	e := json.NewEncoder(w)
@@ -60,24 +60,6 @@ func printTable(w io.Writer, rows []row, g *garden) error {
 	}
 	if err := t.Flush(); err != nil {
 		return err
-	}
-	_, err := fmt.Fprintf(w, "\n%s\n", summary(rows, g.ways))
-	return err
-}
-
-// printMarkdown writes the page of figures.
-func printMarkdown(w io.Writer, rows []row, g *garden) error {
-	fmt.Fprintf(w, "| bug | what goes wrong |")
-	for _, way := range g.ways {
-		fmt.Fprintf(w, " %s |", way.name)
-	}
-	fmt.Fprintf(w, "\n|---|---|%s\n", strings.Repeat("--:|", len(g.ways)))
-	for _, r := range rows {
-		fmt.Fprintf(w, "| %s | %s |", r.Name, strings.ReplaceAll(r.Title, "|", `\|`))
-		for _, way := range g.ways {
-			fmt.Fprintf(w, " %s |", cell(r, way.name))
-		}
-		fmt.Fprintln(w)
 	}
 	_, err := fmt.Fprintf(w, "\n%s\n", summary(rows, g.ways))
 	return err
