@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"gridnode/grid"
@@ -377,8 +379,8 @@ func TestStoreGivesUpTheOldest(t *testing.T) {
 		}
 		return d
 	}
-	chunk := put(10, ChunkMax, 5*time.Hour)
-	tree := &Tree{Entries: []Entry{{Name: "x", Kind: File, Size: ChunkMax}}, Chunks: []Chunk{{chunk, ChunkMax}}}
+	first, second := put(10, ChunkMax, 5*time.Hour), put(13, ChunkMax, 5*time.Hour)
+	tree := &Tree{Entries: []Entry{{Name: "x", Kind: File, Size: 2 * ChunkMax}}, Chunks: []Chunk{{first, ChunkMax}, {second, ChunkMax}}}
 	b, _, _ := tree.Encode()
 	if needed, err = s.Put(b); err != nil {
 		t.Fatal(err)
@@ -391,7 +393,7 @@ func TestStoreGivesUpTheOldest(t *testing.T) {
 	if _, err := s.Get(old); !errors.Is(err, ErrAbsent) {
 		t.Errorf("the oldest is here: %v", err)
 	}
-	for _, d := range []Digest{chunk, needed, young} {
+	for _, d := range []Digest{first, second, needed, young} {
 		if _, err := s.Get(d); err != nil {
 			t.Errorf("what is needed or young: %v", err)
 		}
@@ -408,7 +410,7 @@ func TestStoreGivesUpTheOldest(t *testing.T) {
 	if _, err := s.Get(young); !errors.Is(err, ErrAbsent) || s.Has(young) {
 		t.Errorf("a torn chunk: %v", err)
 	}
-	if again, err := OpenStore(dir, 10<<20, 0, nil); err != nil || again.Bytes() != ChunkMax+int64(len(b)) {
+	if again, err := OpenStore(dir, 10<<20, 0, nil); err != nil || again.Bytes() != 2*ChunkMax+int64(len(b)) {
 		t.Errorf("%d bytes after a restart, %v", again.Bytes(), err)
 	}
 }
@@ -519,6 +521,76 @@ func TestLiesAreSeen(t *testing.T) {
 	}
 	if _, err := dial(t, &giving{Store: from}, 1<<20).Results(make([]byte, 16), 1, &grid.Files{Out: []string{"*"}}); !errors.Is(err, ErrAbsent) {
 		t.Errorf("results: %v", err)
+	}
+}
+
+// TestMoreThanWasAskedForIsNotRead: a holder that announces more is left at once.
+func TestMoreThanWasAskedForIsNotRead(t *testing.T) {
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	came := make(chan int64)
+	go func() {
+		ask := make([]byte, 1<<10)
+		_, _ = theirs.Read(ask)
+		n, _ := io.Copy(theirs, io.MultiReader(bytes.NewReader(binary.AppendUvarint(nil, 64<<20)), io.LimitReader(zeroes{}, 64<<20)))
+		came <- n
+	}()
+	_, err := NewPeer(ours).Chunks([]Chunk{{Digest{1}, 1000}}, func([]byte) error { return nil })
+	ours.Close()
+	if n := <-came; !errors.Is(err, wire.ErrMalformed) || n > 1<<20 {
+		t.Errorf("%d bytes were read, %v", n, err)
+	}
+}
+
+type zeroes struct{}
+
+func (zeroes) Read(b []byte) (int, error) { clear(b); return len(b), nil }
+
+// TestWaiterTriesForItself: who waits for what another one brings has it, or brings it.
+func TestWaiterTriesForItself(t *testing.T) {
+	s := newStore(t, 1<<20)
+	synctest.Test(t, func(t *testing.T) {
+		called, fails := 0, make(chan struct{})
+		bring := func() error {
+			if called++; called > 1 {
+				return nil
+			}
+			<-fails
+			return ErrRoom
+		}
+		errs := make(chan error, 2)
+		for range 2 {
+			go func() { errs <- s.Once(Digest{1}, nil, bring) }()
+			synctest.Wait() // the first brings it, the second waits for that
+		}
+		close(fails)
+		if first, second := <-errs, <-errs; !errors.Is(errors.Join(first, second), ErrRoom) || first != nil && second != nil || called != 2 {
+			t.Errorf("%v and %v, and it was brought %d times", first, second, called)
+		}
+	})
+}
+
+// TestReplacedAsAWhole: as long as a file has not come the one that it replaces is there.
+func TestReplacedAsAWhole(t *testing.T) {
+	from, to := t.TempDir(), t.TempDir()
+	write(t, from, "x", noise(40, 2<<20))
+	write(t, to, "x", []byte("before"))
+	tree, index := built(t, from, &Wanted{Strict: true, Limits: all})
+	left := len(tree.Chunks) - 1
+	lay := &Laying{Replace: true, Chunk: func(c Chunk) ([]byte, error) {
+		if left--; left < 0 {
+			return nil, ErrAbsent
+		}
+		return index.Chunk(c.Digest)
+	}}
+	if err := Lay(t.Context(), tree, openRoot(t, to), lay); !errors.Is(err, ErrAbsent) {
+		t.Fatalf("%d chunks, and %v", len(tree.Chunks), err)
+	}
+	if b, err := os.ReadFile(filepath.Join(to, "x")); err != nil || string(b) != "before" {
+		t.Errorf("%d bytes instead, %v", len(b), err)
+	}
+	if list, _ := os.ReadDir(to); len(list) != 1 {
+		t.Errorf("left behind: %v", list)
 	}
 }
 

@@ -369,6 +369,15 @@ func TestRevocation(t *testing.T) {
 			t.Errorf("a list of a stranger: %+v", l)
 		}
 	}
+	// One in the name of who may, signed by another key.
+	for _, c := range []*x509.Certificate{root.Certificate, alphaOwn} {
+		if der, err = (&Issuer{c, newKey(77)}).Revoke(rand.Reader, nil, start, serial); err != nil {
+			t.Fatal(err)
+		}
+		if l, err := f.OpenList(der, NewProof(alphaOwn)); !errors.Is(err, ErrStranger) {
+			t.Errorf("a forged list of %s: %+v, %v", c.Subject.CommonName, l, err)
+		}
+	}
 }
 
 func TestPrior(t *testing.T) {

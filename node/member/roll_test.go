@@ -2,6 +2,7 @@ package member
 
 import (
 	"bytes"
+	"crypto/ed25519"
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
@@ -187,6 +188,66 @@ func TestRollTellsAMemberNowAndThen(t *testing.T) {
 	o.step(at, grid.Tick{})
 	if len(o.sent) != 1 || o.roll.NextTimer() != at+digestEvery {
 		t.Errorf("sent %v, next at %v", o.sent, o.roll.NextTimer())
+	}
+}
+
+// TestMembershipEnds: whose certificate has ended is expelled, and not before.
+func TestMembershipEnds(t *testing.T) {
+	w := newTown(t, "beta", "gamma")
+	o := newOffice(t, w.fed, idOf(t, newKey(99)), nil)
+	beta, gamma := w.members["beta"], w.members["gamma"]
+	gamma.Expires += grid.Day
+	for _, m := range []*Member{beta, gamma} {
+		o.step(start, &Introduce{Token: 1, Member: m})
+	}
+	if o.step(beta.Expires-1, grid.Tick{}); len(o.gone) > 0 {
+		t.Errorf("expelled too early: %v", o.gone)
+	}
+	if at := o.roll.NextTimer(); at != beta.Expires {
+		t.Errorf("looks again at %v, beta ends at %v", at, beta.Expires)
+	}
+	if o.step(beta.Expires, grid.Tick{}); len(o.gone) != 1 || o.gone[0] != beta.Site || o.roll.Member(beta.Site) != nil {
+		t.Errorf("expelled %v, want beta", o.gone)
+	}
+	if o.step(gamma.Expires, grid.Tick{}); len(o.gone) != 1 || o.gone[0] != gamma.Site {
+		t.Errorf("expelled %v, want gamma", o.gone)
+	}
+}
+
+// TestInvitationIsForOne: the first site that brings the secret is certified, as often as it
+// asks, and no other one, not even after a restart.
+func TestInvitationIsForOne(t *testing.T) {
+	w := newTown(t)
+	self := idOf(t, w.delegate.Key.(ed25519.PrivateKey))
+	o := newOffice(t, w.fed, self, w.delegate)
+	secret := Secret{1, 2, 3}
+	i := Invitation{ID: InvitationID{7}, Hash: sha256.Sum256(secret[:]), Rights: Usual, Expires: start + grid.Hour, Valid: grid.Day}
+	if a := o.step(start, &Invite{Token: 1, Invitation: i}).(*Invited); a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	ask := func(key uint64, name string, secret Secret, now grid.Time) *Applied {
+		k := newKey(key)
+		a := Application{ID: i.ID, Secret: secret, Name: name, Site: idOf(t, k), Key: k.Public().(ed25519.PublicKey)}
+		return o.step(now, &Apply{Token: 2, Application: a}).(*Applied)
+	}
+	if a := ask(30, "beta", Secret{9}, start); !errors.Is(a.Err, ErrInvitation) {
+		t.Errorf("without the secret: %v", a.Err)
+	}
+	first := ask(30, "beta", secret, start)
+	if first.Err != nil {
+		t.Fatal(first.Err)
+	}
+	for _, when := range []string{"at once", "after a restart"} {
+		if a := ask(30, "beta", secret, start); a.Err != nil || !bytes.Equal(a.Certificate, first.Certificate) {
+			t.Errorf("the same site again, %s: %v", when, a.Err)
+		}
+		if a := ask(31, "gamma", secret, start); !errors.Is(a.Err, ErrInvitation) || a.Certificate != nil {
+			t.Errorf("another site, %s: %v", when, a.Err)
+		}
+		o.restart(self)
+	}
+	if a := ask(30, "beta", secret, start+grid.Hour); !errors.Is(a.Err, ErrInvitation) {
+		t.Errorf("when it has expired: %v", a.Err)
 	}
 }
 
