@@ -332,3 +332,25 @@ func TestKillOfUnknownAndEnded(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 }
+
+// TestLimitExtendedInTheLastMoment: a limit that is over before the loop hears of it, and that
+// was extended by then, ends nothing; the extended one does.
+func TestLimitExtendedInTheLastMoment(t *testing.T) {
+	s := &shim{
+		config: Config{Grace: time.Hour}, inbox: make(chan func(), 8), quit: make(chan struct{}), records: &records{},
+		tasks: make(map[string]*task), sessions: make(map[int]*task), sides: make(map[int]*side), orphans: make(map[int]*orphan),
+	}
+	defer close(s.quit)
+	x := &task{id: "x", empty: true} // there is no process that could be signalled
+	s.tasks[x.id] = x
+	s.limit(x, 1, 1)
+	over := <-s.inbox
+	s.limit(x, grid.Hour, grid.Hour)
+	if over(); !x.killAt.IsZero() {
+		t.Errorf("ended: %s", x.reason)
+	}
+	s.limit(x, 1, 2)
+	if (<-s.inbox)(); x.killAt.IsZero() || x.cause != CauseLimit {
+		t.Error("the extended limit does not end it")
+	}
+}

@@ -104,6 +104,8 @@ func TestGarden(t *testing.T) {
 	}
 	head := "package x\n\nimport (\n\t\"gridnode/sum\"\n\t\"testing\"\n)\n\n"
 	write(t, dir, "sum/sum_test.go", strings.Replace(head, "package x", "package sum_test", 1)+"func TestTwo(t *testing.T) "+want("Two", "2"))
+	write(t, dir, "sum/once_test.go", "package sum_test\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\nfunc TestFailsOnce(t *testing.T) {\n"+
+		"\tif os.Mkdir(\"once\", 0o755) == nil {\n\t\tt.Fatal(\"only now\")\n\t}\n}\n")
 	write(t, dir, "node/site/site.go", "package site\n\nimport _ \"gridnode/sum\"\n")
 	write(t, dir, "node/site/transcript_test.go", strings.Replace(head, "package x", "package site", 1)+"func TestTranscripts(t *testing.T) "+want("Three", "3"))
 	write(t, dir, "testnet/scenario/chaos/chaos.go", "package chaos\n\nimport _ \"gridnode/sum\"\n")
@@ -163,14 +165,14 @@ func TestGarden(t *testing.T) {
 			t.Errorf("%s: seen by %q (%s), want %q", r.Name, got, r.Seen, wants[r.Name])
 		}
 		for way, x := range r.Ways { // as if it had said something else, which stays
-			x.By = "remembered"
+			x.By += ", remembered"
 			found.all[[3]string{x.Mutant, x.Patch, way}] = x
 		}
 		if err := g.plant(t.Context(), all[i], found, false); err != nil {
 			t.Errorf("%s again: %v", r.Name, err)
 		}
 		for way := range r.Ways {
-			if x, _ := found.of(all[i], way); x.By != "remembered" {
+			if x, _ := found.of(all[i], way); !strings.HasSuffix(x.By, "remembered") {
 				t.Errorf("%s: %s looked again", r.Name, way)
 			}
 		}
@@ -184,6 +186,9 @@ func TestGarden(t *testing.T) {
 	}
 	if r, ok := found.of(all[slices.IndexFunc(all, func(m *mutant) bool { return m.Name == "sum/four" })], "chaos"); !ok || r.Seeds != 5 {
 		t.Errorf("chaos: got %+v, want seed 5: seed 2 is violated without the bug, too", r)
+	}
+	if r, _ := found.of(all[slices.IndexFunc(all, func(m *mutant) bool { return m.Name == "sum/two" })], "unit"); !strings.HasPrefix(r.By, "TestTwo") {
+		t.Errorf("unit: seen by %q, want TestTwo: the other one fails once, and not because of the bug", r.By)
 	}
 	if err := found.forget(all[:1]); err != nil {
 		t.Fatal(err)
