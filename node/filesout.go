@@ -8,12 +8,12 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/node/content"
+	"gridnode/node/mailbox"
 	"gridnode/node/run"
 	"gridnode/node/site"
 	"gridnode/node/store"
@@ -52,13 +52,11 @@ const (
 // homecoming is the jobs whose files are to be brought home.
 type homecoming struct {
 	f    *filer
-	mu   sync.Mutex
-	jobs []grid.JobID
-	wake chan struct{} // holds a token when there is something to do
+	jobs *mailbox.Box[grid.JobID]
 }
 
 func newHomecoming(f *filer) *homecoming {
-	return &homecoming{f: f, wake: make(chan struct{}, 1)}
+	return &homecoming{f: f, jobs: mailbox.New[grid.JobID]()}
 }
 
 // note adds the jobs among events that ran here. It is called on the loop.
@@ -67,18 +65,8 @@ func (m *homecoming) note(events []grid.Event) {
 		e := &events[i]
 		over := e.Kind == grid.JobFinished || e.Kind == grid.JobCancelled
 		if over && e.Job.Home == m.f.h.id && (e.Site == "" || e.Site == e.Job.Home) && e.Job.Keeps(e.Job.Home) && e.Result.Start < e.Result.End {
-			m.add(e.Job.ID)
+			m.jobs.Put(e.Job.ID)
 		}
-	}
-}
-
-func (m *homecoming) add(job grid.JobID) {
-	m.mu.Lock()
-	m.jobs = append(m.jobs, job)
-	m.mu.Unlock()
-	select {
-	case m.wake <- struct{}{}:
-	default:
 	}
 }
 
@@ -86,14 +74,14 @@ func (m *homecoming) add(job grid.JobID) {
 func (m *homecoming) recover() {
 	for _, job := range m.noted() {
 		if !m.settled(job) {
-			m.add(job)
+			m.jobs.Put(job)
 		}
 	}
 	self := m.f.h.id
 	_ = m.f.h.Do(m.f.h.ctx, func(s *site.Site) {
 		for v := range s.Jobs {
 			if !v.Foreign && v.State.Terminal() && v.Site == self && v.Job.Keeps(self) && v.Start < v.End && !m.settled(v.Job.ID) {
-				m.add(v.Job.ID)
+				m.jobs.Put(v.Job.ID)
 			}
 		}
 	})
@@ -102,29 +90,7 @@ func (m *homecoming) recover() {
 // run brings files to their owners until the host stops.
 func (m *homecoming) run() {
 	m.recover()
-	room := make(chan struct{}, bringersMax)
-	for {
-		select {
-		case <-m.wake:
-		case <-m.f.h.stopping:
-			return
-		}
-		m.mu.Lock()
-		jobs := m.jobs
-		m.jobs = nil
-		m.mu.Unlock()
-		for _, job := range jobs {
-			select {
-			case room <- struct{}{}:
-			case <-m.f.h.stopping:
-				return
-			}
-			m.f.h.wg.Go(func() {
-				m.bring(m.f.h.ctx, job)
-				<-room
-			})
-		}
-	}
+	m.jobs.Work(m.f.h.ctx, bringersMax, func(job grid.JobID) { m.bring(m.f.h.ctx, job) })
 }
 
 // path returns the path of a note about a job's files.
@@ -248,7 +214,7 @@ func (m *homecoming) keep(job grid.JobID, tree []byte) error {
 		err = m.f.store.Sync()
 	}
 	if err == nil {
-		m.add(job)
+		m.jobs.Put(job)
 	}
 	return err
 }

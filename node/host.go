@@ -30,6 +30,7 @@ import (
 	"gridnode/market/fee"
 	"gridnode/node/forward"
 	"gridnode/node/logging"
+	"gridnode/node/mailbox"
 	"gridnode/node/member"
 	"gridnode/node/notify"
 	"gridnode/node/p2p"
@@ -160,7 +161,7 @@ func Start(ctx context.Context, cfg HostConfig) (*Host, error) {
 	h.files = run.Files{Home: cfg.Home, Site: h.id, Work: cfg.Work, Shared: cfg.Shared, Log: cfg.Files.Log}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	h.fetch = &fetchers{h: h, sites: make(map[grid.SiteID]*fetchSite), wake: make(chan struct{}, 1)}
-	h.deposit = &deposits{h: h, wake: make(chan struct{}, 1)}
+	h.deposit = &deposits{h: h, jobs: mailbox.New[deposit]()}
 	h.streams = &streams{h: h, jobs: make(map[grid.JobID]*stream)}
 	h.bring = newBringer(h, cfg.FetchMax)
 	if cfg.Home != "" {

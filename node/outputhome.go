@@ -5,10 +5,10 @@ import (
 	"errors"
 	"io"
 	"os"
-	"sync"
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/mailbox"
 	"gridnode/node/notify"
 	"gridnode/node/run"
 	"gridnode/node/site"
@@ -26,9 +26,7 @@ const (
 // deposits are the jobs whose output is to be put into files.
 type deposits struct {
 	h    *Host
-	mu   sync.Mutex
-	jobs []deposit
-	wake chan struct{} // holds a token when there is something to do
+	jobs *mailbox.Box[deposit]
 }
 
 type deposit struct {
@@ -44,7 +42,7 @@ func (d *deposits) note(events []grid.Event) {
 		e := &events[i]
 		over := e.Kind == grid.JobFinished || e.Kind == grid.JobCancelled
 		if over && e.Job.Home == d.h.id && wanted(e.Job) && e.Result.Start < e.Result.End {
-			d.add(deposit{job: e.Job, since: time.Now()})
+			d.jobs.Put(deposit{job: e.Job, since: time.Now()})
 		}
 	}
 }
@@ -52,23 +50,13 @@ func (d *deposits) note(events []grid.Event) {
 // wanted reports whether a job's output is to be put into a file.
 func wanted(j *grid.Job) bool { return j.Command != nil && j.Command.Output != "" }
 
-func (d *deposits) add(one deposit) {
-	d.mu.Lock()
-	d.jobs = append(d.jobs, one)
-	d.mu.Unlock()
-	select {
-	case d.wake <- struct{}{}:
-	default:
-	}
-}
-
 // recover adds the jobs that ended while the host was away.
 func (d *deposits) recover() {
 	oldest := grid.Time(time.Now().Add(-depositLate).UnixMicro())
 	_ = d.h.Do(d.h.ctx, func(s *site.Site) {
 		for v := range s.Jobs {
 			if !v.Foreign && v.State.Terminal() && wanted(v.Job) && v.End > oldest && v.Start < v.End {
-				d.add(deposit{job: v.Job, since: time.Now(), late: !d.h.streams.begun(v.Job.ID)})
+				d.jobs.Put(deposit{job: v.Job, since: time.Now(), late: !d.h.streams.begun(v.Job.ID)})
 			}
 		}
 	})
@@ -78,29 +66,7 @@ func (d *deposits) recover() {
 func (d *deposits) run() {
 	d.recover()
 	d.h.streams.recover()
-	room := make(chan struct{}, depositMax)
-	for {
-		select {
-		case <-d.wake:
-		case <-d.h.stopping:
-			return
-		}
-		d.mu.Lock()
-		jobs := d.jobs
-		d.jobs = nil
-		d.mu.Unlock()
-		for _, one := range jobs {
-			select {
-			case room <- struct{}{}:
-			case <-d.h.stopping:
-				return
-			}
-			d.h.wg.Go(func() {
-				d.try(one)
-				<-room
-			})
-		}
-	}
+	d.jobs.Work(d.h.ctx, depositMax, d.try)
 }
 
 // try puts the output of one job into its files, and has it tried again if that fails in
@@ -121,7 +87,7 @@ func (d *deposits) try(one deposit) {
 		d.h.streams.settled(one.job.ID)
 	default:
 		one.pause = min(max(2*one.pause, depositAgain), depositPause)
-		time.AfterFunc(one.pause, func() { d.add(one) })
+		time.AfterFunc(one.pause, func() { d.jobs.Put(one) })
 	}
 }
 

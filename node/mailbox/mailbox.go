@@ -1,10 +1,13 @@
-// Package mailbox keeps what waits to be written to a stream: whoever has something to say
-// puts it in and goes on, and the stream's writer takes all that is there when it is woken.
+// Package mailbox keeps what waits for somebody else to see to it: whoever has something puts
+// it in and goes on; the writer of a stream, or Work, takes all that is there when it is woken.
 package mailbox
 
-import "sync"
+import (
+	"context"
+	"sync"
+)
 
-// Box is what waits to be written to a stream. Safe for concurrent use.
+// Box is what waits. Safe for concurrent use.
 type Box[T any] struct {
 	mu     sync.Mutex
 	items  []T
@@ -49,6 +52,33 @@ func (m *Box[T]) Take() (items []T, closed bool) {
 	defer m.mu.Unlock()
 	items, m.items = m.items, nil
 	return items, m.closed
+}
+
+// Work hands on what is put in, at most so many at the same time, until ctx ends. It returns
+// when the last one is done.
+func (m *Box[T]) Work(ctx context.Context, most int, do func(T)) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	room := make(chan struct{}, most)
+	for {
+		select {
+		case <-m.wake:
+		case <-ctx.Done():
+			return
+		}
+		items, _ := m.Take()
+		for _, one := range items {
+			select {
+			case room <- struct{}{}:
+			case <-ctx.Done():
+				return
+			}
+			wg.Go(func() {
+				do(one)
+				<-room
+			})
+		}
+	}
 }
 
 // Len returns how much waits.

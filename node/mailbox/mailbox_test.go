@@ -1,8 +1,12 @@
 package mailbox
 
 import (
+	"context"
 	"slices"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestBox(t *testing.T) {
@@ -20,4 +24,39 @@ func TestBox(t *testing.T) {
 	if items, closed := b.Take(); !slices.Equal(items, []int{3}) || !closed {
 		t.Fatalf("take after the end: %v, closed %t, want 3 and closed", items, closed)
 	}
+}
+
+func TestWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New[int]()
+		ctx, cancel := context.WithCancel(t.Context())
+		var now, most, done atomic.Int64
+		returned := make(chan struct{})
+		go func() {
+			defer close(returned)
+			b.Work(ctx, 2, func(int) {
+				most.Store(max(most.Load(), now.Add(1)))
+				time.Sleep(time.Second)
+				now.Add(-1)
+				done.Add(1)
+			})
+		}()
+		for i := range 5 {
+			b.Put(i)
+		}
+		time.Sleep(2500 * time.Millisecond) // two are done, two more are, the last is under way
+		if done.Load() != 4 || most.Load() != 2 {
+			t.Errorf("after 2.5 s %d are done, at most %d at the same time, want 4 and 2", done.Load(), most.Load())
+		}
+		cancel()
+		<-returned
+		if done.Load() != 5 {
+			t.Errorf("it returned when %d were done, want 5", done.Load())
+		}
+		b.Put(6)
+		synctest.Wait()
+		if done.Load() != 5 {
+			t.Error("it works after its end")
+		}
+	})
 }

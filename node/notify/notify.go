@@ -5,10 +5,10 @@ import (
 	"errors"
 	"log/slog"
 	"os"
-	"sync"
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/mailbox"
 	"gridnode/node/run"
 	"gridnode/node/site"
 )
@@ -41,9 +41,7 @@ type Config struct {
 // Caller runs commands.
 type Caller struct {
 	Config
-	mu    sync.Mutex
-	calls []call
-	wake  chan struct{} // holds a token when there is something to do
+	calls *mailbox.Box[call]
 }
 
 // call is a command that is to run.
@@ -58,7 +56,7 @@ func New(cfg Config) *Caller {
 	if cfg.Span == 0 {
 		cfg.Span = SpanMax
 	}
-	return &Caller{Config: cfg, wake: make(chan struct{}, 1)}
+	return &Caller{Config: cfg, calls: mailbox.New[call]()}
 }
 
 // Note adds the jobs among events that are over. It does not block.
@@ -67,7 +65,7 @@ func (c *Caller) Note(events []grid.Event) {
 		e := &events[i]
 		over := e.Kind == grid.JobFinished || e.Kind == grid.JobCancelled || e.Kind == grid.JobRefused
 		if over && e.Job.Home == c.Self && Wanted(e.Job) {
-			c.add(call{job: e.Job.ID, since: time.Now()})
+			c.calls.Put(call{job: e.Job.ID, since: time.Now()})
 		}
 	}
 }
@@ -75,47 +73,13 @@ func (c *Caller) Note(events []grid.Event) {
 // Wanted reports whether a job has a command.
 func Wanted(j *grid.Job) bool { return j.Terms != nil && j.Terms.Notify != "" }
 
-func (c *Caller) add(one call) {
-	c.mu.Lock()
-	c.calls = append(c.calls, one)
-	c.mu.Unlock()
-	select {
-	case c.wake <- struct{}{}:
-	default:
-	}
-}
-
 // Run runs commands until ctx ends, first those of jobs that ended while nobody was there. It
 // returns when none runs any more.
 func (c *Caller) Run(ctx context.Context) {
 	for _, job := range c.Over(ctx) {
-		c.add(call{job: job, since: time.Now()})
+		c.calls.Put(call{job: job, since: time.Now()})
 	}
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	room := make(chan struct{}, callsMax)
-	for {
-		select {
-		case <-c.wake:
-		case <-ctx.Done():
-			return
-		}
-		c.mu.Lock()
-		calls := c.calls
-		c.calls = nil
-		c.mu.Unlock()
-		for _, one := range calls {
-			select {
-			case room <- struct{}{}:
-			case <-ctx.Done():
-				return
-			}
-			wg.Go(func() {
-				c.try(ctx, one)
-				<-room
-			})
-		}
-	}
+	c.calls.Work(ctx, callsMax, func(one call) { c.try(ctx, one) })
 }
 
 // try runs one command, unless it has run, and has it tried again if it could not be started.
@@ -141,7 +105,7 @@ func (c *Caller) try(ctx context.Context, one call) {
 	case err == nil:
 	case !errors.As(err, &failed) && time.Since(one.since) < giveUp:
 		one.pause = min(max(2*one.pause, again), againMax)
-		time.AfterFunc(one.pause, func() { c.add(one) })
+		time.AfterFunc(one.pause, func() { c.calls.Put(one) })
 		return
 	default:
 		c.Log.Warn("the command at the end of a job has failed", "job", one.job, "error", err)

@@ -158,11 +158,11 @@ func TestNoCommandOfOthers(t *testing.T) {
 	foreign := *h.view.Job
 	foreign.Home = "beta"
 	c.Note([]grid.Event{{Kind: grid.JobFinished, Job: &foreign}, {Kind: grid.JobStarted, Job: h.view.Job}, {Kind: grid.JobFinished, Job: &grid.Job{Home: "alpha"}}})
-	if h.file("said") != "" || len(c.calls) > 0 {
+	if h.file("said") != "" || c.calls.Len() > 0 {
 		t.Errorf("said %q, calls %v; want nothing", h.file("said"), c.calls)
 	}
 	c.Note([]grid.Event{{Kind: grid.JobRefused, Job: h.view.Job}})
-	if len(c.calls) != 1 {
+	if c.calls.Len() != 1 {
 		t.Error("nothing is called for a job that was refused")
 	}
 }
