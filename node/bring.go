@@ -249,12 +249,12 @@ func (b *bringer) fetch(ctx context.Context, from grid.SiteID, name string, size
 	stop := context.AfterFunc(ctx, func() { s.Reset() })
 	defer stop()
 	s.SetDeadline(time.Now().Add(fetchIdleMax))
-	if err := writeProto(s, &wirepb.FetchRequest{Name: name}); err != nil {
+	if err := wire.WriteProto(s, &wirepb.FetchRequest{Name: name}); err != nil {
 		return err
 	}
 	r := bufio.NewReader(s)
 	var first wirepb.FetchChunk
-	if err := readProto(r, &first); err != nil {
+	if err := wire.ReadProto(r, &first); err != nil {
 		return err
 	}
 	switch {
@@ -285,7 +285,7 @@ func receiveData(part io.Writer, r *bufio.Reader, s interface{ SetDeadline(time.
 	for written := int64(0); written < size; {
 		s.SetDeadline(time.Now().Add(fetchIdleMax))
 		var chunk wirepb.FetchChunk
-		if err := readProto(r, &chunk); err != nil {
+		if err := wire.ReadProto(r, &chunk); err != nil {
 			return fmt.Errorf("after %d of %d bytes: %w", written, size, err)
 		}
 		if len(chunk.Data) == 0 || int64(len(chunk.Data)) > size-written {

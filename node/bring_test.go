@@ -13,6 +13,7 @@ import (
 
 	"gridnode/coalloc/dataset"
 	"gridnode/grid"
+	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/node/run"
 )
@@ -40,11 +41,11 @@ func TestLyingHolders(t *testing.T) {
 		defer mu.Unlock()
 		asked++
 		var request wirepb.FetchRequest
-		if err := readProto(bufio.NewReader(s), &request); err != nil {
+		if err := wire.ReadProto(bufio.NewReader(s), &request); err != nil {
 			return err
 		}
 		for _, chunk := range lie {
-			if err := writeProto(s, chunk); err != nil {
+			if err := wire.WriteProto(s, chunk); err != nil {
 				return err
 			}
 		}
@@ -209,7 +210,7 @@ func FuzzFetchRequest(f *testing.F) {
 	f.Add([]byte("\x03\x0a\x01x"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var request wirepb.FetchRequest
-		if err := readProto(bufio.NewReader(strings.NewReader(string(b))), &request); err != nil {
+		if err := wire.ReadProto(bufio.NewReader(strings.NewReader(string(b))), &request); err != nil {
 			return
 		}
 		if err := grid.CheckDataName(request.Name); err == nil && filepath.Base(copyName(request.Name)) != copyName(request.Name) {

@@ -36,7 +36,7 @@ func (h *Host) serveFetch(from grid.SiteID, s network.Stream) error {
 	defer stop()
 	s.SetDeadline(time.Now().Add(fetchIdleMax))
 	var request wirepb.FetchRequest
-	if err := readProto(bufio.NewReader(s), &request); err != nil {
+	if err := wire.ReadProto(bufio.NewReader(s), &request); err != nil {
 		return err
 	}
 	if err := grid.CheckDataName(request.Name); err != nil {
@@ -44,16 +44,16 @@ func (h *Host) serveFetch(from grid.SiteID, s network.Stream) error {
 	}
 	if h.copying.Add(1) > fetchesMax {
 		h.copying.Add(-1)
-		return writeProto(s, &wirepb.FetchChunk{Refused: []byte("busy")})
+		return wire.WriteProto(s, &wirepb.FetchChunk{Refused: []byte("busy")})
 	}
 	defer h.copying.Add(-1)
 	file, held, why := h.shared(ctx, request.Name)
 	if why != "" {
-		return writeProto(s, &wirepb.FetchChunk{Refused: []byte(why)})
+		return wire.WriteProto(s, &wirepb.FetchChunk{Refused: []byte(why)})
 	}
 	defer file.Close()
 	h.log.Info("a data set is copied", "name", held.Name, "bytes", held.Size, "by", from)
-	if err := writeProto(s, &wirepb.FetchChunk{Held: true, Size: held.Size}); err != nil {
+	if err := wire.WriteProto(s, &wirepb.FetchChunk{Held: true, Size: held.Size}); err != nil {
 		return err
 	}
 	buffer := make([]byte, fetchChunk)
@@ -63,7 +63,7 @@ func (h *Host) serveFetch(from grid.SiteID, s network.Stream) error {
 			return fmt.Errorf("data set %s: %w", held.Name, err) // it was cut short
 		}
 		s.SetDeadline(time.Now().Add(fetchIdleMax))
-		if err := writeProto(s, &wirepb.FetchChunk{Data: buffer[:n]}); err != nil {
+		if err := wire.WriteProto(s, &wirepb.FetchChunk{Data: buffer[:n]}); err != nil {
 			return err
 		}
 		left -= int64(n)

@@ -146,7 +146,7 @@ func (x *consoles) there(ctx context.Context, at grid.SiteID, task grid.TaskID, 
 		m.Args = append(m.Args, []byte(word))
 	}
 	s.SetWriteDeadline(time.Now().Add(outputIdleMax))
-	if err := writeProto(s, m); err != nil {
+	if err := wire.WriteProto(s, m); err != nil {
 		s.Reset()
 		return nil, fmt.Errorf("ask site %s to look into a job: %w", at, err)
 	}
@@ -167,7 +167,7 @@ func (x *consoles) serve(from grid.SiteID, s network.Stream) error {
 	s.SetReadDeadline(time.Now().Add(outputIdleMax))
 	r := bufio.NewReader(s)
 	m := new(wirepb.ConsoleRequest)
-	if err := readProto(r, m); err != nil {
+	if err := wire.ReadProto(r, m); err != nil {
 		return err
 	}
 	task, request, err := consoleRequest(m)

@@ -135,7 +135,7 @@ func (m *membership) admit(from grid.SiteID, proof []byte) error {
 func (m *membership) serve(from grid.SiteID, s network.Stream) error {
 	_ = s.SetDeadline(time.Now().Add(admissionMax))
 	var p wirepb.MemberApplication
-	if err := readProto(bufio.NewReaderSize(s, 512), &p); err != nil {
+	if err := wire.ReadProto(bufio.NewReaderSize(s, 512), &p); err != nil {
 		return err
 	}
 	in, err := applicationOf(from, &p)
@@ -150,7 +150,7 @@ func (m *membership) serve(from grid.SiteID, s network.Stream) error {
 		m.h.log.Info("a site was certified", "site", from)
 		answer.Proof, answer.Roots = append(bytes.Clone(certificate), m.card.Load().Proof...), m.card.Load().Federation.PEM()
 	}
-	return writeProto(s, answer)
+	return wire.WriteProto(s, answer)
 }
 
 func (m *membership) certify(a *member.Application) ([]byte, error) {
@@ -197,10 +197,10 @@ func applicationOf(from grid.SiteID, p *wirepb.MemberApplication) (*member.Appli
 
 // askCertificate sends an application and reads the answer.
 func askCertificate(s network.Stream, a *wirepb.MemberApplication, answer *wirepb.MemberAdmission) error {
-	if err := writeProto(s, a); err != nil {
+	if err := wire.WriteProto(s, a); err != nil {
 		return err
 	}
-	return readProto(bufio.NewReaderSize(s, 4096), answer)
+	return wire.ReadProto(bufio.NewReaderSize(s, 4096), answer)
 }
 
 // Apply has the site that sent an invitation certify the one whose key that is. The

@@ -121,7 +121,7 @@ func TestMalformedRequestForOutput(t *testing.T) {
 		time.Sleep(time.Second)
 		framed := func(m proto.Message) []byte {
 			var b bytes.Buffer
-			if err := writeProto(&b, m); err != nil {
+			if err := wire.WriteProto(&b, m); err != nil {
 				t.Fatal(err)
 			}
 			return b.Bytes()

@@ -252,7 +252,7 @@ func (h *Host) giveUp(job grid.JobID, why string) {
 
 func ask(s network.Stream, request *wirepb.OutputRequest) error {
 	s.SetWriteDeadline(time.Now().Add(outputIdleMax))
-	return writeProto(s, request)
+	return wire.WriteProto(s, request)
 }
 
 // receive hands the chunks of one answer to take and returns how it ended, and whether there are
@@ -278,7 +278,7 @@ func receive(s network.Stream, r *bufio.Reader, take func(run.Stream, []byte) er
 // readChunk reads one chunk and checks it.
 func readChunk(r *bufio.Reader) (*wirepb.OutputChunk, error) {
 	chunk := new(wirepb.OutputChunk)
-	if err := readProto(r, chunk); err != nil {
+	if err := wire.ReadProto(r, chunk); err != nil {
 		return nil, err
 	}
 	if chunk.End > uint32(outputUnknown) || len(chunk.Data) > 0 && (chunk.Stream < uint32(run.Stdout) || chunk.Stream > uint32(run.Stderr)) {

@@ -3,15 +3,12 @@ package node
 import (
 	"bufio"
 	"context"
-	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
-	"google.golang.org/protobuf/proto"
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
@@ -65,7 +62,7 @@ func (h *Host) serveOutput(from grid.SiteID, s network.Stream) error {
 // readRequest reads one request and checks it.
 func readRequest(r *bufio.Reader) (*wirepb.OutputRequest, error) {
 	request := new(wirepb.OutputRequest)
-	if err := readProto(r, request); err != nil {
+	if err := wire.ReadProto(r, request); err != nil {
 		return nil, err
 	}
 	if _, err := grid.JobIDFromBytes(request.Job); err != nil || request.Stream > uint32(run.Stderr) || request.Offset < 0 {
@@ -189,28 +186,5 @@ func (a *outputAnswer) end(how outputEnd) error {
 
 func (a *outputAnswer) send(chunk *wirepb.OutputChunk) error {
 	a.s.SetWriteDeadline(time.Now().Add(outputIdleMax))
-	return writeProto(a.s, chunk)
-}
-
-// writeProto writes one message behind its length, in one write.
-func writeProto(w io.Writer, m proto.Message) error {
-	size := proto.Size(m)
-	frame, err := proto.MarshalOptions{}.MarshalAppend(binary.AppendUvarint(make([]byte, 0, size+binary.MaxVarintLen32), uint64(size)), m)
-	if err != nil {
-		return fmt.Errorf("encode: %w", err)
-	}
-	_, err = w.Write(frame)
-	return err
-}
-
-// readProto reads one. The error wraps wire.ErrMalformed if it is none.
-func readProto(r *bufio.Reader, m proto.Message) error {
-	frame, err := wire.ReadFrame(r)
-	if err != nil {
-		return err
-	}
-	if err := proto.Unmarshal(frame, m); err != nil {
-		return wire.Malformed("%v", err)
-	}
-	return nil
+	return wire.WriteProto(a.s, chunk)
 }

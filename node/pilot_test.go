@@ -36,7 +36,7 @@ func orderTo(t *testing.T, from, to *Host, orders ...*wirepb.PilotOrder) (report
 	session := uint64(time.Now().UnixMicro())
 	for _, o := range orders {
 		o.Session = session
-		if err := writeProto(s, o); err != nil {
+		if err := wire.WriteProto(s, o); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -44,7 +44,7 @@ func orderTo(t *testing.T, from, to *Host, orders ...*wirepb.PilotOrder) (report
 	r := bufio.NewReader(s)
 	for {
 		report := new(wirepb.PilotReport)
-		if err := readProto(r, report); err != nil {
+		if err := wire.ReadProto(r, report); err != nil {
 			return reports
 		}
 		reports = append(reports, report)
@@ -141,7 +141,7 @@ func TestHostileReports(t *testing.T) {
 		if r.Job == nil {
 			r.Job = job[:]
 		}
-		if err := writeProto(&b, r); err != nil {
+		if err := wire.WriteProto(&b, r); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.listen(&reportsOf{arrive: &b}); !errors.Is(err, wire.ErrMalformed) {

@@ -12,6 +12,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 
 	"gridnode/grid"
+	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/node/kept"
 	"gridnode/node/mailbox"
@@ -108,7 +109,7 @@ func (s *pilotSession) run() error {
 		orders, closed := s.orders.Take()
 		for _, o := range orders {
 			stream.SetWriteDeadline(time.Now().Add(pilotWriteMax))
-			if err := writeProto(stream, pilot.OrderProto(o, s.id.number)); err != nil {
+			if err := wire.WriteProto(stream, pilot.OrderProto(o, s.id.number)); err != nil {
 				stream.Reset()
 				<-broken
 				return err
@@ -138,7 +139,7 @@ func (s *pilotSession) listen(stream network.Stream) error {
 	r := bufio.NewReader(stream)
 	for {
 		var p wirepb.PilotReport
-		if err := readProto(r, &p); err != nil {
+		if err := wire.ReadProto(r, &p); err != nil {
 			return err
 		}
 		report, err := pilot.ReportFromProto(&p)

@@ -78,7 +78,7 @@ func (s *servedSession) read(ctx context.Context) error {
 	window := make(chan struct{}, pilotWindow)
 	for {
 		var p wirepb.PilotOrder
-		if err := readProto(r, &p); err != nil {
+		if err := wire.ReadProto(r, &p); err != nil {
 			if errors.Is(err, wire.ErrMalformed) {
 				return err
 			}
@@ -225,7 +225,7 @@ func (s *servedSession) say(followed map[grid.TaskID]*followedTask, r *reply) er
 
 func (s *servedSession) tell(r *pilot.Report) error {
 	s.stream.SetWriteDeadline(time.Now().Add(pilotWriteMax))
-	return writeProto(s.stream, pilot.ReportProto(r))
+	return wire.WriteProto(s.stream, pilot.ReportProto(r))
 }
 
 // followedTask is a task whose outputs are sent as they grow, or all of a squad.

@@ -82,6 +82,32 @@ func ReadFrame(r interface {
 	return frame, nil
 }
 
+// WriteProto writes one message behind its length, in one write.
+func WriteProto(w io.Writer, m proto.Message) error {
+	size := proto.Size(m)
+	frame, err := proto.MarshalOptions{}.MarshalAppend(binary.AppendUvarint(make([]byte, 0, size+binary.MaxVarintLen32), uint64(size)), m)
+	if err != nil {
+		return fmt.Errorf("encode: %w", err)
+	}
+	_, err = w.Write(frame)
+	return err
+}
+
+// ReadProto reads one, as ReadFrame reads a frame. The error wraps ErrMalformed if it is none.
+func ReadProto(r interface {
+	io.Reader
+	io.ByteReader
+}, m proto.Message) error {
+	frame, err := ReadFrame(r)
+	if err != nil {
+		return err
+	}
+	if err := proto.Unmarshal(frame, m); err != nil {
+		return Malformed("%v", err)
+	}
+	return nil
+}
+
 // Decode turns a frame without its length prefix into a message of this protocol.
 func (p *Protocol) Decode(from grid.SiteID, frame []byte) (grid.Message, error) {
 	var envelope wirepb.Envelope

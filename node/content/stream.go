@@ -9,8 +9,6 @@ import (
 	"io"
 	"time"
 
-	"google.golang.org/protobuf/proto"
-
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
@@ -49,7 +47,7 @@ func Serve(s Stream, from Giver) error {
 			return nil // the other side is done
 		}
 		var request wirepb.ContentRequest
-		if err := readMessage(r, &request); err != nil {
+		if err := wire.ReadProto(r, &request); err != nil {
 			return err
 		}
 		if err := answer(s, w, &request, from); err != nil {
@@ -175,12 +173,7 @@ func (p *Peer) Chunks(chunks []Chunk, take func([]byte) error) (absent int, err 
 
 func (p *Peer) ask(request *wirepb.ContentRequest) error {
 	p.s.SetDeadline(time.Now().Add(idleMax))
-	b, err := proto.Marshal(request)
-	if err != nil {
-		return err
-	}
-	_, err = p.s.Write(append(binary.AppendUvarint(nil, uint64(len(b))), b...))
-	return err
+	return wire.WriteProto(p.s, request)
 }
 
 // one reads one thing of at most so many bytes.
@@ -206,15 +199,4 @@ func (p *Peer) one(most int64) ([]byte, error) {
 		}
 	}
 	return b, nil
-}
-
-func readMessage(r *bufio.Reader, m proto.Message) error {
-	frame, err := wire.ReadFrame(r)
-	if err != nil {
-		return err
-	}
-	if err := proto.Unmarshal(frame, m); err != nil {
-		return wire.Malformed("%v", err)
-	}
-	return nil
 }

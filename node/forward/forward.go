@@ -3,7 +3,6 @@ package forward
 import (
 	"bufio"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
-	"google.golang.org/protobuf/proto"
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
@@ -272,22 +270,13 @@ func (f *Forwarder) leave(g *group, c *link) {
 // writeOpen says whom a stream is for.
 func writeOpen(w io.Writer, job ID, rank int) error {
 	id := job.Task.Job.Bytes()
-	body, err := proto.Marshal(&wirepb.ForwardOpen{Job: id[:], Epoch: job.Task.Epoch, Rank: uint32(rank), Home: string(job.Home)})
-	if err != nil {
-		return err
-	}
-	_, err = w.Write(append(binary.AppendUvarint(nil, uint64(len(body))), body...))
-	return err
+	return wire.WriteProto(w, &wirepb.ForwardOpen{Job: id[:], Epoch: job.Task.Epoch, Rank: uint32(rank), Home: string(job.Home)})
 }
 
 // readOpen is its inverse. The error wraps wire.ErrMalformed.
 func readOpen(r *bufio.Reader) (job ID, rank int, err error) {
-	frame, err := wire.ReadFrame(r)
-	if err != nil {
-		return job, 0, wire.Malformed("first frame: %v", err)
-	}
 	var m wirepb.ForwardOpen
-	if err := proto.Unmarshal(frame, &m); err != nil {
+	if err := wire.ReadProto(r, &m); err != nil {
 		return job, 0, wire.Malformed("first frame: %v", err)
 	}
 	if job.Task.Job, err = grid.JobIDFromBytes(m.Job); err != nil {
