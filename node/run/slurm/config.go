@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 
 	"gridnode/grid"
 )
@@ -23,11 +24,12 @@ type Config struct {
 	// Pilot carries out the order of a pilot, likewise.
 	Pilot []string
 
-	Pilots    int64     // processors that are kept for small jobs of this site; 0: none
-	PilotTime grid.Time // for how long Slurm is asked for them at a time
-	PilotIdle grid.Time // after which they are given back if there is no job for them; 0: never
-	silence   grid.Time // 0 means the constant; tests set less
-	Listen    string    // address of this machine that compute nodes reach; empty: that from which it reaches the controller
+	Pilots    int64         // processors that are kept for small jobs of this site; 0: none
+	PilotTime grid.Time     // for how long Slurm is asked for them at a time
+	PilotIdle grid.Time     // after which they are given back if there is no job for them; 0: never
+	silence   grid.Time     // 0 means the constant; tests set less
+	turn      time.Duration // how long a job waits for room in a pilot at most; 0: glance and turnMax
+	Listen    string        // address of this machine that compute nodes reach; empty: that from which it reaches the controller
 
 	section string // of the keys in messages; empty: slurm.
 }

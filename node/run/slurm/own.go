@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"os"
 	"strconv"
 	"time"
@@ -90,6 +91,7 @@ func (e *pilots) seat(j *job) *glidein {
 // worthWaiting reports whether it is worth while to wait for a pilot. The caller holds e.mu.
 func (e *pilots) worthWaiting(j *job, now time.Time) bool {
 	waited := now.Sub(j.offered)
+	glance, turnMax := cmp.Or(e.cfg.turn, glance), cmp.Or(e.cfg.turn, turnMax)
 	for _, g := range e.glideins {
 		switch {
 		case g.lent != nil || g.leaves || g.gone:

@@ -28,8 +28,8 @@ func (b *bench) standing() {
 
 func TestAPilotOfTheSitesOwn(t *testing.T) {
 	b := newBench(t, real.Config{Name: "own", Nodes: 2, Processors: 4}, func(c *Config) {
-		c.Pilots, c.PilotTime = 6, 20*grid.Minute // over both nodes
-		c.silence = 5 * grid.Second
+		c.Pilots, c.PilotTime = 6, 20*grid.Minute      // over both nodes
+		c.silence, c.turn = 5*grid.Second, time.Minute // a job that has a turn takes it, however slow the machine
 	})
 	b.standing()
 
