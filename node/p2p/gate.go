@@ -161,7 +161,7 @@ func (g *gate) receive(s network.Stream) {
 		_ = s.ResetWithError(network.StreamProtocolNegotiationFailed)
 		return
 	}
-	if !g.free[id] && !g.await(s.Conn().RemotePeer()) {
+	if !g.free[id] && !g.await(s.Conn()) {
 		g.stats.strangers.Add(1)
 		_ = s.Reset()
 		return
@@ -180,8 +180,13 @@ func (g *gate) IDService() identify.IDService {
 
 // await waits until a peer is admitted: its greeting may come after its first stream.
 // Nothing of the stream is read meanwhile.
-func (g *gate) await(p peer.ID) bool {
+func (g *gate) await(c network.Conn) bool {
+	p := c.RemotePeer()
 	g.mu.Lock()
+	if c.IsClosed() { // nobody would wake us: the peer may be forgotten already
+		g.mu.Unlock()
+		return false
+	}
 	st := g.standing(p)
 	if st == nil || st.admitted {
 		g.mu.Unlock()

@@ -208,3 +208,25 @@ func TestProofsAreCounted(t *testing.T) {
 		}
 	})
 }
+
+// TestNobodyAwaitsWhoHasLeft: a stream of a connection that ended as it came is let go of at once,
+// also if the peer is forgotten by then.
+func TestNobodyAwaitsWhoHasLeft(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := &Memory{}
+		a, _ := member(t, memory, 0, "sesame")
+		b, _ := member(t, memory, 1, "", a)
+		defer closeAll([]*node{a, b})
+		if err := b.host.Connect(t.Context(), peer.AddrInfo{ID: a.host.ID(), Addrs: a.host.Addrs()}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		left := a.host.Network().ConnsToPeer(b.host.ID())[0]
+		left.Close()
+		synctest.Wait()
+		began := time.Now()
+		if a.gate.await(left) || time.Since(began) > 0 {
+			t.Errorf("a stream of a connection that has ended was waited for, for %v", time.Since(began))
+		}
+	})
+}
