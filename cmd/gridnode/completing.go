@@ -57,17 +57,14 @@ func completeJobs(root *options, alive bool) completer { return completeSomeJobs
 
 func completeSomeJobs(root *options, alive bool, most int) completer {
 	return completing(root, most, func(ctx context.Context, client *api.Client) ([]cobra.Completion, error) {
-		reply, err := client.Jobs(ctx, url.Values{})
-		if err != nil {
-			return nil, err
-		}
 		var words []cobra.Completion
-		for i := range reply.Jobs {
-			if j := &reply.Jobs[i]; !j.Foreign && !(alive && j.Over()) {
+		_, err := api.ListJobs(ctx, client, url.Values{}, func(j *api.Job) error {
+			if !j.Foreign && !(alive && j.Over()) {
 				words = append(words, cobra.CompletionWithDesc(shortID(j.ID), cellText(j.Name)+" "+j.State))
 			}
-		}
-		return words, nil
+			return nil
+		})
+		return words, err
 	})
 }
 

@@ -107,11 +107,10 @@ func (c *chosen) list(cmd *cobra.Command, root *options) ([]api.Job, error) {
 		}
 		c.here = node.Name
 	}
-	found, err := c.find(cmd, root)
+	jobs, err := c.find(cmd, root)
 	if err != nil {
 		return nil, err
 	}
-	jobs := slices.DeleteFunc(found, func(j api.Job) bool { return !c.match(&j) })
 	slices.SortStableFunc(jobs, func(a, b api.Job) int {
 		if a.ArrayIndex != nil && b.ArrayIndex != nil && a.ArrayNumber == b.ArrayNumber {
 			return int(*a.ArrayIndex - *b.ArrayIndex)
@@ -121,30 +120,41 @@ func (c *chosen) list(cmd *cobra.Command, root *options) ([]api.Job, error) {
 	return jobs, nil
 }
 
-// find returns the jobs that are named, or all. Of several that are named, those that nobody
+// find returns the jobs that are named, or all, that are chosen. Of several that are named, those that nobody
 // knows are left out, as in Slurm.
 func (c *chosen) find(cmd *cobra.Command, root *options) ([]api.Job, error) {
 	query := url.Values{"id": c.jobs}
 	if len(c.jobs) == 0 {
 		query.Set("all", "true")
 	}
-	reply, err := root.client().Jobs(cmd.Context(), query)
+	jobs, err := c.ask(cmd, root, query)
 	switch {
 	case err == nil:
-		return reply.Jobs, nil
+		return jobs, nil
 	case len(c.jobs) < 2 || exitCode(apiError(err)) != exitNotFound:
 		return nil, err
 	}
-	var jobs []api.Job
+	jobs = nil
 	for _, id := range c.jobs {
-		switch reply, err := root.client().Jobs(cmd.Context(), url.Values{"id": {id}}); {
+		switch some, err := c.ask(cmd, root, url.Values{"id": {id}}); {
 		case err == nil:
-			jobs = append(jobs, reply.Jobs...)
+			jobs = append(jobs, some...)
 		case exitCode(apiError(err)) != exitNotFound:
 			return nil, err
 		}
 	}
 	return jobs, nil
+}
+
+// ask returns the jobs of a listing that are chosen; of the others nothing is held.
+func (c *chosen) ask(cmd *cobra.Command, root *options, query url.Values) (jobs []api.Job, err error) {
+	_, err = api.ListJobs(cmd.Context(), root.client(), query, func(j *api.Job) error {
+		if c.match(j) {
+			jobs = append(jobs, *j)
+		}
+		return nil
+	})
+	return jobs, err
 }
 
 // ignored returns options without a value that change nothing here; a blank among letters is none.

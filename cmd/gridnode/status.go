@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -48,7 +47,7 @@ another site), running, cancelling, done (exit code 0), failed, cancelled, refus
 	flags.StringVar(&f.site, "site", "", "only jobs at this `SITE` (name or ID)")
 	flags.StringVarP(&f.name, "name", "n", "", "only jobs of this `NAME`, or of the array of this name")
 	flags.BoolVar(&f.all, "all", false, "all jobs that are kept, however long they have been over")
-	flags.StringVarP(&f.sort, "sort", "S", "submitted", "order by `KEY`: "+strings.Join(sortKeyNames(), ", ")+"; a dash before it reverses it")
+	flags.StringVarP(&f.sort, "sort", "S", sortDefault, "order by `KEY`: "+strings.Join(api.JobOrders(), ", ")+"; a dash before it reverses it")
 	flags.BoolVar(&f.watch, "watch", false, "go on with a line for every change, until interrupted")
 	addListingFlags(cmd, &f.listing)
 	_ = cmd.RegisterFlagCompletionFunc("states", cobra.FixedCompletions(jobStates, cobra.ShellCompDirectiveNoFileComp))
@@ -60,30 +59,31 @@ func (f *jobFilter) run(cmd *cobra.Command, root *options, args []string) error 
 	if err != nil {
 		return err
 	}
-	less, err := sortKey(f.sort)
-	if err != nil {
-		return usagef("--sort: %w", err)
+	if _, err := api.ParseJobOrder(f.sort); err != nil {
+		return usagef("--sort: %w%s", err, didYouMean("", strings.TrimPrefix(f.sort, "-"), api.JobOrders()))
+	}
+	if query.Set("sort", f.sort); f.sort == sortDefault {
+		query.Del("sort")
 	}
 	client := root.client()
 	if f.watch {
+		query.Del("sort")
 		return f.follow(cmd, client, query)
 	}
-	reply, err := client.Jobs(cmd.Context(), query)
-	if err != nil {
-		return apiError(err)
-	}
-	if reply.Trouble != "" {
-		fmt.Fprintf(cmd.ErrOrStderr(), "gridnode: the cluster of this site does not answer, so what is listed may be old: %s\n", reply.Trouble)
-	}
 	sayWhoseJobs(cmd, client)
-	for i := range reply.Jobs {
-		if j := &reply.Jobs[i]; len(j.Cut) > 0 {
-			fmt.Fprintf(cmd.ErrOrStderr(), "job %s:%s\n", shortID(j.ID), strings.TrimPrefix(cutText(j), ";"))
-		}
+	rows := newRoll(cmd.OutOrStdout(), f.listing, jobColumns)
+	trouble, err := api.ListJobs(cmd.Context(), client, query, func(j *api.Job) error { return rows.print(*j) })
+	if err := errors.Join(apiError(err), rows.close(err == nil)); err != nil {
+		return err
 	}
-	slices.SortStableFunc(reply.Jobs, less)
-	return printList(cmd.OutOrStdout(), f.listing, jobColumns, reply.Jobs)
+	if trouble != "" {
+		fmt.Fprintf(cmd.ErrOrStderr(), "gridnode: the cluster of this site does not answer, so what is listed may be old: %s\n", trouble)
+	}
+	return nil
 }
+
+// sortDefault is the order of listings of jobs unless another is asked for.
+const sortDefault = "submitted"
 
 // sayWhoseJobs tells somebody whose jobs would not run here that they would not.
 func sayWhoseJobs(cmd *cobra.Command, client *api.Client) {
@@ -152,46 +152,4 @@ func parseState(name string) ([]string, error) {
 		return nil, fmt.Errorf("no state is called %q: want %s", name, strings.Join(jobStates, ", "))
 	}
 	return []string{lower}, nil
-}
-
-// sortKeys are what listings of jobs can be ordered by.
-var sortKeys = []struct {
-	name string
-	cmp  func(a, b *api.Job) int
-}{
-	{"submitted", func(a, b *api.Job) int { return cmp.Compare(a.Submitted, b.Submitted) }},
-	{"id", func(a, b *api.Job) int { return cmp.Compare(a.ID, b.ID) }},
-	{"name", func(a, b *api.Job) int { return cmp.Compare(a.Name, b.Name) }},
-	{"user", func(a, b *api.Job) int { return cmp.Compare(a.User, b.User) }},
-	{"state", func(a, b *api.Job) int { return cmp.Compare(a.State, b.State) }},
-	{"site", func(a, b *api.Job) int { return cmp.Compare(siteOf(*a), siteOf(*b)) }},
-	{"cpus", func(a, b *api.Job) int { return cmp.Compare(a.Processors, b.Processors) }},
-	{"start", func(a, b *api.Job) int { return cmp.Compare(a.Start, b.Start) }},
-	{"end", func(a, b *api.Job) int { return cmp.Compare(a.End, b.End) }},
-	{"late", func(a, b *api.Job) int { return cmp.Compare(a.Late, b.Late) }},
-	{"cost", func(a, b *api.Job) int { return cmp.Compare(a.Cost, b.Cost) }},
-}
-
-func sortKeyNames() []string {
-	names := make([]string, len(sortKeys))
-	for i := range sortKeys {
-		names[i] = sortKeys[i].name
-	}
-	return names
-}
-
-// sortKey returns the order called name; ties are in the order of IDs.
-func sortKey(name string) (func(a, b api.Job) int, error) {
-	sign := 1
-	if rest, reversed := strings.CutPrefix(name, "-"); reversed {
-		sign, name = -1, rest
-	}
-	for i := range sortKeys {
-		if sortKeys[i].name == name {
-			return func(a, b api.Job) int {
-				return cmp.Or(sign*sortKeys[i].cmp(&a, &b), cmp.Compare(a.ID, b.ID))
-			}, nil
-		}
-	}
-	return nil, errors.New(name + " is no order: want " + strings.Join(sortKeyNames(), ", ") + didYouMean("", name, sortKeyNames()))
 }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -116,6 +119,105 @@ func printList[T any](w io.Writer, l listing, columns []column[T], rows []T) err
 	return tw.Flush()
 }
 
+// rollMax is how many rows of a table the widths of its columns are taken from. Those beyond
+// are printed as they come.
+const rollMax = 1000
+
+// roll prints a list as printList does, row by row, without holding more than rollMax of them.
+type roll[T any] struct {
+	w    *bufio.Writer
+	rows growing[T]
+	csv  *csv.Writer
+	held []T // rows of a table whose widths are not known yet; nil once they are
+	n    int // rows that have come
+}
+
+func newRoll[T any](w io.Writer, l listing, columns []column[T]) *roll[T] {
+	return &roll[T]{w: bufio.NewWriterSize(w, 64<<10), rows: growing[T]{listing: l, columns: columns}}
+}
+
+func (r *roll[T]) print(row T) error {
+	r.n++
+	switch r.rows.listing.format {
+	case formatJSON:
+		before := "[\n  "
+		if r.n > 1 {
+			before = ",\n  "
+		}
+		var b bytes.Buffer
+		encoder := json.NewEncoder(&b)
+		encoder.SetEscapeHTML(false)
+		encoder.SetIndent("  ", "  ")
+		if err := encoder.Encode(row); err != nil {
+			return err
+		}
+		_, err := r.w.WriteString(before + strings.TrimSuffix(b.String(), "\n"))
+		return err
+	case formatCSV:
+		return r.record(row)
+	case formatName:
+		return r.rows.print(r.w, row)
+	}
+	if r.n > rollMax {
+		return errors.Join(r.flush(), r.rows.print(r.w, row))
+	}
+	r.held = append(r.held, row)
+	return nil
+}
+
+// record writes a line of CSV.
+func (r *roll[T]) record(rows ...T) error {
+	if r.csv == nil {
+		r.csv = csv.NewWriter(r.w)
+	}
+	for _, record := range records(r.rows.listing, r.rows.columns, rows) {
+		if err := r.csv.Write(record); err != nil {
+			return fmt.Errorf("write csv: %w", err)
+		}
+	}
+	r.rows.listing.noHeaders = true
+	return nil
+}
+
+// flush prints the rows of a table that are held.
+func (r *roll[T]) flush() error {
+	if r.held == nil {
+		return nil
+	}
+	held := r.held
+	r.held = nil
+	return r.rows.printAll(r.w, held)
+}
+
+// close prints what is left, and the end of the list if it is whole.
+func (r *roll[T]) close(whole bool) (err error) {
+	if !whole && r.n == 0 {
+		return nil
+	}
+	switch r.rows.listing.format {
+	case formatJSON:
+		end := "\n]\n"
+		if r.n == 0 {
+			end = "[]\n"
+		}
+		if whole {
+			_, err = r.w.WriteString(end)
+		}
+	case formatCSV:
+		if err = r.record(); err == nil { // the headings, if nothing has come
+			r.csv.Flush()
+			err = r.csv.Error()
+		}
+	case formatName:
+	default:
+		if r.n == 0 {
+			err = r.rows.printAll(r.w, nil)
+		}
+		err = errors.Join(err, r.flush())
+	}
+	return errors.Join(err, r.w.Flush())
+}
+
 // growing prints the rows of a table one by one, as they come: each column is as wide
 // as its widest cell so far.
 type growing[T any] struct {
@@ -133,15 +235,31 @@ func (g *growing[T]) print(w io.Writer, row T) error {
 	case formatCSV, formatName:
 		return printList(w, l, g.columns, []T{row})
 	}
+	return g.table(w, l, row)
+}
+
+// printAll prints rows of a table that came together: each column is as wide as its widest cell.
+func (g *growing[T]) printAll(w io.Writer, rows []T) error {
+	l := g.listing
+	g.listing.noHeaders = true
+	return g.table(w, l, rows...)
+}
+
+func (g *growing[T]) table(w io.Writer, l listing, rows ...T) error {
 	if g.widths == nil {
 		g.columns = shownIn(l.format, g.columns)
 		g.widths = make([]int, len(g.columns))
 	}
-	for _, record := range records(l, g.columns, []T{row}) {
+	lines := records(l, g.columns, rows)
+	for _, record := range lines {
+		for i, cell := range record {
+			record[i] = cellText(cell)
+			g.widths[i] = max(g.widths[i], utf8.RuneCountInString(record[i]))
+		}
+	}
+	for _, record := range lines {
 		var line strings.Builder
 		for i, cell := range record {
-			cell = cellText(cell)
-			g.widths[i] = max(g.widths[i], utf8.RuneCountInString(cell))
 			fmt.Fprintf(&line, "%-*s  ", g.widths[i], cell)
 		}
 		if _, err := fmt.Fprintln(w, strings.TrimRight(line.String(), " ")); err != nil {

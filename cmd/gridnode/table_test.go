@@ -1,6 +1,9 @@
 package main
 
 import (
+	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -62,5 +65,55 @@ func TestGrowing(t *testing.T) {
 	}
 	if want := "A,B\nx,X\ny,Y\n"; b.String() != want {
 		t.Errorf("got %q, want %q", b.String(), want)
+	}
+}
+
+// A roll prints what printList does, whose rows are all held; of a long table the columns may
+// become wider.
+func TestRoll(t *testing.T) {
+	type row struct {
+		Name string `json:"name"`
+		Note string `json:"note"`
+	}
+	columns := []column[row]{
+		{head: "NAME", text: func(r row) string { return r.Name }},
+		{head: "NOTE", text: func(r row) string { return r.Note }},
+	}
+	for _, f := range []format{formatTable, formatWide, formatJSON, formatCSV, formatName} {
+		for _, n := range []int{0, 1, 3, rollMax, rollMax + 2} {
+			for _, noHeaders := range []bool{false, true} {
+				var rows []row
+				for i := range n {
+					rows = append(rows, row{fmt.Sprint("job-", i%7, strings.Repeat("x", i%3)), "<a>, \"b\""})
+				}
+				l := listing{f, noHeaders}
+				var got, want strings.Builder
+				r := newRoll(&got, l, columns)
+				for _, row := range rows {
+					if err := r.print(row); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if err := errors.Join(r.close(true), printList(&want, l, columns, rows)); err != nil {
+					t.Fatal(err)
+				}
+				if got.String() != want.String() {
+					t.Errorf("%d rows as %s: got\n%.200q, want\n%.200q", n, f, got.String(), want.String())
+				}
+			}
+		}
+	}
+}
+
+// A list that breaks off does not look whole.
+func TestRollCutShort(t *testing.T) {
+	var b strings.Builder
+	r := newRoll(&b, listing{format: formatJSON}, []column[int]{})
+	if err := errors.Join(r.print(1), r.close(false)); err != nil || json.Valid([]byte(b.String())) {
+		t.Errorf("%q, %v", &b, err)
+	}
+	b.Reset()
+	if err := newRoll(&b, listing{format: formatJSON}, []column[int]{}).close(false); err != nil || b.String() != "" {
+		t.Errorf("nothing has come: %q, %v", &b, err)
 	}
 }

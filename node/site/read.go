@@ -22,6 +22,15 @@ func (s *Site) Job(id grid.JobID) (View, bool) {
 	return s.jobs.view(e, true), true
 }
 
+// Glance returns what Jobs yields of one job, and whether there is that job.
+func (s *Site) Glance(id grid.JobID) (View, bool) {
+	e := s.jobs.byID[id]
+	if e == nil {
+		return View{}, false
+	}
+	return s.jobs.view(e, false), true
+}
+
 // Jobs calls yield for every job, in no particular order, until it returns false.
 func (s *Site) Jobs(yield func(View) bool) {
 	for _, e := range s.jobs.byID {

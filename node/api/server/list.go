@@ -1,8 +1,10 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -75,13 +77,29 @@ func (l *viewList) add(s *site.Site, a *Server, v site.View) {
 	}
 }
 
+// job returns what is shown of job i.
+func (l *viewList) job(i int) api.Job {
+	job := jobOf(&l.views[i].View, func(id grid.SiteID) string { return l.names[id] })
+	if l.views[i].sight == access.Brief {
+		return briefOf(job)
+	}
+	return job
+}
+
+// key returns what job i is ordered by.
+func (l *viewList) key(i int, o api.JobOrder) api.JobKey {
+	if o == (api.JobOrder{}) { // what nearly everybody asks for, without the rest
+		return o.Key(&api.Job{Submitted: api.Instant(l.views[i].Job.Submit)})
+	}
+	job := l.job(i)
+	return o.Key(&job)
+}
+
 func (l *viewList) jobs() []api.Job {
 	out := make([]api.Job, len(l.views))
 	for i := range l.views {
-		out[i] = jobOf(&l.views[i].View, func(id grid.SiteID) string { return l.names[id] })
-		if l.views[i].sight == access.Brief {
-			out[i] = briefOf(out[i])
-		} else if l.host != nil {
+		out[i] = l.job(i)
+		if l.views[i].sight != access.Brief && l.host != nil {
 			for _, stream := range node.OutputCut(l.host, &l.views[i].View) {
 				out[i].Cut = append(out[i].Cut, stream.String())
 			}
@@ -91,7 +109,7 @@ func (l *viewList) jobs() []api.Job {
 }
 
 // jobsParameters choose jobs; see jobQuery.
-var jobsParameters = []string{"id", "state", "user", "site", "name", "all"}
+var jobsParameters = []string{"id", "state", "user", "site", "name", "all", "sort"}
 
 // jobQuery chooses jobs. The zero value chooses those that are not over and those
 // that ended lately.
@@ -100,6 +118,7 @@ type jobQuery struct {
 	states           []site.State        // empty: any
 	user, site, name string              // empty: any
 	since            grid.Time           // jobs that ended before are left out
+	order            api.JobOrder
 }
 
 // query reads the parameters of a listing.
@@ -121,6 +140,13 @@ func (a *Server) query(ctx context.Context, values url.Values) (*jobQuery, error
 		for _, id := range ids {
 			q.ids[id] = true
 		}
+	}
+	if name := values.Get("sort"); name != "" {
+		order, err := api.ParseJobOrder(name)
+		if err != nil {
+			return nil, errorf(api.CodeUsage, "sort: %v", err)
+		}
+		q.order = order
 	}
 	switch all := values.Get("all"); {
 	case all != "" && all != "true" && all != "false":
@@ -157,57 +183,163 @@ func named(job, name string) bool {
 	return found && (rest == "" || rest[0] == '[' && rest[len(rest)-1] == ']')
 }
 
-// choose returns the jobs that q chooses, oldest first. Views are complete only
-// for those, so that a long table does not hold up the loop.
-func (a *Server) choose(ctx context.Context, q *jobQuery) ([]api.Job, error) {
+// lister finds the jobs that a query chooses. Of many it holds where each stands and no more:
+// the jobs themselves are read in parts while the answer is written.
+type lister struct{ *Server }
+
+// batchJobs is how many jobs are read on the host's loop at a time. A listing of no more is
+// read at one instant.
+const batchJobs = 512
+
+// place is where a job stands in a listing.
+type place struct {
+	key api.JobKey
+	id  grid.JobID
+	job *api.Job // nil: it is to be read
+}
+
+// look adds v to list if q chooses it, and reports whether it does.
+func (a lister) look(s *site.Site, q *jobQuery, v site.View, list *viewList) bool {
+	first := *q
+	first.site = "" // its name is not known yet
+	if !first.match(&v, "") {
+		return false
+	}
+	n := len(list.views)
+	list.add(s, a.Server, v)
+	if len(list.views) == n {
+		return false
+	}
+	if last := &list.views[n]; q.askedOut(last) || !q.match(&last.View, list.names[v.Site]) {
+		list.views = list.views[:n]
+		return false
+	}
+	return true
+}
+
+// list returns an empty list of views for q.
+func (a lister) list(ctx context.Context, q *jobQuery) viewList {
 	list := viewList{who: askerOf(ctx)}
 	if q.ids != nil {
 		list.host = a.host
 	}
+	return list
+}
+
+// choose returns where the jobs stand that q chooses, in its order. Views are complete only
+// for those, so that a long table does not hold up the loop.
+func (a lister) choose(ctx context.Context, q *jobQuery) ([]place, error) {
+	list, places := a.list(ctx, q), []place(nil)
 	err := a.host.Do(ctx, func(s *site.Site) {
+		enter := func(v site.View) {
+			if !a.look(s, q, v, &list) {
+				return
+			}
+			last := len(list.views) - 1
+			places = append(places, place{key: list.key(last, q.order), id: v.Job.ID})
+			if len(places) > batchJobs {
+				list.views = list.views[:0] // too many to be held
+			}
+		}
 		if q.ids != nil {
 			for id, wanted := range q.ids {
 				if v, known := s.Job(id); known && wanted {
-					list.add(s, a, v)
+					enter(v)
 				}
 			}
 			return
 		}
-		withoutSite := *q
-		withoutSite.site = ""
 		for v := range s.Jobs {
-			if withoutSite.match(&v, "") {
-				list.add(s, a, v)
-			}
+			enter(v)
 		}
 	})
 	if err != nil {
 		return nil, err
 	}
-	list.views = slices.DeleteFunc(list.views, func(v seen) bool { return q.askedOut(&v) || !q.match(&v.View, list.names[v.Site]) })
-	slices.SortFunc(list.views, func(x, y seen) int {
-		if x.Job.Submit != y.Job.Submit {
-			return int(min(max(x.Job.Submit-y.Job.Submit, -1), 1))
+	if jobs := list.jobs(); len(jobs) == len(places) {
+		for i := range jobs {
+			places[i].job = &jobs[i]
 		}
-		return x.Job.ID.Compare(y.Job.ID)
-	})
-	return list.jobs(), nil
+	}
+	slices.SortFunc(places, func(x, y place) int { return cmp.Or(q.order.Compare(x.key, y.key), x.id.Compare(y.id)) })
+	return places, nil
 }
 
+// each calls see for the jobs of places, in order, each as it is when it is read. What q does
+// not choose any more by then is left out.
+func (a lister) each(ctx context.Context, q *jobQuery, places []place, see func(*api.Job) error) error {
+	for some := range slices.Chunk(places, batchJobs) {
+		if some[0].job != nil {
+			for i := range some {
+				if err := see(some[i].job); err != nil {
+					return err
+				}
+			}
+			continue
+		}
+		list := a.list(ctx, q)
+		read := (*site.Site).Glance
+		if q.ids != nil {
+			read = (*site.Site).Job
+		}
+		err := a.host.Do(ctx, func(s *site.Site) {
+			for i := range some {
+				if v, known := read(s, some[i].id); known {
+					a.look(s, q, v, &list)
+				}
+			}
+		})
+		if err != nil {
+			return err
+		}
+		jobs := list.jobs()
+		for i := range jobs {
+			if err := see(&jobs[i]); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// jobs answers GET /v1/jobs. The answer is written while it is read.
 func (a *Server) jobs(w http.ResponseWriter, r *http.Request) error {
 	q, err := a.query(r.Context(), r.URL.Query())
 	if err != nil {
 		return err
 	}
-	jobs, err := a.choose(r.Context(), q)
+	places, err := lister{a}.choose(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	reply := api.JobsReply{Jobs: jobs}
-	if err := a.host.Do(r.Context(), func(s *site.Site) { reply.Trouble = s.Scheduler().Trouble }); err != nil {
+	var trouble string
+	if err := a.host.Do(r.Context(), func(s *site.Site) { trouble = s.Scheduler().Trouble }); err != nil {
 		return err
 	}
-	return writeJSON(w, reply)
+	w.Header().Set("Content-Type", "application/json")
+	encoder := json.NewEncoder(w)
+	encoder.SetEscapeHTML(false)
+	before := `{"jobs":[`
+	if trouble != "" {
+		text, err := json.Marshal(trouble)
+		if err != nil {
+			return err
+		}
+		before = `{"trouble":` + string(text) + `,"jobs":[`
+	}
+	err = lister{a}.each(r.Context(), q, places, func(j *api.Job) error {
+		_, err := io.WriteString(w, before)
+		before = ","
+		return cmp.Or(err, encoder.Encode(j))
+	})
+	switch {
+	case err != nil:
+		return nil // the answer has begun: that it does not end says enough
+	case before != ",":
+		_, _ = io.WriteString(w, before) // the asker is gone if this fails
+	}
+	_, _ = io.WriteString(w, "]}\n")
+	return nil
 }
 
 // watch streams the jobs chosen and then every change of them, one JSON value a
@@ -219,14 +351,13 @@ func (a *Server) watch(w http.ResponseWriter, r *http.Request) error {
 	}
 	watcher := a.waiters.watch()
 	defer a.waiters.unwatch(watcher)
-	jobs, err := a.choose(r.Context(), q)
+	places, err := lister{a}.choose(r.Context(), q)
 	if err != nil {
 		return err
 	}
-	q.since = 0 // a job that ends from now on is of interest
 	w.Header().Set("Content-Type", "application/x-ndjson")
-	for {
-		if writeLines(w, jobs) != nil {
+	for one := q; ; {
+		if a.writeLines(w, r, one, places) != nil {
 			return nil // the stream has begun: its end says enough
 		}
 		select {
@@ -236,25 +367,25 @@ func (a *Server) watch(w http.ResponseWriter, r *http.Request) error {
 		case <-a.stopping.Done():
 			return nil
 		}
-		one := *q
-		one.ids = make(map[grid.JobID]bool)
+		changed := *q
+		changed.since = 0 // a job that ends from now on is of interest
+		changed.ids = make(map[grid.JobID]bool)
 		for _, id := range a.waiters.take(watcher) {
-			one.ids[id] = q.ids == nil || q.ids[id]
+			changed.ids[id] = q.ids == nil || q.ids[id]
 		}
-		if jobs, err = a.choose(r.Context(), &one); err != nil {
+		one = &changed
+		if places, err = (lister{a}).choose(r.Context(), one); err != nil {
 			return nil
 		}
 	}
 }
 
 // writeLines writes jobs, one JSON value a line, and sends them off.
-func writeLines(w http.ResponseWriter, jobs []api.Job) error {
+func (a *Server) writeLines(w http.ResponseWriter, r *http.Request, q *jobQuery, places []place) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
-	for i := range jobs {
-		if err := encoder.Encode(&jobs[i]); err != nil {
-			return err
-		}
+	if err := (lister{a}).each(r.Context(), q, places, func(j *api.Job) error { return encoder.Encode(j) }); err != nil {
+		return err
 	}
 	return http.NewResponseController(w).Flush()
 }

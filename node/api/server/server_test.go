@@ -84,6 +84,12 @@ func newAPIBench(t *testing.T, home string) *apiBench {
 // newAPIBenchOf is newAPIBench with what the server is told of people.
 func newAPIBenchOf(t *testing.T, home string, cfg Config) *apiBench {
 	t.Helper()
+	return newAPIBenchFor(t, home, cfg, site.Limits{Jobs: 100, PerUser: 60, Finished: 1000, Retention: grid.Hour})
+}
+
+// newAPIBenchFor is newAPIBenchOf with bounds of the table of jobs.
+func newAPIBenchFor(t *testing.T, home string, cfg Config, limits site.Limits) *apiBench {
+	t.Helper()
 	key, _, err := crypto.GenerateEd25519Key(rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -95,7 +101,7 @@ func newAPIBenchOf(t *testing.T, home string, cfg Config) *apiBench {
 		Site: site.Config{
 			Users: &quota.Config{},
 			Name:  "here", Resources: grid.Resources{Processors: 4}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
-			Price: 2 * grid.Credit, Limits: site.Limits{Jobs: 100, PerUser: 60, Finished: 1000, Retention: grid.Hour},
+			Price: 2 * grid.Credit, Limits: limits,
 		},
 		Executor: func(ended func(*grid.TaskEnded)) (node.Executor, error) { play.ended = ended; return play, nil },
 	})
