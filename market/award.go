@@ -1,6 +1,9 @@
 package market
 
-import "gridnode/grid"
+import (
+	"gridnode/grid"
+	"gridnode/market/keepalive"
+)
 
 // Graces around a promise. Between them they decide when a home may run a job a
 // second time: never before Award.Until.
@@ -11,9 +14,6 @@ const (
 	// EndGrace is how long after its limit a task may need to die, and how far the
 	// clocks of two sites may disagree about a short span.
 	EndGrace = grid.Minute
-	// driftDivisor covers clocks that run at different rates: a thousandth is twenty
-	// times what a quartz clock without NTP is allowed.
-	driftDivisor = 1000
 )
 
 // Award is what home and executing site agreed on. Instants are on the clock of
@@ -46,5 +46,5 @@ func untilThere(start, limit grid.Time) grid.Time { return start.Add(StartGrace)
 // now, so home's Until is the later one.
 func untilHome(now, startSpan, limit grid.Time) grid.Time {
 	span := startSpan.Add(StartGrace).Add(limit)
-	return now.Add(span).Add(span / driftDivisor).Add(EndGrace)
+	return now.Add(span).Add(keepalive.Drift(span)).Add(EndGrace)
 }

@@ -280,7 +280,7 @@ func (w *away) acknowledged(now grid.Time, from grid.SiteID, m *Acknowledge, out
 // of all processors is the dearer one.
 func (m *migrated) metered(now, run grid.Time) grid.Credits {
 	away := max(now-m.since, 0)
-	return grid.CostProcessorTime.Cost(m.award.Price, m.job.Processors, min(run, away.Add(away/driftDivisor)))
+	return grid.CostProcessorTime.Cost(m.award.Price, m.job.Processors, min(run, away.Add(keepalive.Drift(away))))
 }
 
 // completion is the result of a job that ran elsewhere. It is acknowledged in any

@@ -101,7 +101,7 @@ func TestHomeMetersWhatItPays(t *testing.T) {
 		{"more than agreed", 2 * grid.Hour, 2 * grid.Hour, 2 * grid.Credit, grid.Credit},
 		{"a quarter of an hour for an hour's price", 2 * grid.Hour, grid.Hour / 4, grid.Credit, grid.Credit / 4},
 		{"never ran", grid.Hour, 0, grid.Credit, 0},
-		{"longer than it was away", grid.Hour / 2, grid.Hour, grid.Credit, grid.Credit/2 + grid.Credit/2000},
+		{"longer than it was away", grid.Hour / 2, grid.Hour, grid.Credit, grid.Credit/2 + grid.Credit/1000},
 		{"clocks that differ a little", grid.Hour - grid.Second, grid.Hour, grid.Credit, grid.Credit},
 	} {
 		n, a, m := hostile(t)

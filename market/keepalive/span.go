@@ -11,21 +11,24 @@ const (
 	// before it kills it. Grace covers it whatever the lease.
 	Kill = 2 * grid.Second
 
-	shares       = 4               // renewals in the span of a lease: three may be lost
-	graceMin     = 5 * grid.Second // Kill, and time to die on a machine that is busy
-	graceMax     = grid.Minute     // what a limit on the run time has
-	driftDivisor = 500             // of both clocks, each a thousandth off: twenty times what quartz without NTP is allowed
-	pause        = 100 * grid.Millisecond
+	shares   = 4               // renewals in the span of a lease: three may be lost
+	graceMin = 5 * grid.Second // Kill, and time to die on a machine that is busy
+	graceMax = grid.Minute     // what a limit on the run time has
+	pause    = 100 * grid.Millisecond
 )
 
 // Grace is how long after the end of its lease a task may need to die.
 func Grace(lease grid.Time) grid.Time { return min(max(lease/shares, graceMin), graceMax) }
 
+// Drift is how much longer a span may be on the clock of one site than on that of another:
+// each may be a thousandth off, twenty times what quartz without NTP is allowed.
+func Drift(span grid.Time) grid.Time { return span/500 + 1 }
+
 // Dead returns the instant, on home's clock, from which on no execution can be alive
 // whose site was last heard at heard.
 func Dead(heard, lease grid.Time) grid.Time {
 	span := lease.Add(Grace(lease))
-	return heard.Add(span).Add(span/driftDivisor + 1)
+	return heard.Add(span).Add(Drift(span) + 1)
 }
 
 // Of returns the lease of a job, given that of its home: 0 for none.
