@@ -17,7 +17,7 @@ import (
 // TestTranscripts runs testdata/*.txt: each command is followed by everything that
 // happened because of it. Commands:
 //
-//	site name=a [processors=4 parts=everything price=1 discipline=easy foreign=yes lend bank=b accept=b offer head=h members=(b,c) window=10s short=1m retention=1h threshold=1000 siblings=(b) delegation=dmm leaseprice=2]
+//	site name=a [processors=4 parts=everything price=1 discipline=easy foreign=yes lend bank=b accept=b offer head=h members=(b,c) window=10s short=1m retention=1h threshold=1000 siblings=(b) delegation=dmm leaseprice=2 lendmost=3]
 //	submit site=a job=1 [processors=1 for=100s goal=cheapest to=b deadline=2h budget=5 components=(2@a,2@b) name=x spread]
 //	cancel | preview | show site=a job=1
 //	price site=a price=2
@@ -186,7 +186,7 @@ func (a args) config() Config {
 		Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: grid.Price(a.integer("price", 1)) * grid.Credit,
 		Foreign: a.text("foreign", "yes") == "yes", Head: grid.SiteID(a.text("head", "")),
 		Limits: Limits{Jobs: 100, PerUser: 100, Finished: 10, Retention: a.span("retention", grid.Hour)},
-		Lease:  LeaseConfig{Lend: a.d.HasArg("lend"), Price: grid.Price(a.integer("leaseprice", 0)) * grid.Credit},
+		Lease:  LeaseConfig{Lend: a.d.HasArg("lend"), Most: int64(a.integer("lendmost", 0)), Price: grid.Price(a.integer("leaseprice", 0)) * grid.Credit},
 		Bank:   bank.Config{Offer: a.d.HasArg("offer"), Bank: grid.SiteID(a.text("bank", "")), Accept: a.ids("accept")},
 		Heads:  HeadsConfig{Members: a.list("members"), HeadConfig: muscle.HeadConfig{Window: a.span("window", 10*grid.Second)}},
 	}
