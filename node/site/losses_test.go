@@ -13,21 +13,27 @@ func foreignJob(b *bench, losses uint32) *grid.Job {
 	b.t.Helper()
 	job := b.job(1, 2)
 	job.Home, job.Submit = "home", 0
-	task := grid.TaskID{Job: job.ID, Epoch: 1}
+	give(b, job, 1, losses)
+	if len(b.started) != 1 {
+		b.t.Fatalf("%d tasks started, want the job", len(b.started))
+	}
+	return job
+}
+
+// give has a bench's site guarantee an execution of a job of another site, and take it.
+func give(b *bench, job *grid.Job, epoch, losses uint32) {
+	b.t.Helper()
 	b.step(&grid.Delivery{From: "home", Message: &market.Negotiate{
-		Task: task, Request: 1, Validity: grid.Minute, Processors: 2, Work: job.Work, Deadline: grid.Never, CostMax: grid.CreditsMax,
+		Task: grid.TaskID{Job: job.ID, Epoch: epoch}, Request: uint64(epoch), Validity: grid.Minute, Processors: job.Processors, Work: job.Work,
+		Deadline: grid.Never, CostMax: grid.CreditsMax,
 	}})
 	reply := b.sends[len(b.sends)-1].Message.(*market.Reply)
 	if reply.Refusal != market.Granted {
 		b.t.Fatalf("refused: %+v", reply)
 	}
 	b.step(&grid.Delivery{From: "home", Message: &market.JobSubmission{
-		Job: job, Epoch: 1, Hold: reply.Hold, Price: reply.Price, Cost: reply.Cost, Deadline: grid.Never, Losses: losses,
+		Job: job, Epoch: epoch, Hold: reply.Hold, Price: reply.Price, Cost: reply.Cost, Deadline: grid.Never, Losses: losses,
 	}})
-	if len(b.started) != 1 {
-		b.t.Fatalf("%d tasks started, want the job", len(b.started))
-	}
-	return job
 }
 
 func open(c *Config) {
@@ -76,5 +82,48 @@ func TestLossToldTwiceCountsOnce(t *testing.T) {
 	}
 	if len(b.started) != 2 {
 		t.Errorf("it was started %d times, want 2", len(b.started))
+	}
+}
+
+// TestLaterEpochReplaces: an execution that its home has placed anew is ended where it still
+// runs, and how it ends is not how the new one does.
+func TestLaterEpochReplaces(t *testing.T) {
+	b := newBench(t, open)
+	job := foreignJob(b, 0)
+	give(b, job, 2, 0)
+	if len(b.started) != 2 || len(b.killed) != 1 || b.killed[0].ID != b.started[0].ID {
+		t.Fatalf("started %v, ended %v: want the second in place of the first", b.started, b.killed)
+	}
+	b.now += 10 * grid.Second
+	b.step(b.ended(b.started[0], 9))
+	if e := b.site.jobs.byID[job.ID]; e == nil || e.epoch != 2 || e.state != Running {
+		t.Fatalf("the job is %+v, want it to run in its second execution", e)
+	}
+	b.step(b.ended(b.started[1], 3))
+	told, ok := b.sends[len(b.sends)-1].Message.(*market.JobCompletion)
+	if !ok || told.Task != b.started[1].ID || told.ExitCode != 3 {
+		t.Errorf("home is told %+v, want the end of the second", told)
+	}
+}
+
+// TestTooLateToStart: what could end later than home counts on is not started, but given back.
+func TestTooLateToStart(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		b := newBench(t, open)
+		b.step(&Submit{Job: b.job(7, 4)})
+		job := b.job(1, 2)
+		job.Home, job.Submit = "home", 0
+		give(b, job, 1, 0)
+		b.now += job.Estimate + market.StartGrace // the other one takes longer to die than its limit says
+		if late {
+			b.now++
+		}
+		if b.step(b.ended(b.started[0], 0)); len(b.started) != 2 != late {
+			t.Errorf("late %v: %d tasks started", late, len(b.started))
+		}
+		told, ok := b.sends[len(b.sends)-1].Message.(*market.JobCompletion)
+		if gone := ok && told.Abandoned; gone != late {
+			t.Errorf("late %v: home is told %+v", late, told)
+		}
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"gridnode/node/store/journal"
 )
 
 func TestCommitAndRead(t *testing.T) {
@@ -299,6 +301,25 @@ func TestFullDisk(t *testing.T) {
 	}
 	expect(t, s, map[string]string{"a": "1", "b": "2", "c": "3"})
 	closeTest(t, s)
+}
+
+// A batch that was written, and not synced, is none.
+func TestCommitIsSynced(t *testing.T) {
+	s := openTest(t, t.TempDir())
+	defer s.Close()
+	commit(t, s, "k", "v")
+	// What takes every byte and cannot be synced.
+	null, err := journal.Create(os.DevNull, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.mirror.log.Close()
+	s.mirror.log = null
+	var b Batch
+	b.Set("k", []byte("w"))
+	if err := s.Commit(&b); err == nil {
+		t.Error("a batch counts as durable that was not synced")
+	}
 }
 
 // The disk's errors are final: nothing is tried again, as nobody knows what is there.

@@ -42,7 +42,7 @@ func plantAll(ctx context.Context) (missed int, err error) {
 	run := flag.String("chaos", "--sites 6 --hours 3", "flags of 'gridnode testnet run chaos'")
 	thorough := flag.Bool("thorough", false, "end-to-end also for bugs that something else saw")
 	again := flag.Bool("again", false, "forget what the file of results has of the chosen bugs")
-	file := flag.String("results", "out/mutants.jsonl", "file of results, a line each")
+	file := flag.String("results", "out/mutants.jsonl", "file of results, a line each; seen from the root of the tree")
 	patience := flag.Duration("patience", 10*time.Minute, "after which one step is ended, as seen")
 	list := flag.Bool("list", false, "only list the bugs")
 	format := flag.String("o", "table", "table or json")
@@ -94,7 +94,10 @@ was seen, with 1 if one was not, with 2 if it could not find out.
 		return 0, err
 	}
 	defer os.RemoveAll(g.dir)
-	found, err := openResults(filepath.Join(root, *file))
+	if !filepath.IsAbs(*file) {
+		*file = filepath.Join(root, *file)
+	}
+	found, err := openResults(*file)
 	if err != nil {
 		return 0, err
 	}
