@@ -50,6 +50,8 @@ func (s *provider) negotiated(now grid.Time, from grid.SiteID, m *Negotiate, out
 			s.admission.sendRefusal(now, from, m, Superseded, out)
 		}
 		return // we have that very job: a late copy
+	} else if r != nil && s.unpaid(r) {
+		s.report(now, r, out) // home has it, or wants it no more: either way it says so before it submits
 	}
 	s.admission.consider(now, e, m, out)
 }
@@ -64,11 +66,21 @@ func (s *provider) submitted(now grid.Time, from grid.SiteID, m *JobSubmission, 
 		}
 		return
 	}
+	if r := s.jobs[m.Job.ID]; r != nil && s.unpaid(r) {
+		s.report(now, r, out) // home counts on a result whose cheque we could not present any more: it submits again
+		return
+	}
 	if !s.accept(now, from, task, m, out) {
 		s.acknowledge(from, task, wire.MarketJobSubmission, m.Hold, true, out)
 		return
 	}
 	s.acknowledge(from, task, wire.MarketJobSubmission, m.Hold, false, out)
+}
+
+// unpaid reports whether a job has ended whose home may have agreed to what it costs, which
+// we have not heard.
+func (s *provider) unpaid(r *remote) bool {
+	return r.over && !r.abandoned && s.desk != nil && s.desk.Holds(r.home, r.task)
 }
 
 // accept turns the guarantee into a job, if there is such a guarantee and the job
