@@ -188,8 +188,11 @@ func (js *jobs) admit(now grid.Time, j *grid.Job) (known bool, err error) {
 func sameJob(a, b *grid.Job) bool {
 	pa, pb := wire.JobProto(a), wire.JobProto(b)
 	pa.Submit, pb.Submit = 0, 0
-	pa.Deadline, pb.Deadline = 0, 0 // users give a span; it was turned into an instant each time
-	pa.Number, pb.Number = 0, 0     // the first one was numbered
+	pa.Deadline, pb.Deadline = 0, 0                                     // users give a span; it was turned into an instant each time
+	pa.Number, pb.Number = 0, 0                                         // the first one was numbered
+	if pa.Restarts != pb.Restarts && pa.Budget >= 0 && pb.Budget >= 0 { // one is what is left of the other
+		pa.Budget, pb.Budget = 0, 0
+	}
 	pa.Restarts, pb.Restarts = 0, 0
 	for _, p := range []*wirepb.Job{pa, pb} {
 		if p.Array != nil {
@@ -355,12 +358,15 @@ func (js *jobs) end(now grid.Time, e *entry, state State, out *grid.Outbox) {
 	js.gate.Begun(e.job, &js.table) // of its array the others may have begun
 }
 
-// again has a job run once more whose execution is over.
+// again has a job run once more whose execution is over, with what is left of its budget.
 func (js *jobs) again(e *entry, out *grid.Outbox) {
-	out.Tell(grid.Event{Kind: grid.JobReplaced, Job: e.job, Epoch: e.epoch, Site: e.award.Site})
+	out.Tell(grid.Event{Kind: grid.JobReplaced, Job: e.job, Epoch: e.epoch, Site: e.award.Site, Cost: e.result.Cost})
 	e.turn.Again = false
 	job := *e.job // whoever else has the old one goes on with that
 	job.Restarts++
+	if job.Budget >= 0 {
+		job.Budget = max(job.Budget-e.result.Cost, 0)
+	}
 	e.job = &job
 	js.wait(e, out)
 }

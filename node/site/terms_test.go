@@ -166,6 +166,29 @@ func TestRetriesAndBegin(t *testing.T) {
 	b.want(1, Failed)
 }
 
+// TestBudgetIsOfAllRuns: a job that is run again has what is left of its budget, and is still the
+// job that was submitted.
+func TestBudgetIsOfAllRuns(t *testing.T) {
+	b := newBench(t, roomy)
+	j := b.job(1, 1)
+	j.Terms, j.Budget = &grid.Terms{Retries: 1}, 100*grid.Credit
+	b.submit(j)
+	b.finish(1, 3)
+	cost := grid.CostProcessorTime.Cost(b.cfg.Price, 1, 10*grid.Second)
+	if v := b.want(1, Running); cost == 0 || v.Job.Budget != 100*grid.Credit-cost {
+		t.Errorf("%v are left after %v of 100", v.Job.Budget, cost)
+	}
+	b.step(&Submit{Token: 9, Job: j})
+	if a := b.answers[9].(*Submitted); !a.Known || a.Err != nil {
+		t.Errorf("submitted again: %+v", a)
+	}
+	b.crash()
+	b.finish(1, 3)
+	if v := b.want(1, Failed); v.Job.Budget != 100*grid.Credit-cost {
+		t.Errorf("%v are left at its end", v.Job.Budget)
+	}
+}
+
 func TestOnceIsNotRunAgain(t *testing.T) {
 	b := newBench(t, roomy)
 	j := b.job(1, 1)
