@@ -89,7 +89,7 @@ grants if it has that many idle, and has them back when the job ends.`,
 }
 
 func newRunChaos() *cobra.Command {
-	cfg, l, replay := chaos.Default(), listing{}, ""
+	cfg, l, replay, swarm := chaos.Default(), listing{}, "", false
 	cfg.Failures, cfg.Shrink = ".", time.Minute
 	cmd := &cobra.Command{
 		Use:   "chaos [flags]",
@@ -108,17 +108,22 @@ before the violation are drawn beside it (chaos-SEED.small.mmd, a sequence diagr
 Mermaid).`,
 		Example: `  gridnode testnet run chaos --sites 30 --hours 12
   gridnode testnet run chaos --faults loss=0.1,daemon=2 --seed 7
-  gridnode testnet run chaos --faults none`,
+  gridnode testnet run chaos --faults none --features cancel,after,drain=1
+  gridnode testnet run chaos --swarm --seed 12`,
 		Args: exactArgs(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg.Progress = cmd.ErrOrStderr()
 			ctx, stop := interruptible(cmd)
 			defer stop()
 			if replay == "" {
+				if swarm {
+					cfg = cfg.Swarmed()
+					cmd.PrintErrf("the mixture of seed %d: --faults %s --features %s --lend=%v\n", cfg.Seed, cfg.Faults, cfg.Features, cfg.Lend)
+				}
 				result, err := chaos.Run(ctx, cfg)
 				return printResult(cmd, l, result, err)
 			}
-			for _, name := range []string{"seed", "sites", "hours", "faults", "lend"} {
+			for _, name := range []string{"seed", "sites", "hours", "faults", "features", "swarm", "lend"} {
 				if cmd.Flags().Changed(name) {
 					return usagef("--replay FILE says what --%s is", name)
 				}
@@ -135,6 +140,8 @@ Mermaid).`,
 	f.IntVar(&cfg.Sites, "sites", cfg.Sites, "number of sites, 1 to 1000")
 	f.Float64Var(&cfg.Hours, "hours", cfg.Hours, "virtual hours of submissions and faults, more than 0, at most 10000")
 	f.StringVar(&cfg.Faults, "faults", cfg.Faults, "none, or a list of NAME or NAME=INTENSITY: loss, duplicate, reorder (shares of messages), drift (millionths), daemon, torn, machine (crashes per site and hour), partition (per hour), aim (share of jobs at several sites that are cancelled or lose a site while they claim, get ready or run)")
+	f.StringVar(&cfg.Features, "features", cfg.Features, "none, or a list of NAME or NAME=INTENSITY: cancel, hold, requeue, after, begin, fail, once, singleton, renew (shares of jobs), drain, price, link (per site and hour), paper, demand, queue (shares of sites)")
+	f.BoolVar(&swarm, "swarm", false, "draw the mixture of faults and features from the seed: each is left out, usual or exaggerated")
 	f.BoolVar(&cfg.Lend, "lend", cfg.Lend, "sites lend processors to each other, by load in a hierarchy and by hand")
 	f.StringVar(&replay, "replay", "", "run what a replay `FILE` says, which a violation has left")
 	f.StringVar(&cfg.Failures, "failures", cfg.Failures, "directory for the files that a violation leaves; empty: none")

@@ -43,10 +43,7 @@ func (c *Collector) Event(now grid.Time, site int, e *grid.Event) {
 		c.ended(site, e, "refused")
 	case grid.JobFinished:
 		home.Finished++
-		home.Spent += e.Cost
-		if at, ok := c.n.Index(e.Site); ok {
-			c.tallies[at].Incentive += e.Cost
-		}
+		c.paid(home, e)
 		outcome := "done"
 		if e.Result.ExitCode != 0 || e.Result.Reason != "" {
 			outcome = "failed"
@@ -54,6 +51,16 @@ func (c *Collector) Event(now grid.Time, site int, e *grid.Event) {
 		c.ended(site, e, outcome)
 	case grid.JobCancelled:
 		c.ended(site, e, "cancelled")
+	case grid.JobReplaced:
+		c.paid(home, e)
+	}
+}
+
+// paid accounts for what an execution has cost.
+func (c *Collector) paid(home *Tally, e *grid.Event) {
+	home.Spent += e.Cost
+	if at, ok := c.n.Index(e.Site); ok {
+		c.tallies[at].Incentive += e.Cost
 	}
 }
 

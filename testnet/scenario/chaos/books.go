@@ -16,7 +16,7 @@ import (
 //   - a bank's accounts are what its journal says, and none is below its limit (C-2);
 //   - a cheque is paid at most once, to its payee, before its expiry, and payment and
 //     refund are its ceiling (C-3);
-//   - nobody pays more than his job's budget (C-7);
+//   - nobody pays more than his job's budget, however often it runs (C-7);
 //   - at rest, nothing is committed, no bill is open, and for every pair of sites what
 //     one's jobs cost at the other is what banks have moved between them (C-5).
 type books struct {
@@ -27,6 +27,10 @@ type books struct {
 	spent map[pair]grid.Credits // by home, for jobs at a site, as the home says
 	count map[bank.TransactionKind]int64
 	fees  *feeWatch
+
+	literal func(site int) bool         // places as Grid-Federation does: budgets bind GoalTime only
+	budgets map[grid.JobID]grid.Credits // as submitted
+	cost    map[grid.JobID]grid.Credits // of all executions, as the home says
 }
 
 // pair is a site that pays and one that is paid.
@@ -54,7 +58,7 @@ type openCheque struct {
 
 // watchBooks starts to watch the banks of n, which are at the given sites.
 func watchBooks(n *testnet.Network, watch *testnet.Checker, banks []int) *books {
-	b := &books{n: n, watch: watch, banks: banks, own: make(map[int]*bankBooks), spent: make(map[pair]grid.Credits), count: make(map[bank.TransactionKind]int64)}
+	b := &books{n: n, watch: watch, banks: banks, own: make(map[int]*bankBooks), spent: make(map[pair]grid.Credits), count: make(map[bank.TransactionKind]int64), budgets: make(map[grid.JobID]grid.Credits), cost: make(map[grid.JobID]grid.Credits)}
 	for _, site := range banks {
 		b.own[site] = &bankBooks{
 			accounts: make(map[grid.SiteID]bank.Balance), cheques: make(map[chequeID]*openCheque), paid: make(map[pair]grid.Credits),
@@ -67,11 +71,18 @@ func watchBooks(n *testnet.Network, watch *testnet.Checker, banks []int) *books 
 
 // event accounts for what a home says that a job has cost.
 func (b *books) event(_ grid.Time, site int, e *grid.Event) {
-	if e.Kind != grid.JobFinished && e.Kind != grid.JobCancelled {
+	switch e.Kind {
+	case grid.JobSubmitted:
+		if b.budgets[e.Job.ID] = e.Job.Budget; b.literal != nil && b.literal(site) && e.Job.Goal != grid.GoalTime {
+			b.budgets[e.Job.ID] = grid.NoBudget
+		}
+		return
+	case grid.JobFinished, grid.JobCancelled, grid.JobReplaced:
+	default:
 		return
 	}
-	if e.Job.Budget >= 0 && e.Cost > e.Job.Budget {
-		b.watch.Violated("job %s has cost %v, its budget is %v", e.Job.ID, e.Cost, e.Job.Budget)
+	if b.cost[e.Job.ID] += e.Cost; b.budgets[e.Job.ID] >= 0 && b.cost[e.Job.ID] > b.budgets[e.Job.ID] {
+		b.watch.Violated("job %s has cost %v, its budget is %v", e.Job.ID, b.cost[e.Job.ID], b.budgets[e.Job.ID])
 	}
 	if home := b.n.ID(site); e.Site != home && e.Cost > 0 {
 		b.spent[pair{home, e.Site}] += e.Cost

@@ -34,6 +34,25 @@ type Config struct {
 	//	           barriers and starts at which one of their sites dies
 	Faults string `json:"faults"`
 
+	// Features is a list of NAME or NAME=INTENSITY, separated by commas, or "none" (as is ""):
+	//
+	//	cancel     share of jobs that their users cancel
+	//	hold       … that they hold for a while
+	//	requeue    … that they have run again
+	//	after      … that wait for earlier jobs
+	//	begin      … that wait for an instant
+	//	fail       … that do not end in time; most of them are run again
+	//	once       … that are not run again when they vanish
+	//	singleton  … of one user that run one at a time
+	//	renew      … that sites keep for a short time without a word of home, or for ever
+	//	drain      drains of a site, per site and hour
+	//	price      changes of its price by hand, per site and hour
+	//	link       changes of its links of delegation, per site and hour
+	//	paper      share of sites that place jobs as Grid-Federation does
+	//	demand     … whose prices follow demand
+	//	queue      … whose queues are fcfs or titan
+	Features string `json:"features"`
+
 	// Lend lets sites lend processors to each other: by load, in a hierarchy, for what a job
 	// lacks, and by hand; most of them want processors back at times.
 	Lend bool `json:"lend"`
@@ -53,7 +72,7 @@ type Config struct {
 func Default() Config {
 	return Config{
 		Common: scenario.Common{Seed: 1}, Sites: 20, Hours: 24,
-		Faults: "loss,duplicate,reorder,drift,daemon,torn,machine,partition,aim", Lend: true,
+		Faults: "loss,duplicate,reorder,drift,daemon,torn,machine,partition,aim", Features: "none", Lend: true,
 	}
 }
 

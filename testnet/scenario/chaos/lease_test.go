@@ -399,7 +399,7 @@ func (f *leaseFeed) Next() (*grid.Job, int, error) {
 
 func newLeaseNet(seed uint64) (*leaseNet, error) {
 	w := &leaseNet{jobs: map[grid.JobID]*grid.Job{}, alive: map[grid.JobID]int{}, done: map[grid.JobID]int{}, capacity: leaseProcessors}
-	faults, err := parseFaults("loss,duplicate,reorder,drift,daemon,torn,machine,partition")
+	faults, err := parseList("faults", "loss,duplicate,reorder,drift,daemon,torn,machine,partition", intensities)
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -65,8 +66,16 @@ func (s *Script) validate() error {
 	if !(s.Hours > 0 && s.Hours <= 10_000) {
 		return scenario.ConfigError("hours", "%v: want more than 0 and at most 10000", s.Hours)
 	}
-	_, err := parseFaults(s.Faults)
+	if _, err := parseList("faults", s.Faults, intensities); err != nil {
+		return err
+	}
+	_, err := s.features()
 	return err
+}
+
+// features returns what is used of what sites can do.
+func (s *Script) features() (features, error) {
+	return parseList("features", cmp.Or(s.Features, "none"), featureBounds)
 }
 
 // span is for how long jobs are submitted and faults happen.

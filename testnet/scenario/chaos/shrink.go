@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -47,7 +48,7 @@ func (x *shrinker) try(ctx context.Context, change func(s *Script)) bool {
 }
 
 // shrink leaves out what it can until nothing more can go or the time is over: what comes
-// after the violation, kinds of faults, faults, wishes, sites, jobs.
+// after the violation, kinds of faults, features, faults, wishes, sites, jobs.
 func (x *shrinker) shrink(ctx context.Context, within time.Duration, at grid.Time) {
 	ctx, stop := context.WithTimeout(ctx, within)
 	defer stop()
@@ -64,7 +65,7 @@ func (x *shrinker) shrink(ctx context.Context, within time.Duration, at grid.Tim
 }
 
 // weight changes with everything that is left out.
-func (x *shrinker) weight() string { return x.small.size() + x.small.Faults }
+func (x *shrinker) weight() string { return x.small.size() + x.small.Faults + x.small.Features }
 
 // shorten leaves out what comes after the violation, and then some.
 func (x *shrinker) shorten(ctx context.Context) {
@@ -82,19 +83,21 @@ func (x *shrinker) shorten(ctx context.Context) {
 	}
 }
 
-// calm leaves out kinds of faults.
+// calm leaves out kinds of faults, and features.
 func (x *shrinker) calm(ctx context.Context) {
-	names := strings.Split(x.small.Faults, ",")
-	for _, name := range names {
-		if name == "none" {
-			continue
-		}
-		x.try(ctx, func(s *Script) {
-			left := slices.DeleteFunc(strings.Split(s.Faults, ","), func(n string) bool { return n == name })
-			if s.Faults = strings.Join(left, ","); len(left) == 0 {
-				s.Faults = "none"
+	for _, list := range []func(s *Script) *string{
+		func(s *Script) *string { return &s.Faults }, func(s *Script) *string { return &s.Features },
+	} {
+		x.try(ctx, func(s *Script) { *list(s) = "none" })
+		for _, name := range strings.Split(*list(x.small), ",") {
+			if name == "none" {
+				break
 			}
-		})
+			x.try(ctx, func(s *Script) {
+				left := slices.DeleteFunc(strings.Split(*list(s), ","), func(n string) bool { return n == name })
+				*list(s) = cmp.Or(strings.Join(left, ","), "none")
+			})
+		}
 	}
 }
 

@@ -3,50 +3,17 @@ package chaos
 import (
 	"fmt"
 	"math/rand/v2"
-	"slices"
-	"strconv"
-	"strings"
 
 	"gridnode/grid"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
-	"gridnode/testnet/scenario"
 	"gridnode/testnet/scenario/federation"
 )
 
-// intensities are what a fault without a number means, and the most it may be.
-var intensities = map[string]struct{ usual, most float64 }{
+// intensities are the faults of Config.Faults.
+var intensities = map[string]bounds{
 	"loss": {0.02, 0.5}, "duplicate": {0.02, 1}, "reorder": {0.05, 1}, "drift": {200, testnet.DriftMax},
 	"daemon": {0.5, 60}, "torn": {0.5, 60}, "machine": {0.1, 60}, "partition": {1, 60}, "aim": {0.2, 1},
-}
-
-// parseFaults reads Config.Faults.
-func parseFaults(list string) (map[string]float64, error) {
-	faults := make(map[string]float64)
-	if list == "none" {
-		return faults, nil
-	}
-	for _, f := range strings.Split(list, ",") {
-		name, number, given := strings.Cut(strings.TrimSpace(f), "=")
-		range_, known := intensities[name]
-		if !known {
-			var names []string
-			for n := range intensities {
-				names = append(names, n)
-			}
-			slices.Sort(names)
-			return nil, scenario.ConfigError("faults", "%q: want none or a list of %s", name, strings.Join(names, ", "))
-		}
-		faults[name] = range_.usual
-		if given {
-			v, err := strconv.ParseFloat(number, 64)
-			if err != nil || !(v >= 0 && v <= range_.most) {
-				return nil, scenario.ConfigError("faults", "%s=%s: want a number from 0 to %v", name, number, range_.most)
-			}
-			faults[name] = v
-		}
-	}
-	return faults, nil
 }
 
 // Strike is a fault that begins at an instant and heals.

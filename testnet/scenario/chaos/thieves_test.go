@@ -152,7 +152,7 @@ func TestThieves(t *testing.T) {
 		n.Inject(federation.Warmup/2, where, &bank.Grant{ID: grid.JobID{Hi: 1, Lo: uint64(i + 1)}, To: n.ID(i), Amount: 1_000_000 * grid.Credit})
 		granted += 1_000_000 * grid.Credit
 	}
-	source, err := chaosFeed(&Script{Seed: 11, Config: Config{Sites: sites, Hours: span.Seconds() / 3600}}, &f)
+	source, err := chaosFeed(&Script{Seed: 11, Config: Config{Sites: sites, Hours: span.Seconds() / 3600}}, &f, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

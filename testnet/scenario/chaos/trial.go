@@ -14,6 +14,7 @@ import (
 	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
 	"gridnode/testnet/scenario/federation"
+	"gridnode/testnet/workload"
 )
 
 // patience is how long after the last fault every job must have ended: the longest
@@ -39,7 +40,11 @@ var errTooLong = errors.New("no violation so far")
 // run performs the script. Its error is ctx's, or a violation.
 func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	s := t.script
-	faults, err := parseFaults(s.Faults)
+	faults, err := parseList("faults", s.Faults, intensities)
+	if err != nil {
+		return nil, err
+	}
+	uses, err := s.features()
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +62,10 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 		},
 		Placement: market.PlacementCoordinated, Foreign: true, Sites: chaosSites(s.Sites),
 		Retention: grid.Day, Clock: chaosClock(s.Seed, int64(faults["drift"])), Bank: chaosBank(s.Sites),
-		Tell: func(_ int, c *site.Config) { c.Market.Lease = keepalive.Default },
+		Tell: func(at int, c *site.Config) {
+			c.Market.Lease = keepalive.Default
+			uses.tell(s.Seed, at, c)
+		},
 	}
 	if t.tape != nil {
 		f.Wrap = t.tape.wrap
@@ -76,10 +84,11 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 		banks = append(banks, b)
 	}
 	money := watchBooks(n, watch, banks)
+	money.literal = func(at int) bool { return uses.hits(s.Seed, "paper", uint64(at)) }
 	chaosGrants(n, s.Seed, t.span)
 	lent, gangs := watchLeases(n, watch), watchGangs(n, watch)
 	alive := watchAlive(n, watch, faults["loss"] == 0)
-	aimed := t.provoke(faults)
+	aimed := t.provoke(faults, uses, f.Sites)
 	if t.tape != nil {
 		t.tape.listen(n)
 	}
@@ -92,11 +101,18 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 			report.Injected[f.Kind.String()]++
 		}
 	}})
-	source, err := chaosFeed(s, &f)
+	source, err := chaosFeed(s, &f, uses)
 	if err != nil {
 		return nil, err
 	}
-	source.told = &t.told.Jobs
+	source.told = func(j *grid.Job, at int) {
+		t.told.Jobs = append(t.told.Jobs, j.ID.String())
+		if !s.Listed {
+			for _, w := range uses.wishes(s.Seed, j, at) {
+				t.wish(w)
+			}
+		}
+	}
 	n.Feed(source)
 	if t.failed != nil {
 		return nil, t.failed
@@ -121,7 +137,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 }
 
 // provoke has the faults and wishes of the script happen, or draws them.
-func (t *trial) provoke(faults map[string]float64) *aims {
+func (t *trial) provoke(faults map[string]float64, uses features, sites []workload.Site) *aims {
 	s := t.script
 	share := faults["aim"]
 	wishes, strikes := s.Wishes, s.Strikes
@@ -131,6 +147,7 @@ func (t *trial) provoke(faults map[string]float64) *aims {
 		if s.Lend {
 			wishes = drawLeases(s.Seed, t.n.Len(), t.span)
 		}
+		wishes = append(wishes, uses.drawOwners(s.Seed, sites, t.span)...)
 		strikes = drawStrikes(s.Seed, t.n.Len(), faults, t.span)
 	}
 	aimed := aimAt(t, share)
@@ -156,7 +173,7 @@ func (t *trial) strike(s Strike) {
 // wish has a wish be said, and writes it down.
 func (t *trial) wish(w Wish) {
 	t.told.Wishes = append(t.told.Wishes, w)
-	err := w.say(t.n, t.leases)
+	err := w.say(t.n, t.leases, federation.Warmup+t.span+grid.Minute)
 	if w.Kind == WishLease {
 		t.leases++
 	}

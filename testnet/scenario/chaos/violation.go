@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,5 +108,6 @@ func (t *trial) explain(ctx context.Context, err error, name, path string) error
 
 // command returns the command line that shows a script again which is not Listed.
 func (s *Script) command() string {
-	return fmt.Sprintf("gridnode testnet run chaos --seed %d --sites %d --hours %v --faults %s --lend=%v", s.Seed, s.Sites, s.Hours, s.Faults, s.Lend)
+	return fmt.Sprintf("gridnode testnet run chaos --seed %d --sites %d --hours %v --faults %s --features %s --lend=%v",
+		s.Seed, s.Sites, s.Hours, s.Faults, cmp.Or(s.Features, "none"), s.Lend)
 }

@@ -17,12 +17,15 @@ type Wish struct {
 	At   grid.Time `json:"at"`   // microseconds since the beginning of the run
 	Site int       `json:"site"` // index of the site that is asked
 
-	Job        string    `json:"job,omitempty"`        // of WishCancel: its ID
-	Lender     int       `json:"lender,omitempty"`     // of WishLease: index of the site to borrow from
+	Job        string    `json:"job,omitempty"`        // of WishCancel, WishHold, WishRequeue: its ID
+	Lender     int       `json:"lender,omitempty"`     // of WishLease: index of the site to borrow from; of WishLink: of the other one
 	Processors int64     `json:"processors,omitempty"` // of WishLease
-	Span       grid.Time `json:"span,omitempty"`       // of WishLease: microseconds
-	Which      uint64    `json:"which,omitempty"`      // of WishReturn: of the leases that the site has then, by this number modulo theirs
-	Force      bool      `json:"force,omitempty"`      // of WishReturn
+	Span       grid.Time `json:"span,omitempty"`       // of WishLease, WishHold, WishDrain: microseconds
+
+	// Which is, of WishReturn, by this number modulo theirs, which of the leases that the
+	// site has then; of WishPrice the price; of WishLink the change less one.
+	Which uint64 `json:"which,omitempty"`
+	Force bool   `json:"force,omitempty"` // of WishReturn
 }
 
 // WishKind is what is asked for.
@@ -33,6 +36,13 @@ const (
 	WishCancel WishKind = "cancel" // a job shall end
 	WishLease  WishKind = "lease"  // processors of another site
 	WishReturn WishKind = "return" // one of the site's leases shall end, borrowed or lent
+
+	WishHold    WishKind = "hold"    // a job shall wait for a while
+	WishRequeue WishKind = "requeue" // a job shall run again
+
+	WishDrain WishKind = "drain" // the site takes no new work for a while
+	WishPrice WishKind = "price" // the site's price changes
+	WishLink  WishKind = "link"  // a link of delegation changes
 )
 
 // wishTokens is where the tokens of wishes begin: no submission has one of them.
@@ -57,22 +67,40 @@ func drawLeases(seed uint64, count int, span grid.Time) (drawn []Wish) {
 }
 
 // say has the wish be said when its time comes; number tells it from others of its kind.
-func (w *Wish) say(n *testnet.Network, number int) error {
+// What is for a while is over at the instant healed, too, when everybody is up.
+func (w *Wish) say(n *testnet.Network, number int, healed grid.Time) error {
 	if w.Site < 0 || w.Site >= n.Len() || w.Lender < 0 || w.Lender >= n.Len() {
 		return fmt.Errorf("a wish (%s) at site %d, of site %d: there are %d", w.Kind, w.Site, w.Lender, n.Len())
 	}
 	token := wishTokens + uint64(number)
+	var id grid.JobID
+	if w.Kind == WishCancel || w.Kind == WishHold || w.Kind == WishRequeue {
+		var err error
+		if id, err = grid.ParseJobID(w.Job); err != nil {
+			return fmt.Errorf("a wish (%s) about job %q: %w", w.Kind, w.Job, err)
+		}
+	}
 	switch w.Kind {
 	case WishCancel:
-		id, err := grid.ParseJobID(w.Job)
-		if err != nil {
-			return fmt.Errorf("a wish to cancel job %q: %w", w.Job, err)
-		}
 		n.Inject(w.At, w.Site, &site.Cancel{Job: id, Cause: "its user does not want it"})
 	case WishLease:
 		n.Inject(w.At, w.Site, &site.RequestLease{Token: token, Lender: n.ID(w.Lender), Processors: w.Processors, Span: w.Span})
 	case WishReturn:
 		n.Call(w.At, w.Site, func() { w.back(n, wishTokens) })
+	case WishHold:
+		n.Inject(w.At, w.Site, &site.Hold{Job: id})
+		n.Inject(w.At+w.Span, w.Site, &site.Hold{Job: id, Release: true})
+		n.Inject(healed, w.Site, &site.Hold{Job: id, Release: true})
+	case WishRequeue:
+		n.Inject(w.At, w.Site, &site.Requeue{Job: id, Cause: "its user wants it again"})
+	case WishDrain:
+		n.Inject(w.At, w.Site, &site.Drain{})
+		n.Inject(w.At+w.Span, w.Site, &site.Drain{Back: true})
+		n.Inject(healed, w.Site, &site.Drain{Back: true})
+	case WishPrice:
+		n.Inject(w.At, w.Site, &site.SetPrice{Token: wishTokens, Price: grid.Price(w.Which)})
+	case WishLink:
+		n.Inject(w.At, w.Site, &site.ChangeLink{Token: wishTokens, Change: site.InviteLink + site.LinkChange(w.Which), Site: n.ID(w.Lender)})
 	default:
 		return fmt.Errorf("no wish is called %q", w.Kind)
 	}

@@ -92,8 +92,8 @@ func chaosGrants(n *testnet.Network, seed uint64, span grid.Time) {
 // feed is the jobs of all sites, or those that a script has.
 type feed struct {
 	scenario.Feed
-	only map[string]bool // by ID; nil: all
-	told *[]string       // the IDs of those that were submitted
+	only map[string]bool           // by ID; nil: all
+	told func(j *grid.Job, at int) // is told of each; nil: nobody is
 }
 
 // Next implements testnet.Source.
@@ -103,13 +103,12 @@ func (f *feed) Next() (*grid.Job, int, error) {
 		if err != nil {
 			return nil, 0, err
 		}
-		id := job.ID.String()
-		if f.only != nil && !f.only[id] {
+		if f.only != nil && !f.only[job.ID.String()] {
 			f.Read--
 			continue
 		}
 		if f.told != nil {
-			*f.told = append(*f.told, id)
+			f.told(job, at)
 		}
 		return job, at, nil
 	}
@@ -117,7 +116,7 @@ func (f *feed) Next() (*grid.Job, int, error) {
 
 // chaosFeed generates the jobs of all sites: two thirds of what the processors can
 // do, some jobs with deadline and budget, some without.
-func chaosFeed(s *Script, f *federation.Builder) (*feed, error) {
+func chaosFeed(s *Script, f *federation.Builder, uses features) (*feed, error) {
 	var sources []workload.Source
 	for i := range f.Sites {
 		m := workload.Lublin(f.Sites[i].Processors)
@@ -144,6 +143,7 @@ func chaosFeed(s *Script, f *federation.Builder) (*feed, error) {
 				divideSome(j, f.Sites)
 				spreadSome(j)
 			}
+			uses.adjust(s.Seed, j)
 		},
 	}}
 	if s.Jobs != nil {

@@ -1,0 +1,180 @@
+package chaos
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gridnode/grid"
+	"gridnode/market"
+	"gridnode/node/site"
+	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/federation"
+	"gridnode/testnet/workload"
+)
+
+// bounds are what a fault or a feature without a number means, and the most it may be.
+type bounds struct{ usual, most float64 }
+
+// featureBounds are the features of Config.Features.
+var featureBounds = map[string]bounds{
+	"cancel": {0.1, 1}, "hold": {0.1, 1}, "requeue": {0.1, 1},
+	"after": {0.2, 1}, "begin": {0.1, 1}, "fail": {0.1, 1}, "once": {0.1, 1}, "singleton": {0.2, 1}, "renew": {0.2, 1},
+	"drain": {0.1, 60}, "price": {0.5, 60}, "link": {0.2, 60},
+	"paper": {0.5, 1}, "demand": {0.5, 1}, "queue": {0.5, 1},
+}
+
+// parseList reads a list of NAME or NAME=NUMBER, separated by commas, or "none".
+func parseList(flag, list string, known map[string]bounds) (map[string]float64, error) {
+	chosen := make(map[string]float64)
+	if list == "none" {
+		return chosen, nil
+	}
+	for _, f := range strings.Split(list, ",") {
+		name, number, given := strings.Cut(strings.TrimSpace(f), "=")
+		range_, there := known[name]
+		if !there {
+			names := slices.Sorted(maps.Keys(known))
+			return nil, scenario.ConfigError(flag, "%q: want none or a list of %s", name, strings.Join(names, ", "))
+		}
+		chosen[name] = range_.usual
+		if given {
+			v, err := strconv.ParseFloat(number, 64)
+			if err != nil || !(v >= 0 && v <= range_.most) {
+				return nil, scenario.ConfigError(flag, "%s=%s: want a number from 0 to %v", name, number, range_.most)
+			}
+			chosen[name] = v
+		}
+	}
+	return chosen, nil
+}
+
+// features is what a script uses of what sites can do, by name: a share, or times per hour.
+type features map[string]float64
+
+// hits draws whether something of a run has a feature, by what it is: whatever else is in
+// the run, the same has it.
+func (f features) hits(seed uint64, name string, of uint64) bool {
+	share := f[name]
+	return share > 0 && draw.Mix(draw.Mix(seed, draw.Text(name)), of)%million < uint64(share*million)
+}
+
+// roll returns a number that is drawn for something of a run, from 0 to below.
+func roll(seed uint64, name string, of, below uint64) uint64 {
+	return draw.Mix(draw.Mix(seed+1, draw.Text(name)), of) >> 11 % below
+}
+
+// tell says to a site what it is to be, besides what all are.
+func (f features) tell(seed uint64, at int, c *site.Config) {
+	of := uint64(at)
+	if f.hits(seed, "paper", of) {
+		c.Market.Placement = market.PlacementPaper
+	}
+	if f.hits(seed, "demand", of) {
+		c.Market.Pricing = market.PricingDemand
+	}
+	if f.hits(seed, "queue", of) {
+		c.Discipline = [...]site.Discipline{site.FCFS, site.TITAN}[roll(seed, "discipline", of, 2)]
+	}
+}
+
+// adjust changes a job as its owner wants it.
+func (f features) adjust(seed uint64, j *grid.Job) {
+	of := j.ID.Lo
+	terms := new(grid.Terms)
+	number := of & (1<<41 - 1)
+	home := int(of>>41) - 1
+	if f.hits(seed, "after", of) && number > 3 {
+		terms.Drop, terms.Any = true, roll(seed, "any", of, 2) == 0
+		for range 1 + roll(seed, "after", of, 2) {
+			earlier := workload.JobID(home, int64(number-1-roll(seed, "earlier", of+uint64(len(terms.After))<<50, 3)))
+			terms.After = append(terms.After, grid.Dependency{
+				Condition: grid.AfterOK + grid.Condition(roll(seed, "condition", of, 4)), Job: earlier,
+			})
+		}
+	}
+	if f.hits(seed, "begin", of) {
+		terms.Begin = j.Submit + grid.Time(roll(seed, "begin", of, uint64(30*grid.Minute)))
+	}
+	if f.hits(seed, "fail", of) { // it does not end in time, and may try again
+		terms.Retries = int32(roll(seed, "retries", of, 4))
+		j.RunTime = 4*j.Estimate + grid.Hour
+	}
+	terms.Once = f.hits(seed, "once", of)
+	if f.hits(seed, "singleton", of) {
+		terms.Singleton, j.User, j.Name = true, "alone", "the same"
+	}
+	if f.hits(seed, "renew", of) {
+		terms.Lease = [...]grid.Time{grid.NoLease, grid.LeaseMin, 2 * grid.Minute}[roll(seed, "renew", of, 3)]
+	}
+	if terms.After != nil || terms.Begin > 0 || terms.Retries > 0 || terms.Once || terms.Singleton || terms.Lease != 0 {
+		j.Terms = terms
+	}
+}
+
+// wishes returns what the owner of a job will want of it.
+func (f features) wishes(seed uint64, j *grid.Job, at int) (list []Wish) {
+	of := j.ID.Lo
+	soon := func(name string) grid.Time {
+		within := []grid.Time{10 * grid.Millisecond, grid.Second, grid.Minute, 30 * grid.Minute}[roll(seed, name+" within", of, 4)]
+		return j.Submit + grid.Time(roll(seed, name+" at", of, uint64(within)))
+	}
+	for _, kind := range []WishKind{WishHold, WishRequeue, WishCancel} {
+		if !f.hits(seed, string(kind), of) {
+			continue
+		}
+		w := Wish{Kind: kind, At: soon(string(kind)), Site: at, Job: j.ID.String()}
+		if kind == WishHold {
+			w.Span = grid.Time(roll(seed, "held", of, uint64(20*grid.Minute)))
+		}
+		list = append(list, w)
+	}
+	return list
+}
+
+// drawOwners has the owners of sites drain them, change their prices and their links.
+func (f features) drawOwners(seed uint64, sites []workload.Site, span grid.Time) (drawn []Wish) {
+	for _, kind := range []WishKind{WishDrain, WishPrice, WishLink} {
+		pcg := draw.PCG(seed, grid.SiteID(kind), draw.ForJobs)
+		for range int(f[string(kind)]*float64(len(sites))*span.Seconds()/3600 + 0.5) {
+			w := Wish{Kind: kind, Site: int(draw.Uniform(pcg, uint64(len(sites))))}
+			w.At = federation.Warmup + grid.Time(draw.Uniform(pcg, uint64(span)))
+			switch kind {
+			case WishDrain:
+				w.Span = grid.Second + grid.Time(draw.Uniform(pcg, uint64(20*grid.Minute)))
+			case WishPrice:
+				w.Which = uint64(sites[w.Site].Price)/2 + draw.Uniform(pcg, uint64(sites[w.Site].Price))
+			case WishLink:
+				w.Lender, w.Which = int(draw.Uniform(pcg, uint64(len(sites)))), draw.Uniform(pcg, 3)
+			}
+			drawn = append(drawn, w)
+		}
+	}
+	return drawn
+}
+
+// Swarmed returns the configuration with a mixture of faults and features drawn from its seed:
+// each is left out or usual, or exaggerated, or hardly there (swarm testing: Groce et al. 2012).
+func (cfg Config) Swarmed() Config {
+	pcg := draw.PCG(cfg.Seed, "swarm", draw.ForFaults)
+	mix := func(known map[string]bounds) string {
+		var list []string
+		for _, name := range slices.Sorted(maps.Keys(known)) {
+			usual := known[name].usual
+			switch intensity := usual * [...]float64{0, 0, 0.25, 1, 1, 4}[draw.Uniform(pcg, 6)]; {
+			case intensity == usual:
+				list = append(list, name)
+			case intensity > 0:
+				list = append(list, fmt.Sprintf("%s=%.4g", name, min(intensity, known[name].most)))
+			}
+		}
+		return cmp.Or(strings.Join(list, ","), "none")
+	}
+	cfg.Faults, cfg.Features = mix(intensities), mix(featureBounds)
+	cfg.Lend = draw.Uniform(pcg, 4) > 0
+	return cfg
+}
