@@ -140,7 +140,7 @@ func TestCoallocation(t *testing.T) {
 // while the job runs. The others end within a keep-alive, and nothing is left behind.
 func TestComponentsSiteDies(t *testing.T) {
 	t.Parallel()
-	sites := lenders(t, "3s", 1, 1, 1, 1)
+	sites := lenders(t, "10s", 1, 1, 1, 1)
 	home := sites[0]
 	id := strings.TrimSpace(home.ok("submit", "--components", "1@site1,1@site2,1@site3", "--", "sh", "-c", "echo $$; exec sleep 1000"))
 	home.eventually("all tasks run", func() bool { return strings.Count(home.ok("logs", id), "\n") == 3 })
@@ -158,7 +158,7 @@ func TestComponentsSiteDies(t *testing.T) {
 	for _, pid := range pids {
 		home.eventually("every task has ended", func() bool { return !runs(pid) })
 	}
-	t.Logf("no task was left %v after one site had died (term 3s)", time.Since(killed).Round(10*time.Millisecond))
+	t.Logf("no task was left %v after one site had died (term 10s)", time.Since(killed).Round(10*time.Millisecond))
 	for _, s := range []*site{sites[1], sites[3]} {
 		s.allFree(1)
 	}

@@ -494,7 +494,7 @@ func TestReleaseByForce(t *testing.T) {
 		t.Skip("needs flock:", err)
 	}
 	t.Parallel()
-	hill := newSite(t, "hill", "--processors", "2").set("leases.lend", "allow", "leases.term", "4s").start()
+	hill := newSite(t, "hill", "--processors", "2").set("leases.lend", "allow", "leases.term", "10s").start()
 	vale := newSite(t, "vale", "--processors", "1", "--join", hill.addr).start()
 	vale.sees(2)
 	hill.sees(2)
