@@ -125,7 +125,10 @@ func TestPilotTakesTasksFromItsBorrowerOnly(t *testing.T) {
 // TestHostileReports: what a lender reports changes nothing unless it is about a task
 // that runs there, and makes sense.
 func TestHostileReports(t *testing.T) {
-	h := realHost(t, realConfig(t, 1, &p2p.Memory{}))
+	const bound = 4096
+	cfg := realConfig(t, 1, &p2p.Memory{})
+	cfg.Files.Log = bound
+	h := realHost(t, cfg)
 	id := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 1}, Epoch: 1}
 	other := grid.TaskID{Job: id.Job, Epoch: 2}
 	s := &pilotSession{x: h.pilots, outputs: map[grid.TaskID][]int64{id: make([]int64, 2)}, ctx: t.Context()}
@@ -148,8 +151,6 @@ func TestHostileReports(t *testing.T) {
 			t.Errorf("%s: %v, want it to be malformed", name, err)
 		}
 	}
-	const bound = 4096
-	h.files.Log = bound
 	for _, tt := range []struct {
 		name   string
 		report pilot.Report
