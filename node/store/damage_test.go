@@ -311,3 +311,20 @@ func TestAgainstAMap(t *testing.T) {
 		closeTest(t, s)
 	})
 }
+
+// TestGapInTheLog: batches behind one that is missing are not what they were meant to be.
+func TestGapInTheLog(t *testing.T) {
+	s := openTest(t, t.TempDir())
+	commit(t, s, "a", "1")
+	s.mirror.seq++ // as if a batch had not been written
+	commit(t, s, "a", "3")
+	dir, owner := s.mirror.dir, s.owner
+	closeTest(t, s)
+	held, err := load(dir, owner)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if held.damage == nil || held.seq != 1 {
+		t.Errorf("damage %v behind batch %d, want some behind batch 1", held.damage, held.seq)
+	}
+}
