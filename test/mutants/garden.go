@@ -31,7 +31,7 @@ func (g *garden) chaosFlags() string { return strings.Join(g.chaos, " ") }
 type plot struct {
 	*mutant
 	overlay string // file for go build -overlay
-	program string // gridnode with the bug, once it was built; or empty
+	program string // that runs a seed with the bug, once it was built; or empty
 }
 
 // plant has the ways look for one bug and adds to found what they say. What found knows already

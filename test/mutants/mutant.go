@@ -21,7 +21,7 @@ type mutant struct {
 	Title string `json:"title"` // the first line of the file: what the code does wrong
 
 	digest string            // of the file, 16 hexadecimal digits
-	path   string            // of the file
+	path   string            // of the file, seen from the root of the module
 	change map[string][]hunk // by file, seen from the root
 }
 
@@ -39,7 +39,7 @@ func readMutants(dir string) (all []*mutant, err error) {
 		if err != nil {
 			return err
 		}
-		m := &mutant{Name: filepath.ToSlash(strings.TrimSuffix(name, ".patch")), path: path}
+		m := &mutant{Name: filepath.ToSlash(strings.TrimSuffix(name, ".patch")), path: patches + "/" + filepath.ToSlash(name)}
 		m.Room = filepath.ToSlash(filepath.Dir(m.Name))
 		sum := sha256.Sum256(text)
 		m.digest = hex.EncodeToString(sum[:8])
@@ -82,5 +82,5 @@ func (m *mutant) mend(file string) string {
 		"  (head -n 1 %[1]s; git diff %[3]s) > /tmp/new && mv /tmp/new %[1]s && git checkout %[3]s\n"+
 		"If the code moved to another package, move the patch to the folder of that. If there is nothing left that could\n"+
 		"slip in this way, plant another slip in the same room instead.",
-		filepath.ToSlash(m.path), m.Title, file)
+		m.path, m.Title, file)
 }

@@ -156,8 +156,7 @@ func (g *garden) next(ctx context.Context, program string, from int) (seed int, 
 func (g *garden) seed(ctx context.Context, program string, seed int) (string, error) {
 	limited, cancel := context.WithTimeout(ctx, g.patience)
 	defer cancel()
-	// That it was violated is enough: nothing has to be explained.
-	args := append([]string{"testnet", "run", "chaos", "--seed", strconv.Itoa(seed), "--failures", "", "--shrink", "0s"}, g.chaos...)
+	args := append([]string{"--seed", strconv.Itoa(seed)}, g.chaos...)
 	cmd := g.command(limited, nil, program, args...)
 	var talk strings.Builder
 	cmd.Stderr = &talk
@@ -171,22 +170,22 @@ func (g *garden) seed(ctx context.Context, program string, seed int) (string, er
 		return "no end", nil
 	case cmd.ProcessState == nil:
 		return "", err
-	case cmd.ProcessState.ExitCode() == 2 && !strings.Contains(talk.String(), "goroutine "):
+	case cmd.ProcessState.ExitCode() == 2 && !strings.Contains(talk.String(), "goroutine "): // flags, and no panic
 		return "", fmt.Errorf("%s: %s", strings.Join(args, " "), shorten(talk.String()))
 	}
 	for line := range strings.Lines(talk.String()) {
 		if line = strings.TrimSpace(line); line != "" {
-			return shorten(strings.TrimPrefix(line, "gridnode: ")), nil
+			return shorten(line), nil
 		}
 	}
 	return err.Error(), nil
 }
 
-// program builds gridnode with the bug, or without one if p is nil, once.
+// program builds what runs a seed, with the bug, or without one if p is nil, once.
 func (g *garden) program(ctx context.Context, p *plot) (string, error) {
-	path := filepath.Join(g.dir, "gridnode")
+	path := filepath.Join(g.dir, "seeds")
 	if p != nil {
-		if path = filepath.Join(filepath.Dir(p.overlay), "gridnode"); p.program != "" {
+		if path = filepath.Join(filepath.Dir(p.overlay), "seeds"); p.program != "" {
 			return p.program, nil
 		}
 	} else if _, err := os.Stat(path); err == nil {
@@ -194,7 +193,7 @@ func (g *garden) program(ctx context.Context, p *plot) (string, error) {
 	} else if !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
-	out, err := g.command(ctx, p, "go", "build", "-ldflags=-w", "-o", path, "./cmd/gridnode").CombinedOutput()
+	out, err := g.command(ctx, p, "go", "build", "-ldflags=-w", "-o", path, "./test/mutants/seeds").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}
