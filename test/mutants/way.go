@@ -175,6 +175,9 @@ func (g *garden) seed(ctx context.Context, program string, seed int) (string, er
 	}
 	for line := range strings.Lines(talk.String()) {
 		if line = strings.TrimSpace(line); line != "" {
+			if _, what, found := strings.Cut(line, "invariant violated: "); found { // when it was does not matter
+				line = what
+			}
 			return shorten(line), nil
 		}
 	}
