@@ -55,6 +55,10 @@ type Config struct {
 	// Durable keeps what sites save, so that they can be restarted.
 	Durable bool
 
+	// Tear, if set, is asked of every step that saves, recoveries included, whether the daemon
+	// dies within it. It must not change out.
+	Tear func(now grid.Time, site int, out *grid.Outbox) Tear
+
 	// DialTimeout is after how long a sender learns that a machine is off. (That a
 	// machine is up and its daemon down it learns in one round trip.)
 	DialTimeout grid.Time
@@ -82,4 +86,10 @@ type Member struct {
 
 	// Router makes the site's node of the DHT. If it is nil an oracle answers.
 	Router func(incarnation int) Router
+}
+
+// Tear says how a daemon dies within a step. The zero value: it does not.
+type Tear struct {
+	For  grid.Time // how long it is down; 0: it does not die
+	Left int       // how many of the step's orders, besides what is saved and told, leave before
 }

@@ -27,18 +27,26 @@ func (n *Network) carryOut(s int32) {
 	if len(out.Effects) == 0 {
 		return
 	}
+	crash := m.fuse && len(out.Records) > 0
+	var tear Tear
+	if n.cfg.Tear != nil && !crash && len(out.Records) > 0 {
+		tear = n.cfg.Tear(n.now, int(s), out)
+		crash = tear.For > 0
+	}
 	if m.records != nil {
 		n.save(m, out)
 	}
-	crash := m.fuse && len(out.Records) > 0
 	n.keys = n.keys[:0]
 	for _, e := range out.Effects {
-		if crash && e.Kind != grid.EffectTell { // what is saved has happened; nobody was told
+		if crash && !tear.leaves(e.Kind) {
 			continue
 		}
 		n.carry(s, e, out)
 	}
 	out.Reset()
+	if tear.For > 0 {
+		n.faults.die(s, tear.For)
+	}
 	if crash {
 		n.faults.crash(s, false)
 		return
@@ -52,6 +60,19 @@ func (n *Network) carryOut(s int32) {
 		n.closestTo(s, key)
 	}
 	n.keys = keys[:0]
+}
+
+// leaves reports whether the next effect of a step leaves within which a daemon dies: what
+// is saved has happened, so observers are told.
+func (t *Tear) leaves(kind grid.EffectKind) bool {
+	switch kind {
+	case grid.EffectTell:
+		return true
+	case grid.EffectSave, grid.EffectDelete:
+		return false
+	}
+	t.Left--
+	return t.Left >= 0
 }
 
 // carry carries out one effect.

@@ -40,3 +40,20 @@ func panicOf(f func()) (said string) {
 	f()
 	return ""
 }
+
+// TestTear: of a step within which a daemon dies what is told has happened, so many other
+// orders leave, and no more.
+func TestTear(t *testing.T) {
+	tear := Tear{For: 1, Left: 2}
+	for i, step := range []struct {
+		kind   grid.EffectKind
+		leaves bool
+	}{
+		{grid.EffectSave, false}, {grid.EffectSend, true}, {grid.EffectTell, true}, {grid.EffectStart, true},
+		{grid.EffectSend, false}, {grid.EffectTell, true}, {grid.EffectAnswer, false},
+	} {
+		if got := tear.leaves(step.kind); got != step.leaves {
+			t.Errorf("order %d, of kind %d: leaves %v", i, step.kind, got)
+		}
+	}
+}

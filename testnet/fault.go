@@ -93,11 +93,7 @@ func (fs *faults) plan(f Fault) {
 func (fs *faults) strike(i int32) {
 	n := fs.n
 	f := &n.faults.planned[i]
-	for j := range n.observers {
-		if g := n.observers[j].Fault; g != nil {
-			g(n.now, f)
-		}
-	}
+	fs.tell(f)
 	if f.Kind == FaultPartition {
 		fs.partition(i, f)
 		return
@@ -117,6 +113,26 @@ func (fs *faults) strike(i int32) {
 	default:
 		m.downs++
 		fs.crash(s, f.Kind == FaultMachine)
+	}
+}
+
+// die begins a fault now: the site's daemon dies within its step, and is down for a span.
+func (fs *faults) die(s int32, span grid.Time) {
+	f := Fault{Kind: FaultTorn, At: fs.n.now, For: span, Sites: []int{int(s)}}
+	begun := int32(len(fs.planned))
+	fs.planned = append(fs.planned, f)
+	fs.tell(&f)
+	fs.n.members[s].downs++
+	f.At, f.healing, f.begun = f.At.Add(span), true, begun
+	fs.plan(f)
+}
+
+// tell tells observers that a fault begins or ends.
+func (fs *faults) tell(f *Fault) {
+	for i := range fs.n.observers {
+		if g := fs.n.observers[i].Fault; g != nil {
+			g(fs.n.now, f)
+		}
 	}
 }
 
@@ -205,6 +221,9 @@ func (fs *faults) restart(s int32) {
 		n.carryOut(s)
 	}
 	for _, i := range known {
+		if m.core == nil { // it has died again: it is told the rest next time
+			return
+		}
 		if x := &n.tasks.slots[i]; x.state == executionOver && x.Squad == nil {
 			n.tasks.report(s, i)
 		} else if n.cfg.Inputs.Adopted != nil {

@@ -94,7 +94,11 @@ func (a *away) report() {
 	n := a.n
 	ended := a.ended
 	a.ended = nil
-	for _, id := range ended {
+	for i, id := range ended {
+		if n.members[a.site].core == nil { // it has died again
+			a.ended = append(a.ended, ended[i:]...)
+			return
+		}
 		n.step(a.site, &grid.TaskEnded{ID: id, Lost: true})
 	}
 	for _, p := range a.kept() {

@@ -22,6 +22,10 @@ type Link struct {
 	Reorder   int32 // of a million, how many are held back by up to ReorderMax
 
 	ReorderMax grid.Time
+
+	// Coincide is, of a million messages, how many arrive as the receiver's next timer goes
+	// off, or a microsecond beside it, if they could arrive then.
+	Coincide int32
 }
 
 const million = 1_000_000
@@ -34,7 +38,7 @@ func (l Link) Validate() error {
 	for _, p := range []struct {
 		name  string
 		value int32
-	}{{"loss", l.Loss}, {"duplication", l.Duplicate}, {"reordering", l.Reorder}} {
+	}{{"loss", l.Loss}, {"duplication", l.Duplicate}, {"reordering", l.Reorder}, {"coincidence", l.Coincide}} {
 		if p.value < 0 || p.value > million {
 			return fmt.Errorf("%s of %d millionths: want 0 to 1000000", p.name, p.value)
 		}
@@ -106,7 +110,22 @@ func (w *wires) relay(from, to int32, message grid.Message) {
 		e.silent = true // one copy refused does not mean that the other was
 		n.queue.push(n.now+w.latency(from, to), classOther, e)
 	}
-	n.queue.push(n.now+w.latency(from, to), classOther, e)
+	n.queue.push(w.coincide(from, to, n.now+w.latency(from, to)), classOther, e)
+}
+
+// coincide returns when a message arrives that would arrive at an instant: then, or with
+// the next timer of the receiver.
+func (w *wires) coincide(from, to int32, at grid.Time) grid.Time {
+	n := w.n
+	l, pcg := &n.cfg.Link, &n.members[from].link
+	if !draw.Chance(pcg, l.Coincide) {
+		return at
+	}
+	timer := n.members[to].armed
+	if timer == grid.Never || timer <= n.now+l.LatencyMin || timer > n.now+max(l.LatencyMax, l.ReorderMax) {
+		return at
+	}
+	return timer - 1 + grid.Time(draw.Uniform(pcg, 3))
 }
 
 // publish floods a message to the other members of a topic. As in live networks it

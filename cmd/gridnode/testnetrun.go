@@ -113,6 +113,7 @@ Mermaid).`,
 		Args: exactArgs(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg.Progress = cmd.ErrOrStderr()
+			cfg.Say = func(text string) { cmd.PrintErrln(text) }
 			ctx, stop := interruptible(cmd)
 			defer stop()
 			if replay == "" {
@@ -139,7 +140,7 @@ Mermaid).`,
 	f.SortFlags = false
 	f.IntVar(&cfg.Sites, "sites", cfg.Sites, "number of sites, 1 to 1000")
 	f.Float64Var(&cfg.Hours, "hours", cfg.Hours, "virtual hours of submissions and faults, more than 0, at most 10000")
-	f.StringVar(&cfg.Faults, "faults", cfg.Faults, "none, or a list of NAME or NAME=INTENSITY: loss, duplicate, reorder (shares of messages), drift (millionths), daemon, torn, machine (crashes per site and hour), partition (per hour), aim (share of jobs at several sites that are cancelled or lose a site while they claim, get ready or run)")
+	f.StringVar(&cfg.Faults, "faults", cfg.Faults, "none, or a list of NAME or NAME=INTENSITY: loss, duplicate, reorder (shares of messages), drift (millionths), daemon, torn, machine (crashes per site and hour), partition (per hour), aim (share of jobs at several sites that are cancelled or lose a site while they claim, get ready or run), within (chance to die between two orders of a step), coincide (share of messages that arrive with a timer)")
 	f.StringVar(&cfg.Features, "features", cfg.Features, "none, or a list of NAME or NAME=INTENSITY: cancel, hold, requeue, after, begin, fail, once, singleton, renew (shares of jobs), drain, price, link (per site and hour), paper, demand, queue (shares of sites)")
 	f.BoolVar(&swarm, "swarm", false, "draw the mixture of faults and features from the seed: each is left out, usual or exaggerated")
 	f.BoolVar(&cfg.Lend, "lend", cfg.Lend, "sites lend processors to each other, by load in a hierarchy and by hand")

@@ -32,6 +32,9 @@ type Config struct {
 	//	partition  partitions of the network, per hour
 	//	aim        share of jobs at several sites that are cancelled, and of their claims,
 	//	           barriers and starts at which one of their sites dies
+	//	within     chance that a daemon dies within a step, after what it saves and before one of
+	//	           its other orders, in recoveries, too; less where one has died before
+	//	coincide   share of messages that arrive as a timer of the receiver goes off
 	Faults string `json:"faults"`
 
 	// Features is a list of NAME or NAME=INTENSITY, separated by commas, or "none" (as is ""):
@@ -64,6 +67,9 @@ type Config struct {
 	// Shrink bounds the real time for leaving out what a violation does not need; 0: nothing is.
 	Shrink time.Duration `json:"-"`
 
+	// Say is told how many fault points within steps were hit; nil: nobody is.
+	Say func(text string) `json:"-"`
+
 	// Watch looks for further violations; nil: nothing does. It is called before the run begins.
 	Watch func(n *testnet.Network, c *testnet.Checker) `json:"-"`
 }
@@ -87,6 +93,7 @@ type chaosReport struct {
 	Leases leaseCounts `json:"leases"`
 	Gangs  gangCounts  `json:"gangs"`
 	Aimed  aimCounts   `json:"aimed"`
+	Points pointCounts `json:"points"` // of faults within steps
 	Lapsed int64       `json:"lapsed"` // executions that were not renewed
 
 	Transactions map[string]int64 `json:"transactions"` // of the banks, by kind
@@ -106,7 +113,7 @@ func Replay(ctx context.Context, path string, cfg Config) (*measure.Result, erro
 		return nil, err
 	}
 	given := script.Config
-	given.Common, given.Failures, given.Shrink, given.Watch = cfg.Common, cfg.Failures, cfg.Shrink, cfg.Watch
+	given.Common, given.Failures, given.Shrink, given.Watch, given.Say = cfg.Common, cfg.Failures, cfg.Shrink, cfg.Watch, cfg.Say
 	script.Config = given
 	script.Config.Seed = script.Seed
 	return play(ctx, script, strings.TrimSuffix(filepath.Base(path), ".json"), path)
@@ -119,6 +126,10 @@ func play(ctx context.Context, script *Script, name, path string) (*measure.Resu
 	}
 	t := &trial{script: script}
 	result, err := t.run(ctx)
+	if points := t.points; script.Say != nil && points != nil && len(points.seen) > 0 {
+		c := points.sum()
+		script.Say(fmt.Sprintf("fault points: %d of %d hit", c.Hit, c.Seen))
+	}
 	if err == nil || ctx.Err() != nil {
 		return result, err
 	}

@@ -87,7 +87,8 @@ func TestFailureIsExplained(t *testing.T) {
 // TestDrawnAsListed: a listed script is the run that it was written down from, event by event.
 func TestDrawnAsListed(t *testing.T) {
 	cfg := Default()
-	cfg.Seed, cfg.Sites, cfg.Hours = 3, 6, 2
+	cfg.Seed, cfg.Sites, cfg.Hours = 3, 6, 1
+	cfg.Faults += ",within=0.05,coincide"
 	drawn := &trial{script: &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}}
 	first, err := drawn.run(t.Context())
 	if err != nil {

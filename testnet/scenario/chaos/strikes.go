@@ -14,15 +14,24 @@ import (
 var intensities = map[string]bounds{
 	"loss": {0.02, 0.5}, "duplicate": {0.02, 1}, "reorder": {0.05, 1}, "drift": {200, testnet.DriftMax},
 	"daemon": {0.5, 60}, "torn": {0.5, 60}, "machine": {0.1, 60}, "partition": {1, 60}, "aim": {0.2, 1},
+	"within": {0.002, 1}, "coincide": {0.02, 1},
 }
 
 // Strike is a fault that begins at an instant and heals.
 type Strike struct {
-	Kind  string    `json:"kind"`  // "daemon", "torn", "machine" or "partition"
+	Kind  string    `json:"kind"`  // "daemon", "torn", "machine", "partition" or "within"
 	At    grid.Time `json:"at"`    // microseconds since the beginning of the run
 	For   grid.Time `json:"for"`   // microseconds, more than 0
 	Sites []int     `json:"sites"` // indices: one, of a partition those on one side of it
+
+	// Of strikeWithin: the daemon dies within the step that is the first from At on to save,
+	// at that instant the Step-th, after so many of its other orders have left.
+	Step int `json:"step,omitempty"`
+	Left int `json:"left,omitempty"`
 }
+
+// strikeWithin is the kind of a strike that kills a daemon between two orders of a step.
+const strikeWithin = "within"
 
 func strikeOf(f *testnet.Fault) Strike {
 	return Strike{Kind: f.Kind.String(), At: f.At, For: f.For, Sites: f.Sites}

@@ -27,6 +27,7 @@ type trial struct {
 	most   int64 // events, after which it is given up; 0: no bound
 	tape   *tape // what is said; nil: nobody listens
 
+	points *points
 	n      *testnet.Network
 	span   grid.Time
 	told   Script // faults, wishes and jobs, as they came
@@ -67,6 +68,10 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 			uses.tell(s.Seed, at, c)
 		},
 	}
+	t.points = pointsOf(t, faults["within"])
+	if faults["within"] > 0 || len(t.points.given) > 0 {
+		f.Tear = t.points.tear
+	}
 	if t.tape != nil {
 		f.Wrap = t.tape.wrap
 	}
@@ -78,6 +83,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 		return nil, err
 	}
 	t.n = n
+	t.points.watch(n)
 	watch = testnet.Check(n, f.Processors(), scenario.Submission)
 	var banks []int
 	for b := range chaosBanks(s.Sites) {
@@ -124,7 +130,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 		Inspect: func(*measure.Result) {
 			report.Lost, report.Acked, report.Checked = n.Lost(), watch.Acknowledged(), n.Events()
 			report.Leases, report.Gangs, report.Aimed = lent.counts, gangs.sum(), aimed.counts
-			report.Lapsed = alive.lapsed
+			report.Lapsed, report.Points = alive.lapsed, t.points.sum()
 			report.Leases.Paid = money.fees.paid
 			for kind, count := range money.count {
 				report.Transactions[kind.String()] = count
@@ -155,7 +161,9 @@ func (t *trial) provoke(faults map[string]float64, uses features, sites []worklo
 		t.wish(w)
 	}
 	for _, strike := range strikes {
-		t.strike(strike)
+		if strike.Kind != strikeWithin { // points has those happen
+			t.strike(strike)
+		}
 	}
 	return aimed
 }

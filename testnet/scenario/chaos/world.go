@@ -22,6 +22,7 @@ func chaosLink(faults map[string]float64) testnet.Link {
 	return testnet.Link{
 		LatencyMin: 5 * grid.Millisecond, LatencyMax: 150 * grid.Millisecond,
 		Loss: share("loss"), Duplicate: share("duplicate"), Reorder: share("reorder"), ReorderMax: 2 * grid.Second,
+		Coincide: share("coincide"),
 	}
 }
 

@@ -1,0 +1,46 @@
+package chaos
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestPoints: daemons die after what a step saves and before its other orders, in recoveries,
+// too, and what was hit and missed is told. Nothing is violated.
+func TestPoints(t *testing.T) {
+	cfg := Default()
+	cfg.Seed, cfg.Sites, cfg.Hours, cfg.Faults, cfg.Features = 5, 5, 2, "within=0.3,coincide=0.2,loss", "cancel,requeue,fail"
+	run := &trial{script: &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}}
+	result, err := run.run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := result.Config.(*chaosReport).Points
+	if c.Hit < 30 || c.Hit > c.Seen || len(c.Missed) != c.Seen-c.Hit {
+		t.Errorf("%d of %d points were hit, %d missed", c.Hit, c.Seen, len(c.Missed))
+	}
+	between, recovering := false, false
+	for name := range run.points.hit {
+		recovering = recovering || strings.HasPrefix(name, "recovers, ")
+		between = between || strings.HasSuffix(name, "then sends market.acknowledge")
+	}
+	if !between || !recovering {
+		t.Errorf("hit between save and acknowledgement: %v, in a recovery: %v", between, recovering)
+	}
+	if !slices.ContainsFunc(run.told.Strikes, func(s Strike) bool { return s.Kind == strikeWithin && s.Left > 0 }) {
+		t.Error("no daemon has died between two orders")
+	}
+}
+
+// TestPlain: kinds of records have one name, whatever they are about.
+func TestPlain(t *testing.T) {
+	for key, want := range map[string]string{
+		"job/ckydmwh1mbc860000g0000003c": "job", "bank/payment/ckydmwh1mbc860000g0000003c/1": "bank/payment",
+		"bank/account/site-1": "bank/account", "deaths/latest": "deaths",
+	} {
+		if got := plain(key); got != want {
+			t.Errorf("%s is %s, want %s", key, got, want)
+		}
+	}
+}
