@@ -175,8 +175,8 @@ func (p *placing) lost(now grid.Time, in *market.Lost, out *grid.Outbox) {
 		return
 	}
 	e.messages, e.losses = in.Messages, max(e.losses, in.Losses)
-	if once(e.job) && (in.Silent || now >= e.award.Until) {
-		e.losses++ // as nobody can say that it did not run
+	if once(e.job) && e.state != Placing && (in.Silent || now >= e.award.Until) {
+		e.losses++ // as nobody can say that it did not run; one that was still to be paid for never left
 	}
 	if !p.payment.parks(e) { // else it goes when its bank answers
 		p.jobs.lost(now, in.Task, out)
