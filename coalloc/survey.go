@@ -97,9 +97,32 @@ type surveyed struct {
 
 type candidate struct {
 	site     grid.SiteID
-	probed   grid.Time
+	peer     *surveyed
 	distance grid.Time
 	draw     uint64
+}
+
+// byDistance orders candidates by distance.
+func byDistance(a, b candidate) int {
+	if a.distance != b.distance {
+		return cmp.Compare(a.distance, b.distance)
+	}
+	return cmp.Compare(a.site, b.site)
+}
+
+// longestAgo puts the count candidates first that were measured longest ago, as drawn where
+// several are equal, in that order.
+func longestAgo(list []candidate, count int) {
+	for i := range min(count, len(list)) {
+		first := i
+		for j := i + 1; j < len(list); j++ {
+			a, b := &list[j], &list[first]
+			if a.peer.probed < b.peer.probed || a.peer.probed == b.peer.probed && (a.draw < b.draw || a.draw == b.draw && a.site < b.site) {
+				first = j
+			}
+		}
+		list[i], list[first] = list[first], list[i]
+	}
 }
 
 // NewSurvey returns a survey that knows nobody. The error says which field of cfg is
@@ -256,29 +279,24 @@ func (s *Survey) round(now grid.Time, out *grid.Outbox) {
 			s.forget(id)
 			continue
 		}
-		s.candidates = append(s.candidates, candidate{id, p.probed, s.toPeer(now, id, p), 0})
+		s.candidates = append(s.candidates, candidate{id, p, s.toPeer(now, id, p), 0})
 	}
 	if len(s.candidates) == 0 {
 		s.nextRound = grid.Never
 		return
 	}
-	slices.SortFunc(s.candidates, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.site, b.site))
-	})
+	slices.SortFunc(s.candidates, byDistance)
 	for i := range s.candidates {
 		s.candidates[i].draw = s.rng.Uint64()
 	}
-	longestAgo := func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.probed, b.probed), cmp.Compare(a.draw, b.draw), cmp.Compare(a.site, b.site))
-	}
 	near := min(len(s.candidates), neighbours)
-	slices.SortFunc(s.candidates[:near], longestAgo)
 	half := min(near, s.cfg.Probes/2)
-	slices.SortFunc(s.candidates[half:], longestAgo)
+	longestAgo(s.candidates[:near], half)
+	longestAgo(s.candidates[half:], s.cfg.Probes-half)
 	for i := range min(len(s.candidates), s.cfg.Probes) {
-		site := s.candidates[i].site
-		s.peers[site].probed = now
-		out.Probe(site)
+		c := &s.candidates[i]
+		c.peer.probed = now
+		out.Probe(c.site)
 	}
 	s.nextRound = now + s.pace - grid.Time(s.rng.Int64N(int64(s.pace/8)))
 	s.pace = min(2*s.pace, s.cfg.Interval)

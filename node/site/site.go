@@ -55,6 +55,7 @@ type Site struct {
 	unsettled bool      // an input changed something that only a Tick acts on
 	touched   bool      // an input was not private to one part
 	due       grid.Time // when one of rest needs a Tick; of no use while touched
+	soon      grid.Time // when one of calm needs a Tick; of no use while unsettled
 	stale     grid.Time // until when what the tellers said stays true; of no use while touched
 }
 
@@ -128,11 +129,7 @@ func (s *Site) NextTimer() grid.Time {
 	if s.unsettled {
 		return 0
 	}
-	t := s.due
-	for _, p := range s.calm {
-		t = min(t, p.nextTimer())
-	}
-	return t
+	return min(s.due, s.soon)
 }
 
 // tick does what is due and starts what can start. If since the last whole Tick nothing
@@ -140,12 +137,15 @@ func (s *Site) NextTimer() grid.Time {
 // have their ticks and that is all.
 func (s *Site) tick(now grid.Time, out *grid.Outbox) {
 	if !s.touched && now < s.due && now < s.stale {
+		if s.unsettled = false; s.calmed() > now {
+			return
+		}
 		for _, p := range s.calm {
 			if p.nextTimer() <= now {
 				p.tick(now, out)
 			}
 		}
-		s.unsettled = false
+		s.calmed()
 		return
 	}
 	for _, p := range s.tickers {
@@ -164,5 +164,16 @@ func (s *Site) tick(now grid.Time, out *grid.Outbox) {
 	for _, p := range s.tellers {
 		s.stale = min(s.stale, p.stale())
 	}
+	s.calmed()
 	s.unsettled, s.touched = false, false // unless the parts told one another something: that comes next
+}
+
+// calmed notes, and returns, when one of calm needs a Tick. Nothing but an input, after
+// which a Tick comes, can change that.
+func (s *Site) calmed() grid.Time {
+	s.soon = grid.Never
+	for _, p := range s.calm {
+		s.soon = min(s.soon, p.nextTimer())
+	}
+	return s.soon
 }
