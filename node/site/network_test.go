@@ -116,12 +116,24 @@ func (s *node) step(inputs ...grid.Input) {
 		for range 20 {
 			s.site.Step(s.n.now, grid.Tick{}, &s.out)
 			s.carryOut()
+			s.timed()
 			if s.site.NextTimer() > s.n.now {
 				break
 			}
 		}
 	}
 	s.n.settle()
+}
+
+// timed compares what the site knows of when its parts need a Tick with what they say.
+func (s *node) timed() {
+	due := s.site.due
+	for _, p := range s.site.calm {
+		due = min(due, p.nextTimer())
+	}
+	if at := s.site.NextTimer(); !s.site.unsettled && at != due {
+		s.n.t.Errorf("%s needs a Tick at %v, it says, its parts at %v", s.cfg.ID, at, due)
+	}
 }
 
 // settle gives the quiet inputs.
