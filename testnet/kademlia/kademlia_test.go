@@ -311,6 +311,23 @@ func TestPoolChangesNothing(t *testing.T) {
 	}
 }
 
+// TestPoolKeepsNoMoreThanItNeeds: thousands of sites that come up at once leave no memory
+// behind.
+func TestPoolKeepsNoMoreThanItNeeds(t *testing.T) {
+	p := new(Pool)
+	for range 2 * poolMax {
+		p.back(new(Find))
+		p.back(new(Nodes))
+		p.ended(new(lookup))
+	}
+	if len(p.finds) != poolMax || len(p.nodes) != poolMax || len(p.lookups) != poolMax {
+		t.Errorf("%d questions, %d answers and %d look-ups are kept, want %d of each", len(p.finds), len(p.nodes), len(p.lookups), poolMax)
+	}
+	if last(&p.finds); len(p.finds) != poolMax-1 {
+		t.Errorf("one was taken, %d of %d are left", len(p.finds), poolMax)
+	}
+}
+
 func TestAloneAndInPairs(t *testing.T) {
 	w := newWorld(2, Config{}, 5)
 	a, b := w.order[0], w.order[1]

@@ -53,7 +53,7 @@ func (*Find) MessageKind() grid.Kind { return wire.KademliaFind }
 
 // Nodes answers Find.
 type Nodes struct {
-	To    grid.SiteID // who asked
+	To    *Peer // who asked
 	Token uint32
 	Count int           // of Peers in use
 	Peers [KMax]contact // nearest to the key first

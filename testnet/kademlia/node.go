@@ -197,12 +197,12 @@ func (n *Node) delivery(now grid.Time, in *grid.Delivery, out *grid.Outbox) {
 	switch m := in.Message.(type) {
 	case *Find:
 		answer := n.cfg.Pool.reply()
-		answer.To, answer.Token = in.From, m.Token
+		answer.To, answer.Token = m.From, m.Token
 		answer.Count = n.table.nearest(answer.Peers[:n.cfg.K], &m.Key, m.From)
 		n.table.add(m.From)
 		out.Send(in.From, answer)
 	case *Nodes:
-		if m.To == n.table.self.ID {
+		if m.To == n.table.self {
 			n.settle(now, m.Token, m, false, out)
 		}
 	}

@@ -6,8 +6,9 @@ import "gridnode/grid"
 // are used again. A message goes back when it has been delivered, so the network
 // must deliver none twice. The zero value is ready. Not safe for concurrent use.
 //
-// One pool for all keeps as many messages as are under way at once, and the next one
-// is the one that was used last, which the processor's cache still has.
+// One pool for all keeps as many messages as are mostly under way at once, and the next
+// one is the one that was used last, which the processor's cache still has. What thousands
+// of sites need beyond that when they come up at the same instant goes to the collector.
 type Pool struct {
 	finds   []*Find
 	nodes   []*Nodes
@@ -15,22 +16,25 @@ type Pool struct {
 	answers answers
 }
 
-// poolChunk is how many messages are made at once.
-const poolChunk = 64
+// poolMax is how many unused values of a type a Pool keeps.
+const poolMax = 4096
 
-// last takes the last value of a list, or makes some.
+// last takes the last value of a list, or makes one.
 func last[T any](list *[]*T) *T {
 	n := len(*list)
 	if n == 0 {
-		fresh := make([]T, poolChunk)
-		for i := range fresh {
-			*list = append(*list, &fresh[i])
-		}
-		n = poolChunk
+		return new(T)
 	}
 	v := (*list)[n-1]
 	*list = (*list)[:n-1]
 	return v
+}
+
+// keep adds a value to a list that has room.
+func keep[T any](list *[]*T, v *T) {
+	if len(*list) < poolMax {
+		*list = append(*list, v)
+	}
 }
 
 // find returns a Find to fill in.
@@ -56,20 +60,18 @@ func (p *Pool) back(m grid.Message) {
 	}
 	switch m := m.(type) {
 	case *Find:
-		p.finds = append(p.finds, m)
+		keep(&p.finds, m)
 	case *Nodes:
-		p.nodes = append(p.nodes, m)
+		keep(&p.nodes, m)
 	}
 }
 
 // lookup returns a look-up that has heard of nobody.
 func (p *Pool) lookup(key grid.Key) *lookup {
-	if p == nil || len(p.lookups) == 0 {
+	if p == nil {
 		return &lookup{key: key, head: headOf(&key)}
 	}
-	n := len(p.lookups) - 1
-	l := p.lookups[n]
-	p.lookups = p.lookups[:n]
+	l := last(&p.lookups)
 	*l = lookup{key: key, head: headOf(&key), candidates: l.candidates[:0]}
 	return l
 }
@@ -77,7 +79,7 @@ func (p *Pool) lookup(key grid.Key) *lookup {
 // ended takes a look-up that nobody refers to any more.
 func (p *Pool) ended(l *lookup) {
 	if p != nil {
-		p.lookups = append(p.lookups, l)
+		keep(&p.lookups, l)
 	}
 }
 

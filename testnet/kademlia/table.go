@@ -17,7 +17,7 @@ type table struct {
 
 // add puts p into its bucket unless that is full or has it.
 func (t *table) add(p *Peer) {
-	if p.ID == t.self.ID {
+	if p == t.self {
 		return
 	}
 	i := prefix(&t.self.Key, &p.Key)
