@@ -42,6 +42,9 @@ run, event by event: its trace hash is printed. Without a log a generated worklo
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	run.AddCommand(newRunFederation(), newRunLeasing(), newRunDelegation(), newRunCoallocation(), newRunPacking(), newRunChaos())
+	for _, scenario := range run.Commands() {
+		scenario.PreRun = func(*cobra.Command, []string) { spareCollector() }
+	}
 	cmd.AddCommand(newUp(), run, newReproduce(), newScale())
 	return cmd
 }

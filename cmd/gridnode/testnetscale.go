@@ -15,7 +15,8 @@ import (
 )
 
 // spareCollector lets the garbage collector run less often than by default, as long
-// as memory allows: thousands of sites are gigabytes of live memory to go through.
+// as memory allows: thousands of sites are gigabytes of live memory to go through, and a
+// few make so little garbage that with the default much of the time goes into collecting it.
 func spareCollector() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
