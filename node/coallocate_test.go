@@ -19,6 +19,12 @@ import (
 // team is three sites that lend to each other; jobs are submitted to the first.
 func team(t *testing.T, processors ...int64) []*Host {
 	t.Helper()
+	return teamAs(t, func(int, *HostConfig) {}, processors...)
+}
+
+// teamAs is a team of hosts whose configuration is changed first.
+func teamAs(t *testing.T, change func(i int, cfg *HostConfig), processors ...int64) []*Host {
+	t.Helper()
 	memory := &p2p.Memory{}
 	var hosts []*Host
 	for i, n := range processors {
@@ -29,6 +35,7 @@ func team(t *testing.T, processors ...int64) []*Host {
 		if i > 0 {
 			cfg.Join = hosts[0].Addrs()
 		}
+		change(i, &cfg)
 		hosts = append(hosts, realHost(t, cfg))
 	}
 	for _, h := range hosts {

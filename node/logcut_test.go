@@ -13,9 +13,12 @@ import (
 // TestLogsSayThatTheyAreCut: of a job here, of one on a leased processor, and of one with
 // components, whose outputs are one; and nothing is said of what is whole.
 func TestLogsSayThatTheyAreCut(t *testing.T) {
-	hosts := team(t, 1, 2)
+	hosts := teamAs(t, func(i int, cfg *HostConfig) {
+		if i == 0 {
+			cfg.Files.Log = 4096 // of what comes from elsewhere: the engine here has the default
+		}
+	}, 1, 2)
 	home := hosts[0]
-	home.files.Log = 4096 // of what comes from elsewhere: the engine here has the default
 	lines := "i=0; while [ $i -lt %; do echo a line of some length $i; i=$((i+1)); done"
 	whole, long := strings.Replace(lines, "%", "10 ]", 1), strings.Replace(lines, "%", "400 ]", 1)
 	blocker := scriptJob(home, 1, "sleep 1000")
