@@ -55,8 +55,14 @@ type filer struct {
 
 	mu      sync.Mutex
 	serving int
-	known   map[grid.TaskID]*results // results that are served
-	order   []grid.TaskID            // of known, oldest first
+	known   map[resultsOf]*results // results that are served
+	order   []resultsOf            // of known, oldest first
+}
+
+// resultsOf names an execution: a job's ID alone says nothing of who may have what it has left.
+type resultsOf struct {
+	home grid.SiteID
+	task grid.TaskID
 }
 
 // results is what an execution has left, as it is served.
@@ -69,7 +75,7 @@ func newFiler(h *Host) (*filer, error) {
 	if h.cfg.Home == "" {
 		return nil, nil
 	}
-	f := &filer{h: h, cfg: h.cfg.Files, known: make(map[grid.TaskID]*results)}
+	f := &filer{h: h, cfg: h.cfg.Files, known: make(map[resultsOf]*results)}
 	f.cfg.Cache, f.cfg.Job, f.cfg.Loose = cmp.Or(f.cfg.Cache, CacheDefault), cmp.Or(f.cfg.Job, JobDefault), cmp.Or(f.cfg.Loose, LooseDefault)
 	f.home = newHomecoming(f)
 	var err error
@@ -309,7 +315,7 @@ func (g *giver) Results(job []byte, epoch uint32, what *grid.Files) ([]byte, err
 	if err != nil {
 		return nil, wire.Malformed("%v", err)
 	}
-	task := grid.TaskID{Job: id, Epoch: epoch}
+	task := resultsOf{g.from, grid.TaskID{Job: id, Epoch: epoch}}
 	f := g.f
 	f.mu.Lock()
 	g.of = f.known[task]
@@ -318,7 +324,7 @@ func (g *giver) Results(job []byte, epoch uint32, what *grid.Files) ([]byte, err
 		if what == nil {
 			what = &grid.Files{}
 		}
-		tree, index, err := f.left(g.ctx, f.h.files.Left(g.from, task), what)
+		tree, index, err := f.left(g.ctx, task, what)
 		if err != nil {
 			return nil, err
 		}
@@ -332,7 +338,7 @@ func (g *giver) Results(job []byte, epoch uint32, what *grid.Files) ([]byte, err
 	return g.of.tree, nil
 }
 
-func (f *filer) remember(task grid.TaskID, r *results) {
+func (f *filer) remember(task resultsOf, r *results) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.known[task] == nil {
@@ -345,27 +351,51 @@ func (f *filer) remember(task grid.TaskID, r *results) {
 	}
 }
 
-// left returns the tree of what an execution has left in a directory and is wanted, and where
-// its chunks are; content.ErrAbsent if there is no such directory.
-func (f *filer) left(ctx context.Context, dir string, what *grid.Files) (*content.Tree, *content.Index, error) {
-	root, err := os.OpenRoot(dir)
-	if errors.Is(err, os.ErrNotExist) {
+// left returns the tree of what an execution has left and is wanted, and where its chunks are;
+// content.ErrAbsent if nothing is kept. What the processes of a squad have left is numbered.
+func (f *filer) left(ctx context.Context, of resultsOf, what *grid.Files) (*content.Tree, *content.Index, error) {
+	dirs := f.h.files.Left(of.home, of.task)
+	if len(dirs) == 0 {
 		return nil, nil, content.ErrAbsent
 	}
-	if err != nil {
-		return nil, nil, err
-	}
+	_, _, squad := grid.SquadOf(of.task)
 	wanted := f.wanted(what)
-	sources, left, why, err := content.Scan(ctx, root, wanted)
-	if err != nil {
-		return nil, nil, err
+	var all []content.Source
+	var left int64
+	var why string
+	for _, one := range dirs {
+		root, err := os.OpenRoot(one.Dir)
+		if errors.Is(err, os.ErrNotExist) {
+			return nil, nil, content.ErrAbsent
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		sources, more, first, err := content.Scan(ctx, root, wanted) // what is found is opened below root later
+		if err != nil || len(sources) == 0 {
+			root.Close()
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		if left += more; why == "" {
+			why = first
+		}
+		if squad {
+			sources = content.Numbered(one.Number, sources)
+		}
+		for i := range sources {
+			wanted.Limits.Size -= sources[i].Size
+		}
+		wanted.Limits.Entries -= len(sources)
+		all = append(all, sources...)
 	}
-	tree, err := content.Build(ctx, sources)
+	tree, err := content.Build(ctx, all)
 	if err != nil {
 		return nil, nil, err
 	}
 	tree.Left, tree.Why = left, why
-	return tree, content.NewIndex(tree, sources), nil
+	return tree, content.NewIndex(tree, all), nil
 }
 
 // wanted returns what of a job's results is brought home.

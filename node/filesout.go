@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"gridnode/grid"
@@ -53,18 +54,25 @@ const (
 type homecoming struct {
 	f    *filer
 	jobs *mailbox.Box[grid.JobID]
+	mu   sync.Mutex
+	late map[grid.JobID]time.Duration // those of which a site could not be reached, and the pause until it is asked again
 }
 
 func newHomecoming(f *filer) *homecoming {
-	return &homecoming{f: f, jobs: mailbox.New[grid.JobID]()}
+	return &homecoming{f: f, jobs: mailbox.New[grid.JobID](), late: make(map[grid.JobID]time.Duration)}
 }
 
-// note adds the jobs among events that ran here. It is called on the loop.
+// note adds the jobs among events that ran here, or on processors of others that this site used.
+// It is called on the loop.
 func (m *homecoming) note(events []grid.Event) {
 	for i := range events {
 		e := &events[i]
 		over := e.Kind == grid.JobFinished || e.Kind == grid.JobCancelled
-		if over && e.Job.Home == m.f.h.id && (e.Site == "" || e.Site == e.Job.Home) && e.Job.Keeps(e.Job.Home) && e.Result.Start < e.Result.End {
+		if !over || e.Job.Home != m.f.h.id || e.Site != "" && e.Site != e.Job.Home || e.Result.Start >= e.Result.End {
+			continue
+		}
+		apart := e.Job.Coallocate != nil || e.Job.Spread || m.ran(grid.TaskID{Job: e.Job.ID, Epoch: e.Epoch}) != ""
+		if apart || e.Job.Keeps(e.Job.Home) {
 			m.jobs.Put(e.Job.ID)
 		}
 	}
@@ -80,7 +88,7 @@ func (m *homecoming) recover() {
 	self := m.f.h.id
 	_ = m.f.h.Do(m.f.h.ctx, func(s *site.Site) {
 		for v := range s.Jobs {
-			if !v.Foreign && v.State.Terminal() && v.Site == self && v.Job.Keeps(self) && v.Start < v.End && !m.settled(v.Job.ID) {
+			if !v.Foreign && v.State.Terminal() && v.Site == self && v.Start < v.End && len(m.pieces(&v)) > 0 && !m.settled(v.Job.ID) {
 				m.jobs.Put(v.Job.ID)
 			}
 		}
@@ -168,31 +176,13 @@ func (m *homecoming) collect(ctx context.Context, from grid.SiteID, task grid.Ta
 	if _, err := m.tree(task.Job); err == nil {
 		return nil // done before
 	}
-	s, peer, err := m.f.open(ctx, from)
-	if err != nil {
-		return err
-	}
-	defer s.Reset()
-	defer context.AfterFunc(ctx, func() { s.Reset() })()
-	id := task.Job.Bytes()
 	v, err := m.f.h.view(ctx, task.Job)
 	if err != nil || v.Job.Command == nil {
 		return m.settle(task.Job, &Brought{State: FilesNone}) // it is kept no longer
 	}
-	b, err := peer.Results(id[:], task.Epoch, v.Job.Command.Files)
+	_, b, err := m.f.results(ctx, from, task, v.Job.Command.Files)
 	if errors.Is(err, content.ErrAbsent) {
 		return m.settle(task.Job, &Brought{State: FilesNone})
-	}
-	var tree *content.Tree
-	if err == nil {
-		tree, err = content.DecodeTree(b)
-	}
-	if err == nil && tree.Size() > m.f.cfg.Job {
-		err = wire.Malformed("files of %d bytes, at most %d (files.job) are brought home", tree.Size(), m.f.cfg.Job)
-	}
-	if err == nil {
-		missing, _ := m.f.store.Missing(tree.Chunks)
-		err = m.f.getChunks(peer, missing)
 	}
 	if errors.Is(err, wire.ErrMalformed) {
 		m.f.h.log.Warn("a site gives something else than a job's files", "job", task.Job, "site", from, "error", err)
@@ -202,6 +192,31 @@ func (m *homecoming) collect(ctx context.Context, from grid.SiteID, task grid.Ta
 		return err
 	}
 	return m.keep(task.Job, b)
+}
+
+// results gets what an execution at another site has left into the store. The errors here are
+// content.ErrAbsent if nothing is there, and those that wrap wire.ErrMalformed.
+func (f *filer) results(ctx context.Context, from grid.SiteID, task grid.TaskID, what *grid.Files) (*content.Tree, []byte, error) {
+	s, peer, err := f.open(ctx, from)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer s.Reset()
+	defer context.AfterFunc(ctx, func() { s.Reset() })()
+	id := task.Job.Bytes()
+	b, err := peer.Results(id[:], task.Epoch, what)
+	if err != nil {
+		return nil, nil, err
+	}
+	tree, err := content.DecodeTree(b)
+	if err == nil && tree.Size() > f.cfg.Job {
+		err = wire.Malformed("files of %d bytes, at most %d (files.job) are brought home", tree.Size(), f.cfg.Job)
+	}
+	if err == nil {
+		missing, _ := f.store.Missing(tree.Chunks)
+		err = f.getChunks(peer, missing)
+	}
+	return tree, b, err
 }
 
 // keep notes that what a job has left is in the store, durably.
@@ -234,13 +249,20 @@ func (m *homecoming) bring(ctx context.Context, job grid.JobID) {
 		return
 	}
 	v, err := m.f.h.view(ctx, job)
-	if err != nil || v.Job.Command == nil {
-		return // it is kept no longer
+	if err != nil || v.Job.Command == nil || v.Site == m.f.h.id && len(m.pieces(&v)) == 0 {
+		return // it is kept no longer, or leaves nothing
 	}
 	b, err := m.toOwner(ctx, &v)
 	if ctx.Err() != nil {
 		return // after the restart
 	}
+	if errors.Is(err, errNotYet) {
+		m.later(job, err)
+		return
+	}
+	m.mu.Lock()
+	delete(m.late, job)
+	m.mu.Unlock()
 	if err != nil {
 		m.f.h.log.Warn("the files of a job cannot be put where its owner wants them", "job", job, "error", err)
 		b.State, b.Why = FilesFailed, run.ShortReason(err)
@@ -267,6 +289,7 @@ func (m *homecoming) toOwner(ctx context.Context, v *site.View) (*Brought, error
 	if err != nil {
 		return b, err
 	}
+	m.f.h.wg.Go(func() { m.release(v) })
 	b.Count, b.Size, b.Left, b.Why = tree.Count(), tree.Size(), tree.Left, tree.Why
 	switch {
 	case len(tree.Entries) == 0 && b.Left == 0:
@@ -290,26 +313,9 @@ func (m *homecoming) left(ctx context.Context, v *site.View, what *grid.Files) (
 	if v.Site != m.f.h.id {
 		return nil, err
 	}
-	dir, err := m.f.h.files.Results(grid.TaskID{Job: v.Job.ID, Epoch: v.Epoch}, v.Job, m.f.h.cfg.Accounts)
+	tree, err := m.gather(ctx, v, what)
 	if err != nil {
 		return nil, err
-	}
-	tree, index, err := m.f.left(ctx, dir, what)
-	if err != nil {
-		return nil, err
-	}
-	missing, size := m.f.store.Missing(tree.Chunks)
-	if err := m.f.store.Room(size); err != nil {
-		return nil, err
-	}
-	for _, c := range missing {
-		b, err := index.Chunk(c.Digest)
-		if err != nil {
-			return nil, err
-		}
-		if _, err := m.f.store.Put(b); err != nil {
-			return nil, err
-		}
 	}
 	b, d, err := tree.Encode()
 	if err != nil {
@@ -321,10 +327,7 @@ func (m *homecoming) left(ctx context.Context, v *site.View, what *grid.Files) (
 	if err := m.write(v.Job.ID, filesSuffix, []byte(d.String())); err != nil {
 		return nil, err
 	}
-	if err := m.f.store.Sync(); err != nil {
-		return nil, err
-	}
-	return tree, os.RemoveAll(dir)
+	return tree, m.f.store.Sync()
 }
 
 // put writes a tree as the owner of a job may write.
@@ -346,7 +349,12 @@ func (m *homecoming) put(ctx context.Context, v *site.View, tree *content.Tree, 
 		}
 	}()
 	defer close(asked)
-	laying := &content.Laying{Replace: true, Only: m.f.wanted(what).Takes, Chunk: func(c content.Chunk) ([]byte, error) {
+	wanted := m.f.wanted(what)
+	only := wanted.Takes
+	if ranked(v) {
+		only = wanted.TakesOf
+	}
+	laying := &content.Laying{Replace: true, Only: only, Chunk: func(c content.Chunk) ([]byte, error) {
 		asked <- c
 		a := <-answers
 		return a.b, a.err
@@ -386,7 +394,7 @@ func (m *homecoming) status(v *site.View) *Brought {
 	switch {
 	case !v.State.Terminal():
 		return &Brought{State: FilesRunning}
-	case v.Start >= v.End, v.Site == "", !v.Job.Keeps(v.Site), v.Gang != nil:
+	case v.Start >= v.End, v.Site == "", v.Site == self && len(m.pieces(v)) == 0, v.Site != self && !v.Job.Keeps(v.Site):
 		return &Brought{State: FilesNone}
 	case v.Site != self && m.f.h.files.HasFetched(v.Job.ID):
 		if _, err := m.tree(v.Job.ID); err != nil {

@@ -1,15 +1,24 @@
 package node
 
 import (
+	"bufio"
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"time"
 
 	"gridnode/grid"
+	"gridnode/internal/wire"
+	"gridnode/internal/wire/wirepb"
+	"gridnode/node/content"
 	"gridnode/node/forward"
 	"gridnode/node/pilot"
 	"gridnode/node/run"
+	"gridnode/node/site"
 )
 
 // carryGang carries out what the home of a gang orders.
@@ -127,4 +136,171 @@ func (x *pilots) collect(e pilot.Collect) {
 			}
 		}
 	})
+}
+
+// Files of jobs of several tasks, and of those on leased processors, lie where the tasks ran. Home
+// gathers them when the job is over.
+
+// ranSuffix ends the name of the note that says on whose processors a job ran which this site had
+// on lease.
+const ranSuffix = ".ran"
+
+// errNotYet is returned while a site cannot be reached that has some of a job's files: it is to be
+// asked again.
+var errNotYet = errors.New("some of its files cannot be had now")
+
+// noteRan notes before a job begins that another site runs it.
+func (m *homecoming) noteRan(task *grid.Task) {
+	if task.Job.Command == nil || task.Squad != nil || task.Gang != nil || !task.Job.Keeps(task.Pilot.Site) {
+		return
+	}
+	text := fmt.Sprintf("%d %s", task.ID.Epoch, task.Pilot.Site)
+	if err := m.write(task.ID.Job, ranSuffix, []byte(text)); err != nil {
+		m.f.h.log.Warn("cannot note where a job runs: its files will stay there", "job", task.ID.Job, "error", err)
+	}
+}
+
+// ran returns on whose leased processors an execution ran; empty if it is not known of any.
+func (m *homecoming) ran(task grid.TaskID) grid.SiteID {
+	text, err := os.ReadFile(m.path(task.Job, ranSuffix))
+	if err != nil {
+		return ""
+	}
+	epoch, at, _ := strings.Cut(string(text), " ")
+	if n, err := strconv.ParseUint(epoch, 10, 32); err != nil || uint32(n) != task.Epoch {
+		return ""
+	}
+	return grid.SiteID(at)
+}
+
+// piece is what one site has of a job's files.
+type piece struct {
+	at    grid.SiteID
+	task  grid.TaskID
+	first int // rank of the first task
+	tasks int
+}
+
+// pieces returns who may have what of the files of a job that this site runs, alone or on the
+// processors of others: by rank.
+func (m *homecoming) pieces(v *site.View) (pieces []piece) {
+	self, task := m.f.h.id, grid.TaskID{Job: v.Job.ID, Epoch: v.Epoch}
+	add := func(p piece) {
+		if v.Job.Keeps(p.at) {
+			pieces = append(pieces, p)
+		}
+	}
+	switch g := v.Gang; {
+	case v.Site != self:
+	case g != nil:
+		for i := range g.Parts {
+			add(piece{cmp.Or(g.Parts[i].Pilot.Site, self), grid.SquadTask(task, i), g.FirstOf(i), g.TasksOf(i)})
+		}
+	default:
+		add(piece{cmp.Or(m.ran(task), self), task, 0, 1})
+	}
+	return pieces
+}
+
+// ranked reports whether the files of a job lie in folders that are named after ranks.
+func ranked(v *site.View) bool { return v.Gang != nil }
+
+// gather gets the pieces of a job's files into the store and returns the tree of all.
+// content.ErrAbsent says that there is none, errNotYet that it has to be tried again.
+func (m *homecoming) gather(ctx context.Context, v *site.View, what *grid.Files) (*content.Tree, error) {
+	var there []content.Piece
+	for _, p := range m.pieces(v) {
+		tree, err := m.piece(ctx, &p, what)
+		switch {
+		case errors.Is(err, content.ErrAbsent):
+			continue
+		case err == nil:
+		case p.at == m.f.h.id || ctx.Err() != nil:
+			return nil, err
+		case errors.Is(err, wire.ErrMalformed):
+			tree = &content.Tree{Left: 1, Why: fmt.Sprintf("what site %s gives is not in order: %v", p.at, err)}
+		case time.Since(time.UnixMicro(int64(v.End))) < fetchGiveUp:
+			return nil, fmt.Errorf("%w: site %s: %w", errNotYet, p.at, err)
+		default:
+			tree = &content.Tree{Left: 1, Why: fmt.Sprintf("site %s could not be reached for %v", p.at, fetchGiveUp)}
+		}
+		there = append(there, content.Piece{Tree: tree, First: p.first, Tasks: p.tasks})
+	}
+	switch {
+	case len(there) == 0:
+		return nil, content.ErrAbsent
+	case !ranked(v):
+		return there[0].Tree, nil
+	}
+	return content.Join(there, v.Gang.Tasks())
+}
+
+// piece gets one piece into the store.
+func (m *homecoming) piece(ctx context.Context, p *piece, what *grid.Files) (*content.Tree, error) {
+	if p.at != m.f.h.id {
+		tree, _, err := m.f.results(ctx, p.at, p.task, what)
+		return tree, err
+	}
+	tree, index, err := m.f.left(ctx, resultsOf{p.at, p.task}, what)
+	if err != nil {
+		return nil, err
+	}
+	missing, size := m.f.store.Missing(tree.Chunks)
+	if err := m.f.store.Room(size); err != nil {
+		return nil, err
+	}
+	for _, c := range missing {
+		b, err := index.Chunk(c.Digest)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := m.f.store.Put(b); err != nil {
+			return nil, err
+		}
+	}
+	return tree, nil
+}
+
+// later has a job's files asked for again.
+func (m *homecoming) later(job grid.JobID, why error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	pause := min(max(2*m.late[job], fetchAgain), fetchAgainMax)
+	m.late[job] = pause
+	m.f.h.log.Debug("files of a job not fetched yet", "job", job, "error", why)
+	time.AfterFunc(pause, func() { m.jobs.Put(job) })
+}
+
+// release removes the pieces of a job's files, which are in the store, where they were. A site that
+// cannot be reached forgets them by itself.
+func (m *homecoming) release(v *site.View) {
+	for _, p := range m.pieces(v) {
+		var err error
+		if p.at == m.f.h.id {
+			err = m.f.h.files.RemoveLeft(p.at, p.task)
+		} else {
+			err = received(m.f.h, p.at, p.task)
+		}
+		if err != nil {
+			m.f.h.log.Debug("files that are home stay where the job ran for now", "job", v.Job.ID, "site", p.at, "error", err)
+		}
+	}
+	_ = os.Remove(m.path(v.Job.ID, ranSuffix)) // pruned later if not now
+}
+
+// received tells a site that this one has all that an execution has left.
+func received(h *Host, at grid.SiteID, task grid.TaskID) error {
+	ctx, cancel := context.WithTimeout(h.ctx, outputIdleMax)
+	defer cancel()
+	s, err := h.net.Open(ctx, at, outputProtocol)
+	if err != nil {
+		return err
+	}
+	defer s.Reset()
+	id := task.Job.Bytes()
+	if err := ask(s, &wirepb.OutputRequest{Job: id[:], Epoch: task.Epoch, Received: true}); err != nil {
+		return err
+	}
+	_, _, err = receive(s, bufio.NewReader(s), func(run.Stream, []byte) error { return wire.Malformed("output after a receipt") })
+	return err
 }

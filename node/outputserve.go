@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
@@ -84,18 +85,15 @@ type outputAnswer struct {
 func (a *outputAnswer) there() bool { return run.HasOutput(a.base) }
 
 func (a *outputAnswer) give(ctx context.Context, from grid.SiteID, request *wirepb.OutputRequest) error {
+	if request.Received {
+		return a.forget(ctx)
+	}
 	if !a.there() {
-		if request.Received {
-			return a.end(outputWhole) // told twice
-		}
 		v, err := a.h.view(ctx, a.task.Job)
 		if err == nil && v.Foreign && v.Job.Home == from && v.Epoch == a.task.Epoch && !v.State.Terminal() {
 			return a.wait(ctx, from, request)
 		}
 		return a.end(outputUnknown)
-	}
-	if request.Received {
-		return a.forget(ctx)
 	}
 	for stream := run.Stdout; stream <= run.Stderr; stream++ {
 		if request.Stream != 0 && request.Stream != uint32(stream) {
@@ -163,16 +161,17 @@ func (a *outputAnswer) copy(ctx context.Context, stream run.Stream, offset int64
 	}
 }
 
-// forget removes the output of a task that is over and whose home has it all.
+// forget removes the output and the files of a task that is over and whose home has them all. It
+// may be told twice.
 func (a *outputAnswer) forget(ctx context.Context) error {
 	v, err := a.h.view(ctx, a.task.Job)
 	if errors.Is(err, site.ErrUnknownJob) || err == nil && (v.Epoch != a.task.Epoch || v.State.Terminal()) {
 		for stream := run.Stdout; stream <= run.Stderr; stream++ {
-			if err := os.Remove(a.base + stream.Suffix()); err != nil {
+			if err := os.Remove(a.base + stream.Suffix()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				a.h.log.Warn("cannot remove a fetched output", "error", err)
 			}
 		}
-		if err := os.RemoveAll(a.h.files.Left(a.from, a.task)); err != nil {
+		if err := a.h.files.RemoveLeft(a.from, a.task); err != nil {
 			a.h.log.Warn("cannot remove files that were brought home", "error", err)
 		}
 	}
@@ -180,8 +179,7 @@ func (a *outputAnswer) forget(ctx context.Context) error {
 }
 
 func (a *outputAnswer) end(how outputEnd) error {
-	_, err := os.Lstat(a.h.files.Left(a.from, a.task))
-	return a.send(&wirepb.OutputChunk{End: uint32(how), Files: err == nil})
+	return a.send(&wirepb.OutputChunk{End: uint32(how), Files: len(a.h.files.Left(a.from, a.task)) > 0})
 }
 
 func (a *outputAnswer) send(chunk *wirepb.OutputChunk) error {

@@ -113,6 +113,9 @@ func (x *pilots) Recover() (running []site.Adopted, ended []grid.TaskEnded, err 
 // Start implements Executor.
 func (x *pilots) Start(task grid.Task) {
 	if x.core.Takes(&task) {
+		if x.files() && x.h.filer != nil && task.Pilot.Key != 0 {
+			x.h.filer.home.noteRan(&task)
+		}
 		x.step(&pilot.Start{Task: task, Begun: x.begun(&task)})
 		return
 	}

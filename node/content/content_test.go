@@ -12,6 +12,8 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -613,4 +615,69 @@ func FuzzDecodeTree(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestJoin: what the tasks of a job have left is one tree, by their ranks; pieces of sites that do
+// not keep to it are refused.
+func TestJoin(t *testing.T) {
+	piece := func(first, tasks int, names ...string) Piece {
+		var sources []Source
+		for _, name := range names {
+			number, rest, _ := strings.Cut(name, ":")
+			n, err := strconv.Atoi(number)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := filepath.Join(t.TempDir(), "file")
+			if err := os.WriteFile(path, []byte(name), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			info, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources = append(sources, Numbered(n, []Source{{
+				Entry: Entry{Name: rest, Kind: File, Size: info.Size(), Modified: info.ModTime().UnixNano()}, Open: func() (*os.File, error) { return os.Open(path) },
+			}})...)
+		}
+		tree, err := Build(t.Context(), sources)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return Piece{tree, first, tasks}
+	}
+	tree, err := Join([]Piece{piece(0, 2, "1:a"), piece(2, 9, "0:z", "8:b")}, 11)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range tree.Entries {
+		names = append(names, e.Name)
+	}
+	if want := []string{"rank-01", "rank-01/a", "rank-02", "rank-02/z", "rank-10", "rank-10/b"}; !slices.Equal(names, want) {
+		t.Errorf("%q, want %q", names, want)
+	}
+	if tree.Size() != 9 || tree.Count() != 3 {
+		t.Errorf("%d files of %d bytes", tree.Count(), tree.Size())
+	}
+	w := &Wanted{Out: []string{"a"}}
+	for name, want := range map[string]bool{"rank-01": true, "rank-01/a": true, "rank-01/b": false, "rank-01/b/a": false} {
+		kind := File
+		if name == "rank-01" {
+			kind = Folder
+		}
+		if got := w.TakesOf(&Entry{Name: name, Kind: kind}); got != want {
+			t.Errorf("%s is taken: %v", name, got)
+		}
+	}
+	for name, p := range map[string]Piece{
+		"another's number":    piece(0, 1, "1:a"),
+		"no number":           {&Tree{Entries: []Entry{{Name: "rank-0", Kind: Folder}}}, 0, 1},
+		"a file for a folder": {&Tree{Entries: []Entry{{Name: "00000", Kind: File}}}, 0, 1},
+		"a short number":      {&Tree{Entries: []Entry{{Name: "0", Kind: Folder}}}, 0, 1},
+	} {
+		if _, err := Join([]Piece{p}, 1); !errors.Is(err, wire.ErrMalformed) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

@@ -70,14 +70,6 @@ func (f Files) makeOutside(home grid.SiteID) error {
 	return nil
 }
 
-// Left returns where what a task of another site has left is kept for its home.
-func (f Files) Left(home grid.SiteID, task grid.TaskID) string {
-	if left := f.outside(home, Process{Task: task}) + ResultsSuffix; f.Shared != "" && there(left) {
-		return left
-	}
-	return f.Task(home, task) + ResultsSuffix
-}
-
 // SharedInputs returns the directory of copies of what such a job reads.
 func (f Files) SharedInputs(id grid.TaskID) string {
 	return filepath.Join(f.Shared, TaskName(id)+InputsSuffix)

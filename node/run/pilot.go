@@ -138,6 +138,9 @@ func (p *Processes) servePilot(ctx context.Context, key uint64, l *pilotLink) er
 			_ = client.Ack(e.ID) // nobody will ever ask for it
 			continue
 		}
+		if err := p.files.SettleLeased(key, x); err != nil {
+			p.log.Warn("cannot keep what a task on lent processors left", "job", x.Task.Job, "error", err)
+		}
 		p.tell(&pilot.Over{Key: key, ID: x.Task, Number: x.Number, End: pilot.End{
 			Ran: max(e.End-e.Start, 0), ExitCode: e.ExitCode, Reason: e.Reason, Lost: e.Cause == shim.CauseLost,
 		}})
@@ -191,6 +194,9 @@ func (p *Processes) Launch(key uint64, task *grid.Task) {
 			squads.add(x)
 			spec, err := p.Spec(task, number, filepath.Join(p.files.Pilot(key), x.Name()))
 			if err == nil {
+				err = p.files.NoteLeased(key, x, task.Job)
+			}
+			if err == nil {
 				err = client.Start(spec)
 			}
 			if err != nil && !errors.Is(err, shim.ErrClosed) {
@@ -214,11 +220,7 @@ func (p *Processes) Forget(key uint64, id grid.TaskID) {
 	p.pilots.use(key, func(client *shim.Client, squads sizes) {
 		for x := range squads.of(id) {
 			_ = client.Ack(x.Name()) // closed: it is reported again, and forgotten with the pilot
-			base := filepath.Join(p.files.Pilot(key), x.Name())
-			for _, end := range []string{Stdout.Suffix(), Stderr.Suffix()} {
-				_ = os.Remove(base + end) // it goes with the pilot at the latest
-			}
-			_ = os.RemoveAll(base + ScratchSuffix)
+			p.files.ForgetLeased(key, x)
 		}
 		delete(squads, id)
 	})

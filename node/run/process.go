@@ -250,7 +250,7 @@ func (p *Processes) start(task *grid.Task, x Process) {
 	spec, err := p.Spec(task, x.Number, p.files.Process(task.Job.Home, x))
 	if err == nil {
 		spec.ID = p.newName(x)
-		p.running[x] = execution{spec.ID, p.scratchOf(task, x), task.Squad == nil && task.Job.Keeps(p.files.Site)}
+		p.running[x] = execution{spec.ID, p.scratchOf(task, x), task.Job.Keeps(p.files.Site)}
 		if err = p.client.Start(spec); err == nil || errors.Is(err, shim.ErrClosed) {
 			return // if closed, reconnect reports it as lost
 		}

@@ -34,19 +34,6 @@ func (f Files) Staged(task *grid.Task, number int, accounts Accounts) (dir strin
 // Hand gives a directory and all that is in it to an account; what is outside last.
 func (a *Account) Hand(dir string) error { return giveTree(dir, int(a.User), int(a.Group)) }
 
-// Results returns where what a task has left is kept for its home.
-func (f Files) Results(task grid.TaskID, job *grid.Job, accounts Accounts) (string, error) {
-	account, err := accounts.Of(f.Site, job)
-	if err != nil {
-		return "", err
-	}
-	x := Process{Task: task}
-	if account != nil {
-		return f.outside(job.Home, x) + ResultsSuffix, nil
-	}
-	return f.Process(job.Home, x) + ResultsSuffix, nil
-}
-
 // errNotStaged is why a job with files does not start.
 var errNotStaged = errors.New("the files that it brings along are not here")
 

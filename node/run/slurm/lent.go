@@ -3,7 +3,6 @@ package slurm
 import (
 	"fmt"
 	"maps"
-	"os"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -176,6 +175,9 @@ func (e *Engine) endingLent(g *glidein, client *shim.Client, end *shim.Ended) {
 		}
 	}
 	e.mu.Unlock()
+	if err := e.files.SettleLeased(g.lent.key, x); err != nil {
+		e.log.Warn("cannot keep what a task on lent processors left", "job", x.Task.Job, "error", err)
+	}
 	e.tell(&pilot.Over{Key: g.lent.key, ID: x.Task, Number: x.Number, End: pilot.End{
 		Ran: max(end.End-end.Start, 0), ExitCode: end.ExitCode, Reason: end.Reason, Lost: end.Cause == shim.CauseLost,
 	}})
@@ -197,6 +199,9 @@ func (e *Engine) Launch(key uint64, task *grid.Task) {
 		x := run.Process{Task: task.ID, Number: number}
 		g.note(x)
 		spec, err := e.Spec(task, number, filepath.Join(e.files.Pilot(key), x.Name()))
+		if err == nil {
+			err = e.files.NoteLeased(key, x, task.Job)
+		}
 		var shares []share
 		if err == nil {
 			if shares = g.take(each, true); shares == nil { // the keeper counts, too
@@ -249,11 +254,9 @@ func (e *Engine) Forget(key uint64, id grid.TaskID) {
 	}
 	g.processes(id, func(name string, c *shim.Client) {
 		_ = c.Ack(name) // closed: it is reported again, and forgotten with the pilot
-		base := filepath.Join(e.files.Pilot(key), name)
-		for _, end := range []string{run.Stdout.Suffix(), run.Stderr.Suffix()} {
-			_ = os.Remove(base + end) // it goes with the pilot at the latest
+		if x, err := run.ExecutionOf(name); err == nil {
+			e.files.ForgetLeased(key, x)
 		}
-		_ = os.RemoveAll(base + run.ScratchSuffix)
 		g.give(g.kept[name].shares)
 		delete(g.kept, name)
 	})

@@ -1,0 +1,118 @@
+package node
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"gridnode/grid"
+	"gridnode/node/site"
+)
+
+// filesBelow returns the files below a directory and what is in them, in order.
+func filesBelow(t *testing.T, dir string) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path)
+		found = append(found, name+"="+strings.TrimSpace(string(text)))
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// leftovers returns what of jobs' files lies at sites that nobody fetched.
+func leftovers(t *testing.T, hosts ...*Host) (left []string) {
+	t.Helper()
+	for _, h := range hosts {
+		for _, pattern := range []string{"foreign/*/*", "tasks/*.results", "tasks/*.scratch", "output/*.ran"} {
+			found, err := filepath.Glob(filepath.Join(h.cfg.Home, pattern))
+			if err != nil {
+				t.Fatal(err)
+			}
+			left = append(left, found...)
+		}
+	}
+	return left
+}
+
+// brings runs a job until its files are home, and returns what has become of them.
+func brings(t *testing.T, h *Host, j *grid.Job) *Brought {
+	t.Helper()
+	submitJob(t, h, j)
+	until(t, "it is over", func() bool { return stateOf(t, h, j).State.Terminal() })
+	b, _, err := h.JobFiles(t.Context(), j.ID, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestFilesOfDividedJobs: what its tasks leave at three sites is at home afterwards, in a folder
+// for each rank, and nowhere else; also when one of them fails.
+func TestFilesOfDividedJobs(t *testing.T) {
+	hosts := team(t, 1, 2, 2)
+	home := hosts[0]
+	script := "mkdir plots; echo $GRIDNODE_RANK >plots/me; echo loose >note; "
+	for i, tt := range []struct {
+		name string
+		out  []string
+		end  string // of the script
+		want []string
+	}{
+		{"all", []string{"**"}, "true", []string{
+			"rank-0/note=loose", "rank-0/plots/me=0", "rank-1/note=loose", "rank-1/plots/me=1",
+			"rank-2/note=loose", "rank-2/plots/me=2", "rank-3/note=loose", "rank-3/plots/me=3",
+		}},
+		{"some", []string{"plots/*"}, "true", []string{"rank-0/plots/me=0", "rank-1/plots/me=1", "rank-2/plots/me=2", "rank-3/plots/me=3"}},
+		{"failed", []string{"plots"}, "[ $GRIDNODE_RANK != 2 ] && exec sleep 1000; exit 3", []string{"rank-2/plots/me=2"}},
+	} {
+		j := dividedJob(hosts, uint64(i+1), script+tt.end, 1, 2, 1)
+		dir := t.TempDir()
+		j.Command.Files = &grid.Files{Out: tt.out, Dir: dir}
+		b := brings(t, home, j)
+		got := filesBelow(t, dir)
+		if tt.name == "failed" { // the others may have been ended before they wrote
+			got = slices.DeleteFunc(got, func(s string) bool { return !slices.Contains(tt.want, s) })
+		}
+		if b.State != FilesBrought || !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %+v, %q; want %q", tt.name, b, got, tt.want)
+		}
+	}
+	until(t, "nothing lies about", func() bool { return len(leftovers(t, hosts...)) == 0 })
+	nothingLeft(t, hosts...)
+}
+
+// TestFilesOfLeasedJobs: a job that runs on processors of another site brings its files home from
+// there, whether it names them or not.
+func TestFilesOfLeasedJobs(t *testing.T) {
+	hosts := team(t, 1, 2)
+	home := hosts[0]
+	blocker := scriptJob(home, 1, "sleep 1000")
+	submitJob(t, home, blocker)
+	if a := borrowFrom(t, home, hosts[1], 1, grid.Hour); a.Err != nil {
+		t.Fatal(a.Err)
+	}
+	for i, files := range []*grid.Files{nil, {Out: []string{"*.png"}}, {Drop: true}} {
+		j := scriptJob(home, uint64(i+2), "echo plot >a.png; echo text >b.txt")
+		j.Command.Dir, j.Command.Files = t.TempDir(), files
+		b := brings(t, home, j)
+		if v := stateOf(t, home, j); v.State != site.Done {
+			t.Fatalf("%v: %s", v.State, v.Reason)
+		}
+		want := [][]string{{"a.png=plot", "b.txt=text"}, {"a.png=plot"}, nil}[i]
+		if got := filesBelow(t, j.Command.Dir); !slices.Equal(got, want) || (b.State == FilesBrought) != (want != nil) {
+			t.Errorf("%+v: %+v, %q; want %q", files, b, got, want)
+		}
+	}
+	cancel1(t, home, blocker)
+	until(t, "nothing lies about", func() bool { return len(leftovers(t, hosts...)) == 0 })
+}

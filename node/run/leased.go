@@ -1,0 +1,107 @@
+package run
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gridnode/grid"
+)
+
+// homeSuffix ends the name of a file beside a pilot's task. It says for which site is kept what
+// the task leaves: the pilot may be gone when that site asks for it.
+const homeSuffix = ".home"
+
+// NoteLeased notes before a task of a pilot begins that its home wants what it leaves.
+func (f Files) NoteLeased(key uint64, x Process, job *grid.Job) error {
+	if !job.Keeps(f.Site) {
+		return nil
+	}
+	return os.WriteFile(filepath.Join(f.Pilot(key), x.Name())+homeSuffix, []byte(job.Home), 0o600)
+}
+
+// SettleLeased does away with the scratch directory of a task of a pilot that has ended, as
+// [Settle] does with others. What its home wants is kept where that finds it (Left).
+func (f Files) SettleLeased(key uint64, x Process) error {
+	base := filepath.Join(f.Pilot(key), x.Name())
+	text, err := os.ReadFile(base + homeSuffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // nobody wants it: it goes when the task is forgotten
+	}
+	if err != nil {
+		return err
+	}
+	home := grid.SiteID(text)
+	if f.Shared != "" {
+		if scratch := f.outside(home, x) + ScratchSuffix; there(scratch) {
+			return Settle(scratch, true)
+		}
+	}
+	if os.Remove(base+ScratchSuffix) == nil { // it is empty
+		return nil
+	}
+	results := f.Process(home, x) + ResultsSuffix
+	err = errors.Join(os.RemoveAll(results), os.MkdirAll(filepath.Dir(results), 0o700))
+	if err == nil {
+		err = os.Rename(base+ScratchSuffix, results)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // done before
+	}
+	return err
+}
+
+// ForgetLeased removes what is left of a process of a pilot, but for what its home wants.
+func (f Files) ForgetLeased(key uint64, x Process) {
+	base := filepath.Join(f.Pilot(key), x.Name())
+	for _, end := range []string{Stdout.Suffix(), Stderr.Suffix(), homeSuffix} {
+		_ = os.Remove(base + end) // it goes with the pilot at the latest
+	}
+	_ = os.RemoveAll(base + ScratchSuffix)
+}
+
+// Left is what a process of a job has left.
+type Left struct {
+	Number int // of the process in its squad
+	Dir    string
+}
+
+// Left returns where what a task of a job has left is kept for the job's home: of each of the
+// processes of a squad that have left something, by number. There is nothing if it is empty.
+func (f Files) Left(home grid.SiteID, task grid.TaskID) (left []Left) {
+	bases := []string{f.Task(home, task)}
+	if f.Shared != "" {
+		bases = append(bases, f.outside(home, Process{Task: task}))
+	}
+	_, _, squad := grid.SquadOf(task)
+	for _, base := range bases {
+		if !squad {
+			if dir := base + ResultsSuffix; there(dir) {
+				left = append(left, Left{Dir: dir})
+			}
+			continue
+		}
+		base = strings.TrimSuffix(base, "-0")
+		dirs, _ := filepath.Glob(base + "-*" + ResultsSuffix) // a bad pattern: none
+		for _, dir := range dirs {
+			number := strings.TrimSuffix(strings.TrimPrefix(dir, base+"-"), ResultsSuffix)
+			if n, err := strconv.ParseUint(number, 10, 31); err == nil {
+				left = append(left, Left{int(n), dir})
+			}
+		}
+	}
+	slices.SortFunc(left, func(x, y Left) int { return x.Number - y.Number })
+	return left
+}
+
+// RemoveLeft removes it.
+func (f Files) RemoveLeft(home grid.SiteID, task grid.TaskID) (failed error) {
+	for _, left := range f.Left(home, task) {
+		failed = errors.Join(failed, os.RemoveAll(left.Dir))
+	}
+	return failed
+}
