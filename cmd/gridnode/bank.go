@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/url"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -89,6 +90,14 @@ func siteText(name, id string) string {
 		return "…" + id[len(id)-8:]
 	}
 	return id
+}
+
+// peerText names a site for people whose name may be its ID, if nobody knows another.
+func peerText(name string, ids ...string) string {
+	if slices.Contains(ids, name) {
+		return siteText("", name)
+	}
+	return name
 }
 
 func newBankStatement(root *options) *cobra.Command {

@@ -24,7 +24,7 @@ func leaseColumns(now time.Time) []column[api.Lease] {
 	return []column[api.Lease]{
 		{head: "LEASE", text: func(l api.Lease) string { return strconv.FormatUint(l.Number, 10) }},
 		{head: "DIRECTION", text: func(l api.Lease) string { return l.Direction }},
-		{head: "SITE", text: func(l api.Lease) string { return l.Peer }},
+		{head: "SITE", text: func(l api.Lease) string { return peerText(l.Peer, l.Borrower, l.Lender) }, full: func(l api.Lease) string { return l.Peer }},
 		{head: "BORROWER", wide: true, text: func(l api.Lease) string { return l.Borrower }},
 		{head: "LENDER", wide: true, text: func(l api.Lease) string { return l.Lender }},
 		{head: "CPUS", text: func(l api.Lease) string { return number(l.Processors) }},

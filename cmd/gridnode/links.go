@@ -11,7 +11,7 @@ import (
 
 // linkColumns are the columns of links.
 var linkColumns = []column[api.SiteLink]{
-	{head: "SITE", text: func(l api.SiteLink) string { return l.Peer }},
+	{head: "SITE", text: func(l api.SiteLink) string { return peerText(l.Peer, l.Site) }, full: func(l api.SiteLink) string { return l.Peer }},
 	{head: "ID", wide: true, text: func(l api.SiteLink) string { return l.Site }},
 	{head: "RELATION", text: func(l api.SiteLink) string { return l.Relation }},
 	{head: "STANDING", text: func(l api.SiteLink) string { return l.Standing }},

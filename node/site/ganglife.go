@@ -320,7 +320,8 @@ func (c *gangs) verdicts(now grid.Time, j *grid.Job, g *grid.Gang) []market.Verd
 			Detail: joined(fmt.Sprintf("%d of %d processors are idle", v.Free, v.Processors), inputsNote(view, j, inputs, unheld, v.ID)),
 		}
 		if seen := c.scout.sites[v.ID]; seen.closed > now {
-			verdict.Outcome, verdict.Detail = market.OutcomeRefused, seen.why.String()
+			verdict.Outcome = market.OutcomeRefused
+			verdict.Detail = fmt.Sprintf("%v; it is asked again in %v", seen.why, max((seen.closed-now)/grid.Second, 1)*grid.Second)
 		}
 		verdicts = append(verdicts, verdict)
 	}

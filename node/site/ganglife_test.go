@@ -110,3 +110,65 @@ func TestStatesHaveNames(t *testing.T) {
 		t.Errorf("no name is read as %v", got)
 	}
 }
+
+// TestRefusalIsContradicted: a site that has refused is looked at again once something newer says
+// otherwise: that it is there, or lends. One that lends, but not to this site, stays closed. Until
+// then who asks why learns when it is asked again.
+func TestRefusalIsContradicted(t *testing.T) {
+	quote := func(issued grid.Time) directory.Quote {
+		return directory.Quote{Site: "there", Name: "there", Resources: grid.Resources{Processors: 4}, Rating: grid.Rating{Speed: 1, Bandwidth: 1}, Free: 4, Widest: 4, Issued: issued}
+	}
+	for _, tt := range []struct {
+		name    string
+		reason  lease.Reason
+		before  int64 // to spare, by the report of before the refusal; -1: there was none
+		quote   bool  // a newer one comes
+		spare   int64 // by a newer report; -1: there is none
+		reopens bool
+	}{
+		{"silent", lease.Silent, -1, false, -1, false},
+		{"silent, a new quote", lease.Silent, -1, true, -1, true},
+		{"unreachable, a new report", lease.Unreachable, 0, false, 0, true},
+		{"lends nothing, a new quote", lease.Denied, 0, true, -1, false},
+		{"lends nothing, and still nothing", lease.Denied, 0, false, 0, false},
+		{"began to lend", lease.Denied, 0, false, 4, true},
+		{"lends to others", lease.Denied, 4, false, 3, false},
+		{"was too narrow", lease.TooWide, 0, true, 4, false},
+	} {
+		b := newBench(t, func(c *Config) {
+			c.Parts = Everything
+			c.Directory = directory.Config{Federation: "test", Siblings: func() []grid.SiteID { return []grid.SiteID{"there"} }}
+		})
+		sequence := uint64(0)
+		report := func(spare int64) {
+			if spare >= 0 {
+				sequence++
+				b.step(&grid.Delivery{From: "there", Message: &directory.LoadReport{
+					Load: directory.Load{Site: "there", Free: 4, Widest: 4, Spare: spare, Sequence: sequence, Issued: b.now},
+				}})
+			}
+		}
+		sc := b.site.gangs.scout
+		sc.scan(b.now, &b.out)
+		b.step(&directory.Found{ID: sc.query, End: true, Quotes: []directory.Quote{quote(b.now)}})
+		report(tt.before)
+		sc.close(b.now, &lease.Refused{Lease: lease.Lease{Lender: "there"}, Reason: tt.reason})
+		var detail string
+		for _, v := range b.site.gangs.verdicts(b.now, b.job(1, 1), nil) {
+			detail += v.Detail
+		}
+		if !strings.Contains(detail, tt.reason.String()+"; it is asked again in ") {
+			t.Errorf("%s: %q", tt.name, detail)
+		}
+		b.now += grid.Second
+		report(tt.spare)
+		if tt.quote {
+			sc.scan(b.now, &b.out)
+			b.step(&directory.Found{ID: sc.query, End: true, Quotes: []directory.Quote{quote(b.now)}})
+		}
+		sc.refresh(b.now)
+		if open := sc.sites["there"].closed <= b.now; open != tt.reopens {
+			t.Errorf("%s: open: %v", tt.name, open)
+		}
+	}
+}

@@ -38,8 +38,10 @@ type seenSite struct {
 
 	// A site that has refused for a reason that will last counts as having nothing idle
 	// for a while, so that jobs find others.
-	closed grid.Time // until then; 0: it is not
-	why    lease.Reason
+	closed  grid.Time // until then; 0: it is not
+	why     lease.Reason
+	before  grid.Time // on the site's clock: of the newest quote or report when it refused
+	lending bool      // by that report it had processors to lend, so that its refusal is for us
 }
 
 // How long a refusal counts for jobs that come after it.
@@ -68,8 +70,33 @@ func (sc *scout) close(now grid.Time, in *lease.Refused) {
 	default:
 		return
 	}
-	seen.why = in.Reason
+	seen.why, seen.before, seen.lending = in.Reason, seen.issued, false
+	if sc.quotes != nil {
+		if l, known := sc.quotes.dir.Load(in.Lender); known {
+			seen.before, seen.lending = max(seen.before, l.Issued), l.Spare > 0
+		}
+	}
 	sc.sites[in.Lender] = seen
+}
+
+// reopen ends a refusal that what a site has said since contradicts: one that could not be reached
+// is there again, and one that lent nothing has processors to lend.
+func (sc *scout) reopen(now grid.Time, id grid.SiteID, seen *seenSite) {
+	if seen.closed <= now {
+		return
+	}
+	l, known := sc.quotes.dir.Load(id)
+	known = known && l.Issued > seen.before
+	switch seen.why {
+	case lease.Unreachable, lease.Silent:
+		if seen.issued > seen.before || known {
+			seen.closed = 0
+		}
+	case lease.Denied:
+		if known && l.Spare > 0 && !seen.lending {
+			seen.closed = 0
+		}
+	}
 }
 
 // scan begins a scan of the directory, unless one is under way.
@@ -106,6 +133,7 @@ func (sc *scout) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 		sc.seen[q.Site] = true
 		seen := sc.sites[q.Site]
 		seen.name, seen.issued = q.Name, q.Issued
+		sc.reopen(now, q.Site, &seen)
 		sc.sites[q.Site] = seen
 		site := coalloc.Site{ID: q.Site, Name: q.Name, Processors: q.Processors}
 		free := sc.gangs.coord.Reported(now, q.Site, q.Free, q.Issued)
@@ -180,15 +208,16 @@ func (sc *scout) refresh(now grid.Time) {
 			continue
 		}
 		seen := sc.sites[id]
+		sc.reopen(now, id, &seen)
 		if seen.closed > now {
 			view.SetFree(i, 0)
 			continue
 		}
 		if l, known := sc.quotes.dir.Load(id); known && l.Issued > seen.issued {
 			seen.issued = l.Issued
-			sc.sites[id] = seen
 			view.SetFree(i, sc.gangs.coord.Reported(now, id, l.Free, l.Issued))
 		}
+		sc.sites[id] = seen
 	}
 }
 

@@ -46,7 +46,7 @@ func TestSitesAreFoundByName(t *testing.T) {
 		t.Errorf("%v, want both IDs", r)
 	}
 	var said string
-	for _, args := range [][]string{{"sites", "nobody"}, {"submit", "--site", "nobody", "true"}, {"lease", "request", "nobody", "-n", "1", "-t", "10m"}, {"link", "invite", "nobody"}} {
+	for _, args := range [][]string{{"sites", "nobody"}, {"submit", "--site", "nobody", "true"}, {"status", "--site", "nobody"}, {"lease", "request", "nobody", "-n", "1", "-t", "10m"}, {"link", "invite", "nobody"}} {
 		_, text, _ := strings.Cut(vale.code(4, args...).stderr, ": ")
 		if said == "" {
 			said = text

@@ -201,10 +201,8 @@ func (a *Server) siteNames(ctx context.Context) func(grid.SiteID) string {
 		name, known := names[id]
 		if !known {
 			_ = a.host.Do(ctx, func(s *site.Site) { // who has no name has an ID
-				if offer := s.Offer(); offer.Site == id {
-					name = offer.Name
-				} else if q, ok := s.Known(id); ok {
-					name = q.Name
+				if name = s.SiteName(id); name == string(id) {
+					name = ""
 				}
 			})
 			names[id] = name

@@ -39,10 +39,7 @@ func leaseOf(s *site.Site, v *site.LeaseView) api.Lease {
 	if v.Lent {
 		l.Direction, peer = api.DirectionOut, v.Borrower
 	}
-	l.Peer = string(peer)
-	if q, known := s.Known(peer); known && q.Name != "" {
-		l.Peer = q.Name
-	}
+	l.Peer = s.SiteName(peer)
 	for _, id := range v.Jobs {
 		l.Jobs = append(l.Jobs, id.String())
 	}

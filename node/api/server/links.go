@@ -25,14 +25,10 @@ func (a *Server) links(w http.ResponseWriter, r *http.Request) error {
 
 // linkOf returns what users see of a link. It is called on the host's loop.
 func linkOf(s *site.Site, k *lease.Kin) api.SiteLink {
-	l := api.SiteLink{
-		Site: string(k.Site), Peer: string(k.Site), Relation: k.Relation.String(), Standing: k.Standing.String(), Origin: k.Origin.String(),
+	return api.SiteLink{
+		Site: string(k.Site), Peer: s.SiteName(k.Site), Relation: k.Relation.String(), Standing: k.Standing.String(), Origin: k.Origin.String(),
 		Reason: k.Reason.String(), Since: api.Instant(k.Since), Until: api.Instant(k.Until),
 	}
-	if q, known := s.Known(k.Site); known && q.Name != "" {
-		l.Peer = q.Name
-	}
-	return l
 }
 
 // linkedSite returns the ID of the site that text names: one that is linked, also if the

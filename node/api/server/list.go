@@ -312,6 +312,11 @@ func (a *Server) jobs(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if len(places) == 0 && q.site != "" { // nothing runs there, or there is no such site
+		if _, err := a.siteNamed(r.Context(), q.site); err != nil {
+			return err
+		}
+	}
 	var trouble string
 	if err := a.host.Do(r.Context(), func(s *site.Site) { trouble = s.Scheduler().Trouble }); err != nil {
 		return err

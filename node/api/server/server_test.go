@@ -250,7 +250,7 @@ func TestAPIListsAndFilters(t *testing.T) {
 		query string
 		want  int
 	}{
-		{"", 5}, {"state=done", 3}, {"state=done&state=failed", 4}, {"name=sim", 2}, {"name=simulation", 1}, {"site=here", 5}, {"site=there", 0},
+		{"", 5}, {"state=done", 3}, {"state=done&state=failed", 4}, {"name=sim", 2}, {"name=simulation", 1}, {"site=here", 5},
 		{"user=nobody-of-this-name", 0}, {"id=" + running.ID, 1}, {"all=true", 5}, {"user=" + url.QueryEscape(running.User), 5},
 	} {
 		values, err := url.ParseQuery(tt.query)
@@ -351,11 +351,16 @@ func TestAPIRefuses(t *testing.T) {
 			b.fails(tt.name, err, tt.code, tt.text)
 		})
 	}
+	_, err := b.client.Jobs(t.Context(), url.Values{"site": {"nowhere"}})
+	b.fails("jobs at a site that nobody knows", err, api.CodeNotFound, `no site is called "nowhere"`)
+	if reply, err := b.client.Jobs(t.Context(), url.Values{"site": {string(b.host.ID())}, "name": {"none"}}); err != nil || len(reply.Jobs) != 0 {
+		t.Errorf("jobs here that do not exist: %+v, %v", reply, err)
+	}
 	for _, id := range []string{"zzzzzz", "!", "10000000000000000000000000"} {
 		_, err := b.client.Why(t.Context(), id)
 		b.fails("why "+id, err, api.CodeNotFound, id)
 	}
-	_, err := b.client.Wait(t.Context(), api.IDsRequest{})
+	_, err = b.client.Wait(t.Context(), api.IDsRequest{})
 	b.fails("wait for nothing", err, api.CodeUsage, "no jobs")
 }
 
