@@ -46,6 +46,29 @@ func TestPatchesApply(t *testing.T) {
 	}
 }
 
+// TestEveryRoomHasBugs: a room without any would look as if its tests saw everything.
+func TestEveryRoomHasBugs(t *testing.T) {
+	all, err := readMutants(filepath.Join(tree, patches))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rooms := map[string]int{}
+	for _, m := range all {
+		rooms[m.Room]++
+	}
+	for _, room := range []string{
+		"directory", "market", "market/bank", "lease", "coalloc", "coalloc/muscle", "node/pilot", "node/site", "node/store", "node/shim", "node/content",
+		"node/member",
+	} {
+		if rooms[room] < 5 {
+			t.Errorf("%s has %d planted bugs, want 5 or more", room, rooms[room])
+		}
+	}
+	if len(all) < 60 {
+		t.Errorf("%d planted bugs in all, want 60 or more", len(all))
+	}
+}
+
 // TestPatchThatDoesNotFit: whoever changes the code is told what to do.
 func TestPatchThatDoesNotFit(t *testing.T) {
 	dir := t.TempDir()
