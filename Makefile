@@ -19,10 +19,10 @@ COUNT    ?= 5
 # A guard against tests that hang, wide enough for a busy machine.
 TIMEOUT  ?= 30m
 
-.PHONY: help build dist demo test check lint race flood mutants bench figures fuzz proto deps walls nat web browser slurm slurmdeps clean
+.PHONY: help build dist dist-twice demo test check lint race flood mutants bench figures fuzz proto deps walls nat web browser slurm slurmdeps clean
 
 help: ## list the targets
-	@grep -hE '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
 
 build: $(BIN) ## build bin/gridnode, and bin/gridnoded, which it starts
 
@@ -39,6 +39,9 @@ dist: ## build what is handed out into dist/: static binaries, .deb, .rpm and .a
 	$(GO) run ./internal/dist -nfpm bin/nfpm -out dist -version '$(VERSION)'
 	deploy/package/check.sh dist
 
+dist-twice: ## build all that is handed out twice, in other folders with other caches, clocks and habits, and compare
+	deploy/package/twice.sh
+
 demo: $(BIN) ## run twelve real nodes on loopback and watch a federation work (about a minute)
 	$(BIN) testnet up -n 12 --jobs 240
 
@@ -50,7 +53,7 @@ lint: ## gofmt, vet, staticcheck, generated code up to date
 	@out=$$(gofmt -l $$(git ls-files '*.go' ':!:*.pb.go')); test -z "$$out" || { echo "not gofmt'd (run gofmt -w):"; echo "$$out"; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags manpages ./cmd/gridnode
-	CGO_ENABLED=0 $(GO) build -tags client -o /dev/null ./cmd/gridnode
+	CGO_ENABLED=0 $(GO) build -trimpath -tags client -o /dev/null ./cmd/gridnode
 	$(GO) mod verify >/dev/null
 	$(GO) tool -modfile=tools/go.mod staticcheck ./...
 	$(GO) tool -modfile=tools/go.mod validate node/api/openapi/openapi.json

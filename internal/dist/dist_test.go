@@ -12,7 +12,7 @@ import (
 )
 
 // A program's parts list has Go's own library and every module in it, each with a licence.
-// What takes minutes, building twice and comparing, is `make dist`'s.
+// What takes minutes, building all twice and comparing, is `make dist-twice`'s.
 func TestPartsOfAProgram(t *testing.T) {
 	self, err := os.Executable()
 	if err != nil {
