@@ -14,11 +14,13 @@ import (
 
 // Bounds of what is remembered.
 const (
-	deathsMax = 4                // a job that is to blame is found out after so many at the latest
-	jobsMax   = 4096             // of one death
-	together  = 10 * grid.Second // executions that vanish within it did so in one death
+	deathsMax = 4    // a job that is to blame is found out after so many at the latest
+	jobsMax   = 4096 // of one death
 	span      = 7 * grid.Day
 )
+
+// Together is within what executions whose loss is found vanished in one death.
+const Together = 10 * grid.Second
 
 // Deaths are the latest deaths of a machine, oldest first. The zero value is ready. It is a
 // grid.Record.
@@ -35,7 +37,7 @@ type death struct {
 func (d *Deaths) Vanished(now grid.Time, job grid.JobID) bool {
 	d.list = slices.DeleteFunc(d.list, func(x death) bool { return x.at.Add(span) <= now })
 	last := len(d.list) - 1
-	if last < 0 || d.list[last].at.Add(together) <= now {
+	if last < 0 || d.list[last].at.Add(Together) <= now {
 		if len(d.list) == deathsMax {
 			d.list = slices.Delete(d.list, 0, 1)
 		}

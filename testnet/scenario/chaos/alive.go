@@ -3,6 +3,7 @@ package chaos
 import (
 	"gridnode/grid"
 	"gridnode/market/keepalive"
+	"gridnode/node/blame"
 	"gridnode/testnet"
 )
 
@@ -16,13 +17,14 @@ import (
 type aliveWatch struct {
 	n       *testnet.Network
 	watch   *testnet.Checker
-	certain bool                // messages get lost only where the network is cut
-	down    map[int]int         // faults that keep a site down
-	cuts    int                 // partitions that are on
-	ill     map[int]grid.Time   // when a site was last down
-	cut     grid.Time           // when there last was a partition
-	deaths  map[int][]death     // of each site's machine, those in which nothing vanished left out
-	lent    map[grid.JobID]bool // jobs that lost executions on borrowed processors, of which each counts
+	certain bool                 // messages get lost only where the network is cut
+	down    map[int]int          // faults that keep a site down
+	cuts    int                  // partitions that are on
+	ill     map[int]grid.Time    // when a site was last down
+	cut     grid.Time            // when there last was a partition
+	deaths  map[int][]death      // of each site's machine, those in which nothing vanished left out
+	gone    map[int][]grid.JobID // by site that is down: what vanished, which it finds when it is up
+	lent    map[grid.JobID]bool  // jobs that lost executions on borrowed processors, of which each counts
 	lapsed  int64
 }
 
@@ -35,7 +37,7 @@ const lossesLeast = 3
 
 // watchAlive starts to watch n.
 func watchAlive(n *testnet.Network, watch *testnet.Checker, certain bool) *aliveWatch {
-	w := &aliveWatch{n: n, watch: watch, certain: certain, down: make(map[int]int), ill: make(map[int]grid.Time), deaths: make(map[int][]death), lent: make(map[grid.JobID]bool), cut: -grid.Day}
+	w := &aliveWatch{n: n, watch: watch, certain: certain, down: make(map[int]int), ill: make(map[int]grid.Time), deaths: make(map[int][]death), gone: make(map[int][]grid.JobID), lent: make(map[grid.JobID]bool), cut: -grid.Day}
 	n.Observe(testnet.Observer{End: w.end, Event: w.event, Fault: w.fault})
 	return w
 }
@@ -50,8 +52,12 @@ func (w *aliveWatch) fault(now grid.Time, f *testnet.Fault) {
 		w.cuts, w.cut = w.cuts+change, now
 		return
 	}
-	w.down[f.Sites[0]] += change
-	w.ill[f.Sites[0]] = now
+	site := f.Sites[0]
+	w.down[site] += change
+	w.ill[site] = now
+	if w.down[site] == 0 {
+		w.found(now, site)
+	}
 }
 
 // well reports whether a site was up for long, and the network whole.
@@ -86,7 +92,7 @@ func (w *aliveWatch) event(_ grid.Time, _ int, e *grid.Event) {
 
 // death is one of a machine's, with the jobs whose executions vanished.
 type death struct {
-	at   grid.Time
+	at   grid.Time // when the site found out
 	jobs map[grid.JobID]bool
 }
 
@@ -95,12 +101,27 @@ func (w *aliveWatch) vanished(now grid.Time, x *testnet.Execution) {
 		w.lent[x.Job.ID] = true
 		return
 	}
-	list := w.deaths[x.Site]
-	if n := len(list); n == 0 || list[n-1].at != now {
-		list = append(list, death{now, make(map[grid.JobID]bool)})
-		w.deaths[x.Site] = list
+	w.gone[x.Site] = append(w.gone[x.Site], x.Job.ID)
+	if w.down[x.Site] == 0 {
+		w.found(now, x.Site)
 	}
-	list[len(list)-1].jobs[x.Job.ID] = true
+}
+
+// found notes what has vanished at a site, which finds out now.
+func (w *aliveWatch) found(now grid.Time, site int) {
+	gone := w.gone[site]
+	if len(gone) == 0 {
+		return
+	}
+	delete(w.gone, site)
+	list := w.deaths[site]
+	if n := len(list); n == 0 || list[n-1].at.Add(blame.Together) <= now {
+		list = append(list, death{now, make(map[grid.JobID]bool)})
+		w.deaths[site] = list
+	}
+	for _, id := range gone {
+		list[len(list)-1].jobs[id] = true
+	}
 }
 
 // suspicions returns at how many deaths a job was there, and at those of the same machine

@@ -103,3 +103,26 @@ func TestDeadSite(t *testing.T) {
 		t.Errorf("it began again at %v, its site died at %v", again, died)
 	}
 }
+
+// TestDeathsTogether: what a site finds within moments vanished in one death of its machine.
+func TestDeathsTogether(t *testing.T) {
+	w := &aliveWatch{down: make(map[int]int), deaths: make(map[int][]death), gone: make(map[int][]grid.JobID), lent: make(map[grid.JobID]bool)}
+	job := func(n uint64) grid.JobID { return grid.JobID{Lo: n} }
+	die := func(now grid.Time, jobs ...uint64) {
+		w.down[0] = 1
+		for _, n := range jobs {
+			w.vanished(now, &testnet.Execution{Job: &grid.Job{ID: job(n)}})
+		}
+		w.down[0] = 0
+		w.found(now.Add(grid.Second), 0)
+	}
+	die(0, 1, 2)
+	die(5*grid.Second, 3) // before any other could begin again
+	die(grid.Minute, 1)
+	die(2*grid.Minute, 2)
+	for n, want := range map[uint64]int{1: 2, 2: 1, 3: 1} {
+		if got := w.suspicions(job(n)); got != want {
+			t.Errorf("%d deaths speak against job %d, want %d", got, n, want)
+		}
+	}
+}
