@@ -30,6 +30,7 @@ type feeWatch struct {
 	n      *testnet.Network
 	checks *testnet.Checker
 	meters map[feeID]*meter
+	held   map[int]map[feeID]*meter // by lender: those of leases that are there
 	paid   int64
 }
 
@@ -51,7 +52,7 @@ type meter struct {
 }
 
 func watchFees(n *testnet.Network, c *testnet.Checker) *feeWatch {
-	w := &feeWatch{n: n, checks: c, meters: make(map[feeID]*meter)}
+	w := &feeWatch{n: n, checks: c, meters: make(map[feeID]*meter), held: make(map[int]map[feeID]*meter)}
 	n.Observe(testnet.Observer{Turn: w.look})
 	return w
 }
@@ -62,28 +63,30 @@ func (w *feeWatch) look(now grid.Time, at int) {
 	if !up {
 		return
 	}
-	seen := make(map[feeID]bool)
+	held := w.held[at]
+	there := make(map[feeID]*meter)
 	for _, v := range s.Leases() {
 		if !v.Lent || v.Price == 0 || v.State != lease.Held && v.State != lease.Active {
 			continue
 		}
 		id := feeID{v.Borrower, v.Number}
-		seen[id] = true
 		m := w.meters[id]
 		if m == nil {
 			m = &meter{Lease: v.Lease, since: min(w.n.Clock(at).True(v.Since), now), first: now, end: grid.Never}
 			w.meters[id] = m
 		}
+		there[id] = m
 		if v.State == lease.Active && !v.Paid || m.Price != v.Price || m.Epoch != v.Epoch {
 			w.checks.Violated("%s lends %+v, which it was not paid for", w.n.ID(at), v.Lease)
 		}
 		m.last, m.used = now, m.used || v.State == lease.Active
 	}
-	for id, m := range w.meters {
-		if m.Lender == w.n.ID(at) && m.end == grid.Never && !seen[id] {
+	for id, m := range held {
+		if there[id] == nil && m.end == grid.Never {
 			m.end = now
 		}
 	}
+	w.held[at] = there
 }
 
 // cost returns what a lease has cost that was held for a span of true time; permille is
