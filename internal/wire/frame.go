@@ -82,6 +82,12 @@ func ReadFrame(r interface {
 	return frame, nil
 }
 
+// WriteFrame writes bytes behind their length, in one write.
+func WriteFrame(w io.Writer, b []byte) error {
+	_, err := w.Write(append(binary.AppendUvarint(make([]byte, 0, len(b)+binary.MaxVarintLen32), uint64(len(b))), b...))
+	return err
+}
+
 // WriteProto writes one message behind its length, in one write.
 func WriteProto(w io.Writer, m proto.Message) error {
 	size := proto.Size(m)

@@ -35,10 +35,7 @@ func serveCheck(_ grid.SiteID, s network.Stream) error {
 	if len(question) > checkLarge {
 		return wire.Malformed("question of %d bytes, at most %d", len(question), checkLarge)
 	}
-	answer := binary.AppendUvarint(nil, uint64(8+len(question)))
-	answer = binary.BigEndian.AppendUint64(answer, uint64(time.Now().UnixMicro()))
-	_, err = s.Write(append(answer, question...))
-	return err
+	return wire.WriteFrame(s, append(binary.BigEndian.AppendUint64(nil, uint64(time.Now().UnixMicro())), question...))
 }
 
 // Diagnose returns how this node is reached, and how it fares with every connected peer.
@@ -91,7 +88,7 @@ func (n *Network) ask(ctx context.Context, site grid.SiteID, bytes int) (time.Du
 	defer s.Reset()
 	_ = s.SetDeadline(time.Now().Add(checkTimeMax))
 	asked := time.Now()
-	if _, err := s.Write(append(binary.AppendUvarint(nil, uint64(bytes)), make([]byte, bytes)...)); err != nil {
+	if err := wire.WriteFrame(s, make([]byte, bytes)); err != nil {
 		return 0, err
 	}
 	answer, err := wire.ReadFrame(bufio.NewReaderSize(s, checkLarge))

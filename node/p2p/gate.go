@@ -3,7 +3,6 @@ package p2p
 import (
 	"bufio"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"sync"
@@ -265,7 +264,7 @@ func (g *gate) greet(ctx context.Context, p peer.ID) error {
 		return err
 	}
 	_ = s.SetDeadline(time.Now().Add(greetTimeMax))
-	if err = writeProof(s, g.cfg.Proof()); err == nil {
+	if err = wire.WriteFrame(s, g.cfg.Proof()); err == nil {
 		err = g.read(s)
 	}
 	end(s, err)
@@ -297,7 +296,7 @@ func (g *gate) greeted(s network.Stream) {
 	_ = s.SetDeadline(time.Now().Add(greetTimeMax))
 	err := g.read(s)
 	if err == nil {
-		err = writeProof(s, g.cfg.Proof())
+		err = wire.WriteFrame(s, g.cfg.Proof())
 	}
 	end(s, err)
 	if err != nil {
@@ -338,11 +337,6 @@ func (g *gate) mayGreet(p peer.ID) bool {
 	}
 	st.greeted++
 	return true
-}
-
-func writeProof(s network.Stream, proof []byte) error {
-	_, err := s.Write(append(binary.AppendUvarint(nil, uint64(len(proof))), proof...))
-	return err
 }
 
 // expel ends the connections of a peer, and takes none of it for span.

@@ -16,6 +16,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"gridnode/grid"
+	"gridnode/internal/wire"
 )
 
 // guests is a membership that is a password.
@@ -200,7 +201,7 @@ func TestProofsAreCounted(t *testing.T) {
 			if err != nil {
 				break
 			}
-			_ = writeProof(s, []byte(strings.Repeat("x", 1000)))
+			_ = wire.WriteFrame(s, []byte(strings.Repeat("x", 1000)))
 			_, _ = io.ReadAll(s)
 		}
 		if n := atA.count() - before; n == 0 || n > greetingsMax {

@@ -204,7 +204,7 @@ func (t *Teller) tell(ctx context.Context, to grid.SiteID, batch uint64) error {
 	if deadline, ok := ctx.Deadline(); ok {
 		_ = s.SetDeadline(deadline)
 	}
-	err = send(s, sealed)
+	err = wire.WriteFrame(s, sealed)
 	if err == nil {
 		sealed, err = receive(s)
 	}
@@ -235,7 +235,7 @@ func (t *Teller) judge(by grid.SiteID, sealed []byte) error {
 // ServeAsk answers who asks for the newest word of its own.
 func (t *Teller) ServeAsk(from grid.SiteID, s Stream) error {
 	_ = s.SetDeadline(time.Now().Add(talkMax))
-	return send(s, t.cfg.Book.of(from))
+	return wire.WriteFrame(s, t.cfg.Book.of(from))
 }
 
 // ServeTell takes the word of a member.
@@ -253,13 +253,7 @@ func (t *Teller) ServeTell(from grid.SiteID, s Stream) error {
 		return wire.Malformed("word of federation %.80q", w.Federation)
 	}
 	t.cfg.Book.keep(from, sealed, w, time.Now())
-	return send(s, t.cfg.Book.of(from))
-}
-
-// send writes a frame.
-func send(s Stream, sealed []byte) error {
-	_, err := s.Write(append(binary.AppendUvarint(nil, uint64(len(sealed))), sealed...))
-	return err
+	return wire.WriteFrame(s, t.cfg.Book.of(from))
 }
 
 // receive reads a frame.

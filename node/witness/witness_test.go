@@ -156,7 +156,7 @@ func TestForged(t *testing.T) {
 		mine, theirs := net.Pipe()
 		done := make(chan error, 1)
 		go func() { done <- b.ServeTell(a.id, conn{theirs}) }()
-		go func() { _ = send(conn{mine}, sealed) }()
+		go func() { _ = wire.WriteFrame(conn{mine}, sealed) }()
 		go func() { _, _ = receive(conn{mine}) }()
 		return <-done
 	}
