@@ -2,7 +2,6 @@ package site
 
 import (
 	"fmt"
-	"slices"
 
 	"gridnode/directory"
 	"gridnode/grid"
@@ -214,13 +213,7 @@ type leased struct {
 	*base
 	jobs *jobs
 	dir  *directory.Directory
-	due  []retrial // in order of when
-}
-
-// retrial is a job that waits for the site that it names.
-type retrial struct {
-	at grid.Time
-	id grid.TaskID
+	due  agenda // jobs that wait for the site that they name
 }
 
 // awaitsSite is why such a job is not placed.
@@ -316,29 +309,15 @@ func (l *leased) retry(now grid.Time, e *entry) bool {
 		return false
 	}
 	e.reason = awaitsSite
-	l.due = append(l.due, retrial{at, e.task()}) // the pause is the same for all
+	l.due.enter(at, e.task())
 	return true
 }
 
-func (l *leased) nextTimer() grid.Time {
-	if len(l.due) == 0 {
-		return grid.Never
-	}
-	return l.due[0].at
-}
+func (l *leased) nextTimer() grid.Time { return l.due.next() }
 
 // tick asks those sites again.
 func (l *leased) tick(now grid.Time, out *grid.Outbox) {
-	n := 0
-	for n < len(l.due) && l.due[n].at <= now {
-		n++
-	}
-	if n == 0 {
-		return
-	}
-	due := slices.Clone(l.due[:n])
-	l.due = slices.Delete(l.due, 0, n)
-	for _, r := range due {
+	for _, r := range l.due.take(now) {
 		if e := l.jobs.current(r.id); e != nil && e.state == Placing && !e.foreign {
 			l.jobs.place(now, e, out)
 			l.jobs.save(e, out)

@@ -282,32 +282,15 @@ func (s *Site) sort(stored iter.Seq2[string, []byte]) (entries []*entry, kept []
 type limbo struct {
 	*base
 	jobs     *jobs
-	stranded []stray // in order of when they are certainly dead
-}
-
-// stray is an execution of which nobody knows what is left.
-type stray struct {
-	id grid.TaskID
-	at grid.Time // from then on it is certainly dead
+	stranded agenda // executions of which nobody knows what is left, by when they are certainly dead
 }
 
 func (*limbo) takes(*board) {}
 
-func (m *limbo) nextTimer() grid.Time {
-	if len(m.stranded) == 0 {
-		return grid.Never
-	}
-	return m.stranded[0].at
-}
+func (m *limbo) nextTimer() grid.Time { return m.stranded.next() }
 
 // put has the job wait until its execution is certainly dead, as it is from e.gone on.
-func (m *limbo) put(e *entry) {
-	l := stray{e.task(), e.gone}
-	at, _ := slices.BinarySearchFunc(m.stranded, l, func(a, b stray) int {
-		return cmp.Or(cmp.Compare(a.at, b.at), a.id.Compare(b.id))
-	})
-	m.stranded = slices.Insert(m.stranded, at, l)
-}
+func (m *limbo) put(e *entry) { m.stranded.enter(e.gone, e.task()) }
 
 // putBack takes up, after a restart, a job that ran on processors of others under a
 // lease which is not known any more.
@@ -318,19 +301,47 @@ func (m *limbo) putBack(now grid.Time, e *entry) {
 
 // tick places those jobs again whose executions are certainly dead by now.
 func (m *limbo) tick(now grid.Time, out *grid.Outbox) {
-	n := 0
-	for n < len(m.stranded) && m.stranded[n].at <= now {
-		n++
-	}
-	if n == 0 {
-		return
-	}
-	due := slices.Clone(m.stranded[:n])
-	m.stranded = slices.Delete(m.stranded, 0, n)
-	for _, l := range due {
+	for _, l := range m.stranded.take(now) {
 		if e := m.jobs.current(l.id); e != nil && e.gone != 0 && !m.jobs.minded(l.id) { // else its part says when it has ended
 			e.reason = ""
 			m.jobs.lost(now, l.id, out)
 		}
 	}
+}
+
+// agenda is executions that are to be looked at again, in order of when.
+type agenda []appointment
+
+type appointment struct {
+	at grid.Time
+	id grid.TaskID
+}
+
+func (a *agenda) enter(at grid.Time, id grid.TaskID) {
+	i, _ := slices.BinarySearchFunc(*a, appointment{at, id}, func(x, y appointment) int {
+		return cmp.Or(cmp.Compare(x.at, y.at), x.id.Compare(y.id))
+	})
+	*a = slices.Insert(*a, i, appointment{at, id})
+}
+
+// next returns when the first one is due; Never if there is none.
+func (a agenda) next() grid.Time {
+	if len(a) == 0 {
+		return grid.Never
+	}
+	return a[0].at
+}
+
+// take returns those that are due by now, and forgets them.
+func (a *agenda) take(now grid.Time) []appointment {
+	n := 0
+	for n < len(*a) && (*a)[n].at <= now {
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	due := slices.Clone((*a)[:n])
+	*a = slices.Delete(*a, 0, n)
+	return due
 }
