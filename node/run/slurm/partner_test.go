@@ -10,7 +10,7 @@ import (
 
 func TestPartnersHaveTheirOwnOptions(t *testing.T) {
 	c := Config{
-		Work: "/work", Partition: "main", Account: "us", Options: []string{"--constraint=ib"},
+		Work: "/srv", Partition: "main", Account: "us", Options: []string{"--constraint=ib"},
 		Partners: map[string]Partner{"chemistry": {Account: "exchange", Options: []string{"--nice=100"}}, "id-of-one": {Partition: "guests"}},
 	}
 	if err := c.Check(); err != nil {
@@ -45,7 +45,7 @@ func TestWhatIsWrongWithAPartnerNamesItsKey(t *testing.T) {
 	for key, p := range map[string]Partner{
 		"partition": {Partition: "a b"}, "account": {Account: "--wrap=x"}, "qos": {QOS: "x\ny"}, "options": {Options: []string{"--wrap=rm"}},
 	} {
-		c := Config{Work: "/work", Partners: map[string]Partner{"them": p}}
+		c := Config{Work: "/srv", Partners: map[string]Partner{"them": p}}
 		if err := c.Check(); err == nil || !strings.HasPrefix(err.Error(), "slurm.partners.them."+key+": ") {
 			t.Errorf("%s: %v", key, err)
 		}
@@ -54,8 +54,8 @@ func TestWhatIsWrongWithAPartnerNamesItsKey(t *testing.T) {
 
 // Nothing of a job's own text is in the arguments of sbatch, whoever sent it.
 func TestArgumentsHaveNothingOfTheJob(t *testing.T) {
-	c := Config{Work: "/work"}
-	args := c.arguments("name.1", &note{Home: "--wrap=rm", Partner: "--wrap=rm", Tasks: 1, Each: 1}, "/work/slurm")
+	c := Config{Work: "/srv"}
+	args := c.arguments("name.1", &note{Home: "--wrap=rm", Partner: "--wrap=rm", Tasks: 1, Each: 1}, "/srv/slurm")
 	if i := slices.IndexFunc(args, func(a string) bool { return strings.Contains(a, "--wrap") }); i >= 0 {
 		t.Errorf("%q", args[i])
 	}
