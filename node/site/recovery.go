@@ -108,7 +108,8 @@ func (rc *recovery) adopted(now grid.Time, in *Adopted, out *grid.Outbox) {
 }
 
 // tick, the first time, takes up the jobs that no shim runs: first those whose tasks may
-// have this site's own processors still, before one that waits gets them.
+// have this site's own processors still, before one that waits gets them, and of those the
+// ones that were not given up. One that was may have left its processors to them already.
 func (rc *recovery) tick(now grid.Time, out *grid.Outbox) {
 	if len(rc.waiting) == 0 {
 		return
@@ -137,12 +138,16 @@ func (rc *recovery) tick(now grid.Time, out *grid.Outbox) {
 	rc.waiting = nil
 }
 
-// together returns 1 for an execution whose tasks started together, else 0.
+// together returns 2 for an execution whose tasks started together, 1 for one of them that
+// was given up, else 0.
 func (e *entry) together() int {
-	if e != nil && e.gang != nil {
+	switch {
+	case e == nil || e.gang == nil:
+		return 0
+	case e.gone != 0:
 		return 1
 	}
-	return 0
+	return 2
 }
 
 // promise puts a recovered job back into the schedule, with its old promise if
