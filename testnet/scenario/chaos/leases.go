@@ -142,10 +142,11 @@ func (w *leaseWatch) look(now grid.Time, at int) {
 	}
 }
 
-// quiet reports whether nothing is lent any more.
+// quiet reports whether nothing is lent any more, and no site has work for or of others left:
+// a session that has broken as the last end was acknowledged takes seconds to come again.
 func (w *leaseWatch) quiet() bool {
 	for i := range w.n.Len() {
-		if s, up := siteAt(w.n, i); up && len(s.Leases()) > 0 {
+		if s, up := siteAt(w.n, i); up && (len(s.Leases()) > 0 || w.n.Held(i) != "") {
 			return false
 		}
 	}
