@@ -102,7 +102,7 @@ func (l *launcher) redirect(ctx context.Context, scratch string) error {
 			return err
 		}
 	}
-	l.env = append(os.Environ(), "TMPDIR="+scratch, "LD_PRELOAD="+library, "MPI_REDIRECT="+strings.Join(ports, ","),
+	l.env = append(withoutSlurm(os.Environ()), "TMPDIR="+scratch, "LD_PRELOAD="+library, "MPI_REDIRECT="+strings.Join(ports, ","),
 		"OMPI_MCA_btl_tcp_port_min_v4="+strconv.Itoa(l.port), "OMPI_MCA_btl_tcp_port_range_v4=1")
 	return nil
 }

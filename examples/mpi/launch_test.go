@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -181,5 +182,13 @@ func TestDaemon(t *testing.T) {
 		if err := ls[0].agent(ctx, []string{tt.host, tt.line}); err == nil || !strings.Contains(err.Error(), tt.word) {
 			t.Errorf("%s: %v, want %q", tt.host, err, tt.word)
 		}
+	}
+}
+
+// TestWithoutSlurm: Open MPI does not see that a job looks like one of Slurm.
+func TestWithoutSlurm(t *testing.T) {
+	of := []string{"PATH=/bin", "SLURM_JOB_ID=7", "SLURMD_NODENAME=x", "OMPI_MCA_btl=tcp"}
+	if got := withoutSlurm(of); !slices.Equal(got, []string{"PATH=/bin", "OMPI_MCA_btl=tcp"}) || of[1] != "SLURM_JOB_ID=7" {
+		t.Errorf("%q of %q", got, of)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -39,7 +40,15 @@ func (l *launcher) mpirun(ctx context.Context, program []string) error {
 		"--mca", "pml", "ob1", "--mca", "btl", "tcp,self",
 		"--mca", "btl_tcp_if_include", "lo", "--mca", "btl_tcp_disable_family", "6",
 	}
-	return command(ctx, "mpirun", append(args, program...)...).Run()
+	cmd := command(ctx, "mpirun", append(args, program...)...)
+	cmd.Env = withoutSlurm(os.Environ())
+	return cmd.Run()
+}
+
+// withoutSlurm leaves out what scripts of Slurm find in a job: Open MPI would take the job for
+// one of Slurm, and ask that for machines.
+func withoutSlurm(of []string) []string {
+	return slices.DeleteFunc(slices.Clone(of), func(setting string) bool { return strings.HasPrefix(setting, "SLURM") })
 }
 
 // agent stands in for ssh: mpirun calls it with a host and a command, the task of
