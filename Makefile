@@ -19,7 +19,7 @@ COUNT    ?= 5
 # A guard against tests that hang, wide enough for a busy machine.
 TIMEOUT  ?= 30m
 
-.PHONY: help build dist dist-twice demo test check lint race flood mutants bench figures fuzz proto deps walls nat web browser slurm slurmdeps clean
+.PHONY: help build docs dist dist-twice demo test check lint race flood mutants bench figures fuzz proto deps walls nat web browser workflows slurm slurmdeps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -33,6 +33,9 @@ $(BIN): $(WHOLE)
 
 $(WHOLE): $(SOURCES)
 	$(GO) build -trimpath -o $@ ./cmd/gridnode
+
+docs: ## make a site of the manual, bin/docs/index.html, to be read and searched without a network
+	$(GO) run ./internal/manual -out bin/docs
 
 dist: ## build what is handed out into dist/: static binaries, .deb, .rpm and .apk for amd64 and arm64, parts lists, licences; VERSION=1.2.3
 	$(GO) build -C tools/dist -o $(CURDIR)/bin/nfpm github.com/goreleaser/nfpm/v2/cmd/nfpm
@@ -105,6 +108,10 @@ web: ## make the page for browsers (node/web/dist) of its sources; needs Node.js
 browser: ## what the tests of the page drive it with: Chromium (without it they are left out, and say so)
 	@command -v chromium >/dev/null || { apt-get update -q && apt-get install -yq chromium; }
 	@chromium --version 2>/dev/null
+
+workflows: ## what the test of a workflow needs: Snakemake (without it that is left out, and says so)
+	@command -v snakemake >/dev/null || { apt-get update -q && apt-get install -yq --no-install-recommends snakemake; }
+	@snakemake --version
 
 slurm: slurmdeps ## start two real Slurm clusters on loopback, until Ctrl-C; one keeps accounts
 	$(GO) run ./test/slurm/up

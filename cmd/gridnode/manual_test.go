@@ -16,6 +16,7 @@ const (
 	rootFolder = "../.."
 	lineMax    = 120 // characters of a line
 	figures    = "docs/figures"
+	contents   = "docs/README.md"
 )
 
 // manual returns the texts of all pages by their paths below the root.
@@ -193,13 +194,20 @@ func astray(text string) (complaints []string) {
 	return complaints
 }
 
-// README lists every page, those of figures together.
-func TestReadmeListsEveryPage(t *testing.T) {
+// The contents list every page once, those of figures together.
+func TestContentsListEveryPage(t *testing.T) {
 	pages := manual(t)
 	for path := range pages {
-		listed := strings.HasPrefix(path, figures+"/") && path != figures+"/README.md" || path == "README.md"
-		if !listed && !strings.Contains(pages["README.md"], "]("+path+")") {
-			t.Errorf("README.md does not list %s", path)
+		if strings.HasPrefix(path, figures+"/") && path != figures+"/README.md" || path == contents {
+			continue
+		}
+		name, err := filepath.Rel(filepath.Dir(contents), path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, listed, _ := strings.Cut(pages[contents], "\n## ") // below the first heading
+		if n := strings.Count(listed, "]("+name+")"); n != 1 {
+			t.Errorf("%s lists %s %d times, want it once", contents, path, n)
 		}
 	}
 }
