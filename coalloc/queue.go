@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 
 	"gridnode/grid"
@@ -120,6 +121,9 @@ func (q *Queue) Len() int { return len(q.waiting) }
 
 // Waiting returns the job of that ID, nil if it does not wait. It is the queue's.
 func (q *Queue) Waiting(id grid.JobID) *Waiting { return q.index[id] }
+
+// All yields the jobs that wait, head first. They are the queue's.
+func (q *Queue) All() iter.Seq[*Waiting] { return slices.Values(q.waiting) }
 
 // Add puts a job at the tail. The request must be valid and is not copied. Errors:
 // ErrQueueFull, ErrKnown.

@@ -3,6 +3,7 @@ package coalloc
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"gridnode/grid"
 )
@@ -106,6 +107,13 @@ func (r *Request) Kind() Kind {
 		}
 	}
 	return Fixed
+}
+
+// Names reports whether a component of r, which is valid, has to run at a certain site.
+func (r *Request) Names() bool {
+	return slices.ContainsFunc(r.Splits, func(s Split) bool {
+		return slices.ContainsFunc(s, func(c Component) bool { return c.Site != "" })
+	})
 }
 
 // Validate returns an error wrapping ErrRequest that says what is contradictory or

@@ -258,6 +258,30 @@ func (c *gangs) submit(now grid.Time, e *entry, r *coalloc.Request, out *grid.Ou
 	}
 }
 
+// wanted returns the most processors that one of the jobs wants for which sites are looked
+// for, and whether none of them is tied to certain sites, by what it names or reads, or has
+// looked in vain.
+func (c *gangs) wanted() (most int64, anywhere bool) {
+	anywhere = true
+	take := func(j *grid.Job) {
+		r, err := coalloc.OfJob(j)
+		most = max(most, j.Processors)
+		anywhere = anywhere && err == nil && len(j.Inputs) == 0 && !r.Names()
+	}
+	for _, e := range c.newcomers {
+		take(e.job)
+		anywhere = anywhere && e.notes().looks == 0
+	}
+	for i := range c.previews {
+		take(c.previews[i].Job)
+	}
+	for w := range c.coord.Queue().All() {
+		most = max(most, w.Request.Processors)
+		anywhere = anywhere && len(w.Request.Inputs) == 0 && !w.Request.Names()
+	}
+	return most, anywhere
+}
+
 // refresh looks at the sites, and at who holds what the jobs in the placement queue read.
 func (c *gangs) refresh(now grid.Time, out *grid.Outbox) {
 	c.scout.looked = now

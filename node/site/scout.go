@@ -25,8 +25,11 @@ type scout struct {
 
 	query directory.QueryID // 0: no scan is under way
 	seen  map[grid.SiteID]bool
+	idle  int64 // processors of those, and of this site
+	wants int64 // idle processors after which the scan may end; 0: it goes to the end
 	pages int
 	whole bool      // no page so far may lack sites
+	again grid.Time // of the next scan that goes to the end at any rate
 	due   grid.Time // of the next scan, while jobs wait; grid.Never while none do
 	pause grid.Time // until the one after that
 }
@@ -56,7 +59,13 @@ const (
 const (
 	scanPauseMin = grid.Second
 	scanPauseMax = 10 * grid.Second
-	scanPages    = 16 // of directory.LimitMax quotes each
+	scanPages    = 16 // of directory.LimitMax quotes each, if it goes to the end
+
+	// What a scan costs does not grow with the federation: it sees the sites with the most
+	// idle processors, so many at a time, and all only now and then.
+	scanSites = 32
+	scanWhole = 10 * grid.Minute
+	scanSpare = 2 // times the processors that a job wants
 )
 
 // close notes why a site has refused, if that will last.
@@ -104,7 +113,10 @@ func (sc *scout) scan(now grid.Time, out *grid.Outbox) {
 	if sc.query != 0 || sc.quotes == nil {
 		return
 	}
-	sc.seen, sc.pages, sc.whole = make(map[grid.SiteID]bool), 0, true
+	sc.seen, sc.pages, sc.whole, sc.idle, sc.wants = make(map[grid.SiteID]bool), 0, true, sc.cluster.Idle(now), 0
+	if most, anywhere := sc.gangs.wanted(); now < sc.again && anywhere {
+		sc.wants = scanSpare * most
+	}
 	sc.pause = min(max(2*sc.pause, scanPauseMin), scanPauseMax)
 	sc.due = now + sc.pause
 	sc.next(now, nil, out)
@@ -112,7 +124,11 @@ func (sc *scout) scan(now grid.Time, out *grid.Outbox) {
 
 // next asks for the next page of a scan.
 func (sc *scout) next(now grid.Time, after *directory.Cursor, out *grid.Outbox) {
-	sc.query = sc.quotes.find(now, directory.Query{Attribute: directory.Free, Descending: true, After: after}, sc, out)
+	q := directory.Query{Attribute: directory.Free, Descending: true, After: after}
+	if sc.wants > 0 {
+		q.Limit = scanSites
+	}
+	sc.query = sc.quotes.find(now, q, sc, out)
 }
 
 // found takes in one page of a scan.
@@ -137,7 +153,7 @@ func (sc *scout) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 		sc.sites[q.Site] = seen
 		site := coalloc.Site{ID: q.Site, Name: q.Name, Processors: q.Processors}
 		free := sc.gangs.coord.Reported(now, q.Site, q.Free, q.Issued)
-		if seen.closed <= now { // else nobody knows how long a job would wait for it
+		if sc.idle += free; seen.closed <= now { // else nobody knows how long a job would wait for it
 			site.Free, site.Wait = free, waitOf(q.Processors, free, q.Wait)
 		}
 		view.Put(site)
@@ -146,8 +162,13 @@ func (sc *scout) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 		sc.acquaint(now, others, out)
 	}
 	if !in.End && in.Err == nil && len(in.Quotes) > 0 && sc.pages < scanPages {
-		sc.next(now, directory.Behind(&in.Quotes[len(in.Quotes)-1], directory.Free), out)
-		return
+		last := &in.Quotes[len(in.Quotes)-1]
+		if sc.wants == 0 || sc.idle < sc.wants && last.Free > 0 {
+			sc.next(now, directory.Behind(last, directory.Free), out)
+			return
+		}
+		sc.whole = false
+		sc.bound(last.Free)
 	}
 	sc.query = 0
 	if in.Err != nil && len(sc.seen) == 0 {
@@ -156,10 +177,22 @@ func (sc *scout) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 	}
 	if in.End && in.Err == nil {
 		there := func(id grid.SiteID) bool { return id == sc.cfg.ID || sc.seen[id] }
+		sc.again = now + scanWhole
 		sc.gangs.coord.Keep(there)
 		maps.DeleteFunc(sc.sites, func(id grid.SiteID, _ seenSite) bool { return !there(id) })
 	}
 	sc.gangs.handOver(now, true, out)
+}
+
+// bound takes in that the sites which a scan has not come to have at most so many processors
+// idle.
+func (sc *scout) bound(free int64) {
+	view := sc.gangs.coord.View()
+	for i := range view.Sites {
+		if s := &view.Sites[i]; s.Free > free && s.ID != sc.cfg.ID && !sc.seen[s.ID] {
+			view.SetFree(i, free)
+		}
+	}
 }
 
 // waitOf returns how long a component would wait for a site of that size, of which so
