@@ -11,6 +11,7 @@ type Tick struct{}
 type Delivery struct {
 	From    SiteID
 	Message Message
+	Span    uint64 // the sender's of the trace of the job, 0 if it is not traced; drivers only, no core looks at it
 }
 
 // Undelivered says that To certainly never saw the message (no connection could

@@ -31,6 +31,11 @@ type Config struct {
 	// job in time even if they were idle. The paper's steps negotiate with them too.
 	SkipInfeasible bool
 
+	// Sought, if set, is told of each page of quotes that was looked up for a job: when it was
+	// asked for, how many quotes came, and why none did. It is called within Step and must
+	// change nothing that a Step depends on.
+	Sought func(job *grid.Job, asked, now grid.Time, quotes int, err error)
+
 	Slabs *Slabs // for messages and records of jobs; nil: its own
 
 	ReplyTimeout grid.Time // how long a negotiation may stay without a reply; 5 s

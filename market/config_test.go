@@ -2,6 +2,7 @@ package market
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -47,7 +48,7 @@ func TestConfigDefaults(t *testing.T) {
 	if c.Page != 3 || c.HoldSpan != 10*grid.Second || c.ReplyTimeout != 5*grid.Second || c.HoldsPerPeer != 8 || c.Parallel != 1 || c.Allowance != 0 {
 		t.Errorf("defaults are %+v", c)
 	}
-	if again := c.WithDefaults(); again != c {
+	if again := c.WithDefaults(); !reflect.DeepEqual(again, c) {
 		t.Errorf("defaults of defaults are %+v", again)
 	}
 }

@@ -23,6 +23,7 @@ type paging struct {
 	query    directory.QueryID
 	question directory.Query // of the query
 	finding  bool            // query is under way
+	asked    grid.Time       // when it was put
 	failures int             // queries that failed since the last one that did not
 	failed   error           // the last failure, if that was the end of it
 	unsure   bool            // sites may be missing from a page
@@ -70,7 +71,7 @@ func (b *broker) find(now grid.Time, p *placement, out *grid.Outbox) {
 			q.Tie = min(q.Limit, amidMin)
 		}
 	}
-	p.paging.question, p.paging.finding = q, true
+	p.paging.question, p.paging.finding, p.paging.asked = q, true, now
 	p.paging.query = b.dir.Find(now, q, out)
 	b.queries[p.paging.query] = p
 	p.wakeAt = now.Add(b.cfg.FindTimeout)
@@ -91,6 +92,9 @@ func (b *broker) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 	}
 	delete(b.queries, in.ID)
 	p.paging.finding = false
+	if b.cfg.Sought != nil && p.token == 0 {
+		b.cfg.Sought(p.job, p.paging.asked, now, len(in.Quotes), in.Err)
+	}
 	b.watch(p)
 	if in.Err != nil && len(in.Quotes) == 0 {
 		b.notFound(now, p, in.Err, out)

@@ -2,22 +2,32 @@ package node
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"syscall"
 	"testing"
+	"time"
 
 	"gridnode/grid"
 	"gridnode/node/p2p"
 	"gridnode/node/shim"
 	"gridnode/node/site"
 	"gridnode/node/store"
+	"gridnode/node/tracing"
 )
 
 // benchHost starts a host with store and processes for a benchmark.
 func benchHost(b *testing.B, seed byte, processors int64, join []string) *Host {
 	b.Helper()
+	return benchTraced(b, seed, processors, join, tracing.Config{})
+}
+
+// benchTraced does so with jobs traced.
+func benchTraced(b *testing.B, seed byte, processors int64, join []string, trace tracing.Config) *Host {
+	b.Helper()
 	home := b.TempDir()
 	h, err := Start(b.Context(), HostConfig{
+		Trace:  trace,
 		Member: ours(testKey(seed), fmt.Sprint("site-", seed)),
 		Home:   home, Key: testKey(seed), Federation: "bench", Listen: []string{"/ip4/127.0.0.1/tcp/0"}, Join: join,
 		Version: "bench", Profile: p2p.ProfileNode, Store: store.Options{SpaceMin: -1},
@@ -109,6 +119,47 @@ func BenchmarkBurst(b *testing.B) {
 		burst(b, h, func(j *grid.Job) { j.Goal = grid.GoalCost })
 		b.ReportMetric(float64(cheap.loop.steps.Load())/float64(b.N), "steps/op")
 	})
+}
+
+// BenchmarkTrace submits many jobs at once that another site runs, traced at both and not. What
+// tracing costs is the difference of the processor time of this process, in which the sites are
+// but not what runs the jobs, and not the collector, which is another.
+func BenchmarkTrace(b *testing.B) {
+	for _, endpoint := range []string{"", os.Getenv("GRIDNODE_BENCH_COLLECTOR")} {
+		name := "off"
+		trace := func() (c tracing.Config) { return c }
+		if endpoint != "" {
+			name = "on"
+			trace = func() (c tracing.Config) {
+				exporter, err := tracing.Open(b.Context(), "", endpoint)
+				if err != nil {
+					b.Fatal(err)
+				}
+				return tracing.Config{Exporter: exporter, Share: 1000}
+			}
+		}
+		b.Run(name, func(b *testing.B) {
+			cheap := benchTraced(b, 1, 16, nil, trace())
+			h := benchTraced(b, 2, 2, cheap.Addrs(), trace())
+			awaitQuotes(b, h, 2)
+			before := processorTime()
+			burst(b, h, func(j *grid.Job) { j.Goal = grid.GoalCost })
+			b.ReportMetric(float64((processorTime()-before).Microseconds())/float64(b.N), "cpu-µs/op")
+		})
+		if name == "off" && os.Getenv("GRIDNODE_BENCH_COLLECTOR") == "" {
+			b.Log("set GRIDNODE_BENCH_COLLECTOR to the address of a collector to measure with traces")
+			break
+		}
+	}
+}
+
+// processorTime returns what this process has used.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 func burst(b *testing.B, h *Host, change func(*grid.Job)) {

@@ -42,6 +42,7 @@ import (
 	"gridnode/node/store"
 	"gridnode/node/store/rotated"
 	"gridnode/node/tally"
+	"gridnode/node/tracing"
 	"gridnode/node/witness"
 )
 
@@ -91,6 +92,7 @@ type HostConfig struct {
 	Engine run.Opener
 
 	Metrics prometheus.Registerer // gets the numbers of libp2p; nil: nobody wants them
+	Trace   tracing.Config        // of the zero value nothing is traced
 
 	Logger *slog.Logger // nil discards; gets at most so many records of one message (logging.Quietly)
 }
@@ -167,7 +169,7 @@ func Start(ctx context.Context, cfg HostConfig) (*Host, error) {
 	if cfg.Home != "" {
 		h.notify = notify.New(notifyConfig(h))
 	}
-	h.loop = loop{h: h, clock: clock{time.Now()}}
+	h.loop = loop{h: h, clock: clock{time.Now()}, tracer: tracing.New(cfg.Trace, h.id, cfg.Site.Name, cfg.Version)}
 	h.guests.h, h.consoles.h = h, h
 	if h.member, err = newMembership(h); err != nil {
 		h.cancel()
@@ -307,6 +309,9 @@ func (h *Host) siteConfig() site.Config {
 	if h.history != nil {
 		c.History = &site.HistoryConfig{Last: h.history.files.Last()}
 	}
+	if h.loop.tracer != nil {
+		c.Market.Sought = h.loop.tracer.Sought
+	}
 	c.Bank.Seal = func(domain string, payload []byte) ([]byte, error) { return wire.Seal(h.cfg.Key, domain, payload) }
 	return c
 }
@@ -400,7 +405,17 @@ func (h *Host) release() error {
 	}
 	h.wg.Wait()
 	h.subscribed.close()
+	stopTracing(h)
 	return errors.Join(errs...)
+}
+
+// stopTracing exports what has ended. What the collector has not taken within drainMax is lost.
+func stopTracing(h *Host) {
+	ctx, cancel := context.WithTimeout(context.Background(), drainMax)
+	defer cancel()
+	if err := h.loop.tracer.Close(ctx); err != nil {
+		h.log.Warn("some spans of jobs were not exported", "error", err)
+	}
 }
 
 // Close withdraws the site's quote, lets what is under way leave for at most

@@ -38,8 +38,8 @@ func TestForgedLeaseMessages(t *testing.T) {
 		&lease.Join{Number: 1}, &lease.Join{Answer: lease.AnswerNo, Reason: lease.Parted}, &lease.Family{Number: 1, Path: path, Siblings: []grid.SiteID{"z"}},
 	}
 	for _, m := range forged {
-		other.net.Send(lender.ID(), m)
-		other.net.Send(borrower.ID(), m)
+		other.net.Send(lender.ID(), m, 0)
+		other.net.Send(borrower.ID(), m, 0)
 	}
 	// Requests out of bounds do not even get past the decoder, from whomever they are.
 	// Each ends the stream it comes over, so that the next may have to be sent again.
@@ -51,7 +51,7 @@ func TestForgedLeaseMessages(t *testing.T) {
 		m.Number, m.Subject, m.Sink = uint64(100+i), grid.JobID{Lo: 1}, other.ID()
 		malformed := lender.net.Counter().Malformed
 		until(t, fmt.Sprintf("the lender has seen through request %d", i), func() bool {
-			other.net.Send(lender.ID(), m)
+			other.net.Send(lender.ID(), m, 0)
 			return lender.net.Counter().Malformed > malformed
 		})
 	}

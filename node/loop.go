@@ -12,6 +12,7 @@ import (
 	logged "gridnode/node/history"
 	"gridnode/node/site"
 	"gridnode/node/store"
+	"gridnode/node/tracing"
 )
 
 // turnMax bounds the inputs of one turn, of our own and of others, and turnTime the time
@@ -39,7 +40,8 @@ type loop struct {
 	clock clock
 
 	inputs []grid.Input
-	ended  []grid.TaskID // stepped in this turn
+	ended  []grid.TaskID   // stepped in this turn
+	tracer *tracing.Tracer // nil: nothing is traced
 	out    grid.Outbox
 	coded  int  // effects whose records are in the batch
 	lines  bool // of the job log are among them
@@ -157,6 +159,7 @@ func (l *loop) take(now grid.Time, in grid.Input) bool {
 			return true
 		}
 	}
+	l.tracer.Input(now, in)
 	l.step(now, in)
 	return true
 }
@@ -244,10 +247,18 @@ var errStore = errors.New("the store failed, so nothing more can be promised: ma
 // carryOut carries the effects of a turn out in order.
 func (l *loop) carryOut() {
 	net := l.h.net
+	var spans []uint64 // of the messages; nil: nothing is traced
+	if l.tracer != nil {
+		spans = l.tracer.Effects(l.clock.now(), &l.out)
+	}
 	for _, e := range l.out.Effects {
 		switch e.Kind {
 		case grid.EffectSend:
-			net.Send(l.out.Sends[e.Index].To, l.out.Sends[e.Index].Message)
+			span := uint64(0)
+			if spans != nil {
+				span = spans[e.Index]
+			}
+			net.Send(l.out.Sends[e.Index].To, l.out.Sends[e.Index].Message, span)
 		case grid.EffectPublish:
 			net.Publish(string(l.out.Sends[e.Index].To), l.out.Sends[e.Index].Message)
 		case grid.EffectStart:

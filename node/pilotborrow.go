@@ -76,6 +76,9 @@ func (x *pilots) send(e pilot.Send) {
 		o.Have = slices.Clone(here[:min(len(here), pilot.HaveMax)])
 		s.mu.Unlock()
 	}
+	if o.Task != nil {
+		o.Span = x.h.loop.tracer.Span(o.ID.Job)
+	}
 	s.orders.Put(&o)
 }
 

@@ -185,9 +185,28 @@ func (x *pilots) take(i *pilotInput) {
 
 // step feeds the core; carryOut carries out what it orders.
 func (x *pilots) step(in grid.Input) {
+	x.trace(in)
 	x.core.Step(x.h.Now(), in, &x.out)
 	if release, ok := in.(*pilot.Release); ok {
 		x.released(release.Key)
+	}
+}
+
+// trace has the tracer look at an input of the core.
+func (x *pilots) trace(in grid.Input) {
+	tracer := x.h.loop.tracer
+	if tracer == nil {
+		return
+	}
+	switch in := in.(type) {
+	case *pilot.Ordered:
+		if in.Order.Task != nil {
+			tracer.Ordered(in.Order.ID, in.Order.Span)
+		}
+	case *pilot.Over:
+		tracer.Over(x.h.Now(), in.ID, in.Number == pilot.Whole, in.End.ExitCode, in.End.Reason)
+	case *pilot.Unstarted:
+		tracer.Over(x.h.Now(), in.ID, in.Number == pilot.Whole, pilot.ExitNoStart, in.Why)
 	}
 }
 
@@ -283,6 +302,7 @@ func (x *pilots) carry(e pilot.Effect) {
 		x.own.DialPilot(e.Key)
 	case pilot.Launch:
 		x.h.guests.note(&e.Task)
+		x.h.loop.tracer.Launched(x.h.Now(), e.Task.ID, e.Task.Job.Home, tasksOf(&e.Task))
 		x.own.Launch(e.Key, &e.Task)
 	case pilot.Stop:
 		x.own.Stop(e.Key, e.ID, e.Reason)

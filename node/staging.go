@@ -125,12 +125,13 @@ func (g *staging) begin(x stagedTask, task *grid.Task, ready func(error)) {
 	ctx, cancel := context.WithTimeout(g.h.ctx, span)
 	w := &waiting{cancel: cancel, tasks: tasksOf(task)}
 	g.waiting[x] = w
-	asked := time.Now()
+	asked, began := time.Now(), g.h.Now()
 	g.lease(x, task.Lease)
 	settle := func(err error) {
 		if g.waiting[x] != w {
 			return // it was stopped
 		}
+		g.h.loop.tracer.Staged(task.ID, began, g.h.Now(), err)
 		if w.leased > 0 {
 			if g.lapsed(x, w) {
 				return

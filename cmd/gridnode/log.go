@@ -30,7 +30,7 @@ warn or error. With SUBSYSTEM=LEVEL that changes at once; a LEVEL alone is for a
 It stays so until the daemon ends. For longer, set log.level and log.levels.
 
 The subsystems are api, forward (streams between tasks), node, p2p, run (processes), slurm,
-store and witness. In the log they are the attribute part; what has none is of node.`,
+store, trace and witness. In the log they are the attribute part; what has none is of node.`,
 		Example: `  gridnode log level
   gridnode log level p2p=debug
   gridnode log level warn p2p=info`,

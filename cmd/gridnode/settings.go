@@ -106,6 +106,9 @@ type settings struct {
 	fetchMax int64 // bytes copied here for one job
 	files    node.FilesConfig
 
+	traceEndpoint string // empty: nothing is traced
+	traceShare    int64  // thousandths
+
 	logLevel slog.Level
 	logOwn   map[string]slog.Level // of subsystems
 	logJSON  bool
@@ -126,7 +129,7 @@ type setting struct {
 }
 
 // settingTable lists every key in the order of the file.
-var settingTable = slices.Concat(siteSettings, sandboxSettings, wasmSettings, fileSettings, engineSettings, userSettings, guestSettings)
+var settingTable = slices.Concat(siteSettings, sandboxSettings, wasmSettings, fileSettings, engineSettings, traceSettings, userSettings, guestSettings)
 
 var siteSettings = []setting{
 	{key: "site.name", flag: "site", value: auto, usage: "what people call this site: 1 to 63 letters, digits, dots, dashes, underscores; auto: the host's name",
@@ -363,7 +366,7 @@ var siteSettings = []setting{
 			s.logLevel, err = logging.ParseLevel(v)
 			return err
 		}},
-	{key: "log.levels", value: "", list: true, usage: "the same for single subsystems, as SUBSYSTEM=LEVEL: api, forward, node, p2p, run, slurm, store or witness",
+	{key: "log.levels", value: "", list: true, usage: "the same for single subsystems, as SUBSYSTEM=LEVEL: api, forward, node, p2p, run, slurm, store, trace or witness",
 		set: func(s *settings, v string) (err error) {
 			s.logOwn, err = logging.ParseLevels(strings.FieldsFunc(v, func(r rune) bool { return r == ',' }))
 			return err

@@ -104,6 +104,9 @@ func serve(cmd *cobra.Command, home string, readyFD int) (err error) {
 		return err
 	}
 	guard(&cfg, log)
+	if err := trace(cmd.Context(), &cfg, s, log); err != nil {
+		return err
+	}
 	numbers := metrics.New(version, thisBuild().Revision)
 	cfg.Metrics = numbers.Registry
 	ctx, cancel := signal.NotifyContext(cmd.Context(), syscall.SIGINT, syscall.SIGTERM)

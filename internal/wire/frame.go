@@ -42,12 +42,16 @@ type Protocol struct {
 }
 
 // Encode returns the frame of message, length prefix included.
-func Encode(message Message) ([]byte, error) {
+func Encode(message Message) ([]byte, error) { return EncodeTraced(message, 0) }
+
+// EncodeTraced is Encode of a message that names the sender's span of its job's trace; 0: the
+// job is not traced.
+func EncodeTraced(message Message, span uint64) ([]byte, error) {
 	body, err := proto.Marshal(message.Proto())
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", KindName(message.MessageKind()), err)
 	}
-	envelope, err := proto.Marshal(&wirepb.Envelope{Kind: uint32(message.MessageKind()), Body: body})
+	envelope, err := proto.Marshal(&wirepb.Envelope{Kind: uint32(message.MessageKind()), Body: body, Span: span})
 	if err != nil {
 		return nil, fmt.Errorf("encode %s: %w", KindName(message.MessageKind()), err)
 	}
@@ -116,16 +120,25 @@ func ReadProto(r interface {
 
 // Decode turns a frame without its length prefix into a message of this protocol.
 func (p *Protocol) Decode(from grid.SiteID, frame []byte) (grid.Message, error) {
+	message, _, err := p.DecodeTraced(from, frame)
+	return message, err
+}
+
+// DecodeTraced is Decode, and returns the sender's span of the trace of the job that the
+// message is about, 0 if it names none. Any number may come; it says nothing but whose child a
+// span is.
+func (p *Protocol) DecodeTraced(from grid.SiteID, frame []byte) (message grid.Message, span uint64, err error) {
 	var envelope wirepb.Envelope
 	if err := proto.Unmarshal(frame, &envelope); err != nil {
-		return nil, Malformed("envelope: %v", err)
+		return nil, 0, Malformed("envelope: %v", err)
 	}
 	if envelope.Kind >= KindMax {
-		return nil, Malformed("kind %d", envelope.Kind)
+		return nil, 0, Malformed("kind %d", envelope.Kind)
 	}
 	decode := p.Decoders[grid.Kind(envelope.Kind)]
 	if decode == nil {
-		return nil, Malformed("kind %d is not spoken on %s", envelope.Kind, p.ID)
+		return nil, 0, Malformed("kind %d is not spoken on %s", envelope.Kind, p.ID)
 	}
-	return decode(from, envelope.Body)
+	message, err = decode(from, envelope.Body)
+	return message, envelope.Span, err
 }

@@ -170,6 +170,29 @@ func TestFrameBounds(t *testing.T) {
 	}
 }
 
+// TestSpanTravels: a message names the span of its sender, whatever number that is, and one that
+// names none is read as before.
+func TestSpanTravels(t *testing.T) {
+	job := &grid.Job{
+		ID: grid.JobID{Hi: 1, Lo: 2}, Home: "a", Resources: grid.Resources{Processors: 1}, Tasks: 1, Estimate: grid.Second,
+		Work: grid.Work{Instructions: 1}, Deadline: grid.Never, Budget: grid.NoBudget,
+	}
+	for _, span := range []uint64{0, 1, 1<<64 - 1} {
+		frame, err := wire.EncodeTraced(&submission{job}, span)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := wire.ReadFrame(bufio.NewReader(bytes.NewReader(frame)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, got, err := protocol.DecodeTraced("a", body)
+		if err != nil || got != span || m.(*submission).job.ID != job.ID {
+			t.Errorf("span %d comes as %d, of %v: %v", span, got, m, err)
+		}
+	}
+}
+
 func TestDecodeRefusesStrangers(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

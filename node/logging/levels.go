@@ -15,7 +15,7 @@ import (
 const PartKey = "part"
 
 // Parts are the subsystems, by name. What names none is of "node".
-var Parts = []string{"api", "forward", "node", "p2p", "run", "slurm", "store", "witness"}
+var Parts = []string{"api", "forward", "node", "p2p", "run", "slurm", "store", "trace", "witness"}
 
 // ParseLevel reads a level: debug, info, warn or error.
 func ParseLevel(text string) (slog.Level, error) {

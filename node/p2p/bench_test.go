@@ -41,7 +41,7 @@ func BenchmarkMessage(b *testing.B) {
 		b.Run("kept/"+profile.name, func(b *testing.B) {
 			from, to, arrived := pair(b, profile.Profile)
 			for b.Loop() {
-				from.Send(to.Self(), &note{1, text})
+				from.Send(to.Self(), &note{1, text}, 0)
 				<-arrived
 			}
 		})
@@ -62,7 +62,7 @@ func BenchmarkMessage(b *testing.B) {
 		from, to, arrived := pair(b, ProfileNode)
 		sent := 0
 		for b.Loop() {
-			from.Send(to.Self(), &note{1, text})
+			from.Send(to.Self(), &note{1, text}, 0)
 			if sent++; sent > 1000 {
 				<-arrived
 			}

@@ -74,9 +74,9 @@ func TestTCPEndsWithoutLeaks(t *testing.T) {
 	start(t, b, cfg)
 	defer b.Close()
 	<-b.joined
-	b.Send(a.Self(), &note{1, "hello"})
+	b.Send(a.Self(), &note{1, "hello"}, 0)
 	a.await(func(in []grid.Input) bool { return len(texts(in)) == 1 })
-	a.Send(b.Self(), &note{3, "hello"})
+	a.Send(b.Self(), &note{3, "hello"}, 0)
 	b.await(func(in []grid.Input) bool { return len(texts(in)) == 1 })
 	peers := a.Peers(t.Context())
 	if len(peers) != 1 || peers[0].Site != b.Self() || !peers[0].Inbound || peers[0].Latency <= 0 || peers[0].Agent != "gridnode/test" || !peers[0].Member {

@@ -71,7 +71,7 @@ func TestSenderKeepsToTheAllowance(t *testing.T) {
 		n := int(line.Rate) // a second
 		for range rounds {
 			for range n {
-				bad.Send(good.Self(), &note{1, "burst"})
+				bad.Send(good.Self(), &note{1, "burst"}, 0)
 			}
 			time.Sleep(1500 * time.Millisecond)
 		}
@@ -197,7 +197,7 @@ func TestFloodHurtsOnlyWhoFloods(t *testing.T) {
 			}
 		}()
 		for i := range 100 {
-			honest.Send(good.Self(), &note{2, fmt.Sprint("honest ", i)})
+			honest.Send(good.Self(), &note{2, fmt.Sprint("honest ", i)}, 0)
 			time.Sleep(100 * time.Millisecond)
 		}
 		good.await(func(in []grid.Input) bool {

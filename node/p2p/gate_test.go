@@ -80,9 +80,9 @@ func TestMembersSpeak(t *testing.T) {
 		b, atB := member(t, memory, 1, "sesame", a)
 		c, _ := member(t, memory, 2, "sesame", a)
 		defer closeAll([]*node{a, b, c})
-		a.Send(b.Self(), &note{1, "from a"})
-		b.Send(a.Self(), &note{1, "from b"})
-		c.Send(b.Self(), &note{3, "from c"}) // found by the DHT
+		a.Send(b.Self(), &note{1, "from a"}, 0)
+		b.Send(a.Self(), &note{1, "from b"}, 0)
+		c.Send(b.Self(), &note{3, "from c"}, 0) // found by the DHT
 		a.await(func(in []grid.Input) bool { return slices.Contains(texts(in), "from b") })
 		b.await(func(in []grid.Input) bool { return len(texts(in)) == 2 })
 		if !atA.has(b.Self()) || !atB.has(a.Self()) || !atB.has(c.Self()) {
@@ -107,7 +107,7 @@ func TestStrangersAreNotHeard(t *testing.T) {
 				b, _ := member(t, memory, 1, tt.password, a)
 				defer closeAll([]*node{a, b})
 				a.Handle("/gridnode/test-task/1", func(grid.SiteID, network.Stream) error { panic("a stranger is served") })
-				b.Send(a.Self(), &note{1, "hello"})
+				b.Send(a.Self(), &note{1, "hello"}, 0)
 				raw := rawHost(b)
 				for _, id := range []string{chat.ID, "/gridnode/test-task/1", string(a.kademlia())} {
 					if s, err := raw.NewStream(t.Context(), a.host.ID(), protocol.ID(id)); err == nil {
@@ -130,7 +130,7 @@ func TestStrangersAreNotHeard(t *testing.T) {
 						t.Errorf("a stranger stays connected for %v", age)
 					}
 				}
-				a.Send(b.Self(), &note{1, "to a stranger"})
+				a.Send(b.Self(), &note{1, "to a stranger"}, 0)
 				a.await(func(in []grid.Input) bool { return slices.Contains(describe(in), "undelivered to a stranger") })
 			})
 		})
@@ -169,17 +169,17 @@ func TestExpelled(t *testing.T) {
 		a, _ := member(t, memory, 0, "sesame")
 		b, _ := member(t, memory, 1, "sesame", a)
 		defer closeAll([]*node{a, b})
-		b.Send(a.Self(), &note{1, "before"})
+		b.Send(a.Self(), &note{1, "before"}, 0)
 		a.await(func(in []grid.Input) bool { return slices.Contains(texts(in), "before") })
 		a.Expel(b.Self(), span)
 		time.Sleep(time.Second)
-		b.Send(a.Self(), &note{1, "after"})
+		b.Send(a.Self(), &note{1, "after"}, 0)
 		time.Sleep(time.Minute)
 		if slices.Contains(texts(a.inputs()), "after") || a.host.Network().Connectedness(b.host.ID()) == network.Connected {
 			t.Error("an expelled peer is heard")
 		}
 		time.Sleep(span)
-		b.Send(a.Self(), &note{1, "later"})
+		b.Send(a.Self(), &note{1, "later"}, 0)
 		a.await(func(in []grid.Input) bool { return slices.Contains(texts(in), "later") })
 	})
 }

@@ -148,7 +148,7 @@ func (n *Network) Publish(name string, message grid.Message) {
 		n.log.Error("nobody listens to a topic", "topic", name)
 		return
 	}
-	frame, err := encode(message)
+	frame, err := encode(message, 0)
 	if err != nil {
 		n.log.Error("gossip cannot be encoded", "topic", name, "error", err)
 		return

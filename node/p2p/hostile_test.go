@@ -84,7 +84,7 @@ func TestMalformedBytesChangeNothing(t *testing.T) {
 						t.Errorf("inputs %v", describe(got))
 					}
 					// And the peer may go on with what is well-formed.
-					bad.Send(good.Self(), &note{1, "fine"})
+					bad.Send(good.Self(), &note{1, "fine"}, 0)
 					good.await(func(in []grid.Input) bool { return slices.Equal(texts(in), []string{"fine"}) })
 				})
 			})
@@ -144,7 +144,7 @@ func TestBusyNodeResetsTheStream(t *testing.T) {
 		b.mu.Lock()
 		b.full = true
 		b.mu.Unlock()
-		a.Send(b.Self(), &note{1, "no room"})
+		a.Send(b.Self(), &note{1, "no room"}, 0)
 		time.Sleep(busyTimeMax / 2)
 		if n := b.Stats().Busy; n != 0 {
 			t.Error("given up before its time")
@@ -156,7 +156,7 @@ func TestBusyNodeResetsTheStream(t *testing.T) {
 		b.mu.Lock()
 		b.full = false
 		b.mu.Unlock()
-		a.Send(b.Self(), &note{1, "room"})
+		a.Send(b.Self(), &note{1, "room"}, 0)
 		b.await(func(in []grid.Input) bool { return slices.Equal(texts(in), []string{"room"}) })
 	})
 }

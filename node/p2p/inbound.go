@@ -149,12 +149,12 @@ func (n *Network) readFrames(p *wire.Protocol, src *source, s network.Stream) er
 		if err := n.Warden.spend(s.Conn(), class, allowance.Cost(len(frame)), len(frame)); err != nil {
 			return err
 		}
-		message, err := n.Warden.decode(p, src, from, frame)
+		message, span, err := n.Warden.decode(p, src, from, frame)
 		if err != nil {
 			return err
 		}
 		n.stats.received(message.MessageKind(), len(frame))
-		if err := n.deliver(&grid.Delivery{From: from, Message: message}); err != nil {
+		if err := n.deliver(&grid.Delivery{From: from, Message: message, Span: span}); err != nil {
 			return err
 		}
 	}

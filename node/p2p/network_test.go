@@ -183,7 +183,7 @@ func TestMessagesArriveOnceInOrderWithTheirSender(t *testing.T) {
 		for i := range 1000 {
 			text := fmt.Sprint("note ", i)
 			want = append(want, text)
-			a.Send(b.Self(), &note{1, text})
+			a.Send(b.Self(), &note{1, text}, 0)
 		}
 		got := b.await(func(in []grid.Input) bool { return len(in) >= 1000 })
 		if !slices.Equal(texts(got), want) {
@@ -194,8 +194,8 @@ func TestMessagesArriveOnceInOrderWithTheirSender(t *testing.T) {
 				t.Fatalf("message from %s, want %s", from, a.Self())
 			}
 		}
-		b.Send(a.Self(), &note{3, "back"})
-		b.Send(b.Self(), &note{2, "to myself"})
+		b.Send(a.Self(), &note{3, "back"}, 0)
+		b.Send(b.Self(), &note{2, "to myself"}, 0)
 		a.await(func(in []grid.Input) bool { return slices.Equal(texts(in), []string{"back"}) })
 		b.await(func(in []grid.Input) bool { return len(in) == 1001 && texts(in)[1000] == "to myself" })
 
@@ -218,7 +218,7 @@ func TestIdleStreamsCloseAndOpenAgain(t *testing.T) {
 		nodes := fleet(t, &Memory{}, 2)
 		defer closeAll(nodes)
 		a, b := nodes[0], nodes[1]
-		a.Send(b.Self(), &note{1, "one"})
+		a.Send(b.Self(), &note{1, "one"}, 0)
 		b.await(func(in []grid.Input) bool { return len(in) == 1 })
 		time.Sleep(sendIdleMax + time.Second)
 		a.out.mu.Lock()
@@ -230,7 +230,7 @@ func TestIdleStreamsCloseAndOpenAgain(t *testing.T) {
 		if left != 0 || streams != 0 {
 			t.Errorf("after the idle time %d queues and %d streams are left", left, streams)
 		}
-		a.Send(b.Self(), &note{1, "two"})
+		a.Send(b.Self(), &note{1, "two"}, 0)
 		b.await(func(in []grid.Input) bool { return len(in) == 2 })
 		if c := b.Counter(); c.Malformed != 0 {
 			t.Errorf("%d malformed messages", c.Malformed)
@@ -248,7 +248,7 @@ func TestUndelivered(t *testing.T) {
 			before := len(a.inputs())
 			began := time.Now()
 			m := &note{1, "lost"}
-			a.Send(to, m)
+			a.Send(to, m, 0)
 			got := a.await(func(in []grid.Input) bool { return len(in) > before })
 			u, ok := got[before].(*grid.Undelivered)
 			if !ok || u.To != to || u.Message != grid.Message(m) {
@@ -259,8 +259,8 @@ func TestUndelivered(t *testing.T) {
 			}
 		}
 		before := len(a.inputs())
-		a.Send(nodes[1].Self(), &note{55, "of no protocol"})
-		a.Send(nodes[1].Self(), &note{1, strings.Repeat("longer than a frame", 4000)})
+		a.Send(nodes[1].Self(), &note{55, "of no protocol"}, 0)
+		a.Send(nodes[1].Self(), &note{1, strings.Repeat("longer than a frame", 4000)}, 0)
 		got := a.await(func(in []grid.Input) bool { return len(in) == before+2 })
 		if list := describe(got[before:]); list[0] != "undelivered of no protocol" || list[1] != "undelivered longer than a framel" {
 			t.Errorf("got %v, want both undelivered", list)
@@ -271,7 +271,7 @@ func TestUndelivered(t *testing.T) {
 		start(t, again, cfg)
 		defer again.Close()
 		<-again.joined
-		a.Send(again.Self(), &note{1, "found"})
+		a.Send(again.Self(), &note{1, "found"}, 0)
 		again.await(func(in []grid.Input) bool { return slices.Equal(texts(in), []string{"found"}) })
 	})
 }
@@ -283,7 +283,7 @@ func TestQueueOfASilentPeerIsBounded(t *testing.T) {
 		a := nodes[0]
 		to := grid.SiteID("12D3KooWEkiMu4jpwh9n1wvUtsbcdnQjhvEYUQM3o6xy85S8d4kp")
 		for range outboundMax + 10 {
-			a.Send(to, &note{1, "x"})
+			a.Send(to, &note{1, "x"}, 0)
 		}
 		a.out.mu.Lock()
 		waiting := len(a.out.peers[to].waiting)
@@ -303,7 +303,7 @@ func TestPeerThatRestartsGetsTheNextMessage(t *testing.T) {
 		nodes := fleet(t, &Memory{}, 2)
 		defer closeAll(nodes)
 		a, b := nodes[0], nodes[1]
-		a.Send(b.Self(), &note{1, "before"})
+		a.Send(b.Self(), &note{1, "before"}, 0)
 		b.await(func(in []grid.Input) bool { return len(in) == 1 })
 		listen := b.host.Network().ListenAddresses()[0].String()
 		b.Close()
@@ -311,7 +311,7 @@ func TestPeerThatRestartsGetsTheNextMessage(t *testing.T) {
 		cfg.Listen = []string{listen}
 		start(t, again, cfg)
 		defer again.Close()
-		a.Send(again.Self(), &note{1, "after"})
+		a.Send(again.Self(), &note{1, "after"}, 0)
 		again.await(func(in []grid.Input) bool { return slices.Equal(texts(in), []string{"after"}) })
 	})
 }
@@ -325,8 +325,8 @@ func TestCloseTwiceAndAfterFailedStart(t *testing.T) {
 	if err := n.Close(); err != nil {
 		t.Error("second Close:", err)
 	}
-	n.Send(n.Self(), &note{1, "late"}) // must not panic
-	n.Send("12D3KooWEkiMu4jpwh9n1wvUtsbcdnQjhvEYUQM3o6xy85S8d4kp", &note{1, "late"})
+	n.Send(n.Self(), &note{1, "late"}, 0) // must not panic
+	n.Send("12D3KooWEkiMu4jpwh9n1wvUtsbcdnQjhvEYUQM3o6xy85S8d4kp", &note{1, "late"}, 0)
 	n.Closest(grid.Key{})
 }
 
@@ -385,7 +385,7 @@ func TestFlushWaitsUntilEverythingIsWritten(t *testing.T) {
 		defer closeAll(nodes)
 		a, b := nodes[0], nodes[1]
 		for range 100 {
-			a.Send(b.Self(), &note{1, "last words"})
+			a.Send(b.Self(), &note{1, "last words"}, 0)
 		}
 		a.Flush(t.Context())
 		if s := a.Counter(); s.SentOf(1).Messages != 100 {

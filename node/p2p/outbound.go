@@ -27,9 +27,9 @@ type outbound struct {
 	n       *Network
 	site    grid.SiteID
 	peer    peer.ID
-	wake    chan struct{}  // holds a token when the queue got its first message
-	waiting []grid.Message // under outbounds.mu
-	writing bool           // under outbounds.mu: the goroutine has a batch
+	wake    chan struct{} // holds a token when the queue got its first message
+	waiting []outgoing    // under outbounds.mu
+	writing bool          // under outbounds.mu: the goroutine has a batch
 
 	// The goroutine's own.
 	streams map[*wire.Protocol]network.Stream
@@ -38,11 +38,18 @@ type outbound struct {
 	until   time.Time                             // no dial before this
 }
 
+// outgoing is a message on its way, with the span that it names.
+type outgoing struct {
+	message grid.Message
+	span    uint64
+}
+
 // Send queues a message for a site. A message to this node itself is delivered
-// without the network and is not counted.
-func (n *Network) Send(to grid.SiteID, message grid.Message) {
+// without the network and is not counted. span is the sender's of the trace of the job that
+// the message is about, 0 if it is not traced.
+func (n *Network) Send(to grid.SiteID, message grid.Message, span uint64) {
 	if to == n.self {
-		n.cfg.Report(&grid.Delivery{From: to, Message: message})
+		n.cfg.Report(&grid.Delivery{From: to, Message: message, Span: span})
 		return
 	}
 	if n.protocol[message.MessageKind()] == nil {
@@ -50,12 +57,12 @@ func (n *Network) Send(to grid.SiteID, message grid.Message) {
 		n.undelivered(to, message)
 		return
 	}
-	if !n.enqueue(to, message) {
+	if !n.enqueue(to, outgoing{message, span}) {
 		n.undelivered(to, message)
 	}
 }
 
-func (n *Network) enqueue(to grid.SiteID, message grid.Message) bool {
+func (n *Network) enqueue(to grid.SiteID, message outgoing) bool {
 	n.out.mu.Lock()
 	defer n.out.mu.Unlock()
 	o := n.out.peers[to]
@@ -85,7 +92,7 @@ func (n *Network) undelivered(to grid.SiteID, message grid.Message) {
 
 // take returns what waits, waiting for it up to sendIdleMax, or nil when the
 // outbound has left the table: because it was idle or the network is closing.
-func (o *outbound) take(spare []grid.Message) []grid.Message {
+func (o *outbound) take(spare []outgoing) []outgoing {
 	idle := time.NewTimer(sendIdleMax)
 	defer idle.Stop()
 	o.n.out.mu.Lock()
@@ -121,7 +128,7 @@ func (o *outbound) run() {
 		}
 		o.n.host.ConnManager().UntagPeer(o.peer, tagSend)
 	}()
-	var batch []grid.Message
+	var batch []outgoing
 	for {
 		batch = o.take(batch)
 		if batch == nil {
@@ -140,17 +147,18 @@ func (o *outbound) run() {
 }
 
 // send writes a batch, the messages of each protocol on its stream.
-func (o *outbound) send(batch []grid.Message) {
+func (o *outbound) send(batch []outgoing) {
 	o.leaveRelay()
 	for _, p := range o.n.cfg.Protocols {
 		var frames []byte
 		var carried []grid.Message
 		var sizes []int
-		for _, m := range batch {
+		for i := range batch {
+			m := batch[i].message
 			if o.n.protocol[m.MessageKind()] != p {
 				continue
 			}
-			frame, err := encode(m)
+			frame, err := encode(m, batch[i].span)
 			if err != nil {
 				o.n.log.Error("a message cannot be encoded", "kind", wire.KindName(m.MessageKind()), "error", err)
 				o.n.undelivered(o.site, m)
@@ -275,12 +283,12 @@ const (
 	tagWeight  = 50
 )
 
-func encode(m grid.Message) ([]byte, error) {
+func encode(m grid.Message, span uint64) ([]byte, error) {
 	w, ok := m.(wire.Message)
 	if !ok {
 		return nil, errors.New("it has no wire form")
 	}
-	return wire.Encode(w)
+	return wire.EncodeTraced(w, span)
 }
 
 // Flush waits until no message waits to be written, or ctx ends.

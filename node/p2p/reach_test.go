@@ -69,7 +69,7 @@ func TestQUIC(t *testing.T) {
 	start(t, b, cfg)
 	defer b.Close()
 	<-b.joined
-	b.Send(a.Self(), &note{1, "hello"})
+	b.Send(a.Self(), &note{1, "hello"}, 0)
 	a.await(func(in []grid.Input) bool { return len(texts(in)) == 1 })
 	if p := b.Peers(t.Context()); len(p) != 1 || p[0].Kind != reach.KindQUIC || p[0].Punched || p[0].Relay != "" {
 		t.Errorf("peers %+v, want one by QUIC", p)

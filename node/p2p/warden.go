@@ -118,14 +118,14 @@ func (w *Warden) Usage(site grid.SiteID) allowance.Usage { return w.meters.Usage
 // decode decodes a frame and verifies what is signed in it. Half of the processors do that
 // at a time, and peers come to it in turn: one frame of each waits for them, in the order
 // in which they came.
-func (w *Warden) decode(p *wire.Protocol, src *source, from grid.SiteID, frame []byte) (grid.Message, error) {
+func (w *Warden) decode(p *wire.Protocol, src *source, from grid.SiteID, frame []byte) (grid.Message, uint64, error) {
 	src.decode.Lock()
 	defer src.decode.Unlock()
 	select {
 	case w.checks <- struct{}{}:
 	case <-w.n.ctx.Done():
-		return nil, w.n.ctx.Err()
+		return nil, 0, w.n.ctx.Err()
 	}
 	defer func() { <-w.checks }()
-	return p.Decode(from, frame)
+	return p.DecodeTraced(from, frame)
 }

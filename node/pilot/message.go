@@ -31,6 +31,10 @@ type Order struct {
 	// out is 0. The driver of the borrower fills it in.
 	Have []int64
 
+	// Span is the borrower's of the trace of the job, in run and prepare; 0: it is not traced.
+	// The driver of the borrower fills it in.
+	Span uint64
+
 	Reason string // kill
 }
 

@@ -14,7 +14,7 @@ func OrderProto(o *Order, session uint64) *wirepb.PilotOrder {
 	job := o.ID.Job.Bytes()
 	p := &wirepb.PilotOrder{
 		Kind: uint32(o.Kind), Key: o.Key, Job: job[:], Epoch: o.ID.Epoch, Resume: o.Resume,
-		Tasks: uint32(o.Tasks), Have: o.Have, Reason: []byte(o.Reason), Session: session,
+		Tasks: uint32(o.Tasks), Have: o.Have, Reason: []byte(o.Reason), Session: session, Span: o.Span,
 	}
 	if t := o.Task; t != nil {
 		p.Spec, p.Limit = wire.JobAbroad(t.Job), int64(t.Limit)
@@ -36,7 +36,7 @@ func OrderFromProto(from grid.SiteID, p *wirepb.PilotOrder) (*Order, uint64, err
 	}
 	o := &Order{
 		Kind: OrderKind(min(p.Kind, 255)), Key: p.Key, ID: grid.TaskID{Job: job, Epoch: p.Epoch}, Resume: p.Resume,
-		Tasks: int(min(p.Tasks, math.MaxInt32)), Have: p.Have, Reason: string(p.Reason),
+		Tasks: int(min(p.Tasks, math.MaxInt32)), Have: p.Have, Reason: string(p.Reason), Span: p.Span,
 	}
 	switch {
 	case o.Kind < OrderRun || o.Kind > OrderPrepare:

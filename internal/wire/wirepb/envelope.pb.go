@@ -23,9 +23,12 @@ const (
 
 // Envelope is what a frame holds.
 type Envelope struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Kind          uint32                 `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"` // wire.Kind
-	Body          []byte                 `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`  // the message of that kind
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Kind  uint32                 `protobuf:"varint,1,opt,name=kind,proto3" json:"kind,omitempty"` // wire.Kind
+	Body  []byte                 `protobuf:"bytes,2,opt,name=body,proto3" json:"body,omitempty"`  // the message of that kind
+	// The sender's span of the trace of the job that the message is about (the ID of a job is
+	// that of its trace); left out if the job is not traced.
+	Span          uint64 `protobuf:"fixed64,3,opt,name=span,proto3" json:"span,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -74,14 +77,22 @@ func (x *Envelope) GetBody() []byte {
 	return nil
 }
 
+func (x *Envelope) GetSpan() uint64 {
+	if x != nil {
+		return x.Span
+	}
+	return 0
+}
+
 var File_wirepb_envelope_proto protoreflect.FileDescriptor
 
 const file_wirepb_envelope_proto_rawDesc = "" +
 	"\n" +
-	"\x15wirepb/envelope.proto\x12\bgridnode\"2\n" +
+	"\x15wirepb/envelope.proto\x12\bgridnode\"F\n" +
 	"\bEnvelope\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x12\n" +
-	"\x04body\x18\x02 \x01(\fR\x04bodyB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
+	"\x04body\x18\x02 \x01(\fR\x04body\x12\x12\n" +
+	"\x04span\x18\x03 \x01(\x06R\x04spanB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
 
 var (
 	file_wirepb_envelope_proto_rawDescOnce sync.Once

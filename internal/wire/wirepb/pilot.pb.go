@@ -37,6 +37,7 @@ type PilotOrder struct {
 	Session       uint64                 `protobuf:"varint,13,opt,name=session,proto3" json:"session,omitempty"`  // the borrower's number of the stream: later ones are higher
 	Tasks         uint32                 `protobuf:"varint,14,opt,name=tasks,proto3" json:"tasks,omitempty"`      // how many it is about
 	Have          []int64                `protobuf:"varint,15,rep,packed,name=have,proto3" json:"have,omitempty"` // run, kill: bytes of their outputs that the borrower has, stdout and stderr of each
+	Span          uint64                 `protobuf:"fixed64,16,opt,name=span,proto3" json:"span,omitempty"`       // prepare, run: as Envelope.span
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -153,6 +154,13 @@ func (x *PilotOrder) GetHave() []int64 {
 		return x.Have
 	}
 	return nil
+}
+
+func (x *PilotOrder) GetSpan() uint64 {
+	if x != nil {
+		return x.Span
+	}
+	return 0
 }
 
 // PilotReport is what a pilot tells its borrower about one task.
@@ -276,7 +284,7 @@ var File_wirepb_pilot_proto protoreflect.FileDescriptor
 
 const file_wirepb_pilot_proto_rawDesc = "" +
 	"\n" +
-	"\x12wirepb/pilot.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xbd\x02\n" +
+	"\x12wirepb/pilot.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xd1\x02\n" +
 	"\n" +
 	"PilotOrder\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x10\n" +
@@ -291,7 +299,8 @@ const file_wirepb_pilot_proto_rawDesc = "" +
 	"\x04gang\x18\v \x01(\v2\x0e.gridnode.GangR\x04gang\x12\x18\n" +
 	"\asession\x18\r \x01(\x04R\asession\x12\x14\n" +
 	"\x05tasks\x18\x0e \x01(\rR\x05tasks\x12\x12\n" +
-	"\x04have\x18\x0f \x03(\x03R\x04haveJ\x04\b\b\x10\tJ\x04\b\t\x10\n" +
+	"\x04have\x18\x0f \x03(\x03R\x04have\x12\x12\n" +
+	"\x04span\x18\x10 \x01(\x06R\x04spanJ\x04\b\b\x10\tJ\x04\b\t\x10\n" +
 	"J\x04\b\f\x10\r\"\x81\x02\n" +
 	"\vPilotReport\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\rR\x04kind\x12\x10\n" +
