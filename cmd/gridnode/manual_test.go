@@ -195,7 +195,7 @@ func astray(text string) (complaints []string) {
 }
 
 // The contents list every page once, those of figures together.
-func TestContentsListEveryPage(t *testing.T) {
+func TestContentsListAllPages(t *testing.T) {
 	pages := manual(t)
 	for path := range pages {
 		if strings.HasPrefix(path, figures+"/") && path != figures+"/README.md" || path == contents {

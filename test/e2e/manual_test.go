@@ -221,7 +221,7 @@ func (r *reading) do(s step) (text, code string) {
 	if _, err := fmt.Fprintf(shell.in, "{ %s\n} </dev/null; printf '\\n%s%%d\\n' $?\n", r.own(s.command), endOfStep); err != nil {
 		r.Fatalf("%s:%d: %v", r.path, s.line, err)
 	}
-	limit := time.After(2 * patience)
+	limit := time.After(5 * patience) // programs are compiled, too
 	for {
 		select {
 		case line, more := <-shell.line:
@@ -233,7 +233,7 @@ func (r *reading) do(s step) (text, code string) {
 			}
 			text += line
 		case <-limit:
-			r.Fatalf("%s:%d: %s is not done after %v; it has printed\n%s%s", r.path, s.line, s.command, 2*patience, text, r.logs())
+			r.Fatalf("%s:%d: %s is not done after %v; it has printed\n%s%s", r.path, s.line, s.command, 5*patience, text, r.logs())
 		}
 	}
 }
