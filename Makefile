@@ -19,7 +19,7 @@ COUNT    ?= 5
 # A guard against tests that hang, wide enough for a busy machine.
 TIMEOUT  ?= 30m
 
-.PHONY: help build docs dist dist-twice demo test check lint race flood mutants bench figures fuzz proto deps walls nat web browser workflows slurm slurmdeps clean
+.PHONY: help build docs dist dist-twice demo test check lint race flood mutants bench figures fuzz proto deps walls nat web browser shots workflows slurm slurmdeps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -108,6 +108,9 @@ web: ## make the page for browsers (node/web/dist) of its sources; needs Node.js
 browser: ## what the tests of the page drive it with: Chromium (without it they are left out, and say so)
 	@command -v chromium >/dev/null || { apt-get update -q && apt-get install -yq chromium; }
 	@chromium --version 2>/dev/null
+
+shots: browser ## take the pictures of docs/img anew, in a browser with real daemons behind it
+	@to=$$(mktemp -d) && $(GO) test ./test/page -count=1 -run 'TestPage$$|TestPageOfNetwork$$' -shots $$to && cp $$to/page-*.png docs/img/; rm -rf $$to
 
 workflows: ## what the test of a workflow needs: Snakemake (without it that is left out, and says so)
 	@command -v snakemake >/dev/null || { apt-get update -q && apt-get install -yq --no-install-recommends snakemake; }

@@ -24,7 +24,7 @@ func newUp() *cobra.Command {
 	cfg, l := live.Default(), listing{}
 	slack, stay := cfg.Slack.Duration(), false
 	var protocols func()
-	var compare bool
+	var compare, web bool
 	var rest time.Duration
 	cmd := &cobra.Command{
 		Use:   "up [flags]",
@@ -47,7 +47,8 @@ With --load jobs come faster than that, or slower, so that they keep sites busy.
   gridnode testnet up -n 8 --delegation --load 120 --shrink 16
   gridnode testnet up -n 16 --trace traces/ --delegation=x-strd --coalloc=fcm --bank
   gridnode testnet up -n 24 --transport memory --all-protocols --load 60 --shrink 16 --compare
-  gridnode testnet up -n 5 --stay          # and prints an invitation to join it`,
+  gridnode testnet up -n 5 --stay          # and prints an invitation to join it
+  gridnode testnet up -n 20 --jobs 2000 --web --stay     # to be looked at in a browser`,
 		Args: traceArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			cfg.Traces = append(cfg.Traces, args...)
@@ -58,6 +59,13 @@ With --load jobs come faster than that, or slower, so that they keep sites busy.
 			live, err := live.Up(ctx, cfg)
 			if err != nil {
 				return printResult(cmd, l, nil, err)
+			}
+			if web {
+				page, err := showPage(cmd.ErrOrStderr(), live)
+				if err != nil {
+					return errors.Join(err, live.Close())
+				}
+				defer page.Close()
 			}
 			if compare && !cmd.Flags().Changed("rest") {
 				rest = restUsual
@@ -96,6 +104,7 @@ With --load jobs come faster than that, or slower, so that they keep sites busy.
 	f.StringVar(&cfg.Home, "homes", "", "directory for the homes of the nodes, with stores on disk (default: nothing is kept)")
 	f.BoolVar(&compare, "compare", false, "set the messages beside those of virtual networks of the same sites and jobs")
 	f.DurationVar(&rest, "rest", 0, fmt.Sprintf("how long the nodes rest before the first job comes: a young network says more (default %v with --compare)", restUsual))
+	f.BoolVar(&web, "web", false, "print the address of a page that shows the federation to a browser while it runs")
 	f.BoolVar(&stay, "stay", false, "leave the nodes up after the replay, until Ctrl-C")
 	_ = cmd.MarkFlagDirname("homes")
 	addScenarioFlags(cmd, &cfg.Common, &l)

@@ -1,6 +1,10 @@
 package page
 
 import (
+	"bufio"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -26,13 +30,13 @@ func TestPage(t *testing.T) {
 	tab.run("describe a job", chromedp.SendKeys(`[name=command]`, "for i in 1 2 3; do echo step $i; sleep 0.2; done; echo all done >&2"), chromedp.SendKeys(`[name=name]`, "steps"))
 	tab.choose("policy", "cheapest")
 	tab.await("section", "What it would get now", "beta", "chosen")
-	tab.shoot("submit")
+	tab.shoot("page-submit")
 	tab.accessible("submit")
 	tab.press("Submit")
 	tab.await("main h1", "steps", "done")
 	tab.await("dl.facts", "beta", "Exit code")
 	tab.await("pre.output", "step 1", "step 3")
-	tab.shoot("job")
+	tab.shoot("page-job")
 	tab.accessible("job")
 	tab.press("stderr")
 	tab.await("pre.output", "all done")
@@ -78,4 +82,44 @@ func TestPageKnowsNobody(t *testing.T) {
 	tab.run("open with a wrong key", chromedp.Navigate(url+"x"))
 	tab.await("main", "Who are you?", "gridnode web")
 	tab.accessible("login")
+}
+
+// TestPageOfNetwork: a network of testnet shows its federation while it is up, and lets nobody
+// change it.
+func TestPageOfNetwork(t *testing.T) {
+	tab := newTab(t)
+	network := exec.Command(program, "testnet", "up", "-n", "8", "--jobs", "80", "--transport", "memory", "--web", "--stay")
+	said, err := network.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := network.Start(); err != nil {
+		t.Fatal(err)
+	}
+	replayed := make(chan bool)
+	t.Cleanup(func() {
+		<-replayed
+		_ = network.Process.Signal(os.Interrupt)
+		if err := network.Wait(); err != nil {
+			t.Errorf("testnet up: %v", err)
+		}
+	})
+	lines, address := bufio.NewScanner(said), ""
+	for address == "" && lines.Scan() {
+		_, address, _ = strings.Cut(lines.Text(), "the page of the first site is at ")
+	}
+	go func() {
+		defer close(replayed)
+		for lines.Scan() && !strings.Contains(lines.Text(), "the nodes stay up until Ctrl-C") {
+		}
+	}()
+	tab.run("open the page", chromedp.Navigate(address))
+	tab.await("main", "testnet", "8 sites", "(here)")
+	tab.await(".map", "LANL-Origin")
+	tab.shoot("page-federation")
+	tab.view("submit")
+	tab.run("describe a job", chromedp.SendKeys(`[name=command]`, "true"))
+	tab.await("section", "What it would get now")
+	tab.press("Submit")
+	tab.await("main", "it can be looked at, and nothing changed")
 }

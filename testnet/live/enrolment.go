@@ -28,7 +28,7 @@ type enrolment struct {
 // is the same federation. Members have names without spaces.
 func (l *Live) enrol(began grid.Time) (*enrolment, error) {
 	seed := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("testnet root "), l.cfg.Seed))
-	home, err := member.NewHousehold(rand.NewChaCha8(seed), ed25519.NewKeyFromSeed(seed[:]), liveFederation, began, 10*365*grid.Day)
+	home, err := member.NewHousehold(rand.NewChaCha8(seed), ed25519.NewKeyFromSeed(seed[:]), Federation, began, 10*365*grid.Day)
 	if err != nil {
 		return nil, err
 	}

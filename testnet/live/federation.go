@@ -25,8 +25,8 @@ import (
 	"gridnode/testnet/workload"
 )
 
-// liveFederation is the name of a federation of live nodes.
-const liveFederation = "testnet"
+// Federation is what a federation of live nodes is called.
+const Federation = "testnet"
 
 // What a message takes from one site to another, in virtual networks and in memory: about
 // what it takes between processes of one machine.
@@ -43,7 +43,7 @@ func (l *Live) describe(seed uint64) *federation.Builder {
 			Seed: seed, Inputs: scenario.Inputs(),
 			Link: testnet.Link{LatencyMin: fleetLatencyMin, LatencyMax: fleetLatencyMax},
 		},
-		Name: liveFederation, Placement: l.placement, Foreign: true, Sites: append([]workload.Site{}, l.work.Sites...), IDs: l.ids,
+		Name: Federation, Placement: l.placement, Foreign: true, Sites: append([]workload.Site{}, l.work.Sites...), IDs: l.ids,
 		Authority: l.authority, Allowance: l.cfg.Slack / 4, Directory: directory.Config{Lifetime: l.cfg.lifetime},
 		Retention: site.DefaultLimits.Retention, Tell: l.protocols.tell,
 		Router: fleetRouter(), Place: func(site int) grid.Key { return l.places[site] }, // who holds a cell decides how many holders there are

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -116,4 +117,39 @@ func loopback(t *testing.T, b *apiBench) string {
 	}
 	go func() { _ = b.api.Serve(listener) }()
 	return listener.Addr().String()
+}
+
+// Where nothing can be changed every request that would is refused, with why, and all others
+// are answered.
+func TestReadOnly(t *testing.T) {
+	b := newAPIBenchOf(t, t.TempDir(), Config{ReadOnly: "this is an exhibit"})
+	if _, err := b.client.Node(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := b.client.Preview(t.Context(), api.JobSpec{Args: []string{"true"}}); err != nil {
+		t.Errorf("a preview: %v", err)
+	}
+	for pattern := range Routes() {
+		path, change := strings.CutPrefix(pattern, "POST ")
+		if !change || path == "/v1/preview" {
+			continue
+		}
+		r, err := http.NewRequestWithContext(t.Context(), "POST", "http://gridnode"+strings.ReplaceAll(path, "{id}", "x"), strings.NewReader("{}"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		browser := http.Client{Transport: &http.Transport{DialContext: func(context.Context, string, string) (net.Conn, error) {
+			return net.Dial("unix", filepath.Join(b.home, "api.sock"))
+		}}}
+		answer, err := browser.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, _ := io.ReadAll(answer.Body)
+		answer.Body.Close()
+		if answer.StatusCode != http.StatusConflict || !strings.Contains(string(text), "this is an exhibit") {
+			t.Errorf("%s: %s %s", pattern, answer.Status, text)
+		}
+	}
 }

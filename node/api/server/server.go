@@ -13,6 +13,7 @@ import (
 	"net/url"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"gridnode/grid"
@@ -42,6 +43,8 @@ type Config struct {
 	Tokens *access.Tokens    // of those who come through ServeTLS; nil: nobody does
 	Hosts  func(string) bool // reports whether ServeTLS is asked for by a name of its own
 	Pages  *access.Tokens    // of those whom the page knows; nil: there is no page
+
+	ReadOnly string // why nothing can be changed here, as whoever tries is told; empty: it can
 
 	Metrics *metrics.Metrics // for monitoring; nil: it is told nothing
 
@@ -222,6 +225,9 @@ func Routes() map[string][]string {
 func (a *Server) handler() http.Handler {
 	mux := http.NewServeMux()
 	for pattern, h := range a.routes() {
+		if a.cfg.ReadOnly != "" && strings.HasPrefix(pattern, "POST ") && pattern != "POST /v1/preview" {
+			h.serve = func(http.ResponseWriter, *http.Request) error { return errorf(api.CodeRefused, "%s", a.cfg.ReadOnly) }
+		}
 		mux.Handle(pattern, a.porter.admitted(pattern, h))
 	}
 	mux.Handle("/", a.porter.admitted("/", handler{func(_ http.ResponseWriter, r *http.Request) error {
