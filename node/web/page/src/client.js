@@ -57,10 +57,11 @@ async function ask(method, path, body, signal) {
 export const get = async (path, signal) => (await ask("GET", path, undefined, signal)).json();
 export const post = async (path, body = {}, signal) => (await ask("POST", path, body, signal)).json();
 
-// chunks yields the text of an answer as it comes.
+// chunks yields the text of an answer as it comes; nothing first, when it begins.
 export async function* chunks(path, signal) {
   const reader = (await ask("GET", path, undefined, signal)).body.pipeThrough(new TextDecoderStream()).getReader();
   try {
+    yield "";
     for (;;) {
       const { value, done } = await reader.read();
       if (done) return;
@@ -71,13 +72,14 @@ export async function* chunks(path, signal) {
   }
 }
 
-// values yields lists of the JSON values of a stream of lines, as many as have come.
+// values yields lists of the JSON values of a stream of lines, as many as have come; an empty
+// one first, when the stream begins.
 export async function* values(path, signal) {
   let rest = "";
   for await (const text of chunks(path, signal)) {
     const lines = (rest + text).split("\n");
     rest = lines.pop();
     const list = lines.filter(Boolean).map((line) => JSON.parse(line));
-    if (list.length) yield list;
+    yield list;
   }
 }

@@ -12,6 +12,7 @@ export const prices = signal(new Map()); // name of a site → [[seconds, price]
 export const rates = signal([]); // of messages by kind, over the last two answers
 
 const pricesMax = 2000;
+const pauseLeast = 200, pauseMost = 5000; // ms between two tries to have the stream of jobs again
 const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 // poll asks again and again, less often while nobody answers or looks.
@@ -55,8 +56,9 @@ function noteRates(answer) {
 }
 
 // watchJobs keeps the list of jobs as the daemon tells of changes. When the stream breaks off
-// it begins anew with all of them, so nothing is missed.
+// it begins anew with all of them, so nothing is missed, and what is kept no longer is gone.
 async function watchJobs() {
+  let pause = pauseLeast;
   for (;;) {
     const all = new Map();
     let fresh = true;
@@ -68,6 +70,7 @@ async function watchJobs() {
     try {
       if (known.value) {
         for await (const list of values("/v1/watch?all=true")) {
+          pause = pauseLeast;
           for (const job of list) all.set(job.id, job);
           if (fresh || !planned) {
             fresh = false;
@@ -79,7 +82,8 @@ async function watchJobs() {
     } catch {
       // said by known or reached
     }
-    await sleep(1000);
+    await sleep(pause);
+    pause = Math.min(2 * pause, pauseMost);
   }
 }
 
