@@ -220,10 +220,7 @@ func (f *filer) getChunks(peer *content.Peer, missing []content.Chunk) error {
 	if err := f.store.Room(size); err != nil {
 		return err
 	}
-	absent, err := peer.Chunks(missing, func(b []byte) error {
-		_, err := f.store.Put(b)
-		return err
-	})
+	absent, err := peer.Chunks(missing, f.store.Keep)
 	if err == nil && absent > 0 {
 		err = fmt.Errorf("it does not have %d of %d parts", absent, len(missing))
 	}
@@ -299,14 +296,14 @@ type giver struct {
 	of   *results // asked for on this stream
 }
 
-// Get implements content.Giver.
-func (g *giver) Get(d content.Digest) ([]byte, error) {
+// Read implements content.Giver.
+func (g *giver) Read(d content.Digest, buf []byte) ([]byte, error) {
 	if g.of != nil {
-		if b, err := g.of.index.Chunk(d); !errors.Is(err, content.ErrAbsent) {
+		if b, err := g.of.index.Chunk(d, buf); !errors.Is(err, content.ErrAbsent) {
 			return b, err
 		}
 	}
-	return g.f.store.Get(d)
+	return g.f.store.Read(d, buf)
 }
 
 // Results implements content.Giver.

@@ -249,12 +249,12 @@ func (m *homecoming) piece(ctx context.Context, p *piece, what *grid.Files) (*co
 	if err := m.f.store.Room(size); err != nil {
 		return nil, err
 	}
+	var b []byte
 	for _, c := range missing {
-		b, err := index.Chunk(c.Digest)
-		if err != nil {
+		if b, err = index.Chunk(c.Digest, b); err != nil {
 			return nil, err
 		}
-		if _, err := m.f.store.Put(b); err != nil {
+		if err := m.f.store.Keep(c.Digest, b); err != nil {
 			return nil, err
 		}
 	}

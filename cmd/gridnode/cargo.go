@@ -215,7 +215,7 @@ func (l *luggage) tree(ctx context.Context, client *api.Client) (string, error) 
 			if err != nil {
 				return "", err
 			}
-			b, err := index.Chunk(d)
+			b, err := index.Chunk(d, nil)
 			if err != nil {
 				return "", err
 			}

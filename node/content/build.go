@@ -190,14 +190,14 @@ func NewIndex(t *Tree, sources []Source) *Index {
 	return x
 }
 
-// Chunk reads a chunk; ErrAbsent if it is in none of the files. An error that wraps ErrChanged
-// says that they are not any more what they were.
-func (x *Index) Chunk(d Digest) ([]byte, error) {
+// Chunk reads a chunk, into buf if that is large enough; ErrAbsent if it is in none of the
+// files. An error that wraps ErrChanged says that they are not any more what they were.
+func (x *Index) Chunk(d Digest, buf []byte) ([]byte, error) {
 	p, ok := x.chunks[d]
 	if !ok {
 		return nil, ErrAbsent
 	}
-	b := make([]byte, p.size)
+	b := slices.Grow(buf[:0], int(p.size))[:p.size]
 	at, offset := p.source, p.offset
 	for read := int64(0); read < p.size; at, offset = at+1, 0 {
 		if at >= len(x.sources) {

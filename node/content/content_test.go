@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -100,7 +101,7 @@ func TestThereAndBack(t *testing.T) {
 	}
 	store := newStore(t, 1<<30)
 	for _, c := range tree.Chunks {
-		b, err := index.Chunk(c.Digest)
+		b, err := index.Chunk(c.Digest, nil)
 		if err == nil {
 			_, err = store.Put(b)
 		}
@@ -308,7 +309,7 @@ func TestChangingFileIsSeen(t *testing.T) {
 	}
 	tree, index := built(t, dir, &Wanted{Strict: true, Limits: all})
 	write(t, dir, "x", noise(5, 2<<20))
-	if _, err := index.Chunk(tree.Chunks[0].Digest); !errors.Is(err, ErrChanged) {
+	if _, err := index.Chunk(tree.Chunks[0].Digest, nil); !errors.Is(err, ErrChanged) {
 		t.Errorf("read again: %v", err)
 	}
 }
@@ -423,11 +424,11 @@ type giving struct {
 	lie map[Digest][]byte
 }
 
-func (g *giving) Get(d Digest) ([]byte, error) {
+func (g *giving) Read(d Digest, buf []byte) ([]byte, error) {
 	if b, ok := g.lie[d]; ok {
 		return b, nil
 	}
-	return g.Store.Get(d)
+	return g.Store.Read(d, buf)
 }
 
 func (g *giving) Results([]byte, uint32, *grid.Files) ([]byte, error) { return nil, ErrAbsent }
@@ -466,16 +467,15 @@ func TestTransferGoesOnWhereItWasCut(t *testing.T) {
 	tree, index := built(t, dir, &Wanted{Strict: true, Limits: all})
 	from, to := newStore(t, 1<<30), newStore(t, 1<<30)
 	for _, c := range tree.Chunks {
-		b, _ := index.Chunk(c.Digest)
+		b, _ := index.Chunk(c.Digest, nil)
 		if _, err := from.Put(b); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var came int64
-	take := func(b []byte) error {
-		came += int64(len(b))
-		_, err := to.Put(b)
-		return err
+	var came atomic.Int64
+	take := func(d Digest, b []byte) error {
+		came.Add(int64(len(b)))
+		return to.Keep(d, b)
 	}
 	tenth := int(tree.Size()) / 10
 	for range 9 {
@@ -488,13 +488,43 @@ func TestTransferGoesOnWhereItWasCut(t *testing.T) {
 	if absent, err := dial(t, &giving{Store: from}, 1<<30).Chunks(missing, take); err != nil || absent != 0 {
 		t.Fatalf("%d absent, %v", absent, err)
 	}
-	if came != tree.Size() {
-		t.Errorf("%d bytes were kept of %d: some came twice", came, tree.Size())
+	if came.Load() != tree.Size() {
+		t.Errorf("%d bytes were kept of %d: some came twice", came.Load(), tree.Size())
 	}
 	for _, c := range tree.Chunks {
 		if _, err := to.Get(c.Digest); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestSeveralRequests: what takes more than one comes as a whole, and what cannot be kept ends it.
+func TestSeveralRequests(t *testing.T) {
+	from, to := newStore(t, 1<<30), newStore(t, 1<<30)
+	var chunks []Chunk
+	for i := range 3*batch + 7 {
+		d, err := from.Put(noise(uint64(100+i), 100+i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		chunks = append(chunks, Chunk{d, int64(100 + i)})
+	}
+	gone := chunks[batch]
+	from.remove(from.path(gone.Digest), gone.Size)
+	absent, err := dial(t, &giving{Store: from}, 1<<30).Chunks(chunks, to.Keep)
+	if missing, _ := to.Missing(chunks); err != nil || absent != 1 || len(missing) != 1 || missing[0] != gone {
+		t.Errorf("%d absent, %v; missing are %v", absent, err, missing)
+	}
+	full := errors.New("full")
+	var n atomic.Int64
+	_, err = dial(t, &giving{Store: from}, 1<<30).Chunks(chunks, func(Digest, []byte) error {
+		if n.Add(1) > 20 {
+			return full
+		}
+		return nil
+	})
+	if !errors.Is(err, full) || n.Load() > 20+keeping {
+		t.Errorf("when there is no room any more: %v after %d", err, n.Load())
 	}
 }
 
@@ -506,7 +536,7 @@ func TestLiesAreSeen(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	kept := func([]byte) error { t.Error("a lie was kept"); return nil }
+	kept := func(Digest, []byte) error { t.Error("a lie was kept"); return nil }
 	for name, lie := range map[string][]byte{"other bytes": noise(31, 1000), "shorter": good[:500], "longer": noise(30, 2000)} {
 		liar := &giving{from, map[Digest][]byte{d: lie}}
 		if _, err := dial(t, liar, 1<<20).Chunks([]Chunk{{d, 1000}}, kept); !errors.Is(err, wire.ErrMalformed) {
@@ -537,7 +567,7 @@ func TestMoreThanWasAskedForIsNotRead(t *testing.T) {
 		n, _ := io.Copy(theirs, io.MultiReader(bytes.NewReader(binary.AppendUvarint(nil, 64<<20)), io.LimitReader(zeroes{}, 64<<20)))
 		came <- n
 	}()
-	_, err := NewPeer(ours).Chunks([]Chunk{{Digest{1}, 1000}}, func([]byte) error { return nil })
+	_, err := NewPeer(ours).Chunks([]Chunk{{Digest{1}, 1000}}, func(Digest, []byte) error { return nil })
 	ours.Close()
 	if n := <-came; !errors.Is(err, wire.ErrMalformed) || n > 1<<20 {
 		t.Errorf("%d bytes were read, %v", n, err)
@@ -583,7 +613,7 @@ func TestReplacedAsAWhole(t *testing.T) {
 		if left--; left < 0 {
 			return nil, ErrAbsent
 		}
-		return index.Chunk(c.Digest)
+		return index.Chunk(c.Digest, nil)
 	}}
 	if err := Lay(t.Context(), tree, openRoot(t, to), lay); !errors.Is(err, ErrAbsent) {
 		t.Fatalf("%d chunks, and %v", len(tree.Chunks), err)

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -97,8 +98,11 @@ func (s *Store) Missing(chunks []Chunk) (missing []Chunk, size int64) {
 }
 
 // Get returns what has a digest; ErrAbsent if it is not here, or not whole any more.
-func (s *Store) Get(d Digest) ([]byte, error) {
-	b, err := os.ReadFile(s.path(d))
+func (s *Store) Get(d Digest) ([]byte, error) { return s.Read(d, nil) }
+
+// Read is Get into buf if that is large enough.
+func (s *Store) Read(d Digest, buf []byte) ([]byte, error) {
+	b, err := readFile(s.path(d), buf[:0])
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrAbsent
 	}
@@ -112,6 +116,25 @@ func (s *Store) Get(d Digest) ([]byte, error) {
 	return b, nil
 }
 
+// readFile appends the content of a file to b, all at once.
+func readFile(path string, b []byte) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	b = slices.Grow(b, int(info.Size()))
+	n, err := io.ReadFull(file, b[:info.Size()])
+	if err == io.ErrUnexpectedEOF || err == io.EOF {
+		err = nil // it is torn: its digest shows it
+	}
+	return b[:n], err
+}
+
 func (s *Store) remove(path string, size int64) {
 	if os.Remove(path) == nil {
 		s.mu.Lock()
@@ -123,8 +146,13 @@ func (s *Store) remove(path string, size int64) {
 // Put keeps something and returns its digest. Sync makes it durable.
 func (s *Store) Put(b []byte) (Digest, error) {
 	d := Digest(sha256.Sum256(b))
+	return d, s.Keep(d, b)
+}
+
+// Keep is Put of what is known to have a digest.
+func (s *Store) Keep(d Digest, b []byte) error {
 	if s.Has(d) {
-		return d, nil
+		return nil
 	}
 	part := filepath.Join(s.dir, newDir, d.String()+rand.Text())
 	path := s.path(d)
@@ -138,12 +166,12 @@ func (s *Store) Put(b []byte) (Digest, error) {
 	}
 	if err != nil {
 		_ = os.Remove(part)
-		return d, err
+		return err
 	}
 	s.mu.Lock()
 	s.sum += int64(len(b))
 	s.mu.Unlock()
-	return d, nil
+	return nil
 }
 
 // Sync makes durable what was put.

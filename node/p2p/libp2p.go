@@ -9,6 +9,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 	rcmgr "github.com/libp2p/go-libp2p/p2p/host/resource-manager"
+	"github.com/libp2p/go-libp2p/p2p/muxer/yamux"
 	"github.com/libp2p/go-libp2p/p2p/net/connmgr"
 	"github.com/libp2p/go-libp2p/p2p/security/noise"
 	libp2pquic "github.com/libp2p/go-libp2p/p2p/transport/quic"
@@ -26,6 +27,7 @@ func (n *Network) newHost(keeper *doorkeeper, quic bool) (host.Host, error) {
 		libp2p.UserAgent(n.cfg.Agent),
 		libp2p.NoListenAddrs, // one by one in start, so that each failure is seen
 		libp2p.Security(noise.ID, noise.New),
+		libp2p.Muxer(yamux.ID, muxer()),
 		libp2p.ConnectionGater(keeper),
 		metricsOf(n.cfg.Metrics),
 		libp2p.Ping(false), // start serves it, metered
@@ -61,6 +63,16 @@ func (n *Network) newHost(keeper *doorkeeper, quic bool) (host.Host, error) {
 		manager.Close()
 	}
 	return h, err
+}
+
+// muxer returns libp2p's multiplexer with frames that fit into one message of noise each:
+// with its own, every full frame is followed by a message of 17 bytes, encrypted and sent by
+// itself. And a peer whose node stands still is sent no more than windowMax on a stream.
+func muxer() *yamux.Transport {
+	t := *yamux.DefaultTransport
+	t.MaxMessageSize = noise.MaxPlaintextLength
+	t.MaxStreamWindowSize = windowMax
+	return &t
 }
 
 // metricsOf has libp2p tell its numbers to whoever wants them.

@@ -26,6 +26,12 @@ const (
 	// when both sides dial.
 	connsMax = 4
 
+	// windowMax bounds the bytes of a stream that came and were not read: with what is read
+	// of a transfer that stays below 16 MiB, and fills a gigabit over 60 ms. It is yamux's first
+	// window, doubled some times: with another bound go-yamux 5.1 stalls, as it tells a sender
+	// of the last growth of a window only, and then waits until half of the window was read.
+	windowMax = 8 << 20
+
 	// greetingsMax bounds the proofs of membership read of one peer while it is connected.
 	greetingsMax = 16
 

@@ -1,0 +1,145 @@
+package node
+
+import (
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/network"
+
+	"gridnode/grid"
+	"gridnode/node/content"
+)
+
+// BenchmarkTransfer measures the rate at which the files of a job come from its home, and beside
+// it what a stream of libp2p between the same nodes carries, and a plain connection.
+func BenchmarkTransfer(b *testing.B) {
+	const size = 512 << 20
+	home := benchHost(b, 1, 2, nil)
+	far := benchHost(b, 2, 2, home.Addrs())
+	awaitQuotes(b, far, 2)
+	d := fileAt(b, home, size)
+	b.Run("files", func(b *testing.B) {
+		b.SetBytes(size)
+		for b.Loop() {
+			b.StopTimer()
+			store, err := content.OpenStore(b.TempDir(), 2*size, 0, far.filer.needed)
+			if err != nil {
+				b.Fatal(err)
+			}
+			far.filer.store = store
+			b.StartTimer()
+			if err := far.filer.bring(b.Context(), home.ID(), d); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	chunk := make([]byte, 256<<10)
+	pour := func(w io.Writer) {
+		for sent := 0; sent < size; sent += len(chunk) {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	}
+	const bare = "/gridnode/bench/1.0.0"
+	home.net.Handle(bare, func(_ grid.SiteID, s network.Stream) error { pour(s); return nil })
+	b.Run("stream", func(b *testing.B) {
+		b.SetBytes(size)
+		for b.Loop() {
+			s, err := far.net.Open(b.Context(), home.ID(), bare)
+			if err != nil {
+				b.Fatal(err)
+			}
+			s.SetDeadline(time.Now().Add(time.Minute))
+			swallow(b, s, size)
+			s.Close()
+		}
+	})
+	b.Run("tcp", func(b *testing.B) {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer l.Close()
+		go func() {
+			for {
+				c, err := l.Accept()
+				if err != nil {
+					return
+				}
+				pour(c)
+				c.Close()
+			}
+		}()
+		b.SetBytes(size)
+		for b.Loop() {
+			c, err := net.Dial("tcp", l.Addr().String())
+			if err != nil {
+				b.Fatal(err)
+			}
+			swallow(b, c, size)
+			c.Close()
+		}
+	})
+}
+
+// swallow reads so many bytes.
+func swallow(b *testing.B, r io.Reader, size int) {
+	b.Helper()
+	buffer := make([]byte, 256<<10)
+	for left := size; left > 0; {
+		n, err := r.Read(buffer)
+		if left -= n; err != nil && left > 0 {
+			b.Fatal(err)
+		}
+	}
+}
+
+// fileAt puts a file of random bytes into the store of a host, as the tree that is returned.
+func fileAt(b *testing.B, h *Host, size int64) content.Digest {
+	b.Helper()
+	path := filepath.Join(b.TempDir(), "file")
+	file, err := os.Create(path)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := io.CopyN(file, rand.NewChaCha8([32]byte{1}), size); err != nil {
+		b.Fatal(err)
+	}
+	info, err := file.Stat()
+	if err != nil {
+		b.Fatal(err)
+	}
+	file.Close()
+	all := []content.Source{{
+		Entry: content.Entry{Name: "file", Kind: content.File, Mode: 0o644, Size: size, Modified: info.ModTime().UnixNano()},
+		Open:  func() (*os.File, error) { return os.Open(path) },
+	}}
+	tree, err := content.Build(b.Context(), all)
+	if err != nil {
+		b.Fatal(err)
+	}
+	index := content.NewIndex(tree, all)
+	var chunk []byte
+	for _, c := range tree.Chunks {
+		if chunk, err = index.Chunk(c.Digest, chunk); err != nil {
+			b.Fatal(err)
+		}
+		if err := h.filer.store.Keep(c.Digest, chunk); err != nil {
+			b.Fatal(err)
+		}
+	}
+	text, d, err := tree.Encode()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := h.filer.store.Put(text); err != nil {
+		b.Fatal(err)
+	}
+	return d
+}
