@@ -1,7 +1,6 @@
 package node
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -19,8 +18,7 @@ import (
 	"gridnode/coalloc/dataset"
 	"gridnode/grid"
 	"gridnode/internal/wire"
-	"gridnode/internal/wire/wirepb"
-	"gridnode/node/pilot"
+	"gridnode/node/content"
 	"gridnode/node/run"
 	"gridnode/node/site"
 	"gridnode/node/store"
@@ -238,37 +236,39 @@ func room(dir string, size int64) error {
 	return nil
 }
 
-// fetch copies a data set of size bytes from a site to path. There is nothing at path
-// unless all of it is.
+// fetch copies a data set of size bytes from a site to path, with what is here of it. There is
+// nothing at path unless all of it is.
 func (b *bringer) fetch(ctx context.Context, from grid.SiteID, name string, size int64, path string) error {
-	s, err := b.h.net.Open(ctx, from, fetchProtocol)
+	f := b.h.filer
+	s, peer, err := f.open(ctx, from, dataProtocol)
 	if err != nil {
 		return err
 	}
 	defer s.Reset()
-	stop := context.AfterFunc(ctx, func() { s.Reset() })
-	defer stop()
-	s.SetDeadline(time.Now().Add(fetchIdleMax))
-	if err := wire.WriteProto(s, &wirepb.FetchRequest{Name: name}); err != nil {
+	defer context.AfterFunc(ctx, func() { s.Reset() })()
+	text, err := peer.DataSet(name)
+	if err != nil {
 		return err
 	}
-	r := bufio.NewReader(s)
-	var first wirepb.FetchChunk
-	if err := wire.ReadProto(r, &first); err != nil {
-		return err
-	}
+	tree, err := content.DecodeTree(text)
 	switch {
-	case len(first.Refused) > 0:
-		return fmt.Errorf("its holder refuses: %q", first.Refused[:min(len(first.Refused), pilot.ReasonMax)])
-	case !first.Held || first.Size != size || len(first.Data) > 0:
-		return wire.Malformed("data set %s of %d bytes, it was said to have %d", name, first.Size, size)
+	case err != nil:
+		return err
+	case len(tree.Entries) == 0 && tree.Why != "":
+		return fmt.Errorf("its holder refuses: %q", tree.Why)
+	case len(tree.Entries) != 1 || tree.Entries[0].Kind != content.File || tree.Size() != size:
+		return wire.Malformed("data set %s of %d bytes in %d files, it was said to be one of %d", name, tree.Size(), len(tree.Entries), size)
+	}
+	missing, _ := f.store.Missing(tree.Chunks)
+	if err := f.getChunks(peer, missing); err != nil {
+		return err
 	}
 	part, err := os.OpenFile(path+run.PartSuffix, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644) // guests have accounts of their own; the home is closed to others
 	if err != nil {
 		return err
 	}
 	defer os.Remove(path + run.PartSuffix)
-	err = receiveData(part, r, s, name, size)
+	err = f.copyData(part, tree, name)
 	if closed := part.Close(); err == nil {
 		err = closed
 	}
@@ -278,26 +278,17 @@ func (b *bringer) fetch(ctx context.Context, from grid.SiteID, name string, size
 	return err
 }
 
-// receiveData writes what comes to part, exactly size bytes, and checks its digest if the
-// name is one.
-func receiveData(part io.Writer, r *bufio.Reader, s interface{ SetDeadline(time.Time) error }, name string, size int64) error {
-	hash := sha256.New()
-	for written := int64(0); written < size; {
-		s.SetDeadline(time.Now().Add(fetchIdleMax))
-		var chunk wirepb.FetchChunk
-		if err := wire.ReadProto(r, &chunk); err != nil {
-			return fmt.Errorf("after %d of %d bytes: %w", written, size, err)
-		}
-		if len(chunk.Data) == 0 || int64(len(chunk.Data)) > size-written {
-			return wire.Malformed("a chunk of %d bytes, %d are to come", len(chunk.Data), size-written)
-		}
-		hash.Write(chunk.Data)
-		if _, err := part.Write(chunk.Data); err != nil {
-			return err
-		}
-		written += int64(len(chunk.Data))
-	}
+// copyData writes a data set that is in the store, and checks its digest if the name is one.
+func (f *filer) copyData(to io.Writer, tree *content.Tree, name string) error {
 	digest, addressed := strings.CutPrefix(name, grid.DigestPrefix)
+	hash := sha256.New()
+	if addressed {
+		to = io.MultiWriter(to, hash)
+	}
+	err := content.Copy(to, tree, tree.Entries[0].Name, func(c content.Chunk) ([]byte, error) { return f.store.Get(c.Digest) })
+	if err != nil {
+		return err
+	}
 	if got := hex.EncodeToString(hash.Sum(nil)); addressed && got != digest {
 		return wire.Malformed("data set %s: what was sent has the digest %s", name, got)
 	}

@@ -2,6 +2,8 @@ package node
 
 import (
 	"bufio"
+	"crypto/sha256"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +17,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
+	"gridnode/node/content"
 	"gridnode/node/run"
 )
 
@@ -34,39 +37,58 @@ func TestLyingHolders(t *testing.T) {
 		t.Fatal(err)
 	}
 	var mu sync.Mutex
-	var lie []*wirepb.FetchChunk
+	var lie []byte // what it answers
 	asked := 0
-	liar.net.Handle(fetchProtocol, func(from grid.SiteID, s network.Stream) error {
+	liar.net.Handle(dataProtocol, func(_ grid.SiteID, s network.Stream) error {
 		mu.Lock()
 		defer mu.Unlock()
 		asked++
-		var request wirepb.FetchRequest
+		var request wirepb.ContentRequest
 		if err := wire.ReadProto(bufio.NewReader(s), &request); err != nil {
 			return err
 		}
-		for _, chunk := range lie {
-			if err := wire.WriteProto(s, chunk); err != nil {
-				return err
-			}
-		}
-		return nil
+		_, err := s.Write(lie)
+		return err
 	})
-	data := func(text string) *wirepb.FetchChunk { return &wirepb.FetchChunk{Data: []byte(text)} }
-	whole := &wirepb.FetchChunk{Held: true, Size: size}
+	things := func(list ...[]byte) (b []byte) {
+		for _, one := range list {
+			b = append(binary.AppendUvarint(b, uint64(len(one))), one...)
+		}
+		return b
+	}
+	tree := func(size int64, why string, names ...string) []byte {
+		l := &content.Tree{Why: why}
+		for _, name := range names {
+			l.Entries = append(l.Entries, content.Entry{Name: name, Kind: content.File, Size: size})
+			l.Chunks = append(l.Chunks, content.Chunk{Digest: sha256.Sum256([]byte("content")), Size: size})
+		}
+		text, _, err := l.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	good := tree(size, "", dataFile)
 	path := filepath.Join(t.TempDir(), "copy")
 	for _, tt := range []struct {
 		name string
-		lie  []*wirepb.FetchChunk
+		lie  []byte
 		word string
 	}{
 		{"nothing", nil, "EOF"},
-		{"another size", []*wirepb.FetchChunk{{Held: true, Size: size + 1}, data("content.")}, "was said to have"},
-		{"no size", []*wirepb.FetchChunk{data("content")}, "was said to have"},
-		{"too little", []*wirepb.FetchChunk{whole, data("conten")}, "after 6 of 7"},
-		{"too much", []*wirepb.FetchChunk{whole, data("content, and more")}, "7 are to come"},
-		{"empty chunks", []*wirepb.FetchChunk{whole, whole}, "chunk of 0 bytes"},
-		{"other content", []*wirepb.FetchChunk{whole, data("c0ntent")}, "has the digest"},
-		{"a long refusal", []*wirepb.FetchChunk{{Refused: []byte(strings.Repeat("no ", 10_000))}}, "refuses"},
+		{"absent", things(nil), "not here"},
+		{"no tree", things([]byte("content")), "tree"},
+		{"another size", things(tree(size+1, "", dataFile)), "was said to be"},
+		{"no file", things(tree(size, "")), "not here"},
+		{"two files", things(tree(size, "", "a", "b")), "was said to be"},
+		{"a file outside", things(tree(size, "", "../a")), "has a part"},
+		{"too little", things(good, []byte("conten")), "another digest"},
+		{"too much", things(good, []byte("content, and more")), "at most 7"},
+		{"no chunk", things(good, nil), "does not have 1 of 1"},
+		{"half a chunk", things(good, []byte("content"))[:len(good)+5], "broke"},
+		{"other content", things(good, []byte("c0ntent")), "another digest"},
+		{"a refusal", things(tree(0, strings.Repeat("no ", 100))), "refuses"},
+		{"a long refusal", things(tree(0, strings.Repeat("no ", 10_000))), "tree"},
 	} {
 		mu.Lock()
 		lie = tt.lie
@@ -203,18 +225,4 @@ func TestCopyNames(t *testing.T) {
 		}
 		seen = append(seen, got)
 	}
-}
-
-// FuzzFetchRequest: any bytes are a request with a proper name, or none.
-func FuzzFetchRequest(f *testing.F) {
-	f.Add([]byte("\x03\x0a\x01x"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var request wirepb.FetchRequest
-		if err := wire.ReadProto(bufio.NewReader(strings.NewReader(string(b))), &request); err != nil {
-			return
-		}
-		if err := grid.CheckDataName(request.Name); err == nil && filepath.Base(copyName(request.Name)) != copyName(request.Name) {
-			t.Fatalf("%q leads to %s", request.Name, copyName(request.Name))
-		}
-	})
 }

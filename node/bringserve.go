@@ -1,78 +1,78 @@
 package node
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"io"
+	"crypto/sha256"
 	"os"
 	"strings"
-	"time"
-
-	"github.com/libp2p/go-libp2p/core/network"
 
 	"gridnode/coalloc/dataset"
 	"gridnode/grid"
-	"gridnode/internal/wire"
-	"gridnode/internal/wire/wirepb"
+	"gridnode/node/content"
 	"gridnode/node/site"
 )
 
-// fetchProtocol is how a site copies a data set from one that holds it: a FetchRequest,
-// then messages FetchChunk, length-delimited messages of dataset.proto.
-const fetchProtocol = "/gridnode/fetch/1.0.0"
+// dataFile is the name of the one file in the tree of a data set.
+const dataFile = "data"
 
-const (
-	fetchChunk   = 48 << 10         // bytes of data in one message
-	fetchIdleMax = 30 * time.Second // for one message to come or to leave
-	fetchesMax   = 16               // data sets being copied from here at the same time
-)
-
-// serveFetch sends a data set that this site shares.
-func (h *Host) serveFetch(from grid.SiteID, s network.Stream) error {
-	ctx, cancel := context.WithCancel(h.ctx)
-	defer cancel()
-	stop := context.AfterFunc(ctx, func() { s.Reset() })
-	defer stop()
-	s.SetDeadline(time.Now().Add(fetchIdleMax))
-	var request wirepb.FetchRequest
-	if err := wire.ReadProto(bufio.NewReader(s), &request); err != nil {
-		return err
-	}
-	if err := grid.CheckDataName(request.Name); err != nil {
-		return wire.Malformed("%v", err)
-	}
-	if h.copying.Add(1) > fetchesMax {
-		h.copying.Add(-1)
-		return wire.WriteProto(s, &wirepb.FetchChunk{Refused: []byte("busy")})
-	}
-	defer h.copying.Add(-1)
-	file, held, why := h.shared(ctx, request.Name)
-	if why != "" {
-		return wire.WriteProto(s, &wirepb.FetchChunk{Refused: []byte(why)})
-	}
-	defer file.Close()
-	h.log.Info("a data set is copied", "name", held.Name, "bytes", held.Size, "by", from)
-	if err := wire.WriteProto(s, &wirepb.FetchChunk{Held: true, Size: held.Size}); err != nil {
-		return err
-	}
-	buffer := make([]byte, fetchChunk)
-	for left := held.Size; left > 0; {
-		n, err := io.ReadFull(file, buffer[:min(left, fetchChunk)])
-		if err != nil {
-			return fmt.Errorf("data set %s: %w", held.Name, err) // it was cut short
+// DataSet implements content.Giver.
+func (g *giver) DataSet(name string) ([]byte, error) {
+	open, held, why := g.f.h.shared(g.ctx, name)
+	if why == "" {
+		var err error
+		if g.of, err = g.f.listed(g.ctx, &held, open); err == nil {
+			g.f.h.log.Info("a data set is copied", "name", held.Name, "bytes", held.Size, "by", g.from)
+			return g.of.tree, nil
 		}
-		s.SetDeadline(time.Now().Add(fetchIdleMax))
-		if err := wire.WriteProto(s, &wirepb.FetchChunk{Data: buffer[:n]}); err != nil {
-			return err
-		}
-		left -= int64(n)
+		g.f.h.log.Warn("a data set that this site has announced cannot be read", "error", err)
+		why = "not there any more" // where it was is nobody's business
 	}
-	return nil
+	b, _, err := (&content.Tree{Why: why}).Encode()
+	return b, err
 }
 
-// shared opens a data set that others may copy, or says why there is none.
-func (h *Host) shared(ctx context.Context, name string) (file *os.File, held dataset.Set, why string) {
+// listed returns the tree of a data set, made of its file where it lies. Of streams that want
+// the same, one makes it.
+func (f *filer) listed(ctx context.Context, held *dataset.Set, open func() (*os.File, error)) (of *results, err error) {
+	file, err := open()
+	if err != nil {
+		return nil, err
+	}
+	info, err := file.Stat()
+	file.Close()
+	if err != nil {
+		return nil, err
+	}
+	is := given{set: held.Name, modified: info.ModTime().UnixNano()}
+	err = f.store.Once(sha256.Sum256([]byte("data set "+held.Name)), ctx.Done(), func() error {
+		if of = f.given(is); of != nil {
+			return nil
+		}
+		sources := []content.Source{{
+			Entry: content.Entry{Name: dataFile, Kind: content.File, Mode: 0o644, Size: held.Size, Modified: is.modified}, Open: open,
+		}}
+		tree, err := content.Build(ctx, sources)
+		if err != nil {
+			return err
+		}
+		text, _, err := tree.Encode()
+		if err != nil {
+			return err
+		}
+		of = &results{text, content.NewIndex(tree, sources)}
+		f.remember(is, of)
+		return nil
+	})
+	if err == nil && of == nil { // another stream has made it
+		if of = f.given(is); of == nil {
+			return f.listed(ctx, held, open)
+		}
+	}
+	return of, err
+}
+
+// shared returns what opens a data set that others may copy, or says why there is none.
+func (h *Host) shared(ctx context.Context, name string) (open func() (*os.File, error), held dataset.Set, why string) {
 	known := false
 	if err := h.Do(ctx, func(s *site.Site) { held, known = s.DataSet(name) }); err != nil {
 		return nil, held, "stopping"
@@ -86,15 +86,9 @@ func (h *Host) shared(ctx context.Context, name string) (file *os.File, held dat
 	case !held.Shared:
 		return nil, held, "not shared"
 	}
-	file, err := os.Open(held.Path)
-	if err == nil {
-		if err = intact(&held); err != nil {
-			file.Close()
-		}
-	}
-	if err != nil {
+	if err := intact(&held); err != nil {
 		h.log.Warn("a data set that this site has announced is not there", "error", err)
 		return nil, held, "not there any more" // where it was is nobody's business
 	}
-	return file, held, ""
+	return func() (*os.File, error) { return os.Open(held.Path) }, held, ""
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/libp2p/go-libp2p/core/network"
 
+	"gridnode/coalloc/dataset"
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/node/content"
@@ -19,8 +20,12 @@ import (
 	"gridnode/node/store"
 )
 
-// contentProtocol is how sites get files from each other: content.Serve and content.Peer.
-const contentProtocol = "/gridnode/content/1.0.0"
+// How sites get files from each other: content.Serve and content.Peer. Sites of versions that
+// speak only the first do not know requests for data sets.
+const (
+	contentProtocol = "/gridnode/content/1.0.0"
+	dataProtocol    = "/gridnode/content/1.1.0"
+)
 
 // FilesConfig says what jobs may bring along, and what of it is kept.
 type FilesConfig struct {
@@ -43,8 +48,15 @@ const (
 	fetchRounds  = 10               // without anything that came
 	fetchPause   = time.Second      // after the first of them, doubled up to
 	fetchPauses  = 30 * time.Second // this
-	resultsKnown = 8                // executions whose results are remembered as they are served
+	elsewhereMin = 32 << 20         // bytes that are looked for at other sites than home, and announced
+	elsewhereMax = 3                // of those sites
+	elsewhereAsk = 5 * time.Second  // for who has them
+	resultsKnown = 8                // lists of results and of data sets that are remembered as they are served
 )
+
+// elsewhereSpan is how long a site announces what a job has brought along: what is used later it
+// may have given up.
+const elsewhereSpan = grid.Hour
 
 // filer keeps and moves the files of jobs.
 type filer struct {
@@ -55,17 +67,21 @@ type filer struct {
 
 	mu      sync.Mutex
 	serving int
-	known   map[resultsOf]*results // results that are served
-	order   []resultsOf            // of known, oldest first
+	known   map[given]*results // what is served
+	order   []given            // of known, oldest first
 }
 
-// resultsOf names an execution: a job's ID alone says nothing of who may have what it has left.
-type resultsOf struct {
+// given names what is served besides the store: what an execution has left, as a job's ID
+// alone says nothing of who may have that, or a data set.
+type given struct {
 	home grid.SiteID
 	task grid.TaskID
+
+	set      string // its name
+	modified int64  // of its file
 }
 
-// results is what an execution has left, as it is served.
+// results is what an execution has left, or a data set, as it is served.
 type results struct {
 	tree  []byte
 	index *content.Index
@@ -75,7 +91,7 @@ func newFiler(h *Host) (*filer, error) {
 	if h.cfg.Home == "" {
 		return nil, nil
 	}
-	f := &filer{h: h, cfg: h.cfg.Files, known: make(map[resultsOf]*results)}
+	f := &filer{h: h, cfg: h.cfg.Files, known: make(map[given]*results)}
 	f.cfg.Cache, f.cfg.Job, f.cfg.Loose = cmp.Or(f.cfg.Cache, CacheDefault), cmp.Or(f.cfg.Job, JobDefault), cmp.Or(f.cfg.Loose, LooseDefault)
 	f.home = newHomecoming(f)
 	var err error
@@ -129,37 +145,50 @@ func (f *filer) fetch(ctx context.Context, job *grid.Job) (tree *content.Tree, e
 	return f.store.Tree(d)
 }
 
-// bring gets what is missing of a tree from its home, and goes on where a broken connection
-// has ended.
+// bring gets what is missing of a tree, and goes on where a broken connection has ended: from
+// its home, or much of it from the nearest site that has it.
 func (f *filer) bring(ctx context.Context, home grid.SiteID, d content.Digest) error {
 	began := time.Now()
 	before := f.store.Bytes()
 	pause := fetchPause
-	for round := 0; ; round++ {
-		missing, err := f.missing(d)
+	others := elsewhere{f: f, home: home, tree: d}
+	for round := 0; ; {
+		missing, size, err := f.missing(d)
 		if err == nil && len(missing) == 0 {
 			if moved := f.store.Bytes() - before; moved > 0 {
 				f.h.log.Info("files of a job are here", "tree", d.String()[:12], "from", home, "bytes", moved, "took", time.Since(began).Round(time.Millisecond))
+				if moved >= elsewhereMin {
+					others.lend()
+				}
 			}
 			return nil
 		}
 		if home == f.h.id {
 			return errors.New("they are not kept here any more: submit the job again")
 		}
+		from := others.next(ctx, err == nil && size >= elsewhereMin || round > 0)
 		came := f.store.Bytes()
-		err = f.get(ctx, home, d, missing)
+		err = f.get(ctx, from, d, missing)
 		switch {
 		case ctx.Err() != nil:
 			return fmt.Errorf("%d bytes had come: %w", f.store.Bytes()-before, ctx.Err())
+		case errors.Is(err, content.ErrRoom):
+			return err
+		case from != home:
+			if err != nil {
+				others.sites = others.sites[1:]
+				f.h.log.Info("files of a job cannot be had from a site that has announced them", "tree", d.String()[:12], "from", from, "error", err)
+			}
+			continue // the next, in the end home
 		case err == nil:
 			continue // what is still missing shows
-		case errors.Is(err, content.ErrRoom), errors.Is(err, wire.ErrMalformed):
+		case errors.Is(err, wire.ErrMalformed):
 			return err
 		}
 		if f.store.Bytes() > came {
 			round, pause = 0, fetchPause
 		}
-		if round >= fetchRounds {
+		if round++; round > fetchRounds {
 			return fmt.Errorf("they cannot be had from the job's home: %w", err)
 		}
 		f.h.log.Info("files of a job are still on their way", "tree", d.String()[:12], "from", home, "error", err)
@@ -170,20 +199,59 @@ func (f *filer) bring(ctx context.Context, home grid.SiteID, d content.Digest) e
 	}
 }
 
-// missing returns which chunks of a tree are not here; content.ErrAbsent if the tree is not.
-func (f *filer) missing(d content.Digest) ([]content.Chunk, error) {
-	tree, err := f.store.Tree(d)
-	if err != nil {
-		return nil, err
-	}
-	f.store.Has(d)
-	missing, _ := f.store.Missing(tree.Chunks)
-	return missing, nil
+// elsewhere is the sites besides a tree's home that may have it.
+type elsewhere struct {
+	f     *filer
+	home  grid.SiteID
+	tree  content.Digest
+	asked bool
+	sites []grid.SiteID // nearest first
 }
 
-// get gets a tree, or what is missing of it, over one stream.
+// next returns where a tree is got from. Others than home are asked for if that is wanted, once.
+func (e *elsewhere) next(ctx context.Context, wanted bool) grid.SiteID {
+	if wanted && !e.asked {
+		e.asked = true
+		ctx, cancel := context.WithTimeout(ctx, elsewhereAsk)
+		sites, _, _, err := e.f.h.bring.holders(ctx, &grid.DataSet{Name: dataset.TreeName(e.tree.String()), Size: grid.SizeUnknown})
+		cancel()
+		if err != nil {
+			e.f.h.log.Debug("nobody can be asked who has files of a job", "tree", e.tree, "error", err)
+		}
+		e.sites = sites[:min(len(sites), elsewhereMax)]
+	}
+	if len(e.sites) == 0 {
+		return e.home
+	}
+	return e.sites[0]
+}
+
+// lend has others know that a tree has come here.
+func (e *elsewhere) lend() {
+	tree, err := e.f.store.Tree(e.tree)
+	if err != nil {
+		return // it went again
+	}
+	h := e.f.h
+	h.inbox.put(&dataset.Lend{Name: dataset.TreeName(e.tree.String()), Size: tree.Size(), Until: h.Now().Add(elsewhereSpan)})
+}
+
+// missing returns which chunks of a tree are not here, and their bytes; content.ErrAbsent if the
+// tree is not.
+func (f *filer) missing(d content.Digest) ([]content.Chunk, int64, error) {
+	tree, err := f.store.Tree(d)
+	if err != nil {
+		return nil, 0, err
+	}
+	f.store.Has(d)
+	missing, size := f.store.Missing(tree.Chunks)
+	return missing, size, nil
+}
+
+// get gets a tree, or what is missing of it, over one stream. What is missing of a tree that
+// comes is left to another call if it is much.
 func (f *filer) get(ctx context.Context, from grid.SiteID, d content.Digest, missing []content.Chunk) error {
-	s, peer, err := f.open(ctx, from)
+	s, peer, err := f.open(ctx, from, contentProtocol)
 	if err != nil {
 		return err
 	}
@@ -192,7 +260,7 @@ func (f *filer) get(ctx context.Context, from grid.SiteID, d content.Digest, mis
 	if len(missing) == 0 {
 		b, err := peer.Tree(d)
 		if errors.Is(err, content.ErrAbsent) {
-			return errors.New("its home does not have them")
+			return errors.New("it does not have them")
 		}
 		if err != nil {
 			return err
@@ -207,7 +275,10 @@ func (f *filer) get(ctx context.Context, from grid.SiteID, d content.Digest, mis
 		if _, err := f.store.Put(b); err != nil {
 			return err
 		}
-		missing, _ = f.store.Missing(tree.Chunks)
+		size := int64(0)
+		if missing, size = f.store.Missing(tree.Chunks); size >= elsewhereMin {
+			return nil
+		}
 	}
 	return f.getChunks(peer, missing)
 }
@@ -227,8 +298,8 @@ func (f *filer) getChunks(peer *content.Peer, missing []content.Chunk) error {
 	return err
 }
 
-func (f *filer) open(ctx context.Context, site grid.SiteID) (network.Stream, *content.Peer, error) {
-	s, err := f.h.net.Open(ctx, site, contentProtocol)
+func (f *filer) open(ctx context.Context, site grid.SiteID, protocol string) (network.Stream, *content.Peer, error) {
+	s, err := f.h.net.Open(ctx, site, protocol)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -312,12 +383,9 @@ func (g *giver) Results(job []byte, epoch uint32, what *grid.Files) ([]byte, err
 	if err != nil {
 		return nil, wire.Malformed("%v", err)
 	}
-	task := resultsOf{g.from, grid.TaskID{Job: id, Epoch: epoch}}
+	task := given{home: g.from, task: grid.TaskID{Job: id, Epoch: epoch}}
 	f := g.f
-	f.mu.Lock()
-	g.of = f.known[task]
-	f.mu.Unlock()
-	if g.of == nil {
+	if g.of = f.given(task); g.of == nil {
 		if what == nil {
 			what = &grid.Files{}
 		}
@@ -335,13 +403,20 @@ func (g *giver) Results(job []byte, epoch uint32, what *grid.Files) ([]byte, err
 	return g.of.tree, nil
 }
 
-func (f *filer) remember(task resultsOf, r *results) {
+// given returns what is remembered, nil if it is not.
+func (f *filer) given(is given) *results {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.known[task] == nil {
-		f.order = append(f.order, task)
+	return f.known[is]
+}
+
+func (f *filer) remember(is given, r *results) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.known[is] == nil {
+		f.order = append(f.order, is)
 	}
-	f.known[task] = r
+	f.known[is] = r
 	for len(f.order) > resultsKnown {
 		delete(f.known, f.order[0])
 		f.order = f.order[1:]
@@ -350,7 +425,7 @@ func (f *filer) remember(task resultsOf, r *results) {
 
 // left returns the tree of what an execution has left and is wanted, and where its chunks are;
 // content.ErrAbsent if nothing is kept. What the processes of a squad have left is numbered.
-func (f *filer) left(ctx context.Context, of resultsOf, what *grid.Files) (*content.Tree, *content.Index, error) {
+func (f *filer) left(ctx context.Context, of given, what *grid.Files) (*content.Tree, *content.Index, error) {
 	dirs := f.h.files.Left(of.home, of.task)
 	if len(dirs) == 0 {
 		return nil, nil, content.ErrAbsent

@@ -197,7 +197,7 @@ func (m *homecoming) collect(ctx context.Context, from grid.SiteID, task grid.Ta
 // results gets what an execution at another site has left into the store. The errors here are
 // content.ErrAbsent if nothing is there, and those that wrap wire.ErrMalformed.
 func (f *filer) results(ctx context.Context, from grid.SiteID, task grid.TaskID, what *grid.Files) (*content.Tree, []byte, error) {
-	s, peer, err := f.open(ctx, from)
+	s, peer, err := f.open(ctx, from, contentProtocol)
 	if err != nil {
 		return nil, nil, err
 	}

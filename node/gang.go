@@ -241,7 +241,7 @@ func (m *homecoming) piece(ctx context.Context, p *piece, what *grid.Files) (*co
 		tree, _, err := m.f.results(ctx, p.at, p.task, what)
 		return tree, err
 	}
-	tree, index, err := m.f.left(ctx, resultsOf{p.at, p.task}, what)
+	tree, index, err := m.f.left(ctx, given{home: p.at, task: p.task}, what)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
@@ -126,7 +125,6 @@ type Host struct {
 	streams  *streams
 	notify   *notify.Caller // nil: this node keeps nothing
 	bring    *bringer
-	copying  atomic.Int32 // data sets being copied from here
 	consoles consoles
 
 	ctx      context.Context // of the host's goroutines besides the loop
@@ -190,8 +188,8 @@ func Start(ctx context.Context, cfg HostConfig) (*Host, error) {
 	}
 	if cfg.Home != "" {
 		h.net.Handle(outputProtocol, h.serveOutput)
-		h.net.Handle(fetchProtocol, h.serveFetch)
 		h.net.Handle(contentProtocol, h.filer.serve)
+		h.net.Handle(dataProtocol, h.filer.serve)
 		h.wg.Go(h.filer.home.run)
 		h.net.Handle(consoleProtocol, h.consoles.serve)
 		h.wg.Go(h.fetch.run)

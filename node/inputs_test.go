@@ -204,13 +204,13 @@ func TestCoallocatorRestartsWhileCopying(t *testing.T) {
 	var stall atomic.Bool
 	stall.Store(true)
 	holder := hosts[1]
-	holder.net.Handle(fetchProtocol, func(from grid.SiteID, s network.Stream) error {
+	holder.net.Handle(dataProtocol, func(from grid.SiteID, s network.Stream) error {
 		asked <- struct{}{}
 		if stall.Load() {
 			_, err := io.Copy(io.Discard, s) // until who asks is gone
 			return err
 		}
-		return holder.serveFetch(from, s)
+		return holder.filer.serve(from, s)
 	})
 	j := dividedJob(hosts, 1, `cat $GRIDNODE_INPUT_0; echo`, 1, 1)
 	j.Inputs = []grid.DataSet{{Name: "x", Size: 4}}

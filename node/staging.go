@@ -396,18 +396,14 @@ func (h *Host) HasModule(digest string) (*grid.Module, error) {
 	return &grid.Module{Digest: digest, Size: size}, nil
 }
 
-// shared opens a module that other sites may copy, as Host.shared does: whoever knows its
-// digest has a job of it.
-func (m *modules) shared(digest string) (file *os.File, held dataset.Set, why string) {
+// shared returns what opens a module that other sites may copy, as Host.shared does: whoever
+// knows its digest has a job of it.
+func (m *modules) shared(digest string) (open func() (*os.File, error), held dataset.Set, why string) {
 	held.Name = grid.DigestPrefix + digest
 	size, here := m.store.Has(digest)
 	if !here {
 		return nil, held, "not held"
 	}
 	held.Size = size
-	file, err := m.store.Open(digest)
-	if err != nil {
-		return nil, held, "not there any more"
-	}
-	return file, held, ""
+	return func() (*os.File, error) { return m.store.Open(digest) }, held, ""
 }

@@ -1,16 +1,19 @@
 package node
 
 import (
+	"context"
 	"io"
 	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 
+	"gridnode/coalloc/dataset"
 	"gridnode/grid"
 	"gridnode/node/content"
 )
@@ -25,6 +28,7 @@ func BenchmarkTransfer(b *testing.B) {
 	d := fileAt(b, home, size)
 	b.Run("files", func(b *testing.B) {
 		b.SetBytes(size)
+		defer processorTime(b, size)()
 		for b.Loop() {
 			b.StopTimer()
 			store, err := content.OpenStore(b.TempDir(), 2*size, 0, far.filer.needed)
@@ -50,6 +54,7 @@ func BenchmarkTransfer(b *testing.B) {
 	home.net.Handle(bare, func(_ grid.SiteID, s network.Stream) error { pour(s); return nil })
 	b.Run("stream", func(b *testing.B) {
 		b.SetBytes(size)
+		defer processorTime(b, size)()
 		for b.Loop() {
 			s, err := far.net.Open(b.Context(), home.ID(), bare)
 			if err != nil {
@@ -77,6 +82,7 @@ func BenchmarkTransfer(b *testing.B) {
 			}
 		}()
 		b.SetBytes(size)
+		defer processorTime(b, size)()
 		for b.Loop() {
 			c, err := net.Dial("tcp", l.Addr().String())
 			if err != nil {
@@ -86,6 +92,58 @@ func BenchmarkTransfer(b *testing.B) {
 			c.Close()
 		}
 	})
+}
+
+// TestFilesFromElsewhere: what a job brings along comes from a site that has it, and from its
+// home if that site has given it up.
+func TestFilesFromElsewhere(t *testing.T) {
+	hosts := team(t, 1, 1, 1, 1)
+	home, first, second, third := hosts[0], hosts[1], hosts[2], hosts[3]
+	d := fileAt(t, home, elsewhereMin+1)
+	if err := first.filer.bring(t.Context(), home.ID(), d); err != nil {
+		t.Fatal(err)
+	}
+	forget := func(h *Host) (back func()) {
+		t.Helper()
+		dir := filepath.Join(h.cfg.Home, contentDir)
+		away := filepath.Join(t.TempDir(), "away")
+		if err := os.Rename(dir, away); err != nil {
+			t.Fatal(err)
+		}
+		return func() {
+			if err := os.Rename(away, dir); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	awaitHolders(t, second, dataset.TreeName(d.String()), 1)
+	back := forget(home)
+	if err := second.filer.bring(t.Context(), home.ID(), d); err != nil {
+		t.Errorf("its home has it no more, and another site does: %v", err)
+	}
+	back()
+	awaitHolders(t, third, dataset.TreeName(d.String()), 2)
+	forget(first)
+	forget(second)
+	if err := third.filer.bring(t.Context(), home.ID(), d); err != nil {
+		t.Errorf("those who have announced it have given it up: %v", err)
+	}
+}
+
+// processorTime reports the processor time of this process for each byte, until what it returns
+// is called: of both ends, and not of what else the machine does.
+func processorTime(b *testing.B, size int64) func() {
+	used := func() time.Duration {
+		var u syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+			b.Fatal(err)
+		}
+		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+	}
+	before := used()
+	return func() {
+		b.ReportMetric(float64(used()-before)/float64(size)/float64(b.N), "cpu-ns/B")
+	}
 }
 
 // swallow reads so many bytes.
@@ -101,7 +159,7 @@ func swallow(b *testing.B, r io.Reader, size int) {
 }
 
 // fileAt puts a file of random bytes into the store of a host, as the tree that is returned.
-func fileAt(b *testing.B, h *Host, size int64) content.Digest {
+func fileAt(b testing.TB, h *Host, size int64) content.Digest {
 	b.Helper()
 	path := filepath.Join(b.TempDir(), "file")
 	file, err := os.Create(path)
@@ -120,7 +178,7 @@ func fileAt(b *testing.B, h *Host, size int64) content.Digest {
 		Entry: content.Entry{Name: "file", Kind: content.File, Mode: 0o644, Size: size, Modified: info.ModTime().UnixNano()},
 		Open:  func() (*os.File, error) { return os.Open(path) },
 	}}
-	tree, err := content.Build(b.Context(), all)
+	tree, err := content.Build(context.Background(), all)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -16,6 +16,7 @@ import (
 // Bounds of a Catalog.
 const (
 	SetsMax    = 1024 // data sets that one site holds
+	lentMax    = 256  // trees of jobs that one site announces
 	HoldersMax = 32   // sites asked about one data set
 	looksMax   = 4096 // data sets of others that are remembered
 	looksAlive = 32   // look-ups under way; further ones wait
@@ -62,6 +63,13 @@ type (
 	}
 	// Held answers Hold.
 	Held struct{ Err error } // wraps ErrRefused; nothing has changed then
+	// Lend announces what this site has of files that jobs bring along, until an instant. It is
+	// not answered, and forgotten with a crash: whoever comes for it may not find it any more.
+	Lend struct {
+		Name  string // as TreeName returns it
+		Size  int64
+		Until grid.Time
+	}
 	// Drop takes one out: the site does not hold it any more. The answer is a *Held, whose
 	// Err may wrap ErrUnknown.
 	Drop struct {
@@ -121,6 +129,7 @@ type Catalog struct {
 	sets map[string]*own
 	keys map[grid.Key]string // of sets and of looks
 	puts int                 // under way
+	lent int                 // of sets
 
 	looks   map[string]*look
 	alive   []*look // under way, in the order in which they began
@@ -133,6 +142,7 @@ type own struct {
 	Set
 	key     grid.Key
 	next    grid.Time // grid.Never while it is being announced
+	until   grid.Time // grid.Never, but what is lent
 	pause   grid.Time // until the one after that
 	putting bool
 }
@@ -148,6 +158,14 @@ func New(cfg Config, rng *rand.Rand) *Catalog {
 func (c *Catalog) Key(name string) grid.Key {
 	return sha256.Sum256([]byte("gridnode data set\x00" + c.cfg.Federation + "\x00" + name))
 }
+
+// treePrefix begins the names of trees of files that jobs bring along. No data set has such a
+// name.
+const treePrefix = "tree:"
+
+// TreeName returns the name under which sites announce that they have a tree of a digest, 64
+// hexadecimal digits.
+func TreeName(digest string) string { return treePrefix + digest }
 
 // Recover takes in what was stored; other records are passed over. It is called once,
 // before any Step. The error names the record that cannot be read.
@@ -168,7 +186,7 @@ func (c *Catalog) Recover(now grid.Time, records iter.Seq2[string, []byte]) erro
 // Sets yields the data sets that this site holds, by name.
 func (c *Catalog) Sets(yield func(*Set) bool) {
 	for _, name := range slices.Sorted(maps.Keys(c.sets)) {
-		if !yield(&c.sets[name].Set) {
+		if o := c.sets[name]; !o.lends() && !yield(&o.Set) {
 			return
 		}
 	}
@@ -176,11 +194,14 @@ func (c *Catalog) Sets(yield func(*Set) bool) {
 
 // Get returns a data set that this site holds.
 func (c *Catalog) Get(name string) (Set, bool) {
-	if o := c.sets[name]; o != nil {
+	if o := c.sets[name]; o != nil && !o.lends() {
 		return o.Set, true
 	}
 	return Set{}, false
 }
+
+// lends reports whether it is no data set but what a job has brought along.
+func (o *own) lends() bool { return o.until != grid.Never }
 
 // NextTimer returns when Step next needs a Tick, and grid.Never if it needs none.
 func (c *Catalog) NextTimer() grid.Time { return c.due }
@@ -207,6 +228,8 @@ func (c *Catalog) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 		c.found(now, in, out)
 	case *Hold:
 		c.hold(now, in, out)
+	case *Lend:
+		c.lend(now, in)
 	case *Drop:
 		c.drop(in, out)
 	case *Find:
@@ -227,7 +250,10 @@ func (c *Catalog) settle(now grid.Time, out *grid.Outbox) {
 func (c *Catalog) hold(now grid.Time, in *Hold, out *grid.Outbox) {
 	err := in.Set.check()
 	_, known := c.sets[in.Set.Name]
-	if err == nil && !known && len(c.sets) >= SetsMax {
+	if err == nil && strings.HasPrefix(in.Set.Name, treePrefix) {
+		err = fmt.Errorf("names that begin with %s are those of files of jobs", treePrefix)
+	}
+	if err == nil && !known && len(c.sets)-c.lent >= SetsMax {
 		err = fmt.Errorf("this site holds %d data sets, its limit", len(c.sets))
 	}
 	if err != nil {
@@ -243,7 +269,7 @@ func (c *Catalog) hold(now grid.Time, in *Hold, out *grid.Outbox) {
 func (c *Catalog) enter(now grid.Time, s Set) *own {
 	o := c.sets[s.Name]
 	if o == nil {
-		o = &own{key: c.Key(s.Name), next: now, pause: announceMin}
+		o = &own{key: c.Key(s.Name), next: now, pause: announceMin, until: grid.Never}
 		c.sets[s.Name], c.keys[o.key] = o, s.Name
 		c.due = min(c.due, now)
 	}
@@ -251,19 +277,42 @@ func (c *Catalog) enter(now grid.Time, s Set) *own {
 	return o
 }
 
+// lend announces a tree, or for longer, unless there is no room.
+func (c *Catalog) lend(now grid.Time, in *Lend) {
+	o := c.sets[in.Name]
+	switch {
+	case !strings.HasPrefix(in.Name, treePrefix), in.Until <= now, o == nil && c.lent >= lentMax:
+		return
+	case o == nil:
+		o = c.enter(now, Set{DataSet: grid.DataSet{Name: in.Name, Size: in.Size}, Shared: true})
+		c.lent++
+		o.until = in.Until
+	default:
+		o.until = max(o.until, in.Until)
+	}
+}
+
 func (c *Catalog) drop(in *Drop, out *grid.Outbox) {
 	o := c.sets[in.Name]
-	if o == nil {
+	if o == nil || o.lends() {
 		out.Answer(in.Token, &Held{fmt.Errorf("%s: %w", in.Name, ErrUnknown)})
 		return
 	}
+	c.leave(o)
+	out.Delete(&o.Set)
+	out.Answer(in.Token, &Held{})
+}
+
+// leave takes out what this site does not hold any more.
+func (c *Catalog) leave(o *own) {
 	if o.putting {
 		c.puts--
 	}
-	delete(c.sets, in.Name)
-	c.forgetKey(in.Name)
-	out.Delete(&o.Set)
-	out.Answer(in.Token, &Held{})
+	if o.lends() {
+		c.lent--
+	}
+	delete(c.sets, o.Name)
+	c.forgetKey(o.Name)
 }
 
 // announce puts provider records into the DHT that are due.
@@ -273,6 +322,11 @@ func (c *Catalog) announce(now grid.Time, out *grid.Outbox) {
 	}
 	var due []*own
 	for _, o := range c.sets {
+		if o.until <= now {
+			c.leave(o) // a provider record goes by itself
+			continue
+		}
+		c.due = min(c.due, o.until)
 		switch {
 		case o.putting:
 		case o.next <= now:

@@ -326,6 +326,58 @@ func TestDHTIsSilent(t *testing.T) {
 }
 
 // TestInquire: everybody learns whether a set is held, and nothing else.
+func TestLend(t *testing.T) {
+	b := newBench(t)
+	name := TreeName(strings.Repeat("a", 64))
+	e := b.step(&Lend{Name: name, Size: 7, Until: b.now + grid.Hour})
+	if len(e.provide) != 1 || e.provide[0] != b.c.Key(name) || len(e.answers)+len(b.records) != 0 {
+		t.Fatalf("it orders %+v and keeps %v", e, b.records)
+	}
+	b.step(&grid.Provided{Key: e.provide[0], Stored: true})
+	asked := func() *Inform {
+		e := b.step(&grid.Delivery{From: "other", Message: &Inquire{name}})
+		return e.sends[0].Message.(*Inform)
+	}
+	if m := asked(); !m.Held || m.Size != 7 || !m.Shared {
+		t.Errorf("who asks for it learns %+v", m)
+	}
+	if _, held := b.c.Get(name); held {
+		t.Error("it is a data set")
+	}
+	for s := range b.c.Sets {
+		t.Errorf("%s is listed", s.Name)
+	}
+	if err := b.hold(name, 1, false); !errors.Is(err, ErrRefused) {
+		t.Errorf("a data set of that name: %v", err)
+	}
+	if e := b.step(&Drop{Token: 1, Name: name}); !errors.Is(e.answers[0].(*Held).Err, ErrUnknown) {
+		t.Errorf("it is dropped: %+v", e.answers[0])
+	}
+	b.now += grid.Hour / 2
+	b.step(&Lend{Name: name, Size: 7, Until: b.now + grid.Hour})
+	b.now += grid.Hour - 1
+	b.step(grid.Tick{})
+	if m := asked(); !m.Held {
+		t.Error("it is given up before its time")
+	}
+	if next := b.c.NextTimer(); next > b.now+1 {
+		t.Errorf("the next timer is %v, its end %v", next, b.now+1)
+	}
+	b.now++
+	if e := b.step(grid.Tick{}); asked().Held || len(e.provide) != 0 {
+		t.Error("it is announced beyond its time")
+	}
+	for i := range lentMax + 10 {
+		b.step(&Lend{Name: TreeName(fmt.Sprint(i)), Size: 7, Until: b.now + grid.Hour})
+	}
+	if len(b.c.sets) != lentMax {
+		t.Errorf("%d are announced, at most %d", len(b.c.sets), lentMax)
+	}
+	if err := b.hold("x", 1, false); err != nil {
+		t.Errorf("beside them: %v", err)
+	}
+}
+
 func TestInquire(t *testing.T) {
 	b := newBench(t)
 	if err := b.hold("x", 10, true); err != nil {

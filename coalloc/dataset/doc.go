@@ -24,5 +24,8 @@
 // What its lie costs is bounded: a data set has at most HoldersMax holders, the size
 // that most of them give counts, and whoever gives another does not hold what is meant.
 //
+// Files that jobs bring along are announced and found in the same way, by sites that have got
+// them from elsewhere, for a while: whoever needs them next may get them there (Lend).
+//
 // It moves no bytes and opens no file: package node does.
 package dataset

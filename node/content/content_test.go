@@ -432,6 +432,7 @@ func (g *giving) Read(d Digest, buf []byte) ([]byte, error) {
 }
 
 func (g *giving) Results([]byte, uint32, *grid.Files) ([]byte, error) { return nil, ErrAbsent }
+func (g *giving) DataSet(string) ([]byte, error)                      { return nil, ErrAbsent }
 
 // cut is a connection that breaks after so many bytes have come.
 type cut struct {

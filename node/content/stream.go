@@ -26,7 +26,7 @@ const (
 	waiting = 4                // that have come and wait for it
 	idleMax = 30 * time.Second // for the next request, and for anything to come or to leave
 
-	resultsMax = time.Hour // for the tree of results, of which each byte is read
+	listMax = time.Hour // for the tree of results or of a data set, of which each byte is read
 )
 
 // Stream is a connection to another site.
@@ -43,6 +43,9 @@ type Giver interface {
 	// Results returns the encoded tree of what an execution has left and is wanted; ErrAbsent
 	// if there is none. Read knows its chunks from then on.
 	Results(job []byte, epoch uint32, what *grid.Files) ([]byte, error)
+	// DataSet returns the encoded tree of a data set: one file, or nothing and Why. Read knows
+	// its chunks from then on.
+	DataSet(name string) ([]byte, error)
 }
 
 // Serve answers the requests of a stream until the other side is done. Each answer is, for
@@ -91,18 +94,25 @@ func (w *writer) answer(request *wirepb.ContentRequest, from Giver) error {
 	if err := w.chunks(wanted, from); err != nil {
 		return err
 	}
-	if len(request.Job) == 0 {
-		return nil
-	}
-	if len(request.Job) != 16 {
+	var b []byte
+	var err error
+	w.s.SetDeadline(time.Now().Add(listMax)) // all of what is listed is read
+	switch {
+	case len(request.Job) == 16:
+		var what *grid.Files
+		if what, err = wire.FilesFromProto(request.Files); err == nil {
+			b, err = from.Results(request.Job, request.Epoch, what)
+		}
+	case len(request.Job) > 0:
 		return wire.Malformed("job of %d bytes", len(request.Job))
+	case request.DataSet == "":
+		return nil
+	default:
+		if err = grid.CheckDataName(request.DataSet); err != nil {
+			return wire.Malformed("%v", err)
+		}
+		b, err = from.DataSet(request.DataSet)
 	}
-	what, err := wire.FilesFromProto(request.Files)
-	if err != nil {
-		return err
-	}
-	w.s.SetDeadline(time.Now().Add(resultsMax)) // they are read, each byte
-	b, err := from.Results(request.Job, request.Epoch, what)
 	if err != nil && !errors.Is(err, ErrAbsent) {
 		return err
 	}
@@ -179,10 +189,21 @@ func (p *Peer) Tree(d Digest) ([]byte, error) {
 
 // Results gets the encoded tree of what an execution has left; ErrAbsent if that is nothing.
 func (p *Peer) Results(job []byte, epoch uint32, what *grid.Files) ([]byte, error) {
-	if err := p.ask(&wirepb.ContentRequest{Job: job, Epoch: epoch, Files: wire.FilesProto(what)}); err != nil {
+	return p.list(&wirepb.ContentRequest{Job: job, Epoch: epoch, Files: wire.FilesProto(what)})
+}
+
+// DataSet gets the encoded tree of a data set that the other shares: one file. Why of one
+// without files says why it does not give it.
+func (p *Peer) DataSet(name string) ([]byte, error) {
+	return p.list(&wirepb.ContentRequest{DataSet: name})
+}
+
+// list gets a tree that may have to be made first.
+func (p *Peer) list(request *wirepb.ContentRequest) ([]byte, error) {
+	if err := p.ask(request); err != nil {
 		return nil, err
 	}
-	p.s.SetDeadline(time.Now().Add(resultsMax))
+	p.s.SetDeadline(time.Now().Add(listMax))
 	if _, err := p.r.Peek(1); err != nil {
 		return nil, fmt.Errorf("the connection broke: %w", err)
 	}

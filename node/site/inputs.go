@@ -23,6 +23,7 @@ func (*inputs) takes(b *board) {
 	hear(b, of, (*inputs).message, kindsOf(&dataset.Protocol)...)
 	take(b, of, (*inputs).hold)
 	take(b, of, (*inputs).find)
+	take(b, of, (*inputs).lend)
 	take(b, of, (*inputs).drop)
 	take(b, of, (*inputs).learnt)
 }
@@ -34,6 +35,9 @@ func (n *inputs) hold(now grid.Time, in *dataset.Hold, out *grid.Outbox) {
 	n.catalog.Step(now, in, out)
 }
 func (n *inputs) find(now grid.Time, in *dataset.Find, out *grid.Outbox) {
+	n.catalog.Step(now, in, out)
+}
+func (n *inputs) lend(now grid.Time, in *dataset.Lend, out *grid.Outbox) {
 	n.catalog.Step(now, in, out)
 }
 func (n *inputs) drop(now grid.Time, in *dataset.Drop, out *grid.Outbox) {

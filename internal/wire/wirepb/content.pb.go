@@ -321,15 +321,16 @@ func (x *Files) GetDrop() bool {
 	return false
 }
 
-// ContentRequest asks for chunks, or for the tree of what an execution has left. A
-// stream carries any number of requests, each answered before the next is read.
+// ContentRequest asks for chunks, for the tree of what an execution has left, or for that of
+// a data set. A stream carries any number of requests, answered one after the other.
 type ContentRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Chunks        [][]byte               `protobuf:"bytes,1,rep,name=chunks,proto3" json:"chunks,omitempty"` // digests
 	Tree          []byte                 `protobuf:"bytes,2,opt,name=tree,proto3" json:"tree,omitempty"`     // digest of one
 	Job           []byte                 `protobuf:"bytes,3,opt,name=job,proto3" json:"job,omitempty"`       // 16 bytes: the tree of its results
 	Epoch         uint32                 `protobuf:"varint,4,opt,name=epoch,proto3" json:"epoch,omitempty"`
-	Files         *Files                 `protobuf:"bytes,5,opt,name=files,proto3" json:"files,omitempty"` // of that job: what of them is wanted
+	Files         *Files                 `protobuf:"bytes,5,opt,name=files,proto3" json:"files,omitempty"`                    // of that job: what of them is wanted
+	DataSet       string                 `protobuf:"bytes,6,opt,name=data_set,json=dataSet,proto3" json:"data_set,omitempty"` // name of one, or of a module: its tree
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -399,6 +400,13 @@ func (x *ContentRequest) GetFiles() *Files {
 	return nil
 }
 
+func (x *ContentRequest) GetDataSet() string {
+	if x != nil {
+		return x.DataSet
+	}
+	return ""
+}
+
 var File_wirepb_content_proto protoreflect.FileDescriptor
 
 const file_wirepb_content_proto_rawDesc = "" +
@@ -426,13 +434,14 @@ const file_wirepb_content_proto_rawDesc = "" +
 	"\x05stdin\x18\x04 \x01(\fR\x05stdin\x12\x10\n" +
 	"\x03out\x18\x05 \x03(\fR\x03out\x12\x10\n" +
 	"\x03dir\x18\x06 \x01(\fR\x03dir\x12\x12\n" +
-	"\x04drop\x18\a \x01(\bR\x04drop\"\x8b\x01\n" +
+	"\x04drop\x18\a \x01(\bR\x04drop\"\xa6\x01\n" +
 	"\x0eContentRequest\x12\x16\n" +
 	"\x06chunks\x18\x01 \x03(\fR\x06chunks\x12\x12\n" +
 	"\x04tree\x18\x02 \x01(\fR\x04tree\x12\x10\n" +
 	"\x03job\x18\x03 \x01(\fR\x03job\x12\x14\n" +
 	"\x05epoch\x18\x04 \x01(\rR\x05epoch\x12%\n" +
-	"\x05files\x18\x05 \x01(\v2\x0f.gridnode.FilesR\x05filesB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
+	"\x05files\x18\x05 \x01(\v2\x0f.gridnode.FilesR\x05files\x12\x19\n" +
+	"\bdata_set\x18\x06 \x01(\tR\adataSetB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
 
 var (
 	file_wirepb_content_proto_rawDescOnce sync.Once

@@ -228,121 +228,6 @@ func (x *DataSetRecord) GetModified() int64 {
 	return 0
 }
 
-// FetchRequest asks a holder for a data set.
-type FetchRequest struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FetchRequest) Reset() {
-	*x = FetchRequest{}
-	mi := &file_wirepb_dataset_proto_msgTypes[3]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FetchRequest) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FetchRequest) ProtoMessage() {}
-
-func (x *FetchRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_dataset_proto_msgTypes[3]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FetchRequest.ProtoReflect.Descriptor instead.
-func (*FetchRequest) Descriptor() ([]byte, []int) {
-	return file_wirepb_dataset_proto_rawDescGZIP(), []int{3}
-}
-
-func (x *FetchRequest) GetName() string {
-	if x != nil {
-		return x.Name
-	}
-	return ""
-}
-
-// FetchChunk is a part of the answer: first how much is to come, or why nothing is,
-// then the data, in order.
-type FetchChunk struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Held          bool                   `protobuf:"varint,1,opt,name=held,proto3" json:"held,omitempty"` // it follows
-	Size          int64                  `protobuf:"varint,2,opt,name=size,proto3" json:"size,omitempty"`
-	Refused       []byte                 `protobuf:"bytes,3,opt,name=refused,proto3" json:"refused,omitempty"` // the reason
-	Data          []byte                 `protobuf:"bytes,4,opt,name=data,proto3" json:"data,omitempty"`
-	unknownFields protoimpl.UnknownFields
-	sizeCache     protoimpl.SizeCache
-}
-
-func (x *FetchChunk) Reset() {
-	*x = FetchChunk{}
-	mi := &file_wirepb_dataset_proto_msgTypes[4]
-	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-	ms.StoreMessageInfo(mi)
-}
-
-func (x *FetchChunk) String() string {
-	return protoimpl.X.MessageStringOf(x)
-}
-
-func (*FetchChunk) ProtoMessage() {}
-
-func (x *FetchChunk) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_dataset_proto_msgTypes[4]
-	if x != nil {
-		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
-		if ms.LoadMessageInfo() == nil {
-			ms.StoreMessageInfo(mi)
-		}
-		return ms
-	}
-	return mi.MessageOf(x)
-}
-
-// Deprecated: Use FetchChunk.ProtoReflect.Descriptor instead.
-func (*FetchChunk) Descriptor() ([]byte, []int) {
-	return file_wirepb_dataset_proto_rawDescGZIP(), []int{4}
-}
-
-func (x *FetchChunk) GetHeld() bool {
-	if x != nil {
-		return x.Held
-	}
-	return false
-}
-
-func (x *FetchChunk) GetSize() int64 {
-	if x != nil {
-		return x.Size
-	}
-	return 0
-}
-
-func (x *FetchChunk) GetRefused() []byte {
-	if x != nil {
-		return x.Refused
-	}
-	return nil
-}
-
-func (x *FetchChunk) GetData() []byte {
-	if x != nil {
-		return x.Data
-	}
-	return nil
-}
-
 var File_wirepb_dataset_proto protoreflect.FileDescriptor
 
 const file_wirepb_dataset_proto_rawDesc = "" +
@@ -363,15 +248,7 @@ const file_wirepb_dataset_proto_rawDesc = "" +
 	"\x06shared\x18\x04 \x01(\bR\x06shared\x12\x16\n" +
 	"\x06folder\x18\x05 \x01(\bR\x06folder\x12\x14\n" +
 	"\x05added\x18\x06 \x01(\x03R\x05added\x12\x1a\n" +
-	"\bmodified\x18\a \x01(\x03R\bmodified\"\"\n" +
-	"\fFetchRequest\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"b\n" +
-	"\n" +
-	"FetchChunk\x12\x12\n" +
-	"\x04held\x18\x01 \x01(\bR\x04held\x12\x12\n" +
-	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x18\n" +
-	"\arefused\x18\x03 \x01(\fR\arefused\x12\x12\n" +
-	"\x04data\x18\x04 \x01(\fR\x04dataB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
+	"\bmodified\x18\a \x01(\x03R\bmodifiedB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
 
 var (
 	file_wirepb_dataset_proto_rawDescOnce sync.Once
@@ -385,13 +262,11 @@ func file_wirepb_dataset_proto_rawDescGZIP() []byte {
 	return file_wirepb_dataset_proto_rawDescData
 }
 
-var file_wirepb_dataset_proto_msgTypes = make([]protoimpl.MessageInfo, 5)
+var file_wirepb_dataset_proto_msgTypes = make([]protoimpl.MessageInfo, 3)
 var file_wirepb_dataset_proto_goTypes = []any{
 	(*DataInquire)(nil),   // 0: gridnode.DataInquire
 	(*DataInform)(nil),    // 1: gridnode.DataInform
 	(*DataSetRecord)(nil), // 2: gridnode.DataSetRecord
-	(*FetchRequest)(nil),  // 3: gridnode.FetchRequest
-	(*FetchChunk)(nil),    // 4: gridnode.FetchChunk
 }
 var file_wirepb_dataset_proto_depIdxs = []int32{
 	0, // [0:0] is the sub-list for method output_type
@@ -412,7 +287,7 @@ func file_wirepb_dataset_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wirepb_dataset_proto_rawDesc), len(file_wirepb_dataset_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   5,
+			NumMessages:   3,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
