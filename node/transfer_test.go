@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"syscall"
 	"testing"
 	"time"
 
@@ -28,7 +27,7 @@ func BenchmarkTransfer(b *testing.B) {
 	d := fileAt(b, home, size)
 	b.Run("files", func(b *testing.B) {
 		b.SetBytes(size)
-		defer processorTime(b, size)()
+		defer perByte(b, size)()
 		for b.Loop() {
 			b.StopTimer()
 			store, err := content.OpenStore(b.TempDir(), 2*size, 0, far.filer.needed)
@@ -54,7 +53,7 @@ func BenchmarkTransfer(b *testing.B) {
 	home.net.Handle(bare, func(_ grid.SiteID, s network.Stream) error { pour(s); return nil })
 	b.Run("stream", func(b *testing.B) {
 		b.SetBytes(size)
-		defer processorTime(b, size)()
+		defer perByte(b, size)()
 		for b.Loop() {
 			s, err := far.net.Open(b.Context(), home.ID(), bare)
 			if err != nil {
@@ -82,7 +81,7 @@ func BenchmarkTransfer(b *testing.B) {
 			}
 		}()
 		b.SetBytes(size)
-		defer processorTime(b, size)()
+		defer perByte(b, size)()
 		for b.Loop() {
 			c, err := net.Dial("tcp", l.Addr().String())
 			if err != nil {
@@ -130,19 +129,12 @@ func TestFilesFromElsewhere(t *testing.T) {
 	}
 }
 
-// processorTime reports the processor time of this process for each byte, until what it returns
-// is called: of both ends, and not of what else the machine does.
-func processorTime(b *testing.B, size int64) func() {
-	used := func() time.Duration {
-		var u syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-			b.Fatal(err)
-		}
-		return time.Duration(u.Utime.Nano() + u.Stime.Nano())
-	}
-	before := used()
+// perByte reports the processor time of this process for each byte when what it returns is
+// called: of both ends, and not of what else the machine does.
+func perByte(b *testing.B, size int64) func() {
+	before := processorTime()
 	return func() {
-		b.ReportMetric(float64(used()-before)/float64(size)/float64(b.N), "cpu-ns/B")
+		b.ReportMetric(float64(processorTime()-before)/float64(size)/float64(b.N), "cpu-ns/B")
 	}
 }
 
