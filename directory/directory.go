@@ -189,6 +189,7 @@ func (d *Directory) deliver(now grid.Time, from grid.SiteID, message grid.Messag
 			d.images.voided(now, from, m)
 		}
 		if r, ok := d.requests.take(m.Token, from); ok {
+			d.rings.suspects.answered(from)
 			d.answered(now, r, m, out)
 		}
 	case *Report:
@@ -210,7 +211,7 @@ func (d *Directory) answered(now grid.Time, r request, p *Page, out *grid.Outbox
 	case forSum:
 		d.holder.onSum(now, r, p)
 	case forHint:
-		d.goOn(now, d.guide.onPage(now, r.cell, p, out), out)
+		d.goOn(now, d.guide.onPage(now, r.cell, r.site, p, out), out)
 	case forImage:
 		d.images.onPage(now, r, p, out)
 	}
@@ -245,7 +246,7 @@ func (d *Directory) unanswered(now grid.Time, r request, certain bool, out *grid
 	case forScan:
 		d.seeker.unanswered(now, r, out)
 	case forHint:
-		d.goOn(now, d.guide.onPage(now, r.cell, nil, out), out)
+		d.goOn(now, d.guide.onPage(now, r.cell, r.site, nil, out), out)
 	case forImage:
 		d.images.onPage(now, r, nil, out)
 	default:

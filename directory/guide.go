@@ -14,7 +14,7 @@ type guide struct {
 // lead asks a holder of the lowest cell above that is known for the holders of a cell
 // of which nothing is known, and so on downwards: a few messages instead of the router's
 // tens, as a quote whose value changes comes into ever new cells. Who leads no further
-// is not asked again; then the router is.
+// is not asked again; then the router is. Where members may lie the router is at once.
 func (g *guide) lead(now grid.Time, c cell, out *grid.Outbox) {
 	r := g.rings.at(now, c)
 	if c.IsRoot() || len(r.peers) > 0 || r.begun != grid.Never {
@@ -32,14 +32,14 @@ func (g *guide) lead(now grid.Time, c cell, out *grid.Outbox) {
 	r.guided = int(above.Length) + 1
 	if h := g.holder.holding(from.cell); h != nil {
 		for _, hint := range h.hints(c.Bits, false, nil) {
-			g.rings.hint(now, cell{c.attribute, hint.Cell}, hint.Holders)
+			g.rings.hint(now, cell{c.attribute, hint.Cell}, g.cfg.Self, hint.Holders)
 		}
 		g.lead(now, c, out)
 		return
 	}
 	g.sites = g.rings.holders(now, from, g.sites[:0])
 	site := g.rings.choice(from, g.sites)
-	if site == g.cfg.Self {
+	if site == g.cfg.Self || g.cfg.Witnesses > 0 {
 		return
 	}
 	token := g.requests.add(request{purpose: forHint, site: site, cell: c, deadline: now + g.cfg.Timeout})
@@ -54,7 +54,7 @@ func (g *guide) lead(now grid.Time, c cell, out *grid.Outbox) {
 
 // onPage takes the answer, or, with none, goes on without it. If the holders are known
 // now it returns their ring.
-func (g *guide) onPage(now grid.Time, c cell, p *Page, out *grid.Outbox) *ring {
+func (g *guide) onPage(now grid.Time, c cell, from grid.SiteID, p *Page, out *grid.Outbox) *ring {
 	r := g.rings.list[c]
 	if r == nil {
 		return nil
@@ -63,7 +63,7 @@ func (g *guide) onPage(now grid.Time, c cell, p *Page, out *grid.Outbox) *ring {
 	if p != nil && p.Cell.attribute == c.attribute {
 		g.maps[c.attribute].Learn(p.Cell.Prefix, p.Fences)
 		for i := range p.Hints {
-			g.rings.hint(now, cell{c.attribute, p.Hints[i].Cell}, p.Hints[i].Holders)
+			g.rings.hint(now, cell{c.attribute, p.Hints[i].Cell}, from, p.Hints[i].Holders)
 		}
 	}
 	if len(r.peers) == 0 {

@@ -117,7 +117,7 @@ func TestGuideIsSpared(t *testing.T) {
 		t.Errorf("a holder of the root sent %d messages and knows %v", len(out.Sends), r.peers)
 	}
 	d, cells, out = guided(t)
-	d.rings.hint(0, cells[0], []grid.SiteID{"x"})
+	d.rings.hint(0, cells[0], "x", []grid.SiteID{"x"})
 	d.guide.lead(0, cells[0], out)
 	d.guide.lead(0, root(Speed), out)
 	d.guide.lead(0, root(Price), out)

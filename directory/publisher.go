@@ -221,7 +221,7 @@ func (pub *publisher) onReceipt(now grid.Time, from grid.SiteID, sequence uint64
 		pub.rings.compare(now, r, from, m.Ring)
 	}
 	if sequence == pub.own.Sequence && !pub.own.Withdrawn && l.hops < hopsMax {
-		pub.follow(now, l, p, m, out)
+		pub.follow(now, l, p, from, m, out)
 	}
 	pub.send(now, l, loud, out)
 }
@@ -229,14 +229,14 @@ func (pub *publisher) onReceipt(now grid.Time, from grid.SiteID, sequence uint64
 // follow does what a holder says. Of several who say that the quote belongs
 // elsewhere, the one counts that leads furthest, even if it holds a cell that the
 // quote has left.
-func (pub *publisher) follow(now grid.Time, l *listing, p *place, m *Receipt, out *grid.Outbox) {
+func (pub *publisher) follow(now grid.Time, l *listing, p *place, from grid.SiteID, m *Receipt, out *grid.Outbox) {
 	a := p.cell.attribute
 	at := pub.own.at(a)
 	if m.Moved && p.cell.Covers(m.To) && m.To.Contains(at) {
 		l.hops++
 		pub.maps[a].Learn(p.cell.Prefix, m.Fences)
 		pub.maps[a].Add(m.To)
-		pub.rings.hint(now, cell{a, m.To}, m.Holders)
+		pub.rings.hint(now, cell{a, m.To}, from, m.Holders)
 		if p.role == spare {
 			pub.lodge(a, p.skip)
 			return

@@ -47,7 +47,9 @@ type ring struct {
 	mirrors   []grid.SiteID // who may be asked in the stead of a holder; shared with a message
 
 	voucher grid.SiteID // the holder or mirror that witnesses agreed with last
-	vouched grid.Time   // until when its word is enough
+	vouched grid.Time   // until when its word is enough, about what they agreed on:
+	asked   uint64      // digest of the question
+	said    uint64      // … and of the answer
 
 	instructed bool // a holder has said who the mirrors are, or a mirror did not answer
 
@@ -100,9 +102,10 @@ func (r *ring) forgo(mirror grid.SiteID) {
 	}
 }
 
-// vouches reports whether a site's word is enough, as witnesses have agreed with it lately.
-func (r *ring) vouches(now grid.Time, site grid.SiteID) bool {
-	return now < r.vouched && site == r.voucher
+// vouches reports whether a site's word may be enough, as witnesses have agreed with it
+// lately about the same question. It is if it says the same.
+func (r *ring) vouches(now grid.Time, site grid.SiteID, asked uint64) bool {
+	return now < r.vouched && site == r.voucher && asked == r.asked
 }
 
 // few reports whether the router has named fewer sites than are to hold a cell.

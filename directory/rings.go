@@ -23,7 +23,7 @@ type rings struct {
 func newRings(sh *shared) rings {
 	return rings{
 		shared: sh, began: grid.Never,
-		suspects: suspects{span: sh.cfg.Lifetime / 4},
+		suspects: suspects{span: sh.cfg.Lifetime / 4, strict: sh.cfg.Witnesses > 0},
 	}
 }
 
@@ -89,9 +89,11 @@ func (rs *rings) forQuery(now grid.Time, c cell, out *grid.Outbox) *ring {
 	return r
 }
 
-// hint takes another site's word of who holds a cell, if nothing is known of it.
-func (rs *rings) hint(now grid.Time, c cell, holders []grid.SiteID) {
-	if len(holders) == 0 {
+// hint takes another site's word of who holds a cell, if nothing is known of it. Where
+// members may lie only the router's counts: else one of them could name its friends, and
+// all witnesses would be of their sort.
+func (rs *rings) hint(now grid.Time, c cell, from grid.SiteID, holders []grid.SiteID) {
+	if len(holders) == 0 || rs.cfg.Witnesses > 0 && from != rs.cfg.Self {
 		return
 	}
 	if r := rs.at(now, c); len(r.peers) == 0 {
@@ -324,8 +326,9 @@ const (
 // suspects are the sites that did not answer, or lied. A suspect is passed over for a
 // while if there are others to ask.
 type suspects struct {
-	list []suspect
-	span grid.Time // for which a strike counts
+	list   []suspect
+	span   grid.Time // for which a strike counts
+	strict bool      // who does not answer is not helped by saying something else
 }
 
 // suspect is one of them.
@@ -333,6 +336,7 @@ type suspect struct {
 	site    grid.SiteID
 	strikes int
 	lied    bool      // hearing from it does not help it
+	mute    bool      // nor does it here, but an answer
 	until   grid.Time // it is passed over until then, if it has strikesMax strikes
 }
 
@@ -359,10 +363,11 @@ func (s *suspects) strike(now grid.Time, site grid.SiteID, certain bool) *suspec
 	}
 	x := &s.list[i]
 	if now >= x.until {
-		x.strikes, x.lied = 0, false
+		x.strikes, x.lied, x.mute = 0, false, false
 	}
 	x.strikes++
-	if certain {
+	x.mute = x.mute || s.strict && !certain
+	if certain || s.strict {
 		x.strikes = max(x.strikes, strikesMax)
 	}
 	x.until = now + s.span
@@ -374,6 +379,13 @@ func (s *suspects) distrust(now grid.Time, site grid.SiteID) { s.strike(now, sit
 
 // heard notes that a site is alive.
 func (s *suspects) heard(site grid.SiteID) {
+	if len(s.list) > 0 {
+		s.list = slices.DeleteFunc(s.list, func(x suspect) bool { return x.site == site && !x.lied && !x.mute })
+	}
+}
+
+// answered notes that a site has answered a question.
+func (s *suspects) answered(site grid.SiteID) {
 	if len(s.list) > 0 {
 		s.list = slices.DeleteFunc(s.list, func(x suspect) bool { return x.site == site && !x.lied })
 	}

@@ -66,12 +66,12 @@ func TestContradictedHolderLooks(t *testing.T) {
 // A hint spares a look-up, but does not replace what the router has said.
 func TestHints(t *testing.T) {
 	d, r, out := settledRing(t, "a", "b", "c", "d")
-	d.rings.hint(0, root(Price), []grid.SiteID{"x"})
+	d.rings.hint(0, root(Price), "x", []grid.SiteID{"x"})
 	if !slices.Equal(r.peers, []grid.SiteID{"a", "b", "c", "d"}) {
 		t.Errorf("a hint replaced the router's answer: %v", r.peers)
 	}
 	c := cell{Price, trie.PrefixOf(trie.Last(), 3)}
-	d.rings.hint(0, c, []grid.SiteID{"e", "f"})
+	d.rings.hint(0, c, "x", []grid.SiteID{"e", "f"})
 	if r := d.rings.forQuery(0, c, out); !slices.Equal(r.peers, []grid.SiteID{"e", "f"}) || len(out.Keys) != 0 {
 		t.Errorf("with a hint %v, %d look-ups", r.peers, len(out.Keys))
 	}

@@ -212,7 +212,7 @@ func (k *holder) onReported(now grid.Time, q request, p *Reported, out *grid.Out
 	u := &h.upkeep
 	switch {
 	case p.Moved && u.route.moved(p.To, h.cell.Prefix):
-		k.rings.hint(now, cell{h.cell.attribute, p.To}, p.Holders)
+		k.rings.hint(now, cell{h.cell.attribute, p.To}, q.site, p.Holders)
 		k.report(now, h, out)
 	case p.Moved: // somebody else has said so already
 	case q.purpose == forWay:

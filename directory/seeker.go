@@ -140,7 +140,7 @@ func (sk *seeker) choose(q *query) {
 	f := m.Find(q.at, q.gone)
 	q.leaf = f.Prefix
 	q.asking, q.glance, q.chain = true, false, q.chain[:0]
-	if above, ok := sk.overlook(q, f); ok {
+	if above, ok := sk.overlook(q, f); ok && sk.cfg.Witnesses == 0 { // one word is no help where members may lie
 		strange := q.hinted != q.leaf && !sk.rings.knows(cell{q.ask.Attribute, q.leaf})
 		if strange || q.visits > 0 && q.visit.idle && q.ask.Filter.need().Selective() && !slices.Contains(q.glanced, above) {
 			q.glance, q.hinted = true, q.leaf
@@ -179,11 +179,18 @@ func (sk *seeker) judge(q *query) {
 		return
 	}
 	q.failed = q.failed || !v.heard && !v.mature
+	sk.chart(q)
 	switch {
 	case v.cut && q.before(v.edge, q.edge):
 		q.edge = v.edge
 	case !v.cut && v.mature && !slices.Contains(q.exhausted, v.cell):
 		q.exhausted = append(q.exhausted, v.cell)
+	}
+	if v.cell == q.leaf && v.cell.Length > 0 && v.heard && sk.cfg.Witnesses > 0 && !v.known() {
+		q.gone = append(q.gone, v.cell)
+		m.Forget(v.cell)
+		q.asking = false
+		return
 	}
 	if v.cell == q.leaf && v.cell.Length > 0 && v.heard && !v.held {
 		// Nobody holds it: it has gone, or all of its holders have. What else the map
@@ -209,6 +216,22 @@ func (sk *seeker) judge(q *query) {
 		q.edge = edge
 	}
 	q.cover(q.edge)
+}
+
+// known reports whether at least half of those who were asked about a cell know it.
+func (v *visit) known() bool { return v.answers == 0 || 2*v.holders >= v.answers }
+
+// chart takes over what witnesses have told of the fences of a cell, if there is such a cell:
+// a liar that could tell of cells, and then of cells below those, would have every query
+// look for them.
+func (sk *seeker) chart(q *query) {
+	v := &q.visit
+	if len(v.fences) == 0 || !v.known() {
+		return
+	}
+	slices.SortFunc(v.fences, trie.Prefix.Compare)
+	sk.maps[q.ask.Attribute].Learn(v.cell, slices.Compact(v.fences))
+	v.fences = nil
 }
 
 // finish hands out the answer.

@@ -11,7 +11,7 @@ import (
 // reports whether the visit is over.
 func (sk *seeker) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool) {
 	v := &q.visit
-	for !sk.sure(q) {
+	for !sk.sure(now, q) {
 		before := len(out.Keys)
 		r := sk.rings.forQuery(now, cell{q.ask.Attribute, v.cell}, out)
 		sk.counts.QueryLookups += int64(len(out.Keys) - before)
@@ -24,7 +24,7 @@ func (sk *seeker) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool)
 			v.asked = append(v.asked, sk.cfg.Self)
 			scan := sk.scan(q, r)
 			p := sk.holder.onScan(now, sk.cfg.Self, &scan)
-			if sk.weigh(now, q, p, p.Mature); p.Mature {
+			if sk.weigh(now, q, sk.cfg.Self, p, p.Mature); p.Mature {
 				v.words = replicasMax // this site believes itself
 			}
 			continue // before anybody else is asked: it costs nothing
@@ -34,6 +34,7 @@ func (sk *seeker) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool)
 		case q.glance && (v.heard || v.open == 0 && len(v.asked) > 0):
 			return true
 		case v.mature && v.open == 0 && len(left) == 0:
+			v.mature = sk.carries(v)
 			return true
 		case v.mature && (len(left) == 0 || v.words+v.open > sk.cfg.Witnesses):
 			return false
@@ -53,7 +54,9 @@ func (sk *seeker) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool)
 					site, v.mirror, v.via = mirror, mirror, via
 				}
 			}
-			v.alone = q.glance || sk.cfg.Witnesses == 0 || r.vouches(now, site)
+			v.asks = sk.asks(q, r)
+			v.leaned = sk.cfg.Witnesses > 0 && !q.glance && r.vouches(now, site, v.asks)
+			v.alone = q.glance || sk.cfg.Witnesses == 0 || v.leaned
 			sk.sendScan(now, q, r, site, out)
 			for _, other := range left { // at the same time, as their answers are waited for anyway
 				if !v.alone && v.open <= sk.cfg.Witnesses && !slices.Contains(v.asked, other) {
@@ -62,6 +65,8 @@ func (sk *seeker) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool)
 			}
 		case v.renewed || v.held && now-r.named < 2*sk.cfg.Timeout || v.agreed > 0 && v.agreed == sk.others(v.asked):
 			return true
+		case sk.cfg.Witnesses > 0 && r.named > 0 && now-r.named < sk.cfg.Lifetime/vouchShare:
+			return true // it may be one that a liar has told of: the router was asked lately
 		default: // nobody is mature: perhaps others hold the cell by now
 			v.renewed = true
 			if !v.held {
@@ -80,24 +85,53 @@ func (sk *seeker) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool)
 
 // sure reports whether a visit has told enough: a mature holder has answered, and as many
 // witnesses as are wanted, unless its word is enough.
-func (sk *seeker) sure(q *query) bool {
+func (sk *seeker) sure(now grid.Time, q *query) bool {
 	v := &q.visit
+	if v.leaned && v.words > 0 {
+		r := sk.rings.list[cell{q.ask.Attribute, v.cell}]
+		v.leaned, v.alone = false, r != nil && r.vouches(now, v.first, v.asks) && r.said == v.said
+	}
 	return v.mature && (q.glance || v.alone || v.words > sk.cfg.Witnesses)
 }
 
+// carries reports whether enough of those who have answered call themselves mature. Where
+// members may lie, most must: else one could say of a cell that is not there, or that others
+// have just taken over, that it has all quotes in it.
+func (sk *seeker) carries(v *visit) bool {
+	return sk.cfg.Witnesses == 0 || v.words == replicasMax || 2*v.words > v.answers
+}
+
+// asks returns a digest of what a holder is asked.
+func (sk *seeker) asks(q *query, r *ring) uint64 {
+	s := sk.scan(q, r)
+	h := s.At.Hi
+	for _, x := range []uint64{
+		s.At.Lo, uint64(s.Limit), uint64(s.Filter.PriceMax), uint64(s.Filter.SpeedMin), uint64(s.Filter.FreeMin), uint64(s.Filter.ProcessorsMin),
+	} {
+		h = h*0x9e3779b97f4a7c15 ^ x
+	}
+	if s.Descending {
+		h++
+	}
+	if s.Filter.ForeignOnly {
+		h += 2
+	}
+	return h
+}
+
 // vouchShare of a lifetime is how long a holder's word is enough once witnesses have said
-// the same. A liar is believed for as long at most, if it happened not to lie then.
+// the same, if it is asked the same and says the same. A liar may hide for as long what is new.
 const vouchShare = 8
 
 // vouch notes that witnesses have said what the first holder did: for a while its word is
-// enough.
+// enough, as far as they have heard it.
 func (sk *seeker) vouch(now grid.Time, q *query) {
 	v := &q.visit
 	r := sk.rings.list[cell{q.ask.Attribute, v.cell}]
 	if r == nil || v.alone || v.differ || v.young || v.first == "" || v.words <= sk.cfg.Witnesses || v.words >= replicasMax {
 		return
 	}
-	r.vouched, r.voucher = now+sk.cfg.Lifetime/vouchShare, v.first
+	r.vouched, r.voucher, r.asked, r.said = now+sk.cfg.Lifetime/vouchShare, v.first, v.asks, v.said
 	if v.first != v.mirror {
 		r.preferred = v.first
 	}
@@ -160,7 +194,7 @@ func (sk *seeker) onPage(now grid.Time, r request, p *Page, out *grid.Outbox) {
 			q.visit.agreed++
 		}
 	}
-	credible, honest := sk.weigh(now, q, p, enough)
+	credible, honest := sk.weigh(now, q, r.site, p, enough)
 	switch {
 	case !honest:
 		sk.rings.suspects.distrust(now, r.site)
@@ -193,13 +227,17 @@ func (sk *seeker) unanswered(now grid.Time, r request, out *grid.Outbox) {
 
 // weigh takes the answer of a holder of the cell visited. enough says that its word
 // alone is enough, if it is credible.
-func (sk *seeker) weigh(now grid.Time, q *query, p *Page, enough bool) (credible, honest bool) {
+func (sk *seeker) weigh(now grid.Time, q *query, from grid.SiteID, p *Page, enough bool) (credible, honest bool) {
 	v := &q.visit
 	m := &sk.maps[q.ask.Attribute]
 	if p.HasFences {
-		m.Learn(v.cell, p.Fences)
+		if sk.cfg.Witnesses == 0 || from == sk.cfg.Self {
+			m.Learn(v.cell, p.Fences)
+		} else if p.Held {
+			v.fences = append(v.fences, p.Fences...)
+		}
 		for i := range p.Hints {
-			sk.rings.hint(now, cell{q.ask.Attribute, p.Hints[i].Cell}, p.Hints[i].Holders)
+			sk.rings.hint(now, cell{q.ask.Attribute, p.Hints[i].Cell}, from, p.Hints[i].Holders)
 		}
 	}
 	cut, edge := false, trie.Position{}
@@ -240,6 +278,9 @@ func (sk *seeker) weigh(now grid.Time, q *query, p *Page, enough bool) (credible
 	} else if cut && (!v.cut || q.before(edge, v.edge)) {
 		v.cut, v.edge = true, edge
 	}
+	if v.answers++; p.Held {
+		v.holders++
+	}
 	v.heard, v.held, v.mature = true, v.held || p.Held, v.mature || mature
 	return credible, honest
 }
@@ -261,7 +302,10 @@ func (sk *seeker) passOver(q *query, p *Page) {
 	if sk.cfg.Witnesses == 0 {
 		return
 	}
-	said := uint64(0)
+	said := trie.Digest(p.Barren)
+	if p.More {
+		said++
+	}
 	for _, quote := range p.Quotes {
 		at := quote.at(q.ask.Attribute) // not its sequence: a newer load that changes no order is no lie
 		said = said*0x9e3779b97f4a7c15 + at.Hi ^ at.Lo

@@ -58,10 +58,15 @@ type visit struct {
 	cut     bool          // the answer goes on behind edge
 	edge    trie.Position // how far it reaches, if cut
 	renewed bool          // nobody was mature, and the router was asked anew
-	words   int           // mature holders that have answered
+	answers int           // sites that have answered
+	holders int           // those among them that know the cell
+	fences  []trie.Prefix // that these have told; with Config.Witnesses
+	words   int           // mature holders among them
 	alone   bool          // the word of the one asked first is enough
+	leaned  bool          // … as witnesses have agreed with it lately, if it says the same again
 	first   grid.SiteID   // of those, the one that was first
-	said    uint64        // digest of the quotes that the last of them told
+	asks    uint64        // digest of what they were asked
+	said    uint64        // digest of what the last of them told
 	differ  bool          // they have not all told the same
 	barren  []trie.Prefix // cells below that all of these have called barren; with Config.Witnesses
 	agreed  int           // others that answered and hold the cell together with those that this site knows of

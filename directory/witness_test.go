@@ -1,9 +1,11 @@
 package directory
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 
+	"gridnode/directory/trie"
 	"gridnode/grid"
 )
 
@@ -11,6 +13,7 @@ import (
 type jury struct {
 	*Directory
 	t     *testing.T
+	limit int // of questions; 0: 10
 	hides map[grid.SiteID]bool
 }
 
@@ -18,7 +21,7 @@ type jury struct {
 func (j *jury) ask(now grid.Time) (found, asked []grid.SiteID) {
 	j.t.Helper()
 	var out grid.Outbox
-	j.Find(now, Query{Limit: 10}, &out)
+	j.Find(now, Query{Limit: cmp.Or(j.limit, 10)}, &out)
 	for len(out.Sends) > 0 || len(out.Keys) > 0 {
 		sends, keys := slices.Clone(out.Sends), slices.Clone(out.Keys)
 		out.Sends, out.Keys, out.Effects = nil, nil, nil
@@ -44,7 +47,7 @@ func (j *jury) ask(now grid.Time) (found, asked []grid.SiteID) {
 // TestWitnesses: what one holder hides, witnesses tell. The word of one with which they
 // agreed is enough for a while; with one that hides something they never agree.
 func TestWitnesses(t *testing.T) {
-	j := &jury{newDirectory(Config{Witnesses: 2}), t, map[grid.SiteID]bool{}}
+	j := &jury{newDirectory(Config{Witnesses: 2}), t, 0, map[grid.SiteID]bool{}}
 	now := grid.Hour
 	span := j.cfg.Lifetime / vouchShare
 	var asked []grid.SiteID
@@ -65,8 +68,74 @@ func TestWitnesses(t *testing.T) {
 			t.Errorf("question %d beside one that hides: found %v, asked %v", i, found, asked)
 		}
 	}
-	one := &jury{newDirectory(Config{}), t, map[grid.SiteID]bool{}}
+	one := &jury{newDirectory(Config{}), t, 0, map[grid.SiteID]bool{}}
 	if _, asked := one.ask(now); len(asked) != 1 {
 		t.Errorf("without witnesses %v were asked", asked)
+	}
+}
+
+// TestWordsForOneQuestion: the word of a holder with which witnesses have agreed is enough for
+// the question on which they did, and for the answer that it gave.
+func TestWordsForOneQuestion(t *testing.T) {
+	j := &jury{newDirectory(Config{Witnesses: 2}), t, 0, map[grid.SiteID]bool{}}
+	now := grid.Hour
+	_, asked := j.ask(now)
+	first := asked[0]
+	if _, asked = j.ask(now + grid.Second); len(asked) != 1 || asked[0] != first {
+		t.Fatalf("the same question again: asked %v", asked)
+	}
+	j.hides[first] = true // it has told the truth so far
+	if found, asked := j.ask(now + 2*grid.Second); !slices.Equal(found, []grid.SiteID{"a", "c"}) || len(asked) != 3 {
+		t.Errorf("another answer: found %v, asked %v", found, asked)
+	}
+	j.hides[first] = false
+	j.ask(now + grid.Minute)
+	j.limit = 9
+	if _, asked = j.ask(now + grid.Minute + grid.Second); len(asked) != 3 {
+		t.Errorf("another question: asked %v", asked)
+	}
+}
+
+// TestHintsAreNoWitnesses: where members may lie, only the router says who holds a cell, and who
+// does not answer is passed over until it does.
+func TestHintsAreNoWitnesses(t *testing.T) {
+	d := newDirectory(Config{Witnesses: 2})
+	c := cell{Price, trie.PrefixOf(trie.Last(), 3)}
+	d.rings.hint(0, c, "liar", []grid.SiteID{"friend"})
+	if d.rings.knows(c) {
+		t.Error("a hint is believed")
+	}
+	d.rings.suspects.strike(0, "mute", false)
+	d.rings.heard(1, "mute")
+	if !d.rings.suspects.has(1, "mute") {
+		t.Error("who did not answer is asked again because it says something else")
+	}
+	d.rings.suspects.answered("mute")
+	if d.rings.suspects.has(1, "mute") {
+		t.Error("who has answered is passed over")
+	}
+}
+
+// TestCellsThatOneTellsOf: of a cell that most do not hold, a liar's word that it has all quotes
+// counts for nothing, nor does what it tells of cells below.
+func TestCellsThatOneTellsOf(t *testing.T) {
+	d := newDirectory(Config{Witnesses: 3})
+	v := &visit{answers: 4, holders: 1, words: 1}
+	if d.seeker.carries(v) || v.known() {
+		t.Error("one of four is believed")
+	}
+	v = &visit{answers: 4, holders: 3, words: 3}
+	if !d.seeker.carries(v) || !v.known() {
+		t.Error("three of four are not believed")
+	}
+	q := &query{visit: visit{answers: 4, holders: 1, fences: []trie.Prefix{trie.PrefixOf(trie.Last(), 5)}}}
+	d.seeker.chart(q)
+	if d.maps[Price].Get(trie.PrefixOf(trie.Last(), 5)) != nil {
+		t.Error("a cell below one that most do not hold is on the map")
+	}
+	q.visit.holders = 2
+	d.seeker.chart(q)
+	if d.maps[Price].Get(trie.PrefixOf(trie.Last(), 5)) == nil {
+		t.Error("a cell that holders tell of is not on the map")
 	}
 }

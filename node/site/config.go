@@ -172,10 +172,10 @@ func (c *Config) parts() (Parts, error) {
 }
 
 // Members may be of organisations that do not trust each other: a holder's word is taken
-// together with two more. If a fifth of all lie, less than one query in a hundred hears
-// liars only.
+// together with those of all others. If a fifth of all lie, then of one cell in six hundred
+// all four do; with two witnesses it would be one visit in a hundred and twenty.
 const (
-	witnessesUsual = 2
+	witnessesUsual = 3
 	replicasUsual  = 4 // directory.Config.Replicas
 )
 
