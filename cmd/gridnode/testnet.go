@@ -41,7 +41,7 @@ run, event by event: its trace hash is printed. Without a log a generated worklo
 		Args: noVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	run.AddCommand(newRunFederation(), newRunLeasing(), newRunDelegation(), newRunCoallocation(), newRunPacking(), newRunChaos())
+	run.AddCommand(newRunFederation(), newRunLeasing(), newRunDelegation(), newRunCoallocation(), newRunPacking(), newRunChaos(), newRunHostile())
 	for _, scenario := range run.Commands() {
 		scenario.PreRun = func(*cobra.Command, []string) { spareCollector() }
 	}

@@ -35,6 +35,8 @@ func planOf(scenario string, args []string) plan {
 		return plan{seeds: 8, shorter: []string{"--hours", "3"}}
 	case scenario == "chaos":
 		return plan{seeds: 4, shorter: []string{"--hours", "2"}, first: []string{"--hours", "4"}}
+	case scenario == "hostile":
+		return plan{seeds: 2, shorter: []string{"--hours", "0.1"}, first: []string{"--hours", "0.2"}}
 	case scenario == "packing":
 		return plan{seeds: 2, shorter: []string{"--total", "2000"}}
 	case slices.Contains(args, "--sites") || slices.Contains(args, "gossip"):

@@ -9,7 +9,7 @@ import (
 // takes seconds first.
 func subjects() []subject {
 	return []subject{
-		federation(), delegation(), leasing(), coallocation(), packing(), chaos(),
+		federation(), delegation(), leasing(), coallocation(), packing(), chaos(), hostile(),
 		directory(), bank(), titan(), lookups(), starts(),
 		speed(), jobs(), slurm(), floods(), mutants(), live(), sizes(),
 		reproduction("resource-delegation", true, "seconds", "The gain of resource delegation (2009), repeated"),
