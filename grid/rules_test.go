@@ -54,7 +54,7 @@ var order = []string{
 	"testnet/scale", "testnet/reproduce/papers", "testnet/reproduce/gridfederation", "testnet/reproduce/matchmaking",
 	"testnet/reproduce/resourcedelegation", "testnet/reproduce/coallocation", "testnet/reproduce/muscle", "testnet/reproduce",
 	"testnet/live",
-	"testnet/scenario/scale", "testnet/scenario/chaos", "testnet/scenario/packing", "testnet/scenario/coallocation",
+	"testnet/scenario/scale", "testnet/scenario/hostile", "testnet/scenario/chaos", "testnet/scenario/packing", "testnet/scenario/coallocation",
 	"testnet/scenario/delegation", "testnet/scenario/leasing", "testnet/scenario/federation", "testnet/scenario",
 	"testnet/measure", "testnet", "testnet/draw", "testnet/kademlia",
 	"node/api/server", "node/metrics", "node", "node/notify", "node/backup", "node/api", "node/access", "node/run", "node/logging", "node/tally", "node/witness", "node/p2p", "node/reach", "node/forward", "node/shim", "node/console", "node/wasm", "node/content", "node/kept", "node/sandbox", "node/mailbox", "node/store",
