@@ -229,6 +229,18 @@ func (c *Coordinator) Started(job grid.JobID) (task grid.TaskID, ok bool) {
 	return a.task, true
 }
 
+// Decisions returns the executions for which it is decided to claim, and whether they have
+// started.
+func (c *Coordinator) Decisions() map[grid.TaskID]bool {
+	decided := make(map[grid.TaskID]bool)
+	for _, a := range c.jobs {
+		if a.phase != phaseHolding {
+			decided[a.task] = a.phase == phaseStarted
+		}
+	}
+	return decided
+}
+
 // NextTimer returns when Step next needs a Tick.
 func (c *Coordinator) NextTimer() grid.Time { return c.queue.NextTimer() }
 

@@ -55,8 +55,8 @@ type Config struct {
 	// Durable keeps what sites save, so that they can be restarted.
 	Durable bool
 
-	// Tear, if set, is asked of every step that saves, recoveries included, whether the daemon
-	// dies within it. It must not change out.
+	// Tear, if set, is asked of every step that orders something, recoveries included, whether
+	// the daemon dies within it. It must not change out.
 	Tear func(now grid.Time, site int, out *grid.Outbox) Tear
 
 	// DialTimeout is after how long a sender learns that a machine is off. (That a
@@ -92,4 +92,8 @@ type Member struct {
 type Tear struct {
 	For  grid.Time // how long it is down; 0: it does not die
 	Left int       // how many of the step's orders, besides what is saved and told, leave before
+
+	// Unsaved: the store fails. Nothing of the step is durable, so nothing is told, and
+	// nothing leaves.
+	Unsaved bool
 }

@@ -2,6 +2,7 @@ package testnet
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 
@@ -29,9 +30,15 @@ func (n *Network) carryOut(s int32) {
 	}
 	crash := m.fuse && len(out.Records) > 0
 	var tear Tear
-	if n.cfg.Tear != nil && !crash && len(out.Records) > 0 {
+	if n.cfg.Tear != nil && !crash {
 		tear = n.cfg.Tear(n.now, int(s), out)
 		crash = tear.For > 0
+	}
+	if crash && tear.Unsaved {
+		out.Reset()
+		n.faults.die(s, tear.For)
+		n.faults.crash(s, false)
+		return
 	}
 	if m.records != nil {
 		n.save(m, out)
@@ -149,4 +156,21 @@ func (m *member) saved(yield func(key string, record []byte) bool) {
 			return
 		}
 	}
+}
+
+// Saved yields what a site has saved, in the order of the keys.
+func (n *Network) Saved(site int) iter.Seq2[string, []byte] { return n.members[site].saved }
+
+// Twin returns what a site would be if its daemon came up at this instant: its records are
+// taken up, and nothing else has happened. The site itself learns nothing of it.
+func (n *Network) Twin(site int) (Site, error) {
+	m := &n.members[site]
+	twin, err := m.New(int(m.incarnation) + 1)
+	if err != nil {
+		return nil, err
+	}
+	if r, ok := twin.(Recoverer); ok {
+		err = r.Recover(m.Clock.Local(n.now), m.saved, new(grid.Outbox))
+	}
+	return twin, err
 }

@@ -240,8 +240,8 @@ func (tasks *executor) gone(x *Execution) {
 	}
 }
 
-// report tells a site how an execution ended and forgets the execution. That of a squad is
-// kept until the gang has ended.
+// report tells a site how an execution ended and forgets the execution, unless the daemon dies
+// of it: then it is told again. That of a squad is kept until the gang has ended.
 func (tasks *executor) report(s, i int32) {
 	n := tasks.n
 	x := &tasks.slots[i]
@@ -253,8 +253,9 @@ func (tasks *executor) report(s, i int32) {
 		n.away(s).step(&pilot.SquadEnded{ID: x.ID, Number: pilot.Whole, End: pilot.EndOf(&n.ended)})
 		return
 	}
-	tasks.release(s, i)
-	n.step(s, &n.ended)
+	if n.step(s, &n.ended); n.members[s].core != nil {
+		tasks.release(s, i)
+	}
 }
 
 // outcome says how an execution ended, on its site's clock.

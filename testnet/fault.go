@@ -24,22 +24,30 @@ const (
 	FaultMachine
 	// FaultPartition cuts the links between Sites and all others: messages vanish.
 	FaultPartition
+	// FaultOneWay cuts the links from Sites to all others; what these say arrives.
+	FaultOneWay
+	// FaultSlow has all that comes to a site and leaves it take Delay longer.
+	FaultSlow
 )
 
-var faultNames = [...]string{"daemon", "torn", "machine", "partition"}
+var faultNames = [...]string{"daemon", "torn", "machine", "partition", "oneway", "slow"}
 
 // FaultKinds is how many kinds of faults there are.
-const FaultKinds = FaultPartition + 1
+const FaultKinds = FaultSlow + 1
 
 // String returns the fault's name in lists of faults and in reports.
 func (k FaultKind) String() string { return faultNames[k] }
+
+// Cuts reports whether it is one of links: sites stay up.
+func (k FaultKind) Cuts() bool { return k >= FaultPartition }
 
 // Fault is one thing that goes wrong and heals.
 type Fault struct {
 	Kind  FaultKind
 	At    grid.Time
 	For   grid.Time // more than 0; grid.Never: it does not heal
-	Sites []int     // a single one unless Kind is FaultPartition
+	Sites []int     // a single one unless Kind is FaultPartition or FaultOneWay
+	Delay grid.Time // of FaultSlow
 
 	healing bool // this is the end of the fault at index begun
 	begun   int32
@@ -49,15 +57,16 @@ type Fault struct {
 type cut struct {
 	fault  int32
 	inside []bool // by site
+	oneway bool   // only what leaves them is lost
 }
 
 // Schedule makes a fault happen. Faults that keep a site down may overlap: it is
 // restarted when the last of them is over.
 func (n *Network) Schedule(f Fault) error {
 	switch {
-	case f.Kind > FaultPartition || f.For <= 0 || len(f.Sites) == 0 || f.Kind != FaultPartition && len(f.Sites) != 1:
+	case f.Kind >= FaultKinds || f.For <= 0 || len(f.Sites) == 0 || f.Delay < 0 || len(f.Sites) != 1 && f.Kind != FaultPartition && f.Kind != FaultOneWay:
 		return fmt.Errorf("fault %d of sites %v for %v: want one site (a partition: at least one) and a time of more than 0", f.Kind, f.Sites, f.For)
-	case f.Kind != FaultPartition && !n.cfg.Durable:
+	case !f.Kind.Cuts() && !n.cfg.Durable:
 		return fmt.Errorf("a %v fault needs a network that keeps what its sites save (Config.Durable)", f.Kind)
 	}
 	for _, s := range f.Sites {
@@ -94,12 +103,19 @@ func (fs *faults) strike(i int32) {
 	n := fs.n
 	f := &n.faults.planned[i]
 	fs.tell(f)
-	if f.Kind == FaultPartition {
+	s := int32(f.Sites[0])
+	m := &n.members[s]
+	switch {
+	case f.Kind == FaultSlow && f.healing:
+		m.slow -= f.Delay
+		return
+	case f.Kind == FaultSlow:
+		m.slow += f.Delay
+		return
+	case f.Kind.Cuts():
 		fs.partition(i, f)
 		return
 	}
-	s := int32(f.Sites[0])
-	m := &n.members[s]
 	switch {
 	case f.healing:
 		m.downs--
@@ -150,17 +166,17 @@ func (fs *faults) partition(i int32, f *Fault) {
 		}
 		return
 	}
-	c := cut{fault: i, inside: make([]bool, len(n.members))}
+	c := cut{fault: i, inside: make([]bool, len(n.members)), oneway: f.Kind == FaultOneWay}
 	for _, s := range f.Sites {
 		c.inside[s] = true
 	}
 	fs.cuts = append(fs.cuts, c)
 }
 
-// severed reports whether a partition separates two sites.
-func (fs *faults) severed(a, b int32) bool {
+// severed reports whether a partition keeps what one site sends from another.
+func (fs *faults) severed(from, to int32) bool {
 	for i := range fs.cuts {
-		if inside := fs.cuts[i].inside; inside[a] != inside[b] {
+		if c := &fs.cuts[i]; c.inside[from] != c.inside[to] && (c.inside[from] || !c.oneway) {
 			return true
 		}
 	}

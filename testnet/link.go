@@ -70,7 +70,7 @@ func (w *wires) latency(from, to int32) grid.Time {
 	if l.ReorderMax > 0 && draw.Chance(&m.link, l.Reorder) {
 		t += grid.Time(draw.Uniform(&m.link, uint64(l.ReorderMax)+1))
 	}
-	return t
+	return t + m.slow + n.members[to].slow
 }
 
 // transmit puts a message on its way. A site's message to itself takes no time and
@@ -189,7 +189,7 @@ func (w *wires) probe(from int32, to grid.SiteID) {
 	}
 	n.trace.effect(from, grid.EffectProbe, uint64(uint32(target)))
 	answer := &grid.Probed{To: to, RoundTrip: -1}
-	if known && n.members[target].core != nil && !n.faults.severed(from, target) &&
+	if known && n.members[target].core != nil && !n.faults.severed(from, target) && !n.faults.severed(target, from) &&
 		!draw.Chance(&m.link, n.cfg.Link.Loss) && !draw.Chance(&m.link, n.cfg.Link.Loss) {
 		answer.RoundTrip = w.latency(from, target) + w.latency(target, from)
 	}

@@ -59,6 +59,7 @@ type member struct {
 	owed        bool      // in turns
 	downs       int       // faults in force that keep it down
 	off         bool      // the machine, not only the daemon, is down
+	slow        grid.Time // how much longer what it sends and gets takes
 	fuse        bool      // the daemon crashes within its next step, once that has saved
 	executions  int32     // list in executor
 	incarnation uint32

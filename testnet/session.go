@@ -55,7 +55,7 @@ func (a *away) connect(e pilot.Connect) {
 	n.after(n.now+n.wires.latency(a.site, lender), classOther, lender, func() {
 		m := &n.members[lender]
 		switch {
-		case n.faults.severed(a.site, lender), m.off, draw.Chance(&n.members[a.site].link, n.cfg.Link.Loss):
+		case n.faults.severed(a.site, lender), n.faults.severed(lender, a.site), m.off, draw.Chance(&n.members[a.site].link, n.cfg.Link.Loss):
 			a.later(n.cfg.DialTimeout, func() { a.connected(x, "it does not answer") })
 		case m.core == nil:
 			a.later(n.wires.latency(lender, a.site), func() { a.connected(x, "it refuses") })

@@ -1,6 +1,8 @@
 package site
 
 import (
+	"iter"
+
 	"gridnode/coalloc"
 	"gridnode/coalloc/dataset"
 	"gridnode/directory"
@@ -275,6 +277,32 @@ func (s *Site) Held() int {
 		held += len(s.spreads.alive)
 	}
 	return held
+}
+
+// Tenants yields what other sites have here of guarantees and jobs that are not over.
+func (s *Site) Tenants() iter.Seq2[grid.SiteID, market.Tenant] {
+	if s.placing == nil {
+		return func(func(grid.SiteID, market.Tenant) bool) {}
+	}
+	return s.placing.agent.Tenants()
+}
+
+// Claims returns what of this site's own processors is held and claimed for components of
+// its jobs, in order of the numbers.
+func (s *Site) Claims() []lease.Lease {
+	if s.gangs == nil {
+		return nil
+	}
+	return s.gangs.home.Leases()
+}
+
+// Decisions returns the executions that this site has decided to claim processors for at
+// several sites, by job, and whether they have started.
+func (s *Site) Decisions() map[grid.TaskID]bool {
+	if s.gangs == nil {
+		return nil
+	}
+	return s.gangs.coord.Decisions()
 }
 
 // Links returns the links of this site, and why one is not used.

@@ -17,8 +17,13 @@ func main() {
 	flag.IntVar(&cfg.Sites, "sites", cfg.Sites, "number of sites")
 	flag.Float64Var(&cfg.Hours, "hours", cfg.Hours, "virtual hours of submissions and faults")
 	flag.StringVar(&cfg.Faults, "faults", cfg.Faults, "none, or a list of NAME or NAME=INTENSITY")
+	flag.StringVar(&cfg.Features, "features", cfg.Features, "none, or a list of NAME or NAME=INTENSITY")
 	flag.BoolVar(&cfg.Lend, "lend", cfg.Lend, "sites lend processors to each other")
+	swarm := flag.Bool("swarm", false, "draw the mixture of faults and features from the seed")
 	flag.Parse()
+	if *swarm {
+		cfg = cfg.Swarmed()
+	}
 	if _, err := chaos.Run(context.Background(), cfg); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

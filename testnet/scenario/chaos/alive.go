@@ -48,7 +48,7 @@ func (w *aliveWatch) fault(now grid.Time, f *testnet.Fault) {
 	if f.Healing() {
 		change = -1
 	}
-	if f.Kind == testnet.FaultPartition {
+	if f.Kind.Cuts() {
 		w.cuts, w.cut = w.cuts+change, now
 		return
 	}

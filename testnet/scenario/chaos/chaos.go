@@ -34,7 +34,11 @@ type Config struct {
 	//	           barriers and starts at which one of their sites dies
 	//	within     chance that a daemon dies within a step, after what it saves and before one of
 	//	           its other orders, in recoveries, too; less where one has died before
+	//	between    … that it dies within a step that saves nothing, after some of its orders
+	//	store      … that its store fails: nothing of a step is durable, and the daemon ends itself
 	//	coincide   share of messages that arrive as a timer of the receiver goes off
+	//	oneway     partitions that stop what one side says, not what it hears, per hour
+	//	slow       times that all that a site says and hears takes longer, per site and hour
 	Faults string `json:"faults"`
 
 	// Features is a list of NAME or NAME=INTENSITY, separated by commas, or "none" (as is ""):

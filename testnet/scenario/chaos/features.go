@@ -160,12 +160,14 @@ func (f features) drawOwners(seed uint64, sites []workload.Site, span grid.Time)
 // Swarmed returns the configuration with a mixture of faults and features drawn from its seed:
 // each is left out or usual, or exaggerated, or hardly there (swarm testing: Groce et al. 2012).
 func (cfg Config) Swarmed() Config {
-	pcg := draw.PCG(cfg.Seed, "swarm", draw.ForFaults)
+	one := func(name string, of uint64) uint64 { // one more name changes nothing of the others
+		return draw.Uniform(draw.PCG(cfg.Seed, grid.SiteID("swarm "+name), draw.ForFaults), of)
+	}
 	mix := func(known map[string]bounds) string {
 		var list []string
 		for _, name := range slices.Sorted(maps.Keys(known)) {
 			usual := known[name].usual
-			switch intensity := usual * [...]float64{0, 0, 0.25, 1, 1, 4}[draw.Uniform(pcg, 6)]; {
+			switch intensity := usual * [...]float64{0, 0, 0.25, 1, 1, 4}[one(name, 6)]; {
 			case intensity == usual:
 				list = append(list, name)
 			case intensity > 0:
@@ -175,6 +177,6 @@ func (cfg Config) Swarmed() Config {
 		return cmp.Or(strings.Join(list, ","), "none")
 	}
 	cfg.Faults, cfg.Features = mix(intensities), mix(featureBounds)
-	cfg.Lend = draw.Uniform(pcg, 4) > 0
+	cfg.Lend = one("lend", 4) > 0
 	return cfg
 }

@@ -15,37 +15,47 @@ var intensities = map[string]bounds{
 	"loss": {0.02, 0.5}, "duplicate": {0.02, 1}, "reorder": {0.05, 1}, "drift": {200, testnet.DriftMax},
 	"daemon": {0.5, 60}, "torn": {0.5, 60}, "machine": {0.1, 60}, "partition": {1, 60}, "aim": {0.2, 1},
 	"within": {0.002, 1}, "coincide": {0.02, 1},
+	"between": {0.002, 1}, "store": {0.001, 1}, "oneway": {0.5, 60}, "slow": {0.2, 60},
 }
 
 // Strike is a fault that begins at an instant and heals.
 type Strike struct {
-	Kind  string    `json:"kind"`  // "daemon", "torn", "machine", "partition" or "within"
-	At    grid.Time `json:"at"`    // microseconds since the beginning of the run
-	For   grid.Time `json:"for"`   // microseconds, more than 0
-	Sites []int     `json:"sites"` // indices: one, of a partition those on one side of it
+	Kind  string    `json:"kind"`            // "daemon", "torn", "machine", "partition", "oneway", "slow", "within", "between" or "store"
+	At    grid.Time `json:"at"`              // microseconds since the beginning of the run
+	For   grid.Time `json:"for"`             // microseconds, more than 0
+	Sites []int     `json:"sites"`           // indices: one, of a partition those on one side of it
+	Delay grid.Time `json:"delay,omitempty"` // of "slow": microseconds
 
-	// Of strikeWithin: the daemon dies within the step that is the first from At on to save,
-	// at that instant the Step-th, after so many of its other orders have left.
+	// Of those within steps: the daemon dies within the step that is the first from At on to
+	// save (strikeBetween: not to), at that instant the Step-th, after so many of its other
+	// orders have left.
 	Step int `json:"step,omitempty"`
 	Left int `json:"left,omitempty"`
 }
 
-// strikeWithin is the kind of a strike that kills a daemon between two orders of a step.
-const strikeWithin = "within"
+// Kinds of strikes that kill a daemon within a step.
+const (
+	strikeWithin  = "within"  // between two orders of a step, what that saves is durable
+	strikeBetween = "between" // of one that saves nothing
+	strikeStore   = "store"   // as it cannot save, and nothing leaves
+)
 
 func strikeOf(f *testnet.Fault) Strike {
-	return Strike{Kind: f.Kind.String(), At: f.At, For: f.For, Sites: f.Sites}
+	return Strike{Kind: f.Kind.String(), At: f.At, For: f.For, Sites: f.Sites, Delay: f.Delay}
 }
 
 // fault returns the network's form of it.
 func (s *Strike) fault() (testnet.Fault, error) {
 	for kind := range testnet.FaultKinds {
 		if kind.String() == s.Kind {
-			return testnet.Fault{Kind: kind, At: s.At, For: s.For, Sites: s.Sites}, nil
+			return testnet.Fault{Kind: kind, At: s.At, For: s.For, Sites: s.Sites, Delay: s.Delay}, nil
 		}
 	}
 	return testnet.Fault{}, fmt.Errorf("no fault is called %q", s.Kind)
 }
+
+// slowMost is how much longer messages of a slow site may take.
+const slowMost = 10 * grid.Second
 
 // drawStrikes draws when sites crash and the network parts. Everything has healed
 // when span is over.
@@ -59,13 +69,18 @@ func drawStrikes(seed uint64, sites int, faults map[string]float64, span grid.Ti
 		{testnet.FaultTorn, faults["torn"] * float64(sites), 10 * grid.Second, 5 * grid.Minute},
 		{testnet.FaultMachine, faults["machine"] * float64(sites), grid.Minute, 30 * grid.Minute},
 		{testnet.FaultPartition, faults["partition"], grid.Second, 10 * grid.Minute},
+		{testnet.FaultOneWay, faults["oneway"], grid.Second, 10 * grid.Minute},
+		{testnet.FaultSlow, faults["slow"] * float64(sites), grid.Second, 10 * grid.Minute},
 	} {
 		pcg := draw.PCG(seed, grid.SiteID(c.kind.String()), draw.ForFaults)
 		for range int64(c.times*span.Seconds()/3600 + 0.5) {
 			f := testnet.Fault{Kind: c.kind, At: federation.Warmup + grid.Time(draw.Uniform(pcg, uint64(span)))}
 			f.For = c.least + grid.Time(draw.Uniform(pcg, uint64(c.longest-c.least)))
 			f.For = max(min(f.For, federation.Warmup+span-f.At), 1)
-			f.Sites = drawSites(pcg, sites, c.kind == testnet.FaultPartition)
+			f.Sites = drawSites(pcg, sites, c.kind == testnet.FaultPartition || c.kind == testnet.FaultOneWay)
+			if c.kind == testnet.FaultSlow {
+				f.Delay = grid.Time(draw.Uniform(pcg, uint64(slowMost)))
+			}
 			drawn = append(drawn, strikeOf(&f))
 		}
 	}

@@ -68,8 +68,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 			uses.tell(s.Seed, at, c)
 		},
 	}
-	t.points = pointsOf(t, faults["within"])
-	if faults["within"] > 0 || len(t.points.given) > 0 {
+	if t.points = pointsOf(t, faults); t.points.any() {
 		f.Tear = t.points.tear
 	}
 	if t.tape != nil {
@@ -94,6 +93,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	chaosGrants(n, s.Seed, t.span)
 	lent, gangs := watchLeases(n, watch), watchGangs(n, watch)
 	alive := watchAlive(n, watch, faults["loss"] == 0)
+	watchTwins(n, watch)
 	aimed := t.provoke(faults, uses, f.Sites)
 	if t.tape != nil {
 		t.tape.listen(n)
@@ -161,7 +161,7 @@ func (t *trial) provoke(faults map[string]float64, uses features, sites []worklo
 		t.wish(w)
 	}
 	for _, strike := range strikes {
-		if strike.Kind != strikeWithin { // points has those happen
+		if !inStep(strike.Kind) { // points has those happen
 			t.strike(strike)
 		}
 	}
