@@ -636,3 +636,29 @@ func TestUnreachableBank(t *testing.T) {
 		t.Errorf("locals %v, timer at %v", out.Locals, d.NextTimer())
 	}
 }
+
+// TestRefusedThenWritten: a draw is refused for want of funds, and so withdrawn; a second copy
+// of that answer settles nothing, as a copy of the draw that comes later may find funds. The
+// cheque of that one is given back at once.
+func TestRefusedThenWritten(t *testing.T) {
+	d := NewDesk(Config{Self: alice, Bank: "bank"}, 1)
+	var out grid.Outbox
+	d.Draw(grid.Hour, task(1), bob, credits(3), grid.Hour, &out)
+	out.Reset()
+	answer := func(m *Drawn) {
+		d.Step(grid.Hour+1, &grid.Delivery{From: "bank", Message: m}, &out)
+	}
+	answer(&Drawn{Task: task(1), Refusal: NoFunds})
+	answer(&Drawn{Task: task(1), Refusal: NoFunds})
+	if open, _ := d.Open(); open != 1 {
+		t.Fatalf("%d cheques are known, want the one that may be written still", open)
+	}
+	out.Reset()
+	answer(&Drawn{Task: task(1), Cheque: &Cheque{Bank: "bank", Payer: alice, Payee: bob, Task: task(1), Ceiling: credits(3), Expires: 3 * grid.Hour}})
+	for _, s := range out.Sends {
+		if r, yes := s.Message.(*Return); yes && s.To == bob && r.Cheque.Task == task(1) {
+			return
+		}
+	}
+	t.Errorf("%+v: want the cheque to be given back", out.Sends)
+}

@@ -123,7 +123,7 @@ func (d *Desk) drawn(now grid.Time, from grid.SiteID, m *Drawn, out *grid.Outbox
 		}
 		d.withdraw(now, p, out) // another copy of the draw may come when there are funds
 		out.Local(&Declined{Task: p.Task, Reason: reason})
-	case m.Refusal.passing(): // whether it is written is not known yet
+	case m.Refusal.passing() || m.Refusal == NoFunds: // whether it is written is not known yet: another copy of the first draw may find funds
 	default:
 		d.dropPayment(p, out)
 	}
