@@ -143,5 +143,8 @@ func (w *aliveWatch) suspicions(id grid.JobID) (count int) {
 	return count
 }
 
-// vanished is what a home says of a job that it gives up for its losses.
-const vanished = "its execution vanished too often"
+// What a home says of a job that it gives up for its losses, or for one.
+const (
+	vanished     = "its execution vanished too often"
+	vanishedOnce = "its execution vanished, and it was not to be run again"
+)

@@ -181,9 +181,6 @@ func (b *bankBooks) apply(t *bank.Transaction) error {
 	return nil
 }
 
-// quiet reports whether every cheque is settled.
-func (b *books) quiet() bool { return b.unsettled() == nil }
-
 // unsettled says what is not settled.
 func (b *books) unsettled() error {
 	for i := range b.n.Len() {

@@ -142,15 +142,25 @@ func (w *leaseWatch) look(now grid.Time, at int) {
 	}
 }
 
-// quiet reports whether nothing is lent any more, and no site has work for or of others left:
-// a session that has broken as the last end was acknowledged takes seconds to come again.
-func (w *leaseWatch) quiet() bool {
+// left says what is lent still, or which site has work for or of others; nil: nothing. A
+// session that has broken as the last end was acknowledged takes seconds to come again.
+func (w *leaseWatch) left() error {
 	for i := range w.n.Len() {
-		if s, up := siteAt(w.n, i); up && (len(s.Leases()) > 0 || w.n.Held(i) != "") {
-			return false
+		s, up := siteAt(w.n, i)
+		if !up {
+			continue
+		}
+		if len(s.Leases()) > 0 {
+			return fmt.Errorf("%s lends or borrows still", w.n.ID(i))
+		}
+		if held := w.n.Held(i); held != "" {
+			return fmt.Errorf("%s has work for or of others left: %s", w.n.ID(i), held)
 		}
 	}
-	return w.n.Pilots() == 0
+	if pilots := w.n.Pilots(); pilots > 0 {
+		return fmt.Errorf("there are %d pilots", pilots)
+	}
+	return nil
 }
 
 // atRest returns what is left that should not be.

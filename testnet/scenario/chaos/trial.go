@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,9 +31,10 @@ type trial struct {
 	points *points
 	n      *testnet.Network
 	span   grid.Time
-	told   Script // faults, wishes and jobs, as they came
-	leases int    // wishes for them
-	failed error  // a fault or a wish that is none
+	told   Script                // faults, wishes and jobs, as they came
+	leases int                   // wishes for them
+	asked  map[uint64]grid.JobID // that users want to end, by token
+	failed error                 // a fault or a wish that is none
 }
 
 // errTooLong ends a trial that has had its most events.
@@ -94,6 +96,8 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	lent, gangs := watchLeases(n, watch), watchGangs(n, watch)
 	alive := watchAlive(n, watch, faults["loss"] == 0)
 	watchTwins(n, watch)
+	t.asked = watchHistories(n, watch).asked
+	bound := watchBounds(n, watch, t.span)
 	aimed := t.provoke(faults, uses, f.Sites)
 	if t.tape != nil {
 		t.tape.listen(n)
@@ -136,8 +140,14 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 				report.Transactions[kind.String()] = count
 			}
 		},
-		Quiet:  func() bool { return money.quiet() && lent.quiet() },
-		AtRest: func() error { return errors.Join(t.failed, watch.AtRest(), money.atRest(), lent.atRest()) },
+		Quiet: func() bool {
+			left := cmp.Or(money.unsettled(), lent.left(), bound.left())
+			bound.late(n.Now(), left)
+			return left == nil
+		},
+		AtRest: func() error {
+			return errors.Join(t.failed, watch.AtRest(), money.atRest(), lent.atRest(), bound.atRest())
+		},
 	}
 	return caught(func() (*measure.Result, error) { return r.Do(ctx) })
 }
@@ -181,10 +191,15 @@ func (t *trial) strike(s Strike) {
 // wish has a wish be said, and writes it down.
 func (t *trial) wish(w Wish) {
 	t.told.Wishes = append(t.told.Wishes, w)
-	err := w.say(t.n, t.leases, federation.Warmup+t.span+grid.Minute)
-	if w.Kind == WishLease {
+	number := t.leases
+	switch w.Kind {
+	case WishLease:
 		t.leases++
+	case WishCancel:
+		number = cancelNumbers + len(t.asked)
+		t.asked[wishTokens+uint64(number)], _ = grid.ParseJobID(w.Job)
 	}
+	err := w.say(t.n, number, federation.Warmup+t.span+grid.Minute)
 	t.failed = errors.Join(t.failed, err)
 }
 

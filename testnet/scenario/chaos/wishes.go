@@ -48,6 +48,9 @@ const (
 // wishTokens is where the tokens of wishes begin: no submission has one of them.
 const wishTokens = 1 << 62
 
+// cancelNumbers is where the numbers of cancels begin among those of wishes.
+const cancelNumbers = 1 << 32
+
 // drawLeases has users ask for leases by hand, and want processors back.
 func drawLeases(seed uint64, count int, span grid.Time) (drawn []Wish) {
 	pcg := draw.PCG(seed, "leases", draw.ForJobs)
@@ -82,7 +85,7 @@ func (w *Wish) say(n *testnet.Network, number int, healed grid.Time) error {
 	}
 	switch w.Kind {
 	case WishCancel:
-		n.Inject(w.At, w.Site, &site.Cancel{Job: id, Cause: "its user does not want it"})
+		n.Inject(w.At, w.Site, &site.Cancel{Token: token, Job: id, Cause: "its user does not want it"})
 	case WishLease:
 		n.Inject(w.At, w.Site, &site.RequestLease{Token: token, Lender: n.ID(w.Lender), Processors: w.Processors, Span: w.Span})
 	case WishReturn:

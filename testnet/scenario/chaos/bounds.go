@@ -1,0 +1,146 @@
+package chaos
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"gridnode/grid"
+	"gridnode/lease"
+	"gridnode/node/site"
+	"gridnode/testnet"
+	"gridnode/testnet/scenario/federation"
+)
+
+// boundWatch looks for what lasts longer than it may, and for what is left:
+//
+//   - a hold or a lease that its site has not let go of when it ends (A-2, P-3);
+//   - a site that is drained and lends what it has not lent before;
+//   - once all have healed and every job has ended: processors, holds, cheques and leases
+//     that have not come back within a bound (settled), and records of them (atRest).
+type boundWatch struct {
+	n       *testnet.Network
+	checks  *testnet.Checker
+	open    int                 // jobs that are not over
+	last    grid.Time           // when the last one ended
+	healed  grid.Time           // from then on nothing goes wrong
+	drained map[int]grid.Time   // since when a site has been drained
+	lending map[int]lendingKeys // what it lent then
+}
+
+// lendingKeys are leases by their lender's numbers.
+type lendingKeys map[uint64]bool
+
+// overdue is how long after its end something may still be there: turns come with inputs.
+const overdue = grid.Second
+
+// settleMost is how long after the end of the last job, and of all faults, everything has to be
+// back: the longest lease that anybody asks for, and what it takes to be paid for it.
+const settleMost = 4 * grid.Hour
+
+func watchBounds(n *testnet.Network, c *testnet.Checker, span grid.Time) *boundWatch {
+	w := &boundWatch{n: n, checks: c, healed: federation.Warmup + span + grid.Minute, drained: make(map[int]grid.Time), lending: make(map[int]lendingKeys)}
+	n.Observe(testnet.Observer{Turn: w.turn, Event: w.event})
+	return w
+}
+
+func (w *boundWatch) event(now grid.Time, _ int, e *grid.Event) {
+	switch e.Kind {
+	case grid.JobSubmitted:
+		w.open++
+	case grid.JobFinished, grid.JobRefused, grid.JobCancelled:
+		w.open--
+		w.last = now
+	}
+}
+
+// turn looks at what a site holds, after each of its turns.
+func (w *boundWatch) turn(now grid.Time, at int) {
+	s, up := siteAt(w.n, at)
+	if !up {
+		return
+	}
+	local := w.n.Clock(at).Local(now)
+	for _, l := range s.Claims() {
+		if l.State == lease.Held && l.End+overdue < local {
+			w.checks.Violated("%s holds %d processors for job %s since %v, and was to until %v", w.n.ID(at), l.Processors, l.Subject, l.Since, l.End)
+		}
+	}
+	for _, v := range s.Leases() {
+		if v.End+overdue < local {
+			w.checks.Violated("%s has lease %d of %s by %s, %v, which was to end at %v", w.n.ID(at), v.Number, v.Borrower, v.Lender, v.State, v.End)
+		}
+	}
+	w.drain(now, at, s)
+}
+
+// drain checks that a site which is drained lends nothing more.
+func (w *boundWatch) drain(now grid.Time, at int, s *site.Site) {
+	if !s.Draining() {
+		delete(w.drained, at)
+		return
+	}
+	lent := make(lendingKeys)
+	for _, v := range s.Leases() {
+		if v.Lent && v.State != lease.Requested && v.Via == 0 {
+			lent[v.Epoch] = true
+		}
+	}
+	if _, since := w.drained[at]; !since {
+		w.drained[at], w.lending[at] = now, lent
+		return
+	}
+	for epoch := range lent {
+		if !w.lending[at][epoch] {
+			w.checks.Violated("%s is drained since %v, and lends processors that it did not lend then", w.n.ID(at), w.drained[at])
+		}
+	}
+}
+
+// late says what is not back in time.
+func (w *boundWatch) late(now grid.Time, left error) {
+	if left != nil && w.open == 0 && now > max(w.last, w.healed)+settleMost {
+		w.checks.Violated("%v after the last job and the last fault %w", now-max(w.last, w.healed), left)
+	}
+}
+
+// left says what a site has of others, or others of it, and is to be back when nothing is to
+// be done; nil: nothing.
+func (w *boundWatch) left() error {
+	for i := range w.n.Len() {
+		s, up := siteAt(w.n, i)
+		if !up {
+			return fmt.Errorf("%s is down", w.n.ID(i))
+		}
+		for id, t := range s.Tenants() {
+			return fmt.Errorf("%s counts %d jobs and guarantees of %s on %d processors", w.n.ID(i), t.Jobs, id, t.Processors)
+		}
+		if held := s.Held(); held > 0 {
+			return fmt.Errorf("%s has %d claims, leases, gangs and pilots", w.n.ID(i), held)
+		}
+	}
+	return nil
+}
+
+// atRest looks for records of what is over.
+func (w *boundWatch) atRest() error {
+	for i := range w.n.Len() {
+		kinds := make(map[string]int)
+		for key := range w.n.Saved(i) {
+			kinds[plain(key)]++
+		}
+		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
+			if !lasting[kind] {
+				return fmt.Errorf("invariant violated: %s has saved %d records %s, and nothing is to be done", w.n.ID(i), kinds[kind], kind)
+			}
+		}
+	}
+	return nil
+}
+
+// lasting are the records that are kept when everything is over.
+var lasting = map[string]bool{
+	"job": true, "number": true, "deaths": true, "bank/journal": true, "bank/account": true, "bank/hold": true,
+	"bank/payment": true, // until its payer hears what became of it, or nothing can any more
+	"link": true,
+}
