@@ -161,6 +161,9 @@ func (m *member) saved(yield func(key string, record []byte) bool) {
 // Saved yields what a site has saved, in the order of the keys.
 func (n *Network) Saved(site int) iter.Seq2[string, []byte] { return n.members[site].saved }
 
+// Records returns how many records a site has saved.
+func (n *Network) Records(site int) int { return len(n.members[site].records) }
+
 // Twin returns what a site would be if its daemon came up at this instant: its records are
 // taken up, and nothing else has happened. The site itself learns nothing of it.
 func (n *Network) Twin(site int) (Site, error) {

@@ -21,9 +21,10 @@ import (
 type boundWatch struct {
 	n       *testnet.Network
 	checks  *testnet.Checker
-	open    int                 // jobs that are not over
-	last    grid.Time           // when the last one ended
-	healed  grid.Time           // from then on nothing goes wrong
+	open    int       // jobs that are not over
+	last    grid.Time // when the last one ended
+	healed  grid.Time // from then on nothing goes wrong
+	turns   int
 	drained map[int]grid.Time   // since when a site has been drained
 	lending map[int]lendingKeys // what it lent then
 }
@@ -54,8 +55,15 @@ func (w *boundWatch) event(now grid.Time, _ int, e *grid.Event) {
 	}
 }
 
-// turn looks at what a site holds, after each of its turns.
+// boundTurns is after how many turns of all sites one is looked at: what lasts too long lasts
+// for many.
+const boundTurns = 16
+
+// turn looks at what a site holds.
 func (w *boundWatch) turn(now grid.Time, at int) {
+	if w.turns++; w.turns%boundTurns != 0 {
+		return
+	}
 	s, up := siteAt(w.n, at)
 	if !up {
 		return
@@ -142,5 +150,5 @@ func (w *boundWatch) atRest() error {
 var lasting = map[string]bool{
 	"job": true, "number": true, "deaths": true, "bank/journal": true, "bank/account": true, "bank/hold": true,
 	"bank/payment": true, // until its payer hears what became of it, or nothing can any more
-	"link": true,
+	"link":         true,
 }

@@ -91,6 +91,8 @@ func (h *histories) event(now grid.Time, at int, e *grid.Event) {
 			h.checks.Violated("job %s is placed with epoch %d at %s, after epoch %d at %s", e.Job.ID, e.Epoch, e.Site, j.epoch, j.site)
 		}
 		j.epoch, j.site, j.agreed = e.Epoch, e.Site, e.Cost
+	case grid.JobStarted:
+		j.begun = true // so users are told; the tasks of a gang wait for each other still
 	case grid.JobFinished:
 		h.finished(at, j, e)
 		j.outcome, j.well = "finished", e.Result.ExitCode == 0 && e.Result.Reason == ""

@@ -25,12 +25,16 @@ type twinWatch struct {
 	n      *testnet.Network
 	checks *testnet.Checker
 	pcg    *rand.PCG
-	looks  int64
-	at     int // the site that is looked at
+	read   int64 // records, in all looks
+	at     int   // the site that is looked at
 }
 
-// twinChance is of how many turns of a million one is looked at.
-const twinChance = 4000
+// twinChance is of how many turns of a million one is looked at, as long as the looks have not
+// read more than one record for so many events: large sites would take most of the time.
+const (
+	twinChance = 6000
+	twinEvents = 16
+)
 
 func watchTwins(n *testnet.Network, c *testnet.Checker) *twinWatch {
 	w := &twinWatch{n: n, checks: c, pcg: draw.PCG(n.Seed(), "twins", draw.ForFaults)}
@@ -40,8 +44,11 @@ func watchTwins(n *testnet.Network, c *testnet.Checker) *twinWatch {
 
 // turn looks at a site, by chance.
 func (w *twinWatch) turn(now grid.Time, at int) {
-	if s, up := siteAt(w.n, at); up && draw.Chance(w.pcg, twinChance) {
-		w.looks++
+	if !draw.Chance(w.pcg, twinChance) || w.read*twinEvents > w.n.Events() {
+		return
+	}
+	if s, up := siteAt(w.n, at); up {
+		w.read += int64(w.n.Records(at))
 		if err := w.compare(now, at, s); err != nil {
 			w.checks.Violated("%s would not come up as it is: %w", w.n.ID(at), err)
 		}
@@ -108,11 +115,17 @@ func promised(s *site.Site, now grid.Time) map[lease.ID]lease.Lease {
 // leases compares what is lent and borrowed.
 func (w *twinWatch) leases(now grid.Time) func(s, twin *site.Site) error {
 	return func(s, twin *site.Site) error {
+		records := make(map[string]bool)
+		for key := range w.n.Saved(w.at) {
+			if strings.HasPrefix(key, lease.RecordPrefix) {
+				records[key] = true
+			}
+		}
 		saved := promised(twin, now)
 		for id, l := range promised(s, now) {
-			t, there := saved[id]
+			t, there := saved[id] // it may give it up at once
 			switch {
-			case !there && (l.Lent || l.State == lease.Active):
+			case !records[lease.RecordPrefix+string(l.Borrower)+"/"+strconv.FormatUint(l.Number, 10)]:
 				return fmt.Errorf("lease %d of %s by %s, %v, is not saved", l.Number, l.Borrower, l.Lender, l.State)
 			case there && (t.Epoch != l.Epoch || t.Processors != l.Processors || l.Lent && t.State != l.State):
 				return fmt.Errorf("lease %d of %s by %s is %+v, saved as %+v", l.Number, l.Borrower, l.Lender, l, t)
