@@ -230,8 +230,11 @@ func (c *Coordinator) Started(job grid.JobID) (task grid.TaskID, ok bool) {
 }
 
 // Decisions returns the executions for which it is decided to claim, and whether they have
-// started.
+// started; nil if there is none.
 func (c *Coordinator) Decisions() map[grid.TaskID]bool {
+	if len(c.jobs) == 0 {
+		return nil
+	}
 	decided := make(map[grid.TaskID]bool)
 	for _, a := range c.jobs {
 		if a.phase != phaseHolding {

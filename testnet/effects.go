@@ -164,6 +164,12 @@ func (n *Network) Saved(site int) iter.Seq2[string, []byte] { return n.members[s
 // Records returns how many records a site has saved.
 func (n *Network) Records(site int) int { return len(n.members[site].records) }
 
+// HasSaved reports whether a site has saved a record under a key.
+func (n *Network) HasSaved(site int, key string) bool {
+	_, there := n.members[site].records[key]
+	return there
+}
+
 // Twin returns what a site would be if its daemon came up at this instant: its records are
 // taken up, and nothing else has happened. The site itself learns nothing of it.
 func (n *Network) Twin(site int) (Site, error) {

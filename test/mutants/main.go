@@ -39,7 +39,7 @@ func plantAll(ctx context.Context) (missed int, err error) {
 	only := flag.String("only", "", "rooms or patches, with commas: lease,market/bank/refund-lost; all if empty")
 	by := flag.String("by", "unit,transcript,chaos,end-to-end", "what looks for the bugs, in this order")
 	seeds := flag.Int("seeds", 200, "how many seeds of chaos a bug has to get through, from 1")
-	run := flag.String("chaos", "--sites 6 --hours 3", "flags of the run, as 'gridnode testnet run chaos' has them: sites, hours, faults, lend")
+	run := flag.String("chaos", "--swarm --sites 6 --hours 2", "flags of the run, as 'gridnode testnet run chaos' has them: sites, hours, faults, features, swarm, lend")
 	thorough := flag.Bool("thorough", false, "end-to-end also for bugs that something else saw")
 	again := flag.Bool("again", false, "forget what the file of results has of the chosen bugs")
 	file := flag.String("results", "out/mutants.jsonl", "file of results, a line each; seen from the root of the tree")

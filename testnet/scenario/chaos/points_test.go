@@ -10,7 +10,7 @@ import (
 // too, and what was hit and missed is told. Nothing is violated.
 func TestPoints(t *testing.T) {
 	cfg := Default()
-	cfg.Seed, cfg.Sites, cfg.Hours, cfg.Faults, cfg.Features = 5, 5, 2, "within=0.3,coincide=0.2,loss", "cancel,requeue,fail"
+	cfg.Seed, cfg.Sites, cfg.Hours, cfg.Faults, cfg.Features = 5, 5, 5, "within=0.3,coincide=0.2,loss,between=0.05,store=0.005,oneway=1,slow=0.5", "cancel,requeue,fail"
 	run := &trial{script: &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}}
 	result, err := run.run(t.Context())
 	if err != nil {
@@ -20,13 +20,19 @@ func TestPoints(t *testing.T) {
 	if c.Hit < 30 || c.Hit > c.Seen || len(c.Missed) != c.Seen-c.Hit {
 		t.Errorf("%d of %d points were hit, %d missed", c.Hit, c.Seen, len(c.Missed))
 	}
-	between, recovering := false, false
+	between, recovering, unsaved, bare := false, false, false, false
 	for name := range run.points.hit {
+		unsaved = unsaved || strings.HasPrefix(name, "loses ")
+		bare = bare || run.points.hit[name] > 0 && strings.HasPrefix(name, "saves nothing, sends market.")
 		recovering = recovering || strings.HasPrefix(name, "recovers, ")
 		between = between || strings.HasSuffix(name, "then sends market.acknowledge")
 	}
-	if !between || !recovering {
-		t.Errorf("hit between save and acknowledgement: %v, in a recovery: %v", between, recovering)
+	if !between || !recovering || !unsaved || !bare {
+		t.Errorf("hit between save and acknowledgement: %v, in a recovery: %v, as a save failed: %v, where nothing is saved: %v", between, recovering, unsaved, bare)
+	}
+	injected := result.Config.(*chaosReport).Injected
+	if injected["oneway"] == 0 || injected["slow"] == 0 {
+		t.Errorf("injected %v", injected)
 	}
 	if !slices.ContainsFunc(run.told.Strikes, func(s Strike) bool { return s.Kind == strikeWithin && s.Left > 0 }) {
 		t.Error("no daemon has died between two orders")

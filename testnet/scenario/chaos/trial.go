@@ -25,8 +25,9 @@ const patience = 14 * grid.Day
 // trial is one run of a script.
 type trial struct {
 	script *Script
-	most   int64 // events, after which it is given up; 0: no bound
-	tape   *tape // what is said; nil: nobody listens
+	most   int64                                           // events, after which it is given up; 0: no bound
+	tape   *tape                                           // what is said; nil: nobody listens
+	wrap   func(id grid.SiteID, s *site.Site) testnet.Site // around each site that is not on tape; nil: nothing
 
 	points *points
 	n      *testnet.Network
@@ -73,7 +74,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	if t.points = pointsOf(t, faults); t.points.any() {
 		f.Tear = t.points.tear
 	}
-	if t.tape != nil {
+	if f.Wrap = t.wrap; t.tape != nil {
 		f.Wrap = t.tape.wrap
 	}
 	if s.Lend {

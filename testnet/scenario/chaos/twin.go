@@ -2,9 +2,7 @@ package chaos
 
 import (
 	"fmt"
-	"maps"
 	"math/rand/v2"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -44,10 +42,14 @@ func watchTwins(n *testnet.Network, c *testnet.Checker) *twinWatch {
 
 // turn looks at a site, by chance.
 func (w *twinWatch) turn(now grid.Time, at int) {
-	if !draw.Chance(w.pcg, twinChance) || w.read*twinEvents > w.n.Events() {
+	s, up := siteAt(w.n, at)
+	if !up {
 		return
 	}
-	if s, up := siteAt(w.n, at); up {
+	if err := w.promises(at, s); err != nil {
+		w.checks.Violated("%s would not come up as it is: %w", w.n.ID(at), err)
+	}
+	if draw.Chance(w.pcg, twinChance) && w.read*twinEvents <= w.n.Events() {
 		w.read += int64(w.n.Records(at))
 		if err := w.compare(now, at, s); err != nil {
 			w.checks.Violated("%s would not come up as it is: %w", w.n.ID(at), err)
@@ -115,17 +117,11 @@ func promised(s *site.Site, now grid.Time) map[lease.ID]lease.Lease {
 // leases compares what is lent and borrowed.
 func (w *twinWatch) leases(now grid.Time) func(s, twin *site.Site) error {
 	return func(s, twin *site.Site) error {
-		records := make(map[string]bool)
-		for key := range w.n.Saved(w.at) {
-			if strings.HasPrefix(key, lease.RecordPrefix) {
-				records[key] = true
-			}
-		}
 		saved := promised(twin, now)
 		for id, l := range promised(s, now) {
 			t, there := saved[id] // it may give it up at once
 			switch {
-			case !records[lease.RecordPrefix+string(l.Borrower)+"/"+strconv.FormatUint(l.Number, 10)]:
+			case !w.n.HasSaved(w.at, lease.RecordPrefix+string(l.Borrower)+"/"+strconv.FormatUint(l.Number, 10)):
 				return fmt.Errorf("lease %d of %s by %s, %v, is not saved", l.Number, l.Borrower, l.Lender, l.State)
 			case there && (t.Epoch != l.Epoch || t.Processors != l.Processors || l.Lent && t.State != l.State):
 				return fmt.Errorf("lease %d of %s by %s is %+v, saved as %+v", l.Number, l.Borrower, l.Lender, l, t)
@@ -135,36 +131,39 @@ func (w *twinWatch) leases(now grid.Time) func(s, twin *site.Site) error {
 	}
 }
 
-// claims compares what is claimed for components of jobs, and what is decided, with the
-// records of that: a daemon that comes up may give an attempt up at once.
-func (w *twinWatch) claims(s, twin *site.Site) error {
-	saved := make(map[string]bool)
-	for key := range w.n.Saved(w.at) {
-		if strings.HasPrefix(key, coalloc.HomePrefix) || strings.HasPrefix(key, coalloc.RecordPrefix) {
-			saved[key] = true
-		}
-	}
-	has := func(key string) bool {
-		there := saved[key]
-		delete(saved, key)
-		return there
-	}
+// promises checks that what is claimed for components of jobs, and decided, is saved.
+func (w *twinWatch) promises(at int, s *site.Site) error {
 	for _, l := range s.Claims() {
-		if key := coalloc.HomePrefix + strconv.FormatUint(l.Number, 10); l.State != lease.Held && !has(key) {
+		if key := coalloc.HomePrefix + strconv.FormatUint(l.Number, 10); l.State != lease.Held && !w.n.HasSaved(at, key) {
 			return fmt.Errorf("a claim for job %s at home, %v, is not saved", l.Subject, l.State)
 		}
 	}
-	stored := twin.Decisions()
-	for task, started := range s.Decisions() {
-		if !has(coalloc.RecordPrefix + task.Job.String()) {
+	for task := range s.Decisions() {
+		if !w.n.HasSaved(at, coalloc.RecordPrefix+task.Job.String()) {
 			return fmt.Errorf("its decision on job %s, epoch %d, is not saved", task.Job, task.Epoch)
 		}
+	}
+	return nil
+}
+
+// claims compares what is claimed for components of jobs, and what is decided, with the
+// records of that: a daemon that comes up may give an attempt up at once.
+func (w *twinWatch) claims(s, twin *site.Site) error {
+	live := make(map[string]bool)
+	for _, l := range s.Claims() {
+		live[coalloc.HomePrefix+strconv.FormatUint(l.Number, 10)] = true
+	}
+	stored := twin.Decisions()
+	for task, started := range s.Decisions() {
+		live[coalloc.RecordPrefix+task.Job.String()] = true
 		if was, there := stored[task]; there && was != started {
 			return fmt.Errorf("that job %s, epoch %d, has started (%v) is not saved", task.Job, task.Epoch, started)
 		}
 	}
-	for _, key := range slices.Sorted(maps.Keys(saved)) {
-		return fmt.Errorf("%s is over, and saved still", key)
+	for key := range w.n.Saved(w.at) {
+		if (strings.HasPrefix(key, coalloc.HomePrefix) || strings.HasPrefix(key, coalloc.RecordPrefix)) && !live[key] {
+			return fmt.Errorf("%s is over, and saved still", key)
+		}
 	}
 	return nil
 }

@@ -1,0 +1,101 @@
+package chaos
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"gridnode/grid"
+	"gridnode/lease"
+	"gridnode/market/bank"
+	"gridnode/node/site"
+	"gridnode/testnet"
+)
+
+// bent is a site with a defect: what it orders is changed before anybody sees it.
+type bent struct {
+	*site.Site
+	bend func(out *grid.Outbox)
+}
+
+// Core returns the site itself.
+func (b *bent) Core() *site.Site { return b.Site }
+
+// Step implements testnet.Site.
+func (b *bent) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
+	b.Site.Step(now, in, out)
+	b.bend(out)
+}
+
+// dropped takes those effects out of what a step orders that are unwanted.
+func dropped(unwanted func(out *grid.Outbox, e grid.Effect) bool) func(out *grid.Outbox) {
+	return func(out *grid.Outbox) {
+		out.Effects = slices.DeleteFunc(out.Effects, func(e grid.Effect) bool { return unwanted(out, e) })
+	}
+}
+
+// unsaved drops what is saved under keys that begin so, whenever it is the first time.
+func unsaved(prefix string) func() func(out *grid.Outbox) {
+	return func() func(out *grid.Outbox) {
+		return dropped(func(out *grid.Outbox, e grid.Effect) bool {
+			return e.Kind == grid.EffectSave && strings.HasPrefix(out.Records[e.Index].RecordKey(), prefix)
+		})
+	}
+}
+
+// TestCheckersSee: a defect in all sites of a run is seen, and by the checker that is for it.
+func TestCheckersSee(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		features string
+		bend     func() func(out *grid.Outbox)
+		want     string // in the violation
+	}{
+		{"a lease is not saved", "none", unsaved(lease.RecordPrefix), "would not come up as it is: lease"},
+		{"a bill is not saved", "none", unsaved("bank/bill/"), "would not come up as it is: it has"},
+		{"a decision is not saved", "none", unsaved("coalloc/"), "is not saved"},
+		{"a claim at home is not saved", "none", unsaved("coalloc-home/"), "is not saved"},
+		{"a record is not forgotten", "none", func() func(out *grid.Outbox) {
+			return dropped(func(out *grid.Outbox, e grid.Effect) bool {
+				return e.Kind == grid.EffectDelete && strings.HasPrefix(out.Records[e.Index].RecordKey(), "coalloc/")
+			})
+		}, "is over, and saved still"},
+		{"a job is told to be done that has failed", "fail=0.5", func() func(out *grid.Outbox) {
+			return func(out *grid.Outbox) {
+				for i := range out.Events {
+					if e := &out.Events[i]; e.Kind == grid.JobFinished && e.Result.Reason == testnet.TimeLimit {
+						e.Result.Reason, e.Result.ExitCode = "", 0
+					}
+				}
+			}
+		}, "of which no execution has ended by itself"},
+		{"a job waits for nobody", "after=0.6", func() func(out *grid.Outbox) {
+			return func(out *grid.Outbox) {
+				for i := range out.Events {
+					if e := &out.Events[i]; e.Kind == grid.JobFinished {
+						e.Kind = grid.EventKinds - 1 // nobody is told that it has ended
+					}
+				}
+			}
+		}, "what it was to wait for has not happened"},
+		{"a cheque is not presented", "none", func() func(out *grid.Outbox) {
+			return dropped(func(out *grid.Outbox, e grid.Effect) bool {
+				if e.Kind != grid.EffectSend {
+					return false
+				}
+				_, yes := out.Sends[e.Index].Message.(*bank.Redeem)
+				return yes
+			})
+		}, "after the last job and the last fault"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := Default()
+			cfg.Seed, cfg.Sites, cfg.Hours, cfg.Features, cfg.Faults = 3, 5, 2, tt.features, "loss,daemon"
+			run := &trial{script: &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}}
+			run.wrap = func(_ grid.SiteID, s *site.Site) testnet.Site { return &bent{s, tt.bend()} }
+			if _, err := run.run(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("%v, want a violation: %s", err, tt.want)
+			}
+		})
+	}
+}
