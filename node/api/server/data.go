@@ -274,9 +274,6 @@ func (by *submitter) filesOf(spec *api.JobSpec) (*grid.Files, error) {
 	if f.Dir != "" && !by.writes {
 		return nil, errors.New("dir: the daemon may not write files for you")
 	}
-	if several := spec.Coallocation != nil || spec.Spread; several && (len(f.Out) > 0 || f.Dir != "") {
-		return nil, errors.New("out and dir: what the tasks of a job write that runs at several sites is not brought home")
-	}
 	if f.Tree == "" {
 		return f, f.Check()
 	}
