@@ -178,6 +178,59 @@ func TestOneChangeMovesFewChunks(t *testing.T) {
 	}
 }
 
+// BenchmarkOneChange tells how much of a gibibyte moves again that changes in one place.
+func BenchmarkOneChange(b *testing.B) {
+	const size, at = 1 << 30, 700 << 20
+	data := noise(3, size)
+	tree := func(parts ...[]byte) *Tree {
+		path := filepath.Join(b.TempDir(), "file")
+		file, err := os.Create(path)
+		if err != nil {
+			b.Fatal(err)
+		}
+		for _, part := range parts {
+			if _, err := file.Write(part); err != nil {
+				b.Fatal(err)
+			}
+		}
+		info, err := file.Stat()
+		if err != nil {
+			b.Fatal(err)
+		}
+		file.Close()
+		t, err := Build(b.Context(), []Source{{
+			Entry: Entry{Name: "file", Kind: File, Size: info.Size(), Modified: info.ModTime().UnixNano()},
+			Open:  func() (*os.File, error) { return os.Open(path) },
+		}})
+		if err := errors.Join(err, os.Remove(path)); err != nil {
+			b.Fatal(err)
+		}
+		return t
+	}
+	known := make(map[Digest]bool)
+	for _, c := range tree(data).Chunks {
+		known[c.Digest] = true
+	}
+	for _, bench := range []struct {
+		name string
+		new  []byte
+		from int
+	}{{"replaced", []byte{data[at] + 1}, at + 1}, {"inserted", []byte("some bytes"), at}, {"cut", nil, at + 100}} {
+		b.Run(bench.name, func(b *testing.B) {
+			moved := int64(0)
+			for b.Loop() {
+				moved = 0
+				for _, c := range tree(data[:at], bench.new, data[bench.from:]).Chunks {
+					if !known[c.Digest] {
+						moved += c.Size
+					}
+				}
+			}
+			b.ReportMetric(float64(moved)/(1<<10), "KiB-moved")
+		})
+	}
+}
+
 // TestNothingLeadsOut: trees of peers name nothing outside of the directory, and nothing in it
 // leads a write out of it.
 func TestNothingLeadsOut(t *testing.T) {

@@ -86,7 +86,7 @@ func TestKilledInTransfer(t *testing.T) {
 			open(t, path, 0o666)
 		}
 		release := newGate(t)
-		hold, rest := tt.step == "running" || tt.step == "gathering", "tr a b <in >out; echo over >" + over
+		hold, rest := tt.step == "running" || tt.step == "gathering", "tr a b <in >out; echo over >"+over
 		if hold {
 			rest = "read x <" + string(release) + "; " + rest
 		}
