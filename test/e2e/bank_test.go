@@ -145,14 +145,14 @@ func TestBank(t *testing.T) {
 			text string
 			args []string
 		}{
-			{5, "insufficient funds at bank", []string{"transfer", "work", "18.250001"}},
+			{5, "insufficient funds at bank bank: balance", []string{"transfer", "work", "18.250001"}},
 			{5, "the same", []string{"transfer", "home", "1"}},
 			{4, "no account", []string{"transfer", "12D3KooWGzxzKZYveHXtpG6AsrUJBcWxHBFS2HsEoGTxrMLvKXtf", "1"}},
 			{4, "nowhere", []string{"transfer", "nowhere", "1"}},
 			{2, "more than 0", []string{"transfer", "work", "0"}},
 			{2, "want 0 to", []string{"transfer", "work", "99999999999"}},
 			{5, "other terms", []string{"transfer", "work", "3", "--id", grant}},
-			{5, "keeps no bank", []string{"grant", "work", "1"}},
+			{5, "site home keeps no bank", []string{"grant", "work", "1"}},
 			{5, "keeps no bank", []string{"balance", "--all"}},
 		} {
 			if r := home.code(tt.code, append([]string{"bank"}, tt.args...)...); !strings.Contains(r.stderr, tt.text) {

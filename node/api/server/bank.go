@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"net/http"
@@ -117,7 +118,7 @@ func (a money) move(w http.ResponseWriter, r *http.Request, input func(uint64, g
 		return err
 	}
 	moved := answer.(*bank.Statement)
-	if err := bankFailure(moved, id); err != nil {
+	if err := a.failure(r.Context(), moved, id); err != nil {
 		return err
 	}
 	if moved.Account == a.host.ID() { // what is in flight only the bank knows
@@ -153,16 +154,20 @@ func (a money) askBank(ctx context.Context, question *bank.Question, account str
 	if err != nil {
 		return nil, err
 	}
-	return answer.(*bank.Statement), bankFailure(answer.(*bank.Statement), grid.JobID{})
+	return answer.(*bank.Statement), a.failure(ctx, answer.(*bank.Statement), grid.JobID{})
 }
 
-// bankFailure returns what a bank's answer means to a user if it is no success.
-func bankFailure(answer *bank.Statement, id grid.JobID) error {
+// failure returns what a bank's answer means to a user if it is no success.
+func (a money) failure(ctx context.Context, answer *bank.Statement, id grid.JobID) error {
+	name := string(answer.Bank)
+	if answer.Silent || answer.Refusal != bank.Done {
+		name = cmp.Or(a.siteNames(ctx)(answer.Bank), name)
+	}
 	switch {
 	case answer.Silent && id.IsZero():
-		return errorf(api.CodeInternal, "bank %s does not answer: try later", answer.Bank)
+		return errorf(api.CodeInternal, "bank %s does not answer: try later", name)
 	case answer.Silent:
-		return errorf(api.CodeInternal, "bank %s does not answer: it is not known whether the credits were moved; repeat with the ID %s, which moves them once", answer.Bank, id)
+		return errorf(api.CodeInternal, "bank %s does not answer: it is not known whether the credits were moved; repeat with the ID %s, which moves them once", name, id)
 	}
 	code := api.CodeRefused
 	switch answer.Refusal {
@@ -172,16 +177,16 @@ func bankFailure(answer *bank.Statement, id grid.JobID) error {
 		if answer.Bank == "" {
 			return errorf(code, "this site banks nowhere: set bank.site, or bank.offer to keep a bank here, and start the daemon again")
 		}
-		return errorf(code, "site %s keeps no bank: bank.offer makes a site keep one, bank.site says where a site banks", answer.Bank)
+		return errorf(code, "site %s keeps no bank: bank.offer makes a site keep one, bank.site says where a site banks", name)
 	case bank.NoFunds:
 		b := answer.Balance
-		return errorf(code, "%v at bank %s: balance %v credits, of which %v are held", answer.Refusal, answer.Bank, b.Settled+b.Committed, b.Committed)
+		return errorf(code, "%v at bank %s: balance %v credits, of which %v are held", answer.Refusal, name, b.Settled+b.Committed, b.Committed)
 	case bank.NoAccount, bank.NoPayee:
 		code = api.CodeNotFound
 	case bank.BadAmount:
 		code = api.CodeUsage
 	}
-	return errorf(code, "bank %s: %v", answer.Bank, answer.Refusal)
+	return errorf(code, "bank %s: %v", name, answer.Refusal)
 }
 
 // accountNamed returns the site whose account text names: an ID, whoever knows it,
