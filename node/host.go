@@ -161,7 +161,7 @@ func Start(ctx context.Context, cfg HostConfig) (*Host, error) {
 	h.files = run.Files{Home: cfg.Home, Site: h.id, Work: cfg.Work, Shared: cfg.Shared, Log: cfg.Files.Log}
 	h.ctx, h.cancel = context.WithCancel(context.Background())
 	h.fetch = &fetchers{h: h, sites: make(map[grid.SiteID]*fetchSite), wake: make(chan struct{}, 1)}
-	h.deposit = &deposits{h: h, jobs: mailbox.New[deposit]()}
+	h.deposit = &deposits{h: h, jobs: mailbox.New[deposit](), open: make(map[grid.JobID]chan struct{})}
 	h.streams = &streams{h: h, jobs: make(map[grid.JobID]*stream)}
 	h.bring = newBringer(h, cfg.FetchMax)
 	if cfg.Home != "" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"sync"
 	"time"
 
 	"gridnode/grid"
@@ -17,16 +18,20 @@ import (
 // What a job has written goes into the files that its owner named (grid.Command.Output) when
 // it is over, wherever it ran, unless it is there already (see streams). If its site cannot be reached it is tried again.
 const (
-	depositMax   = 4               // jobs at the same time
-	depositAgain = 2 * time.Second // pause after a failure, doubled up to
-	depositPause = 5 * time.Minute // this
-	depositLate  = time.Hour       // after a restart: for jobs that ended since, and have no file
+	depositMax   = 4                // jobs at the same time
+	depositAgain = 2 * time.Second  // pause after a failure, doubled up to
+	depositPause = 5 * time.Minute  // this
+	depositLate  = time.Hour        // after a restart: for jobs that ended since, and have no file
+	depositWait  = 30 * time.Second // that who waits for a job's end waits for its files, at most
 )
 
 // deposits are the jobs whose output is to be put into files.
 type deposits struct {
 	h    *Host
 	jobs *mailbox.Box[deposit]
+
+	mu   sync.Mutex
+	open map[grid.JobID]chan struct{} // of jobs that are over: closed when this was tried once
 }
 
 type deposit struct {
@@ -42,7 +47,47 @@ func (d *deposits) note(events []grid.Event) {
 		e := &events[i]
 		over := e.Kind == grid.JobFinished || e.Kind == grid.JobCancelled
 		if over && e.Job.Home == d.h.id && wanted(e.Job) && e.Result.Start < e.Result.End {
+			d.mu.Lock()
+			if d.open[e.Job.ID] == nil {
+				d.open[e.Job.ID] = make(chan struct{})
+			}
+			d.mu.Unlock()
 			d.jobs.Put(deposit{job: e.Job, since: time.Now()})
+		}
+	}
+}
+
+// tried tells those who wait that the output of a job is where it is wanted, or could not be
+// put there for now.
+func (d *deposits) tried(job grid.JobID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if open := d.open[job]; open != nil {
+		close(open)
+		delete(d.open, job)
+	}
+}
+
+// AwaitOutputs returns once what jobs have written that are over is in the files that their
+// owner named, or could not be put there at once, as their site is away: then it is tried
+// again. It waits for half a minute at most, and ends early with ctx.
+func AwaitOutputs(ctx context.Context, h *Host, jobs []grid.JobID) {
+	ctx, cancel := context.WithTimeout(ctx, depositWait)
+	defer cancel()
+	d := h.deposit
+	for _, job := range jobs {
+		d.mu.Lock()
+		open := d.open[job]
+		d.mu.Unlock()
+		if open == nil {
+			continue
+		}
+		select {
+		case <-open:
+		case <-ctx.Done():
+			return
+		case <-h.ctx.Done():
+			return
 		}
 	}
 }
@@ -72,6 +117,7 @@ func (d *deposits) run() {
 // try puts the output of one job into its files, and has it tried again if that fails in
 // a way that may pass.
 func (d *deposits) try(one deposit) {
+	defer d.tried(one.job.ID)
 	v, err := d.h.view(d.h.ctx, one.job.ID)
 	if err == nil && !d.h.streams.end(one.job.ID, v.Epoch) {
 		err = d.put(&one, &v)

@@ -202,8 +202,8 @@ func (w *waiters) unwatch(watcher *watcher) {
 	delete(w.watchers, watcher)
 }
 
-// await returns once every job is over, or placed if that is enough, with ctx's
-// error if it ends first, or with ErrStopped.
+// await returns once every job is over and its output in the files that its owner named, or
+// placed if that is enough, with ctx's error if it ends first, or with ErrStopped.
 func (a *Server) await(ctx context.Context, ids []grid.JobID, placed bool) error {
 	waiter := a.waiters.add(ids, placed)
 	defer a.waiters.remove(waiter, ids)
@@ -222,6 +222,9 @@ func (a *Server) await(ctx context.Context, ids []grid.JobID, placed bool) error
 	a.waiters.settled(waiter, settled)
 	select {
 	case <-waiter.done:
+		if !placed {
+			node.AwaitOutputs(ctx, a.host, ids)
+		}
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
