@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"gridnode/grid"
+	"gridnode/market"
 	"gridnode/node"
 	"gridnode/node/api"
 	"gridnode/node/logging"
@@ -50,6 +51,9 @@ func (r *reloader) reload(ctx context.Context) ([]api.SettingChange, error) {
 	if err != nil {
 		return nil, &api.Error{Code: api.CodeUsage, Message: "nothing has changed: " + err.Error()}
 	}
+	if err := r.notePrice(ctx); err != nil {
+		return nil, err
+	}
 	changes := changedSettings(r.values, values)
 	for _, c := range changes {
 		if c.Key != "site.price" {
@@ -74,6 +78,28 @@ func (r *reloader) reload(ctx context.Context) ([]api.SettingChange, error) {
 		r.log.Info("a setting was changed", "key", c.Key, "before", c.Before, "after", c.After, "restart", c.Restart)
 	}
 	return changes, nil
+}
+
+// notePrice puts the price that counts in the place of the one that was read last, as 'config
+// set' may have changed it since.
+func (r *reloader) notePrice(ctx context.Context) error {
+	var price grid.Price
+	var fixed bool
+	err := r.host.Do(ctx, func(s *site.Site) { price, fixed = s.Price(), s.Pricing() == market.PricingFixed })
+	if err != nil || !fixed {
+		return err
+	}
+	r.values = slices.Clone(r.values)
+	for i := range r.values {
+		e := &r.values[i]
+		if e.Key != "site.price" {
+			continue
+		}
+		if read, err := parsePrice(e.Value); err == nil && read != price {
+			e.Value = price.String()
+		}
+	}
+	return nil
 }
 
 // changedSettings returns what differs, by key.
