@@ -61,7 +61,7 @@ func remember[T any](a *accounts, key string, lookUp func() (T, error)) (T, erro
 func (a *accounts) Account(uid uint32) string {
 	number := strconv.FormatUint(uint64(uid), 10)
 	name, _ := remember(a, "uid "+number, func() (string, error) {
-		account, err := user.LookupId(number)
+		account, err := machine.account(number, user.LookupId)
 		if err != nil || isNumber(account.Username) { // a name that is a number would stand for another account
 			return number, nil
 		}
@@ -84,14 +84,7 @@ func (a *accounts) Group(name string) (uint32, error) {
 	if gid, err := strconv.ParseUint(name, 10, 32); err == nil {
 		return uint32(gid), nil
 	}
-	return remember(a, "group "+name, func() (uint32, error) {
-		group, err := user.LookupGroup(name)
-		if err != nil {
-			return 0, err
-		}
-		gid, err := strconv.ParseUint(group.Gid, 10, 32)
-		return uint32(gid), err
-	})
+	return remember(a, "group "+name, func() (uint32, error) { return machine.group(name) })
 }
 
 // Find returns the account that a name of Names.Account stands for. A number without an
@@ -99,15 +92,18 @@ func (a *accounts) Group(name string) (uint32, error) {
 func Find(name string) (Account, error) { return Machine.(*accounts).find(name) }
 
 func (a *accounts) find(name string) (Account, error) {
-	return remember(a, "name "+name, func() (Account, error) { return lookUp(name) })
+	return remember(a, "name "+name, func() (Account, error) { return machine.lookUp(name) })
 }
 
-func lookUp(name string) (Account, error) {
-	account, err := user.Lookup(name)
-	if number, bad := strconv.ParseUint(name, 10, 32); bad == nil {
-		if account, err = user.LookupId(name); err != nil {
-			return Account{Name: name, UID: uint32(number), GID: uint32(number)}, nil
-		}
+func (s services) lookUp(name string) (Account, error) {
+	by := user.Lookup
+	number, bad := strconv.ParseUint(name, 10, 32)
+	if bad == nil {
+		by = user.LookupId
+	}
+	account, err := s.account(name, by)
+	if err != nil && bad == nil {
+		return Account{Name: name, UID: uint32(number), GID: uint32(number)}, nil
 	}
 	if err != nil {
 		return Account{}, fmt.Errorf("account %q: %w", name, err)
@@ -121,13 +117,13 @@ func lookUp(name string) (Account, error) {
 		return Account{}, fmt.Errorf("account %q has the group %q: %w", name, account.Gid, err)
 	}
 	found := Account{Name: account.Username, UID: uint32(uid), GID: uint32(gid), Home: account.HomeDir}
-	ids, err := account.GroupIds()
+	groups, err := s.groups(account)
 	if err != nil {
 		return Account{}, fmt.Errorf("groups of account %q: %w", name, err)
 	}
-	for _, id := range ids {
-		if n, err := strconv.ParseUint(id, 10, 32); err == nil && uint32(n) != found.GID {
-			found.Groups = append(found.Groups, uint32(n))
+	for _, n := range groups {
+		if n != found.GID {
+			found.Groups = append(found.Groups, n)
 		}
 	}
 	return found, nil
