@@ -3,15 +3,12 @@ package member
 import (
 	"cmp"
 	"crypto/sha256"
+	"encoding/binary"
+	"math"
 	"slices"
 
 	"gridnode/grid"
 )
-
-// turns is how many turns there are for the seats of a cell. With three, of the sixteen
-// sites nearest to it some five have the first turn. More would leave less to who chooses
-// its key, but seat sites at the edge of the sixteen, where not all routers agree.
-const turns = 3
 
 // namedUsual is how many sites a router names, if RollConfig.Named does not say.
 const namedUsual = 20
@@ -20,13 +17,13 @@ const namedUsual = 20
 // are not the same for everybody, as look-ups that have begun elsewhere miss other ones.
 func (r *Roll) window() int { return cmp.Or(r.cfg.Named, namedUsual) * 4 / 5 }
 
-// turn returns whether a member has the first turn to hold something, or the second or third.
-// It follows from its lot: a site chooses its key, and could choose one next to a cell, but
-// not this.
-func (m *Member) turn(key grid.Key) int {
+// turn returns when a member has its turn to hold something, among those near it: the least
+// comes first. It follows from its lot: a site chooses its key, and could choose one next to
+// a cell, but not this. To be nearer than others is of no use.
+func (m *Member) turn(key grid.Key) uint64 {
 	lot := m.Lot()
 	h := sha256.Sum256(append(key[:], lot[:]...))
-	return int(h[0]) % turns
+	return binary.BigEndian.Uint64(h[:])
 }
 
 // seat is what decides on a member's place among those who may hold something.
@@ -34,13 +31,13 @@ type seat struct {
 	site  grid.SiteID
 	org   string
 	round int // how many of its organisation come before it
-	turn  int
+	turn  uint64
 }
 
 // Seat puts the sites that are nearest to a key, as a router names them, nearest first, into
 // the order in which they are to hold it. Of each organisation comes the first one before
 // the second one of any other: none has more of the first seats than it must. Among these,
-// members come by turns, and the nearest first in each turn. Sites of which nothing is known
+// members come in the order of their turns, and those at the edge last. Sites of which nothing is known
 // come behind all these, as they were; members without the right to hold are left out. The
 // result is a new slice.
 func (r *Roll) Seat(now grid.Time, key grid.Key, sites []grid.SiteID) []grid.SiteID {
@@ -58,10 +55,10 @@ func (r *Roll) Seat(now grid.Time, key grid.Key, sites []grid.SiteID) []grid.Sit
 		case i < r.window():
 			seats = append(seats, seat{site: site, org: m.organisation(), turn: m.turn(key)})
 		default: // it is needed if there are too few organisations in the window
-			seats = append(seats, seat{site: site, org: m.organisation(), turn: turns})
+			seats = append(seats, seat{site: site, org: m.organisation(), turn: math.MaxUint64})
 		}
 	}
-	slices.SortStableFunc(seats, func(a, b seat) int { return a.turn - b.turn })
+	slices.SortStableFunc(seats, func(a, b seat) int { return cmp.Compare(a.turn, b.turn) })
 	seen := make(map[string]int)
 	for i := range seats {
 		seats[i].round = seen[seats[i].org]
