@@ -17,10 +17,12 @@ func newRunHostile() *cobra.Command {
 holders of the directory they drop quotes, leave holes, give stale ones, replay answers,
 change prices, make up members, send others to cells that there are not, or say nothing.
 Besides, they forge messages, cheques, receipts and revocations, or send again what was
-good once; what they say passes the encoders and decoders of real nodes.
+good once; what they say passes the encoders and decoders of real nodes. Some of them are
+revoked halfway.
 
 It is measured which of the live quotes honest sites find. The run ends with exit code 1
-if that is less than 99 %, or as soon as anything forged has an effect or money is lost.`,
+if that is less than 99 %, or as soon as anything forged has an effect, money is lost, or
+anything of a revoked member is there after a minute.`,
 		Example: `  gridnode testnet run hostile --sites 30 --hours 0.2
   gridnode testnet run hostile --share 0.1 --hours 0.1 -o json`,
 		Args: exactArgs(0, ""),
@@ -37,6 +39,7 @@ if that is less than 99 %, or as soon as anything forged has an effect or money 
 	f.IntVar(&cfg.Sites, "sites", cfg.Sites, "number of members, 10 to 500")
 	f.Float64Var(&cfg.Hours, "hours", cfg.Hours, "virtual hours of submissions and lies, more than 0, at most 1000")
 	f.Float64Var(&cfg.Share, "share", cfg.Share, "share of the members that are hostile, 0 to 0.5")
+	f.IntVar(&cfg.Revoke, "revoke", cfg.Revoke, "hostile members whose certificates are taken back halfway; their quotes must be gone within a minute")
 	addScenarioFlags(cmd, &cfg.Common, &l)
 	return cmd
 }

@@ -30,6 +30,7 @@ type census struct {
 	limits  map[uint64]int
 
 	questions, live, found, stale int64
+	gone                          grid.Time // after a revocation, in which some answer had a quote of the member
 }
 
 func takeCensus(t *town) *census {
@@ -89,6 +90,11 @@ func (c *census) answered(now grid.Time, at int, a grid.Answer) {
 			continue
 		case q.Name != c.t.members[of].Name:
 			c.t.accepted("%s has found a quote of %s under the name %s", c.t.Sites[at].Name, c.t.members[of].Name, q.Name)
+			continue
+		case c.t.gone[of] != 0 && now > c.t.gone[of]:
+			if c.gone = max(c.gone, now-c.t.gone[of]); c.t.revoked(of) {
+				c.t.accepted("%s has found a quote of %s, which was revoked %v ago", c.t.Sites[at].Name, q.Name, (now - c.t.gone[of]).Duration())
+			}
 			continue
 		case c.t.honest(of) && q.Price != c.prices[of] && now-c.changed[of] > settled:
 			c.stale++

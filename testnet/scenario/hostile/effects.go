@@ -67,6 +67,9 @@ func (w *effects) start(_ grid.Time, x *testnet.Execution) {
 	if !w.t.honest(x.Site) || home == at {
 		return
 	}
+	if from, known := w.t.index[home]; known && w.t.revoked(from) {
+		w.t.accepted("job %s of %s, which is revoked, begins at %s", x.Job.ID, w.t.name(home), w.t.name(at))
+	}
 	switch {
 	case !w.t.siteAt(x.Site).Desk().Holds(home, x.ID):
 		w.t.accepted("job %s of %s begins at %s, and no cheque pays for it", x.Job.ID, w.t.name(home), w.t.name(at))
@@ -97,11 +100,11 @@ func (w *effects) atRest() error {
 			continue
 		}
 		roll := w.t.siteAt(i).Roll()
-		if n := len(roll.Revoked().Lists()); n > 0 {
+		if n := len(roll.Revoked().Lists()); n > min(len(w.t.gone), 1) {
 			w.t.accepted("%s has %d revocation lists", w.t.Sites[i].Name, n)
 		}
 		for _, m := range roll.Members() {
-			if at, known := w.t.index[m.Site]; !known || w.t.members[at].Name != m.Name {
+			if at, known := w.t.index[m.Site]; !known || w.t.members[at].Name != m.Name || w.t.revoked(at) || w.t.honest(at) && roll.Revoked().Has(m) {
 				w.t.accepted("%s knows %s as the member %s", w.t.Sites[i].Name, m.Site, m.Name)
 			}
 		}

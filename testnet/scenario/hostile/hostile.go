@@ -23,11 +23,14 @@ type Config struct {
 	Sites int     `json:"sites"` // 10 to 500
 	Hours float64 `json:"hours"` // how long jobs are submitted and lies are told; more than 0, at most 1000
 	Share float64 `json:"share"` // of the members that are hostile, 0 to 0.5
+
+	// Revoke is how many of these have their certificates taken back halfway. They submit no jobs.
+	Revoke int `json:"revoke"`
 }
 
 // Default is what the command line starts from.
 func Default() Config {
-	return Config{Common: scenario.Common{Seed: 1}, Sites: 40, Hours: 0.5, Share: 0.2}
+	return Config{Common: scenario.Common{Seed: 1}, Sites: 40, Hours: 0.5, Share: 0.2, Revoke: 2}
 }
 
 // FoundLeast is which share of the live quotes honest sites must find, in percent.
@@ -45,6 +48,7 @@ type Report struct {
 	Questions int64 `json:"questions"` // that honest sites have asked the directory
 	Live      int64 `json:"live"`      // quotes of honest sites that were to be found, over all questions
 	Found     int64 `json:"found"`     // of them
+	Gone      int64 `json:"gone"`      // microseconds after a revocation in which some answer had a quote of the member; at most a minute
 	Stale     int64 `json:"stale"`     // in answers, with a price of long ago
 
 	Forged   map[string]Forgeries `json:"forged"`   // by what was forged
@@ -80,6 +84,9 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	if err != nil {
 		return nil, err
 	}
+	if cfg.Revoke < 0 || cfg.Revoke > len(t.liars) && len(t.liars) > 0 {
+		return nil, scenario.ConfigError("revoke", "%d: want 0 to %d, which are hostile", cfg.Revoke, len(t.liars))
+	}
 	var watch *testnet.Checker
 	t.Builder.Check = func(now grid.Time) error { return watch.Violation(now) }
 	n, err := t.Build()
@@ -90,6 +97,7 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 	watch = testnet.Check(n, t.Processors(), scenario.Submission)
 	t.watch = watch
 	found, effects, money := takeCensus(t), watchEffects(t), watchMoney(t)
+	t.revoke()
 	for at := range t.forgers {
 		t.forgers[at].begin(at)
 	}
@@ -110,6 +118,7 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 		AtRest: func() error { return errors.Join(watch.AtRest(), effects.atRest(), money.atRest(), found.enough()) },
 		Inspect: func(*measure.Result) {
 			report.Questions, report.Live, report.Found, report.Stale = found.questions, found.live, found.found, found.stale
+			report.Gone = int64(found.gone)
 			for _, f := range t.forged {
 				report.Sent += f.Sent
 				report.Refused += f.Refused
@@ -136,6 +145,9 @@ func (r *Report) table(w io.Writer, result *measure.Result) error {
 	}
 	fmt.Fprintf(&b, "\n\nlive quotes found  %d of %d (%.2f %%) in %d questions, %d of them stale\n", r.Found, r.Live,
 		100*float64(r.Found)/float64(max(r.Live, 1)), r.Questions, r.Stale)
+	if r.Revoke > 0 {
+		fmt.Fprintf(&b, "revoked members    %d of the hostile ones; their quotes were gone after %v\n", min(r.Revoke, r.Hostile), grid.Time(r.Gone).Duration())
+	}
 	fmt.Fprintf(&b, "forged messages    %d sent, %d refused by decoders, %d had an effect\n", r.Sent, r.Refused, r.Accepted)
 	fmt.Fprintf(&b, "money              %v paid for %d jobs, %d losses; banks refused %d requests\n\n", grid.Credits(r.Paid), r.Jobs, r.Losses, r.Denied)
 	if _, err := io.WriteString(w, b.String()); err != nil {

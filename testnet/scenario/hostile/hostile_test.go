@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridnode/grid"
 	"gridnode/testnet/scenario"
 )
 
@@ -26,6 +27,9 @@ func TestHostileMembers(t *testing.T) {
 	}
 	if len(r.Forged) < 22 || r.Refused == 0 || r.Refused == r.Sent || r.Live < 500 || r.Jobs < 25 {
 		t.Errorf("too little was tried: %+v", r)
+	}
+	if r.Gone == 0 || r.Gone > int64(grid.Minute) {
+		t.Errorf("quotes of revoked members were gone after %d µs", r.Gone)
 	}
 	var b strings.Builder
 	if err := result.Write(&b, "table"); err != nil || !strings.Contains(b.String(), "bank.redeem: forged cheque") {
@@ -53,9 +57,10 @@ func TestSameSeedSameRun(t *testing.T) {
 // TestSettings: settings out of bounds are named.
 func TestSettings(t *testing.T) {
 	for flag, change := range map[string]func(*Config){
-		"--sites": func(c *Config) { c.Sites = 9 },
-		"--hours": func(c *Config) { c.Hours = 0 },
-		"--share": func(c *Config) { c.Share = 0.6 },
+		"--sites":  func(c *Config) { c.Sites = 9 },
+		"--hours":  func(c *Config) { c.Hours = 0 },
+		"--share":  func(c *Config) { c.Share = 0.6 },
+		"--revoke": func(c *Config) { c.Revoke = 9 },
 	} {
 		cfg := Default()
 		change(&cfg)

@@ -5,7 +5,9 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
 
@@ -14,6 +16,7 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/market"
 	"gridnode/market/bank"
+	"gridnode/market/keepalive"
 	"gridnode/node/member"
 	"gridnode/node/site"
 	"gridnode/testnet"
@@ -39,12 +42,15 @@ type town struct {
 	members []*member.Member
 	index   map[grid.SiteID]int
 	liars   map[int]string // hostile members, by what they do as holders
+	home    *member.Household
+	gone    map[int]grid.Time // hostile members that are revoked, or will be, and when
 	forgers map[int]*forger
 	seen    overheard            // by hostile members, who tell each other
 	forged  map[string]Forgeries // by what was forged
 	effects int64                // times that something forged had one
 	codecs  map[grid.Kind]*wire.Protocol
 	sealed  map[grid.Message]string // messages under way that are forged, by what
+	list    *member.List            // of those that are revoked; nil: nobody is yet
 	awards  []award                 // the latest jobs of honest homes at other honest sites
 }
 
@@ -58,6 +64,7 @@ func newTown(cfg Config) (*town, error) {
 	if err != nil {
 		return nil, err
 	}
+	t.home, t.gone = home, make(map[int]grid.Time)
 	t.codecs = codecs(home.Federation)
 	t.Builder = &federation.Builder{
 		Config: testnet.Config{
@@ -67,6 +74,7 @@ func newTown(cfg Config) (*town, error) {
 		Directory:  directory.Config{CellMax: 16, Lifetime: 30 * grid.Minute}, // many cells, so that all kinds of liars hold some
 		Federation: home.Federation, Members: func(i int) *member.Member { return t.members[i] }, Hook: t.hook,
 		Tell: func(i int, c *site.Config) {
+			c.Market.Lease = keepalive.Default // what a revoked member runs has to come back
 			c.Directory.Seal = func(payload []byte) ([]byte, error) { return wire.Seal(t.keys[i], directory.Domain, payload) }
 			c.Bank.Seal = func(domain string, payload []byte) ([]byte, error) { return wire.Seal(t.keys[i], domain, payload) }
 		},
@@ -125,8 +133,35 @@ func (t *town) turn() error {
 		}
 		t.forgers[i+banks] = f
 		t.Sites[i+banks].Price /= 2 // so that others have their jobs run there
+		if k < t.cfg.Revoke {
+			t.gone[i+banks] = federation.Warmup + (t.end()-federation.Warmup)/2 + grid.Time(k)*grid.Minute
+		}
 	}
 	return nil
+}
+
+// revoke has certificates taken back when their time comes, by the first site's owner, who has
+// the root.
+func (t *town) revoke() {
+	for i := range t.Sites {
+		t.n.Subscribe(member.Topic, i)
+	}
+	for _, at := range slices.Sorted(maps.Keys(t.gone)) {
+		t.n.Call(t.gone[at], 0, func() {
+			list, err := t.home.Revoke(t.list, t.n.Now(), t.members[at].Serial)
+			if err != nil {
+				panic(fmt.Sprintf("hostile: revoke %s: %v", t.Sites[at].Name, err)) // keys of our own
+			}
+			t.list = list
+			t.n.Step(0, &member.Learn{Token: tokens - 1, List: list})
+		})
+	}
+}
+
+// revoked reports whether a member was revoked so long ago that everybody has to know.
+func (t *town) revoked(at int) bool {
+	when, ever := t.gone[at]
+	return ever && t.n.Now() > when+grid.Minute
 }
 
 // honest reports whether a site is no hostile member.
@@ -162,6 +197,9 @@ func (t *town) feed() (*scenario.Feed, error) {
 		g, err := workload.NewGenerator(m, rand.New(draw.PCG(t.cfg.Seed, t.IDs[i], draw.ForJobs)))
 		if err != nil {
 			return nil, err
+		}
+		if t.gone[i] != 0 {
+			continue // who is revoked has nobody who would write a cheque for it
 		}
 		sources = append(sources, &workload.Later{Source: &workload.Window{Source: g, Span: t.end() - federation.Warmup}, By: federation.Warmup})
 	}
