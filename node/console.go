@@ -119,11 +119,7 @@ func (x *consoles) here(ctx context.Context, task grid.TaskID, request *console.
 	if x.h.pilots == nil {
 		return nil, &console.Refusal{Reason: "jobs of this site cannot be looked into"}
 	}
-	engine := x.h.pilots.own
-	if g, yes := engine.(*staging); yes {
-		engine = g.Engine
-	}
-	has, yes := engine.(run.Consoles)
+	has, yes := beneath(x.h.pilots.own).(run.Consoles)
 	if !yes {
 		return nil, &console.Refusal{Reason: "the job runs on a cluster whose scheduler lets nobody look in"}
 	}

@@ -48,6 +48,9 @@ func (x *pilots) carryGang(e pilot.Effect) {
 		}
 	case pilot.Disband:
 		x.forward.Remove(forward.ID{Home: e.Home, Task: e.Gang})
+		if holder, holds := beneath(x.own).(run.Holder); holds && e.Home == x.h.id {
+			holder.LetGo(e.Gang)
+		}
 	default:
 		panic(fmt.Sprintf("node: unknown effect %T of a pilot's core", e))
 	}
@@ -67,7 +70,8 @@ func (x *pilots) connectTasks(home grid.SiteID, g *grid.Gang) ([]string, error) 
 	return x.forward.Add(forward.Group{ID: forward.ID{Home: home, Task: g.Task}, Sites: g.Sites()})
 }
 
-// gather makes addresses for a gang's tasks here, and brings what they read.
+// gather makes addresses for a gang's tasks here, brings what they read, and has their
+// processors held where that is not the site's to do.
 func (x *pilots) gather(e pilot.Gather) {
 	answer := &pilot.Gathered{Gang: e.Task.ID}
 	var err error
@@ -75,14 +79,31 @@ func (x *pilots) gather(e pilot.Gather) {
 	if err != nil {
 		answer.Why = run.ShortReason(err)
 	}
-	if err != nil || !e.Bring {
+	holder, holds := beneath(x.own).(run.Holder)
+	if err != nil || !e.Bring && !holds {
 		x.tell(answer)
 		return
+	}
+	held := make(chan error, 1)
+	if holds {
+		holder.Hold(e.Task, func(why error) { held <- why })
+	} else {
+		held <- nil
 	}
 	ctx, cancel := context.WithTimeout(x.ctx, max(e.Due-x.h.Now(), 0).Duration())
 	x.wg.Go(func() {
 		defer cancel()
-		if answer.Inputs, err = x.bringTo(ctx, e.Task); err != nil {
+		if e.Bring {
+			answer.Inputs, err = x.bringTo(ctx, e.Task)
+		}
+		if err == nil {
+			select {
+			case err = <-held:
+			case <-ctx.Done():
+				err = errors.New("its processors were not there in time")
+			}
+		}
+		if err != nil {
 			answer.Why = run.ShortReason(err)
 		}
 		if x.ctx.Err() == nil {

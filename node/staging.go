@@ -33,6 +33,14 @@ type staging struct {
 	waiting map[stagedTask]*waiting
 }
 
+// beneath returns the engine that starts tasks in the end.
+func beneath(engine run.Engine) run.Engine {
+	if g, yes := engine.(*staging); yes {
+		return g.Engine
+	}
+	return engine
+}
+
 // stagedTask is a task that waits for what it needs: of this site's own processors, or of a
 // pilot.
 type stagedTask struct {

@@ -16,7 +16,6 @@ import (
 	"gridnode/grid"
 	"gridnode/node"
 	"gridnode/node/run/slurm"
-	"gridnode/node/site"
 )
 
 // engineSettings are the keys about what runs jobs.
@@ -117,6 +116,5 @@ func useSlurm(ctx context.Context, cfg *node.HostConfig, s *settings, home strin
 	if !s.memoryAuto && s.processors > 0 {
 		cfg.Site.Memory = s.memory / s.processors
 	}
-	cfg.Site.Parts = site.Everything &^ site.Coallocation // own processors are not held for a gang's own component; those that are lent are
 	return nil
 }

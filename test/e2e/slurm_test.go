@@ -270,6 +270,13 @@ func TestClustersLend(t *testing.T) {
 	if _, got, found := strings.Cut(both, "checksum "); !found || got != want {
 		t.Errorf("over two clusters the program says\n%salone\n%s", both, alone)
 	}
+	// A site whose engine is Slurm has components itself, of its own jobs too.
+	id = strings.TrimSpace(a.ok("submit", "-t", "1m", "-W", "-q", "--components", "2@a,3@b", "--", "date", "+%s%N"))
+	t.Logf("five tasks of a cluster's own job, there and on another cluster, have started %v apart", spread(t, a.ok("logs", id), 5))
+	own := a.ok("logs", strings.TrimSpace(a.ok(append([]string{"submit", "-t", "1m", "-W", "-q", "--components", "2@a,1@b"}, args...)...)))
+	if _, got, found := strings.Cut(own, "checksum "); !found || got != want {
+		t.Errorf("at home and over another cluster the program says\n%salone\n%s", own, alone)
+	}
 	for _, s := range []*slurmSite{a, b} {
 		s.until("Slurm has nothing", func() bool { return s.cluster.Run(t, "squeue", "-h") == "" })
 	}

@@ -3,7 +3,6 @@ package slurm
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -222,17 +221,14 @@ func (e *Engine) Start(task grid.Task) {
 		e.keepLent(&task)
 		return
 	}
-	if task.Squad != nil && len(task.Squad.Addresses) > 0 {
-		e.ended(failed(run.Process{Task: task.ID, Number: pilot.Whole}, now, errors.New("tasks that reach each other cannot be started at a site with engine: slurm")))
-		return
-	}
 	tasks, each := max(task.Job.Tasks, 1), task.Job.Processors/max(task.Job.Tasks, 1)
-	count, partner := 1, ""
+	count, partner, gang := 1, "", (*glidein)(nil)
 	if task.Job.Home != e.files.Site {
 		partner = e.partner(task.Job.Home)
 	}
 	if task.Squad != nil {
 		count, tasks = task.Squad.Tasks(), 1
+		gang = e.ofGang(task.Squad.Gang.Task)
 	}
 	for number := range count {
 		e.newest = max(e.newest+1, int64(now))
@@ -245,7 +241,12 @@ func (e *Engine) Start(task grid.Task) {
 			j.note.Until = 0
 		}
 		e.add(j)
-		if j.offered = time.Now(); e.own.offer(j) {
+		j.offered = time.Now()
+		if task.Squad != nil {
+			e.own.seatSquad(gang, j)
+			continue
+		}
+		if e.own.offer(j) {
 			continue
 		}
 		e.wg.Add(1)

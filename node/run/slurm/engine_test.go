@@ -46,10 +46,11 @@ type bench struct {
 	*Engine
 	jobs uint64
 
-	mu    sync.Mutex
-	ends  map[grid.TaskID]*run.Ended
-	rooms []*site.Room
-	told  []grid.Input // of leases
+	mu     sync.Mutex
+	ends   map[grid.TaskID]*run.Ended
+	squads map[run.Process]*run.Ended // ends of processes of squads
+	rooms  []*site.Room
+	told   []grid.Input // of leases
 }
 
 // newBench starts a cluster and an engine.
@@ -61,7 +62,7 @@ func newBench(t *testing.T, cluster real.Config, change ...func(*Config)) *bench
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &bench{T: t, cluster: c, ends: make(map[grid.TaskID]*run.Ended)}
+	b := &bench{T: t, cluster: c, ends: make(map[grid.TaskID]*run.Ended), squads: make(map[run.Process]*run.Ended)}
 	b.cfg = Config{Work: t.TempDir(), Shim: []string{"/usr/bin/env", orderEnv + "=" + OrderWord, self}, Pilot: []string{"/usr/bin/env", pilotEnv + "=" + OrderWord, self}}
 	for _, c := range change {
 		c(&b.cfg)
@@ -79,6 +80,10 @@ func (b *bench) open() (running []run.Found, ended []run.Ended) {
 		Ended: func(e *run.Ended) {
 			b.mu.Lock()
 			defer b.mu.Unlock()
+			if _, _, squad := grid.SquadOf(e.ID); squad {
+				b.squads[run.Process{Task: e.ID, Number: e.Number}] = e
+				return
+			}
 			if b.ends[e.ID] != nil {
 				b.Errorf("the end of %v is reported twice", e.ID)
 			}
@@ -141,8 +146,10 @@ func (b *bench) last() *site.Room {
 	return b.rooms[len(b.rooms)-1]
 }
 
-func (b *bench) output(task grid.Task) string {
-	text, _ := os.ReadFile(b.files.Task("here", task.ID) + run.Stdout.Suffix())
+func (b *bench) output(task grid.Task) string { return b.outputOf(run.Process{Task: task.ID}) }
+
+func (b *bench) outputOf(x run.Process) string {
+	text, _ := os.ReadFile(b.files.Process("here", x) + run.Stdout.Suffix())
 	return string(text)
 }
 

@@ -12,7 +12,8 @@ import (
 )
 
 // glidein is a pilot: a job of the cluster that keeps processors on its nodes, where shims
-// run what this engine says. It is there for one lease, or for the site's own small jobs.
+// run what this engine says. It is there for one lease, for the tasks of a gang of this site, or
+// for the site's own small jobs.
 // Guarded by Engine.mu.
 type glidein struct {
 	batch *job
@@ -25,7 +26,8 @@ type glidein struct {
 	last    time.Time         // when something was placed or ended in it, or it came up
 	open    map[string]*job   // of this site's own: launched and not acknowledged, by name
 	log     *launches         // of these
-	lent    *lent             // of a lease; nil: it is the site's own
+	lent    *lent             // of a lease; else nil
+	gang    *ofGang           // of a gang of this site; else nil
 	nodes   []*calledNode     // by number
 	kept    map[string]*chair // of a lease: what runs in it, by name
 }
@@ -45,7 +47,8 @@ type chair struct {
 
 // keeps is what is noted of a pilot besides a job's.
 type keeps struct {
-	Lease      uint64 // key of the lease; 0: the site's own
+	Lease      uint64      // key of the lease; 0: the site's own
+	Gang       grid.TaskID `json:",omitzero"` // of this site; zero: it is of none
 	Processors int64
 }
 
@@ -71,11 +74,17 @@ func ownPilot(number int64) run.Process {
 func newGlidein(j *job) *glidein {
 	g := &glidein{batch: j, last: time.Now(), open: make(map[string]*job), kept: make(map[string]*chair)}
 	g.most = j.note.Pilot.Processors
-	if j.note.Pilot.Lease != 0 {
+	switch {
+	case j.note.Pilot.Lease != 0:
 		g.lent = newLent(j.note.Pilot.Lease)
+	case j.note.Pilot.Gang != grid.TaskID{}:
+		g.gang = &ofGang{id: j.note.Pilot.Gang}
 	}
 	return g
 }
+
+// small reports whether a pilot is kept for small jobs.
+func (g *glidein) small() bool { return g.lent == nil && g.gang == nil }
 
 // own reports whether a job is a pilot of the site's own, of which the site knows nothing.
 func (j *job) own() bool { return j.glide != nil && j.glide.lent == nil }

@@ -125,7 +125,8 @@ func (k *keeper) poll() {
 		i, there := byID[id]
 		switch {
 		case inside: // Slurm knows its pilot only
-		case id == "" && j.own(): // it holds nothing yet, and nobody waits for it
+		case id == "" && j.own(): // it holds nothing yet, and no job waits for it
+			j.awaits(&v)
 		case id == "": // being submitted
 			v.ours = append(v.ours, held{j.note.Processor, grid.Never, true})
 			room.Waiting = append(room.Waiting, j.process.Task)
@@ -179,6 +180,7 @@ func (k *keeper) see(j *job, l *listed, room *site.Room, v *view) {
 			return
 		}
 		if j.own() {
+			j.awaits(v)
 			return
 		}
 		v.ours = append(v.ours, held{j.note.Processor, grid.Never, true})
@@ -190,6 +192,13 @@ func (k *keeper) see(j *job, l *listed, room *site.Room, v *view) {
 		k.own.runsUntil(j, l.end)
 	default:
 		k.ask(j)
+	}
+}
+
+// awaits notes that a pilot waits for processors that the site has given to a gang.
+func (j *job) awaits(v *view) {
+	if j.glide.gang != nil {
+		v.ours = append(v.ours, held{j.note.Processor, grid.Never, true})
 	}
 }
 

@@ -208,7 +208,7 @@ func (e *Engine) Launch(key uint64, task *grid.Task) {
 				shares = []share{{0, 0}}
 			}
 			if n := g.nodes[shares[0].node]; n.far && task.Squad != nil && len(task.Squad.Addresses) > 0 {
-				err = fmt.Errorf("the tasks of this job reach each other through the machine of the site's daemon, and compute node %s is another one", n.host)
+				err = errFar(n.host)
 			} else {
 				err = n.client.Start(spec)
 			}

@@ -72,7 +72,7 @@ func (e *pilots) offer(j *job) bool {
 func (e *pilots) seat(j *job) *glidein {
 	now := time.Now()
 	for _, g := range e.glideins {
-		if g.lent != nil || g.leaves || !g.up() || g.until.IsZero() || now.Add((j.task.Limit + spare).Duration()).After(g.until) {
+		if !g.small() || g.leaves || !g.up() || g.until.IsZero() || now.Add((j.task.Limit + spare).Duration()).After(g.until) {
 			continue
 		}
 		if j.chair = g.take(j.note.Processor, false); j.chair != nil {
@@ -94,7 +94,7 @@ func (e *pilots) worthWaiting(j *job, now time.Time) bool {
 	glance, turnMax := cmp.Or(e.cfg.turn, glance), cmp.Or(e.cfg.turn, turnMax)
 	for _, g := range e.glideins {
 		switch {
-		case g.lent != nil || g.leaves || g.gone:
+		case !g.small() || g.leaves || g.gone:
 		case !g.up() || g.until.IsZero(): // it comes: in the queue the job would wait behind it
 			if waited < turnMax*2 && now.Sub(g.batch.offered) < againPause {
 				return true
@@ -169,7 +169,8 @@ func (e *pilots) launch(batch []*job) {
 			logs[j.via] = nil
 			specs = append(specs, j)
 		} else {
-			_ = os.RemoveAll(e.files.Process(j.note.Home, j.process) + run.ScratchSuffix) // it ended meanwhile
+			_ = os.RemoveAll(e.files.Process(j.note.Home, j.process) + run.ScratchSuffix)
+			e.unlaunched(j)
 		}
 		e.mu.Unlock()
 	}
@@ -183,15 +184,27 @@ func (e *pilots) launch(batch []*job) {
 	for _, j := range specs {
 		if logs[j.via] != nil || j.via.gone && !j.settled {
 			delete(j.via.open, j.name)
-			j.via.give(j.chair)
 			j.spec = nil
-			e.outside(j)
+			e.unlaunched(j)
 			continue
 		}
 		j.launched = true
 		if c := j.via.connected(j.chair[0].node); c != nil {
 			_ = c.Start(*j.spec) // closed: it is started when the shim calls again
 		}
+	}
+}
+
+// unlaunched has a job run elsewhere that was placed in a pilot and cannot be launched there. One
+// that has ended meanwhile, or is to end, it leaves alone. The caller holds e.mu.
+func (e *pilots) unlaunched(j *job) {
+	switch {
+	case j.settled || j.wanted != "":
+	case j.task.Squad != nil: // it runs beside its others, or not at all
+		e.unseated(j, nil)
+	default:
+		j.via.give(j.chair)
+		e.outside(j)
 	}
 }
 
@@ -205,6 +218,9 @@ func (e *pilots) arriveOwn(g *glidein, node int, client *shim.Client) {
 		g.until = time.Now().Add(g.batch.note.Limit.Duration())
 	}
 	g.last = time.Now()
+	if g.gang != nil {
+		g.answerHold()
+	}
 	knows := make(map[string]bool)
 	for _, t := range client.Adopt() {
 		knows[t.ID] = true
@@ -294,12 +310,13 @@ func (e *pilots) keepPilots() {
 	defer e.mu.Unlock()
 	now := time.Now()
 	e.keepLents(now)
+	e.keepGangs(now)
 	e.reseat()
 	crowded := e.crowdedOut(now)
 	var stays, comes *glidein
 	for _, g := range e.glideins {
 		switch {
-		case g.lent != nil || g.gone || g.leaves:
+		case !g.small() || g.gone || g.leaves:
 			continue
 		case e.cfg.Pilots == 0:
 			e.leave(g, "slurm.pilots is 0")
@@ -336,12 +353,12 @@ func (e *pilots) keepPilots() {
 func (e *pilots) crowdedOut(now time.Time) bool {
 	reach := e.idle // what they would have if pilots ended
 	for _, g := range e.glideins {
-		if g.lent == nil && g.up() {
+		if g.small() && g.up() {
 			reach += g.most
 		}
 	}
 	for _, j := range e.jobs {
-		if j.note.Processor <= reach && !j.inside && !j.own() && !j.settled && j.id != "" && j.state == Waiting && !j.offered.IsZero() && now.Sub(j.offered) > yieldPause {
+		if j.note.Processor <= reach && !j.inside && (j.glide == nil || j.glide.gang != nil) && !j.settled && j.id != "" && j.state == Waiting && !j.offered.IsZero() && now.Sub(j.offered) > yieldPause {
 			return true
 		}
 	}
@@ -386,6 +403,8 @@ func (e *pilots) endedGlidein(g *glidein, o *outcome) {
 	now := time.Now()
 	switch {
 	case g.lent != nil:
+	case g.gang != nil:
+		g.failHold(o.Reason)
 	case !g.leaves && (len(g.nodes) == 0 || now.Sub(g.batch.offered) < againPause):
 		e.refusedOwn(now, &refusal{o.Reason})
 	default:

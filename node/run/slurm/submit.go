@@ -35,7 +35,7 @@ func (c *Config) arguments(name string, n *note, dir string) []string {
 	if n.Limit > 0 {
 		args = append(args, "--time="+minutes(n.Limit))
 	}
-	if n.Pilot != nil && n.Pilot.Lease != 0 { // one that begins too late is of no use, nor is one that a dead daemon has asked for
+	if n.Pilot != nil && (n.Pilot.Lease != 0 || n.Pilot.Gang != grid.TaskID{}) { // one that begins too late is of no use, nor is one that a dead daemon has asked for
 		args = append(args, "--deadline=now+"+minutes(n.Limit+beginMax)+"minutes")
 	}
 	if n.Memory > 0 {
