@@ -102,6 +102,14 @@ srun sh -c 'echo rank $SLURM_PROCID of $SLURM_NTASKS in $SLURM_ARRAY_TASK_ID'
 		{"scancel -M door -n held -t PD; squeue -h -n held | wc -l", "0"},
 		{"scontrol show hostnames 'n[1-2],m' | tr '\\n' ' '", "n1 n2 m"},
 		{"sinfo -h -M door -o '%R %V %e' | cut -d' ' -f1,2", "door door"},
+		{"echo there >beside; printf 'a\nb\n' | srun sh -c 'cat; cat beside' | tr '\n' ' '", "a b there"}, // where it was called
+		{"srun -i beside -n 2 sh -c 'read x; echo $SLURM_PROCID $x' | sort | tr '\n' ' '", "0 there 1 there"},
+		{"echo none | srun -i none cat", ""},
+		{"srun -n 2 -i 1 cat 2>&1 || true", "srun: error: --input 1: outside of a job each task has the standard input, or none"},
+		{"srun --pty sh -c 'test -t 0 && echo terminal' 2>/dev/null | tr -d '\r'", "terminal"},
+		{"srun -n 2 --pty true 2>&1 || true", "srun: error: --pty: one task has the terminal: leave out --ntasks"},
+		{"sbatch -W -n 2 -o steps --wrap 'printf \"1\\n2\\n\" | srun cat | sort | tr \"\\n\" \" \"; echo 3 | srun -i 1 sh -c \"cat >&2\" 2>&1' >/dev/null 2>&1; until grep -q 3 steps; do sleep 0.1; done; cat steps | tr '\\n' ' '", "1 1 2 2 3"},
+		{"srun -n 2 cat <beside | tr '\n' ' '", "there there"},
 	} {
 		if got := s.shell(bin, dir, tt.script); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.script, got, tt.want)
