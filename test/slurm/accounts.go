@@ -38,9 +38,52 @@ func (c *Cluster) keepAccounts(ctx context.Context) error {
 	if err := c.until(ctx, func() error { return c.Command(ctx, "sacctmgr", "-n", "list", "cluster").Run() }); err != nil {
 		return err
 	}
-	for _, args := range [][]string{{"cluster", c.Name}, {"account", "work"}, {"user", u.Username, "account=work"}} {
-		if out, err := c.Command(ctx, "sacctmgr", append([]string{"-i", "add"}, args...)...).CombinedOutput(); err != nil && !strings.Contains(string(out), "Nothing new") {
-			return fmt.Errorf("sacctmgr add %v: %w: %s", args, err, out)
+	return c.enterAccounts(ctx)
+}
+
+// enterAccounts has the slurmdbd know the cluster, and this user in it.
+func (c *Cluster) enterAccounts(ctx context.Context) error {
+	u, err := user.Current()
+	if err != nil {
+		return err
+	}
+	for _, args := range [][]string{{"cluster", c.Name}, {"account", "work", "cluster=" + c.Name}, {"user", u.Username, "account=work", "cluster=" + c.Name}} {
+		if err := c.manage(ctx, append([]string{"add"}, args...)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// manage has slurmdbd do something.
+func (c *Cluster) manage(ctx context.Context, args ...string) error {
+	out, err := c.Command(ctx, "sacctmgr", append([]string{"-i"}, args...)...).CombinedOutput()
+	if err != nil && !strings.Contains(string(out), "Nothing new") {
+		return fmt.Errorf("sacctmgr %v: %w: %s", args, err, out)
+	}
+	return nil
+}
+
+// Federate makes one of Slurm's own federations of clusters that keep their accounts in one
+// slurmdbd, and returns when their controllers know each other.
+func Federate(ctx context.Context, name string, clusters ...*Cluster) error {
+	names := make([]string, len(clusters))
+	for i, c := range clusters {
+		names[i] = c.Name
+	}
+	if err := clusters[0].manage(ctx, "add", "federation", name, "clusters="+strings.Join(names, ",")); err != nil {
+		return err
+	}
+	for _, c := range clusters {
+		err := c.until(ctx, func() error {
+			out, err := c.Command(ctx, "scontrol", "show", "federation").Output()
+			if err == nil && strings.Count(string(out), "PersistConnSend/Recv:Yes/Yes Synced:Yes") < len(clusters)-1 {
+				err = fmt.Errorf("scontrol says %q", out)
+			}
+			return err
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

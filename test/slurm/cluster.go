@@ -17,12 +17,13 @@ import (
 // Config describes a cluster.
 type Config struct {
 	Name       string
-	Nodes      int    // 0 means 1
-	Processors int    // of each node, whatever the machine has; 0 means 4
-	Memory     int    // MB of each node that jobs are given by; 0: memory is not counted
-	Accounting bool   // keeps accounts in a slurmdbd with a database of its own
-	Extra      string // further lines of slurm.conf
-	Folder     string // of its files; Start gives one of the test
+	Nodes      int      // 0 means 1
+	Processors int      // of each node, whatever the machine has; 0 means 4
+	Memory     int      // MB of each node that jobs are given by; 0: memory is not counted
+	Accounting bool     // keeps accounts in a slurmdbd with a database of its own
+	Accounts   *Cluster // keeps them in the slurmdbd of that cluster, which keeps accounts, instead
+	Extra      string   // further lines of slurm.conf
+	Folder     string   // of its files; Start gives one of the test
 }
 
 // Cluster is a Slurm cluster that runs.
@@ -78,6 +79,9 @@ func Up(ctx context.Context, cfg Config) (c *Cluster, err error) {
 	if c.ports, err = freePorts(3 + cfg.Nodes); err != nil {
 		return nil, err
 	}
+	if cfg.Accounts != nil {
+		c.Accounting, c.ports[1] = true, cfg.Accounts.ports[1]
+	}
 	defer func() {
 		if err != nil {
 			c.Down()
@@ -87,10 +91,14 @@ func Up(ctx context.Context, cfg Config) (c *Cluster, err error) {
 	if err := c.write(); err != nil {
 		return c, err
 	}
-	if cfg.Accounting {
-		if err := c.keepAccounts(ctx); err != nil {
-			return c, err
-		}
+	switch {
+	case cfg.Accounts != nil:
+		err = c.enterAccounts(ctx)
+	case cfg.Accounting:
+		err = c.keepAccounts(ctx)
+	}
+	if err != nil {
+		return c, err
 	}
 	if err := c.StartController(ctx); err != nil {
 		return c, err
@@ -180,6 +188,12 @@ func (c *Cluster) StartController(ctx context.Context) (err error) {
 
 // StopController ends the controller: in order, or as a crash does.
 func (c *Cluster) StopController(crash bool) { c.controller.stop(crash) }
+
+// Saved reports whether the controller has written what it knows of jobs since an instant.
+func (c *Cluster) Saved(since time.Time) bool {
+	info, err := os.Stat(filepath.Join(c.Folder, "state", "job_state"))
+	return err == nil && info.ModTime().After(since)
+}
 
 // ControllerTime returns how much processor time the controller has used.
 func (c *Cluster) ControllerTime() (time.Duration, error) {

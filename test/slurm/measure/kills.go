@@ -59,43 +59,96 @@ type ordeal struct {
 	patience, down time.Duration
 }
 
+// killing says what is killed.
+type killing struct {
+	program, only string
+	keep          bool
+	n             int // kills of each victim
+	abreast       int // clusters that share them
+	seed          uint64
+}
+
 // kills kills each victim n times with jobs running and queued.
-func kills(ctx context.Context, program, only string, keep bool, n int, seed uint64, say func(string, ...any)) error {
-	w, err := newWorld(program)
-	if err != nil {
-		return err
+func kills(ctx context.Context, k *killing, say func(string, ...any)) error {
+	ordeals := make([]*ordeal, min(k.abreast, k.n))
+	var ends []func()
+	defer func() {
+		for _, end := range slices.Backward(ends) {
+			end()
+		}
+	}()
+	for i := range ordeals {
+		w, err := newWorld(k.program)
+		if err != nil {
+			return err
+		}
+		w.keep = k.keep
+		ends = append(ends, w.close)
+		seed := k.seed + uint64(i)
+		o := &ordeal{w: w, ran: filepath.Join(w.dir, "ran"), random: rand.New(rand.NewPCG(seed, seed)), patience: 3 * time.Minute, down: 1500 * time.Millisecond}
+		if err := o.fill(ctx); err != nil {
+			return err
+		}
+		ends = append(ends, o.beat(ctx))
+		ordeals[i] = o
 	}
-	w.keep = keep
-	defer w.close()
-	o := &ordeal{w: w, ran: filepath.Join(w.dir, "ran"), random: rand.New(rand.NewPCG(seed, seed)), patience: 3 * time.Minute, down: 1500 * time.Millisecond}
-	if o.cluster, err = w.cluster(ctx, slurm.Config{Name: "kills", Processors: 4, Accounting: true}); err != nil {
-		return err
-	}
-	if o.plain, err = w.site(ctx, "plain", nil, "--processors", "2"); err != nil {
-		return err
-	}
-	if o.site, err = w.site(ctx, "cluster", o.cluster); err != nil {
-		return err
-	}
-	if err := o.plain.sees(ctx, 2); err != nil {
-		return err
-	}
-	defer o.beat(ctx)()
 	for _, v := range victims {
-		if only != "" && !slices.Contains(strings.Split(only, ","), v.name) {
+		if k.only != "" && !slices.Contains(strings.Split(k.only, ","), v.name) {
 			continue
 		}
-		t := new(tally)
-		for i := range n {
-			if err := o.round(ctx, v, t, say); err != nil {
-				return fmt.Errorf("kill %d of %s: %w", i+1, v.name, err)
-			}
-			say("%s %d: %+v", v.name, i+1, *t)
+		var mu sync.Mutex
+		var all tally
+		var errs []error
+		var wg sync.WaitGroup
+		for i, o := range ordeals {
+			wg.Go(func() {
+				for number := i; number < k.n && ctx.Err() == nil; number += len(ordeals) {
+					t := new(tally)
+					err := o.round(ctx, v, t, say)
+					mu.Lock()
+					all.add(t)
+					say("%s %d: %+v", v.name, all.kills, all)
+					mu.Unlock()
+					if err != nil {
+						mu.Lock()
+						errs = append(errs, fmt.Errorf("kill %d of %s: %w; see %s", number+1, v.name, err, o.w.dir))
+						mu.Unlock()
+						return
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if err := errors.Join(errs...); err != nil {
+			return err
 		}
 		fmt.Printf("BenchmarkKills/%s 1 %d kills %d jobs %d lost %d twice %d again %d differ %d sacct-differs %d resumed %.2f s-gap\n",
-			v.name, t.kills, t.jobs, t.lost, t.twice, t.again, t.differ, t.sacct, t.resumed, t.gap.Seconds())
+			v.name, all.kills, all.jobs, all.lost, all.twice, all.again, all.differ, all.sacct, all.resumed, all.gap.Seconds())
 	}
 	return nil
+}
+
+// add adds what came of other kills.
+func (t *tally) add(o *tally) {
+	t.kills, t.jobs, t.lost, t.twice, t.again = t.kills+o.kills, t.jobs+o.jobs, t.lost+o.lost, t.twice+o.twice, t.again+o.again
+	t.differ, t.sacct, t.resumed, t.gap = t.differ+o.differ, t.sacct+o.sacct, t.resumed+o.resumed, max(t.gap, o.gap)
+}
+
+// fill starts the cluster, its site and the other one.
+func (o *ordeal) fill(ctx context.Context) (err error) {
+	if o.cluster, err = o.w.cluster(ctx, slurm.Config{Name: "kills", Processors: 4, Accounting: true}); err != nil {
+		return err
+	}
+	if o.plain, err = o.w.site(ctx, "plain", nil, "--processors", "2"); err != nil {
+		return err
+	}
+	if o.site, err = o.w.site(ctx, "cluster", o.cluster); err != nil {
+		return err
+	}
+	if err := o.w.written(o.ran); err != nil {
+		return err
+	}
+	return o.plain.sees(ctx, 2)
 }
 
 // beat has the other site run one small job after the other, and returns what ends that.
@@ -137,17 +190,18 @@ func (o *ordeal) round(ctx context.Context, v victim, t *tally, say func(string,
 	o.gap, o.last = 0, time.Now()
 	o.mu.Unlock()
 	var jobs []sent
+	gate := filepath.Join(o.w.dir, "gate")
 	for i := range 10 {
 		from := o.plain
 		if i%2 == 0 {
 			from = o.site
 		}
 		code := int32(i % 4)
-		span := 1 + 3*o.random.Float64()
-		if v.saved && i < o.cluster.Processors {
-			span = saveSpan.Seconds() + 6 + o.random.Float64() // nothing ends while nobody would note it
+		span := fmt.Sprintf("sleep %.1f", 1+3*o.random.Float64())
+		if v.saved && i < o.cluster.Processors { // nothing ends that the controller could not save any more
+			span = fmt.Sprintf("while [ ! -e %s ]; do sleep 0.2; done; %s", gate, span)
 		}
-		script := fmt.Sprintf("echo begin $GRIDNODE_JOB_ID >>%[1]s; sleep %.1[2]f; echo end $GRIDNODE_JOB_ID >>%[1]s; exit %[3]d", o.ran, span, code)
+		script := fmt.Sprintf("echo begin $GRIDNODE_JOB_ID >>%[1]s; %[2]s; echo end $GRIDNODE_JOB_ID >>%[1]s; exit %[3]d", o.ran, span, code)
 		reply, err := from.client.Submit(ctx, []api.JobSpec{{Args: []string{"sh", "-c", script}, Site: "cluster", Time: api.Seconds(600_000_000)}})
 		if err != nil {
 			return err
@@ -161,10 +215,20 @@ func (o *ordeal) round(ctx context.Context, v victim, t *tally, say func(string,
 	if err := until(ctx, func() (bool, error) { return o.begun(jobs) >= wanted, nil }); err != nil {
 		return fmt.Errorf("no job begins: %w", err)
 	}
+	begun := time.Now()
 	pause(ctx, wait)
+	if v.saved { // what has not been written for so long it had written before
+		if err := until(ctx, func() (bool, error) { return o.cluster.Saved(begun) || time.Since(begun) > 3*saveSpan, nil }); err != nil {
+			return err
+		}
+	}
 	if err := o.strike(ctx, v); err != nil {
 		return err
 	}
+	if err := os.WriteFile(gate, nil, 0o600); err != nil {
+		return err
+	}
+	defer os.Remove(gate)
 	t.kills++
 	t.jobs += len(jobs)
 	defer o.resume(ctx, t)()

@@ -2,7 +2,8 @@
 // itself, and prints figures as Go benchmarks do:
 //
 //	measure kills -n 20    kill −9 of a site's daemon, its controller, both: what is lost
-//	measure burst -n 200   jobs that do nothing, submitted at the smaller of two sites
+//	measure burst -n 200   jobs that do nothing, submitted at the smaller of two sites,
+//	                       through gridnode, with sbatch -M, and in Slurm's own federation
 //	measure latency -n 20  from submission to the end of one such job
 //	measure poll -n 5000   what the site's polls cost the controller with so many jobs queued
 //
@@ -40,7 +41,8 @@ func command(ctx context.Context, args []string) error {
 	only := f.String("only", "", "kills: of daemon, controller, both, controller-at-once, both-at-once; all if empty")
 	keep := f.Bool("keep", false, "leave the folder of logs behind")
 	seed := f.Uint64("seed", 1, "of the pauses")
-	pilots := f.Int("pilots", 0, "burst and latency: processors that each site keeps for small jobs")
+	pilots := f.Int("pilots", 16, "burst and latency: processors that each site keeps for small jobs, where it does, at most")
+	abreast := f.Int("abreast", 1, "kills: how many clusters are there, each of which has its part of the kills")
 	span := f.Duration("span", time.Minute, "poll: of each of the two measurements")
 	limit := f.Duration("limit", time.Hour, "of everything")
 	if err := f.Parse(args[1:]); err != nil {
@@ -57,9 +59,9 @@ func command(ctx context.Context, args []string) error {
 	}
 	switch args[0] {
 	case "kills":
-		return kills(ctx, *program, *only, *keep, or(20), *seed, say)
+		return kills(ctx, &killing{*program, *only, *keep, or(20), max(*abreast, 1), *seed}, say)
 	case "burst":
-		return burst(ctx, *program, or(200), *pilots)
+		return burst(ctx, *program, or(200), *pilots, say)
 	case "latency":
 		return latency(ctx, *program, or(20), *pilots)
 	case "poll":

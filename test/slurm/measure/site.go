@@ -5,7 +5,9 @@ import (
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
+	"errors"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -54,12 +56,30 @@ func newWorld(program string) (*world, error) {
 	if err != nil {
 		return nil, err
 	}
-	copied := filepath.Join(dir, "gridnode") // what is built meanwhile is another one
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
+	w := &world{program: filepath.Join(dir, "gridnode"), dir: dir, home: home}
+	// What is built meanwhile is another one. The client starts the whole program, if it is beside it.
+	for _, name := range []string{filepath.Base(path), "gridnoded"} {
+		text, err := os.ReadFile(filepath.Join(filepath.Dir(path), name))
+		if errors.Is(err, fs.ErrNotExist) && name == "gridnoded" {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if name != "gridnoded" {
+			name = "gridnode"
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o755); err != nil {
+			return nil, err
+		}
 	}
-	return &world{program: copied, dir: dir, home: home}, os.WriteFile(copied, text, 0o755)
+	return w, nil
+}
+
+// written makes an empty file that jobs write to: those of another site, too, which run as
+// another account if this is root.
+func (w *world) written(path string) error {
+	return errors.Join(os.Chmod(w.dir, 0o711), os.WriteFile(path, nil, 0o600), os.Chmod(path, 0o666))
 }
 
 // close ends everything and removes what it left.

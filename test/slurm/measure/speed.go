@@ -1,11 +1,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,56 +16,168 @@ import (
 	"gridnode/test/slurm"
 )
 
-// submitters is how many sbatch run at a time, as when users do.
+// submitters is how many commands submit at a time, as when users do.
 const submitters = 4
 
 // speed is what burst and latency run on: a cluster of two processors and one of sixteen,
-// each with a site, and pilots if that is asked for.
+// which keep their accounts in one place, each with a site in front of it.
 type speed struct {
 	*world
 	small, large *site
-	cluster      *slurm.Cluster // the large one
+	at           struct{ small, large *slurm.Cluster } // their clusters
+	runs         int
 }
 
-func newSpeed(ctx context.Context, program string, pilots int) (*speed, error) {
+func newSpeed(ctx context.Context, program string) (*speed, error) {
 	w, err := newWorld(program)
 	if err != nil {
 		return nil, err
 	}
 	s := &speed{world: w}
-	for _, c := range []struct {
-		name       string
-		processors int
-		into       **site
-	}{{"small", 2, &s.small}, {"large", 16, &s.large}} {
-		cluster, err := w.cluster(ctx, slurm.Config{Name: c.name, Processors: c.processors})
-		if err != nil {
-			w.close()
-			return nil, err
-		}
-		s.cluster = cluster
-		if pilots > 0 {
-			w.env = []string{fmt.Sprintf("GRIDNODE_SLURM_PILOTS=%d", min(pilots, c.processors))}
-		}
-		if *c.into, err = w.site(ctx, c.name, cluster); err != nil {
-			w.close()
-			return nil, err
-		}
-	}
-	if err := s.small.sees(ctx, 2); err != nil {
+	if err := s.fill(ctx); err != nil {
 		w.close()
 		return nil, err
 	}
 	return s, nil
 }
 
-// burst submits n jobs that do nothing at the small site, and to Slurm alone at the large one.
-func burst(ctx context.Context, program string, n, pilots int) error {
-	s, err := newSpeed(ctx, program, pilots)
+func (s *speed) fill(ctx context.Context) (err error) {
+	if s.at.small, err = s.cluster(ctx, slurm.Config{Name: "small", Processors: 2, Accounting: true}); err != nil {
+		return err
+	}
+	if s.at.large, err = s.cluster(ctx, slurm.Config{Name: "large", Processors: 16, Accounts: s.at.small}); err != nil {
+		return err
+	}
+	s.env = []string{"GRIDNODE_MARKET_POLICY=fastest"}
+	if s.small, err = s.site(ctx, "small", s.at.small); err != nil {
+		return err
+	}
+	if s.large, err = s.site(ctx, "large", s.at.large); err != nil {
+		return err
+	}
+	if out, err := s.small.command(ctx, "slurm", "install", s.commands()).CombinedOutput(); err != nil {
+		return fmt.Errorf("slurm install: %w: %s", err, out)
+	}
+	return s.small.sees(ctx, 2)
+}
+
+// commands is the directory of gridnode's commands by Slurm's names.
+func (s *speed) commands() string { return filepath.Join(s.dir, "commands") }
+
+// keepPilots has the sites keep processors for small jobs, and returns when they do.
+func (s *speed) keepPilots(ctx context.Context, most int) error {
+	for _, of := range []struct {
+		site    *site
+		cluster *slurm.Cluster
+	}{{s.small, s.at.small}, {s.large, s.at.large}} {
+		of.site.kill()
+		of.site.env = append(of.site.env, fmt.Sprintf("GRIDNODE_SLURM_PILOTS=%d", min(most, of.cluster.Processors)))
+		if err := of.site.start(); err != nil {
+			return err
+		}
+	}
+	for _, of := range []struct {
+		site    *site
+		cluster *slurm.Cluster
+	}{{s.small, s.at.small}, {s.large, s.at.large}} {
+		if err := inPilot(ctx, of.site, of.cluster); err != nil {
+			return err
+		}
+	}
+	return s.small.sees(ctx, 2)
+}
+
+// inPilot returns once small jobs of a site run in its pilot.
+func inPilot(ctx context.Context, s *site, c *slurm.Cluster) error {
+	return until(ctx, func() (bool, error) {
+		out, err := c.Command(ctx, "squeue", "-h", "-t", "RUNNING", "-o", "%i").Output()
+		pilot := strings.TrimSpace(string(out))
+		if err != nil || pilot == "" || strings.Contains(pilot, "\n") {
+			return false, err
+		}
+		reply, err := s.client.SubmitAndWait(ctx, []api.JobSpec{small(pilot)}, func([]string) {})
+		return err == nil && reply.Jobs[0].State == "done", err
+	})
+}
+
+// small is a job that fails unless it runs in that pilot.
+func small(pilot string) api.JobSpec {
+	return api.JobSpec{Args: []string{"sh", "-c", "test $SLURM_JOB_ID = " + pilot}, Policy: "local", Time: api.Seconds(60_000_000)}
+}
+
+// endSites ends the sites, and what they keep.
+func (s *speed) endSites(ctx context.Context) error {
+	for _, of := range s.sites {
+		of.kill()
+	}
+	for _, c := range s.clusters {
+		out, err := c.Command(ctx, "squeue", "-h", "-o", "%i").Output()
+		if err != nil {
+			return err
+		}
+		for _, id := range strings.Fields(string(out)) {
+			_ = c.Command(ctx, "scancel", id).Run() // what is left is seen
+		}
+		err = until(ctx, func() (bool, error) {
+			out, err := c.Command(ctx, "squeue", "-h").Output()
+			return err == nil && len(out) == 0, err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// burst submits n jobs that do nothing at the small site: through gridnode, and with Slurm's own
+// means to use two clusters.
+func burst(ctx context.Context, program string, n, pilots int, say func(string, ...any)) error {
+	s, err := newSpeed(ctx, program)
 	if err != nil {
 		return err
 	}
 	defer s.close()
+	own := func(c *slurm.Cluster, args ...string) func() *exec.Cmd {
+		return func() *exec.Cmd { return c.Command(ctx, "sbatch", append([]string{"-o", "/dev/null"}, args...)...) }
+	}
+	through := func() *exec.Cmd {
+		cmd := exec.CommandContext(ctx, filepath.Join(s.commands(), "sbatch"), "-o", "/dev/null", "-t", "1")
+		cmd.Env, cmd.Dir = s.small.env, s.small.home
+		return cmd
+	}
+	gridnode := func(suffix string) error {
+		if err := s.array(ctx, "gridnode"+suffix, n); err != nil {
+			return err
+		}
+		return s.commanded(ctx, "gridnode-sbatch"+suffix, n, through)
+	}
+	if err := gridnode(""); err != nil {
+		return err
+	}
+	if err := s.keepPilots(ctx, pilots); err != nil {
+		return err
+	}
+	if err := gridnode("-pilots"); err != nil {
+		return err
+	}
+	if err := s.endSites(ctx); err != nil {
+		return err
+	}
+	if err := s.commanded(ctx, "slurm-large-alone", n, own(s.at.large)); err != nil {
+		return err
+	}
+	if err := s.commanded(ctx, "slurm-M", n, own(s.at.small, "-M", "small,large")); err != nil {
+		return err
+	}
+	if err := slurm.Federate(ctx, "both", s.at.small, s.at.large); err != nil {
+		say("no federation of Slurm's own: %v", err)
+		return nil
+	}
+	return s.commanded(ctx, "slurm-federation", n, own(s.at.small))
+}
+
+// array submits the jobs as one array.
+func (s *speed) array(ctx context.Context, name string, n int) error {
 	indices := make([]int64, n)
 	for i := range indices {
 		indices[i] = int64(i)
@@ -82,77 +197,117 @@ func burst(ctx context.Context, program string, n, pilots int) error {
 			there++
 		}
 	}
-	fmt.Printf("BenchmarkBurst/gridnode 1 %d jobs %.1f jobs/s %d done %d at-the-larger\n", n, float64(n)/took.Seconds(), done, there)
-	ran := filepath.Join(s.dir, "burst")
-	begun = time.Now()
+	result(name, n, took, done, there)
+	return nil
+}
+
+func result(name string, n int, took time.Duration, done, there int) {
+	fmt.Printf("BenchmarkBurst/%s 1 %d jobs %.1f jobs/s %d done %d at-the-larger\n", name, n, float64(n)/took.Seconds(), done, there)
+}
+
+// commanded submits the jobs with a command each, some at a time, and waits until all have run.
+func (s *speed) commanded(ctx context.Context, name string, n int, command func() *exec.Cmd) error {
+	s.runs++
+	ran := filepath.Join(s.dir, fmt.Sprint("ran", s.runs))
+	if err := s.written(ran); err != nil {
+		return err
+	}
 	var wg sync.WaitGroup
 	todo := make(chan struct{}, n)
 	for range n {
 		todo <- struct{}{}
 	}
 	close(todo)
+	begun := time.Now()
+	var mu sync.Mutex
+	var failed error
 	for range submitters {
 		wg.Go(func() {
 			for range todo {
-				_ = s.cluster.Command(ctx, "sbatch", "-o", "/dev/null", "--wrap", "echo >>"+ran).Run() // what is missing is seen
+				cmd := command()
+				cmd.Args = append(cmd.Args, "--wrap", "echo $SLURM_CLUSTER_NAME >>"+ran)
+				if out, err := cmd.CombinedOutput(); err != nil {
+					mu.Lock()
+					failed = fmt.Errorf("%v: %w: %s", cmd.Args, err, out)
+					mu.Unlock()
+				}
 			}
 		})
 	}
 	wg.Wait()
-	err = until(ctx, func() (bool, error) {
-		text, err := os.ReadFile(ran)
-		return len(text) >= n, err
+	if failed != nil {
+		return failed
+	}
+	var text []byte
+	err := until(ctx, func() (done bool, err error) {
+		text, err = os.ReadFile(ran)
+		return bytes.Count(text, []byte{'\n'}) >= n, err
 	})
 	if err != nil {
-		return fmt.Errorf("not all jobs of Slurm ran: %w", err)
+		return fmt.Errorf("%s: %d of %d jobs have run: %w", name, bytes.Count(text, []byte{'\n'}), n, err)
 	}
-	fmt.Printf("BenchmarkBurst/slurm-alone 1 %d jobs %.1f jobs/s %d done %d at-the-larger\n", n, float64(n)/time.Since(begun).Seconds(), n, n)
+	result(name, n, time.Since(begun), bytes.Count(text, []byte{'\n'}), bytes.Count(text, []byte("large\n")))
 	return nil
 }
 
 // latency takes the time of single jobs that do nothing, one after the other.
 func latency(ctx context.Context, program string, n, pilots int) error {
-	s, err := newSpeed(ctx, program, pilots)
+	s, err := newSpeed(ctx, program)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	for _, way := range []struct {
-		name string
-		run  func(i int) error
-	}{
-		{"gridnode", func(int) error {
-			reply, err := s.large.client.SubmitAndWait(ctx, []api.JobSpec{{Args: []string{"true"}, Policy: "local", Time: api.Seconds(60_000_000)}}, func([]string) {})
-			if err == nil && reply.Jobs[0].State != "done" {
-				err = fmt.Errorf("a job is %s: %s", reply.Jobs[0].State, reply.Jobs[0].Reason)
-			}
+	through := func(int) error {
+		reply, err := s.large.client.SubmitAndWait(ctx, []api.JobSpec{{Args: []string{"true"}, Policy: "local", Time: api.Seconds(60_000_000)}}, func([]string) {})
+		if err == nil && reply.Jobs[0].State != "done" {
+			err = fmt.Errorf("a job is %s: %s", reply.Jobs[0].State, reply.Jobs[0].Reason)
+		}
+		return err
+	}
+	alone := func(i int) error {
+		ran := filepath.Join(s.dir, fmt.Sprint("latency", i))
+		if err := s.at.large.Command(ctx, "sbatch", "-o", "/dev/null", "--wrap", "echo >"+ran).Run(); err != nil {
 			return err
-		}},
-		{"sbatch", func(i int) error {
-			ran := filepath.Join(s.dir, fmt.Sprint("latency", i))
-			if err := s.cluster.Command(ctx, "sbatch", "-o", "/dev/null", "--wrap", "echo >"+ran).Run(); err != nil {
-				return err
+		}
+		for {
+			if _, err := os.Stat(ran); err == nil || ctx.Err() != nil {
+				return ctx.Err()
 			}
-			for {
-				if _, err := os.Stat(ran); err == nil || ctx.Err() != nil {
-					return ctx.Err()
-				}
-				pause(ctx, time.Millisecond)
-			}
-		}},
-		{"srun", func(int) error { return s.cluster.Command(ctx, "srun", "true").Run() }},
-	} {
-		var took []time.Duration
-		for i := range n {
+			pause(ctx, time.Millisecond)
+		}
+	}
+	// By turns, as the machine is not always as fast, nor is Slurm.
+	if err := turns(ctx, n, way{"gridnode", through}, way{"sbatch", alone}, way{"srun", func(int) error { return s.at.large.Command(ctx, "srun", "true").Run() }}); err != nil {
+		return err
+	}
+	if err := s.keepPilots(ctx, pilots); err != nil {
+		return err
+	}
+	return turns(ctx, n, way{"gridnode-pilots", through})
+}
+
+// way is one of those to run a job.
+type way struct {
+	name string
+	run  func(i int) error
+}
+
+// turns runs n jobs each way, in turn, and prints how long they took.
+func turns(ctx context.Context, n int, ways ...way) error {
+	took := make([][]time.Duration, len(ways))
+	for i := range n {
+		for w := range ways {
 			begun := time.Now()
-			if err := way.run(i); err != nil {
-				return fmt.Errorf("%s: %w", way.name, err)
+			if err := ways[w].run(i); err != nil {
+				return fmt.Errorf("%s: %w", ways[w].name, err)
 			}
-			took = append(took, time.Since(begun))
+			took[w] = append(took[w], time.Since(begun))
 			pause(ctx, 100*time.Millisecond)
 		}
-		slices.Sort(took)
-		fmt.Printf("BenchmarkLatency/%s 1 %d jobs %d ms-median %d ms-worst\n", way.name, n, took[n/2].Milliseconds(), took[n-1].Milliseconds())
+	}
+	for w, t := range took {
+		slices.Sort(t)
+		fmt.Printf("BenchmarkLatency/%s 1 %d jobs %d ms-best %d ms-median %d ms-worst\n", ways[w].name, n, t[0].Milliseconds(), t[n/2].Milliseconds(), t[n-1].Milliseconds())
 	}
 	return nil
 }
@@ -182,12 +337,7 @@ func poll(ctx context.Context, program string, n int, span time.Duration, say fu
 	if err != nil {
 		return err
 	}
-	queued := 0
-	for _, b := range out {
-		if b == '\n' {
-			queued++
-		}
-	}
+	queued := bytes.Count(out, []byte{'\n'})
 	say("%d jobs wait", queued)
 	pause(ctx, 10*time.Second) // until the controller has saved them
 	without, err := used(ctx, c, span)
