@@ -340,7 +340,7 @@ func editFile(path string, text []byte, key *setting, value string) ([]byte, err
 	mapping := document.Content[0]
 	name := key.key
 	if section, rest, dotted := strings.Cut(key.key, "."); dotted {
-		mapping, name = entryOf(mapping, section), rest
+		mapping, name = sectionOf(mapping, section, rest), rest
 		if mapping.Kind != yaml.MappingNode {
 			*mapping = yaml.Node{Kind: yaml.MappingNode}
 		}
@@ -365,6 +365,21 @@ func editFile(path string, text []byte, key *setting, value string) ([]byte, err
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return b.Bytes(), nil
+}
+
+// sectionOf returns the section of a key: of several by that name the one that has the key, or
+// the first; added if there was none.
+func sectionOf(mapping *yaml.Node, section, name string) *yaml.Node {
+	for i := 0; i+1 < len(mapping.Content); i += 2 {
+		if inside := mapping.Content[i+1]; mapping.Content[i].Value == section && inside.Kind == yaml.MappingNode {
+			for j := 0; j+1 < len(inside.Content); j += 2 {
+				if inside.Content[j].Value == name {
+					return inside
+				}
+			}
+		}
+	}
+	return entryOf(mapping, section)
 }
 
 // entryOf returns the value of name in mapping, added if it was not there.

@@ -144,6 +144,29 @@ func TestNewFileReadsBack(t *testing.T) {
 	}
 }
 
+// Each key of what init writes can be set: some sections stand there in two places.
+func TestEditFileFindsEachKey(t *testing.T) {
+	clearEnvironment(t)
+	_, values, err := readSettings("x", nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := newFile(values)
+	for i := range values {
+		key, err := findSetting(values[i].Key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		edited, err := editFile("x", text, key, strings.Trim(values[i].Value, "[]"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := readSettings("x", edited, nil); err != nil {
+			t.Errorf("%s was set, and %v", key.key, err)
+		}
+	}
+}
+
 func TestEditFileKeepsComments(t *testing.T) {
 	clearEnvironment(t)
 	text := []byte("# my site\nsite:\n  # dear\n  price: 3 # really\nnetwork:\n")
