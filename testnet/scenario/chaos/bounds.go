@@ -15,7 +15,8 @@ import (
 // boundWatch looks for what lasts longer than it may, and for what is left:
 //
 //   - a hold or a lease that its site has not let go of when it ends (A-2, P-3);
-//   - a site that is drained and lends what it has not lent before;
+//   - a site that is drained and lends what it has not lent before, or lends more than its owner
+//     allows;
 //   - once all have healed and every job has ended: processors, holds, cheques and leases
 //     that have not come back within a bound (settled), and records of them (atRest).
 type boundWatch struct {
@@ -25,6 +26,7 @@ type boundWatch struct {
 	last    grid.Time // when the last one ended
 	healed  grid.Time // from then on nothing goes wrong
 	turns   int
+	most    map[int]int64       // processors that a site's owner lets it lend
 	drained map[int]grid.Time   // since when a site has been drained
 	lending map[int]lendingKeys // what it lent then
 }
@@ -40,7 +42,7 @@ const overdue = grid.Second
 const settleMost = 4 * grid.Hour
 
 func watchBounds(n *testnet.Network, c *testnet.Checker, span grid.Time) *boundWatch {
-	w := &boundWatch{n: n, checks: c, healed: federation.Warmup + span + grid.Minute, drained: make(map[int]grid.Time), lending: make(map[int]lendingKeys)}
+	w := &boundWatch{n: n, checks: c, healed: federation.Warmup + span + grid.Minute, most: make(map[int]int64), drained: make(map[int]grid.Time), lending: make(map[int]lendingKeys)}
 	n.Observe(testnet.Observer{Turn: w.turn, Event: w.event})
 	return w
 }
@@ -77,6 +79,11 @@ func (w *boundWatch) turn(now grid.Time, at int) {
 	for _, v := range s.Leases() {
 		if v.End+overdue < local {
 			w.checks.Violated("%s has lease %d of %s by %s, %v, which was to end at %v", w.n.ID(at), v.Number, v.Borrower, v.Lender, v.State, v.End)
+		}
+	}
+	if most, bounded := w.most[at]; bounded {
+		if t := s.LeaseTotals(); t.Held+t.Lent > most {
+			w.checks.Violated("%s lends %d processors and holds %d for leases, its owner allows %d", w.n.ID(at), t.Lent, t.Held, most)
 		}
 	}
 	w.drain(now, at, s)
@@ -123,6 +130,11 @@ func (w *boundWatch) left() error {
 		for id, t := range s.Tenants() {
 			return fmt.Errorf("%s counts %d jobs and guarantees of %s on %d processors", w.n.ID(i), t.Jobs, id, t.Processors)
 		}
+		for _, g := range s.GPUs() {
+			if g.Free != g.Count {
+				return fmt.Errorf("%s has %d of %d GPUs free", w.n.ID(i), g.Free, g.Count)
+			}
+		}
 		if held := s.Held(); held > 0 {
 			return fmt.Errorf("%s has %d claims, leases, gangs and pilots", w.n.ID(i), held)
 		}
@@ -151,4 +163,5 @@ var lasting = map[string]bool{
 	"job": true, "number": true, "deaths": true, "bank/journal": true, "bank/account": true, "bank/hold": true,
 	"bank/payment": true, // until its payer hears what became of it, or nothing can any more
 	"link":         true,
+	"quota":        true,
 }

@@ -58,6 +58,13 @@ type Config struct {
 	//	paper      share of sites that place jobs as Grid-Federation does
 	//	demand     … whose prices follow demand
 	//	queue      … whose queues are fcfs or titan
+	//	guests     … whose owners bound what other sites may have there
+	//	quota      … whose owners bound what each user may have
+	//	most       … that lend only some of their processors
+	//	gpus       … that have GPUs, which some of their jobs need
+	//	array      share of jobs that are of arrays, of which some run at a time
+	//	gossip     more than 0: sites find siblings, and gossip their load to them
+	//	fresh      more than 0: quotes are good for minutes only, and cells of the directory small
 	Features string `json:"features"`
 
 	// Lend lets sites lend processors to each other: by load, in a hierarchy, for what a job

@@ -9,7 +9,10 @@ import (
 	"strings"
 
 	"gridnode/grid"
+	"gridnode/internal/lrms/gpu"
 	"gridnode/market"
+	"gridnode/node/guest"
+	"gridnode/node/quota"
 	"gridnode/node/site"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/scenario"
@@ -26,6 +29,8 @@ var featureBounds = map[string]bounds{
 	"after": {0.2, 1}, "begin": {0.1, 1}, "fail": {0.1, 1}, "once": {0.1, 1}, "singleton": {0.2, 1}, "renew": {0.2, 1},
 	"drain": {0.1, 60}, "price": {0.5, 60}, "link": {0.2, 60},
 	"paper": {0.5, 1}, "demand": {0.5, 1}, "queue": {0.5, 1},
+	"gossip": {1, 1}, "fresh": {1, 1},
+	"guests": {0.5, 1}, "quota": {0.5, 1}, "most": {0.5, 1}, "gpus": {0.5, 1}, "array": {0.2, 1},
 }
 
 // parseList reads a list of NAME or NAME=NUMBER, separated by commas, or "none".
@@ -80,7 +85,61 @@ func (f features) tell(seed uint64, at int, c *site.Config) {
 	if f.hits(seed, "queue", of) {
 		c.Discipline = [...]site.Discipline{site.FCFS, site.TITAN}[roll(seed, "discipline", of, 2)]
 	}
+	if f.hits(seed, "guests", of) {
+		c.Guests.Rules = []guest.Rule{{Jobs: guestJobs, Processors: lentLeast, Lent: lentLeast, Price: 1500}}
+	}
+	if f.hits(seed, "quota", of) {
+		c.Users = &quota.Config{HalfLife: grid.Hour, Everyone: quota.Limits{
+			Running: quotaRunning, Processors: c.Processors,
+		}}
+	}
+	if f.hits(seed, "most", of) {
+		c.Lease.Most = mostLent(c.Processors)
+	}
+	if f.hits(seed, "gpus", of) {
+		for i := range gpusEach {
+			c.GPUs = append(c.GPUs, gpu.Device{Name: fmt.Sprintf("gpu%d", i), Type: "a100"})
+		}
+	}
 }
+
+// What owners of sites allow.
+const (
+	guestJobs    = 4 // jobs of one other site at a time
+	quotaRunning = 6 // jobs of one user that are placed or run
+	gpusEach     = 2 // of a site that has some
+)
+
+// lentLeast is what a component may need that names its site: with less it would wait for ever.
+const lentLeast = dividedMax / 2
+
+// mostLent is how many processors a site lends at most whose owner bounds that.
+func mostLent(processors int64) int64 { return max(processors/4, lentLeast) }
+
+// group says what a whole run is: whose sites gossip to each other, and for how long quotes are
+// good that hardly any cell holds all of.
+func (f features) group(b *federation.Builder) {
+	if f["gossip"] > 0 {
+		b.Authority = federation.Authorities(4)
+	}
+	if f["fresh"] > 0 {
+		b.Directory.Lifetime, b.Directory.CellMax = 10*grid.Minute, 8
+	}
+}
+
+// arrayOf makes a job one of an array, of those that its home gets one after the other.
+func arrayOf(j *grid.Job) {
+	number := j.ID.Lo & (1<<41 - 1)
+	index := int64(number % arrayJobs)
+	j.Array = &grid.Array{ID: grid.JobID{Hi: 1, Lo: j.ID.Lo - uint64(index)}, Index: index, Count: arrayJobs, Max: arrayJobs - 1, Step: 1, Most: arrayMost}
+	j.User, j.Name = "many", fmt.Sprintf("array[%d]", index)
+}
+
+// An array has so many jobs, some of which are other kinds of jobs, and so many may run at a time.
+const (
+	arrayJobs = 16
+	arrayMost = 1
+)
 
 // adjust changes a job as its owner wants it.
 func (f features) adjust(seed uint64, j *grid.Job) {
@@ -110,6 +169,13 @@ func (f features) adjust(seed uint64, j *grid.Job) {
 	}
 	if f.hits(seed, "renew", of) {
 		terms.Lease = [...]grid.Time{grid.NoLease, grid.LeaseMin, 2 * grid.Minute}[roll(seed, "renew", of, 3)]
+	}
+	if f.hits(seed, "array", of&^(arrayJobs-1)) && j.Coallocate == nil && !j.Spread && !terms.Singleton {
+		arrayOf(j)
+	}
+	if f.hits(seed, "gpus", uint64(home)) && roll(seed, "gpus", of, 4) == 0 && j.Coallocate == nil && !j.Spread {
+		j.GPUs = grid.GPUs{Type: "a100", Count: 1 + int64(roll(seed, "gpu count", of, gpusEach))}
+		j.Goal, j.Deadline, j.Budget = grid.GoalLocal, grid.Never, grid.NoBudget // the market places none
 	}
 	if terms.After != nil || terms.Begin > 0 || terms.Retries > 0 || terms.Once || terms.Singleton || terms.Lease != 0 {
 		j.Terms = terms

@@ -17,13 +17,14 @@ import (
 //   - it costs what was agreed for that placement at most, and nothing if nothing of it ran (C-4);
 //   - once its user has heard that it is to end, no later epoch of it starts (J-7);
 //   - one that is held, or waits for others, for an instant, or for those of its name, does not
-//     start before (J-8 in reverse).
+//     start before, and of an array no more run at once than may.
 type histories struct {
 	n       *testnet.Network
 	checks  *testnet.Checker
 	jobs    map[grid.JobID]*history
 	asked   map[uint64]grid.JobID // cancels, by token
 	alone   map[string]grid.JobID // singletons that are alive, by home, user and name
+	arrays  map[grid.JobID]int64  // executions alive of an array's jobs
 	literal func(site int) bool   // as books
 }
 
@@ -51,7 +52,7 @@ type run struct {
 }
 
 func watchHistories(n *testnet.Network, c *testnet.Checker) *histories {
-	h := &histories{n: n, checks: c, jobs: make(map[grid.JobID]*history), asked: make(map[uint64]grid.JobID), alone: make(map[string]grid.JobID)}
+	h := &histories{n: n, checks: c, jobs: make(map[grid.JobID]*history), asked: make(map[uint64]grid.JobID), alone: make(map[string]grid.JobID), arrays: make(map[grid.JobID]int64)}
 	n.Observe(testnet.Observer{Event: h.event, Start: h.start, End: h.end, Answer: h.answer})
 	return h
 }
@@ -142,6 +143,11 @@ func (h *histories) start(now grid.Time, x *testnet.Execution) {
 		h.waited(now, x.Job)
 	}
 	j.begun = true
+	if a := x.Job.Array; a != nil {
+		if h.arrays[a.ID]++; h.arrays[a.ID] > a.Most {
+			h.checks.Violated("job %s starts as number %d of its array that run at once, %d may", x.Job.ID, h.arrays[a.ID], a.Most)
+		}
+	}
 	if t := x.Job.Terms; t != nil && t.Singleton {
 		key := string(x.Job.Home) + "\x00" + x.Job.User + "\x00" + x.Job.Name
 		if other, taken := h.alone[key]; taken && other != x.Job.ID {
@@ -190,6 +196,9 @@ func (h *histories) end(_ grid.Time, x *testnet.Execution) {
 	r.alive--
 	r.lost = r.lost || x.Lost
 	r.ended, r.reason = !x.Lost && x.Reason == "", x.Reason
+	if a := x.Job.Array; a != nil {
+		h.arrays[a.ID]--
+	}
 	if t := x.Job.Terms; t != nil && t.Singleton {
 		delete(h.alone, string(x.Job.Home)+"\x00"+x.Job.User+"\x00"+x.Job.Name)
 	}

@@ -80,6 +80,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	if s.Lend {
 		f.Lease = chaosLease(s.Sites)
 	}
+	uses.group(&f)
 	n, err := f.Build()
 	if err != nil {
 		return nil, err
@@ -99,6 +100,11 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	watchTwins(n, watch)
 	t.asked = watchHistories(n, watch).asked
 	bound := watchBounds(n, watch, t.span)
+	for i := range f.Sites {
+		if cfg := f.SiteConfig(i); cfg.Lease.Most > 0 {
+			bound.most[i] = cfg.Lease.Most
+		}
+	}
 	aimed := t.provoke(faults, uses, f.Sites)
 	if t.tape != nil {
 		t.tape.listen(n)
