@@ -56,11 +56,12 @@ type Report struct {
 	Refused  int64                `json:"refused"`  // of them, by the decoders of honest sites
 	Accepted int64                `json:"accepted"` // times that one had an effect, which ends a run with an error
 
-	Checked int64 `json:"eventsChecked"`
-	Paid    int64 `json:"paid"` // micro-credits that banks have moved for jobs
-	Jobs    int64 `json:"paidJobs"`
-	Losses  int64 `json:"losses"` // times that money was lost, which ends a run with an error
-	Denied  int64 `json:"denied"` // requests that banks have refused
+	Checked  int64 `json:"eventsChecked"`
+	Paid     int64 `json:"paid"` // micro-credits that banks have moved for jobs
+	Jobs     int64 `json:"paidJobs"`
+	Losses   int64 `json:"losses"`   // times that money was lost, which ends a run with an error
+	Unsigned int64 `json:"unsigned"` // bills of hostile homes, which have not signed them
+	Denied   int64 `json:"denied"`   // requests that banks have refused
 }
 
 // Forgeries counts messages of one sort.
@@ -124,7 +125,7 @@ func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
 				report.Refused += f.Refused
 			}
 			report.Checked, report.Paid, report.Jobs, report.Denied = n.Events(), int64(money.moved), money.count, money.refused()
-			report.Accepted, report.Losses = t.effects, money.losses
+			report.Accepted, report.Losses, report.Unsigned = t.effects, money.losses, money.unsigned()
 		},
 	}
 	result, err := r.Do(ctx)
@@ -149,7 +150,8 @@ func (r *Report) table(w io.Writer, result *measure.Result) error {
 		fmt.Fprintf(&b, "revoked members    %d of the hostile ones; their quotes were gone after %v\n", min(r.Revoke, r.Hostile), grid.Time(r.Gone).Duration())
 	}
 	fmt.Fprintf(&b, "forged messages    %d sent, %d refused by decoders, %d had an effect\n", r.Sent, r.Refused, r.Accepted)
-	fmt.Fprintf(&b, "money              %v paid for %d jobs, %d losses; banks refused %d requests\n\n", grid.Credits(r.Paid), r.Jobs, r.Losses, r.Denied)
+	fmt.Fprintf(&b, "money              %v paid for %d jobs, %d losses; hostile homes have not signed %d bills; banks refused %d requests\n\n",
+		grid.Credits(r.Paid), r.Jobs, r.Losses, r.Unsigned, r.Denied)
 	if _, err := io.WriteString(w, b.String()); err != nil {
 		return err
 	}

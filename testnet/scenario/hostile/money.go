@@ -15,8 +15,10 @@ const grant = grid.CreditsMax / 1_000_000
 //   - the books balance after each turn of a bank;
 //   - an honest site pays another one no more than its jobs have cost there, as it says, and at
 //     rest an honest one all of it;
-//   - at rest an honest site has what it was given and earned less what it has paid, and nobody
-//     owes it anything.
+//   - at rest an honest site has what it was given and earned less what it has paid.
+//
+// What hostile homes do not sign for is counted apart: nobody is paid for that, and who has
+// left three bills unsigned gets nothing more done for money.
 type money struct {
 	t     *town
 	last  [banks]uint64
@@ -84,14 +86,24 @@ func (w *money) lost(format string, args ...any) {
 	w.t.watch.Violated("money: "+format, args...)
 }
 
-// quiet reports whether honest sites wait for no payment.
+// quiet reports whether honest sites have paid each other.
 func (w *money) quiet() bool {
-	for i := range w.t.Sites {
-		if _, bills := w.t.siteAt(i).Desk().Open(); w.t.honest(i) && bills > 0 {
+	for p, cost := range w.spent {
+		if w.t.is(p.payee) && w.paid[p] != cost {
 			return false
 		}
 	}
 	return true
+}
+
+// unsigned returns how many bills honest sites have that nobody has signed.
+func (w *money) unsigned() (count int64) {
+	for i := range w.t.Sites {
+		if _, bills := w.t.siteAt(i).Desk().Open(); w.t.honest(i) {
+			count += int64(bills)
+		}
+	}
+	return count
 }
 
 // refused returns how many requests banks have refused.
@@ -108,9 +120,6 @@ func (w *money) atRest() error {
 	for i, id := range w.t.IDs {
 		if !w.t.honest(i) {
 			continue
-		}
-		if unpaid := w.t.siteAt(i).Desk().Stats().Unpaid; unpaid > 0 {
-			w.lost("%s was not paid %v", w.t.Sites[i].Name, unpaid)
 		}
 		has, want := grid.Credits(0), grid.Credits(grant)
 		for b := range banks {
