@@ -10,9 +10,11 @@ Keys, values and errors are those of docs/api.md and of GET /v1/openapi.json: sp
 seconds, instants RFC 3339, money credits. Files travel with `gridnode submit --in`.
 """
 
+import codecs
 import http.client
 import json
 import os
+import re
 import socket
 import ssl
 import urllib.parse
@@ -64,6 +66,45 @@ class _Socket(http.client.HTTPConnection):
         except OSError as e:
             self.sock.close()
             raise NoDaemon("no daemon listens at %s (%s): gridnode start" % (self._path, e.strerror or e)) from e
+
+
+def _items(answer, key):
+    """Yields the elements of the list that stands under key in an object, as they come. What
+    stands before the list is short."""
+    decoder, text, inside, after = json.JSONDecoder(), "", False, codecs.getincrementaldecoder("utf-8")("replace")
+    opening = re.compile(r'"%s"\s*:\s*\[' % re.escape(key))
+    with answer:
+        while True:
+            part = _part(answer)
+            text += after.decode(part, final=not part)
+            if not inside:
+                found = opening.search(text)
+                if found:
+                    text, inside = text[found.end():], True
+            at = 0
+            while inside:
+                at = _SPACE.match(text, at).end()
+                if text[at:at + 1] == "]":
+                    return
+                try:
+                    value, at = decoder.raw_decode(text, at)
+                except ValueError:  # the rest of it has not come
+                    break
+                yield value
+            text = text[at:]
+            if not part:
+                raise Broken("the answer is not complete")
+
+
+def _part(answer):
+    """Reads what has come of an answer, nothing at its end."""
+    try:
+        return answer.read1(1 << 16)
+    except (OSError, http.client.HTTPException) as e:
+        raise Broken("the answer is not complete: %s" % e) from e
+
+
+_SPACE = re.compile(r"[\s,]*")
 
 
 class Client:
@@ -146,8 +187,10 @@ class Client:
         return values[1]["jobs"]
 
     def jobs(self, **parameters):
-        """Lists jobs; parameters: id, state, user, site, name, all (see GET /v1/jobs)."""
-        return self.request("GET", "/v1/jobs", **{k: "true" if v is True else v for k, v in parameters.items()})["jobs"]
+        """Returns an iterator over jobs, as they come, however many: no side holds them all. Parameters: id,
+        state, user, site, name, all, sort (see GET /v1/jobs). list(...) has them at once."""
+        wanted = {k: "true" if v is True else v for k, v in parameters.items()}
+        return _items(self.open("GET", "/v1/jobs", **wanted), "jobs")
 
     def job(self, id):
         """Returns one job."""

@@ -24,20 +24,16 @@ stored; use wait to see it fulfilled.`,
 				return usagef("wants the IDs of jobs, or --name")
 			}
 			request.IDs = args
-			reply, err := root.client().Cancel(cmd.Context(), request)
-			if err != nil {
-				return apiError(err)
-			}
-			return l.actJobs(cmd.OutOrStdout(), reply.Jobs, func() {
-				for i := range reply.Jobs {
-					j := &reply.Jobs[i]
-					if j.State == "cancelled" || j.State == "cancelling" {
-						fmt.Fprintf(cmd.ErrOrStderr(), "job %s is %s\n", shortID(j.ID), j.State)
-					} else {
-						fmt.Fprintf(cmd.ErrOrStderr(), "job %s was over already: %s\n", shortID(j.ID), j.State)
-					}
+			_, err := l.actOn(cmd, root.client(), "cancel", request, func(j *api.Job) {
+				switch {
+				case l.format != formatTable:
+				case j.State == "cancelled" || j.State == "cancelling":
+					fmt.Fprintf(cmd.ErrOrStderr(), "job %s is %s\n", shortID(j.ID), j.State)
+				default:
+					fmt.Fprintf(cmd.ErrOrStderr(), "job %s was over already: %s\n", shortID(j.ID), j.State)
 				}
 			})
+			return err
 		},
 	}
 	addActFlags(cmd, &l)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"io"
 
 	"github.com/spf13/cobra"
@@ -40,11 +41,17 @@ func (l *listing) act(w io.Writer, object any, facts []fact, say func()) error {
 	return printList(w, *l, factColumns, facts)
 }
 
-// actJobs prints the jobs that a verb has changed.
-func (l *listing) actJobs(w io.Writer, jobs []api.Job, say func()) error {
+// actOn has something done to jobs and prints them, unless words are wanted, as they come: see,
+// which gets each of them, says those.
+func (l *listing) actOn(cmd *cobra.Command, client *api.Client, act string, jobs api.IDsRequest, see func(*api.Job)) (timedOut bool, err error) {
 	if l.format == formatTable {
-		say()
-		return nil
+		timedOut, err = api.ActOnJobs(cmd.Context(), client, act, jobs, func(j *api.Job) error { see(j); return nil })
+		return timedOut, apiError(err)
 	}
-	return printList(w, *l, jobColumns, jobs)
+	rows := newRoll(cmd.OutOrStdout(), *l, jobColumns)
+	timedOut, err = api.ActOnJobs(cmd.Context(), client, act, jobs, func(j *api.Job) error {
+		see(j)
+		return rows.print(*j)
+	})
+	return timedOut, errors.Join(apiError(err), rows.close(err == nil))
 }

@@ -44,15 +44,12 @@ func changing(root *options, change string, cmd *cobra.Command) *cobra.Command {
 	addActFlags(cmd, &l)
 	cmd.Args = cobra.MinimumNArgs(1)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		reply, err := root.client().Change(cmd.Context(), change, api.IDsRequest{IDs: args})
-		if err != nil {
-			return apiError(err)
-		}
-		return l.actJobs(cmd.OutOrStdout(), reply.Jobs, func() {
-			for i := range reply.Jobs {
-				fmt.Fprintf(cmd.ErrOrStderr(), "job %s is %s\n", shortID(reply.Jobs[i].ID), reply.Jobs[i].State)
+		_, err := l.actOn(cmd, root.client(), change, api.IDsRequest{IDs: args}, func(j *api.Job) {
+			if l.format == formatTable {
+				fmt.Fprintf(cmd.ErrOrStderr(), "job %s is %s\n", shortID(j.ID), j.State)
 			}
 		})
+		return err
 	}
 	return cmd
 }

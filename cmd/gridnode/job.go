@@ -158,33 +158,58 @@ func bestOf(reply *api.WhyReply) string {
 	return b.String()
 }
 
-// outcome says on stderr how jobs ended and returns the exit code as an error: 5
-// if one was refused, otherwise, if they were waited for, the highest code of all.
+// outcome says on stderr how jobs ended and returns the exit code as an error; see tally.
 func outcome(cmd *cobra.Command, client *api.Client, jobs []api.Job, quiet, waited bool) error {
-	code, refused := exitOK, 0
-	var first *api.Job // that was refused
+	t := tally{waited: waited}
 	for i := range jobs {
-		j := &jobs[i]
-		switch {
-		case j.State == "refused":
-			if refused++; first == nil {
-				first = j
-			}
-		case waited:
-			code = max(code, jobCode(j))
-		}
+		t.add(&jobs[i])
+	}
+	return t.outcome(cmd, client, quiet)
+}
+
+// tally counts jobs by what has become of them.
+type tally struct {
+	waited bool // they were waited for
+
+	count, refused, late, code int
+	states                     map[string]int
+	first, last                *api.Job // the first that was refused; the last one
+}
+
+func (t *tally) add(j *api.Job) {
+	if t.states == nil {
+		t.states = make(map[string]int)
+	}
+	t.count++
+	t.states[j.State]++
+	t.last = j
+	if j.Late > 0 {
+		t.late++
 	}
 	switch {
-	case refused == 1 && len(jobs) == 1:
-		return failf(exitRefused, "job %s was refused: %s", shortID(first.ID), refusal(cmd, client, first))
-	case refused > 0:
-		return failf(exitRefused, "%d of %d jobs were refused; the first, %s: %s", refused, len(jobs), shortID(first.ID), refusal(cmd, client, first))
-	case waited && !quiet && len(jobs) == 1:
-		fmt.Fprintln(cmd.ErrOrStderr(), ending(&jobs[0]))
-	case waited && !quiet:
-		fmt.Fprintln(cmd.ErrOrStderr(), summary(jobs))
+	case j.State == "refused":
+		if t.refused++; t.first == nil {
+			t.first = j
+		}
+	case t.waited:
+		t.code = max(t.code, jobCode(j))
 	}
-	return exitStatus(code)
+}
+
+// outcome says on stderr how the jobs ended and returns the exit code as an error: 5
+// if one was refused, otherwise, if they were waited for, the highest code of all.
+func (t *tally) outcome(cmd *cobra.Command, client *api.Client, quiet bool) error {
+	switch {
+	case t.refused == 1 && t.count == 1:
+		return failf(exitRefused, "job %s was refused: %s", shortID(t.first.ID), refusal(cmd, client, t.first))
+	case t.refused > 0:
+		return failf(exitRefused, "%d of %d jobs were refused; the first, %s: %s", t.refused, t.count, shortID(t.first.ID), refusal(cmd, client, t.first))
+	case t.waited && !quiet && t.count == 1:
+		fmt.Fprintln(cmd.ErrOrStderr(), ending(t.last))
+	case t.waited && !quiet:
+		fmt.Fprintln(cmd.ErrOrStderr(), t.summary())
+	}
+	return exitStatus(t.code)
 }
 
 // refusal says why a job was refused and what could be had instead. Sites go by
@@ -247,25 +272,18 @@ func cutText(j *api.Job) string {
 	return "; of its " + strings.Join(j.Cut, " and ") + " only the first part is kept (files.log)"
 }
 
-// summary counts jobs by state, in the order of a job's life, and those that missed
-// their deadlines.
-func summary(jobs []api.Job) string {
-	counts, late := make(map[string]int), 0
-	for i := range jobs {
-		counts[jobs[i].State]++
-		if jobs[i].Late > 0 {
-			late++
-		}
-	}
+// summary tells how many jobs are in which state, in the order of a job's life, and how many
+// missed their deadlines.
+func (t *tally) summary() string {
 	var parts []string
 	for _, state := range jobStates {
-		if n := counts[state]; n > 0 {
+		if n := t.states[state]; n > 0 {
 			parts = append(parts, fmt.Sprintf("%d %s", n, state))
 		}
 	}
-	text := fmt.Sprintf("%d jobs: %s", len(jobs), strings.Join(parts, ", "))
-	if late > 0 {
-		text += fmt.Sprintf("; %d after the deadline", late)
+	text := fmt.Sprintf("%d jobs: %s", t.count, strings.Join(parts, ", "))
+	if t.late > 0 {
+		text += fmt.Sprintf("; %d after the deadline", t.late)
 	}
 	return text
 }

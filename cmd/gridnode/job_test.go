@@ -40,10 +40,18 @@ func TestLate(t *testing.T) {
 		t.Errorf("why: %q, want %q", got, want)
 	}
 	jobs := []api.Job{late, job("done", 0), job("failed", grid.Second)}
-	if got, want := summary(jobs), "3 jobs: 2 done, 1 failed; 2 after the deadline"; got != want {
+	if got, want := summaryOf(jobs), "3 jobs: 2 done, 1 failed; 2 after the deadline"; got != want {
 		t.Errorf("summary: %q, want %q", got, want)
 	}
-	if got, want := summary(jobs[1:2]), "1 jobs: 1 done"; got != want {
+	if got, want := summaryOf(jobs[1:2]), "1 jobs: 1 done"; got != want {
 		t.Errorf("summary: %q, want %q", got, want)
 	}
+}
+
+func summaryOf(jobs []api.Job) string {
+	var t tally
+	for i := range jobs {
+		t.add(&jobs[i])
+	}
+	return t.summary()
 }

@@ -32,17 +32,15 @@ was refused). If --timeout passes first, the exit code is 124 and the jobs go on
 				request.Timeout = api.Seconds(span)
 			}
 			client := root.client()
-			reply, err := client.Wait(cmd.Context(), request)
+			t := tally{waited: true}
+			timedOut, err := l.actOn(cmd, client, "wait", request, t.add)
 			if err != nil {
-				return apiError(err)
-			}
-			if err := l.actJobs(cmd.OutOrStdout(), reply.Jobs, func() {}); err != nil {
 				return err
 			}
-			if reply.TimedOut {
-				return failf(exitTimeout, "not over after %s: %s", timeout, summary(reply.Jobs))
+			if timedOut {
+				return failf(exitTimeout, "not over after %s: %s", timeout, t.summary())
 			}
-			return outcome(cmd, client, reply.Jobs, quiet, true)
+			return t.outcome(cmd, client, quiet)
 		},
 	}
 	addActFlags(cmd, &l)

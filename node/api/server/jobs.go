@@ -127,11 +127,7 @@ func (a *Server) cancel(w http.ResponseWriter, r *http.Request) error {
 			return cancelled.Err
 		}
 	}
-	jobs, err := a.views(r.Context(), ids)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, api.JobsReply{Jobs: jobs})
+	return lister{a}.answer(r, &jobsWriter{w: w}, ids, nil)
 }
 
 // changeJob says how a job is changed.
@@ -174,11 +170,7 @@ func (a changer) change(as changeJob) func(http.ResponseWriter, *http.Request) e
 				return changed.Err
 			}
 		}
-		jobs, err := a.views(r.Context(), ids)
-		if err != nil {
-			return err
-		}
-		return writeJSON(w, api.JobsReply{Jobs: jobs})
+		return lister{a.Server}.answer(r, &jobsWriter{w: w}, ids, nil)
 	}
 }
 
@@ -210,16 +202,13 @@ func (a *Server) wait(w http.ResponseWriter, r *http.Request) error {
 		ctx, cancel = context.WithTimeout(ctx, grid.Time(request.Timeout).Duration())
 	}
 	defer cancel()
-	var reply api.JobsReply
+	out := &jobsWriter{w: w}
 	if err := a.await(ctx, ids, false); errors.Is(err, context.DeadlineExceeded) {
-		reply.TimedOut = true
+		out.field("timedOut", true)
 	} else if err != nil {
 		return err
 	}
-	if reply.Jobs, err = a.views(r.Context(), ids); err != nil {
-		return err
-	}
-	return writeJSON(w, reply)
+	return lister{a}.answer(r, out, ids, nil)
 }
 
 func (a *Server) node(w http.ResponseWriter, r *http.Request) error {

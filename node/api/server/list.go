@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -321,30 +322,100 @@ func (a *Server) jobs(w http.ResponseWriter, r *http.Request) error {
 	if err := a.host.Do(r.Context(), func(s *site.Site) { trouble = s.Scheduler().Trouble }); err != nil {
 		return err
 	}
-	w.Header().Set("Content-Type", "application/json")
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	before := `{"jobs":[`
+	out := jobsWriter{w: w}
 	if trouble != "" {
-		text, err := json.Marshal(trouble)
-		if err != nil {
-			return err
+		out.field("trouble", trouble)
+	}
+	if err := (lister{a}).each(r.Context(), q, places, out.add); err != nil {
+		return out.failed(err)
+	}
+	return out.end()
+}
+
+// answer writes an answer whose jobs are ids, in their order, as they are read: what is no longer
+// kept, or not for the asker to see, is left out. note, if not nil, may change what is said of
+// each.
+func (a lister) answer(r *http.Request, out *jobsWriter, ids []grid.JobID, note func(grid.JobID, *api.Job)) error {
+	for some := range slices.Chunk(ids, batchJobs) {
+		jobs, err := a.views(r.Context(), some)
+		for i := range jobs {
+			if id, _ := grid.ParseJobID(jobs[i].ID); note != nil {
+				note(id, &jobs[i])
+			}
+			if err == nil {
+				err = out.add(&jobs[i])
+			}
 		}
-		before = `{"trouble":` + string(text) + `,"jobs":[`
+		if err != nil {
+			return out.failed(err)
+		}
 	}
-	err = lister{a}.each(r.Context(), q, places, func(j *api.Job) error {
-		_, err := io.WriteString(w, before)
-		before = ","
-		return cmp.Or(err, encoder.Encode(j))
-	})
-	switch {
-	case err != nil:
-		return nil // the answer has begun: that it does not end says enough
-	case before != ",":
-		_, _ = io.WriteString(w, before) // the asker is gone if this fails
+	return out.end()
+}
+
+// jobsWriter writes an object with a list of jobs, its last field, while they are read.
+type jobsWriter struct {
+	w       http.ResponseWriter
+	line    bool          // the object is a line of several
+	encoder *json.Encoder // nil: nothing was written
+	text    bytes.Buffer  // of one job
+	fields  []byte        // that come before the jobs
+	some    bool          // jobs were written
+}
+
+// field says something before the jobs. The value is a text or a truth.
+func (o *jobsWriter) field(name string, value any) {
+	text, _ := json.Marshal(value) // those cannot fail
+	o.fields = append(append(append(append(o.fields, '"'), name...), `":`...), text...)
+	o.fields = append(o.fields, ',')
+}
+
+// begin writes what comes before the first job.
+func (o *jobsWriter) begin() error {
+	if o.encoder != nil {
+		return nil
 	}
-	_, _ = io.WriteString(w, "]}\n")
-	return nil
+	o.encoder = json.NewEncoder(&o.text)
+	o.encoder.SetEscapeHTML(false)
+	o.w.Header().Set("Content-Type", "application/json")
+	_, err := io.WriteString(o.w, "{"+string(o.fields)+`"jobs":[`)
+	return err
+}
+
+func (o *jobsWriter) add(j *api.Job) error {
+	if err := o.begin(); err != nil {
+		return err
+	}
+	o.text.Reset()
+	if o.some {
+		o.text.WriteByte(',')
+	}
+	o.some = true
+	if err := o.encoder.Encode(j); err != nil {
+		return err
+	}
+	if o.line {
+		o.text.Truncate(o.text.Len() - 1)
+	}
+	_, err := o.w.Write(o.text.Bytes())
+	return err
+}
+
+// failed returns the error that is to be the answer: none if one has begun, as that it does not
+// end says enough.
+func (o *jobsWriter) failed(err error) error {
+	if o.encoder != nil {
+		return nil
+	}
+	return err
+}
+
+func (o *jobsWriter) end() error {
+	err := o.begin()
+	if err == nil {
+		_, err = io.WriteString(o.w, "]}\n")
+	}
+	return o.failed(err) // nil: the asker is gone if this fails
 }
 
 // watch streams the jobs chosen and then every change of them, one JSON value a

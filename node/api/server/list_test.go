@@ -56,11 +56,24 @@ func TestAPIListsMany(t *testing.T) {
 			t.Errorf("order %q: %d bytes are held while %d jobs are listed, want at most %d", name, most, many, bound)
 		}
 	}
+	before, most, count := heap(), int64(0), 0
+	timedOut, err := api.ActOnJobs(t.Context(), b.client, "wait", api.IDsRequest{Names: []string{"long"}, Timeout: api.Seconds(grid.Millisecond)}, func(*api.Job) error {
+		if count++; count%(many/4) == 1 {
+			most = max(most, heap()-before)
+		}
+		return nil
+	})
+	if err != nil || !timedOut || count != many {
+		t.Errorf("waited for %d jobs of %d, timed out %v: %v", count, many, timedOut, err)
+	}
+	if bound := int64(many) * 500; most > bound {
+		t.Errorf("%d bytes are held while %d jobs that were waited for are told, want at most %d", most, many, bound)
+	}
 	stop := errors.New("enough")
 	if _, err := api.ListJobs(t.Context(), b.client, nil, func(*api.Job) error { return stop }); !errors.Is(err, stop) {
 		t.Errorf("who has seen enough: %v", err)
 	}
-	_, err := b.client.Jobs(t.Context(), url.Values{"sort": {"weight"}})
+	_, err = b.client.Jobs(t.Context(), url.Values{"sort": {"weight"}})
 	b.fails("an order that nobody knows", err, api.CodeUsage, "weight is no order")
 }
 

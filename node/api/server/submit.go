@@ -49,11 +49,7 @@ func (a *Server) submit(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	reply, err := a.submitted(r.Context(), ids, known)
-	if err != nil {
-		return err
-	}
-	return writeJSON(w, reply)
+	return a.submitted(&jobsWriter{w: w}, r, ids, known)
 }
 
 // submitAndWait answers twice: once the jobs are safe and once they are over.
@@ -61,29 +57,40 @@ func (a *Server) submitAndWait(w http.ResponseWriter, r *http.Request, ids []gri
 	if err := writeStored(w, ids); err != nil {
 		return err
 	}
-	reply := &api.SubmitReply{}
 	err := a.await(r.Context(), ids, false)
 	if err == nil {
-		reply, err = a.submitted(r.Context(), ids, known)
+		err = a.submitted(&jobsWriter{w: w, line: true}, r, ids, known)
 	}
 	if err != nil {
-		reply = &api.SubmitReply{Failure: failureOf(err)}
+		return writeJSON(w, &api.SubmitReply{Failure: failureOf(err)})
 	}
-	return writeJSON(w, reply)
+	return nil
 }
 
-func (a *Server) submitted(ctx context.Context, ids []grid.JobID, known []bool) (*api.SubmitReply, error) {
-	jobs, err := a.views(ctx, ids)
+// submitted says what has become of jobs that were handed over. An error is the answer: nothing
+// was written.
+func (a *Server) submitted(out *jobsWriter, r *http.Request, ids []grid.JobID, known []bool) error {
+	gone := 0
+	err := a.host.Do(r.Context(), func(s *site.Site) {
+		for _, id := range ids {
+			if _, there := s.Glance(id); !there {
+				gone++
+			}
+		}
+	})
 	switch {
 	case err != nil:
-		return nil, err
-	case len(jobs) != len(ids):
-		return nil, errorf(api.CodeNotFound, "%d of %d jobs are over and not kept any more: raise limits.finished", len(ids)-len(jobs), len(ids))
+		return err
+	case gone > 0:
+		return errorf(api.CodeNotFound, "%d of %d jobs are over and not kept any more: raise limits.finished", gone, len(ids))
 	}
-	for i := range jobs {
-		jobs[i].Known = known[i]
+	again := make(map[grid.JobID]bool)
+	for i, id := range ids {
+		if known[i] {
+			again[id] = true
+		}
 	}
-	return &api.SubmitReply{Jobs: jobs}, nil
+	return lister{a}.answer(r, out, ids, func(id grid.JobID, j *api.Job) { j.Known = again[id] })
 }
 
 // writeStored tells the asker, who is about to wait, that its jobs are safe.
