@@ -19,7 +19,7 @@ COUNT    ?= 5
 # A guard against tests that hang, wide enough for a busy machine.
 TIMEOUT  ?= 30m
 
-.PHONY: help build docs dist dist-twice demo test check lint race flood mutants bench figures fuzz proto deps walls nat web browser shots workflows slurm slurmdeps clean
+.PHONY: help build docs dist dist-twice demo test check lint race mixed flood mutants bench figures fuzz proto deps walls nat web browser shots workflows slurm slurmdeps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -65,6 +65,9 @@ race: ## run the tests that can race under the race detector
 	$(GO) test -race -short -cpu $(RACECPU) -timeout $(TIMEOUT) $(RACE)
 
 check: lint test race ## exactly what CI runs
+
+mixed: $(BIN) ## run sites of this tree and of the release before (test/e2e/previous) in one federation; the first time builds that, too
+	test/e2e/mixed.sh
 
 flood: $(BIN) ## flood real daemons on loopback in nine ways, by one peer or user and by twenty (six minutes); ONLY="lease,gossip"
 	$(GO) run ./test/flood -gridnode $(BIN) -only '$(ONLY)'

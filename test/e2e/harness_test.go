@@ -70,6 +70,8 @@ type site struct {
 	netns  string // network namespace of the daemon; empty: that of the test
 	ip     string // its address there; empty: 127.0.0.1
 
+	program string // what it runs; empty: the binary under test
+
 	account uint32   // of the daemon and of who asks it; 0: this process's
 	env     []string // besides what every site has
 }
@@ -119,7 +121,7 @@ func (s *site) runIn(text string, args ...string) result {
 }
 
 func (s *site) command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, program, args...)
+	cmd := exec.CommandContext(ctx, cmp.Or(s.program, program), args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "GRIDNODE_HOME=" + s.home, "GRIDNODE_USERS_ROOT=allow", "GRIDNODE_SANDBOX_WALLS=" + cmp.Or(s.walls, "none"), "GRIDNODE_GUESTS_ACCOUNT=nobody"}
 	cmd.Env = append(cmd.Env, s.env...)
 	cmd.Dir = s.home
