@@ -21,8 +21,10 @@ type Config struct {
 
 // Bounds.
 const (
-	// jobsMax bounds the jobs of which spans are open. Those beyond it are not traced.
-	jobsMax = 1 << 16
+	// jobsMax bounds the jobs of which spans are open. Those beyond it are not traced. Other
+	// sites' may be half of them: a home that never says that it has a result keeps its own here.
+	jobsMax    = 1 << 16
+	foreignMax = jobsMax / 2
 	// lentMax bounds the tasks of other sites on processors that they have on lease.
 	lentMax = 1 << 16
 	// servedMax bounds the questions of a turn that are answered in it.
@@ -42,11 +44,12 @@ type Tracer struct {
 	about *resource.Resource
 	out   sdk.SpanProcessor
 
-	jobs   map[grid.JobID]*job
-	lent   map[grid.TaskID]*lent
-	served []served // questions of this turn
-	over   []grid.JobID
-	spans  []uint64 // of the messages of this turn
+	jobs    map[grid.JobID]*job
+	foreign int // of them, other sites'
+	lent    map[grid.TaskID]*lent
+	served  []served // questions of this turn
+	over    []grid.JobID
+	spans   []uint64 // of the messages of this turn
 }
 
 // job is a job of which this site makes spans.

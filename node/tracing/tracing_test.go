@@ -18,6 +18,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"gridnode/grid"
+	"gridnode/internal/wire"
 	"gridnode/market"
 	"gridnode/market/bank"
 )
@@ -42,7 +43,7 @@ func TestLife(t *testing.T) {
 	collector := tracetest.NewInMemoryExporter()
 	home, runner := tracers(func() sdk.SpanExporter { return lasting{collector} })
 	job := life(home, runner, 3)
-	if n := len(home.jobs) + len(runner.jobs) + len(home.served) + len(runner.served) + len(home.over) + len(runner.over); n > 0 {
+	if n := home.foreign + runner.foreign + len(home.jobs) + len(runner.jobs) + len(home.served) + len(runner.served) + len(home.over) + len(runner.over); n > 0 {
 		t.Errorf("%d entries are left, want none", n)
 	}
 	flush(t, home, runner)
@@ -113,6 +114,16 @@ func TestOthersLeaveNothing(t *testing.T) {
 	tracer.Effects(2, &out)
 	if n := len(tracer.jobs) + len(tracer.served); n > 0 {
 		t.Errorf("%d entries are left, want none", n)
+	}
+	for n := range uint64(foreignMax + 5) {
+		job := &grid.Job{ID: grid.JobID{Hi: n, Lo: 3}, Home: "other"}
+		tracer.Input(3, &grid.Delivery{From: "other", Message: &market.JobSubmission{Job: job, Epoch: 1}, Span: 7})
+		out.Reset()
+		out.Send("other", &market.Acknowledge{Task: grid.TaskID{Job: job.ID, Epoch: 1}, Of: wire.MarketJobSubmission})
+		tracer.Effects(3, &out)
+	}
+	if len(tracer.jobs) != foreignMax || tracer.foreign != foreignMax {
+		t.Errorf("%d jobs of a site are traced that never asks for their results, want %d", len(tracer.jobs), foreignMax)
 	}
 	for n := range uint64(2 * lentMax) {
 		tracer.Ordered(grid.TaskID{Job: grid.JobID{Hi: n, Lo: 1}, Epoch: 1}, 1)

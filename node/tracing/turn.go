@@ -148,6 +148,7 @@ func (t *Tracer) Effects(now grid.Time, out *grid.Outbox) []uint64 {
 		if j := t.jobs[id]; j != nil {
 			j.endAll(now, "", "")
 			delete(t.jobs, id)
+			t.foreign-- // no other is on that list
 		}
 	}
 	t.over = t.over[:0]
@@ -215,8 +216,11 @@ func (t *Tracer) accepted(home grid.SiteID, m *market.Acknowledge) {
 		return
 	}
 	s := t.served[i]
-	if known := t.jobs[s.job]; known != nil && (known.home || known.base == s.span) || known == nil && len(t.jobs) >= jobsMax {
+	switch known := t.jobs[s.job]; {
+	case known != nil && (known.home || known.base == s.span), known == nil && (len(t.jobs) >= jobsMax || t.foreign >= foreignMax):
 		return
+	case known == nil:
+		t.foreign++
 	}
 	t.jobs[s.job] = &job{id: s.job, base: s.span, since: s.at, bills: s.bill}
 }
