@@ -89,7 +89,7 @@ func TestLoadThatMattersIsPaced(t *testing.T) {
 func TestLoadThatMattersLittleWaits(t *testing.T) {
 	n := newNetwork(t, 1, Config{Lifetime: 10 * grid.Minute})
 	populate(n, 10, n.same)
-	n.run(10 * grid.Second)
+	n.run(n.cfg.Lifetime) // nobody is young any more, who asks holders who the others are
 	s := n.sites[0]
 	p := n.watch(s)
 	for i := range 30 {
@@ -148,7 +148,7 @@ func TestPublishingIsBoundedWhateverTheSize(t *testing.T) {
 			n.set(s, n.offer(s, s.want.Price, s.want.Speed, int64(i%2*100)))
 			n.run(500 * grid.Millisecond)
 		}
-		const span, holders = 30, 12 // minutes; of three cells, at most
+		const span, holders = 30, 8 // minutes; of two cells, at most
 		quotes := span*60*16/600 + span/5 + 8
 		t.Logf("%3d sites: %.1f messages a minute, %d quotes", count, float64(p.messages)/span, len(p.quotes))
 		if len(p.quotes) > quotes || len(p.quotes) < quotes/2 {
@@ -164,7 +164,7 @@ func TestPublishingIsBoundedWhateverTheSize(t *testing.T) {
 func TestUnchangedQuoteIsNotPublished(t *testing.T) {
 	n := newNetwork(t, 1, Config{})
 	populate(n, 10, n.same)
-	n.run(10 * grid.Second)
+	n.run(10 * grid.Minute) // nobody is young any more
 	before := n.counter.SentOf(wire.DirectoryPublish).Messages
 	for range 10 {
 		n.set(n.sites[0], n.offer(n.sites[0], 5_000_000, 100, 64))
