@@ -148,7 +148,7 @@ func TestPublishingIsBoundedWhateverTheSize(t *testing.T) {
 			n.set(s, n.offer(s, s.want.Price, s.want.Speed, int64(i%2*100)))
 			n.run(500 * grid.Millisecond)
 		}
-		const span, holders = 30, 8 // minutes; of two cells, at most
+		const span, holders = 30, 12 // minutes; of three cells, at most
 		quotes := span*60*16/600 + span/5 + 8
 		t.Logf("%3d sites: %.1f messages a minute, %d quotes", count, float64(p.messages)/span, len(p.quotes))
 		if len(p.quotes) > quotes || len(p.quotes) < quotes/2 {

@@ -168,7 +168,7 @@ var (
 	inside = regexp.MustCompile(`^[\w.*{},-]+(/[\w.*{},-]+)*(/…|/)?$`)
 )
 
-// astray leaves out what is a command, an address or a program of its own.
+// astray leaves out what is a command, an address or a program of its own, and what is built.
 func astray(text string) (complaints []string) {
 	code := false
 	for i, line := range strings.Split(text, "\n") {
@@ -181,7 +181,7 @@ func astray(text string) (complaints []string) {
 		for _, m := range ticked.FindAllStringSubmatch(line, -1) {
 			first, _, folder := strings.Cut(m[1], "/")
 			info, err := os.Stat(filepath.Join(rootFolder, first))
-			known := folder && err == nil && info.IsDir()
+			known := folder && err == nil && info.IsDir() && first != "bin" && first != "dist"
 			if !inside.MatchString(m[1]) || !known && !strings.HasSuffix(m[1], ".go") {
 				continue
 			}
