@@ -72,7 +72,9 @@ func (s *span) InstrumentationScope() instrumentation.Scope {
 }
 
 // InstrumentationLibrary implements sdk.ReadOnlySpan.
-func (s *span) InstrumentationLibrary() instrumentation.Library { //nolint:staticcheck // of the interface
+//
+//lint:ignore SA1019 the interface has it
+func (s *span) InstrumentationLibrary() instrumentation.Library {
 	return instrumentation.Scope{Name: "gridnode"}
 }
 

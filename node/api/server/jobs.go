@@ -170,7 +170,7 @@ func (a changer) change(as changeJob) func(http.ResponseWriter, *http.Request) e
 				return changed.Err
 			}
 		}
-		return lister{a.Server}.answer(r, &jobsWriter{w: w}, ids, nil)
+		return lister(a).answer(r, &jobsWriter{w: w}, ids, nil)
 	}
 }
 

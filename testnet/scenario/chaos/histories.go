@@ -19,13 +19,12 @@ import (
 //   - one that is held, or waits for others, for an instant, or for those of its name, does not
 //     start before, and of an array no more run at once than may.
 type histories struct {
-	n       *testnet.Network
-	checks  *testnet.Checker
-	jobs    map[grid.JobID]*history
-	asked   map[uint64]grid.JobID // cancels, by token
-	alone   map[string]grid.JobID // singletons that are alive, by home, user and name
-	arrays  map[grid.JobID]int64  // executions alive of an array's jobs
-	literal func(site int) bool   // as books
+	n      *testnet.Network
+	checks *testnet.Checker
+	jobs   map[grid.JobID]*history
+	asked  map[uint64]grid.JobID // cancels, by token
+	alone  map[string]grid.JobID // singletons that are alive, by home, user and name
+	arrays map[grid.JobID]int64  // executions alive of an array's jobs
 }
 
 // history is what has happened to a job.
