@@ -48,10 +48,8 @@ dist-twice: ## build all that is handed out twice, in other folders with other c
 demo: $(BIN) ## run twelve real nodes on loopback and watch a federation work (about a minute)
 	$(BIN) testnet up -n 12 --jobs 240
 
-# Those with daemons come first, and one package more than there are processors: they wait most
-# of their time.
 test: ## run all tests, and the policies of examples/policy
-	$(GO) test -p $$(($$(getconf _NPROCESSORS_ONLN) + 1)) -timeout $(TIMEOUT) ./test/... $$($(GO) list ./... | grep -v /test/)
+	$(GO) test -timeout $(TIMEOUT) ./...
 	cd examples/policy && $(GO) vet . && $(GO) run .
 
 lint: ## gofmt, vet, staticcheck, generated code up to date

@@ -79,6 +79,8 @@ func (k *holder) chase(now grid.Time, h *holding, out *grid.Outbox) {
 		return
 	}
 	fences, _ := h.fences.List()
+	var own *Receipt // of this site's own quote, which may leave the cell at that
+	var sequence uint64
 	for i := range h.records {
 		e := &h.records[i]
 		to, moved := h.fences.Way(e.at, trie.Prefix{})
@@ -87,10 +89,13 @@ func (k *holder) chase(now grid.Time, h *holding, out *grid.Outbox) {
 		}
 		r := Receipt{Cell: h.cell, Moved: true, To: to, Fences: fences}
 		if e.quote.Site == k.cfg.Self {
-			k.own(now, e.quote.Sequence, &r, out)
+			own, sequence = &r, e.quote.Sequence
 		} else {
 			k.answerOne(e.quote.Site, e.quote.Sequence, r, out)
 		}
+	}
+	if own != nil {
+		k.own(now, sequence, own, out)
 	}
 }
 
