@@ -89,7 +89,8 @@ type Brought struct {
 
 // Lost says that a job has lost processors it ran on. Unless Rest is set it is out of
 // the cluster, and the owner may Submit it with a new epoch from Gone on. With Rest it has
-// others still: the owner ends what runs there, reports it by Ended, and Submits then.
+// others still, which are free of it by Gone as well: the owner ends what runs there,
+// reports it by Ended, and Submits then.
 type Lost struct {
 	Task  grid.TaskID
 	Cause Cause

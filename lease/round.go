@@ -278,5 +278,9 @@ func (m *Matchmaker) partEnded(now grid.Time, d *demand, in *Ended, out *grid.Ou
 		m.recalled(now, in.Lease)
 	}
 	r.broken = true
-	out.Local(&Lost{Task: d.ID, Cause: in.Cause, Gone: in.Gone, Rest: true})
+	gone := in.Gone // and what runs on the others is ended, too
+	for _, number := range r.parts {
+		gone = max(gone, m.book.Gone(ID{m.book.Site(), number}))
+	}
+	out.Local(&Lost{Task: d.ID, Cause: in.Cause, Gone: gone, Rest: true})
 }

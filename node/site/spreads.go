@@ -88,22 +88,9 @@ func (sp *spreads) lost(now grid.Time, in *lease.Lost, out *grid.Outbox) {
 	task := grid.Task{ID: in.Task, Cause: fmt.Sprintf("one of its leases is over: %s", in.Cause), Abandon: true}
 	if e := sp.current(in.Task); e != nil && !e.state.Terminal() {
 		task.Job = e.job
-		sp.giveUp(e, max(in.Gone, now, sp.gone(e)), task.Cause, out)
+		sp.giveUp(e, max(in.Gone, now), task.Cause, out)
 	}
 	out.Kill(task)
-}
-
-// gone returns when all leases that a job runs on are surely free of it, though nothing is heard
-// of its tasks there any more; 0 if there are none.
-func (sp *spreads) gone(e *entry) (gone grid.Time) {
-	for _, l := range sp.book.Leases() {
-		for i := range e.gang.Parts {
-			if p := e.gang.Parts[i].Pilot; !l.Lent && p.Key != 0 && p == (grid.Pilot{Site: l.Source, Key: l.Key}) {
-				gone = max(gone, sp.book.Gone(l.ID))
-			}
-		}
-	}
-	return gone
 }
 
 // giveUp puts a job aside until nothing is left of its execution.
