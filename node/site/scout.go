@@ -25,7 +25,7 @@ type scout struct {
 
 	query directory.QueryID // 0: no scan is under way
 	seen  map[grid.SiteID]bool
-	idle  int64 // processors of those, and of this site
+	idle  int64 // processors of those that are not closed, and of this site
 	wants int64 // idle processors after which the scan may end; 0: it goes to the end
 	pages int
 	whole bool      // no page so far may lack sites
@@ -114,8 +114,10 @@ func (sc *scout) scan(now grid.Time, out *grid.Outbox) {
 		return
 	}
 	sc.seen, sc.pages, sc.whole, sc.idle, sc.wants = make(map[grid.SiteID]bool), 0, true, sc.cluster.Idle(now), 0
-	if most, anywhere := sc.gangs.wanted(); now < sc.again && anywhere {
-		sc.wants = scanSpare * most
+	if now < sc.again {
+		if most, anywhere := sc.gangs.wanted(); anywhere {
+			sc.wants = scanSpare * most
+		}
 	}
 	sc.pause = min(max(2*sc.pause, scanPauseMin), scanPauseMax)
 	sc.due = now + sc.pause
@@ -153,7 +155,8 @@ func (sc *scout) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 		sc.sites[q.Site] = seen
 		site := coalloc.Site{ID: q.Site, Name: q.Name, Processors: q.Processors}
 		free := sc.gangs.coord.Reported(now, q.Site, q.Free, q.Issued)
-		if sc.idle += free; seen.closed <= now { // else nobody knows how long a job would wait for it
+		if seen.closed <= now { // else nobody knows how long a job would wait for it
+			sc.idle += free
 			site.Free, site.Wait = free, waitOf(q.Processors, free, q.Wait)
 		}
 		view.Put(site)
