@@ -285,15 +285,21 @@ func (f *forger) forgedRedeem() forgery {
 	return forgery{"bank.redeem: forged cheque", of, m}
 }
 
+// paidJob returns a submission that was overheard and came with a cheque; nil if there is none.
+func (f *forger) paidJob() *market.JobSubmission {
+	if h, ok := f.overheard(wire.MarketJobSubmission); ok {
+		if s := h.message.(*market.JobSubmission); s.Cheque != nil {
+			return s
+		}
+	}
+	return nil
+}
+
 // stolenRedeem presents a good cheque, which another member was given or which it has
 // redeemed, with a receipt of its own.
 func (f *forger) stolenRedeem() forgery {
-	h, ok := f.overheard(wire.MarketJobSubmission)
-	if !ok {
-		return forgery{}
-	}
-	s := h.message.(*market.JobSubmission)
-	if s.Cheque == nil {
+	s := f.paidJob()
+	if s == nil {
 		return forgery{}
 	}
 	a := award{task: grid.TaskID{Job: s.Job.ID, Epoch: s.Epoch}, home: s.Job.Home}
@@ -307,12 +313,8 @@ func (f *forger) stolenRedeem() forgery {
 
 // takenBack asks for a cheque that it was given.
 func (f *forger) takenBack() forgery {
-	h, ok := f.overheard(wire.MarketJobSubmission)
-	if !ok {
-		return forgery{}
-	}
-	s := h.message.(*market.JobSubmission)
-	if s.Cheque == nil {
+	s := f.paidJob()
+	if s == nil {
 		return forgery{}
 	}
 	return forgery{"bank.return: another's cheque", f.victim(), &bank.Return{Cheque: s.Cheque}}
