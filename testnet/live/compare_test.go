@@ -47,7 +47,7 @@ func countsAsVirtual(t *testing.T, nodes int) {
 		t.Fatal(err)
 	}
 	const (
-		few        = 100 // of fewer messages, chance changes more than a tenth
+		few        = 200 // of fewer messages, chance changes more than a tenth
 		fewLookups = 5
 		tolerance  = measure.Ratio(10_0000)
 	)

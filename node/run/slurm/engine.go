@@ -352,6 +352,9 @@ func (e *Engine) submitted(j *job, id string) {
 	j.id, j.state = id, Waiting
 	e.gave(id)
 	over := j.settled
+	if over && e.jobs[j.process] != j {
+		_ = e.orders.forget(j.name) // all but the number is forgotten already
+	}
 	e.mu.Unlock()
 	if over { // its order was taken back in the last moment: it would end at once, but wait for that
 		e.scancel(id, j.name)

@@ -166,6 +166,11 @@ func TestGangsOfThisSite(t *testing.T) {
 		b.emptied()
 	})
 
+	t.Run("forgotten while Slurm gives it a number", func(t *testing.T) {
+		b.submitted(&job{name: "late", settled: true}, "4000000")
+		b.emptied()
+	})
+
 	t.Run("more than the cluster has", func(t *testing.T) {
 		task, _ := b.gang(4, 4, "true")
 		if err := b.hold(&task); err == nil || !strings.Contains(err.Error(), "refused by Slurm") {
