@@ -39,6 +39,21 @@ func shimsOf(home string) (pids []int) {
 	return pids
 }
 
+// leave kills what the test leaves of a site: first the shim, so that its guard ends the jobs. What
+// ran on would write into the home while that is removed.
+func (s *site) leave() {
+	s.kill()
+	for _, pid := range shimsOf(s.home) {
+		if name, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "comm")); strings.TrimSpace(string(name)) != "gridnode-guard" {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+	for deadline := time.Now().Add(5 * time.Second); len(shimsOf(s.home)) > 0 && time.Now().Before(deadline); {
+		<-time.After(10 * time.Millisecond)
+	}
+	s.lose()
+}
+
 // comes waits until something is so.
 func (s *site) comes(what string, is func() bool) {
 	s.Helper()

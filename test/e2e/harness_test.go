@@ -229,7 +229,7 @@ func (s *site) init(name string, flags ...string) *site {
 	args := []string{"init", "--site", name, "--listen", fmt.Sprintf("/ip4/127.0.0.1/tcp/%d", s.port), "--speed", "1000"}
 	s.id = strings.TrimSpace(s.ok(append(args, flags...)...))
 	tb.Cleanup(func() {
-		s.kill()
+		s.leave()
 		text, _ := os.ReadFile(filepath.Join(s.home, "daemon.log"))
 		for _, word := range []string{"DATA RACE", "panic:", "a defect"} {
 			if bytes.Contains(text, []byte(word)) {
