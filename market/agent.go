@@ -62,6 +62,21 @@ func (a *Agent) Price() grid.Price { return a.office.tariff.price }
 // changes nothing.
 func (a *Agent) SetPrice(price grid.Price) (grid.Price, error) { return a.office.tariff.set(price) }
 
+// CastOut says that a site is a member of the federation no longer, and that nothing will be
+// heard of it until TakeIn: its results are kept for it no more, and its cheques presented
+// without its receipts. Jobs that it has of this home are waited for as those of any site
+// that is silent.
+func (a *Agent) CastOut(now grid.Time, site grid.SiteID, out *grid.Outbox) {
+	if a.office.outcasts == nil {
+		a.office.outcasts = make(map[grid.SiteID]bool)
+	}
+	a.office.outcasts[site] = true
+	a.provider.castOut(now, site, out)
+}
+
+// TakeIn says that a site is a member again.
+func (a *Agent) TakeIn(site grid.SiteID) { delete(a.office.outcasts, site) }
+
 // Step applies one input at time now and appends the effects to out. What is due
 // is done first, whatever the input. now never decreases.
 func (a *Agent) Step(now grid.Time, in grid.Input, out *grid.Outbox) {

@@ -11,7 +11,7 @@
 //     only then send the messages of the same step: they rely on it.
 //  5. Hand the agent every message of Protocol, every *grid.Undelivered of one, every
 //     *directory.Found that answers it, and Ended or Abandoned for each job that it
-//     has Accepted.
+//     has Accepted. Tell it which sites are members no longer (CastOut).
 //  6. If Placed names a bank, give Pay once the cheque is there (bank.Written), or
 //     Stop if there will be none; the job leaves with Pay.
 //

@@ -24,6 +24,8 @@ type office struct {
 	guests  Guests     // nil: the owner has no rules
 	tariff  tariff
 	slabs   *Slabs
+
+	outcasts map[grid.SiteID]bool // see Agent.CastOut; nil: there are none
 }
 
 // alarmed is something of the agent that waits for an instant.

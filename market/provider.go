@@ -1,6 +1,8 @@
 package market
 
 import (
+	"slices"
+
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/market/bank"
@@ -226,8 +228,12 @@ func (s *provider) starts(now grid.Time) func(grid.TaskID) grid.Time {
 	}
 }
 
-// report sends the completion, until home acknowledges it.
+// report sends the completion, until home acknowledges it or is an outcast.
 func (s *provider) report(now grid.Time, r *remote, out *grid.Outbox) {
+	if s.outcasts[r.home] {
+		s.settle(now, r, out)
+		return
+	}
 	m := s.slabs.completion.New()
 	*m = JobCompletion{Task: r.task, Abandoned: r.abandoned, Losses: r.losses}
 	if !r.abandoned {
@@ -279,4 +285,33 @@ func (s *provider) cancelled(now grid.Time, from grid.SiteID, m *Cancel, out *gr
 		r.revoked = true
 		out.Local(&Revoke{Task: r.task, Cause: m.Cause})
 	}
+}
+
+// castOut closes the jobs of a home that have ended.
+func (s *provider) castOut(now grid.Time, home grid.SiteID, out *grid.Outbox) {
+	var over []*remote
+	for _, r := range s.jobs {
+		if r.home == home && r.over {
+			over = append(over, r)
+		}
+	}
+	slices.SortFunc(over, func(a, b *remote) int { return a.task.Compare(b.task) })
+	for _, r := range over {
+		s.settle(now, r, out)
+	}
+}
+
+// settle closes a job that has ended and whose home is an outcast: what it has used is paid
+// from its cheque.
+func (s *provider) settle(now grid.Time, r *remote, out *grid.Outbox) {
+	s.timers.Stop(&r.timer)
+	delete(s.jobs, r.task.Job)
+	if s.desk != nil && r.abandoned {
+		s.desk.Release(now, r.home, r.task, out)
+	} else if s.desk != nil {
+		s.desk.Outcasts().Claim(now, r.home, r.task, r.result.Cost, out)
+	}
+	d := s.slabs.delivered.New()
+	d.Task = r.task
+	out.Local(d)
 }

@@ -51,9 +51,9 @@ func (b *bill) AppendRecord(dst []byte) []byte {
 }
 
 // Accepts reports whether a job that is paid by a cheque of bank may come here; bank
-// is empty for a job that nobody pays for.
+// is empty for a job that nobody pays for. Cheques of an outcast are worth nothing.
 func (d *Desk) Accepts(bank grid.SiteID) bool {
-	return len(d.cfg.Accept) == 0 || slices.Contains(d.cfg.Accept, bank)
+	return !d.outcasts.Has(bank) && (len(d.cfg.Accept) == 0 || slices.Contains(d.cfg.Accept, bank))
 }
 
 // Charge is what a cheque has to pay for.
@@ -78,7 +78,7 @@ func (d *Desk) Good(now grid.Time, c *Cheque, charge *Charge) bool {
 		c.Ceiling < charge.Cost || c.Expires < max(charge.Until, now).Add(graceMin) {
 		return false
 	}
-	return d.bills[c.key()] == nil && len(d.bills) < billsMax
+	return d.bills[c.key()] == nil && len(d.bills) < billsMax && !d.outcasts.Has(c.Bank)
 }
 
 // Take keeps a cheque that is good.
@@ -177,6 +177,10 @@ func (d *Desk) dropBill(b *bill, out *grid.Outbox) {
 
 // redeemed is the bank's answer.
 func (d *Desk) redeemed(now grid.Time, from grid.SiteID, m *Redeemed, out *grid.Outbox) {
+	if m.Payer == d.cfg.Self {
+		d.outcasts.redeemed(from, m, out)
+		return
+	}
 	b := d.bills[key{m.Payer, m.Task}]
 	if b == nil || b.Bank != from || b.state != billRedeeming {
 		return
@@ -184,6 +188,7 @@ func (d *Desk) redeemed(now grid.Time, from grid.SiteID, m *Redeemed, out *grid.
 	d.refusedBy(m.Refusal)
 	switch {
 	case m.Refusal.passing(): // a timer presents it again
+	case m.Refusal == NotSigned && b.agreement == nil && d.outcasts.Has(b.Payer): // the bank may hear of it later than this site
 	case m.Refusal != Done:
 		d.unpaid(b, out)
 	default:

@@ -29,6 +29,7 @@ type Desk struct {
 	bills     map[key]*bill
 	questions map[uint64]*question
 	debtors   debtors
+	outcasts  *Outcasts
 	token     uint64
 	spread    uint64 // state of the jitter of repetitions
 
@@ -108,8 +109,10 @@ func NewDesk(cfg Config, seed uint64) *Desk {
 		cfg: cfg, payments: make(map[grid.TaskID]*payment), bills: make(map[key]*bill),
 		questions: make(map[uint64]*question), spread: seed,
 	}
+	d.outcasts = &Outcasts{d, make(map[grid.SiteID]bool)}
 	if cfg.Offer {
 		d.ledger = NewLedger(cfg.Self, cfg.Seal)
+		d.ledger.outcasts = d.outcasts
 	}
 	return d
 }
@@ -212,7 +215,7 @@ func (d *Desk) asBank(now grid.Time, from grid.SiteID, message grid.Message, out
 		if l != nil {
 			reply.Paid, reply.Refusal = l.Redeem(now, from, m, out)
 		}
-		if reply.Refusal == Done {
+		if reply.Refusal == Done && from != m.Cheque.Payer {
 			d.send(m.Cheque.Payer, &Settled{Task: m.Cheque.Task, Paid: reply.Paid}, out)
 		}
 		d.send(from, reply, out)

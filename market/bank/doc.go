@@ -39,7 +39,9 @@
 // A payer that does not need a cheque any more asks the payee to give it back
 // (Return): the payee redeems nothing, and all is refunded. If the payee never
 // answers, the expiry of the cheque refunds it. The payer alone cannot take a
-// cheque back: that is what makes it worth something to the payee.
+// cheque back: that is what makes it worth something to the payee. Of a site that is a
+// member of the federation no longer (Outcasts) no word is needed: Redeem may bring the
+// payee's receipt alone, or come from the payer with its own.
 //
 // Messages may be lost, doubled, late or out of order. A cheque is known by payer
 // and execution, a transfer by sender and an ID of its user's; whatever is asked

@@ -23,6 +23,7 @@ type Ledger struct {
 	last     uint64                   // its sequence
 	alarms   grid.Alarms[*hold]
 	refused  [refusalMax]int64
+	outcasts *Outcasts
 
 	transactions grid.Slab[Transaction]
 	records      grid.Slab[accountRecord]
@@ -39,7 +40,7 @@ type moveKey struct {
 func NewLedger(self grid.SiteID, sign Seal) *Ledger {
 	l := &Ledger{
 		self: self, sign: sign,
-		accounts: make(map[grid.SiteID]*account), holds: make(map[key]*hold), moved: make(map[moveKey]*Transaction),
+		outcasts: new(Outcasts), accounts: make(map[grid.SiteID]*account), holds: make(map[key]*hold), moved: make(map[moveKey]*Transaction),
 	}
 	l.accounts[Issuer] = newAccount(Issuer)
 	return l
@@ -164,13 +165,14 @@ func (l *Ledger) cheque(h *hold) *Cheque {
 
 // Redeem pays a cheque to its payee: the least of ceiling, claim and agreement. The
 // rest goes back to the payer. Without an agreement only a claim of nothing is
-// good. The same redemption once more returns what was paid before.
-func (l *Ledger) Redeem(now grid.Time, payee grid.SiteID, r *Redeem, out *grid.Outbox) (grid.Credits, Refusal) {
-	paid, refusal := l.redeem(now, payee, r, out)
+// good. The same redemption once more returns what was paid before. Of a payee or a payer
+// that is an outcast no word is needed: see Outcasts.
+func (l *Ledger) Redeem(now grid.Time, by grid.SiteID, r *Redeem, out *grid.Outbox) (grid.Credits, Refusal) {
+	paid, refusal := l.redeem(now, by, r, out)
 	return paid, l.refuse(refusal)
 }
 
-func (l *Ledger) redeem(now grid.Time, payee grid.SiteID, r *Redeem, out *grid.Outbox) (grid.Credits, Refusal) {
+func (l *Ledger) redeem(now grid.Time, by grid.SiteID, r *Redeem, out *grid.Outbox) (grid.Credits, Refusal) {
 	if r.Cheque.Bank != l.self {
 		return 0, WrongBank
 	}
@@ -178,11 +180,11 @@ func (l *Ledger) redeem(now grid.Time, payee grid.SiteID, r *Redeem, out *grid.O
 	switch {
 	case h == nil:
 		return 0, UnknownCheque
-	case h.Payee != payee:
+	case !l.may(h, by):
 		return 0, NotPayee
 	case !h.same(r.Cheque):
 		return 0, OtherTerms
-	case !r.Claim.about(&h.Cheque, payee):
+	case !r.Claim.about(&h.Cheque, by):
 		return 0, NotPayee
 	case h.state == holdRedeemed:
 		return h.paid, Done
@@ -195,17 +197,14 @@ func (l *Ledger) redeem(now grid.Time, payee grid.SiteID, r *Redeem, out *grid.O
 	case r.Claim.Amount > h.Ceiling:
 		return 0, TooMuch
 	}
-	paid := r.Claim.Amount
-	if paid > 0 {
-		if !r.Agreement.about(&h.Cheque, h.Payer) || r.Agreement.Amount < 0 {
-			return 0, NotSigned
-		}
-		paid = min(paid, r.Agreement.Amount)
+	paid, refusal := l.worth(h, by, r)
+	if refusal != Done {
+		return 0, refusal
 	}
-	if l.full(now) || paid > 0 && l.accounts[payee] == nil && len(l.accounts) >= accountsMax {
+	if l.full(now) || paid > 0 && l.accounts[h.Payee] == nil && len(l.accounts) >= accountsMax {
 		return 0, Full
 	}
-	l.post(Transaction{At: now, Kind: KindRedeem, Payer: h.Payer, Payee: payee, Task: h.Task, Amount: paid, Refund: h.Ceiling - paid}, out)
+	l.post(Transaction{At: now, Kind: KindRedeem, Payer: h.Payer, Payee: h.Payee, Task: h.Task, Amount: paid, Refund: h.Ceiling - paid}, out)
 	h.paid = paid
 	l.close(now, h, holdRedeemed, out)
 	return paid, Done

@@ -57,8 +57,11 @@ func (p *payment) AppendRecord(dst []byte) []byte {
 // cheque lives on for Grace. The same task must not be drawn for twice.
 func (d *Desk) Draw(now grid.Time, task grid.TaskID, payee grid.SiteID, ceiling grid.Credits, lifetime grid.Time, out *grid.Outbox) {
 	switch {
+	case d.outcasts.Has(d.cfg.Bank):
+		out.Local(&Declined{Task: task, Reason: d.cfg.bankless()})
+		return
 	case d.silent:
-		out.Local(&Declined{Task: task, Silent: true, Reason: d.silence()})
+		out.Local(&Declined{Task: task, Silent: true, Reason: d.cfg.silence()})
 		return
 	case len(d.payments) >= paymentsMax:
 		out.Local(&Declined{Task: task, Reason: fmt.Sprintf("this site has %d cheques that are not settled, its limit", len(d.payments))})
@@ -72,8 +75,8 @@ func (d *Desk) Draw(now grid.Time, task grid.TaskID, payee grid.SiteID, ceiling 
 	d.draw(now, p, out)
 }
 
-func (d *Desk) silence() string {
-	return fmt.Sprintf("waiting for bank %s, which does not answer", d.cfg.Bank)
+func (c *Config) silence() string {
+	return fmt.Sprintf("waiting for bank %s, which does not answer", c.Bank)
 }
 
 // draw asks for the cheque, once more if need be.
@@ -163,6 +166,8 @@ func (d *Desk) paymentDue(now grid.Time, p *payment, out *grid.Outbox) {
 		d.draw(now, p, out)
 	case p.state == payReturning:
 		d.giveBack(now, p, out)
+	case p.state == payAgreed && d.outcasts.Has(p.Payee):
+		d.outcasts.present(now, p, out)
 	default:
 		d.alarms.Set(&p.due, p.ends)
 	}
@@ -172,7 +177,7 @@ func (d *Desk) paymentDue(now grid.Time, p *payment, out *grid.Outbox) {
 func (d *Desk) unanswered(now grid.Time, p *payment, out *grid.Outbox) {
 	d.silent = true
 	d.withdraw(now, p, out)
-	out.Local(&Declined{Task: p.Task, Silent: true, Reason: d.silence()})
+	out.Local(&Declined{Task: p.Task, Silent: true, Reason: d.cfg.silence()})
 }
 
 // undelivered: a bank that certainly cannot be reached is not waited for. Everything
@@ -193,8 +198,12 @@ func (d *Desk) withdraw(now grid.Time, p *payment, out *grid.Outbox) {
 	d.draw(now, p, out)
 }
 
-// giveBack asks the payee to give a cheque back.
+// giveBack asks the payee to give a cheque back; if that is an outcast, the bank.
 func (d *Desk) giveBack(now grid.Time, p *payment, out *grid.Outbox) {
+	if d.outcasts.Has(p.Payee) {
+		d.outcasts.present(now, p, out)
+		return
+	}
 	c := p.Cheque
 	d.send(p.Payee, &Return{&c}, out)
 	d.alarms.Set(&p.due, min(d.later(now, &p.pause, drawPause, redeemMax), p.ends))

@@ -27,6 +27,9 @@ func (t *Tab) Over(number uint64, gone grid.Time, out *grid.Outbox) {
 	if f := t.owes[number]; f != nil && gone < f.over {
 		f.over = gone
 		out.Save(f)
+		if f.state == advanced && t.desk.Outcasts().Has(f.Peer) {
+			t.alarms.Set(&f.alarm, gone)
+		}
 	}
 }
 
@@ -60,6 +63,9 @@ func (t *Tab) Declined(in *bank.Declined, out *grid.Outbox) bool {
 
 // hand gives the lender the cheque, once more if need be.
 func (t *Tab) hand(now grid.Time, f *fee, out *grid.Outbox) {
+	if t.settle(now, f, out) {
+		return
+	}
 	out.Send(f.Peer, &Advance{Number: f.Number, Epoch: f.Epoch, Cheque: t.desk.Cheque(TaskOf(f.Number))})
 	t.again(now, f)
 }

@@ -76,6 +76,9 @@ func (t *Tab) Ended(now grid.Time, terms Terms, held grid.Time, out *grid.Outbox
 
 // bill asks the borrower to sign, once more if need be.
 func (t *Tab) bill(now grid.Time, f *fee, out *grid.Outbox) {
+	if t.settle(now, f, out) {
+		return
+	}
 	out.Send(f.Peer, &Bill{Number: f.Number, Epoch: f.Epoch, Claim: t.desk.Claim(f.Peer, TaskOf(f.Number), f.amount)})
 	t.again(now, f)
 }

@@ -154,6 +154,7 @@ func (t *Tab) NextTimer() grid.Time { return t.alarms.Next() }
 // due repeats what was not answered, or ends it.
 func (t *Tab) due(now grid.Time, f *fee, out *grid.Outbox) {
 	switch {
+	case t.settle(now, f, out):
 	case f.state == late, f.state == billed && !t.desk.Holds(f.Peer, TaskOf(f.Number)):
 		t.drop(f, out) // nobody pays for it any more
 	case f.state == billed:

@@ -31,6 +31,7 @@ type trio struct {
 	lent                   map[Ref]Terms
 	flight                 []mail
 	tamper                 func(m grid.Message) // changes what is said before it travels
+	deaf                   *party               // hears nothing, and is not heard; nil: nobody
 }
 
 type mail struct {
@@ -108,7 +109,7 @@ func (w *trio) deliver() {
 		}
 		kind := m.m.MessageKind()
 		for _, p := range []*party{w.bank, w.borrower, w.lender} {
-			if p.id != m.to {
+			if p.id != m.to || w.deaf != nil && (p == w.deaf || m.from == w.deaf.id) {
 				continue
 			}
 			decode, step := bank.Protocol.Decoders[kind], p.desk.Step

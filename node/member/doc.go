@@ -10,6 +10,9 @@
 // roots ([Proof]). Whoever issued a certificate may take it back with a revocation
 // list, and so may every root ([Revoked]).
 //
+// A [Roll] is what a site knows of the others: whom it has met, who was taken out, and of
+// whom it will hear nothing any more (Roll.Outcast).
+//
 // All functions are pure: the time and the source of random bits are arguments. Bytes
 // of peers are bounded before they are parsed, and errors about them wrap
 // wire.ErrMalformed; errors of what is well-formed and not to be believed wrap

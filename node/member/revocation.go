@@ -204,8 +204,10 @@ func (r *Revoked) Clone() *Revoked {
 
 // Has reports whether a member's certificate, or one above it, was taken back by who
 // signed it, or by a root.
-func (r *Revoked) Has(m *Member) bool {
-	for _, link := range m.chain {
+func (r *Revoked) Has(m *Member) bool { return r.hasAny(m.chain) }
+
+func (r *Revoked) hasAny(chain []revocation) bool {
+	for _, link := range chain {
 		if r.serials[link] || r.serials[revocation{serial: link.serial}] {
 			return true
 		}

@@ -52,23 +52,27 @@ type RollConfig struct {
 // News of revocations are gossiped on Topic, and found again by digests: to everybody
 // that is met, and to a member now and then.
 type Roll struct {
-	cfg     RollConfig
-	rng     *rand.Rand
-	members map[grid.SiteID]*Member
-	names   map[string]grid.SiteID
-	order   []grid.SiteID // of members, by when they were met
-	revoked *Revoked
-	invited map[InvitationID]*Invitation
-	vouched vouched
-	digest  grid.Time // when the next is sent
-	expiry  grid.Time // when the first certificate of those that were met ends
-	changed []Change
+	cfg      RollConfig
+	rng      *rand.Rand
+	members  map[grid.SiteID]*Member
+	names    map[string]grid.SiteID
+	order    []grid.SiteID // of members, by when they were met
+	revoked  *Revoked
+	invited  map[InvitationID]*Invitation
+	vouched  vouched
+	met      map[grid.SiteID]*met // members and others, also before this site's last start
+	metOrder []grid.SiteID        // by when they were met
+	judged   grid.Time            // when the next of them may become an outcast
+	digest   grid.Time            // when the next is sent
+	expiry   grid.Time            // when the first certificate of those that were met ends
+	changed  []Change
 }
 
-// Change says that a site was taken in, or out.
+// Change says that a site was taken in, or out; or that it is an outcast, see Roll.Outcast.
 type Change struct {
-	Site grid.SiteID
-	In   bool
+	Site    grid.SiteID
+	In      bool
+	Outcast bool
 }
 
 // Changes returns what has changed since it was last asked. The slice is good until the
@@ -84,6 +88,7 @@ func NewRoll(cfg RollConfig, rng *rand.Rand) *Roll {
 	return &Roll{
 		cfg: cfg, rng: rng, members: make(map[grid.SiteID]*Member), names: make(map[string]grid.SiteID),
 		revoked: NewRevoked(), invited: make(map[InvitationID]*Invitation), vouched: newVouched(), digest: grid.Never, expiry: grid.Never,
+		met: make(map[grid.SiteID]*met), judged: grid.Never,
 	}
 }
 
@@ -144,7 +149,7 @@ func (r *Roll) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	case *grid.Delivery:
 		switch m := in.Message.(type) {
 		case *Revocations:
-			_, _ = r.learn(m.List, out) // one list too many of issuers is left
+			_, _ = r.learn(now, m.List, out) // one list too many of issuers is left
 		case *Digest:
 			r.answer(in.From, m, out)
 		case *Inquire:
@@ -156,7 +161,7 @@ func (r *Roll) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	case *Introduce:
 		out.Answer(in.Token, &Introduced{r.introduce(now, in.Member, out)})
 	case *Learn:
-		gone, err := r.learn(in.List, out)
+		gone, err := r.learn(now, in.List, out)
 		if err == nil {
 			out.Publish(Topic, &Revocations{in.List})
 		}
@@ -175,12 +180,15 @@ func (r *Roll) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 }
 
 // NextTimer returns when Step next needs a Tick.
-func (r *Roll) NextTimer() grid.Time { return min(r.digest, r.expiry) }
+func (r *Roll) NextTimer() grid.Time { return min(r.digest, r.expiry, r.judged) }
 
 // introduce takes a member in, unless it was revoked or its name is another's.
 func (r *Roll) introduce(now grid.Time, m *Member, out *grid.Outbox) error {
 	if r.revoked.Has(m) {
 		return fmt.Errorf("%s: %w", m.Name, ErrRevoked)
+	}
+	if r.excluded() {
+		return fmt.Errorf("this site is a member no longer: %w", ErrRevoked)
 	}
 	if other, taken := r.names[m.Name]; taken && other != m.Site {
 		if before := r.members[other]; before.Expires > now && before.Prior(m) {
@@ -198,8 +206,9 @@ func (r *Roll) introduce(now grid.Time, m *Member, out *grid.Outbox) error {
 	}
 	r.members[m.Site], r.names[m.Name] = m, m.Site
 	r.vouched.drop(m.Site)
+	r.remember(m, out)
 	r.expiry = min(r.expiry, m.Expires)
-	r.changed = append(r.changed, Change{m.Site, true})
+	r.changed = append(r.changed, Change{Site: m.Site, In: true})
 	out.Send(m.Site, r.newest())
 	if r.digest == grid.Never {
 		r.digest = now + digestEvery
@@ -209,8 +218,11 @@ func (r *Roll) introduce(now grid.Time, m *Member, out *grid.Outbox) error {
 
 // remove takes somebody out and has the driver end its connections.
 func (r *Roll) remove(site grid.SiteID, out *grid.Outbox) {
+	if k := r.met[site]; k != nil {
+		r.judged = min(r.judged, k.expires.Add(outcastAfter))
+	}
 	r.forget(site)
-	r.changed = append(r.changed, Change{site, false})
+	r.changed = append(r.changed, Change{Site: site})
 	out.Expel(site)
 }
 
@@ -224,7 +236,7 @@ func (r *Roll) forget(site grid.SiteID) {
 }
 
 // learn keeps a list if it is news, and takes out whom it revokes.
-func (r *Roll) learn(l *List, out *grid.Outbox) (gone []Member, err error) {
+func (r *Roll) learn(now grid.Time, l *List, out *grid.Outbox) (gone []Member, err error) {
 	news, err := r.revoked.Add(l)
 	if err != nil || !news {
 		return nil, err
@@ -232,11 +244,12 @@ func (r *Roll) learn(l *List, out *grid.Outbox) (gone []Member, err error) {
 	out.Save((*listRecord)(l))
 	r.disown()
 	for _, site := range slices.Clone(r.order) {
-		if m := r.members[site]; r.revoked.Has(m) {
+		if m := r.members[site]; r.revoked.Has(m) || r.excluded() {
 			gone = append(gone, *m)
 			r.remove(site, out)
 		}
 	}
+	r.judge(now)
 	return gone, nil
 }
 
@@ -281,6 +294,9 @@ func (r *Roll) tick(now grid.Time, out *grid.Outbox) {
 				r.expiry = min(r.expiry, m.Expires)
 			}
 		}
+	}
+	if now >= r.judged {
+		r.judge(now)
 	}
 	if now < r.digest {
 		return
@@ -448,6 +464,13 @@ func (r *Roll) Recover(now grid.Time, key string, value []byte) error {
 			return fmt.Errorf("record %s: %w", key, err)
 		}
 		r.invited[i.ID] = i
+	case strings.HasPrefix(key, MetPrefix):
+		k, err := decodeMet(value)
+		if err != nil {
+			return fmt.Errorf("record %s: %w", key, err)
+		}
+		r.met[k.site], r.judged = k, 0
+		r.metOrder = append(r.metOrder, k.site)
 	case strings.HasPrefix(key, ListPrefix):
 		l, err := r.cfg.Federation.decodeRevoked(value)
 		if err != nil {

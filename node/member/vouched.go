@@ -103,7 +103,7 @@ func (r *Roll) disown() {
 	for _, site := range slices.Sorted(maps.Keys(r.vouched.members)) {
 		if r.revoked.Has(r.vouched.members[site]) {
 			r.vouched.drop(site)
-			r.changed = append(r.changed, Change{site, false})
+			r.changed = append(r.changed, Change{Site: site})
 		}
 	}
 }

@@ -243,7 +243,14 @@ func (s builder) name() error {
 
 // enrol makes the part that knows the members.
 func (s builder) enrol() error {
-	s.membership = &membership{base: &s.base, quotes: s.quotes, names: s.names, roll: member.NewRoll(s.cfg.Members, streamMembers.of(s.seed))}
+	s.membership = &membership{
+		base: &s.base, quotes: s.quotes, names: s.names, payment: s.payment, fees: s.fees,
+		roll: member.NewRoll(s.cfg.Members, streamMembers.of(s.seed)),
+	}
+	if s.placing != nil {
+		s.membership.agent = s.placing.agent
+	}
+	s.jobs.members = s.membership
 	return nil
 }
 

@@ -107,7 +107,7 @@ func (js *jobs) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
 		js.lost(now, in.ID, out)
 		return
 	}
-	if in.Lapsed && e.state != Cancelling {
+	if in.Lapsed && e.state != Cancelling && !js.members.outcast(e.job.Home) {
 		js.expired(now, e, out) // home may have it placed anew by now
 		return
 	}

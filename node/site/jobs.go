@@ -54,7 +54,8 @@ type jobs struct {
 	started  []lrms.Request
 	ended    market.Ended // what the agent is told, so that telling it allocates nothing
 
-	chronicle *chronicle // nil: no job log is kept
+	chronicle *chronicle  // nil: no job log is kept
+	members   *membership // nil: the federation is open
 }
 
 // core is what a part has of a core that it only tells something.

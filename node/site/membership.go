@@ -7,6 +7,7 @@ import (
 	"gridnode/directory/record"
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/market"
 	"gridnode/node/member"
 )
 
@@ -15,12 +16,15 @@ import (
 type membership struct {
 	*base
 	roll    *member.Roll
-	quotes  *quotes // nil: this site has no directory
-	names   *names  // nil: nor does it look for names
-	guests  *guests // nil: the owner has no rules
-	refused int64   // messages of those who may not send them
-	doubted int64   // quotes and records that nobody has shown to be of members
-	held    []held  // messages that wait for proofs, the oldest first
+	quotes  *quotes       // nil: this site has no directory
+	names   *names        // nil: nor does it look for names
+	guests  *guests       // nil: the owner has no rules
+	agent   *market.Agent // nil: the site has no part in the market
+	payment *payment      // nil: it has nothing to do with banks
+	fees    *fees         // nil: it neither lends nor borrows, or pays for nothing
+	refused int64         // messages of those who may not send them
+	doubted int64         // quotes and records that nobody has shown to be of members
+	held    []held        // messages that wait for proofs, the oldest first
 }
 
 // held is a message about sites that this one does not know, until whoever has sent it has
@@ -65,6 +69,12 @@ func (m *membership) step(now grid.Time, in grid.Input, out *grid.Outbox) {
 			m.guests.gone(now, c.Site, out)
 		}
 		switch {
+		case c.In:
+			m.takeIn(c.Site)
+		case c.Outcast:
+			m.castOut(now, c.Site, out)
+		}
+		switch {
 		case m.quotes == nil:
 		case c.In:
 			m.quotes.dir.Unbar(c.Site)
@@ -73,6 +83,33 @@ func (m *membership) step(now grid.Time, in grid.Input, out *grid.Outbox) {
 		}
 	}
 }
+
+// castOut has settled what is under way with a site of which nothing will be heard any more.
+// The desk comes first, as the others have it present what it has.
+func (m *membership) castOut(now grid.Time, site grid.SiteID, out *grid.Outbox) {
+	if m.payment != nil {
+		m.payment.desk.Outcasts().Add(now, site, out)
+	}
+	if m.agent != nil {
+		m.agent.CastOut(now, site, out)
+	}
+	if m.fees != nil {
+		m.fees.tab.CastOut(now, site, out)
+	}
+}
+
+// takeIn undoes that: the site is a member again.
+func (m *membership) takeIn(site grid.SiteID) {
+	if m.payment != nil {
+		m.payment.desk.Outcasts().Remove(site)
+	}
+	if m.agent != nil {
+		m.agent.TakeIn(site)
+	}
+}
+
+// outcast reports whether nothing will be heard of a site any more.
+func (m *membership) outcast(site grid.SiteID) bool { return m != nil && m.roll.Outcast(site) }
 
 // vet returns a message without what it says of sites that are no members, or under names
 // that are not theirs; nil if nothing is left of it, or as long as their proofs are
@@ -211,7 +248,9 @@ func (m *membership) nextTimer() grid.Time {
 	return m.roll.NextTimer()
 }
 
-func (m *membership) keeps() []string { return []string{member.InvitationPrefix, member.ListPrefix} }
+func (m *membership) keeps() []string {
+	return []string{member.InvitationPrefix, member.ListPrefix, member.MetPrefix}
+}
 
 func (m *membership) recover(now grid.Time, stored records, _ *grid.Outbox) error {
 	for key, value := range stored.each {

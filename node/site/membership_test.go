@@ -13,6 +13,8 @@ import (
 	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/market"
+	"gridnode/market/bank"
 	"gridnode/node/member"
 )
 
@@ -375,5 +377,174 @@ func TestExpiredMembersAreTakenOut(t *testing.T) {
 		if got := w.b.site.Roll().Member(w.sites[name]) != nil; got != want {
 			t.Errorf("%s is a member: %v, want %v", name, got, want)
 		}
+	}
+}
+
+// neighbours are a site that runs jobs of others, a bank and a home, members all.
+type neighbours struct {
+	*bench
+	root       *member.Root
+	home, bank grid.SiteID
+	keeper     *member.Member // of bank
+	serial     member.Serial  // of home
+	list       *member.List
+}
+
+func newNeighbours(t *testing.T) *neighbours {
+	key := func(n byte) ed25519.PrivateKey {
+		return ed25519.NewKeyFromSeed(slices.Repeat([]byte{n}, ed25519.SeedSize))
+	}
+	root, err := member.NewRoot(rand.Reader, key(1), "physics", 1, 1000*grid.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fed, err := member.NewFederation([]*x509.Certificate{root.Certificate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := &neighbours{root: root}
+	n.bench = newBench(t, func(c *Config) {
+		c.Parts, c.Foreign = Everything|Membership, true
+		c.Directory = directory.Config{Federation: "test"}
+		c.Members = member.RollConfig{Self: "here", Name: "here", Federation: fed}
+	})
+	for i, name := range []string{"home", "bank"} {
+		public := key(byte(2 + i)).Public().(ed25519.PublicKey)
+		der, err := root.Issue(rand.Reader, member.Grant{Key: public, Name: name, Rights: member.All, From: n.now, Expires: n.now + 30*grid.Day})
+		if err != nil {
+			t.Fatal(err)
+		}
+		id, err := wire.SiteOf(public)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := fed.Verify(member.Proof(der), id, n.now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n.step(&member.Introduce{Token: uint64(i + 1), Member: m})
+		if name == "home" {
+			n.home, n.serial = id, m.Serial
+		} else {
+			n.bank, n.keeper = id, m
+		}
+	}
+	signed, err := root.Revoke(rand.Reader, nil, n.now, n.serial)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n.list, err = fed.OpenList(signed, nil); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// guest has a job of home's run here, for a cheque.
+func (n *neighbours) guest(number uint64) grid.TaskID {
+	n.t.Helper()
+	task := grid.TaskID{Job: grid.JobID{Lo: number}, Epoch: 1}
+	p := payer{n.bench}
+	p.step(&grid.Delivery{From: n.home, Message: &market.Negotiate{
+		Task: task, Request: number, Validity: grid.Minute, Processors: 1,
+		Work: grid.WorkOf(grid.Hour, 0, n.cfg.Rating), Deadline: grid.Never, CostMax: grid.CreditsMax, Bank: n.bank,
+	}})
+	reply, ok := sent[*market.Reply](p, n.home)
+	if !ok || reply.Refusal != market.Granted {
+		n.t.Fatalf("%+v", reply)
+	}
+	job := &grid.Job{
+		ID: task.Job, Home: n.home, Resources: grid.Resources{Processors: 1}, Tasks: 1,
+		Estimate: grid.Hour, Work: grid.WorkOf(grid.Hour, 0, n.cfg.Rating), Deadline: grid.Never, Budget: grid.NoBudget,
+	}
+	p.step(&grid.Delivery{From: n.home, Message: &market.JobSubmission{
+		Job: job, Epoch: 1, Hold: reply.Hold, Price: reply.Price, Cost: reply.Cost, Deadline: grid.Never,
+		Cheque: &bank.Cheque{Bank: n.bank, Payer: n.home, Payee: "here", Task: task, Ceiling: reply.Cost, Expires: n.now + 30*grid.Day},
+	}})
+	if k, ok := sent[*market.Acknowledge](p, n.home); !ok || k.Unknown {
+		n.t.Fatalf("the job is not taken: %+v", k)
+	}
+	return task
+}
+
+// ends has a task end that began with the job.
+func (n *neighbours) ends(task grid.TaskID, after grid.Time) {
+	begin := n.now
+	n.now += after
+	n.step(&grid.TaskEnded{ID: task, Result: grid.Result{Start: begin, End: n.now}})
+}
+
+// TestGuestsOfAnOutcastArePaid: what the job of a home has used that is a member no longer is
+// claimed from its cheque without its receipt, and the site is rid of the job.
+func TestGuestsOfAnOutcastArePaid(t *testing.T) {
+	const half = 30 * grid.Minute
+	for name, play := range map[string]func(n *neighbours, task grid.TaskID, out func()){
+		"ended before": func(n *neighbours, task grid.TaskID, out func()) {
+			n.ends(task, half)
+			out()
+		},
+		"ended before, and restarted": func(n *neighbours, task grid.TaskID, out func()) {
+			n.ends(task, half)
+			n.crash()
+			out()
+		},
+		"restarted after": func(n *neighbours, task grid.TaskID, out func()) {
+			out()
+			n.crash(&Adopted{ID: task, Start: n.now})
+			n.ends(task, half)
+		},
+		"ends later": func(n *neighbours, task grid.TaskID, out func()) {
+			out()
+			n.ends(task, half)
+		},
+		"its lease ends": func(n *neighbours, task grid.TaskID, out func()) {
+			out()
+			begin := n.now
+			n.now += half
+			n.step(&grid.TaskEnded{ID: task, Lapsed: true, Result: grid.Result{Start: begin, End: n.now, ExitCode: 1, Reason: "its lease ended"}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := newNeighbours(t)
+			task := n.guest(7)
+			play(n, task, func() { n.step(&member.Learn{Token: 9, List: n.list}) })
+			m, ok := sent[*bank.Redeem](payer{n.bench}, n.bank)
+			if !ok || m.Agreement != nil || m.Claim.Amount != grid.Credits(n.cfg.Price)/2 {
+				t.Fatalf("presents %+v", m)
+			}
+			if v, there := n.site.Glance(task.Job); there {
+				t.Errorf("the job is %v still", v.State)
+			}
+			for id, tenant := range n.site.Tenants() {
+				t.Errorf("%s has %+v", id, tenant)
+			}
+			n.step(&member.Introduce{Token: 10, Member: n.keeper}) // it greets again after a restart
+			n.step(&grid.Delivery{From: n.bank, Message: &bank.Redeemed{Payer: n.home, Task: task, Paid: m.Claim.Amount}})
+			for key := range n.records {
+				if strings.HasPrefix(key, "bank/") || strings.HasPrefix(key, "job/") {
+					t.Errorf("record %s is left", key)
+				}
+			}
+		})
+	}
+}
+
+// TestWaitingGuestsOfAnOutcastCostNothing: a job that waits as its home is cast out is dropped,
+// and the cheque given back.
+func TestWaitingGuestsOfAnOutcastCostNothing(t *testing.T) {
+	n := newNeighbours(t)
+	for i := range uint64(4) { // all processors
+		n.guest(i + 1)
+	}
+	waits := n.guest(5)
+	if v, _ := n.site.Glance(waits.Job); v.State != Queued {
+		t.Fatalf("it is %v", v.State)
+	}
+	n.step(&member.Learn{Token: 9, List: n.list})
+	m, ok := sent[*bank.Redeem](payer{n.bench}, n.bank)
+	if !ok || m.Cheque.Task != waits || m.Claim.Amount != 0 {
+		t.Errorf("presents %+v", m)
+	}
+	if v, there := n.site.Glance(waits.Job); there {
+		t.Errorf("it is %v still", v.State)
 	}
 }

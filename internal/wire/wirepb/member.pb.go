@@ -403,6 +403,120 @@ func (x *MemberInvitation) GetUntil() int64 {
 	return 0
 }
 
+// MemberMet is the stored form of what a site remembers of a member that it has met.
+type MemberMet struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Site          string                 `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	Expires       int64                  `protobuf:"varint,2,opt,name=expires,proto3" json:"expires,omitempty"` // when its certificate ends
+	Chain         []*MemberCertificate   `protobuf:"bytes,3,rep,name=chain,proto3" json:"chain,omitempty"`      // any of which ends the membership
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberMet) Reset() {
+	*x = MemberMet{}
+	mi := &file_wirepb_member_proto_msgTypes[6]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberMet) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberMet) ProtoMessage() {}
+
+func (x *MemberMet) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_member_proto_msgTypes[6]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberMet.ProtoReflect.Descriptor instead.
+func (*MemberMet) Descriptor() ([]byte, []int) {
+	return file_wirepb_member_proto_rawDescGZIP(), []int{6}
+}
+
+func (x *MemberMet) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *MemberMet) GetExpires() int64 {
+	if x != nil {
+		return x.Expires
+	}
+	return 0
+}
+
+func (x *MemberMet) GetChain() []*MemberCertificate {
+	if x != nil {
+		return x.Chain
+	}
+	return nil
+}
+
+// MemberCertificate names a certificate.
+type MemberCertificate struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Issuer        []byte                 `protobuf:"bytes,1,opt,name=issuer,proto3" json:"issuer,omitempty"` // hash of its key
+	Serial        []byte                 `protobuf:"bytes,2,opt,name=serial,proto3" json:"serial,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *MemberCertificate) Reset() {
+	*x = MemberCertificate{}
+	mi := &file_wirepb_member_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *MemberCertificate) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*MemberCertificate) ProtoMessage() {}
+
+func (x *MemberCertificate) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_member_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use MemberCertificate.ProtoReflect.Descriptor instead.
+func (*MemberCertificate) Descriptor() ([]byte, []int) {
+	return file_wirepb_member_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *MemberCertificate) GetIssuer() []byte {
+	if x != nil {
+		return x.Issuer
+	}
+	return nil
+}
+
+func (x *MemberCertificate) GetSerial() []byte {
+	if x != nil {
+		return x.Serial
+	}
+	return nil
+}
+
 // MemberApplication is what an invited site says to who has invited it, and what a
 // member says to who has certified it.
 type MemberApplication struct {
@@ -417,7 +531,7 @@ type MemberApplication struct {
 
 func (x *MemberApplication) Reset() {
 	*x = MemberApplication{}
-	mi := &file_wirepb_member_proto_msgTypes[6]
+	mi := &file_wirepb_member_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -429,7 +543,7 @@ func (x *MemberApplication) String() string {
 func (*MemberApplication) ProtoMessage() {}
 
 func (x *MemberApplication) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_member_proto_msgTypes[6]
+	mi := &file_wirepb_member_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -442,7 +556,7 @@ func (x *MemberApplication) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberApplication.ProtoReflect.Descriptor instead.
 func (*MemberApplication) Descriptor() ([]byte, []int) {
-	return file_wirepb_member_proto_rawDescGZIP(), []int{6}
+	return file_wirepb_member_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *MemberApplication) GetId() []byte {
@@ -485,7 +599,7 @@ type MemberAdmission struct {
 
 func (x *MemberAdmission) Reset() {
 	*x = MemberAdmission{}
-	mi := &file_wirepb_member_proto_msgTypes[7]
+	mi := &file_wirepb_member_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -497,7 +611,7 @@ func (x *MemberAdmission) String() string {
 func (*MemberAdmission) ProtoMessage() {}
 
 func (x *MemberAdmission) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_member_proto_msgTypes[7]
+	mi := &file_wirepb_member_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -510,7 +624,7 @@ func (x *MemberAdmission) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use MemberAdmission.ProtoReflect.Descriptor instead.
 func (*MemberAdmission) Descriptor() ([]byte, []int) {
-	return file_wirepb_member_proto_rawDescGZIP(), []int{7}
+	return file_wirepb_member_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *MemberAdmission) GetRefusal() string {
@@ -565,7 +679,14 @@ const file_wirepb_member_proto_rawDesc = "" +
 	"\x04took\x18\n" +
 	" \x01(\tR\x04took\x12\x18\n" +
 	"\aserials\x18\v \x03(\fR\aserials\x12\x14\n" +
-	"\x05until\x18\f \x01(\x03R\x05until\"e\n" +
+	"\x05until\x18\f \x01(\x03R\x05until\"l\n" +
+	"\tMemberMet\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x18\n" +
+	"\aexpires\x18\x02 \x01(\x03R\aexpires\x121\n" +
+	"\x05chain\x18\x03 \x03(\v2\x1b.gridnode.MemberCertificateR\x05chain\"C\n" +
+	"\x11MemberCertificate\x12\x16\n" +
+	"\x06issuer\x18\x01 \x01(\fR\x06issuer\x12\x16\n" +
+	"\x06serial\x18\x02 \x01(\fR\x06serial\"e\n" +
 	"\x11MemberApplication\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x16\n" +
 	"\x06secret\x18\x02 \x01(\fR\x06secret\x12\x12\n" +
@@ -588,7 +709,7 @@ func file_wirepb_member_proto_rawDescGZIP() []byte {
 	return file_wirepb_member_proto_rawDescData
 }
 
-var file_wirepb_member_proto_msgTypes = make([]protoimpl.MessageInfo, 8)
+var file_wirepb_member_proto_msgTypes = make([]protoimpl.MessageInfo, 10)
 var file_wirepb_member_proto_goTypes = []any{
 	(*MemberRevoked)(nil),     // 0: gridnode.MemberRevoked
 	(*MemberDigest)(nil),      // 1: gridnode.MemberDigest
@@ -596,16 +717,19 @@ var file_wirepb_member_proto_goTypes = []any{
 	(*MemberInquire)(nil),     // 3: gridnode.MemberInquire
 	(*MemberInform)(nil),      // 4: gridnode.MemberInform
 	(*MemberInvitation)(nil),  // 5: gridnode.MemberInvitation
-	(*MemberApplication)(nil), // 6: gridnode.MemberApplication
-	(*MemberAdmission)(nil),   // 7: gridnode.MemberAdmission
+	(*MemberMet)(nil),         // 6: gridnode.MemberMet
+	(*MemberCertificate)(nil), // 7: gridnode.MemberCertificate
+	(*MemberApplication)(nil), // 8: gridnode.MemberApplication
+	(*MemberAdmission)(nil),   // 9: gridnode.MemberAdmission
 }
 var file_wirepb_member_proto_depIdxs = []int32{
 	2, // 0: gridnode.MemberDigest.newest:type_name -> gridnode.MemberNewest
-	1, // [1:1] is the sub-list for method output_type
-	1, // [1:1] is the sub-list for method input_type
-	1, // [1:1] is the sub-list for extension type_name
-	1, // [1:1] is the sub-list for extension extendee
-	0, // [0:1] is the sub-list for field type_name
+	7, // 1: gridnode.MemberMet.chain:type_name -> gridnode.MemberCertificate
+	2, // [2:2] is the sub-list for method output_type
+	2, // [2:2] is the sub-list for method input_type
+	2, // [2:2] is the sub-list for extension type_name
+	2, // [2:2] is the sub-list for extension extendee
+	0, // [0:2] is the sub-list for field type_name
 }
 
 func init() { file_wirepb_member_proto_init() }
@@ -619,7 +743,7 @@ func file_wirepb_member_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wirepb_member_proto_rawDesc), len(file_wirepb_member_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   8,
+			NumMessages:   10,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
