@@ -229,19 +229,17 @@ func (c *Coordinator) Started(job grid.JobID) (task grid.TaskID, ok bool) {
 	return a.task, true
 }
 
-// Decisions returns the executions for which it is decided to claim, and whether they have
-// started; nil if there is none.
-func (c *Coordinator) Decisions() map[grid.TaskID]bool {
-	if len(c.jobs) == 0 {
-		return nil
+// Decisions yields the executions for which it is decided to claim, in no particular order,
+// and whether they have started. Of a nil Coordinator it yields nothing.
+func (c *Coordinator) Decisions(yield func(task grid.TaskID, started bool) bool) {
+	if c == nil {
+		return
 	}
-	decided := make(map[grid.TaskID]bool)
 	for _, a := range c.jobs {
-		if a.phase != phaseHolding {
-			decided[a.task] = a.phase == phaseStarted
+		if a.phase != phaseHolding && !yield(a.task, a.phase == phaseStarted) {
+			return
 		}
 	}
-	return decided
 }
 
 // NextTimer returns when Step next needs a Tick.

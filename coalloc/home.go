@@ -178,6 +178,19 @@ func (h *Home) Leases() []lease.Lease {
 	return all
 }
 
+// Each yields what Leases returns, in no particular order, and allocates nothing. What it
+// yields must not be changed. Of a nil Home it yields nothing.
+func (h *Home) Each(yield func(*lease.Lease) bool) {
+	if h == nil {
+		return
+	}
+	for _, e := range h.entries {
+		if !yield(&e.Lease) {
+			return
+		}
+	}
+}
+
 // homeRecord is the stored form of what is claimed at home.
 type homeRecord homeLease
 

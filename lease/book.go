@@ -184,6 +184,19 @@ func (b *Book) Leases() []Lease {
 	return all
 }
 
+// Each yields what Leases returns, in no particular order, and allocates nothing. What it
+// yields must not be changed. Of a nil Book it yields nothing.
+func (b *Book) Each(yield func(*Lease) bool) {
+	if b == nil {
+		return
+	}
+	for _, e := range b.entries {
+		if !yield(&e.Lease) {
+			return
+		}
+	}
+}
+
 // Totals returns processors by where their leases are.
 func (b *Book) Totals() Totals { return b.totals }
 

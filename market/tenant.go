@@ -75,3 +75,19 @@ func (a *Agent) Tenants() iter.Seq2[grid.SiteID, Tenant] {
 		}
 	}
 }
+
+// Guarantee is one that this site has given, and for which no job has come yet.
+type Guarantee struct {
+	Task grid.TaskID
+	Home grid.SiteID
+	Hold uint64 // its name
+}
+
+// Guarantees yields those of this site, in no particular order.
+func (a *Agent) Guarantees(yield func(Guarantee) bool) {
+	for _, h := range a.provider.admission.holds {
+		if !yield(Guarantee{h.task, h.home, h.token}) {
+			return
+		}
+	}
+}

@@ -258,6 +258,35 @@ func (a *away) ready(id grid.TaskID) {
 	}
 }
 
+// AuditPilots returns what is wrong with the processors that a site keeps for borrowers
+// (pilot.Core.Audit).
+func AuditPilots(n *Network, site int) error {
+	if a := n.members[site].away; a != nil && a.core != nil {
+		return a.core.Audit()
+	}
+	return nil
+}
+
+// ForgeOrder gives a lender an order as if it came in the session that its borrower has open,
+// or in an older one, and reports whether there is one.
+func ForgeOrder(n *Network, lender int, borrower grid.SiteID, older bool, order *pilot.Order) bool {
+	a := n.members[lender].away
+	if a == nil || a.core == nil {
+		return false
+	}
+	for _, x := range a.sessions {
+		if x.ends[atLender].site == a.site && x.ends[atLender].open && n.members[x.ends[atBorrower].site].ID == borrower {
+			session := x.number
+			if older {
+				session--
+			}
+			a.step(&pilot.Ordered{From: borrower, Session: session, Order: order})
+			return true
+		}
+	}
+	return false
+}
+
 // Held says what a site has left of work on borrowed processors, its own or others':
 // tasks, pilots, connections, and gangs; empty if nothing. It must be up.
 func (n *Network) Held(site int) string {

@@ -3,7 +3,6 @@ package testnet
 import (
 	"fmt"
 	"iter"
-	"maps"
 	"slices"
 
 	"gridnode/grid"
@@ -151,9 +150,23 @@ func (n *Network) save(m *member, out *grid.Outbox) {
 
 // saved yields a site's records in the order of their keys.
 func (m *member) saved(yield func(key string, record []byte) bool) {
-	for _, key := range slices.Sorted(maps.Keys(m.records)) {
-		if !yield(key, m.records[key]) {
-			return
+	m.savedBut(nil)(yield)
+}
+
+// savedBut yields them but for those that are to be left out; nil: none is.
+func (m *member) savedBut(without map[string]bool) iter.Seq2[string, []byte] {
+	return func(yield func(key string, record []byte) bool) {
+		keys := make([]string, 0, len(m.records))
+		for key := range m.records {
+			if !without[key] {
+				keys = append(keys, key)
+			}
+		}
+		slices.Sort(keys)
+		for _, key := range keys {
+			if !yield(key, m.records[key]) {
+				return
+			}
 		}
 	}
 }
@@ -171,15 +184,16 @@ func (n *Network) HasSaved(site int, key string) bool {
 }
 
 // Twin returns what a site would be if its daemon came up at this instant: its records are
-// taken up, and nothing else has happened. The site itself learns nothing of it.
-func (n *Network) Twin(site int) (Site, error) {
+// taken up, but for those with the keys without, and nothing else has happened. The site
+// itself learns nothing of it.
+func (n *Network) Twin(site int, without map[string]bool) (Site, error) {
 	m := &n.members[site]
 	twin, err := m.New(int(m.incarnation) + 1)
 	if err != nil {
 		return nil, err
 	}
 	if r, ok := twin.(Recoverer); ok {
-		err = r.Recover(m.Clock.Local(n.now), m.saved, new(grid.Outbox))
+		err = r.Recover(m.Clock.Local(n.now), m.savedBut(without), new(grid.Outbox))
 	}
 	return twin, err
 }

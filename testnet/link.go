@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gridnode/grid"
+	"gridnode/internal/wire"
 	"gridnode/testnet/draw"
 )
 
@@ -54,6 +55,35 @@ type wires struct {
 	n      *Network
 	topics map[string][]int32 // sites that hear what is published
 	lost   int64              // messages, those across a partition included
+	struck [wire.KindMax]Struck
+}
+
+// Struck is what faults of links have done to messages of one kind.
+type Struck struct {
+	Lost      int64 // those across a partition included
+	Doubled   int64
+	Late      int64 // held back, so that later ones overtake them
+	Coincided int64 // arrived with a timer of their receiver, or a microsecond beside it
+}
+
+// Any returns how many messages of the kind something has happened to; one may count twice.
+func (s *Struck) Any() int64 { return s.Lost + s.Doubled + s.Late + s.Coincided }
+
+// StruckBy returns what faults of links have done to messages of a kind.
+func StruckBy(n *Network, k grid.Kind) Struck { return *n.wires.at(k) }
+
+// at returns the counts of a kind.
+func (w *wires) at(k grid.Kind) *Struck {
+	if int(k) >= len(w.struck) {
+		return new(Struck) // nobody can ask for it
+	}
+	return &w.struck[k]
+}
+
+// lose counts a message as lost.
+func (w *wires) lose(message grid.Message) {
+	w.lost++
+	w.at(message.MessageKind()).Lost++
 }
 
 // latency draws how long a message takes.
@@ -103,14 +133,24 @@ func (w *wires) relay(from, to int32, message grid.Message) {
 		return
 	}
 	if n.faults.severed(from, to) || draw.Chance(&m.link, n.cfg.Link.Loss) {
-		w.lost++
+		w.lose(message)
 		return
 	}
+	kind := message.MessageKind()
 	if draw.Chance(&m.link, n.cfg.Link.Duplicate) {
 		e.silent = true // one copy refused does not mean that the other was
+		w.at(kind).Doubled++
 		n.queue.push(n.now+w.latency(from, to), classOther, e)
 	}
-	n.queue.push(w.coincide(from, to, n.now+w.latency(from, to)), classOther, e)
+	usual := n.now + w.latency(from, to)
+	if usual > n.now+n.cfg.Link.LatencyMax {
+		w.at(kind).Late++
+	}
+	at := w.coincide(from, to, usual)
+	if at != usual {
+		w.at(kind).Coincided++
+	}
+	n.queue.push(at, classOther, e)
 }
 
 // coincide returns when a message arrives that would arrive at an instant: then, or with
@@ -145,7 +185,7 @@ func (w *wires) deliver(e *event) {
 	n := w.n
 	m := &n.members[e.to]
 	if n.faults.severed(e.from, e.to) {
-		w.lost++
+		w.lose(e.message)
 		return
 	}
 	if m.core == nil {

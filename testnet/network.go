@@ -33,6 +33,7 @@ type Network struct {
 	providers providers
 	trace     trace
 	events    int64
+	ticking   bool // the step under way is a Tick
 
 	source  Source
 	arrival *grid.Job // the next job of source

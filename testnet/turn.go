@@ -42,8 +42,10 @@ func (n *Network) turn(s int32) {
 	for ticks := 0; m.core != nil; ticks++ {
 		n.trace.tick(s)
 		now := m.Clock.Local(n.now)
+		n.ticking = true
 		m.core.Step(now, tick, n.outbox())
 		n.carryOut(s)
+		n.ticking = false
 		if m.core == nil {
 			return
 		}
@@ -58,6 +60,10 @@ func (n *Network) turn(s int32) {
 		}
 	}
 }
+
+// Ticks reports whether what is carried out was ordered in a Tick: something was due, or has
+// waited for the end of the instant.
+func Ticks(n *Network) bool { return n.ticking }
 
 // nextTimer returns when the site needs a Tick, on its own clock.
 func (m *member) nextTimer() grid.Time {

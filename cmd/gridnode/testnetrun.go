@@ -3,6 +3,7 @@
 package main
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -89,7 +90,7 @@ grants if it has that many idle, and has them back when the job ends.`,
 }
 
 func newRunChaos() *cobra.Command {
-	cfg, l, replay, swarm := chaos.Default(), listing{}, "", false
+	cfg, l, replay, swarm, seeds := chaos.Default(), listing{}, "", false, 0
 	cfg.Failures, cfg.Shrink = ".", time.Minute
 	cmd := &cobra.Command{
 		Use:   "chaos [flags]",
@@ -105,17 +106,25 @@ settings, and every fault, wish of a user and job listed, so that single ones ca
 out by hand. Within the time of --shrink, sites, hours, faults, wishes and jobs that the
 violation does not need are left out, which gives chaos-SEED.small.json. The last messages
 before the violation are drawn beside it (chaos-SEED.small.mmd, a sequence diagram of
-Mermaid).`,
+Mermaid).
+
+With --seeds N that many seeds are run, on all processors, and a violation ends its own
+run only. What they have seen together is printed: faults by kind, where faults could have
+struck and how often they did, and the violations.`,
 		Example: `  gridnode testnet run chaos --sites 30 --hours 12
   gridnode testnet run chaos --faults loss=0.1,daemon=2 --seed 7
   gridnode testnet run chaos --faults none --features cancel,after,drain=1
-  gridnode testnet run chaos --swarm --seed 12`,
+  gridnode testnet run chaos --swarm --seed 12
+  gridnode testnet run chaos --swarm --seeds 4 --sites 4 --hours 1`,
 		Args: exactArgs(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg.Progress = cmd.ErrOrStderr()
 			cfg.Say = func(text string) { cmd.PrintErrln(text) }
 			ctx, stop := interruptible(cmd)
 			defer stop()
+			if seeds != 0 && replay == "" {
+				return printCampaign(cmd, l, func() (*chaos.Campaign, error) { return chaos.RunSeeds(ctx, cfg, seeds, swarm) })
+			}
 			if replay == "" {
 				if swarm {
 					cfg = cfg.Swarmed()
@@ -124,7 +133,7 @@ Mermaid).`,
 				result, err := chaos.Run(ctx, cfg)
 				return printResult(cmd, l, result, err)
 			}
-			for _, name := range []string{"seed", "sites", "hours", "faults", "features", "swarm", "lend"} {
+			for _, name := range []string{"seed", "seeds", "sites", "hours", "faults", "features", "swarm", "lend"} {
 				if cmd.Flags().Changed(name) {
 					return usagef("--replay FILE says what --%s is", name)
 				}
@@ -141,9 +150,10 @@ Mermaid).`,
 	f.IntVar(&cfg.Sites, "sites", cfg.Sites, "number of sites, 1 to 1000")
 	f.Float64Var(&cfg.Hours, "hours", cfg.Hours, "virtual hours of submissions and faults, more than 0, at most 10000")
 	f.StringVar(&cfg.Faults, "faults", cfg.Faults, "none, or a list of NAME or NAME=INTENSITY: loss, duplicate, reorder (shares of messages), drift (millionths), daemon, torn, machine (crashes per site and hour), partition (per hour), aim (share of jobs at several sites that are cancelled or lose a site while they claim, get ready or run), within (chance to die between two orders of a step that saves), between (of one that saves nothing), store (chance that it cannot save, and dies of it), coincide (share of messages that arrive with a timer), oneway (partitions that stop what one side says, per hour), slow (times that messages of a site take longer, per site and hour)")
-	f.StringVar(&cfg.Features, "features", cfg.Features, "none, or a list of NAME or NAME=INTENSITY: cancel, hold, requeue, after, begin, fail, once, singleton, renew (shares of jobs), drain, price, link (per site and hour), paper, demand, queue, guests, quota, most, gpus (shares of sites), array (share of jobs), gossip, fresh (0 or 1)")
+	f.StringVar(&cfg.Features, "features", cfg.Features, "none, or a list of NAME or NAME=INTENSITY: cancel, hold, requeue, after, begin, fail, once, singleton, renew (shares of jobs), drain, price, link (per site and hour), paper, demand, queue, guests, quota, most, gpus (shares of sites), array (share of jobs), gossip, fresh, oracle (0 or 1)")
 	f.BoolVar(&swarm, "swarm", false, "draw the mixture of faults and features from the seed: each is left out, usual or exaggerated")
 	f.BoolVar(&cfg.Lend, "lend", cfg.Lend, "sites lend processors to each other, by load in a hierarchy and by hand")
+	f.IntVar(&seeds, "seeds", 0, "run so many seeds, from --seed on, and sum up what they have seen")
 	f.StringVar(&replay, "replay", "", "run what a replay `FILE` says, which a violation has left")
 	f.StringVar(&cfg.Failures, "failures", cfg.Failures, "directory for the files that a violation leaves; empty: none")
 	f.DurationVar(&cfg.Shrink, "shrink", cfg.Shrink, "real time for leaving out what a violation does not need; with --replay not at all, unless it is given")
@@ -151,4 +161,16 @@ Mermaid).`,
 	_ = cmd.MarkFlagDirname("failures")
 	addScenarioFlags(cmd, &cfg.Common, &l)
 	return cmd
+}
+
+// printCampaign prints what many seeds of chaos have seen. A violation is an error.
+func printCampaign(cmd *cobra.Command, l listing, run func() (*chaos.Campaign, error)) error {
+	c, err := run()
+	if err != nil {
+		return printResult(cmd, l, nil, err)
+	}
+	if err := c.Write(cmd.OutOrStdout(), string(l.format)); err != nil || len(c.Violations) == 0 {
+		return err
+	}
+	return fmt.Errorf("%d of %d seeds violate an invariant, the first is seed %d", len(c.Violations), c.Seeds, c.Violations[0].Seed)
 }

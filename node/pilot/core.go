@@ -95,6 +95,23 @@ func (c *Core) Keeps() (keys []uint64) {
 	return keys
 }
 
+// Audit returns what is wrong with the processors of the pilots that it keeps for others:
+// those that tasks have, and they together not more than the lease.
+func (c *Core) Audit() error {
+	for key, p := range c.keeper.pilots {
+		used := int64(0)
+		for id, t := range p.tasks {
+			if used += t.processors; t.isOver() && t.processors != 0 {
+				return fmt.Errorf("pilot %d: job %s, epoch %d, is over and has %d processors", key, id.Job, id.Epoch, t.processors)
+			}
+		}
+		if used != p.used || used > p.processors {
+			return fmt.Errorf("pilot %d: %d of %d processors count as used, its tasks have %d", key, p.used, p.processors, used)
+		}
+	}
+	return nil
+}
+
 // Idle reports whether nothing of this site runs elsewhere, no gang is its, and it keeps
 // no pilot.
 func (c *Core) Idle() bool {

@@ -41,11 +41,11 @@ type entry struct {
 	divided *gangNotes // of gangs; nil until it is divided
 }
 
-// recordPrefix is where job records are stored.
-const recordPrefix = "job/"
+// RecordPrefix is where job records are stored.
+const RecordPrefix = "job/"
 
 // RecordKey implements grid.Record.
-func (e *entry) RecordKey() string { return recordPrefix + e.job.ID.String() }
+func (e *entry) RecordKey() string { return RecordPrefix + e.job.ID.String() }
 
 // AppendRecord implements grid.Record.
 func (e *entry) AppendRecord(dst []byte) []byte {

@@ -287,22 +287,27 @@ func (s *Site) Tenants() iter.Seq2[grid.SiteID, market.Tenant] {
 	return s.placing.agent.Tenants()
 }
 
-// Claims returns what of this site's own processors is held and claimed for components of
-// its jobs, in order of the numbers.
-func (s *Site) Claims() []lease.Lease {
-	if s.gangs == nil {
-		return nil
-	}
-	return s.gangs.home.Leases()
+// Cores are those cores of a site that watchers of a simulation look into. They change
+// nothing. One that the site has no use for is nil.
+type Cores struct {
+	Book        *lease.Book
+	Home        *coalloc.Home // what is held and claimed here for components of this site's jobs
+	Coordinator *coalloc.Coordinator
+	Market      *market.Agent
 }
 
-// Decisions returns the executions that this site has decided to claim processors for at
-// several sites, by job, and whether they have started.
-func (s *Site) Decisions() map[grid.TaskID]bool {
-	if s.gangs == nil {
-		return nil
+// CoresOf returns the cores of a site.
+func CoresOf(s *Site) (c Cores) {
+	if s.loans != nil {
+		c.Book = s.loans.book
 	}
-	return s.gangs.coord.Decisions()
+	if s.gangs != nil {
+		c.Home, c.Coordinator = s.gangs.home, s.gangs.coord
+	}
+	if s.placing != nil {
+		c.Market = s.placing.agent
+	}
+	return c
 }
 
 // Links returns the links of this site, and why one is not used.

@@ -262,7 +262,7 @@ func (s *Site) Recover(now grid.Time, stored iter.Seq2[string, []byte], out *gri
 func (s *Site) sort(stored iter.Seq2[string, []byte]) (entries []*entry, kept []records, err error) {
 	kept = make([]records, len(s.recorders))
 	for key, value := range stored {
-		if strings.HasPrefix(key, recordPrefix) {
+		if strings.HasPrefix(key, RecordPrefix) {
 			e, err := decodeEntry(value)
 			if err != nil {
 				return nil, nil, recordError(key, err)

@@ -7,11 +7,13 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"runtime/debug"
 
 	"gridnode/testnet/scenario/chaos"
 )
 
 func main() {
+	debug.SetGCPercent(400) // a run needs little memory, and most of its time is short-lived values
 	cfg := chaos.Default()
 	flag.Uint64Var(&cfg.Seed, "seed", cfg.Seed, "determines everything random in the run")
 	flag.IntVar(&cfg.Sites, "sites", cfg.Sites, "number of sites")

@@ -181,20 +181,23 @@ func (b *bankBooks) apply(t *bank.Transaction) error {
 	return nil
 }
 
-// unsettled says what is not settled.
-func (b *books) unsettled() error {
-	for i := range b.n.Len() {
-		s, up := siteAt(b.n, i)
-		if !up {
-			return fmt.Errorf("site %s is down", b.n.ID(i))
-		}
-		if owes, owed := s.Fees(); owes+owed > 0 {
-			return fmt.Errorf("site %s owes for %d leases, and is owed for %d", b.n.ID(i), owes, owed)
-		}
-		if _, bills := s.Desk().Open(); bills > 0 {
-			return fmt.Errorf("site %s has %d bills that are not paid", b.n.ID(i), bills)
-		}
+// unsettled says what a site has not settled; nil: nothing.
+func (b *books) unsettled(i int) error {
+	s, up := siteAt(b.n, i)
+	if !up {
+		return fmt.Errorf("site %s is down", b.n.ID(i))
 	}
+	if owes, owed := s.Fees(); owes+owed > 0 {
+		return fmt.Errorf("site %s owes for %d leases, and is owed for %d", b.n.ID(i), owes, owed)
+	}
+	if _, bills := s.Desk().Open(); bills > 0 {
+		return fmt.Errorf("site %s has %d bills that are not paid", b.n.ID(i), bills)
+	}
+	return nil
+}
+
+// committed says what banks hold for cheques; nil: nothing. All sites are up.
+func (b *books) committed() error {
 	for _, site := range b.banks {
 		l := b.ledger(site)
 		for _, id := range l.Sites() {
@@ -208,8 +211,18 @@ func (b *books) unsettled() error {
 
 // atRest looks for what must not be there once everything has healed and ended.
 func (b *books) atRest() error {
-	if err := b.unsettled(); err != nil {
-		b.watch.Violated("%w", err)
+	down := false
+	for i := range b.n.Len() {
+		_, up := siteAt(b.n, i)
+		down = down || !up
+		if err := b.unsettled(i); err != nil {
+			b.watch.Violated("%w", err)
+		}
+	}
+	if !down {
+		if err := b.committed(); err != nil {
+			b.watch.Violated("%w", err)
+		}
 	}
 	paid := make(map[pair]grid.Credits)
 	for _, own := range b.own {

@@ -71,14 +71,15 @@ func (w *boundWatch) turn(now grid.Time, at int) {
 		return
 	}
 	local := w.n.Clock(at).Local(now)
-	for _, l := range s.Claims() {
+	cores := site.CoresOf(s)
+	for l := range cores.Home.Each {
 		if l.State == lease.Held && l.End+overdue < local {
 			w.checks.Violated("%s holds %d processors for job %s since %v, and was to until %v", w.n.ID(at), l.Processors, l.Subject, l.Since, l.End)
 		}
 	}
-	for _, v := range s.Leases() {
-		if v.End+overdue < local {
-			w.checks.Violated("%s has lease %d of %s by %s, %v, which was to end at %v", w.n.ID(at), v.Number, v.Borrower, v.Lender, v.State, v.End)
+	for l := range cores.Book.Each {
+		if l.End+overdue < local {
+			w.checks.Violated("%s has lease %d of %s by %s, %v, which was to end at %v", w.n.ID(at), l.Number, l.Borrower, l.Lender, l.State, l.End)
 		}
 	}
 	if most, bounded := w.most[at]; bounded {
@@ -96,9 +97,9 @@ func (w *boundWatch) drain(now grid.Time, at int, s *site.Site) {
 		return
 	}
 	lent := make(lendingKeys)
-	for _, v := range s.Leases() {
-		if v.Lent && v.State != lease.Requested && v.Via == 0 {
-			lent[v.Epoch] = true
+	for l := range site.CoresOf(s).Book.Each {
+		if l.Lent && l.State != lease.Requested && l.Via == 0 {
+			lent[l.Epoch] = true
 		}
 	}
 	if _, since := w.drained[at]; !since {
@@ -119,25 +120,51 @@ func (w *boundWatch) late(now grid.Time, left error) {
 	}
 }
 
-// left says what a site has of others, or others of it, and is to be back when nothing is to
-// be done; nil: nothing.
-func (w *boundWatch) left() error {
+// restWatch looks for what is left to be done once every job has ended. It is asked after each
+// instant, so it asks first who had something left the last time.
+type restWatch struct {
+	n     *testnet.Network
+	sites []func(at int) error // what a site has left
+	all   []func() error       // what else is
+	last  int                  // site
+}
+
+// left says what is left to be done; nil: nothing.
+func (w *restWatch) left() error {
 	for i := range w.n.Len() {
-		s, up := siteAt(w.n, i)
-		if !up {
-			return fmt.Errorf("%s is down", w.n.ID(i))
-		}
-		for id, t := range s.Tenants() {
-			return fmt.Errorf("%s counts %d jobs and guarantees of %s on %d processors", w.n.ID(i), t.Jobs, id, t.Processors)
-		}
-		for _, g := range s.GPUs() {
-			if g.Free != g.Count {
-				return fmt.Errorf("%s has %d of %d GPUs free", w.n.ID(i), g.Free, g.Count)
+		at := (w.last + i) % w.n.Len()
+		for _, left := range w.sites {
+			if err := left(at); err != nil {
+				w.last = at
+				return err
 			}
 		}
-		if held := s.Held(); held > 0 {
-			return fmt.Errorf("%s has %d claims, leases, gangs and pilots", w.n.ID(i), held)
+	}
+	for _, left := range w.all {
+		if err := left(); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+// left says what a site has of others, or others of it, and is to be back when nothing is to
+// be done; nil: nothing.
+func (w *boundWatch) left(i int) error {
+	s, up := siteAt(w.n, i)
+	if !up {
+		return fmt.Errorf("%s is down", w.n.ID(i))
+	}
+	for id, t := range s.Tenants() {
+		return fmt.Errorf("%s counts %d jobs and guarantees of %s on %d processors", w.n.ID(i), t.Jobs, id, t.Processors)
+	}
+	for _, g := range s.GPUs() {
+		if g.Free != g.Count {
+			return fmt.Errorf("%s has %d of %d GPUs free", w.n.ID(i), g.Free, g.Count)
+		}
+	}
+	if held := s.Held(); held > 0 {
+		return fmt.Errorf("%s has %d claims, leases, gangs and pilots", w.n.ID(i), held)
 	}
 	return nil
 }

@@ -65,6 +65,8 @@ type Config struct {
 	//	array      share of jobs that are of arrays, of which some run at a time
 	//	gossip     more than 0: sites find siblings, and gossip their load to them
 	//	fresh      more than 0: quotes are good for minutes only, and cells of the directory small
+	//	oracle     more than 0: who keeps a cell of the directory is known without messages, which
+	//	           are most of a run otherwise
 	Features string `json:"features"`
 
 	// Lend lets sites lend processors to each other: by load, in a hierarchy, for what a job
@@ -132,15 +134,21 @@ func Replay(ctx context.Context, path string, cfg Config) (*measure.Result, erro
 
 // play runs a script, which may come from a file. What it violates is explained in files of that name.
 func play(ctx context.Context, script *Script, name, path string) (*measure.Result, error) {
-	if err := script.validate(); err != nil {
-		return nil, err
-	}
 	t := &trial{script: script}
-	result, err := t.run(ctx)
+	result, err := t.play(ctx, name, path)
 	if points := t.points; script.Say != nil && points != nil && len(points.seen) > 0 {
 		c := points.sum()
 		script.Say(fmt.Sprintf("fault points: %d of %d hit", c.Hit, c.Seen))
 	}
+	return result, err
+}
+
+// play runs the trial, and explains what it violates in files of that name.
+func (t *trial) play(ctx context.Context, name, path string) (*measure.Result, error) {
+	if err := t.script.validate(); err != nil {
+		return nil, err
+	}
+	result, err := t.run(ctx)
 	if err == nil || ctx.Err() != nil {
 		return result, err
 	}

@@ -29,7 +29,7 @@ var featureBounds = map[string]bounds{
 	"after": {0.2, 1}, "begin": {0.1, 1}, "fail": {0.1, 1}, "once": {0.1, 1}, "singleton": {0.2, 1}, "renew": {0.2, 1},
 	"drain": {0.1, 60}, "price": {0.5, 60}, "link": {0.2, 60},
 	"paper": {0.5, 1}, "demand": {0.5, 1}, "queue": {0.5, 1},
-	"gossip": {1, 1}, "fresh": {1, 1},
+	"gossip": {1, 1}, "fresh": {1, 1}, "oracle": {1, 1},
 	"guests": {0.5, 1}, "quota": {0.5, 1}, "most": {0.5, 1}, "gpus": {0.5, 1}, "array": {0.2, 1},
 }
 
@@ -125,6 +125,7 @@ func (f features) group(b *federation.Builder) {
 	if f["fresh"] > 0 {
 		b.Directory.Lifetime, b.Directory.CellMax = 10*grid.Minute, 8
 	}
+	b.Oracle = f["oracle"] > 0
 }
 
 // arrayOf makes a job one of an array, of those that its home gets one after the other.

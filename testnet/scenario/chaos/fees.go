@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"fmt"
+	"slices"
 
 	"gridnode/grid"
 	"gridnode/lease"
@@ -30,7 +31,8 @@ type feeWatch struct {
 	n      *testnet.Network
 	checks *testnet.Checker
 	meters map[feeID]*meter
-	held   map[int]map[feeID]*meter // by lender: those of leases that are there
+	held   map[int][]*meter // by lender: those of leases that are there
+	turns  int64
 	paid   int64
 }
 
@@ -46,13 +48,14 @@ type meter struct {
 	since       grid.Time // when it was granted: a lender that dies in that turn has saved it
 	first, last grid.Time // turns of the lender in which it was there
 	end         grid.Time // the first one in which it was not any more; Never: it is there
+	turn        int64     // number of the last look in which it was there
 	used        bool
 	paid        grid.Credits
 	times       int
 }
 
 func watchFees(n *testnet.Network, c *testnet.Checker) *feeWatch {
-	w := &feeWatch{n: n, checks: c, meters: make(map[feeID]*meter), held: make(map[int]map[feeID]*meter)}
+	w := &feeWatch{n: n, checks: c, meters: make(map[feeID]*meter), held: make(map[int][]*meter)}
 	n.Observe(testnet.Observer{Turn: w.look})
 	return w
 }
@@ -63,30 +66,30 @@ func (w *feeWatch) look(now grid.Time, at int) {
 	if !up {
 		return
 	}
+	w.turns++
 	held := w.held[at]
-	there := make(map[feeID]*meter)
-	for _, v := range s.Leases() {
-		if !v.Lent || v.Price == 0 || v.State != lease.Held && v.State != lease.Active {
+	for l := range site.CoresOf(s).Book.Each {
+		if !l.Lent || l.Price == 0 || l.State != lease.Held && l.State != lease.Active {
 			continue
 		}
-		id := feeID{v.Borrower, v.Number}
+		id := feeID{l.Borrower, l.Number}
 		m := w.meters[id]
 		if m == nil {
-			m = &meter{Lease: v.Lease, since: min(w.n.Clock(at).True(v.Since), now), first: now, end: grid.Never}
+			m = &meter{Lease: *l, since: min(w.n.Clock(at).True(l.Since), now), first: now, end: grid.Never}
 			w.meters[id] = m
+			held = append(held, m)
 		}
-		there[id] = m
-		if v.State == lease.Active && !v.Paid || m.Price != v.Price || m.Epoch != v.Epoch {
-			w.checks.Violated("%s lends %+v, which it was not paid for", w.n.ID(at), v.Lease)
+		if l.State == lease.Active && !l.Paid || m.Price != l.Price || m.Epoch != l.Epoch {
+			w.checks.Violated("%s lends %+v, which it was not paid for", w.n.ID(at), *l)
 		}
-		m.last, m.used = now, m.used || v.State == lease.Active
+		m.turn, m.last, m.used = w.turns, now, m.used || l.State == lease.Active
 	}
-	for id, m := range held {
-		if there[id] == nil && m.end == grid.Never {
-			m.end = now
+	w.held[at] = slices.DeleteFunc(held, func(m *meter) bool {
+		if m.turn != w.turns {
+			m.end = min(m.end, now)
 		}
-	}
-	w.held[at] = there
+		return m.turn != w.turns
+	})
 }
 
 // cost returns what a lease has cost that was held for a span of true time; permille is

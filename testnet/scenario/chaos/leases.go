@@ -85,9 +85,9 @@ func watchLeases(n *testnet.Network, c *testnet.Checker) *leaseWatch {
 // lent returns the lease of that number that a site has lent. The site is up.
 func (w *leaseWatch) lent(at int, key uint64) (lease.Lease, bool) {
 	s, _ := siteAt(w.n, at)
-	for _, l := range s.Leases() {
+	for l := range site.CoresOf(s).Book.Each {
 		if l.Lent && l.Epoch == key {
-			return l.Lease, true
+			return *l, true
 		}
 	}
 	return lease.Lease{}, false
@@ -122,7 +122,7 @@ func (w *leaseWatch) look(now grid.Time, at int) {
 		return
 	}
 	w.ends(at)
-	for _, l := range s.Leases() {
+	for l := range site.CoresOf(s).Book.Each {
 		if l.Lent || l.State != lease.Active || mine.True(l.End) <= now {
 			continue
 		}
@@ -131,32 +131,35 @@ func (w *leaseWatch) look(now grid.Time, at int) {
 		if !up {
 			continue // its books are durable, and its pilots are alive without it
 		}
-		for _, held := range other.Leases() {
-			if held.ID != l.ID || !held.Lent || held.Epoch != l.Epoch || held.State != lease.Active {
-				continue // taken back by force: the borrower learns of it
-			}
-			if until, lent := mine.True(l.End), w.n.Clock(lender).True(held.End); until >= lent || l.Processors != held.Processors {
-				w.checks.Violated("%s holds %d processors of lease %d until %v, %s lends %d until %v", w.n.ID(at), l.Processors, l.Number, until, l.Lender, held.Processors, lent)
-			}
+		held, there := site.CoresOf(other).Book.Get(l.ID) // who borrows lends, or could
+		if !there || !held.Lent || held.Epoch != l.Epoch || held.State != lease.Active {
+			continue // taken back by force: the borrower learns of it
+		}
+		if until, lent := mine.True(l.End), w.n.Clock(lender).True(held.End); until >= lent || l.Processors != held.Processors {
+			w.checks.Violated("%s holds %d processors of lease %d until %v, %s lends %d until %v", w.n.ID(at), l.Processors, l.Number, until, l.Lender, held.Processors, lent)
 		}
 	}
 }
 
-// left says what is lent still, or which site has work for or of others; nil: nothing. A
-// session that has broken as the last end was acknowledged takes seconds to come again.
-func (w *leaseWatch) left() error {
-	for i := range w.n.Len() {
-		s, up := siteAt(w.n, i)
-		if !up {
-			continue
-		}
-		if len(s.Leases()) > 0 {
-			return fmt.Errorf("%s lends or borrows still", w.n.ID(i))
-		}
-		if held := w.n.Held(i); held != "" {
-			return fmt.Errorf("%s has work for or of others left: %s", w.n.ID(i), held)
-		}
+// left says what a site that is up lends or borrows still, or which work it has for or of
+// others; nil: nothing. A session that has broken as the last end was acknowledged takes
+// seconds to come again.
+func (w *leaseWatch) left(i int) error {
+	s, up := siteAt(w.n, i)
+	if !up {
+		return nil
 	}
+	for range site.CoresOf(s).Book.Each {
+		return fmt.Errorf("%s lends or borrows still", w.n.ID(i))
+	}
+	if held := w.n.Held(i); held != "" {
+		return fmt.Errorf("%s has work for or of others left: %s", w.n.ID(i), held)
+	}
+	return nil
+}
+
+// pilots says that there are some; nil: there is none.
+func (w *leaseWatch) pilots() error {
 	if pilots := w.n.Pilots(); pilots > 0 {
 		return fmt.Errorf("there are %d pilots", pilots)
 	}

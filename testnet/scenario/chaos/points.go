@@ -264,6 +264,9 @@ func (p *points) names(now grid.Time, site int, out *grid.Outbox) (names []strin
 	if what := saves(out); what != "" {
 		saved = "saves " + what
 	}
+	if testnet.Ticks(p.t.n) {
+		saved = "timer " + saved
+	}
 	if h := p.healed[site]; h.at == now && h.event == p.t.n.Events() {
 		saved = "recovers, " + saved
 	}

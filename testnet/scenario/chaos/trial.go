@@ -1,7 +1,6 @@
 package chaos
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -97,14 +96,16 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	chaosGrants(n, s.Seed, t.span)
 	lent, gangs := watchLeases(n, watch), watchGangs(n, watch)
 	alive := watchAlive(n, watch, faults["loss"] == 0)
-	watchTwins(n, watch)
+	twins := watchTwins(n, watch)
 	t.asked = watchHistories(n, watch).asked
+	watchPromises(n, watch, alive, t.asked, faults["loss"])
 	bound := watchBounds(n, watch, t.span)
 	for i := range f.Sites {
 		if cfg := f.SiteConfig(i); cfg.Lease.Most > 0 {
 			bound.most[i] = cfg.Lease.Most
 		}
 	}
+	rest := restWatch{n: n, sites: []func(int) error{money.unsettled, lent.left, bound.left}, all: []func() error{money.committed, lent.pilots}}
 	aimed := t.provoke(faults, uses, f.Sites)
 	if t.tape != nil {
 		t.tape.listen(n)
@@ -148,12 +149,12 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 			}
 		},
 		Quiet: func() bool {
-			left := cmp.Or(money.unsettled(), lent.left(), bound.left())
+			left := rest.left()
 			bound.late(n.Now(), left)
 			return left == nil
 		},
 		AtRest: func() error {
-			return errors.Join(t.failed, watch.AtRest(), money.atRest(), lent.atRest(), bound.atRest())
+			return errors.Join(t.failed, watch.AtRest(), money.atRest(), lent.atRest(), bound.atRest(), twins.atRest())
 		},
 	}
 	return caught(func() (*measure.Result, error) { return r.Do(ctx) })

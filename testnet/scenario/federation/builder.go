@@ -39,7 +39,6 @@ type Builder struct {
 	Name      string // is part of the keys of the directory's cells; empty: "virtual"
 	Placement market.Placement
 	Foreign   bool // sites run each other's jobs
-	oracle    bool // instead of the Kademlia model
 	Sites     []workload.Site
 	IDs       []grid.SiteID                                   // of the sites; nil: their names
 	Clock     func(id grid.SiteID) testnet.Clock              // nil: all clocks are right
@@ -68,6 +67,7 @@ type Builder struct {
 	Authority func(site int) string
 
 	Router  kademlia.Config         // of the DHT's nodes
+	Oracle  bool                    // instead of the Kademlia model: it knows who is closest to a key
 	Place   func(site int) grid.Key // in the DHT; nil: SHA-256 of the site's ID
 	Through func(site int) []int    // earlier sites that a site joins the DHT through; nil: all have joined at the beginning
 
@@ -141,7 +141,7 @@ func (f *Builder) Build() (*testnet.Network, error) {
 func (f *Builder) Network() (*testnet.Network, error) {
 	f.Directory.Slabs, f.slabs = new(directory.Slabs), new(market.Slabs)
 	n, err := testnet.New(f.Config)
-	if err == nil && !f.oracle {
+	if err == nil && !f.Oracle {
 		f.Nodes = f.routers()
 	}
 	return n, err
@@ -154,7 +154,7 @@ func (f *Builder) Add(n *testnet.Network, i int) error {
 	if f.Clock != nil {
 		m.Clock = f.Clock(m.ID)
 	}
-	if !f.oracle {
+	if !f.Oracle {
 		m.Router = f.routerOf(i)
 	}
 	if _, err := n.Add(m); err != nil {

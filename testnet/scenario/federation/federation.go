@@ -141,7 +141,7 @@ func (cfg *Config) trade(ctx context.Context, placement market.Placement, w *Tab
 			Link: testnet.Link{LatencyMin: cfg.LatencyMin, LatencyMax: cfg.LatencyMax},
 		},
 		Placement: placement, Foreign: cfg.Mode != "independent", Sites: w.Sites,
-		oracle: cfg.DHT == "oracle", discipline: discipline, skipInfeasible: cfg.SkipInfeasible,
+		Oracle: cfg.DHT == "oracle", discipline: discipline, skipInfeasible: cfg.SkipInfeasible,
 		lifetime: quoteLifetime,
 		pricing:  pricing, processorTime: cost == grid.CostProcessorTime,
 		verdicts: cfg.Rejected != nil,

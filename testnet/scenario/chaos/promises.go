@@ -1,0 +1,219 @@
+package chaos
+
+import (
+	"gridnode/grid"
+	"gridnode/lease"
+	"gridnode/node/site"
+	"gridnode/testnet"
+)
+
+// promiseWatch looks for promises that are kept for nobody, or not for as long as others count
+// on them:
+//
+//   - what is held for a component of a job is of an attempt to place it;
+//   - a guarantee is of a job that has not come (P-1);
+//   - what a pilot counts as used its tasks have (P-1);
+//   - what runs at a site is of a job that the site knows, as soon as it is up (J-3);
+//   - home counts on an execution for longer than the site where it is lets it live (J-3);
+//   - a job whose user was told that it is to end does not go on at home (J-7);
+//   - who gives a lease back says so until its lender has heard it (P-3).
+type promiseWatch struct {
+	n       *testnet.Network
+	checks  *testnet.Checker
+	alive   *aliveWatch
+	certain bool // few messages get lost, other than where the network is cut
+	turns   int
+	came    map[int]grid.Time      // when a site last came up
+	told    map[int][]told         // by site: of its jobs, those whose users were told that they are to end
+	ending  map[ending]grid.Time   // since when a borrower has wanted to give a lease back
+	asked   map[uint64]grid.JobID  // cancels, by token
+	ran     map[grid.JobID]runAway // what runs at home
+}
+
+// told is a user who was told that his job is to end.
+type told struct {
+	job grid.JobID
+	at  grid.Time
+}
+
+// runAway is an execution at its home.
+type runAway struct {
+	site  int
+	epoch uint32
+}
+
+// ending names a lease that is to end.
+type ending struct {
+	borrower int
+	number   uint64
+}
+
+// The bounds of what a promiseWatch waits for.
+const (
+	promiseTurns = 4                // it looks at one turn of so many: what is wrong lasts longer
+	endSoon      = grid.Second      // after which what is ordered has been carried out
+	releaseMost  = 90 * grid.Second // five releases, each after twice the pause of the one before
+	certainLoss  = 0.02             // share of messages that get lost at most, for five in a row not to
+)
+
+func watchPromises(n *testnet.Network, c *testnet.Checker, alive *aliveWatch, asked map[uint64]grid.JobID, loss float64) *promiseWatch {
+	w := &promiseWatch{
+		n: n, checks: c, alive: alive, certain: loss <= certainLoss, asked: asked,
+		came: make(map[int]grid.Time), told: make(map[int][]told), ending: make(map[ending]grid.Time), ran: make(map[grid.JobID]runAway),
+	}
+	n.Observe(testnet.Observer{Turn: w.turn, Fault: w.fault, Start: w.start, End: w.end, Answer: w.answer})
+	return w
+}
+
+// fault notes who comes up.
+func (w *promiseWatch) fault(now grid.Time, f *testnet.Fault) {
+	if f.Healing() && !f.Kind.Cuts() {
+		w.came[f.Sites[0]] = now
+	}
+}
+
+// turn looks at a site.
+func (w *promiseWatch) turn(now grid.Time, at int) {
+	came, ever := w.came[at]
+	fresh := ever && came == now
+	if w.turns++; w.turns%promiseTurns != 0 && !fresh && len(w.told[at]) == 0 {
+		return
+	}
+	s, up := siteAt(w.n, at)
+	if !up {
+		return
+	}
+	w.ends(now, at)
+	cores := site.CoresOf(s)
+	if cores.Coordinator != nil {
+		for l := range cores.Home.Each {
+			if l.State == lease.Held && !cores.Coordinator.Has(l.ID) {
+				w.checks.Violated("%s holds %d processors for a component of job %s, and does not try to place it", w.n.ID(at), l.Processors, l.Subject)
+			}
+		}
+	}
+	for g := range cores.Market.Guarantees {
+		if v, there := s.Glance(g.Task.Job); there && v.Epoch == g.Task.Epoch && v.Job.Home == g.Home {
+			w.checks.Violated("%s has given %s a guarantee for job %s, epoch %d, and has it, too", w.n.ID(at), g.Home, g.Task.Job, g.Task.Epoch)
+		}
+	}
+	if err := testnet.AuditPilots(w.n, at); err != nil {
+		w.checks.Violated("%s: %w", w.n.ID(at), err)
+	}
+	w.releases(now, at, cores.Book)
+	if fresh {
+		w.strays(at, s)
+	}
+}
+
+// strays looks for what runs at a site that has just come up and is of no job there.
+func (w *promiseWatch) strays(at int, s *site.Site) {
+	w.n.Executions(at, func(x *testnet.Execution) {
+		if x.Squad != nil || x.Pilot.Key != 0 {
+			return
+		}
+		if v, there := s.Glance(x.Job.ID); !there || v.Epoch != x.ID.Epoch || v.State.Terminal() {
+			w.checks.Violated("%s is up and lets job %s go on with epoch %d, which it does not know (%t, %s, epoch %d)", w.n.ID(at), x.Job.ID, x.ID.Epoch, there, v.State, v.Epoch)
+		}
+	})
+}
+
+// releases looks for leases that their borrower has wanted to give back for long.
+func (w *promiseWatch) releases(now grid.Time, at int, book *lease.Book) {
+	if !w.certain {
+		return
+	}
+	for l := range book.Each {
+		if l.Lent || l.State != lease.Ending {
+			continue
+		}
+		key := ending{at, l.Number}
+		since, known := w.ending[key]
+		lender, there := w.n.Index(l.Lender)
+		if !known || !there || !w.alive.well(now, at) || !w.alive.well(now, lender) {
+			w.ending[key] = now
+			continue
+		}
+		other, up := siteAt(w.n, lender)
+		if !up || now-since <= releaseMost {
+			continue
+		}
+		if held, lent := site.CoresOf(other).Book.Get(l.ID); lent && held.Lent && held.State != lease.Ending {
+			w.checks.Violated("%s has given lease %d back to %s since %v, which does not know", w.n.ID(at), l.Number, l.Lender, since)
+		}
+	}
+}
+
+// answer takes what a user is told who wants a job to end.
+func (w *promiseWatch) answer(now grid.Time, at int, a grid.Answer) {
+	c, yes := a.Value.(*site.Cancelled)
+	id, asked := w.asked[a.Token]
+	if yes && asked && c.Err == nil {
+		w.told[at] = append(w.told[at], told{id, now})
+	}
+}
+
+// ends looks for jobs that go on at home.
+func (w *promiseWatch) ends(now grid.Time, at int) {
+	list := w.told[at]
+	if came, ever := w.came[at]; len(list) == 0 || ever && now < came+endSoon {
+		return
+	}
+	left := list[:0]
+	for _, t := range list {
+		x, runs := w.ran[t.job]
+		switch {
+		case now < t.at+endSoon:
+			left = append(left, t)
+		case runs && x.site == at:
+			w.checks.Violated("job %s goes on at home with epoch %d, and its user was told at %v that it is to end", t.job, x.epoch, t.at)
+		}
+	}
+	if len(left) == 0 {
+		delete(w.told, at)
+	} else {
+		w.told[at] = left
+	}
+}
+
+// start compares how long home and the executing site count on an execution.
+func (w *promiseWatch) start(_ grid.Time, x *testnet.Execution) {
+	if x.Squad != nil || x.Pilot.Key != 0 {
+		return
+	}
+	home, known := w.n.Index(x.Job.Home)
+	switch {
+	case !known:
+	case home == x.Site:
+		w.ran[x.Job.ID] = runAway{x.Site, x.ID.Epoch}
+	default:
+		w.until(x, home)
+	}
+}
+
+func (w *promiseWatch) end(_ grid.Time, x *testnet.Execution) {
+	if w.ran[x.Job.ID].epoch == x.ID.Epoch {
+		delete(w.ran, x.Job.ID)
+	}
+}
+
+// until compares the instants from which on home and the executing site count an execution as
+// impossible.
+func (w *promiseWatch) until(x *testnet.Execution, home int) {
+	there, up := siteAt(w.n, x.Site)
+	if !up {
+		return
+	}
+	at, up := siteAt(w.n, home)
+	if !up {
+		return
+	}
+	mine, known := at.Glance(x.Job.ID)
+	its, runs := there.Glance(x.Job.ID)
+	if !known || !runs || mine.Epoch != x.ID.Epoch || its.Epoch != x.ID.Epoch || mine.Award.Site != w.n.ID(x.Site) || mine.State.Terminal() {
+		return
+	}
+	if m, i := mine.Award.Until, its.Award.Until; m != grid.Never && (i == grid.Never || w.n.Clock(home).True(m) < w.n.Clock(x.Site).True(i)) {
+		w.checks.Violated("job %s may live at %s until %v with epoch %d, and home counts it as dead from %v on", x.Job.ID, w.n.ID(x.Site), w.n.Clock(x.Site).True(i), x.ID.Epoch, w.n.Clock(home).True(m))
+	}
+}
