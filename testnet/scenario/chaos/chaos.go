@@ -55,6 +55,7 @@ type Config struct {
 	//	drain      drains of a site, per site and hour
 	//	price      changes of its price by hand, per site and hour
 	//	link       changes of its links of delegation, per site and hour
+	//	forge      what an honest site would not say, such as of another epoch, per site and hour
 	//	paper      share of sites that place jobs as Grid-Federation does
 	//	demand     … whose prices follow demand
 	//	queue      … whose queues are fcfs or titan
@@ -108,6 +109,7 @@ type chaosReport struct {
 	Aimed  aimCounts   `json:"aimed"`
 	Points pointCounts `json:"points"` // of faults within steps
 	Lapsed int64       `json:"lapsed"` // executions that were not renewed
+	Forged int64       `json:"forged"` // words that no honest site would say
 
 	Transactions map[string]int64 `json:"transactions"` // of the banks, by kind
 }

@@ -87,6 +87,18 @@ func TestCheckersSee(t *testing.T) {
 				return yes
 			})
 		}, "after the last job and the last fault"},
+		{"a job that is cancelled goes on", "cancel=0.8", func() func(out *grid.Outbox) {
+			return dropped(func(_ *grid.Outbox, e grid.Effect) bool { return e.Kind == grid.EffectKill })
+		}, "goes on at home"},
+		{"a release does not leave", "none", func() func(out *grid.Outbox) {
+			return dropped(func(out *grid.Outbox, e grid.Effect) bool {
+				if e.Kind != grid.EffectSend {
+					return false
+				}
+				_, yes := out.Sends[e.Index].Message.(*lease.Release)
+				return yes
+			})
+		}, "which does not know"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := Default()

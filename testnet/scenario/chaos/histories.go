@@ -15,7 +15,8 @@ import (
 //   - a job is done with an execution only that has ended by itself, of the epoch that is
 //     told, at that site; and failed for a cause that one had (J-5);
 //   - it costs what was agreed for that placement at most, and nothing if nothing of it ran (C-4);
-//   - once its user has heard that it is to end, no later epoch of it starts (J-7);
+//   - once its user has heard that it is to end, no later epoch of it starts, and it does not
+//     end in another way (J-7);
 //   - one that is held, or waits for others, for an instant, or for those of its name, does not
 //     start before, and of an array no more run at once than may.
 type histories struct {
@@ -37,6 +38,7 @@ type history struct {
 	well    bool   // it ended with exit code 0
 	latest  uint32 // epoch that may run though its user has heard that it is to end
 	ends    bool   // he has
+	sure    bool   // … as it had not ended by then
 	met     bool   // it began once
 	begun   bool
 }
@@ -78,6 +80,7 @@ func (h *histories) answer(_ grid.Time, _ int, a grid.Answer) {
 		h.checks.Violated("the user of job %s was told that it is %s, and nobody that it has ended", id, c.State)
 	}
 	j.ends, j.latest = true, j.epoch
+	j.sure = j.sure || c.State == site.Cancelling
 	for epoch := range j.runs {
 		j.latest = max(j.latest, epoch)
 	}
@@ -95,6 +98,9 @@ func (h *histories) event(now grid.Time, at int, e *grid.Event) {
 		j.begun = true // so users are told; the tasks of a gang wait for each other still
 	case grid.JobFinished:
 		h.finished(at, j, e)
+		if j.sure {
+			h.checks.Violated("job %s has ended as if its user had not been told that it is being cancelled (exit code %d, %q)", e.Job.ID, e.Result.ExitCode, e.Result.Reason)
+		}
 		j.outcome, j.well = "finished", e.Result.ExitCode == 0 && e.Result.Reason == ""
 	case grid.JobRefused, grid.JobCancelled:
 		j.outcome = e.Kind.String()

@@ -10,6 +10,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/scenario/federation"
@@ -42,10 +43,11 @@ type barePoints struct {
 	seen, hit [bareKinds]int64
 }
 
-// What steps that save nothing do first, besides sending messages, by numbers that no kind has.
+// What steps that save nothing do first, or what most of all, besides sending messages, by numbers that no kind has.
 const (
 	bareStart = wire.KindMax + iota
 	bareKill
+	bareCancel // answers a user who wants a job to end
 	bareKinds
 )
 
@@ -146,7 +148,7 @@ func (p *points) tear(now grid.Time, site int, out *grid.Outbox) testnet.Tear {
 			p.seen[name]++
 		}
 		left := int(draw.Uniform(p.pcg, uint64(len(names))))
-		if draw.Chance(p.pcg, int32(p.chance*million/float64(1+p.hit[names[left]]))) {
+		if draw.Chance(p.pcg, chanceOf(p.chance, p.seen[names[left]], p.hit[names[left]])) {
 			p.hit[names[left]]++
 			return p.strike(p.pcg, Strike{Kind: strikeWithin, At: now, Sites: []int{site}, Step: step, Left: left})
 		}
@@ -161,6 +163,21 @@ func (p *points) tear(now grid.Time, site int, out *grid.Outbox) testnet.Tear {
 	}
 	return testnet.Tear{}
 }
+
+// chanceOf returns the chance, in millionths, that a point is hit which has come so often, and
+// was hit so often: what is rare has to be struck as it comes.
+func chanceOf(usual float64, seen, hit int64) int32 {
+	if seen <= rareMost {
+		usual *= rareFactor
+	}
+	return int32(min(usual/float64(1+hit), 1) * million)
+}
+
+// A point is rare as long as it has come so often at most, and is hit that much more often.
+const (
+	rareMost   = 20
+	rareFactor = 10
+)
 
 // strike has a daemon die now.
 func (p *points) strike(pcg *rand.PCG, s Strike) testnet.Tear {
@@ -189,7 +206,7 @@ func (p *points) bare(now grid.Time, site int, out *grid.Outbox) testnet.Tear {
 		b.hit[kind]++
 		return testnet.Tear{For: max(min(s.For, p.end-now), 1), Left: s.Left}
 	}
-	if !draw.Chance(b.pcg, int32(b.chance*million/float64(1+b.hit[kind]))) {
+	if !draw.Chance(b.pcg, chanceOf(b.chance, b.seen[kind], b.hit[kind])) {
 		return testnet.Tear{}
 	}
 	b.hit[kind]++
@@ -205,6 +222,11 @@ func bareKindOf(out *grid.Outbox) (kind, orders int) {
 			continue
 		}
 		orders++
+		if e.Kind == grid.EffectAnswer {
+			if _, cancels := out.Answers[e.Index].Value.(*site.Cancelled); cancels {
+				kind = bareCancel
+			}
+		}
 		switch {
 		case kind >= 0:
 		case e.Kind == grid.EffectSend:
@@ -312,6 +334,8 @@ func (p *points) sum() (c pointCounts) {
 		switch {
 		case kind == bareKill:
 			name = "saves nothing, kills a task"
+		case kind == bareCancel:
+			name = "saves nothing, answers who cancels"
 		case kind < wire.KindMax:
 			name = "saves nothing, sends " + wire.KindName(grid.Kind(kind))
 		}

@@ -52,8 +52,8 @@ type ending struct {
 const (
 	promiseTurns = 4                // it looks at one turn of so many: what is wrong lasts longer
 	endSoon      = grid.Second      // after which what is ordered has been carried out
-	releaseMost  = 90 * grid.Second // five releases, each after twice the pause of the one before
-	certainLoss  = 0.02             // share of messages that get lost at most, for five in a row not to
+	releaseMost  = 40 * grid.Second // four releases, each after twice the pause of the one before
+	certainLoss  = 0.02             // share of messages that get lost at most, for four in a row not to
 )
 
 func watchPromises(n *testnet.Network, c *testnet.Checker, alive *aliveWatch, asked map[uint64]grid.JobID, loss float64) *promiseWatch {

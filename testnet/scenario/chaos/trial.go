@@ -34,6 +34,7 @@ type trial struct {
 	told   Script                // faults, wishes and jobs, as they came
 	leases int                   // wishes for them
 	asked  map[uint64]grid.JobID // that users want to end, by token
+	forger *forger               // what is said that nobody honest says
 	failed error                 // a fault or a wish that is none
 }
 
@@ -95,6 +96,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	money.literal = func(at int) bool { return uses.hits(s.Seed, "paper", uint64(at)) }
 	chaosGrants(n, s.Seed, t.span)
 	lent, gangs := watchLeases(n, watch), watchGangs(n, watch)
+	t.forger = watchForgeries(n, watch, lent)
 	alive := watchAlive(n, watch, faults["loss"] == 0)
 	twins := watchTwins(n, watch)
 	t.asked = watchHistories(n, watch).asked
@@ -142,7 +144,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 		Inspect: func(*measure.Result) {
 			report.Lost, report.Acked, report.Checked = n.Lost(), watch.Acknowledged(), n.Events()
 			report.Leases, report.Gangs, report.Aimed = lent.counts, gangs.sum(), aimed.counts
-			report.Lapsed, report.Points = alive.lapsed, t.points.sum()
+			report.Lapsed, report.Points, report.Forged = alive.lapsed, t.points.sum(), t.forger.count
 			report.Leases.Paid = money.fees.paid
 			for kind, count := range money.count {
 				report.Transactions[kind.String()] = count
@@ -172,9 +174,13 @@ func (t *trial) provoke(faults map[string]float64, uses features, sites []worklo
 			wishes = drawLeases(s.Seed, t.n.Len(), t.span)
 		}
 		wishes = append(wishes, uses.drawOwners(s.Seed, sites, t.span)...)
+		wishes = append(wishes, drawForgeries(s.Seed, t.n.Len(), uses["forge"], t.span)...)
 		strikes = drawStrikes(s.Seed, t.n.Len(), faults, t.span)
 	}
 	aimed := aimAt(t, share)
+	if !s.Listed && uses["forge"] > 0 {
+		t.forger.aim(s.Seed, uses["forge"], federation.Warmup+t.span, t.wish)
+	}
 	for _, w := range wishes {
 		t.wish(w)
 	}
@@ -201,6 +207,12 @@ func (t *trial) wish(w Wish) {
 	t.told.Wishes = append(t.told.Wishes, w)
 	number := t.leases
 	switch w.Kind {
+	case WishForge:
+		if !w.among(t.n.Len()) {
+			break
+		}
+		t.n.Call(w.At, w.Site, func() { t.forger.say(&w) })
+		return
 	case WishLease:
 		t.leases++
 	case WishCancel:

@@ -18,12 +18,12 @@ type Wish struct {
 	Site int       `json:"site"` // index of the site that is asked
 
 	Job        string    `json:"job,omitempty"`        // of WishCancel, WishHold, WishRequeue: its ID
-	Lender     int       `json:"lender,omitempty"`     // of WishLease: index of the site to borrow from; of WishLink: of the other one
+	Lender     int       `json:"lender,omitempty"`     // of WishLease: index of the site to borrow from; of WishLink, WishForge: of the other one
 	Processors int64     `json:"processors,omitempty"` // of WishLease
 	Span       grid.Time `json:"span,omitempty"`       // of WishLease, WishHold, WishDrain: microseconds
 
 	// Which is, of WishReturn, by this number modulo theirs, which of the leases that the
-	// site has then; of WishPrice the price; of WishLink the change less one.
+	// site has then; of WishPrice the price; of WishLink the change less one; of WishForge what.
 	Which uint64 `json:"which,omitempty"`
 	Force bool   `json:"force,omitempty"` // of WishReturn
 }
@@ -43,6 +43,8 @@ const (
 	WishDrain WishKind = "drain" // the site takes no new work for a while
 	WishPrice WishKind = "price" // the site's price changes
 	WishLink  WishKind = "link"  // a link of delegation changes
+
+	WishForge WishKind = "forge" // the site hears what an honest one would not say (forger)
 )
 
 // wishTokens is where the tokens of wishes begin: no submission has one of them.
@@ -69,10 +71,15 @@ func drawLeases(seed uint64, count int, span grid.Time) (drawn []Wish) {
 	return drawn
 }
 
+// among reports whether the sites of the wish are among so many.
+func (w *Wish) among(sites int) bool {
+	return w.Site >= 0 && w.Site < sites && w.Lender >= 0 && w.Lender < sites
+}
+
 // say has the wish be said when its time comes; number tells it from others of its kind.
 // What is for a while is over at the instant healed, too, when everybody is up.
 func (w *Wish) say(n *testnet.Network, number int, healed grid.Time) error {
-	if w.Site < 0 || w.Site >= n.Len() || w.Lender < 0 || w.Lender >= n.Len() {
+	if !w.among(n.Len()) {
 		return fmt.Errorf("a wish (%s) at site %d, of site %d: there are %d", w.Kind, w.Site, w.Lender, n.Len())
 	}
 	token := wishTokens + uint64(number)

@@ -1,0 +1,101 @@
+package chaos
+
+import (
+	"bytes"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"gridnode/grid"
+	"gridnode/lease"
+	"gridnode/node/site"
+	"gridnode/testnet"
+)
+
+// TestSeeds: many seeds are run, each is told in its turn, what they have seen is added up, and
+// a violation ends its own run only and can be seen again.
+func TestSeeds(t *testing.T) {
+	cfg := Default()
+	cfg.Seed, cfg.Sites, cfg.Hours, cfg.Failures = 10, 4, 0.5, t.TempDir()
+	cfg.Watch = func(n *testnet.Network, c *testnet.Checker) {
+		if n.Seed() == 12 {
+			n.Observe(testnet.Observer{Start: func(grid.Time, *testnet.Execution) { c.Violated("nothing may start") }})
+		}
+	}
+	var told []string
+	cfg.Say = func(text string) { told = append(told, text) }
+	c, err := RunSeeds(t.Context(), cfg, 4, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, text := range told {
+		if want := "seed 1" + string(rune('0'+i)) + ": "; !strings.HasPrefix(text, want) {
+			t.Errorf("told %q, want %s…", text, want)
+		}
+	}
+	if len(told) != 4 || c.Seeds != 4 || c.SiteHours < 4*0.5*4 || c.Events == 0 || c.Jobs == 0 {
+		t.Errorf("told of %d seeds, and %+v", len(told), c)
+	}
+	if len(c.Violations) != 1 || c.Violations[0].Seed != 12 || !strings.Contains(c.Violations[0].Text, "nothing may start") || c.Violations[0].Script == "" {
+		t.Errorf("violations %+v, want one of seed 12", c.Violations)
+	}
+	faults := int64(0)
+	for _, count := range c.Faults {
+		faults += count
+	}
+	if faults == 0 || c.hit(1) == 0 || c.hit(1) >= len(c.Points) {
+		t.Errorf("%d faults, %d of %d points hit", faults, c.hit(1), len(c.Points))
+	}
+	for _, format := range []string{"table", "json", "csv"} {
+		var b bytes.Buffer
+		if err := c.Write(&b, format); err != nil || !strings.Contains(b.String(), map[string]string{"csv": "market.reply on its way", "json": "market.reply on its way", "table": "nothing may start"}[format]) {
+			t.Errorf("%s: %v\n%s", format, err, b.String())
+		}
+	}
+}
+
+// TestForgeries: what is forged reaches sites and changes nothing; of sites that take it for
+// true that is seen.
+func TestForgeries(t *testing.T) {
+	cfg := Default()
+	cfg.Seed, cfg.Sites, cfg.Hours, cfg.Faults, cfg.Features = 7, 5, 2, "loss", "forge=60,oracle"
+	run := &trial{script: &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}}
+	if _, err := run.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if run.forger.count < 100 {
+		t.Errorf("%d words were forged", run.forger.count)
+	}
+	for kind, count := range run.forger.kinds {
+		if count == 0 {
+			t.Errorf("none of kind %d", kind)
+		}
+	}
+	run = &trial{script: &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}}
+	run.wrap = func(_ grid.SiteID, s *site.Site) testnet.Site { return &trusting{Site: s} }
+	if _, err := run.run(t.Context()); err == nil || !strings.Contains(err.Error(), "believes what is forged") {
+		t.Errorf("%v, want a violation", err)
+	}
+	if believed.Load() == 0 {
+		t.Error("nothing was to be believed")
+	}
+}
+
+// trusting is a site that takes whatever epoch a release has.
+type trusting struct{ *site.Site }
+
+var believed atomic.Int64
+
+// Core returns the site itself.
+func (t *trusting) Core() *site.Site { return t.Site }
+
+// Step implements testnet.Site.
+func (t *trusting) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
+	if d, ok := in.(*grid.Delivery); ok {
+		if m, ok := d.Message.(*lease.Release); ok {
+			believed.Add(1)
+			in = &grid.Delivery{From: d.From, Message: &lease.Release{Number: m.Number}}
+		}
+	}
+	t.Site.Step(now, in, out)
+}
