@@ -184,19 +184,6 @@ func (b *Book) Leases() []Lease {
 	return all
 }
 
-// Each yields what Leases returns, in no particular order, and allocates nothing. What it
-// yields must not be changed. Of a nil Book it yields nothing.
-func (b *Book) Each(yield func(*Lease) bool) {
-	if b == nil {
-		return
-	}
-	for _, e := range b.entries {
-		if !yield(&e.Lease) {
-			return
-		}
-	}
-}
-
 // Totals returns processors by where their leases are.
 func (b *Book) Totals() Totals { return b.totals }
 
@@ -277,4 +264,19 @@ func Tenants(b *Book) iter.Seq2[grid.SiteID, int64] { return maps.All(b.tenants)
 func fresh(newest *uint64, now grid.Time) uint64 {
 	*newest = max(*newest+1, uint64(max(now, 1)))
 	return *newest
+}
+
+// All yields what Book.Leases returns, in no particular order, and allocates nothing. What it
+// yields must not be changed. Of a nil Book it yields nothing.
+func All(b *Book) iter.Seq[*Lease] {
+	return func(yield func(*Lease) bool) {
+		if b == nil {
+			return
+		}
+		for _, e := range b.entries {
+			if !yield(&e.Lease) {
+				return
+			}
+		}
+	}
 }

@@ -77,7 +77,7 @@ func (w *boundWatch) turn(now grid.Time, at int) {
 			w.checks.Violated("%s holds %d processors for job %s since %v, and was to until %v", w.n.ID(at), l.Processors, l.Subject, l.Since, l.End)
 		}
 	}
-	for l := range cores.Book.Each {
+	for l := range lease.All(cores.Book) {
 		if l.End+overdue < local {
 			w.checks.Violated("%s has lease %d of %s by %s, %v, which was to end at %v", w.n.ID(at), l.Number, l.Borrower, l.Lender, l.State, l.End)
 		}
@@ -97,7 +97,7 @@ func (w *boundWatch) drain(now grid.Time, at int, s *site.Site) {
 		return
 	}
 	lent := make(lendingKeys)
-	for l := range site.CoresOf(s).Book.Each {
+	for l := range lease.All(site.CoresOf(s).Book) {
 		if l.Lent && l.State != lease.Requested && l.Via == 0 {
 			lent[l.Epoch] = true
 		}

@@ -68,7 +68,7 @@ func (w *feeWatch) look(now grid.Time, at int) {
 	}
 	w.turns++
 	held := w.held[at]
-	for l := range site.CoresOf(s).Book.Each {
+	for l := range lease.All(site.CoresOf(s).Book) {
 		if !l.Lent || l.Price == 0 || l.State != lease.Held && l.State != lease.Active {
 			continue
 		}

@@ -85,7 +85,7 @@ func watchLeases(n *testnet.Network, c *testnet.Checker) *leaseWatch {
 // lent returns the lease of that number that a site has lent. The site is up.
 func (w *leaseWatch) lent(at int, key uint64) (lease.Lease, bool) {
 	s, _ := siteAt(w.n, at)
-	for l := range site.CoresOf(s).Book.Each {
+	for l := range lease.All(site.CoresOf(s).Book) {
 		if l.Lent && l.Epoch == key {
 			return *l, true
 		}
@@ -122,7 +122,7 @@ func (w *leaseWatch) look(now grid.Time, at int) {
 		return
 	}
 	w.ends(at)
-	for l := range site.CoresOf(s).Book.Each {
+	for l := range lease.All(site.CoresOf(s).Book) {
 		if l.Lent || l.State != lease.Active || mine.True(l.End) <= now {
 			continue
 		}
@@ -149,7 +149,7 @@ func (w *leaseWatch) left(i int) error {
 	if !up {
 		return nil
 	}
-	for range site.CoresOf(s).Book.Each {
+	for range lease.All(site.CoresOf(s).Book) {
 		return fmt.Errorf("%s lends or borrows still", w.n.ID(i))
 	}
 	if held := w.n.Held(i); held != "" {

@@ -123,7 +123,7 @@ func (w *promiseWatch) releases(now grid.Time, at int, book *lease.Book) {
 	if !w.certain {
 		return
 	}
-	for l := range book.Each {
+	for l := range lease.All(book) {
 		if l.Lent || l.State != lease.Ending {
 			continue
 		}
