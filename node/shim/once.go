@@ -23,8 +23,10 @@ type Order struct {
 	// Go and Gone are paths of one file before and after the task is begun. Of everybody who
 	// renames it one succeeds, so the task is begun once at most, whatever queues the order
 	// twice or starts it again; and who takes the file away has taken the order back. In Gone,
-	// RunWord stands for the number by which the cluster knows this run.
+	// RunWord stands for the number by which the cluster knows this run. A run that finds the
+	// task begun waits for its end and has the same exit code: it may be what the cluster counts.
 	Go, Gone string
+	gone     string // as it was given
 
 	End string // path of the file that says how the task ended, an Ended as JSON
 
@@ -67,8 +69,7 @@ func once(path string) (code int, err error) {
 		return exitNoStart, err
 	}
 	if err := os.Rename(o.Go, o.Gone); errors.Is(err, fs.ErrNotExist) {
-		fmt.Fprintf(os.Stderr, "gridnode shim: task %s was taken back, or has begun elsewhere\n", o.Spec.ID)
-		return 0, nil
+		return o.follow()
 	} else if err != nil {
 		return exitNoStart, err
 	}
@@ -83,6 +84,101 @@ func once(path string) (code int, err error) {
 		return int(e.ExitCode), fmt.Errorf("task %s: %w", e.ID, err)
 	}
 	return int(e.ExitCode), nil
+}
+
+// takenBack is in the place of a number in the Gone file of an order that nobody carries out.
+const takenBack = "0"
+
+// BeganBy returns the number of the run that began an order, by its Gone path, which ends in
+// RunWord; empty if none did.
+func BeganBy(gone string) string {
+	before, _, _ := strings.Cut(filepath.Base(gone), RunWord)
+	entries, _ := os.ReadDir(filepath.Dir(gone)) // none: nothing has begun
+	for _, entry := range entries {
+		if run, found := strings.CutPrefix(entry.Name(), before); found && run != takenBack {
+			return run
+		}
+	}
+	return ""
+}
+
+// followPause is how often a run looks whether the one that it follows is over.
+const followPause = 200 * time.Millisecond
+
+// follow waits for the end of a run that has begun the order before, and returns its exit code.
+// The cluster may have begun the same run again, having forgotten that it was there, or another
+// one whose submission was repeated.
+func (o *Order) follow() (code int, err error) {
+	run := BeganBy(o.gone)
+	if run == "" {
+		fmt.Fprintf(os.Stderr, "gridnode shim: task %s was taken back\n", o.Spec.ID)
+		return 0, nil
+	}
+	fmt.Fprintf(os.Stderr, "gridnode shim: task %s has begun as %s: this run has its end\n", o.Spec.ID, run)
+	for {
+		alive := Alive(strings.ReplaceAll(o.gone, RunWord, run))
+		e, err := ReadEnd(o.End) // after that: what is dead writes nothing more
+		switch {
+		case err != nil:
+			return exitNoStart, err
+		case e != nil:
+			return int(e.ExitCode), nil
+		case !alive:
+			return exitNoStart, fmt.Errorf("task %s: run %s was killed", o.Spec.ID, run)
+		}
+		time.Sleep(followPause)
+	}
+}
+
+// ReadEnd returns what the file of an end says, nil if there is none.
+func ReadEnd(path string) (*Ended, error) {
+	info, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > orderMax {
+		return nil, fmt.Errorf("%s has %d bytes", path, info.Size())
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	e := new(Ended)
+	if err := json.Unmarshal(text, e); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if e.ExitCode < 0 || e.ExitCode > 255 || len(e.Reason) > 256 || e.Start < 0 || e.End < e.Start {
+		return nil, fmt.Errorf("%s is out of bounds", path)
+	}
+	return e, nil
+}
+
+// silentMax is from when on a shim that has not touched its Gone file counts as dead.
+const silentMax = 6 * Beat
+
+// Alive reports whether the shim that began an order has touched its Gone file of late, by the
+// clock of the file system. Of what cannot be told, it is not.
+func Alive(gone string) bool {
+	file, err := os.Open(gone) // opened, so that a network file system looks anew
+	if err != nil {
+		return false
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return false
+	}
+	clock, err := os.CreateTemp(filepath.Dir(gone), ".clock-*")
+	if err != nil {
+		return false
+	}
+	defer os.Remove(clock.Name())
+	defer clock.Close()
+	now, err := clock.Stat()
+	return err == nil && now.ModTime().Sub(info.ModTime()) < silentMax
 }
 
 // Beat is how often a shim that carries out an order touches its Gone file, by the clock of
@@ -136,7 +232,7 @@ func readOrder(path string) (*Order, error) {
 	if strings.ContainsAny(run, "/\x00") {
 		return nil, fmt.Errorf("%s=%q is no number", ClusterEnv, run)
 	}
-	o.Gone = strings.ReplaceAll(o.Gone, RunWord, run)
+	o.gone, o.Gone = o.Gone, strings.ReplaceAll(o.Gone, RunWord, run)
 	return o, nil
 }
 
@@ -164,7 +260,7 @@ func (o *Order) run() (*Ended, error) {
 	}
 	defer os.RemoveAll(home)
 	rename("gridnode-shim")
-	s, err := newShim(Config{Home: home, Idle: IdleDefault, Grace: GraceDefault, journalMax: journalMax})
+	s, err := newShim(Config{Home: home, Idle: IdleDefault, Grace: GraceDefault, journalMax: journalMax, brief: true})
 	if err != nil {
 		return nil, err
 	}

@@ -44,6 +44,7 @@ type records struct {
 	token   string // random, begins every mark of this home's tasks
 	outer   string // mark of this shim itself, if it is the task of another one
 	journal *journal.Journal
+	brief   bool // the home ends with this shim: nothing need outlive a power cut
 	dirty   bool // something was appended since the last sync
 	touched time.Time
 	buf     []byte
@@ -149,13 +150,13 @@ func (r *records) renew(tasks func(yield func(id string, k known))) (old *journa
 			err = r.started(id, k.pid, k.start)
 		}
 	})
-	if err == nil {
+	if err == nil && !r.brief {
 		err = fresh.Sync()
 	}
 	if err == nil {
 		err = os.Rename(path+".new", path)
 	}
-	if err == nil {
+	if err == nil && !r.brief {
 		err = journal.SyncDir(r.home)
 	}
 	if err != nil {
@@ -172,7 +173,7 @@ func (r *records) add(record func([]byte) []byte) error {
 	if _, err := r.journal.Append(r.buf); err != nil {
 		return err
 	}
-	r.dirty = true
+	r.dirty = !r.brief
 	return nil
 }
 

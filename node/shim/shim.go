@@ -27,6 +27,7 @@ type Config struct {
 
 	journalMax int64 // 0 means the constant; tests set less
 	calls      bool  // its daemon is elsewhere: it does not listen, but calls (see Pilot)
+	brief      bool  // the home is removed when it ends (see Once)
 }
 
 // Defaults of Config.
@@ -213,6 +214,7 @@ func (s *shim) recover() error {
 			s.results[id] = &Ended{ID: id, ExitCode: exitSignal + int32(syscall.SIGKILL), Cause: CauseLost, Reason: reason, Start: k.start, End: max(now, k.start)}
 		}
 	}
+	records.brief = s.config.brief
 	s.records = records
 	return s.renew()
 }
@@ -413,7 +415,10 @@ func (s *shim) close() error {
 	}
 	s.dismiss()
 	if s.records != nil && s.records.journal != nil {
-		errs = append(errs, s.records.journal.Sync(), s.records.journal.Close())
+		if !s.records.brief {
+			errs = append(errs, s.records.journal.Sync())
+		}
+		errs = append(errs, s.records.journal.Close())
 	}
 	if s.launcher != nil {
 		errs = append(errs, s.launcher.Close())
