@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -51,7 +52,11 @@ func (c commands) run(ctx context.Context, input, name string, args ...string) (
 	defer cancel()
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Env, cmd.Stdin = c.env, strings.NewReader(input)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a terminal's Ctrl-C is for the daemon
+	// A terminal's Ctrl-C is for the daemon. What outlives that might yet reach a controller that
+	// does not answer now, when the next daemon has looked and found nothing.
+	runtime.LockOSThread() // the command ends with the thread that starts it
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.WaitDelay = time.Second
 	var out, complaint bounded
 	cmd.Stdout, cmd.Stderr = &out, &complaint
@@ -67,8 +72,12 @@ func (c commands) run(ctx context.Context, input, name string, args ...string) (
 	case ctx.Err() != nil:
 		return "", "", fmt.Errorf("%w: %s: %w", errTrouble, name, ctx.Err())
 	}
-	if _, exited := errors.AsType[*exec.ExitError](err); !exited {
+	exit, exited := errors.AsType[*exec.ExitError](err)
+	switch {
+	case !exited:
 		return "", "", fmt.Errorf("%s: %w", name, err)
+	case exit.ExitCode() < 0: // by a signal: what it has done nobody knows
+		return "", "", fmt.Errorf("%w: %s: %w", errTrouble, name, err)
 	}
 	return stdout, stderr, complaintOf(stderr)
 }

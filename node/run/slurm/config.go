@@ -28,6 +28,7 @@ type Config struct {
 	PilotTime grid.Time     // for how long Slurm is asked for them at a time
 	PilotIdle grid.Time     // after which they are given back if there is no job for them; 0: never
 	silence   grid.Time     // 0 means the constant; tests set less
+	linger    time.Duration // 0 means the constant
 	turn      time.Duration // how long a job waits for room in a pilot at most; 0: glance and turnMax
 	Listen    string        // address of this machine that compute nodes reach; empty: that from which it reaches the controller
 

@@ -43,6 +43,7 @@ type Engine struct {
 
 	mu       sync.Mutex
 	jobs     map[run.Process]*job // started and not acknowledged
+	lingers  map[string]lingering // acknowledged ones that Slurm may begin again, by name
 	squads   map[grid.TaskID]int  // how many processes tasks of several have
 	newest   int64                // number in a name
 	begun    []site.Begun         // to be told
@@ -74,9 +75,10 @@ type job struct {
 	killed  time.Time // when scancel was last asked for
 	looked  time.Time // when it was last asked for by itself
 	pause   time.Duration
-	told    bool     // Begun was told
-	settled bool     // its end is being settled, or was
-	final   *outcome // how it ended
+	told    bool      // Begun was told
+	settled bool      // its end is being settled, or was
+	over    time.Time // when it was first seen to be, with no word of its shim; the keeper's
+	final   *outcome  // how it ended
 
 	glide       *glidein  // that it is; nil: it is none
 	fromEarlier bool      // a pilot of an earlier daemon
@@ -110,7 +112,7 @@ func start(cfg Config, processors int64, setup run.Setup) (*Engine, error) {
 		Recipe: run.NewRecipe(&setup), cfg: cfg, processors: processors, commands: newCommands(), files: setup.Files,
 		orders: orders{filepath.Join(cfg.Work, ordersDir)}, ended: setup.Ended, room: setup.Room, guest: setup.Guest, log: setup.Logger,
 		turns: make(chan struct{}, submitters), wake: make(chan struct{}, 1),
-		jobs: make(map[run.Process]*job), squads: make(map[grid.TaskID]int), numbered: true, own: pilots{wake: make(chan struct{}, 1)}, tell: setup.Pilots,
+		jobs: make(map[run.Process]*job), lingers: make(map[string]lingering), squads: make(map[grid.TaskID]int), numbered: true, own: pilots{wake: make(chan struct{}, 1)}, tell: setup.Pilots,
 	}
 	e.own.Engine = e
 	if err := os.MkdirAll(e.orders.dir, 0o700); err != nil {
@@ -142,7 +144,7 @@ func (e *Engine) Recover() (running []run.Found, ended []run.Ended, err error) {
 	defer e.mu.Unlock()
 	var gone []*job // pilots that have ended
 	for _, name := range names {
-		j, err := e.orders.load(name)
+		j, err := e.orders.load(name, e.now())
 		if err != nil {
 			e.log.Error("what the work directory has of a job cannot be read, so the job is left alone", "job", name, "error", err)
 			continue
@@ -296,11 +298,20 @@ func (e *Engine) Acknowledge(ids []grid.TaskID) {
 				continue
 			}
 			delete(e.jobs, j.process)
-			if err := e.orders.forget(j.name); err != nil {
-				e.log.Warn("cannot remove what a job left in slurm.workdir", "error", err)
+			if j.final.Follow {
+				e.lingers[j.name] = lingering{j.id, time.Now()}
+				continue
 			}
+			e.forget(j.name)
 		}
 		delete(e.squads, id)
+	}
+}
+
+// forget removes all that is kept of a job.
+func (e *Engine) forget(name string) {
+	if err := e.orders.forget(name); err != nil {
+		e.log.Warn("cannot remove what a job left in slurm.workdir", "error", err)
 	}
 }
 
@@ -358,6 +369,12 @@ func (e *Engine) submitted(j *job, id string) {
 	e.mu.Unlock()
 	if over { // its order was taken back in the last moment: it would end at once, but wait for that
 		e.scancel(id, j.name)
+		e.mu.Lock()
+		forgotten := e.jobs[j.process] != j
+		e.mu.Unlock()
+		if forgotten { // before its number was noted
+			e.forget(j.name)
+		}
 	}
 	e.soon()
 }
@@ -384,12 +401,14 @@ func (e *Engine) finish(j *job, o outcome) {
 	}
 	j.settled = true
 	e.mu.Unlock()
-	text, err := json.Marshal(o)
-	if err == nil && !j.inside && j.prepared(e) {
-		err = e.orders.put(j.name, ".final", text)
-	}
-	if err != nil {
-		e.log.Warn("cannot note how a job ended", "error", err)
+	if !j.inside && !o.said && j.prepared(e) {
+		text, err := json.Marshal(o)
+		if err == nil {
+			err = e.orders.put(j.name, ".final", text)
+		}
+		if err != nil {
+			e.log.Warn("cannot note how a job ended", "error", err)
+		}
 	}
 	if j.note.Home != "" {
 		scratch := e.files.Process(j.note.Home, j.process) + run.ScratchSuffix

@@ -63,7 +63,7 @@ func newBench(t *testing.T, cluster real.Config, change ...func(*Config)) *bench
 		t.Fatal(err)
 	}
 	b := &bench{T: t, cluster: c, ends: make(map[grid.TaskID]*run.Ended), squads: make(map[run.Process]*run.Ended)}
-	b.cfg = Config{Work: t.TempDir(), Shim: []string{"/usr/bin/env", orderEnv + "=" + OrderWord, self}, Pilot: []string{"/usr/bin/env", pilotEnv + "=" + OrderWord, self}}
+	b.cfg = Config{Work: t.TempDir(), linger: time.Nanosecond, Shim: []string{"/usr/bin/env", orderEnv + "=" + OrderWord, self}, Pilot: []string{"/usr/bin/env", pilotEnv + "=" + OrderWord, self}}
 	for _, c := range change {
 		c(&b.cfg)
 	}
@@ -181,9 +181,10 @@ func TestJobsOfACluster(t *testing.T) {
 			t.Errorf("it wrote %q", out)
 		}
 		b.Acknowledge([]grid.TaskID{task.ID})
-		if left, _ := filepath.Glob(b.orders.path("*", "")); len(left) != 0 {
-			t.Errorf("left in the work directory: %v", left)
-		}
+		b.until("nothing is left in the work directory", func() bool {
+			left, _ := filepath.Glob(b.orders.path("*", ""))
+			return len(left) == 0
+		})
 	})
 
 	t.Run("cancelled while it runs and while it waits", func(t *testing.T) {

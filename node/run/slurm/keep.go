@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"errors"
 	"strings"
 	"time"
@@ -144,6 +145,7 @@ func (k *keeper) poll() {
 		}
 	}
 	k.clear()
+	k.tidy(listed)
 	if v.crowded() && time.Since(k.foretold) > foretellPause {
 		k.foretold = time.Now()
 		k.starts = k.askStarts(v.processors, now)
@@ -157,6 +159,50 @@ func (k *keeper) poll() {
 	room.Begun, k.begun = k.begun, nil
 	k.mu.Unlock()
 	k.room(room)
+}
+
+// lingering is a job that is over and acknowledged, but whose files Slurm might ask for again.
+type lingering struct {
+	id    string
+	since time.Time
+}
+
+// lingerMin is how long such files are kept at least: a controller that dies has forgotten what
+// it did some seconds before, and begins again what it took for waiting.
+const lingerMin = 15 * time.Second
+
+// tidy ends jobs that were submitted twice, as an answer was lost, and forgets those that Slurm
+// will not begin again.
+func (k *keeper) tidy(queue []listed) {
+	names := make(map[string]string) // numbers
+	for _, j := range k.live() {
+		k.mu.Lock()
+		if j.id != "" && !j.inside {
+			names[jobPrefix+j.name] = j.id
+		}
+		k.mu.Unlock()
+	}
+	there := make(map[string]bool)
+	for i := range queue {
+		l := &queue[i]
+		there[l.name] = true
+		if id := names[l.name]; id != "" && id != l.id && l.state == Waiting && isNumber(l.id) {
+			k.log.Warn("a job was submitted twice: the other one is cancelled", "slurm", id, "other", l.id)
+			k.scancel(l.id, strings.TrimPrefix(l.name, jobPrefix), waitingOnly...)
+		}
+	}
+	var over []string
+	k.mu.Lock()
+	for name, l := range k.lingers {
+		if time.Since(l.since) > cmp.Or(k.cfg.linger, lingerMin) && !there[jobPrefix+name] {
+			over = append(over, name)
+			delete(k.lingers, name)
+		}
+	}
+	k.mu.Unlock()
+	for _, name := range over {
+		k.forget(name)
+	}
 }
 
 // sinfo returns what it is asked.
@@ -175,7 +221,7 @@ func (k *keeper) see(j *job, l *listed, room *site.Room, v *view) {
 	k.mu.Unlock()
 	switch l.state {
 	case Waiting:
-		if k.orders.began(j.name) == j.id { // it ran before
+		if k.orders.ran(j.name, j.id) {
 			k.ask(j)
 			return
 		}
@@ -271,16 +317,20 @@ func (k *keeper) endUnwanted() {
 	}
 }
 
+// waitingOnly has scancel leave alone what runs: of two submissions of one job, say.
+var waitingOnly = []string{"--state=PENDING"}
+
 // scancel asks Slurm to end a job: one of that name, if the controller may have been restarted
 // since it gave the number.
-func (e *Engine) scancel(id, name string) {
+func (e *Engine) scancel(id, name string, only ...string) {
 	e.mu.Lock()
 	doubt := e.doubt
 	e.mu.Unlock()
-	args := []string{id}
+	args := only[:len(only):len(only)]
 	if doubt { // it costs the controller a list of all jobs
-		args = []string{"--name=" + jobPrefix + name, id}
+		args = append(args, "--name="+jobPrefix+name)
 	}
+	args = append(args, id)
 	if _, _, err := e.commands.run(e.ctx, "", "scancel", args...); err != nil {
 		e.inTrouble(err) // it is repeated as long as the job is there
 	}
@@ -298,7 +348,16 @@ func (k *keeper) lookForEnds() {
 		if !due {
 			continue
 		}
-		if end, err := k.orders.read(j.name, ".end"); end != nil || err != nil {
+		end, err := k.orders.end(j.name)
+		k.mu.Lock()
+		wanted := j.wanted
+		k.mu.Unlock()
+		switch {
+		case end == nil && err == nil:
+		case err == nil && j.glide == nil && wanted == "" && saysAll(end, &j.note, k.now()):
+			k.Engine.began(j, end.Start)
+			k.finish(j, outcomeOf(end))
+		default:
 			k.ask(j)
 		}
 	}
@@ -314,6 +373,7 @@ func (k *keeper) ask(j *job) {
 		return
 	}
 	if began := k.orders.began(j.name); began != "" && began != id {
+		k.scancel(id, j.name, waitingOnly...)
 		id = began // of two submissions this one runs it
 		k.mu.Lock()
 		j.id = id
@@ -339,12 +399,39 @@ func (k *keeper) ask(j *job) {
 	case !known:
 		k.forgotten(j, end, began, wanted)
 	case s.state == Requeued, s.state == Waiting && began:
-		s.state = Requeued
-		k.scancel(id, j.name) // it would find that its order was carried out, and end
-		k.settle(j, &s, end, began, wanted)
+		k.again(j, &s, end, began, wanted)
+	case s.state.over() && end == nil && wanted == "" && k.comes(j):
 	case s.state.over():
 		k.settle(j, &s, end, began, wanted)
 	}
+}
+
+// again settles a job that Slurm will begin once more: somebody has put it back into the queue,
+// or a controller that died has forgotten that it had begun.
+func (k *keeper) again(j *job, s *shown, end *shim.Ended, began bool, wanted string) {
+	s.start, s.end = grid.Never, grid.Never // what it says is about the next run
+	switch {
+	case wanted == "" && itself(end): // its end is known, and the next run will have the same one: so will Slurm's records
+		s.state = Completed
+	case wanted == "" && end == nil && began && k.orders.alive(j.name):
+		return // it runs, whatever the controller says
+	default:
+		s.state = Requeued
+		k.scancel(j.id, j.name)
+	}
+	k.settle(j, s, end, began, wanted)
+}
+
+// comesMax is how long the end that a shim has written may take until it is seen here.
+const comesMax = 5 * time.Second
+
+// comes reports whether the end of a job that is over may still come to be seen.
+func (k *keeper) comes(j *job) bool {
+	if j.over.IsZero() {
+		j.over = time.Now()
+	}
+	k.orders.refresh()
+	return time.Since(j.over) < comesMax
 }
 
 // shown asks the controller for a job, and accounting if that has forgotten it.
@@ -376,7 +463,7 @@ func (k *keeper) settle(j *job, s *shown, end *shim.Ended, began bool, wanted st
 	if o.Lost && end == nil && began && k.orders.alive(j.name) {
 		return // it runs, whatever the controller says: it has an end yet
 	}
-	if end == nil && o.ExitCode != 0 && !o.Lost {
+	if end == nil && o.ExitCode != 0 && o.Reason != "" && !o.Lost {
 		if said := k.logged(j.name); said != "" && wanted == "" {
 			o.Reason = shortReason(o.Reason + ": " + said)
 		}

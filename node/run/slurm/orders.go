@@ -56,7 +56,7 @@ type orders struct{ dir string }
 
 func (o orders) path(name, end string) string { return filepath.Join(o.dir, name+end) }
 
-// write makes an order durable, and then its go file.
+// write makes an order and its go file durable.
 func (o orders) write(name string, w *written) error {
 	text, err := json.Marshal(w)
 	if err != nil {
@@ -65,12 +65,13 @@ func (o orders) write(name string, w *written) error {
 	return o.writeText(name, text)
 }
 
-// writeText is write of what was encoded.
+// writeText is write of what was encoded. The go file comes first: what makes the order durable
+// makes it so, too.
 func (o orders) writeText(name string, text []byte) error {
-	if err := o.put(name, ".order", text); err != nil {
+	if err := os.WriteFile(o.path(name, ".go"), nil, 0o600); err != nil {
 		return err
 	}
-	return o.put(name, ".go", nil)
+	return o.put(name, ".order", text)
 }
 
 // put writes a file, whole or not at all, and makes it durable.
@@ -105,18 +106,7 @@ func (o orders) read(name, end string) ([]byte, error) {
 
 // end returns what the shim wrote, nil if nothing is there.
 func (o orders) end(name string) (*shim.Ended, error) {
-	text, err := o.read(name, ".end")
-	if err != nil || text == nil {
-		return nil, err
-	}
-	e := new(shim.Ended)
-	if err := json.Unmarshal(text, e); err != nil {
-		return nil, fmt.Errorf("%s: %w", o.path(name, ".end"), err)
-	}
-	if e.ExitCode < 0 || e.ExitCode > 255 || len(e.Reason) > 256 || e.Start < 0 || e.End < e.Start {
-		return nil, fmt.Errorf("%s is out of bounds", o.path(name, ".end"))
-	}
-	return e, nil
+	return shim.ReadEnd(o.path(name, ".end"))
 }
 
 // takeBack takes an order back, and reports whether it had not begun.
@@ -126,42 +116,27 @@ func (o orders) takeBack(name string) bool {
 
 // began returns the number of the run that began an order, empty if none did.
 func (o orders) began(name string) string {
-	found, _ := filepath.Glob(o.path(name, ".gone.*")) // the name has no pattern
-	for _, path := range found {
-		if id := strings.TrimPrefix(path, o.path(name, ".gone.")); id != "0" {
-			return id
-		}
-	}
-	return ""
+	return shim.BeganBy(o.path(name, ".gone."+shim.RunWord))
 }
 
-// silentMax is from when on a shim that has not touched its order counts as dead.
-const silentMax = 6 * shim.Beat
+// ran reports whether the run of that number began an order. It costs less than began.
+func (o orders) ran(name, id string) bool {
+	_, err := os.Stat(o.path(name, ".gone."+id))
+	return err == nil
+}
 
-// alive reports whether the shim that began an order has touched it of late, by the clock of
-// the file system. Of what cannot be told, it is not.
+// refresh has a network file system look anew at the directory, which this machine changes.
+func (o orders) refresh() {
+	if file, err := os.CreateTemp(o.dir, ".look-*"); err == nil {
+		file.Close()
+		_ = os.Remove(file.Name()) // left behind, it harms nobody
+	}
+}
+
+// alive reports whether the shim that began an order has touched it of late.
 func (o orders) alive(name string) bool {
 	began := o.began(name)
-	if began == "" {
-		return false
-	}
-	file, err := os.Open(o.path(name, ".gone."+began)) // opened, so that a network file system looks anew
-	if err != nil {
-		return false
-	}
-	defer file.Close()
-	info, err := file.Stat()
-	if err != nil {
-		return false
-	}
-	clock, err := os.CreateTemp(o.dir, ".clock-*")
-	if err != nil {
-		return false
-	}
-	defer os.Remove(clock.Name())
-	defer clock.Close()
-	now, err := clock.Stat()
-	return err == nil && now.ModTime().Sub(info.ModTime()) < silentMax
+	return began != "" && shim.Alive(o.path(name, ".gone."+began))
 }
 
 // forget removes all that is kept of a job, the order last: what has none is nothing.
@@ -196,7 +171,7 @@ func (o orders) all() (names []string, err error) {
 }
 
 // load reads a job of an earlier daemon.
-func (o orders) load(name string) (*job, error) {
+func (o orders) load(name string, now grid.Time) (*job, error) {
 	x, err := run.ExecutionOf(name)
 	if err != nil {
 		return nil, err
@@ -218,7 +193,15 @@ func (o orders) load(name string) (*job, error) {
 		return nil, fmt.Errorf("%s holds no number", o.path(name, ".id"))
 	}
 	final, err := o.read(name, ".final")
-	if err != nil || final == nil {
+	if err != nil {
+		return nil, err
+	}
+	if final == nil {
+		end, err := o.end(name)
+		if err == nil && j.note.Pilot == nil && j.id != "" && saysAll(end, &j.note, now) {
+			o := outcomeOf(end)
+			j.final = &o
+		}
 		return j, err
 	}
 	j.final = new(outcome)

@@ -17,7 +17,28 @@ const (
 // outcome is how a job ended, by Slurm's word and by what the shim wrote.
 type outcome struct {
 	grid.Result
-	Lost bool // the cluster's machines failed it: it may run again
+	Lost   bool // the cluster's machines failed it: it may run again
+	Follow bool `json:",omitempty"` // a run that Slurm begins again, having forgotten this one, has the same end: its files are kept for a while
+
+	said bool // the shim's end says all of it, and is durable
+}
+
+// itself reports whether a task has ended by itself, whatever Slurm says then.
+func itself(e *shim.Ended) bool {
+	return e != nil && (e.Cause == shim.CauseExit || e.Cause == shim.CauseLimit || e.Cause == shim.CauseStart)
+}
+
+// saysAll reports whether Slurm would add nothing to how a task ended by its shim's word: not
+// why a signal came, nor what time it was.
+func saysAll(e *shim.Ended, n *note, now grid.Time) bool {
+	return itself(e) && (e.Cause != shim.CauseExit || e.ExitCode <= 128) && e.Start >= n.Ordered-agreeMax && e.End <= now+agreeMax
+}
+
+// outcomeOf is settle by the shim's word alone.
+func outcomeOf(e *shim.Ended) outcome {
+	o := settle(&shown{state: Completed, start: grid.Never, end: grid.Never}, e, true, "")
+	o.said = true
+	return o
 }
 
 // settle says how a job ended. What the task did itself is the shim's to say, as far as it
@@ -35,10 +56,11 @@ func settle(j *shown, e *shim.Ended, began bool, wanted string) outcome {
 	if o.End = max(o.Start, o.End); began && o.Start != grid.Never {
 		o.End = max(o.End, o.Start+1) // what began took some time, whatever its cluster counts by
 	}
-	byItself := e != nil && (e.Cause == shim.CauseExit || e.Cause == shim.CauseLimit || e.Cause == shim.CauseStart)
-	if byItself && e.Cause == shim.CauseExit && e.ExitCode == exitTerm && j.state == Cancelled {
+	byItself := itself(e)
+	if byItself && e.Cause == shim.CauseExit && (e.ExitCode == exitTerm && j.state == Cancelled || e.ExitCode == exitKill && j.state == OutOfMemory) {
 		byItself = false // Slurm's signal went to what its shell was waiting for first
 	}
+	o.Follow = byItself
 	switch {
 	case wanted != "":
 		o.Reason = wanted
@@ -68,7 +90,10 @@ func settle(j *shown, e *shim.Ended, began bool, wanted string) outcome {
 	case e != nil && e.Cause == shim.CauseKill: // by a signal that Slurm does not account for
 		o.Reason = "it was ended by a signal to its batch script"
 	case e != nil: // a signal: the shim says which
-	case j.state == Completed && began: // its end could not be written
+	// Its end could not be written, but the shim had the task's exit code: a run that follows
+	// another one has that of the other one, or fails.
+	case j.state == Completed && began:
+	case j.state == Failed && began && j.signal == 0 && j.exit > 0 && j.exit < pilot.ExitNoStart:
 	case j.state == Failed && began:
 		return lost(o, "its shim died", j)
 	default:

@@ -156,6 +156,9 @@ func TestHowAJobEnded(t *testing.T) {
 		{"workdir not visible", Failed, 1, nil, false, "", 1, "slurm.workdir", false},
 		{"workdir not visible, 0", Completed, 0, nil, false, "", 125, "slurm.workdir", false},
 		{"disk full", Completed, 0, nil, true, "", 0, "", false},
+		{"disk full, with a code", Failed, 3, nil, true, "", 3, "", false},
+		{"a run that follows one that was killed", Failed, 125, nil, true, "", 125, "shim", true},
+		{"memory of what its shell waits for", OutOfMemory, 0, by(shim.CauseExit, 137, ""), true, "", 137, "OUT_OF_MEMORY", false},
 		{"shim killed", Failed, 137, nil, true, "", 137, "shim", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -1,13 +1,18 @@
 package slurm
 
 import (
+	"encoding/json"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"gridnode/grid"
+	"gridnode/node/run"
 	"gridnode/node/shim"
+	"gridnode/node/site"
 )
 
 // A controller that lost what it had not saved gives numbers again: they are passed over.
@@ -35,31 +40,6 @@ func TestNumbersArePassedOver(t *testing.T) {
 	}
 }
 
-// What a shim touches counts as alive, by the clock of its file system.
-func TestAliveIsWhatIsTouched(t *testing.T) {
-	o := orders{t.TempDir()}
-	if o.alive("x") {
-		t.Error("what has not begun is alive")
-	}
-	path := o.path("x", ".gone.7")
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if !o.alive("x") {
-		t.Error("what was touched a moment ago is dead")
-	}
-	past := time.Now().Add(-silentMax - shim.Beat)
-	if err := os.Chtimes(path, past, past); err != nil {
-		t.Fatal(err)
-	}
-	if o.alive("x") {
-		t.Error("what was not touched for long is alive")
-	}
-	if left, _ := filepath.Glob(filepath.Join(o.dir, ".clock*")); len(left) > 0 {
-		t.Errorf("it left %q", left)
-	}
-}
-
 // A controller whose clock differs is an error that says by how much.
 func TestClocksAreCompared(t *testing.T) {
 	dir := t.TempDir()
@@ -73,5 +53,108 @@ func TestClocksAreCompared(t *testing.T) {
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%v ahead: %v", ahead, err)
 		}
+	}
+}
+
+// What Slurm says of a job that it has begun before, or has lost sight of, and what its shim has
+// written make one end, and cancel nothing that runs.
+func TestAJobThatSlurmWouldBeginAgain(t *testing.T) {
+	by := func(cause shim.Cause, code int32) *shim.Ended {
+		return &shim.Ended{ID: "x", Cause: cause, ExitCode: code, Start: grid.Second, End: 2 * grid.Second}
+	}
+	for _, tt := range []struct {
+		name, state, exit string
+		silent            bool
+		end               *shim.Ended
+		over, lost        bool
+		code              int32
+		cancelled         bool // in Slurm
+	}{
+		{name: "it has ended", state: "PENDING", end: by(shim.CauseExit, 3), over: true, code: 3},
+		{name: "it runs", state: "PENDING"},
+		{name: "it was killed", state: "PENDING", silent: true, over: true, lost: true, cancelled: true},
+		{name: "it was put back", state: "REQUEUED", end: by(shim.CauseKill, 143), over: true, lost: true, code: 143, cancelled: true},
+		{name: "its end is on its way", state: "COMPLETED"},
+		{name: "its end is on its way, with a code", state: "FAILED", exit: "3:0"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			exit := tt.exit
+			if exit == "" {
+				exit = "0:0"
+			}
+			for name, text := range map[string]string{
+				"scontrol": "echo 'JobId=7 JobName=gridnode-x JobState=" + tt.state + " Reason=None ExitCode=" + exit + " StartTime=2030-01-01T00:00:00 EndTime=Unknown'",
+				"scancel":  "echo \"$@\" >>" + dir + "/cancelled",
+			} {
+				if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+			var ends []*run.Ended
+			k := &keeper{Engine: &Engine{
+				ctx: t.Context(), commands: newCommands(), orders: orders{t.TempDir()}, log: slog.New(slog.DiscardHandler),
+				ended: func(e *run.Ended) { ends = append(ends, e) }, room: func(*site.Room) {},
+			}}
+			began := k.orders.path("x", ".gone.7")
+			if err := os.WriteFile(began, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if tt.silent {
+				if err := os.Chtimes(began, time.Unix(1, 0), time.Unix(1, 0)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if tt.end != nil {
+				text, err := json.Marshal(tt.end)
+				if err == nil {
+					err = os.WriteFile(k.orders.path("x", ".end"), text, 0o600)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			k.ask(&job{name: "x", id: "7"})
+			switch {
+			case !tt.over && len(ends) > 0:
+				t.Errorf("its end is told: %+v", ends[0])
+			case tt.over && (len(ends) != 1 || ends[0].Lost != tt.lost || ends[0].Result.ExitCode != tt.code || ends[0].Result.Start > grid.Time(time.Now().UnixMicro())):
+				t.Errorf("told: %+v", ends)
+			}
+			if text, err := os.ReadFile(filepath.Join(dir, "cancelled")); (err == nil) != tt.cancelled {
+				t.Errorf("scancel was called with %q", text)
+			}
+		})
+	}
+}
+
+// Of two submissions of one job the one that waits beside the other is cancelled; files of what is
+// over stay as long as Slurm lists it.
+func TestASecondSubmissionIsCancelled(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "scancel"), []byte("#!/bin/sh\necho \"$@\" >>"+dir+"/cancelled\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	k := &keeper{Engine: &Engine{
+		cfg: Config{linger: time.Nanosecond}, ctx: t.Context(), commands: newCommands(), orders: orders{t.TempDir()}, log: slog.New(slog.DiscardHandler),
+		jobs:    map[run.Process]*job{{}: {name: "x", id: "7"}},
+		lingers: map[string]lingering{"old": {id: "3"}, "listed": {id: "4"}},
+	}}
+	for _, name := range []string{"old", "listed"} {
+		if err := os.WriteFile(k.orders.path(name, ".order"), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	k.tidy([]listed{
+		{id: "4", state: Waiting, name: "gridnode-listed"}, {id: "7", state: Running, name: "gridnode-x"}, {id: "8", state: Waiting, name: "gridnode-x"},
+		{id: "9", state: Running, name: "gridnode-x"}, {id: "10", state: Waiting, name: "gridnode-y"},
+	})
+	if text, _ := os.ReadFile(filepath.Join(dir, "cancelled")); string(text) != "--state=PENDING 8\n" {
+		t.Errorf("scancel was called with %q, want 8 alone, if it waits", text)
+	}
+	if names, err := k.orders.all(); err != nil || len(names) != 1 || names[0] != "listed" || len(k.lingers) != 1 {
+		t.Errorf("left: %q, %v, %v", names, k.lingers, err)
 	}
 }
