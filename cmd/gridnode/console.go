@@ -22,6 +22,7 @@ type seat struct {
 	cmd  *cobra.Command
 	file *os.File // the terminal; nil: there is none
 	keys []byte   // that detach
+	seen bool     // something was shown
 }
 
 // newSeat finds the terminal, if one is wanted.
@@ -138,7 +139,7 @@ func (s *seat) shown(c *console.Conn) (code int32, reason string, err error) {
 		w := io.Discard
 		switch k {
 		case console.Output:
-			w = s.cmd.OutOrStdout()
+			w, s.seen = s.cmd.OutOrStdout(), true
 		case console.Errors:
 			w = s.cmd.ErrOrStderr()
 		case console.Exit:

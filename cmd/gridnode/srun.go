@@ -293,8 +293,8 @@ func (s *submission) runAway(flags *cobra.Command, root *options, line []string,
 	return exitStatus(jobCode(j))
 }
 
-// sitAway runs a command with a terminal, and sits at it until the job ends. What was over
-// before that shows what it wrote. If nobody can sit there, the job is not wanted.
+// sitAway runs a command with a terminal, and sits at it until the job ends. If nobody can sit
+// there, the job is not wanted.
 func (s *submission) sitAway(flags *cobra.Command, client *api.Client, spec api.JobSpec) error {
 	seat, err := newSeat(flags, true, detachDefault)
 	if err != nil {
@@ -308,18 +308,13 @@ func (s *submission) sitAway(flags *cobra.Command, client *api.Client, spec api.
 		return err
 	}
 	id := reply.Jobs[0].ID
-	err = attach(flags, client, seat, id)
-	var code *exitError
-	if err == nil || errors.As(err, &code) && code.err == nil {
-		return err
-	}
-	over, werr := client.Wait(context.WithoutCancel(ctx), api.IDsRequest{IDs: []string{id}, Timeout: 1})
-	if werr != nil || over.TimedOut {
+	j, err := sit(flags, client, seat, id)
+	if j == nil && err != nil && !isEnd(err) {
 		_, _ = client.Cancel(context.WithoutCancel(ctx), api.IDsRequest{IDs: []string{id}, Cause: "srun was interrupted"}) // it may be over by now
+	}
+	if j == nil {
 		return err
 	}
-	_ = client.Logs(ctx, id, url.Values{"stream": {"stdout"}}, flags.OutOrStdout()) // the end of the job says what matters
-	j := &over.Jobs[0]
 	if j.State != "done" {
 		fmt.Fprintln(flags.ErrOrStderr(), "srun: "+ending(j))
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"net/url"
 	"os"
 	"os/signal"
 	"strings"
@@ -67,8 +68,11 @@ func (s *submission) sitDown(cmd *cobra.Command, client *api.Client, spec api.Jo
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	cmd.SetContext(ctx)
-	err = attach(cmd, client, seat, jobs[0].ID)
-	if ctx.Err() == nil {
+	over, err := sit(cmd, client, seat, jobs[0].ID)
+	switch {
+	case over != nil:
+		return outcome(cmd, client, []api.Job{*over}, false, true)
+	case ctx.Err() == nil:
 		return err
 	}
 	cancel := api.IDsRequest{IDs: []string{jobs[0].ID}, Cause: "interrupted before it began"}
@@ -76,4 +80,35 @@ func (s *submission) sitDown(cmd *cobra.Command, client *api.Client, spec api.Jo
 		return apiError(err)
 	}
 	return failf(128+int(syscall.SIGINT), "job %s was cancelled: %s", shortID(jobs[0].ID), cancel.Cause)
+}
+
+// endMax is how long a job may take to be over whose terminal is gone.
+const endMax = 2 * time.Second
+
+// sit sits at the terminal of a job until it ends. Of one that was over before anybody could sit
+// there it shows what it wrote, and returns it; else the job is nil, and the error attach's.
+func sit(cmd *cobra.Command, client *api.Client, s *seat, id string) (over *api.Job, err error) {
+	err = attach(cmd, client, s, id)
+	if err == nil || isEnd(err) {
+		return nil, err
+	}
+	ctx := context.WithoutCancel(cmd.Context()) // its output is of use to who was interrupted, too
+	timeout := api.Seconds(1)
+	if errors.Is(err, errBroken) {
+		timeout = api.Seconds(endMax.Microseconds())
+	}
+	reply, werr := client.Wait(ctx, api.IDsRequest{IDs: []string{id}, Timeout: timeout})
+	if werr != nil || reply.TimedOut || len(reply.Jobs) != 1 {
+		return nil, err
+	}
+	if !s.seen {
+		_ = client.Logs(ctx, id, url.Values{"stream": {"stdout"}}, cmd.OutOrStdout()) // the end of the job says what matters
+	}
+	return &reply.Jobs[0], nil
+}
+
+// isEnd reports whether an error is nothing but the exit code of a job.
+func isEnd(err error) bool {
+	var code *exitError
+	return errors.As(err, &code) && code.err == nil
 }

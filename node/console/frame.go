@@ -8,6 +8,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"time"
 	"unicode/utf8"
 )
 
@@ -201,16 +202,41 @@ func (c *Conn) Await() error {
 	return fmt.Errorf("%w: kind %d before the console is open", ErrMalformed, k)
 }
 
+// lastMax is how long what an end has sent before it ended may take to be passed on.
+const lastMax = 10 * time.Second
+
 // Relay passes on what comes from either end to the other until one of them ends, and
-// closes both.
+// closes both. An end that takes nothing more may have sent something before: that comes first.
 func Relay(a, b io.ReadWriteCloser) {
 	var wg sync.WaitGroup
 	pass := func(to, from io.ReadWriteCloser) {
-		_, _ = io.CopyBuffer(struct{ io.Writer }{to}, struct{ io.Reader }{from}, make([]byte, DataMax)) // either side may go
-		to.Close()
-		from.Close()
+		w := &taken{w: to}
+		_, _ = io.CopyBuffer(w, struct{ io.Reader }{from}, make([]byte, DataMax)) // either side may go
+		both := func() {
+			to.Close()
+			from.Close()
+		}
+		if w.failed {
+			time.AfterFunc(lastMax, both) // the other direction ends by itself, and closes them
+			return
+		}
+		both()
 	}
 	wg.Go(func() { pass(a, b) })
 	wg.Go(func() { pass(b, a) })
 	wg.Wait()
+	a.Close()
+	b.Close()
+}
+
+// taken is a writer that says whether it took everything.
+type taken struct {
+	w      io.Writer
+	failed bool
+}
+
+func (t *taken) Write(b []byte) (int, error) {
+	n, err := t.w.Write(b)
+	t.failed = err != nil
+	return n, err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"os"
 	"strconv"
 	"strings"
@@ -241,5 +242,28 @@ func TestBesideIsInsideWalls(t *testing.T) {
 				t.Error(err)
 			}
 		})
+	}
+}
+
+// Who looks at a terminal whose task has ended meanwhile sees what it showed, and its end.
+func TestTerminalThatIsLookedAtTooLate(t *testing.T) {
+	here, there := net.Pipe()
+	master, other, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	term := &terminal{master: master, done: make(chan struct{})}
+	term.show([]byte("said"))
+	term.end(&Ended{ExitCode: 7})
+	term.watch(console.New(here))
+	c := console.New(there)
+	_ = there.SetReadDeadline(time.Now().Add(20 * time.Second))
+	if k, body, err := c.Receive(); k != console.Output || string(body) != "said" {
+		t.Fatalf("first: kind %d, %q, %v", k, body, err)
+	}
+	k, body, err := c.Receive()
+	if code, _, _ := console.ParseEnd(body); k != console.Exit || code != 7 {
+		t.Errorf("last: kind %d, %q, %v", k, body, err)
 	}
 }

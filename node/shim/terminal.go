@@ -39,6 +39,7 @@ type terminal struct {
 	mu     sync.Mutex
 	recent []byte
 	viewer *viewer // nil: nobody looks
+	last   []byte  // for whoever looks once the task has ended; nil: it has not
 }
 
 // viewer is somebody who looks at a terminal.
@@ -134,6 +135,10 @@ func (t *terminal) watch(conn *console.Conn) *viewer {
 		v.out <- append([]byte(nil), rest[:n]...) // there is room for all of them
 		rest = rest[n:]
 	}
+	if t.last != nil { // it ended when the viewer had been let in
+		t.viewer = nil
+		v.finish(t.last)
+	}
 	t.mu.Unlock()
 	if before != nil {
 		before.finish(console.End(exitElsewhere, "somebody else looks at the job now"))
@@ -221,12 +226,12 @@ func (t *terminal) end(e *Ended) {
 	t.close()
 	t.mu.Lock()
 	v := t.viewer
-	t.viewer = nil
+	t.viewer, t.last = nil, console.End(e.ExitCode, e.Reason)
 	t.mu.Unlock()
 	if v == nil {
 		return
 	}
-	v.finish(console.End(e.ExitCode, e.Reason))
+	v.finish(t.last)
 }
 
 // close gives the terminal up. It may be called on nil.

@@ -106,7 +106,7 @@ srun sh -c 'echo rank $SLURM_PROCID of $SLURM_NTASKS in $SLURM_ARRAY_TASK_ID'
 		{"srun -i beside -n 2 sh -c 'read x; echo $SLURM_PROCID $x' | sort | tr '\n' ' '", "0 there 1 there"},
 		{"echo none | srun -i none cat", ""},
 		{"srun -n 2 -i 1 cat 2>&1 || true", "srun: error: --input 1: outside of a job each task has the standard input, or none"},
-		{"srun --pty sh -c 'sleep 1; test -t 0 && echo terminal' 2>/dev/null | tr -d '\r'", "terminal"},
+		{"srun --pty sh -c 'test -t 0 && echo terminal' 2>/dev/null | tr -d '\r'", "terminal"},
 		{"srun -n 2 --pty true 2>&1 || true", "srun: error: --pty: one task has the terminal: leave out --ntasks"},
 		{"sbatch -W -n 2 -o steps --wrap 'printf \"1\\n2\\n\" | srun cat | sort | tr \"\\n\" \" \"; echo 3 | srun -i 1 sh -c \"cat >&2\" 2>&1' >/dev/null 2>&1; until grep -q 3 steps; do sleep 0.1; done; cat steps | tr '\\n' ' '", "1 1 2 2 3"},
 		{"srun -n 2 cat <beside | tr '\n' ' '", "there there"},
