@@ -189,10 +189,30 @@ func (c *Cluster) StartController(ctx context.Context) (err error) {
 // StopController ends the controller: in order, or as a crash does.
 func (c *Cluster) StopController(crash bool) { c.controller.stop(crash) }
 
-// Saved reports whether the controller has written what it knows of jobs since an instant.
-func (c *Cluster) Saved(since time.Time) bool {
+// saved reports whether the controller has written what it knows of jobs since an instant.
+func (c *Cluster) saved(since time.Time) bool {
 	info, err := os.Stat(filepath.Join(c.Folder, "state", "job_state"))
 	return err == nil && info.ModTime().After(since)
+}
+
+// Save returns once the controller has written what it knows of jobs at this moment. It is made to
+// write by a change of a job that it knows.
+func (c *Cluster) Save(ctx context.Context, job string) error {
+	for i := range 2 { // the first may have been under way before
+		since := time.Now()
+		if err := c.Command(ctx, "scontrol", "update", "JobId="+job, fmt.Sprintf("Comment=save %d", i)).Run(); err != nil {
+			return fmt.Errorf("change job %s: %w", job, err)
+		}
+		if err := c.until(ctx, func() error {
+			if !c.saved(since) {
+				return errors.New("the controller has not saved what it knows of jobs")
+			}
+			return nil
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ControllerTime returns how much processor time the controller has used.

@@ -77,6 +77,7 @@ type job struct {
 	pause   time.Duration
 	told    bool      // Begun was told
 	settled bool      // its end is being settled, or was
+	held    bool      // Slurm was told not to begin it once more; the keeper's
 	over    time.Time // when it was first seen to be, with no word of its shim; the keeper's
 	final   *outcome  // how it ended
 

@@ -69,7 +69,10 @@ type keeper struct {
 // pause returns how long to wait after a poll that took so long.
 func (k *keeper) pause(took time.Duration) time.Duration {
 	least := pollMin
-	if len(k.live()) == 0 {
+	k.mu.Lock()
+	lingers := len(k.lingers)
+	k.mu.Unlock()
+	if lingers == 0 && len(k.live()) == 0 {
 		least = pollIdle
 	}
 	return min(max(least, pollShare*took), pollMax)
@@ -161,14 +164,14 @@ func (k *keeper) poll() {
 	k.room(room)
 }
 
-// lingering is a job that is over and acknowledged, but whose files Slurm might ask for again.
+// lingering is a job that is over and acknowledged, but which Slurm might begin again.
 type lingering struct {
 	id    string
 	since time.Time
 }
 
-// lingerMin is how long such files are kept at least: a controller that dies has forgotten what
-// it did some seconds before, and begins again what it took for waiting.
+// lingerMin is how long such a job is remembered at least: a controller that dies has forgotten
+// what it did some seconds before, and begins again what it takes for waiting.
 const lingerMin = 15 * time.Second
 
 // tidy ends jobs that were submitted twice, as an answer was lost, and forgets those that Slurm
@@ -186,9 +189,19 @@ func (k *keeper) tidy(queue []listed) {
 	for i := range queue {
 		l := &queue[i]
 		there[l.name] = true
-		if id := names[l.name]; id != "" && id != l.id && l.state == Waiting && isNumber(l.id) {
+		if l.state != Waiting || !isNumber(l.id) {
+			continue
+		}
+		name := strings.TrimPrefix(l.name, jobPrefix)
+		k.mu.Lock()
+		_, over := k.lingers[name]
+		k.mu.Unlock()
+		switch id := names[l.name]; {
+		case over: // it would be refused by its node, which remembers it
+			k.scancel(l.id, name, waitingOnly...)
+		case id != "" && id != l.id:
 			k.log.Warn("a job was submitted twice: the other one is cancelled", "slurm", id, "other", l.id)
-			k.scancel(l.id, strings.TrimPrefix(l.name, jobPrefix), waitingOnly...)
+			k.scancel(l.id, name, waitingOnly...)
 		}
 	}
 	var over []string
@@ -411,14 +424,18 @@ func (k *keeper) ask(j *job) {
 func (k *keeper) again(j *job, s *shown, end *shim.Ended, began bool, wanted string) {
 	s.start, s.end = grid.Never, grid.Never // what it says is about the next run
 	switch {
-	case wanted == "" && itself(end): // its end is known, and the next run will have the same one: so will Slurm's records
+	case wanted == "" && end == nil && began && k.orders.alive(j.name): // it runs, whatever the controller says
+		if !j.held { // its node would refuse a second one of that number, and be taken out of service for that
+			_, _, err := k.commands.run(k.ctx, "", "scontrol", "hold", j.id)
+			j.held = err == nil
+		}
+		return
+	case wanted == "" && itself(end):
 		s.state = Completed
-	case wanted == "" && end == nil && began && k.orders.alive(j.name):
-		return // it runs, whatever the controller says
 	default:
 		s.state = Requeued
-		k.scancel(j.id, j.name)
 	}
+	k.scancel(j.id, j.name)
 	k.settle(j, s, end, began, wanted)
 }
 

@@ -18,7 +18,7 @@ const (
 type outcome struct {
 	grid.Result
 	Lost   bool // the cluster's machines failed it: it may run again
-	Follow bool `json:",omitempty"` // a run that Slurm begins again, having forgotten this one, has the same end: its files are kept for a while
+	Follow bool `json:",omitempty"` // Slurm might begin it once more, having forgotten that: it is remembered for a while
 
 	said bool // the shim's end says all of it, and is durable
 }

@@ -31,9 +31,6 @@ var victims = []victim{
 	{"both-at-once", true, true, false},
 }
 
-// saveSpan is how long after a change a controller has surely written it.
-const saveSpan = 6 * time.Second
-
 // tally is what came of the kills of one victim.
 type tally struct {
 	kills, jobs int
@@ -210,18 +207,22 @@ func (o *ordeal) round(ctx context.Context, v victim, t *tally, say func(string,
 	}
 	running, wanted, wait := jobs, 2, time.Duration(o.random.Float64()*float64(4*time.Second))
 	if v.saved { // no other runs then, nor ends: one of the other site may come later than one that was submitted after it
-		running, wanted, wait = jobs[:o.cluster.Processors], o.cluster.Processors, saveSpan+wait/4
+		running, wanted, wait = jobs[:o.cluster.Processors], o.cluster.Processors, wait/4
 	}
 	if err := until(ctx, func() (bool, error) { return o.begun(running) >= wanted, nil }); err != nil {
 		return fmt.Errorf("no job begins: %w", err)
 	}
-	begun := time.Now()
-	pause(ctx, wait)
-	if v.saved { // what has not been written for so long it had written before
-		if err := until(ctx, func() (bool, error) { return o.cluster.Saved(begun) || time.Since(begun) > 3*saveSpan, nil }); err != nil {
+	if v.saved {
+		out, err := o.cluster.Command(ctx, "squeue", "-h", "-t", "PENDING", "-o", "%i").Output()
+		waiting := strings.Fields(string(out))
+		if err != nil || len(waiting) == 0 {
+			return fmt.Errorf("no job waits in Slurm: %w", err)
+		}
+		if err := o.cluster.Save(ctx, waiting[0]); err != nil {
 			return err
 		}
 	}
+	pause(ctx, wait)
 	if err := o.strike(ctx, v); err != nil {
 		return err
 	}
