@@ -49,12 +49,13 @@ type Forwarder struct {
 	mu     sync.Mutex
 	closed bool
 	groups map[ID]*group
+	given  map[int]bool // ports that tasks here were given
 	conns  int
 }
 
 // New returns a forwarder for a site. log may not be nil.
 func New(self grid.SiteID, net Network, log *slog.Logger) *Forwarder {
-	f := &Forwarder{self: self, net: net, log: log, groups: make(map[ID]*group)}
+	f := &Forwarder{self: self, net: net, log: log, groups: make(map[ID]*group), given: make(map[int]bool)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	return f
 }
@@ -79,7 +80,8 @@ func (f *Forwarder) Add(job Group) (addresses []string, err error) {
 		return nil, ErrBusy
 	}
 	g := &group{Group: Group{job.ID, slices.Clone(job.Sites)}, conns: make(map[*link]struct{})}
-	if err := g.listen(f.self); err != nil {
+	if err := g.listen(f.self, f.given); err != nil {
+		f.giveBack(g)
 		return nil, err
 	}
 	f.groups[job.ID] = g
@@ -103,9 +105,17 @@ func (f *Forwarder) remove(g *group) {
 		return
 	}
 	delete(f.groups, g.ID)
+	f.giveBack(g)
 	g.close()
 	for c := range g.conns {
 		c.abort()
+	}
+}
+
+// giveBack frees the ports of a group. The caller holds f.mu.
+func (f *Forwarder) giveBack(g *group) {
+	for _, port := range g.given {
+		delete(f.given, port)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 
 	"gridnode/grid"
 )
@@ -54,31 +55,34 @@ type group struct {
 	Group
 	addresses []string           // by rank: of the task itself if it is here, else of listeners[rank]
 	listeners []net.Listener     // by rank, nil for tasks here
+	given     []int              // ports that tasks here are to listen at
 	conns     map[*link]struct{} // under Forwarder.mu
 }
 
-// listen reserves an address for each task here, and listens for those elsewhere.
-func (g *group) listen(self grid.SiteID) error {
+// listen finds an address for each task here, and listens for those elsewhere. taken are ports
+// that tasks here were given and may not listen at yet.
+func (g *group) listen(self grid.SiteID, taken map[int]bool) error {
 	g.addresses = make([]string, len(g.Sites))
 	g.listeners = make([]net.Listener, len(g.Sites))
-	var reserved []net.Listener // all of them before one is given back, so that no two are the same
-	defer func() {
-		for _, l := range reserved {
-			l.Close()
-		}
-	}()
+	spans := spared()
 	for rank, site := range g.Sites {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if site == self {
+			port, err := freePort(spans, taken)
+			if err != nil {
+				g.close()
+				return fmt.Errorf("find a port for task %d: %w", rank, err)
+			}
+			taken[port] = true
+			g.given = append(g.given, port)
+			g.addresses[rank] = net.JoinHostPort(loopback, strconv.Itoa(port))
+			continue
+		}
+		l, err := net.Listen("tcp", net.JoinHostPort(loopback, "0"))
 		if err != nil {
 			g.close()
 			return fmt.Errorf("listen for task %d: %w", rank, err)
 		}
-		g.addresses[rank] = l.Addr().String()
-		if site == self {
-			reserved = append(reserved, l)
-		} else {
-			g.listeners[rank] = l
-		}
+		g.addresses[rank], g.listeners[rank] = l.Addr().String(), l
 	}
 	return nil
 }
