@@ -17,6 +17,7 @@ import os
 import re
 import socket
 import ssl
+import time
 import urllib.parse
 
 __all__ = ["Client", "Error", "NoDaemon", "Broken"]
@@ -96,6 +97,26 @@ def _items(answer, key):
                 raise Broken("the answer is not complete")
 
 
+def _events(answer):
+    """Yields the events of a stream (server-sent events) as kind, ID and value, as they come."""
+    event = {}
+    while True:
+        try:
+            line = answer.readline()
+        except (OSError, http.client.HTTPException) as e:
+            raise Broken("the stream broke off: %s" % e) from e
+        if not line.endswith(b"\n"):
+            raise Broken("the stream broke off")
+        line = line.rstrip(b"\r\n").decode("utf-8", "replace")
+        if line:
+            name, _, value = line.partition(":")
+            event[name] = value[1:] if value.startswith(" ") else value
+        else:
+            if "data" in event:
+                yield event.get("event", ""), event.get("id", ""), json.loads(event["data"])
+            event = {}
+
+
 def _part(answer):
     """Reads what has come of an answer, nothing at its end."""
     try:
@@ -127,13 +148,13 @@ class Client:
         where = urllib.parse.urlsplit(self._url)
         return http.client.HTTPSConnection(where.hostname, where.port, timeout=self._timeout, context=self._tls)
 
-    def open(self, method, path, body=None, **parameters):
+    def open(self, method, path, body=None, headers=None, **parameters):
         """Sends a request and returns the answer as a file of bytes. Parameters that are
         None are left out, lists are repeated."""
         wanted = {k: v for k, v in parameters.items() if v is not None}
         if wanted:
             path += "?" + urllib.parse.urlencode(wanted, doseq=True)
-        headers = {"Content-Type": "application/json"}
+        headers = {"Content-Type": "application/json", **(headers or {})}
         if self._token:
             headers["Authorization"] = "Bearer " + self._token
         data = None
@@ -238,9 +259,32 @@ class Client:
         """Returns what would become of a job, without submitting it."""
         return self.request("POST", "/v1/preview", {"jobs": [job]})
 
-    def watch(self, **parameters):
-        """Yields jobs as they are, then every change of them, as they come."""
-        return self.lines("GET", "/v1/watch", **parameters)
+    def watch(self, *, patience=15, gap=None, **parameters):
+        """Yields jobs as they are, then every change of them, as they come. A connection that
+        breaks is made again, for patience seconds, and goes on where it was. If what has changed
+        meanwhile is not known, gap is called with the reason, and all jobs are yielded again."""
+        place, pause, away = None, 0.1, time.monotonic()
+        while True:
+            try:
+                headers = {"Accept": "text/event-stream", **({"Last-Event-ID": place} if place else {})}
+                with self.open("GET", "/v1/watch", headers=headers, **parameters) as answer:
+                    for kind, id, data in _events(answer):
+                        if kind == "job":
+                            yield data
+                        elif kind == "gap" and gap:
+                            gap(data["reason"])
+                        if id:
+                            place, pause = id, 0.1
+            except Error as e:
+                again = isinstance(e, Broken) or place and (isinstance(e, NoDaemon) or e.code in ("unavailable", "busy"))
+                if not again:  # who has never been there is not waited for
+                    raise
+                if pause == 0.1:
+                    away = time.monotonic()
+                if time.monotonic() + pause - away > patience:
+                    raise
+            time.sleep(pause)
+            pause = min(2 * pause, 2)
 
     # The site and its federation.
 

@@ -1,9 +1,61 @@
 """Tests of the client against a real daemon: GRIDNODE_HOME=… python3 -m unittest, in this folder."""
 
+import os
+import socket
+import tempfile
 import threading
 import unittest
 
 import gridnode
+
+
+class Relay:
+    """A socket that leads to the daemon's, until it is cut."""
+
+    def __init__(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.path = os.path.join(self.folder.name, "relay.sock")
+        self.ends, self.made = [], 0
+        self.door = socket.socket(socket.AF_UNIX)
+        self.door.bind(self.path)
+        self.door.listen()
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def _serve(self):
+        while True:
+            try:
+                near, _ = self.door.accept()
+            except OSError:
+                return
+            far = socket.socket(socket.AF_UNIX)
+            far.connect(os.path.join(os.environ["GRIDNODE_HOME"], "api.sock"))
+            self.ends += [near, far]
+            self.made += 1
+            for a, b in ((near, far), (far, near)):
+                threading.Thread(target=self._copy, args=(a, b), daemon=True).start()
+
+    @staticmethod
+    def _copy(a, b):
+        try:
+            while data := a.recv(1 << 16):
+                b.sendall(data)
+            b.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
+
+    def cut(self):
+        for end in self.ends:
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def close(self):
+        self.door.close()
+        self.cut()
+        for end in self.ends:
+            end.close()
+        self.folder.cleanup()
 
 
 class Daemon(unittest.TestCase):
@@ -52,6 +104,38 @@ class Daemon(unittest.TestCase):
         self.assertEqual([line.strip() for line in self.site.logs(job, follow=True)], [b"one", b"two"])
         thread.join(60)
         self.assertEqual((states[0], states[-1]), ("waiting", "done"))
+
+    def test_a_stream_that_breaks_goes_on(self):
+        relay = Relay()
+        self.addCleanup(relay.close)
+        jobs = [j["id"] for j in self.site.submit(*[{"args": ["true"], "hold": True}] * 3, wait="stored")]
+        told, gaps = [], []
+        stream = gridnode.Client(socket=relay.path, timeout=60).watch(gap=gaps.append, id=jobs)
+        for _ in jobs:
+            told.append(next(stream)["id"])
+        self.assertEqual(sorted(told), sorted(jobs))
+        self.site.cancel(jobs[0])  # behind it the place is known
+        self.assertEqual(next(stream)["id"], jobs[0])
+        relay.cut()
+        self.site.cancel(jobs[1])
+        again = []
+        while jobs[1] not in again:
+            again.append(next(stream)["id"])
+        self.assertNotIn(jobs[2], again, "what has not changed is told again")
+        stream.close()
+        self.assertEqual((relay.made, gaps), (2, []))
+        with self.assertRaises(gridnode.NoDaemon):  # who has never been there is not waited for
+            next(gridnode.Client("/nonexistent").watch())
+
+    def test_events_are_read(self):
+        text = b": hello\n\nevent: gap\ndata: {\"reason\": \"x\"}\n\nid: 7\nevent: now\ndata: {}\n\nevent: job\ndata: {"
+        with tempfile.TemporaryFile() as file:
+            file.write(text)
+            file.seek(0)
+            events = gridnode._events(file)
+            self.assertEqual([next(events), next(events)], [("gap", "", {"reason": "x"}), ("now", "7", {})])
+            with self.assertRaises(gridnode.Broken):
+                next(events)
 
     def test_what_would_be_and_why(self):
         self.assertTrue(self.site.preview(args=["true"])["feasible"])

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
@@ -54,11 +55,15 @@ type Tokens struct {
 
 	mu     sync.Mutex
 	byHash map[string]*Token
+	uses   map[string]map[*use]bool // that are under way, by the token's ID
 }
+
+// use is something that its bearer does for as long as a token is good.
+type use struct{ end context.CancelCauseFunc }
 
 // OpenTokens reads the tokens of a file, which need not exist.
 func OpenTokens(path string) (*Tokens, error) {
-	t := &Tokens{path: path, byHash: make(map[string]*Token)}
+	t := &Tokens{path: path, byHash: make(map[string]*Token), uses: make(map[string]map[*use]bool)}
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return t, nil
@@ -154,6 +159,9 @@ func (t *Tokens) Revoke(id string) (Token, error) {
 			t.byHash[hash] = token
 			return *token, err
 		}
+		for u := range t.uses[id] {
+			u.end(ErrToken)
+		}
 		return *token, nil
 	}
 	return Token{}, fmt.Errorf("%q: %w", id, ErrNoToken)
@@ -176,6 +184,35 @@ func (t *Tokens) Caller(now time.Time, text string) (Caller, error) {
 	}
 	role, err := ParseRole(token.Role)
 	return Caller{Name: account.Name, UID: account.UID, Role: role, Token: token.ID}, err
+}
+
+// While returns a context that ends with ctx, and as soon as the token with a text is no longer
+// good: then its cause is ErrToken or ErrExpired. end must be called.
+func (t *Tokens) While(ctx context.Context, text string) (_ context.Context, end func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ctx, cancel := context.WithCancelCause(ctx)
+	token := t.byHash[hashOf(text)]
+	if token == nil { // it was revoked just now
+		cancel(ErrToken)
+		return ctx, func() {}
+	}
+	id := token.ID
+	ctx, expire := context.WithDeadlineCause(ctx, token.Expires, ErrExpired)
+	u := &use{cancel}
+	if t.uses[id] == nil {
+		t.uses[id] = make(map[*use]bool)
+	}
+	t.uses[id][u] = true
+	return ctx, func() {
+		expire()
+		cancel(nil)
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		if delete(t.uses[id], u); len(t.uses[id]) == 0 {
+			delete(t.uses, id)
+		}
+	}
 }
 
 // save replaces the file. A crash leaves the old or the new one.

@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -72,5 +73,50 @@ func TestTokens(t *testing.T) {
 	}
 	if _, err := OpenTokens(path); err == nil {
 		t.Error("a malformed token was read")
+	}
+}
+
+// TestTokenIsUsedWhileGood: what a bearer does ends when the token does, and not before.
+func TestTokenIsUsedWhileGood(t *testing.T) {
+	tokens, err := OpenTokens(filepath.Join(t.TempDir(), "tokens.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, token, err := tokens.Create(time.Now(), "root", User, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, _, err := tokens.Create(time.Now(), "root", User, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, _, err := tokens.Create(time.Now().Add(-time.Hour), "root", User, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	over, end := tokens.While(t.Context(), text)
+	end()
+	one, endOne := tokens.While(t.Context(), text)
+	two, endTwo := tokens.While(t.Context(), other)
+	if over.Err() == nil || errors.Is(context.Cause(over), ErrToken) || one.Err() != nil || two.Err() != nil {
+		t.Errorf("before: %v, %v, %v", context.Cause(over), one.Err(), two.Err())
+	}
+	if _, err := tokens.Revoke(token.ID); err != nil {
+		t.Fatal(err)
+	}
+	if !errors.Is(context.Cause(one), ErrToken) || two.Err() != nil {
+		t.Errorf("when one was revoked: %v, %v", context.Cause(one), two.Err())
+	}
+	late, endLate := tokens.While(t.Context(), text)
+	expired, endExpired := tokens.While(t.Context(), old)
+	<-expired.Done()
+	if !errors.Is(context.Cause(late), ErrToken) || !errors.Is(context.Cause(expired), ErrExpired) {
+		t.Errorf("too late: %v, %v", context.Cause(late), context.Cause(expired))
+	}
+	for _, end := range []func(){endOne, endTwo, endLate, endExpired} {
+		end()
+	}
+	if len(tokens.uses) != 0 {
+		t.Errorf("left behind: %v", tokens.uses)
 	}
 }

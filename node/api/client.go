@@ -183,26 +183,6 @@ func cutShort(response *http.Response) error {
 	return &Error{Code: code, Message: message}
 }
 
-// Watch calls see for every job of filter and then for each whenever it changes,
-// until ctx ends or see returns an error, which it returns.
-func (c *Client) Watch(ctx context.Context, filter url.Values, see func(Job) error) error {
-	response, err := c.do(ctx, http.MethodGet, "/v1/watch?"+filter.Encode(), nil)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	decoder := json.NewDecoder(response.Body)
-	for {
-		var job Job
-		if err := decoder.Decode(&job); err != nil {
-			return broken(ctx, err)
-		}
-		if err := see(job); err != nil {
-			return err
-		}
-	}
-}
-
 // Sites lists the sites that this one knows of.
 func (c *Client) Sites(ctx context.Context) (*SitesReply, error) {
 	return get[SitesReply](ctx, c, "/v1/sites")

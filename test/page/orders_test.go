@@ -27,14 +27,47 @@ type fickle struct {
 	refuses int                  // the next requests for a stream
 	lines   map[chan string]bool // of open streams
 	opened  int                  // streams so far
+	resumed int                  // of them, those that went on where another was
+	run     int                  // changes of other runs are not known
+	changes []string             // IDs of the jobs that changed in this run, in order
 }
 
-func line(j api.Job) string {
-	text, err := json.Marshal(j)
+func event(kind, id string, data any) string {
+	text, err := json.Marshal(data)
 	if err != nil {
 		panic(err)
 	}
-	return string(text) + "\n"
+	if id != "" {
+		id = "id: " + id + "\n"
+	}
+	return fmt.Sprintf("event: %s\n%sdata: %s\n\n", kind, id, text)
+}
+
+func line(j api.Job) string { return event(api.EventJob, "", j) }
+
+// now says that all was told.
+func (f *fickle) now() string {
+	return event(api.EventNow, fmt.Sprintf("%d-%d", f.run, len(f.changes)), struct{}{})
+}
+
+// begin returns what a stream begins with: what has changed since last, or all jobs.
+func (f *fickle) begin(last string) string {
+	var all strings.Builder
+	var run, seen int
+	n, _ := fmt.Sscanf(last, "%d-%d", &run, &seen)
+	known := n == 2 && run == f.run
+	switch {
+	case known:
+		f.resumed++
+	case last != "":
+		all.WriteString(event(api.EventGap, "", api.Gap{Reason: api.GapOther}))
+	}
+	for _, j := range f.jobs {
+		if !known || slices.Contains(f.changes[seen:], j.ID) {
+			all.WriteString(line(j))
+		}
+	}
+	return all.String() + f.now()
 }
 
 // watch answers GET /v1/watch: all jobs, then what changes, until the stream breaks.
@@ -50,17 +83,14 @@ func (f *fickle) watch(w http.ResponseWriter, r *http.Request) {
 	told := make(chan string, 1000)
 	f.lines[told] = true
 	f.opened++
-	var all strings.Builder
-	for _, j := range f.jobs {
-		all.WriteString(line(j))
-	}
+	begin := f.begin(r.Header.Get("Last-Event-ID"))
 	f.mu.Unlock()
 	defer func() {
 		f.mu.Lock()
 		delete(f.lines, told)
 		f.mu.Unlock()
 	}()
-	fmt.Fprint(w, all.String())
+	fmt.Fprint(w, begin)
 	for {
 		if http.NewResponseController(w).Flush() != nil {
 			return
@@ -84,6 +114,23 @@ func (f *fickle) tell(text string) {
 	}
 }
 
+// changed tells that a job has changed, as text, and that this was all.
+func (f *fickle) changed(j *api.Job, text ...string) {
+	f.changes = append(f.changes, j.ID)
+	for _, part := range append(text, f.now()) {
+		f.tell(part)
+	}
+}
+
+// snap breaks the streams that are open, amid an event.
+func (f *fickle) snap() {
+	for told := range f.lines {
+		told <- "event: job\ndata: {\"id\":\"job"
+		close(told)
+		delete(f.lines, told)
+	}
+}
+
 // states are those that jobs take here, in any order.
 var states = []string{"waiting", "queued", "running", "awarded", "cancelling", "done", "failed"}
 
@@ -98,36 +145,38 @@ func (f *fickle) step(rng *rand.Rand) string {
 		begun := time.Date(2030, 1, 1, 0, 0, f.made, 0, time.UTC)
 		j := api.Job{ID: fmt.Sprintf("job%05d", f.made), Name: fmt.Sprint("name-", f.made), User: "ann", State: states[rng.IntN(len(states))], Processors: 1, Submitted: api.InstantOf(begun)}
 		f.jobs = append(f.jobs, j)
-		f.tell(line(j))
+		f.changed(&j, line(j))
 		return "submitted " + j.Name
-	case n < 80:
+	case n < 75:
 		j := some()
 		j.State = states[rng.IntN(len(states))]
-		f.tell(line(*j))
+		f.changed(j, line(*j))
 		return j.Name + " is " + j.State
-	case n < 90: // as after a restart of what follows the core
+	case n < 83: // as after a restart of what follows the core
 		j := some()
-		text := line(*j)
-		f.tell(text + text)
+		f.changed(j, line(*j), line(*j))
 		return j.Name + " is told twice"
-	case n < 96: // in two pieces, between which it is drawn
+	case n < 89: // in two pieces, between which it is drawn
 		j := some()
 		j.State = states[rng.IntN(len(states))]
 		text := line(*j)
 		at := rng.IntN(len(text))
-		f.tell(text[:at])
-		f.tell(text[at:])
+		f.changed(j, text[:at], text[at:])
 		return j.Name + " is told in pieces"
-	default: // the daemon ends amid a line, has forgotten some, and may not be there at once
+	case n < 95: // the connection breaks, and a job changes meanwhile
+		f.snap()
 		f.refuses = rng.IntN(2)
+		j := some()
+		j.State = states[rng.IntN(len(states))]
+		f.changed(j)
+		return "the stream breaks, and " + j.Name + " is " + j.State
+	default: // the daemon ends, has forgotten some, and may not be there at once
+		f.snap()
+		f.refuses = rng.IntN(2)
+		f.run, f.changes = f.run+1, nil
 		all := rng.IntN(3) == 0
 		f.jobs = slices.DeleteFunc(f.jobs, func(api.Job) bool { return all || rng.IntN(3) == 0 })
-		for told := range f.lines {
-			told <- `{"id":"job`
-			close(told)
-			delete(f.lines, told)
-		}
-		return fmt.Sprintf("the stream breaks; %d jobs are left", len(f.jobs))
+		return fmt.Sprintf("the daemon is another one; %d jobs are left", len(f.jobs))
 	}
 }
 
@@ -200,5 +249,8 @@ func TestPageInAnyOrder(t *testing.T) {
 	if daemon.opened < rounds/20 {
 		t.Errorf("only %d streams were opened", daemon.opened)
 	}
-	t.Logf("seed %d: %d streams", seed, daemon.opened)
+	if daemon.resumed == 0 {
+		t.Error("no stream went on where another was")
+	}
+	t.Logf("seed %d: %d streams, of which %d went on where another was", seed, daemon.opened, daemon.resumed)
 }

@@ -82,6 +82,7 @@ func describe(t *testing.T) []byte {
 	for pattern, queries := range server.Routes() {
 		method, path, _ := strings.Cut(pattern, " ")
 		o := openapi.Operations[pattern]
+		var parameters []object
 		answer := object{"description": "as asked", "content": body(cmp.Or(o.Media, "application/json"), schema(o.Gives))}
 		name := strings.NewReplacer("/v1/", "", "/", "_", "{", "", "}", "", ".", "_").Replace(path)
 		operation := object{
@@ -89,10 +90,14 @@ func describe(t *testing.T) []byte {
 			"tags":      []string{strings.Split(strings.TrimPrefix(strings.TrimPrefix(path, "/v1"), "/"), "/")[0]},
 			"responses": object{"200": answer, "default": failure},
 		}
+		if o.Also != "" { // of what its events have, the page says
+			maps.Copy(answer["content"].(object), body(o.Also, object{"type": "string"}))
+			parameters = append(parameters, object{"name": "Last-Event-ID", "in": "header", "schema": object{"type": "string"},
+				"description": "of " + o.Also + ": the last id that was read; the answer goes on behind it"})
+		}
 		if o.Switches {
 			operation["responses"] = object{"101": object{"description": "frames, in both directions"}, "default": failure}
 		}
-		var parameters []object
 		for _, p := range inPath.FindAllStringSubmatch(path, -1) {
 			parameters = append(parameters, object{"name": p[1], "in": "path", "required": true, "schema": object{"type": "string"}})
 		}

@@ -8,6 +8,7 @@ type Operation struct {
 	Takes any    // zero value of its body; nil: it has none
 	Gives any    // zero value of its answer; nil: of kind Media
 	Media string // of an answer or a stream that is no single JSON value
+	Also  string // another kind that Accept may ask for: events, which go on behind Last-Event-ID
 	Bytes bool   // its body is bytes
 
 	Switches bool // the connection is the stream's from then on
@@ -15,7 +16,6 @@ type Operation struct {
 
 // What answers and bodies are that are no single JSON value.
 const (
-	lines  = "application/x-ndjson"
 	octets = "application/octet-stream"
 	plain  = "text/plain"
 )
@@ -35,7 +35,7 @@ var Operations = map[string]Operation{
 	"POST /v1/hold":            {About: "Keeps jobs from starting.", Takes: api.IDsRequest{}, Gives: api.JobsReply{}},
 	"POST /v1/release":         {About: "Lets jobs start that were held.", Takes: api.IDsRequest{}, Gives: api.JobsReply{}},
 	"POST /v1/requeue":         {About: "Runs jobs again.", Takes: api.IDsRequest{}, Gives: api.JobsReply{}},
-	"GET /v1/watch":            {About: "The jobs as they are, then a job for every change, one JSON value a line.", Gives: api.Job{}, Media: lines},
+	"GET /v1/watch":            {About: "The jobs as they are, then a job for every change, one JSON value a line or as events.", Gives: api.Job{}, Media: api.MediaLines, Also: api.MediaEvents},
 	"GET /v1/sites":            {About: "This site and those that the index names, with their quotes.", Gives: api.SitesReply{}},
 	"GET /v1/sites/find":       {About: "Looks a site up by its name or ID.", Gives: api.FindSiteReply{}},
 	"GET /v1/quotes":           {About: "Searches the directory for quotes.", Gives: api.SitesReply{}},
@@ -81,7 +81,7 @@ var Operations = map[string]Operation{
 	"POST /v1/guests/release":  {About: "Lets jobs of guests start that were held.", Takes: api.GuestsChange{}, Gives: api.GuestsChanged{}},
 	"POST /v1/guests/ban":      {About: "Runs nothing of a site or organisation any more.", Takes: api.GuestsChange{}, Gives: api.GuestsChanged{}},
 	"POST /v1/guests/unban":    {About: "Lifts a ban.", Takes: api.GuestsChange{}, Gives: api.GuestsChanged{}},
-	"GET /v1/history":          {About: "The job log, one JSON value a line.", Gives: api.HistoryLine{}, Media: lines},
+	"GET /v1/history":          {About: "The job log, one JSON value a line.", Gives: api.HistoryLine{}, Media: api.MediaLines},
 	"POST /v1/reload":          {About: "Reads the settings again.", Gives: api.ReloadReply{}},
 	"GET /v1/drain":            {About: "What the site has still to do.", Gives: api.Drain{}},
 	"POST /v1/drain":           {About: "Takes no new work, or takes it again.", Takes: api.DrainRequest{}, Gives: api.Drain{}},

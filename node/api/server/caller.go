@@ -68,6 +68,11 @@ func (p *porter) admitted(pattern string, next http.Handler) http.Handler {
 			writeError(w, err)
 			return
 		}
+		if tokens, text := p.bearer(r); tokens != nil { // what goes on goes on for as long as the token is good
+			ctx, end := tokens.While(r.Context(), text)
+			defer end()
+			r = r.WithContext(ctx)
+		}
 		release, err := p.shares.Enter(r.Context(), askerOf(r.Context()).UID)
 		if err != nil {
 			writeError(w, errorf(api.CodeBusy, "%v", err))
@@ -87,20 +92,41 @@ func (p *porter) identified(r *http.Request) (*http.Request, error) {
 		}
 		return r, nil
 	}
-	text, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if door := doorOf(r.Context()); door != nil && bearer {
-		if caller, err := p.cfg.Pages.Caller(time.Now(), text); err == nil {
-			return r.WithContext(withAsker(r.Context(), asker{Caller: caller})), nil
-		}
-	}
-	if !bearer || p.cfg.Tokens == nil {
+	tokens, text := p.bearer(r)
+	if tokens == nil {
 		return r, errorf(api.CodeUnknown, "no token: send 'Authorization: Bearer TOKEN'; an admin makes one with 'gridnode token create'")
 	}
-	caller, err := p.cfg.Tokens.Caller(time.Now(), text)
+	caller, err := tokens.Caller(time.Now(), text)
 	if err != nil {
 		return r, errorf(api.CodeUnknown, "%v: ask an admin for another one", err)
 	}
 	return r.WithContext(withAsker(r.Context(), asker{Caller: caller})), nil
+}
+
+// bearer returns the text that a request bears, and among which tokens to look for it; nil if
+// it needs or bears none.
+func (p *porter) bearer(r *http.Request) (*access.Tokens, string) {
+	if who := askerOf(r.Context()); who.Name != "" && who.Token == "" {
+		return nil, "" // it came through the socket
+	}
+	text, bears := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !bears {
+		return nil, ""
+	}
+	if doorOf(r.Context()) != nil {
+		if _, err := p.cfg.Pages.Caller(time.Now(), text); err == nil || p.cfg.Tokens == nil {
+			return p.cfg.Pages, text
+		}
+	}
+	return p.cfg.Tokens, text
+}
+
+// because returns why a request has failed: that its token is no longer good, if that has ended it.
+func because(r *http.Request, err error) error {
+	if cause := context.Cause(r.Context()); errors.Is(cause, access.ErrToken) || errors.Is(cause, access.ErrExpired) {
+		return errorf(api.CodeUnknown, "%v: ask an admin for another one", cause)
+	}
+	return err
 }
 
 // allowed returns the request with how far it reaches, or why it does not.

@@ -24,7 +24,7 @@ func (a ledger) history(w http.ResponseWriter, r *http.Request) error {
 		return errorf(api.CodeRefused, "this daemon keeps no job log: set history.files to 2 or more")
 	}
 	who := askerOf(r.Context())
-	w.Header().Set("Content-Type", "application/x-ndjson")
+	w.Header().Set("Content-Type", api.MediaLines)
 	w.Header().Set("Trailer", api.TrailerError)
 	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)

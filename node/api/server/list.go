@@ -10,11 +10,13 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"gridnode/grid"
 	"gridnode/node"
 	"gridnode/node/access"
 	"gridnode/node/api"
+	"gridnode/node/api/server/stream"
 	"gridnode/node/site"
 )
 
@@ -418,50 +420,72 @@ func (o *jobsWriter) end() error {
 	return o.failed(err) // nil: the asker is gone if this fails
 }
 
-// watch streams the jobs chosen and then every change of them, one JSON value a
-// line. Nothing that happens in between is missed.
-func (a *Server) watch(w http.ResponseWriter, r *http.Request) error {
+// beatSpan is how long a stream of events is silent before it says that it is still there, so
+// that readers notice a connection that has died.
+const beatSpan = 15 * time.Second
+
+// watching tells of jobs as they change.
+type watching struct {
+	*Server
+	beat time.Duration // of silence
+}
+
+// watch streams the jobs chosen and then every change of them, in the form that Accept asks
+// for: one JSON value a line, or events. Nothing that happens in between is missed.
+func (a watching) watch(w http.ResponseWriter, r *http.Request) error {
 	q, err := a.query(r.Context(), r.URL.Query())
 	if err != nil {
 		return err
 	}
-	watcher := a.waiters.watch()
-	defer a.waiters.unwatch(watcher)
-	places, err := lister{a}.choose(r.Context(), q)
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "application/x-ndjson")
-	for one := q; ; {
-		if a.writeLines(w, r, one, places) != nil {
-			return nil // the stream has begun: its end says enough
+	wake := a.changes.Listen()
+	defer a.changes.Unlisten(wake)
+	out, place := stream.NewWriter(w, r)
+	beat := time.NewTicker(a.beat)
+	defer beat.Stop()
+	for {
+		changed, next, gap := a.changes.After(place)
+		if err := a.tell(r, out, q, changed, gap); err != nil {
+			return out.Failed(err)
+		}
+		if next != place {
+			out.Now(next)
+		}
+		place = next
+		if out.Flush() != nil {
+			return nil // the asker has gone
 		}
 		select {
-		case <-watcher.wake:
+		case <-wake:
+		case <-beat.C:
+			out.Beat()
 		case <-r.Context().Done():
 			return nil
 		case <-a.stopping.Done():
 			return nil
 		}
-		changed := *q
-		changed.since = 0 // a job that ends from now on is of interest
-		changed.ids = make(map[grid.JobID]bool)
-		for _, id := range a.waiters.take(watcher) {
-			changed.ids[id] = q.ids == nil || q.ids[id]
-		}
-		one = &changed
-		if places, err = (lister{a}).choose(r.Context(), one); err != nil {
-			return nil
-		}
 	}
 }
 
-// writeLines writes jobs, one JSON value a line, and sends them off.
-func (a *Server) writeLines(w http.ResponseWriter, r *http.Request, q *jobQuery, places []place) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetEscapeHTML(false)
-	if err := (lister{a}).each(r.Context(), q, places, func(j *api.Job) error { return encoder.Encode(j) }); err != nil {
+// tell writes the jobs that q chooses of those that have changed, or of all if there is a gap.
+func (a watching) tell(r *http.Request, out *stream.Writer, q *jobQuery, changed map[grid.JobID]bool, gap string) error {
+	if gap == "" && len(changed) == 0 {
+		return out.Begin("")
+	}
+	if gap == "" {
+		some := *q
+		some.since = 0 // a job that ends from now on is of interest
+		some.ids = changed
+		for id := range changed {
+			changed[id] = q.ids == nil || q.ids[id]
+		}
+		q = &some
+	}
+	places, err := lister{a.Server}.choose(r.Context(), q)
+	if err != nil {
 		return err
 	}
-	return http.NewResponseController(w).Flush()
+	if err := out.Begin(gap); err != nil {
+		return err
+	}
+	return lister{a.Server}.each(r.Context(), q, places, out.Job)
 }

@@ -78,7 +78,7 @@ func (a *Server) logs(w http.ResponseWriter, r *http.Request) error {
 	case !out.begun:
 		return err
 	default: // too late for a status: the end of the stream says it
-		failure := failureOf(err)
+		failure := failureOf(because(r, err))
 		w.Header().Set(api.TrailerError, failure.Code+" "+failure.Message)
 	}
 	return nil
@@ -255,7 +255,7 @@ func (a consoles) serve(w http.ResponseWriter, r *http.Request, id grid.JobID, r
 		return fmt.Errorf("console: %w", err)
 	}
 	defer conn.Close()
-	defer context.AfterFunc(a.stopping, func() { conn.Close() })()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	if _, err := fmt.Fprintf(conn, "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: %s\r\n\r\n", console.Protocol); err != nil {
 		return nil // the asker has gone
 	}

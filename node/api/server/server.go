@@ -23,6 +23,7 @@ import (
 	"gridnode/node/api"
 	"gridnode/node/api/openapi"
 	"gridnode/node/api/server/peer"
+	"gridnode/node/api/server/stream"
 	"gridnode/node/guest"
 	"gridnode/node/logging"
 	"gridnode/node/metrics"
@@ -69,6 +70,7 @@ type Server struct {
 	host    *node.Host
 	server  http.Server
 	waiters waiters
+	changes *stream.Changes
 	porter  porter
 	page    *page
 	started time.Time
@@ -85,7 +87,7 @@ func New(host *node.Host, cfg Config) *Server {
 	if cfg.People == nil {
 		cfg.People = &access.People{Own: uint32(os.Geteuid()), Root: true}
 	}
-	a := &Server{cfg: cfg, host: host, porter: porter{cfg: &cfg, shares: access.NewShares()}, started: time.Now()}
+	a := &Server{cfg: cfg, host: host, porter: porter{cfg: &cfg, shares: access.NewShares()}, started: time.Now(), changes: stream.NewChanges()}
 	a.stopping, a.stop = context.WithCancel(context.Background())
 	a.waiters.init()
 	go a.follow(a.stopping, host.Subscribe())
@@ -144,7 +146,7 @@ func (a *Server) routes() map[string]handler {
 		"POST /v1/hold":            {changer{a}.change(holdJob), nil},
 		"POST /v1/release":         {changer{a}.change(releaseJob), nil},
 		"POST /v1/requeue":         {changer{a}.change(requeueJob), nil},
-		"GET /v1/watch":            {a.watch, jobsParameters},
+		"GET /v1/watch":            {watching{a, beatSpan}.watch, jobsParameters},
 		"GET /v1/sites":            {a.sites, nil},
 		"GET /v1/sites/find":       {finder{a}.findSite, []string{"name"}},
 		"GET /v1/quotes":           {a.quotes, []string{"maxPrice", "minSpeed", "cpus", "free", "limit", "sort"}},
@@ -254,7 +256,7 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		err = h.serve(w, r)
 	}
 	if err != nil {
-		writeError(w, err)
+		writeError(w, because(r, err))
 	}
 }
 

@@ -13,9 +13,8 @@ import (
 // waiters lets requests wait for jobs. They are woken by the events of the host's
 // loop, so nothing is asked twice while nothing happens.
 type waiters struct {
-	mu       sync.Mutex
-	jobs     map[grid.JobID][]*waiter
-	watchers map[*watcher]bool
+	mu   sync.Mutex
+	jobs map[grid.JobID][]*waiter
 }
 
 // waiter waits for several jobs to be placed or to be over.
@@ -25,16 +24,8 @@ type waiter struct {
 	done    chan struct{} // closed once pending is empty
 }
 
-// watcher collects which jobs have changed. Changes of one job that nobody has
-// taken yet count once, so it holds at most one entry per job.
-type watcher struct {
-	changed map[grid.JobID]bool
-	wake    chan struct{} // holds a token while changed is not empty
-}
-
 func (w *waiters) init() {
 	w.jobs = make(map[grid.JobID][]*waiter)
-	w.watchers = make(map[*watcher]bool)
 }
 
 // follow passes the host's events on until the host stops or ctx ends.
@@ -42,9 +33,11 @@ func (a *Server) follow(ctx context.Context, events *node.Subscription) {
 	for {
 		list, err := events.Next(ctx)
 		a.waiters.events(list)
+		a.changes.Note(list)
 		switch {
 		case errors.Is(err, node.ErrLagged):
 			events = a.host.Subscribe()
+			a.changes.Missed()
 			a.lookAgain(ctx)
 		case err != nil:
 			return
@@ -71,7 +64,6 @@ func (w *waiters) lookAgain(state func(grid.JobID) site.State) {
 	for id := range w.jobs {
 		now := state(id)
 		w.reached(id, now != site.Placing, now.Terminal())
-		w.changed(id)
 	}
 }
 
@@ -81,23 +73,11 @@ func (w *waiters) events(list []grid.Event) {
 	defer w.mu.Unlock()
 	for i := range list {
 		id := list[i].Job.ID
-		w.changed(id)
 		switch list[i].Kind {
 		case grid.JobFinished, grid.JobRefused, grid.JobCancelled:
 			w.reached(id, true, true)
 		case grid.JobPlaced, grid.JobStarted, grid.JobAwaits:
 			w.reached(id, true, false)
-		}
-	}
-}
-
-// changed tells watchers that a job is not what it was.
-func (w *waiters) changed(id grid.JobID) {
-	for watcher := range w.watchers {
-		watcher.changed[id] = true
-		select {
-		case watcher.wake <- struct{}{}:
-		default:
 		}
 	}
 }
@@ -173,33 +153,6 @@ func (w *waiters) remove(waiter *waiter, ids []grid.JobID) {
 		}
 		w.put(id, kept)
 	}
-}
-
-// watch begins to collect changes. unwatch must follow.
-func (w *waiters) watch() *watcher {
-	watcher := &watcher{changed: make(map[grid.JobID]bool), wake: make(chan struct{}, 1)}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.watchers[watcher] = true
-	return watcher
-}
-
-// take returns what has changed since the last call, in no particular order.
-func (w *waiters) take(watcher *watcher) []grid.JobID {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	ids := make([]grid.JobID, 0, len(watcher.changed))
-	for id := range watcher.changed {
-		ids = append(ids, id)
-	}
-	clear(watcher.changed)
-	return ids
-}
-
-func (w *waiters) unwatch(watcher *watcher) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.watchers, watcher)
 }
 
 // await returns once every job is over and its output in the files that its owner named, or

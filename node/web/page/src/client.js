@@ -28,13 +28,14 @@ export class Refusal extends Error {
   }
 }
 
-async function ask(method, path, body, signal) {
+async function ask(method, path, body, signal, headers = {}) {
   let response;
   try {
     response = await fetch(path, {
       method,
       signal,
       headers: {
+        ...headers,
         Authorization: "Bearer " + (sessionStorage.getItem(slot) ?? ""),
         ...(body === undefined ? {} : { "Content-Type": "application/json" }),
       },
@@ -58,8 +59,8 @@ export const get = async (path, signal) => (await ask("GET", path, undefined, si
 export const post = async (path, body = {}, signal) => (await ask("POST", path, body, signal)).json();
 
 // chunks yields the text of an answer as it comes; nothing first, when it begins.
-export async function* chunks(path, signal) {
-  const reader = (await ask("GET", path, undefined, signal)).body.pipeThrough(new TextDecoderStream()).getReader();
+export async function* chunks(path, signal, headers) {
+  const reader = (await ask("GET", path, undefined, signal, headers)).body.pipeThrough(new TextDecoderStream()).getReader();
   try {
     yield "";
     for (;;) {
@@ -72,14 +73,24 @@ export async function* chunks(path, signal) {
   }
 }
 
-// values yields lists of the JSON values of a stream of lines, as many as have come; an empty
-// one first, when the stream begins.
-export async function* values(path, signal) {
+// events yields lists of the events of a stream, as many as have come, as { kind, id, data }; an
+// empty one first, when the stream begins. It goes on behind the event with the ID last, if that
+// is not empty. (EventSource would do, if it could send a key.)
+export async function* events(path, last, signal) {
+  const headers = { Accept: "text/event-stream", ...(last ? { "Last-Event-ID": last } : {}) };
   let rest = "";
-  for await (const text of chunks(path, signal)) {
-    const lines = (rest + text).split("\n");
-    rest = lines.pop();
-    const list = lines.filter(Boolean).map((line) => JSON.parse(line));
-    yield list;
+  for await (const text of chunks(path, signal, headers)) {
+    const blocks = (rest + text).split("\n\n");
+    rest = blocks.pop();
+    yield blocks.map(event).filter((e) => e.kind);
   }
+}
+
+function event(block) {
+  const field = {};
+  for (const line of block.split("\n")) {
+    const at = line.indexOf(":");
+    if (at > 0) field[line.slice(0, at)] = line.slice(at + 1).replace(/^ /, "");
+  }
+  return { kind: field.event, id: field.id, data: field.data === undefined ? null : JSON.parse(field.data) };
 }

@@ -1,6 +1,6 @@
 // What all views show: asked for again and again, or told by the daemon as it changes.
 import { signal, batch } from "@preact/signals";
-import { get, values, known, reached } from "./client.js";
+import { get, events, known, reached } from "./client.js";
 
 export const node = signal(null);
 export const sites = signal([]);
@@ -55,25 +55,33 @@ function noteRates(answer) {
   before = { now, answer };
 }
 
-// watchJobs keeps the list of jobs as the daemon tells of changes. When the stream breaks off
-// it begins anew with all of them, so nothing is missed, and what is kept no longer is gone.
+// watchJobs keeps the list of jobs as the daemon tells of changes. A stream that breaks off goes
+// on where it was. If the daemon cannot tell what has changed meanwhile it tells of all jobs, and
+// these replace what was known: what is kept no longer is gone.
 async function watchJobs() {
+  let all = new Map();
+  let next = null; // all jobs anew, until they are complete
+  let last = "";
+  let planned = false;
   let pause = pauseLeast;
+  const show = () => {
+    planned = false;
+    jobs.value = [...all.values()].sort((a, b) => (a.submitted < b.submitted ? 1 : a.submitted > b.submitted ? -1 : a.id < b.id ? 1 : -1));
+  };
+  const take = ({ kind, id, data }) => {
+    if (kind === "job") (next ?? all).set(data.id, data);
+    if (kind === "gap") next = new Map();
+    if (kind === "now" && next) [all, next] = [next, null];
+    if (id) last = id;
+  };
   for (;;) {
-    const all = new Map();
-    let fresh = true;
-    let planned = false;
-    const show = () => {
-      planned = false;
-      jobs.value = [...all.values()].sort((a, b) => (a.submitted < b.submitted ? 1 : a.submitted > b.submitted ? -1 : a.id < b.id ? 1 : -1));
-    };
     try {
       if (known.value) {
-        for await (const list of values("/v1/watch?all=true")) {
+        next = last || all.size === 0 ? null : new Map();
+        for await (const list of events("/v1/watch?all=true", last)) {
           pause = pauseLeast;
-          for (const job of list) all.set(job.id, job);
-          if (fresh || !planned) {
-            fresh = false;
+          list.forEach(take);
+          if (list.length > 0 && !planned) {
             planned = true;
             setTimeout(show, 60); // many changes are drawn at once
           }
