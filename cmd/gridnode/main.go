@@ -63,7 +63,8 @@ func newRoot() *cobra.Command {
 		Use:   "gridnode",
 		Short: "Couple compute sites into a federation without a centre",
 		Long: `gridnode runs one site of a federation of compute sites. A site publishes what it
-offers and at what price; jobs go where their deadline, budget and policy are met.
+offers and at what price; jobs go where their deadline, budget and policy are met. 'gridnode manual' says where the
+manual is.
 
 ` + exitCodesHelp,
 		Example: `  gridnode init --site physics --price 0.5
@@ -121,7 +122,7 @@ func clientVerbs(o *options) []verb {
 		{groupJob, newHold(o)}, {groupJob, newRelease(o)}, {groupJob, newRequeue(o)}, {groupJob, newAttach(o)}, {groupJob, newExec(o)}, {groupJob, newSlurm(o)},
 		{groupFederation, newSites(o)}, {groupFederation, newQuotes(o)}, {groupFederation, newPeers(o)}, {groupFederation, newBank(o)}, {groupFederation, newLeases(o)}, {groupFederation, newLease(o)}, {groupFederation, newLinks(o)}, {groupFederation, newLink(o)}, {groupFederation, newDataSets(o)}, {groupFederation, newDataSet(o)},
 		{groupFederation, newMembers(o)}, {groupFederation, newRenew(o)}, {groupFederation, newRevoke(o)},
-		{"", newVersion()},
+		{"", newManual(o)}, {"", newVersion()},
 	}
 }
 

@@ -63,7 +63,11 @@ func (d *dist) run() error {
 		return fmt.Errorf("write the manual: %w", err)
 	}
 	defer os.RemoveAll(pages)
-	var made []string
+	site, err := d.site(filepath.Join(pages, siteFolder))
+	if err != nil {
+		return fmt.Errorf("pack the manual: %w", err)
+	}
+	made := []string{site}
 	for _, arch := range d.archs {
 		files, err := d.architecture(arch, pages)
 		if err != nil {
@@ -148,14 +152,17 @@ func (d *dist) build(binary, arch, tags string) error {
 	return run(cmd)
 }
 
-// manual writes the manual's pages and the completions into a directory of its own.
+// siteFolder is where in that directory the manual lies that is read in a browser.
+const siteFolder = "html"
+
+// manual writes the manual's pages, its site and the completions into a directory of its own.
 func (d *dist) manual() (string, error) {
 	dir, err := os.MkdirTemp(d.out, "manual")
 	if err != nil {
 		return "", err
 	}
 	program := filepath.Join(dir, "gridnode")
-	steps := [][]string{{"go", "build", "-tags", "manpages", "-buildvcs=false", "-ldflags=-X main.version=" + d.version, "-o", program, "./cmd/gridnode"}, {program, "manpages", dir}}
+	steps := [][]string{{"go", "run", "./internal/manual", "-out", filepath.Join(dir, siteFolder)}, {"go", "build", "-tags", "manpages", "-buildvcs=false", "-ldflags=-X main.version=" + d.version, "-o", program, "./cmd/gridnode"}, {program, "manpages", dir}}
 	for _, words := range steps {
 		cmd := d.command(words[0], words[1:]...)
 		cmd.Env = append(cmd.Env, "SOURCE_DATE_EPOCH="+strconv.FormatInt(d.date.Unix(), 10))

@@ -1,11 +1,13 @@
 package main
 
 import (
+	"archive/tar"
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,6 +68,12 @@ func (d *dist) stage(stage, binary, client, pages string) error {
 			return err
 		}
 	}
+	err := eachFile(filepath.Join(pages, siteFolder), func(name string, text []byte) error {
+		return d.place(stage, "usr/share/doc/gridnode/html/"+name, text)
+	})
+	if err != nil {
+		return err
+	}
 	notices, err := os.ReadFile(binary + ".licences.txt")
 	if err != nil {
 		return err
@@ -98,6 +106,45 @@ func (d *dist) stage(stage, binary, client, pages string) error {
 		}
 	}
 	return d.redate(stage)
+}
+
+// eachFile calls see for every file below a directory, in order of their names, which have slashes.
+func eachFile(dir string, see func(name string, text []byte) error) error {
+	return fs.WalkDir(os.DirFS(dir), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(name)))
+		if err != nil {
+			return err
+		}
+		return see(name, text)
+	})
+}
+
+// site packs the manual that is read in a browser, for those who have no package, and returns the
+// name of the archive.
+func (d *dist) site(dir string) (string, error) {
+	var all bytes.Buffer
+	w := tar.NewWriter(&all)
+	folder := "gridnode-manual-" + d.version
+	err := eachFile(dir, func(name string, text []byte) error {
+		header := &tar.Header{Name: folder + "/" + name, Mode: 0o644, Size: int64(len(text)), ModTime: d.date, Format: tar.FormatPAX}
+		if err := w.WriteHeader(header); err != nil {
+			return err
+		}
+		_, err := w.Write(text)
+		return err
+	})
+	if err = errors.Join(err, w.Close()); err != nil {
+		return "", err
+	}
+	packed, err := pack(all.Bytes())
+	if err != nil {
+		return "", err
+	}
+	name := "gridnode_" + d.version + "_manual.tar.gz"
+	return name, os.WriteFile(filepath.Join(d.out, name), packed, 0o644)
 }
 
 // place writes a file of the stage.
