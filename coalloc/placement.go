@@ -131,7 +131,11 @@ func (r *Request) placeableSplit(number int, s Split, v *View) error {
 			return badRequest("component %d of split %d: no site %q is known", i+1, number, c.Site)
 		}
 		if named[int32(at)] += c.Processors; named[int32(at)] > v.Sites[at].Processors {
-			return badRequest("component %d of split %d: %s has %d processors, the components there need %d", i+1, number, v.Sites[at].called(), v.Sites[at].Processors, named[int32(at)])
+			verb := "has"
+			if v.Sites[at].Bounded {
+				verb = "lends at most"
+			}
+			return badRequest("component %d of split %d: %s %s %d processors, the components there need %d", i+1, number, v.Sites[at].called(), verb, v.Sites[at].Processors, named[int32(at)])
 		}
 	}
 	// Whether the rest fits is bin packing; the policy's own rule on an idle system

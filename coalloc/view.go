@@ -14,6 +14,7 @@ type Site struct {
 	ID         grid.SiteID
 	Name       string // what people call it; empty: its ID
 	Processors int64  // in all
+	Bounded    bool   // it has more, and lends so many at most
 	Free       int64  // idle now, 0 to Processors
 
 	// Wait returns how long a component of that many processors would have to wait

@@ -358,7 +358,7 @@ func (b *Book) refused(now grid.Time, from grid.SiteID, m *Refuse, out *grid.Out
 	if e := b.own(from, m.Number); e != nil && e.State == Requested {
 		l := e.Lease
 		b.remove(e)
-		out.Local(&Refused{Lease: l, Reason: m.Reason, Free: m.Free, Price: m.Price, Ready: m.Ready, Span: m.Span})
+		out.Local(&Refused{Lease: l, Reason: m.Reason, Free: m.Free, Price: m.Price, Ready: m.Ready, Span: m.Span, Lends: m.Lends})
 	}
 }
 

@@ -33,6 +33,10 @@ type Config struct {
 	Retry   grid.Time // first repetition of a message without an answer; doubles each time; 5 s
 	Drift   int64     // millionths that a clock may gain or lose; 1000, at most 100,000
 
+	// LendMost is how many processors the owner lends at once, 0 for all. A refusal says it; to
+	// keep it is the business of whoever is Asked
+	LendMost int64
+
 	// Grace is how long after the end of a lease something of the borrower may still
 	// run here before it is gone. 0 is legal; at most HoldLimit
 	Grace grid.Time

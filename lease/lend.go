@@ -352,6 +352,14 @@ func (b *Book) finish(now grid.Time, e *entry, cause Cause, gone grid.Time, out 
 // there, and for how long.
 func (b *Book) refuse(now grid.Time, id ID, why Reason, out *grid.Outbox) {
 	m := &Refuse{Number: id.Number, Reason: why, Free: b.cluster.Idle(now)}
+	most := b.cluster.Processors()
+	if b.cfg.LendMost > 0 {
+		most = min(most, b.cfg.LendMost)
+		m.Free = min(m.Free, max(most-b.totals.Held-b.totals.Lent, 0))
+	}
+	if why == TooWide {
+		m.Lends = most
+	}
 	if e := b.entries[id]; e != nil && e.Within > 0 && why != Denied && why != TooLate {
 		m.Span = b.cfg.SpanMax
 		if at := b.cluster.EarliestStart(now, e.Processors, e.Span); at < grid.SpanMax {

@@ -101,7 +101,7 @@ func decodeGrant(_ grid.SiteID, body []byte) (grid.Message, error) {
 
 // Proto implements wire.Message.
 func (m *Refuse) Proto() proto.Message {
-	return &wirepb.LeaseRefuse{Number: m.Number, Reason: uint32(m.Reason), Free: m.Free, Price: int64(m.Price), Ready: int64(m.Ready), Span: int64(m.Span)}
+	return &wirepb.LeaseRefuse{Number: m.Number, Reason: uint32(m.Reason), Free: m.Free, Price: int64(m.Price), Ready: int64(m.Ready), Span: int64(m.Span), Lends: m.Lends}
 }
 
 func decodeRefuse(_ grid.SiteID, body []byte) (grid.Message, error) {
@@ -109,13 +109,14 @@ func decodeRefuse(_ grid.SiteID, body []byte) (grid.Message, error) {
 	if err := wire.Unmarshal(body, &p, wire.LeaseRefuse); err != nil {
 		return nil, err
 	}
-	m := &Refuse{Number: p.Number, Reason: Reason(p.Reason), Free: p.Free, Price: grid.Price(p.Price), Ready: grid.Time(p.Ready), Span: grid.Time(p.Span)}
+	m := &Refuse{Number: p.Number, Reason: Reason(p.Reason), Free: p.Free, Price: grid.Price(p.Price), Ready: grid.Time(p.Ready), Span: grid.Time(p.Span), Lends: p.Lends}
 	var c check
 	c.number(p.Number)
 	c.Within("reason", int64(p.Reason), 1, 255) // a newer site's reason is still a refusal
 	c.Within("free processors", p.Free, 0, ProcessorsMax)
 	c.Within("span until they are ready", p.Ready, 0, int64(grid.SpanMax))
 	c.Within("span", p.Span, 0, int64(SpanLimit))
+	c.Within("most processors", p.Lends, 0, ProcessorsMax)
 	c.price(p.Price)
 	return wire.Checked(m, c.Err)
 }

@@ -251,7 +251,7 @@ const pilotGrace = 10 * grid.Second
 
 // book returns the configuration of the site's lease.Book.
 func (c *LeaseConfig) book(site grid.SiteID) lease.Config {
-	cfg := lease.Config{Site: site, Term: c.Term, Drift: c.Drift, SpanMax: c.Span, Grace: pilotGrace, Drain: true}
+	cfg := lease.Config{Site: site, Term: c.Term, Drift: c.Drift, SpanMax: c.Span, Grace: pilotGrace, Drain: true, LendMost: c.Most}
 	if c.Term > 0 {
 		// What is granted is claimed at once, so a hold need not outlast a term; an
 		// execution is given up for dead no sooner than a hold later.

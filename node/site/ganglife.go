@@ -258,9 +258,17 @@ func (c *gangs) answer(now grid.Time, in *Preview, out *grid.Outbox) {
 
 // explain implements way: why a divided job waits changes from scan to scan, and is not
 // stored.
-func (c *gangs) explain(e *entry, v *View, _ bool) {
-	if e.state == Queued {
-		v.Reason = c.whyWaiting(e)
+func (c *gangs) explain(e *entry, v *View, whole bool) {
+	if e.state != Queued {
+		return
+	}
+	v.Reason = c.whyWaiting(e)
+	w := c.coord.Queue().Waiting(e.job.ID)
+	if w == nil || !whole {
+		return
+	}
+	if err := w.Request.Placeable(c.coord.View()); err != nil { // as a site has left, or never lends so much
+		v.Reason = fmt.Sprintf("waits in the placement queue until the sites are others: %v; tried %d times", err, w.Tries)
 	}
 }
 
@@ -319,7 +327,11 @@ func (c *gangs) verdicts(now grid.Time, j *grid.Job, g *grid.Gang) []market.Verd
 			Site: v.ID, Name: c.siteName(v.ID), Finish: grid.Never, Outcome: market.OutcomeCandidate,
 			Detail: joined(fmt.Sprintf("%d of %d processors are idle", v.Free, v.Processors), inputsNote(view, j, inputs, unheld, v.ID)),
 		}
-		if seen := c.scout.sites[v.ID]; seen.closed > now {
+		seen := c.scout.sites[v.ID]
+		if seen.capped > now {
+			verdict.Detail = joined(verdict.Detail, fmt.Sprintf("it lends %d at most, by what it has said; it is asked for more in %v", seen.most, (seen.capped-now)/grid.Second*grid.Second))
+		}
+		if seen.closed > now {
 			verdict.Outcome = market.OutcomeRefused
 			verdict.Detail = fmt.Sprintf("%v; it is asked again in %v", seen.why, max((seen.closed-now)/grid.Second, 1)*grid.Second)
 		}

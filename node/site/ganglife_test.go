@@ -133,7 +133,8 @@ func TestRefusalIsContradicted(t *testing.T) {
 		{"lends nothing, and still nothing", lease.Denied, 0, false, 0, false},
 		{"began to lend", lease.Denied, 0, false, 4, true},
 		{"lends to others", lease.Denied, 4, false, 3, false},
-		{"was too narrow", lease.TooWide, 0, true, 4, false},
+		{"is too dear", lease.Unpaid, 0, true, 4, false},
+		{"its rules are against it", lease.ByRule, 0, true, 4, false},
 	} {
 		b := newBench(t, func(c *Config) {
 			c.Parts = Everything
@@ -170,5 +171,76 @@ func TestRefusalIsContradicted(t *testing.T) {
 		if open := sc.sites["there"].closed <= b.now; open != tt.reopens {
 			t.Errorf("%s: open: %v", tt.name, open)
 		}
+	}
+}
+
+// TestSiteLendsLessThanItHas: a component for which a site never lends enough is asked for once
+// and not for ever; its job says why it waits, the next one is refused, one that may run elsewhere
+// does, and after hours the site is asked again.
+func TestSiteLendsLessThanItHas(t *testing.T) {
+	b := newBench(t, func(c *Config) {
+		c.Parts = Everything
+		c.Directory = directory.Config{Federation: "test"}
+	})
+	sc := &b.site.gangs.scout
+	asked := make(map[grid.SiteID][]int64) // widths
+	look := func() {
+		if sc.query != 0 {
+			var quotes []directory.Quote
+			for _, id := range []grid.SiteID{"there", "wide"} {
+				quotes = append(quotes, directory.Quote{Site: id, Name: string(id), Resources: grid.Resources{Processors: 16},
+					Rating: b.cfg.Rating, Price: grid.Credit, Free: 16, Widest: 16, Issued: b.now})
+			}
+			b.step(&directory.Found{ID: sc.query, End: true, Certain: true, Quotes: quotes})
+		}
+		sends := b.sends
+		b.sends = nil
+		for _, s := range sends {
+			if m, is := s.Message.(*lease.Request); is {
+				asked[s.To] = append(asked[s.To], m.Processors)
+				if s.To == "there" {
+					b.step(&grid.Delivery{From: s.To, Message: &lease.Refuse{Number: m.Number, Reason: lease.TooWide, Free: 4, Lends: 4}})
+				}
+			}
+		}
+	}
+	divided := func(n int64, components string) *grid.Job {
+		j := b.job(uint64(n), 8)
+		j.Tasks, j.Coallocate = 8, &grid.Coallocation{Components: components, CCR: -1}
+		b.step(&Submit{Token: uint64(n), Job: j})
+		look()
+		return j
+	}
+	first := divided(1, "8@there")
+	wait := func(span grid.Time) {
+		for end := b.now + span; b.now < end; {
+			b.now += 10 * grid.Second
+			b.step(grid.Tick{})
+			look()
+		}
+	}
+	wait(grid.Hour)
+	if len(asked["there"]) != 1 {
+		t.Errorf("it was asked for %v processors", asked["there"])
+	}
+	v, _ := b.site.Job(first.ID)
+	if v.State != Queued || !strings.Contains(v.Reason, "there lends at most 4 processors, the components there need 8") {
+		t.Errorf("%v: %s", v.State, v.Reason)
+	}
+	if detail := b.site.gangs.verdicts(b.now, first, nil)[1].Detail; !strings.Contains(detail, "lends 4 at most") {
+		t.Errorf("of the site is said %q", detail)
+	}
+	second := divided(2, "8@there")
+	if v, _ := b.site.Job(second.ID); v.State != Refused || !strings.Contains(v.Reason, "lends at most 4") {
+		t.Errorf("the next one is %v: %s", v.State, v.Reason)
+	}
+	third := divided(3, "8")
+	wait(10 * grid.Second)
+	if v, _ := b.site.Job(third.ID); len(asked["wide"]) == 0 || len(asked["there"]) != 1 {
+		t.Errorf("one that may run anywhere was asked for at %v: %v, %s", asked, v.State, v.Reason)
+	}
+	wait(2 * grid.Hour)
+	if n := len(asked["there"]); n != 2 {
+		t.Errorf("after three hours it was asked %d times", n)
 	}
 }

@@ -45,11 +45,23 @@ type seenSite struct {
 	why     lease.Reason
 	before  grid.Time // on the site's clock: of the newest quote or report when it refused
 	lending bool      // by that report it had processors to lend, so that its refusal is for us
+
+	// Of a site that has refused more than it ever lends, that much counts.
+	most   int64     // processors that it lends at once
+	capped grid.Time // until then
+}
+
+// bound has no more of a site's processors count than it lends.
+func (s *seenSite) bound(now grid.Time, site *coalloc.Site) {
+	if s.capped > now && s.most < site.Processors {
+		site.Processors, site.Bounded = s.most, true
+	}
 }
 
 // How long a refusal counts for jobs that come after it.
 const (
-	closedLong  = 2 * grid.Hour    // the site does not lend: longer than the back-offs of a job that meets several such
+	closedLong  = 2 * grid.Hour    // the site does not lend so: longer than the back-offs of a job that meets several such
+	closedRule  = 10 * grid.Minute // its owner's rules are against it, of which some go by the hour
 	closedShort = 30 * grid.Second // it was not reached, or had room but not for this job
 )
 
@@ -72,9 +84,14 @@ const (
 func (sc *scout) close(now grid.Time, in *lease.Refused) {
 	seen := sc.sites[in.Lender]
 	switch in.Reason {
-	case lease.Denied:
+	case lease.Denied, lease.Unpaid, lease.Dear: // components are paid by nobody
 		seen.closed = now + closedLong
-	case lease.TooWide, lease.TooLong, lease.Unreachable, lease.Silent, lease.Full:
+	case lease.ByRule:
+		seen.closed = now + closedRule
+	case lease.TooWide:
+		sc.narrow(now, in)
+		return
+	case lease.TooLong, lease.Unreachable, lease.Silent, lease.Full:
 		seen.closed = now + closedShort
 	default:
 		return
@@ -86,6 +103,25 @@ func (sc *scout) close(now grid.Time, in *lease.Refused) {
 		}
 	}
 	sc.sites[in.Lender] = seen
+}
+
+// narrow notes that a site lends less at once than it was asked for.
+func (sc *scout) narrow(now grid.Time, in *lease.Refused) {
+	seen := sc.sites[in.Lender]
+	seen.most, seen.capped = in.Lends, now+closedLong
+	if in.Lends == 0 || in.Lends >= in.Processors { // a site of before this says no number
+		seen.most = in.Processors - 1
+	}
+	if seen.most == 0 { // it has nothing at all at present
+		seen.most, seen.why, seen.closed = 1, in.Reason, now+closedShort
+	}
+	sc.sites[in.Lender] = seen
+	view := sc.gangs.coord.View()
+	if at := view.Index(in.Lender); at >= 0 {
+		s := view.Sites[at]
+		seen.bound(now, &s)
+		view.Put(s)
+	}
 }
 
 // reopen ends a refusal that what a site has said since contradicts: one that could not be reached
@@ -154,10 +190,12 @@ func (sc *scout) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 		sc.reopen(now, q.Site, &seen)
 		sc.sites[q.Site] = seen
 		site := coalloc.Site{ID: q.Site, Name: q.Name, Processors: q.Processors}
+		seen.bound(now, &site)
 		free := sc.gangs.coord.Reported(now, q.Site, q.Free, q.Issued)
 		if seen.closed <= now { // else nobody knows how long a job would wait for it
-			sc.idle += free
-			site.Free, site.Wait = free, waitOf(q.Processors, free, q.Wait)
+			site.Free = min(free, site.Processors)
+			site.Wait = waitOf(site.Processors, site.Free, q.Wait)
+			sc.idle += site.Free
 		}
 		view.Put(site)
 	}

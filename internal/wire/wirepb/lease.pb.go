@@ -280,6 +280,7 @@ type LeaseRefuse struct {
 	Ready         int64                  `protobuf:"varint,4,opt,name=ready,proto3" json:"ready,omitempty"`   // after which it would have as many as were asked for; 0: it does not say
 	Span          int64                  `protobuf:"varint,5,opt,name=span,proto3" json:"span,omitempty"`     // for how long it would lend them then
 	Price         int64                  `protobuf:"varint,6,opt,name=price,proto3" json:"price,omitempty"`   // what it asks for a processor-hour, if that is why
+	Lends         int64                  `protobuf:"varint,7,opt,name=lends,proto3" json:"lends,omitempty"`   // that it ever lends at once, if more were asked for; 0: it does not say
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -352,6 +353,13 @@ func (x *LeaseRefuse) GetSpan() int64 {
 func (x *LeaseRefuse) GetPrice() int64 {
 	if x != nil {
 		return x.Price
+	}
+	return 0
+}
+
+func (x *LeaseRefuse) GetLends() int64 {
+	if x != nil {
+		return x.Lends
 	}
 	return 0
 }
@@ -1332,14 +1340,15 @@ const file_wirepb_lease_proto_rawDesc = "" +
 	"\x04hops\x18\b \x01(\x05R\x04hops\x12\x12\n" +
 	"\x04gone\x18\t \x01(\x03R\x04gone\x12\x14\n" +
 	"\x05price\x18\n" +
-	" \x01(\x03R\x05price\"\x91\x01\n" +
+	" \x01(\x03R\x05price\"\xa7\x01\n" +
 	"\vLeaseRefuse\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\rR\x06reason\x12\x12\n" +
 	"\x04free\x18\x03 \x01(\x03R\x04free\x12\x14\n" +
 	"\x05ready\x18\x04 \x01(\x03R\x05ready\x12\x12\n" +
 	"\x04span\x18\x05 \x01(\x03R\x04span\x12\x14\n" +
-	"\x05price\x18\x06 \x01(\x03R\x05price\"l\n" +
+	"\x05price\x18\x06 \x01(\x03R\x05price\x12\x14\n" +
+	"\x05lends\x18\a \x01(\x03R\x05lends\"l\n" +
 	"\n" +
 	"LeaseClaim\x12\x16\n" +
 	"\x06number\x18\x01 \x01(\x04R\x06number\x12\x14\n" +
