@@ -3,6 +3,7 @@ package quota
 import (
 	"errors"
 	"math"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -49,6 +50,9 @@ func TestLimitsOfUsers(t *testing.T) {
 		for _, j := range tt.taken {
 			d.Take(j)
 			d.Take(j) // twice is once
+		}
+		if why := d.Why(0, tt.ask, tt.want); strings.Contains(why, "only under other limits") != d.Never(tt.ask) {
+			t.Errorf("%s: why it waits: %q", tt.name, why)
 		}
 		if err := d.Refuses(tt.ask, tt.live); (err != nil) != tt.err || err != nil && !errors.Is(err, ErrLimit) {
 			t.Errorf("%s: refused: %v", tt.name, err)

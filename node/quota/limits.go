@@ -97,13 +97,22 @@ func (d *Desk) Refuses(j *grid.Job, live int64) error {
 		return nil
 	}
 	l := d.cfg.Of(j.User)
-	switch cost := d.cost(j); {
-	case l.Jobs > 0 && live >= l.Jobs:
+	if l.Jobs > 0 && live >= l.Jobs {
 		return fmt.Errorf("%w: %s has %d jobs here that wait or run, and may have %d (max-jobs)", ErrLimit, j.User, live, l.Jobs)
+	}
+	if err := d.alone(j, l); err != nil {
+		return fmt.Errorf("%w: %w", ErrLimit, err)
+	}
+	return nil
+}
+
+// alone returns which limit a job alone is over, nil if it is within all.
+func (d *Desk) alone(j *grid.Job, l Limits) error {
+	switch cost := d.cost(j); {
 	case l.Processors > 0 && j.Processors > l.Processors:
-		return fmt.Errorf("%w: it needs %d processors, and %s may have %d at a time (processors)", ErrLimit, j.Processors, j.User, l.Processors)
+		return fmt.Errorf("it needs %d processors, and %s may have %d at a time (processors)", j.Processors, j.User, l.Processors)
 	case l.Spend.Span > 0 && cost > l.Spend.Credits:
-		return fmt.Errorf("%w: it may cost %s, and %s may spend %s (spend)", ErrLimit, cost, j.User, l.Spend)
+		return fmt.Errorf("it may cost %s, and %s may spend %s (spend)", cost, j.User, l.Spend)
 	}
 	return nil
 }
@@ -128,14 +137,14 @@ func (d *Desk) Full(now grid.Time, j *grid.Job) Cause {
 
 // Never reports whether a job alone is over a limit of its user: it waits until that is
 // another one, and keeps nobody else from going.
-func (d *Desk) Never(j *grid.Job) bool {
-	l := d.cfg.Of(j.User)
-	return l.Processors > 0 && j.Processors > l.Processors || l.Spend.Span > 0 && d.cost(j) > l.Spend.Credits
-}
+func (d *Desk) Never(j *grid.Job) bool { return d.alone(j, d.cfg.Of(j.User)) != nil }
 
 // Why says a cause for people.
 func (d *Desk) Why(now grid.Time, j *grid.Job, cause Cause) string {
 	l, u := d.cfg.Of(j.User), d.users[j.User]
+	if cause != "" && d.Never(j) {
+		return d.alone(j, l).Error() + ": it goes only under other limits or at another price; 'gridnode cancel' takes it back"
+	}
 	if u == nil {
 		u = &user{}
 	}
