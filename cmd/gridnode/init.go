@@ -132,6 +132,9 @@ func initHome(cmd *cobra.Command, home, federation string) error {
 func invitationIn(cmd *cobra.Command) (*member.Token, error) {
 	flags := cmd.Flags()
 	said, err := flags.GetStringSlice("join")
+	if err == nil && flags.Changed("join") && strings.TrimSpace(strings.Join(said, "")) == "" {
+		return nil, usagef("--join: it is empty: want an invitation, as 'gridnode invite' prints it, or addresses; leave it out for a site of its own")
+	}
 	if err != nil || len(said) != 1 || strings.Contains(said[0], "/") {
 		return nil, err
 	}
