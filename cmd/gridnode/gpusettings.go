@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -24,19 +25,20 @@ type gpus struct {
 // gpusMax bounds the GPUs of one site.
 const gpusMax = 4096
 
-func (g *gpus) add(kind, name, visible string) {
-	g.devices = append(g.devices, gpu.Device{Name: name, Type: kind})
-	g.visible = append(g.visible, engine.GPU{Name: name, Visible: visible})
+func (g *gpus) add(kind string, as engine.GPU) {
+	g.devices = append(g.devices, gpu.Device{Name: as.Name, Type: kind})
+	g.visible = append(g.visible, as)
 }
 
 // parseGPUs reads site.gpus: auto, none, or types and numbers as a100=4,v100=2. Drivers
-// number them in this order.
-func parseGPUs(v string) (g gpus, err error) {
-	switch v {
-	case auto:
-		return foundGPUs("/"), nil
-	case "", "none":
+// number them in this order. What there is lies below root.
+func parseGPUs(v, root string) (g gpus, err error) {
+	if v == "" || v == "none" {
 		return g, nil
+	}
+	found := foundGPUs(root)
+	if v == auto {
+		return found, nil
 	}
 	for _, word := range strings.Split(v, ",") {
 		kind, count, _ := strings.Cut(strings.TrimSpace(word), "=")
@@ -47,8 +49,15 @@ func parseGPUs(v string) (g gpus, err error) {
 		}
 		for range n {
 			at := strconv.Itoa(len(g.devices))
-			g.add(kind, kind+"-"+at, at)
+			as := engine.GPU{Name: kind + "-" + at, Visible: at}
+			if i := len(g.devices); i < len(found.visible) {
+				as.Visible, as.Nodes = found.visible[i].Visible, found.visible[i].Nodes
+			}
+			g.add(kind, as)
 		}
+	}
+	if _, err := gpu.New(g.devices); err != nil {
+		return g, fmt.Errorf("%q: %w", v, err)
 	}
 	return g, nil
 }
@@ -60,11 +69,10 @@ func foundGPUs(root string) (g gpus) {
 	slices.SortFunc(found, func(a, b string) int { return minor(a) - minor(b) })
 	models := nvidiaModels(root)
 	for _, path := range found {
-		kind := models[minor(path)]
-		if kind == "" {
-			kind = "nvidia"
-		}
-		g.add(kind, filepath.Base(path), strconv.Itoa(len(g.devices)))
+		m := models[minor(path)]
+		as := engine.GPU{Name: filepath.Base(path), Visible: cmp.Or(m.uuid, strconv.Itoa(len(g.devices)))}
+		as.Nodes = append([]string{"/dev/" + as.Name}, nvidiaNodes...)
+		g.add(cmp.Or(m.kind, "nvidia"), as)
 	}
 	if len(g.devices) > 0 {
 		return g
@@ -76,10 +84,21 @@ func foundGPUs(root string) (g gpus) {
 	for _, path := range vendors { // in the order of their numbers
 		if vendor, _ := os.ReadFile(path); strings.TrimSpace(string(vendor)) == "0x1002" {
 			at := strconv.Itoa(len(g.devices))
-			g.add("amd", "amd"+at, at)
+			node := filepath.Base(filepath.Dir(filepath.Dir(path)))
+			g.add("amd", engine.GPU{Name: "amd" + at, Visible: at, Nodes: []string{"/dev/dri/" + node, "/dev/kfd"}})
 		}
 	}
 	return g
+}
+
+// nvidiaNodes are the device files of NVIDIA's driver, which every task needs that has one of
+// its GPUs.
+var nvidiaNodes = []string{"/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools"}
+
+// nvidiaModel is what the driver says of a GPU.
+type nvidiaModel struct {
+	kind string
+	uuid string // it is the same for whoever sees it
 }
 
 // minor returns the number that a path of a device ends in.
@@ -92,18 +111,23 @@ func minor(path string) int {
 	return n
 }
 
-// nvidiaModels returns what the driver calls each GPU, by the number of its device.
-func nvidiaModels(root string) map[int]string {
-	models := make(map[int]string)
+// nvidiaModels returns what the driver says of each GPU, by the number of its device.
+func nvidiaModels(root string) map[int]nvidiaModel {
+	models := make(map[int]nvidiaModel)
 	infos, _ := filepath.Glob(filepath.Join(root, "proc/driver/nvidia/gpus/*/information"))
 	for _, path := range infos {
 		text, _ := os.ReadFile(path)
-		model, number := "", -1
+		var model nvidiaModel
+		number := -1
 		for line := range strings.Lines(string(text)) {
 			name, value, _ := strings.Cut(line, ":")
 			switch strings.TrimSpace(name) {
 			case "Model":
-				model = typeName(value)
+				model.kind = typeName(value)
+			case "GPU UUID":
+				if uuid := strings.TrimSpace(value); strings.HasPrefix(uuid, "GPU-") && !strings.Contains(uuid, "?") {
+					model.uuid = uuid
+				}
 			case "Device Minor":
 				if n, err := strconv.Atoi(strings.TrimSpace(value)); err == nil {
 					number = n

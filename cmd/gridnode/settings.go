@@ -150,7 +150,7 @@ var siteSettings = []setting{
 			return err
 		}},
 	{key: "site.gpus", value: auto, usage: "GPUs of this machine: none, types and numbers such as a100=4,v100=2 in the order of their driver, or auto: as the drivers of NVIDIA and AMD say",
-		set: func(s *settings, v string) (err error) { s.gpus, err = parseGPUs(v); return err }},
+		set: func(s *settings, v string) (err error) { s.gpus, err = parseGPUs(v, "/"); return err }},
 	{key: "site.memory", flag: "memory", value: auto, usage: "memory offered to jobs, K, M, G or T; 0: not checked; auto: the memory of this machine",
 		set: func(s *settings, v string) (err error) {
 			if v == auto {

@@ -47,7 +47,7 @@ func (r *Recipe) taskEnv(task *grid.Task, number int, scratch string, walled boo
 			home = dir
 		}
 	}
-	fixed := append(r.slurmEnv(task, number), r.fixedEnv(task, number)...)
+	fixed := append(r.slurmEnv(task, number), r.fixedEnv(task, number, walled)...)
 	env := make([]string, 0, len(r.env)+6+len(job.Command.Env)+len(fixed))
 	if walled {
 		env = append(env, guestEnv(scratch)...)
@@ -69,14 +69,14 @@ func (r *Recipe) taskEnv(task *grid.Task, number int, scratch string, walled boo
 // moduleEnv returns the variables of a module: nothing of the site's but what the job cannot
 // change.
 func (r *Recipe) moduleEnv(task *grid.Task, number int) (env []string) {
-	for _, setting := range slices.Concat(task.Job.Command.Env, r.fixedEnv(task, number)) {
+	for _, setting := range slices.Concat(task.Job.Command.Env, r.fixedEnv(task, number, true)) {
 		env = setEnv(env, setting)
 	}
 	return env
 }
 
 // fixedEnv tells a task what it is.
-func (r *Recipe) fixedEnv(task *grid.Task, number int) []string {
+func (r *Recipe) fixedEnv(task *grid.Task, number int, walled bool) []string {
 	job := task.Job
 	each := job.Processors / max(job.Tasks, 1)
 	processors := job.Processors
@@ -95,7 +95,7 @@ func (r *Recipe) fixedEnv(task *grid.Task, number int) []string {
 	if task.Squad != nil {
 		fixed = append(fixed, rankEnv(task.Squad, number)...)
 	}
-	return append(fixed, r.gpuEnv(task)...)
+	return append(fixed, r.gpuEnv(task, walled)...)
 }
 
 // setEnv adds a setting NAME=VALUE, in the place of one of the same name.

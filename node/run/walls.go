@@ -20,6 +20,7 @@ type walls struct {
 
 	modules Modules
 	self    grid.SiteID
+	gpus    []GPU
 }
 
 // Rules says what a job may do here: whose it is and who asked for it decides. The job's own
@@ -28,7 +29,7 @@ type Rules func(task *grid.Task) sandbox.Rule
 
 func newWalls(cfg *Setup) walls {
 	self := cfg.Files.Site
-	w := walls{want: cfg.Walls, rules: cfg.Rules, find: sync.OnceValue(sandbox.Find), modules: cfg.Modules, self: self}
+	w := walls{want: cfg.Walls, rules: cfg.Rules, find: sync.OnceValue(sandbox.Find), modules: cfg.Modules, self: self, gpus: cfg.GPUs}
 	if w.want == "" {
 		w.want = sandbox.Auto
 	}
@@ -70,6 +71,9 @@ func (w *walls) plan(task *grid.Task) (*sandbox.Plan, error) {
 		}
 		rule.Ports = ports
 		rule.Read = append(rule.Read[:len(rule.Read):len(rule.Read)], task.Squad.Inputs...)
+	}
+	if rule.Walls {
+		rule.Devices = gpuNodes(task, w.gpus)
 	}
 	return w.find().Plan(w.want, &rule)
 }

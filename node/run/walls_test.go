@@ -83,3 +83,40 @@ func TestTaskOfGangReachesItsPorts(t *testing.T) {
 		t.Errorf("an address that is none gives %+v", plan)
 	}
 }
+
+// TestGPUsInsideWalls: a task of another site sees the device files of the GPUs that it was
+// granted and those of their driver, each once, and none of the others; its driver numbers
+// what it sees from 0, unless it knows a GPU by name.
+func TestGPUsInsideWalls(t *testing.T) {
+	gpus := []GPU{
+		{Name: "a0", Visible: "0", Nodes: []string{"/dev/a0", "/dev/actl"}}, {Name: "a1", Visible: "1", Nodes: []string{"/dev/a1", "/dev/actl"}},
+		{Name: "a2", Visible: "GPU-2", Nodes: []string{"/dev/a2", "/dev/actl"}}, {Name: "b3", Visible: "3"},
+	}
+	setup := &Setup{Files: Files{Site: "here"}, Means: &sandbox.Means{Program: "/usr/bin/bwrap", ABI: 7}, GPUs: gpus}
+	r := NewRecipe(setup)
+	for _, tt := range []struct {
+		home             grid.SiteID
+		has              []string
+		devices, visible string
+	}{
+		{"there", nil, "", ""},
+		{"there", []string{"a1"}, "/dev/a1 /dev/actl", "0"},
+		{"there", []string{"a1", "a2"}, "/dev/a1 /dev/actl /dev/a2", "0,GPU-2"},
+		{"there", []string{"b3"}, "", "3"}, // whose files nobody knows
+		{"here", []string{"a1", "a2"}, "", "1,GPU-2"},
+	} {
+		task := &grid.Task{Job: &grid.Job{Home: tt.home, Tasks: 1, Resources: grid.Resources{Processors: 1}}, GPUs: tt.has}
+		plan, err := r.walls.plan(task)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var devices string
+		if plan != nil {
+			devices = strings.Join(plan.Devices, " ")
+		}
+		env := r.gpuEnv(task, plan.Walled())
+		if devices != tt.devices || env[0] != "CUDA_VISIBLE_DEVICES="+tt.visible {
+			t.Errorf("%s with %q: files %q, %q", tt.home, tt.has, devices, env)
+		}
+	}
+}

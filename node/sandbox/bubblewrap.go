@@ -68,6 +68,16 @@ func (p *Plan) bubblewrap(etc string, filter int, user uint32, dir string, hide 
 	for _, path := range devices {
 		add("--dev-bind", path, path)
 	}
+	for _, path := range p.Devices {
+		add("--dev-bind-try", path, path)
+	}
+	if len(p.Devices) > 0 {
+		for _, path := range deviceFacts {
+			if !within(path, "/proc") { // all of that is there
+				add("--ro-bind-try", path, path)
+			}
+		}
+	}
 	for _, l := range deviceLinks {
 		add("--symlink", l.target, l.path)
 	}

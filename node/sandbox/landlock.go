@@ -71,6 +71,10 @@ var devices = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/d
 // only the task's own.
 var facts = []string{"/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/version", "/proc/loadavg", "/proc/uptime", "/proc/filesystems", "/proc/sys/kernel/osrelease"}
 
+// deviceFacts are what the libraries of devices ask of the machine: which there are, and how
+// they hang together. Nothing can be changed there.
+var deviceFacts = []string{"/proc/driver/nvidia", "/proc/devices", "/sys/bus/pci/devices", "/sys/class/drm", "/sys/class/kfd", "/sys/devices"}
+
 // restrict puts the calling thread, and what it forks, behind Landlock: with a folder it may
 // reach files there, read the system and the plan's shares, and nothing else; without one
 // files are left alone. It cannot be undone.
@@ -139,6 +143,9 @@ func (p *Plan) allowFiles(rules int, folder string, handled uint64) error {
 		return nil
 	}
 	readable := slices.Concat(system, facts, p.Read)
+	if len(p.Devices) > 0 {
+		readable = append(readable, deviceFacts...)
+	}
 	etc := etcNames
 	if p.Network {
 		etc = slices.Concat(etcNames, etcNetworked)
@@ -151,7 +158,7 @@ func (p *Plan) allowFiles(rules int, folder string, handled uint64) error {
 			return err
 		}
 	}
-	for _, path := range devices {
+	for _, path := range slices.Concat(devices, p.Devices) {
 		if err := allow(path, unix.LANDLOCK_ACCESS_FS_READ_FILE|unix.LANDLOCK_ACCESS_FS_WRITE_FILE|unix.LANDLOCK_ACCESS_FS_IOCTL_DEV); err != nil {
 			return err
 		}

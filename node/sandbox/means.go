@@ -151,7 +151,7 @@ func (m *Means) Plan(want Kind, rule *Rule) (*Plan, error) {
 		return nil, err
 	}
 	p = m.plan(kind)
-	p.Limits, p.Read = rule.Limits, rule.Read
+	p.Limits, p.Read, p.Devices = rule.Limits, rule.Read, rule.Devices
 	if p.Kept = rule.Kept && p.HasFolder(); p.Kept {
 		p.Limits.Disk = p.disk() // which is looked after: a disk is without bounds, too
 	}

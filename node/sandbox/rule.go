@@ -13,6 +13,7 @@ type Rule struct {
 	Network bool     // with walls: it may use the machine's network
 	Ports   []uint16 // with walls and without Network: TCP ports it may connect to and listen at
 	Read    []string // with walls: absolute paths that it may read besides the system
+	Devices []string // with walls: device files that it may use besides those that do no harm; those that are not there are left out
 	Kept    bool     // with walls: its folder is the directory that it is given, on disk, and outlives it
 	Limits  Limits   // with or without walls
 }
@@ -53,6 +54,7 @@ type Plan struct {
 	Network bool     `json:",omitempty"`
 	Ports   []uint16 `json:",omitempty"`
 	Read    []string `json:",omitempty"`
+	Devices []string `json:",omitempty"`
 	User    uint32   `json:",omitempty"` // first of the accounts that guests run as; 0: this process's own
 	ABI     int      `json:",omitempty"` // of Landlock
 	Kept    bool     `json:",omitempty"` // its folder is the directory that it is given
