@@ -142,6 +142,7 @@ func (m *Scan) Proto() proto.Message {
 		Filter: &wirepb.Filter{
 			PriceMax: int64(m.Filter.PriceMax), SpeedMin: m.Filter.SpeedMin, FreeMin: m.Filter.FreeMin,
 			ProcessorsMin: m.Filter.ProcessorsMin, ForeignOnly: m.Filter.ForeignOnly,
+			Gpus: m.Filter.GPUs.Count, GpuType: m.Filter.GPUs.Type,
 		},
 		Fences: m.Fences, Ring: m.Ring, Via: string(m.Via), Copy: m.Image, Answered: uint32(m.Answered),
 	}
@@ -161,6 +162,7 @@ func decodeScan(_ grid.SiteID, body []byte) (grid.Message, error) {
 		Filter: Filter{
 			PriceMax: grid.Price(f.GetPriceMax()), SpeedMin: f.GetSpeedMin(), FreeMin: f.GetFreeMin(),
 			ProcessorsMin: f.GetProcessorsMin(), ForeignOnly: f.GetForeignOnly(),
+			GPUs: grid.GPUs{Count: f.GetGpus(), Type: f.GetGpuType()},
 		},
 		Fences: p.Fences, Ring: p.Ring, Via: grid.SiteID(p.Via), Image: p.Copy, Answered: int32(p.Answered),
 	}

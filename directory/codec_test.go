@@ -72,7 +72,7 @@ func samples(t testing.TB) (signer, []wire.Message) {
 		&Scan{Token: 4, Cell: c, At: trie.Last(), Limit: 1, Via: "holder"},
 		&Scan{Token: 5, Cell: c, Limit: 1, Image: true, Answered: mirroredScansMax},
 		&Page{Token: 3, Cell: c, Fences: fences, HasFences: true, Summaries: []*trie.Summary{nil, {Processors: 1, Free: 2, Speed: 3, Price: 4}}, Mirrors: []grid.SiteID{"a", "b"}},
-		&Scan{Token: 3, Cell: c, At: trie.Last(), Descending: true, Limit: PageMax, Filter: Filter{1, 2, 3, 4, true}, Fences: 77, Ring: 9},
+		&Scan{Token: 3, Cell: c, At: trie.Last(), Descending: true, Limit: PageMax, Filter: Filter{1, 2, 3, 4, true, grid.GPUs{Type: "a100", Count: 2}}, Fences: 77, Ring: 9},
 		&Page{Token: 3, Cell: c, Quotes: []*Quote{q, q}, More: true, Held: true, Mature: true, Count: 2, Sum: 8, Fences: fences, HasFences: true},
 		&Page{Token: 3, Cell: c, Fences: fences, HasFences: true, Hints: []Hint{{fences[0], []grid.SiteID{"a", "b"}}, {fences[1], []grid.SiteID{"c"}}}},
 		&Page{Token: 3, Cell: root(Free), Ring: 4, Barren: fences},

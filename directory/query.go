@@ -51,15 +51,16 @@ func (q *Query) Check() error {
 type Filter struct {
 	PriceMax      grid.Price // 0 means any price
 	SpeedMin      int64
-	FreeMin       int64 // idle processors
-	ProcessorsMin int64 // of the whole site
-	ForeignOnly   bool  // only sites that run jobs of other sites
+	FreeMin       int64     // idle processors
+	ProcessorsMin int64     // of the whole site
+	ForeignOnly   bool      // only sites that run jobs of other sites
+	GPUs          grid.GPUs // that the site has, free or not
 }
 
 // Match reports whether a quote passes the filter.
 func (f *Filter) Match(q *Quote) bool {
 	return (f.PriceMax == 0 || q.Price <= f.PriceMax) && q.Speed >= f.SpeedMin && q.Free >= f.FreeMin &&
-		q.Processors >= f.ProcessorsMin && (q.Foreign || !f.ForeignOnly)
+		q.Processors >= f.ProcessorsMin && (q.Foreign || !f.ForeignOnly) && q.GPUs.Has(f.GPUs)
 }
 
 // need returns what of the filter summaries of cells can tell.
@@ -79,7 +80,7 @@ func (f *Filter) check() error {
 	case f.ProcessorsMin < 0 || f.ProcessorsMin > processorsMax:
 		return fmt.Errorf("at least %d processors", f.ProcessorsMin)
 	}
-	return nil
+	return f.GPUs.Check()
 }
 
 // Cursor is a place behind a quote in the order of an attribute.

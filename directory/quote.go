@@ -46,6 +46,8 @@ type Quote struct {
 	Foreign bool // runs jobs of other sites
 	Modules bool // runs modules of other sites, whatever it does with their other jobs
 
+	GPUs grid.GPUStock // of the site; nobody changes it who did not make it
+
 	// Set by Directory.SetQuote and Directory.Withdraw.
 	Sequence  uint64    // rises with every quote a site issues, across restarts too; at least 1
 	Issued    grid.Time // instant on the site's clock
@@ -105,6 +107,9 @@ func (q *Quote) checkOffer() error {
 		return badQuote("widest startable job of %d on %d processors", q.Widest, q.Processors)
 	case q.Wait < 0 || q.Wait > grid.SpanMax:
 		return badQuote("wait of %d µs", int64(q.Wait))
+	}
+	if err := q.GPUs.Check(); err != nil {
+		return badQuote("%v", err)
 	}
 	return nil
 }
@@ -168,12 +173,12 @@ func (q *Quote) summary() trie.Summary { return trie.SummaryOf(q.Processors, q.F
 // sameTerms reports whether two quotes of a site differ in its load at most.
 func (q *Quote) sameTerms(other *Quote) bool {
 	return q.Site == other.Site && q.Name == other.Name && q.Resources == other.Resources && q.Rating == other.Rating &&
-		q.Price == other.Price && q.Cost == other.Cost && q.Foreign == other.Foreign && q.Modules == other.Modules && q.Withdrawn == other.Withdrawn
+		q.Price == other.Price && q.Cost == other.Cost && q.Foreign == other.Foreign && q.Modules == other.Modules && q.GPUs.SameTerms(other.GPUs) && q.Withdrawn == other.Withdrawn
 }
 
 // sameLoad reports whether two quotes of a site promise the same load.
 func (q *Quote) sameLoad(now grid.Time, other *Quote) bool {
-	return q.Free == other.Free && q.Widest == other.Widest && q.waitLeft(now) == other.waitLeft(now)
+	return q.Free == other.Free && q.Widest == other.Widest && q.waitLeft(now) == other.waitLeft(now) && q.GPUs.SameLoad(other.GPUs)
 }
 
 // waitLeft returns what is left of the wait at a later time: it shrinks as time

@@ -26,11 +26,16 @@ func (q *Quote) seal(sign func(payload []byte) ([]byte, error)) error {
 }
 
 func (q *Quote) proto() *wirepb.Quote {
+	var gpus []*wirepb.GPUs
+	for _, g := range q.GPUs {
+		gpus = append(gpus, &wirepb.GPUs{Type: g.Type, Count: g.Count, Free: g.Free, Wait: int64(g.Wait)})
+	}
 	return &wirepb.Quote{
 		Site: string(q.Site), Name: []byte(q.Name), Processors: q.Processors, Memory: q.Memory,
 		Speed: q.Speed, Bandwidth: q.Bandwidth, Price: int64(q.Price), Cost: uint32(q.Cost),
 		Free: q.Free, Widest: q.Widest, Wait: int64(q.Wait), Foreign: q.Foreign,
 		Sequence: q.Sequence, Issued: int64(q.Issued), Lifetime: int64(q.Lifetime), Withdrawn: q.Withdrawn, Modules: q.Modules,
+		Gpus: gpus,
 	}
 }
 
@@ -59,6 +64,9 @@ func OpenQuote(sealed []byte) (*Quote, error) {
 		Free: p.Free, Widest: p.Widest, Wait: grid.Time(p.Wait), Foreign: p.Foreign,
 		Sequence: p.Sequence, Issued: grid.Time(p.Issued), Lifetime: grid.Time(p.Lifetime), Withdrawn: p.Withdrawn, Modules: p.Modules,
 		Sealed: sealed,
+	}
+	for _, g := range p.Gpus {
+		q.GPUs = append(q.GPUs, grid.GPUCount{Type: g.GetType(), Count: g.GetCount(), Free: g.GetFree(), Wait: grid.Time(g.GetWait())})
 	}
 	if err := q.Check(); err != nil {
 		return nil, wire.Malformed("%v", err)

@@ -116,6 +116,9 @@ func (sk *seeker) asks(q *query, r *ring) uint64 {
 	if s.Filter.ForeignOnly {
 		h += 2
 	}
+	if s.Filter.GPUs.Count > 0 {
+		h = h*0x9e3779b97f4a7c15 ^ spreadOf(grid.SiteID(s.Filter.GPUs.String()))
+	}
 	return h
 }
 

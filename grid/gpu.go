@@ -2,6 +2,7 @@ package grid
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -60,4 +61,84 @@ func (g GPUs) Check() error {
 		}
 	}
 	return nil
+}
+
+// GPUCount is how many GPUs of one type a site has.
+type GPUCount struct {
+	Type  string
+	Count int64 // 1 to GPUsSiteMax
+	Free  int64 // that nobody has and that are promised to nobody now
+	Wait  Time  // until all of them are free, as far as the site knows
+}
+
+// GPUStock is the GPUs of a site, by type, each once.
+type GPUStock []GPUCount
+
+// Bounds of a GPUStock.
+const (
+	GPUsSiteMax  = 4096 // of one type at one site
+	GPUTypesMax  = 16
+	gpuStockNone = "none"
+)
+
+// Of returns how many of a type there are, any if it is empty, how many of them are free, and
+// the least wait for all of a type.
+func (s GPUStock) Of(kind string) (count, free int64, wait Time) {
+	wait = Never
+	for i := range s {
+		if c := &s[i]; kind == "" || kind == c.Type {
+			count, free, wait = count+c.Count, free+c.Free, min(wait, c.Wait)
+		}
+	}
+	return count, free, wait
+}
+
+// Has reports whether a site with them could ever meet a need.
+func (s GPUStock) Has(need GPUs) bool {
+	count, _, _ := s.Of(need.Type)
+	return count >= need.Count
+}
+
+// String says what there is: "a100:4,v100:2"; "none".
+func (s GPUStock) String() string {
+	if len(s) == 0 {
+		return gpuStockNone
+	}
+	words := make([]string, len(s))
+	for i, c := range s {
+		words[i] = GPUs{Type: c.Type, Count: c.Count}.String()
+	}
+	return strings.Join(words, ",")
+}
+
+// Check returns an error that says what is out of bounds.
+func (s GPUStock) Check() error {
+	if len(s) > GPUTypesMax {
+		return fmt.Errorf("GPUs of %d types, want %d at most", len(s), GPUTypesMax)
+	}
+	for i, c := range s {
+		switch {
+		case c.Type == "" || GPUs{Type: c.Type, Count: 1}.Check() != nil:
+			return fmt.Errorf("GPUs of type %.40q", c.Type)
+		case slices.ContainsFunc(s[:i], func(other GPUCount) bool { return other.Type == c.Type }):
+			return fmt.Errorf("GPUs of type %s twice", c.Type)
+		case c.Count < 1 || c.Count > GPUsSiteMax || c.Free < 0 || c.Free > c.Count:
+			return fmt.Errorf("%d of %d GPUs of type %s free", c.Free, c.Count, c.Type)
+		case c.Wait < 0 || c.Wait > SpanMax:
+			return fmt.Errorf("wait for GPUs of %d µs", int64(c.Wait))
+		}
+	}
+	return nil
+}
+
+// SameTerms reports whether two stocks differ in their load at most.
+func (s GPUStock) SameTerms(other GPUStock) bool {
+	return slices.EqualFunc(s, other, func(a, b GPUCount) bool { return a.Type == b.Type && a.Count == b.Count })
+}
+
+// SameLoad reports whether two stocks have as many free, and something to wait for or not.
+func (s GPUStock) SameLoad(other GPUStock) bool {
+	return slices.EqualFunc(s, other, func(a, b GPUCount) bool {
+		return a.Type == b.Type && a.Count == b.Count && a.Free == b.Free && (a.Wait > 0) == (b.Wait > 0)
+	})
 }

@@ -32,6 +32,7 @@ type hold struct {
 	request    uint64 // of home
 	processors int64
 	work       grid.Work
+	gpus       grid.GPUs
 	price      grid.Price
 	cost       grid.Credits
 	bank       grid.SiteID // whose cheque is to come with the job; empty if none
@@ -65,14 +66,35 @@ func (d *admission) consider(now grid.Time, e *acquaintance, m *Negotiate, out *
 	}
 	h, refusal, finish := d.admit(now, e, m)
 	if refusal != Granted {
-		reply := d.sendRefusal(now, e.site, m, refusal, out)
-		if finish != grid.Never {
-			reply.Finish = finish - now
-			reply.Start = max(reply.Finish-m.estimateAt(d.cfg.Rating), 0)
-		}
+		d.sendRefusal(now, e.site, m, refusal, out).could(now, finish, m.estimateAt(d.cfg.Rating))
 		return
 	}
 	d.sendGrant(now, h, out)
+}
+
+// could says in a refusal when the job could have been done at best, unless that is Never.
+func (r *Reply) could(now, finish, estimate grid.Time) {
+	if finish != grid.Never {
+		r.Finish = finish - now
+		r.Start = max(r.Finish-estimate, 0)
+	}
+}
+
+// weigh answers who only wants to know what admit would say. It changes nothing.
+func (d *admission) weigh(now grid.Time, e *acquaintance, m *Negotiate, out *grid.Outbox) {
+	price, cost, refusal := d.terms(now, e, m)
+	finish, start := grid.Never, grid.Never
+	if refusal == Granted {
+		if start, refusal, finish = d.reserve(now, e, m); refusal == Granted {
+			d.cluster.Cancel(now, m.Task)
+		}
+	}
+	r := d.sendRefusal(now, e.site, m, refusal, out)
+	r.could(now, finish, m.estimateAt(d.cfg.Rating))
+	if r.Price = price; refusal == Granted {
+		r.Cost, r.GPUs, r.Start = cost, m.GPUs.Count, max(start-now, 0)
+		r.Finish = max(r.Finish, r.Start)
+	}
 }
 
 // inTime reports whether a request is not a copy so late that its sender has stopped
@@ -92,54 +114,85 @@ func (e *acquaintance) inTime(m *Negotiate) bool {
 // estimateAt is the bound on the job's run time at a site (eq. 2).
 func (m *Negotiate) estimateAt(r grid.Rating) grid.Time { return max(m.Work.At(r), 1) }
 
+// terms says what a request would cost, and what is against it whatever runs here.
+func (d *admission) terms(now grid.Time, e *acquaintance, m *Negotiate) (price grid.Price, cost grid.Credits, refusal Refusal) {
+	job := grid.Job{Resources: grid.Resources{Processors: m.Processors}, Work: m.Work}
+	price = d.priceFor(e.site)
+	cost = job.CostAt(d.cfg.Rating, price, d.cfg.Cost)
+	head := d.heads(e)
+	switch {
+	case m.Module && !d.cfg.Modules && !head:
+		refusal = NoModules
+	case !m.Module && !d.cfg.Foreign && !head:
+		refusal = NoForeign
+	case d.guests != nil && !d.guests.Admit(now, e.site, m.asWork(d.cfg.Rating)):
+		refusal = ByRule
+	case m.Processors > d.cfg.Processors, m.Memory > d.cfg.Memory && d.cfg.Memory > 0:
+		refusal = TooWide
+	case m.GPUs.Count > 0 && d.cluster.FitsGPUs(m.GPUs) != nil:
+		refusal = NoGPUs
+	case cost > m.CostMax:
+		refusal = PriceChanged
+	case d.desk != nil && cost > 0 && !d.desk.Accepts(m.Bank):
+		refusal = Unpaid
+	case d.desk != nil && cost > 0 && !d.desk.Trusts(now, e.site):
+		refusal = Debtor
+	}
+	return price, cost, refusal
+}
+
+// heads reports whether it is the site that heads this one who asks.
+func (d *admission) heads(e *acquaintance) bool { return d.cfg.Head != "" && e.site == d.cfg.Head }
+
+// asWork is what the owner's rules are asked about.
+func (m *Negotiate) asWork(at grid.Rating) *Work {
+	return &Work{Processors: m.Processors, Memory: m.Memory, Span: m.estimateAt(at), Module: m.Module, GPUs: m.GPUs.Count, Probe: m.Probe}
+}
+
+// reserve promises processors, and GPUs, to a request, or says why not; finish is what is
+// promised, or the best that could have been, or Never.
+func (d *admission) reserve(now grid.Time, e *acquaintance, m *Negotiate) (start grid.Time, refusal Refusal, finish grid.Time) {
+	estimate := m.estimateAt(d.cfg.Rating)
+	start, err := d.cluster.Reserve(now, lrms.Request{ID: m.Task, Processors: m.Processors, Estimate: estimate, GPUs: m.GPUs}, now.Add(m.Deadline))
+	if err != nil {
+		if late, ok := errors.AsType[lrms.TooLate](err); ok {
+			return 0, TooLate, late.Finish
+		}
+		return 0, refusalOf(err), grid.Never
+	}
+	finish = start.Add(estimate)
+	if d.guests != nil && !d.guests.Promise(now, e.site, m.asWork(d.cfg.Rating), start, finish) {
+		d.cluster.Cancel(now, m.Task)
+		return 0, ByRule, grid.Never
+	}
+	return start, Granted, finish
+}
+
 // admit reserves processors for a request, or says why not; finish is then the
 // best that could have been promised, or Never.
 func (d *admission) admit(now grid.Time, e *acquaintance, m *Negotiate) (h *hold, refusal Refusal, finish grid.Time) {
-	estimate := m.estimateAt(d.cfg.Rating)
-	job := grid.Job{Resources: grid.Resources{Processors: m.Processors}, Work: m.Work}
-	price := d.priceFor(e.site)
-	cost := job.CostAt(d.cfg.Rating, price, d.cfg.Cost)
-	head := d.cfg.Head != "" && e.site == d.cfg.Head
+	price, cost, refusal := d.terms(now, e, m)
+	head := d.heads(e)
 	switch {
-	case m.Module && !d.cfg.Modules && !head:
-		return nil, NoModules, grid.Never
-	case !m.Module && !d.cfg.Foreign && !head:
-		return nil, NoForeign, grid.Never
-	case d.guests != nil && !d.guests.Admit(now, e.site, &Work{Processors: m.Processors, Memory: m.Memory, Span: estimate, Module: m.Module}):
-		return nil, ByRule, grid.Never
-	case m.Processors > d.cfg.Processors, m.Memory > d.cfg.Memory && d.cfg.Memory > 0:
-		return nil, TooWide, grid.Never
-	case cost > m.CostMax:
-		return nil, PriceChanged, grid.Never
-	case d.desk != nil && cost > 0 && !d.desk.Accepts(m.Bank):
-		return nil, Unpaid, grid.Never
-	case d.desk != nil && cost > 0 && !d.desk.Trusts(now, e.site):
-		return nil, Debtor, grid.Never
+	case refusal != Granted:
+		return nil, refusal, grid.Never
 	case !head && e.holds >= d.cfg.HoldsPerPeer, len(d.holds) >= holdsMax,
 		!head && e.holds > 0 && (e.held+m.Processors)*1000 > d.cfg.Processors*d.cfg.HoldShare:
 		return nil, Busy, grid.Never
 	}
-	by := now.Add(m.Deadline)
-	start, err := d.cluster.Reserve(now, lrms.Request{ID: m.Task, Processors: m.Processors, Estimate: estimate}, by)
-	if err != nil {
-		if late, ok := errors.AsType[lrms.TooLate](err); ok {
-			return nil, TooLate, late.Finish
-		}
-		return nil, refusalOf(err), grid.Never
-	}
-	if d.guests != nil && !d.guests.Promise(now, e.site, start, start.Add(estimate)) {
-		d.cluster.Cancel(now, m.Task)
-		return nil, ByRule, grid.Never
+	start, refusal, finish := d.reserve(now, e, m)
+	if refusal != Granted {
+		return nil, refusal, finish
 	}
 	h = d.newHold()
 	d.grants = number(d.grants, now)
 	h.task, h.home, h.token, h.request = m.Task, e.site, d.grants, m.Request
-	h.processors, h.work = m.Processors, m.Work
+	h.processors, h.work, h.gpus = m.Processors, m.Work, m.GPUs
 	h.price, h.cost, h.bank = price, cost, ""
 	if d.desk != nil && cost > 0 {
 		h.bank = m.Bank
 	}
-	h.start, h.finish, h.expires = start, start.Add(estimate), now.Add(d.cfg.HoldSpan)
+	h.start, h.finish, h.expires = start, finish, now.Add(d.cfg.HoldSpan)
 	if h.lease = 0; !d.cfg.Unleased {
 		h.lease = m.Lease
 	}
@@ -147,7 +200,7 @@ func (d *admission) admit(now grid.Time, e *acquaintance, m *Negotiate) (h *hold
 	d.holds[m.Task.Job] = h
 	e.holds++
 	e.held += h.processors
-	d.tenants.enter(h.home, 1, h.processors)
+	d.tenants.enter(h.home, 1, h.processors, h.gpus.Count)
 	d.timers.Set(&h.timer, h.expires)
 	return h, Granted, h.finish
 }
@@ -192,7 +245,7 @@ func (d *admission) forget(h *hold) {
 	e := d.memory.at(h.home)
 	e.holds--
 	e.held -= h.processors
-	d.tenants.enter(h.home, -1, h.processors)
+	d.tenants.enter(h.home, -1, h.processors, h.gpus.Count)
 	d.timers.Stop(&h.timer)
 	delete(d.holds, h.task.Job)
 	if len(d.unused) < spareMax {
@@ -216,6 +269,7 @@ func (d *admission) sendGrant(now grid.Time, h *hold, out *grid.Outbox) {
 	*m = Reply{
 		Task: h.task, Request: h.request, Hold: h.token, HoldSpan: h.expires - now,
 		Price: h.price, Cost: h.cost, Start: max(h.start-now, 0), Finish: h.finish - now, Load: d.loadFor(now, h.home), Lease: h.lease,
+		GPUs: h.gpus.Count,
 	}
 	m.Finish = max(m.Finish, m.Start)
 	d.answers.add(Granted)
@@ -226,9 +280,11 @@ func (d *admission) sendRefusal(now grid.Time, to grid.SiteID, m *Negotiate, ref
 	r := d.slabs.reply.New()
 	*r = Reply{
 		Task: m.Task, Request: m.Request, Refusal: refusal, Price: d.priceFor(to),
-		Start: grid.Never, Finish: grid.Never, Load: d.loadFor(now, to),
+		Start: grid.Never, Finish: grid.Never, Load: d.loadFor(now, to), Probe: m.Probe,
 	}
-	d.answers.add(refusal)
+	if !m.Probe {
+		d.answers.add(refusal)
+	}
 	out.Send(to, r)
 	return r
 }

@@ -61,17 +61,22 @@ func (b *broker) negotiate(now grid.Time, p *placement, quote int, out *grid.Out
 	b.memory.Asking(q.Site, k.processors, k.span)
 	p.sent++
 	p.messages++
+	out.Send(q.Site, b.request(now, p, k.request, k.costMax))
+	b.watch(p)
+}
+
+// request returns what a site is asked about the job of p.
+func (b *broker) request(now grid.Time, p *placement, number uint64, costMax grid.Credits) *Negotiate {
 	m := b.slabs.negotiate.New()
 	*m = Negotiate{
-		Task: p.task(), Request: k.request, Validity: b.cfg.ReplyTimeout, Processors: p.job.Processors, Memory: p.job.Memory,
-		Work: p.job.Away().Work, Deadline: b.remaining(now, p.job), CostMax: k.costMax,
-		Module: p.job.IsModule(), Lease: keepalive.Of(p.job, b.cfg.Lease),
+		Task: p.task(), Request: number, Validity: b.cfg.ReplyTimeout, Processors: p.job.Processors, Memory: p.job.Memory,
+		Work: p.job.Away().Work, Deadline: b.remaining(now, p.job), CostMax: costMax,
+		Module: p.job.IsModule(), Lease: keepalive.Of(p.job, b.cfg.Lease), GPUs: p.job.GPUs,
 	}
 	if b.desk != nil {
 		m.Bank = b.desk.Bank()
 	}
-	out.Send(q.Site, m)
-	b.watch(p)
+	return m
 }
 
 // costMax returns the most that the site of a quote may charge: what its quote
@@ -114,6 +119,13 @@ func (b *broker) watch(p *placement) {
 
 // replied is a guarantee or a refusal.
 func (b *broker) replied(now grid.Time, from grid.SiteID, m *Reply, out *grid.Outbox) {
+	if q := b.probes[m.Request]; q != nil && q.site == from {
+		b.probed(now, q, m, out)
+		return
+	}
+	if m.Probe {
+		return // nobody waits for it any more
+	}
 	p := b.placing[m.Task.Job]
 	if p == nil || p.epoch != m.Task.Epoch {
 		b.unwanted(from, m, nil, out)
@@ -175,6 +187,8 @@ func (b *broker) grant(now grid.Time, p *placement, i int, m *Reply, out *grid.O
 		outcome, refusal = OutcomeRefused, TooLate
 	case k.expires <= now:
 		outcome = OutcomeExpired
+	case m.GPUs != p.job.GPUs.Count: // it knows nothing of them
+		outcome, refusal = OutcomeRefused, NoGPUs
 	}
 	if outcome != OutcomeCandidate {
 		p.negotiations[i].Outcome, p.negotiations[i].Refusal = outcome, refusal
@@ -190,7 +204,9 @@ func (b *broker) refusal(now grid.Time, p *placement, i int, m *Reply) {
 	p.negotiations[i].Outcome, p.negotiations[i].Refusal = OutcomeRefused, m.Refusal
 	if m.Refusal == TooLate && m.Finish != grid.Never {
 		p.negotiations[i].Finish = now.Add(m.Finish)
-		b.memory.Refused(k.site, k.processors, now.Add(m.Start))
+		if p.job.GPUs.Count == 0 { // else it may be those that were missing
+			b.memory.Refused(k.site, k.processors, now.Add(m.Start))
+		}
 	}
 	if b.traits.Final {
 		return
@@ -224,6 +240,11 @@ func (b *broker) rounds() int {
 
 // unanswered: the negotiation never arrived.
 func (b *broker) unanswered(now grid.Time, to grid.SiteID, m *Negotiate, out *grid.Outbox) {
+	if q := b.probes[m.Request]; q != nil && q.site == to {
+		b.memory.Unreachable(to, now)
+		b.heardOf(now, q, Negotiation{Site: to, Outcome: OutcomeUnreachable}, out)
+		return
+	}
 	p := b.placing[m.Task.Job]
 	if p == nil || p.epoch != m.Task.Epoch {
 		return

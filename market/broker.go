@@ -18,12 +18,13 @@ type broker struct {
 
 	placing  map[grid.JobID]*placement
 	queries  map[directory.QueryID]*placement
-	requests uint64       // of the newest negotiation
-	spare    []*placement // used placements, ready for the next job
-	ranking  ranking      // scratch
-	ties     ties         // at the fronts of the directory's orders
-	answers  Answers      // of sites that were asked
-	rejected int64        // quotes whose price is none: not positive, or too large
+	probes   map[uint64]*probe // of sites that are only asked what they would say, by request
+	requests uint64            // of the newest negotiation
+	spare    []*placement      // used placements, ready for the next job
+	ranking  ranking           // scratch
+	ties     ties              // at the fronts of the directory's orders
+	answers  Answers           // of sites that were asked
+	rejected int64             // quotes whose price is none: not positive, or too large
 }
 
 func newBroker(o *office, w *away) broker {
@@ -33,7 +34,8 @@ func newBroker(o *office, w *away) broker {
 	}
 	return broker{
 		policy: policy, traits: policy.Traits(), office: o, away: w, placing: make(map[grid.JobID]*placement), queries: make(map[directory.QueryID]*placement),
-		ties: ties{rng: o.rng, dir: o.dir},
+		probes: make(map[uint64]*probe),
+		ties:   ties{rng: o.rng, dir: o.dir},
 	}
 }
 
@@ -159,7 +161,7 @@ func (b *broker) circumstances(now grid.Time, s *Search) Circumstances {
 		s.quotes[s.own].Price = b.tariff.price // it may have changed since
 	}
 	if s.job.Processors <= b.cfg.Processors {
-		at.HomeStart = b.cluster.EarliestStart(now, s.job.Processors, s.job.EstimateAt(b.cfg.Rating))
+		at.HomeStart = b.cluster.EarliestFor(now, lrms.Request{Processors: s.job.Processors, Estimate: s.job.EstimateAt(b.cfg.Rating), GPUs: s.job.GPUs})
 	}
 	if b.traits.Literal {
 		at.Memory, at.Gossip = nil, nil
@@ -227,7 +229,7 @@ func (b *broker) stop(now grid.Time, job grid.JobID, out *grid.Outbox) bool {
 // reserveHome takes processors of this site for a job of its own.
 func (b *broker) reserveHome(now grid.Time, p *placement) (Award, Refusal) {
 	estimate := p.job.EstimateAt(b.cfg.Rating)
-	start, err := b.cluster.Admit(now, lrms.Request{ID: p.task(), Processors: p.job.Processors, Estimate: estimate}, p.job.Deadline)
+	start, err := b.cluster.Admit(now, lrms.Request{ID: p.task(), Processors: p.job.Processors, Estimate: estimate, GPUs: p.job.GPUs}, p.job.Deadline)
 	if err != nil {
 		return Award{}, refusalOf(err)
 	}

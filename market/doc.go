@@ -19,7 +19,7 @@
 // site.Site that has the parts site.Market and site.Quotes only.
 //
 // Every Place ends in exactly one Placed or Refused. Preview tells what Place would
-// do, and asks nobody.
+// do: it asks the best sites what they would say, and has them hold nothing.
 //
 // # Messages
 //
@@ -30,6 +30,8 @@
 //	                 <-  Acknowledge
 //	                 <-  JobCompletion, after Ended or Abandoned there
 //	Acknowledge      ->          Delivered
+//
+// With Probe a Negotiate has the asked site say what it would answer, and nothing more.
 //
 // Cancel releases a hold, or asks for the end of a job (Revoke there). Home itself is
 // asked without a message. Messages may be lost, doubled, late or out of order. A

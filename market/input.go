@@ -72,7 +72,8 @@ type Abandoned struct {
 	Losses uint32 // executions of the job that have vanished so far, elsewhere or here; at most LossesMax
 }
 
-// Preview asks how Job would be placed now. The answer to Token is a *PreviewResult.
+// Preview asks how Job would be placed now. The sites that are best by their quotes are asked
+// what they would say; they hold nothing for it. The answer to Token is a *PreviewResult.
 type Preview struct {
 	Token uint64
 	Job   *grid.Job

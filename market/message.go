@@ -22,6 +22,8 @@ type Negotiate struct {
 	Bank       grid.SiteID  // whose cheque comes with the job; empty if nobody pays
 	Module     bool         // it is a module
 	Lease      grid.Time    // for how long the execution is to go on unless it is renewed; 0: until its end
+	GPUs       grid.GPUs    // beside processors
+	Probe      bool         // home only wants to know: nothing is held
 }
 
 // Reply: the guarantee, or a refusal. Either carries what is startable there now.
@@ -37,6 +39,8 @@ type Reply struct {
 	Finish   grid.Time    // span to Start plus estimate; Never if unsaid
 	Load     Load
 	Lease    grid.Time // as asked, if the site keeps it; else 0
+	GPUs     int64     // as asked, if it is a guarantee
+	Probe    bool      // as asked: Granted is no guarantee, but what one would say
 }
 
 // JobSubmission: the job, for a guarantee.

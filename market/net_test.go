@@ -11,6 +11,7 @@ import (
 	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/internal/lrms"
+	"gridnode/internal/lrms/gpu"
 	"gridnode/internal/wire"
 )
 
@@ -25,6 +26,9 @@ type network struct {
 	flight []inFlight
 	trace  []string
 	silent bool // no trace
+
+	gpus   map[grid.SiteID]int64 // of type a100, of sites that are added later
+	houses map[grid.SiteID]*house
 	late   bool // answers of the directory are given by answerFinds only
 
 	executions map[grid.JobID]int // running now, over all sites
@@ -96,7 +100,7 @@ const testEpoch = 1000 * grid.Hour
 func newNetwork(t testing.TB) *network {
 	return &network{
 		t: t, now: testEpoch, sites: map[grid.SiteID]*site{}, quotes: map[grid.SiteID]directory.Quote{},
-		executions: map[grid.JobID]int{},
+		executions: map[grid.JobID]int{}, gpus: map[grid.SiteID]int64{}, houses: map[grid.SiteID]*house{},
 	}
 }
 
@@ -114,7 +118,15 @@ func (n *network) add(cfg Config, offset grid.Time) *site {
 func (s *site) boot() {
 	s.life++
 	clear(s.fills)
-	cluster, err := lrms.New(lrms.Config{Processors: s.cfg.Processors})
+	var devices []gpu.Device
+	for i := range s.net.gpus[s.cfg.Site] {
+		devices = append(devices, gpu.Device{Name: fmt.Sprint("gpu", i), Type: "a100"})
+	}
+	pool, err := gpu.New(devices)
+	if err != nil {
+		s.net.t.Fatal(err)
+	}
+	cluster, err := lrms.New(lrms.Config{Processors: s.cfg.Processors, GPUs: pool})
 	if err != nil {
 		s.net.t.Fatal(err)
 	}
@@ -125,7 +137,27 @@ func (s *site) boot() {
 		seed = seed*31 + uint64(c)
 	}
 	s.agent = New(s.cfg, s.cluster, s.dir, rand.New(rand.NewPCG(seed, s.life)))
+	if h := s.net.houses[s.cfg.Site]; h != nil {
+		s.agent.UseGuests(h)
+	}
 	s.up = true
+}
+
+// house is the rules of an owner in a test.
+type house struct {
+	most   int64      // processors of a job
+	factor grid.Price // of prices
+	until  grid.Time  // by when all is to be over
+}
+
+func (h *house) Price(_ grid.SiteID, price grid.Price) grid.Price { return price * h.factor }
+
+func (h *house) Admit(_ grid.Time, _ grid.SiteID, w *Work) bool {
+	return h.most == 0 || w.Processors <= h.most
+}
+
+func (h *house) Promise(_ grid.Time, _ grid.SiteID, _ *Work, _, end grid.Time) bool {
+	return h.until == 0 || end <= h.until
 }
 
 func (s *site) clock() grid.Time { return s.net.now + s.offset }
@@ -634,8 +666,18 @@ func (n *network) describe(m grid.Message) string {
 		if m.Deadline != grid.Never {
 			deadline = m.Deadline.String()
 		}
-		return fmt.Sprintf("negotiate %s/%d processors=%d deadline=%s cost-max=%v", n.name(m.Task.Job), m.Task.Epoch, m.Processors, deadline, m.CostMax)
+		text := fmt.Sprintf("negotiate %s/%d processors=%d deadline=%s cost-max=%v", n.name(m.Task.Job), m.Task.Epoch, m.Processors, deadline, m.CostMax)
+		if m.GPUs.Count > 0 {
+			text += " gpus=" + m.GPUs.String()
+		}
+		if m.Probe {
+			text += " probe"
+		}
+		return text
 	case *Reply:
+		if m.Probe && m.Refusal == Granted {
+			return fmt.Sprintf("reply %s/%d would grant start=%v finish=%v cost=%v", n.name(m.Task.Job), m.Task.Epoch, m.Start, m.Finish, m.Cost)
+		}
 		if m.Refusal == Granted {
 			return fmt.Sprintf("reply %s/%d granted start=%v finish=%v cost=%v hold=%v", n.name(m.Task.Job), m.Task.Epoch, m.Start, m.Finish, m.Cost, m.HoldSpan)
 		}

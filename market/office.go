@@ -38,6 +38,7 @@ func (o *office) quote(now grid.Time) directory.Quote {
 	state := o.cluster.State(now)
 	q := o.cfg.Offer.Quote()
 	q.Price, q.Free, q.Widest, q.Wait = o.tariff.price, state.Free, state.Widest, min(state.Wait, grid.SpanMax)
+	q.GPUs = o.cluster.Stock(now)
 	return q
 }
 

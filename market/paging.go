@@ -47,7 +47,7 @@ func (b *broker) find(now grid.Time, p *placement, out *grid.Outbox) {
 	case p.token != 0:
 		q.Limit = min(previewPage, b.cfg.PreviewsMax)
 	case p.selects():
-		q.Filter.ProcessorsMin = p.job.Processors
+		q.Filter.ProcessorsMin, q.Filter.GPUs = p.job.Processors, p.job.GPUs
 	}
 	if p.paging.amid && p.stretch == room {
 		b.ties.move(q.Attribute, p.job.Processors)
@@ -64,7 +64,7 @@ func (b *broker) find(now grid.Time, p *placement, out *grid.Outbox) {
 		q.After = directory.Behind(&p.paging.last, q.Attribute)
 	} else if p.selects() && (p.stretch == front || p.stretch == emptiest) {
 		p.paging.amid = p.paging.amid && p.stretch != front
-		if t := b.ties.of(now, q.Attribute, p.job.Processors); t != nil {
+		if t := b.ties.of(now, q.Attribute, p.job.Processors); t != nil && p.job.GPUs.Count == 0 {
 			q.After, q.Limit = b.ties.begin(t, q.Descending), max(q.Limit/2, min(q.Limit, amidMin))
 			p.paging.amid = p.paging.amid || p.stretch == front
 		} else {
@@ -117,7 +117,7 @@ func (b *broker) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 // whether a page from elsewhere is wanted instead.
 func (b *broker) learned(now grid.Time, p *placement, in *directory.Found) bool {
 	switch {
-	case p.stretch != front && p.stretch != emptiest:
+	case p.stretch != front && p.stretch != emptiest, p.job.GPUs.Count > 0: // few sites have some
 		return false
 	case p.paging.question.After == nil:
 		return b.ties.noticed(now, &p.paging.question, in.Quotes, in.End)
@@ -159,6 +159,9 @@ func (b *broker) named(p *placement) {
 	}
 	if !ok {
 		q = directory.Quote{Site: p.job.Site, Resources: p.job.Resources, Rating: b.cfg.Rating, Widest: p.job.Processors, Foreign: true, Modules: true}
+		if need := p.job.GPUs; need.Count > 0 {
+			q.GPUs = grid.GPUStock{{Type: need.Type, Count: need.Count, Free: need.Count}}
+		}
 	}
 	p.blind = !ok
 	p.quotes = append(p.quotes, q)

@@ -19,6 +19,9 @@ type placement struct {
 	blind    bool      // no quote is known of the site that the job names
 	messages int32
 	losses   uint32 // of executions of the job, so far
+	waves    int    // of sites that a Preview has asked
+	awaited  int    // of them, that have not answered
+	probes   []*probe
 }
 
 // Bounds of one placement besides those of Config.
@@ -55,6 +58,9 @@ func (b *broker) drop(now grid.Time, p *placement, out *grid.Outbox) {
 	b.timers.Stop(&p.timer)
 	if p.paging.finding {
 		delete(b.queries, p.paging.query)
+	}
+	for _, q := range p.probes {
+		delete(b.probes, q.request)
 	}
 	if p.token == 0 {
 		delete(b.placing, p.job.ID)

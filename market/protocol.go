@@ -42,6 +42,7 @@ func (m *Negotiate) Proto() proto.Message {
 		Job: wire.JobBytes(m.Task.Job), Epoch: m.Task.Epoch, Request: m.Request, Validity: int64(m.Validity),
 		Processors: m.Processors, Memory: m.Memory, Instructions: m.Work.Instructions, Traffic: m.Work.Traffic,
 		Deadline: optional(m.Deadline), CostMax: int64(m.CostMax), Bank: string(m.Bank), Module: m.Module, Lease: int64(m.Lease),
+		Gpus: m.GPUs.Count, GpuType: m.GPUs.Type, Probe: m.Probe,
 	}
 }
 
@@ -54,6 +55,7 @@ func decodeNegotiate(_ grid.SiteID, body []byte) (grid.Message, error) {
 		Request: p.Request, Validity: grid.Time(p.Validity), Processors: p.Processors, Memory: p.Memory,
 		Work:     grid.Work{Instructions: p.Instructions, Traffic: p.Traffic},
 		Deadline: spanOr(p.Deadline, grid.Never), CostMax: grid.Credits(p.CostMax), Bank: grid.SiteID(p.Bank), Module: p.Module, Lease: grid.Time(p.Lease),
+		GPUs: grid.GPUs{Count: p.Gpus, Type: p.GpuType}, Probe: p.Probe,
 	}
 	var c check
 	m.Task = c.task(p.Job, p.Epoch)
@@ -67,6 +69,9 @@ func decodeNegotiate(_ grid.SiteID, body []byte) (grid.Message, error) {
 	c.Within("highest cost", p.CostMax, 0, int64(grid.CreditsMax))
 	c.Within("bank's length", int64(len(p.Bank)), 0, siteMax)
 	c.lease(p.Lease)
+	if err := m.GPUs.Check(); err != nil {
+		c.Fail(err.Error())
+	}
 	return wire.Checked(m, c.Err)
 }
 
@@ -80,7 +85,7 @@ func (m *Reply) Proto() proto.Message {
 			Free: m.Load.Free, Widest: m.Load.Widest, Wait: int64(m.Load.Wait),
 			Price: int64(m.Load.Price), Sequence: m.Load.Sequence,
 		},
-		Lease: int64(m.Lease),
+		Lease: int64(m.Lease), Gpus: m.GPUs, Probe: m.Probe,
 	}
 }
 
@@ -100,10 +105,11 @@ func decodeReply(_ grid.SiteID, body []byte) (grid.Message, error) {
 			Free: p.Load.Free, Widest: p.Load.Widest, Wait: grid.Time(p.Load.Wait),
 			Price: grid.Price(p.Load.Price), Sequence: p.Load.Sequence,
 		},
-		Lease: grid.Time(p.Lease),
+		Lease: grid.Time(p.Lease), GPUs: p.Gpus, Probe: p.Probe,
 	}
 	var c check
 	m.Task = c.task(p.Job, p.Epoch)
+	c.Within("GPUs", p.Gpus, 0, grid.GPUsMax)
 	c.Positive("request number", p.Request)
 	c.Within("refusal", int64(p.Refusal), 0, 255) // a newer site's reason is still a refusal
 	c.Within("hold span", p.HoldSpan, 0, int64(grid.SpanMax))
@@ -117,9 +123,9 @@ func decodeReply(_ grid.SiteID, body []byte) (grid.Message, error) {
 	c.Within("price", p.Load.Price, 1, int64(grid.CreditsMax))
 	c.lease(p.Lease)
 	switch {
-	case m.Refusal == Granted && (p.Hold == 0 || p.Start == nil || p.Finish == nil):
+	case m.Refusal == Granted && (p.Hold == 0 && !m.Probe || p.Start == nil || p.Finish == nil):
 		c.Fail("guarantee without hold, start or finish")
-	case m.Refusal != Granted && p.Hold != 0:
+	case (m.Refusal != Granted || m.Probe) && p.Hold != 0:
 		c.Fail("refusal with a hold")
 	case (p.Start == nil) != (p.Finish == nil), p.Start != nil && *p.Start > *p.Finish:
 		c.Fail("start and finish that do not fit")
@@ -165,8 +171,6 @@ func decodeJobSubmission(from grid.SiteID, body []byte) (grid.Message, error) {
 	switch {
 	case job.Home != from:
 		c.Fail("job of another home")
-	case job.GPUs.Count > 0:
-		c.Fail("job that needs GPUs: it runs at its home")
 	case job.Coallocate != nil:
 		c.Fail("co-allocated job: its home claims processors for it, and awards it to nobody")
 	case job.Submit != 0 || job.Deadline != grid.Never:

@@ -53,6 +53,7 @@ func (d drawn) negotiate() *Negotiate {
 		Processors: rapid.Int64Range(1, processorsMax).Draw(d.T, "processors"), Memory: rapid.Int64Range(0, memoryMax).Draw(d.T, "memory"),
 		Work:     grid.Work{Instructions: rapid.Int64Min(0).Draw(d.T, "instructions"), Traffic: rapid.Int64Min(0).Draw(d.T, "traffic")},
 		Deadline: d.spanOrNever("deadline"), CostMax: d.credits("cost"),
+		GPUs: rapid.SampledFrom([]grid.GPUs{{}, {Count: 3}, {Type: "a100", Count: grid.GPUsMax}}).Draw(d.T, "gpus"), Probe: rapid.Bool().Draw(d.T, "probe"),
 	}
 }
 
@@ -70,7 +71,8 @@ func (d drawn) reply() *Reply {
 		r.Finish = d.span("finish")
 		r.Start = grid.Time(rapid.Int64Range(0, int64(r.Finish)).Draw(d.T, "start"))
 	}
-	if r.Refusal == Granted {
+	r.GPUs, r.Probe = rapid.Int64Range(0, grid.GPUsMax).Draw(d.T, "gpus"), rapid.Bool().Draw(d.T, "probe")
+	if r.Refusal == Granted && !r.Probe {
 		r.Hold = d.number("hold")
 	}
 	return r

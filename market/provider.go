@@ -30,7 +30,8 @@ type remote struct {
 	task    grid.TaskID
 	hold    uint64 // the guarantee under which it came
 	width   int64  // its processors
-	revoked bool   // home wants it ended
+	gpus    int64
+	revoked bool // home wants it ended
 
 	over      bool // it ended, or will never run; home does not know yet
 	abandoned bool
@@ -45,6 +46,10 @@ type remote struct {
 func (s *provider) negotiated(now grid.Time, from grid.SiteID, m *Negotiate, out *grid.Outbox) {
 	e := s.memory.at(from)
 	if !e.inTime(m) {
+		return
+	}
+	if m.Probe {
+		s.admission.weigh(now, e, m, out)
 		return
 	}
 	if r := s.jobs[m.Task.Job]; r != nil && (r.home != from || r.task.Epoch >= m.Task.Epoch) {
@@ -92,11 +97,11 @@ func (s *provider) accept(now grid.Time, from grid.SiteID, task grid.TaskID, m *
 	if h == nil {
 		return false
 	}
-	if m.Job.Home != from || m.Job.Processors != h.processors || m.Job.Away().Work != h.work || m.Price != h.price || m.Cost != h.cost {
+	if m.Job.Home != from || m.Job.Processors != h.processors || m.Job.Away().Work != h.work || m.Job.GPUs != h.gpus || m.Price != h.price || m.Cost != h.cost {
 		s.admission.release(now, h) // another job than was negotiated
 		return false
 	}
-	if s.guests != nil && !s.guests.Admit(now, from, &Work{Processors: h.processors, Memory: m.Job.Memory, Job: m.Job}) {
+	if s.guests != nil && !s.guests.Admit(now, from, &Work{Processors: h.processors, Memory: m.Job.Memory, GPUs: h.gpus.Count, Job: m.Job}) {
 		s.admission.release(now, h) // one that the owner does not want
 		return false
 	}
@@ -110,9 +115,9 @@ func (s *provider) accept(now grid.Time, from grid.SiteID, task grid.TaskID, m *
 		return false
 	}
 	r := s.slabs.accepted.New()
-	*r = remote{home: from, task: task, hold: h.token, width: h.processors}
+	*r = remote{home: from, task: task, hold: h.token, width: h.processors, gpus: h.gpus.Count}
 	r.timer.Owner = r
-	s.admission.tenants.enter(from, 1, r.width)
+	s.admission.tenants.enter(from, 1, r.width, r.gpus)
 	if old := s.jobs[m.Job.ID]; old != nil {
 		s.leave(old)
 		s.held.Leave(from, old.task)
@@ -153,9 +158,9 @@ func (s *provider) localJob(now grid.Time, m *JobSubmission) *grid.Job {
 // restore takes an accepted job up again after a restart.
 func (s *provider) restore(now grid.Time, in *Restore) {
 	r := s.slabs.accepted.New()
-	*r = remote{home: in.Job.Home, task: grid.TaskID{Job: in.Job.ID, Epoch: in.Award.Epoch}, hold: in.Award.Hold, width: in.Job.Processors}
+	*r = remote{home: in.Job.Home, task: grid.TaskID{Job: in.Job.ID, Epoch: in.Award.Epoch}, hold: in.Award.Hold, width: in.Job.Processors, gpus: in.Job.GPUs.Count}
 	r.timer.Owner = r
-	s.admission.tenants.enter(r.home, 1, r.width)
+	s.admission.tenants.enter(r.home, 1, r.width, r.gpus)
 	s.jobs[in.Job.ID] = r
 	if in.Award.Lease > 0 && !in.Over { // what is left of it is not known any more; who runs it knows
 		s.held.Enter(now, r.home, r.task, in.Award.Lease, now.Add(in.Award.Lease))
@@ -207,7 +212,7 @@ func (s *provider) ending(task grid.TaskID, out *grid.Outbox) *remote {
 // leave counts a job as gone that is not over yet.
 func (s *provider) leave(r *remote) {
 	if !r.over {
-		s.admission.tenants.enter(r.home, -1, r.width)
+		s.admission.tenants.enter(r.home, -1, r.width, r.gpus)
 	}
 }
 

@@ -171,7 +171,7 @@ func judge(job *grid.Job, q *directory.Quote, at *Circumstances) Verdict {
 	if v.Outcome == OutcomeCandidate && load.shunned {
 		v.Outcome = OutcomeUnreachable
 	}
-	if v.Outcome == OutcomeTooNarrow || v.Outcome == OutcomeTooLittle {
+	if v.Outcome == OutcomeTooNarrow || v.Outcome == OutcomeTooLittle || v.Outcome == OutcomeNoGPUs {
 		v.Finish = grid.Never
 	}
 	return v
@@ -193,6 +193,8 @@ func outcomeOf(job *grid.Job, q *directory.Quote, at *Circumstances, v *Verdict,
 		return OutcomeTooNarrow, 0
 	case job.Memory > q.Memory && q.Memory > 0:
 		return OutcomeTooLittle, 0
+	case !q.GPUs.Has(job.GPUs):
+		return OutcomeNoGPUs, 0
 	case foreign && job.IsModule() && !q.Modules:
 		return OutcomeNoModules, 0
 	case foreign && !job.IsModule() && !q.Foreign:
@@ -227,7 +229,20 @@ func finishAt(job *grid.Job, q *directory.Quote, load *adjusted, estimate grid.T
 	if widest := min(load.Widest, q.Processors); job.Processors > widest {
 		wait = share(load.Wait, rootOf(job.Processors-widest, q.Processors-widest), rootOne)
 	}
+	if job.GPUs.Count > 0 {
+		wait = max(wait, waitForGPUs(job.GPUs, q, at.Now))
+	}
 	return max(at.Now.Add(wait), load.notBefore).Add(estimate)
+}
+
+// waitForGPUs estimates when a site has GPUs for a job: at once if there are enough that are
+// free; else after a part of what it says the last of them takes to be so.
+func waitForGPUs(need grid.GPUs, q *directory.Quote, now grid.Time) grid.Time {
+	count, free, wait := q.GPUs.Of(need.Type)
+	if free >= need.Count || count <= free {
+		return 0
+	}
+	return share(max(wait-max(now-q.Issued, 0), 0), need.Count-free, count-free)
 }
 
 // rootOne is what rootOf returns for one.

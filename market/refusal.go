@@ -18,13 +18,14 @@ const (
 	NoModules                   // runs no modules of other sites
 	ByRule                      // its owner's rules for guests do not allow it
 	Debtor                      // home did not sign for several jobs lately
+	NoGPUs                      // has too few GPUs, or none of the type
 	refusalMax
 )
 
 var refusalNames = [refusalMax]string{"granted", "cannot finish it in time", "is too small for it",
 	"runs no jobs of other sites", "is too busy to promise anything", "its price has changed", "has a later placement of this job",
 	"wants to be paid by a bank that this site does not pay from", "runs no modules of other sites", "its owner's rules for guests do not allow it",
-	"is owed for jobs that home did not sign for; it is forgiven a day after the last"}
+	"is owed for jobs that home did not sign for; it is forgiven a day after the last", "has too few GPUs for it"}
 
 // String returns what the refusal means in words, with the site as the subject.
 func (r Refusal) String() string {
@@ -35,7 +36,7 @@ func (r Refusal) String() string {
 }
 
 // refusalCodes are stable words for programs.
-var refusalCodes = [refusalMax]string{"granted", "too_late", "too_wide", "no_foreign", "busy", "price_changed", "superseded", "unpaid", "no_modules", "by_rule", "debtor"}
+var refusalCodes = [refusalMax]string{"granted", "too_late", "too_wide", "no_foreign", "busy", "price_changed", "superseded", "unpaid", "no_modules", "by_rule", "debtor", "no_gpus"}
 
 // Code returns a stable word for it.
 func (r Refusal) Code() string {

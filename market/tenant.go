@@ -13,7 +13,7 @@ type Guests interface {
 	// Admit reports whether another site may have that run here.
 	Admit(now grid.Time, from grid.SiteID, w *Work) bool
 	// Promise reports whether it may run from start to end.
-	Promise(now grid.Time, from grid.SiteID, start, end grid.Time) bool
+	Promise(now grid.Time, from grid.SiteID, w *Work, start, end grid.Time) bool
 }
 
 // Work is what a site asks to have run, or, with Job, what it has sent then.
@@ -22,6 +22,8 @@ type Work struct {
 	Memory     int64     // bytes for each; 0: not said
 	Span       grid.Time // that it may take here
 	Module     bool
+	GPUs       int64
+	Probe      bool      // it only wants to know
 	Job        *grid.Job // nil: not shown yet
 }
 
@@ -45,16 +47,18 @@ func (o *office) loadFor(now grid.Time, site grid.SiteID) Load {
 type Tenant struct {
 	Jobs       int64
 	Processors int64
+	GPUs       int64
 }
 
 // tenants is what sites have here, those that have nothing left out.
 type tenants map[grid.SiteID]Tenant
 
 // enter counts a job of a site, with sign 1 as it comes and -1 as it goes.
-func (t tenants) enter(site grid.SiteID, sign, processors int64) {
+func (t tenants) enter(site grid.SiteID, sign, processors, gpus int64) {
 	u := t[site]
 	u.Jobs += sign
 	u.Processors += sign * processors
+	u.GPUs += sign * gpus
 	if u == (Tenant{}) {
 		delete(t, site)
 		return

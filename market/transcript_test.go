@@ -43,6 +43,11 @@ func TestTranscripts(t *testing.T) {
 func (n *network) command(t *testing.T, d *datadriven.TestData) {
 	switch d.Cmd {
 	case "site":
+		id := grid.SiteID(text(d, "name", ""))
+		n.gpus[id] = integer(d, "gpus", 0)
+		if d.HasArg("guest-most") || d.HasArg("guest-price") || d.HasArg("guest-until") {
+			n.houses[id] = &house{most: integer(d, "guest-most", 0), factor: grid.Price(integer(d, "guest-price", 1)), until: n.now + during(t, d, "guest-until", grid.Day)}
+		}
 		n.add(siteArgs(t, d), 0)
 	case "fill":
 		s := n.sites[grid.SiteID(text(d, "site", ""))]
@@ -126,6 +131,9 @@ func (n *network) jobArgs(t *testing.T, d *datadriven.TestData) *grid.Job {
 		Resources: grid.Resources{Processors: integer(d, "processors", 1), Memory: integer(d, "memory", 0)}, Tasks: 1,
 		Submit: home.clock(), Estimate: span, RunTime: span, Work: grid.WorkOf(span, 0, home.cfg.Rating),
 		Deadline: grid.Never, Budget: grid.NoBudget,
+	}
+	if d.HasArg("gpus") {
+		j.GPUs = grid.GPUs{Type: text(d, "gpu-type", ""), Count: integer(d, "gpus", 0)}
 	}
 	if d.HasArg("deadline") {
 		j.Deadline = home.clock() + during(t, d, "deadline", 0)

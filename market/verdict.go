@@ -26,10 +26,11 @@ const (
 	OutcomeUnreachable                    // could not be reached, or did not answer
 	OutcomeNoConsent                      // does not consent to be headed by this site
 	OutcomeNoModules                      // runs no modules of other sites
+	OutcomeNoGPUs                         // has too few GPUs, or none of the type that the job needs
 )
 
 var outcomeNames = [...]string{"", "candidate", "chosen", "too-narrow", "too-little-memory", "too-late", "loaded",
-	"too-dear", "foreign-refused", "not-named", "refused", "expired", "unreachable", "no-consent", "modules-refused"}
+	"too-dear", "foreign-refused", "not-named", "refused", "expired", "unreachable", "no-consent", "modules-refused", "too-few-gpus"}
 
 // String returns the stable name used in tables and JSON ("too-late").
 func (o Outcome) String() string {
@@ -116,6 +117,8 @@ func (v *Verdict) detail(job *grid.Job, q *directory.Quote, now grid.Time) strin
 		return fmt.Sprintf("has %d processors, the job needs %d", q.Processors, job.Processors)
 	case OutcomeTooLittle:
 		return fmt.Sprintf("has %d bytes per processor, the job needs %d", q.Memory, job.Memory)
+	case OutcomeNoGPUs:
+		return fmt.Sprintf("has GPUs: %v; the job needs %v", q.GPUs, job.GPUs)
 	case OutcomeTooLate:
 		return fmt.Sprintf("would need %v even if idle, %v too long", span(job.SeenFrom(q.Site).EstimateAt(q.Rating)), span(now+job.SeenFrom(q.Site).EstimateAt(q.Rating)-job.Deadline))
 	case OutcomeLoaded:

@@ -297,7 +297,7 @@ class Client:
         return self.request("GET", "/v1/sites")["sites"]
 
     def quotes(self, **parameters):
-        """Searches the directory; parameters: maxPrice, minSpeed, cpus, free, limit, sort."""
+        """Searches the directory; parameters: maxPrice, minSpeed, cpus, free, gpus, limit, sort."""
         return self.request("GET", "/v1/quotes", **parameters)["sites"]
 
     def leases(self):

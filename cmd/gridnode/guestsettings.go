@@ -83,6 +83,12 @@ var ruleKeys = []ruleKey{
 		}
 		return err
 	}},
+	{"gpus", func(r *guest.Rule, v string) (err error) {
+		if r.GPUs, err = intBetween(v, 0, gpusMax); r.GPUs == 0 {
+			r.GPUs = guest.None
+		}
+		return err
+	}},
 	{"time", func(r *guest.Rule, v string) (err error) {
 		r.Time, err = spanBetween(v, grid.Second, grid.SpanMax)
 		return err
@@ -246,7 +252,7 @@ func (s *settings) checkGuests(home string) error {
 	if len(s.guests.Rules) == 0 {
 		return nil
 	}
-	around := guest.Around{Name: s.name, Processors: s.processors, Jobs: s.foreign, Lends: s.lend, Head: grid.SiteID(s.packHead)}
+	around := guest.Around{Name: s.name, Processors: s.processors, GPUs: int64(len(s.gpus.devices)), Jobs: s.foreign, Lends: s.lend, Head: grid.SiteID(s.packHead)}
 	if key, err := loadKey(home); err == nil { // else whoever needs it says so
 		if id, err := peer.IDFromPrivateKey(key); err == nil {
 			around.Self = grid.SiteID(id.String())

@@ -14,6 +14,7 @@ func newQuotes(root *options) *cobra.Command {
 	var (
 		l                  listing
 		maxPrice, order    string
+		gpus               string
 		minSpeed, cpus     int64
 		minFree, limitRows int64
 	)
@@ -26,6 +27,7 @@ They come cheapest first, or in the order asked for. A line on stderr says if so
 missing, as just after sites that keep a part of the directory have died.`,
 		Example: `  gridnode quotes --max-price 0.5
   gridnode quotes --min-speed 2000 --cpus 64 --sort speed
+  gridnode quotes --gpus a100:2
   gridnode quotes --free 16 -o json`,
 		Args: exactArgs(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -35,6 +37,13 @@ missing, as just after sites that keep a part of the directory have died.`,
 					return usagef("--max-price: %w", err)
 				}
 				query.Set("maxPrice", maxPrice)
+			}
+			if gpus != "" {
+				need, err := grid.ParseGPUs(gpus)
+				if err != nil {
+					return usagef("--gpus: %w", err)
+				}
+				query.Set("gpus", need.String())
 			}
 			for _, p := range []struct {
 				flag, key string
@@ -54,7 +63,7 @@ missing, as just after sites that keep a part of the directory have died.`,
 			if err != nil {
 				return apiError(err)
 			}
-			if err := printList(cmd.OutOrStdout(), l, siteColumns(time.Now()), reply.Sites); err != nil {
+			if err := printList(cmd.OutOrStdout(), l, siteColumns(time.Now(), reply.Sites), reply.Sites); err != nil {
 				return err
 			}
 			noteMissing(cmd, reply.Certain)
@@ -66,6 +75,7 @@ missing, as just after sites that keep a part of the directory have died.`,
 	f.Int64Var(&minSpeed, "min-speed", 0, "only speeds from this `MIPS` rating on")
 	f.Int64Var(&cpus, "cpus", 0, "only sites with at least `COUNT` processors")
 	f.Int64Var(&minFree, "free", 0, "only sites with at least `COUNT` free processors")
+	f.StringVar(&gpus, "gpus", "", "only sites with so many GPUs, free or not: a number, or a `TYPE:NUMBER` such as a100:2")
 	f.Int64Var(&limitRows, "limit", 0, "at most `COUNT` quotes (default: all, up to 10000)")
 	f.StringVarP(&order, "sort", "S", "price", "order by `KEY`: price (lowest first), speed (highest first) or free (most first)")
 	addListingFlags(cmd, &l)

@@ -15,14 +15,16 @@ import (
 )
 
 // siteColumns are the columns of sites and quotes.
-func siteColumns(now time.Time) []column[api.SiteInfo] {
+func siteColumns(now time.Time, sites []api.SiteInfo) []column[api.SiteInfo] {
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	without := !slices.ContainsFunc(sites, func(s api.SiteInfo) bool { return len(s.GPUs) > 0 })
 	return []column[api.SiteInfo]{
 		{head: "NAME", text: func(s api.SiteInfo) string { return s.Name }},
 		{head: "ID", wide: true, text: func(s api.SiteInfo) string { return s.ID }},
 		{head: "CPUS", text: func(s api.SiteInfo) string { return number(s.Processors) }},
 		{head: "FREE", text: func(s api.SiteInfo) string { return number(s.Free) }},
 		{head: "WIDEST", wide: true, text: func(s api.SiteInfo) string { return number(s.Widest) }},
+		{head: "GPUS", wide: without, text: gpusText},
 		{head: "QUEUED", text: func(s api.SiteInfo) string { return number(s.Queued) }},
 		{head: "WAIT", text: func(s api.SiteInfo) string { return formatSpan(grid.Time(s.Wait)) }},
 		{head: "PRICE", text: func(s api.SiteInfo) string { return s.Price.String() }},
@@ -34,6 +36,15 @@ func siteColumns(now time.Time) []column[api.SiteInfo] {
 		{head: "HEAD", wide: true, text: func(s api.SiteInfo) string { return s.Head }},
 		{head: "AGE", text: func(s api.SiteInfo) string { return ageText(s, now) }},
 	}
+}
+
+// gpusText prints how many GPUs of a site are free, of how many, by type.
+func gpusText(s api.SiteInfo) string {
+	words := make([]string, len(s.GPUs))
+	for i, g := range s.GPUs {
+		words[i] = fmt.Sprintf("%s:%d/%d", g.Type, g.Free, g.Count)
+	}
+	return strings.Join(words, ",")
 }
 
 // matrixColumnsMax is how many sites may have a column of latencies.
@@ -107,7 +118,8 @@ func newSites(root *options) *cobra.Command {
 		Long: `List the sites of the federation as the directory knows them: processors, how many are
 free, jobs that wait, estimated wait of a job as wide as the site, price in credits per
 processor-hour, speed (MIPS rating), whether they run jobs of other sites, and how old
-the newest word of them is. A site that this one cannot reach is marked as silent.
+the newest word of them is. A site that this one cannot reach is marked as silent. Where
+sites have GPUs, GPUS says how many are free of how many, by type (a100:1/4).
 
 -o wide and -o csv add what is known of the network: the latency from here (half a round
 trip) and how it is known, and a column TO NAME for each site with the latency from every
@@ -134,7 +146,7 @@ both are listed, and the name stands for neither.`,
 			slices.SortFunc(reply.Sites, func(a, b api.SiteInfo) int {
 				return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID))
 			})
-			columns := append(siteColumns(time.Now()), latencyColumns(reply.Sites)...)
+			columns := append(siteColumns(time.Now(), reply.Sites), latencyColumns(reply.Sites)...)
 			if err := printList(cmd.OutOrStdout(), l, columns, reply.Sites); err != nil {
 				return err
 			}

@@ -92,8 +92,8 @@ brought to where it runs; what follows are its arguments. It sees one empty dire
 its arguments and --env, and has no network. --mem bounds its memory. A site that runs no
 programs of others may run modules (wasm.guests of its settings).
 
-With --gpus the job runs here, once as many GPUs are free; no other job has them meanwhile.
-It finds their numbers in CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES.
+With --gpus the job runs where as many GPUs are, and is placed like any other; no other job
+has them meanwhile. It finds them in CUDA_VISIBLE_DEVICES and ROCR_VISIBLE_DEVICES.
 
 With --wait the exit code is the job's own; of an array, the highest. What a single job
 writes is printed as it comes, its ID on standard error, and what comes through a pipe is
@@ -110,7 +110,7 @@ changed in its directory is brought home, or what --out names (docs/files.md).
   gridnode submit --components 8@physics,8,16 -- /opt/poisson
   gridnode submit -n 32 --coalloc 2..4 --min-per-site 8 -t 1h -- /opt/poisson
   gridnode submit -n 4 --coalloc 1 --input genome:hg38 -- sh -c 'wc -c <"$GRIDNODE_INPUT_0"'
-  gridnode submit --gpus a100:2 -c 8 -t 2h -- python3 train.py
+  gridnode submit --gpus a100:2 -c 8 -t 2h --policy cheapest --budget 5 -- python3 train.py
   gridnode submit --wasm simulate.wasm --mem 256M --policy cheapest -- --steps 1000
   gridnode submit --policy cheapest --in data.csv -W analyse.py
   gridnode submit --workdir project --out 'plots/*' -W -- make plots
@@ -133,7 +133,7 @@ func (s *submission) flags(cmd *cobra.Command) {
 	f.Int64VarP(&s.tasks, "ntasks", "n", 1, "`COUNT` of processes that start together")
 	f.Int64VarP(&s.cpus, "cpus-per-task", "c", 1, "`COUNT` of processors of each process")
 	f.StringVarP(&s.time, "time", "t", "", "`SPAN` that bounds the run time here; elsewhere it follows the site's speed (default: job.time of the settings)")
-	f.StringVar(&s.gpus, "gpus", "", "GPUs of this site for the whole job: a number, or a `TYPE:NUMBER` such as a100:2")
+	f.StringVar(&s.gpus, "gpus", "", "GPUs for the whole job: a number, or a `TYPE:NUMBER` such as a100:2")
 	f.StringVar(&s.memory, "mem", "", "`SIZE` of the memory of the whole job, shared out evenly over its processors")
 	f.StringVar(&s.memoryPerCPU, "mem-per-cpu", "", "`SIZE` of the memory per processor")
 	f.StringVarP(&s.array, "array", "a", "", "one job for each index of `LIST`, e.g. 0-199, 1,3,5, 0-20:2 or 0-99%10, ten at a time; each sees its own in GRIDNODE_ARRAY_TASK_ID")

@@ -189,7 +189,7 @@ func (o *overview) print(w io.Writer, l listing) error {
 		return printJSON(w, o)
 	}
 	fmt.Fprintf(w, "%s\n\n", o.headline())
-	if err := printList(w, l, siteColumns(o.At.Time()), o.Sites); err != nil {
+	if err := printList(w, l, siteColumns(o.At.Time(), o.Sites), o.Sites); err != nil {
 		return err
 	}
 	fmt.Fprintln(w)

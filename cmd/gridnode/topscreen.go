@@ -156,7 +156,7 @@ func (s *topScreen) lines() []string {
 		lines = append(lines, "")
 	}
 	var sites, jobs strings.Builder // no write to them fails
-	_ = printList(&sites, plain, siteColumns(o.At.Time()), o.Sites[:min(len(o.Sites), max(s.height/2-4, 1))])
+	_ = printList(&sites, plain, siteColumns(o.At.Time(), o.Sites), o.Sites[:min(len(o.Sites), max(s.height/2-4, 1))])
 	_ = printList(&jobs, plain, topColumns(), o.Jobs[s.first:min(s.first+s.height, len(o.Jobs))])
 	headings := []int{0, len(lines)}
 	lines = append(lines, splitLines(sites.String())...)

@@ -66,7 +66,7 @@ func (m *mill) submit() {
 	}
 	estimate := grid.Minute << m.rng.IntN(11)
 	m.runs = append(m.runs, 1+grid.Time(m.rng.Int64N(int64(estimate))))
-	if err := m.c.Submit(m.now, Request{replayID(len(m.runs) - 1), processors, estimate}); err != nil {
+	if err := m.c.Submit(m.now, Request{ID: replayID(len(m.runs) - 1), Processors: processors, Estimate: estimate}); err != nil {
 		panic(err)
 	}
 }
@@ -120,7 +120,7 @@ func book(b *testing.B, standing int) (*Cluster, *rand.Rand) {
 	}
 	rng := rand.New(rand.NewPCG(3, 4))
 	for i := range standing {
-		r := Request{replayID(i), 1 + rng.Int64N(millProcessors), grid.Minute << rng.IntN(11)}
+		r := Request{ID: replayID(i), Processors: 1 + rng.Int64N(millProcessors), Estimate: grid.Minute << rng.IntN(11)}
 		if _, err := c.Reserve(0, r, grid.Never); err != nil {
 			b.Fatal(err)
 		}
@@ -142,7 +142,7 @@ func BenchmarkReserve(b *testing.B) {
 			c, rng := book(b, n)
 			b.ReportAllocs()
 			for b.Loop() {
-				r := Request{replayID(n), 1 + rng.Int64N(millProcessors), grid.Minute << rng.IntN(11)}
+				r := Request{ID: replayID(n), Processors: 1 + rng.Int64N(millProcessors), Estimate: grid.Minute << rng.IntN(11)}
 				if _, err := c.Reserve(0, r, grid.Never); err != nil {
 					b.Fatal(err)
 				}
@@ -154,7 +154,7 @@ func BenchmarkReserve(b *testing.B) {
 			var started []Request
 			b.ReportAllocs()
 			for b.Loop() {
-				r := Request{replayID(n), 1 + rng.Int64N(millProcessors), grid.Minute << rng.IntN(11)}
+				r := Request{ID: replayID(n), Processors: 1 + rng.Int64N(millProcessors), Estimate: grid.Minute << rng.IntN(11)}
 				if _, err := c.Reserve(0, r, grid.Never); err != nil {
 					b.Fatal(err)
 				}
@@ -179,7 +179,7 @@ func BenchmarkAdmission(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		now += grid.Second
-		r := Request{replayID(n), 1 + int64(n%20), grid.Hour}
+		r := Request{ID: replayID(n), Processors: 1 + int64(n%20), Estimate: grid.Hour}
 		if _, err := c.Reserve(now, r, grid.Never); err != nil {
 			b.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"gridnode/grid"
+	"gridnode/internal/lrms/gpu"
 	"gridnode/internal/lrms/titan"
 )
 
@@ -37,6 +38,10 @@ type Config struct {
 	// most grid.SpanMax; 0 means NominalDefault.
 	Nominal grid.Time
 
+	// GPUs of the site, which some jobs need beside processors; nil: it has none. The cluster
+	// gives them to its jobs and takes them back.
+	GPUs *gpu.Pool
+
 	// Weights of over-deadline, makespan and idle time, for TITAN; zero means
 	// titan.DefaultWeights. Seed determines what it draws.
 	Weights titan.Weights
@@ -48,6 +53,7 @@ type Request struct {
 	ID         grid.TaskID
 	Processors int64     // 1 to Config.Processors
 	Estimate   grid.Time // bound on its run time here, 1 to grid.SpanMax
+	GPUs       grid.GPUs // that it has as long as its processors
 }
 
 // Cluster is one site's processors and queue. It is deterministic, reads no clock
@@ -67,6 +73,8 @@ type Cluster struct {
 
 	tasks   tasks
 	queue   queue
+	gpus    devices
+	line    []int32 // jobs that wait until they are promised GPUs, in order of submission
 	profile profile // running jobs, promises, and the head's plan if it is laid
 	agenda  agenda
 	overdue []int32 // committed promises whose start has come, in order of start
@@ -111,6 +119,7 @@ func New(cfg Config) (*Cluster, error) {
 		now:     -instantMax,
 		tasks:   tasks{index: make(map[grid.TaskID]int32)},
 		queue:   newQueue(cfg.Processors),
+		gpus:    devices{cfg.GPUs},
 		profile: profile{now: -instantMax, free: cfg.Processors, ahead: newTimeline()},
 		agenda:  newAgenda(),
 	}
@@ -137,6 +146,11 @@ func (c *Cluster) SubmitBy(now grid.Time, r Request, by grid.Time) error {
 	c.advance(now)
 	if err := c.accept(r, true); err != nil {
 		return err
+	}
+	if r.GPUs.Count > 0 {
+		c.line = append(c.line, c.tasks.create(task{Request: r, state: lined}))
+		c.work.add(r)
+		return nil
 	}
 	if c.queue.full() {
 		c.queue.compact(c.tasks.slab)
@@ -167,6 +181,7 @@ func (c *Cluster) Ended(now grid.Time, id grid.TaskID) bool {
 	c.busy -= t.Processors
 	c.runs--
 	c.profile.vacate(t.start, t.end, t.Processors)
+	c.gpus.release(&t.Request)
 	c.tasks.drop(i)
 	c.change()
 	c.check()
@@ -190,8 +205,12 @@ func (c *Cluster) Cancel(now grid.Time, id grid.TaskID) bool {
 		}
 		c.queue.remove(int(t.link))
 		c.work.remove(t.Request)
+	} else if t.state == lined {
+		c.line = slices.DeleteFunc(c.line, func(other int32) bool { return other == i })
+		c.work.remove(t.Request)
 	} else {
 		node := t.link
+		c.gpus.release(&t.Request)
 		c.withdraw(i)
 		c.overdue = slices.DeleteFunc(c.overdue, func(other int32) bool { return other == node })
 		c.change()
@@ -203,7 +222,8 @@ func (c *Cluster) Cancel(now grid.Time, id grid.TaskID) bool {
 
 // Adopt counts a task as running since started, which may lie in the past: after
 // a restart. Errors: ErrInvalid, ErrKnown, and ErrTooWide if the processors that
-// run nothing do not suffice; the cluster is then unchanged.
+// run nothing do not suffice; the cluster is then unchanged. Its GPUs it must have by then
+// (gpu.Pool.Adopt).
 func (c *Cluster) Adopt(now grid.Time, r Request, started grid.Time) error {
 	c.advance(now)
 	if err := c.accept(r, false); err != nil {
@@ -214,6 +234,7 @@ func (c *Cluster) Adopt(now grid.Time, r Request, started grid.Time) error {
 	}
 	c.change()
 	c.run(c.tasks.create(task{Request: r}), min(started, now))
+	c.gpus.extend(&r, min(started, now)+r.Estimate)
 	c.check()
 	return nil
 }
@@ -229,7 +250,7 @@ func (c *Cluster) Planned(id grid.TaskID) (start grid.Time, ok bool) {
 	switch t := &c.tasks.slab[i]; {
 	case t.state == running || t.state == guest:
 		return t.start, true
-	case t.state == parked:
+	case t.state == parked || t.state == lined:
 		return 0, false
 	case t.state != queued:
 		return c.agenda.promises[t.link].start, true
@@ -254,8 +275,13 @@ func (c *Cluster) accept(r Request, waits bool) error {
 		return fmt.Errorf("%d processors for %d µs: %w", r.Processors, int64(r.Estimate), ErrInvalid)
 	case r.Processors > c.cfg.Processors:
 		return fmt.Errorf("%d processors on a site of %d: %w", r.Processors, c.cfg.Processors, ErrTooWide)
-	case waits && c.queue.size+c.queue.parked+c.agenda.size >= c.cfg.QueueMax:
+	case waits && c.queue.size+c.queue.parked+c.agenda.size+len(c.line) >= c.cfg.QueueMax:
 		return fmt.Errorf("%d jobs wait: %w", c.cfg.QueueMax, ErrQueueFull)
+	}
+	if waits && r.GPUs.Count > 0 {
+		if err := c.FitsGPUs(r.GPUs); err != nil {
+			return err
+		}
 	}
 	if i, ok := c.tasks.index[r.ID]; ok {
 		return fmt.Errorf("%s epoch %d is %s: %w", r.ID.Job, r.ID.Epoch, c.tasks.slab[i].state, ErrKnown)

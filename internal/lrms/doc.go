@@ -35,6 +35,10 @@
 // Fair shares: Favour, called before Schedule, has the jobs of one owner go before those of
 // another. Among those of one the order of submission stays.
 //
+// GPUs: a job that needs some is promised them together with its processors, for the same
+// time. Those that were only submitted wait in a line of their own until Schedule promises
+// them a start; shares and TITAN do not look at them.
+//
 // Leases: Lend takes idle processors out of the site as if a task ran on them; Borrow
 // counts a task as running on another site's, which come and leave with it; Park keeps
 // a queued job's place while processors are looked for elsewhere.

@@ -45,6 +45,7 @@ func (c *Cluster) Extend(now grid.Time, id grid.TaskID, end grid.Time) bool {
 	c.change()
 	c.profile.extend(t.end, end, t.Processors)
 	t.end = end
+	c.gpus.extend(&t.Request, end)
 	return true
 }
 

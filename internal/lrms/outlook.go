@@ -2,6 +2,7 @@ package lrms
 
 import (
 	"container/heap"
+	"slices"
 
 	"gridnode/grid"
 )
@@ -47,6 +48,8 @@ func (c *Cluster) Outlook(id grid.TaskID) (Outlook, bool) {
 		return Outlook{Start: max(c.agenda.promises[t.link].start, c.now), Promised: true}, true
 	case queued:
 		return c.estimated(id), true
+	case lined:
+		return Outlook{Before: slices.Index(c.line, i), Start: grid.Never}, true
 	}
 	return Outlook{}, false
 }

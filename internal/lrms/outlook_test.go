@@ -14,7 +14,7 @@ func TestOutlook(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := func(n uint64) grid.TaskID { return grid.TaskID{Job: grid.JobID{Lo: n}, Epoch: 1} }
-	jobs := []Request{{id(1), 3, 10}, {id(2), 2, 20}, {id(3), 4, 5}, {id(4), 1, 5}}
+	jobs := []Request{{ID: id(1), Processors: 3, Estimate: 10}, {ID: id(2), Processors: 2, Estimate: 20}, {ID: id(3), Processors: 4, Estimate: 5}, {ID: id(4), Processors: 1, Estimate: 5}}
 	for _, r := range jobs {
 		if err := c.Submit(0, r); err != nil {
 			t.Fatal(err)
@@ -51,7 +51,7 @@ func TestOutlook(t *testing.T) {
 			t.Errorf("job %d starts at %d, foretold was %d", n, starts[n], w.Start)
 		}
 	}
-	start, err := c.Reserve(61, Request{id(7), 2, 5}, grid.Never)
+	start, err := c.Reserve(61, Request{ID: id(7), Processors: 2, Estimate: 5}, grid.Never)
 	if err != nil {
 		t.Fatal(err)
 	}

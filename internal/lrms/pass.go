@@ -11,6 +11,9 @@ import "gridnode/grid"
 // the class of the free processors and do not fit are looked at in vain.
 func (c *Cluster) Schedule(now grid.Time, started []Request) []Request {
 	c.advance(now)
+	if len(c.line) > 0 {
+		c.callUp()
+	}
 	if len(c.overdue) > 0 {
 		started = c.startOverdue(started)
 	}
@@ -120,7 +123,7 @@ func (c *Cluster) startEarly(started []Request) []Request {
 		}
 		p := &c.agenda.promises[node]
 		start, seq = p.start, p.seq
-		fits := p.processors <= c.profile.free && c.reach(p.processors) >= min(p.estimate, p.start-c.now)
+		fits := p.processors <= c.profile.free && c.reach(p.processors) >= min(p.estimate, p.start-c.now) && c.gpus.ready(c.now, &c.tasks.slab[p.task].Request)
 		if !fits && c.cfg.Discipline == FCFS {
 			break
 		}

@@ -62,7 +62,7 @@ func runDue(t testing.TB, cfg Config, jobs []dueJob) (starts []grid.Time, missed
 		}
 		for ; next < len(jobs) && jobs[next].submit == now; next++ {
 			j := &jobs[next]
-			if err := c.SubmitBy(now, Request{replayID(next), j.processors, j.estimate}, j.by); err != nil {
+			if err := c.SubmitBy(now, Request{ID: replayID(next), Processors: j.processors, Estimate: j.estimate}, j.by); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -128,7 +128,7 @@ func TestTitanUnits(t *testing.T) {
 		c := mustNew(t, Config{Processors: processors, Discipline: TITAN})
 		submit := func(n int, processors int64, estimate, by grid.Time) {
 			t.Helper()
-			if err := c.SubmitBy(0, Request{id(n), processors, estimate}, by); err != nil {
+			if err := c.SubmitBy(0, Request{ID: id(n), Processors: processors, Estimate: estimate}, by); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -153,7 +153,7 @@ func BenchmarkTitan(b *testing.B) {
 			}
 			rng := rand.New(rand.NewPCG(1, 2))
 			submit := func(n int, width int64) {
-				r := Request{replayID(n), width, grid.Minute << rng.IntN(8)}
+				r := Request{ID: replayID(n), Processors: width, Estimate: grid.Minute << rng.IntN(8)}
 				if err := c.SubmitBy(0, r, 2*r.Estimate); err != nil {
 					b.Fatal(err)
 				}

@@ -5,11 +5,12 @@ import (
 	"slices"
 
 	"gridnode/grid"
+	"gridnode/internal/lrms/gpu"
 )
 
 // Reserve promises processors to r from the earliest start on that delays neither
 // an earlier promise nor the queue's head, provided that start+r.Estimate <= by
-// (grid.Never if it does not matter). The promise stands until Commit or Cancel;
+// (grid.Never if it does not matter), with the GPUs that r needs. The promise stands until Commit or Cancel;
 // who commits after start gets a job that starts, and so may finish, that much
 // later. Errors: ErrInvalid, ErrTooWide, ErrKnown, ErrQueueFull, and TooLate, which
 // says when it could have finished; the cluster is then unchanged.
@@ -37,21 +38,32 @@ func (c *Cluster) reserve(now grid.Time, r Request, by, hold grid.Time) (i int32
 	if err := c.accept(r, true); err != nil {
 		return -1, 0, err
 	}
+	if r.GPUs.Count > 0 && c.gpus.Full() {
+		return -1, 0, fmt.Errorf("GPUs are promised to %d jobs that wait: %w", gpu.PromisesMax, ErrQueueFull)
+	}
 	c.layPlan()
-	start = c.profile.earliestFrom(r.Processors, r.Estimate, now+hold, c.floor())
-	finish := start + r.Estimate
+	start = c.earliest(&r, hold)
+	finish := start.Add(r.Estimate)
 	if finish > by || finish > instantMax {
 		return -1, 0, TooLate{Finish: finish}
 	}
-	i = c.tasks.create(task{Request: r, state: reserved})
+	i = c.tasks.create(task{Request: r})
+	c.promise(i, start, hold)
+	return i, start, nil
+}
+
+// promise promises processors, and GPUs, to a task from start on.
+func (c *Cluster) promise(i int32, start, hold grid.Time) {
+	r := &c.tasks.slab[i].Request
+	c.gpus.promise(c.now, r, start, hold)
 	node := c.agenda.create(promise{
 		task: i, processors: r.Processors, estimate: r.Estimate,
-		start: start, end: max(start, now+hold) + r.Estimate, due: start, hold: hold, changes: c.changes,
+		start: start, end: max(start, c.now+hold) + r.Estimate, due: start, hold: hold, changes: c.changes,
 	})
 	t, p := &c.tasks.slab[i], &c.agenda.promises[node]
-	t.link = node
+	t.link, t.state = node, reserved
 	c.profile.occupy(p.start, p.end, p.processors)
-	if start > now {
+	if start > c.now {
 		c.agenda.insert(node)
 	} else {
 		t.state = due
@@ -59,7 +71,6 @@ func (c *Cluster) reserve(now grid.Time, r Request, by, hold grid.Time) (i int32
 		c.heldFor += p.processors
 	}
 	c.check()
-	return i, start, nil
 }
 
 // Commit turns a reservation into a job: it starts as promised or earlier; if its
@@ -68,7 +79,7 @@ func (c *Cluster) reserve(now grid.Time, r Request, by, hold grid.Time) (i int32
 func (c *Cluster) Commit(now grid.Time, id grid.TaskID) error {
 	c.advance(now)
 	i, ok := c.tasks.index[id]
-	if !ok || c.tasks.slab[i].state == queued || c.tasks.slab[i].state == parked {
+	if !ok || slices.Contains([]state{queued, parked, lined}, c.tasks.slab[i].state) {
 		return fmt.Errorf("commit %s epoch %d: %w", id.Job, id.Epoch, ErrUnknown)
 	}
 	if t := &c.tasks.slab[i]; t.state != running && t.state != guest && !c.agenda.promises[t.link].committed {
@@ -85,6 +96,7 @@ func (c *Cluster) commit(i int32) {
 	p.due = max(p.start, c.now)
 	c.committed++
 	c.work.add(t.Request)
+	c.gpus.committed(&t.Request)
 	if end := p.due + p.estimate; end != p.end {
 		c.replan(p, end)
 	}
@@ -98,6 +110,20 @@ func (c *Cluster) commit(i int32) {
 		c.fileOverdue(t.link)
 	}
 	c.check()
+}
+
+// EarliestFor is EarliestStart for a job that may need GPUs, too.
+func (c *Cluster) EarliestFor(now grid.Time, r Request) grid.Time {
+	if r.GPUs.Count == 0 {
+		return c.EarliestStart(now, r.Processors, r.Estimate)
+	}
+	c.advance(now)
+	if r.Processors > c.cfg.Processors || c.FitsGPUs(r.GPUs) != nil {
+		return grid.Never
+	}
+	c.layPlan()
+	r.Processors, r.Estimate = max(r.Processors, 1), min(max(r.Estimate, 1), grid.SpanMax)
+	return c.earliest(&r, 0)
 }
 
 // EarliestStart returns when a job could start at the earliest if it were admitted
@@ -176,7 +202,7 @@ func (c *Cluster) startOverdue(started []Request) []Request {
 	waiting := c.overdue[:0]
 	for _, node := range c.overdue {
 		p := &c.agenda.promises[node]
-		if p.processors > idle {
+		if p.processors > idle || !c.gpus.ready(c.now, &c.tasks.slab[p.task].Request) {
 			p.blocked = true
 			c.replan(p, c.now+1+p.estimate)
 			waiting = append(waiting, node)
@@ -202,6 +228,7 @@ func (c *Cluster) keep(node int32, started []Request) []Request {
 	}
 	c.withdraw(i)
 	c.run(i, c.now)
+	c.gpus.begin(c.now, &c.tasks.slab[i].Request)
 	return append(started, c.tasks.slab[i].Request)
 }
 

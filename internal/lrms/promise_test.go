@@ -231,7 +231,7 @@ func TestPromisesHold(t *testing.T) {
 
 func mustReserve(t *testing.T, c *Cluster, now grid.Time, n int, processors int64, span, want grid.Time) {
 	t.Helper()
-	start, err := c.Reserve(now, Request{id(n), processors, span}, grid.Never)
+	start, err := c.Reserve(now, Request{ID: id(n), Processors: processors, Estimate: span}, grid.Never)
 	if err != nil || start != want {
 		t.Fatalf("reserve %d: starts at %d, %v; want %d", n, int64(start), err, int64(want))
 	}
@@ -268,7 +268,7 @@ func mustNew(t *testing.T, cfg Config) *Cluster {
 // the cluster neither panics nor asks to be woken in vain.
 func TestOverrunMakesPromiseLate(t *testing.T) {
 	c := mustNew(t, Config{Processors: 10})
-	if err := c.Submit(0, Request{id(1), 4, 100}); err != nil {
+	if err := c.Submit(0, Request{ID: id(1), Processors: 4, Estimate: 100}); err != nil {
 		t.Fatal(err)
 	}
 	wantStarts(t, c, 0, 1)
@@ -302,7 +302,7 @@ func TestOverrunMakesPromiseLate(t *testing.T) {
 // order, then to backfilling; nothing starts later than promised.
 func TestEarlyEndMovesPromisesForward(t *testing.T) {
 	c := mustNew(t, Config{Processors: 10})
-	c.Submit(0, Request{id(1), 10, 100})
+	c.Submit(0, Request{ID: id(1), Processors: 10, Estimate: 100})
 	wantStarts(t, c, 0, 1)
 	mustReserve(t, c, 0, 2, 6, 50, 100)
 	mustReserve(t, c, 0, 3, 6, 95, 150)
@@ -321,13 +321,13 @@ func TestEarlyEndMovesPromisesForward(t *testing.T) {
 // just that.
 func TestHeadFollowsEarlyPromise(t *testing.T) {
 	c := mustNew(t, Config{Processors: 10})
-	c.Submit(0, Request{id(1), 10, 5})
+	c.Submit(0, Request{ID: id(1), Processors: 10, Estimate: 5})
 	wantStarts(t, c, 0, 1)
 	mustReserve(t, c, 0, 2, 4, 4, 5)
 	mustReserve(t, c, 0, 3, 4, 4, 5)
 	mustCommit(t, c, 0, 2)
 	mustCommit(t, c, 0, 3)
-	c.Submit(0, Request{id(4), 5, 10})
+	c.Submit(0, Request{ID: id(4), Processors: 5, Estimate: 10})
 	wantStarts(t, c, 0)
 	if start, ok := c.Planned(id(4)); !ok || start != 9 {
 		t.Fatalf("head planned for %d, %v; want 9", int64(start), ok)
@@ -342,7 +342,7 @@ func TestExtremes(t *testing.T) {
 		c := mustNew(t, Config{Processors: 3, Hold: HoldMax})
 		refused := 0
 		for n := range 2000 {
-			_, err := c.Reserve(now, Request{id(n), 3, grid.SpanMax}, grid.Never)
+			_, err := c.Reserve(now, Request{ID: id(n), Processors: 3, Estimate: grid.SpanMax}, grid.Never)
 			if errors.Is(err, ErrTooLate) {
 				refused++
 			} else if err != nil {
@@ -352,7 +352,7 @@ func TestExtremes(t *testing.T) {
 		if refused == 0 || refused == 2000 {
 			t.Errorf("%d of 2000 refused", refused)
 		}
-		if err := c.Submit(now, Request{id(3000), 3, grid.SpanMax}); err != nil {
+		if err := c.Submit(now, Request{ID: id(3000), Processors: 3, Estimate: grid.SpanMax}); err != nil {
 			t.Fatal(err)
 		}
 		if s := c.State(now); s.Wait <= 0 || s.Widest != 0 {
@@ -364,7 +364,7 @@ func TestExtremes(t *testing.T) {
 	})
 	t.Run("no processors", func(t *testing.T) {
 		c := mustNew(t, Config{})
-		if err := c.Submit(0, Request{id(1), 1, 1}); !errors.Is(err, ErrTooWide) {
+		if err := c.Submit(0, Request{ID: id(1), Processors: 1, Estimate: 1}); !errors.Is(err, ErrTooWide) {
 			t.Errorf("submit: %v", err)
 		}
 		if c.CanFinishBy(0, 1, 1, grid.Never) || len(c.Schedule(0, nil)) > 0 || c.NextTimer() != grid.Never {
@@ -377,7 +377,7 @@ func TestExtremes(t *testing.T) {
 	t.Run("work saturates", func(t *testing.T) {
 		c := mustNew(t, Config{Processors: ProcessorsMax})
 		for n := range 3 {
-			c.Submit(0, Request{id(n), ProcessorsMax, grid.SpanMax})
+			c.Submit(0, Request{ID: id(n), Processors: ProcessorsMax, Estimate: grid.SpanMax})
 		}
 		if s := c.State(0); s.QueuedWork != 1<<63-1 {
 			t.Errorf("queued work %d", s.QueuedWork)
@@ -403,39 +403,39 @@ func TestExtremes(t *testing.T) {
 
 func TestErrors(t *testing.T) {
 	c := mustNew(t, Config{Processors: 4, QueueMax: 2})
-	c.Submit(0, Request{id(1), 4, 10})
+	c.Submit(0, Request{ID: id(1), Processors: 4, Estimate: 10})
 	c.Schedule(0, nil)
-	c.Submit(0, Request{id(2), 4, 10})
+	c.Submit(0, Request{ID: id(2), Processors: 4, Estimate: 10})
 	for _, tt := range []struct {
 		name string
 		err  error
 		want error
 	}{
-		{"no processors", c.Submit(0, Request{id(9), 0, 10}), ErrInvalid},
-		{"no estimate", c.Submit(0, Request{id(9), 1, 0}), ErrInvalid},
-		{"endless estimate", c.Submit(0, Request{id(9), 1, grid.SpanMax + 1}), ErrInvalid},
-		{"too wide", c.Submit(0, Request{id(9), 5, 10}), ErrTooWide},
-		{"runs", c.Submit(0, Request{id(1), 1, 10}), ErrKnown},
-		{"waits", c.Adopt(0, Request{id(2), 1, 10}, 0), ErrKnown},
-		{"no room to adopt", c.Adopt(0, Request{id(9), 1, 10}, 0), ErrTooWide},
+		{"no processors", c.Submit(0, Request{ID: id(9), Processors: 0, Estimate: 10}), ErrInvalid},
+		{"no estimate", c.Submit(0, Request{ID: id(9), Processors: 1, Estimate: 0}), ErrInvalid},
+		{"endless estimate", c.Submit(0, Request{ID: id(9), Processors: 1, Estimate: grid.SpanMax + 1}), ErrInvalid},
+		{"too wide", c.Submit(0, Request{ID: id(9), Processors: 5, Estimate: 10}), ErrTooWide},
+		{"runs", c.Submit(0, Request{ID: id(1), Processors: 1, Estimate: 10}), ErrKnown},
+		{"waits", c.Adopt(0, Request{ID: id(2), Processors: 1, Estimate: 10}, 0), ErrKnown},
+		{"no room to adopt", c.Adopt(0, Request{ID: id(9), Processors: 1, Estimate: 10}, 0), ErrTooWide},
 		{"never reserved", c.Commit(0, id(9)), ErrUnknown},
 		{"queued, not reserved", c.Commit(0, id(2)), ErrUnknown},
 		{"running already", c.Commit(0, id(1)), nil},
-		{"fits the queue", c.Submit(0, Request{id(3), 1, 10}), nil},
-		{"queue full", c.Submit(0, Request{id(9), 1, 10}), ErrQueueFull},
-		{"queue full for promises", second(c.Reserve(0, Request{id(9), 1, 10}, grid.Never)), ErrQueueFull},
+		{"fits the queue", c.Submit(0, Request{ID: id(3), Processors: 1, Estimate: 10}), nil},
+		{"queue full", c.Submit(0, Request{ID: id(9), Processors: 1, Estimate: 10}), ErrQueueFull},
+		{"queue full for promises", second(c.Reserve(0, Request{ID: id(9), Processors: 1, Estimate: 10}, grid.Never)), ErrQueueFull},
 	} {
 		if !errors.Is(tt.err, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, tt.err, tt.want)
 		}
 	}
 	c.Cancel(0, id(3))
-	_, err := c.Reserve(0, Request{id(9), 4, 10}, 29)
+	_, err := c.Reserve(0, Request{ID: id(9), Processors: 4, Estimate: 10}, 29)
 	var late TooLate
 	if !errors.Is(err, ErrTooLate) || !errors.As(err, &late) || late.Finish != 30 {
 		t.Errorf("too late: %v", err)
 	}
-	if _, err := c.Reserve(0, Request{id(9), 4, 10}, 30); err != nil {
+	if _, err := c.Reserve(0, Request{ID: id(9), Processors: 4, Estimate: 10}, 30); err != nil {
 		t.Errorf("just in time: %v", err)
 	}
 

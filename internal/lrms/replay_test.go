@@ -98,7 +98,7 @@ func (p *replayer) run(c *Cluster, jobs []traceJob, ended func(i int, at grid.Ti
 		}
 		for ; next < len(jobs) && jobs[next].submit == now; next++ {
 			j := &jobs[next]
-			if err := c.Submit(now, Request{replayID(next), j.processors, j.estimate}); err != nil {
+			if err := c.Submit(now, Request{ID: replayID(next), Processors: j.processors, Estimate: j.estimate}); err != nil {
 				panic(err)
 			}
 		}

@@ -48,7 +48,7 @@ func (c *Cluster) State(now grid.Time) State {
 		Wait:   grid.Never,
 
 		Running:    c.runs,
-		Queued:     c.queue.size + c.committed,
+		Queued:     c.queue.size + len(c.line) + c.committed,
 		QueuedWork: c.work.total(),
 		Demand:     c.work.processors,
 		Parked:     c.queue.parked,

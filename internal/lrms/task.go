@@ -12,6 +12,7 @@ const (
 	running
 	parked // link is its position in the queue, which is kept for it
 	guest  // runs on processors of another site
+	lined  // waits until it is promised GPUs; in Cluster.line
 )
 
 // task is what the cluster knows about an ID. Tasks live in a slab and refer to
@@ -55,7 +56,7 @@ func (t *tasks) drop(i int32) {
 // String names the state in error messages.
 func (s state) String() string {
 	switch s {
-	case queued:
+	case queued, lined:
 		return "queued"
 	case reserved, due:
 		return "reserved"

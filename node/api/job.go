@@ -23,7 +23,7 @@ type JobSpec struct {
 	Policy     string  `json:"policy,omitempty"`     // cheapest, fastest, local, spill; default: see docs/cli.md
 	Site       string  `json:"site,omitempty"`       // the only site it may run at: name or ID
 
-	GPUs string `json:"gpus,omitempty"` // GPUs of this site: a number, or a type and a number as a100:2
+	GPUs string `json:"gpus,omitempty"` // GPUs for the whole job: a number, or a type and a number as a100:2
 
 	Array     []int64 `json:"array,omitempty"`     // one job for each, with GRIDNODE_ARRAY_TASK_ID
 	ArrayMost int64   `json:"arrayMost,omitempty"` // how many of them may run at a time; 0: any number

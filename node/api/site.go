@@ -16,6 +16,7 @@ type SiteInfo struct {
 	Price      Amount  `json:"price"`          // per processor-hour, per hour under cost model paper
 	Cost       string  `json:"cost"`           // cost model
 	Foreign    bool    `json:"foreign"`        // runs jobs of other sites
+	GPUs       []GPUs  `json:"gpus,omitempty"` // by type
 	Head       string  `json:"head,omitempty"` // ID of the site that may head it, if it gossiped
 	Sequence   uint64  `json:"sequence"`
 	Issued     Instant `json:"issued,omitzero"` // its quote

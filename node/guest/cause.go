@@ -15,10 +15,11 @@ const (
 	OverMemory           // memory
 	OffHours             // hours
 	NotRun               // run
+	OverGPUs             // gpus
 	causesMax
 )
 
-var causeNames = [causesMax]string{"admitted", "banned", "access", "processors", "jobs", "leases", "time", "memory", "hours", "run"}
+var causeNames = [causesMax]string{"admitted", "banned", "access", "processors", "jobs", "leases", "time", "memory", "hours", "run", "gpus"}
 
 // String returns the key of the rule that refuses, or "banned".
 func (c Cause) String() string { return causeNames[c] }

@@ -11,6 +11,7 @@ type Around struct {
 	Self       grid.SiteID
 	Name       string      // of this site
 	Processors int64       // it has
+	GPUs       int64       // the same
 	Jobs       bool        // it runs jobs of other sites
 	Lends      bool        // it lends processors
 	Head       grid.SiteID // may head it; empty: nobody
@@ -99,7 +100,7 @@ func (r *Rule) said() (keys []string) {
 		key string
 		yes bool
 	}{
-		{"processors", r.Processors != 0}, {"share", r.Share != 0}, {"jobs", r.Jobs != 0}, {"leases", r.Lent != 0}, {"time", r.Time != 0},
+		{"processors", r.Processors != 0}, {"share", r.Share != 0}, {"jobs", r.Jobs != 0}, {"leases", r.Lent != 0}, {"gpus", r.GPUs != 0}, {"time", r.Time != 0},
 		{"memory", r.Memory != 0}, {"disk", r.Disk != 0}, {"network", r.Network != Unsaid}, {"price", r.Price != 0}, {"hours", len(r.Hours) > 0},
 		{"run", r.Runs != 0},
 	} {
@@ -123,6 +124,8 @@ func (k *checker) site(r *Rule) {
 		k.add(r, "", "never counts: nobody is let in, as foreign and leases.lend are deny")
 	case r.Lent > 0 && !a.Lends:
 		k.add(r, "leases", "never counts: leases.lend is deny")
+	case r.GPUs > a.GPUs:
+		k.add(r, "gpus", "%d is never reached: the site has %d", r.GPUs, a.GPUs)
 	case r.Jobs > 0 && !a.Jobs && !head && a.Head == "":
 		k.add(r, "jobs", "never counts: foreign is deny")
 	}
@@ -144,6 +147,9 @@ func (k *checker) wider(r *Rule) {
 	}
 	if all.Jobs > 0 && r.Jobs > all.Jobs {
 		k.add(r, "jobs", "%d is never reached: everyone has %d together", r.Jobs, all.Jobs)
+	}
+	if all.GPUs != 0 && r.GPUs > max(all.GPUs, 0) {
+		k.add(r, "gpus", "%d is never reached: everyone has %d together", r.GPUs, max(all.GPUs, 0))
 	}
 	if all.Lent != 0 && r.Lent > max(all.Lent, 0) {
 		k.add(r, "leases", "%d is never reached: everyone has %d together", r.Lent, max(all.Lent, 0))

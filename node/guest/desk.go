@@ -13,12 +13,14 @@ type Use struct {
 	Jobs       int64 // promised ones and those that wait included
 	Processors int64 // of them
 	Lent       int64 // processors lent to it, or set aside for that
+	GPUs       int64 // of its jobs
 }
 
 func (u *Use) add(v Use) {
 	u.Jobs += v.Jobs
 	u.Processors += v.Processors
 	u.Lent += v.Lent
+	u.GPUs += v.GPUs
 }
 
 // Around the desk: what its owner tells it.
@@ -71,13 +73,19 @@ type Ask struct {
 	Memory     int64     // bytes for each; 0: it does not say
 	Span       grid.Time // for how long at most
 	Needs      Runs      // what it is; 0: not known
-	Mine       Use       // of what the site has here, what is this very ask
+	GPUs       int64
+	Mine       Use  // of what the site has here, what is this very ask
+	Only       bool // it only wants to know: a refusal is not counted
 }
 
 // Admit decides whether a site may have what it asks for, if hours are not looked at.
 func (d *Desk) Admit(now grid.Time, a *Ask) Cause {
 	who := d.knows(a.Site)
-	return d.count(now, a.Site, d.admit(now, &who, a))
+	cause := d.admit(now, &who, a)
+	if a.Only {
+		return cause
+	}
+	return d.count(now, a.Site, cause)
 }
 
 func (d *Desk) admit(now grid.Time, who *Who, a *Ask) Cause {
@@ -121,7 +129,7 @@ func (d *Desk) welcome(now grid.Time, who *Who) Cause {
 // fits decides whether the partner of a rule may have so much more.
 func (d *Desk) fits(r *Rule, a *Ask) Cause {
 	most, said := r.processors(d.processors)
-	if !said && r.Jobs == 0 && r.Lent == 0 {
+	if !said && r.Jobs == 0 && r.Lent == 0 && r.GPUs == 0 {
 		return Admitted
 	}
 	use := Use{Jobs: -a.Mine.Jobs, Processors: -a.Mine.Processors, Lent: -a.Mine.Lent}
@@ -141,17 +149,23 @@ func (d *Desk) fits(r *Rule, a *Ask) Cause {
 		return OverLeases
 	case !a.Lease && r.Jobs > 0 && use.Jobs >= r.Jobs:
 		return OverJobs
+	case a.GPUs > 0 && r.GPUs != 0 && use.GPUs+a.GPUs > max(r.GPUs, 0):
+		return OverGPUs
 	}
 	return Admitted
 }
 
 // Promise decides whether something of a site may run from start to end.
 func (d *Desk) Promise(now grid.Time, site grid.SiteID, start, end grid.Time) Cause {
-	cause := Admitted
+	return d.count(now, site, d.Would(site, start, end))
+}
+
+// Would is Promise for who only wants to know.
+func (d *Desk) Would(site grid.SiteID, start, end grid.Time) Cause {
 	if who := d.knows(site); !d.effective(&who).Hours.Cover(start, end, d.cfg.zone()) {
-		cause = OffHours
+		return OffHours
 	}
-	return d.count(now, site, cause)
+	return Admitted
 }
 
 // Runs decides whether a site may run a job, which it has shown now.

@@ -79,7 +79,7 @@ const (
 	Modules       // modules of WebAssembly
 )
 
-// None as Rule.Lent lends nothing.
+// None as Rule.Lent lends nothing, and as Rule.GPUs gives none.
 const None = -1
 
 // Rule is what an owner says of a partner. What is zero was not said.
@@ -91,6 +91,7 @@ type Rule struct {
 	Share      int64 // the same, in thousandths of the site's processors
 	Jobs       int64 // at a time, promised ones and those that wait included
 	Lent       int64 // processors lent at a time; None: no leases
+	GPUs       int64 // at a time, promised ones included; None: no GPUs
 
 	Time    grid.Time // longest job or lease
 	Memory  int64     // bytes for each processor

@@ -40,7 +40,7 @@ func (b *borrowing) nextTimer() grid.Time { return b.matches.NextTimer() }
 
 // enqueue puts a home job into the queue.
 func (b *borrowing) enqueue(now grid.Time, r lrms.Request, e *entry, out *grid.Outbox) error {
-	if e.foreign || e.job.Deadline != grid.Never && r.Processors > b.cluster.Processors() && !b.matches.Delegates() {
+	if e.foreign || r.GPUs.Count > 0 || e.job.Deadline != grid.Never && r.Processors > b.cluster.Processors() && !b.matches.Delegates() {
 		return b.cluster.SubmitBy(now, r, e.job.Deadline)
 	}
 	if r.Processors > b.cluster.Processors() {
@@ -158,7 +158,7 @@ func (b *borrowing) rescue(now grid.Time, e *entry, out *grid.Outbox) bool {
 	r.Estimate = b.limitOf(j)
 	cost := b.cfg.Cost.Cost(b.price(), j.Processors, r.Estimate)
 	switch {
-	case j.Deadline == grid.Never, now.Add(r.Estimate) > j.Deadline, j.Budget >= 0 && cost > j.Budget:
+	case j.Deadline == grid.Never, j.GPUs.Count > 0, now.Add(r.Estimate) > j.Deadline, j.Budget >= 0 && cost > j.Budget:
 		return false
 	case j.Site != "" && j.Site != b.cfg.ID, divided(j), b.ttl(e) < 1, !b.matches.Delegates():
 		return false

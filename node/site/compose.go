@@ -54,14 +54,18 @@ func (s builder) build() error {
 
 // own makes what every site has.
 func (s builder) own() (err error) {
+	pool, err := gpu.New(s.cfg.GPUs)
+	if err != nil {
+		return err
+	}
 	s.cluster, err = lrms.New(lrms.Config{
+		GPUs:       pool,
 		Processors: s.cfg.Processors, Discipline: s.cfg.Discipline, QueueMax: s.cfg.Limits.Jobs, Hold: s.cfg.Market.WithDefaults().HoldSpan,
 		Weights: s.cfg.Weights, Seed: s.seed,
 	})
 	if err != nil {
 		return err
 	}
-	pool, err := gpu.New(s.cfg.GPUs)
 	s.price = func() grid.Price { return s.cfg.Price }
 	s.jobs = &jobs{base: &s.base, table: newTable(s.cfg.Limits), queue: ownQueue{&s.base}, agent: nobody{}, gpus: pool}
 	if s.cfg.Users != nil {
@@ -319,7 +323,7 @@ func (s builder) arrange() {
 		s.recorders = append(s.recorders, s.chronicle)
 	}
 	ways := &s.jobs.ways
-	*ways = append(*ways, accelerated{s.jobs})
+	*ways = append(*ways, accelerated{s.jobs, s.placing})
 	if s.with.has(Leases) {
 		*ways = append(*ways, s.spreads)
 	} else {

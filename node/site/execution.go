@@ -19,7 +19,6 @@ const lossesMax = 3
 
 // startTasks starts what can start on this site's own processors.
 func (js *jobs) startTasks(now grid.Time, out *grid.Outbox) {
-	accelerated{js}.grant(now, out)
 	if js.desk.Shares() {
 		js.cluster.Favour(now, js.ownerOf, js.desk.Favours(now))
 	}
@@ -91,7 +90,6 @@ func (js *jobs) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
 		}
 	}
 	js.queue.ended(now, in.ID, out)
-	js.gpus.Release(in.ID)
 	e := js.current(in.ID)
 	if e == nil || e.state.Terminal() {
 		return // an older epoch, or told twice
@@ -100,7 +98,9 @@ func (js *jobs) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
 	if in.Lost && e.gone > now {
 		return // its lease is over, and nobody knows what is left of it: limbo tells when that is nothing
 	}
-	if !js.recovery.forget(e) && in.Lost && e.state == Queued {
+	if js.recovery.forget(e) {
+		js.gpus.Release(in.ID) // which nobody else knew
+	} else if in.Lost && e.state == Queued {
 		return // told twice: it waits to be run once more
 	}
 	if vacated(e, in) {

@@ -89,7 +89,7 @@ func (g *guests) Admit(now grid.Time, from grid.SiteID, w *market.Work) bool {
 	if g.draining || g.jobs.chronicle.full() {
 		return false
 	}
-	ask := guest.Ask{Site: from, Processors: w.Processors, Memory: w.Memory, Span: w.Span, Needs: guest.Programs}
+	ask := guest.Ask{Site: from, Processors: w.Processors, Memory: w.Memory, Span: w.Span, GPUs: w.GPUs, Needs: guest.Programs, Only: w.Probe}
 	if w.Module {
 		ask.Needs = guest.Modules
 	}
@@ -97,7 +97,10 @@ func (g *guests) Admit(now grid.Time, from grid.SiteID, w *market.Work) bool {
 }
 
 // Promise implements market.Guests.
-func (g *guests) Promise(now grid.Time, from grid.SiteID, start, end grid.Time) bool {
+func (g *guests) Promise(now grid.Time, from grid.SiteID, w *market.Work, start, end grid.Time) bool {
+	if w.Probe {
+		return g.desk.Would(from, start, end) == guest.Admitted
+	}
 	return g.desk.Promise(now, from, start, end) == guest.Admitted
 }
 
@@ -115,7 +118,7 @@ func (g *guests) lends(now grid.Time, in *lease.Asked) bool {
 func (g *guests) uses(yield func(grid.SiteID, guest.Use) bool) {
 	if g.agent != nil {
 		for site, t := range g.agent.Tenants() {
-			if !yield(site, guest.Use{Jobs: t.Jobs, Processors: t.Processors}) {
+			if !yield(site, guest.Use{Jobs: t.Jobs, Processors: t.Processors, GPUs: t.GPUs}) {
 				return
 			}
 		}

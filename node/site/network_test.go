@@ -288,7 +288,11 @@ func describeTask(t *grid.Task) string {
 	case t.Pilot.Site != "":
 		return fmt.Sprintf(" on %d processors of %s for %v", t.Job.Processors, t.Pilot.Site, t.Limit)
 	}
-	return fmt.Sprintf(" on %d processors for %v", t.Job.Processors, t.Limit)
+	text := fmt.Sprintf(" on %d processors for %v", t.Job.Processors, t.Limit)
+	if len(t.GPUs) > 0 {
+		text += " with " + strings.Join(t.GPUs, ", ")
+	}
+	return text
 }
 
 // describe says of a message what a transcript is about.

@@ -164,7 +164,7 @@ type base struct {
 
 // requestOf returns what a job asks of this site's processors.
 func (b *base) requestOf(e *entry) lrms.Request {
-	return lrms.Request{ID: e.task(), Processors: e.job.Processors, Estimate: e.job.SeenFrom(b.cfg.ID).EstimateAt(b.cfg.Rating)}
+	return lrms.Request{ID: e.task(), Processors: e.job.Processors, Estimate: e.job.SeenFrom(b.cfg.ID).EstimateAt(b.cfg.Rating), GPUs: e.job.GPUs}
 }
 
 // limitOf returns how long an execution of a job may take here.
@@ -174,10 +174,10 @@ func (b *base) limitOf(j *grid.Job) grid.Time {
 
 // marketed reports whether the market places the job: it has a deadline, a budget or a
 // goal, or its owner named a site. Where TITAN orders the queue, a deadline alone does
-// not take a job there that is to run here: TITAN weighs it.
+// not take a job there that is to run here: TITAN weighs it, unless it needs GPUs.
 func (b *base) marketed(j *grid.Job) bool {
 	home := b.cfg.ID
-	if b.cfg.Discipline == lrms.TITAN && j.Goal == grid.GoalLocal && j.Budget < 0 && (j.Site == "" || j.Site == home) {
+	if b.cfg.Discipline == lrms.TITAN && j.GPUs.Count == 0 && j.Goal == grid.GoalLocal && j.Budget < 0 && (j.Site == "" || j.Site == home) {
 		return false
 	}
 	return j.Goal != grid.GoalLocal || j.Deadline != grid.Never || j.Budget >= 0 || j.Site != "" && j.Site != home

@@ -236,77 +236,66 @@ func (r *room) recover(_ grid.Time, kept records, _ *grid.Outbox) error {
 	return nil
 }
 
-// accelerated is the way of a job that needs GPUs of this site, and it is a way to here: it
-// waits for them first, and with them for processors. Promises know nothing of GPUs, and
-// neither do quotes: so it has no deadline, and no other site is asked.
-type accelerated struct{ *jobs }
+// accelerated is the way of a job that needs GPUs: the market's, if that is to place it; else
+// it waits for those of this site. Queues know nothing of GPUs, and neither do leases: here it
+// is promised both, processors and GPUs.
+type accelerated struct {
+	*jobs
+	market *placing // nil: no other site is asked
+}
 
 func (accelerated) wants(j *grid.Job) bool { return j.GPUs.Count > 0 }
 
+// traded reports whether the market places a job.
+func (a accelerated) traded(j *grid.Job) bool { return a.market != nil && a.marketed(j) }
+
 func (a accelerated) admit(_ grid.Time, j *grid.Job) error {
 	switch {
-	case j.Goal != grid.GoalLocal || j.Site != "" && j.Site != a.cfg.ID:
-		return fmt.Errorf("%w: GPUs are those of this site: a job that needs some runs here (--policy local)", ErrInvalid)
-	case j.Deadline != grid.Never:
-		return fmt.Errorf("%w: no deadline is promised to a job that waits for GPUs", ErrInvalid)
+	case a.traded(j):
+		return nil
+	case a.marketed(j):
+		return fmt.Errorf("%w: this site is alone: a job that needs GPUs runs here, without deadline and budget", ErrInvalid)
 	case j.Processors > a.cluster.Processors():
 		return fmt.Errorf("%w: it wants %d processors of %d", ErrTooWide, j.Processors, a.cluster.Processors())
 	}
 	if err := a.gpus.Fits(j.GPUs); err != nil {
-		return fmt.Errorf("%w: %w (site.gpus)", ErrTooWide, err)
+		return fmt.Errorf("%w: %w (site.gpus): let the market place it (--policy cheapest)", ErrTooWide, err)
 	}
 	return nil
 }
 
 func (a accelerated) place(now grid.Time, e *entry, out *grid.Outbox) {
+	if a.traded(e.job) {
+		a.market.place(now, e, out)
+		return
+	}
+	r := a.requestOf(e)
+	if err := a.cluster.Submit(now, r); err != nil {
+		e.reason = err.Error()
+		a.refuse(now, e, out)
+		return
+	}
+	e.state, e.reason = Queued, ""
 	e.award = market.Award{Site: a.cfg.ID, Epoch: e.epoch, Price: a.price(), Until: grid.Never,
-		Cost: a.cfg.Cost.Cost(a.price(), e.job.Processors, a.requestOf(e).Estimate)}
-	a.wait(e)
+		Cost: a.cfg.Cost.Cost(a.price(), e.job.Processors, r.Estimate)}
 	out.Tell(grid.Event{Kind: grid.JobPlaced, Job: e.job, Epoch: e.epoch, Site: a.cfg.ID, Cost: e.award.Cost})
 }
 
-func (a accelerated) wait(e *entry) {
-	e.state, e.reason = Queued, fmt.Sprintf("waits for GPUs (%v)", e.job.GPUs)
-	a.gpus.Wait(e.task(), e.job.GPUs)
-}
+func (accelerated) withdraw(grid.Time, *entry, *grid.Outbox) {} // the queue and the agent are told in any case
 
-// resume takes up a job after a restart that nothing runs of.
-func (a accelerated) resume(now grid.Time, e *entry, out *grid.Outbox) {
-	a.gpus.Release(e.task())
-	switch e.state {
-	case Cancelling:
-		a.jobs.withdraw(now, e, e.reason, out)
-	case Placing:
-		a.jobs.place(now, e, out)
-		out.Save(e)
-	default:
-		a.wait(e)
+func (a accelerated) explain(e *entry, v *View, whole bool) {
+	if a.traded(e.job) {
+		a.market.explain(e, v, whole)
+	}
+	if e.state == Queued && v.Reason == "" {
+		v.Reason = fmt.Sprintf("waits for GPUs (%v) and processors", e.job.GPUs)
 	}
 }
 
-func (a accelerated) withdraw(_ grid.Time, e *entry, _ *grid.Outbox) { a.gpus.Release(e.task()) }
-
-func (accelerated) explain(*entry, *View, bool) {}
-
-func (accelerated) preview(_ grid.Time, in *Preview, out *grid.Outbox) {
-	out.Answer(in.Token, &market.PreviewResult{Certain: true, Waits: true})
-}
-
-// grant puts jobs into the queue that have got GPUs. They do not run elsewhere, so it is
-// that of the site's own processors.
-func (a accelerated) grant(now grid.Time, out *grid.Outbox) {
-	var granted []grid.TaskID
-	a.gpus.Grant(func(id grid.TaskID) { granted = append(granted, id) })
-	for _, id := range granted {
-		e := a.current(id)
-		if e == nil || e.state != Queued {
-			panic(fmt.Sprintf("site: GPUs for task %v, which does not wait", id))
-		}
-		e.reason = ""
-		if err := a.cluster.Submit(now, a.requestOf(e)); err != nil {
-			a.gpus.Release(id)
-			e.reason = err.Error()
-			a.refuse(now, e, out)
-		}
+func (a accelerated) preview(now grid.Time, in *Preview, out *grid.Outbox) {
+	if a.market == nil {
+		out.Answer(in.Token, &market.PreviewResult{Certain: true, Waits: true})
+		return
 	}
+	a.market.preview(now, in, out)
 }

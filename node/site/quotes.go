@@ -97,7 +97,7 @@ func (qs *quotes) tell(now grid.Time, out *grid.Outbox) {
 		q := directory.Quote{
 			Site: qs.cfg.ID, Name: qs.cfg.Name, Resources: qs.cfg.Resources, Rating: qs.cfg.Rating,
 			Price: qs.price(), Cost: qs.cfg.Cost, Foreign: qs.cfg.Foreign, Modules: qs.cfg.Modules,
-			Free: state.Free, Widest: state.Widest, Wait: wait,
+			Free: state.Free, Widest: state.Widest, Wait: wait, GPUs: qs.cluster.Stock(now),
 		}
 		if !sameOffer(&q, &qs.quoted) || q.Wait > 0 && now+q.Wait != qs.until {
 			qs.quoted, qs.until = q, now+q.Wait
@@ -131,7 +131,8 @@ func (qs *quotes) stale() grid.Time {
 // sameOffer reports whether two quotes of this site say the same. A wait that gets
 // shorter as time passes is the same offer.
 func sameOffer(a, b *directory.Quote) bool {
-	return a.Site == b.Site && a.Price == b.Price && a.Free == b.Free && a.Widest == b.Widest && (a.Wait > 0) == (b.Wait > 0)
+	return a.Site == b.Site && a.Price == b.Price && a.Free == b.Free && a.Widest == b.Widest && (a.Wait > 0) == (b.Wait > 0) &&
+		a.GPUs.SameLoad(b.GPUs)
 }
 
 // loads tells the matchmaker what a site has gossiped that it would lend.

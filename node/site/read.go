@@ -7,7 +7,6 @@ import (
 	"gridnode/coalloc/dataset"
 	"gridnode/directory"
 	"gridnode/grid"
-	"gridnode/internal/lrms/gpu"
 	"gridnode/lease"
 	"gridnode/market"
 	"gridnode/market/bank"
@@ -341,5 +340,5 @@ func (s *Site) DataSet(name string) (dataset.Set, bool) {
 	return s.inputs.catalog.Get(name)
 }
 
-// GPUs returns how many GPUs this site has, and how many nobody has, by type.
-func (s *Site) GPUs() []gpu.Count { return s.jobs.gpus.Counts() }
+// GPUs returns how many GPUs this site has, and how many nobody has at now, by type.
+func (s *Site) GPUs(now grid.Time) grid.GPUStock { return s.cluster.Stock(now) }

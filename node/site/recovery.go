@@ -41,6 +41,9 @@ func (rc *recovery) restore(now grid.Time, e *entry, out *grid.Outbox) {
 	if !e.foreign && !e.state.Terminal() {
 		js.gate.Enter(e.job, e.state == Waiting)
 	}
+	if len(e.gpus) > 0 && !e.state.Terminal() {
+		js.gpus.Adopt(now, e.task(), e.gpus)
+	}
 	switch {
 	case e.foreign:
 		js.agent.Step(now, &market.Restore{Job: e.job, Award: e.award, Over: e.state.Terminal()}, out)
@@ -67,9 +70,6 @@ func (rc *recovery) restore(now grid.Time, e *entry, out *grid.Outbox) {
 			js.agent.Step(now, &market.Stop{Job: e.job.ID, Cause: e.reason}, out)
 		}
 	default: // placing, or in the queue here, perhaps running: the shim knows
-		if len(e.gpus) > 0 {
-			js.gpus.Adopt(e.task(), e.gpus)
-		}
 		rc.waiting = append(rc.waiting, e)
 	}
 }
@@ -115,6 +115,11 @@ func (rc *recovery) tick(now grid.Time, out *grid.Outbox) {
 		return
 	}
 	slices.SortStableFunc(rc.waiting, func(a, b *entry) int { return cmp.Compare(b.together(), a.together()) })
+	for _, e := range rc.waiting {
+		if e != nil && len(e.gpus) > 0 {
+			rc.jobs.gpus.Release(e.task())
+		}
+	}
 	for _, e := range rc.waiting {
 		if e == nil {
 			continue // ended or adopted meanwhile

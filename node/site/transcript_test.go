@@ -1,6 +1,7 @@
 package site
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 
 	"gridnode/coalloc/muscle"
 	"gridnode/grid"
+	"gridnode/internal/lrms/gpu"
 	"gridnode/lease"
 	"gridnode/market/bank"
 )
@@ -17,8 +19,8 @@ import (
 // TestTranscripts runs testdata/*.txt: each command is followed by everything that
 // happened because of it. Commands:
 //
-//	site name=a [processors=4 parts=everything price=1 discipline=easy foreign=yes lend bank=b accept=b offer head=h members=(b,c) window=10s short=1m retention=1h threshold=1000 siblings=(b) delegation=dmm leaseprice=2 lendmost=3]
-//	submit site=a job=1 [processors=1 for=100s goal=cheapest to=b deadline=2h budget=5 components=(2@a,2@b) name=x spread]
+//	site name=a [processors=4 gpus=2 parts=everything price=1 discipline=easy foreign=yes lend bank=b accept=b offer head=h members=(b,c) window=10s short=1m retention=1h threshold=1000 siblings=(b) delegation=dmm leaseprice=2 lendmost=3]
+//	submit site=a job=1 [processors=1 for=100s goal=cheapest to=b deadline=2h budget=5 components=(2@a,2@b) gpus=1 name=x spread]
 //	cancel | preview | show site=a job=1
 //	price site=a price=2
 //	lease site=a from=b [processors=2 for=1h most=3]
@@ -188,6 +190,7 @@ func (a args) config() Config {
 		Limits: Limits{Jobs: 100, PerUser: 100, Finished: 10, Retention: a.span("retention", grid.Hour)},
 		Lease:  LeaseConfig{Lend: a.d.HasArg("lend"), Most: int64(a.integer("lendmost", 0)), Price: grid.Price(a.integer("leaseprice", 0)) * grid.Credit},
 		Bank:   bank.Config{Offer: a.d.HasArg("offer"), Bank: grid.SiteID(a.text("bank", "")), Accept: a.ids("accept")},
+		GPUs:   gpusOf(a.integer("gpus", 0)),
 		Heads:  HeadsConfig{Members: a.list("members"), HeadConfig: muscle.HeadConfig{Window: a.span("window", 10*grid.Second)}},
 	}
 	if a.d.HasArg("short") { // jobs are collected until a member has so little work
@@ -215,6 +218,14 @@ func (a args) config() Config {
 	return cfg
 }
 
+// gpusOf returns so many GPUs of one type.
+func gpusOf(n int64) (list []gpu.Device) {
+	for i := range n {
+		list = append(list, gpu.Device{Name: fmt.Sprint("gpu", i), Type: "a100"})
+	}
+	return list
+}
+
 func (a args) job(s *node) *grid.Job {
 	span := a.span("for", 100*grid.Second)
 	j := &grid.Job{
@@ -233,6 +244,7 @@ func (a args) job(s *node) *grid.Job {
 			j.Goal = g
 		}
 	}
+	j.GPUs.Count = a.integer("gpus", 0)
 	if a.d.HasArg("spread") {
 		j.Tasks, j.Spread = j.Processors, true
 	}

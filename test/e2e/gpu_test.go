@@ -57,9 +57,51 @@ func TestGPUsAreGrantedToOneJob(t *testing.T) {
 		t.Errorf("the two saw %q", seen)
 	}
 
-	for _, flags := range [][]string{{"--gpus", "a100:3"}, {"--gpus", "h100"}, {"--gpus", "0"}, {"--gpus", "1", "--policy", "cheapest"}, {"--gpus", "1", "--deadline", "1h"}} {
+	run("0 0 0 a100-0", "--gpus", "a100", "--deadline", "1h", "--budget", "100")
+	for _, flags := range [][]string{{"--gpus", "a100:3"}, {"--gpus", "h100"}, {"--gpus", "0"}, {"--gpus", "4", "--policy", "cheapest"}, {"--gpus", "1", "--budget", "0"}} {
 		if r := s.run(append(append([]string{"submit"}, flags...), "--", "true")...); r.code == 0 {
 			t.Errorf("%q is taken: %v", flags, r)
 		}
+	}
+}
+
+// TestGPUsOfOtherSites: quotes tell of them, and a job that needs some is placed where they
+// are, by its budget, if the owner there lets it have them; a preview asks for that.
+func TestGPUsOfOtherSites(t *testing.T) {
+	t.Parallel()
+	home := newSite(t, "home", "--processors", "2", "--price", "1").start()
+	newSite(t, "dear", "--join", home.addr, "--foreign", "allow", "--price", "9", "--processors", "4").set("site.gpus", "a100=4").start()
+	cheap := newSite(t, "cheap", "--join", home.addr, "--foreign", "allow", "--price", "2", "--processors", "4").set("site.gpus", "a100=2,v100=1")
+	cheap.rules("  sites:\n    home:\n      gpus: 1\n")
+	cheap.start()
+	home.sees(3)
+	home.eventually("both quote GPUs", func() bool {
+		list := home.ok("sites")
+		return strings.Contains(list, "a100:4/4") && strings.Contains(list, "a100:2/2,v100:1/1")
+	})
+	if list := home.ok("quotes", "--gpus", "v100"); !strings.Contains(list, "cheap") || strings.Contains(list, "dear") {
+		t.Errorf("with a V100 there are\n%s", list)
+	}
+	run := func(flags ...string) string {
+		t.Helper()
+		args := append(append([]string{"submit", "-q", "-W", "-t", "10m"}, flags...), "--", "sh", "-c", `echo "$GRIDNODE_SITE $GRIDNODE_GPUS $(ls /dev | grep -c nvidia)"`)
+		return home.ok("logs", strings.TrimSpace(home.ok(args...)))
+	}
+	if got := run("--gpus", "a100", "--policy", "cheapest"); got != "cheap a100-0 0\n" {
+		t.Errorf("it runs %q", got)
+	}
+	preview := home.ok("submit", "--gpus", "a100:2", "--policy", "cheapest", "--dry-run", "--", "true") // more than its owner lets home have
+	if lines := strings.Split(preview, "\n"); !strings.Contains(preview, "its owner's rules for guests") || !strings.Contains(lines[1], "dear") {
+		t.Errorf("the preview says\n%s", preview)
+	}
+	if got := run("--gpus", "a100:2", "--policy", "cheapest"); got != "dear a100-0,a100-1 0\n" {
+		t.Errorf("it runs %q", got)
+	}
+	r := home.code(5, "submit", "--gpus", "a100:2", "--budget", "1", "-t", "1h", "-W", "--", "true")
+	if !strings.Contains(r.stderr, "no site") && !strings.Contains(r.stderr, "none of") {
+		t.Errorf("beyond its budget: %v", r)
+	}
+	if r := home.code(5, "submit", "--gpus", "h100", "--policy", "fastest", "--dry-run", "--", "true"); strings.Count(r.stdout, "too-few-gpus") != 3 {
+		t.Errorf("nobody has an H100: %v", r)
 	}
 }

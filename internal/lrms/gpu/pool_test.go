@@ -20,54 +20,101 @@ func testPool(t interface{ Fatal(...any) }) *Pool {
 	return p
 }
 
-// granted returns who gets GPUs now, and which.
-func granted(p *Pool) (list []string) {
-	var ids []grid.TaskID
-	p.Grant(func(id grid.TaskID) { ids = append(ids, id) })
-	for _, id := range ids {
-		list = append(list, fmt.Sprint(id.Job.Lo, p.Of(id)))
-	}
-	return list
+// promise promises GPUs to a task for an hour, as early as can be.
+func promise(p *Pool, now grid.Time, n int, kind string, count int64) grid.Time {
+	need := grid.GPUs{Type: kind, Count: count}
+	start := p.Earliest(now, need, grid.Hour, now)
+	p.Promise(now, task(n), need, start, grid.Hour)
+	return start
 }
 
-func TestGPUsAreGivenInTurn(t *testing.T) {
+// TestPromises: each later promise is behind those before it only where they would share a
+// device, and a promise is kept early only if that delays nobody.
+func TestPromises(t *testing.T) {
 	p := testPool(t)
-	expect := func(want ...string) {
-		t.Helper()
-		if got := granted(p); !slices.Equal(got, want) {
-			t.Errorf("got %q, want %q", got, want)
+	for n, tt := range []struct {
+		kind  string
+		count int64
+		want  grid.Time
+	}{{"a", 1, 0}, {"a", 2, grid.Hour}, {"a", 1, 0}, {"b", 2, 0}, {"", 1, grid.Hour}, {"", 4, 2 * grid.Hour}} {
+		if got := promise(p, 0, n, tt.kind, tt.count); got != tt.want {
+			t.Errorf("promise %d begins at %v, want %v", n, got, tt.want)
 		}
 	}
-	p.Wait(task(1), grid.GPUs{Type: "a", Count: 1})
-	p.Wait(task(2), grid.GPUs{Type: "a", Count: 2}) // there is one left
-	p.Wait(task(3), grid.GPUs{Type: "a", Count: 1}) // behind it
-	p.Wait(task(4), grid.GPUs{Type: "b", Count: 2})
-	p.Wait(task(5), grid.GPUs{Count: 1}) // of any type: behind those that wait
-	expect("1 [a0]", "4 [b1 b3]")
-	p.Wait(task(1), grid.GPUs{Type: "a", Count: 1}) // asked again
-	expect()
-	p.Release(task(1))
-	expect("2 [a0 a2]")
-	p.Release(task(3)) // it waits no more
-	p.Release(task(4))
-	expect("5 [b1]")
-	p.Release(task(9))
-	if got := fmt.Sprint(p.Counts()); got != "[{a 2 0} {b 2 1}]" {
-		t.Errorf("there are %s", got)
+	if got := p.Earliest(0, grid.GPUs{Count: 5}, grid.Hour, 0); got != grid.Never {
+		t.Errorf("five of four at %v", got)
 	}
+	for n, want := range []bool{true, false, true, true, false, false} {
+		if got := p.Ready(0, task(n)); got != want {
+			t.Errorf("%d is ready: %v", n, got)
+		}
+	}
+	for _, n := range []int{0, 2, 3} {
+		p.Begin(0, task(n))
+	}
+	if got := fmt.Sprint(p.Of(task(0)), p.Of(task(2)), p.Of(task(3))); got != "[a0] [a2] [b1 b3]" {
+		t.Errorf("they have %s", got)
+	}
+	if got, want := p.Stock(0), (grid.GPUStock{{Type: "a", Count: 2, Wait: 3 * grid.Hour}, {Type: "b", Count: 2, Wait: 3 * grid.Hour}}); !slices.Equal(got, want) {
+		t.Errorf("there are %v, want %v", got, want)
+	}
+	p.Release(task(3)) // early: the one that wants any can have one of those
+	if !p.Ready(1, task(4)) || p.Ready(1, task(1)) || p.Ready(1, task(5)) {
+		t.Error("a wrong one goes before its time")
+	}
+	p.Begin(1, task(4))
+	if got := p.Of(task(4)); !slices.Equal(got, []string{"b1"}) {
+		t.Errorf("it has %q", got)
+	}
+	// Its time has come, but who should have ended has not: it waits, and goes as soon as that does.
+	if p.Ready(grid.Hour, task(1)) {
+		t.Error("a task has GPUs that others have")
+	}
+	p.Release(task(0))
+	p.Release(task(2))
+	p.Begin(grid.Hour+5, task(1))
+	for n := range 6 {
+		p.Release(task(n))
+	}
+	if got := p.Stock(grid.Hour); got.String() != "a:2,b:2" || got[0].Free+got[1].Free != 4 || p.waiting != 0 {
+		t.Errorf("in the end there are %v, and %d wait", got, p.waiting)
+	}
+}
+
+// TestLateOnesGoOn: a promise that begins late may run into the next one on its devices, and
+// that one begins late, too, rather than never.
+func TestLateOnesGoOn(t *testing.T) {
+	p := testPool(t)
+	p.Promise(0, task(1), grid.GPUs{Type: "a", Count: 2}, 0, grid.Hour)
+	p.Promise(0, task(2), grid.GPUs{Type: "a", Count: 2}, grid.Hour, grid.Hour)
+	p.Promise(0, task(3), grid.GPUs{Type: "a", Count: 2}, 2*grid.Hour, grid.Hour)
+	p.Begin(0, task(1))
+	late := grid.Hour + grid.Minute
+	if p.Ready(late, task(2)) {
+		t.Fatal("it begins while the first one runs")
+	}
+	p.Release(task(1))
+	p.Begin(late, task(2))
+	if p.Ready(2*grid.Hour, task(3)) {
+		t.Fatal("the third begins while the second runs")
+	}
+	if at := p.Earliest(2*grid.Hour, grid.GPUs{Type: "a", Count: 1}, grid.Minute, 2*grid.Hour); at < 3*grid.Hour {
+		t.Errorf("another one at %v", at)
+	}
+	p.Release(task(2))
+	p.Begin(2*grid.Hour+grid.Minute, task(3))
 }
 
 func TestGPUsAfterARestart(t *testing.T) {
 	p := testPool(t)
-	p.Adopt(task(1), []string{"a2", "gone"})
-	p.Adopt(task(2), []string{"a2"}) // nobody has what another one has
-	p.Wait(task(3), grid.GPUs{Type: "a", Count: 1})
-	if got := granted(p); !slices.Equal(got, []string{"3 [a0]"}) || p.Of(task(2)) != nil {
-		t.Errorf("got %q, and the second has %q", got, p.Of(task(2)))
+	p.Adopt(0, task(1), []string{"a2", "gone"})
+	p.Adopt(0, task(2), []string{"a2"}) // nobody has what another one has
+	p.Extend(task(1), grid.Hour)
+	if at := promise(p, 0, 3, "a", 1); at != 0 || !slices.Equal(p.Of(task(3)), []string{"a0"}) || p.Of(task(2)) != nil {
+		t.Errorf("at %v it has %q, and the second %q", at, p.Of(task(3)), p.Of(task(2)))
 	}
-	p.Release(task(1))
-	if got := fmt.Sprint(p.Counts()); got != "[{a 2 1} {b 2 2}]" {
-		t.Errorf("there are %s", got)
+	if at := promise(p, 0, 4, "a", 2); at != grid.Hour {
+		t.Errorf("both are free at %v", at)
 	}
 }
 
@@ -77,34 +124,56 @@ func TestWhatNeverFits(t *testing.T) {
 		if err := p.Fits(need); (err == nil) != fits {
 			t.Errorf("%v: %v", need, err)
 		}
+		if p.Stock(0).Has(need) != fits {
+			t.Errorf("%v: the stock says otherwise", need)
+		}
 	}
-	for _, bad := range [][]Device{{{"", "a"}}, {{"a", ""}}, {{"a", "a"}, {"a", "b"}}} {
+	many := make([]Device, grid.GPUTypesMax+1)
+	for i := range many {
+		many[i] = Device{fmt.Sprint(i), fmt.Sprint("type", i)}
+	}
+	for _, bad := range [][]Device{{{"", "a"}}, {{"a", ""}}, {{"a", "a"}, {"a", "b"}}, many} {
 		if _, err := New(bad); err == nil {
 			t.Errorf("%v is taken", bad)
 		}
 	}
 }
 
-// TestNoGPUHasTwoTasks: whatever comes in whatever order, and in the end all are free.
+// TestNoGPUHasTwoTasks: whatever comes in whatever order, also if tasks run on beyond their
+// time; and whoever is promised some begins once those before it have ended.
 func TestNoGPUHasTwoTasks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := testPool(t)
-		has := make(map[int]bool)
+		p, now := testPool(t), grid.Time(0)
+		promised := make(map[int]grid.Time)
+		begun := make(map[int]bool)
 		t.Repeat(map[string]func(*rapid.T){
-			"wait": func(t *rapid.T) {
+			"promise": func(t *rapid.T) {
 				n, need := rapid.IntRange(1, 8).Draw(t, "task"), grid.GPUs{Type: rapid.SampledFrom([]string{"", "a", "b"}).Draw(t, "type"), Count: rapid.Int64Range(1, 2).Draw(t, "count")}
-				p.Wait(task(n), need)
-				has[n] = true
+				if _, is := promised[n]; !is && !begun[n] {
+					span := grid.Time(rapid.Int64Range(1, 10).Draw(t, "span"))
+					at := p.Earliest(now, need, span, now+grid.Time(rapid.Int64Range(0, 5).Draw(t, "from")))
+					p.Promise(now, task(n), need, at, span)
+					promised[n] = at
+				}
+			},
+			"pass": func(t *rapid.T) { now += grid.Time(rapid.Int64Range(1, 5).Draw(t, "time")) },
+			"begin": func(t *rapid.T) {
+				n := rapid.IntRange(1, 8).Draw(t, "task")
+				if _, is := promised[n]; is && p.Ready(now, task(n)) {
+					p.Begin(now, task(n))
+					delete(promised, n)
+					begun[n] = true
+				}
 			},
 			"release": func(t *rapid.T) {
 				n := rapid.IntRange(1, 8).Draw(t, "task")
 				p.Release(task(n))
-				delete(has, n)
+				delete(promised, n)
+				delete(begun, n)
 			},
 			"": func(t *rapid.T) {
-				granted(p)
 				owners := make(map[string]int)
-				for n := range has {
+				for n := range begun {
 					for _, name := range p.Of(task(n)) {
 						if owners[name] != 0 {
 							t.Fatalf("%s has %d and %d", name, owners[name], n)
@@ -112,33 +181,15 @@ func TestNoGPUHasTwoTasks(t *testing.T) {
 						owners[name] = n
 					}
 				}
-				free := int64(0)
-				for _, c := range p.Counts() {
-					free += c.Free
+				if err := p.Stock(now).Check(); err != nil {
+					t.Fatal(err)
 				}
-				if int(free)+len(owners) != 4 {
-					t.Fatalf("%d free and %d taken of 4", free, len(owners))
+				for n, at := range promised {
+					if at <= now && len(begun) == 0 && !p.Ready(now, task(n)) {
+						t.Fatalf("%d could begin", n)
+					}
 				}
 			},
 		})
-		for n := range has {
-			p.Release(task(n))
-		}
-		if got := fmt.Sprint(p.Counts(), len(p.waiting)); got != "[{a 2 2} {b 2 2}] 0" {
-			t.Fatalf("in the end %s", got)
-		}
 	})
-}
-
-func TestGPUsAsTheyAreWritten(t *testing.T) {
-	for text, want := range map[string]grid.GPUs{"2": {Count: 2}, "a100:2": {Type: "a100", Count: 2}, "a100": {Type: "a100", Count: 1}} {
-		if got, err := grid.ParseGPUs(text); err != nil || got != want {
-			t.Errorf("%q: %v, %v", text, got, err)
-		}
-	}
-	for _, text := range []string{"", "0", "-1", "a:0", ":2", "a b:1", "a:1:1", "9999999", "a:x"} {
-		if got, err := grid.ParseGPUs(text); err == nil {
-			t.Errorf("%q is taken for %v", text, got)
-		}
-	}
 }

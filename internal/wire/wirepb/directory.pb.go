@@ -41,6 +41,7 @@ type Quote struct {
 	Lifetime      int64                  `protobuf:"varint,15,opt,name=lifetime,proto3" json:"lifetime,omitempty"`
 	Withdrawn     bool                   `protobuf:"varint,16,opt,name=withdrawn,proto3" json:"withdrawn,omitempty"`
 	Modules       bool                   `protobuf:"varint,17,opt,name=modules,proto3" json:"modules,omitempty"` // runs modules of other sites
+	Gpus          []*GPUs                `protobuf:"bytes,18,rep,name=gpus,proto3" json:"gpus,omitempty"`        // by type, each once
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -194,6 +195,82 @@ func (x *Quote) GetModules() bool {
 	return false
 }
 
+func (x *Quote) GetGpus() []*GPUs {
+	if x != nil {
+		return x.Gpus
+	}
+	return nil
+}
+
+// GPUs is how many GPUs of one type a site has.
+type GPUs struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Type          string                 `protobuf:"bytes,1,opt,name=type,proto3" json:"type,omitempty"`
+	Count         int64                  `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	Free          int64                  `protobuf:"varint,3,opt,name=free,proto3" json:"free,omitempty"`
+	Wait          int64                  `protobuf:"varint,4,opt,name=wait,proto3" json:"wait,omitempty"` // until all of them are free
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *GPUs) Reset() {
+	*x = GPUs{}
+	mi := &file_wirepb_directory_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *GPUs) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*GPUs) ProtoMessage() {}
+
+func (x *GPUs) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_directory_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use GPUs.ProtoReflect.Descriptor instead.
+func (*GPUs) Descriptor() ([]byte, []int) {
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *GPUs) GetType() string {
+	if x != nil {
+		return x.Type
+	}
+	return ""
+}
+
+func (x *GPUs) GetCount() int64 {
+	if x != nil {
+		return x.Count
+	}
+	return 0
+}
+
+func (x *GPUs) GetFree() int64 {
+	if x != nil {
+		return x.Free
+	}
+	return 0
+}
+
+func (x *GPUs) GetWait() int64 {
+	if x != nil {
+		return x.Wait
+	}
+	return 0
+}
+
 // Position is 128 bits of the order of an attribute.
 type Position struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -205,7 +282,7 @@ type Position struct {
 
 func (x *Position) Reset() {
 	*x = Position{}
-	mi := &file_wirepb_directory_proto_msgTypes[1]
+	mi := &file_wirepb_directory_proto_msgTypes[2]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -217,7 +294,7 @@ func (x *Position) String() string {
 func (*Position) ProtoMessage() {}
 
 func (x *Position) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[1]
+	mi := &file_wirepb_directory_proto_msgTypes[2]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -230,7 +307,7 @@ func (x *Position) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Position.ProtoReflect.Descriptor instead.
 func (*Position) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{1}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{2}
 }
 
 func (x *Position) GetHi() uint64 {
@@ -259,7 +336,7 @@ type Prefix struct {
 
 func (x *Prefix) Reset() {
 	*x = Prefix{}
-	mi := &file_wirepb_directory_proto_msgTypes[2]
+	mi := &file_wirepb_directory_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -271,7 +348,7 @@ func (x *Prefix) String() string {
 func (*Prefix) ProtoMessage() {}
 
 func (x *Prefix) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[2]
+	mi := &file_wirepb_directory_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -284,7 +361,7 @@ func (x *Prefix) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Prefix.ProtoReflect.Descriptor instead.
 func (*Prefix) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{2}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Prefix) GetHi() uint64 {
@@ -318,7 +395,7 @@ type Cell struct {
 
 func (x *Cell) Reset() {
 	*x = Cell{}
-	mi := &file_wirepb_directory_proto_msgTypes[3]
+	mi := &file_wirepb_directory_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -330,7 +407,7 @@ func (x *Cell) String() string {
 func (*Cell) ProtoMessage() {}
 
 func (x *Cell) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[3]
+	mi := &file_wirepb_directory_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -343,7 +420,7 @@ func (x *Cell) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cell.ProtoReflect.Descriptor instead.
 func (*Cell) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{3}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Cell) GetAttribute() uint32 {
@@ -370,7 +447,7 @@ type Publish struct {
 
 func (x *Publish) Reset() {
 	*x = Publish{}
-	mi := &file_wirepb_directory_proto_msgTypes[4]
+	mi := &file_wirepb_directory_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -382,7 +459,7 @@ func (x *Publish) String() string {
 func (*Publish) ProtoMessage() {}
 
 func (x *Publish) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[4]
+	mi := &file_wirepb_directory_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -395,7 +472,7 @@ func (x *Publish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Publish.ProtoReflect.Descriptor instead.
 func (*Publish) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{4}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Publish) GetQuote() []byte {
@@ -425,7 +502,7 @@ type Copy struct {
 
 func (x *Copy) Reset() {
 	*x = Copy{}
-	mi := &file_wirepb_directory_proto_msgTypes[5]
+	mi := &file_wirepb_directory_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -437,7 +514,7 @@ func (x *Copy) String() string {
 func (*Copy) ProtoMessage() {}
 
 func (x *Copy) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[5]
+	mi := &file_wirepb_directory_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -450,7 +527,7 @@ func (x *Copy) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Copy.ProtoReflect.Descriptor instead.
 func (*Copy) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{5}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Copy) GetCell() *Cell {
@@ -498,7 +575,7 @@ type Published struct {
 
 func (x *Published) Reset() {
 	*x = Published{}
-	mi := &file_wirepb_directory_proto_msgTypes[6]
+	mi := &file_wirepb_directory_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -510,7 +587,7 @@ func (x *Published) String() string {
 func (*Published) ProtoMessage() {}
 
 func (x *Published) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[6]
+	mi := &file_wirepb_directory_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -523,7 +600,7 @@ func (x *Published) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Published.ProtoReflect.Descriptor instead.
 func (*Published) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{6}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Published) GetSequence() uint64 {
@@ -558,7 +635,7 @@ type Receipt struct {
 
 func (x *Receipt) Reset() {
 	*x = Receipt{}
-	mi := &file_wirepb_directory_proto_msgTypes[7]
+	mi := &file_wirepb_directory_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -570,7 +647,7 @@ func (x *Receipt) String() string {
 func (*Receipt) ProtoMessage() {}
 
 func (x *Receipt) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[7]
+	mi := &file_wirepb_directory_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -583,7 +660,7 @@ func (x *Receipt) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Receipt.ProtoReflect.Descriptor instead.
 func (*Receipt) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{7}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Receipt) GetCell() *Cell {
@@ -667,7 +744,7 @@ type Withdraw struct {
 
 func (x *Withdraw) Reset() {
 	*x = Withdraw{}
-	mi := &file_wirepb_directory_proto_msgTypes[8]
+	mi := &file_wirepb_directory_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -679,7 +756,7 @@ func (x *Withdraw) String() string {
 func (*Withdraw) ProtoMessage() {}
 
 func (x *Withdraw) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[8]
+	mi := &file_wirepb_directory_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -692,7 +769,7 @@ func (x *Withdraw) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Withdraw.ProtoReflect.Descriptor instead.
 func (*Withdraw) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{8}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Withdraw) GetCell() *Cell {
@@ -723,13 +800,15 @@ type Filter struct {
 	FreeMin       int64                  `protobuf:"varint,3,opt,name=free_min,json=freeMin,proto3" json:"free_min,omitempty"`
 	ProcessorsMin int64                  `protobuf:"varint,4,opt,name=processors_min,json=processorsMin,proto3" json:"processors_min,omitempty"`
 	ForeignOnly   bool                   `protobuf:"varint,5,opt,name=foreign_only,json=foreignOnly,proto3" json:"foreign_only,omitempty"`
+	Gpus          int64                  `protobuf:"varint,6,opt,name=gpus,proto3" json:"gpus,omitempty"`                     // at least so many of the site, free or not
+	GpuType       string                 `protobuf:"bytes,7,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"` // of this type; empty: any
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Filter) Reset() {
 	*x = Filter{}
-	mi := &file_wirepb_directory_proto_msgTypes[9]
+	mi := &file_wirepb_directory_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -741,7 +820,7 @@ func (x *Filter) String() string {
 func (*Filter) ProtoMessage() {}
 
 func (x *Filter) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[9]
+	mi := &file_wirepb_directory_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -754,7 +833,7 @@ func (x *Filter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Filter.ProtoReflect.Descriptor instead.
 func (*Filter) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{9}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Filter) GetPriceMax() int64 {
@@ -792,6 +871,20 @@ func (x *Filter) GetForeignOnly() bool {
 	return false
 }
 
+func (x *Filter) GetGpus() int64 {
+	if x != nil {
+		return x.Gpus
+	}
+	return 0
+}
+
+func (x *Filter) GetGpuType() string {
+	if x != nil {
+		return x.GpuType
+	}
+	return ""
+}
+
 type Scan struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Token         uint64                 `protobuf:"varint,1,opt,name=token,proto3" json:"token,omitempty"`
@@ -811,7 +904,7 @@ type Scan struct {
 
 func (x *Scan) Reset() {
 	*x = Scan{}
-	mi := &file_wirepb_directory_proto_msgTypes[10]
+	mi := &file_wirepb_directory_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -823,7 +916,7 @@ func (x *Scan) String() string {
 func (*Scan) ProtoMessage() {}
 
 func (x *Scan) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[10]
+	mi := &file_wirepb_directory_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -836,7 +929,7 @@ func (x *Scan) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Scan.ProtoReflect.Descriptor instead.
 func (*Scan) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{10}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Scan) GetToken() uint64 {
@@ -939,7 +1032,7 @@ type Page struct {
 
 func (x *Page) Reset() {
 	*x = Page{}
-	mi := &file_wirepb_directory_proto_msgTypes[11]
+	mi := &file_wirepb_directory_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -951,7 +1044,7 @@ func (x *Page) String() string {
 func (*Page) ProtoMessage() {}
 
 func (x *Page) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[11]
+	mi := &file_wirepb_directory_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -964,7 +1057,7 @@ func (x *Page) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Page.ProtoReflect.Descriptor instead.
 func (*Page) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{11}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Page) GetToken() uint64 {
@@ -1083,7 +1176,7 @@ type Hint struct {
 
 func (x *Hint) Reset() {
 	*x = Hint{}
-	mi := &file_wirepb_directory_proto_msgTypes[12]
+	mi := &file_wirepb_directory_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1095,7 +1188,7 @@ func (x *Hint) String() string {
 func (*Hint) ProtoMessage() {}
 
 func (x *Hint) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[12]
+	mi := &file_wirepb_directory_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1108,7 +1201,7 @@ func (x *Hint) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Hint.ProtoReflect.Descriptor instead.
 func (*Hint) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{12}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Hint) GetCell() *Prefix {
@@ -1138,7 +1231,7 @@ type Report struct {
 
 func (x *Report) Reset() {
 	*x = Report{}
-	mi := &file_wirepb_directory_proto_msgTypes[13]
+	mi := &file_wirepb_directory_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1150,7 +1243,7 @@ func (x *Report) String() string {
 func (*Report) ProtoMessage() {}
 
 func (x *Report) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[13]
+	mi := &file_wirepb_directory_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1163,7 +1256,7 @@ func (x *Report) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Report.ProtoReflect.Descriptor instead.
 func (*Report) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{13}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Report) GetToken() uint64 {
@@ -1215,7 +1308,7 @@ type Summary struct {
 
 func (x *Summary) Reset() {
 	*x = Summary{}
-	mi := &file_wirepb_directory_proto_msgTypes[14]
+	mi := &file_wirepb_directory_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1227,7 +1320,7 @@ func (x *Summary) String() string {
 func (*Summary) ProtoMessage() {}
 
 func (x *Summary) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[14]
+	mi := &file_wirepb_directory_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1240,7 +1333,7 @@ func (x *Summary) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Summary.ProtoReflect.Descriptor instead.
 func (*Summary) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{14}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Summary) GetProcessors() int64 {
@@ -1292,7 +1385,7 @@ type Reported struct {
 
 func (x *Reported) Reset() {
 	*x = Reported{}
-	mi := &file_wirepb_directory_proto_msgTypes[15]
+	mi := &file_wirepb_directory_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1304,7 +1397,7 @@ func (x *Reported) String() string {
 func (*Reported) ProtoMessage() {}
 
 func (x *Reported) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[15]
+	mi := &file_wirepb_directory_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1317,7 +1410,7 @@ func (x *Reported) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Reported.ProtoReflect.Descriptor instead.
 func (*Reported) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{15}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Reported) GetToken() uint64 {
@@ -1381,7 +1474,7 @@ type LoadReport struct {
 
 func (x *LoadReport) Reset() {
 	*x = LoadReport{}
-	mi := &file_wirepb_directory_proto_msgTypes[16]
+	mi := &file_wirepb_directory_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1393,7 +1486,7 @@ func (x *LoadReport) String() string {
 func (*LoadReport) ProtoMessage() {}
 
 func (x *LoadReport) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[16]
+	mi := &file_wirepb_directory_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1406,7 +1499,7 @@ func (x *LoadReport) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadReport.ProtoReflect.Descriptor instead.
 func (*LoadReport) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{16}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *LoadReport) GetSite() string {
@@ -1503,7 +1596,7 @@ type HeadedSite struct {
 
 func (x *HeadedSite) Reset() {
 	*x = HeadedSite{}
-	mi := &file_wirepb_directory_proto_msgTypes[17]
+	mi := &file_wirepb_directory_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1515,7 +1608,7 @@ func (x *HeadedSite) String() string {
 func (*HeadedSite) ProtoMessage() {}
 
 func (x *HeadedSite) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_directory_proto_msgTypes[17]
+	mi := &file_wirepb_directory_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1528,7 +1621,7 @@ func (x *HeadedSite) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HeadedSite.ProtoReflect.Descriptor instead.
 func (*HeadedSite) Descriptor() ([]byte, []int) {
-	return file_wirepb_directory_proto_rawDescGZIP(), []int{17}
+	return file_wirepb_directory_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *HeadedSite) GetHead() string {
@@ -1591,7 +1684,7 @@ var File_wirepb_directory_proto protoreflect.FileDescriptor
 
 const file_wirepb_directory_proto_rawDesc = "" +
 	"\n" +
-	"\x16wirepb/directory.proto\x12\bgridnode\"\xa7\x03\n" +
+	"\x16wirepb/directory.proto\x12\bgridnode\"\xcb\x03\n" +
 	"\x05Quote\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x1e\n" +
@@ -1612,7 +1705,13 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\x06issued\x18\x0e \x01(\x03R\x06issued\x12\x1a\n" +
 	"\blifetime\x18\x0f \x01(\x03R\blifetime\x12\x1c\n" +
 	"\twithdrawn\x18\x10 \x01(\bR\twithdrawn\x12\x18\n" +
-	"\amodules\x18\x11 \x01(\bR\amodules\"*\n" +
+	"\amodules\x18\x11 \x01(\bR\amodules\x12\"\n" +
+	"\x04gpus\x18\x12 \x03(\v2\x0e.gridnode.GPUsR\x04gpus\"X\n" +
+	"\x04GPUs\x12\x12\n" +
+	"\x04type\x18\x01 \x01(\tR\x04type\x12\x14\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\x12\x12\n" +
+	"\x04free\x18\x03 \x01(\x03R\x04free\x12\x12\n" +
+	"\x04wait\x18\x04 \x01(\x03R\x04wait\"*\n" +
 	"\bPosition\x12\x0e\n" +
 	"\x02hi\x18\x01 \x01(\x06R\x02hi\x12\x0e\n" +
 	"\x02lo\x18\x02 \x01(\x06R\x02lo\"@\n" +
@@ -1650,13 +1749,15 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\bWithdraw\x12\"\n" +
 	"\x04cell\x18\x01 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\x14\n" +
 	"\x05quote\x18\x02 \x01(\fR\x05quote\x12&\n" +
-	"\x05moved\x18\x03 \x01(\v2\x10.gridnode.PrefixR\x05moved\"\xa7\x01\n" +
+	"\x05moved\x18\x03 \x01(\v2\x10.gridnode.PrefixR\x05moved\"\xd6\x01\n" +
 	"\x06Filter\x12\x1b\n" +
 	"\tprice_max\x18\x01 \x01(\x03R\bpriceMax\x12\x1b\n" +
 	"\tspeed_min\x18\x02 \x01(\x03R\bspeedMin\x12\x19\n" +
 	"\bfree_min\x18\x03 \x01(\x03R\afreeMin\x12%\n" +
 	"\x0eprocessors_min\x18\x04 \x01(\x03R\rprocessorsMin\x12!\n" +
-	"\fforeign_only\x18\x05 \x01(\bR\vforeignOnly\"\xb2\x02\n" +
+	"\fforeign_only\x18\x05 \x01(\bR\vforeignOnly\x12\x12\n" +
+	"\x04gpus\x18\x06 \x01(\x03R\x04gpus\x12\x19\n" +
+	"\bgpu_type\x18\a \x01(\tR\agpuType\"\xb2\x02\n" +
 	"\x04Scan\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\"\n" +
 	"\x04cell\x18\x02 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\"\n" +
@@ -1754,58 +1855,60 @@ func file_wirepb_directory_proto_rawDescGZIP() []byte {
 	return file_wirepb_directory_proto_rawDescData
 }
 
-var file_wirepb_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_wirepb_directory_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_wirepb_directory_proto_goTypes = []any{
 	(*Quote)(nil),      // 0: gridnode.Quote
-	(*Position)(nil),   // 1: gridnode.Position
-	(*Prefix)(nil),     // 2: gridnode.Prefix
-	(*Cell)(nil),       // 3: gridnode.Cell
-	(*Publish)(nil),    // 4: gridnode.Publish
-	(*Copy)(nil),       // 5: gridnode.Copy
-	(*Published)(nil),  // 6: gridnode.Published
-	(*Receipt)(nil),    // 7: gridnode.Receipt
-	(*Withdraw)(nil),   // 8: gridnode.Withdraw
-	(*Filter)(nil),     // 9: gridnode.Filter
-	(*Scan)(nil),       // 10: gridnode.Scan
-	(*Page)(nil),       // 11: gridnode.Page
-	(*Hint)(nil),       // 12: gridnode.Hint
-	(*Report)(nil),     // 13: gridnode.Report
-	(*Summary)(nil),    // 14: gridnode.Summary
-	(*Reported)(nil),   // 15: gridnode.Reported
-	(*LoadReport)(nil), // 16: gridnode.LoadReport
-	(*HeadedSite)(nil), // 17: gridnode.HeadedSite
+	(*GPUs)(nil),       // 1: gridnode.GPUs
+	(*Position)(nil),   // 2: gridnode.Position
+	(*Prefix)(nil),     // 3: gridnode.Prefix
+	(*Cell)(nil),       // 4: gridnode.Cell
+	(*Publish)(nil),    // 5: gridnode.Publish
+	(*Copy)(nil),       // 6: gridnode.Copy
+	(*Published)(nil),  // 7: gridnode.Published
+	(*Receipt)(nil),    // 8: gridnode.Receipt
+	(*Withdraw)(nil),   // 9: gridnode.Withdraw
+	(*Filter)(nil),     // 10: gridnode.Filter
+	(*Scan)(nil),       // 11: gridnode.Scan
+	(*Page)(nil),       // 12: gridnode.Page
+	(*Hint)(nil),       // 13: gridnode.Hint
+	(*Report)(nil),     // 14: gridnode.Report
+	(*Summary)(nil),    // 15: gridnode.Summary
+	(*Reported)(nil),   // 16: gridnode.Reported
+	(*LoadReport)(nil), // 17: gridnode.LoadReport
+	(*HeadedSite)(nil), // 18: gridnode.HeadedSite
 }
 var file_wirepb_directory_proto_depIdxs = []int32{
-	2,  // 0: gridnode.Cell.prefix:type_name -> gridnode.Prefix
-	5,  // 1: gridnode.Publish.copies:type_name -> gridnode.Copy
-	3,  // 2: gridnode.Copy.cell:type_name -> gridnode.Cell
-	2,  // 3: gridnode.Copy.skip:type_name -> gridnode.Prefix
-	7,  // 4: gridnode.Published.receipts:type_name -> gridnode.Receipt
-	3,  // 5: gridnode.Receipt.cell:type_name -> gridnode.Cell
-	2,  // 6: gridnode.Receipt.moved:type_name -> gridnode.Prefix
-	2,  // 7: gridnode.Receipt.fences:type_name -> gridnode.Prefix
-	3,  // 8: gridnode.Withdraw.cell:type_name -> gridnode.Cell
-	2,  // 9: gridnode.Withdraw.moved:type_name -> gridnode.Prefix
-	3,  // 10: gridnode.Scan.cell:type_name -> gridnode.Cell
-	1,  // 11: gridnode.Scan.at:type_name -> gridnode.Position
-	9,  // 12: gridnode.Scan.filter:type_name -> gridnode.Filter
-	3,  // 13: gridnode.Page.cell:type_name -> gridnode.Cell
-	2,  // 14: gridnode.Page.fences:type_name -> gridnode.Prefix
-	12, // 15: gridnode.Page.hints:type_name -> gridnode.Hint
-	2,  // 16: gridnode.Page.barren:type_name -> gridnode.Prefix
-	14, // 17: gridnode.Page.summaries:type_name -> gridnode.Summary
-	2,  // 18: gridnode.Hint.cell:type_name -> gridnode.Prefix
-	3,  // 19: gridnode.Report.cell:type_name -> gridnode.Cell
-	2,  // 20: gridnode.Report.child:type_name -> gridnode.Prefix
-	14, // 21: gridnode.Report.summary:type_name -> gridnode.Summary
-	2,  // 22: gridnode.Reported.moved:type_name -> gridnode.Prefix
-	2,  // 23: gridnode.Reported.fences:type_name -> gridnode.Prefix
-	17, // 24: gridnode.LoadReport.headed:type_name -> gridnode.HeadedSite
-	25, // [25:25] is the sub-list for method output_type
-	25, // [25:25] is the sub-list for method input_type
-	25, // [25:25] is the sub-list for extension type_name
-	25, // [25:25] is the sub-list for extension extendee
-	0,  // [0:25] is the sub-list for field type_name
+	1,  // 0: gridnode.Quote.gpus:type_name -> gridnode.GPUs
+	3,  // 1: gridnode.Cell.prefix:type_name -> gridnode.Prefix
+	6,  // 2: gridnode.Publish.copies:type_name -> gridnode.Copy
+	4,  // 3: gridnode.Copy.cell:type_name -> gridnode.Cell
+	3,  // 4: gridnode.Copy.skip:type_name -> gridnode.Prefix
+	8,  // 5: gridnode.Published.receipts:type_name -> gridnode.Receipt
+	4,  // 6: gridnode.Receipt.cell:type_name -> gridnode.Cell
+	3,  // 7: gridnode.Receipt.moved:type_name -> gridnode.Prefix
+	3,  // 8: gridnode.Receipt.fences:type_name -> gridnode.Prefix
+	4,  // 9: gridnode.Withdraw.cell:type_name -> gridnode.Cell
+	3,  // 10: gridnode.Withdraw.moved:type_name -> gridnode.Prefix
+	4,  // 11: gridnode.Scan.cell:type_name -> gridnode.Cell
+	2,  // 12: gridnode.Scan.at:type_name -> gridnode.Position
+	10, // 13: gridnode.Scan.filter:type_name -> gridnode.Filter
+	4,  // 14: gridnode.Page.cell:type_name -> gridnode.Cell
+	3,  // 15: gridnode.Page.fences:type_name -> gridnode.Prefix
+	13, // 16: gridnode.Page.hints:type_name -> gridnode.Hint
+	3,  // 17: gridnode.Page.barren:type_name -> gridnode.Prefix
+	15, // 18: gridnode.Page.summaries:type_name -> gridnode.Summary
+	3,  // 19: gridnode.Hint.cell:type_name -> gridnode.Prefix
+	4,  // 20: gridnode.Report.cell:type_name -> gridnode.Cell
+	3,  // 21: gridnode.Report.child:type_name -> gridnode.Prefix
+	15, // 22: gridnode.Report.summary:type_name -> gridnode.Summary
+	3,  // 23: gridnode.Reported.moved:type_name -> gridnode.Prefix
+	3,  // 24: gridnode.Reported.fences:type_name -> gridnode.Prefix
+	18, // 25: gridnode.LoadReport.headed:type_name -> gridnode.HeadedSite
+	26, // [26:26] is the sub-list for method output_type
+	26, // [26:26] is the sub-list for method input_type
+	26, // [26:26] is the sub-list for extension type_name
+	26, // [26:26] is the sub-list for extension extendee
+	0,  // [0:26] is the sub-list for field type_name
 }
 
 func init() { file_wirepb_directory_proto_init() }
@@ -1819,7 +1922,7 @@ func file_wirepb_directory_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wirepb_directory_proto_rawDesc), len(file_wirepb_directory_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

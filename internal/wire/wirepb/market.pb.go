@@ -37,6 +37,9 @@ type MarketNegotiate struct {
 	Bank          string                 `protobuf:"bytes,11,opt,name=bank,proto3" json:"bank,omitempty"`                       // whose cheque pays for it; empty: nobody pays
 	Module        bool                   `protobuf:"varint,12,opt,name=module,proto3" json:"module,omitempty"`                  // a module of WebAssembly
 	Lease         int64                  `protobuf:"varint,13,opt,name=lease,proto3" json:"lease,omitempty"`                    // for how long the execution is to go on unless it is renewed; 0: until its end
+	Gpus          int64                  `protobuf:"varint,14,opt,name=gpus,proto3" json:"gpus,omitempty"`                      // that it needs
+	GpuType       string                 `protobuf:"bytes,15,opt,name=gpu_type,json=gpuType,proto3" json:"gpu_type,omitempty"`  // empty: any
+	Probe         bool                   `protobuf:"varint,16,opt,name=probe,proto3" json:"probe,omitempty"`                    // home only wants to know: nothing is to be held
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -162,6 +165,27 @@ func (x *MarketNegotiate) GetLease() int64 {
 	return 0
 }
 
+func (x *MarketNegotiate) GetGpus() int64 {
+	if x != nil {
+		return x.Gpus
+	}
+	return 0
+}
+
+func (x *MarketNegotiate) GetGpuType() string {
+	if x != nil {
+		return x.GpuType
+	}
+	return ""
+}
+
+func (x *MarketNegotiate) GetProbe() bool {
+	if x != nil {
+		return x.Probe
+	}
+	return false
+}
+
 // MarketLoad is what is startable at the sender.
 type MarketLoad struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -254,6 +278,8 @@ type MarketReply struct {
 	Finish        *int64                 `protobuf:"varint,10,opt,name=finish,proto3,oneof" json:"finish,omitempty"`
 	Load          *MarketLoad            `protobuf:"bytes,11,opt,name=load,proto3" json:"load,omitempty"`
 	Lease         int64                  `protobuf:"varint,12,opt,name=lease,proto3" json:"lease,omitempty"` // as asked, if the sender keeps it; else 0
+	Gpus          int64                  `protobuf:"varint,13,opt,name=gpus,proto3" json:"gpus,omitempty"`   // as asked, of a guarantee that has them
+	Probe         bool                   `protobuf:"varint,14,opt,name=probe,proto3" json:"probe,omitempty"` // as asked: it is no guarantee, but what one would say
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -370,6 +396,20 @@ func (x *MarketReply) GetLease() int64 {
 		return x.Lease
 	}
 	return 0
+}
+
+func (x *MarketReply) GetGpus() int64 {
+	if x != nil {
+		return x.Gpus
+	}
+	return 0
+}
+
+func (x *MarketReply) GetProbe() bool {
+	if x != nil {
+		return x.Probe
+	}
+	return false
 }
 
 // MarketJobSubmission: the job itself, for a guarantee. Instants in job are left
@@ -949,7 +989,7 @@ var File_wirepb_market_proto protoreflect.FileDescriptor
 
 const file_wirepb_market_proto_rawDesc = "" +
 	"\n" +
-	"\x13wirepb/market.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xf0\x02\n" +
+	"\x13wirepb/market.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xb5\x03\n" +
 	"\x0fMarketNegotiate\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\fR\x03job\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x18\n" +
@@ -966,7 +1006,10 @@ const file_wirepb_market_proto_rawDesc = "" +
 	" \x01(\x03R\acostMax\x12\x12\n" +
 	"\x04bank\x18\v \x01(\tR\x04bank\x12\x16\n" +
 	"\x06module\x18\f \x01(\bR\x06module\x12\x14\n" +
-	"\x05lease\x18\r \x01(\x03R\x05leaseB\v\n" +
+	"\x05lease\x18\r \x01(\x03R\x05lease\x12\x12\n" +
+	"\x04gpus\x18\x0e \x01(\x03R\x04gpus\x12\x19\n" +
+	"\bgpu_type\x18\x0f \x01(\tR\agpuType\x12\x14\n" +
+	"\x05probe\x18\x10 \x01(\bR\x05probeB\v\n" +
 	"\t_deadline\"~\n" +
 	"\n" +
 	"MarketLoad\x12\x12\n" +
@@ -974,7 +1017,7 @@ const file_wirepb_market_proto_rawDesc = "" +
 	"\x06widest\x18\x02 \x01(\x03R\x06widest\x12\x12\n" +
 	"\x04wait\x18\x03 \x01(\x03R\x04wait\x12\x14\n" +
 	"\x05price\x18\x04 \x01(\x03R\x05price\x12\x1a\n" +
-	"\bsequence\x18\x05 \x01(\x04R\bsequence\"\xd1\x02\n" +
+	"\bsequence\x18\x05 \x01(\x04R\bsequence\"\xfb\x02\n" +
 	"\vMarketReply\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\fR\x03job\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x18\n" +
@@ -988,7 +1031,9 @@ const file_wirepb_market_proto_rawDesc = "" +
 	"\x06finish\x18\n" +
 	" \x01(\x03H\x01R\x06finish\x88\x01\x01\x12(\n" +
 	"\x04load\x18\v \x01(\v2\x14.gridnode.MarketLoadR\x04load\x12\x14\n" +
-	"\x05lease\x18\f \x01(\x03R\x05leaseB\b\n" +
+	"\x05lease\x18\f \x01(\x03R\x05lease\x12\x12\n" +
+	"\x04gpus\x18\r \x01(\x03R\x04gpus\x12\x14\n" +
+	"\x05probe\x18\x0e \x01(\bR\x05probeB\b\n" +
 	"\x06_startB\t\n" +
 	"\a_finish\"\xfa\x01\n" +
 	"\x13MarketJobSubmission\x12\x1f\n" +

@@ -196,8 +196,6 @@ func (by *submitter) bounds(job *grid.Job, spec *api.JobSpec) error {
 		}
 	case by.defaults.Packs && job.Budget < 0 && job.Site == "":
 		job.Goal = by.defaults.Goal
-	case job.GPUs.Count > 0: // they are this site's
-		job.Goal = grid.GoalLocal
 	case job.Deadline != grid.Never || job.Budget >= 0 || job.Site != "" && job.Site != by.home:
 		job.Goal = grid.GoalCost
 	case job.Site == "":

@@ -224,9 +224,7 @@ func (a *Server) node(w http.ResponseWriter, r *http.Request) error {
 	}
 	err := a.host.Do(r.Context(), func(s *site.Site) {
 		info.Name, info.Price, info.Pricing = s.Offer().Name, api.Amount(s.Price()), s.Pricing().String()
-		for _, c := range s.GPUs() {
-			info.GPUs = append(info.GPUs, api.GPUs{Type: c.Type, Count: c.Count, Free: c.Free})
-		}
+		info.GPUs = gpusOf(s.GPUs(a.host.Now()))
 		for range s.Jobs {
 			info.Jobs++
 		}

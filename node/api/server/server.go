@@ -149,7 +149,7 @@ func (a *Server) routes() map[string]handler {
 		"GET /v1/watch":            {watching{a, beatSpan}.watch, jobsParameters},
 		"GET /v1/sites":            {a.sites, nil},
 		"GET /v1/sites/find":       {finder{a}.findSite, []string{"name"}},
-		"GET /v1/quotes":           {a.quotes, []string{"maxPrice", "minSpeed", "cpus", "free", "limit", "sort"}},
+		"GET /v1/quotes":           {a.quotes, []string{"maxPrice", "minSpeed", "cpus", "free", "gpus", "limit", "sort"}},
 		"GET /v1/peers":            {a.peers, nil},
 		"GET /v1/net":              {a.net, nil},
 		"GET /v1/peers/bans":       {watch{a}.bans, nil},

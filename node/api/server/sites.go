@@ -119,6 +119,11 @@ func quotesQuery(values url.Values) (query directory.Query, priceMax grid.Price,
 		}
 		*p.into = n
 	}
+	if text := values.Get("gpus"); text != "" {
+		if query.Filter.GPUs, err = grid.ParseGPUs(text); err != nil {
+			return query, 0, 0, fmt.Errorf("gpus: %w", err)
+		}
+	}
 	switch sort := values.Get("sort"); sort {
 	case "", "price":
 		query.Attribute = directory.Price
@@ -174,7 +179,7 @@ func (a *Server) siteInfo(s *site.Site, q *directory.Quote) api.SiteInfo {
 		Processors: q.Processors, Free: q.Free, Widest: q.Widest, Wait: api.Seconds(q.Wait),
 		Memory: q.Memory, Speed: q.Speed, Bandwidth: q.Bandwidth,
 		Price: api.Amount(q.Price), Cost: q.Cost.String(), Foreign: q.Foreign,
-		Sequence: q.Sequence, Issued: api.Instant(q.Issued),
+		Sequence: q.Sequence, Issued: api.Instant(q.Issued), GPUs: gpusOf(q.GPUs),
 	}
 	if q.Issued != 0 {
 		info.Expires = api.Instant(q.Expires())
@@ -186,6 +191,14 @@ func (a *Server) siteInfo(s *site.Site, q *directory.Quote) api.SiteInfo {
 		}
 	}
 	return info
+}
+
+// gpusOf returns what users see of the GPUs of a site.
+func gpusOf(stock grid.GPUStock) (list []api.GPUs) {
+	for _, c := range stock {
+		list = append(list, api.GPUs{Type: c.Type, Count: c.Count, Free: c.Free})
+	}
+	return list
 }
 
 func (a *Server) peers(w http.ResponseWriter, r *http.Request) error {

@@ -158,7 +158,7 @@ func (w *boundWatch) left(i int) error {
 	for id, t := range s.Tenants() {
 		return fmt.Errorf("%s counts %d jobs and guarantees of %s on %d processors", w.n.ID(i), t.Jobs, id, t.Processors)
 	}
-	for _, g := range s.GPUs() {
+	for _, g := range s.GPUs(w.n.Now()) {
 		if g.Free != g.Count {
 			return fmt.Errorf("%s has %d of %d GPUs free", w.n.ID(i), g.Free, g.Count)
 		}

@@ -177,7 +177,6 @@ func (f features) adjust(seed uint64, j *grid.Job) {
 	}
 	if f.hits(seed, "gpus", uint64(home)) && roll(seed, "gpus", of, 4) == 0 && j.Coallocate == nil && !j.Spread {
 		j.GPUs = grid.GPUs{Type: "a100", Count: 1 + int64(roll(seed, "gpu count", of, gpusEach))}
-		j.Goal, j.Deadline, j.Budget = grid.GoalLocal, grid.Never, grid.NoBudget // the market places none
 	}
 	if terms.After != nil || terms.Begin > 0 || terms.Retries > 0 || terms.Once || terms.Singleton || terms.Lease != 0 {
 		j.Terms = terms
