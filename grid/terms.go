@@ -30,6 +30,10 @@ const (
 	NoLease  Time = -1
 )
 
+// LeaseKill is how long whoever runs a task whose lease has ended waits for it to stop before it
+// kills it.
+const LeaseKill = 2 * Second
+
 // Bounds of Terms.
 const (
 	DependenciesMax = 256

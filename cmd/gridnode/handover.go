@@ -21,6 +21,9 @@ const clientOnly = true
 
 // main runs a verb of the client, or starts the whole program in this one's place.
 func main() {
+	if code, yes := carryOut(); yes {
+		os.Exit(code)
+	}
 	root := newRoot()
 	line := commandLine()
 	if found, _, err := root.Find(line); err != nil || found == root {

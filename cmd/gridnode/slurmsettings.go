@@ -75,6 +75,7 @@ func useSlurm(ctx context.Context, cfg *node.HostConfig, s *settings, home strin
 		return nil
 	}
 	c := s.slurm
+	c.Program = thinProgram(ctx)
 	if c.Work == "" {
 		var err error
 		if c.Work, err = filepath.Abs(filepath.Join(home, "work")); err != nil {

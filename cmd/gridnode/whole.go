@@ -15,24 +15,18 @@ import (
 // others, and what errWhole is about, to the whole program.
 const clientOnly = false
 
-// Verbs for the daemon's own use.
-const (
-	shimVerb  = "shim"
-	checkVerb = "check-store"
-)
+// checkVerb is for the daemon's own use, as shimVerb is.
+const checkVerb = "check-store"
 
 func main() {
 	// What the daemon starts, and users never do, needs none of what follows: the
 	// shim that watches over jobs, an attempt to leave the sandbox, a module of WebAssembly, and the look at a store that may end its process.
+	if code, yes := carryOut(); yes {
+		os.Exit(code)
+	}
 	if n := len(os.Args); n > 2 {
 		switch os.Args[1] {
-		case shimVerb: // shim --home HOME, shim --order FILE, shim --pilot FILE
-			switch last := os.Args[n-1]; os.Args[2] {
-			case "--order":
-				os.Exit(shim.Once(last))
-			case "--pilot", shim.NodeFlag:
-				os.Exit(shim.Pilot(last, []string{os.Args[0], shimVerb, shim.NodeFlag, last}, os.Args[2] == shim.NodeFlag))
-			}
+		case shimVerb: // shim --home HOME
 			os.Exit(shim.Main(os.Args[n-1]))
 		case probe.Verb: // sandbox-probe NAME
 			os.Exit(probe.Main(os.Args[2]))

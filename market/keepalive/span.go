@@ -7,9 +7,9 @@ const (
 	// Default is the lease of a job whose owner asks for none: with what follows it, a
 	// job of a dead site is placed again within three minutes.
 	Default = 2 * grid.Minute
-	// Kill is how long whoever runs a task whose lease has ended waits for it to stop
-	// before it kills it. Grace covers it whatever the lease.
-	Kill = 2 * grid.Second
+	// Kill is how long a task whose lease has ended may take to stop before it is killed.
+	// Grace covers it whatever the lease.
+	Kill = grid.LeaseKill
 
 	shares   = 4               // renewals in the span of a lease: three may be lost
 	graceMin = 5 * grid.Second // Kill, and time to die on a machine that is busy

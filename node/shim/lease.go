@@ -7,7 +7,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gridnode/grid"
-	"gridnode/market/keepalive"
 )
 
 // A lease is counted on a clock that goes on while the machine sleeps: somebody else goes by
@@ -44,7 +43,7 @@ func (s *shim) lapse(t *task) {
 		return
 	}
 	t.lease = 0
-	grace := min(s.config.Grace, keepalive.Kill.Duration())
+	grace := min(s.config.Grace, grid.LeaseKill.Duration())
 	if t.killAt.IsZero() && t.collected.IsZero() {
 		s.endWithin(t, grace, CauseLease, "its lease ended: its home had not been heard of")
 		return

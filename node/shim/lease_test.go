@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"gridnode/grid"
-	"gridnode/market/keepalive"
 )
 
 // TestLease: a task whose lease is not renewed ends, whether it wants to or not and whether
@@ -65,7 +64,7 @@ func TestLeaseDuringKill(t *testing.T) {
 	x := &task{id: "x", killAt: now.Add(time.Hour), lease: 1}
 	s.tasks[x.id] = x
 	s.lapse(x)
-	if left := x.killAt.Sub(now); left > 2*keepalive.Kill.Duration() {
+	if left := x.killAt.Sub(now); left > 2*grid.LeaseKill.Duration() {
 		t.Errorf("it is killed in %v", left)
 	}
 	close(s.quit) // before the timer

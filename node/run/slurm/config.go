@@ -18,8 +18,12 @@ type Config struct {
 	Partners  map[string]Partner // by a site's name or ID
 	Work      string             // absolute path of the work directory; compute nodes see it, too
 
+	// Program carries out orders on the nodes, as this one does: path; empty: this one. A copy
+	// of it is put into the work directory.
+	Program string
+
 	// Shim carries out an order: a command line in which OrderWord stands for the order's
-	// path. nil: a copy of this program in the work directory, with its verb.
+	// path. nil: Program, with its verb.
 	Shim []string
 	// Pilot carries out the order of a pilot, likewise.
 	Pilot []string

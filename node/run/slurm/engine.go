@@ -120,7 +120,7 @@ func start(cfg Config, processors int64, setup run.Setup) (*Engine, error) {
 		return nil, fmt.Errorf("slurm.workdir: %w", err)
 	}
 	if e.cfg.Shim == nil {
-		program, err := installProgram(cfg.Work)
+		program, err := installProgram(cfg.Program, cfg.Work)
 		if err != nil {
 			return nil, fmt.Errorf("slurm.workdir: %w", err)
 		}

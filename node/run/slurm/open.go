@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -137,11 +138,11 @@ func Remembered(cfg Config) int64 {
 // submitted waits.
 var ErrDown = errTrouble
 
-// installProgram puts a copy of this program into the work directory, where compute nodes
+// installProgram puts a copy of a program, this one if it is empty, into the work directory, where compute nodes
 // find it, and returns its path. The name is made of the content, so that jobs of an older
 // daemon keep theirs.
-func installProgram(work string) (path string, err error) {
-	self, err := os.Open("/proc/self/exe")
+func installProgram(program, work string) (path string, err error) {
+	self, err := os.Open(cmp.Or(program, "/proc/self/exe"))
 	if err != nil {
 		return "", err
 	}

@@ -1,0 +1,26 @@
+package main
+
+import (
+	"os"
+
+	"gridnode/node/shim"
+)
+
+// shimVerb is for the daemon's own use.
+const shimVerb = "shim"
+
+// carryOut does what a cluster starts for the daemon on a compute node, and returns the exit code:
+// shim --order FILE, shim --pilot FILE. Each job of the cluster does so, twice.
+func carryOut() (code int, yes bool) {
+	n := len(os.Args)
+	if n != 4 || os.Args[1] != shimVerb {
+		return 0, false
+	}
+	switch last := os.Args[3]; os.Args[2] {
+	case "--order":
+		return shim.Once(last), true
+	case "--pilot", shim.NodeFlag:
+		return shim.Pilot(last, []string{os.Args[0], shimVerb, shim.NodeFlag, last}, os.Args[2] == shim.NodeFlag), true
+	}
+	return 0, false
+}
