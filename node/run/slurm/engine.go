@@ -299,7 +299,7 @@ func (e *Engine) Acknowledge(ids []grid.TaskID) {
 				continue
 			}
 			delete(e.jobs, j.process)
-			if j.final.Follow {
+			if j.final.Follow && j.glide == nil { // a pilot is begun once
 				e.lingers[j.name] = lingering{j.id, time.Now()}
 				continue
 			}
