@@ -242,6 +242,15 @@ func (c *Coordinator) Decisions(yield func(task grid.TaskID, started bool) bool)
 	}
 }
 
+// Decision returns the record of the decision about a job, as it is to be saved; nil if there
+// is none.
+func (c *Coordinator) Decision(job grid.JobID) grid.Record {
+	if a := c.jobs[job]; a != nil && a.phase != phaseHolding {
+		return (*decision)(a)
+	}
+	return nil
+}
+
 // NextTimer returns when Step next needs a Tick.
 func (c *Coordinator) NextTimer() grid.Time { return c.queue.NextTimer() }
 

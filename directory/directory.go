@@ -128,6 +128,18 @@ func (d *Directory) Known(site grid.SiteID) (Quote, bool) {
 	return Quote{}, false
 }
 
+// Kept yields the copies of quotes that this site keeps for others, in all cells. They must
+// not be changed.
+func (d *Directory) Kept(yield func(*Quote) bool) {
+	for _, h := range d.holder.holdings {
+		for i := range h.records {
+			if !yield(h.records[i].quote) {
+				return
+			}
+		}
+	}
+}
+
 // SetLoad gossips the site's load if it changed so that it matters, at most every
 // Config.GossipInterval. Without a Config.Topic or Config.Siblings it does nothing.
 func (d *Directory) SetLoad(now grid.Time, load Load, out *grid.Outbox) { d.gossip.set(now, load, out) }

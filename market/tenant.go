@@ -85,12 +85,14 @@ type Guarantee struct {
 	Task grid.TaskID
 	Home grid.SiteID
 	Hold uint64 // its name
+
+	Processors int64
 }
 
 // Guarantees yields those of this site, in no particular order.
 func (a *Agent) Guarantees(yield func(Guarantee) bool) {
 	for _, h := range a.provider.admission.holds {
-		if !yield(Guarantee{h.task, h.home, h.token}) {
+		if !yield(Guarantee{h.task, h.home, h.token, h.processors}) {
 			return
 		}
 	}

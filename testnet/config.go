@@ -37,8 +37,9 @@ type Inputs struct {
 // Observer sees what happens and changes nothing. Any field may be nil.
 // What it is given is valid until it returns, jobs for ever.
 type Observer struct {
-	Event  func(now grid.Time, site int, e *grid.Event)  // a site told it
-	Answer func(now grid.Time, site int, a grid.Answer)  // a site answered it
+	Event  func(now grid.Time, site int, e *grid.Event) // a site told it
+	Answer func(now grid.Time, site int, a grid.Answer) // a site answered it
+	Send   func(now grid.Time, from int, to grid.SiteID, m grid.Message)
 	Start  func(now grid.Time, x *Execution)             // an execution has started
 	End    func(now grid.Time, x *Execution)             // an execution has ended
 	Ready  func(now grid.Time, site int, id grid.TaskID) // a squad can be started there at once

@@ -183,6 +183,9 @@ func (n *Network) HasSaved(site int, key string) bool {
 	return there
 }
 
+// SavedRecord returns what a site has saved under a key, nil if nothing. It must not be changed.
+func SavedRecord(n *Network, site int, key string) []byte { return n.members[site].records[key] }
+
 // Twin returns what a site would be if its daemon came up at this instant: its records are
 // taken up, but for those with the keys without, and nothing else has happened. The site
 // itself learns nothing of it.

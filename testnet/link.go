@@ -110,6 +110,11 @@ func (w *wires) transmit(from int32, to grid.SiteID, message grid.Message) {
 	m := &n.members[from]
 	kind := message.MessageKind()
 	n.counts.sent(kind, from)
+	for i := range n.observers {
+		if f := n.observers[i].Send; f != nil {
+			f(n.now, int(from), to, message)
+		}
+	}
 	target, known := n.index[to]
 	if !known {
 		target = none

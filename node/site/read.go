@@ -293,6 +293,7 @@ type Cores struct {
 	Home        *coalloc.Home // what is held and claimed here for components of this site's jobs
 	Coordinator *coalloc.Coordinator
 	Market      *market.Agent
+	Directory   *directory.Directory
 }
 
 // CoresOf returns the cores of a site.
@@ -305,6 +306,9 @@ func CoresOf(s *Site) (c Cores) {
 	}
 	if s.placing != nil {
 		c.Market = s.placing.agent
+	}
+	if s.quotes != nil {
+		c.Directory = s.quotes.dir
 	}
 	return c
 }

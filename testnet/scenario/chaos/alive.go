@@ -66,6 +66,12 @@ func (w *aliveWatch) well(now grid.Time, site int) bool {
 	return w.down[site] == 0 && w.cuts == 0 && now-w.cut > patient && (!ever || now-ill > patient)
 }
 
+// calm reports whether a site has been up since an instant, and the network whole.
+func (w *aliveWatch) calm(since grid.Time, site int) bool {
+	ill, ever := w.ill[site]
+	return w.down[site] == 0 && w.cuts == 0 && w.cut < since && (!ever || ill < since)
+}
+
 func (w *aliveWatch) end(now grid.Time, x *testnet.Execution) {
 	if x.Lost {
 		w.vanished(now, x)

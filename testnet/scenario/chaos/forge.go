@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/market"
@@ -24,8 +25,9 @@ type forger struct {
 	checks *testnet.Checker
 	used   func(at int, key uint64) int64 // processors in use on a lease
 	count  int64                          // of those that there was something for
-	kinds  [6]int64                       // of them, by kind
+	kinds  [8]int64                       // of them, by kind
 
+	quotes *quoteWatch
 	wish   func(w Wish) // has one be said
 	pcg    *rand.PCG
 	chance int32     // of a million guarantees, how many are spoken of by others: they last for a moment
@@ -37,7 +39,7 @@ const forgedMark = 0x666f7267
 
 // watchForgeries starts to look for what forged orders have started.
 func watchForgeries(n *testnet.Network, c *testnet.Checker, lent *leaseWatch) *forger {
-	f := &forger{n: n, checks: c, used: func(at int, key uint64) int64 { return lent.used[at][key] }}
+	f := &forger{n: n, checks: c, quotes: watchQuotes(n, c), used: func(at int, key uint64) int64 { return lent.used[at][key] }}
 	n.Observe(testnet.Observer{Start: func(_ grid.Time, x *testnet.Execution) {
 		if x.Job.ID.Hi == forgedMark {
 			c.Violated("%s has started a task on %d processors that exceeds a lease", n.ID(x.Site), x.Job.Processors)
@@ -86,7 +88,7 @@ type forgery func(f *forger, at int, s *site.Site, other grid.SiteID, which uint
 // forgeries are all kinds.
 var forgeries = [...]forgery{
 	(*forger).guarantee, // first, see aim
-	(*forger).lenderEpoch, (*forger).borrowerEpoch, (*forger).completion, (*forger).revocation, (*forger).order,
+	(*forger).lenderEpoch, (*forger).borrowerEpoch, (*forger).completion, (*forger).revocation, (*forger).order, (*forger).lateQuote, (*forger).withdrawal,
 }
 
 // say forges the kind that the wish says, or the next one for which there is something.
@@ -289,4 +291,61 @@ func (f *forger) order(at int, s *site.Site, _ grid.SiteID, which uint64) (bool,
 	return testnet.ForgeOrder(f.n, at, l.Sink, false, &pilot.Order{
 		Kind: pilot.OrderRun, Key: l.Epoch, ID: id, Tasks: 1, Task: &grid.Task{ID: id, Job: job, Limit: grid.Hour},
 	}), nil
+}
+
+// lateQuote has a holder get a publication once more, perhaps after newer ones, perhaps after
+// the quote has run out.
+func (f *forger) lateQuote(at int, s *site.Site, _ grid.SiteID, which uint64) (bool, error) {
+	p, there := chosen(f.quotes.copies[at], which)
+	if !there {
+		return false, nil
+	}
+	before := kept(s, p.m.Quote.Site)
+	m := &directory.Publish{Quote: p.m.Quote, Copies: slices.Clone(p.m.Copies)}
+	if !f.hear(at, f.n.ID(p.from), m) {
+		return true, nil
+	}
+	s, _ = siteAt(f.n, at)
+	number := m.Quote.Sequence
+	if slices.Contains(before, number) || !slices.Contains(kept(s, m.Quote.Site), number) {
+		return true, nil
+	}
+	if len(before) > 0 && slices.Min(before) > number {
+		return true, fmt.Errorf("quote %d of %s is kept, and quotes %v were there", number, m.Quote.Site, before)
+	}
+	if local := f.n.Clock(at).Local(f.n.Now()); m.Quote.Expires() <= local {
+		return true, fmt.Errorf("quote %d of %s is kept, which has run out at %v", number, m.Quote.Site, m.Quote.Expires())
+	}
+	return true, nil
+}
+
+// withdrawal has a holder hear that another site takes a quote back.
+func (f *forger) withdrawal(at int, s *site.Site, other grid.SiteID, which uint64) (bool, error) {
+	p, there := chosen(f.quotes.copies[at], which)
+	if !there || p.m.Quote.Site == other {
+		return false, nil
+	}
+	before := kept(s, p.m.Quote.Site)
+	if len(before) == 0 {
+		return false, nil
+	}
+	q := *p.m.Quote
+	if q.Sequence = slices.Max(before) + 1; !f.hear(at, other, &directory.Withdraw{Cell: p.m.Copies[0].Cell, Quote: &q}) {
+		return true, nil
+	}
+	s, _ = siteAt(f.n, at)
+	if after := kept(s, q.Site); len(after) < len(before) {
+		return true, fmt.Errorf("%s has withdrawn the quote of %s: %d copies are kept, and were %d", other, q.Site, len(after), len(before))
+	}
+	return true, nil
+}
+
+// kept returns the numbers of a site's quotes that a holder keeps.
+func kept(holder *site.Site, of grid.SiteID) (numbers []uint64) {
+	for q := range site.CoresOf(holder).Directory.Kept {
+		if q.Site == of {
+			numbers = append(numbers, q.Sequence)
+		}
+	}
+	return numbers
 }

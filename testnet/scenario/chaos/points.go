@@ -206,7 +206,11 @@ func (p *points) bare(now grid.Time, site int, out *grid.Outbox) testnet.Tear {
 		b.hit[kind]++
 		return testnet.Tear{For: max(min(s.For, p.end-now), 1), Left: s.Left}
 	}
-	if !draw.Chance(b.pcg, chanceOf(b.chance, b.seen[kind], b.hit[kind])) {
+	chance := b.chance
+	if kind == bareCancel { // what users are told counts, and they are told it seldom
+		chance *= rareFactor
+	}
+	if !draw.Chance(b.pcg, chanceOf(chance, b.seen[kind], b.hit[kind])) {
 		return testnet.Tear{}
 	}
 	b.hit[kind]++

@@ -3,6 +3,7 @@ package chaos
 import (
 	"gridnode/grid"
 	"gridnode/lease"
+	"gridnode/market"
 	"gridnode/node/site"
 	"gridnode/testnet"
 )
@@ -11,7 +12,8 @@ import (
 // on them:
 //
 //   - what is held for a component of a job is of an attempt to place it;
-//   - a guarantee is of a job that has not come (P-1);
+//   - a guarantee is of a job that has not come (P-1), and those of one home, if there are
+//     several, are on half of the processors at most;
 //   - what a pilot counts as used its tasks have (P-1);
 //   - what runs at a site is of a job that the site knows, as soon as it is up (J-3);
 //   - home counts on an execution for longer than the site where it is lets it live (J-3);
@@ -93,6 +95,9 @@ func (w *promiseWatch) turn(now grid.Time, at int) {
 		}
 	}
 	for g := range cores.Market.Guarantees {
+		if several := w.share(cores.Market.Guarantees, g.Home); several > s.Total()/2 {
+			w.checks.Violated("%s has given %s several guarantees on %d of its %d processors together", w.n.ID(at), g.Home, several, s.Total())
+		}
 		if v, there := s.Glance(g.Task.Job); there && v.Epoch == g.Task.Epoch && v.Job.Home == g.Home {
 			w.checks.Violated("%s has given %s a guarantee for job %s, epoch %d, and has it, too", w.n.ID(at), g.Home, g.Task.Job, g.Task.Epoch)
 		}
@@ -104,6 +109,22 @@ func (w *promiseWatch) turn(now grid.Time, at int) {
 	if fresh {
 		w.strays(at, s)
 	}
+}
+
+// share returns on how many processors a home has guarantees, if it has several: one alone may
+// have all.
+func (w *promiseWatch) share(all func(func(market.Guarantee) bool), home grid.SiteID) (processors int64) {
+	count := 0
+	for g := range all {
+		if g.Home == home {
+			count++
+			processors += g.Processors
+		}
+	}
+	if count < 2 {
+		return 0
+	}
+	return processors
 }
 
 // strays looks for what runs at a site that has just come up and is of no job there.
@@ -130,7 +151,7 @@ func (w *promiseWatch) releases(now grid.Time, at int, book *lease.Book) {
 		key := ending{at, l.Number}
 		since, known := w.ending[key]
 		lender, there := w.n.Index(l.Lender)
-		if !known || !there || !w.alive.well(now, at) || !w.alive.well(now, lender) {
+		if !known || !there || !w.alive.calm(since, at) || !w.alive.calm(since, lender) {
 			w.ending[key] = now
 			continue
 		}

@@ -1,8 +1,10 @@
 package chaos
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -29,6 +31,8 @@ type twinWatch struct {
 	// Of each site, the records of jobs that were over as it was looked at, and saved as that:
 	// they are not read again before the end.
 	over map[int]map[string]bool
+
+	decided map[grid.TaskID]bool // decisions that were saved as they were made, and whether as one that has started
 }
 
 // twinChance is of how many turns of a million one is looked at, as long as the looks have not
@@ -39,7 +43,7 @@ const (
 )
 
 func watchTwins(n *testnet.Network, c *testnet.Checker) *twinWatch {
-	w := &twinWatch{n: n, checks: c, pcg: draw.PCG(n.Seed(), "twins", draw.ForFaults), over: make(map[int]map[string]bool)}
+	w := &twinWatch{n: n, checks: c, pcg: draw.PCG(n.Seed(), "twins", draw.ForFaults), over: make(map[int]map[string]bool), decided: make(map[grid.TaskID]bool)}
 	n.Observe(testnet.Observer{Turn: w.turn})
 	return w
 }
@@ -73,6 +77,31 @@ func (w *twinWatch) compare(now grid.Time, at int, s *site.Site) error {
 	for _, differ := range []func(s, twin *site.Site) error{w.jobs, w.leases(w.n.Clock(at).Local(now)), w.claims, w.money} {
 		if err := differ(s, twin); err != nil {
 			return err
+		}
+	}
+	return w.strays(now, twin)
+}
+
+// strays tells the twin of an execution of no job, and of one of a job that is over: it has
+// to end them (J-3).
+func (w *twinWatch) strays(now grid.Time, twin *site.Site) error {
+	ids := []grid.TaskID{{Job: grid.JobID{Hi: forgedMark, Lo: uint64(now)}, Epoch: 1}}
+	var over *site.View // the first, by its ID: they come in no order
+	twin.Jobs(func(v site.View) bool {
+		if v.State.Terminal() && (over == nil || v.Job.ID.Compare(over.Job.ID) < 0) {
+			over = &v
+		}
+		return true
+	})
+	if over != nil {
+		ids = append(ids, grid.TaskID{Job: over.Job.ID, Epoch: over.Epoch})
+	}
+	local := w.n.Clock(w.at).Local(now)
+	for _, id := range ids {
+		var out grid.Outbox
+		twin.Step(local, &site.Adopted{ID: id, Start: local}, &out)
+		if !slices.ContainsFunc(out.Tasks, func(t grid.Task) bool { return t.ID == id }) {
+			return fmt.Errorf("it would let an execution of job %s, epoch %d, go on, for which nobody waits", id.Job, id.Epoch)
 		}
 	}
 	return nil
@@ -203,9 +232,13 @@ func (w *twinWatch) promises(at int, s *site.Site) error {
 			return fmt.Errorf("a claim for job %s at home, %v, is not saved", l.Subject, l.State)
 		}
 	}
-	for task := range cores.Coordinator.Decisions {
-		if !w.n.HasSaved(at, coalloc.RecordPrefix+task.Job.String()) {
-			return fmt.Errorf("its decision on job %s, epoch %d, is not saved", task.Job, task.Epoch)
+	for task, started := range cores.Coordinator.Decisions {
+		if saved, known := w.decided[task]; known && saved == started {
+			continue
+		}
+		r := cores.Coordinator.Decision(task.Job)
+		if w.decided[task] = started; !bytes.Equal(testnet.SavedRecord(w.n, at, r.RecordKey()), r.AppendRecord(nil)) {
+			return fmt.Errorf("its decision on job %s, epoch %d (started: %t), is not saved", task.Job, task.Epoch, started)
 		}
 	}
 	return nil

@@ -1,0 +1,90 @@
+package chaos
+
+import (
+	"gridnode/directory"
+	"gridnode/grid"
+	"gridnode/testnet"
+	"gridnode/testnet/draw"
+	"gridnode/testnet/scenario/federation"
+)
+
+// quoteWatch looks at what the directory says:
+//
+//   - no page has a quote that has run out by its holder's clock (D-1);
+//   - a site that is up and offers has a quote that has not run out, and the numbers of its
+//     quotes rise, across restarts, too (D-2, D-3);
+//   - what comes late, an older quote or one that has run out, takes the place of nothing, and
+//     nobody withdraws the quote of another (D-3): see late.
+type quoteWatch struct {
+	n      *testnet.Network
+	checks *testnet.Checker
+	turns  int
+	last   map[int]uint64         // number of each site's latest quote
+	copies map[int][]*publication // of messages to a holder, the latest
+}
+
+// publication is a message that has been on its way to a holder.
+type publication struct {
+	from int
+	m    directory.Publish
+	at   grid.Time
+}
+
+// The bounds of a quoteWatch.
+const (
+	quoteTurns   = 8           // it looks at one turn of so many
+	quoteLate    = grid.Second // a quote that was to be renewed is by then
+	copiesKept   = 32          // messages to a holder that are remembered
+	copiesChosen = 20          // one of so many is
+)
+
+func watchQuotes(n *testnet.Network, c *testnet.Checker) *quoteWatch {
+	w := &quoteWatch{n: n, checks: c, last: make(map[int]uint64), copies: make(map[int][]*publication)}
+	n.Observe(testnet.Observer{Turn: w.turn, Send: w.send})
+	return w
+}
+
+// turn looks at a site's own quote.
+func (w *quoteWatch) turn(now grid.Time, at int) {
+	if w.turns++; w.turns%quoteTurns != 0 || now < federation.Warmup {
+		return
+	}
+	s, up := siteAt(w.n, at)
+	if !up {
+		return
+	}
+	q, known := s.Known(w.n.ID(at))
+	if !known || q.Withdrawn {
+		return
+	}
+	if q.Sequence < w.last[at] {
+		w.checks.Violated("%s has quote %d, and had quote %d before", w.n.ID(at), q.Sequence, w.last[at])
+	}
+	w.last[at] = q.Sequence
+	if local := w.n.Clock(at).Local(now); q.Expires()+quoteLate < local && !s.Draining() {
+		w.checks.Violated("%s has let its own quote run out at %v", w.n.ID(at), q.Expires())
+	}
+}
+
+// send looks at pages, and remembers some publications.
+func (w *quoteWatch) send(now grid.Time, from int, to grid.SiteID, m grid.Message) {
+	switch m := m.(type) {
+	case *directory.Page:
+		local := w.n.Clock(from).Local(now)
+		for _, q := range m.Quotes {
+			if q.Expires() <= local {
+				w.checks.Violated("%s answers %s with quote %d of %s, which has run out at %v", w.n.ID(from), to, q.Sequence, q.Site, q.Expires())
+			}
+		}
+	case *directory.Publish:
+		holder, known := w.n.Index(to)
+		if !known || holder == from || draw.Mix(m.Quote.Sequence, draw.Text(string(m.Quote.Site)))%copiesChosen != 0 {
+			return
+		}
+		list := w.copies[holder]
+		if len(list) == copiesKept {
+			list = list[1:]
+		}
+		w.copies[holder] = append(list, &publication{from, directory.Publish{Quote: m.Quote, Copies: append([]directory.Copy(nil), m.Copies...)}, now})
+	}
+}
