@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/market/bank"
@@ -90,6 +91,17 @@ func TestCheckersSee(t *testing.T) {
 		{"a job that is cancelled goes on", "cancel=0.8", func() func(out *grid.Outbox) {
 			return dropped(func(_ *grid.Outbox, e grid.Effect) bool { return e.Kind == grid.EffectKill })
 		}, "goes on at home"},
+		{"a page has a quote that has run out", "none", func() func(out *grid.Outbox) {
+			return func(out *grid.Outbox) {
+				for i := range out.Sends {
+					if p, yes := out.Sends[i].Message.(*directory.Page); yes && len(p.Quotes) > 0 {
+						old := *p.Quotes[0]
+						old.Issued, old.Lifetime = 0, 1
+						p.Quotes = append([]*directory.Quote{&old}, p.Quotes[1:]...)
+					}
+				}
+			}
+		}, "which has run out at"},
 		{"a release does not leave", "none", func() func(out *grid.Outbox) {
 			return dropped(func(out *grid.Outbox, e grid.Effect) bool {
 				if e.Kind != grid.EffectSend {

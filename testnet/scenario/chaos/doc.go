@@ -1,5 +1,8 @@
 // Package chaos is a federation under faults: messages are lost, doubled and reordered,
 // clocks drift, daemons and machines die, the network parts. While that lasts and once
 // it has healed, watchers look for violations of what must always hold: of jobs and
-// processors (testnet.Checker), of money (books) and of leases (leaseWatch).
+// processors (testnet.Checker, histories), of what runs elsewhere (aliveWatch), of money
+// (books), leases (leaseWatch) and gangs (gangWatch), of what is saved (twinWatch), promised
+// (promiseWatch) and said of quotes (quoteWatch), of what lasts (boundWatch) and of what is
+// forged (forger). One run is of one seed (Run); RunSeeds has many, and adds up what they see.
 package chaos
