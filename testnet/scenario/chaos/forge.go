@@ -93,14 +93,14 @@ var forgeries = [...]forgery{
 
 // say forges the kind that the wish says, or the next one for which there is something.
 func (f *forger) say(w *Wish) {
-	s, up := siteAt(f.n, w.Site)
-	if !up {
+	if _, up := siteAt(f.n, w.Site); !up {
 		return
 	}
 	f.n.Step(w.Site, grid.Tick{}) // what is due anyway is no effect of it
 	other := f.n.ID(w.Lender)
 	for i := range len(forgeries) {
-		if s, up = siteAt(f.n, w.Site); !up {
+		s, up := siteAt(f.n, w.Site)
+		if !up {
 			return
 		}
 		kind := (int(w.Which%uint64(len(forgeries))) + i) % len(forgeries)
