@@ -26,3 +26,45 @@ func TestPreviewSaysWhetherItIsCertain(t *testing.T) {
 		}
 	}
 }
+
+// TestSitesOfBefore: one that knows nothing of probes holds processors for a preview, and gets
+// them back at once; one that knows nothing of GPUs promises processors alone, and does not
+// get the job.
+func TestSitesOfBefore(t *testing.T) {
+	n := newNetwork(t)
+	n.silent = true
+	n.gpus["b"] = 2
+	for name, price := range map[grid.SiteID]grid.Price{"a": 9, "b": 1} {
+		n.add(Config{
+			Offer: Offer{
+				Site: name, Resources: grid.Resources{Processors: 4}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: price * grid.Credit, Foreign: true,
+			},
+		}, 0)
+	}
+	home := n.sites["a"]
+	job := n.job(1, "a", 4, grid.Hour, grid.GoalCost)
+	home.step(&Preview{Token: 1, Job: job})
+	n.flight[0].message.(*Negotiate).Probe = false // which it does not read
+	n.deliver(0)
+	reply := n.flight[0].message.(*Reply)
+	if reply.Hold == 0 || n.sites["b"].cluster.State(n.now).Reserved != 1 {
+		t.Fatalf("it answers %+v", reply)
+	}
+	n.deliver(0)
+	if r := home.previewed; r == nil || r.Verdicts[0].Site != "b" || r.Verdicts[0].Outcome != OutcomeChosen {
+		t.Errorf("the preview says %+v", r)
+	}
+	n.deliverAll()
+	if held := n.sites["b"].cluster.State(n.now).Reserved; held != 0 || len(home.agent.broker.probes) != 0 {
+		t.Errorf("%d guarantees are held, %d questions open", held, len(home.agent.broker.probes))
+	}
+
+	job = n.job(2, "a", 1, grid.Hour, grid.GoalCost)
+	job.GPUs = grid.GPUs{Count: 2}
+	n.place(job)
+	n.flight[0].message.(*Negotiate).GPUs = grid.GPUs{}
+	n.deliverAll()
+	if state := home.jobs[job.ID].state; state != "refused" || n.sites["b"].cluster.State(n.now).Reserved != 0 {
+		t.Errorf("without its GPUs the job is %s", state)
+	}
+}
