@@ -168,6 +168,8 @@ class Client:
             connection.close()
             if isinstance(e, ConnectionRefusedError):
                 raise NoDaemon("no daemon listens at %s: %s" % (self._url, e)) from e
+            if isinstance(e, ssl.SSLCertVerificationError):
+                raise Error("certificate", "the certificate of %s is not good: %s; name its authority by cafile" % (self._url, e)) from e
             raise Broken("the daemon went away before it answered: %s" % e) from e
         if answer.status // 100 == 2:
             return answer

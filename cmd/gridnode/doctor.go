@@ -170,7 +170,7 @@ func examineCertificates(home string, s *settings) (found []finding) {
 			found = append(found, lasting("membership", time.UnixMicro(int64(me.Expires)), "'gridnode renew' asks for another certificate"))
 		}
 	}
-	if s.doors.listen != "" {
+	if s.doors.listen != "" || s.doors.pageIsOpen() {
 		pair, err := tls.LoadX509KeyPair(s.doors.certificate, s.doors.key)
 		if err != nil {
 			found = append(found, judged("api.certificate", err, "", ""))
@@ -208,7 +208,7 @@ func examinePorts(s *settings) (found []finding) {
 			}
 		}
 	}
-	for _, address := range append(tcp, s.doors.listen, s.doors.metrics) {
+	for _, address := range append(tcp, s.doors.listen, s.doors.page, s.doors.metrics) {
 		if address == "" {
 			continue
 		}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -54,21 +53,15 @@ func openFront(home string, s *settings, host *node.Host, cfg server.Config) (*f
 	cfg.Rating, cfg.Defaults = s.rating, server.Defaults{Estimate: s.estimate, Goal: s.goal, Packs: len(s.pack.Members) > 0}
 	cfg.Federation, cfg.Version = s.federation, version
 	cfg.People, cfg.Tokens, cfg.Pages = s.peopleHere(), tokens, pages
-	var certificate tls.Certificate
+	var pair *keyPair
 	if s.doors.listen != "" || s.doors.pageIsOpen() {
-		if certificate, err = tls.LoadX509KeyPair(s.doors.certificate, s.doors.key); err != nil {
-			return nil, fmt.Errorf("api.certificate, api.key: %w", err)
+		if pair, err = openKeyPair(s.doors.certificate, s.doors.key, log); err != nil {
+			return nil, err
 		}
-		if certificate.Leaf == nil {
-			certificate.Leaf, err = x509.ParseCertificate(certificate.Certificate[0])
-		}
-		if err != nil {
-			return nil, fmt.Errorf("api.certificate: %w", err)
-		}
-		cfg.Hosts = func(name string) bool { return certificate.Leaf.VerifyHostname(name) == nil }
+		cfg.Hosts = pair.names
 	}
 	f := &front{server: server.New(host, cfg), served: make(chan error, 5)}
-	if err := errors.Join(f.open(home, s, &certificate), f.openHealth(s, numbers, log)); err != nil {
+	if err := errors.Join(f.open(home, s, pair), f.openHealth(s, numbers, log)); err != nil {
 		return nil, errors.Join(err, f.server.Close(context.Background()))
 	}
 	f.say(s, cfg.People, log)
@@ -83,7 +76,7 @@ func (s *settings) peopleHere() *access.People {
 }
 
 // open opens the listeners.
-func (f *front) open(home string, s *settings, certificate *tls.Certificate) error {
+func (f *front) open(home string, s *settings, pair *keyPair) error {
 	own, err := api.ListenAPI(home)
 	if err != nil {
 		return err
@@ -109,14 +102,13 @@ func (f *front) open(home string, s *settings, certificate *tls.Certificate) err
 		if err != nil {
 			return fmt.Errorf("api.listen: %w", err)
 		}
-		config := &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS13}
-		f.ways = append(f.ways, func() error { return f.server.ServeTLS(port, config) })
+		f.ways = append(f.ways, func() error { return f.server.ServeTLS(port, pair.config()) })
 	}
-	return f.openPage(s, certificate)
+	return f.openPage(s, pair)
 }
 
 // openPage opens the listener of the page, if it has one that was set.
-func (f *front) openPage(s *settings, certificate *tls.Certificate) error {
+func (f *front) openPage(s *settings, pair *keyPair) error {
 	if s.doors.page == "" {
 		return nil
 	}
@@ -127,10 +119,7 @@ func (f *front) openPage(s *settings, certificate *tls.Certificate) error {
 	var config *tls.Config
 	name := ""
 	if s.doors.pageIsOpen() {
-		config = &tls.Config{Certificates: []tls.Certificate{*certificate}, MinVersion: tls.VersionTLS13}
-		if names := certificate.Leaf.DNSNames; len(names) > 0 {
-			name = names[0]
-		}
+		config, name = pair.config(), pair.name()
 	}
 	f.ways = append(f.ways, func() error { return f.server.ServePage(port, name, config) })
 	return nil
