@@ -56,7 +56,7 @@ var order = []string{
 	"testnet/live",
 	"testnet/scenario/scale", "testnet/scenario/hostile", "testnet/scenario/chaos", "testnet/scenario/packing", "testnet/scenario/coallocation",
 	"testnet/scenario/delegation", "testnet/scenario/leasing", "testnet/scenario/federation", "testnet/scenario",
-	"testnet/measure", "testnet", "testnet/draw", "testnet/kademlia",
+	"testnet/measure", "testnet", "testnet/sweep", "testnet/draw", "testnet/kademlia",
 	"node/api/server", "node/metrics", "node", "node/notify", "node/backup", "node/api", "node/access", "node/run", "node/logging", "node/tally", "node/witness", "node/p2p", "node/reach", "node/forward", "node/shim", "node/console", "node/wasm", "node/content", "node/kept", "node/sandbox", "node/mailbox", "node/store",
 	"node/pilot", "node/site", "node/after", "node/quota", "node/guest", "node/blame", "node/history", "node/member", "coalloc", "lease", "market", "directory", "directory/trie",
 	"internal/lrms", "testnet/workload", "internal/wire", "grid",

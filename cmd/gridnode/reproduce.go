@@ -40,7 +40,7 @@ claims of each paper are met. Papers:
 Without logs a generated workload is used, to which the published figures do not apply.`,
 		Example: `  gridnode testnet reproduce grid-federation --traces logs --out report
   gridnode testnet reproduce grid-federation --traces logs --windows 1 --quick
-  gridnode testnet reproduce all -o json`,
+  gridnode testnet reproduce all -j 4 -o json`,
 		ValidArgs: append(names, "all"),
 		Args:      exactArgs(1, "the name of a paper, or all"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -82,6 +82,8 @@ Without logs a generated workload is used, to which the published figures do not
 	f.IntVar(&o.Windows, "windows", o.Windows, fmt.Sprintf("workloads for the spread, 1 to %d; the first is compared", reproduce.WindowsMax))
 	f.BoolVar(&o.Quick, "quick", false, "leave out what the paper does not print: other readings and loads, jobs of a week and a month")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "determines everything random in the runs")
+	f.IntVarP(&o.Workers, "jobs", "j", 0, "how many runs at a time, each on a processor of its own (default: all processors)")
+	f.Lookup("jobs").DefValue = ""
 	f.StringVar(&out, "out", "", "directory to write PAPER.html, PAPER.csv and PAPER.json to, with all summary.html, too")
 	_ = cmd.MarkFlagDirname("traces")
 	_ = cmd.MarkFlagDirname("out")

@@ -44,6 +44,7 @@ they are to do.`,
 		Example: `  gridnode testnet scale
   gridnode testnet scale --from 10 --to 1000 --oft 0,100 --out report
   gridnode testnet scale --steps 50,1000 --placement paper -o csv
+  gridnode testnet scale --steps 10000 --oft 0,50,100 -j 1
   gridnode testnet scale --live --steps 10,50,100
   gridnode testnet scale --live --all-protocols --live-pace 12 --load 60 --shrink 16`,
 		Args: traceArgs,
@@ -81,6 +82,8 @@ they are to do.`,
 	f.BoolVar(&o.InStep, "in-step", false, "let all replicas of a site submit the same jobs at the same instants")
 	f.StringSliceVar(&o.Traces, "trace", nil, "logs (SWF or GWF, plain or gzip), matched to sites by name, or directories of them (default: a generated workload)")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "determines everything random in the runs")
+	f.IntVarP(&o.Workers, "jobs", "j", 0, "how many virtual networks at a time, each on a processor of its own (default: all processors, as far as there is memory)")
+	f.Lookup("jobs").DefValue = ""
 	f.StringVar(&out, "out", "", "directory to write scale.html, scale.csv and scale.json to")
 	_ = cmd.MarkFlagDirname("out")
 	addListingFlags(cmd, &l, formatTable, formatJSON, formatCSV)

@@ -13,6 +13,7 @@ import (
 	"gridnode/node/site"
 	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario/scale"
+	"gridnode/testnet/sweep"
 )
 
 // ComparisonConfig is a measurement on real nodes, beside one of the same workload in
@@ -188,13 +189,18 @@ func Compare(ctx context.Context, cfg ComparisonConfig) (live *scale.Result, vir
 
 // twins measures virtual networks that replay what the nodes have replayed.
 func (l *Live) twins(ctx context.Context) (virtual []*scale.Result, err error) {
-	for i := range uint64(twins) {
-		l.step(stageTwin, int64(i), twins)
-		r, err := l.twin(ctx, l.cfg.Seed+i, grid.FromDuration(l.setup))
-		if err != nil {
-			return nil, fmt.Errorf("%d virtual sites, seed %d: %w", l.cfg.Nodes, l.cfg.Seed+i, err)
-		}
-		virtual = append(virtual, r)
+	virtual = make([]*scale.Result, twins)
+	runs := make([]sweep.Run, twins)
+	for i := range runs {
+		seed := l.cfg.Seed + uint64(i)
+		runs[i] = sweep.Run{Name: fmt.Sprintf("%d virtual sites, seed %d", l.cfg.Nodes, seed), Weight: 1, Do: func(ctx context.Context, _ func(int64)) (err error) {
+			virtual[i], err = l.twin(ctx, seed, grid.FromDuration(l.setup))
+			return err
+		}}
+	}
+	err = sweep.Do(ctx, runs, sweep.Options{Progress: func(done, total int64) { l.step(stageTwin, done, total) }})
+	if err != nil {
+		return nil, err
 	}
 	return virtual, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+
+	"gridnode/testnet/sweep"
 )
 
 // ErrConfig is wrapped by every error about Options; it names the flag at fault.
@@ -24,6 +26,8 @@ type Options struct {
 	// Quick leaves out what is not in the paper: other readings and loads.
 	Quick bool
 
+	Workers int // runs at a time; 0: one on each processor
+
 	// Progress is told how much of the work is done, from one goroutine at a time;
 	// nil: nobody wants to know.
 	Progress func(done, total int64)
@@ -41,6 +45,9 @@ func DefaultOptions() Options { return Options{Seed: 1, Windows: 5} }
 func (o *Options) validate() error {
 	if o.Windows < 1 || o.Windows > WindowsMax {
 		return ConfigError("windows", "%d: want 1 to %d", o.Windows, WindowsMax)
+	}
+	if err := sweep.CheckWorkers(o.Workers); err != nil {
+		return ConfigError("jobs", "%v", err)
 	}
 	return nil
 }

@@ -1,13 +1,11 @@
 package reproduce
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"runtime"
-	"slices"
-	"sync"
 	"time"
+
+	"gridnode/testnet/sweep"
 )
 
 // Run is a part of a study that depends on no other.
@@ -27,7 +25,7 @@ func Reproduce(ctx context.Context, p Paper, o Options) (*Report, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
-	if err := RunAll(ctx, study.Runs, runtime.GOMAXPROCS(0), o.Progress); err != nil {
+	if err := o.RunAll(ctx, study.Runs); err != nil {
 		return nil, fmt.Errorf("%s, seed %d: %w", p.Name, o.Seed, err)
 	}
 	experiments := study.Report()
@@ -50,50 +48,12 @@ func commandOf(p Paper, o Options) string {
 	return command
 }
 
-// RunAll does the runs, the heaviest first, so many at a time. The first error ends
+// RunAll does the runs, the heaviest first, Options.Workers at a time. The first error ends
 // it; runs not yet begun are not made.
-func RunAll(ctx context.Context, runs []Run, workers int, progress func(done, total int64)) error {
-	order := slices.Clone(runs)
-	slices.SortStableFunc(order, func(a, b Run) int { return cmp.Compare(b.Weight, a.Weight) })
-	var total int64
-	for _, r := range order {
-		total += r.Weight
+func (o *Options) RunAll(ctx context.Context, runs []Run) error {
+	list := make([]sweep.Run, len(runs))
+	for i, r := range runs {
+		list[i] = sweep.Run{Name: r.Name, Weight: r.Weight, Do: func(ctx context.Context, _ func(int64)) error { return r.Do(ctx) }}
 	}
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var group sync.WaitGroup
-	var lock sync.Mutex // of next, done and progress
-	var next int
-	var done int64
-	take := func() (Run, bool) {
-		lock.Lock()
-		defer lock.Unlock()
-		if next == len(order) || ctx.Err() != nil {
-			return Run{}, false
-		}
-		next++
-		return order[next-1], true
-	}
-	report := func(weight int64) {
-		lock.Lock()
-		defer lock.Unlock()
-		done += weight
-		if progress != nil {
-			progress(done, total)
-		}
-	}
-	report(0)
-	for range min(workers, len(order)) {
-		group.Go(func() {
-			for r, ok := take(); ok; r, ok = take() {
-				if err := r.Do(ctx); err != nil {
-					cancel(fmt.Errorf("%s: %w", r.Name, err))
-					return
-				}
-				report(r.Weight)
-			}
-		})
-	}
-	group.Wait()
-	return context.Cause(ctx)
+	return sweep.Do(ctx, list, sweep.Options{Workers: o.Workers, Progress: o.Progress})
 }

@@ -22,7 +22,7 @@ func TestRunAll(t *testing.T) {
 		}}
 	}
 	runs := []Run{run("light", 1, nil), run("heavy", 9, nil), run("middle", 5, broken)}
-	if err := RunAll(context.Background(), runs, 1, nil); !errors.Is(err, broken) || !strings.Contains(err.Error(), "middle") {
+	if err := (&Options{Workers: 1}).RunAll(context.Background(), runs); !errors.Is(err, broken) || !strings.Contains(err.Error(), "middle") {
 		t.Errorf("error %v, want that of the run in the middle", err)
 	}
 	if strings.Join(made, " ") != "heavy middle" {
@@ -30,7 +30,7 @@ func TestRunAll(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := RunAll(ctx, runs, 2, nil); !errors.Is(err, context.Canceled) {
+	if err := (&Options{Workers: 2}).RunAll(ctx, runs); !errors.Is(err, context.Canceled) {
 		t.Errorf("error %v, want the context's", err)
 	}
 }

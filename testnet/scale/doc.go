@@ -2,7 +2,7 @@
 // virtual time from ten sites to ten thousand and more, and on real nodes beside a
 // virtual run of the same workload.
 //
-// Measure runs one federation per size (testnet/scenario/scale), two or more at a time,
+// Measure runs one federation per size (testnet/scenario/scale), some at a time (testnet/sweep),
 // and returns a Report: the measurements, and whether each target is met. The report
 // prints itself as a table, CSV or JSON, and as a page with plots (HTML, one file,
 // written with package reproduce).

@@ -1,18 +1,15 @@
 package scale
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"runtime"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"gridnode/grid"
 	"gridnode/testnet/live"
 	"gridnode/testnet/scenario/scale"
+	"gridnode/testnet/sweep"
 )
 
 // warmup is about what is not measured of each run, for the progress.
@@ -55,60 +52,23 @@ func work(cfg *scale.Config) int64 {
 	return int64(cfg.Sites) * int64((cfg.Span+warmup)/grid.Second)
 }
 
-// measureAll makes the runs, the longest first, one on each processor. The first
-// error ends it.
+// siteMemory is what a site of a large federation takes, with what the collector of
+// garbage leaves lying, in bytes.
+const siteMemory = 400 << 10
+
+// measureAll makes the runs, the longest first, one on each processor unless Options say
+// otherwise, as far as there is memory. The first error ends it.
 func (r *Report) measureAll(ctx context.Context) error {
-	order := make([]int, len(r.configs))
-	var total int64
-	for i := range order {
-		order[i] = i
-		total += work(&r.configs[i])
+	runs := make([]sweep.Run, len(r.configs))
+	for i := range runs {
+		cfg := r.configs[i]
+		runs[i] = sweep.Run{Weight: work(&cfg), Memory: int64(cfg.Sites) * siteMemory, Do: func(ctx context.Context, pulse func(permille int64)) (err error) {
+			cfg.Pulse = pulse
+			r.Results[i], err = scale.Run(ctx, cfg)
+			return err
+		}}
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(work(&r.configs[b]), work(&r.configs[a])) })
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var group sync.WaitGroup
-	var lock sync.Mutex // of next, done and the progress
-	next := 0
-	done := make([]int64, len(order))
-	progress := func(i int, permille int64) {
-		lock.Lock()
-		defer lock.Unlock()
-		done[i] = work(&r.configs[i]) / 1000 * min(permille, 1000)
-		var sum int64
-		for _, d := range done {
-			sum += d
-		}
-		if r.Options.Progress != nil {
-			r.Options.Progress(sum, total)
-		}
-	}
-	take := func() (int, bool) {
-		lock.Lock()
-		defer lock.Unlock()
-		if next == len(order) || ctx.Err() != nil {
-			return 0, false
-		}
-		next++
-		return order[next-1], true
-	}
-	for range min(runtime.GOMAXPROCS(0), len(order)) {
-		group.Go(func() {
-			for i, ok := take(); ok; i, ok = take() {
-				cfg := r.configs[i]
-				cfg.Pulse = func(permille int64) { progress(i, permille) }
-				result, err := scale.Run(ctx, cfg)
-				if err != nil {
-					cancel(err)
-					return
-				}
-				r.Results[i] = result
-				progress(i, 1000)
-			}
-		})
-	}
-	group.Wait()
-	return context.Cause(ctx)
+	return sweep.Do(ctx, runs, sweep.Options{Workers: r.Options.Workers, Memory: sweep.Available(), Progress: r.Options.Progress})
 }
 
 // measureLive measures real nodes, one size after the other, each beside its virtual

@@ -10,6 +10,7 @@ import (
 	"gridnode/testnet/scenario"
 	"gridnode/testnet/scenario/federation"
 	"gridnode/testnet/scenario/scale"
+	"gridnode/testnet/sweep"
 )
 
 // Options says what is measured.
@@ -41,6 +42,8 @@ type Options struct {
 	Shrink    int64          // as in live.Config
 	Load      float64        // as in live.Config
 	Protocols live.Protocols // what live nodes do besides trading
+
+	Workers int // virtual networks at a time; 0: one on each processor
 
 	// Progress is told how much of the work is done, from one goroutine at a time.
 	Progress func(done, total int64)
@@ -93,6 +96,9 @@ func (o *Options) validate() error {
 	}
 	if o.SiteHours < 1 || o.SiteHours > 1<<30 {
 		return configError("site-hours", "%d: want 1 or more", o.SiteHours)
+	}
+	if err := sweep.CheckWorkers(o.Workers); err != nil {
+		return configError("jobs", "%v", err)
 	}
 	if o.LiveJobs < 1 || o.LiveJobs > 1000 {
 		return configError("live-jobs", "%d: want 1 to 1000 for each node", o.LiveJobs)

@@ -57,6 +57,7 @@ func TestBadOptions(t *testing.T) {
 		{"--steps", func(o *Options) { o.Sizes = []int{50, 10} }},
 		{"--steps", func(o *Options) { o.Sizes = []int{10, 10} }},
 		{"--steps", func(o *Options) { o.Sizes = []int{0} }},
+		{"--jobs", func(o *Options) { o.Workers = -1 }},
 		{"--site-hours", func(o *Options) { o.SiteHours = 0 }},
 		{"--oft", func(o *Options) { o.OFT = nil }},
 		{"--oft", func(o *Options) { o.Sizes, o.OFT = []int{1}, []int{101} }},
@@ -183,6 +184,35 @@ func TestTargets(t *testing.T) {
 		tt.change(small, large)
 		if list := missed(small, large); len(list) != 1 || !strings.HasPrefix(list[0], tt.want) {
 			t.Errorf("missed %q, want %q only", list, tt.want)
+		}
+	}
+}
+
+// TestSameWhateverTheOrder: the report does not say how many networks were measured at a time.
+func TestSameWhateverTheOrder(t *testing.T) {
+	var first []byte
+	for _, workers := range []int{1, 3} {
+		o := DefaultOptions()
+		o.Sizes, o.OFT, o.SiteHours, o.Workers = []int{1, 2, 4}, []int{0, 100}, 1, workers
+		r, err := Measure(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, m := range r.Results {
+			if m.Sites != o.Sizes[i%3] || m.OFT != o.OFT[i/3] {
+				t.Errorf("with %d at a time result %d is of %d sites and %d %%", workers, i, m.Sites, m.OFT)
+			}
+			m.EventsPerSecond, m.WallSeconds, m.ProcessorSeconds, m.SetupSeconds = 0, 0, 0, 0
+		}
+		r.WallSeconds = 0
+		var text bytes.Buffer
+		if err := r.Write(&text, "json"); err != nil {
+			t.Fatal(err)
+		}
+		if workers == 1 {
+			first = text.Bytes()
+		} else if !bytes.Equal(text.Bytes(), first) {
+			t.Errorf("with %d at a time:\n%s\none after the other:\n%s", workers, &text, first)
 		}
 	}
 }

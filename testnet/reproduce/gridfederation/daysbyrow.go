@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"slices"
 
 	"gridnode/grid"
@@ -130,7 +129,7 @@ func (s *federationStudy) choosePairs(ctx context.Context, pairs [][]pair, n int
 			return nil
 		}}
 	}
-	if err := reproduce.RunAll(ctx, runs, runtime.GOMAXPROCS(0), s.o.Progress); err != nil {
+	if err := s.o.RunAll(ctx, runs); err != nil {
 		return nil, err
 	}
 	best := make([][]pair, len(pairs))

@@ -16,6 +16,7 @@ func TestBadOptions(t *testing.T) {
 		want   string
 	}{
 		{func(o *reproduce.Options) { o.Windows = 0 }, "--windows"},
+		{func(o *reproduce.Options) { o.Workers = -1 }, "--jobs"},
 		{func(o *reproduce.Options) { o.Windows = reproduce.WindowsMax + 1 }, "--windows"},
 		{func(o *reproduce.Options) { o.Traces = t.TempDir() }, "--traces"},
 		{func(o *reproduce.Options) { o.Traces = "/does/not/exist" }, "--traces"},

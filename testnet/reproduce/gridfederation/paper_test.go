@@ -286,7 +286,7 @@ func TestBeyondThePaper(t *testing.T) {
 			}})
 		}
 	}
-	if err := reproduce.RunAll(context.Background(), runs, 2, nil); err != nil {
+	if err := s.o.RunAll(context.Background(), runs); err != nil {
 		t.Fatal(err)
 	}
 	for _, e := range []reproduce.Experiment{s.compareCoordinated(), s.comparePricing()} {
