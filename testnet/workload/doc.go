@@ -11,6 +11,7 @@
 //	Generator  jobs of the Lublin-Feitelson Model, without end
 //	Jobs       jobs in memory
 //	Window     those submitted in a span, First the first n, Merge those of many sites
+//	Ahead      those of another source, read while those before are run
 //
 // A simulation of sites does this:
 //

@@ -179,6 +179,7 @@ type logs struct {
 	sources []workload.Source
 	inputs  []scenario.Input
 	traces  []*workload.Trace // nil where the jobs are generated
+	ahead   []*workload.Ahead // of traces: a log is read while its jobs run
 	total   int64             // jobs the headers speak of; 0 if one does not
 }
 
@@ -240,7 +241,9 @@ func (w *logs) open(path string, filter workload.Filter, o workload.Options) err
 	}
 	t := workload.NewTrace(reader, filter)
 	w.traces = append(w.traces, t)
-	w.add(t, siteName(path), filter.Processors)
+	ahead := workload.NewAhead(t)
+	w.ahead = append(w.ahead, ahead)
+	w.add(ahead, siteName(path), filter.Processors)
 	w.inputs = append(w.inputs, scenario.Input{Trace: filepath.Base(path)})
 	return nil
 }
@@ -314,6 +317,9 @@ func (w *logs) account(r *measure.Result) {
 }
 
 func (w *logs) close() {
+	for _, a := range w.ahead {
+		a.Close()
+	}
 	for _, t := range w.traces {
 		if t != nil {
 			t.Close() // it was only read
