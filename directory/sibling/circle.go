@@ -85,6 +85,10 @@ type Circle struct {
 	round    grid.Time // next round of measuring and greeting; grid.Never if there is nothing to do
 	yielded  grid.Time // when a sibling last made room; -1: never
 
+	missing grid.Time // when the first member is missed; of no use while it is unknown
+	unknown bool      // it has to be worked out
+	sieve   uint64    // a bit for the name of each member, so that most others are told apart at once
+
 	sites    []grid.SiteID // of members, made anew when they change
 	watchers []grid.SiteID
 	changed  bool
@@ -122,7 +126,7 @@ func New(cfg Config, rng *rand.Rand) (*Circle, error) {
 	}
 	c := &Circle{
 		cfg: cfg, rng: rng, rendez: sha256.Sum256([]byte("gridnode authority\x00" + cfg.Federation + "\x00" + cfg.Authority)),
-		pace: lookMin, samples: sampleMin, mend: grid.Never, sample: grid.Never, round: grid.Never, yielded: -1,
+		pace: lookMin, samples: sampleMin, mend: grid.Never, sample: grid.Never, round: grid.Never, missing: grid.Never, yielded: -1,
 	}
 	if cfg.Authority != "" && cfg.Samples {
 		c.sample = 0
@@ -141,16 +145,26 @@ func (c *Circle) Named(key grid.Key) bool { return c.cfg.Authority != "" && key 
 
 // NextTimer returns when Step next needs a Tick.
 func (c *Circle) NextTimer() grid.Time {
-	t := min(c.next, c.mend, c.sample, c.round)
-	for i := range c.members {
-		t = min(t, c.members[i].due)
+	if c.unknown {
+		c.missing, c.unknown = grid.Never, false
+		for i := range c.members {
+			c.missing = min(c.missing, c.members[i].due)
+		}
 	}
-	return t
+	return min(c.next, c.mend, c.sample, c.round, c.missing)
+}
+
+// moved notes that a member that was to be missed at an instant is to be at another one.
+// Every message moves one: to look at all members then would cost more than the message.
+func (c *Circle) moved(before grid.Time, m *member) {
+	c.unknown = c.unknown || before == c.missing && m.due > before
+	c.missing = min(c.missing, m.due)
 }
 
 // Step applies one input at time now and appends to out what the driver must carry out.
 // now never decreases.
 func (c *Circle) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
+	c.unknown = true
 	switch in := in.(type) {
 	case grid.Tick:
 		c.tick(now, out)
@@ -199,6 +213,7 @@ func (c *Circle) tell(out *grid.Outbox) {
 // KinMax of them.
 func (c *Circle) SetKin(now grid.Time, kin []grid.SiteID, out *grid.Outbox) {
 	kin = kin[:min(len(kin), KinMax)]
+	c.unknown = true
 	if slices.Equal(kin, c.kin) {
 		return
 	}
@@ -307,6 +322,7 @@ func (c *Circle) add(now grid.Time, site grid.SiteID, kin bool) {
 	}
 	i, _ := slices.BinarySearchFunc(c.members, site, func(m member, s grid.SiteID) int { return cmp.Compare(m.site, s) })
 	c.members = slices.Insert(c.members, i, m)
+	c.sieve |= sieveOf(site)
 	c.changed = true
 	c.round = min(c.round, now)
 }
@@ -316,6 +332,10 @@ func (c *Circle) remove(now grid.Time, site grid.SiteID) {
 	i := slices.IndexFunc(c.members, func(m member) bool { return m.site == site })
 	m := c.members[i]
 	c.members = slices.Delete(c.members, i, i+1)
+	c.sieve = 0
+	for i := range c.members {
+		c.sieve |= sieveOf(c.members[i].site)
+	}
 	c.changed = true
 	c.learn(now, site, slices.Contains(c.kin, site))
 	if n := c.name(site); n != nil {
@@ -336,11 +356,24 @@ func (c *Circle) drop(now grid.Time, site grid.SiteID, out *grid.Outbox) {
 }
 
 func (c *Circle) member(site grid.SiteID) *member {
+	if c.sieve&sieveOf(site) == 0 {
+		return nil
+	}
 	i, found := slices.BinarySearchFunc(c.members, site, func(m member, s grid.SiteID) int { return cmp.Compare(m.site, s) })
 	if !found {
 		return nil
 	}
 	return &c.members[i]
+}
+
+// sieveOf returns the bit of a site in a sieve. It is of the last bytes, which differ most
+// in names that are numbered and in those that are hashes.
+func sieveOf(site grid.SiteID) uint64 {
+	var h uint
+	for i := max(len(site)-3, 0); i < len(site); i++ {
+		h = 11*h + uint(site[i])
+	}
+	return 1 << (h % 64)
 }
 
 // count returns how many siblings are kin, or are not.

@@ -152,6 +152,7 @@ func (w *world) run(until grid.Time) {
 			next = min(next, w.queue[0].at)
 		}
 		for _, p := range w.sites {
+			w.timed(p.circle)
 			next = min(next, p.circle.NextTimer(), p.gossip)
 		}
 		w.now = max(w.now, next)
@@ -203,6 +204,17 @@ func (w *world) run(until grid.Time) {
 				w.carry(p, out)
 			}
 		}
+	}
+}
+
+// timed compares what a circle notes about its members with the members.
+func (w *world) timed(c *Circle) {
+	at, sieve := min(c.next, c.mend, c.sample, c.round), uint64(0)
+	for i := range c.members {
+		at, sieve = min(at, c.members[i].due), sieve|sieveOf(c.members[i].site)
+	}
+	if got := c.NextTimer(); got != at || c.sieve != sieve {
+		w.t.Fatalf("%s needs a Tick at %v and sifts by %x, want %v and %x", c.cfg.Self, got, c.sieve, at, sieve)
 	}
 }
 

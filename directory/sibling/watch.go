@@ -42,7 +42,9 @@ func (w *watch) alive(now, silence grid.Time) {
 // Alive says that a message of any kind has come from a site.
 func (c *Circle) Alive(now grid.Time, from grid.SiteID) {
 	if m := c.member(from); m != nil {
+		before := m.due
 		m.alive(now, c.cfg.Silence)
+		c.moved(before, m)
 	}
 }
 
@@ -50,8 +52,10 @@ func (c *Circle) Alive(now grid.Time, from grid.SiteID) {
 // say. One that is no sibling is told.
 func (c *Circle) Heard(now grid.Time, from grid.SiteID, again grid.Time, out *grid.Outbox) {
 	if m := c.member(from); m != nil {
+		before := m.due
 		m.again = min(again, againMax)
 		m.alive(now, c.cfg.Silence)
+		c.moved(before, m)
 		return
 	}
 	if n := c.name(from); n == nil || !n.pending {
@@ -61,6 +65,7 @@ func (c *Circle) Heard(now grid.Time, from grid.SiteID, again grid.Time, out *gr
 
 // Lost says that gossip, or a Greet, did not reach a site.
 func (c *Circle) Lost(now grid.Time, site grid.SiteID, out *grid.Outbox) {
+	c.unknown = true
 	if n := c.name(site); n != nil {
 		n.pending = false
 	}
