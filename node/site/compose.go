@@ -295,9 +295,16 @@ func (s builder) arrange() {
 			continue
 		}
 		s.tickers = append(s.tickers, p.part)
-		if p.of.has(Gossip | Latencies | Names) {
-			s.calm = append(s.calm, p.part)
-		} else {
+		switch p.part {
+		case ticker(s.siblings):
+			s.calm = append(s.calm, calmPart{p.part, calmSiblings, 0})
+		case ticker(s.quotes):
+			s.calm = append(s.calm, calmPart{p.part, calmQuotes, 0})
+		case ticker(s.names):
+			s.calm = append(s.calm, calmPart{p.part, calmNames, 0})
+		case ticker(s.latencies):
+			s.calm = append(s.calm, calmPart{p.part, calmLatencies, 0})
+		default:
 			s.rest = append(s.rest, p.part)
 		}
 	}

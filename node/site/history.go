@@ -26,7 +26,7 @@ type HistoryConfig struct {
 type HistoryKept struct{ Last uint64 }
 
 func (*chronicle) takes(b *board) {
-	take(b, func(s *Site) *chronicle { return s.chronicle }, (*chronicle).kept).private = true
+	take(b, func(s *Site) *chronicle { return s.chronicle }, (*chronicle).kept).private = calmNobody
 }
 
 func (c *chronicle) kept(_ grid.Time, in *HistoryKept, out *grid.Outbox) { c.log.Kept(in.Last, out) }

@@ -66,10 +66,30 @@ type board struct {
 type handler struct {
 	do func(s *Site, now grid.Time, in grid.Input, out *grid.Outbox) (there bool)
 
-	// private: the input changes nothing that another part looks at in its tick. Most
-	// inputs of a site in a large federation are of that kind, and a Tick that looks at
-	// everything would cost more than they do.
-	private bool
+	// private: the input changes nothing that another part looks at in its tick, and at most
+	// when these need one; 0: it may change anything. Most inputs of a site in a large
+	// federation are private, and a Tick that looks at everything would cost more than they do.
+	private calms
+}
+
+// calms is a set of the parts whose ticks change nothing that another part looks at in its
+// own.
+type calms uint8
+
+const (
+	calmSiblings calms = 1 << iota
+	calmQuotes
+	calmNames
+	calmLatencies
+	calmNobody // none of them, so that a handler may say so
+	calmAll    = calmSiblings | calmQuotes | calmNames | calmLatencies
+)
+
+// calmPart is one of them.
+type calmPart struct {
+	ticker
+	bit  calms
+	next grid.Time // when it needs a Tick
 }
 
 // switchboard is the board of all sites.

@@ -42,7 +42,7 @@ const queryMessagesMax = 63
 
 func (*quotes) takes(b *board) {
 	of := func(s *Site) *quotes { return s.quotes }
-	hear(b, of, (*quotes).message, append(kindsOf(directory.NewProtocol(nil)), wire.GossipLoad)...).private = true
+	hear(b, of, (*quotes).message, append(kindsOf(directory.NewProtocol(nil)), wire.GossipLoad)...).private = calmSiblings | calmQuotes
 	take(b, of, (*quotes).ask)
 	take(b, of, (*quotes).answered)
 	take(b, of, (*quotes).drain)
@@ -155,10 +155,10 @@ type names struct {
 
 func (*names) takes(b *board) {
 	of := func(s *Site) *names { return s.names }
-	hear(b, of, (*names).message, kindsOf(&record.Protocol)...).private = true
-	take(b, of, (*names).find).private = true
-	take(b, of, (*names).meant).private = true
-	take(b, of, (*names).moved).private = true
+	hear(b, of, (*names).message, kindsOf(&record.Protocol)...).private = calmNames
+	take(b, of, (*names).find).private = calmNames
+	take(b, of, (*names).meant).private = calmNames
+	take(b, of, (*names).moved).private = calmNames
 }
 
 func (n *names) message(now grid.Time, in grid.Input, out *grid.Outbox) {

@@ -23,14 +23,14 @@ type siblings struct {
 
 func (*siblings) takes(b *board) {
 	of := func(s *Site) *siblings { return s.siblings }
-	hear(b, of, (*siblings).message, kindsOf(&sibling.Protocol)...).private = true
+	hear(b, of, (*siblings).message, kindsOf(&sibling.Protocol)...).private = calmSiblings
 	take(b, of, (*siblings).changed)
 	take(b, of, (*siblings).greeted)
-	take(b, of, (*siblings).sampled).private = true
+	take(b, of, (*siblings).sampled).private = calmLatencies
 	// What the DHT and measurements answer is for whoever has asked.
 	whole := func(s *Site) *Site { return s }
-	take(b, whole, (*Site).closest).private = true
-	take(b, whole, (*Site).probed).private = true
+	take(b, whole, (*Site).closest).private = calmAll
+	take(b, whole, (*Site).probed).private = calmSiblings | calmLatencies
 	take(b, whole, (*Site).provided)
 	take(b, whole, (*Site).providers)
 }
@@ -187,7 +187,7 @@ type latencies struct {
 
 func (*latencies) takes(b *board) {
 	of := func(s *Site) *latencies { return s.latencies }
-	hear(b, of, (*latencies).message, wire.GossipLatency).private = true
+	hear(b, of, (*latencies).message, wire.GossipLatency).private = calmSiblings | calmLatencies
 }
 
 func (lt *latencies) message(now grid.Time, in grid.Input, out *grid.Outbox) {

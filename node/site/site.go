@@ -38,7 +38,7 @@ type Site struct {
 	chronicle  *chronicle  // nil: no job log is kept
 
 	tickers   []ticker // in the order of their ticks
-	calm      []ticker // those whose ticks change nothing that another part looks at in its own
+	calm      []calmPart
 	rest      []ticker // the others
 	starters  []starter
 	tellers   []teller
@@ -46,7 +46,7 @@ type Site struct {
 
 	lists struct { // what those lists are in: every Tick walks them, so they are kept beside what it looks at
 		tickers  [18]ticker
-		calm     [4]ticker
+		calm     [4]calmPart
 		rest     [14]ticker
 		starters [2]starter
 		tellers  [2]teller
@@ -56,6 +56,7 @@ type Site struct {
 	touched   bool      // an input was not private to one part
 	due       grid.Time // when one of rest needs a Tick; of no use while touched
 	soon      grid.Time // when one of calm needs a Tick; of no use while unsettled
+	moved     calms     // those of calm that may need it at another time than they have said
 	stale     grid.Time // until when what the tellers said stays true; of no use while touched
 }
 
@@ -111,13 +112,15 @@ func (s *Site) apply(now grid.Time, in grid.Input, out *grid.Outbox) {
 		}
 		if s.siblings != nil {
 			s.siblings.circle.Alive(now, d.From)
+			s.moved |= calmSiblings
 		}
 	}
 	if h == nil {
 		s.touched = true
 		return // a message that no site of ours speaks of
 	}
-	s.touched = s.touched || !h.private
+	s.touched = s.touched || h.private == 0
+	s.moved |= h.private
 	if !h.do(s, now, in, out) {
 		s.absent(in, out)
 	}
@@ -140,11 +143,12 @@ func (s *Site) tick(now grid.Time, out *grid.Outbox) {
 		if s.unsettled = false; s.calmed() > now {
 			return
 		}
-		for _, p := range s.calm {
-			if p.nextTimer() <= now {
+		for i := range s.calm {
+			if p := &s.calm[i]; p.nextTimer() <= now {
 				p.tick(now, out)
 			}
 		}
+		s.moved = calmAll
 		s.calmed()
 		return
 	}
@@ -164,16 +168,23 @@ func (s *Site) tick(now grid.Time, out *grid.Outbox) {
 	for _, p := range s.tellers {
 		s.stale = min(s.stale, p.stale())
 	}
+	s.moved = calmAll
 	s.calmed()
 	s.unsettled, s.touched = false, false // unless the parts told one another something: that comes next
 }
 
 // calmed notes, and returns, when one of calm needs a Tick. Nothing but an input, after
-// which a Tick comes, can change that.
+// which a Tick comes, can change that; of a part that no input concerned nothing is read,
+// as it is in no cache any more.
 func (s *Site) calmed() grid.Time {
 	s.soon = grid.Never
-	for _, p := range s.calm {
-		s.soon = min(s.soon, p.nextTimer())
+	for i := range s.calm {
+		p := &s.calm[i]
+		if s.moved&p.bit != 0 {
+			p.next = p.nextTimer()
+		}
+		s.soon = min(s.soon, p.next)
 	}
+	s.moved = 0
 	return s.soon
 }
