@@ -22,7 +22,6 @@ type Ahead struct {
 
 	current *batch // nil before the first, and once all is over
 	next    int    // of its jobs
-	err     error  // what ended it
 }
 
 // batch is some jobs, and what came after the last of them.
