@@ -201,7 +201,7 @@ func (d *Desk) redeemed(now grid.Time, from grid.SiteID, m *Redeemed, out *grid.
 // hear how that ended and then agree to nothing.
 func (d *Desk) returned(now grid.Time, from grid.SiteID, m *Return, out *grid.Outbox) {
 	c := m.Cheque
-	if c.Payer != from || c.Payee != d.cfg.Self || d.bills[c.key()] != nil || len(d.bills) >= billsMax {
+	if d.outcasts.Has(c.Bank) || c.Payer != from || c.Payee != d.cfg.Self || d.bills[c.key()] != nil || len(d.bills) >= billsMax {
 		return
 	}
 	b := newBill(*c)

@@ -103,9 +103,14 @@ func (o *Outcasts) Settle(now grid.Time, task grid.TaskID, amount grid.Credits, 
 }
 
 // present presents a cheque of this site's to its bank in place of the payee, once more
-// if need be. One that is not needed is worth nothing.
+// if need be. One that is not needed is worth nothing. Where the bank is the outcast there is
+// nothing to be had.
 func (o *Outcasts) present(now grid.Time, p *payment, out *grid.Outbox) {
 	d := o.desk
+	if o.sites[p.Bank] {
+		d.dropPayment(p, out)
+		return
+	}
 	c := p.Cheque
 	r := &Receipt{Bank: p.Bank, Payer: p.Payer, Payee: p.Payee, Task: p.Task, Signer: d.cfg.Self}
 	if p.state == payAgreed {

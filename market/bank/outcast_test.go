@@ -194,6 +194,12 @@ func TestBankThatIsAnOutcast(t *testing.T) {
 		t.Errorf("told %+v", c.told)
 	}
 	c.open(1, 0) // of the job that is away
+	c.do(alice, func(d *Desk, out *grid.Outbox) { d.Unwanted(c.now, task(1), out) })
+	c.open(0, 0)
+	c.do(bob, func(d *Desk, out *grid.Outbox) { // whose payer has not heard of it
+		d.Step(c.now, &grid.Delivery{From: alice, Message: &Return{&Cheque{Bank: here, Payer: alice, Payee: bob, Task: task(5), Ceiling: 1, Expires: grid.Day}}}, out)
+	})
+	c.open(0, 0)
 	if c.desks[bob].Stats().Unpaid != credits(3) || c.desks[bob].Accepts(here) {
 		t.Errorf("bob is owed %v, accepts the bank: %t", c.desks[bob].Stats().Unpaid, c.desks[bob].Accepts(here))
 	}

@@ -200,7 +200,7 @@ func (d *Desk) withdraw(now grid.Time, p *payment, out *grid.Outbox) {
 
 // giveBack asks the payee to give a cheque back; if that is an outcast, the bank.
 func (d *Desk) giveBack(now grid.Time, p *payment, out *grid.Outbox) {
-	if d.outcasts.Has(p.Payee) {
+	if d.outcasts.Has(p.Payee) || d.outcasts.Has(p.Bank) {
 		d.outcasts.present(now, p, out)
 		return
 	}

@@ -27,7 +27,7 @@ func (t *Tab) Over(number uint64, gone grid.Time, out *grid.Outbox) {
 	if f := t.owes[number]; f != nil && gone < f.over {
 		f.over = gone
 		out.Save(f)
-		if f.state == advanced && t.desk.Outcasts().Has(f.Peer) {
+		if o := t.desk.Outcasts(); f.state == advanced && (o.Has(f.Peer) || o.Has(f.Bank)) {
 			t.alarms.Set(&f.alarm, gone)
 		}
 	}

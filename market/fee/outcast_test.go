@@ -114,3 +114,20 @@ func TestChequeForALenderThatIsAnOutcast(t *testing.T) {
 		t.Errorf("the borrower was told %v", w.borrower.told)
 	}
 }
+
+// Where the bank is an outcast nobody is billed, and nobody waits for a bill.
+func TestLeaseThatAnOutcastWouldPay(t *testing.T) {
+	w := newTrio(t)
+	_, lent := w.lend()
+	w.now += 20 * grid.Minute
+	w.castOut(w.bank)
+	w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Over(7, w.now, out) })
+	w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Step(w.now, grid.Tick{}, out) })
+	w.do(w.lender, func(out *grid.Outbox) { w.lender.tab.Ended(w.now, lent, 20*grid.Minute, out) })
+	w.do(w.lender, func(out *grid.Outbox) { w.lender.tab.Step(w.now+lateKeep, grid.Tick{}, out) })
+	for _, p := range []*party{w.borrower, w.lender} {
+		if owes, owed := p.tab.Open(); owes+owed != 0 || len(p.records) != 0 {
+			t.Errorf("%d and %d leases are open, records %d", owes, owed, len(p.records))
+		}
+	}
+}

@@ -248,7 +248,7 @@ func (s builder) name() error {
 // enrol makes the part that knows the members.
 func (s builder) enrol() error {
 	s.membership = &membership{
-		base: &s.base, quotes: s.quotes, names: s.names, payment: s.payment, fees: s.fees,
+		base: &s.base, quotes: s.quotes, names: s.names, payment: s.payment, fees: s.fees, gangs: s.gangs,
 		roll: member.NewRoll(s.cfg.Members, streamMembers.of(s.seed)),
 	}
 	if s.placing != nil {

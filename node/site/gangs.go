@@ -331,6 +331,39 @@ func (c *gangs) leased(now grid.Time, id lease.ID, in grid.Input, out *grid.Outb
 	c.coord.Step(now, in, out)
 }
 
+// castOut ends the jobs that wait for a site which will not come back.
+func (c *gangs) castOut(now grid.Time, out *grid.Outbox) {
+	var wait []*entry
+	for _, e := range c.jobs.byID {
+		if !e.foreign && divided(e.job) && (e.state == Queued || e.state == Placing) {
+			wait = append(wait, e)
+		}
+	}
+	slices.SortFunc(wait, func(a, b *entry) int { return a.job.ID.Compare(b.job.ID) })
+	for _, e := range wait {
+		c.ended(now, e, out)
+	}
+}
+
+// ended ends a job that can run nowhere, as each way to divide it names an outcast, and
+// reports whether it has.
+func (c *gangs) ended(now grid.Time, e *entry, out *grid.Outbox) bool {
+	r, err := coalloc.OfJob(e.job)
+	if err != nil || len(r.Splits) == 0 {
+		return false
+	}
+	var gone grid.SiteID
+	for _, split := range r.Splits {
+		i := slices.IndexFunc(split, func(part coalloc.Component) bool { return c.jobs.members.outcast(part.Site) })
+		if i < 0 {
+			return false
+		}
+		gone = split[i].Site
+	}
+	c.jobs.withdraw(now, e, fmt.Sprintf("it names site %s, which is a member of the federation no longer", gone), out)
+	return true
+}
+
 // rejected: the coordinator has not taken a job.
 func (c *gangs) rejected(now grid.Time, in *coalloc.Rejected, out *grid.Outbox) {
 	if e := c.jobs.current(in.Task); e != nil && !e.state.Terminal() {
@@ -339,8 +372,11 @@ func (c *gangs) rejected(now grid.Time, in *coalloc.Rejected, out *grid.Outbox) 
 }
 
 // notPlaceable is the end of a job that no set of sites could hold. One that was taken
-// before waits on: sites come back.
+// before waits on: sites come back, unless they are outcasts.
 func (c *gangs) notPlaceable(now grid.Time, e *entry, why error, out *grid.Outbox) {
+	if c.ended(now, e, out) {
+		return
+	}
 	e.reason = why.Error()
 	if e.state != Placing || e.epoch > 1 || errors.Is(why, coalloc.ErrKnown) {
 		e.state = Queued

@@ -15,6 +15,7 @@ import (
 // else. A site of an open federation has none: it hears everybody.
 type membership struct {
 	*base
+	gangs   *gangs // nil: no job of this site runs at several
 	roll    *member.Roll
 	quotes  *quotes       // nil: this site has no directory
 	names   *names        // nil: nor does it look for names
@@ -95,6 +96,9 @@ func (m *membership) castOut(now grid.Time, site grid.SiteID, out *grid.Outbox) 
 	}
 	if m.fees != nil {
 		m.fees.tab.CastOut(now, site, out)
+	}
+	if m.gangs != nil {
+		m.gangs.castOut(now, out)
 	}
 }
 

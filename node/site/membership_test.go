@@ -548,3 +548,32 @@ func TestWaitingGuestsOfAnOutcastCostNothing(t *testing.T) {
 		t.Errorf("it is %v still", v.State)
 	}
 }
+
+// TestJobsThatNameAnOutcastEnd: a job that has to run at a certain site, too, waits for that
+// one until it is an outcast, and not longer.
+func TestJobsThatNameAnOutcastEnd(t *testing.T) {
+	n := newNeighbours(t)
+	j := n.job(1, 2)
+	j.Tasks = 2
+	j.Coallocate = &grid.Coallocation{CCR: -1, Components: "1@here,1@" + string(n.home)}
+	n.step(&Submit{Token: 1, Job: j})
+	other := n.job(2, 2)
+	other.Tasks = 2
+	other.Coallocate = &grid.Coallocation{CCR: -1, Components: "1@here,1@" + string(n.bank)}
+	n.step(&Submit{Token: 2, Job: other})
+	for _, number := range []uint64{1, 2} {
+		if a := n.answers[number].(*Submitted); a.Err != nil {
+			t.Fatal(a.Err)
+		}
+		if v, _ := n.site.Glance(n.job(number, 2).ID); v.State != Placing && v.State != Queued {
+			t.Fatalf("job %d is %v: %s", number, v.State, v.Reason)
+		}
+	}
+	n.step(&member.Learn{Token: 9, List: n.list})
+	if v := n.want(1, CancelledByUser); !strings.Contains(v.Reason, string(n.home)) {
+		t.Errorf("it has ended because %q", v.Reason)
+	}
+	if v, _ := n.site.Glance(other.ID); v.State.Terminal() {
+		t.Errorf("one that names a member is %v: %s", v.State, v.Reason)
+	}
+}
