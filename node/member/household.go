@@ -35,9 +35,14 @@ func NewHousehold(random io.Reader, key ed25519.PrivateKey, name string, now, sp
 
 // Admit certifies the site with that key.
 func (h *Household) Admit(key ed25519.PublicKey, name, org string, rights Rights) (Proof, error) {
-	der, err := h.root.Issue(h.random, Grant{Key: key, Name: name, Org: org, Rights: rights, From: h.now, Expires: h.now + h.span})
+	return h.Issue(Grant{Key: key, Name: name, Org: org, Rights: rights, From: h.now, Expires: h.now + h.span})
+}
+
+// Issue certifies a site as a grant says.
+func (h *Household) Issue(g Grant) (Proof, error) {
+	der, err := h.root.Issue(h.random, g)
 	if err != nil {
-		return nil, fmt.Errorf("admit %s: %w", name, err)
+		return nil, fmt.Errorf("admit %s: %w", g.Name, err)
 	}
 	return der, nil
 }

@@ -42,12 +42,17 @@ func SiteOf(core testnet.Site) *site.Site {
 	return nil
 }
 
-// greet introduces a site that was not met, or was taken out since.
+// greet introduces a site that was not met, was taken out since, or has a new certificate.
 func (e *Enrolled) greet(now grid.Time, from grid.SiteID, out *grid.Outbox) {
-	if roll := e.Roll(); roll == nil || roll.Is(from) {
+	roll := e.Roll()
+	if roll == nil {
 		return
 	}
-	if m := e.Members(from); m != nil {
+	known := roll.Member(from)
+	if known == nil && roll.Is(from) {
+		return // it is this site itself
+	}
+	if m := e.Members(from); m != nil && m != known && now < m.Expires {
 		e.Site.Step(now, &member.Introduce{Member: m}, out)
 	}
 }

@@ -17,6 +17,7 @@ import (
 type aliveWatch struct {
 	n       *testnet.Network
 	watch   *testnet.Checker
+	roster  *roster              // nil: the federation is open
 	certain bool                 // messages get lost only where the network is cut
 	down    map[int]int          // faults that keep a site down
 	cuts    int                  // partitions that are on
@@ -44,6 +45,9 @@ func watchAlive(n *testnet.Network, watch *testnet.Checker, certain bool) *alive
 
 // fault notes who can be heard.
 func (w *aliveWatch) fault(now grid.Time, f *testnet.Fault) {
+	if f.For == grid.Never {
+		return // of a site that is revoked
+	}
 	change := 1
 	if f.Healing() {
 		change = -1
@@ -63,7 +67,7 @@ func (w *aliveWatch) fault(now grid.Time, f *testnet.Fault) {
 // well reports whether a site was up for long, and the network whole.
 func (w *aliveWatch) well(now grid.Time, site int) bool {
 	ill, ever := w.ill[site]
-	return w.down[site] == 0 && w.cuts == 0 && now-w.cut > patient && (!ever || now-ill > patient)
+	return w.roster.member(site, patient) && w.down[site] == 0 && w.cuts == 0 && now-w.cut > patient && (!ever || now-ill > patient)
 }
 
 // calm reports whether a site has been up since an instant, and the network whole.

@@ -28,6 +28,8 @@ type books struct {
 	count map[bank.TransactionKind]int64
 	fees  *feeWatch
 
+	roster *roster // nil: the federation is open
+
 	literal func(site int) bool         // places as Grid-Federation does: budgets bind GoalTime only
 	budgets map[grid.JobID]grid.Credits // as submitted
 	cost    map[grid.JobID]grid.Credits // of all executions, as the home says
@@ -187,6 +189,9 @@ func (b *books) unsettled(i int) error {
 	if !up {
 		return fmt.Errorf("site %s is down", b.n.ID(i))
 	}
+	if b.roster.out(i) {
+		return nil // nobody hears it
+	}
 	if owes, owed := s.Fees(); owes+owed > 0 {
 		return fmt.Errorf("site %s owes for %d leases, and is owed for %d", b.n.ID(i), owes, owed)
 	}
@@ -201,6 +206,9 @@ func (b *books) committed() error {
 	for _, site := range b.banks {
 		l := b.ledger(site)
 		for _, id := range l.Sites() {
+			if b.roster.out(site) || b.roster.outID(id) {
+				continue // its open cheques expire
+			}
 			if balance, _ := l.Balance(id); balance.Committed != 0 {
 				return fmt.Errorf("bank %s holds %v of %s", b.n.ID(site), balance.Committed, id)
 			}
@@ -233,6 +241,9 @@ func (b *books) atRest() error {
 	for i := range b.n.Len() {
 		for j := range b.n.Len() {
 			p := pair{b.n.ID(i), b.n.ID(j)}
+			if b.roster.apart(i, j) {
+				continue
+			}
 			if b.spent[p] != paid[p] {
 				b.watch.Violated("jobs of %s have cost %v at %s, banks have paid %v for them", p.payer, b.spent[p], p.payee, paid[p])
 			}

@@ -17,8 +17,8 @@ import (
 //   - a hold or a lease that its site has not let go of when it ends (A-2, P-3);
 //   - a site that is drained and lends what it has not lent before, or lends more than its owner
 //     allows;
-//   - once all have healed and every job has ended: processors, holds, cheques and leases
-//     that have not come back within a bound (settled), and records of them (atRest).
+//   - once all have healed and every job has ended: processors, holds, cheques, leases and
+//     results that have not come back within a bound (settled), and records of them (atRest).
 type boundWatch struct {
 	n       *testnet.Network
 	checks  *testnet.Checker
@@ -166,7 +166,19 @@ func (w *boundWatch) left(i int) error {
 	if held := s.Held(); held > 0 {
 		return fmt.Errorf("%s has %d claims, leases, gangs and pilots", w.n.ID(i), held)
 	}
-	return nil
+	return w.kept(i, s)
+}
+
+// kept says which job of another site is kept that has ended: its home has heard how, or is
+// a member no longer.
+func (w *boundWatch) kept(at int, s *site.Site) (err error) {
+	s.Jobs(func(v site.View) bool {
+		if v.Job.Home != w.n.ID(at) {
+			err = fmt.Errorf("%s keeps job %s of %s, which is %v", w.n.ID(at), v.Job.ID, v.Job.Home, v.State)
+		}
+		return err == nil
+	})
+	return err
 }
 
 // atRest looks for records of what is over.
@@ -190,5 +202,6 @@ var lasting = map[string]bool{
 	"job": true, "number": true, "deaths": true, "bank/journal": true, "bank/account": true, "bank/hold": true,
 	"bank/payment": true, // until its payer hears what became of it, or nothing can any more
 	"link":         true,
-	"quota":        true,
+	"met":          true, "revoked": true,
+	"quota": true,
 }

@@ -68,6 +68,8 @@ type Config struct {
 	//	fresh      more than 0: quotes are good for minutes only, and cells of the directory small
 	//	oracle     more than 0: who keeps a cell of the directory is known without messages, which
 	//	           are most of a run otherwise
+	//	expire     share of sites whose certificates end, and are renewed, some of them late
+	//	revoke     … that are revoked, half of all at most. With one of these the federation has a root
 	Features string `json:"features"`
 
 	// Lend lets sites lend processors to each other: by load, in a hierarchy, for what a job
@@ -104,12 +106,13 @@ type chaosReport struct {
 	Acked    int              `json:"acknowledged"`
 	Checked  int64            `json:"eventsChecked"`
 
-	Leases leaseCounts `json:"leases"`
-	Gangs  gangCounts  `json:"gangs"`
-	Aimed  aimCounts   `json:"aimed"`
-	Points pointCounts `json:"points"` // of faults within steps
-	Lapsed int64       `json:"lapsed"` // executions that were not renewed
-	Forged int64       `json:"forged"` // words that no honest site would say
+	Leases  leaseCounts  `json:"leases"`
+	Gangs   gangCounts   `json:"gangs"`
+	Aimed   aimCounts    `json:"aimed"`
+	Members rosterCounts `json:"members"`
+	Points  pointCounts  `json:"points"` // of faults within steps
+	Lapsed  int64        `json:"lapsed"` // executions that were not renewed
+	Forged  int64        `json:"forged"` // words that no honest site would say
 
 	Transactions map[string]int64 `json:"transactions"` // of the banks, by kind
 }

@@ -32,6 +32,7 @@ var featureBounds = map[string]bounds{
 	"gossip": {1, 1}, "fresh": {1, 1}, "oracle": {1, 1},
 	"forge":  {2, 60},
 	"guests": {0.5, 1}, "quota": {0.5, 1}, "most": {0.5, 1}, "gpus": {0.5, 1}, "array": {0.2, 1},
+	"expire": {0.5, 1}, "revoke": {0.1, 1},
 }
 
 // parseList reads a list of NAME or NAME=NUMBER, separated by commas, or "none".

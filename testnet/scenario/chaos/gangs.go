@@ -6,7 +6,6 @@ import (
 	"gridnode/grid"
 	"gridnode/testnet"
 	"gridnode/testnet/scenario/federation"
-	"gridnode/testnet/workload"
 )
 
 // dividedMax bounds the processors of a job that is divided, and so the tasks that start
@@ -15,7 +14,7 @@ const dividedMax = 24
 
 // divideSome has one job of eight run at several sites at once: half of it at home and
 // half at a site that is named, two halves anywhere, or in up to three components.
-func divideSome(j *grid.Job, sites []workload.Site) {
+func divideSome(j *grid.Job, f *federation.Builder) {
 	if j.ID.Lo%8 != 0 || j.Processors < 2 || j.Processors > dividedMax {
 		return
 	}
@@ -23,9 +22,9 @@ func divideSome(j *grid.Job, sites []workload.Site) {
 	c := &grid.Coallocation{CCR: -1}
 	switch which := j.ID.Lo / 8; which % 3 {
 	case 0:
-		at := int(which / 3 % uint64(len(sites)))
-		other := federation.SiteID(&sites[at])
-		if other == j.Home || !lends(at) || sites[at].Processors < half {
+		at := int(which / 3 % uint64(len(f.Sites)))
+		other := f.ID(at)
+		if other == j.Home || !lends(at) || f.Sites[at].Processors < half {
 			return // it would wait for ever
 		}
 		c.Components = fmt.Sprintf("%d@%s,%d@%s", j.Processors-half, j.Home, half, other)

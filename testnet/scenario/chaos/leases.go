@@ -13,8 +13,8 @@ import (
 // chaosLease links sites to a hierarchy, three below each, and lets three of four lend. Of
 // three sites one borrows by load, one with S-STRD and one with X-STRD. Their terms are
 // short enough to end within most of the faults.
-func chaosLease(sites int) func(site int) site.LeaseConfig {
-	links := federation.Hierarchy(sites, 3, func(i int) grid.SiteID { return grid.SiteID(fmt.Sprintf("site-%d", i+1)) })
+func chaosLease(sites int, id func(int) grid.SiteID) func(site int) site.LeaseConfig {
+	links := federation.Hierarchy(sites, 3, id)
 	return func(i int) site.LeaseConfig {
 		c := site.LeaseConfig{
 			Lend: lends(i), Term: 2 * grid.Minute, Price: chaosPrice(i), Pay: 1000 * grid.Credit,

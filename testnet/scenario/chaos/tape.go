@@ -49,12 +49,18 @@ func (t *tape) record(ctx context.Context, s *Script, most int64) error {
 // listened is a site on tape.
 type listened struct {
 	*site.Site
-	tape *tape
-	id   grid.SiteID
+	inner testnet.Site // that it is, or that stands around it
+	tape  *tape
+	id    grid.SiteID
 }
 
 // wrap puts a site on tape.
-func (t *tape) wrap(id grid.SiteID, s *site.Site) testnet.Site { return &listened{s, t, id} }
+func (t *tape) wrap(id grid.SiteID, s *site.Site) testnet.Site { return t.listen(id, s, s) }
+
+// listen puts a site on tape around which another one stands.
+func (t *tape) listen(id grid.SiteID, s *site.Site, inner testnet.Site) testnet.Site {
+	return &listened{s, inner, t, id}
+}
 
 // Core returns the site itself.
 func (l *listened) Core() *site.Site { return l.Site }
@@ -67,7 +73,7 @@ func (l *listened) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 			t.lines[i-t.first].arrived = t.n.Now()
 		}
 	}
-	l.Site.Step(now, in, out)
+	l.inner.Step(now, in, out)
 	if t.n == nil {
 		return
 	}
@@ -113,8 +119,8 @@ func (t *tape) do(at int, text string, about grid.JobID) {
 	t.add(line{at: t.n.Now(), from: at, to: -1, text: text, about: about})
 }
 
-// listen adds what the network can see.
-func (t *tape) listen(n *testnet.Network) {
+// hear adds what the network can see.
+func (t *tape) hear(n *testnet.Network) {
 	t.n = n
 	n.Observe(testnet.Observer{
 		Event: func(_ grid.Time, at int, e *grid.Event) {
@@ -147,7 +153,7 @@ func brief(id grid.JobID) string { return id.String()[18:] }
 
 var (
 	jobNames  = regexp.MustCompile(`\b[0-9a-z]{26}\b`)
-	siteNames = regexp.MustCompile(`\bsite-\d+\b`)
+	siteNames = regexp.MustCompile(`\b(site-\d+|12D3Koo\w+)\b`)
 )
 
 // draw returns a sequence diagram in Mermaid's form: the last messages and doings up to the
@@ -161,8 +167,8 @@ func (t *tape) draw(violation error) string {
 		}
 	}
 	var sites []int
-	for _, name := range siteNames.FindAllString(text, -1) {
-		if at, known := t.n.Index(grid.SiteID(name)); known {
+	for at := range t.n.Len() {
+		if slices.Contains(siteNames.FindAllString(text, -1), string(t.n.ID(at))) {
 			sites = append(sites, at)
 		}
 	}

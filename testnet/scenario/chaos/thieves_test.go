@@ -129,7 +129,7 @@ func TestThieves(t *testing.T) {
 	var watch *testnet.Checker
 	f := federation.Builder{
 		Config:    testnet.Config{Seed: 11, Inputs: scenario.Inputs(), Durable: true, Link: chaosLink(map[string]float64{"loss": 0.01, "duplicate": 0.01})},
-		Placement: market.PlacementCoordinated, Foreign: true, Sites: chaosSites(sites), Retention: grid.Day, Bank: chaosBank(sites),
+		Placement: market.PlacementCoordinated, Foreign: true, Sites: chaosSites(sites), Retention: grid.Day, Bank: chaosBank(sites, (*roster)(nil).id),
 		Wrap: func(id grid.SiteID, s *site.Site) testnet.Site {
 			if kind, yes := does[id]; yes {
 				return &thief{Site: s, id: id, does: kind}
@@ -148,7 +148,7 @@ func TestThieves(t *testing.T) {
 	money := watchBooks(n, watch, []int{0, 1})
 	var granted grid.Credits
 	for i := range sites {
-		where, _ := n.Index(chaosBank(sites)(i).Bank)
+		where, _ := n.Index(chaosBank(sites, n.ID)(i).Bank)
 		n.Inject(federation.Warmup/2, where, &bank.Grant{ID: grid.JobID{Hi: 1, Lo: uint64(i + 1)}, To: n.ID(i), Amount: 1_000_000 * grid.Credit})
 		granted += 1_000_000 * grid.Credit
 	}

@@ -28,6 +28,7 @@ type trial struct {
 	tape   *tape                                           // what is said; nil: nobody listens
 	wrap   func(id grid.SiteID, s *site.Site) testnet.Site // around each site that is not on tape; nil: nothing
 
+	roster *roster // nil: the federation is open
 	points *points
 	n      *testnet.Network
 	span   grid.Time
@@ -53,6 +54,9 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 		return nil, err
 	}
 	t.span = s.span()
+	if t.roster, err = newRoster(s, uses); err != nil {
+		return nil, err
+	}
 	var watch *testnet.Checker
 	f := federation.Builder{
 		Config: testnet.Config{
@@ -65,7 +69,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 			},
 		},
 		Placement: market.PlacementCoordinated, Foreign: true, Sites: chaosSites(s.Sites),
-		Retention: grid.Day, Clock: chaosClock(s.Seed, int64(faults["drift"])), Bank: chaosBank(s.Sites),
+		Retention: grid.Day, Clock: chaosClock(s.Seed, int64(faults["drift"])), Bank: chaosBank(s.Sites, t.roster.id),
 		Tell: func(at int, c *site.Config) {
 			c.Market.Lease = keepalive.Default
 			uses.tell(s.Seed, at, c)
@@ -76,10 +80,12 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	}
 	if f.Wrap = t.wrap; t.tape != nil {
 		f.Wrap = t.tape.wrap
+		f.Hook = func(at int, s *scenario.Enrolled) testnet.Site { return t.tape.listen(f.ID(at), s.Site, s) }
 	}
 	if s.Lend {
-		f.Lease = chaosLease(s.Sites)
+		f.Lease = chaosLease(s.Sites, t.roster.id)
 	}
+	t.roster.join(&f)
 	uses.group(&f)
 	n, err := f.Build()
 	if err != nil {
@@ -92,12 +98,18 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	for b := range chaosBanks(s.Sites) {
 		banks = append(banks, b)
 	}
+	t.roster.watch(n, watch)
 	money := watchBooks(n, watch, banks)
+	money.roster = t.roster
+	money.fees.without = func(m *meter) bool {
+		return t.roster.outID(m.Borrower) || t.roster.outID(m.Lender) || t.roster.outID(m.Bank)
+	}
 	money.literal = func(at int) bool { return uses.hits(s.Seed, "paper", uint64(at)) }
 	chaosGrants(n, s.Seed, t.span)
 	lent, gangs := watchLeases(n, watch), watchGangs(n, watch)
 	t.forger = watchForgeries(n, watch, lent)
 	alive := watchAlive(n, watch, faults["loss"] == 0)
+	alive.roster = t.roster
 	twins := watchTwins(n, watch)
 	t.asked = watchHistories(n, watch).asked
 	watchPromises(n, watch, alive, t.asked, faults["loss"])
@@ -108,9 +120,10 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 		}
 	}
 	rest := restWatch{n: n, sites: []func(int) error{money.unsettled, lent.left, bound.left}, all: []func() error{money.committed, lent.pilots}}
+	t.roster.giveUp(federation.Warmup + t.span + grid.Minute)
 	aimed := t.provoke(faults, uses, f.Sites)
 	if t.tape != nil {
-		t.tape.listen(n)
+		t.tape.hear(n)
 	}
 	if s.Watch != nil {
 		s.Watch(n, watch)
@@ -146,6 +159,9 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 			report.Leases, report.Gangs, report.Aimed = lent.counts, gangs.sum(), aimed.counts
 			report.Lapsed, report.Points, report.Forged = alive.lapsed, t.points.sum(), t.forger.count
 			report.Leases.Paid = money.fees.paid
+			if t.roster != nil {
+				report.Members = t.roster.counts
+			}
 			for kind, count := range money.count {
 				report.Transactions[kind.String()] = count
 			}
@@ -175,6 +191,7 @@ func (t *trial) provoke(faults map[string]float64, uses features, sites []worklo
 		}
 		wishes = append(wishes, uses.drawOwners(s.Seed, sites, t.span)...)
 		wishes = append(wishes, drawForgeries(s.Seed, t.n.Len(), uses["forge"], t.span)...)
+		wishes = append(wishes, uses.drawMembers(s.Seed, len(sites), t.span)...)
 		strikes = drawStrikes(s.Seed, t.n.Len(), faults, t.span)
 	}
 	aimed := aimAt(t, share)
@@ -205,7 +222,7 @@ func (t *trial) strike(s Strike) {
 // wish has a wish be said, and writes it down.
 func (t *trial) wish(w Wish) {
 	t.told.Wishes = append(t.told.Wishes, w)
-	number := t.leases
+	number, healed := t.leases, federation.Warmup+t.span+grid.Minute
 	switch w.Kind {
 	case WishForge:
 		if !w.among(t.n.Len()) {
@@ -213,13 +230,19 @@ func (t *trial) wish(w Wish) {
 		}
 		t.n.Call(w.At, w.Site, func() { t.forger.say(&w) })
 		return
+	case WishCertify, WishRevoke:
+		if !w.among(t.n.Len()) {
+			break
+		}
+		t.roster.say(&w, healed, func(err error) { t.failed = errors.Join(t.failed, err) })
+		return
 	case WishLease:
 		t.leases++
 	case WishCancel:
 		number = cancelNumbers + len(t.asked)
 		t.asked[wishTokens+uint64(number)], _ = grid.ParseJobID(w.Job)
 	}
-	err := w.say(t.n, number, federation.Warmup+t.span+grid.Minute)
+	err := w.say(t.n, number, healed)
 	t.failed = errors.Join(t.failed, err)
 }
 

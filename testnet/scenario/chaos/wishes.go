@@ -18,9 +18,9 @@ type Wish struct {
 	Site int       `json:"site"` // index of the site that is asked
 
 	Job        string    `json:"job,omitempty"`        // of WishCancel, WishHold, WishRequeue: its ID
-	Lender     int       `json:"lender,omitempty"`     // of WishLease: index of the site to borrow from; of WishLink, WishForge: of the other one
+	Lender     int       `json:"lender,omitempty"`     // of WishLease: index of the site to borrow from; of WishLink, WishForge: of the other one; of WishRevoke: who is told first
 	Processors int64     `json:"processors,omitempty"` // of WishLease
-	Span       grid.Time `json:"span,omitempty"`       // of WishLease, WishHold, WishDrain: microseconds
+	Span       grid.Time `json:"span,omitempty"`       // of WishLease, WishHold, WishDrain, WishCertify: microseconds
 
 	// Which is, of WishReturn, by this number modulo theirs, which of the leases that the
 	// site has then; of WishPrice the price; of WishLink the change less one; of WishForge what.
@@ -44,7 +44,9 @@ const (
 	WishPrice WishKind = "price" // the site's price changes
 	WishLink  WishKind = "link"  // a link of delegation changes
 
-	WishForge WishKind = "forge" // the site hears what an honest one would not say (forger)
+	WishForge   WishKind = "forge"   // the site hears what an honest one would not say (forger)
+	WishCertify WishKind = "certify" // the site is given a new certificate
+	WishRevoke  WishKind = "revoke"  // the site's membership is revoked
 )
 
 // wishTokens is where the tokens of wishes begin: no submission has one of them.

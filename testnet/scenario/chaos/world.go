@@ -57,8 +57,7 @@ func chaosSites(n int) []workload.Site {
 func chaosBanks(sites int) int { return min(2, sites) }
 
 // chaosBank lets sites bank with either bank. A third of them run nothing unpaid.
-func chaosBank(sites int) func(site int) bank.Config {
-	at := func(i int) grid.SiteID { return grid.SiteID(fmt.Sprintf("site-%d", i+1)) }
+func chaosBank(sites int, at func(int) grid.SiteID) func(site int) bank.Config {
 	banks := chaosBanks(sites)
 	return func(site int) bank.Config {
 		c := bank.Config{Offer: site < banks, Bank: at(site / 2 % banks)}
@@ -74,7 +73,7 @@ func chaosBank(sites int) func(site int) bank.Config {
 // misses is not made up for. Once everything has healed everybody gets plenty.
 func chaosGrants(n *testnet.Network, seed uint64, span grid.Time) {
 	const rounds = 8
-	bankOf := chaosBank(n.Len())
+	bankOf := chaosBank(n.Len(), n.ID)
 	for i := range n.Len() {
 		pcg := draw.PCG(seed, n.ID(i), draw.ForJobs)
 		where, _ := n.Index(bankOf(i).Bank)
@@ -141,7 +140,7 @@ func chaosFeed(s *Script, f *federation.Builder, uses features) (*feed, error) {
 				j.Deadline, j.Budget = grid.Never, grid.NoBudget
 			}
 			if s.Lend {
-				divideSome(j, f.Sites)
+				divideSome(j, f)
 				spreadSome(j)
 			}
 			uses.adjust(s.Seed, j)

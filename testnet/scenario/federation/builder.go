@@ -50,7 +50,7 @@ type Builder struct {
 	Wrap      func(id grid.SiteID, s *site.Site) testnet.Site // around each site of an open federation; nil: none
 
 	Federation *member.Federation                             // whose members the sites are; nil: it is open
-	Members    func(site int) *member.Member                  // with Federation: what its roots say of a site
+	Members    func(site int) *member.Member                  // with Federation: what its roots say of a site at the moment
 	Hook       func(i int, s *scenario.Enrolled) testnet.Site // around a member; nil: none
 
 	discipline     lrms.Discipline
@@ -74,7 +74,7 @@ type Builder struct {
 	Directory directory.Config // what it does not say is the default
 	Allowance grid.Time        // market.Config; 0: what the messages of a placement may take
 	slabs     *market.Slabs    // of all sites
-	byID      map[grid.SiteID]*member.Member
+	index     map[grid.SiteID]int
 	Nodes     []*kademlia.Node
 }
 
@@ -288,13 +288,17 @@ func (f *Builder) site(i int) func(incarnation int) (testnet.Site, error) {
 
 // memberOf returns what the roots say of a site, nil if nothing.
 func (f *Builder) memberOf(id grid.SiteID) *member.Member {
-	if f.byID == nil {
-		f.byID = make(map[grid.SiteID]*member.Member)
+	if f.index == nil {
+		f.index = make(map[grid.SiteID]int)
 		for i := range f.Sites {
-			f.byID[f.ID(i)] = f.Members(i)
+			f.index[f.ID(i)] = i
 		}
 	}
-	return f.byID[id]
+	i, known := f.index[id]
+	if !known {
+		return nil
+	}
+	return f.Members(i)
 }
 
 // retention is how long sites remember jobs that have ended. Where their verdicts are

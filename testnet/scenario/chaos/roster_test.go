@@ -1,0 +1,62 @@
+package chaos
+
+import (
+	"testing"
+
+	"gridnode/grid"
+)
+
+// TestMembers: memberships end, are renewed in time or late, and are revoked, of banks, too,
+// under faults: no invariant is violated, and the run can be repeated.
+func TestMembers(t *testing.T) {
+	run := func(seed uint64) (string, rosterCounts) {
+		cfg := Default()
+		cfg.Seed, cfg.Sites, cfg.Hours, cfg.Features = seed, 6, 1.5, "expire=1,revoke=0.4"
+		r, err := Run(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.TraceHash, r.Config.(*chaosReport).Members
+	}
+	var sum rosterCounts
+	hashes := map[string]bool{}
+	for seed := range uint64(6) {
+		hash, c := run(seed)
+		hashes[hash] = true
+		sum = rosterCounts{sum.Renewed + c.Renewed, sum.Late + c.Late, sum.Revoked + c.Revoked}
+	}
+	if sum.Renewed == 0 || sum.Late == 0 || sum.Revoked == 0 {
+		t.Errorf("%+v: not all was tried", sum)
+	}
+	if again, _ := run(5); !hashes[again] || len(hashes) != 6 {
+		t.Errorf("six seeds and one again have %d trace hashes", len(hashes))
+	}
+}
+
+// TestMembersAreDrawn: of what a seed has happen, half of the sites are left, and every
+// certificate that ends within the run is followed by one that does not.
+func TestMembersAreDrawn(t *testing.T) {
+	f := features{"expire": 1, "revoke": 1}
+	for seed := range uint64(20) {
+		const sites = 9
+		revoked, last := 0, make(map[int]Wish)
+		for _, w := range f.drawMembers(seed, sites, 2*grid.Hour) {
+			if w.Kind == WishRevoke {
+				revoked++
+				continue
+			}
+			if before := last[w.Site]; before.At >= w.At {
+				t.Fatalf("seed %d: site %d is certified at %v after %v", seed, w.Site, w.At, before.At)
+			}
+			last[w.Site] = w
+		}
+		if revoked != sites/2 {
+			t.Errorf("seed %d: %d of %d sites are revoked", seed, revoked, sites)
+		}
+		for at, w := range last {
+			if w.Span != lasts {
+				t.Errorf("seed %d: the last certificate of site %d ends after %v", seed, at, w.Span)
+			}
+		}
+	}
+}
