@@ -24,6 +24,9 @@ const (
 	pollIdle  = 3 * time.Second
 	pollMax   = time.Minute
 	pollShare = 30
+	// retryPause is after how long Slurm's commands try anew to reach a controller that they did
+	// not reach. They do not tell.
+	retryPause = time.Second
 	// foretellPause is how often Slurm is asked when jobs would start.
 	foretellPause = 15 * time.Second
 	// killPause is how often scancel is repeated for a job that does not end.
@@ -99,6 +102,11 @@ func (k *keeper) poll() {
 		return
 	}
 	k.took = time.Since(began) // one that failed has waited for an answer, and cost nobody anything
+	if k.took > retryPause {
+		k.mu.Lock()
+		k.numbered = false // the controller may have been restarted meanwhile
+		k.mu.Unlock()
+	}
 	listed, err := parseQueue(queue)
 	if err != nil {
 		k.inTrouble(err)

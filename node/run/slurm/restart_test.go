@@ -164,3 +164,26 @@ func TestASecondSubmissionIsCancelled(t *testing.T) {
 		t.Errorf("left: %q, %v, %v", names, k.lingers, err)
 	}
 }
+
+// A poll that has taken as long as commands wait for a controller that is being restarted says that
+// it may have been: numbers that it gave before are passed over then.
+func TestASlowPollMayHaveMetARestart(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("PATH", dir+":"+os.Getenv("PATH"))
+	for pause, want := range map[string]bool{"0": true, "1.1": false} {
+		for name, text := range map[string]string{"squeue": "sleep " + pause, "sinfo": "echo 0/4/0/4"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+text+"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		told := 0
+		k := &keeper{Engine: &Engine{
+			ctx: t.Context(), commands: newCommands(), orders: orders{t.TempDir()}, log: slog.New(slog.DiscardHandler), numbered: true,
+			room: func(*site.Room) { told++ },
+		}}
+		k.poll()
+		if k.took < time.Second && k.numbered != want || k.took >= time.Second && k.numbered || told != 1 {
+			t.Errorf("after %v: numbered %t, told %d times", k.took, k.numbered, told)
+		}
+	}
+}
