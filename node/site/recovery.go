@@ -41,7 +41,7 @@ func (rc *recovery) restore(now grid.Time, e *entry, out *grid.Outbox) {
 	if !e.foreign && !e.state.Terminal() {
 		js.gate.Enter(e.job, e.state == Waiting)
 	}
-	if len(e.gpus) > 0 && !e.state.Terminal() {
+	if len(e.gpus) > 0 && !e.state.Terminal() && e.state != Waiting {
 		js.gpus.Adopt(now, e.task(), e.gpus)
 	}
 	switch {
