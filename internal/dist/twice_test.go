@@ -25,7 +25,7 @@ func TestSameBytesInAnotherFolder(t *testing.T) {
 	var built [2][]byte
 	for i, name := range []string{"a", "another/and/deeper"} {
 		root := filepath.Join(t.TempDir(), name)
-		for _, dir := range []string{".", "cmd/gridnode", "cmd/gridnode/slurm", "grid", "node/api", "node/console"} {
+		for _, dir := range clientFolders(t) {
 			copyFiles(t, filepath.Join("../..", dir), filepath.Join(root, dir))
 		}
 		program := filepath.Join(root, "program")
@@ -44,6 +44,20 @@ func TestSameBytesInAnotherFolder(t *testing.T) {
 	if !bytes.Equal(built[0], built[1]) {
 		t.Errorf("two builds differ: %d and %d bytes", len(built[0]), len(built[1]))
 	}
+}
+
+// clientFolders returns the folders that the client is built of, below the repository.
+func clientFolders(t *testing.T) []string {
+	t.Helper()
+	said, err := release("../..").command("go", "list", "-deps", "-tags=client", "-f", "{{with .Module}}{{if .Main}}{{$.ImportPath}}{{end}}{{end}}", "./cmd/gridnode").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders := []string{"."}
+	for path := range strings.FieldsSeq(string(said)) {
+		folders = append(folders, strings.TrimPrefix(path, "gridnode/"))
+	}
+	return folders
 }
 
 // copyFiles copies what of a folder a program is built of.
@@ -81,7 +95,8 @@ func TestSameStage(t *testing.T) {
 	if staged[0] != staged[1] {
 		t.Errorf("two stages differ:\n%s\n%s", staged[0], staged[1])
 	}
-	for _, want := range []string{"-rwxr-xr-x 1700000000 root/usr/bin/gridnode ", "-rwxr-xr-x 1700000000 root/usr/libexec/gridnode/gridnoded ", "drwxr-xr-x 1700000000 root/usr/share/man/man1 "} {
+	for _, want := range []string{"-rwxr-xr-x 1700000000 root/usr/bin/gridnode ", "-rwxr-xr-x 1700000000 root/usr/libexec/gridnode/gridnoded ", "drwxr-xr-x 1700000000 root/usr/share/man/man1 ",
+		"-rw-r--r-- 1700000000 root/usr/share/doc/gridnode/html/howto/join.html "} {
 		if !strings.Contains(staged[0], want) {
 			t.Errorf("no %q in\n%s", want, staged[0])
 		}
@@ -94,7 +109,7 @@ func stageWith(t *testing.T, mask int) string {
 	defer syscall.Umask(syscall.Umask(mask))
 	dir := t.TempDir()
 	pages, stage, binary := filepath.Join(dir, "pages"), filepath.Join(dir, "stage"), filepath.Join(dir, "gridnode")
-	for _, name := range []string{binary, binary + ".cdx.json", binary + ".licences.txt", binary + "-client", pages + "/bash", pages + "/fish", pages + "/zsh", pages + "/gridnode.1", stage + "/x"} {
+	for _, name := range []string{binary, binary + ".cdx.json", binary + ".licences.txt", binary + "-client", pages + "/bash", pages + "/fish", pages + "/zsh", pages + "/gridnode.1", pages + "/html/howto/join.html", stage + "/x"} {
 		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
 			t.Fatal(err)
 		}
