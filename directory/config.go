@@ -27,8 +27,8 @@ type Config struct {
 
 	Topic             string    // gossip topic for load reports; empty: none are published but to Siblings
 	GossipInterval    grid.Time // least time between load reports; 2 s
-	HeartbeatInterval grid.Time // Topic, or Watchers, have a report at least so often; 30 s
-	RefreshInterval   grid.Time // all siblings have one at least so often; twenty times as long
+	HeartbeatInterval grid.Time // Topic, or Watchers, have a report at least so often; 36 s
+	RefreshInterval   grid.Time // all siblings have one at least so often; fifty times as long
 
 	// Seal signs a quote's payload: wire.Seal with Domain. It is nil in virtual
 	// time, where messages are never encoded. An error of it is fatal.
@@ -86,8 +86,8 @@ func (c Config) withDefaults() Config {
 	orTime(&c.LoadInterval, grid.Second)
 	orTime(&c.Timeout, min(2*grid.Second, max(c.Lifetime/4, 1)))
 	orTime(&c.GossipInterval, 2*grid.Second)
-	orTime(&c.HeartbeatInterval, 30*grid.Second)
-	orTime(&c.RefreshInterval, min(20*c.HeartbeatInterval, grid.Day))
+	orTime(&c.HeartbeatInterval, 36*grid.Second)
+	orTime(&c.RefreshInterval, min(50*c.HeartbeatInterval, grid.Day))
 	if c.Replicas == 0 {
 		c.Replicas = 4
 	}

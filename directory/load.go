@@ -220,7 +220,7 @@ func (g *gossip) tick(now grid.Time, out *grid.Outbox) {
 		}
 		report := g.report(now, e)
 		beat := report.Again
-		x.told, x.again = report.Load, now+beat-g.jitter(beat/8)
+		x.told, x.again = report.Load, now+beat-g.jitter(beat/32)
 		if g.cfg.Siblings == nil {
 			out.Publish(g.cfg.Topic, report)
 			continue
@@ -301,7 +301,7 @@ func (g *gossip) resound(now grid.Time, out *grid.Outbox) {
 			out.Send(site, report)
 		}
 		if x := &g.ears[e]; report != nil && x.again == grid.Never {
-			x.told, x.again = report.Load, now+report.Again-g.jitter(report.Again/8)
+			x.told, x.again = report.Load, now+report.Again-g.jitter(report.Again/32)
 		}
 	}
 }

@@ -184,7 +184,7 @@ func TestHeaded(t *testing.T) {
 func TestWhoIsToldWhat(t *testing.T) {
 	siblings := []grid.SiteID{"head", "other", "watcher"}
 	d := newDirectory(Config{
-		GossipInterval: 2 * grid.Second, HeartbeatInterval: 30 * grid.Second,
+		GossipInterval: 2 * grid.Second, HeartbeatInterval: 30 * grid.Second, RefreshInterval: 10 * grid.Minute,
 		Siblings: func() []grid.SiteID { return siblings }, Watchers: func() []grid.SiteID { return []grid.SiteID{"watcher"} },
 	})
 	var out grid.Outbox

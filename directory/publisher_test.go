@@ -89,7 +89,7 @@ func TestLoadThatMattersIsPaced(t *testing.T) {
 func TestLoadThatMattersLittleWaits(t *testing.T) {
 	n := newNetwork(t, 1, Config{Lifetime: 10 * grid.Minute})
 	populate(n, 10, n.same)
-	n.run(10 * grid.Second)
+	n.run(n.cfg.Lifetime) // nobody is young any more, who asks holders who the others are
 	s := n.sites[0]
 	p := n.watch(s)
 	for i := range 30 {
@@ -164,7 +164,7 @@ func TestPublishingIsBoundedWhateverTheSize(t *testing.T) {
 func TestUnchangedQuoteIsNotPublished(t *testing.T) {
 	n := newNetwork(t, 1, Config{})
 	populate(n, 10, n.same)
-	n.run(10 * grid.Second)
+	n.run(10 * grid.Minute) // nobody is young any more
 	before := n.counter.SentOf(wire.DirectoryPublish).Messages
 	for range 10 {
 		n.set(n.sites[0], n.offer(n.sites[0], 5_000_000, 100, 64))

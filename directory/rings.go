@@ -49,6 +49,18 @@ func (rs *rings) trusts(now grid.Time, r *ring) bool {
 		!rs.isYoung(now) && now-r.confirmed < spanMax*rs.cfg.Lifetime
 }
 
+// forPublishing is get for who publishes to a cell. A young site asks a holder who else
+// holds the cell (confirm says that this is due), for two messages, and not the router, for
+// tens. A holder knows: it asks the router itself, and the more often the younger it is.
+func (rs *rings) forPublishing(now grid.Time, c cell, out *grid.Outbox) (r *ring, confirm bool) {
+	r = rs.at(now, c)
+	if now < r.until || len(r.peers) < rs.cfg.Replicas || r.until == 0 || r.doubted || rs.isHolder(r) || !rs.isYoung(now) {
+		return rs.get(now, c, out), false
+	}
+	r.until = now + max(now-rs.began, rs.cfg.Timeout)
+	return r, true
+}
+
 // at returns what is known of a cell's holders, if anything.
 func (rs *rings) at(now grid.Time, c cell) *ring {
 	r := rs.list[c]

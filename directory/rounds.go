@@ -51,6 +51,9 @@ func (k *holder) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 	k.peers = k.rings.holders(now, r, k.peers[:0])
 	holders := k.peers
 	if !slices.Contains(holders, k.cfg.Self) {
+		if u.standing != displaced {
+			k.retire(now, h, r, out)
+		}
 		u.standing, u.since, u.eager = displaced, now, eagerMax
 		return
 	}
@@ -96,6 +99,19 @@ func (k *holder) chase(now grid.Time, h *holding, out *grid.Outbox) {
 	}
 	if own != nil {
 		k.own(now, sequence, own, out)
+	}
+}
+
+// retire tells who publishes here that there are other holders.
+func (k *holder) retire(now grid.Time, h *holding, ring *ring, out *grid.Outbox) {
+	for i := range h.records {
+		e := &h.records[i]
+		r := Receipt{Cell: h.cell, Ring: ring.digest}
+		if e.quote.Site == k.cfg.Self {
+			k.own(now, e.quote.Sequence, &r, out)
+		} else if now < e.expires {
+			k.answerOne(e.quote.Site, e.quote.Sequence, r, out)
+		}
 	}
 }
 

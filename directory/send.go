@@ -93,7 +93,7 @@ func (pub *publisher) probe(p *place) (copy int, probing bool) {
 // as there are to be, and whoever is nearer but suspect, since he may be alive and
 // others may ask him.
 func (pub *publisher) appoint(now grid.Time, p *place, out *grid.Outbox) {
-	r := pub.rings.get(now, p.cell, out)
+	r, confirm := pub.rings.forPublishing(now, p.cell, out)
 	if !r.usable(now) {
 		return
 	}
@@ -113,9 +113,24 @@ func (pub *publisher) appoint(now grid.Time, p *place, out *grid.Outbox) {
 		}
 	}
 	p.copies = slices.DeleteFunc(p.copies, func(c replica) bool { return c.until != 0 && (c.until <= now || c.sent == 0) })
+	if confirm {
+		pub.confirm(p)
+	}
 	for _, site := range pub.sites {
 		if !slices.ContainsFunc(p.copies, func(c replica) bool { return c.site == site }) {
 			p.copies = append(p.copies, replica{site: site})
+		}
+	}
+}
+
+// confirm has the quote sent once more to a holder that has it: the answer says whether it
+// knows the same holders.
+func (pub *publisher) confirm(p *place) {
+	for i := range p.copies {
+		c := &p.copies[(uint64(i)+pub.spread)%uint64(len(p.copies))]
+		if c.until == 0 && c.has > 0 && c.deadline == 0 && c.site != pub.cfg.Self {
+			c.has, c.sent = 0, 0
+			return
 		}
 	}
 }

@@ -80,7 +80,7 @@ func TestOneHolderIsAskedFirst(t *testing.T) {
 func TestRenewalsAreAnsweredInTurn(t *testing.T) {
 	n := newNetwork(t, 1, Config{Lifetime: 10 * grid.Minute})
 	populate(n, 40, n.any)
-	n.run(grid.Minute)
+	n.run(n.cfg.Lifetime) // nobody is young any more, who asks holders who the others are
 	s := n.sites[3]
 	type sent struct{ quiet, loud int }
 	to := map[grid.SiteID]*sent{}

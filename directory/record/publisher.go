@@ -11,8 +11,7 @@ import (
 // Times and bounds of publishing.
 const (
 	changePause = 10 * grid.Second // between two records of a site, at least
-	lookFirst   = grid.Minute      // between the first two look-ups of who is nearest, as all may just have come up
-	lookSecond  = 8 * grid.Minute  // to the third; from then on a lifetime, and two
+	lookFirst   = 4 * grid.Minute  // between the first two look-ups of who is nearest, as all may just have come up; from then on a lifetime, and two
 	lookAlone   = 15 * grid.Second // while there is nobody else; doubles up to lookAloneMax
 	lookMax     = grid.Minute      // for an answer of the router
 	lookPause   = grid.Minute      // between two look-ups because a holder was lost
@@ -179,8 +178,6 @@ func (p *publisher) closest(now grid.Time, in *grid.Closest, out *grid.Outbox) {
 // are for that only.
 func (p *publisher) slower(pace grid.Time) grid.Time {
 	switch {
-	case pace < lookSecond:
-		return lookSecond
 	case pace < p.cfg.Lifetime:
 		return p.cfg.Lifetime
 	}

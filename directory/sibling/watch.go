@@ -27,7 +27,7 @@ type watch struct {
 // Times and bounds of a watch.
 const (
 	againMax = 30 * grid.Minute // a promise of more than that is as good as none
-	lateMin  = 2 * grid.Second  // a sibling may be late by an eighth of the span and so much
+	lateMin  = 2 * grid.Second  // a sibling may be late by a 32nd of the span and so much
 	askMin   = 10 * grid.Second // between two questions; it doubles
 )
 
@@ -35,7 +35,7 @@ const (
 func (w *watch) alive(now, silence grid.Time) {
 	w.asks, w.told = 0, nil
 	if w.due = now + silence/3; w.again > 0 {
-		w.due = now + w.again + w.again/8 + lateMin
+		w.due = now + w.again + w.again/32 + lateMin
 	}
 }
 

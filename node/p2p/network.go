@@ -33,7 +33,7 @@ import (
 type Profile uint8
 
 const (
-	// ProfileNode is one node per machine: buckets of 20, 10 look-up messages at
+	// ProfileNode is one node per machine: buckets of 20, 3 look-up messages at
 	// a time, up to about 128 connections, libp2p's resource limits.
 	ProfileNode Profile = iota
 	// ProfileFleet is many nodes in one process: buckets of 11, 3 look-up messages
@@ -320,9 +320,9 @@ func end(s network.Stream, err error) {
 // answers, and the number α of requests under way.
 func (p Profile) Kademlia() (k, alpha int) {
 	if p == ProfileFleet {
-		return bucketMin, 3
+		return bucketMin, parallel
 	}
-	return 20, 10
+	return 20, parallel
 }
 
 func (c *Config) bucketSize() int {

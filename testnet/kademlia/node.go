@@ -14,7 +14,7 @@ import (
 // beside it.
 type Config struct {
 	K       int       // peers per bucket and sites per answer; 20, at most KMax
-	Alpha   int       // requests of one look-up under way; 10
+	Alpha   int       // requests of one look-up under way; 3
 	Beta    int       // nearest sites that must have answered; 3
 	Timeout grid.Time // of one request; 10 s
 
@@ -68,7 +68,7 @@ func New(cfg Config, self *Peer) *Node {
 		cfg.K = 20
 	}
 	if cfg.Alpha <= 0 {
-		cfg.Alpha = 10
+		cfg.Alpha = 3
 	}
 	if cfg.Beta <= 0 {
 		cfg.Beta = 3
