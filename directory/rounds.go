@@ -82,36 +82,40 @@ func (k *holder) chase(now grid.Time, h *holding, out *grid.Outbox) {
 		return
 	}
 	fences, _ := h.fences.List()
-	var own *Receipt // of this site's own quote, which may leave the cell at that
+	k.tell(now, h, out, func(e *record) (r Receipt, due bool) {
+		to, moved := h.fences.Way(e.at, trie.Prefix{})
+		return Receipt{Cell: h.cell, Moved: true, To: to, Fences: fences}, moved && !e.spare
+	})
+}
+
+// retire tells who publishes here that there are other holders.
+func (k *holder) retire(now grid.Time, h *holding, ring *ring, out *grid.Outbox) {
+	k.tell(now, h, out, func(*record) (r Receipt, due bool) {
+		return Receipt{Cell: h.cell, Ring: ring.digest}, true
+	})
+}
+
+// tell sends receipts about live copies unasked. This site is told last, as its own quote
+// may leave the cell at that.
+func (k *holder) tell(now grid.Time, h *holding, out *grid.Outbox, receipt func(*record) (r Receipt, due bool)) {
+	var own *Receipt
 	var sequence uint64
 	for i := range h.records {
 		e := &h.records[i]
-		to, moved := h.fences.Way(e.at, trie.Prefix{})
-		if !moved || now >= e.expires || e.spare {
+		if now >= e.expires {
 			continue
 		}
-		r := Receipt{Cell: h.cell, Moved: true, To: to, Fences: fences}
-		if e.quote.Site == k.cfg.Self {
+		r, due := receipt(e)
+		switch {
+		case !due:
+		case e.quote.Site == k.cfg.Self:
 			own, sequence = &r, e.quote.Sequence
-		} else {
+		default:
 			k.answerOne(e.quote.Site, e.quote.Sequence, r, out)
 		}
 	}
 	if own != nil {
 		k.own(now, sequence, own, out)
-	}
-}
-
-// retire tells who publishes here that there are other holders.
-func (k *holder) retire(now grid.Time, h *holding, ring *ring, out *grid.Outbox) {
-	for i := range h.records {
-		e := &h.records[i]
-		r := Receipt{Cell: h.cell, Ring: ring.digest}
-		if e.quote.Site == k.cfg.Self {
-			k.own(now, e.quote.Sequence, &r, out)
-		} else if now < e.expires {
-			k.answerOne(e.quote.Site, e.quote.Sequence, r, out)
-		}
 	}
 }
 
