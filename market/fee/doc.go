@@ -49,5 +49,6 @@
 //   - what is not paid goes back: no cheque of a lease outlives its bill.
 //
 // A lender that is never given a cheque is not paid for the hold; it keeps what it is owed
-// for an hour.
+// for an hour. A borrower that is not billed for what is over asks every hour for the cheque
+// back (bank.Return): a lender that has given it back does so once more.
 package fee

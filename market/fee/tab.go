@@ -164,6 +164,9 @@ func (t *Tab) due(now grid.Time, f *fee, out *grid.Outbox) {
 	case f.state == advancing:
 		t.hand(now, f, out)
 	default:
+		if f.over <= now { // and no bill has come: the lender may have taken nothing, and the bank's word of that is lost
+			t.desk.Recall(TaskOf(f.Number), out)
+		}
 		t.alarms.Set(&f.alarm, now+checkIn)
 	}
 }

@@ -233,6 +233,44 @@ func TestCancelledLeaseIsPaid(t *testing.T) {
 	}
 }
 
+// A lender that takes its hold back gives the cheque back. The bank tells the borrower once: if
+// that is lost, the borrower asks, and pays a lender that bills it late all the same.
+func TestLostWordOfACheque(t *testing.T) {
+	for name, bills := range map[string]bool{"given back": false, "billed late": true} {
+		w := newTrio(t)
+		borrowed, lent := w.terms()
+		w.lent[lent.Ref] = lent
+		w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Pay(w.now, borrowed, w.now, out) })
+		w.deliver()
+		w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Over(7, w.now+20*grid.Minute, out) })
+		want := grid.Credits(0)
+		if bills {
+			want = 2 * grid.Credit
+		} else {
+			w.do(w.lender, func(out *grid.Outbox) { w.lender.tab.Ended(w.now, lent, 0, out) })
+			id := w.borrower.id
+			w.borrower.id = "nobody" // whom nothing reaches
+			w.deliver()
+			w.borrower.id = id
+			if owes, _ := w.borrower.tab.Open(); owes != 1 {
+				t.Errorf("%s: %d leases are open before anybody asks, want 1", name, owes)
+			}
+		}
+		for range 2 {
+			w.now += checkIn
+			w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Step(w.now, grid.Tick{}, out) })
+			w.deliver()
+		}
+		if bills {
+			w.do(w.lender, func(out *grid.Outbox) { w.lender.tab.Ended(w.now, lent, 20*grid.Minute, out) })
+			w.deliver()
+		}
+		if got := w.settled(); got != want {
+			t.Errorf("%s: it has cost %v, want %v", name, got, want)
+		}
+	}
+}
+
 // Without funds nothing is owed, and the borrower hears why.
 func TestMoneyLimitHoldsForLeases(t *testing.T) {
 	w := newTrio(t)
