@@ -96,10 +96,10 @@ func ExampleDirectory_Find() {
 	for _, key := range out.Keys {
 		d.Step(0, &grid.Closest{Key: key, Peers: []grid.SiteID{"kth"}}, &out)
 	}
-	first := find(directory.Query{Attribute: directory.Free, Descending: true, Limit: 1})
+	first := find(directory.Query{Attribute: directory.Speed, Descending: true, Limit: 1})
 	fmt.Println(len(first.Quotes), "quote, the last:", first.End)
-	behind := directory.Behind(&first.Quotes[0], directory.Free)
-	rest := find(directory.Query{Attribute: directory.Free, Descending: true, After: behind})
+	behind := directory.Behind(&first.Quotes[0], directory.Speed)
+	rest := find(directory.Query{Attribute: directory.Speed, Descending: true, After: behind})
 	fmt.Println(len(rest.Quotes), "more, the last:", rest.End)
 	// Output:
 	// 1 quote, the last: true

@@ -122,12 +122,11 @@ type Attribute uint8
 const (
 	Price Attribute = iota // micro-credits per hour
 	Speed                  // MIPS rating
-	Free                   // idle processors
 
-	attributes = 3
+	attributes = 2
 )
 
-var attributeNames = [attributes]string{"price", "speed", "free"}
+var attributeNames = [attributes]string{"price", "speed"}
 
 // String returns the attribute's name.
 func (a Attribute) String() string {

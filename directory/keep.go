@@ -68,7 +68,7 @@ func (k *holder) keep(now grid.Time, q *Quote, m *Copy) Receipt {
 		reply.Holders = h.fences.Holders(reply.To)
 	}
 	i := h.of(q)
-	news := i < 0 && m.Cell.attribute != Free || i >= 0 && !h.records[i].quote.sameTerms(q)
+	news := i < 0 || !h.records[i].quote.sameTerms(q)
 	switch {
 	case i >= 0 && h.records[i].quote.Sequence > q.Sequence:
 		return reply // late, too
@@ -124,9 +124,7 @@ func (k *holder) drop(now grid.Time, m *Withdraw) Receipt {
 		return reply
 	}
 	if i := h.of(q); i >= 0 && h.records[i].quote.Sequence <= q.Sequence {
-		if m.Cell.attribute != Free || q.Withdrawn {
-			k.void(now, h)
-		}
+		k.void(now, h)
 		h.records = slices.Delete(h.records, i, i+1)
 		k.uncount(q.Site)
 	}

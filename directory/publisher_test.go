@@ -101,7 +101,7 @@ func TestLoadThatMattersLittleWaits(t *testing.T) {
 	}
 	n.run(n.cfg.Lifetime * renewAfter / 16)
 	n.check(n.sites[5], Query{})
-	n.check(n.sites[5], Query{Attribute: Free, Filter: Filter{FreeMin: 93}})
+	n.check(n.sites[5], Query{Filter: Filter{FreeMin: 93}})
 }
 
 func TestLoadMatters(t *testing.T) {
@@ -199,7 +199,7 @@ func TestQuotesExpireAndAreRepublished(t *testing.T) {
 	n.run(10 * grid.Minute)
 	n.check(n.sites[10], Query{})
 	n.run(10 * grid.Hour)
-	n.check(n.sites[11], Query{Attribute: Free})
+	n.check(n.sites[11], Query{Attribute: Speed})
 	for _, s := range n.sites[5:] {
 		if l := len(s.dir.holder.holdings); l > 3 {
 			t.Errorf("%s still holds %d cells", s.id, l)

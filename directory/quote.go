@@ -142,13 +142,10 @@ func (q *Quote) impossible(now grid.Time) bool {
 
 // value returns what the quote is indexed by under an attribute.
 func (q *Quote) value(a Attribute) int64 {
-	switch a {
-	case Price:
+	if a == Price {
 		return int64(q.Price)
-	case Speed:
-		return q.Speed
 	}
-	return q.Free
+	return q.Speed
 }
 
 // at returns the quote's position in the order of an attribute.

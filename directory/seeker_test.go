@@ -75,7 +75,7 @@ func TestFiltersAgainstList(t *testing.T) {
 	populate(n, 100, n.any)
 	n.run(grid.Minute)
 	for range 200 {
-		q := Query{Attribute: Attribute(n.rng.IntN(3)), Descending: n.rng.IntN(2) == 0, Limit: n.rng.IntN(30)}
+		q := Query{Attribute: Attribute(n.rng.IntN(attributes)), Descending: n.rng.IntN(2) == 0, Limit: n.rng.IntN(30)}
 		if n.rng.IntN(2) == 0 {
 			q.Filter.PriceMax = grid.Price(n.rng.Int64N(5_000_000))
 		}
@@ -264,7 +264,7 @@ func TestMessagesPerQuery(t *testing.T) {
 		}{
 			{"cheapest", Query{Limit: 16}, 4},
 			{"fastest", Query{Attribute: Speed, Descending: true, Limit: 16}, 4},
-			{"most free", Query{Attribute: Free, Descending: true, Limit: 16}, 4},
+			{"with room", Query{Filter: Filter{FreeMin: 1}, Limit: 16}, 4},
 			{"from the middle", Query{Attribute: Speed, Filter: Filter{SpeedMin: 720}, Limit: 16}, 14},
 		} {
 			f := n.measure(tt.q)

@@ -41,7 +41,7 @@ func TestSettledDirectoryAnswersExactly(t *testing.T) {
 		for i := range 40 {
 			n.loss = 0
 			n.run(2 * grid.Second)
-			n.check(n.anyone(), Query{Attribute: Attribute(i % 3), Descending: i%2 == 0, Limit: n.rng.IntN(40)})
+			n.check(n.anyone(), Query{Attribute: Attribute(i % attributes), Descending: i%2 == 0, Limit: n.rng.IntN(40)})
 			n.loss = loss
 			n.run(grid.Time(n.rng.IntN(20)) * grid.Second)
 		}
@@ -62,7 +62,7 @@ func TestAnswersUnderChurn(t *testing.T) {
 			for range n.rng.IntN(40) {
 				disturb(n)
 				n.run(grid.Time(n.rng.Int64N(int64(5 * grid.Second))))
-				n.valid(n.anyone(), Query{Attribute: Attribute(n.rng.IntN(3)), Descending: n.rng.IntN(2) == 0, Limit: 1 + n.rng.IntN(20)})
+				n.valid(n.anyone(), Query{Attribute: Attribute(n.rng.IntN(attributes)), Descending: n.rng.IntN(2) == 0, Limit: 1 + n.rng.IntN(20)})
 			}
 			n.run(n.cfg.Lifetime + n.cfg.Lifetime/8)
 			n.loss = 0

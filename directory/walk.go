@@ -94,8 +94,6 @@ func (q *query) begin() {
 		}
 	case Speed:
 		low = trie.PositionOf(f.SpeedMin, 0)
-	case Free:
-		low = trie.PositionOf(f.FreeMin, 0)
 	}
 	if q.ask.Descending {
 		low, high = high, low

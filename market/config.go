@@ -21,7 +21,7 @@ type Config struct {
 
 	Placement Policy // of this home's jobs; nil: PlacementCoordinated
 	Page      int    // quotes per directory query; 16
-	Pages     int    // pages per job under PlacementCoordinated, and none is fetched before the last one is used up; 5: the best, the best with room, the emptiest, and two more of the best behind the first page
+	Pages     int    // pages per job under PlacementCoordinated, and none is fetched before the last one is used up; 5: the best, the best with room, those with room at the other end of the order, and two more of the best behind the first page
 	Asks      int    // sites asked per job under PlacementCoordinated; 12
 	Hopes     int    // of them, sites that have no room for it at the moment while others have; 2
 	Parallel  int    // sites asked at the same time for one job under PlacementCoordinated; 1

@@ -169,15 +169,15 @@ func TestHotSiteIsShed(t *testing.T) {
 	}
 }
 
-// TestLastPageIsOfTheEmptiest checks that a job whom nobody near the top of its goal's
-// order will have finds the site with most room, however dear.
-func TestLastPageIsOfTheEmptiest(t *testing.T) {
+// TestRoomAtTheOtherEnd checks that a job whom nobody near the top of its goal's order will
+// have finds a site that has room, however dear.
+func TestRoomAtTheOtherEnd(t *testing.T) {
 	n := crowd(t, 6, false)
 	n.sites["home"].agent.office.cfg.Page = 2
-	for i := range 6 { // dearer and dearer, with more and more room
+	for i := range 6 { // dearer and dearer
 		n.add(Config{
 			Offer: Offer{
-				Site: grid.SiteID("room" + string(rune('a'+i))), Resources: grid.Resources{Processors: int64(10 + i)},
+				Site: grid.SiteID("room" + string(rune('a'+i))), Resources: grid.Resources{Processors: 10},
 				Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: grid.Price(10+i) * grid.Credit, Foreign: true,
 			},
 		}, 0)
@@ -189,9 +189,9 @@ func TestLastPageIsOfTheEmptiest(t *testing.T) {
 	job.Deadline, job.Budget = n.now+3*grid.Hour/2, grid.NoBudget
 	n.place(job)
 	n.deliverAll()
-	// First the two cheapest of all, then the two cheapest that have room, then the emptiest.
+	// First the two cheapest of all, then the two cheapest that have room, then the two dearest.
 	if got := n.sites["home"].jobs[job.ID].award.Site; got != "roome" {
-		t.Errorf("job at %q, want the cheaper of the two emptiest\n%s", got, n.takeTrace())
+		t.Errorf("job at %q, want the cheaper of the two dearest\n%s", got, n.takeTrace())
 	}
 }
 

@@ -504,9 +504,6 @@ func (n *network) answer(p *placement) *directory.Found {
 		if q.Attribute == directory.Speed && a.Speed != b.Speed {
 			return (a.Speed < b.Speed) != q.Descending
 		}
-		if q.Attribute == directory.Free && a.Free != b.Free {
-			return (a.Free < b.Free) != q.Descending
-		}
 		if n.hashed { // as the directory does
 			return (directory.Spread(a.Site) < directory.Spread(b.Site)) != q.Descending
 		}

@@ -14,7 +14,7 @@ type stretch uint8
 const (
 	front    stretch = iota // the best by the goal, whatever their load
 	room                    // of those behind them, the ones that have room at this moment
-	emptiest                // those with most free processors, wherever they stand
+	far                     // those that have room, from the other end of the order on
 	behind                  // those behind the front, whatever their load: they may have room in time
 )
 
@@ -50,21 +50,21 @@ func (b *broker) find(now grid.Time, p *placement, out *grid.Outbox) {
 		q.Filter.ProcessorsMin, q.Filter.GPUs = p.job.Processors, p.job.GPUs
 	}
 	if p.paging.amid && p.stretch == room {
-		b.ties.move(q.Attribute, p.job.Processors)
+		b.ties.move(&q, p.job.Processors)
 	}
 	switch p.stretch {
-	case emptiest:
-		// What is left of the goal's order has been told to every home.
-		q.Attribute, q.Descending = directory.Free, true
+	case far:
+		// What has room near the front has been told to every home.
+		q.Descending = !q.Descending
 		fallthrough
 	case room:
 		q.Filter.FreeMin, q.Filter.ForeignOnly = p.job.Processors, !p.job.IsModule() // which holders of quotes know nothing of
 	}
-	if p.paging.last.Site != "" && p.stretch != emptiest {
+	if p.paging.last.Site != "" && p.stretch != far {
 		q.After = directory.Behind(&p.paging.last, q.Attribute)
-	} else if p.selects() && (p.stretch == front || p.stretch == emptiest) {
+	} else if p.selects() && (p.stretch == front || p.stretch == far) {
 		p.paging.amid = p.paging.amid && p.stretch != front
-		if t := b.ties.of(now, q.Attribute, p.job.Processors); t != nil && p.job.GPUs.Count == 0 {
+		if t := b.ties.of(now, &q, p.job.Processors); t != nil && p.job.GPUs.Count == 0 {
 			q.After, q.Limit = b.ties.begin(t, q.Descending), max(q.Limit/2, min(q.Limit, amidMin))
 			p.paging.amid = p.paging.amid || p.stretch == front
 		} else {
@@ -117,7 +117,7 @@ func (b *broker) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 // whether a page from elsewhere is wanted instead.
 func (b *broker) learned(now grid.Time, p *placement, in *directory.Found) bool {
 	switch {
-	case p.stretch != front && p.stretch != emptiest, p.job.GPUs.Count > 0: // few sites have some
+	case p.stretch != front && p.stretch != far, p.job.GPUs.Count > 0: // few sites have some
 		return false
 	case p.paging.question.After == nil:
 		return b.ties.noticed(now, &p.paging.question, in.Quotes, in.End)
@@ -143,7 +143,7 @@ func (b *broker) turn(p *placement, in *directory.Found) {
 	case p.stretch == front && b.cfg.Pages > 2:
 		p.stretch = room
 	case p.stretch == front, p.stretch == room && (p.paging.amid || !end):
-		p.stretch = emptiest
+		p.stretch = far
 	default:
 		p.stretch = behind
 	}

@@ -19,13 +19,14 @@ import (
 // before needs no other holders. What stands before that place comes last. The price is
 // that a better quote may go unnoticed for tieSpan.
 type tie struct {
-	attribute directory.Attribute
-	quote     directory.Quote // one of them, for its value
-	narrowest int64           // jobs narrower than this may find better sites
-	widest    int64           // wider ones find none of the tie
-	page      uint64          // share of the tie that a page covers, in 2^-64
-	place     uint64          // about where this home begins, as directory.Spread
-	until     grid.Time       // then the front of the order is looked at again
+	attribute  directory.Attribute
+	descending bool
+	quote      directory.Quote // one of them, for its value
+	narrowest  int64           // jobs narrower than this may find better sites
+	widest     int64           // wider ones find none of the tie
+	page       uint64          // share of the tie that a page covers, in 2^-64
+	place      uint64          // about where this home begins, as directory.Spread
+	until      grid.Time       // then the front of the order is looked at again
 }
 
 // ties are those that a home knows of.
@@ -49,24 +50,21 @@ func (l *ties) noticed(now grid.Time, q *directory.Query, page []directory.Quote
 	if n < q.Limit && (end || q.Tie == 0 || n < q.Tie) || n < 2 || !directory.Equal(&page[0], &page[n-1], q.Attribute) {
 		return false
 	}
-	t := tie{attribute: q.Attribute, quote: page[0], narrowest: q.Filter.ProcessorsMin, until: now.Add(tieSpan)}
+	t := tie{attribute: q.Attribute, descending: q.Descending, quote: page[0], narrowest: q.Filter.ProcessorsMin, until: now.Add(tieSpan)}
 	t.quote.Sealed = nil
 	for i := range page {
 		t.widest = max(t.widest, page[i].Processors)
-	}
-	if q.Attribute == directory.Free {
-		t.widest = page[0].Free // for wider jobs the order ends before it
 	}
 	t.page = directory.Spread(page[n-1].Site)
 	if q.Descending {
 		t.page = math.MaxUint64 - t.page
 	}
-	if !t.heads(q.Attribute, q.Filter.ProcessorsMin) {
+	if !t.heads(q, q.Filter.ProcessorsMin) {
 		return false // these are not what was asked for
 	}
 	t.place = l.rng.Uint64()
 	i := slices.IndexFunc(l.list, func(old tie) bool {
-		return old.attribute == t.attribute && old.narrowest == t.narrowest && directory.Equal(&old.quote, &t.quote, t.attribute)
+		return old.attribute == t.attribute && old.descending == t.descending && old.narrowest == t.narrowest && directory.Equal(&old.quote, &t.quote, t.attribute)
 	})
 	if i >= 0 {
 		t.place = l.list[i].place
@@ -79,15 +77,15 @@ func (l *ties) noticed(now grid.Time, q *directory.Query, page []directory.Quote
 	return true
 }
 
-// heads reports whether t stands at the front of an order for a job.
-func (t *tie) heads(by directory.Attribute, processors int64) bool {
-	return t.attribute == by && t.narrowest <= processors && processors <= t.widest
+// heads reports whether t stands at the front of the order of a query for a job.
+func (t *tie) heads(q *directory.Query, processors int64) bool {
+	return t.attribute == q.Attribute && t.descending == q.Descending && t.narrowest <= processors && processors <= t.widest
 }
 
 // of returns the tie at the front of an order for a job, or nil.
-func (l *ties) of(now grid.Time, by directory.Attribute, processors int64) *tie {
+func (l *ties) of(now grid.Time, q *directory.Query, processors int64) *tie {
 	for i := range l.list {
-		if now < l.list[i].until && l.list[i].heads(by, processors) {
+		if now < l.list[i].until && l.list[i].heads(q, processors) {
 			return &l.list[i]
 		}
 	}
@@ -109,9 +107,9 @@ func (l *ties) begin(t *tie, descending bool) *directory.Cursor {
 }
 
 // move makes the pages of later jobs begin elsewhere: one was not enough.
-func (l *ties) move(by directory.Attribute, processors int64) {
+func (l *ties) move(q *directory.Query, processors int64) {
 	for i := range l.list {
-		if t := &l.list[i]; t.heads(by, processors) {
+		if t := &l.list[i]; t.heads(q, processors) {
 			t.place = l.rng.Uint64()
 		}
 	}
@@ -122,7 +120,7 @@ func (l *ties) move(by directory.Attribute, processors int64) {
 func (l *ties) dissolved(q *directory.Query, page []directory.Quote) bool {
 	n := len(l.list)
 	l.list = slices.DeleteFunc(l.list, func(t tie) bool {
-		return t.heads(q.Attribute, q.Filter.ProcessorsMin) &&
+		return t.heads(q, q.Filter.ProcessorsMin) &&
 			!slices.ContainsFunc(page, func(of directory.Quote) bool { return directory.Equal(&of, &t.quote, t.attribute) })
 	})
 	return len(l.list) < n

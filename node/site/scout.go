@@ -73,11 +73,12 @@ const (
 	scanPauseMax = 10 * grid.Second
 	scanPages    = 16 // of directory.LimitMax quotes each, if it goes to the end
 
-	// What a scan costs does not grow with the federation: it sees the sites with the most
-	// idle processors, so many at a time, and all only now and then.
+	// What a scan costs does not grow with the federation: it sees the cheapest sites that
+	// have a part of what is wanted idle, so many at a time, and all only now and then.
 	scanSites = 32
 	scanWhole = 10 * grid.Minute
-	scanSpare = 2 // times the processors that a job wants
+	scanSpare = 2             // times the processors that a job wants
+	scanPart  = 4 * scanSpare // a quarter of the job
 )
 
 // close notes why a site has refused, if that will last.
@@ -162,9 +163,9 @@ func (sc *scout) scan(now grid.Time, out *grid.Outbox) {
 
 // next asks for the next page of a scan.
 func (sc *scout) next(now grid.Time, after *directory.Cursor, out *grid.Outbox) {
-	q := directory.Query{Attribute: directory.Free, Descending: true, After: after}
+	q := directory.Query{Attribute: directory.Price, After: after}
 	if sc.wants > 0 {
-		q.Limit = scanSites
+		q.Limit, q.Filter.FreeMin = scanSites, sc.least()
 	}
 	sc.query = sc.quotes.find(now, q, sc, out)
 }
@@ -203,20 +204,26 @@ func (sc *scout) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 		sc.acquaint(now, others, out)
 	}
 	if !in.End && in.Err == nil && len(in.Quotes) > 0 && sc.pages < scanPages {
-		last := &in.Quotes[len(in.Quotes)-1]
-		if sc.wants == 0 || sc.idle < sc.wants && last.Free > 0 {
-			sc.next(now, directory.Behind(last, directory.Free), out)
+		if sc.wants == 0 || sc.idle < sc.wants {
+			sc.next(now, directory.Behind(&in.Quotes[len(in.Quotes)-1], directory.Price), out)
+			return
+		}
+	}
+	if sc.wants > 0 && in.Err == nil {
+		if sc.idle < sc.wants { // then all are looked at
+			sc.wants = 0
+			sc.next(now, nil, out)
 			return
 		}
 		sc.whole = false
-		sc.bound(last.Free)
+		sc.bound(sc.least() - 1)
 	}
 	sc.query = 0
 	if in.Err != nil && len(sc.seen) == 0 {
 		sc.gangs.unseen(in.Err, out)
 		return // the directory cannot be reached: what waits goes on waiting for the next scan
 	}
-	if in.End && in.Err == nil {
+	if in.End && in.Err == nil && sc.wants == 0 {
 		there := func(id grid.SiteID) bool { return id == sc.cfg.ID || sc.seen[id] }
 		sc.again = now + scanWhole
 		sc.gangs.coord.Keep(there)
@@ -225,8 +232,11 @@ func (sc *scout) found(now grid.Time, in *directory.Found, out *grid.Outbox) {
 	sc.gangs.handOver(now, true, out)
 }
 
-// bound takes in that the sites which a scan has not come to have at most so many processors
-// idle.
+// least is how many idle processors make a site worth seeing in a scan that need not see all.
+func (sc *scout) least() int64 { return max(sc.wants/scanPart, 1) }
+
+// bound takes in that the sites which a scan has passed over have at most so many processors
+// idle. Those that it has not come to are not needed.
 func (sc *scout) bound(free int64) {
 	view := sc.gangs.coord.View()
 	for i := range view.Sites {

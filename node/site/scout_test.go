@@ -9,7 +9,8 @@ import (
 )
 
 // TestScansAreBounded: where the federation was looked at a while ago, a scan for a job that may
-// run anywhere ends with the sites that have the most idle processors, once those suffice.
+// run anywhere ends with the cheapest sites that have a part of it idle, once those suffice; if
+// they never do, all are looked at.
 func TestScansAreBounded(t *testing.T) {
 	const idle = 4 // of every site
 	pageOf := func(now grid.Time, first, n int, free int64) (page []directory.Quote) {
@@ -25,15 +26,16 @@ func TestScansAreBounded(t *testing.T) {
 		later      grid.Time // than the scan of all
 		components string
 		tasks      int64
-		free       int64 // of the last site of the first page
+		end        bool // there are no more sites with so much idle
 		goesOn     bool
 		all        bool // … to the end
 	}{
-		{"enough at once", grid.Minute, "", 16, idle, false, false},
-		{"not enough", grid.Minute, "", 200, idle, true, false},
-		{"not enough, and nothing idle is left", grid.Minute, "", 200, 0, false, false},
-		{"names a site", grid.Minute, "8@site-100,8", 16, idle, true, true},
-		{"long after", scanWhole, "", 16, idle, true, true},
+		{"enough at once", grid.Minute, "", 16, false, false, false},
+		{"enough at the end", grid.Minute, "", 16, true, false, false},
+		{"not enough", grid.Minute, "", 200, false, true, false},
+		{"not enough, and nothing idle is left", grid.Minute, "", 200, true, true, false},
+		{"names a site", grid.Minute, "8@site-100,8", 16, false, true, true},
+		{"long after", scanWhole, "", 16, false, true, true},
 	} {
 		b := newBench(t, func(c *Config) {
 			c.Parts = Everything
@@ -54,15 +56,17 @@ func TestScansAreBounded(t *testing.T) {
 			t.Errorf("%s: a scan of all sites: %t", tt.name, all)
 		}
 		page := pageOf(b.now, 0, scanSites, idle)
-		page[len(page)-1].Free = tt.free
 		asked := sc.query
-		sc.found(b.now, &directory.Found{ID: asked, Certain: true, Quotes: page}, &b.out)
+		sc.found(b.now, &directory.Found{ID: asked, End: tt.end, Certain: true, Quotes: page}, &b.out)
 		if goesOn := sc.query != 0 && sc.query != asked; goesOn != tt.goesOn {
 			t.Errorf("%s: another page is asked for: %t, want %t", tt.name, goesOn, tt.goesOn)
 		}
+		if all := sc.wants == 0; all != (tt.all || tt.end && tt.goesOn) {
+			t.Errorf("%s: the scan goes on to see all sites: %t", tt.name, all)
+		}
 		view := b.site.gangs.coord.View()
-		if at := view.Index("site-199"); !tt.goesOn && (at < 0 || view.Sites[at].Free > tt.free) {
-			t.Errorf("%s: a site that was not come to is at %d of the view, with more than %d processors idle, or not at all", tt.name, at, tt.free)
+		if at := view.Index("site-199"); !tt.goesOn && (at < 0 || view.Sites[at].Free >= sc.least()) {
+			t.Errorf("%s: a site that was not come to is at %d of the view, with %d processors idle, or not at all", tt.name, at, sc.least())
 		}
 	}
 }

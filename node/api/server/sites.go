@@ -66,13 +66,21 @@ func markSilent(ctx context.Context, host *node.Host, sites []api.SiteInfo) {
 
 // quotes asks the directory for a range.
 func (a *Server) quotes(w http.ResponseWriter, r *http.Request) error {
-	query, priceMax, limit, err := quotesQuery(r.URL.Query())
+	query, priceMax, byFree, limit, err := quotesQuery(r.URL.Query())
 	if err != nil {
 		return errorf(api.CodeUsage, "%v", err)
 	}
-	found, err := a.find(r.Context(), query, limit)
+	fetch := limit
+	if byFree {
+		fetch = rowsMax // the directory has no order by what changes all the time
+	}
+	found, err := a.find(r.Context(), query, fetch)
 	if err != nil {
 		return err
+	}
+	if byFree {
+		slices.SortStableFunc(found.quotes, func(a, b directory.Quote) int { return cmp.Compare(b.Free, a.Free) })
+		found.quotes = found.quotes[:min(limit, len(found.quotes))]
 	}
 	reply := found.reply()
 	err = a.host.Do(r.Context(), func(s *site.Site) {
@@ -88,12 +96,13 @@ func (a *Server) quotes(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, reply)
 }
 
-// quotesQuery reads the parameters of GET /v1/quotes.
-func quotesQuery(values url.Values) (query directory.Query, priceMax grid.Price, limit int, err error) {
+// quotesQuery reads the parameters of GET /v1/quotes. byFree says that those with most
+// free processors are to come first.
+func quotesQuery(values url.Values) (query directory.Query, priceMax grid.Price, byFree bool, limit int, err error) {
 	priceMax, limit = grid.CreditsMax, rowsMax
 	if text := values.Get("maxPrice"); text != "" {
 		if priceMax, err = grid.ParseCredits(text); err != nil {
-			return query, 0, 0, fmt.Errorf("maxPrice: %w", err)
+			return query, 0, false, 0, fmt.Errorf("maxPrice: %w", err)
 		}
 		query.Filter.PriceMax = max(priceMax, 1) // 0 would let every price through
 	}
@@ -115,13 +124,13 @@ func quotesQuery(values url.Values) (query directory.Query, priceMax grid.Price,
 		}
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < p.low || n > p.high {
-			return query, 0, 0, fmt.Errorf("%s: %q, want a whole number from %d to %d", p.name, text, p.low, p.high)
+			return query, 0, false, 0, fmt.Errorf("%s: %q, want a whole number from %d to %d", p.name, text, p.low, p.high)
 		}
 		*p.into = n
 	}
 	if text := values.Get("gpus"); text != "" {
 		if query.Filter.GPUs, err = grid.ParseGPUs(text); err != nil {
-			return query, 0, 0, fmt.Errorf("gpus: %w", err)
+			return query, 0, false, 0, fmt.Errorf("gpus: %w", err)
 		}
 	}
 	switch sort := values.Get("sort"); sort {
@@ -130,11 +139,11 @@ func quotesQuery(values url.Values) (query directory.Query, priceMax grid.Price,
 	case "speed":
 		query.Attribute, query.Descending = directory.Speed, true
 	case "free":
-		query.Attribute, query.Descending = directory.Free, true
+		byFree = true
 	default:
-		return query, 0, 0, fmt.Errorf("sort: %q, want price, speed or free", sort)
+		return query, 0, false, 0, fmt.Errorf("sort: %q, want price, speed or free", sort)
 	}
-	return query, priceMax, int(rows), nil
+	return query, priceMax, byFree, int(rows), nil
 }
 
 // foundQuotes is what several queries for the pages of one list have found.
