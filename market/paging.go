@@ -12,10 +12,10 @@ import (
 type stretch uint8
 
 const (
-	front    stretch = iota // the best by the goal, whatever their load
-	room                    // of those behind them, the ones that have room at this moment
-	far                     // those that have room, from the other end of the order on
-	behind                  // those behind the front, whatever their load: they may have room in time
+	front  stretch = iota // the best by the goal, whatever their load
+	room                  // of those behind them, the ones that have room at this moment
+	far                   // those that have room, from the other end of the order on
+	behind                // those behind the front, whatever their load: they may have room in time
 )
 
 // paging is the part of a placement that fetches quotes from the directory.
