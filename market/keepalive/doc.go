@@ -1,7 +1,8 @@
 // Package keepalive has a job that another site runs end there when its home has heard
 // nothing of that site for a while, and tells home from when on nothing of it can be
 // alive. An execution is held under a lease (Gray and Cheriton 1989): the executing site
-// asks its home to renew it, four times in its span.
+// asks its home to renew it, four times in its span, and four times as often as long as the
+// last time is not answered.
 //
 // # Messages
 //

@@ -18,6 +18,8 @@ type tenancy struct {
 	timer grid.Alarm[*tenancy]
 	home  grid.SiteID
 	list  []execution // in order of their IDs
+	asked grid.Time   // Renew.Stamp of the last that went out
+	heard grid.Time   // of the newest that was answered
 }
 
 // execution is one that is held under a lease.
@@ -101,11 +103,15 @@ func (h *Holder) Next() grid.Time { return h.timers.Next() }
 
 // renew asks a home for all that is held of it.
 func (h *Holder) renew(now grid.Time, t *tenancy, until func(grid.TaskID) grid.Time, out *grid.Outbox) {
-	next := grid.Never
+	next, parts := grid.Never, grid.Time(shares)
+	if t.asked > t.heard && now-t.asked >= lost {
+		parts *= hurry
+	}
+	t.asked = now
 	var m *Renew
 	for i := range t.list {
 		x := &t.list[i]
-		next = min(next, now.Add(x.lease/shares))
+		next = min(next, now.Add(x.lease/parts))
 		if now >= x.end && !x.begun && !x.told {
 			x.told = true
 			out.Local(&Lapsed{x.id})
@@ -137,6 +143,9 @@ func (h *Holder) Renewed(now grid.Time, from grid.SiteID, m *Renewed, out *grid.
 	t := h.homes[from]
 	if t == nil {
 		return
+	}
+	if m.Stamp <= t.asked {
+		t.heard = max(t.heard, m.Stamp)
 	}
 	for _, id := range m.Renewed {
 		at, there := t.find(id)

@@ -2,6 +2,7 @@ package keepalive
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -101,7 +102,7 @@ func TestHolder(t *testing.T) {
 
 	// What has not begun by the end of its lease must not. What has, somebody else ends.
 	b.tick(40)
-	b.want(t, "h: 1 at 40, begun true", "3 has lapsed", "2 has lapsed")
+	b.want(t, "h: 1 at 40, begun true", "2 has lapsed", "3 has lapsed")
 	b.Renewed(b.now, "h", &Renewed{Stamp: 39 * grid.Second, Renewed: []grid.TaskID{number(2)}, Unwanted: []grid.TaskID{number(1), number(9)}}, &b.out)
 	b.want(t, "1 is unwanted")
 	b.tick(60)
@@ -113,6 +114,37 @@ func TestHolder(t *testing.T) {
 	b.Leave("h", number(1))
 	if b.Next() != grid.Never || len(b.homes) != 0 {
 		t.Errorf("%d homes are left, next %v", len(b.homes), b.Next())
+	}
+}
+
+// TestBadLine: over a line that loses a sixth of the messages each way an execution outlives
+// hours, and over a good one it takes four renewals a lease.
+func TestBadLine(t *testing.T) {
+	for _, tt := range []struct {
+		lost, most int // of 36 renewals or their answers
+	}{{0, 4 * 60 * 60 / 10 * 3}, {11, 4 * 60 * 60}} {
+		b := new(bench)
+		rng := rand.New(rand.NewPCG(1, 2))
+		const lease, hours = 10 * grid.Second, 3 * grid.Hour
+		b.Enter(0, "h", number(1), lease, lease)
+		b.Begun(0, "h", number(1), 0)
+		end, sent := lease, 0
+		for b.now = b.Next(); b.now < hours; b.now = b.Next() {
+			if b.now >= end {
+				t.Fatalf("%d of 36 lost: the lease has lapsed at %v, after %d renewals", tt.lost, b.now, sent)
+			}
+			b.Tick(b.now, func(grid.TaskID) grid.Time { return grid.Never }, &b.out)
+			stamp := b.out.Sends[0].Message.(*Renew).Stamp
+			sent++
+			if rng.IntN(36) >= tt.lost {
+				b.Renewed(b.now+grid.Second/10, "h", &Renewed{Stamp: stamp, Renewed: []grid.TaskID{number(1)}}, &b.out)
+				end = stamp + lease
+			}
+			b.out.Reset()
+		}
+		if sent > tt.most+10 {
+			t.Errorf("%d of 36 lost: %d renewals in %v, want %d at most", tt.lost, sent, hours, tt.most)
+		}
 	}
 }
 

@@ -11,7 +11,9 @@ const (
 	// Grace covers it whatever the lease.
 	Kill = grid.LeaseKill
 
-	shares   = 4               // renewals in the span of a lease: three may be lost
+	shares   = 4               // renewals in the span of a lease
+	hurry    = 4               // times as often while the last one is not answered: over a bad line of many some get through
+	lost     = grid.Second / 2 // a renewal without an answer for so long is not answered
 	graceMin = 5 * grid.Second // Kill, and time to die on a machine that is busy
 	graceMax = grid.Minute     // what a limit on the run time has
 	pause    = 100 * grid.Millisecond
