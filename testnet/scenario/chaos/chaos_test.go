@@ -18,7 +18,7 @@ import (
 func TestChaos(t *testing.T) {
 	run := func(seed uint64) *measure.Result {
 		cfg := Default()
-		cfg.Seed, cfg.Sites, cfg.Hours = seed, 6, 3
+		cfg.Seed, cfg.Sites, cfg.Hours = seed, 6, 5 // in which some jobs are spread
 		cfg.Faults = "loss=0.1,duplicate=0.1,reorder=0.1,drift=1000,daemon=2,torn=2,machine=1,partition=3,aim=0.5"
 		r, err := Run(context.Background(), cfg)
 		if err != nil {
