@@ -241,16 +241,6 @@ func (d *Desk) Unwanted(now grid.Time, task grid.TaskID, out *grid.Outbox) {
 	}
 }
 
-// Recall asks the payee of a cheque for something that is over whether it wants to be paid.
-// If it does it will say so in its own time. If it has given the cheque back it does that
-// once more, and the bank tells again that it is settled.
-func (d *Desk) Recall(task grid.TaskID, out *grid.Outbox) {
-	if p := d.payments[task]; p != nil && p.state == payHeld {
-		c := p.Cheque
-		d.send(p.Payee, &Return{&c}, out)
-	}
-}
-
 // Due returns what a task at payee costs that may cost up to cost: what payee has
 // signed, if that is less, and nothing if it has not signed.
 func (d *Desk) Due(task grid.TaskID, payee grid.SiteID, claim *Receipt, cost grid.Credits) grid.Credits {

@@ -165,7 +165,7 @@ func (t *Tab) due(now grid.Time, f *fee, out *grid.Outbox) {
 		t.hand(now, f, out)
 	default:
 		if f.over <= now { // and no bill has come: the lender may have taken nothing, and the bank's word of that is lost
-			t.desk.Recall(TaskOf(f.Number), out)
+			out.Send(f.Peer, &bank.Return{Cheque: t.desk.Cheque(TaskOf(f.Number))})
 		}
 		t.alarms.Set(&f.alarm, now+checkIn)
 	}
