@@ -117,7 +117,7 @@ type Job struct {
 	Site     SiteID // the only site it may run at; empty if any
 
 	Coallocate *Coallocation // how it may be divided over sites; nil: it runs at one
-	Spread     bool          // its command runs once for each task, and tasks may run at several sites; else once, at one
+	Spread     bool          // its tasks may run at several sites, on processors leased for them
 	Inputs     []DataSet     // what every task of it reads; at most InputsMax
 	TTL        int32         // how often a request for processors of it may be delegated (DTTL), at most TTLMax; 0: as often as its site says; NoTTL: never
 
@@ -173,6 +173,10 @@ type Command struct {
 	Append        bool // to the files; else they are written anew
 
 	Terminal bool // it gets a pseudo-terminal, which its owner may look at
+
+	// Each starts it once for each of the job's tasks; else it is started once, and starts them itself. What may
+	// run at several sites is started for each task, whatever this says.
+	Each bool
 }
 
 // Module is a program of WebAssembly, which is fetched from the job's home.
@@ -186,6 +190,15 @@ const ModuleMax = 64 << 20
 
 // IsModule reports whether the job is a module, which any site runs the same.
 func (j *Job) IsModule() bool { return j.Command != nil && j.Command.Module != nil }
+
+// Beside returns how many processes are started of the job where all of it runs: one for each
+// task, or one in all.
+func (j *Job) Beside() int64 {
+	if j.Command != nil && j.Command.Each {
+		return max(j.Tasks, 1)
+	}
+	return 1
+}
 
 // Result is how an execution ended.
 type Result struct {

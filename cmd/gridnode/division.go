@@ -36,6 +36,9 @@ func (d *division) flags(cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("placement", cobra.FixedCompletions(placements, cobra.ShellCompDirectiveNoFileComp))
 }
 
+// given reports whether the tasks may run at several sites.
+func (d *division) given() bool { return d.components != "" || d.count != "" || d.spread }
+
 // spec adds what the flags say to a job. tasks reports whether their number was given.
 func (d *division) spec(spec *api.JobSpec, tasks bool) error {
 	c := &api.Coallocation{Components: d.components, Count: d.count, MinPerSite: d.perSite, MaxSites: d.sites, Policy: d.placement}

@@ -27,6 +27,7 @@ func sbatch(cmd *cobra.Command, root *options, args []string) error {
 		return err
 	}
 	s, flags := newBatch(cmd)
+	s.batch = true
 	script, lines, err := batchScript(cmd, given, rest)
 	if err != nil {
 		return err

@@ -123,7 +123,8 @@ func (s *script) command(args []string) ([]string, error) {
 // options sets the flags that the script's #GRID and #SBATCH lines name and the command
 // line does not. They end at the first line that is not a comment. What is left out of the
 // #SBATCH lines goes to warn; what they ask for and cannot be is one error, unless lenient.
-func (s *script) options(flags *pflag.FlagSet, lenient bool, warn io.Writer) error {
+// batch reports whether there are such lines.
+func (s *script) options(flags *pflag.FlagSet, lenient bool, warn io.Writer) (batch bool, err error) {
 	given := make(map[string]bool)
 	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true })
 	scanner := bufio.NewScanner(strings.NewReader(s.text))
@@ -138,13 +139,13 @@ func (s *script) options(flags *pflag.FlagSet, lenient bool, warn io.Writer) err
 		}
 		_, rest, _ := strings.Cut(text, " ")
 		if err := s.optionLine(rest, flags, given); err != nil {
-			return fmt.Errorf("%s:%d: %w", s.path, line, err)
+			return false, fmt.Errorf("%s:%d: %w", s.path, line, err)
 		}
 	}
 	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true }) // #GRID says what gridnode is to do
 	lines := slurm.Script(s.text, splitWords)
 	r := slurm.Translate(lines, func(l slurm.Line) string { return fmt.Sprintf("%s:%d: ", s.path, l.Number) })
-	return setSlurm(r, flags, given, lenient, warn)
+	return len(lines) > 0, setSlurm(r, flags, given, lenient, warn)
 }
 
 // setSlurm sets the flags that options of Slurm mean, but those given.

@@ -40,7 +40,8 @@ echo hello
 		t.Fatal(err)
 	}
 	var warnings strings.Builder
-	if err := s.options(flags, false, &warnings); err != nil {
+	batch, err := s.options(flags, false, &warnings)
+	if err != nil || !batch {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{"ntasks": "4", "time": "5", "job-name": "two words", "deadline": "2h", "wait": "true", "output": "table", "stdout": "out.%j", "partition": "debug"} {
@@ -65,7 +66,7 @@ func TestScriptOptionsRefuse(t *testing.T) {
 		{"#!/bin/sh\n#GRID -J 'open\n", "job.sh:2: "},
 	} {
 		s := &script{path: "job.sh", text: tt.text}
-		err := s.options(scriptFlags(), false, os.Stderr)
+		_, err := s.options(scriptFlags(), false, os.Stderr)
 		if err == nil || !strings.HasPrefix(err.Error(), tt.want) {
 			t.Errorf("options of %q: %v, want %q", tt.text, err, tt.want)
 		}

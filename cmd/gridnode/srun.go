@@ -65,6 +65,9 @@ func srun(cmd *cobra.Command, root *options, args []string) error {
 		if n, err := strconv.ParseInt(os.Getenv("SLURM_NTASKS"), 10, 32); err == nil && !flags.Flags().Changed("ntasks") {
 			tasks = n
 		}
+		if os.Getenv("GRIDNODE_RANK") != "" && !flags.Flags().Changed("ntasks") { // within one of the tasks
+			tasks = 1
+		}
 		if s.atTerminal.pty { // of the job, if it has one
 			tasks, label = 1, false
 		}
@@ -88,7 +91,7 @@ func runTasks(cmd *cobra.Command, line []string, tasks int, label bool, input st
 	for i := range tasks {
 		c := exec.CommandContext(cmd.Context(), line[0], line[1:]...)
 		n := strconv.Itoa(i)
-		c.Env = append(os.Environ(), "SLURM_PROCID="+n, "SLURM_LOCALID="+n, "SLURM_NTASKS="+strconv.Itoa(tasks), "SLURM_NPROCS="+strconv.Itoa(tasks), "SLURM_STEP_ID=0")
+		c.Env = append(os.Environ(), "GRIDNODE_RANK="+n, "GRIDNODE_LOCAL_RANK="+n, "SLURM_PROCID="+n, "SLURM_LOCALID="+n, "SLURM_NTASKS="+strconv.Itoa(tasks), "SLURM_NPROCS="+strconv.Itoa(tasks), "SLURM_STEP_ID=0")
 		c.Stdin, c.Stdout, c.Stderr = nil, os.Stdout, os.Stderr
 		switch {
 		case only >= 0 && only != i:
@@ -200,10 +203,11 @@ func labelled(c *exec.Cmd, number string, mu *sync.Mutex) error {
 	return c.Wait()
 }
 
-// several starts the tasks of a command where it runs; no program of gridnode is needed there.
+// several is how srun starts the tasks of a command where it runs: as in Slurm one that fails
+// leaves the others alone, and the highest code counts; no program of gridnode is needed there.
 // Each opens the standard input anew: it is a file.
 const several = `n=$1; shift; i=0; p=; exec 3<&0
-while [ $i -lt $n ]; do SLURM_PROCID=$i SLURM_LOCALID=$i "$@" </proc/self/fd/3 3<&- & p="$p $!"; i=$((i+1)); done
+while [ $i -lt $n ]; do GRIDNODE_RANK=$i GRIDNODE_LOCAL_RANK=$i SLURM_PROCID=$i SLURM_LOCALID=$i "$@" </proc/self/fd/3 3<&- & p="$p $!"; i=$((i+1)); done
 c=0; for q in $p; do wait $q; r=$?; [ $r -gt $c ] && c=$r; done; exit $c`
 
 // entering has a command run in the directory of who submitted it where that is seen, although
@@ -240,6 +244,7 @@ func (s *submission) runAway(flags *cobra.Command, root *options, line []string,
 	}
 	if s.tasks > 1 {
 		line = append([]string{"/bin/sh", "-c", several, "srun", strconv.FormatInt(s.tasks, 10)}, line...)
+		s.batch = true
 	}
 	if s.luggage.given() {
 		s.luggage.out = []string{outNone}

@@ -44,6 +44,8 @@ type submission struct {
 	numbers              bool   // print numbers
 	ttl                  int64  // ttlDefault: not given
 	tasksGiven           bool
+	once                 bool // the command starts the tasks itself
+	batch                bool // and that because it is a script of Slurm's
 	wait, dryRun         bool
 	quiet, parsable      bool
 	listing              listing
@@ -76,16 +78,19 @@ deadline, budget or site and no policy the cheapest is meant; otherwise the site
 market.policy. If no site can meet deadline and budget, the best that could be had
 is printed and the exit code is 5.
 
+With -n N the command is started N times, at the same moment: each of these tasks finds its
+number in GRIDNODE_RANK. The first that fails ends the job, with its exit code. With --once
+the command is started once for all, and starts its tasks itself, as mpirun and srun do; so
+is a script with #SBATCH lines, and what has a terminal (--pty).
+
 With --components or --coalloc the job runs at several sites at the same moment, or at
-none: each task is one process, which finds its number in GRIDNODE_RANK and the addresses
-of all in GRIDNODE_PEERS. The other sites must lend processors (leases.lend), and have the
+none: each task finds the addresses of all in GRIDNODE_PEERS. The other sites must lend processors (leases.lend), and have the
 program where the command says. Files are not brought along, but the data sets that --input
 names: by cf, the placement then, components go where they are, or can be copied to soonest,
 and each task finds their paths in GRIDNODE_INPUT_0, GRIDNODE_INPUT_1, … (see 'dataset').
 
-With --spread, too, each task is one process with its number in GRIDNODE_RANK. They run
-here, or here and on processors that this site leases for them (delegation.policy s-strd
-or x-strd): so the command must not start the others itself.
+With --spread the tasks run here, or here and on processors that this site leases for them
+(delegation.policy s-strd or x-strd).
 
 With --wasm the job is a module of WebAssembly (WASI preview 1, at most 64 MiB), which is
 brought to where it runs; what follows are its arguments. It sees one empty directory as /,
@@ -105,6 +110,8 @@ changed in its directory is brought home, or what --out names (docs/files.md).
 ` + exitCodesHelp,
 		Example: `  gridnode submit -- hostname
   gridnode submit -n 4 -t 30m --deadline 2h --budget 5 -- ./simulate input.dat
+  gridnode submit -n 4 -W -- sh -c 'echo "$GRIDNODE_RANK of $GRIDNODE_NTASKS"'
+  gridnode submit -n 4 --once -- mpirun -n 4 ./model
   gridnode submit --policy fastest -a 0-199 -- sh -c 'work $GRIDNODE_ARRAY_TASK_ID'
   gridnode submit --dry-run --deadline 1h -n 16 -- ./simulate
   gridnode submit --components 8@physics,8,16 -- /opt/poisson
@@ -130,7 +137,8 @@ func (s *submission) flags(cmd *cobra.Command) {
 	f.SetInterspersed(false) // what follows the command belongs to it
 	f.SortFlags = false
 	f.StringVarP(&s.name, "job-name", "J", "", "`NAME` of the job, at most 128 bytes (default: that of the program)")
-	f.Int64VarP(&s.tasks, "ntasks", "n", 1, "`COUNT` of processes that start together")
+	f.Int64VarP(&s.tasks, "ntasks", "n", 1, "`COUNT` of tasks: the command is started that often, at the same moment")
+	f.BoolVar(&s.once, "once", false, "start the command once, as it starts its tasks itself (mpirun, srun), and not once for each")
 	f.Int64VarP(&s.cpus, "cpus-per-task", "c", 1, "`COUNT` of processors of each process")
 	f.StringVarP(&s.time, "time", "t", "", "`SPAN` that bounds the run time here; elsewhere it follows the site's speed (default: job.time of the settings)")
 	f.StringVar(&s.gpus, "gpus", "", "GPUs for the whole job: a number, or a `TYPE:NUMBER` such as a100:2")
@@ -295,7 +303,7 @@ func (s *submission) command(cmd *cobra.Command, args []string) (line []string, 
 		if err != nil {
 			return nil, "", err
 		}
-		if err := script.options(cmd.Flags(), s.lenient, cmd.ErrOrStderr()); err != nil {
+		if s.batch, err = script.options(cmd.Flags(), s.lenient, cmd.ErrOrStderr()); err != nil {
 			return nil, "", err
 		}
 		line, err = s.luggage.script(script, args[1:])
@@ -312,7 +320,7 @@ func (s *submission) command(cmd *cobra.Command, args []string) (line []string, 
 
 // spec checks the flags and returns the job they describe.
 func (s *submission) spec(line []string, name string, now time.Time) (api.JobSpec, error) {
-	spec := api.JobSpec{ID: s.id, Name: name, Args: line, Tasks: s.tasks, CPUsPerTask: s.cpus, Policy: s.policy, Site: s.site}
+	spec := api.JobSpec{ID: s.id, Name: name, Args: line, Tasks: s.tasks, CPUsPerTask: s.cpus, Once: s.once || s.batch, Policy: s.policy, Site: s.site}
 	if s.name != "" {
 		spec.Name = s.name
 	}
@@ -414,6 +422,13 @@ func (s *submission) memories(spec *api.JobSpec, _ time.Time) error {
 }
 
 func (s *submission) divide(spec *api.JobSpec, _ time.Time) error {
+	switch {
+	case !s.division.given():
+	case s.once:
+		return errors.New("--once excludes --components, --coalloc and --spread: each task of theirs is a process")
+	case s.batch:
+		return errors.New("a script with #SBATCH lines is started once, and srun in it starts tasks at one site only: leave out --components, --coalloc and --spread, or write the lines as #GRID")
+	}
 	return s.division.spec(spec, s.tasksGiven)
 }
 

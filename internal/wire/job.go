@@ -31,7 +31,7 @@ func JobProto(j *grid.Job) *wirepb.Job {
 		p.Deadline = int64(j.Deadline)
 	}
 	if c := j.Command; c != nil {
-		p.Command = &wirepb.Command{Args: toBytes(c.Args), Env: toBytes(c.Env), Dir: []byte(c.Dir), Module: moduleProto(c.Module), Files: filesProto(c.Files), Output: []byte(c.Output), Error: []byte(c.Error), Append: c.Append, Terminal: c.Terminal}
+		p.Command = &wirepb.Command{Args: toBytes(c.Args), Env: toBytes(c.Env), Dir: []byte(c.Dir), Module: moduleProto(c.Module), Files: filesProto(c.Files), Output: []byte(c.Output), Error: []byte(c.Error), Append: c.Append, Terminal: c.Terminal, Each: c.Each}
 	}
 	return p
 }
@@ -74,7 +74,7 @@ func JobFromProto(p *wirepb.Job) (*grid.Job, error) {
 		j.Deadline = grid.Time(p.Deadline)
 	}
 	if c := p.Command; c != nil {
-		j.Command = &grid.Command{Args: toStrings(c.Args), Env: toStrings(c.Env), Dir: string(c.Dir), Module: moduleFromProto(c.Module), Files: filesFromProto(c.Files), Output: string(c.Output), Error: string(c.Error), Append: c.Append, Terminal: c.Terminal}
+		j.Command = &grid.Command{Args: toStrings(c.Args), Env: toStrings(c.Env), Dir: string(c.Dir), Module: moduleFromProto(c.Module), Files: filesFromProto(c.Files), Output: string(c.Output), Error: string(c.Error), Append: c.Append, Terminal: c.Terminal, Each: c.Each}
 	}
 	return j, CheckJob(j)
 }

@@ -14,6 +14,7 @@ type JobSpec struct {
 
 	Tasks              int64 `json:"tasks,omitempty"`              // default 1
 	CPUsPerTask        int64 `json:"cpusPerTask,omitempty"`        // default 1
+	Once               bool  `json:"once,omitempty"`               // it is started once, and starts its tasks itself; else once for each of them
 	MemoryPerProcessor int64 `json:"memoryPerProcessor,omitempty"` // bytes; 0: any
 
 	Time       Seconds `json:"time,omitempty"`       // bound on the run time; default: job.time of the configuration
@@ -106,6 +107,7 @@ type Job struct {
 	Output      string  `json:"output,omitempty"`      // file at home that gets what it writes
 	Error       string  `json:"error,omitempty"`       // of its standard error
 	Terminal    bool    `json:"terminal,omitempty"`    // it has a pseudo-terminal
+	Once        bool    `json:"once,omitempty"`        // it is started once, and starts its tasks itself
 
 	Brief    bool   `json:"brief,omitempty"`    // of another user: no more of it is shown
 	Foreign  bool   `json:"foreign"`            // of another site; it runs here

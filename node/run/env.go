@@ -80,7 +80,7 @@ func (r *Recipe) fixedEnv(task *grid.Task, number int, walled bool) []string {
 	job := task.Job
 	each := job.Processors / max(job.Tasks, 1)
 	processors := job.Processors
-	if task.Squad != nil {
+	if task.Squad != nil || job.Command.Each {
 		processors = each
 	}
 	fixed := []string{
@@ -92,8 +92,11 @@ func (r *Recipe) fixedEnv(task *grid.Task, number int, walled bool) []string {
 		"GRIDNODE_CPUS_PER_TASK=" + strconv.FormatInt(each, 10),
 		"GRIDNODE_NPROCS=" + strconv.FormatInt(processors, 10),
 	}
-	if task.Squad != nil {
+	switch {
+	case task.Squad != nil:
 		fixed = append(fixed, rankEnv(task.Squad, number)...)
+	case job.Command.Each:
+		fixed = append(fixed, besideEnv(job.Tasks)...)
 	}
 	return append(fixed, r.gpuEnv(task, walled)...)
 }

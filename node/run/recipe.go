@@ -70,6 +70,9 @@ func (r *Recipe) Spec(task *grid.Task, number int, base string) (shim.Spec, erro
 		Stdout: base + Stdout.Suffix(), Stderr: base + Stderr.Suffix(), Limit: task.Limit, Lease: task.Lease, Plan: plan,
 		Log: r.files.Log,
 	}
+	if n := task.Job.Beside(); n > 1 && task.Squad == nil && command.Module == nil {
+		spec.Args = tasksCommand(n, spec.Args)
+	}
 	if command.Files != nil && command.Files.Stdin != "" && command.Module == nil {
 		spec.Args = append([]string{"/bin/sh", "-c", stdinScript, folder + "/" + command.Files.Stdin}, spec.Args...)
 	}

@@ -172,6 +172,11 @@ func testScripts(t *testing.T, dear *site) {
 	if j := dear.status(id); j.Name != "from-slurm" {
 		t.Errorf("%+v, want its name from the script", j)
 	}
+	r = dear.runIn("line\n", "submit", "-W", "--policy", "fastest", "-n", "2", "--", "sh", "-c", "read x; echo $GRIDNODE_SITE $GRIDNODE_RANK $x")
+	out := strings.Split(strings.TrimSpace(dear.ok("logs", r.job())), "\n")
+	if slices.Sort(out); !slices.Equal(out, []string{"fast 0 line", "fast 1 line"}) {
+		t.Errorf("two tasks wrote %q", out)
+	}
 	r = dear.runIn("#!/bin/sh\npwd; echo $HOME\n", "submit", "-W", "-D", "/", "--export", "HOME", "-")
 	if out := dear.ok("logs", r.job()); r.code != 0 || out != "/\n"+dear.home+"\n" {
 		t.Errorf("from standard input: %v; it wrote %q", r, out)

@@ -174,7 +174,7 @@ func TestSlurmSiteServesAFederation(t *testing.T) {
 	s.start()
 	home := newSite(t, "home", "--processors", "0", "--join", s.addr).start()
 	home.sees(2)
-	id := strings.TrimSpace(home.ok("submit", "--policy", "cheapest", "-n", "2", "-t", "1m", "-q", "-W", "--", "sh", "-c", "echo on $SLURM_NTASKS; hostname"))
+	id := strings.TrimSpace(home.ok("submit", "--policy", "cheapest", "-n", "2", "--once", "-t", "1m", "-q", "-W", "--", "sh", "-c", "echo on $SLURM_NTASKS; hostname"))
 	if out := home.ok("logs", id); !strings.HasPrefix(out, "on ") {
 		t.Errorf("the output of a guest is %q", out)
 	}
@@ -282,7 +282,7 @@ func TestClustersLend(t *testing.T) {
 	}
 
 	a.until("what the job had is free again", func() bool { return home.run("lease", "request", a.id, "-n", "3", "-t", "10m").code == 0 })
-	wide := strings.TrimSpace(home.ok("submit", "-n", "3", "-t", "1m", "--", "sh", "-c", "echo $SLURM_JOB_ID; sleep 1000"))
+	wide := strings.TrimSpace(home.ok("submit", "-n", "3", "--once", "-t", "1m", "--", "sh", "-c", "echo $SLURM_JOB_ID; sleep 1000"))
 	home.eventually("a job runs on borrowed processors", func() bool { return home.ok("logs", wide) != "" })
 	if pilot := a.cluster.Run(t, "squeue", "-h", "-o", "%i"); home.ok("logs", wide) != pilot+"\n" {
 		t.Errorf("it runs in %q, want the pilot, %s", home.ok("logs", wide), pilot)

@@ -32,6 +32,7 @@ type Command struct {
 	Append        bool                   `protobuf:"varint,7,opt,name=append,proto3" json:"append,omitempty"`
 	Files         *Files                 `protobuf:"bytes,8,opt,name=files,proto3" json:"files,omitempty"`
 	Terminal      bool                   `protobuf:"varint,9,opt,name=terminal,proto3" json:"terminal,omitempty"`
+	Each          bool                   `protobuf:"varint,10,opt,name=each,proto3" json:"each,omitempty"` // started once for each task
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -125,6 +126,13 @@ func (x *Command) GetFiles() *Files {
 func (x *Command) GetTerminal() bool {
 	if x != nil {
 		return x.Terminal
+	}
+	return false
+}
+
+func (x *Command) GetEach() bool {
+	if x != nil {
+		return x.Each
 	}
 	return false
 }
@@ -1071,7 +1079,7 @@ var File_wirepb_job_proto protoreflect.FileDescriptor
 
 const file_wirepb_job_proto_rawDesc = "" +
 	"\n" +
-	"\x10wirepb/job.proto\x12\bgridnode\x1a\x14wirepb/content.proto\"\xf4\x01\n" +
+	"\x10wirepb/job.proto\x12\bgridnode\x1a\x14wirepb/content.proto\"\x88\x02\n" +
 	"\aCommand\x12\x12\n" +
 	"\x04args\x18\x01 \x03(\fR\x04args\x12\x10\n" +
 	"\x03env\x18\x02 \x03(\fR\x03env\x12\x10\n" +
@@ -1081,7 +1089,9 @@ const file_wirepb_job_proto_rawDesc = "" +
 	"\x05error\x18\x06 \x01(\fR\x05error\x12\x16\n" +
 	"\x06append\x18\a \x01(\bR\x06append\x12%\n" +
 	"\x05files\x18\b \x01(\v2\x0f.gridnode.FilesR\x05files\x12\x1a\n" +
-	"\bterminal\x18\t \x01(\bR\bterminal\"4\n" +
+	"\bterminal\x18\t \x01(\bR\bterminal\x12\x12\n" +
+	"\x04each\x18\n" +
+	" \x01(\bR\x04each\"4\n" +
 	"\x06Module\x12\x16\n" +
 	"\x06digest\x18\x01 \x01(\fR\x06digest\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\"\xf7\x05\n" +

@@ -102,7 +102,7 @@ func (by *submitter) job(spec *api.JobSpec, site grid.SiteID) (*grid.Job, error)
 		Home: by.home, User: by.user, Name: spec.Name, Submit: by.now,
 		Tasks: max(spec.Tasks, 1), Estimate: grid.Time(spec.Time),
 		Deadline: grid.Never, Budget: grid.NoBudget, Site: site,
-		Command: &grid.Command{Args: spec.Args, Env: spec.Env, Dir: spec.Dir, Output: spec.Output, Error: spec.Error, Append: spec.Append, Terminal: spec.Terminal},
+		Command: &grid.Command{Args: spec.Args, Env: spec.Env, Dir: spec.Dir, Output: spec.Output, Error: spec.Error, Append: spec.Append, Terminal: spec.Terminal, Each: !spec.Once && !spec.Terminal},
 	}
 	var err error
 	if job.ID, err = specID(spec.ID); err != nil {
@@ -118,6 +118,10 @@ func (by *submitter) job(spec *api.JobSpec, site grid.SiteID) (*grid.Job, error)
 		return nil, fmt.Errorf("args: no program to run")
 	case spec.Terminal && (spec.Coallocation != nil || spec.Spread || spec.Module != "" || spec.Array != nil):
 		return nil, errors.New("terminal: no job of an array, at several sites, or of WebAssembly has one")
+	case spec.Once && (spec.Coallocation != nil || spec.Spread):
+		return nil, errors.New("once: each task of a job that may run at several sites is a process of its own")
+	case spec.Signal != nil && spec.Signal.First && job.Beside() > 1:
+		return nil, errors.New("signal.first: the first of several tasks is no more than the others: leave it out, or say once")
 	case spec.Terminal && spec.Files != nil && spec.Files.Stdin != "":
 		return nil, errors.New("files.stdin: the standard input of a job with a terminal is that")
 	case spec.Dir != "" && !strings.HasPrefix(spec.Dir, "/"):
@@ -268,6 +272,7 @@ func jobOf(v *site.View, names func(grid.SiteID) string) api.Job {
 			out.Files = &api.JobFiles{Tree: f.Tree, Size: f.Size, Count: f.Count, Stdin: f.Stdin, Out: f.Out, Dir: f.Dir, Drop: f.Drop}
 		}
 		out.Terminal = j.Command.Terminal
+		out.Once = j.Tasks > 1 && !j.Command.Each && j.Coallocate == nil && !j.Spread
 		if j.IsModule() {
 			out.Module = j.Command.Module.Digest
 		}

@@ -238,7 +238,7 @@ func (e *Engine) Start(task grid.Task) {
 		x := run.Process{Task: task.ID, Number: number}
 		j := &job{process: x, task: task, name: x.Name() + "." + strconv.FormatInt(e.newest, 36), fresh: true, note: note{
 			Home: task.Job.Home, Partner: partner, Ordered: now, Limit: task.Limit, Until: task.Until, Tasks: tasks, Each: max(each, 1),
-			Memory: task.Job.Memory >> 20, Processor: tasks * max(each, 1),
+			Memory: task.Job.Memory >> 20, Processor: tasks * max(each, 1), Together: task.Squad == nil && task.Job.Beside() > 1,
 		}}
 		if j.note.Until == grid.Never {
 			j.note.Until = 0

@@ -39,6 +39,7 @@ type note struct {
 	Limit     grid.Time
 	Until     grid.Time // 0 for none
 	Tasks     int64     // --ntasks
+	Together  bool      `json:",omitempty"` // they are on one node
 	Each      int64     // --cpus-per-task
 	Memory    int64     // MB per processor; 0: not said
 	Processor int64     // all

@@ -210,6 +210,9 @@ func TestNothingOfAJobIsAnOption(t *testing.T) {
 	if !slices.Equal(args, want) {
 		t.Errorf("got  %q\nwant %q", args, want)
 	}
+	if args := c.arguments("x.1.abc", &note{Tasks: 3, Each: 2, Together: true}, "/w"); !slices.Contains(args, "--nodes=1") {
+		t.Errorf("of tasks that one shell starts: %q", args)
+	}
 	if got, want := c.script(&note{}, "/w/x.order"), "#!/bin/sh\nexec '/w/it'\\''s mine' 'shim' '--order' '/w/x.order'\n"; got != want {
 		t.Errorf("script %q, want %q", got, want)
 	}

@@ -32,6 +32,9 @@ func (c *Config) arguments(name string, n *note, dir string) []string {
 		"--output=" + strings.ReplaceAll(orders{dir}.path(name, ".log"), "%", "%%"), "--chdir=" + dir,
 		"--ntasks=" + strconv.FormatInt(n.Tasks, 10), "--cpus-per-task=" + strconv.FormatInt(n.Each, 10),
 	}
+	if n.Together {
+		args = append(args, "--nodes=1")
+	}
 	if n.Limit > 0 {
 		args = append(args, "--time="+minutes(n.Limit))
 	}
