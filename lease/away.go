@@ -63,12 +63,9 @@ func (m *Matchmaker) Away(yield func(lrms.Request) bool) {
 	}
 }
 
-// recalled takes in that a lender wants its processors back, or more for them than this
-// site pays: it is not asked again for
-// twice as long as a refusal is believed, so that the job's next round goes elsewhere.
-func (m *Matchmaker) recalled(now grid.Time, l Lease) {
-	if len(m.heard) >= LinksMax {
-		clear(m.heard)
-	}
-	m.heard[l.Lender] = refusal{processors: 1, ttl: TTLMax, at: now + m.cfg.Retry}
+// recalled takes in that a lender wants its processors back, why being Accepted, or why it does
+// not lend: it is not asked again for twice as long as a refusal is believed, so that the job's
+// next round goes elsewhere.
+func (m *Matchmaker) recalled(now grid.Time, l Lease, why Reason) {
+	m.believe(l.Lender, refusal{processors: 1, ttl: TTLMax, reason: why, until: now + 2*m.cfg.Retry})
 }

@@ -211,13 +211,10 @@ func (m *Matchmaker) refused(now grid.Time, in *Refused, out *grid.Outbox) {
 		d.outlook.heard(now, in, d.Estimate)
 	}
 	if in.Reason == Unpaid || in.Reason == Dear {
-		m.recalled(now, in.Lease)
+		m.recalled(now, in.Lease, in.Reason)
 	}
 	if in.Reason == Busy || in.Reason == Exhausted || in.Reason == TooWide {
-		if len(m.heard) >= LinksMax {
-			clear(m.heard)
-		}
-		m.heard[in.Lender] = refusal{d.processors, d.ttl - 1, in.Free, now}
+		m.believe(in.Lender, refusal{processors: d.processors, ttl: d.ttl - 1, free: in.Free, reason: in.Reason, until: now + m.cfg.Retry})
 	}
 	m.again(now, d, out)
 }

@@ -42,6 +42,7 @@ type Matchmaker struct {
 	heard    map[grid.SiteID]refusal
 	placed   map[grid.SiteID]placed
 
+	now                     grid.Time // of the last Step
 	nextMatch, nextDelegate grid.Time
 
 	delegateBy DelegateFunc // nil: DMM
@@ -225,6 +226,7 @@ func (m *Matchmaker) ResumeSpread(now grid.Time, w Work, own int64, leases []ID)
 
 // Step takes a local input of the book, or a grid.Tick.
 func (m *Matchmaker) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
+	m.now = now
 	switch in := in.(type) {
 	case grid.Tick:
 		if now >= m.nextDelegate {
@@ -246,7 +248,7 @@ func (m *Matchmaker) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	case *Ended:
 		m.ended(now, in, out)
 	case *Vacate:
-		m.recalled(now, in.Lease)
+		m.recalled(now, in.Lease, Accepted)
 	case *Activated, *Recalled:
 		// The owner's: it starts a pilot, or lets what runs there end by itself.
 	default:
@@ -346,7 +348,7 @@ func (m *Matchmaker) ended(now grid.Time, in *Ended, out *grid.Outbox) {
 		return
 	}
 	if in.Cause == NotPaid {
-		m.recalled(now, in.Lease)
+		m.recalled(now, in.Lease, Unpaid)
 	}
 	if d.round != nil {
 		m.partEnded(now, d, in, out)
@@ -361,7 +363,7 @@ func (m *Matchmaker) ended(now grid.Time, in *Ended, out *grid.Outbox) {
 	m.forget(d)
 	m.cluster.Ended(now, d.ID)
 	if in.Cause == Revoked {
-		m.recalled(now, in.Lease)
+		m.recalled(now, in.Lease, Accepted)
 	}
 	out.Local(&Lost{Task: d.ID, Cause: in.Cause, Gone: in.Gone})
 }

@@ -194,7 +194,7 @@ func (m *Matchmaker) partRefused(now grid.Time, d *demand, in *Refused, out *gri
 func (m *Matchmaker) shun(now grid.Time, in *Refused) {
 	switch in.Reason {
 	case Denied, Full, Unreachable, Silent, Unpaid, Dear:
-		m.recalled(now, in.Lease)
+		m.recalled(now, in.Lease, in.Reason)
 	}
 }
 
@@ -275,7 +275,7 @@ func (m *Matchmaker) partEnded(now grid.Time, d *demand, in *Ended, out *grid.Ou
 	delete(m.asking, in.Number)
 	r.parts = slices.DeleteFunc(r.parts, func(number uint64) bool { return number == in.Number })
 	if in.Cause == Revoked {
-		m.recalled(now, in.Lease)
+		m.recalled(now, in.Lease, Accepted)
 	}
 	r.broken = true
 	gone := in.Gone // and what runs on the others is ended, too

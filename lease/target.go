@@ -6,12 +6,78 @@ import (
 	"gridnode/grid"
 )
 
-// refusal is what a neighbour had no room for, itself or beyond.
+// refusal is what a neighbour had no room for, itself or beyond, or why it is not asked at all.
 type refusal struct {
 	processors int64
 	ttl        int32
 	free       int64
-	at         grid.Time
+	reason     Reason    // Accepted: it has lent, and wanted its processors back
+	until      grid.Time // it is believed for so long
+	report     uint64    // number of the newest report of the site's load when it refused
+}
+
+// lasts reports whether no room at the site makes up for it.
+func (r *refusal) lasts() bool {
+	return r.reason == Accepted || r.reason == Unpaid || r.reason == Dear
+}
+
+// believe remembers a refusal. A later report that tells of room ends it.
+func (m *Matchmaker) believe(site grid.SiteID, r refusal) {
+	if len(m.heard) >= LinksMax {
+		clear(m.heard)
+	}
+	if m.loads != nil {
+		_, r.report, _ = m.loads(site)
+	}
+	m.heard[site] = r
+}
+
+// believed returns the refusal of a site that is believed still, if there is one.
+func (m *Matchmaker) believed(now grid.Time, site grid.SiteID) (refusal, bool) {
+	r, ok := m.heard[site]
+	if !ok || now >= r.until {
+		return r, false
+	}
+	if m.loads == nil || r.lasts() {
+		return r, true
+	}
+	spare, report, told := m.loads(site)
+	return r, !told || report <= r.report || spare < r.processors
+}
+
+// bars reports whether a refusal keeps its site from being asked for so many processors.
+func (r *refusal) bars(d *demand, processors int64) bool {
+	return d.latest == grid.Never && processors >= r.processors && d.ttl-1 <= r.ttl
+}
+
+// Barred is a site that is not asked for processors for a job, as it has refused.
+type Barred struct {
+	Site   grid.SiteID
+	Reason Reason    // Accepted: it has lent, and wanted its processors back
+	Until  grid.Time // it is asked again then, or once it reports room
+	Left   grid.Time // of that
+}
+
+// String says why, for people.
+func (b Barred) String() string {
+	if b.Reason == Accepted {
+		return "it has wanted its processors back"
+	}
+	return b.Reason.String()
+}
+
+// Barred returns the sites that are not asked for a job which waits, in the order of the links.
+func (m *Matchmaker) Barred(id grid.TaskID) (list []Barred) {
+	d := m.demands[id]
+	if d == nil {
+		return nil
+	}
+	for _, l := range m.cfg.Links {
+		if r, ok := m.believed(m.now, l.Site); ok && r.bars(d, d.Processors) {
+			list = append(list, Barred{l.Site, r.reason, r.until, r.until - m.now})
+		}
+	}
+	return list
 }
 
 // placed is what a site was asked for since its newest report.
@@ -32,7 +98,7 @@ func (m *Matchmaker) targetsOf(now grid.Time, d *demand, processors int64) []Tar
 		if l.Site == d.from.Borrower || l.Site == d.sink || slices.Contains(d.tried, l.Site) || !d.passes(l.Relation) {
 			return
 		}
-		if r, ok := m.heard[l.Site]; ok && d.latest == grid.Never && processors >= r.processors && d.ttl-1 <= r.ttl && now < r.at+m.cfg.Retry {
+		if r, ok := m.believed(now, l.Site); ok && r.bars(d, processors) {
 			return
 		}
 		t := Target{Link: l, Free: m.free(now, l.Site)}
@@ -74,7 +140,7 @@ func (m *Matchmaker) free(now grid.Time, site grid.SiteID) int64 {
 			return free
 		}
 	}
-	if r, ok := m.heard[site]; ok && now < r.at+m.cfg.Retry {
+	if r, ok := m.believed(now, site); ok {
 		return r.free
 	}
 	return -1

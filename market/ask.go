@@ -241,7 +241,7 @@ func (b *broker) rounds() int {
 // unanswered: the negotiation never arrived.
 func (b *broker) unanswered(now grid.Time, to grid.SiteID, m *Negotiate, out *grid.Outbox) {
 	if q := b.probes[m.Request]; q != nil && q.site == to {
-		b.memory.Unreachable(to, now)
+		b.memory.Unreachable(to, q.p.quotes[q.quote].Sequence, now)
 		b.heardOf(now, q, Negotiation{Site: to, Outcome: OutcomeUnreachable}, out)
 		return
 	}
@@ -250,7 +250,7 @@ func (b *broker) unanswered(now grid.Time, to grid.SiteID, m *Negotiate, out *gr
 		return
 	}
 	if i := p.find(to); i >= 0 && p.asks[i].request == m.Request && p.asks[i].standing == StandingAsked {
-		b.memory.Unreachable(to, now)
+		b.memory.Unreachable(to, p.quotes[p.asks[i].quote].Sequence, now)
 		b.missed(now, p, i)
 		b.advance(now, p, out)
 	}
@@ -262,7 +262,7 @@ func (b *broker) missed(now grid.Time, p *placement, i int) {
 	k.standing = StandingOver
 	p.negotiations[i].Outcome = OutcomeUnreachable
 	b.memory.Answered(k.site, k.processors, k.span)
-	b.memory.Missed(k.site, now)
+	b.memory.Missed(k.site, p.quotes[k.quote].Sequence, now)
 	b.memory.free(b.memory.at(k.site))
 	b.watch(p)
 }

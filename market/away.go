@@ -149,7 +149,7 @@ const lastCallSpan = 10 * grid.Second
 func (w *away) callLast(now grid.Time, m *migrated, out *grid.Outbox) {
 	if m.lastCall {
 		if m.award.Lease > 0 {
-			w.memory.Unreachable(m.award.Site, now)
+			w.memory.Unreachable(m.award.Site, 0, now)
 		}
 		w.vanish(m, out)
 		return
@@ -212,7 +212,7 @@ func (w *away) unsubmitted(now grid.Time, to grid.SiteID, s *JobSubmission, out 
 	}
 	m.lost++
 	if m.certain && m.lost == m.copies {
-		w.memory.Unreachable(to, now)
+		w.memory.Unreachable(to, 0, now)
 		w.vanish(m, out)
 	}
 }

@@ -2,6 +2,7 @@ package market
 
 import (
 	"fmt"
+	"slices"
 
 	"gridnode/directory"
 	"gridnode/grid"
@@ -212,8 +213,12 @@ func (b *broker) silent(now grid.Time, p *placement) bool {
 	if said := negotiationWith(p.job.Site, p.negotiations); said != nil {
 		return said.Outcome == OutcomeUnreachable
 	}
+	sequence := uint64(0)
+	if at := slices.IndexFunc(p.quotes, func(q directory.Quote) bool { return q.Site == p.job.Site }); at >= 0 {
+		sequence = p.quotes[at].Sequence
+	}
 	e := b.memory.find(p.job.Site)
-	return e != nil && e.shunned > now
+	return e != nil && e.shunnedUntil(sequence, now) > 0
 }
 
 // stop gives a job up, and reports whether it was being placed.

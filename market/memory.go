@@ -45,6 +45,7 @@ type acquaintance struct {
 	taughtStart grid.Time // when it could have started
 	misses      int       // negotiations in a row without an answer
 	shunned     grid.Time // passed over until then
+	shunnedBy   uint64    // sequence of the newest quote that was known when that began: it did not help
 	processors  int64     // asked for and not answered
 	area        int64     // their processors × span, in processor-seconds
 
@@ -160,17 +161,33 @@ func (m *Memory) Answered(site grid.SiteID, processors int64, span grid.Time) {
 // is passed over. One may just have been lost.
 const missesMax = 2
 
-// Missed notes that a site did not answer in time.
-func (m *Memory) Missed(site grid.SiteID, now grid.Time) {
+// Missed notes that a site whose newest quote, as far as is known, has that sequence did not
+// answer in time.
+func (m *Memory) Missed(site grid.SiteID, sequence uint64, now grid.Time) {
 	e := m.at(site)
 	if e.misses++; e.misses >= missesMax {
-		e.shunned = now.Add(shunSpan)
+		e.shun(sequence, now)
 	}
 }
 
-// Unreachable notes that a site certainly cannot be reached at the moment.
-func (m *Memory) Unreachable(site grid.SiteID, now grid.Time) {
-	m.at(site).shunned = now.Add(shunSpan)
+// Unreachable notes that a site certainly cannot be reached at the moment. sequence is that of
+// its newest quote, 0 if nobody knows.
+func (m *Memory) Unreachable(site grid.SiteID, sequence uint64, now grid.Time) {
+	m.at(site).shun(sequence, now)
+}
+
+// shun has a site passed over for a while, or until it publishes anew: it is there again then.
+func (e *acquaintance) shun(sequence uint64, now grid.Time) {
+	e.shunned, e.shunnedBy = now.Add(shunSpan), max(sequence, e.load.Sequence, e.shunnedBy)
+}
+
+// shunnedUntil returns until when a site whose newest quote has that sequence is passed over; 0
+// if it is not.
+func (e *acquaintance) shunnedUntil(sequence uint64, now grid.Time) grid.Time {
+	if e.shunned > now && sequence <= e.shunnedBy {
+		return e.shunned
+	}
+	return 0
 }
 
 // Heard notes that a site is there.
@@ -203,7 +220,7 @@ func areaOf(processors int64, span grid.Time) int64 {
 type adjusted struct {
 	Load
 	notBefore grid.Time // earliest start of the job in question; 0 if nothing is known
-	shunned   bool      // the site is to be passed over
+	shunned   grid.Time // the site is to be passed over until then; 0: it is not
 }
 
 // adjust returns what is startable at the site of q for a job of a width: what the
@@ -232,7 +249,7 @@ func (m *Memory) adjust(q *directory.Quote, gossip Gossip, processors int64, now
 	if e == nil {
 		return load
 	}
-	load.shunned = e.shunned > now
+	load.shunned = e.shunnedUntil(q.Sequence, now)
 	if e.processors > 0 {
 		load.Free = max(load.Free-e.processors, 0)
 		load.Widest = max(load.Widest-e.processors, 0)

@@ -34,7 +34,7 @@ func (b *broker) previewed(now grid.Time, p *placement, out *grid.Outbox) {
 	}
 	for _, q := range p.probes { // none but those that did not answer in time
 		if b.probes[q.request] == q {
-			b.memory.Missed(q.site, now)
+			b.memory.Missed(q.site, p.quotes[q.quote].Sequence, now)
 			b.noted(q, Negotiation{Site: q.site, Outcome: OutcomeUnreachable})
 		}
 	}

@@ -168,8 +168,11 @@ func judge(job *grid.Job, q *directory.Quote, at *Circumstances) Verdict {
 		}
 	}
 	v.Outcome, v.Refusal = outcomeOf(job, q, at, &v, estimate, said)
-	if v.Outcome == OutcomeCandidate && load.shunned {
+	if v.Outcome == OutcomeCandidate && load.shunned > 0 {
 		v.Outcome = OutcomeUnreachable
+	}
+	if v.Outcome == OutcomeUnreachable {
+		v.Until = load.shunned
 	}
 	if v.Outcome == OutcomeTooNarrow || v.Outcome == OutcomeTooLittle || v.Outcome == OutcomeNoGPUs {
 		v.Finish = grid.Never

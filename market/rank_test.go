@@ -41,7 +41,7 @@ func module(j *grid.Job) { j.Command = &grid.Command{Module: &grid.Module{Size: 
 func TestRankOutcomes(t *testing.T) {
 	const now = 100 * grid.Hour
 	var memory Memory
-	memory.Unreachable("x", now)
+	memory.Unreachable("x", quoteOf("x", 2, nil).Sequence, now)
 	for _, tt := range []struct {
 		name    string
 		job     func(*grid.Job)
@@ -98,7 +98,9 @@ func TestRankOutcomes(t *testing.T) {
 			OutcomeChosen, 2 * grid.Hour, "costs 0.000001, done in 2h0m0s"},
 		{"expired", nil, nil, func(c *Circumstances) { c.Negotiations = []Negotiation{{Site: "x", Outcome: OutcomeExpired}} },
 			OutcomeExpired, grid.Hour, "its guarantee ended before the job could be sent"},
-		{"unreachable", nil, nil, func(c *Circumstances) { c.Memory = &memory }, OutcomeUnreachable, grid.Hour, "did not answer"},
+		{"unreachable", nil, nil, func(c *Circumstances) { c.Memory = &memory }, OutcomeUnreachable, grid.Hour, "did not answer; it is asked again in 30s, or when it publishes anew"},
+		{"there again", nil, func(q *directory.Quote) { q.Sequence++ }, func(c *Circumstances) { c.Memory = &memory }, OutcomeChosen, grid.Hour, "costs 2, done in 1h0m0s"},
+		{"long ago", nil, nil, func(c *Circumstances) { c.Memory, c.Now = &memory, now+shunSpan }, OutcomeChosen, grid.Hour + shunSpan, "costs 2, done in 1h0m0s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			at := Circumstances{Now: now, Home: "home"}

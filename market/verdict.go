@@ -49,7 +49,8 @@ type Verdict struct {
 	Finish  grid.Time    // estimated, or promised once the site was asked; Never if it cannot run the job
 	Outcome Outcome
 	Refusal Refusal // why, for OutcomeRefused
-	Detail  string  // for people; empty inside a placement
+	Until   grid.Time // the site is not asked before, unless it publishes anew; 0: nothing is remembered that says so
+	Detail  string    // for people; empty inside a placement
 }
 
 // Option is something that could be had.
@@ -142,6 +143,9 @@ func (v *Verdict) detail(job *grid.Job, q *directory.Quote, now grid.Time) strin
 	case OutcomeExpired:
 		return "its guarantee ended before the job could be sent"
 	case OutcomeUnreachable:
+		if v.Until > now {
+			return fmt.Sprintf("did not answer; it is asked again in %v, or when it publishes anew", max((v.Until-now)/grid.Second, 1)*grid.Second)
+		}
 		return "did not answer"
 	}
 	return ""

@@ -127,6 +127,7 @@ func verdictColumns(now time.Time) []column[api.Verdict] {
 		{head: "FINISH", text: func(v api.Verdict) string { return formatInstant(v.Finish) }},
 		{head: "IN", text: func(v api.Verdict) string { return untilText(v.Finish, now) }},
 		{head: "VERDICT", text: func(v api.Verdict) string { return v.Outcome }},
+		{head: "AGAIN", wide: true, text: func(v api.Verdict) string { return formatInstant(v.Until) }},
 		{head: "DETAIL", text: func(v api.Verdict) string { return v.Detail }},
 	}
 }

@@ -176,6 +176,7 @@ type Verdict struct {
 	Cost     Amount  `json:"cost"`            // of the whole job there
 	Finish   Instant `json:"finish,omitzero"` // estimated; left out if it never could
 	Outcome  string  `json:"outcome"`         // stable word
+	Until    Instant `json:"until,omitzero"`  // it has refused, or did not answer, and is asked again then, or once it says anew that it has room
 	Detail   string  `json:"detail,omitempty"`
 }
 

@@ -109,6 +109,16 @@ func (b *borrowing) pilotOf(e *entry) grid.Pilot {
 	return grid.Pilot{Site: l.Source, Key: l.Key}
 }
 
+func (b *borrowing) barred(e *entry) (verdicts []market.Verdict) {
+	for _, s := range b.matches.Barred(e.task()) {
+		verdicts = append(verdicts, market.Verdict{
+			Site: s.Site, Finish: grid.Never, Outcome: market.OutcomeRefused, Until: s.Until,
+			Detail: fmt.Sprintf("%v; it is asked again in %v", s, max(s.Left/grid.Second, 1)*grid.Second),
+		})
+	}
+	return verdicts
+}
+
 func (b *borrowing) ttl(e *entry) int32 {
 	if e.foreign || divided(e.job) || e.job.TTL == 0 && !b.matches.Delegates() {
 		return -1

@@ -65,7 +65,7 @@ func (e *entry) AppendRecord(dst []byte) []byte {
 	for _, v := range e.verdicts {
 		p.Verdicts = append(p.Verdicts, &wirepb.Verdict{
 			Site: string(v.Site), Name: []byte(v.Name), Price: int64(v.Price), Cost: int64(v.Cost),
-			Finish: int64(v.Finish), Outcome: uint32(v.Outcome), Detail: []byte(v.Detail),
+			Finish: int64(v.Finish), Outcome: uint32(v.Outcome), Until: int64(v.Until), Detail: []byte(v.Detail),
 		})
 	}
 	out, err := proto.MarshalOptions{}.MarshalAppend(dst, p)
@@ -112,7 +112,7 @@ func decodeEntry(b []byte) (*entry, error) {
 	for _, v := range p.Verdicts {
 		e.verdicts = append(e.verdicts, market.Verdict{
 			Site: grid.SiteID(v.Site), Name: string(v.Name), Price: grid.Price(v.Price), Cost: grid.Credits(v.Cost),
-			Finish: grid.Time(v.Finish), Outcome: market.Outcome(v.Outcome), Detail: string(v.Detail),
+			Finish: grid.Time(v.Finish), Outcome: market.Outcome(v.Outcome), Until: grid.Time(v.Until), Detail: string(v.Detail),
 		})
 	}
 	return e, nil

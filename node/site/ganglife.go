@@ -332,7 +332,7 @@ func (c *gangs) verdicts(now grid.Time, j *grid.Job, g *grid.Gang) []market.Verd
 			verdict.Detail = joined(verdict.Detail, fmt.Sprintf("it lends %d at most, by what it has said; it is asked for more in %v", seen.most, (seen.capped-now)/grid.Second*grid.Second))
 		}
 		if seen.closed > now {
-			verdict.Outcome = market.OutcomeRefused
+			verdict.Outcome, verdict.Until = market.OutcomeRefused, seen.closed
 			verdict.Detail = fmt.Sprintf("%v; it is asked again in %v", seen.why, max((seen.closed-now)/grid.Second, 1)*grid.Second)
 		}
 		verdicts = append(verdicts, verdict)

@@ -3,6 +3,7 @@ package site
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -321,6 +322,9 @@ func (js *jobs) view(e *entry, whole bool) View {
 			v.Reason = why
 		}
 	case !e.foreign && !e.state.Terminal():
+		if whole && e.state == Queued {
+			v.Verdicts = slices.Concat(v.Verdicts, js.queue.barred(e))
+		}
 		js.wayOf(e.job).explain(e, &v, whole)
 	}
 	return v

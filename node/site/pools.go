@@ -105,6 +105,8 @@ type queue interface {
 	// pilotOf names the borrowed processors a job runs on; the zero value if it runs on
 	// this site's own.
 	pilotOf(e *entry) grid.Pilot
+	// barred returns what keeps sites from being asked for processors for a job that waits.
+	barred(e *entry) []market.Verdict
 	// ttl returns how often a request of a job may be delegated, -1 if none is here.
 	ttl(e *entry) int32
 }
@@ -128,6 +130,8 @@ func (q ownQueue) schedule(now grid.Time, started []lrms.Request, _ *grid.Outbox
 func (q ownQueue) ended(now grid.Time, id grid.TaskID, _ *grid.Outbox) { q.cluster.Ended(now, id) }
 
 func (ownQueue) pilotOf(*entry) grid.Pilot { return grid.Pilot{} }
+
+func (ownQueue) barred(*entry) []market.Verdict { return nil }
 
 func (ownQueue) ttl(*entry) int32 { return -1 }
 

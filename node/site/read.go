@@ -1,7 +1,9 @@
 package site
 
 import (
+	"cmp"
 	"iter"
+	"slices"
 
 	"gridnode/coalloc"
 	"gridnode/coalloc/dataset"
@@ -20,7 +22,14 @@ func (s *Site) Job(id grid.JobID) (View, bool) {
 	if e == nil {
 		return View{}, false
 	}
-	return s.jobs.view(e, true), true
+	v := s.jobs.view(e, true)
+	if slices.ContainsFunc(v.Verdicts, func(v market.Verdict) bool { return v.Name == "" }) {
+		v.Verdicts = slices.Clone(v.Verdicts) // they may be the entry's
+		for i := range v.Verdicts {
+			v.Verdicts[i].Name = cmp.Or(v.Verdicts[i].Name, s.SiteName(v.Verdicts[i].Site))
+		}
+	}
+	return v, true
 }
 
 // Glance returns what Jobs yields of one job, and whether there is that job.

@@ -460,8 +460,8 @@ func TestWideAndParkedJobs(t *testing.T) {
 	}
 	gate.open(t)
 	vale.ok("wait", id)
-	if out := vale.ok("logs", id); out != "hill\n" {
-		t.Errorf("it ran at %q", out)
+	if out := vale.ok("logs", id); out != "hill\nhill\nhill\n" {
+		t.Errorf("its tasks ran at %q", out)
 	}
 
 	// By load, of a site that does not lend: jobs are parked.
@@ -480,8 +480,8 @@ func TestWideAndParkedJobs(t *testing.T) {
 		return vale.run("lease", "request", "hill", "-n", "3", "-t", "30m").code == 0
 	})
 	vale.ok("wait", narrow, wideID)
-	for _, id := range []string{narrow, wideID} {
-		if out := vale.ok("logs", id); out != "hill\n" {
+	for id, tasks := range map[string]int{narrow: 1, wideID: 3} {
+		if out := vale.ok("logs", id); out != strings.Repeat("hill\n", tasks) {
 			t.Errorf("%s ran at %q", id, out)
 		}
 	}

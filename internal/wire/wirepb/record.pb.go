@@ -428,6 +428,7 @@ type Verdict struct {
 	Finish        int64                  `protobuf:"varint,5,opt,name=finish,proto3" json:"finish,omitempty"`
 	Outcome       uint32                 `protobuf:"varint,6,opt,name=outcome,proto3" json:"outcome,omitempty"`
 	Detail        []byte                 `protobuf:"bytes,7,opt,name=detail,proto3" json:"detail,omitempty"`
+	Until         int64                  `protobuf:"varint,8,opt,name=until,proto3" json:"until,omitempty"` // 0 for none
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -509,6 +510,13 @@ func (x *Verdict) GetDetail() []byte {
 		return x.Detail
 	}
 	return nil
+}
+
+func (x *Verdict) GetUntil() int64 {
+	if x != nil {
+		return x.Until
+	}
+	return 0
 }
 
 // Deaths is blame.Deaths.
@@ -650,7 +658,7 @@ const file_wirepb_record_proto_rawDesc = "" +
 	"\x04hold\x18\b \x01(\x04R\x04hold\x12\x12\n" +
 	"\x04bank\x18\t \x01(\tR\x04bank\x12\x14\n" +
 	"\x05lease\x18\n" +
-	" \x01(\x03R\x05lease\"\xa5\x01\n" +
+	" \x01(\x03R\x05lease\"\xbb\x01\n" +
 	"\aVerdict\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x14\n" +
@@ -658,7 +666,8 @@ const file_wirepb_record_proto_rawDesc = "" +
 	"\x04cost\x18\x04 \x01(\x03R\x04cost\x12\x16\n" +
 	"\x06finish\x18\x05 \x01(\x03R\x06finish\x12\x18\n" +
 	"\aoutcome\x18\x06 \x01(\rR\aoutcome\x12\x16\n" +
-	"\x06detail\x18\a \x01(\fR\x06detail\"1\n" +
+	"\x06detail\x18\a \x01(\fR\x06detail\x12\x14\n" +
+	"\x05until\x18\b \x01(\x03R\x05until\"1\n" +
 	"\x06Deaths\x12'\n" +
 	"\x06deaths\x18\x01 \x03(\v2\x0f.gridnode.DeathR\x06deaths\"+\n" +
 	"\x05Death\x12\x0e\n" +

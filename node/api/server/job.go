@@ -302,6 +302,9 @@ func verdictsOf(verdicts []market.Verdict) []api.Verdict {
 		if v.Finish != grid.Never && v.Finish > 0 {
 			out[i].Finish = api.Instant(v.Finish)
 		}
+		if v.Until > 0 {
+			out[i].Until = api.Instant(v.Until)
+		}
 		if out[i].SiteName == "" {
 			out[i].SiteName = string(v.Site)
 		}
