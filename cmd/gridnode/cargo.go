@@ -187,12 +187,54 @@ func (l *luggage) folder(ctx context.Context, from, name string) error {
 	return nil
 }
 
-// missingAtOnce is how many chunks the daemon is asked about at a time.
-const missingAtOnce = 20_000
+// handAtOnce is how many chunks the daemon is asked about at a time: so many are held while
+// those before are handed over, and the next are read.
+const handAtOnce = 8
 
-// tree hands over the files and returns the name of their tree.
+// handed is a chunk that is on its way to the daemon.
+type handed struct {
+	digest content.Digest
+	b      []byte
+}
+
+// tree hands over the files and returns the name of their tree. Each is read once.
 func (l *luggage) tree(ctx context.Context, client *api.Client) (string, error) {
-	tree, err := content.Build(ctx, l.sources)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	some := make(chan []handed)
+	failed := make(chan error, 1)
+	go func() {
+		var err error
+		for chunks := range some {
+			if err == nil {
+				err = handOverChunks(ctx, client, chunks)
+			}
+			if err != nil {
+				cancel() // reading ends, too
+			}
+		}
+		failed <- err
+	}()
+	var list []handed
+	known := make(map[content.Digest]bool)
+	tree, err := content.Cut(ctx, l.sources, func(c content.Chunk, b []byte) error {
+		if known[c.Digest] {
+			return nil
+		}
+		known[c.Digest] = true
+		if list = append(list, handed{c.Digest, b}); len(list) == handAtOnce {
+			some <- list
+			list = nil
+		}
+		return ctx.Err()
+	})
+	if err == nil && len(list) > 0 {
+		some <- list
+	}
+	close(some)
+	if why := <-failed; why != nil {
+		return "", why
+	}
 	if err != nil {
 		return "", err
 	}
@@ -200,33 +242,30 @@ func (l *luggage) tree(ctx context.Context, client *api.Client) (string, error) 
 	if err != nil {
 		return "", err
 	}
-	index := content.NewIndex(tree, l.sources)
-	digests := make([]string, len(tree.Chunks))
-	for i := range tree.Chunks {
-		digests[i] = tree.Chunks[i].Digest.String()
-	}
-	for some := range slices.Chunk(digests, missingAtOnce) {
-		reply, err := client.MissingContent(ctx, some)
-		if err != nil {
-			return "", apiError(err)
-		}
-		for _, text := range slices.Compact(reply.Chunks) {
-			d, err := content.ParseDigest(text)
-			if err != nil {
-				return "", err
-			}
-			b, err := index.Chunk(d, nil)
-			if err != nil {
-				return "", err
-			}
-			if _, err := client.PutContent(ctx, b); err != nil {
-				return "", apiError(err)
-			}
-		}
-	}
 	reply, err := client.PutTree(ctx, encoded)
 	if err != nil {
 		return "", apiError(err)
 	}
 	return reply.Tree, nil
+}
+
+// handOverChunks gives the daemon those of some chunks that it does not have.
+func handOverChunks(ctx context.Context, client *api.Client, chunks []handed) error {
+	digests := make([]string, len(chunks))
+	for i := range chunks {
+		digests[i] = chunks[i].digest.String()
+	}
+	reply, err := client.MissingContent(ctx, digests)
+	if err != nil {
+		return apiError(err)
+	}
+	for i := range chunks {
+		if !slices.Contains(reply.Chunks, digests[i]) {
+			continue
+		}
+		if _, err := client.PutContent(ctx, chunks[i].b); err != nil {
+			return apiError(err)
+		}
+	}
+	return nil
 }

@@ -33,7 +33,12 @@ type Source struct {
 // Build cuts the content of sources into chunks and returns their tree. It sorts the sources
 // by name: they have the order of the tree afterwards. It reads every byte once and holds one
 // chunk at a time.
-func Build(ctx context.Context, sources []Source) (*Tree, error) {
+func Build(ctx context.Context, sources []Source) (*Tree, error) { return Cut(ctx, sources, nil) }
+
+// Cut is Build that has each chunk taken as it is cut, if take is not nil: what is sent away
+// need not be read again. take may keep what it is given. That a file has changed meanwhile is
+// seen at its end.
+func Cut(ctx context.Context, sources []Source, take func(Chunk, []byte) error) (*Tree, error) {
 	slices.SortFunc(sources, func(x, y Source) int { return cmp.Compare(x.Name, y.Name) })
 	t := &Tree{Entries: make([]Entry, len(sources))}
 	var together []*Source
@@ -44,7 +49,7 @@ func Build(ctx context.Context, sources []Source) (*Tree, error) {
 		r := &sequence{ctx: ctx, sources: together}
 		defer r.close()
 		together = nil
-		return t.cut(r)
+		return t.cut(r, take)
 	}
 	for i := range sources {
 		s := &sources[i]
@@ -71,17 +76,24 @@ func Build(ctx context.Context, sources []Source) (*Tree, error) {
 }
 
 // cut appends the chunks of what is read.
-func (t *Tree) cut(r io.Reader) error {
-	c := chunker.NewBuzhash(bufio.NewReaderSize(r, ChunkMax))
+func (t *Tree) cut(r io.Reader, take func(Chunk, []byte) error) error {
+	cutter := chunker.NewBuzhash(bufio.NewReaderSize(r, ChunkMax))
 	for {
-		b, err := c.NextBytes()
+		b, err := cutter.NextBytes()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
 			return err
 		}
-		t.Chunks = append(t.Chunks, Chunk{sha256.Sum256(b), int64(len(b))})
+		c := Chunk{sha256.Sum256(b), int64(len(b))}
+		t.Chunks = append(t.Chunks, c)
+		if take == nil {
+			continue
+		}
+		if err := take(c, b); err != nil {
+			return err
+		}
 	}
 }
 
