@@ -131,7 +131,7 @@ func (b *bringer) copied(ctx context.Context, set *grid.DataSet, dir string, lef
 		case <-ctx.Done():
 			return "", ctx.Err()
 		}
-		if c.err != nil && !errors.Is(c.err, context.Canceled) { // if whoever made it has gone, we do
+		if c.err != nil && !errors.Is(c.err, context.Canceled) && !errors.Is(c.err, context.DeadlineExceeded) { // if whoever made it has gone, we do
 			return "", c.err
 		}
 	}
@@ -269,6 +269,9 @@ func (b *bringer) fetch(ctx context.Context, from grid.SiteID, name string, size
 	}
 	defer os.Remove(path + run.PartSuffix)
 	err = f.copyData(part, tree, name)
+	if errors.Is(err, content.ErrAbsent) {
+		f.sift(tree) // the next attempt gets it
+	}
 	if closed := part.Close(); err == nil {
 		err = closed
 	}

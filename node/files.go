@@ -45,6 +45,8 @@ const (
 const (
 	contentDir   = "content"        // below the home
 	servesMax    = 16               // streams served at the same time
+	servesEach   = 8                // of them to one site
+	stageRounds  = 3                // if what is kept turns out to be torn
 	fetchRounds  = 10               // without anything that came
 	fetchPause   = time.Second      // after the first of them, doubled up to
 	fetchPauses  = 30 * time.Second // this
@@ -67,8 +69,9 @@ type filer struct {
 
 	mu      sync.Mutex
 	serving int
-	known   map[given]*results // what is served
-	order   []given            // of known, oldest first
+	served  map[grid.SiteID]int // of them, to each site
+	known   map[given]*results  // what is served
+	order   []given             // of known, oldest first
 }
 
 // given names what is served besides the store: what an execution has left, as a job's ID
@@ -91,7 +94,7 @@ func newFiler(h *Host) (*filer, error) {
 	if h.cfg.Home == "" {
 		return nil, nil
 	}
-	f := &filer{h: h, cfg: h.cfg.Files, known: make(map[given]*results)}
+	f := &filer{h: h, cfg: h.cfg.Files, known: make(map[given]*results), served: make(map[grid.SiteID]int)}
 	f.cfg.Cache, f.cfg.Job, f.cfg.Loose = cmp.Or(f.cfg.Cache, CacheDefault), cmp.Or(f.cfg.Job, JobDefault), cmp.Or(f.cfg.Loose, LooseDefault)
 	f.home = newHomecoming(f)
 	var err error
@@ -118,16 +121,30 @@ func (f *filer) needed() (map[content.Digest]bool, error) {
 // stage lays out what a task brings along where its scratch directory will be: of a squad, for
 // each of its processes.
 func (f *filer) stage(ctx context.Context, task *grid.Task) error {
-	tree, err := f.fetch(ctx, task.Job)
-	if err != nil {
-		return err
-	}
-	for n := range max(tasksOf(task), 1) {
-		if err := f.lay(ctx, tree, task, n); err != nil {
+	for round := 1; ; round++ {
+		tree, err := f.fetch(ctx, task.Job)
+		for n := 0; err == nil && n < max(tasksOf(task), 1); n++ {
+			err = f.lay(ctx, tree, task, n)
+		}
+		if round == stageRounds || !errors.Is(err, content.ErrAbsent) {
 			return err
 		}
+		f.h.log.Warn("what is kept of a job's files is damaged: it is got again", "job", task.Job.ID, "error", err)
+		f.sift(tree)
 	}
-	return nil
+}
+
+// sift has the store give up what a crash has left torn of a tree: that shows as it is read.
+func (f *filer) sift(tree *content.Tree) {
+	if tree == nil {
+		return
+	}
+	var b []byte
+	for i := range tree.Chunks {
+		if read, err := f.store.Read(tree.Chunks[i].Digest, b); err == nil {
+			b = read
+		}
+	}
 }
 
 // fetch makes sure that what a job brings along is here, and returns it. Of tasks that want
@@ -340,9 +357,10 @@ func (f *filer) lay(ctx context.Context, tree *content.Tree, task *grid.Task, nu
 // sees the results of its own jobs and of no others.
 func (f *filer) serve(from grid.SiteID, s network.Stream) error {
 	f.mu.Lock()
-	full := f.serving >= servesMax
+	full := f.serving >= servesMax || f.served[from] >= servesEach
 	if !full {
 		f.serving++
+		f.served[from]++
 	}
 	f.mu.Unlock()
 	if full {
@@ -351,6 +369,9 @@ func (f *filer) serve(from grid.SiteID, s network.Stream) error {
 	defer func() {
 		f.mu.Lock()
 		f.serving--
+		if f.served[from]--; f.served[from] == 0 {
+			delete(f.served, from)
+		}
 		f.mu.Unlock()
 	}()
 	ctx, cancel := context.WithCancel(f.h.ctx)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -37,6 +38,57 @@ func writeOutput(t *testing.T, h *Host, home grid.SiteID, task grid.TaskID, stdo
 		}
 	}
 	return base
+}
+
+// TestOutputIsAppendedOnce: if standard error cannot be had, or put where it is wanted, what is
+// there of standard output stays as it is when both are tried again.
+func TestOutputIsAppendedOnce(t *testing.T) {
+	h := team(t, 1)[0]
+	dir := t.TempDir()
+	out, errs := filepath.Join(dir, "out"), filepath.Join(dir, "later", "err")
+	if err := os.WriteFile(out, []byte("before\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	job := shellJob(h, 1, "echo out; echo err >&2")
+	job.Goal, job.Command.Output, job.Command.Error, job.Command.Append = grid.GoalLocal, out, errs, true
+	if _, err := submitTo(h, job); err != nil {
+		t.Fatal(err)
+	}
+	v := awaitState(t, h, job.ID, site.Done)
+	AwaitOutputs(t.Context(), h, []grid.JobID{job.ID}) // which fails, as a folder is not there
+	if err := os.WriteFile(out, []byte("before\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	one := deposit{job: job}
+	if err := h.deposit.put(&one, &v); err == nil {
+		t.Fatal("there is a file in a folder that is not")
+	}
+	if err := os.Mkdir(filepath.Dir(errs), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.deposit.put(&one, &v); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{out: "before\nout\n", errs: "err\n"} {
+		if b, err := os.ReadFile(path); string(b) != want {
+			t.Errorf("%s has %q, want %q; %v", path, b, want, err)
+		}
+	}
+
+	pipe := filepath.Join(dir, "pipe") // that nobody reads
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() { done <- h.copyOutput(t.Context(), job.ID, run.Stdout, pipe, false) }()
+	select {
+	case err := <-done:
+		if err == nil {
+			t.Error("something was written to a pipe that nobody reads")
+		}
+	case <-time.After(time.Minute):
+		t.Error("a pipe that nobody reads is waited for")
+	}
 }
 
 // askOutput makes one request and returns what came, and how it ended.

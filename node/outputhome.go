@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"syscall"
 	"time"
 
 	"gridnode/grid"
@@ -38,7 +39,8 @@ type deposit struct {
 	job   *grid.Job
 	since time.Time
 	pause time.Duration
-	late  bool // only what is not there
+	late  bool    // only what is not there
+	there [2]bool // what is in its file: standard output, standard error
 }
 
 // note adds the jobs among events that are over. It is called on the loop.
@@ -143,11 +145,11 @@ func (d *deposits) put(one *deposit, v *site.View) error {
 	if err := d.h.Do(d.h.ctx, func(s *site.Site) { where = s.SiteName(v.Site) }); err != nil {
 		return err
 	}
-	for _, f := range []struct {
+	for i, f := range []struct {
 		pattern string
 		stream  run.Stream
 	}{{c.Output, run.Stdout}, {c.Error, run.Stderr}} {
-		if f.pattern == "" {
+		if f.pattern == "" || one.there[i] { // what was appended is not appended again, if the other could not be had
 			continue
 		}
 		path := run.OutputPath(f.pattern, one.job, where)
@@ -157,6 +159,7 @@ func (d *deposits) put(one *deposit, v *site.View) error {
 		if err := d.h.copyOutput(d.h.ctx, one.job.ID, f.stream, path, c.Append || f.stream == run.Stderr && c.Error == c.Output); err != nil {
 			return err
 		}
+		one.there[i] = true
 	}
 	return nil
 }
@@ -188,8 +191,10 @@ func notifyConfig(h *Host) notify.Config {
 	}
 }
 
-// openFor opens a file where the owner of a job wants its output, as that owner may.
+// openFor opens a file where the owner of a job wants its output, as that owner may. It does not
+// wait for somebody to read a pipe.
 func (h *Host) openFor(job grid.JobID, path string, how int) (file *os.File, err error) {
+	how |= syscall.O_NONBLOCK
 	v, err := h.view(h.ctx, job)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -128,6 +129,101 @@ func TestFilesFromElsewhere(t *testing.T) {
 		t.Errorf("those who have announced it have given it up: %v", err)
 	}
 }
+
+// TestTornFilesAreGotAgain: what a crash has left torn of a job's files shows when they are laid
+// out, and comes anew.
+func TestTornFilesAreGotAgain(t *testing.T) {
+	hosts := team(t, 1, 1)
+	home, far := hosts[0], hosts[1]
+	d := fileAt(t, home, 3<<20)
+	if err := far.filer.bring(t.Context(), home.ID(), d); err != nil {
+		t.Fatal(err)
+	}
+	tree, err := far.filer.store.Tree(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tear := func(h *Host, torn []content.Chunk) {
+		t.Helper()
+		for _, c := range torn {
+			name := c.Digest.String()
+			if err := os.Truncate(filepath.Join(h.cfg.Home, contentDir, name[:2], name), 100); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	tear(far, tree.Chunks[len(tree.Chunks)/2:])
+	job := testJob(home, 1, 0)
+	job.Command = &grid.Command{Args: []string{"true"}, Files: &grid.Files{Tree: d.String(), Size: tree.Size()}}
+	task := &grid.Task{ID: grid.TaskID{Job: job.ID, Epoch: 1}, Job: job}
+	if err := far.filer.stage(t.Context(), task); err != nil {
+		t.Fatal(err)
+	}
+	dir, _, err := far.files.Staged(task, 0, far.cfg.Accounts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Stat(filepath.Join(dir, "file")); err != nil || info.Size() != 3<<20 {
+		t.Errorf("the file is not there: %v", err)
+	}
+	tear(home, tree.Chunks[:1])
+	if err := home.filer.stage(t.Context(), task); err == nil || !strings.Contains(err.Error(), "submit the job again") {
+		t.Errorf("where nobody else has them: %v", err)
+	}
+}
+
+// TestOneSiteDoesNotTakeAllStreams on which files are given.
+func TestOneSiteDoesNotTakeAllStreams(t *testing.T) {
+	f := &filer{h: &Host{ctx: t.Context()}, served: make(map[grid.SiteID]int)}
+	begin := func(from grid.SiteID) (end func() error, broken bool) {
+		s := &idleStream{c: make(chan []byte)}
+		done := make(chan error, 1)
+		go func() { done <- f.serve(from, s) }()
+		select {
+		case <-done:
+			return nil, true
+		case s.c <- nil: // it is read from
+			return func() error { close(s.c); return <-done }, false
+		}
+	}
+	var ends []func() error
+	for i := range servesEach + 1 {
+		end, broken := begin("greedy")
+		if broken != (i == servesEach) {
+			t.Fatalf("stream %d: refused %t", i, broken)
+		}
+		if end != nil {
+			ends = append(ends, end)
+		}
+	}
+	end, broken := begin("other")
+	if broken {
+		t.Fatal("another site is refused")
+	}
+	for _, end := range append(ends, end) {
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	}
+	if f.serving != 0 || len(f.served) != 0 {
+		t.Errorf("%d streams are served, %v", f.serving, f.served)
+	}
+}
+
+// idleStream is a stream on which nothing comes until its channel is closed.
+type idleStream struct {
+	network.Stream
+	c chan []byte
+}
+
+func (s *idleStream) Read([]byte) (int, error) {
+	for range s.c {
+	}
+	return 0, io.EOF
+}
+
+func (*idleStream) SetDeadline(time.Time) error { return nil }
+func (*idleStream) Reset() error                { return nil }
 
 // perByte reports the processor time of this process for each byte when what it returns is
 // called: of both ends, and not of what else the machine does.

@@ -154,24 +154,52 @@ func (s *Store) Keep(d Digest, b []byte) error {
 	if s.Has(d) {
 		return nil
 	}
-	part := filepath.Join(s.dir, newDir, d.String()+rand.Text())
-	path := s.path(d)
-	err := os.WriteFile(part, b, 0o600)
-	if err == nil {
-		if err = os.Rename(part, path); errors.Is(err, fs.ErrNotExist) {
-			if err = os.Mkdir(filepath.Dir(path), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
-				err = os.Rename(part, path)
-			}
-		}
+	err := s.write(s.path(d), b)
+	if errors.Is(err, fs.ErrExist) {
+		return nil // another one has kept it meanwhile: it counts once
 	}
 	if err != nil {
-		_ = os.Remove(part)
 		return err
 	}
 	s.mu.Lock()
 	s.sum += int64(len(b))
 	s.mu.Unlock()
 	return nil
+}
+
+// write makes a file, all at once: fs.ErrExist if it is there.
+func (s *Store) write(path string, b []byte) error {
+	part := filepath.Join(s.dir, newDir, filepath.Base(path)+rand.Text())
+	err := os.WriteFile(part, b, 0o600)
+	if err == nil {
+		if err = renameNew(part, path); errors.Is(err, fs.ErrNotExist) {
+			if err = os.Mkdir(filepath.Dir(path), 0o700); err == nil || errors.Is(err, fs.ErrExist) {
+				err = renameNew(part, path)
+			}
+		}
+	}
+	if err != nil {
+		_ = os.Remove(part)
+	}
+	return err
+}
+
+// renameNew gives a file a name that no other has.
+func renameNew(from, to string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, from, unix.AT_FDCWD, to, unix.RENAME_NOREPLACE)
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) { // the file system cannot
+		return relink(from, to)
+	}
+	return err
+}
+
+// relink is renameNew for file systems that cannot rename so.
+func relink(from, to string) error {
+	err := os.Link(from, to)
+	if err == nil {
+		err = os.Remove(from)
+	}
+	return err
 }
 
 // Sync makes durable what was put.
@@ -234,16 +262,19 @@ func (s *Store) Room(size int64) error {
 	if s.Bytes()+size <= s.most {
 		return nil
 	}
+	list := s.files()
 	needed, err := s.chunksNeeded()
 	if err != nil {
 		return err
 	}
-	list := s.files()
 	slices.SortFunc(list, func(x, y held) int { return cmp.Or(x.used.Compare(y.used), strings.Compare(x.path, y.path)) })
 	goal := s.most - s.most/16 - size // some more, so that it is not done for each
 	for _, f := range list {
 		if s.Bytes() <= goal || time.Since(f.used) < lately {
 			break
+		}
+		if info, err := os.Lstat(f.path); err != nil || !info.ModTime().Equal(f.used) {
+			continue // it went, or was used while room was made
 		}
 		if !needed[filepath.Base(f.path)] {
 			s.remove(f.path, f.size)

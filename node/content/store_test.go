@@ -1,0 +1,192 @@
+package content
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"os"
+	"sync"
+	"testing"
+	"time"
+)
+
+// TestWhatIsKeptTwiceCountsOnce: also if that happens at the same time.
+func TestWhatIsKeptTwiceCountsOnce(t *testing.T) {
+	dir := t.TempDir()
+	s, err := OpenStore(dir, 1<<30, 0, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var sum int64
+	for seed := range uint64(50) {
+		b := noise(seed, 1000)
+		d := Digest(sha256.Sum256(b))
+		sum += int64(len(b))
+		var under sync.WaitGroup
+		start := make(chan struct{})
+		for range 8 {
+			under.Go(func() {
+				<-start
+				if err := s.Keep(d, b); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		close(start)
+		under.Wait()
+		if got, err := s.Get(d); err != nil || !bytes.Equal(got, b) {
+			t.Errorf("%d bytes of %d are there: %v", len(got), len(b), err)
+		}
+	}
+	if s.Bytes() != sum {
+		t.Errorf("%d bytes are counted, want %d", s.Bytes(), sum)
+	}
+	if left, err := os.ReadDir(dir + "/" + newDir); err != nil || len(left) > 0 {
+		t.Errorf("%d files are left half kept, %v", len(left), err)
+	}
+}
+
+// TestRelink does what a rename does that replaces nothing.
+func TestRelink(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"a", "b"} {
+		if err := os.WriteFile(dir+"/"+name, []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := relink(dir+"/a", dir+"/c"); err != nil {
+		t.Fatal(err)
+	}
+	if err := relink(dir+"/b", dir+"/c"); !errors.Is(err, os.ErrExist) {
+		t.Errorf("what is there: %v", err)
+	}
+	if err := relink(dir+"/b", dir+"/none/c"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a folder that is not: %v", err)
+	}
+	if b, err := os.ReadFile(dir + "/c"); err != nil || string(b) != "a" {
+		t.Errorf("%q, %v", b, err)
+	}
+	if _, err := os.Stat(dir + "/a"); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("it has its old name, too: %v", err)
+	}
+}
+
+// TestWhatIsUsedMeanwhileStays: while room is made, a job may find that it has all that it needs.
+func TestWhatIsUsedMeanwhileStays(t *testing.T) {
+	var s *Store
+	var used Digest
+	s, err := OpenStore(t.TempDir(), 10<<20, 0, func() (map[Digest]bool, error) {
+		if !s.Has(used) {
+			t.Error("it went before anybody asked what is needed")
+		}
+		return nil, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := func(seed uint64) Digest {
+		d, err := s.Put(noise(seed, 5<<20))
+		at := time.Now().Add(-time.Hour)
+		if err := errors.Join(err, os.Chtimes(s.path(d), at, at)); err != nil {
+			t.Fatal(err)
+		}
+		return d
+	}
+	used = old(1)
+	other := old(2)
+	if err := s.Room(4 << 20); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Get(used); err != nil {
+		t.Errorf("what was used meanwhile: %v", err)
+	}
+	if _, err := s.Get(other); !errors.Is(err, ErrAbsent) {
+		t.Errorf("what was not: %v", err)
+	}
+}
+
+// TestCutGivesAllChunks of what it reads, each with its digest; an error of who takes them ends it.
+func TestCutGivesAllChunks(t *testing.T) {
+	content := [][]byte{noise(1, 3<<20), noise(2, 1000), noise(3, 2000)}
+	var sources []Source
+	opened := 0
+	for i, b := range content {
+		path := t.TempDir() + "/file"
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources = append(sources, Source{
+			Entry: Entry{Name: string(rune('a' + i)), Kind: File, Mode: 0o600, Size: info.Size(), Modified: info.ModTime().UnixNano()},
+			Open:  func() (*os.File, error) { opened++; return os.Open(path) },
+		})
+	}
+	var taken []Chunk
+	var all [][]byte
+	tree, err := Cut(t.Context(), sources, func(c Chunk, b []byte) error {
+		taken, all = append(taken, c), append(all, b) // it may be kept
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(taken) != len(tree.Chunks) || opened != len(sources) {
+		t.Errorf("%d chunks of %d, after %d openings of %d files", len(taken), len(tree.Chunks), opened, len(sources))
+	}
+	for i := range taken {
+		if taken[i] != tree.Chunks[i] {
+			t.Errorf("chunk %d is %+v, that of the tree %+v", i, taken[i], tree.Chunks[i])
+		}
+	}
+	if !bytes.Equal(bytes.Join(all, nil), bytes.Join(content, nil)) {
+		t.Error("the chunks are not the content")
+	}
+	enough := errors.New("enough")
+	if _, err := Cut(t.Context(), sources, func(Chunk, []byte) error { return enough }); !errors.Is(err, enough) {
+		t.Errorf("got %v, want what the taker said", err)
+	}
+}
+
+// Benchmarks of what a chunk costs: BenchmarkKeep writes it, BenchmarkRead reads and verifies it.
+const benchChunk = 256 << 10
+
+func BenchmarkKeep(b *testing.B) {
+	s, err := OpenStore(b.TempDir(), 1<<40, 0, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	chunk := noise(1, benchChunk)
+	b.SetBytes(benchChunk)
+	for i := 0; b.Loop(); i++ {
+		var d Digest
+		d[0], d[1], d[2], d[3] = byte(i), byte(i>>8), byte(i>>16), byte(i>>24)
+		if err := s.Keep(d, chunk); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkRead(b *testing.B) {
+	s, err := OpenStore(b.TempDir(), 1<<40, 0, nil)
+	if err != nil {
+		b.Fatal(err)
+	}
+	var kept []Digest
+	for seed := range uint64(64) {
+		d, err := s.Put(noise(seed, benchChunk))
+		if err != nil {
+			b.Fatal(err)
+		}
+		kept = append(kept, d)
+	}
+	var buf []byte
+	b.SetBytes(benchChunk)
+	for i := 0; b.Loop(); i++ {
+		if buf, err = s.Read(kept[i%len(kept)], buf); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
