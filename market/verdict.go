@@ -48,7 +48,7 @@ type Verdict struct {
 	Cost    grid.Credits // of the whole estimate, by the site's cost model
 	Finish  grid.Time    // estimated, or promised once the site was asked; Never if it cannot run the job
 	Outcome Outcome
-	Refusal Refusal // why, for OutcomeRefused
+	Refusal Refusal   // why, for OutcomeRefused
 	Until   grid.Time // the site is not asked before, unless it publishes anew; 0: nothing is remembered that says so
 	Detail  string    // for people; empty inside a placement
 }
