@@ -214,7 +214,7 @@ func (m *Matchmaker) refused(now grid.Time, in *Refused, out *grid.Outbox) {
 		m.recalled(now, in.Lease, in.Reason)
 	}
 	if in.Reason == Busy || in.Reason == Exhausted || in.Reason == TooWide {
-		m.believe(in.Lender, refusal{processors: d.processors, ttl: d.ttl - 1, free: in.Free, reason: in.Reason, until: now + m.cfg.Retry})
+		believe(m, in.Lender, refusal{processors: d.processors, ttl: d.ttl - 1, free: in.Free, reason: in.Reason, until: now + m.cfg.Retry})
 	}
 	m.again(now, d, out)
 }

@@ -22,7 +22,7 @@ func (r *refusal) lasts() bool {
 }
 
 // believe remembers a refusal. A later report that tells of room ends it.
-func (m *Matchmaker) believe(site grid.SiteID, r refusal) {
+func believe(m *Matchmaker, site grid.SiteID, r refusal) {
 	if len(m.heard) >= LinksMax {
 		clear(m.heard)
 	}
@@ -33,7 +33,7 @@ func (m *Matchmaker) believe(site grid.SiteID, r refusal) {
 }
 
 // believed returns the refusal of a site that is believed still, if there is one.
-func (m *Matchmaker) believed(now grid.Time, site grid.SiteID) (refusal, bool) {
+func believed(m *Matchmaker, now grid.Time, site grid.SiteID) (refusal, bool) {
 	r, ok := m.heard[site]
 	if !ok || now >= r.until {
 		return r, false
@@ -66,14 +66,14 @@ func (b Barred) String() string {
 	return b.Reason.String()
 }
 
-// Barred returns the sites that are not asked for a job which waits, in the order of the links.
-func (m *Matchmaker) Barred(id grid.TaskID) (list []Barred) {
+// BarredOf returns the sites that are not asked for a job which waits, in the order of the links.
+func BarredOf(m *Matchmaker, id grid.TaskID) (list []Barred) {
 	d := m.demands[id]
 	if d == nil {
 		return nil
 	}
 	for _, l := range m.cfg.Links {
-		if r, ok := m.believed(m.now, l.Site); ok && r.bars(d, d.Processors) {
+		if r, ok := believed(m, m.now, l.Site); ok && r.bars(d, d.Processors) {
 			list = append(list, Barred{l.Site, r.reason, r.until, r.until - m.now})
 		}
 	}
@@ -98,7 +98,7 @@ func (m *Matchmaker) targetsOf(now grid.Time, d *demand, processors int64) []Tar
 		if l.Site == d.from.Borrower || l.Site == d.sink || slices.Contains(d.tried, l.Site) || !d.passes(l.Relation) {
 			return
 		}
-		if r, ok := m.believed(now, l.Site); ok && r.bars(d, processors) {
+		if r, ok := believed(m, now, l.Site); ok && r.bars(d, processors) {
 			return
 		}
 		t := Target{Link: l, Free: m.free(now, l.Site)}
@@ -140,7 +140,7 @@ func (m *Matchmaker) free(now grid.Time, site grid.SiteID) int64 {
 			return free
 		}
 	}
-	if r, ok := m.believed(now, site); ok {
+	if r, ok := believed(m, now, site); ok {
 		return r.free
 	}
 	return -1
