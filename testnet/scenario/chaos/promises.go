@@ -151,7 +151,7 @@ func (w *promiseWatch) releases(now grid.Time, at int, book *lease.Book) {
 		key := ending{at, l.Number}
 		since, known := w.ending[key]
 		lender, there := w.n.Index(l.Lender)
-		if !known || !there || !w.alive.calm(since, at) || !w.alive.calm(since, lender) {
+		if !known || !there || !w.alive.calm(since, at) || !w.alive.calm(since, lender) || !w.hears(lender, at) || !w.hears(at, lender) {
 			w.ending[key] = now
 			continue
 		}
@@ -163,6 +163,12 @@ func (w *promiseWatch) releases(now grid.Time, at int, book *lease.Book) {
 			w.checks.Violated("%s has given lease %d back to %s since %v, which does not know", w.n.ID(at), l.Number, l.Lender, since)
 		}
 	}
+}
+
+// hears reports whether a site is up and counts another as a member: it heeds nobody else.
+func (w *promiseWatch) hears(at, other int) bool {
+	s, up := siteAt(w.n, at)
+	return up && (s.Roll() == nil || s.Roll().Is(w.n.ID(other)))
 }
 
 // answer takes what a user is told who wants a job to end.
