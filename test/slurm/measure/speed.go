@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -302,7 +303,7 @@ func turns(ctx context.Context, n int, ways ...way) error {
 				return fmt.Errorf("%s: %w", ways[w].name, err)
 			}
 			took[w] = append(took[w], time.Since(begun))
-			pause(ctx, 100*time.Millisecond)
+			pause(ctx, time.Duration((0.1+rand.Float64())*float64(time.Second))) // Slurm begins jobs once a second, too: no way is to keep step with that
 		}
 	}
 	for w, t := range took {
