@@ -19,7 +19,8 @@ const (
 	pays   = "gridnode has no accounts of that kind"
 	mails  = "gridnode sends no mail: see 'gridnode wait'"
 	binds  = "where on a machine tasks run is the site's business"
-	gpus   = "gridnode hands out no GPUs and no generic resources"
+	gres   = "gridnode hands out processors, memory and GPUs only"
+	perGPU = "say tasks, their processors and memory, and --gpus"
 	nodes  = "which nodes a job runs on is the site's business"
 	record = "gridnode records no such thing"
 )
@@ -35,8 +36,10 @@ var batch = []batchOption{
 	{Option{"dependency", 'd', Required}, kept, ""},
 	{Option{"error", 'e', Required}, kept, ""},
 	{Option{"export", 0, Required}, kept, ""},
-	{Option{"gpus", 'G', Required}, kept, gpus},
-	{Option{"gres", 0, Required}, kept, gpus},
+	{Option{"gpus", 'G', Required}, kept, ""},
+	{Option{"gpus-per-node", 0, Required}, kept, ""},
+	{Option{"gpus-per-task", 0, Required}, kept, ""},
+	{Option{"gres", 0, Required}, kept, gres},
 	{Option{"hold", 'H', None}, kept, ""},
 	{Option{"input", 'i', Required}, kept, ""},
 	{Option{"job-name", 'J', Required}, kept, ""},
@@ -109,21 +112,19 @@ var batch = []batchOption{
 	{Option{"constraint", 'C', Required}, refused, "sites have no features: name one with --clusters"},
 	{Option{"container", 0, Required}, refused, "gridnode runs no containers"},
 	{Option{"container-id", 0, Required}, refused, "gridnode runs no containers"},
-	{Option{"cpus-per-gpu", 0, Required}, refused, gpus},
+	{Option{"cpus-per-gpu", 0, Required}, refused, perGPU},
 	{Option{"exclude", 'x', Required}, refused, nodes},
 	{Option{"export-file", 0, Required}, refused, "write the settings into --export"},
 	{Option{"gid", 0, Required}, refused, "jobs run for who submits them"},
-	{Option{"gpus-per-node", 0, Required}, refused, gpus},
-	{Option{"gpus-per-socket", 0, Required}, refused, gpus},
-	{Option{"gpus-per-task", 0, Required}, refused, gpus},
-	{Option{"gres-flags", 0, Required}, hint, gpus},
+	{Option{"gpus-per-socket", 0, Required}, refused, perGPU},
+	{Option{"gres-flags", 0, Required}, hint, binds},
 	{Option{"licenses", 'L', Required}, refused, "gridnode counts no licenses"},
-	{Option{"mem-per-gpu", 0, Required}, refused, gpus},
+	{Option{"mem-per-gpu", 0, Required}, refused, perGPU},
 	{Option{"mincpus", 0, Required}, refused, "say it with --cpus-per-task"},
 	{Option{"network", 0, Required}, refused, nodes},
 	{Option{"nodefile", 'F', Required}, refused, nodes},
 	{Option{"nodelist", 'w', Required}, refused, nodes},
-	{Option{"ntasks-per-gpu", 0, Required}, refused, gpus},
+	{Option{"ntasks-per-gpu", 0, Required}, refused, perGPU},
 	{Option{"overcommit", 'O', None}, refused, "every task has a processor"},
 	{Option{"reboot", 0, None}, refused, nodes},
 	{Option{"reservation", 0, Required}, refused, "processors are reserved by leases: see 'gridnode lease request'"},

@@ -1,6 +1,7 @@
 package slurm
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ type Request struct {
 
 	nodes, perNode int64 // 0: not said
 	tasks          bool
+	gpus           []gpus
 }
 
 // Flag is one flag of submit.
@@ -95,10 +97,14 @@ func (r *Request) take(g Given, place string) {
 		}
 	case "ntasks-per-node":
 		r.perNode = r.count(g, place, g.Value)
-	case "gres", "gpus":
-		if g.Value != "none" && g.Value != "0" && g.Value != "gpu:0" {
+	case "gres":
+		if kind, rest, _ := strings.Cut(g.Value, ":"); kind == "gpu" || kind == "gres/gpu" {
+			r.takeGPUs("gpus-per-node", cmp.Or(rest, "1"), g, place)
+		} else if g.Value != "none" && g.Value != "0" {
 			r.refuse(g, place, option.why)
 		}
+	case "gpus", "gpus-per-node", "gpus-per-task":
+		r.takeGPUs(g.Name, g.Value, g, place)
 	case "input":
 		if g.Value != "/dev/null" && g.Value != "none" {
 			r.refuse(g, place, "standard input of a job is empty: read the file in the script")
@@ -110,6 +116,67 @@ func (r *Request) take(g Given, place string) {
 	case "test-only":
 		r.Test = true
 	}
+}
+
+// takeGPUs reads how many GPUs of one type, if any, there are for each of what per says: "a100:2",
+// "2", or "a100" for one.
+func (r *Request) takeGPUs(per, value string, g Given, place string) {
+	kind, count, typed := strings.Cut(value, ":")
+	if !typed {
+		if _, err := strconv.ParseInt(value, 10, 32); err == nil || per == "gpus" {
+			kind, count = "", value
+		} else {
+			count = "1"
+		}
+	}
+	n, err := strconv.ParseInt(count, 10, 32)
+	switch {
+	case err != nil || n < 0:
+		r.refuse(g, place, fmt.Sprintf("%q: want GPUs of one type: [TYPE:]NUMBER", g.Value))
+	case n > 0:
+		r.gpus = append(r.gpus, gpus{per, kind, n})
+	}
+}
+
+// gpus are so many for each task, each node, or the job.
+type gpus struct {
+	per, kind string
+	count     int64
+}
+
+// shapeGPUs turns what was said into GPUs for the whole job: the most of it, as one line of a
+// script may say again what another has said.
+func (r *Request) shapeGPUs() {
+	var most gpus
+	for _, g := range r.gpus {
+		switch g.per {
+		case "gpus-per-node":
+			g.count *= max(r.nodes, 1)
+		case "gpus-per-task":
+			g.count *= r.ntasks()
+		}
+		if g.count > most.count {
+			most = g
+		}
+	}
+	switch {
+	case most.count == 0:
+	case most.kind == "":
+		r.set("gpus", strconv.FormatInt(most.count, 10))
+	default:
+		r.set("gpus", most.kind+":"+strconv.FormatInt(most.count, 10))
+	}
+}
+
+// ntasks returns how many tasks the flags ask for.
+func (r *Request) ntasks() int64 {
+	for _, f := range r.Flags {
+		if f.Name == "ntasks" {
+			n, _ := strconv.ParseInt(f.Value, 10, 32) // if it is no number, submit says so
+			return max(n, 1)
+		}
+	}
+	return 1
 }
 
 // count reads a number of at least 1.
@@ -127,6 +194,7 @@ func (r *Request) shape() {
 	if !r.tasks && (r.perNode > 0 || r.nodes > 0) {
 		r.set("ntasks", strconv.FormatInt(max(r.perNode, 1)*max(r.nodes, 1), 10))
 	}
+	r.shapeGPUs()
 	if r.nodes > 1 {
 		for i := range r.Flags {
 			if r.Flags[i].Name == "mem" { // of each node

@@ -34,6 +34,11 @@ func TestTranslate(t *testing.T) {
 		{"#SBATCH -o out.%j -e err.%j -a 0-9%2 -d afterok:12:13\n", "stdout=out.%j stderr=err.%j array=0-9%2 dependency=afterok:12:13"},
 		{"#SBATCH --no-req --hold\n", "no-requeue=true hold=true"},
 		{"#SBATCH --gres=none -G 0 -i /dev/null --mem=0 -t UNLIMITED\n", ""},
+		{"#SBATCH --gres=gpu:2 -N 2\n", "ntasks=2 gpus=4"},
+		{"#SBATCH --gres=gpu:a100:1 --gpus-per-node=a100:1\n", "gpus=a100:1"},
+		{"#SBATCH --gres=gpu\n", "gpus=1"},
+		{"#SBATCH -G a100:3 -n 2\n", "ntasks=2 gpus=a100:3"},
+		{"#SBATCH --gpus-per-task=2 -n 4\n", "ntasks=4 gpus=8"},
 		{"##SBATCH -n 4\n # SBATCH -n 5\n#SBATCHER -n 6\n", ""},
 		{"\n\n#SBATCH -n 3\necho\n#SBATCH -n 9\n", "ntasks=3"},
 		{"#SBATCH\t-n\t3\r\n", "ntasks=3"},
@@ -46,10 +51,10 @@ func TestTranslate(t *testing.T) {
 }
 
 func TestTranslateListsAllThatCannotBe(t *testing.T) {
-	r := translated("#SBATCH --gres=gpu:2 -A money\n#SBATCH -w n1 --time\n#SBATCH hetjob\n#SBATCH --ntasks-per=3 -N zero\n#SBATCH -i data stray\n")
+	r := translated("#SBATCH --gres=shard:2 -A money\n#SBATCH -w n1 --time\n#SBATCH hetjob\n#SBATCH --ntasks-per=3 -N zero\n#SBATCH -i data stray\n#SBATCH -G a100:many\n")
 	want := []string{
-		"1: --gres=gpu:2: gridnode hands out", "2: -w: which nodes", "2: option '--time' requires an argument", "3: hetjob",
-		`4: option '--ntasks-per' is ambiguous`, `5: -i: standard input`, `5: "stray" is not an option`,
+		"1: --gres=shard:2: gridnode hands out", "2: -w: which nodes", "2: option '--time' requires an argument", "3: hetjob",
+		`4: option '--ntasks-per' is ambiguous`, `5: -i: standard input`, `5: "stray" is not an option`, `6: -G: "a100:many": want GPUs`,
 	}
 	if len(r.Refused) != len(want) || len(r.Notes) != 1 {
 		t.Fatalf("refused %q, notes %q", r.Refused, r.Notes)
