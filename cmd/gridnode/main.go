@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -86,7 +87,7 @@ manual is.
 	root.PersistentFlags().StringVar(&o.socket, "socket", "", "`SOCKET` of a daemon that other accounts may use, instead of a home (default $GRIDNODE_SOCKET)")
 	_ = root.MarkPersistentFlagFilename("socket")
 	root.PersistentFlags().StringVar(&o.remote, "remote", "", "`URL` of a daemon elsewhere, with a token in $GRIDNODE_TOKEN or $GRIDNODE_TOKEN_FILE (default $GRIDNODE_REMOTE)")
-	cobra.AddTemplateFunc("build", func() string { return thisBuild().line() }) // read only when it is asked for
+	knowBuild()
 	root.SetVersionTemplate("{{build}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.SetHelpCommand(&cobra.Command{Use: "help", Short: "Explain a verb", Hidden: true, Args: cobra.ArbitraryArgs, RunE: helpFor})
@@ -103,6 +104,12 @@ manual is.
 	addCompletions(root, &o)
 	return root
 }
+
+// knowBuild has templates know this build, which is read only when it is asked for. cobra keeps
+// such functions for all commands of a process together.
+var knowBuild = sync.OnceFunc(func() {
+	cobra.AddTemplateFunc("build", func() string { return thisBuild().line() })
+})
 
 // extraVerbs are those of builds for a purpose of their own.
 var extraVerbs []func() *cobra.Command
