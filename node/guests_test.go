@@ -79,7 +79,7 @@ func TestRulesRefuseAsInVirtualTime(t *testing.T) {
 			t.Errorf("job %d: %s, want %s (%v)", i, virtual[i], want, j.refused)
 		}
 	}
-	counts := make([]int64, guest.NotRun+1)
+	counts := make([]int64, guest.OverGPUs+1) // the last cause
 	for _, j := range guestJobs {
 		if j.refused != guest.Admitted {
 			counts[j.refused]++
