@@ -48,7 +48,7 @@ func TestHeadCollectsByMakespan(t *testing.T) {
 	head.heads(2)
 	hold := func(processors string) (id string, release gate) {
 		release = newGate(t)
-		id = strings.TrimSpace(head.ok("submit", "-q", "-n", processors, "-t", "1h", "--deadline", "3h", "--", "sh", "-c", "read x <"+string(release)))
+		id = strings.TrimSpace(head.ok("submit", "-q", "-n", processors, "--once", "-t", "1h", "--deadline", "3h", "--", "sh", "-c", "read x <"+string(release)))
 		for deadline := time.Now().Add(patience); !placed(head.status(id)); {
 			if time.Now().After(deadline) {
 				t.Fatalf("a member is idle, and the job waits: %+v", head.status(id))
@@ -147,7 +147,7 @@ func TestHead(t *testing.T) {
 
 	// The last two hold the widest member, so that it is killed while it has jobs.
 	stop := newGate(t)
-	wide := strings.TrimSpace(head.ok("submit", "-q", "-n", "4", "-t", "20s", "--deadline", "1m", "--", "sh", "-c", "read x <"+string(stop)))
+	wide := strings.TrimSpace(head.ok("submit", "-q", "-n", "4", "--once", "-t", "20s", "--deadline", "1m", "--", "sh", "-c", "read x <"+string(stop)))
 	ids = append(ids[:38], wide, strings.TrimSpace(head.ok("submit", "-q", "-t", "20s", "--deadline", "1h", "--", "true")))
 	for deadline := time.Now().Add(patience); !placed(head.status(wide)) || strings.Contains(head.ok("status"), "placing"); {
 		if time.Now().After(deadline) {

@@ -32,7 +32,7 @@ func newSlurmSite(t *testing.T, name string, cluster slurm.Config, flags ...stri
 func (s *slurmSite) submit(processors int, seconds float64, code int) string {
 	s.Helper()
 	script := fmt.Sprintf("echo $GRIDNODE_JOB_ID >>%s; sleep %g; exit %d", s.ran, seconds, code)
-	return strings.TrimSpace(s.ok("submit", "-n", fmt.Sprint(processors), "-t", "5m", "--", "sh", "-c", script))
+	return strings.TrimSpace(s.ok("submit", "-n", fmt.Sprint(processors), "--once", "-t", "5m", "--", "sh", "-c", script))
 }
 
 // runs returns how often a job has begun.

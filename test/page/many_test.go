@@ -35,13 +35,17 @@ func TestPageOfMany(t *testing.T) {
 	answer("/v1/leases", api.LeasesReply{Leases: []api.Lease{}})
 	answer("/v1/counters", api.CountersReply{Messages: []api.MessageCount{}})
 	mux.HandleFunc("GET /v1/watch", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", api.MediaEvents)
 		begun := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 		for i := range jobs {
+			fmt.Fprintf(w, "event: %s\ndata: ", api.EventJob)
 			_ = json.NewEncoder(w).Encode(api.Job{
 				ID: fmt.Sprintf("job%05d", i), Name: fmt.Sprintf("name-%05d", i), User: "ann", State: "running", Processors: 1,
 				Submitted: api.InstantOf(begun.Add(time.Duration(i) * time.Second)),
 			})
+			fmt.Fprintln(w)
 		}
+		fmt.Fprintf(w, "event: %s\nid: 1\ndata: {}\n\n", api.EventNow)
 		_ = http.NewResponseController(w).Flush()
 		<-r.Context().Done()
 	})

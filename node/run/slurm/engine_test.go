@@ -297,9 +297,13 @@ func TestNothingIsLostOrRunTwice(t *testing.T) {
 		t.Errorf("%d runs of two jobs", n)
 	}
 
-	before := b.task(1, "sleep 2; echo ran >>"+once)
+	begun := once + ".begun"
+	before := b.task(1, "touch "+begun+"; sleep 2; echo ran >>"+once)
 	b.Start(before)
-	b.until("it runs", func() bool { return b.cluster.Run(t, "squeue", "-h", "-o", "%T") == "RUNNING" })
+	b.until("it runs", func() bool { // by its own word: what the controller calls running, its node may not have heard of
+		_, err := os.Stat(begun)
+		return err == nil && b.cluster.Run(t, "squeue", "-h", "-o", "%T") == "RUNNING"
+	})
 	b.cluster.StopController(false)
 	during := b.task(1, "echo ran >>"+once)
 	b.Start(during)
