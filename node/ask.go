@@ -99,6 +99,7 @@ func (h *Host) Ask(ctx context.Context, input func(token uint64) grid.Input) (an
 type look struct {
 	at   func(*site.Site)
 	done chan struct{}
+	told bool // done is closed when the turn is over
 }
 
 // Do runs at on the loop, between two steps, and waits for it, which takes no
@@ -106,10 +107,19 @@ type look struct {
 // returns beyond the call unless it is a copy, or block. After an error, ErrBusy or
 // ErrStopped or ctx's, at has not run and will not.
 func (h *Host) Do(ctx context.Context, at func(s *site.Site)) error {
+	return h.look(ctx, &look{at: at, done: make(chan struct{})})
+}
+
+// DoTold is Do, but returns only once what at has seen is durable, and everybody in this process
+// has heard of the events of it.
+func (h *Host) DoTold(ctx context.Context, at func(s *site.Site)) error {
+	return h.look(ctx, &look{at: at, done: make(chan struct{}), told: true})
+}
+
+func (h *Host) look(ctx context.Context, l *look) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	l := &look{at: at, done: make(chan struct{})}
 	if !h.inbox.ask(userOf(ctx), l) {
 		return h.refusal()
 	}

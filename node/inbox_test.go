@@ -8,6 +8,8 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/node/p2p"
+	"gridnode/node/site"
 )
 
 // said is a message of a test.
@@ -162,5 +164,52 @@ func TestNewcomersDoNotKeepOthersOut(t *testing.T) {
 	}
 	if busy < 10 {
 		t.Errorf("it was asked for %d times beside %d newcomers", busy, 20*freshMax)
+	}
+}
+
+// turnWatch says whether somebody who looks was answered before a turn was over.
+type turnWatch struct {
+	timers
+	look  *look
+	early bool
+}
+
+func (x *turnWatch) Acknowledge([]grid.TaskID) {
+	select {
+	case <-x.look.done:
+		x.early = true
+	default:
+	}
+}
+
+// TestTold: who looks by DoTold in the turn in which a job ends returns after that is durable and told.
+func TestTold(t *testing.T) {
+	x := &turnWatch{look: &look{done: make(chan struct{}), told: true}}
+	cfg := hostConfig(0, "", &p2p.Memory{}, &x.timers)
+	start := cfg.Executor
+	cfg.Executor = func(ended func(*grid.TaskEnded)) (Executor, error) { _, err := start(ended); return x, err }
+	h := startHost(t, cfg)
+	defer closeHost(t, h)
+	job := testJob(h, 1, grid.Hour)
+	job.Goal = grid.GoalLocal
+	if _, err := submitTo(h, job); err != nil {
+		t.Fatal(err)
+	}
+	v := awaitState(t, h, job.ID, site.Running)
+	var state site.State
+	x.look.at = func(s *site.Site) {
+		v, _ := s.Job(job.ID)
+		state = v.State
+	}
+	now := grid.Time(time.Now().UnixMicro())
+	err := h.Do(t.Context(), func(*site.Site) { // both come in the next turn
+		x.ended(&grid.TaskEnded{ID: grid.TaskID{Job: job.ID, Epoch: v.Epoch}, Result: grid.Result{Start: now, End: now + 1}})
+		h.inbox.put(x.look)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if <-x.look.done; state != site.Done || x.early {
+		t.Errorf("the job is %v, told before the turn was over: %v; want done and false", state, x.early)
 	}
 }

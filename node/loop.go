@@ -48,7 +48,8 @@ type loop struct {
 	batch  store.Batch
 	value  []byte
 	steps  atomic.Int64
-	failed error // why the loop has to end; see halt
+	looks  []*look // that end with this turn
+	failed error   // why the loop has to end; see halt
 }
 
 // halt is the input that ends the loop with an error: nothing of its turn leaves.
@@ -134,9 +135,15 @@ func (l *loop) turn() (err error) {
 	}
 	if aside == all && aside > 0 {
 		l.pilots(now) // the site's time can wait for its timer
-		return nil
+	} else if err := l.finish(now); err != nil {
+		return err
 	}
-	return l.finish(now)
+	for _, look := range l.looks {
+		close(look.done)
+	}
+	clear(l.looks)
+	l.looks = l.looks[:0]
+	return nil
 }
 
 // take has an input taken, and reports whether the site saw it.
@@ -144,7 +151,11 @@ func (l *loop) take(now grid.Time, in grid.Input) bool {
 	switch in := in.(type) {
 	case *look:
 		in.at(l.site)
-		close(in.done)
+		if in.told {
+			l.looks = append(l.looks, in)
+		} else {
+			close(in.done)
+		}
 		return false
 	case *halt:
 		l.failed = in.err

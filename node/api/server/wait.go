@@ -161,7 +161,7 @@ func (a *Server) await(ctx context.Context, ids []grid.JobID, placed bool) error
 	waiter := a.waiters.add(ids, placed)
 	defer a.waiters.remove(waiter, ids)
 	var settled []grid.JobID
-	err := a.host.Do(ctx, func(s *site.Site) {
+	err := a.host.DoTold(ctx, func(s *site.Site) {
 		for _, id := range ids {
 			v, known := s.Job(id)
 			if !known || v.State.Terminal() || placed && (v.State != site.Placing || v.Waits) {
