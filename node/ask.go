@@ -107,16 +107,17 @@ type look struct {
 // returns beyond the call unless it is a copy, or block. After an error, ErrBusy or
 // ErrStopped or ctx's, at has not run and will not.
 func (h *Host) Do(ctx context.Context, at func(s *site.Site)) error {
-	return h.look(ctx, &look{at: at, done: make(chan struct{})})
+	return (&look{at: at, done: make(chan struct{})}).take(ctx, h)
 }
 
 // DoTold is Do, but returns only once what at has seen is durable, and everybody in this process
 // has heard of the events of it.
 func (h *Host) DoTold(ctx context.Context, at func(s *site.Site)) error {
-	return h.look(ctx, &look{at: at, done: make(chan struct{}), told: true})
+	return (&look{at: at, done: make(chan struct{}), told: true}).take(ctx, h)
 }
 
-func (h *Host) look(ctx context.Context, l *look) error {
+// take has the loop of h run a look.
+func (l *look) take(ctx context.Context, h *Host) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
