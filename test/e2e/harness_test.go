@@ -16,6 +16,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -243,15 +244,24 @@ func (s *site) init(name string, flags ...string) *site {
 	return s
 }
 
-// freePort returns a port that nobody listens on: a site keeps its port when it is
-// started again, so that the others find it.
+// nextPort is the next that freePort tries: below those which the system gives away itself, and
+// begun elsewhere by each process.
+var nextPort atomic.Int64
+
+// freePort returns a port that nobody listens on, and returns no other time: a site keeps its
+// port when it is started again, so that the others find it.
 func freePort(tb testing.TB) int {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
+	for range 1000 {
+		port := 10_000 + (os.Getpid()*37+int(nextPort.Add(1)))%20_000
+		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err != nil {
+			continue
+		}
+		listener.Close()
+		return port
 	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port
+	tb.Fatal("no port is free")
+	return 0
 }
 
 // start starts the daemon and returns once it is ready.
