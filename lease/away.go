@@ -67,5 +67,5 @@ func (m *Matchmaker) Away(yield func(lrms.Request) bool) {
 // not lend: it is not asked again for twice as long as a refusal is believed, so that the job's
 // next round goes elsewhere.
 func (m *Matchmaker) recalled(now grid.Time, l Lease, why Reason) {
-	believe(m, l.Lender, refusal{processors: 1, ttl: TTLMax, reason: why, until: now + 2*m.cfg.Retry})
+	m.hearsay.believe(l.Lender, refusal{processors: 1, ttl: TTLMax, reason: why, until: now + 2*m.cfg.Retry})
 }

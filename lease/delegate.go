@@ -122,7 +122,7 @@ func (m *Matchmaker) ask(now grid.Time, d *demand, out *grid.Outbox) bool {
 	if err != nil {
 		return false // the book is full
 	}
-	m.place(now, t.Site, d.processors)
+	m.hearsay.place(now, t.Site, d.processors)
 	d.tried = append(d.tried, t.Site)
 	d.out = id.Number
 	m.asking[id.Number] = d
@@ -214,7 +214,7 @@ func (m *Matchmaker) refused(now grid.Time, in *Refused, out *grid.Outbox) {
 		m.recalled(now, in.Lease, in.Reason)
 	}
 	if in.Reason == Busy || in.Reason == Exhausted || in.Reason == TooWide {
-		believe(m, in.Lender, refusal{processors: d.processors, ttl: d.ttl - 1, free: in.Free, reason: in.Reason, until: now + m.cfg.Retry})
+		m.hearsay.believe(in.Lender, refusal{processors: d.processors, ttl: d.ttl - 1, free: in.Free, reason: in.Reason, until: now + m.cfg.Retry})
 	}
 	m.again(now, d, out)
 }

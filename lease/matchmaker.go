@@ -30,7 +30,7 @@ type Matchmaker struct {
 	cfg     MatchConfig
 	cluster *lrms.Cluster
 	book    *Book
-	loads   Loads // nil: nobody gossips
+	hearsay *hearsay
 	rng     *rand.Rand
 
 	demands  map[grid.TaskID]*demand // of this site's jobs and of other sites', not begun on own processors
@@ -39,8 +39,6 @@ type Matchmaker struct {
 	asideSum int64                   // processors of those of them that fit the site
 	sequence uint64                  // of submissions
 	seen     recent[grid.JobID]
-	heard    map[grid.SiteID]refusal
-	placed   map[grid.SiteID]placed
 
 	now                     grid.Time // of the last Step
 	nextMatch, nextDelegate grid.Time
@@ -107,9 +105,9 @@ func NewMatchmaker(cfg MatchConfig, cluster *lrms.Cluster, book *Book, loads Loa
 		return nil, err
 	}
 	m := &Matchmaker{
-		cfg: cfg, cluster: cluster, book: book, loads: loads, rng: rng,
+		cfg: cfg, cluster: cluster, book: book, hearsay: newHearsay(loads), rng: rng,
 		demands: make(map[grid.TaskID]*demand), asking: make(map[uint64]*demand),
-		seen: newRecent[grid.JobID](SeenSpan, seenMax), heard: make(map[grid.SiteID]refusal), placed: make(map[grid.SiteID]placed),
+		seen:      newRecent[grid.JobID](SeenSpan, seenMax),
 		nextMatch: cfg.Phase, nextDelegate: cfg.Phase,
 	}
 	if cfg.MatchCycle == 0 {

@@ -132,7 +132,7 @@ func (m *Matchmaker) askPartner(now grid.Time, d *demand, out *grid.Outbox) bool
 		if err != nil {
 			return false // the book is full
 		}
-		m.place(now, p.site, processors)
+		m.hearsay.place(now, p.site, processors)
 		r.open = id.Number
 		r.parts = append(r.parts, id.Number)
 		m.asking[id.Number] = d

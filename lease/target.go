@@ -6,6 +6,18 @@ import (
 	"gridnode/grid"
 )
 
+// hearsay is what a site knows of the room that its neighbours have: what they report, what
+// they have refused since, and what they were asked for.
+type hearsay struct {
+	loads    Loads // nil: nobody gossips
+	refusals map[grid.SiteID]refusal
+	placed   map[grid.SiteID]placed
+}
+
+func newHearsay(loads Loads) *hearsay {
+	return &hearsay{loads, make(map[grid.SiteID]refusal), make(map[grid.SiteID]placed)}
+}
+
 // refusal is what a neighbour had no room for, itself or beyond, or why it is not asked at all.
 type refusal struct {
 	processors int64
@@ -22,27 +34,69 @@ func (r *refusal) lasts() bool {
 }
 
 // believe remembers a refusal. A later report that tells of room ends it.
-func believe(m *Matchmaker, site grid.SiteID, r refusal) {
-	if len(m.heard) >= LinksMax {
-		clear(m.heard)
+func (h *hearsay) believe(site grid.SiteID, r refusal) {
+	if len(h.refusals) >= LinksMax {
+		clear(h.refusals)
 	}
-	if m.loads != nil {
-		_, r.report, _ = m.loads(site)
+	if h.loads != nil {
+		_, r.report, _ = h.loads(site)
 	}
-	m.heard[site] = r
+	h.refusals[site] = r
 }
 
 // believed returns the refusal of a site that is believed still, if there is one.
-func believed(m *Matchmaker, now grid.Time, site grid.SiteID) (refusal, bool) {
-	r, ok := m.heard[site]
+func (h *hearsay) believed(now grid.Time, site grid.SiteID) (refusal, bool) {
+	r, ok := h.refusals[site]
 	if !ok || now >= r.until {
 		return r, false
 	}
-	if m.loads == nil || r.lasts() {
+	if h.loads == nil || r.lasts() {
 		return r, true
 	}
-	spare, report, told := m.loads(site)
+	spare, report, told := h.loads(site)
 	return r, !told || report <= r.report || spare < r.processors
+}
+
+// placed is what a site was asked for since its newest report.
+type placed struct {
+	report     uint64
+	processors int64
+	at         grid.Time // last
+}
+
+// placedSpan is for how long it counts: what came of it the site would have told by then.
+const placedSpan = grid.Minute
+
+// free returns the free processors of a site as far as is known, or -1.
+func (h *hearsay) free(now grid.Time, site grid.SiteID) int64 {
+	if h.loads != nil {
+		if free, report, ok := h.loads(site); ok {
+			if p := h.placed[site]; p.report == report && now-p.at <= placedSpan {
+				free -= p.processors
+			}
+			return free
+		}
+	}
+	if r, ok := h.believed(now, site); ok {
+		return r.free
+	}
+	return -1
+}
+
+// place remembers what a site is asked for until it gossips anew.
+func (h *hearsay) place(now grid.Time, site grid.SiteID, processors int64) {
+	if h.loads == nil {
+		return
+	}
+	if _, report, ok := h.loads(site); ok {
+		p := h.placed[site]
+		if p.report != report || now-p.at > placedSpan {
+			p = placed{report: report}
+		}
+		p.processors += processors
+		p.at = now
+		h.placed[site] = p
+	}
 }
 
 // bars reports whether a refusal keeps its site from being asked for so many processors.
@@ -66,29 +120,19 @@ func (b Barred) String() string {
 	return b.Reason.String()
 }
 
-// BarredOf returns the sites that are not asked for a job which waits, in the order of the links.
-func BarredOf(m *Matchmaker, id grid.TaskID) (list []Barred) {
+// Barred returns the sites that are not asked for a job which waits, in the order of the links.
+func (m *Matchmaker) Barred(id grid.TaskID) (list []Barred) {
 	d := m.demands[id]
 	if d == nil {
 		return nil
 	}
 	for _, l := range m.cfg.Links {
-		if r, ok := believed(m, m.now, l.Site); ok && r.bars(d, d.Processors) {
+		if r, ok := m.hearsay.believed(m.now, l.Site); ok && r.bars(d, d.Processors) {
 			list = append(list, Barred{l.Site, r.reason, r.until, r.until - m.now})
 		}
 	}
 	return list
 }
-
-// placed is what a site was asked for since its newest report.
-type placed struct {
-	report     uint64
-	processors int64
-	at         grid.Time // last
-}
-
-// placedSpan is for how long it counts: what came of it the site would have told by then.
-const placedSpan = grid.Minute
 
 // targetsOf returns who may be asked for so many processors for a request, best first.
 // The slice is reused.
@@ -98,10 +142,10 @@ func (m *Matchmaker) targetsOf(now grid.Time, d *demand, processors int64) []Tar
 		if l.Site == d.from.Borrower || l.Site == d.sink || slices.Contains(d.tried, l.Site) || !d.passes(l.Relation) {
 			return
 		}
-		if r, ok := believed(m, now, l.Site); ok && r.bars(d, processors) {
+		if r, ok := m.hearsay.believed(now, l.Site); ok && r.bars(d, processors) {
 			return
 		}
-		t := Target{Link: l, Free: m.free(now, l.Site)}
+		t := Target{Link: l, Free: m.hearsay.free(now, l.Site)}
 		if m.cfg.Ordering == OrderGossip && t.Free < processors {
 			return
 		}
@@ -128,36 +172,4 @@ func (m *Matchmaker) targetsOf(now grid.Time, d *demand, processors int64) []Tar
 // is looked for below only. No site is reached by two ways then.
 func (d *demand) passes(to Relation) bool {
 	return d.from == (ID{}) || d.relation == Child || to == Child
-}
-
-// free returns the free processors of a site as far as is known, or -1.
-func (m *Matchmaker) free(now grid.Time, site grid.SiteID) int64 {
-	if m.loads != nil {
-		if free, report, ok := m.loads(site); ok {
-			if p := m.placed[site]; p.report == report && now-p.at <= placedSpan {
-				free -= p.processors
-			}
-			return free
-		}
-	}
-	if r, ok := believed(m, now, site); ok {
-		return r.free
-	}
-	return -1
-}
-
-// place remembers what a site is asked for until it gossips anew.
-func (m *Matchmaker) place(now grid.Time, site grid.SiteID, processors int64) {
-	if m.loads == nil {
-		return
-	}
-	if _, report, ok := m.loads(site); ok {
-		p := m.placed[site]
-		if p.report != report || now-p.at > placedSpan {
-			p = placed{report: report}
-		}
-		p.processors += processors
-		p.at = now
-		m.placed[site] = p
-	}
 }

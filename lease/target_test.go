@@ -51,10 +51,10 @@ func TestARefusalIsBelieved(t *testing.T) {
 			if err := m.SubmitWide(now, Work{Request: lrms.Request{ID: id, Processors: 4, Estimate: grid.Hour}}, &out); err != nil {
 				t.Fatal(err)
 			}
-			believe(m, "b", refusal{processors: 4, ttl: TTLMax, reason: tt.reason, until: now + grid.Minute})
+			m.hearsay.believe("b", refusal{processors: 4, ttl: TTLMax, reason: tt.reason, until: now + grid.Minute})
 			spare, report = tt.spare, tt.report
 			m.Step(now+tt.at, grid.Tick{}, &out)
-			list := BarredOf(m, id)
+			list := m.Barred(id)
 			targets := m.targetsOf(now+tt.at, m.demands[id], 4)
 			if (len(list) == 1) != tt.barred || (len(targets) == 0) != tt.barred {
 				t.Fatalf("barred %+v, to be asked %+v; want barred: %v", list, targets, tt.barred)

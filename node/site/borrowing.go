@@ -110,7 +110,7 @@ func (b *borrowing) pilotOf(e *entry) grid.Pilot {
 }
 
 func (b *borrowing) barred(e *entry) (verdicts []market.Verdict) {
-	for _, s := range lease.BarredOf(b.matches, e.task()) {
+	for _, s := range b.matches.Barred(e.task()) {
 		verdicts = append(verdicts, market.Verdict{
 			Site: s.Site, Finish: grid.Never, Outcome: market.OutcomeRefused, Until: s.Until,
 			Detail: fmt.Sprintf("%v; it is asked again in %v", s, max(s.Left/grid.Second, 1)*grid.Second),
