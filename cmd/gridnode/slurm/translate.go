@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"gridnode/grid"
 )
 
 // Request is what options of sbatch mean as flags of submit.
@@ -118,30 +120,28 @@ func (r *Request) take(g Given, place string) {
 	}
 }
 
-// takeGPUs reads how many GPUs of one type, if any, there are for each of what per says: "a100:2",
-// "2", or "a100" for one.
+// takeGPUs reads how many GPUs of one type, if any, there are for each of what per says. A type
+// alone is one of them, but for --gpus, of which Slurm wants a number.
 func (r *Request) takeGPUs(per, value string, g Given, place string) {
-	kind, count, typed := strings.Cut(value, ":")
+	_, count, typed := strings.Cut(value, ":")
 	if !typed {
-		if _, err := strconv.ParseInt(value, 10, 32); err == nil || per == "gpus" {
-			kind, count = "", value
-		} else {
-			count = "1"
-		}
+		count = value
 	}
-	n, err := strconv.ParseInt(count, 10, 32)
-	switch {
-	case err != nil || n < 0:
+	if n, err := strconv.ParseInt(count, 10, 32); err == nil && n == 0 {
+		return // none
+	}
+	need, err := grid.ParseGPUs(value)
+	if err != nil || per == "gpus" && !typed && need.Type != "" {
 		r.refuse(g, place, fmt.Sprintf("%q: want GPUs of one type: [TYPE:]NUMBER", g.Value))
-	case n > 0:
-		r.gpus = append(r.gpus, gpus{per, kind, n})
+		return
 	}
+	r.gpus = append(r.gpus, gpus{per, need})
 }
 
 // gpus are so many for each task, each node, or the job.
 type gpus struct {
-	per, kind string
-	count     int64
+	per string
+	grid.GPUs
 }
 
 // shapeGPUs turns what was said into GPUs for the whole job: the most of it, as one line of a
@@ -151,20 +151,16 @@ func (r *Request) shapeGPUs() {
 	for _, g := range r.gpus {
 		switch g.per {
 		case "gpus-per-node":
-			g.count *= max(r.nodes, 1)
+			g.Count *= max(r.nodes, 1)
 		case "gpus-per-task":
-			g.count *= r.ntasks()
+			g.Count *= r.ntasks()
 		}
-		if g.count > most.count {
+		if g.Count > most.Count {
 			most = g
 		}
 	}
-	switch {
-	case most.count == 0:
-	case most.kind == "":
-		r.set("gpus", strconv.FormatInt(most.count, 10))
-	default:
-		r.set("gpus", most.kind+":"+strconv.FormatInt(most.count, 10))
+	if most.Count > 0 {
+		r.set("gpus", most.String())
 	}
 }
 
