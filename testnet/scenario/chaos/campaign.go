@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -20,6 +19,7 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/testnet"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/sweep"
 )
 
 // Campaign is what many runs have seen together, one for each of the seeds from Config.Seed on.
@@ -83,35 +83,33 @@ func RunSeeds(ctx context.Context, cfg Config, seeds int, swarm bool) (*Campaign
 	c := &Campaign{Scenario: "chaos", First: cfg.Seed, Swarm: swarm, Config: cfg, Faults: make(map[string]int64)}
 	points := make(map[string]*PointCount)
 	ordered := make([]chan outcome, seeds)
-	for i := range ordered {
+	runs := make([]sweep.Run, seeds)
+	for i := range runs {
 		ordered[i] = make(chan outcome, 1)
+		runs[i].Do = func(ctx context.Context, _ func(int64)) error {
+			ordered[i] <- one(ctx, cfg, cfg.Seed+uint64(i), swarm)
+			return nil
+		}
 	}
 	begun := processorTime()
-	next := make(chan int)
-	var workers sync.WaitGroup
-	for range min(seeds, runtime.GOMAXPROCS(0)) {
-		workers.Go(func() {
-			for i := range next {
-				ordered[i] <- one(ctx, cfg, cfg.Seed+uint64(i), swarm)
-			}
-		})
-	}
-	go func() {
-		defer close(next)
+	var added sync.WaitGroup
+	added.Go(func() {
 		for i := range seeds {
-			next <- i
-		}
-	}()
-	for i := range seeds {
-		o := <-ordered[i]
-		if ctx.Err() == nil {
-			c.add(&o, points)
-			if cfg.Say != nil {
-				cfg.Say(o.String())
+			select {
+			case o := <-ordered[i]:
+				if ctx.Err() == nil {
+					c.add(&o, points)
+					if cfg.Say != nil {
+						cfg.Say(o.String())
+					}
+				}
+			case <-ctx.Done():
+				return
 			}
 		}
-	}
-	workers.Wait()
+	})
+	_ = sweep.Do(ctx, runs, sweep.Options{}) // the error is ctx's
+	added.Wait()
 	c.Processor = (processorTime() - begun).Seconds()
 	for _, name := range slices.Sorted(maps.Keys(points)) {
 		c.Points = append(c.Points, *points[name])
