@@ -108,18 +108,15 @@ func TestGangsOfThisSite(t *testing.T) {
 	})
 
 	t.Run("found again by another daemon", func(t *testing.T) {
-		task, squads := b.gang(1, 1, "sleep 3; exit 4")
+		task, squads := b.gang(1, 1, "echo runs; sleep 3; exit 4")
 		if err := b.hold(&task); err != nil {
 			t.Fatal(err)
 		}
 		for i := range squads {
 			b.Start(squads[i])
 		}
-		b.until("both are launched", func() bool {
-			b.Engine.mu.Lock()
-			defer b.Engine.mu.Unlock()
-			g := b.ofGang(task.ID)
-			return g != nil && len(g.open) == 2
+		b.until("both run", func() bool { // one that is noted and not sent yet would be lost
+			return b.outputOf(run.Process{Task: squads[0].ID}) != "" && b.outputOf(run.Process{Task: squads[1].ID}) != ""
 		})
 		b.Close()
 		if running, ended := b.open(); len(running) != 2 || len(ended) != 0 {
