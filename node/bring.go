@@ -178,8 +178,11 @@ func (b *bringer) bring(ctx context.Context, set *grid.DataSet, path string, lef
 				return nil
 			}
 			b.h.log.Info("a data set could not be copied", "name", set.Name, "from", from, "error", err)
-			if ctx.Err() != nil {
+			switch {
+			case ctx.Err() != nil:
 				return ctx.Err()
+			case hopeless(err):
+				return err
 			}
 		}
 		if round+1 == bringRounds {

@@ -189,7 +189,7 @@ func (f *filer) bring(ctx context.Context, home grid.SiteID, d content.Digest) e
 		switch {
 		case ctx.Err() != nil:
 			return fmt.Errorf("%d bytes had come: %w", f.store.Bytes()-before, ctx.Err())
-		case errors.Is(err, content.ErrRoom):
+		case hopeless(err):
 			return err
 		case from != home:
 			if err != nil {
@@ -305,14 +305,31 @@ func (f *filer) getChunks(peer *content.Peer, missing []content.Chunk) error {
 	for i := range missing {
 		size += missing[i].Size
 	}
-	if err := f.store.Room(size); err != nil {
+	room, err := f.store.Room(size)
+	if err != nil {
 		return err
 	}
-	absent, err := peer.Chunks(missing, f.store.Keep)
+	return getInto(peer, missing, room)
+}
+
+// getInto gets chunks into room that is theirs, and gives back what is left of it.
+func getInto(peer *content.Peer, missing []content.Chunk, room *content.Room) error {
+	defer room.Release()
+	return getAll(peer, missing, room.Keep)
+}
+
+// getAll gets chunks and returns an error unless all of them are there.
+func getAll(peer *content.Peer, missing []content.Chunk, take func(content.Digest, []byte) error) error {
+	absent, err := peer.Chunks(missing, take)
 	if err == nil && absent > 0 {
 		err = fmt.Errorf("it does not have %d of %d parts", absent, len(missing))
 	}
 	return err
+}
+
+// hopeless reports whether an error is this site's: whoever gives what is wanted, it comes again.
+func hopeless(err error) bool {
+	return errors.Is(err, content.ErrRoom) || errors.Is(err, content.ErrWrite) || content.Full(err)
 }
 
 func (f *filer) open(ctx context.Context, site grid.SiteID, protocol string) (network.Stream, *content.Peer, error) {

@@ -267,15 +267,17 @@ func (m *homecoming) piece(ctx context.Context, p *piece, what *grid.Files) (*co
 		return nil, err
 	}
 	missing, size := m.f.store.Missing(tree.Chunks)
-	if err := m.f.store.Room(size); err != nil {
+	room, err := m.f.store.Room(size)
+	if err != nil {
 		return nil, err
 	}
+	defer room.Release()
 	var b []byte
 	for _, c := range missing {
 		if b, err = index.Chunk(c.Digest, b); err != nil {
 			return nil, err
 		}
-		if err := m.f.store.Keep(c.Digest, b); err != nil {
+		if err := room.Keep(c.Digest, b); err != nil {
 			return nil, err
 		}
 	}

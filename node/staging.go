@@ -356,6 +356,7 @@ func (m *modules) fetch(ctx context.Context, home grid.SiteID, module *grid.Modu
 	if home == m.h.id {
 		return errors.New("it is not kept here any more: submit the job again")
 	}
+	defer os.Remove(path + run.PartSuffix) // what pour has left
 	for round := range moduleRounds {
 		if round > 0 {
 			if err := m.h.pause(ctx, bringPause); err != nil {
@@ -364,6 +365,9 @@ func (m *modules) fetch(ctx context.Context, home grid.SiteID, module *grid.Modu
 		}
 		if err = m.h.bring.fetch(ctx, home, grid.DigestPrefix+module.Digest, module.Size, path); err == nil || ctx.Err() != nil {
 			break
+		}
+		if hopeless(err) {
+			return err
 		}
 	}
 	if err != nil {

@@ -2,12 +2,14 @@ package node
 
 import (
 	"context"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -172,6 +174,49 @@ func TestTornFilesAreGotAgain(t *testing.T) {
 	}
 }
 
+// TestWhatCannotBeKeptEndsATransfer: that a disk is full, or broken, is not the fault of the line.
+func TestWhatCannotBeKeptEndsATransfer(t *testing.T) {
+	hosts := team(t, 1, 1)
+	home, far := hosts[0], hosts[1]
+	d := fileAt(t, home, 3<<20)
+	text, err := home.filer.store.Get(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := far.filer.store.Put(text); err != nil {
+		t.Fatal(err)
+	}
+	small, err := content.OpenStore(filepath.Join(far.cfg.Home, "small"), 2<<20, 0, far.filer.needed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name  string
+		spoil func()
+		is    error
+	}{
+		{"nowhere to write", func() {
+			dir := filepath.Join(far.cfg.Home, contentDir, "new")
+			if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)); err != nil {
+				t.Fatal(err)
+			}
+		}, content.ErrWrite},
+		{"too small", func() { far.filer.store = small }, content.ErrRoom},
+	} {
+		tt.spoil()
+		var asked atomic.Int64
+		home.net.Handle(contentProtocol, func(from grid.SiteID, s network.Stream) error {
+			if asked.Add(1) > 1 && tt.is == content.ErrWrite {
+				t.Errorf("%s: home is asked again", tt.name)
+			}
+			return home.filer.serve(from, s)
+		})
+		if err := far.filer.bring(t.Context(), home.ID(), d); !errors.Is(err, tt.is) {
+			t.Errorf("%s: %v, want %v", tt.name, err, tt.is)
+		}
+	}
+}
+
 // TestOneSiteDoesNotTakeAllStreams on which files are given.
 func TestOneSiteDoesNotTakeAllStreams(t *testing.T) {
 	f := &filer{h: &Host{ctx: t.Context()}, served: make(map[grid.SiteID]int)}
@@ -254,7 +299,7 @@ func fileAt(b testing.TB, h *Host, size int64) content.Digest {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := io.CopyN(file, rand.NewChaCha8([32]byte{1}), size); err != nil {
+	if _, err := io.CopyN(file, rand.NewChaCha8([32]byte{1, byte(size)}), size); err != nil {
 		b.Fatal(err)
 	}
 	info, err := file.Stat()
@@ -276,7 +321,7 @@ func fileAt(b testing.TB, h *Host, size int64) content.Digest {
 		if chunk, err = index.Chunk(c.Digest, chunk); err != nil {
 			b.Fatal(err)
 		}
-		if err := h.filer.store.Keep(c.Digest, chunk); err != nil {
+		if _, err := h.filer.store.Put(chunk); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -443,9 +443,11 @@ func TestStoreGivesUpTheOldest(t *testing.T) {
 	}
 	old := put(11, 6<<20, 4*time.Hour)
 	young := put(12, 3<<20, time.Minute)
-	if err := s.Room(1 << 20); err != nil {
+	room, err := s.Room(1 << 20)
+	if err != nil {
 		t.Fatal(err)
 	}
+	room.Release()
 	if _, err := s.Get(old); !errors.Is(err, ErrAbsent) {
 		t.Errorf("the oldest is here: %v", err)
 	}
@@ -454,10 +456,10 @@ func TestStoreGivesUpTheOldest(t *testing.T) {
 			t.Errorf("what is needed or young: %v", err)
 		}
 	}
-	if err := s.Room(8 << 20); !errors.Is(err, ErrRoom) {
+	if _, err := s.Room(8 << 20); !errors.Is(err, ErrRoom) {
 		t.Errorf("room where there is none: %v", err)
 	}
-	if err := s.Room(1 << 60); !errors.Is(err, ErrRoom) {
+	if _, err := s.Room(1 << 60); !errors.Is(err, ErrRoom) {
 		t.Errorf("room that no disk has: %v", err)
 	}
 	if err := os.Truncate(s.path(young), 100); err != nil {
@@ -527,9 +529,10 @@ func TestTransferGoesOnWhereItWasCut(t *testing.T) {
 		}
 	}
 	var came atomic.Int64
-	take := func(d Digest, b []byte) error {
+	take := func(_ Digest, b []byte) error {
 		came.Add(int64(len(b)))
-		return to.Keep(d, b)
+		_, err := to.Put(b)
+		return err
 	}
 	tenth := int(tree.Size()) / 10
 	for range 9 {
@@ -565,7 +568,7 @@ func TestSeveralRequests(t *testing.T) {
 	}
 	gone := chunks[batch]
 	from.remove(from.path(gone.Digest), gone.Size)
-	absent, err := dial(t, &giving{Store: from}, 1<<30).Chunks(chunks, to.Keep)
+	absent, err := dial(t, &giving{Store: from}, 1<<30).Chunks(chunks, func(_ Digest, b []byte) error { _, err := to.Put(b); return err })
 	if missing, _ := to.Missing(chunks); err != nil || absent != 1 || len(missing) != 1 || missing[0] != gone {
 		t.Errorf("%d absent, %v; missing are %v", absent, err, missing)
 	}

@@ -33,8 +33,11 @@ type Store struct {
 	spare  int64 // bytes that have to be left on the disk
 	needed func() (map[Digest]bool, error)
 
+	making sync.Mutex // room, one at a time: taken before mu
+
 	mu    sync.Mutex
 	sum   int64 // bytes of all files
+	aside int64 // bytes that are set aside besides
 	under map[Digest]*making
 }
 
@@ -50,6 +53,9 @@ var (
 	ErrAbsent = errors.New("not here")
 	// ErrRoom: the bound is reached, or the disk is full, and all that is here is needed.
 	ErrRoom = errors.New("no room for files of jobs")
+	// ErrWrite: it cannot be written here, whoever sends it. It is ErrRoom, too, if the disk is
+	// full or a quota used up.
+	ErrWrite = errors.New("cannot be kept here")
 )
 
 // lately is how long what was used is not given up: a job that needs it may be on its way.
@@ -143,14 +149,30 @@ func (s *Store) remove(path string, size int64) {
 	}
 }
 
-// Put keeps something and returns its digest. Sync makes it durable.
+// Put makes room for something, keeps it and returns its digest. Sync makes it durable.
 func (s *Store) Put(b []byte) (Digest, error) {
 	d := Digest(sha256.Sum256(b))
-	return d, s.Keep(d, b)
+	if s.Has(d) {
+		return d, nil
+	}
+	room, err := s.Room(int64(len(b)))
+	if err != nil {
+		return d, err
+	}
+	defer room.Release()
+	return d, room.Keep(d, b)
 }
 
-// Keep is Put of what is known to have a digest.
-func (s *Store) Keep(d Digest, b []byte) error {
+// Room is room in a Store that is set aside for what is on its way. It may be used concurrently.
+type Room struct {
+	s    *Store
+	left int64 // guarded by s.mu
+}
+
+// Keep keeps what is known to have a digest. What was kept meanwhile counts once. Errors that
+// wrap ErrWrite say that it cannot be written here.
+func (r *Room) Keep(d Digest, b []byte) error {
+	s := r.s
 	if s.Has(d) {
 		return nil
 	}
@@ -159,13 +181,34 @@ func (s *Store) Keep(d Digest, b []byte) error {
 		return nil // another one has kept it meanwhile: it counts once
 	}
 	if err != nil {
-		return err
+		return writeError(err)
 	}
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.sum += int64(len(b))
-	s.mu.Unlock()
+	used := min(int64(len(b)), r.left)
+	r.left, s.aside = r.left-used, s.aside-used
 	return nil
 }
+
+// Release gives back what was not used. It may be called again.
+func (r *Room) Release() {
+	r.s.mu.Lock()
+	defer r.s.mu.Unlock()
+	r.s.aside -= r.left
+	r.left = 0
+}
+
+// writeError is what is said of an error of writing here.
+func writeError(err error) error {
+	if Full(err) {
+		return fmt.Errorf("%w: %w: the disk is full: %w", ErrRoom, ErrWrite, err)
+	}
+	return fmt.Errorf("%w: %w", ErrWrite, err)
+}
+
+// Full reports whether an error says that a disk is full, or a quota used up.
+func Full(err error) bool { return errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT) }
 
 // write makes a file, all at once: fs.ErrExist if it is there.
 func (s *Store) write(path string, b []byte) error {
@@ -254,14 +297,41 @@ func (s *Store) files() (list []held) {
 	return list
 }
 
-// Room makes room for so many bytes more, or returns an error that wraps ErrRoom.
-func (s *Store) Room(size int64) error {
+// Room makes room for so many bytes more and sets it aside until it is used or released, or
+// returns an error that wraps ErrRoom. What others have set aside counts as taken.
+func (s *Store) Room(size int64) (*Room, error) {
+	if size > s.most {
+		return nil, fmt.Errorf("%w: %d bytes, and at most %d (files.cache) are kept here", ErrRoom, size, s.most)
+	}
+	s.making.Lock()
+	defer s.making.Unlock()
 	if err := s.disk(size); err != nil {
-		return err
+		return nil, err
 	}
-	if s.Bytes()+size <= s.most {
-		return nil
+	if s.taken()+size > s.most {
+		if err := s.evict(size); err != nil {
+			return nil, err
+		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sum+s.aside+size > s.most { // sum shrinks only meanwhile, or grows by what was set aside
+		return nil, fmt.Errorf("%w: %d bytes more, and %d of %d (files.cache) are taken by what jobs that have not ended read, was used lately, or is on its way", ErrRoom, size, s.sum+s.aside, s.most)
+	}
+	s.aside += size
+	return &Room{s, size}, nil
+}
+
+// taken returns the bytes that are here or set aside.
+func (s *Store) taken() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.sum + s.aside
+}
+
+// evict gives up what was not used for the longest time until there is room for so many bytes
+// more, if it can.
+func (s *Store) evict(size int64) error {
 	list := s.files()
 	needed, err := s.chunksNeeded()
 	if err != nil {
@@ -270,7 +340,7 @@ func (s *Store) Room(size int64) error {
 	slices.SortFunc(list, func(x, y held) int { return cmp.Or(x.used.Compare(y.used), strings.Compare(x.path, y.path)) })
 	goal := s.most - s.most/16 - size // some more, so that it is not done for each
 	for _, f := range list {
-		if s.Bytes() <= goal || time.Since(f.used) < lately {
+		if s.taken() <= goal || time.Since(f.used) < lately {
 			break
 		}
 		if info, err := os.Lstat(f.path); err != nil || !info.ModTime().Equal(f.used) {
@@ -279,9 +349,6 @@ func (s *Store) Room(size int64) error {
 		if !needed[filepath.Base(f.path)] {
 			s.remove(f.path, f.size)
 		}
-	}
-	if sum := s.Bytes(); sum+size > s.most {
-		return fmt.Errorf("%w: %d bytes more, and %d of %d (files.cache) are taken by what jobs that have not ended read, or was used lately", ErrRoom, size, sum, s.most)
 	}
 	return nil
 }
@@ -292,7 +359,10 @@ func (s *Store) disk(size int64) error {
 	if err := unix.Statfs(s.dir, &st); err != nil {
 		return err
 	}
-	if free := int64(st.Bavail) * st.Bsize; free-s.spare < size {
+	s.mu.Lock()
+	aside := s.aside
+	s.mu.Unlock()
+	if free := int64(st.Bavail)*st.Bsize - aside; free-s.spare < size {
 		return fmt.Errorf("%w: %d bytes more, and the disk has %d left, of which %d stay free", ErrRoom, size, free, s.spare)
 	}
 	return nil

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestWhatIsKeptTwiceCountsOnce: also if that happens at the same time.
@@ -27,7 +29,7 @@ func TestWhatIsKeptTwiceCountsOnce(t *testing.T) {
 		for range 8 {
 			under.Go(func() {
 				<-start
-				if err := s.Keep(d, b); err != nil {
+				if _, err := s.Put(b); err != nil {
 					t.Error(err)
 				}
 			})
@@ -43,6 +45,75 @@ func TestWhatIsKeptTwiceCountsOnce(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir + "/" + newDir); err != nil || len(left) > 0 {
 		t.Errorf("%d files are left half kept, %v", len(left), err)
+	}
+}
+
+// TestRoomIsSetAside: transfers at the same time have together no more room than there is.
+func TestRoomIsSetAside(t *testing.T) {
+	const each, most = 3 << 20, 10 << 20
+	s := newStore(t, most)
+	var under sync.WaitGroup
+	rooms := make(chan *Room, 20)
+	for range cap(rooms) {
+		under.Go(func() {
+			room, err := s.Room(each)
+			if err == nil {
+				rooms <- room
+			} else if !errors.Is(err, ErrRoom) {
+				t.Error(err)
+			}
+		})
+	}
+	under.Wait()
+	close(rooms)
+	if len(rooms) != most/each {
+		t.Fatalf("%d have room, want %d", len(rooms), most/each)
+	}
+	seed := uint64(0)
+	for room := range rooms {
+		seed++
+		under.Go(func() {
+			for i := range uint64(2) {
+				b := noise(100*seed+i, 1<<20)
+				if err := room.Keep(sha256.Sum256(b), b); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	under.Wait()
+	if _, err := s.Room(2 << 20); !errors.Is(err, ErrRoom) {
+		t.Errorf("what is set aside is given away while %d bytes are here: %v", s.Bytes(), err)
+	}
+	s = newStore(t, most)
+	first, err := s.Room(8 << 20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Put(noise(1, 3<<20)); !errors.Is(err, ErrRoom) {
+		t.Errorf("it is kept where another has room: %v", err)
+	}
+	first.Release()
+	first.Release()
+	if room, err := s.Room(most); err != nil || s.taken() != most {
+		t.Errorf("%v after all was given back: %d bytes are taken", err, s.taken())
+	} else if room.Release(); s.taken() != 0 {
+		t.Errorf("%d bytes are taken when all was given back twice", s.taken())
+	}
+	if _, err := s.Room(most + 1); !errors.Is(err, ErrRoom) {
+		t.Errorf("more than is ever kept: %v", err)
+	}
+}
+
+// TestFullDisksAreNoRoom: that is not the fault of who sends something.
+func TestFullDisksAreNoRoom(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		full bool
+	}{{unix.ENOSPC, true}, {&os.PathError{Op: "write", Path: "x", Err: unix.EDQUOT}, true}, {unix.EIO, false}} {
+		if err := writeError(tt.err); !errors.Is(err, ErrWrite) || errors.Is(err, ErrRoom) != tt.full || !errors.Is(err, tt.err) {
+			t.Errorf("%v: %v", tt.err, err)
+		}
 	}
 }
 
@@ -94,7 +165,7 @@ func TestWhatIsUsedMeanwhileStays(t *testing.T) {
 	}
 	used = old(1)
 	other := old(2)
-	if err := s.Room(4 << 20); err != nil {
+	if _, err := s.Room(4 << 20); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Get(used); err != nil {
@@ -159,11 +230,16 @@ func BenchmarkKeep(b *testing.B) {
 		b.Fatal(err)
 	}
 	chunk := noise(1, benchChunk)
+	room, err := s.Room(1 << 30)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer room.Release()
 	b.SetBytes(benchChunk)
 	for i := 0; b.Loop(); i++ {
 		var d Digest
 		d[0], d[1], d[2], d[3] = byte(i), byte(i>>8), byte(i>>16), byte(i>>24)
-		if err := s.Keep(d, chunk); err != nil {
+		if err := room.Keep(d, chunk); err != nil {
 			b.Fatal(err)
 		}
 	}

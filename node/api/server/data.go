@@ -205,12 +205,9 @@ func (a jobFiles) put(w http.ResponseWriter, r *http.Request) error {
 	case len(b) == 0 || len(b) > content.ChunkMax:
 		return errorf(api.CodeUsage, "a chunk of %d bytes, want 1 to %d", len(b), content.ChunkMax)
 	}
-	if err := store.Room(int64(len(b))); err != nil {
-		return roomError(err)
-	}
 	d, err := store.Put(b)
 	if err != nil {
-		return err
+		return roomError(err)
 	}
 	return writeJSON(w, api.ContentReply{Chunks: []string{d.String()}})
 }
@@ -246,14 +243,11 @@ func (a jobFiles) putTree(w http.ResponseWriter, r *http.Request) error {
 	if missing, size := store.Missing(tree.Chunks); len(missing) > 0 {
 		return errorf(api.CodeRefused, "%d chunks of %d bytes of the tree are not here: hand them over first (POST /v1/content)", len(missing), size)
 	}
-	if err := store.Room(int64(len(b))); err != nil {
+	d, err := store.Put(b)
+	if err != nil {
 		return roomError(err)
 	}
-	d, err := store.Put(b)
-	if err == nil {
-		err = store.Sync()
-	}
-	if err != nil {
+	if err := store.Sync(); err != nil {
 		return err
 	}
 	return writeJSON(w, api.JobFiles{Tree: d.String(), Size: tree.Size(), Count: tree.Count()})
