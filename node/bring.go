@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -155,6 +156,7 @@ func (b *bringer) bring(ctx context.Context, set *grid.DataSet, path string, lef
 		return ctx.Err()
 	}
 	defer func() { <-b.slots }()
+	defer os.Remove(path + run.PartSuffix) // what pour has left
 	err := errNobody
 	for round := 0; ; round++ {
 		holders, size, silent, found := b.holders(ctx, set)
@@ -262,8 +264,15 @@ func (b *bringer) fetch(ctx context.Context, from grid.SiteID, name string, size
 	case len(tree.Entries) != 1 || tree.Entries[0].Kind != content.File || tree.Size() != size:
 		return wire.Malformed("data set %s of %d bytes in %d files, it was said to be one of %d", name, tree.Size(), len(tree.Entries), size)
 	}
-	missing, _ := f.store.Missing(tree.Chunks)
-	if err := f.getChunks(peer, missing); err != nil {
+	missing, most := f.store.Missing(tree.Chunks)
+	room, err := f.store.Room(most)
+	if errors.Is(err, content.ErrRoom) { // the store's, not the disk's
+		return f.pour(peer, tree, name, path)
+	}
+	if err != nil {
+		return err
+	}
+	if err := getInto(peer, missing, room); err != nil {
 		return err
 	}
 	part, err := os.OpenFile(path+run.PartSuffix, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o644) // guests have accounts of their own; the home is closed to others
@@ -282,6 +291,87 @@ func (b *bringer) fetch(ctx context.Context, from grid.SiteID, name string, size
 		err = os.Rename(path+run.PartSuffix, path)
 	}
 	return err
+}
+
+// pour gets a data set that the store has no room for to where it is wanted, without keeping it.
+// What has come stays in the part when it fails, for the next attempt.
+func (f *filer) pour(peer *content.Peer, tree *content.Tree, name, path string) error {
+	part, err := os.OpenFile(path+run.PartSuffix, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return err
+	}
+	defer part.Close()
+	missing, places, err := f.lacks(part, tree)
+	if err == nil && len(missing) > 0 {
+		err = getAll(peer, missing, func(d content.Digest, b []byte) error { return writeAt(part, b, places[d]) })
+	}
+	if err == nil {
+		err = part.Truncate(tree.Size()) // another set's of that name may have been longer
+	}
+	if digest, addressed := strings.CutPrefix(name, grid.DigestPrefix); err == nil && addressed {
+		err = hasDigest(part, name, digest)
+	}
+	if err != nil {
+		return err
+	}
+	return os.Rename(path+run.PartSuffix, path)
+}
+
+// lacks returns which chunks of a tree of one file are neither in a part of it nor in the store,
+// each once, and where they belong. Those in the store are written there.
+func (f *filer) lacks(part *os.File, tree *content.Tree) (missing []content.Chunk, places map[content.Digest][]int64, err error) {
+	places = make(map[content.Digest][]int64)
+	buf := make([]byte, content.ChunkMax)
+	at := int64(0)
+	for _, c := range tree.Chunks {
+		place := at
+		at += c.Size
+		n, err := part.ReadAt(buf[:c.Size], place)
+		if err != nil && !errors.Is(err, io.EOF) {
+			return nil, nil, err
+		}
+		if int64(n) == c.Size && sha256.Sum256(buf[:n]) == c.Digest {
+			continue
+		}
+		if places[c.Digest] == nil {
+			b, err := f.store.Read(c.Digest, buf)
+			switch {
+			case errors.Is(err, content.ErrAbsent):
+				missing = append(missing, c)
+			case err != nil:
+				return nil, nil, err
+			default:
+				if err := writeAt(part, b, []int64{place}); err != nil {
+					return nil, nil, err
+				}
+				continue
+			}
+		}
+		places[c.Digest] = append(places[c.Digest], place)
+	}
+	return missing, places, nil
+}
+
+// writeAt writes something to each of some places of a file.
+func writeAt(file *os.File, b []byte, places []int64) error {
+	for _, at := range places {
+		if _, err := file.WriteAt(b, at); err != nil {
+			return fmt.Errorf("%w: %w", content.ErrWrite, err)
+		}
+	}
+	return nil
+}
+
+// hasDigest returns an error unless a data set that is named by its digest has it.
+func hasDigest(file *os.File, name, digest string) error {
+	hash := sha256.New()
+	if _, err := io.Copy(hash, io.NewSectionReader(file, 0, math.MaxInt64)); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(hash.Sum(nil)); got != digest {
+		return wire.Malformed("data set %s: what was sent has the digest %s", name, got)
+	}
+	return nil
 }
 
 // copyData writes a data set that is in the store, and checks its digest if the name is one.

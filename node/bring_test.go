@@ -2,8 +2,11 @@ package node
 
 import (
 	"bufio"
+	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
+	"errors"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"slices"
@@ -171,6 +174,65 @@ func TestFetchRefusals(t *testing.T) {
 	wg.Wait()
 	if files, _ := os.ReadDir(dir); len(files) != 1 || !strings.HasSuffix(files[0].Name(), "-one") {
 		t.Errorf("files %v, want one copy", files)
+	}
+}
+
+// TestDataSetsLargerThanTheCache are copied where they are wanted, and the cache stays as it is.
+func TestDataSetsLargerThanTheCache(t *testing.T) {
+	hosts := dataHosts(t)
+	asker, holder := hosts[0], hosts[1]
+	f := asker.filer
+	var err error
+	if f.store, err = content.OpenStore(t.TempDir(), 1<<20, 0, f.needed); err != nil {
+		t.Fatal(err)
+	}
+	text := make([]byte, 3<<20)
+	_, _ = rand.NewChaCha8([32]byte{7}).Read(text)
+	text = append(text, text...) // each chunk at two places, or nearly
+	asker.bring.most = 1 << 30
+	name, size, err := run.DigestOf(t.Context(), bytes.NewReader(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	addData(t, holder, name, string(text), true)
+	awaitHolders(t, asker, name, 1)
+	dir := t.TempDir()
+	paths, err := asker.bring.inputs(t.Context(), []grid.DataSet{{Name: name, Size: size}}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(paths[0]); !bytes.Equal(got, text) {
+		t.Errorf("copied are %d bytes, %v", len(got), err)
+	}
+	if files, _ := os.ReadDir(dir); len(files) != 1 || f.store.Bytes() > 1<<20 {
+		t.Errorf("there are %v, and %d bytes are kept", files, f.store.Bytes())
+	}
+
+	// What an attempt has left is used by the next: nobody is asked for it.
+	source := content.Source{
+		Entry: content.Entry{Name: dataFile, Kind: content.File, Size: size},
+		Open:  func() (*os.File, error) { return os.Open(paths[0]) },
+	}
+	info, err := os.Stat(paths[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	source.Modified = info.ModTime().UnixNano()
+	tree, err := content.Build(t.Context(), []content.Source{source})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := filepath.Join(dir, "again")
+	write(t, again+run.PartSuffix, string(text)+"of one that was longer")
+	if err := f.pour(nil, tree, name, again); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(again); !bytes.Equal(got, text) {
+		t.Errorf("of what was there %d bytes are left, %v", len(got), err)
+	}
+	write(t, again+run.PartSuffix, string(text))
+	if err := f.pour(nil, tree, grid.DigestPrefix+strings.Repeat("0", 64), again); !errors.Is(err, wire.ErrMalformed) {
+		t.Errorf("of another digest: %v", err)
 	}
 }
 
