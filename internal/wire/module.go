@@ -43,7 +43,7 @@ func checkModule(j *grid.Job) error {
 	case j.Coallocate != nil || j.Spread:
 		return Malformed("a module whose tasks run at several sites: it runs at one")
 	case j.Tasks != 1:
-		return Malformed("a module of %d tasks: it is one", j.Tasks)
+		return Malformed("a module of %d tasks: it is one; have an array of them (--array)", j.Tasks)
 	}
 	return nil
 }
