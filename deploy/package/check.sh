@@ -10,7 +10,11 @@ else
 	echo "lintian is not here: left out"
 fi
 if command -v systemd-analyze >/dev/null; then
-	systemd-analyze verify --man=no --recursive-errors=no deploy/systemd/gridnode.service
+	unit=$(mktemp -d)
+	trap 'rm -rf "$unit"' EXIT
+	# What the package brings need not lie on this machine.
+	sed 's#=/usr/bin/gridnode\b#=/bin/true#' deploy/systemd/gridnode.service >"$unit/gridnode.service"
+	systemd-analyze verify --man=no --recursive-errors=no "$unit/gridnode.service"
 	systemd-analyze security --offline=true --threshold=30 deploy/systemd/gridnode.service >/dev/null
 else
 	echo "systemd-analyze is not here: left out"
