@@ -62,7 +62,7 @@ func (r *Running) beside(proc *Process, limits []rlimit) (pid int, err error) {
 			return 0, err
 		}
 	}
-	b := begin{path: proc.Path, args: proc.Args, dir: proc.Dir, files: proc.Files[:], terminal: proc.Terminal}
+	b := begin{path: r.plan.inside(proc), args: proc.Args, dir: proc.Dir, files: proc.Files[:], terminal: proc.Terminal}
 	env := proc.Env
 	switch {
 	case r.plan.Kind == Bubblewrap:
@@ -172,6 +172,7 @@ func (r *Running) spaces() (list []space, err error) {
 
 // through changes what is started to nsenter, which starts it behind the walls.
 func (r *Running) through(b *begin, proc *Process, spaces []space) {
+	program := b.path
 	b.path = firstOf(joiners)
 	b.args = []string{"nsenter", "--preserve-credentials"}
 	b.files = b.files[:3:3]
@@ -180,7 +181,7 @@ func (r *Running) through(b *begin, proc *Process, spaces []space) {
 		b.files = append(b.files, s.fd)
 	}
 	b.args = append(append(b.args, "--"), inner(proc)...)
-	b.args = append(append(b.args, "/bin/sh", "-c", `cd "$0" && exec "$@"`, Folder, proc.Path), proc.Args[1:]...)
+	b.args = append(append(b.args, "/bin/sh", "-c", `cd "$0" && exec "$@"`, Folder, program), proc.Args[1:]...)
 	b.dir, b.terminal = "/", proc.Terminal && len(inner(proc)) == 0
 	if b.path == "" {
 		b.path = joiners[0] // the error says that it is missing

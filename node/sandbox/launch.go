@@ -275,7 +275,7 @@ func (e *StartError) Unwrap() error { return e.Err }
 // start starts the process from the calling thread. etc is what a task of bubblewrap sees as
 // /etc.
 func (s *seat) start(p *Plan, proc *Process, user uint32, limits []rlimit, etc string) (pid int, err error) {
-	b := begin{path: proc.Path, args: proc.Args, dir: proc.Dir, files: proc.Files[:], terminal: proc.Terminal}
+	b := begin{path: p.inside(proc), args: proc.Args, dir: proc.Dir, files: proc.Files[:], terminal: proc.Terminal}
 	switch p.Kind {
 	case Bubblewrap:
 		calls, err := p.calls()
@@ -289,7 +289,7 @@ func (s *seat) start(p *Plan, proc *Process, user uint32, limits []rlimit, etc s
 		defer unix.Close(fd)
 		b.files = append(b.files[:3:3], fd)
 		words := append(p.bubblewrap(etc, len(b.files)-1, user, b.dir, proc.Hide), inner(proc)...)
-		b.path, b.args, b.dir, b.terminal = p.Program, append(append(words, proc.Path), proc.Args[1:]...), "/", proc.Terminal && len(inner(proc)) == 0
+		b.path, b.args, b.dir, b.terminal = p.Program, append(append(words, b.path), proc.Args[1:]...), "/", proc.Terminal && len(inner(proc)) == 0
 		if err := p.beforeBubblewrap(user, proc.Dir); err != nil {
 			return 0, err
 		}
@@ -299,6 +299,15 @@ func (s *seat) start(p *Plan, proc *Process, user uint32, limits []rlimit, etc s
 		}
 	}
 	return s.fork(p, &b, proc.Env, user, limits)
+}
+
+// inside returns where a task sees its program: one that it has brought along lies in its
+// directory, which has another name within the walls.
+func (p *Plan) inside(proc *Process) string {
+	if name, err := filepath.Rel(proc.Dir, proc.Path); p.Kept && err == nil && filepath.IsLocal(name) {
+		return filepath.Join(Folder, name)
+	}
+	return proc.Path
 }
 
 // begin is what is started, with the descriptors it gets from 0 on.

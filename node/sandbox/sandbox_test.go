@@ -190,3 +190,22 @@ func benchmarkStart(b *testing.B, kind Kind) {
 func BenchmarkBare(b *testing.B)       { benchmarkStart(b, None) }
 func BenchmarkBubblewrap(b *testing.B) { benchmarkStart(b, Bubblewrap) }
 func BenchmarkLandlock(b *testing.B)   { benchmarkStart(b, Landlock) }
+
+// A program that a job brings along lies elsewhere within the walls than outside.
+func TestProgramInOwnFolder(t *testing.T) {
+	for _, tt := range []struct {
+		kept       bool
+		path, want string
+	}{
+		{true, "/home/x/solver", Folder + "/solver"},
+		{true, "/home/x/bin/solver", Folder + "/bin/solver"},
+		{true, "/home/xy/solver", "/home/xy/solver"},
+		{true, "/usr/bin/env", "/usr/bin/env"},
+		{false, "/home/x/solver", "/home/x/solver"},
+	} {
+		p := Plan{Kept: tt.kept}
+		if got := p.inside(&Process{Path: tt.path, Dir: "/home/x"}); got != tt.want {
+			t.Errorf("kept %v, %s: the task looks at %s, want %s", tt.kept, tt.path, got, tt.want)
+		}
+	}
+}

@@ -223,7 +223,7 @@ func (r *reading) do(s step) (text, code string) {
 	if _, err := fmt.Fprintf(shell.in, "{ %s\n} </dev/null; printf '\\n%s%%d\\n' $?\n", r.own(s.command), endOfStep); err != nil {
 		r.Fatalf("%s:%d: %v", r.path, s.line, err)
 	}
-	limit := time.After(5 * patience) // programs are compiled, too
+	limit := time.After(20*time.Second) // programs are compiled, too
 	for {
 		select {
 		case line, more := <-shell.line:
@@ -358,6 +358,16 @@ func follow(t *testing.T, name, text string) {
 // it printed that is one word.
 func (r *reading) try(s step, soon bool) string {
 	r.Helper()
+	word, complaint := r.attempt(s, soon)
+	if complaint != "" {
+		r.Fatal(complaint)
+	}
+	return word
+}
+
+// attempt is try, and returns what is wrong.
+func (r *reading) attempt(s step, soon bool) (word, complaint string) {
+	r.Helper()
 	var want []string
 	for _, line := range s.want {
 		want = append(want, r.own(line))
@@ -367,16 +377,15 @@ func (r *reading) try(s step, soon bool) string {
 		text, code := r.do(s)
 		switch {
 		case slices.Contains(strings.Split(cmp.Or(s.wantCode, "0"), " or "), code) && fits.MatchString(said(text)):
-			word := "" // data, beside which there may be talk
-			for line := range strings.Lines(text) {
+			for line := range strings.Lines(text) { // data, beside which there may be talk
 				if words := strings.Fields(line); len(words) == 1 {
 					word = words[0]
 				}
 			}
-			return word
+			return word, ""
 		case !soon || time.Now().After(deadline):
-			r.Fatalf("%s:%d: %s\nends with %s and prints\n%s\nwant %s and\n%s\n%s", r.path, s.line, s.command, code, text, cmp.Or(s.wantCode, "0"),
-				strings.Join(want, "\n"), r.logs())
+			return "", fmt.Sprintf("%s:%d: %s\nends with %s and prints\n%s\nwant %s and\n%s\n%s", r.path, s.line, s.command, code, text,
+				cmp.Or(s.wantCode, "0"), strings.Join(want, "\n"), r.logs())
 		}
 	}
 }
