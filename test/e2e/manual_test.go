@@ -223,7 +223,7 @@ func (r *reading) do(s step) (text, code string) {
 	if _, err := fmt.Fprintf(shell.in, "{ %s\n} </dev/null; printf '\\n%s%%d\\n' $?\n", r.own(s.command), endOfStep); err != nil {
 		r.Fatalf("%s:%d: %v", r.path, s.line, err)
 	}
-	limit := time.After(20*time.Second) // programs are compiled, too
+	limit := time.After(5 * patience) // programs are compiled, too
 	for {
 		select {
 		case line, more := <-shell.line:

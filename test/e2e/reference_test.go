@@ -52,6 +52,7 @@ type trial struct {
 	before string   // typed first; every line that begins with a prompt into a shell of its own
 	words  []string // what is replaced in the block, and by what
 	codes  []string // beginnings of commands, and the exit codes that are as good as 0
+	soon   bool     // commands are repeated until they can be done
 	after  string
 }
 
@@ -174,7 +175,7 @@ func (r *reading) reference(page string, b block, left, used map[string]bool) {
 			s.shell = ""
 		}
 		s.command = strings.NewReplacer(slices.Concat(tr.words, wordsOfReference)...).Replace(s.command + "\n")
-		if _, complaint := r.attempt(s, false); complaint != "" {
+		if _, complaint := r.attempt(s, tr.soon); complaint != "" {
 			r.Error(complaint)
 		}
 	}

@@ -4,7 +4,7 @@ package e2e
 // page or folder. A new command of a page is tried, unless it is put here.
 var leftOut = map[string][]string{
 	"README.md": {
-		"make demo", "it takes a minute; TestUp of cmd/gridnode has a smaller one",
+		"make demo", "it takes a minute; a smaller one is tried below",
 		"make test", "this is one of them",
 		"gridnode init --", "TestReadme does this and what follows it",
 		"gridnode start --detach", "TestReadme",
@@ -16,13 +16,13 @@ var leftOut = map[string][]string{
 		"gridnode testnet reproduce grid-federation", "the logs are not part of this",
 	},
 	"docs/cli.md": {
-		"gridnode submit --pty", "it needs a terminal; TestPTY has one",
-		"gridnode attach", "it needs a terminal; TestPTY has one",
-		"gridnode exec -t", "it needs a terminal; TestPTY has one",
+		"gridnode submit --pty", "it needs a terminal; TestLookingIntoJobs has one",
+		"gridnode attach", "it needs a terminal; TestLookingIntoJobs has one",
+		"gridnode exec -t", "it needs a terminal; TestLookingIntoJobs has one",
 		"gridnode testnet run chaos --replay", "no seed is known to fail; the tests of testnet/scenario/chaos make one",
 	},
 	"docs/install.md": {
-		"apt install", "it wants a package and a system of its own: deploy/package has a test of that",
+		"apt install", "it wants a package and a system of its own: TestPackageFiles of internal/dist looks at what is in it",
 		"runuser -u gridnode", "as above",
 		"systemctl", "as above",
 	},
@@ -36,8 +36,8 @@ var leftOut = map[string][]string{
 	"docs/slurm-commands.md": {
 		"snakemake", "docs/howto/snakemake.md is tried",
 	},
-	"docs/slurm.md":  {"", "it needs a cluster; TestSlurmPage has one"},
-	"docs/traces.md": {"jaeger", "a program of others; TestTrace has a collector"},
+	"docs/slurm.md":  {"", "it needs a cluster and another machine; TestSlurmCommands and the tests of slurm_test.go have a cluster"},
+	"docs/traces.md": {"jaeger", "a program of others; TestTraceOfJob of node has a collector"},
 	"docs/web.md": {
 		"ssh -L", "it needs another machine",
 	},
@@ -74,9 +74,9 @@ $ gridnode config set leases.lend allow; gridnode config set bank.offer true; gr
 $ gridnode config set api.listen 127.0.0.1:7532; gridnode config set api.certificate ~/etc/site.pem; gridnode config set api.key ~/etc/site.key
 $ gridnode start --detach && gridnode invite --site hill >~/invitation && gridnode peers --self -o name | head -1 >~/address
 hill$ gridnode init --join $(cat ../home/invitation) --foreign allow --price 0.2 --processors 64 --listen 127.0.0.1:7541 >id
-hill$ gridnode config set leases.lend allow; gridnode config set leases.price 0.5; gridnode config set bank.site $(cat ../home/address)
+hill$ gridnode config set leases.lend allow; gridnode config set bank.site $(cat ../home/address)
 hill$ gridnode start --detach; printf '#!/bin/sh\ntrue\n' >simulate; chmod +x simulate
-$ export HILL=$(cat ../hill/id) GRIDNODE_PYTHON=$GRIDNODE_SOURCES/clients/python
+$ export HILL=$(cat ../hill/id)
 $ gridnode bank grant hill 100; gridnode bank grant physics 100
 $ gridnode --home third init --join $(gridnode invite --site third) --listen 127.0.0.1:7551
 `
@@ -92,10 +92,9 @@ const noThird = "$ gridnode stop || true\n$ unset GRIDNODE_HOME\n"
 // trials are the blocks that want something before, by their page and the beginning of their
 // first line.
 var trials = map[string]trial{
-	"README.md: $ gridnode submit": {},
-	"README.md: gridnode sites":    {before: running, words: []string{"logs -f JOB;  gridnode cancel JOB", "cancel $J; gridnode logs -f $J"}},
+	"README.md: gridnode sites": {before: running, words: []string{"logs -f JOB;  gridnode cancel JOB", "cancel $J; gridnode logs -f $J"}},
 	"README.md: gridnode lease request": {
-		words: []string{"/data/hg38.fa", "~/data/hg38.fa"}, after: "$ gridnode dataset remove genome:hg38",
+		words: []string{"/data/hg38.fa", "~/data/hg38.fa"}, after: "$ gridnode dataset remove genome:hg38; gridnode link drop hill",
 	},
 	"README.md: gridnode testnet run federation": {
 		words: []string{"--sites 20 --hours 24", "--sites 4 --hours 1", "up -n 50", "up -n 3 --jobs 3"},
@@ -123,12 +122,53 @@ var trials = map[string]trial{
 	"docs/cli.md: gridnode drain": {before: third + "$ gridnode start --detach", after: noThird, words: []string{
 		"--stop", "--stop; gridnode start --detach",
 	}},
-	"docs/cli.md: gridnode --home /srv/physics restore": {},
+	"docs/cli.md: gridnode --home /srv/physics restore": {words: []string{"restore --this", "--home ~/srv/physics restore --this"}},
+	"docs/cli.md: gridnode bank":                        {words: []string{"transfer physics", "transfer hill"}},
+	"docs/cli.md: gridnode federation": {
+		before: `$ for h in 1 2 3 4; do gridnode --home fed$h init --site fed$h; done
+$ gridnode --home fed3 federation create three --roots 3 --quorum 2 && cp fed3/root-*.key .
+$ TOKEN=$(gridnode invite --site fed4)
+`,
+		words: []string{
+			"gridnode federation create", "gridnode --home fed1 federation create", "federation join", "--home fed4 federation join",
+			"federation show", "--home fed1 federation show", "federation request", "--home fed2 federation request",
+			"federation sign", "--home fed1 federation sign", "root.key", "fed1/root.key", "federation install", "--home fed2 federation install",
+			"federation rotate", "--home fed3 federation rotate",
+		},
+	},
+	"docs/cli.md: gridnode invite": {words: []string{"--site hill", "--site next"}},
+	"docs/cli.md: gridnode link":   {after: "$ gridnode link drop hill || true", words: []string{"link invite vale", "--home ../hill/.gridnode link invite physics"}},
 	"docs/cli.md: gridnode guests": {
 		before: "hill$ gridnode submit --parsable --site physics -- sleep 1000 >job\n$ J=$(cat ../hill/job)", after: "$ gridnode guests unban hill",
 	},
-	"docs/cli.md: gridnode submit --pty": {},
-	"docs/cli.md: gridnode status":       {before: running, words: []string{"gridnode status --watch", "timeout 1 gridnode status --watch"}, codes: []string{"gridnode status --watch", "124"}},
-	"docs/cli.md: gridnode top":          {words: []string{"gridnode top\n", "timeout 1 gridnode top\n", "gridnode top -d", "timeout 1 gridnode top -d"}, codes: []string{"gridnode top", "124"}},
-	"docs/cli.md: gridnode exec":         {before: running},
+	"docs/cli.md: gridnode testnet run chaos --features": {words: []string{
+		"run chaos --features", "run chaos --sites 4 --hours 1 --features", "--hours 2 --seeds 100", "--hours 1 --seeds 2",
+	}},
+	"docs/cli.md: gridnode testnet run chaos --seed 4": {words: []string{"--seed 4", "--seed 4 --sites 4 --hours 1"}},
+	"docs/cli.md: gridnode testnet run hostile":        {words: []string{"run hostile ", "run hostile --sites 10 --hours 0.2 ", "seq 20", "seq 1", "--sites 60", ""}},
+	"docs/cli.md: gridnode status":                     {before: running, words: []string{"gridnode status --watch", "timeout 1 gridnode status --watch"}, codes: []string{"gridnode status --watch", "124"}},
+	"docs/cli.md: gridnode top":                        {words: []string{"gridnode top\n", "timeout 1 gridnode top\n", "gridnode top -d", "timeout 1 gridnode top -d"}, codes: []string{"gridnode top", "124"}},
+	"docs/cli.md: gridnode exec":                       {before: running + "\n$ until gridnode exec $J -- true; do sleep 0.1; done"},
+	"docs/coallocation.md: go build":                   {words: []string{"go build", "go build -C $GRIDNODE_SOURCES"}},
+	"docs/leases.md: gridnode lease request": {words: []string{
+		"gridnode lease request hill -n 16 -t 2:00:00 ", "L=$(gridnode lease request hill -n 16 -t 2:00:00 2>&1 | grep -o '[0-9]\\{16\\}') ",
+		"gridnode lease revoke 1763640000000000", "gridnode lease request hill -n 1 -t 1:00:00 && gridnode --home ../hill/.gridnode lease revoke " +
+			"$(gridnode leases --no-headers | awk '$6 == \"active\" {print $1}' | tail -1)",
+	}},
+	"docs/leases.md: hill$ ":               {words: []string{"; gridnode start", "; gridnode stop; gridnode start --detach"}, soon: true},
+	"docs/leases.md: gridnode link invite": {words: []string{"link invite vale", "--home ../hill/.gridnode link invite physics"}, after: "$ gridnode link drop hill"},
+	"docs/packing.md: physics$": {words: []string{
+		"12D3KooW…faculty", "$HILL", "12D3KooW…physics,12D3KooW…chemistry", "$HILL", "gridnode config", "gridnode --home third config",
+	}},
+	"docs/traces.md: gridnode config set":           {before: third, after: noThird, words: []string{"gridnode stop &&", "gridnode start --detach; gridnode stop &&"}},
+	"docs/users.md: gridnode config set api.socket": {words: []string{"gridnode config", "gridnode --home third config", "cluster", "root"}},
+	"docs/users.md: gridnode config set api.listen": {words: []string{
+		" ann --expires 7d", " root --expires 7d >token", "GRIDNODE_TOKEN=gridnode_…", "SSL_CERT_FILE=ca.pem GRIDNODE_TOKEN=$(cat token)",
+	}},
+	"docs/wasm.md: gridnode submit": {before: "$ printf '\\0asm\\1\\0\\0\\0' >simulate.wasm"},
+	"docs/cli.md: gridnode manual":  {codes: []string{"gridnode manual", "4"}}, // there is one beside packages, and where "make docs" was
+	"docs/install.md: install": {words: []string{
+		"bin/gridnode bin/gridnoded /usr/local/bin", "$(command -v gridnode) $(command -v gridnode)d bin",
+	}},
+	"docs/mutants.md: make mutants": {words: []string{"go run", "cd $GRIDNODE_SOURCES; go run"}, after: "$ cd"},
 }
