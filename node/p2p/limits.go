@@ -74,6 +74,10 @@ const (
 	// have answered tell it nothing. It ends sooner, but hardly any job waits for one.
 	parallel = 3
 
+	// sparseTable is how few members in the table make a node try several of those at a time
+	// that it has known, and not one.
+	sparseTable = 4
+
 	// rememberedMax bounds the peers whose addresses survive a restart, rememberedAddrs the
 	// addresses of each.
 	rememberedMax   = 64

@@ -99,6 +99,7 @@ type Network struct {
 	topics   map[string]*topic
 	protocol map[grid.Kind]*wire.Protocol // by which protocol a kind travels
 	join     []peer.AddrInfo
+	known    *acquaintances
 	log      *slog.Logger
 
 	ctx    context.Context
@@ -128,7 +129,7 @@ func Start(cfg Config) (*Network, error) {
 		return nil, err
 	}
 	n := newNetwork(cfg)
-	n.join = join
+	n.join, n.known = join, acquainted(cfg.Remember)
 	if n.reach, err = reach.New(cfg.Reach, listen); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrConfig, err)
 	}

@@ -1,10 +1,7 @@
 package p2p
 
 import (
-	"bufio"
 	"context"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -148,87 +145,4 @@ func ring(c chan struct{}) {
 	case c <- struct{}{}:
 	default:
 	}
-}
-
-// keepRemembering writes new peers down soon after they connected, so that a crash
-// forgets few. A node that others join, and that joins nobody, finds them again by
-// nothing else.
-func (n *Network) keepRemembering() {
-	for {
-		select {
-		case <-n.met:
-		case <-n.ctx.Done():
-			return
-		}
-		if !n.sleep(rememberPause) {
-			return
-		}
-		n.remember()
-	}
-}
-
-// remember writes the addresses of connected members for the next start. Failing
-// costs only a slower start, so it is only logged.
-func (n *Network) remember() {
-	if n.cfg.Remember == "" {
-		return
-	}
-	var lines []string
-	known := n.router.RoutingTable().ListPeers()
-	for _, id := range known[:min(len(known), rememberedMax)] {
-		info := peer.AddrInfo{ID: id, Addrs: n.host.Peerstore().Addrs(id)}
-		reach.Order(info.Addrs)
-		info.Addrs = info.Addrs[:min(len(info.Addrs), rememberedAddrs)]
-		addrs, err := peer.AddrInfoToP2pAddrs(&info)
-		if err != nil {
-			continue
-		}
-		lines = append(lines, text(addrs)...)
-	}
-	if len(lines) == 0 {
-		return // the peers of the last run are better than none
-	}
-	slices.Sort(lines)
-	if err := replaceFile(n.cfg.Remember, strings.Join(lines, "\n")+"\n"); err != nil {
-		n.log.Warn("cannot remember the peers", "error", err)
-	}
-}
-
-// replaceFile writes a file so that a crash leaves the old or the new one.
-func replaceFile(path, content string) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.WriteString(content)
-	if closed := temp.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		os.Remove(temp.Name())
-	}
-	return err
-}
-
-// readRemembered returns the peers of the last run; lines that are no addresses
-// are skipped.
-func readRemembered(path string) []peer.AddrInfo {
-	if path == "" {
-		return nil
-	}
-	f, err := os.Open(path)
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	var peers []peer.AddrInfo
-	for lines := bufio.NewScanner(f); lines.Scan() && len(peers) < rememberedMax*rememberedAddrs; {
-		if info, err := reach.Peer(lines.Text()); err == nil {
-			peers = append(peers, info)
-		}
-	}
-	return mergeInfos(peers)
 }

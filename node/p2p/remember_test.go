@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/libp2p/go-libp2p/core/peer"
 )
 
 // A node that joins nobody, and that others do not miss since they have each other,
@@ -36,6 +38,61 @@ func TestRemembersPeersThatJoined(t *testing.T) {
 		<-again.joined
 		if n := again.router.RoutingTable().Size(); n != 2 {
 			t.Errorf("the restarted node knows %d others when it has joined, want 2", n)
+		}
+	})
+}
+
+// A node that stops while it has few others left keeps those that it knew before.
+func TestKeepsThoseItKnewBefore(t *testing.T) {
+	memory := &Memory{}
+	var infos []peer.AddrInfo
+	for i := range uint64(3) {
+		n, cfg := config(t, i, memory)
+		start(t, n, cfg)
+		defer n.Close()
+		infos = append(infos, peer.AddrInfo{ID: n.host.ID(), Addrs: n.host.Network().ListenAddresses()})
+	}
+	path := filepath.Join(t.TempDir(), "peers")
+	a := acquainted(path)
+	for _, met := range [][]peer.AddrInfo{infos[:2], infos[2:]} {
+		if err := a.meet(met); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a = acquainted(path)
+	if got, want := a.all(), []peer.ID{infos[2].ID, infos[0].ID, infos[1].ID}; len(got) != 3 || got[0].ID != want[0] || got[1].ID != want[1] || got[2].ID != want[2] {
+		t.Errorf("it knows %v after a restart, want %v", got, want)
+	}
+	connected := func(id peer.ID) bool { return id == infos[2].ID }
+	if missed := a.missed(connected, 5); len(missed) != 2 {
+		t.Errorf("%v are missed, want the two that are not connected", missed)
+	}
+}
+
+// Two halves of a federation that know of each other only from before find together again.
+func TestNetworkThatFellApartIsMended(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := &Memory{}
+		var nodes []*node
+		for i := range uint64(4) {
+			n, cfg := config(t, i, memory)
+			if i%2 == 1 { // two pairs
+				cfg.Join = nodes[i-1].Addrs()
+			}
+			start(t, n, cfg)
+			<-n.joined
+			nodes = append(nodes, n)
+		}
+		defer closeAll(nodes)
+		known := peer.AddrInfo{ID: nodes[2].host.ID(), Addrs: nodes[2].host.Network().ListenAddresses()}
+		if err := nodes[0].known.meet([]peer.AddrInfo{known}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(3 * refreshPeriod)
+		for i, n := range nodes {
+			if size := n.router.RoutingTable().Size(); size != 3 {
+				t.Errorf("node %d knows %d others, want 3", i, size)
+			}
 		}
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -115,17 +116,17 @@ func distance(target kbucket.ID, p peer.ID) []byte {
 // stayJoined keeps this node in the federation's routing tables: it connects to
 // the peers to join through and looks itself up, which makes it known to those
 // nearest to it. It does so again soon while it knows nobody, and now and then
-// otherwise, which also mends a network that fell apart.
+// otherwise; then it also tries some it has not heard of for long, which mends a network
+// that fell apart.
 func (n *Network) stayJoined() {
 	pause := rejoinMin
-	known := readRemembered(n.cfg.Remember)
 	for first := true; ; first = false {
-		n.joinOnce(known, first)
+		n.joinOnce(first)
 		wait := refreshPeriod + rand.N(refreshPeriod/4) // so that a fleet does not refresh at once
 		if n.router.RoutingTable().Size() > 0 {
 			pause = rejoinMin
 			n.remember()
-		} else if len(n.join) > 0 || len(known) > 0 {
+		} else if len(n.join) > 0 || len(n.known.all()) > 0 {
 			wait, pause = pause+rand.N(pause/4), min(2*pause, rejoinMax)
 		}
 		select {
@@ -140,7 +141,7 @@ func (n *Network) stayJoined() {
 	}
 }
 
-func (n *Network) joinOnce(known []peer.AddrInfo, first bool) {
+func (n *Network) joinOnce(first bool) {
 	if first {
 		done := time.AfterFunc(joinTimeMax, sync.OnceFunc(func() { close(n.joined) }))
 		defer func() {
@@ -151,9 +152,15 @@ func (n *Network) joinOnce(known []peer.AddrInfo, first bool) {
 	}
 	ctx, cancel := context.WithTimeout(n.ctx, 2*dialTimeMax)
 	defer cancel()
-	n.connect(ctx, n.join)
-	if n.router.RoutingTable().Size() == 0 {
-		n.connect(ctx, known)
+	n.connect(ctx, n.join, slog.LevelWarn)
+	connected := func(id peer.ID) bool { return n.host.Network().Connectedness(id) == network.Connected }
+	switch size := n.router.RoutingTable().Size(); {
+	case size == 0:
+		n.connect(ctx, n.known.all(), slog.LevelDebug)
+	case size < sparseTable:
+		n.connect(ctx, n.known.missed(connected, sparseTable), slog.LevelDebug)
+	default:
+		n.connect(ctx, n.known.missed(connected, 1), slog.LevelDebug)
 	}
 	if !n.awaitTable(ctx) {
 		return
@@ -163,8 +170,8 @@ func (n *Network) joinOnce(known []peer.AddrInfo, first bool) {
 	}
 }
 
-// connect dials peers that are not connected, all at once.
-func (n *Network) connect(ctx context.Context, peers []peer.AddrInfo) {
+// connect dials peers that are not connected, all at once. Failures are logged at a level.
+func (n *Network) connect(ctx context.Context, peers []peer.AddrInfo, level slog.Level) {
 	var wg sync.WaitGroup
 	for _, info := range peers {
 		if info.ID == n.host.ID() || n.host.Network().Connectedness(info.ID) == network.Connected {
@@ -174,7 +181,7 @@ func (n *Network) connect(ctx context.Context, peers []peer.AddrInfo) {
 			n.forgetFailures(info.ID)
 			if err := n.host.Connect(ctx, info); err != nil {
 				if n.ctx.Err() == nil {
-					n.log.Warn("cannot join through a peer", "peer", info.ID, "addresses", text(info.Addrs), "error", err)
+					n.log.Log(n.ctx, level, "cannot join through a peer", "peer", info.ID, "addresses", text(info.Addrs), "error", err)
 				}
 				return
 			}
