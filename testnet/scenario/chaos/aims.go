@@ -114,7 +114,7 @@ func (a *aims) die(now grid.Time, where int, within grid.Time, count *int64) {
 	if f.At >= a.end {
 		return
 	}
-	f.For = max(min(f.For, a.end-f.At), 1)
+	f.For = healsBy(f.For, f.At, a.end, where)
 	*count++
 	a.t.strike(strikeOf(&f))
 }

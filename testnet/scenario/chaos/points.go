@@ -140,7 +140,7 @@ func (p *points) tear(now grid.Time, site int, out *grid.Outbox) testnet.Tear {
 		if names := p.names(now, site, out); s.Kind == strikeWithin {
 			p.hit[names[min(s.Left, len(names)-1)]]++
 		}
-		return testnet.Tear{For: max(min(s.For, p.end-now), 1), Left: s.Left, Unsaved: s.Kind == strikeStore}
+		return testnet.Tear{For: healsBy(s.For, now, p.end, s.Sites[0]), Left: s.Left, Unsaved: s.Kind == strikeStore}
 	}
 	if p.chance > 0 {
 		names := p.names(now, site, out)
@@ -181,7 +181,7 @@ const (
 
 // strike has a daemon die now.
 func (p *points) strike(pcg *rand.PCG, s Strike) testnet.Tear {
-	s.For = max(min(grid.Second+grid.Time(draw.Uniform(pcg, uint64(aimDown))), p.end-s.At), 1)
+	s.For = healsBy(grid.Second+grid.Time(draw.Uniform(pcg, uint64(aimDown))), s.At, p.end, s.Sites[0])
 	p.t.told.Strikes = append(p.t.told.Strikes, s)
 	return testnet.Tear{For: s.For, Left: s.Left, Unsaved: s.Kind == strikeStore}
 }
@@ -204,7 +204,7 @@ func (p *points) bare(now grid.Time, site int, out *grid.Outbox) testnet.Tear {
 			return testnet.Tear{}
 		}
 		b.hit[kind]++
-		return testnet.Tear{For: max(min(s.For, p.end-now), 1), Left: s.Left}
+		return testnet.Tear{For: healsBy(s.For, now, p.end, s.Sites[0]), Left: s.Left}
 	}
 	chance := b.chance
 	if kind == bareCancel { // what users are told counts, and they are told it seldom

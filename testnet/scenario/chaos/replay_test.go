@@ -86,21 +86,23 @@ func TestFailureIsExplained(t *testing.T) {
 
 // TestDrawnAsListed: a listed script is the run that it was written down from, event by event.
 func TestDrawnAsListed(t *testing.T) {
-	cfg := Default()
-	cfg.Seed, cfg.Sites, cfg.Hours = 3, 6, 1
-	cfg.Faults += ",within=0.05,coincide"
-	drawn := &trial{script: &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}}
-	first, err := drawn.run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	listed := &trial{script: drawn.listed()}
-	second, err := listed.run(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if first.TraceHash != second.TraceHash {
-		t.Errorf("trace %s drawn, %s listed", first.TraceHash, second.TraceHash)
+	for seed := uint64(3); seed < 8; seed++ {
+		cfg := Default()
+		cfg.Seed, cfg.Sites, cfg.Hours = seed, 6, 1
+		cfg.Faults += ",within=0.05,coincide"
+		drawn := &trial{script: &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}}
+		first, err := drawn.run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed := &trial{script: drawn.listed()}
+		second, err := listed.run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first.TraceHash != second.TraceHash {
+			t.Errorf("seed %d: trace %s drawn, %s listed", seed, first.TraceHash, second.TraceHash)
+		}
 	}
 }
 

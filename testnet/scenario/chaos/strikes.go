@@ -76,8 +76,8 @@ func drawStrikes(seed uint64, sites int, faults map[string]float64, span grid.Ti
 		for range int64(c.times*span.Seconds()/3600 + 0.5) {
 			f := testnet.Fault{Kind: c.kind, At: federation.Warmup + grid.Time(draw.Uniform(pcg, uint64(span)))}
 			f.For = c.least + grid.Time(draw.Uniform(pcg, uint64(c.longest-c.least)))
-			f.For = max(min(f.For, federation.Warmup+span-f.At), 1)
 			f.Sites = drawSites(pcg, sites, c.kind == testnet.FaultPartition || c.kind == testnet.FaultOneWay)
+			f.For = healsBy(f.For, f.At, federation.Warmup+span, f.Sites[0])
 			if c.kind == testnet.FaultSlow {
 				f.Delay = grid.Time(draw.Uniform(pcg, uint64(slowMost)))
 			}
@@ -85,6 +85,13 @@ func drawStrikes(seed uint64, sites int, faults map[string]float64, span grid.Ti
 		}
 	}
 	return drawn
+}
+
+// healsBy returns how long a fault that begins at an instant lasts if all are to be over at
+// end: for so long at most. Those at different sites do not end at one instant, at which it
+// would matter which of them was made known first.
+func healsBy(most, at, end grid.Time, site int) grid.Time {
+	return max(min(most, end-grid.Time(site)-at), 1)
 }
 
 // drawSites draws one site, or, for a partition, each with an even chance, but at least one.
