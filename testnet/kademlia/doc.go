@@ -20,7 +20,7 @@
 // of them, and asks each of the result's sites that had not answered before, which
 // changes nothing any more: a site that has died since others last asked it may be
 // named. A peer that does not answer while the look-up searches is dropped from the
-// table; a node that knows nobody any more, and one whose driver calls Rejoin, tries those
+// table; a node that knows few others, and one whose driver calls Rejoin, tries those
 // again, as a host makes the connections again that it has lost. TestModelLooksUpAsLiveNodesDo compares all this with real nodes.
 //
 // What differs: a full bucket keeps whom it knows, where kad-dht without its own

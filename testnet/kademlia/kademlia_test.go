@@ -272,6 +272,42 @@ func TestHalvesFindEachOtherAgain(t *testing.T) {
 	}
 }
 
+// A node that was started again knows whom the one before it knew, and the lost ones as
+// well; with one other that knows nobody it does not stay alone with that.
+func TestFewOthersAreNotEnough(t *testing.T) {
+	w := newWorld(12, Config{}, 5)
+	outcast := w.order[1]
+	for i, n := range w.order {
+		switch {
+		case i == 0:
+			n.Seed(outcast.Self())
+			for _, other := range w.order[2:] {
+				n.lose(other.Self())
+			}
+		case n != outcast:
+			for _, other := range w.order[2:] {
+				n.Seed(other.Self())
+			}
+		}
+	}
+	before := w.order[0]
+	if got := before.Acquaintances(); len(got) != 11 || got[0] != outcast.Self() {
+		t.Fatalf("%d acquaintances, want 11, and who is in the table first", len(got))
+	}
+	w.now = 2 * retryPeriod
+	for range 2 {
+		before.Closest(w.now, before.Self().Key, &w.out)
+		w.carryOut(before.Self().ID)
+		w.run()
+	}
+	if before.Known() != 11 {
+		t.Errorf("it knows %d others, want 11", before.Known())
+	}
+	if w.order[5].Known() != 10 {
+		t.Errorf("another one knows %d others, want 10: it is known again", w.order[5].Known())
+	}
+}
+
 func TestLossOnlyDelays(t *testing.T) {
 	w := newWorld(100, Config{K: 8, Alpha: 3}, 4)
 	Fill(w.order, w.rng)

@@ -35,6 +35,16 @@ const (
 	inquiry                // it is doing so, and other look-ups wait
 )
 
+// A node that knows fewer than sparse others tries those again that it has lost, once in a
+// retryPeriod, as a real one does whenever it looks itself up.
+const (
+	sparse      = 4
+	retryPeriod = 5 * grid.Minute
+)
+
+// acquaintedMax bounds whom a node remembers over a restart, as a real one does.
+const acquaintedMax = 64
+
 // lookupsMax bounds the look-ups under way at one node; further ones wait.
 const lookupsMax = 64
 
@@ -48,7 +58,8 @@ type Node struct {
 	backlog []grid.Key
 	pending []request // sent and not answered, by deadline and by token
 	token   uint32
-	lost    []*Peer // dropped from the table, the latest last
+	lost    []*Peer   // dropped from the table, the latest last
+	again   grid.Time // when they may be tried again by a node with few others
 	stats   Stats
 }
 
@@ -111,6 +122,22 @@ func (n *Node) Rejoin() {
 	n.lost = nil
 }
 
+// Acquaintances returns whom the node remembers over a restart: those in its table, then
+// those that it has lost.
+func (n *Node) Acquaintances() (peers []*Peer) {
+	for _, b := range n.table.buckets {
+		for _, c := range b {
+			peers = append(peers, c.peer)
+		}
+	}
+	for _, p := range n.lost {
+		if !slices.Contains(peers, p) {
+			peers = append(peers, p)
+		}
+	}
+	return peers[:min(len(peers), acquaintedMax)]
+}
+
 // lose drops a peer that does not answer, and remembers it.
 func (n *Node) lose(p *Peer) {
 	n.table.remove(p)
@@ -154,7 +181,8 @@ func (n *Node) Closest(now grid.Time, key grid.Key, out *grid.Outbox) {
 
 // begin begins the look-up of a key, which lies at a point.
 func (n *Node) begin(now grid.Time, key, point grid.Key, out *grid.Outbox) {
-	if len(n.lost) > 0 && n.Known() == 0 {
+	if known := n.Known(); len(n.lost) > 0 && (known == 0 || known < sparse && n.again <= now) {
+		n.again = now.Add(retryPeriod)
 		n.Rejoin()
 	}
 	l := n.cfg.Pool.lookup(point)

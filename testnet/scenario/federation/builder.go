@@ -191,9 +191,6 @@ func (f *Builder) routers() []*kademlia.Node {
 	return nodes
 }
 
-// bootstrapPeers is how many peers a restarted node of the DHT still has an address of.
-const bootstrapPeers = 3
-
 // Authorities makes each so many sites in order those of one authority.
 func Authorities(size int) func(site int) string {
 	return func(site int) string { return "authority " + strconv.Itoa(site/size+1) }
@@ -208,20 +205,14 @@ func (f *Builder) topic(i int) string {
 }
 
 // routerOf returns what makes a site's node of the DHT: the one that has joined at
-// first, after a restart one that knows a few peers.
+// first, after a restart one that remembers whom the one before it knew.
 func (f *Builder) routerOf(i int) func(incarnation int) testnet.Router {
-	nodes := f.Nodes
+	node := f.Nodes[i]
 	return func(incarnation int) testnet.Router {
-		if incarnation == 0 {
-			return nodes[i]
-		}
-		self := nodes[i].Self()
-		node := kademlia.New(f.Router, self)
-		pcg := draw.PCG(f.Seed+uint64(incarnation)<<32, self.ID, draw.ForRouter)
-		for range bootstrapPeers {
-			if peer := nodes[draw.Uniform(pcg, uint64(len(nodes)))].Self(); peer != self {
-				node.Seed(peer)
-			}
+		if incarnation > 0 {
+			before := node
+			node = kademlia.New(f.Router, before.Self())
+			node.Seed(before.Acquaintances()...)
 		}
 		return node
 	}
