@@ -16,6 +16,7 @@ import (
 
 	"gridnode/testnet/reproduce"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/sweep/away"
 )
 
 // savedReport is what comes of an experiment.
@@ -33,6 +34,9 @@ func experiment(cmd *cobra.Command, title string, l listing, out string, work fu
 	bar := newRunsBar(cmd.ErrOrStderr(), title)
 	report, err := work(ctx, bar.set)
 	bar.stop()
+	if errors.Is(err, away.ErrPart) {
+		return nil
+	}
 	switch {
 	case errors.Is(err, reproduce.ErrConfig), errors.Is(err, scenario.ErrConfig):
 		err = usagef("%w", err)

@@ -19,7 +19,7 @@ import (
 	"gridnode/testnet/scenario"
 )
 
-func newTestnet() *cobra.Command {
+func newTestnet(root *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "testnet",
 		Short: "Run many sites on this machine, live or in virtual time",
@@ -41,11 +41,11 @@ run, event by event: its trace hash is printed. Without a log a generated worklo
 		Args: noVerb,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	run.AddCommand(newRunFederation(), newRunLeasing(), newRunDelegation(), newRunCoallocation(), newRunPacking(), newRunChaos(), newRunHostile())
+	run.AddCommand(newRunFederation(), newRunLeasing(), newRunDelegation(), newRunCoallocation(), newRunPacking(), newRunChaos(root), newRunHostile())
 	for _, scenario := range run.Commands() {
 		scenario.PreRun = func(*cobra.Command, []string) { spareCollector() }
 	}
-	cmd.AddCommand(newUp(), run, newReproduce(), newScale())
+	cmd.AddCommand(newUp(), run, newReproduce(), newScale(root))
 	return cmd
 }
 

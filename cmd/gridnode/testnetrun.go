@@ -3,6 +3,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"gridnode/testnet/scenario/chaos"
 	"gridnode/testnet/scenario/federation"
 	"gridnode/testnet/scenario/leasing"
+	"gridnode/testnet/sweep/away"
 )
 
 func newRunFederation() *cobra.Command {
@@ -89,8 +91,8 @@ grants if it has that many idle, and has them back when the job ends.`,
 	return cmd
 }
 
-func newRunChaos() *cobra.Command {
-	cfg, l, replay, swarm, seeds := chaos.Default(), listing{}, "", false, 0
+func newRunChaos(root *options) *cobra.Command {
+	cfg, l, replay, swarm, seeds, beyond := chaos.Default(), listing{}, "", false, 0, beyond{}
 	cfg.Failures, cfg.Shrink = ".", time.Minute
 	cmd := &cobra.Command{
 		Use:   "chaos [flags]",
@@ -122,6 +124,13 @@ struck and how often they did, and the violations.`,
 			cfg.Say = func(text string) { cmd.PrintErrln(text) }
 			ctx, stop := interruptible(cmd)
 			defer stop()
+			var err error
+			if cfg.Away, err = beyond.away(cmd, root, nil); err != nil {
+				return err
+			}
+			if cfg.Away != nil && (seeds == 0 || replay != "") {
+				return usagef("--on: it is the runs of --seeds that are done elsewhere")
+			}
 			if seeds != 0 && replay == "" {
 				return printCampaign(cmd, l, func() (*chaos.Campaign, error) { return chaos.RunSeeds(ctx, cfg, seeds, swarm) })
 			}
@@ -159,6 +168,7 @@ struck and how often they did, and the violations.`,
 	f.DurationVar(&cfg.Shrink, "shrink", cfg.Shrink, "real time for leaving out what a violation does not need; with --replay not at all, unless it is given")
 	_ = cmd.MarkFlagFilename("replay", "json")
 	_ = cmd.MarkFlagDirname("failures")
+	beyond.flags(cmd)
 	addScenarioFlags(cmd, &cfg.Common, &l)
 	return cmd
 }
@@ -166,6 +176,9 @@ struck and how often they did, and the violations.`,
 // printCampaign prints what many seeds of chaos have seen. A violation is an error.
 func printCampaign(cmd *cobra.Command, l listing, run func() (*chaos.Campaign, error)) error {
 	c, err := run()
+	if errors.Is(err, away.ErrPart) {
+		return nil
+	}
 	if err != nil {
 		return printResult(cmd, l, nil, err)
 	}

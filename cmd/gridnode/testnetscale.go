@@ -26,8 +26,8 @@ func spareCollector() {
 	}
 }
 
-func newScale() *cobra.Command {
-	o, l, out := scale.DefaultOptions(), listing{}, ""
+func newScale(root *options) *cobra.Command {
+	o, l, out, beyond := scale.DefaultOptions(), listing{}, "", beyond{}
 	var protocols func()
 	cmd := &cobra.Command{
 		Use:   "scale [flags]",
@@ -52,6 +52,10 @@ they are to do.`,
 			o.Traces = append(o.Traces, args...)
 			protocols()
 			spareCollector()
+			var err error
+			if o.Away, err = beyond.away(cmd, root, args); err != nil {
+				return err
+			}
 			return experiment(cmd, "scale", l, out, func(ctx context.Context, progress func(done, total int64)) (savedReport, error) {
 				o.Progress = progress
 				r, err := scale.Measure(ctx, o)
@@ -86,6 +90,7 @@ they are to do.`,
 	f.Lookup("jobs").DefValue = ""
 	f.StringVar(&out, "out", "", "directory to write scale.html, scale.csv and scale.json to")
 	_ = cmd.MarkFlagDirname("out")
+	beyond.flags(cmd)
 	addListingFlags(cmd, &l, formatTable, formatJSON, formatCSV)
 	_ = f.MarkHidden("no-headers")
 	return cmd

@@ -48,7 +48,7 @@ func wholeVerbs(o *options) []verb {
 	return []verb{
 		{groupSite, newInit(o)}, {groupSite, newStart(o)}, {groupSite, newConfig(o)}, {groupSite, newReload(o)}, {groupSite, newDoctor(o)}, {groupSite, newBackup(o)}, {groupSite, newRestore(o)}, {groupSite, newDebug(o)}, {groupSite, newDiag(o)},
 		{groupJob, newTop(o)}, {groupJob, newGet(o)},
-		{groupFederation, newFederation(o)}, {groupFederation, newInvite(o)}, {groupFederation, newTestnet()},
+		{groupFederation, newFederation(o)}, {groupFederation, newInvite(o)}, {groupFederation, newTestnet(o)},
 		{"", newCompletion()},
 	}
 }

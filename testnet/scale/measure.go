@@ -62,13 +62,16 @@ func (r *Report) measureAll(ctx context.Context) error {
 	runs := make([]sweep.Run, len(r.configs))
 	for i := range runs {
 		cfg := r.configs[i]
-		runs[i] = sweep.Run{Weight: work(&cfg), Memory: int64(cfg.Sites) * siteMemory, Do: func(ctx context.Context, pulse func(permille int64)) (err error) {
+		runs[i] = sweep.Run{Result: &r.Results[i], Weight: work(&cfg), Memory: int64(cfg.Sites) * siteMemory, Do: func(ctx context.Context, pulse func(permille int64)) (err error) {
 			cfg.Pulse = pulse
 			r.Results[i], err = scale.Run(ctx, cfg)
 			return err
 		}}
+		if r.Options.Away != nil { // here the error says it all
+			runs[i].Name = fmt.Sprintf("%d sites, %d %% OFT", cfg.Sites, cfg.OFT)
+		}
 	}
-	return sweep.Do(ctx, runs, sweep.Options{Workers: r.Options.Workers, Memory: sweep.Available(), Progress: r.Options.Progress})
+	return sweep.Do(ctx, runs, sweep.Options{Workers: r.Options.Workers, Memory: sweep.Available(), Progress: r.Options.Progress, Away: r.Options.Away})
 }
 
 // measureLive measures real nodes, one size after the other, each beside its virtual

@@ -43,7 +43,8 @@ type Options struct {
 	Load      float64        // as in live.Config
 	Protocols live.Protocols // what live nodes do besides trading
 
-	Workers int // virtual networks at a time; 0: one on each processor
+	Workers int        // virtual networks at a time; 0: one on each processor
+	Away    sweep.Away // has them run elsewhere; nil: they are run here
 
 	// Progress is told how much of the work is done, from one goroutine at a time.
 	Progress func(done, total int64)
@@ -99,6 +100,9 @@ func (o *Options) validate() error {
 	}
 	if err := sweep.CheckWorkers(o.Workers); err != nil {
 		return configError("jobs", "%v", err)
+	}
+	if o.Live && o.Away != nil {
+		return configError("on", "live nodes are measured on this machine only")
 	}
 	if o.LiveJobs < 1 || o.LiveJobs > 1000 {
 		return configError("live-jobs", "%d: want 1 to 1000 for each node", o.LiveJobs)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -19,7 +20,38 @@ import (
 	"gridnode/testnet/scenario"
 	"gridnode/testnet/scenario/federation"
 	"gridnode/testnet/scenario/scale"
+	"gridnode/testnet/sweep"
+	"gridnode/testnet/sweep/away"
 )
+
+// TestWhatRunsLeave: a run leaves the same whether another process does it or this one.
+func TestWhatRunsLeave(t *testing.T) {
+	o := DefaultOptions()
+	o.Sizes, o.OFT, o.SiteHours = []int{2, 8}, []int{0, 100}, 64
+	o.Away = func(ctx context.Context, runs []sweep.Run, o sweep.Options) error {
+		for i := range runs {
+			p, path := away.Part{Run: i, Runs: len(runs)}, filepath.Join(t.TempDir(), "part")
+			if err := p.Do(path)(ctx, runs, o); !errors.Is(err, away.ErrPart) {
+				return err
+			}
+			var carried *scale.Result
+			if err := p.Take(path, &sweep.Run{Result: &carried}); err != nil {
+				return err
+			}
+			if left := *runs[i].Result.(**scale.Result); left.Jobs == 0 || !reflect.DeepEqual(left, carried) {
+				t.Errorf("%s: is carried as\n%+v, not as\n%+v", runs[i].Name, carried, left)
+			}
+		}
+		return nil
+	}
+	if r, err := Measure(t.Context(), o); err != nil || len(r.Results) != 4 {
+		t.Fatal(r, err)
+	}
+	o.Live = true
+	if _, err := Measure(t.Context(), o); !errors.Is(err, scenario.ErrConfig) || !strings.Contains(err.Error(), "--on") {
+		t.Errorf("live nodes elsewhere: %v", err)
+	}
+}
 
 func TestSizes(t *testing.T) {
 	for _, tt := range []struct {

@@ -23,7 +23,15 @@ type Run struct {
 
 	// Do does it. It may tell pulse now and then how much of it is done, in thousandths.
 	Do func(ctx context.Context, pulse func(permille int64)) error
+
+	// Result points to all that Do leaves, as far as it is to be done by another process:
+	// package gob has to be able to carry it. nil: it can be done here only.
+	Result any
 }
+
+// Away does the runs of a sweep otherwise than by calling Do of each, and fills in what their
+// Results point to. It tells o.Progress, but not o.Over.
+type Away func(ctx context.Context, runs []Run, o Options) error
 
 // Options says how runs are done.
 type Options struct {
@@ -36,6 +44,13 @@ type Options struct {
 	// Progress is told how much weight of all is done, from one goroutine at a time; done
 	// never falls. nil: nobody wants to know.
 	Progress func(done, total int64)
+
+	// Over is told of each run once it and all before it are done, in their order, from one
+	// goroutine at a time. nil: nobody wants to know.
+	Over func(run int)
+
+	// Away has the runs done elsewhere. nil: they are done here.
+	Away Away
 }
 
 // WorkersMax bounds Options.Workers.
@@ -52,9 +67,16 @@ func CheckWorkers(workers int) error {
 // Do does the runs, the heaviest first, and returns when the last is over. The first error
 // ends it, as does ctx: those under way see their ctx end, and no other is begun.
 func Do(ctx context.Context, runs []Run, o Options) error {
+	if o.Away != nil {
+		err := o.Away(ctx, runs, o)
+		for i := 0; err == nil && o.Over != nil && i < len(runs); i++ {
+			o.Over(i)
+		}
+		return err
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s := sweep{runs: runs, o: o, done: make([]int64, len(runs))}
+	s := sweep{runs: runs, o: o, done: make([]int64, len(runs)), ended: make([]bool, len(runs))}
 	s.over.L = &s.lock
 	s.waiting = make([]int, len(runs))
 	for i := range runs {
@@ -62,12 +84,12 @@ func Do(ctx context.Context, runs []Run, o Options) error {
 		s.total += runs[i].Weight
 	}
 	slices.SortStableFunc(s.waiting, func(a, b int) int { return cmp.Compare(runs[b].Weight, runs[a].Weight) })
-	s.told(0, 0)
+	s.pulse(0, 0)
 	var group sync.WaitGroup
 	for range min(cmp.Or(o.Workers, runtime.GOMAXPROCS(0)), len(runs)) {
 		group.Go(func() {
 			for i, ok := s.take(ctx); ok; i, ok = s.take(ctx) {
-				err := runs[i].Do(ctx, func(permille int64) { s.told(i, permille) })
+				err := runs[i].Do(ctx, func(permille int64) { s.pulse(i, permille) })
 				if err != nil && runs[i].Name != "" {
 					err = fmt.Errorf("%s: %w", runs[i].Name, err)
 				}
@@ -95,6 +117,8 @@ type sweep struct {
 	memory  int64      // that those need
 	done    []int64    // weight, by run
 	sum     int64      // of done
+	ended   []bool     // those that are done
+	told    int        // how many of them Options.Over knows
 }
 
 // take returns the next run that there is memory for, once there is; or that no more is to
@@ -119,17 +143,21 @@ func (s *sweep) take(ctx context.Context) (run int, ok bool) {
 // end notes that a run is over.
 func (s *sweep) end(run int, done bool) {
 	if done {
-		s.told(run, 1000)
+		s.pulse(run, 1000)
 	}
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	s.under--
 	s.memory -= s.runs[run].Memory
 	s.over.Broadcast()
+	s.ended[run] = done
+	for ; s.o.Over != nil && s.told < len(s.runs) && s.ended[s.told]; s.told++ {
+		s.o.Over(s.told)
+	}
 }
 
-// told takes how much of a run is done.
-func (s *sweep) told(run int, permille int64) {
+// pulse takes how much of a run is done.
+func (s *sweep) pulse(run int, permille int64) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if len(s.runs) > 0 {

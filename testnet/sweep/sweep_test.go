@@ -142,3 +142,33 @@ func TestAvailable(t *testing.T) {
 		t.Errorf("%d bytes, want 0: nobody can tell", got)
 	}
 }
+
+// TestOver: runs are told in their order, whichever ends first, up to the first that fails; and
+// all that are done elsewhere.
+func TestOver(t *testing.T) {
+	failed := errors.New("failed")
+	for _, tt := range []struct {
+		name  string
+		third error
+		away  bool
+		want  []int
+	}{{"here", nil, false, []int{0, 1, 2, 3}}, {"one fails", failed, false, []int{0, 1}}, {"elsewhere", nil, true, []int{0, 1, 2, 3}}, {"elsewhere one fails", failed, true, nil}} {
+		t.Run(tt.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var d diary
+				runs := []Run{d.run("a", 3, 0, 5*time.Second, nil), d.run("b", 9, 0, time.Second, nil), d.run("c", 1, 0, 9*time.Second, tt.third), d.run("d", 2, 0, 2*time.Second, nil)}
+				var told []int
+				o := Options{Workers: 4, Over: func(run int) { told = append(told, run) }}
+				if tt.away {
+					o.Away = func(context.Context, []Run, Options) error { return tt.third }
+				}
+				if err := Do(t.Context(), runs, o); !errors.Is(err, tt.third) || !slices.Equal(told, tt.want) {
+					t.Errorf("told %v, %v; want %v, %v", told, err, tt.want, tt.third)
+				}
+				if tt.away && d.begun != nil {
+					t.Errorf("%v are done here", d.begun)
+				}
+			})
+		})
+	}
+}

@@ -8,9 +8,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"syscall"
 	"text/tabwriter"
 	"time"
@@ -57,16 +58,24 @@ type Finding struct {
 	Command string `json:"command"`
 }
 
-// outcome is what came of one seed.
+// outcome is what came of one seed, as far as a campaign tells it: data that another process can
+// have left.
 type outcome struct {
-	seed   uint64
-	trial  *trial
-	report *chaosReport // nil: the run was violated
-	err    error
-	events int64
-	now    grid.Time
-	wall   time.Duration
-	sites  int
+	Seed      uint64
+	Sites     int
+	Events    int64
+	Now       grid.Time
+	Wall      time.Duration
+	Processor time.Duration // that the whole process had meanwhile
+	Points    []PointCount
+
+	// Of a run that ended well.
+	Jobs     int64
+	Messages int64
+	Faults   map[string]int64
+
+	Finding *Finding          // nil: nothing was violated
+	Files   map[string][]byte // that a violation has left where another process ran it, by name
 }
 
 // RunSeeds runs so many seeds, from cfg.Seed on, each with the mixture of faults and features
@@ -82,39 +91,33 @@ func RunSeeds(ctx context.Context, cfg Config, seeds int, swarm bool) (*Campaign
 	}
 	c := &Campaign{Scenario: "chaos", First: cfg.Seed, Swarm: swarm, Config: cfg, Faults: make(map[string]int64)}
 	points := make(map[string]*PointCount)
-	ordered := make([]chan outcome, seeds)
+	outcomes := make([]*outcome, seeds)
 	runs := make([]sweep.Run, seeds)
 	for i := range runs {
-		ordered[i] = make(chan outcome, 1)
-		runs[i].Do = func(ctx context.Context, _ func(int64)) error {
-			ordered[i] <- one(ctx, cfg, cfg.Seed+uint64(i), swarm)
-			return nil
-		}
+		seed := cfg.Seed + uint64(i)
+		runs[i] = sweep.Run{Name: fmt.Sprintf("seed %d", seed), Result: &outcomes[i], Do: func(ctx context.Context, _ func(int64)) (err error) {
+			outcomes[i], err = one(ctx, cfg, seed, swarm)
+			return err
+		}}
 	}
-	begun := processorTime()
-	var added sync.WaitGroup
-	added.Go(func() {
-		for i := range seeds {
-			select {
-			case o := <-ordered[i]:
-				if ctx.Err() == nil {
-					c.add(&o, points)
-					if cfg.Say != nil {
-						cfg.Say(o.String())
-					}
-				}
-			case <-ctx.Done():
-				return
-			}
+	begun, elsewhere := processorTime(), time.Duration(0)
+	var failed error
+	err := sweep.Do(ctx, runs, sweep.Options{Away: cfg.Away, Over: func(i int) {
+		o := outcomes[i]
+		outcomes[i] = nil
+		elsewhere += o.Processor
+		failed = errors.Join(failed, c.add(o, points))
+		if cfg.Say != nil {
+			cfg.Say(o.String())
 		}
-	})
-	_ = sweep.Do(ctx, runs, sweep.Options{}) // the error is ctx's
-	added.Wait()
-	c.Processor = (processorTime() - begun).Seconds()
+	}})
+	if c.Processor = (processorTime() - begun).Seconds(); cfg.Away != nil {
+		c.Processor = elsewhere.Seconds()
+	}
 	for _, name := range slices.Sorted(maps.Keys(points)) {
 		c.Points = append(c.Points, *points[name])
 	}
-	return c, ctx.Err()
+	return c, cmp.Or(err, failed)
 }
 
 // processorTime is how long this process has had processors.
@@ -126,72 +129,119 @@ func processorTime() time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// one runs a seed.
-func one(ctx context.Context, cfg Config, seed uint64, swarm bool) outcome {
-	begun := time.Now()
+// one runs a seed. The error is ctx's, or that files cannot be made.
+func one(ctx context.Context, cfg Config, seed uint64, swarm bool) (_ *outcome, err error) {
+	begun, busy := time.Now(), processorTime()
+	part := cfg.Away != nil // this process runs a seed of somebody else's campaign
 	if cfg.Seed = seed; swarm {
 		cfg = cfg.Swarmed()
 	}
-	cfg.Say, cfg.Progress, cfg.Out = nil, nil, ""
-	o := outcome{seed: seed, sites: cfg.Sites, trial: &trial{script: &Script{Format: formatScript, Seed: seed, Config: cfg}}}
-	result, err := o.trial.play(ctx, fmt.Sprintf("chaos-%d", seed), "")
-	if o.err = err; result != nil {
-		o.report = result.Config.(*chaosReport)
+	cfg.Say, cfg.Progress, cfg.Out, cfg.Away = nil, nil, "", nil
+	if part && cfg.Failures != "" {
+		if cfg.Failures, err = os.MkdirTemp("", "chaos-*"); err != nil {
+			return nil, err
+		}
+		defer os.RemoveAll(cfg.Failures)
 	}
-	if n := o.trial.n; n != nil {
-		o.events, o.now = n.Events(), n.Now()
+	o := &outcome{Seed: seed, Sites: cfg.Sites}
+	t := &trial{script: &Script{Format: formatScript, Seed: seed, Config: cfg}}
+	result, violated := t.play(ctx, fmt.Sprintf("chaos-%d", seed), "")
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
 	}
-	o.wall = time.Since(begun)
-	return o
+	if violated != nil {
+		o.Finding = findingOf(t, violated)
+	}
+	if result != nil {
+		report := result.Config.(*chaosReport)
+		o.Jobs, o.Messages, o.Faults = int64(report.Acked), report.Lost, report.Injected
+	}
+	if t.n != nil {
+		o.Events, o.Now = t.n.Events(), t.n.Now()
+	}
+	o.Points = t.coverage()
+	if part && cfg.Failures != "" {
+		if o.Files, err = filesIn(cfg.Failures); err != nil {
+			return nil, err
+		}
+	}
+	o.Wall, o.Processor = time.Since(begun), processorTime()-busy
+	return o, nil
+}
+
+// filesIn reads the files of a folder.
+func filesIn(dir string) (map[string][]byte, error) {
+	entries, err := os.ReadDir(dir)
+	files := make(map[string][]byte)
+	for _, e := range entries {
+		text, failed := os.ReadFile(filepath.Join(dir, e.Name()))
+		files[e.Name()], err = text, errors.Join(err, failed)
+	}
+	return files, err
+}
+
+// unpack writes the files that a violation has left elsewhere, and has it name them as they are here.
+func (o *outcome) unpack(dir string) error {
+	if len(o.Files) == 0 {
+		return nil
+	}
+	err := os.MkdirAll(dir, 0o755)
+	for name, text := range o.Files {
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, filepath.Base(name)), text, 0o644))
+	}
+	if f := o.Finding; f != nil && f.Script != "" {
+		f.Script = filepath.Join(dir, filepath.Base(f.Script))
+		f.Command = replayCommand(f.Script)
+	}
+	return err
 }
 
 // String says what came of a seed, in a line.
 func (o *outcome) String() string {
-	text := fmt.Sprintf("seed %d: %d events, %.3g site-hours in %.2g s", o.seed, o.events, o.siteHours(), o.wall.Seconds())
-	if o.err != nil {
-		what, _, _ := strings.Cut(o.err.Error(), "\n")
-		return text + ": " + what
+	text := fmt.Sprintf("seed %d: %d events, %.3g site-hours in %.2g s", o.Seed, o.Events, o.siteHours(), o.Wall.Seconds())
+	if o.Finding != nil {
+		return text + ": " + o.Finding.Text
 	}
 	faults := int64(0)
-	for _, count := range o.report.Injected {
+	for _, count := range o.Faults {
 		faults += count
 	}
-	return fmt.Sprintf("%s, %d jobs, %d faults, %d messages lost", text, o.report.Acked, faults, o.report.Lost)
+	return fmt.Sprintf("%s, %d jobs, %d faults, %d messages lost", text, o.Jobs, faults, o.Messages)
 }
 
 // siteHours is the virtual time of all sites together.
-func (o *outcome) siteHours() float64 { return float64(o.sites) * o.now.Seconds() / 3600 }
+func (o *outcome) siteHours() float64 { return float64(o.Sites) * o.Now.Seconds() / 3600 }
 
-// add counts what came of a seed.
-func (c *Campaign) add(o *outcome, points map[string]*PointCount) {
+// add counts what came of a seed. The error is about files of a violation.
+func (c *Campaign) add(o *outcome, points map[string]*PointCount) error {
 	c.Seeds++
 	c.SiteHours += o.siteHours()
-	c.Events += o.events
-	if o.err != nil {
-		c.Violations = append(c.Violations, findingOf(o))
+	c.Events += o.Events
+	err := o.unpack(c.Config.Failures)
+	if o.Finding != nil {
+		c.Violations = append(c.Violations, *o.Finding)
 	}
-	if o.report != nil {
-		c.Jobs += int64(o.report.Acked)
-		c.Messages += o.report.Lost
-		for kind, count := range o.report.Injected {
-			c.Faults[kind] += count
-		}
+	c.Jobs += o.Jobs
+	c.Messages += o.Messages
+	for kind, count := range o.Faults {
+		c.Faults[kind] += count
 	}
-	for _, p := range o.trial.coverage() {
+	for _, p := range o.Points {
 		if points[p.Name] == nil {
 			points[p.Name] = &PointCount{Name: p.Name}
 		}
 		points[p.Name].Seen += p.Seen
 		points[p.Name].Hit += p.Hit
 	}
+	return err
 }
 
-// findingOf returns the violation of a seed.
-func findingOf(o *outcome) Finding {
-	text, _, _ := strings.Cut(o.err.Error(), "\n")
-	f := Finding{Seed: o.seed, Text: text, Command: o.trial.script.command()}
+// findingOf returns the violation that a trial has ended with.
+func findingOf(t *trial, err error) *Finding {
+	text, _, _ := strings.Cut(err.Error(), "\n")
+	f := &Finding{Seed: t.script.Seed, Text: text, Command: t.script.command()}
 	var v *Violation
-	if errors.As(o.err, &v) {
+	if errors.As(err, &v) {
 		f.Script, f.Command = cmp.Or(v.Small, v.Script), v.Command
 	}
 	return f

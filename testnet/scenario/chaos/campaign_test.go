@@ -2,6 +2,12 @@ package chaos
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -10,6 +16,8 @@ import (
 	"gridnode/lease"
 	"gridnode/node/site"
 	"gridnode/testnet"
+	"gridnode/testnet/sweep"
+	"gridnode/testnet/sweep/away"
 )
 
 // TestSeeds: many seeds are run, each is told in its turn, what they have seen is added up, and
@@ -51,6 +59,61 @@ func TestSeeds(t *testing.T) {
 		if err := c.Write(&b, format); err != nil || !strings.Contains(b.String(), map[string]string{"csv": "market.reply on its way", "json": "market.reply on its way", "table": "nothing may start"}[format]) {
 			t.Errorf("%s: %v\n%s", format, err, b.String())
 		}
+	}
+}
+
+// TestSeedsElsewhere: what seeds have left that other processes have run adds up to the same, and
+// the files of a violation are where they would be.
+func TestSeedsElsewhere(t *testing.T) {
+	cfg := Default()
+	cfg.Seed, cfg.Sites, cfg.Hours = 10, 4, 0.5
+	cfg.Watch = func(n *testnet.Network, c *testnet.Checker) {
+		if n.Seed() == 12 {
+			n.Observe(testnet.Observer{Start: func(grid.Time, *testnet.Execution) { c.Violated("nothing may start") }})
+		}
+	}
+	run := func(dir string, elsewhere sweep.Away) (c *Campaign, files []string) {
+		cfg := cfg
+		cfg.Failures, cfg.Away = dir, elsewhere
+		c, err := RunSeeds(t.Context(), cfg, 4, true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries, err := os.ReadDir(dir)
+		for _, e := range entries {
+			files = append(files, e.Name())
+		}
+		if err != nil || c.Processor <= 0 {
+			t.Fatalf("%v, %v s", err, c.Processor)
+		}
+		c.Processor, c.Config.Watch, c.Config.Away = 0, nil, nil
+		return c, files
+	}
+	dir := t.TempDir()
+	here, files := run(dir, nil)
+	for _, name := range files {
+		if err := os.Remove(filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	there, brought := run(dir, func(ctx context.Context, runs []sweep.Run, o sweep.Options) error {
+		for i := range runs {
+			p, path := away.Part{Run: i, Runs: len(runs)}, filepath.Join(t.TempDir(), "part")
+			if err := p.Do(path)(ctx, runs, o); !errors.Is(err, away.ErrPart) {
+				return err
+			}
+			*runs[i].Result.(**outcome) = nil
+			if err := p.Take(path, &runs[i]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if !reflect.DeepEqual(here, there) {
+		t.Errorf("elsewhere it is\n%+v, here\n%+v", there, here)
+	}
+	if len(files) == 0 || !slices.Equal(files, brought) || len(there.Violations) != 1 || filepath.Dir(there.Violations[0].Script) != dir {
+		t.Errorf("a violation leaves %v, want %v; %+v", brought, files, there.Violations)
 	}
 }
 

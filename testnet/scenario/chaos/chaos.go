@@ -10,6 +10,7 @@ import (
 	"gridnode/testnet"
 	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/sweep"
 )
 
 // Config is the scenario "chaos": a federation under faults. While they last
@@ -82,6 +83,9 @@ type Config struct {
 
 	// Shrink bounds the real time for leaving out what a violation does not need; 0: nothing is.
 	Shrink time.Duration `json:"-"`
+
+	// Away has the seeds of a campaign run elsewhere; nil: they are run here.
+	Away sweep.Away `json:"-"`
 
 	// Say is told how many fault points within steps were hit; nil: nobody is.
 	Say func(text string) `json:"-"`

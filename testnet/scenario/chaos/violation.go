@@ -81,7 +81,7 @@ func (t *trial) explain(ctx context.Context, err error, name, path string) error
 			return errors.Join(v, err)
 		}
 	}
-	v.Command = "gridnode testnet run chaos --replay " + v.Script
+	v.Command = replayCommand(v.Script)
 	if again && s.Shrink > 0 {
 		whole := x.small
 		if x.shrink(ctx, s.Shrink, t.n.Now()); x.small != whole {
@@ -91,7 +91,7 @@ func (t *trial) explain(ctx context.Context, err error, name, path string) error
 				return errors.Join(v, err)
 			}
 			v.Shrunk = fmt.Sprintf("shrunk in %d runs to %s\nfrom %s: %s", x.runs, x.small.size(), whole.size(), v.Script)
-			v.Command = "gridnode testnet run chaos --replay " + v.Small
+			v.Command = replayCommand(v.Small)
 		}
 	}
 	last := &tape{}
@@ -105,6 +105,9 @@ func (t *trial) explain(ctx context.Context, err error, name, path string) error
 	v.Diagram = base + ".mmd"
 	return v
 }
+
+// replayCommand returns the command line that shows again what is in a replay file.
+func replayCommand(path string) string { return "gridnode testnet run chaos --replay " + path }
 
 // command returns the command line that shows a script again which is not Listed.
 func (s *Script) command() string {
