@@ -25,8 +25,8 @@ const outputPoll = 50 * time.Millisecond
 // start. A job that has not started has written nothing. Reading fails with ctx, and
 // with an error that names the site when it cannot be reached. The errors here are
 // ErrUnknownJob, ErrNotHome, ErrOutputGone and ErrStopped.
-func (h *Host) Output(ctx context.Context, job grid.JobID, stream run.Stream, follow bool) (io.ReadCloser, error) {
-	r := &outputReader{h: h, ctx: ctx, job: job, stream: stream, follow: follow}
+func (h *Host) Output(ctx context.Context, job grid.JobID, stream run.Stream, follow bool) (*OutputReader, error) {
+	r := &OutputReader{h: h, ctx: ctx, job: job, stream: stream, follow: follow}
 	v, err := h.view(ctx, job)
 	if err != nil {
 		return nil, err
@@ -67,9 +67,9 @@ func (h *Host) view(ctx context.Context, job grid.JobID) (v site.View, err error
 	return v, nil
 }
 
-// outputReader reads the output of a job's latest execution, and of the next one
+// OutputReader reads the output of a job's latest execution, and of the next one
 // when the job is placed anew while it is followed.
-type outputReader struct {
+type OutputReader struct {
 	h      *Host
 	ctx    context.Context
 	job    grid.JobID
@@ -82,8 +82,11 @@ type outputReader struct {
 	last   bool          // source is the last one
 }
 
+// Epoch returns of which execution of the job the bytes are that Read has returned last.
+func (r *OutputReader) Epoch() uint32 { return r.epoch }
+
 // open opens the source for an execution, if it has one.
-func (r *outputReader) open(v *site.View) (err error) {
+func (r *OutputReader) open(v *site.View) (err error) {
 	r.last = v.State.Terminal() || !r.follow
 	r.epoch, r.offset = v.Epoch, 0
 	task := grid.TaskID{Job: r.job, Epoch: v.Epoch}
@@ -109,7 +112,7 @@ func (r *outputReader) open(v *site.View) (err error) {
 
 // elsewhere is what to do when the executing site does not have an output: it may
 // have been fetched a moment ago, or the job has not arrived there yet.
-func (r *outputReader) elsewhere(v *site.View, gone error) (err error) {
+func (r *OutputReader) elsewhere(v *site.View, gone error) (err error) {
 	r.Close()
 	switch {
 	case r.h.files.HasFetched(r.job):
@@ -122,7 +125,7 @@ func (r *outputReader) elsewhere(v *site.View, gone error) (err error) {
 	return nil
 }
 
-func (r *outputReader) Read(b []byte) (int, error) {
+func (r *OutputReader) Read(b []byte) (int, error) {
 	for {
 		if r.source != nil {
 			n, err := r.source.Read(b)
@@ -151,7 +154,7 @@ func (r *outputReader) Read(b []byte) (int, error) {
 }
 
 // next waits until the job is over or may have another execution with output.
-func (r *outputReader) next() error {
+func (r *OutputReader) next() error {
 	for first := true; ; first = false {
 		if !first || r.source == nil {
 			if err := r.h.pause(r.ctx, outputPoll); err != nil {
@@ -178,7 +181,7 @@ func (r *outputReader) next() error {
 	}
 }
 
-func (r *outputReader) Close() error {
+func (r *OutputReader) Close() error {
 	if r.source == nil {
 		return nil
 	}

@@ -150,30 +150,6 @@ func (c *Client) Wait(ctx context.Context, jobs IDsRequest) (*JobsReply, error) 
 	return post[JobsReply](ctx, c, "/v1/wait", jobs)
 }
 
-// Logs copies output of a job to w; query takes the parameters of
-// GET /v1/jobs/{id}/logs.
-func (c *Client) Logs(ctx context.Context, id string, query url.Values, w io.Writer) error {
-	response, err := c.do(ctx, http.MethodGet, "/v1/jobs/"+url.PathEscape(id)+"/logs?"+query.Encode(), nil)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	buffer := make([]byte, 64<<10)
-	for {
-		n, err := response.Body.Read(buffer)
-		if _, err := w.Write(buffer[:n]); err != nil {
-			return err
-		}
-		switch {
-		case err == nil:
-		case !errors.Is(err, io.EOF):
-			return broken(ctx, err)
-		default:
-			return cutShort(response)
-		}
-	}
-}
-
 // cutShort returns why a stream that was read to its end is not whole; nil: it is.
 func cutShort(response *http.Response) error {
 	if response.Trailer.Get(TrailerError) == "" {

@@ -73,7 +73,7 @@ func (s *Watch) Follow(ctx context.Context, c *Client, see func(Job) error) erro
 		if s.Place != before { // it was there until now
 			pause, away = retryLeast, time.Now()
 		}
-		if !s.again(err) || ctx.Err() != nil || time.Since(away)+pause > s.Patience {
+		if !again(err, s.Place != "") || ctx.Err() != nil || time.Since(away)+pause > s.Patience {
 			return err
 		}
 		select {
@@ -87,16 +87,16 @@ func (s *Watch) Follow(ctx context.Context, c *Client, see func(Job) error) erro
 
 // again reports whether a connection that has ended so is to be made again: who has never been
 // there is not waited for.
-func (s *Watch) again(err error) bool {
+func again(err error, been bool) bool {
 	var failure *Error
 	var unreachable net.Error
 	switch {
 	case errors.Is(err, ErrBroken):
 		return true
 	case errors.Is(err, ErrNoDaemon), errors.As(err, &unreachable):
-		return s.Place != ""
+		return been
 	case errors.As(err, &failure):
-		return s.Place != "" && (failure.Code == CodeUnavailable || failure.Code == CodeBusy)
+		return been && (failure.Code == CodeUnavailable || failure.Code == CodeBusy)
 	}
 	return false
 }

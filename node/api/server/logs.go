@@ -26,6 +26,22 @@ type logRequest struct {
 	stream run.Stream
 	follow bool
 	tail   int64 // lines from the end; -1: everything
+	from   outputPlace
+}
+
+// outputPlace is a place in the output of a job. Epochs are at least 1: the zero value is none.
+type outputPlace struct {
+	epoch  uint32 // of the execution
+	offset int64  // bytes of it that come before
+}
+
+func (p outputPlace) String() string { return fmt.Sprintf("%d-%d", p.epoch, p.offset) }
+
+func parseOutputPlace(text string) (p outputPlace, ok bool) {
+	before, after, _ := strings.Cut(text, "-")
+	epoch, err := strconv.ParseUint(before, 10, 32)
+	offset, failed := strconv.ParseInt(after, 10, 64)
+	return outputPlace{uint32(epoch), offset}, err == nil && failed == nil && epoch > 0 && offset >= 0
 }
 
 func parseLogRequest(values url.Values) (logRequest, error) {
@@ -50,6 +66,13 @@ func parseLogRequest(values url.Values) (logRequest, error) {
 			return q, errorf(api.CodeUsage, "tail: %q, want a number of lines, at least 0", text)
 		}
 		q.tail = n
+	}
+	if text := values.Get("from"); text != "" {
+		place, ok := parseOutputPlace(text)
+		if !ok || q.tail >= 0 {
+			return q, errorf(api.CodeUsage, "from: %q, want a place as %s names it, and no tail", text, api.HeaderOutput)
+		}
+		q.from = place
 	}
 	return q, nil
 }
@@ -86,21 +109,32 @@ func (a *Server) logs(w http.ResponseWriter, r *http.Request) error {
 
 // copyLog writes what q asks for to out.
 func (a *Server) copyLog(ctx context.Context, out *logWriter, id grid.JobID, q *logRequest) error {
-	var skip int64
+	skip := q.from.offset
 	if q.tail >= 0 {
 		last := lastLines{lines: q.tail}
-		if err := a.readLog(ctx, &last, id, q.stream, false); err != nil {
+		if err := a.readLog(ctx, &last, id, q.stream, false, func(epoch uint32) error { out.place.epoch = epoch; return nil }); err != nil {
 			return err
 		}
-		if _, err := out.Write(last.text()); err != nil || !q.follow {
+		text := last.text()
+		out.place.offset = last.total - int64(len(text))
+		if _, err := out.Write(text); err != nil || !q.follow {
 			return err
 		}
 		skip = last.total
 	}
-	return a.readLog(ctx, &skipper{out, skip}, id, q.stream, q.follow)
+	return a.readLog(ctx, &skipper{out, skip}, id, q.stream, q.follow, func(epoch uint32) error {
+		switch {
+		case q.from.epoch > 0 && epoch != q.from.epoch:
+			return errorf(api.CodeRefused, "the job was started again: its output begins anew")
+		case !out.begun:
+			out.place = outputPlace{epoch, skip}
+		}
+		return nil
+	})
 }
 
-func (a *Server) readLog(ctx context.Context, w io.Writer, id grid.JobID, stream run.Stream, follow bool) error {
+// readLog copies output to w. It tells of which execution that is before the first byte.
+func (a *Server) readLog(ctx context.Context, w io.Writer, id grid.JobID, stream run.Stream, follow bool, begins func(epoch uint32) error) error {
 	source, err := a.host.Output(ctx, id, stream, follow)
 	if err != nil {
 		return err
@@ -109,6 +143,12 @@ func (a *Server) readLog(ctx context.Context, w io.Writer, id grid.JobID, stream
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := source.Read(buffer)
+		if n > 0 && begins != nil {
+			if err := begins(source.Epoch()); err != nil {
+				return err
+			}
+			begins = nil
+		}
 		if n > 0 {
 			if _, err := w.Write(buffer[:n]); err != nil {
 				return err
@@ -128,6 +168,7 @@ type logWriter struct {
 	w     http.ResponseWriter
 	flush bool // after every piece
 	begun bool
+	place outputPlace // of its first byte
 }
 
 func (l *logWriter) begin() {
@@ -135,6 +176,9 @@ func (l *logWriter) begin() {
 		return
 	}
 	l.begun = true
+	if l.place.epoch > 0 {
+		l.w.Header().Set(api.HeaderOutput, l.place.String())
+	}
 	l.w.Header().Set("Trailer", api.TrailerError)
 	l.w.Header().Set("Content-Type", "application/octet-stream")
 	l.w.WriteHeader(http.StatusOK)

@@ -139,7 +139,7 @@ func (a *Server) routes() map[string]handler {
 		"GET /v1/jobs":             {a.jobs, jobsParameters},
 		"GET /v1/jobs/{id}":        {a.job, nil},
 		"GET /v1/jobs/{id}/why":    {a.why, nil},
-		"GET /v1/jobs/{id}/logs":   {a.logs, []string{"stream", "follow", "tail"}},
+		"GET /v1/jobs/{id}/logs":   {a.logs, []string{"stream", "follow", "tail", "from"}},
 		"POST /v1/preview":         {a.preview, nil},
 		"POST /v1/cancel":          {a.cancel, nil},
 		"POST /v1/wait":            {a.wait, nil},
