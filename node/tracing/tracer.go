@@ -25,6 +25,10 @@ const (
 	// sites' may be half of them: a home that never says that it has a result keeps its own here.
 	jobsMax    = 1 << 16
 	foreignMax = jobsMax / 2
+	// idleMax bounds how long a job of another site that does not run is kept of which nothing is
+	// heard: its home has lost it, or never says that it has the result.
+	idleMax   = 7 * 24 * grid.Hour
+	sweepSpan = grid.Hour // between two looks for such jobs
 	// lentMax bounds the tasks of other sites on processors that they have on lease.
 	lentMax = 1 << 16
 	// servedMax bounds the questions of a turn that are answered in it.
@@ -46,6 +50,7 @@ type Tracer struct {
 
 	jobs    map[grid.JobID]*job
 	foreign int // of them, other sites'
+	swept   grid.Time
 	lent    map[grid.TaskID]*lent
 	served  []served // questions of this turn
 	over    []grid.JobID
@@ -60,6 +65,7 @@ type job struct {
 	since grid.Time // it waits here from then on; 0: it does not
 	open  []open
 	bills bool // of another site: it came with a cheque
+	heard grid.Time
 }
 
 // open is a span that has not ended.

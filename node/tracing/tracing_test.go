@@ -125,6 +125,17 @@ func TestOthersLeaveNothing(t *testing.T) {
 	if len(tracer.jobs) != foreignMax || tracer.foreign != foreignMax {
 		t.Errorf("%d jobs of a site are traced that never asks for their results, want %d", len(tracer.jobs), foreignMax)
 	}
+	runs := &grid.Job{ID: grid.JobID{Hi: 1, Lo: 3}, Home: "other"}
+	tracer.starts(4, &grid.Task{ID: grid.TaskID{Job: runs.ID, Epoch: 1}, Job: runs})
+	out.Reset()
+	if tracer.Effects(2+idleMax, &out); tracer.foreign != foreignMax {
+		t.Errorf("%d jobs of that site are traced before they are old", tracer.foreign)
+	}
+	tracer.Effects(4+idleMax+sweepSpan, &out)
+	if len(tracer.jobs) != 1 || tracer.foreign != 1 || tracer.jobs[runs.ID] == nil {
+		t.Errorf("%d jobs of that site are traced after long, want the one that runs", tracer.foreign)
+	}
+	delete(tracer.jobs, runs.ID)
 	for n := range uint64(2 * lentMax) {
 		tracer.Ordered(grid.TaskID{Job: grid.JobID{Hi: n, Lo: 1}, Epoch: 1}, 1)
 	}

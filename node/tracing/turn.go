@@ -71,6 +71,7 @@ func (t *Tracer) delivered(now grid.Time, in *grid.Delivery) {
 	if j == nil {
 		return
 	}
+	j.heard = now
 	switch m := in.Message.(type) {
 	case *market.Reply:
 		j.end(spanAsk, in.From, m.Task.Epoch, now, "", keyAnswer.String(m.Refusal.String()))
@@ -152,7 +153,24 @@ func (t *Tracer) Effects(now grid.Time, out *grid.Outbox) []uint64 {
 		}
 	}
 	t.over = t.over[:0]
+	if now-t.swept >= sweepSpan {
+		t.sweep(now)
+	}
 	return t.spans
+}
+
+// sweep forgets the jobs of other sites of which nothing was heard for long.
+func (t *Tracer) sweep(now grid.Time) {
+	t.swept = now
+	for id, j := range t.jobs {
+		runs := slices.ContainsFunc(j.open, func(o open) bool { return o.span.name == spanStart })
+		if j.home || runs || now-j.heard < idleMax {
+			continue
+		}
+		j.endAll(now, "its home has not said that it has the result", "")
+		delete(t.jobs, id)
+		t.foreign--
+	}
 }
 
 // sent looks at a message, and returns the span that it is to name.
@@ -222,7 +240,7 @@ func (t *Tracer) accepted(home grid.SiteID, m *market.Acknowledge) {
 	case known == nil:
 		t.foreign++
 	}
-	t.jobs[s.job] = &job{id: s.job, base: s.span, since: s.at, bills: s.bill}
+	t.jobs[s.job] = &job{id: s.job, base: s.span, since: s.at, bills: s.bill, heard: s.at}
 }
 
 // starts looks at a task that starts.
@@ -237,6 +255,7 @@ func (t *Tracer) starts(now grid.Time, task *grid.Task) {
 	if j == nil || j.find(spanStart, "", task.ID.Epoch) != nil {
 		return
 	}
+	j.heard = now
 	if j.since > 0 {
 		t.made(j, spanQueue, j.since, now)
 		j.since = 0
@@ -253,6 +272,7 @@ func (t *Tracer) told(now grid.Time, e *grid.Event) {
 	if j == nil {
 		return
 	}
+	j.heard = now
 	switch e.Kind {
 	case grid.JobSubmitted:
 		t.made(j, spanSubmit, e.Job.Submit, now)
