@@ -71,10 +71,11 @@ func TestRoomIsSetAside(t *testing.T) {
 	}
 	seed := uint64(0)
 	for room := range rooms {
-		seed++
+		seed += 100
+		first := seed
 		under.Go(func() {
 			for i := range uint64(2) {
-				b := noise(100*seed+i, 1<<20)
+				b := noise(first+i, 1<<20)
 				if err := room.Keep(sha256.Sum256(b), b); err != nil {
 					t.Error(err)
 				}
