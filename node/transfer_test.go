@@ -1,7 +1,9 @@
 package node
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"io"
 	"math/rand/v2"
@@ -124,6 +126,9 @@ func TestFilesFromElsewhere(t *testing.T) {
 		t.Errorf("its home has it no more, and another site does: %v", err)
 	}
 	back()
+	if again := fileAt(t, home, elsewhereMin+1); again != d { // what it has missed meanwhile it gives up
+		t.Fatalf("the same file is %s, was %s", again, d)
+	}
 	awaitHolders(t, third, dataset.TreeName(d.String()), 2)
 	forget(first)
 	forget(second)
@@ -148,10 +153,7 @@ func TestTornFilesAreGotAgain(t *testing.T) {
 	tear := func(h *Host, torn []content.Chunk) {
 		t.Helper()
 		for _, c := range torn {
-			name := c.Digest.String()
-			if err := os.Truncate(filepath.Join(h.cfg.Home, contentDir, name[:2], name), 100); err != nil {
-				t.Fatal(err)
-			}
+			scratch(t, h, c)
 		}
 	}
 	tear(far, tree.Chunks[len(tree.Chunks)/2:])
@@ -196,9 +198,11 @@ func TestWhatCannotBeKeptEndsATransfer(t *testing.T) {
 		is    error
 	}{
 		{"nowhere to write", func() {
-			dir := filepath.Join(far.cfg.Home, contentDir, "new")
-			if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)); err != nil {
-				t.Fatal(err)
+			for _, name := range []string{"new", "packs"} {
+				dir := filepath.Join(far.cfg.Home, contentDir, name)
+				if err := errors.Join(os.RemoveAll(dir), os.WriteFile(dir, nil, 0o600)); err != nil {
+					t.Fatal(err)
+				}
 			}
 		}, content.ErrWrite},
 		{"too small", func() { far.filer.store = small }, content.ErrRoom},
@@ -215,6 +219,32 @@ func TestWhatCannotBeKeptEndsATransfer(t *testing.T) {
 			t.Errorf("%s: %v, want %v", tt.name, err, tt.is)
 		}
 	}
+}
+
+// scratch has a chunk in a host's packs be zeros.
+func scratch(t *testing.T, h *Host, c content.Chunk) {
+	t.Helper()
+	indexes, _ := filepath.Glob(filepath.Join(h.cfg.Home, contentDir, "packs", "*.index"))
+	for _, index := range indexes {
+		text, err := os.ReadFile(index)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := bytes.Index(text, c.Digest[:])
+		if at < 0 {
+			continue
+		}
+		file, err := os.OpenFile(strings.TrimSuffix(index, ".index")+".pack", os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		if _, err := file.WriteAt(make([]byte, c.Size), int64(binary.BigEndian.Uint64(text[at+len(c.Digest):]))); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	t.Fatalf("chunk %s is in none of %d packs", c.Digest, len(indexes))
 }
 
 // TestOneSiteDoesNotTakeAllStreams on which files are given.
@@ -302,13 +332,12 @@ func fileAt(b testing.TB, h *Host, size int64) content.Digest {
 	if _, err := io.CopyN(file, rand.NewChaCha8([32]byte{1, byte(size)}), size); err != nil {
 		b.Fatal(err)
 	}
-	info, err := file.Stat()
-	if err != nil {
+	file.Close()
+	if err := os.Chtimes(path, time.Unix(1, 0), time.Unix(1, 0)); err != nil { // the same each time
 		b.Fatal(err)
 	}
-	file.Close()
 	all := []content.Source{{
-		Entry: content.Entry{Name: "file", Kind: content.File, Mode: 0o644, Size: size, Modified: info.ModTime().UnixNano()},
+		Entry: content.Entry{Name: "file", Kind: content.File, Mode: 0o644, Size: size, Modified: time.Unix(1, 0).UnixNano()},
 		Open:  func() (*os.File, error) { return os.Open(path) },
 	}}
 	tree, err := content.Build(context.Background(), all)

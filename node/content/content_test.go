@@ -429,10 +429,7 @@ func TestStoreGivesUpTheOldest(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		at := time.Now().Add(-age)
-		if err := os.Chtimes(s.path(d), at, at); err != nil {
-			t.Fatal(err)
-		}
+		grown(t, s, d, age)
 		return d
 	}
 	first, second := put(10, ChunkMax, 5*time.Hour), put(13, ChunkMax, 5*time.Hour)
@@ -462,9 +459,7 @@ func TestStoreGivesUpTheOldest(t *testing.T) {
 	if _, err := s.Room(1 << 60); !errors.Is(err, ErrRoom) {
 		t.Errorf("room that no disk has: %v", err)
 	}
-	if err := os.Truncate(s.path(young), 100); err != nil {
-		t.Fatal(err)
-	}
+	tear(t, s, young)
 	if _, err := s.Get(young); !errors.Is(err, ErrAbsent) || s.Has(young) {
 		t.Errorf("a torn chunk: %v", err)
 	}

@@ -5,8 +5,8 @@
 // that changes in one place has all chunks but those around it in common with what it was,
 // and many small files share a chunk. A chunk, and a tree, is named by its SHA-256.
 //
-// A [Store] keeps chunks and trees of one site up to a bound; what was not used for the
-// longest time goes first, but nothing that is needed. [Serve] gives them to others over a
+// A [Store] keeps chunks and trees of one site up to a bound, many to a file, which are only
+// appended to; what was not used for the longest time goes first, but nothing that is needed. [Serve] gives them to others over a
 // stream, [Peer] gets them: a chunk is verified when it arrives, before it is kept, and what
 // has arrived need not come again when the stream breaks.
 //

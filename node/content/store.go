@@ -1,10 +1,10 @@
 package content
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -12,18 +12,19 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-// Store keeps chunks and trees by their digests, a file each:
+// Store keeps chunks and trees by their digests: what is large in packs, the rest in a file each:
 //
+//	DIR/packs/…      see packs
 //	DIR/ab/cdef…     named by all digits of the digest
 //	DIR/new/…        what is being written
 //
+// What earlier releases have kept is in files, whatever its size, and read as ever.
 // What was not used for the longest time goes when the bound is reached, but nothing that is
 // needed or was used lately. What is read is verified: a file that a crash has left torn is
 // none. It may be used concurrently.
@@ -32,6 +33,7 @@ type Store struct {
 	most   int64 // bytes of all
 	spare  int64 // bytes that have to be left on the disk
 	needed func() (map[Digest]bool, error)
+	packs  *packs
 
 	making sync.Mutex // room, one at a time: taken before mu
 
@@ -73,6 +75,10 @@ func OpenStore(dir string, most, spare int64, needed func() (map[Digest]bool, er
 		return nil, err
 	}
 	s := &Store{dir: dir, most: most, spare: spare, needed: needed, under: make(map[Digest]*making)}
+	var err error
+	if s.packs, s.sum, err = openPacks(filepath.Join(dir, packsDir), filepath.Join(dir, newDir)); err != nil {
+		return nil, err
+	}
 	for _, f := range s.files() {
 		s.sum += f.size
 	}
@@ -86,6 +92,9 @@ func (s *Store) path(d Digest) string {
 
 // Has reports whether a chunk or tree is here, and has it counted as used now.
 func (s *Store) Has(d Digest) bool {
+	if s.packs.touch(d) {
+		return true
+	}
 	now := time.Now()
 	return os.Chtimes(s.path(d), now, now) == nil
 }
@@ -108,6 +117,17 @@ func (s *Store) Get(d Digest) ([]byte, error) { return s.Read(d, nil) }
 
 // Read is Get into buf if that is large enough.
 func (s *Store) Read(d Digest, buf []byte) ([]byte, error) {
+	if one := s.packs.find(d); one != nil {
+		b, err := one.read(buf)
+		if err == nil && sha256.Sum256(b) == d {
+			return b, nil
+		}
+		if err == nil || errors.Is(err, ErrAbsent) {
+			s.drop(d, one, time.Time{})
+			err = ErrAbsent
+		}
+		return nil, err
+	}
 	b, err := readFile(s.path(d), buf[:0])
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrAbsent
@@ -143,10 +163,21 @@ func readFile(path string, b []byte) ([]byte, error) {
 
 func (s *Store) remove(path string, size int64) {
 	if os.Remove(path) == nil {
-		s.mu.Lock()
-		s.sum -= size
-		s.mu.Unlock()
+		s.less(size)
 	}
+}
+
+// drop is remove of what is packed; see packs.remove.
+func (s *Store) drop(d Digest, one *packed, used time.Time) {
+	if s.packs.remove(d, one, used) {
+		s.less(one.size)
+	}
+}
+
+func (s *Store) less(size int64) {
+	s.mu.Lock()
+	s.sum -= size
+	s.mu.Unlock()
 }
 
 // Put makes room for something, keeps it and returns its digest. Sync makes it durable.
@@ -176,7 +207,12 @@ func (r *Room) Keep(d Digest, b []byte) error {
 	if s.Has(d) {
 		return nil
 	}
-	err := s.write(s.path(d), b)
+	var err error
+	if s.packs.takes(len(b)) {
+		err = s.packs.keep(d, b)
+	} else {
+		err = s.write(s.path(d), b)
+	}
 	if errors.Is(err, fs.ErrExist) {
 		return nil // another one has kept it meanwhile: it counts once
 	}
@@ -271,26 +307,31 @@ func (s *Store) Bytes() int64 {
 	return s.sum
 }
 
-// held is a file of the store.
+// held is something in the store.
 type held struct {
-	path string
-	size int64
-	used time.Time
+	digest Digest
+	one    *packed // nil: a file
+	size   int64
+	used   time.Time
 }
 
-// files returns all.
+// files returns all that are files of their own.
 func (s *Store) files() (list []held) {
-	_ = filepath.WalkDir(s.dir, func(path string, d fs.DirEntry, err error) error {
+	_ = filepath.WalkDir(s.dir, func(_ string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return nil // it went
-		case d.IsDir() && d.Name() == newDir:
+		case d.IsDir() && (d.Name() == newDir || d.Name() == packsDir):
 			return filepath.SkipDir
-		case d.IsDir() || len(d.Name()) != 2*len(Digest{}):
+		case d.IsDir():
+			return nil
+		}
+		digest, err := ParseDigest(d.Name())
+		if err != nil {
 			return nil
 		}
 		if info, err := d.Info(); err == nil {
-			list = append(list, held{path, info.Size(), info.ModTime()})
+			list = append(list, held{digest: digest, size: info.Size(), used: info.ModTime()})
 		}
 		return nil
 	})
@@ -332,23 +373,29 @@ func (s *Store) taken() int64 {
 // evict gives up what was not used for the longest time until there is room for so many bytes
 // more, if it can.
 func (s *Store) evict(size int64) error {
-	list := s.files()
+	list := s.packs.list(s.files())
 	needed, err := s.chunksNeeded()
 	if err != nil {
 		return err
 	}
-	slices.SortFunc(list, func(x, y held) int { return cmp.Or(x.used.Compare(y.used), strings.Compare(x.path, y.path)) })
+	slices.SortFunc(list, func(x, y held) int { return cmp.Or(x.used.Compare(y.used), bytes.Compare(x.digest[:], y.digest[:])) })
 	goal := s.most - s.most/16 - size // some more, so that it is not done for each
 	for _, f := range list {
 		if s.taken() <= goal || time.Since(f.used) < lately {
 			break
 		}
-		if info, err := os.Lstat(f.path); err != nil || !info.ModTime().Equal(f.used) {
+		if needed[f.digest] {
+			continue
+		}
+		if f.one != nil {
+			s.drop(f.digest, f.one, f.used)
+			continue
+		}
+		path := s.path(f.digest)
+		if info, err := os.Lstat(path); err != nil || !info.ModTime().Equal(f.used) {
 			continue // it went, or was used while room was made
 		}
-		if !needed[filepath.Base(f.path)] {
-			s.remove(f.path, f.size)
-		}
+		s.remove(path, f.size)
 	}
 	return nil
 }
@@ -368,24 +415,24 @@ func (s *Store) disk(size int64) error {
 	return nil
 }
 
-// chunksNeeded returns the names of all trees and chunks that are needed.
-func (s *Store) chunksNeeded() (map[string]bool, error) {
+// chunksNeeded returns all trees and chunks that are needed.
+func (s *Store) chunksNeeded() (map[Digest]bool, error) {
 	trees, err := s.needed()
 	if err != nil {
 		return nil, err
 	}
-	names := make(map[string]bool)
+	all := make(map[Digest]bool)
 	for d := range trees {
-		names[d.String()] = true
+		all[d] = true
 		t, err := s.Tree(d)
 		if err != nil {
 			continue // it is on its way
 		}
 		for i := range t.Chunks {
-			names[hex.EncodeToString(t.Chunks[i].Digest[:])] = true
+			all[t.Chunks[i].Digest] = true
 		}
 	}
-	return names, nil
+	return all, nil
 }
 
 // Once has bring make something that is named by a digest, once at a time; others that want

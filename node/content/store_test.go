@@ -48,6 +48,39 @@ func TestWhatIsKeptTwiceCountsOnce(t *testing.T) {
 	}
 }
 
+// grown has something in a store be used so long ago.
+func grown(t *testing.T, s *Store, d Digest, age time.Duration) {
+	t.Helper()
+	at := time.Now().Add(-age)
+	if one := s.packs.find(d); one != nil {
+		s.packs.mu.Lock()
+		one.used = at
+		s.packs.mu.Unlock()
+	} else if err := os.Chtimes(s.path(d), at, at); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// tear has something in a store be cut short.
+func tear(t *testing.T, s *Store, d Digest) {
+	t.Helper()
+	one := s.packs.find(d)
+	if one == nil {
+		if err := os.Truncate(s.path(d), 100); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	file, err := os.OpenFile(one.pack.name+packSuffix, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteAt(make([]byte, one.size-100), one.offset+100); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestRoomIsSetAside: transfers at the same time have together no more room than there is.
 func TestRoomIsSetAside(t *testing.T) {
 	const each, most = 3 << 20, 10 << 20
@@ -158,10 +191,10 @@ func TestWhatIsUsedMeanwhileStays(t *testing.T) {
 	}
 	old := func(seed uint64) Digest {
 		d, err := s.Put(noise(seed, 5<<20))
-		at := time.Now().Add(-time.Hour)
-		if err := errors.Join(err, os.Chtimes(s.path(d), at, at)); err != nil {
+		if err != nil {
 			t.Fatal(err)
 		}
+		grown(t, s, d, time.Hour)
 		return d
 	}
 	used = old(1)

@@ -15,8 +15,14 @@ import (
 // chunks returns how many chunks and trees a site keeps.
 func (s *site) chunks() (n int) {
 	_ = filepath.WalkDir(filepath.Join(s.home, "content"), func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && len(d.Name()) == 64 {
+		switch {
+		case err != nil || d.IsDir():
+		case len(d.Name()) == 64:
 			n++
+		case filepath.Ext(d.Name()) == ".index": // of a pack
+			if info, err := d.Info(); err == nil {
+				n += int(info.Size()) / 48
+			}
 		}
 		return nil
 	})
