@@ -10,6 +10,9 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
+	"runtime/metrics"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -45,6 +48,31 @@ func BenchmarkTransfer(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
+	})
+	b.Run("memory", func(b *testing.B) {
+		defer debug.SetGCPercent(debug.SetGCPercent(5)) // what is not used any more is soon not there
+		most := uint64(0)
+		for b.Loop() {
+			store, err := content.OpenStore(b.TempDir(), 2*size, 0, far.filer.needed)
+			if err != nil {
+				b.Fatal(err)
+			}
+			far.filer.store = store
+			runtime.GC()
+			before, done := heap(), make(chan error, 1)
+			go func() { done <- far.filer.bring(b.Context(), home.ID(), d) }()
+			for over := false; !over; {
+				select {
+				case err := <-done:
+					if over = true; err != nil {
+						b.Fatal(err)
+					}
+				case <-time.After(time.Millisecond):
+				}
+				most = max(most, max(heap(), before)-before)
+			}
+		}
+		b.ReportMetric(float64(most)/(1<<20), "MiB-both-ends")
 	})
 	chunk := make([]byte, 256<<10)
 	pour := func(w io.Writer) {
@@ -96,6 +124,13 @@ func BenchmarkTransfer(b *testing.B) {
 			c.Close()
 		}
 	})
+}
+
+// heap returns the bytes of what is allocated.
+func heap() uint64 {
+	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
 
 // TestFilesFromElsewhere: what a job brings along comes from a site that has it, and from its

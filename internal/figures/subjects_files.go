@@ -7,9 +7,9 @@ func files() subject {
 		parts: []part{
 			bench{
 				title: "Beside a bare stream",
-				text: "Files of a job from the store of its home into that of another site: read, encrypted, sent, verified at both ends, and kept, a file a chunk. " +
+				text: "Files of a job from the store of its home into that of another site: read, encrypted, sent, verified at both ends, and kept in packs. " +
 					"Beside it what a stream of libp2p between the same nodes carries, encrypted and not looked at, and a plain TCP connection, as iperf3 uses. " +
-					"cpu-ns/B is processor time of both ends together.",
+					"cpu-ns/B is processor time of both ends together, MiB-both-ends the most that a transfer has on the heap at a time.",
 				command: "go test ./node -run '^$' -bench Transfer -benchtime 2x -count 3 -timeout 30m",
 			},
 			bench{
