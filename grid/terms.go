@@ -7,7 +7,7 @@ import (
 )
 
 // Terms say when the job of an owner may be placed, and what becomes of it when an
-// execution has failed. Only its home looks at them, but for the Signal. The zero value
+// execution has failed. Only its home looks at them, but for the Signal and Nice. The zero value
 // asks for nothing: it is placed at once.
 type Terms struct {
 	After     []Dependency // jobs that have to end first; at most DependenciesMax
@@ -19,6 +19,7 @@ type Terms struct {
 	Retries   int32        // how often it is run again when it fails; at most RetriesMax
 	Once      bool         // an execution that vanished is not run again
 	Signal    Signal       // sent before its limit
+	Nice      int32        // by how much it lets others go before it where Slurm orders the queue, as its --nice; 0 to NiceMax
 	Lease     Time         // for how long an execution at another site goes on of which home hears nothing: LeaseMin to SpanMax; 0: as its home says; NoLease: until its end
 	Notify    string       // command of a shell that runs at home when the job is over, as its owner; at most NotifyMax bytes, empty: none
 }
@@ -40,6 +41,7 @@ const (
 	RetriesMax      = 100
 	SignalMax       = 64 // highest number of a signal
 	NotifyMax       = 4 << 10
+	NiceMax         = 1<<31 - 3 // the highest that Slurm takes
 )
 
 // Condition is how a job has to end for another one to begin, or that it has begun.
@@ -112,6 +114,8 @@ func (t *Terms) Check() error {
 		return fmt.Errorf("signal %d, want 1 to %d", t.Signal.Number, SignalMax)
 	case t.Signal.Before < 0 || t.Signal.Before > SpanMax:
 		return fmt.Errorf("signal %d µs before the limit", int64(t.Signal.Before))
+	case t.Nice < 0 || t.Nice > NiceMax:
+		return fmt.Errorf("nice %d, want 0 to %d", t.Nice, NiceMax)
 	case len(t.Notify) > NotifyMax:
 		return fmt.Errorf("notify: a command of %d bytes, at most %d", len(t.Notify), NotifyMax)
 	case strings.IndexByte(t.Notify, 0) >= 0:

@@ -20,7 +20,7 @@ import (
 type terms struct {
 	dependency, killOnInvalid, begin, signal string
 	hold, noRequeue                          bool
-	retries                                  int32
+	retries, nice                            int32
 	notify                                   string
 	stdout, stderr, openMode                 string
 }
@@ -33,6 +33,7 @@ func (t *terms) flags(cmd *cobra.Command) {
 	f.BoolVarP(&t.hold, "hold", "H", false, "run not before it is released (see 'release')")
 	f.Int32Var(&t.retries, "retries", 0, "run it again up to `COUNT` times when it fails; executions that vanish are replaced in any case")
 	f.BoolVar(&t.noRequeue, "no-requeue", false, "do not run it again when an execution has vanished with its machine")
+	f.Int32Var(&t.nice, "nice", 0, "let other jobs go before it where Slurm orders the queue, by `NUMBER` as its --nice")
 	f.StringVar(&t.signal, "signal", "", "send it a `SIGNAL` before its limit: [B:]TERM[@60], 60 seconds before unless said; B: to its first process only")
 	f.StringVar(&t.notify, "notify", "", "`COMMAND` of a shell that runs at this site, as you, when the job is over, with GRIDNODE_JOB_STATE and the like; at most a minute")
 	f.StringVar(&t.stdout, "stdout", "", "`FILE` at this site that gets what it writes, as it comes; %j, %A, %a, %x, %u, %N stand for number, array, index, name, user, site")
@@ -41,7 +42,7 @@ func (t *terms) flags(cmd *cobra.Command) {
 }
 
 func (t *terms) spec(spec *api.JobSpec, now time.Time) (err error) {
-	spec.Dependency, spec.Hold, spec.Retries, spec.NoRequeue, spec.Notify = t.dependency, t.hold, t.retries, t.noRequeue, t.notify
+	spec.Dependency, spec.Hold, spec.Retries, spec.NoRequeue, spec.Notify, spec.Nice = t.dependency, t.hold, t.retries, t.noRequeue, t.notify, t.nice
 	switch t.killOnInvalid {
 	case "yes":
 		spec.DropUnmet = true

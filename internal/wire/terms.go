@@ -35,7 +35,7 @@ func termsProto(t *grid.Terms) *wirepb.Terms {
 	p := &wirepb.Terms{
 		Any: t.Any, Drop: t.Drop, Singleton: t.Singleton, Begin: int64(t.Begin), Held: t.Held, Retries: t.Retries, Once: t.Once,
 		Signal: t.Signal.Number, SignalBefore: int64(t.Signal.Before), SignalFirst: t.Signal.First, Lease: int64(t.Lease),
-		Notify: []byte(t.Notify),
+		Notify: []byte(t.Notify), Nice: t.Nice,
 	}
 	for _, d := range t.After {
 		id := d.Job.Bytes()
@@ -55,7 +55,7 @@ func termsFromProto(p *wirepb.Terms) (*grid.Terms, error) {
 		Any: p.Any, Drop: p.Drop, Singleton: p.Singleton, Begin: grid.Time(p.Begin), Held: p.Held, Retries: p.Retries, Once: p.Once,
 		Signal: grid.Signal{Number: p.Signal, Before: grid.Time(p.SignalBefore), First: p.SignalFirst},
 		Lease:  grid.Time(p.Lease),
-		Notify: string(p.Notify),
+		Notify: string(p.Notify), Nice: p.Nice,
 	}
 	for _, d := range p.After {
 		id, err := grid.JobIDFromBytes(d.Job)

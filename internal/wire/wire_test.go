@@ -56,6 +56,9 @@ func drawJob(t *rapid.T) *grid.Job {
 	if rapid.Bool().Draw(t, "bounded") {
 		j.Deadline, j.Budget = grid.Time(rapid.Int64Range(1, 1<<50).Draw(t, "deadline")), grid.Credits(rapid.Int64Range(0, 1<<50).Draw(t, "budget"))
 	}
+	if rapid.Bool().Draw(t, "terms") {
+		j.Terms = &grid.Terms{Nice: rapid.Int32Range(0, grid.NiceMax).Draw(t, "nice"), Once: true}
+	}
 	if rapid.Bool().Draw(t, "command") {
 		j.Command = &grid.Command{Args: []string{"sh", "-c", string(text.Draw(t, "script"))}, Env: []string{"A=" + string(text.Draw(t, "value"))}, Dir: "/tmp"}
 	}
@@ -113,6 +116,8 @@ func TestCheckJobNamesTheField(t *testing.T) {
 		{"ttl", "delegated", func(j *grid.Job) { j.TTL = grid.TTLMax + 1 }},
 		{"negative ttl", "delegated", func(j *grid.Job) { j.TTL = -2 }},
 		{"run time", "run time", func(j *grid.Job) { j.RunTime = -1 }},
+		{"nice", "nice -1, want 0", func(j *grid.Job) { j.Terms = &grid.Terms{Nice: -1} }},
+		{"too nice", "nice", func(j *grid.Job) { j.Terms = &grid.Terms{Nice: grid.NiceMax + 1} }},
 		{"program", "program", func(j *grid.Job) { j.Command = &grid.Command{} }},
 		{"NUL", "NUL", func(j *grid.Job) { j.Command = &grid.Command{Args: []string{"a\x00b"}} }},
 		{"command", "command of", func(j *grid.Job) { j.Command = &grid.Command{Args: []string{strings.Repeat("a", 48<<10)}} }},

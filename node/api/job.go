@@ -35,6 +35,7 @@ type JobSpec struct {
 	BeginIn    Seconds `json:"beginIn,omitempty"`    // the same from now; not both
 	Hold       bool    `json:"hold,omitempty"`       // not before it is released
 	Retries    int32   `json:"retries,omitempty"`    // how often it is run again when it fails
+	Nice       int32   `json:"nice,omitempty"`       // by how much it lets others go before it at a Slurm site; 0 to 2147483645
 	NoRequeue  bool    `json:"noRequeue,omitempty"`  // an execution that vanished is not run again
 	Lease      Seconds `json:"lease,omitempty"`      // another site goes on for so long without being heard of; default: 2 minutes
 	NoLease    bool    `json:"noLease,omitempty"`    // it goes on until the job's limit; not both
@@ -101,6 +102,7 @@ type Job struct {
 	Begin       Instant `json:"begin,omitzero"`        // as it was submitted
 	Dependency  string  `json:"dependency,omitempty"`  // the same, with full IDs
 	Retries     int32   `json:"retries,omitempty"`     // as it was submitted
+	Nice        int32   `json:"nice,omitempty"`        // as it was submitted
 	Restarts    int32   `json:"restarts,omitempty"`    // how often it was run again because its owner, or its terms, wanted it
 	Notify      string  `json:"notify,omitempty"`      // command of a shell that runs at home when it is over
 	Dir         string  `json:"dir,omitempty"`         // working directory at home

@@ -22,6 +22,7 @@ const (
 	gres   = "gridnode hands out processors, memory and GPUs only"
 	perGPU = "say tasks, their processors and memory, and --gpus"
 	nodes  = "which nodes a job runs on is the site's business"
+	raises = "only who runs a cluster raises the priority of a job"
 	record = "gridnode records no such thing"
 )
 
@@ -47,6 +48,7 @@ var batch = []batchOption{
 	{Option{"mem", 0, Required}, kept, ""},
 	{Option{"mem-per-cpu", 0, Required}, kept, ""},
 	{Option{"no-requeue", 0, None}, kept, ""},
+	{Option{"nice", 0, Optional}, kept, raises},
 	{Option{"nodes", 'N', Required}, kept, ""},
 	{Option{"ntasks", 'n', Required}, kept, ""},
 	{Option{"ntasks-per-node", 0, Required}, kept, ""},
@@ -83,14 +85,13 @@ var batch = []batchOption{
 	{Option{"mail-user", 0, Required}, hint, mails},
 	{Option{"mcs-label", 0, Required}, hint, pays},
 	{Option{"mem-bind", 0, Required}, hint, binds},
-	{Option{"nice", 0, Optional}, hint, "a site's queue is in order of submission"},
 	{Option{"no-kill", 'k', Optional}, hint, nodes},
 	{Option{"ntasks-per-core", 0, Required}, hint, binds},
 	{Option{"ntasks-per-socket", 0, Required}, hint, binds},
 	{Option{"oversubscribe", 's', None}, hint, "processors are never shared"},
 	{Option{"power", 0, Required}, hint, binds},
 	{Option{"prefer", 0, Required}, hint, nodes},
-	{Option{"priority", 0, Required}, hint, "a site's queue is in order of submission"},
+	{Option{"priority", 0, Required}, hint, raises},
 	{Option{"profile", 0, Required}, hint, record},
 	{Option{"propagate", 0, Optional}, hint, "limits are the site's"},
 	{Option{"qos", 'q', Required}, hint, pays},

@@ -22,7 +22,7 @@ func Record(j *api.Job, one bool, now time.Time) string {
 	lines := []string{
 		head + " JobName=" + strings.ReplaceAll(oneLine(title(j)), " ", "_"),
 		fmt.Sprintf("UserId=%s(0) GroupId=(null)(0) MCS_label=N/A", j.User),
-		"Priority=1 Nice=0 Account=(null) QOS=normal",
+		fmt.Sprintf("Priority=1 Nice=%d Account=(null) QOS=normal", j.Nice),
 		fmt.Sprintf("JobState=%s Reason=%s Dependency=%s", StateOf(j).Name, Reason(j), either(j.Dependency, "(null)")),
 		fmt.Sprintf("Requeue=1 Restarts=%d BatchFlag=1 Reboot=0 ExitCode=%s", j.Restarts, ExitCode(j)),
 		fmt.Sprintf("RunTime=%s TimeLimit=%s TimeMin=N/A", LongSpan(Elapsed(j, now)), LongSpan(limit(j))),

@@ -72,7 +72,7 @@ var queueLetters = map[byte]column[*api.Job]{
 	'w': {"WCKEY", func(*api.Job, time.Time) string { return "(null)" }},
 	'W': {"LICENSES", func(*api.Job, time.Time) string { return "(null)" }},
 	'X': {"CORE_SPEC", func(*api.Job, time.Time) string { return "N/A" }},
-	'y': {"NICE", func(*api.Job, time.Time) string { return "0" }},
+	'y': {"NICE", func(j *api.Job, _ time.Time) string { return strconv.Itoa(int(j.Nice)) }},
 }
 
 // owner is who a job belongs to, by what this machine knows of accounts.

@@ -90,6 +90,12 @@ func (r *Request) take(g Given, place string) {
 			return
 		}
 		r.set("mem", g.Value)
+	case "nice":
+		if v := cmp.Or(g.Value, "100"); strings.HasPrefix(v, "-") { // Slurm leaves it out, too
+			r.note(g, place, option.why)
+		} else {
+			r.set("nice", v)
+		}
 	case "ntasks":
 		r.tasks = true
 		r.set("ntasks", g.Value)

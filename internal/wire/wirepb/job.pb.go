@@ -561,6 +561,7 @@ type Terms struct {
 	SignalFirst   bool                   `protobuf:"varint,11,opt,name=signal_first,json=signalFirst,proto3" json:"signal_first,omitempty"`
 	Lease         int64                  `protobuf:"varint,20,opt,name=lease,proto3" json:"lease,omitempty"`  // 0: as its home says, -1: none
 	Notify        []byte                 `protobuf:"bytes,12,opt,name=notify,proto3" json:"notify,omitempty"` // in records only: no other site is told
+	Nice          int32                  `protobuf:"varint,13,opt,name=nice,proto3" json:"nice,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -684,6 +685,13 @@ func (x *Terms) GetNotify() []byte {
 		return x.Notify
 	}
 	return nil
+}
+
+func (x *Terms) GetNice() int32 {
+	if x != nil {
+		return x.Nice
+	}
+	return 0
 }
 
 // Dependency is grid.Dependency.
@@ -1134,7 +1142,7 @@ const file_wirepb_job_proto_rawDesc = "" +
 	"\x03min\x18\x05 \x01(\x03R\x03min\x12\x10\n" +
 	"\x03max\x18\x06 \x01(\x03R\x03max\x12\x12\n" +
 	"\x04step\x18\a \x01(\x03R\x04step\x12\x12\n" +
-	"\x04most\x18\b \x01(\x03R\x04most\"\xdd\x02\n" +
+	"\x04most\x18\b \x01(\x03R\x04most\"\xf1\x02\n" +
 	"\x05Terms\x12*\n" +
 	"\x05after\x18\x01 \x03(\v2\x14.gridnode.DependencyR\x05after\x12\x10\n" +
 	"\x03any\x18\x02 \x01(\bR\x03any\x12\x12\n" +
@@ -1149,7 +1157,8 @@ const file_wirepb_job_proto_rawDesc = "" +
 	" \x01(\x03R\fsignalBefore\x12!\n" +
 	"\fsignal_first\x18\v \x01(\bR\vsignalFirst\x12\x14\n" +
 	"\x05lease\x18\x14 \x01(\x03R\x05lease\x12\x16\n" +
-	"\x06notify\x18\f \x01(\fR\x06notify\"<\n" +
+	"\x06notify\x18\f \x01(\fR\x06notify\x12\x12\n" +
+	"\x04nice\x18\r \x01(\x05R\x04nice\"<\n" +
 	"\n" +
 	"Dependency\x12\x1c\n" +
 	"\tcondition\x18\x01 \x01(\rR\tcondition\x12\x10\n" +

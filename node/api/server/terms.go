@@ -15,7 +15,7 @@ import (
 // terms returns when a job may be placed, nil if at once. Dependencies stand in spec by full IDs.
 func (by *submitter) terms(spec *api.JobSpec) (*grid.Terms, error) {
 	t := &grid.Terms{
-		Held: spec.Hold, Drop: spec.DropUnmet, Retries: spec.Retries, Once: spec.NoRequeue, Lease: grid.Time(spec.Lease), Notify: spec.Notify,
+		Held: spec.Hold, Drop: spec.DropUnmet, Retries: spec.Retries, Once: spec.NoRequeue, Lease: grid.Time(spec.Lease), Notify: spec.Notify, Nice: spec.Nice,
 	}
 	if err := parseDependency(spec.Dependency, t); err != nil {
 		return nil, fmt.Errorf("dependency: %w", err)
@@ -56,7 +56,7 @@ func (by *submitter) terms(spec *api.JobSpec) (*grid.Terms, error) {
 	if err := t.Check(); err != nil {
 		return nil, err
 	}
-	if len(t.After) == 0 && !t.Singleton && !t.Held && t.Begin == 0 && t.Retries == 0 && !t.Once && t.Signal == (grid.Signal{}) && t.Lease == 0 && t.Notify == "" {
+	if len(t.After) == 0 && !t.Singleton && !t.Held && t.Begin == 0 && t.Retries == 0 && !t.Once && t.Signal == (grid.Signal{}) && t.Lease == 0 && t.Notify == "" && t.Nice == 0 {
 		return nil, nil
 	}
 	return t, nil
@@ -227,7 +227,7 @@ func setTerms(out *api.Job, j *grid.Job) {
 	if t == nil {
 		return
 	}
-	out.Begin, out.Retries, out.Notify = api.Instant(t.Begin), t.Retries, t.Notify
+	out.Begin, out.Retries, out.Notify, out.Nice = api.Instant(t.Begin), t.Retries, t.Notify, t.Nice
 	var parts []string
 	for _, d := range t.After {
 		parts = append(parts, d.Condition.String()+":"+d.Job.String())

@@ -240,6 +240,9 @@ func (e *Engine) Start(task grid.Task) {
 			Home: task.Job.Home, Partner: partner, Ordered: now, Limit: task.Limit, Until: task.Until, Tasks: tasks, Each: max(each, 1),
 			Memory: task.Job.Memory >> 20, Processor: tasks * max(each, 1), Together: task.Squad == nil && task.Job.Beside() > 1,
 		}}
+		if t := task.Job.Terms; t != nil {
+			j.note.Nice = min(max(t.Nice, 0), grid.NiceMax)
+		}
 		if j.note.Until == grid.Never {
 			j.note.Until = 0
 		}

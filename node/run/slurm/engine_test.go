@@ -191,9 +191,10 @@ func TestJobsOfACluster(t *testing.T) {
 		runs, waits := b.task(4, "echo begun; sleep 1000"), b.task(4, "echo begun")
 		b.Start(runs)
 		b.until("the first runs", func() bool { return b.output(runs) != "" })
+		waits.Job.Terms = &grid.Terms{Nice: 70}
 		b.Start(waits)
-		b.until("the second waits", func() bool {
-			return strings.Contains(b.cluster.Run(t, "squeue", "-h", "-o", "%T"), "PENDING")
+		b.until("the second waits, and is as nice as it says", func() bool {
+			return strings.Contains(b.cluster.Run(t, "squeue", "-h", "-o", "%T %y"), "PENDING 70")
 		})
 		b.Kill(grid.Task{ID: waits.ID, Cause: "not any more"})
 		if e := b.end(waits); e.Result.Reason != "not any more" || b.output(waits) != "" {

@@ -43,6 +43,7 @@ type note struct {
 	Each      int64     // --cpus-per-task
 	Memory    int64     // MB per processor; 0: not said
 	Processor int64     // all
+	Nice      int32     `json:",omitempty"` // --nice
 	Pilot     *keeps    `json:",omitempty"` // of a pilot; else nil
 }
 

@@ -213,6 +213,11 @@ func TestNothingOfAJobIsAnOption(t *testing.T) {
 	if args := c.arguments("x.1.abc", &note{Tasks: 3, Each: 2, Together: true}, "/w"); !slices.Contains(args, "--nodes=1") {
 		t.Errorf("of tasks that one shell starts: %q", args)
 	}
+	c.Options = append(c.Options, "--nice=500")
+	args = c.arguments("x.1.abc", &note{Tasks: 1, Each: 1, Nice: 70}, "/w")
+	if at := slices.Index(args, "--nice=70"); at < 0 || at > slices.Index(args, "--nice=500") {
+		t.Errorf("a nice job: %q, want what the configuration says to count", args)
+	}
 	if got, want := c.script(&note{}, "/w/x.order"), "#!/bin/sh\nexec '/w/it'\\''s mine' 'shim' '--order' '/w/x.order'\n"; got != want {
 		t.Errorf("script %q, want %q", got, want)
 	}

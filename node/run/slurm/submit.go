@@ -44,6 +44,9 @@ func (c *Config) arguments(name string, n *note, dir string) []string {
 	if n.Memory > 0 {
 		args = append(args, "--mem-per-cpu="+strconv.FormatInt(n.Memory, 10)+"M")
 	}
+	if n.Nice > 0 { // what the configuration says stands behind it, and counts
+		args = append(args, "--nice="+strconv.FormatInt(int64(n.Nice), 10))
+	}
 	return append(args, c.place()...)
 }
 
