@@ -187,9 +187,12 @@ func (f Files) Prune(now time.Time, kept time.Duration, alive func(grid.JobID) b
 		foreign := filepath.Join(above, foreignDir)
 		homes, _ := os.ReadDir(foreign) // none: nothing to prune
 		for _, home := range homes {
-			dir := filepath.Join(foreign, home.Name())
-			errs = append(errs, pruneIn(dir, now.Add(-ForeignKept), alive))
-			_ = os.Remove(dir) // succeeds when it is empty
+			dir, before := filepath.Join(foreign, home.Name()), now.Add(-ForeignKept)
+			info, err := home.Info()
+			errs = append(errs, pruneIn(dir, before, alive))
+			if err == nil && info.ModTime().Before(before) { // else a task is about to write there, perhaps
+				_ = os.Remove(dir) // succeeds when it is empty
+			}
 		}
 	}
 	return cmp.Or(errs...)

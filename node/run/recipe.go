@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 
 	"gridnode/grid"
 	"gridnode/node/sandbox"
@@ -111,7 +112,11 @@ func (r *Recipe) scratchOf(task *grid.Task, x Process) string {
 // makeScratch makes it.
 func (r *Recipe) makeScratch(task *grid.Task, number int, scratch, base string, account *Account) error {
 	if account != nil {
-		if err := os.MkdirAll(filepath.Dir(base), 0o700); err != nil { // for the output, which lies in the home
+		dir := filepath.Dir(base) // for the output, which lies in the home
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
+		if err := os.Chtimes(dir, time.Time{}, time.Now()); err != nil { // or Prune takes it away, until the output is there
 			return err
 		}
 	}
