@@ -438,13 +438,20 @@ func (k *keeper) again(j *job, s *shown, end *shim.Ended, began bool, wanted str
 			j.held = err == nil
 		}
 		return
-	case wanted == "" && itself(end):
-		s.state = Completed
 	default:
-		s.state = Requeued
+		s.state = before(s, end, wanted)
 	}
 	k.scancel(j.id, j.name)
 	k.settle(j, s, end, began, wanted)
+}
+
+// before says how the run ended that Slurm will begin once more. If somebody has put it back, a
+// signal came to what its shell was waiting for; a controller that has forgotten it sent none.
+func before(s *shown, end *shim.Ended, wanted string) State {
+	if wanted == "" && itself(end) && !(byShell(end) && (s.restarts || s.state == Requeued)) {
+		return Completed
+	}
+	return Requeued
 }
 
 // comesMax is how long the end that a shim has written may take until it is seen here.

@@ -28,10 +28,18 @@ func itself(e *shim.Ended) bool {
 	return e != nil && (e.Cause == shim.CauseExit || e.Cause == shim.CauseLimit || e.Cause == shim.CauseStart)
 }
 
+// byShell reports whether it was a shell's word, perhaps, that a signal ended a task.
+func byShell(e *shim.Ended) bool { return e.Cause == shim.CauseExit && e.ExitCode > 128 }
+
+// takes reports whether Slurm sends signals to what it brings into that state.
+func (s State) takes() bool {
+	return s == Cancelled || s == Requeued || s == Preempted || s == Elsewhere || s == TimedOut
+}
+
 // saysAll reports whether Slurm would add nothing to how a task ended by its shim's word: not
 // why a signal came, nor what time it was.
 func saysAll(e *shim.Ended, n *note, now grid.Time) bool {
-	return itself(e) && (e.Cause != shim.CauseExit || e.ExitCode <= 128) && e.Start >= n.Ordered-agreeMax && e.End <= now+agreeMax
+	return itself(e) && !byShell(e) && e.Start >= n.Ordered-agreeMax && e.End <= now+agreeMax
 }
 
 // outcomeOf is settle by the shim's word alone.
@@ -57,7 +65,7 @@ func settle(j *shown, e *shim.Ended, began bool, wanted string) outcome {
 		o.End = max(o.End, o.Start+1) // what began took some time, whatever its cluster counts by
 	}
 	byItself := itself(e)
-	if byItself && e.Cause == shim.CauseExit && (e.ExitCode == exitTerm && j.state == Cancelled || e.ExitCode == exitKill && j.state == OutOfMemory) {
+	if byItself && byShell(e) && (e.ExitCode == exitTerm && j.state.takes() || e.ExitCode == exitKill && j.state == OutOfMemory) {
 		byItself = false // Slurm's signal went to what its shell was waiting for first
 	}
 	o.Follow = byItself

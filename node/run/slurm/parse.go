@@ -62,6 +62,7 @@ type shown struct {
 	signal     int32 // that ended it, 0 for none
 	start, end grid.Time
 	reason     string
+	restarts   bool // it was put back into the queue
 	node       string
 	user, top  int64 // processor-time in microseconds, and most memory in bytes; 0 if not known
 }
@@ -93,6 +94,8 @@ func parseShow(text string) (j shown, err error) {
 			j.start = instant(value)
 		case "EndTime":
 			j.end = instant(value)
+		case "Restarts":
+			j.restarts = value != "0"
 		case "BatchHost":
 			j.node = value
 		}

@@ -159,6 +159,9 @@ func TestHowAJobEnded(t *testing.T) {
 		{"disk full, with a code", Failed, 3, nil, true, "", 3, "", false},
 		{"a run that follows one that was killed", Failed, 125, nil, true, "", 125, "shim", true},
 		{"memory of what its shell waits for", OutOfMemory, 0, by(shim.CauseExit, 137, ""), true, "", 137, "OUT_OF_MEMORY", false},
+		{"put back, and so what its shell waits for", Requeued, 0, by(shim.CauseExit, 143, ""), true, "", 143, "REQUEUED", true},
+		{"preempted, and so what its shell waits for", Preempted, 0, by(shim.CauseExit, 143, ""), true, "", 143, "PREEMPTED", true},
+		{"put back as it ended", Requeued, 0, by(shim.CauseExit, 2, ""), true, "", 2, "", false},
 		{"shim killed", Failed, 137, nil, true, "", 137, "shim", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -170,6 +173,37 @@ func TestHowAJobEnded(t *testing.T) {
 				t.Errorf("from %v to %v", o.Start, o.End)
 			}
 		})
+	}
+}
+
+// TestBegunOnceMore: by somebody who put it back, or by a controller that has forgotten it.
+func TestBegunOnceMore(t *testing.T) {
+	put, err := parseShow("JobName=x JobState=PENDING Reason=BeginTime Requeue=1 Restarts=1 ExitCode=0:0 StartTime=Unknown EndTime=Unknown")
+	if err != nil {
+		t.Fatal(err)
+	}
+	forgot, err := parseShow("JobName=x JobState=PENDING Reason=None Requeue=0 Restarts=0 ExitCode=0:0 StartTime=Unknown EndTime=Unknown")
+	if err != nil {
+		t.Fatal(err)
+	}
+	exit := func(code int32) *shim.Ended { return &shim.Ended{Cause: shim.CauseExit, ExitCode: code} }
+	for _, tt := range []struct {
+		name   string
+		s      shown
+		end    *shim.Ended
+		wanted string
+		want   State
+	}{
+		{"put back while it ran", put, exit(exitTerm), "", Requeued},
+		{"put back, still shown so", shown{state: Requeued}, exit(exitTerm), "", Requeued},
+		{"put back as it ended", put, exit(3), "", Completed},
+		{"forgotten after a signal of its own", forgot, exit(exitTerm), "", Completed},
+		{"forgotten while it ran", forgot, nil, "", Requeued},
+		{"cancelled here", put, exit(0), "enough", Requeued},
+	} {
+		if got := before(&tt.s, tt.end, tt.wanted); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
 	}
 }
 
