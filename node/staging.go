@@ -315,7 +315,7 @@ func newModules(h *Host, setup *run.Setup) (*modules, error) {
 	if err := sandbox.Sweep(name); err != nil {
 		h.log.Warn("what compiled a module when the daemon died may be left", "error", err)
 	}
-	setup.Modules = run.Modules{Store: store, Program: c.Program, Guests: c.Guests, Coarse: c.Coarse}
+	setup.Modules = run.Modules{Store: store, Program: func() (string, error) { return c.Program, nil }, Guests: c.Guests, Coarse: c.Coarse}
 	return &modules{
 		h: h, store: store,
 		compiler: &wasm.Compiler{Program: c.Program, Name: name, Means: means, Walls: cmp.Or(h.cfg.Sandbox.Walls, sandbox.Auto)},

@@ -105,11 +105,11 @@ func (f Files) makeScratch(home grid.SiteID, dir string, account *Account) error
 	return os.Lchown(dir, int(account.User), int(account.Group))
 }
 
-// MakeModules makes the directory of modules, and returns it. A shared one is where other
-// accounts get at it: who knows the digest of a module can read it.
+// MakeModules makes the directory of modules, and returns it: where tasks run, too. A shared one
+// is where other accounts get at it: who knows the digest of a module can read it.
 func (f Files) MakeModules(shared bool) (string, error) {
 	if f.Shared == "" || !shared {
-		return filepath.Join(f.Home, ModulesDir), nil
+		return filepath.Join(f.work(), ModulesDir), nil
 	}
 	if err := f.makeShared(); err != nil {
 		return "", err

@@ -12,10 +12,10 @@ import (
 
 // Modules is what an engine needs to run modules.
 type Modules struct {
-	Store   *wasm.Store // where they are; nil: none are run
-	Program string      // this one, which is behind wasm.Verb
-	Guests  wasm.Guests // of other sites
-	Coarse  bool        // clocks of those of other sites
+	Store   *wasm.Store            // where they are; nil: none are run
+	Program func() (string, error) // path of this one, which is behind wasm.Verb, where tasks run
+	Guests  wasm.Guests            // of other sites
+	Coarse  bool                   // clocks of those of other sites
 }
 
 // ModulesDir is where the modules of a home are.
@@ -40,7 +40,11 @@ func (m *Modules) rule(w *walls, task *grid.Task, rule *sandbox.Rule, self grid.
 			rule.Walls = false
 		}
 	}
-	rule.Read = append(rule.Read[:len(rule.Read):len(rule.Read)], m.Program, m.Store.Dir(task.Job.Command.Module.Digest))
+	program, err := m.Program()
+	if err != nil {
+		return 0, fmt.Errorf("what runs modules: %w", err)
+	}
+	rule.Read = append(rule.Read[:len(rule.Read):len(rule.Read)], program, m.Store.Dir(task.Job.Command.Module.Digest))
 	if memory = rule.Limits.Memory; memory == 0 {
 		need := Needs(task)
 		memory = need.Memory * need.Processors
@@ -65,6 +69,10 @@ func (m *Modules) spec(task *grid.Task, spec *shim.Spec, folder string, foreign 
 		config.Memory = 0
 	}
 	m.Store.Files(command.Module.Digest, &config)
-	spec.Args, spec.Env = config.Command(m.Program, spec.Args, spec.Env), nil
+	program, err := m.Program()
+	if err != nil {
+		return fmt.Errorf("what runs modules: %w", err)
+	}
+	spec.Args, spec.Env = config.Command(program, spec.Args, spec.Env), nil
 	return nil
 }

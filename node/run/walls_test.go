@@ -51,7 +51,7 @@ func TestModuleOfGuest(t *testing.T) {
 		{"own", none, wasm.GuestsNone, true, false, "here"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newWalls(&Setup{Files: Files{Site: "here"}, Means: tt.means, Modules: Modules{Store: store, Program: "/bin/gridnode", Guests: tt.guests}})
+			w := newWalls(&Setup{Files: Files{Site: "here"}, Means: tt.means, Modules: Modules{Store: store, Program: func() (string, error) { return "/bin/gridnode", nil }, Guests: tt.guests}})
 			task.Job.Home = tt.home
 			plan, err := w.plan(task)
 			if (err == nil) != tt.runs {

@@ -109,6 +109,7 @@ func start(cfg Config, processors int64, setup run.Setup) (*Engine, error) {
 		return nil, err
 	}
 	setup.Files.Work = cfg.Work
+	setup.Modules.Program = installed(cfg.Work)
 	e := &Engine{
 		Recipe: run.NewRecipe(&setup), cfg: cfg, processors: processors, commands: newCommands(), files: setup.Files,
 		orders: orders{filepath.Join(cfg.Work, ordersDir)}, ended: setup.Ended, room: setup.Room, guest: setup.Guest, log: setup.Logger,

@@ -2,6 +2,7 @@ package slurm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"gridnode/node/run"
 	"gridnode/node/shim"
 	"gridnode/node/site"
+	"gridnode/node/wasm"
 	real "gridnode/test/slurm"
 )
 
@@ -26,6 +28,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 2 && os.Args[1] == wasm.Verb {
+		os.Exit(wasm.Main(os.Args[2:]))
+	}
 	if order := os.Getenv(orderEnv); order != "" {
 		os.Exit(shim.Once(order))
 	}
@@ -38,11 +43,18 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// exits7 is a module: (import "wasi_snapshot_preview1" "proc_exit" (func (param i32))),
+// (memory (export "memory") 1), (func (export "_start") i32.const 7 call 0).
+const exits7 = "\x00asm\x01\x00\x00\x00" + "\x01\x08\x02\x60\x01\x7f\x00\x60\x00\x00" +
+	"\x02\x24\x01\x16wasi_snapshot_preview1\x09proc_exit\x00\x00" + "\x03\x02\x01\x01" + "\x05\x03\x01\x00\x01" +
+	"\x07\x13\x02\x06memory\x02\x00\x06_start\x00\x01" + "\x0a\x08\x01\x06\x00\x41\x07\x10\x00\x0b"
+
 // bench is an engine at a real cluster.
 type bench struct {
 	*testing.T
 	cluster *real.Cluster
 	cfg     Config
+	modules *wasm.Store
 	*Engine
 	jobs uint64
 
@@ -103,6 +115,14 @@ func (b *bench) open() (running []run.Found, ended []run.Ended) {
 	if err := setup.Files.Make(); err != nil {
 		b.Fatal(err)
 	}
+	dir, err := setup.Files.MakeModules(false)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if b.modules, err = wasm.OpenStore(dir, 1<<30); err != nil {
+		b.Fatal(err)
+	}
+	setup.Modules.Store = b.modules
 	e, err := start(b.cfg, int64(b.cluster.Nodes*b.cluster.Processors), setup)
 	if err != nil {
 		b.Fatal(err)
@@ -185,6 +205,33 @@ func TestJobsOfACluster(t *testing.T) {
 			left, _ := filepath.Glob(b.orders.path("*", ""))
 			return len(left) == 0
 		})
+	})
+
+	t.Run("a module, of which compute nodes see all in the work directory", func(t *testing.T) {
+		digest, size, err := b.modules.Put(strings.NewReader(exits7), func(string) bool { return true })
+		if err != nil {
+			t.Fatal(err)
+		}
+		task := b.task(1, "")
+		task.Job.Command = &grid.Command{Args: []string{"seven"}, Module: &grid.Module{Digest: digest, Size: size}}
+		spec, err := b.Spec(&task, 0, b.files.Process("here", run.Process{Task: task.ID}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var config wasm.Config
+		if err := json.Unmarshal([]byte(spec.Args[2]), &config); err != nil {
+			t.Fatal(err)
+		}
+		for _, path := range []string{spec.Args[0], config.Module, config.Code, config.Folder} {
+			if !strings.HasPrefix(path, b.cfg.Work+"/") {
+				t.Errorf("%s is not in the work directory", path)
+			}
+		}
+		b.Start(task)
+		if e := b.end(task); e.Lost || e.Result.ExitCode != 7 {
+			t.Errorf("got %+v", e)
+		}
+		b.Acknowledge([]grid.TaskID{task.ID})
 	})
 
 	t.Run("cancelled while it runs and while it waits", func(t *testing.T) {

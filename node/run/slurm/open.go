@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"gridnode/grid"
@@ -137,6 +138,21 @@ func Remembered(cfg Config) int64 {
 // ErrDown means that the cluster does not answer. What was started goes on, and what is
 // submitted waits.
 var ErrDown = errTrouble
+
+// installed returns what says where compute nodes find this whole program, which it installs when it
+// is first asked.
+func installed(work string) func() (string, error) {
+	var mu sync.Mutex
+	var path string
+	return func() (_ string, err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if path == "" {
+			path, err = installProgram("", work)
+		}
+		return path, err
+	}
+}
 
 // installProgram puts a copy of a program, this one if it is empty, into the work directory, where compute nodes
 // find it, and returns its path. The name is made of the content, so that jobs of an older
