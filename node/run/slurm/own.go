@@ -179,13 +179,24 @@ func (e *pilots) launch(batch []*job) {
 			e.log.Error("cannot note what is launched in a pilot: jobs go to Slurm's queue instead", "error", logs[g])
 		}
 	}
+	e.start(specs, logs)
+}
+
+// start has the shims start what is noted, but for what could not be noted or whose pilot has gone
+// meanwhile: that was never launched, also for the daemon after this one.
+func (e *pilots) start(specs []*job, logs map[*glidein]error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, j := range specs {
 		if logs[j.via] != nil || j.via.gone && !j.settled {
-			delete(j.via.open, j.name)
+			g := j.via
+			delete(g.open, j.name)
 			j.spec = nil
+			if err := g.log.over(j.name); err != nil {
+				e.log.Warn("cannot note that a job was not launched", "error", err)
+			}
 			e.unlaunched(j)
+			e.clearGlidein(g) // the last one, perhaps, that it was kept for
 			continue
 		}
 		j.launched = true
