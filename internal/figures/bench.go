@@ -21,21 +21,35 @@ type bench struct {
 }
 
 func (t bench) measure(ctx context.Context, run runner) (string, error) {
-	text, err := run.output(ctx, t.command)
+	tables, err := t.tables(ctx, run)
 	if err != nil {
 		return "", err
 	}
-	var tables []string
-	for _, table := range benchmarks(text) {
-		tables = append(tables, table.markdown())
+	return t.section(tables), nil
+}
+
+// tables measures.
+func (t bench) tables(ctx context.Context, run runner) ([]grid, error) {
+	text, err := run.output(ctx, t.command)
+	if err != nil {
+		return nil, err
 	}
+	tables := benchmarks(text)
 	switch {
 	case len(tables) == 0 && t.logs:
-		return "", fmt.Errorf("%w: %s", errLogs, t.command)
+		return nil, fmt.Errorf("%w: %s", errLogs, t.command)
 	case len(tables) == 0:
-		return "", fmt.Errorf("%s: no benchmark ran", t.command)
+		return nil, fmt.Errorf("%s: no benchmark ran", t.command)
 	}
-	return section(t.title, t.text, strings.Join(tables, "\n"), []string{t.command}), nil
+	return tables, nil
+}
+
+func (t bench) section(tables []grid) string {
+	var texts []string
+	for _, table := range tables {
+		texts = append(texts, table.markdown())
+	}
+	return section(t.title, t.text, strings.Join(texts, "\n"), []string{t.command})
 }
 
 // benchLine is "BenchmarkName/case-2   100   12.3 ns/op   4 B/op".
