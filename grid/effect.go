@@ -104,7 +104,7 @@ type Outbox struct {
 	Answers []Answer
 	Probes  []SiteID
 
-	Expelled []SiteID
+	Expelled []Expulsion
 
 	// Locals are inputs for the other cores of the same site. Who composes the cores
 	// feeds them on (Feed) before it returns; a driver never sees any of a site.
@@ -195,11 +195,17 @@ func (o *Outbox) Probe(to SiteID) {
 	o.Probes = append(o.Probes, to)
 }
 
+// Expulsion is what Expel orders.
+type Expulsion struct {
+	Site SiteID
+	Last Message // what it is told before, so that it knows why; nil: nothing
+}
+
 // Expel orders that nothing more be taken of a site, which is a member of the federation
-// no longer: connections with it end.
-func (o *Outbox) Expel(site SiteID) {
+// no longer: connections with it end, after a last message if it is connected.
+func (o *Outbox) Expel(site SiteID, last Message) {
 	o.add(EffectExpel, len(o.Expelled))
-	o.Expelled = append(o.Expelled, site)
+	o.Expelled = append(o.Expelled, Expulsion{site, last})
 }
 
 // Local hands an input to the other cores of this site.
@@ -227,6 +233,7 @@ func (o *Outbox) Reset() {
 	clear(o.Locals)
 	clear(o.Events)
 	clear(o.Answers)
+	clear(o.Expelled)
 	o.Effects = o.Effects[:0]
 	o.Sends = o.Sends[:0]
 	o.Records = o.Records[:0]

@@ -10,6 +10,7 @@ import (
 
 	"gridnode/grid"
 	logged "gridnode/node/history"
+	"gridnode/node/member"
 	"gridnode/node/site"
 	"gridnode/node/store"
 	"gridnode/node/tracing"
@@ -38,6 +39,8 @@ type loop struct {
 	store *store.Store // nil: nothing is kept
 	exec  Executor
 	clock clock
+
+	excluded bool // it was said that this site was revoked
 
 	inputs []grid.Input
 	ended  []grid.TaskID   // stepped in this turn
@@ -288,7 +291,7 @@ func (l *loop) carryOut() {
 		case grid.EffectProbe:
 			net.Probe(l.out.Probes[e.Index])
 		case grid.EffectExpel:
-			net.Expel(l.out.Expelled[e.Index], expelSpan)
+			l.expel(&l.out.Expelled[e.Index])
 		}
 	}
 	l.h.fetch.note(l.out.Events)
@@ -317,6 +320,19 @@ func (l *loop) left(t grid.Task) grid.Task {
 // expelSpan is how long nothing is made of connections with a site that was expelled.
 // After it, it may show whether it is a member again.
 const expelSpan = 10 * time.Minute
+
+// expel has the network end its connections with a site. A site that is out itself says so, once.
+func (l *loop) expel(x *grid.Expulsion) {
+	if l.site.Roll().Excluded() && !l.excluded {
+		l.excluded = true
+		l.h.log.Error("this site was revoked: it is a member of the federation no longer, and speaks to nobody; a new invitation makes it one again")
+	}
+	var words []byte
+	if r, ok := x.Last.(*member.Revocations); ok {
+		words = r.Words()
+	}
+	l.h.net.Expel(x.Site, expelSpan, words)
+}
 
 // clock gives instants that never decrease: the wall clock's when the host started,
 // and from then on the monotonic clock's. A step of the wall clock moves no deadline

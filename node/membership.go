@@ -117,7 +117,16 @@ func (m *membership) gate() *p2p.Membership {
 }
 
 // admit has the site decide on a peer whose proof is good.
+//
+// A peer may tell instead that this site was revoked: whoever was down when that was gossiped
+// hears it from nobody else.
 func (m *membership) admit(from grid.SiteID, proof []byte) error {
+	switch told, err := m.card.Load().Federation.ReadWords(proof); {
+	case err != nil:
+		return err
+	case told != nil:
+		return m.told(from, told)
+	}
 	who, err := m.card.Load().Federation.Verify(proof, from, m.h.Now())
 	if err != nil {
 		return err
@@ -128,7 +137,23 @@ func (m *membership) admit(from grid.SiteID, proof []byte) error {
 	if err != nil {
 		return err
 	}
-	return answer.(*member.Introduced).Err
+	introduced := answer.(*member.Introduced)
+	if introduced.Why != nil {
+		return &p2p.Barred{Err: introduced.Err, Words: introduced.Why.Words()}
+	}
+	return introduced.Err
+}
+
+// told has the site read a list that a peer has shown in place of a proof.
+func (m *membership) told(from grid.SiteID, list *member.Revocations) error {
+	answer, err := m.h.Ask(m.h.ctx, func(token uint64) grid.Input { return &member.Learn{Token: token, List: list.List, Heard: true} })
+	if err != nil {
+		return err
+	}
+	if err := answer.(*member.Learned).Err; err != nil {
+		return err
+	}
+	return fmt.Errorf("%s says that this site was revoked: %w", from, member.ErrRevoked)
 }
 
 // serve answers a site that was invited.

@@ -3,6 +3,7 @@ package member
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 
 	"google.golang.org/protobuf/proto"
 
@@ -24,6 +25,31 @@ func (*Revocations) MessageKind() grid.Kind { return wire.MemberRevoked }
 // Proto implements wire.Message.
 func (m *Revocations) Proto() proto.Message {
 	return &wirepb.MemberRevoked{Signed: m.List.Signed, Proof: m.List.Proof}
+}
+
+// revocationsTag begins the words of Words: no proof begins so, which is a sequence in DER.
+const revocationsTag = 0x0a
+
+// Words returns the message as a peer is told it in place of a proof of membership.
+func (m *Revocations) Words() []byte {
+	b, err := proto.Marshal(m.Proto())
+	if err != nil {
+		panic(fmt.Sprintf("member: encode a revocation list: %v", err)) // it is bytes
+	}
+	return b
+}
+
+// ReadWords is the inverse of Words. It returns nil, nil for what is no such words, but may be
+// a proof. The error wraps wire.ErrMalformed.
+func (f *Federation) ReadWords(words []byte) (*Revocations, error) {
+	if len(words) == 0 || words[0] != revocationsTag {
+		return nil, nil
+	}
+	m, err := f.decodeRevoked(words)
+	if err != nil {
+		return nil, err
+	}
+	return m.(*Revocations), nil
 }
 
 // Digest says which lists a site has: of each issuer the number of the newest. Whoever

@@ -90,13 +90,13 @@ func (r *Roll) Outcast(site grid.SiteID) bool {
 	return k != nil && k.outcast
 }
 
-// excluded reports whether this site itself was revoked.
-func (r *Roll) excluded() bool { return r.cfg.Own != nil && r.revoked.Has(r.cfg.Own) }
+// Excluded reports whether this site itself was revoked.
+func (r *Roll) Excluded() bool { return r.cfg.Own != nil && r.revoked.Has(r.cfg.Own) }
 
 // judge finds out who has become an outcast, and when the next one may.
 func (r *Roll) judge(now grid.Time) {
 	r.judged = grid.Never
-	excluded := r.excluded()
+	excluded := r.Excluded()
 	for _, site := range r.metOrder {
 		k := r.met[site]
 		switch over := k.expires.Add(outcastAfter); {

@@ -170,6 +170,13 @@ func (r *Revoked) Add(l *List) (news bool, err error) {
 	return true, nil
 }
 
+// has reports whether the list takes back a certificate of a chain.
+func (l *List) has(chain []revocation) bool {
+	return slices.ContainsFunc(chain, func(link revocation) bool {
+		return (l.root || link.issuer == l.Issuer) && slices.Contains(l.serials, link.serial)
+	})
+}
+
 func (l *List) scope() (issuer [sha256.Size]byte) {
 	if l.root {
 		return issuer // of any issuer

@@ -99,12 +99,16 @@ type Introduce struct {
 }
 
 // Introduced answers Introduce: whether the peer is let in.
-type Introduced struct{ Err error }
+type Introduced struct {
+	Err error
+	Why *Revocations // what to tell a peer that was revoked; else nil
+}
 
-// Learn tells the roll of a list that was signed here. Answer: *Learned.
+// Learn tells the roll of a list. Answer: *Learned.
 type Learn struct {
 	Token uint64
 	List  *List
+	Heard bool // of a peer, and not signed here: it is not gossiped
 }
 
 // Learned answers Learn: who is a member no longer, among those that were met.
@@ -159,10 +163,11 @@ func (r *Roll) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 		}
 	case *grid.Undelivered: // who cannot be reached is told when it is met again
 	case *Introduce:
-		out.Answer(in.Token, &Introduced{r.introduce(now, in.Member, out)})
+		err := r.introduce(now, in.Member, out)
+		out.Answer(in.Token, &Introduced{err, r.why(in.Member)})
 	case *Learn:
 		gone, err := r.learn(now, in.List, out)
-		if err == nil {
+		if err == nil && !in.Heard {
 			out.Publish(Topic, &Revocations{in.List})
 		}
 		out.Answer(in.Token, &Learned{gone, err})
@@ -187,14 +192,14 @@ func (r *Roll) introduce(now grid.Time, m *Member, out *grid.Outbox) error {
 	if r.revoked.Has(m) {
 		return fmt.Errorf("%s: %w", m.Name, ErrRevoked)
 	}
-	if r.excluded() {
+	if r.Excluded() {
 		return fmt.Errorf("this site is a member no longer: %w", ErrRevoked)
 	}
 	if other, taken := r.names[m.Name]; taken && other != m.Site {
 		if before := r.members[other]; before.Expires > now && before.Prior(m) {
 			return fmt.Errorf("%s: %w, site %s", m.Name, ErrName, other)
 		}
-		r.remove(other, out)
+		r.remove(other, nil, out)
 	}
 	if old := r.members[m.Site]; old != nil {
 		delete(r.names, old.Name)
@@ -216,14 +221,15 @@ func (r *Roll) introduce(now grid.Time, m *Member, out *grid.Outbox) error {
 	return nil
 }
 
-// remove takes somebody out and has the driver end its connections.
-func (r *Roll) remove(site grid.SiteID, out *grid.Outbox) {
+// remove takes somebody out and has the driver end its connections, after a last message
+// unless that is nil.
+func (r *Roll) remove(site grid.SiteID, last grid.Message, out *grid.Outbox) {
 	if k := r.met[site]; k != nil {
 		r.judged = min(r.judged, k.expires.Add(outcastAfter))
 	}
 	r.forget(site)
 	r.changed = append(r.changed, Change{Site: site})
-	out.Expel(site)
+	out.Expel(site, last)
 }
 
 func (r *Roll) forget(site grid.SiteID) {
@@ -244,13 +250,27 @@ func (r *Roll) learn(now grid.Time, l *List, out *grid.Outbox) (gone []Member, e
 	out.Save((*listRecord)(l))
 	r.disown()
 	for _, site := range slices.Clone(r.order) {
-		if m := r.members[site]; r.revoked.Has(m) || r.excluded() {
+		switch m := r.members[site]; {
+		case r.Excluded(): // which the others know, or will
 			gone = append(gone, *m)
-			r.remove(site, out)
+			r.remove(site, nil, out)
+		case r.revoked.Has(m):
+			gone = append(gone, *m)
+			r.remove(site, &Revocations{l}, out)
 		}
 	}
 	r.judge(now)
 	return gone, nil
+}
+
+// why returns the list that revokes a member, nil if none does.
+func (r *Roll) why(m *Member) *Revocations {
+	for _, l := range r.revoked.Lists() {
+		if l.has(m.chain) {
+			return &Revocations{l}
+		}
+	}
+	return nil
 }
 
 // newest returns the digest of all lists.
@@ -289,7 +309,7 @@ func (r *Roll) tick(now grid.Time, out *grid.Outbox) {
 		r.expiry = grid.Never
 		for _, site := range slices.Clone(r.order) {
 			if m := r.members[site]; m.Expires <= now {
-				r.remove(site, out)
+				r.remove(site, nil, out)
 			} else {
 				r.expiry = min(r.expiry, m.Expires)
 			}

@@ -24,6 +24,7 @@ type office struct {
 	records map[string][]byte
 	sent    []grid.Send
 	gone    []grid.SiteID
+	last    grid.Message // to the last of them
 	answer  any
 }
 
@@ -51,7 +52,7 @@ func (o *office) restart(self grid.SiteID) {
 func (o *office) step(now grid.Time, in grid.Input) any {
 	var out grid.Outbox
 	o.roll.Step(now, in, &out)
-	o.sent, o.gone, o.answer = nil, nil, nil
+	o.sent, o.gone, o.last, o.answer = nil, nil, nil, nil
 	for _, e := range out.Effects {
 		switch e.Kind {
 		case grid.EffectSave:
@@ -62,7 +63,8 @@ func (o *office) step(now grid.Time, in grid.Input) any {
 		case grid.EffectSend, grid.EffectPublish:
 			o.sent = append(o.sent, out.Sends[e.Index])
 		case grid.EffectExpel:
-			o.gone = append(o.gone, out.Expelled[e.Index])
+			o.gone = append(o.gone, out.Expelled[e.Index].Site)
+			o.last = out.Expelled[e.Index].Last
 		case grid.EffectAnswer:
 			o.answer = out.Answers[e.Index].Value
 		default:

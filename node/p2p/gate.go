@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -34,6 +35,18 @@ type Membership struct {
 
 	Strangers []string // protocols of Handle that everybody may speak
 }
+
+// Barred is returned by Admit for a peer that is to be told why it is not admitted.
+type Barred struct {
+	Err   error
+	Words []byte // shown to it in place of this node's proof
+}
+
+// Error implements error.
+func (b *Barred) Error() string { return b.Err.Error() }
+
+// Unwrap returns Err.
+func (b *Barred) Unwrap() error { return b.Err }
 
 // ErrStranger is wrapped by the errors of a peer that is not admitted, or that does not
 // admit this node.
@@ -295,10 +308,16 @@ func (g *gate) again(ctx context.Context) {
 func (g *gate) greeted(s network.Stream) {
 	_ = s.SetDeadline(time.Now().Add(greetTimeMax))
 	err := g.read(s)
-	if err == nil {
+	var barred *Barred
+	switch {
+	case err == nil:
 		err = wire.WriteFrame(s, g.cfg.Proof())
+		end(s, err)
+	case errors.As(err, &barred):
+		end(s, wire.WriteFrame(s, barred.Words)) // the connection ends when its time to greet is over
+	default:
+		end(s, err)
 	}
-	end(s, err)
 	if err != nil {
 		g.log("a peer was not admitted", "peer", s.Conn().RemotePeer(), "addr", s.Conn().RemoteMultiaddr(), "error", err)
 	}
@@ -337,6 +356,37 @@ func (g *gate) mayGreet(p peer.ID) bool {
 	}
 	st.greeted++
 	return true
+}
+
+// shut takes nothing more of a peer whose connections end soon.
+func (g *gate) shut(p peer.ID) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if st := g.peers[p]; st != nil {
+		st.admitted = false
+	}
+}
+
+// tell says words to a connected peer in place of a proof, and reports whether it has read
+// them, as far as can be seen.
+func (g *gate) tell(ctx context.Context, p peer.ID, words []byte) bool {
+	if g.Host.Network().Connectedness(p) != network.Connected {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, greetTimeMax)
+	defer cancel()
+	s, err := g.Host.NewStream(network.WithNoDial(ctx, "it is expelled"), p, greeting)
+	if err != nil {
+		return false
+	}
+	if err := wire.WriteFrame(s, words); err != nil {
+		s.Reset()
+		return false
+	}
+	defer context.AfterFunc(ctx, func() { s.Reset() })()
+	_, _ = io.ReadAll(io.LimitReader(s, 1)) // it resets the stream once it has read them
+	s.Reset()
+	return ctx.Err() == nil
 }
 
 // expel ends the connections of a peer, and takes none of it for span.

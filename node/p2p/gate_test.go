@@ -24,6 +24,7 @@ type guests struct {
 	mu       sync.Mutex
 	admitted []grid.SiteID
 	asked    int
+	shown    []string
 }
 
 var errPassword = errors.New("wrong password")
@@ -35,7 +36,12 @@ func (g *guests) membership(password string) *Membership {
 			g.mu.Lock()
 			defer g.mu.Unlock()
 			g.asked++
-			if string(proof) != "sesame" {
+			g.shown = append(g.shown, string(proof))
+			switch string(proof) {
+			case "sesame":
+			case "barred":
+				return &Barred{errPassword, []byte("why")}
+			default:
 				return errPassword
 			}
 			g.admitted = append(g.admitted, from)
@@ -44,6 +50,15 @@ func (g *guests) membership(password string) *Membership {
 		Strangers: []string{"/gridnode/test-open/1"},
 	}
 }
+
+// all returns what peers have shown.
+func (g *guests) all() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Clone(g.shown)
+}
+
+func (g *guests) was(text string) bool { return slices.Contains(g.all(), text) }
 
 // count says how many proofs were verified.
 func (g *guests) count() int {
@@ -171,7 +186,7 @@ func TestExpelled(t *testing.T) {
 		defer closeAll([]*node{a, b})
 		b.Send(a.Self(), &note{1, "before"}, 0)
 		a.await(func(in []grid.Input) bool { return slices.Contains(texts(in), "before") })
-		a.Expel(b.Self(), span)
+		a.Expel(b.Self(), span, nil)
 		time.Sleep(time.Second)
 		b.Send(a.Self(), &note{1, "after"}, 0)
 		time.Sleep(time.Minute)
@@ -181,6 +196,33 @@ func TestExpelled(t *testing.T) {
 		time.Sleep(span)
 		b.Send(a.Self(), &note{1, "later"}, 0)
 		a.await(func(in []grid.Input) bool { return slices.Contains(texts(in), "later") })
+	})
+}
+
+// TestExpelledAreTold: who is expelled hears why before its connections end, and who was not
+// connected then when it greets. Both show it to Admit in place of a proof.
+func TestExpelledAreTold(t *testing.T) {
+	const span = 5 * time.Minute
+	synctest.Test(t, func(t *testing.T) {
+		memory := &Memory{}
+		a, _ := member(t, memory, 0, "sesame")
+		b, atB := member(t, memory, 1, "sesame", a)
+		defer closeAll([]*node{a, b})
+		b.Send(a.Self(), &note{1, "before"}, 0)
+		a.await(func(in []grid.Input) bool { return slices.Contains(texts(in), "before") })
+		a.Expel(b.Self(), span, []byte("the list"))
+		time.Sleep(time.Second)
+		if !atB.was("the list") || a.host.Network().Connectedness(b.host.ID()) == network.Connected {
+			t.Errorf("b was shown %q and is connected: %v", atB.all(), a.host.Network().Connectedness(b.host.ID()))
+		}
+
+		c, atC := member(t, memory, 2, "barred", a)
+		defer closeAll([]*node{c})
+		c.Send(a.Self(), &note{1, "hello"}, 0)
+		time.Sleep(time.Minute)
+		if !atC.was("why") || slices.Contains(texts(a.inputs()), "hello") {
+			t.Errorf("c was shown %q, and heard: %q", atC.all(), texts(a.inputs()))
+		}
 	})
 }
 

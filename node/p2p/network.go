@@ -301,11 +301,24 @@ func (n *Network) Greet() {
 }
 
 // Expel ends the connections of a peer that is a member no longer, and takes none of it
-// for span.
-func (n *Network) Expel(site grid.SiteID, span time.Duration) {
-	if p, err := peer.Decode(string(site)); err == nil && n.gate != nil {
-		n.gate.expel(p, span)
+// for span. Unless words is empty, a connected peer is told them first, in place of a proof;
+// one that is not may come to be told.
+func (n *Network) Expel(site grid.SiteID, span time.Duration, words []byte) {
+	p, err := peer.Decode(string(site))
+	if err != nil || n.gate == nil {
+		return
 	}
+	if len(words) == 0 {
+		n.gate.expel(p, span)
+		return
+	}
+	n.gate.shut(p)
+	n.wg.Go(func() {
+		if n.gate.tell(n.ctx, p, words) {
+			n.gate.expel(p, span)
+		}
+		_ = n.host.Network().ClosePeer(p)
+	})
 }
 
 // end finishes a stream: cleanly if err is nil.
