@@ -48,6 +48,8 @@ type Quote struct {
 
 	GPUs grid.GPUStock // of the site; nobody changes it who did not make it
 
+	GPUWeight int64 // processors that a GPU counts for in what a job costs (grid.GPUs.Price), 0 to grid.GPUWeightMax
+
 	// Set by Directory.SetQuote and Directory.Withdraw.
 	Sequence  uint64    // rises with every quote a site issues, across restarts too; at least 1
 	Issued    grid.Time // instant on the site's clock
@@ -107,6 +109,9 @@ func (q *Quote) checkOffer() error {
 		return badQuote("widest startable job of %d on %d processors", q.Widest, q.Processors)
 	case q.Wait < 0 || q.Wait > grid.SpanMax:
 		return badQuote("wait of %d µs", int64(q.Wait))
+	}
+	if q.GPUWeight < 0 || q.GPUWeight > grid.GPUWeightMax {
+		return badQuote("GPUs that count for %d processors, want 0 to %d", q.GPUWeight, grid.GPUWeightMax)
 	}
 	if err := q.GPUs.Check(); err != nil {
 		return badQuote("%v", err)
@@ -170,7 +175,8 @@ func (q *Quote) summary() trie.Summary { return trie.SummaryOf(q.Processors, q.F
 // sameTerms reports whether two quotes of a site differ in its load at most.
 func (q *Quote) sameTerms(other *Quote) bool {
 	return q.Site == other.Site && q.Name == other.Name && q.Resources == other.Resources && q.Rating == other.Rating &&
-		q.Price == other.Price && q.Cost == other.Cost && q.Foreign == other.Foreign && q.Modules == other.Modules && q.GPUs.SameTerms(other.GPUs) && q.Withdrawn == other.Withdrawn
+		q.Price == other.Price && q.Cost == other.Cost && q.Foreign == other.Foreign && q.Modules == other.Modules && q.GPUs.SameTerms(other.GPUs) &&
+		q.GPUWeight == other.GPUWeight && q.Withdrawn == other.Withdrawn
 }
 
 // sameLoad reports whether two quotes of a site promise the same load.

@@ -11,7 +11,7 @@ import (
 func goodQuote() Quote {
 	return Quote{
 		Site: "site", Name: "Zürich 1", Resources: grid.Resources{Processors: 512, Memory: 1 << 30}, Rating: grid.Rating{Speed: 850, Bandwidth: 2000},
-		Price: 4_840_000, Free: 12, Widest: 12, Wait: grid.Hour, Foreign: true, Modules: true, GPUs: grid.GPUStock{{Type: "a100", Count: 4, Free: 1, Wait: grid.Hour}, {Type: "v100", Count: 2, Free: 2}}, Sequence: 7, Issued: 3 * grid.Second, Lifetime: 10 * grid.Minute,
+		Price: 4_840_000, Free: 12, Widest: 12, Wait: grid.Hour, Foreign: true, Modules: true, GPUs: grid.GPUStock{{Type: "a100", Count: 4, Free: 1, Wait: grid.Hour}, {Type: "v100", Count: 2, Free: 2}}, GPUWeight: 8, Sequence: 7, Issued: 3 * grid.Second, Lifetime: 10 * grid.Minute,
 	}
 }
 

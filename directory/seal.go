@@ -35,7 +35,7 @@ func (q *Quote) proto() *wirepb.Quote {
 		Speed: q.Speed, Bandwidth: q.Bandwidth, Price: int64(q.Price), Cost: uint32(q.Cost),
 		Free: q.Free, Widest: q.Widest, Wait: int64(q.Wait), Foreign: q.Foreign,
 		Sequence: q.Sequence, Issued: int64(q.Issued), Lifetime: int64(q.Lifetime), Withdrawn: q.Withdrawn, Modules: q.Modules,
-		Gpus: gpus,
+		Gpus: gpus, GpuWeight: q.GPUWeight,
 	}
 }
 
@@ -63,7 +63,7 @@ func OpenQuote(sealed []byte) (*Quote, error) {
 		Price:     grid.Price(p.Price), Cost: grid.CostModel(p.Cost),
 		Free: p.Free, Widest: p.Widest, Wait: grid.Time(p.Wait), Foreign: p.Foreign,
 		Sequence: p.Sequence, Issued: grid.Time(p.Issued), Lifetime: grid.Time(p.Lifetime), Withdrawn: p.Withdrawn, Modules: p.Modules,
-		Sealed: sealed,
+		GPUWeight: p.GpuWeight, Sealed: sealed,
 	}
 	for _, g := range p.Gpus {
 		q.GPUs = append(q.GPUs, grid.GPUCount{Type: g.GetType(), Count: g.GetCount(), Free: g.GetFree(), Wait: grid.Time(g.GetWait())})

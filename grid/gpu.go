@@ -2,6 +2,7 @@ package grid
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -61,6 +62,28 @@ func (g GPUs) Check() error {
 		}
 	}
 	return nil
+}
+
+// GPUWeightMax bounds how many processors a GPU may count for.
+const GPUWeightMax = 10_000
+
+// Price returns what a processor-hour costs a job that has GPUs beside so many processors, where
+// one without is charged price, and a GPU counts for weight processors: price × (processors +
+// count × weight) / processors, rounded up, saturating at CreditsMax. Weight is 0, for which
+// GPUs cost nothing, to GPUWeightMax.
+func (g GPUs) Price(price Price, processors, weight int64) Price {
+	if g.Count <= 0 || weight <= 0 || price <= 0 || processors <= 0 {
+		return price
+	}
+	hi, lo := bits.Mul64(uint64(price), uint64(g.Count*weight))
+	if hi >= uint64(processors) {
+		return CreditsMax
+	}
+	more, rest := bits.Div64(hi, lo, uint64(processors))
+	if rest > 0 {
+		more++
+	}
+	return Price(min(more, uint64(CreditsMax-min(price, CreditsMax))) + uint64(price))
 }
 
 // GPUCount is how many GPUs of one type a site has.

@@ -117,7 +117,7 @@ func (m *Negotiate) estimateAt(r grid.Rating) grid.Time { return max(m.Work.At(r
 // terms says what a request would cost, and what is against it whatever runs here.
 func (d *admission) terms(now grid.Time, e *acquaintance, m *Negotiate) (price grid.Price, cost grid.Credits, refusal Refusal) {
 	job := grid.Job{Resources: grid.Resources{Processors: m.Processors}, Work: m.Work}
-	price = d.priceFor(e.site)
+	price = m.GPUs.Price(d.priceFor(e.site), m.Processors, d.cfg.GPUWeight)
 	cost = job.CostAt(d.cfg.Rating, price, d.cfg.Cost)
 	head := d.heads(e)
 	switch {

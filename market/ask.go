@@ -89,7 +89,8 @@ func (b *broker) costMax(now grid.Time, p *placement, quote int) grid.Credits {
 		return grid.CreditsMax // whoever names a site and no budget takes its price
 	}
 	q := &p.quotes[quote]
-	return p.job.Away().CostAt(q.Rating, b.memory.adjust(q, nil, p.job.Processors, now).Price, q.Cost)
+	price := b.memory.adjust(q, nil, p.job.Processors, now).Price
+	return p.job.Away().CostAt(q.Rating, p.job.GPUs.Price(price, p.job.Processors, q.GPUWeight), q.Cost)
 }
 
 func (p *placement) task() grid.TaskID { return grid.TaskID{Job: p.job.ID, Epoch: p.epoch} }

@@ -239,7 +239,7 @@ func (b *broker) reserveHome(now grid.Time, p *placement) (Award, Refusal) {
 		return Award{}, refusalOf(err)
 	}
 	return Award{
-		Site: b.cfg.Site, Epoch: p.epoch, Price: b.tariff.price, Cost: b.cost(p.job),
+		Site: b.cfg.Site, Epoch: p.epoch, Price: b.priceOf(p.job), Cost: b.cost(p.job),
 		Start: start, Finish: start.Add(estimate), Until: untilHome(now, start-now, Limit(p.job, b.cfg.Rating)),
 	}, Granted
 }

@@ -18,6 +18,8 @@ type Offer struct {
 	Cost           grid.CostModel
 	Foreign        bool // run jobs of other sites
 	Modules        bool // run modules of other sites, whatever it does with their other jobs
+
+	GPUWeight int64 // processors that a GPU counts for in what a job costs, 0 to grid.GPUWeightMax
 }
 
 // Validate returns an error wrapping ErrConfig that names the first bad field.
@@ -32,6 +34,9 @@ func (o *Offer) Validate() error {
 	case o.Bandwidth < 1 || o.Bandwidth > grid.RatingMax:
 		return fmt.Errorf("%w: bandwidth %d, want 1 to %d", ErrConfig, o.Bandwidth, int64(grid.RatingMax))
 	}
+	if o.GPUWeight < 0 || o.GPUWeight > grid.GPUWeightMax {
+		return fmt.Errorf("%w: GPUs that count for %d processors, want 0 to %d", ErrConfig, o.GPUWeight, grid.GPUWeightMax)
+	}
 	return checkPrice(o.Price)
 }
 
@@ -39,5 +44,6 @@ func (o *Offer) Validate() error {
 func (o *Offer) Quote() directory.Quote {
 	return directory.Quote{
 		Site: o.Site, Name: o.Name, Resources: o.Resources, Rating: o.Rating, Price: o.Price, Cost: o.Cost, Foreign: o.Foreign, Modules: o.Modules,
+		GPUWeight: o.GPUWeight,
 	}
 }

@@ -52,9 +52,14 @@ func (o *office) load(now grid.Time) Load {
 	return l
 }
 
+// priceOf returns what a processor-hour of a job costs here at present, with its GPUs.
+func (o *office) priceOf(job *grid.Job) grid.Price {
+	return job.GPUs.Price(o.tariff.price, job.Processors, o.cfg.GPUWeight)
+}
+
 // cost returns what a job costs here at the present price.
 func (o *office) cost(job *grid.Job) grid.Credits {
-	return job.CostAt(o.cfg.Rating, o.tariff.price, o.cfg.Cost)
+	return job.CostAt(o.cfg.Rating, o.priceOf(job), o.cfg.Cost)
 }
 
 // payer returns the bank whose cheque is to pay for a job that costs cost elsewhere;

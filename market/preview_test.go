@@ -1,6 +1,7 @@
 package market
 
 import (
+	"fmt"
 	"testing"
 
 	"gridnode/grid"
@@ -66,5 +67,56 @@ func TestSitesOfBefore(t *testing.T) {
 	n.deliverAll()
 	if state := home.jobs[job.ID].state; state != "refused" || n.sites["b"].cluster.State(n.now).Reserved != 0 {
 		t.Errorf("without its GPUs the job is %s", state)
+	}
+}
+
+// TestGPUsCost: a job pays for its GPUs as each site says, at home, too; its budget and the order
+// of sites reckon with it. A site of before, whose quote says nothing of it, gives them away.
+func TestGPUsCost(t *testing.T) {
+	n := newNetwork(t)
+	n.silent = true
+	offer := func(name grid.SiteID, price grid.Price, weight int64) {
+		n.gpus[name] = 2
+		n.add(Config{
+			Offer: Offer{
+				Site: name, Resources: grid.Resources{Processors: 4}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: price * grid.Credit, Foreign: true, GPUWeight: weight,
+			},
+		}, 0)
+	}
+	offer("a", 4, 2) // home
+	offer("b", 1, 8)
+	offer("c", 3, 0)
+	job := n.job(1, "a", 2, grid.Hour, grid.GoalCost)
+	job.GPUs, job.Budget = grid.GPUs{Count: 1}, 100*grid.Credit
+	home := n.sites["a"]
+	costs := func(job *grid.Job) (text string) {
+		home.step(&Preview{Token: 1, Job: job})
+		n.deliverAll()
+		for _, v := range home.previewed.Verdicts {
+			text += fmt.Sprintf("%s %v at %v %v; ", v.Site, v.Cost, v.Price, v.Outcome)
+		}
+		return text
+	}
+	// 2 × 3; 2 + 8 at 1; 2 + 2 at 4.
+	if got, want := costs(job), "c 6 at 3 chosen; b 10 at 5 candidate; a 16 at 8 candidate; "; got != want {
+		t.Errorf("it costs %s, want %s", got, want)
+	}
+	job = n.job(2, "a", 2, grid.Hour, grid.GoalCost)
+	job.GPUs, job.Budget = grid.GPUs{Count: 1}, 9*grid.Credit
+	if got, want := costs(job), "c 6 at 3 chosen; b 10 at 5 too-dear; a 16 at 8 too-dear; "; got != want {
+		t.Errorf("with a budget of 9: %s, want %s", got, want)
+	}
+	for _, tt := range []struct {
+		site  grid.SiteID
+		price grid.Price
+		cost  grid.Credits
+	}{{"a", 8, 16}, {"b", 5, 10}, {"c", 3, 6}} {
+		job = n.job(uint64(tt.price), "a", 2, grid.Hour, grid.GoalCost)
+		job.GPUs, job.Budget, job.Site = grid.GPUs{Count: 1}, 100*grid.Credit, tt.site
+		n.place(job)
+		n.deliverAll()
+		if award := home.jobs[job.ID].award; award.Site != tt.site || award.Price != tt.price*grid.Credit || award.Cost != tt.cost*grid.Credit {
+			t.Errorf("%s: awarded %+v", tt.site, award)
+		}
 	}
 }

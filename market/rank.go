@@ -151,11 +151,11 @@ func (r *ranking) explain(job *grid.Job, now grid.Time) []Verdict {
 // judge returns the verdict on one site.
 func judge(job *grid.Job, q *directory.Quote, at *Circumstances) Verdict {
 	load := at.Memory.adjust(q, at.Gossip, job.Processors, at.Now)
-	v := Verdict{Site: q.Site, Name: q.Name, Price: load.Price, Outcome: OutcomeCandidate}
+	v := Verdict{Site: q.Site, Name: q.Name, Price: job.GPUs.Price(load.Price, job.Processors, q.GPUWeight), Outcome: OutcomeCandidate}
 	if q.Site != at.Home {
 		job = job.Away() // Close-to-Files: its files have to be moved there first
 	}
-	v.Cost = job.CostAt(q.Rating, load.Price, q.Cost)
+	v.Cost = job.CostAt(q.Rating, v.Price, q.Cost)
 	estimate := job.EstimateAt(q.Rating)
 	v.Finish = finishAt(job, q, &load, estimate, at)
 	said := negotiationWith(q.Site, at.Negotiations)

@@ -91,6 +91,8 @@ type settings struct {
 	modules node.ModulesConfig
 	gpus    gpus
 
+	gpuWeight int64
+
 	onSlurm                    bool // and not on this machine
 	slurm                      slurm.Config
 	processorsAuto, memoryAuto bool
@@ -151,6 +153,11 @@ var siteSettings = []setting{
 		}},
 	{key: "site.gpus", value: auto, usage: "GPUs of this machine: none, types and numbers such as a100=4,v100=2 in the order of their driver, or auto: as the drivers of NVIDIA and AMD say",
 		set: func(s *settings, v string) (err error) { s.gpus, err = parseGPUs(v, "/"); return err }},
+	{key: "site.gpu-weight", value: "0", usage: fmt.Sprintf("processors that a GPU counts for in what a job costs, 0 to %d; 0: GPUs cost nothing", grid.GPUWeightMax),
+		set: func(s *settings, v string) (err error) {
+			s.gpuWeight, err = intBetween(v, 0, grid.GPUWeightMax)
+			return err
+		}},
 	{key: "site.memory", flag: "memory", value: auto, usage: "memory offered to jobs, K, M, G or T; 0: not checked; auto: the memory of this machine",
 		set: func(s *settings, v string) (err error) {
 			if v == auto {

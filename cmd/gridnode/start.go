@@ -262,7 +262,7 @@ func hostConfig(home string, s *settings, log *slog.Logger) (node.HostConfig, er
 	cfg.Sandbox, cfg.Reach = s.sandbox, s.reach
 	cfg.Reach.Probe = true
 	if !s.onSlurm { // those of a cluster are not this machine's to grant
-		cfg.GPUs, cfg.Site.GPUs = s.gpus.visible, s.gpus.devices
+		cfg.GPUs, cfg.Site.GPUs, cfg.Site.GPUWeight = s.gpus.visible, s.gpus.devices, s.gpuWeight
 	}
 	cfg.Modules = s.modules
 	cfg.Modules.Shared = s.doors.socket != "" || s.doors.listen != ""

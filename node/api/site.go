@@ -11,13 +11,14 @@ type SiteInfo struct {
 	Wait       Seconds `json:"wait"`   // estimated wait of a job as wide as the site
 	Queued     int64   `json:"queued"` // jobs waiting there, if it gossiped
 	Memory     int64   `json:"memoryPerProcessor,omitempty"`
-	Speed      int64   `json:"speed"`          // MIPS rating
-	Bandwidth  int64   `json:"bandwidth"`      // Mb/s
-	Price      Amount  `json:"price"`          // per processor-hour, per hour under cost model paper
-	Cost       string  `json:"cost"`           // cost model
-	Foreign    bool    `json:"foreign"`        // runs jobs of other sites
-	GPUs       []GPUs  `json:"gpus,omitempty"` // by type
-	Head       string  `json:"head,omitempty"` // ID of the site that may head it, if it gossiped
+	Speed      int64   `json:"speed"`               // MIPS rating
+	Bandwidth  int64   `json:"bandwidth"`           // Mb/s
+	Price      Amount  `json:"price"`               // per processor-hour, per hour under cost model paper
+	Cost       string  `json:"cost"`                // cost model
+	Foreign    bool    `json:"foreign"`             // runs jobs of other sites
+	GPUs       []GPUs  `json:"gpus,omitempty"`      // by type
+	GPUWeight  int64   `json:"gpuWeight,omitempty"` // processors that a GPU counts for in what a job costs
+	Head       string  `json:"head,omitempty"`      // ID of the site that may head it, if it gossiped
 	Sequence   uint64  `json:"sequence"`
 	Issued     Instant `json:"issued,omitzero"` // its quote
 	Expires    Instant `json:"expires,omitzero"`

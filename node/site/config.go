@@ -52,6 +52,7 @@ type Config struct {
 	Foreign    bool    // run jobs of other sites
 	Modules    bool    // run modules of other sites
 	GPUs       []gpu.Device
+	GPUWeight  int64  // processors that one counts for in what a job costs, 0 to grid.GPUWeightMax
 	Limits     Limits // zero: DefaultLimits
 
 	Numbers bool // home jobs get numbers, for those who name jobs by numbers
@@ -193,6 +194,7 @@ func (c Config) filled() Config {
 	m := &c.Market
 	m.Site, m.Name, m.Resources, m.Rating = c.ID, c.Name, c.Resources, c.Rating
 	m.Price, m.Cost, m.Foreign, m.Modules, m.Head = c.Price, c.Cost, c.Foreign, c.Modules, c.Head
+	m.GPUWeight = c.GPUWeight
 	return c
 }
 

@@ -280,8 +280,9 @@ func (a accelerated) place(now grid.Time, e *entry, out *grid.Outbox) {
 		return
 	}
 	e.state, e.reason = Queued, ""
-	e.award = market.Award{Site: a.cfg.ID, Epoch: e.epoch, Price: a.price(), Until: grid.Never,
-		Cost: a.cfg.Cost.Cost(a.price(), e.job.Processors, r.Estimate)}
+	price := e.job.GPUs.Price(a.price(), e.job.Processors, a.cfg.GPUWeight)
+	e.award = market.Award{Site: a.cfg.ID, Epoch: e.epoch, Price: price, Until: grid.Never,
+		Cost: a.cfg.Cost.Cost(price, e.job.Processors, r.Estimate)}
 	out.Tell(grid.Event{Kind: grid.JobPlaced, Job: e.job, Epoch: e.epoch, Site: a.cfg.ID, Cost: e.award.Cost})
 }
 

@@ -98,6 +98,7 @@ func (qs *quotes) tell(now grid.Time, out *grid.Outbox) {
 			Site: qs.cfg.ID, Name: qs.cfg.Name, Resources: qs.cfg.Resources, Rating: qs.cfg.Rating,
 			Price: qs.price(), Cost: qs.cfg.Cost, Foreign: qs.cfg.Foreign, Modules: qs.cfg.Modules,
 			Free: state.Free, Widest: state.Widest, Wait: wait, GPUs: qs.cluster.Stock(now),
+			GPUWeight: qs.cfg.GPUWeight,
 		}
 		if !sameOffer(&q, &qs.quoted) || q.Wait > 0 && now+q.Wait != qs.until {
 			qs.quoted, qs.until = q, now+q.Wait

@@ -262,7 +262,7 @@ func (js *jobs) mayCost(j *grid.Job) grid.Credits {
 	if j.Budget >= 0 && js.marketed(j) {
 		return j.Budget
 	}
-	return j.CostAt(js.cfg.Rating, js.price(), js.cfg.Cost)
+	return j.CostAt(js.cfg.Rating, j.GPUs.Price(js.price(), j.Processors, js.cfg.GPUWeight), js.cfg.Cost)
 }
 
 // ConfigureUsers changes the limits of this site's users. What is placed goes on, and counts.

@@ -70,7 +70,7 @@ func TestGPUsAreGrantedToOneJob(t *testing.T) {
 func TestGPUsOfOtherSites(t *testing.T) {
 	t.Parallel()
 	home := newSite(t, "home", "--processors", "2", "--price", "1").start()
-	newSite(t, "dear", "--join", home.addr, "--foreign", "allow", "--price", "9", "--processors", "4").set("site.gpus", "a100=4").start()
+	newSite(t, "dear", "--join", home.addr, "--foreign", "allow", "--price", "9", "--processors", "4").set("site.gpus", "a100=4", "site.gpu-weight", "3").start()
 	cheap := newSite(t, "cheap", "--join", home.addr, "--foreign", "allow", "--price", "2", "--processors", "4").set("site.gpus", "a100=2,v100=1")
 	cheap.rules("  sites:\n    home:\n      gpus: 1\n")
 	cheap.start()
@@ -90,8 +90,8 @@ func TestGPUsOfOtherSites(t *testing.T) {
 	if got := run("--gpus", "a100", "--policy", "cheapest"); got != "cheap a100-0 0\n" {
 		t.Errorf("it runs %q", got)
 	}
-	preview := home.ok("submit", "--gpus", "a100:2", "--policy", "cheapest", "--dry-run", "--", "true") // more than its owner lets home have
-	if lines := strings.Split(preview, "\n"); !strings.Contains(preview, "its owner's rules for guests") || !strings.Contains(lines[1], "dear") {
+	preview := home.ok("submit", "--gpus", "a100:2", "--policy", "cheapest", "--dry-run", "--", "true")                                                                                  // more than its owner lets home have
+	if lines := strings.Split(preview, "\n"); !strings.Contains(preview, "its owner's rules for guests") || !strings.Contains(lines[1], "dear") || !strings.Contains(lines[1], " 63 ") { // 9 for 1 + 2 × 3
 		t.Errorf("the preview says\n%s", preview)
 	}
 	if got := run("--gpus", "a100:2", "--policy", "cheapest"); got != "dear a100-0,a100-1 0\n" {

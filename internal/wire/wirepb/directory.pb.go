@@ -40,8 +40,9 @@ type Quote struct {
 	Issued        int64                  `protobuf:"varint,14,opt,name=issued,proto3" json:"issued,omitempty"`
 	Lifetime      int64                  `protobuf:"varint,15,opt,name=lifetime,proto3" json:"lifetime,omitempty"`
 	Withdrawn     bool                   `protobuf:"varint,16,opt,name=withdrawn,proto3" json:"withdrawn,omitempty"`
-	Modules       bool                   `protobuf:"varint,17,opt,name=modules,proto3" json:"modules,omitempty"` // runs modules of other sites
-	Gpus          []*GPUs                `protobuf:"bytes,18,rep,name=gpus,proto3" json:"gpus,omitempty"`        // by type, each once
+	Modules       bool                   `protobuf:"varint,17,opt,name=modules,proto3" json:"modules,omitempty"`                      // runs modules of other sites
+	Gpus          []*GPUs                `protobuf:"bytes,18,rep,name=gpus,proto3" json:"gpus,omitempty"`                             // by type, each once
+	GpuWeight     int64                  `protobuf:"varint,19,opt,name=gpu_weight,json=gpuWeight,proto3" json:"gpu_weight,omitempty"` // processors that one counts for in what a job costs
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -200,6 +201,13 @@ func (x *Quote) GetGpus() []*GPUs {
 		return x.Gpus
 	}
 	return nil
+}
+
+func (x *Quote) GetGpuWeight() int64 {
+	if x != nil {
+		return x.GpuWeight
+	}
+	return 0
 }
 
 // GPUs is how many GPUs of one type a site has.
@@ -1684,7 +1692,7 @@ var File_wirepb_directory_proto protoreflect.FileDescriptor
 
 const file_wirepb_directory_proto_rawDesc = "" +
 	"\n" +
-	"\x16wirepb/directory.proto\x12\bgridnode\"\xcb\x03\n" +
+	"\x16wirepb/directory.proto\x12\bgridnode\"\xea\x03\n" +
 	"\x05Quote\x12\x12\n" +
 	"\x04site\x18\x01 \x01(\tR\x04site\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\fR\x04name\x12\x1e\n" +
@@ -1706,7 +1714,9 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\blifetime\x18\x0f \x01(\x03R\blifetime\x12\x1c\n" +
 	"\twithdrawn\x18\x10 \x01(\bR\twithdrawn\x12\x18\n" +
 	"\amodules\x18\x11 \x01(\bR\amodules\x12\"\n" +
-	"\x04gpus\x18\x12 \x03(\v2\x0e.gridnode.GPUsR\x04gpus\"X\n" +
+	"\x04gpus\x18\x12 \x03(\v2\x0e.gridnode.GPUsR\x04gpus\x12\x1d\n" +
+	"\n" +
+	"gpu_weight\x18\x13 \x01(\x03R\tgpuWeight\"X\n" +
 	"\x04GPUs\x12\x12\n" +
 	"\x04type\x18\x01 \x01(\tR\x04type\x12\x14\n" +
 	"\x05count\x18\x02 \x01(\x03R\x05count\x12\x12\n" +

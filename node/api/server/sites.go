@@ -188,7 +188,7 @@ func (a *Server) siteInfo(s *site.Site, q *directory.Quote) api.SiteInfo {
 		Processors: q.Processors, Free: q.Free, Widest: q.Widest, Wait: api.Seconds(q.Wait),
 		Memory: q.Memory, Speed: q.Speed, Bandwidth: q.Bandwidth,
 		Price: api.Amount(q.Price), Cost: q.Cost.String(), Foreign: q.Foreign,
-		Sequence: q.Sequence, Issued: api.Instant(q.Issued), GPUs: gpusOf(q.GPUs),
+		Sequence: q.Sequence, Issued: api.Instant(q.Issued), GPUs: gpusOf(q.GPUs), GPUWeight: q.GPUWeight,
 	}
 	if q.Issued != 0 {
 		info.Expires = api.Instant(q.Expires())
