@@ -6,6 +6,7 @@ import (
 
 	"gridnode/coalloc"
 	"gridnode/grid"
+	"gridnode/lease"
 	"gridnode/market"
 )
 
@@ -291,6 +292,14 @@ func (c *gangs) whyWaiting(e *entry) string {
 	return "waits for a look at the sites"
 }
 
+// closedFor says why a site gives no component, whatever this site has at a bank.
+func closedFor(why lease.Reason) string {
+	if why == lease.Unpaid || why == lease.Dear {
+		return fmt.Sprintf("%v, and nobody pays for components", why)
+	}
+	return why.String()
+}
+
 // withProcessors counts the sites that are there.
 func withProcessors(view *coalloc.View) (n int) {
 	for i := range view.Sites {
@@ -333,7 +342,7 @@ func (c *gangs) verdicts(now grid.Time, j *grid.Job, g *grid.Gang) []market.Verd
 		}
 		if seen.closed > now {
 			verdict.Outcome, verdict.Until = market.OutcomeRefused, seen.closed
-			verdict.Detail = fmt.Sprintf("%v; it is asked again in %v", seen.why, max((seen.closed-now)/grid.Second, 1)*grid.Second)
+			verdict.Detail = fmt.Sprintf("%s; it is asked again in %v", closedFor(seen.why), max((seen.closed-now)/grid.Second, 1)*grid.Second)
 		}
 		verdicts = append(verdicts, verdict)
 	}
