@@ -35,7 +35,8 @@ var (
 
 // engine is Badger with the store's way of counting batches.
 type engine struct {
-	db *badger.DB
+	db      *badger.DB
+	compact compactor
 }
 
 func engineOptions(dir string, sync bool, log badger.Logger) badger.Options {
@@ -48,6 +49,7 @@ func engineOptions(dir string, sync bool, log badger.Logger) badger.Options {
 		WithVerifyValueChecksum(true).
 		WithMemTableSize(memTableSize).
 		WithNumMemtables(memTables).
+		WithNumCompactors(0). // they look for work twenty times a second each; see compactor
 		WithValueThreshold(valueThreshold).
 		WithValueLogFileSize(valueLogFileSize).
 		WithCompression(options.None). // with it, Badger panics unless it has a block cache
@@ -75,7 +77,9 @@ func openEngine(dir string, sync bool, log badger.Logger) (e *engine, err error)
 	if err != nil {
 		return nil, fmt.Errorf("open Badger in %s: %w", dir, err)
 	}
-	return &engine{db}, nil
+	e = &engine{db: db}
+	e.compact.start(db, log)
+	return e, nil
 }
 
 // removeEmptyTables removes memory tables of no length. Badger empties a table it no
@@ -144,6 +148,7 @@ func (e *engine) apply(parts [][]byte, seq uint64) error {
 	w := e.writer()
 	defer w.discard()
 	for _, part := range parts {
+		e.compact.grown(len(part))
 		for c, err := range changes(part, batchHead) {
 			if err == nil {
 				err = w.change(c.kind, c.key, c.value)
@@ -232,6 +237,7 @@ func (e *engine) all(prefix []byte) (records iter.Seq2[[]byte, []byte], failed f
 }
 
 func (e *engine) close() error {
+	e.compact.stop()
 	if err := e.db.Close(); err != nil {
 		return fmt.Errorf("close Badger: %w", err)
 	}
