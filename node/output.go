@@ -58,7 +58,7 @@ func OutputCut(h *Host, v *site.View) []run.Stream {
 // view returns what the site knows of a job, or ErrUnknownJob.
 func (h *Host) view(ctx context.Context, job grid.JobID) (v site.View, err error) {
 	known := false
-	if err := h.Do(ctx, func(s *site.Site) { v, known = s.Job(job) }); err != nil {
+	if err := h.Do(ctx, func(s *site.Site) { v, known = s.Glance(job) }); err != nil {
 		return v, err
 	}
 	if !known {

@@ -37,7 +37,7 @@ func (p *pruner) once(now time.Time) {
 func (p *pruner) alive(id grid.JobID) bool {
 	alive := true
 	_ = p.h.Do(p.h.ctx, func(s *site.Site) {
-		v, known := s.Job(id)
+		v, known := s.Glance(id)
 		alive = known && !v.State.Terminal()
 	})
 	return alive

@@ -166,7 +166,7 @@ func (a *Server) ofAsker(ctx context.Context, ids []grid.JobID) (failure error) 
 	}
 	err := a.host.Do(ctx, func(s *site.Site) {
 		for _, id := range ids {
-			v, known := s.Job(id)
+			v, known := s.Glance(id)
 			if known && !mine(who, &v) && !(v.Foreign && who.Role > access.User) { // of those the handlers say who owns them
 				failure = errorf(api.CodeDenied, "job %s belongs to another user", id)
 			}

@@ -178,7 +178,7 @@ func (a changer) change(as changeJob) func(http.ResponseWriter, *http.Request) e
 func (a *Server) own(ctx context.Context, ids []grid.JobID) (failure error) {
 	err := a.host.Do(ctx, func(s *site.Site) {
 		for _, id := range ids {
-			if v, known := s.Job(id); known && v.Foreign {
+			if v, known := s.Glance(id); known && v.Foreign {
 				failure = errorf(api.CodeRefused, "job %s belongs to site %s: it can be cancelled there", id, v.Job.Home)
 			}
 		}

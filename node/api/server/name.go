@@ -83,7 +83,7 @@ func (a *Server) identify(ctx context.Context, texts []string) ([]grid.JobID, er
 	err := a.host.Do(ctx, func(s *site.Site) {
 		for i, text := range texts {
 			for _, id := range found[i] {
-				if v, known := s.Job(id); !known || !visible(&v) {
+				if v, known := s.Glance(id); !known || !visible(&v) {
 					failure = errorf(api.CodeNotFound, "no job %s here", text)
 				}
 			}

@@ -143,7 +143,7 @@ func (a changer) corresponds(ctx context.Context, spec *api.JobSpec) (err error)
 			array, _ := grid.ParseJobID(text) // it was made by resolve
 			failed := a.host.Do(ctx, func(s *site.Site) {
 				for _, index := range spec.Array {
-					if _, known := s.Job(arrayJobID(array, index)); !known {
+					if _, known := s.Glance(arrayJobID(array, index)); !known {
 						err = errorf(api.CodeUsage, "dependency: aftercorr: the other job is no array with a job of index %d", index)
 						return
 					}
@@ -199,7 +199,7 @@ func (a changer) resolveOne(ctx context.Context, text string, out *strings.Build
 	}
 	var array grid.JobID
 	err = a.host.Do(ctx, func(s *site.Site) {
-		if v, known := s.Job(ids[0]); known && v.Job.Array != nil {
+		if v, known := s.Glance(ids[0]); known && v.Job.Array != nil {
 			array = v.Job.Array.ID
 		}
 	})

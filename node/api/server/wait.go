@@ -49,7 +49,7 @@ func (a *Server) follow(ctx context.Context, events *node.Subscription) {
 func (a *Server) lookAgain(ctx context.Context) {
 	_ = a.host.Do(ctx, func(s *site.Site) { // the host stops if this fails, and everybody is told
 		a.waiters.lookAgain(func(id grid.JobID) site.State {
-			v, known := s.Job(id)
+			v, known := s.Glance(id)
 			if !known {
 				return site.Done // and forgotten since
 			}
@@ -163,7 +163,7 @@ func (a *Server) await(ctx context.Context, ids []grid.JobID, placed bool) error
 	var settled []grid.JobID
 	err := a.host.DoTold(ctx, func(s *site.Site) {
 		for _, id := range ids {
-			v, known := s.Job(id)
+			v, known := s.Glance(id)
 			if !known || v.State.Terminal() || placed && (v.State != site.Placing || v.Waits) {
 				settled = append(settled, id)
 			}

@@ -1,9 +1,11 @@
 package server
 
 import (
+	"slices"
 	"testing"
 
 	"gridnode/grid"
+	"gridnode/node/api"
 	"gridnode/node/site"
 )
 
@@ -54,5 +56,28 @@ func TestWaiters(t *testing.T) {
 	}
 	if none := w.add(nil, false); !settled(none) {
 		t.Error("waiting for nothing does not end")
+	}
+}
+
+// Who waits for all jobs of a long queue wants no estimate of when each begins: each walks
+// along the queue.
+func TestWaitingForAQueueIsCheap(t *testing.T) {
+	const jobs = 400
+	b := newAPIBenchFor(t, t.TempDir(), Config{}, site.Limits{Jobs: jobs, PerUser: jobs, Finished: 10, Retention: grid.Hour})
+	var ids []grid.JobID
+	for _, j := range b.submit(false, slices.Repeat([]api.JobSpec{holds}, jobs)...) {
+		id, err := grid.ParseJobID(j.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, id)
+	}
+	made := testing.AllocsPerRun(1, func() {
+		if err := b.api.await(b.Context(), ids, true); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if made > 50*jobs {
+		t.Errorf("waiting for %d jobs allocates %.0f times", jobs, made)
 	}
 }
