@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -235,4 +236,45 @@ func burst(b *testing.B, h *Host, change func(*grid.Job)) {
 	default:
 	}
 	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "jobs/s")
+}
+
+// BenchmarkKept measures what is left of jobs that are over while they are kept: memory, and
+// files of those that wrote nothing.
+func BenchmarkKept(b *testing.B) {
+	const jobs = 2000
+	h := benchHost(b, 1, 16, nil)
+	events := h.Subscribe()
+	defer events.Close()
+	n := uint64(0)
+	run := func(jobs int) {
+		for range jobs {
+			n++
+			if _, err := submitTo(h, trueJob(h, n)); err != nil {
+				b.Fatal(err)
+			}
+			if n%32 == 0 {
+				finished(b, events, 32)
+			}
+		}
+	}
+	held := func() (bytes uint64, files int) {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		entries, err := os.ReadDir(filepath.Join(h.cfg.Home, "tasks"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		return m.HeapAlloc, len(entries)
+	}
+	run(320)
+	for b.Loop() {
+		bytes, files := held()
+		run(jobs / 32 * 32)
+		bytesAfter, filesAfter := held()
+		all := float64(jobs / 32 * 32)
+		b.ReportMetric(float64(int64(bytesAfter-bytes))/all, "held-B/job")
+		b.ReportMetric(float64(filesAfter-files)/all, "files/job")
+	}
 }
