@@ -126,7 +126,7 @@ func (s builder) trade() error {
 // pay makes the part that owns the desk.
 func (s builder) pay() error {
 	desk := bank.NewDesk(s.cfg.Bank, s.seed)
-	s.payment = &payment{base: &s.base, jobs: s.jobs, agent: s.jobs.agent, desk: desk, waiting: make(map[*entry]bool), due: grid.Never}
+	s.payment = &payment{base: &s.base, jobs: s.jobs, agent: s.jobs.agent, desk: desk, waiting: make(map[*entry]uint32), due: grid.Never}
 	s.recovery.payment = s.payment
 	if s.placing != nil {
 		s.placing.agent.UseBank(desk)

@@ -20,9 +20,9 @@ type payment struct {
 
 	fees *fees // nil: the site neither lends nor borrows
 
-	parked  []*entry        // wait until their bank answers, in order
-	waiting map[*entry]bool // the same
-	due     grid.Time       // earliest deadline of theirs
+	parked  []*entry          // wait until their bank answers, in order, or did
+	waiting map[*entry]uint32 // those that do: the epoch; one that was placed since, as after a hold, does not
+	due     grid.Time         // earliest deadline of theirs
 }
 
 // cheques is what other parts have of payment.
@@ -138,7 +138,7 @@ func (p *payment) unpark(now, due grid.Time, out *grid.Outbox) {
 	p.parked, p.due = nil, grid.Never
 	for _, e := range parked {
 		switch {
-		case e.state != Placing: // cancelled meanwhile
+		case e.state != Placing || !p.parks(e): // cancelled or placed meanwhile
 			delete(p.waiting, e)
 		case e.job.Deadline > due:
 			p.park(e)
@@ -154,12 +154,12 @@ func (p *payment) unpark(now, due grid.Time, out *grid.Outbox) {
 // park makes a job wait for its bank. When it cannot make its deadline any more it is
 // placed all the same, which is refused with the reason.
 func (p *payment) park(e *entry) {
-	p.waiting[e] = true
+	p.waiting[e] = e.epoch
 	p.parked = append(p.parked, e)
 	p.due = min(p.due, e.job.Deadline)
 }
 
-func (p *payment) parks(e *entry) bool { return p.waiting[e] }
+func (p *payment) parks(e *entry) bool { return e.epoch > 0 && p.waiting[e] == e.epoch }
 
 // fees is the part that pays for leases and is paid for them: it leads between the book,
 // which knows what is held, and the tab, which knows what that costs.
