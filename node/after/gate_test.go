@@ -211,7 +211,8 @@ func TestGateAgainstNaive(t *testing.T) {
 				most := int64(rapid.IntRange(0, 2).Draw(t, "most"))
 				for i := range max(size, 1) {
 					number++
-					j := &grid.Job{ID: grid.JobID{Hi: uint64(step + 1), Lo: uint64(i + 1)}, User: "u", Name: name, Submit: now, Number: number, Terms: terms}
+					j := &grid.Job{ID: grid.JobID{Hi: uint64(step + 1), Lo: uint64(i + 1)}, User: "u", Name: name, Number: number, Terms: terms}
+					j.Submit = grid.Time(rapid.IntRange(0, 1000).Draw(t, "clock")) // it may have been set back
 					if size > 0 {
 						j.Name += fmt.Sprintf("[%d]", i)
 						j.Array = &grid.Array{ID: grid.JobID{Hi: uint64(step + 1), Lo: 1000}, Index: int64(i), Count: int64(size), Max: int64(size - 1), Step: 1, Most: most}

@@ -18,9 +18,10 @@ type lineKey struct{ user, name string }
 // keyOf returns the line in which a job is. The jobs of an array have one name.
 func keyOf(j *grid.Job) lineKey { return lineKey{j.User, j.Title()} }
 
-// order is that in which jobs were submitted, the same after a restart.
+// order is that in which jobs were submitted, the same after a restart. Numbers tell it, whatever
+// the clock showed, which may have been set back since.
 func order(a, b *grid.Job) int {
-	return cmp.Or(cmp.Compare(a.Submit, b.Submit), cmp.Compare(a.Number, b.Number), a.ID.Compare(b.ID))
+	return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Submit, b.Submit), a.ID.Compare(b.ID))
 }
 
 // form returns the line of a job, made of the live jobs if there is none yet.
