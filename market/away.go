@@ -192,7 +192,7 @@ func (w *away) resume(now grid.Time, in *Resume, out *grid.Outbox) {
 	m.heard(now)                                                                                                                   // what was renewed last is not known any more, but it was before now
 	m.timer.Owner = m
 	w.jobs[in.Job.ID] = m
-	if now >= m.award.Until {
+	if now >= m.until() {
 		w.callLast(now, m, out)
 		return
 	}
@@ -317,8 +317,15 @@ func (m *migrated) heard(now grid.Time) {
 	}
 }
 
-// until returns the instant from which on no execution can be alive.
-func (m *migrated) until() grid.Time { return min(m.award.Until, m.dead) }
+// until returns the instant from which on no execution can be alive. With a lease its end says
+// so: from award.Until on it is not renewed. That instant alone proves nothing: the clock of
+// either site may have been set since, and a restart takes that up.
+func (m *migrated) until() grid.Time {
+	if m.award.Lease > 0 {
+		return m.dead
+	}
+	return m.award.Until
+}
 
 // renew answers a site that has jobs of this home under leases. What it has and home does
 // not count on any more, it is told: that would only cost it processors.
