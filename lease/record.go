@@ -163,6 +163,9 @@ const sequenceJump = 1 << 20
 
 // recoverBorrowed takes up a borrowed lease.
 func (b *Book) recoverBorrowed(now grid.Time, e *entry, out *grid.Outbox) {
+	// The instant alone says nothing if the clock was set since. What the lender has said it has
+	// said before now.
+	e.gone = max(e.gone, now+b.cfg.longer(e.goneSpan))
 	if e.due = e.State == Held; e.due || e.End <= now { // held: it was not paid for yet
 		b.end(now, e, Crashed, out)
 		return
