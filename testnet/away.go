@@ -117,8 +117,7 @@ func (a *away) arm() {
 	if next == grid.Never {
 		return
 	}
-	clock := a.n.members[a.site].Clock
-	at := max(clock.True(next), a.n.now)
+	at := max(a.n.members[a.site].Clock.True(next), a.n.now)
 	if at >= a.armed {
 		return
 	}
@@ -131,7 +130,7 @@ func (a *away) arm() {
 		if a.core == nil {
 			return
 		}
-		if a.core.NextTimer() <= clock.Local(a.n.now) {
+		if a.core.NextTimer() <= a.n.members[a.site].Clock.Local(a.n.now) {
 			a.step(grid.Tick{})
 		} else {
 			a.arm()

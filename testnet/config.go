@@ -45,6 +45,7 @@ type Observer struct {
 	Ready  func(now grid.Time, site int, id grid.TaskID) // a squad can be started there at once
 	Turn   func(now grid.Time, site int)                 // a site has had its Tick and is at rest
 	Fault  func(now grid.Time, f *Fault)                 // a fault strikes
+	Step   func(now grid.Time, site int, by grid.Time)   // the clock of a daemon that starts has jumped
 }
 
 // Config of a virtual network. The zero value is a perfect network without faults.

@@ -22,7 +22,8 @@ type Execution struct {
 	Pilot grid.Pilot  // under which it runs, at the lender: whose the lease is; zero: none
 	Squad *grid.Squad // whose tasks it is all of, of a gang; else nil
 
-	natural    grid.Time // when it ends if its lease is renewed for long enough
+	stamps     [2]grid.Time // of its start and its end, by the machine's clock
+	natural    grid.Time    // when it ends if its lease is renewed for long enough
 	state      executionState
 	generation uint32 // of the slot: events of what it held before are void
 	next, prev int32  // in the site's list
@@ -161,6 +162,7 @@ func (tasks *executor) renew(s int32, t *grid.Task) {
 func (tasks *executor) begin(x *Execution) {
 	n := tasks.n
 	tasks.alive++
+	x.stamps[0] = n.wall(int32(x.Site))
 	for j := range n.observers {
 		if f := n.observers[j].Start; f != nil {
 			f(n.now, x)
@@ -231,6 +233,7 @@ func (tasks *executor) taskEnd(e *event) {
 func (tasks *executor) gone(x *Execution) {
 	n := tasks.n
 	x.End = n.now
+	x.stamps[1] = max(n.wall(int32(x.Site)), x.stamps[0])
 	x.state = executionOver
 	tasks.alive--
 	for j := range n.observers {
@@ -248,7 +251,7 @@ func (tasks *executor) report(s, i int32) {
 	if x.state != executionOver {
 		panic(fmt.Sprintf("testnet: report of execution %v in state %d", x.ID, x.state))
 	}
-	n.ended = tasks.outcome(s, x)
+	n.ended = tasks.outcome(x)
 	if x.Squad != nil {
 		n.away(s).step(&pilot.SquadEnded{ID: x.ID, Number: pilot.Whole, End: pilot.EndOf(&n.ended)})
 		return
@@ -259,12 +262,10 @@ func (tasks *executor) report(s, i int32) {
 }
 
 // outcome says how an execution ended, on its site's clock.
-func (tasks *executor) outcome(s int32, x *Execution) grid.TaskEnded {
-	n := tasks.n
+func (tasks *executor) outcome(x *Execution) grid.TaskEnded {
 	ended := grid.TaskEnded{ID: x.ID, Lost: x.Lost, Lapsed: x.Lapsed}
 	if !x.Lost {
-		clock := n.members[s].Clock
-		ended.Result = grid.Result{Start: clock.Local(x.Start), End: clock.Local(x.End), ExitCode: ExitCode(x.Reason), Reason: x.Reason}
+		ended.Result = grid.Result{Start: x.stamps[0], End: x.stamps[1], ExitCode: ExitCode(x.Reason), Reason: x.Reason}
 	}
 	return ended
 }

@@ -28,18 +28,31 @@ const (
 	FaultOneWay
 	// FaultSlow has all that comes to a site and leaves it take Delay longer.
 	FaultSlow
+	// FaultStep sets the clock of a site's machine by Delay, which may be negative.
+	FaultStep
+	// FaultStill has the clock of a site's machine stand still. Its time comes back after it.
+	FaultStill
+	// FaultSlew has the clocks of a site gain Delay microseconds a second, or lose them, as long
+	// as that is SlewMax at most with their drift.
+	FaultSlew
 )
 
-var faultNames = [...]string{"daemon", "torn", "machine", "partition", "oneway", "slow"}
+var faultNames = [...]string{"daemon", "torn", "machine", "partition", "oneway", "slow", "step", "still", "slew"}
 
 // FaultKinds is how many kinds of faults there are.
-const FaultKinds = FaultSlow + 1
+const FaultKinds = FaultSlew + 1
 
 // String returns the fault's name in lists of faults and in reports.
 func (k FaultKind) String() string { return faultNames[k] }
 
+// Kills reports whether it takes a site down.
+func (k FaultKind) Kills() bool { return k < FaultPartition }
+
 // Cuts reports whether it is one of links: sites stay up.
-func (k FaultKind) Cuts() bool { return k >= FaultPartition }
+func (k FaultKind) Cuts() bool { return k >= FaultPartition && k <= FaultSlow }
+
+// Clocks reports whether it is one of clocks: sites stay up, and are heard.
+func (k FaultKind) Clocks() bool { return k >= FaultStep }
 
 // Fault is one thing that goes wrong and heals.
 type Fault struct {
@@ -47,7 +60,7 @@ type Fault struct {
 	At    grid.Time
 	For   grid.Time // more than 0; grid.Never: it does not heal
 	Sites []int     // a single one unless Kind is FaultPartition or FaultOneWay
-	Delay grid.Time // of FaultSlow
+	Delay grid.Time // of FaultSlow, FaultStep and FaultSlew
 
 	healing bool // this is the end of the fault at index begun
 	begun   int32
@@ -64,9 +77,9 @@ type cut struct {
 // restarted when the last of them is over.
 func (n *Network) Schedule(f Fault) error {
 	switch {
-	case f.Kind >= FaultKinds || f.For <= 0 || len(f.Sites) == 0 || f.Delay < 0 || len(f.Sites) != 1 && f.Kind != FaultPartition && f.Kind != FaultOneWay:
+	case f.Kind >= FaultKinds || f.For <= 0 || len(f.Sites) == 0 || f.Delay < 0 && !f.Kind.Clocks() || len(f.Sites) != 1 && f.Kind != FaultPartition && f.Kind != FaultOneWay:
 		return fmt.Errorf("fault %d of sites %v for %v: want one site (a partition: at least one) and a time of more than 0", f.Kind, f.Sites, f.For)
-	case !f.Kind.Cuts() && !n.cfg.Durable:
+	case !f.Kind.Cuts() && f.Kind != FaultSlew && !n.cfg.Durable:
 		return fmt.Errorf("a %v fault needs a network that keeps what its sites save (Config.Durable)", f.Kind)
 	}
 	for _, s := range f.Sites {
@@ -114,6 +127,9 @@ func (fs *faults) strike(i int32) {
 		return
 	case f.Kind.Cuts():
 		fs.partition(i, f)
+		return
+	case f.Kind.Clocks():
+		n.clocks.strike(n, i, f)
 		return
 	}
 	switch {
@@ -211,6 +227,7 @@ func (fs *faults) restart(s int32) {
 	m := &n.members[s]
 	m.incarnation++
 	m.off = false
+	n.clocks.takeUp(n, s)
 	core, err := m.New(int(m.incarnation))
 	if err != nil {
 		n.err = fmt.Errorf("restart site %s at %v: %w", m.ID, n.now, err)
@@ -243,7 +260,7 @@ func (fs *faults) restart(s int32) {
 		if x := &n.tasks.slots[i]; x.state == executionOver && x.Squad == nil {
 			n.tasks.report(s, i)
 		} else if n.cfg.Inputs.Adopted != nil {
-			n.step(s, n.cfg.Inputs.Adopted(x.ID, m.Clock.Local(x.Start)))
+			n.step(s, n.cfg.Inputs.Adopted(x.ID, x.stamps[0]))
 		}
 	}
 	if m.away != nil {
@@ -267,7 +284,7 @@ func (fs *faults) found(s int32, known []int32) {
 		}
 		in := &pilot.Found{ID: x.ID, Tasks: x.Squad.Tasks()}
 		if x.state == executionOver {
-			ended := n.tasks.outcome(s, x)
+			ended := n.tasks.outcome(x)
 			end := pilot.EndOf(&ended)
 			in.Ended = &end
 		}

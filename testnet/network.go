@@ -27,6 +27,7 @@ type Network struct {
 	tasks     executor
 	calls     slots[func()]
 	faults    faults
+	clocks    wallClocks
 	wires     wires
 	oracle    oracle
 	users     users

@@ -1,6 +1,8 @@
 package chaos
 
 import (
+	"slices"
+
 	"gridnode/grid"
 	"gridnode/market/keepalive"
 	"gridnode/node/blame"
@@ -26,6 +28,7 @@ type aliveWatch struct {
 	deaths  map[int][]death      // of each site's machine, those in which nothing vanished left out
 	gone    map[int][]grid.JobID // by site that is down: what vanished, which it finds when it is up
 	lent    map[grid.JobID]bool  // jobs that lost executions on borrowed processors, of which each counts
+	clocks  *clockWatch          // nil: none jumps
 	lapsed  int64
 }
 
@@ -57,6 +60,9 @@ func (w *aliveWatch) fault(now grid.Time, f *testnet.Fault) {
 		return
 	}
 	site := f.Sites[0]
+	if !f.Kind.Kills() {
+		return
+	}
 	w.down[site] += change
 	w.ill[site] = now
 	if w.down[site] == 0 {
@@ -85,7 +91,7 @@ func (w *aliveWatch) end(now grid.Time, x *testnet.Execution) {
 	}
 	w.lapsed++
 	home, _ := w.n.Index(x.Job.Home)
-	if w.certain && w.well(now, x.Site) && w.well(now, home) {
+	if w.certain && !w.clocks.task(x.ID) && w.well(now, x.Site) && w.well(now, home) {
 		w.watch.Violated("job %s was not renewed at %s with epoch %d, though its home could be reached", x.Job.ID, w.n.ID(x.Site), x.ID.Epoch)
 	}
 }
@@ -95,7 +101,7 @@ func (w *aliveWatch) event(_ grid.Time, _ int, e *grid.Event) {
 	if e.Kind != grid.JobFinished || e.Text != vanished || w.lent[e.Job.ID] || e.Job.Coallocate != nil || e.Job.Spread {
 		return
 	}
-	if n := w.suspicions(e.Job.ID); n < lossesLeast {
+	if n := w.suspicions(e.Job.ID); n < lossesLeast && !w.untimed(e.Job.ID) {
 		w.watch.Violated("job %s was given up for its losses, and %d deaths of machines speak against it", e.Job.ID, n)
 	}
 }
@@ -132,6 +138,17 @@ func (w *aliveWatch) found(now grid.Time, site int) {
 	for _, id := range gone {
 		list[len(list)-1].jobs[id] = true
 	}
+}
+
+// untimed reports whether the clock of a site has ever jumped where a job was as its machine
+// died: which losses are of one death the site tells by it.
+func (w *aliveWatch) untimed(id grid.JobID) bool {
+	for site, list := range w.deaths {
+		if w.clocks.set(site) && slices.ContainsFunc(list, func(d death) bool { return d.jobs[id] }) {
+			return true
+		}
+	}
+	return false
 }
 
 // suspicions returns at how many deaths a job was there, and at those of the same machine

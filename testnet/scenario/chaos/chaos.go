@@ -40,6 +40,9 @@ type Config struct {
 	//	coincide   share of messages that arrive as a timer of the receiver goes off
 	//	oneway     partitions that stop what one side says, not what it hears, per hour
 	//	slow       times that all that a site says and hears takes longer, per site and hour
+	//	step       times that a machine's clock is set by up to an hour, per site and hour
+	//	still      times that it stands still
+	//	slew       times that it, and the daemon's, is slewed
 	Faults string `json:"faults"`
 
 	// Features is a list of NAME or NAME=INTENSITY, separated by commas, or "none" (as is ""):
@@ -115,6 +118,7 @@ type chaosReport struct {
 	Aimed   aimCounts    `json:"aimed"`
 	Members rosterCounts `json:"members"`
 	Points  pointCounts  `json:"points"` // of faults within steps
+	Jumps   int64        `json:"jumps"`  // of daemons' clocks
 	Lapsed  int64        `json:"lapsed"` // executions that were not renewed
 	Forged  int64        `json:"forged"` // words that no honest site would say
 

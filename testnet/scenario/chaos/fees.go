@@ -34,6 +34,7 @@ type feeWatch struct {
 	held   map[int][]*meter // by lender: those of leases that are there
 	turns  int64
 	paid   int64
+	clocks *clockWatch // nil: none jumps
 
 	without func(m *meter) bool // of this lease it is not known what has to be paid; nil: of all it is
 }
@@ -100,6 +101,9 @@ func (m *meter) cost(held, permille grid.Time) grid.Credits {
 	return grid.CostProcessorTime.Cost(m.Price, m.Processors, held+held/1000*permille)
 }
 
+// unpaidMost is how long after its end a lease may be paid for.
+const unpaidMost = grid.Hour
+
 // redeemed takes what a bank has paid for a lease.
 func (w *feeWatch) redeemed(now grid.Time, t *bank.Transaction) error {
 	number, yes := fee.IsFee(t.Task)
@@ -118,7 +122,7 @@ func (w *feeWatch) redeemed(now grid.Time, t *bank.Transaction) error {
 	if t.Amount > 0 {
 		w.paid++
 	}
-	most := m.cost(min(m.end, now)-m.since, 2) + 1
+	most := m.cost(min(m.end, now)-m.since+w.set(m, 0), 2) + 1
 	if w.without != nil && w.without(m) {
 		most = max(most, t.Amount)
 	}
@@ -131,7 +135,7 @@ func (w *feeWatch) redeemed(now grid.Time, t *bank.Transaction) error {
 // atRest looks for leases that were used and not paid for.
 func (w *feeWatch) atRest() error {
 	for id, m := range w.meters {
-		if w.without != nil && w.without(m) {
+		if w.set(m, unpaidMost) > 0 || w.without != nil && w.without(m) {
 			continue
 		}
 		if least := m.cost(m.last-m.first, -2) - 1; m.used && m.paid < least {
@@ -139,4 +143,11 @@ func (w *feeWatch) atRest() error {
 		}
 	}
 	return nil
+}
+
+// set returns by how much the clocks of its lender, its borrower and its bank have jumped during a lease
+// or a while after it:
+// so much less they know for how long it was held.
+func (w *feeWatch) set(m *meter, after grid.Time) grid.Time {
+	return w.clocks.within(m.since, min(m.end, w.n.Now())+after, m.Lender, m.Borrower, m.Bank)
 }

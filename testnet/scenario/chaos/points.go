@@ -117,7 +117,7 @@ func inStep(kind string) bool {
 // watch notes when sites come up.
 func (p *points) watch(n *testnet.Network) {
 	n.Observe(testnet.Observer{Fault: func(now grid.Time, f *testnet.Fault) {
-		if f.Healing() && !f.Kind.Cuts() {
+		if f.Healing() && f.Kind.Kills() {
 			p.healed[f.Sites[0]] = healing{now, n.Events()}
 		}
 	}})

@@ -69,7 +69,7 @@ func watchPromises(n *testnet.Network, c *testnet.Checker, alive *aliveWatch, as
 
 // fault notes who comes up.
 func (w *promiseWatch) fault(now grid.Time, f *testnet.Fault) {
-	if f.Healing() && !f.Kind.Cuts() {
+	if f.Healing() && f.Kind.Kills() {
 		w.came[f.Sites[0]] = now
 	}
 }
@@ -233,6 +233,9 @@ func (w *promiseWatch) until(x *testnet.Execution, home int) {
 	}
 	at, up := siteAt(w.n, home)
 	if !up {
+		return
+	}
+	if w.alive.clocks.task(x.ID) {
 		return
 	}
 	mine, known := at.Glance(x.Job.ID)

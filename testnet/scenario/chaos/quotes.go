@@ -40,9 +40,12 @@ const (
 
 func watchQuotes(n *testnet.Network, c *testnet.Checker) *quoteWatch {
 	w := &quoteWatch{n: n, checks: c, last: make(map[int]uint64), copies: make(map[int][]*publication)}
-	n.Observe(testnet.Observer{Turn: w.turn, Send: w.send})
+	n.Observe(testnet.Observer{Turn: w.turn, Send: w.send, Step: w.step})
 	return w
 }
+
+// step: the numbers of a site's quotes begin with what its clock shows.
+func (w *quoteWatch) step(_ grid.Time, at int, _ grid.Time) { delete(w.last, at) }
 
 // turn looks at a site's own quote.
 func (w *quoteWatch) turn(now grid.Time, at int) {

@@ -16,15 +16,16 @@ var intensities = map[string]bounds{
 	"daemon": {0.5, 60}, "torn": {0.5, 60}, "machine": {0.1, 60}, "partition": {1, 60}, "aim": {0.2, 1},
 	"within": {0.002, 1}, "coincide": {0.02, 1},
 	"between": {0.002, 1}, "store": {0.001, 1}, "oneway": {0.5, 60}, "slow": {0.2, 60},
+	"step": {0.3, 60}, "still": {0.2, 60}, "slew": {0.3, 60},
 }
 
 // Strike is a fault that begins at an instant and heals.
 type Strike struct {
-	Kind  string    `json:"kind"`            // "daemon", "torn", "machine", "partition", "oneway", "slow", "within", "between" or "store"
+	Kind  string    `json:"kind"`            // "daemon", "torn", "machine", "partition", "oneway", "slow", "step", "still", "slew", "within", "between" or "store"
 	At    grid.Time `json:"at"`              // microseconds since the beginning of the run
 	For   grid.Time `json:"for"`             // microseconds, more than 0
 	Sites []int     `json:"sites"`           // indices: one, of a partition those on one side of it
-	Delay grid.Time `json:"delay,omitempty"` // of "slow": microseconds
+	Delay grid.Time `json:"delay,omitempty"` // of "slow", "step" (may be negative) and "slew" (a second): microseconds
 
 	// Of those within steps: the daemon dies within the step that is the first from At on to
 	// save (strikeBetween: not to), at that instant the Step-th, after so many of its other
@@ -71,6 +72,9 @@ func drawStrikes(seed uint64, sites int, faults map[string]float64, span grid.Ti
 		{testnet.FaultPartition, faults["partition"], grid.Second, 10 * grid.Minute},
 		{testnet.FaultOneWay, faults["oneway"], grid.Second, 10 * grid.Minute},
 		{testnet.FaultSlow, faults["slow"] * float64(sites), grid.Second, 10 * grid.Minute},
+		{testnet.FaultStep, faults["step"] * float64(sites), grid.Minute, grid.Hour},
+		{testnet.FaultStill, faults["still"] * float64(sites), grid.Minute, grid.Hour},
+		{testnet.FaultSlew, faults["slew"] * float64(sites), grid.Minute, grid.Hour},
 	} {
 		pcg := draw.PCG(seed, grid.SiteID(c.kind.String()), draw.ForFaults)
 		for range int64(c.times*span.Seconds()/3600 + 0.5) {
@@ -78,10 +82,18 @@ func drawStrikes(seed uint64, sites int, faults map[string]float64, span grid.Ti
 			f.For = c.least + grid.Time(draw.Uniform(pcg, uint64(c.longest-c.least)))
 			f.Sites = drawSites(pcg, sites, c.kind == testnet.FaultPartition || c.kind == testnet.FaultOneWay)
 			f.For = healsBy(f.For, f.At, federation.Warmup+span, f.Sites[0])
-			if c.kind == testnet.FaultSlow {
+			switch c.kind {
+			case testnet.FaultSlow:
 				f.Delay = grid.Time(draw.Uniform(pcg, uint64(slowMost)))
+			case testnet.FaultStep:
+				f.Delay = stepBy(pcg)
+			case testnet.FaultSlew:
+				f.Delay = grid.Time(draw.Uniform(pcg, 2*slewMost+1)) - slewMost
 			}
 			drawn = append(drawn, strikeOf(&f))
+			if c.kind == testnet.FaultStep || c.kind == testnet.FaultStill {
+				drawn = append(drawn, takenUp(pcg, &f)...)
+			}
 		}
 	}
 	return drawn

@@ -72,6 +72,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 		Retention: grid.Day, Clock: chaosClock(s.Seed, int64(faults["drift"])), Bank: chaosBank(s.Sites, t.roster.id),
 		Tell: func(at int, c *site.Config) {
 			c.Market.Lease = keepalive.Default
+			c.Numbers = s.sets() // they tell which job came first where the clock does not
 			uses.tell(s.Seed, at, c)
 		},
 	}
@@ -99,6 +100,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 		banks = append(banks, b)
 	}
 	t.roster.watch(n, watch)
+	clocks := watchClocks(n)
 	money := watchBooks(n, watch, banks)
 	money.roster = t.roster
 	money.fees.without = func(m *meter) bool {
@@ -107,11 +109,13 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	money.literal = func(at int) bool { return uses.hits(s.Seed, "paper", uint64(at)) }
 	chaosGrants(n, s.Seed, t.span)
 	lent, gangs := watchLeases(n, watch), watchGangs(n, watch)
+	lent.clocks, money.fees.clocks = clocks, clocks
 	t.forger = watchForgeries(n, watch, lent)
 	alive := watchAlive(n, watch, faults["loss"] == 0)
-	alive.roster = t.roster
+	alive.roster, alive.clocks = t.roster, clocks
 	twins := watchTwins(n, watch)
-	t.asked = watchHistories(n, watch).asked
+	histories := watchHistories(n, watch)
+	t.asked, histories.clocks = histories.asked, clocks
 	watchPromises(n, watch, alive, t.asked, faults["loss"])
 	bound := watchBounds(n, watch, t.span)
 	for i := range f.Sites {
@@ -155,6 +159,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 		Begin: federation.Warmup, Window: grid.Never, Read: func() int64 { return source.Read },
 		Least: federation.Warmup + t.span, Most: federation.Warmup + t.span + patience,
 		Inspect: func(*measure.Result) {
+			report.Jumps = clocks.jumps
 			report.Lost, report.Acked, report.Checked = n.Lost(), watch.Acknowledged(), n.Events()
 			report.Leases, report.Gangs, report.Aimed = lent.counts, gangs.sum(), aimed.counts
 			report.Lapsed, report.Points, report.Forged = alive.lapsed, t.points.sum(), t.forger.count

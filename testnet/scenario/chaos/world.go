@@ -127,6 +127,7 @@ func chaosFeed(s *Script, f *federation.Builder, uses features) (*feed, error) {
 		}
 		sources = append(sources, &workload.Later{Source: &workload.Window{Source: g, Span: s.span()}, By: federation.Warmup})
 	}
+	sets := s.sets()
 	goals := [...]grid.Goal{grid.GoalLocal, grid.GoalCost, grid.GoalTime, grid.GoalSpill}
 	jobs := &feed{Feed: scenario.Feed{
 		Source: workload.NewMerge(sources...),
@@ -144,6 +145,9 @@ func chaosFeed(s *Script, f *federation.Builder, uses features) (*feed, error) {
 				spreadSome(j)
 			}
 			uses.adjust(s.Seed, j)
+			if sets && j.Terms != nil && j.Terms.Lease == grid.NoLease {
+				j.Terms.Lease = grid.LeaseMin // without a lease only clocks say that a job is dead
+			}
 		},
 	}}
 	if s.Jobs != nil {
