@@ -45,7 +45,7 @@ run, event by event: its trace hash is printed. Without a log a generated worklo
 	for _, scenario := range run.Commands() {
 		scenario.PreRun = func(*cobra.Command, []string) { spareCollector() }
 	}
-	cmd.AddCommand(newUp(), run, newReproduce(), newScale(root))
+	cmd.AddCommand(newUp(), run, newReproduce(root), newScale(root))
 	return cmd
 }
 

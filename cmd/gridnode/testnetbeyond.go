@@ -50,8 +50,8 @@ func (b *beyond) flags(cmd *cobra.Command) {
 }
 
 // away returns who does the runs of a sweep: nobody else (nil), another process for each, or this
-// one if it is such a process. traces are arguments that name logs, as --trace does.
-func (b *beyond) away(cmd *cobra.Command, root *options, traces []string) (sweep.Away, error) {
+// one if it is such a process. words are arguments, and traces those that name logs, as --trace does.
+func (b *beyond) away(cmd *cobra.Command, root *options, words, traces []string) (sweep.Away, error) {
 	if b.part != "" {
 		p, err := away.ParsePart(b.part)
 		switch {
@@ -107,7 +107,7 @@ func (b *beyond) away(cmd *cobra.Command, root *options, traces []string) (sweep
 	if s.Program, err = os.Executable(); err != nil {
 		return nil, err
 	}
-	if err := describe(cmd, traces, s); err != nil {
+	if err := describe(cmd, words, traces, s); err != nil {
 		return nil, err
 	}
 	return func(ctx context.Context, runs []sweep.Run, o sweep.Options) error {
@@ -126,8 +126,8 @@ var ofThisCall = []string{"on", "work", "part-time", "part-policy", "output", "n
 var ofInputs = []string{"trace", "traces"}
 
 // describe gives a sweep the command that makes it, and the files that its runs read.
-func describe(cmd *cobra.Command, traces []string, s *away.Sweep) (err error) {
-	s.Args = strings.Fields(cmd.CommandPath())[1:]
+func describe(cmd *cobra.Command, words, traces []string, s *away.Sweep) (err error) {
+	s.Args = append(strings.Fields(cmd.CommandPath())[1:], words...)
 	for _, from := range traces {
 		name, failed := input(s, from)
 		err = errors.Join(err, failed)

@@ -125,7 +125,7 @@ struck and how often they did, and the violations.`,
 			ctx, stop := interruptible(cmd)
 			defer stop()
 			var err error
-			if cfg.Away, err = beyond.away(cmd, root, nil); err != nil {
+			if cfg.Away, err = beyond.away(cmd, root, nil, nil); err != nil {
 				return err
 			}
 			if cfg.Away != nil && (seeds == 0 || replay != "") {

@@ -53,7 +53,7 @@ they are to do.`,
 			protocols()
 			spareCollector()
 			var err error
-			if o.Away, err = beyond.away(cmd, root, args); err != nil {
+			if o.Away, err = beyond.away(cmd, root, nil, args); err != nil {
 				return err
 			}
 			return experiment(cmd, "scale", l, out, func(ctx context.Context, progress func(done, total int64)) (savedReport, error) {

@@ -26,7 +26,8 @@ type Options struct {
 	// Quick leaves out what is not in the paper: other readings and loads.
 	Quick bool
 
-	Workers int // runs at a time; 0: one on each processor
+	Workers int        // runs at a time; 0: one on each processor
+	Away    sweep.Away // has them made elsewhere; nil: they are made here
 
 	// Progress is told how much of the work is done, from one goroutine at a time;
 	// nil: nobody wants to know.

@@ -13,6 +13,7 @@ type Run struct {
 	Name   string // shown with an error
 	Weight int64  // how long it takes, roughly, in any unit
 	Do     func(ctx context.Context) error
+	Result any // as of sweep.Run
 }
 
 // Reproduce repeats a paper's evaluation. Cancelling ctx ends it with ctx's error.
@@ -21,7 +22,9 @@ func Reproduce(ctx context.Context, p Paper, o Options) (*Report, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	study, err := p.Plan(ctx, o)
+	plan := o
+	plan.Away = nil // what is run to plan is run here
+	study, err := p.Plan(ctx, plan)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p.Name, err)
 	}
@@ -53,7 +56,7 @@ func commandOf(p Paper, o Options) string {
 func (o *Options) RunAll(ctx context.Context, runs []Run) error {
 	list := make([]sweep.Run, len(runs))
 	for i, r := range runs {
-		list[i] = sweep.Run{Name: r.Name, Weight: r.Weight, Do: func(ctx context.Context, _ func(int64)) error { return r.Do(ctx) }}
+		list[i] = sweep.Run{Name: r.Name, Weight: r.Weight, Result: r.Result, Do: func(ctx context.Context, _ func(int64)) error { return r.Do(ctx) }}
 	}
-	return sweep.Do(ctx, list, sweep.Options{Workers: o.Workers, Progress: o.Progress})
+	return sweep.Do(ctx, list, sweep.Options{Workers: o.Workers, Progress: o.Progress, Away: o.Away})
 }

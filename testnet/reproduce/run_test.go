@@ -14,7 +14,7 @@ func TestRunAll(t *testing.T) {
 	var lock sync.Mutex
 	var made []string
 	run := func(name string, weight int64, err error) Run {
-		return Run{name, weight, func(context.Context) error {
+		return Run{Name: name, Weight: weight, Do: func(context.Context) error {
 			lock.Lock()
 			defer lock.Unlock()
 			made = append(made, name)

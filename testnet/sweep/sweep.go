@@ -24,8 +24,8 @@ type Run struct {
 	// Do does it. It may tell pulse now and then how much of it is done, in thousandths.
 	Do func(ctx context.Context, pulse func(permille int64)) error
 
-	// Result points to all that Do leaves, as far as it is to be done by another process:
-	// package gob has to be able to carry it. nil: it can be done here only.
+	// Result points to all that Do leaves: by it what another process has left is filled in.
+	// nil: it can be done here only.
 	Result any
 }
 

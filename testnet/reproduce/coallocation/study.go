@@ -110,7 +110,7 @@ func planCoallocation(_ context.Context, o reproduce.Options) (*reproduce.Study,
 	for _, c := range s.cases {
 		results := make([]coallocationOutcome, o.Windows*coallocationWorkloads)
 		s.outcomes[c] = results
-		study.Runs = append(study.Runs, reproduce.Run{Name: fmt.Sprintf("%+v", c), Weight: int64(c.utilization), Do: func(ctx context.Context) (err error) {
+		study.Runs = append(study.Runs, reproduce.Run{Name: fmt.Sprintf("%+v", c), Weight: int64(c.utilization), Result: &results, Do: func(ctx context.Context) (err error) {
 			for i := range results {
 				if results[i], err = s.run(ctx, c, o.Seed+uint64(i)); err != nil {
 					return err
@@ -122,7 +122,7 @@ func planCoallocation(_ context.Context, o reproduce.Options) (*reproduce.Study,
 	for _, one := range s.singlePlan() {
 		result := new(reproduce.Number)
 		s.singles[one] = result
-		study.Runs = append(study.Runs, reproduce.Run{Name: fmt.Sprintf("%+v", one), Weight: 1, Do: func(ctx context.Context) (err error) {
+		study.Runs = append(study.Runs, reproduce.Run{Name: fmt.Sprintf("%+v", one), Weight: 1, Result: result, Do: func(ctx context.Context) (err error) {
 			*result, err = one.run(ctx, o.Seed)
 			return err
 		}})

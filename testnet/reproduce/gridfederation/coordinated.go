@@ -35,7 +35,7 @@ func (s *federationStudy) coordinatedRuns() (runs []reproduce.Run) {
 	for n, size := range s.sizes {
 		for i := range compared {
 			c := federationCase{mode: "economy", oft: populations[compared[i].population].oft, sites: size, placement: "coordinated"}
-			runs = append(runs, reproduce.Run{Name: "coordinated: " + c.name(), Weight: int64(size) * 200, Do: func(ctx context.Context) (err error) {
+			runs = append(runs, reproduce.Run{Name: "coordinated: " + c.name(), Weight: int64(size) * 200, Result: &s.coordinated[n][i], Do: func(ctx context.Context) (err error) {
 				s.coordinated[n][i], err = s.run(ctx, s.windows[0].days, c)
 				return err
 			}})

@@ -29,7 +29,7 @@ func (s *federationStudy) pricingRuns() (runs []reproduce.Run) {
 				f := federationCase{
 					mode: "economy", oft: populations[p].oft, sites: len(s.sites), placement: c.placement, pricing: pricing, cost: "processor-time",
 				}
-				runs = append(runs, reproduce.Run{Name: pricing + " prices, " + c.placement + ": " + f.name(), Weight: f.weight(), Do: func(ctx context.Context) (err error) {
+				runs = append(runs, reproduce.Run{Name: pricing + " prices, " + c.placement + ": " + f.name(), Weight: f.weight(), Result: &c.outcomes[p][k], Do: func(ctx context.Context) (err error) {
 					c.outcomes[p][k], err = s.run(ctx, s.windows[0].days, f)
 					return err
 				}})

@@ -94,7 +94,7 @@ func (r *reading) runs(s *federationStudy) (runs []reproduce.Run) {
 		if r.with != nil {
 			r.with(&c)
 		}
-		runs = append(runs, reproduce.Run{Name: r.name + ": " + c.name(), Weight: c.weight(), Do: func(ctx context.Context) (err error) {
+		runs = append(runs, reproduce.Run{Name: r.name + ": " + c.name(), Weight: c.weight(), Result: to, Do: func(ctx context.Context) (err error) {
 			*to, err = s.run(ctx, r.used, c)
 			return err
 		}})

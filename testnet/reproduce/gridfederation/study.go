@@ -173,7 +173,7 @@ func spreadNote(windows int, others string) string {
 // runs lists everything that is to be run.
 func (s *federationStudy) runs() (runs []reproduce.Run) {
 	add := func(to **outcome, w *federationWindow, c federationCase) {
-		runs = append(runs, reproduce.Run{Name: c.name(), Weight: c.weight(), Do: func(ctx context.Context) (err error) {
+		runs = append(runs, reproduce.Run{Name: c.name(), Weight: c.weight(), Result: to, Do: func(ctx context.Context) (err error) {
 			*to, err = s.run(ctx, w.days, c)
 			return err
 		}})

@@ -19,24 +19,23 @@ type setSize struct {
 
 // countRuns generates the sets of all load levels, to be counted.
 func (s *matchStudy) countRuns() (runs []reproduce.Run) {
+	s.sizes = make([]setSize, len(setLoads)*s.sets)
 	for _, load := range setLoads {
 		for set := range s.sets {
-			runs = append(runs, reproduce.Run{Name: fmt.Sprintf("set %d at %d %%", set+1, load), Weight: 1 + int64(load)/10, Do: func(context.Context) error {
+			size := &s.sizes[len(runs)]
+			runs = append(runs, reproduce.Run{Name: fmt.Sprintf("set %d at %d %%", set+1, load), Weight: 1 + int64(load)/10, Result: size, Do: func(context.Context) error {
 				cfg := delegation.Default()
 				cfg.LoadDAS, cfg.LoadG5K, cfg.Set = float64(load), float64(load), uint64(set+1)
 				jobs, err := delegation.Generate(&cfg)
 				if err != nil {
 					return err
 				}
-				size := setSize{jobs: int64(len(jobs))}
+				size.jobs = int64(len(jobs))
 				for i := range jobs {
 					hours := jobs[i].RunTime.Seconds() / 3600
 					size.length += hours
 					size.hours += hours * float64(jobs[i].Processors)
 				}
-				s.lock.Lock()
-				defer s.lock.Unlock()
-				s.sizes = append(s.sizes, size)
 				return nil
 			}})
 		}

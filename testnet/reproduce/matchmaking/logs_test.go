@@ -40,7 +40,7 @@ func TestLongRunOfLogs(t *testing.T) {
 	for _, a := range delegation.Architectures {
 		c := longCase(a)
 		c.set = 1
-		if err := s.run(context.Background(), c); err != nil {
+		if s.results[c], err = s.run(context.Background(), c); err != nil {
 			t.Fatal(err)
 		}
 	}

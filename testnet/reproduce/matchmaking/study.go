@@ -81,7 +81,6 @@ type matchStudy struct {
 	logs    []string                       // of the two grids; nil: the long run is generated
 	months  func() ([]workload.Job, error) // the jobs of the long run, made once
 	inputs  []scenario.Input               // of the logs
-	lock    sync.Mutex
 	results map[matchCase]*measure.Result
 	sizes   []setSize // of the generated sets
 }
@@ -112,7 +111,8 @@ func planMatchmaking(_ context.Context, o reproduce.Options) (*reproduce.Study, 
 			cases = append(cases, c)
 		}
 	}
-	study := &reproduce.Study{Runs: s.countRuns(), Notes: s.notes(), Readings: readings, Report: s.report}
+	study := &reproduce.Study{Runs: s.countRuns(), Notes: s.notes(), Readings: readings}
+	results := make(map[matchCase]*measure.Result)
 	for _, c := range cases {
 		for set := range s.sets {
 			if set >= s.setsOf(c) {
@@ -120,8 +120,25 @@ func planMatchmaking(_ context.Context, o reproduce.Options) (*reproduce.Study, 
 			}
 			c := c
 			c.set = set + 1
-			study.Runs = append(study.Runs, reproduce.Run{Name: c.name(), Weight: c.weight(), Do: func(ctx context.Context) error { return s.run(ctx, c) }})
+			place := delegation.Place()
+			results[c] = place
+			study.Runs = append(study.Runs, reproduce.Run{Name: c.name(), Weight: c.weight(), Result: place, Do: func(ctx context.Context) error {
+				r, err := s.run(ctx, c)
+				if err == nil {
+					*place = *r
+				}
+				return err
+			}})
 		}
+	}
+	study.Report = func() []reproduce.Experiment {
+		for c, result := range results {
+			s.results[c] = result
+		}
+		if s.logs != nil {
+			_, _ = s.months() // says what logs were read, even if others have run them
+		}
+		return s.report()
 	}
 	return study, nil
 }
@@ -191,13 +208,13 @@ func (s *matchStudy) setsOf(c matchCase) int {
 	return s.sets
 }
 
-func (s *matchStudy) run(ctx context.Context, c matchCase) error {
+func (s *matchStudy) run(ctx context.Context, c matchCase) (*measure.Result, error) {
 	cfg := delegation.Default()
 	cfg.Seed, cfg.Set, cfg.Architecture = s.o.Seed, uint64(c.set), c.architecture
 	if c.long {
 		var err error
 		if cfg.Workload, err = s.months(); err != nil {
-			return err
+			return nil, err
 		}
 		cfg.Drain, cfg.Sample = true, sampleSeconds
 	} else {
@@ -210,14 +227,7 @@ func (s *matchStudy) run(ctx context.Context, c matchCase) error {
 		}
 	}
 	cfg.Threshold, cfg.Bind, cfg.Ordering = float64(c.threshold), int64(c.bind), c.ordering
-	r, err := delegation.Run(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	s.lock.Lock()
-	defer s.lock.Unlock()
-	s.results[c] = r
-	return nil
+	return delegation.Run(ctx, cfg)
 }
 
 func (s *matchStudy) notes() []string {

@@ -118,7 +118,7 @@ func (s *muscleStudy) planExact() (runs []reproduce.Run) {
 	for i := range exactSettings {
 		s.exact[i] = make([]exactBatch, batches)
 		for n := range batches {
-			runs = append(runs, reproduce.Run{Name: "optimum, " + exactSettings[i].name, Weight: 500, Do: func(ctx context.Context) (err error) {
+			runs = append(runs, reproduce.Run{Name: "optimum, " + exactSettings[i].name, Weight: 500, Result: &s.exact[i][n], Do: func(ctx context.Context) (err error) {
 				if err := ctx.Err(); err != nil {
 					return err
 				}

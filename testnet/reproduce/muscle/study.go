@@ -123,7 +123,7 @@ func planMuscle(_ context.Context, o reproduce.Options) (*reproduce.Study, error
 	study := &reproduce.Study{Notes: s.notes(), Readings: chosenReadings(), Report: s.report}
 	for _, c := range s.order {
 		for w := range o.Windows {
-			study.Runs = append(study.Runs, reproduce.Run{Name: c.name(), Weight: int64(s.jobs), Do: func(ctx context.Context) (err error) {
+			study.Runs = append(study.Runs, reproduce.Run{Name: c.name(), Weight: int64(s.jobs), Result: &s.results[c][w], Do: func(ctx context.Context) (err error) {
 				s.results[c][w], err = packing.Run(ctx, s.config(c, w))
 				return err
 			}})

@@ -64,7 +64,7 @@ func planDelegation(_ context.Context, o reproduce.Options) (*reproduce.Study, e
 	}
 	study := &reproduce.Study{Notes: s.notes(), Readings: chosenReadings(), Report: s.report}
 	for m := range machines {
-		study.Runs = append(study.Runs, reproduce.Run{Name: machines[m].name + ", local", Weight: 10, Do: func(ctx context.Context) (err error) {
+		study.Runs = append(study.Runs, reproduce.Run{Name: machines[m].name + ", local", Weight: 10, Result: &s.alone[m], Do: func(ctx context.Context) (err error) {
 			s.alone[m], err = s.run(ctx, "local", leasing.Config{}, m)
 			return err
 		}})
@@ -72,10 +72,12 @@ func planDelegation(_ context.Context, o reproduce.Options) (*reproduce.Study, e
 	for p, policy := range delegationPolicies {
 		for i, pair := range setups {
 			var told func(site int, at grid.Time, borrowed, lent int64)
+			left := delegationLeft{leasing: &s.leasing[p][i], queues: &s.queues[p][i], asked: &s.asked[p][i]}
 			if p == 0 && i == 0 {
+				left.sizes = &s.sizes
 				told = func(site int, at grid.Time, borrowed, lent int64) { s.sizes[site].lease(at, borrowed, lent) }
 			}
-			study.Runs = append(study.Runs, reproduce.Run{Name: fmt.Sprintf("set-up %d, %s", i+1, policy), Weight: 40, Do: func(ctx context.Context) (err error) {
+			study.Runs = append(study.Runs, reproduce.Run{Name: fmt.Sprintf("set-up %d, %s", i+1, policy), Weight: 40, Result: &left, Do: func(ctx context.Context) (err error) {
 				for site := range s.queues[p][i] {
 					s.queues[p][i][site] = new(queue)
 				}
@@ -87,6 +89,14 @@ func planDelegation(_ context.Context, o reproduce.Options) (*reproduce.Study, e
 		}
 	}
 	return study, nil
+}
+
+// delegationLeft is what a run of two sites leaves.
+type delegationLeft struct {
+	leasing **measure.Result
+	queues  *[2]*queue
+	asked   *[2]lease.Delegations
+	sizes   *[2]*reconfiguration // nil: nobody follows them
 }
 
 // run replays the logs of machines with a policy, and tells those who are named in hear.

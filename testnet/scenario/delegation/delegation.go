@@ -47,6 +47,9 @@ type delegated struct {
 	nextSample  grid.Time
 }
 
+// Place returns a place for what Run returns, where another process has run it.
+func Place() *measure.Result { return &measure.Result{Config: new(delegationReport)} }
+
 // Measured returns what only this scenario reports: messages by the paper's types,
 // the share of jobs that finished, and the delegations. The result must be one of
 // Run's.

@@ -43,7 +43,7 @@ const formatPart = 1
 type parcel struct {
 	Format int
 	Part   Part
-	Result []byte // of the run, as gob
+	Result []byte // of the run, as pack writes it
 }
 
 // Do returns what does this part of a sweep alone, and writes what comes of it to a file. It
@@ -66,11 +66,8 @@ func (p Part) Do(path string) sweep.Away {
 
 // write writes what has come of the run, all of it or nothing.
 func (p Part) write(path string, run *sweep.Run) error {
-	var result, text bytes.Buffer
-	if err := gob.NewEncoder(&result).Encode(run.Result); err != nil {
-		return err
-	}
-	if err := gob.NewEncoder(&text).Encode(parcel{formatPart, p, result.Bytes()}); err != nil {
+	var text bytes.Buffer
+	if err := gob.NewEncoder(&text).Encode(parcel{formatPart, p, packed(run.Result)}); err != nil {
 		return err
 	}
 	return replace(path, text.Bytes())
@@ -90,7 +87,7 @@ func (p Part) Take(path string, run *sweep.Run) error {
 	if c.Format != formatPart || c.Part != p {
 		return fmt.Errorf("%s is of another sweep, or of another version: part %v, not %v", path, c.Part, p)
 	}
-	if err := gob.NewDecoder(bytes.NewReader(c.Result)).Decode(run.Result); err != nil {
+	if err := unpacked(c.Result, run.Result); err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
