@@ -242,6 +242,16 @@ func (c *Coordinator) Decisions(yield func(task grid.TaskID, started bool) bool)
 	}
 }
 
+// Claims returns the leases of a job's parts since it is decided to claim them; none before.
+func (c *Coordinator) Claims(job grid.JobID) (list []Claimed) {
+	if a := c.jobs[job]; a != nil && a.phase != phaseHolding {
+		for i := range a.parts {
+			list = append(list, a.parts[i].Claimed)
+		}
+	}
+	return list
+}
+
 // Decision returns the record of the decision about a job, as it is to be saved; nil if there
 // is none.
 func (c *Coordinator) Decision(job grid.JobID) grid.Record {

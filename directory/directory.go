@@ -128,6 +128,9 @@ func (d *Directory) Known(site grid.SiteID) (Quote, bool) {
 	return Quote{}, false
 }
 
+// Audit returns which of the bounds of what a site keeps for others is exceeded; nil: none is.
+func (d *Directory) Audit() error { return d.holder.audit() }
+
 // Kept yields the copies of quotes that this site keeps for others, in all cells. They must
 // not be changed.
 func (d *Directory) Kept(yield func(*Quote) bool) {

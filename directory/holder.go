@@ -97,6 +97,25 @@ func (k *holder) count(site grid.SiteID) bool {
 	return true
 }
 
+// audit returns which bound is exceeded.
+func (k *holder) audit() error {
+	sum := 0
+	for _, h := range k.holdings {
+		if sum += len(h.records); len(h.records) > crowdFactor*k.cfg.CellMax {
+			return fmt.Errorf("%d copies of quotes are kept in one cell, want %d at most", len(h.records), crowdFactor*k.cfg.CellMax)
+		}
+	}
+	if sum != k.recorded || sum > recordsMax || len(k.holdings) > holdingsMax {
+		return fmt.Errorf("%d copies of quotes are kept in %d cells, and count as %d", sum, len(k.holdings), k.recorded)
+	}
+	for site, count := range k.perSite {
+		if count > publisherMax {
+			return fmt.Errorf("%d copies of quotes of %s are kept, want %d at most", count, site, publisherMax)
+		}
+	}
+	return nil
+}
+
 func (k *holder) uncount(site grid.SiteID) {
 	k.recorded--
 	if k.perSite[site]--; k.perSite[site] == 0 {

@@ -2,6 +2,7 @@ package bank
 
 import (
 	"fmt"
+	"iter"
 
 	"gridnode/grid"
 )
@@ -130,6 +131,17 @@ func (d *Desk) Stats() Stats { return d.stats }
 // Open returns how many cheques of this site are not known to be spent, and how many
 // it was given and has not been paid for.
 func (d *Desk) Open() (payments, bills int) { return len(d.payments), len(d.bills) }
+
+// Payments returns the payments of a site as they are to be saved, in no particular order.
+func Payments(d *Desk) iter.Seq[grid.Record] {
+	return func(yield func(grid.Record) bool) {
+		for _, p := range d.payments {
+			if !yield(p) {
+				return
+			}
+		}
+	}
+}
 
 // Step applies one input at time now and appends the effects to out. What is due is
 // done first. now never decreases.
