@@ -94,17 +94,23 @@ func (a *away) step(in grid.Input) {
 	if a.core == nil {
 		return
 	}
-	a.feed(in)
+	a.core.Step(a.n.members[a.site].Clock.Local(a.n.now), in, &a.out)
+	a.carryAll()
+}
+
+// carryAll carries out what the core has ordered, and what it orders when it has its answers.
+func (a *away) carryAll() {
+	a.carryOut()
 	for i := 0; i < len(a.answers); i++ {
-		a.feed(a.answers[i])
+		a.core.Step(a.n.members[a.site].Clock.Local(a.n.now), a.answers[i], &a.out)
+		a.carryOut()
 	}
 	clear(a.answers)
 	a.answers = a.answers[:0]
 	a.arm()
 }
 
-func (a *away) feed(in grid.Input) {
-	a.core.Step(a.n.members[a.site].Clock.Local(a.n.now), in, &a.out)
+func (a *away) carryOut() {
 	for _, e := range a.out.Effects {
 		a.carry(e)
 	}
@@ -215,16 +221,16 @@ func (a *away) carryGang(e pilot.Effect) {
 	switch e := e.(type) {
 	case pilot.Prepare:
 		a.joined[gangID{e.Home, e.Task.Squad.Gang.Task}] = true
-		a.ready(e.Task.ID)
-		a.answer(&pilot.Prepared{Key: e.Key, ID: e.Task.ID})
+		a.prepare([]grid.TaskID{e.Task.ID}, &pilot.Prepared{Key: e.Key, ID: e.Task.ID})
 	case pilot.Gather:
 		a.joined[gangID{n.members[a.site].ID, e.Task.ID}] = true
+		var own []grid.TaskID
 		for part := range e.Task.Gang.Parts {
 			if e.Task.Gang.Parts[part].Site == n.members[a.site].ID {
-				a.ready(grid.SquadTask(e.Task.ID, part))
+				own = append(own, grid.SquadTask(e.Task.ID, part))
 			}
 		}
-		a.answer(&pilot.Gathered{Gang: e.Task.ID})
+		a.prepare(own, &pilot.Gathered{Gang: e.Task.ID})
 	case pilot.StartOwn:
 		n.tasks.run(a.site, &e.Task)
 	case pilot.KillOwn:
@@ -248,6 +254,33 @@ func (a *away) carryGang(e pilot.Effect) {
 	}
 }
 
+// prepare makes squads ready and says so, at once unless Config.Squad has them take longer.
+func (a *away) prepare(squads []grid.TaskID, done grid.Input) {
+	pause := grid.Time(0)
+	for _, id := range squads {
+		if a.n.cfg.Squad != nil {
+			ready, _ := a.n.cfg.Squad(id)
+			pause = max(pause, ready)
+		}
+	}
+	tell := func() {
+		for _, id := range squads {
+			a.ready(id)
+		}
+	}
+	switch pause {
+	case grid.Never:
+	case 0:
+		tell()
+		a.answer(done)
+	default:
+		a.later(pause, func() {
+			tell()
+			a.step(done)
+		})
+	}
+}
+
 // ready tells the observers that a squad can be started here.
 func (a *away) ready(id grid.TaskID) {
 	for i := range a.n.observers {
@@ -257,33 +290,13 @@ func (a *away) ready(id grid.TaskID) {
 	}
 }
 
-// AuditPilots returns what is wrong with the processors that a site keeps for borrowers
-// (pilot.Core.Audit).
+// AuditPilots returns what is wrong with the processors that a site keeps for borrowers, and
+// with its gangs (pilot.Core.Audit).
 func AuditPilots(n *Network, site int) error {
 	if a := n.members[site].away; a != nil && a.core != nil {
-		return a.core.Audit()
+		return a.core.Audit(n.members[site].Clock.Local(n.now))
 	}
 	return nil
-}
-
-// ForgeOrder gives a lender an order as if it came in the session that its borrower has open,
-// or in an older one, and reports whether there is one.
-func ForgeOrder(n *Network, lender int, borrower grid.SiteID, older bool, order *pilot.Order) bool {
-	a := n.members[lender].away
-	if a == nil || a.core == nil {
-		return false
-	}
-	for _, x := range a.sessions {
-		if x.ends[atLender].site == a.site && x.ends[atLender].open && n.members[x.ends[atBorrower].site].ID == borrower {
-			session := x.number
-			if older {
-				session--
-			}
-			a.step(&pilot.Ordered{From: borrower, Session: session, Order: order})
-			return true
-		}
-	}
-	return false
 }
 
 // Held says what a site has left of work on borrowed processors, its own or others':

@@ -61,6 +61,10 @@ type Config struct {
 	// the daemon dies within it. It must not change out.
 	Tear func(now grid.Time, site int, out *grid.Outbox) Tear
 
+	// Squad, if set, says what befalls the tasks of a part of a gang: how long they take until
+	// they can start, Never for ever; and after which time one of them fails, 0: none does.
+	Squad func(id grid.TaskID) (ready, fails grid.Time)
+
 	// DialTimeout is after how long a sender learns that a machine is off. (That a
 	// machine is up and its daemon down it learns in one round trip.)
 	DialTimeout grid.Time

@@ -18,6 +18,7 @@ type Execution struct {
 	Lost       bool      // its machine died under it
 	Lapsed     bool      // its lease ended
 	Reason     string    // why it was ended; empty if it ended by itself
+	Failed     bool      // it ended by itself, or will, with an exit code that says it has failed
 
 	Pilot grid.Pilot  // under which it runs, at the lender: whose the lease is; zero: none
 	Squad *grid.Squad // whose tasks it is all of, of a gang; else nil
@@ -47,6 +48,7 @@ const TimeLimit = "time limit"
 const (
 	exitKilled    = 128 + 9
 	exitTimeLimit = 128 + 14
+	exitFailed    = 1
 )
 
 // executor runs the jobs of all sites: it is the only reader of Job.RunTime.
@@ -114,6 +116,7 @@ func (tasks *executor) run(s int32, t *grid.Task) {
 	if t.Limit > 0 && span > t.Limit {
 		span, reason = t.Limit, TimeLimit
 	}
+	span, code, reason := tasks.broken(t, span, 0, reason)
 	var i int32
 	if last := len(tasks.free) - 1; last >= 0 {
 		i = tasks.free[last]
@@ -126,6 +129,7 @@ func (tasks *executor) run(s int32, t *grid.Task) {
 	*x = Execution{
 		ID: t.ID, Job: t.Job, Site: int(s), Squad: t.Squad, Start: n.now, End: n.now.Add(span), Reason: reason,
 		state: executionAlive, generation: x.generation + 1, next: m.executions, prev: none, natural: n.now.Add(span),
+		Failed: code == exitFailed,
 	}
 	if t.Lease > 0 {
 		x.End = min(x.natural, tasks.lapse(s, t.Lease))
@@ -136,6 +140,17 @@ func (tasks *executor) run(s int32, t *grid.Task) {
 	m.executions = i
 	n.queue.push(x.End, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
 	tasks.begin(x)
+}
+
+// broken returns how a task ends of which Config.Squad says that it fails, if it does before it
+// ends anyway.
+func (tasks *executor) broken(t *grid.Task, span grid.Time, code int32, reason string) (grid.Time, int32, string) {
+	if n := tasks.n; n.cfg.Squad != nil && t.Squad != nil {
+		if _, fails := tasks.n.cfg.Squad(t.ID); fails > 0 && fails < span {
+			return fails, exitFailed, ""
+		}
+	}
+	return span, code, reason
 }
 
 // lapse returns when nothing is left of an execution whose lease is not renewed: its shim
@@ -266,6 +281,9 @@ func (tasks *executor) outcome(x *Execution) grid.TaskEnded {
 	ended := grid.TaskEnded{ID: x.ID, Lost: x.Lost, Lapsed: x.Lapsed}
 	if !x.Lost {
 		ended.Result = grid.Result{Start: x.stamps[0], End: x.stamps[1], ExitCode: ExitCode(x.Reason), Reason: x.Reason}
+		if x.Failed && x.Reason == "" {
+			ended.Result.ExitCode = exitFailed
+		}
 	}
 	return ended
 }

@@ -180,6 +180,7 @@ func (a *away) launch(p *lent, t *grid.Task) {
 	if t.Limit > 0 && span > t.Limit {
 		span, reason, code = t.Limit, TimeLimit, exitTimeLimit
 	}
+	span, code, reason = n.tasks.broken(t, span, code, reason)
 	r := &lentRun{Execution: Execution{
 		ID: t.ID, Job: t.Job, Site: int(a.site), Pilot: t.Pilot, Squad: t.Squad, Start: n.now, End: n.now.Add(span), state: executionAlive,
 	}}
@@ -187,7 +188,7 @@ func (a *away) launch(p *lent, t *grid.Task) {
 	n.tasks.begin(&r.Execution)
 	n.after(r.End, classEnd, a.site, func() {
 		if r.state == executionAlive && r.Reason == "" {
-			r.Reason, r.exitCode = reason, code
+			r.Reason, r.exitCode, r.Failed = reason, code, code == exitFailed
 		}
 		a.finish(p, r)
 	})

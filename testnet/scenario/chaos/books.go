@@ -1,7 +1,9 @@
 package chaos
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"gridnode/grid"
 	"gridnode/market/bank"
@@ -181,6 +183,17 @@ func (b *bankBooks) apply(t *bank.Transaction) error {
 		b.accounts[t.Payee] = payee
 	}
 	return nil
+}
+
+// open returns cheques of a bank that are good still, in order of payer and task, so many at most.
+func (b *bankBooks) open(self grid.SiteID, now grid.Time, most int) (list []bank.Cheque) {
+	for id, c := range b.cheques {
+		if !c.closed && c.expires > now+grid.Minute {
+			list = append(list, bank.Cheque{Bank: self, Payer: id.payer, Payee: c.payee, Task: id.task, Ceiling: c.ceiling, Expires: c.expires})
+		}
+	}
+	slices.SortFunc(list, func(a, b bank.Cheque) int { return cmp.Or(cmp.Compare(a.Payer, b.Payer), a.Task.Compare(b.Task)) })
+	return list[:min(len(list), most)]
 }
 
 // unsettled says what a site has not settled; nil: nothing.

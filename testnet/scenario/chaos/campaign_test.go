@@ -134,6 +134,11 @@ func TestForgeries(t *testing.T) {
 			t.Errorf("none of kind %d", kind)
 		}
 	}
+	for kind, count := range run.forger.lies {
+		if count == 0 {
+			t.Errorf("none of lie %d", kind)
+		}
+	}
 	run = &trial{script: &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}}
 	run.wrap = func(_ grid.SiteID, s *site.Site) testnet.Site { return &trusting{Site: s} }
 	if _, err := run.run(t.Context()); err == nil || !strings.Contains(err.Error(), "believes what is forged") {

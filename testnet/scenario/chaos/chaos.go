@@ -53,7 +53,9 @@ type Config struct {
 	//	after      … that wait for earlier jobs
 	//	begin      … that wait for an instant
 	//	fail       … that do not end in time; most of them are run again
-	//	once       … that are not run again when they vanish
+	//	break      share of the parts of jobs at several sites of which a task fails
+	//	unready    … that take long until they can start, or for ever
+	//	once       share of jobs that are not run again when they vanish
 	//	singleton  … of one user that run one at a time
 	//	renew      … that sites keep for a short time without a word of home, or for ever
 	//	drain      drains of a site, per site and hour

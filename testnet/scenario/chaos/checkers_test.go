@@ -44,6 +44,19 @@ func unsaved(prefix string) func() func(out *grid.Outbox) {
 	}
 }
 
+// TestSquads: parts of gangs that fail, and some that are not ready in time, end the others.
+func TestSquads(t *testing.T) {
+	cfg := Default()
+	cfg.Seed, cfg.Sites, cfg.Hours, cfg.Features, cfg.Faults = 3, 5, 2, "break=0.5,unready=0.3", "loss"
+	result, err := Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if gangs := result.Config.(*chaosReport).Gangs; gangs.Broken == 0 || gangs.Whole == 0 {
+		t.Errorf("%+v: want some that are broken, and some that are whole", gangs)
+	}
+}
+
 // TestCheckersSee: a defect in all sites of a run is seen, and by the checker that is for it.
 func TestCheckersSee(t *testing.T) {
 	for _, tt := range []struct {
@@ -102,6 +115,16 @@ func TestCheckersSee(t *testing.T) {
 				}
 			}
 		}, "which has run out at"},
+		{"a job is placed for more than was promised", "none", func() func(out *grid.Outbox) {
+			return func(out *grid.Outbox) {
+				for i := range out.Events {
+					if e := &out.Events[i]; e.Kind == grid.JobPlaced && e.Cost > 0 {
+						e.Cost++
+					}
+				}
+			}
+		}, "which has not promised that"},
+		{"a payment is not saved", "none", unsaved("bank/payment/"), "cheque"},
 		{"a release does not leave", "none", func() func(out *grid.Outbox) {
 			return dropped(func(out *grid.Outbox, e grid.Effect) bool {
 				if e.Kind != grid.EffectSend {

@@ -12,6 +12,7 @@ import (
 	"gridnode/internal/lrms/gpu"
 	"gridnode/market"
 	"gridnode/node/guest"
+	"gridnode/node/pilot"
 	"gridnode/node/quota"
 	"gridnode/node/site"
 	"gridnode/testnet/draw"
@@ -26,7 +27,7 @@ type bounds struct{ usual, most float64 }
 // featureBounds are the features of Config.Features.
 var featureBounds = map[string]bounds{
 	"cancel": {0.1, 1}, "hold": {0.1, 1}, "requeue": {0.1, 1},
-	"after": {0.2, 1}, "begin": {0.1, 1}, "fail": {0.1, 1}, "once": {0.1, 1}, "singleton": {0.2, 1}, "renew": {0.2, 1},
+	"after": {0.2, 1}, "begin": {0.1, 1}, "fail": {0.1, 1}, "break": {0.1, 1}, "unready": {0.05, 1}, "once": {0.1, 1}, "singleton": {0.2, 1}, "renew": {0.2, 1},
 	"drain": {0.1, 60}, "price": {0.5, 60}, "link": {0.2, 60},
 	"paper": {0.5, 1}, "demand": {0.5, 1}, "queue": {0.5, 1},
 	"gossip": {1, 1}, "fresh": {1, 1}, "oracle": {1, 1},
@@ -91,6 +92,7 @@ func (f features) tell(seed uint64, at int, c *site.Config) {
 		c.Guests.Rules = []guest.Rule{{Jobs: guestJobs, Processors: lentLeast, Lent: lentLeast, Price: 1500}}
 	}
 	if f.hits(seed, "quota", of) {
+		c.Coallocation.Queue.Max = quotaDivided
 		c.Users = &quota.Config{HalfLife: grid.Hour, Everyone: quota.Limits{
 			Running: quotaRunning, Processors: c.Processors,
 		}}
@@ -107,9 +109,10 @@ func (f features) tell(seed uint64, at int, c *site.Config) {
 
 // What owners of sites allow.
 const (
-	guestJobs    = 4 // jobs of one other site at a time
-	quotaRunning = 6 // jobs of one user that are placed or run
-	gpusEach     = 2 // of a site that has some
+	guestJobs    = 4  // jobs of one other site at a time
+	quotaDivided = 32 // jobs that wait to be placed at several sites
+	quotaRunning = 6  // jobs of one user that are placed or run
+	gpusEach     = 2  // of a site that has some
 )
 
 // lentLeast is what a component may need that names its site: with less it would wait for ever.
@@ -143,6 +146,23 @@ const (
 	arrayJobs = 16
 	arrayMost = 1
 )
+
+// squads returns what befalls the parts of gangs.
+func (f features) squads(seed uint64) func(id grid.TaskID) (ready, fails grid.Time) {
+	if f["break"]+f["unready"] == 0 {
+		return nil
+	}
+	return func(id grid.TaskID) (ready, fails grid.Time) {
+		of := draw.Mix(draw.Mix(id.Job.Hi, id.Job.Lo), uint64(id.Epoch))
+		if f.hits(seed, "unready", of) {
+			ready = [...]grid.Time{grid.Never, pilot.ReadyMax / 2, 2 * pilot.ReadyMax}[roll(seed, "unready", of, 3)]
+		}
+		if f.hits(seed, "break", of) {
+			fails = grid.Second + grid.Time(roll(seed, "break", of, uint64(20*grid.Minute)))
+		}
+		return ready, fails
+	}
+}
 
 // adjust changes a job as its owner wants it.
 func (f features) adjust(seed uint64, j *grid.Job) {

@@ -10,7 +10,6 @@ import (
 	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/market"
-	"gridnode/node/pilot"
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
@@ -26,6 +25,7 @@ type forger struct {
 	used   func(at int, key uint64) int64 // processors in use on a lease
 	count  int64                          // of those that there was something for
 	kinds  [8]int64                       // of them, by kind
+	lies   [5]int64                       // of the others, by kind
 
 	quotes *quoteWatch
 	wish   func(w Wish) // has one be said
@@ -42,7 +42,7 @@ func watchForgeries(n *testnet.Network, c *testnet.Checker, lent *leaseWatch) *f
 	f := &forger{n: n, checks: c, quotes: watchQuotes(n, c), used: func(at int, key uint64) int64 { return lent.used[at][key] }}
 	n.Observe(testnet.Observer{Start: func(_ grid.Time, x *testnet.Execution) {
 		if x.Job.ID.Hi == forgedMark {
-			c.Violated("%s has started a task on %d processors that exceeds a lease", n.ID(x.Site), x.Job.Processors)
+			c.Violated("%s has started a task on %d processors that nobody may start: it exceeds a lease, or was ended, or has run before", n.ID(x.Site), x.Job.Processors)
 		}
 	}})
 	return f
@@ -98,19 +98,23 @@ func (f *forger) say(w *Wish) {
 	}
 	f.n.Step(w.Site, grid.Tick{}) // what is due anyway is no effect of it
 	other := f.n.ID(w.Lender)
-	for i := range len(forgeries) {
+	kinds, counts := forgeries[:], f.kinds[:]
+	if w.Kind == WishLie {
+		kinds, counts = lies[:], f.lies[:]
+	}
+	for i := range len(kinds) {
 		s, up := siteAt(f.n, w.Site)
 		if !up {
 			return
 		}
-		kind := (int(w.Which%uint64(len(forgeries))) + i) % len(forgeries)
-		could, changed := forgeries[kind](f, w.Site, s, other, w.Which>>8)
+		kind := (int(w.Which%uint64(len(kinds))) + i) % len(kinds)
+		could, changed := kinds[kind](f, w.Site, s, other, w.Which>>8)
 		if changed != nil {
 			f.checks.Violated("%s believes what is forged: %w", f.n.ID(w.Site), changed)
 		}
 		if could {
 			f.count++
-			f.kinds[kind]++
+			counts[kind]++
 			return
 		}
 	}
@@ -283,14 +287,8 @@ func (f *forger) order(at int, s *site.Site, _ grid.SiteID, which uint64) (bool,
 	if !there {
 		return false, nil
 	}
-	job := &grid.Job{
-		ID: grid.JobID{Hi: forgedMark, Lo: uint64(f.n.Now())}, Home: l.Sink, Estimate: grid.Minute, RunTime: grid.Minute,
-		Resources: grid.Resources{Processors: l.Processors - f.used(at, l.Epoch) + 1},
-	}
-	id := grid.TaskID{Job: job.ID, Epoch: 1}
-	return testnet.ForgeOrder(f.n, at, l.Sink, false, &pilot.Order{
-		Kind: pilot.OrderRun, Key: l.Epoch, ID: id, Tasks: 1, Task: &grid.Task{ID: id, Job: job, Limit: grid.Hour},
-	}), nil
+	_, could := testnet.ForgeOrders(f.n, at, l.Sink, 0, f.newOrder(l, l.Processors-f.used(at, l.Epoch)+1))
+	return could, nil
 }
 
 // lateQuote has a holder get a publication once more, perhaps after newer ones, perhaps after

@@ -58,6 +58,7 @@ type gangCounts struct {
 // gangWatch watches the co-allocated executions of a network:
 //
 //   - no squad of one, which is its tasks at one site, begins before all have been ready;
+//   - once a task of one has failed the others end, as soon as its home can have heard it;
 //   - a job is done only if all its squads have ended by themselves;
 //   - of two executions of a job no squads run at the same time (the checker's J-3), and
 //     none outlives the job (atRest).
@@ -67,6 +68,9 @@ type gangWatch struct {
 	ready  map[grid.TaskID]bool // squads
 	gangs  map[grid.TaskID]*gangRun
 	counts gangCounts
+	alive  *aliveWatch
+	broken map[grid.TaskID]*gangRun // of which a squad has failed, and others are alive
+	turns  int
 }
 
 // gangRun is one co-allocated execution.
@@ -74,15 +78,25 @@ type gangRun struct {
 	squads int
 	begun  int
 	ended  int // by themselves
+	home   int
+	alive  map[int]int // squads, by site
+	failed grid.Time   // when the first squad did, or was lost; 0: none yet
 }
 
-func watchGangs(n *testnet.Network, c *testnet.Checker) *gangWatch {
-	w := &gangWatch{n: n, checks: c, ready: make(map[grid.TaskID]bool), gangs: make(map[grid.TaskID]*gangRun)}
+// The bounds of what a gangWatch waits for.
+const (
+	survivorTurns = 64               // of all sites, after which it looks
+	survivorMost  = 10 * grid.Minute // until all have heard that a squad has failed: two leases, and a few attempts
+)
+
+func watchGangs(n *testnet.Network, c *testnet.Checker, alive *aliveWatch) *gangWatch {
+	w := &gangWatch{n: n, checks: c, alive: alive, ready: make(map[grid.TaskID]bool), gangs: make(map[grid.TaskID]*gangRun), broken: make(map[grid.TaskID]*gangRun)}
 	n.Observe(testnet.Observer{
 		Ready: func(_ grid.Time, _ int, id grid.TaskID) { w.ready[id] = true },
 		Start: func(_ grid.Time, x *testnet.Execution) { w.start(x) },
-		End:   func(_ grid.Time, x *testnet.Execution) { w.end(x) },
+		End:   w.end,
 		Event: func(_ grid.Time, _ int, e *grid.Event) { w.event(e) },
+		Turn:  w.turn,
 	})
 	return w
 }
@@ -94,7 +108,8 @@ func (w *gangWatch) start(x *testnet.Execution) {
 	id := x.Squad.Gang.Task
 	g := w.gangs[id]
 	if g == nil {
-		g = &gangRun{squads: len(x.Squad.Gang.Parts)}
+		g = &gangRun{squads: len(x.Squad.Gang.Parts), alive: make(map[int]int)}
+		g.home, _ = w.n.Index(x.Job.Home)
 		w.gangs[id] = g
 		w.counts.Begun++
 		if x.Job.Spread && g.squads > 1 {
@@ -107,11 +122,51 @@ func (w *gangWatch) start(x *testnet.Execution) {
 		}
 	}
 	g.begun++
+	g.alive[x.Site]++
+	w.follow(id, g)
 }
 
-func (w *gangWatch) end(x *testnet.Execution) {
-	if x.Squad != nil && !x.Lost && x.Reason == "" {
-		w.gangs[x.Squad.Gang.Task].ended++
+func (w *gangWatch) end(now grid.Time, x *testnet.Execution) {
+	if x.Squad == nil {
+		return
+	}
+	g := w.gangs[x.Squad.Gang.Task]
+	switch {
+	case !x.Lost && x.Reason == "" && !x.Failed:
+		g.ended++
+	case g.failed == 0:
+		g.failed = now
+	}
+	if g.alive[x.Site]--; g.alive[x.Site] == 0 {
+		delete(g.alive, x.Site)
+	}
+	w.follow(x.Squad.Gang.Task, g)
+}
+
+// follow notes whether a gang has squads that have to end.
+func (w *gangWatch) follow(id grid.TaskID, g *gangRun) {
+	if g.failed > 0 && len(g.alive) > 0 {
+		w.broken[id] = g
+	} else {
+		delete(w.broken, id)
+	}
+}
+
+// turn looks for squads that go on though another has failed.
+func (w *gangWatch) turn(now grid.Time, _ int) {
+	if w.turns++; w.turns%survivorTurns != 0 {
+		return
+	}
+	for id, g := range w.broken {
+		since := now - survivorMost
+		if g.failed >= since || !w.alive.calm(since, g.home) {
+			continue
+		}
+		for at := range g.alive {
+			if w.alive.calm(since, at) && w.alive.roster.member(g.home, survivorMost) && w.alive.roster.member(at, survivorMost) {
+				w.checks.Violated("job %s, epoch %d, goes on at %s, and another part of it has failed at %v", id.Job, id.Epoch, w.n.ID(at), g.failed)
+			}
+		}
 	}
 }
 

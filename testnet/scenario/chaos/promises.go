@@ -94,6 +94,14 @@ func (w *promiseWatch) turn(now grid.Time, at int) {
 			}
 		}
 	}
+	for l := range lease.All(cores.Book) {
+		if cores.Coordinator == nil {
+			break
+		}
+		if v, divided := w.divided(s, l); divided && !cores.Coordinator.Has(l.ID) {
+			w.checks.Violated("%s has %s hold %d processors for a component of job %s, which is %s, and does not try to place it", w.n.ID(at), l.Lender, l.Processors, l.Subject, v.State)
+		}
+	}
 	for g := range cores.Market.Guarantees {
 		if several := w.share(cores.Market.Guarantees, g.Home); several > s.Total()/2 {
 			w.checks.Violated("%s has given %s several guarantees on %d of its %d processors together", w.n.ID(at), g.Home, several, s.Total())
@@ -109,6 +117,15 @@ func (w *promiseWatch) turn(now grid.Time, at int) {
 	if fresh {
 		w.strays(at, s)
 	}
+}
+
+// divided reports whether a lease is one that is held elsewhere for a component of a job.
+func (w *promiseWatch) divided(s *site.Site, l *lease.Lease) (site.View, bool) {
+	if l.Lent || l.State != lease.Held {
+		return site.View{}, false
+	}
+	v, there := s.Glance(l.Subject)
+	return v, there && v.Job.Coallocate != nil
 }
 
 // share returns on how many processors a home has guarantees, if it has several: one alone may

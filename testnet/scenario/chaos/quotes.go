@@ -3,6 +3,9 @@ package chaos
 import (
 	"gridnode/directory"
 	"gridnode/grid"
+	"gridnode/lease"
+	"gridnode/market"
+	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/scenario/federation"
@@ -13,6 +16,8 @@ import (
 //   - no page has a quote that has run out by its holder's clock (D-1);
 //   - a site that is up and offers has a quote that has not run out, and the numbers of its
 //     quotes rise, across restarts, too (D-2, D-3);
+//   - nothing is placed on what it says alone: who gets a job has guaranteed it for that price to its
+//     home, and who has lent processors has granted them (D-4);
 //   - what comes late, an older quote or one that has run out, takes the place of nothing, and
 //     nobody withdraws the quote of another (D-3): see late.
 type quoteWatch struct {
@@ -21,6 +26,22 @@ type quoteWatch struct {
 	turns  int
 	last   map[int]uint64         // number of each site's latest quote
 	copies map[int][]*publication // of messages to a holder, the latest
+
+	promised map[promise]grid.Credits // guarantees: for how much
+	granted  map[grant]bool
+}
+
+// promise is a guarantee of a site.
+type promise struct {
+	task grid.TaskID
+	site grid.SiteID
+	home grid.SiteID
+}
+
+// grant is one of a lender.
+type grant struct {
+	id     lease.ID
+	lender grid.SiteID
 }
 
 // publication is a message that has been on its way to a holder.
@@ -39,9 +60,40 @@ const (
 )
 
 func watchQuotes(n *testnet.Network, c *testnet.Checker) *quoteWatch {
-	w := &quoteWatch{n: n, checks: c, last: make(map[int]uint64), copies: make(map[int][]*publication)}
-	n.Observe(testnet.Observer{Turn: w.turn, Send: w.send, Step: w.step})
+	w := &quoteWatch{n: n, checks: c, last: make(map[int]uint64), copies: make(map[int][]*publication), promised: make(map[promise]grid.Credits), granted: make(map[grant]bool)}
+	n.Observe(testnet.Observer{Turn: w.turn, Send: w.send, Step: w.step, Event: w.placed, Start: w.start})
 	return w
+}
+
+// placed checks that a job goes where it was guaranteed, for what was said then.
+func (w *quoteWatch) placed(_ grid.Time, at int, e *grid.Event) {
+	home := w.n.ID(at)
+	if e.Kind != grid.JobPlaced || e.Site == home || e.Job.Coallocate != nil || e.Job.Spread {
+		return
+	}
+	if cost, there := w.promised[promise{grid.TaskID{Job: e.Job.ID, Epoch: e.Epoch}, e.Site, home}]; !there || e.Cost != cost {
+		w.checks.Violated("job %s is placed with epoch %d at %s for %v, which has not promised that (%t: %v)", e.Job.ID, e.Epoch, e.Site, e.Cost, there, cost)
+	}
+}
+
+// start checks that what runs for another site was promised to it.
+func (w *quoteWatch) start(_ grid.Time, x *testnet.Execution) {
+	at := w.n.ID(x.Site)
+	if x.Pilot.Key != 0 || x.Squad != nil || x.Job.Home == at {
+		return
+	}
+	if _, there := w.promised[promise{x.ID, at, x.Job.Home}]; !there {
+		w.checks.Violated("job %s of %s starts with epoch %d at %s, which has not promised that", x.Job.ID, x.Job.Home, x.ID.Epoch, at)
+	}
+}
+
+// borrowed checks that what a site has borrowed was granted.
+func (w *quoteWatch) borrowed(at int, s *site.Site) {
+	for l := range lease.All(site.CoresOf(s).Book) {
+		if held := l.State == lease.Held || l.State == lease.Claiming || l.State == lease.Active; held && !l.Lent && !w.granted[grant{l.ID, l.Lender}] {
+			w.checks.Violated("%s has borrowed %d processors of %s with lease %d, %v, which has not granted them", w.n.ID(at), l.Processors, l.Lender, l.Number, l.State)
+		}
+	}
 }
 
 // step: the numbers of a site's quotes begin with what its clock shows.
@@ -56,6 +108,7 @@ func (w *quoteWatch) turn(now grid.Time, at int) {
 	if !up {
 		return
 	}
+	w.borrowed(at, s)
 	q, known := s.Known(w.n.ID(at))
 	if !known || q.Withdrawn {
 		return
@@ -79,6 +132,12 @@ func (w *quoteWatch) send(now grid.Time, from int, to grid.SiteID, m grid.Messag
 				w.checks.Violated("%s answers %s with quote %d of %s, which has run out at %v", w.n.ID(from), to, q.Sequence, q.Site, q.Expires())
 			}
 		}
+	case *market.Reply:
+		if m.Refusal == market.Granted && !m.Probe {
+			w.promised[promise{m.Task, w.n.ID(from), to}] = m.Cost
+		}
+	case *lease.Grant:
+		w.granted[grant{lease.ID{Borrower: to, Number: m.Number}, w.n.ID(from)}] = true
 	case *directory.Publish:
 		holder, known := w.n.Index(to)
 		if !known || holder == from || draw.Mix(m.Quote.Sequence, draw.Text(string(m.Quote.Site)))%copiesChosen != 0 {

@@ -306,3 +306,26 @@ func (r *roster) say(w *Wish, healed grid.Time, fail func(error)) {
 	r.n.Call(healed, w.Site, func() { r.learn(w.Site) })
 	fail(r.n.Schedule(testnet.Fault{Kind: testnet.FaultPartition, At: min(w.At+expelled, healed), For: grid.Never, Sites: []int{w.Site}}))
 }
+
+// atRest looks for members that have never heard of a revocation of which another has: digests
+// tell them.
+func (r *roster) atRest() error {
+	if r == nil || r.list == nil {
+		return nil
+	}
+	heard, missed := false, -1
+	for at := range r.n.Len() {
+		s, up := siteAt(r.n, at)
+		switch {
+		case !up || r.out(at):
+		case slices.ContainsFunc(s.Roll().Revoked().Lists(), func(l *member.List) bool { return l.Issuer == r.list.Issuer && l.Number == r.list.Number }):
+			heard = true
+		default:
+			missed = at
+		}
+	}
+	if heard && missed >= 0 {
+		return fmt.Errorf("invariant violated: %s has not heard of list %d of what is revoked, and another member has", r.n.ID(missed), r.list.Number)
+	}
+	return nil
+}

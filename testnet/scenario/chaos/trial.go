@@ -13,6 +13,7 @@ import (
 	"gridnode/testnet"
 	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/chaos/liar"
 	"gridnode/testnet/scenario/federation"
 	"gridnode/testnet/workload"
 )
@@ -61,6 +62,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	f := federation.Builder{
 		Config: testnet.Config{
 			Seed: s.Seed, Inputs: scenario.Inputs(), Durable: true, Link: chaosLink(faults),
+			Squad: uses.squads(s.Seed),
 			Check: func(now grid.Time) error {
 				if t.most > 0 && t.n.Events() > t.most {
 					return errTooLong
@@ -101,6 +103,9 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	}
 	t.roster.watch(n, watch)
 	clocks := watchClocks(n)
+	if err := liar.Papers(s.Seed); err != nil {
+		watch.Violated("%w", err)
+	}
 	money := watchBooks(n, watch, banks)
 	money.roster = t.roster
 	money.fees.without = func(m *meter) bool {
@@ -108,12 +113,14 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	}
 	money.literal = func(at int) bool { return uses.hits(s.Seed, "paper", uint64(at)) }
 	chaosGrants(n, s.Seed, t.span)
-	lent, gangs := watchLeases(n, watch), watchGangs(n, watch)
+	lent := watchLeases(n, watch)
 	lent.clocks, money.fees.clocks = clocks, clocks
 	t.forger = watchForgeries(n, watch, lent)
 	alive := watchAlive(n, watch, faults["loss"] == 0)
 	alive.roster, alive.clocks = t.roster, clocks
-	twins := watchTwins(n, watch)
+	gangs := watchGangs(n, watch, alive)
+	twins := watchTwins(n, watch, money, t.forger.quotes, t.roster)
+	twins.queue = func(at int) int { cfg := f.SiteConfig(at); return cfg.Coallocation.Queue.Max }
 	histories := watchHistories(n, watch)
 	t.asked, histories.clocks = histories.asked, clocks
 	watchPromises(n, watch, alive, t.asked, faults["loss"])
@@ -177,7 +184,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 			return left == nil
 		},
 		AtRest: func() error {
-			return errors.Join(t.failed, watch.AtRest(), money.atRest(), lent.atRest(), bound.atRest(), twins.atRest())
+			return errors.Join(t.failed, watch.AtRest(), money.atRest(), lent.atRest(), bound.atRest(), twins.atRest(), t.roster.atRest())
 		},
 	}
 	return caught(func() (*measure.Result, error) { return r.Do(ctx) })
@@ -196,6 +203,7 @@ func (t *trial) provoke(faults map[string]float64, uses features, sites []worklo
 		}
 		wishes = append(wishes, uses.drawOwners(s.Seed, sites, t.span)...)
 		wishes = append(wishes, drawForgeries(s.Seed, t.n.Len(), uses["forge"], t.span)...)
+		wishes = append(wishes, drawLies(s.Seed, t.n.Len(), uses["forge"], t.span)...)
 		wishes = append(wishes, uses.drawMembers(s.Seed, len(sites), t.span)...)
 		strikes = drawStrikes(s.Seed, t.n.Len(), faults, t.span)
 	}
@@ -229,7 +237,7 @@ func (t *trial) wish(w Wish) {
 	t.told.Wishes = append(t.told.Wishes, w)
 	number, healed := t.leases, federation.Warmup+t.span+grid.Minute
 	switch w.Kind {
-	case WishForge:
+	case WishForge, WishLie:
 		if !w.among(t.n.Len()) {
 			break
 		}

@@ -3,6 +3,7 @@ package chaos
 import (
 	"bytes"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -11,10 +12,13 @@ import (
 	"gridnode/coalloc"
 	"gridnode/grid"
 	"gridnode/lease"
+	"gridnode/market/bank"
+	"gridnode/node/member"
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/chaos/liar"
 )
 
 // twinWatch looks now and then, after a turn of a site, at what would come up if its daemon
@@ -24,8 +28,13 @@ import (
 type twinWatch struct {
 	n      *testnet.Network
 	checks *testnet.Checker
+	books  *books
+	quotes *quoteWatch
+	queue  func(at int) int // how many jobs may wait at a site to be placed at several; 0: too many to be tried
+	roster *roster          // nil: the federation is open
 	pcg    *rand.PCG
 	read   int64 // records, in all looks
+	lies   int64 // number of the event from which on the next twin is lied to
 	at     int   // the site that is looked at
 
 	// Of each site, the records of jobs that were over as it was looked at, and saved as that:
@@ -40,10 +49,12 @@ type twinWatch struct {
 const (
 	twinChance = 4000
 	twinEvents = 16
+	lieEvents  = 40_000 // after which a twin is lied to: that takes as long as many looks
 )
 
-func watchTwins(n *testnet.Network, c *testnet.Checker) *twinWatch {
-	w := &twinWatch{n: n, checks: c, pcg: draw.PCG(n.Seed(), "twins", draw.ForFaults), over: make(map[int]map[string]bool), decided: make(map[grid.TaskID]bool)}
+func watchTwins(n *testnet.Network, c *testnet.Checker, books *books, quotes *quoteWatch, roster *roster) *twinWatch {
+	w := &twinWatch{n: n, checks: c, books: books, quotes: quotes, roster: roster, pcg: draw.PCG(n.Seed(), "twins", draw.ForFaults), over: make(map[int]map[string]bool), decided: make(map[grid.TaskID]bool)}
+	w.lies = int64(draw.Uniform(w.pcg, lieEvents))
 	n.Observe(testnet.Observer{Turn: w.turn})
 	return w
 }
@@ -74,12 +85,78 @@ func (w *twinWatch) compare(now grid.Time, at int, s *site.Site) error {
 	}
 	w.at = at
 	twin := scenario.SiteOf(core)
-	for _, differ := range []func(s, twin *site.Site) error{w.jobs, w.leases(w.n.Clock(at).Local(now)), w.claims, w.money} {
+	for _, differ := range []func(s, twin *site.Site) error{w.lists, w.jobs, w.leases(w.n.Clock(at).Local(now)), w.claims, w.money} {
 		if err := differ(s, twin); err != nil {
 			return err
 		}
 	}
-	return w.strays(now, twin)
+	if err := w.strays(now, twin); err != nil {
+		return err
+	}
+	if events := w.n.Events(); events >= w.lies {
+		w.lies = events + lieEvents
+		return w.lie(now, twin)
+	}
+	return nil
+}
+
+// lie tries what the twin falls for (package liar). It is of no other use from then on.
+func (w *twinWatch) lie(now grid.Time, twin *site.Site) error {
+	t := liar.Twin{Site: twin, ID: w.n.ID(w.at), Now: w.n.Clock(w.at).Local(now), Base: uint64(now) << 8}
+	runs, some := chosen(jobsOf(twin, func(v *site.View) bool { return v.State == site.Running && v.Foreign }), t.Base>>8)
+	if some { // as at a start it is said first what runs still
+		twin.Step(t.Now, &site.Adopted{ID: grid.TaskID{Job: runs.Job.ID, Epoch: runs.Epoch}, Start: t.Now}, new(grid.Outbox))
+	}
+	first := draw.Uniform(w.pcg, uint64(w.n.Len()))
+	for i := range w.n.Len() {
+		at := (int(first) + i) % w.n.Len()
+		if w.roster != nil && at != w.at && w.roster.member(at, 0) {
+			twin.Step(t.Now, &member.Introduce{Member: w.roster.latest[at]}, new(grid.Outbox))
+		}
+		if id := w.n.ID(at); at != w.at && (twin.Roll() == nil || twin.Roll().Is(id)) && !twin.Desk().Outcasts().Has(id) {
+			t.Then = append(t.Then, id)
+		}
+	}
+	if len(t.Then) < 2 {
+		return nil
+	}
+	twin.Step(t.Now, grid.Tick{}, new(grid.Outbox)) // what is due anyway is no effect of a lie
+	if own := w.books.own[w.at]; own != nil {
+		if err := t.Books(own.open(t.ID, t.Now, 2), twin.Desk().Outcasts().Has); err != nil {
+			return err
+		}
+	}
+	if t.Bank = twin.Desk().Bank(); twin.Desk().Outcasts().Has(t.Bank) {
+		t.Bank = ""
+	}
+	tries := []func() error{t.Provider, t.Lender, func() error { return anew(&t, &runs) }, func() error { return w.flood(&t) }}
+	for i := range tries {
+		if err := tries[(i+int(first))%len(tries)](); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// anew has a job come again that runs at the twin.
+func anew(t *liar.Twin, runs *site.View) error {
+	if runs.Job == nil || !slices.Contains(t.Then, runs.Job.Home) {
+		return nil
+	}
+	return t.Anew(runs)
+}
+
+// flood gives the twin more than it may keep.
+func (w *twinWatch) flood(t *liar.Twin) error {
+	if w.queue != nil && w.queue(w.at) > 0 {
+		if err := t.Queue(w.queue(w.at)); err != nil {
+			return err
+		}
+	}
+	if p, there := chosen(w.quotes.copies[w.at], t.Base>>8); there {
+		return t.Directory(&p.m)
+	}
+	return nil
 }
 
 // strays tells the twin of an execution of no job, and of one of a job that is over: it has
@@ -127,6 +204,7 @@ func (w *twinWatch) needed(at int, s *site.Site) {
 // atRest looks once more at all sites, and at all that they have saved.
 func (w *twinWatch) atRest() error {
 	clear(w.over)
+	w.lies = math.MaxInt64 // there is nothing left to be had
 	for at := range w.n.Len() {
 		if s, up := siteAt(w.n, at); up {
 			if err := w.compare(w.n.Now(), at, s); err != nil {
@@ -209,6 +287,20 @@ func (w *twinWatch) leases(now grid.Time) func(s, twin *site.Site) error {
 	}
 }
 
+// lists compares what is known to be revoked.
+func (w *twinWatch) lists(s, twin *site.Site) error {
+	if s.Roll() == nil {
+		return nil
+	}
+	saved := twin.Roll().Revoked().Lists()
+	for _, l := range s.Roll().Revoked().Lists() {
+		if !slices.ContainsFunc(saved, func(k *member.List) bool { return k.Issuer == l.Issuer && k.Number == l.Number }) {
+			return fmt.Errorf("a list of what is revoked, number %d, is not saved", l.Number)
+		}
+	}
+	return nil
+}
+
 // endsEarly counts the leases that a site has lent and that end, and are billed, as its twin
 // comes up.
 func endsEarly(s, twin *site.Site) (n int) {
@@ -236,12 +328,32 @@ func (w *twinWatch) promises(at int, s *site.Site) error {
 		if saved, known := w.decided[task]; known && saved == started {
 			continue
 		}
+		if started {
+			for _, part := range cores.Coordinator.Claims(task.Job) {
+				if l, there := leaseOf(&cores, part.Lease); !there || l.State == lease.Held || l.State == lease.Claiming || l.State == lease.Requested {
+					return fmt.Errorf("job %s, epoch %d, has started, and component %d at %s is not claimed: %+v", task.Job, task.Epoch, part.Component, part.Site, l)
+				}
+			}
+		}
 		r := cores.Coordinator.Decision(task.Job)
 		if w.decided[task] = started; !bytes.Equal(testnet.SavedRecord(w.n, at, r.RecordKey()), r.AppendRecord(nil)) {
 			return fmt.Errorf("its decision on job %s, epoch %d (started: %t), is not saved", task.Job, task.Epoch, started)
 		}
 	}
 	return nil
+}
+
+// leaseOf returns a lease of a part of a job, at home or elsewhere.
+func leaseOf(cores *site.Cores, id lease.ID) (lease.Lease, bool) {
+	if cores.Book != nil && !coalloc.Own(id) {
+		return cores.Book.Get(id)
+	}
+	for l := range cores.Home.Each {
+		if l.ID == id {
+			return *l, true
+		}
+	}
+	return lease.Lease{}, false
 }
 
 // claims compares what is claimed for components of jobs, and what is decided, with the
@@ -279,6 +391,11 @@ func (w *twinWatch) money(s, twin *site.Site) error {
 	_, owed := s.Fees() // what a lease costs that is not paid yet ends with the daemon, and so does the lease
 	if _, was := twin.Fees(); was < owed || was > owed+endsEarly(s, twin) {
 		return fmt.Errorf("it is owed for %d leases, saved are %d", owed, was)
+	}
+	for r := range bank.Payments(desk) {
+		if !bytes.Equal(testnet.SavedRecord(w.n, w.at, r.RecordKey()), r.AppendRecord(nil)) {
+			return fmt.Errorf("what it has to do with a cheque is not saved as it is: %s", r.RecordKey())
+		}
 	}
 	books, kept := desk.Ledger(), stored.Ledger()
 	if books == nil {

@@ -18,12 +18,12 @@ type Wish struct {
 	Site int       `json:"site"` // index of the site that is asked
 
 	Job        string    `json:"job,omitempty"`        // of WishCancel, WishHold, WishRequeue: its ID
-	Lender     int       `json:"lender,omitempty"`     // of WishLease: index of the site to borrow from; of WishLink, WishForge: of the other one; of WishRevoke: who is told first
+	Lender     int       `json:"lender,omitempty"`     // of WishLease: index of the site to borrow from; of WishLink, WishForge, WishLie: of the other one; of WishRevoke: who is told first
 	Processors int64     `json:"processors,omitempty"` // of WishLease
 	Span       grid.Time `json:"span,omitempty"`       // of WishLease, WishHold, WishDrain, WishCertify: microseconds
 
 	// Which is, of WishReturn, by this number modulo theirs, which of the leases that the
-	// site has then; of WishPrice the price; of WishLink the change less one; of WishForge what.
+	// site has then; of WishPrice the price; of WishLink the change less one; of WishForge and WishLie what.
 	Which uint64 `json:"which,omitempty"`
 	Force bool   `json:"force,omitempty"` // of WishReturn
 }
@@ -45,6 +45,7 @@ const (
 	WishLink  WishKind = "link"  // a link of delegation changes
 
 	WishForge   WishKind = "forge"   // the site hears what an honest one would not say (forger)
+	WishLie     WishKind = "lie"     // … about what runs on processors that it lends or borrows
 	WishCertify WishKind = "certify" // the site is given a new certificate
 	WishRevoke  WishKind = "revoke"  // the site's membership is revoked
 )
