@@ -114,6 +114,8 @@ func TestReference(t *testing.T) {
 			}
 		}
 	}
+	r.path = "the federation"
+	r.commands(block{}, afterReference)
 	for page, list := range leftOut {
 		for i := 0; i < len(list); i += 2 {
 			if !left[page+": "+list[i]] {

@@ -19,6 +19,8 @@ var leftOut = map[string][]string{
 		"gridnode submit --pty", "it needs a terminal; TestLookingIntoJobs has one",
 		"gridnode attach", "it needs a terminal; TestLookingIntoJobs has one",
 		"gridnode exec -t", "it needs a terminal; TestLookingIntoJobs has one",
+		"gridnode testnet run chaos --swarm --seeds 200 --on slurm", "it needs a cluster, and takes long",
+		"gridnode testnet scale --to 1000 --oft", "it takes minutes of all processors",
 		"gridnode testnet run chaos --replay", "no seed is known to fail; the tests of testnet/scenario/chaos make one",
 	},
 	"docs/install.md": {
@@ -79,6 +81,12 @@ hill$ gridnode start --detach; printf '#!/bin/sh\ntrue\n' >simulate; chmod +x si
 $ export HILL=$(cat ../hill/id)
 $ gridnode bank grant hill 100; gridnode bank grant physics 100
 $ gridnode --home third init --join $(gridnode invite --site third) --listen 127.0.0.1:7551
+`
+
+// afterReference ends the jobs that commands have left, which would outlive their daemons.
+const afterReference = `
+$ gridnode status -t running,queued,waiting,awarded -o name | xargs -r gridnode cancel; gridnode status -t cancelling -o name | xargs -r gridnode wait || true
+hill$ gridnode status -t running,queued,waiting,awarded -o name | xargs -r gridnode cancel; gridnode status -t cancelling -o name | xargs -r gridnode wait || true
 `
 
 // running leaves a job that runs in J.
