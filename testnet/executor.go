@@ -177,7 +177,7 @@ func (tasks *executor) renew(s int32, t *grid.Task) {
 func (tasks *executor) begin(x *Execution) {
 	n := tasks.n
 	tasks.alive++
-	x.stamps[0] = n.wall(int32(x.Site))
+	x.stamps[0] = wall(n, int32(x.Site))
 	for j := range n.observers {
 		if f := n.observers[j].Start; f != nil {
 			f(n.now, x)
@@ -248,7 +248,7 @@ func (tasks *executor) taskEnd(e *event) {
 func (tasks *executor) gone(x *Execution) {
 	n := tasks.n
 	x.End = n.now
-	x.stamps[1] = max(n.wall(int32(x.Site)), x.stamps[0])
+	x.stamps[1] = max(wall(n, int32(x.Site)), x.stamps[0])
 	x.state = executionOver
 	tasks.alive--
 	for j := range n.observers {

@@ -48,7 +48,7 @@ func (w *wallClocks) off(now grid.Time, s int32) (by grid.Time) {
 }
 
 // wall returns what the machine's clock of a site shows.
-func (n *Network) wall(s int32) grid.Time {
+func wall(n *Network, s int32) grid.Time {
 	local := n.members[s].Clock.Local(n.now)
 	if n.clocks.taken == nil && n.clocks.on == nil {
 		return local

@@ -303,7 +303,9 @@ func (r *roster) say(w *Wish, healed grid.Time, fail func(error)) {
 		r.n.Call(min(w.At+later, healed), w.Site, func() { r.learn((w.Lender + k) % r.n.Len()) })
 	}
 	r.n.Call(min(w.At+tells[len(tells)-1], healed), w.Site, func() { r.learn(w.Site) })
-	r.n.Call(healed, w.Site, func() { r.learn(w.Site) })
+	for at := range r.n.Len() {
+		r.n.Call(healed, at, func() { r.learn(at) })
+	}
 	fail(r.n.Schedule(testnet.Fault{Kind: testnet.FaultPartition, At: min(w.At+expelled, healed), For: grid.Never, Sites: []int{w.Site}}))
 }
 
