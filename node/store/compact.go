@@ -28,6 +28,7 @@ type compactor struct {
 	bytes int           // of changes since the last look; of the store's goroutine
 	wake  chan struct{} // holds a token when somebody should look
 	quit  chan struct{}
+	once  sync.Once // closes quit
 	wg    sync.WaitGroup
 }
 
@@ -38,9 +39,9 @@ func (c *compactor) start(db *badger.DB, log badger.Logger) {
 	c.wg.Go(c.run)
 }
 
-// stop returns when nothing is being merged any more.
+// stop returns when nothing is being merged any more. It may be called again.
 func (c *compactor) stop() {
-	close(c.quit)
+	c.once.Do(func() { close(c.quit) })
 	c.wg.Wait()
 }
 

@@ -26,3 +26,10 @@ func TestTablesAreMerged(t *testing.T) {
 		closeTest(t, s)
 	}
 }
+
+// A host whose start has failed closes its store where it failed, and once more at its end.
+func TestClosedAgain(t *testing.T) {
+	s := openTest(t, memoryDir(t))
+	closeTest(t, s)
+	_ = s.Close() // what it says of a store that is closed does not matter
+}
