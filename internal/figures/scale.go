@@ -38,6 +38,10 @@ type scaleReport struct {
 			Live, Least, Most float64 // messages that a site receives in a minute
 		} `json:"rates"`
 	} `json:"live"`
+	Growth []struct {
+		Type, Law                 string
+		Residual, Here, Predicted float64
+	} `json:"growth"`
 	Targets []struct {
 		Text, Wanted, Here string
 		Met                bool
@@ -81,7 +85,20 @@ func (t scale) measure(ctx context.Context, run runner) (string, error) {
 		}
 		parts = append(parts, "## "+g.title+"\n\n"+wrap(g.text, widthMax)+"\n"+table.markdown())
 	}
+	if len(r.Growth) > 0 {
+		parts = append(parts, r.growth())
+	}
 	return strings.Join(parts, "\n"), nil
+}
+
+// growth returns the laws by which messages grow with the sites.
+func (r *scaleReport) growth() string {
+	table := grid{{"messages", "a site and minute, for n sites", "residual, %", "at the most sites", "predicted for 1,000,000"}}
+	for _, g := range r.Growth {
+		table = append(table, []string{g.Type, g.Law, number(100*g.Residual, 1), number(g.Here, 3), number(g.Predicted, 3)})
+	}
+	return "## Growth\n\n" + wrap("The slowest of constant, log₂ n, √n and n that fits, by least squares; a faster one has to come "+
+		"twice as near. The residual is the root of the mean square of the differences, over the mean.", widthMax) + "\n" + table.markdown()
 }
 
 // table has a column for each size.

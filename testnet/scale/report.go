@@ -42,13 +42,18 @@ func (r *Report) writeJSON(w io.Writer) error {
 	e := json.NewEncoder(w)
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
+	var grow []Growth
+	for _, oft := range r.Options.OFT {
+		grow = append(grow, r.growths(oft)...)
+	}
 	return e.Encode(struct {
 		Command     string          `json:"command"`
 		Results     []*scale.Result `json:"results"`
 		Live        []Comparison    `json:"live,omitempty"`
+		Growth      []Growth        `json:"growth,omitempty"`
 		Targets     []Target        `json:"targets"`
 		WallSeconds float64         `json:"wallSeconds"`
-	}{r.Options.command(), r.Results, r.Live, r.Targets(), r.WallSeconds})
+	}{r.Options.command(), r.Results, r.Live, grow, r.Targets(), r.WallSeconds})
 }
 
 // writeCSV prints a line per measurement, with Options.Live for the virtual networks, too.
@@ -170,6 +175,9 @@ func (r *Report) population(oft int) reproduce.Experiment {
 	e.Tables = append(e.Tables, typesTable("Messages per job by type", "", list, columns, func(m *scale.Result) (map[string]int64, float64) {
 		return m.ByType, float64(max(m.Jobs, 1))
 	}), typesTable("What the busiest site sends and receives, by type", "Messages an hour of the site that handles most of all kinds.", list, columns, busiest))
+	if grow := r.growths(oft); len(grow) > 0 {
+		e.Tables = append(e.Tables, growthTable(grow, list[len(list)-1].Sites))
+	}
 	for _, p := range plots() {
 		plot := reproduce.Plot{Figure: p.title, Title: p.note, X: "sites", Y: p.axis, Columns: columns}
 		for _, f := range p.figures {
