@@ -40,8 +40,6 @@ type loop struct {
 	exec  Executor
 	clock clock
 
-	excluded bool // it was said that this site was revoked
-
 	inputs []grid.Input
 	ended  []grid.TaskID   // stepped in this turn
 	tracer *tracing.Tracer // nil: nothing is traced
@@ -323,9 +321,8 @@ const expelSpan = 10 * time.Minute
 
 // expel has the network end its connections with a site. A site that is out itself says so, once.
 func (l *loop) expel(x *grid.Expulsion) {
-	if l.site.Roll().Excluded() && !l.excluded {
-		l.excluded = true
-		l.h.log.Error("this site was revoked: it is a member of the federation no longer, and speaks to nobody; a new invitation makes it one again")
+	if l.site.Roll().Excluded() {
+		l.h.member.sayOut()
 	}
 	var words []byte
 	if r, ok := x.Last.(*member.Revocations); ok {

@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -53,6 +54,20 @@ type membership struct {
 	card atomic.Pointer[Card] // it changes when the certificate is renewed
 	me   *member.Member       // what the card said at the start
 	own  *x509.Certificate    // of this site, with the right to invite; nil: it has not
+	out  sync.Once            // it was said that this site was revoked
+}
+
+// sayOut tells the owner that this site was revoked.
+func (m *membership) sayOut() {
+	m.out.Do(func() {
+		m.h.log.Error("this site was revoked: it is a member of the federation no longer, and speaks to nobody; a new invitation makes it one again")
+	})
+}
+
+// isOut reports whether this site was revoked.
+func (m *membership) isOut(ctx context.Context) (out bool, err error) {
+	err = m.h.Do(ctx, func(s *site.Site) { out = s.Roll().Excluded() })
+	return out, err
 }
 
 // newMembership returns nil without a card. The error says why the card is not good.
@@ -153,6 +168,14 @@ func (m *membership) told(from grid.SiteID, list *member.Revocations) error {
 	if err := answer.(*member.Learned).Err; err != nil {
 		return err
 	}
+	out, err := m.isOut(m.h.ctx)
+	if err != nil {
+		return err
+	}
+	if !out {
+		return wire.Malformed("%s shows a list of revoked certificates, and no proof", from)
+	}
+	m.sayOut() // it has met nobody, perhaps, whose connections end now
 	return fmt.Errorf("%s says that this site was revoked: %w", from, member.ErrRevoked)
 }
 
@@ -366,6 +389,11 @@ func (h *Host) Renew(ctx context.Context) (grid.Time, error) {
 	if issuer == "" {
 		return 0, fmt.Errorf("%w: a root key has certified this site: 'gridnode federation sign' renews it", ErrRefused)
 	}
+	if out, err := h.member.isOut(ctx); err != nil {
+		return 0, err
+	} else if out {
+		return 0, fmt.Errorf("%w: this site was revoked, and only a new invitation makes it a member again ('gridnode init --join')", ErrRefused)
+	}
 	s, err := h.net.Open(ctx, issuer, admissionProtocol)
 	if err != nil {
 		return 0, fmt.Errorf("ask %s, which has certified this site: %w", issuer, err)
@@ -404,6 +432,9 @@ const renewLeast, renewMost = 10 * time.Second, time.Hour
 
 // stayMember renews the certificate in time.
 func (m *membership) stayMember() {
+	if out, err := m.isOut(m.h.ctx); err == nil && out { // it has learned that when it ran before
+		m.sayOut()
+	}
 	for {
 		pause := renewMost
 		if card := m.card.Load(); card != nil {

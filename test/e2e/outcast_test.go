@@ -74,6 +74,9 @@ func TestWhatIsOwedWithAnOutcastIsSettled(t *testing.T) {
 		})
 	}
 	knows(gone)
+	if r := gone.code(5, "renew"); !strings.Contains(r.stderr, "this site was revoked") {
+		t.Errorf("a revoked site that asks for a new certificate is told %q", r.stderr)
+	}
 	bank.ok("revoke", "down")
 	home.kill() // it does not hear of it by gossip either, but later
 	down.start()
