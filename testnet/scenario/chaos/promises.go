@@ -27,7 +27,7 @@ type promiseWatch struct {
 	turns   int
 	came    map[int]grid.Time      // when a site last came up
 	told    map[int][]told         // by site: of its jobs, those whose users were told that they are to end
-	ending  map[ending]grid.Time   // since when a borrower has wanted to give a lease back
+	ending  map[ending]giving      // what borrowers want to give back
 	asked   map[uint64]grid.JobID  // cancels, by token
 	ran     map[grid.JobID]runAway // what runs at home
 }
@@ -50,18 +50,25 @@ type ending struct {
 	number   uint64
 }
 
+// giving is a lease that its borrower wants to give back.
+type giving struct {
+	since grid.Time // both sites have been there
+	slow  bool      // it wanted to before: its releases come seldom by now
+}
+
 // The bounds of what a promiseWatch waits for.
 const (
-	promiseTurns = 4                // it looks at one turn of so many: what is wrong lasts longer
-	endSoon      = grid.Second      // after which what is ordered has been carried out
-	releaseMost  = 40 * grid.Second // four releases, each after twice the pause of the one before
-	certainLoss  = 0.02             // share of messages that get lost at most, for four in a row not to
+	promiseTurns = 4                     // it looks at one turn of so many: what is wrong lasts longer
+	endSoon      = grid.Second           // after which what is ordered has been carried out
+	releaseMost  = 40 * grid.Second      // four releases, each after twice the pause of the one before
+	seldomMost   = 4 * lease.DefaultTerm // four that come as seldom as they ever do
+	certainLoss  = 0.02                  // share of messages that get lost at most, for four in a row not to
 )
 
 func watchPromises(n *testnet.Network, c *testnet.Checker, alive *aliveWatch, asked map[uint64]grid.JobID, loss float64) *promiseWatch {
 	w := &promiseWatch{
 		n: n, checks: c, alive: alive, certain: loss <= certainLoss, asked: asked,
-		came: make(map[int]grid.Time), told: make(map[int][]told), ending: make(map[ending]grid.Time), ran: make(map[grid.JobID]runAway),
+		came: make(map[int]grid.Time), told: make(map[int][]told), ending: make(map[ending]giving), ran: make(map[grid.JobID]runAway),
 	}
 	n.Observe(testnet.Observer{Turn: w.turn, Fault: w.fault, Start: w.start, End: w.end, Answer: w.answer})
 	return w
@@ -166,14 +173,20 @@ func (w *promiseWatch) releases(now grid.Time, at int, book *lease.Book) {
 			continue
 		}
 		key := ending{at, l.Number}
-		since, known := w.ending[key]
+		giving, known := w.ending[key]
+		since := giving.since
 		lender, there := w.n.Index(l.Lender)
 		if !known || !there || !w.alive.calm(since, at) || !w.alive.calm(since, lender) || !w.hears(lender, at) || !w.hears(at, lender) {
-			w.ending[key] = now
+			giving.since, giving.slow = now, known
+			w.ending[key] = giving
 			continue
 		}
 		other, up := siteAt(w.n, lender)
-		if !up || now-since <= releaseMost {
+		most := releaseMost
+		if giving.slow {
+			most = seldomMost
+		}
+		if !up || now-since <= most {
 			continue
 		}
 		if held, lent := site.CoresOf(other).Book.Get(l.ID); lent && held.Lent && held.State != lease.Ending {
