@@ -30,7 +30,7 @@ const (
 // FilesConfig says what jobs may bring along, and what of it is kept.
 type FilesConfig struct {
 	Cache int64 // most bytes kept of what jobs read and leave; 0: CacheDefault
-	Job   int64 // most bytes that one job brings along, and that are brought home of one; 0: JobDefault
+	Job   int64 // most bytes that one job brings along, and that are brought home of one, never more than Cache; 0: JobDefault
 	Loose int64 // most bytes brought home of a job that has not said what; 0: LooseDefault
 	Log   int64 // bytes kept of each of a job's standard output and errors; 0: kept.Default
 }
@@ -96,6 +96,7 @@ func newFiler(h *Host) (*filer, error) {
 	}
 	f := &filer{h: h, cfg: h.cfg.Files, known: make(map[given]*results), served: make(map[grid.SiteID]int)}
 	f.cfg.Cache, f.cfg.Job, f.cfg.Loose = cmp.Or(f.cfg.Cache, CacheDefault), cmp.Or(f.cfg.Job, JobDefault), cmp.Or(f.cfg.Loose, LooseDefault)
+	f.cfg.Job = min(f.cfg.Job, f.cfg.Cache) // more would be moved for nothing
 	f.home = newHomecoming(f)
 	var err error
 	f.store, err = content.OpenStore(filepath.Join(h.cfg.Home, contentDir), f.cfg.Cache, bringsSpace, f.needed)

@@ -212,6 +212,20 @@ func TestTornFilesAreGotAgain(t *testing.T) {
 }
 
 // TestWhatCannotBeKeptEndsATransfer: that a disk is full, or broken, is not the fault of the line.
+// TestJobsBringNoMoreThanIsKept: what has no room here is refused before it is moved.
+func TestJobsBringNoMoreThanIsKept(t *testing.T) {
+	for _, tt := range []struct{ cache, job, want int64 }{{64 << 20, 0, 64 << 20}, {64 << 20, 1 << 20, 1 << 20}, {0, 1 << 40, CacheDefault}} {
+		h := &Host{cfg: HostConfig{Home: t.TempDir(), Files: FilesConfig{Cache: tt.cache, Job: tt.job}}}
+		var err error
+		if h.filer, err = newFiler(h); err != nil {
+			t.Fatal(err)
+		}
+		if got := h.FilesMax(); got != tt.want {
+			t.Errorf("a job may bring %d bytes where %d are kept, want %d", got, tt.cache, tt.want)
+		}
+	}
+}
+
 func TestWhatCannotBeKeptEndsATransfer(t *testing.T) {
 	hosts := team(t, 1, 1)
 	home, far := hosts[0], hosts[1]

@@ -12,7 +12,7 @@ import (
 var fileSettings = []setting{
 	{key: "files.cache", value: "20G", usage: "files of jobs kept here, K, M, G or T; 64M to 1T",
 		set: func(s *settings, v string) (err error) { s.files.Cache, err = fileSize(v, 64<<20, 1<<40); return err }},
-	{key: "files.job", value: "10G", usage: "most bytes of files that one job brings along, and that are brought home of one, K, M, G or T; 1M to 1T",
+	{key: "files.job", value: "10G", usage: "most bytes of files that one job brings along, and that are brought home of one, K, M, G or T; 1M to 1T, and never more than files.cache",
 		set: func(s *settings, v string) (err error) { s.files.Job, err = fileSize(v, 1<<20, 1<<40); return err }},
 	{key: "files.loose", value: "1G", usage: "most bytes brought home of a job that has not said which files, K, M, G or T; 1K to 1T",
 		set: func(s *settings, v string) (err error) { s.files.Loose, err = fileSize(v, 1<<10, 1<<40); return err }},

@@ -334,6 +334,13 @@ func TestWhatCannotBeTaken(t *testing.T) {
 	}
 }
 
+func TestTreesHaveAnEnd(t *testing.T) {
+	tree := &Tree{Entries: []Entry{{Name: "x", Kind: File, Size: 1 << 40}}, Chunks: make([]Chunk, TreeMax/32)}
+	if _, _, err := tree.Encode(); !errors.Is(err, ErrMany) || !strings.Contains(err.Error(), "split") {
+		t.Errorf("a file of a tebibyte: %v", err)
+	}
+}
+
 // TestChangingFileIsSeen: between its being found and read, and between that and sending it.
 func TestChangingFileIsSeen(t *testing.T) {
 	dir := t.TempDir()

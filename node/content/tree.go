@@ -122,7 +122,8 @@ func (t *Tree) Encode() ([]byte, Digest, error) {
 		return nil, Digest{}, err
 	}
 	if len(b) > TreeMax {
-		return nil, Digest{}, fmt.Errorf("%w: the list of %d files takes %d bytes, at most %d: pack them into an archive", ErrMany, len(t.Entries), len(b), TreeMax)
+		return nil, Digest{}, fmt.Errorf("%w: the list of %d files and %d chunks takes %d bytes, at most %d: pack many files into an archive, and split what is larger than some 40 GiB",
+			ErrMany, len(t.Entries), len(t.Chunks), len(b), TreeMax)
 	}
 	return b, sha256.Sum256(b), nil
 }
