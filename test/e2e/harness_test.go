@@ -7,13 +7,16 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io/fs"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -33,7 +36,18 @@ var program = os.Getenv("GRIDNODE_E2E_PROGRAM")
 
 func TestMain(m *testing.M) { os.Exit(testMain(m)) }
 
+// together is how many of the tests run at a time at least that may: they wait for daemons
+// more than they compute.
+const together = 4
+
 func testMain(m *testing.M) int {
+	flag.Parse()
+	if n := flag.Lookup("test.parallel"); runtime.GOMAXPROCS(0) < together && n.Value.String() == n.DefValue {
+		if err := n.Value.Set(strconv.Itoa(together)); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+	}
 	if program != "" {
 		return m.Run()
 	}
