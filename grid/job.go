@@ -206,4 +206,5 @@ type Result struct {
 	ExitCode   int32  // of the process; 128+signal when it was killed
 	Reason     string // empty when it ended by itself; else why it was ended, at most 256 bytes
 	Cost       Credits
+	Silent     bool // it wrote nothing and left no files, as far as who ran it knows: there is nothing to fetch
 }

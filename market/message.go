@@ -66,6 +66,7 @@ type JobCompletion struct {
 	ExitCode  int32
 	Reason    string
 	Cost      grid.Credits
+	Silent    bool          // it wrote nothing and left no files: there is nothing to fetch
 	Claim     *bank.Receipt // the sender's, for a job that came with a cheque
 }
 

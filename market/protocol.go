@@ -186,7 +186,7 @@ func decodeJobSubmission(from grid.SiteID, body []byte) (grid.Message, error) {
 func (m *JobCompletion) Proto() proto.Message {
 	p := &wirepb.MarketJobCompletion{
 		Job: wire.JobBytes(m.Task.Job), Epoch: m.Task.Epoch, Abandoned: m.Abandoned, Ago: int64(m.Ago), Run: int64(m.Run),
-		ExitCode: m.ExitCode, Reason: []byte(m.Reason), Cost: int64(m.Cost), Losses: m.Losses,
+		ExitCode: m.ExitCode, Reason: []byte(m.Reason), Cost: int64(m.Cost), Losses: m.Losses, Silent: m.Silent,
 	}
 	if m.Claim != nil {
 		p.Claim = m.Claim.Sealed
@@ -201,7 +201,7 @@ func decodeJobCompletion(from grid.SiteID, body []byte) (grid.Message, error) {
 	}
 	m := &JobCompletion{
 		Abandoned: p.Abandoned, Ago: grid.Time(p.Ago), Run: grid.Time(p.Run),
-		ExitCode: p.ExitCode, Reason: string(p.Reason), Cost: grid.Credits(p.Cost), Losses: p.Losses,
+		ExitCode: p.ExitCode, Reason: string(p.Reason), Cost: grid.Credits(p.Cost), Losses: p.Losses, Silent: p.Silent,
 	}
 	var c check
 	m.Task = c.task(p.Job, p.Epoch)

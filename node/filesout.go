@@ -68,7 +68,7 @@ func (m *homecoming) note(events []grid.Event) {
 	for i := range events {
 		e := &events[i]
 		over := e.Kind == grid.JobFinished || e.Kind == grid.JobCancelled
-		if !over || e.Job.Home != m.f.h.id || e.Site != "" && e.Site != e.Job.Home || e.Result.Start >= e.Result.End {
+		if !over || e.Job.Home != m.f.h.id || e.Site != "" && e.Site != e.Job.Home || e.Result.Start >= e.Result.End || e.Result.Silent {
 			continue
 		}
 		apart := e.Job.Coallocate != nil || e.Job.Spread || m.ran(grid.TaskID{Job: e.Job.ID, Epoch: e.Epoch}) != ""
@@ -88,7 +88,7 @@ func (m *homecoming) recover() {
 	self := m.f.h.id
 	_ = m.f.h.Do(m.f.h.ctx, func(s *site.Site) {
 		for v := range s.Jobs {
-			if !v.Foreign && v.State.Terminal() && v.Site == self && v.Start < v.End && len(m.pieces(&v)) > 0 && !m.settled(v.Job.ID) {
+			if !v.Foreign && v.State.Terminal() && v.Site == self && v.Start < v.End && !v.Result.Silent && len(m.pieces(&v)) > 0 && !m.settled(v.Job.ID) {
 				m.jobs.Put(v.Job.ID)
 			}
 		}
@@ -387,6 +387,9 @@ func (m *homecoming) put(ctx context.Context, v *site.View, tree *content.Tree, 
 
 // status returns what has become of a job's files.
 func (m *homecoming) status(v *site.View) *Brought {
+	if v.State.Terminal() && v.Result.Silent {
+		return &Brought{State: FilesNone}
+	}
 	if b := m.read(v.Job.ID); b != nil {
 		return b
 	}
@@ -425,6 +428,9 @@ func (h *Host) JobFiles(ctx context.Context, job grid.JobID, wait bool) (*Brough
 			continue
 		}
 		var tree *content.Tree
+		if b.State == FilesNone {
+			return b, nil, nil
+		}
 		if d, err := h.filer.home.tree(job); err == nil {
 			tree, _ = h.filer.store.Tree(d) // nil: it is not kept any more
 		}

@@ -47,7 +47,7 @@ func (h *Host) Output(ctx context.Context, job grid.JobID, stream run.Stream, fo
 // another site runs, that is known here once its output is.
 func OutputCut(h *Host, v *site.View) []run.Stream {
 	switch {
-	case h.cfg.Home == "" || v.Site == "":
+	case h.cfg.Home == "" || v.Site == "" || v.Result.Silent:
 		return nil
 	case v.Site == h.id:
 		return run.Cut(h.files.Task(v.Job.Home, grid.TaskID{Job: v.Job.ID, Epoch: v.Epoch}))
@@ -91,8 +91,8 @@ func (r *OutputReader) open(v *site.View) (err error) {
 	r.epoch, r.offset = v.Epoch, 0
 	task := grid.TaskID{Job: r.job, Epoch: v.Epoch}
 	switch {
-	case v.Site == "" || v.State == site.Placing || v.State == site.Queued || v.State.Terminal() && v.Start == v.End:
-		// Not started, or it never was.
+	case v.Site == "" || v.State == site.Placing || v.State == site.Queued || v.State.Terminal() && (v.Start == v.End || v.Result.Silent):
+		// Not started, or it never was, or it has written nothing.
 	case v.Site == r.h.id:
 		o := r.h.tail(r.ctx, r.h.files.Task(r.h.id, task), task, r.stream, 0, r.follow)
 		if v.State.Terminal() && errors.Is(o.Open(), fs.ErrNotExist) {
@@ -119,6 +119,9 @@ func (r *OutputReader) elsewhere(v *site.View, gone error) (err error) {
 		r.last = true
 		r.source, err = r.h.files.OpenFetched(r.job, r.stream, r.offset)
 		return err
+	case v.State.Terminal() && v.Result.Silent:
+		r.last = true
+		return nil
 	case v.State.Terminal():
 		return gone
 	}

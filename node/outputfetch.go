@@ -80,7 +80,7 @@ func (f *fetchers) note(events []grid.Event) {
 	for i := range events {
 		e := &events[i]
 		elsewhere := e.Site != "" && e.Site != f.h.id && e.Job.Home == f.h.id
-		ran := e.Job.Command != nil && e.Result.End > e.Result.Start
+		ran := e.Job.Command != nil && e.Result.End > e.Result.Start && !e.Result.Silent
 		if (e.Kind == grid.JobFinished || e.Kind == grid.JobCancelled) && elsewhere && ran {
 			f.add(e.Site, grid.TaskID{Job: e.Job.ID, Epoch: e.Epoch}, time.Now())
 		}
@@ -92,7 +92,7 @@ func (f *fetchers) recover() {
 	var ended []site.View
 	_ = f.h.Do(f.h.ctx, func(s *site.Site) {
 		s.Jobs(func(v site.View) bool {
-			if v.State.Terminal() && !v.Foreign && v.Site != "" && v.Site != f.h.id && v.End > v.Start && v.Job.Command != nil {
+			if v.State.Terminal() && !v.Foreign && v.Site != "" && v.Site != f.h.id && v.End > v.Start && !v.Result.Silent && v.Job.Command != nil {
 				ended = append(ended, v)
 			}
 			return true

@@ -90,8 +90,13 @@ func (a *outputAnswer) give(ctx context.Context, from grid.SiteID, request *wire
 	}
 	if !a.there() {
 		v, err := a.h.view(ctx, a.task.Job)
-		if err == nil && v.Foreign && v.Job.Home == from && v.Epoch == a.task.Epoch && !v.State.Terminal() {
-			return a.wait(ctx, from, request)
+		if err == nil && v.Foreign && v.Job.Home == from && v.Epoch == a.task.Epoch {
+			switch {
+			case !v.State.Terminal():
+				return a.wait(ctx, from, request)
+			case v.Result.Silent: // and so it may have no files
+				return a.end(outputWhole)
+			}
 		}
 		return a.end(outputUnknown)
 	}

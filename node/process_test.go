@@ -264,7 +264,7 @@ func TestJobOutlivesTheDaemon(t *testing.T) {
 func TestRunningTaskIsAdopted(t *testing.T) {
 	cfg := realConfig(t, 1, &p2p.Memory{})
 	h := realHost(t, cfg)
-	job := shellJob(h, 1, "exec sleep 1000")
+	job := shellJob(h, 1, "echo begun; exec sleep 1000")
 	if _, err := submitTo(h, job); err != nil {
 		t.Fatal(err)
 	}

@@ -96,6 +96,7 @@ type execution struct {
 	name    string // to the shim
 	scratch string // its directory; empty if it is not known any more
 	keeps   bool   // what is left there is kept
+	reuse   bool   // another job may have it, if nothing is left there
 }
 
 // newName names an execution as no other was named before, not even before a restart:

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/shim"
 )
 
 // What tasks write, by file. There is no directory per task: making and removing
@@ -36,7 +37,8 @@ import (
 //	                                      whole; .stderr is missing if it was empty
 //
 // The file stdout is made before stderr is looked for and removed before it: as
-// long as it is there, the output is. JOB.EPOCH.scratch is the directory of a task
+// long as it is there, the output is. A task of this site that writes nothing may have
+// no files: its result says that it was silent. JOB.EPOCH.scratch is the directory of a task
 // that runs, JOB.gone says why an output will never come.
 const (
 	tasksDir      = "tasks"
@@ -207,7 +209,7 @@ func pruneIn(dir string, before time.Time, alive func(grid.JobID) bool) (failed 
 		if err != nil || info.ModTime().After(before) {
 			continue
 		}
-		if entry.Name() == ModulesDir || entry.Name() == foreignDir {
+		if entry.Name() == ModulesDir || entry.Name() == foreignDir || entry.Name() == shim.SpareDir {
 			continue // they are looked after elsewhere
 		}
 		job, _, _ := strings.Cut(entry.Name(), ".")

@@ -38,7 +38,8 @@ func (f Files) SettleLeased(key uint64, x Process) error {
 	home := grid.SiteID(text)
 	if f.Shared != "" {
 		if scratch := f.outside(home, x) + ScratchSuffix; there(scratch) {
-			return Settle(scratch, true)
+			_, err := Settle(scratch, true)
+			return err
 		}
 	}
 	if os.Remove(base+ScratchSuffix) == nil { // it is empty

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -77,6 +78,7 @@ func StartProcesses(ctx context.Context, cfg ProcessConfig) (*Processes, error) 
 	}
 	cfg.Files.Home = home
 	p.Recipe = NewRecipe(&cfg.Setup)
+	p.empties = &empties{dir: filepath.Join(p.files.work(), tasksDir)}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
 	if p.client, err = shim.Connect(ctx, home, p.options); err != nil {
 		p.cancel()
@@ -155,19 +157,35 @@ func (p *Processes) report(e *shim.Ended) (Ended, bool) {
 	if !fresh {
 		return Ended{}, false
 	}
-	if run.scratch != "" {
-		if err := Settle(run.scratch, run.keeps); err != nil {
+	left := false
+	if run.scratch != "" && !(run.reuse && p.empties.give(run.scratch)) {
+		if left, err = Settle(run.scratch, run.keeps); err != nil {
 			p.log.Warn("cannot keep or remove what a job left", "error", err)
 		}
+	}
+	if left && e.Silent && filepath.Dir(run.scratch) == p.empties.dir {
+		p.haveOutput(strings.TrimSuffix(run.scratch, ScratchSuffix))
 	}
 	if key, yes := site.IsPilot(x.Task); yes {
 		p.clearPilot(key)
 	}
 	ended := Ended{TaskEnded: grid.TaskEnded{ID: x.Task, Lost: e.Cause == shim.CauseLost, Lapsed: e.Cause == shim.CauseLease}, Number: x.Number}
 	if !ended.Lost {
-		ended.Result = grid.Result{Start: e.Start, End: max(e.End, e.Start), ExitCode: e.ExitCode, Reason: e.Reason}
+		ended.Result = grid.Result{Start: e.Start, End: max(e.End, e.Start), ExitCode: e.ExitCode, Reason: e.Reason, Silent: e.Silent && !left}
 	}
 	return ended, true
+}
+
+// haveOutput has there be an output of a task that wrote nothing: it may have no file, and is
+// not called silent, as it has left something else.
+func (p *Processes) haveOutput(base string) {
+	file, err := os.OpenFile(base+Stdout.Suffix(), os.O_CREATE|os.O_WRONLY, 0o600)
+	if err == nil {
+		err = file.Close()
+	}
+	if err != nil {
+		p.log.Warn("cannot note that a job wrote nothing", "error", err)
+	}
 }
 
 // pump passes ends on until the executor is closed. When the shim is gone it gets
@@ -250,7 +268,14 @@ func (p *Processes) start(task *grid.Task, x Process) {
 	spec, err := p.Spec(task, x.Number, p.files.Process(task.Job.Home, x))
 	if err == nil {
 		spec.ID = p.newName(x)
-		p.running[x] = execution{spec.ID, p.scratchOf(task, x), task.Job.Keeps(p.files.Site)}
+		run := execution{name: spec.ID, scratch: p.scratchOf(task, x), keeps: task.Job.Keeps(p.files.Site)}
+		if task.Squad == nil { // the outputs of a squad are gathered from their files
+			spec.Outputs = shim.OutputsTold
+		}
+		if spec.Outputs == shim.OutputsTold && spec.Plan == nil && task.Job.Home == p.files.Site {
+			spec.Outputs, run.reuse = shim.OutputsLate, true
+		}
+		p.running[x] = run
 		if err = p.client.Start(spec); err == nil || errors.Is(err, shim.ErrClosed) {
 			return // if closed, reconnect reports it as lost
 		}

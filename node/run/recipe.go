@@ -22,6 +22,8 @@ type Recipe struct {
 	gpus  []GPU
 
 	accounts Accounts
+
+	empties *empties // nil: every scratch directory is a new one
 }
 
 // NewRecipe returns that of an engine.
@@ -125,6 +127,9 @@ func (r *Recipe) makeScratch(task *grid.Task, number int, scratch, base string, 
 	}
 	if account != nil {
 		return r.files.makeScratch(task.Job.Home, scratch, account)
+	}
+	if r.empties != nil && filepath.Dir(scratch) == r.empties.dir && r.empties.take(scratch) {
+		return nil
 	}
 	err := os.Mkdir(scratch, 0o700)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrExist) {

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"gridnode/grid"
 )
@@ -57,23 +58,24 @@ func (r *Recipe) adopt(task *grid.Task, number int, scratch string) error {
 	return err
 }
 
-// Settle does away with a scratch directory: what is in it is kept as results, or goes.
-func Settle(scratch string, keep bool) error {
-	if os.Remove(scratch) == nil {
-		return nil
+// Settle does away with a scratch directory: what is in it is kept as results, or goes. It
+// reports whether there are results.
+func Settle(scratch string, keep bool) (left bool, err error) {
+	if syscall.Rmdir(scratch) == nil {
+		return false, nil
 	}
 	if !keep {
-		return os.RemoveAll(scratch)
+		return false, os.RemoveAll(scratch)
 	}
 	results := strings.TrimSuffix(scratch, ScratchSuffix) + ResultsSuffix
 	if err := os.RemoveAll(results); err != nil { // of an execution that was lost
-		return err
+		return true, err
 	}
-	err := os.Rename(scratch, results)
+	err = os.Rename(scratch, results)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return false, nil
 	}
-	return err
+	return true, err
 }
 
 // scratchNamed finds the scratch directory of a process of before a restart; empty if there

@@ -53,15 +53,16 @@ func (o *Options) For(home string) (args, env []string) {
 
 // Client is a daemon's connection to its shim. Its methods may be called concurrently.
 type Client struct {
-	conn   *conn
-	pid    int
-	leases bool // it keeps leases
-	logs   bool // it reads Spec.Log
-	tasks  []Task
-	events chan Ended
-	closed chan struct{} // closed by Close
-	once   sync.Once
-	ended  chan struct{} // closed when the reader has ended
+	conn    *conn
+	pid     int
+	leases  bool // it keeps leases
+	logs    bool // it reads Spec.Log
+	outputs bool // it reads Spec.Outputs
+	tasks   []Task
+	events  chan Ended
+	closed  chan struct{} // closed by Close
+	once    sync.Once
+	ended   chan struct{} // closed when the reader has ended
 
 	mu  sync.Mutex
 	err error
@@ -148,7 +149,7 @@ func (c *Client) adopt(r *bufio.Reader) error {
 				return err
 			}
 			c.pid = int(d.int(1 << 31))
-			c.leases, c.logs = len(d.rest) > 0, len(d.rest) > 1
+			c.leases, c.logs, c.outputs = len(d.rest) > 0, len(d.rest) > 1, len(d.rest) > 2
 		case !welcome && k == kindTask:
 			var t Task
 			if err := t.decode(body); err != nil {
@@ -220,6 +221,9 @@ func (c *Client) Start(spec Spec) error {
 	}
 	if !c.logs {
 		spec.Log = 0 // until that shim's tasks have ended
+	}
+	if !c.outputs {
+		spec.Outputs = OutputsAtOnce
 	}
 	return c.order(kindStart, spec.append)
 }

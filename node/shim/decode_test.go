@@ -29,11 +29,12 @@ func TestRoundTrips(t *testing.T) {
 			Limit: grid.Time(rapid.Int64Range(0, int64(grid.SpanMax)).Draw(t, "limit")),
 		}
 		spec.Args = append([]string{"x"}, spec.Args...)
+		spec.Log, spec.Outputs = rapid.Int64Range(0, 9).Draw(t, "log"), Outputs(rapid.Uint8Max(uint8(outputsUnknown)-1).Draw(t, "outputs"))
 		if rapid.Bool().Draw(t, "planned") {
 			spec.Plan = &sandbox.Plan{Kind: sandbox.Landlock, Read: []string{"/data"}, Ports: []uint16{4711}, Limits: sandbox.Limits{Memory: number.Draw(t, "memory")}}
 		}
 		var gotSpec Spec
-		if err := gotSpec.decode(spec.append(nil)); err != nil || !reflect.DeepEqual(gotSpec.Plan, spec.Plan) {
+		if err := gotSpec.decode(spec.append(nil)); err != nil || !reflect.DeepEqual(gotSpec.Plan, spec.Plan) || gotSpec.Log != spec.Log || gotSpec.Outputs != spec.Outputs {
 			t.Fatalf("got %+v, %v; want %+v", gotSpec, err, spec)
 		}
 		gotSpec.Plan, spec.Plan = nil, nil
@@ -44,7 +45,7 @@ func TestRoundTrips(t *testing.T) {
 			ID: spec.ID, ExitCode: rapid.Int32Range(0, 255).Draw(t, "code"), Cause: Cause(rapid.Uint8Max(uint8(causeUnknown)-1).Draw(t, "cause")),
 			Reason: text.Draw(t, "reason"), Start: grid.Time(number.Draw(t, "start")), End: grid.Time(number.Draw(t, "end")),
 			User: grid.Time(number.Draw(t, "user")), System: grid.Time(number.Draw(t, "system")), MaxRSS: number.Draw(t, "rss"),
-			OutputCut: rapid.Bool().Draw(t, "cut"),
+			OutputCut: rapid.Bool().Draw(t, "cut"), Silent: rapid.Bool().Draw(t, "silent"),
 		}
 		var gotEnd Ended
 		if err := gotEnd.decode(end.append(nil)); err != nil || gotEnd != end {

@@ -90,21 +90,21 @@ func checkExecutable(path, name string) *startError {
 // in this process, and keeps a goroutine, and often a thread, waiting for each.
 //
 // tty is the task's end of its terminal, nil if it has none.
-func execute(spec *Spec, env []string, null int, tty *os.File, launch func(*sandbox.Process) (int, error)) (pid int, failed *startError) {
+func execute(spec *Spec, env []string, null int, tty *os.File, out *output, launch func(*sandbox.Process) (int, error)) (pid int, failed *startError) {
 	account := spec.account()
 	if account == nil {
 		if err := os.MkdirAll(spec.Dir, 0o700); err != nil {
 			return 0, &startError{exitNoStart, fmt.Sprintf("working directory: %v", err)}
 		}
 	}
-	stdout, err := openOutput(spec.Stdout, account)
+	stdout, err := out.open(0, account)
 	if err != nil {
 		return 0, &startError{exitNoStart, fmt.Sprintf("standard output: %v", err)}
 	}
 	defer syscall.Close(stdout)
 	stderr := stdout
 	if spec.Stderr != spec.Stdout {
-		if stderr, err = openOutput(spec.Stderr, account); err != nil {
+		if stderr, err = out.open(1, account); err != nil {
 			return 0, &startError{exitNoStart, fmt.Sprintf("standard error: %v", err)}
 		}
 		defer syscall.Close(stderr)

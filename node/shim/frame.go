@@ -68,14 +68,15 @@ func readFrame(r *bufio.Reader, buf *[]byte) (k kind, body []byte, err error) {
 func helloBody(b []byte) []byte { return binary.AppendUvarint(b, version) }
 
 func welcomeBody(b []byte) []byte {
-	return append(binary.AppendUvarint(helloBody(b), uint64(os.Getpid())), withLeases, withLogs)
+	return append(binary.AppendUvarint(helloBody(b), uint64(os.Getpid())), withLeases, withLogs, withOutputs)
 }
 
-// At the end of a welcome a shim says that it keeps leases, and that it reads Spec.Log. Earlier
-// ones say nothing there.
+// At the end of a welcome a shim says that it keeps leases, and that it reads Spec.Log and
+// Spec.Outputs. Earlier ones say nothing there.
 const (
-	withLeases = 1
-	withLogs   = 1
+	withLeases  = 1
+	withLogs    = 1
+	withOutputs = 1
 )
 
 // checkVersion reads the version from d.

@@ -1,7 +1,9 @@
 package shim
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -41,20 +43,77 @@ func openOutput(path string, account *sandbox.Account) (int, error) {
 
 // output watches over a task's files.
 type output struct {
-	paths [2]string
-	sizes [2]int64
-	bound int64 // of each
-	cut   [2]bool
-	next  time.Time     // when to look again
-	pause time.Duration // between looks
+	paths  [2]string // where they are
+	late   [2]string // where they are to be, of those that lie among the spares still
+	spares *spares
+	sizes  [2]int64
+	bound  int64 // of each
+	cut    [2]bool
+	lost   bool          // what has become of one is not known
+	next   time.Time     // when to look again
+	pause  time.Duration // between looks
 }
 
-func newOutput(spec *Spec, now time.Time) output {
-	o := output{paths: [2]string{spec.Stdout, spec.Stderr}, bound: kept.Bound(spec.Log), pause: outputQuick, next: now.Add(outputQuick)}
+func newOutput(spec *Spec, now time.Time) *output {
+	o := &output{paths: [2]string{spec.Stdout, spec.Stderr}, bound: kept.Bound(spec.Log), pause: outputQuick, next: now.Add(outputQuick)}
 	if o.paths[0] == o.paths[1] {
 		o.paths[1] = ""
 	}
 	return o
+}
+
+// open opens the i-th file for the task.
+func (o *output) open(i int, account *sandbox.Account) (fd int, err error) {
+	if o.spares == nil {
+		return openOutput(o.paths[i], account)
+	}
+	o.late[i] = o.paths[i]
+	if fd, o.paths[i], err = o.spares.open(); err != nil {
+		o.late[i], o.paths[i] = "", o.late[i]
+		return -1, err
+	}
+	o.spares.users[o.paths[i]] = o
+	return fd, nil
+}
+
+// name gives the i-th file the name that it is to have. Standard output is there before the
+// other one is.
+func (o *output) name(i int) {
+	if i > 0 {
+		o.name(0)
+	}
+	if o.late[i] == "" {
+		return
+	}
+	delete(o.spares.users, o.paths[i])
+	err := os.Rename(o.paths[i], o.late[i])
+	if os.IsNotExist(err) {
+		if err = os.MkdirAll(filepath.Dir(o.late[i]), 0o700); err == nil {
+			err = os.Rename(o.paths[i], o.late[i])
+		}
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "output of a task stays where nobody looks for it: %v\n", err)
+		o.lost = true
+	}
+	o.paths[i], o.late[i] = o.late[i], ""
+}
+
+// end has the last look, and reports whether nothing was written. Nobody writes any more if
+// gone is set.
+func (o *output) end(gone bool) (silent bool) {
+	o.trim()
+	silent = !o.lost && o.sizes == [2]int64{}
+	if !silent && o.late[0] != "" {
+		o.name(0)
+	}
+	for i, late := range o.late {
+		if late != "" {
+			o.spares.give(o.paths[i], gone)
+			o.paths[i] = ""
+		}
+	}
+	return silent && gone
 }
 
 // look cuts what is too long and decides when to look again.
@@ -70,13 +129,21 @@ func (o *output) look(now time.Time) {
 	o.next = now.Add(o.pause)
 }
 
-// trim cuts what is too long and reports whether a file has grown.
+// trim names what was written to, cuts what is too long, and reports whether a file has grown.
 func (o *output) trim() (grown bool) {
 	for i, path := range o.paths {
 		var info syscall.Stat_t
-		// Only a regular file is cut: the task may have put something else there.
-		if path == "" || syscall.Lstat(path, &info) != nil || info.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		if path == "" {
 			continue
+		}
+		// Only a regular file is cut: the task may have put something else there.
+		if syscall.Lstat(path, &info) != nil || info.Mode&syscall.S_IFMT != syscall.S_IFREG {
+			o.lost = true
+			continue
+		}
+		if info.Size > 0 && o.late[i] != "" {
+			o.name(i)
+			path = o.paths[i]
 		}
 		grown = grown || info.Size != o.sizes[i]
 		most := o.bound

@@ -111,6 +111,8 @@ type shim struct {
 	results  map[string]*Ended // not acknowledged
 	orphans  map[int]*orphan   // by process number
 	launcher *sandbox.Launcher // of tasks with plans; nil before the first
+	spares   *spares           // of tasks whose outputs are made late; nil before the first
+	prompt   bool              // they are made at once nevertheless: there can be no spares
 	pids     []int
 
 	only     string // the one task that it runs, if nobody gives it others; see Once
@@ -276,6 +278,22 @@ func (s *shim) watch() {
 	s.records.touch(now)
 }
 
+// sparesBeside returns the spares beside the outputs of a task, nil if there can be none.
+func (s *shim) sparesBeside(spec *Spec) *spares {
+	dir := filepath.Join(filepath.Dir(spec.Stdout), SpareDir)
+	if s.spares == nil && !s.prompt {
+		var err error
+		if s.spares, err = openSpares(dir, s.post); err != nil {
+			s.log("outputs are made before anything is written: %v", err)
+			s.prompt = true
+		}
+	}
+	if s.spares == nil || s.spares.dir != dir || spec.Terminal {
+		return nil
+	}
+	return s.spares
+}
+
 // sync makes the journal durable beside the loop.
 func (s *shim) sync() {
 	s.records.dirty = false
@@ -420,6 +438,7 @@ func (s *shim) close() error {
 		}
 		errs = append(errs, s.records.journal.Close())
 	}
+	s.spares.close()
 	if s.launcher != nil {
 		errs = append(errs, s.launcher.Close())
 	}

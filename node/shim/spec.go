@@ -38,6 +38,7 @@ type Spec struct {
 	// 0600. If they are equal, both go to one file.
 	Stdout, Stderr string
 	Log            int64 // bytes kept of each, in logs of package kept; 0: kept.Default
+	Outputs        Outputs
 
 	Limit grid.Time   // wall-clock span after which it is ended; 0 for none
 	Warn  grid.Signal // sent before the limit, if that is known when it starts
@@ -51,6 +52,21 @@ type Spec struct {
 	// put them up does not start it.
 	Plan *sandbox.Plan
 }
+
+// Outputs says when the files of a task's outputs are made, and what its end says of them.
+// Shims of earlier versions make them at once and say nothing.
+type Outputs uint8
+
+// What is to become of outputs.
+const (
+	OutputsAtOnce Outputs = iota
+	OutputsTold           // made at once; Ended.Silent says if nothing was written
+	// OutputsLate has them made when something is written, standard output with the first byte
+	// of either; Ended.Silent says if that never happened. Where that cannot be they are made
+	// at once. It is for tasks of the daemon's own account without walls.
+	OutputsLate
+	outputsUnknown // first number that means nothing
+)
 
 // check returns an error that names the first field out of bounds.
 func (s *Spec) check() error {
@@ -90,7 +106,8 @@ func (s *Spec) append(dst []byte) []byte {
 	dst = appendString(dst, s.Stdout)
 	dst = appendString(dst, s.Stderr)
 	dst = binary.AppendUvarint(dst, uint64(s.Limit))
-	warned := s.Warn != (grid.Signal{}) || s.Terminal || s.Lease > 0 || s.Log > 0
+	logged := s.Log > 0 || s.Outputs != OutputsAtOnce
+	warned := s.Warn != (grid.Signal{}) || s.Terminal || s.Lease > 0 || logged
 	if s.Plan == nil && !warned {
 		return dst // as shims of before plans know it
 	}
@@ -108,21 +125,25 @@ func (s *Spec) append(dst []byte) []byte {
 	if s.Warn.First {
 		dst[len(dst)-1] = 1
 	}
-	if !s.Terminal && s.Lease == 0 && s.Log == 0 {
+	if !s.Terminal && s.Lease == 0 && !logged {
 		return dst
 	}
 	dst = append(dst, 0)
 	if s.Terminal {
 		dst[len(dst)-1] = 1
 	}
-	if s.Lease == 0 && s.Log == 0 {
+	if s.Lease == 0 && !logged {
 		return dst
 	}
 	dst = binary.AppendUvarint(dst, uint64(s.Lease))
-	if s.Log == 0 {
+	if !logged {
 		return dst
 	}
-	return binary.AppendUvarint(dst, uint64(s.Log))
+	dst = binary.AppendUvarint(dst, uint64(s.Log))
+	if s.Outputs == OutputsAtOnce {
+		return dst
+	}
+	return append(dst, byte(s.Outputs))
 }
 
 func (s *Spec) decode(b []byte) error {
@@ -150,6 +171,9 @@ func (s *Spec) decode(b []byte) error {
 	}
 	if len(d.rest) > 0 {
 		s.Log = d.int(kept.Highest)
+	}
+	if len(d.rest) > 0 {
+		s.Outputs = Outputs(d.int(int64(outputsUnknown) - 1))
 	}
 	if err := d.end(); err != nil {
 		return err
@@ -191,6 +215,7 @@ type Ended struct {
 	MaxRSS       int64
 
 	OutputCut bool // stdout or stderr was longer than Spec.Log
+	Silent    bool // nothing was written to them; only if Spec.Outputs asks for that
 }
 
 func (e *Ended) append(dst []byte) []byte {
@@ -201,11 +226,21 @@ func (e *Ended) append(dst []byte) []byte {
 	for _, n := range []int64{int64(e.Start), int64(e.End), int64(e.User), int64(e.System), e.MaxRSS} {
 		dst = binary.AppendUvarint(dst, uint64(n))
 	}
+	flags := byte(0)
 	if e.OutputCut {
-		return append(dst, 1)
+		flags |= endedCut
 	}
-	return append(dst, 0)
+	if e.Silent {
+		flags |= endedSilent
+	}
+	return append(dst, flags)
 }
+
+// Bits at the end of an Ended.
+const (
+	endedCut    = 1
+	endedSilent = 2
+)
 
 func (e *Ended) decode(b []byte) error {
 	d := decoder{rest: b}
@@ -213,8 +248,10 @@ func (e *Ended) decode(b []byte) error {
 		ID: d.string(), ExitCode: int32(d.int(255)), Cause: Cause(d.int(int64(causeUnknown) - 1)), Reason: d.string(),
 		Start: grid.Time(d.int(math.MaxInt64)), End: grid.Time(d.int(math.MaxInt64)),
 		User: grid.Time(d.int(math.MaxInt64)), System: grid.Time(d.int(math.MaxInt64)),
-		MaxRSS: d.int(math.MaxInt64), OutputCut: d.int(1) == 1,
+		MaxRSS: d.int(math.MaxInt64),
 	}
+	flags := d.int(endedCut | endedSilent)
+	e.OutputCut, e.Silent = flags&endedCut != 0, flags&endedSilent != 0
 	if len(e.ID) == 0 || len(e.ID) > idMax || len(e.Reason) > reasonMax {
 		d.bad = true
 	}

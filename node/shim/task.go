@@ -26,7 +26,7 @@ type task struct {
 	id    string
 	pid   int // of the first process, its process group and its session
 	start grid.Time
-	out   output
+	out   *output
 	limit *time.Timer      // nil for none
 	lease time.Duration    // since boot: when it is ended unless it is renewed; 0 for never
 	run   *sandbox.Running // nil for a task without a plan
@@ -46,6 +46,7 @@ type task struct {
 	// Nobody is left in the process group. As long as somebody is, its number belongs
 	// to it; from then on it may be given away, but not before all others have been.
 	empty bool
+	stuck bool // some of its processes cannot be killed
 	end   Ended
 }
 
@@ -84,7 +85,11 @@ func (s *shim) startTask(spec *Spec) {
 		fail(exitNoStart, err.Error())
 		return
 	}
-	pid, failed := execute(spec, env, s.null, tty, func(p *sandbox.Process) (_ int, err error) {
+	out := newOutput(spec, now)
+	if spec.Outputs == OutputsLate {
+		out.spares = s.sparesBeside(spec)
+	}
+	pid, failed := execute(spec, env, s.null, tty, out, func(p *sandbox.Process) (_ int, err error) {
 		if s.launcher == nil {
 			s.launcher = sandbox.Open(s.config.Home)
 		}
@@ -97,11 +102,12 @@ func (s *shim) startTask(spec *Spec) {
 		tty.Close() // the task has it
 	}
 	if failed != nil {
+		out.end(true)
 		term.close()
 		fail(failed.code, failed.reason)
 		return
 	}
-	t := &task{id: spec.ID, pid: pid, start: start, out: newOutput(spec, now), run: run, spec: spec, term: term}
+	t := &task{id: spec.ID, pid: pid, start: start, out: out, run: run, spec: spec, term: term}
 	if term != nil {
 		go term.pump()
 	}
@@ -295,6 +301,7 @@ func (s *shim) drain(t *task) {
 		return
 	}
 	if now.Sub(t.collected) > s.config.Grace+drainMax {
+		t.stuck = true
 		t.end.Reason = shorten(strings.TrimPrefix(t.end.Reason+"; some of its processes cannot be killed", "; "))
 		s.finish(t)
 		return
@@ -312,7 +319,8 @@ func (s *shim) finish(t *task) {
 	delete(s.tasks, t.id)
 	delete(s.sessions, t.pid)
 	t.term.end(&t.end)
-	t.out.trim()
+	silent := t.out.end(!t.stuck)
+	t.end.Silent = silent && t.spec.Outputs != OutputsAtOnce
 	t.end.OutputCut = t.out.cut[0] || t.out.cut[1]
 	if t.run != nil {
 		if reason := t.run.Reason(int(t.end.ExitCode)); reason != "" && t.killAt.IsZero() {

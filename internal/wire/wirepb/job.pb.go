@@ -1014,6 +1014,7 @@ type Result struct {
 	ExitCode      int32                  `protobuf:"varint,3,opt,name=exit_code,json=exitCode,proto3" json:"exit_code,omitempty"`
 	Reason        []byte                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	Cost          int64                  `protobuf:"varint,5,opt,name=cost,proto3" json:"cost,omitempty"`
+	Silent        bool                   `protobuf:"varint,6,opt,name=silent,proto3" json:"silent,omitempty"` // it wrote nothing, and left no files
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1081,6 +1082,13 @@ func (x *Result) GetCost() int64 {
 		return x.Cost
 	}
 	return 0
+}
+
+func (x *Result) GetSilent() bool {
+	if x != nil {
+		return x.Silent
+	}
+	return false
 }
 
 var File_wirepb_job_proto protoreflect.FileDescriptor
@@ -1184,13 +1192,14 @@ const file_wirepb_job_proto_rawDesc = "" +
 	"processors\x18\x02 \x01(\x03R\n" +
 	"processors\x12\x14\n" +
 	"\x05pilot\x18\x03 \x01(\tR\x05pilot\x12\x10\n" +
-	"\x03key\x18\x04 \x01(\x04R\x03key\"y\n" +
+	"\x03key\x18\x04 \x01(\x04R\x03key\"\x91\x01\n" +
 	"\x06Result\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x03R\x05start\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\x03R\x03end\x12\x1b\n" +
 	"\texit_code\x18\x03 \x01(\x05R\bexitCode\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\fR\x06reason\x12\x12\n" +
-	"\x04cost\x18\x05 \x01(\x03R\x04costB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
+	"\x04cost\x18\x05 \x01(\x03R\x04cost\x12\x16\n" +
+	"\x06silent\x18\x06 \x01(\bR\x06silentB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
 
 var (
 	file_wirepb_job_proto_rawDescOnce sync.Once

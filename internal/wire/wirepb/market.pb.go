@@ -535,6 +535,7 @@ type MarketJobCompletion struct {
 	Cost          int64                  `protobuf:"varint,8,opt,name=cost,proto3" json:"cost,omitempty"`
 	Claim         []byte                 `protobuf:"bytes,9,opt,name=claim,proto3" json:"claim,omitempty"`     // receipt sealed by the sender; left out if nobody pays
 	Losses        uint32                 `protobuf:"varint,10,opt,name=losses,proto3" json:"losses,omitempty"` // abandoned: executions of the job that have vanished so far
+	Silent        bool                   `protobuf:"varint,11,opt,name=silent,proto3" json:"silent,omitempty"` // it wrote nothing and left no files: there is nothing to fetch
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -637,6 +638,13 @@ func (x *MarketJobCompletion) GetLosses() uint32 {
 		return x.Losses
 	}
 	return 0
+}
+
+func (x *MarketJobCompletion) GetSilent() bool {
+	if x != nil {
+		return x.Silent
+	}
+	return false
 }
 
 // MarketAcknowledge: receipt of a submission, a completion or a cancellation.
@@ -1046,7 +1054,7 @@ const file_wirepb_market_proto_rawDesc = "" +
 	"\bdeadline\x18\a \x01(\x03H\x00R\bdeadline\x88\x01\x01\x12\x16\n" +
 	"\x06cheque\x18\b \x01(\fR\x06cheque\x12\x16\n" +
 	"\x06losses\x18\t \x01(\rR\x06lossesB\v\n" +
-	"\t_deadline\"\xf6\x01\n" +
+	"\t_deadline\"\x8e\x02\n" +
 	"\x13MarketJobCompletion\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\fR\x03job\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x1c\n" +
@@ -1058,7 +1066,8 @@ const file_wirepb_market_proto_rawDesc = "" +
 	"\x04cost\x18\b \x01(\x03R\x04cost\x12\x14\n" +
 	"\x05claim\x18\t \x01(\fR\x05claim\x12\x16\n" +
 	"\x06losses\x18\n" +
-	" \x01(\rR\x06losses\"\x97\x01\n" +
+	" \x01(\rR\x06losses\x12\x16\n" +
+	"\x06silent\x18\v \x01(\bR\x06silent\"\x97\x01\n" +
 	"\x11MarketAcknowledge\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\fR\x03job\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x0e\n" +

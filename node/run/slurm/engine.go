@@ -418,7 +418,7 @@ func (e *Engine) finish(j *job, o outcome) {
 	if j.note.Home != "" {
 		scratch := e.files.Process(j.note.Home, j.process) + run.ScratchSuffix
 		keep := j.task.Job == nil || j.task.Job.Keeps(e.files.Site) // after a restart whose it is nobody knows here
-		if err := run.Settle(scratch, keep); err != nil {
+		if _, err := run.Settle(scratch, keep); err != nil {
 			e.log.Warn("cannot keep or remove what a job left", "error", err)
 		}
 	}
