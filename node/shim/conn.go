@@ -73,16 +73,38 @@ func (s *shim) read(d *conn) error {
 	d.c.SetReadDeadline(time.Time{})
 	s.post(func() { s.attach(d) })
 	for {
-		k, body, err := readFrame(r, &buf)
+		orders, err := s.orders(r, &buf)
+		if len(orders) > 0 {
+			s.post(func() {
+				for _, do := range orders {
+					do()
+				}
+			})
+		}
 		if err != nil {
 			return err
+		}
+	}
+}
+
+// ordersMax bounds the orders that the loop carries out at once: it has signals to hear.
+const ordersMax = 16
+
+// orders reads a frame, and those that have come with it: the loop is woken once for all, which
+// costs more than most of them.
+func (s *shim) orders(r *bufio.Reader, buf *[]byte) (orders []func(), err error) {
+	for more := true; more && len(orders) < ordersMax; more = frameWaits(r) {
+		k, body, err := readFrame(r, buf)
+		if err != nil {
+			return orders, err
 		}
 		do, err := s.order(k, body)
 		if err != nil {
-			return err
+			return orders, err
 		}
-		s.post(do)
+		orders = append(orders, do)
 	}
+	return orders, nil
 }
 
 // order decodes a frame and returns what the loop is to do.

@@ -63,6 +63,16 @@ func readFrame(r *bufio.Reader, buf *[]byte) (k kind, body []byte, err error) {
 	return kind(head[4]), body, nil
 }
 
+// frameWaits reports whether a whole frame can be read without waiting.
+func frameWaits(r *bufio.Reader) bool {
+	const head = 4
+	if r.Buffered() < head {
+		return false
+	}
+	b, err := r.Peek(head)
+	return err == nil && uint64(r.Buffered()) >= head+uint64(binary.BigEndian.Uint32(b))
+}
+
 // Bodies of hello and welcome: the version, and in the welcome the process number.
 
 func helloBody(b []byte) []byte { return binary.AppendUvarint(b, version) }
