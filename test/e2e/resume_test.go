@@ -2,60 +2,13 @@ package e2e
 
 import (
 	"io"
-	"net"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
+
+	"gridnode/node/api/apitest"
 )
-
-// wire leads to the socket of a site until it is cut.
-type wire struct {
-	path string
-	mu   sync.Mutex
-	ends []net.Conn
-	made int
-}
-
-func newWire(t *testing.T, to string) *wire {
-	w := &wire{path: filepath.Join(t.TempDir(), "s")}
-	listener, err := net.Listen("unix", w.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close(); w.cut() })
-	go func() {
-		for {
-			near, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			far, err := net.Dial("unix", to)
-			if err != nil {
-				near.Close()
-				continue
-			}
-			w.mu.Lock()
-			w.ends, w.made = append(w.ends, near, far), w.made+1
-			w.mu.Unlock()
-			go func() { _, _ = io.Copy(far, near); far.Close() }()
-			go func() { _, _ = io.Copy(near, far); near.Close() }()
-		}
-	}()
-	return w
-}
-
-// cut ends the connections that there are, and returns how many there were so far.
-func (w *wire) cut() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, end := range w.ends {
-		end.Close()
-	}
-	w.ends = nil
-	return w.made
-}
 
 // Output that is followed goes on where it was when the connection breaks: nothing is missing,
 // nothing comes twice.
@@ -71,11 +24,11 @@ func TestOutputGoesOn(t *testing.T) {
 		cmd  *exec.Cmd
 		out  io.ReadCloser
 	}
-	w := newWire(t, filepath.Join(s.home, "api.sock"))
+	w := apitest.NewRelay(t, filepath.Join(s.home, "api.sock"))
 	list := []*follower{{want: "one\ntwo\n"}, {args: []string{"--tail", "1"}, want: "two\n"}}
 	s.eventually("the job has written", func() bool { return s.run("logs", job).stdout == "one\ntwo\n" })
 	for _, f := range list {
-		f.cmd = exec.CommandContext(t.Context(), program, append([]string{"--socket", w.path, "logs", "-f", job}, f.args...)...)
+		f.cmd = exec.CommandContext(t.Context(), program, append([]string{"--socket", w.Path, "logs", "-f", job}, f.args...)...)
 		var err error
 		if f.out, err = f.cmd.StdoutPipe(); err == nil {
 			err = f.cmd.Start()
@@ -88,7 +41,7 @@ func TestOutputGoesOn(t *testing.T) {
 			t.Fatalf("%q: %q, %v", f.args, begin, err)
 		}
 	}
-	before := w.cut()
+	before := w.Cut()
 	gate.open(t)
 	for _, f := range list {
 		rest, err := io.ReadAll(f.out)
@@ -96,7 +49,7 @@ func TestOutputGoesOn(t *testing.T) {
 			t.Errorf("%q: then %q, %v, %v", f.args, rest, err, ended)
 		}
 	}
-	if w.cut() == before {
+	if w.Cut() == before {
 		t.Error("nobody has come back")
 	}
 }

@@ -12,65 +12,18 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"gridnode/node/access"
 	"gridnode/node/api"
+	"gridnode/node/api/apitest"
 )
-
-// relay leads to a socket until it is cut.
-type relay struct {
-	path string
-	mu   sync.Mutex
-	ends []net.Conn
-	made int
-}
-
-func newRelay(t *testing.T, to string) *relay {
-	r := &relay{path: filepath.Join(t.TempDir(), "relay.sock")}
-	listener, err := net.Listen("unix", r.path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { listener.Close(); r.cut() })
-	go func() {
-		for {
-			near, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			far, err := net.Dial("unix", to)
-			if err != nil {
-				near.Close()
-				continue
-			}
-			r.mu.Lock()
-			r.ends, r.made = append(r.ends, near, far), r.made+1
-			r.mu.Unlock()
-			go func() { _, _ = io.Copy(far, near); far.Close() }()
-			go func() { _, _ = io.Copy(near, far); near.Close() }()
-		}
-	}()
-	return r
-}
-
-// cut ends the connections that there are, and returns how many there were so far.
-func (r *relay) cut() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, end := range r.ends {
-		end.Close()
-	}
-	r.ends = nil
-	return r.made
-}
 
 // TestStreamGoesOn: a stream that breaks goes on where it was, and says so where it cannot.
 func TestStreamGoesOn(t *testing.T) {
 	b := newAPIBench(t, t.TempDir())
-	r := newRelay(t, filepath.Join(b.home, "api.sock"))
+	r := apitest.NewRelay(t, filepath.Join(b.home, "api.sock"))
 	jobs := b.submit(false, api.JobSpec{Args: []string{"x"}, Hold: true}, api.JobSpec{Args: []string{"x"}, Hold: true}, api.JobSpec{Args: []string{"x"}, Hold: true})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -81,7 +34,7 @@ func TestStreamGoesOn(t *testing.T) {
 	follow := func(see func(api.Job) error) {
 		t.Helper()
 		told, gaps = nil, nil
-		err := stream.Follow(ctx, api.NewSharedClient(r.path), func(j api.Job) error { told = append(told, j.ID); return see(j) })
+		err := stream.Follow(ctx, api.NewSharedClient(r.Path), func(j api.Job) error { told = append(told, j.ID); return see(j) })
 		if !errors.Is(err, stop) {
 			t.Fatalf("the stream ends with %v after %v", err, told)
 		}
@@ -98,14 +51,14 @@ func TestStreamGoesOn(t *testing.T) {
 		case len(told) == 3:
 			cancelJob(0)
 		case j.ID == jobs[0].ID && j.Over():
-			r.cut()
+			r.Cut()
 			cancelJob(1)
 		case j.ID == jobs[1].ID && j.Over():
 			return stop
 		}
 		return nil
 	})
-	if made := r.cut(); made < 2 || len(gaps) > 0 || slices.Contains(told[3:], jobs[2].ID) {
+	if made := r.Cut(); made < 2 || len(gaps) > 0 || slices.Contains(told[3:], jobs[2].ID) {
 		t.Errorf("over %d connections it was told of %v, gaps %q; want %v and %v behind the list of all", made, told, gaps, jobs[0].ID, jobs[1].ID)
 	}
 	if stream.Place == "" {
