@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -26,23 +27,11 @@ const TrailerError = "Gridnode-Error"
 // on where it was. It fails if the job was started again meanwhile: the output of that is another.
 func (c *Client) Logs(ctx context.Context, id string, query url.Values, w io.Writer) error {
 	o := output{client: c, id: id, query: query, to: w}
-	pause, away := retryLeast, time.Now()
-	for {
-		before, begun := o.place, time.Now()
-		err := o.once(ctx)
-		if o.place != before || time.Since(begun) > retryMost { // it was there until now
-			o.been, pause, away = true, retryLeast, time.Now()
-		}
-		if query.Get("follow") != "true" || !again(err, o.been) || ctx.Err() != nil || time.Since(away)+pause > WatchPatience {
-			return err
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		pause = min(2*pause, retryMost)
+	patience := WatchPatience
+	if query.Get("follow") != "true" {
+		patience = 0
 	}
+	return persist(ctx, patience, false, func() (bool, error) { return o.once(ctx) })
 }
 
 // output is an output that is copied over one connection or several.
@@ -51,23 +40,33 @@ type output struct {
 	id     string
 	query  url.Values
 	to     io.Writer
-	been   bool   // the daemon was there
 	epoch  string // of the execution; empty: nothing has come
 	offset int64  // of that, behind what has come
 	place  string // both, as the daemon takes it
 }
 
-// once copies while a connection lasts.
-func (o *output) once(ctx context.Context) error {
+// once copies while a connection lasts. The daemon was there if output has come, or nothing has for
+// a while.
+func (o *output) once(ctx context.Context) (there bool, err error) {
 	query := o.query
 	if o.place != "" {
 		query = url.Values{"follow": {"true"}, "stream": o.query["stream"], "from": {o.place}}
 	}
+	begun := time.Now()
 	response, err := o.client.do(ctx, http.MethodGet, "/v1/jobs/"+url.PathEscape(o.id)+"/logs?"+query.Encode(), nil)
-	if err != nil {
-		return err
+	if err != nil { // an answer begins with the first byte, for which a job may take long
+		var dialled *net.OpError
+		missed := errors.As(err, &dialled) && dialled.Op == "dial"
+		return !missed && time.Since(begun) > retryMost, err
 	}
 	defer response.Body.Close()
+	before := o.place
+	err = o.copy(ctx, response)
+	return o.place != before || time.Since(begun) > retryMost, err
+}
+
+// copy writes what an answer brings.
+func (o *output) copy(ctx context.Context, response *http.Response) (err error) {
 	if epoch, offset, found := strings.Cut(response.Header.Get(HeaderOutput), "-"); found {
 		if o.offset, err = strconv.ParseInt(offset, 10, 64); err != nil {
 			return fmt.Errorf("%s: %w", HeaderOutput, err)

@@ -153,3 +153,10 @@ type Scheduler struct {
 	Margin  Seconds `json:"margin"`            // how much later than it foretells jobs begin, as learned
 	Broken  int64   `json:"broken"`            // promises that could not be kept as it began jobs late
 }
+
+// Latency is what this site knows of the way between two sites.
+type Latency struct {
+	To      string  `json:"to"` // ID; within the site itself if it is its own
+	Latency Seconds `json:"latency"`
+	Source  string  `json:"source"` // declared, measured, reported or estimated
+}

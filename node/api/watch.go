@@ -5,10 +5,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"time"
@@ -42,12 +40,6 @@ const (
 // upgrade is back sooner.
 const WatchPatience = 15 * time.Second
 
-// Pauses between two attempts.
-const (
-	retryLeast = 100 * time.Millisecond
-	retryMost  = 2 * time.Second
-)
-
 // Watch calls see for every job of filter and then for each whenever it changes, until ctx ends
 // or see returns an error, which it returns. A connection that breaks is made again, for
 // WatchPatience, and the stream goes on where it was; after a gap see is called for all jobs
@@ -66,39 +58,11 @@ type Watch struct {
 
 // Follow is Client.Watch for this stream. It may be called again, by one at a time.
 func (s *Watch) Follow(ctx context.Context, c *Client, see func(Job) error) error {
-	pause, away := retryLeast, time.Now()
-	for {
+	return persist(ctx, s.Patience, s.Place != "", func() (bool, error) {
 		before := s.Place
 		err := s.once(ctx, c, see)
-		if s.Place != before { // it was there until now
-			pause, away = retryLeast, time.Now()
-		}
-		if !again(err, s.Place != "") || ctx.Err() != nil || time.Since(away)+pause > s.Patience {
-			return err
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-		pause = min(2*pause, retryMost)
-	}
-}
-
-// again reports whether a connection that has ended so is to be made again: who has never been
-// there is not waited for.
-func again(err error, been bool) bool {
-	var failure *Error
-	var unreachable net.Error
-	switch {
-	case errors.Is(err, ErrBroken):
-		return true
-	case errors.Is(err, ErrNoDaemon), errors.As(err, &unreachable):
-		return been
-	case errors.As(err, &failure):
-		return been && (failure.Code == CodeUnavailable || failure.Code == CodeBusy)
-	}
-	return false
+		return s.Place != before, err
+	})
 }
 
 // once follows the stream while its connection lasts.
