@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 	"gridnode/node/site"
-	"gridnode/node/store/journal"
 )
 
 // drainedFile says in the home that the site takes no new work: the owner's wish outlives
@@ -40,7 +40,7 @@ func rememberDrain(home string, undo bool) error {
 		err = os.WriteFile(path, nil, 0o600)
 	}
 	if err == nil {
-		err = journal.SyncDir(home)
+		err = atomicfile.SyncDir(home)
 	}
 	if err != nil {
 		return fmt.Errorf("remember that the site is drained: %w", err)

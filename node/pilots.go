@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 	"gridnode/node/forward"
 	"gridnode/node/logging"
 	"gridnode/node/pilot"
@@ -266,7 +267,7 @@ func (x *pilots) carryOut() {
 		}
 	}
 	if began {
-		if err := syncDir(filepath.Dir(x.path(grid.TaskID{}, run.Stdout))); err != nil {
+		if err := atomicfile.SyncDir(filepath.Dir(x.path(grid.TaskID{}, run.Stdout))); err != nil {
 			x.h.log.Error("cannot note that jobs have begun", "error", err)
 		}
 	}
@@ -274,16 +275,6 @@ func (x *pilots) carryOut() {
 		x.carry(e)
 	}
 	x.out.Reset()
-}
-
-// syncDir makes durable which files a directory has.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	return d.Sync()
 }
 
 // carry carries out one effect.

@@ -14,11 +14,11 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/spf13/cobra"
 
+	"gridnode/internal/atomicfile"
 	"gridnode/node"
 	"gridnode/node/backup"
 	"gridnode/node/site"
 	"gridnode/node/store"
-	"gridnode/node/store/journal"
 )
 
 // backupOf returns what makes backups of a running daemon.
@@ -68,25 +68,7 @@ func writeNew(path string, fill func(io.Writer) error) error {
 	if _, err := os.Lstat(path); err == nil {
 		return usagef("%s is there already: name another file", path)
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	err = fill(file)
-	if err == nil {
-		err = file.Sync()
-	}
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		os.Remove(file.Name())
-		return err
-	}
-	return journal.SyncDir(filepath.Dir(path))
+	return atomicfile.Fill(path, 0o600, func(file *os.File) error { return fill(file) })
 }
 
 func newRestore(root *options) *cobra.Command {

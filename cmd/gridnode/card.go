@@ -16,6 +16,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 	"gridnode/node"
 	"gridnode/node/member"
 )
@@ -67,10 +68,10 @@ func saveCard(home string, c *node.Card) error {
 		text = append(text, member.PEM(certificate.Raw)...)
 	}
 	// Without the roots the certificate says nothing, so they come last.
-	if err := replaceFile(filepath.Join(home, memberFile), text); err != nil {
+	if err := atomicfile.Rewrite(filepath.Join(home, memberFile), text); err != nil {
 		return fmt.Errorf("write certificate: %w", err)
 	}
-	if err := replaceFile(filepath.Join(home, rootsFile), c.Federation.PEM()); err != nil {
+	if err := atomicfile.Rewrite(filepath.Join(home, rootsFile), c.Federation.PEM()); err != nil {
 		return fmt.Errorf("write roots: %w", err)
 	}
 	return nil

@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -392,47 +391,4 @@ func entryOf(mapping *yaml.Node, name string) *yaml.Node {
 	value := &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}
 	mapping.Content = append(mapping.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: name}, value)
 	return value
-}
-
-// replaceFile writes text to path so that a crash leaves the old or the new file.
-func replaceFile(path string, text []byte) error {
-	if target, err := os.Readlink(path); err == nil { // a packaged site has its settings in /etc
-		if !filepath.IsAbs(target) {
-			target = filepath.Join(filepath.Dir(path), target)
-		}
-		path = target
-	}
-	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(text)
-	if err == nil {
-		err = keepOwner(tmp, path)
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if closeErr := tmp.Close(); err == nil {
-		err = closeErr
-	}
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	return err
-}
-
-// keepOwner gives a file to the account whose file it replaces: root may change the settings
-// of a daemon that runs as another account.
-func keepOwner(file *os.File, replaces string) error {
-	info, err := os.Stat(replaces)
-	if err != nil || os.Geteuid() != 0 {
-		return nil // there is none, or it is ours
-	}
-	s, ok := info.Sys().(*syscall.Stat_t)
-	if !ok {
-		return nil
-	}
-	return errors.Join(file.Chown(int(s.Uid), int(s.Gid)), file.Chmod(info.Mode().Perm()))
 }

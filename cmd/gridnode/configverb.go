@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 	"gridnode/node/api"
 )
 
@@ -134,7 +135,7 @@ func newConfigSet(root *options) *cobra.Command {
 			if text, err = editFile(path, text, key, args[1]); err != nil {
 				return err
 			}
-			if err := replaceFile(path, text); err != nil {
+			if err := atomicfile.Rewrite(path, text); err != nil {
 				return fmt.Errorf("write settings: %w", err)
 			}
 			if key.key == "site.price" {

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 	"gridnode/node"
 	"gridnode/node/member"
 )
@@ -177,7 +178,7 @@ func writeSetting(home, name, value string) error {
 	if text, err = editFile(path, text, key, value); err != nil {
 		return err
 	}
-	return replaceFile(path, text)
+	return atomicfile.Rewrite(path, text)
 }
 
 func newFederationJoin(root *options) *cobra.Command {

@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"gridnode/internal/atomicfile"
 	"gridnode/node/member"
 )
 
@@ -111,7 +112,7 @@ func initHome(cmd *cobra.Command, home, federation string) error {
 	if err != nil {
 		return errors.Join(err, os.Remove(filepath.Join(home, keyFile))) // as if nothing had happened
 	}
-	if err := replaceFile(filepath.Join(home, configFile), newFile(values)); err != nil {
+	if err := atomicfile.Rewrite(filepath.Join(home, configFile), newFile(values)); err != nil {
 		return fmt.Errorf("write settings: %w", err)
 	}
 	fmt.Fprintln(cmd.OutOrStdout(), id)

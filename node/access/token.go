@@ -11,11 +11,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"gridnode/internal/atomicfile"
 )
 
 // Token lets its bearer speak as an account from elsewhere.
@@ -221,30 +222,8 @@ func (t *Tokens) save() error {
 	if err != nil {
 		return err
 	}
-	dir := filepath.Dir(t.path)
-	tmp, err := os.CreateTemp(dir, filepath.Base(t.path)+".new*") // of mode 600
-	if err != nil {
-		return fmt.Errorf("tokens: %w", err)
-	}
-	defer os.Remove(tmp.Name())
-	_, err = tmp.Write(append(text, '\n'))
-	err = errors.Join(err, tmp.Sync(), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), t.path)
-	}
-	if err == nil {
-		err = syncDir(dir)
-	}
-	if err != nil {
+	if err := atomicfile.Write(t.path, append(text, '\n'), 0o600); err != nil {
 		return fmt.Errorf("tokens: %w", err)
 	}
 	return nil
-}
-
-func syncDir(path string) error {
-	dir, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	return errors.Join(dir.Sync(), dir.Close())
 }

@@ -14,9 +14,9 @@ import (
 	"slices"
 	"strings"
 
+	"gridnode/internal/atomicfile"
 	"gridnode/node/site"
 	"gridnode/node/store"
-	"gridnode/node/store/journal"
 )
 
 // manifestMax bounds the text of a manifest.
@@ -92,7 +92,7 @@ func (r *restorer) restore(archive *tar.Reader) (m Manifest, err error) {
 	if err := store.Restore(dir, records, m.Batch, store.Options{Site: m.Site, Federation: m.Federation, Records: site.RecordsVersion}); err != nil {
 		return m, err
 	}
-	return m, journal.SyncDir(r.home)
+	return m, atomicfile.SyncDir(r.home)
 }
 
 // readManifest reads the first entry.

@@ -4,13 +4,13 @@ import (
 	"bufio"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
 
 	"github.com/libp2p/go-libp2p/core/peer"
 
+	"gridnode/internal/atomicfile"
 	"gridnode/node/reach"
 )
 
@@ -67,7 +67,7 @@ func (a *acquaintances) meet(peers []peer.AddrInfo) error {
 			content.WriteString(line + "\n")
 		}
 	}
-	return replaceFile(a.path, content.String())
+	return atomicfile.Write(a.path, []byte(content.String()), 0o600)
 }
 
 // keepRemembering writes new peers down soon after they connected, so that a crash
@@ -105,25 +105,6 @@ func (n *Network) remember() {
 	if err := n.known.meet(peers); err != nil {
 		n.log.Warn("cannot remember the peers", "error", err)
 	}
-}
-
-// replaceFile writes a file so that a crash leaves the old or the new one.
-func replaceFile(path, content string) error {
-	temp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
-	if err != nil {
-		return err
-	}
-	_, err = temp.WriteString(content)
-	if closed := temp.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
-		err = os.Rename(temp.Name(), path)
-	}
-	if err != nil {
-		os.Remove(temp.Name())
-	}
-	return err
 }
 
 // readRemembered returns the peers of the last run; lines that are no addresses

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 )
 
 // Order is a task that a shim runs alone, where no daemon reaches it: on a compute node of
@@ -285,17 +286,5 @@ func writeEnd(path string, e *Ended) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".part-*")
-	if err != nil {
-		return err
-	}
-	_, err = file.Write(text)
-	err = errors.Join(err, file.Sync(), file.Close())
-	if err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		os.Remove(file.Name())
-	}
-	return err
+	return atomicfile.Write(path, text, 0o600)
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 	"gridnode/node/store/journal"
 )
 
@@ -157,7 +158,7 @@ func (r *records) renew(tasks func(yield func(id string, k known))) (old *journa
 		err = os.Rename(path+".new", path)
 	}
 	if err == nil && !r.brief {
-		err = journal.SyncDir(r.home)
+		err = atomicfile.SyncDir(r.home)
 	}
 	if err != nil {
 		r.journal = old

@@ -7,7 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"gridnode/node/store/journal"
+	"gridnode/internal/atomicfile"
 )
 
 // ErrBehind is wrapped by what Open returns for a store that lacks batches which were
@@ -92,5 +92,5 @@ func (s *Store) writeAnchor() error {
 		os.Remove(temporary)
 		return err
 	}
-	return journal.SyncDir(filepath.Dir(s.anchorPath()))
+	return atomicfile.SyncDir(filepath.Dir(s.anchorPath()))
 }

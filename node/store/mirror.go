@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"gridnode/internal/atomicfile"
 	"gridnode/node/store/journal"
 )
 
@@ -74,7 +75,7 @@ func (m *mirror) rotate() error {
 		err = os.Rename(temporary, m.path(m.seq, "log"))
 	}
 	if err == nil {
-		err = journal.SyncDir(m.dir)
+		err = atomicfile.SyncDir(m.dir)
 	}
 	if err != nil {
 		log.Close()
@@ -105,7 +106,7 @@ func (m *mirror) writeState(seq uint64, records iter.Seq2[[]byte, []byte], faile
 		err = os.Rename(temporary, m.path(seq, "state"))
 	}
 	if err == nil {
-		err = journal.SyncDir(m.dir)
+		err = atomicfile.SyncDir(m.dir)
 	}
 	if err != nil {
 		os.Remove(temporary)

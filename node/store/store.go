@@ -7,7 +7,7 @@ import (
 	"os"
 	"sync"
 
-	"gridnode/node/store/journal"
+	"gridnode/internal/atomicfile"
 )
 
 // Options of a store.
@@ -119,7 +119,7 @@ func open(dir string, options Options, free func(string) (int64, error)) (*Store
 		err = s.checkAnchor()
 	}
 	if err == nil {
-		err = journal.SyncDir(dir)
+		err = atomicfile.SyncDir(dir)
 	}
 	if err != nil {
 		s.release()

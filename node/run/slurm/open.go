@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 )
 
 // Probe asks the cluster what a site would have of it: its processors, and whether this
@@ -178,17 +179,5 @@ func installProgram(program, work string) (path string, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return "", err
 	}
-	copied, err := os.CreateTemp(dir, ".gridnode-*")
-	if err != nil {
-		return "", err
-	}
-	_, err = io.Copy(copied, self)
-	if err = errors.Join(err, copied.Chmod(0o755), copied.Sync(), copied.Close()); err == nil {
-		err = os.Rename(copied.Name(), path)
-	}
-	if err != nil {
-		os.Remove(copied.Name())
-		return "", err
-	}
-	return path, nil
+	return path, atomicfile.Fill(path, 0o755, func(file *os.File) error { _, err := io.Copy(file, self); return err })
 }

@@ -12,6 +12,8 @@ import (
 	"io/fs"
 	"math/big"
 	"os"
+
+	"gridnode/internal/atomicfile"
 )
 
 // Key is what both ends have.
@@ -30,15 +32,7 @@ func OpenKey(path string) (*Key, error) {
 	if err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(path+".part", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	_, err = file.Write(text)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
-		return nil, err
-	}
-	if err := os.Rename(path+".part", path); err != nil {
+	if err := atomicfile.Write(path, text, 0o600); err != nil {
 		return nil, err
 	}
 	return ReadKey(path)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
-	"path/filepath"
 	"syscall"
 )
 
@@ -138,19 +137,6 @@ func (j *Journal) Close() error {
 	}
 	if err != nil {
 		return fmt.Errorf("close journal: %w", err)
-	}
-	return nil
-}
-
-// SyncDir makes the creation, renaming and removal of files in dir durable.
-func SyncDir(dir string) error {
-	d, err := os.Open(filepath.Clean(dir))
-	if err != nil {
-		return fmt.Errorf("sync directory: %w", err)
-	}
-	defer d.Close()
-	if err := d.Sync(); err != nil {
-		return fmt.Errorf("sync directory: %w", err)
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"gridnode/node/store/journal"
+	"gridnode/internal/atomicfile"
 )
 
 // Options of a log.
@@ -254,7 +254,7 @@ func (g *Log) prune() error {
 			return err
 		}
 	}
-	return journal.SyncDir(g.dir)
+	return atomicfile.SyncDir(g.dir)
 }
 
 func (g *Log) close() {

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 
+	"gridnode/internal/atomicfile"
 	"gridnode/testnet/sweep"
 )
 
@@ -70,7 +70,7 @@ func (p Part) write(path string, run *sweep.Run) error {
 	if err := gob.NewEncoder(&text).Encode(parcel{formatPart, p, packed(run.Result)}); err != nil {
 		return err
 	}
-	return replace(path, text.Bytes())
+	return atomicfile.Write(path, text.Bytes(), 0o644)
 }
 
 // Take fills in what run.Result points to from a file that Do has written. The error wraps
@@ -91,18 +91,4 @@ func (p Part) Take(path string, run *sweep.Run) error {
 		return fmt.Errorf("%s: %w", path, err)
 	}
 	return nil
-}
-
-// replace writes a file, all of it or nothing.
-func replace(path string, text []byte) error {
-	f, err := os.CreateTemp(filepath.Dir(path), ".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name())
-	_, err = f.Write(text)
-	if err = errors.Join(err, f.Chmod(0o644), f.Sync(), f.Close()); err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }

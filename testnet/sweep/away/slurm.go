@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"gridnode/internal/atomicfile"
 )
 
 // Slurm has parts done as arrays of a cluster's Slurm. The directory of the sweep has to be
@@ -65,7 +67,7 @@ func (s *Slurm) submit(ctx context.Context, w *work, list string, parts []int) e
 	for _, run := range parts {
 		fmt.Fprintln(&lines, run)
 	}
-	if err := replace(w.path("jobs", list), []byte(lines.String())); err != nil {
+	if err := atomicfile.Write(w.path("jobs", list), []byte(lines.String()), 0o644); err != nil {
 		return err
 	}
 	script := "#!/bin/sh\n" +

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"gridnode/internal/atomicfile"
 	"gridnode/testnet/sweep"
 )
 
@@ -136,7 +137,7 @@ func (w *work) fill(program string, manifest []byte) error {
 	if err := os.Chmod(w.path("in", programName), 0o755); err != nil {
 		return fmt.Errorf("%w: %w", ErrWork, err)
 	}
-	if err := replace(w.path("sweep.json"), manifest); err != nil {
+	if err := atomicfile.Write(w.path("sweep.json"), manifest, 0o644); err != nil {
 		return fmt.Errorf("%w: %w", ErrWork, err)
 	}
 	return nil
