@@ -12,6 +12,7 @@ seconds, instants RFC 3339, money credits. Files travel with `gridnode submit --
 
 import codecs
 import http.client
+import io
 import json
 import os
 import re
@@ -125,6 +126,96 @@ def _part(answer):
         raise Broken("the answer is not complete: %s" % e) from e
 
 
+class _Retry:
+    """Decides whether a connection that broke is made again: for patience seconds, and only if
+    the daemon was there before."""
+
+    def __init__(self, patience):
+        self._patience, self._been = patience, False
+        self._pause, self._away = 0.1, time.monotonic()
+
+    def there(self):
+        """Notes that the daemon is there."""
+        self._been, self._pause, self._away = True, 0.1, None
+
+    def after(self, e):
+        """Raises the error, or returns when it is time to try again."""
+        if self._away is None:
+            self._away = time.monotonic()
+        again = isinstance(e, Broken) or self._been and (isinstance(e, NoDaemon) or e.code in ("unavailable", "busy"))
+        if not again or time.monotonic() + self._pause - self._away > self._patience:
+            raise e
+        time.sleep(self._pause)
+        self._pause = min(2 * self._pause, 2)
+
+
+class _Output(io.RawIOBase):
+    """What a job writes until it is over, over one connection or several."""
+
+    def __init__(self, site, path, stream, tail, patience):
+        self._site, self._path, self._wanted = site, path, {"stream": stream, "follow": "true", "tail": tail}
+        self._retry, self._answer = _Retry(patience), None
+        self._place = None  # which execution it is of, and how many bytes of that have come
+        while self._answer is None:  # what is wrong from the beginning is said at once
+            self._try(self._ask)
+
+    def _try(self, step):
+        begun = time.monotonic()
+        try:
+            return step()
+        except Error as e:
+            self._drop()
+            if isinstance(e.__cause__, socket.timeout):  # the caller's
+                raise
+            if isinstance(e, Broken) and time.monotonic() - begun > 2:  # silent for a while, but there
+                self._retry.there()
+            self._retry.after(e)
+
+    def _ask(self):
+        if self._place:
+            self._wanted.update({"tail": None, "from": "%s-%d" % self._place})
+        self._answer = self._site.open("GET", self._path, **self._wanted)
+        execution, _, offset = self._answer.headers.get("Gridnode-Output", "").partition("-")
+        if execution:
+            self._place = execution, int(offset)
+
+    def _read(self, buffer):
+        if self._answer is None:
+            self._ask()
+        try:
+            n = self._answer.readinto1(buffer)
+        except (OSError, http.client.HTTPException) as e:
+            raise Broken("the output broke off: %s" % e) from e
+        if n == 0 and not self._over():  # the daemon ended it, which stops
+            raise Broken("the output broke off")
+        self._retry.there()
+        if self._place:
+            self._place = self._place[0], self._place[1] + n
+        return n
+
+    def _over(self):
+        job = self._site.request("GET", self._path[:-len("/logs")])
+        return job["state"] in ("done", "failed", "cancelled", "refused")
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        while True:
+            n = self._try(lambda: self._read(buffer))
+            if n is not None:
+                return n
+
+    def _drop(self):
+        if self._answer is not None:
+            self._answer.close()
+            self._answer = None
+
+    def close(self):
+        self._drop()
+        super().close()
+
+
 _SPACE = re.compile(r"[\s,]*")
 
 
@@ -223,10 +314,14 @@ class Client:
         """Returns why a job is where it is."""
         return self.request("GET", "/v1/jobs/" + urllib.parse.quote(id, safe="") + "/why")
 
-    def logs(self, id, stream="stdout", follow=False, tail=None):
-        """Returns the output of a job as a file of bytes; follow: until the job is over."""
+    def logs(self, id, stream="stdout", follow=False, tail=None, *, patience=15):
+        """Returns the output of a job as a file of bytes; follow: until the job is over. Then a
+        connection that breaks is made again, for patience seconds, and the output goes on where
+        it was. If the job was started again meanwhile reading it raises an Error: refused."""
         path = "/v1/jobs/" + urllib.parse.quote(id, safe="") + "/logs"
-        return self.open("GET", path, stream=stream, follow="true" if follow else None, tail=tail)
+        if not follow:
+            return self.open("GET", path, stream=stream, tail=tail)
+        return io.BufferedReader(_Output(self, path, stream, tail, patience))
 
     def wait(self, *ids, timeout=None):
         """Returns jobs once all of them are over. Raises TimeoutError after timeout seconds."""
@@ -265,7 +360,7 @@ class Client:
         """Yields jobs as they are, then every change of them, as they come. A connection that
         breaks is made again, for patience seconds, and goes on where it was. If what has changed
         meanwhile is not known, gap is called with the reason, and all jobs are yielded again."""
-        place, pause, away = None, 0.1, time.monotonic()
+        place, retry = None, _Retry(patience)
         while True:
             try:
                 headers = {"Accept": "text/event-stream", **({"Last-Event-ID": place} if place else {})}
@@ -276,17 +371,10 @@ class Client:
                         elif kind == "gap" and gap:
                             gap(data["reason"])
                         if id:
-                            place, pause = id, 0.1
+                            place = id
+                            retry.there()
             except Error as e:
-                again = isinstance(e, Broken) or place and (isinstance(e, NoDaemon) or e.code in ("unavailable", "busy"))
-                if not again:  # who has never been there is not waited for
-                    raise
-                if pause == 0.1:
-                    away = time.monotonic()
-                if time.monotonic() + pause - away > patience:
-                    raise
-            time.sleep(pause)
-            pause = min(2 * pause, 2)
+                retry.after(e)
 
     # The site and its federation.
 

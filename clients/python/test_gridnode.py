@@ -127,6 +127,31 @@ class Daemon(unittest.TestCase):
         with self.assertRaises(gridnode.NoDaemon):  # who has never been there is not waited for
             next(gridnode.Client("/nonexistent").watch())
 
+    def test_output_that_breaks_goes_on(self):
+        relay, folder = Relay(), tempfile.TemporaryDirectory()
+        self.addCleanup(relay.close)
+        self.addCleanup(folder.cleanup)
+        gate = os.path.join(folder.name, "gate")
+        os.mkfifo(gate)
+        job = self.site.submit(args=["sh", "-c", "echo one; echo two; read x <" + gate + "; echo three"])[0]["id"]
+        site = gridnode.Client(socket=relay.path, timeout=60)
+        whole, last = site.logs(job, follow=True), site.logs(job, follow=True, tail=1)
+        self.assertEqual([whole.readline(), whole.readline()], [b"one\n", b"two\n"])
+        self.assertIn(last.readline(), (b"one\n", b"two\n"))  # as far as it had come
+        made = relay.made
+        relay.cut()
+        with open(gate, "w") as door:
+            door.write("\n")
+        self.assertEqual(whole.read(), b"three\n")
+        self.assertEqual(last.readlines()[-1], b"three\n")
+        self.assertGreater(relay.made, made)
+        self.assertEqual(site.logs(job, follow=True).read(), b"one\ntwo\nthree\n")
+        with self.assertRaises(gridnode.NoDaemon):  # who has never been there is not waited for
+            gridnode.Client("/nonexistent").logs(job, follow=True)
+        with self.assertRaises(gridnode.Error) as raised:
+            site.logs("nonesuch", follow=True)
+        self.assertEqual(raised.exception.code, "notFound")
+
     def test_events_are_read(self):
         text = b": hello\n\nevent: gap\ndata: {\"reason\": \"x\"}\n\nid: 7\nevent: now\ndata: {}\n\nevent: job\ndata: {"
         with tempfile.TemporaryFile() as file:
