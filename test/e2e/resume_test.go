@@ -24,11 +24,11 @@ func TestOutputGoesOn(t *testing.T) {
 		cmd  *exec.Cmd
 		out  io.ReadCloser
 	}
-	w := apitest.NewRelay(t, filepath.Join(s.home, "api.sock"))
+	w := apitest.NewRelay(t, "unix", filepath.Join(s.home, "api.sock"))
 	list := []*follower{{want: "one\ntwo\n"}, {args: []string{"--tail", "1"}, want: "two\n"}}
 	s.eventually("the job has written", func() bool { return s.run("logs", job).stdout == "one\ntwo\n" })
 	for _, f := range list {
-		f.cmd = exec.CommandContext(t.Context(), program, append([]string{"--socket", w.Path, "logs", "-f", job}, f.args...)...)
+		f.cmd = exec.CommandContext(t.Context(), program, append([]string{"--socket", w.Address, "logs", "-f", job}, f.args...)...)
 		var err error
 		if f.out, err = f.cmd.StdoutPipe(); err == nil {
 			err = f.cmd.Start()

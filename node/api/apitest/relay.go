@@ -9,35 +9,40 @@ import (
 	"testing"
 )
 
-// Relay is a socket that leads to a daemon's. Its methods may be called concurrently.
+// Relay is a socket or a port that leads to a daemon's. Its methods may be called concurrently.
 type Relay struct {
-	Path string // of the socket
+	Address string // path of the socket, or host and port
 
 	mu   sync.Mutex
 	ends []net.Conn
 	made int
 }
 
-// NewRelay opens a relay to the socket at to. It is there until the test ends.
-func NewRelay(tb testing.TB, to string) *Relay {
+// NewRelay opens a relay to an address of a network, "unix" or "tcp", in that network. It is
+// there until the test ends.
+func NewRelay(tb testing.TB, network, to string) *Relay {
 	tb.Helper()
-	r := &Relay{Path: filepath.Join(tb.TempDir(), "s")} // short: the path of a socket has to be
-	door, err := net.Listen("unix", r.Path)
+	at := "127.0.0.1:0"
+	if network == "unix" {
+		at = filepath.Join(tb.TempDir(), "s") // short: the path of a socket has to be
+	}
+	door, err := net.Listen(network, at)
 	if err != nil {
 		tb.Fatal(err)
 	}
+	r := &Relay{Address: door.Addr().String()}
 	tb.Cleanup(func() { door.Close(); r.Cut() })
-	go r.serve(door, to)
+	go r.serve(door, network, to)
 	return r
 }
 
-func (r *Relay) serve(door net.Listener, to string) {
+func (r *Relay) serve(door net.Listener, network, to string) {
 	for {
 		near, err := door.Accept()
 		if err != nil {
 			return
 		}
-		far, err := net.Dial("unix", to)
+		far, err := net.Dial(network, to)
 		if err != nil {
 			near.Close()
 			continue

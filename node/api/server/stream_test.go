@@ -23,7 +23,7 @@ import (
 // TestStreamGoesOn: a stream that breaks goes on where it was, and says so where it cannot.
 func TestStreamGoesOn(t *testing.T) {
 	b := newAPIBench(t, t.TempDir())
-	r := apitest.NewRelay(t, filepath.Join(b.home, "api.sock"))
+	r := apitest.NewRelay(t, "unix", filepath.Join(b.home, "api.sock"))
 	jobs := b.submit(false, api.JobSpec{Args: []string{"x"}, Hold: true}, api.JobSpec{Args: []string{"x"}, Hold: true}, api.JobSpec{Args: []string{"x"}, Hold: true})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
@@ -34,7 +34,7 @@ func TestStreamGoesOn(t *testing.T) {
 	follow := func(see func(api.Job) error) {
 		t.Helper()
 		told, gaps = nil, nil
-		err := stream.Follow(ctx, api.NewSharedClient(r.Path), func(j api.Job) error { told = append(told, j.ID); return see(j) })
+		err := stream.Follow(ctx, api.NewSharedClient(r.Address), func(j api.Job) error { told = append(told, j.ID); return see(j) })
 		if !errors.Is(err, stop) {
 			t.Fatalf("the stream ends with %v after %v", err, told)
 		}

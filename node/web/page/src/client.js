@@ -28,7 +28,8 @@ export class Refusal extends Error {
   }
 }
 
-async function ask(method, path, body, signal, headers = {}) {
+// ask returns the answer to a request; a refusal is thrown.
+export async function ask(method, path, body, signal, headers = {}) {
   let response;
   try {
     response = await fetch(path, {
@@ -54,6 +55,8 @@ async function ask(method, path, body, signal, headers = {}) {
   if (failure.code === "unknown") known.value = false;
   throw new Refusal(failure.code, failure.message);
 }
+
+export const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 export const get = async (path, signal) => (await ask("GET", path, undefined, signal)).json();
 export const post = async (path, body = {}, signal) => (await ask("POST", path, body, signal)).json();
@@ -83,6 +86,16 @@ export async function* events(path, last, signal) {
     const blocks = (rest + text).split("\n\n");
     rest = blocks.pop();
     yield blocks.map(event).filter((e) => e.kind);
+  }
+}
+
+// lines yields the values of a stream of lines.
+export async function* lines(path, signal) {
+  let rest = "";
+  for await (const text of chunks(path, signal)) {
+    const list = (rest + text).split("\n");
+    rest = list.pop();
+    for (const line of list) yield JSON.parse(line);
   }
 }
 

@@ -1,6 +1,8 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { jobs } from "./state.js";
-import { get, post, chunks } from "./client.js";
+import { get, post } from "./client.js";
+import { Output } from "./output.jsx";
+import { Past, past } from "./past.jsx";
 import { Table } from "./table.jsx";
 import { Action, State } from "./parts.jsx";
 import { clock, credits, over, short, span, whole } from "./text.js";
@@ -44,45 +46,6 @@ export function Jobs() {
   );
 }
 
-const outputMax = 1 << 20; // characters shown
-
-// Output shows what a job writes, as it comes.
-function Output({ id, stream }) {
-  const [text, setText] = useState("");
-  const [failure, setFailure] = useState("");
-  const box = useRef(null);
-  useEffect(() => {
-    const abort = new AbortController();
-    let all = "", planned = false;
-    setText("");
-    setFailure("");
-    (async () => {
-      try {
-        for await (const part of chunks(`/v1/jobs/${id}/logs?stream=${stream}&follow=true`, abort.signal)) {
-          all = (all + part).slice(-outputMax);
-          if (!planned) {
-            planned = true;
-            setTimeout(() => { planned = false; setText(all); }, 100);
-          }
-        }
-      } catch (e) {
-        if (e.name !== "AbortError") setFailure(e.message);
-      }
-    })();
-    return () => abort.abort();
-  }, [id, stream]);
-  useEffect(() => {
-    const b = box.current;
-    if (b && b.scrollHeight - b.scrollTop - b.clientHeight < 120) b.scrollTop = b.scrollHeight;
-  }, [text]);
-  return (
-    <>
-      <pre class="output" ref={box} tabIndex={0} aria-label={`${stream} of the job`}>{text}</pre>
-      {failure && <p class="failure" role="alert">{failure}</p>}
-    </>
-  );
-}
-
 function Why({ job }) {
   const [answer, setAnswer] = useState(null);
   const [failure, setFailure] = useState("");
@@ -112,13 +75,27 @@ export function Verdicts({ answer }) {
   );
 }
 
+// find returns a job as the daemon keeps it, or what the job log has of it.
+async function find(id, signal) {
+  try {
+    return await get(`/v1/jobs/${id}`, signal);
+  } catch (e) {
+    const line = e.code === "notFound" ? await past(id, signal).catch(() => null) : null;
+    if (line) return { past: line };
+    throw e;
+  }
+}
+
 export function Job({ id }) {
   const found = jobs.value.find((j) => j.id === id);
   const [stream, setStream] = useState("stdout");
   const [asked, setAsked] = useState(null);
   const [, setBeat] = useState(0);
   useEffect(() => {
-    if (!found) get(`/v1/jobs/${id}`).then(setAsked, (e) => setAsked({ failure: e.message }));
+    if (found) return;
+    const abort = new AbortController();
+    find(id, abort.signal).then(setAsked, (e) => abort.signal.aborted || setAsked({ failure: e.message }));
+    return () => abort.abort();
   }, [id, Boolean(found)]);
   useEffect(() => {
     const timer = setInterval(() => setBeat((n) => n + 1), 1000);
@@ -126,6 +103,7 @@ export function Job({ id }) {
   }, []);
   const job = found ?? asked;
   if (!job) return <p class="wait">Asking the daemon…</p>;
+  if (job.past) return <Past line={job.past} />;
   if (job.failure) return <p class="failure" role="alert">{job.failure}</p>;
   const ran = job.start ? (new Date(job.end ?? Date.now()) - new Date(job.start)) / 1000 : undefined;
   const change = (what) => () => post(`/v1/${what}`, { ids: [job.id] });

@@ -1,6 +1,6 @@
 // What all views show: asked for again and again, or told by the daemon as it changes.
 import { signal, batch } from "@preact/signals";
-import { get, events, known, reached } from "./client.js";
+import { get, events, known, reached, sleep } from "./client.js";
 
 export const node = signal(null);
 export const sites = signal([]);
@@ -13,7 +13,6 @@ export const rates = signal([]); // of messages by kind, over the last two answe
 
 const pricesMax = 2000;
 const pauseLeast = 200, pauseMost = 5000; // ms between two tries to have the stream of jobs again
-const sleep = (ms) => new Promise((done) => setTimeout(done, ms));
 
 // poll asks again and again, less often while nobody answers or looks.
 async function poll(every, ask) {
