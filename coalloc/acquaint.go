@@ -25,7 +25,7 @@ func (s *Survey) Acquaint(now grid.Time, sites []grid.SiteID, out *grid.Outbox) 
 	}
 	asked := 0
 	for _, id := range sites {
-		p := s.peers[id]
+		p := s.peer(id)
 		if id == s.cfg.Self || p != nil && p.fresh(now) || asked == acquaintMax || !s.mayTell(now, id) {
 			continue
 		}
@@ -65,7 +65,7 @@ func (s *Survey) Unheard(site grid.SiteID) {
 // greet answers the report of a site that is no sibling with one to that site alone,
 // unless it had one lately.
 func (s *Survey) greet(now grid.Time, from grid.SiteID, out *grid.Outbox) {
-	if s.cfg.Siblings == nil || s.peers[from] == nil || slices.Contains(s.cfg.Siblings(), from) || !s.mayTell(now, from) {
+	if s.cfg.Siblings == nil || s.peer(from) == nil || slices.Contains(s.cfg.Siblings(), from) || !s.mayTell(now, from) {
 		return
 	}
 	s.tell(now, from, out)

@@ -58,13 +58,13 @@ func (s *Survey) Network(now grid.Time, sites []grid.SiteID, bandwidth []int64) 
 			r.known, r.coordinate, r.within = true, s.coordinate, s.cfg.Within
 			continue
 		}
-		p := s.peers[id]
+		p := s.peer(id)
 		if p == nil || now-p.heard > reportAge {
 			continue
 		}
 		r.known, r.coordinate, r.within = true, p.report.Coordinate, p.report.Within
-		if latency, ok := s.pings.Latency(now, id); ok {
-			r.here = latency
+		if p.ping.known(now) {
+			r.here = p.ping.latency
 		}
 		for _, n := range p.report.Nearest {
 			peer, known := s.marks[n.Peer]

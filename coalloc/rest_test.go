@@ -31,7 +31,7 @@ func TestReportsRest(t *testing.T) {
 	if after := middle(); after > before+20 {
 		t.Errorf("estimates are %d thousandths off in the middle, %d three hours before", after, before)
 	}
-	sequence := func() uint64 { return c.all[1].peers[c.ids[0]].report.Sequence }
+	sequence := func() uint64 { return c.all[1].peer(c.ids[0]).report.Sequence }
 	said := sequence()
 	far = 200 * grid.Millisecond
 	c.run(4*grid.Hour + 5*grid.Minute)
@@ -83,11 +83,11 @@ func TestWhoDoesNotAnswerIsForgotten(t *testing.T) {
 	probed(-1, missesMax-1)
 	probed(grid.Millisecond, 1)
 	probed(-1, missesMax-1)
-	if s.peers["b"] == nil {
+	if s.peer("b") == nil {
 		t.Fatal("a site that has answered in between is forgotten")
 	}
 	probed(-1, 1)
-	if s.peers["b"] != nil {
+	if s.peer("b") != nil {
 		t.Error("a site that never answers is remembered")
 	}
 }

@@ -64,8 +64,8 @@ const (
 type Survey struct {
 	cfg   SurveyConfig
 	rng   *rand.Rand
-	pings *Pings
-	peers map[grid.SiteID]*surveyed
+	peers []surveyed // in no order: a round reads all of them
+	index map[grid.SiteID]int32
 	marks map[uint64]grid.SiteID
 
 	coordinate Coordinate
@@ -82,17 +82,19 @@ type Survey struct {
 	tells      int                       // how often since tellsSince
 	tellsSince grid.Time
 	candidates []candidate // scratch
-	measured   []Measured  // scratch
+	measured   []measured  // scratch
 
 	Rejected int64 // reports and measurements that were not believed
 }
 
 // surveyed is what is known of another site.
 type surveyed struct {
-	report LatencyReport
+	site   grid.SiteID
+	ping   ping
 	heard  grid.Time
 	probed grid.Time // last probe; -1: never
 	missed int       // probes since it last answered one
+	report LatencyReport
 }
 
 type candidate struct {
@@ -100,6 +102,16 @@ type candidate struct {
 	peer     *surveyed
 	distance grid.Time
 	draw     uint64
+}
+
+// measured is a measured latency to a peer.
+type measured struct {
+	peer    grid.SiteID
+	latency grid.Time
+}
+
+func (m measured) compare(o measured) int {
+	return cmp.Or(cmp.Compare(m.latency, o.latency), cmp.Compare(m.peer, o.peer))
 }
 
 // byDistance orders candidates by distance.
@@ -150,7 +162,7 @@ func NewSurvey(cfg SurveyConfig, rng *rand.Rand) (*Survey, error) {
 		return nil, fmt.Errorf("latencies of %d sites measured at a time, want 1 to %d", cfg.Probes, probesMax)
 	}
 	s := &Survey{
-		cfg: cfg, rng: rng, pings: NewPings(), peers: make(map[grid.SiteID]*surveyed), marks: map[uint64]grid.SiteID{mark(cfg.Self): cfg.Self},
+		cfg: cfg, rng: rng, index: make(map[grid.SiteID]int32), marks: map[uint64]grid.SiteID{mark(cfg.Self): cfg.Self},
 		told: make(map[grid.SiteID]grid.Time), coordinate: newCoordinate(), reported: -1, nextRound: grid.Never, pace: min(surveySoon, cfg.Interval), reportPace: surveySoon,
 	}
 	if cfg.Topic == "" && cfg.Siblings == nil {
@@ -184,20 +196,30 @@ func (s *Survey) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	}
 }
 
+// peer returns what is known of another site, nil if nothing is. It holds until one is
+// added or forgotten.
+func (s *Survey) peer(site grid.SiteID) *surveyed {
+	if i, known := s.index[site]; known {
+		return &s.peers[i]
+	}
+	return nil
+}
+
 // heard takes another site's report.
 func (s *Survey) heard(now grid.Time, from grid.SiteID, r *LatencyReport) {
 	if r.Site != from || from == s.cfg.Self || r.Coordinate.check() != nil || r.Within < 1 || r.Within > LatencyMax || len(r.Nearest) > NearestMax {
 		s.Rejected++
 		return
 	}
-	p := s.peers[from]
+	p := s.peer(from)
 	if p == nil {
 		if len(s.peers) >= PeersMax && !s.makeRoom(now) {
 			s.Rejected++
 			return
 		}
-		p = &surveyed{probed: -1}
-		s.peers[from], s.marks[mark(from)] = p, from
+		s.index[from], s.marks[mark(from)] = int32(len(s.peers)), from
+		s.peers = append(s.peers, surveyed{site: from, probed: -1})
+		p = &s.peers[len(s.peers)-1]
 		// A newcomer is measured soon, and learns soon who is there.
 		s.nextRound = min(s.nextRound, now+surveySoon)
 		if s.cfg.Siblings == nil { // where there are siblings newcomers are told alone
@@ -216,9 +238,9 @@ func (s *Survey) heard(now grid.Time, from grid.SiteID, r *LatencyReport) {
 func (s *Survey) makeRoom(now grid.Time) bool {
 	var oldest grid.SiteID
 	at := grid.Never
-	for id, p := range s.peers {
-		if p.heard < at || p.heard == at && id < oldest {
-			oldest, at = id, p.heard
+	for i := range s.peers {
+		if p := &s.peers[i]; p.heard < at || p.heard == at && p.site < oldest {
+			oldest, at = p.site, p.heard
 		}
 	}
 	if now-at <= reportAge {
@@ -228,15 +250,20 @@ func (s *Survey) makeRoom(now grid.Time) bool {
 	return true
 }
 
+// forget drops a site that is known; the last one takes its place.
 func (s *Survey) forget(site grid.SiteID) {
-	delete(s.peers, site)
+	i, last := s.index[site], len(s.peers)-1
+	s.peers[i] = s.peers[last]
+	s.index[s.peers[i].site] = i
+	s.peers[last] = surveyed{}
+	s.peers = s.peers[:last]
+	delete(s.index, site)
 	delete(s.marks, mark(site))
-	s.pings.Forget(site)
 }
 
 // probed takes a measurement.
 func (s *Survey) probed(now grid.Time, in *grid.Probed) {
-	p := s.peers[in.To]
+	p := s.peer(in.To)
 	if p == nil {
 		return
 	}
@@ -247,11 +274,11 @@ func (s *Survey) probed(now grid.Time, in *grid.Probed) {
 		return
 	}
 	p.missed = 0
-	if s.pings.Observe(now, in.To, in.RoundTrip) != nil {
+	if p.ping.observe(now, in.RoundTrip) != nil {
 		s.Rejected++
 		return
 	}
-	latency, _ := s.pings.Latency(now, in.To)
+	latency := p.ping.latency
 	s.coordinate.move(&p.report.Coordinate, latency, s.rng)
 	if s.usual == 0 {
 		s.usual = latency
@@ -274,12 +301,14 @@ func (s *Survey) moved() bool {
 // measured longest ago, at random where several are equal.
 func (s *Survey) round(now grid.Time, out *grid.Outbox) {
 	s.candidates = s.candidates[:0]
-	for id, p := range s.peers {
-		if now-p.heard > 2*reportAge {
-			s.forget(id)
-			continue
+	for i := len(s.peers) - 1; i >= 0; i-- { // who takes a forgotten one's place is already here
+		if p := &s.peers[i]; now-p.heard > 2*reportAge {
+			s.forget(p.site)
 		}
-		s.candidates = append(s.candidates, candidate{id, p, s.toPeer(now, id, p), 0})
+	}
+	for i := range s.peers {
+		p := &s.peers[i]
+		s.candidates = append(s.candidates, candidate{p.site, p, s.toPeer(now, p), 0})
 	}
 	if len(s.candidates) == 0 {
 		s.nextRound = grid.Never
@@ -321,17 +350,23 @@ func (s *Survey) report(now grid.Time, out *grid.Outbox) {
 func (s *Survey) made(now grid.Time) *LatencyReport {
 	s.sequence = max(uint64(max(now, 1)), s.sequence+1)
 	r := &LatencyReport{Site: s.cfg.Self, Sequence: s.sequence, Coordinate: s.coordinate, Within: s.cfg.Within}
-	s.measured = s.pings.Report(now, s.measured[:0])
+	s.measured = s.measured[:0]
+	for i := range s.peers {
+		if p := &s.peers[i]; p.ping.known(now) {
+			s.measured = append(s.measured, measured{p.site, p.ping.latency})
+		}
+	}
+	slices.SortFunc(s.measured, measured.compare)
 	for _, m := range s.measured[:min(len(s.measured), NearestMax)] {
-		r.Nearest = append(r.Nearest, Nearby{mark(m.Peer), m.Latency})
+		r.Nearest = append(r.Nearest, Nearby{mark(m.peer), m.latency})
 	}
 	return r
 }
 
 // toPeer returns the latency from here to a peer: as measured, else as estimated.
-func (s *Survey) toPeer(now grid.Time, id grid.SiteID, p *surveyed) grid.Time {
-	if latency, ok := s.pings.Latency(now, id); ok {
-		return latency
+func (s *Survey) toPeer(now grid.Time, p *surveyed) grid.Time {
+	if p.ping.known(now) {
+		return p.ping.latency
 	}
 	return s.coordinate.Distance(&p.report.Coordinate)
 }

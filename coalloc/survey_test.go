@@ -309,7 +309,7 @@ func TestSurveyRefusesTheAbsurd(t *testing.T) {
 	old := honest
 	old.Sequence, old.Within = 4, 77
 	s.Step(0, &grid.Delivery{From: "b", Message: &old}, &out)
-	if got := s.peers["b"].report.Within; got != 30 {
+	if got := s.peer("b").report.Within; got != 30 {
 		t.Errorf("an older report replaced a newer one: %v within", got)
 	}
 }
@@ -327,11 +327,11 @@ func TestSurveyIsBounded(t *testing.T) {
 	for i := range PeersMax + 100 {
 		hear(grid.Second, grid.SiteID(fmt.Sprint("site-", i)))
 	}
-	if len(s.peers) != PeersMax || len(s.marks) != PeersMax+1 || s.peers["site-0"] == nil || s.Rejected != 100 {
+	if len(s.peers) != PeersMax || len(s.marks) != PeersMax+1 || s.peer("site-0") == nil || s.Rejected != 100 {
 		t.Errorf("%d sites, %d marks, %d rejected", len(s.peers), len(s.marks), s.Rejected)
 	}
 	hear(2*grid.Second+reportAge, "late")
-	if len(s.peers) != PeersMax || s.peers["late"] == nil {
+	if len(s.peers) != PeersMax || s.peer("late") == nil {
 		t.Errorf("%d sites; a newcomer does not take the place of one that is silent", len(s.peers))
 	}
 }
