@@ -12,6 +12,7 @@ import (
 
 	"gridnode/testnet/scale"
 	"gridnode/testnet/scenario/federation"
+	"gridnode/testnet/sweep"
 )
 
 // spareCollector lets the garbage collector run less often than by default, as long
@@ -22,7 +23,7 @@ func spareCollector() {
 		debug.SetGCPercent(400)
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
-		debug.SetMemoryLimit(4 << 30) // beyond it, as often as necessary
+		debug.SetMemoryLimit(max(4<<30, sweep.Available()/4*3)) // beyond it, as often as necessary
 	}
 }
 

@@ -56,6 +56,9 @@ func work(cfg *scale.Config) int64 {
 // garbage leaves lying, in bytes.
 const siteMemory = 400 << 10
 
+// siteHeap is how much of that most sites make use of.
+const siteHeap = 240 << 10
+
 // measureAll makes the runs, the longest first, one on each processor unless Options say
 // otherwise, as far as there is memory. The first error ends it.
 func (r *Report) measureAll(ctx context.Context) error {
@@ -64,6 +67,7 @@ func (r *Report) measureAll(ctx context.Context) error {
 		cfg := r.configs[i]
 		runs[i] = sweep.Run{Result: &r.Results[i], Weight: work(&cfg), Memory: int64(cfg.Sites) * siteMemory, Do: func(ctx context.Context, pulse func(permille int64)) (err error) {
 			cfg.Pulse = pulse
+			prepareHeap(min(int64(cfg.Sites)*siteHeap, sweep.Available()))
 			r.Results[i], err = scale.Run(ctx, cfg)
 			return err
 		}}
