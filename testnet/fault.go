@@ -203,7 +203,7 @@ func (fs *faults) severed(from, to int32) bool {
 func (fs *faults) crash(s int32, machine bool) {
 	n := fs.n
 	m := &n.members[s]
-	m.core, m.router, m.fuse = nil, nil, false
+	m.core, m.router, m.routed, m.fuse = nil, nil, grid.Never, false
 	m.armed = grid.Never
 	if m.away != nil {
 		m.away.crash(machine)
@@ -236,6 +236,7 @@ func (fs *faults) restart(s int32) {
 	m.core = core
 	if m.Router != nil {
 		m.router = m.Router(int(m.incarnation))
+		m.asked()
 	}
 	var known []int32
 	for i := m.executions; i != none; i = n.tasks.slots[i].next {

@@ -115,9 +115,11 @@ func (w *wires) transmit(from int32, to grid.SiteID, message grid.Message) {
 			f(n.now, int(from), to, message)
 		}
 	}
-	target, known := n.index[to]
-	if !known {
-		target = none
+	target, known := n.delivered, true
+	if to == "" || to != n.delivery.From { // most messages answer one: no need to look the name up
+		if target, known = n.index[to]; !known {
+			target = none
+		}
 	}
 	n.trace.effect(from, grid.EffectSend, uint64(kind)<<32|uint64(uint32(target)))
 	n.trace.message(message)
@@ -199,7 +201,7 @@ func (w *wires) deliver(e *event) {
 	}
 	kind := e.message.MessageKind()
 	n.counts.received(kind, e.to)
-	n.delivery = grid.Delivery{From: n.members[e.from].ID, Message: e.message}
+	n.delivery, n.delivered = grid.Delivery{From: n.members[e.from].ID, Message: e.message}, e.from
 	n.hand(e.to, kind, &n.delivery)
 }
 

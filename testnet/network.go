@@ -49,6 +49,7 @@ type Network struct {
 	keys        []grid.Key
 	answers     []grid.Input
 	delivery    grid.Delivery
+	delivered   int32 // whose message delivery is
 	undelivered grid.Undelivered
 	closest     grid.Closest
 	ended       grid.TaskEnded
@@ -63,6 +64,7 @@ type member struct {
 	Clock  Clock
 
 	armed       grid.Time // earliest timer event in the queue; grid.Never if none
+	routed      grid.Time // when the router needs a Tick; grid.Never without one
 	away        *away     // nil: it has neither lent nor borrowed, nor run a gang
 	link        rand.PCG
 	slow        grid.Time // how much longer what it sends and gets takes
@@ -116,11 +118,12 @@ func (n *Network) Add(m Member) (int, error) {
 	}
 	s := int32(len(n.members))
 	added := member{
-		ID: m.ID, Clock: m.Clock, Rating: m.Rating, New: m.New, Router: m.Router, core: core, armed: grid.Never, executions: none,
+		ID: m.ID, Clock: m.Clock, Rating: m.Rating, New: m.New, Router: m.Router, core: core, armed: grid.Never, routed: grid.Never, executions: none,
 		link: *draw.PCG(n.cfg.Seed, m.ID, draw.ForLinks),
 	}
 	if m.Router != nil {
 		added.router = m.Router(0)
+		added.asked()
 	}
 	if n.cfg.Durable {
 		added.records = make(map[string][]byte)
@@ -369,6 +372,7 @@ func (n *Network) hand(s int32, kind grid.Kind, in grid.Input) {
 		return
 	}
 	m.router.Step(m.Clock.Local(n.now), in, n.outbox())
+	m.asked()
 	n.carryRouter(s)
 	n.armRouter(s)
 }

@@ -24,6 +24,7 @@ func (n *Network) closestTo(s int32, key grid.Key) {
 	m := &n.members[s]
 	if m.router != nil {
 		m.router.Closest(m.Clock.Local(n.now), key, n.outbox())
+		m.asked()
 		n.carryRouter(s)
 		n.armRouter(s)
 		return

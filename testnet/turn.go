@@ -66,20 +66,20 @@ func (n *Network) turn(s int32) {
 func Ticks(n *Network) bool { return n.ticking }
 
 // nextTimer returns when the site needs a Tick, on its own clock.
-func (m *member) nextTimer() grid.Time {
-	at := m.core.NextTimer()
+func (m *member) nextTimer() grid.Time { return min(m.core.NextTimer(), m.routed) }
+
+// asked notes when the router needs its next Tick, after it was given anything: the turns
+// of the site do not look at it, as it is in no cache then.
+func (m *member) asked() {
 	if m.router != nil {
-		at = min(at, m.router.NextTimer())
+		m.routed = m.router.NextTimer()
 	}
-	return at
 }
 
 // armRouter makes sure that the site's router gets a Tick when it wants one.
 func (n *Network) armRouter(s int32) {
-	if m := &n.members[s]; m.router != nil {
-		if next := m.router.NextTimer(); next != grid.Never {
-			n.arm(s, next)
-		}
+	if next := n.members[s].routed; next != grid.Never {
+		n.arm(s, next)
 	}
 }
 
@@ -105,9 +105,10 @@ func (n *Network) timer(s int32) {
 		return
 	}
 	now := m.Clock.Local(n.now)
-	if m.router != nil && m.router.NextTimer() <= now {
+	if m.routed <= now {
 		n.trace.tick(^s)
 		m.router.Step(now, tick, n.outbox())
+		m.asked()
 		n.carryRouter(s)
 	}
 	if m.core != nil && m.core.NextTimer() <= now {

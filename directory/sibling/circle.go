@@ -66,28 +66,29 @@ type Sampled struct{ Sites []grid.SiteID }
 // Circle is the siblings of one site. It reads no clock and does no I/O. Not safe for
 // concurrent use.
 type Circle struct {
-	cfg     Config
-	rng     *rand.Rand
-	members []member // by site
-	names   []name   // by site: others that there are
-	kin     []grid.SiteID
+	// What every message of the site reads, together.
+	sieve   uint64    // a bit for the name of each member, so that most others are told apart at once
+	members []member  // by site
+	missing grid.Time // when the first member is missed; of no use while it is unknown
+	next    grid.Time // look-up for siblings
+	mend    grid.Time // when a sibling that was lost must have a successor, or others are looked for; grid.Never
+	sample  grid.Time // when random sites are looked for to tell the owner; grid.Never if whoever looks for siblings finds those
+	round   grid.Time // next round of measuring and greeting; grid.Never if there is nothing to do
+	unknown bool      // missing has to be worked out
+
+	cfg   Config
+	rng   *rand.Rand
+	names []name // by site: others that there are
+	kin   []grid.SiteID
 
 	key      grid.Key // of the look-up of random sites under way
 	looking  bool
 	budget   int       // sites that may be greeted until the next look-up, kin apart
 	rendez   grid.Key  // where the sites of the authority announce themselves
-	next     grid.Time // look-up for siblings
-	pace     grid.Time // to the look-up after that
-	mend     grid.Time // when a sibling that was lost must have a successor, or others are looked for; grid.Never
-	sample   grid.Time // when random sites are looked for to tell the owner; grid.Never if whoever looks for siblings finds those
-	samples  grid.Time // from then to the next time
+	pace     grid.Time // from the next look-up for siblings to the one after that
+	samples  grid.Time // from sample to the next time
 	announce grid.Time // when this site announces itself again, if few others do
-	round    grid.Time // next round of measuring and greeting; grid.Never if there is nothing to do
 	yielded  grid.Time // when a sibling last made room; -1: never
-
-	missing grid.Time // when the first member is missed; of no use while it is unknown
-	unknown bool      // it has to be worked out
-	sieve   uint64    // a bit for the name of each member, so that most others are told apart at once
 
 	sites    []grid.SiteID // of members, made anew when they change
 	watchers []grid.SiteID

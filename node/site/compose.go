@@ -281,7 +281,7 @@ func (s builder) host() error {
 
 // arrange puts the parts that there are in the orders in which they do things.
 func (s builder) arrange() {
-	s.tickers, s.calm, s.rest = s.lists.tickers[:0], s.lists.calm[:0], s.lists.rest[:0]
+	s.tickers, s.calm, s.rest = s.lists.tickers[:0], s.calmList[:0], s.lists.rest[:0]
 	s.starters, s.tellers = s.lists.starters[:0], s.lists.tellers[:0]
 	for _, p := range []struct {
 		of   Parts
