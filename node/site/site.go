@@ -147,11 +147,11 @@ func (s *Site) tick(now grid.Time, out *grid.Outbox) {
 			return
 		}
 		for i := range s.calm {
-			if p := &s.calm[i]; p.nextTimer() <= now {
+			if p := &s.calm[i]; p.next <= now {
 				p.tick(now, out)
+				s.moved |= p.bit
 			}
 		}
-		s.moved = calmAll
 		s.calmed()
 		return
 	}
