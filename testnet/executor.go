@@ -146,7 +146,7 @@ func (tasks *executor) run(s int32, t *grid.Task) {
 // ends anyway.
 func (tasks *executor) broken(t *grid.Task, span grid.Time, code int32, reason string) (grid.Time, int32, string) {
 	if n := tasks.n; n.cfg.Squad != nil && t.Squad != nil {
-		if _, fails := tasks.n.cfg.Squad(t.ID); fails > 0 && fails < span {
+		if _, fails := n.cfg.Squad(t.ID); fails > 0 && fails < span {
 			return fails, exitFailed, ""
 		}
 	}

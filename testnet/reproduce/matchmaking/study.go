@@ -112,7 +112,6 @@ func planMatchmaking(_ context.Context, o reproduce.Options) (*reproduce.Study, 
 		}
 	}
 	study := &reproduce.Study{Runs: s.countRuns(), Notes: s.notes(), Readings: readings}
-	results := make(map[matchCase]*measure.Result)
 	for _, c := range cases {
 		for set := range s.sets {
 			if set >= s.setsOf(c) {
@@ -121,7 +120,7 @@ func planMatchmaking(_ context.Context, o reproduce.Options) (*reproduce.Study, 
 			c := c
 			c.set = set + 1
 			place := delegation.Place()
-			results[c] = place
+			s.results[c] = place
 			study.Runs = append(study.Runs, reproduce.Run{Name: c.name(), Weight: c.weight(), Result: place, Do: func(ctx context.Context) error {
 				r, err := s.run(ctx, c)
 				if err == nil {
@@ -132,9 +131,6 @@ func planMatchmaking(_ context.Context, o reproduce.Options) (*reproduce.Study, 
 		}
 	}
 	study.Report = func() []reproduce.Experiment {
-		for c, result := range results {
-			s.results[c] = result
-		}
 		if s.logs != nil {
 			_, _ = s.months() // says what logs were read, even if others have run them
 		}

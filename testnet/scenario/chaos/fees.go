@@ -145,9 +145,8 @@ func (w *feeWatch) atRest() error {
 	return nil
 }
 
-// set returns by how much the clocks of its lender, its borrower and its bank have jumped during a lease
-// or a while after it:
-// so much less they know for how long it was held.
+// set returns by how much the clocks of a lease's lender, borrower and bank have jumped during it
+// or a while after it: so much less they know for how long it was held.
 func (w *feeWatch) set(m *meter, after grid.Time) grid.Time {
 	return w.clocks.within(m.since, min(m.end, w.n.Now())+after, m.Lender, m.Borrower, m.Bank)
 }

@@ -8,7 +8,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math/big"
 	"math/rand/v2"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
@@ -146,7 +145,6 @@ func (p *papers) delegated() error {
 	if err != nil {
 		return err
 	}
-	like.SerialNumber = new(big.Int).Add(like.SerialNumber, big.NewInt(0))
 	like.ExtraExtensions = like.Extensions
 	forged, err := x509.CreateCertificate(p.random, like, above, site.public(), delegate.key)
 	if err != nil {
