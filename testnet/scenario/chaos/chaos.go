@@ -69,6 +69,8 @@ type Config struct {
 	//	quota      … whose owners bound what each user may have
 	//	most       … that lend only some of their processors
 	//	gpus       … that have GPUs, which some of their jobs need
+	//	head       share of groups of four sites of which the last heads the others, and shares
+	//	           half of its jobs out over them
 	//	array      share of jobs that are of arrays, of which some run at a time
 	//	gossip     more than 0: sites find siblings, and gossip their load to them
 	//	fresh      more than 0: quotes are good for minutes only, and cells of the directory small

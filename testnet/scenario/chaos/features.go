@@ -32,7 +32,7 @@ var featureBounds = map[string]bounds{
 	"paper": {0.5, 1}, "demand": {0.5, 1}, "queue": {0.5, 1},
 	"gossip": {1, 1}, "fresh": {1, 1}, "oracle": {1, 1},
 	"forge":  {2, 60},
-	"guests": {0.5, 1}, "quota": {0.5, 1}, "most": {0.5, 1}, "gpus": {0.5, 1}, "array": {0.2, 1},
+	"guests": {0.5, 1}, "quota": {0.5, 1}, "most": {0.5, 1}, "gpus": {0.5, 1}, "head": {0.5, 1}, "array": {0.2, 1},
 	"expire": {0.5, 1}, "revoke": {0.1, 1},
 }
 
@@ -77,8 +77,11 @@ func roll(seed uint64, name string, of, below uint64) uint64 {
 }
 
 // tell says to a site what it is to be, besides what all are.
-func (f features) tell(seed uint64, at int, c *site.Config) {
+func (f features) tell(seed uint64, at int, c *site.Config, sites int, id func(int) grid.SiteID) {
 	of := uint64(at)
+	if head := at/headEach*headEach + headEach - 1; head < sites && f.heads(seed, head) {
+		f.lead(seed, at, head, c, id)
+	}
 	if f.hits(seed, "paper", of) {
 		c.Market.Placement = market.PlacementPaper
 	}
@@ -129,6 +132,9 @@ func (f features) group(b *federation.Builder) {
 	}
 	if f["fresh"] > 0 {
 		b.Directory.Lifetime, b.Directory.CellMax = 10*grid.Minute, 8
+	}
+	if f["head"] > 0 && f["gossip"] == 0 {
+		b.Siblings = headEach // a head has to hear of its clusters
 	}
 	b.Oracle = f["oracle"] > 0
 }
@@ -195,6 +201,9 @@ func (f features) adjust(seed uint64, j *grid.Job) {
 	}
 	if f.hits(seed, "array", of&^(arrayJobs-1)) && j.Coallocate == nil && !j.Spread && !terms.Singleton {
 		arrayOf(j)
+	}
+	if f.heads(seed, home) && roll(seed, "shared out", of, 2) == 0 && j.Coallocate == nil && !j.Spread {
+		j.Goal, j.Budget = grid.GoalLocal, grid.NoBudget
 	}
 	if f.hits(seed, "gpus", uint64(home)) && roll(seed, "gpus", of, 4) == 0 && j.Coallocate == nil && !j.Spread {
 		j.GPUs = grid.GPUs{Type: "a100", Count: 1 + int64(roll(seed, "gpu count", of, gpusEach))}

@@ -13,7 +13,7 @@ import (
 //
 //   - what is held for a component of a job is of an attempt to place it;
 //   - a guarantee is of a job that has not come (P-1), and those of one home, if there are
-//     several, are on half of the processors at most;
+//     several, are on half of the processors at most, unless it heads the site;
 //   - what a pilot counts as used its tasks have (P-1);
 //   - what runs at a site is of a job that the site knows, as soon as it is up (J-3);
 //   - home counts on an execution for longer than the site where it is lets it live (J-3);
@@ -23,7 +23,8 @@ type promiseWatch struct {
 	n       *testnet.Network
 	checks  *testnet.Checker
 	alive   *aliveWatch
-	certain bool // few messages get lost, other than where the network is cut
+	certain bool                     // few messages get lost, other than where the network is cut
+	config  func(at int) site.Config // what a site is told
 	turns   int
 	came    map[int]grid.Time      // when a site last came up
 	told    map[int][]told         // by site: of its jobs, those whose users were told that they are to end
@@ -65,9 +66,9 @@ const (
 	certainLoss  = 0.02                  // share of messages that get lost at most, for four in a row not to
 )
 
-func watchPromises(n *testnet.Network, c *testnet.Checker, alive *aliveWatch, asked map[uint64]grid.JobID, loss float64) *promiseWatch {
+func watchPromises(n *testnet.Network, c *testnet.Checker, alive *aliveWatch, asked map[uint64]grid.JobID, loss float64, config func(at int) site.Config) *promiseWatch {
 	w := &promiseWatch{
-		n: n, checks: c, alive: alive, certain: loss <= certainLoss, asked: asked,
+		n: n, checks: c, alive: alive, certain: loss <= certainLoss, asked: asked, config: config,
 		came: make(map[int]grid.Time), told: make(map[int][]told), ending: make(map[ending]giving), ran: make(map[grid.JobID]runAway),
 	}
 	n.Observe(testnet.Observer{Turn: w.turn, Fault: w.fault, Start: w.start, End: w.end, Answer: w.answer})
@@ -110,7 +111,7 @@ func (w *promiseWatch) turn(now grid.Time, at int) {
 		}
 	}
 	for g := range cores.Market.Guarantees {
-		if several := w.share(cores.Market.Guarantees, g.Home); several > s.Total()/2 {
+		if several := w.share(cores.Market.Guarantees, g.Home); several > s.Total()/2 && !w.heads(at, g.Home) {
 			w.checks.Violated("%s has given %s several guarantees on %d of its %d processors together", w.n.ID(at), g.Home, several, s.Total())
 		}
 		if v, there := s.Glance(g.Task.Job); there && v.Epoch == g.Task.Epoch && v.Job.Home == g.Home {
@@ -133,6 +134,12 @@ func (w *promiseWatch) divided(s *site.Site, l *lease.Lease) (site.View, bool) {
 	}
 	v, there := s.Glance(l.Subject)
 	return v, there && v.Job.Coallocate != nil
+}
+
+// heads reports whether a site is headed by another, which may have all of it.
+func (w *promiseWatch) heads(at int, other grid.SiteID) bool {
+	cfg := w.config(at)
+	return cfg.Head == other
 }
 
 // share returns on how many processors a home has guarantees, if it has several: one alone may

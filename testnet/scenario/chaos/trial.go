@@ -75,7 +75,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 		Tell: func(at int, c *site.Config) {
 			c.Market.Lease = keepalive.Default
 			c.Numbers = s.sets() // they tell which job came first where the clock does not
-			uses.tell(s.Seed, at, c)
+			uses.tell(s.Seed, at, c, s.Sites, t.roster.id)
 		},
 	}
 	if t.points = pointsOf(t, faults); t.points.any() {
@@ -119,11 +119,10 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	alive := watchAlive(n, watch, faults["loss"] == 0)
 	alive.roster, alive.clocks = t.roster, clocks
 	gangs := watchGangs(n, watch, alive)
-	twins := watchTwins(n, watch, money, t.forger.quotes, t.roster)
-	twins.queue = func(at int) int { cfg := f.SiteConfig(at); return cfg.Coallocation.Queue.Max }
+	twins := watchTwins(n, watch, money, t.forger.quotes, t.roster, f.SiteConfig)
 	histories := watchHistories(n, watch)
 	t.asked, histories.clocks = histories.asked, clocks
-	watchPromises(n, watch, alive, t.asked, faults["loss"])
+	watchPromises(n, watch, alive, t.asked, faults["loss"], f.SiteConfig)
 	bound := watchBounds(n, watch, t.span)
 	for i := range f.Sites {
 		if cfg := f.SiteConfig(i); cfg.Lease.Most > 0 {

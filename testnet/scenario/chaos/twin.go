@@ -30,11 +30,12 @@ type twinWatch struct {
 	checks *testnet.Checker
 	books  *books
 	quotes *quoteWatch
-	queue  func(at int) int // how many jobs may wait at a site to be placed at several; 0: too many to be tried
-	roster *roster          // nil: the federation is open
+	config func(at int) site.Config // what a site is told
+	roster *roster                  // nil: the federation is open
 	pcg    *rand.PCG
 	read   int64 // records, in all looks
 	lies   int64 // number of the event from which on the next twin is lied to
+	plays  int64 // … the next one of a site that heads others shares jobs out
 	at     int   // the site that is looked at
 
 	// Of each site, the records of jobs that were over as it was looked at, and saved as that:
@@ -52,8 +53,8 @@ const (
 	lieEvents  = 40_000 // after which a twin is lied to: that takes as long as many looks
 )
 
-func watchTwins(n *testnet.Network, c *testnet.Checker, books *books, quotes *quoteWatch, roster *roster) *twinWatch {
-	w := &twinWatch{n: n, checks: c, books: books, quotes: quotes, roster: roster, pcg: draw.PCG(n.Seed(), "twins", draw.ForFaults), over: make(map[int]map[string]bool), decided: make(map[grid.TaskID]bool)}
+func watchTwins(n *testnet.Network, c *testnet.Checker, books *books, quotes *quoteWatch, roster *roster, config func(at int) site.Config) *twinWatch {
+	w := &twinWatch{n: n, checks: c, books: books, quotes: quotes, roster: roster, config: config, pcg: draw.PCG(n.Seed(), "twins", draw.ForFaults), over: make(map[int]map[string]bool), decided: make(map[grid.TaskID]bool)}
 	w.lies = int64(draw.Uniform(w.pcg, lieEvents))
 	n.Observe(testnet.Observer{Turn: w.turn})
 	return w
@@ -93,15 +94,21 @@ func (w *twinWatch) compare(now grid.Time, at int, s *site.Site) error {
 	if err := w.strays(now, twin); err != nil {
 		return err
 	}
-	if events := w.n.Events(); events >= w.lies {
+	events := w.n.Events()
+	if cfg := w.config(w.at).Heads; len(cfg.Members) > 0 && events >= w.plays {
+		w.plays = events + lieEvents
+		return w.lie(now, twin, &cfg)
+	}
+	if events >= w.lies {
 		w.lies = events + lieEvents
-		return w.lie(now, twin)
+		return w.lie(now, twin, nil)
 	}
 	return nil
 }
 
-// lie tries what the twin falls for (package liar). It is of no other use from then on.
-func (w *twinWatch) lie(now grid.Time, twin *site.Site) error {
+// lie tries what the twin falls for (package liar), or, if its site heads others and heads says so,
+// what it makes of jobs for them. It is of no other use from then on.
+func (w *twinWatch) lie(now grid.Time, twin *site.Site, heads *site.HeadsConfig) error {
 	t := liar.Twin{Site: twin, ID: w.n.ID(w.at), Now: w.n.Clock(w.at).Local(now), Base: uint64(now) << 8}
 	runs, some := chosen(jobsOf(twin, func(v *site.View) bool { return v.State == site.Running && v.Foreign }), t.Base>>8)
 	if some { // as at a start it is said first what runs still
@@ -129,6 +136,9 @@ func (w *twinWatch) lie(now grid.Time, twin *site.Site) error {
 	if t.Bank = twin.Desk().Bank(); twin.Desk().Outcasts().Has(t.Bank) {
 		t.Bank = ""
 	}
+	if heads != nil {
+		return t.Head(heads)
+	}
 	tries := []func() error{t.Provider, t.Lender, func() error { return anew(&t, &runs) }, func() error { return w.flood(&t) }}
 	for i := range tries {
 		if err := tries[(i+int(first))%len(tries)](); err != nil {
@@ -148,8 +158,8 @@ func anew(t *liar.Twin, runs *site.View) error {
 
 // flood gives the twin more than it may keep.
 func (w *twinWatch) flood(t *liar.Twin) error {
-	if w.queue != nil && w.queue(w.at) > 0 {
-		if err := t.Queue(w.queue(w.at)); err != nil {
+	if most := w.config(w.at).Coallocation.Queue.Max; most > 0 { // else too many to be tried
+		if err := t.Queue(most); err != nil {
 			return err
 		}
 	}
@@ -204,7 +214,7 @@ func (w *twinWatch) needed(at int, s *site.Site) {
 // atRest looks once more at all sites, and at all that they have saved.
 func (w *twinWatch) atRest() error {
 	clear(w.over)
-	w.lies = math.MaxInt64 // there is nothing left to be had
+	w.lies, w.plays = math.MaxInt64, math.MaxInt64 // there is nothing left to be had
 	for at := range w.n.Len() {
 		if s, up := siteAt(w.n, at); up {
 			if err := w.compare(w.n.Now(), at, s); err != nil {
