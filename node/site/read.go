@@ -7,6 +7,7 @@ import (
 
 	"gridnode/coalloc"
 	"gridnode/coalloc/dataset"
+	"gridnode/coalloc/muscle"
 	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/lease"
@@ -303,6 +304,7 @@ type Cores struct {
 	Coordinator *coalloc.Coordinator
 	Market      *market.Agent
 	Directory   *directory.Directory
+	Head        *muscle.Head
 }
 
 // CoresOf returns the cores of a site.
@@ -318,6 +320,9 @@ func CoresOf(s *Site) (c Cores) {
 	}
 	if s.quotes != nil {
 		c.Directory = s.quotes.dir
+	}
+	if s.packing != nil {
+		c.Head = s.packing.Head
 	}
 	return c
 }

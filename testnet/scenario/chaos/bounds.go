@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 
+	"gridnode/coalloc/muscle"
 	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/node/site"
@@ -15,6 +16,7 @@ import (
 // boundWatch looks for what lasts longer than it may, and for what is left:
 //
 //   - a hold or a lease that its site has not let go of when it ends (A-2, P-3);
+//   - a site that heads others and has a job to be shared out that does not wait for a place;
 //   - a site that is drained and lends what it has not lent before, or lends more than its owner
 //     allows;
 //   - once all have healed and every job has ended: processors, holds, cheques, leases and
@@ -87,7 +89,28 @@ func (w *boundWatch) turn(now grid.Time, at int) {
 			w.checks.Violated("%s lends %d processors and holds %d for leases, its owner allows %d", w.n.ID(at), t.Lent, t.Held, most)
 		}
 	}
+	w.collected(at, s, cores.Head)
 	w.drain(now, at, s)
+}
+
+// collected checks that a head keeps no more jobs than wait for a place.
+func (w *boundWatch) collected(at int, s *site.Site, head *muscle.Head) {
+	if head == nil {
+		return
+	}
+	kept, _ := head.Waiting()
+	placing := 0
+	if kept > 0 {
+		s.Jobs(func(v site.View) bool {
+			if v.State == site.Placing {
+				placing++
+			}
+			return placing < kept
+		})
+	}
+	if placing < kept {
+		w.checks.Violated("%s has %d jobs to be shared out, and %d that wait for a place", w.n.ID(at), kept, placing)
+	}
 }
 
 // drain checks that a site which is drained lends nothing more.

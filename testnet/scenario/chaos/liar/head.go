@@ -76,23 +76,23 @@ func (t *Twin) Head(cfg *site.HeadsConfig) error {
 	return nil
 }
 
-// taken has more jobs come at once than a batch of chaos holds. Before that one is taken back, and
-// one is held and let go, while another waits.
+// taken has more jobs come at once than a batch of chaos holds. Before that one comes and is taken
+// back while another waits: as if it had never been there.
 func (h *head) taken() {
 	h.pass(headBeat) // so that the clusters have been heard of
-	var jobs []*given
-	few := func() *given {
-		jobs = append(jobs, h.submit(h.own+1), h.submit(h.own+1))
-		return jobs[len(jobs)-1]
-	}
-	if held := few(); len(held.to) == 0 {
-		h.do(&site.Hold{Job: held.job.ID})
-		h.do(&site.Hold{Job: held.job.ID, Release: true})
-	}
-	h.pass(h.window + headWaits)
-	if back := few(); len(back.to) == 0 {
+	wide := h.clusters[1].processors
+	jobs := []*given{h.submit(h.own + 1)}
+	collected, _ := h.packing().Waiting()
+	told := h.preview(wide)
+	if back := h.submit(wide); len(back.to) == 0 {
 		back.back = true
 		h.do(&site.Cancel{Job: back.job.ID, Cause: "its user has taken it back"})
+		left, _ := h.packing().Waiting()
+		if now := h.preview(wide); len(jobs[0].to) == 0 && (left != collected || fmt.Sprint(now) != fmt.Sprint(told)) {
+			h.wrong = fmt.Errorf("%d jobs wait, and %d did before one came that was taken back; of one more a user is told %+v, and was told %+v", left, collected, first(now), first(told))
+			return
+		}
+		jobs = append(jobs, back)
 	}
 	h.pass(h.window + headWaits)
 	for i := range int64(6) {
@@ -100,6 +100,29 @@ func (h *head) taken() {
 	}
 	h.pass(h.window + headWaits)
 	h.all(jobs)
+}
+
+// first returns the first of what a user is told.
+func first(verdicts []market.Verdict) market.Verdict {
+	if len(verdicts) == 0 {
+		return market.Verdict{}
+	}
+	return verdicts[0]
+}
+
+// packing is the core that shares jobs out.
+func (h *head) packing() *muscle.Head { return site.CoresOf(h.t.Site).Head }
+
+// preview returns what a user is told of a job that he might submit.
+func (h *head) preview(processors int64) (verdicts []market.Verdict) {
+	out := new(grid.Outbox)
+	h.t.Site.Step(h.t.Now, &site.Preview{Job: h.job(processors)}, out) // windows go on meanwhile
+	for _, a := range out.Answers {
+		if r, yes := a.Value.(*market.PreviewResult); yes {
+			verdicts = r.Verdicts
+		}
+	}
+	return verdicts
 }
 
 // promised asks when a job would be done that is as wide as the wide cluster, which has promised to
@@ -113,16 +136,9 @@ func (h *head) promised() {
 		return
 	}
 	least := h.t.Now + grid.Hour - h.window - headWaits + grid.Hour // one after the other
-	out := h.t.step(&site.Preview{Job: h.job(wide.processors)})
-	for _, a := range out.Answers {
-		r, yes := a.Value.(*market.PreviewResult)
-		if !yes {
-			continue
-		}
-		for _, v := range r.Verdicts {
-			if v.Site == wide.id && v.Finish < least {
-				h.wrong = fmt.Errorf("a user is told that a job of an hour would be done at %v at %s, which is full for an hour", v.Finish, wide.id)
-			}
+	for _, v := range h.preview(wide.processors) {
+		if v.Site == wide.id && v.Finish < least {
+			h.wrong = fmt.Errorf("a user is told that a job of an hour would be done at %v at %s, which is full for an hour", v.Finish, wide.id)
 		}
 	}
 }
@@ -251,14 +267,15 @@ func (h *head) take(out *grid.Outbox) {
 // asked answers the question whether a cluster takes a job.
 func (h *head) asked(to grid.SiteID, m *market.Negotiate) {
 	g := h.mine[m.Task.Job]
+	r := &market.Reply{Task: m.Task, Request: m.Request, Refusal: market.ByRule, Start: grid.Never, Finish: grid.Never}
 	if g == nil { // a job of the site itself
+		h.do(&grid.Delivery{From: to, Message: r})
 		return
 	}
 	c := &h.clusters[0]
 	if to == h.clusters[1].id {
 		c = &h.clusters[1]
 	}
-	r := &market.Reply{Task: m.Task, Request: m.Request, Refusal: market.ByRule, Start: grid.Never, Finish: grid.Never}
 	switch {
 	case g.taken == m.Task.Epoch:
 		h.wrong = fmt.Errorf("%s is asked to take a job that another has taken", to)
