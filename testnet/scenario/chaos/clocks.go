@@ -17,9 +17,6 @@ const (
 	slewMost = 500       // microseconds a second that a clock gains or loses while it is slewed, as by NTP
 )
 
-// clockFaults are the faults of clocks that have to be asked for by name.
-var clockFaults = []string{"step", "still", "slew"}
-
 // stepBy draws by how much a clock is set: often by little, which is harder to see.
 func stepBy(pcg *rand.PCG) grid.Time {
 	most := [...]grid.Time{grid.Second, 30 * grid.Second, 5 * grid.Minute, stepMost}[draw.Uniform(pcg, 4)]

@@ -273,11 +273,7 @@ func (cfg Config) Swarmed() Config {
 		}
 		return cmp.Or(strings.Join(list, ","), "none")
 	}
-	usual := maps.Clone(intensities)
-	for _, name := range clockFaults { // under these not every bound is known yet
-		delete(usual, name)
-	}
-	cfg.Faults, cfg.Features = mix(usual), mix(featureBounds)
+	cfg.Faults, cfg.Features = mix(intensities), mix(featureBounds)
 	cfg.Lend = one("lend", 4) > 0
 	return cfg
 }
