@@ -15,6 +15,7 @@ type aimCounts struct {
 	Before    int64 `json:"before"`    // a site of them died while components were held and claimed
 	Within    int64 `json:"within"`    // … while some tasks were ready and none had begun
 	After     int64 `json:"after"`     // … after they had begun
+	Cut       int64 `json:"cut"`       // executions on borrowed processors whose lender was cut off
 }
 
 // How long after its cause a site dies that is aimed at, and for how long it is down; and
@@ -23,6 +24,9 @@ const (
 	aimSoon  = 500 * grid.Millisecond // claims and the barrier take a few ways
 	aimLater = 5 * grid.Minute
 	aimDown  = 5 * grid.Minute
+
+	cutLeast = 3 * grid.Minute // more than a term
+	cutsEach = 4               // a lender is cut off for one of so many executions that would be struck
 )
 
 // aims strikes jobs that run at several sites, or may, where it hurts. Faults that come by themselves meet
@@ -35,6 +39,7 @@ type aims struct {
 	end     grid.Time // all has healed then
 	divided map[grid.JobID]bool
 	seen    map[grid.TaskID]aimStage
+	cuts    *rand.PCG
 	counts  aimCounts
 }
 
@@ -51,7 +56,7 @@ func aimAt(t *trial, share float64) *aims {
 	n := t.n
 	a := &aims{
 		t: t, n: n, pcg: draw.PCG(t.script.Seed, "aims", draw.ForFaults), chance: int32(share * million), end: federation.Warmup + t.span,
-		divided: make(map[grid.JobID]bool), seen: make(map[grid.TaskID]aimStage),
+		divided: make(map[grid.JobID]bool), seen: make(map[grid.TaskID]aimStage), cuts: draw.PCG(t.script.Seed, "aimed cuts", draw.ForFaults),
 	}
 	if share > 0 {
 		n.Observe(testnet.Observer{Event: a.event, Ready: a.ready, Start: a.start})
@@ -92,6 +97,9 @@ func (a *aims) ready(now grid.Time, where int, id grid.TaskID) {
 
 // start strikes a site where tasks run.
 func (a *aims) start(now grid.Time, x *testnet.Execution) {
+	if x.Pilot.Key != 0 {
+		a.cut(now, x.Site)
+	}
 	if x.Squad == nil || !a.divided[x.Job.ID] || a.seen[x.Squad.Gang.Task] == stageBegun {
 		return
 	}
@@ -100,6 +108,23 @@ func (a *aims) start(now grid.Time, x *testnet.Execution) {
 	if where, known := a.n.Index(sites[draw.Uniform(a.pcg, uint64(len(sites)))].Site); known {
 		a.die(now, where, aimLater, &a.counts.After)
 	}
+}
+
+// cut has the network cut a lender off, by chance, for longer than its lease lasts without a word.
+func (a *aims) cut(now grid.Time, lender int) {
+	if now >= a.end || !draw.Chance(a.cuts, a.chance/cutsEach) {
+		return
+	}
+	f := testnet.Fault{
+		Kind: testnet.FaultPartition, Sites: []int{lender},
+		At: now + grid.Time(draw.Uniform(a.cuts, uint64(aimSoon))), For: cutLeast + grid.Time(draw.Uniform(a.cuts, uint64(aimDown))),
+	}
+	if f.At >= a.end {
+		return
+	}
+	f.For = healsBy(f.For, f.At, a.end, lender)
+	a.counts.Cut++
+	a.t.strike(strikeOf(&f))
 }
 
 // die has a site die within a time, by chance, and counts it.

@@ -16,6 +16,8 @@ import (
 // boundWatch looks for what lasts longer than it may, and for what is left:
 //
 //   - a hold or a lease that its site has not let go of when it ends (A-2, P-3);
+//   - processors that a site has borrowed for another to which it does not lend them (P-3);
+//   - a lease that is over and whose processes are not ended (P-5);
 //   - a site that heads others and has a job to be shared out that does not wait for a place;
 //   - a site that is drained and lends what it has not lent before, or lends more than its owner
 //     allows;
@@ -28,9 +30,11 @@ type boundWatch struct {
 	last    grid.Time // when the last one ended
 	healed  grid.Time // from then on nothing goes wrong
 	turns   int
-	most    map[int]int64       // processors that a site's owner lets it lend
-	drained map[int]grid.Time   // since when a site has been drained
-	lending map[int]lendingKeys // what it lent then
+	most    map[int]int64          // processors that a site's owner lets it lend
+	drained map[int]grid.Time      // since when a site has been drained
+	lending map[int]lendingKeys    // what it lent then
+	ending  map[draining]grid.Time // since when a lease has been over
+	came    map[int]grid.Time      // when a site last came up
 }
 
 // lendingKeys are leases by their lender's numbers.
@@ -44,9 +48,16 @@ const overdue = grid.Second
 const settleMost = 4 * grid.Hour
 
 func watchBounds(n *testnet.Network, c *testnet.Checker, span grid.Time) *boundWatch {
-	w := &boundWatch{n: n, checks: c, healed: federation.Warmup + span + grid.Minute, most: make(map[int]int64), drained: make(map[int]grid.Time), lending: make(map[int]lendingKeys)}
-	n.Observe(testnet.Observer{Turn: w.turn, Event: w.event})
+	w := &boundWatch{n: n, checks: c, healed: federation.Warmup + span + grid.Minute, most: make(map[int]int64), drained: make(map[int]grid.Time), lending: make(map[int]lendingKeys), ending: make(map[draining]grid.Time), came: make(map[int]grid.Time)}
+	n.Observe(testnet.Observer{Turn: w.turn, Event: w.event, Fault: w.fault})
 	return w
+}
+
+// fault notes who comes up.
+func (w *boundWatch) fault(now grid.Time, f *testnet.Fault) {
+	if f.Healing() && f.Kind.Kills() {
+		w.came[f.Sites[0]] = now
+	}
 }
 
 func (w *boundWatch) event(now grid.Time, _ int, e *grid.Event) {
@@ -79,7 +90,10 @@ func (w *boundWatch) turn(now grid.Time, at int) {
 			w.checks.Violated("%s holds %d processors for job %s since %v, and was to until %v", w.n.ID(at), l.Processors, l.Subject, l.Since, l.End)
 		}
 	}
-	for l := range lease.All(cores.Book) {
+	book := cores.Book
+	for l := range lease.All(book) {
+		w.used(at, book, l)
+		w.drains(now, at, l)
 		if l.End+overdue < local {
 			w.checks.Violated("%s has lease %d of %s by %s, %v, which was to end at %v", w.n.ID(at), l.Number, l.Borrower, l.Lender, l.State, l.End)
 		}
@@ -92,6 +106,43 @@ func (w *boundWatch) turn(now grid.Time, at int) {
 	w.collected(at, s, cores.Head)
 	w.drain(now, at, s)
 }
+
+// used checks that processors which a site has borrowed for another are lent to it.
+func (w *boundWatch) used(at int, book *lease.Book, in *lease.Lease) {
+	if in.Lent || in.State != lease.Active || in.Sink == w.n.ID(at) {
+		return
+	}
+	for l := range lease.All(book) {
+		if l.Lent && l.Via == in.Number {
+			return
+		}
+	}
+	w.checks.Violated("%s has borrowed %d processors with lease %d for %s, and lends them to nobody", w.n.ID(at), in.Processors, in.Number, in.Sink)
+}
+
+// drains checks that what runs on lent processors ends soon after their lease.
+func (w *boundWatch) drains(now grid.Time, at int, l *lease.Lease) {
+	key := draining{at, l.Epoch}
+	if !l.Lent || l.State != lease.Ending {
+		return
+	}
+	since, known := w.ending[key]
+	switch came, ever := w.came[at]; {
+	case !known || ever && came > since:
+		w.ending[key] = now
+	case now-since > drainMost:
+		w.checks.Violated("lease %d of %s by %s is over since %v, and what runs there is not ended", l.Number, l.Borrower, l.Lender, since)
+	}
+}
+
+// draining names a lease that is over at its lender, by whose number it is known.
+type draining struct {
+	lender int
+	epoch  uint64
+}
+
+// drainMost is how long processes may take to end: they are asked, and then killed.
+const drainMost = 10 * grid.Second
 
 // collected checks that a head keeps no more jobs than wait for a place.
 func (w *boundWatch) collected(at int, s *site.Site, head *muscle.Head) {

@@ -29,7 +29,8 @@ type roster struct {
 	ids    []grid.SiteID
 	latest []*member.Member // what the root says of each site
 	all    [][]member.Serial
-	list   *member.List // of those that are revoked; nil: nobody is yet
+	poor   *member.Member // may offer only, and is no site of the run
+	list   *member.List   // of those that are revoked; nil: nobody is yet
 	gone   map[int]grid.Time
 	counts rosterCounts
 }
@@ -74,7 +75,18 @@ func newRoster(s *Script, uses features) (*roster, error) {
 			return nil, err
 		}
 	}
-	return r, nil
+	seed := sha256.Sum256(binary.BigEndian.AppendUint64([]byte("chaos poor member "), s.Seed))
+	key := ed25519.NewKeyFromSeed(seed[:]).Public().(ed25519.PublicKey)
+	id, err := wire.SiteOf(key)
+	if err != nil {
+		return nil, err
+	}
+	proof, err := home.Issue(member.Grant{Key: key, Name: "poor", Rights: member.MayOffer, Expires: lasts})
+	if err != nil {
+		return nil, err
+	}
+	r.poor, err = home.Federation.Verify(proof, id, 0)
+	return r, err
 }
 
 // certify gives a site a certificate.

@@ -140,6 +140,14 @@ func (w *twinWatch) lie(now grid.Time, twin *site.Site, heads *site.HeadsConfig)
 		return t.Head(heads)
 	}
 	tries := []func() error{t.Provider, t.Lender, func() error { return anew(&t, &runs) }, func() error { return w.flood(&t) }}
+	if w.roster != nil {
+		tries = append(tries, func() error { return t.Rights(w.roster.poor) })
+	}
+	if away, some := chosen(jobsOf(twin, func(v *site.View) bool {
+		return v.State == site.Awarded && v.Award.Cost > 0 && slices.Contains(t.Then, v.Award.Site)
+	}), t.Base>>8); some {
+		tries = append(tries, func() error { return t.Meter(&away) })
+	}
 	for i := range tries {
 		if err := tries[(i+int(first))%len(tries)](); err != nil {
 			return err

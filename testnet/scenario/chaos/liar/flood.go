@@ -73,7 +73,7 @@ func (t *Twin) Queue(most int) error {
 	for range most + 2 {
 		id := t.task()
 		t.step(&site.Submit{Job: &grid.Job{
-			ID: id.Job, Home: t.ID, User: "flood", Resources: grid.Resources{Processors: 2}, Tasks: 2, Submit: t.Now, Estimate: grid.Minute,
+			ID: id.Job, Home: t.ID, User: id.Job.String(), Resources: grid.Resources{Processors: 2}, Tasks: 2, Submit: t.Now, Estimate: grid.Minute,
 			Deadline: grid.Never, Budget: grid.NoBudget, Goal: grid.GoalTime, Coallocate: &grid.Coallocation{Components: "1,1", CCR: -1},
 		}})
 	}
