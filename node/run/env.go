@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"gridnode/grid"
+	"gridnode/node/shim"
 )
 
 // baseEnv is what every task gets of the daemon's environment.
@@ -125,8 +126,8 @@ func rankEnv(q *grid.Squad, number int) []string {
 	}
 	if len(q.Addresses) > 0 {
 		env = append(env,
-			"GRIDNODE_RENDEZVOUS="+q.Addresses[0],
-			"GRIDNODE_PEERS="+strings.Join(q.Addresses, ","),
+			shim.RendezvousEnv+"="+q.Addresses[0],
+			shim.PeersEnv+"="+strings.Join(q.Addresses, ","),
 			"GRIDNODE_PEER_SITES="+strings.Join(siteTexts(q.Gang.Sites()), ","),
 		)
 	}

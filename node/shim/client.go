@@ -58,6 +58,7 @@ type Client struct {
 	leases  bool // it keeps leases
 	logs    bool // it reads Spec.Log
 	outputs bool // it reads Spec.Outputs
+	peers   bool // it reads Spec.Peers
 	tasks   []Task
 	events  chan Ended
 	closed  chan struct{} // closed by Close
@@ -149,7 +150,7 @@ func (c *Client) adopt(r *bufio.Reader) error {
 				return err
 			}
 			c.pid = int(d.int(1 << 31))
-			c.leases, c.logs, c.outputs = len(d.rest) > 0, len(d.rest) > 1, len(d.rest) > 2
+			c.leases, c.logs, c.outputs, c.peers = len(d.rest) > 0, len(d.rest) > 1, len(d.rest) > 2, len(d.rest) > 3
 		case !welcome && k == kindTask:
 			var t Task
 			if err := t.decode(body); err != nil {
@@ -219,6 +220,9 @@ func (c *Client) Start(spec Spec) error {
 	if spec.Lease > 0 && !c.leases {
 		return errNoLeases
 	}
+	if spec.Peers != nil && !c.peers {
+		return errNoPeers
+	}
 	if !c.logs {
 		spec.Log = 0 // until that shim's tasks have ended
 	}
@@ -265,6 +269,15 @@ func (c *Client) Renew(id string, span grid.Time) error {
 		return nil // it runs nothing that has one
 	}
 	return c.order(kindRenew, func(b []byte) []byte { return appendExtend(b, id, span) })
+}
+
+// errNoPeers means that a shim which was there before the daemon makes no ways between tasks.
+var errNoPeers = errors.New("the shim of an earlier version on that node cannot have tasks reach each other over several machines")
+
+// Reach has the shim of a pilot call with a link.Way of this number, which leads to where a task
+// of Spec.Peers listens, once it does. For a task that the shim does not run this does nothing.
+func (c *Client) Reach(number uint64, id string) error {
+	return c.order(kindReach, func(b []byte) []byte { return appendReach(b, number, id) })
 }
 
 // Ack tells the shim that the end of a task is saved and may be forgotten.

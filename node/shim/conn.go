@@ -129,6 +129,9 @@ func (s *shim) order(k kind, body []byte) (func(), error) {
 	case kindRenew:
 		id, span, err := decodeExtend(body)
 		return func() { s.renewTask(id, span) }, err
+	case kindReach:
+		number, id, err := decodeReach(body)
+		return func() { s.ways.reach(number, id) }, err
 	case kindAck:
 		d := decoder{rest: body}
 		id := d.string()

@@ -33,8 +33,12 @@ func TestRoundTrips(t *testing.T) {
 		if rapid.Bool().Draw(t, "planned") {
 			spec.Plan = &sandbox.Plan{Kind: sandbox.Landlock, Read: []string{"/data"}, Ports: []uint16{4711}, Limits: sandbox.Limits{Memory: number.Draw(t, "memory")}}
 		}
+		if rapid.Bool().Draw(t, "with peers") {
+			spec.Peers = &Peers{Gang: id.Draw(t, "gang"), Rank: rapid.IntRange(0, 1).Draw(t, "rank"), Addresses: []string{"127.0.0.1:1", "127.0.0.1:2"}}
+		}
 		var gotSpec Spec
-		if err := gotSpec.decode(spec.append(nil)); err != nil || !reflect.DeepEqual(gotSpec.Plan, spec.Plan) || gotSpec.Log != spec.Log || gotSpec.Outputs != spec.Outputs {
+		err := gotSpec.decode(spec.append(nil))
+		if err != nil || !reflect.DeepEqual(gotSpec.Plan, spec.Plan) || !reflect.DeepEqual(gotSpec.Peers, spec.Peers) || gotSpec.Log != spec.Log || gotSpec.Outputs != spec.Outputs {
 			t.Fatalf("got %+v, %v; want %+v", gotSpec, err, spec)
 		}
 		gotSpec.Plan, spec.Plan = nil, nil

@@ -30,6 +30,7 @@ const (
 	kindExpire  kind = 11 // to the shim: span until it ends with all it runs
 	kindConsole kind = 12 // to the shim, instead of hello: version, id and a console.Request; then frames of package console
 	kindRenew   kind = 13 // to the shim: id and span
+	kindReach   kind = 14 // to the shim: number and id
 )
 
 // appendFrame appends a frame whose body is what body appends.
@@ -78,15 +79,16 @@ func frameWaits(r *bufio.Reader) bool {
 func helloBody(b []byte) []byte { return binary.AppendUvarint(b, version) }
 
 func welcomeBody(b []byte) []byte {
-	return append(binary.AppendUvarint(helloBody(b), uint64(os.Getpid())), withLeases, withLogs, withOutputs)
+	return append(binary.AppendUvarint(helloBody(b), uint64(os.Getpid())), withLeases, withLogs, withOutputs, withPeers)
 }
 
-// At the end of a welcome a shim says that it keeps leases, and that it reads Spec.Log and
-// Spec.Outputs. Earlier ones say nothing there.
+// At the end of a welcome a shim says that it keeps leases, and that it reads Spec.Log,
+// Spec.Outputs and Spec.Peers. Earlier ones say nothing there.
 const (
 	withLeases  = 1
 	withLogs    = 1
 	withOutputs = 1
+	withPeers   = 1
 )
 
 // checkVersion reads the version from d.
@@ -126,6 +128,18 @@ func decodeExpire(body []byte) (span grid.Time, err error) {
 	d := decoder{rest: body}
 	span = grid.Time(d.int(int64(grid.SpanMax)))
 	return span, d.end()
+}
+
+// Body of a reach: number of the request, and task.
+
+func appendReach(dst []byte, number uint64, id string) []byte {
+	return appendString(binary.AppendUvarint(dst, number), id)
+}
+
+func decodeReach(body []byte) (number uint64, id string, err error) {
+	d := decoder{rest: body}
+	number, id = d.uint(), d.string()
+	return number, id, d.end()
 }
 
 func decodeKill(body []byte) (id, reason string, err error) {

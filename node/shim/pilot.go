@@ -190,6 +190,11 @@ func (o *PilotOrder) serve(shape link.Hello) error {
 	s.inherit = clusterEnv(os.Environ())
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
+	s.ways = newWays(ctx, func(ctx context.Context, way link.Way) (link.End, error) {
+		hello := shape
+		hello.Way = &way
+		return dialDaemon(ctx, o.Daemon, key, hello)
+	})
 	called := make(chan struct{})
 	go func() {
 		defer close(called)
@@ -204,6 +209,7 @@ func (o *PilotOrder) serve(shape link.Hello) error {
 	cancel()
 	err = s.close()
 	<-called
+	s.ways.wg.Wait()
 	return err
 }
 
@@ -217,15 +223,11 @@ const (
 // was said in an earlier one has been taken in when the next begins.
 func (s *shim) call(ctx context.Context, daemon string, key *link.Key, hello link.Hello) {
 	for pause := callPause; ctx.Err() == nil; {
-		address, err := os.ReadFile(daemon)
-		if err == nil {
-			var c stream
-			if c, err = link.Dial(ctx, strings.TrimSpace(string(address)), key, hello); err == nil {
-				stop := context.AfterFunc(ctx, func() { c.Close() })
-				s.converse(c)
-				stop()
-				pause = callPause
-			}
+		if c, err := dialDaemon(ctx, daemon, key, hello); err == nil {
+			stop := context.AfterFunc(ctx, func() { c.Close() })
+			s.converse(c)
+			stop()
+			pause = callPause
 		}
 		select {
 		case <-time.After(pause):
@@ -233,6 +235,19 @@ func (s *shim) call(ctx context.Context, daemon string, key *link.Key, hello lin
 		case <-ctx.Done():
 		}
 	}
+}
+
+// dialDaemon calls where the file says that the daemon listens.
+func dialDaemon(ctx context.Context, daemon string, key *link.Key, hello link.Hello) (link.End, error) {
+	address, err := os.ReadFile(daemon)
+	if err != nil {
+		return nil, err
+	}
+	c, err := link.Dial(ctx, strings.TrimSpace(string(address)), key, hello)
+	if err != nil {
+		return nil, err // and not a nil *tls.Conn
+	}
+	return c, nil
 }
 
 // passed are the variables of the cluster that what runs in a pilot has in place of those of

@@ -118,6 +118,7 @@ type shim struct {
 	only     string // the one task that it runs, if nobody gives it others; see Once
 	daemon   *conn  // nil if none is connected
 	expiry   *time.Timer
+	ways     *ways    // to the others of jobs; nil: its daemon is on this machine
 	inherit  []string // variables that tasks without walls have of the cluster
 	retire   bool     // the daemon wants it to end as soon as nothing is left to do
 	stopped  bool     // a signal wants that

@@ -48,6 +48,10 @@ type Spec struct {
 	// look at (DialConsole). What it writes there goes to Stdout, too.
 	Terminal bool
 
+	// Peers has the task reach the others of its job from a node that is another machine than its
+	// daemon's; nil: it does without. Only the shim of a pilot can.
+	Peers *Peers
+
 	// Plan says what walls and limits are put around it; nil: none. A shim that cannot
 	// put them up does not start it.
 	Plan *sandbox.Plan
@@ -70,7 +74,7 @@ const (
 
 // check returns an error that names the first field out of bounds.
 func (s *Spec) check() error {
-	size := len(s.ID) + len(s.Dir) + len(s.Stdout) + len(s.Stderr)
+	size := len(s.ID) + len(s.Dir) + len(s.Stdout) + len(s.Stderr) + s.Peers.size()
 	for _, list := range [][]string{s.Args, s.Env} {
 		for _, v := range list {
 			size += len(v) + 4
@@ -90,6 +94,9 @@ func (s *Spec) check() error {
 	case s.Log < 0 || s.Log > kept.Highest:
 		return fmt.Errorf("task %s: logs of %d bytes", s.ID, s.Log)
 	}
+	if err := s.Peers.check(); err != nil {
+		return fmt.Errorf("task %s: %w", s.ID, err)
+	}
 	for _, path := range []string{s.Dir, s.Stdout, s.Stderr} {
 		if !filepath.IsAbs(path) {
 			return fmt.Errorf("task %s: path %q is not absolute", s.ID, path)
@@ -106,7 +113,8 @@ func (s *Spec) append(dst []byte) []byte {
 	dst = appendString(dst, s.Stdout)
 	dst = appendString(dst, s.Stderr)
 	dst = binary.AppendUvarint(dst, uint64(s.Limit))
-	logged := s.Log > 0 || s.Outputs != OutputsAtOnce
+	told := s.Outputs != OutputsAtOnce || s.Peers != nil
+	logged := s.Log > 0 || told
 	warned := s.Warn != (grid.Signal{}) || s.Terminal || s.Lease > 0 || logged
 	if s.Plan == nil && !warned {
 		return dst // as shims of before plans know it
@@ -140,10 +148,16 @@ func (s *Spec) append(dst []byte) []byte {
 		return dst
 	}
 	dst = binary.AppendUvarint(dst, uint64(s.Log))
-	if s.Outputs == OutputsAtOnce {
+	if !told {
 		return dst
 	}
-	return append(dst, byte(s.Outputs))
+	dst = append(dst, byte(s.Outputs))
+	if s.Peers == nil {
+		return dst
+	}
+	dst = appendString(dst, s.Peers.Gang)
+	dst = binary.AppendUvarint(dst, uint64(s.Peers.Rank))
+	return appendStrings(dst, s.Peers.Addresses)
 }
 
 func (s *Spec) decode(b []byte) error {
@@ -174,6 +188,9 @@ func (s *Spec) decode(b []byte) error {
 	}
 	if len(d.rest) > 0 {
 		s.Outputs = Outputs(d.int(int64(outputsUnknown) - 1))
+	}
+	if len(d.rest) > 0 {
+		s.Peers = &Peers{Gang: d.string(), Rank: int(d.int(grid.PeersMax)), Addresses: d.strings()}
 	}
 	if err := d.end(); err != nil {
 		return err

@@ -74,6 +74,11 @@ func (s *shim) startTask(spec *Spec) {
 		fail(exitNoStart, err.Error())
 		return
 	}
+	spec, err := s.ways.open(spec)
+	if err != nil {
+		fail(exitNoStart, err.Error())
+		return
+	}
 	env := spec.Env[:len(spec.Env):len(spec.Env)]
 	if !spec.Plan.Walled() { // a guest's environment has nothing of the site
 		env = override(env, s.inherit)
@@ -82,6 +87,7 @@ func (s *shim) startTask(spec *Spec) {
 	var run *sandbox.Running
 	term, tty, err := openTerminal(spec)
 	if err != nil {
+		s.ways.leave(spec.ID)
 		fail(exitNoStart, err.Error())
 		return
 	}
@@ -104,6 +110,7 @@ func (s *shim) startTask(spec *Spec) {
 	if failed != nil {
 		out.end(true)
 		term.close()
+		s.ways.leave(spec.ID)
 		fail(failed.code, failed.reason)
 		return
 	}
@@ -318,6 +325,7 @@ func (s *shim) drain(t *task) {
 func (s *shim) finish(t *task) {
 	delete(s.tasks, t.id)
 	delete(s.sessions, t.pid)
+	s.ways.leave(t.id)
 	t.term.end(&t.end)
 	silent := t.out.end(!t.stuck)
 	t.end.Silent = silent && t.spec.Outputs != OutputsAtOnce

@@ -32,7 +32,7 @@ func (c *Cluster) keepAccounts(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(c.Folder, "slurmdbd.conf"), []byte(conf), 0o600); err != nil {
 		return err
 	}
-	if err := c.launch("slurmdbd", "-D"); err != nil {
+	if err := c.launch("", "slurmdbd", "-D"); err != nil {
 		return err
 	}
 	if err := c.until(ctx, func() error { return c.Command(ctx, "sacctmgr", "-n", "list", "cluster").Run() }); err != nil {
@@ -107,6 +107,6 @@ func (c *Cluster) startDatabase(ctx context.Context, username string) (socket st
 	if err := os.WriteFile(setup, []byte(orders), 0o600); err != nil {
 		return "", err
 	}
-	return socket, c.launch("mariadbd", "--no-defaults", "--user="+username, "--datadir="+data, "--socket="+socket, "--pid-file="+filepath.Join(c.Folder, "db.pid"),
+	return socket, c.launch("", "mariadbd", "--no-defaults", "--user="+username, "--datadir="+data, "--socket="+socket, "--pid-file="+filepath.Join(c.Folder, "db.pid"),
 		"--bind-address=127.0.0.1", fmt.Sprintf("--port=%d", c.ports[2]), "--init-file="+setup, "--innodb-buffer-pool-size=32M", "--innodb-lock-wait-timeout=900")
 }

@@ -24,6 +24,7 @@ type Config struct {
 	Accounts   *Cluster // keeps them in the slurmdbd of that cluster, which keeps accounts, instead
 	Extra      string   // further lines of slurm.conf
 	Folder     string   // of its files; Start gives one of the test
+	Apart      bool     // controller and nodes have each a network namespace of its own (needs root)
 }
 
 // Cluster is a Slurm cluster that runs.
@@ -32,6 +33,7 @@ type Cluster struct {
 	Conf string // path of slurm.conf
 
 	ports      []int // controller, slurmdbd, database, then nodes
+	network    *network
 	controller *daemon
 	others     []*daemon
 }
@@ -88,6 +90,11 @@ func Up(ctx context.Context, cfg Config) (c *Cluster, err error) {
 			c = nil
 		}
 	}()
+	if cfg.Apart {
+		if c.network, err = newNetwork(1 + cfg.Nodes); err != nil {
+			return c, err
+		}
+	}
 	if err := c.write(); err != nil {
 		return c, err
 	}
@@ -104,7 +111,7 @@ func Up(ctx context.Context, cfg Config) (c *Cluster, err error) {
 		return c, err
 	}
 	for n := range cfg.Nodes {
-		if err := c.launch("slurmd", "-D", "-N", c.node(n)); err != nil {
+		if err := c.launch(c.network.namespace(1+n), "slurmd", "-D", "-N", c.node(n)); err != nil {
 			return c, err
 		}
 	}
@@ -138,7 +145,7 @@ func (c *Cluster) write() error {
 	var b strings.Builder
 	say := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	say("ClusterName=%s", c.Name)
-	say("SlurmctldHost=%s(127.0.0.1)", host)
+	say("SlurmctldHost=%s(%s)", host, c.network.address(0))
 	say("SlurmctldPort=%d", c.ports[0])
 	say("SlurmUser=%s\nSlurmdUser=%s\nAuthType=auth/none\nCredType=cred/none", u.Username, u.Username)
 	say("StateSaveLocation=%s/state\nSlurmdSpoolDir=%s/spool/%%n", c.Folder, c.Folder)
@@ -146,7 +153,10 @@ func (c *Cluster) write() error {
 	say("SlurmctldLogFile=%s/slurmctld.log\nSlurmdLogFile=%s/slurmd.%%n.log", c.Folder, c.Folder)
 	say("ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nMpiDefault=none\nSwitchType=switch/none")
 	say("SelectType=select/cons_tres\nSlurmdParameters=config_overrides\nReturnToService=2")
-	say("CommunicationParameters=NoCtldInAddrAny,NoInAddrAny\nEnforcePartLimits=ALL\nKillWait=2\nMessageTimeout=10")
+	if c.network == nil {
+		say("CommunicationParameters=NoCtldInAddrAny,NoInAddrAny")
+	}
+	say("EnforcePartLimits=ALL\nKillWait=2\nMessageTimeout=10")
 	say("SchedulerParameters=batch_sched_delay=0,sched_min_interval=0,bf_interval=1")
 	parameters, memory := "CR_CPU", ""
 	if c.Memory > 0 {
@@ -166,7 +176,7 @@ func (c *Cluster) write() error {
 		say("%s", c.Extra)
 	}
 	for n := range c.Nodes {
-		say("NodeName=%s NodeHostname=%s NodeAddr=127.0.0.1 Port=%d CPUs=%d%s State=UNKNOWN", c.node(n), host, c.ports[3+n], c.Processors, memory)
+		say("NodeName=%s NodeHostname=%s NodeAddr=%s Port=%d CPUs=%d%s State=UNKNOWN", c.node(n), host, c.network.address(1+n), c.ports[3+n], c.Processors, memory)
 	}
 	say("PartitionName=main Nodes=ALL Default=YES MaxTime=INFINITE State=UP")
 	say("PartitionName=brief Nodes=ALL Default=NO MaxTime=1 State=UP")
@@ -180,7 +190,7 @@ func (c *Cluster) write() error {
 
 // StartController starts the controller, again after StopController.
 func (c *Cluster) StartController(ctx context.Context) (err error) {
-	if c.controller, err = c.spawn("slurmctld", "-D"); err != nil {
+	if c.controller, err = c.spawn(c.network.namespace(0), "slurmctld", "-D"); err != nil {
 		return err
 	}
 	return c.until(ctx, func() error { return c.Command(ctx, "scontrol", "ping").Run() })
@@ -261,11 +271,12 @@ func (c *Cluster) Down() {
 	for i := len(c.others) - 1; i >= 0; i-- {
 		c.others[i].stop(false)
 	}
+	c.network.remove()
 }
 
 // launch starts a daemon that ends with the cluster.
-func (c *Cluster) launch(name string, args ...string) error {
-	d, err := c.spawn(name, args...)
+func (c *Cluster) launch(namespace, name string, args ...string) error {
+	d, err := c.spawn(namespace, name, args...)
 	if err == nil {
 		c.others = append(c.others, d)
 	}

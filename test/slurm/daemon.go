@@ -19,8 +19,8 @@ type daemon struct {
 const stopMax = 5 * time.Second
 
 // spawn starts a daemon of the cluster in the foreground of its own process group. It
-// dies with this process.
-func (c *Cluster) spawn(name string, args ...string) (*daemon, error) {
+// dies with this process. An empty namespace is this machine's network.
+func (c *Cluster) spawn(namespace, name string, args ...string) (*daemon, error) {
 	path, err := lookUp(name)
 	if err != nil {
 		return nil, err
@@ -31,6 +31,9 @@ func (c *Cluster) spawn(name string, args ...string) (*daemon, error) {
 	}
 	defer log.Close()
 	cmd := exec.Command(path, args...)
+	if namespace != "" {
+		cmd = exec.Command("ip", append([]string{"netns", "exec", namespace, path}, args...)...)
+	}
 	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), c.Env()), log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := cmd.Start(); err != nil {

@@ -11,6 +11,9 @@ import (
 // mustEnv, set to "must", says that Slurm has to be here: its tests fail without it.
 const mustEnv = "GRIDNODE_SLURM"
 
+// apartEnv, set to "must", says that network namespaces can be made here.
+const apartEnv = "GRIDNODE_NAT"
+
 // Start starts a cluster that ends with the test. The test is left out where Slurm is
 // not installed, and with -short.
 func Start(t testing.TB, cfg Config) *Cluster {
@@ -27,6 +30,14 @@ func Start(t testing.TB, cfg Config) *Cluster {
 	}
 	if cfg.Folder == "" {
 		cfg.Folder = t.TempDir()
+	}
+	if cfg.Apart {
+		if err := apartMissing(); err != nil {
+			if os.Getenv(apartEnv) == "must" {
+				t.Fatalf("%s=must, but %v", apartEnv, err)
+			}
+			t.Skipf("left out: %v", err)
+		}
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

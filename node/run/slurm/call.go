@@ -132,7 +132,11 @@ func (e *Engine) accept() {
 				e.log.Debug("somebody called who is no pilot of this site", "error", err)
 				return
 			}
-			e.serve(secure, &hello)
+			if hello.Way != nil {
+				e.ways.serve(secure, &hello)
+			} else {
+				e.serve(secure, &hello)
+			}
 		})
 	}
 }

@@ -49,6 +49,7 @@ type Engine struct {
 	begun    []site.Begun         // to be told
 	glideins []*glidein           // pilots, in order of their asking
 	own      pilots
+	ways     *ways          // of tasks of gangs; has a lock of its own
 	idle     int64          // processors of the cluster at the last poll
 	listener *link.Listener // of pilots; nil: none was needed yet
 	trouble  string         // why Slurm does not answer
@@ -117,6 +118,11 @@ func start(cfg Config, processors int64, setup run.Setup) (*Engine, error) {
 		jobs: make(map[run.Process]*job), lingers: make(map[string]lingering), squads: make(map[grid.TaskID]int), numbered: true, own: pilots{wake: make(chan struct{}, 1)}, tell: setup.Pilots,
 	}
 	e.own.Engine = e
+	e.ways = newWays(func(g *glidein, node int) *shim.Client {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		return g.connected(node)
+	})
 	if err := os.MkdirAll(e.orders.dir, 0o700); err != nil {
 		return nil, fmt.Errorf("slurm.workdir: %w", err)
 	}
@@ -406,6 +412,7 @@ func (e *Engine) finish(j *job, o outcome) {
 	}
 	j.settled = true
 	e.mu.Unlock()
+	e.ways.over(j.name)
 	if !j.inside && !o.said && j.prepared(e) {
 		text, err := json.Marshal(o)
 		if err == nil {

@@ -10,6 +10,7 @@ import (
 	"gridnode/grid"
 	"gridnode/node/pilot"
 	"gridnode/node/run"
+	"gridnode/node/shim"
 )
 
 // ofGang is what a pilot has that keeps processors for the tasks of a job of this site which
@@ -114,25 +115,34 @@ func (e *Engine) keepGangs(now time.Time) {
 	}
 }
 
-// errFar is why tasks that reach each other do not start on a node.
-func errFar(host string) error {
-	return fmt.Errorf("the tasks of this job reach each other through the machine of the site's daemon, and compute node %s is another one", host)
+// peers makes the way of a task of a squad that is seated on a node which is another machine than the
+// daemon's; nil: it needs none.
+func (e *pilots) peers(j *job) (*shim.Peers, error) {
+	if j.task.Squad == nil {
+		return nil, nil
+	}
+	e.mu.Lock()
+	node, far := j.chair[0].node, false
+	if node < len(j.via.nodes) && j.via.nodes[node] != nil {
+		far = j.via.nodes[node].far
+	}
+	e.mu.Unlock()
+	if !far || len(j.task.Squad.Addresses) == 0 {
+		return nil, nil
+	}
+	return e.ways.begin(e.ctx, &e.wg, j.name, j.via, node, j.task.Squad, j.process.Number)
 }
 
 // seatSquad has a process of a squad run in the pilot of its gang. The caller holds e.mu.
 func (e *pilots) seatSquad(g *glidein, j *job) {
 	if g == nil || !g.up() {
-		e.unseated(j, nil)
+		e.unseated(j)
 		return
 	}
 	if j.chair = g.take(j.note.Processor, true); j.chair == nil { // the gang has as many as it asked for
 		j.chair = []share{{0, 0}}
 	}
 	j.inside, j.via, g.last = true, g, time.Now()
-	if n := g.nodes[j.chair[0].node]; n.far && len(j.task.Squad.Addresses) > 0 {
-		e.unseated(j, errFar(n.host))
-		return
-	}
 	e.own.placed = append(e.own.placed, j)
 	select {
 	case e.own.wake <- struct{}{}:
@@ -140,16 +150,13 @@ func (e *pilots) seatSquad(g *glidein, j *job) {
 	}
 }
 
-// unseated ends a process that is not started: it was lost, or why says why. The caller holds e.mu.
-func (e *pilots) unseated(j *job, why error) {
+// unseated ends a process that is not started: it was lost. The caller holds e.mu.
+func (e *pilots) unseated(j *job) {
 	if j.inside = true; j.chair != nil {
 		j.vacated = true
 		j.via.give(j.chair)
 	}
-	o := outcome{Result: failed(j.process, e.now(), errors.New("its pilot is gone")).Result, Lost: why == nil}
-	if why != nil {
-		o.Result = failed(j.process, e.now(), why).Result
-	}
+	o := outcome{Result: failed(j.process, e.now(), errors.New("its pilot is gone")).Result, Lost: true}
 	e.wg.Go(func() { e.finish(j, o) })
 }
 

@@ -167,6 +167,7 @@ func (e *Engine) endingLent(g *glidein, client *shim.Client, end *shim.Ended) {
 		_ = client.Ack(end.ID) // nobody will ever ask for it
 		return
 	}
+	e.ways.over(end.ID)
 	e.mu.Lock()
 	if c := g.kept[end.ID]; c != nil {
 		g.give(c.shares)
@@ -207,13 +208,16 @@ func (e *Engine) Launch(key uint64, task *grid.Task) {
 			if shares = g.take(each, true); shares == nil { // the keeper counts, too
 				shares = []share{{0, 0}}
 			}
-			if n := g.nodes[shares[0].node]; n.far && task.Squad != nil && len(task.Squad.Addresses) > 0 {
-				err = errFar(n.host)
-			} else {
+			n := g.nodes[shares[0].node]
+			if n.far && task.Squad != nil && len(task.Squad.Addresses) > 0 {
+				spec.Peers, err = e.ways.begin(e.ctx, &e.wg, spec.ID, g, shares[0].node, task.Squad, number)
+			}
+			if err == nil {
 				err = n.client.Start(spec)
 			}
 		}
 		if err != nil && !isClosed(err) {
+			e.ways.over(spec.ID)
 			g.give(shares)
 			e.tell(&pilot.Unstarted{Key: key, ID: task.ID, Number: number, Why: run.ShortReason(err)})
 			continue

@@ -161,6 +161,12 @@ func (e *pilots) launch(batch []*job) {
 			continue
 		}
 		spec.ID = j.name
+		if spec.Peers, err = e.peers(j); err != nil {
+			_ = os.RemoveAll(e.files.Process(j.note.Home, j.process) + run.ScratchSuffix)
+			e.vacate(j)
+			e.refused(j, err)
+			continue
+		}
 		e.mu.Lock()
 		if j.wanted == "" && !j.settled && !j.via.gone {
 			j.spec = &spec
@@ -212,7 +218,7 @@ func (e *pilots) unlaunched(j *job) {
 	switch {
 	case j.settled || j.wanted != "":
 	case j.task.Squad != nil: // it runs beside its others, or not at all
-		e.unseated(j, nil)
+		e.unseated(j)
 	default:
 		j.via.give(j.chair)
 		e.outside(j)
@@ -409,6 +415,7 @@ func (e *pilots) endedGlidein(g *glidein, o *outcome) {
 	e.mu.Lock()
 	g.gone = true
 	e.mu.Unlock()
+	e.ways.overAll(g)
 	ends := e.leftIn(g)
 	e.mu.Lock()
 	now := time.Now()

@@ -21,6 +21,7 @@ type Hello struct {
 	Nodes      int    // how many the pilot has
 	Processors int64  // that it has there
 	Host       string // for people
+	Way        *Way   `json:",omitempty"` // nil: the daemon gives orders on this connection
 }
 
 // Bounds of a hello.
@@ -36,7 +37,7 @@ func (h *Hello) check() error {
 		h.Processors < 1 || h.Processors > processorsMax {
 		return fmt.Errorf("a pilot says that it is %+v", *h)
 	}
-	return nil
+	return h.Way.check()
 }
 
 // Times of a connection.
@@ -98,13 +99,14 @@ func greeted(c net.Conn, secure *tls.Conn) (h Hello, err error) {
 	if err := json.Unmarshal(text, &h); err != nil {
 		return h, err
 	}
-	return h, errors.Join(h.check(), bound(c), c.SetDeadline(time.Time{}))
+	return h, errors.Join(h.check(), bound(c, &h), c.SetDeadline(time.Time{}))
 }
 
-// bound has what is written be lost for the writer after a while, too.
-func bound(c net.Conn) error {
+// bound has what is written be lost for the writer after a while, too; not what is for a task,
+// which may read it when it likes.
+func bound(c net.Conn, h *Hello) error {
 	t, ok := c.(*net.TCPConn)
-	if !ok {
+	if !ok || h.Way != nil {
 		return nil
 	}
 	raw, err := t.SyscallConn()
@@ -138,7 +140,7 @@ func Dial(ctx context.Context, address string, key *Key, hello Hello) (*tls.Conn
 	if err == nil {
 		_, err = secure.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(text))), text...))
 	}
-	if err = errors.Join(err, bound(c)); err != nil {
+	if err = errors.Join(err, bound(c, &hello)); err != nil {
 		c.Close()
 		return nil, err
 	}

@@ -1,0 +1,235 @@
+package slurm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"gridnode/grid"
+	"gridnode/node/shim"
+	"gridnode/node/shim/link"
+)
+
+// ways carry what tasks of gangs on compute nodes say to the others, and these to them. Where a
+// task is to listen by its address on this machine the daemon does instead, and joins what comes
+// there with a connection that the shim of its node makes. For what such a task wants of others
+// its shim calls; the daemon takes it to the address of that one on this machine, where the task
+// is, or whoever forwards to it. Safe for concurrent use.
+type ways struct {
+	shim func(g *glidein, node int) *shim.Client // nil: not connected now
+
+	mu     sync.Mutex
+	open   map[string]*way // by the name of the task's process
+	asked  map[uint64]*asked
+	newest uint64 // number of a request
+	conns  int
+}
+
+// way is that of one task.
+type way struct {
+	task      string
+	pilot     *glidein
+	node      int
+	rank      int
+	addresses []string // by rank, on this machine
+	ctx       context.Context
+	end       context.CancelFunc
+}
+
+// asked is a connection that a shim was asked for.
+type asked struct {
+	*way
+	comes chan link.End // of one
+}
+
+// Bounds of ways.
+const (
+	waysMax  = 4096             // connections at once
+	askedMax = 40 * time.Second // until a shim has called; it waits for the task, and says nothing meanwhile
+	taskMax  = 30 * time.Second // until a task listens
+)
+
+func newWays(shim func(*glidein, int) *shim.Client) *ways {
+	return &ways{shim: shim, open: make(map[string]*way), asked: make(map[uint64]*asked)}
+}
+
+// begin makes the way of a task of a squad that is about to start on a node elsewhere, by its
+// number there, and returns what its shim is told. It lasts until over is called, and ctx.
+func (w *ways) begin(ctx context.Context, wg *sync.WaitGroup, name string, g *glidein, node int, squad *grid.Squad, number int) (*shim.Peers, error) {
+	rank := squad.Gang.FirstOf(squad.Part) + number
+	if rank >= len(squad.Addresses) {
+		return nil, fmt.Errorf("task %d has no address", rank)
+	}
+	peers := &shim.Peers{Gang: fmt.Sprint(squad.Gang.Task), Rank: rank, Addresses: squad.Addresses}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open[name] != nil {
+		return peers, nil
+	}
+	l, err := net.Listen("tcp", squad.Addresses[rank])
+	if err != nil {
+		return nil, fmt.Errorf("listen for task %d, which is on another machine: %w", rank, err)
+	}
+	x := &way{task: name, pilot: g, node: node, rank: rank, addresses: squad.Addresses}
+	x.ctx, x.end = context.WithCancel(ctx)
+	w.open[name] = x
+	context.AfterFunc(x.ctx, func() { l.Close() })
+	wg.Go(func() { w.accept(wg, x, l) })
+	return peers, nil
+}
+
+// over ends the way of a task, with what is on it. One that has none is none.
+func (w *ways) over(name string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if x := w.open[name]; x != nil {
+		delete(w.open, name)
+		x.end()
+	}
+}
+
+// overAll ends the ways of all tasks of a pilot.
+func (w *ways) overAll(g *glidein) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, x := range w.open {
+		if x.pilot == g {
+			delete(w.open, name)
+			x.end()
+		}
+	}
+}
+
+// accept takes connections to a task.
+func (w *ways) accept(wg *sync.WaitGroup, x *way, l net.Listener) {
+	for {
+		c, err := l.Accept()
+		switch {
+		case err == nil:
+			wg.Go(func() { w.carry(x, c, w.ask) })
+		case errors.Is(err, net.ErrClosed):
+			return
+		default: // out of descriptors, say: they come back
+			select {
+			case <-time.After(taskPause):
+			case <-x.ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// taskPause is between attempts to reach a task that does not listen yet.
+const taskPause = 20 * time.Millisecond
+
+// carry joins a connection with another one, which is yet to be made.
+func (w *ways) carry(x *way, c net.Conn, dial func(*way) (link.End, error)) {
+	w.mu.Lock()
+	full := w.conns >= waysMax
+	if !full {
+		w.conns++
+	}
+	w.mu.Unlock()
+	here, ok := c.(link.End)
+	if full || !ok {
+		link.Reset(c)
+		return
+	}
+	defer func() {
+		w.mu.Lock()
+		w.conns--
+		w.mu.Unlock()
+	}()
+	defer context.AfterFunc(x.ctx, func() { link.Reset(here) })()
+	there, err := dial(x)
+	if err != nil {
+		link.Reset(here)
+		return
+	}
+	defer context.AfterFunc(x.ctx, func() { link.Reset(there) })()
+	link.Join(here, there)
+}
+
+// ask has the shim of a task make a connection to it.
+func (w *ways) ask(x *way) (link.End, error) {
+	client := w.shim(x.pilot, x.node)
+	if client == nil {
+		return nil, errors.New("its node is not connected")
+	}
+	a := &asked{x, make(chan link.End, 1)}
+	w.mu.Lock()
+	w.newest++
+	number := w.newest
+	w.asked[number] = a
+	w.mu.Unlock()
+	err := client.Reach(number, x.task)
+	if err == nil {
+		late := time.NewTimer(askedMax)
+		defer late.Stop()
+		select {
+		case c := <-a.comes:
+			return c, nil
+		case <-late.C:
+			err = errors.New("its shim does not call")
+		case <-x.ctx.Done():
+			err = x.ctx.Err()
+		}
+	}
+	w.mu.Lock()
+	delete(w.asked, number)
+	w.mu.Unlock()
+	select {
+	case c := <-a.comes: // in the last moment
+		link.Reset(c)
+	default:
+	}
+	return nil, err
+}
+
+// serve takes a connection that a shim makes for a task of its node.
+func (w *ways) serve(c link.End, hello *link.Hello) {
+	theirs := func(x *way) bool {
+		return x.task == hello.Way.Task && x.pilot.batch.name == hello.Name && x.node == hello.Node
+	}
+	w.mu.Lock()
+	if n := hello.Way.Number; n != 0 {
+		if a := w.asked[n]; a != nil && theirs(a.way) {
+			delete(w.asked, n)
+			a.comes <- c
+			c = nil
+		}
+		w.mu.Unlock()
+		if c != nil {
+			link.Reset(c)
+		}
+		return
+	}
+	x := w.open[hello.Way.Task]
+	w.mu.Unlock()
+	if x == nil || !theirs(x) || hello.Way.Rank >= len(x.addresses) || hello.Way.Rank == x.rank {
+		link.Reset(c)
+		return
+	}
+	w.carry(x, c, func(x *way) (link.End, error) { return dialTask(x.ctx, x.addresses[hello.Way.Rank]) })
+}
+
+// dialTask connects to a task, or to whoever forwards to it, which may begin to listen a moment later.
+func dialTask(ctx context.Context, address string) (link.End, error) {
+	ctx, cancel := context.WithTimeout(ctx, taskMax)
+	defer cancel()
+	var d net.Dialer
+	for {
+		c, err := d.DialContext(ctx, "tcp", address)
+		if end, ok := c.(link.End); err == nil && ok {
+			return end, nil
+		}
+		select {
+		case <-time.After(taskPause):
+		case <-ctx.Done():
+			return nil, fmt.Errorf("it does not listen: %w", err)
+		}
+	}
+}

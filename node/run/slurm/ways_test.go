@@ -1,0 +1,117 @@
+package slurm
+
+import (
+	"context"
+	"io"
+	"net"
+	"sync"
+	"testing"
+
+	"gridnode/grid"
+	"gridnode/node/shim"
+	"gridnode/node/shim/link"
+)
+
+// connected returns the ends of a connection.
+func connected(t *testing.T) (here, there *net.TCPConn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.(*net.TCPConn), other.(*net.TCPConn)
+}
+
+// TestOnlyTasksOfAGangHaveWays: a shim gets a way for a task of its own node only, to others of that
+// one's gang, and nobody is given a connection that another shim was asked for.
+func TestOnlyTasksOfAGangHaveWays(t *testing.T) {
+	peer, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer peer.Close()
+	go func() {
+		for {
+			c, err := peer.Accept()
+			if err != nil {
+				return
+			}
+			io.WriteString(c, "hello")
+			c.Close()
+		}
+	}()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	free.Close()
+	squad := &grid.Squad{
+		Gang:      &grid.Gang{Each: 1, Parts: []grid.GangPart{{Site: "here", Processors: 1}, {Site: "there", Processors: 1}}},
+		Addresses: []string{free.Addr().String(), peer.Addr().String()},
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	g := &glidein{batch: &job{name: "pilot"}}
+	w := newWays(func(*glidein, int) *shim.Client { return nil })
+	peers, err := w.begin(ctx, &wg, "task", g, 1, squad, 0)
+	if err != nil || peers.Rank != 0 || len(peers.Addresses) != 2 {
+		t.Fatalf("%+v, %v", peers, err)
+	}
+	w.asked[5] = &asked{w.open["task"], make(chan link.End, 1)}
+	answer := func(h link.Hello) string {
+		here, there := connected(t)
+		defer here.Close()
+		wg.Go(func() { w.serve(there, &h) })
+		text, _ := io.ReadAll(here)
+		return string(text)
+	}
+	for _, tt := range []struct {
+		name, pilot string
+		node        int
+		way         link.Way
+		want        string
+	}{
+		{"another of its gang", "pilot", 1, link.Way{Task: "task", Rank: 1}, "hello"},
+		{"itself", "pilot", 1, link.Way{Task: "task", Rank: 0}, ""},
+		{"nobody of its gang", "pilot", 1, link.Way{Task: "task", Rank: 2}, ""},
+		{"for a task of another pilot", "other", 1, link.Way{Task: "task", Rank: 1}, ""},
+		{"for a task of another node", "pilot", 0, link.Way{Task: "task", Rank: 1}, ""},
+		{"for a task that is not there", "pilot", 1, link.Way{Task: "none", Rank: 1}, ""},
+		{"what nobody asked for", "pilot", 1, link.Way{Task: "task", Number: 6}, ""},
+		{"what another was asked for", "other", 1, link.Way{Task: "task", Number: 5}, ""},
+	} {
+		if got := answer(link.Hello{Name: tt.pilot, Node: tt.node, Way: &tt.way}); got != tt.want {
+			t.Errorf("%s: read %q, want %q", tt.name, got, tt.want)
+		}
+	}
+	asked := w.asked[5]
+	here, there := connected(t)
+	defer here.Close()
+	w.serve(there, &link.Hello{Name: "pilot", Node: 1, Way: &link.Way{Task: "task", Number: 5}})
+	if c := <-asked.comes; c != link.End(there) {
+		t.Error("who was asked for a connection is not heard")
+	}
+	there.Close()
+	w.over("task")
+	if got := answer(link.Hello{Name: "pilot", Node: 1, Way: &link.Way{Task: "task", Rank: 1}}); got != "" {
+		t.Errorf("of a task that is over: %q", got)
+	}
+	again, err := net.Listen("tcp", squad.Addresses[0])
+	for ; err != nil; again, err = net.Listen("tcp", squad.Addresses[0]) { // it is closed beside this
+		if t.Context().Err() != nil {
+			t.Fatal(err)
+		}
+	}
+	again.Close()
+}

@@ -1,0 +1,250 @@
+package shim
+
+import (
+	"context"
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"gridnode/node/shim/link"
+)
+
+// ways lead between the tasks of gangs on this node and those elsewhere, through the daemon. For
+// each task of a gang there is a listener here, where the tasks of that gang on this node find
+// it; for what comes from elsewhere the daemon asks. Safe for concurrent use; a nil one has none.
+type ways struct {
+	ctx  context.Context // of all
+	dial func(context.Context, link.Way) (link.End, error)
+	wg   sync.WaitGroup
+
+	mu    sync.Mutex
+	gangs map[string]*gangWays
+	conns int
+}
+
+// gangWays are those of one gang.
+type gangWays struct {
+	ctx       context.Context
+	end       context.CancelFunc
+	addresses []string       // by rank, as the daemon has them
+	listeners []net.Listener // by rank
+	here      map[int]string // tasks on this node, by rank
+}
+
+const (
+	waysMax   = 4096                   // connections at once
+	wayMax    = 30 * time.Second       // until there is one, or the task listens
+	wayPause  = 20 * time.Millisecond  // between attempts, doubling
+	wayPauses = 500 * time.Millisecond // up to this
+)
+
+func newWays(ctx context.Context, dial func(context.Context, link.Way) (link.End, error)) *ways {
+	return &ways{ctx: ctx, dial: dial, gangs: make(map[string]*gangWays)}
+}
+
+// open makes the ways of a task and returns its spec with them; that of one without peers as it is.
+func (w *ways) open(spec *Spec) (*Spec, error) {
+	p := spec.Peers
+	if p == nil {
+		return spec, nil
+	}
+	if w == nil {
+		return nil, errors.New("this shim makes no ways to tasks elsewhere")
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	g := w.gangs[p.Gang]
+	if g == nil {
+		var err error
+		if g, err = w.listen(p.Addresses); err != nil {
+			return nil, err
+		}
+		w.gangs[p.Gang] = g
+	}
+	if len(p.Addresses) != len(g.addresses) {
+		return nil, errors.New("its gang has another size here")
+	}
+	addresses := make([]string, len(p.Addresses))
+	for rank, l := range g.listeners {
+		addresses[rank] = l.Addr().String()
+	}
+	addresses[p.Rank] = p.Addresses[p.Rank]
+	moved, err := spec.at(addresses)
+	if err == nil {
+		g.here[p.Rank] = spec.ID
+	} else if len(g.here) == 0 {
+		w.remove(p.Gang)
+	}
+	return moved, err
+}
+
+// listen begins to listen for each task of a gang.
+func (w *ways) listen(addresses []string) (*gangWays, error) {
+	g := &gangWays{addresses: addresses, here: make(map[int]string)}
+	for range addresses {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			for _, l := range g.listeners {
+				l.Close()
+			}
+			return nil, err
+		}
+		g.listeners = append(g.listeners, l)
+	}
+	g.ctx, g.end = context.WithCancel(w.ctx)
+	for rank, l := range g.listeners {
+		context.AfterFunc(g.ctx, func() { l.Close() })
+		w.wg.Go(func() { w.accept(g, rank, l) })
+	}
+	return g, nil
+}
+
+// leave ends the ways of a gang with its last task here. A task that has none is none.
+func (w *ways) leave(id string) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name, g := range w.gangs {
+		for rank, task := range g.here {
+			if task == id {
+				delete(g.here, rank)
+			}
+		}
+		if len(g.here) == 0 {
+			w.remove(name)
+		}
+	}
+}
+
+func (w *ways) remove(gang string) {
+	w.gangs[gang].end()
+	delete(w.gangs, gang)
+}
+
+// accept takes the connections of tasks here to one of their gang.
+func (w *ways) accept(g *gangWays, rank int, l net.Listener) {
+	for {
+		c, err := l.Accept()
+		switch {
+		case err == nil:
+			w.carry(g, c, func(ctx context.Context) (link.End, error) { return w.toward(ctx, g, rank) })
+		case errors.Is(err, net.ErrClosed):
+			return
+		default: // out of descriptors, say: they come back
+			select {
+			case <-time.After(acceptPause):
+			case <-g.ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// carry joins a connection with another one that dial makes, in a goroutine of its own.
+func (w *ways) carry(g *gangWays, c net.Conn, dial func(context.Context) (link.End, error)) {
+	w.mu.Lock()
+	full := w.conns >= waysMax
+	if !full {
+		w.conns++
+	}
+	w.mu.Unlock()
+	near, ok := c.(link.End)
+	if full || !ok {
+		link.Reset(c)
+		return
+	}
+	w.wg.Go(func() {
+		defer func() {
+			w.mu.Lock()
+			w.conns--
+			w.mu.Unlock()
+		}()
+		stop := context.AfterFunc(g.ctx, func() { link.Reset(near) })
+		defer stop()
+		far, err := dialed(g.ctx, dial)
+		if err != nil {
+			link.Reset(near)
+			return
+		}
+		stopFar := context.AfterFunc(g.ctx, func() { link.Reset(far) })
+		defer stopFar()
+		link.Join(near, far)
+	})
+}
+
+// dialed tries to connect, again and again for a while: tasks have no reason to try twice.
+func dialed(ctx context.Context, dial func(context.Context) (link.End, error)) (link.End, error) {
+	ctx, cancel := context.WithTimeout(ctx, wayMax)
+	defer cancel()
+	for pause := wayPause; ; pause = min(2*pause, wayPauses) {
+		c, err := dial(ctx)
+		if err == nil {
+			return c, nil
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, err
+		}
+	}
+}
+
+// toward connects to a task of a gang: here, or through the daemon.
+func (w *ways) toward(ctx context.Context, g *gangWays, rank int) (link.End, error) {
+	w.mu.Lock()
+	_, near := g.here[rank]
+	some := ""
+	for _, some = range g.here {
+		break
+	}
+	w.mu.Unlock()
+	if near {
+		return dialTask(ctx, g.addresses[rank])
+	}
+	return w.dial(ctx, link.Way{Task: some, Rank: rank})
+}
+
+func dialTask(ctx context.Context, address string) (link.End, error) {
+	var d net.Dialer
+	c, err := d.DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	end, ok := c.(link.End)
+	if !ok {
+		c.Close()
+		return nil, os.ErrInvalid
+	}
+	return end, nil
+}
+
+// reach calls the daemon with what it has asked for: a connection to a task here.
+func (w *ways) reach(number uint64, id string) {
+	if w == nil {
+		return
+	}
+	w.mu.Lock()
+	var g *gangWays
+	rank := 0
+	for _, other := range w.gangs {
+		for r, task := range other.here {
+			if task == id {
+				g, rank = other, r
+			}
+		}
+	}
+	w.mu.Unlock()
+	if g == nil {
+		return
+	}
+	w.wg.Go(func() {
+		c, err := dialed(g.ctx, func(ctx context.Context) (link.End, error) { return w.dial(ctx, link.Way{Task: id, Number: number}) })
+		if err == nil {
+			w.carry(g, c, func(ctx context.Context) (link.End, error) { return dialTask(ctx, g.addresses[rank]) })
+		}
+	})
+}

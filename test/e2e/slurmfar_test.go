@@ -1,0 +1,53 @@
+package e2e
+
+import (
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"gridnode/test/slurm"
+)
+
+// TestTasksOnNodesElsewhereReachEachOther: the nodes of two clusters are other machines than their
+// daemons, and none of one cluster has a way to one of the other, nor to what listens at the
+// loopback of its own daemon's machine.
+func TestTasksOnNodesElsewhereReachEachOther(t *testing.T) {
+	far := func(name string, nodes int, flags ...string) *slurmSite {
+		s := newSlurmSite(t, name, slurm.Config{Name: name, Nodes: nodes, Processors: 2, Apart: true}, flags...)
+		s.set("leases.lend", "allow", "leases.term", "6s")
+		s.start()
+		return s
+	}
+	a := far("fara", 1)
+	b := far("farb", 2, "--join", a.addr)
+	a.sees(2)
+	solver := filepath.Join(t.TempDir(), "poisson")
+	if out, err := exec.Command("go", "build", "-o", solver, "gridnode/examples/poisson").CombinedOutput(); err != nil {
+		t.Fatalf("build the example: %v: %s", err, out)
+	}
+	open(t, solver, 0o755)
+	checksum := func(components string) string {
+		t.Helper()
+		out := a.ok("logs", strings.TrimSpace(a.ok("submit", "-t", "2m", "-W", "-q", "--components", components, "--", solver, "-n", "32")))
+		_, sum, found := strings.Cut(out, "checksum ")
+		if !found {
+			t.Errorf("over %s the program says\n%s", components, out)
+		}
+		return sum
+	}
+	// At home and lent; two components lent by one cluster.
+	alone, err := exec.Command(solver, "-n", "32").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, want, _ := strings.Cut(string(alone), "checksum ")
+	for _, components := range []string{"2@fara,3@farb", "1@farb,2@farb"} {
+		if got := checksum(components); got != want {
+			t.Errorf("over %s the program says %q, want %q", components, got, want)
+		}
+	}
+	for _, s := range []*slurmSite{a, b} {
+		s.until("Slurm has nothing", func() bool { return s.cluster.Run(t, "squeue", "-h") == "" })
+	}
+}
