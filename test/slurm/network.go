@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync/atomic"
+	"syscall"
 )
 
 // network is what a cluster is on whose controller and nodes are each in a network namespace of its
@@ -50,13 +52,19 @@ func newNetwork(hosts int) (*network, error) {
 	return x, nil
 }
 
-// remove ends it, once nothing runs there.
+// remove ends it, with what still runs there.
 func (x *network) remove() {
 	if x == nil {
 		return
 	}
 	_ = ip("link del " + x.bridge()) // what was not made cannot be removed
 	for n := range x.hosts {
+		left, _ := exec.Command("ip", "netns", "pids", x.namespace(n)).Output() // steps that wait for a controller that is gone
+		for pid := range strings.FieldsSeq(string(left)) {
+			if number, err := strconv.Atoi(pid); err == nil {
+				_ = syscall.Kill(number, syscall.SIGKILL) // it may have ended
+			}
+		}
 		_ = ip("netns del " + x.namespace(n))
 	}
 }
