@@ -39,13 +39,17 @@ func (b *bench) lend(key uint64, processors int64, limit grid.Time) grid.Task {
 	return task
 }
 
-// dial waits until a pilot is there, and returns what it has.
+// dial waits until a pilot is there, and returns what it has. Told that it is not, it asks again, as
+// a keeper does whose borrower does.
 func (b *bench) dial(key uint64) (up *pilot.Up) {
 	b.Helper()
 	b.DialPilot(key)
 	b.until("the pilot is there", func() bool {
 		if ups := heard[*pilot.Up](b); len(ups) > 0 {
 			up = ups[0]
+		}
+		if downs := heard[*pilot.Down](b); up == nil && len(downs) > 0 {
+			b.DialPilot(key)
 		}
 		return up != nil
 	})
