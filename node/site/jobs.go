@@ -181,8 +181,22 @@ func (js *jobs) admit(now grid.Time, j *grid.Job) (known bool, err error) {
 		return false, fmt.Errorf("%w: this site holds %d, its limit", ErrFull, js.live)
 	case js.users[j.User] >= js.limits.PerUser:
 		return false, fmt.Errorf("%w: user %q has %d here, the limit for one user", ErrFull, j.User, js.users[j.User])
+	case js.live >= js.limits.Jobs-js.limits.reserve() && js.users[j.User] >= max(1, js.limits.reserve()/reserveShares):
+		return false, fmt.Errorf("%w: this site holds %d, and what room is left is for users who have fewer than user %q, %d", ErrFull, js.live, j.User, js.users[j.User])
 	}
 	return false, js.desk.Refuses(j, int64(js.users[j.User]))
+}
+
+// reserveShares is among how many users the reserve is divided.
+const reserveShares = 64
+
+// reserve returns for how many jobs there is room that only users with few jobs get, so that
+// those who take what they can get do not keep others out; none where one user may have all.
+func (l *Limits) reserve() int {
+	if l.PerUser >= l.Jobs {
+		return 0
+	}
+	return l.Jobs / 16
 }
 
 // sameJob reports whether two submissions under one ID ask for the same thing.

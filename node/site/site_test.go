@@ -168,6 +168,32 @@ func TestSubmitIsIdempotent(t *testing.T) {
 	}
 }
 
+// However many users take what they can get, there is room for another one.
+func TestRoomForAnotherUser(t *testing.T) {
+	b := newBench(t, func(c *Config) { c.Limits.Jobs, c.Limits.PerUser = 100, 99 })
+	submit := func(n uint64, user string) error {
+		j := b.job(n, 1)
+		j.User = user
+		b.step(&Submit{Token: n, Job: j})
+		return b.answers[n].(*Submitted).Err
+	}
+	n := uint64(1)
+	for _, user := range []string{"ann", "bob", "cyd", "dan"} {
+		had := n
+		for err := error(nil); err == nil && n-had < 100; n++ {
+			if err = submit(n, user); err != nil && !errors.Is(err, ErrFull) {
+				t.Fatal(err)
+			}
+		}
+		if n == had+100 {
+			t.Errorf("%s has all of it", user)
+		}
+	}
+	if err := submit(n, "eve"); err != nil {
+		t.Errorf("after %d jobs of others: %v", n, err)
+	}
+}
+
 func TestSubmitRefusals(t *testing.T) {
 	b := newBench(t, nil)
 	bad := b.job(9, 1)
