@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -72,6 +73,8 @@ type Server struct {
 	waiters waiters
 	changes *stream.Changes
 	porter  porter
+	desk    *access.Turns // of submissions that are decoded
+	hands   *access.Turns // of jobs that are handed to the host
 	page    *page
 	started time.Time
 
@@ -89,6 +92,7 @@ func New(host *node.Host, cfg Config) *Server {
 	}
 	a := &Server{cfg: cfg, host: host, porter: porter{cfg: &cfg, shares: access.NewShares()}, started: time.Now(), changes: stream.NewChanges()}
 	a.stopping, a.stop = context.WithCancel(context.Background())
+	a.desk, a.hands = access.NewTurns(runtime.GOMAXPROCS(0)/2), access.NewTurns(handMax)
 	a.waiters.init()
 	go a.follow(a.stopping, host.Subscribe())
 	a.page = newPage(a)

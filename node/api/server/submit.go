@@ -1,9 +1,11 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"sync"
 	"time"
@@ -22,12 +24,12 @@ func (a *Server) submit(w http.ResponseWriter, r *http.Request) error {
 	if until != "" && until != "done" && until != "placed" && until != "stored" {
 		return errorf(api.CodeUsage, "wait: %q, want stored, placed or done", until)
 	}
-	var request api.SubmitRequest
-	if err := readJSON(r, &request); err != nil {
-		return err
-	}
 	if err := a.cfg.People.MayRun(askerOf(r.Context()).UID); err != nil {
 		return errorf(api.CodeDenied, "%v", err)
+	}
+	request, err := a.read(r)
+	if err != nil {
+		return err
 	}
 	jobs, err := a.prepare(r.Context(), request.Jobs)
 	if err != nil {
@@ -50,6 +52,23 @@ func (a *Server) submit(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return a.submitted(&jobsWriter{w: w}, r, ids, known)
+}
+
+// read returns a submission. What was sent is read before its turn to be decoded comes, so
+// that nobody waits for who sends slowly.
+func (a *Server) read(r *http.Request) (*api.SubmitRequest, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	leave, err := a.desk.Take(r.Context(), askerOf(r.Context()).UID)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var request api.SubmitRequest
+	return &request, readJSON(r, &request)
 }
 
 // submitAndWait answers twice: once the jobs are safe and once they are over.
@@ -148,21 +167,24 @@ func (a *Server) prepare(ctx context.Context, specs []api.JobSpec) ([]*grid.Job,
 	return jobs, nil
 }
 
-// submitParallel is how many jobs of one request are handed over at a time: they
-// share the store's commits.
-const submitParallel = 512
+// handMax is how many jobs of all users together are handed over at a time: they share the
+// store's commits, and whatever else changes the site waits for those of one turn.
+const handMax = 256
 
 // handOver gives jobs to the host and returns once each is stored.
 func (a *Server) handOver(ctx context.Context, jobs []*grid.Job) (ids []grid.JobID, known []bool, err error) {
 	ids, known = make([]grid.JobID, len(jobs)), make([]bool, len(jobs))
 	errs := make([]error, len(jobs))
 	var wg sync.WaitGroup
-	room := make(chan struct{}, submitParallel)
+	who := askerOf(ctx).UID
 	for i, job := range jobs {
 		ids[i] = job.ID
-		room <- struct{}{}
+		var leave func()
+		if leave, errs[i] = a.hands.Take(ctx, who); errs[i] != nil {
+			continue
+		}
 		wg.Go(func() {
-			defer func() { <-room }()
+			defer leave()
 			var answer any
 			answer, errs[i] = a.host.Ask(ctx, func(token uint64) grid.Input { return &site.Submit{Token: token, Job: job} })
 			if errs[i] == nil {
