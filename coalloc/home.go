@@ -242,7 +242,7 @@ func decodeHome(site grid.SiteID, b []byte) (*homeLease, error) {
 // comes for each, or Ended if the site has fewer processors than it had. It is called
 // after Coordinator.Recover.
 func (h *Home) Recover(now grid.Time, records iter.Seq2[string, []byte], out *grid.Outbox) error {
-	h.numbers = uint64(max(now, 1)) + 1<<24 // more than this site can have used without saving
+	h.numbers = uint64(max(now, 1)) + 1<<24 // more than this site can have used without saving, while its clock goes on
 	for key, value := range records {
 		if !strings.HasPrefix(key, HomePrefix) {
 			continue
@@ -251,6 +251,7 @@ func (h *Home) Recover(now grid.Time, records iter.Seq2[string, []byte], out *gr
 		if err != nil {
 			return fmt.Errorf("recover %s: %w", key, err)
 		}
+		h.numbers = max(h.numbers, e.ID.Number&^homeMark) // where it does not
 		request := lrms.Request{ID: HomeTask(e.ID), Processors: e.Processors, Estimate: min(max(e.Limit-now, 1), grid.SpanMax)}
 		if h.cluster.Adopt(now, request, now) != nil {
 			out.Delete((*homeRecord)(e))

@@ -259,11 +259,18 @@ func (t tenants) add(site grid.SiteID, processors int64) {
 // by borrower, in no particular order.
 func Tenants(b *Book) iter.Seq2[grid.SiteID, int64] { return maps.All(b.tenants) }
 
-// fresh makes newest a number that this site has not used yet, not even before a crash:
-// the clock has moved on since.
+// fresh makes newest a number that this site has not used yet, not even before a crash
+// (restarted).
 func fresh(newest *uint64, now grid.Time) uint64 {
 	*newest = max(*newest+1, uint64(max(now, 1)))
 	return *newest
+}
+
+// restarted returns a number from which on no run before this one has used any: beyond what it
+// can have used up to now without saving, and at a place of its own in the next quarter of an
+// hour, as the clock may stand where it stood in another run.
+func restarted(now grid.Time, seed uint64) uint64 {
+	return uint64(max(now, 1)) + 1<<24 + seed%uint64(15*grid.Minute)
 }
 
 // All yields what Book.Leases returns, in no particular order, and allocates nothing. What it

@@ -23,6 +23,7 @@ const (
 // Config is what a Book is told. A zero field takes the default named beside it.
 type Config struct {
 	Site grid.SiteID
+	Seed uint64 // another one at each start: after a crash, numbers begin where it says
 
 	// Term is how long a lease lasts without a renewal; the borrower renews at a
 	// third of it. It is the lender's choice. 5 min, from a second to TermMax

@@ -87,8 +87,7 @@ func decodeRecord(value []byte) (*entry, error) {
 // confirmed, then Recalled if it is not to be used any more, and Ended for one that is
 // over by now. With Config.Drain it gets Ended once more for a lent one that was draining.
 func (b *Book) Recover(now grid.Time, records iter.Seq2[string, []byte], out *grid.Outbox) error {
-	// More numbers than this site can have used up to now without saving.
-	b.numbers, b.epochs = uint64(max(now, 1))+1<<24, uint64(max(now, 1))+1<<24
+	b.numbers, b.epochs = restarted(now, b.cfg.Seed), restarted(now, b.cfg.Seed)
 	var borrowed, lent []*entry
 	for key, value := range records {
 		if len(key) < len(RecordPrefix) || key[:len(RecordPrefix)] != RecordPrefix {

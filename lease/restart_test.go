@@ -156,3 +156,28 @@ func TestLeavingOutlivesARestart(t *testing.T) {
 		})
 	}
 }
+
+// TestNumbersOfRestarts: a site that starts twice at one instant of a clock that stands still gives
+// no number twice, so that nobody takes a request for one of before.
+func TestNumbersOfRestarts(t *testing.T) {
+	const now = 3 * grid.Hour
+	given := make(map[uint64]uint64)
+	for seed := range uint64(20) {
+		b := newBook(t, "a", 4)
+		b.cfg.Seed = seed * 0x9e3779b97f4a7c15
+		var out grid.Outbox
+		if err := b.Recover(now, func(func(string, []byte) bool) {}, &out); err != nil {
+			t.Fatal(err)
+		}
+		for range 50 {
+			id, err := b.Request(now, "b", Want{Processors: 1, Span: grid.Hour}, &out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if before, twice := given[id.Number]; twice {
+				t.Fatalf("number %d is given by the starts with seeds %d and %d", id.Number, before, seed)
+			}
+			given[id.Number] = seed
+		}
+	}
+}

@@ -138,6 +138,7 @@ func (s builder) pay() error {
 // lend makes the parts that lend and borrow.
 func (s builder) lend() error {
 	cfg := s.cfg.Lease.book(s.cfg.ID)
+	cfg.Seed = s.seed
 	if s.payment != nil {
 		s.fees = &fees{base: &s.base, desk: s.payment.desk}
 		cfg.Bank, cfg.Tariff, cfg.Most = s.payment.desk.Bank(), s.fees.tariff, s.fees.most
