@@ -120,7 +120,7 @@ func (w *twinWatch) lie(now grid.Time, twin *site.Site, heads *site.HeadsConfig)
 		if w.roster != nil && at != w.at && w.roster.member(at, 0) {
 			twin.Step(t.Now, &member.Introduce{Member: w.roster.latest[at]}, new(grid.Outbox))
 		}
-		if id := w.n.ID(at); at != w.at && (twin.Roll() == nil || twin.Roll().Is(id)) && !twin.Desk().Outcasts().Has(id) {
+		if id := w.n.ID(at); at != w.at && belongs(twin, id, t.Now+lieLasts) && !twin.Desk().Outcasts().Has(id) {
 			t.Then = append(t.Then, id)
 		}
 	}
@@ -154,6 +154,18 @@ func (w *twinWatch) lie(now grid.Time, twin *site.Site, heads *site.HeadsConfig)
 		}
 	}
 	return nil
+}
+
+// lieLasts is how long a lie lasts at most on the clock of the twin, which may run ahead of others.
+const lieLasts = 10 * grid.Minute
+
+// belongs reports whether another site is a member until an instant of the twin's clock.
+func belongs(twin *site.Site, id grid.SiteID, until grid.Time) bool {
+	if twin.Roll() == nil {
+		return true
+	}
+	m := twin.Roll().Member(id)
+	return m != nil && until < m.Expires
 }
 
 // anew has a job come again that runs at the twin.
