@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -40,7 +41,8 @@ const RunWord = "{RUN}"
 // ClusterEnv names the variable in which the cluster tells the number of a run.
 const ClusterEnv = "SLURM_JOB_ID"
 
-// inherited begin the names of variables that a task without walls has of the cluster.
+// inherited begin the names of variables that a task without walls has of the cluster, in place
+// of those of its site.
 const inherited = "SLURM"
 
 // orderMax bounds the file of an order.
@@ -249,11 +251,7 @@ func (o *Order) run() (*Ended, error) {
 		}
 	}
 	if !o.Spec.Plan.Walled() { // a guest's environment has nothing of the site
-		for _, setting := range os.Environ() {
-			if strings.HasPrefix(setting, inherited) {
-				o.Spec.Env = append(o.Spec.Env, setting)
-			}
-		}
+		o.Spec.Env = override(o.Spec.Env, slices.DeleteFunc(os.Environ(), func(setting string) bool { return !strings.HasPrefix(setting, inherited) }))
 	}
 	home, err := os.MkdirTemp("", "gridnode-shim-")
 	if err != nil {

@@ -83,6 +83,24 @@ func TestAnOrderIsCarriedOutOnce(t *testing.T) {
 	}
 }
 
+// A program without a shell around it takes the first of two variables of one name.
+func TestAnOrderSeesTheClustersVariables(t *testing.T) {
+	o, path := testOrder(t, "env")
+	o.Spec.Env = append(o.Spec.Env, ClusterEnv+"=1", "SLURM_ARRAY_TASK_ID=5")
+	if code, e := outcome(t, carry(t, o, path), o); code != 0 {
+		t.Fatalf("exit code %d, end %+v", code, e)
+	}
+	text, err := os.ReadFile(o.Spec.Stdout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for setting, want := range map[string]int{ClusterEnv + "=": 1, ClusterEnv + "=4711": 1, "SLURM_NTASKS=3": 1, "SLURM_ARRAY_TASK_ID=5": 1} {
+		if n := strings.Count("\n"+string(text), "\n"+setting); n != want {
+			t.Errorf("%d times %s in\n%s", n, setting, text)
+		}
+	}
+}
+
 // A run that follows one that was killed has failed, too: nobody knows what that would have come to.
 func TestAnOrderWhoseRunWasKilled(t *testing.T) {
 	o, path := testOrder(t, "touch", "ran")
