@@ -134,6 +134,7 @@ type reading struct {
 	*testing.T
 	path   string
 	dir    string
+	env    map[string][]string // settings besides what all shells have, by shell
 	shells map[string]*console
 	ports  map[string]string // addresses of the page, by those that the test has free
 	kept   map[string]string // placeholders and what stands for them
@@ -151,7 +152,9 @@ func (r *reading) own(text string) string {
 			r.ports[address] = fmt.Sprintf("127.0.0.1:%d", freePort(r))
 		}
 	}
-	text = strings.ReplaceAll(text, "/opt/", r.dir+"/opt/")
+	for _, shared := range []string{"/opt/", "/shared/"} {
+		text = strings.ReplaceAll(text, shared, r.dir+shared)
+	}
 	for address, by := range r.ports {
 		text = strings.ReplaceAll(text, address, by)
 		text = strings.ReplaceAll(text, multiaddress(address), multiaddress(by))
@@ -187,6 +190,7 @@ func (r *reading) shell(name string) *console {
 			cmd.Env = append(cmd.Env, name+"="+strings.TrimSpace(string(out)))
 		}
 	}
+	cmd.Env = append(cmd.Env, r.env[name]...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	s := &console{cmd: cmd, line: make(chan string, 1024)}
 	if s.in, err = cmd.StdinPipe(); err != nil {

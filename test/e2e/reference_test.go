@@ -85,7 +85,8 @@ func leftOutFor(page, command string, seen map[string]bool) string {
 
 // TestReference tries every command that the README and the pages of reference and explanation
 // show, in one federation of two sites. What they print is theirs to change: that a command does
-// what it is shown for is what tests of it look at. TestManual does the other pages.
+// what it is shown for is what tests of it look at. TestManual and TestSlurmPage do the
+// other pages.
 func TestReference(t *testing.T) {
 	t.Parallel()
 	if _, err := sandbox.Find().Walls(sandbox.Auto); err != nil {
@@ -130,7 +131,7 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// referencePages returns the pages that TestManual does not try.
+// referencePages returns the pages that neither TestManual nor TestSlurmPage tries.
 func referencePages(t *testing.T) []string {
 	list := []string{"README.md", "CONTRIBUTING.md"}
 	for _, pattern := range []string{"docs/*.md", "docs/figures/*.md"} {
@@ -139,7 +140,9 @@ func referencePages(t *testing.T) []string {
 			t.Fatalf("no pages at %s: %v", pattern, err)
 		}
 		for _, path := range found {
-			list = append(list, strings.TrimPrefix(path, "../../"))
+			if page := strings.TrimPrefix(path, "../../"); page != slurmPage {
+				list = append(list, page)
+			}
 		}
 	}
 	return list

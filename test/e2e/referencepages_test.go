@@ -38,7 +38,6 @@ var leftOut = map[string][]string{
 	"docs/slurm-commands.md": {
 		"snakemake", "docs/howto/snakemake.md is tried",
 	},
-	"docs/slurm.md":  {"", "it needs a cluster and another machine; TestSlurmCommands and the tests of slurm_test.go have a cluster"},
 	"docs/traces.md": {"jaeger", "a program of others; TestTraceOfJob of node has a collector"},
 	"docs/web.md": {
 		"ssh -L", "it needs another machine",

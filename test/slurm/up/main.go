@@ -31,7 +31,7 @@ func keep(ctx context.Context) (err error) {
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	for _, cfg := range []slurm.Config{
 		{Name: "a", Processors: 2},
-		{Name: "b", Nodes: 2, Processors: 8, Accounting: true},
+		{Name: "b", Nodes: 2, Processors: 8, Accounting: true, Extra: "AccountingStorageEnforce=associations"},
 	} {
 		cfg.Folder = filepath.Join(folder, cfg.Name)
 		if err := os.MkdirAll(cfg.Folder, 0o755); err != nil {
