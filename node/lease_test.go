@@ -325,8 +325,8 @@ func TestIdleLeaseIsKept(t *testing.T) {
 func TestLeaseIsKept(t *testing.T) {
 	memory := &p2p.Memory{}
 	lc, bc := realConfig(t, 2, memory), realConfig(t, 1, memory)
-	lc.Site.Lease = site.LeaseConfig{Lend: true, Term: grid.Second}
-	bc.Site.Processors, bc.Site.Lease = 1, site.LeaseConfig{Term: grid.Second}
+	lc.Site.Lease = site.LeaseConfig{Lend: true, Term: 2 * grid.Second}
+	bc.Site.Processors, bc.Site.Lease = 1, site.LeaseConfig{Term: 2 * grid.Second}
 	l := realHost(t, lc)
 	bc.Join = l.Addrs()
 	b := realHost(t, bc)
@@ -336,7 +336,7 @@ func TestLeaseIsKept(t *testing.T) {
 	if a := borrowFrom(t, b, l, 1, grid.Hour); a.Err != nil {
 		t.Fatal(a.Err)
 	}
-	job := scriptJob(b, 2, "sleep 3")
+	job := scriptJob(b, 2, "sleep 5")
 	submitJob(t, b, job)
 	until(t, "the job is over", func() bool { return stateOf(t, b, job).State.Terminal() })
 	if v := stateOf(t, b, job); v.State != site.Done || v.Epoch != 1 {

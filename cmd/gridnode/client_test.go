@@ -12,7 +12,7 @@ import (
 // its initialization costs next to nothing.
 func TestClientIsSmall(t *testing.T) {
 	small := []string{
-		"gridnode/cmd/gridnode", "gridnode/cmd/gridnode/slurm", "gridnode/grid", "gridnode/node/api", "gridnode/node/console",
+		"gridnode/cmd/gridnode", "gridnode/cmd/gridnode/slurm", "gridnode/grid", "gridnode/internal/atomicfile", "gridnode/node/api", "gridnode/node/console",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys/unix", "golang.org/x/term",
 		// Of the shim, which clusters start twice for each job.
 		"gridnode/node/shim", "gridnode/node/shim/link", "gridnode/node/kept", "gridnode/node/sandbox", "gridnode/node/sandbox/cgroup", "gridnode/node/store/journal",

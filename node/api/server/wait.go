@@ -161,7 +161,7 @@ func (a *Server) await(ctx context.Context, ids []grid.JobID, placed bool) error
 	waiter := a.waiters.add(ids, placed)
 	defer a.waiters.remove(waiter, ids)
 	var settled []grid.JobID
-	err := a.host.DoTold(ctx, func(s *site.Site) {
+	err := a.host.DoTold(context.WithoutCancel(ctx), func(s *site.Site) { // for what is over nobody waits too short
 		for _, id := range ids {
 			v, known := s.Glance(id)
 			if !known || v.State.Terminal() || placed && (v.State != site.Placing || v.Waits) {
@@ -175,13 +175,17 @@ func (a *Server) await(ctx context.Context, ids []grid.JobID, placed bool) error
 	a.waiters.settled(waiter, settled)
 	select {
 	case <-waiter.done:
-		if !placed {
-			node.AwaitOutputs(ctx, a.host, ids)
+	default:
+		select {
+		case <-waiter.done:
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-a.stopping.Done():
+			return node.ErrStopped
 		}
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-a.stopping.Done():
-		return node.ErrStopped
 	}
+	if !placed {
+		node.AwaitOutputs(ctx, a.host, ids)
+	}
+	return nil
 }

@@ -1,6 +1,8 @@
 package server
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 
@@ -56,6 +58,29 @@ func TestWaiters(t *testing.T) {
 	}
 	if none := w.add(nil, false); !settled(none) {
 		t.Error("waiting for nothing does not end")
+	}
+}
+
+// Whoever asks how a job ended is told, however short he waits.
+func TestWaitingForWhatIsOver(t *testing.T) {
+	b := newAPIBench(t, t.TempDir())
+	idOf := func(j api.Job) []grid.JobID {
+		id, err := grid.ParseJobID(j.ID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []grid.JobID{id}
+	}
+	over, waits := idOf(b.submit(true, exits(0))[0]), idOf(b.submit(false, holds)[0])
+	ended, cancel := context.WithCancel(b.Context())
+	cancel()
+	for range 20 {
+		if err := b.api.await(ended, over, false); err != nil {
+			t.Fatalf("a job that is over: %v", err)
+		}
+	}
+	if err := b.api.await(ended, waits, false); !errors.Is(err, context.Canceled) {
+		t.Errorf("a job that is not over: %v", err)
 	}
 }
 
