@@ -104,12 +104,15 @@ func (o *output) name(i int) {
 func (o *output) end(gone bool) (silent bool) {
 	o.trim()
 	silent = !o.lost && o.sizes == [2]int64{}
-	if !silent && o.late[0] != "" {
+	switch {
+	case !gone: // it may write still
+		o.name(1)
+	case !silent && o.late[0] != "":
 		o.name(0)
 	}
 	for i, late := range o.late {
 		if late != "" {
-			o.spares.give(o.paths[i], gone)
+			o.spares.give(o.paths[i])
 			o.paths[i] = ""
 		}
 	}

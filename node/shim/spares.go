@@ -34,7 +34,8 @@ type spares struct {
 	tell  func(func())       // has the loop do something
 }
 
-// openSpares makes the directory anew: what lies there belonged to tasks of an earlier shim.
+// openSpares makes the directory anew: what lies there belonged to tasks of an earlier shim, which
+// are lost with what they wrote.
 func openSpares(dir string, tell func(func())) (*spares, error) {
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, err
@@ -102,16 +103,25 @@ func (s *spares) open() (fd int, path string, err error) {
 	return fd, path, nil
 }
 
-// pristine reports whether a file is as it was made: a task could do anything to its own.
+// pristine reports whether a file is as it was made and nobody else has it open: a task could do
+// anything to its own, and hand it to another that lives on.
 func pristine(fd int) bool {
 	var info syscall.Stat_t
-	return syscall.Fstat(fd, &info) == nil && info.Mode == syscall.S_IFREG|0o600 && info.Size == 0 && info.Nlink == 1
+	if syscall.Fstat(fd, &info) != nil || info.Mode != syscall.S_IFREG|0o600 || info.Size != 0 || info.Nlink != 1 {
+		return false
+	}
+	// A lease to write is had on a file only that is open once.
+	if _, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_WRLCK); err != nil {
+		return false
+	}
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_SETLEASE, unix.F_UNLCK)
+	return err == nil
 }
 
-// give takes a file back of which nobody knows any more. One that may be written to still goes.
-func (s *spares) give(path string, safe bool) {
+// give takes a file back whose task is gone.
+func (s *spares) give(path string) {
 	delete(s.users, path)
-	if !safe || len(s.free) >= sparesMax {
+	if len(s.free) >= sparesMax {
 		_ = os.Remove(path) // its name is not used again
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -93,6 +94,35 @@ func TestOutputsLateAreThereAtOnce(t *testing.T) {
 	if e := s.event(); e.Silent {
 		t.Errorf("%+v, which has written", e)
 	}
+}
+
+// A file that somebody has open still is nobody else's.
+func TestSparesAreOpenOnce(t *testing.T) {
+	s := newTestShim(t)
+	handed := filepath.Join(t.TempDir(), "handed")
+	s.run(s.late("readlink /proc/$$/fd/1 /proc/$$/fd/2 >" + handed))
+	text, err := os.ReadFile(handed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var others []*os.File
+	for _, path := range strings.Fields(string(text)) {
+		file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		others = append(others, file)
+	}
+	spec := s.late("echo out; echo err >&2")
+	s.run(spec)
+	for _, file := range others {
+		if _, err := file.WriteString("another's"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	reads(t, spec.Stdout, "out\n")
+	reads(t, spec.Stderr, "err\n")
 }
 
 // A file that a task has changed is nobody else's.
