@@ -54,8 +54,7 @@ func (n *Network) enter(s network.Stream, u use) (*source, bool) {
 	}
 	if n.inbound.closed || src == nil && len(n.inbound.peers) >= peersMax || src != nil && src.streams[u] >= streamsMax[u] {
 		n.stats.refused.Add(1)
-		s.Reset()
-		n.Warden.fault(s.Conn())
+		s.Reset() // no fault: much to do at a time is none, and streams have an allowance of their own
 		return nil, false
 	}
 	if src == nil {
