@@ -207,7 +207,7 @@ func (s *Survey) peer(site grid.SiteID) *surveyed {
 
 // heard takes another site's report.
 func (s *Survey) heard(now grid.Time, from grid.SiteID, r *LatencyReport) {
-	if r.Site != from || from == s.cfg.Self || r.Coordinate.check() != nil || r.Within < 1 || r.Within > LatencyMax || len(r.Nearest) > NearestMax {
+	if r.Site != from || from == s.cfg.Self || r.Sequence == 0 || r.Coordinate.check() != nil || r.Within < 1 || r.Within > LatencyMax || len(r.Nearest) > NearestMax {
 		s.Rejected++
 		return
 	}

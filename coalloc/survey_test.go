@@ -312,6 +312,12 @@ func TestSurveyRefusesTheAbsurd(t *testing.T) {
 	if got := s.peer("b").report.Within; got != 30 {
 		t.Errorf("an older report replaced a newer one: %v within", got)
 	}
+	first := honest
+	first.Site, first.Sequence = "c", 0
+	s.Step(0, &grid.Delivery{From: "c", Message: &first}, &out)
+	if s.peer("c") != nil || s.Rejected != 2 {
+		t.Errorf("a report without a number is one of a site that is known (%d rejected)", s.Rejected)
+	}
 }
 
 // TestSurveyIsBounded: a flood of names makes nobody forget whom it has heard lately.

@@ -146,14 +146,13 @@ func (w *ways) accept(g *gangWays, rank int, l net.Listener) {
 
 // carry joins a connection with another one that dial makes, in a goroutine of its own.
 func (w *ways) carry(g *gangWays, c net.Conn, dial func(context.Context) (link.End, error)) {
+	near, ok := c.(link.End)
 	w.mu.Lock()
-	full := w.conns >= waysMax
-	if !full {
+	if ok = ok && w.conns < waysMax; ok {
 		w.conns++
 	}
 	w.mu.Unlock()
-	near, ok := c.(link.End)
-	if full || !ok {
+	if !ok {
 		link.Reset(c)
 		return
 	}

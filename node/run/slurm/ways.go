@@ -127,14 +127,13 @@ const taskPause = 20 * time.Millisecond
 
 // carry joins a connection with another one, which is yet to be made.
 func (w *ways) carry(x *way, c net.Conn, dial func(*way) (link.End, error)) {
+	here, ok := c.(link.End)
 	w.mu.Lock()
-	full := w.conns >= waysMax
-	if !full {
+	if ok = ok && w.conns < waysMax; ok {
 		w.conns++
 	}
 	w.mu.Unlock()
-	here, ok := c.(link.End)
-	if full || !ok {
+	if !ok {
 		link.Reset(c)
 		return
 	}
