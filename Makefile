@@ -48,9 +48,8 @@ dist-twice: ## build all that is handed out twice, in other folders with other c
 demo: $(BIN) ## run twelve real nodes on loopback and watch a federation work (about a minute)
 	$(BIN) testnet up -n 12 --jobs 240
 
-# The tests of whole daemons take longest, and wait most of that time: they begin first.
 test: ## run all tests, and the policies of examples/policy
-	$(GO) test -timeout $(TIMEOUT) ./test/e2e ./...
+	$(GO) test -timeout $(TIMEOUT) ./...
 	cd examples/policy && $(GO) vet . && $(GO) run .
 
 lint: ## gofmt, vet, staticcheck, generated code up to date

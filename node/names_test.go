@@ -72,7 +72,7 @@ func TestNamesAreFound(t *testing.T) {
 				closeHost(t, h)
 			}
 		}()
-		time.Sleep(time.Minute)
+		time.Sleep(5 * time.Minute) // who came early has looked again where its name belongs
 		cfg := hostConfig(n, "", memory, &timers{})
 		cfg.Member, cfg.BucketSize, cfg.Join = nil, 11, list[0].Addrs()
 		list = append(list, startHost(t, cfg))

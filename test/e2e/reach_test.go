@@ -83,9 +83,9 @@ func (s *site) runsAt(other, text string) {
 }
 
 // TestThroughNATs: two sites behind NATs that give the same port to all find each other by
-// a relay, punch holes, and run jobs at one another. The public site is known by a name.
+// a relay, punch holes, and run jobs at one another. The public site is known by a name. Holes are
+// a matter of moments, so nothing else runs beside it.
 func TestThroughNATs(t *testing.T) {
-	t.Parallel()
 	n := newInternet(t)
 	const name = "grid.example.org"
 	open := n.public("open")
@@ -135,7 +135,6 @@ func TestThroughNATs(t *testing.T) {
 // TestThroughRelays: NATs that give everybody a new port let no hole be punched. Members
 // run jobs at one another through a relay, and when that dies through another.
 func TestThroughRelays(t *testing.T) {
-	t.Parallel()
 	n := newInternet(t)
 	n.make = newLoner // members become so over the network
 	root := n.public("root")
