@@ -19,9 +19,10 @@ type ways struct {
 	dial func(context.Context, link.Way) (link.End, error)
 	wg   sync.WaitGroup
 
+	bridges *link.Bridges
+
 	mu    sync.Mutex
 	gangs map[string]*gangWays
-	conns int
 }
 
 // gangWays are those of one gang.
@@ -34,14 +35,13 @@ type gangWays struct {
 }
 
 const (
-	waysMax   = 4096                   // connections at once
 	wayMax    = 30 * time.Second       // until there is one, or the task listens
 	wayPause  = 20 * time.Millisecond  // between attempts, doubling
 	wayPauses = 500 * time.Millisecond // up to this
 )
 
 func newWays(ctx context.Context, dial func(context.Context, link.Way) (link.End, error)) *ways {
-	return &ways{ctx: ctx, dial: dial, gangs: make(map[string]*gangWays)}
+	return &ways{ctx: ctx, dial: dial, bridges: link.NewBridges(), gangs: make(map[string]*gangWays)}
 }
 
 // open makes the ways of a task and returns its spec with them; that of one without peers as it is.
@@ -96,7 +96,11 @@ func (w *ways) listen(addresses []string) (*gangWays, error) {
 	g.ctx, g.end = context.WithCancel(w.ctx)
 	for rank, l := range g.listeners {
 		context.AfterFunc(g.ctx, func() { l.Close() })
-		w.wg.Go(func() { w.accept(g, rank, l) })
+		w.wg.Go(func() {
+			link.AcceptEach(g.ctx, l, func(c net.Conn) {
+				w.wg.Go(func() { w.join(g, c, func(ctx context.Context) (link.End, error) { return w.toward(ctx, g, rank) }) })
+			})
+		})
 	}
 	return g, nil
 }
@@ -125,54 +129,9 @@ func (w *ways) remove(gang string) {
 	delete(w.gangs, gang)
 }
 
-// accept takes the connections of tasks here to one of their gang.
-func (w *ways) accept(g *gangWays, rank int, l net.Listener) {
-	for {
-		c, err := l.Accept()
-		switch {
-		case err == nil:
-			w.carry(g, c, func(ctx context.Context) (link.End, error) { return w.toward(ctx, g, rank) })
-		case errors.Is(err, net.ErrClosed):
-			return
-		default: // out of descriptors, say: they come back
-			select {
-			case <-time.After(acceptPause):
-			case <-g.ctx.Done():
-				return
-			}
-		}
-	}
-}
-
-// carry joins a connection with another one that dial makes, in a goroutine of its own.
-func (w *ways) carry(g *gangWays, c net.Conn, dial func(context.Context) (link.End, error)) {
-	near, ok := c.(link.End)
-	w.mu.Lock()
-	if ok = ok && w.conns < waysMax; ok {
-		w.conns++
-	}
-	w.mu.Unlock()
-	if !ok {
-		link.Reset(c)
-		return
-	}
-	w.wg.Go(func() {
-		defer func() {
-			w.mu.Lock()
-			w.conns--
-			w.mu.Unlock()
-		}()
-		stop := context.AfterFunc(g.ctx, func() { link.Reset(near) })
-		defer stop()
-		far, err := dialed(g.ctx, dial)
-		if err != nil {
-			link.Reset(near)
-			return
-		}
-		stopFar := context.AfterFunc(g.ctx, func() { link.Reset(far) })
-		defer stopFar()
-		link.Join(near, far)
-	})
+// join joins a connection with another one that dial makes.
+func (w *ways) join(g *gangWays, c net.Conn, dial func(context.Context) (link.End, error)) {
+	w.bridges.Join(g.ctx, c, func() (link.End, error) { return dialed(g.ctx, dial) })
 }
 
 // dialed tries to connect, again and again for a while: tasks have no reason to try twice.
@@ -243,7 +202,7 @@ func (w *ways) reach(number uint64, id string) {
 	w.wg.Go(func() {
 		c, err := dialed(g.ctx, func(ctx context.Context) (link.End, error) { return w.dial(ctx, link.Way{Task: id, Number: number}) })
 		if err == nil {
-			w.carry(g, c, func(ctx context.Context) (link.End, error) { return dialTask(ctx, g.addresses[rank]) })
+			w.join(g, c, func(ctx context.Context) (link.End, error) { return dialTask(ctx, g.addresses[rank]) })
 		}
 	})
 }

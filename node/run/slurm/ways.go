@@ -25,7 +25,8 @@ type ways struct {
 	open   map[string]*way // by the name of the task's process
 	asked  map[uint64]*asked
 	newest uint64 // number of a request
-	conns  int
+
+	bridges *link.Bridges
 }
 
 // way is that of one task.
@@ -47,13 +48,12 @@ type asked struct {
 
 // Bounds of ways.
 const (
-	waysMax  = 4096             // connections at once
 	askedMax = 40 * time.Second // until a shim has called; it waits for the task, and says nothing meanwhile
 	taskMax  = 30 * time.Second // until a task listens
 )
 
 func newWays(shim func(*glidein, int) *shim.Client) *ways {
-	return &ways{shim: shim, open: make(map[string]*way), asked: make(map[uint64]*asked)}
+	return &ways{shim: shim, bridges: link.NewBridges(), open: make(map[string]*way), asked: make(map[uint64]*asked)}
 }
 
 // begin makes the way of a task of a squad that is about to start on a node elsewhere, by its
@@ -77,7 +77,9 @@ func (w *ways) begin(ctx context.Context, wg *sync.WaitGroup, name string, g *gl
 	x.ctx, x.end = context.WithCancel(ctx)
 	w.open[name] = x
 	context.AfterFunc(x.ctx, func() { l.Close() })
-	wg.Go(func() { w.accept(wg, x, l) })
+	wg.Go(func() {
+		link.AcceptEach(x.ctx, l, func(c net.Conn) { wg.Go(func() { w.join(x, c, w.ask) }) })
+	})
 	return peers, nil
 }
 
@@ -103,53 +105,9 @@ func (w *ways) overAll(g *glidein) {
 	}
 }
 
-// accept takes connections to a task.
-func (w *ways) accept(wg *sync.WaitGroup, x *way, l net.Listener) {
-	for {
-		c, err := l.Accept()
-		switch {
-		case err == nil:
-			wg.Go(func() { w.carry(x, c, w.ask) })
-		case errors.Is(err, net.ErrClosed):
-			return
-		default: // out of descriptors, say: they come back
-			select {
-			case <-time.After(taskPause):
-			case <-x.ctx.Done():
-				return
-			}
-		}
-	}
-}
-
-// taskPause is between attempts to reach a task that does not listen yet.
-const taskPause = 20 * time.Millisecond
-
-// carry joins a connection with another one, which is yet to be made.
-func (w *ways) carry(x *way, c net.Conn, dial func(*way) (link.End, error)) {
-	here, ok := c.(link.End)
-	w.mu.Lock()
-	if ok = ok && w.conns < waysMax; ok {
-		w.conns++
-	}
-	w.mu.Unlock()
-	if !ok {
-		link.Reset(c)
-		return
-	}
-	defer func() {
-		w.mu.Lock()
-		w.conns--
-		w.mu.Unlock()
-	}()
-	defer context.AfterFunc(x.ctx, func() { link.Reset(here) })()
-	there, err := dial(x)
-	if err != nil {
-		link.Reset(here)
-		return
-	}
-	defer context.AfterFunc(x.ctx, func() { link.Reset(there) })()
-	link.Join(here, there)
+// join joins a connection with another one, which is yet to be made.
+func (w *ways) join(x *way, c net.Conn, dial func(*way) (link.End, error)) {
+	w.bridges.Join(x.ctx, c, func() (link.End, error) { return dial(x) })
 }
 
 // ask has the shim of a task make a connection to it.
@@ -212,8 +170,11 @@ func (w *ways) serve(c link.End, hello *link.Hello) {
 		link.Reset(c)
 		return
 	}
-	w.carry(x, c, func(x *way) (link.End, error) { return dialTask(x.ctx, x.addresses[hello.Way.Rank]) })
+	w.join(x, c, func(x *way) (link.End, error) { return dialTask(x.ctx, x.addresses[hello.Way.Rank]) })
 }
+
+// taskPause is between attempts to reach a task that does not listen yet.
+const taskPause = 20 * time.Millisecond
 
 // dialTask connects to a task, or to whoever forwards to it, which may begin to listen a moment later.
 func dialTask(ctx context.Context, address string) (link.End, error) {
