@@ -62,7 +62,7 @@ lint: ## gofmt, vet, staticcheck, generated code up to date
 	$(GO) tool -modfile=tools/go.mod validate node/api/openapi/openapi.json
 
 race: ## run the tests that can race under the race detector
-	$(GO) test -race -short -cpu $(RACECPU) -timeout $(TIMEOUT) $(RACE)
+	$(GO) test -race -vet=off -short -cpu $(RACECPU) -timeout $(TIMEOUT) $(RACE)
 
 check: lint test race ## exactly what CI runs
 

@@ -110,12 +110,14 @@ func checkBeyond(t *testing.T, s *site, on string, unreachable ...string) {
 
 // TestSweepOnFederation: the runs of a sweep as jobs of a site.
 func TestSweepOnFederation(t *testing.T) {
+	t.Parallel()
 	s := newSite(t, "alpha").start()
 	checkBeyond(t, s, "federation", "GRIDNODE_HOME="+t.TempDir())
 }
 
 // TestSweepOnSlurm: and as arrays of a cluster.
 func TestSweepOnSlurm(t *testing.T) {
+	t.Parallel()
 	c := slurm.Start(t, slurm.Config{Name: "a", Processors: 2})
 	s := newLoner(t, "alpha")
 	s.env = []string{c.Env()}

@@ -24,6 +24,7 @@ func buildModule(t *testing.T) string {
 // TestModuleAtAnotherSite: a module goes where its job goes, is run there inside walls, and
 // what it says and how it ends come back; what misbehaves is ended, and said to be.
 func TestModuleAtAnotherSite(t *testing.T) {
+	t.Parallel()
 	module := buildModule(t)
 	sites := walled(t, "home", "host")
 	home, host := sites[0], sites[1]
@@ -77,6 +78,7 @@ func TestModuleAtAnotherSite(t *testing.T) {
 
 // TestModuleGoesWhereModulesRun: only sites that run modules are asked.
 func TestModuleGoesWhereModulesRun(t *testing.T) {
+	t.Parallel()
 	module := buildModule(t)
 	sites := walled(t, "home", "cheap", "dear")
 	home := sites[0]

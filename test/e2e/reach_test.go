@@ -135,6 +135,7 @@ func TestThroughNATs(t *testing.T) {
 // TestThroughRelays: NATs that give everybody a new port let no hole be punched. Members
 // run jobs at one another through a relay, and when that dies through another.
 func TestThroughRelays(t *testing.T) {
+	t.Parallel()
 	n := newInternet(t)
 	n.make = newLoner // members become so over the network
 	root := n.public("root")

@@ -86,6 +86,7 @@ func (s *slurmSite) expect(id string, code int32) {
 // between sbatch and its answer, nor when the controller does, and its records are those of
 // Slurm's accounting.
 func TestSlurmSiteLosesNothing(t *testing.T) {
+	t.Parallel()
 	s := newSlurmSite(t, "cluster", slurm.Config{Name: "e2e", Processors: 4, Accounting: true})
 	s.start()
 	first := strings.TrimSpace(s.ok("submit", "-q", "-W", "--", "sh", "-c", "echo I am job $SLURM_JOB_ID"))
@@ -155,6 +156,7 @@ func TestSlurmSiteLosesNothing(t *testing.T) {
 // TestSlurmSiteServesAFederation: jobs of other sites run on the cluster, quotes follow what
 // its own users do, and what is wrong at start names its key.
 func TestSlurmSiteServesAFederation(t *testing.T) {
+	t.Parallel()
 	s := newSlurmSite(t, "cluster", slurm.Config{Name: "fed", Processors: 4}, "--foreign", "allow")
 	for _, tt := range []struct{ setting, want string }{
 		{"GRIDNODE_SLURM_PARTITION=none", "slurm.partition"},
