@@ -91,3 +91,50 @@ func TestWhoDoesNotAnswerIsForgotten(t *testing.T) {
 		t.Error("a site that never answers is remembered")
 	}
 }
+
+// TestMeasuringRests: sites that stay where they are measure the more seldom, but each other
+// often enough to believe it; who comes, moves or does not answer is measured soon.
+func TestMeasuringRests(t *testing.T) {
+	const sites = 8
+	plane := onPlane(sites, 60*grid.Millisecond, 5)
+	c := newSurveyors(t, sites, plane)
+	c.run(2 * grid.Hour)
+	c.asked = 0
+	for at := 2 * grid.Hour; at <= 3*grid.Hour; at += grid.Minute {
+		c.run(at)
+		for i := range c.all[0].peers {
+			if p := &c.all[0].peers[i]; !p.ping.known(at) {
+				t.Fatalf("at %v %s was measured at %v", at, p.site, p.ping.at)
+			}
+		}
+	}
+	if often := int(grid.Hour / (30 * grid.Second) * 4 * sites); c.asked > often/3 {
+		t.Errorf("%d measurements in an hour, %d if nobody rested", c.asked, often)
+	}
+	soon := func(what string) {
+		t.Helper()
+		if s := c.all[1]; s.nextRound-c.now > s.cfg.Interval || s.pace > s.cfg.Interval {
+			t.Errorf("%s, and the next rounds are in %v and after %v", what, s.nextRound-c.now, s.pace)
+		}
+	}
+	var out grid.Outbox
+	step := func(in grid.Input) { c.all[1].Step(c.now, in, &out) }
+	rested := func() {
+		c.run(c.now + grid.Hour)
+		for c.all[1].nextRound-c.now < grid.Minute {
+			c.run(c.all[1].nextRound + 1)
+		}
+	}
+	rested()
+	step(&grid.Probed{To: c.ids[2], RoundTrip: -1})
+	soon("a site has not answered")
+	rested()
+	step(&grid.Delivery{From: "new", Message: &LatencyReport{Site: "new", Sequence: 1, Coordinate: newCoordinate(), Within: 30}})
+	soon("a site has come")
+	c.all[1].forget("new")
+	rested()
+	for !c.all[1].moved() {
+		step(&grid.Probed{To: c.ids[0], RoundTrip: 8 * grid.Second})
+	}
+	soon("this site finds itself elsewhere")
+}

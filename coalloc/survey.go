@@ -20,7 +20,7 @@ type SurveyConfig struct {
 
 	Within grid.Time // latency between this site's own processors, as declared; WithinDefault
 
-	Interval grid.Time // between two rounds of measuring, after the first few; 30 s
+	Interval grid.Time // between two rounds of measuring, after the first few, while anybody moves; 30 s
 	Probes   int       // sites measured in a round, at most; 4
 	Report   grid.Time // between two reports of a site that stays where it is, after the first few; 1 h
 }
@@ -44,7 +44,8 @@ const (
 
 // Survey is what a site knows of the latencies in its federation. It never measures
 // all pairs: in each round it measures a few sites, half of them among the nearest,
-// where it matters, the others in turn; the first rounds follow each other quickly. From that it works out its coordinate
+// where it matters, the others in turn; the first rounds follow each other quickly, and those
+// of a site that stays where it is the more slowly. From that it works out its coordinate
 // (Coordinate), and gossips it with its nearest latencies, so that everybody can
 // estimate the latency between any two sites. What was measured from here counts
 // most, then what an end of the way reports, then the estimate.
@@ -75,7 +76,7 @@ type Survey struct {
 	sequence   uint64
 	reported   grid.Time // when; -1: never
 	nextRound  grid.Time // grid.Never while nobody is known
-	pace       grid.Time // to the next round; doubles up to the interval
+	pace       grid.Time // to the next round; doubles up to a rest
 	nextReport grid.Time
 	reportPace grid.Time                 // to the next report; doubles up to its span: the first may find no ears
 	told       map[grid.SiteID]grid.Time // when this site last reported to one alone, lately
@@ -221,6 +222,7 @@ func (s *Survey) heard(now grid.Time, from grid.SiteID, r *LatencyReport) {
 		s.peers = append(s.peers, surveyed{site: from, probed: -1})
 		p = &s.peers[len(s.peers)-1]
 		// A newcomer is measured soon, and learns soon who is there.
+		s.hurry(now)
 		s.nextRound = min(s.nextRound, now+surveySoon)
 		if s.cfg.Siblings == nil { // where there are siblings newcomers are told alone
 			s.nextReport = min(s.nextReport, max(now+surveySoon, s.reported+reportPause))
@@ -271,6 +273,7 @@ func (s *Survey) probed(now grid.Time, in *grid.Probed) {
 		if p.missed++; p.missed >= missesMax {
 			s.forget(in.To)
 		}
+		s.hurry(now)
 		return
 	}
 	p.missed = 0
@@ -285,6 +288,7 @@ func (s *Survey) probed(now grid.Time, in *grid.Probed) {
 	}
 	s.usual += (latency - s.usual) / usualWeight
 	if s.reported >= 0 && s.moved() {
+		s.hurry(now)
 		s.nextReport = min(s.nextReport, max(now, s.reported+min(reportMoved, s.cfg.Report)))
 	}
 }
@@ -328,7 +332,20 @@ func (s *Survey) round(now grid.Time, out *grid.Outbox) {
 		out.Probe(c.site)
 	}
 	s.nextRound = now + s.pace - grid.Time(s.rng.Int64N(int64(s.pace/8)))
-	s.pace = min(2*s.pace, s.cfg.Interval)
+	s.pace = min(2*s.pace, s.rest())
+}
+
+// rest returns the longest span between two rounds, of a site that stays where it is among
+// others that do: all whom it knows are measured twice within pingAge.
+func (s *Survey) rest() grid.Time {
+	rounds := max((len(s.peers)+s.cfg.Probes-1)/s.cfg.Probes, 1)
+	return max(s.cfg.Interval, pingAge/2/grid.Time(rounds))
+}
+
+// hurry ends such a rest: somebody has come, moved, or does not answer.
+func (s *Survey) hurry(now grid.Time) {
+	s.pace = min(s.pace, s.cfg.Interval)
+	s.nextRound = min(s.nextRound, now+s.pace)
 }
 
 // report gossips where this site is.
