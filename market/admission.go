@@ -16,6 +16,8 @@ type admission struct {
 	answers Answers
 	grants  uint64 // newest name of a guarantee
 	unused  []*hold
+
+	unproven int64 // processors held for sites that are not proven
 }
 
 func newAdmission(o *office) admission {
@@ -177,10 +179,14 @@ func (d *admission) admit(now grid.Time, e *acquaintance, m *Negotiate) (h *hold
 	case refusal != Granted:
 		return nil, refusal, grid.Never
 	case !head && e.holds >= d.cfg.HoldsPerPeer, len(d.holds) >= holdsMax,
-		!head && e.holds > 0 && (e.held+m.Processors)*1000 > d.cfg.Processors*d.cfg.HoldShare:
+		!head && e.holds > 0 && d.beyondShare(e.held+m.Processors):
 		return nil, Busy, grid.Never
 	}
 	start, refusal, finish := d.reserve(now, e, m)
+	if refusal == Granted && !head && d.crowded(now, e, m.Processors) {
+		d.cluster.Cancel(now, m.Task)
+		return nil, Busy, grid.Never
+	}
 	if refusal != Granted {
 		return nil, refusal, finish
 	}
@@ -198,11 +204,48 @@ func (d *admission) admit(now grid.Time, e *acquaintance, m *Negotiate) (h *hold
 	}
 	h.leased = now.Add(h.lease)
 	d.holds[m.Task.Job] = h
-	e.holds++
-	e.held += h.processors
+	d.holding(e, 1, h.processors)
 	d.tenants.enter(h.home, 1, h.processors, h.gpus.Count)
 	d.timers.Set(&h.timer, h.expires)
 	return h, Granted, h.finish
+}
+
+// beyondShare reports whether so many processors are more than some may hold.
+func (d *admission) beyondShare(processors int64) bool {
+	return processors*1000 > d.cfg.Processors*d.cfg.HoldShare
+}
+
+// crowded reports whether sites that are not proven hold so much that this one gets no
+// more: its guarantee would have others wait, who may come for theirs.
+func (d *admission) crowded(now grid.Time, e *acquaintance, processors int64) bool {
+	return !e.proven && (d.unproven > 0 || now < e.distrusted) && d.beyondShare(d.unproven+processors)
+}
+
+// distrustSpans is for how many times the span of a guarantee a site that let one stand is
+// held to the share that all who are not proven have together, also if it is the only one:
+// such sites together hold all processors for a small part of the time.
+const distrustSpans = 10
+
+// stood notes that a guarantee was not taken up. Who lets one stand for most of its span,
+// longer than it takes to ask again after a reply was lost, has it kept from others.
+func (d *admission) stood(now grid.Time, h *hold) {
+	if h.expires-now > d.cfg.HoldSpan/4 {
+		return
+	}
+	e := d.memory.at(h.home)
+	d.rate(e, false)
+	e.distrusted = now.Add(distrustSpans * d.cfg.HoldSpan)
+}
+
+// rate says of a site whether it is proven.
+func (d *admission) rate(e *acquaintance, proven bool) {
+	switch {
+	case proven && !e.proven:
+		d.unproven -= e.held
+	case !proven && e.proven:
+		d.unproven += e.held
+	}
+	e.proven = proven
 }
 
 // refusalOf translates what the local scheduler objects to.
@@ -237,14 +280,22 @@ func (d *admission) undelivered(now grid.Time, m *Reply) {
 // release gives the processors of a hold back.
 func (d *admission) release(now grid.Time, h *hold) {
 	d.cluster.Cancel(now, h.task)
+	d.stood(now, h)
 	d.forget(h)
+}
+
+// holding counts a guarantee of a site, with sign 1 as it is given and -1 as it ends.
+func (d *admission) holding(e *acquaintance, sign int, processors int64) {
+	e.holds += sign
+	processors *= int64(sign)
+	if e.held += processors; !e.proven {
+		d.unproven += processors
+	}
 }
 
 // forget forgets a hold whose processors are somebody else's business now.
 func (d *admission) forget(h *hold) {
-	e := d.memory.at(h.home)
-	e.holds--
-	e.held -= h.processors
+	d.holding(d.memory.at(h.home), -1, h.processors)
 	d.tenants.enter(h.home, -1, h.processors, h.gpus.Count)
 	d.timers.Stop(&h.timer)
 	delete(d.holds, h.task.Job)

@@ -57,7 +57,8 @@
 // # Invariants
 //
 //   - a hold becomes one reservation of an accepted job, or is released when it
-//     ends; nobody holds more than Config.HoldsPerPeer;
+//     ends; nobody holds more than Config.HoldsPerPeer, and those who take up none
+//     no more than Config.HoldShare of the processors together, or one hold;
 //   - an execution is Lost only when it certainly does not exist: its submission
 //     never arrived, its guarantee is unknown, it was abandoned, or Award.Until has
 //     passed, by when the executing site must have ended it;

@@ -186,6 +186,54 @@ func TestHoldsBounded(t *testing.T) {
 	}
 }
 
+// TestSquattersShare checks that many who ask for guarantees and take none up keep half of
+// a site free for who does, and that a lonely one does not keep all of it for long.
+func TestSquattersShare(t *testing.T) {
+	n, a, asked := hostile(t)
+	n.deliverAll()
+	b := n.sites["b"]
+	if len(b.remotes) != 1 {
+		t.Fatal("b did not take the job")
+	}
+	ask := func(from grid.SiteID, number uint64, processors int64) (held int64) {
+		b.step(&grid.Delivery{From: from, Message: &Negotiate{
+			Task: grid.TaskID{Job: jobID(number), Epoch: 1}, Request: number, Validity: grid.SpanMax, Processors: processors,
+			Work: asked.Work, Deadline: grid.Never, CostMax: grid.CreditsMax,
+		}})
+		for _, h := range b.agent.provider.admission.holds {
+			held += h.processors
+		}
+		return held
+	}
+	number := uint64(1000)
+	for round := range 5 {
+		for i := range 20 {
+			number++
+			if held := ask(grid.SiteID(rune('A'+i)), number, 1); held > 5 {
+				t.Fatalf("round %d: %d of 10 processors are held for sites that take nothing up", round, held)
+			}
+		}
+		n.now += 10 * grid.Second
+		b.step(grid.Tick{})
+	}
+	for i := range 20 {
+		number++
+		ask(grid.SiteID(rune('A'+i)), number, 1)
+	}
+	number++
+	if ask(a.cfg.Site, number, 4); b.agent.provider.admission.holds[jobID(number)].start != b.clock() {
+		t.Error("a site that takes its guarantees up has to wait for those who do not")
+	}
+	n.now += 10 * grid.Second
+	b.step(grid.Tick{})
+	if held := ask("A", number+1, 8); held != 0 {
+		t.Errorf("%d processors are held at once for a site that let a guarantee stand", held)
+	}
+	if held := ask("Z", number+2, 8); held != 8 {
+		t.Errorf("%d processors are held for a new site that is the only one, want 8", held)
+	}
+}
+
 // TestMemoryBounded checks that peers cannot grow what a site remembers of them.
 func TestMemoryBounded(t *testing.T) {
 	var m Memory

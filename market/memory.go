@@ -56,6 +56,9 @@ type acquaintance struct {
 	request uint64 // newest negotiation seen from there
 	holds   int    // guarantees given to it and not taken up
 	held    int64  // their processors
+
+	proven     bool      // it took the latest guarantee up that it did not let stand
+	distrusted grid.Time // it let one stand, and is held to less until then
 }
 
 // idle reports whether nothing depends on the entry.

@@ -138,6 +138,7 @@ func (s *provider) accept(now grid.Time, from grid.SiteID, task grid.TaskID, m *
 		accepted.Leased = h.leased
 		s.held.Enter(now, from, task, h.lease, h.leased)
 	}
+	s.admission.rate(s.memory.at(from), true)
 	s.admission.forget(h)
 	out.Local(accepted)
 	return true
