@@ -280,7 +280,7 @@ func (c *Coordinator) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	case *lease.Claimed:
 		c.confirmed(now, in.ID, phaseClaiming, out)
 	case *lease.Refused:
-		why := lost{refused: true, gone: now}
+		why := lost{refused: true, refusal: in.Reason, gone: now}
 		if in.Reason == lease.Busy { // else it may have them, but not for this
 			why.free, why.busy = in.Free, true
 		}
@@ -445,6 +445,7 @@ type lost struct {
 	cause    lease.Cause
 	free     int64 // processors idle there, if refused
 	refused  bool
+	refusal  lease.Reason
 	busy     bool // so many are idle for anybody
 	recalled bool // the lease goes on for a while
 	gone     grid.Time
@@ -477,17 +478,22 @@ func (c *Coordinator) lost(now grid.Time, id lease.ID, why lost, out *grid.Outbo
 		out.Local(&Broken{Task: a.task, Site: site, Cause: why.cause, Started: started, Gone: gone})
 		return
 	}
-	c.again(now, a, out)
+	if !why.refused {
+		site = ""
+	}
+	c.again(now, a, site, why.refusal, out)
 }
 
 // fail gives an attempt up that could not even ask or claim.
 func (c *Coordinator) fail(now grid.Time, a *attempt, out *grid.Outbox) {
 	c.drop(now, a, out)
-	c.again(now, a, out)
+	c.again(now, a, "", lease.Accepted, out)
 }
 
-// again returns the job of an attempt that was dropped to the queue.
-func (c *Coordinator) again(now grid.Time, a *attempt, out *grid.Outbox) {
+// again returns the job of an attempt that was dropped to the queue. by is the site whose
+// refusal is why; empty if there was none.
+func (c *Coordinator) again(now grid.Time, a *attempt, by grid.SiteID, refusal lease.Reason, out *grid.Outbox) {
+	a.waiting.RefusedBy, a.waiting.Refusal = by, refusal
 	if a.phase != phaseHolding {
 		out.Local(&Aborted{a.task})
 	}

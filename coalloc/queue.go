@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"gridnode/grid"
+	"gridnode/lease"
 )
 
 // Bounds and defaults of QueueConfig.
@@ -55,6 +56,9 @@ type Waiting struct {
 	Tries    int32     // placements tried so far, successful or not
 	Failures int32     // placements whose claim failed
 	After    grid.Time // it is not tried before
+
+	RefusedBy grid.SiteID // whose refusal failed the latest of these claims; empty: something else did
+	Refusal   lease.Reason
 
 	sequence uint64 // its place: rising from head to tail
 	placed   bool   // in this scan

@@ -279,8 +279,8 @@ func (c *gangs) whyWaiting(e *entry) string {
 	w := c.coord.Queue().Waiting(e.job.ID)
 	switch {
 	case w != nil && w.Failures > 0:
-		return fmt.Sprintf("waits in the placement queue: tried %d times, %d of them at a site that had no room after all; %d processors are idle at %d sites",
-			w.Tries, w.Failures, view.Free(), withProcessors(view))
+		return fmt.Sprintf("waits in the placement queue: tried %d times, %d of them %s; %d processors are idle at %d sites",
+			w.Tries, w.Failures, c.inVain(w), view.Free(), withProcessors(view))
 	case w != nil:
 		return fmt.Sprintf("waits in the placement queue: tried %d times; %d processors are idle at %d sites, in parts that do not fit",
 			w.Tries, view.Free(), withProcessors(view))
@@ -290,6 +290,14 @@ func (c *gangs) whyWaiting(e *entry) string {
 		return e.reason
 	}
 	return "waits for a look at the sites"
+}
+
+// inVain says at which site the claims of a job fail, by the latest.
+func (c *gangs) inVain(w *coalloc.Waiting) string {
+	if w.RefusedBy == "" || w.Refusal == lease.Busy {
+		return "at a site that had no room after all"
+	}
+	return fmt.Sprintf("in vain, the last as %s refused: %s", c.siteName(w.RefusedBy), closedFor(w.Refusal))
 }
 
 // closedFor says why a site gives no component, whatever this site has at a bank.
