@@ -124,6 +124,20 @@ func (p *Protocol) Decode(from grid.SiteID, frame []byte) (grid.Message, error) 
 	return message, err
 }
 
+// KindOf returns what an encoded envelope says first, the kind of its message; 0 if it begins
+// with anything else. Nothing of it was checked.
+func KindOf(frame []byte) grid.Kind {
+	const field = 1<<3 | 0 // number 1, varint
+	if len(frame) == 0 || frame[0] != field {
+		return 0
+	}
+	kind, n := binary.Uvarint(frame[1:])
+	if n <= 0 || kind >= KindMax {
+		return 0
+	}
+	return grid.Kind(kind)
+}
+
 // DecodeTraced is Decode, and returns the sender's span of the trace of the job that the
 // message is about, 0 if it names none. Any number may come; it says nothing but whose child a
 // span is.

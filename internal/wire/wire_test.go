@@ -323,3 +323,26 @@ func mustProto(t *testing.T, m proto.Message) []byte {
 	}
 	return b
 }
+
+// TestKindOf: what a frame says first tells what it costs, and bytes of a peer are no harm.
+func TestKindOf(t *testing.T) {
+	all, err := wire.Encode(&submission{&grid.Job{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	frame, err := wire.ReadFrame(bytes.NewReader(all))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		frame []byte
+		want  grid.Kind
+	}{
+		{frame, wire.MarketJobSubmission}, {frame[:2], wire.MarketJobSubmission}, {frame[:1], 0}, {frame[1:], 0}, {nil, 0},
+		{[]byte{8, 0xff}, 0}, {binary.AppendUvarint([]byte{8}, wire.KindMax), 0}, {binary.AppendUvarint([]byte{8}, 1<<63), 0},
+	} {
+		if got := wire.KindOf(tt.frame); got != tt.want {
+			t.Errorf("kind %d of %x, want %d", got, tt.frame, tt.want)
+		}
+	}
+}

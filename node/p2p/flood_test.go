@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"gridnode/grid"
+	"gridnode/internal/wire"
 	"gridnode/node/p2p/allowance"
 )
 
@@ -64,22 +65,22 @@ func TestPeerAboveItsAllowanceIsReadSlowlyAndLosesNothing(t *testing.T) {
 
 // TestSenderKeepsToTheAllowance: whoever sends as this program does is never above it.
 func TestSenderKeepsToTheAllowance(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		good, bad, _ := flooded(t)
-		line := allowance.Table[allowance.Other]
-		const rounds = 12
-		n := int(line.Rate) // a second
-		for range rounds {
-			for range n {
-				bad.Send(good.Self(), &note{1, "burst"}, 0)
+	for kind, n := range map[grid.Kind]int{1: int(allowance.Table[allowance.Other].Rate), wire.DirectoryPublish: 2 * int(allowance.Table[allowance.Signed].Rate)} {
+		synctest.Test(t, func(t *testing.T) {
+			good, bad, _ := flooded(t)
+			const rounds = 12
+			for range rounds {
+				for range n {
+					bad.Send(good.Self(), &note{kind, "burst"}, 0)
+				}
+				time.Sleep(1500 * time.Millisecond)
 			}
-			time.Sleep(1500 * time.Millisecond)
-		}
-		good.await(func(in []grid.Input) bool { return len(in) == rounds*n })
-		if s := good.Stats(); s.Throttled > 0 || s.Banned > 0 {
-			t.Errorf("%d messages were read late, %d bans", s.Throttled, s.Banned)
-		}
-	})
+			good.await(func(in []grid.Input) bool { return len(in) == rounds*n })
+			if s := good.Stats(); s.Throttled > 0 || s.Banned > 0 {
+				t.Errorf("kind %d: %d messages were read late, %d bans", kind, s.Throttled, s.Banned)
+			}
+		})
+	}
 }
 
 func TestPeerThatGoesOnIsBanned(t *testing.T) {
@@ -94,6 +95,15 @@ func TestPeerThatGoesOnIsBanned(t *testing.T) {
 				if _, err := s.Write(bytes.Repeat(frame(1, "flood"), 100)); err != nil {
 					return
 				}
+			}
+		}},
+		{"quotes", "allowance of quotes", func(ctx context.Context, t *testing.T, bad, good *node) {
+			s := stream(t, bad, good, chat.ID)
+			for ctx.Err() == nil {
+				if _, err := s.Write(frame(wire.DirectoryPublish, "flood")); err != nil {
+					return
+				}
+				time.Sleep(time.Millisecond) // below what is allowed of other messages
 			}
 		}},
 		{"look-ups", "allowance of look-ups", func(ctx context.Context, t *testing.T, bad, good *node) {

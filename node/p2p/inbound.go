@@ -148,6 +148,11 @@ func (n *Network) readFrames(p *wire.Protocol, src *source, s network.Stream) er
 		if err := n.Warden.spend(s.Conn(), class, allowance.Cost(len(frame)), len(frame)); err != nil {
 			return err
 		}
+		if allowance.Carries(wire.KindOf(frame)) {
+			if err := n.Warden.spend(s.Conn(), allowance.Signed, 1, 0); err != nil {
+				return err
+			}
+		}
 		message, span, err := n.Warden.decode(p, src, from, frame)
 		if err != nil {
 			return err

@@ -48,7 +48,7 @@ func decodeNote(kind grid.Kind) wire.Decoder {
 
 // Two protocols and a topic, as the cores have them.
 var (
-	chat   = &wire.Protocol{ID: "/gridnode/test-chat/1.0.0", Decoders: map[grid.Kind]wire.Decoder{1: decodeNote(1), 2: decodeNote(2)}}
+	chat   = &wire.Protocol{ID: "/gridnode/test-chat/1.0.0", Decoders: map[grid.Kind]wire.Decoder{1: decodeNote(1), 2: decodeNote(2), wire.DirectoryPublish: decodeNote(wire.DirectoryPublish)}}
 	post   = &wire.Protocol{ID: "/gridnode/test-post/1.0.0", Decoders: map[grid.Kind]wire.Decoder{3: decodeNote(3)}}
 	shouts = Topic{Name: "shout", Protocol: &wire.Protocol{ID: "shout", Decoders: map[grid.Kind]wire.Decoder{4: decodeNote(4)}}, SizeMax: 512}
 )

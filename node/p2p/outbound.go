@@ -211,7 +211,7 @@ func (o *outbound) carry(p *wire.Protocol, frames []byte, messages []grid.Messag
 			}
 			o.streams[p] = s
 		}
-		o.keepPace(allowance.Of(p.ID), sizes)
+		o.keepPace(allowance.Of(p.ID), messages, sizes)
 		s.SetWriteDeadline(time.Now().Add(writeTimeMax))
 		attempted = true
 		_, err := s.Write(frames)
@@ -231,22 +231,34 @@ func (o *outbound) carry(p *wire.Protocol, frames []byte, messages []grid.Messag
 	o.n.stats.lost.Add(int64(len(messages)))
 }
 
-// keepPace waits until the peer's allowance has what messages cost.
-func (o *outbound) keepPace(c allowance.Class, sizes []int) {
+// keepPace waits until the peer's allowances have what messages cost.
+func (o *outbound) keepPace(c allowance.Class, messages []grid.Message, sizes []int) {
 	now := time.Now()
+	tokens, signed := 0.0, 0.0
+	for i, size := range sizes {
+		tokens += allowance.Cost(size)
+		if allowance.Carries(messages[i].MessageKind()) {
+			signed++
+		}
+	}
+	wait := o.pace(now, c).Draw(now, tokens)
+	if signed > 0 {
+		wait = max(wait, o.pace(now, allowance.Signed).Draw(now, signed))
+	}
+	if wait > 0 {
+		o.n.sleep(wait)
+	}
+}
+
+// pace returns what the peer will read of us of a class.
+func (o *outbound) pace(now time.Time, c allowance.Class) *allowance.Bucket {
 	b := o.paces[c]
 	if b == nil {
 		fresh := o.n.Warden.lines[c].Pace(now)
 		b = &fresh
 		o.paces[c] = b
 	}
-	tokens := 0.0
-	for _, size := range sizes {
-		tokens += allowance.Cost(size)
-	}
-	if wait := b.Draw(now, tokens); wait > 0 {
-		o.n.sleep(wait)
-	}
+	return b
 }
 
 // errPause is why nothing is dialled for a while after a failed dial.

@@ -12,6 +12,9 @@ package allowance
 import (
 	"strings"
 	"time"
+
+	"gridnode/grid"
+	"gridnode/internal/wire"
 )
 
 // Class is what messages are allowanceed together.
@@ -22,6 +25,7 @@ const (
 	Market Class = iota // placing jobs: negotiations, submissions, completions
 	Lease
 	Directory
+	Signed  // of those, quotes and records: each costs a verification
 	Gossip  // load reports and latencies
 	Money   // bank and fees
 	Records // site records, siblings, data sets, revocations
@@ -59,7 +63,9 @@ var Table = Lines{
 	// A page of 64 quotes costs up to 128; whoever lists a federation of 1,000 sites may
 	// get all pages of one holder.
 	Directory: {"directory", 1000, 2000},
-	Gossip:    {"gossip", 200, 500},
+	// A verification takes as long as ten messages without one. Holders of cells get few.
+	Signed: {"quotes and records", 250, 500},
+	Gossip: {"gossip", 200, 500},
 	// A bank is drawn from and redeemed at for every job of its customers.
 	Money:   {"money", 1000, 2000},
 	Records: {"records", 200, 500},
@@ -124,6 +130,9 @@ func Of(protocol string) Class {
 	}
 	return Other
 }
+
+// Carries reports whether a message of a kind draws from Signed, too.
+func Carries(k grid.Kind) bool { return k == wire.DirectoryPublish || k == wire.DirectoryEnter }
 
 // String implements fmt.Stringer.
 func (c Class) String() string { return Table[c].Name }
