@@ -34,10 +34,13 @@ type kind struct {
 
 const batch = 256 // messages that are written at once
 
+// elsewhere is the flood that does not touch the site: what the others see under it is what
+// the machine, which the flooders share with the site, makes of them.
+const elsewhere = "elsewhere"
+
 var kinds = []kind{
-	{"negotiate", "requests for a guarantee", func(ctx context.Context, t *talker, sent *atomic.Int64) error {
-		return t.pour(ctx, market.Protocol.ID, sent, func(i int) wire.Message { return negotiation(rand.Uint64(), uint64(i+1)) })
-	}},
+	{elsewhere, "the same requests as the next, to a program that throws them away", floodNegotiations},
+	{"negotiate", "requests for a guarantee", floodNegotiations},
 	{"lease", "requests for processors", func(ctx context.Context, t *talker, sent *atomic.Int64) error {
 		return t.pour(ctx, lease.Protocol.ID, sent, func(i int) wire.Message {
 			return &lease.Request{Number: rand.Uint64() >> 1, Processors: 1, Span: grid.Hour, TTL: 1, Sink: t.site(), Subject: grid.JobID{Hi: rand.Uint64(), Lo: uint64(i + 1)}}
@@ -64,6 +67,10 @@ func negotiation(job, request uint64) *market.Negotiate {
 		Task: grid.TaskID{Job: grid.JobID{Hi: job, Lo: request}, Epoch: 1}, Request: request, Validity: grid.Second,
 		Processors: 1, Work: grid.Work{Instructions: 1000}, Deadline: grid.Never, CostMax: grid.CreditsMax,
 	}
+}
+
+func floodNegotiations(ctx context.Context, t *talker, sent *atomic.Int64) error {
+	return t.pour(ctx, market.Protocol.ID, sent, func(i int) wire.Message { return negotiation(rand.Uint64(), uint64(i+1)) })
 }
 
 // pour writes messages to one stream as fast as they are taken.

@@ -142,7 +142,7 @@ func (w *world) recover(ctx context.Context, idle time.Duration) time.Duration {
 
 // fate says what became of the flooders.
 func (w *world) fate(ctx context.Context, r *row, o *order, result *outcome) error {
-	if r.Flood == local {
+	if r.Flood == local || r.Flood == elsewhere {
 		r.Fate = fmt.Sprintf("%d of %d went on to the end", r.Peers-result.Ended, r.Peers)
 		return nil
 	}
