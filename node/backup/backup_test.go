@@ -72,6 +72,32 @@ func TestWhatIsInIt(t *testing.T) {
 	}
 }
 
+// TestSettingsElsewhere: where the home of a package has a link to where the settings will lie,
+// they are put there; what lies there stays.
+func TestSettingsElsewhere(t *testing.T) {
+	home, elsewhere := t.TempDir(), filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.Symlink(elsewhere, filepath.Join(home, "config.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Restore(bytes.NewReader(newHome(t, true)), home); err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := os.ReadFile(elsewhere); string(text) != "site: x" {
+		t.Errorf("the settings are %q", text)
+	}
+	again := t.TempDir()
+	if err := os.Symlink(elsewhere, filepath.Join(again, "config.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(elsewhere, []byte("another's"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Restore(bytes.NewReader(newHome(t, true)), again)
+	if text, _ := os.ReadFile(elsewhere); err == nil || string(text) != "another's" {
+		t.Errorf("settings that were there are %q, %v", text, err)
+	}
+}
+
 // TestOddBackups: what is no backup, or one of a later version, or has something else in it,
 // changes nothing.
 func TestOddBackups(t *testing.T) {

@@ -145,8 +145,15 @@ func (r *restorer) folder(path string) error {
 	return err
 }
 
-// file writes a file that may not be there.
+// file writes a file that may not be there. Where the packages keep the settings elsewhere, a
+// link to what is not there yet leads to it.
 func (r *restorer) file(path string, from io.Reader) error {
+	if to, err := os.Readlink(path); err == nil {
+		if !filepath.IsAbs(to) {
+			to = filepath.Join(filepath.Dir(path), to)
+		}
+		path = to
+	}
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("%s is there already: restore into another home, or move it away", path)
