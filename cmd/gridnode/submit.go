@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -145,7 +146,7 @@ func (s *submission) flags(cmd *cobra.Command) {
 	f.StringVar(&s.memory, "mem", "", "`SIZE` of the memory of the whole job, shared out evenly over its processors")
 	f.StringVar(&s.memoryPerCPU, "mem-per-cpu", "", "`SIZE` of the memory per processor")
 	f.StringVarP(&s.array, "array", "a", "", "one job for each index of `LIST`, e.g. 0-199, 1,3,5, 0-20:2 or 0-99%10, ten at a time; each sees its own in GRIDNODE_ARRAY_TASK_ID")
-	f.StringVarP(&s.dir, "chdir", "D", "", "working `DIRECTORY` at this site; elsewhere a scratch directory is used (default: the current one)")
+	f.StringVarP(&s.dir, "chdir", "D", "", "working `DIRECTORY` at this site; elsewhere a scratch directory is used (default: the current one; a scratch directory if that is closed to this account)")
 	f.StringVar(&s.export, "export", "NONE", "environment to take along, a `LIST`: NONE, ALL, or names and settings separated by commas (HOME,MODE=fast)")
 	f.StringArrayVarP(&s.env, "env", "e", nil, "a setting `NAME=VALUE` for the job's environment; may be repeated")
 	f.StringVar(&s.deadline, "deadline", "", "`WHEN` the job must have ended: a span from now or an instant (RFC 3339)")
@@ -438,12 +439,16 @@ func (s *submission) surroundings(spec *api.JobSpec, _ time.Time) error {
 	if s.elsewhere && spec.Dir == "" {
 		return s.environment(spec)
 	}
-	if here, err := os.Getwd(); spec.Dir == "" && err == nil {
+	here, err := os.Getwd()
+	switch {
+	case strings.HasPrefix(spec.Dir, "/"):
+	case spec.Dir == "" && errors.Is(err, fs.ErrPermission):
+		// What root types in its home for the site's account (runuser): a scratch directory will do.
+	case err != nil:
+		return fmt.Errorf("--chdir: %w", err)
+	case spec.Dir == "":
 		spec.Dir = here
-	} else if !strings.HasPrefix(spec.Dir, "/") {
-		if err != nil {
-			return fmt.Errorf("--chdir: %w", err)
-		}
+	default:
 		spec.Dir = here + "/" + spec.Dir
 	}
 	return s.environment(spec)
