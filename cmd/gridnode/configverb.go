@@ -144,7 +144,7 @@ func newConfigSet(root *options) *cobra.Command {
 			if _, err := root.client().Node(cmd.Context()); err == nil && reloads(key.key) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "the running daemon goes on with the old %s until 'gridnode reload'\n", key.key)
 			} else if err == nil {
-				fmt.Fprintf(cmd.ErrOrStderr(), "the running daemon goes on with the old %s until 'gridnode stop' and 'gridnode start'\n", key.key)
+				fmt.Fprintf(cmd.ErrOrStderr(), "the running daemon goes on with the old %s until '%s'\n", key.key, api.RestartCommand(root.home))
 			}
 			return nil
 		},

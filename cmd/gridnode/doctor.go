@@ -83,7 +83,7 @@ func examine(ctx context.Context, root *options) (found []finding) {
 	found = append(found, examineCertificates(root.home, s)...)
 	node, err := root.client().Node(ctx)
 	if err != nil {
-		found = append(found, finding{"daemon", stateWarning, "none runs", "start it with 'gridnode start'"})
+		found = append(found, finding{"daemon", stateWarning, "none runs", "start it with '" + api.StartCommand(root.home) + "'"})
 		return append(found, examinePorts(s)...)
 	}
 	found = append(found, finding{"daemon", stateOK, "version " + node.Version + ", process " + fmt.Sprint(node.PID), ""})

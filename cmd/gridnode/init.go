@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"gridnode/internal/atomicfile"
+	"gridnode/node/api"
 	"gridnode/node/member"
 )
 
@@ -119,8 +120,8 @@ func initHome(cmd *cobra.Command, home, federation string) error {
 	if became != "" {
 		fmt.Fprintln(cmd.ErrOrStderr(), became)
 	}
-	start := "gridnode start"
-	if flags.Changed("home") {
+	start := api.StartCommand(home)
+	if flags.Changed("home") && home != api.SystemHome {
 		start += " --home " + home
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "site %s is ready in %s; its settings are in %s\nstart it with '%s'\n",

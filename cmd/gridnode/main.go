@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"gridnode/node/api"
 )
 
 // options are the flags of every verb.
@@ -152,7 +154,7 @@ func (o *options) resolve() error {
 		}
 		o.home = filepath.Join(user, ".gridnode")
 		if _, err := os.Stat(o.home); errors.Is(err, fs.ErrNotExist) && ownsSystemHome() {
-			o.home = systemHome
+			o.home = api.SystemHome
 		}
 	}
 	home, err := filepath.Abs(o.home)
@@ -163,12 +165,10 @@ func (o *options) resolve() error {
 	return nil
 }
 
-// systemHome is the home of the site that the packages set up. It is that of root, and of the
-// account that the daemon runs as, unless they have one of their own.
-const systemHome = "/var/lib/gridnode"
-
+// ownsSystemHome says whether a command means the site that the packages set up: it is that of
+// root, and of the account that the daemon runs as, unless they have one of their own.
 func ownsSystemHome() bool {
-	info, err := os.Stat(systemHome)
+	info, err := os.Stat(api.SystemHome)
 	if err != nil {
 		return false
 	}

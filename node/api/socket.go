@@ -19,6 +19,34 @@ const socketName = "api.sock"
 // socketPathMax is what fits into a socket address on every system we run on.
 const socketPathMax = 100
 
+// SystemHome is the home of the site that the packages set up, whose daemon systemd runs.
+const SystemHome = "/var/lib/gridnode"
+
+// StartCommand returns what an administrator types to start the daemon of a home, and
+// RestartCommand what has it start anew.
+func StartCommand(home string) string {
+	if bySystemd(home) {
+		return "systemctl start gridnode"
+	}
+	return "gridnode start"
+}
+
+// RestartCommand is described at StartCommand.
+func RestartCommand(home string) string {
+	if bySystemd(home) {
+		return "systemctl restart gridnode"
+	}
+	return "gridnode stop && gridnode start"
+}
+
+func bySystemd(home string) bool {
+	if home != SystemHome {
+		return false
+	}
+	_, err := os.Stat("/run/systemd/system")
+	return err == nil
+}
+
 // SocketPath returns where the local API of a home listens.
 func SocketPath(home string) string { return filepath.Join(home, socketName) }
 
@@ -100,7 +128,7 @@ func dialAPI(ctx context.Context, home string) (net.Conn, error) {
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", short)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
-		return nil, fmt.Errorf("%w on %s: start one with 'gridnode start'", ErrNoDaemon, home)
+		return nil, fmt.Errorf("%w on %s: start one with '%s'", ErrNoDaemon, home, StartCommand(home))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("connect to %s: %w", SocketPath(home), err)
