@@ -57,7 +57,8 @@ func Needs(task *grid.Task) grid.Resources {
 // plan returns how to start a task, nil for one without walls and limits.
 func (w *walls) plan(task *grid.Task) (*sandbox.Plan, error) {
 	rule := w.rules(task)
-	rule.Kept = task.Job.Apart()
+	tree, _ := task.Job.Tree()
+	rule.Kept = tree != "" || task.Job.Apart() // where what it brings lies, be it but its standard input
 	if task.Job.IsModule() {
 		return w.modulePlan(task, &rule)
 	}

@@ -45,6 +45,9 @@ func TestGuestIsInsideWalls(t *testing.T) {
 	if out := home.ok("logs", id); out != "at host\nkept\n" {
 		t.Errorf("the guest prints %q", out)
 	}
+	if r := home.runIn("hello\n", "submit", "--site", "host", "-W", "--", "cat"); r.stdout != "hello\n" {
+		t.Errorf("the guest does not read what is piped to it: %v", r)
+	}
 	if out, _ := exec.Command("pgrep", "-f", "sleep 4711.5").Output(); len(out) > 0 {
 		t.Errorf("process %s lives on", out)
 	}
