@@ -197,8 +197,28 @@ type handed struct {
 	b      []byte
 }
 
+// fits returns an error if the files have more bytes than a job may bring along: what is sparse
+// would be read for hours.
+func (l *luggage) fits(ctx context.Context, client *api.Client) error {
+	reply, err := client.MissingContent(ctx, []string{})
+	if err != nil {
+		return apiError(err)
+	}
+	var size int64
+	for i := range l.sources {
+		size += l.sources[i].Size
+	}
+	if reply.Most > 0 && size > reply.Most {
+		return failf(exitRefused, "what it brings along has %s, and a job brings at most %s (files.job)", bytesText(size), bytesText(reply.Most))
+	}
+	return nil
+}
+
 // tree hands over the files and returns the name of their tree. Each is read once.
 func (l *luggage) tree(ctx context.Context, client *api.Client) (string, error) {
+	if err := l.fits(ctx, client); err != nil {
+		return "", err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	some := make(chan []handed)

@@ -51,3 +51,12 @@ func formatSize(n int64) string {
 	}
 	return strconv.FormatInt(n, 10) + suffix
 }
+
+// bytesText is formatSize in a sentence.
+func bytesText(n int64) string {
+	text := formatSize(n)
+	if text == strconv.FormatInt(n, 10) {
+		return plural(n, "byte")
+	}
+	return text
+}

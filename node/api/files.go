@@ -25,7 +25,8 @@ type ContentRequest struct {
 
 // ContentReply answers it, and POST /v1/content.
 type ContentReply struct {
-	Chunks []string `json:"chunks"` // those that are not here; the one that was handed over
+	Chunks []string `json:"chunks"`         // those that are not here; the one that was handed over
+	Most   int64    `json:"most,omitempty"` // bytes that one job may bring along, of those that are not here
 }
 
 // JobFilesReply answers GET /v1/jobs/{id}/files.

@@ -94,6 +94,14 @@ func TestFilesTravel(t *testing.T) {
 		}
 	}
 
+	bomb := put("bomb", "")
+	if err := os.Truncate(bomb, 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	if r := home.code(5, "submit", "--in", bomb, "--", "true"); !strings.Contains(r.stderr, "files.job") {
+		t.Errorf("a tebibyte of nothing: %q", r.stderr)
+	}
+
 	// Both daemons die while it runs: what it leaves comes home all the same, once.
 	begun, release := newGate(t), newGate(t)
 	id := strings.TrimSpace(home.ok("submit", "-q", "--site", "host", "-D", work, "--in", data, "--", "sh", "-c", "echo begun >"+string(begun)+"; read x <"+string(release)+"; cp data.csv copy"))

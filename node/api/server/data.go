@@ -176,7 +176,7 @@ func (a jobFiles) missing(w http.ResponseWriter, r *http.Request) error {
 	if len(request.Chunks) > chunksMax {
 		return errorf(api.CodeUsage, "chunks: %d at once, at most %d", len(request.Chunks), chunksMax)
 	}
-	reply := api.ContentReply{Chunks: []string{}}
+	reply := api.ContentReply{Chunks: []string{}, Most: a.host.FilesMax()}
 	for _, text := range request.Chunks {
 		d, err := content.ParseDigest(text)
 		if err != nil {
