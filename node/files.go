@@ -413,7 +413,7 @@ func (g *giver) Read(d content.Digest, buf []byte) ([]byte, error) {
 			return b, err
 		}
 	}
-	return g.f.store.Read(d, buf)
+	return g.f.store.Give(d, buf)
 }
 
 // Results implements content.Giver.

@@ -59,6 +59,7 @@ type packed struct {
 	size   int64
 	entry  int64     // its number in the index
 	used   time.Time // guarded by packs.mu
+	whole  time.Time // when its digest was seen to be right; guarded by packs.mu
 }
 
 // pack is a file of many. It is guarded by packs.mu.
@@ -258,6 +259,20 @@ func (one *packed) read(buf []byte) ([]byte, error) {
 	return b[:n], err
 }
 
+// verified notes that what was read has the right digest.
+func (p *packs) verified(one *packed) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	one.whole = time.Now()
+}
+
+// trusts reports whether something is still where it was found, and was seen to be whole lately.
+func (p *packs) trusts(d Digest, one *packed) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.at[d] == one && time.Since(one.whole) < lately
+}
+
 // keep appends something. fs.ErrExist says that another one has kept it meanwhile.
 func (p *packs) keep(d Digest, b []byte) error {
 	w, at, err := p.take(int64(len(b)))
@@ -320,10 +335,11 @@ func (p *packs) enter(w *packing, d Digest, at, size int64) error {
 	if _, err := w.index.WriteAt(encodeEntry(d, at, size), w.entries*entrySize); err != nil {
 		return err
 	}
-	p.at[d] = &packed{pack: w.pack, offset: at, size: size, entry: w.entries, used: time.Now()}
+	now := time.Now()
+	p.at[d] = &packed{pack: w.pack, offset: at, size: size, entry: w.entries, used: now, whole: now}
 	w.entries++
 	w.live++
-	w.stamped = time.Now() // so is the file
+	w.stamped = now // so is the file
 	return nil
 }
 

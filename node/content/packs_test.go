@@ -228,6 +228,39 @@ func TestDamagedPacks(t *testing.T) {
 	}
 }
 
+// TestWhatIsGivenIsVerifiedOnceInAWhile: when it was kept, and then each time that was long ago; and
+// what is given up while it is read is not there.
+func TestWhatIsGivenIsVerifiedOnceInAWhile(t *testing.T) {
+	dir := t.TempDir()
+	s := opened(t, dir)
+	b := noise(1, chunkSize)
+	d, err := s.Put(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := s.packs.find(d)
+	age := func() { one.whole = one.whole.Add(-lately) }
+	age()
+	for range 2 { // the first verifies it
+		if got, err := s.Give(d, nil); !bytes.Equal(got, b) || err != nil {
+			t.Errorf("what is whole is %d bytes, %v", len(got), err)
+		}
+	}
+	data, _ := onePack(t, dir)
+	overwrite(t, data, []byte{^b[0]}, 0)
+	if got, err := s.Give(d, nil); len(got) != len(b) || err != nil {
+		t.Errorf("what was verified a moment ago is read again: %d bytes, %v", len(got), err)
+	}
+	age()
+	if _, err := s.Give(d, nil); !errors.Is(err, ErrAbsent) || s.Has(d) {
+		t.Errorf("what was damaged since is given: %v", err)
+	}
+	one.whole = time.Now()
+	if s.packs.trusts(d, one) {
+		t.Error("what was given up counts as whole")
+	}
+}
+
 // TestFullDisks: what does not fit any more is no room, nothing of it is there, and what was kept
 // before is.
 func TestFullDisks(t *testing.T) {
