@@ -174,9 +174,9 @@ func filesText(r *api.JobFilesReply) string {
 	text := ""
 	switch {
 	case r.State == "brought" && r.Count > 0:
-		text = fmt.Sprintf("%s (%s) brought to %s", plural(r.Count, "file"), formatSize(r.Size), r.Dir)
+		text = fmt.Sprintf("%s (%s) brought to %s", plural(r.Count, "file"), bytesText(r.Size), r.Dir)
 	case r.State == "kept":
-		text = fmt.Sprintf("%s (%s): 'gridnode get %s' brings them here", plural(r.Count, "file"), formatSize(r.Size), shortID(r.ID))
+		text = fmt.Sprintf("%s (%s): 'gridnode get %s' brings them here", plural(r.Count, "file"), bytesText(r.Size), shortID(r.ID))
 	case r.State == "failed":
 		text = "failed: " + r.Why
 	}

@@ -92,7 +92,6 @@ Without logs a generated workload is used, to which the published figures do not
 	f.BoolVar(&o.Quick, "quick", false, "leave out what the paper does not print: other readings and loads, jobs of a week and a month")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "determines everything random in the runs")
 	f.IntVarP(&o.Workers, "jobs", "j", 0, "how many runs at a time, each on a processor of its own (default: all processors)")
-	f.Lookup("jobs").DefValue = ""
 	f.StringVar(&out, "out", "", "directory to write PAPER.html, PAPER.csv and PAPER.json to, with all summary.html, too")
 	_ = cmd.MarkFlagDirname("traces")
 	_ = cmd.MarkFlagDirname("out")

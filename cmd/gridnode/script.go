@@ -56,8 +56,18 @@ func plainFile(path string) error {
 	if _, err := exec.LookPath(path); err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s is a file that is not executable and does not begin with #! and an interpreter: write #!/bin/sh as its first line, or submit what runs it: gridnode submit -- sh %[1]s", path)
+	if info.Mode()&0o111 != 0 {
+		return fmt.Errorf("%s is a program here, and not a command that is found everywhere: gridnode submit -- ./%[1]s", path)
+	}
+	shebang, runs := "#!/bin/sh", "sh"
+	if program, known := interpreters[filepath.Ext(path)]; known {
+		shebang, runs = "#!/usr/bin/env "+program, program
+	}
+	return fmt.Errorf("%[1]s is a file that is not executable and does not begin with #! and an interpreter: write %[2]s as its first line, or submit what runs it: gridnode submit --in %[1]s -- %[3]s %[1]s", path, shebang, runs)
 }
+
+// interpreters run files whose names end so.
+var interpreters = map[string]string{".py": "python3", ".pl": "perl", ".rb": "ruby", ".R": "Rscript", ".r": "Rscript", ".jl": "julia", ".js": "node", ".lua": "lua"}
 
 // readScript reads a script from path, or from stdin if path is "-".
 func readScript(path string, stdin io.Reader) (*script, error) {

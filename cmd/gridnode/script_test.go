@@ -122,16 +122,17 @@ func TestScriptCommand(t *testing.T) {
 
 func TestPlainFile(t *testing.T) {
 	t.Chdir(t.TempDir())
-	for name, mode := range map[string]os.FileMode{"job.sh": 0o600, "program": 0o700, "ls": 0o600} {
+	for name, mode := range map[string]os.FileMode{"job.sh": 0o600, "plot.py": 0o600, "program": 0o700, "ls": 0o600} {
 		if err := os.WriteFile(name, []byte("echo hello\n"), mode); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for path, refused := range map[string]bool{
-		"job.sh": true, "./job.sh": true, "./program": false, "ls": false, "no-such-file": false, ".": false,
+	for path, advice := range map[string]string{
+		"job.sh": "--in job.sh -- sh job.sh", "./job.sh": "#!/bin/sh as", "plot.py": "#!/usr/bin/env python3 as its first line, or submit what runs it: gridnode submit --in plot.py -- python3 plot.py",
+		"program": "-- ./program", "./program": "", "ls": "", "no-such-file": "", ".": "",
 	} {
-		if err := plainFile(path); (err != nil) != refused {
-			t.Errorf("%s: %v, want refused: %v", path, err, refused)
+		if err := plainFile(path); (err != nil) != (advice != "") || err != nil && !strings.Contains(err.Error(), advice) {
+			t.Errorf("%s: %v, want the advice %q", path, err, advice)
 		}
 	}
 }

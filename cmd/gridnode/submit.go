@@ -85,10 +85,11 @@ the command is started once for all, and starts its tasks itself, as mpirun and 
 is a script with #SBATCH lines, and what has a terminal (--pty).
 
 With --components or --coalloc the job runs at several sites at the same moment, or at
-none: each task finds the addresses of all in GRIDNODE_PEERS. The other sites must lend processors (leases.lend), and have the
-program where the command says. Files are not brought along, but the data sets that --input
-names: by cf, the placement then, components go where they are, or can be copied to soonest,
-and each task finds their paths in GRIDNODE_INPUT_0, GRIDNODE_INPUT_1, … (see 'dataset').
+none: each task finds the addresses of all in GRIDNODE_PEERS. The other sites must lend
+processors (leases.lend). Each task has the files that the job brings along (--in), and what it
+leaves comes home in a folder rank-N. Data sets are named with --input: by cf, the placement
+then, components go where they are, or can be copied to soonest, and each task finds their
+paths in GRIDNODE_INPUT_0, GRIDNODE_INPUT_1, … (see 'dataset').
 
 With --spread the tasks run here, or here and on processors that this site leases for them
 (delegation.policy s-strd or x-strd).
@@ -155,7 +156,7 @@ func (s *submission) flags(cmd *cobra.Command) {
 	f.StringVar(&s.wasm, "wasm", "", "run this `MODULE`, a file of WebAssembly, instead of a program of the site")
 	f.StringVar(&s.site, "site", "", "run only at this `SITE` (name or ID)")
 	f.Int64Var(&s.ttl, "ttl", ttlDefault, fmt.Sprintf("how often a request to lend processors for the job may be delegated from site to site, 0 (never) to %d (default: delegation.hops of the settings)", grid.TTLMax))
-	f.Lookup("ttl").DefValue = "" // the help says it
+	f.Lookup("ttl").DefValue = "0" // the help says it
 	s.luggage.flags(f)
 	s.terms.flags(cmd)
 	s.keeping.flags(cmd)

@@ -70,7 +70,7 @@ With -n 1, or where the output is no terminal, the table is printed once.`,
 	}
 	addListingFlags(cmd, &l, formatTable, formatJSON)
 	cmd.Flags().IntVarP(&rounds, "rounds", "n", 0, "end after looking `COUNT` times (default: on a terminal at q, else 1)")
-	cmd.Flags().Lookup("rounds").DefValue = "" // the help says it
+	cmd.Flags().Lookup("rounds").DefValue = "0" // the help says it
 	cmd.Flags().StringVarP(&delay, "delay", "d", delay, "look again after this `SPAN`")
 	cmd.Flags().BoolVar(&me, "me", false, "only my jobs")
 	return cmd
