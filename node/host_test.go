@@ -253,6 +253,39 @@ func TestNothingLeavesBeforeItIsDurable(t *testing.T) {
 	})
 }
 
+// What a turn says before it has anything to save does not wait for what is saved after it.
+func TestAnswersDoNotWaitForWhatUsersAsk(t *testing.T) {
+	home := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		h := startHost(t, hostConfig(1, home, &p2p.Memory{}, &timers{}))
+		first, second := make(chan error, 1), make(chan error, 1)
+		err := h.Do(t.Context(), func(*site.Site) {
+			h.loop.store.Close() // nothing of a turn that saves leaves
+			go func() {
+				_, err := h.Ask(t.Context(), func(token uint64) grid.Input { return &site.Cancel{Token: token, Job: grid.JobID{Lo: 9}} })
+				first <- err
+			}()
+			time.Sleep(time.Second) // and then it waits for the loop
+			go func() {
+				_, err := submitTo(h, testJob(h, 1, grid.Second))
+				second <- err
+			}()
+			time.Sleep(time.Second)
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := <-first; err != nil {
+			t.Errorf("who asked for what saves nothing is told %v", err)
+		}
+		if err := <-second; !errors.Is(err, ErrStopped) {
+			t.Errorf("submit: %v, want ErrStopped", err)
+		}
+		<-h.Done()
+		h.Close()
+	})
+}
+
 func TestDefectOfACoreStopsTheNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := startHost(t, hostConfig(1, "", &p2p.Memory{}, &timers{}))

@@ -125,6 +125,9 @@ func (l *loop) turn() (err error) {
 		if in == nil {
 			break
 		}
+		if payer.among == &l.h.inbox.users {
+			l.early()
+		}
 		take(in)
 		done := time.Now()
 		l.h.inbox.pay(payer, done.Sub(last))
@@ -145,6 +148,16 @@ func (l *loop) turn() (err error) {
 	clear(l.looks)
 	l.looks = l.looks[:0]
 	return nil
+}
+
+// early carries out what the turn has ordered so far if none of it is to be saved first.
+// Most of what users ask is: answers to peers need not wait until that is durable.
+func (l *loop) early() {
+	if l.batch.Len() == 0 && len(l.out.Effects) > 0 {
+		l.carryOut()
+		l.out.Reset()
+		l.coded = 0
+	}
 }
 
 // take has an input taken, and reports whether the site saw it.
