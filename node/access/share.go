@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	"golang.org/x/time/rate"
 )
@@ -17,6 +18,10 @@ const (
 	// do at once. Faster ones wait.
 	rateMax   = 1000
 	rateBurst = 2000
+	// vainCost is how many others a submission costs for which there was no room: it was
+	// decoded and brought to the loop for nothing. Ten a second of one account are enough to
+	// see when there is room again.
+	vainCost = 100
 )
 
 // Shares divides what comes before the host's loop between accounts: who asks for much waits
@@ -78,4 +83,12 @@ func (s *Shares) Enter(ctx context.Context, uid uint32) (release func(), err err
 		return nil, fmt.Errorf("more than %d requests of this account in a second: %w", rateMax, err)
 	}
 	return release, nil
+}
+
+// InVain charges an account for a submission for which there was no room: whoever goes on
+// waits.
+func (s *Shares) InVain(uid uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.of(uid).rate.ReserveN(time.Now(), vainCost)
 }

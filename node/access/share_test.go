@@ -53,3 +53,37 @@ func TestRequestsOfOneAccount(t *testing.T) {
 		}
 	})
 }
+
+// TestVainSubmissions: an account whose submissions find no room has few a second, and then
+// is as any other.
+func TestVainSubmissions(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewShares()
+		vain := func(uid uint32, n int) time.Duration {
+			begun := time.Now()
+			for range n {
+				release, err := s.Enter(t.Context(), uid)
+				if err != nil {
+					t.Fatal(err)
+				}
+				s.InVain(uid)
+				release()
+			}
+			return time.Since(begun)
+		}
+		burst := rateBurst / vainCost
+		if took := vain(1, burst); took > 100*time.Millisecond {
+			t.Errorf("the first %d took %v", burst, took)
+		}
+		if took := vain(1, 100); took < 9*time.Second || took > 12*time.Second {
+			t.Errorf("100 more took %v, want ten seconds", took)
+		}
+		if took := vain(2, 1); took > 0 {
+			t.Errorf("another account waits for %v", took)
+		}
+		time.Sleep(time.Minute)
+		if took := vain(1, 1); took > 0 {
+			t.Errorf("it waits for %v after a minute", took)
+		}
+	})
+}

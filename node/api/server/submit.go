@@ -12,6 +12,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/node/api"
+	"gridnode/node/quota"
 	"gridnode/node/site"
 )
 
@@ -36,6 +37,9 @@ func (a *Server) submit(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	ids, known, err := a.handOver(r.Context(), jobs)
+	if errors.Is(err, site.ErrFull) || errors.Is(err, quota.ErrLimit) {
+		a.porter.shares.InVain(askerOf(r.Context()).UID)
+	}
 	if err != nil {
 		return err
 	}
@@ -169,7 +173,7 @@ func (a *Server) prepare(ctx context.Context, specs []api.JobSpec) ([]*grid.Job,
 
 // handMax is how many jobs of all users together are handed over at a time: they share the
 // store's commits, and whatever else changes the site waits for those of one turn.
-const handMax = 256
+const handMax = 64
 
 // handOver gives jobs to the host and returns once each is stored.
 func (a *Server) handOver(ctx context.Context, jobs []*grid.Job) (ids []grid.JobID, known []bool, err error) {
