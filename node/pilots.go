@@ -48,10 +48,17 @@ type pilotInput struct {
 	served *servedSession // that it came in; nil: none
 }
 
+// forwardDir is where the home keeps the addresses of tasks that run beside others elsewhere.
+const forwardDir = "forward"
+
 // newPilots returns the executor of a host without its engine.
 func newPilots(h *Host) *pilots {
+	kept := ""
+	if h.cfg.Home != "" {
+		kept = filepath.Join(h.cfg.Home, forwardDir)
+	}
 	x := &pilots{
-		h: h, forward: forward.New(h.id, h.net, h.log.With(logging.PartKey, "forward")),
+		h: h, forward: forward.New(h.id, h.net, kept, h.log.With(logging.PartKey, "forward")),
 		sessions: make(map[sessionID]*pilotSession), served: make(map[sessionID]*servedSession),
 		keeps: make(map[uint64]context.CancelFunc), collects: make(map[grid.TaskID]chan struct{}),
 	}
@@ -177,6 +184,9 @@ func (x *pilots) take(i *pilotInput) {
 	}
 	if i.served != nil && !x.admit(i) {
 		return
+	}
+	if up, yes := i.in.(*pilot.Up); yes {
+		x.claim(up)
 	}
 	x.step(i.in)
 	if over, ok := i.in.(*pilot.Disconnected); ok {
@@ -354,6 +364,15 @@ func (x *pilots) prepare(e pilot.Prepare) {
 
 // pilotInputs is the directory of copies of what the tasks of a pilot read.
 const pilotInputs = "inputs"
+
+// claim has what an earlier host forwarded for the tasks of a pilot be forwarded on.
+func (x *pilots) claim(up *pilot.Up) {
+	for _, t := range up.Tasks {
+		if gang, _, squad := grid.SquadOf(t.ID); squad {
+			x.forward.Claim(gang)
+		}
+	}
+}
 
 // released lets go of what a pilot had besides its processes.
 func (x *pilots) released(key uint64) {

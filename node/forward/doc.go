@@ -8,7 +8,8 @@
 //  1. registers Serve for streams of Protocol;
 //  2. calls Add when the tasks of a job are about to start here, and gives each task
 //     the addresses that it returns;
-//  3. calls Remove when the job is over, and Close at the end.
+//  3. calls Claim for tasks that an earlier node has started here;
+//  4. calls Remove when the job is over, and Close at the end.
 //
 // Ranks number the tasks of a job over all sites. A connection to a rank elsewhere
 // ends at a listener of this node, which opens a stream to that rank's site and

@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -41,22 +42,29 @@ type Forwarder struct {
 	self grid.SiteID
 	net  Network
 	log  *slog.Logger
+	dir  string // where groups are kept; empty: nowhere
 
 	ctx    context.Context
 	cancel context.CancelFunc
 	wg     sync.WaitGroup
 
-	mu     sync.Mutex
-	closed bool
-	groups map[ID]*group
-	given  map[int]bool // ports that tasks here were given
-	conns  int
+	mu        sync.Mutex
+	closed    bool
+	groups    map[ID]*group
+	unclaimed map[ID]bool  // of them: an earlier node's, of which nobody has spoken yet
+	late      *time.Timer  // when these are removed; nil: there were none
+	given     map[int]bool // ports that tasks here were given
+	conns     int
 }
 
-// New returns a forwarder for a site. log may not be nil.
-func New(self grid.SiteID, net Network, log *slog.Logger) *Forwarder {
-	f := &Forwarder{self: self, net: net, log: log, groups: make(map[ID]*group), given: make(map[int]bool)}
+// New returns a forwarder for a site, with the groups that an earlier one has kept in a
+// directory; without one nothing is kept. log may not be nil.
+func New(self grid.SiteID, net Network, dir string, log *slog.Logger) *Forwarder {
+	f := &Forwarder{self: self, net: net, dir: dir, log: log, groups: make(map[ID]*group), unclaimed: make(map[ID]bool), given: make(map[int]bool)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
+	if dir != "" {
+		f.restore()
+	}
 	return f
 }
 
@@ -74,36 +82,59 @@ func (f *Forwarder) Add(job Group) (addresses []string, err error) {
 		if !slices.Equal(g.Sites, job.Sites) {
 			return nil, fmt.Errorf("%w: %s has other sites already", ErrGroup, job.Task.Job)
 		}
+		delete(f.unclaimed, job.ID)
 		return slices.Clone(g.addresses), nil
 	}
 	if f.closed || len(f.groups) >= groupsMax {
 		return nil, ErrBusy
 	}
-	g := &group{Group: Group{job.ID, slices.Clone(job.Sites)}, conns: make(map[*link]struct{})}
+	g := newGroup(Group{job.ID, slices.Clone(job.Sites)})
 	if err := g.listen(f.self, f.given); err != nil {
 		f.giveBack(g)
 		return nil, err
 	}
-	f.groups[job.ID] = g
+	if err := f.keep(g); err != nil {
+		f.giveBack(g)
+		g.close()
+		return nil, err
+	}
+	f.enterGroup(g)
+	return slices.Clone(g.addresses), nil
+}
+
+// enterGroup has a group served. The caller holds f.mu.
+func (f *Forwarder) enterGroup(g *group) {
+	f.groups[g.ID] = g
 	for rank, l := range g.listeners {
 		if l != nil {
 			f.wg.Go(func() { f.accept(g, rank, l) })
 		}
 	}
-	return slices.Clone(g.addresses), nil
 }
 
-// Remove ends a job's connections. One that is not there is none.
+// Remove ends a job's connections, and what is kept of them. One that is not there is none.
 func (f *Forwarder) Remove(job ID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.remove(f.groups[job])
 }
 
+// remove is Remove. The caller holds f.mu.
 func (f *Forwarder) remove(g *group) {
 	if g == nil {
 		return
 	}
+	delete(f.unclaimed, g.ID)
+	if f.dir != "" {
+		if err := os.Remove(f.path(g.ID)); err != nil {
+			f.log.Warn("cannot forget the addresses of a job's tasks", "error", err)
+		}
+	}
+	f.end(g)
+}
+
+// end ends the connections of a group. The caller holds f.mu.
+func (f *Forwarder) end(g *group) {
 	delete(f.groups, g.ID)
 	f.giveBack(g)
 	g.close()
@@ -126,12 +157,16 @@ func (f *Forwarder) Len() int {
 	return len(f.groups)
 }
 
-// Close ends everything and waits for it.
+// Close ends everything and waits for it. What is kept the next one takes up.
 func (f *Forwarder) Close() {
 	f.mu.Lock()
 	f.closed = true
+	if f.late != nil {
+		f.late.Stop()
+	}
+	clear(f.unclaimed)
 	for _, g := range f.groups {
-		f.remove(g)
+		f.end(g)
 	}
 	f.mu.Unlock()
 	f.cancel()

@@ -50,7 +50,7 @@ func sites(t *testing.T, n int) []*site {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := &site{Forwarder: New(network_.Self(), network_, slog.New(slog.DiscardHandler)), net: network_, served: make(chan error, 100)}
+		s := &site{Forwarder: New(network_.Self(), network_, t.TempDir(), slog.New(slog.DiscardHandler)), net: network_, served: make(chan error, 100)}
 		network_.HandleTasks(Protocol, func(from grid.SiteID, stream network.Stream) error {
 			err := s.Serve(from, stream)
 			s.served <- err
@@ -308,7 +308,7 @@ func TestSameJobOfTwoHomes(t *testing.T) {
 }
 
 func TestBadGroups(t *testing.T) {
-	f := New("me", nil, slog.New(slog.DiscardHandler))
+	f := New("me", nil, "", slog.New(slog.DiscardHandler))
 	defer f.Close()
 	id := ID{"you", job}
 	for name, sites := range map[string][]grid.SiteID{

@@ -59,6 +59,8 @@ type group struct {
 	conns     map[*link]struct{} // under Forwarder.mu
 }
 
+func newGroup(g Group) *group { return &group{Group: g, conns: make(map[*link]struct{})} }
+
 // listen finds an address for each task here, and listens for those elsewhere. taken are ports
 // that tasks here were given and may not listen at yet.
 func (g *group) listen(self grid.SiteID, taken map[int]bool) error {

@@ -60,7 +60,7 @@ func TestPortsOfTasksThatDoNotListenYet(t *testing.T) {
 	if len(spans) == 0 {
 		t.Skip("this system gives all ports away, or does not say which")
 	}
-	f := New("me", nil, nil)
+	f := New("me", nil, "", nil)
 	defer f.Close()
 	id := func(n uint64) ID { return ID{"you", grid.TaskID{Job: grid.JobID{Lo: n}}} }
 	sites := slices.Repeat([]grid.SiteID{"me"}, 100)

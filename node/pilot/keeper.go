@@ -195,6 +195,9 @@ func (k *Keeper) up(now grid.Time, in *Up, out *Outbox) {
 		if a.Running {
 			p.unknown++
 		}
+		if gang, _, squad := grid.SquadOf(a.ID); squad {
+			p.gang = gang
+		}
 	}
 	waiting := p.waiting
 	p.waiting = nil
