@@ -1,6 +1,8 @@
 package e2e
 
 import (
+	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -15,7 +17,7 @@ import (
 func TestTasksOnNodesElsewhereReachEachOther(t *testing.T) {
 	far := func(name string, nodes int, flags ...string) *slurmSite {
 		s := newSlurmSite(t, name, slurm.Config{Name: name, Nodes: nodes, Processors: 2, Apart: true}, flags...)
-		s.set("leases.lend", "allow", "leases.term", "6s")
+		s.set("leases.lend", "allow", "leases.term", "20s")
 		s.start()
 		return s
 	}
@@ -46,6 +48,22 @@ func TestTasksOnNodesElsewhereReachEachOther(t *testing.T) {
 		if got := checksum(components); got != want {
 			t.Errorf("over %s the program says %q, want %q", components, got, want)
 		}
+	}
+	// Those that run find each other also once both daemons were restarted.
+	gate := filepath.Join(filepath.Dir(solver), "gate")
+	id := strings.TrimSpace(a.ok("submit", "-t", "2m", "-q", "--components", "2@fara,3@farb", "--",
+		"sh", "-c", fmt.Sprintf("echo begun; while [ ! -e %s ]; do sleep 0.1; done; exec %s -n 32", gate, solver)))
+	a.until("all tasks run", func() bool { return strings.Count(a.ok("logs", id), "begun") == 5 })
+	for _, s := range []*slurmSite{a, b} {
+		s.kill()
+		s.start()
+	}
+	if err := os.WriteFile(gate, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	a.ok("wait", id)
+	if out := a.ok("logs", id); !strings.Contains(out, "checksum "+want) || strings.Count(out, "begun") != 5 {
+		t.Errorf("after restarts of the daemons the program says\n%s\nwant checksum %s", out, want)
 	}
 	for _, s := range []*slurmSite{a, b} {
 		s.until("Slurm has nothing", func() bool { return s.cluster.Run(t, "squeue", "-h") == "" })

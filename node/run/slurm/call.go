@@ -200,6 +200,13 @@ func (e *Engine) arrive(hello *link.Hello, client *shim.Client, far bool) (g *gl
 	}
 	n.client, n.far = client, far
 	g.reach++
+	for _, t := range client.Adopt() {
+		if far && t.Running {
+			if err := e.ways.again(e.ctx, &e.wg, t.ID, g, hello.Node); err != nil {
+				e.log.Error("a running task cannot be reached by those elsewhere any more", "task", t.ID, "error", err)
+			}
+		}
+	}
 	g.size[hello.Node] = hello.Processors
 	if g.lent != nil {
 		return g, e.arriveLent(g)

@@ -118,7 +118,7 @@ func start(cfg Config, processors int64, setup run.Setup) (*Engine, error) {
 		jobs: make(map[run.Process]*job), lingers: make(map[string]lingering), squads: make(map[grid.TaskID]int), numbered: true, own: pilots{wake: make(chan struct{}, 1)}, tell: setup.Pilots,
 	}
 	e.own.Engine = e
-	e.ways = newWays(func(g *glidein, node int) *shim.Client {
+	e.ways = newWays(e.orders, func(g *glidein, node int) *shim.Client {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		return g.connected(node)

@@ -24,6 +24,7 @@ import (
 //	WORK/slurm/NAME.log     what the batch script says itself: nothing, if all is well
 //	WORK/slurm/NAME.end     how the task ended, by the shim
 //	WORK/slurm/NAME.home    of a pilot: the records of its shims
+//	WORK/slurm/NAME.way.T   of a pilot: where others find its task T, which is on another machine
 //	WORK/slurm/NAME.tasks   of a pilot of this site's own: what was launched there
 //	WORK/slurm/NAME.final   how the job ended, as it is reported until it is acknowledged
 const ordersDir = "slurm"

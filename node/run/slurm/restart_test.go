@@ -95,7 +95,7 @@ func TestAJobThatSlurmWouldBeginAgain(t *testing.T) {
 			var ends []*run.Ended
 			k := &keeper{Engine: &Engine{
 				ctx: t.Context(), commands: newCommands(), orders: orders{t.TempDir()}, log: slog.New(slog.DiscardHandler),
-				ended: func(e *run.Ended) { ends = append(ends, e) }, room: func(*site.Room) {}, ways: newWays(nil),
+				ended: func(e *run.Ended) { ends = append(ends, e) }, room: func(*site.Room) {}, ways: newWays(orders{}, nil),
 			}}
 			began := k.orders.path("x", ".gone.7")
 			if err := os.WriteFile(began, nil, 0o600); err != nil {

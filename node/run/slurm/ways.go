@@ -2,9 +2,11 @@ package slurm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
+	"os"
 	"sync"
 	"time"
 
@@ -18,8 +20,12 @@ import (
 // there with a connection that the shim of its node makes. For what such a task wants of others
 // its shim calls; the daemon takes it to the address of that one on this machine, where the task
 // is, or whoever forwards to it. Safe for concurrent use.
+//
+// Shims outlive a daemon, and so do their listeners: what was begun is kept in the work directory,
+// and taken up by the next daemon when the shim calls.
 type ways struct {
-	shim func(g *glidein, node int) *shim.Client // nil: not connected now
+	shim   func(g *glidein, node int) *shim.Client // nil: not connected now
+	orders orders
 
 	mu     sync.Mutex
 	open   map[string]*way // by the name of the task's process
@@ -52,9 +58,12 @@ const (
 	taskMax  = 30 * time.Second // until a task listens
 )
 
-func newWays(shim func(*glidein, int) *shim.Client) *ways {
-	return &ways{shim: shim, bridges: link.NewBridges(), open: make(map[string]*way), asked: make(map[uint64]*asked)}
+func newWays(o orders, shim func(*glidein, int) *shim.Client) *ways {
+	return &ways{shim: shim, orders: o, bridges: link.NewBridges(), open: make(map[string]*way), asked: make(map[uint64]*asked)}
 }
+
+// wayEnd is between the names of a pilot and of a task in the name of a file that keeps a way.
+const wayEnd = ".way."
 
 // begin makes the way of a task of a squad that is about to start on a node elsewhere, by its
 // number there, and returns what its shim is told. It lasts until over is called, and ctx.
@@ -64,23 +73,54 @@ func (w *ways) begin(ctx context.Context, wg *sync.WaitGroup, name string, g *gl
 		return nil, fmt.Errorf("task %d has no address", rank)
 	}
 	peers := &shim.Peers{Gang: fmt.Sprint(squad.Gang.Task), Rank: rank, Addresses: squad.Addresses}
+	text, err := json.Marshal(peers)
+	if err != nil {
+		return nil, err
+	}
+	// Not synced: with this machine the connections are gone, and most programs with them.
+	path := w.orders.path(g.batch.name, wayEnd+name)
+	if err := errors.Join(os.WriteFile(path+".part", text, 0o600), os.Rename(path+".part", path)); err != nil {
+		return nil, fmt.Errorf("slurm.workdir: %w", err)
+	}
+	return peers, w.listen(ctx, wg, name, g, node, peers)
+}
+
+// again makes the way of a task anew that an earlier daemon has begun, if it has.
+func (w *ways) again(ctx context.Context, wg *sync.WaitGroup, name string, g *glidein, node int) error {
+	text, err := w.orders.read(g.batch.name, wayEnd+name)
+	if text == nil || err != nil {
+		return err
+	}
+	peers := new(shim.Peers)
+	err = json.Unmarshal(text, peers)
+	if err == nil && (peers.Rank < 0 || peers.Rank >= len(peers.Addresses)) {
+		err = fmt.Errorf("rank %d of %d", peers.Rank, len(peers.Addresses))
+	}
+	if err != nil {
+		return fmt.Errorf("%s%s%s: %w", g.batch.name, wayEnd, name, err)
+	}
+	return w.listen(ctx, wg, name, g, node, peers)
+}
+
+// listen takes what comes for a task, unless it does so already.
+func (w *ways) listen(ctx context.Context, wg *sync.WaitGroup, name string, g *glidein, node int, peers *shim.Peers) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.open[name] != nil {
-		return peers, nil
+		return nil
 	}
-	l, err := net.Listen("tcp", squad.Addresses[rank])
+	l, err := net.Listen("tcp", peers.Addresses[peers.Rank])
 	if err != nil {
-		return nil, fmt.Errorf("listen for task %d, which is on another machine: %w", rank, err)
+		return fmt.Errorf("listen for task %d, which is on another machine: %w", peers.Rank, err)
 	}
-	x := &way{task: name, pilot: g, node: node, rank: rank, addresses: squad.Addresses}
+	x := &way{task: name, pilot: g, node: node, rank: peers.Rank, addresses: peers.Addresses}
 	x.ctx, x.end = context.WithCancel(ctx)
 	w.open[name] = x
 	context.AfterFunc(x.ctx, func() { l.Close() })
 	wg.Go(func() {
 		link.AcceptEach(x.ctx, l, func(c net.Conn) { wg.Go(func() { w.join(x, c, w.ask) }) })
 	})
-	return peers, nil
+	return nil
 }
 
 // over ends the way of a task, with what is on it. One that has none is none.
@@ -90,10 +130,11 @@ func (w *ways) over(name string) {
 	if x := w.open[name]; x != nil {
 		delete(w.open, name)
 		x.end()
+		_ = os.Remove(w.orders.path(x.pilot.batch.name, wayEnd+name)) // else it goes with the pilot
 	}
 }
 
-// overAll ends the ways of all tasks of a pilot.
+// overAll ends the ways of all tasks of a pilot, whose files go with it.
 func (w *ways) overAll(g *glidein) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

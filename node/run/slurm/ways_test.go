@@ -61,12 +61,28 @@ func TestOnlyTasksOfAGangHaveWays(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
+	defer func() { cancel() }()
 	g := &glidein{batch: &job{name: "pilot"}}
-	w := newWays(func(*glidein, int) *shim.Client { return nil })
+	kept := orders{t.TempDir()}
+	w := newWays(kept, func(*glidein, int) *shim.Client { return nil })
 	peers, err := w.begin(ctx, &wg, "task", g, 1, squad, 0)
 	if err != nil || peers.Rank != 0 || len(peers.Addresses) != 2 {
 		t.Fatalf("%+v, %v", peers, err)
+	}
+	restart := func() { // of the daemon: the shim calls the next one
+		cancel()
+		wg.Wait()
+		ctx, cancel = context.WithCancel(t.Context())
+		w = newWays(kept, w.shim)
+		for _, name := range []string{"task", "near"} {
+			if err := w.again(ctx, &wg, name, g, 1); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	restart()
+	if len(w.open) != 1 {
+		t.Fatalf("after a restart there are the ways of %d tasks, want that of 1", len(w.open))
 	}
 	w.asked[5] = &asked{w.open["task"], make(chan link.End, 1)}
 	answer := func(h link.Hello) string {
@@ -106,6 +122,10 @@ func TestOnlyTasksOfAGangHaveWays(t *testing.T) {
 	w.over("task")
 	if got := answer(link.Hello{Name: "pilot", Node: 1, Way: &link.Way{Task: "task", Rank: 1}}); got != "" {
 		t.Errorf("of a task that is over: %q", got)
+	}
+	restart()
+	if len(w.open) != 0 {
+		t.Error("a task that is over has a way after a restart")
 	}
 	again, err := net.Listen("tcp", squad.Addresses[0])
 	for ; err != nil; again, err = net.Listen("tcp", squad.Addresses[0]) { // it is closed beside this
