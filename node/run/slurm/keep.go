@@ -42,16 +42,20 @@ func (e *Engine) keep() {
 	k := keeper{Engine: e}
 	ticker := time.NewTicker(lookPause)
 	defer ticker.Stop()
-	for {
-		if now := time.Now(); !now.Before(k.due) {
-			k.took = 0
-			k.poll()
-			k.due = time.Now().Add(k.pause(k.took))
+	polled := make(chan *polled, 1)
+	for polling := false; ; {
+		if !polling && !time.Now().Before(k.due) { // beside the rest: while the controller takes its time, ends are seen
+			polling = true
+			e.wg.Go(func() { polled <- e.poll() })
 		}
 		k.endUnwanted()
 		k.lookForEnds()
 		k.own.keepPilots()
 		select {
+		case p := <-polled:
+			polling = false
+			k.take(p)
+			k.due = time.Now().Add(k.pause(p.took))
 		case <-ticker.C:
 		case <-e.wake:
 		case <-e.ctx.Done():
@@ -63,9 +67,8 @@ func (e *Engine) keep() {
 // keeper is the state of the goroutine that asks Slurm.
 type keeper struct {
 	*Engine
-	due      time.Time     // of the next poll
-	took     time.Duration // how long squeue took in the last one
-	foretold time.Time     // when Slurm was last asked
+	due      time.Time // of the next poll
+	foretold time.Time // when Slurm was last asked
 	starts   []foretold
 }
 
@@ -93,35 +96,47 @@ func (k *keeper) live() (jobs []*job) {
 	return jobs
 }
 
-// poll asks what there is, ours and others', and tells the site what is left for it.
-func (k *keeper) poll() {
+// polled is what the cluster says of everything.
+type polled struct {
+	queue  []listed
+	counts counts
+	took   time.Duration // how long squeue took; 0 if it failed: then it has waited for an answer, and cost nobody anything
+	err    error
+}
+
+// poll asks what there is, ours and others'.
+func (e *Engine) poll() (p *polled) {
+	p = new(polled)
 	began := time.Now()
-	queue, _, err := k.commands.run(k.ctx, "", "squeue", "-h", "-a", "-o", queueFormat)
-	if err != nil {
-		k.inTrouble(err)
-		return
+	queue, _, err := e.commands.run(e.ctx, "", "squeue", "-h", "-a", "-o", queueFormat)
+	if err == nil {
+		p.took = time.Since(began)
+		p.queue, err = parseQueue(queue)
 	}
-	k.took = time.Since(began) // one that failed has waited for an answer, and cost nobody anything
-	if k.took > retryPause {
+	nodes := ""
+	if err == nil {
+		nodes, _, err = e.commands.run(e.ctx, "", "sinfo", e.cfg.sinfo()...)
+	}
+	if err == nil {
+		p.counts, err = parseCounts(nodes)
+	}
+	p.err = err
+	return p
+}
+
+// take takes in what a poll has found, and tells the site what is left for it. It may be some
+// moments old: what it says of a job that is not as it was is asked for anew.
+func (k *keeper) take(p *polled) {
+	if p.took > retryPause {
 		k.mu.Lock()
 		k.numbered = false // the controller may have been restarted meanwhile
 		k.mu.Unlock()
 	}
-	listed, err := parseQueue(queue)
-	if err != nil {
-		k.inTrouble(err)
+	if p.err != nil {
+		k.inTrouble(p.err)
 		return
 	}
-	nodes, _, err := k.commands.run(k.ctx, "", "sinfo", k.cfg.sinfo()...)
-	if err != nil {
-		k.inTrouble(err)
-		return
-	}
-	counts, err := parseCounts(nodes)
-	if err != nil {
-		k.inTrouble(err)
-		return
-	}
+	listed, counts := p.queue, p.counts
 	now := k.now()
 	v := view{processors: k.processors, counts: counts, now: now}
 	byID := make(map[string]int, len(listed))
