@@ -278,11 +278,38 @@ func (o *Order) run() (*Ended, error) {
 	return e, nil
 }
 
-// writeEnd writes how a task ended, whole or not at all.
+// writeEnd writes how a task ended, whole or not at all. It can be seen before it is on disk, for
+// which a busy disk takes its time: whoever acts on it makes durable what he does.
 func writeEnd(path string, e *Ended) error {
 	text, err := json.Marshal(e)
 	if err != nil {
 		return err
 	}
-	return atomicfile.Write(path, text, 0o600)
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".new-*") // of mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = file.Write(text)
+	err = errors.Join(err, file.Close()) // where the file system is another machine's, that has it now
+	if err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		os.Remove(file.Name())
+		return err
+	}
+	if err := syncFile(path); errors.Is(err, fs.ErrNotExist) { // it was seen, and is not needed any more
+		return nil
+	} else if err != nil {
+		return err
+	}
+	return atomicfile.SyncDir(filepath.Dir(path))
+}
+
+func syncFile(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(file.Sync(), file.Close())
 }

@@ -38,6 +38,7 @@ type Engine struct {
 	wg     sync.WaitGroup
 	turns  chan struct{} // of those who submit
 	wake   chan struct{} // a poll is wanted soon
+	ends   chan string   // names of jobs of which an end was written
 
 	passing sync.Mutex // over numbers
 
@@ -114,7 +115,7 @@ func start(cfg Config, processors int64, setup run.Setup) (*Engine, error) {
 	e := &Engine{
 		Recipe: run.NewRecipe(&setup), cfg: cfg, processors: processors, commands: newCommands(), files: setup.Files,
 		orders: orders{filepath.Join(cfg.Work, ordersDir)}, ended: setup.Ended, room: setup.Room, guest: setup.Guest, log: setup.Logger,
-		turns: make(chan struct{}, submitters), wake: make(chan struct{}, 1),
+		turns: make(chan struct{}, submitters), wake: make(chan struct{}, 1), ends: make(chan string, endsMax),
 		jobs: make(map[run.Process]*job), lingers: make(map[string]lingering), squads: make(map[grid.TaskID]int), numbered: true, own: pilots{wake: make(chan struct{}, 1)}, tell: setup.Pilots,
 	}
 	e.own.Engine = e
@@ -190,6 +191,7 @@ func (e *Engine) Recover() (running []run.Found, ended []run.Ended, err error) {
 	}
 	e.wg.Add(1)
 	go e.keep()
+	e.wg.Go(e.watch)
 	e.wg.Go(e.own.launcher)
 	e.wg.Go(func() {
 		for _, j := range gone { // what it has left is told like what ends now
@@ -367,7 +369,7 @@ func (e *Engine) ready(j *job) bool {
 
 // submitted notes the number of a job.
 func (e *Engine) submitted(j *job, id string) {
-	if err := e.orders.put(j.name, ".id", []byte(id)); err != nil {
+	if err := e.orders.note(j.name, ".id", []byte(id)); err != nil {
 		e.log.Warn("cannot note the number of a job; it is found by its name", "error", err)
 	}
 	e.mu.Lock()

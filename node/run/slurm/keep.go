@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/run"
 	"gridnode/node/shim"
 	"gridnode/node/site"
 )
@@ -14,7 +15,7 @@ import (
 // How often the cluster is looked at.
 const (
 	// lookPause is how often the work directory is looked at for ends, which costs the
-	// controller nothing; looksMax bounds how many jobs at a time.
+	// controller nothing; looksMax bounds how many jobs at a time. What watch sees comes sooner.
 	lookPause = 20 * time.Millisecond
 	looksMax  = 256
 	// A poll asks the controller about everything. It comes after pollMin at the earliest,
@@ -56,6 +57,8 @@ func (e *Engine) keep() {
 			polling = false
 			k.take(p)
 			k.due = time.Now().Add(k.pause(p.took))
+		case name := <-e.ends:
+			k.lookAt(name)
 		case <-ticker.C:
 		case <-e.wake:
 		case <-e.ctx.Done():
@@ -375,27 +378,45 @@ func (e *Engine) scancel(id, name string, only ...string) {
 // lookForEnds looks whether shims have written ends.
 func (k *keeper) lookForEnds() {
 	jobs := k.live()
-	n := len(jobs)
-	for i := range min(n, looksMax) { // the order is a different one each time
-		j := jobs[i]
-		k.mu.Lock()
-		due := j.id != "" && time.Since(j.looked) >= j.pause
-		k.mu.Unlock()
-		if !due {
-			continue
-		}
-		end, err := k.orders.end(j.name)
-		k.mu.Lock()
-		wanted := j.wanted
-		k.mu.Unlock()
-		switch {
-		case end == nil && err == nil:
-		case err == nil && j.glide == nil && wanted == "" && saysAll(end, &j.note, k.now()):
-			k.Engine.began(j, end.Start)
-			k.finish(j, outcomeOf(end))
-		default:
-			k.ask(j)
-		}
+	for _, j := range jobs[:min(len(jobs), looksMax)] { // the order is a different one each time
+		k.look(j)
+	}
+}
+
+// lookAt looks at once whether a job has ended.
+func (k *keeper) lookAt(name string) {
+	x, err := run.ExecutionOf(name)
+	if err != nil {
+		return
+	}
+	k.mu.Lock()
+	j := k.jobs[x]
+	due := j != nil && j.name == name && !j.settled
+	k.mu.Unlock()
+	if due {
+		k.look(j)
+	}
+}
+
+// look looks whether the shim of a job has written its end.
+func (k *keeper) look(j *job) {
+	k.mu.Lock()
+	due := j.id != "" && time.Since(j.looked) >= j.pause
+	k.mu.Unlock()
+	if !due {
+		return
+	}
+	end, err := k.orders.end(j.name)
+	k.mu.Lock()
+	wanted := j.wanted
+	k.mu.Unlock()
+	switch {
+	case end == nil && err == nil:
+	case err == nil && j.glide == nil && wanted == "" && saysAll(end, &j.note, k.now()):
+		k.Engine.began(j, end.Start)
+		k.finish(j, outcomeOf(end))
+	default:
+		k.ask(j)
 	}
 }
 

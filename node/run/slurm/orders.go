@@ -79,13 +79,22 @@ func (o orders) writeText(name string, text []byte) error {
 
 // put writes a file, whole or not at all, and makes it durable.
 func (o orders) put(name, end string, text []byte) error {
+	return o.fill(name, end, text, (*os.File).Sync)
+}
+
+// note is put of what need not outlive a power cut: it is not waited for the disk.
+func (o orders) note(name, end string, text []byte) error {
+	return o.fill(name, end, text, func(*os.File) error { return nil })
+}
+
+func (o orders) fill(name, end string, text []byte, sync func(*os.File) error) error {
 	path := o.path(name, end)
 	file, err := os.OpenFile(path+".part", os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	_, err = file.Write(text)
-	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+	if err = errors.Join(err, sync(file), file.Close()); err != nil {
 		return err
 	}
 	return os.Rename(path+".part", path)

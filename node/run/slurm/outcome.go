@@ -20,7 +20,7 @@ type outcome struct {
 	Lost   bool // the cluster's machines failed it: it may run again
 	Follow bool `json:",omitempty"` // Slurm might begin it once more, having forgotten that: it is remembered for a while
 
-	said bool // the shim's end says all of it, and is durable
+	said bool // the shim's end says all of it, and becomes durable
 }
 
 // itself reports whether a task has ended by itself, whatever Slurm says then.

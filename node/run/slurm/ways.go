@@ -77,9 +77,7 @@ func (w *ways) begin(ctx context.Context, wg *sync.WaitGroup, name string, g *gl
 	if err != nil {
 		return nil, err
 	}
-	// Not synced: with this machine the connections are gone, and most programs with them.
-	path := w.orders.path(g.batch.name, wayEnd+name)
-	if err := errors.Join(os.WriteFile(path+".part", text, 0o600), os.Rename(path+".part", path)); err != nil {
+	if err := w.orders.note(g.batch.name, wayEnd+name, text); err != nil { // with this machine the connections are gone, too
 		return nil, fmt.Errorf("slurm.workdir: %w", err)
 	}
 	return peers, w.listen(ctx, wg, name, g, node, peers)
