@@ -399,6 +399,8 @@ func TestProbeNamesTheKey(t *testing.T) {
 		{Config{Account: "work", Pilots: 2, PilotTime: grid.Hour}, ""},
 		{Config{Account: "work", Pilots: 5, PilotTime: grid.Hour}, "slurm.pilots"},
 		{Config{Account: "work", Partition: "brief", Pilots: 2, PilotTime: grid.Hour}, "slurm.pilot-time"},
+		{Config{Account: "work", Listen: "127.0.0.1"}, ""},
+		{Config{Account: "work", Listen: "192.0.2.1"}, "slurm.listen"},
 	} {
 		tt.cfg.Work = t.TempDir()
 		n, err := Probe(t.Context(), tt.cfg)

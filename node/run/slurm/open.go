@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -30,6 +31,13 @@ func Probe(ctx context.Context, cfg Config) (processors int64, err error) {
 	}
 	if err := os.MkdirAll(filepath.Join(cfg.Work, ordersDir), 0o700); err != nil {
 		return 0, fmt.Errorf("slurm.workdir: %w", err)
+	}
+	if cfg.Listen != "" {
+		l, err := net.Listen("tcp", net.JoinHostPort(cfg.Listen, "0"))
+		if err != nil {
+			return 0, fmt.Errorf("slurm.listen: %q: want an address of this machine that compute nodes reach: %w", cfg.Listen, err)
+		}
+		l.Close()
 	}
 	e := &Engine{cfg: cfg, commands: newCommands()}
 	for _, name := range []string{"sbatch", "squeue", "scontrol", "scancel", "sinfo"} {
@@ -69,7 +77,7 @@ func Probe(ctx context.Context, cfg Config) (processors int64, err error) {
 	}
 	_, err = e.foretell(ctx, cfg.Pilots, cfg.PilotTime, grid.Time(1))
 	if r, refused := errors.AsType[*refusal](err); refused {
-		err = fmt.Errorf("slurm.pilots: %d processors for %v (slurm.pilot-time) are refused by Slurm: %s", cfg.Pilots, cfg.PilotTime, r.text)
+		err = fmt.Errorf("slurm.pilots: %d processors for %v (slurm.pilot-time) are refused by Slurm: %s: set fewer, or less of slurm.pilot-time", cfg.Pilots, cfg.PilotTime, r.text)
 	}
 	return c.total, err
 }

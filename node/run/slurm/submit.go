@@ -218,7 +218,7 @@ func (c *Config) explain(err error) error {
 		{"nvalid qos", "slurm.qos", "'sacctmgr show associations user=$USER format=account,qos' lists what this user may use"},
 		{"time limit", "slurm.partition", "its jobs may not be as long; 'sinfo -o %P,%l' lists the limits, and gridnode submit --time says a shorter one"},
 		{"violates accounting", "slurm.account", "a limit of this account or QOS is reached"},
-		{"node configuration is not available", "slurm.partition", "no node has what the job asks for"},
+		{"node configuration is not available", "slurm.partition", "no node has what the job asks for; with --once its processors may be those of several nodes"},
 		{"More processors requested", "slurm.partition", "it has fewer processors"},
 		{"nvalid feature", "slurm.options", "no node has that feature"},
 		{"nrecognized option", "slurm.options", "this Slurm's sbatch does not know it"},
