@@ -45,6 +45,18 @@ const ClusterEnv = "SLURM_JOB_ID"
 // of those of its site.
 const inherited = "SLURM"
 
+// athome are those among them that home alone can tell: the cluster calls the job as the site does,
+// which has submitted it.
+var athome = []string{"SLURM_JOB_NAME", "SLURM_SUBMIT_DIR", "SLURM_SUBMIT_HOST"}
+
+// ofCluster returns which settings a task without walls has of the cluster.
+func ofCluster(settings []string) []string {
+	return slices.DeleteFunc(settings, func(setting string) bool {
+		name, _, _ := strings.Cut(setting, "=")
+		return !strings.HasPrefix(name, inherited) || slices.Contains(athome, name)
+	})
+}
+
 // orderMax bounds the file of an order.
 const orderMax = 2 * frameMax
 
@@ -251,7 +263,7 @@ func (o *Order) run() (*Ended, error) {
 		}
 	}
 	if !o.Spec.Plan.Walled() { // a guest's environment has nothing of the site
-		o.Spec.Env = override(o.Spec.Env, slices.DeleteFunc(os.Environ(), func(setting string) bool { return !strings.HasPrefix(setting, inherited) }))
+		o.Spec.Env = override(o.Spec.Env, ofCluster(os.Environ()))
 	}
 	home, err := os.MkdirTemp("", "gridnode-shim-")
 	if err != nil {

@@ -41,7 +41,7 @@ func carry(t *testing.T, o *Order, path string) *exec.Cmd {
 		t.Fatal(err)
 	}
 	cmd := exec.Command("/proc/self/exe")
-	cmd.Env = append(os.Environ(), orderTestEnv+"="+path, ClusterEnv+"=4711", "SLURM_NTASKS=3")
+	cmd.Env = append(os.Environ(), orderTestEnv+"="+path, ClusterEnv+"=4711", "SLURM_NTASKS=3", "SLURM_JOB_NAME=gridnode-x", "SLURM_SUBMIT_DIR=/")
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func TestAnOrderIsCarriedOutOnce(t *testing.T) {
 // A program without a shell around it takes the first of two variables of one name.
 func TestAnOrderSeesTheClustersVariables(t *testing.T) {
 	o, path := testOrder(t, "env")
-	o.Spec.Env = append(o.Spec.Env, ClusterEnv+"=1", "SLURM_ARRAY_TASK_ID=5")
+	o.Spec.Env = append(o.Spec.Env, ClusterEnv+"=1", "SLURM_ARRAY_TASK_ID=5", "SLURM_JOB_NAME=train", "SLURM_SUBMIT_DIR=/home")
 	if code, e := outcome(t, carry(t, o, path), o); code != 0 {
 		t.Fatalf("exit code %d, end %+v", code, e)
 	}
@@ -94,7 +94,7 @@ func TestAnOrderSeesTheClustersVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for setting, want := range map[string]int{ClusterEnv + "=": 1, ClusterEnv + "=4711": 1, "SLURM_NTASKS=3": 1, "SLURM_ARRAY_TASK_ID=5": 1} {
+	for setting, want := range map[string]int{ClusterEnv + "=": 1, ClusterEnv + "=4711": 1, "SLURM_NTASKS=3": 1, "SLURM_ARRAY_TASK_ID=5": 1, "SLURM_JOB_NAME=train": 1, "SLURM_SUBMIT_DIR=/home": 1, "SLURM_JOB_NAME=gridnode-x": 0} {
 		if n := strings.Count("\n"+string(text), "\n"+setting); n != want {
 			t.Errorf("%d times %s in\n%s", n, setting, text)
 		}

@@ -56,10 +56,10 @@ func TestAPilotOfTheSitesOwn(t *testing.T) {
 	})
 
 	t.Run("what does not fit goes to the queue", func(t *testing.T) {
-		long, wide := b.task(1, "echo $SLURM_JOB_NAME"), b.task(5, "echo $SLURM_NTASKS")
+		long, wide := b.task(1, "echo ${SLURM_TASK_PID:+queue}"), b.task(5, "echo $SLURM_NTASKS")
 		long.Limit = grid.Hour
 		b.Start(long)
-		if e := b.end(long); e.Result.ExitCode != 0 || !strings.HasPrefix(b.output(long), jobPrefix) {
+		if e := b.end(long); e.Result.ExitCode != 0 || b.output(long) != "queue\n" {
 			t.Errorf("the long one: %+v and %q", e, b.output(long))
 		}
 		b.Start(wide) // beside the pilot there are two processors: it gives way
