@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -115,6 +116,9 @@ func newBatch(cmd *cobra.Command) (*submission, *cobra.Command) {
 	return s, flags
 }
 
+// dependent is a job, or a word, in the value of --dependency.
+var dependent = regexp.MustCompile(`[^:,?]+`)
+
 // take sets the flags that options of Slurm mean.
 func (s *submission) take(flags *cobra.Command, path string, lines []slurm.Line) (*slurm.Request, error) {
 	r := slurm.Translate(lines, func(l slurm.Line) string {
@@ -128,10 +132,12 @@ func (s *submission) take(flags *cobra.Command, path string, lines []slurm.Line)
 		warn = io.Discard
 	}
 	lenient := os.Getenv(lenientVariable) != "" && os.Getenv(lenientVariable) != "0"
-	if len(r.Refused) > 0 && !lenient {
-		return r, fmt.Errorf("this asks for what gridnode cannot do (%s=1 leaves it out):\n  %s", lenientVariable, strings.Join(r.Refused, "\n  "))
+	for i := range r.Flags {
+		if f := &r.Flags[i]; f.Name == "dependency" {
+			f.Value = dependent.ReplaceAllStringFunc(f.Value, jobHere)
+		}
 	}
-	err := setSlurm(r, flags.Flags(), nil, true, warn)
+	err := setSlurm(r, flags.Flags(), nil, lenient, lenientVariable+"=1", warn)
 	if host, e := os.Hostname(); e == nil {
 		s.env = append(s.env, "SLURM_SUBMIT_HOST="+host)
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -155,27 +156,36 @@ func (s *script) options(flags *pflag.FlagSet, lenient bool, warn io.Writer) (ba
 	flags.Visit(func(f *pflag.Flag) { given[f.Name] = true }) // #GRID says what gridnode is to do
 	lines := slurm.Script(s.text, splitWords)
 	r := slurm.Translate(lines, func(l slurm.Line) string { return fmt.Sprintf("%s:%d: ", s.path, l.Number) })
-	return len(lines) > 0, setSlurm(r, flags, given, lenient, warn)
+	return len(lines) > 0, setSlurm(r, flags, given, lenient, "--lenient", warn)
 }
 
-// setSlurm sets the flags that options of Slurm mean, but those given.
-func setSlurm(r *slurm.Request, flags *pflag.FlagSet, given map[string]bool, lenient bool, warn io.Writer) error {
-	for _, note := range r.Notes {
-		fmt.Fprintln(warn, "note: "+note)
-	}
-	if len(r.Refused) > 0 && !lenient {
-		return fmt.Errorf("this asks for what gridnode cannot do (--lenient leaves it out):\n  %s", strings.Join(r.Refused, "\n  "))
-	}
-	for _, why := range r.Refused {
-		fmt.Fprintln(warn, "note: left out: "+why)
-	}
+// setSlurm sets the flags that options of Slurm mean, but those given. What is wrong is one error with
+// all lines of it; how says what leaves out what cannot be done.
+func setSlurm(r *slurm.Request, flags *pflag.FlagSet, given map[string]bool, lenient bool, how string, warn io.Writer) error {
+	var wrong []string
 	for _, f := range r.Flags {
 		if given[f.Name] {
 			continue
 		}
-		if err := flags.Set(f.Name, f.Value); err != nil {
-			return fmt.Errorf("--%s: %w", f.Name, err)
+		err := flags.Set(f.Name, f.Value)
+		if err == nil && f.Name == "time" {
+			_, err = parseSpan(f.Value)
 		}
+		if err != nil {
+			wrong = append(wrong, fmt.Sprintf("%s--%s: %v", f.Place, f.Name, err))
+		}
+	}
+	if len(r.Refused) > 0 && !lenient {
+		return fmt.Errorf("this asks for what gridnode cannot do (%s leaves it out):\n  %s", how, strings.Join(append(r.Refused, wrong...), "\n  "))
+	}
+	if len(wrong) > 0 {
+		return errors.New(strings.Join(wrong, "\n  "))
+	}
+	for _, note := range r.Notes {
+		fmt.Fprintln(warn, "note: "+note)
+	}
+	for _, why := range r.Refused {
+		fmt.Fprintln(warn, "note: left out: "+why)
 	}
 	return nil
 }

@@ -60,6 +60,9 @@ func TestScriptOptionsRefuse(t *testing.T) {
 		{"#!/bin/sh\n#GRID --dedline 2h\n", "job.sh:2: unknown option --dedline; did you mean --deadline?"},
 		{"#!/bin/sh\n\n#SBATCH -C fast -n 2\n##SBATCH --x11\n#SBATCH --nosuch\ntrue\n#SBATCH --uid=3\n", "this asks for what gridnode cannot do (--lenient leaves it out):\n  " +
 			"job.sh:3: -C: sites have no features: name one with --clusters\n  job.sh:5: unrecognized option '--nosuch'"},
+		{"#!/bin/sh\n#SBATCH --x11\n#SBATCH --time=soon\n", "this asks for what gridnode cannot do (--lenient leaves it out):\n  " +
+			"job.sh:2: --x11: a batch job has no display\n  job.sh:3: --time: \"soon\" is not a span of time"},
+		{"#!/bin/sh\n#SBATCH -n 1\n#SBATCH --time=soon\n", "job.sh:3: --time: \"soon\" is not"},
 		{"#!/bin/sh\n#GRID --deadline\n", "job.sh:2: --deadline wants a value"},
 		{"#!/bin/sh\n#GRID -n four\n", "job.sh:2: "},
 		{"#!/bin/sh\n#GRID 4\n", `job.sh:2: "4" is not an option`},
@@ -134,5 +137,21 @@ func TestPlainFile(t *testing.T) {
 		if err := plainFile(path); (err != nil) != (advice != "") || err != nil && !strings.Contains(err.Error(), advice) {
 			t.Errorf("%s: %v, want the advice %q", path, err, advice)
 		}
+	}
+}
+
+func TestAJobOnAClusterKnowsItself(t *testing.T) {
+	const id = "5x6ae6wr5vgx50cjxf8xwnan2r"
+	t.Setenv("SLURM_JOB_ID", "37")
+	t.Setenv("GRIDNODE_JOB_ID", id)
+	if got, want := splitJobs("12,37,37_4,13_[1,37]"), []string{"12", id, "37_4", "13_[1,37]"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := dependent.ReplaceAllStringFunc("afterok:37:12?after:37,singleton", jobHere), "afterok:"+id+":12?after:"+id+",singleton"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	t.Setenv("GRIDNODE_JOB_ID", "")
+	if got := splitJobs("37"); got[0] != "37" {
+		t.Errorf("outside of a job got %q", got)
 	}
 }

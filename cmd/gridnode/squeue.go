@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/url"
+	"os"
 	"os/user"
 	"slices"
 	"strings"
@@ -68,11 +69,20 @@ func splitJobs(s string) (list []string) {
 		case r == ']':
 			depth--
 		case r == ',' && depth == 0:
-			list = append(list, s[from:i])
+			list = append(list, jobHere(s[from:i]))
 			from = i + 1
 		}
 	}
-	return append(list, s[from:])
+	return append(list, jobHere(s[from:]))
+}
+
+// jobHere returns what stands for a job, or what it means: in a job on a cluster SLURM_JOB_ID is that
+// cluster's number of it, by which scripts call themselves, and which somebody else has at home.
+func jobHere(word string) string {
+	if id := os.Getenv("GRIDNODE_JOB_ID"); id != "" && word == os.Getenv("SLURM_JOB_ID") {
+		return id
+	}
+	return word
 }
 
 // match reports whether a job is chosen by anything but its ID.

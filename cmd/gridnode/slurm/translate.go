@@ -17,13 +17,14 @@ type Request struct {
 	Wrap    string
 	Test    bool // --test-only
 
-	nodes, perNode int64 // 0: not said
+	place          string // of the option that is being taken
+	nodes, perNode int64  // 0: not said
 	tasks          bool
 	gpus           []gpus
 }
 
-// Flag is one flag of submit.
-type Flag struct{ Name, Value string }
+// Flag is one flag of submit. Place is where the option stands that it is of, as where says.
+type Flag struct{ Name, Value, Place string }
 
 // Translate says what options mean; those that stand later count. where names the place of
 // an option in messages, "" on a command line.
@@ -39,14 +40,16 @@ func Translate(lines []Line, where func(Line) string) *Request {
 		case line.Err != nil:
 			r.Refused = append(r.Refused, place+line.Err.Error())
 		case last[line.Name] == i:
+			r.place = place
 			r.take(line.Given, place)
 		}
 	}
+	r.place = ""
 	r.shape()
 	return r
 }
 
-func (r *Request) set(name, value string) { r.Flags = append(r.Flags, Flag{name, value}) }
+func (r *Request) set(name, value string) { r.Flags = append(r.Flags, Flag{name, value, r.place}) }
 
 func (r *Request) refuse(g Given, place, why string) {
 	r.Refused = append(r.Refused, fmt.Sprintf("%s%s: %s", place, g.Text, why))
