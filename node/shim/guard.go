@@ -71,12 +71,12 @@ func guard() (int, error) {
 // bury kills and collects all that are children of this process, until there are none:
 // what dies leaves its own children.
 func bury() {
-	for {
+	for options := syscall.WNOHANG; ; options = 0 { // mostly nobody is left, and all processes of the machine need not be looked at
+		if _, err := syscall.Wait4(-1, nil, options, nil); err != nil && err != syscall.EINTR {
+			return // no child is left
+		}
 		for _, pid := range orphansSlowly(nil) {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-		if _, err := syscall.Wait4(-1, nil, 0, nil); err != nil && err != syscall.EINTR {
-			return // no child is left
 		}
 	}
 }
