@@ -37,8 +37,8 @@ func slurm() subject {
 					text: "Ten jobs each, half of them of another site. What the jobs did themselves, what home says and what Slurm's accounting has are compared: " +
 						"lost did not end, twice ended more than once, again was begun anew as Slurm had ended it, differ is home's word against the job's, " +
 						"sacct-differs is accounting's against home's. Controllers are killed once they have saved the jobs that run. " +
-						"s-gap is the longest time without a job done at the other site. Six clusters share the kills.",
-					command: run + "kills -n 20 -abreast 6 -only daemon,controller,both",
+						"s-gap is the longest time without a job done at the other site. Seven clusters share the kills.",
+					command: run + "kills -n 20 -abreast 7 -only daemon,controller,both",
 				},
 				{
 					title:   "What the poll costs the controller",

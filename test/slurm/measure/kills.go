@@ -83,7 +83,7 @@ func kills(ctx context.Context, k *killing, say func(string, ...any)) error {
 		ends = append(ends, w.close)
 		seed := k.seed + uint64(i)
 		o := &ordeal{w: w, ran: filepath.Join(w.dir, "ran"), random: rand.New(rand.NewPCG(seed, seed)), patience: 3 * time.Minute, down: 1500 * time.Millisecond}
-		if err := o.fill(ctx); err != nil {
+		if err := o.fill(ctx, i, ordeals[0]); err != nil {
 			return err
 		}
 		ends = append(ends, o.beat(ctx))
@@ -131,9 +131,13 @@ func (t *tally) add(o *tally) {
 	t.differ, t.sacct, t.resumed, t.gap = t.differ+o.differ, t.sacct+o.sacct, t.resumed+o.resumed, max(t.gap, o.gap)
 }
 
-// fill starts the cluster, its site and the other one.
-func (o *ordeal) fill(ctx context.Context) (err error) {
-	if o.cluster, err = o.w.cluster(ctx, slurm.Config{Name: "kills", Processors: 4, Accounting: true}); err != nil {
+// fill starts the cluster, its site and the other one. The first one keeps accounts for all.
+func (o *ordeal) fill(ctx context.Context, number int, first *ordeal) (err error) {
+	cfg := slurm.Config{Name: fmt.Sprint("kills", number), Processors: 4, Accounting: first == nil}
+	if first != nil {
+		cfg.Accounts = first.cluster
+	}
+	if o.cluster, err = o.w.cluster(ctx, cfg); err != nil {
 		return err
 	}
 	if o.plain, err = o.w.site(ctx, "plain", nil, "--processors", "2"); err != nil {
