@@ -318,7 +318,7 @@ func (e *pilots) keepPilots() {
 		return
 	}
 	if e.listener == nil && time.Since(e.own.listened) > time.Second {
-		if err := e.listen(); err != nil {
+		if err := e.listen(); err != nil && e.ctx.Err() == nil {
 			e.log.Warn("pilots cannot call", "error", err)
 		}
 		e.own.listened = time.Now()
