@@ -191,7 +191,11 @@ func (e *Engine) Recover() (running []run.Found, ended []run.Ended, err error) {
 	}
 	e.wg.Add(1)
 	go e.keep()
-	e.wg.Go(e.watch)
+	e.wg.Go(func() {
+		if err := watch(e.ctx, e.orders.dir, e.ends); err != nil {
+			e.log.Debug("ends of jobs are not seen at once", "error", err)
+		}
+	})
 	e.wg.Go(e.own.launcher)
 	e.wg.Go(func() {
 		for _, j := range gone { // what it has left is told like what ends now

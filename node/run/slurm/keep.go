@@ -47,7 +47,7 @@ func (e *Engine) keep() {
 	for polling := false; ; {
 		if !polling && !time.Now().Before(k.due) { // beside the rest: while the controller takes its time, ends are seen
 			polling = true
-			e.wg.Go(func() { polled <- e.poll() })
+			e.wg.Go(func() { polled <- k.poll() })
 		}
 		k.endUnwanted()
 		k.lookForEnds()
@@ -107,18 +107,18 @@ type polled struct {
 	err    error
 }
 
-// poll asks what there is, ours and others'.
-func (e *Engine) poll() (p *polled) {
+// poll asks what there is, ours and others'. It changes nothing of k, and may run beside the rest.
+func (k *keeper) poll() (p *polled) {
 	p = new(polled)
 	began := time.Now()
-	queue, _, err := e.commands.run(e.ctx, "", "squeue", "-h", "-a", "-o", queueFormat)
+	queue, _, err := k.commands.run(k.ctx, "", "squeue", "-h", "-a", "-o", queueFormat)
 	if err == nil {
 		p.took = time.Since(began)
 		p.queue, err = parseQueue(queue)
 	}
 	nodes := ""
 	if err == nil {
-		nodes, _, err = e.commands.run(e.ctx, "", "sinfo", e.cfg.sinfo()...)
+		nodes, _, err = k.commands.run(k.ctx, "", "sinfo", k.cfg.sinfo()...)
 	}
 	if err == nil {
 		p.counts, err = parseCounts(nodes)

@@ -2,21 +2,22 @@ package slurm
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"time"
 )
 
 func TestEndsAreSeenAsTheyAreWritten(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
-	e := &Engine{ctx: ctx, orders: orders{t.TempDir()}, ends: make(chan string, 2), log: slog.New(slog.DiscardHandler)}
+	kept, ends := orders{t.TempDir()}, make(chan string, 2)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		e.watch()
+		if err := watch(ctx, kept.dir, ends); err != nil {
+			t.Error(err)
+		}
 	}()
 	write := func(end string) {
-		if err := e.orders.note("job.1", end, nil); err != nil {
+		if err := kept.note("job.1", end, nil); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -26,7 +27,7 @@ func TestEndsAreSeenAsTheyAreWritten(t *testing.T) {
 		write(".id")
 		write(".end")
 		select {
-		case seen = <-e.ends:
+		case seen = <-ends:
 			if seen != "job.1" {
 				t.Errorf("the end of %q was seen", seen)
 			}
@@ -35,7 +36,7 @@ func TestEndsAreSeenAsTheyAreWritten(t *testing.T) {
 			t.Fatal("no end is seen")
 		}
 	}
-	for len(e.ends) < cap(e.ends) { // nobody takes them, and more than are kept do not block
+	for len(ends) < cap(ends) { // nobody takes them, and more than are kept do not block
 		write(".end")
 	}
 	for range 10 {
