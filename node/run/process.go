@@ -157,12 +157,7 @@ func (p *Processes) report(e *shim.Ended) (Ended, bool) {
 	if !fresh {
 		return Ended{}, false
 	}
-	left := false
-	if run.scratch != "" && !(run.reuse && p.empties.give(run.scratch)) {
-		if left, err = Settle(run.scratch, run.keeps); err != nil {
-			p.log.Warn("cannot keep or remove what a job left", "error", err)
-		}
-	}
+	left := p.settle(run)
 	if left && e.Silent && filepath.Dir(run.scratch) == p.empties.dir {
 		p.haveOutput(strings.TrimSuffix(run.scratch, ScratchSuffix))
 	}
@@ -174,6 +169,19 @@ func (p *Processes) report(e *shim.Ended) (Ended, bool) {
 		ended.Result = grid.Result{Start: e.Start, End: max(e.End, e.Start), ExitCode: e.ExitCode, Reason: e.Reason, Silent: e.Silent && !left}
 	}
 	return ended, true
+}
+
+// settle does away with the scratch directory of an execution that is over, and reports whether it
+// has left results.
+func (p *Processes) settle(run execution) (left bool) {
+	if run.scratch == "" || run.reuse && p.empties.give(run.scratch) {
+		return false
+	}
+	left, err := Settle(run.scratch, run.keeps)
+	if err != nil {
+		p.log.Warn("cannot keep or remove what a job left", "error", err)
+	}
+	return left
 }
 
 // haveOutput has there be an output of a task that wrote nothing: it may have no file, and is
@@ -231,6 +239,7 @@ func (p *Processes) reconnect() *shim.Client {
 			for x, run := range p.running {
 				if !known[run.name] {
 					delete(p.running, x)
+					p.settle(run)
 					p.ended(lostEnd(x))
 				}
 			}

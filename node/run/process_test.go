@@ -16,8 +16,12 @@ func TestTaskThatTheNewShimDoesNotKnowIsLost(t *testing.T) {
 	lost := make(chan *Ended, 1)
 	p := testProcesses(t, func(e *Ended) { lost <- e })
 	id := grid.TaskID{Job: grid.JobID{Hi: 5, Lo: 5}, Epoch: 1}
+	scratch := p.files.Task(p.files.Site, id) + ScratchSuffix
+	if err := os.MkdirAll(scratch, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	p.mu.Lock()
-	p.running[Process{Task: id}] = execution{name: "never"} // ordered, but the order never arrived
+	p.running[Process{Task: id}] = execution{name: "never", scratch: scratch} // ordered, but the order never arrived
 	p.mu.Unlock()
 	if err := syscall.Kill(p.ShimPID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -26,6 +30,9 @@ func TestTaskThatTheNewShimDoesNotKnowIsLost(t *testing.T) {
 	case e := <-lost:
 		if e.ID != id || !e.Lost {
 			t.Errorf("got %+v", e)
+		}
+		if there(scratch) {
+			t.Error("its scratch directory is there still")
 		}
 	case <-time.After(20 * time.Second):
 		t.Fatal("it was never reported")
