@@ -19,7 +19,7 @@ COUNT    ?= 5
 # A guard against tests that hang, wide enough for a busy machine.
 TIMEOUT  ?= 30m
 
-.PHONY: help build docs dist dist-twice demo test check lint race mixed flood mutants bench figures fuzz proto deps walls nat web browser shots workflows slurm slurmdeps clean
+.PHONY: help build docs dist dist-twice demo test check lint race mixed flood mutants campaign campaign-night bench figures fuzz proto deps walls nat web browser shots workflows slurm slurmdeps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -74,6 +74,12 @@ flood: $(BIN) ## flood real daemons on loopback in nine ways, by one peer or use
 
 mutants: ## plant bugs in the tree, one at a time, and say which tests see them (hours); ONLY="lease,market/bank" SEEDS=20 BY="unit,chaos"
 	$(GO) run ./test/mutants -only '$(ONLY)' $(if $(SEEDS),-seeds $(SEEDS)) $(if $(BY),-by '$(BY)') $(MUTANTS)
+
+campaign: $(BIN) ## damage real sites time and again, and say whether a promise was broken (hours, as root); ONLY="kills,cuts" N=100 SEED=1 RESULTS=FILE
+	$(GO) run ./test/campaign -gridnode $(BIN) -only '$(ONLY)' $(if $(N),-n $(N)) $(if $(SEED),-seed $(SEED)) $(if $(RESULTS),-results '$(RESULTS)') $(CAMPAIGN)
+
+campaign-night: ## the same for eight hours on all processors, beyond what a whole campaign has
+	$(MAKE) campaign N=1000000 CAMPAIGN="-for 8h -abreast $$(nproc) $(CAMPAIGN)"
 
 bench: ## benchmarks with allocations (COUNT=5 runs each); compare two outputs with benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) -timeout 60m ./...

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/libp2p/go-libp2p/core/crypto"
+
+	"gridnode/node/api"
+	"gridnode/node/member"
+)
+
+// site is a home, and its daemon while one runs.
+type site struct {
+	w          *world
+	name, home string
+	id         string
+	processors int64
+	address    string // where others find it
+	port       int
+	namespace  string   // of its network; empty: that of this process
+	env        []string // besides what every site has
+	daemon     *exec.Cmd
+	ended      chan struct{} // closed when the daemon is gone
+	client     *api.Client
+}
+
+// init makes the home of a member.
+func (s *site) init(ctx context.Context) (err error) {
+	if err := os.MkdirAll(s.home, 0o700); err != nil {
+		return err
+	}
+	if s.port, err = freePort(); err != nil {
+		return err
+	}
+	out, err := s.command(ctx, "init", "--site", s.name, "--listen", fmt.Sprintf("/ip4/%s/tcp/%d", s.address, s.port), "--speed", "1000",
+		"--federation", "campaign", "--foreign", "allow", "--processors", fmt.Sprint(s.processors), "--price", "0.5").Output()
+	if err != nil {
+		return fmt.Errorf("init %s: %w: %s", s.name, err, errorText(err))
+	}
+	s.id, s.client = strings.TrimSpace(string(out)), api.NewClient(s.home)
+	text, err := os.ReadFile(filepath.Join(s.home, "key"))
+	if err != nil {
+		return err
+	}
+	key, err := crypto.UnmarshalPrivateKey(text)
+	if err != nil {
+		return err
+	}
+	public, err := key.GetPublic().Raw()
+	if err != nil {
+		return err
+	}
+	proof, err := s.w.home.Admit(public, s.name, "", member.All)
+	if err != nil {
+		return err
+	}
+	return errors.Join(os.WriteFile(filepath.Join(s.home, "member.pem"), member.PEM(proof), 0o600),
+		os.WriteFile(filepath.Join(s.home, "federation.pem"), s.w.home.Federation.PEM(), 0o600))
+}
+
+// listen is what others join.
+func (s *site) listen() string { return fmt.Sprintf("/ip4/%s/tcp/%d/p2p/%s", s.address, s.port, s.id) }
+
+// command is the program about to run for this site, in its network.
+func (s *site) command(ctx context.Context, args ...string) *exec.Cmd {
+	args = append([]string{s.w.plan.program}, args...)
+	if s.namespace != "" {
+		args = append([]string{"ip", "netns", "exec", s.namespace}, args...)
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Env = append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + s.home, "GRIDNODE_HOME=" + s.home, "GRIDNODE_USERS_ROOT=allow",
+		"GRIDNODE_SANDBOX_WALLS=none", "GRIDNODE_GUESTS_ACCOUNT=nobody", "GRIDNODE_USERS_SCRATCH=" + s.scratch()}, s.env...)
+	cmd.Dir = "/"
+	return cmd
+}
+
+// ok runs the program, which must exit with 0.
+func (s *site) ok(ctx context.Context, args ...string) error {
+	if out, err := s.command(ctx, args...).CombinedOutput(); err != nil {
+		return fmt.Errorf("gridnode %q at %s: %w: %s", args, s.name, err, out)
+	}
+	return nil
+}
+
+// start starts the daemon and returns once it is ready.
+func (s *site) start() error {
+	log, err := os.OpenFile(s.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := s.command(context.Background(), "start")
+	cmd.Stderr = log
+	ready, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	guard := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
+	line, err := bufio.NewReader(ready).ReadString('\n')
+	guard.Stop()
+	s.daemon, s.ended = cmd, make(chan struct{})
+	go func(ended chan struct{}) { _ = cmd.Wait(); close(ended) }(s.ended)
+	if err != nil || len(strings.Fields(line)) != 3 {
+		s.kill()
+		return &refusal{fmt.Errorf("the daemon of %s said %q: %w", s.name, line, err), s.logTail()}
+	}
+	return nil
+}
+
+// refusal is why a daemon did not start.
+type refusal struct {
+	error
+	log string
+}
+
+func (r *refusal) Error() string { return r.error.Error() + "\n" + r.log }
+
+// scratch is the folder for what runs as another account.
+func (s *site) scratch() string { return filepath.Join(s.w.plan.dir, s.name+"-scratch") }
+
+// log is the file that the daemon writes to, beside its home.
+func (s *site) log() string { return filepath.Join(s.w.plan.dir, s.name+".log") }
+
+// logTail returns its last lines.
+func (s *site) logTail() string {
+	text, _ := os.ReadFile(s.log())
+	return string(text[max(len(text)-1500, 0):])
+}
+
+// alive says whether the daemon runs.
+func (s *site) alive() bool {
+	if s.daemon == nil {
+		return false
+	}
+	select {
+	case <-s.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// kill ends the daemon as a crash does.
+func (s *site) kill() {
+	if s.daemon != nil {
+		_ = s.daemon.Process.Signal(syscall.SIGKILL)
+		<-s.ended
+		s.daemon = nil
+	}
+}
+
+// sees returns once the site's directory lists so many sites.
+func (s *site) sees(ctx context.Context, n int) error {
+	return until(ctx, func() (bool, error) {
+		reply, err := s.client.Quotes(ctx, nil)
+		return err == nil && len(reply.Sites) >= n, err
+	})
+}
+
+// until asks until the answer is yes.
+func until(ctx context.Context, done func() (bool, error)) error {
+	for {
+		ok, err := done()
+		if ok {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return errors.Join(err, ctx.Err())
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+// pause waits.
+func pause(ctx context.Context, d time.Duration) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(d):
+	}
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+// errorText is what a program that failed has said.
+func errorText(err error) string {
+	if e := new(exec.ExitError); errors.As(err, &e) {
+		return string(e.Stderr)
+	}
+	return ""
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// soakMost is how long the sites of a round are under load: each round has new ones.
+const soakMost = 6 * time.Hour
+
+// soak keeps sites busy for hours without damaging anything, a minute a strike, and looks whether memory,
+// descriptors and goroutines of their daemons grow.
+func soak(ctx context.Context, p *plan) (*outcome, error) {
+	w, err := newWorld(ctx, p, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer w.close()
+	if err := w.start(ctx); err != nil {
+		return nil, err
+	}
+	var seen [][]sample
+	for ; w.out.Strikes < p.strikes; w.out.Strikes++ {
+		for end := time.Now().Add(time.Minute); time.Now().Before(end) && ctx.Err() == nil; {
+			if err := w.submit(ctx); err != nil {
+				return nil, err
+			}
+			pause(ctx, 500*time.Millisecond)
+		}
+		row, err := w.sample(ctx)
+		if err != nil {
+			return nil, err
+		}
+		seen = append(seen, row)
+	}
+	if err := w.settle(ctx); err != nil {
+		return nil, err
+	}
+	for i, s := range w.sites {
+		var of []sample
+		for _, row := range seen {
+			of = append(of, row[i])
+		}
+		for _, text := range growth(of) {
+			w.out.breaks("leak: site %s: %s", s.name, text)
+		}
+	}
+	w.out.Broken = append(w.out.Broken, w.defects()...)
+	return w.out, ctx.Err()
+}
+
+// sample is what a daemon has at a moment.
+type sample struct{ memory, descriptors, goroutines int64 }
+
+func (w *world) sample(ctx context.Context) (row []sample, err error) {
+	for _, s := range w.sites {
+		memory, descriptors := usage(s.daemon.Process.Pid)
+		goroutines, err := s.metric(ctx, "go_goroutines")
+		if err != nil {
+			return nil, err
+		}
+		row = append(row, sample{memory, int64(descriptors), goroutines})
+	}
+	return row, nil
+}
+
+// metric returns a number of the daemon's.
+func (s *site) metric(ctx context.Context, name string) (int64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://gridnode/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	reply, err := s.client.HTTP().Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer reply.Body.Close()
+	text, err := io.ReadAll(reply.Body)
+	if err != nil {
+		return 0, err
+	}
+	for line := range strings.Lines(string(text)) {
+		if value, ok := strings.CutPrefix(line, name+" "); ok {
+			n, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+			return int64(n), err
+		}
+	}
+	return 0, fmt.Errorf("site %s has no number %s", s.name, name)
+}
+
+// growth returns what has grown from the second quarter of the time to the last: the first fills caches.
+// Load comes and goes, so that a quarter counts by its median, and what is near is the same.
+func growth(of []sample) (grown []string) {
+	if len(of) < 8 {
+		return nil
+	}
+	n := len(of) / 4
+	for _, what := range []struct {
+		name  string
+		slack int64
+		of    func(sample) int64
+	}{
+		{"memory", 32 << 20, func(s sample) int64 { return s.memory }},
+		{"descriptors", 20, func(s sample) int64 { return s.descriptors }},
+		{"goroutines", 100, func(s sample) int64 { return s.goroutines }},
+	} {
+		early, late := median(of[n:2*n], what.of), median(of[len(of)-n:], what.of)
+		if late > early+early/4+what.slack {
+			grown = append(grown, fmt.Sprintf("%s grew from %d to %d", what.name, early, late))
+		}
+	}
+	return grown
+}
+
+func median(of []sample, value func(sample) int64) int64 {
+	var list []int64
+	for _, s := range of {
+		list = append(list, value(s))
+	}
+	slices.Sort(list)
+	return list[len(list)/2]
+}
