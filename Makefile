@@ -19,7 +19,7 @@ COUNT    ?= 5
 # A guard against tests that hang, wide enough for a busy machine.
 TIMEOUT  ?= 30m
 
-.PHONY: help build docs dist dist-twice demo test check lint race mixed flood mutants campaign campaign-night bench figures fuzz proto deps walls nat web browser shots workflows slurm slurmdeps clean
+.PHONY: help build docs dist dist-twice demo test check lint race mixed flood mutants campaign campaign-night errorpaths bench figures fuzz proto deps walls nat web browser shots workflows slurm slurmdeps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -80,6 +80,9 @@ campaign: $(BIN) ## damage real sites time and again, and say whether a promise 
 
 campaign-night: ## the same for eight hours on all processors, beyond what a whole campaign has
 	$(MAKE) campaign N=1000000 CAMPAIGN="-for 8h -abreast $$(nproc) $(CAMPAIGN)"
+
+errorpaths: ## list the error paths of cores, store and network that no test executes; TESTS="./node/store/..."
+	$(GO) run ./test/errorpaths $(if $(TESTS),-tests '$(TESTS)')
 
 bench: ## benchmarks with allocations (COUNT=5 runs each); compare two outputs with benchstat
 	$(GO) test -run '^$$' -bench . -benchmem -count $(COUNT) -timeout 60m ./...
