@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -21,6 +23,8 @@ type garden struct {
 	patience time.Duration // of one command
 	ways     []way
 
+	build sync.Mutex        // of the program without a bug
+	share sync.Mutex        // of what follows
 	clean map[string]bool   // what passes, and what does not, without a bug; by command line
 	needs map[string]string // packages that a package is built of, with a space around each
 }
@@ -32,6 +36,7 @@ type plot struct {
 	*mutant
 	overlay string // file for go build -overlay
 	program string // that runs a seed with the bug, once it was built; or empty
+	first   []int  // seeds that have seen most other bugs
 }
 
 // plant has the ways look for one bug and adds to found what they say. What found knows already
@@ -70,12 +75,10 @@ func (g *garden) plant(ctx context.Context, m *mutant, found *results, thorough 
 			from = old.Seeds + 1
 		}
 		start := time.Now()
+		p.first = found.favourites(g.chaosFlags())
 		r, err := w.look(ctx, g, p, from)
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		if err != nil {
-			return fmt.Errorf("%s: %w", w.name, err)
+		if err != nil && (ctx.Err() == nil || r.Seeds < from) {
+			return cmp.Or(ctx.Err(), fmt.Errorf("%s: %w", w.name, err))
 		}
 		r.Mutant, r.Patch, r.Way = m.Name, m.digest, w.name
 		r.Seconds = time.Since(start).Seconds()
@@ -83,8 +86,8 @@ func (g *garden) plant(ctx context.Context, m *mutant, found *results, thorough 
 			r.Seconds += old.Seconds
 		}
 		seen = seen || r.Seen
-		fmt.Fprintf(os.Stderr, "  %-11s %s\n", w.name, r)
-		if err := found.add(r); err != nil {
+		fmt.Fprintf(os.Stderr, "  %s, %s: %s\n", m.Name, w.name, r)
+		if err := cmp.Or(found.add(r), ctx.Err()); err != nil {
 			return err
 		}
 	}
@@ -169,6 +172,8 @@ const repeats = 3
 func (g *garden) passes(ctx context.Context, which, skip string, packages []string) error {
 	args := append([]string{"-run", which, "-skip", skip}, packages...)
 	key := strings.Join(args, " ")
+	g.share.Lock()
+	defer g.share.Unlock()
 	passes, known := g.clean[key]
 	if !known {
 		out, err := g.goTest(ctx, nil, args)
@@ -188,7 +193,7 @@ func (g *garden) passes(ctx context.Context, which, skip string, packages []stri
 }
 
 func (g *garden) goTest(ctx context.Context, p *plot, args []string) (string, error) {
-	out, err := g.command(ctx, p, "go", append([]string{"test", "-vet=off", "-timeout", g.patience.String()}, args...)...).CombinedOutput()
+	out, err := g.command(ctx, p, "go", append([]string{"test", "-vet=off", "-ldflags=-w", "-timeout", g.patience.String()}, args...)...).CombinedOutput()
 	return string(out), err
 }
 
@@ -228,6 +233,8 @@ func shorten(line string) string {
 
 // needed says whether a package is built of another: folders, seen from the root.
 func (g *garden) needed(ctx context.Context, by, folder string) (bool, error) {
+	g.share.Lock()
+	defer g.share.Unlock()
 	if g.needs == nil {
 		g.needs = map[string]string{}
 	}

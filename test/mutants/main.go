@@ -16,6 +16,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -107,17 +109,8 @@ was seen, with 1 if one was not, with 2 if it could not find out.
 			return 0, err
 		}
 	}
-	for i, m := range chosen {
-		fmt.Fprintf(os.Stderr, "%d of %d: %s: %s\n", i+1, len(chosen), m.Name, m.Title)
-		failed := g.plant(ctx, m, found, *thorough)
-		if ctx.Err() != nil {
-			err = ctx.Err()
-			break
-		}
-		if failed != nil { // the others are tried all the same
-			fmt.Fprintln(os.Stderr, " ", failed)
-			err = errors.Join(err, fmt.Errorf("%s: %w", m.Name, failed))
-		}
+	if err = g.plantEach(ctx, chosen, found, *thorough); ctx.Err() != nil {
+		err = ctx.Err()
 	}
 	rows := tabulate(chosen, found, g.ways)
 	for _, r := range rows {
@@ -126,6 +119,28 @@ was seen, with 1 if one was not, with 2 if it could not find out.
 		}
 	}
 	return missed, cmp.Or(err, show(os.Stdout, rows, g))
+}
+
+// plantEach plants bugs, a few at a time. What goes wrong with one is told at the end, and the
+// others are tried all the same.
+func (g *garden) plantEach(ctx context.Context, chosen []*mutant, found *results, thorough bool) error {
+	var next atomic.Int64
+	failed := make([]error, len(chosen))
+	var wg sync.WaitGroup
+	for range workers() {
+		wg.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(chosen) && ctx.Err() == nil; i = int(next.Add(1)) - 1 {
+				m := chosen[i]
+				fmt.Fprintf(os.Stderr, "%d of %d: %s: %s\n", i+1, len(chosen), m.Name, m.Title)
+				if err := g.plant(ctx, m, found, thorough); err != nil && ctx.Err() == nil {
+					failed[i] = fmt.Errorf("%s: %w", m.Name, err)
+					fmt.Fprintln(os.Stderr, " ", failed[i])
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(failed...)
 }
 
 // moduleRoot returns the folder of go.mod, at or above the working directory.

@@ -2,12 +2,16 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"sync"
 )
 
 // result is what one way said of one bug.
@@ -43,6 +47,7 @@ func (r result) enough(seeds int, flags string) bool {
 type results struct {
 	path string
 	file *os.File
+	mu   sync.Mutex
 	all  map[[3]string]result // by name, digest, way
 }
 
@@ -74,11 +79,32 @@ func openResults(path string) (*results, error) {
 func (s *results) close() { _ = s.file.Close() }
 
 func (s *results) of(m *mutant, way string) (result, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	r, ok := s.all[[3]string{m.Name, m.digest, way}]
 	return r, ok
 }
 
+// favourites returns the seeds of chaos that have seen most bugs, those first.
+func (s *results) favourites(flags string) []int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	count := make(map[int]int)
+	for _, r := range s.all {
+		if r.Way == "chaos" && r.Seen && r.Flags == flags {
+			count[r.Seeds]++
+		}
+	}
+	seeds := slices.SortedFunc(maps.Keys(count), func(a, b int) int { return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(a, b)) })
+	return seeds[:min(len(seeds), favouritesMost)]
+}
+
+// favouritesMost is how many seeds are tried before all others.
+const favouritesMost = 12
+
 func (s *results) add(r result) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	line, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -110,5 +136,5 @@ func (s *results) forget(some []*mutant) error {
 	return nil
 }
 
-// workers is how many seeds run at a time.
+// workers is how many bugs are looked for at a time.
 func workers() int { return runtime.GOMAXPROCS(0) }

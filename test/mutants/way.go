@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
+	"time"
 )
 
 // way is something that looks for a bug.
@@ -95,97 +97,121 @@ func daemons(ctx context.Context, g *garden, p *plot, _ int) (result, error) {
 // chaosRoom is the scenario that chaos runs.
 const chaosRoom = "testnet/scenario/chaos"
 
-// chaos runs seeds in virtual time until one is violated, a processor each.
+// chaos runs seeds in virtual time until one is violated: first those that have seen most other bugs.
 func chaos(ctx context.Context, g *garden, p *plot, from int) (result, error) {
 	r := result{Seeds: from - 1, Flags: g.chaosFlags()}
 	program, err := g.program(ctx, p)
 	if err != nil {
 		return r, err
 	}
-	for ; r.Seeds < g.seeds; r.Seeds++ {
-		seed, said, err := g.next(ctx, program, r.Seeds+1)
+	over := make(map[int]bool)
+	for {
+		var left []int
+		for _, seed := range p.first {
+			if seed <= g.seeds && !over[seed] {
+				left = append(left, seed)
+			}
+		}
+		for seed := from; seed <= g.seeds; seed++ {
+			if !over[seed] && !slices.Contains(left, seed) {
+				left = append(left, seed)
+			}
+		}
+		if len(left) == 0 {
+			r.Seeds = g.seeds
+			return r, nil
+		}
+		seed, said, err := g.sow(ctx, program, left, over)
 		if err != nil {
+			for r.Seeds < g.seeds && over[r.Seeds+1] {
+				r.Seeds++
+			}
 			return r, err
 		}
 		if said == "" {
-			r.Seeds = seed - 1
 			continue
 		}
-		r.Seeds, r.Seen, r.By = seed, true, fmt.Sprintf("seed %d: %s", seed, said)
-		return r, nil
+		without, err := g.without(ctx, seed)
+		if err != nil {
+			return r, err
+		}
+		if over[seed] = true; without == "" {
+			r.Seeds, r.Seen, r.By = seed, true, fmt.Sprintf("seed %d: %s", seed, said)
+			return r, nil
+		}
+		fmt.Fprintf(os.Stderr, "  chaos       seed %d is violated without the bug, too, and left out: %s\n", seed, without)
 	}
-	return r, nil
 }
 
-// next runs the seeds from one on, as many as there are processors to use, and returns the
-// first that is violated and what it said; or the last, and nothing.
-func (g *garden) next(ctx context.Context, program string, from int) (seed int, said string, err error) {
-	last := min(from+workers()-1, g.seeds)
-	words := make([]string, last-from+1)
-	errs := make([]error, len(words))
-	var wg sync.WaitGroup
-	for i := range words {
-		wg.Go(func() { words[i], errs[i] = g.seed(ctx, program, from+i) })
+// without returns what a seed violates without a bug, "" if all is well.
+func (g *garden) without(ctx context.Context, seed int) (string, error) {
+	clean, err := g.program(ctx, nil)
+	if err != nil {
+		return "", err
 	}
-	wg.Wait()
-	for i, w := range words {
-		if errs[i] != nil {
-			return 0, "", errs[i]
-		}
-		if w == "" {
-			continue
-		}
-		clean, err := g.program(ctx, nil)
-		if err != nil {
-			return 0, "", err
-		}
-		without, err := g.seed(ctx, clean, from+i)
-		if err != nil {
-			return 0, "", err
-		}
-		if without != "" {
-			fmt.Fprintf(os.Stderr, "  chaos       seed %d is violated without the bug, too, and left out: %s\n", from+i, without)
-			continue
-		}
-		return from + i, w, nil
-	}
-	return last, "", nil
+	_, said, err := g.sow(ctx, clean, []int{seed}, make(map[int]bool))
+	return said, err
 }
 
-// seed runs one seed and returns what it said if it was violated, "" if all was well.
-func (g *garden) seed(ctx context.Context, program string, seed int) (string, error) {
-	limited, cancel := context.WithTimeout(ctx, g.patience)
-	defer cancel()
-	args := append([]string{"--seed", strconv.Itoa(seed)}, g.chaos...)
+// sow runs seeds until one is violated, and returns that and what it said, or nothing. Those that
+// were well are over.
+func (g *garden) sow(ctx context.Context, program string, seeds []int, over map[int]bool) (seed int, said string, err error) {
+	limited, stop := context.WithCancel(ctx)
+	defer stop()
+	args := slices.Clone(g.chaos)
+	for _, seed := range seeds {
+		args = append(args, strconv.Itoa(seed))
+	}
 	cmd := g.command(limited, nil, program, args...)
+	cmd.Env = append(os.Environ(), "GOMAXPROCS=1") // as many bugs are looked for at a time as there are processors
 	var talk strings.Builder
 	cmd.Stderr = &talk
-	err := cmd.Run()
-	switch {
-	case ctx.Err() != nil:
-		return "", ctx.Err()
-	case err == nil:
-		return "", nil
-	case limited.Err() != nil:
-		return "no end", nil
-	case cmd.ProcessState == nil:
-		return "", err
-	case cmd.ProcessState.ExitCode() == 2 && !strings.Contains(talk.String(), "goroutine "): // flags, and no panic
-		return "", fmt.Errorf("%s: %s", strings.Join(args, " "), shorten(talk.String()))
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
 	}
-	for line := range strings.Lines(talk.String()) {
-		if line = strings.TrimSpace(line); line != "" {
-			if _, what, found := strings.Cut(line, "invariant violated: "); found { // when it was does not matter
-				line = what
-			}
-			return shorten(line), nil
+	if err != nil {
+		return 0, "", err
+	}
+	slow := time.AfterFunc(g.patience, stop)
+	defer slow.Stop()
+	for lines := bufio.NewScanner(out); said == "" && lines.Scan(); slow.Reset(g.patience) {
+		number, words, _ := strings.Cut(lines.Text(), " ")
+		if seed, err = strconv.Atoi(number); err != nil {
+			continue // a panic, of which the rest tells
+		}
+		if said = words; said == "" {
+			over[seed] = true
 		}
 	}
-	return err.Error(), nil
+	if said != "" {
+		stop()
+		_ = cmd.Wait()
+		if _, what, found := strings.Cut(said, "invariant violated: "); found { // when it was does not matter
+			said = what
+		}
+		return seed, shorten(said), ctx.Err()
+	}
+	err = cmd.Wait()
+	if err == nil || ctx.Err() != nil {
+		return 0, "", ctx.Err()
+	}
+	seed = seeds[slices.IndexFunc(seeds, func(seed int) bool { return !over[seed] })] // it has not come to its end
+	switch {
+	case limited.Err() != nil:
+		return seed, "no end", nil
+	case cmd.ProcessState.ExitCode() == 2 && !strings.Contains(talk.String(), "goroutine "): // flags, and no panic
+		return 0, "", fmt.Errorf("%s: %s", strings.Join(args, " "), shorten(talk.String()))
+	}
+	return seed, cmp.Or(shorten(talk.String()), err.Error()), nil
 }
 
 // program builds what runs a seed, with the bug, or without one if p is nil, once.
 func (g *garden) program(ctx context.Context, p *plot) (string, error) {
+	if p == nil { // which all share
+		g.build.Lock()
+		defer g.build.Unlock()
+	}
 	path := filepath.Join(g.dir, "seeds")
 	if p != nil {
 		if path = filepath.Join(filepath.Dir(p.overlay), "seeds"); p.program != "" {
