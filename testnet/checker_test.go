@@ -41,6 +41,10 @@ func TestCheckerSeesViolations(t *testing.T) {
 			c.start(0, run(job, 0, 1))
 			c.start(0, run(job, 1, 2))
 		}, "2 executions alive"},
+		{"placed again while it runs", func(c *Checker) {
+			c.start(0, run(job, 0, 1))
+			c.event(0, 1, &grid.Event{Kind: grid.JobReplaced, Job: job})
+		}, "is to be placed again, and its execution of epoch 1 is alive"},
 		{"too many processors", func(c *Checker) {
 			c.start(0, run(job, 0, 1))
 			c.start(0, run(other, 0, 1))
