@@ -184,6 +184,9 @@ func (w *twinWatch) flood(t *liar.Twin) error {
 		}
 	}
 	if p, there := chosen(w.quotes.copies[w.at], t.Base>>8); there {
+		if err := t.Ask(p.m.Quote); err != nil {
+			return err
+		}
 		return t.Directory(&p.m)
 	}
 	return nil
