@@ -18,6 +18,7 @@ import (
 //   - a hold or a lease that its site has not let go of when it ends (A-2, P-3);
 //   - processors that a site has borrowed for another to which it does not lend them (P-3);
 //   - a lease that is over and whose processes are not ended (P-5);
+//   - more jobs than its owner allows that wait for several sites;
 //   - a site that heads others and has a job to be shared out that does not wait for a place;
 //   - a site that is drained and lends what it has not lent before, or lends more than its owner
 //     allows;
@@ -31,6 +32,7 @@ type boundWatch struct {
 	healed  grid.Time // from then on nothing goes wrong
 	turns   int
 	most    map[int]int64          // processors that a site's owner lets it lend
+	queue   map[int]int            // jobs that may wait at a site for several, or be claimed there
 	drained map[int]grid.Time      // since when a site has been drained
 	lending map[int]lendingKeys    // what it lent then
 	ending  map[draining]grid.Time // since when a lease has been over
@@ -48,7 +50,7 @@ const overdue = grid.Second
 const settleMost = 4 * grid.Hour
 
 func watchBounds(n *testnet.Network, c *testnet.Checker, span grid.Time) *boundWatch {
-	w := &boundWatch{n: n, checks: c, healed: federation.Warmup + span + grid.Minute, most: make(map[int]int64), drained: make(map[int]grid.Time), lending: make(map[int]lendingKeys), ending: make(map[draining]grid.Time), came: make(map[int]grid.Time)}
+	w := &boundWatch{n: n, checks: c, healed: federation.Warmup + span + grid.Minute, most: make(map[int]int64), queue: make(map[int]int), drained: make(map[int]grid.Time), lending: make(map[int]lendingKeys), ending: make(map[draining]grid.Time), came: make(map[int]grid.Time)}
 	n.Observe(testnet.Observer{Turn: w.turn, Event: w.event, Fault: w.fault})
 	return w
 }
@@ -102,6 +104,9 @@ func (w *boundWatch) turn(now grid.Time, at int) {
 		if t := s.LeaseTotals(); t.Held+t.Lent > most {
 			w.checks.Violated("%s lends %d processors and holds %d for leases, its owner allows %d", w.n.ID(at), t.Lent, t.Held, most)
 		}
+	}
+	if c := cores.Coordinator; c != nil && c.Queue().Len()+c.Claiming() > w.queue[at] {
+		w.checks.Violated("%s has %d jobs that wait for several sites, and %d at some, its owner allows %d", w.n.ID(at), c.Queue().Len(), c.Claiming(), w.queue[at])
 	}
 	w.collected(at, s, cores.Head)
 	w.drain(now, at, s)

@@ -37,6 +37,8 @@ type Config struct {
 	//	           its other orders, in recoveries, too; less where one has died before
 	//	between    … that it dies within a step that saves nothing, after some of its orders
 	//	store      … that its store fails: nothing of a step is durable, and the daemon ends itself
+	//	full       times that a disk is full for minutes: the daemon dies of whatever it saves, and so
+	//	           it does when it is started again
 	//	coincide   share of messages that arrive as a timer of the receiver goes off
 	//	oneway     partitions that stop what one side says, not what it hears, per hour
 	//	slow       times that all that a site says and hears takes longer, per site and hour
@@ -61,6 +63,7 @@ type Config struct {
 	//	drain      drains of a site, per site and hour
 	//	price      changes of its price by hand, per site and hour
 	//	link       changes of its links of delegation, per site and hour
+	//	ask        questions to the directory, per site and hour
 	//	forge      what an honest site would not say, such as of another epoch, per site and hour
 	//	paper      share of sites that place jobs as Grid-Federation does
 	//	demand     … whose prices follow demand
@@ -69,6 +72,8 @@ type Config struct {
 	//	quota      … whose owners bound what each user may have
 	//	most       … that lend only some of their processors
 	//	gpus       … that have GPUs, which some of their jobs need
+	//	chain      … that borrow by load, in a line in which each asks the next one only, so that
+	//	           processors are lent on
 	//	head       share of groups of four sites of which the last heads the others, and shares
 	//	           half of its jobs out over them
 	//	array      share of jobs that are of arrays, of which some run at a time
@@ -125,6 +130,8 @@ type chaosReport struct {
 	Jumps   int64        `json:"jumps"`  // of daemons' clocks
 	Lapsed  int64        `json:"lapsed"` // executions that were not renewed
 	Forged  int64        `json:"forged"` // words that no honest site would say
+
+	Asked int64 `json:"asked"` // questions that the directory has answered
 
 	Transactions map[string]int64 `json:"transactions"` // of the banks, by kind
 }

@@ -57,6 +57,28 @@ func TestSquads(t *testing.T) {
 	}
 }
 
+// TestChains: sites that borrow in a line lend on what they have borrowed.
+func TestChains(t *testing.T) {
+	lentOn := 0
+	for seed := range uint64(3) {
+		cfg := Default()
+		cfg.Seed, cfg.Sites, cfg.Hours, cfg.Features = seed+1, 6, 2, "chain=1"
+		cfg.Watch = func(n *testnet.Network, _ *testnet.Checker) {
+			n.Observe(testnet.Observer{Send: func(_ grid.Time, _ int, _ grid.SiteID, m grid.Message) {
+				if g, yes := m.(*lease.Grant); yes && g.Hops > 1 {
+					lentOn++
+				}
+			}})
+		}
+		if _, err := Run(t.Context(), cfg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if lentOn == 0 {
+		t.Error("nobody has lent on what he has borrowed")
+	}
+}
+
 // TestCheckersSee: a defect in all sites of a run is seen, and by the checker that is for it.
 func TestCheckersSee(t *testing.T) {
 	for _, tt := range []struct {
@@ -115,6 +137,24 @@ func TestCheckersSee(t *testing.T) {
 				}
 			}
 		}, "which has run out at"},
+		{"a user is told half of what there is", "ask=60", func() func(out *grid.Outbox) {
+			return func(out *grid.Outbox) {
+				for i := range out.Answers {
+					if f, yes := out.Answers[i].Value.(*directory.Found); yes {
+						f.Quotes = f.Quotes[len(f.Quotes)/2:]
+					}
+				}
+			}
+		}, "is told for certain of"},
+		{"a user is told of a site twice", "ask=60", func() func(out *grid.Outbox) {
+			return func(out *grid.Outbox) {
+				for i := range out.Answers {
+					if f, yes := out.Answers[i].Value.(*directory.Found); yes && len(f.Quotes) > 0 {
+						f.Quotes = append(f.Quotes, f.Quotes[0])
+					}
+				}
+			}
+		}, "is told two quotes of"},
 		{"a job is placed for more than was promised", "none", func() func(out *grid.Outbox) {
 			return func(out *grid.Outbox) {
 				for i := range out.Events {

@@ -10,6 +10,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/lrms/gpu"
+	"gridnode/lease"
 	"gridnode/market"
 	"gridnode/node/guest"
 	"gridnode/node/pilot"
@@ -28,11 +29,11 @@ type bounds struct{ usual, most float64 }
 var featureBounds = map[string]bounds{
 	"cancel": {0.1, 1}, "hold": {0.1, 1}, "requeue": {0.1, 1},
 	"after": {0.2, 1}, "begin": {0.1, 1}, "fail": {0.1, 1}, "break": {0.1, 1}, "unready": {0.05, 1}, "once": {0.1, 1}, "singleton": {0.2, 1}, "renew": {0.2, 1},
-	"drain": {0.1, 60}, "price": {0.5, 60}, "link": {0.2, 60},
+	"drain": {0.1, 60}, "price": {0.5, 60}, "link": {0.2, 60}, "ask": {2, 600},
 	"paper": {0.5, 1}, "demand": {0.5, 1}, "queue": {0.5, 1},
 	"gossip": {1, 1}, "fresh": {1, 1}, "oracle": {1, 1},
 	"forge":  {2, 60},
-	"guests": {0.5, 1}, "quota": {0.5, 1}, "most": {0.5, 1}, "gpus": {0.5, 1}, "head": {0.5, 1}, "array": {0.2, 1},
+	"guests": {0.5, 1}, "quota": {0.5, 1}, "most": {0.5, 1}, "gpus": {0.5, 1}, "chain": {0.5, 1}, "head": {0.5, 1}, "array": {0.2, 1},
 	"expire": {0.5, 1}, "revoke": {0.1, 1},
 }
 
@@ -95,10 +96,16 @@ func (f features) tell(seed uint64, at int, c *site.Config, sites int, id func(i
 		c.Guests.Rules = []guest.Rule{{Jobs: guestJobs, Processors: lentLeast, Lent: lentLeast, Price: 1500}}
 	}
 	if f.hits(seed, "quota", of) {
-		c.Coallocation.Queue.Max = quotaDivided
+		c.Coallocation.Queue.Max = quotaDivided[roll(seed, "divided", of, uint64(len(quotaDivided)))]
 		c.Users = &quota.Config{HalfLife: grid.Hour, Everyone: quota.Limits{
 			Running: quotaRunning, Processors: c.Processors,
 		}}
+	}
+	if f["chain"] > 0 && c.Lease.Term > 0 {
+		c.Lease.Lend, c.Lease.Match.Links = true, federation.Hierarchy(sites, 1, id)(at)
+		if f.hits(seed, "chain", of) {
+			c.Lease.Match.Policy, c.Lease.Match.Threshold = lease.DMM, chainThreshold
+		}
 	}
 	if f.hits(seed, "most", of) {
 		c.Lease.Most = mostLent(c.Processors)
@@ -112,11 +119,15 @@ func (f features) tell(seed uint64, at int, c *site.Config, sites int, id func(i
 
 // What owners of sites allow.
 const (
-	guestJobs    = 4  // jobs of one other site at a time
-	quotaDivided = 32 // jobs that wait to be placed at several sites
-	quotaRunning = 6  // jobs of one user that are placed or run
-	gpusEach     = 2  // of a site that has some
+	guestJobs    = 4 // jobs of one other site at a time
+	quotaRunning = 6 // jobs of one user that are placed or run
+	gpusEach     = 2 // of a site that has some
+
+	chainThreshold = 500 // load, in thousandths, at which a site of a chain borrows
 )
+
+// quotaDivided is how many jobs may wait to be placed at several sites, or be there.
+var quotaDivided = [...]int{2, 4, 32}
 
 // lentLeast is what a component may need that names its site: with less it would wait for ever.
 const lentLeast = dividedMax / 2

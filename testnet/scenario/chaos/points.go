@@ -32,6 +32,7 @@ type points struct {
 	steps   map[int]stepCount // by site: how many saved at the present instant
 	between barePoints
 	store   storePoints
+	full    fullPoints
 }
 
 // barePoints are steps that save nothing: by what they send first, or else start or kill.
@@ -50,6 +51,14 @@ const (
 	bareCancel // answers a user who wants a job to end
 	bareKinds
 )
+
+// fullPoints are disks without room: whatever a site is to save fails as long as that lasts, also
+// as its daemon comes up again.
+type fullPoints struct {
+	any  bool             // there may be some
+	when map[int][]Strike // by site
+	died uint64           // daemons, of it
+}
 
 // storePoints are saves that fail.
 type storePoints struct {
@@ -88,6 +97,7 @@ func pointsOf(t *trial, faults map[string]float64) *points {
 			pcg: draw.PCG(seed, "between", draw.ForFaults), chance: faults["between"], given: make(map[int][]Strike), steps: make(map[int]stepCount),
 		},
 		store: storePoints{pcg: draw.PCG(seed, "store", draw.ForFaults), chance: faults["store"], hit: make(map[string]int64)},
+		full:  fullPoints{any: faults[strikeFull] > 0, when: make(map[int][]Strike)},
 	}
 	if t.script.Listed {
 		p.chance, p.between.chance, p.store.chance = 0, 0, 0
@@ -98,6 +108,8 @@ func pointsOf(t *trial, faults map[string]float64) *points {
 				p.given[s.Sites[0]] = append(p.given[s.Sites[0]], s)
 			case s.Kind == strikeBetween:
 				p.between.given[s.Sites[0]] = append(p.between.given[s.Sites[0]], s)
+			case s.Kind == strikeFull:
+				p.full.any = true
 			}
 		}
 	}
@@ -106,7 +118,7 @@ func pointsOf(t *trial, faults map[string]float64) *points {
 
 // any reports whether a daemon may die at such a point.
 func (p *points) any() bool {
-	return p.chance+p.between.chance+p.store.chance > 0 || len(p.given)+len(p.between.given) > 0
+	return p.full.any || p.chance+p.between.chance+p.store.chance > 0 || len(p.given)+len(p.between.given) > 0
 }
 
 // inStep reports whether a kind of strikes is one of points.
@@ -130,6 +142,14 @@ func (p *points) tear(now grid.Time, site int, out *grid.Outbox) testnet.Tear {
 	}
 	if len(out.Records) == 0 {
 		return p.bare(now, site, out)
+	}
+	if p.full.at(now, site) {
+		p.full.died++
+		saved := "finds no room, " + saves(out)
+		p.seen[saved]++
+		p.hit[saved]++
+		again := grid.Second + grid.Time(roll(p.t.script.Seed, strikeFull, p.full.died, uint64(fullAgain)))
+		return testnet.Tear{For: healsBy(again, now, p.end, site), Unsaved: true}
 	}
 	step := stepOf(p.steps, now, site)
 	if p.t.script.Listed {
@@ -162,6 +182,14 @@ func (p *points) tear(now grid.Time, site int, out *grid.Outbox) testnet.Tear {
 		}
 	}
 	return testnet.Tear{}
+}
+
+// fullAgain is within which time a daemon is started again that has found no room.
+const fullAgain = 30 * grid.Second
+
+// at reports whether a site has no room.
+func (f *fullPoints) at(now grid.Time, site int) bool {
+	return slices.ContainsFunc(f.when[site], func(s Strike) bool { return s.At <= now && now < s.At+s.For })
 }
 
 // chanceOf returns the chance, in millionths, that a point is hit which has come so often, and

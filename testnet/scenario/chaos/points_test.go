@@ -42,6 +42,28 @@ func TestPoints(t *testing.T) {
 	t.Errorf("hit between save and acknowledgement: %v, in a recovery: %v, as a save failed: %v, where nothing is saved: %v", between, recovering, unsaved, bare)
 }
 
+// TestFullDisks: a daemon that finds no room for what it is to save dies, and dies again until
+// there is some. Nothing is violated, and the replay of what happened is the same run.
+func TestFullDisks(t *testing.T) {
+	cfg := Default()
+	cfg.Seed, cfg.Sites, cfg.Hours, cfg.Faults = 3, 5, 2, "full=2"
+	run := &trial{script: &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}}
+	if _, err := run.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again := &trial{script: run.listed()}
+	if _, err := again.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	times := 0
+	for _, list := range run.points.full.when {
+		times += len(list)
+	}
+	if died := run.points.full.died; times == 0 || died <= uint64(times) || again.points.full.died != died || again.n.TraceHash() != run.n.TraceHash() {
+		t.Errorf("%d daemons have died of %d full disks, and %d in the replay (trace %x, %x)", died, times, again.points.full.died, run.n.TraceHash(), again.n.TraceHash())
+	}
+}
+
 // TestPlain: kinds of records have one name, whatever they are about.
 func TestPlain(t *testing.T) {
 	for key, want := range map[string]string{

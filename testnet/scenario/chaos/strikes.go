@@ -16,12 +16,13 @@ var intensities = map[string]bounds{
 	"daemon": {0.5, 60}, "torn": {0.5, 60}, "machine": {0.1, 60}, "partition": {1, 60}, "aim": {0.2, 1},
 	"within": {0.002, 1}, "coincide": {0.02, 1},
 	"between": {0.002, 1}, "store": {0.001, 1}, "oneway": {0.5, 60}, "slow": {0.2, 60},
-	"step": {0.3, 60}, "still": {0.2, 60}, "slew": {0.3, 60},
+	strikeFull: {0.1, 60},
+	"step":     {0.3, 60}, "still": {0.2, 60}, "slew": {0.3, 60},
 }
 
 // Strike is a fault that begins at an instant and heals.
 type Strike struct {
-	Kind  string    `json:"kind"`            // "daemon", "torn", "machine", "partition", "oneway", "slow", "step", "still", "slew", "within", "between" or "store"
+	Kind  string    `json:"kind"`            // "daemon", "torn", "machine", "partition", "oneway", "slow", "step", "still", "slew", "within", "between", "store" or "full"
 	At    grid.Time `json:"at"`              // microseconds since the beginning of the run
 	For   grid.Time `json:"for"`             // microseconds, more than 0
 	Sites []int     `json:"sites"`           // indices: one, of a partition those on one side of it
@@ -39,6 +40,7 @@ const (
 	strikeWithin  = "within"  // between two orders of a step, what that saves is durable
 	strikeBetween = "between" // of one that saves nothing
 	strikeStore   = "store"   // as it cannot save, and nothing leaves
+	strikeFull    = "full"    // … whatever it has to save, until there is room again
 )
 
 func strikeOf(f *testnet.Fault) Strike {
@@ -95,6 +97,12 @@ func drawStrikes(seed uint64, sites int, faults map[string]float64, span grid.Ti
 				drawn = append(drawn, takenUp(pcg, &f)...)
 			}
 		}
+	}
+	pcg := draw.PCG(seed, strikeFull, draw.ForFaults)
+	for range int64(faults[strikeFull]*float64(sites)*span.Seconds()/3600 + 0.5) {
+		s := Strike{Kind: strikeFull, At: federation.Warmup + grid.Time(draw.Uniform(pcg, uint64(span))), For: grid.Second + grid.Time(draw.Uniform(pcg, uint64(10*grid.Minute)))}
+		s.Sites = drawSites(pcg, sites, false)
+		drawn = append(drawn, s)
 	}
 	return drawn
 }

@@ -1,11 +1,13 @@
 package chaos
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"runtime/debug"
 
+	"gridnode/coalloc"
 	"gridnode/grid"
 	"gridnode/market"
 	"gridnode/market/keepalive"
@@ -120,16 +122,19 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	alive.roster, alive.clocks = t.roster, clocks
 	gangs := watchGangs(n, watch, alive)
 	twins := watchTwins(n, watch, money, t.forger.quotes, t.roster, f.SiteConfig)
+	asked := watchAsks(n, watch, alive, faults["loss"])
 	histories := watchHistories(n, watch)
 	t.asked, histories.clocks = histories.asked, clocks
 	watchPromises(n, watch, alive, t.asked, faults["loss"], f.SiteConfig)
 	bound := watchBounds(n, watch, t.span)
 	for i := range f.Sites {
-		if cfg := f.SiteConfig(i); cfg.Lease.Most > 0 {
+		cfg := f.SiteConfig(i)
+		if cfg.Lease.Most > 0 {
 			bound.most[i] = cfg.Lease.Most
 		}
+		bound.queue[i] = cmp.Or(cfg.Coallocation.Queue.Max, coalloc.QueueMaxDefault)
 	}
-	rest := restWatch{n: n, sites: []func(int) error{money.unsettled, lent.left, bound.left}, all: []func() error{money.committed, lent.pilots}}
+	rest := restWatch{n: n, sites: []func(int) error{money.unsettled, lent.left, bound.left}, all: []func() error{money.committed, lent.pilots, t.roster.unheard}}
 	t.roster.giveUp(federation.Warmup + t.span + grid.Minute)
 	aimed := t.provoke(faults, uses, f.Sites)
 	if t.tape != nil {
@@ -169,7 +174,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 			report.Lost, report.Acked, report.Checked = n.Lost(), watch.Acknowledged(), n.Events()
 			report.Leases, report.Gangs, report.Aimed = lent.counts, gangs.sum(), aimed.counts
 			report.Lapsed, report.Points, report.Forged = alive.lapsed, t.points.sum(), t.forger.count
-			report.Leases.Paid = money.fees.paid
+			report.Leases.Paid, report.Asked = money.fees.paid, asked.answers
 			if t.roster != nil {
 				report.Members = t.roster.counts
 			}
@@ -183,7 +188,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 			return left == nil
 		},
 		AtRest: func() error {
-			return errors.Join(t.failed, watch.AtRest(), money.atRest(), lent.atRest(), bound.atRest(), twins.atRest(), t.roster.atRest())
+			return errors.Join(t.failed, watch.AtRest(), money.atRest(), lent.atRest(), bound.atRest(), twins.atRest())
 		},
 	}
 	return caught(func() (*measure.Result, error) { return r.Do(ctx) })
@@ -201,6 +206,7 @@ func (t *trial) provoke(faults map[string]float64, uses features, sites []worklo
 			wishes = drawLeases(s.Seed, t.n.Len(), t.span)
 		}
 		wishes = append(wishes, uses.drawOwners(s.Seed, sites, t.span)...)
+		wishes = append(wishes, drawAsks(s.Seed, t.n.Len(), uses["ask"], t.span)...)
 		wishes = append(wishes, drawForgeries(s.Seed, t.n.Len(), uses["forge"], t.span)...)
 		wishes = append(wishes, drawLies(s.Seed, t.n.Len(), uses["forge"], t.span)...)
 		wishes = append(wishes, uses.drawMembers(s.Seed, len(sites), t.span)...)
@@ -224,6 +230,10 @@ func (t *trial) provoke(faults map[string]float64, uses features, sites []worklo
 // strike has a fault happen, and writes it down.
 func (t *trial) strike(s Strike) {
 	t.told.Strikes = append(t.told.Strikes, s)
+	if s.Kind == strikeFull && len(s.Sites) == 1 {
+		t.points.full.when[s.Sites[0]] = append(t.points.full.when[s.Sites[0]], s)
+		return
+	}
 	f, err := s.fault()
 	if err == nil {
 		err = t.n.Schedule(f)

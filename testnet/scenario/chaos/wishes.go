@@ -23,7 +23,7 @@ type Wish struct {
 	Span       grid.Time `json:"span,omitempty"`       // of WishLease, WishHold, WishDrain, WishCertify: microseconds
 
 	// Which is, of WishReturn, by this number modulo theirs, which of the leases that the
-	// site has then; of WishPrice the price; of WishLink the change less one; of WishForge and WishLie what.
+	// site has then; of WishPrice the price; of WishRevoke whether another site misses the news; of WishLink the change less one; of WishAsk, WishForge and WishLie what.
 	Which uint64 `json:"which,omitempty"`
 	Force bool   `json:"force,omitempty"` // of WishReturn
 }
@@ -43,6 +43,8 @@ const (
 	WishDrain WishKind = "drain" // the site takes no new work for a while
 	WishPrice WishKind = "price" // the site's price changes
 	WishLink  WishKind = "link"  // a link of delegation changes
+
+	WishAsk WishKind = "ask" // what sites there are
 
 	WishForge   WishKind = "forge"   // the site hears what an honest one would not say (forger)
 	WishLie     WishKind = "lie"     // … about what runs on processors that it lends or borrows
@@ -112,6 +114,8 @@ func (w *Wish) say(n *testnet.Network, number int, healed grid.Time) error {
 		n.Inject(healed, w.Site, &site.Drain{Back: true})
 	case WishPrice:
 		n.Inject(w.At, w.Site, &site.SetPrice{Token: wishTokens, Price: grid.Price(w.Which)})
+	case WishAsk:
+		n.Inject(w.At, w.Site, w.ask())
 	case WishLink:
 		n.Inject(w.At, w.Site, &site.ChangeLink{Token: wishTokens, Change: site.InviteLink + site.LinkChange(w.Which), Site: n.ID(w.Lender)})
 	default:
