@@ -25,6 +25,7 @@ type quoteWatch struct {
 	checks *testnet.Checker
 	turns  int
 	last   map[int]uint64         // number of each site's latest quote
+	set    map[int]bool           // sites whose clocks have jumped
 	copies map[int][]*publication // of messages to a holder, the latest
 
 	promised map[promise]grid.Credits // guarantees: for how much
@@ -60,7 +61,7 @@ const (
 )
 
 func watchQuotes(n *testnet.Network, c *testnet.Checker) *quoteWatch {
-	w := &quoteWatch{n: n, checks: c, last: make(map[int]uint64), copies: make(map[int][]*publication), promised: make(map[promise]grid.Credits), granted: make(map[grant]bool)}
+	w := &quoteWatch{n: n, checks: c, last: make(map[int]uint64), set: make(map[int]bool), copies: make(map[int][]*publication), promised: make(map[promise]grid.Credits), granted: make(map[grant]bool)}
 	n.Observe(testnet.Observer{Turn: w.turn, Send: w.send, Step: w.step, Event: w.placed, Start: w.start})
 	return w
 }
@@ -96,8 +97,8 @@ func (w *quoteWatch) borrowed(at int, s *site.Site) {
 	}
 }
 
-// step: the numbers of a site's quotes begin with what its clock shows.
-func (w *quoteWatch) step(_ grid.Time, at int, _ grid.Time) { delete(w.last, at) }
+// step: the numbers of a site's quotes begin with what its clock shows, at each start.
+func (w *quoteWatch) step(_ grid.Time, at int, _ grid.Time) { w.set[at] = true }
 
 // turn looks at a site's own quote.
 func (w *quoteWatch) turn(now grid.Time, at int) {
@@ -113,7 +114,7 @@ func (w *quoteWatch) turn(now grid.Time, at int) {
 	if !known || q.Withdrawn {
 		return
 	}
-	if q.Sequence < w.last[at] {
+	if q.Sequence < w.last[at] && !w.set[at] {
 		w.checks.Violated("%s has quote %d, and had quote %d before", w.n.ID(at), q.Sequence, w.last[at])
 	}
 	w.last[at] = q.Sequence
