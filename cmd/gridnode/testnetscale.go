@@ -46,6 +46,7 @@ they are to do.`,
   gridnode testnet scale --from 10 --to 1000 --oft 0,100 --out report
   gridnode testnet scale --steps 50,1000 --placement paper -o csv
   gridnode testnet scale --steps 10000 --oft 0,50,100 -j 1
+  gridnode testnet scale --steps 100,1000 --stay 8h --skew
   gridnode testnet scale --live --steps 10,50,100
   gridnode testnet scale --live --all-protocols --live-pace 12 --load 60 --shrink 16`,
 		Args: traceArgs,
@@ -85,6 +86,8 @@ they are to do.`,
 	f.Int64Var(&o.Shrink, "shrink", o.Shrink, "with --live, divide the processors of sites and jobs by this, so that fewer jobs fill the sites")
 	protocols = addProtocolFlags(f, &o.Protocols)
 	f.BoolVar(&o.InStep, "in-step", false, "let all replicas of a site submit the same jobs at the same instants")
+	f.BoolVar(&o.Skew, "skew", false, "a tenth of the sites get nine tenths of the jobs (80 sites or more)")
+	f.DurationVar(&o.Stay, "stay", 0, "let sites lose their power after this span in the mean, and come back after ten minutes (0: they stay)")
 	f.StringSliceVar(&o.Traces, "trace", nil, "logs (SWF or GWF, plain or gzip), matched to sites by name, or directories of them (default: a generated workload)")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "determines everything random in the runs")
 	f.IntVarP(&o.Workers, "jobs", "j", 0, "how many virtual networks at a time, each on a processor of its own (default: all processors, as far as there is memory)")

@@ -464,3 +464,13 @@ func BenchmarkLookup(b *testing.B) {
 		})
 	}
 }
+
+// TestRestartedNodeGoesOnCounting: what a node has counted is not lost when it comes up again.
+func TestRestartedNodeGoesOnCounting(t *testing.T) {
+	n := New(Config{}, NewPeer("a"))
+	var out grid.Outbox
+	n.Closest(0, grid.Key{1}, &out)
+	if again := n.Restarted(); again.Stats() != n.Stats() || again.Stats().Lookups != 1 {
+		t.Errorf("%+v after the restart, %+v before", again.Stats(), n.Stats())
+	}
+}

@@ -138,6 +138,15 @@ func (n *Node) Acquaintances() (peers []*Peer) {
 	return peers[:min(len(peers), acquaintedMax)]
 }
 
+// Restarted returns the node as it comes up again: it knows whom it remembers, and its Stats
+// go on.
+func (n *Node) Restarted() *Node {
+	again := New(n.cfg, n.table.self)
+	again.Seed(n.Acquaintances()...)
+	again.stats = n.stats
+	return again
+}
+
 // lose drops a peer that does not answer, and remembers it.
 func (n *Node) lose(p *Peer) {
 	n.table.remove(p)

@@ -152,6 +152,9 @@ func (h *Histogram) AddAll(counts []int64) {
 	}
 }
 
+// Plus adds the counts of another one, which must not be of larger numbers than AddAll was given.
+func (h *Histogram) Plus(other *Histogram) { h.AddAll(other.counts) }
+
 // Minus takes counts away that were among them before.
 func (h *Histogram) Minus(before *Histogram) {
 	for v, count := range before.counts {

@@ -35,7 +35,7 @@ func Measure(ctx context.Context, o Options) (*Report, error) {
 	for _, oft := range o.OFT {
 		for _, sites := range o.Sizes {
 			r.configs = append(r.configs, scale.Config{
-				Seed: o.Seed, Sites: sites, Span: o.span(sites), Placement: o.Placement, OFT: oft, InStep: o.InStep, Traces: o.Traces,
+				Seed: o.Seed, Sites: sites, Span: o.span(sites), Placement: o.Placement, OFT: oft, InStep: o.InStep, Skew: o.Skew, Stay: grid.FromDuration(o.Stay), Traces: o.Traces,
 			})
 		}
 	}
@@ -140,6 +140,12 @@ func (o *Options) command() string {
 	fmt.Fprintf(&b, " --seed %d", o.Seed)
 	if o.InStep {
 		b.WriteString(" --in-step")
+	}
+	if o.Skew {
+		b.WriteString(" --skew")
+	}
+	if o.Stay != 0 {
+		fmt.Fprintf(&b, " --stay %v", o.Stay)
 	}
 	if len(o.Traces) > 0 {
 		b.WriteString(" --trace " + strings.Join(o.Traces, ","))

@@ -22,9 +22,11 @@ type Options struct {
 	Sizes    []int
 	From, To int
 
-	Placement string // "paper" or "coordinated"
-	OFT       []int  // per cent of the users who want the fastest site; one run for each
-	InStep    bool   // as in the scenario
+	Placement string        // "paper" or "coordinated"
+	OFT       []int         // per cent of the users who want the fastest site; one run for each
+	InStep    bool          // as in the scenario
+	Skew      bool          // as in the scenario
+	Stay      time.Duration // as in the scenario
 	Traces    []string
 
 	// SiteHours is how many hours all sites of a federation together are measured for;
@@ -118,6 +120,9 @@ func (o *Options) validate() error {
 	}
 	if !o.Live && (o.Load != 0 || o.Shrink != 1 || o.Protocols != live.DefaultProtocols()) {
 		return configError("live", "without it only trading is measured, with the jobs as they are: leave out --load, --shrink and what sites do besides")
+	}
+	if o.Live && (o.Skew || o.Stay != 0) {
+		return configError("live", "live nodes stay, and get the jobs of their own users: leave out --stay and --skew")
 	}
 	if o.Live && o.InStep {
 		return configError("in-step", "live nodes replay the first jobs of the two days: leave it out with --live")

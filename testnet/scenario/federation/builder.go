@@ -207,14 +207,11 @@ func (f *Builder) topic(i int) string {
 // routerOf returns what makes a site's node of the DHT: the one that has joined at
 // first, after a restart one that remembers whom the one before it knew.
 func (f *Builder) routerOf(i int) func(incarnation int) testnet.Router {
-	node := f.Nodes[i]
 	return func(incarnation int) testnet.Router {
 		if incarnation > 0 {
-			before := node
-			node = kademlia.New(f.Router, before.Self())
-			node.Seed(before.Acquaintances()...)
+			f.Nodes[i] = f.Nodes[i].Restarted()
 		}
-		return node
+		return f.Nodes[i]
 	}
 }
 

@@ -24,6 +24,11 @@ type Measure struct {
 	queries  measure.Histogram
 	asked    int64 // look-ups that queries asked for
 	looked   kademlia.Stats
+	gone     struct { // what sites had counted that have lost their power since
+		sites   int64
+		queries measure.Histogram
+		asked   int64
+	}
 }
 
 // Begin begins a measurement just before the instant begin.
@@ -38,10 +43,23 @@ func Begin(n *testnet.Network, nodes []*kademlia.Node, begin grid.Time) *Measure
 	n.Observe(testnet.Observer{
 		Event: func(_ grid.Time, site int, e *grid.Event) { m.Jobs.Event(int32(site), e) },
 		Start: func(_ grid.Time, x *testnet.Execution) { m.Jobs.started(x.Job, x.End) },
+		Fault: func(_ grid.Time, f *testnet.Fault) { m.strikes(f) },
 	})
 	m.began = time.Now()
 	m.busy, _ = threadTime()
 	return m
+}
+
+// strikes keeps what a site has counted that loses its power.
+func (m *Measure) strikes(f *testnet.Fault) {
+	if !f.Kind.Kills() || f.Healing() {
+		return
+	}
+	if s := scenario.SiteOf(m.n.Core(f.Sites[0])); s != nil {
+		m.gone.sites++
+		m.gone.queries.AddAll(s.QueryMessages())
+		m.gone.asked += s.QueryLookups()
+	}
 }
 
 // queryLookups adds up the look-ups that queries asked for.
@@ -82,12 +100,14 @@ func (m *Measure) Result(end grid.Time) *Result {
 		c.Names = append(c.Names, string(m.n.ID(i)))
 	}
 	c.Queries = measure.Queries(m.n)
+	c.Queries.Plus(&m.gone.queries)
 	c.Queries.Minus(&m.queries)
-	c.QueryLookups = queryLookups(m.n) - m.asked
+	c.QueryLookups = queryLookups(m.n) + m.gone.asked - m.asked
 	looked := requests(m.nodes)
 	c.Lookups, c.Requests = looked.Lookups-m.looked.Lookups, looked.Requests-m.looked.Requests
 	totals := m.Jobs.Totals(m.promised)
 	r := &Result{Events: m.n.Events() - m.events, WallSeconds: measure.Seconds(grid.FromDuration(wall)), ProcessorSeconds: measure.Seconds(grid.FromDuration(busy))}
+	r.Left = m.gone.sites
 	r.EventsPerSecond = int64(float64(r.Events) / max(busy.Seconds(), 1e-9))
 	r.Fill(&c, &totals)
 	return r

@@ -57,6 +57,8 @@ type Result struct {
 	SetupSeconds measure.Decimal `json:"setupSeconds"` // what came before, by the wall
 	SetupEvents  int64           `json:"setupEvents"`
 
+	Left int64 `json:"left,omitempty"` // times that a site lost its power within the span
+
 	// LateSeconds is how far behind its instant a live submission was, at most. If it is
 	// not small the machine was too busy: nodes that answer late are asked again.
 	LateSeconds measure.Decimal `json:"lateSeconds,omitempty"`

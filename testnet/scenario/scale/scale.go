@@ -9,6 +9,7 @@ import (
 	"gridnode/grid"
 	"gridnode/market"
 	"gridnode/testnet"
+	"gridnode/testnet/draw"
 	"gridnode/testnet/kademlia"
 	"gridnode/testnet/measure"
 	"gridnode/testnet/scenario"
@@ -37,6 +38,8 @@ type Config struct {
 	Placement string    `json:"placement"` // "paper" or "coordinated"
 	OFT       int       `json:"oft"`       // per cent of the users who want the fastest site
 	InStep    bool      `json:"inStep"`
+	Skew      bool      `json:"skew"`   // nine tenths of the jobs come to a tenth of the sites
+	Stay      grid.Time `json:"-"`      // that a site stays up in the mean; 0: for ever
 	Traces    []string  `json:"traces"` // as in federation.Config
 	Strict    bool      `json:"-"`
 
@@ -50,6 +53,8 @@ const (
 	SpanMax     = 2 * grid.Day
 	scaleWarmup = 10 * grid.Minute // one lifetime of quotes: every site has published twice
 	SiblingsMax = 8                // sites of one authority: a round of table 1
+	StayMin     = 10 * grid.Minute // of Config.Stay
+	downMean    = 10 * grid.Minute // that a site is down which does not stay
 )
 
 func (cfg *Config) validate() (market.Placement, error) {
@@ -58,6 +63,8 @@ func (cfg *Config) validate() (market.Placement, error) {
 		return 0, scenario.ConfigError("sites", "%d: want 1 to %d", cfg.Sites, federation.SitesMax)
 	case cfg.Span < 1 || cfg.Span > SpanMax:
 		return 0, scenario.ConfigError("span", "%v: want more than 0, at most %v", cfg.Span, SpanMax)
+	case cfg.Stay != 0 && cfg.Stay < StayMin:
+		return 0, scenario.ConfigError("stay", "%v: want 0 or at least %v", cfg.Stay, StayMin)
 	case cfg.OFT < 0 || cfg.OFT > 100:
 		return 0, scenario.ConfigError("oft", "%d: want 0 to 100, a percentage", cfg.OFT)
 	}
@@ -103,13 +110,16 @@ func startScale(ctx context.Context, cfg *Config) (*testnet.Network, *Measure, e
 	defaults := federation.Default()
 	f := federation.Builder{
 		Config: testnet.Config{
-			Seed: cfg.Seed, Inputs: scenario.Inputs(),
+			Seed: cfg.Seed, Inputs: scenario.Inputs(), Durable: cfg.Stay > 0,
 			Link: testnet.Link{LatencyMin: defaults.LatencyMin, LatencyMax: defaults.LatencyMax},
 		},
 		Placement: placement, Foreign: true, Sites: w.Sites, Authority: federation.Authorities(SiblingsMax),
 	}
 	n, err := f.Build()
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := cfg.leave(n); err != nil {
 		return nil, nil, err
 	}
 	goals := federation.Config{Common: scenario.Common{Seed: cfg.Seed}, Mode: "economy", OFT: cfg.OFT}
@@ -126,6 +136,30 @@ func startScale(ctx context.Context, cfg *Config) (*testnet.Network, *Measure, e
 		return nil, nil, fmt.Errorf("%d sites, seed %d: %w", cfg.Sites, cfg.Seed, err)
 	}
 	return n, Begin(n, f.Nodes, scaleWarmup), nil
+}
+
+// leave has sites that do not stay lose their power again and again. At the end of each
+// minute one that is up goes down with the same chance.
+func (cfg *Config) leave(n *testnet.Network) error {
+	if cfg.Stay == 0 {
+		return nil
+	}
+	chance := int32(1_000_000 * grid.Minute / cfg.Stay)
+	for s := range n.Len() {
+		pcg := draw.PCG(cfg.Seed, n.ID(s), draw.ForFaults)
+		for minute := grid.Time(0); minute < scaleWarmup+cfg.Span; minute += grid.Minute {
+			if !draw.Chance(pcg, chance) {
+				continue
+			}
+			at := minute + grid.Time(draw.Uniform(pcg, uint64(grid.Minute)))
+			down := 1 + grid.Time(draw.Uniform(pcg, uint64(2*downMean)))
+			if err := n.Schedule(testnet.Fault{Kind: testnet.FaultMachine, At: at, For: down, Sites: []int{s}}); err != nil {
+				return err
+			}
+			minute = at + down
+		}
+	}
+	return nil
 }
 
 // requests adds up what the nodes of a DHT have looked up.

@@ -9,6 +9,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/federation"
 	"gridnode/testnet/workload"
 )
 
@@ -84,6 +85,7 @@ func TestScaleRefuses(t *testing.T) {
 		func(c *Config) { c.Sites = 0 },
 		func(c *Config) { c.Span = SpanMax + 1 },
 		func(c *Config) { c.OFT = 101 },
+		func(c *Config) { c.Stay = StayMin - 1 },
 		func(c *Config) { c.Placement = "best" },
 		func(c *Config) { c.Traces = []string{"nowhere"} },
 	} {
@@ -150,5 +152,67 @@ func TestPhasesAreSpread(t *testing.T) {
 				t.Errorf("%d of %d rounds begin in quarter %d", n, rounds, q)
 			}
 		}
+	}
+}
+
+// TestSkew: the same jobs come, nine tenths of them to a tenth of the sites, in order, and no
+// two are taken for one.
+func TestSkew(t *testing.T) {
+	const sites = 160
+	w, err := federation.NewTable1(sites, nil, workload.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	come := func(skew bool) (all, hot int) {
+		cfg := Config{Seed: 1, Sites: sites, Span: SpanMax, Skew: skew}
+		seen := map[grid.JobID]bool{}
+		source := cfg.jobs(w)
+		last := grid.Time(0)
+		for job := (workload.Job{}); ; {
+			ok, err := source.Next(&job)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !ok {
+				return all, hot
+			}
+			if job.Submit < last {
+				t.Fatalf("skew %t: job %d comes after one of %v", skew, job.Number, last)
+			}
+			last = job.Submit
+			if job.Number >= earlierJob {
+				continue
+			}
+			id := workload.JobID(job.Site, job.Number)
+			if seen[id] {
+				t.Fatalf("skew %t: two jobs %d at site %d", skew, job.Number, job.Site)
+			}
+			seen[id] = true
+			all++
+			if job.Site/roundSites%skewRounds == 0 {
+				hot++
+			}
+		}
+	}
+	all, even := come(false)
+	skewed, hot := come(true)
+	if skewed != all || even > all/8 || hot < all*88/100 || hot > all*92/100 {
+		t.Errorf("%d of %d jobs at a tenth of the sites, with skew %d of %d", even, all, hot, skewed)
+	}
+}
+
+// TestSitesLeave: where sites do not stay nothing that was counted is lost, nor much of what
+// users get.
+func TestSitesLeave(t *testing.T) {
+	stay := scaleOf(t, func(*Config) {})
+	r := scaleOf(t, func(c *Config) { c.Stay = grid.Hour })
+	if r.Left < 10 || r.Left > 60 { // sixteen sites, two hours
+		t.Errorf("sites were left %d times", r.Left)
+	}
+	if r.Acceptance < stay.Acceptance*4/5 || r.Jobs < stay.Jobs*9/10 {
+		t.Errorf("%v of %d jobs were accepted, %v of %d where sites stay", r.Acceptance, r.Jobs, stay.Acceptance, stay.Jobs)
+	}
+	if r.Queries < stay.Queries*9/10 || r.Lookups < r.QueryLookups || r.Lookups < stay.Lookups || r.RequestsPerLookup < 100 {
+		t.Errorf("%d queries and %d look-ups of %v requests, %d for queries; where sites stay %d queries and %d look-ups", r.Queries, r.Lookups, r.RequestsPerLookup, r.QueryLookups, stay.Queries, stay.Lookups)
 	}
 }
