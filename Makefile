@@ -19,7 +19,7 @@ COUNT    ?= 5
 # A guard against tests that hang, wide enough for a busy machine.
 TIMEOUT  ?= 30m
 
-.PHONY: help build docs dist dist-twice demo test check lint race mixed flood mutants campaign campaign-night errorpaths bench figures fuzz proto deps walls nat web browser shots workflows slurm slurmdeps clean
+.PHONY: help build docs dist dist-twice demo test check lint race mixed flood mutants campaign campaign-night errorpaths bench figures fuzz proto deps walls cleanroot nat web browser shots workflows slurm slurmdeps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -106,6 +106,10 @@ deps: ## what working on gridnode needs beyond Go, git, make and gcc: protoc
 walls: ## what the tests of the sandbox try besides the kernel: bubblewrap (without it they leave it out, and say so)
 	@command -v bwrap >/dev/null || { apt-get update -q && apt-get install -yq bubblewrap; }
 	@bwrap --version
+
+cleanroot: ## what the test of the package wants: a Debian with systemd in bin/cleanroot, booted by systemd-nspawn; as root
+	$(GO) build -C tools/dist -o $(CURDIR)/bin/nfpm github.com/goreleaser/nfpm/v2/cmd/nfpm
+	deploy/package/cleanroot.sh bin/cleanroot
 
 nat: ## what the tests of NATs need: iproute2 and nftables (without them they are left out, and say so)
 	@command -v ip >/dev/null && command -v nft >/dev/null || { apt-get update -q && apt-get install -yq iproute2 nftables; }

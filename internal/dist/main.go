@@ -30,21 +30,22 @@ type dist struct {
 	modified  bool   // the tree has changes that are in no revision
 	date      time.Time
 	archs     []string
+	formats   []string // of packages, by nfpm's names
+	built     string   // the client, beside which the whole program lies; empty: they are built
 }
-
-// formats of packages, by nfpm's names.
-var formats = []string{"deb", "rpm", "apk"}
 
 func main() {
 	var d dist
-	var archs string
+	var archs, formats string
 	flag.StringVar(&d.root, "root", ".", "the repository")
 	flag.StringVar(&d.out, "out", "dist", "directory of the results")
 	flag.StringVar(&d.version, "version", "", "version, as semver has it; empty: 0.1.0-preN, N being how many commits there are")
 	flag.StringVar(&d.nfpm, "nfpm", "", "the program nfpm; empty: no packages")
 	flag.StringVar(&archs, "archs", "amd64,arm64", "architectures, as Go calls them")
+	flag.StringVar(&formats, "formats", "deb,rpm,apk", "kinds of packages, as nfpm calls them")
+	flag.StringVar(&d.built, "built", "", "to try packages only: a client that is packed as it is, as is the whole program beside it, whose name ends in d")
 	flag.Parse()
-	d.archs = strings.Split(archs, ",")
+	d.archs, d.formats = strings.Split(archs, ","), strings.Split(formats, ",")
 	if err := d.run(); err != nil {
 		fmt.Fprintln(os.Stderr, "dist:", err)
 		os.Exit(1)
@@ -120,7 +121,11 @@ func (d *dist) architecture(arch, pages string) ([]string, error) {
 	name := fmt.Sprintf("gridnode_%s_linux_%s", d.version, arch)
 	binary := filepath.Join(d.out, name)
 	client := filepath.Join(d.out, "gridnode-client"+strings.TrimPrefix(name, "gridnode"))
-	if err := errors.Join(d.build(binary, arch, ""), d.build(client, arch, "client")); err != nil {
+	err := d.take(binary, client)
+	if d.built == "" {
+		err = errors.Join(d.build(binary, arch, ""), d.build(client, arch, "client"))
+	}
+	if err != nil {
 		return nil, err
 	}
 	parts, err := d.parts(binary)
@@ -142,6 +147,23 @@ func (d *dist) architecture(arch, pages string) ([]string, error) {
 	}
 	packages, err := d.packages(arch, binary, client, pages)
 	return append(made, packages...), err
+}
+
+// take takes the programs that were built already, if there are any.
+func (d *dist) take(binary, client string) error {
+	if d.built == "" {
+		return nil
+	}
+	for to, from := range map[string]string{binary: d.built + "d", client: d.built} {
+		text, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(to, text, 0o755)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // build builds the program, static and stripped: with the tag client, the part that users call.

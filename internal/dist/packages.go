@@ -26,7 +26,7 @@ func (d *dist) packages(arch, binary, client, pages string) ([]string, error) {
 		return nil, err
 	}
 	var made []string
-	for _, format := range formats {
+	for _, format := range d.formats {
 		target := filepath.Join(d.out, fmt.Sprintf("gridnode_%s_linux_%s.%s", d.version, arch, format))
 		cmd := d.command(d.nfpm, "package", "--config", filepath.Join(d.root, "deploy/package/nfpm.yaml"), "--packager", format, "--target", target)
 		cmd.Dir = stage

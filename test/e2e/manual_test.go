@@ -135,6 +135,7 @@ type reading struct {
 	path   string
 	dir    string
 	env    map[string][]string // settings besides what all shells have, by shell
+	enter  map[string][]string // command by which a shell is somewhere else, by shell
 	shells map[string]*console
 	ports  map[string]string // addresses of the page, by those that the test has free
 	kept   map[string]string // placeholders and what stands for them
@@ -191,6 +192,9 @@ func (r *reading) shell(name string) *console {
 		}
 	}
 	cmd.Env = append(cmd.Env, r.env[name]...)
+	if enter := r.enter[name]; enter != nil { // nothing of this environment is there
+		cmd = exec.Command(enter[0], append(enter[1:len(enter):len(enter)], cmd.Args...)...)
+	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	s := &console{cmd: cmd, line: make(chan string, 1024)}
 	if s.in, err = cmd.StdinPipe(); err != nil {

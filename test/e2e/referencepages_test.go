@@ -23,11 +23,6 @@ var leftOut = map[string][]string{
 		"gridnode testnet scale --to 1000 --oft", "it takes minutes of all processors",
 		"gridnode testnet run chaos --replay", "no seed is known to fail; the tests of testnet/scenario/chaos make one",
 	},
-	"docs/install.md": {
-		"apt install", "it wants a package and a system of its own: TestPackageFiles of internal/dist looks at what is in it",
-		"runuser -u gridnode", "as above",
-		"systemctl", "as above",
-	},
 	"docs/campaign.md": {
 		"make campaign", "it takes hours, and a machine of its own",
 		"go run ./test/campaign -show", "what it says is what was run before",
