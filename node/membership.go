@@ -25,6 +25,7 @@ import (
 	"gridnode/node/member"
 	"gridnode/node/p2p"
 	"gridnode/node/site"
+	"gridnode/node/visit"
 	"gridnode/node/witness"
 )
 
@@ -461,6 +462,53 @@ func (m *membership) stayMember() {
 			m.h.log.Warn("the certificate of this site is not renewed; see 'gridnode federation show'", "error", err)
 		}
 	}
+}
+
+// Welcome returns the name of a member that may look at this site's page; an error says why it
+// may not, or no longer.
+func (h *Host) Welcome(ctx context.Context, who grid.SiteID) (name string, err error) {
+	if h.member == nil {
+		return "", member.ErrStranger
+	}
+	failed := h.Do(ctx, func(s *site.Site) {
+		m := s.Roll().Member(who)
+		switch desk := s.GuestDesk(); {
+		case m == nil || !s.Roll().May(who, 0, h.Now()):
+			err = member.ErrStranger
+		case desk != nil && desk.Shuns(h.Now(), who):
+			err = fmt.Errorf("%w by this site's owner", ErrRefused)
+		default:
+			name = m.Name
+		}
+	})
+	return name, cmp.Or(failed, err)
+}
+
+// HandleVisits answers members that want to look at this site's page: open makes a ticket for
+// a user of theirs. An open federation has no members.
+func (h *Host) HandleVisits(open func(from grid.SiteID, name, user string) (*visit.Ticket, error)) {
+	if h.member == nil {
+		return
+	}
+	h.net.Handle(visit.Protocol, func(from grid.SiteID, s network.Stream) error {
+		return visit.Serve(s, func(user string) (*visit.Ticket, error) {
+			name, err := h.Welcome(h.ctx, from)
+			if err != nil {
+				return nil, err
+			}
+			return open(from, name, user)
+		})
+	})
+}
+
+// Visit asks another member for a ticket to look at its page.
+func (h *Host) Visit(ctx context.Context, to grid.SiteID, user string) (*visit.Ticket, error) {
+	s, err := h.net.Open(ctx, to, visit.Protocol)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Reset()
+	return visit.Ask(s, user)
 }
 
 // Membership returns the card of this node, nil in an open federation.

@@ -52,7 +52,7 @@ func openFront(home string, s *settings, host *node.Host, cfg server.Config) (*f
 	}
 	cfg.Rating, cfg.Defaults = s.rating, server.Defaults{Estimate: s.estimate, Goal: s.goal, Packs: len(s.pack.Members) > 0}
 	cfg.Federation, cfg.Version = s.federation, version
-	cfg.People, cfg.Tokens, cfg.Pages = s.peopleHere(), tokens, pages
+	cfg.People, cfg.Tokens, cfg.Pages, cfg.Visits = s.peopleHere(), tokens, pages, s.doors.visits
 	var pair *keyPair
 	if s.doors.listen != "" || s.doors.pageIsOpen() {
 		if pair, err = openKeyPair(s.doors.certificate, s.doors.key, log); err != nil {

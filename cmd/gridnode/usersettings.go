@@ -23,6 +23,7 @@ type doors struct {
 
 	listen           string // host and port of HTTPS; empty: none
 	page             string // host and port of the page; empty: a free port of this machine when it is asked for
+	visits           bool   // people of other members look at it
 	certificate, key string // paths
 
 	scratch string // path; empty: one of its own
@@ -53,6 +54,8 @@ var userSettings = []setting{
 		set: func(s *settings, v string) (err error) { s.doors.listen, err = addressAndPort(v); return err }},
 	{key: "web.listen", value: "", usage: "address and port of the page, such as 127.0.0.1:7533; other than on a loopback address it takes api.certificate and api.key; empty: a free port of this machine once 'gridnode web' asks for the page",
 		set: func(s *settings, v string) (err error) { s.doors.page, err = addressAndPort(v); return err }},
+	{key: "web.members", value: "deny", usage: "people of other members look at the page, as visitors who can change nothing: deny or allow; takes web.listen at another address than loopback",
+		set: oneOf(permissions, func(s *settings) *bool { return &s.doors.visits })},
 	{key: "api.certificate", value: "", usage: "file of the certificate for api.listen, and those above it, in PEM; an absolute path",
 		set: func(s *settings, v string) (err error) { s.doors.certificate, err = absolutePath(v); return err }},
 	{key: "api.key", value: "", usage: "file of its key, in PEM; an absolute path",
@@ -129,6 +132,9 @@ func (s *settings) checkDoors() error {
 	}
 	if s.doors.pageIsOpen() && (s.doors.certificate == "" || s.doors.key == "") {
 		return fmt.Errorf("web.listen: %s is no loopback address, so it is for TLS only: name the files of a certificate and its key, api.certificate and api.key", s.doors.page)
+	}
+	if s.doors.visits && !s.doors.pageIsOpen() {
+		return fmt.Errorf("web.members: others cannot reach the page: set web.listen to an address that is no loopback address")
 	}
 	return nil
 }

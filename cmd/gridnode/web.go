@@ -10,6 +10,7 @@ import (
 func newWeb(root *options) *cobra.Command {
 	var l listing
 	var open bool
+	var at string
 	cmd := &cobra.Command{
 		Use:   "web",
 		Short: "Print the address of this site's page, for a browser",
@@ -19,13 +20,18 @@ jobs. For twelve hours it acts for you, with your role, so give the address to n
 
 The page is at web.listen if that is set, or else at a port of this machine that is free. For
 the daemon of another machine, carry the port to yours:
-  ssh -L 7533:127.0.0.1:7533 HOST        with web.listen 127.0.0.1:7533 there`,
+  ssh -L 7533:127.0.0.1:7533 HOST        with web.listen 127.0.0.1:7533 there
+
+With --at it is the page of another site of the federation, where you are a visitor: you see
+the federation as that site does, and can change nothing. Its owner says whether members may
+(web.members), and this site's membership vouches for you.`,
 		Example: `  gridnode web
   gridnode web --open
+  gridnode web --at beta
   firefox "$(gridnode web)"`,
 		Args: exactArgs(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			page, err := root.client().OpenPage(cmd.Context())
+			page, err := root.client().OpenPage(cmd.Context(), at)
 			if err != nil {
 				return apiError(err)
 			}
@@ -42,6 +48,7 @@ the daemon of another machine, carry the port to yours:
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&at, "at", "", "the page of this `SITE` of the federation, by name or ID")
 	cmd.Flags().BoolVar(&open, "open", false, "open it in a browser, too")
 	addListingFlags(cmd, &l, formatTable, formatJSON)
 	return cmd

@@ -2,13 +2,14 @@ package access
 
 // Call is who may make one call of the API.
 type Call struct {
-	User, Operator, Admin Reach
-	Local                 bool // only through the socket, never with a token
+	Visitor, User, Operator, Admin Reach
+	Local                          bool // only through the socket, never with a token
 }
 
 // Kinds of calls.
 var (
-	everybody = Call{User: Yes, Operator: Yes, Admin: Yes} // it shows or asks nothing that is somebody's
+	everybody = Call{User: Yes, Operator: Yes, Admin: Yes}               // it shows or asks nothing that is somebody's
+	members   = Call{Visitor: Yes, User: Yes, Operator: Yes, Admin: Yes} // it shows what each member of the federation may know
 	jobs      = Call{User: Own, Operator: Yes, Admin: Yes}
 	output    = Call{User: Own, Operator: Own, Admin: Own}
 	operators = Call{Operator: Yes, Admin: Yes}
@@ -34,15 +35,15 @@ var Calls = map[string]Call{
 	"POST /v1/hold":            jobs,
 	"POST /v1/release":         jobs,
 	"POST /v1/requeue":         jobs,
-	"GET /v1/sites":            everybody,
+	"GET /v1/sites":            members,
 	"GET /v1/sites/find":       everybody,
-	"GET /v1/quotes":           everybody,
+	"GET /v1/quotes":           members,
 	"GET /v1/peers":            everybody,
 	"GET /v1/peers/bans":       operators,
 	"POST /v1/peers/unban":     admins,
 	"GET /v1/counters":         everybody,
 	"GET /v1/net":              everybody,
-	"GET /v1/node":             everybody,
+	"GET /v1/node":             members, // of which a visitor is told little
 	"POST /v1/price":           admins,
 	"GET /v1/bank/balance":     everybody,
 	"GET /v1/bank/statement":   operators, // it names jobs and what they cost
@@ -90,7 +91,7 @@ var Calls = map[string]Call{
 	"GET /v1/log/lines":        admins,
 	"GET /v1/goroutines":       admins,
 	"GET /v1/backup":           local, // the site's key is in it
-	"GET /v1/openapi.json":     everybody,
+	"GET /v1/openapi.json":     members,
 	"GET /metrics":             everybody, // numbers and words of the program only
 	"GET /healthz":             everybody,
 	"GET /readyz":              everybody,
@@ -102,6 +103,8 @@ var Calls = map[string]Call{
 // Of returns how far a call reaches for a role.
 func (c Call) Of(r Role) Reach {
 	switch r {
+	case Visitor:
+		return c.Visitor
 	case User:
 		return c.User
 	case Operator:
@@ -114,7 +117,7 @@ func (c Call) Of(r Role) Reach {
 
 // Least returns the smallest role that may make the call.
 func (c Call) Least() Role {
-	for r := User; r < Admin; r++ {
+	for r := Visitor; r < Admin; r++ {
 		if c.Of(r) != No {
 			return r
 		}

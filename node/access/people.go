@@ -13,6 +13,7 @@ type Caller struct {
 	Role  Role
 	UID   uint32
 	Token string // by whose name it came; empty: through the socket
+	Site  string // of a visitor: the ID of his site
 }
 
 // Peer is an account as the kernel tells it.

@@ -8,12 +8,13 @@ type Role uint8
 // Roles.
 const (
 	Stranger Role = iota // nobody here: nothing is answered
+	Visitor              // of another member's site: looks at the federation
 	User                 // submits jobs, and sees and ends its own
 	Operator             // sees all jobs, and ends any
 	Admin                // decides about prices, members, money and the daemon
 )
 
-var roleNames = [...]string{"stranger", "user", "operator", "admin"}
+var roleNames = [...]string{"stranger", "visitor", "user", "operator", "admin"}
 
 // String returns the word for it.
 func (r Role) String() string { return roleNames[r] }

@@ -22,6 +22,8 @@ const (
 	// decoded and brought to the loop for nothing. Ten a second of one account are enough to
 	// see when there is room again.
 	vainCost = 100
+	// visitsMax is all three for all visitors together: they ask every five seconds.
+	visitsMax = 100
 )
 
 // Shares divides what comes before the host's loop between accounts: who asks for much waits
@@ -33,8 +35,8 @@ type Shares struct {
 
 // share is what one account has.
 type share struct {
-	inFlight int
-	rate     *rate.Limiter
+	inFlight, most int
+	rate           *rate.Limiter
 }
 
 // NewShares returns the shares of one daemon.
@@ -47,7 +49,10 @@ func (s *Shares) of(uid uint32) *share {
 		if len(s.users) >= knownMax {
 			s.sweep()
 		}
-		u = &share{rate: rate.NewLimiter(rateMax, rateBurst)}
+		u = &share{most: inFlightMax, rate: rate.NewLimiter(rateMax, rateBurst)}
+		if uid == VisitorUID {
+			u = &share{most: visitsMax, rate: rate.NewLimiter(visitsMax, visitsMax)}
+		}
 		s.users[uid] = u
 	}
 	return u
@@ -56,7 +61,7 @@ func (s *Shares) of(uid uint32) *share {
 // sweep forgets shares that are as new ones would be. The caller holds s.mu.
 func (s *Shares) sweep() {
 	for uid, u := range s.users {
-		if u.inFlight == 0 && u.rate.Tokens() >= rateBurst {
+		if u.inFlight == 0 && u.rate.Tokens() >= float64(u.rate.Burst()) {
 			delete(s.users, uid)
 		}
 	}
@@ -67,9 +72,9 @@ func (s *Shares) sweep() {
 func (s *Shares) Enter(ctx context.Context, uid uint32) (release func(), err error) {
 	s.mu.Lock()
 	u := s.of(uid)
-	if u.inFlight >= inFlightMax {
+	if u.inFlight >= u.most {
 		s.mu.Unlock()
-		return nil, fmt.Errorf("%d requests of this account are under way: wait for some of them", inFlightMax)
+		return nil, fmt.Errorf("%d requests of this account are under way: wait for some of them", u.most)
 	}
 	u.inFlight++
 	s.mu.Unlock()
@@ -80,7 +85,7 @@ func (s *Shares) Enter(ctx context.Context, uid uint32) (release func(), err err
 	}
 	if err := u.rate.Wait(ctx); err != nil {
 		release()
-		return nil, fmt.Errorf("more than %d requests of this account in a second: %w", rateMax, err)
+		return nil, fmt.Errorf("more than %d requests of this account in a second: %w", int(u.rate.Limit()), err)
 	}
 	return release, nil
 }

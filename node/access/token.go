@@ -90,15 +90,20 @@ func hashOf(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// newSecret draws the text of a token, and an ID that is no secret.
+func newSecret() (text, id string) {
+	var secret [32]byte
+	var name [6]byte
+	_, _ = rand.Read(secret[:]) // never fails
+	_, _ = rand.Read(name[:])
+	return TokenPrefix + base64.RawURLEncoding.EncodeToString(secret[:]), hex.EncodeToString(name[:])
+}
+
 // Create makes a token and returns its text, which is nowhere else, once it is durable.
 func (t *Tokens) Create(now time.Time, account string, role Role, span time.Duration) (text string, token Token, err error) {
-	var secret [32]byte
-	var id [6]byte
-	_, _ = rand.Read(secret[:]) // never fails
-	_, _ = rand.Read(id[:])
-	text = TokenPrefix + base64.RawURLEncoding.EncodeToString(secret[:])
+	text, id := newSecret()
 	token = Token{
-		ID: hex.EncodeToString(id[:]), User: account, Role: role.String(),
+		ID: id, User: account, Role: role.String(),
 		Created: now.UTC().Truncate(time.Second), Expires: now.Add(span).UTC().Truncate(time.Second), Hash: hashOf(text),
 	}
 	t.mu.Lock()

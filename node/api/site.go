@@ -143,7 +143,7 @@ type NodeInfo struct {
 	Account string `json:"account"` // that the daemon runs as
 	Runs    string `json:"runs"`    // whose jobs: "own" of that account, or "all", each as its user
 	Caller  string `json:"caller"`  // account of who asks
-	Role    string `json:"role"`    // of who asks: user, operator or admin
+	Role    string `json:"role"`    // of who asks: visitor, user, operator or admin
 }
 
 // Scheduler is how it stands with another scheduler to whom the site's processors belong.

@@ -212,6 +212,12 @@ func (d *Desk) Name(site grid.SiteID) string {
 	return who.Name
 }
 
+// Shuns reports whether the owner wants nothing of a site now.
+func (d *Desk) Shuns(now grid.Time, site grid.SiteID) bool {
+	who := d.knows(site)
+	return d.Banned(now, &who) != nil || d.effective(&who).Access == Deny
+}
+
 // Limits returns what the processes of a site may use.
 func (d *Desk) Limits(site grid.SiteID) Limits {
 	who := d.knows(site)

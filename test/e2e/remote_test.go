@@ -178,3 +178,80 @@ func TestFromElsewhere(t *testing.T) {
 		t.Errorf("a revoked token: %d", status)
 	}
 }
+
+// TestVisitors: people of other members look at a site's page if its owner lets them, see what
+// members may know and nothing else, and no longer once their site is banned or revoked.
+func TestVisitors(t *testing.T) {
+	t.Parallel()
+	ca := newAuthority(t)
+	certificates := t.TempDir()
+	ca.certify(certificates, 2)
+	alpha := newLoner(t, "alpha")
+	alpha.ok("federation", "create", "physics")
+	alpha.start()
+	port := freePort(t)
+	beta := newLoner(t, "beta", "--join", strings.TrimSpace(alpha.ok("invite")), "--foreign", "allow")
+	gamma := newLoner(t, "gamma", "--join", strings.TrimSpace(alpha.ok("invite"))).start()
+	if r := beta.set("web.members", "allow").code(2, "config", "validate"); !strings.Contains(r.stderr, "web.listen") {
+		t.Errorf("a page that others cannot reach: %v", r)
+	}
+	beta.set("api.certificate", filepath.Join(certificates, "site.pem")).set("api.key", filepath.Join(certificates, "site.key"))
+	beta.set("web.listen", fmt.Sprintf("0.0.0.0:%d", port)).start()
+	beta.sees(3)
+	gamma.sees(3)
+
+	if r := beta.code(5, "web", "--at", "alpha"); !strings.Contains(r.stderr, "web.members") {
+		t.Errorf("a site that shows its page to nobody: %v", r)
+	}
+	keys := map[*site]string{}
+	for _, s := range []*site{alpha, gamma} {
+		base, key, _ := strings.Cut(strings.TrimSpace(s.ok("web", "--at", "beta")), "/#key=")
+		if base != fmt.Sprintf("https://localhost:%d", port) {
+			t.Errorf("the page is at %s", base)
+		}
+		keys[s] = key
+	}
+	browser := ca.client()
+	ask := func(path, key string) (int, string) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, fmt.Sprintf("https://localhost:%d%s", port, path), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Sec-Fetch-Site", "same-origin")
+		request.Header.Set("Authorization", "Bearer "+key)
+		response, err := browser.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		text, _ := io.ReadAll(response.Body)
+		return response.StatusCode, string(text)
+	}
+	for path, want := range map[string]int{"/v1/sites": 200, "/v1/node": 200, "/v1/jobs": 403, "/v1/members": 403, "/v1/leases": 403} {
+		if status, text := ask(path, keys[gamma]); status != want {
+			t.Errorf("%s for a visitor: %d %s, want %d", path, status, text, want)
+		}
+	}
+	if _, text := ask("/v1/sites", keys[gamma]); strings.Count(text, `"id"`) != 3 {
+		t.Errorf("a visitor sees %s", text)
+	}
+	if _, text := ask("/v1/node", keys[gamma]); !strings.Contains(text, `"role":"visitor"`) || strings.Contains(text, `"pid":`+fmt.Sprint(beta.daemon.Process.Pid)) {
+		t.Errorf("a visitor is told %s", text)
+	}
+
+	beta.ok("guests", "ban", "alpha", "--for", "1h")
+	if status, text := ask("/v1/node", keys[alpha]); status != http.StatusUnauthorized || !strings.Contains(text, "by this site's owner") {
+		t.Errorf("a visitor of a banned site: %d %s", status, text)
+	}
+	if r := alpha.code(5, "web", "--at", "beta"); !strings.Contains(r.stderr, "by this site's owner") {
+		t.Errorf("a banned site wants to look: %v", r)
+	}
+	if status, text := ask("/v1/node", keys[gamma]); status != http.StatusOK {
+		t.Errorf("a visitor of another one: %d %s", status, text)
+	}
+	alpha.ok("revoke", "gamma")
+	beta.eventually("visitors of a revoked site see nothing", func() bool {
+		status, _ := ask("/v1/node", keys[gamma])
+		return status == http.StatusUnauthorized
+	})
+}

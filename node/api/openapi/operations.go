@@ -71,7 +71,7 @@ var Operations = map[string]Operation{
 	"POST /v1/datasets":        {About: "Adds a data set.", Takes: api.DataSetRequest{}, Gives: api.DataSetReply{}},
 	"POST /v1/datasets/remove": {About: "Forgets a data set.", Takes: api.DataSetRequest{}, Gives: struct{}{}},
 	"GET /v1/datasets/find":    {About: "Who holds a data set.", Gives: api.HoldersReply{}},
-	"POST /v1/pages":           {About: "Opens the page for browsers.", Gives: api.PageReply{}},
+	"POST /v1/pages":           {About: "Opens the page for browsers, of this site or another member's.", Takes: api.PageRequest{}, Gives: api.PageReply{}},
 	"GET /v1/tokens":           {About: "The tokens that are good.", Gives: api.TokensReply{}},
 	"POST /v1/tokens":          {About: "Makes a token.", Takes: api.TokenRequest{}, Gives: api.Token{}},
 	"POST /v1/tokens/revoke":   {About: "Takes a token back.", Takes: api.TokenRevokeRequest{}, Gives: api.Token{}},

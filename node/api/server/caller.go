@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"strings"
@@ -26,8 +27,10 @@ type asker struct {
 
 // porter lets requests in: who asks, how far he reaches, and how much at a time.
 type porter struct {
-	cfg    *Config
-	shares *access.Shares
+	cfg      *Config
+	shares   *access.Shares
+	visitors *access.Visitors                                            // of the page
+	welcome  func(context.Context, grid.SiteID) (name string, err error) // Host.Welcome
 }
 
 // withPeer remembers who is at the other end of a connection through the socket.
@@ -92,6 +95,11 @@ func (p *porter) identified(r *http.Request) (*http.Request, error) {
 		}
 		return r, nil
 	}
+	if caller, err := p.visitor(r); err == nil {
+		return r.WithContext(withAsker(r.Context(), asker{Caller: caller})), nil
+	} else if !errors.Is(err, access.ErrToken) {
+		return r, errorf(api.CodeUnknown, "%v: ask your own site for another key, with 'gridnode web --at'", err)
+	}
 	tokens, text := p.bearer(r)
 	if tokens == nil {
 		return r, errorf(api.CodeUnknown, "no token: send 'Authorization: Bearer TOKEN'; an admin makes one with 'gridnode token create'")
@@ -103,14 +111,39 @@ func (p *porter) identified(r *http.Request) (*http.Request, error) {
 	return r.WithContext(withAsker(r.Context(), asker{Caller: caller})), nil
 }
 
+// visitor returns the visitor who makes a request: for as long as his key is good and his site
+// may look. The error is access.ErrToken if he is none.
+func (p *porter) visitor(r *http.Request) (access.Caller, error) {
+	if doorOf(r.Context()) == nil {
+		return access.Caller{}, access.ErrToken
+	}
+	caller, err := p.visitors.Caller(time.Now(), bearerText(r))
+	if err != nil {
+		return caller, err
+	}
+	if _, err := p.welcome(r.Context(), grid.SiteID(caller.Site)); err != nil {
+		return caller, fmt.Errorf("site %s: %w", caller.Name, err)
+	}
+	return caller, nil
+}
+
+// bearerText returns the text that a request bears, empty if it bears none.
+func bearerText(r *http.Request) string {
+	text, bears := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if !bears {
+		return ""
+	}
+	return text
+}
+
 // bearer returns the text that a request bears, and among which tokens to look for it; nil if
 // it needs or bears none.
 func (p *porter) bearer(r *http.Request) (*access.Tokens, string) {
-	if who := askerOf(r.Context()); who.Name != "" && who.Token == "" {
-		return nil, "" // it came through the socket
+	who, text := askerOf(r.Context()), bearerText(r)
+	if text == "" || who.Name != "" && who.Token == "" { // it came through the socket
+		return nil, ""
 	}
-	text, bears := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !bears {
+	if who.Role == access.Visitor { // nothing that he may ask for goes on
 		return nil, ""
 	}
 	if doorOf(r.Context()) != nil {

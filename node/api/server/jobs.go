@@ -234,7 +234,15 @@ func (a *Server) node(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if who.Role == access.Visitor {
+		info = publicOf(info)
+	}
 	return writeJSON(w, info)
+}
+
+// publicOf returns what visitors are told of the node: what is not its machine's business.
+func publicOf(n api.NodeInfo) api.NodeInfo {
+	return api.NodeInfo{ID: n.ID, Name: n.Name, Federation: n.Federation, Version: n.Version, Price: n.Price, Pricing: n.Pricing, Caller: n.Caller, Role: n.Role}
 }
 
 // setPrice changes what this site charges until the daemon ends.

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net"
 	"net/http"
@@ -15,17 +16,19 @@ import (
 	"testing"
 	"time"
 
+	"gridnode/grid"
 	"gridnode/node/access"
 	"gridnode/node/api"
+	"gridnode/node/member"
 )
 
 // row is one line of the table of docs/users.md.
 type row struct {
-	call                                   string
-	stranger, user, other, operator, admin string
+	call                                            string
+	stranger, visitor, user, other, operator, admin string
 }
 
-var line = regexp.MustCompile("(?m)^\\| `((?:GET|POST|DELETE|PUT) [^`]+)` \\| (\\S+) \\| (\\S+) \\| (\\S+) \\| (\\S+) \\| (\\S+) \\|$")
+var line = regexp.MustCompile("(?m)^\\| `((?:GET|POST|DELETE|PUT) [^`]+)` \\| (\\S+) \\| (\\S+) \\| (\\S+) \\| (\\S+) \\| (\\S+) \\| (\\S+) \\|$")
 
 // table reads it.
 func table(t *testing.T) []row {
@@ -36,7 +39,7 @@ func table(t *testing.T) []row {
 	}
 	var rows []row
 	for _, m := range line.FindAllStringSubmatch(string(text), -1) {
-		rows = append(rows, row{m[1], m[2], m[3], m[4], m[5], m[6]})
+		rows = append(rows, row{m[1], m[2], m[3], m[4], m[5], m[6], m[7]})
 	}
 	if len(rows) < 40 {
 		t.Fatalf("saw only %d rows", len(rows))
@@ -68,7 +71,7 @@ func TestEveryCallHasItsRights(t *testing.T) {
 			}
 			return reach.String()
 		}
-		if want := (row{pattern, "no", said(call.User), r.other, said(call.Operator), said(call.Admin)}); !ok || r != want {
+		if want := (row{pattern, "no", said(call.Visitor), said(call.User), r.other, said(call.Operator), said(call.Admin)}); !ok || r != want {
 			t.Errorf("docs/users.md has %+v, access.Calls has %+v", r, want)
 		}
 		if about := call.User == access.Own; about != (r.other == "no" || r.other == "brief") {
@@ -108,7 +111,7 @@ type door struct {
 	ask    func(who string, method, path, body string) (status int, answer []byte)
 }
 
-// doors are the socket, if this process may take other accounts, and the port.
+// doors are the port, the page, and the socket, if this process may take other accounts.
 func doors(t *testing.T, b *apiBench, tokens *access.Tokens) []door {
 	remote := httptest.NewTLSServer(b.api.server.Handler)
 	t.Cleanup(remote.Close)
@@ -127,7 +130,18 @@ func doors(t *testing.T, b *apiBench, tokens *access.Tokens) []door {
 		}
 		bearer[who] = text
 	}
-	client := remote.Client()
+	page := httptest.NewTLSServer(b.api.page.through(&pageDoor{hosts: func(string) bool { return true }}))
+	t.Cleanup(page.Close)
+	here, gone := "here", "gone"
+	b.api.porter.welcome = func(_ context.Context, site grid.SiteID) (string, error) {
+		if site != grid.SiteID(here) {
+			return "", member.ErrStranger
+		}
+		return here, nil
+	}
+	bearer["visitor"], _ = b.api.porter.visitors.Create(time.Now(), here, here, time.Hour)
+	bearer["visitor of who is no member"], _ = b.api.porter.visitors.Create(time.Now(), gone, gone, time.Hour)
+	bearer["visitor who has stayed"], _ = b.api.porter.visitors.Create(time.Now().Add(-2*time.Hour), here, here, time.Hour)
 	send := func(client *http.Client, base, token, method, path, body string) (int, []byte) {
 		r, err := http.NewRequestWithContext(t.Context(), method, base+path, strings.NewReader(body))
 		if err != nil {
@@ -155,9 +169,13 @@ func doors(t *testing.T, b *apiBench, tokens *access.Tokens) []door {
 		}
 		return response.StatusCode, text.Bytes()
 	}
-	list := []door{{"port", true, func(who, method, path, body string) (int, []byte) {
-		return send(client, remote.URL, bearer[who], method, path, body)
-	}}}
+	var list []door
+	for name, server := range map[string]*httptest.Server{"port": remote, "page": page} {
+		client := server.Client()
+		list = append(list, door{name, true, func(who, method, path, body string) (int, []byte) {
+			return send(client, server.URL, bearer[who], method, path, body)
+		}})
+	}
 	if os.Geteuid() != 0 {
 		return list
 	}
@@ -217,12 +235,20 @@ func TestAuthorisation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := newAPIBenchOf(t, t.TempDir(), Config{People: people(t), Tokens: tokens, Hosts: func(string) bool { return true }})
+	pages, err := access.OpenTokens(filepath.Join(t.TempDir(), "pages.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newAPIBenchOf(t, t.TempDir(), Config{People: people(t), Tokens: tokens, Pages: pages, Hosts: func(string) bool { return true }})
 	for _, d := range doors(t, b, tokens) {
 		t.Run(d.name, func(t *testing.T) {
 			for _, r := range table(t) {
+				if d.name == "page" && !strings.HasPrefix(r.call[strings.Index(r.call, "/"):], "/v1/") {
+					continue // the page answers calls below /v1 only
+				}
 				for _, who := range []struct{ name, may string }{
 					{"no token", r.stranger}, {"wrong token", r.stranger}, {"expired token", r.stranger},
+					{"visitor", r.visitor}, {"visitor of who is no member", r.stranger}, {"visitor who has stayed", r.stranger},
 					{"user", r.user}, {"other user", r.user}, {"operator", r.operator}, {"admin", r.admin},
 				} {
 					// A job of the user's for each attempt, as some end it.
@@ -257,6 +283,8 @@ func checkAnswer(t *testing.T, d door, r *row, who, may, job string, status int,
 	refused := status == http.StatusUnauthorized || status == http.StatusForbidden
 	want := may == "no"
 	switch {
+	case who == "visitor" && d.name != "page": // their keys are good for the page only
+		want = true
 	case may == "local":
 		want = d.remote
 	case r.call == "GET /v1/users" && may == "own": // everybody asks about himself; of another there is nothing

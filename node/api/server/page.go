@@ -16,6 +16,7 @@ import (
 	"gridnode/grid"
 	"gridnode/node/api"
 	"gridnode/node/api/server/peer"
+	"gridnode/node/visit"
 	"gridnode/node/web"
 )
 
@@ -119,8 +120,16 @@ func (d *pageDoor) fromPage(r *http.Request) error {
 	return nil
 }
 
-// open answers POST /v1/pages: the address of the page, with a key for who asks.
+// open answers POST /v1/pages: the address of the page, with a key for who asks; or that of
+// another site's, to which this one vouches for him.
 func (p *page) open(w http.ResponseWriter, r *http.Request) error {
+	var request api.PageRequest
+	if err := readJSON(r, &request); err != nil {
+		return err
+	}
+	if request.Site != "" {
+		return p.openThere(w, r, request.Site)
+	}
 	if p.cfg.Pages == nil {
 		return errorf(api.CodeRefused, "this daemon has no page")
 	}
@@ -136,6 +145,35 @@ func (p *page) open(w http.ResponseWriter, r *http.Request) error {
 	}
 	p.cfg.Logger.Info("page opened", "user", token.User, "role", token.Role, "until", token.Expires)
 	return writeJSON(w, api.PageReply{URL: base + "/#key=" + key, Expires: api.InstantOf(token.Expires)})
+}
+
+// openThere has another site show its page to who asks.
+func (p *page) openThere(w http.ResponseWriter, r *http.Request, site string) error {
+	to, err := p.siteNamed(r.Context(), site)
+	if err != nil {
+		return err
+	}
+	ticket, err := p.host.Visit(r.Context(), to, userOf(r.Context()))
+	switch {
+	case errors.Is(err, visit.ErrRefused):
+		return errorf(api.CodeRefused, "%s does not show its page: %v", site, err)
+	case err != nil:
+		return errorf(api.CodeRefused, "%s does not show its page to members (web.members there), or cannot be reached: %v", site, err)
+	}
+	return writeJSON(w, api.PageReply{URL: ticket.URL, Expires: api.InstantOf(time.Now().Add(ticket.Span.Duration()))})
+}
+
+// welcome makes a ticket for somebody of another member's.
+func (p *page) welcome(from grid.SiteID, name, user string) (*visit.Ticket, error) {
+	p.mu.Lock()
+	base := p.base
+	p.mu.Unlock()
+	if !strings.HasPrefix(base, "https://") {
+		return nil, errors.New("there is no page that others can reach")
+	}
+	key, until := p.porter.visitors.Create(time.Now(), string(from), name, pageSpan.Duration())
+	p.cfg.Logger.Info("page opened for a visitor", "site", name, "user", user, "until", until)
+	return &visit.Ticket{URL: base + "/#key=" + key, Span: pageSpan}, nil
 }
 
 // opened returns the address of the page, which is on a free port of this machine if none was

@@ -22,7 +22,7 @@ func openPage(t *testing.T) (b *apiBench, base, key string) {
 		t.Fatal(err)
 	}
 	b = newAPIBenchOf(t, home, Config{Pages: pages})
-	reply, err := b.client.OpenPage(t.Context())
+	reply, err := b.client.OpenPage(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

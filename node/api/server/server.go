@@ -45,6 +45,7 @@ type Config struct {
 	Tokens *access.Tokens    // of those who come through ServeTLS; nil: nobody does
 	Hosts  func(string) bool // reports whether ServeTLS is asked for by a name of its own
 	Pages  *access.Tokens    // of those whom the page knows; nil: there is no page
+	Visits bool              // people of other members may look at the page
 
 	ReadOnly string // why nothing can be changed here, as whoever tries is told; empty: it can
 
@@ -90,12 +91,15 @@ func New(host *node.Host, cfg Config) *Server {
 	if cfg.People == nil {
 		cfg.People = &access.People{Own: uint32(os.Geteuid()), Root: true}
 	}
-	a := &Server{cfg: cfg, host: host, porter: porter{cfg: &cfg, shares: access.NewShares()}, started: time.Now(), changes: stream.NewChanges()}
+	a := &Server{cfg: cfg, host: host, porter: porter{cfg: &cfg, shares: access.NewShares(), visitors: new(access.Visitors), welcome: host.Welcome}, started: time.Now(), changes: stream.NewChanges()}
 	a.stopping, a.stop = context.WithCancel(context.Background())
 	a.desk, a.hands = access.NewTurns(runtime.GOMAXPROCS(0)/2), access.NewTurns(handMax)
 	a.waiters.init()
 	go a.follow(a.stopping, host.Subscribe())
 	a.page = newPage(a)
+	if cfg.Visits && cfg.Pages != nil {
+		host.HandleVisits(a.page.welcome)
+	}
 	a.server = http.Server{
 		Handler: a.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
 		ConnContext: a.porter.withPeer, ErrorLog: slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),

@@ -200,7 +200,7 @@ func TestStreamEndsWithToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := newAPIBenchOf(t, home, Config{Pages: pages})
-	reply, err := b.client.OpenPage(t.Context())
+	reply, err := b.client.OpenPage(t.Context(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

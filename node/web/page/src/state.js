@@ -1,8 +1,9 @@
 // What all views show: asked for again and again, or told by the daemon as it changes.
-import { signal, batch } from "@preact/signals";
+import { signal, batch, computed } from "@preact/signals";
 import { get, events, known, reached, sleep } from "./client.js";
 
 export const node = signal(null);
+export const visiting = computed(() => node.value?.role === "visitor"); // who looks is of another site: it shows him the federation only
 export const sites = signal([]);
 export const certain = signal(true);
 export const jobs = signal([]); // newest first
@@ -14,11 +15,12 @@ export const rates = signal([]); // of messages by kind, over the last two answe
 const pricesMax = 2000;
 const pauseLeast = 200, pauseMost = 5000; // ms between two tries to have the stream of jobs again
 
-// poll asks again and again, less often while nobody answers or looks.
-async function poll(every, ask) {
+// poll asks again and again, less often while nobody answers or looks; for what is ours not on
+// behalf of a visitor.
+async function poll(every, ask, ours = false) {
   let pause = every;
   for (;;) {
-    if (known.value && !document.hidden) {
+    if (known.value && !document.hidden && !(ours && visiting.value)) {
       try {
         await ask();
         pause = every;
@@ -75,7 +77,7 @@ async function watchJobs() {
   };
   for (;;) {
     try {
-      if (known.value) {
+      if (known.value && !visiting.value) {
         next = last || all.size === 0 ? null : new Map();
         for await (const list of events("/v1/watch?all=true", last)) {
           pause = pauseLeast;
@@ -104,10 +106,10 @@ export function start() {
       notePrices(reply.sites);
     });
   });
-  poll(5000, async () => { leases.value = (await get("/v1/leases")).leases; });
+  poll(5000, async () => { leases.value = (await get("/v1/leases")).leases; }, true);
   poll(5000, async () => {
     counters.value = await get("/v1/counters");
     noteRates(counters.value);
-  });
+  }, true);
   watchJobs();
 }
