@@ -464,9 +464,17 @@ func (m *membership) stayMember() {
 	}
 }
 
+// Visits is how people of other members come to look at this site's page, and those of this
+// site at theirs.
+type Visits struct{ h *Host }
+
+// VisitsOf returns the visits of a node.
+func VisitsOf(h *Host) Visits { return Visits{h} }
+
 // Welcome returns the name of a member that may look at this site's page; an error says why it
 // may not, or no longer.
-func (h *Host) Welcome(ctx context.Context, who grid.SiteID) (name string, err error) {
+func (v Visits) Welcome(ctx context.Context, who grid.SiteID) (name string, err error) {
+	h := v.h
 	if h.member == nil {
 		return "", member.ErrStranger
 	}
@@ -484,15 +492,15 @@ func (h *Host) Welcome(ctx context.Context, who grid.SiteID) (name string, err e
 	return name, cmp.Or(failed, err)
 }
 
-// HandleVisits answers members that want to look at this site's page: open makes a ticket for
+// Handle answers members that want to look at this site's page: open makes a ticket for
 // a user of theirs. An open federation has no members.
-func (h *Host) HandleVisits(open func(from grid.SiteID, name, user string) (*visit.Ticket, error)) {
-	if h.member == nil {
+func (v Visits) Handle(open func(from grid.SiteID, name, user string) (*visit.Ticket, error)) {
+	if v.h.member == nil {
 		return
 	}
-	h.net.Handle(visit.Protocol, func(from grid.SiteID, s network.Stream) error {
+	v.h.net.Handle(visit.Protocol, func(from grid.SiteID, s network.Stream) error {
 		return visit.Serve(s, func(user string) (*visit.Ticket, error) {
-			name, err := h.Welcome(h.ctx, from)
+			name, err := v.Welcome(v.h.ctx, from)
 			if err != nil {
 				return nil, err
 			}
@@ -501,9 +509,9 @@ func (h *Host) HandleVisits(open func(from grid.SiteID, name, user string) (*vis
 	})
 }
 
-// Visit asks another member for a ticket to look at its page.
-func (h *Host) Visit(ctx context.Context, to grid.SiteID, user string) (*visit.Ticket, error) {
-	s, err := h.net.Open(ctx, to, visit.Protocol)
+// Ask asks another member for a ticket to look at its page.
+func (v Visits) Ask(ctx context.Context, to grid.SiteID, user string) (*visit.Ticket, error) {
+	s, err := v.h.net.Open(ctx, to, visit.Protocol)
 	if err != nil {
 		return nil, err
 	}

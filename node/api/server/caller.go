@@ -30,7 +30,7 @@ type porter struct {
 	cfg      *Config
 	shares   *access.Shares
 	visitors *access.Visitors                                            // of the page
-	welcome  func(context.Context, grid.SiteID) (name string, err error) // Host.Welcome
+	welcome  func(context.Context, grid.SiteID) (name string, err error) // node.Visits.Welcome
 }
 
 // withPeer remembers who is at the other end of a connection through the socket.

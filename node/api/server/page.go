@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node"
 	"gridnode/node/api"
 	"gridnode/node/api/server/peer"
 	"gridnode/node/visit"
@@ -153,7 +154,7 @@ func (p *page) openThere(w http.ResponseWriter, r *http.Request, site string) er
 	if err != nil {
 		return err
 	}
-	ticket, err := p.host.Visit(r.Context(), to, userOf(r.Context()))
+	ticket, err := node.VisitsOf(p.host).Ask(r.Context(), to, userOf(r.Context()))
 	switch {
 	case errors.Is(err, visit.ErrRefused):
 		return errorf(api.CodeRefused, "%s does not show its page: %v", site, err)

@@ -91,14 +91,14 @@ func New(host *node.Host, cfg Config) *Server {
 	if cfg.People == nil {
 		cfg.People = &access.People{Own: uint32(os.Geteuid()), Root: true}
 	}
-	a := &Server{cfg: cfg, host: host, porter: porter{cfg: &cfg, shares: access.NewShares(), visitors: new(access.Visitors), welcome: host.Welcome}, started: time.Now(), changes: stream.NewChanges()}
+	a := &Server{cfg: cfg, host: host, porter: porter{cfg: &cfg, shares: access.NewShares(), visitors: new(access.Visitors), welcome: node.VisitsOf(host).Welcome}, started: time.Now(), changes: stream.NewChanges()}
 	a.stopping, a.stop = context.WithCancel(context.Background())
 	a.desk, a.hands = access.NewTurns(runtime.GOMAXPROCS(0)/2), access.NewTurns(handMax)
 	a.waiters.init()
 	go a.follow(a.stopping, host.Subscribe())
 	a.page = newPage(a)
 	if cfg.Visits && cfg.Pages != nil {
-		host.HandleVisits(a.page.welcome)
+		node.VisitsOf(host).Handle(a.page.welcome)
 	}
 	a.server = http.Server{
 		Handler: a.handler(), ReadHeaderTimeout: 10 * time.Second, IdleTimeout: time.Minute,
