@@ -69,7 +69,7 @@ check: lint test race ## exactly what CI runs
 mixed: $(BIN) ## run sites of this tree and of the release before (test/e2e/previous) in one federation; the first time builds that, too
 	test/e2e/mixed.sh
 
-flood: $(BIN) ## flood real daemons on loopback in nine ways, by one peer or user and by twenty (six minutes); ONLY="lease,gossip"
+flood: $(BIN) ## flood real daemons on loopback in many ways, by one peer or user and by twenty (seven minutes); ONLY="lease,gossip"
 	$(GO) run ./test/flood -gridnode $(BIN) -only '$(ONLY)'
 
 mutants: ## plant bugs in the tree, one at a time, and say which tests see them (hours); ONLY="lease,market/bank" SEEDS=20 BY="unit,chaos"
