@@ -127,7 +127,7 @@ func (p *Protocol) Decode(from grid.SiteID, frame []byte) (grid.Message, error) 
 // KindOf returns what an encoded envelope says first, the kind of its message; 0 if it begins
 // with anything else. Nothing of it was checked.
 func KindOf(frame []byte) grid.Kind {
-	const field = 1<<3 | 0 // number 1, varint
+	const field = 1 << 3 // number 1, and type 0: a varint
 	if len(frame) == 0 || frame[0] != field {
 		return 0
 	}

@@ -29,7 +29,6 @@ type world struct {
 	mu     sync.Mutex
 	jobs   []*record
 	struck map[string]bool // jobs whose processes were killed
-	leases int             // that sites gave each other
 }
 
 // processors of each site.
