@@ -71,6 +71,7 @@ type Task struct {
 	Pilot Pilot  // of a job: the borrowed processors it runs on; zero: this site's own
 
 	Processors int64 // of a pilot, which has no job: how many it keeps
+	More       Time  // of a pilot, after a restart of the daemon: one that is there ends at most so much later than it was told before, and need not end later at all; else 0
 
 	Gang    *Gang    // a co-allocated execution as a whole; else nil
 	Bring   Time     // with Gang: how much longer than others its start may take, as its inputs are brought first

@@ -50,8 +50,8 @@ type entry struct {
 	sequence uint64                   // borrower: of the newest claim or renewal
 	sent     [sequencesKept]grid.Time // borrower: when the newest of them were sent, by sequence
 	stamp    grid.Time                // borrower: the lender's clock as last told
-	gone     grid.Time                // borrower: when the source has surely taken the processors back
-	goneSpan grid.Time                // borrower: how long after a word of the lender that is
+	gone     grid.Time                // borrower: when the source has surely taken the processors back; lender: until when it counts on them at most
+	goneSpan grid.Time                // borrower: how long after a word of the lender that is; lender: the term when it was last renewed
 	wanted   grid.Time                // borrower: span to ask for with the next renewal
 	revoked  bool                     // the lender wants them back
 	onward   ID                       // borrower: the lease by which the processors are lent on; zero if they are not

@@ -187,6 +187,7 @@ func (b *Book) claimed(now grid.Time, from grid.SiteID, m *Claim, out *grid.Outb
 			b.cluster.Extend(now, TaskOf(e.Epoch), e.Limit)
 		}
 		e.End = b.prolonged(now, now, e, in)
+		e.gone, e.goneSpan = now+2*b.cfg.Term, b.cfg.Term
 		out.Save((*record)(e))
 		b.alarms.Set(&e.alarm, e.End)
 		out.Local(&Activated{e.Lease})
@@ -216,7 +217,7 @@ func (b *Book) renewed(now grid.Time, from grid.SiteID, m *Renew, out *grid.Outb
 			}
 		}
 		if end := b.prolonged(now, m.Stamp, e, in); end > e.End {
-			e.End = end
+			e.End, e.gone, e.goneSpan = end, m.Stamp+2*b.cfg.Term, b.cfg.Term
 			out.Save((*record)(e))
 			b.alarms.Set(&e.alarm, e.End)
 		}
@@ -231,11 +232,23 @@ func (b *Book) renewed(now grid.Time, from grid.SiteID, m *Renew, out *grid.Outb
 // more than two terms after the word of the lender that it answers: so the borrower
 // knows when the processors have surely gone back, even if no answer reaches it.
 func (b *Book) prolonged(now, stamp grid.Time, e, in *entry) grid.Time {
-	end := min(now+b.cfg.Term, min(stamp, now)+2*b.cfg.Term, e.Limit)
+	if stamp > now { // a word of before this clock was set back: nobody knows how old it is
+		return 0
+	}
+	end := min(now+b.cfg.Term, stamp+2*b.cfg.Term, e.Limit)
 	if in != nil {
 		end = min(end, in.End)
 	}
 	return end
+}
+
+// Spare returns how much later than at Lease.End an active lease that is lent could end
+// without lasting longer than its borrower counts on at most.
+func Spare(b *Book, id ID) grid.Time {
+	if e := b.entries[id]; e != nil && e.Lent && e.State == Active {
+		return max(e.gone-e.End, 0)
+	}
+	return 0
 }
 
 // confirm answers a claim or a renewal.

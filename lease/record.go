@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"strconv"
@@ -139,14 +140,36 @@ func (b *Book) recoverLent(now grid.Time, e *entry, out *grid.Outbox) {
 		out.Local(&Ended{Lease: e.Lease, Cause: e.cause})
 		return
 	case Held:
+		if e.End-now > e.hold { // the clock was set back: when the hold ends nobody knows
+			e.End = now
+		}
 		e.End = max(e.End, now+1)
 		e.hold = max(e.hold, e.End-now)
 	case Active:
-		// Exactly as it was promised: its borrower counts on nothing of it being left after
-		// that, however often this site goes down meanwhile.
-		e.End = max(e.End, now)
+		if e.recoverActive(now, b.cfg.Term) {
+			b.revoke(now, e, out)
+		}
 	}
 	b.alarms.Set(&e.alarm, e.End)
+}
+
+// recoverActive takes up a lease in use exactly as it was promised: its borrower counts on
+// nothing of it being left after that, however often this site goes down meanwhile.
+//
+// No lease lasts for more than a term from its last renewal. If this one does, the clock was
+// set back, and when it ends nobody here knows: it is not to be renewed any more. What keeps
+// the site's own processors knows the end (Spare); of those that are lent on nothing does, so
+// they go back now.
+func (e *entry) recoverActive(now, term grid.Time) (setBack bool) {
+	e.End = max(e.End, now)
+	most := cmp.Or(e.goneSpan, term)
+	if e.End-now <= most {
+		return false
+	}
+	if e.End = now + most; e.Via != 0 {
+		e.End = now
+	}
+	return true
 }
 
 // lostLent gives up a lent lease that cannot go on after a crash.

@@ -38,6 +38,93 @@ func TestRestartsLendNoLonger(t *testing.T) {
 	}
 }
 
+// TestClockOfLenderSetBack: after a restart on a clock that was set back the lender does not know
+// when what it lends ends. It is lent for no longer than a term, and no word prolongs it.
+func TestClockOfLenderSetBack(t *testing.T) {
+	granted := grid.Hour // when it was lent
+	for _, tt := range []struct {
+		name string
+		at   grid.Time // of the restart
+		via  bool      // lent on
+		left grid.Time
+		goes bool // it is renewed
+	}{
+		{"not set", granted + grid.Minute, false, 4 * grid.Minute, true},
+		{"by 21 min", granted - 20*grid.Minute, false, DefaultTerm, false},
+		{"by a second", granted - grid.Second, false, DefaultTerm, false},
+		{"lent on", granted - 20*grid.Minute, true, 0, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			old, l := lent(t)
+			e := old.entries[l.ID]
+			var out grid.Outbox
+			next := newBook(t, "b", 8)
+			records := []*entry{e}
+			if tt.via {
+				e.Via = 9
+				records = append(records, &entry{Lease: Lease{
+					ID: ID{"b", 9}, Lender: "c", Processors: 3, State: Active, Epoch: 1, End: 2 * grid.Hour, Limit: 2 * grid.Hour, Subject: l.Subject, Sink: "b",
+				}})
+			}
+			if err := next.Recover(tt.at, func(yield func(string, []byte) bool) {
+				for _, e := range records {
+					yield((*record)(e).RecordKey(), (*record)(e).AppendRecord(nil))
+				}
+			}, &out); err != nil {
+				t.Fatal(err)
+			}
+			again, there := next.Get(l.ID)
+			if !there || again.End-tt.at != tt.left {
+				t.Fatalf("after the restart %v are left, want %v", again.End-tt.at, tt.left)
+			}
+			if tt.via {
+				return
+			}
+			if spare := Spare(next, l.ID); tt.goes && spare != DefaultTerm {
+				t.Errorf("it could last %v longer, want what is between one term and two", spare)
+			}
+			now := tt.at + grid.Minute
+			next.Step(now, &grid.Delivery{From: "a", Message: &Renew{Number: l.Number, Epoch: l.Epoch, Sequence: 2, Stamp: now + 1}}, &out)
+			if after, _ := next.Get(l.ID); after.End != again.End {
+				t.Errorf("a word that this clock has not come to moves its end by %v", after.End-again.End)
+			}
+			for _, stamp := range []grid.Time{granted, tt.at, now} {
+				next.Step(now, &grid.Delivery{From: "a", Message: &Renew{Number: l.Number, Epoch: l.Epoch, Sequence: 2, Stamp: stamp}}, &out)
+			}
+			if after, _ := next.Get(l.ID); after.End > again.End != tt.goes {
+				t.Errorf("renewals move its end by %v, want that they do: %t", after.End-again.End, tt.goes)
+			}
+		})
+	}
+}
+
+// TestHoldsOfClockSetBack: what is held, and not claimed, ends with a restart on a clock that
+// was set back.
+func TestHoldsOfClockSetBack(t *testing.T) {
+	now, id := grid.Hour, ID{"a", 5}
+	ask := &Request{Number: 5, Processors: 3, Span: grid.Hour, Subject: grid.JobID{Lo: 1}, Sink: "a"}
+	for name, at := range map[string]grid.Time{"goes on": now + grid.Second, "was set back": now - grid.Minute} {
+		t.Run(name, func(t *testing.T) {
+			b := newBook(t, "b", 8)
+			var out grid.Outbox
+			b.Step(now, &grid.Delivery{From: "a", Message: ask}, &out)
+			if err := b.Grant(now, id, Terms{}, &out); err != nil {
+				t.Fatal(err)
+			}
+			held, _ := b.Get(id)
+			value := (*record)(b.entries[id]).AppendRecord(nil)
+			b = newBook(t, "b", 8)
+			if err := b.Recover(at, func(yield func(string, []byte) bool) { yield((*record)(&entry{Lease: held}).RecordKey(), value) }, &out); err != nil {
+				t.Fatal(err)
+			}
+			b.Step(at+1, &grid.Delivery{From: "a", Message: &Claim{Number: 5, Epoch: held.Epoch, Sequence: 1, Stamp: now}}, &out)
+			if l, there := b.Get(id); there != (at > now) {
+				t.Errorf("after a claim: %+v, %t", l, there)
+			}
+		})
+	}
+}
+
 // borrowed returns the book of c, at one hour, which has borrowed two processors of a
 // for an hour, lent on by b under epoch 7; gone is as in Grant.
 func borrowed(t *testing.T, term, gone grid.Time) (*Book, ID) {

@@ -16,6 +16,7 @@ type lent struct {
 	key   uint64
 	task  grid.TaskID
 	start grid.Time // true time
+	until grid.Time // its limit, likewise
 	turn  int       // of its limit: one that was moved is void
 	up    bool      // the daemon is connected
 	runs  map[grid.TaskID]*lentRun
@@ -32,7 +33,7 @@ func (n *Network) after(at grid.Time, class uint64, site int32, do func()) {
 	n.queue.push(max(at, n.now), class, event{kind: eventCall, to: site, from: site, index: n.calls.put(do)})
 }
 
-// keep starts a pilot, or has it last until the limit from now.
+// keep starts a pilot, or has it last until the limit from now, or after a restart not much longer than it was told before.
 func (a *away) keep(t *grid.Task) {
 	n, m := a.n, &a.n.members[a.site]
 	p := a.pilots[t.Pilot.Key]
@@ -42,7 +43,12 @@ func (a *away) keep(t *grid.Task) {
 	}
 	p.turn++
 	turn := p.turn
-	n.after(m.Clock.True(m.Clock.Local(n.now).Add(t.Limit)), classEnd, a.site, func() {
+	until := m.Clock.True(m.Clock.Local(n.now).Add(t.Limit))
+	if t.More > 0 && p.until > 0 {
+		until = min(until, p.until.Add(t.More))
+	}
+	p.until = until
+	n.after(p.until, classEnd, a.site, func() {
 		if a.pilots[p.key] != p || p.turn != turn {
 			return
 		}

@@ -258,12 +258,20 @@ func (ps *pilots) activated(now grid.Time, in *lease.Activated, out *grid.Outbox
 }
 
 // keep has a pilot keep the processors of a lent lease until its end.
-func (ps *pilots) keep(now grid.Time, l lease.Lease, out *grid.Outbox) {
+func (ps *pilots) keep(now grid.Time, l lease.Lease, out *grid.Outbox) { ps.keepOn(now, l, 0, out) }
+
+// keepOn does so. After a restart more, which is above 0, bounds by how much it ends later
+// than the pilot was told before: that was a span, which goes on whatever the site's clock
+// shows now, and the end of a lease is an instant.
+func (ps *pilots) keepOn(now grid.Time, l lease.Lease, more grid.Time, out *grid.Outbox) {
 	if !l.Lent || l.State != lease.Active || l.Via != 0 || l.End <= now || ps.byEpoch[l.Epoch].end >= l.End {
 		return
 	}
 	ps.byEpoch[l.Epoch] = pilot{id: l.ID, end: l.End}
-	out.Start(grid.Task{ID: lease.TaskOf(l.Epoch), Limit: l.End - now, Until: l.Limit, Processors: l.Processors, Pilot: grid.Pilot{Site: l.Sink, Key: l.Epoch}})
+	out.Start(grid.Task{
+		ID: lease.TaskOf(l.Epoch), Limit: l.End - now, Until: l.Limit, Processors: l.Processors, More: more,
+		Pilot: grid.Pilot{Site: l.Sink, Key: l.Epoch},
+	})
 }
 
 // takeBack ends what runs on processors that were lent.
@@ -311,7 +319,7 @@ func (*pilots) minds(grid.TaskID) bool { return false }
 // recovered keeps the processors that were lent before a restart.
 func (ps *pilots) recovered(now grid.Time, out *grid.Outbox) {
 	for _, l := range ps.book.Leases() {
-		ps.keep(now, l, out)
+		ps.keepOn(now, l, 1+lease.Spare(ps.book, l.ID), out)
 	}
 }
 

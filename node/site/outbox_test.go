@@ -40,3 +40,31 @@ func TestSiteTakesInWhatItsCoresTellEachOther(t *testing.T) {
 		t.Error("after the restart the site does not know its borrowed processors")
 	}
 }
+
+// TestPilotsCountTheirSpan: a pilot counts what is left of its lease by a span, and the site by an
+// instant. After a restart that says nothing where the clock was set, so a pilot that is there is
+// told that it is to last on, and not until when.
+func TestPilotsCountTheirSpan(t *testing.T) {
+	for _, by := range []grid.Time{0, -21 * grid.Minute} {
+		b := newBench(t, together)
+		b.now = grid.Hour
+		b.site.loans.cfg.Lease.Lend = true
+		book := b.site.loans.book
+		book.Step(b.now, &grid.Delivery{From: "there", Message: &lease.Request{Number: 5, Processors: 2, Span: grid.Hour, Subject: grid.JobID{Lo: 1}, Sink: "there"}}, &b.out)
+		id := lease.ID{Borrower: "there", Number: 5}
+		if err := book.Grant(b.now, id, lease.Terms{}, &b.out); err != nil {
+			t.Fatal(err)
+		}
+		held, _ := book.Get(id)
+		b.out.Locals = nil
+		b.step(&grid.Delivery{From: "there", Message: &lease.Claim{Number: 5, Epoch: held.Epoch, Sequence: 1, Stamp: b.now}})
+		if len(b.started) != 1 || b.started[0].More != 0 {
+			t.Fatalf("started %+v, want a pilot", b.started)
+		}
+		b.now += by + grid.Second
+		b.crash()
+		if len(b.started) != 1 || b.started[0].More < 1 || b.started[0].Limit > lease.DefaultTerm {
+			t.Errorf("%v later it is told %+v, want that it is to last at most a bit longer than it was told", by, b.started)
+		}
+	}
+}

@@ -20,6 +20,7 @@ import (
 type lent struct {
 	key    uint64
 	until  time.Time // when the lease ends, as far as is known
+	again  bool      // by an instant of before a restart of the daemon
 	dials  bool      // the keeper waits for it
 	dialed time.Time
 	ready  chan struct{} // closed once the keeper was told what there is
@@ -44,7 +45,10 @@ func (e *Engine) keepLent(task *grid.Task) {
 	now := time.Now()
 	if j := e.jobs[x]; j != nil {
 		if j.glide != nil {
-			j.glide.lent.until = now.Add(task.Limit.Duration())
+			j.glide.lent.until, j.glide.lent.again = now.Add(task.Limit.Duration()), task.More > 0
+			if task.More > 0 {
+				return
+			}
 			j.glide.each(func(c *shim.Client) { _ = c.Expire(task.Limit) }) // closed: it is told when it calls
 		}
 		return
@@ -111,7 +115,11 @@ func (e *Engine) answerDial(g *glidein) {
 func (e *Engine) arriveLent(g *glidein) (ready <-chan struct{}) {
 	if !g.lent.until.IsZero() { // else the daemon has just started, and the shim knows
 		left := max(time.Until(g.lent.until), time.Microsecond)
-		g.each(func(c *shim.Client) { _ = c.Expire(grid.Time(left.Microseconds())) })
+		g.each(func(c *shim.Client) {
+			if !g.lent.again || len(c.Adopt()) == 0 { // else it was told, and knows better than the clock
+				_ = c.Expire(grid.Time(left.Microseconds()))
+			}
+		})
 	}
 	ready = g.lent.ready
 	e.answerDial(g)
