@@ -2,7 +2,6 @@ package testnet
 
 import (
 	"fmt"
-	"slices"
 
 	"gridnode/grid"
 )
@@ -14,8 +13,7 @@ import (
 //   - a job has at most one execution alive anywhere (J-3), of a co-allocated one all
 //     squads are of the same, and no execution or squad begins twice, unless it died with
 //     its machine on the processors of a site that is to run the job again;
-//   - a job is placed again only once nothing of it is alive (J-9), unless it was promised by a
-//     clock that has jumped;
+//   - a job is placed again only once nothing of it is alive (J-9);
 //   - executions never need more processors than their site has (P-1).
 //
 // It keeps something for each job, so it is for runs of bounded length.
@@ -27,7 +25,6 @@ type Checker struct {
 	begun    map[grid.TaskID]bool
 	acked    map[grid.JobID]bool
 	ended    map[grid.JobID]string
-	jumped   map[int]bool // sites whose clocks have
 	err      error        // the first violation
 }
 
@@ -35,7 +32,6 @@ type Checker struct {
 type alive struct {
 	execution grid.TaskID // of a co-allocated job as a whole
 	count     int         // its squads
-	sites     []int       // where they began
 }
 
 // Check starts to watch n, whose sites have that many processors. Its Config.Check must
@@ -43,13 +39,11 @@ type alive struct {
 // submission, of which job, and with which error.
 func Check(n *Network, processors []int64, refused func(answer any) (id grid.JobID, submission bool, err error)) *Checker {
 	c := &Checker{
-		jumped: make(map[int]bool),
-		n:      n, capacity: processors, used: make([]int64, n.Len()),
+		n: n, capacity: processors, used: make([]int64, n.Len()),
 		alive: make(map[grid.JobID]alive), begun: make(map[grid.TaskID]bool), acked: make(map[grid.JobID]bool), ended: make(map[grid.JobID]string),
 	}
 	n.Observe(Observer{
 		Start: c.start, End: c.end, Event: c.event,
-		Step: func(_ grid.Time, site int, _ grid.Time) { c.jumped[site] = true },
 		Answer: func(now grid.Time, site int, a grid.Answer) {
 			if id, submission, err := refused(a.Value); submission && err == nil {
 				c.acked[id] = true
@@ -79,7 +73,7 @@ func (c *Checker) start(now grid.Time, x *Execution) {
 	if a.count++; a.count > 1 && (x.Squad == nil || a.execution != execution) {
 		c.Violated("job %s has %d executions alive, with epoch %d, and with epoch %d at %s", id, a.count, a.execution.Epoch, execution.Epoch, c.n.ID(x.Site))
 	}
-	a.execution, a.sites = execution, append(a.sites, x.Site)
+	a.execution = execution
 	c.alive[id] = a
 	if c.begun[x.ID] {
 		c.Violated("job %s begins twice with epoch %d, the second time at %s", id, x.ID.Epoch, c.n.ID(x.Site))
@@ -114,8 +108,7 @@ func (c *Checker) event(now grid.Time, site int, e *grid.Event) {
 		}
 		c.ended[e.Job.ID] = e.Kind.String()
 	case grid.JobReplaced:
-		set := func(site int) bool { return c.jumped[site] }
-		if a, lives := c.alive[e.Job.ID]; lives && !set(site) && !slices.ContainsFunc(a.sites, set) {
+		if a, lives := c.alive[e.Job.ID]; lives {
 			c.Violated("job %s is to be placed again, and its execution of epoch %d is alive", e.Job.ID, a.execution.Epoch)
 		}
 	}
