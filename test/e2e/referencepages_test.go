@@ -19,6 +19,7 @@ var leftOut = map[string][]string{
 		"gridnode submit --pty", "it needs a terminal; TestLookingIntoJobs has one",
 		"gridnode attach", "it needs a terminal; TestLookingIntoJobs has one",
 		"gridnode exec -t", "it needs a terminal; TestLookingIntoJobs has one",
+		"gridnode web --at", "no site here shows its page to others; TestVisitors has one that does",
 		"gridnode testnet run chaos --swarm --seeds 200 --on slurm", "it needs a cluster, and takes long",
 		"gridnode testnet scale --to 1000 --oft", "it takes minutes of all processors",
 		"gridnode testnet run chaos --replay", "no seed is known to fail; the tests of testnet/scenario/chaos make one",
@@ -39,6 +40,7 @@ var leftOut = map[string][]string{
 	},
 	"docs/traces.md": {"jaeger", "a program of others; TestTraceOfJob of node has a collector"},
 	"docs/web.md": {
+		"gridnode web --at", "TestVisitors",
 		"ssh -L", "it needs another machine",
 	},
 	"docs/figures/": {"", "it takes minutes to hours; make figures runs it"},
