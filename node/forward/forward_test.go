@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,6 +28,7 @@ import (
 // site is a node's network with a forwarder, and what its Serve returned.
 type site struct {
 	*Forwarder
+	now    atomic.Pointer[Forwarder] // the same, for streams that come
 	net    *p2p.Network
 	served chan error
 }
@@ -51,8 +53,9 @@ func sites(t *testing.T, n int) []*site {
 			t.Fatal(err)
 		}
 		s := &site{Forwarder: New(network_.Self(), network_, t.TempDir(), slog.New(slog.DiscardHandler)), net: network_, served: make(chan error, 100)}
+		s.now.Store(s.Forwarder)
 		network_.HandleTasks(Protocol, func(from grid.SiteID, stream network.Stream) error {
-			err := s.Serve(from, stream)
+			err := s.now.Load().Serve(from, stream)
 			s.served <- err
 			return err
 		})

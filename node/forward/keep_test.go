@@ -11,6 +11,7 @@ import (
 func (s *site) again() {
 	s.Close()
 	s.Forwarder = New(s.self, s.net, s.dir, slog.New(slog.DiscardHandler))
+	s.now.Store(s.Forwarder)
 }
 
 // kept returns how many groups a site keeps in files.
