@@ -25,7 +25,7 @@ type Checker struct {
 	begun    map[grid.TaskID]bool
 	acked    map[grid.JobID]bool
 	ended    map[grid.JobID]string
-	err      error        // the first violation
+	err      error // the first violation
 }
 
 // alive is what occupies processors for a job.
