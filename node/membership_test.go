@@ -197,8 +197,8 @@ func TestInvitedSitesTradeUntilRevoked(t *testing.T) {
 }
 
 // TestStrangersAreDisconnected: of sites that are connected, only those stay that are
-// members; to the others no stream is open, of whatever protocol. What members may send is
-// site.TestWhoIsHeard's.
+// members. Which streams the others may open TestWhoMayOpenStreams says, and what members may
+// send site.TestWhoIsHeard.
 func TestStrangersAreDisconnected(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := &p2p.Memory{}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -250,6 +251,12 @@ func (n *Network) Addrs() []string {
 		return nil
 	}
 	return text(addrs)
+}
+
+// Protocols returns those of which peers can ask a node for streams, its own and libp2p's,
+// sorted.
+func Protocols(n *Network) []string {
+	return slices.Sorted(slices.Values(protocol.ConvertToStrings(n.host.Mux().Protocols())))
 }
 
 // Handle serves streams of a protocol of the driver's own, one goroutine each.

@@ -300,8 +300,8 @@ func (w *town) sender(standing, right string) grid.SiteID {
 }
 
 // TestWhoIsHeard: every kind of message is heard from whom the manual says, and from
-// nobody else. That connections of who is no member are ended before anything is read
-// from them node.TestStrangersAreDisconnected shows.
+// nobody else. That nothing is read from who is no member node.TestWhoMayOpenStreams shows,
+// and that its connection ends node.TestStrangersAreDisconnected.
 func TestWhoIsHeard(t *testing.T) {
 	rules := manualRules(t)
 	w := newTown(t)
