@@ -52,7 +52,11 @@ func Open(ctx context.Context, home, endpoint string) (sdk.SpanExporter, error) 
 		if strings.Trim(u.Path, "/") == "" {
 			u.Path = "/v1/traces"
 		}
-		return otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(u.String()))
+		client := otlptracehttp.NewClient(otlptracehttp.WithEndpointURL(u.String()))
+		if err := client.Start(ctx); err != nil {
+			return nil, err
+		}
+		return &otlpExporter{client: client}, nil
 	}
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(home, path)

@@ -68,14 +68,14 @@ func (s *span) Status() sdk.Status {
 
 // InstrumentationScope implements sdk.ReadOnlySpan.
 func (s *span) InstrumentationScope() instrumentation.Scope {
-	return instrumentation.Scope{Name: "gridnode"}
+	return instrumentation.Scope{Name: scopeName}
 }
 
 // InstrumentationLibrary implements sdk.ReadOnlySpan.
 //
 //lint:ignore SA1019 the interface has it
 func (s *span) InstrumentationLibrary() instrumentation.Library {
-	return instrumentation.Scope{Name: "gridnode"}
+	return instrumentation.Scope{Name: scopeName}
 }
 
 // What an exporter asks of a span besides.

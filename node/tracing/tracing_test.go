@@ -12,10 +12,15 @@ import (
 	"path/filepath"
 	"testing"
 
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
+	"go.opentelemetry.io/otel/trace"
 	otlp "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	tracepb "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+	"pgregory.net/rapid"
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
@@ -225,6 +230,55 @@ func TestCollectorGetsSpans(t *testing.T) {
 	if got["home"] != 5 || got["runner"] != 5 {
 		t.Errorf("%v, want five of each", got)
 	}
+}
+
+// caught has what would be sent to a collector.
+type caught struct {
+	otlptrace.Client
+	spans []*tracepb.ResourceSpans
+}
+
+func (c *caught) Start(context.Context) error { return nil }
+
+func (c *caught) UploadTraces(_ context.Context, spans []*tracepb.ResourceSpans) error {
+	c.spans = append(c.spans, spans...)
+	return nil
+}
+
+// TestSpansAsTheLibraryHasThem: what is sent of any spans is what the library's exporter sends.
+func TestSpansAsTheLibraryHasThem(t *testing.T) {
+	tracer, _ := tracers(func() sdk.SpanExporter { return tracetest.NewNoopExporter() })
+	rapid.Check(t, func(rt *rapid.T) {
+		number, text := rapid.Int64(), rapid.String()
+		spans := make([]sdk.ReadOnlySpan, rapid.IntRange(0, 5).Draw(rt, "spans"))
+		for i := range spans {
+			s := tracer.begin(grid.JobID{Hi: rapid.Uint64().Draw(rt, "high"), Lo: rapid.Uint64().Draw(rt, "low")}, rapid.Uint64().Draw(rt, "parent"),
+				text.Draw(rt, "name"), rapid.SampledFrom([]trace.SpanKind{trace.SpanKindInternal, trace.SpanKindServer, trace.SpanKindClient}).Draw(rt, "kind"),
+				grid.Time(rapid.Int64Range(0, 1<<52).Draw(rt, "from")))
+			s.to, s.why = s.from+grid.Time(rapid.Int64Range(0, 1<<40).Draw(rt, "took")), text.Draw(rt, "why")
+			for range rapid.IntRange(0, 4).Draw(rt, "pairs") {
+				key := attribute.Key(text.Draw(rt, "key"))
+				s.about = append(s.about, rapid.SampledFrom([]attribute.KeyValue{key.Int64(number.Draw(rt, "number")), key.String(text.Draw(rt, "text"))}).Draw(rt, "pair"))
+			}
+			spans[i] = s
+		}
+		var library, ours caught
+		theirs, err := otlptrace.New(t.Context(), &library)
+		if err != nil {
+			rt.Fatal(err)
+		}
+		if err := errors.Join(theirs.ExportSpans(t.Context(), spans), (&otlpExporter{client: &ours}).ExportSpans(t.Context(), spans)); err != nil {
+			rt.Fatal(err)
+		}
+		got, want := new(otlp.ExportTraceServiceRequest), &otlp.ExportTraceServiceRequest{ResourceSpans: library.spans}
+		b, err := proto.Marshal(&otlp.ExportTraceServiceRequest{ResourceSpans: ours.spans})
+		if err == nil {
+			err = proto.Unmarshal(b, got)
+		}
+		if err != nil || !proto.Equal(got, want) {
+			rt.Fatalf("%v: %v, want %v", err, got, want)
+		}
+	})
 }
 
 // TestFileGetsSpans: a file gets a line of JSON for each span, behind what is there.
