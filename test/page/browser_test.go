@@ -40,7 +40,7 @@ type tab struct {
 
 // newTab opens a browser, or leaves the test out and says why. What the page's scripts fail
 // at fails the test.
-func newTab(tb testing.TB) *tab {
+func newTab(tb testing.TB, options ...chromedp.ExecAllocatorOption) *tab {
 	tb.Helper()
 	path := browserPath()
 	if path == "" {
@@ -49,8 +49,8 @@ func newTab(tb testing.TB) *tab {
 		}
 		tb.Skip("needs chromium: make browser")
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1200, 900),
-		chromedp.WSURLReadTimeout(patience))
+	options = append(append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox, chromedp.WindowSize(1200, 900),
+		chromedp.WSURLReadTimeout(patience)), options...)
 	ctx, cancel := chromedp.NewExecAllocator(context.Background(), options...)
 	tb.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)

@@ -131,10 +131,16 @@ func federation(tb testing.TB) (alpha, beta *site) {
 	alpha.start()
 	token := alpha.ok("invite", "--site", "beta")
 	beta = newSite(tb, "beta", "--join", token, "--price", "0.2", "--processors", "2").start()
-	for deadline := time.Now().Add(time.Minute); !strings.Contains(alpha.ok("sites", "-o", "name"), "beta"); {
+	alpha.sees("beta")
+	return alpha, beta
+}
+
+// sees waits until a site has heard of another.
+func (s *site) sees(name string) {
+	s.Helper()
+	for deadline := time.Now().Add(time.Minute); !strings.Contains(s.ok("sites", "-o", "name"), name); {
 		if time.Now().After(deadline) {
-			tb.Fatal("alpha has not heard of beta")
+			s.Fatalf("it has not heard of %s", name)
 		}
 	}
-	return alpha, beta
 }

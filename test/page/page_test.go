@@ -2,10 +2,18 @@ package page
 
 import (
 	"bufio"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -82,6 +90,58 @@ func TestPageKnowsNobody(t *testing.T) {
 	tab.run("open with a wrong key", chromedp.Navigate(url+"x"))
 	tab.await("main", "Who are you?", "gridnode web")
 	tab.accessible("login")
+}
+
+// TestPageOfVisitor: somebody of another member's site is shown the federation, is told as whose
+// visitor, and nothing more once that site is banned.
+func TestPageOfVisitor(t *testing.T) {
+	tab := newTab(t, chromedp.IgnoreCertErrors)
+	alpha := newSite(t, "alpha", "--create", "campus").start()
+	beta := newSite(t, "beta", "--join", alpha.ok("invite"), "--price", "0.25")
+	certificate, key := certify(t)
+	for setting, value := range map[string]string{
+		"api.certificate": certificate, "api.key": key, "web.listen": "0.0.0.0:" + freePort(t), "web.members": "allow",
+	} {
+		beta.ok("config", "set", setting, value)
+	}
+	beta.start()
+	alpha.sees("beta")
+	tab.run("open the page of another site", chromedp.Navigate(alpha.ok("web", "--at", "beta")))
+	tab.await("header", "beta", "you are a visitor from alpha", "Federation", "Prices")
+	tab.await("main", "alpha", "beta", "0.25")
+	if text, err := tab.text("header"); err != nil || strings.Contains(text, "Jobs") || strings.Contains(text, "Owner") {
+		t.Errorf("a visitor is offered %q, %v", text, err)
+	}
+	tab.accessible("the page of another site")
+	beta.ok("guests", "ban", "alpha")
+	tab.await("main", "Who are you?")
+}
+
+// certify makes a certificate of localhost and its key, and returns their files.
+func certify(tb testing.TB) (certificate, key string) {
+	tb.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader) // browsers know no Ed25519
+	if err != nil {
+		tb.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"}, NotAfter: time.Now().Add(time.Hour)}
+	raw, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	dir := tb.TempDir()
+	write := func(name, kind string, raw []byte) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: raw}), 0o600); err != nil {
+			tb.Fatal(err)
+		}
+		return path
+	}
+	return write("site.pem", "CERTIFICATE", raw), write("site.key", "PRIVATE KEY", secret)
 }
 
 // TestPageOfNetwork: a network of testnet shows its federation while it is up, and lets nobody

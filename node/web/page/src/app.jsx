@@ -48,7 +48,7 @@ function App() {
     <>
       <header>
         <a class="brand" href="#/"><img src="icon.svg" alt="" width="22" height="22" /> {node.value?.name ?? "gridnode"}</a>
-        {visiting.value && <span class="hint">you are a visitor, {node.value.caller}</span>}
+        {visiting.value && <span class="hint">you are a visitor from {node.value.caller.replace(/^@/, "")}</span>}
         <nav aria-label="Views">
           {shown.map(([path, label]) => <a key={path} href={`#/${path}`} aria-current={view[0] === path ? "page" : undefined}>{label}</a>)}
         </nav>
