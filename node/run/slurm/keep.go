@@ -24,7 +24,7 @@ const (
 	pollMin   = time.Second
 	pollIdle  = 3 * time.Second
 	pollMax   = time.Minute
-	pollShare = 30
+	pollShare = 40
 	// retryPause is after how long Slurm's commands try anew to reach a controller that they did
 	// not reach. They do not tell.
 	retryPause = time.Second
