@@ -242,17 +242,18 @@ func (rs *rings) fill(r *ring, peers []grid.SiteID) (changed bool) {
 	return changed
 }
 
-// holders appends the sites that hold a cell: the nearest ones that are not
-// suspect, or, if all are, the nearest.
+// holders appends the sites that hold a cell: the nearest ones that are not suspect, or the
+// nearest if all others are. Who hears nobody does not know that nobody is there.
 func (rs *rings) holders(now grid.Time, r *ring, sites []grid.SiteID) []grid.SiteID {
-	begin := len(sites)
+	begin, others := len(sites), false
 	for _, p := range r.peers {
 		if len(sites)-begin < rs.cfg.Replicas && !rs.suspects.has(now, p) {
 			sites = append(sites, p)
+			others = others || p != rs.cfg.Self
 		}
 	}
-	if len(sites) == begin {
-		sites = append(sites, r.peers[:min(len(r.peers), rs.cfg.Replicas)]...)
+	if !others {
+		sites = append(sites[:begin], r.peers[:min(len(r.peers), rs.cfg.Replicas)]...)
 	}
 	return sites
 }

@@ -44,6 +44,23 @@ func TestHoldersConfirmEachOther(t *testing.T) {
 	}
 }
 
+// Who is not answered by anybody does not hold a cell alone: it may be that it is not heard.
+func TestNobodyHoldsACellAloneForWantOfAnswers(t *testing.T) {
+	d, r, _ := settledRing(t, "a", "me", "b", "c")
+	for _, tt := range []struct{ mute, want []grid.SiteID }{
+		{nil, []grid.SiteID{"a", "me", "b", "c"}},
+		{[]grid.SiteID{"a", "b"}, []grid.SiteID{"me", "c"}},
+		{[]grid.SiteID{"c"}, []grid.SiteID{"a", "me", "b", "c"}},
+	} {
+		for _, site := range tt.mute {
+			d.rings.suspects.strike(0, site, true)
+		}
+		if got := d.rings.holders(1, r, nil); !slices.Equal(got, tt.want) {
+			t.Errorf("after %v did not answer, too: %v, want %v", tt.mute, got, tt.want)
+		}
+	}
+}
+
 // A holder whom others contradict looks, but not for each of them.
 func TestContradictedHolderLooks(t *testing.T) {
 	d, r, _ := settledRing(t, "me", "b", "c", "d")
