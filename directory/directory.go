@@ -94,6 +94,12 @@ func (d *Directory) SetQuote(now grid.Time, q Quote, out *grid.Outbox) {
 	d.post(out)
 }
 
+// Republish publishes the site's quote anew, if it has one, where holders may have refused it.
+func (d *Directory) Republish(now grid.Time, out *grid.Outbox) {
+	d.publisher.again(now, out)
+	d.post(out)
+}
+
 // Withdraw takes the site's quote out of the directory. SetQuote puts it back.
 func (d *Directory) Withdraw(now grid.Time, out *grid.Outbox) {
 	d.publisher.withdraw(now, out)

@@ -120,6 +120,14 @@ func (pub *publisher) renew(now grid.Time, out *grid.Outbox) {
 	pub.publish(now, half, out)
 }
 
+// again publishes the offer before it is to be renewed.
+func (pub *publisher) again(now grid.Time, out *grid.Outbox) {
+	if pub.own != nil && !pub.own.Withdrawn {
+		pub.issue(now)
+		pub.publish(now, loud, out)
+	}
+}
+
 // withdraw takes the offer back.
 func (pub *publisher) withdraw(now grid.Time, out *grid.Outbox) {
 	if pub.own == nil || pub.own.Withdrawn {

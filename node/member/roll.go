@@ -68,7 +68,8 @@ type Roll struct {
 	changed  []Change
 }
 
-// Change says that a site was taken in, or out; or that it is an outcast, see Roll.Outcast.
+// Change says that a site was taken in, or out; or that it is an outcast, see Roll.Outcast. That
+// this site was taken in says that it is a member again.
 type Change struct {
 	Site    grid.SiteID
 	In      bool

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -224,6 +225,25 @@ func TestMembershipEnds(t *testing.T) {
 	}
 	if o.step(gamma.Expires, grid.Tick{}); len(o.gone) != 1 || o.gone[0] != gamma.Site {
 		t.Errorf("expelled %v, want gamma", o.gone)
+	}
+}
+
+// TestLateRenewalIsAReturn: a site whose certificate ended before it had the next one is a member
+// again; one that renewed it in time has been one all along.
+func TestLateRenewalIsAReturn(t *testing.T) {
+	w := newTown(t, "beta")
+	own := w.members["beta"]
+	for _, tt := range []struct {
+		issued grid.Time
+		back   bool
+	}{{own.Expires - 1, false}, {own.Expires, true}} {
+		o := newOffice(t, w.fed, own.Site, nil)
+		o.roll.Renewed(own)
+		next := *own
+		next.Issued = tt.issued
+		if o.roll.Renewed(&next); slices.Contains(o.roll.Changes(), Change{Site: own.Site, In: true}) != tt.back {
+			t.Errorf("a certificate of %v after one until %v: a member again %v, want %v", tt.issued, own.Expires, !tt.back, tt.back)
+		}
 	}
 }
 

@@ -81,5 +81,11 @@ func (m *Member) organisation() string {
 	return "site " + string(m.Site)
 }
 
-// Renewed takes this site's own certificate when it is a new one.
-func (r *Roll) Renewed(own *Member) { r.cfg.Own = own }
+// Renewed takes this site's own certificate when it is a new one. If the one before had ended,
+// it is a member again from the next Step on.
+func (r *Roll) Renewed(own *Member) {
+	if before := r.cfg.Own; before != nil && before.Expires <= own.Issued {
+		r.changed = append(r.changed, Change{Site: own.Site, In: true})
+	}
+	r.cfg.Own = own
+}

@@ -66,6 +66,10 @@ func (m *membership) message(now grid.Time, in grid.Input, out *grid.Outbox) {
 func (m *membership) step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	m.roll.Step(now, in, out)
 	for _, c := range m.roll.Changes() {
+		if c.Site == m.cfg.ID && c.In {
+			m.back(now, out)
+			continue
+		}
 		if m.guests != nil && !c.In {
 			m.guests.gone(now, c.Site, out)
 		}
@@ -82,6 +86,13 @@ func (m *membership) step(now grid.Time, in grid.Input, out *grid.Outbox) {
 		default:
 			m.quotes.dir.Bar(c.Site)
 		}
+	}
+}
+
+// back has others hear again what they refused as long as this site's certificate had ended.
+func (m *membership) back(now grid.Time, out *grid.Outbox) {
+	if m.quotes != nil {
+		m.quotes.dir.Republish(now, out)
 	}
 }
 
