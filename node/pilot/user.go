@@ -154,7 +154,7 @@ func (u *User) kill(now grid.Time, task *grid.Task, out *Outbox) {
 // connect begins a session with a site.
 func (u *User) connect(now grid.Time, l *link, out *Outbox) {
 	u.session = max(u.session+1, uint64(now))
-	l.session = max(u.session, l.floor+1)
+	l.session = max(u.session, l.floor+1, l.session+1)
 	l.state, l.since = linkConnecting, now
 	u.alarms.Stop(&l.alarm)
 	out.order(Connect{l.site, l.session})
