@@ -55,9 +55,15 @@ const (
 // Head has a site that heads clusters share jobs out over two of them.
 func (t *Twin) Head(cfg *site.HeadsConfig) error {
 	h := &head{t: t, window: cfg.Window, own: t.Site.Offer().Processors, mine: make(map[grid.JobID]*given)}
+	// Of jobs that a cluster has already it says nothing, so that it soon counts as unreachable.
+	has := make(map[grid.SiteID]bool)
+	t.Site.Jobs(func(v site.View) bool {
+		has[v.Award.Site] = has[v.Award.Site] || !v.State.Terminal()
+		return true
+	})
 	var there []grid.SiteID
 	for _, name := range cfg.Members {
-		if id := grid.SiteID(name); slices.Contains(t.Then, id) {
+		if id := grid.SiteID(name); slices.Contains(t.Then, id) && !has[id] {
 			there = append(there, id)
 		}
 	}
