@@ -255,6 +255,9 @@ func (l *luggage) tree(ctx context.Context, client *api.Client) (string, error) 
 	if why := <-failed; why != nil {
 		return "", why
 	}
+	if errors.Is(err, fs.ErrPermission) {
+		return "", fmt.Errorf("%w: let it be read, or leave it out with a line in %s", err, ignoreFile)
+	}
 	if err != nil {
 		return "", err
 	}

@@ -213,7 +213,10 @@ func CheckPattern(pattern string) error {
 func openFile(root *os.Root, name string) (*os.File, error) {
 	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
 	if err != nil {
-		return nil, err
+		if failed := (*fs.PathError)(nil); errors.As(err, &failed) {
+			err = failed.Err
+		}
+		return nil, fmt.Errorf("%s cannot be read: %w", name, err)
 	}
 	info, err := file.Stat()
 	if err == nil && !info.Mode().IsRegular() {

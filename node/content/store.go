@@ -420,7 +420,7 @@ func (s *Store) disk(size int64) error {
 	aside := s.aside
 	s.mu.Unlock()
 	if free := int64(st.Bavail)*st.Bsize - aside; free-s.spare < size {
-		return fmt.Errorf("%w: %d bytes more, and the disk has %d left, of which %d stay free", ErrRoom, size, free, s.spare)
+		return fmt.Errorf("%w: %d MiB more, and the disk has %d MiB left, of which %d MiB stay free", ErrRoom, (size+1<<20-1)>>20, free>>20, s.spare>>20)
 	}
 	return nil
 }
