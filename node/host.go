@@ -330,6 +330,7 @@ func (h *Host) netConfig() p2p.Config {
 		Metrics: h.cfg.Metrics,
 		Agent:   "gridnode/" + h.cfg.Version, Protocols: []*wire.Protocol{&market.Protocol, directory.NewProtocol(new(verified).open), &lease.Protocol, &bank.Protocol, &fee.Protocol, &dataset.Protocol, &sibling.Protocol, &record.Protocol, &gossip},
 		Deliver: h.inbox.deliver, Report: h.inbox.put, Logger: h.log.With(logging.PartKey, "p2p"),
+		Now:   func() time.Time { return time.UnixMicro(int64(h.Now())) },
 		Moved: func(addrs []string) { h.inbox.put(&site.Here{Addresses: addrs}) },
 	}
 	if h.member != nil {

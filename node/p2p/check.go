@@ -25,8 +25,8 @@ const checking = "/gridnode/check/1"
 // checkLarge is the bytes of a question that fills several packets.
 const checkLarge = 16 << 10
 
-// serveCheck answers one question.
-func serveCheck(_ grid.SiteID, s network.Stream) error {
+// serveCheck answers one question, by a clock.
+func serveCheck(s network.Stream, now func() time.Time) error {
 	_ = s.SetDeadline(time.Now().Add(checkTimeMax))
 	question, err := wire.ReadFrame(bufio.NewReader(s))
 	if err != nil {
@@ -35,7 +35,7 @@ func serveCheck(_ grid.SiteID, s network.Stream) error {
 	if len(question) > checkLarge {
 		return wire.Malformed("question of %d bytes, at most %d", len(question), checkLarge)
 	}
-	return wire.WriteFrame(s, append(binary.BigEndian.AppendUint64(nil, uint64(time.Now().UnixMicro())), question...))
+	return wire.WriteFrame(s, append(binary.BigEndian.AppendUint64(nil, uint64(now().UnixMicro())), question...))
 }
 
 // Diagnose returns how this node is reached, and how it fares with every connected peer.
@@ -87,7 +87,7 @@ func (n *Network) ask(ctx context.Context, site grid.SiteID, bytes int) (time.Du
 	}
 	defer s.Reset()
 	_ = s.SetDeadline(time.Now().Add(checkTimeMax))
-	asked := time.Now()
+	asked := n.cfg.Now()
 	if err := wire.WriteFrame(s, make([]byte, bytes)); err != nil {
 		return 0, err
 	}
@@ -99,5 +99,5 @@ func (n *Network) ask(ctx context.Context, site grid.SiteID, bytes int) (time.Du
 		return 0, errShortAnswer
 	}
 	there := time.UnixMicro(int64(binary.BigEndian.Uint64(answer)))
-	return there.Sub(asked.Add(time.Since(asked) / 2)), nil
+	return there.Sub(asked.Add(n.cfg.Now().Sub(asked) / 2)), nil
 }

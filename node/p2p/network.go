@@ -69,6 +69,9 @@ type Config struct {
 
 	Membership *Membership // nil: everybody is admitted
 
+	// Now is the clock that the node goes by, which it tells members; nil: the machine's. It is
+	// called concurrently.
+	Now func() time.Time
 	// Deliver takes a message of a peer. It returns false when there is no room for one
 	// of that peer now. It must not block; it is called concurrently.
 	Deliver func(*grid.Delivery) bool
@@ -150,6 +153,9 @@ func newNetwork(cfg Config) *Network {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
+	if cfg.Now == nil {
+		cfg.Now = time.Now
+	}
 	n := &Network{
 		cfg: cfg, log: cfg.Logger,
 		protocol: make(map[grid.Kind]*wire.Protocol), topics: make(map[string]*topic),
@@ -202,7 +208,7 @@ func (n *Network) start(listen []multiaddr.Multiaddr) error {
 	if err := n.startGossip(); err != nil {
 		return fmt.Errorf("start gossip: %w", err)
 	}
-	n.Handle(checking, serveCheck)
+	n.Handle(checking, func(_ grid.SiteID, s network.Stream) error { return serveCheck(s, n.cfg.Now) })
 	n.host.Network().Notify(n.watch())
 	// Last: whoever connects meets a node that is complete.
 	for _, addr := range listen {

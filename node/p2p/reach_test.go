@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/protocol"
@@ -94,6 +95,35 @@ func TestDiagnose(t *testing.T) {
 		}
 		if problems := d.Problems(); slices.ContainsFunc(problems, func(p reach.Problem) bool { return p.Severe }) {
 			t.Errorf("problems %+v", problems)
+		}
+	})
+}
+
+// TestDiagnoseGoesByTheNodesClock: one that was wrong at the start is wrong still when the
+// machine's was set right, and so it is told.
+func TestDiagnoseGoesByTheNodesClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := &Memory{}
+		nodes := fleet(t, memory, 2)
+		n, cfg := config(t, 9, memory)
+		cfg.Now = func() time.Time { return time.Now().Add(time.Hour) }
+		cfg.Join = append(nodes[0].Addrs(), nodes[1].Addrs()...)
+		nodes = append(nodes, start(t, n, cfg))
+		defer closeAll(nodes)
+		<-n.joined
+		time.Sleep(time.Minute)
+		problems := n.Diagnose(t.Context()).Problems()
+		if !slices.ContainsFunc(problems, func(p reach.Problem) bool { return strings.Contains(p.What, "this site is off by 1h0m0s") }) {
+			t.Errorf("a node that is an hour ahead: %+v", problems)
+		}
+		for _, p := range nodes[0].Diagnose(t.Context()).Peers {
+			want := time.Duration(0)
+			if p.Site == n.Self() {
+				want = time.Hour
+			}
+			if !p.Clock || (p.Offset-want).Abs() > pingTimeMax {
+				t.Errorf("%s is ahead by %v, want %v", p.Site, p.Offset, want)
+			}
 		}
 	})
 }

@@ -157,11 +157,11 @@ func (d *Diagnosis) troubles() (all []Problem) {
 	switch slices.Sort(ahead); {
 	case len(ahead) == 0:
 	case 2*len(ahead) > asked && asked > 1:
-		all = append(all, Problem{false, fmt.Sprintf("the clock of this machine is off by %v", -ahead[len(ahead)/2].Round(time.Second)),
-			"run an NTP client: deadlines and certificates go by the clock"})
+		all = append(all, Problem{false, fmt.Sprintf("the clock of this site is off by %v", -ahead[len(ahead)/2].Round(time.Second)),
+			"run an NTP client, and restart the daemon if the machine's clock is right by now: it goes by that of its start"})
 	default:
 		all = append(all, Problem{false, fmt.Sprintf("the clocks of %d of %d peers are off, by up to %v", len(ahead), asked, max(ahead[len(ahead)-1].Abs(), ahead[0].Abs()).Round(time.Second)),
-			"one of the two machines is wrong: run an NTP client on both"})
+			"one of the two sites is wrong: run an NTP client on both, and restart the daemon of which the clock was set since"})
 	}
 	return all
 }

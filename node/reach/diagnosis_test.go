@@ -47,7 +47,7 @@ func TestProblems(t *testing.T) {
 		{"announced in part", Diagnosis{Status{Reachability: Public, Announced: both, Refused: both[:1]}, both, 1, []Contact{member}}, false, "announced address", "network.announce"},
 		{"packets lost", Diagnosis{Status{Reachability: Public}, both, 1, []Contact{{Site: "hill", Member: true, Clock: true, Stuck: true}}}, false, "from hill are lost", "MTU"},
 		{"one clock off", Diagnosis{Status{Reachability: Public}, both, 1, []Contact{member, member, clock(-time.Hour)}}, false, "clocks of 1 of 3 peers", "NTP"},
-		{"own clock off", Diagnosis{Status{Reachability: Public}, both, 1, []Contact{clock(time.Hour), clock(time.Hour + time.Second), member}}, false, "this machine is off by -1h0m", "NTP"},
+		{"own clock off", Diagnosis{Status{Reachability: Public}, both, 1, []Contact{clock(time.Hour), clock(time.Hour + time.Second), member}}, false, "this site is off by -1h0m", "NTP"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := tt.d.Problems()
