@@ -34,7 +34,7 @@ func (sk *seeker) inquire(now grid.Time, q *query, out *grid.Outbox) (over bool)
 		case q.glance && (v.heard || v.open == 0 && len(v.asked) > 0):
 			return true
 		case v.mature && v.open == 0 && len(left) == 0:
-			v.mature = sk.carries(v)
+			v.mature = sk.carries(v, r)
 			return true
 		case v.mature && (len(left) == 0 || v.words+v.open > sk.cfg.Witnesses):
 			return false
@@ -96,9 +96,10 @@ func (sk *seeker) sure(now grid.Time, q *query) bool {
 
 // carries reports whether enough of those who have answered call themselves mature. Where
 // members may lie, most must: else one could say of a cell that is not there, or that others
-// have just taken over, that it has all quotes in it.
-func (sk *seeker) carries(v *visit) bool {
-	return sk.cfg.Witnesses == 0 || v.words == replicasMax || 2*v.words > v.answers
+// have just taken over, that it has all quotes in it. In a federation of two there is only
+// one other to ask, whose word is enough for a site that has just started.
+func (sk *seeker) carries(v *visit, r *ring) bool {
+	return sk.cfg.Witnesses == 0 || v.words == replicasMax || 2*v.words > v.answers || v.words == sk.others(r.peers)
 }
 
 // asks returns a digest of what a holder is asked.

@@ -121,11 +121,11 @@ func TestHintsAreNoWitnesses(t *testing.T) {
 func TestCellsThatOneTellsOf(t *testing.T) {
 	d := newDirectory(Config{Witnesses: 3})
 	v := &visit{answers: 4, holders: 1, words: 1}
-	if d.seeker.carries(v) || v.known() {
+	if d.seeker.carries(v, new(ring)) || v.known() {
 		t.Error("one of four is believed")
 	}
 	v = &visit{answers: 4, holders: 3, words: 3}
-	if !d.seeker.carries(v) || !v.known() {
+	if !d.seeker.carries(v, new(ring)) || !v.known() {
 		t.Error("three of four are not believed")
 	}
 	q := &query{visit: visit{answers: 4, holders: 1, fences: []trie.Prefix{trie.PrefixOf(trie.Last(), 5)}}}
@@ -137,5 +137,32 @@ func TestCellsThatOneTellsOf(t *testing.T) {
 	d.seeker.chart(q)
 	if d.maps[Price].Get(trie.PrefixOf(trie.Last(), 5)) == nil {
 		t.Error("a cell that holders tell of is not on the map")
+	}
+}
+
+// TestOneOtherToAsk: a site that has just started in a federation of two takes the word of the
+// other for all there is; of more, one is no witness.
+func TestOneOtherToAsk(t *testing.T) {
+	for _, tt := range []struct {
+		sites int
+		down  int // of the others
+	}{{2, 0}, {3, 0}, {4, 1}} {
+		n := newNetwork(t, 1, Config{Witnesses: 2})
+		populate(n, tt.sites, n.any)
+		n.run(10 * grid.Minute)
+		s := n.sites[0]
+		n.restart(s)
+		n.set(s, n.offer(s, 1, 1000, 8))
+		for _, other := range n.sites[1 : 1+tt.down] {
+			n.kill(other)
+		}
+		n.run(10 * grid.Second)
+		if f := n.find(s, Query{}); !f.Certain || len(f.Quotes) < tt.sites-tt.down {
+			t.Errorf("%d sites, %d of them down: certain %v of %v, want all", tt.sites, tt.down, f.Certain, ids(f.Quotes))
+		}
+	}
+	d := newDirectory(Config{Self: "me", Witnesses: 2})
+	if v := (&visit{answers: 2, words: 1, asked: []grid.SiteID{"me", "h1"}}); d.seeker.carries(v, &ring{peers: []grid.SiteID{"h1", "h2", "me"}}) {
+		t.Error("one of two others is believed")
 	}
 }
