@@ -70,9 +70,13 @@ func (w *aliveWatch) fault(now grid.Time, f *testnet.Fault) {
 	}
 }
 
-// well reports whether a site was up for long, and the network whole.
+// well reports whether a site was up for long, and the network whole. One whose clock was set may
+// take others' certificates for ended, and hear nobody.
 func (w *aliveWatch) well(now grid.Time, site int) bool {
 	ill, ever := w.ill[site]
+	if w.roster != nil && w.clocks.set(site) {
+		return false
+	}
 	return w.roster.member(site, patient) && w.down[site] == 0 && w.cuts == 0 && now-w.cut > patient && (!ever || now-ill > patient)
 }
 
