@@ -350,9 +350,11 @@ func (g *Gate) let(w *wait) {
 func (g *Gate) crowd(w *wait) {
 	a := g.arrays[w.job.Array.ID]
 	at, there := slices.BinarySearchFunc(a.full, w, func(x, y *wait) int { return cmp.Compare(x.job.Array.Index, y.job.Array.Index) })
-	if !there {
-		a.full = slices.Insert(a.full, at, w)
+	if there { // what it was before it was let go once, which nobody has come to since
+		a.full[at] = w
+		return
 	}
+	a.full = slices.Insert(a.full, at, w)
 }
 
 // NextTimer returns when Next needs to be called although nothing has happened.

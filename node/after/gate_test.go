@@ -255,6 +255,41 @@ func TestGateAgainstNaive(t *testing.T) {
 	})
 }
 
+// A job that is let go before its number is reached, and then waits again, has its turn again.
+func TestNumberOfOneThatComesBack(t *testing.T) {
+	w, g := newWard(), NewGate(nil)
+	var jobs []*grid.Job
+	for i := range int64(3) {
+		j := &grid.Job{ID: grid.JobID{Hi: 1, Lo: uint64(i + 1)}, User: "u", Array: &grid.Array{ID: grid.JobID{Hi: 1, Lo: 9}, Index: i, Count: 3, Max: 2, Step: 1, Most: 1}}
+		jobs, w.jobs = append(jobs, j), append(w.jobs, j)
+		turn := TurnOf(j)
+		w.turns[j.ID] = &turn
+		g.Enter(j, true)
+		g.Wait(j, &turn, w)
+	}
+	goes := func(want ...*grid.Job) {
+		t.Helper()
+		for id, _, more := g.Next(1); more; id, _, more = g.Next(1) {
+			if len(want) == 0 || id != want[0].ID {
+				t.Fatalf("%s goes, want %v", id.Short(), want)
+			}
+			want = want[1:]
+		}
+		if len(want) > 0 {
+			t.Fatalf("%s does not go", want[0].ID.Short())
+		}
+	}
+	goes(jobs[0])
+	g.Release(jobs[2].ID) // it is looked at before the one whose number is next
+	g.Leave(jobs[0], true)
+	goes(jobs[2])
+	g.Back(jobs[2])
+	g.Wait(jobs[2], w.turns[jobs[2].ID], w)
+	goes(jobs[1])
+	g.Leave(jobs[1], true)
+	goes(jobs[2])
+}
+
 // What is to run after another one has begun does not wait for its end; of an array all have
 // to begin, or to be over.
 func TestAfterABegin(t *testing.T) {
