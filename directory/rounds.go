@@ -63,6 +63,7 @@ func (k *holder) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 	h.reconsider(now, k.cfg.CellMax, k.cfg.Lifetime)
 	k.chase(now, h, out)
 	u.round = round{number: u.round.number + 1, open: 1}
+	u.round.differs = !k.rings.isHolder(r) // it stands in for one it cannot reach, which publishers may
 	if u.standing != mature {
 		for _, site := range holders {
 			k.compare(now, h, site, out)

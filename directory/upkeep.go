@@ -33,7 +33,8 @@ const (
 //	      a holder again
 //
 // Why a round in which all agree is proof: then every site that publishes here knows all
-// the holders, since it has published to each. If some holder never agrees, say because
+// the holders, since it has published to each. Who only stands in for a holder that it cannot
+// reach has no such proof: others may reach that one. If some holder never agrees, say because
 // another site has a wrong idea of who holds the cell, age does instead: by then every
 // site must have looked the holders up again and published to them.
 type upkeep struct {
