@@ -179,7 +179,11 @@ func (s *signing) root() (*member.Federation, *member.Issuer, error) {
 	if err != nil {
 		return nil, nil, fmt.Errorf("certificates of the roots: %w", err)
 	}
-	f, err := member.ParseFederation(text)
+	all, err := member.ParsePEM(text)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", s.rootsFile, err)
+	}
+	f, err := member.NewFederation(sortCertificates(all).roots) // in what rotate has printed are other ones, too
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", s.rootsFile, err)
 	}
@@ -203,7 +207,7 @@ func (s *signing) root() (*member.Federation, *member.Issuer, error) {
 			return f, &member.Issuer{Certificate: root, Key: key}, nil
 		}
 	}
-	return nil, nil, fmt.Errorf("%s is the key of no root in %s", s.keyFile, s.rootsFile)
+	return nil, nil, fmt.Errorf("%s is the key of no root in %s: --roots says the file of others, such as what 'gridnode federation rotate' has printed", s.keyFile, s.rootsFile)
 }
 
 func newFederationInstall(root *options) *cobra.Command {

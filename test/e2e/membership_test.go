@@ -158,8 +158,7 @@ func TestRootsAgree(t *testing.T) {
 }
 
 // TestRootsAreReplaced: one root key of three is lost. The two others, which are kept at two
-// places, replace it; what they have certified stays good. A federation of one root gets
-// another one, and its members new certificates.
+// places, replace it; what they have certified stays good.
 func TestRootsAreReplaced(t *testing.T) {
 	t.Parallel()
 	alpha := newLoner(t, "alpha")
@@ -221,4 +220,40 @@ func TestRootsAreReplaced(t *testing.T) {
 	if r := beta.code(5, "federation", "install", alone); !strings.Contains(r.stderr, "do not take the place") {
 		t.Errorf("what only one of the roots that there are now has agreed to: %v", r)
 	}
+}
+
+// TestOnlyRootIsReplaced: the only root gives its word for another one, and that certifies anew
+// whom it had certified. Who was invited by one of these keeps what it has.
+func TestOnlyRootIsReplaced(t *testing.T) {
+	t.Parallel()
+	alpha := newLoner(t, "alpha")
+	alpha.ok("federation", "create", "physics")
+	beta := newLoner(t, "beta", "--join", strings.TrimSpace(alpha.start().ok("invite")))
+	alpha.kill()
+	dir := t.TempDir()
+	print := func(name string, s *site, args ...string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(s.ok(args...)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	newKey := filepath.Join(dir, "root-new.key")
+	next := print("next.pem", alpha, "federation", "rotate", "--root-key", filepath.Join(alpha.home, "root.key"), "--all", "--new-key", newKey)
+	request := print("alpha.csr", alpha, "federation", "request")
+	if r := alpha.code(1, "federation", "sign", request, "--root-key", newKey); !strings.Contains(r.stderr, "--roots") {
+		t.Errorf("signed without the new root's certificate: %v", r)
+	}
+	signed := print("alpha.pem", alpha, "federation", "sign", request, "--root-key", newKey, "--roots", next, "--rights", "all")
+	if r := beta.code(5, "federation", "install", next); !strings.Contains(r.stderr, "would not be a member") {
+		t.Errorf("a new root that has certified nobody: %v", r)
+	}
+	for _, s := range []*site{alpha, beta} {
+		if text := s.ok("federation", "install", next, signed); !strings.Contains(text, "is a member of physics") {
+			t.Errorf("install: %s", text)
+		}
+	}
+	alpha.start()
+	beta.set("network.join", alpha.addr).start()
+	alpha.sees(2)
 }

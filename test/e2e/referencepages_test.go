@@ -168,7 +168,11 @@ $ TOKEN=$(gridnode invite --site fed4)
 	"docs/packing.md: physics$": {words: []string{
 		"12D3KooW…faculty", "$HILL", "12D3KooW…physics,12D3KooW…chemistry", "$HILL", "gridnode config", "gridnode --home third config",
 	}},
-	"docs/traces.md: gridnode config set":           {before: third, after: noThird, words: []string{"gridnode stop &&", "gridnode start --detach; gridnode stop &&"}},
+	"docs/traces.md: gridnode config set": {before: third, after: noThird, words: []string{"gridnode stop &&", "gridnode start --detach; gridnode stop &&"}},
+	"docs/trust.md: gridnode federation": {
+		before: "$ gridnode --home fed5 init --site fed5; gridnode --home fed5 federation create five && mv fed5/root.key . && rm -f root-new.key",
+		after:  "$ rm root.key root-new.key", words: []string{"gridnode federation", "gridnode --home fed5 federation"},
+	},
 	"docs/users.md: gridnode config set api.socket": {words: []string{"gridnode config", "gridnode --home third config", "cluster", "root"}},
 	"docs/users.md: gridnode config set api.listen": {words: []string{
 		" ann --expires 7d", " root --expires 7d >token", "GRIDNODE_TOKEN=gridnode_…", "SSL_CERT_FILE=ca.pem GRIDNODE_TOKEN=$(cat token)",
