@@ -21,9 +21,6 @@ const (
 	keyFile     = "daemon.key"
 )
 
-// greetingsMax bounds the callers of whom it is not known yet who they are.
-const greetingsMax = 64
-
 // listen begins to listen for pilots, if nobody does. Pilots of an earlier daemon call at the
 // address of that one until they read the new one, so it is kept if it is free.
 func (e *Engine) listen() error {
@@ -105,7 +102,6 @@ func isClosed(err error) bool { return errors.Is(err, shim.ErrClosed) }
 func (e *Engine) accept() {
 	stop := context.AfterFunc(e.ctx, func() { e.listener.Close() })
 	defer stop()
-	greetings := make(chan struct{}, greetingsMax)
 	for {
 		c, err := e.listener.Accept()
 		switch {
@@ -119,15 +115,8 @@ func (e *Engine) accept() {
 			}
 			continue
 		}
-		select {
-		case greetings <- struct{}{}:
-		default:
-			c.Close() // a pilot calls again
-			continue
-		}
 		e.wg.Go(func() {
 			secure, hello, err := e.listener.Greet(c)
-			<-greetings
 			if err != nil {
 				e.log.Debug("somebody called who is no pilot of this site", "error", err)
 				return

@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -52,10 +54,16 @@ const (
 
 var alive = net.KeepAliveConfig{Enable: true, Idle: aliveIdle, Interval: aliveInterval, Count: aliveCount}
 
+// callersMax bounds the callers of whom it is not known yet who they are.
+const callersMax = 64
+
 // Listener is where shims call.
 type Listener struct {
 	net.Listener
 	key *Key
+
+	mu      sync.Mutex
+	callers []net.Conn // that are being greeted, the oldest first
 }
 
 // Listen listens at HOST:PORT.
@@ -65,12 +73,16 @@ func Listen(address string, key *Key) (*Listener, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Listener{l, key}, nil
+	return &Listener{Listener: l, key: key}, nil
 }
 
 // Greet makes a connection of one that was accepted, and returns who calls. It closes the
-// connection if that is nobody who may.
+// connection if that is nobody who may. Where too many are greeted the one that has taken
+// longest makes room: who may call is known within moments, and callers that say nothing would
+// keep it out. It may be called concurrently.
 func (l *Listener) Greet(c net.Conn) (*tls.Conn, Hello, error) {
+	l.enter(c)
+	defer l.leave(c)
 	secure := tls.Server(c, l.key.config())
 	hello, err := greeted(c, secure)
 	if err != nil {
@@ -78,6 +90,24 @@ func (l *Listener) Greet(c net.Conn) (*tls.Conn, Hello, error) {
 		return nil, hello, err
 	}
 	return secure, hello, nil
+}
+
+func (l *Listener) enter(c net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.callers) >= callersMax {
+		l.callers[0].Close()
+		l.callers = slices.Delete(l.callers, 0, 1)
+	}
+	l.callers = append(l.callers, c)
+}
+
+func (l *Listener) leave(c net.Conn) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.Index(l.callers, c); i >= 0 {
+		l.callers = slices.Delete(l.callers, i, i+1)
+	}
 }
 
 func greeted(c net.Conn, secure *tls.Conn) (h Hello, err error) {

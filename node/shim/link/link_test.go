@@ -2,10 +2,15 @@ package link
 
 import (
 	"io"
+	"net"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -66,6 +71,74 @@ func TestOnlyWhoHasTheKeyIsHeard(t *testing.T) {
 			t.Errorf("%s: the daemon's end says %v", tt.name, err)
 		}
 	}
+}
+
+// TestSilentCallersKeepNobodyOut: more callers that say nothing than are greeted at a time, and
+// then one that has the key; and the silent ones are not kept.
+func TestSilentCallersKeepNobodyOut(t *testing.T) {
+	k := key(t, filepath.Join(t.TempDir(), "key"))
+	l, err := Listen("127.0.0.1:0", k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var greeted sync.WaitGroup
+	defer greeted.Wait()
+	greet := func() net.Conn {
+		c, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		greeted.Go(func() {
+			if secure, _, err := l.Greet(c); err == nil {
+				_, _ = io.WriteString(secure, "welcome")
+				secure.Close()
+			}
+		})
+		return c
+	}
+	var silent []net.Conn
+	late := time.Now().Add(greetMax)
+	for range callersMax + 1 {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		silent = append(silent, c)
+		for here, entered := greet(), false; !entered; runtime.Gosched() { // so that it is known who is older
+			if time.Now().After(late) {
+				t.Fatal("a caller is not counted")
+			}
+			l.mu.Lock()
+			entered = len(l.callers) == callersMax || slices.Contains(l.callers, here)
+			l.mu.Unlock()
+		}
+	}
+	told := make(chan string, 1)
+	go func() {
+		c, err := Dial(t.Context(), l.Addr().String(), k, Hello{Name: "pilot", Nodes: 1, Processors: 1})
+		if err != nil {
+			told <- err.Error()
+			return
+		}
+		defer c.Close()
+		text, _ := io.ReadAll(c)
+		told <- string(text)
+	}()
+	greet()
+	if text := <-told; text != "welcome" {
+		t.Errorf("the one that has the key reads %q", text)
+	}
+	for _, c := range silent[:2] { // the oldest have made room
+		if _, err := c.Read(make([]byte, 1)); err == nil {
+			t.Error("a silent caller is answered")
+		}
+	}
+	if l.mu.Lock(); len(l.callers) > callersMax {
+		t.Errorf("%d callers are greeted at once", len(l.callers))
+	}
+	l.mu.Unlock()
 }
 
 func TestABadHelloIsRefused(t *testing.T) {
