@@ -24,8 +24,9 @@
 // What is known survives the shim, too. Its journal has a record before each start
 // and after each end. A killed shim takes the first process of each task with it
 // (Pdeathsig); the next shim kills what these left behind, then reports the tasks
-// as ended with CauseLost. A record reaches the disk within syncEvery: after a power
-// cut a finished task may be reported as lost, but nothing runs any more.
+// as ended with CauseLost. A record reaches the disk within syncEvery, and what the task
+// printed before its end is noted at all: after a power cut a finished task may be reported
+// as lost, but nothing runs any more; one reported as done has its output.
 //
 // Descendants are found by process group and session, as orphans (the shim is their
 // subreaper) and by the mark in their environment. Without control groups this does

@@ -39,7 +39,7 @@ func (s *shim) renewTask(id string, span grid.Time) {
 
 // lapse ends t if its lease is over. Its home counts on it: the grace is short.
 func (s *shim) lapse(t *task) {
-	if s.tasks[t.id] != t || t.lease == 0 || sinceBoot() < t.lease {
+	if s.tasks[t.id] != t || t.over || t.lease == 0 || sinceBoot() < t.lease {
 		return
 	}
 	t.lease = 0
@@ -52,9 +52,5 @@ func (s *shim) lapse(t *task) {
 	if at := time.Now().Add(grace); t.killAt.After(at) {
 		t.killAt = at
 	}
-	s.after(grace, func() {
-		if s.tasks[t.id] == t {
-			s.kill(t)
-		}
-	})
+	s.after(grace, func() { s.kill(t) })
 }

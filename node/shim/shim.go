@@ -105,8 +105,9 @@ type shim struct {
 	stale   []*journal.Journal // replaced while they were being synced
 	base    int64              // size of the journal when it was last renewed
 
-	tasks    map[string]*task  // not ended
-	sessions map[int]*task     // the same by process number
+	tasks    map[string]*task  // whose ends are not noted
+	settling settling          // those of them that are over
+	sessions map[int]*task     // those that run by process number
 	sides    map[int]*side     // commands that run beside tasks, by process number
 	results  map[string]*Ended // not acknowledged
 	orphans  map[int]*orphan   // by process number
@@ -134,6 +135,7 @@ func newShim(config Config) (s *shim, err error) {
 		inbox: make(chan func(), 256), quit: make(chan struct{}), signals: make(chan os.Signal, 16),
 		tasks: make(map[string]*task), sessions: make(map[int]*task), sides: make(map[int]*side),
 		results: make(map[string]*Ended), orphans: make(map[int]*orphan),
+		settling: settling{flush: syncFiles},
 	}
 	defer func() {
 		if err != nil {
@@ -272,6 +274,9 @@ func (s *shim) watch() {
 	s.watching = false
 	now := time.Now()
 	for _, t := range s.tasks {
+		if t.over {
+			continue
+		}
 		t.out.look(now)
 		s.enforce(t, now)
 		s.lapse(t)

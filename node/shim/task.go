@@ -47,6 +47,7 @@ type task struct {
 	// to it; from then on it may be given away, but not before all others have been.
 	empty bool
 	stuck bool // some of its processes cannot be killed
+	over  bool // its end is noted once what it wrote is durable
 	end   Ended
 }
 
@@ -195,7 +196,7 @@ func (s *shim) endTask(t *task, cause Cause, reason string) {
 
 // endWithin is endTask with a grace.
 func (s *shim) endWithin(t *task, grace time.Duration, cause Cause, reason string) {
-	if s.tasks[t.id] != t || !t.killAt.IsZero() {
+	if s.tasks[t.id] != t || t.over || !t.killAt.IsZero() {
 		return
 	}
 	t.cause, t.reason = cause, shorten(reason)
@@ -210,11 +211,7 @@ func (s *shim) endWithin(t *task, grace time.Duration, cause Cause, reason strin
 	left, _ := s.orphansOf(t)
 	t.ask(left)
 	t.signalSides(syscall.SIGTERM)
-	s.after(grace, func() {
-		if s.tasks[t.id] == t {
-			s.kill(t)
-		}
-	})
+	s.after(grace, func() { s.kill(t) })
 }
 
 // signalGroup sends sig to the process group of t, if anybody is left in it.
@@ -224,8 +221,11 @@ func (t *task) signalGroup(sig syscall.Signal) {
 	}
 }
 
-// kill ends everything that is known to belong to t.
+// kill ends everything that is known to belong to t, unless nothing is left.
 func (s *shim) kill(t *task) {
+	if s.tasks[t.id] != t || t.over {
+		return
+	}
 	t.signalGroup(syscall.SIGKILL)
 	if t.run != nil {
 		t.run.Kill()
@@ -296,7 +296,7 @@ func endOf(t *task, status syscall.WaitStatus, usage *syscall.Rusage) Ended {
 // drain reports the end of t if nothing is left of it. Otherwise it kills what is
 // left, unless that was asked to stop and has time, and looks again soon.
 func (s *shim) drain(t *task) {
-	if s.tasks[t.id] != t {
+	if s.tasks[t.id] != t || t.over {
 		return
 	}
 	now := time.Now()
@@ -323,7 +323,7 @@ func (s *shim) drain(t *task) {
 }
 
 func (s *shim) finish(t *task) {
-	delete(s.tasks, t.id)
+	t.over = true
 	delete(s.sessions, t.pid)
 	s.ways.leave(t.id)
 	t.term.end(&t.end)
@@ -336,6 +336,12 @@ func (s *shim) finish(t *task) {
 		}
 		t.run.Release()
 	}
+	s.settle(t, silent)
+}
+
+// conclude notes the end of t, of which nothing is left to do.
+func (s *shim) conclude(t *task) {
+	delete(s.tasks, t.id)
 	s.record(&t.end)
 	s.endOrphans()
 }
@@ -409,8 +415,9 @@ func (s *shim) ownerOf(pid int) (t *task, gone bool) {
 	}
 	if id, ours := s.records.marked(mark(pid)); ours {
 		t := s.tasks[id]
-		if t == nil {
+		if t == nil || t.over {
 			syscall.Kill(pid, syscall.SIGKILL) // its task has ended, so must it
+			return nil, false
 		}
 		return t, false
 	}

@@ -1,0 +1,105 @@
+package shim
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+)
+
+// TestEndsWaitForWhatWasWritten: an end is noted once what its task wrote is on disk, one flush
+// serves all that ended during the one before, and who wrote nothing waits for none.
+func TestEndsWaitForWhatWasWritten(t *testing.T) {
+	home := t.TempDir()
+	begun, done := make(chan []string), make(chan error)
+	s := &shim{
+		config: Config{Home: home, Grace: time.Hour, journalMax: journalMax}, inbox: make(chan func(), 8), quit: make(chan struct{}),
+		tasks: make(map[string]*task), sessions: make(map[int]*task), sides: make(map[int]*side),
+		orphans: make(map[int]*orphan), results: make(map[string]*Ended),
+		settling: settling{flush: func(files ...string) error { begun <- files; return <-done }},
+	}
+	defer close(s.quit)
+	var err error
+	if s.records, _, err = openRecords(home); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.renew(); err != nil {
+		t.Fatal(err)
+	}
+	defer s.records.journal.Close()
+	s.tasks["running"] = &task{id: "running"}
+	end := func(id, output, result string) {
+		t.Helper()
+		dir := filepath.Join(home, id)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		spec := &Spec{ID: id, Dir: dir, Stdout: dir + ".stdout", Stderr: dir + ".stderr"}
+		for path, text := range map[string]string{spec.Stdout: output, filepath.Join(dir, "result"): result} {
+			if text == "" {
+				continue
+			}
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		x := &task{id: id, empty: true, spec: spec, out: newOutput(spec, time.Now()), end: Ended{ID: id}}
+		for _, path := range []string{spec.Stdout, spec.Stderr} {
+			file, err := os.OpenFile(path, os.O_CREATE, 0o600)
+			if err != nil {
+				t.Fatal(err)
+			}
+			file.Close()
+		}
+		s.tasks[id] = x
+		s.finish(x)
+	}
+	noted := func(want ...string) {
+		t.Helper()
+		var got []string
+		for id := range s.results {
+			got = append(got, id)
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Fatalf("the ends of %v are noted, want %v", got, want)
+		}
+	}
+
+	end("output", "hello\n", "")
+	if files := <-begun; !slices.Equal(files, []string{filepath.Join(home, "output.stdout"), filepath.Join(home, "output.stderr")}) {
+		t.Fatalf("flushed are %v, want the output", files)
+	}
+	end("silent", "", "")
+	end("result", "", "42\n") // is its user's
+	noted("result", "silent")
+	end("both", "hello\n", "42\n")
+	end("another", "hello\n", "")
+	done <- nil
+	(<-s.inbox)()
+	noted("output", "result", "silent")
+	if files := <-begun; len(files) != 4 {
+		t.Fatalf("flushed are %v, want the output of both at once", files)
+	}
+	done <- nil
+	(<-s.inbox)()
+	noted("another", "both", "output", "result", "silent")
+	if s.settling.busy || len(s.tasks) != 1 {
+		t.Errorf("flushing %v, %d tasks left, want only the one that runs", s.settling.busy, len(s.tasks))
+	}
+}
+
+// TestSyncFiles: what is there is made durable, and what cannot be is said.
+func TestSyncFiles(t *testing.T) {
+	home := t.TempDir()
+	file := filepath.Join(home, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := syncFiles(file, file, filepath.Join(home, "gone"), filepath.Join(home, "none", "gone")); err != nil {
+		t.Error(err)
+	}
+	if err := syncFiles(filepath.Join(file, "below")); err == nil {
+		t.Error("what cannot be flushed is not said")
+	}
+}
