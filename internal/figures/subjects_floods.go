@@ -9,13 +9,14 @@ import (
 
 func floods() subject {
 	return subject{
-		name: "floods", title: "Floods of real daemons", takes: "6 min",
+		name: "floods", title: "Floods of real daemons", takes: "8 min",
 		intro: "Two real daemons on loopback, one of which is flooded by one and by twenty. [floods.md](../floods.md) says what is done about that.",
 		parts: []part{flooded{
 			title: "What the others saw",
 			text: "Half of the negotiations of an honest peer, and 99 of 100, within so many milliseconds, idle and under the flood; the same of jobs of " +
 				"another site, or under submit of another user, one after the other. Lost: of both. Memory of the flooded daemon at its most, in MiB; " +
-				"seconds from the end of the flood until negotiations are as fast as before. The flooders run on the same processors, at the lowest priority.",
+				"seconds from the end of the flood until negotiations are as fast as before. The flooders run on the same processors, and get what time is left there. " +
+				"Where there are fewer than a hundred, 99 of 100 is the slowest.",
 			command: "go run ./test/flood",
 		}},
 	}

@@ -59,14 +59,6 @@ func flooders(in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	if o.Kind == elsewhere {
-		drain, at, err := newDrain(o.From[0])
-		if err != nil {
-			return err
-		}
-		defer drain.Close()
-		to = at
-	}
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var sent atomic.Int64

@@ -34,12 +34,7 @@ type kind struct {
 
 const batch = 256 // messages that are written at once
 
-// elsewhere is the flood that does not touch the site: what the others see under it is what
-// the machine, which the flooders share with the site, makes of them.
-const elsewhere = "elsewhere"
-
 var kinds = []kind{
-	{elsewhere, "the same requests as the next, to a program that throws them away", floodNegotiations},
 	{"negotiate", "requests for a guarantee", floodNegotiations},
 	{"lease", "requests for processors", func(ctx context.Context, t *talker, sent *atomic.Int64) error {
 		return t.pour(ctx, lease.Protocol.ID, sent, func(i int) wire.Message {

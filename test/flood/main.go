@@ -3,8 +3,8 @@
 // twenty flooders, which are members of the same federation, or users of the site that is
 // flooded. It prints a table, touches nothing but loopback, and stops by itself.
 //
-// The flooders run on the same processors as the daemons, at the lowest priority; what
-// they take all the same is in the figures.
+// The flooders run on the same processors as the daemons, and get what time is left there;
+// what they take all the same is in the figures.
 package main
 
 import (

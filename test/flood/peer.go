@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"net"
 	"time"
 
@@ -21,7 +20,6 @@ import (
 	"github.com/multiformats/go-multiaddr"
 
 	"gridnode/internal/wire"
-	"gridnode/market"
 )
 
 // talker is a member of the federation that speaks its protocols without a daemon, and
@@ -65,25 +63,6 @@ func newTalker(from string, to peer.AddrInfo, certify func(public []byte) ([]byt
 	t := &talker{host: h, key: key, proof: proof, to: to}
 	h.SetStreamHandler(greeting, func(s network.Stream) { _ = t.greetOn(s); _ = s.Close() })
 	return t, nil
-}
-
-// newDrain returns a host in this process that greets whoever comes, and throws away what it
-// is sent.
-func newDrain(on string) (host.Host, *peer.AddrInfo, error) {
-	h, err := libp2p.New(libp2p.ListenAddrStrings("/ip4/"+on+"/tcp/0"), libp2p.Security(noise.ID, noise.New), libp2p.DisableMetrics(),
-		libp2p.DisableRelay(), libp2p.ResourceManager(&network.NullResourceManager{}))
-	if err != nil {
-		return nil, nil, err
-	}
-	h.SetStreamHandler(greeting, func(s network.Stream) {
-		_, _ = s.Write([]byte{1, 0})
-		_ = s.Close()
-	})
-	h.SetStreamHandler(protocol.ID(market.Protocol.ID), func(s network.Stream) {
-		_, _ = io.Copy(io.Discard, s)
-		_ = s.Close()
-	})
-	return h, host.InfoFromHost(h), nil
 }
 
 // connect connects and shows that this is a member.

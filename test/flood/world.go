@@ -170,8 +170,8 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
-// floodersProcess starts the process that floods, at the lowest priority: it shares the
-// machine with those it floods, and is not to win by that.
+// floodersProcess starts the process that floods, which gets what processor time is left (the
+// kernel's policy idle): it shares the machine with those it floods, and is not to win by that.
 func floodersProcess(ctx context.Context, o order) (*exec.Cmd, *json.Decoder, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -181,7 +181,7 @@ func floodersProcess(ctx context.Context, o order) (*exec.Cmd, *json.Decoder, er
 	if err != nil {
 		return nil, nil, err
 	}
-	cmd := exec.CommandContext(ctx, "nice", "-n", "19", self)
+	cmd := exec.CommandContext(ctx, "chrt", "--idle", "0", self)
 	cmd.Env = append(os.Environ(), floodersEnv+"=1")
 	cmd.Stdin, cmd.Stderr = strings.NewReader(string(text)), os.Stderr
 	out, err := cmd.StdoutPipe()
