@@ -361,7 +361,8 @@ func (f *filer) lay(ctx context.Context, tree *content.Tree, task *grid.Task, nu
 		return err
 	}
 	defer root.Close()
-	err = content.Lay(ctx, tree, root, &content.Laying{Chunk: func(c content.Chunk) ([]byte, error) { return f.store.Get(c.Digest) }})
+	buf := make([]byte, 0, content.ChunkMax) // one chunk is held at a time
+	err = content.Lay(ctx, tree, root, &content.Laying{Chunk: func(c content.Chunk) ([]byte, error) { return f.store.Read(c.Digest, buf) }})
 	if err == nil && account != nil {
 		err = account.Hand(dir)
 	}
