@@ -110,7 +110,7 @@ func newConfigSet(root *options) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "set KEY VALUE",
 		Short: "Change one key in the file, keeping its comments",
-		Long:  "Change one key in the file, keeping its comments. Lists are separated by commas. A new site.price takes\neffect at once, guests.* and users.half-life at 'gridnode reload', every other change when the daemon starts.",
+		Long:  "Change one key in the file, keeping its comments. Lists are separated by commas. What does not go with\nother keys is written all the same, and said, as one of them may follow. A new site.price takes\neffect at once, guests.* and users.half-life at 'gridnode reload', every other change when the daemon starts.",
 		Example: `  gridnode config set site.price 0.5
   gridnode config set network.join /ip4/127.0.0.1/tcp/7531/p2p/12D3KooW...`,
 		Args:              exactArgs(2, "a key and its value"),
@@ -140,6 +140,9 @@ func newConfigSet(root *options) *cobra.Command {
 			}
 			if key.key == "site.price" {
 				return applyPrice(cmd, root.home)
+			}
+			if _, _, err := loadSettings(root.home, nil); err != nil { // another one may have to follow
+				fmt.Fprintf(cmd.ErrOrStderr(), "written; as the settings are now no daemon starts: %v\n", err)
 			}
 			if _, err := root.client().Node(cmd.Context()); err == nil && reloads(key.key) {
 				fmt.Fprintf(cmd.ErrOrStderr(), "the running daemon goes on with the old %s until 'gridnode reload'\n", key.key)

@@ -127,6 +127,14 @@ func TestWrongSettings(t *testing.T) {
 	if err := os.WriteFile(path, good, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	// Of two keys that go together one is set before the other, and says what is missing.
+	s.ok("config", "set", "web.listen", "127.0.0.1:0")
+	if said := s.code(0, "config", "set", "web.members", "allow").stderr; !strings.Contains(said, "no daemon starts") || !strings.Contains(said, "web.members") {
+		t.Errorf("a page on loopback for other members: %q", said)
+	}
+	if said := s.code(0, "config", "set", "web.members", "deny").stderr; said != "" {
+		t.Errorf("settings that go together: %q", said)
+	}
 	s.ok("config", "set", "delegation.links", "sibling:"+s.id)
 	wrong{"start", 2, "delegation.links: "}.check(t, s)
 }
