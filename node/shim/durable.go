@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a task has printed is on disk before its end is noted: after a power cut it is done with its
-// whole output, or lost. One flush serves all tasks that ended during the one before.
+// What a task has printed is on disk before its end is noted: after a power cut of its machine it is
+// done with its whole output here, or lost. One flush serves all tasks that ended during the one before.
 
 // settling is tasks of which nothing runs any more and whose output is not known to be on disk.
 type settling struct {
