@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"gridnode/internal/atomicfile"
 )
 
 // What a task has printed is on disk before its end is noted: after a power cut of its machine it is
@@ -58,29 +60,21 @@ func (s *shim) flush() {
 // syncFiles makes files and their names durable, those that are not there left out.
 func syncFiles(files ...string) error {
 	var errs []error
-	seen := make(map[string]bool)
+	dirs := make(map[string]bool)
 	for _, path := range files {
-		dir := filepath.Dir(path)
-		for _, one := range []string{path, dir} {
-			if seen[one] || one == dir && !seen[path] {
-				continue
-			}
-			file, err := os.Open(one)
-			if errors.Is(err, os.ErrNotExist) {
-				continue
-			}
-			if err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			seen[one] = true
-			if one == dir {
-				err = file.Sync()
-			} else {
-				err = os.NewSyscallError("fdatasync", unix.Fdatasync(int(file.Fd())))
-			}
-			errs = append(errs, err, file.Close())
+		file, err := os.Open(path)
+		if errors.Is(err, os.ErrNotExist) {
+			continue
 		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, os.NewSyscallError("fdatasync", unix.Fdatasync(int(file.Fd()))), file.Close())
+		dirs[filepath.Dir(path)] = true
+	}
+	for dir := range dirs {
+		errs = append(errs, atomicfile.SyncDir(dir))
 	}
 	return errors.Join(errs...)
 }
