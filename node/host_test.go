@@ -286,6 +286,26 @@ func TestAnswersDoNotWaitForWhatUsersAsk(t *testing.T) {
 	})
 }
 
+// Whoever reads what a site is free to do now has moved it to this instant: the turn goes on from there.
+func TestLookMovesTheTurnOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := startHost(t, hostConfig(1, "", &p2p.Memory{}, &timers{}))
+		defer closeHost(t, h)
+		submitted := make(chan error, 1)
+		err := h.Do(t.Context(), func(s *site.Site) {
+			go func() {
+				_, err := submitTo(h, testJob(h, 1, grid.Second))
+				submitted <- err
+			}()
+			time.Sleep(turnTime / 2) // and then that waits for the same turn
+			s.Idle(h.Now())
+		})
+		if err := errors.Join(err, <-submitted); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 func TestDefectOfACoreStopsTheNode(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := startHost(t, hostConfig(1, "", &p2p.Memory{}, &timers{}))

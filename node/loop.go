@@ -31,7 +31,7 @@ const (
 )
 
 // loop is the only goroutine that touches the site. It makes turns: take the inputs
-// that are there, read the clock once, step each, tick, make what they saved durable
+// that are there, read the clock, step each, tick, make what they saved durable
 // in one commit, and only then carry out the rest.
 type loop struct {
 	h     *Host
@@ -112,6 +112,7 @@ func (l *loop) turn() (err error) {
 		all++
 		if !l.take(now, in) {
 			aside++
+			now = l.clock.now() // who looks at the site says when, and moves it there
 		}
 	}
 	l.inputs = l.h.inbox.takeOwn(l.inputs[:0], turnMax)
