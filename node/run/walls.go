@@ -76,7 +76,17 @@ func (w *walls) plan(task *grid.Task) (*sandbox.Plan, error) {
 	if rule.Walls {
 		rule.Devices = gpuNodes(task, w.gpus)
 	}
-	return w.find().Plan(w.want, &rule)
+	return w.hold(&rule)
+}
+
+// hold returns how to start what a rule is for. This machine is only looked at for walls: that
+// takes long, and the loop waits.
+func (w *walls) hold(rule *sandbox.Rule) (*sandbox.Plan, error) {
+	var means *sandbox.Means
+	if rule.Walls {
+		means = w.find()
+	}
+	return means.Plan(w.want, rule)
 }
 
 // modulePlan returns how to start a module: always in limits, if it has some.
@@ -85,7 +95,7 @@ func (w *walls) modulePlan(task *grid.Task, rule *sandbox.Rule) (*sandbox.Plan, 
 	if err != nil {
 		return nil, err
 	}
-	plan, err := w.find().Plan(w.want, rule)
+	plan, err := w.hold(rule)
 	if err == nil {
 		plan.Module = cmp.Or(memory, wasm.MemoryMax)
 	}

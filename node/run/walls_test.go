@@ -25,6 +25,17 @@ func TestGuestWithoutWallsIsRefused(t *testing.T) {
 	}
 }
 
+// Looking at the machine takes long: nobody waits for it who needs no walls.
+func TestLimitsAloneNeedNoWalls(t *testing.T) {
+	limits := sandbox.Limits{Memory: 1 << 20}
+	w := newWalls(&Setup{Files: Files{Site: "here"}, Rules: func(*grid.Task) sandbox.Rule { return sandbox.Rule{Limits: limits} }})
+	w.find = func() *sandbox.Means { t.Error("the machine is looked at"); return &sandbox.Means{} }
+	plan, err := w.plan(&grid.Task{Job: &grid.Job{Home: "there", Tasks: 1}})
+	if err != nil || plan.Walled() || plan.Limits != limits {
+		t.Errorf("got %+v, %v, want the limits and no walls", plan, err)
+	}
+}
+
 // TestModuleOfGuest: without walls it runs where the site says so; and it is always held to its
 // memory, an own one, too.
 func TestModuleOfGuest(t *testing.T) {

@@ -137,7 +137,8 @@ func (m *Means) Walls(want Kind) (Kind, error) {
 var ErrPorts = errors.New("this kernel cannot open single ports to a sandbox")
 
 // Plan returns how to run a job by a rule, inside walls of the kind that is wanted. It
-// never has fewer walls than the rule says: then there is an error.
+// never has fewer walls than the rule says: then there is an error. m may be nil for a rule
+// without walls.
 func (m *Means) Plan(want Kind, rule *Rule) (*Plan, error) {
 	p := &Plan{Kind: None, Limits: rule.Limits}
 	if !rule.Walls {
