@@ -30,6 +30,7 @@ const (
 	nameTimeMax = 10 * time.Second      // for the first frame of a stream
 	startMax    = 30 * time.Second      // from the first connection until the task listens
 	startPoll   = 20 * time.Millisecond // how often that is tried
+	drainMax    = 10 * time.Second      // until what tasks have sent before they ended has arrived
 )
 
 // Network opens streams to other sites, as p2p.Network does.
@@ -43,6 +44,8 @@ type Forwarder struct {
 	net  Network
 	log  *slog.Logger
 	dir  string // where groups are kept; empty: nowhere
+
+	drain time.Duration // drainMax, less in tests
 
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -60,7 +63,7 @@ type Forwarder struct {
 // New returns a forwarder for a site, with the groups that an earlier one has kept in a
 // directory; without one nothing is kept. log may not be nil.
 func New(self grid.SiteID, net Network, dir string, log *slog.Logger) *Forwarder {
-	f := &Forwarder{self: self, net: net, dir: dir, log: log, groups: make(map[ID]*group), unclaimed: make(map[ID]bool), given: make(map[int]bool)}
+	f := &Forwarder{self: self, net: net, dir: dir, log: log, drain: drainMax, groups: make(map[ID]*group), unclaimed: make(map[ID]bool), given: make(map[int]bool)}
 	f.ctx, f.cancel = context.WithCancel(context.Background())
 	if dir != "" {
 		f.restore()
@@ -112,7 +115,8 @@ func (f *Forwarder) enterGroup(g *group) {
 	}
 }
 
-// Remove ends a job's connections, and what is kept of them. One that is not there is none.
+// Remove ends what a job's tasks reach each other by, and what is kept of it. Connections that
+// there are have a moment for what was sent before. One that is not there is none.
 func (f *Forwarder) Remove(job ID) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -131,13 +135,22 @@ func (f *Forwarder) remove(g *group) {
 		}
 	}
 	f.end(g)
+	if len(g.conns) > 0 {
+		time.AfterFunc(f.drain, func() { f.abort(g) })
+	}
 }
 
-// end ends the connections of a group. The caller holds f.mu.
+// end has no new connections of a group. The caller holds f.mu.
 func (f *Forwarder) end(g *group) {
 	delete(f.groups, g.ID)
 	f.giveBack(g)
 	g.close()
+}
+
+// abort ends the connections of a group.
+func (f *Forwarder) abort(g *group) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	for c := range g.conns {
 		c.abort()
 	}
@@ -302,6 +315,7 @@ func (f *Forwarder) enter(g *group, c *link) bool {
 	}
 	f.conns++
 	g.conns[c] = struct{}{}
+	c.stays = context.AfterFunc(f.ctx, c.abort)
 	return true
 }
 
@@ -310,6 +324,7 @@ func (f *Forwarder) leave(g *group, c *link) {
 	defer f.mu.Unlock()
 	f.conns--
 	delete(g.conns, c)
+	c.stays()
 }
 
 // writeOpen says whom a stream is for.

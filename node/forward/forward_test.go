@@ -233,6 +233,7 @@ func TestRemoveEndsConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer far.Close()
+	all[0].drain = time.Millisecond
 	all[0].Remove(ID{all[0].self, job})
 	all[0].Remove(ID{all[0].self, job}) // which is none by now
 	for name, c := range map[string]net.Conn{"near": near, "far": far} {
@@ -246,6 +247,39 @@ func TestRemoveEndsConnections(t *testing.T) {
 	}
 	if answer, err := ask(addresses[1][0], "x"); err == nil {
 		t.Errorf("a task of a job that is gone here answers %q", answer)
+	}
+}
+
+// TestWhatWasSentArrives: tasks that have sent something and end at once are heard nevertheless.
+func TestWhatWasSentArrives(t *testing.T) {
+	all := sites(t, 2)
+	sent := strings.Repeat("0123456789abcdef", 10_000)
+	for range 20 {
+		g := spread(all, 2)
+		addresses := add(t, all, g)
+		l, err := net.Listen("tcp", addresses[1][1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		near, err := net.Dial("tcp", addresses[0][1])
+		if err != nil {
+			t.Fatal(err)
+		}
+		far, err := l.Accept()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(near, sent); err != nil {
+			t.Fatal(err)
+		}
+		near.Close()
+		all[0].Remove(g.ID)
+		if got, err := io.ReadAll(far); err != nil || string(got) != sent {
+			t.Fatalf("%d bytes of %d arrive: %v", len(got), len(sent), err)
+		}
+		far.Close()
+		l.Close()
+		all[1].Remove(g.ID)
 	}
 }
 

@@ -14,7 +14,8 @@ type link struct {
 	aborted bool
 	task    *net.TCPConn
 	stream  network.Stream
-	early   io.Reader // reads stream, and before it what came with the first frame; nil: stream
+	early   io.Reader   // reads stream, and before it what came with the first frame; nil: stream
+	stays   func() bool // has it stay when the forwarder closes
 }
 
 // attach gives the link its stream, join its task, unless it has been aborted.

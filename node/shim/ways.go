@@ -20,6 +20,7 @@ type ways struct {
 	wg   sync.WaitGroup
 
 	bridges *link.Bridges
+	drain   time.Duration // link.DrainMax, less in tests
 
 	mu    sync.Mutex
 	gangs map[string]*gangWays
@@ -32,6 +33,7 @@ type gangWays struct {
 	addresses []string       // by rank, as the daemon has them
 	listeners []net.Listener // by rank
 	here      map[int]string // tasks on this node, by rank
+	some      string         // task that is or was on this node: for whom the daemon is called
 }
 
 const (
@@ -41,7 +43,7 @@ const (
 )
 
 func newWays(ctx context.Context, dial func(context.Context, link.Way) (link.End, error)) *ways {
-	return &ways{ctx: ctx, dial: dial, bridges: link.NewBridges(), gangs: make(map[string]*gangWays)}
+	return &ways{ctx: ctx, dial: dial, bridges: link.NewBridges(), drain: link.DrainMax, gangs: make(map[string]*gangWays)}
 }
 
 // open makes the ways of a task and returns its spec with them; that of one without peers as it is.
@@ -73,7 +75,7 @@ func (w *ways) open(spec *Spec) (*Spec, error) {
 	addresses[p.Rank] = p.Addresses[p.Rank]
 	moved, err := spec.at(addresses)
 	if err == nil {
-		g.here[p.Rank] = spec.ID
+		g.here[p.Rank], g.some = spec.ID, spec.ID
 	} else if len(g.here) == 0 {
 		w.remove(p.Gang)
 	}
@@ -124,8 +126,9 @@ func (w *ways) leave(id string) {
 	}
 }
 
+// remove ends the ways of a gang. What its tasks have sent before they ended is still under way.
 func (w *ways) remove(gang string) {
-	w.gangs[gang].end()
+	time.AfterFunc(w.drain, w.gangs[gang].end)
 	delete(w.gangs, gang)
 }
 
@@ -155,10 +158,7 @@ func dialed(ctx context.Context, dial func(context.Context) (link.End, error)) (
 func (w *ways) toward(ctx context.Context, g *gangWays, rank int) (link.End, error) {
 	w.mu.Lock()
 	_, near := g.here[rank]
-	some := ""
-	for _, some = range g.here {
-		break
-	}
+	some := g.some
 	w.mu.Unlock()
 	if near {
 		return dialTask(ctx, g.addresses[rank])

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"gridnode/node/sandbox"
 	"gridnode/node/shim/link"
@@ -67,6 +68,7 @@ func TestWaysToTheOthersOfAGang(t *testing.T) {
 		called <- way
 		return dialTask(ctx, daemon)
 	})
+	w.drain = 0
 	defer w.wg.Wait()
 	defer cancel()
 	first, err := w.open(member(0, addresses))
@@ -112,6 +114,68 @@ func TestWaysToTheOthersOfAGang(t *testing.T) {
 	w.wg.Wait() // all are closed
 	if got := asks(t, at[2], "late"); !strings.Contains(got, "refused") {
 		t.Errorf("after the last task there is %q", got)
+	}
+}
+
+// TestWhatWasSentArrives: a task that has sent something and ends at once is heard nevertheless,
+// also if it was not connected yet.
+func TestWhatWasSentArrives(t *testing.T) {
+	heard := make(chan int64)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			n, _ := io.Copy(io.Discard, c)
+			c.Close()
+			heard <- n
+		}
+	}()
+	ended := make(chan struct{}, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	w := newWays(ctx, func(ctx context.Context, _ link.Way) (link.End, error) {
+		<-ended
+		return dialTask(ctx, l.Addr().String())
+	})
+	defer w.wg.Wait()
+	defer cancel()
+	const sent = 160_000
+	addresses := []string{"127.0.0.1:1", "127.0.0.1:2"}
+	for round := range 20 {
+		task, err := w.open(member(0, addresses))
+		if err != nil {
+			t.Fatal(err)
+		}
+		peer := strings.Split(strings.TrimPrefix(task.Env[1], PeersEnv+"="), ",")[1]
+		c, err := net.Dial("tcp", peer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if round%2 == 0 {
+			ended <- struct{}{} // connected at once
+		}
+		if _, err := c.Write(make([]byte, sent)); err != nil {
+			t.Fatal(err)
+		}
+		c.Close()
+		w.leave(task.ID)
+		if round%2 != 0 {
+			ended <- struct{}{}
+		}
+		select {
+		case got := <-heard:
+			if got != sent {
+				t.Fatalf("in round %d %d bytes of %d arrive", round, got, sent)
+			}
+		case <-time.After(10 * time.Second): // the test has failed then
+			t.Fatalf("in round %d nothing arrives", round)
+		}
 	}
 }
 

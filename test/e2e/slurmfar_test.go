@@ -31,7 +31,9 @@ func TestTasksOnNodesElsewhereReachEachOther(t *testing.T) {
 	open(t, solver, 0o755)
 	checksum := func(components string) string {
 		t.Helper()
-		out := a.ok("logs", strings.TrimSpace(a.ok("submit", "-t", "2m", "-W", "-q", "--components", components, "--", solver, "-n", "32")))
+		id := strings.TrimSpace(a.ok("submit", "-t", "2m", "-q", "--components", components, "--", solver, "-n", "32"))
+		a.run("wait", id)
+		out := a.ok("logs", id)
 		_, sum, found := strings.Cut(out, "checksum ")
 		if !found {
 			t.Errorf("over %s the program says\n%s", components, out)

@@ -33,6 +33,7 @@ type ways struct {
 	newest uint64 // number of a request
 
 	bridges *link.Bridges
+	drain   time.Duration // link.DrainMax, less in tests
 }
 
 // way is that of one task.
@@ -42,6 +43,7 @@ type way struct {
 	node      int
 	rank      int
 	addresses []string // by rank, on this machine
+	listener  net.Listener
 	ctx       context.Context
 	end       context.CancelFunc
 }
@@ -59,7 +61,7 @@ const (
 )
 
 func newWays(o orders, shim func(*glidein, int) *shim.Client) *ways {
-	return &ways{shim: shim, orders: o, bridges: link.NewBridges(), open: make(map[string]*way), asked: make(map[uint64]*asked)}
+	return &ways{shim: shim, orders: o, bridges: link.NewBridges(), drain: link.DrainMax, open: make(map[string]*way), asked: make(map[uint64]*asked)}
 }
 
 // wayEnd is between the names of a pilot and of a task in the name of a file that keeps a way.
@@ -111,7 +113,7 @@ func (w *ways) listen(ctx context.Context, wg *sync.WaitGroup, name string, g *g
 	if err != nil {
 		return fmt.Errorf("listen for task %d, which is on another machine: %w", peers.Rank, err)
 	}
-	x := &way{task: name, pilot: g, node: node, rank: peers.Rank, addresses: peers.Addresses}
+	x := &way{task: name, pilot: g, node: node, rank: peers.Rank, addresses: peers.Addresses, listener: l}
 	x.ctx, x.end = context.WithCancel(ctx)
 	w.open[name] = x
 	context.AfterFunc(x.ctx, func() { l.Close() })
@@ -121,15 +123,26 @@ func (w *ways) listen(ctx context.Context, wg *sync.WaitGroup, name string, g *g
 	return nil
 }
 
-// over ends the way of a task, with what is on it. One that has none is none.
+// over ends the way of a task that has ended. What it has sent is still under way. One that has
+// none is none.
 func (w *ways) over(name string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if x := w.open[name]; x != nil {
-		delete(w.open, name)
-		x.end()
+		x.listener.Close()
+		time.AfterFunc(w.drain, func() { w.end(x) })
 		_ = os.Remove(w.orders.path(x.pilot.batch.name, wayEnd+name)) // else it goes with the pilot
 	}
+}
+
+// end ends a way with what is on it.
+func (w *ways) end(x *way) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.open[x.task] == x {
+		delete(w.open, x.task)
+	}
+	x.end()
 }
 
 // overAll ends the ways of all tasks of a pilot, whose files go with it.

@@ -120,7 +120,12 @@ func TestOnlyTasksOfAGangHaveWays(t *testing.T) {
 	}
 	there.Close()
 	w.over("task")
-	if got := answer(link.Hello{Name: "pilot", Node: 1, Way: &link.Way{Task: "task", Rank: 1}}); got != "" {
+	sent := link.Hello{Name: "pilot", Node: 1, Way: &link.Way{Task: "task", Rank: 1}} // before, and under way since
+	if got := answer(sent); got != "hello" {
+		t.Errorf("of a task that has just ended: %q", got)
+	}
+	w.end(w.open["task"])
+	if got := answer(sent); got != "" {
 		t.Errorf("of a task that is over: %q", got)
 	}
 	restart()

@@ -11,6 +11,9 @@ import (
 // bridgesMax is how many connections are joined, or about to be, at once.
 const bridgesMax = 4096
 
+// DrainMax is how long connections of a task that has ended may take to carry what it has sent.
+const DrainMax = 10 * time.Second
+
 // Bridges joins connections of tasks with ones that are made for them. Safe for concurrent use.
 type Bridges struct {
 	most int64
