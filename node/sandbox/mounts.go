@@ -26,6 +26,9 @@ func apart(more int) error {
 // inodesPer is how many bytes of a folder there are for each file in it, at least.
 const inodesPer = 4096
 
+// inodesLeast is how many files a folder may have, be it as small as it may.
+const inodesLeast = 64
+
 // hand gives a directory and all that is in it to a user.
 func hand(dir string, user uint32) error {
 	return filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
@@ -52,7 +55,7 @@ func (p *Plan) folder(user uint32, dir string) error {
 		return nil
 	}
 	size := p.disk()
-	data := fmt.Sprintf("size=%d,nr_inodes=%d,mode=0700,uid=%d,gid=%d", size, max(size/inodesPer, 64), user, user)
+	data := fmt.Sprintf("size=%d,nr_inodes=%d,mode=0700,uid=%d,gid=%d", size, max(size/inodesPer, inodesLeast), user, user)
 	if err := unix.Mount("guest", Folder, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, data); err != nil {
 		return fmt.Errorf("folder of %d bytes: %w", size, err)
 	}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Running is a task that was started.
@@ -124,6 +126,9 @@ func (r *Running) Check(now time.Time, others []int) string {
 			return fmt.Sprintf("out of memory: it uses %s, more than its %s", bytesText(sum), bytesText(limits.Memory))
 		}
 	}
+	if r.Outer() && r.crowded() {
+		return fmt.Sprintf("disk: it has too many files: each counts %s, or more, of its %s", bytesText(inodesPer), bytesText(r.plan.disk()))
+	}
 	if limits.Disk > 0 && (r.plan.Kept || !r.plan.HasFolder()) && r.plan.Walled() && !now.Before(r.next) {
 		size := folderSize(r.dir, limits.Disk)
 		if size > limits.Disk {
@@ -136,6 +141,42 @@ func (r *Running) Check(now time.Time, others []int) string {
 		r.next = now.Add(r.pause)
 	}
 	return ""
+}
+
+// crowded reports whether there are more files in a folder in memory than may be: bwrap bounds
+// the size of one, which says nothing of files that are empty.
+func (r *Running) crowded() bool {
+	folders := map[string]int64{"/dev/shm": min(r.plan.disk(), sharedMemory)}
+	if !r.plan.Kept {
+		folders[Folder] = r.plan.disk()
+	}
+	for _, pid := range r.Processes() {
+		seen := false
+		for dir, size := range folders {
+			inside := filepath.Join("/proc", strconv.Itoa(pid), "root", dir)
+			if sameDevice(inside, dir) {
+				continue // it is not inside yet, or is bwrap
+			}
+			var info unix.Statfs_t
+			if unix.Statfs(inside, &info) != nil {
+				continue // it has ended
+			}
+			seen = true
+			if int64(info.Files-info.Ffree) > max(size/inodesPer, inodesLeast) {
+				return true
+			}
+		}
+		if seen {
+			return false // all others see the same
+		}
+	}
+	return false
+}
+
+// sameDevice reports whether two paths are on one file system, or cannot be seen.
+func sameDevice(a, b string) bool {
+	var x, y unix.Stat_t
+	return unix.Stat(a, &x) != nil || unix.Stat(b, &y) == nil && x.Dev == y.Dev
 }
 
 // descendants returns processes and what came from them.

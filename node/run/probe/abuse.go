@@ -20,6 +20,7 @@ const (
 	greedMemory    = 1 << 30
 	greedProcesses = 400
 	greedDisk      = 64 << 20
+	greedFiles     = 3 * 16 << 20 / 4096 // three times what its disk has room for
 	greedOutput    = 128 << 20
 	greedTime      = 20 * time.Second
 )
@@ -163,6 +164,20 @@ var abuseProbes = []probe{
 		}
 		return nil
 	}},
+	{name: "disk-files", kind: abuse, does: "make empty files without end", try: func(b *baits) error {
+		for i := range greedFiles {
+			for _, dir := range []string{b.Folder, "/dev/shm"} {
+				_ = os.WriteFile(filepath.Join(dir, fmt.Sprint("empty", i)), nil, 0o600) // there may be no room, or no such directory
+			}
+		}
+		<-time.After(2 * time.Second) // for who looks now and then
+		entries, _ := os.ReadDir(b.Folder)
+		shared, _ := os.ReadDir("/dev/shm")
+		if n := len(entries) + len(shared); n >= greedFiles {
+			return escaped("made %d files", n)
+		}
+		return nil
+	}, after: endsOf("disk")},
 	{name: "output", kind: abuse, does: "write output without end", try: func(b *baits) error {
 		signal.Ignore(syscall.SIGXFSZ)
 		block := []byte(strings.Repeat("x", 1<<20))
