@@ -37,7 +37,8 @@ type HistoryLine struct {
 	Used       Seconds `json:"used"`  // processor time
 	Price      Amount  `json:"price"` // credits per processor-hour
 	Cost       Amount  `json:"cost"`
-	Bank       string  `json:"bank,omitempty"` // that paid it
+	Bank       string  `json:"bank,omitempty"`     // ID of the site that paid it
+	BankName   string  `json:"bankName,omitempty"` // the same for people
 
 	State    string `json:"state"` // done failed cancelled refused; returned to its home; of a lease: ended
 	ExitCode int32  `json:"exitCode"`

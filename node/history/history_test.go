@@ -62,7 +62,7 @@ func TestNumbersRise(t *testing.T) {
 func TestLinesAreReadAgain(t *testing.T) {
 	l := Line{
 		Seq: 9, Kind: Job, Foreign: true, ID: "j", Epoch: 2, Number: 7, Name: "a\nb", User: "ann", Home: "h", HomeName: "beta", Site: "s", SiteName: "alpha",
-		Org: "Institute", Sites: []grid.SiteID{"x", "y"}, Processors: 4, GPUs: 1, Submitted: 1, Start: 2, End: 3, Used: 4, Price: 5, Cost: 6, Bank: "b",
+		Org: "Institute", Sites: []grid.SiteID{"x", "y"}, Processors: 4, GPUs: 1, Submitted: 1, Start: 2, End: 3, Used: 4, Price: 5, Cost: 6, Bank: "b", BankName: "till",
 		State: "failed", Exit: 137, Reason: "why",
 	}
 	text := l.AppendRecord(nil)

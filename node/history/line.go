@@ -49,6 +49,7 @@ type Line struct {
 	Price      grid.Price   `json:"price,omitempty"` // for a processor-hour
 	Cost       grid.Credits `json:"cost,omitempty"`
 	Bank       grid.SiteID  `json:"bank,omitempty"` // that paid it
+	BankName   string       `json:"bankName,omitempty"`
 
 	State  string `json:"state"` // in which it ended
 	Exit   int32  `json:"exitCode,omitempty"`

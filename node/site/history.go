@@ -107,6 +107,9 @@ func (c *chronicle) write(l *history.Line, out *grid.Outbox) {
 	if l.Site != "" {
 		l.SiteName = c.siteName(l.Site)
 	}
+	if l.Bank != "" {
+		l.BankName = c.siteName(l.Bank)
+	}
 	if l.Foreign {
 		l.Org = c.orgOf(l.Home)
 	} else if l.Site != c.cfg.ID {

@@ -56,6 +56,16 @@ func loggingBench(t *testing.T) *bench {
 	return newBench(t, func(c *Config) { c.History = &HistoryConfig{} })
 }
 
+// Whoever reads a line need not know the IDs of sites.
+func TestLineNamesSites(t *testing.T) {
+	b := newBench(t, func(c *Config) { c.History, c.Name = &HistoryConfig{}, "alpha" })
+	l := &history.Line{Kind: history.Job, ID: "x", Home: b.cfg.ID, Site: b.cfg.ID, Bank: b.cfg.ID}
+	b.site.chronicle.write(l, &grid.Outbox{})
+	if l.HomeName != "alpha" || l.SiteName != "alpha" || l.BankName != "alpha" {
+		t.Errorf("home %q, site %q, bank %q; want all alpha", l.HomeName, l.SiteName, l.BankName)
+	}
+}
+
 // Killed wherever it may be, the log has each job that ended once, in order, with numbers
 // that rise by one.
 func TestJobLogSurvivesKills(t *testing.T) {

@@ -94,7 +94,7 @@ func historyLine(l *history.Line) api.HistoryLine {
 		Seq: l.Seq, Kind: string(l.Kind), Origin: "own", ID: l.ID, Epoch: l.Epoch, Number: l.Number, Name: l.Name, User: l.User,
 		Home: string(l.Home), HomeName: l.HomeName, Site: string(l.Site), SiteName: l.SiteName, Organisation: l.Org, Sites: texts(l.Sites),
 		Processors: l.Processors, GPUs: l.GPUs, Submitted: api.Instant(l.Submitted), Start: api.Instant(l.Start), End: api.Instant(l.End),
-		Used: api.Seconds(l.Used), Price: api.Amount(l.Price), Cost: api.Amount(l.Cost), Bank: string(l.Bank),
+		Used: api.Seconds(l.Used), Price: api.Amount(l.Price), Cost: api.Amount(l.Cost), Bank: string(l.Bank), BankName: l.BankName,
 		State: l.State, ExitCode: l.Exit, Reason: l.Reason,
 	}
 	if l.Foreign {
