@@ -130,7 +130,8 @@ func initHome(cmd *cobra.Command, home, federation string) error {
 }
 
 // invitationIn returns the invitation that --join names instead of addresses, nil if it
-// names none. What the invitation says is taken for the flags that say it otherwise.
+// names none. What the invitation says is taken for the flags that say it otherwise; a flag
+// that says something else is an error.
 func invitationIn(cmd *cobra.Command) (*member.Token, error) {
 	flags := cmd.Flags()
 	said, err := flags.GetStringSlice("join")
@@ -144,7 +145,7 @@ func invitationIn(cmd *cobra.Command) (*member.Token, error) {
 	if err != nil {
 		return nil, usagef("--join: %w; addresses have /p2p/ID", err)
 	}
-	if err := flags.Set("federation", token.Federation); err != nil {
+	if err := invited(flags, "federation", token.Federation); err != nil {
 		return nil, err
 	}
 	join, _ := flags.Lookup("join").Value.(pflag.SliceValue)
@@ -152,9 +153,17 @@ func invitationIn(cmd *cobra.Command) (*member.Token, error) {
 		return nil, err
 	}
 	if token.Name != "" {
-		return token, flags.Set("site", token.Name)
+		return token, invited(flags, "site", token.Name)
 	}
 	return token, nil
+}
+
+// invited gives a flag the value that the invitation has for it.
+func invited(flags *pflag.FlagSet, name, value string) error {
+	if flag := flags.Lookup(name); flag.Changed && flag.Value.String() != value {
+		return usagef("--%s %s: the invitation is for %s: leave --%s out, or ask for another invitation", name, flag.Value, value, name)
+	}
+	return flags.Set(name, value)
 }
 
 // joinNew makes the site of a new home a member, and says so.

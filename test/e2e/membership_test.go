@@ -88,7 +88,7 @@ func TestMembers(t *testing.T) {
 		{2, "damaged", token[:len(token)-9]},
 		{2, "no invitation", "physics"},
 	} {
-		if r := gamma.code(tt.code, "init", "--site", "gamma", "--join", tt.token); !strings.Contains(r.stderr, tt.word) {
+		if r := gamma.code(tt.code, "init", "--join", tt.token); !strings.Contains(r.stderr, tt.word) {
 			t.Errorf("init with %.30s…: %v, want %q", tt.token, r, tt.word)
 		}
 		if _, err := os.Stat(filepath.Join(home, "key")); err == nil {
