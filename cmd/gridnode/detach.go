@@ -21,6 +21,7 @@ const detachedLog = "log"
 
 // Words before what a daemon tells the process that started it.
 const (
+	noteWord   = "note " // may come before the others, each on a line
 	readyWord  = "ready "
 	failedWord = "failed "
 )
@@ -55,11 +56,17 @@ func startDetached(cmd *cobra.Command, home string) error {
 	if err != nil {
 		return fmt.Errorf("start in the background: %w", err)
 	}
-	told, err := io.ReadAll(read)
+	words, err := io.ReadAll(read)
 	if err != nil {
 		return fmt.Errorf("start in the background: %w", err)
 	}
-	if line, ok := strings.CutPrefix(string(told), readyWord); ok {
+	told := string(words)
+	for strings.HasPrefix(told, noteWord) {
+		var note string
+		note, told, _ = strings.Cut(told, "\n")
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", cmd.CommandPath(), note[len(noteWord):])
+	}
+	if line, ok := strings.CutPrefix(told, readyWord); ok {
 		fmt.Fprint(cmd.OutOrStdout(), line)
 		return child.Process.Release()
 	}
@@ -68,7 +75,7 @@ func startDetached(cmd *cobra.Command, home string) error {
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok && exit.ExitCode() > 0 {
 		code = exit.ExitCode()
 	}
-	if text, ok := strings.CutPrefix(string(told), failedWord); ok {
+	if text, ok := strings.CutPrefix(told, failedWord); ok {
 		return failf(code, "%s", strings.TrimRight(text, "\n"))
 	}
 	return failf(code, "the daemon ended before it was ready: %v; see %s", err, log.Name())
@@ -91,6 +98,14 @@ func (r *readiness) line(stdout io.Writer, text string) {
 		fmt.Fprintln(stdout, text)
 	}
 	r.tell(readyWord, text)
+}
+
+// note passes on what is wrong though the daemon comes up; nothing if that is empty. Who starts
+// it in the foreground sees the log.
+func (r *readiness) note(text string) {
+	if r.pipe != nil && text != "" {
+		_, _ = io.WriteString(r.pipe, noteWord+strings.ReplaceAll(text, "\n", "; ")+"\n") // the starter may be gone
+	}
 }
 
 // failed passes on why the daemon does not come up. Once line was called, or for a

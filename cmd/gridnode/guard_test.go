@@ -32,7 +32,9 @@ func TestNoGuestIsRoot(t *testing.T) {
 		var cfg node.HostConfig
 		cfg.Site.Foreign, cfg.Site.Lease.Lend, cfg.Site.Head, cfg.Modules.Guests = true, true, "head", tt.modules
 		cfg.Sandbox.Walls, cfg.Accounts.Guests = sandbox.None, tt.account
-		guardBare(&cfg, tt.root, log)
+		if refused := guardBare(&cfg, tt.root, log); (refused == "") != tt.foreign {
+			t.Errorf("%s: who starts it is told %q", tt.name, refused)
+		}
 		if s := cfg.Site; s.Foreign != tt.foreign || s.Lease.Lend != tt.foreign || (s.Head != "") != tt.foreign || s.Modules != tt.module {
 			t.Errorf("%s: foreign %v, lends %v, head %q, modules %v", tt.name, s.Foreign, s.Lease.Lend, s.Head, s.Modules)
 		}

@@ -103,7 +103,7 @@ func serve(cmd *cobra.Command, home string, readyFD int) (err error) {
 	if err := useSlurm(cmd.Context(), &cfg, s, home, log); err != nil {
 		return err
 	}
-	guard(&cfg, log)
+	ready.note(guard(&cfg, log))
 	if err := trace(cmd.Context(), &cfg, s, log); err != nil {
 		return err
 	}
@@ -161,47 +161,51 @@ func announce(stdout io.Writer, s *settings, host *node.Host, ready *readiness, 
 }
 
 // guard finds out what this machine has to hold jobs of other sites with, if there may be
-// some. Without a sandbox they are refused: the site does not offer itself.
-func guard(cfg *node.HostConfig, log *slog.Logger) {
+// some. Without a sandbox they are refused: the site does not offer itself. It returns why they
+// are, for whoever starts the daemon.
+func guard(cfg *node.HostConfig, log *slog.Logger) (refused string) {
 	if !cfg.Site.Foreign && !cfg.Site.Lease.Lend && cfg.Site.Head == "" {
-		return
+		return ""
 	}
 	if cfg.Sandbox.Walls == sandbox.None {
-		guardBare(cfg, os.Geteuid() == 0, log)
-		return
+		return guardBare(cfg, os.Geteuid() == 0, log)
 	}
 	cfg.Means = sandbox.Find()
 	kind, err := cfg.Means.Walls(cfg.Sandbox.Walls)
 	cfg.Site.Modules = cfg.Site.Foreign && (cfg.Modules.Guests == wasm.GuestsAny || cfg.Modules.Guests == wasm.GuestsSandbox && err == nil)
 	if err != nil {
-		log.Error("jobs of other sites are refused: this machine has no sandbox for them; see 'gridnode diag sandbox'", "error", err)
+		const text = "jobs of other sites are refused: this machine has no sandbox for them; see 'gridnode diag sandbox'"
+		log.Error(text, "error", err)
 		cfg.Site.Foreign, cfg.Site.Lease.Lend, cfg.Site.Head = false, false, ""
 		if cfg.Site.Modules {
 			log.Warn("modules of other sites run all the same, without a sandbox (wasm.guests: any)")
 		}
-		return
+		return fmt.Sprintf("%s: %v", text, err)
 	}
 	log.Info("jobs of other sites run in a sandbox", "walls", kind, "groups", cfg.Means.Groups)
 	if cfg.Means.Groups == nil {
 		log.Warn("limits of jobs are looked after now and then only, and processors not at all", "error", cfg.Means.NoGroups)
 	}
+	return ""
 }
 
 // guardBare says what becomes of jobs of other sites that nothing walls in. As root they
-// never run: whoever sends one would have the machine.
-func guardBare(cfg *node.HostConfig, root bool, log *slog.Logger) {
+// never run: whoever sends one would have the machine. It returns what guard does.
+func guardBare(cfg *node.HostConfig, root bool, log *slog.Logger) (refused string) {
 	account := cfg.Accounts.Guests
 	switch {
 	case root && cfg.Engine == nil && account == nil:
-		log.Error("jobs of other sites are refused: they would run as root, without a sandbox (sandbox.walls: none): leave that setting out, or name an account for them that may do nothing special (guests.account)")
+		refused = "jobs of other sites are refused: they would run as root, without a sandbox (sandbox.walls: none): leave that setting out, or name an account for them that may do nothing special (guests.account)"
+		log.Error(refused)
 		cfg.Site.Foreign, cfg.Site.Lease.Lend, cfg.Site.Head, cfg.Site.Modules = false, false, "", false
-		return
+		return refused
 	case account != nil:
 		log.Warn("jobs of other sites run without a sandbox (sandbox.walls: none), all as one account: they can read what it can, and end each other", "account", account.Name)
 	default:
 		log.Warn("jobs of other sites run as this account, without a sandbox (sandbox.walls: none): whoever sends one can read the site's key")
 	}
 	cfg.Site.Modules = cfg.Site.Foreign && (cfg.Modules.Guests == wasm.GuestsAny || !root && cfg.Modules.Guests != wasm.GuestsNone)
+	return ""
 }
 
 // hostConfig turns settings into what the node is told.

@@ -274,6 +274,15 @@ func TestStartDetached(t *testing.T) {
 	if r := s.code(2, "start", "--detach", "--price", "x"); !strings.Contains(r.stderr, "--price") {
 		t.Errorf("with a bad flag: %v", r)
 	}
+	if os.Geteuid() != 0 {
+		return // then guests may run without walls
+	}
+	s.env = []string{"GRIDNODE_GUESTS_ACCOUNT="}
+	s.ok("config", "set", "guests.account", "")
+	if r := s.code(0, "start", "--detach", "--foreign", "allow"); !strings.Contains(r.stderr, "jobs of other sites are refused") {
+		t.Errorf("where no guest may run: %v", r)
+	}
+	s.ok("stop")
 }
 
 // Who waits while the daemon stops is told so; the job goes on.
