@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -23,7 +25,8 @@ type garden struct {
 	patience time.Duration // of one command
 	ways     []way
 
-	build sync.Mutex        // of the program without a bug
+	made  sync.Mutex        // of programs without a bug, and of rapid
+	rapid map[string]bool   // folders of packages, and whether their tests draw inputs by rapid
 	share sync.Mutex        // of what follows
 	clean map[string]bool   // what passes, and what does not, without a bug; by command line
 	needs map[string]string // packages that a package is built of, with a space around each
@@ -35,7 +38,6 @@ func (g *garden) chaosFlags() string { return strings.Join(g.chaos, " ") }
 type plot struct {
 	*mutant
 	overlay string // file for go build -overlay
-	program string // that runs a seed with the bug, once it was built; or empty
 	first   []int  // seeds that have seen most other bugs
 }
 
@@ -46,7 +48,7 @@ func (g *garden) plant(ctx context.Context, m *mutant, found *results, thorough 
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(filepath.Dir(p.overlay)) // the program is large
+	defer os.RemoveAll(filepath.Dir(p.overlay)) // the programs are large
 	seen, compiled := false, false
 	for _, w := range g.ways {
 		if w.name == endToEnd && seen && !thorough {
@@ -141,23 +143,27 @@ func (g *garden) command(ctx context.Context, p *plot, name string, args ...stri
 	return cmd
 }
 
-// test runs those tests of packages that which names, but not those in skip, and returns the
+// test runs those tests of a package that which names, but not those in skip, and returns the
 // first that failed, "" if none did. What fails now and then, on a busy machine, has seen
 // nothing: a test that passes when it is repeated does not count, and one that fails without
 // the bug, too, is an error.
-func (g *garden) test(ctx context.Context, p *plot, which, skip string, packages ...string) (failed string, err error) {
+func (g *garden) test(ctx context.Context, p *plot, folder, which, skip string) (failed string, err error) {
 	for {
-		out, err := g.goTest(ctx, p, append([]string{"-failfast", "-run", which, "-skip", skip}, packages...))
+		out, err := g.goTest(ctx, p, folder, "-test.run", which, "-test.skip", skip)
 		if err == nil || ctx.Err() != nil {
 			return "", ctx.Err()
 		}
+		var exit *exec.ExitError
+		if !errors.As(err, &exit) {
+			return "", err // they could not be run
+		}
 		words, name := failure(out)
 		if name == "" { // of the package as a whole
-			return words, g.passes(ctx, which, skip, packages)
+			return words, g.passes(ctx, folder, which, skip)
 		}
 		only := "^" + name + "$"
-		if _, err := g.goTest(ctx, p, append([]string{"-count", strconv.Itoa(repeats), "-run", only}, packages...)); err != nil {
-			return words, g.passes(ctx, only, skip, packages)
+		if _, err := g.goTest(ctx, p, folder, "-test.count", strconv.Itoa(repeats), "-test.run", only); err != nil {
+			return words, g.passes(ctx, folder, only, skip)
 		}
 		fmt.Fprintf(os.Stderr, "  left out, as it failed once and then %d times it did not: %s\n", repeats, name)
 		skip += "|" + only
@@ -169,14 +175,14 @@ func (g *garden) test(ctx context.Context, p *plot, which, skip string, packages
 const repeats = 3
 
 // passes returns an error unless tests pass without a bug.
-func (g *garden) passes(ctx context.Context, which, skip string, packages []string) error {
-	args := append([]string{"-run", which, "-skip", skip}, packages...)
-	key := strings.Join(args, " ")
+func (g *garden) passes(ctx context.Context, folder, which, skip string) error {
+	args := []string{"-test.run", which, "-test.skip", skip}
+	key := folder + " " + strings.Join(args, " ")
 	g.share.Lock()
 	defer g.share.Unlock()
 	passes, known := g.clean[key]
 	if !known {
-		out, err := g.goTest(ctx, nil, args)
+		out, err := g.goTest(ctx, nil, folder, args...)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -187,14 +193,64 @@ func (g *garden) passes(ctx context.Context, which, skip string, packages []stri
 		}
 	}
 	if !passes {
-		return fmt.Errorf("go test %s fails without the bug, too", key)
+		return fmt.Errorf("the tests of %s fail without the bug, too", key)
 	}
 	return nil
 }
 
-func (g *garden) goTest(ctx context.Context, p *plot, args []string) (string, error) {
-	out, err := g.command(ctx, p, "go", append([]string{"test", "-vet=off", "-ldflags=-w", "-timeout", g.patience.String()}, args...)...).CombinedOutput()
+// goTest runs tests of a package, up to the first that fails, as go test does: but what links
+// them does so once for all runs.
+func (g *garden) goTest(ctx context.Context, p *plot, folder string, args ...string) (string, error) {
+	program, err := g.build(ctx, p, strings.ReplaceAll(folder, "/", "-")+".test", folder, "test", "-c", "-vet=off")
+	if err != nil {
+		return "", err
+	}
+	draws, err := g.draws(ctx, folder)
+	if err != nil {
+		return "", err
+	}
+	if draws { // how little is enough to fail does not matter, and files of failures would stay in the tree
+		args = append(args, "-rapid.shrinktime=0s", "-rapid.nofailfile")
+	}
+	cmd := g.command(ctx, p, program, append(args, "-test.failfast", "-test.paniconexit0", "-test.timeout", g.patience.String())...)
+	cmd.Dir = filepath.Join(g.root, filepath.FromSlash(folder))
+	out, err := cmd.CombinedOutput()
 	return string(out), err
+}
+
+// draws says whether tests of a package draw their inputs by rapid.
+func (g *garden) draws(ctx context.Context, folder string) (bool, error) {
+	g.made.Lock()
+	defer g.made.Unlock()
+	draws, known := g.rapid[folder]
+	if !known {
+		out, err := g.command(ctx, nil, "go", "list", "-test", "-deps", "./"+folder).Output()
+		if err != nil {
+			return false, fmt.Errorf("go list -test -deps ./%s: %w", folder, err)
+		}
+		draws = slices.Contains(strings.Fields(string(out)), "pgregory.net/rapid")
+		g.rapid[folder] = draws
+	}
+	return draws, nil
+}
+
+// build makes a program of a package, with the bug, or without one if p is nil, once.
+func (g *garden) build(ctx context.Context, p *plot, name, folder string, verb ...string) (string, error) {
+	path := filepath.Join(g.dir, name)
+	if p == nil { // which all share
+		g.made.Lock()
+		defer g.made.Unlock()
+	} else {
+		path = filepath.Join(filepath.Dir(p.overlay), name)
+	}
+	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+		return path, err
+	}
+	args := append(slices.Clone(verb), "-ldflags=-w", "-o", path, "./"+folder)
+	if out, err := g.command(ctx, p, "go", args...).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go %s: %v\n%s", verb[0], err, out) // no exit of the program
+	}
+	return path, nil
 }
 
 // failure finds in the output of go test what failed: in words, and the test's name if there

@@ -88,7 +88,7 @@ was seen, with 1 if one was not, with 2 if it could not find out.
 		}
 		return 0, nil
 	}
-	g := &garden{root: root, chaos: strings.Fields(*run), seeds: *seeds, patience: *patience, clean: map[string]bool{}}
+	g := &garden{root: root, chaos: strings.Fields(*run), seeds: *seeds, patience: *patience, clean: map[string]bool{}, rapid: map[string]bool{}}
 	if g.ways, err = waysOf(*by); err != nil {
 		return 0, err
 	}

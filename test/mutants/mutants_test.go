@@ -147,7 +147,7 @@ func TestGarden(t *testing.T) {
 	if err != nil || len(all) != 6 {
 		t.Fatalf("read %d, %v", len(all), err)
 	}
-	g := &garden{root: dir, dir: t.TempDir(), seeds: 6, patience: 2 * time.Minute, clean: map[string]bool{}}
+	g := &garden{root: dir, dir: t.TempDir(), seeds: 6, patience: 2 * time.Minute, clean: map[string]bool{}, rapid: map[string]bool{}}
 	if g.ways, err = waysOf("unit,transcript,chaos,end-to-end"); err != nil {
 		t.Fatal(err)
 	}

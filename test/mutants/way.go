@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -61,7 +60,7 @@ const nothing = "^$"
 
 // unit runs the tests of the bug's package but for its transcripts.
 func unit(ctx context.Context, g *garden, p *plot, _ int) (result, error) {
-	by, err := g.test(ctx, p, ".", transcripts, "./"+p.Room)
+	by, err := g.test(ctx, p, p.Room, ".", transcripts)
 	return result{Seen: by != "", By: by}, err
 }
 
@@ -76,21 +75,22 @@ func transcribed(ctx context.Context, g *garden, m *mutant) (bool, error) {
 }
 
 // transcript replays the conversations of the bug's room and of whole sites.
-func transcript(ctx context.Context, g *garden, p *plot, _ int) (result, error) {
-	var packages []string
-	for _, room := range []string{p.Room, siteRoom} {
-		_, err := os.Stat(filepath.Join(g.root, room, "transcript_test.go"))
-		if err == nil && !slices.Contains(packages, "./"+room) {
-			packages = append(packages, "./"+room)
+func transcript(ctx context.Context, g *garden, p *plot, _ int) (r result, err error) {
+	for _, room := range slices.Compact([]string{p.Room, siteRoom}) {
+		if _, err := os.Stat(filepath.Join(g.root, room, "transcript_test.go")); err != nil {
+			continue
+		}
+		if r.By, err = g.test(ctx, p, room, transcripts, nothing); r.By != "" || err != nil {
+			break
 		}
 	}
-	by, err := g.test(ctx, p, transcripts, nothing, packages...)
-	return result{Seen: by != "", By: by}, err
+	r.Seen = r.By != ""
+	return r, err
 }
 
 // daemons runs the tests with real daemons.
 func daemons(ctx context.Context, g *garden, p *plot, _ int) (result, error) {
-	by, err := g.test(ctx, p, ".", nothing, "./test/e2e")
+	by, err := g.test(ctx, p, "test/e2e", ".", nothing)
 	return result{Seen: by != "", By: by}, err
 }
 
@@ -206,28 +206,7 @@ func (g *garden) sow(ctx context.Context, program string, seeds []int, over map[
 	return seed, cmp.Or(shorten(talk.String()), err.Error()), nil
 }
 
-// program builds what runs a seed, with the bug, or without one if p is nil, once.
+// program builds what runs seeds, with the bug, or without one if p is nil, once.
 func (g *garden) program(ctx context.Context, p *plot) (string, error) {
-	if p == nil { // which all share
-		g.build.Lock()
-		defer g.build.Unlock()
-	}
-	path := filepath.Join(g.dir, "seeds")
-	if p != nil {
-		if path = filepath.Join(filepath.Dir(p.overlay), "seeds"); p.program != "" {
-			return p.program, nil
-		}
-	} else if _, err := os.Stat(path); err == nil {
-		return path, nil
-	} else if !errors.Is(err, os.ErrNotExist) {
-		return "", err
-	}
-	out, err := g.command(ctx, p, "go", "build", "-ldflags=-w", "-o", path, "./test/mutants/seeds").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	if p != nil {
-		p.program = path
-	}
-	return path, nil
+	return g.build(ctx, p, "seeds", "test/mutants/seeds", "build")
 }
