@@ -171,10 +171,12 @@ func (sp *spreads) on(l *lease.Lease) *entry {
 	return nil
 }
 
-// over notes that a lease has ended while the daemon was down.
-func (sp *spreads) over(in *lease.Ended) {
+// over notes that a lease has ended while the daemon was down. It is saved with the end of the lease:
+// a daemon that dies before it takes the job up knows nothing else of when its tasks are dead.
+func (sp *spreads) over(in *lease.Ended, out *grid.Outbox) {
 	if e := sp.on(&in.Lease); e != nil {
 		e.gone = max(e.gone, in.Gone, 1)
+		out.Save(e)
 	}
 }
 
