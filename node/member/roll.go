@@ -19,7 +19,7 @@ const ListPrefix = "revoked/"
 // Bounds and times of a Roll.
 const (
 	membersMax  = 8192             // members remembered, besides invitations
-	digestEvery = 20 * grid.Second // who missed what was gossiped hears of it within a minute
+	DigestEvery = 20 * grid.Second // who missed what was gossiped hears of it within a minute
 )
 
 // Errors of a Roll, wrapped by what it answers.
@@ -217,7 +217,7 @@ func (r *Roll) introduce(now grid.Time, m *Member, out *grid.Outbox) error {
 	r.changed = append(r.changed, Change{Site: m.Site, In: true})
 	out.Send(m.Site, r.newest())
 	if r.digest == grid.Never {
-		r.digest = now + digestEvery
+		r.digest = now + DigestEvery
 	}
 	return nil
 }
@@ -325,7 +325,7 @@ func (r *Roll) tick(now grid.Time, out *grid.Outbox) {
 	r.digest = grid.Never
 	if len(r.order) > 0 {
 		out.Send(r.order[r.rng.IntN(len(r.order))], r.newest())
-		r.digest = now + digestEvery
+		r.digest = now + DigestEvery
 	}
 }
 
@@ -443,6 +443,9 @@ func (r *Roll) Member(site grid.SiteID) *Member { return r.members[site] }
 
 // Is reports whether a site is this one, or a member that was met.
 func (r *Roll) Is(site grid.SiteID) bool { return site == r.cfg.Self || r.members[site] != nil }
+
+// Has reports whether it knows any other member.
+func (r *Roll) Has() bool { return len(r.order) > 0 }
 
 // Named returns the member of that name that was met, or nil.
 func (r *Roll) Named(name string) *Member { return r.members[r.names[name]] }

@@ -200,7 +200,7 @@ func TestRollTellsAMemberNowAndThen(t *testing.T) {
 		t.Error("told too early")
 	}
 	o.step(at, grid.Tick{})
-	if len(o.sent) != 1 || o.roll.NextTimer() != at+digestEvery {
+	if len(o.sent) != 1 || o.roll.NextTimer() != at+DigestEvery {
 		t.Errorf("sent %v, next at %v", o.sent, o.roll.NextTimer())
 	}
 }

@@ -21,7 +21,10 @@ import (
 // looks for jobs that a site has to do with whose other side it knows to be an outcast:
 //
 //   - none is placed at one;
-//   - none of one is started, but on processors that it has borrowed already.
+//   - none of one is started, but on processors that it has borrowed already;
+//
+// and for members that do not tell each other all the time which lists they have: who has missed
+// the news of one hears of it in no other way.
 type roster struct {
 	n      *testnet.Network
 	home   *member.Household
@@ -32,6 +35,8 @@ type roster struct {
 	poor   *member.Member // may offer only, and is no site of the run
 	list   *member.List   // of those that are revoked; nil: nobody is yet
 	gone   map[int]grid.Time
+	told   []grid.Time // when a site last told which lists it has, was down, or had nobody to tell
+	timed  bool        // no clock of a machine is set or stands still
 	counts rosterCounts
 }
 
@@ -58,7 +63,7 @@ func newRoster(s *Script, uses features) (*roster, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &roster{home: home, gone: make(map[int]grid.Time), all: make([][]member.Serial, s.Sites)}
+	r := &roster{home: home, gone: make(map[int]grid.Time), told: make([]grid.Time, s.Sites), timed: !s.sets(), all: make([][]member.Serial, s.Sites)}
 	for i := range s.Sites {
 		seed := sha256.Sum256(binary.BigEndian.AppendUint64(binary.BigEndian.AppendUint64([]byte("chaos member "), s.Seed), uint64(i)))
 		key := ed25519.NewKeyFromSeed(seed[:]).Public().(ed25519.PublicKey)
@@ -131,6 +136,23 @@ func (r *roster) watch(n *testnet.Network, c *testnet.Checker) {
 		n.Subscribe(member.Topic, i)
 	}
 	n.Observe(testnet.Observer{
+		Send: func(now grid.Time, from int, _ grid.SiteID, m grid.Message) {
+			if _, yes := m.(*member.Digest); yes {
+				r.told[from] = now
+			}
+		},
+		Turn: func(now grid.Time, at int) {
+			if s, up := siteAt(n, at); !up || !s.Roll().Has() {
+				r.told[at] = now
+			} else if silent := now - r.told[at]; silent > tellMost && r.timed {
+				c.Violated("%s has told no member for %v which lists of what is revoked it has", n.ID(at), silent)
+			}
+		},
+		Fault: func(now grid.Time, f *testnet.Fault) {
+			if f.Kind.Kills() {
+				r.told[f.Sites[0]] = now
+			}
+		},
 		Event: func(_ grid.Time, at int, e *grid.Event) {
 			if e.Kind == grid.JobPlaced && e.Site != n.ID(at) && r.knows(at, e.Site) {
 				c.Violated("job %s is placed at %s, and its home knows that this is a member no longer", e.Job.ID, e.Site)
@@ -143,6 +165,9 @@ func (r *roster) watch(n *testnet.Network, c *testnet.Checker) {
 		},
 	})
 }
+
+// tellMost is for how long a member says nothing at most, by a clock that is slewed and drifts.
+const tellMost = member.DigestEvery + grid.Second
 
 // giveUp has users end their jobs where these would wait for ever: at sites that nobody hears,
 // and at those without a bank, which can pay for nothing.
