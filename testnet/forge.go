@@ -26,6 +26,23 @@ func ForgeOrders(n *Network, lender int, borrower grid.SiteID, back uint64, orde
 	return effects, true
 }
 
+// ForgeClosed tells a lender that a session with a borrower has ended which began one number before
+// the one that is open, and returns whether there is such a session, and whether the lender takes
+// its own for open still.
+func ForgeClosed(n *Network, lender int, borrower grid.SiteID) (could, open bool) {
+	a := n.members[lender].away
+	if a == nil || a.core == nil {
+		return false, false
+	}
+	number, open := a.core.Session(borrower)
+	if number == 0 || !open {
+		return false, false
+	}
+	a.overheard(&pilot.Closed{From: borrower, Session: number - 1})
+	now, open := a.core.Session(borrower)
+	return true, open && now == number
+}
+
 // ForgeReport gives a borrower a report as if it came in a session of a lender, which began one
 // number before the one that is open, and returns what the pilot's core orders because of it, and
 // whether there is such a session.

@@ -25,7 +25,7 @@ type forger struct {
 	used   func(at int, key uint64) int64 // processors in use on a lease
 	count  int64                          // of those that there was something for
 	kinds  [8]int64                       // of them, by kind
-	lies   [5]int64                       // of the others, by kind
+	lies   [6]int64                       // of the others, by kind
 
 	quotes *quoteWatch
 	wish   func(w Wish) // has one be said

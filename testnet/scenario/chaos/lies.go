@@ -17,7 +17,7 @@ import (
 // has replaced, of who has not borrowed them, and those that come late (J-3, J-4). What is wrong
 // changes nothing, and a task that was ended, or has run, never starts.
 var lies = [...]forgery{
-	(*forger).oldOrder, (*forger).oldReport, (*forger).killed, (*forger).resumed, (*forger).foreignOrder,
+	(*forger).oldOrder, (*forger).oldReport, (*forger).killed, (*forger).resumed, (*forger).foreignOrder, (*forger).oldEnd,
 }
 
 // liesEach is how many lies come for one forgery: most find no lease that is in use.
@@ -155,5 +155,19 @@ func (f *forger) foreignOrder(at int, s *site.Site, other grid.SiteID, which uin
 		return false, nil
 	}
 	_, could := testnet.ForgeOrders(f.n, at, other, 0, f.newOrder(l, 0))
+	return could, nil
+}
+
+// oldEnd has a lender hear that a session has ended which a newer one has replaced: it goes on
+// speaking in that.
+func (f *forger) oldEnd(at int, s *site.Site, _ grid.SiteID, which uint64) (bool, error) {
+	l, there := chosen(leases(s, true, lease.Active), which)
+	if !there {
+		return false, nil
+	}
+	could, open := testnet.ForgeClosed(f.n, at, l.Sink)
+	if could && !open {
+		return true, fmt.Errorf("an old session of %s has ended, and the present one is taken for ended", l.Sink)
+	}
 	return could, nil
 }
