@@ -103,6 +103,25 @@ func (w *twinWatch) compare(now grid.Time, at int, s *site.Site) error {
 		w.lies = events + lieEvents
 		return w.lie(now, twin, nil)
 	}
+	return w.waits(now, twin)
+}
+
+// waits has the first turn of the twin pass: jobs of others that wait there, of whose lease it
+// knows nothing since, wait on until their homes speak of them (J-3, J-5).
+func (w *twinWatch) waits(now grid.Time, twin *site.Site) error {
+	local := w.n.Clock(w.at).Local(now)
+	list := jobsOf(twin, func(v *site.View) bool {
+		return v.Foreign && v.State == site.Queued && v.Award.Lease > 0 && belongs(twin, v.Job.Home, local+1) && !twin.Desk().Outcasts().Has(v.Job.Home)
+	})
+	if len(list) == 0 {
+		return nil
+	}
+	twin.Step(local, grid.Tick{}, new(grid.Outbox))
+	for i := range list {
+		if v, there := twin.Glance(list[i].Job.ID); !there || v.State != site.Queued {
+			return fmt.Errorf("job %s of %s waits there, and would not: %t, %s", list[i].Job.ID, list[i].Job.Home, there, v.State)
+		}
+	}
 	return nil
 }
 
@@ -153,7 +172,7 @@ func (w *twinWatch) lie(now grid.Time, twin *site.Site, heads *site.HeadsConfig)
 			return err
 		}
 	}
-	return nil
+	return t.Prolong() // last, as time passes
 }
 
 // lieLasts is how long a lie lasts at most on the clock of the twin, which may run ahead of others.

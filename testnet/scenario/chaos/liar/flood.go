@@ -3,6 +3,7 @@ package liar
 import (
 	"fmt"
 	"slices"
+	"strconv"
 
 	"gridnode/directory"
 	"gridnode/directory/trie"
@@ -64,17 +65,22 @@ const (
 	depthLeast, depth = 3, 6
 )
 
-// Queue submits more jobs that have to run at several sites than may wait.
+// Queue submits more jobs that have to run at several sites than may wait, or be claimed there:
+// one is placed at once, if it can be, and the others are as wide as the site, so that they wait.
 func (t *Twin) Queue(most int) error {
 	c := site.CoresOf(t.Site).Coordinator
 	if c == nil {
 		return nil
 	}
-	for range most + 2 {
-		id := t.task()
+	wide := t.Site.Offer().Processors
+	for i := range most + 2 {
+		id, width := t.task(), int64(1)
+		if i > 0 {
+			width = wide
+		}
 		t.step(&site.Submit{Job: &grid.Job{
-			ID: id.Job, Home: t.ID, User: id.Job.String(), Resources: grid.Resources{Processors: 2}, Tasks: 2, Submit: t.Now, Estimate: grid.Minute,
-			Deadline: grid.Never, Budget: grid.NoBudget, Goal: grid.GoalTime, Coallocate: &grid.Coallocation{Components: "1,1", CCR: -1},
+			ID: id.Job, Home: t.ID, User: id.Job.String(), Resources: grid.Resources{Processors: width}, Tasks: width, Submit: t.Now, Estimate: grid.Minute,
+			Deadline: grid.Never, Budget: grid.NoBudget, Goal: grid.GoalTime, Coallocate: &grid.Coallocation{Components: strconv.FormatInt(width, 10), CCR: -1},
 		}})
 	}
 	if waiting := c.Queue().Len() + c.Claiming(); waiting > most {

@@ -31,6 +31,9 @@ func (t *Twin) ask(home grid.SiteID, most grid.Credits, probe bool) *offer {
 	if !there || r.Refusal != market.Granted {
 		return nil
 	}
+	if again, _ := answer[*market.Reply](t.hear(home, m)); !probe && (again == nil || again.Hold != r.Hold || again.Cost != r.Cost) {
+		t.twice = fmt.Errorf("%s repeats a question, and was promised %+v, and is %+v", home, r, again)
+	}
 	o := &offer{home: home, reply: r}
 	o.job = market.JobSubmission{Job: job, Epoch: task.Epoch, Hold: r.Hold, Price: r.Price, Cost: r.Cost, Deadline: grid.Never}
 	if r.Cost > 0 && t.Bank != "" {
@@ -47,10 +50,13 @@ func (t *Twin) has(o *offer) (site.View, bool) { return t.Site.Glance(o.job.Job.
 // home is willing to pay, and what it would say, which holds nothing (P-1).
 func (t *Twin) Provider() error {
 	home := t.Then[0]
+	right := t.ask(home, grid.CreditsMax, false)
+	if t.twice != nil {
+		return t.twice
+	}
 	if o := t.ask(home, 0, false); o != nil && o.reply.Cost > 0 {
 		return fmt.Errorf("%s wants to pay nothing for a job, and is promised it for %v", home, o.reply.Cost)
 	}
-	right := t.ask(home, grid.CreditsMax, false)
 	if right == nil {
 		return nil
 	}

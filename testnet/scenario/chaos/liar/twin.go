@@ -21,6 +21,8 @@ type Twin struct {
 	Bank grid.SiteID   // a bank that it accepts
 	Then []grid.SiteID // other sites that it listens to, two at least
 	made uint64
+
+	twice error // of a question that was repeated
 }
 
 // mark begins the IDs of jobs that there are not.
