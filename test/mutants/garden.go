@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -25,7 +24,8 @@ type garden struct {
 	patience time.Duration // of one command
 	ways     []way
 
-	made  sync.Mutex        // of programs without a bug, and of rapid
+	bed   *bed              // of bugs that are planted together; nil: each is by itself
+	made  sync.Mutex        // of programs that several bugs share, and of rapid
 	rapid map[string]bool   // folders of packages, and whether their tests draw inputs by rapid
 	share sync.Mutex        // of what follows
 	clean map[string]bool   // what passes, and what does not, without a bug; by command line
@@ -37,19 +37,32 @@ func (g *garden) chaosFlags() string { return strings.Join(g.chaos, " ") }
 // plot is one bug, planted.
 type plot struct {
 	*mutant
-	overlay string // file for go build -overlay
+	overlay string // file for go build -overlay; what is built with it is beside it
+	number  int    // in the bed, if it is there
 	first   []int  // seeds that have seen most other bugs
+}
+
+// remove removes what was built with the bug only.
+func (p *plot) remove() {
+	if p.number == 0 {
+		os.RemoveAll(filepath.Dir(p.overlay)) // the programs are large
+	}
 }
 
 // plant has the ways look for one bug and adds to found what they say. What found knows already
 // is not tried again.
 func (g *garden) plant(ctx context.Context, m *mutant, found *results, thorough bool) error {
-	p, err := g.overlay(m)
-	if err != nil {
-		return err
+	p := &plot{mutant: m}
+	if g.bed != nil && g.bed.numbers[m.Name] > 0 {
+		p.overlay, p.number = g.bed.overlay, g.bed.numbers[m.Name]
+	} else {
+		var err error
+		if p, err = g.alone(m); err != nil {
+			return err
+		}
 	}
-	defer os.RemoveAll(filepath.Dir(p.overlay)) // the programs are large
-	seen, compiled := false, false
+	defer p.remove()
+	seen, compiled := false, p.number > 0
 	for _, w := range g.ways {
 		if w.name == endToEnd && seen && !thorough {
 			continue
@@ -79,6 +92,9 @@ func (g *garden) plant(ctx context.Context, m *mutant, found *results, thorough 
 		start := time.Now()
 		p.first = found.favourites(g.chaosFlags())
 		r, err := w.look(ctx, g, p, from)
+		if err == nil && !r.Seen && p.number > 0 && (w.name == "unit" || w.name == endToEnd) { // what a test runs may not have its environment
+			r, err = g.lookAlone(ctx, w, m)
+		}
 		if err != nil && (ctx.Err() == nil || r.Seeds < from) {
 			return cmp.Or(ctx.Err(), fmt.Errorf("%s: %w", w.name, err))
 		}
@@ -96,31 +112,25 @@ func (g *garden) plant(ctx context.Context, m *mutant, found *results, thorough 
 	return nil
 }
 
-// overlay writes the changed files and the list that go build wants of them.
-func (g *garden) overlay(m *mutant) (*plot, error) {
+// lookAlone has a way look for a bug that is planted by itself.
+func (g *garden) lookAlone(ctx context.Context, w way, m *mutant) (result, error) {
+	p, err := g.alone(m)
+	if err != nil {
+		return result{}, err
+	}
+	defer p.remove()
+	return w.look(ctx, g, p, 1)
+}
+
+// alone plants one bug by itself.
+func (g *garden) alone(m *mutant) (*plot, error) {
 	changed, err := m.apply(g.root)
 	if err != nil {
 		return nil, err
 	}
-	dir := filepath.Join(g.dir, m.digest)
-	var list struct{ Replace map[string]string }
-	list.Replace = map[string]string{}
-	for file, text := range changed {
-		path := filepath.Join(dir, filepath.FromSlash(file))
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			return nil, err
-		}
-		if err := os.WriteFile(path, text, 0o644); err != nil {
-			return nil, err
-		}
-		list.Replace[filepath.Join(g.root, filepath.FromSlash(file))] = path
-	}
-	text, err := json.Marshal(list)
-	if err != nil {
-		return nil, err
-	}
-	p := &plot{mutant: m, overlay: filepath.Join(dir, "overlay.json")}
-	return p, os.WriteFile(p.overlay, text, 0o644)
+	p := &plot{mutant: m}
+	p.overlay, err = writeOverlay(g.root, filepath.Join(g.dir, m.digest), changed)
+	return p, err
 }
 
 // compile says whether the bug is one that the compiler lets through.
@@ -136,8 +146,12 @@ func (g *garden) compile(ctx context.Context, p *plot) error {
 func (g *garden) command(ctx context.Context, p *plot, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = g.root
+	if p == nil && g.bed != nil {
+		p = &g.bed.plot
+	}
+	cmd.Env = os.Environ()
 	if p != nil { // what the command builds in turn has the bug, too
-		cmd.Env = append(os.Environ(), "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+p.overlay))
+		cmd.Env = append(cmd.Env, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+p.overlay), planted+"="+strconv.Itoa(p.number))
 	}
 	cmd.WaitDelay = 10 * time.Second
 	return cmd
@@ -236,12 +250,16 @@ func (g *garden) draws(ctx context.Context, folder string) (bool, error) {
 
 // build makes a program of a package, with the bug, or without one if p is nil, once.
 func (g *garden) build(ctx context.Context, p *plot, name, folder string, verb ...string) (string, error) {
+	if p == nil && g.bed != nil {
+		p = &g.bed.plot
+	}
 	path := filepath.Join(g.dir, name)
-	if p == nil { // which all share
+	if p != nil {
+		path = filepath.Join(filepath.Dir(p.overlay), name)
+	}
+	if p == nil || g.bed != nil && p.overlay == g.bed.overlay { // which several share
 		g.made.Lock()
 		defer g.made.Unlock()
-	} else {
-		path = filepath.Join(filepath.Dir(p.overlay), name)
 	}
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		return path, err

@@ -109,6 +109,11 @@ was seen, with 1 if one was not, with 2 if it could not find out.
 			return 0, err
 		}
 	}
+	if len(chosen) > 1 {
+		if g.bed, err = g.layBed(ctx, chosen); err != nil {
+			return 0, cmp.Or(ctx.Err(), err)
+		}
+	}
 	if err = g.plantEach(ctx, chosen, found, *thorough); ctx.Err() != nil {
 		err = ctx.Err()
 	}

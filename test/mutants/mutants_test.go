@@ -156,6 +156,9 @@ func TestGarden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if g.bed, err = g.layBed(t.Context(), all[:4]); err != nil || len(g.bed.numbers) != 4 {
+		t.Fatalf("%+v, %v: want four bugs planted together", g.bed, err)
+	}
 	for _, m := range all[:5] {
 		if err := g.plant(t.Context(), m, found, false); err != nil {
 			t.Fatal(err)

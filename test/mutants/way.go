@@ -121,7 +121,7 @@ func chaos(ctx context.Context, g *garden, p *plot, from int) (result, error) {
 			r.Seeds = g.seeds
 			return r, nil
 		}
-		seed, said, err := g.sow(ctx, program, left, over)
+		seed, said, err := g.sow(ctx, p, program, left, over)
 		if err != nil {
 			for r.Seeds < g.seeds && over[r.Seeds+1] {
 				r.Seeds++
@@ -149,21 +149,21 @@ func (g *garden) without(ctx context.Context, seed int) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	_, said, err := g.sow(ctx, clean, []int{seed}, make(map[int]bool))
+	_, said, err := g.sow(ctx, nil, clean, []int{seed}, make(map[int]bool))
 	return said, err
 }
 
 // sow runs seeds until one is violated, and returns that and what it said, or nothing. Those that
 // were well are over.
-func (g *garden) sow(ctx context.Context, program string, seeds []int, over map[int]bool) (seed int, said string, err error) {
+func (g *garden) sow(ctx context.Context, p *plot, program string, seeds []int, over map[int]bool) (seed int, said string, err error) {
 	limited, stop := context.WithCancel(ctx)
 	defer stop()
 	args := slices.Clone(g.chaos)
 	for _, seed := range seeds {
 		args = append(args, strconv.Itoa(seed))
 	}
-	cmd := g.command(limited, nil, program, args...)
-	cmd.Env = append(os.Environ(), "GOMAXPROCS=1") // as many bugs are looked for at a time as there are processors
+	cmd := g.command(limited, p, program, args...)
+	cmd.Env = append(cmd.Env, "GOMAXPROCS=1") // as many bugs are looked for at a time as there are processors
 	var talk strings.Builder
 	cmd.Stderr = &talk
 	out, err := cmd.StdoutPipe()
