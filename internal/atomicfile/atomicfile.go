@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"syscall"
+
+	"golang.org/x/sys/unix"
 )
 
 // Write has path name a new file with this text and mode, whatever was there. It returns once
@@ -95,4 +97,68 @@ func SyncDir(dir string) error {
 		return fmt.Errorf("sync directory: %w", err)
 	}
 	return nil
+}
+
+// Sync makes files that others have written durable, and their names: those that are not there are
+// left out.
+func Sync(paths ...string) error {
+	dirs, err := syncData(paths)
+	errs := []error{err}
+	for dir := range dirs {
+		errs = append(errs, SyncDir(dir))
+	}
+	return errors.Join(errs...)
+}
+
+// Place gives files that lie there with a suffix the names without it, in this order, once all
+// that is in them is durable: who finds one finds it whole, also after a power cut. It returns
+// once the names are durable, too. Those that are not there are left out.
+func Place(suffix string, paths ...string) error {
+	parts := make([]string, len(paths))
+	for i, path := range paths {
+		parts[i] = path + suffix
+	}
+	dirs, err := syncData(parts)
+	if err != nil {
+		return err
+	}
+	for i, part := range parts {
+		if err := os.Rename(part, paths[i]); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	var errs []error
+	for dir := range dirs {
+		errs = append(errs, SyncDir(dir))
+	}
+	return errors.Join(errs...)
+}
+
+// syncData makes what is in files durable, and returns the directories of those that are there.
+func syncData(paths []string) (dirs map[string]bool, err error) {
+	var errs []error
+	dirs = make(map[string]bool)
+	for _, path := range paths {
+		file, err := os.Open(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		errs = append(errs, os.NewSyscallError("fdatasync", unix.Fdatasync(int(file.Fd()))), file.Close())
+		dirs[filepath.Dir(path)] = true
+	}
+	return dirs, errors.Join(errs...)
+}
+
+// SyncTree makes durable all that lies below a directory, and whatever else the same file system has.
+func SyncTree(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return os.NewSyscallError("syncfs", unix.Syncfs(int(d.Fd())))
 }

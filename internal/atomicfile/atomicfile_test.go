@@ -132,3 +132,40 @@ func TestWritersAtOnce(t *testing.T) {
 	}
 	is(t, path, text(int(got[0]-'a')), 0o600)
 }
+
+// TestSync: what is there is made durable, and what cannot be is said.
+func TestSync(t *testing.T) {
+	home := t.TempDir()
+	file := filepath.Join(home, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(Sync(file, file, filepath.Join(home, "gone"), filepath.Join(home, "none", "gone")), SyncTree(home)); err != nil {
+		t.Error(err)
+	}
+	if Sync(filepath.Join(file, "below")) == nil || SyncTree(filepath.Join(home, "gone")) == nil {
+		t.Error("what cannot be flushed is not said")
+	}
+}
+
+// TestPlace: files have their names in order, what was there is replaced, and those that are not
+// there are left out.
+func TestPlace(t *testing.T) {
+	home := t.TempDir()
+	one, two, none := filepath.Join(home, "one"), filepath.Join(home, "two"), filepath.Join(home, "none")
+	if err := errors.Join(os.WriteFile(one+".part", []byte("1"), 0o600), os.WriteFile(two+".part", []byte("2"), 0o600), os.WriteFile(two, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Place(".part", one, none, two); err != nil {
+		t.Fatal(err)
+	}
+	is(t, one, "1", 0o600, two)
+	is(t, two, "2", 0o600, one)
+	if err := errors.Join(os.WriteFile(one+".part", nil, 0o600), os.Mkdir(none, 0o700), os.WriteFile(none+".part", nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if err := Place(".part", none, one); err == nil {
+		t.Error("a file has the name of a directory")
+	}
+	is(t, one, "1", 0o600, two, one+".part", none, none+".part")
+}

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"gridnode/internal/atomicfile"
 )
 
 // Store keeps chunks and trees by their digests: what is large in packs, the rest in a file each:
@@ -292,14 +294,7 @@ func relink(from, to string) error {
 }
 
 // Sync makes durable what was put.
-func (s *Store) Sync() error {
-	dir, err := os.Open(s.dir)
-	if err != nil {
-		return err
-	}
-	defer dir.Close()
-	return unix.Syncfs(int(dir.Fd()))
-}
+func (s *Store) Sync() error { return atomicfile.SyncTree(s.dir) }
 
 // Tree returns a tree that is here.
 func (s *Store) Tree(d Digest) (*Tree, error) {

@@ -1,15 +1,5 @@
 package shim
 
-import (
-	"errors"
-	"os"
-	"path/filepath"
-
-	"golang.org/x/sys/unix"
-
-	"gridnode/internal/atomicfile"
-)
-
 // What a task has printed is on disk before its end is noted: after a power cut of its machine it is
 // done with its whole output here, or lost. One flush serves all tasks that ended during the one before.
 
@@ -17,7 +7,7 @@ import (
 type settling struct {
 	due   []*task
 	busy  bool                        // a flush is under way
-	flush func(files ...string) error // syncFiles; tests have another
+	flush func(files ...string) error // atomicfile.Sync; tests have another
 }
 
 // settle notes the end of t once its output is durable. One that printed nothing costs nothing.
@@ -55,26 +45,4 @@ func (s *shim) flush() {
 			s.flush()
 		})
 	}()
-}
-
-// syncFiles makes files and their names durable, those that are not there left out.
-func syncFiles(files ...string) error {
-	var errs []error
-	dirs := make(map[string]bool)
-	for _, path := range files {
-		file, err := os.Open(path)
-		if errors.Is(err, os.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			errs = append(errs, err)
-			continue
-		}
-		errs = append(errs, os.NewSyscallError("fdatasync", unix.Fdatasync(int(file.Fd()))), file.Close())
-		dirs[filepath.Dir(path)] = true
-	}
-	for dir := range dirs {
-		errs = append(errs, atomicfile.SyncDir(dir))
-	}
-	return errors.Join(errs...)
 }

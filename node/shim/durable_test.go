@@ -88,18 +88,3 @@ func TestEndsWaitForWhatWasWritten(t *testing.T) {
 		t.Errorf("flushing %v, %d tasks left, want only the one that runs", s.settling.busy, len(s.tasks))
 	}
 }
-
-// TestSyncFiles: what is there is made durable, and what cannot be is said.
-func TestSyncFiles(t *testing.T) {
-	home := t.TempDir()
-	file := filepath.Join(home, "file")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := syncFiles(file, file, filepath.Join(home, "gone"), filepath.Join(home, "none", "gone")); err != nil {
-		t.Error(err)
-	}
-	if err := syncFiles(filepath.Join(file, "below")); err == nil {
-		t.Error("what cannot be flushed is not said")
-	}
-}
