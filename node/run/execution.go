@@ -97,6 +97,7 @@ type execution struct {
 	scratch string // its directory; empty if it is not known any more
 	keeps   bool   // what is left there is kept
 	reuse   bool   // another job may have it, if nothing is left there
+	over    bool   // it has ended, and is told as soon as what it has left is settled
 }
 
 // newName names an execution as no other was named before, not even before a restart:

@@ -125,8 +125,8 @@ func (p *Processes) Recover() (running []Found, ended []Ended, err error) {
 				return nil, nil, p.client.Err()
 			}
 			delete(waiting, e.ID)
-			if end, ok := p.report(&e); ok {
-				ended = append(ended, end)
+			if x, run, ok := p.report(&e); ok {
+				ended = append(ended, p.conclude(x, run, &e))
 			}
 		case <-timeout.C:
 			return nil, nil, fmt.Errorf("the shim has not reported %d tasks that ended", len(waiting))
@@ -136,27 +136,30 @@ func (p *Processes) Recover() (running []Found, ended []Ended, err error) {
 	return running, ended, nil
 }
 
-// report turns the shim's report into the site's input, unless it had that before: a shim
-// that dies before it knows that an end is safe has the next one tell it again.
-func (p *Processes) report(e *shim.Ended) (Ended, bool) {
+// report takes in the shim's report and returns whose end it is, unless that was reported before: a
+// shim that dies before it knows that an end is safe has the next one tell it again.
+func (p *Processes) report(e *shim.Ended) (x Process, run execution, fresh bool) {
 	x, err := ExecutionOf(e.ID)
 	if err != nil {
 		p.client.Ack(e.ID) // nobody will ever ask for it
-		return Ended{}, false
+		return x, run, false
 	}
 	p.mu.Lock()
-	run := p.running[x]
-	fresh := run.name == e.ID
-	if fresh {
-		delete(p.running, x)
-		p.told[x] = e.ID
-	} else if p.told[x] != e.ID { // else Acknowledge follows
+	defer p.mu.Unlock()
+	run = p.running[x]
+	switch {
+	case run.name == e.ID && !run.over:
+		run.over = true
+		p.running[x] = run
+		return x, run, true
+	case run.name != e.ID && p.told[x] != e.ID: // else Acknowledge follows
 		_ = p.client.Ack(e.ID) // closed: it is told again
 	}
-	p.mu.Unlock()
-	if !fresh {
-		return Ended{}, false
-	}
+	return x, run, false
+}
+
+// conclude settles what an execution has left, and returns its end as the site's input.
+func (p *Processes) conclude(x Process, run execution, e *shim.Ended) Ended {
 	left := p.settle(run)
 	if left && e.Silent && filepath.Dir(run.scratch) == p.empties.dir {
 		p.haveOutput(strings.TrimSuffix(run.scratch, ScratchSuffix))
@@ -168,7 +171,11 @@ func (p *Processes) report(e *shim.Ended) (Ended, bool) {
 	if !ended.Lost {
 		ended.Result = grid.Result{Start: e.Start, End: max(e.End, e.Start), ExitCode: e.ExitCode, Reason: e.Reason, Silent: e.Silent && !left}
 	}
-	return ended, true
+	p.mu.Lock()
+	delete(p.running, x)
+	p.told[x] = e.ID
+	p.mu.Unlock()
+	return ended
 }
 
 // settle does away with the scratch directory of an execution that is over, and reports whether it
@@ -202,8 +209,18 @@ func (p *Processes) pump() {
 	client := p.client
 	for {
 		for e := range client.Events() {
-			if ended, ok := p.report(&e); ok {
+			x, run, ok := p.report(&e)
+			if !ok {
+				continue
+			}
+			conclude := func() {
+				ended := p.conclude(x, run, &e)
 				p.ended(&ended)
+			}
+			if run.keeps { // then others do not wait for the disk
+				p.wg.Go(conclude)
+			} else {
+				conclude()
 			}
 		}
 		if p.ctx.Err() != nil {
@@ -237,7 +254,7 @@ func (p *Processes) reconnect() *shim.Client {
 				}
 			}
 			for x, run := range p.running {
-				if !known[run.name] {
+				if !known[run.name] && !run.over {
 					delete(p.running, x)
 					p.settle(run)
 					p.ended(lostEnd(x))

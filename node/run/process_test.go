@@ -39,6 +39,31 @@ func TestTaskThatTheNewShimDoesNotKnowIsLost(t *testing.T) {
 	}
 }
 
+// TestEndThatIsSettled: what has ended is there until what it has left is settled: it is not told twice,
+// and who ends it meanwhile does not hear that it was lost.
+func TestEndThatIsSettled(t *testing.T) {
+	reports := make(chan *Ended, 10)
+	p := testProcesses(t, func(e *Ended) { reports <- e })
+	id := grid.TaskID{Job: grid.JobID{Hi: 5, Lo: 5}, Epoch: 1}
+	x := Process{Task: id}
+	name := p.newName(x)
+	p.mu.Lock()
+	p.running[x] = execution{name: name, keeps: true}
+	p.mu.Unlock()
+	e := &shim.Ended{ID: name, ExitCode: 3}
+	_, run, fresh := p.report(e)
+	_, _, again := p.report(e)
+	if p.Kill(grid.Task{ID: id}); !fresh || again || len(reports) > 0 {
+		t.Fatalf("it is reported %v, again %v, and %d other ends", fresh, again, len(reports))
+	}
+	if ended := p.conclude(x, run, e); ended.Lost || ended.Result.ExitCode != 3 {
+		t.Errorf("it ended as %+v", ended)
+	}
+	if p.Kill(grid.Task{ID: id}); !(<-reports).Lost {
+		t.Error("what has ended is ended")
+	}
+}
+
 // TestEndIsReportedOnce: a shim that dies before it knows that an end is safe has the next
 // one tell it again, perhaps when the task runs once more. (That was taken for the end of
 // the new process, which nobody ended any more.)
