@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 	"gridnode/internal/wire"
 	"gridnode/node/content"
 	"gridnode/node/mailbox"
@@ -161,13 +162,9 @@ func (m *homecoming) read(job grid.JobID) *Brought {
 	return b
 }
 
-// note keeps a note about a job's files, whole or not at all.
+// write keeps a note about a job's files, durably.
 func (m *homecoming) write(job grid.JobID, suffix string, text []byte) error {
-	path := m.path(job, suffix)
-	if err := os.WriteFile(path+run.PartSuffix, text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(path+run.PartSuffix, path)
+	return atomicfile.Write(m.path(job, suffix), text, 0o600)
 }
 
 // collect gets what an execution at another site has left into the store. An error says that
@@ -221,15 +218,22 @@ func (f *filer) results(ctx context.Context, from grid.SiteID, task grid.TaskID,
 
 // keep notes that what a job has left is in the store, durably.
 func (m *homecoming) keep(job grid.JobID, tree []byte) error {
-	d, err := m.f.store.Put(tree)
+	err := m.hold(job, tree)
 	if err == nil {
-		err = m.write(job, filesSuffix, []byte(d.String()))
+		m.jobs.Put(job)
 	}
+	return err
+}
+
+// hold puts a tree into the store, in which its chunks are, and notes that it is what a job has
+// left once all of that is durable.
+func (m *homecoming) hold(job grid.JobID, tree []byte) error {
+	d, err := m.f.store.Put(tree)
 	if err == nil {
 		err = m.f.store.Sync()
 	}
 	if err == nil {
-		m.jobs.Put(job)
+		err = m.write(job, filesSuffix, []byte(d.String()))
 	}
 	return err
 }
@@ -317,17 +321,11 @@ func (m *homecoming) left(ctx context.Context, v *site.View, what *grid.Files) (
 	if err != nil {
 		return nil, err
 	}
-	b, d, err := tree.Encode()
+	b, _, err := tree.Encode()
 	if err != nil {
 		return nil, err
 	}
-	if _, err := m.f.store.Put(b); err != nil {
-		return nil, err
-	}
-	if err := m.write(v.Job.ID, filesSuffix, []byte(d.String())); err != nil {
-		return nil, err
-	}
-	return tree, m.f.store.Sync()
+	return tree, m.hold(v.Job.ID, b)
 }
 
 // put writes a tree as the owner of a job may write.
@@ -373,7 +371,9 @@ func (m *homecoming) put(ctx context.Context, v *site.View, tree *content.Tree, 
 			return
 		}
 		defer root.Close()
-		err = content.Lay(ctx, tree, root, laying)
+		if err = content.Lay(ctx, tree, root, laying); err == nil {
+			err = atomicfile.SyncTree(dir)
+		}
 	}
 	if account == nil {
 		write()

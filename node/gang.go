@@ -13,7 +13,6 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
-	"gridnode/internal/wire/wirepb"
 	"gridnode/node/content"
 	"gridnode/node/forward"
 	"gridnode/node/pilot"
@@ -320,10 +319,5 @@ func received(h *Host, at grid.SiteID, task grid.TaskID) error {
 		return err
 	}
 	defer s.Reset()
-	id := task.Job.Bytes()
-	if err := ask(s, &wirepb.OutputRequest{Job: id[:], Epoch: task.Epoch, Received: true}); err != nil {
-		return err
-	}
-	_, _, err = receive(s, bufio.NewReader(s), func(run.Stream, []byte) error { return wire.Malformed("output after a receipt") })
-	return err
+	return receipt(s, bufio.NewReader(s), task)
 }

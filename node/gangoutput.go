@@ -54,7 +54,7 @@ func newGangOutput(h *Host, g *grid.Gang) *gangOutput {
 func pollsOf(tasks int) time.Duration { return time.Duration(1 + tasks/32) }
 
 // merge appends what the tasks have written since the last time; at the end also what
-// is no whole line.
+// is no whole line, and all of it is on disk then.
 func (o *gangOutput) merge(last bool) {
 	for i := range o.streams {
 		s := &o.streams[i]
@@ -65,6 +65,25 @@ func (o *gangOutput) merge(last bool) {
 			s.failed = true
 			o.h.log.Error("cannot write the output of a job", "error", err)
 		}
+	}
+	if last {
+		o.sync()
+	}
+}
+
+// sync makes durable what was written.
+func (o *gangOutput) sync() {
+	var paths []string
+	for i := range o.streams {
+		if s := &o.streams[i]; s.written > 0 {
+			paths = append(paths, s.path)
+		}
+	}
+	if len(paths) == 0 {
+		return
+	}
+	if err := o.h.pilots.flush(paths...); err != nil {
+		o.h.log.Error("the output of a job may not be on disk", "error", err)
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"gridnode/internal/wire/wirepb"
 	"gridnode/node/forward"
 	"gridnode/node/pilot"
+	"gridnode/node/run"
+	"gridnode/node/site"
 )
 
 // squadOrder is an order about one component of a gang of two tasks, at the given sites.
@@ -118,4 +120,44 @@ func TestHostileGangs(t *testing.T) {
 	if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
 		t.Errorf("a site that is not of the job reaches its tasks: %d bytes, %v", n, err)
 	}
+}
+
+// TestEndsOfGangsWaitForTheirOutput: the end of a task elsewhere is taken in, and that of its gang noted,
+// once what has come home of their output is on disk; a gang that prints nothing waits for no disk.
+func TestEndsOfGangsWaitForTheirOutput(t *testing.T) {
+	hosts := team(t, 1, 1)
+	home := hosts[0]
+	begun, goOn := make(chan []string), make(chan bool)
+	home.pilots.flush = func(paths ...string) error {
+		select {
+		case begun <- paths:
+			<-goOn
+		case <-t.Context().Done():
+		}
+		return nil
+	}
+	j := dividedJob(hosts, 1, "echo hello", 1, 1)
+	submitJob(t, home, j)
+	task := grid.TaskID{Job: j.ID, Epoch: 1}
+	for _, path := range []string{
+		home.files.Process(home.ID(), run.Process{Task: grid.SquadTask(task, 1)}), home.files.Task(home.ID(), task),
+	} {
+		var paths []string
+		select {
+		case paths = <-begun:
+		case <-time.After(time.Minute):
+			t.Fatal("nothing is flushed")
+		}
+		if !slices.Equal(paths, []string{path + run.Stdout.Suffix()}) {
+			t.Errorf("flushed are %q, want the standard output of %s", paths, path)
+		}
+		if v := stateOf(t, home, j); v.State.Terminal() {
+			t.Errorf("it is %v before that", v.State)
+		}
+		goOn <- true
+	}
+	until(t, "it is done", func() bool { return stateOf(t, home, j).State == site.Done })
+	silent := dividedJob(hosts, 2, "true", 1, 1)
+	submitJob(t, home, silent)
+	until(t, "it is done", func() bool { return stateOf(t, home, silent).State == site.Done })
 }

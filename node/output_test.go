@@ -243,6 +243,15 @@ func TestOutputIsFetchedWhenTheSiteIsBack(t *testing.T) {
 		if _, err := home.files.OpenFetched(lost.Job, run.Stdout, 0); !errors.Is(err, run.ErrOutputGone) {
 			t.Errorf("output that nobody has: %v, want ErrOutputGone", err)
 		}
+
+		// The answer to a receipt was lost: the site has forgotten what is here.
+		home.fetch.add(runs.ID(), task, time.Now())
+		time.Sleep(fetchAgainMax)
+		if out, err := home.files.OpenFetched(task.Job, run.Stdout, 0); err != nil {
+			t.Errorf("after a second receipt: %v", err)
+		} else {
+			out.Close()
+		}
 	})
 }
 

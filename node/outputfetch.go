@@ -3,6 +3,7 @@ package node
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -176,7 +177,8 @@ func (f *fetchers) from(site grid.SiteID, s *fetchSite, batch []fetch) {
 	f.ring()
 }
 
-// fetchAll returns how many of the batch are settled, from the first on.
+// fetchAll returns how many of the batch are settled, from the first on. What has come is kept by one
+// flush for all; only then may the site forget it.
 func (f *fetchers) fetchAll(site grid.SiteID, batch []fetch) (settled int, err error) {
 	s, err := f.h.net.Open(f.h.ctx, site, outputProtocol)
 	if err != nil {
@@ -184,62 +186,81 @@ func (f *fetchers) fetchAll(site grid.SiteID, batch []fetch) (settled int, err e
 	}
 	defer s.Reset()
 	r := bufio.NewReader(s)
-	for i := range batch {
-		if err := f.h.fetchOne(site, s, r, batch[i].task); err != nil {
+	var come []*run.Keep
+	defer func() {
+		for _, k := range come {
+			k.Discard()
+		}
+	}()
+	asked := 0
+	var failed error
+	for asked < len(batch) {
+		var files []*run.Keep
+		if files, failed = f.h.fetchOne(site, s, r, batch[asked].task); failed != nil {
+			break
+		}
+		come = append(come, files...)
+		asked++
+	}
+	if err := run.Done(come...); err != nil {
+		return 0, err
+	}
+	for i := range batch[:asked] {
+		if err := receipt(s, r, batch[i].task); err != nil {
 			return i, err
 		}
 	}
 	s.Close()
-	return len(batch), nil
+	return asked, failed
 }
 
-// fetchOne fetches the output of one job, keeps it, and lets the site forget it.
-func (h *Host) fetchOne(from grid.SiteID, s network.Stream, r *bufio.Reader, task grid.TaskID) (err error) {
-	base := h.files.Fetched(task.Job)
-	id := task.Job.Bytes()
-	request := &wirepb.OutputRequest{Job: id[:], Epoch: task.Epoch}
-	if err := ask(s, request); err != nil {
-		return err
+// fetchOne fetches the output of one job into files that are still to be kept. There are none if it
+// was kept before, so that only a receipt is due, or is nowhere any more.
+func (h *Host) fetchOne(from grid.SiteID, s network.Stream, r *bufio.Reader, task grid.TaskID) (files []*run.Keep, err error) {
+	if h.files.HasFetched(task.Job) {
+		return nil, nil
 	}
-	files := [...]run.Keep{
-		{Path: base + run.Stdout.Suffix(), Bound: h.files.Log}, {Path: base + run.Stderr.Suffix(), Bound: h.files.Log},
+	base, id := h.files.Fetched(task.Job), task.Job.Bytes()
+	if err := ask(s, &wirepb.OutputRequest{Job: id[:], Epoch: task.Epoch}); err != nil {
+		return nil, err
 	}
+	out, errs := &run.Keep{Path: base + run.Stdout.Suffix(), Bound: h.files.Log}, &run.Keep{Path: base + run.Stderr.Suffix(), Bound: h.files.Log}
+	files = []*run.Keep{errs, out} // in this order: that standard output is there says that all is
 	defer func() {
-		for i := range files {
-			files[i].Discard()
+		if err != nil {
+			errs.Discard()
+			out.Discard()
+			files = nil
 		}
 	}()
 	end, left, err := receive(s, r, func(stream run.Stream, data []byte) error {
-		_, err := files[stream-run.Stdout].Write(data)
+		_, err := files[run.Stderr-stream].Write(data)
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if end == outputUnknown {
 		h.giveUp(task.Job, "the site that ran it does not have it")
-		return nil
+		errs.Discard()
+		out.Discard()
+		return nil, nil
 	}
 	if left { // first: once the output is here the job is not asked for again
 		if err := h.filer.home.collect(h.ctx, from, task); err != nil {
-			return fmt.Errorf("files of job %s: %w", task.Job, err)
+			return nil, fmt.Errorf("files of job %s: %w", task.Job, err)
 		}
 	}
-	err = files[run.Stderr-run.Stdout].Done()
-	if err == nil {
-		err = files[0].Create() // its being there says that all is there
-	}
-	if err == nil {
-		err = files[0].Done()
-	}
-	if err != nil {
+	return files, errors.Join(out.Create(), out.Close(), errs.Close())
+}
+
+// receipt lets a site forget the output of a job, which is kept at its home.
+func receipt(s network.Stream, r *bufio.Reader, task grid.TaskID) error {
+	id := task.Job.Bytes()
+	if err := ask(s, &wirepb.OutputRequest{Job: id[:], Epoch: task.Epoch, Received: true}); err != nil {
 		return err
 	}
-	request.Received = true
-	if err := ask(s, request); err != nil {
-		return err
-	}
-	_, _, err = receive(s, r, func(run.Stream, []byte) error { return wire.Malformed("output after a receipt") })
+	_, _, err := receive(s, r, func(run.Stream, []byte) error { return wire.Malformed("output after a receipt") })
 	return err
 }
 

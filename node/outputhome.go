@@ -141,6 +141,11 @@ func (d *deposits) try(one deposit) {
 
 func (d *deposits) put(one *deposit, v *site.View) error {
 	c := one.job.Command
+	if !c.Append { // of what is appended nobody knows how much is there
+		if err := d.h.streams.noteBegun(one.job.ID); err != nil {
+			return err
+		}
+	}
 	var where string
 	if err := d.h.Do(d.h.ctx, func(s *site.Site) { where = s.SiteName(v.Site) }); err != nil {
 		return err
@@ -231,6 +236,6 @@ func (h *Host) copyOutput(ctx context.Context, job grid.JobID, stream run.Stream
 	if err != nil {
 		return err
 	}
-	_, err = io.Copy(file, source)
-	return errors.Join(err, file.Close())
+	n, err := io.Copy(file, source)
+	return errors.Join(err, closeWritten(file, n))
 }

@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 	"gridnode/node/run"
 	"gridnode/node/site"
 )
@@ -111,6 +113,18 @@ func (s *streams) mark(job grid.JobID) string {
 	return filepath.Join(s.h.cfg.Home, streamsDir, job.String())
 }
 
+// noteBegun notes, durably, that the files of a job may have a part of its output from now on.
+func (s *streams) noteBegun(job grid.JobID) error {
+	mark := s.mark(job)
+	if err := os.MkdirAll(filepath.Dir(mark), 0o700); err != nil {
+		return err
+	}
+	if err := os.WriteFile(mark, nil, 0o600); err != nil {
+		return err
+	}
+	return atomicfile.SyncDir(filepath.Dir(mark))
+}
+
 // settled notes that the files of a job have all of its output, or never will.
 func (s *streams) settled(job grid.JobID) { _ = os.Remove(s.mark(job)) }
 
@@ -126,10 +140,7 @@ func (s *streams) copy(ctx context.Context, job *grid.Job, at grid.SiteID, epoch
 	if err := s.h.Do(ctx, func(core *site.Site) { where = core.SiteName(at) }); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(s.mark(job.ID)), 0o700); err != nil {
-		return err
-	}
-	if err := os.WriteFile(s.mark(job.ID), nil, 0o600); err != nil {
+	if err := s.noteBegun(job.ID); err != nil {
 		return err
 	}
 	errs := make([]error, 2)
@@ -216,10 +227,11 @@ func (s *streams) tail(ctx context.Context, task grid.TaskID, stream run.Stream)
 	}
 }
 
-// lateFile is a file that is opened when it is first written to.
+// lateFile is a file that is opened when it is first written to, and on disk once it is closed.
 type lateFile struct {
-	open func() (*os.File, error)
-	file *os.File
+	open    func() (*os.File, error)
+	file    *os.File
+	written int64
 }
 
 func (f *lateFile) Write(b []byte) (n int, err error) {
@@ -228,12 +240,26 @@ func (f *lateFile) Write(b []byte) (n int, err error) {
 			return 0, err
 		}
 	}
-	return f.file.Write(b)
+	n, err = f.file.Write(b)
+	f.written += int64(n)
+	return n, err
 }
 
 func (f *lateFile) Close() error {
 	if f.file == nil {
 		return nil
 	}
-	return f.file.Close()
+	return closeWritten(f.file, f.written)
+}
+
+// closeWritten closes a file to which so many bytes were written. They are on disk then, if it is
+// one that has a disk: a pipe has none.
+func closeWritten(file *os.File, bytes int64) (err error) {
+	if bytes > 0 {
+		if err = file.Sync(); errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+			err = nil
+		}
+		_ = atomicfile.SyncDir(filepath.Dir(file.Name())) // not everybody may read the folder
+	}
+	return errors.Join(err, file.Close())
 }

@@ -155,8 +155,10 @@ func (s *pilotSession) listen(stream network.Stream) error {
 			}
 			continue
 		}
+		var here []int64
 		if report.Kind == pilot.ReportEnded || report.Kind == pilot.ReportLost {
 			s.mu.Lock()
+			here = s.outputs[report.ID]
 			delete(s.outputs, report.ID)
 			s.mu.Unlock()
 		}
@@ -165,9 +167,28 @@ func (s *pilotSession) listen(stream network.Stream) error {
 		case <-s.ctx.Done():
 			return s.ctx.Err()
 		}
-		s.x.h.inbox.put(&pilotInput{
-			in: &pilot.Reported{Site: s.id.site, Session: s.id.number, Report: report}, window: s.window,
+		in := &pilotInput{in: &pilot.Reported{Site: s.id.site, Session: s.id.number, Report: report}, window: s.window}
+		if report.Kind == pilot.ReportLost || !slices.ContainsFunc(here, func(n int64) bool { return n > 0 }) {
+			s.x.h.inbox.put(in)
+			continue
+		}
+		s.x.wg.Go(func() { // others do not wait for the disk
+			s.sync(report.ID, here)
+			s.x.h.inbox.put(in)
 		})
+	}
+}
+
+// sync makes durable what is here of a task's outputs: once its end is known its lender forgets them.
+func (s *pilotSession) sync(id grid.TaskID, here []int64) {
+	var paths []string
+	for i, n := range here {
+		if n > 0 {
+			paths = append(paths, s.x.processPath(run.Process{Task: id, Number: i / 2}, run.Stream(1+i%2)))
+		}
+	}
+	if err := s.x.flush(paths...); err != nil {
+		s.x.h.log.Error("the output of a job may not be on disk", "job", id.Job, "error", err)
 	}
 }
 

@@ -24,6 +24,7 @@ type pilots struct {
 	out     pilot.Outbox
 	own     run.Engine
 	forward *forward.Forwarder
+	flush   func(paths ...string) error // atomicfile.Sync; tests have another
 
 	sessions map[sessionID]*pilotSession   // with lenders
 	served   map[sessionID]*servedSession  // with borrowers
@@ -58,7 +59,7 @@ func newPilots(h *Host) *pilots {
 		kept = filepath.Join(h.cfg.Home, forwardDir)
 	}
 	x := &pilots{
-		h: h, forward: forward.New(h.id, h.net, kept, h.log.With(logging.PartKey, "forward")),
+		h: h, forward: forward.New(h.id, h.net, kept, h.log.With(logging.PartKey, "forward")), flush: atomicfile.Sync,
 		sessions: make(map[sessionID]*pilotSession), served: make(map[sessionID]*servedSession),
 		keeps: make(map[uint64]context.CancelFunc), collects: make(map[grid.TaskID]chan struct{}),
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 	"gridnode/node/shim"
 )
 
@@ -142,7 +143,7 @@ func (f Files) OpenFetched(job grid.JobID, stream Stream, offset int64) (io.Read
 
 // GiveUp notes why the output of a job will never come.
 func (f Files) GiveUp(job grid.JobID, why string) error {
-	return os.WriteFile(f.Fetched(job)+goneSuffix, []byte(why), 0o600)
+	return atomicfile.Write(f.Fetched(job)+goneSuffix, []byte(why), 0o600)
 }
 
 // Pilot returns the home of the shim of a pilot, which holds the files of its tasks, too.

@@ -33,7 +33,7 @@ func TestKeep(t *testing.T) {
 			}
 			rest = rest[n:]
 		}
-		if err := k.Done(); err != nil {
+		if err := Done(&k); err != nil {
 			t.Fatal(err)
 		}
 		got, err := os.ReadFile(k.Path)

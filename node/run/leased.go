@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 )
 
 // homeSuffix ends the name of a file beside a pilot's task. It says for which site is kept what
@@ -49,6 +50,9 @@ func (f Files) SettleLeased(key uint64, x Process) error {
 	err = errors.Join(os.RemoveAll(results), os.MkdirAll(filepath.Dir(results), 0o700))
 	if err == nil {
 		err = os.Rename(base+ScratchSuffix, results)
+	}
+	if err == nil {
+		err = atomicfile.SyncTree(results)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // done before

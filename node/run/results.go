@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 )
 
 // What surrounds a scratch directory: NAME.staged is made with what the job brings along and
@@ -58,7 +59,7 @@ func (r *Recipe) adopt(task *grid.Task, number int, scratch string) error {
 	return err
 }
 
-// Settle does away with a scratch directory: what is in it is kept as results, or goes. It
+// Settle does away with a scratch directory: what is in it is kept as results, on disk, or goes. It
 // reports whether there are results.
 func Settle(scratch string, keep bool) (left bool, err error) {
 	if syscall.Rmdir(scratch) == nil {
@@ -74,6 +75,9 @@ func Settle(scratch string, keep bool) (left bool, err error) {
 	err = os.Rename(scratch, results)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
+	}
+	if err == nil {
+		err = atomicfile.SyncTree(results)
 	}
 	return true, err
 }
