@@ -109,15 +109,15 @@ has to be added again.`,
 			if err != nil {
 				return apiError(err)
 			}
-			if l.format == formatJSON {
-				return printJSON(cmd.OutOrStdout(), reply.DataSet)
+			if l.format != formatTable {
+				return printOne(cmd.OutOrStdout(), l, dataSetColumns, reply.DataSet)
 			}
 			fmt.Fprintln(cmd.OutOrStdout(), reply.DataSet.Name)
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&request.Share, "share", false, "let other sites copy it; only files can be copied")
-	addListingFlags(cmd, &l, formatTable, formatJSON)
+	addActFlags(cmd, &l)
 	return cmd
 }
 

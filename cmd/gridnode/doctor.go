@@ -66,7 +66,7 @@ something keeps the site from working.`,
 			return err
 		},
 	}
-	addListingFlags(cmd, &l, formatTable, formatJSON, formatCSV)
+	addListingFlags(cmd, &l)
 	return cmd
 }
 

@@ -41,6 +41,14 @@ func (l *listing) act(w io.Writer, object any, facts []fact, say func()) error {
 	return printList(w, *l, factColumns, facts)
 }
 
+// printOne prints what a verb has made or changed: one object in JSON, else a list of one.
+func printOne[T any](w io.Writer, l listing, columns []column[T], one T) error {
+	if l.format == formatJSON {
+		return printJSON(w, one)
+	}
+	return printList(w, l, columns, []T{one})
+}
+
 // actOn has something done to jobs and prints them, unless words are wanted, as they come: see,
 // which gets each of them, says those.
 func (l *listing) actOn(cmd *cobra.Command, client *api.Client, act string, jobs api.IDsRequest, see func(*api.Job)) (timedOut bool, err error) {

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -276,13 +277,13 @@ fingerprints of its roots are the same.`,
 			if err != nil {
 				return err
 			}
-			if l.format == formatJSON {
-				return printJSON(cmd.OutOrStdout(), view)
+			if l.format != formatTable {
+				return l.act(cmd.OutOrStdout(), view, view.facts(), nil)
 			}
 			return printFederation(cmd, view)
 		},
 	}
-	addListingFlags(cmd, &l, formatTable, formatJSON)
+	addActFlags(cmd, &l)
 	return cmd
 }
 
@@ -313,6 +314,13 @@ func viewFederation(home string) (*federationView, error) {
 	view.Site, view.Rights, view.Issuer = m.Name, strings.Split(m.Rights.String(), ","), m.Issuer
 	view.Expires = time.UnixMicro(int64(m.Expires)).UTC().Format(time.RFC3339)
 	return view, nil
+}
+
+func (v *federationView) facts() []fact {
+	return []fact{
+		{"federation", v.Federation}, {"site", v.Site}, {"open", strconv.FormatBool(v.Open)}, {"quorum", strconv.Itoa(v.Quorum)}, {"roots", strconv.Itoa(v.Roots)},
+		{"fingerprint", v.Fingerprint}, {"rights", strings.Join(v.Rights, ",")}, {"issuer", v.Issuer}, {"expires", v.Expires},
+	}
 }
 
 func printFederation(cmd *cobra.Command, v *federationView) error {

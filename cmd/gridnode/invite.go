@@ -49,12 +49,10 @@ bank. Only the root key gives the right to invite.`,
 			if err != nil {
 				return apiError(err)
 			}
-			if l.format == formatJSON {
-				return printJSON(cmd.OutOrStdout(), reply)
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), reply.Token)
-			fmt.Fprintf(cmd.ErrOrStderr(), "good once, until %s; the new site is made with 'gridnode init --join TOKEN'\n", formatInstant(reply.Expires))
-			return nil
+			return l.act(cmd.OutOrStdout(), reply, []fact{{"token", reply.Token}, {"expires", formatInstant(reply.Expires)}}, func() {
+				fmt.Fprintln(cmd.OutOrStdout(), reply.Token)
+				fmt.Fprintf(cmd.ErrOrStderr(), "good once, until %s; the new site is made with 'gridnode init --join TOKEN'\n", formatInstant(reply.Expires))
+			})
 		},
 	}
 	cmd.Flags().StringVar(&request.Name, "site", "", "name that the new member will have; without it, it chooses one")
@@ -62,6 +60,6 @@ bank. Only the root key gives the right to invite.`,
 	cmd.Flags().StringVar(&request.Rights, "rights", "usual", "what it may do: offer, submit, lend, hold, bank, with commas; usual: all but bank")
 	cmd.Flags().StringVar(&expires, "expires", spanText(grid.Day), "how long the invitation can be used")
 	cmd.Flags().StringVar(&valid, "valid", spanText(90*grid.Day), "how long the certificate is good")
-	addListingFlags(cmd, &l, formatTable, formatJSON)
+	addActFlags(cmd, &l)
 	return cmd
 }

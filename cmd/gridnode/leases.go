@@ -143,7 +143,7 @@ is held, and what was not used goes back when it ends.`,
 	cmd.Flags().Int64VarP(&request.Processors, "processors", "n", 0, "how many processors to borrow, at least 1")
 	cmd.Flags().StringVarP(&span, "time", "t", "", "for how long: minutes, [d-]hh:mm:ss, or a duration as 90s or 2h")
 	cmd.Flags().StringVar(&most, "max-price", "", "most `CREDITS` to be paid for a processor-hour (default: leases.pay of the settings)")
-	addListingFlags(cmd, &l, formatTable, formatJSON)
+	addActFlags(cmd, &l)
 	return cmd
 }
 
@@ -167,7 +167,7 @@ for until its end: it is refused (exit code 5).`,
 		},
 	}
 	cmd.Flags().StringVarP(&span, "time", "t", "", "from now: minutes, [d-]hh:mm:ss, or a duration as 90s or 2h")
-	addListingFlags(cmd, &l, formatTable, formatJSON)
+	addActFlags(cmd, &l)
 	return cmd
 }
 
@@ -189,7 +189,7 @@ its last word; the lease ends by itself on both sides then.`,
 		},
 	}
 	cmd.Flags().BoolVar(&change.Force, "force", false, "end the jobs that run there; they start again")
-	addListingFlags(cmd, &l, formatTable, formatJSON)
+	addActFlags(cmd, &l)
 	return cmd
 }
 
@@ -210,7 +210,7 @@ its borrower starts it again elsewhere.`,
 	}
 	cmd.Flags().BoolVar(&change.Force, "force", false, "kill what runs there, now")
 	cmd.Flags().StringVar(&change.Borrower, "borrower", "", "name or ID of the `SITE` that has it, if several have a lease of that number")
-	addListingFlags(cmd, &l, formatTable, formatJSON)
+	addActFlags(cmd, &l)
 	return cmd
 }
 
@@ -240,10 +240,10 @@ func changeLease(cmd *cobra.Command, root *options, l listing, lease string, cha
 	return printLease(cmd, l, reply, done)
 }
 
-// printLease prints a lease as JSON, or says in a line what became of it.
+// printLease prints a lease in l's format, or says in a line what became of it.
 func printLease(cmd *cobra.Command, l listing, reply *api.LeaseReply, done string) error {
-	if l.format == formatJSON {
-		return printJSON(cmd.OutOrStdout(), reply.Lease)
+	if l.format != formatTable {
+		return printOne(cmd.OutOrStdout(), l, leaseColumns(time.Now()), reply.Lease)
 	}
 	if reply.Lease.Ceiling > 0 {
 		done += fmt.Sprintf(", for %s credits a processor-hour, at most %s", reply.Lease.Price, reply.Lease.Ceiling)

@@ -82,15 +82,15 @@ func newLinkVerb(root *options, change api.LinkChange, use, short, long string) 
 			if err != nil {
 				return apiError(err)
 			}
-			if l.format == formatJSON {
-				return printJSON(cmd.OutOrStdout(), reply.Link)
+			if l.format != formatTable {
+				return printOne(cmd.OutOrStdout(), l, linkColumns, reply.Link)
 			}
 			_, err = io.WriteString(cmd.OutOrStdout(), linkText(change, &reply.Link)+"\n")
 			return err
 		},
 	}
 	cmd.Example = "  gridnode link " + cmd.Name() + " hill"
-	addListingFlags(cmd, &l, formatTable, formatJSON)
+	addActFlags(cmd, &l)
 	return cmd
 }
 

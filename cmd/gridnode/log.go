@@ -46,7 +46,7 @@ store, trace and witness. In the log they are the attribute part; what has none 
 			}, reply.Levels)
 		},
 	}
-	addListingFlags(cmd, &l, formatTable, formatJSON, formatCSV)
+	addListingFlags(cmd, &l)
 	return cmd
 }
 

@@ -38,12 +38,9 @@ a program that was built from the sources.`,
 			if err != nil {
 				return err
 			}
-			if l.format == formatJSON {
-				return printJSON(cmd.OutOrStdout(), map[string]string{"path": page})
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), page)
-			if !open {
-				return nil
+			err = l.act(cmd.OutOrStdout(), map[string]string{"path": page}, []fact{{"path", page}}, func() { fmt.Fprintln(cmd.OutOrStdout(), page) })
+			if err != nil || !open {
+				return err
 			}
 			if err := exec.CommandContext(cmd.Context(), "xdg-open", page).Run(); err != nil {
 				return fmt.Errorf("no browser could be opened: %w: open the file yourself", err)
@@ -52,7 +49,7 @@ a program that was built from the sources.`,
 		},
 	}
 	cmd.Flags().BoolVar(&open, "open", false, "open it in a browser, too")
-	addListingFlags(cmd, &l, formatTable, formatJSON)
+	addActFlags(cmd, &l)
 	return cmd
 }
 

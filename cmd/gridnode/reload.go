@@ -162,7 +162,7 @@ already goes on: 'gridnode guests' lists and ends it.`,
 			return printList(cmd.OutOrStdout(), l, changeColumns, reply.Changes)
 		},
 	}
-	addListingFlags(cmd, &l, formatTable, formatJSON, formatCSV)
+	addListingFlags(cmd, &l)
 	return cmd
 }
 

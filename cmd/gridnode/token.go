@@ -60,17 +60,16 @@ keeps only its hash. Give it to its bearer by a way that others do not read.`,
 			if err != nil {
 				return apiError(err)
 			}
-			if l.format == formatJSON {
-				return printJSON(cmd.OutOrStdout(), token)
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), token.Secret)
-			fmt.Fprintf(cmd.ErrOrStderr(), "token %s: speaks as %s, %s, until %s; it is not shown again\n", token.ID, cellText(token.User), token.Role, formatInstant(token.Expires))
-			return nil
+			facts := []fact{{"secret", token.Secret}, {"id", token.ID}, {"user", token.User}, {"role", token.Role}, {"expires", formatInstant(token.Expires)}}
+			return l.act(cmd.OutOrStdout(), token, facts, func() {
+				fmt.Fprintln(cmd.OutOrStdout(), token.Secret)
+				fmt.Fprintf(cmd.ErrOrStderr(), "token %s: speaks as %s, %s, until %s; it is not shown again\n", token.ID, cellText(token.User), token.Role, formatInstant(token.Expires))
+			})
 		},
 	}
 	cmd.Flags().StringVar(&request.Role, "role", "user", "what it may do: user, operator or admin")
 	cmd.Flags().StringVar(&expires, "expires", spanText(30*grid.Day), "how long it is good, 1m to 366d")
-	addListingFlags(cmd, &l, formatTable, formatJSON)
+	addActFlags(cmd, &l)
 	return cmd
 }
 

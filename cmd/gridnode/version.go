@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 
 	"github.com/spf13/cobra"
 )
@@ -71,13 +72,10 @@ func newVersion() *cobra.Command {
 		Args:    exactArgs(0, ""),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b := thisBuild()
-			if l.format == formatJSON {
-				return printJSON(cmd.OutOrStdout(), b)
-			}
-			_, err := fmt.Fprintln(cmd.OutOrStdout(), b.line())
-			return err
+			facts := []fact{{"version", b.Version}, {"revision", b.Revision}, {"time", b.Time}, {"modified", strconv.FormatBool(b.Modified)}, {"go", b.Go}, {"platform", b.Platform}}
+			return l.act(cmd.OutOrStdout(), b, facts, func() { fmt.Fprintln(cmd.OutOrStdout(), b.line()) })
 		},
 	}
-	addListingFlags(cmd, &l, formatTable, formatJSON)
+	addActFlags(cmd, &l)
 	return cmd
 }

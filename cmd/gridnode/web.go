@@ -35,12 +35,9 @@ the federation as that site does, and can change nothing. Its owner says whether
 			if err != nil {
 				return apiError(err)
 			}
-			if l.format == formatJSON {
-				return printJSON(cmd.OutOrStdout(), page)
-			}
-			fmt.Fprintln(cmd.OutOrStdout(), page.URL)
-			if !open {
-				return nil
+			err = l.act(cmd.OutOrStdout(), page, []fact{{"url", page.URL}}, func() { fmt.Fprintln(cmd.OutOrStdout(), page.URL) })
+			if err != nil || !open {
+				return err
 			}
 			if err := exec.CommandContext(cmd.Context(), "xdg-open", page.URL).Run(); err != nil {
 				return fmt.Errorf("no browser could be opened: %w: open the address yourself", err)
@@ -50,6 +47,6 @@ the federation as that site does, and can change nothing. Its owner says whether
 	}
 	cmd.Flags().StringVar(&at, "at", "", "the page of this `SITE` of the federation, by name or ID")
 	cmd.Flags().BoolVar(&open, "open", false, "open it in a browser, too")
-	addListingFlags(cmd, &l, formatTable, formatJSON)
+	addActFlags(cmd, &l)
 	return cmd
 }
