@@ -3,6 +3,7 @@ package node
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -13,6 +14,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -187,6 +189,52 @@ func TestFilesFromElsewhere(t *testing.T) {
 	}
 }
 
+// lyingStream is one on which a byte of each piece of some size is another than was written.
+type lyingStream struct{ network.Stream }
+
+func (s lyingStream) Write(b []byte) (int, error) {
+	b = slices.Clone(b)
+	if len(b) > 1<<10 {
+		b[len(b)/2] ^= 1
+	}
+	return s.Stream.Write(b)
+}
+
+// TestLiarAmongHolders: nothing of what a site lies about is kept, and the next one is asked.
+func TestLiarAmongHolders(t *testing.T) {
+	hosts := team(t, 1, 1, 1)
+	home, liar, far := hosts[0], hosts[1], hosts[2]
+	d := fileAt(t, home, elsewhereMin+2)
+	if err := liar.filer.bring(t.Context(), home.ID(), d); err != nil {
+		t.Fatal(err)
+	}
+	var lies, truths atomic.Int64
+	liar.net.Handle(contentProtocol, func(from grid.SiteID, s network.Stream) error {
+		lies.Add(1)
+		return liar.filer.serve(from, lyingStream{s})
+	})
+	home.net.Handle(contentProtocol, func(from grid.SiteID, s network.Stream) error {
+		truths.Add(1)
+		return home.filer.serve(from, s)
+	})
+	awaitHolders(t, far, dataset.TreeName(d.String()), 1)
+	if err := far.filer.bring(t.Context(), home.ID(), d); err != nil {
+		t.Fatal(err)
+	}
+	if lies.Load() == 0 || truths.Load() == 0 {
+		t.Errorf("the liar was asked %d times, home %d", lies.Load(), truths.Load())
+	}
+	tree, err := far.filer.store.Tree(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range tree.Chunks {
+		if b, err := far.filer.store.Read(c.Digest, nil); err != nil || sha256.Sum256(b) != c.Digest {
+			t.Errorf("a part of %d bytes is kept otherwise: %v", c.Size, err)
+		}
+	}
+}
+
 // TestTornFilesAreGotAgain: what a crash has left torn of a job's files shows when they are laid
 // out, and comes anew.
 func TestTornFilesAreGotAgain(t *testing.T) {
@@ -226,7 +274,6 @@ func TestTornFilesAreGotAgain(t *testing.T) {
 	}
 }
 
-// TestWhatCannotBeKeptEndsATransfer: that a disk is full, or broken, is not the fault of the line.
 // TestJobsBringNoMoreThanIsKept: what has no room here is refused before it is moved.
 func TestJobsBringNoMoreThanIsKept(t *testing.T) {
 	for _, tt := range []struct{ cache, job, want int64 }{{64 << 20, 0, 64 << 20}, {64 << 20, 1 << 20, 1 << 20}, {0, 1 << 40, CacheDefault}} {
@@ -241,6 +288,7 @@ func TestJobsBringNoMoreThanIsKept(t *testing.T) {
 	}
 }
 
+// TestWhatCannotBeKeptEndsATransfer: that a disk is full, or broken, is not the fault of the line.
 func TestWhatCannotBeKeptEndsATransfer(t *testing.T) {
 	hosts := team(t, 1, 1)
 	home, far := hosts[0], hosts[1]

@@ -68,10 +68,13 @@ func TestKilledInTransfer(t *testing.T) {
 		{"chunks", 16 << 20, []*site{host}},
 		{"chunks", 16 << 20, []*site{home}},
 		{"chunks", 34 << 20, []*site{holder}},
+		{"before", 34 << 20, []*site{holder}},
 		{"running", 3 << 20, []*site{home, host}},
+		{"running", 3 << 20, []*site{host}},
 		{"results", 16 << 20, []*site{host}},
 		{"results", 16 << 20, []*site{home}},
 		{"gathering", 3 << 20, []*site{home}},
+		{"gathering", 3 << 20, []*site{host}},
 	} {
 		name := fmt.Sprint(i, " ", tt.step)
 		for _, v := range tt.victims {
