@@ -23,7 +23,7 @@ const (
 	lookMin      = grid.Second      // between the first two look-ups of a circle that has room; it doubles
 	lookMax      = 30 * grid.Minute // for one that still has room
 	lookFull     = 4 * grid.Hour    // for one that is full, and between two samples
-	lookSlower   = 8                // times the span before, for those
+	lookSlower   = 8                // times the span before, for those and for one that is not poor
 	lookAgain    = 10 * grid.Second // after a sibling was lost for whom none of the sites known can stand in
 	sampleMin    = 10 * grid.Second // between the first two samples of a site that has an authority
 	roundPause   = grid.Second      // between two rounds of measuring and greeting while there is something to do
@@ -70,7 +70,7 @@ type Circle struct {
 	sieve   uint64    // a bit for the name of each member, so that most others are told apart at once
 	members []member  // by site
 	missing grid.Time // when the first member is missed; of no use while it is unknown
-	next    grid.Time // look-up for siblings
+	next    grid.Time // look-up for siblings, or to announce this one
 	mend    grid.Time // when a sibling that was lost must have a successor, or others are looked for; grid.Never
 	sample  grid.Time // when random sites are looked for to tell the owner; grid.Never if whoever looks for siblings finds those
 	round   grid.Time // next round of measuring and greeting; grid.Never if there is nothing to do
@@ -85,6 +85,8 @@ type Circle struct {
 	looking  bool
 	budget   int       // sites that may be greeted until the next look-up, kin apart
 	rendez   grid.Key  // where the sites of the authority announce themselves
+	look     grid.Time // when siblings are looked for again
+	last     grid.Time // when they last were
 	pace     grid.Time // from the next look-up for siblings to the one after that
 	samples  grid.Time // from sample to the next time
 	announce grid.Time // when this site announces itself again, if few others do
@@ -389,6 +391,9 @@ func (c *Circle) count(kin bool) (n int) {
 
 // room returns how many more siblings there may be, below 0 if there are too many.
 func (c *Circle) room() int { return c.cfg.Size - 1 - c.count(false) }
+
+// poor reports whether the site has less than half of the siblings that it may have.
+func (c *Circle) poor() bool { return c.count(false) < (c.cfg.Size-1)/2 }
 
 // farthest returns the sibling that is farthest away, of several the last by ID, nil if
 // all are kin.

@@ -35,10 +35,12 @@
 // before. That happens once in yieldPause at most.
 //
 // Look-ups cost more than all that siblings say to each other, so they end where they are
-// of no use. A circle that has room looks at spans that double from lookMin to lookMax. One
-// that is full looks at spans that grow by lookSlower to lookFull, for nearer sites, and
-// with an authority not at all: newcomers find it. A sibling that is lost is replaced by a
-// site that is known already, if one will; only after lookAgain others are looked for.
+// of no use. A circle that is poor looks at spans that double from lookMin to lookMax, one
+// that has half of its siblings at spans that grow by lookSlower. One that is full looks at
+// spans that grow so to lookFull, for nearer sites, and with an authority not at all:
+// newcomers find it. A sibling that is lost is replaced by a site that is known already, if
+// one will; only after lookAgain others are looked for, and only once in lookMax by a circle
+// that is not poor: where all sites of an authority are siblings there is nobody to find.
 // Config.Samples costs a look-up at 0, 10, 90 and 730 s, and so on to lookFull, where
 // siblings are not found by random keys anyway.
 //

@@ -31,12 +31,26 @@ func (c *Circle) tick(now grid.Time, out *grid.Outbox) {
 }
 
 // mended has other sites looked for if no site that was known has taken the place of a
-// sibling that was lost.
+// sibling that was lost: at once if it is poor, else if that was not done lately.
 func (c *Circle) mended(now grid.Time) {
 	c.mend = grid.Never
-	if c.room() > 0 {
+	switch {
+	case c.room() <= 0:
+		return
+	case c.poor():
 		c.pace = max(min(c.pace, lookAgain), lookMin)
-		c.next = now
+		c.look = now
+	default:
+		c.look = min(c.look, max(now, c.last.Add(lookMax)))
+	}
+	c.plan(now)
+}
+
+// plan finds out when something is to be looked up. An announcement that is due waits for
+// what was.
+func (c *Circle) plan(now grid.Time) {
+	if c.next = c.look; c.announce > now {
+		c.next = min(c.next, c.announce)
 	}
 }
 
@@ -58,24 +72,29 @@ func (c *Circle) draw(out *grid.Outbox) {
 // lookUp looks for siblings: for sites of the authority, or at random. Who is full looks
 // seldom, for nearer ones; where there is an authority it need not, as newcomers find it.
 func (c *Circle) lookUp(now grid.Time, out *grid.Outbox) {
-	full := c.room() <= 0
+	full, due := c.room() <= 0, c.look <= now
+	if due {
+		c.last, c.look = now, now+c.spread(c.pace)
+		switch {
+		case full:
+			c.pace = min(lookSlower*c.pace, lookFull)
+		case c.poor():
+			c.pace = min(2*c.pace, lookMax)
+		default:
+			c.pace = min(lookSlower*c.pace, lookMax)
+		}
+	}
+	if c.cfg.Authority != "" && c.announce <= now && !c.announces() {
+		c.announce = now + c.spread(announceSpan)
+	}
 	c.budget = greetsMax
 	switch {
 	case c.cfg.Authority == "":
 		c.draw(out)
-	case full && c.announce <= now && !c.announces():
-		c.announce = now + c.spread(announceSpan)
-	case !full || c.announce <= now:
+	case due && !full || c.announce <= now:
 		out.FindProviders(c.rendez)
 	}
-	if c.next = now + c.spread(c.pace); c.announce > now {
-		c.next = min(c.next, c.announce)
-	}
-	if full {
-		c.pace = min(lookSlower*c.pace, lookFull)
-	} else {
-		c.pace = min(2*c.pace, lookMax)
-	}
+	c.plan(now)
 	c.round = min(c.round, now)
 }
 
@@ -216,7 +235,7 @@ func waiting(now grid.Time, free []*name) bool {
 func (c *Circle) greet(now grid.Time, n *name, out *grid.Outbox) {
 	n.greeted, n.pending = now, true
 	c.round = min(c.round, now+greetMax)
-	out.Send(n.site, &Greet{Authority: c.cfg.Authority, Kin: n.kin, Poor: c.count(false) < (c.cfg.Size-1)/2})
+	out.Send(n.site, &Greet{Authority: c.cfg.Authority, Kin: n.kin, Poor: c.poor()})
 }
 
 // learn remembers a site that is no sibling.

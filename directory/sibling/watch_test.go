@@ -142,3 +142,31 @@ func TestFewAnnounceThemselves(t *testing.T) {
 		t.Errorf("a newcomer has %d siblings, want %d", n, len(w.sites)-1)
 	}
 }
+
+// TestDeathIsNoReasonToLook: where all sites of an authority are siblings, one that dies has
+// left nobody to find, so next to nothing is looked up; it is a sibling again when it comes
+// back.
+func TestDeathIsNoReasonToLook(t *testing.T) {
+	w := group(t, 6)
+	w.run(w.now + 2*grid.Hour)
+	dead := w.order[3]
+	delete(w.sites, dead)
+	for _, p := range w.sites {
+		p.asked = 0
+	}
+	w.run(w.now + 40*grid.Minute)
+	asked := 0
+	for _, p := range w.sites {
+		if asked += p.asked; slices.Contains(p.circle.Members(), dead) {
+			t.Errorf("%s still takes %s for a sibling", p.id, dead)
+		}
+	}
+	if asked > 2*len(w.sites)+2*announcers {
+		t.Errorf("the records were looked up %d times in 40 min by %d sites", asked, len(w.sites))
+	}
+	p := w.add(0, Config{Authority: "one"})
+	w.run(w.now + grid.Minute)
+	if n := len(p.circle.Members()); n != len(w.sites)-1 {
+		t.Errorf("who comes in its place has %d siblings after a minute, want %d", n, len(w.sites)-1)
+	}
+}
