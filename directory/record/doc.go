@@ -19,10 +19,11 @@
 // # The rule
 //
 // A record lies at the Config.Replicas sites nearest to the hash of the site's ID and at
-// as many nearest to the hash of its name, and is issued anew four times a lifetime. Who
-// is nearest is looked up after a minute, eight more, a lifetime, and then every two
-// lifetimes, and when a holder is lost. A seeker asks the eight nearest to the hash of what it looks for, and all
-// others that the router names if those know nobody.
+// as many nearest to the hash of its name, and is issued anew three times a lifetime. Who
+// is nearest is looked up after four minutes, a lifetime, two more, and then every four.
+// The next ones take the places of holders that are lost; when there is none left, the
+// router is asked again. A seeker asks the eight nearest to the hash of what it looks for,
+// and all others that the router names if those know nobody.
 //
 // Two sites may claim one name. Holders keep both, seekers are told of both, and both are
 // told of each other: a name that several claim stands for none of them. An ID stands for

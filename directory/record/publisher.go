@@ -11,10 +11,10 @@ import (
 // Times and bounds of publishing.
 const (
 	changePause = 10 * grid.Second // between two records of a site, at least
-	lookFirst   = 4 * grid.Minute  // between the first two look-ups of who is nearest, as all may just have come up; from then on a lifetime, and two
+	lookFirst   = 4 * grid.Minute  // between the first two look-ups of who is nearest, as all may just have come up; then a lifetime, which doubles twice
 	lookAlone   = 15 * grid.Second // while there is nobody else; doubles up to lookAloneMax
 	lookMax     = grid.Minute      // for an answer of the router
-	lookPause   = grid.Minute      // between two look-ups because a holder was lost
+	lookPause   = grid.Minute      // between two look-ups because holders were lost
 	triesMax    = 2                // times a record is sent to a holder that does not answer
 
 	lookAloneMax = 5 * grid.Minute
@@ -44,6 +44,7 @@ type place struct {
 	pace    grid.Time // to the one after that
 	alone   grid.Time // the same, while there is nobody else; 0 before
 	holders []grid.SiteID
+	spares  []grid.SiteID // the next ones, which a seeker asks as well: they take the places of those that are lost
 	failed  []grid.SiteID // nearest sites that did not take it
 }
 
@@ -99,7 +100,7 @@ func (p *publisher) issue(now grid.Time, out *grid.Outbox) {
 		}
 	}
 	p.own = r
-	p.renew = now + p.cfg.Lifetime/4 - grid.Time(p.rng.Int64N(int64(p.cfg.Lifetime/32)+1))
+	p.renew = now + p.cfg.Lifetime/3 - grid.Time(p.rng.Int64N(int64(p.cfg.Lifetime/32)+1))
 	texts := []string{string(r.Site)}
 	if r.Name != "" && r.Name != string(r.Site) {
 		texts = append(texts, r.Name)
@@ -162,10 +163,14 @@ func (p *publisher) closest(now grid.Time, in *grid.Closest, out *grid.Outbox) {
 			continue
 		}
 		at.look, at.pace = now+at.pace-grid.Time(p.rng.Int64N(int64(at.pace/8))), p.slower(at.pace)
-		at.holders = at.holders[:0]
-		for _, site := range in.Peers {
-			if len(at.holders) < p.cfg.Replicas && !slices.Contains(at.failed, site) {
+		at.holders, at.spares = at.holders[:0], at.spares[:0]
+		for i, site := range in.Peers {
+			switch {
+			case slices.Contains(at.failed, site):
+			case len(at.holders) < p.cfg.Replicas:
 				at.holders = append(at.holders, site)
+			case i < firstWave:
+				at.spares = append(at.spares, site)
 			}
 		}
 		at.failed, at.alone = at.failed[:0], 0
@@ -177,11 +182,7 @@ func (p *publisher) closest(now grid.Time, in *grid.Closest, out *grid.Outbox) {
 // manyfold until none of the holders is among those that a seeker asks, so that later ones
 // are for that only.
 func (p *publisher) slower(pace grid.Time) grid.Time {
-	switch {
-	case pace < p.cfg.Lifetime:
-		return p.cfg.Lifetime
-	}
-	return 2 * p.cfg.Lifetime
+	return min(max(2*pace, p.cfg.Lifetime), 4*p.cfg.Lifetime)
 }
 
 // send brings the newest record to the holders that do not have it.
@@ -192,12 +193,7 @@ func (p *publisher) send(now grid.Time, out *grid.Outbox) {
 	p.copies = slices.DeleteFunc(p.copies, func(c copied) bool { return !holds(c.site) })
 	for i := range p.places {
 		for _, site := range p.places[i].holders {
-			if site == p.cfg.Self {
-				p.holder.enter(now, p.own)
-				p.rival(p.holder.rivals(now, p.own))
-			} else if p.copy(site) == nil {
-				p.copies = append(p.copies, copied{site: site, due: grid.Never})
-			}
+			p.appoint(now, site, grid.Never)
 		}
 	}
 	for i := range p.copies {
@@ -205,6 +201,16 @@ func (p *publisher) send(now grid.Time, out *grid.Outbox) {
 			c.tries = 0
 			p.enter(now, c, out)
 		}
+	}
+}
+
+// appoint makes a site one that has the record, or is due to be sent it.
+func (p *publisher) appoint(now grid.Time, site grid.SiteID, due grid.Time) {
+	if site == p.cfg.Self {
+		p.holder.enter(now, p.own)
+		p.rival(p.holder.rivals(now, p.own))
+	} else if p.copy(site) == nil {
+		p.copies = append(p.copies, copied{site: site, due: due})
 	}
 }
 
@@ -254,17 +260,27 @@ func (p *publisher) rival(sites []grid.SiteID) {
 	}
 }
 
-// lose gives a holder up and has others looked for.
+// lose gives a holder up. A spare one takes its place, and once there is none others are
+// looked for.
 func (p *publisher) lose(now grid.Time, site grid.SiteID) {
 	p.copies = slices.DeleteFunc(p.copies, func(c copied) bool { return c.site == site })
 	for i := range p.places {
 		at := &p.places[i]
-		if j := slices.Index(at.holders, site); j >= 0 {
+		at.spares = slices.DeleteFunc(at.spares, func(s grid.SiteID) bool { return s == site })
+		j := slices.Index(at.holders, site)
+		switch {
+		case j < 0:
+			continue
+		case len(at.spares) > 0:
+			at.holders[j] = at.spares[0]
+			at.spares = at.spares[1:]
+			p.appoint(now, at.holders[j], now)
+		default:
 			at.holders = slices.Delete(at.holders, j, j+1)
-			at.failed = append(at.failed, site)
 			if !at.looking {
 				at.look = min(at.look, max(now, at.looked+lookPause))
 			}
 		}
+		at.failed = append(at.failed, site)
 	}
 }

@@ -13,7 +13,7 @@ type Config struct {
 	Self       grid.SiteID
 	Federation string // records of other federations have other keys
 
-	Lifetime grid.Time // of records, at most a day; 2 h. They are renewed four times as often
+	Lifetime grid.Time // of records, at most a day; 2 h. They are renewed three times as often
 	Replicas int       // sites that hold a record under each of its keys, at most 16; 4
 	Timeout  grid.Time // of one question to a site; 3 s
 
