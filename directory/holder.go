@@ -74,7 +74,7 @@ func (k *holder) doubt(now grid.Time, h *holding) {
 	h.upkeep.prove(now, k.shared)
 	k.upkeepAt = min(k.upkeepAt, h.upkeep.next)
 	if r := k.rings.list[h.cell]; r != nil {
-		r.until = min(r.until, now)
+		r.until = min(r.until, max(now, r.named+r.span/4))
 	}
 }
 
@@ -124,9 +124,11 @@ func (k *holder) uncount(site grid.SiteID) {
 }
 
 // contradicted notes what another site knows of who holds a cell that is held here. If
-// that is not the same, the router is asked again soon, but not for each such word.
+// that is not the same, the router is asked again soon, but not for each such word: the
+// less often, the longer it has always said the same. A holder that is new makes itself known.
 func (k *holder) contradicted(now grid.Time, c cell, digest uint64) {
-	if r := k.rings.list[c]; r != nil && digest != 0 && digest != r.digest && now-r.named > max(k.cfg.Timeout, k.cfg.Lifetime/64) {
+	r := k.rings.list[c]
+	if r != nil && digest != 0 && digest != r.digest && now-r.named > max(k.cfg.Timeout, k.cfg.Lifetime/64, min(r.span/8, k.cfg.Lifetime)) {
 		r.until = min(r.until, now)
 		if h := k.holding(c); h != nil {
 			h.upkeep.next = min(h.upkeep.next, now+k.cfg.Timeout/4)

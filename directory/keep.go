@@ -66,6 +66,8 @@ func (k *holder) keep(now grid.Time, q *Quote, m *Copy) Receipt {
 	if reply.To, reply.Moved = h.fences.Way(at, skip); reply.Moved {
 		reply.Fences, _ = h.fences.List()
 		reply.Holders = h.fences.Holders(reply.To)
+	} else if m.Ring != reply.Ring && m.Ring != 0 {
+		reply.Holders = k.rings.list[m.Cell].show(k.cfg.Replicas)
 	}
 	i := h.of(q)
 	news := i < 0 || !h.records[i].quote.sameTerms(q)

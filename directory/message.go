@@ -55,7 +55,7 @@ type Receipt struct {
 	Fences  []trie.Prefix // all cells that the holder knows to be split off this one, if Moved
 	Ring    uint64        // digest of who holds the cell, as far as the holder knows; 0 if it does not
 
-	Holders []grid.SiteID // of To, if known
+	Holders []grid.SiteID // of To, if known and Moved; else of Cell, if the sender of the quote had another digest
 }
 
 // Withdraw asks a holder to drop its copy of the sender's quote: the quote given,

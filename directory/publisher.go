@@ -226,7 +226,11 @@ func (pub *publisher) onReceipt(now grid.Time, from grid.SiteID, sequence uint64
 		return
 	}
 	if r := pub.rings.list[p.cell]; r != nil && p.role != former {
-		pub.rings.compare(now, r, from, m.Ring)
+		var holders []grid.SiteID
+		if !m.Moved {
+			holders = m.Holders
+		}
+		pub.rings.compare(now, r, from, m.Ring, holders)
 	}
 	if sequence == pub.own.Sequence && !pub.own.Withdrawn && l.hops < hopsMax {
 		pub.follow(now, l, p, from, m, out)

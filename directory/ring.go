@@ -20,6 +20,8 @@ const (
 	// it knows the same holders: whoever deals with them hears when that changes.
 	spanConfirmed = 4
 
+	wordsMax = 4 // of who holds a cell that are taken from its holders until the router is asked
+
 	spanQuery = grid.Day         // by queries, as long as one of them says that it has all quotes
 	spanAlone = 15 * grid.Second // by a site that finds nobody else; asking then costs no message
 )
@@ -41,6 +43,8 @@ type ring struct {
 	confirmed grid.Time     // when the router, a holder or a hint last said the same
 	shown     []grid.SiteID // the first Config.Replicas of peers, as messages share them; nil after a change
 	doubted   bool          // a holder has other ideas since then
+	adopted   grid.Time     // when a holder's word of who the others are was taken last
+	words     int           // that were since the router answered
 	begun     grid.Time     // when the look-up under way began; grid.Never if none is
 	usedAt    grid.Time
 	preferred grid.SiteID   // the holder that answered last and was mature

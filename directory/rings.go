@@ -117,13 +117,14 @@ func (rs *rings) hint(now grid.Time, c cell, from grid.SiteID, holders []grid.Si
 
 // compare compares what this site knows of a cell's holders with what one of
 // them knows: if that is the same it is good for longer, unless this site is one of
-// them, else the router is asked again. It reports whether they agree, or the other
-// does not say.
-func (rs *rings) compare(now grid.Time, r *ring, from grid.SiteID, digest uint64) (same bool) {
+// them, else the router is asked again, or the word of the other, who it says they are, is
+// taken (adopt). It reports whether they agree, or the other does not say.
+func (rs *rings) compare(now grid.Time, r *ring, from grid.SiteID, digest uint64, holders []grid.SiteID) (same bool) {
 	switch {
 	case digest == 0 || from == rs.cfg.Self:
 	case digest != r.digest:
-		if now-r.named > rs.cfg.Timeout || r.named == 0 { // else that was just done, perhaps for this reason
+		lately := r.named > 0 && now-r.named <= rs.cfg.Timeout || r.words > 0 && now-r.adopted <= rs.cfg.Timeout
+		if !lately && !rs.adopt(now, r, from, holders) { // else that was just done, perhaps for this reason
 			r.until, r.doubted = min(r.until, now), true
 		}
 		return false
@@ -134,6 +135,28 @@ func (rs *rings) compare(now grid.Time, r *ring, from grid.SiteID, digest uint64
 		}
 		r.until, r.confirmed = max(r.until, now+span/2+rs.jitter(span/2)), now
 	}
+	return true
+}
+
+// adopt takes a holder's word of who the others are in place of what this site knows, and
+// reports whether it did. Of all who deal with a cell whose holders change each would have to
+// ask the router otherwise, as its holders do. After wordsMax words it is asked all the same, and
+// at once by the holders themselves, and where members may lie.
+func (rs *rings) adopt(now grid.Time, r *ring, from grid.SiteID, holders []grid.SiteID) bool {
+	if len(holders) < rs.cfg.Replicas || rs.cfg.Witnesses > 0 || rs.isHolder(r) || !slices.Contains(holders, from) && !slices.Contains(r.peers, from) ||
+		slices.Contains(holders, rs.cfg.Self) || r.words >= wordsMax {
+		return false
+	}
+	peers := append([]grid.SiteID(nil), holders...)
+	for _, p := range r.peers {
+		if !slices.Contains(holders, p) {
+			peers = append(peers, p) // to take the place of dead ones
+		}
+	}
+	rs.fill(r, peers)
+	r.words++
+	r.adopted, r.confirmed, r.doubted = now, now, false
+	r.until = now + r.span/2 + rs.jitter(r.span/2)
 	return true
 }
 
@@ -190,7 +213,7 @@ func (rs *rings) onClosest(now grid.Time, in *grid.Closest) *ring {
 		return nil
 	}
 	delete(rs.lookups, in.Key)
-	r.begun, r.named, r.confirmed, r.doubted = grid.Never, now, now, false
+	r.begun, r.named, r.confirmed, r.doubted, r.words = grid.Never, now, now, false, 0
 	changed := rs.fill(r, in.Peers)
 	if changed {
 		r.span = max(r.span/4, 2*rs.cfg.Timeout)
@@ -256,6 +279,12 @@ func (rs *rings) holders(now grid.Time, r *ring, sites []grid.SiteID) []grid.Sit
 		sites = append(sites[:begin], r.peers[:min(len(r.peers), rs.cfg.Replicas)]...)
 	}
 	return sites
+}
+
+// short reports whether fewer sites are left than are to hold a cell.
+func (rs *rings) short(now grid.Time, r *ring) bool {
+	rs.sites = rs.holders(now, r, rs.sites[:0])
+	return len(rs.sites) < rs.cfg.Replicas
 }
 
 // heard notes that a site is alive. If the router knew too few holders of some cells, and

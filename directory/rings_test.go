@@ -24,13 +24,13 @@ func settledRing(t *testing.T, peers ...grid.SiteID) (*Directory, *ring, *grid.O
 func TestHoldersConfirmEachOther(t *testing.T) {
 	d, r, out := settledRing(t, "a", "b", "c", "d")
 	later := 10 * grid.Minute
-	if !d.rings.compare(later, r, "a", r.digest) || r.until <= later {
+	if !d.rings.compare(later, r, "a", r.digest, nil) || r.until <= later {
 		t.Errorf("believed until %v after a confirmation at %v", r.until, later)
 	}
-	if !d.rings.compare(later, r, "a", 0) {
+	if !d.rings.compare(later, r, "a", 0, nil) {
 		t.Error("who says nothing contradicts")
 	}
-	if d.rings.compare(later, r, "a", r.digest+1) || r.until > later {
+	if d.rings.compare(later, r, "a", r.digest+1, nil) || r.until > later {
 		t.Errorf("believed until %v after a contradiction at %v", r.until, later)
 	}
 	if d.rings.get(later, root(Price), out); len(out.Keys) != 1 {
@@ -39,7 +39,7 @@ func TestHoldersConfirmEachOther(t *testing.T) {
 
 	d, r, _ = settledRing(t, "me", "b", "c", "d")
 	fresh := r.until
-	if d.rings.compare(later, r, "b", r.digest); r.until != fresh {
+	if d.rings.compare(later, r, "b", r.digest, nil); r.until != fresh {
 		t.Error("a holder itself was content with a confirmation: then nobody would look up")
 	}
 }
@@ -77,6 +77,90 @@ func TestContradictedHolderLooks(t *testing.T) {
 	}
 	if d.holder.contradicted(grid.Minute, root(Price), r.digest+1); r.until != grid.Minute {
 		t.Error("does not look")
+	}
+}
+
+// A holder that has always been told the same by the router looks the less often because
+// others contradict, or because a copy has expired.
+func TestHolderThatIsSureLooksSeldom(t *testing.T) {
+	d, r, _ := settledRing(t, "me", "b", "c", "d")
+	h := d.holder.hold(0, root(Price))
+	r.span, r.until = grid.Hour, grid.Hour
+	d.holder.contradicted(grid.Minute, root(Price), r.digest+1)
+	if r.until != grid.Hour {
+		t.Error("looks a minute after the router has said the same")
+	}
+	if d.holder.contradicted(8*grid.Minute, root(Price), r.digest+1); r.until != 8*grid.Minute {
+		t.Error("does not look")
+	}
+	r.until = grid.Hour
+	if d.holder.doubt(grid.Minute, h); r.until != 15*grid.Minute {
+		t.Errorf("doubts a copy that has expired, and looks at %v", r.until)
+	}
+	h.upkeep.eager, h.upkeep.round.differs = wonderAfter, true
+	if d.holder.wonder(2*grid.Minute, h); r.until != 2*grid.Minute {
+		t.Errorf("others have other quotes, and it looks at %v", r.until)
+	}
+}
+
+// Who is told by a holder who the others are takes its word a few times before it asks the
+// router, unless it is one of them, somebody else says so, or members may lie.
+func TestWordOfHolders(t *testing.T) {
+	now := 10 * grid.Minute
+	holders := []grid.SiteID{"a", "b", "c", "e"}
+	for _, tt := range []struct {
+		name    string
+		self    grid.SiteID // that the router has named instead of d
+		from    grid.SiteID
+		says    []grid.SiteID
+		witness int
+		want    bool
+	}{
+		{"its word counts", "d", "b", holders, 0, true},
+		{"one that is a holder no more", "d", "d", holders, 0, true},
+		{"it does not say who", "d", "b", nil, 0, false},
+		{"a stranger", "d", "x", holders, 0, false},
+		{"this site is a holder", "me", "b", holders, 0, false},
+		{"this site is to be one", "d", "b", []grid.SiteID{"a", "b", "c", "me"}, 0, false},
+		{"members may lie", "d", "b", holders, 1, false},
+	} {
+		d, r, out := settledRing(t, "a", "b", "c", tt.self, "f")
+		d.rings.cfg.Witnesses = tt.witness
+		if d.rings.compare(now, r, tt.from, r.digest+1, tt.says) {
+			t.Errorf("%s: they agree", tt.name)
+		}
+		d.rings.get(now, root(Price), out)
+		if took := slices.Equal(r.peers, []grid.SiteID{"a", "b", "c", "e", "d", "f"}); took != tt.want || (len(out.Keys) == 0) != tt.want {
+			t.Errorf("%s: holders are %v, %d look-ups", tt.name, r.peers, len(out.Keys))
+		}
+	}
+	d, r, out := settledRing(t, "a", "b", "c", "d")
+	for i := range wordsMax + 1 {
+		now += grid.Minute
+		word := []grid.SiteID{"a", "b", "c", grid.SiteID(rune('e' + i))}
+		d.rings.compare(now, r, "a", r.digest+1, word)
+		d.rings.compare(now+1, r, "b", r.digest+1, holders) // an answer that was under way
+		if d.rings.get(now+1, root(Price), out); i < wordsMax && (!slices.Equal(r.peers[:4], word) || len(out.Keys) > 0) {
+			t.Errorf("word %d: %v, %d look-ups", i, r.peers, len(out.Keys))
+		}
+	}
+	if len(out.Keys) != 1 {
+		t.Errorf("%d look-ups when holders say one thing and another", len(out.Keys))
+	}
+}
+
+// A holder that does not answer is replaced by one that the router has named already; it is
+// asked again when there is none.
+func TestSpareHolders(t *testing.T) {
+	d, r, out := settledRing(t, "a", "b", "c", "d", "e")
+	now := grid.Second
+	d.SetQuote(now, goodQuote(), out)
+	until := r.until
+	for i, dead := range []grid.SiteID{"b", "e"} {
+		d.Step(now, &grid.Undelivered{To: dead, Message: &Publish{Quote: d.publisher.own, Copies: []Copy{{Cell: root(Price)}}}}, out)
+		if looks := r.until != until; looks != (i == 1) {
+			t.Errorf("%s cannot be reached: looks again at %v, without it %v", dead, r.until, until)
+		}
 	}
 }
 

@@ -43,6 +43,7 @@ func (k *holder) tick(now grid.Time, out *grid.Outbox) {
 func (k *holder) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 	u := &h.upkeep
 	u.begin(now, k.shared)
+	k.wonder(now, h)
 	r := k.rings.get(now, h.cell, out)
 	if !r.usable(now) {
 		u.next = now + k.cfg.Timeout
@@ -77,6 +78,15 @@ func (k *holder) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 	k.conclude(now, h)
 }
 
+// wonder has the router asked again if others have had other quotes for some rounds: perhaps
+// others hold the cell by now.
+func (k *holder) wonder(now grid.Time, h *holding) {
+	u := &h.upkeep
+	if r := k.rings.list[h.cell]; r != nil && u.standing == proving && u.eager == wonderAfter && u.round.differs && r.named < u.since {
+		r.until = min(r.until, now)
+	}
+}
+
 // chase tells the sites of strays where their quotes belong.
 func (k *holder) chase(now grid.Time, h *holding, out *grid.Outbox) {
 	if h.fences.Len() == 0 {
@@ -92,7 +102,7 @@ func (k *holder) chase(now grid.Time, h *holding, out *grid.Outbox) {
 // retire tells who publishes here that there are other holders.
 func (k *holder) retire(now grid.Time, h *holding, ring *ring, out *grid.Outbox) {
 	k.tell(now, h, out, func(*record) (r Receipt, due bool) {
-		return Receipt{Cell: h.cell, Ring: ring.digest}, true
+		return Receipt{Cell: h.cell, Ring: ring.digest, Holders: ring.show(k.cfg.Replicas)}, true
 	})
 }
 
@@ -246,7 +256,7 @@ func (k *holder) onReported(now grid.Time, q request, p *Reported, out *grid.Out
 		k.report(now, h, out)
 	default:
 		if r := k.rings.list[cell{h.cell.attribute, u.route.parent}]; r != nil {
-			k.rings.compare(now, r, q.site, p.Ring)
+			k.rings.compare(now, r, q.site, p.Ring, nil)
 		}
 		u.round.noted = true
 		u.round.strays = u.round.strays || p.Strays > 0

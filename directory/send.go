@@ -203,15 +203,15 @@ func (pub *publisher) lapse(now grid.Time, l *listing, out *grid.Outbox) {
 	pub.send(now, l, loud, out)
 }
 
-// miss notes that a holder did not answer. In place of one that never does, the
-// router may by now name another.
+// miss notes that a holder did not answer. In place of one that never does, another one
+// that is known has the quote, or else the router may by now name one.
 func (pub *publisher) miss(now grid.Time, p *place, c *replica, certain bool) {
 	c.deadline = 0
 	if certain {
 		c.tries = triesMax
 	}
 	pub.rings.suspects.strike(now, c.site, certain)
-	if r := pub.rings.list[p.cell]; r != nil && p.role != former && c.tries >= triesMax {
+	if r := pub.rings.list[p.cell]; r != nil && p.role != former && c.tries >= triesMax && pub.rings.short(now, r) {
 		r.until = 0
 	}
 }

@@ -71,6 +71,8 @@ type word struct {
 const (
 	matureAge = 2*spanMax + 2 // halves of a lifetime after which a holder counts as mature
 	eagerMax  = 16            // rounds that follow quickly if the holder is not mature before
+
+	wonderAfter = 3 // rounds that show other quotes elsewhere until the router is asked
 )
 
 // prove begins to prove that the holder is mature. The first round comes soon, so that
