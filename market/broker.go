@@ -197,21 +197,21 @@ func (b *broker) placedAt(now grid.Time, p *placement, award Award, out *grid.Ou
 
 // refuse reports that no site has the job.
 func (b *broker) refuse(now grid.Time, p *placement, why Reason, out *grid.Outbox) {
-	r := &Refused{Job: p.job.ID, Why: why, Silent: why != ReasonStopped && b.silent(now, p), Verdicts: b.verdicts(now, p, ""), Messages: p.messages}
+	r := &Refused{Job: p.job.ID, Why: why, Later: why != ReasonStopped && b.later(now, p), Verdicts: b.verdicts(now, p, ""), Messages: p.messages}
 	r.Earliest, r.Cheapest = Earliest(r.Verdicts), Cheapest(r.Verdicts)
 	r.Reason = r.describe(now, p.paging.failed)
 	out.Local(r)
 	b.drop(now, p, out)
 }
 
-// silent reports whether all that stands in the way of a job is that the site which it
-// names does not answer.
-func (b *broker) silent(now grid.Time, p *placement) bool {
+// later reports whether all that stands in the way of a job is that the site which it
+// names does not answer, or is busy.
+func (b *broker) later(now grid.Time, p *placement) bool {
 	if p.job.Site == "" || p.job.Site == b.cfg.Site {
 		return false
 	}
 	if said := negotiationWith(p.job.Site, p.negotiations); said != nil {
-		return said.Outcome == OutcomeUnreachable
+		return said.Outcome == OutcomeUnreachable || said.Outcome == OutcomeRefused && said.Refusal == Busy
 	}
 	sequence := uint64(0)
 	if at := slices.IndexFunc(p.quotes, func(q directory.Quote) bool { return q.Site == p.job.Site }); at >= 0 {

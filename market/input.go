@@ -107,7 +107,7 @@ type Refused struct {
 	Job      grid.JobID
 	Why      Reason
 	Reason   string // Why in words, with the best that could be had
-	Silent   bool   // the site that the job names did not answer: it may later
+	Later    bool   // the site that the job names did not answer, or was busy: it may take it yet
 	Verdicts []Verdict
 	Earliest Option // the earliest finish, deadline and budget ignored
 	Cheapest Option // the lowest cost, deadline and budget ignored

@@ -62,6 +62,7 @@ type site struct {
 	outbox  grid.Outbox
 
 	previewed *PreviewResult            // the newest
+	refused   *Refused                  // the newest
 	fills     map[grid.TaskID]grid.Time // load made by a test: when it ends
 
 	// Durable:
@@ -234,7 +235,7 @@ func (s *site) local(in grid.Input) {
 		if j == nil || j.state != "placing" {
 			s.net.t.Fatalf("%s: unexpected refused %+v", s.cfg.Site, in)
 		}
-		j.state, j.messages = "refused", in.Messages
+		j.state, j.messages, s.refused = "refused", in.Messages, in
 		s.net.logf("%s: refused %s messages=%d: %s", s.cfg.Site, s.net.name(in.Job), in.Messages, in.Reason)
 		s.net.verdicts(in.Verdicts, s.clock())
 	case *Accepted:

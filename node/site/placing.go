@@ -107,7 +107,7 @@ func (p *placing) refused(now grid.Time, in *market.Refused, out *grid.Outbox) {
 		return
 	}
 	e.verdicts, e.messages, e.reason = in.Verdicts, in.Messages, in.Reason
-	if in.Silent && p.leased.retry(now, e) {
+	if in.Later && p.leased.retry(now, e) {
 		out.Save(e)
 		out.Tell(grid.Event{Kind: grid.JobAwaits, Job: e.job, Epoch: e.epoch, Site: e.job.Site})
 		return
@@ -217,7 +217,7 @@ type leased struct {
 }
 
 // awaitsSite is why such a job is not placed.
-const awaitsSite = "waits for its site, which does not answer"
+const awaitsSite = "waits for its site, which is busy or does not answer"
 
 // retryPause is how long such a job waits until that site is asked again.
 const retryPause = 15 * grid.Second

@@ -1,0 +1,41 @@
+package market
+
+import (
+	"testing"
+
+	"gridnode/grid"
+)
+
+// TestNamedSiteThatIsBusy may take the job yet, which one with a rule against it does not; nor
+// does a job wait for a busy site that it does not name.
+func TestNamedSiteThatIsBusy(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		site    grid.SiteID
+		refusal Refusal
+		want    bool
+	}{{"named, busy", "b", Busy, true}, {"named, by its rules", "b", ByRule, false}, {"not named, busy", "", Busy, false}} {
+		n := newNetwork(t)
+		n.silent = true
+		a := n.add(Config{Offer: Offer{Site: "a", Rating: grid.Rating{Speed: 1, Bandwidth: 1}}}, 0)
+		n.add(Config{Offer: Offer{Site: "b", Resources: grid.Resources{Processors: 10}, Rating: grid.Rating{Speed: 1, Bandwidth: 1}, Foreign: true}}, 0)
+		job := n.job(1, "a", 1, grid.Hour, grid.GoalCost)
+		job.Site, job.Budget = tt.site, grid.NoBudget
+		n.place(job)
+		asked := 0
+		for n.now < testEpoch+grid.Hour && a.refused == nil {
+			for len(n.flight) > 0 {
+				m := n.flight[0]
+				n.flight = n.flight[1:]
+				if ask, ok := m.message.(*Negotiate); ok {
+					asked++
+					a.step(&grid.Delivery{From: m.to, Message: &Reply{Request: ask.Request, Task: ask.Task, Refusal: tt.refusal}})
+				}
+			}
+			n.advance(grid.Second, false)
+		}
+		if asked == 0 || a.refused == nil || a.refused.Later != tt.want {
+			t.Errorf("%s: asked %d times, refused as %+v", tt.name, asked, a.refused)
+		}
+	}
+}
