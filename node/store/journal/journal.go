@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"os"
+	"sync"
 	"syscall"
 )
 
@@ -17,7 +18,9 @@ const mark = 0x316c6a67 // "gjl1"
 
 const frameSize = 12 // mark, length, checksum
 
-var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+// castagnoli is made when it is first needed: every program that may become a shim would wait
+// for it otherwise.
+var castagnoli = sync.OnceValue(func() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) })
 
 // ErrFailed is wrapped by what Append returns after an earlier error of its own:
 // part of a record may be in the file. The caller must open the journal anew.
@@ -154,5 +157,5 @@ func checksum(offset int64, record []byte) uint32 {
 	var place [12]byte
 	binary.LittleEndian.PutUint64(place[:], uint64(offset))
 	binary.LittleEndian.PutUint32(place[8:], uint32(len(record)))
-	return crc32.Update(crc32.Checksum(place[:], castagnoli), castagnoli, record)
+	return crc32.Update(crc32.Checksum(place[:], castagnoli()), castagnoli(), record)
 }
