@@ -2,7 +2,7 @@ package main
 
 import "github.com/spf13/cobra"
 
-func newCompletion() *cobra.Command {
+func newCompletion(*options) *cobra.Command {
 	return &cobra.Command{
 		Use:   "completion bash|zsh|fish",
 		Short: "Print a completion script for a shell",

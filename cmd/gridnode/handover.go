@@ -24,8 +24,8 @@ func main() {
 	if code, yes := carryOut(); yes {
 		os.Exit(code)
 	}
-	root := newRoot()
 	line := commandLine()
+	root := newRootFor(line)
 	if found, _, err := root.Find(line); err != nil || found == root {
 		os.Exit(handOver())
 	}
@@ -38,7 +38,7 @@ func main() {
 }
 
 // wholeVerbs are none here.
-func wholeVerbs(*options) []verb { return nil }
+var wholeVerbs []verb
 
 // handOver starts the whole program with the same command line in this process. It returns
 // an exit code if it cannot.

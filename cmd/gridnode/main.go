@@ -60,7 +60,11 @@ func report(root, cmd *cobra.Command, err error) int {
 }
 
 // newRoot returns the command line of the whole program.
-func newRoot() *cobra.Command {
+func newRoot() *cobra.Command { return newRootFor(nil) }
+
+// newRootFor returns what a command line needs of it: the one verb that it begins with, if it
+// does. Making all of them takes longer than what most do.
+func newRootFor(line []string) *cobra.Command {
 	var o options
 	root := &cobra.Command{
 		Use:   "gridnode",
@@ -95,10 +99,15 @@ manual is.
 	root.SetHelpCommand(&cobra.Command{Use: "help", Short: "Explain a verb", Hidden: true, Args: cobra.ArbitraryArgs, RunE: helpFor})
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.AddGroup(&cobra.Group{ID: groupSite, Title: "Site:"}, &cobra.Group{ID: groupJob, Title: "Jobs:"}, &cobra.Group{ID: groupFederation, Title: "Federation:"})
-	for _, v := range append(clientVerbs(&o), wholeVerbs(&o)...) {
-		v.cmd.GroupID = v.group
-		v.cmd.DisableFlagsInUseLine = true
-		root.AddCommand(v.cmd)
+	verbs := slices.Concat(clientVerbs, wholeVerbs)
+	if i := slices.IndexFunc(verbs, func(v verb) bool { return len(line) > 0 && v.name == line[0] }); i >= 0 {
+		verbs = verbs[i : i+1]
+	}
+	for _, v := range verbs {
+		cmd := v.make(&o)
+		cmd.GroupID = v.group
+		cmd.DisableFlagsInUseLine = true
+		root.AddCommand(cmd)
 	}
 	for _, verb := range extraVerbs {
 		root.AddCommand(verb())
@@ -119,20 +128,19 @@ var extraVerbs []func() *cobra.Command
 // verb is a command below the program's own.
 type verb struct {
 	group string // in the help text
-	cmd   *cobra.Command
+	name  string
+	make  func(*options) *cobra.Command
 }
 
 // clientVerbs are those that ask the daemon and print what it says. What they need starts
 // cheaply: no verb here may bring in a protocol, the network, the store or an engine.
-func clientVerbs(o *options) []verb {
-	return []verb{
-		{groupSite, newStop(o)}, {groupSite, newDrain(o)}, {groupSite, newLog(o)}, {groupSite, newUsers(o)}, {groupSite, newGuests(o)}, {groupSite, newHistory(o)}, {groupSite, newToken(o)}, {groupSite, newWeb(o)},
-		{groupJob, newSubmit(o)}, {groupJob, newStatus(o)}, {groupJob, newWhy(o)}, {groupJob, newLogs(o)}, {groupJob, newLs(o)}, {groupJob, newWait(o)}, {groupJob, newCancel(o)},
-		{groupJob, newHold(o)}, {groupJob, newRelease(o)}, {groupJob, newRequeue(o)}, {groupJob, newAttach(o)}, {groupJob, newExec(o)}, {groupJob, newSlurm(o)},
-		{groupFederation, newSites(o)}, {groupFederation, newQuotes(o)}, {groupFederation, newPeers(o)}, {groupFederation, newBank(o)}, {groupFederation, newLeases(o)}, {groupFederation, newLease(o)}, {groupFederation, newLinks(o)}, {groupFederation, newLink(o)}, {groupFederation, newDataSets(o)}, {groupFederation, newDataSet(o)},
-		{groupFederation, newMembers(o)}, {groupFederation, newRenew(o)}, {groupFederation, newRevoke(o)},
-		{"", newManual(o)}, {"", newVersion()},
-	}
+var clientVerbs = []verb{
+	{groupSite, "stop", newStop}, {groupSite, "drain", newDrain}, {groupSite, "log", newLog}, {groupSite, "users", newUsers}, {groupSite, "guests", newGuests}, {groupSite, "history", newHistory}, {groupSite, "token", newToken}, {groupSite, "web", newWeb},
+	{groupJob, "submit", newSubmit}, {groupJob, "status", newStatus}, {groupJob, "why", newWhy}, {groupJob, "logs", newLogs}, {groupJob, "ls", newLs}, {groupJob, "wait", newWait}, {groupJob, "cancel", newCancel},
+	{groupJob, "hold", newHold}, {groupJob, "release", newRelease}, {groupJob, "requeue", newRequeue}, {groupJob, "attach", newAttach}, {groupJob, "exec", newExec}, {groupJob, slurmVerb, newSlurm},
+	{groupFederation, "sites", newSites}, {groupFederation, "quotes", newQuotes}, {groupFederation, "peers", newPeers}, {groupFederation, "bank", newBank}, {groupFederation, "leases", newLeases}, {groupFederation, "lease", newLease}, {groupFederation, "links", newLinks}, {groupFederation, "link", newLink}, {groupFederation, "datasets", newDataSets}, {groupFederation, "dataset", newDataSet},
+	{groupFederation, "members", newMembers}, {groupFederation, "renew", newRenew}, {groupFederation, "revoke", newRevoke},
+	{"", "manual", newManual}, {"", "version", newVersion},
 }
 
 // Groups of verbs in the help text.

@@ -19,6 +19,23 @@ var silent = []string{
 	"federation create", "federation join", "federation request", "federation sign", "federation install", "federation rotate",
 }
 
+// TestVerbsByName: a verb is found by the name in its table, without the others being made.
+func TestVerbsByName(t *testing.T) {
+	for _, v := range slices.Concat(clientVerbs, wholeVerbs) {
+		root := newRootFor([]string{v.name, "--help"})
+		var names []string
+		for _, cmd := range root.Commands() {
+			names = append(names, cmd.Name())
+		}
+		if !slices.Equal(names, []string{v.name}) {
+			t.Errorf("%s alone makes %q", v.name, names)
+		}
+	}
+	if all, some := len(newRoot().Commands()), len(newRootFor([]string{"no-such-verb"}).Commands()); all != some || all < 40 {
+		t.Errorf("%d verbs, and %d to choose from where none is named", all, some)
+	}
+}
+
 // TestEveryVerbSaysItOneWay: every verb that prints takes -o json, csv and name.
 func TestEveryVerbSaysItOneWay(t *testing.T) {
 	verbs := 0

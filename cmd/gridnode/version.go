@@ -63,7 +63,7 @@ func (b *build) line() string {
 	return text + " " + b.Go + " " + b.Platform
 }
 
-func newVersion() *cobra.Command {
+func newVersion(*options) *cobra.Command {
 	var l listing
 	cmd := &cobra.Command{
 		Use:     "version",

@@ -38,17 +38,16 @@ func main() {
 			os.Exit(store.Check(os.Args[n-1]))
 		}
 	}
-	root := newRoot()
-	root.SetArgs(commandLine())
+	line := commandLine()
+	root := newRootFor(line)
+	root.SetArgs(line)
 	os.Exit(run(root))
 }
 
 // wholeVerbs are those that the client alone does not have.
-func wholeVerbs(o *options) []verb {
-	return []verb{
-		{groupSite, newInit(o)}, {groupSite, newStart(o)}, {groupSite, newConfig(o)}, {groupSite, newReload(o)}, {groupSite, newDoctor(o)}, {groupSite, newBackup(o)}, {groupSite, newRestore(o)}, {groupSite, newDebug(o)}, {groupSite, newDiag(o)},
-		{groupJob, newTop(o)}, {groupJob, newGet(o)},
-		{groupFederation, newFederation(o)}, {groupFederation, newInvite(o)}, {groupFederation, newTestnet(o)},
-		{"", newCompletion()},
-	}
+var wholeVerbs = []verb{
+	{groupSite, "init", newInit}, {groupSite, "start", newStart}, {groupSite, "config", newConfig}, {groupSite, "reload", newReload}, {groupSite, "doctor", newDoctor}, {groupSite, "backup", newBackup}, {groupSite, "restore", newRestore}, {groupSite, "debug", newDebug}, {groupSite, "diag", newDiag},
+	{groupJob, "top", newTop}, {groupJob, "get", newGet},
+	{groupFederation, "federation", newFederation}, {groupFederation, "invite", newInvite}, {groupFederation, "testnet", newTestnet},
+	{"", "completion", newCompletion},
 }
