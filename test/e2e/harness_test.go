@@ -59,8 +59,12 @@ func testMain(m *testing.M) int {
 	defer os.RemoveAll(dir)
 	_ = os.Chmod(dir, 0o755) // other accounts run it, too
 	program = filepath.Join(dir, "gridnode")
-	for _, args := range [][]string{{"-o", program, "-tags", "client"}, {"-o", program + "d"}} { // as `make build` does
-		build := exec.Command("go", slices.Concat([]string{"build"}, args, []string{"gridnode/cmd/gridnode"})...)
+	for _, b := range []struct {
+		env  []string
+		args []string
+	}{{[]string{"CGO_ENABLED=0"}, []string{"-o", program, "-tags", "client"}}, {nil, []string{"-o", program + "d"}}} { // as `make build` does
+		build := exec.Command("go", slices.Concat([]string{"build"}, b.args, []string{"gridnode/cmd/gridnode"})...)
+		build.Env = append(os.Environ(), b.env...)
 		build.Stdout, build.Stderr = os.Stderr, os.Stderr
 		if err := build.Run(); err != nil {
 			fmt.Fprintln(os.Stderr, "build:", err)
