@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -38,6 +39,11 @@ import (
 
 // closeMax is how long a stopping daemon lets requests finish.
 const closeMax = 5 * time.Second
+
+// serveGC has a daemon collect when its heap is half as large again as what lives, unless GOGC
+// says otherwise: with Go's default, twice as large, a flood of submissions takes a quarter more
+// memory, for some percent less processor time.
+const serveGC = 50
 
 func newStart(root *options) *cobra.Command {
 	var detach bool
@@ -74,6 +80,9 @@ the settings in config.yaml and are not written there.`,
 // serve runs the daemon until it is told to stop. On readyFD, if not 0, the process
 // that started this one waits for the line that says that it is ready.
 func serve(cmd *cobra.Command, home string, readyFD int) (err error) {
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(serveGC)
+	}
 	ready := newReadiness(readyFD)
 	defer func() { ready.failed(err) }()
 	manager, err := findServiceManager()
