@@ -367,7 +367,7 @@ func (b *borrowing) over(now grid.Time, in *lease.Ended, out *grid.Outbox) {
 
 // maroon puts a job whose lease is gone aside until its execution is certainly dead.
 func (b *borrowing) maroon(now grid.Time, e *entry, in *lease.Ended, out *grid.Outbox) {
-	e.gone = max(in.Gone, now)
+	e.strand(now, in.Gone)
 	if e.state != Cancelling {
 		e.reason = fmt.Sprintf("its lease %d is over (%s); it starts again once nothing of it is left there", in.Number, in.Cause)
 	}

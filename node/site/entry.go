@@ -31,6 +31,7 @@ type entry struct {
 	messages int32
 	lease    uint64     // number of the borrowed lease it runs on; 0: on this site's own processors
 	gone     grid.Time  // the lease has ended, the execution has surely by then; 0: there is none
+	goneSpan grid.Time  // how long that was to come when it was said
 	gang     *grid.Gang // where the latest execution of a divided job runs or ran
 	turn     after.Turn // what has become of its terms so far
 	gpus     []string   // names of those that its execution has
@@ -52,7 +53,7 @@ func (e *entry) AppendRecord(dst []byte) []byte {
 	p := &wirepb.JobRecord{
 		Job: wire.JobProto(e.job), State: uint32(e.state), Foreign: e.foreign,
 		Epoch: e.epoch, Losses: e.losses, Messages: e.messages, Reason: []byte(e.reason),
-		Lease: e.lease, Gone: int64(e.gone), Gang: wire.GangProto(e.gang, false), Turn: e.turn.Proto(), Gpus: e.gpus,
+		Lease: e.lease, Gone: int64(e.gone), GoneSpan: int64(e.goneSpan), Gang: wire.GangProto(e.gang, false), Turn: e.turn.Proto(), Gpus: e.gpus,
 		Award: &wirepb.Award{
 			Site: string(e.award.Site), Epoch: e.award.Epoch, Price: int64(e.award.Price), Cost: int64(e.award.Cost),
 			Start: int64(e.award.Start), Finish: int64(e.award.Finish), Until: int64(e.award.Until), Hold: e.award.Hold,
@@ -89,7 +90,7 @@ func decodeEntry(b []byte) (*entry, error) {
 	e := &entry{
 		job: job, state: State(p.State), foreign: p.Foreign, epoch: p.Epoch,
 		losses: p.Losses, messages: p.Messages, reason: string(p.Reason),
-		lease: p.Lease, gone: grid.Time(p.Gone), turn: after.TurnFromProto(job, p.Turn), gpus: p.Gpus,
+		lease: p.Lease, gone: grid.Time(p.Gone), goneSpan: grid.Time(p.GoneSpan), turn: after.TurnFromProto(job, p.Turn), gpus: p.Gpus,
 	}
 	if e.gang, err = wire.GangFromProto(e.task(), p.Gang); err != nil {
 		return nil, fmt.Errorf("job %s: %w", job.ID, err)

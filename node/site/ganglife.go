@@ -75,7 +75,7 @@ func (c *gangs) broken(now grid.Time, in *coalloc.Broken, out *grid.Outbox) {
 	if e != nil && !e.state.Terminal() {
 		task.Job = e.job
 		e.losses++
-		e.gone = max(in.Gone, now)
+		e.strand(now, in.Gone)
 		if e.state != Cancelling {
 			e.reason = why + "; it starts again once nothing of it is left anywhere"
 		}

@@ -1,9 +1,11 @@
 package site
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
+	"gridnode/coalloc"
 	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/lease"
@@ -68,6 +70,37 @@ func TestResumedJobBeganBefore(t *testing.T) {
 	v := b.want(1, Done)
 	if cost := b.cfg.Cost.Cost(b.cfg.Price, 4, 100*grid.Second); v.Start != began || v.Result.Cost != cost {
 		t.Errorf("it began at %v and costs %v; want %v, and %v for the time it asked for", v.Start, v.Result.Cost, began, cost)
+	}
+}
+
+// TestStrandedJobOutlivesItsClock: an execution that may be alive for some minutes more may be so, after
+// a restart, for as long, however far the clock was put forward meanwhile.
+func TestStrandedJobOutlivesItsClock(t *testing.T) {
+	b := newBench(t, func(c *Config) {
+		c.Parts = Everything
+		c.Directory = directory.Config{Federation: "test"}
+	})
+	j := b.job(1, 4)
+	j.Tasks, j.Coallocate = 4, &grid.Coallocation{Components: "2@here,2@here", CCR: -1}
+	b.step(&Submit{Token: 1, Job: j})
+	b.step(&directory.Found{ID: b.site.gangs.scout.query, End: true})
+	task := b.started[0].ID
+	b.site.gangs.broken(b.now, &coalloc.Broken{Task: task, Site: "there", Cause: lease.Crashed, Gone: b.now + 10*grid.Minute}, &b.out)
+	b.carryOut()
+	maps.DeleteFunc(b.records, func(key string, _ []byte) bool { return strings.HasPrefix(key, "coalloc") }) // who says so has forgotten it
+	b.now += 5 * grid.Hour
+	b.crash()
+	for range 99 { // 9:54 min
+		b.now += 6 * grid.Second
+		b.step(grid.Tick{})
+		if v, _ := b.site.Job(j.ID); v.Epoch != task.Epoch {
+			t.Fatalf("it is placed again, as epoch %d, while its execution may be alive", v.Epoch)
+		}
+	}
+	b.now += 10 * grid.Second
+	b.step(grid.Tick{})
+	if v, _ := b.site.Job(j.ID); v.Epoch == task.Epoch {
+		t.Errorf("it is %v, and not placed again once its execution is certainly dead", v.State)
 	}
 }
 

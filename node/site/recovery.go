@@ -299,13 +299,23 @@ func (*limbo) takes(*board) {}
 
 func (m *limbo) nextTimer() grid.Time { return m.stranded.next() }
 
+// strand notes from when on an execution is certainly dead.
+func (e *entry) strand(now, gone grid.Time) {
+	e.gone = max(gone, now)
+	e.goneSpan = e.gone - now
+}
+
+// goneBack is that after a restart. The instant alone says nothing if the clock was set since: what
+// was said was said before now.
+func (e *entry) goneBack(now grid.Time) grid.Time { return max(e.gone, now+e.goneSpan) }
+
 // put has the job wait until its execution is certainly dead, as it is from e.gone on.
 func (m *limbo) put(e *entry) { m.stranded.enter(e.gone, e.task()) }
 
 // putBack takes up, after a restart, a job that ran on processors of others under a
 // lease which is not known any more.
 func (m *limbo) putBack(now grid.Time, e *entry) {
-	e.gone = max(e.gone, now)
+	e.gone = e.goneBack(now)
 	m.put(e)
 }
 

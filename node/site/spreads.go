@@ -88,14 +88,14 @@ func (sp *spreads) lost(now grid.Time, in *lease.Lost, out *grid.Outbox) {
 	task := grid.Task{ID: in.Task, Cause: fmt.Sprintf("one of its leases is over: %s", in.Cause), Abandon: true}
 	if e := sp.current(in.Task); e != nil && !e.state.Terminal() {
 		task.Job = e.job
-		sp.giveUp(e, max(in.Gone, now), task.Cause, out)
+		sp.giveUp(now, e, in.Gone, task.Cause, out)
 	}
 	out.Kill(task)
 }
 
 // giveUp puts a job aside until nothing is left of its execution.
-func (sp *spreads) giveUp(e *entry, gone grid.Time, why string, out *grid.Outbox) {
-	e.gone = max(e.gone, gone)
+func (sp *spreads) giveUp(now grid.Time, e *entry, gone grid.Time, why string, out *grid.Outbox) {
+	e.strand(now, max(e.gone, gone))
 	if e.state != Cancelling {
 		e.reason = why + "; it starts again once nothing of it is left anywhere"
 	}
@@ -219,7 +219,7 @@ func (sp *spreads) resume(now grid.Time, e *entry, out *grid.Outbox) {
 		_ = sp.cluster.Adopt(now, request, now) // too wide: the site has fewer than before, none of them idle
 	}
 	out.Kill(grid.Task{ID: e.task(), Job: e.job, Cause: "its processors are not there any more", Abandon: true})
-	sp.giveUp(e, gone, "the daemon was down when one of its leases ended", out)
+	sp.giveUp(now, e, gone, "the daemon was down when one of its leases ended", out)
 }
 
 var errGone = errors.New("a lease is not there any more")
@@ -228,7 +228,7 @@ var errGone = errors.New("a lease is not there any more")
 // restart, when all of them are surely free of it if it is not taken up, and errGone if
 // it cannot be.
 func (sp *spreads) processors(now grid.Time, e *entry) (own int64, ids []lease.ID, gone grid.Time, err error) {
-	gone = max(e.gone, now)
+	gone = e.goneBack(now)
 	if e.gone != 0 {
 		err = errGone
 	}

@@ -35,11 +35,12 @@ type JobRecord struct {
 	Verdicts      []*Verdict             `protobuf:"bytes,8,rep,name=verdicts,proto3" json:"verdicts,omitempty"`
 	Messages      int32                  `protobuf:"varint,9,opt,name=messages,proto3" json:"messages,omitempty"`
 	Losses        uint32                 `protobuf:"varint,10,opt,name=losses,proto3" json:"losses,omitempty"`
-	Lease         uint64                 `protobuf:"varint,11,opt,name=lease,proto3" json:"lease,omitempty"` // number of the borrowed lease it runs on; 0 if none
-	Gone          int64                  `protobuf:"varint,12,opt,name=gone,proto3" json:"gone,omitempty"`   // an execution at another site may be alive until then; 0 if none is
-	Gang          *Gang                  `protobuf:"bytes,13,opt,name=gang,proto3" json:"gang,omitempty"`    // where the latest execution of a co-allocated job ran
-	Turn          *Turn                  `protobuf:"bytes,14,opt,name=turn,proto3" json:"turn,omitempty"`    // of a job with terms, or of an array that may not run at once
-	Gpus          []string               `protobuf:"bytes,15,rep,name=gpus,proto3" json:"gpus,omitempty"`    // names of those that its execution has
+	Lease         uint64                 `protobuf:"varint,11,opt,name=lease,proto3" json:"lease,omitempty"`                       // number of the borrowed lease it runs on; 0 if none
+	Gone          int64                  `protobuf:"varint,12,opt,name=gone,proto3" json:"gone,omitempty"`                         // an execution at another site may be alive until then; 0 if none is
+	Gang          *Gang                  `protobuf:"bytes,13,opt,name=gang,proto3" json:"gang,omitempty"`                          // where the latest execution of a co-allocated job ran
+	Turn          *Turn                  `protobuf:"bytes,14,opt,name=turn,proto3" json:"turn,omitempty"`                          // of a job with terms, or of an array that may not run at once
+	Gpus          []string               `protobuf:"bytes,15,rep,name=gpus,proto3" json:"gpus,omitempty"`                          // names of those that its execution has
+	GoneSpan      int64                  `protobuf:"varint,16,opt,name=gone_span,json=goneSpan,proto3" json:"gone_span,omitempty"` // of field 12, when it was set: after a restart it may be as long, whatever the clock says
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -177,6 +178,13 @@ func (x *JobRecord) GetGpus() []string {
 		return x.Gpus
 	}
 	return nil
+}
+
+func (x *JobRecord) GetGoneSpan() int64 {
+	if x != nil {
+		return x.GoneSpan
+	}
+	return 0
 }
 
 // Turn is after.Turn.
@@ -621,7 +629,7 @@ var File_wirepb_record_proto protoreflect.FileDescriptor
 
 const file_wirepb_record_proto_rawDesc = "" +
 	"\n" +
-	"\x13wirepb/record.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xc4\x03\n" +
+	"\x13wirepb/record.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xe1\x03\n" +
 	"\tJobRecord\x12\x1f\n" +
 	"\x03job\x18\x01 \x01(\v2\r.gridnode.JobR\x03job\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\rR\x05state\x12\x18\n" +
@@ -638,7 +646,8 @@ const file_wirepb_record_proto_rawDesc = "" +
 	"\x04gone\x18\f \x01(\x03R\x04gone\x12\"\n" +
 	"\x04gang\x18\r \x01(\v2\x0e.gridnode.GangR\x04gang\x12\"\n" +
 	"\x04turn\x18\x0e \x01(\v2\x0e.gridnode.TurnR\x04turn\x12\x12\n" +
-	"\x04gpus\x18\x0f \x03(\tR\x04gpus\"t\n" +
+	"\x04gpus\x18\x0f \x03(\tR\x04gpus\x12\x1b\n" +
+	"\tgone_span\x18\x10 \x01(\x03R\bgoneSpan\"t\n" +
 	"\x04Turn\x12\x12\n" +
 	"\x04held\x18\x01 \x01(\bR\x04held\x12\x16\n" +
 	"\x06failed\x18\x02 \x03(\rR\x06failed\x12\x10\n" +
