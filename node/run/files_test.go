@@ -3,6 +3,7 @@ package run
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -45,4 +46,51 @@ func TestPruneLeavesWhereTasksWriteNext(t *testing.T) {
 	if prune(time.Now().Add(2 * ForeignKept)); there(dir) {
 		t.Error("an empty directory is left of a home that nobody has heard of for days")
 	}
+}
+
+// TestSweep: of what processes have had goes, after a restart, all that no process has any more, and
+// what pilots had that are gone, inside of the home and outside.
+func TestSweep(t *testing.T) {
+	f := Files{Home: t.TempDir(), Site: "here", Shared: t.TempDir()}
+	id := func(n uint64) Process { return Process{Task: grid.TaskID{Job: grid.JobID{Hi: 1, Lo: n}, Epoch: 1}} }
+	scratch := func(home grid.SiteID, n uint64) []string {
+		return []string{f.Process(home, id(n)) + ScratchSuffix, f.outside(home, id(n)) + ScratchSuffix}
+	}
+	var stay, gone []string
+	stay = append(stay, append(scratch("here", 1), scratch("there", 1)...)...) // runs
+	gone = append(gone, append(scratch("here", 2), scratch("there", 2)...)...)
+	stay = append(stay, scratch("there", 3)[1], filepath.Join(f.Pilot(7), id(3).Name()+ScratchSuffix)) // under a pilot
+	gone = append(gone, scratch("there", 4)[1], f.Pilot(8))
+	stay = append(stay, f.Process("here", id(5))+stagedSuffix, f.Process("here", id(5))+ResultsSuffix, filepath.Join(f.Home, tasksDir, "0"+emptySuffix))
+	for _, path := range append(slices.Clone(stay), gone...) {
+		if err := os.MkdirAll(filepath.Join(path, "something"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, path := range []string{filepath.Join(f.Pilot(7), id(3).Name()+Stdout.Suffix()), filepath.Join(f.Pilot(8), id(4).Name()+homeSuffix)} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	check := func(stay, gone []string) {
+		t.Helper()
+		for _, path := range stay {
+			if !there(path) {
+				t.Errorf("%s is gone", path)
+			}
+		}
+		for _, path := range gone {
+			if there(path) {
+				t.Errorf("%s is there", path)
+			}
+		}
+	}
+	if err := f.sweep(func(x Process) bool { return x == id(1) }, map[uint64]bool{7: true}); err != nil {
+		t.Fatal(err)
+	}
+	check(stay, gone)
+	if err := f.clearLeased(7); err != nil { // its lease is over
+		t.Fatal(err)
+	}
+	check(scratch("here", 1), append(gone, scratch("there", 3)[1], f.Pilot(7)))
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -67,6 +68,65 @@ func (f Files) ForgetLeased(key uint64, x Process) {
 		_ = os.Remove(base + end) // it goes with the pilot at the latest
 	}
 	_ = os.RemoveAll(base + ScratchSuffix)
+}
+
+// leasedNames returns the names of the processes that a pilot has begun.
+func (f Files) leasedNames(key uint64) (names []string) {
+	entries, _ := os.ReadDir(f.Pilot(key)) // none: it has begun nothing
+	for _, entry := range entries {
+		name, noted := strings.CutSuffix(entry.Name(), homeSuffix)
+		name, printed := strings.CutSuffix(name, Stdout.Suffix())
+		if noted || printed {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// clearLeased removes what a pilot that is gone has left, and its tasks with it.
+func (f Files) clearLeased(key uint64) (failed error) {
+	if f.Shared != "" {
+		for _, name := range f.leasedNames(key) {
+			dirs, _ := filepath.Glob(filepath.Join(f.Shared, foreignDir, "*", name+ScratchSuffix)) // a bad pattern: none
+			for _, dir := range dirs {
+				failed = cmp.Or(failed, os.RemoveAll(dir))
+			}
+		}
+	}
+	return cmp.Or(failed, os.RemoveAll(f.Pilot(key)))
+}
+
+// sweep removes, before anything is started, the scratch directories of processes that are not alive
+// and what pilots have left that are not: their ends were never told, as what watched over them or
+// their machine has died.
+func (f Files) sweep(alive func(Process) bool, pilots map[uint64]bool) (failed error) {
+	leased := make(map[string]bool)
+	dirs, _ := os.ReadDir(filepath.Join(f.work(), pilotsDir)) // none: there were no pilots
+	for _, dir := range dirs {
+		switch key, err := strconv.ParseUint(dir.Name(), 10, 64); {
+		case err != nil:
+		case pilots[key]:
+			for _, name := range f.leasedNames(key) {
+				leased[name] = true
+			}
+		default:
+			failed = cmp.Or(failed, f.clearLeased(key))
+		}
+	}
+	patterns := []string{filepath.Join(f.work(), tasksDir), filepath.Join(f.work(), foreignDir, "*")}
+	if f.Shared != "" {
+		patterns = append(patterns, f.Shared, filepath.Join(f.Shared, foreignDir, "*"))
+	}
+	for _, pattern := range patterns {
+		paths, _ := filepath.Glob(filepath.Join(pattern, "*"+ScratchSuffix)) // a bad pattern: none
+		for _, path := range paths {
+			name := strings.TrimSuffix(filepath.Base(path), ScratchSuffix)
+			if x, err := processOf(name); err == nil && !alive(x) && !leased[name] {
+				failed = cmp.Or(failed, os.RemoveAll(path))
+			}
+		}
+	}
+	return failed
 }
 
 // Left is what a process of a job has left.

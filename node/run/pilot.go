@@ -53,7 +53,7 @@ func (p *Processes) keepPilot(task *grid.Task) {
 // clearPilot removes what a pilot that is gone has left.
 func (p *Processes) clearPilot(key uint64) {
 	p.pilots.drop(key)
-	if err := os.RemoveAll(p.files.Pilot(key)); err != nil {
+	if err := p.files.clearLeased(key); err != nil {
 		p.log.Warn("cannot remove what a pilot left", "error", err)
 	}
 }

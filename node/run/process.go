@@ -132,6 +132,16 @@ func (p *Processes) Recover() (running []Found, ended []Ended, err error) {
 			return nil, nil, fmt.Errorf("the shim has not reported %d tasks that ended", len(waiting))
 		}
 	}
+	pilots := make(map[uint64]bool)
+	for x := range p.running {
+		if key, yes := site.IsPilot(x.Task); yes {
+			pilots[key] = true
+		}
+	}
+	alive := func(x Process) bool { _, runs := p.running[x]; return runs }
+	if err := p.files.sweep(alive, pilots); err != nil {
+		p.log.Warn("cannot remove what jobs left that are not alive", "error", err)
+	}
 	p.wg.Go(p.pump)
 	return running, ended, nil
 }
@@ -160,12 +170,10 @@ func (p *Processes) report(e *shim.Ended) (x Process, run execution, fresh bool)
 
 // conclude settles what an execution has left, and returns its end as the site's input.
 func (p *Processes) conclude(x Process, run execution, e *shim.Ended) Ended {
-	left := p.settle(run)
+	run.keeps = run.keeps && e.Cause != shim.CauseLost // else its home will not hear of this one
+	left := p.settle(x, run)
 	if left && e.Silent && filepath.Dir(run.scratch) == p.empties.dir {
 		p.haveOutput(strings.TrimSuffix(run.scratch, ScratchSuffix))
-	}
-	if key, yes := site.IsPilot(x.Task); yes {
-		p.clearPilot(key)
 	}
 	ended := Ended{TaskEnded: grid.TaskEnded{ID: x.Task, Lost: e.Cause == shim.CauseLost, Lapsed: e.Cause == shim.CauseLease}, Number: x.Number}
 	if !ended.Lost {
@@ -178,9 +186,11 @@ func (p *Processes) conclude(x Process, run execution, e *shim.Ended) Ended {
 	return ended
 }
 
-// settle does away with the scratch directory of an execution that is over, and reports whether it
-// has left results.
-func (p *Processes) settle(run execution) (left bool) {
+// settle does away with what an execution has that is over, and reports whether it has left results.
+func (p *Processes) settle(x Process, run execution) (left bool) {
+	if key, yes := site.IsPilot(x.Task); yes {
+		p.clearPilot(key)
+	}
 	if run.scratch == "" || run.reuse && p.empties.give(run.scratch) {
 		return false
 	}
@@ -256,7 +266,8 @@ func (p *Processes) reconnect() *shim.Client {
 			for x, run := range p.running {
 				if !known[run.name] && !run.over {
 					delete(p.running, x)
-					p.settle(run)
+					run.keeps = false
+					p.settle(x, run)
 					p.ended(lostEnd(x))
 				}
 			}

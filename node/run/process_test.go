@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
@@ -17,11 +18,11 @@ func TestTaskThatTheNewShimDoesNotKnowIsLost(t *testing.T) {
 	p := testProcesses(t, func(e *Ended) { lost <- e })
 	id := grid.TaskID{Job: grid.JobID{Hi: 5, Lo: 5}, Epoch: 1}
 	scratch := p.files.Task(p.files.Site, id) + ScratchSuffix
-	if err := os.MkdirAll(scratch, 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(scratch, "left"), 0o700); err != nil {
 		t.Fatal(err)
 	}
 	p.mu.Lock()
-	p.running[Process{Task: id}] = execution{name: "never", scratch: scratch} // ordered, but the order never arrived
+	p.running[Process{Task: id}] = execution{name: "never", scratch: scratch, keeps: true} // ordered, but the order never arrived
 	p.mu.Unlock()
 	if err := syscall.Kill(p.ShimPID(), syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -31,8 +32,8 @@ func TestTaskThatTheNewShimDoesNotKnowIsLost(t *testing.T) {
 		if e.ID != id || !e.Lost {
 			t.Errorf("got %+v", e)
 		}
-		if there(scratch) {
-			t.Error("its scratch directory is there still")
+		if left := p.files.Left(p.files.Site, id); there(scratch) || len(left) > 0 {
+			t.Errorf("its scratch directory is there still: %v; or what it has left: %v", there(scratch), left)
 		}
 	case <-time.After(20 * time.Second):
 		t.Fatal("it was never reported")
