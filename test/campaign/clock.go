@@ -138,6 +138,11 @@ func clocks(ctx context.Context, p *plan) (_ *outcome, err error) {
 	if err != nil {
 		return nil, err
 	}
+	w.mend = func() {
+		for _, page := range pages {
+			page.set(0)
+		}
+	}
 	o, err := w.round(ctx, func(ctx context.Context) error {
 		s := w.sites[w.random.IntN(len(w.sites))]
 		by := time.Duration((2*w.random.Float64() - 1) * float64(time.Hour))

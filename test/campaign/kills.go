@@ -27,6 +27,9 @@ func (w *world) round(ctx context.Context, strike func(context.Context) error) (
 		}
 		w.out.Strikes++
 	}
+	if w.mend != nil {
+		w.mend()
+	}
 	if err := w.settle(ctx); err != nil {
 		return nil, err
 	}

@@ -25,6 +25,7 @@ type world struct {
 	ledger ledger
 	random *rand.Rand
 	out    *outcome
+	mend   func() // has the sites be as they should be again, before they are judged; nil: they are
 
 	mu     sync.Mutex
 	jobs   []*record
