@@ -202,7 +202,13 @@ func (p *Processes) Launch(key uint64, task *grid.Task) {
 			if err == nil {
 				err = client.Start(spec)
 			}
-			if err != nil && !errors.Is(err, shim.ErrClosed) {
+			switch {
+			case err == nil, errors.Is(err, shim.ErrClosed):
+			case shim.NoDescriptors(err): // which is not its fault
+				time.AfterFunc(shim.ScarcePause, func() {
+					p.tell(&pilot.Over{Key: key, ID: task.ID, Number: number, End: pilot.End{Lost: true}})
+				})
+			default:
 				p.tell(&pilot.Unstarted{Key: key, ID: task.ID, Number: number, Why: ShortReason(err)})
 			}
 		}

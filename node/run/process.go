@@ -321,9 +321,21 @@ func (p *Processes) start(task *grid.Task, x Process) {
 	p.failed(x, err)
 }
 
-// failed reports a task that cannot be started.
+// failed reports a task that cannot be started. The caller holds p.mu.
 func (p *Processes) failed(x Process, err error) {
 	p.log.Warn("a job cannot be started", "job", x.Task.Job, "error", err)
+	if shim.NoDescriptors(err) { // which is not its fault: it is tried again, here or elsewhere
+		p.running[x] = execution{name: p.newName(x), over: true}
+		time.AfterFunc(shim.ScarcePause, func() {
+			p.mu.Lock()
+			delete(p.running, x)
+			p.mu.Unlock()
+			if p.ctx.Err() == nil {
+				p.ended(lostEnd(x))
+			}
+		})
+		return
+	}
 	now := grid.Time(time.Now().UnixMicro())
 	result := grid.Result{Start: now, End: now, ExitCode: pilot.ExitNoStart, Reason: ShortReason(err)}
 	p.ended(&Ended{TaskEnded: grid.TaskEnded{ID: x.Task, Result: result}, Number: x.Number})

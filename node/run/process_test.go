@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/pilot"
 	"gridnode/node/shim"
 )
 
@@ -62,6 +63,26 @@ func TestEndThatIsSettled(t *testing.T) {
 	}
 	if p.Kill(grid.Task{ID: id}); !(<-reports).Lost {
 		t.Error("what has ended is ended")
+	}
+}
+
+// TestTooFewDescriptors: a task that cannot be started as no file can be opened any more has not failed:
+// it is there, for a while, and lost then. One that cannot be started otherwise has failed at once.
+func TestTooFewDescriptors(t *testing.T) {
+	reports := make(chan *Ended, 10)
+	p := testProcesses(t, func(e *Ended) { reports <- e })
+	x := Process{Task: grid.TaskID{Job: grid.JobID{Hi: 5, Lo: 5}, Epoch: 1}}
+	p.mu.Lock()
+	p.failed(x, &os.PathError{Op: "open", Path: "scratch", Err: syscall.EMFILE})
+	p.mu.Unlock()
+	if p.Kill(grid.Task{ID: x.Task}); len(reports) > 0 {
+		t.Fatalf("%+v is reported", <-reports)
+	}
+	p.mu.Lock()
+	p.failed(x, &os.PathError{Op: "open", Path: "scratch", Err: syscall.ENOTDIR})
+	p.mu.Unlock()
+	if e := <-reports; e.Lost || e.Result.ExitCode != pilot.ExitNoStart {
+		t.Errorf("%+v is reported, want code %d", e, pilot.ExitNoStart)
 	}
 }
 

@@ -6,28 +6,39 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
-// TestEndsWaitForWhatWasWritten: an end is noted once what its task wrote is on disk, one flush
-// serves all that ended during the one before, and who wrote nothing waits for none.
-func TestEndsWaitForWhatWasWritten(t *testing.T) {
-	home := t.TempDir()
-	begun, done := make(chan []string), make(chan error)
+// stillShim is a shim without a loop and a daemon.
+func stillShim(t *testing.T) *shim {
+	t.Helper()
 	s := &shim{
-		config: Config{Home: home, Grace: time.Hour, journalMax: journalMax}, inbox: make(chan func(), 8), quit: make(chan struct{}),
+		config: Config{Home: t.TempDir(), Grace: time.Hour, journalMax: journalMax}, inbox: make(chan func(), 8), quit: make(chan struct{}),
 		tasks: make(map[string]*task), sessions: make(map[int]*task), sides: make(map[int]*side),
 		orphans: make(map[int]*orphan), results: make(map[string]*Ended),
-		settling: settling{flush: func(files ...string) error { begun <- files; return <-done }},
 	}
-	defer close(s.quit)
 	var err error
-	if s.records, _, err = openRecords(home); err != nil {
+	if s.records, _, err = openRecords(s.config.Home); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.renew(); err != nil {
 		t.Fatal(err)
 	}
-	defer s.records.journal.Close()
+	t.Cleanup(func() {
+		close(s.quit)
+		s.records.journal.Close()
+	})
+	return s
+}
+
+// TestEndsWaitForWhatWasWritten: an end is noted once what its task wrote is on disk, one flush
+// serves all that ended during the one before, and who wrote nothing waits for none.
+func TestEndsWaitForWhatWasWritten(t *testing.T) {
+	s := stillShim(t)
+	home := s.config.Home
+	begun, done := make(chan []string), make(chan error)
+	s.settling.flush = func(files ...string) error { begun <- files; return <-done }
 	s.tasks["running"] = &task{id: "running"}
 	end := func(id, output, result string) {
 		t.Helper()
@@ -86,5 +97,38 @@ func TestEndsWaitForWhatWasWritten(t *testing.T) {
 	noted("another", "both", "output", "result", "silent")
 	if s.settling.busy || len(s.tasks) != 1 {
 		t.Errorf("flushing %v, %d tasks left, want only the one that runs", s.settling.busy, len(s.tasks))
+	}
+}
+
+// TestTooFewDescriptors: a task that cannot begin as no file can be opened any more has not failed.
+func TestTooFewDescriptors(t *testing.T) {
+	s := stillShim(t)
+	s.ways = newWays(t.Context(), nil)
+	spec := func(id string) *Spec {
+		dir := filepath.Join(s.config.Home, id)
+		return &Spec{ID: id, Args: []string{"true"}, Dir: dir, Stdout: dir + ".stdout", Stderr: dir + ".stderr"}
+	}
+	files, gang, terminal, other := spec("files"), spec("gang"), spec("terminal"), spec("other")
+	gang.Peers = &Peers{Gang: "gang", Addresses: []string{"127.0.0.1:1", "127.0.0.1:2"}}
+	terminal.Terminal = true
+	other.Stdout = filepath.Join(s.config.Home, "none", "stdout")
+	var before unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 0, Max: before.Max}); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []*Spec{files, gang, terminal} {
+		s.startTask(x)
+	}
+	if err := unix.Setrlimit(unix.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	s.startTask(other)
+	for x, want := range map[*Spec]Cause{files: CauseLost, gang: CauseLost, terminal: CauseLost, other: CauseStart} {
+		if e := s.results[x.ID]; e == nil || e.Cause != want || e.ExitCode != exitNoStart {
+			t.Errorf("%s: %+v, want cause %v", x.ID, e, want)
+		}
 	}
 }

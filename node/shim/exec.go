@@ -25,9 +25,15 @@ const (
 type startError struct {
 	code   int32
 	reason string
+	err    error // of this machine; nil if it is the task's
 }
 
 func (e *startError) Error() string { return e.reason }
+
+// noStart says that this machine cannot start a task.
+func noStart(what string, err error) *startError {
+	return &startError{exitNoStart, fmt.Sprintf("%s: %v", what, err), err}
+}
 
 // lookUp returns the file to execute: name itself if it has a slash, in dir if it
 // is relative, else the first executable of that name in PATH of env.
@@ -63,20 +69,20 @@ func lookUp(name, dir string, env []string) (string, *startError) {
 	if found != nil {
 		return "", found
 	}
-	return "", &startError{exitNoCommand, fmt.Sprintf("%s: command not found in PATH=%s", name, search)}
+	return "", &startError{code: exitNoCommand, reason: fmt.Sprintf("%s: command not found in PATH=%s", name, search)}
 }
 
 func checkExecutable(path, name string) *startError {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
-		return &startError{exitNoCommand, name + ": command not found"}
+		return &startError{code: exitNoCommand, reason: name + ": command not found"}
 	case err != nil:
-		return &startError{exitNoExec, fmt.Sprintf("%s: %v", name, err)}
+		return &startError{code: exitNoExec, reason: fmt.Sprintf("%s: %v", name, err)}
 	case info.IsDir():
-		return &startError{exitNoExec, path + ": is a directory"}
+		return &startError{code: exitNoExec, reason: path + ": is a directory"}
 	case info.Mode()&0o111 == 0:
-		return &startError{exitNoExec, path + ": permission denied: the file is not executable"}
+		return &startError{code: exitNoExec, reason: path + ": permission denied: the file is not executable"}
 	}
 	return nil
 }
@@ -94,18 +100,18 @@ func execute(spec *Spec, env []string, null int, tty *os.File, out *output, laun
 	account := spec.account()
 	if account == nil {
 		if err := os.MkdirAll(spec.Dir, 0o700); err != nil {
-			return 0, &startError{exitNoStart, fmt.Sprintf("working directory: %v", err)}
+			return 0, noStart("working directory", err)
 		}
 	}
 	stdout, err := out.open(0, account)
 	if err != nil {
-		return 0, &startError{exitNoStart, fmt.Sprintf("standard output: %v", err)}
+		return 0, noStart("standard output", err)
 	}
 	defer syscall.Close(stdout)
 	stderr := stdout
 	if spec.Stderr != spec.Stdout {
 		if stderr, err = out.open(1, account); err != nil {
-			return 0, &startError{exitNoStart, fmt.Sprintf("standard error: %v", err)}
+			return 0, noStart("standard error", err)
 		}
 		defer syscall.Close(stderr)
 	}
@@ -153,13 +159,13 @@ func (s *Spec) find(account *sandbox.Account) (path string, failed *startError) 
 	}
 	err := account.Do(func() {
 		if info, err := os.Stat(s.Dir); err != nil || !info.IsDir() || syscall.Access(s.Dir, accessExecute) != nil {
-			failed = &startError{exitNoStart, fmt.Sprintf("working directory %s: there is none that the job's account (number %d) may enter", s.Dir, account.User)}
+			failed = &startError{code: exitNoStart, reason: fmt.Sprintf("working directory %s: there is none that the job's account (number %d) may enter", s.Dir, account.User)}
 			return
 		}
 		path, failed = lookUp(s.Args[0], s.Dir, s.Env)
 	})
 	if err != nil {
-		failed = &startError{exitNoStart, fmt.Sprintf("become the job's account: %v", err)}
+		failed = noStart("become the job's account", err)
 	}
 	return path, failed
 }
@@ -170,7 +176,7 @@ const accessExecute = 1
 // executeInside starts it by its plan.
 func executeInside(spec *Spec, path string, env []string, files [3]int, terminal bool, launch func(*sandbox.Process) (int, error)) (int, *startError) {
 	if !spec.Plan.Sees(path) {
-		return 0, &startError{exitNoCommand, fmt.Sprintf("%s: command not found inside the sandbox: %s is not among what guests may read", spec.Args[0], path)}
+		return 0, &startError{code: exitNoCommand, reason: fmt.Sprintf("%s: command not found inside the sandbox: %s is not among what guests may read", spec.Args[0], path)}
 	}
 	pid, err := launch(&sandbox.Process{Path: path, Args: spec.Args, Env: env, Hide: []string{MarkEnv}, Dir: spec.Dir, Files: files, Terminal: terminal})
 	var program *sandbox.StartError
@@ -180,20 +186,20 @@ func executeInside(spec *Spec, path string, env []string, files [3]int, terminal
 	case errors.As(err, &program):
 		return 0, execError(path, program.Err)
 	}
-	return 0, &startError{exitNoStart, fmt.Sprintf("sandbox: %v", err)}
+	return 0, noStart("sandbox", err)
 }
 
 // execError tells errors of the file from those of the machine.
 func execError(path string, err error) *startError {
 	switch err {
 	case syscall.ENOENT, syscall.ENOTDIR: // the file was there a moment ago
-		return &startError{exitNoCommand, path + ": its interpreter was not found"}
+		return &startError{code: exitNoCommand, reason: path + ": its interpreter was not found"}
 	case syscall.ENOEXEC:
-		return &startError{exitNoExec, path + ": neither a program for this machine nor a script that begins with #!"}
+		return &startError{code: exitNoExec, reason: path + ": neither a program for this machine nor a script that begins with #!"}
 	case syscall.E2BIG:
-		return &startError{exitNoExec, path + ": arguments and environment are too long"}
+		return &startError{code: exitNoExec, reason: path + ": arguments and environment are too long"}
 	case syscall.EACCES, syscall.EPERM, syscall.ETXTBSY, syscall.ELOOP, syscall.EISDIR:
-		return &startError{exitNoExec, fmt.Sprintf("%s: %v", path, err)}
+		return &startError{code: exitNoExec, reason: fmt.Sprintf("%s: %v", path, err)}
 	}
-	return &startError{exitNoStart, fmt.Sprintf("start %s: %v", path, err)}
+	return noStart("start "+path, err)
 }

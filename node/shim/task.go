@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"syscall"
@@ -63,8 +64,19 @@ func (s *shim) startTask(spec *Spec) {
 	}
 	now := time.Now()
 	start := wall(now)
-	fail := func(code int32, reason string) {
-		s.record(&Ended{ID: spec.ID, ExitCode: code, Cause: CauseStart, Reason: shorten(reason), Start: start, End: start})
+	fail := func(failed *startError) {
+		e := &Ended{ID: spec.ID, ExitCode: failed.code, Cause: CauseStart, Reason: shorten(failed.reason), Start: start, End: start}
+		if !NoDescriptors(failed.err) {
+			s.record(e)
+			return
+		}
+		e.Cause = CauseLost // it never was: whoever ordered it tries again, here or elsewhere
+		s.note(e)
+		s.after(ScarcePause, func() {
+			if s.results[e.ID] == e {
+				s.tell(e)
+			}
+		})
 	}
 	if len(s.tasks)+len(s.results) >= TasksMax {
 		// Not recorded: there is no room for it.
@@ -72,12 +84,14 @@ func (s *shim) startTask(spec *Spec) {
 		return
 	}
 	if err := s.keep(func() error { return s.records.intent(spec.ID, start) }); err != nil {
-		fail(exitNoStart, err.Error())
+		fail(noStart("note it", err))
 		return
 	}
-	spec, err := s.ways.open(spec)
+	ordered := spec
+	spec, err := s.ways.open(ordered)
 	if err != nil {
-		fail(exitNoStart, err.Error())
+		spec = ordered
+		fail(noStart("ways to its other tasks", err))
 		return
 	}
 	env := spec.Env[:len(spec.Env):len(spec.Env)]
@@ -89,7 +103,7 @@ func (s *shim) startTask(spec *Spec) {
 	term, tty, err := openTerminal(spec)
 	if err != nil {
 		s.ways.leave(spec.ID)
-		fail(exitNoStart, err.Error())
+		fail(noStart("start", err))
 		return
 	}
 	out := newOutput(spec, now)
@@ -112,7 +126,7 @@ func (s *shim) startTask(spec *Spec) {
 		out.end(true)
 		term.close()
 		s.ways.leave(spec.ID)
-		fail(failed.code, failed.reason)
+		fail(failed)
 		return
 	}
 	t := &task{id: spec.ID, pid: pid, start: start, out: out, run: run, spec: spec, term: term}
@@ -359,11 +373,25 @@ func (s *shim) endOrphans() {
 
 // record keeps e until it is acknowledged, and tells the daemon.
 func (s *shim) record(e *Ended) {
+	s.note(e)
+	s.tell(e)
+}
+
+// note keeps e until it is acknowledged.
+func (s *shim) note(e *Ended) {
 	s.results[e.ID] = e
 	if err := s.keep(func() error { return s.records.ended(e) }); err != nil {
 		s.log("task %s: %v: its end is only in memory", e.ID, err)
 	}
-	s.tell(e)
+}
+
+// ScarcePause is how long the end of a task waits that could not begin for want of descriptors:
+// others end meanwhile, and whoever ordered it does not try all that it may within a moment.
+const ScarcePause = 5 * time.Second
+
+// NoDescriptors reports whether an error says that this process or machine can open no more files.
+func NoDescriptors(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
 }
 
 // orphan is a child of the shim that is no task's first process: its parent died.
