@@ -207,4 +207,6 @@ type Result struct {
 	Reason     string // empty when it ended by itself; else why it was ended, at most 256 bytes
 	Cost       Credits
 	Silent     bool // it wrote nothing and left no files, as far as who ran it knows: there is nothing to fetch
+
+	Output [2]int64 // bytes of its standard output and error that were kept where it ran; 0: not known
 }

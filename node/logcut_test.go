@@ -1,6 +1,9 @@
 package node
 
 import (
+	"errors"
+	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -52,5 +55,40 @@ func TestLogsSayThatTheyAreCut(t *testing.T) {
 		case !tt.cut && (strings.Contains(text, "gridnode:") || cut != nil || len(text) == 0):
 			t.Errorf("%s: %d bytes, cut: %v", tt.name, len(text), cut)
 		}
+	}
+}
+
+// TestOutputThatIsShort: of an output that was cut short on its disk what is there is handed out, and then
+// said how much is missing; nothing is said of one that is whole.
+func TestOutputThatIsShort(t *testing.T) {
+	home := team(t, 1)[0]
+	job := shellJob(home, 1, "echo to be read; echo trouble >&2")
+	submitJob(t, home, job)
+	v := awaitState(t, home, job.ID, site.Done)
+	read := func(want string) error {
+		t.Helper()
+		r, err := home.Output(t.Context(), job.ID, run.Stdout, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer r.Close()
+		text, err := io.ReadAll(r)
+		if string(text) != want {
+			t.Errorf("the output is %q, want %q", text, want)
+		}
+		return err
+	}
+	if err := read("to be read\n"); err != nil || OutputMissing(home, &v) != [2]int64{} {
+		t.Fatalf("of the whole output %v are missing, and %v", OutputMissing(home, &v), err)
+	}
+	path := home.files.Task(home.ID(), grid.TaskID{Job: job.ID, Epoch: v.Epoch}) + run.Stdout.Suffix()
+	if err := os.Truncate(path, 5); err != nil {
+		t.Fatal(err)
+	}
+	if err := read("to be"); !errors.Is(err, run.ErrOutputShort) || !strings.Contains(err.Error(), "output is missing 6 bytes") {
+		t.Errorf("of an output cut short: %v", err)
+	}
+	if missing := OutputMissing(home, &v); missing != [2]int64{6, 0} {
+		t.Errorf("%v bytes are missing, want 6 of standard output", missing)
 	}
 }

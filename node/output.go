@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"time"
 
 	"gridnode/grid"
@@ -53,6 +54,28 @@ func OutputCut(h *Host, v *site.View) []run.Stream {
 		return run.Cut(h.files.Task(v.Job.Home, grid.TaskID{Job: v.Job.ID, Epoch: v.Epoch}))
 	}
 	return run.Cut(h.files.Fetched(v.Job.ID))
+}
+
+// OutputMissing returns how many bytes of the outputs of a job that is over are not kept here any more
+// that its end speaks of. Of one that another site ran, that is known once its output is here.
+func OutputMissing(h *Host, v *site.View) (missing [2]int64) {
+	if h.cfg.Home == "" || v.Site == "" || !v.State.Terminal() || v.Result.Output == [2]int64{} {
+		return missing
+	}
+	base := h.files.Task(v.Job.Home, grid.TaskID{Job: v.Job.ID, Epoch: v.Epoch})
+	if v.Site != h.id {
+		base = h.files.Fetched(v.Job.ID)
+	}
+	if !run.HasOutput(base) {
+		return missing // not yet, or not any more, which is said otherwise
+	}
+	cut := run.Cut(base) // shorter than where it ran, perhaps, and says so
+	for i, size := range run.Sizes(base) {
+		if !slices.Contains(cut, run.Stream(i+1)) {
+			missing[i] = max(v.Result.Output[i]-size, 0)
+		}
+	}
+	return missing
 }
 
 // view returns what the site knows of a job, or ErrUnknownJob.
@@ -148,12 +171,24 @@ func (r *OutputReader) Read(b []byte) (int, error) {
 			}
 		}
 		if r.last {
-			return 0, io.EOF
+			return 0, r.end()
 		}
 		if err := r.next(); err != nil {
 			return 0, err
 		}
 	}
+}
+
+// end returns io.EOF, or run.ErrOutputShort if there was more.
+func (r *OutputReader) end() error {
+	v, err := r.h.view(r.ctx, r.job)
+	if err != nil || v.Epoch != r.epoch {
+		return io.EOF // what was to be read is read
+	}
+	if n := OutputMissing(r.h, &v)[r.stream-run.Stdout]; n > 0 {
+		return fmt.Errorf("%s: %w %d bytes of its %s", r.job, run.ErrOutputShort, n, r.stream)
+	}
+	return io.EOF
 }
 
 // next waits until the job is over or may have another execution with output.

@@ -262,7 +262,15 @@ func ending(j *api.Job) string {
 	if j.Reason != "" {
 		text += ": " + cellText(j.Reason)
 	}
-	return text + cutText(j)
+	return text + cutText(j) + missingText(j)
+}
+
+// missingText says that some of what a job has written is lost; nothing if it is not.
+func missingText(j *api.Job) string {
+	if j.Missing == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; its output is missing %d bytes", j.Missing)
 }
 
 // cutText says that not all that a job has written is kept; nothing if it is.

@@ -29,7 +29,7 @@ func newStatus(root *options) *cobra.Command {
 		Long: `List the jobs of this site, wherever they run, and other sites' jobs that run here:
 those that are not over and those that ended within the last hour, or with --all all
 that are still kept. With JOB, a full ID or a unique prefix, only those; of these it is
-said, too, if only the first part of what they have written is kept.
+said, too, if only the first part of what they have written is kept, or some is lost.
 
 States: placing (a site is being looked for), queued (here), awarded (accepted by
 another site), running, cancelling, done (exit code 0), failed, cancelled, refused.`,

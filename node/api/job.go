@@ -148,6 +148,7 @@ type Job struct {
 	ExitCode       *int32   `json:"exitCode,omitempty"`      // once it is over, if it ran or was cancelled
 	Reason         string   `json:"reason,omitempty"`        // why it is in its state
 	Cut            []string `json:"cut,omitempty"`           // outputs of which only the first part is kept: stdout, stderr; of a job that is asked for by itself
+	Missing        int64    `json:"missing,omitempty"`       // bytes of its outputs that were kept once and are not any more; of a job that is asked for by itself
 	Epoch          uint32   `json:"epoch"`                   // how often it was placed
 	Messages       int32    `json:"messages"`                // sent and received for it by home
 	Known          bool     `json:"known,omitempty"`         // answer to a submission that had come before

@@ -95,6 +95,7 @@ func (s sizes) of(id grid.TaskID) iter.Seq[Process] {
 type execution struct {
 	name    string // to the shim
 	scratch string // its directory; empty if it is not known any more
+	output  string // how the paths of its outputs begin; the same
 	keeps   bool   // what is left there is kept
 	reuse   bool   // another job may have it, if nothing is left there
 	over    bool   // it has ended, and is told as soon as what it has left is settled

@@ -178,6 +178,9 @@ func (p *Processes) conclude(x Process, run execution, e *shim.Ended) Ended {
 	ended := Ended{TaskEnded: grid.TaskEnded{ID: x.Task, Lost: e.Cause == shim.CauseLost, Lapsed: e.Cause == shim.CauseLease}, Number: x.Number}
 	if !ended.Lost {
 		ended.Result = grid.Result{Start: e.Start, End: max(e.End, e.Start), ExitCode: e.ExitCode, Reason: e.Reason, Silent: e.Silent && !left}
+		if run.output != "" && !e.Silent {
+			ended.Result.Output = Sizes(run.output)
+		}
 	}
 	p.mu.Lock()
 	delete(p.running, x)
@@ -305,7 +308,7 @@ func (p *Processes) start(task *grid.Task, x Process) {
 	spec, err := p.Spec(task, x.Number, p.files.Process(task.Job.Home, x))
 	if err == nil {
 		spec.ID = p.newName(x)
-		run := execution{name: spec.ID, scratch: p.scratchOf(task, x), keeps: task.Job.Keeps(p.files.Site)}
+		run := execution{name: spec.ID, scratch: p.scratchOf(task, x), output: p.files.Process(task.Job.Home, x), keeps: task.Job.Keeps(p.files.Site)}
 		if task.Squad == nil { // the outputs of a squad are gathered from their files
 			spec.Outputs = shim.OutputsTold
 		}

@@ -86,6 +86,20 @@ func (t *Tail) Close() error {
 	return t.file.Close()
 }
 
+// Sizes returns how long the outputs are of the task whose files begin with base.
+func Sizes(base string) (sizes [2]int64) {
+	for i := range sizes {
+		if info, err := os.Lstat(base + Stream(i+1).Suffix()); err == nil {
+			sizes[i] = info.Size()
+		}
+	}
+	return sizes
+}
+
+// ErrOutputShort is returned at the end of an output of which less is kept than there was: the file
+// was damaged, or its disk lost it.
+var ErrOutputShort = errors.New("output is missing")
+
 // HasOutput reports whether there is output of the task whose files begin with base.
 func HasOutput(base string) bool { return there(base + Stdout.Suffix()) }
 

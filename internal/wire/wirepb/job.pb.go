@@ -1015,6 +1015,8 @@ type Result struct {
 	Reason        []byte                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	Cost          int64                  `protobuf:"varint,5,opt,name=cost,proto3" json:"cost,omitempty"`
 	Silent        bool                   `protobuf:"varint,6,opt,name=silent,proto3" json:"silent,omitempty"` // it wrote nothing, and left no files
+	Stdout        int64                  `protobuf:"varint,7,opt,name=stdout,proto3" json:"stdout,omitempty"` // bytes that were kept where it ran; 0 if that is not known
+	Stderr        int64                  `protobuf:"varint,8,opt,name=stderr,proto3" json:"stderr,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1089,6 +1091,20 @@ func (x *Result) GetSilent() bool {
 		return x.Silent
 	}
 	return false
+}
+
+func (x *Result) GetStdout() int64 {
+	if x != nil {
+		return x.Stdout
+	}
+	return 0
+}
+
+func (x *Result) GetStderr() int64 {
+	if x != nil {
+		return x.Stderr
+	}
+	return 0
 }
 
 var File_wirepb_job_proto protoreflect.FileDescriptor
@@ -1192,14 +1208,16 @@ const file_wirepb_job_proto_rawDesc = "" +
 	"processors\x18\x02 \x01(\x03R\n" +
 	"processors\x12\x14\n" +
 	"\x05pilot\x18\x03 \x01(\tR\x05pilot\x12\x10\n" +
-	"\x03key\x18\x04 \x01(\x04R\x03key\"\x91\x01\n" +
+	"\x03key\x18\x04 \x01(\x04R\x03key\"\xc1\x01\n" +
 	"\x06Result\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x03R\x05start\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\x03R\x03end\x12\x1b\n" +
 	"\texit_code\x18\x03 \x01(\x05R\bexitCode\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\fR\x06reason\x12\x12\n" +
 	"\x04cost\x18\x05 \x01(\x03R\x04cost\x12\x16\n" +
-	"\x06silent\x18\x06 \x01(\bR\x06silentB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
+	"\x06silent\x18\x06 \x01(\bR\x06silent\x12\x16\n" +
+	"\x06stdout\x18\a \x01(\x03R\x06stdout\x12\x16\n" +
+	"\x06stderr\x18\b \x01(\x03R\x06stderrB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
 
 var (
 	file_wirepb_job_proto_rawDescOnce sync.Once

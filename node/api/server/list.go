@@ -106,6 +106,9 @@ func (l *viewList) jobs() []api.Job {
 			for _, stream := range node.OutputCut(l.host, &l.views[i].View) {
 				out[i].Cut = append(out[i].Cut, stream.String())
 			}
+			for _, n := range node.OutputMissing(l.host, &l.views[i].View) {
+				out[i].Missing += n
+			}
 		}
 	}
 	return out
