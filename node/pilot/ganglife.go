@@ -146,7 +146,7 @@ func (x *Gangs) fail(now grid.Time, g *gang, why string) {
 func (x *Gangs) report(now grid.Time, g *gang, out *Outbox) {
 	g.state = gangReported
 	out.order(Disband{x.cfg.Self, g.id})
-	end := grid.TaskEnded{ID: g.id, Result: grid.Result{Start: g.began, End: now}}
+	end := grid.TaskEnded{ID: g.id, Result: grid.Result{Start: g.began, End: max(now, g.began+1)}}
 	if g.began == 0 {
 		end.Result.Start = now
 	}

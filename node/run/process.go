@@ -177,7 +177,7 @@ func (p *Processes) conclude(x Process, run execution, e *shim.Ended) Ended {
 	}
 	ended := Ended{TaskEnded: grid.TaskEnded{ID: x.Task, Lost: e.Cause == shim.CauseLost, Lapsed: e.Cause == shim.CauseLease}, Number: x.Number}
 	if !ended.Lost {
-		ended.Result = grid.Result{Start: e.Start, End: max(e.End, e.Start), ExitCode: e.ExitCode, Reason: e.Reason, Silent: e.Silent && !left}
+		ended.Result = grid.Result{Start: e.Start, End: endOf(e), ExitCode: e.ExitCode, Reason: e.Reason, Silent: e.Silent && !left}
 		if run.output != "" && !e.Silent {
 			ended.Result.Output = Sizes(run.output)
 		}
@@ -187,6 +187,15 @@ func (p *Processes) conclude(x Process, run execution, e *shim.Ended) Ended {
 	p.told[x] = e.ID
 	p.mu.Unlock()
 	return ended
+}
+
+// endOf is when a task ended that began at e.Start. Whatever its clock was set to meanwhile, that is later
+// unless it could not be started: of what ends as it begins there is no output.
+func endOf(e *shim.Ended) grid.Time {
+	if e.Cause == shim.CauseStart {
+		return max(e.End, e.Start)
+	}
+	return max(e.End, e.Start+1)
 }
 
 // settle does away with what an execution has that is over, and reports whether it has left results.

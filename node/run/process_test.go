@@ -58,7 +58,8 @@ func TestEndThatIsSettled(t *testing.T) {
 	if p.Kill(grid.Task{ID: id}); !fresh || again || len(reports) > 0 {
 		t.Fatalf("it is reported %v, again %v, and %d other ends", fresh, again, len(reports))
 	}
-	if ended := p.conclude(x, run, e); ended.Lost || ended.Result.ExitCode != 3 {
+	e.Start, e.End = 20, 20 // its clock was set back
+	if ended := p.conclude(x, run, e); ended.Lost || ended.Result.ExitCode != 3 || ended.Result.Start != 20 || ended.Result.End <= 20 {
 		t.Errorf("it ended as %+v", ended)
 	}
 	if p.Kill(grid.Task{ID: id}); !(<-reports).Lost {
