@@ -376,3 +376,29 @@ func TestAroundStaysInTheCell(t *testing.T) {
 		}
 	})
 }
+
+// A holder's word is not enough about a quote that is about to expire: the renewal may have
+// been lost on its way to that one, and the answer would lack a site that is there.
+func TestQuoteThatIsAboutToExpire(t *testing.T) {
+	for _, tt := range []struct {
+		left grid.Time // until the quote expires when the page comes
+		asks int       // holders asked besides
+	}{{grid.Millisecond, 3}, {grid.Minute, 0}} {
+		d, r, out := settledRing(t, "a", "b", "c", "d")
+		now := 20 * grid.Minute
+		d.Find(now, Query{}, out)
+		scan, ok := out.Sends[0].Message.(*Scan)
+		if !ok || len(out.Sends) != 1 {
+			t.Fatalf("%d messages begin a query, want a scan", len(out.Sends))
+		}
+		first := out.Sends[0].To
+		out.Reset()
+		q := goodQuote()
+		q.Site, q.Sequence, q.Lifetime, q.spread = "x", 1, d.cfg.Lifetime, Spread("x")
+		q.Issued = now + tt.left - q.Lifetime
+		d.Step(now, &grid.Delivery{From: first, Message: &Page{Token: scan.Token, Cell: root(Price), Quotes: []*Quote{&q}, Held: true, Mature: true, Ring: r.digest}}, out)
+		if len(out.Sends) != tt.asks {
+			t.Errorf("%v before it expires %d other holders are asked, want %d", tt.left, len(out.Sends), tt.asks)
+		}
+	}
+}

@@ -255,6 +255,9 @@ func (sk *seeker) weigh(now grid.Time, q *query, from grid.SiteID, p *Page, enou
 		}
 		cut, edge = true, at
 		v.idle = false
+		if now+sk.cfg.Timeout >= quote.Expires() {
+			credible = false // it was renewed long ago, if its site lives: others may have heard of that
+		}
 		switch newest := sk.learn(quote); {
 		case newest == nil:
 			q.add(candidate{at, quote})
