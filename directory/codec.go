@@ -189,7 +189,7 @@ func (m *Page) Proto() proto.Message {
 	for _, q := range m.Quotes {
 		p.Quotes = append(p.Quotes, q.Sealed)
 	}
-	p.Barren, p.Mirrors = prefixProtos(m.Barren), siteTexts(m.Mirrors)
+	p.Barren, p.Mirrors, p.Holders = prefixProtos(m.Barren), siteTexts(m.Mirrors), siteTexts(m.Holders)
 	for _, s := range m.Summaries {
 		if s == nil {
 			p.Summaries = append(p.Summaries, &wirepb.Summary{Unknown: true})
@@ -226,6 +226,9 @@ func (open opener) decodePage(_ grid.SiteID, body []byte) (grid.Message, error) 
 		return nil, err
 	}
 	if m.Mirrors, err = openHolders(p.Mirrors); err != nil {
+		return nil, err
+	}
+	if m.Holders, err = openHolders(p.Holders); err != nil {
 		return nil, err
 	}
 	if m.Summaries, err = openSummaries(&p); err != nil {

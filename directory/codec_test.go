@@ -76,6 +76,7 @@ func samples(t testing.TB) (signer, []wire.Message) {
 		&Page{Token: 3, Cell: c, Quotes: []*Quote{q, q}, More: true, Held: true, Mature: true, Count: 2, Sum: 8, Fences: fences, HasFences: true},
 		&Page{Token: 3, Cell: c, Fences: fences, HasFences: true, Hints: []Hint{{fences[0], []grid.SiteID{"a", "b"}}, {fences[1], []grid.SiteID{"c"}}}},
 		&Page{Token: 3, Cell: root(Price), Ring: 4, Barren: fences},
+		&Page{Token: 3, Cell: root(Price), Ring: 4, Holders: []grid.SiteID{"a", "b"}},
 		&Report{Token: 4, Cell: c, Child: fences[1], Holders: []grid.SiteID{"a", "b"}},
 		&Report{Token: 4, Cell: c, Child: fences[1], Summary: &trie.Summary{Processors: 1, Free: 2, Speed: 3, Price: 4}},
 		&Reported{Token: 4, Moved: true, To: fences[0], Holders: []grid.SiteID{"a"}},

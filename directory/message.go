@@ -107,6 +107,7 @@ type Page struct {
 	// filter, nor has any cell below them; at most 64, before the last of Quotes if there are More.
 	Barren []trie.Prefix
 
+	Holders   []grid.SiteID   // of the cell, nearest first, if the asker has another digest
 	Mirrors   []grid.SiteID   // who may be asked in the holder's stead, at most 16
 	Summaries []*trie.Summary // of the cells in Fences, where known; if Scan.Image
 }

@@ -25,6 +25,9 @@ func (k *holder) onScan(now grid.Time, from grid.SiteID, m *Scan) *Page {
 		k.doubt(now, h)
 	}
 	p.Ring = k.rings.list[m.Cell].holdersDigest()
+	if m.Ring != 0 && m.Ring != p.Ring {
+		p.Holders = k.rings.list[m.Cell].show(k.cfg.Replicas)
+	}
 	k.contradicted(now, m.Cell, m.Ring)
 	p.Held, p.Mature = true, h.isMature() && !h.life.Leaves()
 	switch {

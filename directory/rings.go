@@ -141,9 +141,9 @@ func (rs *rings) compare(now grid.Time, r *ring, from grid.SiteID, digest uint64
 // adopt takes a holder's word of who the others are in place of what this site knows, and
 // reports whether it did. Of all who deal with a cell whose holders change each would have to
 // ask the router otherwise, as its holders do. After wordsMax words it is asked all the same, and
-// at once by the holders themselves, and where members may lie.
+// at once by the holders themselves, by a site that has just come up, and where members may lie.
 func (rs *rings) adopt(now grid.Time, r *ring, from grid.SiteID, holders []grid.SiteID) bool {
-	if len(holders) < rs.cfg.Replicas || rs.cfg.Witnesses > 0 || rs.isHolder(r) || !slices.Contains(holders, from) && !slices.Contains(r.peers, from) ||
+	if len(holders) < rs.cfg.Replicas || rs.cfg.Witnesses > 0 || rs.isYoung(now) || rs.isHolder(r) || !slices.Contains(holders, from) && !slices.Contains(r.peers, from) ||
 		slices.Contains(holders, rs.cfg.Self) || r.words >= wordsMax {
 		return false
 	}

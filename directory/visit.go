@@ -192,7 +192,7 @@ func (sk *seeker) onPage(now grid.Time, r request, p *Page, out *grid.Outbox) {
 	enough := p.Mature
 	ring := sk.rings.list[cell{q.ask.Attribute, q.visit.cell}]
 	if ring != nil && p.Held {
-		same := sk.rings.compare(now, ring, r.site, p.Ring, nil)
+		same := sk.rings.compare(now, ring, r.site, p.Ring, p.Holders)
 		enough = enough && same // else one of the two knows better who holds the cell
 		if same && p.Ring != 0 {
 			q.visit.agreed++

@@ -635,7 +635,7 @@ type Receipt struct {
 	Closed        bool                   `protobuf:"varint,6,opt,name=closed,proto3" json:"closed,omitempty"`
 	Fences        []*Prefix              `protobuf:"bytes,7,rep,name=fences,proto3" json:"fences,omitempty"`
 	Ring          uint64                 `protobuf:"fixed64,8,opt,name=ring,proto3" json:"ring,omitempty"`
-	Holders       []string               `protobuf:"bytes,9,rep,name=holders,proto3" json:"holders,omitempty"` // of moved
+	Holders       []string               `protobuf:"bytes,9,rep,name=holders,proto3" json:"holders,omitempty"` // of moved, or of cell
 	Absent        bool                   `protobuf:"varint,10,opt,name=absent,proto3" json:"absent,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1034,6 +1034,7 @@ type Page struct {
 	Barren        []*Prefix              `protobuf:"bytes,13,rep,name=barren,proto3" json:"barren,omitempty"`
 	Mirrors       []string               `protobuf:"bytes,14,rep,name=mirrors,proto3" json:"mirrors,omitempty"`
 	Summaries     []*Summary             `protobuf:"bytes,15,rep,name=summaries,proto3" json:"summaries,omitempty"` // of the fences
+	Holders       []string               `protobuf:"bytes,16,rep,name=holders,proto3" json:"holders,omitempty"`     // of cell
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1169,6 +1170,13 @@ func (x *Page) GetMirrors() []string {
 func (x *Page) GetSummaries() []*Summary {
 	if x != nil {
 		return x.Summaries
+	}
+	return nil
+}
+
+func (x *Page) GetHolders() []string {
+	if x != nil {
+		return x.Holders
 	}
 	return nil
 }
@@ -1782,7 +1790,7 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\x03via\x18\t \x01(\tR\x03via\x12\x12\n" +
 	"\x04copy\x18\n" +
 	" \x01(\bR\x04copy\x12\x1a\n" +
-	"\banswered\x18\v \x01(\rR\banswered\"\xb8\x03\n" +
+	"\banswered\x18\v \x01(\rR\banswered\"\xd2\x03\n" +
 	"\x04Page\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\"\n" +
 	"\x04cell\x18\x02 \x01(\v2\x0e.gridnode.CellR\x04cell\x12\x16\n" +
@@ -1800,7 +1808,8 @@ const file_wirepb_directory_proto_rawDesc = "" +
 	"\x04ring\x18\f \x01(\x06R\x04ring\x12(\n" +
 	"\x06barren\x18\r \x03(\v2\x10.gridnode.PrefixR\x06barren\x12\x18\n" +
 	"\amirrors\x18\x0e \x03(\tR\amirrors\x12/\n" +
-	"\tsummaries\x18\x0f \x03(\v2\x11.gridnode.SummaryR\tsummaries\"F\n" +
+	"\tsummaries\x18\x0f \x03(\v2\x11.gridnode.SummaryR\tsummaries\x12\x18\n" +
+	"\aholders\x18\x10 \x03(\tR\aholders\"F\n" +
 	"\x04Hint\x12$\n" +
 	"\x04cell\x18\x01 \x01(\v2\x10.gridnode.PrefixR\x04cell\x12\x18\n" +
 	"\aholders\x18\x02 \x03(\tR\aholders\"\xb1\x01\n" +
