@@ -25,7 +25,7 @@ type bed struct {
 }
 
 // planted is the variable of the environment that has the number of the bug.
-const planted = "GRIDNODE_PLANTED"
+const planted = "PLANTED_BUG" // daemons want no others that begin with GRIDNODE_
 
 // plantedFile declares what the functions of a package ask.
 const plantedFile = `package %s
