@@ -69,12 +69,13 @@ func (k *holder) hold(now grid.Time, c cell) *holding {
 	return h
 }
 
-// doubt makes the holder of a cell prove anew that it has all of its quotes.
+// doubt makes the holder of a cell prove anew that it has all of its quotes, as a copy has
+// expired: who left it may be gone, or have other holders since the network was parted.
 func (k *holder) doubt(now grid.Time, h *holding) {
 	h.upkeep.prove(now, k.shared)
 	k.upkeepAt = min(k.upkeepAt, h.upkeep.next)
 	if r := k.rings.list[h.cell]; r != nil {
-		r.until = min(r.until, max(now, r.named+r.span/4))
+		r.until = min(r.until, max(now, r.named+min(r.span/4, k.cfg.Lifetime/16)))
 	}
 }
 
