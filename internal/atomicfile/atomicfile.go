@@ -103,11 +103,7 @@ func SyncDir(dir string) error {
 // left out.
 func Sync(paths ...string) error {
 	dirs, err := syncData(paths)
-	errs := []error{err}
-	for dir := range dirs {
-		errs = append(errs, SyncDir(dir))
-	}
-	return errors.Join(errs...)
+	return errors.Join(err, syncDirs(dirs))
 }
 
 // Place gives files that lie there with a suffix the names without it, in this order, once all
@@ -127,6 +123,10 @@ func Place(suffix string, paths ...string) error {
 			return err
 		}
 	}
+	return syncDirs(dirs)
+}
+
+func syncDirs(dirs map[string]bool) error {
 	var errs []error
 	for dir := range dirs {
 		errs = append(errs, SyncDir(dir))

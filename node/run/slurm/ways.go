@@ -33,7 +33,6 @@ type ways struct {
 	newest uint64 // number of a request
 
 	bridges *link.Bridges
-	drain   time.Duration // link.DrainMax, less in tests
 }
 
 // way is that of one task.
@@ -61,7 +60,7 @@ const (
 )
 
 func newWays(o orders, shim func(*glidein, int) *shim.Client) *ways {
-	return &ways{shim: shim, orders: o, bridges: link.NewBridges(), drain: link.DrainMax, open: make(map[string]*way), asked: make(map[uint64]*asked)}
+	return &ways{shim: shim, orders: o, bridges: link.NewBridges(), open: make(map[string]*way), asked: make(map[uint64]*asked)}
 }
 
 // wayEnd is between the names of a pilot and of a task in the name of a file that keeps a way.
@@ -130,7 +129,7 @@ func (w *ways) over(name string) {
 	defer w.mu.Unlock()
 	if x := w.open[name]; x != nil {
 		x.listener.Close()
-		time.AfterFunc(w.drain, func() { w.end(x) })
+		time.AfterFunc(link.DrainMax, func() { w.end(x) })
 		_ = os.Remove(w.orders.path(x.pilot.batch.name, wayEnd+name)) // else it goes with the pilot
 	}
 }
