@@ -44,9 +44,9 @@ func TestClaimFailsElsewhere(t *testing.T) {
 	}
 }
 
-// TestResumedJobBeganBefore: a restart of the daemon does not make a co-allocated job
-// shorter, nor cheaper.
-func TestResumedJobBeganBefore(t *testing.T) {
+// coallocated returns a site that runs a job of two components, both of them here.
+func coallocated(t *testing.T) (*bench, *grid.Job) {
+	t.Helper()
 	b := newBench(t, func(c *Config) {
 		c.Parts = Everything
 		c.Directory = directory.Config{Federation: "test"}
@@ -55,6 +55,13 @@ func TestResumedJobBeganBefore(t *testing.T) {
 	j.Tasks, j.Coallocate = 4, &grid.Coallocation{Components: "2@here,2@here", CCR: -1}
 	b.step(&Submit{Token: 1, Job: j})
 	b.step(&directory.Found{ID: b.site.gangs.scout.query, End: true})
+	return b, j
+}
+
+// TestResumedJobBeganBefore: a restart of the daemon does not make a co-allocated job
+// shorter, nor cheaper.
+func TestResumedJobBeganBefore(t *testing.T) {
+	b, _ := coallocated(t)
 	began := b.now
 	if v := b.want(1, Running); v.Start != began || len(b.started) != 1 || b.started[0].Gang == nil {
 		t.Fatalf("%+v, started %v", v, b.started)
@@ -76,14 +83,7 @@ func TestResumedJobBeganBefore(t *testing.T) {
 // TestStrandedJobOutlivesItsClock: an execution that may be alive for some minutes more may be so, after
 // a restart, for as long, however far the clock was put forward meanwhile.
 func TestStrandedJobOutlivesItsClock(t *testing.T) {
-	b := newBench(t, func(c *Config) {
-		c.Parts = Everything
-		c.Directory = directory.Config{Federation: "test"}
-	})
-	j := b.job(1, 4)
-	j.Tasks, j.Coallocate = 4, &grid.Coallocation{Components: "2@here,2@here", CCR: -1}
-	b.step(&Submit{Token: 1, Job: j})
-	b.step(&directory.Found{ID: b.site.gangs.scout.query, End: true})
+	b, j := coallocated(t)
 	task := b.started[0].ID
 	b.site.gangs.broken(b.now, &coalloc.Broken{Task: task, Site: "there", Cause: lease.Crashed, Gone: b.now + 10*grid.Minute}, &b.out)
 	b.carryOut()
