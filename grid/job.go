@@ -208,5 +208,12 @@ type Result struct {
 	Cost       Credits
 	Silent     bool // it wrote nothing and left no files, as far as who ran it knows: there is nothing to fetch
 
-	Output [2]int64 // bytes of its standard output and error that were kept where it ran; 0: not known
+	Output [2]Kept // its standard output and error
+}
+
+// Kept is an output as it was kept where its job ran. Of the zero value nothing is known; or there
+// was nothing in it.
+type Kept struct {
+	Size int64    // bytes
+	Sum  [16]byte // the first half of their SHA-256; zero: not known
 }

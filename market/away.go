@@ -300,7 +300,7 @@ func (w *away) completion(now grid.Time, from grid.SiteID, c *JobCompletion, out
 			}
 			end := max(now-c.Ago, 0)
 			*done = Completed{Task: c.Task, Messages: m.messages, Result: grid.Result{
-				Start: max(end-c.Run, 0), End: end, ExitCode: c.ExitCode, Reason: c.Reason, Cost: cost, Silent: c.Silent,
+				Start: max(end-c.Run, 0), End: end, ExitCode: c.ExitCode, Reason: c.Reason, Cost: cost, Silent: c.Silent, Output: c.Output,
 			}}
 			w.forget(m)
 			out.Local(done)

@@ -67,6 +67,7 @@ type JobCompletion struct {
 	Reason    string
 	Cost      grid.Credits
 	Silent    bool          // it wrote nothing and left no files: there is nothing to fetch
+	Output    [2]grid.Kept  // what it wrote, as in grid.Result
 	Claim     *bank.Receipt // the sender's, for a job that came with a cheque
 }
 

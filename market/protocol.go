@@ -187,6 +187,7 @@ func (m *JobCompletion) Proto() proto.Message {
 	p := &wirepb.MarketJobCompletion{
 		Job: wire.JobBytes(m.Task.Job), Epoch: m.Task.Epoch, Abandoned: m.Abandoned, Ago: int64(m.Ago), Run: int64(m.Run),
 		ExitCode: m.ExitCode, Reason: []byte(m.Reason), Cost: int64(m.Cost), Losses: m.Losses, Silent: m.Silent,
+		Stdout: wire.KeptProto(m.Output[0]), Stderr: wire.KeptProto(m.Output[1]),
 	}
 	if m.Claim != nil {
 		p.Claim = m.Claim.Sealed
@@ -211,6 +212,7 @@ func decodeJobCompletion(from grid.SiteID, body []byte) (grid.Message, error) {
 	c.Within("cost", p.Cost, 0, int64(grid.CreditsMax))
 	c.Within("losses", int64(p.Losses), 0, LossesMax)
 	m.Claim = c.receipt(from, p.Claim)
+	m.Output[0], m.Output[1] = c.kept(p.Stdout), c.kept(p.Stderr)
 	switch {
 	case m.Abandoned && *m != (JobCompletion{Task: m.Task, Abandoned: true, Losses: m.Losses}):
 		c.Fail("result of a task that was given up")
@@ -312,6 +314,14 @@ func (c *check) receipt(from grid.SiteID, sealed []byte) *bank.Receipt {
 	}
 	c.Err = err
 	return r
+}
+
+// kept returns what is said of an output.
+func (c *check) kept(p *wirepb.Kept) (k grid.Kept) {
+	if c.Err == nil {
+		k, c.Err = wire.KeptFromProto(p)
+	}
+	return k
 }
 
 func (c *check) optionalSpan(what string, v *int64) {

@@ -102,8 +102,14 @@ func (d drawn) completion() *JobCompletion {
 	}
 	return &JobCompletion{
 		Task: d.task(), Ago: d.span("ago"), Run: d.span("run"), ExitCode: rapid.Int32().Draw(d.T, "exit"),
-		Reason: d.text("reason"), Cost: d.credits("cost"),
+		Reason: d.text("reason"), Cost: d.credits("cost"), Output: [2]grid.Kept{d.kept(), d.kept()},
 	}
+}
+
+func (d drawn) kept() (k grid.Kept) {
+	k.Size = rapid.Int64Min(0).Draw(d.T, "size")
+	copy(k.Sum[:], rapid.SliceOfN(rapid.Byte(), len(k.Sum), len(k.Sum)).Draw(d.T, "sum"))
+	return k
 }
 
 func (d drawn) acknowledge() *Acknowledge {

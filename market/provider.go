@@ -245,7 +245,7 @@ func (s *provider) report(now grid.Time, r *remote, out *grid.Outbox) {
 	if !r.abandoned {
 		m.Ago = min(max(now-r.result.End, 0), grid.SpanMax)
 		m.Run = min(max(r.result.End-r.result.Start, 0), grid.SpanMax)
-		m.ExitCode, m.Reason, m.Silent = r.result.ExitCode, cut(r.result.Reason), r.result.Silent
+		m.ExitCode, m.Reason, m.Silent, m.Output = r.result.ExitCode, cut(r.result.Reason), r.result.Silent, r.result.Output
 		m.Cost = min(max(r.result.Cost, 0), grid.CreditsMax)
 		if s.desk != nil {
 			m.Claim = s.desk.Claim(r.home, r.task, m.Cost)

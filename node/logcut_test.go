@@ -2,9 +2,13 @@ package node
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"gridnode/grid"
@@ -58,37 +62,110 @@ func TestLogsSayThatTheyAreCut(t *testing.T) {
 	}
 }
 
-// TestOutputThatIsShort: of an output that was cut short on its disk what is there is handed out, and then
-// said how much is missing; nothing is said of one that is whole.
-func TestOutputThatIsShort(t *testing.T) {
-	home := team(t, 1)[0]
-	job := shellJob(home, 1, "echo to be read; echo trouble >&2")
-	submitJob(t, home, job)
-	v := awaitState(t, home, job.ID, site.Done)
-	read := func(want string) error {
+// TestOutputThatIsNotWhatItWas: of an output that was cut short or damaged on its disk what is there is
+// handed out, and then said what is wrong with it, wherever the job ran; nothing is said of one that is whole.
+func TestOutputThatIsNotWhatItWas(t *testing.T) {
+	var configs []HostConfig
+	hosts := teamAs(t, func(_ int, cfg *HostConfig) { configs = append(configs, *cfg) }, 2, 2)
+	home, other := hosts[0], hosts[1]
+	const script = "echo to be read; echo trouble >&2"
+	own, long := scriptJob(home, 1, script), scriptJob(home, 2, script+"; head -c 2000000 /dev/zero")
+	away := shellJob(home, 3, script)
+	away.Site = other.ID()
+	gang := dividedJob(hosts, 4, script, 1, 1)
+	over := func(jobs ...*grid.Job) {
 		t.Helper()
-		r, err := home.Output(t.Context(), job.ID, run.Stdout, false)
-		if err != nil {
-			t.Fatal(err)
+		for _, j := range jobs {
+			submitJob(t, home, j)
+			until(t, "it is over", func() bool { return stateOf(t, home, j).State.Terminal() })
+			if v := stateOf(t, home, j); v.State != site.Done {
+				t.Fatalf("%v: %s", v.State, v.Reason)
+			}
 		}
-		defer r.Close()
-		text, err := io.ReadAll(r)
-		if string(text) != want {
-			t.Errorf("the output is %q, want %q", text, want)
-		}
-		return err
 	}
-	if err := read("to be read\n"); err != nil || OutputMissing(home, &v) != [2]int64{} {
-		t.Fatalf("of the whole output %v are missing, and %v", OutputMissing(home, &v), err)
+	over(own, long, away, gang)
+	until(t, "the output is home", func() bool { return home.files.HasFetched(away.ID) })
+
+	blocker := scriptJob(home, 5, "sleep 1000")
+	blocker.Processors, blocker.Tasks = 2, 2
+	submitJob(t, home, blocker)
+	if a := borrowFrom(t, home, other, 1, grid.Hour); a.Err != nil {
+		t.Fatal(a.Err)
 	}
-	path := home.files.Task(home.ID(), grid.TaskID{Job: job.ID, Epoch: v.Epoch}) + run.Stdout.Suffix()
-	if err := os.Truncate(path, 5); err != nil {
+	leased := scriptJob(home, 6, script)
+	over(leased)
+	cancel1(t, home, blocker)
+	awaitState(t, home, blocker.ID, site.CancelledByUser)
+
+	adopted := scriptJob(home, 7, script+"; read line <"+fifo(t))
+	submitJob(t, home, adopted)
+	until(t, "it writes", func() bool { return readOutput(t, home, adopted, run.Stderr) != "" })
+	closeHost(t, home)
+	home = realHost(t, configs[0])
+	if err := os.WriteFile(strings.TrimPrefix(adopted.Command.Args[2], script+"; read line <"), []byte("\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := read("to be"); !errors.Is(err, run.ErrOutputShort) || !strings.Contains(err.Error(), "output is missing 6 bytes") {
-		t.Errorf("of an output cut short: %v", err)
+	awaitState(t, home, adopted.ID, site.Done)
+
+	for _, tt := range []struct {
+		name string
+		job  *grid.Job
+		far  bool // more is not read by who asks for the job
+	}{{"own", own, false}, {"long", long, true}, {"elsewhere", away, false}, {"gang", gang, false}, {"leased", leased, false}, {"adopted", adopted, false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			v := stateOf(t, home, tt.job)
+			base := home.files.Task(home.ID(), grid.TaskID{Job: v.Job.ID, Epoch: v.Epoch})
+			if v.Site != home.ID() {
+				base = home.files.Fetched(v.Job.ID)
+			}
+			whole, err := os.ReadFile(base + run.Stdout.Suffix())
+			if err != nil || len(whole) == 0 {
+				t.Fatal(err)
+			}
+			read := func(follow bool) (string, error) {
+				t.Helper()
+				r, err := home.Output(t.Context(), v.Job.ID, run.Stdout, follow)
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer r.Close()
+				text, err := io.ReadAll(r)
+				return string(text), err
+			}
+			flipped := slices.Clone(whole)
+			flipped[3] ^= 4
+			for _, kind := range []struct {
+				text []byte
+				err  error
+				said string
+				loss Loss
+			}{
+				{whole, nil, "", Loss{}},
+				{whole[:5], run.ErrOutputShort, fmt.Sprintf("output is missing %d bytes of its stdout", len(whole)-5), Loss{Missing: int64(len(whole) - 5)}},
+				{flipped, run.ErrOutputChanged, "output is damaged: its stdout", Loss{Changed: !tt.far}},
+			} {
+				if err := os.WriteFile(base+run.Stdout.Suffix(), kind.text, 0o600); err != nil {
+					t.Fatal(err)
+				}
+				for _, follow := range []bool{false, true} {
+					if text, err := read(follow); text != string(kind.text) || !errors.Is(err, kind.err) || err != nil && !strings.Contains(err.Error(), kind.said) {
+						t.Errorf("follow %v: %d bytes read, want %d, and %v, want %v", follow, len(text), len(kind.text), err, kind.err)
+					}
+				}
+				if losses := OutputLosses(home, &v); losses != [2]Loss{kind.loss, {}} {
+					t.Errorf("lost are %+v, want %+v of its standard output", losses, kind.loss)
+				}
+			}
+		})
 	}
-	if missing := OutputMissing(home, &v); missing != [2]int64{6, 0} {
-		t.Errorf("%v bytes are missing, want 6 of standard output", missing)
+}
+
+// fifo makes a pipe that has a name.
+func fifo(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
 	}
+	return path
 }

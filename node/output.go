@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
+	"math"
+	"os"
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/kept"
 	"gridnode/node/run"
 	"gridnode/node/site"
 )
@@ -56,26 +58,58 @@ func OutputCut(h *Host, v *site.View) []run.Stream {
 	return run.Cut(h.files.Fetched(v.Job.ID))
 }
 
-// OutputMissing returns how many bytes of the outputs of a job that is over are not kept here any more
-// that its end speaks of. Of one that another site ran, that is known once its output is here.
-func OutputMissing(h *Host, v *site.View) (missing [2]int64) {
-	if h.cfg.Home == "" || v.Site == "" || !v.State.Terminal() || v.Result.Output == [2]int64{} {
-		return missing
+// Loss is how an output differs from the one that its job's end speaks of.
+type Loss struct {
+	Missing int64 // bytes
+	Changed bool  // what there is of it is something else
+}
+
+// lossOf compares what there is of an output, or its beginning, with what there was. Of what ran at a
+// site that said less only the length is known, or nothing.
+func lossOf(have, want grid.Kept) Loss {
+	if have.Size < want.Size {
+		return Loss{Missing: want.Size - have.Size}
+	}
+	return Loss{Changed: want.Sum != [16]byte{} && have.Sum != want.Sum}
+}
+
+// lookMost is of how long an output it is known without reading it for somebody if it is damaged.
+const lookMost = 1 << 20
+
+// OutputLosses returns what has become of the outputs of a job that is over. Of one that another site
+// ran, that is known once its output is here; and of long ones only how much is missing.
+func OutputLosses(h *Host, v *site.View) (losses [2]Loss) {
+	for i := range losses {
+		losses[i], _ = lossAt(h, v, run.Stream(i+1), lookMost)
+	}
+	return losses
+}
+
+// lossAt returns what has become of an output, of which so much is read at most, and whether it is here.
+func lossAt(h *Host, v *site.View, stream run.Stream, most int64) (loss Loss, here bool) {
+	if h.cfg.Home == "" || v.Site == "" || !v.State.Terminal() {
+		return loss, false
 	}
 	base := h.files.Task(v.Job.Home, grid.TaskID{Job: v.Job.ID, Epoch: v.Epoch})
 	if v.Site != h.id {
 		base = h.files.Fetched(v.Job.ID)
 	}
 	if !run.HasOutput(base) {
-		return missing // not yet, or not any more, which is said otherwise
+		return loss, false // not yet, or not any more, which is said otherwise
 	}
-	cut := run.Cut(base) // shorter than where it ran, perhaps, and says so
-	for i, size := range run.Sizes(base) {
-		if !slices.Contains(cut, run.Stream(i+1)) {
-			missing[i] = max(v.Result.Output[i]-size, 0)
+	want, path := v.Result.Output[stream-run.Stdout], base+stream.Suffix()
+	have := want
+	if info, err := os.Lstat(path); err != nil {
+		have = grid.Kept{}
+	} else if have.Size = min(info.Size(), want.Size); want.Size <= most {
+		if have, err = kept.Read(path, want.Size); err != nil {
+			return Loss{Changed: true}, true
 		}
 	}
-	return missing
+	if loss = lossOf(have, want); loss.Missing > 0 && kept.At(path) > 0 {
+		loss = Loss{} // its home keeps less of it, and says so
+	}
+	return loss, true
 }
 
 // view returns what the site knows of a job, or ErrUnknownJob.
@@ -102,6 +136,8 @@ type OutputReader struct {
 	source io.ReadCloser // nil while there is nothing to read from
 	epoch  uint32        // of source
 	offset int64         // bytes handed out of it
+	sum    kept.Sum      // of these
+	over   bool          // the job was over when source was opened
 	last   bool          // source is the last one
 }
 
@@ -111,7 +147,7 @@ func (r *OutputReader) Epoch() uint32 { return r.epoch }
 // open opens the source for an execution, if it has one.
 func (r *OutputReader) open(v *site.View) (err error) {
 	r.last = v.State.Terminal() || !r.follow
-	r.epoch, r.offset = v.Epoch, 0
+	r.epoch, r.offset, r.sum, r.over = v.Epoch, 0, kept.Sum{}, v.State.Terminal()
 	task := grid.TaskID{Job: r.job, Epoch: v.Epoch}
 	switch {
 	case v.Site == "" || v.State == site.Placing || v.State == site.Queued || v.State.Terminal() && (v.Start == v.End || v.Result.Silent):
@@ -156,6 +192,7 @@ func (r *OutputReader) Read(b []byte) (int, error) {
 		if r.source != nil {
 			n, err := r.source.Read(b)
 			r.offset += int64(n)
+			r.sum.Write(b[:n])
 			if errors.Is(err, run.ErrOutputGone) {
 				var v site.View
 				if v, err = r.h.view(r.ctx, r.job); err == nil {
@@ -179,14 +216,26 @@ func (r *OutputReader) Read(b []byte) (int, error) {
 	}
 }
 
-// end returns io.EOF, or run.ErrOutputShort if there was more.
+// end returns io.EOF, or run.ErrOutputShort or run.ErrOutputChanged if what was read is not what the
+// job's end speaks of.
 func (r *OutputReader) end() error {
 	v, err := r.h.view(r.ctx, r.job)
-	if err != nil || v.Epoch != r.epoch {
+	if err != nil || v.Epoch != r.epoch || !v.State.Terminal() {
 		return io.EOF // what was to be read is read
 	}
-	if n := OutputMissing(r.h, &v)[r.stream-run.Stdout]; n > 0 {
-		return fmt.Errorf("%s: %w %d bytes of its %s", r.job, run.ErrOutputShort, n, r.stream)
+	read, want := r.sum.Kept(), v.Result.Output[r.stream-run.Stdout]
+	if read == want {
+		return io.EOF
+	}
+	loss, here := lossAt(r.h, &v, r.stream, math.MaxInt64) // not all was to be read, or it was another while it grew
+	if !here && r.over && r.source != nil {
+		loss = lossOf(read, want)
+	}
+	switch {
+	case loss.Missing > 0:
+		return fmt.Errorf("%s: %w %d bytes of its %s", r.job, run.ErrOutputShort, loss.Missing, r.stream)
+	case loss.Changed:
+		return fmt.Errorf("%s: %w: its %s is not what the job wrote", r.job, run.ErrOutputChanged, r.stream)
 	}
 	return io.EOF
 }

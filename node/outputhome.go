@@ -130,7 +130,7 @@ func (d *deposits) try(one deposit) {
 		return
 	case err == nil:
 		d.h.streams.settled(one.job.ID)
-	case errors.As(err, &path), errors.Is(err, run.ErrOutputGone), errors.Is(err, run.ErrOutputShort), errors.Is(err, site.ErrUnknownJob), time.Since(one.since) > fetchGiveUp:
+	case errors.As(err, &path), errors.Is(err, run.ErrOutputGone), errors.Is(err, run.ErrOutputShort), errors.Is(err, run.ErrOutputChanged), errors.Is(err, site.ErrUnknownJob), time.Since(one.since) > fetchGiveUp:
 		d.h.log.Warn("the output of a job cannot be put where its owner wants it", "job", one.job.ID, "error", err)
 		d.h.streams.settled(one.job.ID)
 	default:

@@ -83,10 +83,31 @@ func (x *pilots) ended(e *run.Ended) {
 		x.tell(&pilot.SquadEnded{ID: e.ID, Number: e.Number, End: pilot.EndOf(&e.TaskEnded)})
 		return
 	}
-	x.h.inbox.put(&e.TaskEnded)
+	x.over(&e.TaskEnded, e.Output)
 	if key, yes := site.IsPilot(e.ID); yes {
 		x.tell(&pilot.Release{Key: key})
 	}
+}
+
+// sealAtOnce is how much a task may have written for its outputs to be read while others wait.
+const sealAtOnce = 256 << 10
+
+// over tells the site, from any goroutine, that a task is gone, and what is in its outputs, whoever ran
+// it: base is how their paths begin; empty if it has none.
+func (x *pilots) over(e *grid.TaskEnded, base string) {
+	if base == "" || e.Lost || !x.files() {
+		x.h.inbox.put(e)
+		return
+	}
+	seal := func() {
+		e.Result.Output = run.Outputs(base)
+		x.h.inbox.put(e)
+	}
+	if run.Size(base) <= sealAtOnce {
+		seal()
+		return
+	}
+	x.wg.Go(seal)
 }
 
 // Recover implements Executor. Of tasks of gangs the site learns, once for each squad, that
@@ -113,6 +134,9 @@ func (x *pilots) Recover() (running []site.Adopted, ended []grid.TaskEnded, err 
 		e := &over[i]
 		end := pilot.EndOf(&e.TaskEnded)
 		if !found(run.Process{Task: e.ID, Number: e.Number}, e.Result.Start, &end) {
+			if e.Output != "" && !e.Lost {
+				e.Result.Output = run.Outputs(e.Output)
+			}
 			ended = append(ended, e.TaskEnded)
 		}
 	}
@@ -293,7 +317,7 @@ func (x *pilots) carry(e pilot.Effect) {
 	switch e := e.(type) {
 	case pilot.Begin: // done
 	case pilot.Ended:
-		x.h.inbox.put(&e.Ended)
+		x.over(&e.Ended, x.h.files.Task(x.h.id, e.Ended.ID))
 	case pilot.Connect:
 		x.connect(e)
 	case pilot.Disconnect:

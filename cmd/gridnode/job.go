@@ -262,15 +262,18 @@ func ending(j *api.Job) string {
 	if j.Reason != "" {
 		text += ": " + cellText(j.Reason)
 	}
-	return text + cutText(j) + missingText(j)
+	return text + cutText(j) + lostText(j)
 }
 
-// missingText says that some of what a job has written is lost; nothing if it is not.
-func missingText(j *api.Job) string {
-	if j.Missing == 0 {
-		return ""
+// lostText says that some of what a job has written is lost; nothing if it is not.
+func lostText(j *api.Job) (text string) {
+	if j.Missing > 0 {
+		text = fmt.Sprintf("; its output is missing %d bytes", j.Missing)
 	}
-	return fmt.Sprintf("; its output is missing %d bytes", j.Missing)
+	if len(j.Damaged) > 0 {
+		text += "; its " + strings.Join(j.Damaged, " and ") + " is damaged: not what it wrote"
+	}
+	return text
 }
 
 // cutText says that not all that a job has written is kept; nothing if it is.

@@ -188,7 +188,7 @@ func toStrings(list [][]byte) []string {
 
 // ResultProto returns the wire form of r.
 func ResultProto(r grid.Result) *wirepb.Result {
-	return &wirepb.Result{Start: int64(r.Start), End: int64(r.End), ExitCode: r.ExitCode, Reason: []byte(r.Reason), Cost: int64(r.Cost), Silent: r.Silent, Stdout: r.Output[0], Stderr: r.Output[1]}
+	return &wirepb.Result{Start: int64(r.Start), End: int64(r.End), ExitCode: r.ExitCode, Reason: []byte(r.Reason), Cost: int64(r.Cost), Silent: r.Silent, Stdout: KeptProto(r.Output[0]), Stderr: KeptProto(r.Output[1])}
 }
 
 // ResultFromProto checks p and returns the result, or an error wrapping ErrMalformed.
@@ -196,18 +196,41 @@ func ResultFromProto(p *wirepb.Result) (grid.Result, error) {
 	if p == nil {
 		return grid.Result{}, Malformed("no result")
 	}
-	r := grid.Result{Start: grid.Time(p.Start), End: grid.Time(p.End), ExitCode: p.ExitCode, Reason: string(p.Reason), Cost: grid.Credits(p.Cost), Silent: p.Silent, Output: [2]int64{p.Stdout, p.Stderr}}
+	r := grid.Result{Start: grid.Time(p.Start), End: grid.Time(p.End), ExitCode: p.ExitCode, Reason: string(p.Reason), Cost: grid.Credits(p.Cost), Silent: p.Silent}
 	switch {
 	case r.Start < 0 || r.End < r.Start || r.End > grid.SpanMax:
 		return grid.Result{}, Malformed("execution from %d to %d µs", p.Start, p.End)
-	case r.Output[0] < 0 || r.Output[1] < 0:
-		return grid.Result{}, Malformed("output of %d and %d bytes", r.Output[0], r.Output[1])
 	case len(r.Reason) > reasonMax:
 		return grid.Result{}, Malformed("reason of %d bytes, at most %d", len(r.Reason), reasonMax)
 	case r.Cost < 0 || r.Cost > grid.CreditsMax:
 		return grid.Result{}, Malformed("cost of %d micro-credits", p.Cost)
 	}
+	for i, p := range []*wirepb.Kept{p.Stdout, p.Stderr} {
+		var err error
+		if r.Output[i], err = KeptFromProto(p); err != nil {
+			return grid.Result{}, err
+		}
+	}
 	return r, nil
+}
+
+// KeptProto returns the wire form of k: nil if there is nothing to say.
+func KeptProto(k grid.Kept) *wirepb.Kept {
+	if k == (grid.Kept{}) {
+		return nil
+	}
+	return &wirepb.Kept{Size: k.Size, Sum: k.Sum[:]}
+}
+
+// KeptFromProto checks p, which may be nil, and returns what it says, or an error wrapping ErrMalformed.
+func KeptFromProto(p *wirepb.Kept) (k grid.Kept, err error) {
+	if p == nil {
+		return k, nil
+	}
+	if p.Size < 0 || len(p.Sum) != len(k.Sum) {
+		return k, Malformed("output of %d bytes with a sum of %d", p.Size, len(p.Sum))
+	}
+	return grid.Kept{Size: p.Size, Sum: [16]byte(p.Sum)}, nil
 }
 
 func inputsProto(inputs []grid.DataSet) []*wirepb.DataSet {

@@ -149,6 +149,7 @@ type Job struct {
 	Reason         string   `json:"reason,omitempty"`        // why it is in its state
 	Cut            []string `json:"cut,omitempty"`           // outputs of which only the first part is kept: stdout, stderr; of a job that is asked for by itself
 	Missing        int64    `json:"missing,omitempty"`       // bytes of its outputs that were kept once and are not any more; of a job that is asked for by itself
+	Damaged        []string `json:"damaged,omitempty"`       // outputs of at most 1 MiB that are not what the job wrote any more: stdout, stderr; of a job that is asked for by itself
 	Epoch          uint32   `json:"epoch"`                   // how often it was placed
 	Messages       int32    `json:"messages"`                // sent and received for it by home
 	Known          bool     `json:"known,omitempty"`         // answer to a submission that had come before

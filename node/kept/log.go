@@ -66,13 +66,13 @@ func Cut(path string, bound int64) error {
 
 // At returns the bound at which a log was cut; 0: it was not, or is not there.
 func At(path string) int64 {
-	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+	file, err := open(path)
 	if err != nil {
 		return 0
 	}
 	defer file.Close()
 	info, err := file.Stat()
-	if err != nil || !info.Mode().IsRegular() {
+	if err != nil {
 		return 0
 	}
 	from := max(info.Size()-noteMax, 0)

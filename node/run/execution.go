@@ -44,6 +44,7 @@ func processOf(name string) (Process, error) {
 type Ended struct {
 	grid.TaskEnded
 	Number int
+	Output string // how the paths of its outputs begin; empty: it has none
 }
 
 // lostEnd says that a task has vanished.

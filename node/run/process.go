@@ -108,7 +108,7 @@ func (p *Processes) Recover() (running []Found, ended []Ended, err error) {
 		p.squads.add(x)
 		if t.Start >= begun[x] { // of two runs the later one counts; the end of the other was reported
 			begun[x] = t.Start
-			p.running[x] = execution{name: t.ID, scratch: p.files.scratchNamed(x), keeps: true} // whose job it is nobody knows here
+			p.running[x] = execution{name: t.ID, scratch: p.files.named(x, ScratchSuffix), output: p.files.outputNamed(x), keeps: true} // whose job it is nobody knows here
 		}
 	}
 	for _, t := range p.client.Adopt() {
@@ -178,8 +178,8 @@ func (p *Processes) conclude(x Process, run execution, e *shim.Ended) Ended {
 	ended := Ended{TaskEnded: grid.TaskEnded{ID: x.Task, Lost: e.Cause == shim.CauseLost, Lapsed: e.Cause == shim.CauseLease}, Number: x.Number}
 	if !ended.Lost {
 		ended.Result = grid.Result{Start: e.Start, End: endOf(e), ExitCode: e.ExitCode, Reason: e.Reason, Silent: e.Silent && !left}
-		if run.output != "" && !e.Silent {
-			ended.Result.Output = Sizes(run.output)
+		if !e.Silent {
+			ended.Output = run.output
 		}
 	}
 	p.mu.Lock()

@@ -82,13 +82,13 @@ func Settle(scratch string, keep bool) (left bool, err error) {
 	return true, err
 }
 
-// scratchNamed finds the scratch directory of a process of before a restart; empty if there
-// is none.
-func (f Files) scratchNamed(x Process) string {
-	name := x.Name() + ScratchSuffix
+// named finds the file or directory of a process of before a restart, whose name ends with suffix;
+// empty if there is none.
+func (f Files) named(x Process, suffix string) string {
+	name := x.Name() + suffix
 	paths := []string{filepath.Join(f.work(), tasksDir, name)}
 	if f.Shared != "" {
-		paths = append(paths, f.outside(f.Site, x)+ScratchSuffix)
+		paths = append(paths, f.outside(f.Site, x)+suffix)
 		guests, _ := filepath.Glob(filepath.Join(f.Shared, foreignDir, "*", name)) // a bad pattern: none
 		paths = append(paths, guests...)
 	}
@@ -99,4 +99,9 @@ func (f Files) scratchNamed(x Process) string {
 		}
 	}
 	return ""
+}
+
+// outputNamed finds how the paths of the outputs of such a process begin.
+func (f Files) outputNamed(x Process) string {
+	return strings.TrimSuffix(f.named(x, Stdout.Suffix()), Stdout.Suffix())
 }

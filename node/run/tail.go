@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 
+	"gridnode/grid"
 	"gridnode/node/kept"
 )
 
@@ -86,19 +87,33 @@ func (t *Tail) Close() error {
 	return t.file.Close()
 }
 
-// Sizes returns how long the outputs are of the task whose files begin with base.
-func Sizes(base string) (sizes [2]int64) {
-	for i := range sizes {
-		if info, err := os.Lstat(base + Stream(i+1).Suffix()); err == nil {
-			sizes[i] = info.Size()
+// Size returns how long the outputs are together of the task whose files begin with base.
+func Size(base string) (size int64) {
+	for stream := Stdout; stream <= Stderr; stream++ {
+		if info, err := os.Lstat(base + stream.Suffix()); err == nil {
+			size += info.Size()
 		}
 	}
-	return sizes
+	return size
 }
 
-// ErrOutputShort is returned at the end of an output of which less is kept than there was: the file
-// was damaged, or its disk lost it.
-var ErrOutputShort = errors.New("output is missing")
+// Outputs returns what there is of the outputs of the task whose files begin with base. Of what
+// cannot be read nothing is known.
+func Outputs(base string) (outputs [2]grid.Kept) {
+	for i := range outputs {
+		if output, err := kept.Read(base+Stream(i+1).Suffix(), -1); err == nil {
+			outputs[i] = output
+		}
+	}
+	return outputs
+}
+
+// What is returned at the end of an output that is not the one that the job's end speaks of: its file
+// was damaged, or its disk lost some of it.
+var (
+	ErrOutputShort   = errors.New("output is missing")
+	ErrOutputChanged = errors.New("output is damaged")
+)
 
 // HasOutput reports whether there is output of the task whose files begin with base.
 func HasOutput(base string) bool { return there(base + Stdout.Suffix()) }

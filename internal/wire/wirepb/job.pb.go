@@ -1015,8 +1015,8 @@ type Result struct {
 	Reason        []byte                 `protobuf:"bytes,4,opt,name=reason,proto3" json:"reason,omitempty"`
 	Cost          int64                  `protobuf:"varint,5,opt,name=cost,proto3" json:"cost,omitempty"`
 	Silent        bool                   `protobuf:"varint,6,opt,name=silent,proto3" json:"silent,omitempty"` // it wrote nothing, and left no files
-	Stdout        int64                  `protobuf:"varint,7,opt,name=stdout,proto3" json:"stdout,omitempty"` // bytes that were kept where it ran; 0 if that is not known
-	Stderr        int64                  `protobuf:"varint,8,opt,name=stderr,proto3" json:"stderr,omitempty"`
+	Stdout        *Kept                  `protobuf:"bytes,7,opt,name=stdout,proto3" json:"stdout,omitempty"`
+	Stderr        *Kept                  `protobuf:"bytes,8,opt,name=stderr,proto3" json:"stderr,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1093,18 +1093,71 @@ func (x *Result) GetSilent() bool {
 	return false
 }
 
-func (x *Result) GetStdout() int64 {
+func (x *Result) GetStdout() *Kept {
 	if x != nil {
 		return x.Stdout
+	}
+	return nil
+}
+
+func (x *Result) GetStderr() *Kept {
+	if x != nil {
+		return x.Stderr
+	}
+	return nil
+}
+
+// Kept is grid.Kept; missing if nothing is known.
+type Kept struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Size          int64                  `protobuf:"varint,1,opt,name=size,proto3" json:"size,omitempty"`
+	Sum           []byte                 `protobuf:"bytes,2,opt,name=sum,proto3" json:"sum,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Kept) Reset() {
+	*x = Kept{}
+	mi := &file_wirepb_job_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Kept) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Kept) ProtoMessage() {}
+
+func (x *Kept) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_job_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Kept.ProtoReflect.Descriptor instead.
+func (*Kept) Descriptor() ([]byte, []int) {
+	return file_wirepb_job_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Kept) GetSize() int64 {
+	if x != nil {
+		return x.Size
 	}
 	return 0
 }
 
-func (x *Result) GetStderr() int64 {
+func (x *Kept) GetSum() []byte {
 	if x != nil {
-		return x.Stderr
+		return x.Sum
 	}
-	return 0
+	return nil
 }
 
 var File_wirepb_job_proto protoreflect.FileDescriptor
@@ -1208,16 +1261,19 @@ const file_wirepb_job_proto_rawDesc = "" +
 	"processors\x18\x02 \x01(\x03R\n" +
 	"processors\x12\x14\n" +
 	"\x05pilot\x18\x03 \x01(\tR\x05pilot\x12\x10\n" +
-	"\x03key\x18\x04 \x01(\x04R\x03key\"\xc1\x01\n" +
+	"\x03key\x18\x04 \x01(\x04R\x03key\"\xe1\x01\n" +
 	"\x06Result\x12\x14\n" +
 	"\x05start\x18\x01 \x01(\x03R\x05start\x12\x10\n" +
 	"\x03end\x18\x02 \x01(\x03R\x03end\x12\x1b\n" +
 	"\texit_code\x18\x03 \x01(\x05R\bexitCode\x12\x16\n" +
 	"\x06reason\x18\x04 \x01(\fR\x06reason\x12\x12\n" +
 	"\x04cost\x18\x05 \x01(\x03R\x04cost\x12\x16\n" +
-	"\x06silent\x18\x06 \x01(\bR\x06silent\x12\x16\n" +
-	"\x06stdout\x18\a \x01(\x03R\x06stdout\x12\x16\n" +
-	"\x06stderr\x18\b \x01(\x03R\x06stderrB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
+	"\x06silent\x18\x06 \x01(\bR\x06silent\x12&\n" +
+	"\x06stdout\x18\a \x01(\v2\x0e.gridnode.KeptR\x06stdout\x12&\n" +
+	"\x06stderr\x18\b \x01(\v2\x0e.gridnode.KeptR\x06stderr\",\n" +
+	"\x04Kept\x12\x12\n" +
+	"\x04size\x18\x01 \x01(\x03R\x04size\x12\x10\n" +
+	"\x03sum\x18\x02 \x01(\fR\x03sumB\x1fZ\x1dgridnode/internal/wire/wirepbb\x06proto3"
 
 var (
 	file_wirepb_job_proto_rawDescOnce sync.Once
@@ -1231,7 +1287,7 @@ func file_wirepb_job_proto_rawDescGZIP() []byte {
 	return file_wirepb_job_proto_rawDescData
 }
 
-var file_wirepb_job_proto_msgTypes = make([]protoimpl.MessageInfo, 11)
+var file_wirepb_job_proto_msgTypes = make([]protoimpl.MessageInfo, 12)
 var file_wirepb_job_proto_goTypes = []any{
 	(*Command)(nil),      // 0: gridnode.Command
 	(*Module)(nil),       // 1: gridnode.Module
@@ -1244,11 +1300,12 @@ var file_wirepb_job_proto_goTypes = []any{
 	(*Gang)(nil),         // 8: gridnode.Gang
 	(*GangPart)(nil),     // 9: gridnode.GangPart
 	(*Result)(nil),       // 10: gridnode.Result
-	(*Files)(nil),        // 11: gridnode.Files
+	(*Kept)(nil),         // 11: gridnode.Kept
+	(*Files)(nil),        // 12: gridnode.Files
 }
 var file_wirepb_job_proto_depIdxs = []int32{
 	1,  // 0: gridnode.Command.module:type_name -> gridnode.Module
-	11, // 1: gridnode.Command.files:type_name -> gridnode.Files
+	12, // 1: gridnode.Command.files:type_name -> gridnode.Files
 	0,  // 2: gridnode.Job.command:type_name -> gridnode.Command
 	7,  // 3: gridnode.Job.coallocation:type_name -> gridnode.Coallocation
 	6,  // 4: gridnode.Job.inputs:type_name -> gridnode.DataSet
@@ -1256,11 +1313,13 @@ var file_wirepb_job_proto_depIdxs = []int32{
 	4,  // 6: gridnode.Job.terms:type_name -> gridnode.Terms
 	5,  // 7: gridnode.Terms.after:type_name -> gridnode.Dependency
 	9,  // 8: gridnode.Gang.parts:type_name -> gridnode.GangPart
-	9,  // [9:9] is the sub-list for method output_type
-	9,  // [9:9] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	11, // 9: gridnode.Result.stdout:type_name -> gridnode.Kept
+	11, // 10: gridnode.Result.stderr:type_name -> gridnode.Kept
+	11, // [11:11] is the sub-list for method output_type
+	11, // [11:11] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_wirepb_job_proto_init() }
@@ -1275,7 +1334,7 @@ func file_wirepb_job_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wirepb_job_proto_rawDesc), len(file_wirepb_job_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   11,
+			NumMessages:   12,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

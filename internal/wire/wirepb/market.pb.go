@@ -536,6 +536,8 @@ type MarketJobCompletion struct {
 	Claim         []byte                 `protobuf:"bytes,9,opt,name=claim,proto3" json:"claim,omitempty"`     // receipt sealed by the sender; left out if nobody pays
 	Losses        uint32                 `protobuf:"varint,10,opt,name=losses,proto3" json:"losses,omitempty"` // abandoned: executions of the job that have vanished so far
 	Silent        bool                   `protobuf:"varint,11,opt,name=silent,proto3" json:"silent,omitempty"` // it wrote nothing and left no files: there is nothing to fetch
+	Stdout        *Kept                  `protobuf:"bytes,12,opt,name=stdout,proto3" json:"stdout,omitempty"`
+	Stderr        *Kept                  `protobuf:"bytes,13,opt,name=stderr,proto3" json:"stderr,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -645,6 +647,20 @@ func (x *MarketJobCompletion) GetSilent() bool {
 		return x.Silent
 	}
 	return false
+}
+
+func (x *MarketJobCompletion) GetStdout() *Kept {
+	if x != nil {
+		return x.Stdout
+	}
+	return nil
+}
+
+func (x *MarketJobCompletion) GetStderr() *Kept {
+	if x != nil {
+		return x.Stderr
+	}
+	return nil
 }
 
 // MarketAcknowledge: receipt of a submission, a completion or a cancellation.
@@ -1054,7 +1070,7 @@ const file_wirepb_market_proto_rawDesc = "" +
 	"\bdeadline\x18\a \x01(\x03H\x00R\bdeadline\x88\x01\x01\x12\x16\n" +
 	"\x06cheque\x18\b \x01(\fR\x06cheque\x12\x16\n" +
 	"\x06losses\x18\t \x01(\rR\x06lossesB\v\n" +
-	"\t_deadline\"\x8e\x02\n" +
+	"\t_deadline\"\xde\x02\n" +
 	"\x13MarketJobCompletion\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\fR\x03job\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x1c\n" +
@@ -1067,7 +1083,9 @@ const file_wirepb_market_proto_rawDesc = "" +
 	"\x05claim\x18\t \x01(\fR\x05claim\x12\x16\n" +
 	"\x06losses\x18\n" +
 	" \x01(\rR\x06losses\x12\x16\n" +
-	"\x06silent\x18\v \x01(\bR\x06silent\"\x97\x01\n" +
+	"\x06silent\x18\v \x01(\bR\x06silent\x12&\n" +
+	"\x06stdout\x18\f \x01(\v2\x0e.gridnode.KeptR\x06stdout\x12&\n" +
+	"\x06stderr\x18\r \x01(\v2\x0e.gridnode.KeptR\x06stderr\"\x97\x01\n" +
 	"\x11MarketAcknowledge\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\fR\x03job\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x0e\n" +
@@ -1122,18 +1140,21 @@ var file_wirepb_market_proto_goTypes = []any{
 	(*MarketRenew)(nil),         // 8: gridnode.MarketRenew
 	(*MarketRenewed)(nil),       // 9: gridnode.MarketRenewed
 	(*Job)(nil),                 // 10: gridnode.Job
+	(*Kept)(nil),                // 11: gridnode.Kept
 }
 var file_wirepb_market_proto_depIdxs = []int32{
 	1,  // 0: gridnode.MarketReply.load:type_name -> gridnode.MarketLoad
 	10, // 1: gridnode.MarketJobSubmission.job:type_name -> gridnode.Job
-	7,  // 2: gridnode.MarketRenew.held:type_name -> gridnode.MarketHeld
-	7,  // 3: gridnode.MarketRenewed.renewed:type_name -> gridnode.MarketHeld
-	7,  // 4: gridnode.MarketRenewed.unwanted:type_name -> gridnode.MarketHeld
-	5,  // [5:5] is the sub-list for method output_type
-	5,  // [5:5] is the sub-list for method input_type
-	5,  // [5:5] is the sub-list for extension type_name
-	5,  // [5:5] is the sub-list for extension extendee
-	0,  // [0:5] is the sub-list for field type_name
+	11, // 2: gridnode.MarketJobCompletion.stdout:type_name -> gridnode.Kept
+	11, // 3: gridnode.MarketJobCompletion.stderr:type_name -> gridnode.Kept
+	7,  // 4: gridnode.MarketRenew.held:type_name -> gridnode.MarketHeld
+	7,  // 5: gridnode.MarketRenewed.renewed:type_name -> gridnode.MarketHeld
+	7,  // 6: gridnode.MarketRenewed.unwanted:type_name -> gridnode.MarketHeld
+	7,  // [7:7] is the sub-list for method output_type
+	7,  // [7:7] is the sub-list for method input_type
+	7,  // [7:7] is the sub-list for extension type_name
+	7,  // [7:7] is the sub-list for extension extendee
+	0,  // [0:7] is the sub-list for field type_name
 }
 
 func init() { file_wirepb_market_proto_init() }

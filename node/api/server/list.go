@@ -17,6 +17,7 @@ import (
 	"gridnode/node/access"
 	"gridnode/node/api"
 	"gridnode/node/api/server/stream"
+	"gridnode/node/run"
 	"gridnode/node/site"
 )
 
@@ -106,8 +107,11 @@ func (l *viewList) jobs() []api.Job {
 			for _, stream := range node.OutputCut(l.host, &l.views[i].View) {
 				out[i].Cut = append(out[i].Cut, stream.String())
 			}
-			for _, n := range node.OutputMissing(l.host, &l.views[i].View) {
-				out[i].Missing += n
+			for stream, loss := range node.OutputLosses(l.host, &l.views[i].View) {
+				out[i].Missing += loss.Missing
+				if loss.Changed {
+					out[i].Damaged = append(out[i].Damaged, run.Stream(stream+1).String())
+				}
 			}
 		}
 	}

@@ -174,7 +174,7 @@ func (e *Engine) Recover() (running []run.Found, ended []run.Ended, err error) {
 				gone = append(gone, j)
 			}
 			if !j.own() {
-				ended = append(ended, *endedOf(j))
+				ended = append(ended, *endedOf(j, e.files))
 			}
 			continue
 		}
@@ -442,7 +442,7 @@ func (e *Engine) finish(j *job, o outcome) {
 		e.own.endedGlidein(j.glide, &o)
 	}
 	if !j.own() {
-		e.ended(endedOf(j))
+		e.ended(endedOf(j, e.files))
 	}
 }
 
@@ -453,6 +453,10 @@ func (j *job) prepared(e *Engine) bool {
 }
 
 // endedOf returns what is reported of a job that has ended.
-func endedOf(j *job) *run.Ended {
-	return &run.Ended{TaskEnded: grid.TaskEnded{ID: j.process.Task, Result: j.final.Result, Lost: j.final.Lost}, Number: j.process.Number}
+func endedOf(j *job, files run.Files) *run.Ended {
+	end := &run.Ended{TaskEnded: grid.TaskEnded{ID: j.process.Task, Result: j.final.Result, Lost: j.final.Lost}, Number: j.process.Number}
+	if j.note.Home != "" {
+		end.Output = files.Process(j.note.Home, j.process)
+	}
+	return end
 }
