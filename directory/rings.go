@@ -95,7 +95,7 @@ func (rs *rings) isYoung(now grid.Time) bool { return now-rs.began < rs.cfg.Life
 // itself whether they hold it: the router is asked only if nothing is known.
 func (rs *rings) forQuery(now grid.Time, c cell, out *grid.Outbox) *ring {
 	r := rs.at(now, c)
-	if len(r.peers) == 0 || r.doubted || now >= r.until && rs.isHolder(r) || now >= r.until.Add(spanQuery) {
+	if len(r.peers) == 0 && now >= r.until || r.doubted || now >= r.until && rs.isHolder(r) || now >= r.until.Add(spanQuery) {
 		rs.lookUp(now, r, out)
 	}
 	return r
@@ -213,7 +213,12 @@ func (rs *rings) onClosest(now grid.Time, in *grid.Closest) *ring {
 		return nil
 	}
 	delete(rs.lookups, in.Key)
-	r.begun, r.named, r.confirmed, r.doubted, r.words = grid.Never, now, now, false, 0
+	r.begun = grid.Never
+	if len(in.Peers) == 0 && len(r.peers) == 0 { // it failed, which does not say that nobody else is there
+		r.until = now + rs.cfg.Timeout
+		return r
+	}
+	r.named, r.confirmed, r.doubted, r.words = now, now, false, 0
 	changed := rs.fill(r, in.Peers)
 	if changed {
 		r.span = max(r.span/4, 2*rs.cfg.Timeout)
@@ -237,15 +242,10 @@ func (rs *rings) longest(r *ring) grid.Time {
 	return spanMax * rs.cfg.Lifetime
 }
 
-// fill replaces the peers and reports whether the holders changed. Without an
-// answer this site is all there is.
+// fill replaces the peers and reports whether the holders changed.
 func (rs *rings) fill(r *ring, peers []grid.SiteID) (changed bool) {
 	if len(peers) == 0 {
-		if len(r.peers) > 0 {
-			return true // better old holders than none; ask again soon
-		}
-		r.peers = append(r.peers, rs.cfg.Self)
-		return true
+		return true // better old holders than none; ask again soon
 	}
 	keep := rs.cfg.Replicas + spares
 	if r.cell.IsRoot() || slices.Contains(peers[:min(len(peers), rs.cfg.Replicas)], rs.cfg.Self) {

@@ -45,13 +45,46 @@ func TestRouterThatKnowsNobody(t *testing.T) {
 	d.SetQuote(0, Quote{Rating: grid.Rating{Speed: 1, Bandwidth: 1}}, &out)
 	d.Find(0, Query{}, &out)
 	for _, key := range slices.Clone(out.Keys) {
-		d.Step(0, &grid.Closest{Key: key}, &out)
+		d.Step(0, &grid.Closest{Key: key, Peers: []grid.SiteID{"me"}}, &out)
 	}
 	if len(out.Locals) != 1 || len(out.Sends) != 0 {
 		t.Fatalf("%d answers, %d messages", len(out.Locals), len(out.Sends))
 	}
 	if f := out.Locals[0].(*Found); len(f.Quotes) != 1 || f.Err != nil {
 		t.Errorf("found %+v", f)
+	}
+}
+
+// A site whose look-ups fail does not know that it is alone: it looks again, and its queries
+// wait for that.
+func TestFailedLookUpIsNoAnswer(t *testing.T) {
+	d := newDirectory(Config{})
+	var out grid.Outbox
+	d.SetQuote(0, Quote{Rating: grid.Rating{Speed: 1, Bandwidth: 1}}, &out)
+	d.Find(0, Query{}, &out)
+	keys := slices.Clone(out.Keys)
+	for now := grid.Time(0); now < 5*d.cfg.Timeout; now = d.NextTimer() {
+		out.Reset()
+		for _, key := range keys {
+			d.Step(now, &grid.Closest{Key: key}, &out)
+		}
+		if len(out.Locals) != 0 || len(out.Keys) != 0 {
+			t.Fatalf("at %v, nothing known: %d answers, %d look-ups at once", now, len(out.Locals), len(out.Keys))
+		}
+		for len(out.Keys) < len(keys) {
+			if now = d.NextTimer(); now > 10*d.cfg.Timeout {
+				t.Fatalf("%d look-ups after %v, want %d", len(out.Keys), now, len(keys))
+			}
+			d.Step(now, grid.Tick{}, &out)
+		}
+	}
+	now := d.NextTimer()
+	out.Reset()
+	for _, key := range keys {
+		d.Step(now, &grid.Closest{Key: key, Peers: []grid.SiteID{"me"}}, &out)
+	}
+	if len(out.Locals) != 1 {
+		t.Errorf("%d answers, want 1 as it is known that nobody else is there", len(out.Locals))
 	}
 }
 
