@@ -18,8 +18,9 @@
 // until the β nearest have answered. Then the k nearest heard of, of those that have not
 // failed to answer, are the result; it waits for the answers under way, takes no notice
 // of them, and asks each of the result's sites that had not answered before, which
-// changes nothing any more: a site that has died since others last asked it may be
-// named. A peer that does not answer while the look-up searches is dropped from the
+// changes nothing any more (so Find says that the look-up has ended, and nobody searches a
+// table for an answer that nobody reads): a site that has died since others last asked it
+// may be named. A peer that does not answer while the look-up searches is dropped from the
 // table; a node that knows few others, and one whose driver calls Rejoin, tries those
 // again, as a host makes the connections again that it has lost. TestModelLooksUpAsLiveNodesDo compares all this with real nodes.
 //

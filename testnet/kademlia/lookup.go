@@ -21,6 +21,9 @@ type candidate struct {
 // network of a million sites hears of before it ends.
 const candidatesMax = 256
 
+// candidatesUsual is as many as most look-ups hear of.
+const candidatesUsual = 64
+
 // stage is how far a look-up is.
 type stage uint8
 

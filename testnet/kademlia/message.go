@@ -46,6 +46,7 @@ type Find struct {
 	Key   grid.Key
 	Token uint32 // repeated in the answer
 	From  *Peer
+	Ended bool // the look-up knows its result: nobody reads whom the answer names
 }
 
 // MessageKind implements grid.Message.

@@ -235,7 +235,9 @@ func (n *Node) delivery(now grid.Time, in *grid.Delivery, out *grid.Outbox) {
 	case *Find:
 		answer := n.cfg.Pool.reply()
 		answer.To, answer.Token = m.From, m.Token
-		answer.Count = n.table.nearest(answer.Peers[:n.cfg.K], &m.Key, m.From)
+		if answer.Count = 0; !m.Ended { // most ask for nothing any more
+			answer.Count = n.table.nearest(answer.Peers[:n.cfg.K], &m.Key, m.From)
+		}
 		n.table.add(m.From)
 		out.Send(in.From, answer)
 	case *Nodes:
@@ -303,7 +305,7 @@ func (n *Node) advance(now grid.Time, l *lookup, out *grid.Outbox) {
 		n.pending = append(n.pending, request{n.token, p, l, now.Add(n.cfg.Timeout)})
 		n.first()
 		find := n.cfg.Pool.find()
-		*find = Find{Key: l.key, Token: n.token, From: n.table.self}
+		*find = Find{Key: l.key, Token: n.token, From: n.table.self, Ended: l.stage == following}
 		out.Send(p.ID, find)
 	}
 }

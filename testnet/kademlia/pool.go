@@ -72,6 +72,9 @@ func (p *Pool) lookup(key grid.Key) *lookup {
 		return &lookup{key: key, head: headOf(&key)}
 	}
 	l := last(&p.lookups)
+	if l.candidates == nil {
+		l.candidates = make([]candidate, 0, candidatesUsual)
+	}
 	*l = lookup{key: key, head: headOf(&key), candidates: l.candidates[:0]}
 	return l
 }
