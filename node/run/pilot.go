@@ -145,7 +145,7 @@ func (p *Processes) servePilot(ctx context.Context, key uint64, l *pilotLink) er
 			p.log.Warn("cannot keep what a task on lent processors left", "job", x.Task.Job, "error", err)
 		}
 		p.tell(&pilot.Over{Key: key, ID: x.Task, Number: x.Number, End: pilot.End{
-			Ran: endOf(&e) - e.Start, ExitCode: e.ExitCode, Reason: e.Reason, Lost: e.Cause == shim.CauseLost,
+			Ran: EndOf(&e) - e.Start, ExitCode: e.ExitCode, Reason: e.Reason, Lost: e.Cause == shim.CauseLost,
 		}})
 	}
 	return errors.New("the pilot is gone")

@@ -177,7 +177,7 @@ func (p *Processes) conclude(x Process, run execution, e *shim.Ended) Ended {
 	}
 	ended := Ended{TaskEnded: grid.TaskEnded{ID: x.Task, Lost: e.Cause == shim.CauseLost, Lapsed: e.Cause == shim.CauseLease}, Number: x.Number}
 	if !ended.Lost {
-		ended.Result = grid.Result{Start: e.Start, End: endOf(e), ExitCode: e.ExitCode, Reason: e.Reason, Silent: e.Silent && !left}
+		ended.Result = grid.Result{Start: e.Start, End: EndOf(e), ExitCode: e.ExitCode, Reason: e.Reason, Silent: e.Silent && !left}
 		if !e.Silent {
 			ended.Output = run.output
 		}
@@ -189,9 +189,9 @@ func (p *Processes) conclude(x Process, run execution, e *shim.Ended) Ended {
 	return ended
 }
 
-// endOf is when a task ended that began at e.Start. Whatever its clock was set to meanwhile, that is later
+// EndOf is when a task ended that began at e.Start. Whatever its clock was set to meanwhile, that is later
 // unless it could not be started: of what ends as it begins there is no output.
-func endOf(e *shim.Ended) grid.Time {
+func EndOf(e *shim.Ended) grid.Time {
 	if e.Cause == shim.CauseStart {
 		return max(e.End, e.Start)
 	}

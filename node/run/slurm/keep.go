@@ -536,7 +536,7 @@ func (k *keeper) settle(j *job, s *shown, end *shim.Ended, began bool, wanted st
 			o.Reason = shortReason(o.Reason + ": " + said)
 		}
 	}
-	o.timed(k.now())
+	o.timed(k.now(), began)
 	if s.start != grid.Never {
 		k.Engine.began(j, s.start)
 	}
@@ -568,7 +568,7 @@ func (k *keeper) forgotten(j *job, end *shim.Ended, began bool, wanted string) {
 	if end == nil && wanted == "" {
 		o.Reason = "Slurm has forgotten it, and its shim wrote nothing"
 	}
-	o.timed(k.now())
+	o.timed(k.now(), began)
 	k.finish(j, o)
 }
 

@@ -188,7 +188,7 @@ func (e *Engine) endingLent(g *glidein, client *shim.Client, end *shim.Ended) {
 		e.log.Warn("cannot keep what a task on lent processors left", "job", x.Task.Job, "error", err)
 	}
 	e.tell(&pilot.Over{Key: g.lent.key, ID: x.Task, Number: x.Number, End: pilot.End{
-		Ran: max(end.End-end.Start, 0), ExitCode: end.ExitCode, Reason: end.Reason, Lost: end.Cause == shim.CauseLost,
+		Ran: run.EndOf(end) - end.Start, ExitCode: end.ExitCode, Reason: end.Reason, Lost: end.Cause == shim.CauseLost,
 	}})
 }
 

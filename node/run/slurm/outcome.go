@@ -5,6 +5,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/node/pilot"
+	"gridnode/node/run"
 	"gridnode/node/shim"
 )
 
@@ -111,10 +112,23 @@ func settle(j *shown, e *shim.Ended, began bool, wanted string) outcome {
 	return o
 }
 
-// timed fills in what nobody knows of the times of a job that is over now.
-func (o *outcome) timed(now grid.Time) {
+// ranFor says how a job in a pilot ended that was ordered at an instant and is over now.
+func ranFor(e *shim.Ended, ordered, now grid.Time) outcome {
+	o := outcome{Result: grid.Result{Start: e.Start, End: run.EndOf(e), ExitCode: e.ExitCode, Reason: e.Reason}, Lost: e.Cause == shim.CauseLost}
+	if span := o.End - o.Start; e.Start < ordered-agreeMax || e.End > now+agreeMax { // the clock of the node is another one
+		o.Start = max(ordered, now-span)
+		o.End = max(now, o.Start+min(span, 1)) // this one may have been set, too
+	}
+	return o
+}
+
+// timed fills in what nobody knows of the times of a job that is over now, and has begun or not.
+func (o *outcome) timed(now grid.Time, began bool) {
 	if o.Start == grid.Never {
 		o.Start, o.End = now, now
+		if began {
+			o.End++
+		}
 	}
 	if o.End == grid.Never {
 		o.End = max(o.Start, now)

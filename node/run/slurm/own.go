@@ -260,11 +260,7 @@ func (e *pilots) arriveOwn(g *glidein, node int, client *shim.Client) {
 
 // over reports how a job in a pilot ended.
 func (e *pilots) over(g *glidein, j *job, end *shim.Ended) {
-	now := e.now()
-	o := outcome{Result: grid.Result{Start: end.Start, End: max(end.End, end.Start), ExitCode: end.ExitCode, Reason: end.Reason}, Lost: end.Cause == shim.CauseLost}
-	if end.Start < j.note.Ordered-agreeMax || end.End > now+agreeMax { // the clock of the node is another one
-		o.Start, o.End = max(j.note.Ordered, now-(o.End-o.Start)), now
-	}
+	o := ranFor(end, j.note.Ordered, e.now())
 	e.mu.Lock()
 	if j.wanted != "" && !o.Lost {
 		o.Reason = j.wanted

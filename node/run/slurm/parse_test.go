@@ -176,6 +176,36 @@ func TestHowAJobEnded(t *testing.T) {
 	}
 }
 
+// TestTimesOfWhatRan: what began has taken some time, whatever clocks were set to meanwhile: of what ends
+// as it begins nobody asks for the output.
+func TestTimesOfWhatRan(t *testing.T) {
+	const ordered, second = 1000 * grid.Second, grid.Second
+	for _, tt := range []struct {
+		name              string
+		cause             shim.Cause
+		begins, ends, now grid.Time
+		start, end        grid.Time
+	}{
+		{"as usual", shim.CauseExit, 5 * second, 7 * second, 8 * second, 5 * second, 7 * second},
+		{"the node's clock was set back", shim.CauseExit, 5 * second, 3 * second, 8 * second, 5 * second, 5*second + 1},
+		{"it could not be started", shim.CauseStart, 5 * second, 5 * second, 8 * second, 5 * second, 5 * second},
+		{"the node's clock is another", shim.CauseExit, grid.Hour, grid.Hour + 2*second, 8 * second, 6 * second, 8 * second},
+		{"this one was set back, too", shim.CauseExit, grid.Hour, grid.Hour + 2*second, -4 * second, 0, 1},
+		{"this one was, and it could not be started", shim.CauseStart, grid.Hour, grid.Hour, -4 * second, 0, 0},
+	} {
+		o := ranFor(&shim.Ended{Cause: tt.cause, Start: ordered + tt.begins, End: ordered + tt.ends}, ordered, ordered+tt.now)
+		if start, end := o.Start-ordered, o.End-ordered; start != tt.start || end != tt.end {
+			t.Errorf("%s: from %d to %d, want %d to %d", tt.name, start, end, tt.start, tt.end)
+		}
+	}
+	for _, began := range []bool{false, true} { // nobody knows when
+		o := outcome{Result: grid.Result{Start: grid.Never, End: grid.Never}}
+		if o.timed(1000, began); o.Start != 1000 || (o.End > 1000) != began {
+			t.Errorf("begun %v: from %d to %d", began, o.Start, o.End)
+		}
+	}
+}
+
 // TestBegunOnceMore: by somebody who put it back, or by a controller that has forgotten it.
 func TestBegunOnceMore(t *testing.T) {
 	put, err := parseShow("JobName=x JobState=PENDING Reason=BeginTime Requeue=1 Restarts=1 ExitCode=0:0 StartTime=Unknown EndTime=Unknown")
