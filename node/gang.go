@@ -17,6 +17,7 @@ import (
 	"gridnode/node/forward"
 	"gridnode/node/pilot"
 	"gridnode/node/run"
+	"gridnode/node/shim"
 	"gridnode/node/site"
 )
 
@@ -73,14 +74,25 @@ func (x *pilots) connectTasks(home grid.SiteID, g *grid.Gang) ([]string, error) 
 // processors held where that is not the site's to do.
 func (x *pilots) gather(e pilot.Gather) {
 	answer := &pilot.Gathered{Gang: e.Task.ID}
+	tell := func(err error) {
+		if err != nil {
+			answer.Why = run.ShortReason(err)
+		}
+		if answer.Again = shim.NoDescriptors(err); !answer.Again {
+			x.tell(answer)
+			return
+		}
+		x.wg.Go(func() {
+			if x.h.pause(x.ctx, shim.ScarcePause) == nil {
+				x.tell(answer)
+			}
+		})
+	}
 	var err error
 	answer.Addresses, err = x.connectTasks(x.h.id, e.Task.Gang)
-	if err != nil {
-		answer.Why = run.ShortReason(err)
-	}
 	holder, holds := beneath(x.own).(run.Holder)
 	if err != nil || !e.Bring && !holds {
-		x.tell(answer)
+		tell(err)
 		return
 	}
 	held := make(chan error, 1)
@@ -102,11 +114,8 @@ func (x *pilots) gather(e pilot.Gather) {
 				err = errors.New("its processors were not there in time")
 			}
 		}
-		if err != nil {
-			answer.Why = run.ShortReason(err)
-		}
 		if x.ctx.Err() == nil {
-			x.tell(answer)
+			tell(err)
 		}
 	})
 }

@@ -12,6 +12,7 @@ import (
 	"gridnode/node/logging"
 	"gridnode/node/pilot"
 	"gridnode/node/run"
+	"gridnode/node/shim"
 	"gridnode/node/site"
 )
 
@@ -378,7 +379,10 @@ func (x *pilots) prepare(e pilot.Prepare) {
 		} else {
 			answer.Inputs, err = x.h.bring.inputs(ctx, e.Task.Job.Inputs, filepath.Join(x.own.PilotDir(e.Key), pilotInputs))
 		}
-		if err != nil {
+		switch {
+		case shim.NoDescriptors(err): // it may be asked for again
+			answer.Refused = run.ShortReason(err)
+		case err != nil:
 			answer.Failed = run.ShortReason(err)
 		}
 		if x.ctx.Err() == nil {

@@ -267,8 +267,12 @@ func (x *Gangs) gathered(now grid.Time, in *Gathered, out *Outbox) {
 	if g == nil || g.state != gangWaiting {
 		return
 	}
-	if in.Why != "" {
+	switch {
+	case in.Why == "":
+	case !in.Again:
 		x.fail(now, g, in.Why)
+	case g.failure == nil:
+		g.failure = &failure{end: End{Lost: true}}
 	}
 	g.addresses, g.inputs = in.Addresses, in.Inputs
 	for _, q := range g.squads {

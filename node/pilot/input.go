@@ -124,12 +124,14 @@ type (
 		Number int
 		End    End
 	}
-	// Gathered answers Gather. Why is empty if what it asked for is there.
+	// Gathered answers Gather. Why is empty if what it asked for is there; if Again is set the
+	// job is not to blame for that, and may be started again.
 	Gathered struct {
 		Gang      grid.TaskID
 		Addresses []string
 		Inputs    []string
 		Why       string
+		Again     bool
 	}
 	// Collected answers Finish.
 	Collected struct{ Gang grid.TaskID }

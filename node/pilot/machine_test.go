@@ -159,7 +159,7 @@ func (s *site) prepared(refused, failed string) {
 }
 
 // gathered answers the oldest Gather.
-func (s *site) gathered(why string) {
+func (s *site) gathered(why string, again bool) {
 	if len(s.gathering) == 0 {
 		return
 	}
@@ -172,7 +172,7 @@ func (s *site) gathered(why string) {
 			}
 		}
 	}
-	s.step(&Gathered{Gang: e.Task.ID, Why: why})
+	s.step(&Gathered{Gang: e.Task.ID, Why: why, Again: again})
 }
 
 // finished answers the oldest Finish.

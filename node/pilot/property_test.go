@@ -117,7 +117,7 @@ func (c *chaos) something() {
 		s := c.site()
 		why := []string{"", "", "no"}
 		s.prepared(why[c.number("refused", 2)], "")
-		s.gathered(why[c.number("gathered", 2)])
+		s.gathered(why[c.number("gathered", 2)], c.chance("again"))
 		s.finished()
 	case 18:
 		l := &c.leases[c.number("lease", len(c.leases)-1)]

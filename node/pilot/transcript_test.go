@@ -24,7 +24,7 @@ import (
 //	order to=b | report from=b                      the next one arrives
 //	break to=b [lender | borrower]                  the end of a's session, as that side learns of it
 //	dial site=b [fails] | prepared site=b [refused=why | failed=why]
-//	gathered [fails=why] | finished | ack           of a
+//	gathered [fails=why [again]] | finished | ack           of a
 //	exit site=b key=1 job=1 [part=0 task=0 code=1]  a process
 //	drop site=b key=1 [dies | unseen]               the connection to a pilot; the pilot, too; nobody notices yet
 //	crash site=b [power] | restart site=b [clock=-1h]    the daemon; the machine, too
@@ -108,7 +108,7 @@ func (c *script) command(t *testing.T, d *datadriven.TestData) {
 	case "prepared":
 		at("site").prepared(text(d, "refused", ""), text(d, "failed", ""))
 	case "gathered":
-		at("site").gathered(text(d, "fails", ""))
+		at("site").gathered(text(d, "fails", ""), d.HasArg("again"))
 	case "finished":
 		at("site").finished()
 	case "ack":

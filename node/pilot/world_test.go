@@ -185,7 +185,7 @@ func (w *world) settle() {
 			for len(s.dialled)+len(s.preparing)+len(s.gathering)+len(s.finishing)+len(s.acks) > 0 {
 				s.dial(true)
 				s.prepared("", "")
-				s.gathered("")
+				s.gathered("", false)
 				s.finished()
 				s.ack()
 				busy = true
