@@ -271,6 +271,10 @@ func (h *Host) executor(ctx context.Context) (Executor, error) {
 	setup := run.Setup{
 		Files: h.files, Name: h.cfg.Site.Name, Logger: h.log.With(logging.PartKey, part), Accounts: h.cfg.Accounts, Guest: h.guests.name, Rules: h.rule, Walls: h.cfg.Sandbox.Walls, Means: h.cfg.Means,
 		Ended: x.ended, Pilots: x.tell, Room: func(r *site.Room) { h.inbox.put(r) }, GPUs: h.cfg.GPUs,
+		Job: func(id grid.JobID) *grid.Job { // recover calls it, which has the loop
+			v, _ := h.loop.site.Glance(id)
+			return v.Job
+		},
 	}
 	if h.modules, err = newModules(h, &setup); err == nil {
 		g := newStaging(h, x)

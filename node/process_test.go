@@ -264,7 +264,8 @@ func TestJobOutlivesTheDaemon(t *testing.T) {
 func TestRunningTaskIsAdopted(t *testing.T) {
 	cfg := realConfig(t, 1, &p2p.Memory{})
 	h := realHost(t, cfg)
-	job := shellJob(h, 1, "echo begun; exec sleep 1000")
+	job := shellJob(h, 1, "echo begun; touch left; exec sleep 1000")
+	job.Goal = grid.GoalLocal
 	if _, err := submitTo(h, job); err != nil {
 		t.Fatal(err)
 	}
@@ -293,6 +294,9 @@ func TestRunningTaskIsAdopted(t *testing.T) {
 		t.Fatal(err)
 	}
 	awaitState(t, h, job.ID, site.CancelledByUser)
+	if left := leftovers(t, h); len(left) > 0 { // a job of this site keeps what it writes elsewhere
+		t.Errorf("it has left %q", left)
+	}
 }
 
 func TestJobRunsAgainWhenItsShimIsKilled(t *testing.T) {

@@ -86,6 +86,8 @@ type Setup struct {
 
 	Guest func(home grid.SiteID) (name string) // of a site that has a task here, in its certificate; nil: none has one
 
+	Job func(id grid.JobID) *grid.Job // that the host knows of before a restart; nil if it knows none. For Recover only
+
 	Rules Rules          // nil: jobs of other sites inside walls, with the default limits
 	Walls sandbox.Kind   // for those that Rules wants inside; empty: the best there are
 	Means *sandbox.Means // of this machine; nil: looked for when they are first needed

@@ -35,7 +35,8 @@ type Processes struct {
 	running map[Process]execution // started and not reported
 	told    map[Process]string    // reported and not acknowledged: their names
 	squads  sizes                 // that are started or were found, and not acknowledged
-	names   int64                 // newest number in a name
+	job     func(grid.JobID) *grid.Job
+	names   int64 // newest number in a name
 
 	pilots pilots
 }
@@ -73,7 +74,7 @@ func StartProcesses(ctx context.Context, cfg ProcessConfig) (*Processes, error) 
 		return nil, err
 	}
 	p := &Processes{
-		options: cfg.Shim, ended: cfg.Ended, tell: cfg.Pilots, log: cfg.Logger,
+		options: cfg.Shim, ended: cfg.Ended, tell: cfg.Pilots, log: cfg.Logger, job: cfg.Job,
 		running: make(map[Process]execution), told: make(map[Process]string), squads: make(sizes),
 	}
 	cfg.Files.Home = home
@@ -108,7 +109,7 @@ func (p *Processes) Recover() (running []Found, ended []Ended, err error) {
 		p.squads.add(x)
 		if t.Start >= begun[x] { // of two runs the later one counts; the end of the other was reported
 			begun[x] = t.Start
-			p.running[x] = execution{name: t.ID, scratch: p.files.named(x, ScratchSuffix), output: p.files.outputNamed(x), keeps: true} // whose job it is nobody knows here
+			p.running[x] = execution{name: t.ID, scratch: p.files.named(x, ScratchSuffix), output: p.files.outputNamed(x), keeps: p.keeps(x)}
 		}
 	}
 	for _, t := range p.client.Adopt() {
@@ -144,6 +145,16 @@ func (p *Processes) Recover() (running []Found, ended []Ended, err error) {
 	}
 	p.wg.Go(p.pump)
 	return running, ended, nil
+}
+
+// keeps reports whether what a process of before a restart leaves is kept: if nobody knows whose it is,
+// somebody may ask for it.
+func (p *Processes) keeps(x Process) bool {
+	if p.job == nil {
+		return true
+	}
+	job := p.job(x.Task.Job)
+	return job == nil || job.Keeps(p.files.Site)
 }
 
 // report takes in the shim's report and returns whose end it is, unless that was reported before: a
