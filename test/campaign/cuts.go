@@ -74,6 +74,13 @@ func (m *machine) down(ctx context.Context) error {
 
 // cut cuts the power of the machine and all that runs there, and gives it back.
 func (m *machine) cut(ctx context.Context, w *world, s *site) error {
+	if w.random.IntN(2) == 0 { // else it hits what it may, which mostly is nothing
+		select {
+		case <-m.disk.stopAtFlush():
+			w.out.note("cuts at a flush")
+		case <-time.After(2 * time.Second):
+		}
+	}
 	m.disk.stop()
 	for range 100 {
 		left := w.processes(s.name)

@@ -19,7 +19,8 @@ type volatile struct {
 	kept    *os.File // what is certain
 	pending []write  // in the order in which they came
 	gate    chan struct{}
-	dead    bool // nothing is written any more
+	aim     chan struct{} // closed when it is stopped as somebody flushes; nil: it is not to be
+	dead    bool          // nothing is written any more
 }
 
 type write struct {
@@ -74,6 +75,14 @@ func (d *volatile) flush() error {
 	if err := d.enter(); err != nil {
 		return err
 	}
+	if d.aim != nil && len(d.pending) > 0 {
+		close(d.aim)
+		d.aim, d.gate = nil, make(chan struct{})
+		d.mu.Unlock()
+		if err := d.enter(); err != nil {
+			return err
+		}
+	}
 	defer d.mu.Unlock()
 	for _, w := range d.pending {
 		if _, err := d.kept.WriteAt(w.text, w.at); err != nil {
@@ -106,6 +115,15 @@ func (d *volatile) stop() {
 	if d.gate == nil {
 		d.gate = make(chan struct{})
 	}
+}
+
+// stopAtFlush has the next flush of something stop it before anything of that is certain: then what it
+// returns is closed.
+func (d *volatile) stopAtFlush() <-chan struct{} {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.aim = make(chan struct{})
+	return d.aim
 }
 
 // off fails everybody who is held up, and leaves in kept what the disk has after the cut. It says what became of

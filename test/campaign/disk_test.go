@@ -37,9 +37,15 @@ func TestVolatileDisk(t *testing.T) {
 		if _, err := d.read(seen, 32*sector); err != nil || seen[0] != 'v' {
 			t.Fatalf("what was written is read as %q, %v", seen[0], err)
 		}
-		d.stop()
 		held := make(chan error)
-		go func() { held <- put("h", 0, 4) }()
+		if seed%2 == 0 {
+			d.stop()
+			go func() { held <- put("h", 0, 4) }()
+		} else {
+			at := d.stopAtFlush()
+			go func() { held <- d.flush() }()
+			<-at
+		}
 		lost, torn, left, err := d.off(rand.New(rand.NewPCG(seed, 0)))
 		if err != nil {
 			t.Fatal(err)

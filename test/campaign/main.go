@@ -47,10 +47,10 @@ type kind struct {
 
 // kinds are all of them, in the order in which they come.
 var kinds = []kind{
-	{"kills", "kills of daemons, watchers and jobs", 2000, 12, roundMost, kills},
-	{"cuts", "power cuts", 300, 12, roundMost, cuts},
+	{"kills", "kills of daemons, watchers and jobs", 2000, 40, roundMost, kills},
+	{"cuts", "power cuts", 300, 24, roundMost, cuts},
 	{"damage", "damages to stored files", 1000, 100, roundMost, damages},
-	{"partitions", "partitions", 300, 12, roundMost, partitions},
+	{"partitions", "partitions", 300, 24, roundMost, partitions},
 	{"exhaustion", "shortages of memory and descriptors", 60, 12, roundMost, exhaustions},
 	{"clock", "steps of a clock", 60, 12, roundMost, clocks},
 	{"soak", "minutes of load", 24 * 60, 6 * 60, soakMost + roundMost, soak},
