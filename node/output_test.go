@@ -91,6 +91,51 @@ func TestOutputIsAppendedOnce(t *testing.T) {
 	}
 }
 
+// TestOutputIsAppendedOnceAfterACrash: of what an earlier daemon was appending to a file the rest is
+// appended, and nothing if all is there; if others have written there since, all of it is. What was
+// appended before is left alone.
+func TestOutputIsAppendedOnceAfterACrash(t *testing.T) {
+	h := team(t, 1)[0]
+	out := filepath.Join(t.TempDir(), "out")
+	job := shellJob(h, 1, "echo first; echo second")
+	job.Goal, job.Command.Output, job.Command.Append = grid.GoalLocal, out, true
+	submitJob(t, h, job)
+	awaitState(t, h, job.ID, site.Done)
+	AwaitOutputs(t.Context(), h, []grid.JobID{job.ID})
+	until(t, "it is settled", func() bool { return !h.streams.begun(job.ID) })
+	const all, from = "first\nsecond\n", int64(len("before\n"))
+	for _, tt := range []struct {
+		name        string
+		noted       appended // nil: there is no mark
+		there, want string   // behind what was there before
+	}{
+		{"appended before", nil, "", ""},
+		{"begun when the job began", appended{}, "", all},
+		{"nothing of it", appended{"stdout": from}, "", all},
+		{"a part", appended{"stdout": from}, all[:8], all},
+		{"all, not noted", appended{"stdout": from}, all, all},
+		{"all, and what others wrote", appended{"stdout": from}, all + "other\n", all + "other\n"},
+		{"all, noted", appended{"stdout": appendedAll}, "other\n" + all, "other\n" + all},
+		{"what others wrote", appended{"stdout": from}, "other\n", "other\n" + all},
+		{"emptied by its owner", appended{"stdout": from + 100}, "", all},
+	} {
+		if err := os.WriteFile(out, []byte("before\n"+tt.there), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if tt.noted != nil {
+			if err := h.streams.noteAppended(job.ID, tt.noted); err != nil {
+				t.Fatal(err)
+			}
+		}
+		h.deposit.recover()
+		AwaitOutputs(t.Context(), h, []grid.JobID{job.ID})
+		until(t, "it is settled", func() bool { return !h.streams.begun(job.ID) })
+		if text, err := os.ReadFile(out); string(text) != "before\n"+tt.want {
+			t.Errorf("%s: the file has %q, want %q; %v", tt.name, text, "before\n"+tt.want, err)
+		}
+	}
+}
+
 // askOutput makes one request and returns what came, and how it ended.
 func askOutput(t *testing.T, from, at *Host, request *wirepb.OutputRequest) (stdout, stderr string, end outputEnd) {
 	t.Helper()

@@ -1,9 +1,11 @@
 package node
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"sync"
 	"syscall"
@@ -33,14 +35,15 @@ type deposits struct {
 
 	mu   sync.Mutex
 	open map[grid.JobID]chan struct{} // of jobs that are over: closed when this was tried once
+
+	appends sync.Mutex // one output is appended at a time: where it begins is noted before
 }
 
 type deposit struct {
 	job   *grid.Job
 	since time.Time
 	pause time.Duration
-	late  bool    // only what is not there
-	there [2]bool // what is in its file: standard output, standard error
+	late  bool // only what is not there
 }
 
 // note adds the jobs among events that are over. It is called on the loop.
@@ -100,13 +103,22 @@ func wanted(j *grid.Job) bool { return j.Command != nil && j.Command.Output != "
 // recover adds the jobs that ended while the host was away.
 func (d *deposits) recover() {
 	oldest := grid.Time(time.Now().Add(-depositLate).UnixMicro())
+	var begun []deposit // that were appended when the host ended
 	_ = d.h.Do(d.h.ctx, func(s *site.Site) {
 		for v := range s.Jobs {
 			if !v.Foreign && v.State.Terminal() && wanted(v.Job) && v.End > oldest && v.Start < v.End {
-				d.jobs.Put(deposit{job: v.Job, since: time.Now(), late: !d.h.streams.begun(v.Job.ID)})
+				one := deposit{job: v.Job, since: time.Now(), late: !d.h.streams.begun(v.Job.ID)}
+				if len(d.h.streams.readAppended(v.Job.ID)) > 0 {
+					begun = append(begun, one)
+				} else {
+					d.jobs.Put(one)
+				}
 			}
 		}
 	})
+	for _, one := range begun { // before others append to the same files
+		d.try(one)
+	}
 }
 
 // run puts outputs into files until the host stops.
@@ -141,7 +153,7 @@ func (d *deposits) try(one deposit) {
 
 func (d *deposits) put(one *deposit, v *site.View) error {
 	c := one.job.Command
-	if !c.Append { // of what is appended nobody knows how much is there
+	if !c.Append {
 		if err := d.h.streams.noteBegun(one.job.ID); err != nil {
 			return err
 		}
@@ -150,23 +162,123 @@ func (d *deposits) put(one *deposit, v *site.View) error {
 	if err := d.h.Do(d.h.ctx, func(s *site.Site) { where = s.SiteName(v.Site) }); err != nil {
 		return err
 	}
-	for i, f := range []struct {
+	for _, f := range []struct {
 		pattern string
 		stream  run.Stream
 	}{{c.Output, run.Stdout}, {c.Error, run.Stderr}} {
-		if f.pattern == "" || one.there[i] { // what was appended is not appended again, if the other could not be had
+		if f.pattern == "" {
 			continue
 		}
 		path := run.OutputPath(f.pattern, one.job, where)
 		if _, err := os.Stat(path); one.late && err == nil {
 			continue
 		}
-		if err := d.h.copyOutput(d.h.ctx, one.job.ID, f.stream, path, c.Append || f.stream == run.Stderr && c.Error == c.Output); err != nil {
+		put := func() error {
+			return d.h.copyOutput(d.h.ctx, one.job.ID, f.stream, path, f.stream == run.Stderr && c.Error == c.Output)
+		}
+		if c.Append {
+			put = func() error { return d.append(one.job.ID, f.stream, path) }
+		}
+		if err := put(); err != nil {
 			return err
 		}
-		one.there[i] = true
 	}
 	return nil
+}
+
+// append appends what a job has written to a file, if it is not there. Of what an earlier host had begun
+// with it appends the rest, unless others have appended to that file meanwhile.
+func (d *deposits) append(job grid.JobID, stream run.Stream, path string) error {
+	if path == os.DevNull {
+		return nil
+	}
+	d.appends.Lock()
+	defer d.appends.Unlock()
+	noted := d.h.streams.readAppended(job)
+	from, begun := noted[stream.String()]
+	if begun && from == appendedAll {
+		return nil
+	}
+	var there int64 // bytes of it
+	switch size, err := d.sizeFor(job, path); {
+	case err != nil:
+		return err
+	case begun:
+		if there, err = d.overlap(job, stream, path, from, size); err != nil {
+			return err
+		}
+	default:
+		noted[stream.String()] = size
+		if err := d.h.streams.noteAppended(job, noted); err != nil {
+			return err
+		}
+	}
+	source, err := d.h.Output(d.h.ctx, job, stream, false)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	if _, err := io.CopyN(io.Discard, source, there); err != nil && err != io.EOF {
+		return err
+	}
+	if err := copyFrom(d.h, job, source, path, os.O_APPEND); err != nil {
+		return err
+	}
+	noted[stream.String()] = appendedAll
+	return d.h.streams.noteAppended(job, noted)
+}
+
+// sizeFor returns how long a file is; 0 if there is none, or it is none that has a length.
+func (d *deposits) sizeFor(job grid.JobID, path string) (int64, error) {
+	file, err := d.h.openFor(job, path, os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) { // who may write it, perhaps
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return 0, err
+	}
+	return info.Size(), nil
+}
+
+// overlap returns how many of the first bytes of an output a file ends with that had another length
+// before they were appended: none if something else stands there.
+func (d *deposits) overlap(job grid.JobID, stream run.Stream, path string, from, to int64) (int64, error) {
+	if to <= from {
+		return 0, nil
+	}
+	source, err := d.h.Output(d.h.ctx, job, stream, false)
+	if err != nil {
+		return 0, err
+	}
+	defer source.Close()
+	file, err := d.h.openFor(job, path, os.O_RDONLY)
+	if err != nil {
+		return 0, err
+	}
+	defer file.Close()
+	written, there := bufio.NewReader(source), bufio.NewReader(io.NewSectionReader(file, from, to-from))
+	for n := int64(0); ; n++ {
+		have, err := there.ReadByte()
+		if err == io.EOF {
+			return n, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		switch want, err := written.ReadByte(); {
+		case err == io.EOF:
+			return n, nil // all of it, and then what others have appended
+		case err != nil:
+			return 0, err
+		case have != want:
+			return 0, nil
+		}
+	}
 }
 
 // notifyConfig is what commands at the end of jobs need of a host.
@@ -228,11 +340,16 @@ func (h *Host) copyOutput(ctx context.Context, job grid.JobID, stream run.Stream
 		return err
 	}
 	defer source.Close()
-	how := os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	how := os.O_TRUNC
 	if extend {
-		how = os.O_WRONLY | os.O_CREATE | os.O_APPEND
+		how = os.O_APPEND
 	}
-	file, err := h.openFor(job, path, how)
+	return copyFrom(h, job, source, path, how)
+}
+
+// copyFrom does so with what is left of it.
+func copyFrom(h *Host, job grid.JobID, source io.Reader, path string, how int) error {
+	file, err := h.openFor(job, path, os.O_WRONLY|os.O_CREATE|how)
 	if err != nil {
 		return err
 	}

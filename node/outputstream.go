@@ -2,6 +2,7 @@ package node
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -17,8 +18,9 @@ import (
 )
 
 // What a job writes reaches its owner's files while it runs, wherever that is, unless they are
-// appended to: of those nobody would know after a restart what they have already. What was
-// written in this way is written anew when the job is over if the stream was broken.
+// appended to: of those nobody would know after a restart what they have already, so it comes when
+// the job is over, and before that it is noted where. What was written in this way is written anew
+// when the job is over if the stream was broken.
 const (
 	streamsMax  = 64                     // jobs at the same time; what others write comes when they are over
 	streamPoll  = 300 * time.Millisecond // how often a file of this site is read again
@@ -50,8 +52,16 @@ func (s *streams) note(events []grid.Event) {
 	for i := range events {
 		e := &events[i]
 		begins := e.Kind == grid.JobStarted && e.Site == s.h.id || e.Kind == grid.JobPlaced && e.Site != s.h.id
-		if begins && e.Job.Home == s.h.id && streamed(e.Job) {
-			s.begin(e.Job, e.Site, e.Epoch)
+		switch job := e.Job; {
+		case !begins || job.Home != s.h.id:
+		case streamed(job):
+			s.begin(job, e.Site, e.Epoch)
+		case wanted(job) && job.Command.Append:
+			s.h.wg.Go(func() {
+				if err := s.noteBegun(job.ID); err != nil {
+					s.h.log.Warn("cannot note that the output of a job is to be appended to a file", "job", job.ID, "error", err)
+				}
+			})
 		}
 	}
 }
@@ -119,10 +129,37 @@ func (s *streams) noteBegun(job grid.JobID) error {
 	if err := os.MkdirAll(filepath.Dir(mark), 0o700); err != nil {
 		return err
 	}
-	if err := os.WriteFile(mark, nil, 0o600); err != nil {
+	file, err := os.OpenFile(mark, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
 		return err
 	}
-	return atomicfile.SyncDir(filepath.Dir(mark))
+	return errors.Join(file.Close(), atomicfile.SyncDir(filepath.Dir(mark)))
+}
+
+// appended is how far it has come that outputs of a job are appended to files: of each that was begun how
+// long its file was before, or appendedAll. It stands in the mark.
+type appended map[string]int64
+
+// appendedAll is in place of a length once all of an output is there.
+const appendedAll = -1
+
+// readAppended returns what was noted; nothing if that is nothing.
+func (s *streams) readAppended(job grid.JobID) appended {
+	a := appended{}
+	text, err := os.ReadFile(s.mark(job))
+	if err != nil || json.Unmarshal(text, &a) != nil {
+		return appended{}
+	}
+	return a
+}
+
+// noteAppended notes it, durably.
+func (s *streams) noteAppended(job grid.JobID, a appended) error {
+	text, err := json.Marshal(a)
+	if err != nil {
+		return err
+	}
+	return atomicfile.Write(s.mark(job), text, 0o600)
 }
 
 // settled notes that the files of a job have all of its output, or never will.
