@@ -138,9 +138,12 @@ func clocks(ctx context.Context, p *plan) (_ *outcome, err error) {
 	if err != nil {
 		return nil, err
 	}
+	wrong := map[string]bool{} // daemons that started with a wrong clock: they go by it until they start again
 	w.mend = func() {
-		for _, page := range pages {
-			page.set(0)
+		for _, s := range w.sites {
+			if pages[s.name].set(0); wrong[s.name] {
+				s.kill()
+			}
 		}
 	}
 	o, err := w.round(ctx, func(ctx context.Context) error {
@@ -160,6 +163,7 @@ func clocks(ctx context.Context, p *plan) (_ *outcome, err error) {
 		}
 		if w.random.IntN(2) == 0 {
 			w.out.note("started anew")
+			wrong[s.name] = by != 0
 			s.kill()
 		}
 		return w.again()
