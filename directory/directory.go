@@ -187,6 +187,7 @@ func (d *Directory) deliver(now grid.Time, from grid.SiteID, message grid.Messag
 	for _, a := range d.rings.heard(now, from) {
 		d.publisher.hasten(now, a)
 	}
+	d.publisher.heard(now, from, out)
 	switch m := message.(type) {
 	case *Publish:
 		d.holder.onPublish(now, from, m, out)

@@ -24,6 +24,7 @@ type replica struct {
 	sent     uint64    // sequence of the newest quote sent to it; 0 if none
 	tries    int       // of that one, or of the withdrawal, without an answer
 	deadline grid.Time // for the answer; 0 if none is outstanding
+	silent   bool      // it was given up, as it did not answer
 	absent   bool      // it has answered the newest quote sent that it has none
 	until    grid.Time // 0 while it is one of the holders; else those who do not know better may ask it until then
 }
@@ -57,7 +58,7 @@ func (r *replica) note(sequence uint64, deadline grid.Time) {
 		r.sent, r.tries = sequence, 0
 	}
 	r.tries++
-	r.deadline, r.absent = deadline, false
+	r.deadline, r.absent, r.silent = deadline, false, false
 }
 
 // settled reports whether a holder has the quote of a sequence and no answer is

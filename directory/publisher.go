@@ -21,6 +21,7 @@ type publisher struct {
 	changed     uint64 // sequence since which the own quote says what it says
 	pace        pace
 	renewals    uint32 // of the own quote
+	silent      bool   // some holder was given up
 	republishAt grid.Time
 	listings    [attributes]listing
 	mail        []letter      // copies that go out at the end of the call

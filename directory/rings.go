@@ -173,7 +173,7 @@ func (rs *rings) isHolder(r *ring) bool {
 
 // lookUp asks the router unless it is being asked.
 func (rs *rings) lookUp(now grid.Time, r *ring, out *grid.Outbox) {
-	if r.begun != grid.Never && now < r.begun.Add(rs.lookupMax()) {
+	if rs.isAsked(now, r) {
 		return
 	}
 	r.begun = now
@@ -182,6 +182,11 @@ func (rs *rings) lookUp(now grid.Time, r *ring, out *grid.Outbox) {
 	}
 	rs.lookups[r.key] = r
 	out.Closest(r.key)
+}
+
+// isAsked reports whether the router is being asked about a ring.
+func (rs *rings) isAsked(now grid.Time, r *ring) bool {
+	return r.begun != grid.Never && now < r.begun.Add(rs.lookupMax())
 }
 
 // lookupMax is the span after which a look-up without an answer is begun again.

@@ -105,6 +105,38 @@ func TestHolderThatIsSureLooksSeldom(t *testing.T) {
 	}
 }
 
+// A round in which all agree is no proof if others are found to hold the cell before it ends, or
+// the router is asked and has not answered yet.
+func TestRoundWithOtherHoldersProvesNothing(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		router []grid.SiteID // answers before the round ends; nil: it does not
+		want   standing
+	}{
+		{"nobody else", []grid.SiteID{"me", "b", "c"}, mature},
+		{"somebody else", []grid.SiteID{"d", "me", "b", "c"}, proving},
+		{"no answer", nil, proving},
+	} {
+		d, r, out := settledRing(t, "me", "b", "c")
+		h := d.holder.hold(0, root(Price))
+		now := h.upkeep.next
+		d.holder.inspect(now, h, out)
+		scans := slices.Clone(out.Sends)
+		d.rings.lookUp(now, r, out)
+		if tt.router != nil {
+			d.Step(now, &grid.Closest{Key: r.key, Peers: tt.router}, out)
+		}
+		for _, s := range scans {
+			if m, ok := s.Message.(*Scan); ok {
+				d.Step(now, &grid.Delivery{From: s.To, Message: &Page{Token: m.Token, Cell: m.Cell, Held: true}}, out)
+			}
+		}
+		if h.upkeep.standing != tt.want || h.upkeep.round.open != 0 {
+			t.Errorf("%s: standing %d, want %d; %d questions open", tt.name, h.upkeep.standing, tt.want, h.upkeep.round.open)
+		}
+	}
+}
+
 // Who is told by a holder who the others are takes its word a few times before it asks the
 // router, unless it is one of them, somebody else says so, or members may lie.
 func TestWordOfHolders(t *testing.T) {

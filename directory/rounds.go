@@ -63,7 +63,7 @@ func (k *holder) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 	}
 	h.reconsider(now, k.cfg.CellMax, k.cfg.Lifetime)
 	k.chase(now, h, out)
-	u.round = round{number: u.round.number + 1, open: 1}
+	u.round = round{number: u.round.number + 1, open: 1, ring: r.digest}
 	u.round.differs = !k.rings.isHolder(r) // it stands in for one it cannot reach, which publishers may
 	if u.standing != mature {
 		for _, site := range holders {
@@ -285,7 +285,11 @@ func (k *holder) unanswered(now grid.Time, q request) {
 	}
 }
 
-// conclude notes that a question of the round is done with.
+// conclude notes that a question of the round is done with. With other holders than it began
+// with, or while the router is asked who they are, the round proves nothing.
 func (k *holder) conclude(now grid.Time, h *holding) {
+	if r := k.rings.list[h.cell]; r != nil && (r.digest != h.upkeep.round.ring || k.rings.isAsked(now, r)) {
+		h.upkeep.round.differs = true
+	}
 	h.upkeep.conclude(now, h.cell.IsRoot(), k.cfg.Lifetime)
 }

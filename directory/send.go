@@ -210,9 +210,35 @@ func (pub *publisher) miss(now grid.Time, p *place, c *replica, certain bool) {
 	if certain {
 		c.tries = triesMax
 	}
+	if c.tries >= triesMax {
+		c.silent, pub.silent = true, true
+	}
 	pub.rings.suspects.strike(now, c.site, certain)
 	if r := pub.rings.list[p.cell]; r != nil && p.role != former && c.tries >= triesMax && pub.rings.short(now, r) {
 		r.until = 0
+	}
+}
+
+// heard has the quote sent again to a holder that was given up: it was cut off, or restarted.
+func (pub *publisher) heard(now grid.Time, from grid.SiteID, out *grid.Outbox) {
+	if !pub.silent {
+		return
+	}
+	pub.silent = false
+	for a := range pub.listings {
+		l, again := &pub.listings[a], false
+		for i := range l.places {
+			for j := range l.places[i].copies {
+				c := &l.places[i].copies[j]
+				if c.silent && c.site == from {
+					c.silent, c.tries, again = false, 0, true
+				}
+				pub.silent = pub.silent || c.silent
+			}
+		}
+		if again {
+			pub.send(now, l, loud, out)
+		}
 	}
 }
 

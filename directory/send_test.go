@@ -120,3 +120,41 @@ func TestRenewalsAreAnsweredInTurn(t *testing.T) {
 		t.Errorf("a new price went to %d sites", len(to))
 	}
 }
+
+// A holder that never answered has the quote again once anything is heard of it: it was cut off.
+// One that refuses the quote has not.
+func TestSilentHolderIsTriedOnceHeard(t *testing.T) {
+	for _, refuses := range []bool{false, true} {
+		d, _, out := settledRing(t, "a", "b", "c", "d")
+		sent := func() (copies int) {
+			for _, s := range out.Sends {
+				if p, ok := s.Message.(*Publish); ok && s.To == "a" {
+					copies += len(p.Copies)
+				}
+			}
+			out.Reset()
+			return copies
+		}
+		d.SetQuote(0, goodQuote(), out)
+		for _, key := range slices.Clone(out.Keys) {
+			d.Step(0, &grid.Closest{Key: key, Peers: []grid.SiteID{"a", "b", "c", "d"}}, out)
+		}
+		now := 10 * triesMax * d.cfg.Timeout
+		if refuses {
+			r := []Receipt{{Cell: root(Price), Refused: true}, {Cell: root(Speed), Refused: true}}
+			d.Step(1, &grid.Delivery{From: "a", Message: &Published{Sequence: d.publisher.own.Sequence, Receipts: r}}, out)
+		}
+		for at := grid.Time(1); at < now; at += d.cfg.Timeout {
+			d.Step(at, grid.Tick{}, out)
+		}
+		out.Reset()
+		d.Step(now, &grid.Delivery{From: "a", Message: &Scan{Cell: root(Price), Limit: 1}}, out)
+		if copies := sent(); (copies == attributes) == refuses {
+			t.Errorf("%d copies sent to who is heard again (refuses: %t)", copies, refuses)
+		}
+		d.Step(now, &grid.Delivery{From: "a", Message: &Scan{Cell: root(Price), Limit: 1}}, out)
+		if copies := sent(); copies != 0 {
+			t.Errorf("%d copies sent once more, before an answer is due", copies)
+		}
+	}
+}

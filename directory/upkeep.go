@@ -33,7 +33,8 @@ const (
 //	      a holder again
 //
 // Why a round in which all agree is proof: then every site that publishes here knows all
-// the holders, since it has published to each. Who only stands in for a holder that it cannot
+// the holders, since it has published to each. It is none if others are found to hold the
+// cell before it ends, or the router has not answered yet. Who only stands in for a holder that it cannot
 // reach has no such proof: others may reach that one. If some holder never agrees, say because
 // another site has a wrong idea of who holds the cell, age does instead: by then every
 // site must have looked the holders up again and published to them.
@@ -59,6 +60,8 @@ type round struct {
 	differs bool // another holder did not answer, or has other quotes
 	strays  bool // a cell above had strays, or did not answer
 	noted   bool // a holder of the parent has taken the report
+
+	ring uint64 // digest of who holds the cell, as the round began
 }
 
 // word is what the holders of the parent have been told of the quotes.
