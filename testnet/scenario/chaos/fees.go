@@ -77,6 +77,9 @@ func (w *feeWatch) look(now grid.Time, at int) {
 		}
 		id := feeID{l.Borrower, l.Number}
 		m := w.meters[id]
+		if m != nil && (m.Price != l.Price || m.Epoch != l.Epoch) && w.unasked(l) {
+			continue // nobody knows of it, and it ends as it was not claimed
+		}
 		if m == nil {
 			m = &meter{Lease: *l, since: min(w.n.Clock(at).True(l.Since), now), first: now, end: grid.Never}
 			w.meters[id] = m
@@ -93,6 +96,19 @@ func (w *feeWatch) look(now grid.Time, at int) {
 		}
 		return m.turn != w.turns
 	})
+}
+
+// unasked reports whether processors are held for a request that came late, to a lender that has
+// been restarted and has forgotten that it was answered: its borrower has given it back, or knows
+// nothing of it any more.
+func (w *feeWatch) unasked(l *lease.Lease) bool {
+	at, _ := w.n.Index(l.Borrower)
+	s, up := siteAt(w.n, at)
+	if !up {
+		return false
+	}
+	its, asked := site.CoresOf(s).Book.Get(l.ID)
+	return l.State == lease.Held && (!asked || its.State == lease.Ending)
 }
 
 // cost returns what a lease has cost that was held for a span of true time; permille is
