@@ -84,10 +84,11 @@ func (n *Network) armRouter(s int32) {
 }
 
 // arm makes sure that the site gets a Tick when its clock shows next. A timer event
-// that comes too early is not taken out of the queue: when it comes it is put off.
+// that comes too early is not taken out of the queue: when it comes it is put off. What is
+// overdue, as for a site that has just come up, is due now.
 func (n *Network) arm(s int32, next grid.Time) {
 	m := &n.members[s]
-	if at := m.Clock.True(next); at < m.armed {
+	if at := max(m.Clock.True(next), n.now); at < m.armed {
 		m.armed = at
 		n.queue.push(at, classOther, event{kind: eventTimer, to: s, from: s})
 	}

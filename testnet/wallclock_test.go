@@ -61,6 +61,51 @@ func TestClockSlew(t *testing.T) {
 	}
 }
 
+// TestSlewOfOneThatComesUp: a site that comes up as its clock changes, and has something overdue, has
+// its Ticks later on, too.
+func TestSlewOfOneThatComesUp(t *testing.T) {
+	ticks := &ticker{}
+	n, err := New(Config{Durable: true})
+	if err == nil {
+		_, err = n.Add(Member{ID: "a", New: func(int) (Site, error) { *ticks = ticker{}; return ticks, nil }})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range []Fault{
+		{Kind: FaultDaemon, At: 10 * grid.Minute, For: 5 * grid.Minute},
+		{Kind: FaultSlew, At: 12 * grid.Minute, For: 3 * grid.Minute, Delay: -25},
+	} {
+		f.Sites = []int{0}
+		if err := n.Schedule(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := n.Run(t.Context(), grid.Hour, nil); err != nil {
+		t.Fatal(err)
+	}
+	if ticks.last < 59*grid.Minute {
+		t.Errorf("the last Tick of one that wants one every minute came at %v of an hour", ticks.last)
+	}
+}
+
+// ticker wants a Tick every minute, and as it comes up two at once.
+type ticker struct {
+	next, last grid.Time
+	up         bool
+}
+
+func (s *ticker) Step(now grid.Time, in grid.Input, _ *grid.Outbox) {
+	if _, tick := in.(grid.Tick); tick && now >= s.next {
+		s.last = now
+		if s.up {
+			s.next = now + grid.Minute
+		}
+		s.up = true
+	}
+}
+func (s *ticker) NextTimer() grid.Time { return s.next }
+
 // clockNetwork returns a network of one site that does nothing.
 func clockNetwork(t *testing.T) *Network {
 	n, err := New(Config{Durable: true})
