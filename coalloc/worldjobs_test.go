@@ -13,7 +13,7 @@ func (w *world) local(n *node, in grid.Input) {
 	switch in := in.(type) {
 	case *lease.Asked:
 		if n.cluster.State(w.now).Free < in.Processors || n.book.Grant(w.now, in.ID, lease.Terms{}, &n.out) != nil {
-			if err := n.book.Refuse(w.now, in.ID, lease.Busy, &n.out); err != nil {
+			if err := n.book.Refuse(w.now, in.ID, lease.Busy, 0, &n.out); err != nil {
 				w.t.Fatal(err)
 			}
 		}

@@ -107,7 +107,7 @@ type Reason uint8
 const (
 	Accepted    Reason = iota
 	Busy               // too few processors are free
-	TooWide            // more processors than the site, and whoever it could ask, will ever have
+	TooWide            // more processors than the site, and whoever it could ask, will ever have, or ever lends to this borrower
 	TooLong            // for longer than the site lends
 	Denied             // the site does not lend to this borrower
 	Seen               // delegation: the site has seen this request within the last hour

@@ -67,14 +67,15 @@ func (b *Book) Grant(now grid.Time, id ID, t Terms, out *grid.Outbox) error {
 	return nil
 }
 
-// Refuse refuses a request that was Asked. It returns ErrUnknown if there is none.
-func (b *Book) Refuse(now grid.Time, id ID, why Reason, out *grid.Outbox) error {
+// Refuse refuses a request that was Asked. lends says of one that is TooWide how many processors
+// its borrower is ever lent at once; 0: as many as anybody. It returns ErrUnknown if there is none.
+func (b *Book) Refuse(now grid.Time, id ID, why Reason, lends int64, out *grid.Outbox) error {
 	b.expire(now, out)
 	e := b.entries[id]
 	if e == nil || !e.Lent || e.State != Requested {
 		return fmt.Errorf("refuse request %d of %s: %w", id.Number, id.Borrower, ErrUnknown)
 	}
-	b.refuse(now, e.ID, why, out)
+	b.refuse(now, e.ID, why, lends, out)
 	b.remove(e)
 	return nil
 }
@@ -132,19 +133,19 @@ func (b *Book) asked(now grid.Time, from grid.SiteID, m *Request, out *grid.Outb
 	price, lends := b.cfg.tariff(from, m.Bank)
 	switch {
 	case from == b.cfg.Site || m.Sink == b.cfg.Site:
-		b.refuse(now, id, Loop, out)
+		b.refuse(now, id, Loop, 0, out)
 	case m.Processors < 1 || m.Processors > ProcessorsMax || m.Span < 1:
-		b.refuse(now, id, Malformed, out)
+		b.refuse(now, id, Malformed, 0, out)
 	case m.Span > b.cfg.SpanMax:
-		b.refuse(now, id, TooLong, out)
+		b.refuse(now, id, TooLong, 0, out)
 	case b.over.has(now, id):
-		b.refuse(now, id, Stale, out)
+		b.refuse(now, id, Stale, 0, out)
 	case !lends:
-		b.refuse(now, id, Unpaid, out)
+		b.refuse(now, id, Unpaid, 0, out)
 	case m.Most > 0 && price > m.Most:
 		out.Send(from, &Refuse{Number: m.Number, Reason: Dear, Free: b.cluster.Idle(now), Price: price})
 	case len(b.entries) >= LeasesMax || b.peers[from] >= PerPeerMax:
-		b.refuse(now, id, Full, out)
+		b.refuse(now, id, Full, 0, out)
 	default:
 		e := &entry{
 			Lease: Lease{
@@ -312,7 +313,7 @@ func (b *Book) inbound(e *entry) *entry {
 func (b *Book) lenderDue(now grid.Time, e *entry, out *grid.Outbox) {
 	switch e.State {
 	case Requested:
-		b.refuse(now, e.ID, Busy, out)
+		b.refuse(now, e.ID, Busy, 0, out)
 		b.remove(e)
 		out.Local(&Ended{Lease: e.Lease, Cause: NoAnswer})
 	case Held:
@@ -361,14 +362,18 @@ func (b *Book) finish(now grid.Time, e *entry, cause Cause, gone grid.Time, out 
 	out.Send(e.Borrower, &Released{Number: e.Number, Epoch: e.Epoch, Cause: cause, Gone: gone})
 }
 
-// refuse refuses a request. Who needs processors by an instant is told when they would be
+// refuse refuses a request (Refuse). Who needs processors by an instant is told when they would be
 // there, and for how long.
-func (b *Book) refuse(now grid.Time, id ID, why Reason, out *grid.Outbox) {
+func (b *Book) refuse(now grid.Time, id ID, why Reason, lends int64, out *grid.Outbox) {
 	m := &Refuse{Number: id.Number, Reason: why, Free: b.cluster.Idle(now)}
 	most := b.cluster.Processors()
 	if b.cfg.LendMost > 0 {
 		most = min(most, b.cfg.LendMost)
 		m.Free = min(m.Free, max(most-b.totals.Held-b.totals.Lent, 0))
+	}
+	if lends > 0 {
+		most = min(most, lends)
+		m.Free = min(m.Free, most)
 	}
 	if why == TooWide {
 		m.Lends = most

@@ -62,5 +62,5 @@ func (m *Matchmaker) serveNow(now grid.Time, d *demand, out *grid.Outbox) {
 // reject is a DelegationReject.
 func (m *Matchmaker) reject(now grid.Time, d *demand, why Reason, out *grid.Outbox) {
 	m.Delegations.Rejected++
-	_ = m.book.Refuse(now, d.from, why, out) // ErrUnknown: its borrower has withdrawn it
+	_ = m.book.Refuse(now, d.from, why, 0, out) // ErrUnknown: its borrower has withdrawn it
 }

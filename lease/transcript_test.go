@@ -260,7 +260,7 @@ func (s *scriptSite) change(what string, id ID, out *grid.Outbox) error {
 	case "grant":
 		return s.book.Grant(now, id, Terms{}, out)
 	case "refuse":
-		return s.book.Refuse(now, id, Busy, out)
+		return s.book.Refuse(now, id, Busy, 0, out)
 	case "claim":
 		return s.book.Claim(now, id, out)
 	case "release":

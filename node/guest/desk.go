@@ -155,6 +155,29 @@ func (d *Desk) fits(r *Rule, a *Ask) Cause {
 	return Admitted
 }
 
+// Lends returns how many processors the rules let a site have lent at a time, whatever is lent
+// already; 0: none, or as many as there are.
+func (d *Desk) Lends(site grid.SiteID) (most int64) {
+	who := d.knows(site)
+	for i := range d.cfg.Rules {
+		r := &d.cfg.Rules[i]
+		if !who.Is(r.Partner) {
+			continue
+		}
+		processors, said := r.processors(d.processors)
+		if said && (most == 0 || processors < most) {
+			most = processors
+		}
+		switch {
+		case r.Lent < 0:
+			return 0
+		case r.Lent > 0 && (most == 0 || r.Lent < most):
+			most = r.Lent
+		}
+	}
+	return most
+}
+
 // Promise decides whether something of a site may run from start to end.
 func (d *Desk) Promise(now grid.Time, site grid.SiteID, start, end grid.Time) Cause {
 	return d.count(now, site, d.Would(site, start, end))

@@ -104,14 +104,28 @@ func (g *guests) Promise(now grid.Time, from grid.SiteID, w *market.Work, start,
 	return g.desk.Promise(now, from, start, end) == guest.Admitted
 }
 
-// lends reports whether the rules allow a lease that is asked for. Its borrower is counted,
-// who asked and proved who it is; whoever it borrows for has to be welcome, too.
-func (g *guests) lends(now grid.Time, in *lease.Asked) bool {
+// lends says whether the rules allow a lease that is asked for. Its borrower is counted, who
+// asked and proved who it is; whoever it borrows for has to be welcome, too. Of more processors
+// than they ever allow it says how many that are.
+func (g *guests) lends(now grid.Time, in *lease.Asked) (why lease.Reason, most int64) {
 	ask := guest.Ask{Site: in.Borrower, Lease: true, Processors: in.Processors, Span: in.Span, Mine: guest.Use{Lent: in.Processors}}
-	if g.desk.Admit(now, &ask) != guest.Admitted || g.desk.Promise(now, in.Borrower, now, now.Add(in.Span)) != guest.Admitted {
-		return false
+	switch cause := g.desk.Admit(now, &ask); cause {
+	case guest.Admitted:
+	case guest.OverProcessors, guest.OverLeases:
+		if most = g.desk.Lends(in.Borrower); most > 0 && in.Processors > most {
+			return lease.TooWide, most
+		}
+		return lease.ByRule, 0
+	default:
+		return lease.ByRule, 0
 	}
-	return in.Sink == in.Borrower || g.desk.Welcome(now, in.Sink) == guest.Admitted
+	if g.desk.Promise(now, in.Borrower, now, now.Add(in.Span)) != guest.Admitted {
+		return lease.ByRule, 0
+	}
+	if in.Sink != in.Borrower && g.desk.Welcome(now, in.Sink) != guest.Admitted {
+		return lease.ByRule, 0
+	}
+	return lease.Accepted, 0
 }
 
 // uses yields what sites have here.

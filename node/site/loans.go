@@ -137,12 +137,14 @@ func noLease(in *ChangeLease) error {
 // asked decides about a request.
 func (ls *loans) asked(now grid.Time, in *lease.Asked, out *grid.Outbox) {
 	t := ls.book.Totals()
-	why := lease.Accepted
+	why, lends := lease.Accepted, int64(0)
+	if ls.guests != nil && ls.cfg.Lease.Lend && !ls.draining {
+		why, lends = ls.guests.lends(now, in)
+	}
 	switch most := ls.cfg.Lease.Most; {
 	case ls.draining:
 		why = lease.Denied
-	case ls.guests != nil && ls.cfg.Lease.Lend && !ls.guests.lends(now, in):
-		why = lease.ByRule
+	case why != lease.Accepted:
 	case most > 0 && in.Processors > most:
 		why = lease.TooWide
 	case most > 0 && t.Held+t.Lent+in.Processors > most:
@@ -152,7 +154,7 @@ func (ls *loans) asked(now grid.Time, in *lease.Asked, out *grid.Outbox) {
 		ls.borrowing.matches.Step(now, in, out)
 		return
 	}
-	_ = ls.book.Refuse(now, in.ID, why, out) // it was asked in this step, so it is there
+	_ = ls.book.Refuse(now, in.ID, why, lends, out) // it was asked in this step, so it is there
 }
 
 // granted: what was asked for is held.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/measure"
 )
@@ -97,7 +98,7 @@ func (r *Run) Do(ctx context.Context) (result *measure.Result, err error) {
 	err = r.Network.Run(ctx, r.until(), func() bool { return r.Network.Now() >= r.Least && c.Done() && (r.Quiet == nil || r.Quiet()) })
 	p.Stop()
 	if err == nil && !c.Done() {
-		err = fmt.Errorf("at %v %d jobs have neither ended nor been refused, and nothing more happens (or not in time)", r.Network.Now(), c.Open)
+		err = fmt.Errorf("at %v %d jobs have neither ended nor been refused, and nothing more happens (or not in time)%s", r.Network.Now(), c.Open, r.first())
 	}
 	if err == nil && r.Network.Pending() > 0 {
 		err = r.Network.Run(ctx, r.Network.Now().Add(settleSpan), nil)
@@ -116,6 +117,26 @@ func (r *Run) Do(ctx context.Context) (result *measure.Result, err error) {
 		err = result.Save(r.Out)
 	}
 	return result, err
+}
+
+// first names a job that has not ended, and says why.
+func (r *Run) first() string {
+	for i := range r.Network.Len() {
+		s := SiteOf(r.Network.Core(i))
+		if s == nil {
+			continue
+		}
+		var first site.View
+		for v := range s.Jobs {
+			if !v.Foreign && !v.State.Terminal() && (first.Job == nil || v.Job.ID.Compare(first.Job.ID) < 0) {
+				first = v
+			}
+		}
+		if first.Job != nil {
+			return fmt.Sprintf(": job %v at %s is %v: %s", first.Job.ID, r.Network.ID(i), first.State, first.Reason)
+		}
+	}
+	return ""
 }
 
 func (r *Run) until() grid.Time {
