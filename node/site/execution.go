@@ -185,6 +185,16 @@ func outcomeOf(e *entry) State {
 	return Done
 }
 
+// repeats reports whether a job is run again after an execution with that result: its owner
+// wants it (Requeue), or its terms.
+func (e *entry) repeats(r *grid.Result) bool {
+	if e.state == Cancelling {
+		return e.turn.Again
+	}
+	t := e.job.Terms
+	return t != nil && e.turn.Retries < t.Retries && (r.ExitCode != 0 || r.Reason != "")
+}
+
 // finish ends a home job with its result.
 func (js *jobs) finish(now grid.Time, e *entry, out *grid.Outbox) {
 	js.desk.Spent(now, e.job.User, e.result.Cost, out)

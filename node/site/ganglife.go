@@ -103,7 +103,7 @@ func (c *gangs) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) b
 	e := c.jobs.current(in.ID)
 	switch {
 	case e == nil || e.state.Terminal():
-	case in.Lost && e.gone > now: // limbo tells when nothing is left
+	case e.gone > now && (in.Lost || e.repeats(&in.Result)): // limbo tells when nothing is left
 	case in.Lost && e.gone != 0:
 		e.reason = ""
 		c.jobs.lost(now, in.ID, out)

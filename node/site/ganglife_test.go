@@ -104,6 +104,44 @@ func TestStrandedJobOutlivesItsClock(t *testing.T) {
 	}
 }
 
+// TestRunAgainOnceNothingIsLeft: a job that its owner or its terms want run again waits until nothing
+// of its last execution can be alive elsewhere, though the part here has told its end. What is not
+// run again is over at once.
+func TestRunAgainOnceNothingIsLeft(t *testing.T) {
+	for _, tt := range []struct {
+		name             string
+		requeue, retries bool
+		result           grid.Result
+		over             bool
+	}{
+		{"requeued", true, false, grid.Result{ExitCode: 137, Reason: "requeued"}, false},
+		{"it may be tried again", false, true, grid.Result{ExitCode: 3}, false},
+		{"it may be, but is done", false, true, grid.Result{}, true},
+		{"it may not be", false, false, grid.Result{ExitCode: 3}, true},
+	} {
+		b, j := coallocated(t)
+		if tt.retries {
+			b.site.jobs.byID[j.ID].job.Terms = &grid.Terms{Retries: 1}
+		}
+		task := b.started[0].ID
+		if tt.requeue {
+			b.step(&Requeue{Job: j.ID, Cause: "requeued"})
+		}
+		b.site.gangs.broken(b.now, &coalloc.Broken{Task: task, Site: "there", Cause: lease.Expired, Gone: b.now + 2*grid.Minute}, &b.out)
+		b.carryOut()
+		tt.result.Start, tt.result.End = b.now-grid.Minute, b.now
+		b.step(&grid.TaskEnded{ID: task, Result: tt.result})
+		if v, _ := b.site.Job(j.ID); v.State.Terminal() != tt.over || v.Epoch != task.Epoch {
+			t.Errorf("%s: %v, epoch %d after %d, while something of it may be alive", tt.name, v.State, v.Epoch, task.Epoch)
+		}
+		b.now += 2*grid.Minute + grid.Second
+		b.step(grid.Tick{})
+		if v, _ := b.site.Job(j.ID); !tt.over && v.Epoch == task.Epoch {
+			t.Errorf("%s: %v, and not run again once nothing is left", tt.name, v.State)
+		}
+	}
+}
+
 // TestUnknownSiteIsLookedForSometimes: a job that names a site which no scan finds is
 // refused after some scans, neither the first nor for ever.
 func TestUnknownSiteIsLookedForSometimes(t *testing.T) {

@@ -402,8 +402,7 @@ func (js *jobs) wait(e *entry, out *grid.Outbox) {
 
 // retried runs a job again that has failed, if its terms say so.
 func (js *jobs) retried(e *entry, out *grid.Outbox) bool {
-	t := e.job.Terms
-	if t == nil || e.turn.Retries >= t.Retries || outcomeOf(e) != Failed {
+	if e.state == Cancelling || !e.repeats(&e.result) {
 		return false
 	}
 	e.turn.Retries++

@@ -123,7 +123,7 @@ func (sp *spreads) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox
 	e := sp.current(in.ID)
 	switch {
 	case e == nil || e.state.Terminal():
-	case e.gone > now && (in.Lost || in.Result.Reason == causeVacate): // limbo tells when nothing is left
+	case e.gone > now && (in.Lost || in.Result.Reason == causeVacate || e.repeats(&in.Result)): // limbo tells when nothing is left
 	case in.Lost && e.gone != 0, !in.Lost && in.Result.Reason == causeVacate:
 		e.reason = ""
 		sp.jobs.lost(now, in.ID, out)
