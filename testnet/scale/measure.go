@@ -3,7 +3,10 @@ package scale
 import (
 	"context"
 	"fmt"
+	"os"
+	"runtime/debug"
 	"strings"
+	"sync"
 	"time"
 
 	"gridnode/grid"
@@ -52,21 +55,56 @@ func work(cfg *scale.Config) int64 {
 	return int64(cfg.Sites) * int64((cfg.Span+warmup)/grid.Second)
 }
 
-// siteMemory is what a site of a large federation takes, with what the collector of
-// garbage leaves lying, in bytes.
-const siteMemory = 400 << 10
+// What a site takes of memory, in bytes, after an hour: siteLive, and with what the collector
+// of garbage leaves lying in a large federation siteMemory at most, of which most sites make
+// use of siteHeap.
+const (
+	siteLive   = 110 << 10
+	siteHeap   = 160 << 10
+	siteMemory = 200 << 10
+)
 
-// siteHeap is how much of that most sites make use of.
-const siteHeap = 240 << 10
+// How much garbage may lie about: garbageMin bytes, so that little of the time goes into
+// collecting it, but no more than garbageMost per cent of what lives, as more saves none. In a
+// large federation, of which gigabytes live, garbageLeast per cent.
+const (
+	garbageMin   = 512 << 20
+	garbageMost  = 400
+	garbageLeast = 40
+)
+
+// garbage returns GOGC for federations of so many sites together.
+func garbage(sites int) int {
+	return min(max(garbageMin/(max(sites, 1)*siteLive/100), garbageLeast), garbageMost)
+}
+
+// collector has the garbage of the runs under way collected as garbage says.
+type collector struct {
+	lock  sync.Mutex
+	sites int
+	fixed bool // by the environment
+}
+
+// add says that so many more sites are under way, or, negative, fewer.
+func (c *collector) add(sites int) {
+	c.lock.Lock()
+	defer c.lock.Unlock()
+	if c.sites += sites; !c.fixed {
+		debug.SetGCPercent(garbage(c.sites))
+	}
+}
 
 // measureAll makes the runs, the longest first, one on each processor unless Options say
 // otherwise, as far as there is memory. The first error ends it.
 func (r *Report) measureAll(ctx context.Context) error {
+	c := collector{fixed: os.Getenv("GOGC") != ""}
 	runs := make([]sweep.Run, len(r.configs))
 	for i := range runs {
 		cfg := r.configs[i]
 		runs[i] = sweep.Run{Result: &r.Results[i], Weight: work(&cfg), Memory: int64(cfg.Sites) * siteMemory, Do: func(ctx context.Context, pulse func(permille int64)) (err error) {
 			cfg.Pulse = pulse
+			c.add(cfg.Sites)
+			defer c.add(-cfg.Sites)
 			prepareHeap(min(int64(cfg.Sites)*siteHeap, sweep.Available()))
 			r.Results[i], err = scale.Run(ctx, cfg)
 			return err

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -50,6 +51,23 @@ func TestWhatRunsLeave(t *testing.T) {
 	o.Live = true
 	if _, err := Measure(t.Context(), o); !errors.Is(err, scenario.ErrConfig) || !strings.Contains(err.Error(), "--on") {
 		t.Errorf("live nodes elsewhere: %v", err)
+	}
+}
+
+// TestGarbage: a small federation may make much garbage before it is collected, of a large one
+// most memory is what lives.
+func TestGarbage(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(100))
+	var c collector
+	for _, tt := range []struct{ more, want int }{{1, 400}, {999, 400}, {2000, 158}, {97_000, 40}, {-99_000, 400}, {-1000, 400}} {
+		c.add(tt.more)
+		if got := debug.SetGCPercent(100); got != tt.want {
+			t.Errorf("%d sites: collects at %d %%, want %d", c.sites, got, tt.want)
+		}
+	}
+	c.fixed = true
+	if c.add(10_000); debug.SetGCPercent(100) != 100 {
+		t.Error("does not heed what the environment says")
 	}
 }
 
