@@ -110,6 +110,9 @@ func decodeEntry(b []byte) (*entry, error) {
 			return nil, fmt.Errorf("job %s: %w", job.ID, err)
 		}
 	}
+	if len(p.Verdicts) > 0 {
+		e.verdicts = make([]market.Verdict, 0, len(p.Verdicts))
+	}
 	for _, v := range p.Verdicts {
 		e.verdicts = append(e.verdicts, market.Verdict{
 			Site: grid.SiteID(v.Site), Name: string(v.Name), Price: grid.Price(v.Price), Cost: grid.Credits(v.Cost),

@@ -266,6 +266,10 @@ func (s *Site) Recover(now grid.Time, stored iter.Seq2[string, []byte], out *gri
 // sort reads the records of jobs, and gives each recorder its own.
 func (s *Site) sort(stored iter.Seq2[string, []byte]) (entries []*entry, kept []records, err error) {
 	kept = make([]records, len(s.recorders))
+	prefixes := make([][]string, len(s.recorders))
+	for i, k := range s.recorders {
+		prefixes[i] = k.keeps()
+	}
 	for key, value := range stored {
 		if strings.HasPrefix(key, RecordPrefix) {
 			e, err := decodeEntry(value)
@@ -275,8 +279,8 @@ func (s *Site) sort(stored iter.Seq2[string, []byte]) (entries []*entry, kept []
 			entries = append(entries, e)
 			continue
 		}
-		for i, k := range s.recorders {
-			if slices.ContainsFunc(k.keeps(), func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
+		for i := range prefixes {
+			if slices.ContainsFunc(prefixes[i], func(prefix string) bool { return strings.HasPrefix(key, prefix) }) {
 				kept[i] = append(kept[i], row{key, value})
 			}
 		}
