@@ -46,6 +46,9 @@ func judge(jobs []record, written map[string]map[int][]entry) (broken []string) 
 	return broken
 }
 
+// givenUp is why a job failed whose machines died time and again: its code says nothing of what it did.
+const givenUp = "its execution vanished too often"
+
 // judge does so for one job.
 func (r *record) judge(tasks map[int][]entry) (broken []string) {
 	wrong := func(format string, args ...any) { broken = append(broken, "wrong: "+fmt.Sprintf(format, args...)) }
@@ -79,7 +82,7 @@ func (r *record) judge(tasks map[int][]entry) (broken []string) {
 	}
 	switch r.State {
 	case "done", "failed":
-		complete := r.Exit != nil && *r.Exit == r.Code && (r.Code == 0) == (r.State == "done")
+		complete := r.Reason != givenUp && r.Exit != nil && *r.Exit == r.Code && (r.Code == 0) == (r.State == "done")
 		switch {
 		case complete && whole < r.Tasks && !(r.Code != 0 && r.Tasks > 1): // where one fails the others are ended
 			wrong("%d of its %d tasks have come to their end", whole, r.Tasks)

@@ -34,6 +34,11 @@ func TestJudge(t *testing.T) {
 		{"done with another code", func(r *record, tasks map[int][]entry) { r.Exit, r.Struck = &seven, true }, "done with exit code 7"},
 		{"done, but it fails", func(r *record, tasks map[int][]entry) { r.Code = 7; r.Exit = &seven }, "want code 7"},
 		{"failed as it should", func(r *record, tasks map[int][]entry) { r.Code, r.Exit, r.State = 7, &seven, "failed" }, ""},
+		{"given up with the code that it ends with", func(r *record, tasks map[int][]entry) {
+			r.State, r.Code, r.Exit, r.Reason, r.Struck, r.Output = "failed", 1, &one, givenUp, true, ""
+			r.Tasks = 1
+		}, ""},
+		{"given up, and nothing struck it", func(r *record, tasks map[int][]entry) { r.State, r.Code, r.Exit, r.Reason = "failed", 1, &one, givenUp }, "want code 1"},
 		{"another input", func(r *record, tasks map[int][]entry) { tasks[0][2].In = "y" }, "read y, want x"},
 		{"output lost", func(r *record, tasks map[int][]entry) { r.Output = "task 0 read x\n" }, "want once"},
 		{"output twice", func(r *record, tasks map[int][]entry) { r.Output += r.Output }, "want once"},
