@@ -17,6 +17,7 @@ import (
 	"gridnode/node/content"
 	"gridnode/node/mailbox"
 	"gridnode/node/run"
+	"gridnode/node/shim"
 	"gridnode/node/site"
 	"gridnode/node/store"
 )
@@ -260,7 +261,12 @@ func (m *homecoming) bring(ctx context.Context, job grid.JobID) {
 	if ctx.Err() != nil {
 		return // after the restart
 	}
-	if errors.Is(err, errNotYet) {
+	m.came(job, b, err)
+}
+
+// came notes what has become of a job's files, or has them brought again if that may go otherwise then.
+func (m *homecoming) came(job grid.JobID, b *Brought, err error) {
+	if errors.Is(err, errNotYet) || shim.NoDescriptors(err) {
 		m.later(job, err)
 		return
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -132,6 +133,25 @@ func TestOutputIsAppendedOnceAfterACrash(t *testing.T) {
 		until(t, "it is settled", func() bool { return !h.streams.begun(job.ID) })
 		if text, err := os.ReadFile(out); string(text) != "before\n"+tt.want {
 			t.Errorf("%s: the file has %q, want %q; %v", tt.name, text, "before\n"+tt.want, err)
+		}
+	}
+}
+
+// TestBroughtLaterForWantOfDescriptors: what cannot be put where it is wanted as no file can be opened any
+// more comes later; for other reasons it has failed.
+func TestBroughtLaterForWantOfDescriptors(t *testing.T) {
+	h := team(t, 1)[0]
+	for i, tt := range []struct {
+		errno syscall.Errno
+		later bool
+	}{{syscall.EMFILE, true}, {syscall.ENFILE, true}, {syscall.ENOTDIR, false}} {
+		err := fmt.Errorf("output: %w", &os.PathError{Op: "open", Path: "there", Err: tt.errno})
+		if stays(err) == tt.later {
+			t.Errorf("%v: it stays so: %v", err, stays(err))
+		}
+		job := grid.JobID{Hi: 9, Lo: uint64(i)}
+		if h.filer.home.came(job, &Brought{}, err); h.filer.home.settled(job) == tt.later {
+			t.Errorf("%v: files have failed: %v", err, h.filer.home.settled(job))
 		}
 	}
 }

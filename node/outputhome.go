@@ -15,6 +15,7 @@ import (
 	"gridnode/node/mailbox"
 	"gridnode/node/notify"
 	"gridnode/node/run"
+	"gridnode/node/shim"
 	"gridnode/node/site"
 )
 
@@ -136,19 +137,30 @@ func (d *deposits) try(one deposit) {
 	if err == nil && !d.h.streams.end(one.job.ID, v.Epoch) {
 		err = d.put(&one, &v)
 	}
-	var path *os.PathError
 	switch {
 	case d.h.ctx.Err() != nil:
 		return
 	case err == nil:
 		d.h.streams.settled(one.job.ID)
-	case errors.As(err, &path), errors.Is(err, run.ErrOutputGone), errors.Is(err, run.ErrOutputShort), errors.Is(err, run.ErrOutputChanged), errors.Is(err, site.ErrUnknownJob), time.Since(one.since) > fetchGiveUp:
+	case stays(err), time.Since(one.since) > fetchGiveUp:
 		d.h.log.Warn("the output of a job cannot be put where its owner wants it", "job", one.job.ID, "error", err)
 		d.h.streams.settled(one.job.ID)
 	default:
 		one.pause = min(max(2*one.pause, depositAgain), depositPause)
 		time.AfterFunc(one.pause, func() { d.jobs.Put(one) })
 	}
+}
+
+// stays reports whether an output can be put where it is wanted no better at another try.
+func stays(err error) bool {
+	var path *os.PathError
+	switch {
+	case shim.NoDescriptors(err):
+		return false
+	case errors.As(err, &path):
+		return true
+	}
+	return errors.Is(err, run.ErrOutputGone) || errors.Is(err, run.ErrOutputShort) || errors.Is(err, run.ErrOutputChanged) || errors.Is(err, site.ErrUnknownJob)
 }
 
 func (d *deposits) put(one *deposit, v *site.View) error {
