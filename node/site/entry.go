@@ -125,15 +125,28 @@ func decodeEntry(b []byte) (*entry, error) {
 // task names the current execution.
 func (e *entry) task() grid.TaskID { return grid.TaskID{Job: e.job.ID, Epoch: e.epoch} }
 
+// begun returns when an execution began that has ended and was taken up after a restart: before that, unless
+// the clock was set back since. Of one that was lost there is no end.
+func (e *entry) begun() grid.Time {
+	if e.start < e.result.End {
+		return e.start
+	}
+	return e.result.Start
+}
+
 // view copies the entry for users.
 func (e *entry) view() View {
 	var tries, failed int32
 	if e.divided != nil {
 		tries, failed = e.divided.tries, e.divided.failed
 	}
+	start := e.start
+	if e.result.End > 0 {
+		start = e.result.Start
+	}
 	return View{
 		Job: e.job, State: e.state, Foreign: e.foreign, Site: e.award.Site, Epoch: e.epoch,
-		Award: e.award, Start: max(e.start, e.result.Start), End: e.result.End, Result: e.result,
+		Award: e.award, Start: start, End: e.result.End, Result: e.result,
 		Reason: e.reason, Verdicts: e.verdicts, Messages: e.messages, Tries: tries, Failures: failed, Gang: e.gang,
 	}
 }

@@ -113,7 +113,7 @@ func (c *gangs) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) b
 	default:
 		e.result = in.Result
 		if e.notes().resumed {
-			e.result.Start = min(e.start, e.result.End) // of one that was lost there is no end
+			e.result.Start = e.begun()
 		}
 		e.result.Cost = min(c.cfg.Cost.Cost(e.award.Price, e.job.Processors, max(e.result.End-e.result.Start, 0)), e.award.Cost)
 		c.learn(e)

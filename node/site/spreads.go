@@ -133,7 +133,7 @@ func (sp *spreads) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox
 	default:
 		e.result = in.Result
 		if e.divided != nil && e.divided.resumed {
-			e.result.Start = min(e.start, e.result.End) // of one that was lost there is no end
+			e.result.Start = e.begun()
 		}
 		e.result.Cost = min(sp.cfg.Cost.Cost(e.award.Price, e.job.Processors, max(e.result.End-e.result.Start, 0)), e.award.Cost)
 		out.Tell(grid.Event{Kind: grid.JobEnded, Job: e.job, Epoch: e.epoch, Site: sp.cfg.ID, Result: e.result})
