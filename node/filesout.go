@@ -88,6 +88,13 @@ func (m *homecoming) recover() {
 		}
 	}
 	self := m.f.h.id
+	for _, task := range m.f.h.files.WithResults() {
+		if m.settled(task.Job) { // an earlier host died before it removed them
+			if err := m.f.h.files.RemoveLeft(self, task); err != nil {
+				m.f.h.log.Warn("cannot remove files that were brought home", "job", task.Job, "error", err)
+			}
+		}
+	}
 	_ = m.f.h.Do(m.f.h.ctx, func(s *site.Site) {
 		for v := range s.Jobs {
 			if !v.Foreign && v.State.Terminal() && v.Site == self && v.Start < v.End && !v.Result.Silent && len(m.pieces(&v)) > 0 && !m.settled(v.Job.ID) {

@@ -308,7 +308,10 @@ func (m *homecoming) release(v *site.View) {
 	for _, p := range m.pieces(v) {
 		var err error
 		if p.at == m.f.h.id {
-			err = m.f.h.files.RemoveLeft(p.at, p.task)
+			if err = m.f.h.files.RemoveLeft(p.at, p.task); shim.NoDescriptors(err) {
+				time.AfterFunc(fetchAgain, func() { m.release(v) })
+				return
+			}
 		} else {
 			err = received(m.f.h, p.at, p.task)
 		}

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"gridnode/grid"
+	"gridnode/node/run"
 	"gridnode/node/site"
 )
 
@@ -89,6 +91,27 @@ func TestFilesOfDividedJobs(t *testing.T) {
 	}
 	until(t, "nothing lies about", func() bool { return len(leftovers(t, hosts...)) == 0 })
 	nothingLeft(t, hosts...)
+}
+
+// TestFilesThatAreHomeAndStay: what a daemon that died has not removed of files that were home already is
+// removed by the next; what is not home stays.
+func TestFilesThatAreHomeAndStay(t *testing.T) {
+	h := team(t, 1)[0]
+	j := scriptJob(h, 1, "echo plot >a.png")
+	j.Command.Dir, j.Command.Files = t.TempDir(), &grid.Files{Out: []string{"*.png"}}
+	if b := brings(t, h, j); b.State != FilesBrought {
+		t.Fatalf("%+v", b)
+	}
+	until(t, "nothing lies about", func() bool { return len(leftovers(t, h)) == 0 })
+	again := h.files.Task(h.ID(), grid.TaskID{Job: j.ID, Epoch: 1}) + run.ResultsSuffix
+	other := h.files.Task(h.ID(), grid.TaskID{Job: grid.JobID{Hi: 9}, Epoch: 1}) + run.ResultsSuffix
+	if err := errors.Join(os.Mkdir(again, 0o700), os.Mkdir(other, 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	h.filer.home.recover()
+	if left := leftovers(t, h); !slices.Equal(left, []string{other}) {
+		t.Errorf("it has left %q, want %q", left, other)
+	}
 }
 
 // TestFilesOfLeasedJobs: a job that runs on processors of another site brings its files home from

@@ -105,3 +105,20 @@ func (f Files) named(x Process, suffix string) string {
 func (f Files) outputNamed(x Process) string {
 	return strings.TrimSuffix(f.named(x, Stdout.Suffix()), Stdout.Suffix())
 }
+
+// WithResults returns the tasks of jobs of this site that have results here.
+func (f Files) WithResults() (tasks []grid.TaskID) {
+	dirs := []string{filepath.Join(f.work(), tasksDir)}
+	if f.Shared != "" {
+		dirs = append(dirs, f.Shared)
+	}
+	for _, dir := range dirs {
+		paths, _ := filepath.Glob(filepath.Join(dir, "*"+ResultsSuffix)) // a bad pattern: none
+		for _, path := range paths {
+			if x, err := processOf(strings.TrimSuffix(filepath.Base(path), ResultsSuffix)); err == nil {
+				tasks = append(tasks, x.Task)
+			}
+		}
+	}
+	return tasks
+}
