@@ -156,7 +156,12 @@ func (x *pilots) collect(e pilot.Collect) {
 			case <-tick.C:
 				output.merge(false)
 			case <-complete:
-				output.merge(true)
+				for !output.merge(true) {
+					if x.h.pause(x.ctx, fetchAgain) != nil {
+						output.close()
+						return
+					}
+				}
 				x.tell(&pilot.Collected{Gang: e.Gang.Task})
 				return
 			case <-x.ctx.Done():
@@ -308,10 +313,7 @@ func (m *homecoming) release(v *site.View) {
 	for _, p := range m.pieces(v) {
 		var err error
 		if p.at == m.f.h.id {
-			if err = m.f.h.files.RemoveLeft(p.at, p.task); shim.NoDescriptors(err) {
-				time.AfterFunc(fetchAgain, func() { m.release(v) })
-				return
-			}
+			err = removeLeft(m.f.h, p.at, p.task)
 		} else {
 			err = received(m.f.h, p.at, p.task)
 		}
@@ -320,6 +322,15 @@ func (m *homecoming) release(v *site.View) {
 		}
 	}
 	_ = os.Remove(m.path(v.Job.ID, ranSuffix)) // pruned later if not now
+}
+
+// removeLeft removes what a task has left here for its home; later if no descriptor is left for that.
+func removeLeft(h *Host, home grid.SiteID, task grid.TaskID) error {
+	err := h.files.RemoveLeft(home, task)
+	if shim.NoDescriptors(err) && h.ctx.Err() == nil {
+		time.AfterFunc(fetchAgain, func() { _ = removeLeft(h, home, task) })
+	}
+	return err
 }
 
 // received tells a site that this one has all that an execution has left.

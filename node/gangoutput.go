@@ -11,6 +11,7 @@ import (
 	"gridnode/node/kept"
 	"gridnode/node/pilot"
 	"gridnode/node/run"
+	"gridnode/node/shim"
 )
 
 // gangOutput makes one output of a job out of those of its tasks, as they grow: line by
@@ -30,6 +31,8 @@ type gangStream struct {
 	written int64
 	bound   int64 // of package kept
 	failed  bool
+
+	open func(name string, how int, mode os.FileMode) (*os.File, error) // os.OpenFile; tests have another
 }
 
 // newGangOutput begins anew: after a restart of the daemon the tasks' own outputs are
@@ -39,7 +42,7 @@ func newGangOutput(h *Host, g *grid.Gang) *gangOutput {
 	for i := range o.streams {
 		s := &o.streams[i]
 		s.path, s.bound = h.files.Task(h.id, g.Task)+run.Stream(i+1).Suffix(), kept.Bound(h.files.Log)
-		s.offsets = make([]int64, g.Tasks())
+		s.offsets, s.open = make([]int64, g.Tasks()), os.OpenFile
 		for part := range g.Parts {
 			for n := range g.TasksOf(part) {
 				x := run.Process{Task: grid.SquadTask(g.Task, part), Number: n}
@@ -54,21 +57,27 @@ func newGangOutput(h *Host, g *grid.Gang) *gangOutput {
 func pollsOf(tasks int) time.Duration { return time.Duration(1 + tasks/32) }
 
 // merge appends what the tasks have written since the last time; at the end also what
-// is no whole line, and all of it is on disk then.
-func (o *gangOutput) merge(last bool) {
+// is no whole line, and all of it is on disk then. It reports whether all was done that can be: no
+// descriptor may be left for it.
+func (o *gangOutput) merge(last bool) (done bool) {
+	done = true
 	for i := range o.streams {
 		s := &o.streams[i]
 		if s.failed {
 			continue
 		}
-		if err := s.merge(last); err != nil {
+		switch err := s.merge(last); {
+		case shim.NoDescriptors(err):
+			done = false
+		case err != nil:
 			s.failed = true
 			o.h.log.Error("cannot write the output of a job", "error", err)
 		}
 	}
-	if last {
+	if last && done {
 		o.sync()
 	}
+	return done
 }
 
 // sync makes durable what was written.
@@ -98,7 +107,7 @@ func (o *gangOutput) close() {
 
 func (s *gangStream) merge(last bool) (err error) {
 	if s.file == nil {
-		if s.file, err = os.OpenFile(s.path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600); err != nil {
+		if s.file, err = s.open(s.path, os.O_CREATE|os.O_TRUNC|os.O_WRONLY, 0o600); err != nil {
 			return err
 		}
 	}
@@ -120,8 +129,11 @@ func (s *gangStream) take(n int, path string, last bool) error {
 	if err != nil || info.Size() <= s.offsets[n] || !last && s.offsets[n] >= s.bound {
 		return nil // it has not begun, or written nothing that stays
 	}
-	file, err := os.Open(path)
+	file, err := s.open(path, os.O_RDONLY, 0)
 	if err != nil {
+		if shim.NoDescriptors(err) {
+			return err
+		}
 		return nil
 	}
 	defer file.Close()

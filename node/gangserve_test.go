@@ -2,8 +2,10 @@ package node
 
 import (
 	"net"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -25,6 +27,42 @@ func squadOrder(kind pilot.OrderKind, key uint64, j *grid.Job, part int, sites .
 	o := runOrder(key, j)
 	o.Kind, o.Epoch, o.Gang = uint32(kind), grid.SquadTask(g.Task, part).Epoch, wire.GangProto(g, true)
 	return o
+}
+
+// TestGangOutputWithoutDescriptors: what the tasks have written is in the job's output, once, however often
+// no file could be opened.
+func TestGangOutputWithoutDescriptors(t *testing.T) {
+	h := team(t, 1)[0]
+	g := &grid.Gang{Task: grid.TaskID{Job: grid.JobID{Hi: 7, Lo: 7}, Epoch: 1}, Each: 1, Parts: []grid.GangPart{{Site: h.ID(), Processors: 2}}}
+	for n, text := range []string{"first\n", "second"} {
+		writeFile(t, h.files.Process(h.ID(), run.Process{Task: grid.SquadTask(g.Task, 0), Number: n})+run.Stdout.Suffix(), text)
+	}
+	for scarce := range 4 { // from the so manyth file on
+		o := newGangOutput(h, g)
+		opened := 0
+		for i := range o.streams {
+			o.streams[i].open = func(name string, how int, mode os.FileMode) (*os.File, error) {
+				if opened++; opened > scarce && opened < scarce+3 {
+					return nil, &os.PathError{Op: "open", Path: name, Err: syscall.EMFILE}
+				}
+				return os.OpenFile(name, how, mode)
+			}
+		}
+		tries := 1
+		for ; !o.merge(true); tries++ {
+		}
+		text, err := os.ReadFile(h.files.Task(h.ID(), g.Task) + run.Stdout.Suffix())
+		if string(text) != "first\nsecond\n" || tries < 2 {
+			t.Errorf("from file %d on: %q after %d tries; %v", scarce, text, tries, err)
+		}
+	}
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestHostileGangs: a borrower has no task prepared that does not make sense, is not

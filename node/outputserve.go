@@ -176,7 +176,7 @@ func (a *outputAnswer) forget(ctx context.Context) error {
 				a.h.log.Warn("cannot remove a fetched output", "error", err)
 			}
 		}
-		if err := a.h.files.RemoveLeft(a.from, a.task); err != nil {
+		if err := removeLeft(a.h, a.from, a.task); err != nil {
 			a.h.log.Warn("cannot remove files that were brought home", "error", err)
 		}
 	}

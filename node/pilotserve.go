@@ -18,6 +18,7 @@ import (
 	"gridnode/node/mailbox"
 	"gridnode/node/pilot"
 	"gridnode/node/run"
+	"gridnode/node/shim"
 )
 
 // pilotProtocol is how a borrower uses its leases: one stream for all that it has of a
@@ -256,6 +257,9 @@ func (f *followedTask) sendStream(s *servedSession, i, most int) error {
 		return nil // it has written nothing new, or the pilot is gone
 	}
 	file, err := os.Open(path)
+	if shim.NoDescriptors(err) {
+		return err // the borrower connects again, and has the rest then
+	}
 	if err != nil {
 		return nil
 	}
