@@ -46,7 +46,7 @@ const (
 	foreignDir    = "foreign"
 	outputDir     = "output"
 	pilotsDir     = "pilots"
-	ScratchSuffix = ".scratch"
+	ScratchSuffix = shim.ScratchSuffix
 	goneSuffix    = ".gone"
 	InputsSuffix  = ".inputs" // directory of copies of what a job reads
 	PartSuffix    = ".part"   // of a file that is being fetched

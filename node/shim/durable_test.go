@@ -38,7 +38,9 @@ func TestEndsWaitForWhatWasWritten(t *testing.T) {
 	s := stillShim(t)
 	home := s.config.Home
 	begun, done := make(chan []string), make(chan error)
+	var trees []string
 	s.settling.flush = func(files ...string) error { begun <- files; return <-done }
+	s.settling.tree = func(dir string) error { trees = append(trees, dir); return nil }
 	s.tasks["running"] = &task{id: "running"}
 	end := func(id, output, result string) {
 		t.Helper()
@@ -83,18 +85,31 @@ func TestEndsWaitForWhatWasWritten(t *testing.T) {
 	}
 	end("silent", "", "")
 	end("result", "", "42\n") // is its user's
-	noted("result", "silent")
+	end("empty"+ScratchSuffix, "", "")
+	noted("empty"+ScratchSuffix, "result", "silent")
 	end("both", "hello\n", "42\n")
 	end("another", "hello\n", "")
 	done <- nil
 	(<-s.inbox)()
-	noted("output", "result", "silent")
+	noted("empty"+ScratchSuffix, "output", "result", "silent")
 	if files := <-begun; len(files) != 4 {
 		t.Fatalf("flushed are %v, want the output of both at once", files)
 	}
 	done <- nil
 	(<-s.inbox)()
-	noted("another", "both", "output", "result", "silent")
+	noted("another", "both", "empty"+ScratchSuffix, "output", "result", "silent")
+	if len(trees) > 0 {
+		t.Errorf("flushed are %v, which are their user's, or empty", trees)
+	}
+	end("left"+ScratchSuffix, "", "42\n")
+	<-begun
+	noted("another", "both", "empty"+ScratchSuffix, "output", "result", "silent")
+	done <- nil
+	(<-s.inbox)()
+	noted("another", "both", "empty"+ScratchSuffix, "left"+ScratchSuffix, "output", "result", "silent")
+	if !slices.Equal(trees, []string{filepath.Join(home, "left"+ScratchSuffix)}) {
+		t.Errorf("flushed are %v, want what is left in a directory of its own", trees)
+	}
 	if s.settling.busy || len(s.tasks) != 1 {
 		t.Errorf("flushing %v, %d tasks left, want only the one that runs", s.settling.busy, len(s.tasks))
 	}

@@ -136,7 +136,7 @@ func newShim(config Config) (s *shim, err error) {
 		inbox: make(chan func(), 256), quit: make(chan struct{}), signals: make(chan os.Signal, 16),
 		tasks: make(map[string]*task), sessions: make(map[int]*task), sides: make(map[int]*side),
 		results: make(map[string]*Ended), orphans: make(map[int]*orphan),
-		settling: settling{flush: atomicfile.Sync},
+		settling: settling{flush: atomicfile.Sync, tree: atomicfile.SyncTree},
 	}
 	defer func() {
 		if err != nil {

@@ -46,10 +46,11 @@ type task struct {
 	pause     time.Duration
 	// Nobody is left in the process group. As long as somebody is, its number belongs
 	// to it; from then on it may be given away, but not before all others have been.
-	empty bool
-	stuck bool // some of its processes cannot be killed
-	over  bool // its end is noted once what it wrote is durable
-	end   Ended
+	empty  bool
+	stuck  bool // some of its processes cannot be killed
+	leaves bool // there is something in a directory of its own
+	over   bool // its end is noted once what it wrote is durable
+	end    Ended
 }
 
 // startTask starts the task of spec. A second start of a known task does nothing:
