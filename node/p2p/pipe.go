@@ -22,9 +22,16 @@ type pipe struct {
 
 	latency func() time.Duration // of what is written at once; nil: none
 	onWay   int                  // bytes at the end of buf that have not arrived
-	last    time.Time            // when the last of them will
+	arrive  []arrival            // of them, in order
+	timer   *time.Timer          // of the first of these; nil before the first write
 
 	readBy, writeBy deadline
+}
+
+// arrival is when so many bytes arrive.
+type arrival struct {
+	at    time.Time
+	bytes int
 }
 
 func newPipe(latency func() time.Duration) *pipe {
@@ -95,17 +102,33 @@ func (p *pipe) send(k int) {
 	}
 	p.onWay += k
 	now := time.Now()
-	if at := now.Add(p.latency()); at.After(p.last) {
-		p.last = at
+	at := now.Add(p.latency())
+	waiting := len(p.arrive)
+	if waiting > 0 && at.Before(p.arrive[waiting-1].at) {
+		at = p.arrive[waiting-1].at
 	}
-	time.AfterFunc(p.last.Sub(now), func() {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.err == nil {
-			p.onWay -= k
-			p.changed.Broadcast()
-		}
-	})
+	p.arrive = append(p.arrive, arrival{at, k})
+	switch {
+	case p.timer == nil:
+		p.timer = time.AfterFunc(at.Sub(now), p.arrived)
+	case waiting == 0:
+		p.timer.Reset(at.Sub(now))
+	}
+}
+
+// arrived lets what has arrived be read.
+func (p *pipe) arrived() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now, k := time.Now(), 0
+	for ; k < len(p.arrive) && !p.arrive[k].at.After(now); k++ {
+		p.onWay -= p.arrive[k].bytes
+	}
+	p.arrive = append(p.arrive[:0], p.arrive[k:]...)
+	if len(p.arrive) > 0 {
+		p.timer.Reset(p.arrive[0].at.Sub(now))
+	}
+	p.changed.Broadcast()
 }
 
 // end is the writer's close: what was written can still be read.
@@ -123,7 +146,7 @@ func (p *pipe) fail(err error) {
 	if p.err == nil {
 		p.err = err
 	}
-	p.buf, p.start, p.onWay = nil, 0, 0
+	p.buf, p.start, p.onWay, p.arrive = nil, 0, 0, nil
 	p.stop()
 }
 
