@@ -67,8 +67,8 @@ func (b *Book) Grant(now grid.Time, id ID, t Terms, out *grid.Outbox) error {
 	return nil
 }
 
-// Refuse refuses a request that was Asked. lends says of one that is TooWide how many processors
-// its borrower is ever lent at once; 0: as many as anybody. It returns ErrUnknown if there is none.
+// Refuse refuses a request that was Asked. lends says how many processors its borrower is ever lent
+// at once, if the owner bounds it; 0: as many as anybody. It returns ErrUnknown if there is none.
 func (b *Book) Refuse(now grid.Time, id ID, why Reason, lends int64, out *grid.Outbox) error {
 	b.expire(now, out)
 	e := b.entries[id]
@@ -375,7 +375,7 @@ func (b *Book) refuse(now grid.Time, id ID, why Reason, lends int64, out *grid.O
 		most = min(most, lends)
 		m.Free = min(m.Free, most)
 	}
-	if why == TooWide {
+	if why == TooWide || why == Busy && b.cfg.LendMost > 0 || lends > 0 {
 		m.Lends = most
 	}
 	if e := b.entries[id]; e != nil && e.Within > 0 && why != Denied && why != TooLate {

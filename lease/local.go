@@ -16,7 +16,7 @@ type Refused struct {
 	Price  grid.Price // what the lender asks for, if it is Dear
 	Ready  grid.Time  // after which it would have them; 0: it does not say
 	Span   grid.Time  // for how long it would lend them; 0: it does not say
-	Lends  int64      // processors that it ever lends at once, if TooWide; 0: it does not say
+	Lends  int64      // processors that it ever lends at once; 0: it does not say
 }
 
 // Due says, at the borrower, that a lease which the owner claims has a price: the owner

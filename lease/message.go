@@ -46,7 +46,7 @@ type Refuse struct {
 	Price  grid.Price // what it asks for, if that is why
 	Ready  grid.Time  // after which it would have them, by estimates; 0: it does not say
 	Span   grid.Time  // for how long it would lend them; 0: it does not say
-	Lends  int64      // processors that it ever lends at once, if TooWide; 0: it does not say
+	Lends  int64      // processors that it ever lends this borrower at once; 0: it does not say
 }
 
 // Claim: the borrower takes what is held.

@@ -319,3 +319,58 @@ func TestSiteLendsLessThanItHas(t *testing.T) {
 		t.Errorf("after three hours it was asked %d times", n)
 	}
 }
+
+// TestSiteLendsOneComponent: a site that lends enough for one component of a job, and not for two at
+// a time, is asked for one the next time, as it says how many it lends.
+func TestSiteLendsOneComponent(t *testing.T) {
+	for _, why := range []lease.Reason{lease.Busy, lease.ByRule} {
+		b := newBench(t, func(c *Config) {
+			c.Parts = Everything
+			c.Directory = directory.Config{Federation: "test"}
+		})
+		sc := &b.site.gangs.scout
+		held := make(map[uint64]int64) // at "there", by number
+		ends := make(map[grid.SiteID]int)
+		for end := b.now + 10*grid.Minute; b.now < end; b.now += grid.Second {
+			if b.now == end-10*grid.Minute {
+				j := b.job(1, 16)
+				j.Tasks, j.Coallocate = 16, &grid.Coallocation{Components: "8,8", CCR: -1}
+				b.step(&Submit{Token: 1, Job: j})
+			}
+			if sc.query != 0 {
+				var quotes []directory.Quote
+				for i, id := range []grid.SiteID{"there", "other"} {
+					n := int64(32 - 16*i)
+					quotes = append(quotes, directory.Quote{Site: id, Name: string(id), Resources: grid.Resources{Processors: n},
+						Rating: b.cfg.Rating, Price: grid.Credit, Free: n, Widest: n, Issued: b.now})
+				}
+				b.step(&directory.Found{ID: sc.query, End: true, Certain: true, Quotes: quotes})
+			}
+			sends := b.sends
+			b.sends = nil
+			for _, s := range sends {
+				switch m := s.Message.(type) {
+				case *lease.Request:
+					if s.To == "there" && len(held) > 0 {
+						b.step(&grid.Delivery{From: s.To, Message: &lease.Refuse{Number: m.Number, Reason: why, Free: 4, Lends: 12}})
+						continue
+					}
+					if s.To == "there" {
+						held[m.Number] = m.Processors
+					}
+					b.step(&grid.Delivery{From: s.To, Message: &lease.Grant{Number: m.Number, Epoch: m.Number, Stamp: b.now, Hold: grid.Minute, Span: m.Span, Source: s.To, Key: m.Number, Hops: 1}})
+				case *lease.Release:
+					delete(held, m.Number)
+					b.step(&grid.Delivery{From: s.To, Message: &lease.Released{Number: m.Number, Epoch: m.Epoch}})
+				case *lease.Claim:
+					ends[s.To]++
+				}
+			}
+			b.step(grid.Tick{})
+		}
+		if ends["there"] == 0 || ends["other"] == 0 {
+			v, _ := b.site.Job(b.job(1, 16).ID)
+			t.Errorf("%v: after ten minutes one component each was claimed of %v; the job is %v: %s", why, ends, v.State, v.Reason)
+		}
+	}
+}

@@ -105,8 +105,8 @@ func (g *guests) Promise(now grid.Time, from grid.SiteID, w *market.Work, start,
 }
 
 // lends says whether the rules allow a lease that is asked for. Its borrower is counted, who
-// asked and proved who it is; whoever it borrows for has to be welcome, too. Of more processors
-// than they ever allow it says how many that are.
+// asked and proved who it is; whoever it borrows for has to be welcome, too. Where it is the number
+// of processors, it says how many they allow at a time.
 func (g *guests) lends(now grid.Time, in *lease.Asked) (why lease.Reason, most int64) {
 	ask := guest.Ask{Site: in.Borrower, Lease: true, Processors: in.Processors, Span: in.Span, Mine: guest.Use{Lent: in.Processors}}
 	switch cause := g.desk.Admit(now, &ask); cause {
@@ -115,7 +115,7 @@ func (g *guests) lends(now grid.Time, in *lease.Asked) (why lease.Reason, most i
 		if most = g.desk.Lends(in.Borrower); most > 0 && in.Processors > most {
 			return lease.TooWide, most
 		}
-		return lease.ByRule, 0
+		return lease.ByRule, most
 	default:
 		return lease.ByRule, 0
 	}

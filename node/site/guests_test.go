@@ -9,7 +9,7 @@ import (
 )
 
 // TestRefusalSaysHowManyAreLent: who asks for more processors than the owner's rules ever lend it
-// is told how many they lend, so that it can ask for less. What they do not lend now is no number.
+// is told how many they lend, so that it can ask for less, as is who has some of them already.
 func TestRefusalSaysHowManyAreLent(t *testing.T) {
 	everyone := guest.Partner{Scope: guest.Everyone}
 	for _, tt := range []struct {
@@ -24,7 +24,7 @@ func TestRefusalSaysHowManyAreLent(t *testing.T) {
 		{"a share", []guest.Rule{{Partner: everyone, Share: 500}}, 4, lease.TooWide, 2},
 		{"none", []guest.Rule{{Partner: everyone, Lent: guest.None}}, 1, lease.ByRule, 0},
 		{"too long", []guest.Rule{{Partner: everyone, Processors: 3, Time: grid.Minute}}, 4, lease.ByRule, 0},
-		{"others have some", []guest.Rule{{Partner: everyone, Processors: 3}}, 3, lease.ByRule, 0},
+		{"others have some", []guest.Rule{{Partner: everyone, Processors: 3}}, 3, lease.ByRule, 3},
 	} {
 		b := newBench(t, func(c *Config) {
 			together(c)

@@ -87,10 +87,19 @@ func (sc *scout) close(now grid.Time, in *lease.Refused) {
 	switch in.Reason {
 	case lease.Denied, lease.Unpaid, lease.Dear: // components are paid by nobody
 		seen.closed = now + closedLong
-	case lease.ByRule:
-		seen.closed = now + closedRule
 	case lease.TooWide:
 		sc.narrow(now, in)
+		return
+	case lease.ByRule:
+		if in.Lends > 0 {
+			sc.narrow(now, in)
+			return
+		}
+		seen.closed = now + closedRule
+	case lease.Busy: // perhaps as this very job holds some there
+		if in.Lends > 0 {
+			sc.narrow(now, in)
+		}
 		return
 	case lease.TooLong, lease.Unreachable, lease.Silent, lease.Full:
 		seen.closed = now + closedShort
@@ -110,7 +119,7 @@ func (sc *scout) close(now grid.Time, in *lease.Refused) {
 func (sc *scout) narrow(now grid.Time, in *lease.Refused) {
 	seen := sc.sites[in.Lender]
 	seen.most, seen.capped = in.Lends, now+closedLong
-	if in.Lends == 0 || in.Lends >= in.Processors { // a site of before this says no number
+	if in.Lends == 0 || in.Reason == lease.TooWide && in.Lends >= in.Processors { // a site of before this says no number
 		seen.most = in.Processors - 1
 	}
 	if seen.most == 0 { // it has nothing at all at present

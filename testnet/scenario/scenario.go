@@ -119,24 +119,30 @@ func (r *Run) Do(ctx context.Context) (result *measure.Result, err error) {
 	return result, err
 }
 
-// first names a job that has not ended, and says why.
+// first names a job that has not ended, if possible one that does not wait for another, and
+// says why.
 func (r *Run) first() string {
+	var first site.View
+	var at grid.SiteID
 	for i := range r.Network.Len() {
 		s := SiteOf(r.Network.Core(i))
 		if s == nil {
 			continue
 		}
-		var first site.View
 		for v := range s.Jobs {
-			if !v.Foreign && !v.State.Terminal() && (first.Job == nil || v.Job.ID.Compare(first.Job.ID) < 0) {
-				first = v
+			if v.Foreign || v.State.Terminal() {
+				continue
+			}
+			if waits := v.State == site.Waiting; first.Job == nil || waits != (first.State == site.Waiting) && !waits ||
+				waits == (first.State == site.Waiting) && v.Job.ID.Compare(first.Job.ID) < 0 {
+				first, at = v, r.Network.ID(i)
 			}
 		}
-		if first.Job != nil {
-			return fmt.Sprintf(": job %v at %s is %v: %s", first.Job.ID, r.Network.ID(i), first.State, first.Reason)
-		}
 	}
-	return ""
+	if first.Job == nil {
+		return ""
+	}
+	return fmt.Sprintf(": job %v at %s is %v: %s", first.Job.ID, at, first.State, first.Reason)
 }
 
 func (r *Run) until() grid.Time {
