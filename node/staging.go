@@ -16,6 +16,7 @@ import (
 	"gridnode/node/pilot"
 	"gridnode/node/run"
 	"gridnode/node/sandbox"
+	"gridnode/node/shim"
 	"gridnode/node/site"
 	"gridnode/node/wasm"
 )
@@ -157,7 +158,7 @@ func (g *staging) begin(x stagedTask, task *grid.Task, ready func(error)) {
 	}
 	g.wg.Go(func() {
 		defer cancel()
-		err := g.bring(ctx, task)
+		err := whileScarce(func() error { return g.bring(ctx, task) }, func() error { return g.h.pause(ctx, shim.ScarcePause) })
 		g.h.inbox.put(&look{at: func(*site.Site) { settle(err) }, done: make(chan struct{})})
 	})
 }
@@ -177,6 +178,16 @@ func (g *staging) bring(ctx context.Context, task *grid.Task) error {
 		}
 	}
 	return nil
+}
+
+// whileScarce tries something until there are descriptors for it: others end meanwhile. pause returns
+// an error once there is no more time.
+func whileScarce(try, pause func() error) error {
+	for {
+		if err := try(); !shim.NoDescriptors(err) || pause() != nil {
+			return err
+		}
+	}
 }
 
 // stop reports whether a task was waiting, and how many processes it is. It waits no more.

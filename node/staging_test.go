@@ -1,6 +1,11 @@
 package node
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -44,4 +49,35 @@ func TestLeaseWhileFilesCome(t *testing.T) {
 		}
 		g.wg.Wait()
 	})
+}
+
+// TestFilesComeWhenDescriptorsDo: what no descriptor was left for is tried again until there is no
+// more time; another error is one at once.
+func TestFilesComeWhenDescriptorsDo(t *testing.T) {
+	scarce := fmt.Errorf("its files: %w", &fs.PathError{Op: "open", Path: "input", Err: syscall.EMFILE})
+	other := errors.New("it is not there")
+	for _, tt := range []struct {
+		name   string
+		tries  []error
+		pauses int // that there is time for
+		want   error
+		left   int // pauses that are not made
+	}{
+		{"at once", []error{nil}, 3, nil, 3},
+		{"the third time", []error{scarce, scarce, nil}, 3, nil, 1},
+		{"something else", []error{other, nil}, 3, other, 3},
+		{"no more time", []error{scarce, scarce, nil}, 1, scarce, 0},
+	} {
+		n := 0
+		err := whileScarce(func() error { n++; return tt.tries[n-1] }, func() error {
+			if tt.pauses--; tt.pauses < 0 {
+				tt.pauses = 0
+				return context.DeadlineExceeded
+			}
+			return nil
+		})
+		if !errors.Is(err, tt.want) || tt.pauses != tt.left {
+			t.Errorf("%s: %v after %d tries, %d pauses left; want %v, %d", tt.name, err, n, tt.pauses, tt.want, tt.left)
+		}
+	}
 }
