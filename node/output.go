@@ -153,8 +153,9 @@ func (r *OutputReader) open(v *site.View) (err error) {
 	case v.Site == "" || v.State == site.Placing || v.State == site.Queued || v.State.Terminal() && (v.Start == v.End || v.Result.Silent):
 		// Not started, or it never was, or it has written nothing.
 	case v.Site == r.h.id:
-		o := r.h.tail(r.ctx, r.h.files.Task(r.h.id, task), task, r.stream, 0, r.follow)
-		if v.State.Terminal() && errors.Is(o.Open(), fs.ErrNotExist) {
+		base := r.h.files.Task(r.h.id, task)
+		o := r.h.tail(r.ctx, base, task, r.stream, 0, r.follow)
+		if v.State.Terminal() && errors.Is(o.Open(), fs.ErrNotExist) && !run.HasOutput(base) { // one that nothing was written to has no file
 			return fmt.Errorf("%s: %w", r.job, run.ErrOutputGone)
 		}
 		r.source = o

@@ -41,6 +41,29 @@ func writeOutput(t *testing.T, h *Host, home grid.SiteID, task grid.TaskID, stdo
 	return base
 }
 
+// TestOutputThatNothingWasWrittenTo: of a job that has printed to one output, and is over, the other
+// one is empty; it is not gone.
+func TestOutputThatNothingWasWrittenTo(t *testing.T) {
+	h := team(t, 1)[0]
+	for i, script := range []string{"echo out", "echo err >&2"} {
+		job := shellJob(h, uint64(i+1), script)
+		job.Goal = grid.GoalLocal
+		if _, err := submitTo(h, job); err != nil {
+			t.Fatal(err)
+		}
+		awaitState(t, h, job.ID, site.Done)
+		for _, stream := range []run.Stream{run.Stdout, run.Stderr} {
+			want := ""
+			if int(stream-run.Stdout) == i {
+				want = script[5:8] + "\n"
+			}
+			if got := output(t, h, job.ID, stream); got != want {
+				t.Errorf("%s: %s is %q, want %q", script, stream, got, want)
+			}
+		}
+	}
+}
+
 // TestOutputIsAppendedOnce: if standard error cannot be had, or put where it is wanted, what is
 // there of standard output stays as it is when both are tried again.
 func TestOutputIsAppendedOnce(t *testing.T) {
