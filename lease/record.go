@@ -179,9 +179,13 @@ func (b *Book) lostLent(e *entry, cause Cause, gone grid.Time, out *grid.Outbox)
 	out.Local(&Ended{Lease: e.Lease, Cause: cause})
 }
 
-// sequenceJump is more renewals than can have been sent since the last one was
-// saved: answers to them must not be taken for answers to newer ones.
-const sequenceJump = 1 << 20
+// Answers to renewals of before a crash must not be taken for answers to newer ones: sequenceJump is
+// more than can have been sent since the last one was saved, and what two starts send that find the
+// same saved lies somewhere in startsApart.
+const (
+	sequenceJump = 1 << 20
+	startsApart  = 1 << 40
+)
 
 // recoverBorrowed takes up a borrowed lease.
 func (b *Book) recoverBorrowed(now grid.Time, e *entry, out *grid.Outbox) {
@@ -193,7 +197,7 @@ func (b *Book) recoverBorrowed(now grid.Time, e *entry, out *grid.Outbox) {
 		return
 	}
 	e.pause, e.retry = b.cfg.Retry, now+b.cfg.Retry
-	e.sequence += sequenceJump
+	e.sequence += sequenceJump + b.cfg.Seed%startsApart
 	if e.State == Claiming {
 		e.sent[e.sequence%sequencesKept] = now
 		e.sendClaim(out)

@@ -268,3 +268,41 @@ func TestNumbersOfRestarts(t *testing.T) {
 		}
 	}
 }
+
+// TestAnswerToWhatAnotherStartSent: a borrower that is restarted twice within a moment does not take
+// the answer to what the first of these starts has sent for that to its own renewal: it would count on
+// the processors for longer than they are lent.
+func TestAnswerToWhatAnotherStartSent(t *testing.T) {
+	before, id := borrowed(t, 5*grid.Minute, 20*grid.Minute)
+	saved := (*record)(before.entries[id])
+	again := func(now grid.Time, seed uint64) (*Book, *Renew) {
+		b := newBook(t, "c", 4)
+		b.cfg.Seed = seed
+		var out grid.Outbox
+		records := func(yield func(string, []byte) bool) { yield(saved.RecordKey(), saved.AppendRecord(nil)) }
+		if err := b.Recover(now, records, &out); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range out.Sends {
+			if m, is := s.Message.(*Renew); is {
+				return b, m
+			}
+		}
+		t.Fatalf("after a restart it sends %+v, and does not renew", out.Sends)
+		return nil, nil
+	}
+	now := grid.Hour + grid.Minute
+	_, first := again(now, 0x9e3779b97f4a7c15)
+	now += 10 * grid.Second
+	b, second := again(now, 2*0x9e3779b97f4a7c15%(1<<63))
+	was, _ := b.Get(id)
+	var out grid.Outbox
+	for _, m := range []*Renew{first, second} {
+		b.Step(now+grid.Second, &grid.Delivery{From: "b", Message: &Renewed{
+			Number: id.Number, Epoch: 7, Sequence: m.Sequence, Stamp: now, Term: 5 * grid.Minute, Limit: grid.Hour, Gone: grid.Hour,
+		}}, &out)
+		if l, _ := b.Get(id); (l.End > was.End) != (m == second) {
+			t.Errorf("sequence %d, of its own %d: it counts on the processors until %v, before until %v", m.Sequence, second.Sequence, l.End, was.End)
+		}
+	}
+}
