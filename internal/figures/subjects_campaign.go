@@ -15,8 +15,9 @@ func realSites() subject {
 		intro: "What real daemons went through, and what it broke. [campaign.md](../campaign.md) says what each kind of damage is and what is checked after it. " +
 			"A promise that was broken ends the command with an error, and this page could not be written.",
 		parts: []part{damaged{
-			title:   "Damages so far",
-			text:    "Of a whole campaign, as far as it has come. What jobs wrote themselves was compared with every record.",
+			title: "Damages so far",
+			text: "Of a whole campaign, as far as it has come. What jobs wrote themselves was compared with every record. " +
+				"Of a round that broke a promise only the run after its cause was mended is in it.",
 			command: "go run ./test/campaign -show",
 		}},
 	}
