@@ -18,7 +18,7 @@ func reliability() subject {
 			campaign{
 				title:   "Mixtures of faults and features",
 				text:    "Each seed leaves some faults and features out and exaggerates others.",
-				command: "gridnode testnet run chaos --swarm --sites 6 --hours 2 --seeds 1500",
+				command: "gridnode testnet run chaos --swarm --sites 6 --hours 2 --seeds 3000",
 			},
 			campaign{
 				title:   "The usual mixture",
