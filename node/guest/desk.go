@@ -164,15 +164,14 @@ func (d *Desk) Lends(site grid.SiteID) (most int64) {
 		if !who.Is(r.Partner) {
 			continue
 		}
-		processors, said := r.processors(d.processors)
-		if said && (most == 0 || processors < most) {
-			most = processors
-		}
-		switch {
-		case r.Lent < 0:
+		if r.Lent < 0 {
 			return 0
-		case r.Lent > 0 && (most == 0 || r.Lent < most):
-			most = r.Lent
+		}
+		processors, _ := r.processors(d.processors)
+		for _, bound := range [...]int64{processors, r.Lent} {
+			if bound > 0 && (most == 0 || bound < most) {
+				most = bound
+			}
 		}
 	}
 	return most

@@ -179,11 +179,14 @@ func outcomeOf(e *entry) State {
 	switch {
 	case e.state == Cancelling:
 		return CancelledByUser
-	case e.result.ExitCode != 0 || e.result.Reason != "":
+	case failed(&e.result):
 		return Failed
 	}
 	return Done
 }
+
+// failed reports whether an execution has not done what it was to.
+func failed(r *grid.Result) bool { return r.ExitCode != 0 || r.Reason != "" }
 
 // repeats reports whether a job is run again after an execution with that result: its owner
 // wants it (Requeue), or its terms.
@@ -192,17 +195,17 @@ func (e *entry) repeats(r *grid.Result) bool {
 		return e.turn.Again
 	}
 	t := e.job.Terms
-	return t != nil && e.turn.Retries < t.Retries && (r.ExitCode != 0 || r.Reason != "")
+	return t != nil && e.turn.Retries < t.Retries && failed(r)
 }
 
 // finish ends a home job with its result.
 func (js *jobs) finish(now grid.Time, e *entry, out *grid.Outbox) {
 	js.desk.Spent(now, e.job.User, e.result.Cost, out)
-	if e.turn.Again && e.state == Cancelling {
+	if e.repeats(&e.result) {
+		if e.state != Cancelling {
+			e.turn.Retries++
+		}
 		js.again(e, out)
-		return
-	}
-	if js.retried(e, out) {
 		return
 	}
 	state := outcomeOf(e)

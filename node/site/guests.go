@@ -119,10 +119,8 @@ func (g *guests) lends(now grid.Time, in *lease.Asked) (why lease.Reason, most i
 	default:
 		return lease.ByRule, 0
 	}
-	if g.desk.Promise(now, in.Borrower, now, now.Add(in.Span)) != guest.Admitted {
-		return lease.ByRule, 0
-	}
-	if in.Sink != in.Borrower && g.desk.Welcome(now, in.Sink) != guest.Admitted {
+	if g.desk.Promise(now, in.Borrower, now, now.Add(in.Span)) != guest.Admitted ||
+		in.Sink != in.Borrower && g.desk.Welcome(now, in.Sink) != guest.Admitted {
 		return lease.ByRule, 0
 	}
 	return lease.Accepted, 0

@@ -400,16 +400,6 @@ func (js *jobs) wait(e *entry, out *grid.Outbox) {
 	out.Save(e)
 }
 
-// retried runs a job again that has failed, if its terms say so.
-func (js *jobs) retried(e *entry, out *grid.Outbox) bool {
-	if e.state == Cancelling || !e.repeats(&e.result) {
-		return false
-	}
-	e.turn.Retries++
-	js.again(e, out)
-	return true
-}
-
 // hold has a job wait for its owner, or lets it go.
 func (js *jobs) hold(now grid.Time, in *Hold, out *grid.Outbox) {
 	e := js.byID[in.Job]

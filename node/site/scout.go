@@ -83,24 +83,17 @@ const (
 
 // close notes why a site has refused, if that will last.
 func (sc *scout) close(now grid.Time, in *lease.Refused) {
+	bounded := in.Lends > 0 && (in.Reason == lease.ByRule || in.Reason == lease.Busy) // perhaps as this very job holds some there
+	if bounded || in.Reason == lease.TooWide {
+		sc.narrow(now, in)
+		return
+	}
 	seen := sc.sites[in.Lender]
 	switch in.Reason {
 	case lease.Denied, lease.Unpaid, lease.Dear: // components are paid by nobody
 		seen.closed = now + closedLong
-	case lease.TooWide:
-		sc.narrow(now, in)
-		return
 	case lease.ByRule:
-		if in.Lends > 0 {
-			sc.narrow(now, in)
-			return
-		}
 		seen.closed = now + closedRule
-	case lease.Busy: // perhaps as this very job holds some there
-		if in.Lends > 0 {
-			sc.narrow(now, in)
-		}
-		return
 	case lease.TooLong, lease.Unreachable, lease.Silent, lease.Full:
 		seen.closed = now + closedShort
 	default:

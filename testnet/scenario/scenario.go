@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -124,17 +125,20 @@ func (r *Run) Do(ctx context.Context) (result *measure.Result, err error) {
 func (r *Run) first() string {
 	var first site.View
 	var at grid.SiteID
+	waits := func(v *site.View) int {
+		if v.State == site.Waiting {
+			return 1
+		}
+		return 0
+	}
 	for i := range r.Network.Len() {
 		s := SiteOf(r.Network.Core(i))
 		if s == nil {
 			continue
 		}
 		for v := range s.Jobs {
-			if v.Foreign || v.State.Terminal() {
-				continue
-			}
-			if waits := v.State == site.Waiting; first.Job == nil || waits != (first.State == site.Waiting) && !waits ||
-				waits == (first.State == site.Waiting) && v.Job.ID.Compare(first.Job.ID) < 0 {
+			open := !v.Foreign && !v.State.Terminal()
+			if open && (first.Job == nil || cmp.Or(waits(&v)-waits(&first), v.Job.ID.Compare(first.Job.ID)) < 0) {
 				first, at = v, r.Network.ID(i)
 			}
 		}
