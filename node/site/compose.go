@@ -224,7 +224,7 @@ func (s builder) divide() error {
 	if s.inputs != nil {
 		s.inputs.gangs = g
 	}
-	s.gangs, s.loans.others = g, g
+	s.gangs, s.loans.others, s.recovery.gangs = g, g, g
 	s.jobs.watchers = append(s.jobs.watchers, g)
 	return g.coordinate(s.seed)
 }

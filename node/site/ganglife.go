@@ -16,7 +16,7 @@ func (c *gangs) start(now grid.Time, in *coalloc.Start, out *grid.Outbox) {
 	e := c.jobs.current(in.Task)
 	if e == nil || e.state.Terminal() {
 		c.coord.Step(now, &coalloc.Finish{Job: in.Task.Job}, out)
-		c.home.Vacated(now, in.Task.Job, out)
+		c.vacateHome(now, in.Task.Job, out)
 		return
 	}
 	c.recovery.forget(e)
@@ -86,7 +86,7 @@ func (c *gangs) broken(now grid.Time, in *coalloc.Broken, out *grid.Outbox) {
 		out.Kill(task)
 		return
 	}
-	c.home.Vacated(now, in.Task.Job, out) // after a restart, and nothing of it was here
+	c.vacateHome(now, in.Task.Job, out) // after a restart, and nothing of it was here
 }
 
 // taskEnded implements watcher: it is the end of all tasks of an execution, or of those
@@ -99,7 +99,7 @@ func (c *gangs) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) b
 	if task, started := c.coord.Started(in.ID.Job); started && task == in.ID {
 		c.coord.Step(now, &coalloc.Finish{Job: in.ID.Job}, out)
 	}
-	c.home.Vacated(now, in.ID.Job, out)
+	c.vacateHome(now, in.ID.Job, out)
 	e := c.jobs.current(in.ID)
 	switch {
 	case e == nil || e.state.Terminal():
@@ -172,9 +172,10 @@ func (c *gangs) resume(now grid.Time, e *entry, out *grid.Outbox) {
 	}
 }
 
-// recovered gives back, after a restart, what was claimed at home for jobs that the
-// coordinator does not know any more.
+// recovered gives back what was claimed at home, before a restart, for jobs that the
+// coordinator does not know any more and of which nothing runs here.
 func (c *gangs) recovered(now grid.Time, out *grid.Outbox) {
+	c.recovering = false
 	for _, l := range c.home.Leases() {
 		if c.coord.Has(l.ID) {
 			continue
@@ -184,8 +185,12 @@ func (c *gangs) recovered(now grid.Time, out *grid.Outbox) {
 	}
 }
 
-// vacateHome gives back what a job had at home, unless something of it may be alive.
+// vacateHome gives back what a job had at home, unless something of it may be alive: until the
+// driver has said what still runs, that is anything.
 func (c *gangs) vacateHome(now grid.Time, job grid.JobID, out *grid.Outbox) {
+	if c.recovering {
+		return
+	}
 	for id := range c.alive {
 		if id.Job == job {
 			return

@@ -104,6 +104,46 @@ func TestStrandedJobOutlivesItsClock(t *testing.T) {
 	}
 }
 
+// TestPartAtHomeStranded: when a restart finds a part at home of a job that is known no more, or has
+// been given up, its processors are nobody else's until that part has ended. If no part is there they
+// are free at once.
+func TestPartAtHomeStranded(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		unknown, alive bool
+	}{
+		{"given up, and runs here", false, true},
+		{"given up", false, false},
+		{"unknown, and runs here", true, true},
+		{"unknown", true, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b, j := coallocated(t)
+			task := b.started[0].ID
+			b.step(&Submit{Token: 2, Job: b.job(2, 4)})
+			if tt.unknown {
+				delete(b.records, b.site.jobs.byID[j.ID].RecordKey())
+			} else { // the daemon dies in the step in which it gives the job up
+				b.site.gangs.coord.Step(b.now, &coalloc.Finish{Job: j.ID}, &b.out)
+				b.site.gangs.broken(b.now, &coalloc.Broken{Task: task, Site: "there", Cause: lease.Expired, Gone: b.now + 2*grid.Minute}, &b.out)
+				b.carryOut()
+			}
+			b.now += grid.Minute
+			if !tt.alive {
+				b.crash()
+				b.want(2, Running)
+				return
+			}
+			b.crash(&Adopted{ID: grid.SquadTask(task, 0), Start: b.now - grid.Minute})
+			if v := b.want(2, Queued); len(b.started) != 0 || len(b.killed) == 0 {
+				t.Fatalf("%+v, started %v, killed %v, while a part runs here on all processors", v, b.started, b.killed)
+			}
+			b.step(&grid.TaskEnded{ID: task, Lost: true})
+			b.want(2, Running)
+		})
+	}
+}
+
 // TestRunAgainOnceNothingIsLeft: a job that its owner or its terms want run again waits until nothing
 // of its last execution can be alive elsewhere, though the part here has told its end. What is not
 // run again is over at once.

@@ -31,6 +31,8 @@ type gangs struct {
 	newcomers []*entry             // to be handed over when the scan that is under way has ended
 	alive     map[grid.TaskID]bool // executions of which something may be alive
 	readers   []*entry             // jobs handed over that read data sets, in order
+
+	recovering bool // after a restart, until the driver has said which tasks still run
 }
 
 // gangNotes is what gangs knows of a job besides what is stored.
@@ -122,6 +124,7 @@ func (c *gangs) recover(now grid.Time, stored records, out *grid.Outbox) error {
 	if err := c.coord.Recover(stored.each, out); err != nil {
 		return err
 	}
+	c.recovering = true
 	return c.home.Recover(now, stored.each, out)
 }
 
@@ -157,7 +160,7 @@ func (c *gangs) seekSites(now grid.Time, e *entry, out *grid.Outbox) {
 func (c *gangs) withdraw(now grid.Time, e *entry, out *grid.Outbox) {
 	c.newcomers = slices.DeleteFunc(c.newcomers, func(o *entry) bool { return o == e })
 	c.coord.Step(now, &coalloc.Withdraw{Job: e.job.ID}, out)
-	c.home.Vacated(now, e.job.ID, out)
+	c.vacateHome(now, e.job.ID, out)
 }
 
 // preview answers how a job would be placed once the sites have been looked at.

@@ -20,6 +20,7 @@ type recovery struct {
 	payment cheques
 	limbo   *limbo
 	guests  *guests  // nil: nothing is held
+	gangs   *gangs   // nil: nothing runs at several sites
 	waiting []*entry // for the first Tick; nil where one has ended or was adopted
 }
 
@@ -111,6 +112,9 @@ func (rc *recovery) adopted(now grid.Time, in *Adopted, out *grid.Outbox) {
 // have this site's own processors still, before one that waits gets them, and of those the
 // ones that were not given up. One that was may have left its processors to them already.
 func (rc *recovery) tick(now grid.Time, out *grid.Outbox) {
+	if rc.gangs != nil && rc.gangs.recovering {
+		rc.gangs.recovered(now, out)
+	}
 	if len(rc.waiting) == 0 {
 		return
 	}
@@ -251,9 +255,6 @@ func (s *Site) Recover(now grid.Time, stored iter.Seq2[string, []byte], out *gri
 		}
 	}
 	s.feed(now, told, out)
-	if s.gangs != nil {
-		s.gangs.recovered(now, out)
-	}
 	if s.pilots != nil {
 		s.pilots.recovered(now, out)
 	}
