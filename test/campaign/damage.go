@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"gridnode/node/api"
+	"gridnode/test/realsite"
 )
 
 // damages flips, cuts, zeroes and deletes what a site has stored while its daemon is down. Then it
@@ -71,8 +72,8 @@ func damages(ctx context.Context, p *plan) (*outcome, error) {
 func (w *world) judgeDamage(ctx context.Context, s *site, what string, before map[string]string) error {
 	defer w.close()
 	err := s.start()
-	if said := new(refusal); errors.As(err, &said) {
-		if strings.TrimSpace(said.log) == "" {
+	if said := new(realsite.Refusal); errors.As(err, &said) {
+		if strings.TrimSpace(said.Log) == "" {
 			w.out.breaks("silent: %s: the daemon does not start and does not say why: %v", what, err)
 		}
 		w.out.note("it did not start and said so")

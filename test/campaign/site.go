@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -13,10 +11,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/crypto"
-
 	"gridnode/node/api"
-	"gridnode/node/member"
+	"gridnode/test/realsite"
 )
 
 // site is a home, and its daemon while one runs.
@@ -39,7 +35,7 @@ func (s *site) init(ctx context.Context) (err error) {
 	if err := os.MkdirAll(s.home, 0o700); err != nil {
 		return err
 	}
-	if s.port, err = freePort(); err != nil {
+	if s.port, err = realsite.FreePort(); err != nil {
 		return err
 	}
 	out, err := s.command(ctx, "init", "--site", s.name, "--listen", fmt.Sprintf("/ip4/%s/tcp/%d", s.address, s.port), "--speed", "1000",
@@ -48,24 +44,7 @@ func (s *site) init(ctx context.Context) (err error) {
 		return fmt.Errorf("init %s: %w: %s", s.name, err, errorText(err))
 	}
 	s.id, s.client = strings.TrimSpace(string(out)), api.NewClient(s.home)
-	text, err := os.ReadFile(filepath.Join(s.home, "key"))
-	if err != nil {
-		return err
-	}
-	key, err := crypto.UnmarshalPrivateKey(text)
-	if err != nil {
-		return err
-	}
-	public, err := key.GetPublic().Raw()
-	if err != nil {
-		return err
-	}
-	proof, err := s.w.home.Admit(public, s.name, "", member.All)
-	if err != nil {
-		return err
-	}
-	return errors.Join(os.WriteFile(filepath.Join(s.home, "member.pem"), member.PEM(proof), 0o600),
-		os.WriteFile(filepath.Join(s.home, "federation.pem"), s.w.home.Federation.PEM(), 0o600))
+	return realsite.Enrol(s.home, s.w.home, s.name)
 }
 
 // listen is what others join.
@@ -94,51 +73,20 @@ func (s *site) ok(ctx context.Context, args ...string) error {
 
 // start starts the daemon and returns once it is ready.
 func (s *site) start() error {
-	log, err := os.OpenFile(s.log(), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
 	cmd := s.command(context.Background(), "start")
-	cmd.Stderr = log
-	ready, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
+	if _, err := realsite.Start(cmd, s.log()); err != nil {
+		return fmt.Errorf("site %s: %w", s.name, err)
 	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	guard := time.AfterFunc(time.Minute, func() { _ = cmd.Process.Kill() })
-	line, err := bufio.NewReader(ready).ReadString('\n')
-	guard.Stop()
 	s.daemon, s.ended = cmd, make(chan struct{})
 	go func(ended chan struct{}) { _ = cmd.Wait(); close(ended) }(s.ended)
-	if err != nil || len(strings.Fields(line)) != 3 {
-		s.kill()
-		return &refusal{fmt.Errorf("the daemon of %s said %q: %w", s.name, line, err), s.logTail()}
-	}
 	return nil
 }
-
-// refusal is why a daemon did not start.
-type refusal struct {
-	error
-	log string
-}
-
-func (r *refusal) Error() string { return r.error.Error() + "\n" + r.log }
 
 // scratch is the folder for what runs as another account.
 func (s *site) scratch() string { return filepath.Join(s.w.plan.dir, s.name+"-scratch") }
 
 // log is the file that the daemon writes to, beside its home.
 func (s *site) log() string { return filepath.Join(s.w.plan.dir, s.name+".log") }
-
-// logTail returns its last lines.
-func (s *site) logTail() string {
-	text, _ := os.ReadFile(s.log())
-	return string(text[max(len(text)-1500, 0):])
-}
 
 // alive says whether the daemon runs.
 func (s *site) alive() bool {
@@ -191,15 +139,6 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-time.After(d):
 	}
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 // errorText is what a program that failed has said.

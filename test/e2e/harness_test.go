@@ -10,7 +10,6 @@ import (
 	"flag"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +18,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -28,6 +26,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/node/member"
+	"gridnode/test/realsite"
 )
 
 // program is the binary under test: the one that GRIDNODE_E2E_PROGRAM names, or one
@@ -262,24 +261,14 @@ func (s *site) init(name string, flags ...string) *site {
 	return s
 }
 
-// nextPort is the next that freePort tries: below those which the system gives away itself, and
-// begun elsewhere by each process.
-var nextPort atomic.Int64
-
 // freePort returns a port that nobody listens on, and returns no other time: a site keeps its
 // port when it is started again, so that the others find it.
 func freePort(tb testing.TB) int {
-	for range 1000 {
-		port := 10_000 + (os.Getpid()*37+int(nextPort.Add(1)))%20_000
-		listener, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
-		if err != nil {
-			continue
-		}
-		listener.Close()
-		return port
+	port, err := realsite.FreePort()
+	if err != nil {
+		tb.Fatal(err)
 	}
-	tb.Fatal("no port is free")
-	return 0
+	return port
 }
 
 // start starts the daemon and returns once it is ready.

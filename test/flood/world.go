@@ -1,13 +1,11 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,11 +14,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/libp2p/go-libp2p/core/crypto"
-
 	"gridnode/grid"
 	"gridnode/node/api"
 	"gridnode/node/member"
+	"gridnode/test/realsite"
 )
 
 // household returns the federation of all who take part: its root key follows from a
@@ -49,7 +46,7 @@ func start(ctx context.Context, program, dir, name string, home *member.Househol
 	if err := os.Mkdir(d.home, 0o700); err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := realsite.FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -60,64 +57,16 @@ func start(ctx context.Context, program, dir, name string, home *member.Househol
 	if out, err := d.run(ctx, program, args...).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("init %s: %w: %s", name, err, out)
 	}
-	if err := d.enrol(home, name); err != nil {
+	if err := realsite.Enrol(d.home, home, name); err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(d.home, "daemon.log"))
+	cmd := d.run(context.Background(), program, "start")
+	ready, err := realsite.Start(cmd, filepath.Join(d.home, "daemon.log"))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("site %s: %w", name, err)
 	}
-	defer log.Close()
-	d.cmd = d.run(context.Background(), program, "start")
-	d.cmd.Stderr = log
-	ready, err := d.cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := d.cmd.Start(); err != nil {
-		return nil, err
-	}
-	line, err := bufio.NewReader(ready).ReadString('\n')
-	words := strings.Fields(line)
-	if err != nil || len(words) != 3 {
-		d.stop()
-		text, _ := os.ReadFile(log.Name())
-		return nil, fmt.Errorf("the daemon of %s said %q (%w)\n%s", name, line, err, text)
-	}
-	d.id, d.addr, d.client = words[1], words[2], api.NewClient(d.home)
+	d.cmd, d.id, d.addr, d.client = cmd, ready.Site, ready.Address, api.NewClient(d.home)
 	return d, nil
-}
-
-// enrol writes the certificates that make the home's key a member's.
-func (d *daemon) enrol(home *member.Household, name string) error {
-	text, err := os.ReadFile(filepath.Join(d.home, "key"))
-	if err != nil {
-		return err
-	}
-	key, err := crypto.UnmarshalPrivateKey(text)
-	if err != nil {
-		return err
-	}
-	public, err := key.GetPublic().Raw()
-	if err != nil {
-		return err
-	}
-	proof, err := certify(home, public, name)
-	if err != nil {
-		return err
-	}
-	certificates, err := member.Proof(proof).Certificates()
-	if err != nil {
-		return err
-	}
-	var chain []byte
-	for _, c := range certificates {
-		chain = append(chain, member.PEM(c.Raw)...)
-	}
-	if err := os.WriteFile(filepath.Join(d.home, "member.pem"), chain, 0o600); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(d.home, "federation.pem"), home.Federation.PEM(), 0o600)
 }
 
 func (d *daemon) run(ctx context.Context, program string, args ...string) *exec.Cmd {
@@ -159,15 +108,6 @@ func (d *daemon) memory() int64 {
 	}
 	kib, _ := strconv.ParseInt(fields[0], 10, 64)
 	return kib << 10
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
 
 // floodersProcess starts the process that floods, which gets what processor time is left (the

@@ -4,13 +4,15 @@ import (
 	"bufio"
 	"bytes"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"gridnode/test/realsite"
 )
 
 // program is the binary under test: the one that GRIDNODE_E2E_PROGRAM names, or one built
@@ -61,13 +63,11 @@ func newSite(tb testing.TB, name string, flags ...string) *site {
 
 func freePort(tb testing.TB) string {
 	tb.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := realsite.FreePort()
 	if err != nil {
 		tb.Fatal(err)
 	}
-	defer listener.Close()
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	return port
+	return strconv.Itoa(port)
 }
 
 func (s *site) command(args ...string) *exec.Cmd {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -12,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"gridnode/test/realsite"
 )
 
 // Config describes a cluster.
@@ -303,16 +304,11 @@ func (c *Cluster) until(ctx context.Context, check func() error) error {
 // freePorts returns loopback ports that nobody listens at.
 func freePorts(n int) (ports []int, err error) {
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		port, err := realsite.FreePort()
 		if err != nil {
 			return nil, err
 		}
-		defer l.Close()
-		address, ok := l.Addr().(*net.TCPAddr)
-		if !ok {
-			return nil, errors.New("a listener without a port")
-		}
-		ports = append(ports, address.Port)
+		ports = append(ports, port)
 	}
 	return ports, nil
 }

@@ -1,26 +1,22 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"crypto/ed25519"
 	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"syscall"
 	"time"
-
-	"github.com/libp2p/go-libp2p/core/crypto"
 
 	"gridnode/grid"
 	"gridnode/node/api"
 	"gridnode/node/member"
+	"gridnode/test/realsite"
 	"gridnode/test/slurm"
 )
 
@@ -136,7 +132,7 @@ func (w *world) site(ctx context.Context, name string, c *slurm.Cluster, flags .
 	if err := os.Mkdir(s.home, 0o700); err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := realsite.FreePort()
 	if err != nil {
 		return nil, err
 	}
@@ -147,36 +143,12 @@ func (w *world) site(ctx context.Context, name string, c *slurm.Cluster, flags .
 	if out, err := s.command(ctx, append(args, flags...)...).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("init %s: %w: %s", name, err, out)
 	}
-	if err := s.enrol(); err != nil {
+	if err := realsite.Enrol(s.home, w.home, s.name); err != nil {
 		return nil, err
 	}
 	w.sites = append(w.sites, s)
 	s.client = api.NewClient(s.home)
 	return s, s.start()
-}
-
-// enrol makes the site a member, as 'gridnode federation install' does.
-func (s *site) enrol() error {
-	text, err := os.ReadFile(filepath.Join(s.home, "key"))
-	if err != nil {
-		return err
-	}
-	key, err := crypto.UnmarshalPrivateKey(text)
-	if err != nil {
-		return err
-	}
-	public, err := key.GetPublic().Raw()
-	if err != nil {
-		return err
-	}
-	proof, err := s.w.home.Admit(public, s.name, "", member.All)
-	if err != nil {
-		return err
-	}
-	if err := os.WriteFile(filepath.Join(s.home, "member.pem"), member.PEM(proof), 0o600); err != nil {
-		return err
-	}
-	return os.WriteFile(filepath.Join(s.home, "federation.pem"), s.w.home.Federation.PEM(), 0o600)
 }
 
 // command is the program about to run for this site.
@@ -188,29 +160,12 @@ func (s *site) command(ctx context.Context, args ...string) *exec.Cmd {
 
 // start starts the daemon and returns once it is ready.
 func (s *site) start() error {
-	log, err := os.OpenFile(filepath.Join(s.home, "daemon.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
 	cmd := s.command(context.Background(), "start")
-	cmd.Stderr = log
-	ready, err := cmd.StdoutPipe()
+	ready, err := realsite.Start(cmd, filepath.Join(s.home, "daemon.log"))
 	if err != nil {
-		return err
+		return fmt.Errorf("site %s: %w", s.name, err)
 	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	s.daemon = cmd
-	line, err := bufio.NewReader(ready).ReadString('\n')
-	words := strings.Fields(line)
-	if err != nil || len(words) != 3 {
-		s.kill()
-		text, _ := os.ReadFile(log.Name())
-		return fmt.Errorf("the daemon of %s said %q (%w)\n%s", s.name, line, err, text)
-	}
-	s.addr = words[2]
+	s.daemon, s.addr = cmd, ready.Address
 	return nil
 }
 
@@ -247,13 +202,4 @@ func until(ctx context.Context, done func() (bool, error)) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-}
-
-func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
 }
