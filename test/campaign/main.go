@@ -72,7 +72,8 @@ func campaign(ctx context.Context) (broken int, err error) {
 	only := flag.String("only", "", "kinds of damage, with commas; all if empty")
 	n := flag.Int("n", 0, "strikes of each kind, with those in the file of results; 0: those of a whole campaign")
 	seed := flag.Uint64("seed", 1, "of the first round; each round has one of its own")
-	file := flag.String("results", "/var/tmp/gridnode-campaign.jsonl", "file of results, a line each round")
+	file := flag.String("results", "test/campaign/results.jsonl", "file of results, a line each round; the one of the tree is kept with it")
+	again := flag.Bool("again", false, "first run the rounds that broke a promise once more, each in place of what came of it")
 	span := flag.Duration("for", 0, "stop after the round in which this has passed; 0: when all is done")
 	abreast := flag.Int("abreast", 1, "rounds at a time")
 	format := flag.String("o", "table", "table or json")
@@ -107,7 +108,7 @@ func campaign(ctx context.Context) (broken int, err error) {
 			}
 			return k.want
 		}
-		if err = runAll(ctx, *program, chosen, found, want, *seed, *span, *abreast); err != nil && ctx.Err() == nil {
+		if err = runAll(ctx, *program, chosen, found, want, *seed, *span, *abreast, *again); err != nil && ctx.Err() == nil {
 			return 0, err
 		}
 	}
@@ -121,8 +122,9 @@ func campaign(ctx context.Context) (broken int, err error) {
 // roundMost bounds most rounds.
 const roundMost = 15 * time.Minute
 
-// runAll runs rounds of each kind in turn, so many at a time, until each has its strikes.
-func runAll(ctx context.Context, program string, chosen []kind, found *results, want func(kind) int, seed uint64, span time.Duration, abreast int) error {
+// runAll runs rounds of each kind in turn, so many at a time, until each has its strikes; if again, first those
+// that broke a promise.
+func runAll(ctx context.Context, program string, chosen []kind, found *results, want func(kind) int, seed uint64, span time.Duration, abreast int, again bool) error {
 	path, err := filepath.Abs(program)
 	if err != nil {
 		return err
@@ -134,7 +136,10 @@ func runAll(ctx context.Context, program string, chosen []kind, found *results, 
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	base := plan{program: path, source: source, commit: revision(source)}
-	q := &queue{chosen: chosen, found: found, want: want, seed: seed, running: map[string]int{}, rounds: map[string]int{}}
+	q := &queue{chosen: chosen, found: found, want: want, seed: seed, running: map[round]int{}}
+	if again {
+		q.again = found.broken()
+	}
 	if span > 0 {
 		q.end = time.Now().Add(span)
 	}
@@ -167,9 +172,15 @@ type queue struct {
 	end    time.Time // no round begins after it; zero: that does not matter
 
 	mu      sync.Mutex
-	at      int            // in chosen
-	running map[string]int // strikes under way, by kind
-	rounds  map[string]int // the same
+	again   []outcome     // rounds to be run once more, before all others
+	at      int           // in chosen
+	running map[round]int // strikes of rounds under way
+}
+
+// round is one, as its line in the file of results names it.
+type round struct {
+	kind string
+	seed uint64
 }
 
 // next returns a kind that has not all its strikes yet, and the plan of a round.
@@ -179,17 +190,35 @@ func (q *queue) next(base plan) (k kind, p *plan, more bool) {
 	if !q.end.IsZero() && time.Now().After(q.end) {
 		return k, nil, false
 	}
+	begin := func(k kind, seed uint64, strikes int) (kind, *plan, bool) {
+		p := base
+		p.seed, p.strikes = seed, strikes
+		q.running[round{k.name, seed}] = strikes
+		return k, &p, true
+	}
+	for i, o := range q.again {
+		if at := slices.IndexFunc(q.chosen, func(k kind) bool { return k.name == o.Kind }); at >= 0 {
+			q.again = slices.Delete(q.again, i, i+1)
+			return begin(q.chosen[at], o.Seed, q.chosen[at].each)
+		}
+	}
 	for range q.chosen {
 		k := q.chosen[q.at%len(q.chosen)]
 		q.at++
-		strikes, rounds := q.found.strikes(k.name)
-		if left := q.want(k) - strikes - q.running[k.name]; left > 0 {
-			p := base
-			p.seed, p.strikes = q.seed+uint64(rounds+q.rounds[k.name]), min(left, k.each)
-			q.running[k.name] += p.strikes
-			q.rounds[k.name]++
-			return k, &p, true
+		left := q.want(k) - q.found.strikes(k.name)
+		for r, strikes := range q.running {
+			if r.kind == k.name && !q.found.ran(r.kind, r.seed) {
+				left -= strikes
+			}
 		}
+		if left <= 0 {
+			continue
+		}
+		seed := q.seed
+		for q.found.ran(k.name, seed) || q.running[round{k.name, seed}] > 0 {
+			seed++
+		}
+		return begin(k, seed, min(left, k.each))
 	}
 	return k, nil, false
 }
@@ -198,8 +227,7 @@ func (q *queue) next(base plan) (k kind, p *plan, more bool) {
 func (q *queue) done(k kind, p *plan) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.running[k.name] -= p.strikes
-	q.rounds[k.name]--
+	delete(q.running, round{k.name, p.seed})
 }
 
 // once runs a round and keeps what came of it.

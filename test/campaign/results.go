@@ -48,12 +48,13 @@ func (o *outcome) String() string {
 	return text
 }
 
-// results is the file of what came of all rounds.
+// results is the file of what came of all rounds. Of two lines about a round, which its kind and seed name, the
+// later counts: it was run again.
 type results struct {
 	file *os.File
 
 	mu  sync.Mutex
-	all []outcome
+	all []outcome // one of each round
 }
 
 func openResults(path string) (*results, error) {
@@ -69,7 +70,7 @@ func openResults(path string) (*results, error) {
 	for line := range bytes.Lines(text) {
 		var o outcome
 		if json.Unmarshal(line, &o) == nil { // the last line of a run that was killed may be torn
-			s.all = append(s.all, o)
+			s.put(o)
 		}
 	}
 	if n := len(text); n > 0 && text[n-1] != '\n' {
@@ -87,22 +88,51 @@ func (s *results) add(o outcome) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.all = append(s.all, o)
+	s.put(o)
 	_, err = s.file.Write(append(line, '\n'))
 	return err
 }
 
-// strikes returns how many strikes of a kind there were, in how many rounds.
-func (s *results) strikes(kind string) (strikes, rounds int) {
+// put enters what came of a round, in place of what came of it before.
+func (s *results) put(o outcome) {
+	for i, old := range s.all {
+		if old.Kind == o.Kind && old.Seed == o.Seed {
+			s.all[i] = o
+			return
+		}
+	}
+	s.all = append(s.all, o)
+}
+
+// strikes returns how many strikes of a kind there were.
+func (s *results) strikes(kind string) (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range s.all {
 		if o.Kind == kind {
-			strikes += o.Strikes
-			rounds++
+			n += o.Strikes
 		}
 	}
-	return strikes, rounds
+	return n
+}
+
+// ran says whether a round was run.
+func (s *results) ran(kind string, seed uint64) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.all, func(o outcome) bool { return o.Kind == kind && o.Seed == seed })
+}
+
+// broken returns the rounds that broke a promise.
+func (s *results) broken() (list []outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.all {
+		if len(o.Broken) > 0 {
+			list = append(list, o)
+		}
+	}
+	return list
 }
 
 // row is a kind in the table.
