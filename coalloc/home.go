@@ -31,7 +31,8 @@ type Home struct {
 	book    Leases
 	entries map[lease.ID]*homeLease
 	alarms  grid.Alarms[*homeLease]
-	numbers uint64
+	numbers lease.Numbers
+	seed    uint64
 }
 
 type homeLease struct {
@@ -47,9 +48,9 @@ const HomePrefix = "coalloc-home/"
 // clock and do not come that far.
 const homeMark = 1 << 63
 
-// NewHome returns a Home without leases.
-func NewHome(site grid.SiteID, cluster *lrms.Cluster, book Leases) *Home {
-	return &Home{site: site, cluster: cluster, book: book, entries: make(map[lease.ID]*homeLease)}
+// NewHome returns a Home without leases. The seed is another one at each start, as lease.Config.Seed.
+func NewHome(site grid.SiteID, cluster *lrms.Cluster, book Leases, seed uint64) *Home {
+	return &Home{site: site, cluster: cluster, book: book, seed: seed, entries: make(map[lease.ID]*homeLease)}
 }
 
 // Own reports whether a lease is one of a site of itself.
@@ -71,9 +72,8 @@ func (h *Home) Request(now grid.Time, lender grid.SiteID, w lease.Want, out *gri
 	if w.Processors < 1 || w.Span < 1 || w.Span > lease.SpanLimit || w.Hold < 1 || w.Hold > lease.HoldLimit {
 		return lease.ID{}, fmt.Errorf("ask %s, which is home, for %d processors for %v: %w", lender, w.Processors, w.Span, lease.ErrBounds)
 	}
-	h.numbers = max(h.numbers+1, uint64(max(now, 1)))
 	e := &homeLease{hold: w.Hold, Lease: lease.Lease{
-		ID: lease.ID{Borrower: h.site, Number: homeMark | h.numbers}, Lender: h.site, Processors: w.Processors, State: lease.Held,
+		ID: lease.ID{Borrower: h.site, Number: homeMark | h.numbers.Next(now)}, Lender: h.site, Processors: w.Processors, State: lease.Held,
 		Since: now, End: now + w.Hold, Span: w.Span, Subject: w.Subject, Sink: h.site,
 	}}
 	e.alarm.Owner = e
@@ -242,7 +242,7 @@ func decodeHome(site grid.SiteID, b []byte) (*homeLease, error) {
 // comes for each, or Ended if the site has fewer processors than it had. It is called
 // after Coordinator.Recover.
 func (h *Home) Recover(now grid.Time, records iter.Seq2[string, []byte], out *grid.Outbox) error {
-	h.numbers = uint64(max(now, 1)) + 1<<24 // more than this site can have used without saving, while its clock goes on
+	h.numbers.Restart(h.seed)
 	for key, value := range records {
 		if !strings.HasPrefix(key, HomePrefix) {
 			continue
@@ -251,7 +251,7 @@ func (h *Home) Recover(now grid.Time, records iter.Seq2[string, []byte], out *gr
 		if err != nil {
 			return fmt.Errorf("recover %s: %w", key, err)
 		}
-		h.numbers = max(h.numbers, e.ID.Number&^homeMark) // where it does not
+		h.numbers.Used(e.ID.Number &^ homeMark)
 		request := lrms.Request{ID: HomeTask(e.ID), Processors: e.Processors, Estimate: min(max(e.Limit-now, 1), grid.SpanMax)}
 		if h.cluster.Adopt(now, request, now) != nil {
 			out.Delete((*homeRecord)(e))

@@ -17,7 +17,7 @@ func newTestHome(t *testing.T, processors int64) (*Home, *lrms.Cluster, *grid.Ou
 	if err != nil {
 		t.Fatal(err)
 	}
-	return NewHome("h", cluster, &asker{}), cluster, &grid.Outbox{}
+	return NewHome("h", cluster, &asker{}, 0), cluster, &grid.Outbox{}
 }
 
 // told returns the only local of a step, and forgets it.

@@ -251,7 +251,7 @@ func (x *script) add() {
 			n := x.sites[grid.SiteID(name)].cluster.Processors()
 			sites = append(sites, Site{ID: grid.SiteID(name), Processors: n, Free: n})
 		}
-		s.home = NewHome(s.id, s.cluster, s.book)
+		s.home = NewHome(s.id, s.cluster, s.book, 0)
 		cfg := CoordinatorConfig{Queue: QueueConfig{Policy: policy, Interval: 10 * grid.Second}, Hold: hold}
 		s.coord, err = NewCoordinator(cfg, NewView(sites, nil), s.home, rand.New(rand.NewPCG(uint64(s.id[0]), 2)))
 		x.must(err)

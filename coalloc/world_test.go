@@ -130,7 +130,7 @@ func (w *world) boot(n *node) {
 			lender := w.nodes[grid.SiteID(rune('a'+i))]
 			sites = append(sites, Site{ID: lender.id, Processors: lender.size, Free: lender.size})
 		}
-		n.home = NewHome(n.id, n.cluster, n.book)
+		n.home = NewHome(n.id, n.cluster, n.book, 0)
 		policy := []Policy{PolicyFCM, PolicyAdaptive, PolicyCA, PolicyCF}[n.life%4]
 		cfg := CoordinatorConfig{Queue: QueueConfig{Policy: policy, Interval: 5 * grid.Second, Patience: 10 * grid.Minute}, Hold: 20 * grid.Second}
 		if n.coord, err = NewCoordinator(cfg, NewView(sites, nil), n.home, rand.New(rand.NewPCG(w.rng.Uint64(), 1))); err != nil {

@@ -23,8 +23,8 @@ type Book struct {
 	peers   map[grid.SiteID]int // entries by borrower, where this site is the lender
 	tenants tenants             // processors of this site's own by borrower: asked for, held, and lent
 	over    recent[ID]          // lent leases that have ended: a copy of their request is no new one
-	numbers uint64              // newest number of a request of this site
-	epochs  uint64              // newest epoch
+	numbers Numbers             // of this site's requests
+	epochs  Numbers
 	totals  Totals
 }
 
@@ -259,18 +259,31 @@ func (t tenants) add(site grid.SiteID, processors int64) {
 // by borrower, in no particular order.
 func Tenants(b *Book) iter.Seq2[grid.SiteID, int64] { return maps.All(b.tenants) }
 
-// fresh makes newest a number that this site has not used yet, not even before a crash
-// (restarted).
-func fresh(newest *uint64, now grid.Time) uint64 {
-	*newest = max(*newest+1, uint64(max(now, 1)))
-	return *newest
+// Numbers gives a site numbers that it has not used yet, not even before a crash. They follow its
+// clock, and each start of its daemon has a lead of its own over that: so starts that read the same
+// on a clock that stands still, or is set back, use different numbers. Those of a later start may be
+// smaller. The zero value is for a site that has never been started before.
+type Numbers struct {
+	newest uint64
+	lead   uint64 // microseconds before the clock
 }
 
-// restarted returns a number from which on no run before this one has used any: beyond what it
-// can have used up to now without saving, and at a place of its own in the next quarter of an
-// hour, as the clock may stand where it stood in another run.
-func restarted(now grid.Time, seed uint64) uint64 {
-	return uint64(max(now, 1)) + 1<<24 + seed%uint64(15*grid.Minute)
+// A lead is more than what a start can have used beyond its clock, and lies somewhere in leadSpan.
+const (
+	leadLeast = 1 << 24
+	leadSpan  = uint64(15 * grid.Minute)
+)
+
+// Restart chooses the lead of a start. Another seed is for each.
+func (n *Numbers) Restart(seed uint64) { n.lead = leadLeast + seed%leadSpan }
+
+// Used says that a number is in use: newer ones are larger.
+func (n *Numbers) Used(number uint64) { n.newest = max(n.newest, number) }
+
+// Next returns a number, from 1.
+func (n *Numbers) Next(now grid.Time) uint64 {
+	n.newest = max(n.newest+1, uint64(max(now, 1))+n.lead)
+	return n.newest
 }
 
 // All yields what Book.Leases returns, in no particular order, and allocates nothing. What it

@@ -34,7 +34,7 @@ func (b *Book) Request(now grid.Time, lender grid.SiteID, w Want, out *grid.Outb
 	if err := b.checkWant(lender, w); err != nil {
 		return ID{}, fmt.Errorf("ask %s for processors: %w", lender, err)
 	}
-	id := ID{b.cfg.Site, fresh(&b.numbers, now)}
+	id := ID{b.cfg.Site, b.numbers.Next(now)}
 	if w.Sink == "" {
 		w.Sink = b.cfg.Site
 	}

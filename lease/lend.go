@@ -149,7 +149,7 @@ func (b *Book) asked(now grid.Time, from grid.SiteID, m *Request, out *grid.Outb
 	default:
 		e := &entry{
 			Lease: Lease{
-				ID: id, Lender: b.cfg.Site, Lent: true, Processors: m.Processors, Epoch: fresh(&b.epochs, now), Since: now, Span: m.Span,
+				ID: id, Lender: b.cfg.Site, Lent: true, Processors: m.Processors, Epoch: b.epochs.Next(now), Since: now, Span: m.Span,
 				Subject: m.Subject, Sink: m.Sink, TTL: m.TTL, Age: m.Age, Bank: m.Bank, Most: m.Most, Price: price,
 				Within: m.Within,
 			},

@@ -88,7 +88,8 @@ func decodeRecord(value []byte) (*entry, error) {
 // confirmed, then Recalled if it is not to be used any more, and Ended for one that is
 // over by now. With Config.Drain it gets Ended once more for a lent one that was draining.
 func (b *Book) Recover(now grid.Time, records iter.Seq2[string, []byte], out *grid.Outbox) error {
-	b.numbers, b.epochs = restarted(now, b.cfg.Seed), restarted(now, b.cfg.Seed)
+	b.numbers.Restart(b.cfg.Seed)
+	b.epochs.Restart(b.cfg.Seed)
 	var borrowed, lent []*entry
 	for key, value := range records {
 		if len(key) < len(RecordPrefix) || key[:len(RecordPrefix)] != RecordPrefix {

@@ -244,28 +244,65 @@ func TestLeavingOutlivesARestart(t *testing.T) {
 	}
 }
 
-// TestNumbersOfRestarts: a site that starts twice at one instant of a clock that stands still gives
-// no number twice, so that nobody takes a request for one of before.
+// TestNumbersOfRestarts: starts of a site that see the same instants, on a clock that stands still or
+// is set back, give no number twice, neither at once nor later, so that nobody takes a request for one
+// of before, or a lease.
 func TestNumbersOfRestarts(t *testing.T) {
-	const now = 3 * grid.Hour
 	given := make(map[uint64]uint64)
 	for seed := range uint64(20) {
+		var numbers Numbers
+		numbers.Restart(seed * 0x9e3779b97f4a7c15)
+		for _, now := range []grid.Time{3 * grid.Hour, 4 * grid.Hour} {
+			for range 50 {
+				n := numbers.Next(now)
+				if before, twice := given[n]; twice {
+					t.Fatalf("at %v number %d is given by the starts with seeds %d and %d", now, n, before, seed)
+				}
+				given[n] = seed
+			}
+		}
+	}
+}
+
+// TestNumbersGoUp: within a start numbers rise, whatever the clock does, above those in use.
+func TestNumbersGoUp(t *testing.T) {
+	var numbers Numbers
+	numbers.Used(7)
+	last := uint64(7)
+	for _, now := range []grid.Time{0, 5, grid.Hour, grid.Minute, grid.Hour, 2 * grid.Hour} {
+		n := numbers.Next(now)
+		if n <= last || n < uint64(now) {
+			t.Errorf("at %v number %d comes after %d", now, n, last)
+		}
+		last = n
+	}
+}
+
+// TestBookNumbersAnew: requests and grants of a book have numbers that another start from the same
+// records does not give.
+func TestBookNumbersAnew(t *testing.T) {
+	requests, epochs := map[uint64]bool{}, map[uint64]bool{}
+	for seed := range uint64(3) {
 		b := newBook(t, "a", 4)
 		b.cfg.Seed = seed * 0x9e3779b97f4a7c15
 		var out grid.Outbox
-		if err := b.Recover(now, func(func(string, []byte) bool) {}, &out); err != nil {
+		if err := b.Recover(3*grid.Hour, func(func(string, []byte) bool) {}, &out); err != nil {
 			t.Fatal(err)
 		}
-		for range 50 {
-			id, err := b.Request(now, "b", Want{Processors: 1, Span: grid.Hour}, &out)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if before, twice := given[id.Number]; twice {
-				t.Fatalf("number %d is given by the starts with seeds %d and %d", id.Number, before, seed)
-			}
-			given[id.Number] = seed
+		id, err := b.Request(4*grid.Hour, "b", Want{Processors: 1, Span: grid.Hour}, &out)
+		if err != nil {
+			t.Fatal(err)
 		}
+		requests[id.Number] = true
+		b.Step(4*grid.Hour, &grid.Delivery{From: "c", Message: &Request{Number: 1, Processors: 1, Span: grid.Hour}}, &out)
+		for _, l := range b.Leases() {
+			if l.Lent {
+				epochs[l.Epoch] = true
+			}
+		}
+	}
+	if len(requests) != 3 || len(epochs) != 3 {
+		t.Errorf("3 starts give %d numbers and %d epochs", len(requests), len(epochs))
 	}
 }
 

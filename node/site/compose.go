@@ -208,7 +208,7 @@ func (s builder) catalogue() error {
 // divide makes the part that runs jobs at several sites.
 func (s builder) divide() error {
 	g := &gangs{
-		base: &s.base, jobs: s.jobs, home: coalloc.NewHome(s.cfg.ID, s.cluster, s.loans.book), inputs: s.inputs, book: s.loans.book,
+		base: &s.base, jobs: s.jobs, home: coalloc.NewHome(s.cfg.ID, s.cluster, s.loans.book, s.seed), inputs: s.inputs, book: s.loans.book,
 		recovery: s.recovery, limbo: s.limbo, siteName: s.SiteName, alive: make(map[grid.TaskID]bool),
 	}
 	g.scout = scout{
