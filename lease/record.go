@@ -190,9 +190,10 @@ const (
 
 // recoverBorrowed takes up a borrowed lease.
 func (b *Book) recoverBorrowed(now grid.Time, e *entry, out *grid.Outbox) {
-	// The instant alone says nothing if the clock was set since. What the lender has said it has
-	// said before now.
-	e.gone = max(e.gone, now+b.cfg.longer(e.goneSpan))
+	// The instants say nothing if the clock was set since, forward or back. What the lender has said
+	// it has said before now, and no lease outlasts that.
+	e.gone = now + b.cfg.longer(e.goneSpan)
+	e.End = min(e.End, e.gone)
 	if e.due = e.State == Held; e.due || e.End <= now { // held: it was not paid for yet
 		b.end(now, e, Crashed, out)
 		return

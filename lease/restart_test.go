@@ -244,6 +244,29 @@ func TestLeavingOutlivesARestart(t *testing.T) {
 	}
 }
 
+// TestClockOfBorrowerSetBack: after a restart on a clock that was set back a borrower whose lender is
+// silent counts on nothing being left no later than that lender has said, counted from the restart.
+func TestClockOfBorrowerSetBack(t *testing.T) {
+	const gone = 20 * grid.Minute
+	for _, back := range []grid.Time{0, grid.Minute, 50 * grid.Minute} {
+		b, id := borrowed(t, 15*grid.Minute, gone)
+		saved := (*record)(b.entries[id])
+		now := grid.Hour - back
+		b = newBook(t, "c", 4)
+		var out grid.Outbox
+		if err := b.Recover(now, func(yield func(string, []byte) bool) { yield(saved.RecordKey(), saved.AppendRecord(nil)) }, &out); err != nil {
+			t.Fatal(err)
+		}
+		most := now + gone + gone/100
+		if got := b.Gone(id); got < now+gone || got > most {
+			t.Errorf("back by %v: its processors are free %v after the restart, want %v and some", back, got-now, gone)
+		}
+		if l, _ := b.Get(id); l.End > most {
+			t.Errorf("back by %v: it lasts for %v, though after %v nothing is left of it", back, l.End-now, gone)
+		}
+	}
+}
+
 // TestNumbersOfRestarts: starts of a site that see the same instants, on a clock that stands still or
 // is set back, give no number twice, neither at once nor later, so that nobody takes a request for one
 // of before, or a lease.

@@ -349,7 +349,7 @@ func vacated(e *entry, in *grid.TaskEnded) bool {
 // certainly dead.
 func (b *borrowing) over(now grid.Time, in *lease.Ended, out *grid.Outbox) {
 	b.recovery.onLease(in.Number, func(e *entry) { b.maroon(now, e, in, out) })
-	b.spreads.over(in, out)
+	b.spreads.over(now, in, out)
 	p := b.pools.of(in.ID)
 	if p == nil {
 		return

@@ -81,103 +81,35 @@ func TestResumedJobBeganBefore(t *testing.T) {
 }
 
 // TestStrandedJobOutlivesItsClock: an execution that may be alive for some minutes more may be so, after
-// a restart, for as long, however far the clock was put forward meanwhile.
+// a restart, for as long, however far the clock was set meanwhile; and no longer.
 func TestStrandedJobOutlivesItsClock(t *testing.T) {
-	b, j := coallocated(t)
-	task := b.started[0].ID
-	b.site.gangs.broken(b.now, &coalloc.Broken{Task: task, Site: "there", Cause: lease.Crashed, Gone: b.now + 10*grid.Minute}, &b.out)
-	b.carryOut()
-	maps.DeleteFunc(b.records, func(key string, _ []byte) bool { return strings.HasPrefix(key, "coalloc") }) // who says so has forgotten it
-	b.now += 5 * grid.Hour
-	b.crash()
-	for range 99 { // 9:54 min
-		b.now += 6 * grid.Second
-		b.step(grid.Tick{})
-		if v, _ := b.site.Job(j.ID); v.Epoch != task.Epoch {
-			t.Fatalf("it is placed again, as epoch %d, while its execution may be alive", v.Epoch)
-		}
-	}
-	b.now += 10 * grid.Second
-	b.step(grid.Tick{})
-	if v, _ := b.site.Job(j.ID); v.Epoch == task.Epoch {
-		t.Errorf("it is %v, and not placed again once its execution is certainly dead", v.State)
-	}
-}
-
-// TestPartAtHomeStranded: when a restart finds a part at home of a job that is known no more, or has
-// been given up, its processors are nobody else's until that part has ended. If no part is there they
-// are free at once.
-func TestPartAtHomeStranded(t *testing.T) {
-	for _, tt := range []struct {
-		name           string
-		unknown, alive bool
-	}{
-		{"given up, and runs here", false, true},
-		{"given up", false, false},
-		{"unknown, and runs here", true, true},
-		{"unknown", true, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			b, j := coallocated(t)
-			task := b.started[0].ID
-			b.step(&Submit{Token: 2, Job: b.job(2, 4)})
-			if tt.unknown {
-				delete(b.records, b.site.jobs.byID[j.ID].RecordKey())
-			} else { // the daemon dies in the step in which it gives the job up
-				b.site.gangs.coord.Step(b.now, &coalloc.Finish{Job: j.ID}, &b.out)
-				b.site.gangs.broken(b.now, &coalloc.Broken{Task: task, Site: "there", Cause: lease.Expired, Gone: b.now + 2*grid.Minute}, &b.out)
-				b.carryOut()
-			}
-			b.now += grid.Minute
-			if !tt.alive {
-				b.crash()
-				b.want(2, Running)
-				return
-			}
-			b.crash(&Adopted{ID: grid.SquadTask(task, 0), Start: b.now - grid.Minute})
-			if v := b.want(2, Queued); len(b.started) != 0 || len(b.killed) == 0 {
-				t.Fatalf("%+v, started %v, killed %v, while a part runs here on all processors", v, b.started, b.killed)
-			}
-			b.step(&grid.TaskEnded{ID: task, Lost: true})
-			b.want(2, Running)
+	for _, by := range []grid.Time{5 * grid.Hour, -5 * grid.Hour} {
+		b := newBench(t, func(c *Config) {
+			c.Parts = Everything
+			c.Directory = directory.Config{Federation: "test"}
 		})
-	}
-}
-
-// TestRunAgainOnceNothingIsLeft: a job that its owner or its terms want run again waits until nothing
-// of its last execution can be alive elsewhere, though the part here has told its end. What is not
-// run again is over at once.
-func TestRunAgainOnceNothingIsLeft(t *testing.T) {
-	for _, tt := range []struct {
-		name             string
-		requeue, retries bool
-		result           grid.Result
-		over             bool
-	}{
-		{"requeued", true, false, grid.Result{ExitCode: 137, Reason: "requeued"}, false},
-		{"it may be tried again", false, true, grid.Result{ExitCode: 3}, false},
-		{"it may be, but is done", false, true, grid.Result{}, true},
-		{"it may not be", false, false, grid.Result{ExitCode: 3}, true},
-	} {
-		b, j := coallocated(t)
-		if tt.retries {
-			b.site.jobs.byID[j.ID].job.Terms = &grid.Terms{Retries: 1}
-		}
+		b.now += 10 * grid.Hour
+		j := b.job(1, 4)
+		j.Tasks, j.Coallocate = 4, &grid.Coallocation{Components: "2@here,2@here", CCR: -1}
+		b.step(&Submit{Token: 1, Job: j})
+		b.step(&directory.Found{ID: b.site.gangs.scout.query, End: true})
 		task := b.started[0].ID
-		if tt.requeue {
-			b.step(&Requeue{Job: j.ID, Cause: "requeued"})
-		}
-		b.site.gangs.broken(b.now, &coalloc.Broken{Task: task, Site: "there", Cause: lease.Expired, Gone: b.now + 2*grid.Minute}, &b.out)
+		b.site.gangs.broken(b.now, &coalloc.Broken{Task: task, Site: "there", Cause: lease.Crashed, Gone: b.now + 10*grid.Minute}, &b.out)
 		b.carryOut()
-		tt.result.Start, tt.result.End = b.now-grid.Minute, b.now
-		b.step(&grid.TaskEnded{ID: task, Result: tt.result})
-		if v, _ := b.site.Job(j.ID); v.State.Terminal() != tt.over || v.Epoch != task.Epoch {
-			t.Errorf("%s: %v, epoch %d after %d, while something of it may be alive", tt.name, v.State, v.Epoch, task.Epoch)
+		maps.DeleteFunc(b.records, func(key string, _ []byte) bool { return strings.HasPrefix(key, "coalloc") }) // who says so has forgotten it
+		b.now += by
+		b.crash()
+		for range 99 { // 9:54 min
+			b.now += 6 * grid.Second
+			b.step(grid.Tick{})
+			if v, _ := b.site.Job(j.ID); v.Epoch != task.Epoch {
+				t.Fatalf("set by %v: it is placed again, as epoch %d, while its execution may be alive", by, v.Epoch)
+			}
 		}
-		b.now += 2*grid.Minute + grid.Second
+		b.now += 10 * grid.Second
 		b.step(grid.Tick{})
-		if v, _ := b.site.Job(j.ID); !tt.over && v.Epoch == task.Epoch {
-			t.Errorf("%s: %v, and not run again once nothing is left", tt.name, v.State)
+		if v, _ := b.site.Job(j.ID); v.Epoch == task.Epoch {
+			t.Errorf("set by %v: it is %v, and not placed again once its execution is certainly dead", by, v.State)
 		}
 	}
 }

@@ -310,9 +310,9 @@ func (e *entry) strand(now, gone grid.Time) {
 	e.goneSpan = e.gone - now
 }
 
-// goneBack is that after a restart. The instant alone says nothing if the clock was set since: what
-// was said was said before now.
-func (e *entry) goneBack(now grid.Time) grid.Time { return max(e.gone, now+e.goneSpan) }
+// strandBack is that after a restart. The instant says nothing, as the clock may have been set since,
+// forward or back; but what was said was said before now.
+func (e *entry) strandBack(now grid.Time) { e.gone = now + e.goneSpan }
 
 // put has the job wait until its execution is certainly dead, as it is from e.gone on.
 func (m *limbo) put(e *entry) { m.stranded.enter(e.gone, e.task()) }
@@ -320,7 +320,7 @@ func (m *limbo) put(e *entry) { m.stranded.enter(e.gone, e.task()) }
 // putBack takes up, after a restart, a job that ran on processors of others under a
 // lease which is not known any more.
 func (m *limbo) putBack(now grid.Time, e *entry) {
-	e.gone = e.goneBack(now)
+	e.strandBack(now)
 	m.put(e)
 }
 

@@ -173,9 +173,12 @@ func (sp *spreads) on(l *lease.Lease) *entry {
 
 // over notes that a lease has ended while the daemon was down. It is saved with the end of the lease:
 // a daemon that dies before it takes the job up knows nothing else of when its tasks are dead.
-func (sp *spreads) over(in *lease.Ended, out *grid.Outbox) {
+func (sp *spreads) over(now grid.Time, in *lease.Ended, out *grid.Outbox) {
 	if e := sp.on(&in.Lease); e != nil {
-		e.gone = max(e.gone, in.Gone, 1)
+		if e.gone != 0 {
+			e.strandBack(now)
+		}
+		e.strand(now, max(e.gone, in.Gone, 1))
 		out.Save(e)
 	}
 }
@@ -228,8 +231,9 @@ var errGone = errors.New("a lease is not there any more")
 // restart, when all of them are surely free of it if it is not taken up, and errGone if
 // it cannot be.
 func (sp *spreads) processors(now grid.Time, e *entry) (own int64, ids []lease.ID, gone grid.Time, err error) {
-	gone = e.goneBack(now)
+	gone = now + e.goneSpan
 	if e.gone != 0 {
+		e.strandBack(now)
 		err = errGone
 	}
 	for i := range e.gang.Parts {
