@@ -23,8 +23,8 @@ type Engine interface {
 	Traits() Traits
 
 	// Recover adopts the tasks of an earlier run of the host: those that still run, and
-	// those that ended and were not acknowledged. It is called once, first. The end of a
-	// running one is reported like any other.
+	// those that ended and were not acknowledged. It may name some that were, of late. It is
+	// called once, first. The end of a running one is reported like any other.
 	Recover() (running []Found, ended []Ended, err error)
 	// Start begins a task, or all of a squad; a pilot that is there lasts longer. The end of
 	// each, with what it used, is reported once to Setup.Ended, also if it could not begin.
