@@ -271,6 +271,7 @@ func (d *Directory) unanswered(now grid.Time, r request, certain bool, out *grid
 		d.goOn(now, d.guide.onPage(now, r.cell, r.site, nil, out), out)
 	case forImage:
 		d.images.onPage(now, r, nil, out)
+	case forSign: // it was a suspect before
 	default:
 		d.holder.unanswered(now, r)
 	}

@@ -31,9 +31,10 @@ type network struct {
 	events events
 	order  int
 
-	loss, twice float64   // chances that a message is lost, delivered twice
-	latency     grid.Time // mean one-way latency; each message has 0.5 to 1.5 times that
-	silent      bool      // senders do not learn that a site is down
+	loss, twice float64                         // chances that a message is lost, delivered twice
+	latency     grid.Time                       // mean one-way latency; each message has 0.5 to 1.5 times that
+	silent      bool                            // senders do not learn that a site is down
+	cut         func(from, to grid.SiteID) bool // whose messages are lost; nil: nobody's
 
 	counter wire.Counter
 	asked   map[grid.SiteID]int // look-ups by site
@@ -189,7 +190,7 @@ func (n *network) send(from *site, id grid.SiteID, m grid.Message) {
 		}
 		return
 	}
-	if n.rng.Float64() < n.loss {
+	if n.rng.Float64() < n.loss || n.cut != nil && n.cut(from.id, id) {
 		return
 	}
 	n.post(to, n.delay(), &grid.Delivery{From: from.id, Message: m})

@@ -17,6 +17,7 @@ const (
 	forKeep                  // upkeep reports a cell to its parent
 	forHint                  // the holders of a cell
 	forImage                 // a mirror's image of a cell
+	forSign                  // that a suspect holder answers again
 )
 
 // request is one question to another site. All wait for the same span, so they

@@ -286,6 +286,24 @@ func (rs *rings) holders(now grid.Time, r *ring, sites []grid.SiteID) []grid.Sit
 	return sites
 }
 
+// knock asks those holders of a cell that are passed over for a sign of life. Who knows no
+// holder that has all of the cell does so: they may be back, and would be passed over as long
+// as nobody asks them.
+func (rs *rings) knock(now grid.Time, r *ring, out *grid.Outbox) {
+	for _, p := range r.peers[:min(len(r.peers), rs.cfg.Replicas)] {
+		if p == rs.cfg.Self || !rs.suspects.knock(now, p, knockPause*rs.cfg.Timeout) {
+			continue
+		}
+		token := rs.requests.add(request{purpose: forSign, site: p, deadline: now + rs.cfg.Timeout})
+		if token == 0 {
+			return
+		}
+		m := rs.scans.New()
+		*m = Scan{Token: token, Cell: r.cell, Limit: 1} // with limit 0 it would think that this site holds the cell
+		out.Send(p, m)
+	}
+}
+
 // short reports whether fewer sites are left than are to hold a cell.
 func (rs *rings) short(now grid.Time, r *ring) bool {
 	rs.sites = rs.holders(now, r, rs.sites[:0])
@@ -368,6 +386,7 @@ func mixSpread(spread uint64, key grid.Key) uint64 {
 const (
 	suspectsMax = 64 // sites remembered not to answer
 	strikesMax  = 2  // requests in a row without an answer that make a site suspect
+	knockPause  = 2  // timeouts between two questions to a suspect whether it answers again
 )
 
 // suspects are the sites that did not answer, or lied. A suspect is passed over for a
@@ -385,6 +404,7 @@ type suspect struct {
 	lied    bool      // hearing from it does not help it
 	mute    bool      // nor does it here, but an answer
 	until   grid.Time // it is passed over until then, if it has strikesMax strikes
+	knocked grid.Time // when it was asked last whether it answers again; 0 if it was not
 }
 
 // has reports whether a site is to be passed over.
@@ -395,6 +415,17 @@ func (s *suspects) has(now grid.Time, site grid.SiteID) bool {
 		}
 	}
 	return false
+}
+
+// knock reports whether a site is passed over and may be asked whether it answers again, which
+// takes place then.
+func (s *suspects) knock(now grid.Time, site grid.SiteID, pause grid.Time) bool {
+	i := slices.IndexFunc(s.list, func(x suspect) bool { return x.site == site })
+	if i < 0 || !s.has(now, site) || s.list[i].lied || s.list[i].knocked > 0 && now < s.list[i].knocked.Add(pause) {
+		return false
+	}
+	s.list[i].knocked = now
+	return true
 }
 
 // strike notes that a site did not answer in time, or, if certain, that it cannot

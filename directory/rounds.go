@@ -70,6 +70,7 @@ func (k *holder) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 			k.compare(now, h, site, out)
 		}
 		k.displace(h, r, holders, out)
+		k.rings.knock(now, r, out)
 	}
 	if !h.cell.IsRoot() && !h.life.Leaves() {
 		u.route.begin(now, k.shared)

@@ -127,6 +127,9 @@ func (sk *seeker) run(now grid.Time, q *query, out *grid.Outbox) {
 		if !sk.inquire(now, q, out) {
 			return
 		}
+		if r := sk.rings.list[cell{q.ask.Attribute, q.visit.cell}]; r != nil && !q.visit.mature {
+			sk.rings.knock(now, r, out)
+		}
 		sk.judge(q)
 	}
 }

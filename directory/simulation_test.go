@@ -2,6 +2,7 @@ package directory
 
 import (
 	"flag"
+	"slices"
 	"testing"
 
 	"gridnode/grid"
@@ -242,5 +243,38 @@ func TestDirectoryIsDeterministic(t *testing.T) {
 		if a[i] != b[i] {
 			t.Fatalf("message %d: %s, then %s", i, a[i], b[i])
 		}
+	}
+}
+
+// A site that could not reach the holders of a cell for a while, as none answered in time, sees
+// everything again soon after they do, and so does a holder that could not reach the others:
+// they are passed over no longer than that, though others answer in their place.
+func TestHoldersAnswerAgain(t *testing.T) {
+	for _, witnesses := range []int{0, 2} {
+		simulate(t, func(n *network, _ uint64) {
+			n.cfg.Witnesses, n.cfg.Lifetime = witnesses, 20*grid.Minute
+			populate(n, 50, n.any)
+			n.run(grid.Minute)
+			near := n.closest(root(Price).key(""), 20)
+			for _, lonely := range []*site{n.byID[near[len(near)-1]], n.byID[near[0]]} {
+				n.cut = func(from, to grid.SiteID) bool {
+					return (from == lonely.id || to == lonely.id) && (slices.Contains(near[:4], from) || slices.Contains(near[:4], to))
+				}
+				if lonely.id == near[0] { // it restarts: else it knows everything
+					q := *lonely.want
+					n.restart(lonely)
+					n.set(lonely, q)
+				}
+				for range 10 {
+					n.find(lonely, Query{})
+					n.run(2 * grid.Second)
+				}
+				n.cut = nil
+				n.run(5 * grid.Second)
+				n.find(lonely, Query{})
+				n.run(5 * grid.Second)
+				n.check(lonely, Query{})
+			}
+		})
 	}
 }
