@@ -313,7 +313,7 @@ func (m *homecoming) release(v *site.View) {
 	for _, p := range m.pieces(v) {
 		var err error
 		if p.at == m.f.h.id {
-			err = removeLeft(m.f.h, p.at, p.task)
+			err = remove(m.f.h, func() error { return m.f.h.files.RemoveLeft(p.at, p.task) })
 		} else {
 			err = received(m.f.h, p.at, p.task)
 		}
@@ -324,11 +324,11 @@ func (m *homecoming) release(v *site.View) {
 	_ = os.Remove(m.path(v.Job.ID, ranSuffix)) // pruned later if not now
 }
 
-// removeLeft removes what a task has left here for its home; later if no descriptor is left for that.
-func removeLeft(h *Host, home grid.SiteID, task grid.TaskID) error {
-	err := h.files.RemoveLeft(home, task)
+// remove removes files of a task that are home; later if no descriptor is left for that.
+func remove(h *Host, files func() error) error {
+	err := files()
 	if shim.NoDescriptors(err) && h.ctx.Err() == nil {
-		time.AfterFunc(fetchAgain, func() { _ = removeLeft(h, home, task) })
+		time.AfterFunc(fetchAgain, func() { _ = remove(h, files) })
 	}
 	return err
 }
@@ -342,5 +342,6 @@ func received(h *Host, at grid.SiteID, task grid.TaskID) error {
 		return err
 	}
 	defer s.Reset()
-	return receipt(s, bufio.NewReader(s), task)
+	_, err = receipt(s, bufio.NewReader(s), task)
+	return err
 }

@@ -294,6 +294,53 @@ func TestMalformedRequestForOutput(t *testing.T) {
 	})
 }
 
+// TestLostExecutionsAreForgotten: what executions that were lost have left goes from their sites, though
+// these were down when the job was placed anew, and home was started again since; what another execution
+// has left stays.
+func TestLostExecutionsAreForgotten(t *testing.T) {
+	homes := []string{t.TempDir(), t.TempDir()}
+	synctest.Test(t, func(t *testing.T) {
+		memory := &p2p.Memory{}
+		runsConfig := hostConfig(0, homes[0], memory, &timers{})
+		runsConfig.Listen = []string{"/ip4/127.0.0.1/tcp/7"}
+		runs := startHost(t, runsConfig)
+		cfg := hostConfig(1, homes[1], memory, &timers{})
+		cfg.Join = runs.Addrs()
+		home := startHost(t, cfg)
+		job := grid.JobID{Hi: 1, Lo: 2}
+		results := func(job grid.JobID, epoch uint32) string {
+			return runs.files.Task(home.ID(), grid.TaskID{Job: job, Epoch: epoch}) + run.ResultsSuffix
+		}
+		for epoch := range uint32(3) {
+			writeOutput(t, runs, home.ID(), grid.TaskID{Job: job, Epoch: epoch + 1}, "out", "")
+			if err := os.Mkdir(results(job, epoch+1), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		closeHost(t, runs)
+		home.fetch.note([]grid.Event{{Kind: grid.JobReplaced, Job: &grid.Job{ID: job, Home: home.ID(), Command: &grid.Command{}}, Epoch: 2, Site: runs.ID()}})
+		time.Sleep(time.Minute)
+		closeHost(t, home)
+		home = startHost(t, cfg)
+		defer closeHost(t, home)
+		runs = startHost(t, runsConfig)
+		defer closeHost(t, runs)
+		time.Sleep(2 * fetchAgainMax)
+		for epoch, want := range []bool{1: false, 2: false, 3: true} {
+			if got := epoch > 0 && exists(results(job, uint32(epoch))); got != want {
+				t.Errorf("files of execution %d are there: %t, want %t", epoch, got, want)
+			}
+			task := grid.TaskID{Job: job, Epoch: uint32(epoch)}
+			if got := epoch > 0 && exists(runs.files.Task(home.ID(), task)+run.Stdout.Suffix()); got != want {
+				t.Errorf("output of execution %d is there: %t, want %t", epoch, got, want)
+			}
+		}
+		if home.files.HasFetched(job) || len(home.files.Lost()) > 0 {
+			t.Errorf("home has fetched it: %t, and has noted as lost %v", home.files.HasFetched(job), home.files.Lost())
+		}
+	})
+}
+
 func TestOutputIsFetchedWhenTheSiteIsBack(t *testing.T) {
 	homes := []string{t.TempDir(), t.TempDir()}
 	synctest.Test(t, func(t *testing.T) {
@@ -309,8 +356,8 @@ func TestOutputIsFetchedWhenTheSiteIsBack(t *testing.T) {
 		lost := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 3}, Epoch: 1}
 		writeOutput(t, runs, home.ID(), task, "out", "")
 		closeHost(t, runs)
-		home.fetch.add(runs.ID(), task, time.Now())
-		home.fetch.add(runs.ID(), lost, time.Now())
+		home.fetch.add(runs.ID(), fetch{task: task, ended: time.Now()})
+		home.fetch.add(runs.ID(), fetch{task: lost, ended: time.Now()})
 		time.Sleep(10 * time.Minute)
 		if home.files.HasFetched(task.Job) || home.files.HasFetched(lost.Job) {
 			t.Fatal("fetched from a site that is down")
@@ -333,7 +380,7 @@ func TestOutputIsFetchedWhenTheSiteIsBack(t *testing.T) {
 		}
 
 		// The answer to a receipt was lost: the site has forgotten what is here.
-		home.fetch.add(runs.ID(), task, time.Now())
+		home.fetch.add(runs.ID(), fetch{task: task, ended: time.Now()})
 		time.Sleep(fetchAgainMax)
 		if out, err := home.files.OpenFetched(task.Job, run.Stdout, 0); err != nil {
 			t.Errorf("after a second receipt: %v", err)
@@ -349,7 +396,7 @@ func TestOutputThatCannotBeFetchedIsGivenUp(t *testing.T) {
 		h := startHost(t, hostConfig(1, home, &p2p.Memory{}, &timers{}))
 		defer closeHost(t, h)
 		task := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 2}, Epoch: 1}
-		h.fetch.add("12D3KooWEkiMu4jpwh9n1wvUtsbcdnQjhvEYUQM3o6xy85S8d4kp", task, time.Now().Add(time.Hour/2-fetchGiveUp))
+		h.fetch.add("12D3KooWEkiMu4jpwh9n1wvUtsbcdnQjhvEYUQM3o6xy85S8d4kp", fetch{task: task, ended: time.Now().Add(time.Hour/2 - fetchGiveUp)})
 		time.Sleep(time.Hour/2 - 10*time.Second)
 		if h.files.HasFetched(task.Job) {
 			t.Error("given up before its time")

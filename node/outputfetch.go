@@ -20,13 +20,15 @@ import (
 
 // Fetching: when a job that ran elsewhere has ended, home fetches its output, keeps
 // it as long as it keeps the job, and tells the executing site to forget it. Nobody
-// waits for that: until it is here, Output reads it at the executing site.
+// waits for that: until it is here, Output reads it at the executing site. Of an execution
+// that was lost home wants nothing, and tells its site to forget it, too.
 const (
-	fetchersMax   = 4               // sites asked at the same time
-	fetchBatch    = 64              // outputs asked for on one stream
-	fetchAgain    = 2 * time.Second // pause after a site could not be reached, doubled up to
-	fetchAgainMax = 5 * time.Minute // this
-	fetchGiveUp   = run.ForeignKept // after the job's end; the executing site forgets it then, too
+	fetchersMax   = 4                // sites asked at the same time
+	fetchBatch    = 64               // outputs asked for on one stream
+	fetchAgain    = 2 * time.Second  // pause after a site could not be reached, doubled up to
+	fetchAgainMax = 5 * time.Minute  // this
+	staysAgain    = 10 * time.Second // pause until a site is told again to forget what it takes to be alive
+	fetchGiveUp   = run.ForeignKept  // after the job's end; the executing site forgets it then, too
 )
 
 // fetchers are the outputs still to be fetched.
@@ -51,10 +53,12 @@ type fetchSite struct {
 type fetch struct {
 	task  grid.TaskID
 	ended time.Time
+	lost  bool // nothing is wanted of the execution: only a receipt is due
+	stays bool // its site got that, and has files yet: it does not know that the execution is over
 }
 
 // add notes that the output of a job is at a site.
-func (f *fetchers) add(site grid.SiteID, task grid.TaskID, ended time.Time) {
+func (f *fetchers) add(site grid.SiteID, one fetch) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s := f.sites[site]
@@ -62,7 +66,7 @@ func (f *fetchers) add(site grid.SiteID, task grid.TaskID, ended time.Time) {
 		s = &fetchSite{}
 		f.sites[site] = s
 	}
-	s.jobs = append(s.jobs, fetch{task, ended})
+	s.jobs = append(s.jobs, one)
 	f.ring()
 }
 
@@ -81,9 +85,18 @@ func (f *fetchers) note(events []grid.Event) {
 	for i := range events {
 		e := &events[i]
 		elsewhere := e.Site != "" && e.Site != f.h.id && e.Job.Home == f.h.id
-		ran := e.Job.Command != nil && e.Result.End > e.Result.Start && !e.Result.Silent
-		if (e.Kind == grid.JobFinished || e.Kind == grid.JobCancelled) && elsewhere && ran {
-			f.add(e.Site, grid.TaskID{Job: e.Job.ID, Epoch: e.Epoch}, time.Now())
+		ran := e.Result.End > e.Result.Start && !e.Result.Silent
+		one := fetch{task: grid.TaskID{Job: e.Job.ID, Epoch: e.Epoch}, ended: time.Now()}
+		switch {
+		case !elsewhere || e.Job.Command == nil:
+		case (e.Kind == grid.JobFinished || e.Kind == grid.JobCancelled) && ran:
+			f.add(e.Site, one)
+		case e.Kind == grid.JobReplaced, e.Kind == grid.JobFinished && !e.Result.Silent: // its execution was lost
+			one.lost = true
+			if err := f.h.files.NoteLost(one.task, e.Site); err != nil {
+				f.h.log.Debug("cannot note where an execution was lost", "job", e.Job.ID, "error", err)
+			}
+			f.add(e.Site, one)
 		}
 	}
 }
@@ -102,8 +115,11 @@ func (f *fetchers) recover() {
 	for i := range ended {
 		v := &ended[i]
 		if !f.h.files.HasFetched(v.Job.ID) {
-			f.add(v.Site, grid.TaskID{Job: v.Job.ID, Epoch: v.Epoch}, time.UnixMicro(int64(v.End)))
+			f.add(v.Site, fetch{task: grid.TaskID{Job: v.Job.ID, Epoch: v.Epoch}, ended: time.UnixMicro(int64(v.End))})
 		}
+	}
+	for task, site := range f.h.files.Lost() {
+		f.add(site, fetch{task: task, ended: time.Now(), lost: true})
 	}
 }
 
@@ -157,6 +173,11 @@ func (f *fetchers) from(site grid.SiteID, s *fetchSite, batch []fetch) {
 	left := s.jobs[:0]
 	for i, j := range s.jobs {
 		if i < fetched {
+			f.settle(site, j)
+			continue
+		}
+		if i < len(batch) && j.lost && time.Since(j.ended) > fetchGiveUp {
+			f.h.files.ForgetLost(j.task)
 			continue
 		}
 		if i < len(batch) && time.Since(j.ended) > fetchGiveUp {
@@ -175,6 +196,18 @@ func (f *fetchers) from(site grid.SiteID, s *fetchSite, batch []fetch) {
 	s.busy = false
 	f.running--
 	f.ring()
+}
+
+// settle forgets an execution that was lost once its site has no files of it.
+func (f *fetchers) settle(site grid.SiteID, j fetch) {
+	switch {
+	case !j.lost:
+	case j.stays && time.Since(j.ended) < fetchGiveUp:
+		j.stays = false
+		time.AfterFunc(staysAgain, func() { f.add(site, j) })
+	default:
+		f.h.files.ForgetLost(j.task)
+	}
 }
 
 // fetchAll returns how many of the batch are settled, from the first on. What has come is kept by one
@@ -196,6 +229,10 @@ func (f *fetchers) fetchAll(site grid.SiteID, batch []fetch) (settled int, err e
 	var failed error
 	for asked < len(batch) {
 		var files []*run.Keep
+		if batch[asked].lost {
+			asked++
+			continue
+		}
 		if files, failed = f.h.fetchOne(site, s, r, batch[asked].task); failed != nil {
 			break
 		}
@@ -206,9 +243,11 @@ func (f *fetchers) fetchAll(site grid.SiteID, batch []fetch) (settled int, err e
 		return 0, err
 	}
 	for i := range batch[:asked] {
-		if err := receipt(s, r, batch[i].task); err != nil {
+		left, err := receipt(s, r, batch[i].task)
+		if err != nil {
 			return i, err
 		}
+		batch[i].stays = left
 	}
 	s.Close()
 	return asked, failed
@@ -254,14 +293,15 @@ func (h *Host) fetchOne(from grid.SiteID, s network.Stream, r *bufio.Reader, tas
 	return files, errors.Join(out.Create(), out.Close(), errs.Close())
 }
 
-// receipt lets a site forget the output of a job, which is kept at its home.
-func receipt(s network.Stream, r *bufio.Reader, task grid.TaskID) error {
+// receipt lets a site forget the output of a job, which is kept at its home. It returns whether the
+// site has files of it yet.
+func receipt(s network.Stream, r *bufio.Reader, task grid.TaskID) (left bool, err error) {
 	id := task.Job.Bytes()
 	if err := ask(s, &wirepb.OutputRequest{Job: id[:], Epoch: task.Epoch, Received: true}); err != nil {
-		return err
+		return false, err
 	}
-	_, _, err := receive(s, r, func(run.Stream, []byte) error { return wire.Malformed("output after a receipt") })
-	return err
+	_, left, err = receive(s, r, func(run.Stream, []byte) error { return wire.Malformed("output after a receipt") })
+	return left, err
 }
 
 // giveUp notes that the output of a job will never come.

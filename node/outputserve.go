@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"io/fs"
-	"os"
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/network"
@@ -166,18 +164,13 @@ func (a *outputAnswer) copy(ctx context.Context, stream run.Stream, offset int64
 	}
 }
 
-// forget removes the output and the files of a task that is over and whose home has them all. It
-// may be told twice.
+// forget removes the output and the files of a task that is over and whose home has them all, or wants
+// none, and of executions of its job before it. It may be told twice.
 func (a *outputAnswer) forget(ctx context.Context) error {
 	v, err := a.h.view(ctx, a.task.Job)
 	if errors.Is(err, site.ErrUnknownJob) || err == nil && (v.Epoch != a.task.Epoch || v.State.Terminal()) {
-		for stream := run.Stdout; stream <= run.Stderr; stream++ {
-			if err := os.Remove(a.base + stream.Suffix()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-				a.h.log.Warn("cannot remove a fetched output", "error", err)
-			}
-		}
-		if err := removeLeft(a.h, a.from, a.task); err != nil {
-			a.h.log.Warn("cannot remove files that were brought home", "error", err)
+		if err := remove(a.h, func() error { return a.h.files.Forget(a.from, a.task) }); err != nil {
+			a.h.log.Warn("cannot remove an output and files that are home", "error", err)
 		}
 	}
 	return a.end(outputWhole)

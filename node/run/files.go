@@ -146,6 +146,32 @@ func (f Files) GiveUp(job grid.JobID, why string) error {
 	return atomicfile.Write(f.Fetched(job)+goneSuffix, []byte(why), 0o600)
 }
 
+// lostSuffix ends the names of the notes of executions that were lost at other sites.
+const lostSuffix = ".lost"
+
+// NoteLost notes that an execution was lost at a site, which may have files of it.
+func (f Files) NoteLost(task grid.TaskID, at grid.SiteID) error {
+	return os.WriteFile(filepath.Join(f.Home, outputDir, TaskName(task)+lostSuffix), []byte(at), 0o600)
+}
+
+// Lost returns what was noted so.
+func (f Files) Lost() map[grid.TaskID]grid.SiteID {
+	lost := make(map[grid.TaskID]grid.SiteID)
+	paths, _ := filepath.Glob(filepath.Join(f.Home, outputDir, "*"+lostSuffix)) // a bad pattern: none
+	for _, path := range paths {
+		task, err := taskOf(strings.TrimSuffix(filepath.Base(path), lostSuffix))
+		if at, failed := os.ReadFile(path); err == nil && failed == nil {
+			lost[task] = grid.SiteID(at)
+		}
+	}
+	return lost
+}
+
+// ForgetLost removes the note: the site has no files of that execution any more.
+func (f Files) ForgetLost(task grid.TaskID) {
+	_ = os.Remove(filepath.Join(f.Home, outputDir, TaskName(task)+lostSuffix)) // pruned later if not now
+}
+
 // Pilot returns the home of the shim of a pilot, which holds the files of its tasks, too.
 func (f Files) Pilot(key uint64) string {
 	return filepath.Join(f.work(), pilotsDir, strconv.FormatUint(key, 10))

@@ -163,10 +163,42 @@ func (f Files) Left(home grid.SiteID, task grid.TaskID) (left []Left) {
 	return left
 }
 
-// RemoveLeft removes it.
+// RemoveLeft removes it, and what executions of the job before that one have left.
 func (f Files) RemoveLeft(home grid.SiteID, task grid.TaskID) (failed error) {
 	for _, left := range f.Left(home, task) {
 		failed = errors.Join(failed, os.RemoveAll(left.Dir))
+	}
+	return errors.Join(failed, f.removeBefore(home, task, ResultsSuffix))
+}
+
+// Forget removes the output of a task that is over and what it has left, and all files of executions of
+// its job before that one.
+func (f Files) Forget(home grid.SiteID, task grid.TaskID) (failed error) {
+	for stream := Stdout; stream <= Stderr; stream++ {
+		if err := os.Remove(f.Task(home, task) + stream.Suffix()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = errors.Join(failed, err)
+		}
+	}
+	return errors.Join(failed, f.removeBefore(home, task, ""), f.RemoveLeft(home, task))
+}
+
+// removeBefore removes files whose names end with suffix of the executions of a job before one. They were
+// lost: the job was placed anew once they were certainly dead.
+func (f Files) removeBefore(home grid.SiteID, task grid.TaskID, suffix string) (failed error) {
+	dirs := []string{filepath.Dir(f.Task(home, task))}
+	if f.Shared != "" {
+		dirs = append(dirs, filepath.Dir(f.outside(home, Process{Task: task})))
+	}
+	prefix := task.Job.String() + "."
+	for _, dir := range dirs {
+		paths, _ := filepath.Glob(filepath.Join(dir, prefix+"*"+suffix)) // a bad pattern: none
+		for _, path := range paths {
+			epoch, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), prefix), ".")
+			epoch, _, _ = strings.Cut(epoch, "-") // the number of a process
+			if n, err := strconv.ParseUint(epoch, 10, 32); err == nil && uint32(n)&grid.EpochMax < task.Epoch&grid.EpochMax {
+				failed = errors.Join(failed, os.RemoveAll(path))
+			}
+		}
 	}
 	return failed
 }

@@ -80,8 +80,8 @@ func Enrol(home string, h *member.Household, name string) error {
 		os.WriteFile(filepath.Join(home, "federation.pem"), h.Federation.PEM(), 0o600))
 }
 
-// startMost is how long a daemon may take to be ready.
-const startMost = time.Minute
+// startMost is how long a daemon may take to be ready, on a machine that does much else.
+const startMost = 5 * time.Minute
 
 // Ready is what a daemon says of itself when it is ready.
 type Ready struct {
@@ -105,7 +105,7 @@ func (r *Refusal) Error() string {
 func (r *Refusal) Unwrap() error { return r.Err }
 
 // Start starts a daemon, whose standard error is appended to the file log, and returns once it is
-// ready. If it is not within a minute it is killed and waited for, and the error is a *Refusal;
+// ready. If it is not within minutes it is killed and waited for, and the error is a *Refusal;
 // otherwise the caller waits for cmd.
 func Start(cmd *exec.Cmd, log string) (Ready, error) {
 	f, err := os.OpenFile(log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
