@@ -25,8 +25,9 @@ const outputPoll = 50 * time.Millisecond
 
 // Output returns what a job of this site has written so far to a stream, wherever it
 // runs or ran. With follow it goes on until the job is over, and waits for it to
-// start. A job that has not started has written nothing. Reading fails with ctx, and
-// with an error that names the site when it cannot be reached. The errors here are
+// start. A job that has not started has written nothing. Reading goes on where it was when
+// the connection to the site breaks; it fails with ctx, and with an error that names the
+// site when it cannot be reached, or not again within remoteAgain. The errors here are
 // ErrUnknownJob, ErrNotHome, ErrOutputGone and ErrStopped.
 func (h *Host) Output(ctx context.Context, job grid.JobID, stream run.Stream, follow bool) (*OutputReader, error) {
 	r := &OutputReader{h: h, ctx: ctx, job: job, stream: stream, follow: follow}

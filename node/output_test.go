@@ -16,6 +16,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
 	"google.golang.org/protobuf/proto"
 
 	"gridnode/grid"
@@ -244,6 +245,66 @@ func TestOnlyTheHomeSeesTheOutputOfItsJob(t *testing.T) {
 		}
 		if _, _, end := askOutput(t, home, runs, request); end != outputUnknown {
 			t.Errorf("asked again: end %d, want that it is unknown", end)
+		}
+	})
+}
+
+// TestOutputOverConnectionsThatBreak: an output of another site is read to its end, each byte once, though
+// connections break before anything came or amid it; and not for ever.
+func TestOutputOverConnectionsThatBreak(t *testing.T) {
+	homes := []string{t.TempDir(), t.TempDir()}
+	synctest.Test(t, func(t *testing.T) {
+		memory := &p2p.Memory{}
+		runs := startHost(t, hostConfig(0, homes[0], memory, &timers{}))
+		defer closeHost(t, runs)
+		cfg := hostConfig(1, homes[1], memory, &timers{})
+		cfg.Join = runs.Addrs()
+		home := startHost(t, cfg)
+		defer closeHost(t, home)
+		time.Sleep(time.Second)
+		task := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 2}, Epoch: 1}
+		writeOutput(t, runs, home.ID(), task, "first and last", "")
+		const always = 1 << 20
+		for _, tt := range []struct {
+			name   string
+			breaks int    // so many streams
+			first  string // what comes over the first of them
+			whole  bool
+		}{
+			{"none", 0, "", true},
+			{"at once", 3, "", true},
+			{"amid it", 2, "first", true},
+			{"always", always, "first", false},
+		} {
+			streams := 0
+			runs.net.Handle(outputProtocol, func(from grid.SiteID, s network.Stream) error {
+				if streams++; streams > tt.breaks {
+					return runs.serveOutput(from, s)
+				}
+				if _, err := readRequest(bufio.NewReader(s)); err != nil {
+					return err
+				}
+				if streams == 1 && tt.first != "" {
+					if err := wire.WriteProto(s, &wirepb.OutputChunk{Stream: uint32(run.Stdout), Data: []byte(tt.first)}); err != nil {
+						return err
+					}
+					time.Sleep(time.Second) // it is read before the stream is reset
+				}
+				return errors.New("broken")
+			})
+			began := time.Now()
+			var text []byte
+			source, err := home.openRemote(t.Context(), runs.ID(), task, run.Stdout, false)
+			if err == nil {
+				text, err = io.ReadAll(source)
+				source.Close()
+			}
+			if tt.whole && (err != nil || string(text) != "first and last") {
+				t.Errorf("%s: it reads %q, %v", tt.name, text, err)
+			}
+			if span := time.Since(began); !tt.whole && (err == nil || span < remoteAgain || span > 2*remoteAgain) {
+				t.Errorf("%s: after %v it reads %q, %v, want an error after %v", tt.name, span, text, err, remoteAgain)
+			}
 		}
 	})
 }

@@ -350,27 +350,29 @@ func readChunk(r *bufio.Reader) (*wirepb.OutputChunk, error) {
 
 // remoteOutput reads the output of a job where it runs.
 type remoteOutput struct {
-	site   grid.SiteID
-	stream network.Stream
-	r      *bufio.Reader
-	rest   []byte
-	end    bool
-	stop   func() bool
+	h       *Host
+	ctx     context.Context
+	site    grid.SiteID
+	request *wirepb.OutputRequest // for what has not come
+	broken  time.Time             // since when nothing comes, over how many streams ever; zero: since never
+	stream  network.Stream
+	r       *bufio.Reader
+	rest    []byte
+	end     bool
+	stop    func() bool
 }
 
-// openRemote asks the executing site for an output.
+// remoteAgain is how long an output is asked for again, over connections that break.
+const remoteAgain = 10 * time.Second
+
+// openRemote asks the executing site for an output. Where the connection breaks later it is asked for what is
+// left, for as long as remoteAgain.
 func (h *Host) openRemote(ctx context.Context, site grid.SiteID, task grid.TaskID, stream run.Stream, follow bool) (io.ReadCloser, error) {
-	s, err := h.net.Open(ctx, site, outputProtocol)
-	if err != nil {
-		return nil, fmt.Errorf("the job's output is at site %s, which cannot be reached now: %w", site, err)
-	}
 	id := task.Job.Bytes()
-	if err := ask(s, &wirepb.OutputRequest{Job: id[:], Epoch: task.Epoch, Stream: uint32(stream), Follow: follow}); err != nil {
-		s.Reset()
-		return nil, fmt.Errorf("ask site %s for output: %w", site, err)
+	o := &remoteOutput{h: h, ctx: ctx, site: site, request: &wirepb.OutputRequest{Job: id[:], Epoch: task.Epoch, Stream: uint32(stream), Follow: follow}}
+	if err := o.open(ctx); err != nil {
+		return nil, err
 	}
-	o := &remoteOutput{site: site, stream: s, r: bufio.NewReader(s)}
-	o.stop = context.AfterFunc(ctx, func() { s.Reset() })
 	if !follow { // the answer comes at once, so that the error is this function's
 		if err := o.fill(); err != nil && err != io.EOF {
 			o.Close()
@@ -378,6 +380,40 @@ func (h *Host) openRemote(ctx context.Context, site grid.SiteID, task grid.TaskI
 		}
 	}
 	return o, nil
+}
+
+// open asks for it over a new stream. ctx bounds how long that may take.
+func (o *remoteOutput) open(ctx context.Context) error {
+	s, err := o.h.net.Open(ctx, o.site, outputProtocol)
+	if err != nil {
+		return fmt.Errorf("the job's output is at site %s, which cannot be reached now: %w", o.site, err)
+	}
+	if err := ask(s, o.request); err != nil {
+		s.Reset()
+		return fmt.Errorf("ask site %s for output: %w", o.site, err)
+	}
+	o.stream, o.r = s, bufio.NewReader(s)
+	o.stop = context.AfterFunc(o.ctx, func() { s.Reset() })
+	return nil
+}
+
+// again asks once more after a stream has broken, unless that has been in vain for remoteAgain: then it
+// returns why it broke.
+func (o *remoteOutput) again(why error) error {
+	o.Close()
+	if o.broken.IsZero() {
+		o.broken = time.Now()
+	}
+	ctx, cancel := context.WithDeadline(o.ctx, o.broken.Add(remoteAgain))
+	defer cancel()
+	for pause := streamPoll; ; pause = min(2*pause, streamPause) {
+		if o.h.pause(ctx, pause) != nil {
+			return why
+		}
+		if o.open(ctx) == nil {
+			return nil
+		}
+	}
 }
 
 func (o *remoteOutput) Read(b []byte) (int, error) {
@@ -397,7 +433,14 @@ func (o *remoteOutput) fill() error {
 		}
 		chunk, err := readChunk(o.r)
 		if err != nil {
-			return fmt.Errorf("output from site %s: %w", o.site, err)
+			if err := o.again(err); err != nil {
+				return fmt.Errorf("output from site %s: %w", o.site, err)
+			}
+			continue
+		}
+		if n := len(chunk.Data); n > 0 {
+			o.request.Offset += int64(n)
+			o.broken = time.Time{}
 		}
 		if chunk.End == uint32(outputUnknown) {
 			return fmt.Errorf("%w: site %s does not have it", run.ErrOutputGone, o.site)
