@@ -79,6 +79,13 @@ func (k *holder) doubt(now grid.Time, h *holding) {
 	}
 }
 
+// standsIn reports whether this site is none of those who hold a cell, and answers at most in the
+// place of one that it cannot reach, which publishers may.
+func (k *holder) standsIn(h *holding) bool {
+	r := k.rings.list[h.cell]
+	return r != nil && !k.rings.isHolder(r)
+}
+
 // hurry brings the next round of a cell forward.
 func (k *holder) hurry(h *holding, at grid.Time) {
 	h.upkeep.next = min(h.upkeep.next, at)

@@ -21,7 +21,7 @@ func (k *holder) onScan(now grid.Time, from grid.SiteID, m *Scan) *Page {
 	if h == nil {
 		return p
 	}
-	if h.isMature() && h.lapsed(now) {
+	if h.isMature() && (h.lapsed(now) || k.standsIn(h)) {
 		k.doubt(now, h)
 	}
 	p.Ring = k.rings.list[m.Cell].holdersDigest()

@@ -137,6 +137,32 @@ func TestRoundWithOtherHoldersProvesNothing(t *testing.T) {
 	}
 }
 
+// Who comes to stand in for a holder that it cannot reach is not believed alone any more, neither
+// by others nor by itself.
+func TestWhoStandsInIsNotMature(t *testing.T) {
+	for _, how := range []string{"asked", "in its round"} {
+		d, r, out := settledRing(t, "me", "b", "c", "d")
+		h := d.holder.hold(0, root(Price))
+		h.upkeep.standing = mature
+		if p := d.holder.onScan(0, "asker", &Scan{Cell: h.cell, Limit: 1}); !p.Mature {
+			t.Fatal("a holder that was mature is not")
+		}
+		d.rings.suspects.strike(0, "e", true)
+		d.rings.lookUp(0, r, out)
+		d.Step(0, &grid.Closest{Key: r.key, Peers: []grid.SiteID{"e", "b", "c", "d", "me"}}, out)
+		mature := false
+		if how == "asked" {
+			mature = d.holder.onScan(0, "asker", &Scan{Cell: h.cell, Limit: 1}).Mature
+		} else {
+			d.holder.inspect(0, h, out)
+			mature = h.isMature()
+		}
+		if mature || h.upkeep.standing != proving {
+			t.Errorf("%s: mature %t, standing %d, want it to prove", how, mature, h.upkeep.standing)
+		}
+	}
+}
+
 // Who is told by a holder who the others are takes its word a few times before it asks the
 // router, unless it is one of them, somebody else says so, or members may lie.
 func TestWordOfHolders(t *testing.T) {

@@ -58,13 +58,16 @@ func (k *holder) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 		u.standing, u.since, u.eager = displaced, now, eagerMax
 		return
 	}
-	if u.standing == displaced {
+	switch {
+	case u.standing == displaced:
 		u.standing = proving
+	case u.standing == mature && k.standsIn(h):
+		k.doubt(now, h)
 	}
 	h.reconsider(now, k.cfg.CellMax, k.cfg.Lifetime)
 	k.chase(now, h, out)
 	u.round = round{number: u.round.number + 1, open: 1, ring: r.digest}
-	u.round.differs = !k.rings.isHolder(r) // it stands in for one it cannot reach, which publishers may
+	u.round.differs = k.standsIn(h)
 	if u.standing != mature {
 		for _, site := range holders {
 			k.compare(now, h, site, out)
