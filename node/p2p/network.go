@@ -121,6 +121,7 @@ type Network struct {
 	enough  int           // connections from which on no further is made to measure a latency
 	joined  chan struct{} // closed when the first attempt to join is over
 	rejoin  chan struct{} // holds a token when the node may be alone again
+	shut    chan struct{} // holds one when a peer to join through has ended a young connection: it may not let the node in
 	met     chan struct{} // holds a token when somebody has connected
 }
 
@@ -159,7 +160,7 @@ func newNetwork(cfg Config) *Network {
 	n := &Network{
 		cfg: cfg, log: cfg.Logger,
 		protocol: make(map[grid.Kind]*wire.Protocol), topics: make(map[string]*topic),
-		joined: make(chan struct{}), rejoin: make(chan struct{}, 1), met: make(chan struct{}, 1),
+		joined: make(chan struct{}), rejoin: make(chan struct{}, 1), shut: make(chan struct{}, 1), met: make(chan struct{}, 1),
 	}
 	n.Warden = newWarden(n)
 	n.ctx, n.cancel = context.WithCancel(context.Background())

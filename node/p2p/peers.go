@@ -135,6 +135,9 @@ func (n *Network) watch() network.Notifiee {
 			if len(net.Peers()) == 0 {
 				ring(n.rejoin)
 			}
+			if time.Since(c.Stat().Opened) < youngMax && slices.ContainsFunc(n.join, func(p peer.AddrInfo) bool { return p.ID == c.RemotePeer() }) {
+				ring(n.shut)
+			}
 		},
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/libp2p/go-libp2p/core/network"
 	"github.com/libp2p/go-libp2p/core/peer"
 )
 
@@ -95,4 +96,49 @@ func TestNetworkThatFellApartIsMended(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A site that was banned at the one it joins through, for a minute, is back soon after, though it has others
+// meanwhile: whether it was connected when the ban began, or started while it lasted.
+func TestBannedPeerFindsBack(t *testing.T) {
+	for name, restarts := range map[string]bool{"connected": false, "started anew": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				memory := &Memory{}
+				first, cfg := config(t, 0, memory)
+				start(t, first, cfg)
+				defer first.Close()
+				other, cfg := config(t, 1, memory)
+				cfg.Join = first.Addrs()
+				start(t, other, cfg)
+				defer other.Close()
+				<-other.joined
+				banned, cfg := config(t, 2, memory)
+				cfg.Join = append(first.Addrs(), other.Addrs()...)
+				start(t, banned, cfg)
+				<-banned.joined
+				time.Sleep(5 * time.Second)
+				if restarts {
+					banned.Close()
+				}
+				first.Warden.ban(banned.host.ID(), first.host.Network().ListenAddresses()[0], "a test")
+				if restarts {
+					time.Sleep(5 * time.Second)
+					banned, _ = config(t, 2, memory)
+					start(t, banned, cfg)
+					<-banned.joined
+				}
+				defer func() { banned.Close() }()
+				connected := func() bool { return banned.host.Network().Connectedness(first.host.ID()) == network.Connected }
+				time.Sleep(50 * time.Second)
+				if connected() || banned.router.RoutingTable().Size() == 0 {
+					t.Fatalf("while it is banned: connected %t, and it knows %d others", connected(), banned.router.RoutingTable().Size())
+				}
+				time.Sleep(90 * time.Second)
+				if !connected() {
+					t.Error("a minute and more after the ban it is not back")
+				}
+			})
+		})
+	}
 }

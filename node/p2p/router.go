@@ -115,19 +115,24 @@ func distance(target kbucket.ID, p peer.ID) []byte {
 
 // stayJoined keeps this node in the federation's routing tables: it connects to
 // the peers to join through and looks itself up, which makes it known to those
-// nearest to it. It does so again soon while it knows nobody, and now and then
-// otherwise; then it also tries some it has not heard of for long, which mends a network
-// that fell apart.
+// nearest to it. It does so again soon while it knows nobody, or one of those peers does
+// not have it, as when it was banned there, and now and then otherwise; then it also tries
+// some it has not heard of for long, which mends a network that fell apart.
 func (n *Network) stayJoined() {
-	pause := rejoinMin
+	alone, apart := rejoinMin, rejoinMin // the next pauses
 	for first := true; ; first = false {
 		n.joinOnce(first)
 		wait := refreshPeriod + rand.N(refreshPeriod/4) // so that a fleet does not refresh at once
-		if n.router.RoutingTable().Size() > 0 {
-			pause = rejoinMin
+		switch {
+		case n.router.RoutingTable().Size() > 0:
+			alone = rejoinMin
 			n.remember()
-		} else if len(n.join) > 0 || len(n.known.all()) > 0 {
-			wait, pause = pause+rand.N(pause/4), min(2*pause, rejoinMax)
+			if isApart(n) {
+				wait = min(wait, apart+rand.N(apart/4))
+			}
+		case len(n.join) > 0 || len(n.known.all()) > 0:
+			wait, alone = alone+rand.N(alone/4), min(2*alone, rejoinMax)
+			apart = rejoinMin
 		}
 		select {
 		case <-time.After(wait):
@@ -135,10 +140,27 @@ func (n *Network) stayJoined() {
 			if !n.sleep(rejoinMin) { // a lost peer is often back in a moment
 				return
 			}
+		case <-n.shut:
+			if !n.sleep(apart + rand.N(apart/4)) {
+				return
+			}
 		case <-n.ctx.Done():
 			return
 		}
+		switch {
+		case isApart(n):
+			apart = min(2*apart, refreshPeriod)
+		case wait >= refreshPeriod: // all was well for long
+			apart = rejoinMin
+		}
 	}
+}
+
+// isApart reports whether one of the peers to join through is not connected.
+func isApart(n *Network) bool {
+	return slices.ContainsFunc(n.join, func(p peer.AddrInfo) bool {
+		return p.ID != n.host.ID() && n.host.Network().Connectedness(p.ID) != network.Connected
+	})
 }
 
 func (n *Network) joinOnce(first bool) {
