@@ -17,7 +17,7 @@ type lender interface {
 // away drives a site's pilot.Core: what the site runs on borrowed processors, what others
 // run on those it lends, and its gangs.
 type away struct {
-	n     *Network
+	l     *lane
 	site  int32
 	core  *pilot.Core // nil while the daemon is down
 	out   pilot.Outbox
@@ -43,12 +43,14 @@ type gangID struct {
 }
 
 // away returns the driver of a site's pilot.Core, and makes it if need be: many sites
-// neither lend nor borrow.
-func (n *Network) away(s int32) *away {
-	m := &n.members[s]
+// neither lend nor borrow. What it does with others is theirs as well, so that from then on
+// nothing happens in strides.
+func (l *lane) away(s int32) *away {
+	m := &l.members[s]
 	if m.away == nil {
+		l.joint.Store(true)
 		m.away = &away{
-			n: n, site: s, armed: grid.Never,
+			l: l, site: s, armed: grid.Never,
 			pilots: make(map[uint64]*lent), begun: make(map[grid.TaskID]bool), joined: make(map[gangID]bool),
 		}
 		if m.core != nil {
@@ -59,16 +61,16 @@ func (n *Network) away(s int32) *away {
 }
 
 // takes reports whether a task that a site starts or kills is for its pilot.Core.
-func (n *Network) takes(s int32, t *grid.Task) bool {
-	if n.members[s].away == nil && t.Gang == nil && !t.Abandon && t.Pilot.Key == 0 {
+func (l *lane) takes(s int32, t *grid.Task) bool {
+	if l.members[s].away == nil && t.Gang == nil && !t.Abandon && t.Pilot.Key == 0 {
 		return false
 	}
-	return n.away(s).core.Takes(t)
+	return l.away(s).core.Takes(t)
 }
 
 // boot gives a daemon that comes up its core.
 func (a *away) boot() {
-	m := &a.n.members[a.site]
+	m := &a.l.members[a.site]
 	a.core = pilot.New(pilot.Config{Self: m.ID, Permits: func(now grid.Time, from grid.SiteID, job *grid.Job) string {
 		return m.core.(lender).Permits(now, from, job)
 	}})
@@ -94,7 +96,7 @@ func (a *away) step(in grid.Input) {
 	if a.core == nil {
 		return
 	}
-	a.core.Step(a.n.members[a.site].Clock.Local(a.n.now), in, &a.out)
+	a.core.Step(a.l.members[a.site].Clock.Local(a.l.now), in, &a.out)
 	a.carryAll()
 }
 
@@ -102,7 +104,7 @@ func (a *away) step(in grid.Input) {
 func (a *away) carryAll() {
 	a.carryOut()
 	for i := 0; i < len(a.answers); i++ {
-		a.core.Step(a.n.members[a.site].Clock.Local(a.n.now), a.answers[i], &a.out)
+		a.core.Step(a.l.members[a.site].Clock.Local(a.l.now), a.answers[i], &a.out)
 		a.carryOut()
 	}
 	clear(a.answers)
@@ -123,12 +125,12 @@ func (a *away) arm() {
 	if next == grid.Never {
 		return
 	}
-	at := max(a.n.members[a.site].Clock.True(next), a.n.now)
+	at := max(a.l.members[a.site].Clock.True(next), a.l.now)
 	if at >= a.armed {
 		return
 	}
 	a.armed = at
-	a.n.after(at, classOther, a.site, func() {
+	a.l.after(at, classOther, a.site, func() {
 		if a.armed != at {
 			return
 		}
@@ -136,7 +138,7 @@ func (a *away) arm() {
 		if a.core == nil {
 			return
 		}
-		if a.core.NextTimer() <= a.n.members[a.site].Clock.Local(a.n.now) {
+		if a.core.NextTimer() <= a.l.members[a.site].Clock.Local(a.l.now) {
 			a.step(grid.Tick{})
 		} else {
 			a.arm()
@@ -147,7 +149,7 @@ func (a *away) arm() {
 // later has something done after a while, unless the daemon is gone by then.
 func (a *away) later(pause grid.Time, do func()) {
 	core := a.core
-	a.n.after(a.n.now+pause, classOther, a.site, func() {
+	a.l.after(a.l.now+pause, classOther, a.site, func() {
 		if a.core == core {
 			do()
 		}
@@ -184,25 +186,25 @@ func (a *away) acknowledge(id grid.TaskID) {
 
 // carry carries out one effect.
 func (a *away) carry(e pilot.Effect) {
-	n := a.n
+	l := a.l
 	switch e := e.(type) {
 	case pilot.Begin:
 		a.begun[e.ID] = true
 	case pilot.Ended:
-		n.inject(n.now, a.site, n.members[a.site].incarnation, &e.Ended)
+		l.inject(l.now, a.site, l.members[a.site].incarnation, &e.Ended)
 	case pilot.Connect:
-		a.connect(e)
+		l.between(func(grid.Time) { a.connect(e) })
 	case pilot.Disconnect:
 		a.leave(atBorrower, e.Site, e.Session)
 	case pilot.Send:
 		if x := a.session(atBorrower, e.Site, e.Session); x != nil {
-			n.trace.away(a.site, uint64(e.Order.Kind), e.Order.ID)
-			n.wires.post(x, atBorrower, parcel{order: &e.Order})
+			l.members[a.site].trace.away(a.site, uint64(e.Order.Kind), e.Order.ID)
+			l.wires.post(x, atBorrower, parcel{order: &e.Order})
 		}
 	case pilot.Tell:
 		if x := a.session(atLender, e.To, e.Session); x != nil {
-			n.trace.away(a.site, 1<<8|uint64(e.Report.Kind), e.Report.ID)
-			n.wires.post(x, atLender, parcel{report: &e.Report})
+			l.members[a.site].trace.away(a.site, 1<<8|uint64(e.Report.Kind), e.Report.ID)
+			l.wires.post(x, atLender, parcel{report: &e.Report})
 		}
 	case pilot.Hangup:
 		a.leave(atLender, e.To, e.Session)
@@ -217,29 +219,29 @@ func (a *away) carry(e pilot.Effect) {
 // carryGang carries out what a gang needs. What its tasks read is there at once: its
 // home has counted with the time that takes.
 func (a *away) carryGang(e pilot.Effect) {
-	n := a.n
+	l := a.l
 	switch e := e.(type) {
 	case pilot.Prepare:
 		a.joined[gangID{e.Home, e.Task.Squad.Gang.Task}] = true
 		a.prepare([]grid.TaskID{e.Task.ID}, &pilot.Prepared{Key: e.Key, ID: e.Task.ID})
 	case pilot.Gather:
-		a.joined[gangID{n.members[a.site].ID, e.Task.ID}] = true
+		a.joined[gangID{l.members[a.site].ID, e.Task.ID}] = true
 		var own []grid.TaskID
 		for part := range e.Task.Gang.Parts {
-			if e.Task.Gang.Parts[part].Site == n.members[a.site].ID {
+			if e.Task.Gang.Parts[part].Site == l.members[a.site].ID {
 				own = append(own, grid.SquadTask(e.Task.ID, part))
 			}
 		}
 		a.prepare(own, &pilot.Gathered{Gang: e.Task.ID})
 	case pilot.StartOwn:
-		n.tasks.run(a.site, &e.Task)
+		l.tasks.run(a.site, &e.Task)
 	case pilot.KillOwn:
-		if !n.tasks.end(a.site, &e.Task) {
+		if !l.tasks.end(a.site, &e.Task) {
 			a.answer(&pilot.SquadEnded{ID: e.Task.ID, Number: pilot.Whole, End: pilot.End{Lost: true}})
 		}
 	case pilot.AcknowledgeOwn:
 		for _, id := range e.IDs {
-			n.tasks.forget(a.site, id)
+			l.tasks.forget(a.site, id)
 		}
 	case pilot.Finish:
 		a.answer(&pilot.Collected{Gang: e.Gang})
@@ -258,8 +260,8 @@ func (a *away) carryGang(e pilot.Effect) {
 func (a *away) prepare(squads []grid.TaskID, done grid.Input) {
 	pause := grid.Time(0)
 	for _, id := range squads {
-		if a.n.cfg.Squad != nil {
-			ready, _ := a.n.cfg.Squad(id)
+		if a.l.cfg.Squad != nil {
+			ready, _ := a.l.cfg.Squad(id)
 			pause = max(pause, ready)
 		}
 	}
@@ -283,11 +285,7 @@ func (a *away) prepare(squads []grid.TaskID, done grid.Input) {
 
 // ready tells the observers that a squad can be started here.
 func (a *away) ready(id grid.TaskID) {
-	for i := range a.n.observers {
-		if f := a.n.observers[i].Ready; f != nil {
-			f(a.n.now, int(a.site), id)
-		}
-	}
+	a.l.tellReady(a.site, id)
 }
 
 // AuditPilots returns what is wrong with the processors that a site keeps for borrowers, and

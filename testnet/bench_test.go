@@ -75,13 +75,17 @@ func BenchmarkQueue(b *testing.B) {
 		b.Run(fmt.Sprintf("waiting=%d", waiting), func(b *testing.B) {
 			var h eventQueue
 			pcg := draw.PCG(1, "", draw.ForLinks)
+			number := uint64(0)
 			for range waiting {
-				h.push(grid.Time(draw.Uniform(pcg, 1e6)), classOther, event{})
+				number++
+				h.push(grid.Time(draw.Uniform(pcg, 1e6)), classOther|number, event{})
 			}
 			b.ReportAllocs()
 			for b.Loop() {
 				at := h.next()
-				h.push(at+grid.Time(draw.Uniform(pcg, 1e6)), classOther, h.pop())
+				number++
+				_, e := h.pop()
+				h.push(at+grid.Time(draw.Uniform(pcg, 1e6)), classOther|number, e)
 			}
 		})
 	}

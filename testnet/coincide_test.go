@@ -18,7 +18,7 @@ func TestCoincide(t *testing.T) {
 		n.members[1].armed = timer
 		seen := map[grid.Time]bool{}
 		for range 100 {
-			seen[n.wires.coincide(0, 1, 77)] = true
+			seen[n.lanes[0].wires.coincide(0, 1, 77)] = true
 		}
 		if beside && (len(seen) != 3 || !seen[timer-1] || !seen[timer] || !seen[timer+1]) || !beside && (len(seen) != 1 || !seen[77]) {
 			t.Errorf("timer at %d: arrives at %v", timer, seen)

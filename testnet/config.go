@@ -28,7 +28,7 @@ type Source interface {
 }
 
 // Inputs makes the inputs whose types belong to the site's package.
-// The network uses what they return before it calls them again.
+// The network uses what they return before it calls them again for a site of the same lane.
 type Inputs struct {
 	Submit  func(token uint64, job *grid.Job) grid.Input       // a user submits; token 0: no answer is wanted
 	Adopted func(task grid.TaskID, start grid.Time) grid.Input // after a restart: the execution is still alive
@@ -75,6 +75,14 @@ type Config struct {
 
 	// Pulse, if set, is called every few thousand events.
 	Pulse func()
+
+	// Workers is how many processors a run may use; 0 means 1. Whatever it is, the same
+	// happens: sites are driven side by side where no message between them can be under way,
+	// as long as the least latency of Link is more than 0, what happens does not depend on
+	// anything besides (Latency, Coincide, Check, Tear, a stop for Run), and no site lends,
+	// borrows or runs gangs. Then observers must go by what they are given alone, and sites
+	// must share nothing with those of other lanes (LaneOf).
+	Workers int
 
 	// Closest is how many sites the oracle names for a key; 0 means 20, Kademlia's k.
 	Closest int

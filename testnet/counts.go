@@ -5,29 +5,29 @@ import (
 	"gridnode/internal/wire"
 )
 
-// counts is how many messages of each kind every site has sent and received. It is
+// counts is how many messages of each kind every site of a lane has sent and received. It is
 // kept by kind: few kinds make up most messages, and their counts stay in the cache
 // however many sites there are.
 type counts struct {
-	kinds [wire.KindMax][]sentReceived // by site, as far as it has any
+	kinds [wire.KindMax][]sentReceived // by site of the lane, as far as it has any
 }
 
 type sentReceived struct{ sent, received int64 }
 
-func (c *counts) at(k grid.Kind, site int32) *sentReceived {
+func (c *counts) at(k grid.Kind, site int) *sentReceived {
 	if int(k) >= wire.KindMax {
 		return new(sentReceived) // as wire.Counter: nobody can ask for it
 	}
 	list := c.kinds[k]
-	if int(site) >= len(list) {
-		list = append(list, make([]sentReceived, int(site)+1-len(list))...)
+	if site >= len(list) {
+		list = append(list, make([]sentReceived, site+1-len(list))...)
 		c.kinds[k] = list
 	}
 	return &list[site]
 }
 
-func (c *counts) sent(k grid.Kind, site int32)     { c.at(k, site).sent++ }
-func (c *counts) received(k grid.Kind, site int32) { c.at(k, site).received++ }
+func (c *counts) sent(k grid.Kind, site int)     { c.at(k, site).sent++ }
+func (c *counts) received(k grid.Kind, site int) { c.at(k, site).received++ }
 
 // of returns the counts of one site.
 func (c *counts) of(site int) *wire.Counter {

@@ -1,5 +1,5 @@
 // Package testnet runs many sites on one machine in virtual time: their links,
-// clocks, users, machines and faults, over one queue of events.
+// clocks, users, machines and faults, in one order of events.
 //
 // The virtual network (Network) is a driver as package grid describes it. Whoever
 // runs one does this:
@@ -36,6 +36,10 @@
 // each purpose (package draw), seeded from the run's seed and its name: one more
 // site, or one more draw for one purpose, shifts no other. Over everything that
 // happens runs a hash (TraceHash); equal runs have equal hashes, on every machine.
+//
+// With several workers (Config.Workers) sites are dealt out over lanes. Where no message can
+// reach another site sooner than a stride is over, lanes go through it side by side and log
+// what they do; the logs are merged into the order that one worker has.
 //
 // # Invariants
 //

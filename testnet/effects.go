@@ -10,17 +10,17 @@ import (
 
 // outbox returns what a core may order into. All cores share it: what is left in it
 // would be taken for what the next one orders, perhaps another site's.
-func (n *Network) outbox() *grid.Outbox {
-	if !n.out.Empty() {
-		panic(fmt.Sprintf("testnet: of the step before %d effects and %d inputs are left in the outbox", len(n.out.Effects), len(n.out.Locals)))
+func (l *lane) outbox() *grid.Outbox {
+	if !l.out.Empty() {
+		panic(fmt.Sprintf("testnet: of the step before %d effects and %d inputs are left in the outbox", len(l.out.Effects), len(l.out.Locals)))
 	}
-	return &n.out
+	return &l.out
 }
 
 // carryOut carries out what a site ordered in one step: first everything it
 // saves, then the rest in order. It leaves the outbox empty.
-func (n *Network) carryOut(s int32) {
-	out, m := &n.out, &n.members[s]
+func (l *lane) carryOut(s int32) {
+	out, m := &l.out, &l.members[s]
 	if len(out.Locals) > 0 {
 		panic(fmt.Sprintf("testnet: site %s has told itself %d things that it has not taken in, first %T", m.ID, len(out.Locals), out.Locals[0]))
 	}
@@ -29,43 +29,43 @@ func (n *Network) carryOut(s int32) {
 	}
 	crash := m.fuse && len(out.Records) > 0
 	var tear Tear
-	if n.cfg.Tear != nil && !crash {
-		tear = n.cfg.Tear(n.now, int(s), out)
+	if l.cfg.Tear != nil && !crash {
+		tear = l.cfg.Tear(l.now, int(s), out)
 		crash = tear.For > 0
 	}
 	if crash && tear.Unsaved {
 		out.Reset()
-		n.faults.die(s, tear.For)
-		n.faults.crash(s, false)
+		l.faults.die(s, tear.For)
+		l.faults.crash(s, false)
 		return
 	}
 	if m.records != nil {
-		n.save(m, out)
+		l.save(m, out)
 	}
-	n.keys = n.keys[:0]
+	l.keys = l.keys[:0]
 	for _, e := range out.Effects {
 		if crash && !tear.leaves(e.Kind) {
 			continue
 		}
-		n.carry(s, e, out)
+		l.carry(s, e, out)
 	}
 	out.Reset()
 	if tear.For > 0 {
-		n.faults.die(s, tear.For)
+		l.faults.die(s, tear.For)
 	}
 	if crash {
-		n.faults.crash(s, false)
+		l.faults.crash(s, false)
 		return
 	}
-	if len(n.keys) == 0 {
+	if len(l.keys) == 0 {
 		return
 	}
-	keys := n.keys
-	n.keys = nil // answers that come at once may ask again
+	keys := l.keys
+	l.keys = nil // answers that come at once may ask again
 	for _, key := range keys {
-		n.closestTo(s, key)
+		l.closestTo(s, key)
 	}
-	n.keys = keys[:0]
+	l.keys = keys[:0]
 }
 
 // leaves reports whether the next effect of a step leaves within which a daemon dies: what
@@ -82,60 +82,56 @@ func (t *Tear) leaves(kind grid.EffectKind) bool {
 }
 
 // carry carries out one effect.
-func (n *Network) carry(s int32, e grid.Effect, out *grid.Outbox) {
+func (l *lane) carry(s int32, e grid.Effect, out *grid.Outbox) {
 	switch e.Kind {
 	case grid.EffectSend:
 		send := &out.Sends[e.Index]
-		n.wires.transmit(s, send.To, send.Message)
+		l.wires.transmit(s, send.To, send.Message)
 	case grid.EffectPublish:
 		send := &out.Sends[e.Index]
-		n.trace.effect(s, e.Kind, uint64(send.Message.MessageKind()))
-		n.wires.publish(s, string(send.To), send.Message)
+		l.members[s].trace.effect(s, e.Kind, uint64(send.Message.MessageKind()))
+		l.wires.publish(s, string(send.To), send.Message)
 	case grid.EffectStart:
 		t := &out.Tasks[e.Index]
-		n.trace.effect(s, e.Kind, uint64(t.ID.Epoch))
-		n.trace.job(t.ID.Job)
-		n.tasks.start(s, t)
+		l.members[s].trace.effect(s, e.Kind, uint64(t.ID.Epoch))
+		l.members[s].trace.job(t.ID.Job)
+		l.tasks.start(s, t)
 	case grid.EffectKill:
 		t := &out.Tasks[e.Index]
-		n.trace.effect(s, e.Kind, uint64(t.ID.Epoch))
-		n.trace.job(t.ID.Job)
-		n.tasks.kill(s, t)
+		l.members[s].trace.effect(s, e.Kind, uint64(t.ID.Epoch))
+		l.members[s].trace.job(t.ID.Job)
+		l.tasks.kill(s, t)
 	case grid.EffectRenew:
 		t := &out.Tasks[e.Index]
-		n.trace.effect(s, e.Kind, uint64(t.ID.Epoch))
-		n.trace.job(t.ID.Job)
-		n.tasks.renew(s, t)
+		l.members[s].trace.effect(s, e.Kind, uint64(t.ID.Epoch))
+		l.members[s].trace.job(t.ID.Job)
+		l.tasks.renew(s, t)
 	case grid.EffectClosest:
-		n.trace.effect(s, e.Kind, uint64(out.Keys[e.Index][0]))
-		n.keys = append(n.keys, out.Keys[e.Index])
+		l.members[s].trace.effect(s, e.Kind, uint64(out.Keys[e.Index][0]))
+		l.keys = append(l.keys, out.Keys[e.Index])
 	case grid.EffectProvide:
-		n.providers.provide(s, out.Keys[e.Index])
+		l.providing.provide(s, out.Keys[e.Index])
 	case grid.EffectProviders:
-		n.providers.find(s, out.Keys[e.Index])
+		l.providing.find(s, out.Keys[e.Index])
 	case grid.EffectProbe:
-		n.wires.probe(s, out.Probes[e.Index])
+		l.wires.probe(s, out.Probes[e.Index])
 	case grid.EffectExpel: // the site itself hears nobody whom it has expelled
-		n.trace.effect(s, e.Kind, 0)
+		l.members[s].trace.effect(s, e.Kind, 0)
 	case grid.EffectTell:
 		event := &out.Events[e.Index]
-		n.trace.effect(s, e.Kind, uint64(event.Kind))
-		n.trace.job(event.Job.ID)
-		for i := range n.observers {
-			if f := n.observers[i].Event; f != nil {
-				f(n.now, int(s), event)
-			}
-		}
+		l.members[s].trace.effect(s, e.Kind, uint64(event.Kind))
+		l.members[s].trace.job(event.Job.ID)
+		l.tellEvent(s, event)
 	case grid.EffectAnswer:
-		n.trace.effect(s, e.Kind, out.Answers[e.Index].Token)
-		n.answered(s, out.Answers[e.Index])
+		l.members[s].trace.effect(s, e.Kind, out.Answers[e.Index].Token)
+		l.answered(s, out.Answers[e.Index])
 	case grid.EffectSave, grid.EffectDelete:
-		n.trace.effect(s, e.Kind, 0)
+		l.members[s].trace.effect(s, e.Kind, 0)
 	}
 }
 
 // save keeps and forgets records, in order.
-func (n *Network) save(m *member, out *grid.Outbox) {
+func (l *lane) save(m *member, out *grid.Outbox) {
 	for _, e := range out.Effects {
 		switch e.Kind {
 		case grid.EffectSave:

@@ -51,9 +51,9 @@ const (
 	exitFailed    = 1
 )
 
-// executor runs the jobs of all sites: it is the only reader of Job.RunTime.
+// executor runs the jobs of the sites of a lane: it is the only reader of Job.RunTime.
 type executor struct {
-	n     *Network
+	l     *lane
 	slots []Execution
 	free  []int32
 	alive int64
@@ -81,24 +81,30 @@ func runTime(job *grid.Job, at grid.Rating) grid.Time {
 
 // Executions calls f for every execution that occupies processors of a site.
 func (n *Network) Executions(site int, f func(x *Execution)) {
-	for i := n.members[site].executions; i != none; i = n.tasks.slots[i].next {
-		if x := &n.tasks.slots[i]; x.state == executionAlive {
+	slots := n.laneOf(int32(site)).tasks.slots
+	for i := n.members[site].executions; i != none; i = slots[i].next {
+		if x := &slots[i]; x.state == executionAlive {
 			f(x)
 		}
 	}
 }
 
 // Alive returns how many executions occupy processors anywhere.
-func (n *Network) Alive() int64 { return n.tasks.alive }
+func (n *Network) Alive() (count int64) {
+	for _, l := range n.lanes {
+		count += l.tasks.alive
+	}
+	return count
+}
 
 // start carries out a Start.
 func (tasks *executor) start(s int32, t *grid.Task) {
-	n := tasks.n
+	l := tasks.l
 	switch {
 	case t.Job == nil:
-		n.away(s).keep(t)
-	case n.takes(s, t):
-		n.away(s).start(t)
+		l.away(s).keep(t)
+	case l.takes(s, t):
+		l.away(s).start(t)
 	default:
 		tasks.run(s, t)
 	}
@@ -107,8 +113,8 @@ func (tasks *executor) start(s int32, t *grid.Task) {
 // run starts a task on a site's own processors. Starting what is known already changes
 // nothing: a site that restarts may order again what it had ordered before.
 func (tasks *executor) run(s int32, t *grid.Task) {
-	n := tasks.n
-	m := &n.members[s]
+	l := tasks.l
+	m := &l.members[s]
 	if m.incarnation > 0 && tasks.find(s, t.ID) != none {
 		return
 	}
@@ -127,8 +133,8 @@ func (tasks *executor) run(s int32, t *grid.Task) {
 	}
 	x := &tasks.slots[i]
 	*x = Execution{
-		ID: t.ID, Job: t.Job, Site: int(s), Squad: t.Squad, Start: n.now, End: n.now.Add(span), Reason: reason,
-		state: executionAlive, generation: x.generation + 1, next: m.executions, prev: none, natural: n.now.Add(span),
+		ID: t.ID, Job: t.Job, Site: int(s), Squad: t.Squad, Start: l.now, End: l.now.Add(span), Reason: reason,
+		state: executionAlive, generation: x.generation + 1, next: m.executions, prev: none, natural: l.now.Add(span),
 		Failed: code == exitFailed,
 	}
 	if t.Lease > 0 {
@@ -138,15 +144,15 @@ func (tasks *executor) run(s int32, t *grid.Task) {
 		tasks.slots[m.executions].prev = i
 	}
 	m.executions = i
-	n.queue.push(x.End, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
+	l.push(x.End, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
 	tasks.begin(x)
 }
 
 // broken returns how a task ends of which Config.Squad says that it fails, if it does before it
 // ends anyway.
 func (tasks *executor) broken(t *grid.Task, span grid.Time, code int32, reason string) (grid.Time, int32, string) {
-	if n := tasks.n; n.cfg.Squad != nil && t.Squad != nil {
-		if _, fails := n.cfg.Squad(t.ID); fails > 0 && fails < span {
+	if l := tasks.l; l.cfg.Squad != nil && t.Squad != nil {
+		if _, fails := l.cfg.Squad(t.ID); fails > 0 && fails < span {
 			return fails, exitFailed, ""
 		}
 	}
@@ -156,40 +162,36 @@ func (tasks *executor) broken(t *grid.Task, span grid.Time, code int32, reason s
 // lapse returns when nothing is left of an execution whose lease is not renewed: its shim
 // asks it to stop at that instant of the site's clock, and this one does not listen.
 func (tasks *executor) lapse(s int32, lease grid.Time) grid.Time {
-	return max(tasks.n.members[s].Clock.True(lease.Add(keepalive.Kill)), tasks.n.now)
+	return max(tasks.l.members[s].Clock.True(lease.Add(keepalive.Kill)), tasks.l.now)
 }
 
 // renew carries out a Renew. It changes nothing for what is being ended.
 func (tasks *executor) renew(s int32, t *grid.Task) {
-	n := tasks.n
+	l := tasks.l
 	i := tasks.find(s, t.ID)
 	if i == none {
 		return
 	}
 	x := &tasks.slots[i]
-	if end := min(x.natural, tasks.lapse(s, t.Lease)); x.state == executionAlive && x.End > n.now && end > x.End {
+	if end := min(x.natural, tasks.lapse(s, t.Lease)); x.state == executionAlive && x.End > l.now && end > x.End {
 		x.End = end
-		n.queue.push(end, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
+		l.push(end, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
 	}
 }
 
 // begin counts an execution that occupies processors from now on.
 func (tasks *executor) begin(x *Execution) {
-	n := tasks.n
+	l := tasks.l
 	tasks.alive++
-	x.stamps[0] = wall(n, int32(x.Site))
-	for j := range n.observers {
-		if f := n.observers[j].Start; f != nil {
-			f(n.now, x)
-		}
-	}
+	x.stamps[0] = wall(l, int32(x.Site))
+	l.tellStart(x)
 }
 
 // find returns the slot of a site's execution. It walks the site's list: only kills
 // and restarts ask.
 func (tasks *executor) find(s int32, id grid.TaskID) int32 {
-	n := tasks.n
-	i := n.members[s].executions
+	l := tasks.l
+	i := l.members[s].executions
 	for i != none && tasks.slots[i].ID != id {
 		i = tasks.slots[i].next
 	}
@@ -198,12 +200,12 @@ func (tasks *executor) find(s int32, id grid.TaskID) int32 {
 
 // kill carries out a Kill. Killing what is not there changes nothing.
 func (tasks *executor) kill(s int32, t *grid.Task) {
-	n := tasks.n
+	l := tasks.l
 	switch {
-	case n.takes(s, t):
-		n.away(s).kill(t)
+	case l.takes(s, t):
+		l.away(s).kill(t)
 	case t.Job == nil && t.Pilot.Key != 0:
-		n.away(s).release(t)
+		l.away(s).release(t)
 	default:
 		tasks.end(s, t)
 	}
@@ -211,7 +213,7 @@ func (tasks *executor) kill(s int32, t *grid.Task) {
 
 // end ends a task on a site's own processors, and reports whether there is one.
 func (tasks *executor) end(s int32, t *grid.Task) bool {
-	n := tasks.n
+	l := tasks.l
 	i := tasks.find(s, t.ID)
 	if i == none || tasks.slots[i].state != executionAlive {
 		return i != none
@@ -221,57 +223,53 @@ func (tasks *executor) end(s int32, t *grid.Task) bool {
 	if x.Reason == "" {
 		x.Reason = "killed"
 	}
-	x.End, x.natural = n.now, n.now
+	x.End, x.natural = l.now, l.now
 	// The planned end finds the slot free, or of another generation.
-	n.queue.push(n.now, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
+	l.push(l.now, classEnd, event{kind: eventTaskEnd, to: s, from: s, index: i, generation: x.generation})
 	return true
 }
 
 // taskEnd is the end of an execution. Its site learns of it now, or when it is up again.
 func (tasks *executor) taskEnd(e *event) {
-	n := tasks.n
+	l := tasks.l
 	x := &tasks.slots[e.index]
-	if x.generation != e.generation || x.state != executionAlive || n.now < x.End {
+	if x.generation != e.generation || x.state != executionAlive || l.now < x.End {
 		return
 	}
-	if n.now < x.natural {
+	if l.now < x.natural {
 		x.Lapsed, x.Reason = true, LeaseEnded
 	}
-	n.trace.job(x.ID.Job)
+	l.members[x.Site].trace.job(x.ID.Job)
 	tasks.gone(x)
-	if n.members[e.to].core != nil {
+	if l.members[e.to].core != nil {
 		tasks.report(e.to, e.index)
 	}
 }
 
 // gone frees the processors of an execution.
 func (tasks *executor) gone(x *Execution) {
-	n := tasks.n
-	x.End = n.now
-	x.stamps[1] = max(wall(n, int32(x.Site)), x.stamps[0])
+	l := tasks.l
+	x.End = l.now
+	x.stamps[1] = max(wall(l, int32(x.Site)), x.stamps[0])
 	x.state = executionOver
 	tasks.alive--
-	for j := range n.observers {
-		if f := n.observers[j].End; f != nil {
-			f(n.now, x)
-		}
-	}
+	l.tellEnd(x)
 }
 
 // report tells a site how an execution ended and forgets the execution, unless the daemon dies
 // of it: then it is told again. That of a squad is kept until the gang has ended.
 func (tasks *executor) report(s, i int32) {
-	n := tasks.n
+	l := tasks.l
 	x := &tasks.slots[i]
 	if x.state != executionOver {
 		panic(fmt.Sprintf("testnet: report of execution %v in state %d", x.ID, x.state))
 	}
-	n.ended = tasks.outcome(x)
+	l.ended = tasks.outcome(x)
 	if x.Squad != nil {
-		n.away(s).step(&pilot.SquadEnded{ID: x.ID, Number: pilot.Whole, End: pilot.EndOf(&n.ended)})
+		l.away(s).step(&pilot.SquadEnded{ID: x.ID, Number: pilot.Whole, End: pilot.EndOf(&l.ended)})
 		return
 	}
-	if n.step(s, &n.ended); n.members[s].core != nil {
+	if l.step(s, &l.ended); l.members[s].core != nil {
 		tasks.release(s, i)
 	}
 }
@@ -297,8 +295,8 @@ func (tasks *executor) forget(s int32, id grid.TaskID) {
 
 // release gives the slot of an execution back.
 func (tasks *executor) release(s, i int32) {
-	n := tasks.n
-	m := &n.members[s]
+	l := tasks.l
+	m := &l.members[s]
 	x := &tasks.slots[i]
 	if x.prev == none {
 		m.executions = x.next

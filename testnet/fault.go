@@ -87,6 +87,9 @@ func (n *Network) Schedule(f Fault) error {
 			return fmt.Errorf("%v fault at site %d of %d", f.Kind, s, len(n.members))
 		}
 	}
+	if f.Kind == FaultTorn {
+		n.joint.Store(true)
+	}
 	f.At = max(f.At, n.now)
 	begun := int32(len(n.faults.planned))
 	n.faults.plan(f)
@@ -107,7 +110,7 @@ type faults struct {
 func (fs *faults) plan(f Fault) {
 	n := fs.n
 	s := int32(f.Sites[0])
-	n.queue.push(f.At, classOther, event{kind: eventFault, to: s, from: s, index: int32(len(n.faults.planned))})
+	n.order(&n.common, f.At, classOther, event{kind: eventFault, to: s, from: s, index: int32(len(n.faults.planned))})
 	n.faults.planned = append(n.faults.planned, f)
 }
 
@@ -212,10 +215,11 @@ func (fs *faults) crash(s int32, machine bool) {
 		return
 	}
 	m.off = true
-	for i := m.executions; i != none; i = n.tasks.slots[i].next {
-		if x := &n.tasks.slots[i]; x.state == executionAlive {
+	tasks := &n.laneOf(s).tasks
+	for i := m.executions; i != none; i = tasks.slots[i].next {
+		if x := &tasks.slots[i]; x.state == executionAlive {
 			x.Lost = true
-			n.tasks.gone(x)
+			tasks.gone(x)
 		}
 	}
 }
@@ -224,7 +228,7 @@ func (fs *faults) crash(s int32, machine bool) {
 // execution it had, before its first Tick. Users who had no answer ask again.
 func (fs *faults) restart(s int32) {
 	n := fs.n
-	m := &n.members[s]
+	m, l := &n.members[s], n.laneOf(s)
 	m.incarnation++
 	m.off = false
 	n.clocks.takeUp(n, s)
@@ -239,7 +243,7 @@ func (fs *faults) restart(s int32) {
 		m.asked()
 	}
 	var known []int32
-	for i := m.executions; i != none; i = n.tasks.slots[i].next {
+	for i := m.executions; i != none; i = l.tasks.slots[i].next {
 		known = append(known, i)
 	}
 	slices.Reverse(known) // in the order they were started
@@ -248,47 +252,47 @@ func (fs *faults) restart(s int32) {
 		fs.found(s, known)
 	}
 	if r, ok := core.(Recoverer); ok {
-		if err := r.Recover(m.Clock.Local(n.now), m.saved, n.outbox()); err != nil {
+		if err := r.Recover(m.Clock.Local(n.now), m.saved, l.outbox()); err != nil {
 			n.err = fmt.Errorf("restart site %s at %v: recover: %w", m.ID, n.now, err)
 			return
 		}
-		n.carryOut(s)
+		l.carryOut(s)
 	}
 	for _, i := range known {
 		if m.core == nil { // it has died again: it is told the rest next time
 			return
 		}
-		if x := &n.tasks.slots[i]; x.state == executionOver && x.Squad == nil {
-			n.tasks.report(s, i)
+		if x := &l.tasks.slots[i]; x.state == executionOver && x.Squad == nil {
+			l.tasks.report(s, i)
 		} else if n.cfg.Inputs.Adopted != nil {
-			n.step(s, n.cfg.Inputs.Adopted(x.ID, x.stamps[0]))
+			l.step(s, n.cfg.Inputs.Adopted(x.ID, x.stamps[0]))
 		}
 	}
 	if m.away != nil {
 		m.away.report()
 	}
-	n.step(s, grid.Tick{}) // as a host does: what is left is taken up before anything new comes
-	n.resubmit(s)
+	l.step(s, grid.Tick{}) // as a host does: what is left is taken up before anything new comes
+	l.resubmit(s)
 	if m.router != nil { // a node of the DHT that comes back looks itself up
-		n.closestTo(s, sha256.Sum256([]byte(m.ID)))
+		l.closestTo(s, sha256.Sum256([]byte(m.ID)))
 	}
-	n.owe(s)
+	l.owe(s)
 }
 
 // found tells a daemon that is up again which squads are there.
 func (fs *faults) found(s int32, known []int32) {
-	n := fs.n
+	l := fs.n.laneOf(s)
 	for _, i := range known {
-		x := &n.tasks.slots[i]
+		x := &l.tasks.slots[i]
 		if x.Squad == nil {
 			continue
 		}
 		in := &pilot.Found{ID: x.ID, Tasks: x.Squad.Tasks()}
 		if x.state == executionOver {
-			ended := n.tasks.outcome(x)
+			ended := l.tasks.outcome(x)
 			end := pilot.EndOf(&ended)
 			in.Ended = &end
 		}
-		n.away(s).step(in)
+		l.away(s).step(in)
 	}
 }

@@ -64,7 +64,7 @@ func (a *away) overheard(in grid.Input) []pilot.Effect {
 	if a.core == nil {
 		return nil
 	}
-	a.core.Step(a.n.members[a.site].Clock.Local(a.n.now), in, &a.out)
+	a.core.Step(a.l.members[a.site].Clock.Local(a.l.now), in, &a.out)
 	effects := slices.Clone(a.out.Effects)
 	a.carryAll()
 	return effects

@@ -29,26 +29,26 @@ type lentRun struct {
 }
 
 // after has something happen at an instant.
-func (n *Network) after(at grid.Time, class uint64, site int32, do func()) {
-	n.queue.push(max(at, n.now), class, event{kind: eventCall, to: site, from: site, index: n.calls.put(do)})
+func (l *lane) after(at grid.Time, class uint64, site int32, do func()) {
+	l.push(max(at, l.now), class, event{kind: eventCall, to: site, from: site, index: l.own(site).calls.put(do)})
 }
 
 // keep starts a pilot, or has it last until the limit from now, or after a restart not much longer than it was told before.
 func (a *away) keep(t *grid.Task) {
-	n, m := a.n, &a.n.members[a.site]
+	l, m := a.l, &a.l.members[a.site]
 	p := a.pilots[t.Pilot.Key]
 	if p == nil {
-		p = &lent{key: t.Pilot.Key, task: t.ID, start: n.now, runs: make(map[grid.TaskID]*lentRun)}
+		p = &lent{key: t.Pilot.Key, task: t.ID, start: l.now, runs: make(map[grid.TaskID]*lentRun)}
 		a.pilots[p.key] = p
 	}
 	p.turn++
 	turn := p.turn
-	until := m.Clock.True(m.Clock.Local(n.now).Add(t.Limit))
+	until := m.Clock.True(m.Clock.Local(l.now).Add(t.Limit))
 	if t.More > 0 && p.until > 0 {
 		until = min(until, p.until.Add(t.More))
 	}
 	p.until = until
-	n.after(p.until, classEnd, a.site, func() {
+	l.after(p.until, classEnd, a.site, func() {
 		if a.pilots[p.key] != p || p.turn != turn {
 			return
 		}
@@ -70,24 +70,24 @@ func (a *away) release(t *grid.Task) {
 		a.endPilot(p)
 		return
 	}
-	a.n.inject(a.n.now, a.site, a.n.members[a.site].incarnation, &grid.TaskEnded{ID: t.ID, Lost: true})
+	a.l.inject(a.l.now, a.site, a.l.members[a.site].incarnation, &grid.TaskEnded{ID: t.ID, Lost: true})
 }
 
 // endPilot ends a pilot with everything that it runs, and tells its site.
 func (a *away) endPilot(p *lent) {
-	n := a.n
+	l := a.l
 	delete(a.pilots, p.key)
 	for _, id := range slices.SortedFunc(maps.Keys(p.runs), grid.TaskID.Compare) {
 		if r := p.runs[id]; r.state == executionAlive {
 			r.Lost = true
-			n.tasks.gone(&r.Execution)
+			l.tasks.gone(&r.Execution)
 		}
 	}
 	if a.core == nil {
 		a.ended = append(a.ended, p.task)
 		return
 	}
-	n.inject(n.now, a.site, n.members[a.site].incarnation, &grid.TaskEnded{ID: p.task})
+	l.inject(l.now, a.site, l.members[a.site].incarnation, &grid.TaskEnded{ID: p.task})
 }
 
 // kept returns the pilots, by key.
@@ -97,19 +97,19 @@ func (a *away) kept() []*lent {
 
 // report tells a site that is up again what has become of its pilots.
 func (a *away) report() {
-	n := a.n
+	l := a.l
 	ended := a.ended
 	a.ended = nil
 	for i, id := range ended {
-		if n.members[a.site].core == nil { // it has died again
+		if l.members[a.site].core == nil { // it has died again
 			a.ended = append(a.ended, ended[i:]...)
 			return
 		}
-		n.step(a.site, &grid.TaskEnded{ID: id, Lost: true})
+		l.step(a.site, &grid.TaskEnded{ID: id, Lost: true})
 	}
 	for _, p := range a.kept() {
-		if n.cfg.Inputs.Adopted != nil {
-			n.step(a.site, n.cfg.Inputs.Adopted(p.task, n.members[a.site].Clock.Local(p.start)))
+		if l.cfg.Inputs.Adopted != nil {
+			l.step(a.site, l.cfg.Inputs.Adopted(p.task, l.members[a.site].Clock.Local(p.start)))
 		}
 	}
 }
@@ -127,7 +127,7 @@ func (a *away) carryPilot(e pilot.Effect) {
 		if p := a.pilots[e.Key]; p != nil && p.up {
 			if r := p.runs[e.ID]; r != nil && r.state == executionAlive {
 				r.Reason, r.exitCode = cmp.Or(e.Reason, "killed"), exitKilled
-				a.n.after(a.n.now, classEnd, a.site, func() { a.finish(p, r) })
+				a.l.after(a.l.now, classEnd, a.site, func() { a.finish(p, r) })
 			}
 		}
 	case pilot.Forget:
@@ -181,18 +181,18 @@ func (r *lentRun) over(key uint64) *pilot.Over {
 
 // launch starts an execution under a pilot.
 func (a *away) launch(p *lent, t *grid.Task) {
-	n := a.n
-	span, reason, code := runTime(t.Job, n.members[a.site].Rating), "", int32(0)
+	l := a.l
+	span, reason, code := runTime(t.Job, l.members[a.site].Rating), "", int32(0)
 	if t.Limit > 0 && span > t.Limit {
 		span, reason, code = t.Limit, TimeLimit, exitTimeLimit
 	}
-	span, code, reason = n.tasks.broken(t, span, code, reason)
+	span, code, reason = l.tasks.broken(t, span, code, reason)
 	r := &lentRun{Execution: Execution{
-		ID: t.ID, Job: t.Job, Site: int(a.site), Pilot: t.Pilot, Squad: t.Squad, Start: n.now, End: n.now.Add(span), state: executionAlive,
+		ID: t.ID, Job: t.Job, Site: int(a.site), Pilot: t.Pilot, Squad: t.Squad, Start: l.now, End: l.now.Add(span), state: executionAlive,
 	}}
 	p.runs[t.ID] = r
-	n.tasks.begin(&r.Execution)
-	n.after(r.End, classEnd, a.site, func() {
+	l.tasks.begin(&r.Execution)
+	l.after(r.End, classEnd, a.site, func() {
 		if r.state == executionAlive && r.Reason == "" {
 			r.Reason, r.exitCode, r.Failed = reason, code, code == exitFailed
 		}
@@ -205,7 +205,7 @@ func (a *away) finish(p *lent, r *lentRun) {
 	if r.state != executionAlive {
 		return
 	}
-	a.n.tasks.gone(&r.Execution)
+	a.l.tasks.gone(&r.Execution)
 	if p.up {
 		a.step(r.over(p.key))
 	}

@@ -2,6 +2,7 @@ package testnet
 
 import (
 	"fmt"
+	"math/rand/v2"
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
@@ -50,11 +51,10 @@ func (l Link) Validate() error {
 	return nil
 }
 
-// wires carry messages and sessions between the sites of a network.
+// wires carry messages and sessions from the sites of a lane.
 type wires struct {
-	n      *Network
-	topics map[string][]int32 // sites that hear what is published
-	lost   int64              // messages, those across a partition included
+	l      *lane
+	lost   int64 // messages, those across a partition included
 	struck [wire.KindMax]Struck
 }
 
@@ -70,7 +70,16 @@ type Struck struct {
 func (s *Struck) Any() int64 { return s.Lost + s.Doubled + s.Late + s.Coincided }
 
 // StruckBy returns what faults of links have done to messages of a kind.
-func StruckBy(n *Network, k grid.Kind) Struck { return *n.wires.at(k) }
+func StruckBy(n *Network, k grid.Kind) (s Struck) {
+	for _, l := range n.lanes {
+		t := l.wires.at(k)
+		s.Lost += t.Lost
+		s.Doubled += t.Doubled
+		s.Late += t.Late
+		s.Coincided += t.Coincided
+	}
+	return s
+}
 
 // at returns the counts of a kind.
 func (w *wires) at(k grid.Kind) *Struck {
@@ -88,43 +97,49 @@ func (w *wires) lose(message grid.Message) {
 
 // latency draws how long a message takes.
 func (w *wires) latency(from, to int32) grid.Time {
-	n := w.n
-	l := &n.cfg.Link
-	m := &n.members[from]
-	t := l.LatencyMin
-	if l.Latency != nil {
-		t = max(l.Latency(int(from), int(to)), 0)
-	} else if l.LatencyMax > l.LatencyMin {
-		t += grid.Time(draw.Uniform(&m.link, uint64(l.LatencyMax-l.LatencyMin)+1))
+	return w.drawn(from, to, &w.l.members[from].link)
+}
+
+// drawn draws it from a generator that need not be the sender's.
+func (w *wires) drawn(from, to int32, pcg *rand.PCG) grid.Time {
+	link, members := &w.l.cfg.Link, w.l.members
+	t := link.LatencyMin
+	if link.Latency != nil {
+		t = max(link.Latency(int(from), int(to)), 0)
+	} else if link.LatencyMax > link.LatencyMin {
+		t += grid.Time(draw.Uniform(pcg, uint64(link.LatencyMax-link.LatencyMin)+1))
 	}
-	if l.ReorderMax > 0 && draw.Chance(&m.link, l.Reorder) {
-		t += grid.Time(draw.Uniform(&m.link, uint64(l.ReorderMax)+1))
+	if link.ReorderMax > 0 && draw.Chance(pcg, link.Reorder) {
+		t += grid.Time(draw.Uniform(pcg, uint64(link.ReorderMax)+1))
 	}
-	return t + m.slow + n.members[to].slow
+	return t + members[from].slow + members[to].slow
+}
+
+// roundTrip draws how long a question and its answer take. Both are drawn from the
+// generator of the site that asks: nothing of the other one is touched.
+func (w *wires) roundTrip(from, to int32) grid.Time {
+	pcg := &w.l.members[from].link
+	return w.drawn(from, to, pcg) + w.drawn(to, from, pcg)
 }
 
 // transmit puts a message on its way. A site's message to itself takes no time and
 // is not lost.
 func (w *wires) transmit(from int32, to grid.SiteID, message grid.Message) {
-	n := w.n
-	m := &n.members[from]
+	l := w.l
+	m := &l.members[from]
 	kind := message.MessageKind()
-	n.counts.sent(kind, from)
-	for i := range n.observers {
-		if f := n.observers[i].Send; f != nil {
-			f(n.now, int(from), to, message)
-		}
-	}
-	target, known := n.delivered, true
-	if to == "" || to != n.delivery.From { // most messages answer one: no need to look the name up
-		if target, known = n.index[to]; !known {
+	l.counts.sent(kind, l.inLane(from))
+	l.tellSend(from, to, message)
+	target, known := l.delivered, true
+	if to == "" || to != l.delivery.From { // most messages answer one: no need to look the name up
+		if target, known = l.index[to]; !known {
 			target = none
 		}
 	}
-	n.trace.effect(from, grid.EffectSend, uint64(kind)<<32|uint64(uint32(target)))
-	n.trace.message(message)
+	m.trace.effect(from, grid.EffectSend, uint64(kind)<<32|uint64(uint32(target)))
+	m.trace.message(message)
 	if !known { // nobody answers to that name
-		n.inject(n.now+n.cfg.DialTimeout, from, m.incarnation, &grid.Undelivered{To: to, Message: message})
+		l.inject(l.now+l.cfg.DialTimeout, from, m.incarnation, &grid.Undelivered{To: to, Message: message})
 		return
 	}
 	w.relay(from, target, message)
@@ -132,44 +147,44 @@ func (w *wires) transmit(from int32, to grid.SiteID, message grid.Message) {
 
 // relay is transmit after counting.
 func (w *wires) relay(from, to int32, message grid.Message) {
-	n := w.n
-	m := &n.members[from]
+	l := w.l
+	m := &l.members[from]
 	e := event{kind: eventDeliver, to: to, from: from, generation: m.incarnation, message: message}
 	if from == to {
-		n.queue.push(n.now, classOther, e)
+		l.push(l.now, classOther, e)
 		return
 	}
-	if n.faults.severed(from, to) || draw.Chance(&m.link, n.cfg.Link.Loss) {
+	if l.faults.severed(from, to) || draw.Chance(&m.link, l.cfg.Link.Loss) {
 		w.lose(message)
 		return
 	}
 	kind := message.MessageKind()
-	if draw.Chance(&m.link, n.cfg.Link.Duplicate) {
+	if draw.Chance(&m.link, l.cfg.Link.Duplicate) {
 		e.silent = true // one copy refused does not mean that the other was
 		w.at(kind).Doubled++
-		n.queue.push(n.now+w.latency(from, to), classOther, e)
+		l.push(l.now+w.latency(from, to), classOther, e)
 	}
-	usual := n.now + w.latency(from, to)
-	if usual > n.now+n.cfg.Link.LatencyMax {
+	usual := l.now + w.latency(from, to)
+	if usual > l.now+l.cfg.Link.LatencyMax {
 		w.at(kind).Late++
 	}
 	at := w.coincide(from, to, usual)
 	if at != usual {
 		w.at(kind).Coincided++
 	}
-	n.queue.push(at, classOther, e)
+	l.push(at, classOther, e)
 }
 
 // coincide returns when a message arrives that would arrive at an instant: then, or with
 // the next timer of the receiver.
 func (w *wires) coincide(from, to int32, at grid.Time) grid.Time {
-	n := w.n
-	l, pcg := &n.cfg.Link, &n.members[from].link
-	if !draw.Chance(pcg, l.Coincide) {
+	l := w.l
+	link, pcg := &l.cfg.Link, &l.members[from].link
+	if !draw.Chance(pcg, link.Coincide) {
 		return at
 	}
-	timer := n.members[to].armed
-	if timer == grid.Never || timer <= n.now+l.LatencyMin || timer > n.now+max(l.LatencyMax, l.ReorderMax) {
+	timer := l.members[to].armed
+	if timer == grid.Never || timer <= l.now+link.LatencyMin || timer > l.now+max(link.LatencyMax, link.ReorderMax) {
 		return at
 	}
 	return timer - 1 + grid.Time(draw.Uniform(pcg, 3))
@@ -178,9 +193,9 @@ func (w *wires) coincide(from, to int32, at grid.Time) grid.Time {
 // publish floods a message to the other members of a topic. As in live networks it
 // counts once as sent, and as received by each that gets it.
 func (w *wires) publish(from int32, topic string, message grid.Message) {
-	n := w.n
-	n.counts.sent(message.MessageKind(), from)
-	for _, to := range w.topics[topic] {
+	l := w.l
+	l.counts.sent(message.MessageKind(), l.inLane(from))
+	for _, to := range l.topics[topic] {
 		if to != from {
 			w.relay(from, to, message)
 		}
@@ -189,9 +204,9 @@ func (w *wires) publish(from int32, topic string, message grid.Message) {
 
 // deliver is a message's arrival.
 func (w *wires) deliver(e *event) {
-	n := w.n
-	m := &n.members[e.to]
-	if n.faults.severed(e.from, e.to) {
+	l := w.l
+	m := &l.members[e.to]
+	if l.faults.severed(e.from, e.to) {
 		w.lose(e.message)
 		return
 	}
@@ -200,23 +215,23 @@ func (w *wires) deliver(e *event) {
 		return
 	}
 	kind := e.message.MessageKind()
-	n.counts.received(kind, e.to)
-	n.delivery, n.delivered = grid.Delivery{From: n.members[e.from].ID, Message: e.message}, e.from
-	n.hand(e.to, kind, &n.delivery)
+	l.counts.received(kind, l.inLane(e.to))
+	l.delivery, l.delivered = grid.Delivery{From: l.members[e.from].ID, Message: e.message}, e.from
+	l.hand(e.to, kind, &l.delivery)
 }
 
 // refuse tells the sender that no connection could be made: at once if the
 // machine is up and says so, after the dial's time-out if it is off.
 func (w *wires) refuse(e *event) {
-	n := w.n
+	l := w.l
 	if e.silent || e.from == e.to {
 		return
 	}
-	after := n.cfg.DialTimeout
-	if !n.members[e.to].off {
+	after := l.cfg.DialTimeout
+	if !l.members[e.to].off {
 		after = w.latency(e.to, e.from)
 	}
-	n.queue.push(n.now+after, classOther, event{
+	l.push(l.now+after, classOther, event{
 		kind: eventUndelivered, to: e.from, from: e.to, generation: e.generation, message: e.message,
 	})
 }
@@ -228,21 +243,21 @@ const probeTimeMax = 2 * grid.Second
 // if one of them is lost or the other site is down. Like the ping of live networks
 // it is below the envelope, so it counts as no message.
 func (w *wires) probe(from int32, to grid.SiteID) {
-	n := w.n
-	m := &n.members[from]
-	target, known := n.index[to]
+	l := w.l
+	m := &l.members[from]
+	target, known := l.index[to]
 	if !known {
 		target = none
 	}
-	n.trace.effect(from, grid.EffectProbe, uint64(uint32(target)))
+	m.trace.effect(from, grid.EffectProbe, uint64(uint32(target)))
 	answer := &grid.Probed{To: to, RoundTrip: -1}
-	if known && n.members[target].core != nil && !n.faults.severed(from, target) && !n.faults.severed(target, from) &&
-		!draw.Chance(&m.link, n.cfg.Link.Loss) && !draw.Chance(&m.link, n.cfg.Link.Loss) {
-		answer.RoundTrip = w.latency(from, target) + w.latency(target, from)
+	if known && l.members[target].core != nil && !l.faults.severed(from, target) && !l.faults.severed(target, from) &&
+		!draw.Chance(&m.link, l.cfg.Link.Loss) && !draw.Chance(&m.link, l.cfg.Link.Loss) {
+		answer.RoundTrip = w.roundTrip(from, target)
 	}
 	after := answer.RoundTrip
 	if after < 0 || after > probeTimeMax {
 		answer.RoundTrip, after = -1, probeTimeMax
 	}
-	n.inject(n.now+after, from, m.incarnation, answer)
+	l.inject(l.now+after, from, m.incarnation, answer)
 }

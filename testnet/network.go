@@ -1,58 +1,44 @@
 package testnet
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
+	"sync/atomic"
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
 	"gridnode/testnet/draw"
 )
 
-// Network is a set of sites in virtual time: one queue of events, one clock, one
-// goroutine. Everything that happens is determined by its Config and its members.
-// Not safe for concurrent use.
+// Network is a set of sites in virtual time: one order of events, one clock. Everything that
+// happens is determined by its Config and its members, and by nothing else: not by how many
+// workers there are. Not safe for concurrent use.
 type Network struct {
 	cfg       Config
 	now       grid.Time
-	queue     eventQueue
 	members   []member
 	index     map[grid.SiteID]int32
-	turns     []int32 // sites that had an input at this instant and are owed a Tick
+	topics    map[string][]int32 // sites that hear what is published
+	lanes     []*lane            // of sites; a power of two
+	joint     atomic.Bool        // sites do things together, or die within their steps: no strides
+	common    eventQueue         // what is not one site's alone
+	outside   slots[func()]      // calls among it
+	inserted  uint64             // events so far
+	turns     []int32            // sites that had an input at this instant and are owed a Tick
 	observers []Observer
-	counts    counts
-	tasks     executor
-	calls     slots[func()]
 	faults    faults
 	clocks    wallClocks
-	wires     wires
 	oracle    oracle
-	users     users
 	providers providers
-	trace     trace
 	events    int64
-	ticking   bool // the step under way is a Tick
+	strides   int64 // that it went through
+	merging   bool  // what a stride has logged is merged
 
-	source  Source
-	arrival *grid.Job // the next job of source
-	where   int
-
-	inputs  slots[grid.Input] // injected
-	lookups slots[lookup]     // of the oracle
-	err     error
-
-	// Reused from step to step.
-	out         grid.Outbox
-	keys        []grid.Key
-	answers     []grid.Input
-	delivery    grid.Delivery
-	delivered   int32 // whose message delivery is
-	undelivered grid.Undelivered
-	closest     grid.Closest
-	ended       grid.TaskEnded
+	source    Source
+	arrival   arrival // the next job of source
+	token     uint64  // of the last user
+	submitted []*lane // whose jobs arrive in a stride, in order
+	err       error
 }
 
 // member is a site. What nearly every event reads comes first, in two cache lines: with
@@ -80,7 +66,8 @@ type member struct {
 	Rating  grid.Rating
 	New     func(incarnation int) (Site, error)
 	Router  func(incarnation int) Router
-	_       [24]byte // whole lines
+	trace   trace
+	_       [16]byte // whole lines
 }
 
 // New returns a network without sites.
@@ -94,12 +81,11 @@ func New(cfg Config) (*Network, error) {
 	if cfg.Closest == 0 {
 		cfg.Closest = 20
 	}
-	n := &Network{
-		cfg: cfg, index: make(map[grid.SiteID]int32),
-		users: users{open: make(map[uint64]pending)}, trace: newTrace(),
+	n := &Network{cfg: cfg, index: make(map[grid.SiteID]int32), topics: make(map[string][]int32), providers: make(providers)}
+	for range lanesOf(cfg.Workers) {
+		n.lanes = append(n.lanes, newLane(n))
 	}
-	n.wires = wires{n: n, topics: make(map[string][]int32)}
-	n.faults.n, n.tasks.n, n.providers.n = n, n, n
+	n.faults.n = n
 	return n, nil
 }
 
@@ -118,7 +104,7 @@ func (n *Network) Add(m Member) (int, error) {
 	}
 	s := int32(len(n.members))
 	added := member{
-		ID: m.ID, Clock: m.Clock, Rating: m.Rating, New: m.New, Router: m.Router, core: core, armed: grid.Never, routed: grid.Never, executions: none,
+		ID: m.ID, Clock: m.Clock, Rating: m.Rating, New: m.New, Router: m.Router, core: core, armed: grid.Never, routed: grid.Never, executions: none, trace: newTrace(),
 		link: *draw.PCG(n.cfg.Seed, m.ID, draw.ForLinks),
 	}
 	if m.Router != nil {
@@ -131,17 +117,14 @@ func (n *Network) Add(m Member) (int, error) {
 	n.members = append(n.members, added)
 	n.index[m.ID] = s
 	n.oracle.add(m.ID, s)
-	n.owe(s)
+	n.laneOf(s).owe(s)
 	return int(s), nil
 }
-
-// Observe adds an observer; observers are called in the order they were added.
-func (n *Network) Observe(o Observer) { n.observers = append(n.observers, o) }
 
 // Subscribe makes sites members of a topic: what one of them publishes reaches the others.
 func (n *Network) Subscribe(topic string, sites ...int) {
 	for _, s := range sites {
-		n.wires.topics[topic] = append(n.wires.topics[topic], int32(s))
+		n.topics[topic] = append(n.topics[topic], int32(s))
 	}
 }
 
@@ -150,17 +133,11 @@ func (n *Network) Feed(source Source) { n.source = source }
 
 // Inject gives a site an input at an instant that is not past. It is lost if the site is down then.
 func (n *Network) Inject(at grid.Time, site int, in grid.Input) {
-	n.inject(at, int32(site), anyIncarnation, in)
+	n.laneOf(int32(site)).inject(at, int32(site), anyIncarnation, in)
 }
 
 // anyIncarnation marks an input that a restart in between does not make void.
 const anyIncarnation = ^uint32(0)
-
-func (n *Network) inject(at grid.Time, site int32, incarnation uint32, in grid.Input) {
-	n.queue.push(max(at, n.now), classOther, event{
-		kind: eventInput, to: site, from: site, generation: incarnation, index: n.inputs.put(in),
-	})
-}
 
 // Now is the present true instant.
 func (n *Network) Now() grid.Time { return n.now }
@@ -193,186 +170,55 @@ func (n *Network) Core(site int) Site { return n.members[site].core }
 type Counter = wire.Counter
 
 // Counter returns the message counts of a site, over all its incarnations.
-func (n *Network) Counter(site int) *Counter { return n.counts.of(site) }
+func (n *Network) Counter(site int) *Counter {
+	return n.laneOf(int32(site)).counts.of(n.inLane(int32(site)))
+}
 
 // Events returns how many events have happened.
 func (n *Network) Events() int64 { return n.events }
 
-// Lost returns how many messages the network lost, those at partitions included.
-func (n *Network) Lost() int64 { return n.wires.lost }
+// Strides returns how many strides its workers went through side by side.
+func (n *Network) Strides() int64 { return n.strides }
 
-// TraceHash returns the hash over everything that has happened: equal for equal
-// runs, on every machine.
-func (n *Network) TraceHash() uint64 { return uint64(n.trace) }
+// Lost returns how many messages the network lost, those at partitions included.
+func (n *Network) Lost() (count int64) {
+	for _, l := range n.lanes {
+		count += l.wires.lost
+	}
+	return count
+}
+
+// TraceHash returns the hash over everything that has happened to each site: equal for equal
+// runs, on every machine, with any number of workers.
+func (n *Network) TraceHash() uint64 {
+	t := newTrace()
+	for i := range n.members {
+		t.add(uint64(n.members[i].trace))
+	}
+	return uint64(t)
+}
 
 // Pending returns how many events have yet to happen.
-func (n *Network) Pending() int { return n.queue.len() }
+func (n *Network) Pending() int {
+	count := n.common.len()
+	for _, l := range n.lanes {
+		count += l.queue.len()
+	}
+	return count
+}
 
 // Unanswered returns how many users have had no answer to their submissions. Where no
 // site can crash nobody asks for one.
-func (n *Network) Unanswered() int { return len(n.users.open) }
+func (n *Network) Unanswered() (count int) {
+	for _, l := range n.lanes {
+		count += len(l.open)
+	}
+	return count
+}
 
 // Wake gives a site a Tick at the end of the present instant: something has changed
 // that it was not told.
-func (n *Network) Wake(site int) { n.owe(int32(site)) }
+func (n *Network) Wake(site int) { n.laneOf(int32(site)).owe(int32(site)) }
 
 // Drained reports whether no job is left to be submitted.
-func (n *Network) Drained() bool { return n.source == nil && n.arrival == nil }
-
-// Run lets time pass until the instant until (included), until nothing is left to
-// happen, or until stop, asked after each instant, returns true; stop may be nil.
-// It returns ctx's error if that ends first, a fault of the source, of a restart
-// or of a check, and otherwise nil. It may be called again with a later until.
-func (n *Network) Run(ctx context.Context, until grid.Time, stop func() bool) error {
-	const patience = 1 << 12 // events between two looks at ctx
-	look := n.events + patience
-	n.settle()
-	for n.err == nil {
-		if err := n.fetch(); err != nil {
-			return err
-		}
-		at := n.queue.next()
-		if n.arrival != nil {
-			at = min(at, n.arrival.Submit)
-		}
-		if at == grid.Never || at > until {
-			break
-		}
-		n.now = max(n.now, at)
-		if err := n.instant(); err != nil {
-			return err
-		}
-		if n.events >= look {
-			look = n.events + patience
-			if n.cfg.Pulse != nil {
-				n.cfg.Pulse()
-			}
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-		}
-		if stop != nil && stop() {
-			return n.err
-		}
-	}
-	if n.err == nil && until != grid.Never {
-		n.now = max(n.now, until)
-	}
-	return n.err
-}
-
-// instant lets everything of the present instant happen: the events, ends of
-// executions first; then submissions, in the order of the source; then one Tick
-// for each site concerned. What a Tick causes at once belongs to the same instant.
-func (n *Network) instant() error {
-	for n.err == nil {
-		switch {
-		case n.queue.next() <= n.now:
-			n.happen(n.queue.pop())
-		case n.arrival != nil && n.arrival.Submit <= n.now:
-			job := n.arrival
-			n.arrival = nil
-			n.submit(int32(n.where), job)
-			if err := n.fetch(); err != nil {
-				return err
-			}
-		case len(n.turns) > 0:
-			n.settle()
-			continue
-		default:
-			return n.err
-		}
-		n.events++
-		if n.cfg.Check != nil && (n.cfg.CheckEvery <= 1 || n.events%n.cfg.CheckEvery == 0) {
-			if err := n.cfg.Check(n.now); err != nil {
-				return fmt.Errorf("at %v after %d events: %w", n.now, n.events, err)
-			}
-		}
-	}
-	return n.err
-}
-
-// fetch makes arrival the next job of the source, unless it is known already.
-func (n *Network) fetch() error {
-	if n.arrival != nil || n.source == nil {
-		return nil
-	}
-	job, site, err := n.source.Next()
-	if errors.Is(err, io.EOF) {
-		n.source = nil
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("read jobs: %w", err)
-	}
-	if site < 0 || site >= len(n.members) {
-		panic(fmt.Sprintf("testnet: job %s is for site %d of %d", job.ID, site, len(n.members)))
-	}
-	if job.Submit < n.now {
-		return fmt.Errorf("read jobs: job %s is submitted at %v, after one submitted at %v: sort the trace by submit time", job.Name, job.Submit, n.now)
-	}
-	n.arrival, n.where = job, site
-	return nil
-}
-
-// happen carries out one event.
-func (n *Network) happen(e event) {
-	n.trace.event(n.now, &e)
-	switch e.kind {
-	case eventDeliver:
-		n.wires.deliver(&e)
-	case eventUndelivered:
-		m := &n.members[e.to]
-		if m.core == nil || m.incarnation != e.generation {
-			return
-		}
-		n.undelivered = grid.Undelivered{To: n.members[e.from].ID, Message: e.message}
-		n.hand(e.to, e.message.MessageKind(), &n.undelivered)
-	case eventTimer:
-		n.timer(e.to)
-	case eventTaskEnd:
-		n.tasks.taskEnd(&e)
-	case eventInput:
-		in := n.inputs.take(e.index)
-		if e.generation == anyIncarnation || e.generation == n.members[e.to].incarnation {
-			n.step(e.to, in)
-		}
-	case eventClosest:
-		n.answerClosest(&e)
-	case eventFault:
-		n.faults.strike(e.index)
-	case eventCall:
-		n.calls.take(e.index)()
-	}
-}
-
-// step feeds one input to a site and carries out what it orders. A site that is
-// down gets nothing.
-func (n *Network) step(s int32, in grid.Input) {
-	m := &n.members[s]
-	if m.core == nil {
-		return
-	}
-	m.core.Step(m.Clock.Local(n.now), in, n.outbox())
-	n.carryOut(s)
-	if m.away != nil && m.core != nil {
-		if ended, ok := in.(*grid.TaskEnded); ok {
-			m.away.acknowledge(ended.ID)
-		}
-	}
-	n.owe(s)
-}
-
-// hand feeds an input about a message of that kind to the router if it speaks it,
-// else to the site.
-func (n *Network) hand(s int32, kind grid.Kind, in grid.Input) {
-	m := &n.members[s]
-	if m.router == nil || !m.router.Speaks(kind) {
-		n.step(s, in)
-		return
-	}
-	m.router.Step(m.Clock.Local(n.now), in, n.outbox())
-	m.asked()
-	n.carryRouter(s)
-	n.armRouter(s)
-}
+func (n *Network) Drained() bool { return n.source == nil && n.arrival.job == nil }

@@ -20,9 +20,10 @@ const (
 	eventClosest                      // the oracle's answer to a look-up; index is its slot
 	eventFault                        // index is the fault's
 	eventCall                         // something of pilots; index is its slot
+	eventOutside                      // what those outside have done; index is its slot
 )
 
-// event is what happens at an instant to one site.
+// event is what happens at an instant to one site, or because of it.
 type event struct {
 	message    grid.Message
 	to, from   int32
@@ -69,10 +70,9 @@ const (
 // line of a slab that is reused, so it allocates only while it grows. The zero value
 // is ready.
 type eventQueue struct {
-	slab     []waiting
-	free     int32 // list of unused nodes, as number + 1
-	count    int
-	inserted uint64
+	slab  []waiting
+	free  int32 // list of unused nodes, as number + 1
+	count int
 
 	current int64 // bucket of level 0 whose events are in due; all others in levels are later
 	due     []place
@@ -99,9 +99,9 @@ type level struct {
 // len returns how many events wait.
 func (q *eventQueue) len() int { return q.count }
 
-// push inserts an event that happens at the given instant, not negative.
-func (q *eventQueue) push(at grid.Time, class uint64, e event) {
-	q.inserted++
+// push inserts an event that happens at the given instant, not negative, and returns its slot.
+// Its order is its class and its number, by which events of one instant are ranked.
+func (q *eventQueue) push(at grid.Time, order uint64, e event) (slot int32) {
 	q.count++
 	i := q.free - 1
 	if i < 0 {
@@ -111,10 +111,37 @@ func (q *eventQueue) push(at grid.Time, class uint64, e event) {
 		q.free = q.slab[i].next
 	}
 	v := &q.slab[i]
-	v.at, v.order, v.event = at, class|q.inserted, e
+	v.at, v.order, v.event = at, order, e
 	if !q.file(v, i) {
 		q.late.push(place{at, v.order, i})
 	}
+	return i
+}
+
+// renumber gives an event another order, which must not change how those that wait are ranked.
+// It does nothing if the event has happened. After the last one renumbered must be called.
+func (q *eventQueue) renumber(slot int32, old, order uint64) {
+	if v := &q.slab[slot]; v.order == old {
+		v.order = order
+	}
+}
+
+// renumbered has the present bucket go by the new orders.
+func (q *eventQueue) renumbered() {
+	for i := q.head; i < len(q.due); i++ {
+		q.due[i].order = q.slab[q.due[i].slot].order
+	}
+	for i := range q.late {
+		q.late[i].order = q.slab[q.late[i].slot].order
+	}
+}
+
+// before reports whether the first event of a queue comes before that of another.
+func (q *eventQueue) before(other *eventQueue) bool {
+	if q.next() == grid.Never {
+		return false
+	}
+	return other.next() == grid.Never || q.place().before(other.place())
 }
 
 // file puts a node into its bucket, unless that is the current one or past.
@@ -147,8 +174,16 @@ func (q *eventQueue) next() grid.Time {
 	return at
 }
 
-// pop removes the first event. The queue must not be empty.
-func (q *eventQueue) pop() event {
+// place returns the first event's place, once next has found it.
+func (q *eventQueue) place() place {
+	if q.head < len(q.due) && (len(q.late) == 0 || q.due[q.head].before(q.late[0])) {
+		return q.due[q.head]
+	}
+	return q.late[0]
+}
+
+// pop removes the first event and returns it with its order. The queue must not be empty.
+func (q *eventQueue) pop() (order uint64, e event) {
 	if q.head == len(q.due) && len(q.late) == 0 {
 		q.advance()
 	}
@@ -160,12 +195,12 @@ func (q *eventQueue) pop() event {
 		p = q.late.pop()
 	}
 	v := &q.slab[p.slot]
-	e := v.event
+	e = v.event
 	v.event.message = nil
 	v.next = q.free
 	q.free = p.slot + 1
 	q.count--
-	return e
+	return p.order, e
 }
 
 // advance makes the next bucket that has events the current one, and reports whether

@@ -20,31 +20,31 @@ type Router interface {
 }
 
 // closestTo begins a look-up for a site.
-func (n *Network) closestTo(s int32, key grid.Key) {
-	m := &n.members[s]
+func (l *lane) closestTo(s int32, key grid.Key) {
+	m := &l.members[s]
 	if m.router != nil {
-		m.router.Closest(m.Clock.Local(n.now), key, n.outbox())
+		m.router.Closest(m.Clock.Local(l.now), key, l.outbox())
 		m.asked()
-		n.carryRouter(s)
-		n.armRouter(s)
+		l.carryRouter(s)
+		l.armRouter(s)
 		return
 	}
-	at := n.now + n.roundTrip(s) // as if it had asked one of them
-	i := n.lookups.put(lookup{key, m.incarnation})
-	n.queue.push(at, classOther, event{kind: eventClosest, to: s, from: s, index: i})
+	at := l.now + l.roundTrip(s) // as if it had asked one of them
+	i := l.lookups.put(lookup{key, m.incarnation})
+	l.push(at, classOther, event{kind: eventClosest, to: s, from: s, index: i})
 }
 
 // carryRouter carries out what a router ordered and gives its site the answers.
-func (n *Network) carryRouter(s int32) {
-	base := len(n.answers) // a step may ask the router again: answers are a stack
-	n.answers = append(n.answers, n.out.Locals...)
-	n.out.Locals = n.out.Locals[:0]
-	n.carryOut(s)
-	for i, end := base, len(n.answers); i < end; i++ {
-		n.providers.lookedUp(s, n.answers[i])
+func (l *lane) carryRouter(s int32) {
+	base := len(l.answers) // a step may ask the router again: answers are a stack
+	l.answers = append(l.answers, l.out.Locals...)
+	l.out.Locals = l.out.Locals[:0]
+	l.carryOut(s)
+	for i, end := base, len(l.answers); i < end; i++ {
+		l.providing.lookedUp(s, l.answers[i])
 	}
-	clear(n.answers[base:])
-	n.answers = n.answers[:base]
+	clear(l.answers[base:])
+	l.answers = l.answers[:base]
 }
 
 // lookup is a question to the oracle.
@@ -54,14 +54,14 @@ type lookup struct {
 }
 
 // answerClosest is the oracle's answer: the sites that are up now.
-func (n *Network) answerClosest(e *event) {
-	l := n.lookups.take(e.index)
-	if m := &n.members[e.to]; m.core == nil || m.incarnation != l.incarnation {
+func (l *lane) answerClosest(e *event) {
+	look := l.lookups.take(e.index)
+	if m := &l.members[e.to]; m.core == nil || m.incarnation != look.incarnation {
 		return
 	}
-	n.closest.Key = l.key
-	n.closest.Peers = n.Closest(n.closest.Peers[:0], l.key, n.cfg.Closest)
-	n.step(e.to, &n.closest)
+	l.closest.Key = look.key
+	l.closest.Peers = l.Closest(l.closest.Peers[:0], look.key, l.cfg.Closest)
+	l.step(e.to, &l.closest)
 }
 
 // Closest appends the count sites that are up and nearest to key by Kademlia's

@@ -42,27 +42,27 @@ const silenceMax = 10 * grid.Second
 
 // connect begins a session.
 func (a *away) connect(e pilot.Connect) {
-	n := a.n
-	lender, known := n.index[e.Site]
+	l := a.l
+	lender, known := l.index[e.Site]
 	x := &session{number: e.Session}
 	x.ends[atBorrower].site, x.ends[atLender].site = a.site, lender
 	a.opening = append(a.opening, x)
 	if !known {
-		a.later(n.cfg.DialTimeout, func() { a.connected(x, "nobody answers to that name") })
+		a.later(l.cfg.DialTimeout, func() { a.connected(x, "nobody answers to that name") })
 		return
 	}
-	there := n.away(lender)
-	n.after(n.now+n.wires.latency(a.site, lender), classOther, lender, func() {
-		m := &n.members[lender]
+	there := l.away(lender)
+	l.after(l.now+l.wires.latency(a.site, lender), classOther, lender, func() {
+		m := &l.members[lender]
 		switch {
-		case n.faults.severed(a.site, lender), n.faults.severed(lender, a.site), m.off, draw.Chance(&n.members[a.site].link, n.cfg.Link.Loss):
-			a.later(n.cfg.DialTimeout, func() { a.connected(x, "it does not answer") })
+		case l.faults.severed(a.site, lender), l.faults.severed(lender, a.site), m.off, draw.Chance(&l.members[a.site].link, l.cfg.Link.Loss):
+			a.later(l.cfg.DialTimeout, func() { a.connected(x, "it does not answer") })
 		case m.core == nil:
-			a.later(n.wires.latency(lender, a.site), func() { a.connected(x, "it refuses") })
+			a.later(l.wires.latency(lender, a.site), func() { a.connected(x, "it refuses") })
 		default:
 			x.ends[atLender].open = true
 			there.sessions = append(there.sessions, x)
-			n.after(n.now+n.wires.latency(lender, a.site), classOther, a.site, func() { a.connected(x, "") })
+			l.after(l.now+l.wires.latency(lender, a.site), classOther, a.site, func() { a.connected(x, "") })
 		}
 	})
 }
@@ -77,20 +77,20 @@ func (a *away) connected(x *session, refused string) {
 	switch {
 	case at < 0 || x.left:
 		if x.ends[atLender].open {
-			a.n.wires.snap(x)
+			a.l.wires.snap(x)
 		}
 	case refused != "":
-		a.step(&pilot.Disconnected{Site: a.n.members[x.ends[atLender].site].ID, Session: x.number, Why: refused})
+		a.step(&pilot.Disconnected{Site: a.l.members[x.ends[atLender].site].ID, Session: x.number, Why: refused})
 	default:
 		x.ends[atBorrower].open = true
 		a.sessions = append(a.sessions, x)
-		a.step(&pilot.Connected{Site: a.n.members[x.ends[atLender].site].ID, Session: x.number})
+		a.step(&pilot.Connected{Site: a.l.members[x.ends[atLender].site].ID, Session: x.number})
 	}
 }
 
 // session returns the open session of that number with another site.
 func (a *away) session(end int, with grid.SiteID, number uint64) *session {
-	other := a.n.index[with]
+	other := a.l.index[with]
 	for _, x := range a.sessions {
 		if x.number == number && x.ends[end].site == a.site && x.ends[1-end].site == other && x.ends[end].open {
 			return x
@@ -102,12 +102,12 @@ func (a *away) session(end int, with grid.SiteID, number uint64) *session {
 // leave ends a session from one end, once what was sent has left.
 func (a *away) leave(end int, with grid.SiteID, number uint64) {
 	if x := a.session(end, with, number); x != nil {
-		a.n.wires.post(x, end, parcel{})
-		a.n.wires.close(x, end)
+		a.l.wires.post(x, end, parcel{})
+		a.l.wires.close(x, end)
 		return
 	}
 	for _, x := range a.opening {
-		if end == atBorrower && x.number == number && a.n.members[x.ends[atLender].site].ID == with {
+		if end == atBorrower && x.number == number && a.l.members[x.ends[atLender].site].ID == with {
 			x.left = true
 		}
 	}
@@ -115,9 +115,9 @@ func (a *away) leave(end int, with grid.SiteID, number uint64) {
 
 // close is the end of a session at one end.
 func (w *wires) close(x *session, end int) {
-	n := w.n
+	l := w.l
 	x.ends[end].open = false
-	a := n.members[x.ends[end].site].away
+	a := l.members[x.ends[end].site].away
 	if i := slices.Index(a.sessions, x); i >= 0 {
 		a.sessions = slices.Delete(a.sessions, i, i+1)
 	}
@@ -125,21 +125,21 @@ func (w *wires) close(x *session, end int) {
 
 // post sends a parcel from one end. A loss ends the session, as does a partition.
 func (w *wires) post(x *session, end int, p parcel) {
-	n := w.n
+	l := w.l
 	from, to := &x.ends[end], &x.ends[1-end]
 	from.sent++
 	number := from.sent
-	if from.gap == 0 && (n.faults.severed(from.site, to.site) || draw.Chance(&n.members[from.site].link, n.cfg.Link.Loss)) {
+	if from.gap == 0 && (l.faults.severed(from.site, to.site) || draw.Chance(&l.members[from.site].link, l.cfg.Link.Loss)) {
 		w.drop(x, end, number)
 	}
 	if from.gap != 0 {
 		return
 	}
-	from.arrives = max(from.arrives, n.now+n.wires.latency(from.site, to.site))
-	n.after(from.arrives, classOther, to.site, func() {
+	from.arrives = max(from.arrives, l.now+l.wires.latency(from.site, to.site))
+	l.after(from.arrives, classOther, to.site, func() {
 		switch {
 		case !to.open || from.gap != 0 && number >= from.gap:
-		case n.faults.severed(from.site, to.site):
+		case l.faults.severed(from.site, to.site):
 			w.drop(x, end, number)
 		default:
 			w.arrive(x, 1-end, p)
@@ -149,19 +149,19 @@ func (w *wires) post(x *session, end int, p parcel) {
 
 // drop loses a parcel, and with it all later ones.
 func (w *wires) drop(x *session, end int, number int) {
-	n := w.n
-	n.wires.lost++
+	l := w.l
+	l.wires.lost++
 	x.ends[end].gap = number
 	w.snap(x)
 }
 
 // snap lets both ends of a session learn that it is over, each for itself.
 func (w *wires) snap(x *session) {
-	n := w.n
+	l := w.l
 	for end := range x.ends {
 		e := &x.ends[end]
-		pause := grid.Time(draw.Uniform(&n.members[e.site].link, uint64(silenceMax)))
-		n.after(n.now+pause, classOther, e.site, func() { w.over(x, end) })
+		pause := grid.Time(draw.Uniform(&l.members[e.site].link, uint64(silenceMax)))
+		l.after(l.now+pause, classOther, e.site, func() { w.over(x, end) })
 	}
 }
 
@@ -174,8 +174,8 @@ func (w *wires) over(x *session, end int) {
 
 // arrive takes a parcel in at one end.
 func (w *wires) arrive(x *session, end int, p parcel) {
-	n := w.n
-	a, with := n.members[x.ends[end].site].away, n.members[x.ends[1-end].site].ID
+	l := w.l
+	a, with := l.members[x.ends[end].site].away, l.members[x.ends[1-end].site].ID
 	switch {
 	case p.order != nil:
 		a.step(&pilot.Ordered{From: with, Session: x.number, Order: p.order})
@@ -193,7 +193,7 @@ func (w *wires) arrive(x *session, end int, p parcel) {
 // abort ends the sessions of a site whose daemon is gone. The others learn it soon, or
 // late if its machine is gone, too.
 func (a *away) abort(machine bool) {
-	n := a.n
+	l := a.l
 	a.opening = nil
 	for _, x := range a.sessions {
 		end := atBorrower
@@ -202,11 +202,11 @@ func (a *away) abort(machine bool) {
 		}
 		x.ends[end].open = false
 		other := x.ends[1-end].site
-		pause := n.wires.latency(a.site, other)
-		if machine || n.faults.severed(a.site, other) {
-			pause = n.cfg.DialTimeout
+		pause := l.wires.latency(a.site, other)
+		if machine || l.faults.severed(a.site, other) {
+			pause = l.cfg.DialTimeout
 		}
-		n.after(n.now+pause, classOther, other, func() { n.wires.over(x, 1-end) })
+		l.after(l.now+pause, classOther, other, func() { l.wires.over(x, 1-end) })
 	}
 	a.sessions = nil
 }

@@ -2,57 +2,48 @@ package testnet
 
 import (
 	"fmt"
+	"slices"
 
 	"gridnode/grid"
 )
 
 // owe puts a site on the list of those that get a Tick at the end of the instant.
-func (n *Network) owe(s int32) {
-	if m := &n.members[s]; !m.owed {
+func (l *lane) owe(s int32) {
+	if m := &l.members[s]; !m.owed {
 		m.owed = true
-		n.turns = append(n.turns, s)
+		if l.apart {
+			l.owing = append(l.owing, s)
+			l.ops = append(l.ops, op{at: s, kind: opOwe})
+		} else {
+			l.turns = append(l.turns, s)
+		}
 	}
 }
 
 // tick is made once: a zero-size value in an interface costs nothing to pass.
 var tick grid.Input = grid.Tick{}
 
-// settle gives every site that had an input its Tick and sets its timer.
-func (n *Network) settle() {
-	for i := 0; i < len(n.turns); i++ {
-		s := n.turns[i]
-		n.members[s].owed = false
-		n.turn(s)
-		for j := range n.observers {
-			if turn := n.observers[j].Turn; turn != nil {
-				turn(n.now, int(s))
-			}
-		}
-	}
-	n.turns = n.turns[:0]
-}
-
 // ticksMax bounds how often a site may want another Tick at one instant: the cores
 // of one site answer each other in a few rounds.
 const ticksMax = 1000
 
 // turn gives a site Ticks until it is at rest.
-func (n *Network) turn(s int32) {
-	m := &n.members[s]
+func (l *lane) turn(s int32) {
+	m := &l.members[s]
 	for ticks := 0; m.core != nil; ticks++ {
-		n.trace.tick(s)
-		now := m.Clock.Local(n.now)
-		n.ticking = true
-		m.core.Step(now, tick, n.outbox())
-		n.carryOut(s)
-		n.ticking = false
+		m.trace.tick(s)
+		now := m.Clock.Local(l.now)
+		l.ticking = true
+		m.core.Step(now, tick, l.outbox())
+		l.carryOut(s)
+		l.ticking = false
 		if m.core == nil {
 			return
 		}
 		next := m.core.NextTimer()
 		if next > now {
-			n.arm(s, next)
-			n.armRouter(s)
+			l.arm(s, next)
+			l.armRouter(s)
 			return
 		}
 		if ticks == ticksMax {
@@ -63,7 +54,9 @@ func (n *Network) turn(s int32) {
 
 // Ticks reports whether what is carried out was ordered in a Tick: something was due, or has
 // waited for the end of the instant.
-func Ticks(n *Network) bool { return n.ticking }
+func Ticks(n *Network) bool {
+	return slices.ContainsFunc(n.lanes, func(l *lane) bool { return l.ticking })
+}
 
 // nextTimer returns when the site needs a Tick, on its own clock.
 func (m *member) nextTimer() grid.Time { return min(m.core.NextTimer(), m.routed) }
@@ -77,44 +70,44 @@ func (m *member) asked() {
 }
 
 // armRouter makes sure that the site's router gets a Tick when it wants one.
-func (n *Network) armRouter(s int32) {
-	if next := n.members[s].routed; next != grid.Never {
-		n.arm(s, next)
+func (l *lane) armRouter(s int32) {
+	if next := l.members[s].routed; next != grid.Never {
+		l.arm(s, next)
 	}
 }
 
 // arm makes sure that the site gets a Tick when its clock shows next. A timer event
 // that comes too early is not taken out of the queue: when it comes it is put off. What is
 // overdue, as for a site that has just come up, is due now.
-func (n *Network) arm(s int32, next grid.Time) {
-	m := &n.members[s]
-	if at := max(m.Clock.True(next), n.now); at < m.armed {
+func (l *lane) arm(s int32, next grid.Time) {
+	m := &l.members[s]
+	if at := max(m.Clock.True(next), l.now); at < m.armed {
 		m.armed = at
-		n.queue.push(at, classOther, event{kind: eventTimer, to: s, from: s})
+		l.push(at, classOther, event{kind: eventTimer, to: s, from: s})
 	}
 }
 
 // timer gives a site its Tick if it still wants it now. Of several timer events
 // only the one it is armed for counts.
-func (n *Network) timer(s int32) {
-	m := &n.members[s]
-	if m.armed != n.now {
+func (l *lane) timer(s int32) {
+	m := &l.members[s]
+	if m.armed != l.now {
 		return
 	}
 	m.armed = grid.Never
 	if m.core == nil {
 		return
 	}
-	now := m.Clock.Local(n.now)
+	now := m.Clock.Local(l.now)
 	if m.routed <= now {
-		n.trace.tick(^s)
-		m.router.Step(now, tick, n.outbox())
+		m.trace.tick(^s)
+		m.router.Step(now, tick, l.outbox())
 		m.asked()
-		n.carryRouter(s)
+		l.carryRouter(s)
 	}
 	if m.core != nil && m.core.NextTimer() <= now {
-		n.owe(s)
+		l.owe(s)
 	} else if m.core != nil && !m.owed { // otherwise its turn arms it
-		n.arm(s, m.nextTimer())
+		l.arm(s, m.nextTimer())
 	}
 }

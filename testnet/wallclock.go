@@ -48,12 +48,12 @@ func (w *wallClocks) off(now grid.Time, s int32) (by grid.Time) {
 }
 
 // wall returns what the machine's clock of a site shows.
-func wall(n *Network, s int32) grid.Time {
-	local := n.members[s].Clock.Local(n.now)
-	if n.clocks.taken == nil && n.clocks.on == nil {
+func wall(l *lane, s int32) grid.Time {
+	local := l.members[s].Clock.Local(l.now)
+	if l.clocks.taken == nil && l.clocks.on == nil {
 		return local
 	}
-	return max(local+n.clocks.off(n.now, s)-n.clocks.taken[s], clockLeast(n.now))
+	return max(local+l.clocks.off(l.now, s)-l.clocks.taken[s], clockLeast(l.now))
 }
 
 // strike lets a clock fault begin or end. Where the daemon has taken up what is over now, its
@@ -122,7 +122,7 @@ func (w *wallClocks) slew(n *Network, s int32) {
 		return
 	}
 	if next := m.nextTimer(); next != grid.Never { // it may come earlier now
-		n.arm(s, next)
+		n.laneOf(s).arm(s, next)
 	}
 	if m.away != nil && m.away.core != nil {
 		m.away.arm()

@@ -5,11 +5,11 @@ import "gridnode/grid"
 // Call has something be done at an instant, on behalf of a site: what only those
 // outside can decide then, such as what its user wants.
 func (n *Network) Call(at grid.Time, site int, do func()) {
-	n.after(at, classOther, int32(site), do)
+	n.order(&n.common, max(at, n.now), classOther, event{kind: eventOutside, to: int32(site), from: int32(site), index: n.outside.put(do)})
 }
 
 // Step gives a site an input at once. It is for what Call does.
-func (n *Network) Step(site int, in grid.Input) { n.step(int32(site), in) }
+func (n *Network) Step(site int, in grid.Input) { n.laneOf(int32(site)).step(int32(site), in) }
 
 // Pilots returns how many pilots there are anywhere.
 func (n *Network) Pilots() (count int) {

@@ -12,16 +12,9 @@ const JobsMax = 1 << 30
 
 // Inputs makes the inputs that site.Site knows.
 func Inputs() testnet.Inputs {
-	submit, adopted := new(site.Submit), new(site.Adopted)
 	return testnet.Inputs{
-		Submit: func(token uint64, job *grid.Job) grid.Input {
-			*submit = site.Submit{Token: token, Job: job}
-			return submit
-		},
-		Adopted: func(id grid.TaskID, start grid.Time) grid.Input {
-			*adopted = site.Adopted{ID: id, Start: start}
-			return adopted
-		},
+		Submit:  func(token uint64, job *grid.Job) grid.Input { return &site.Submit{Token: token, Job: job} },
+		Adopted: func(id grid.TaskID, start grid.Time) grid.Input { return &site.Adopted{ID: id, Start: start} },
 	}
 }
 
