@@ -91,6 +91,7 @@ they are to do.`,
 	f.StringSliceVar(&o.Traces, "trace", nil, "logs (SWF or GWF, plain or gzip), matched to sites by name, or directories of them (default: a generated workload)")
 	f.Uint64Var(&o.Seed, "seed", o.Seed, "determines everything random in the runs")
 	f.IntVarP(&o.Workers, "jobs", "j", 0, "how many virtual networks at a time, each on a processor of its own (default: all processors, as far as there is memory)")
+	f.IntVar(&o.Processors, "processors", 0, "how many processors one virtual network may use; the same happens whatever it is (default: those that no other network has)")
 	f.StringVar(&out, "out", "", "directory to write scale.html, scale.csv and scale.json to")
 	_ = cmd.MarkFlagDirname("out")
 	beyond.flags(cmd)

@@ -1,9 +1,11 @@
 package scale
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -98,11 +100,12 @@ func (c *collector) add(sites int) {
 // otherwise, as far as there is memory. The first error ends it.
 func (r *Report) measureAll(ctx context.Context) error {
 	c := collector{fixed: os.Getenv("GOGC") != ""}
+	each := r.Options.processors(len(r.configs))
 	runs := make([]sweep.Run, len(r.configs))
 	for i := range runs {
 		cfg := r.configs[i]
 		runs[i] = sweep.Run{Result: &r.Results[i], Weight: work(&cfg), Memory: int64(cfg.Sites) * siteMemory, Do: func(ctx context.Context, pulse func(permille int64)) (err error) {
-			cfg.Pulse = pulse
+			cfg.Pulse, cfg.Workers = pulse, each
 			c.add(cfg.Sites)
 			defer c.add(-cfg.Sites)
 			prepareHeap(min(int64(cfg.Sites)*siteHeap, sweep.Available()))
@@ -114,6 +117,15 @@ func (r *Report) measureAll(ctx context.Context) error {
 		}
 	}
 	return sweep.Do(ctx, runs, sweep.Options{Workers: r.Options.Workers, Memory: sweep.Available(), Progress: r.Options.Progress, Away: r.Options.Away})
+}
+
+// processors returns on how many processors each of so many networks runs.
+func (o *Options) processors(runs int) int {
+	if o.Processors > 0 {
+		return o.Processors
+	}
+	all := runtime.GOMAXPROCS(0)
+	return max(all/max(min(cmp.Or(o.Workers, all), runs), 1), 1)
 }
 
 // measureLive measures real nodes, one size after the other, each beside its virtual

@@ -45,8 +45,12 @@ type Options struct {
 	Load      float64        // as in live.Config
 	Protocols live.Protocols // what live nodes do besides trading
 
-	Workers int        // virtual networks at a time; 0: one on each processor
-	Away    sweep.Away // has them run elsewhere; nil: they are run here
+	Workers int // virtual networks at a time; 0: one on each processor
+
+	// Processors is how many one virtual network may use, 0 to sweep.WorkersMax; 0: those that
+	// no other has. It changes nothing but how long it takes.
+	Processors int
+	Away       sweep.Away // has them run elsewhere; nil: they are run here
 
 	// Progress is told how much of the work is done, from one goroutine at a time.
 	Progress func(done, total int64)
@@ -102,6 +106,9 @@ func (o *Options) validate() error {
 	}
 	if err := sweep.CheckWorkers(o.Workers); err != nil {
 		return configError("jobs", "%v", err)
+	}
+	if err := sweep.CheckWorkers(o.Processors); err != nil {
+		return configError("processors", "%v", err)
 	}
 	if o.Live && o.Away != nil {
 		return configError("on", "live nodes are measured on this machine only")

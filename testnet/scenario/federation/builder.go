@@ -73,9 +73,32 @@ type Builder struct {
 
 	Directory directory.Config // what it does not say is the default
 	Allowance grid.Time        // market.Config; 0: what the messages of a placement may take
-	slabs     *market.Slabs    // of all sites
+	commons   []common         // by lane of the network
 	index     map[grid.SiteID]int
 	Nodes     []*kademlia.Node
+}
+
+// common is memory that the sites of a lane use again, each what others have left.
+type common struct {
+	directory *directory.Slabs
+	market    *market.Slabs
+	router    *kademlia.Pool // nil where a message may arrive twice
+}
+
+func (f *Builder) newCommon() common {
+	c := common{directory: new(directory.Slabs), market: new(market.Slabs)}
+	if f.Link.Duplicate == 0 {
+		c.router = new(kademlia.Pool)
+	}
+	return c
+}
+
+// commonOf returns what a site has in common with others; real ones have nothing.
+func (f *Builder) commonOf(site int) (c common) {
+	if lane := testnet.LaneOf(f.Workers, site); lane < len(f.commons) {
+		c = f.commons[lane]
+	}
+	return c
 }
 
 // SiteID names a site of a virtual network.
@@ -139,7 +162,12 @@ func (f *Builder) Build() (*testnet.Network, error) {
 
 // Network makes the network, to which the sites have yet to be added.
 func (f *Builder) Network() (*testnet.Network, error) {
-	f.Directory.Slabs, f.slabs = new(directory.Slabs), new(market.Slabs)
+	f.commons = nil
+	for i := range f.Sites {
+		if lane := testnet.LaneOf(f.Workers, i); lane >= len(f.commons) {
+			f.commons = append(f.commons, f.newCommon())
+		}
+	}
 	n, err := testnet.New(f.Config)
 	if err == nil && !f.Oracle {
 		f.Nodes = f.routers()
@@ -170,15 +198,14 @@ func (f *Builder) Add(n *testnet.Network, i int) error {
 // comes up.
 func (f *Builder) routers() []*kademlia.Node {
 	nodes := make([]*kademlia.Node, len(f.Sites))
-	if f.Link.Duplicate == 0 {
-		f.Router.Pool = new(kademlia.Pool)
-	}
+	cfg := f.Router
 	for i := range f.Sites {
 		self := kademlia.NewPeer(f.ID(i))
 		if f.Place != nil {
 			self.Key = f.Place(i)
 		}
-		nodes[i] = kademlia.New(f.Router, self)
+		cfg.Pool = f.commonOf(i).router
+		nodes[i] = kademlia.New(cfg, self)
 		if f.Through != nil {
 			for _, earlier := range f.Through(i) {
 				nodes[i].Join(nodes[earlier].Self())
@@ -221,13 +248,14 @@ func (f *Builder) SiteConfig(i int) site.Config {
 	// A promise has to survive the messages between asking for it and the job's arrival.
 	allowance := cmp.Or(f.Allowance, 4*f.Link.LatencyMax)
 	dir := f.Directory
+	dir.Slabs = f.commonOf(i).directory
 	dir.Federation, dir.Topic, dir.Lifetime = cmp.Or(f.Name, "virtual"), f.topic(i), cmp.Or(dir.Lifetime, f.lifetime)
 	cfg := site.Config{
 		ID: f.ID(i), Name: s.Name, Resources: grid.Resources{Processors: s.Processors}, Rating: s.Rating,
 		Price: s.Price, Cost: f.cost(), Foreign: f.Foreign, Discipline: f.discipline,
 		Market: market.Config{
 			Pricing: f.pricing, Placement: f.Placement, Allowance: allowance, Quiet: !f.verdicts,
-			SkipInfeasible: f.skipInfeasible, Slabs: f.slabs,
+			SkipInfeasible: f.skipInfeasible, Slabs: f.commonOf(i).market,
 		},
 		Directory: dir,
 		Survey:    coalloc.SurveyConfig{Topic: dir.Topic},

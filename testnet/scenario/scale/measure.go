@@ -90,7 +90,7 @@ func (m *Measure) promised(home int32, id grid.JobID) (grid.Time, bool) {
 func (m *Measure) Result(end grid.Time) *Result {
 	wall := time.Since(m.began)
 	busy, known := threadTime()
-	if busy -= m.busy; !known {
+	if busy -= m.busy; !known || m.n.Strides() > 0 {
 		busy = wall
 	}
 	c := Counts{Counters: make([]wire.Counter, m.n.Len()), Span: end - m.begin}

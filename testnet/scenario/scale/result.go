@@ -51,8 +51,11 @@ type Result struct {
 	WallSeconds     measure.Decimal `json:"wallSeconds"`     // that the span took
 
 	// ProcessorSeconds is what the span took of a processor, the collection of garbage in
-	// the background left out: others that use the machine do not change it much.
+	// the background left out: others that use the machine do not change it much. Of a run on
+	// several processors nobody knows: it is WallSeconds.
 	ProcessorSeconds measure.Decimal `json:"processorSeconds"`
+
+	strides int64 // that workers went through
 
 	SetupSeconds measure.Decimal `json:"setupSeconds"` // what came before, by the wall
 	SetupEvents  int64           `json:"setupEvents"`

@@ -42,6 +42,7 @@ type Config struct {
 	Stay      grid.Time `json:"-"`      // that a site stays up in the mean; 0: for ever
 	Traces    []string  `json:"traces"` // as in federation.Config
 	Strict    bool      `json:"-"`
+	Workers   int       `json:"-"` // processors that the run may use (testnet.Config); 0: one
 
 	// Pulse, if set, is told now and then which share of the run is over, in
 	// thousandths.
@@ -78,8 +79,10 @@ func (cfg *Config) validate() (market.Placement, error) {
 // Run measures one federation in virtual time. Cancelling ctx ends it with
 // ctx's error. An error wrapping ErrConfig is about cfg.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
-	runtime.LockOSThread() // its processor time is ours
-	defer runtime.UnlockOSThread()
+	if cfg.Workers <= 1 {
+		runtime.LockOSThread() // its processor time is ours
+		defer runtime.UnlockOSThread()
+	}
 	started := time.Now()
 	n, m, err := startScale(ctx, &cfg)
 	if err != nil {
@@ -94,6 +97,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	r.TraceHash = fmt.Sprintf("%016x", n.TraceHash())
 	r.SetupSeconds = measure.Seconds(grid.FromDuration(time.Since(started))) - r.WallSeconds
 	r.SetupEvents = n.Events() - r.Events
+	r.strides = n.Strides()
 	return r, nil
 }
 
@@ -110,7 +114,7 @@ func startScale(ctx context.Context, cfg *Config) (*testnet.Network, *Measure, e
 	defaults := federation.Default()
 	f := federation.Builder{
 		Config: testnet.Config{
-			Seed: cfg.Seed, Inputs: scenario.Inputs(), Durable: cfg.Stay > 0,
+			Seed: cfg.Seed, Inputs: scenario.Inputs(), Durable: cfg.Stay > 0, Workers: cfg.Workers,
 			Link: testnet.Link{LatencyMin: defaults.LatencyMin, LatencyMax: defaults.LatencyMax},
 		},
 		Placement: placement, Foreign: true, Sites: w.Sites, Authority: federation.Authorities(SiblingsMax),

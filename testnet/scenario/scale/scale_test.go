@@ -3,6 +3,7 @@ package scale
 import (
 	"context"
 	"errors"
+	"reflect"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -214,5 +215,32 @@ func TestSitesLeave(t *testing.T) {
 	}
 	if r.Queries < stay.Queries*9/10 || r.Lookups < r.QueryLookups || r.Lookups < stay.Lookups || r.RequestsPerLookup < 100 {
 		t.Errorf("%d queries and %d look-ups of %v requests, %d for queries; where sites stay %d queries and %d look-ups", r.Queries, r.Lookups, r.RequestsPerLookup, r.QueryLookups, stay.Queries, stay.Lookups)
+	}
+}
+
+// TestScaleWithWorkers: whatever number of workers goes through a run, the same happens, is told
+// and is counted; with sites that leave and come back as well, and many events at one instant.
+func TestScaleWithWorkers(t *testing.T) {
+	stays, most := []grid.Time{2 * grid.Hour, 0}, 8
+	if testing.Short() {
+		stays, most = stays[:1], 2
+	}
+	for _, stay := range stays {
+		run := func(workers int) *Result {
+			r := scaleOf(t, func(c *Config) {
+				c.Sites, c.Span, c.Stay, c.InStep, c.Workers = 300, grid.Hour/6, stay, true, workers
+			})
+			if (r.strides > 0) != (workers > 1) {
+				t.Fatalf("%d workers went through %d strides", workers, r.strides)
+			}
+			r.strides, r.WallSeconds, r.ProcessorSeconds, r.SetupSeconds, r.EventsPerSecond = 0, 0, 0, 0, 0
+			return r
+		}
+		want := run(1)
+		for workers := 2; workers <= most; workers *= 2 {
+			if got := run(workers); !reflect.DeepEqual(got, want) {
+				t.Errorf("sites stay %v: %d workers got\n%+v, one\n%+v", stay, workers, got, want)
+			}
+		}
 	}
 }
