@@ -1,6 +1,7 @@
 package p2p
 
 import (
+	"context"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -13,7 +14,10 @@ import (
 	"time"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
+	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
+	"github.com/libp2p/go-libp2p/core/protocol"
 	"github.com/multiformats/go-multiaddr"
 	"google.golang.org/protobuf/proto"
 
@@ -313,6 +317,36 @@ func TestPeerThatRestartsGetsTheNextMessage(t *testing.T) {
 		defer again.Close()
 		a.Send(again.Self(), &note{1, "after"}, 0)
 		again.await(func(in []grid.Input) bool { return slices.Equal(texts(in), []string{"after"}) })
+	})
+}
+
+// closing is a host whose connection to a peer ends as a stream is opened on it.
+type closing struct {
+	host.Host
+	left int // times
+}
+
+func (h *closing) NewStream(ctx context.Context, p peer.ID, ids ...protocol.ID) (network.Stream, error) {
+	if h.left > 0 {
+		h.left--
+		_ = h.Network().ClosePeer(p)
+	}
+	return h.Host.NewStream(ctx, p, ids...)
+}
+
+// TestConnectionThatEndsIsMadeAgain: a peer that closes a connection, as it has too many, is no
+// peer that cannot be reached.
+func TestConnectionThatEndsIsMadeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := fleet(t, &Memory{}, 2)
+		defer closeAll(nodes)
+		a, b := nodes[0], nodes[1]
+		a.host = &closing{a.host, 1}
+		a.Send(b.Self(), &note{1, "first"}, 0)
+		b.await(func(in []grid.Input) bool { return slices.Equal(texts(in), []string{"first"}) })
+		if got := a.inputs(); len(got) > 0 {
+			t.Errorf("got %v", describe(got))
+		}
 	})
 }
 

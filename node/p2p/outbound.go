@@ -264,8 +264,18 @@ func (o *outbound) pace(now time.Time, c allowance.Class) *allowance.Bucket {
 // errPause is why nothing is dialled for a while after a failed dial.
 var errPause = errors.New("the peer did not answer a moment ago")
 
-// open opens a stream, dialling the peer unless a dial failed a moment ago.
+// open opens a stream, dialling the peer unless a dial failed a moment ago. A connection that is
+// there may have been closed by the peer, which had too many: then another one is made.
 func (o *outbound) open(p *wire.Protocol) (network.Stream, error) {
+	kept := o.n.host.Network().Connectedness(o.peer) == network.Connected
+	s, err := o.tryOpen(p)
+	if err != nil && kept && o.n.host.Network().Connectedness(o.peer) != network.Connected {
+		return o.tryOpen(p)
+	}
+	return s, err
+}
+
+func (o *outbound) tryOpen(p *wire.Protocol) (network.Stream, error) {
 	n := o.n
 	if n.host.Network().Connectedness(o.peer) != network.Connected {
 		if time.Now().Before(o.until) {
