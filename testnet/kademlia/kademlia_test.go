@@ -474,3 +474,23 @@ func TestRestartedNodeGoesOnCounting(t *testing.T) {
 		t.Errorf("%+v after the restart, %+v before", again.Stats(), n.Stats())
 	}
 }
+
+// TestRestartedNodeTakesNoOldAnswer: an answer to what a node asked before it was restarted is none
+// to what it asks since.
+func TestRestartedNodeTakesNoOldAnswer(t *testing.T) {
+	n, b := New(Config{}, NewPeer("a")), NewPeer("b")
+	ask := func(n *Node) uint32 {
+		var out grid.Outbox
+		n.Seed(b)
+		n.Closest(0, grid.Key{1}, &out)
+		return out.Sends[0].Message.(*Find).Token
+	}
+	before := ask(n)
+	again := n.Restarted()
+	asked := ask(again)
+	var out grid.Outbox
+	again.Step(1, &grid.Delivery{From: "b", Message: &Nodes{To: n.Self(), Token: before}}, &out)
+	if len(again.pending) != 1 || again.pending[0].token != asked {
+		t.Errorf("an answer from before the restart leaves %d of 1 questions", len(again.pending))
+	}
+}

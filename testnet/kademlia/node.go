@@ -138,12 +138,12 @@ func (n *Node) Acquaintances() (peers []*Peer) {
 	return peers[:min(len(peers), acquaintedMax)]
 }
 
-// Restarted returns the node as it comes up again: it knows whom it remembers, and its Stats
-// go on.
+// Restarted returns the node as it comes up again: it knows whom it remembers, its Stats go on,
+// and its tokens, so that an answer to what it asked before is none to what it asks now.
 func (n *Node) Restarted() *Node {
 	again := New(n.cfg, n.table.self)
 	again.Seed(n.Acquaintances()...)
-	again.stats = n.stats
+	again.stats, again.token = n.stats, n.token
 	return again
 }
 
