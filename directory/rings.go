@@ -304,6 +304,17 @@ func (rs *rings) knock(now grid.Time, r *ring, out *grid.Outbox) {
 	}
 }
 
+// unheard appends those of a cell's holders that are passed over only because they do not answer:
+// what others have published to them may be nowhere else.
+func (rs *rings) unheard(now grid.Time, r *ring, sites []grid.SiteID) []grid.SiteID {
+	for _, p := range r.peers[:min(len(r.peers), rs.cfg.Replicas)] {
+		if rs.suspects.has(now, p) && !rs.suspects.lies(p) && !slices.Contains(sites, p) {
+			sites = append(sites, p)
+		}
+	}
+	return sites
+}
+
 // short reports whether fewer sites are left than are to hold a cell.
 func (rs *rings) short(now grid.Time, r *ring) bool {
 	rs.sites = rs.holders(now, r, rs.sites[:0])
@@ -454,6 +465,11 @@ func (s *suspects) strike(now grid.Time, site grid.SiteID, certain bool) *suspec
 
 // distrust notes that a site has said what cannot be true.
 func (s *suspects) distrust(now grid.Time, site grid.SiteID) { s.strike(now, site, true).lied = true }
+
+// lies reports whether a site is a suspect because it has said what cannot be true.
+func (s *suspects) lies(site grid.SiteID) bool {
+	return slices.ContainsFunc(s.list, func(x suspect) bool { return x.site == site && x.lied })
+}
 
 // heard notes that a site is alive.
 func (s *suspects) heard(site grid.SiteID) {

@@ -163,6 +163,42 @@ func TestWhoStandsInIsNotMature(t *testing.T) {
 	}
 }
 
+// A round asks a holder, too, that is passed over as it did not answer: it may have what nobody else
+// has. Only who lies is left out.
+func TestRoundAsksSuspects(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		lied, answers bool
+		want          standing
+	}{
+		{"it answers", false, true, mature},
+		{"it does not", false, false, proving},
+		{"it lies", true, false, mature},
+	} {
+		d, _, out := settledRing(t, "me", "b", "c", "d", "e")
+		h := d.holder.hold(0, root(Price))
+		now := h.upkeep.next
+		if tt.lied {
+			d.rings.suspects.distrust(now, "b")
+		} else {
+			d.rings.suspects.strike(now, "b", true)
+		}
+		d.holder.inspect(now, h, out)
+		for _, s := range slices.Clone(out.Sends) {
+			if m, ok := s.Message.(*Scan); ok && (s.To != "b" || tt.answers) {
+				d.Step(now, &grid.Delivery{From: s.To, Message: &Page{Token: m.Token, Cell: m.Cell, Held: true}}, out)
+			}
+		}
+		if h.upkeep.standing != tt.want {
+			t.Errorf("%s: standing %d, want %d", tt.name, h.upkeep.standing, tt.want)
+		}
+		d.Step(now+2*d.cfg.Timeout, grid.Tick{}, out)
+		if suspect := d.rings.suspects.has(now, "b"); suspect == tt.answers {
+			t.Errorf("%s: passed over afterwards: %t", tt.name, suspect)
+		}
+	}
+}
+
 // Who is told by a holder who the others are takes its word a few times before it asks the
 // router, unless it is one of them, somebody else says so, or members may lie.
 func TestWordOfHolders(t *testing.T) {

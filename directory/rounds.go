@@ -69,11 +69,15 @@ func (k *holder) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 	u.round = round{number: u.round.number + 1, open: 1, ring: r.digest}
 	u.round.differs = k.standsIn(h)
 	if u.standing != mature {
-		for _, site := range holders {
+		if u.round.differs {
+			k.rings.knock(now, r, out)
+		} else {
+			k.peers = k.rings.unheard(now, r, k.peers)
+		}
+		for _, site := range k.peers {
 			k.compare(now, h, site, out)
 		}
-		k.displace(h, r, holders, out)
-		k.rings.knock(now, r, out)
+		k.displace(h, r, k.peers, out)
 	}
 	if !h.cell.IsRoot() && !h.life.Leaves() {
 		u.route.begin(now, k.shared)
