@@ -63,6 +63,8 @@ const (
 
 	// Its cells are all that have so many bits.
 	depthLeast, depth = 3, 6
+
+	queries = 64 // more than a site has asked that has just come up
 )
 
 // Queue submits more jobs that have to run at several sites than may wait, or be claimed there:
@@ -80,8 +82,11 @@ func (t *Twin) Queue(most int) error {
 		}
 		t.step(&site.Submit{Job: &grid.Job{
 			ID: id.Job, Home: t.ID, User: id.Job.String(), Resources: grid.Resources{Processors: width}, Tasks: width, Submit: t.Now, Estimate: grid.Minute,
-			Deadline: grid.Never, Budget: grid.NoBudget, Goal: grid.GoalTime, Coallocate: &grid.Coallocation{Components: strconv.FormatInt(width, 10), CCR: -1},
+			Deadline: grid.Never, Budget: grid.NoBudget, Goal: grid.GoalLocal, Coallocate: &grid.Coallocation{Components: strconv.FormatInt(width, 10), CCR: -1},
 		}})
+	}
+	for id := range directory.QueryID(queries) { // they are handed over once the sites have been looked at
+		t.step(&directory.Found{ID: id, End: true})
 	}
 	if waiting := c.Queue().Len() + c.Claiming(); waiting > most {
 		return fmt.Errorf("%d jobs wait to be placed at several sites, %d may", waiting, most)
