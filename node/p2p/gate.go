@@ -2,6 +2,7 @@ package p2p
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,6 +66,9 @@ type gate struct {
 	mu     sync.Mutex
 	peers  map[peer.ID]*standing // of connected peers
 	banned map[peer.ID]time.Time // until when nothing is made of a connection
+
+	greetings sync.WaitGroup
+	closed    bool // none is begun any more
 }
 
 // standing is what a connected peer has shown.
@@ -75,6 +79,7 @@ type standing struct {
 	changed  chan struct{} // closed when admitted, or when a greeting has failed
 	since    time.Time     // of the first connection
 	until    time.Time     // it is not greeted before this
+	failure  error         // of the last greeting
 }
 
 func newGate(h host.Host, cfg *Membership, free []string, s *stats, log func(string, ...any)) *gate {
@@ -223,49 +228,58 @@ func (g *gate) NewStream(ctx context.Context, p peer.ID, ids ...protocol.ID) (ne
 	return g.Host.NewStream(ctx, p, ids...)
 }
 
-// meet greets a peer that is not admitted yet, or waits for whoever does.
+// meet greets a peer that is not admitted yet, or waits for whoever does. The greeting goes on
+// when who began it does not wait any more, as others may.
 func (g *gate) meet(ctx context.Context, p peer.ID) error {
-	for {
-		g.mu.Lock()
-		st := g.standing(p)
-		switch {
-		case st == nil:
-			g.mu.Unlock()
-			return network.ErrNoConn
-		case st.admitted:
-			g.mu.Unlock()
-			return nil
-		case time.Now().Before(st.until):
-			g.mu.Unlock()
-			return fmt.Errorf("%w: it was greeted a moment ago", ErrStranger)
-		case !st.greeting:
-			st.greeting = true
-			g.mu.Unlock()
-			err := g.greet(ctx, p)
-			g.mu.Lock()
-			st.greeting = false
-			failed := !st.admitted
-			if failed {
-				st.until = time.Now().Add(redialMin)
-				st.settle()
-			}
-			g.mu.Unlock()
-			if failed && err == nil {
-				err = fmt.Errorf("%w: the connection ended", ErrStranger)
-			}
-			return err
-		}
-		changed := st.changed
+	g.mu.Lock()
+	st := g.standing(p)
+	switch {
+	case st == nil || g.closed:
 		g.mu.Unlock()
-		select {
-		case <-changed:
-			if !g.admitted(p) {
-				return fmt.Errorf("%w: it was greeted a moment ago", ErrStranger)
-			}
-		case <-ctx.Done():
-			return ctx.Err()
-		}
+		return network.ErrNoConn
+	case st.admitted:
+		g.mu.Unlock()
+		return nil
+	case !st.greeting && time.Now().Before(st.until):
+		g.mu.Unlock()
+		return fmt.Errorf("%w: it was greeted a moment ago", ErrStranger)
+	case !st.greeting:
+		st.greeting = true
+		g.greetings.Go(func() { g.begin(context.WithoutCancel(ctx), p, st) })
 	}
+	changed := st.changed
+	g.mu.Unlock()
+	select {
+	case <-changed:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now := g.peers[p]; st.admitted || now != nil && now.admitted {
+		return nil
+	}
+	return cmp.Or(st.failure, fmt.Errorf("%w: the connection ended", ErrStranger))
+}
+
+// begin greets a peer and notes what has become of it.
+func (g *gate) begin(ctx context.Context, p peer.ID, st *standing) {
+	err := g.greet(ctx, p)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if st.greeting = false; !st.admitted {
+		st.failure = err
+		st.until = time.Now().Add(redialMin)
+		st.settle()
+	}
+}
+
+// close waits until nobody is greeted any more. The host is closed.
+func (g *gate) close() {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.greetings.Wait()
 }
 
 // greet shows a peer this node's proof and reads the peer's.

@@ -1,6 +1,7 @@
 package p2p
 
 import (
+	"context"
 	"errors"
 	"io"
 	"slices"
@@ -254,6 +255,27 @@ func TestProofsAreCounted(t *testing.T) {
 
 // TestNobodyAwaitsWhoHasLeft: a stream of a connection that ended as it came is let go of at once,
 // also if the peer is forgotten by then.
+// TestGreetingOutlivesWhoBeganIt: a look-up that has found enough gives up its questions, and with
+// them no greeting that others wait for.
+func TestGreetingOutlivesWhoBeganIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := &Memory{Latency: func() time.Duration { return 100 * time.Millisecond }}
+		a, _ := member(t, memory, 1, "sesame")
+		b, _ := member(t, memory, 2, "sesame")
+		defer closeAll([]*node{a, b})
+		id := b.host.ID()
+		a.host.Peerstore().AddAddrs(id, b.host.Addrs(), time.Hour)
+		short, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		defer cancel()
+		if err := a.gate.meet(short, id); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("who gives up is told %v", err)
+		}
+		if err := a.gate.meet(t.Context(), id); err != nil {
+			t.Errorf("who does not: %v", err)
+		}
+	})
+}
+
 func TestNobodyAwaitsWhoHasLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := &Memory{}

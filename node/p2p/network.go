@@ -241,6 +241,9 @@ func (n *Network) Close() error {
 	if n.host != nil {
 		errs = append(errs, n.host.Close())
 	}
+	if n.gate != nil {
+		n.gate.close()
+	}
 	n.wg.Wait()
 	return errors.Join(errs...)
 }
