@@ -108,6 +108,7 @@ func TestBadOptions(t *testing.T) {
 		{"--steps", func(o *Options) { o.Sizes = []int{10, 10} }},
 		{"--steps", func(o *Options) { o.Sizes = []int{0} }},
 		{"--jobs", func(o *Options) { o.Workers = -1 }},
+		{"--processors", func(o *Options) { o.Processors = -1 }},
 		{"--site-hours", func(o *Options) { o.SiteHours = 0 }},
 		{"--oft", func(o *Options) { o.OFT = nil }},
 		{"--oft", func(o *Options) { o.Sizes, o.OFT = []int{1}, []int{101} }},
