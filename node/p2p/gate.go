@@ -78,7 +78,7 @@ type standing struct {
 	greeted  int           // proofs of it that were read
 	changed  chan struct{} // closed when admitted, or when a greeting has failed
 	since    time.Time     // of the first connection
-	until    time.Time     // it is not greeted before this
+	until    time.Time     // it is not greeted before this, as it was a moment ago
 	failure  error         // of the last greeting
 }
 
@@ -264,14 +264,16 @@ func (g *gate) meet(ctx context.Context, p peer.ID) error {
 
 // begin greets a peer and notes what has become of it.
 func (g *gate) begin(ctx context.Context, p peer.ID, st *standing) {
-	err := g.greet(ctx, p)
+	reached, err := g.greet(ctx, p)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if st.greeting = false; !st.admitted {
-		st.failure = err
-		st.until = time.Now().Add(redialMin)
-		st.settle()
+	if st.greeting = false; st.admitted {
+		return
 	}
+	if st.failure = err; reached {
+		st.until = time.Now().Add(redialMin)
+	}
+	st.settle()
 }
 
 // close waits until nobody is greeted any more. The host is closed.
@@ -282,20 +284,21 @@ func (g *gate) close() {
 	g.greetings.Wait()
 }
 
-// greet shows a peer this node's proof and reads the peer's.
-func (g *gate) greet(ctx context.Context, p peer.ID) error {
+// greet shows a peer this node's proof and reads the peer's. It reports whether the peer was there
+// to be shown anything.
+func (g *gate) greet(ctx context.Context, p peer.ID) (reached bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, greetTimeMax)
 	defer cancel()
 	s, err := g.Host.NewStream(ctx, p, greeting)
 	if err != nil {
-		return err
+		return false, err
 	}
 	_ = s.SetDeadline(time.Now().Add(greetTimeMax))
 	if err = wire.WriteFrame(s, g.cfg.Proof()); err == nil {
 		err = g.read(s)
 	}
 	end(s, err)
-	return err
+	return true, err
 }
 
 // again shows the proof, which is a new one, to every admitted peer.
@@ -309,7 +312,7 @@ func (g *gate) again(ctx context.Context) {
 	}
 	g.mu.Unlock()
 	for _, p := range peers {
-		if err := g.greet(ctx, p); err != nil {
+		if _, err := g.greet(ctx, p); err != nil {
 			g.log("a peer does not take the new certificate", "peer", p, "error", err)
 		}
 		if ctx.Err() != nil {

@@ -276,6 +276,25 @@ func TestGreetingOutlivesWhoBeganIt(t *testing.T) {
 	})
 }
 
+// TestWhoWasNotReachedIsGreetedNext: a probe that is to dial nobody finds the peer not connected,
+// and keeps nobody from it who dials.
+func TestWhoWasNotReachedIsGreetedNext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, _ := member(t, &Memory{}, 1, "sesame")
+		defer closeAll([]*node{a})
+		b, _ := member(t, a.cfg.Memory, 2, "sesame")
+		defer closeAll([]*node{b})
+		id := b.host.ID()
+		a.host.Peerstore().AddAddrs(id, b.host.Addrs(), time.Hour)
+		if err := a.gate.meet(network.WithNoDial(t.Context(), "a probe"), id); err == nil {
+			t.Error("met whom nobody dialled")
+		}
+		if err := a.gate.meet(t.Context(), id); err != nil {
+			t.Errorf("then: %v", err)
+		}
+	})
+}
+
 func TestNobodyAwaitsWhoHasLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := &Memory{}
