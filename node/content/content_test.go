@@ -770,3 +770,26 @@ func TestJoin(t *testing.T) {
 		}
 	}
 }
+
+// A folder that cannot be looked at, as no descriptor is left, is no folder of which nothing is wanted.
+func TestScanWithoutDescriptors(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "plot"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	root := openRoot(t, dir)
+	var before syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &before); err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &syscall.Rlimit{Cur: 0, Max: before.Max}); err != nil {
+		t.Fatal(err)
+	}
+	sources, left, why, err := Scan(t.Context(), root, &Wanted{Limits: all})
+	if failed := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &before); failed != nil {
+		t.Fatal(failed)
+	}
+	if !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("it finds %d, leaves %d out (%s), and says %v, want that no descriptor is left", len(sources), left, why, err)
+	}
+}

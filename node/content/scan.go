@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/bmatcuk/doublestar/v4"
+
+	"gridnode/internal/atomicfile"
 )
 
 // Limits bounds what a scan finds.
@@ -31,7 +33,8 @@ type Wanted struct {
 }
 
 // Scan finds what is below a directory. It follows no links and opens nothing. The second
-// result is how many files were left out, and the third the first of them with the reason.
+// result is how many files were left out, and the third the first of them with the reason. It fails
+// while no descriptor is left to look at a folder.
 func Scan(ctx context.Context, root *os.Root, w *Wanted) (sources []Source, left int64, why string, err error) {
 	s := &scan{root: root, Wanted: w, ctx: ctx, folders: make(map[string]Source)}
 	if err := s.walk("."); err != nil {
@@ -56,9 +59,10 @@ type scan struct {
 	why     string
 }
 
-// refuse leaves an entry out, or returns why it cannot be taken.
+// refuse leaves an entry out, or returns why it cannot be taken. That no descriptor is left says nothing
+// of the entry.
 func (s *scan) refuse(name string, err error) error {
-	if s.Strict {
+	if s.Strict || atomicfile.NoDescriptors(err) {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	if s.left++; s.left == 1 {

@@ -1,13 +1,13 @@
 package shim
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"syscall"
 	"time"
 
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 	"gridnode/node/sandbox"
 )
 
@@ -392,7 +392,7 @@ const ScarcePause = 5 * time.Second
 
 // NoDescriptors reports whether an error says that this process or machine can open no more files.
 func NoDescriptors(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE)
+	return atomicfile.NoDescriptors(err)
 }
 
 // orphan is a child of the shim that is no task's first process: its parent died.
