@@ -21,7 +21,7 @@ func (t *Twin) Directory(sent *directory.Publish) error {
 	quote := func(of grid.SiteID) *directory.Quote {
 		q := *sent.Quote
 		t.made++
-		q.Site, q.Sequence, q.Issued = of, q.Sequence+t.made, t.Now
+		q.Site, q.Sequence, q.Issued = of, q.Sequence+t.Base+t.made, t.Now // newer than any that is known of it
 		return &q
 	}
 	if t.Base>>8%2 == 0 {
@@ -38,7 +38,7 @@ func (t *Twin) Directory(sent *directory.Publish) error {
 	}
 	for i := range uint(prices) {
 		q := quote(t.Then[0])
-		if q.Price = 1 << (2 * i); q.Check() != nil {
+		if q.Price, q.Speed = 1<<(2*i), min(int64(1)<<(2*i), grid.RatingMax); q.Check() != nil { // in other cells, in either order
 			break
 		}
 		var copies []directory.Copy
@@ -62,7 +62,7 @@ const (
 	prices = 30
 
 	// Its cells are all that have so many bits.
-	depthLeast, depth = 3, 6
+	depthLeast, depth = 3, 7
 
 	queries = 64 // more than a site has asked that has just come up
 )
