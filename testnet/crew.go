@@ -14,7 +14,8 @@ type crew struct {
 	turn    atomic.Int64 // strides so far; -1: it is dismissed
 	busy    atomic.Int64 // workers that are within a stride
 	spins   int
-	lean    int64 // events until which strides do not pay
+	lean    int64 // events until which strides are left
+	pause   int64 // for how many events they are after the next that does not pay
 }
 
 // worker is who goes through strides for a lane.
@@ -25,10 +26,11 @@ type worker struct {
 }
 
 // Strides are left for a while when they hold too little: handing it over takes longer than
-// doing it.
+// doing it. The while becomes longer as long as none pays.
 const (
-	eventsLeast = 4       // of a lane, in a stride that pays
-	leanEvents  = 1 << 10 // events after which it is tried again
+	eventsLeast = 16 // of a lane, in a stride that pays
+	pauseLeast  = 1 << 10
+	pauseMost   = 1 << 17
 )
 
 // spinsMax is how often a worker looks for the next stride before it sleeps: for some tens of
@@ -43,7 +45,7 @@ func (n *Network) engage(stop func() bool) *crew {
 		c.Check != nil || c.Tear != nil || stop != nil {
 		return nil
 	}
-	crew := &crew{}
+	crew := &crew{pause: pauseLeast}
 	if runtime.GOMAXPROCS(0) >= len(n.lanes) {
 		crew.spins = spinsMax
 	}
@@ -143,7 +145,10 @@ func (n *Network) throughStride(c *crew, end grid.Time) error {
 	n.merge()
 	n.strides++
 	if n.events-before < eventsLeast*int64(len(n.lanes)) {
-		c.lean = n.events + leanEvents
+		c.lean = n.events + c.pause
+		c.pause = min(2*c.pause, pauseMost)
+	} else {
+		c.pause = pauseLeast
 	}
 	n.enter(n.now)
 	return nil

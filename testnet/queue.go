@@ -136,14 +136,6 @@ func (q *eventQueue) renumbered() {
 	}
 }
 
-// before reports whether the first event of a queue comes before that of another.
-func (q *eventQueue) before(other *eventQueue) bool {
-	if q.next() == grid.Never {
-		return false
-	}
-	return other.next() == grid.Never || q.place().before(other.place())
-}
-
 // file puts a node into its bucket, unless that is the current one or past.
 func (q *eventQueue) file(v *waiting, i int32) bool {
 	b := int64(v.at) >> bucketBits
@@ -174,8 +166,11 @@ func (q *eventQueue) next() grid.Time {
 	return at
 }
 
-// place returns the first event's place, once next has found it.
-func (q *eventQueue) place() place {
+// first returns the first event's place, which is at grid.Never if there is none.
+func (q *eventQueue) first() place {
+	if q.count == 0 || q.head == len(q.due) && len(q.late) == 0 && !q.advance() {
+		return place{at: grid.Never}
+	}
 	if q.head < len(q.due) && (len(q.late) == 0 || q.due[q.head].before(q.late[0])) {
 		return q.due[q.head]
 	}

@@ -65,10 +65,7 @@ func (n *Network) Run(ctx context.Context, until grid.Time, stop func() bool) er
 
 // next returns when something happens next, grid.Never if nothing does.
 func (n *Network) next() grid.Time {
-	at := n.common.next()
-	for _, l := range n.lanes {
-		at = min(at, l.queue.next())
-	}
+	_, at := n.first()
 	if n.arrival.job != nil {
 		at = min(at, n.arrival.job.Submit)
 	}
@@ -88,8 +85,8 @@ func (n *Network) enter(at grid.Time) {
 // for each site concerned. What a Tick causes at once belongs to the same instant.
 func (n *Network) instant() error {
 	for n.err == nil {
-		switch q := n.first(); {
-		case q.next() <= n.now:
+		switch q, at := n.first(); {
+		case at <= n.now:
 			_, e := q.pop()
 			n.laneOf(e.to).happen(e)
 		case n.arrival.job != nil && n.arrival.job.Submit <= n.now:
@@ -115,18 +112,15 @@ func (n *Network) instant() error {
 	return n.err
 }
 
-// first returns the queue of the event that comes first.
-func (n *Network) first() *eventQueue {
-	first := &n.lanes[0].queue
-	for _, l := range n.lanes[1:] {
-		if l.queue.before(first) {
-			first = &l.queue
+// first returns the queue of the event that comes first, and when it does.
+func (n *Network) first() (queue *eventQueue, at grid.Time) {
+	queue, first := &n.common, n.common.first()
+	for _, l := range n.lanes {
+		if p := l.queue.first(); p.before(first) {
+			queue, first = &l.queue, p
 		}
 	}
-	if n.common.before(first) {
-		first = &n.common
-	}
-	return first
+	return queue, first.at
 }
 
 // settle gives every site that had an input its Tick and sets its timer.

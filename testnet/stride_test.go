@@ -46,7 +46,7 @@ func crowd(t *testing.T, seed uint64, workers int) (told []string, n *Network) {
 		return grid.Time(draw.Uniform(pcg, uint64(span/(10*grid.Millisecond)))) * 10 * grid.Millisecond
 	}
 	site := func() int { return int(draw.Uniform(pcg, sites)) }
-	for i := range 3000 {
+	for i := range 8000 {
 		n.Inject(drawn(10*grid.Second), site(), &toySend{name(uint64(site())), i})
 	}
 	for i := range 10 {
@@ -83,7 +83,7 @@ func TestWorkersChangeNothing(t *testing.T) {
 		}
 		for _, workers := range []int{2, 4, 7, 8} {
 			told, n := crowd(t, seed, workers)
-			if n.Strides() < 50 {
+			if n.Strides() < 10 {
 				t.Errorf("seed %d: %d workers went through %d strides", seed, workers, n.Strides())
 			}
 			if n.TraceHash() != one.TraceHash() || n.Events() != one.Events() || n.Lost() != one.Lost() || n.inserted != one.inserted {
