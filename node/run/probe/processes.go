@@ -21,9 +21,9 @@ var processProbes = []probe{
 	}, after: processLives},
 	{name: "signal-all", does: "signal everybody", try: func(*baits) error {
 		for pid := 2; pid < 1<<16; pid++ {
-			own := unix.Tgkill(os.Getpid(), pid, 0) == nil // a thread of this process
-			if !own && syscall.Kill(pid, 0) == nil {
-				return escaped("process %d can be signalled", pid)
+			own := func() bool { return unix.Tgkill(os.Getpid(), pid, 0) == nil } // a thread of this process
+			if !own() && syscall.Kill(pid, 0) == nil && !own() && syscall.Kill(pid, 0) == nil {
+				return escaped("process %d can be signalled", pid) // and is no thread that has come or gone meanwhile
 			}
 		}
 		return nil
