@@ -118,6 +118,9 @@ func (js *jobs) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
 		js.vanished(now, e, out)
 		return
 	}
+	if in.Lost && e.lease == 0 {
+		js.died(now, e, out) // it speaks for those that were not there
+	}
 	e.result = in.Result
 	e.result.Cost = min(js.cfg.Cost.Cost(e.award.Price, e.job.Processors, in.Result.End-in.Result.Start), e.award.Cost)
 	out.Tell(grid.Event{Kind: grid.JobEnded, Job: e.job, Epoch: e.epoch, Site: js.cfg.ID, Result: e.result})
@@ -142,16 +145,23 @@ func (js *jobs) minded(id grid.TaskID) bool {
 	return false
 }
 
+// died notes that an execution has vanished with this machine, and reports whether that speaks
+// against its job.
+func (js *jobs) died(now grid.Time, e *entry, out *grid.Outbox) bool {
+	suspect := js.deaths.Vanished(now, e.job.ID)
+	out.Save(&js.deaths)
+	return suspect
+}
+
 // vanished runs a task again whose process disappeared without an outcome.
 func (js *jobs) vanished(now grid.Time, e *entry, out *grid.Outbox) {
 	switch {
 	case e.lease != 0: // of another's machine, whose other deaths nobody here knows
 		e.losses++
 	default:
-		if js.deaths.Vanished(now, e.job.ID) || once(e.job) {
+		if js.died(now, e, out) || once(e.job) {
 			e.losses++
 		}
-		out.Save(&js.deaths)
 	}
 	if !e.foreign {
 		e.state = Queued

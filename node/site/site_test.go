@@ -306,6 +306,23 @@ func TestVanishedExecutionsRunAgainButNotForEver(t *testing.T) {
 	b.want(1, Failed)
 }
 
+// TestDeathWithACancelledJob: a machine that has died with a job that was being cancelled has died
+// without the others, whose losses later are not their fault.
+func TestDeathWithACancelledJob(t *testing.T) {
+	b := newBench(t, nil)
+	b.step(&Submit{Job: b.job(1, 4)})
+	b.step(&Cancel{Job: grid.JobID{Lo: 1}})
+	b.want(1, Cancelling)
+	b.step(&grid.TaskEnded{ID: b.started[0].ID, Lost: true})
+	b.want(1, CancelledByUser)
+	b.step(&Submit{Job: b.job(2, 4)})
+	for range lossesMax {
+		b.now += grid.Minute
+		b.step(&grid.TaskEnded{ID: b.started[len(b.started)-1].ID, Lost: true})
+	}
+	b.want(2, Running)
+}
+
 func TestUnknownTasksAreKilled(t *testing.T) {
 	b := newBench(t, nil)
 	b.crash(&Adopted{ID: grid.TaskID{Job: grid.JobID{Lo: 5}, Epoch: 1}})
