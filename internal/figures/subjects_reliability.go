@@ -11,14 +11,14 @@ import (
 
 func reliability() subject {
 	return subject{
-		name: "reliability", title: "Many seeds of chaos", takes: "12 min",
+		name: "reliability", title: "Many seeds of chaos", takes: "40 min",
 		intro: "Federations under faults, seed after seed. The invariants are checked at every event; a seed with a violation ends the command with an error, " +
 			"and this page could not be written. A fault point is a step by what it saves and what it orders next, or a message by its kind.",
 		parts: []part{
 			campaign{
 				title:   "Mixtures of faults and features",
 				text:    "Each seed leaves some faults and features out and exaggerates others.",
-				command: "gridnode testnet run chaos --swarm --sites 6 --hours 2 --seeds 3000",
+				command: "gridnode testnet run chaos --swarm --sites 6 --hours 2 --seeds 10000",
 			},
 			campaign{
 				title:   "The usual mixture",
