@@ -21,7 +21,8 @@ type Recoverer interface {
 }
 
 // Source yields jobs in order of their submission, and the index of the site each
-// is submitted at. Next returns io.EOF after the last one. The network owns a job
+// is submitted at. Next returns io.EOF after the last one. With several workers it is asked
+// ahead of what happens, by the least latency at most. The network owns a job
 // from then on until it hands it to its site.
 type Source interface {
 	Next() (job *grid.Job, site int, err error)

@@ -152,19 +152,7 @@ func (q *eventQueue) file(v *waiting, i int32) bool {
 }
 
 // next returns when the first event happens, grid.Never if there is none.
-func (q *eventQueue) next() grid.Time {
-	if q.head == len(q.due) && len(q.late) == 0 && !q.advance() {
-		return grid.Never
-	}
-	at := grid.Never
-	if q.head < len(q.due) {
-		at = q.due[q.head].at
-	}
-	if len(q.late) > 0 {
-		at = min(at, q.late[0].at)
-	}
-	return at
-}
+func (q *eventQueue) next() grid.Time { return q.first().at }
 
 // first returns the first event's place, which is at grid.Never if there is none.
 func (q *eventQueue) first() place {

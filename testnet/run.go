@@ -126,11 +126,7 @@ func (n *Network) first() (queue *eventQueue, at grid.Time) {
 // settle gives every site that had an input its Tick and sets its timer.
 func (n *Network) settle() {
 	for i := 0; i < len(n.turns); i++ {
-		s := n.turns[i]
-		n.members[s].owed = false
-		l := n.laneOf(s)
-		l.turn(s)
-		l.tellTurn(s)
+		n.laneOf(n.turns[i]).tick(n.turns[i])
 	}
 	n.turns = n.turns[:0]
 }

@@ -141,11 +141,8 @@ func (l *lane) through() {
 // settle gives every site of the lane that had an input its Tick.
 func (l *lane) settle() {
 	for i := 0; i < len(l.owing); i++ {
-		s := l.owing[i]
-		l.members[s].owed = false
-		l.turn(s)
-		l.tellTurn(s)
-		l.did(item{site: s, phase: phaseTick})
+		l.tick(l.owing[i])
+		l.did(item{site: l.owing[i], phase: phaseTick})
 	}
 	l.owing = l.owing[:0]
 }

@@ -5,7 +5,7 @@ import (
 	"gridnode/testnet/draw"
 )
 
-// trace is a running hash over all events and effects, of integers only, so that
+// trace is a running hash over all events and effects of a site, of integers only, so that
 // it is the same on every machine.
 type trace uint64
 

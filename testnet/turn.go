@@ -23,6 +23,13 @@ func (l *lane) owe(s int32) {
 // tick is made once: a zero-size value in an interface costs nothing to pass.
 var tick grid.Input = grid.Tick{}
 
+// tick gives a site that is owed one its Tick.
+func (l *lane) tick(s int32) {
+	l.members[s].owed = false
+	l.turn(s)
+	l.tellTurn(s)
+}
+
 // ticksMax bounds how often a site may want another Tick at one instant: the cores
 // of one site answer each other in a few rounds.
 const ticksMax = 1000

@@ -21,7 +21,7 @@ type Config struct {
 	// Hash makes the nodes look up SHA-256 of the keys they are given, as kad-dht does.
 	Hash bool
 
-	// Pool is shared by the nodes of a network that delivers no message twice. If it is
+	// Pool is shared by the nodes of a lane of a network that delivers no message twice. If it is
 	// nil, everything is made anew.
 	Pool *Pool
 }

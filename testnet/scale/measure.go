@@ -100,7 +100,8 @@ func (c *collector) add(sites int) {
 // otherwise, as far as there is memory. The first error ends it.
 func (r *Report) measureAll(ctx context.Context) error {
 	c := collector{fixed: os.Getenv("GOGC") != ""}
-	each := r.Options.processors(len(r.configs))
+	how := sweep.Options{Workers: r.Options.Workers, Memory: sweep.Available(), Progress: r.Options.Progress, Away: r.Options.Away}
+	each := cmp.Or(r.Options.Processors, max(runtime.GOMAXPROCS(0)/max(how.AtATime(len(r.configs)), 1), 1))
 	runs := make([]sweep.Run, len(r.configs))
 	for i := range runs {
 		cfg := r.configs[i]
@@ -116,16 +117,7 @@ func (r *Report) measureAll(ctx context.Context) error {
 			runs[i].Name = fmt.Sprintf("%d sites, %d %% OFT", cfg.Sites, cfg.OFT)
 		}
 	}
-	return sweep.Do(ctx, runs, sweep.Options{Workers: r.Options.Workers, Memory: sweep.Available(), Progress: r.Options.Progress, Away: r.Options.Away})
-}
-
-// processors returns on how many processors each of so many networks runs.
-func (o *Options) processors(runs int) int {
-	if o.Processors > 0 {
-		return o.Processors
-	}
-	all := runtime.GOMAXPROCS(0)
-	return max(all/max(min(cmp.Or(o.Workers, all), runs), 1), 1)
+	return sweep.Do(ctx, runs, how)
 }
 
 // measureLive measures real nodes, one size after the other, each beside its virtual

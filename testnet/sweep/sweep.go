@@ -64,6 +64,9 @@ func CheckWorkers(workers int) error {
 	return nil
 }
 
+// AtATime returns how many of so many runs are done at a time, if there is memory for them.
+func (o *Options) AtATime(runs int) int { return min(cmp.Or(o.Workers, runtime.GOMAXPROCS(0)), runs) }
+
 // Do does the runs, the heaviest first, and returns when the last is over. The first error
 // ends it, as does ctx: those under way see their ctx end, and no other is begun.
 func Do(ctx context.Context, runs []Run, o Options) error {
@@ -86,7 +89,7 @@ func Do(ctx context.Context, runs []Run, o Options) error {
 	slices.SortStableFunc(s.waiting, func(a, b int) int { return cmp.Compare(runs[b].Weight, runs[a].Weight) })
 	s.pulse(0, 0)
 	var group sync.WaitGroup
-	for range min(cmp.Or(o.Workers, runtime.GOMAXPROCS(0)), len(runs)) {
+	for range o.AtATime(len(runs)) {
 		group.Go(func() {
 			for i, ok := s.take(ctx); ok; i, ok = s.take(ctx) {
 				err := runs[i].Do(ctx, func(permille int64) { s.pulse(i, permille) })
