@@ -17,7 +17,6 @@ import (
 	"gridnode/node/content"
 	"gridnode/node/mailbox"
 	"gridnode/node/run"
-	"gridnode/node/shim"
 	"gridnode/node/site"
 	"gridnode/node/store"
 )
@@ -273,7 +272,7 @@ func (m *homecoming) bring(ctx context.Context, job grid.JobID) {
 
 // came notes what has become of a job's files, or has them brought again if that may go otherwise then.
 func (m *homecoming) came(job grid.JobID, b *Brought, err error) {
-	if errors.Is(err, errNotYet) || shim.NoDescriptors(err) {
+	if errors.Is(err, errNotYet) || atomicfile.NoDescriptors(err) {
 		m.later(job, err)
 		return
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 	"gridnode/internal/wire"
 	"gridnode/node/content"
 	"gridnode/node/forward"
@@ -78,7 +79,7 @@ func (x *pilots) gather(e pilot.Gather) {
 		if err != nil {
 			answer.Why = run.ShortReason(err)
 		}
-		if answer.Again = shim.NoDescriptors(err); !answer.Again {
+		if answer.Again = atomicfile.NoDescriptors(err); !answer.Again {
 			x.tell(answer)
 			return
 		}
@@ -327,7 +328,7 @@ func (m *homecoming) release(v *site.View) {
 // remove removes files of a task that are home; later if no descriptor is left for that.
 func remove(h *Host, files func() error) error {
 	err := files()
-	if shim.NoDescriptors(err) && h.ctx.Err() == nil {
+	if atomicfile.NoDescriptors(err) && h.ctx.Err() == nil {
 		time.AfterFunc(fetchAgain, func() { _ = remove(h, files) })
 	}
 	return err

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 	"gridnode/node/kept"
 	"gridnode/node/pilot"
 	"gridnode/node/run"
-	"gridnode/node/shim"
 )
 
 // gangOutput makes one output of a job out of those of its tasks, as they grow: line by
@@ -67,7 +67,7 @@ func (o *gangOutput) merge(last bool) (done bool) {
 			continue
 		}
 		switch err := s.merge(last); {
-		case shim.NoDescriptors(err):
+		case atomicfile.NoDescriptors(err):
 			done = false
 		case err != nil:
 			s.failed = true
@@ -131,7 +131,7 @@ func (s *gangStream) take(n int, path string, last bool) error {
 	}
 	file, err := s.open(path, os.O_RDONLY, 0)
 	if err != nil {
-		if shim.NoDescriptors(err) {
+		if atomicfile.NoDescriptors(err) {
 			return err
 		}
 		return nil

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 	"gridnode/node/mailbox"
 	"gridnode/node/notify"
 	"gridnode/node/run"
-	"gridnode/node/shim"
 	"gridnode/node/site"
 )
 
@@ -155,7 +155,7 @@ func (d *deposits) try(one deposit) {
 func stays(err error) bool {
 	var path *os.PathError
 	switch {
-	case shim.NoDescriptors(err):
+	case atomicfile.NoDescriptors(err):
 		return false
 	case errors.As(err, &path):
 		return true

@@ -12,7 +12,6 @@ import (
 	"gridnode/node/logging"
 	"gridnode/node/pilot"
 	"gridnode/node/run"
-	"gridnode/node/shim"
 	"gridnode/node/site"
 )
 
@@ -380,7 +379,7 @@ func (x *pilots) prepare(e pilot.Prepare) {
 			answer.Inputs, err = x.h.bring.inputs(ctx, e.Task.Job.Inputs, filepath.Join(x.own.PilotDir(e.Key), pilotInputs))
 		}
 		switch {
-		case shim.NoDescriptors(err): // it may be asked for again
+		case atomicfile.NoDescriptors(err): // it may be asked for again
 			answer.Refused = run.ShortReason(err)
 		case err != nil:
 			answer.Failed = run.ShortReason(err)

@@ -12,13 +12,13 @@ import (
 	"github.com/libp2p/go-libp2p/core/network"
 
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 	"gridnode/internal/wire"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/node/kept"
 	"gridnode/node/mailbox"
 	"gridnode/node/pilot"
 	"gridnode/node/run"
-	"gridnode/node/shim"
 )
 
 // pilotProtocol is how a borrower uses its leases: one stream for all that it has of a
@@ -257,7 +257,7 @@ func (f *followedTask) sendStream(s *servedSession, i, most int) error {
 		return nil // it has written nothing new, or the pilot is gone
 	}
 	file, err := os.Open(path)
-	if shim.NoDescriptors(err) {
+	if atomicfile.NoDescriptors(err) {
 		return err // the borrower connects again, and has the rest then
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"gridnode/coalloc/dataset"
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 	"gridnode/node/pilot"
 	"gridnode/node/run"
 	"gridnode/node/sandbox"
@@ -184,7 +185,7 @@ func (g *staging) bring(ctx context.Context, task *grid.Task) error {
 // an error once there is no more time.
 func whileScarce(try, pause func() error) error {
 	for {
-		if err := try(); !shim.NoDescriptors(err) || pause() != nil {
+		if err := try(); !atomicfile.NoDescriptors(err) || pause() != nil {
 			return err
 		}
 	}

@@ -164,11 +164,15 @@ func (f Files) Left(home grid.SiteID, task grid.TaskID) (left []Left) {
 }
 
 // RemoveLeft removes it, and what executions of the job before that one have left.
-func (f Files) RemoveLeft(home grid.SiteID, task grid.TaskID) (failed error) {
+func (f Files) RemoveLeft(home grid.SiteID, task grid.TaskID) error {
+	return errors.Join(f.removeLeft(home, task), f.removeBefore(home, task, ResultsSuffix))
+}
+
+func (f Files) removeLeft(home grid.SiteID, task grid.TaskID) (failed error) {
 	for _, left := range f.Left(home, task) {
 		failed = errors.Join(failed, os.RemoveAll(left.Dir))
 	}
-	return errors.Join(failed, f.removeBefore(home, task, ResultsSuffix))
+	return failed
 }
 
 // Forget removes the output of a task that is over and what it has left, and all files of executions of
@@ -179,7 +183,7 @@ func (f Files) Forget(home grid.SiteID, task grid.TaskID) (failed error) {
 			failed = errors.Join(failed, err)
 		}
 	}
-	return errors.Join(failed, f.removeBefore(home, task, ""), f.RemoveLeft(home, task))
+	return errors.Join(failed, f.removeBefore(home, task, ""), f.removeLeft(home, task))
 }
 
 // removeBefore removes files whose names end with suffix of the executions of a job before one. They were

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 	"gridnode/node/pilot"
 	"gridnode/node/shim"
 )
@@ -204,7 +205,7 @@ func (p *Processes) Launch(key uint64, task *grid.Task) {
 			}
 			switch {
 			case err == nil, errors.Is(err, shim.ErrClosed):
-			case shim.NoDescriptors(err): // which is not its fault
+			case atomicfile.NoDescriptors(err): // which is not its fault
 				time.AfterFunc(shim.ScarcePause, func() {
 					p.tell(&pilot.Over{Key: key, ID: task.ID, Number: number, End: pilot.End{Lost: true}})
 				})

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"gridnode/grid"
+	"gridnode/internal/atomicfile"
 	"gridnode/node/pilot"
 	"gridnode/node/shim"
 	"gridnode/node/site"
@@ -347,7 +348,7 @@ func (p *Processes) start(task *grid.Task, x Process) {
 // failed reports a task that cannot be started. The caller holds p.mu.
 func (p *Processes) failed(x Process, err error) {
 	p.log.Warn("a job cannot be started", "job", x.Task.Job, "error", err)
-	if shim.NoDescriptors(err) { // which is not its fault: it is tried again, here or elsewhere
+	if atomicfile.NoDescriptors(err) { // which is not its fault: it is tried again, here or elsewhere
 		p.running[x] = execution{name: p.newName(x), over: true}
 		time.AfterFunc(shim.ScarcePause, func() {
 			p.mu.Lock()

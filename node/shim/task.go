@@ -67,7 +67,7 @@ func (s *shim) startTask(spec *Spec) {
 	start := wall(now)
 	fail := func(failed *startError) {
 		e := &Ended{ID: spec.ID, ExitCode: failed.code, Cause: CauseStart, Reason: shorten(failed.reason), Start: start, End: start}
-		if !NoDescriptors(failed.err) {
+		if !atomicfile.NoDescriptors(failed.err) {
 			s.record(e)
 			return
 		}
@@ -389,11 +389,6 @@ func (s *shim) note(e *Ended) {
 // ScarcePause is how long the end of a task waits that could not begin for want of descriptors:
 // others end meanwhile, and whoever ordered it does not try all that it may within a moment.
 const ScarcePause = 5 * time.Second
-
-// NoDescriptors reports whether an error says that this process or machine can open no more files.
-func NoDescriptors(err error) bool {
-	return atomicfile.NoDescriptors(err)
-}
 
 // orphan is a child of the shim that is no task's first process: its parent died.
 type orphan struct {
