@@ -173,7 +173,9 @@ func (sk *seeker) overlook(q *query, f *trie.Known) (above trie.Prefix, ok bool)
 func (sk *seeker) judge(q *query) {
 	v := &q.visit
 	m := &sk.maps[q.ask.Attribute]
-	q.barren = append(q.barren, v.barren[:min(len(v.barren), barrenQueryMax-len(q.barren))]...)
+	if v.mature { // else a liar may be the only one that calls itself mature
+		q.barren = append(q.barren, v.barren[:min(len(v.barren), barrenQueryMax-len(q.barren))]...)
+	}
 	if q.glance { // whether it was heard or not, the cells below it are asked next
 		q.asking = false
 		if v.mature && !v.cut && !slices.Contains(q.exhausted, v.cell) {

@@ -140,6 +140,40 @@ func TestCellsThatOneTellsOf(t *testing.T) {
 	}
 }
 
+// TestBarrenByOne: while the holders of a cell are proving, the one that calls itself mature may
+// be a liar: that it calls cells barren hides none of them.
+func TestBarrenByOne(t *testing.T) {
+	d := newDirectory(Config{Witnesses: 3})
+	now := grid.Hour
+	below := trie.PrefixOf(trie.PositionOf(50, 0), 64)
+	var out grid.Outbox
+	d.Find(now, Query{Limit: 10}, &out)
+	for len(out.Sends) > 0 || len(out.Keys) > 0 {
+		sends, keys := slices.Clone(out.Sends), slices.Clone(out.Keys)
+		out.Sends, out.Keys, out.Effects = nil, nil, nil
+		for _, key := range keys {
+			d.Step(now, &grid.Closest{Key: key, Peers: []grid.SiteID{"h1", "h2", "h3", "liar"}}, &out)
+		}
+		for _, s := range sends {
+			scan := s.Message.(*Scan)
+			p := &Page{Token: scan.Token, Cell: scan.Cell, Held: true, Quotes: []*Quote{quoteAt("c", 50, 7, now)}}
+			if scan.Cell.IsRoot() {
+				p.Quotes, p.Fences, p.HasFences = []*Quote{quoteAt("a", 5, 7, now)}, []trie.Prefix{below}, true
+			}
+			if s.To == "liar" {
+				p.Mature, p.Quotes, p.Barren = true, nil, p.Fences
+			}
+			d.Step(now, &grid.Delivery{From: s.To, Message: p}, &out)
+		}
+	}
+	if len(out.Locals) != 1 {
+		t.Fatalf("%d answers", len(out.Locals))
+	}
+	if f := out.Locals[0].(*Found); !slices.Equal(ids(f.Quotes), []grid.SiteID{"a", "c"}) || f.Certain {
+		t.Errorf("found %v, certain %v", ids(f.Quotes), f.Certain)
+	}
+}
+
 // TestOneOtherToAsk: a site that has just started in a federation of two takes the word of the
 // other for all there is; of more, one is no witness.
 func TestOneOtherToAsk(t *testing.T) {
