@@ -451,6 +451,35 @@ func TestOutputIsFetchedWhenTheSiteIsBack(t *testing.T) {
 	})
 }
 
+// TestReceiptBeforeTheEnd: a process of an execution that its site takes to be lost may be at work yet.
+// What it leaves after home's receipt goes, too.
+func TestReceiptBeforeTheEnd(t *testing.T) {
+	homes := []string{t.TempDir(), t.TempDir()}
+	synctest.Test(t, func(t *testing.T) {
+		memory := &p2p.Memory{}
+		runs := startHost(t, hostConfig(0, homes[0], memory, &timers{}))
+		defer closeHost(t, runs)
+		cfg := hostConfig(1, homes[1], memory, &timers{})
+		cfg.Join = runs.Addrs()
+		home := startHost(t, cfg)
+		defer closeHost(t, home)
+		lost := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 2}, Epoch: 1}
+		base := runs.files.Task(home.ID(), lost)
+		if err := os.MkdirAll(base+run.ScratchSuffix, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		home.fetch.add(runs.ID(), fetch{task: lost, ended: time.Now(), lost: true})
+		time.Sleep(staysAgain / 2)
+		if err := os.Rename(base+run.ScratchSuffix, base+run.ResultsSuffix); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * staysAgain)
+		if exists(base + run.ResultsSuffix) {
+			t.Error("what it has left is there")
+		}
+	})
+}
+
 func TestOutputThatCannotBeFetchedIsGivenUp(t *testing.T) {
 	home := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -173,12 +173,15 @@ func (a *outputAnswer) forget(ctx context.Context) error {
 			a.h.log.Warn("cannot remove an output and files that are home", "error", err)
 		}
 	}
-	return a.end(outputWhole)
+	return a.send(&wirepb.OutputChunk{End: uint32(outputWhole), Files: a.left() || a.h.files.Works(a.from, a.task)})
 }
 
 func (a *outputAnswer) end(how outputEnd) error {
-	return a.send(&wirepb.OutputChunk{End: uint32(how), Files: len(a.h.files.Left(a.from, a.task)) > 0})
+	return a.send(&wirepb.OutputChunk{End: uint32(how), Files: a.left()})
 }
+
+// left reports whether there are files that the task has left.
+func (a *outputAnswer) left() bool { return len(a.h.files.Left(a.from, a.task)) > 0 }
 
 func (a *outputAnswer) send(chunk *wirepb.OutputChunk) error {
 	a.s.SetWriteDeadline(time.Now().Add(outputIdleMax))

@@ -163,6 +163,12 @@ func (f Files) Left(home grid.SiteID, task grid.TaskID) (left []Left) {
 	return left
 }
 
+// Works reports whether a task has a working directory: then it may leave something yet, also if no
+// daemon knows of it any more.
+func (f Files) Works(home grid.SiteID, task grid.TaskID) bool {
+	return there(f.Task(home, task)+ScratchSuffix) || f.Shared != "" && there(f.outside(home, Process{Task: task})+ScratchSuffix)
+}
+
 // RemoveLeft removes it, and what executions of the job before that one have left.
 func (f Files) RemoveLeft(home grid.SiteID, task grid.TaskID) error {
 	return errors.Join(f.removeLeft(home, task), f.removeBefore(home, task, ResultsSuffix))

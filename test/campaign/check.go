@@ -95,7 +95,7 @@ func (r *record) judge(tasks map[int][]entry) (broken []string) {
 			broken = append(broken, r.judgeOutput()...)
 		}
 	case "refused":
-		if begun > 0 {
+		if begun > 0 && !(r.Struck && r.Epoch > 1) { // where its machine died nobody may want it after that
 			wrong("it was refused and has begun %d times", begun)
 		}
 	default:

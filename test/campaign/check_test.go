@@ -46,6 +46,8 @@ func TestJudge(t *testing.T) {
 		{"another file", func(r *record, tasks map[int][]entry) { r.Result = "y" }, "y came home"},
 		{"cancelled", func(r *record, tasks map[int][]entry) { r.State = "cancelled" }, "nobody wanted"},
 		{"refused though it ran", func(r *record, tasks map[int][]entry) { r.State = "refused" }, "refused and has begun"},
+		{"refused after its machine died", func(r *record, tasks map[int][]entry) { r.State, r.Epoch, r.Struck = "refused", 2, true }, ""},
+		{"refused as it ran on a machine that died", func(r *record, tasks map[int][]entry) { r.State, r.Epoch, r.Struck = "refused", 1, true }, "refused and has begun"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r, written := good()
