@@ -171,7 +171,7 @@ func (e *Engine) arrive(hello *link.Hello, client *shim.Client, far bool) (g *gl
 		return nil, nil
 	}
 	if len(g.nodes) == 0 {
-		g.nodes = make([]*calledNode, hello.Nodes)
+		g.nodes, g.parted = make([]*calledNode, hello.Nodes), time.Now()
 		g.size, g.used = make([]int64, hello.Nodes), grow(g.used, hello.Nodes)
 	}
 	if hello.Nodes != len(g.nodes) || len(g.used) > hello.Nodes {
@@ -228,7 +228,7 @@ func (e *Engine) departed(g *glidein, node int, client *shim.Client) {
 	if g.nodes[node].client != client {
 		return
 	}
-	g.nodes[node].client = nil
+	g.nodes[node].client, g.parted = nil, time.Now()
 	g.reach--
 	if g.lent != nil && !g.gone {
 		e.downLent(g, "the connection to a node of the pilot is gone")

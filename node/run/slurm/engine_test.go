@@ -173,10 +173,11 @@ func (b *bench) outputOf(x run.Process) string {
 	return string(text)
 }
 
-// until waits for a condition that must come true soon.
+// until waits for a condition that must come true soon: what only a poll shows takes up to pollMax
+// where Slurm answers slowly.
 func (b *bench) until(what string, condition func() bool) {
 	b.Helper()
-	deadline := time.After(45 * time.Second)
+	deadline := time.After(pollMax + 45*time.Second)
 	for !condition() {
 		select {
 		case <-time.After(5 * time.Millisecond):

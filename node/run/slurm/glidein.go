@@ -20,6 +20,7 @@ type glidein struct {
 	seats
 	until   time.Time // nothing of it may be there from then on; zero: not known yet
 	reach   int       // how many of its nodes are connected
+	parted  time.Time // when one was not last, once the first had called
 	leaves  bool      // it takes nothing new, and ends once nothing runs in it
 	gone    bool
 	cleared bool

@@ -324,6 +324,7 @@ func (e *pilots) keepPilots() {
 	now := time.Now()
 	e.keepLents(now)
 	e.keepGangs(now)
+	e.leaveParted(now)
 	e.reseat()
 	crowded := e.crowdedOut(now)
 	var stays, comes *glidein
@@ -358,6 +359,17 @@ func (e *pilots) keepPilots() {
 	}
 	if e.cfg.Pilots > 0 && comes == nil && (stays == nil || ages) && !e.own.dormant && !crowded && now.After(e.own.again) {
 		e.askOwn(now)
+	}
+}
+
+// leaveParted has pilots end of which a node does not call any more. Its shim has ended, perhaps, while
+// those of the other nodes keep the pilot there: what it ran is lost once that is over. The
+// caller holds e.mu.
+func (e *pilots) leaveParted(now time.Time) {
+	for _, g := range e.glideins {
+		if g.lent == nil && !g.gone && len(g.nodes) > 0 && !g.up() && now.Sub(g.parted) > cmp.Or(e.cfg.silence, silence).Duration() {
+			e.leave(g, "a node of it does not call")
+		}
 	}
 }
 

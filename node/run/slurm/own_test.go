@@ -4,7 +4,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -133,6 +135,31 @@ func TestAPilotOfTheSitesOwn(t *testing.T) {
 		b.standing()
 	})
 
+	t.Run("a shim of it dies", func(t *testing.T) {
+		before := b.cluster.Run(t, "squeue", "-h", "-o", "%i")
+		var sides [2]grid.Task // one on each node, of which they take all
+		for i, processors := range []int64{4, 2} {
+			sides[i] = b.task(processors, "echo $SLURMD_NODENAME; exec sleep 3")
+			b.Start(sides[i])
+		}
+		b.until("both have begun", func() bool { return b.output(sides[0]) != "" && b.output(sides[1]) != "" })
+		if n := killShims(t, strings.TrimSpace(b.output(sides[1]))); n == 0 || b.output(sides[0]) == b.output(sides[1]) {
+			t.Fatalf("killed %d processes on %q, the other task is on %q", n, b.output(sides[1]), b.output(sides[0]))
+		}
+		if e := b.end(sides[0]); e.Lost || e.Result.ExitCode != 0 {
+			t.Errorf("on the other node: %+v", e)
+		}
+		b.Acknowledge([]grid.TaskID{sides[0].ID})
+		if e := b.end(sides[1]); !e.Lost {
+			t.Errorf("on that node: %+v, want it lost", e)
+		}
+		b.Acknowledge([]grid.TaskID{sides[1].ID})
+		b.standing()
+		if after := b.cluster.Run(t, "squeue", "-h", "-o", "%i"); after == before {
+			t.Errorf("pilot %q still stands", after)
+		}
+	})
+
 	t.Run("and without a daemon it ends", func(t *testing.T) {
 		b.Close()
 		began := time.Now()
@@ -140,4 +167,23 @@ func TestAPilotOfTheSitesOwn(t *testing.T) {
 		t.Log("it ended after", time.Since(began))
 		b.open()
 	})
+}
+
+// killShims kills what a pilot has started on a node, and returns how many processes.
+func killShims(t *testing.T, node string) (killed int) {
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		env, _ := os.ReadFile("/proc/" + entry.Name() + "/environ")
+		if err != nil || !strings.Contains(string(env), nodeEnv+"=") || !strings.Contains(string(env), "SLURMD_NODENAME="+node+"\x00") {
+			continue
+		}
+		if syscall.Kill(pid, syscall.SIGKILL) == nil {
+			killed++
+		}
+	}
+	return killed
 }
