@@ -16,7 +16,8 @@ import (
 //     several, are on half of the processors at most, unless it heads the site;
 //   - what a pilot counts as used its tasks have (P-1);
 //   - what runs at a site is of a job that the site knows, as soon as it is up (J-3);
-//   - home counts on an execution for longer than the site where it is lets it live (J-3);
+//   - home counts on an execution for longer than the site where it is lets it live, which starts
+//     none that could be alive then still, if it needs all the time that it has (J-3);
 //   - a job whose user was told that it is to end does not go on at home (J-7);
 //   - who gives a lease back says so until its lender has heard it (P-3).
 type promiseWatch struct {
@@ -262,22 +263,26 @@ func (w *promiseWatch) end(_ grid.Time, x *testnet.Execution) {
 }
 
 // until compares the instants from which on home and the executing site count an execution as
-// impossible.
+// impossible with each other, and with when it ends at the latest.
 func (w *promiseWatch) until(x *testnet.Execution, home int) {
 	there, up := siteAt(w.n, x.Site)
-	if !up {
+	if !up || w.alive.clocks.task(x.ID) {
 		return
+	}
+	its, runs := there.Glance(x.Job.ID)
+	if !runs || its.Epoch != x.ID.Epoch {
+		return
+	}
+	clock, limit := w.n.Clock(x.Site), market.Limit(x.Job.SeenFrom(w.n.ID(x.Site)), w.config(x.Site).Rating)
+	if end := clock.Local(x.Start).Add(limit); end > its.Award.Until && !w.alive.clocks.set(x.Site) {
+		w.checks.Violated("job %s starts at %s with epoch %d and may go on until %v there, and must be over at %v", x.Job.ID, w.n.ID(x.Site), x.ID.Epoch, end, its.Award.Until)
 	}
 	at, up := siteAt(w.n, home)
 	if !up {
 		return
 	}
-	if w.alive.clocks.task(x.ID) {
-		return
-	}
 	mine, known := at.Glance(x.Job.ID)
-	its, runs := there.Glance(x.Job.ID)
-	if !known || !runs || mine.Epoch != x.ID.Epoch || its.Epoch != x.ID.Epoch || mine.Award.Site != w.n.ID(x.Site) || mine.State.Terminal() {
+	if !known || mine.Epoch != x.ID.Epoch || mine.Award.Site != w.n.ID(x.Site) || mine.State.Terminal() {
 		return
 	}
 	if m, i := mine.Award.Until, its.Award.Until; m != grid.Never && (i == grid.Never || w.n.Clock(home).True(m) < w.n.Clock(x.Site).True(i)) {
