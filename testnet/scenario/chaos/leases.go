@@ -43,7 +43,8 @@ type leaseCounts struct {
 }
 
 // leaseWatch watches what sites lend each other, besides what the checker does: a lender
-// lends for longer in true time than its borrower believes (P-4), on a lease no more
+// lends for longer in true time than its borrower believes (P-4), and may go on to for longer,
+// be it that the borrower has not heard yet that it does (limit), on a lease no more
 // processors are used than it has (P-2), nothing runs on one that is over, and once
 // everything has ended no lease, no pilot and no processor is missing (P-3).
 type leaseWatch struct {
@@ -61,6 +62,11 @@ func watchLeases(n *testnet.Network, c *testnet.Checker) *leaseWatch {
 	}
 	n.Observe(testnet.Observer{
 		Turn: func(now grid.Time, site int) { w.look(now, site) },
+		Send: func(_ grid.Time, from int, to grid.SiteID, m grid.Message) {
+			if r, yes := m.(*lease.Renewed); yes {
+				w.limit(from, lease.ID{Borrower: to, Number: r.Number}, r.Epoch)
+			}
+		},
 		Start: func(_ grid.Time, x *testnet.Execution) {
 			if x.Pilot.Key != 0 {
 				w.counts.Used++
@@ -141,6 +147,34 @@ func (w *leaseWatch) look(now grid.Time, at int) {
 		}
 		if until, lent := mine.True(l.End), w.n.Clock(lender).True(held.End); until >= lent || l.Processors != held.Processors {
 			w.checks.Violated("%s holds %d processors of lease %d until %v, %s lends %d until %v", w.n.ID(at), l.Processors, l.Number, until, l.Lender, held.Processors, lent)
+		}
+	}
+}
+
+// limit checks that the borrower of a lease, of which its lender says that it is claimed or renewed,
+// counts on it to end before the lender has to let it.
+func (w *leaseWatch) limit(lender int, id lease.ID, epoch uint64) {
+	at, known := w.n.Index(id.Borrower)
+	if !known {
+		return
+	}
+	mine, up := siteAt(w.n, at)
+	if !up {
+		return
+	}
+	its, up := siteAt(w.n, lender)
+	if !up {
+		return
+	}
+	l, there := site.CoresOf(mine).Book.Get(id)
+	held, lent := site.CoresOf(its).Book.Get(id)
+	switch {
+	case !there || l.Lent || l.Epoch != epoch || l.State != lease.Claiming && l.State != lease.Active:
+	case !lent || !held.Lent || held.Epoch != epoch || held.State != lease.Active:
+	case held.Via > 0 && l.State == lease.Claiming || w.clocks.lease(&l): // it may not know yet of what is lent on to it
+	default:
+		if until, most := w.n.Clock(at).True(l.Limit), w.n.Clock(lender).True(held.Limit); until >= most {
+			w.checks.Violated("%s counts on lease %d, %v, until %v at most, and %s lends it until %v at most", id.Borrower, id.Number, l.State, until, w.n.ID(lender), most)
 		}
 	}
 }
