@@ -143,3 +143,31 @@ func (a *aims) die(now grid.Time, where int, within grid.Time, count *int64) {
 	*count++
 	a.t.strike(strikeOf(&f))
 }
+
+// Bounds of what a job does to its machine.
+const (
+	poisonSoon = 10 * grid.Second // after its start, and before its end
+	poisonDown = 2 * grid.Minute
+)
+
+// poison has some jobs take the machine down on which they run, each time that they start, until
+// faults end: as one does that uses up memory, or that makes the kernel panic.
+func (f features) poison(t *trial) {
+	seed, end := t.script.Seed, federation.Warmup+t.span
+	t.n.Observe(testnet.Observer{Start: func(now grid.Time, x *testnet.Execution) {
+		of := x.Job.ID.Lo
+		if !f.hits(seed, "poison", of) {
+			return
+		}
+		of += uint64(x.ID.Epoch) << 56
+		soon := min(poisonSoon, x.End-now)
+		if soon < 1 {
+			return
+		}
+		die := testnet.Fault{Kind: testnet.FaultMachine, Sites: []int{x.Site}, At: now + grid.Time(roll(seed, "poisoned", of, uint64(soon)))}
+		if die.At < end {
+			die.For = healsBy(grid.Second+grid.Time(roll(seed, "poisoned down", of, uint64(poisonDown))), die.At, end, x.Site)
+			t.strike(strikeOf(&die))
+		}
+	}})
+}

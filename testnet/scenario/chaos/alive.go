@@ -13,22 +13,27 @@ import (
 // whose executions vanish:
 //
 //   - one whose home hears of it is not ended for want of a renewal;
-//   - a job is given up for its losses only if it was there that often when a machine died, each time.
+//   - a job is given up for its losses only if it was there that often when a machine died, each time;
+//   - one that was there many times, and whose home was waiting for it each time, is given up, and
+//     runs no more.
 //
 // That no two overlap is the testnet.Checker's.
 type aliveWatch struct {
 	n       *testnet.Network
 	watch   *testnet.Checker
-	roster  *roster              // nil: the federation is open
-	certain bool                 // messages get lost only where the network is cut
-	down    map[int]int          // faults that keep a site down
-	cuts    int                  // partitions that are on
-	ill     map[int]grid.Time    // when a site was last down
-	cut     grid.Time            // when there last was a partition
-	deaths  map[int][]death      // of each site's machine, those in which nothing vanished left out
-	gone    map[int][]grid.JobID // by site that is down: what vanished, which it finds when it is up
-	lent    map[grid.JobID]bool  // jobs that lost executions on borrowed processors, of which each counts
-	clocks  *clockWatch          // nil: none jumps
+	roster  *roster                          // nil: the federation is open
+	certain bool                             // messages get lost only where the network is cut
+	down    map[int]int                      // faults that keep a site down
+	cuts    int                              // partitions that are on
+	ill     map[int]grid.Time                // when a site was last down
+	cut     grid.Time                        // when there last was a partition
+	deaths  map[int][]death                  // of each site's machine, those in which nothing vanished left out
+	gone    map[int][]vanishing              // by site that is down: what vanished, which it finds when it is up
+	latest  map[int]finding                  // of each site
+	awaits  func(site int, v vanishing) bool // awaited
+	died    map[grid.JobID]int               // in how many deaths of machines executions of jobs have vanished
+	lent    map[grid.JobID]bool              // jobs that lost executions on borrowed processors, of which each counts
+	clocks  *clockWatch                      // nil: none jumps
 	lapsed  int64
 }
 
@@ -36,13 +41,18 @@ type aliveWatch struct {
 // renewed last before it.
 const patient = keepalive.Default + grid.Minute
 
-// lossesLeast is after how many of its executions have died a job may be given up.
-const lossesLeast = 3
+// lossesLeast is after how many of its executions have died a job may be given up, and lossesMost
+// after how many it must have been, each time that it is to run: homes do not hear of all.
+const (
+	lossesLeast = 3
+	lossesMost  = 3 * lossesLeast
+)
 
 // watchAlive starts to watch n.
 func watchAlive(n *testnet.Network, watch *testnet.Checker, certain bool) *aliveWatch {
-	w := &aliveWatch{n: n, watch: watch, certain: certain, down: make(map[int]int), ill: make(map[int]grid.Time), deaths: make(map[int][]death), gone: make(map[int][]grid.JobID), lent: make(map[grid.JobID]bool), cut: -grid.Day}
-	n.Observe(testnet.Observer{End: w.end, Event: w.event, Fault: w.fault})
+	w := &aliveWatch{n: n, watch: watch, certain: certain, down: make(map[int]int), ill: make(map[int]grid.Time), deaths: make(map[int][]death), gone: make(map[int][]vanishing), latest: make(map[int]finding), died: make(map[grid.JobID]int), lent: make(map[grid.JobID]bool), cut: -grid.Day}
+	w.awaits = w.awaited
+	n.Observe(testnet.Observer{Start: w.start, End: w.end, Event: w.event, Fault: w.fault})
 	return w
 }
 
@@ -62,6 +72,9 @@ func (w *aliveWatch) fault(now grid.Time, f *testnet.Fault) {
 	site := f.Sites[0]
 	if !f.Kind.Kills() {
 		return
+	}
+	if change > 0 && w.down[site] == 0 {
+		w.unfound(now, site)
 	}
 	w.down[site] += change
 	w.ill[site] = now
@@ -86,6 +99,16 @@ func (w *aliveWatch) calm(since grid.Time, site int) bool {
 	return w.down[site] == 0 && w.cuts == 0 && w.cut < since && (!ever || ill < since)
 }
 
+// start looks for jobs that run though they have taken machines down too often. It is started anew
+// whenever it is to run again for another reason.
+func (w *aliveWatch) start(_ grid.Time, x *testnet.Execution) {
+	if id, most := x.Job.ID, lossesMost*(1+int(x.Job.Restarts)); w.died[id] > most && x.Pilot.Key == 0 && x.Squad == nil {
+		if _, n := w.suspicions(id); n > most && !w.untimed(id) {
+			w.watch.Violated("job %s starts at %s with epoch %d, and %d deaths of machines speak against it", id, w.n.ID(x.Site), x.ID.Epoch, n)
+		}
+	}
+}
+
 func (w *aliveWatch) end(now grid.Time, x *testnet.Execution) {
 	if x.Lost {
 		w.vanished(now, x)
@@ -105,15 +128,29 @@ func (w *aliveWatch) event(_ grid.Time, _ int, e *grid.Event) {
 	if e.Kind != grid.JobFinished || e.Text != vanished || w.lent[e.Job.ID] || e.Job.Coallocate != nil || e.Job.Spread {
 		return
 	}
-	if n := w.suspicions(e.Job.ID); n < lossesLeast && !w.untimed(e.Job.ID) {
+	if n, _ := w.suspicions(e.Job.ID); n < lossesLeast && !w.untimed(e.Job.ID) {
 		w.watch.Violated("job %s was given up for its losses, and %d deaths of machines speak against it", e.Job.ID, n)
 	}
 }
 
 // death is one of a machine's, with the jobs whose executions vanished.
 type death struct {
-	at   grid.Time // when the site found out
-	jobs map[grid.JobID]bool
+	at     grid.Time           // when the site found out
+	jobs   map[grid.JobID]bool // whether their homes were waiting for them then
+	closed bool                // what is found later is of another one
+	unsure bool                // … or once more of this one: the site has died as it found out
+}
+
+// finding is what a site has found last.
+type finding struct {
+	at   grid.Time
+	jobs []vanishing
+}
+
+// vanishing is an execution that has vanished.
+type vanishing struct {
+	task grid.TaskID
+	home grid.SiteID
 }
 
 func (w *aliveWatch) vanished(now grid.Time, x *testnet.Execution) {
@@ -121,7 +158,7 @@ func (w *aliveWatch) vanished(now grid.Time, x *testnet.Execution) {
 		w.lent[x.Job.ID] = true
 		return
 	}
-	w.gone[x.Site] = append(w.gone[x.Site], x.Job.ID)
+	w.gone[x.Site] = append(w.gone[x.Site], vanishing{x.ID, x.Job.Home})
 	if w.down[x.Site] == 0 {
 		w.found(now, x.Site)
 	}
@@ -135,43 +172,84 @@ func (w *aliveWatch) found(now grid.Time, site int) {
 	}
 	delete(w.gone, site)
 	list := w.deaths[site]
-	if n := len(list); n == 0 || list[n-1].at.Add(blame.Together) <= now {
-		list = append(list, death{now, make(map[grid.JobID]bool)})
+	if n := len(list); n == 0 || list[n-1].closed || list[n-1].at.Add(blame.Together) <= now {
+		list = append(list, death{at: now, jobs: make(map[grid.JobID]bool)})
 		w.deaths[site] = list
 	}
-	for _, id := range gone {
-		list[len(list)-1].jobs[id] = true
+	w.latest[site] = finding{now, gone}
+	newest := list[len(list)-1].jobs
+	for _, v := range gone {
+		if _, there := newest[v.task.Job]; !there {
+			w.died[v.task.Job]++
+		}
+		newest[v.task.Job] = w.awaits(site, v)
 	}
+}
+
+// awaited reports whether a home counts on an execution that a site has found gone, so that it hears
+// of that.
+func (w *aliveWatch) awaited(site int, v vanishing) bool {
+	home, known := w.n.Index(v.home)
+	if !known || home == site {
+		return known
+	}
+	s, up := siteAt(w.n, home)
+	if !up {
+		return false
+	}
+	its, there := s.Glance(v.task.Job)
+	return there && its.Epoch == v.task.Epoch && !its.State.Terminal()
+}
+
+// unfound has a site that dies as it finds something find it once more when it comes up, as it may
+// not have written it down.
+func (w *aliveWatch) unfound(now grid.Time, site int) {
+	last, ever := w.latest[site]
+	if !ever || last.at != now {
+		return
+	}
+	delete(w.latest, site)
+	w.gone[site] = append(w.gone[site], last.jobs...)
+	list := w.deaths[site]
+	newest := &list[len(list)-1]
+	newest.closed, newest.unsure = true, newest.at == now
 }
 
 // untimed reports whether the clock of a site has ever jumped where a job was as its machine
 // died: which losses are of one death the site tells by it.
 func (w *aliveWatch) untimed(id grid.JobID) bool {
 	for site, list := range w.deaths {
-		if w.clocks.set(site) && slices.ContainsFunc(list, func(d death) bool { return d.jobs[id] }) {
+		if w.clocks.set(site) && slices.ContainsFunc(list, func(d death) bool { _, there := d.jobs[id]; return there }) {
 			return true
 		}
 	}
 	return false
 }
 
-// suspicions returns at how many deaths a job was there, and at those of the same machine
-// before it.
-func (w *aliveWatch) suspicions(id grid.JobID) (count int) {
+// suspicions returns at how many deaths a job was there, and at those of the same machine before
+// it, at most and at least.
+func (w *aliveWatch) suspicions(id grid.JobID) (most, least int) {
 	const before = 3 // that a site remembers
 	for _, list := range w.deaths {
-		row := 0
+		row, earlier := 0, 0
 		for i := range list {
-			if !list[i].jobs[id] {
+			switch awaited, there := list[i].jobs[id]; {
+			case there:
+				if row++; row <= min(earlier, before) {
+					break
+				}
+				if most++; awaited && !list[i].unsure {
+					least++
+				}
+			case !list[i].unsure:
 				row = 0
-				continue
 			}
-			if row++; row > min(i, before) {
-				count++
+			if !list[i].unsure {
+				earlier++
 			}
 		}
 	}
-	return count
+	return most, least
 }
 
 // What a home says of a job that it gives up for its losses, or for one.

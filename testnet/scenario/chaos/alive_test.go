@@ -106,12 +106,12 @@ func TestDeadSite(t *testing.T) {
 
 // TestDeathsTogether: what a site finds within moments vanished in one death of its machine.
 func TestDeathsTogether(t *testing.T) {
-	w := &aliveWatch{down: make(map[int]int), deaths: make(map[int][]death), gone: make(map[int][]grid.JobID), lent: make(map[grid.JobID]bool)}
+	w := &aliveWatch{down: make(map[int]int), deaths: make(map[int][]death), awaits: func(int, vanishing) bool { return true }, gone: make(map[int][]vanishing), latest: make(map[int]finding), died: make(map[grid.JobID]int), lent: make(map[grid.JobID]bool)}
 	job := func(n uint64) grid.JobID { return grid.JobID{Lo: n} }
 	die := func(now grid.Time, jobs ...uint64) {
 		w.down[0] = 1
 		for _, n := range jobs {
-			w.vanished(now, &testnet.Execution{Job: &grid.Job{ID: job(n)}})
+			w.vanished(now, &testnet.Execution{ID: grid.TaskID{Job: job(n)}, Job: &grid.Job{ID: job(n)}})
 		}
 		w.down[0] = 0
 		w.found(now.Add(grid.Second), 0)
@@ -121,8 +121,48 @@ func TestDeathsTogether(t *testing.T) {
 	die(grid.Minute, 1)
 	die(2*grid.Minute, 2)
 	for n, want := range map[uint64]int{1: 2, 2: 1, 3: 1} {
-		if got := w.suspicions(job(n)); got != want {
-			t.Errorf("%d deaths speak against job %d, want %d", got, n, want)
+		if most, least := w.suspicions(job(n)); most != want || least != want {
+			t.Errorf("%d to %d deaths speak against job %d, want %d", least, most, n, want)
 		}
+	}
+}
+
+// TestDeathAtAStart: a site that dies as it finds what has vanished may find it once more.
+func TestDeathAtAStart(t *testing.T) {
+	w := &aliveWatch{down: make(map[int]int), deaths: make(map[int][]death), awaits: func(int, vanishing) bool { return true }, gone: make(map[int][]vanishing), latest: make(map[int]finding), died: make(map[grid.JobID]int)}
+	id := grid.JobID{Lo: 1}
+	w.down[0] = 1
+	w.vanished(0, &testnet.Execution{ID: grid.TaskID{Job: id}, Job: &grid.Job{ID: id}})
+	for range 3 {
+		w.down[0] = 0
+		w.found(grid.Second, 0)
+		w.unfound(grid.Second, 0)
+	}
+	w.found(2*grid.Second, 0)
+	if most, least := w.suspicions(id); most < 2 || least != 1 {
+		t.Errorf("%d to %d deaths speak against the job, want 1 to more than that", least, most)
+	}
+}
+
+// TestPoison: jobs that take machines down each time are given up, and others go on.
+func TestPoison(t *testing.T) {
+	cfg := Default()
+	cfg.Seed, cfg.Sites, cfg.Hours, cfg.Features, cfg.Faults = 1, 4, 4, "poison=0.05", "none"
+	given, done := 0, 0
+	cfg.Watch = func(n *testnet.Network, _ *testnet.Checker) {
+		n.Observe(testnet.Observer{Event: func(_ grid.Time, _ int, e *grid.Event) {
+			switch {
+			case e.Kind == grid.JobFinished && e.Text == vanished:
+				given++
+			case e.Kind == grid.JobFinished:
+				done++
+			}
+		}})
+	}
+	if _, err := Run(t.Context(), cfg); err != nil {
+		t.Fatal(err)
+	}
+	if given == 0 || done == 0 {
+		t.Errorf("%d jobs were given up and %d not: want some of each", given, done)
 	}
 }

@@ -213,6 +213,9 @@ func (t *trial) provoke(faults map[string]float64, uses features, sites []worklo
 		strikes = drawStrikes(s.Seed, t.n.Len(), faults, t.span)
 	}
 	aimed := aimAt(t, share)
+	if !s.Listed && uses["poison"] > 0 {
+		uses.poison(t)
+	}
 	if !s.Listed && uses["forge"] > 0 {
 		t.forger.aim(s.Seed, uses["forge"], federation.Warmup+t.span, t.wish)
 	}
