@@ -30,14 +30,14 @@ func sweep(p *past, token string) {
 // session's number may have become somebody else's.
 type leftovers struct {
 	token    string
-	sessions map[int]bool // of tasks that ran
-	until    uint64       // the dead shim was alive then
-	looks    map[int]int  // at processes of these sessions that showed no mark
+	sessions map[int]bool   // of tasks that ran
+	until    uint64         // the dead shim was alive then
+	looks    map[int]*looks // at processes of these sessions
 	mark     func(pid int) string
 }
 
 func newLeftovers(p *past, token string) *leftovers {
-	l := &leftovers{token: token, sessions: make(map[int]bool), until: ticksAt(p.alive), looks: make(map[int]int), mark: mark}
+	l := &leftovers{token: token, sessions: make(map[int]bool), until: ticksAt(p.alive), looks: make(map[int]*looks), mark: mark}
 	for _, k := range p.tasks {
 		if k.ended == nil && k.pid > 0 {
 			l.sessions[k.pid] = true
@@ -62,8 +62,8 @@ func (l *leftovers) kill() (done bool) {
 	return done
 }
 
-// owns reports whether a process is a task's. One that is just executing another program
-// has no environment for a moment: it is looked at again before that is sure.
+// owns reports whether a process is a task's. One that shows no mark is looked at again before
+// that is sure.
 func (l *leftovers) owns(p process) (ours, sure bool) {
 	inside := l.sessions[p.session]
 	if inside && p.started <= l.until {
@@ -73,6 +73,11 @@ func (l *leftovers) owns(p process) (ours, sure bool) {
 	if _, ours := markedBy(mark, l.token); ours || !inside || mark != "" {
 		return ours, true
 	}
-	l.looks[p.pid]++
-	return false, l.looks[p.pid] >= orphanLooks
+	seen := l.looks[p.pid]
+	if seen == nil {
+		seen = new(looks)
+		l.looks[p.pid] = seen
+	}
+	seen.another(p)
+	return false, seen.enough()
 }

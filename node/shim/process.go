@@ -15,6 +15,7 @@ type process struct {
 	group   int
 	session int
 	started uint64 // clock ticks since boot
+	bare    bool   // it has no environment yet, as it is just executing another program, or shows nothing of it
 }
 
 // gone reports whether p runs no more and only waits to be collected.
@@ -51,6 +52,8 @@ func parseStat(b []byte) (p process, ok bool) {
 	p = process{pid: number(bytes.TrimSpace(b[:open])), state: fields[0][0], parent: number(fields[1]), group: number(fields[2]), session: number(fields[3])}
 	started, err := strconv.ParseUint(string(fields[19]), 10, 64)
 	p.started = started
+	const envEnd = 48 // where its environment ends in its memory
+	p.bare = len(fields) > envEnd && string(fields[envEnd]) == "0"
 	return p, ok && err == nil
 }
 
@@ -68,6 +71,32 @@ func mark(pid int) string {
 	}
 	return ""
 }
+
+// How often to look whose a process is that shows no mark, as one that cleared its environment has
+// none, and for how long at most what is bare is not counted: a busy machine may leave it so.
+const (
+	looksMax = 5
+	bareMax  = 5 * time.Second
+)
+
+// looks counts looks at a process that showed no mark.
+type looks struct {
+	count int
+	first time.Time
+}
+
+// another counts one.
+func (l *looks) another(p process) {
+	if l.first.IsZero() {
+		l.first = time.Now()
+	}
+	if !p.bare || time.Since(l.first) > bareMax {
+		l.count++
+	}
+}
+
+// enough reports whether it will never show one.
+func (l *looks) enough() bool { return l.count >= looksMax }
 
 // processes calls each for every process there is.
 func processes(each func(process)) {

@@ -393,12 +393,8 @@ const ScarcePause = 5 * time.Second
 // orphan is a child of the shim that is no task's first process: its parent died.
 type orphan struct {
 	owner *task // nil if that cannot be told
-	looks int   // how often that was tried
+	looks       // while it is
 }
-
-// orphanLooks is how often to look whose an orphan is. One that is just executing
-// another program has no environment for a moment, one that cleared it has none.
-const orphanLooks = 5
 
 // orphansOf returns the processes of t whose parents died, first of all those that
 // left its process group. Settled is false if there are some that may prove to be
@@ -415,11 +411,13 @@ func (s *shim) orphansOf(t *task) (mine []int, settled bool) {
 			o = &orphan{}
 			s.orphans[pid] = o // until it is collected its number is nobody else's
 		}
-		if o.owner == nil && o.looks < orphanLooks {
-			o.looks++
+		if o.owner == nil && !o.enough() {
+			var p process
 			var gone bool
-			if o.owner, gone = s.ownerOf(pid); gone {
-				o.looks = 0 // it will be collected; its own children became orphans as it died
+			if o.owner, p, gone = s.ownerOf(pid); gone {
+				o.looks = looks{} // it will be collected; its own children became orphans as it died
+			} else {
+				o.another(p)
 			}
 			settled = settled && o.owner != nil
 		}
@@ -432,21 +430,21 @@ func (s *shim) orphansOf(t *task) (mine []int, settled bool) {
 
 // ownerOf returns the task that a process belongs to, nil if that cannot be told.
 // Gone says that it has ended, and took the answer with it.
-func (s *shim) ownerOf(pid int) (t *task, gone bool) {
+func (s *shim) ownerOf(pid int) (t *task, p process, gone bool) {
 	p, ok := readProcess(pid)
 	if t := s.sessions[p.session]; ok && t != nil {
-		return t, false
+		return t, p, false
 	}
 	if id, ours := s.records.marked(mark(pid)); ours {
 		t := s.tasks[id]
 		if t == nil || t.over {
 			syscall.Kill(pid, syscall.SIGKILL) // its task has ended, so must it
-			return nil, false
+			return nil, p, false
 		}
-		return t, false
+		return t, p, false
 	}
-	p, ok = readProcess(pid) // the mark could not be read if it ended before that
-	return nil, !ok || p.gone()
+	after, ok := readProcess(pid) // the mark could not be read if it ended before that
+	return nil, p, !ok || after.gone()
 }
 
 // wall returns t as microseconds since the Unix epoch, never negative.
