@@ -72,7 +72,11 @@ func (d *Directory) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	case *grid.Undelivered:
 		d.undelivered(now, in.To, in.Message, out)
 	case *grid.Closest:
-		d.goOn(now, d.rings.onClosest(now, in), out)
+		r := d.rings.onClosest(now, in)
+		if r != nil {
+			d.holder.named(now, r.cell, len(in.Peers))
+		}
+		d.goOn(now, r, out)
 	default:
 		panic(fmt.Sprintf("directory: unknown input %T", in))
 	}

@@ -137,6 +137,47 @@ func TestRoundWithOtherHoldersProvesNothing(t *testing.T) {
 	}
 }
 
+// A round that begins as the router is asked who the holders are ends with its answer. It proves
+// nothing if that is another one, or none, or if a doubt has come up before.
+func TestRoundWaitsForTheRouter(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		router []grid.SiteID
+		doubt  bool
+		want   standing
+	}{
+		{"the same", []grid.SiteID{"me", "b", "c"}, false, mature},
+		{"somebody else", []grid.SiteID{"d", "me", "b", "c"}, false, proving},
+		{"nobody", nil, false, proving},
+		{"the same, after a doubt", []grid.SiteID{"me", "b", "c"}, true, proving},
+	} {
+		d, r, out := settledRing(t, "me", "b", "c")
+		h := d.holder.hold(0, root(Price))
+		now := h.upkeep.next
+		d.rings.lookUp(now, r, out)
+		d.holder.inspect(now, h, out)
+		for _, s := range slices.Clone(out.Sends) {
+			if m, ok := s.Message.(*Scan); ok {
+				d.Step(now, &grid.Delivery{From: s.To, Message: &Page{Token: m.Token, Cell: m.Cell, Held: true}}, out)
+			}
+		}
+		if h.isMature() || h.upkeep.round.open != 1 {
+			t.Fatalf("%s: standing %d with %d questions open, want the router's", tt.name, h.upkeep.standing, h.upkeep.round.open)
+		}
+		if tt.doubt {
+			d.holder.doubt(now, h)
+		}
+		d.Step(now, &grid.Closest{Key: r.key, Peers: tt.router}, out)
+		if h.upkeep.standing != tt.want || h.upkeep.round.open != 0 {
+			t.Errorf("%s: standing %d, want %d; %d questions open", tt.name, h.upkeep.standing, tt.want, h.upkeep.round.open)
+		}
+		d.Step(now, &grid.Closest{Key: r.key, Peers: tt.router}, out) // that nobody has asked for
+		if h.upkeep.round.open != 0 {
+			t.Errorf("%s: %d questions open after another answer", tt.name, h.upkeep.round.open)
+		}
+	}
+}
+
 // Who comes to stand in for a holder that it cannot reach is not believed alone any more, neither
 // by others nor by itself.
 func TestWhoStandsInIsNotMature(t *testing.T) {

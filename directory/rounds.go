@@ -66,7 +66,10 @@ func (k *holder) inspect(now grid.Time, h *holding, out *grid.Outbox) {
 	}
 	h.reconsider(now, k.cfg.CellMax, k.cfg.Lifetime)
 	k.chase(now, h, out)
-	u.round = round{number: u.round.number + 1, open: 1, ring: r.digest}
+	u.round = round{number: u.round.number + 1, open: 1, ring: r.digest, asks: k.rings.isAsked(now, r)}
+	if u.round.asks {
+		u.round.open++
+	}
 	u.round.differs = k.standsIn(h)
 	if u.standing != mature {
 		if u.round.differs {
@@ -293,11 +296,24 @@ func (k *holder) unanswered(now grid.Time, q request) {
 	}
 }
 
-// conclude notes that a question of the round is done with. With other holders than it began
-// with, or while the router is asked who they are, the round proves nothing.
-func (k *holder) conclude(now grid.Time, h *holding) {
-	if r := k.rings.list[h.cell]; r != nil && (r.digest != h.upkeep.round.ring || k.rings.isAsked(now, r)) {
-		h.upkeep.round.differs = true
+// named takes notice that the router has answered who holds a cell: it has named so many sites.
+func (k *holder) named(now grid.Time, c cell, sites int) {
+	h := k.holding(c)
+	if h == nil || !h.upkeep.round.asks {
+		return
 	}
-	h.upkeep.conclude(now, h.cell.IsRoot(), k.cfg.Lifetime)
+	u := &h.upkeep
+	u.round.asks = false
+	u.round.differs = u.round.differs || sites == 0
+	k.conclude(now, h)
+}
+
+// conclude notes that a question of the round is done with. With other holders than it began
+// with, or while the router is asked once more who they are, the round proves nothing.
+func (k *holder) conclude(now grid.Time, h *holding) {
+	u := &h.upkeep
+	if r := k.rings.list[h.cell]; r != nil && (r.digest != u.round.ring || k.rings.isAsked(now, r) && !u.round.asks) {
+		u.round.differs = true
+	}
+	u.conclude(now, h.cell.IsRoot(), k.cfg.Lifetime)
 }

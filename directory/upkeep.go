@@ -33,9 +33,9 @@ const (
 //	      a holder again
 //
 // Why a round in which all agree is proof: then every site that publishes here knows all
-// the holders, since it has published to each. It is none if others are found to hold the
-// cell before it ends, or the router has not answered yet, nor if a holder does not answer that has
-// not lied: what was published to it may be nowhere else. Who only stands in for a holder
+// the holders, since it has published to each. It ends once the router has answered, if that is
+// being asked. It is no proof if others are found to hold the cell before it ends, or the router
+// names nobody, nor if a holder does not answer that has not lied: what was published to it may be nowhere else. Who only stands in for a holder
 // that it cannot reach has no such proof: others may reach that one. If some holder never
 // agrees, say because another site has a wrong idea of who holds the cell, age does instead:
 // by then every site must have looked the holders up again and published to them.
@@ -57,7 +57,8 @@ type upkeep struct {
 // round is what is asked, and has been answered, in one round.
 type round struct {
 	number  uint32
-	open    int  // questions unanswered, and the round itself until all are asked
+	open    int  // questions unanswered, the router's too, and the round itself until all are asked
+	asks    bool // the router is being asked who the holders are
 	differs bool // another holder did not answer, or has other quotes
 	strays  bool // a cell above had strays, or did not answer
 	noted   bool // a holder of the parent has taken the report
@@ -79,11 +80,12 @@ const (
 	wonderAfter = 3 // rounds that show other quotes elsewhere until the router is asked
 )
 
-// prove begins to prove that the holder is mature. The first round comes soon, so that
-// whoever this site displaces learns it, but after those who publish to a new cell had
-// time to.
+// prove begins to prove that the holder is mature; a round under way proves nothing. The first
+// round comes soon, so that whoever this site displaces learns it, but after those who publish to
+// a new cell had time to.
 func (u *upkeep) prove(now grid.Time, sh *shared) {
 	u.standing, u.since, u.eager = proving, now, 0
+	u.round.differs = true
 	u.span = 2 * sh.cfg.Timeout
 	u.next = now + sh.cfg.Timeout/4 + sh.jitter(sh.cfg.Timeout/4)
 }
