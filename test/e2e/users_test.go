@@ -108,6 +108,7 @@ func TestUsersOfASite(t *testing.T) {
 		t.Errorf("an operator sees %+v", seen)
 	}
 	s.as(operator).ok("cancel", runs)
+	s.as(ann).run("wait", runs) // until it has ended it counts
 
 	if r := s.as(stranger).code(6, "status"); !strings.Contains(r.stderr, "no user here") {
 		t.Errorf("a stranger: %v", r)
