@@ -14,7 +14,11 @@ SOURCES  := $(shell find cmd directory grid internal lease market coalloc node t
 # Two threads that fire timers of one synctest bubble share a context of the race detector, which
 # crashes it (seen with Go 1.26). One thread per test binary interleaves as many goroutines.
 RACECPU  := 1
-RACE     := ./node/... ./testnet/... ./cmd/...
+RACE     := ./node ./testnet/scenario/chaos ./node/... ./testnet/... ./cmd/...
+# All, the longest ones first, so that none of them runs alone in the end. Those wait for daemons, for Slurm or for
+# a browser more than they compute: one more runs at a time than there are processors.
+TESTS    := ./test/e2e ./node ./node/run/slurm ./testnet/live ./test/page ./test/flood ./...
+ATATIME  ?= $(shell echo $$(( $$(nproc 2>/dev/null || echo 2) + 1 )))
 COUNT    ?= 5
 # A guard against tests that hang, wide enough for a busy machine.
 TIMEOUT  ?= 30m
@@ -49,7 +53,7 @@ demo: $(BIN) ## run twelve real nodes on loopback and watch a federation work (a
 	$(BIN) testnet up -n 12 --jobs 240
 
 test: ## run all tests, and the policies of examples/policy
-	$(GO) test -timeout $(TIMEOUT) ./...
+	$(GO) test -p $(ATATIME) -timeout $(TIMEOUT) $(TESTS)
 	cd examples/policy && $(GO) vet . && $(GO) run .
 
 lint: ## gofmt, vet, staticcheck, generated code up to date
