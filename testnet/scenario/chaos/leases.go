@@ -44,7 +44,8 @@ type leaseCounts struct {
 
 // leaseWatch watches what sites lend each other, besides what the checker does: a lender
 // lends for longer in true time than its borrower believes (P-4), and may go on to for longer,
-// be it that the borrower has not heard yet that it does (limit), on a lease no more
+// be it that the borrower has not heard yet that it does (limit), nobody lends on for longer than
+// it borrows, on a lease no more
 // processors are used than it has (P-2), nothing runs on one that is over, and once
 // everything has ended no lease, no pilot and no processor is missing (P-3).
 type leaseWatch struct {
@@ -129,7 +130,11 @@ func (w *leaseWatch) look(now grid.Time, at int) {
 		return
 	}
 	w.ends(at)
-	for l := range lease.All(site.CoresOf(s).Book) {
+	book := site.CoresOf(s).Book
+	for l := range lease.All(book) {
+		if l.Lent && l.Via > 0 {
+			w.lentOn(at, book, l)
+		}
 		if l.Lent || l.State != lease.Active || mine.True(l.End) <= now {
 			continue
 		}
@@ -176,6 +181,14 @@ func (w *leaseWatch) limit(lender int, id lease.ID, epoch uint64) {
 		if until, most := w.n.Clock(at).True(l.Limit), w.n.Clock(lender).True(held.Limit); until >= most {
 			w.checks.Violated("%s counts on lease %d, %v, until %v at most, and %s lends it until %v at most", id.Borrower, id.Number, l.State, until, w.n.ID(lender), most)
 		}
+	}
+}
+
+// lentOn checks a lease by which a site lends what it borrows.
+func (w *leaseWatch) lentOn(at int, book *lease.Book, l *lease.Lease) {
+	in, there := book.Get(lease.ID{Borrower: w.n.ID(at), Number: l.Via})
+	if there && in.State == lease.Active && l.State == lease.Active && (l.End > in.End || l.Limit > in.Limit) {
+		w.checks.Violated("%s lends lease %d of %s on until %v, %v at most, and has it until %v, %v at most", w.n.ID(at), l.Number, l.Borrower, l.End, l.Limit, in.End, in.Limit)
 	}
 }
 
