@@ -8,6 +8,7 @@ import (
 	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/lease"
+	"gridnode/market"
 	"gridnode/market/bank"
 	"gridnode/node/site"
 	"gridnode/testnet"
@@ -126,6 +127,15 @@ func TestCheckersSee(t *testing.T) {
 		{"a job that is cancelled goes on", "cancel=0.8", func() func(out *grid.Outbox) {
 			return dropped(func(_ *grid.Outbox, e grid.Effect) bool { return e.Kind == grid.EffectKill })
 		}, "goes on at home"},
+		{"a job that is cancelled goes on elsewhere", "cancel=0.8", func() func(out *grid.Outbox) {
+			return dropped(func(out *grid.Outbox, e grid.Effect) bool {
+				if e.Kind != grid.EffectSend {
+					return false
+				}
+				_, yes := out.Sends[e.Index].Message.(*market.Cancel)
+				return yes
+			})
+		}, "and its user was told before"},
 		{"a page has a quote that has run out", "none", func() func(out *grid.Outbox) {
 			return func(out *grid.Outbox) {
 				for i := range out.Sends {

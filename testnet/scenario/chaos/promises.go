@@ -18,7 +18,8 @@ import (
 //   - what runs at a site is of a job that the site knows, as soon as it is up (J-3);
 //   - home counts on an execution for longer than the site where it is lets it live, which starts
 //     none that could be alive then still, if it needs all the time that it has (J-3);
-//   - a job whose user was told that it is to end does not go on at home (J-7);
+//   - a job whose user was told that it is to end does not go on at home, nor for long at another
+//     site that can be reached (J-7);
 //   - who gives a lease back says so until its lender has heard it (P-3).
 type promiseWatch struct {
 	n       *testnet.Network
@@ -32,6 +33,7 @@ type promiseWatch struct {
 	ending  map[ending]giving      // what borrowers want to give back
 	asked   map[uint64]grid.JobID  // cancels, by token
 	ran     map[grid.JobID]runAway // what runs at home
+	away    map[grid.JobID]runAway // … and elsewhere
 }
 
 // told is a user who was told that his job is to end.
@@ -40,7 +42,7 @@ type told struct {
 	at  grid.Time
 }
 
-// runAway is an execution at its home.
+// runAway is an execution, at its home or elsewhere.
 type runAway struct {
 	site  int
 	epoch uint32
@@ -62,6 +64,7 @@ type giving struct {
 const (
 	promiseTurns = 4                     // it looks at one turn of so many: what is wrong lasts longer
 	endSoon      = grid.Second           // after which what is ordered has been carried out
+	endAwayMost  = 2 * grid.Minute       // after which another site has heard it, of several times that it is told
 	releaseMost  = 40 * grid.Second      // four releases, each after twice the pause of the one before
 	seldomMost   = 4 * lease.DefaultTerm // four that come as seldom as they ever do
 	certainLoss  = 0.02                  // share of messages that get lost at most, for four in a row not to
@@ -70,7 +73,7 @@ const (
 func watchPromises(n *testnet.Network, c *testnet.Checker, alive *aliveWatch, asked map[uint64]grid.JobID, loss float64, config func(at int) site.Config) *promiseWatch {
 	w := &promiseWatch{
 		n: n, checks: c, alive: alive, certain: loss <= certainLoss, asked: asked, config: config,
-		came: make(map[int]grid.Time), told: make(map[int][]told), ending: make(map[ending]giving), ran: make(map[grid.JobID]runAway),
+		came: make(map[int]grid.Time), told: make(map[int][]told), ending: make(map[ending]giving), ran: make(map[grid.JobID]runAway), away: make(map[grid.JobID]runAway),
 	}
 	n.Observe(testnet.Observer{Turn: w.turn, Fault: w.fault, Start: w.start, End: w.end, Answer: w.answer})
 	return w
@@ -232,6 +235,8 @@ func (w *promiseWatch) ends(now grid.Time, at int) {
 			left = append(left, t)
 		case runs && x.site == at:
 			w.checks.Violated("job %s goes on at home with epoch %d, and its user was told at %v that it is to end", t.job, x.epoch, t.at)
+		case w.certain:
+			left = append(left, w.endsAway(now, at, t)...)
 		}
 	}
 	if len(left) == 0 {
@@ -239,6 +244,21 @@ func (w *promiseWatch) ends(now grid.Time, at int) {
 	} else {
 		w.told[at] = left
 	}
+}
+
+// endsAway looks for a job that goes on at another site, and returns until when that is looked at
+// once more: both sites have to be there all the while.
+func (w *promiseWatch) endsAway(now grid.Time, home int, t told) []told {
+	x, runs := w.away[t.job]
+	if !runs {
+		return nil
+	}
+	if !w.alive.calm(t.at, home) || !w.alive.calm(t.at, x.site) || !w.hears(home, x.site) || !w.hears(x.site, home) {
+		t.at = now
+	} else if now-t.at > endAwayMost {
+		w.checks.Violated("job %s goes on at %s with epoch %d, and its user was told before %v that it is to end", t.job, w.n.ID(x.site), x.epoch, t.at)
+	}
+	return []told{t}
 }
 
 // start compares how long home and the executing site count on an execution.
@@ -252,6 +272,7 @@ func (w *promiseWatch) start(_ grid.Time, x *testnet.Execution) {
 	case home == x.Site:
 		w.ran[x.Job.ID] = runAway{x.Site, x.ID.Epoch}
 	default:
+		w.away[x.Job.ID] = runAway{x.Site, x.ID.Epoch}
 		w.until(x, home)
 	}
 }
@@ -259,6 +280,9 @@ func (w *promiseWatch) start(_ grid.Time, x *testnet.Execution) {
 func (w *promiseWatch) end(_ grid.Time, x *testnet.Execution) {
 	if w.ran[x.Job.ID].epoch == x.ID.Epoch {
 		delete(w.ran, x.Job.ID)
+	}
+	if x.Squad == nil && w.away[x.Job.ID] == (runAway{x.Site, x.ID.Epoch}) {
+		delete(w.away, x.Job.ID)
 	}
 }
 
