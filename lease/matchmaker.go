@@ -425,3 +425,14 @@ type Waiting struct {
 	Task  grid.TaskID
 	Asked grid.SiteID
 }
+
+// Demands yields as what processors of the cluster may be taken for requests, in no particular
+// order: those of this site's jobs, other sites', and what is held for jobs that several sites
+// are asked for.
+func (m *Matchmaker) Demands(yield func(grid.TaskID) bool) {
+	for id, d := range m.demands {
+		if !yield(id) || d.round != nil && !yield(d.round.held) {
+			return
+		}
+	}
+}

@@ -184,6 +184,9 @@ func (s *site) step(in grid.Input) {
 	s.agent.Step(s.clock(), in, &s.outbox)
 	s.settle()
 	s.schedule()
+	if err := s.agent.Audit(); err != nil {
+		s.net.t.Fatalf("%s after %T: %v", s.cfg.Site, in, err)
+	}
 	if !s.net.late {
 		s.net.answerFinds(s)
 	}

@@ -1,9 +1,13 @@
 package market
 
 import (
+	"fmt"
 	"iter"
+	"maps"
 
 	"gridnode/grid"
+	"gridnode/market/bank"
+	"gridnode/market/fee"
 )
 
 // Guests is what the owner's rules say of the sites that ask for something here.
@@ -96,4 +100,95 @@ func (a *Agent) Guarantees(yield func(Guarantee) bool) {
 			return
 		}
 	}
+}
+
+// stake is what an acquaintance counts of one site, on both sides of the trade.
+type stake struct {
+	holds    int // guarantees given to it
+	held     int64
+	underWay int // negotiations and submissions
+	asked    int64
+	area     int64
+}
+
+// Audit returns which count of what other sites have here, or are asked for, is not what the
+// guarantees, jobs and negotiations come to, or what is kept for a job that is not here or is
+// over; nil: there is nothing of that kind.
+func (a *Agent) Audit() error {
+	if err := a.auditStakes(); err != nil {
+		return err
+	}
+	s := &a.provider
+	have := make(tenants)
+	for _, h := range s.admission.holds {
+		have.enter(h.home, 1, h.processors, h.gpus.Count)
+	}
+	for _, r := range s.jobs {
+		if !r.over {
+			have.enter(r.home, 1, r.width, r.gpus)
+		}
+	}
+	if counted := s.admission.tenants; !maps.Equal(have, counted) {
+		return fmt.Errorf("other sites have %v here, and count as %v", have, counted)
+	}
+	for home, task := range s.held.Each {
+		if r := s.jobs[task.Job]; r == nil || r.task != task || r.home != home || r.over {
+			return fmt.Errorf("job %s of %s is held under a lease with epoch %d, and does not run here", task.Job, home, task.Epoch)
+		}
+	}
+	if s.desk == nil {
+		return nil
+	}
+	for payer, task := range bank.Unpresented(s.desk) {
+		if _, yes := fee.IsFee(task); yes {
+			continue // it pays for a lease
+		}
+		if r := s.jobs[task.Job]; r == nil || r.task != task || r.home != payer {
+			return fmt.Errorf("a cheque of %s is kept for job %s, epoch %d, which is not here", payer, task.Job, task.Epoch)
+		}
+	}
+	return nil
+}
+
+// auditStakes compares what each acquaintance counts with a recount.
+func (a *Agent) auditStakes() error {
+	stakes := make(map[grid.SiteID]stake)
+	for _, h := range a.provider.admission.holds {
+		k := stakes[h.home]
+		k.holds, k.held = k.holds+1, k.held+h.processors
+		stakes[h.home] = k
+	}
+	for _, p := range a.broker.placing {
+		for i := range p.asks {
+			q := &p.asks[i]
+			k := stakes[q.site]
+			switch q.standing {
+			case StandingAsked:
+				k.underWay, k.asked, k.area = k.underWay+1, k.asked+q.processors, k.area+areaOf(q.processors, q.span)
+			case StandingGranted:
+				k.underWay++
+			}
+			stakes[q.site] = k
+		}
+	}
+	for _, m := range a.away.jobs {
+		if m.slot != nil {
+			k := stakes[m.slot.site]
+			k.underWay++
+			stakes[m.slot.site] = k
+		}
+	}
+	unproven := int64(0)
+	for site, e := range a.office.memory.sites {
+		if counted := (stake{e.holds, e.held, e.underWay, e.processors, e.area}); counted != stakes[site] {
+			return fmt.Errorf("%s has and is asked for %+v, and counts as %+v", site, stakes[site], counted)
+		}
+		if !e.proven {
+			unproven += e.held
+		}
+	}
+	if counted := a.provider.admission.unproven; counted != unproven {
+		return fmt.Errorf("%d processors are held for sites that are not proven, and count as %d", unproven, counted)
+	}
+	return nil
 }

@@ -38,6 +38,17 @@ type State struct {
 	LateMax grid.Time // the worst of them
 }
 
+// Tasks yields what has processors of the site, or is in its queue or promised some, or runs
+// on borrowed ones, and whether it runs, in no particular order.
+func (c *Cluster) Tasks(yield func(r Request, runs bool) bool) {
+	for _, i := range c.tasks.index {
+		t := &c.tasks.slab[i]
+		if !yield(t.Request, t.state == running || t.state == guest) {
+			return
+		}
+	}
+}
+
 // State returns a snapshot at now.
 func (c *Cluster) State(now grid.Time) State {
 	c.advance(now)

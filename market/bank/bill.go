@@ -1,6 +1,7 @@
 package bank
 
 import (
+	"iter"
 	"slices"
 
 	"gridnode/grid"
@@ -69,6 +70,18 @@ type Charge struct {
 // as it knows.
 func (d *Desk) Holds(payer grid.SiteID, task grid.TaskID) bool {
 	return d.bills[key{payer, task}] != nil
+}
+
+// Unpresented yields whose cheques for which tasks a site keeps and has not presented, in no
+// particular order.
+func Unpresented(d *Desk) iter.Seq2[grid.SiteID, grid.TaskID] {
+	return func(yield func(payer grid.SiteID, task grid.TaskID) bool) {
+		for k, b := range d.bills {
+			if b.state == billOpen && !yield(k.payer, k.task) {
+				return
+			}
+		}
+	}
 }
 
 // Good reports whether a cheque pays for a charge of this site's. That the bank has

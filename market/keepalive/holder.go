@@ -80,6 +80,17 @@ func (h *Holder) Leave(home grid.SiteID, id grid.TaskID) {
 	}
 }
 
+// Each yields the executions that are held, with their homes, in no particular order.
+func (h *Holder) Each(yield func(home grid.SiteID, id grid.TaskID) bool) {
+	for home, t := range h.homes {
+		for i := range t.list {
+			if !yield(home, t.list[i].id) {
+				return
+			}
+		}
+	}
+}
+
 // Begun notes that an execution runs, and has its home learn it soon.
 func (h *Holder) Begun(now grid.Time, home grid.SiteID, id grid.TaskID, start grid.Time) {
 	if t := h.homes[home]; t != nil {

@@ -144,7 +144,7 @@ func TestJobLogLines(t *testing.T) {
 	for n := uint64(11); n <= 13; n++ {
 		guest := b.job(n, 2)
 		guest.Home, guest.User = "beta", "eve"
-		e := &entry{job: guest, state: Queued, foreign: true, epoch: 2, award: market.Award{Site: "here", Epoch: 2, Price: grid.Price(grid.Credit), Cost: grid.Credit, Until: grid.Never}}
+		e := &entry{job: guest, state: Queued, foreign: true, adrift: true, epoch: 2, award: market.Award{Site: "here", Epoch: 2, Price: grid.Price(grid.Credit), Cost: grid.Credit, Until: grid.Never}}
 		b.site.jobs.add(e)
 	}
 	guest := func(n uint64) *entry { return b.site.jobs.byID[grid.JobID{Lo: n}] }

@@ -121,6 +121,9 @@ func (s *node) step(inputs ...grid.Input) {
 				break
 			}
 		}
+		if err := Audit(s.site); err != nil {
+			s.n.t.Fatalf("%s: %v", s.site.cfg.ID, err)
+		}
 	}
 	s.n.settle()
 }

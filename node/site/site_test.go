@@ -62,6 +62,9 @@ func (b *bench) step(inputs ...grid.Input) {
 		b.site.Step(b.now, grid.Tick{}, &b.out)
 	}
 	b.carryOut()
+	if err := Audit(b.site); err != nil {
+		b.t.Error(err)
+	}
 }
 
 func (b *bench) carryOut() {

@@ -8,8 +8,10 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"gridnode/coalloc"
 	"gridnode/grid"
 	"gridnode/internal/wire/wirepb"
+	"gridnode/lease"
 	"gridnode/node/after"
 	"gridnode/node/blame"
 	"gridnode/node/quota"
@@ -57,6 +59,88 @@ func (t *table) Live(user string) func(func(*grid.Job) bool) {
 			}
 		}
 	}
+}
+
+// audit returns which count of jobs is not what a recount gives.
+func (t *table) audit() error {
+	live, users := 0, make(map[string]int)
+	for _, e := range t.byID {
+		if over := e.state.Terminal(); e.foreign || !over {
+			if live++; !e.foreign {
+				users[e.job.User]++
+			}
+		}
+	}
+	if live != t.live || !maps.Equal(users, t.users) {
+		return fmt.Errorf("%d jobs, of %v, are not over, and count as %d, of %v", live, users, t.live, t.users)
+	}
+	return nil
+}
+
+// Audit returns which count of a site is not what a recount gives, or which processors are kept
+// for what is over, or which job waits that nothing will start; nil: there is nothing of that kind.
+// It is asked of a site at rest.
+func Audit(s *Site) error {
+	if err := s.jobs.audit(); err != nil {
+		return err
+	}
+	if s.placing != nil {
+		if err := s.placing.agent.Audit(); err != nil {
+			return err
+		}
+	}
+	owners := s.owners()
+	waits := make(map[grid.TaskID]bool)
+	for r, runs := range s.cluster.Tasks {
+		waits[r.ID] = true
+		if ends := runs && r.ID.Epoch > 0; !owners[r.ID] && !ends { // a process that is ended has them until it is
+			return fmt.Errorf("%d processors are kept for job %s, epoch %d, which is not here", r.Processors, r.ID.Job, r.ID.Epoch)
+		}
+	}
+	if s.borrowing != nil {
+		for id := range s.borrowing.matches.Demands {
+			waits[id] = true
+		}
+	}
+	for _, e := range s.jobs.byID {
+		if e.state == Queued && !e.adrift && e.lease == 0 && !divided(e.job) && !waits[e.task()] {
+			return fmt.Errorf("job %s, epoch %d, is %s, and in no queue", e.job.ID, e.epoch, e.state)
+		}
+	}
+	return nil
+}
+
+// owners returns for what the cluster may keep processors.
+func (s *Site) owners() map[grid.TaskID]bool {
+	owners := make(map[grid.TaskID]bool)
+	for _, e := range s.jobs.byID {
+		if !e.state.Terminal() {
+			owners[e.task()] = true
+		}
+	}
+	if s.placing != nil {
+		for g := range s.placing.agent.Guarantees {
+			owners[g.Task] = true
+		}
+	}
+	if s.gangs != nil {
+		for l := range s.gangs.home.Each {
+			owners[coalloc.HomeTask(l.ID)] = true
+		}
+	}
+	if s.loans != nil {
+		for l := range lease.All(s.loans.book) {
+			if l.Lent {
+				owners[lease.TaskOf(l.Epoch)] = true
+			}
+		}
+	}
+	if s.borrowing != nil {
+		for id := range s.borrowing.matches.Demands {
+			owners[id] = true
+		}
+	}
+	return owners
 }
 
 // Count is how many jobs stand alike.

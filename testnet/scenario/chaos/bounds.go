@@ -22,6 +22,8 @@ import (
 //   - a site that heads others and has a job to be shared out that does not wait for a place;
 //   - a site that is drained and lends what it has not lent before, or lends more than its owner
 //     allows;
+//   - a count that a site keeps and a recount of its records does not give, processors or cheques
+//     that are kept for what is over, and a job that waits in no queue (site.Audit);
 //   - once all have healed and every job has ended: processors, holds, cheques, leases and
 //     results that have not come back within a bound (settled), and records of them (atRest).
 type boundWatch struct {
@@ -78,12 +80,16 @@ const boundTurns = 16
 
 // turn looks at what a site holds.
 func (w *boundWatch) turn(now grid.Time, at int) {
-	if w.turns++; w.turns%boundTurns != 0 {
+	came, ever := w.came[at]
+	if w.turns++; w.turns%boundTurns != 0 && !(ever && came == now) {
 		return
 	}
 	s, up := siteAt(w.n, at)
 	if !up {
 		return
+	}
+	if err := site.Audit(s); err != nil {
+		w.checks.Violated("%s: %w", w.n.ID(at), err)
 	}
 	local := w.n.Clock(at).Local(now)
 	cores := site.CoresOf(s)
