@@ -159,6 +159,7 @@ func TestFetchRefusals(t *testing.T) {
 			t.Errorf("%v: %v, want %q", tt.names, err, tt.word)
 		}
 	}
+	awaitHolders(t, asker, "empty", 1)
 	if paths, err := asker.bring.inputs(t.Context(), []grid.DataSet{{Name: "empty", Size: 0}}, t.TempDir()); err != nil || len(paths) != 1 {
 		t.Errorf("an empty file: %v, %v", paths, err)
 	}
