@@ -22,3 +22,25 @@ func TestHomeOutlivesExecution(t *testing.T) {
 		}
 	})
 }
+
+// TestBelatedLosses: what a site has lost of an execution on which home counts no more, home hears all the
+// same, and the site is acknowledged.
+func TestBelatedLosses(t *testing.T) {
+	n := newNetwork(t)
+	home := n.add(Config{Offer: Offer{Site: "a", Resources: grid.Resources{Processors: 1}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}}}, 0)
+	for losses := range uint32(2) {
+		var out grid.Outbox
+		task := grid.TaskID{Job: grid.JobID{Lo: 1}, Epoch: 3}
+		home.agent.Step(home.clock(), &grid.Delivery{From: "b", Message: &JobCompletion{Task: task, Abandoned: true, Losses: losses}}, &out)
+		if len(out.Sends) != 1 || out.Sends[0].To != "b" || out.Sends[0].Message.MessageKind() != (&Acknowledge{}).MessageKind() {
+			t.Errorf("losses %d: %+v is sent, want an acknowledgement", losses, out.Sends)
+		}
+		if losses == 0 {
+			if len(out.Locals) != 0 {
+				t.Errorf("without a loss home is told %+v", out.Locals[0])
+			}
+		} else if told, ok := out.Locals[0].(*Belated); !ok || *told != (Belated{task, "b", losses}) {
+			t.Errorf("home is told %+v", out.Locals[0])
+		}
+	}
+}

@@ -305,6 +305,8 @@ func (w *away) completion(now grid.Time, from grid.SiteID, c *JobCompletion, out
 			w.forget(m)
 			out.Local(done)
 		}
+	} else if c.Losses > 0 {
+		out.Local(&Belated{Task: c.Task, Site: from, Losses: c.Losses})
 	}
 	w.acknowledgeResult(from, c, cost, out)
 }

@@ -140,6 +140,15 @@ type Lost struct {
 	Silent   bool   // nothing was heard of it until it must have ended: whether it ran, nobody can say
 }
 
+// Belated: a site says that an execution was abandoned on which the agent counts no more, or
+// never did, and that executions of its job have vanished. Whoever was told that it was Lost and
+// Silent may count them now: once, and only if it was at that site.
+type Belated struct {
+	Task   grid.TaskID
+	Site   grid.SiteID
+	Losses uint32 // as in Lost
+}
+
 // Heard: the site that has a job of this home has said how far it is.
 type Heard struct {
 	Task  grid.TaskID

@@ -293,6 +293,8 @@ func (s *site) local(in grid.Input) {
 		}
 		s.quit(in.Task.Job, &r.run, in.Task)
 		s.finish(r, grid.Result{Start: start, End: now, ExitCode: 143, Reason: in.Cause})
+	case *Belated:
+		s.net.logf("%s: belated %s/%d at %s losses=%d", s.cfg.Site, s.net.name(in.Task.Job), in.Task.Epoch, in.Site, in.Losses)
 	case *directory.Found: // of the real directory, which knows nobody here
 	default:
 		s.net.t.Fatalf("%s: unknown local %T", s.cfg.Site, in)

@@ -10,6 +10,7 @@ import (
 	"gridnode/internal/wire/wirepb"
 	"gridnode/market"
 	"gridnode/node/after"
+	"gridnode/node/blame"
 )
 
 // entry is one job as this site knows it, its own or another site's. It is the
@@ -17,9 +18,10 @@ import (
 type entry struct {
 	job      *grid.Job
 	state    State
-	foreign  bool   // home is another site; it runs here under award
-	epoch    uint32 // of the latest placement; rises with each
-	losses   uint32 // executions that vanished
+	foreign  bool          // home is another site; it runs here under award
+	epoch    uint32        // of the latest placement; rises with each
+	losses   uint32        // executions that vanished
+	unheard  blame.Unheard // executions at other sites that were given up
 	award    market.Award
 	start    grid.Time // of the execution; not stored: the shim knows, or who runs it says so
 	expected grid.Time // of one that has not begun at another site: when it will, as that said; 0: it did not
@@ -62,6 +64,8 @@ func (e *entry) AppendRecord(dst []byte) []byte {
 	}
 	if e.state.Terminal() {
 		p.Result = wire.ResultProto(e.result)
+	} else {
+		p.Unheard = e.unheard.Proto()
 	}
 	for _, v := range e.verdicts {
 		p.Verdicts = append(p.Verdicts, &wirepb.Verdict{
@@ -89,7 +93,7 @@ func decodeEntry(b []byte) (*entry, error) {
 	}
 	e := &entry{
 		job: job, state: State(p.State), foreign: p.Foreign, epoch: p.Epoch,
-		losses: p.Losses, messages: p.Messages, reason: string(p.Reason),
+		losses: p.Losses, unheard: blame.UnheardFromProto(p.Losses, p.Unheard), messages: p.Messages, reason: string(p.Reason),
 		lease: p.Lease, gone: grid.Time(p.Gone), goneSpan: grid.Time(p.GoneSpan), turn: after.TurnFromProto(job, p.Turn), gpus: p.Gpus,
 	}
 	if e.gang, err = wire.GangFromProto(e.task(), p.Gang); err != nil {

@@ -394,7 +394,7 @@ func (js *jobs) again(e *entry, out *grid.Outbox) {
 func (js *jobs) wait(e *entry, out *grid.Outbox) {
 	e.epoch++ // whatever is said of the last execution from now on comes too late
 	e.state, e.start, e.result, e.lease, e.gone, e.gang, e.gpus = Waiting, 0, grid.Result{}, 0, 0, nil, nil
-	e.award, e.losses, e.reason, e.turn.Met = market.Award{}, 0, "", true
+	e.award, e.losses, e.unheard, e.reason, e.turn.Met = market.Award{}, 0, blame.Unheard{}, "", true
 	js.gate.Back(e.job)
 	js.gate.Wait(e.job, &e.turn, &js.table)
 	out.Save(e)

@@ -5,6 +5,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/market"
+	"gridnode/market/keepalive"
 )
 
 // foreignJob has a bench's site take a job of another site, after so many executions of
@@ -125,5 +126,71 @@ func TestTooLateToStart(t *testing.T) {
 		if gone := ok && told.Abandoned; gone != late {
 			t.Errorf("late %v: home is told %+v", late, told)
 		}
+	}
+}
+
+// TestBelatedLossesCount: a job that takes machines down is given up though its home hears of that only
+// as the job is elsewhere already. Each counts once, also if home restarts, and only from the site
+// where it was. (They were not counted, so such a job went from machine to machine.)
+func TestBelatedLossesCount(t *testing.T) {
+	home := newBench(t, together)
+	job := home.job(1, 4)
+	home.step(&Submit{Job: job})
+	away := func(at grid.SiteID) *entry {
+		e := home.site.jobs.byID[job.ID]
+		e.state, e.award = Awarded, market.Award{Site: at, Epoch: e.epoch, Until: home.now + grid.Hour, Finish: home.now + grid.Minute, Price: 1, Cost: 1}
+		return e
+	}
+	silent := func(at grid.SiteID) grid.TaskID {
+		e := away(at)
+		task := e.task()
+		home.step(&market.Lost{Task: task, Losses: e.unheard.Told(e.losses), Silent: true})
+		if home.site.jobs.byID[job.ID].state.Terminal() {
+			t.Fatalf("it is given up for what nobody has heard of")
+		}
+		return task
+	}
+	want := func(losses uint32) {
+		t.Helper()
+		if e := home.site.jobs.byID[job.ID]; e.losses != losses {
+			t.Errorf("%d losses, want %d", e.losses, losses)
+		}
+	}
+	first, second := silent("a"), silent("b")
+	home.crash()
+	e := away("c")
+	home.step(&market.Belated{Task: first, Site: "b", Losses: 1}) // it was not there
+	home.step(&market.Belated{Task: e.task(), Site: "c", Losses: 1})
+	want(0)
+	home.step(&market.Belated{Task: first, Site: "a", Losses: 1}, &market.Belated{Task: first, Site: "a", Losses: 1})
+	want(1)
+	home.crash()
+	e = home.site.jobs.byID[job.ID]
+	home.step(&grid.Delivery{From: "c", Message: &market.JobCompletion{Task: e.task(), Abandoned: true}}) // which was told of none
+	want(1)
+	away("d")
+	home.step(&market.Belated{Task: second, Site: "b", Losses: 1})
+	home.crash()
+	home.step(&market.Belated{Task: second, Site: "b", Losses: 1})
+	want(2)
+	e = home.site.jobs.byID[job.ID]
+	home.step(&grid.Delivery{From: "d", Message: &market.JobCompletion{Task: e.task(), Abandoned: true, Losses: 2}}) // it was told of one
+	if v := home.want(1, Failed); v.Reason != causeLosses {
+		t.Errorf("reason %q, want %q", v.Reason, causeLosses)
+	}
+}
+
+// TestUnwantedTellsItsLosses: home hears of what has vanished here, also of a job that it has placed anew
+// since. (It was told that the job was cancelled.)
+func TestUnwantedTellsItsLosses(t *testing.T) {
+	b := newBench(t, open)
+	job := foreignJob(b, 0)
+	task := grid.TaskID{Job: job.ID, Epoch: 1}
+	b.step(&grid.TaskEnded{ID: task, Lost: true})
+	b.site.jobs.byID[job.ID].state = Queued // as after a restart
+	b.step(&keepalive.Unwanted{Task: task})
+	told, ok := b.sends[len(b.sends)-1].Message.(*market.JobCompletion)
+	if !ok || told.Task != task || !told.Abandoned || told.Losses != 1 {
+		t.Errorf("home is told %+v, want that it is abandoned after a loss", told)
 	}
 }

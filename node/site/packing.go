@@ -201,6 +201,7 @@ func (h *packing) allot(now grid.Time, e *entry, w *muscle.Window, a *muscle.All
 		// It counts from here on, as the next packing may come before the member's answer.
 		start := now.Add(a.Placement.Start)
 		h.book(now, pinned.Site, booking{e.task(), e.job.Processors, start, a.Finish, e.job.Submit, e.job.Deadline})
+		e.unheard.Place()
 		h.agent.Step(now, &market.Place{Job: &pinned, Epoch: e.epoch, Messages: e.messages, Losses: e.losses, Headed: true}, out)
 	}
 }

@@ -23,7 +23,7 @@ func TestEveryInputIsTaken(t *testing.T) {
 		&Adopted{}, &Submit{}, &Cancel{}, &Preview{}, &FindQuotes{}, &SetPrice{}, &RequestLease{}, &ChangeLease{}, &ChangeLink{}, &Drain{},
 		&bank.Grant{}, &bank.Transfer{}, &bank.Question{}, &bank.Written{}, &bank.Declined{}, &bank.Back{},
 		&dataset.Hold{}, &dataset.Find{}, &dataset.Drop{}, &dataset.Learnt{}, &directory.Found{},
-		&market.Placed{}, &market.Refused{}, &market.Accepted{}, &market.Completed{}, &market.Lost{}, &market.Delivered{}, &market.Revoke{},
+		&market.Placed{}, &market.Refused{}, &market.Accepted{}, &market.Completed{}, &market.Lost{}, &market.Belated{}, &market.Delivered{}, &market.Revoke{},
 		&lease.Asked{}, &lease.Activated{}, &lease.Granted{}, &lease.Claimed{}, &lease.Refused{}, &lease.Recalled{}, &lease.Vacate{},
 		&sibling.Changed{}, &sibling.Sampled{}, &lease.Ended{}, &lease.Brought{}, &lease.Lost{}, &lease.Relinked{}, &lease.Answered{},
 		&coalloc.Rejected{}, &coalloc.Start{}, &coalloc.Aborted{}, &coalloc.Broken{},

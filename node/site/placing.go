@@ -31,6 +31,7 @@ func (*placing) takes(b *board) {
 	take(b, of, (*placing).accepted)
 	take(b, of, (*placing).completed)
 	take(b, of, (*placing).lost)
+	take(b, of, (*placing).belated)
 	take(b, of, (*placing).delivered)
 	take(b, of, (*placing).revoke)
 }
@@ -46,6 +47,7 @@ func (p *placing) wants(j *grid.Job) bool { return p.marketed(j) }
 func (*placing) admit(grid.Time, *grid.Job) error { return nil }
 
 func (p *placing) place(now grid.Time, e *entry, out *grid.Outbox) {
+	e.unheard.Place()
 	p.request = market.Place{Job: e.job, Epoch: e.epoch, Messages: e.messages, Losses: e.losses}
 	p.agent.Step(now, &p.request, out)
 }
@@ -173,12 +175,29 @@ func (p *placing) lost(now grid.Time, in *market.Lost, out *grid.Outbox) {
 	if e == nil {
 		return
 	}
-	e.messages, e.losses = in.Messages, max(e.losses, in.Losses)
+	told := e.unheard.Told(e.losses)
+	e.messages, e.losses = in.Messages, e.losses+max(in.Losses, told)-told
+	if in.Silent {
+		e.unheard.Add(e.award.Site, e.epoch, told)
+	}
 	if once(e.job) && e.state != Placing && (in.Silent || now >= e.award.Until) {
 		e.losses++ // as nobody can say that it did not run; one that was still to be paid for never left
 	}
 	if !p.payment.parks(e) { // else it goes when its bank answers
 		p.jobs.lost(now, in.Task, out)
+	}
+}
+
+// belated: a site says what it has lost of a job that is elsewhere by now. The job is given up as
+// the execution vanishes that it has now, if that does.
+func (p *placing) belated(_ grid.Time, in *market.Belated, out *grid.Outbox) {
+	e := p.jobs.byID[in.Task.Job]
+	if e == nil || e.foreign || e.state.Terminal() {
+		return
+	}
+	if lost := e.unheard.Hear(in.Site, in.Task.Epoch, in.Losses); lost > 0 {
+		e.losses += lost
+		out.Save(e)
 	}
 }
 
@@ -268,7 +287,13 @@ func (l *leased) lapsed(now grid.Time, in *keepalive.Lapsed, out *grid.Outbox) {
 	if e == nil || !e.foreign || e.state != Queued {
 		return // whoever runs it ends it
 	}
+	l.giveBack(now, e, out)
+}
+
+// giveBack gives an execution up that waits here.
+func (l *leased) giveBack(now grid.Time, e *entry, out *grid.Outbox) {
 	l.jobs.queue.dequeue(now, e, out)
+	l.jobs.recovery.forget(e)
 	l.jobs.expired(now, e, out)
 }
 
@@ -276,6 +301,10 @@ func (l *leased) lapsed(now grid.Time, in *keepalive.Lapsed, out *grid.Outbox) {
 func (l *leased) unwanted(now grid.Time, in *keepalive.Unwanted, out *grid.Outbox) {
 	e := l.jobs.current(in.Task)
 	if e == nil || !e.foreign || e.state.Terminal() || e.state == Cancelling {
+		return
+	}
+	if e.state == Queued && e.losses > 0 {
+		l.giveBack(now, e, out) // home may not know of them
 		return
 	}
 	l.jobs.withdraw(now, e, "its home does not wait for it any more", out)

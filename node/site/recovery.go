@@ -66,7 +66,7 @@ func (rc *recovery) restore(now grid.Time, e *entry, out *grid.Outbox) {
 		if e.state == Placing {
 			e.state = Awarded
 		}
-		js.agent.Step(now, &market.Resume{Job: e.job, Award: e.award, Messages: e.messages, Losses: e.losses}, out)
+		js.agent.Step(now, &market.Resume{Job: e.job, Award: e.award, Messages: e.messages, Losses: e.unheard.Told(e.losses)}, out)
 		if e.state == Cancelling {
 			js.agent.Step(now, &market.Stop{Job: e.job.ID, Cause: e.reason}, out)
 		}

@@ -41,6 +41,7 @@ type JobRecord struct {
 	Turn          *Turn                  `protobuf:"bytes,14,opt,name=turn,proto3" json:"turn,omitempty"`                          // of a job with terms, or of an array that may not run at once
 	Gpus          []string               `protobuf:"bytes,15,rep,name=gpus,proto3" json:"gpus,omitempty"`                          // names of those that its execution has
 	GoneSpan      int64                  `protobuf:"varint,16,opt,name=gone_span,json=goneSpan,proto3" json:"gone_span,omitempty"` // of field 12, when it was set: after a restart it may be as long, whatever the clock says
+	Unheard       *Unheard               `protobuf:"bytes,17,opt,name=unheard,proto3" json:"unheard,omitempty"`                    // of a home job that is not over
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -187,6 +188,127 @@ func (x *JobRecord) GetGoneSpan() int64 {
 	return 0
 }
 
+func (x *JobRecord) GetUnheard() *Unheard {
+	if x != nil {
+		return x.Unheard
+	}
+	return nil
+}
+
+// Unheard is blame.Unheard.
+type Unheard struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Executions    []*UnheardExecution    `protobuf:"bytes,1,rep,name=executions,proto3" json:"executions,omitempty"`
+	Late          uint32                 `protobuf:"varint,2,opt,name=late,proto3" json:"late,omitempty"` // of the job's losses, those that became known after the latest placement had begun
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Unheard) Reset() {
+	*x = Unheard{}
+	mi := &file_wirepb_record_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Unheard) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Unheard) ProtoMessage() {}
+
+func (x *Unheard) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_record_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Unheard.ProtoReflect.Descriptor instead.
+func (*Unheard) Descriptor() ([]byte, []int) {
+	return file_wirepb_record_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Unheard) GetExecutions() []*UnheardExecution {
+	if x != nil {
+		return x.Executions
+	}
+	return nil
+}
+
+func (x *Unheard) GetLate() uint32 {
+	if x != nil {
+		return x.Late
+	}
+	return 0
+}
+
+// UnheardExecution is one of blame.Unheard.
+type UnheardExecution struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Site          string                 `protobuf:"bytes,1,opt,name=site,proto3" json:"site,omitempty"`
+	Epoch         uint32                 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Told          uint32                 `protobuf:"varint,3,opt,name=told,proto3" json:"told,omitempty"` // losses of which the site was told
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *UnheardExecution) Reset() {
+	*x = UnheardExecution{}
+	mi := &file_wirepb_record_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *UnheardExecution) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*UnheardExecution) ProtoMessage() {}
+
+func (x *UnheardExecution) ProtoReflect() protoreflect.Message {
+	mi := &file_wirepb_record_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use UnheardExecution.ProtoReflect.Descriptor instead.
+func (*UnheardExecution) Descriptor() ([]byte, []int) {
+	return file_wirepb_record_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *UnheardExecution) GetSite() string {
+	if x != nil {
+		return x.Site
+	}
+	return ""
+}
+
+func (x *UnheardExecution) GetEpoch() uint32 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *UnheardExecution) GetTold() uint32 {
+	if x != nil {
+		return x.Told
+	}
+	return 0
+}
+
 // Turn is after.Turn.
 type Turn struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -201,7 +323,7 @@ type Turn struct {
 
 func (x *Turn) Reset() {
 	*x = Turn{}
-	mi := &file_wirepb_record_proto_msgTypes[1]
+	mi := &file_wirepb_record_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -213,7 +335,7 @@ func (x *Turn) String() string {
 func (*Turn) ProtoMessage() {}
 
 func (x *Turn) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_record_proto_msgTypes[1]
+	mi := &file_wirepb_record_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -226,7 +348,7 @@ func (x *Turn) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Turn.ProtoReflect.Descriptor instead.
 func (*Turn) Descriptor() ([]byte, []int) {
-	return file_wirepb_record_proto_rawDescGZIP(), []int{1}
+	return file_wirepb_record_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Turn) GetHeld() bool {
@@ -274,7 +396,7 @@ type Numbers struct {
 
 func (x *Numbers) Reset() {
 	*x = Numbers{}
-	mi := &file_wirepb_record_proto_msgTypes[2]
+	mi := &file_wirepb_record_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -286,7 +408,7 @@ func (x *Numbers) String() string {
 func (*Numbers) ProtoMessage() {}
 
 func (x *Numbers) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_record_proto_msgTypes[2]
+	mi := &file_wirepb_record_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -299,7 +421,7 @@ func (x *Numbers) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Numbers.ProtoReflect.Descriptor instead.
 func (*Numbers) Descriptor() ([]byte, []int) {
-	return file_wirepb_record_proto_rawDescGZIP(), []int{2}
+	return file_wirepb_record_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Numbers) GetNext() uint64 {
@@ -328,7 +450,7 @@ type Award struct {
 
 func (x *Award) Reset() {
 	*x = Award{}
-	mi := &file_wirepb_record_proto_msgTypes[3]
+	mi := &file_wirepb_record_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -340,7 +462,7 @@ func (x *Award) String() string {
 func (*Award) ProtoMessage() {}
 
 func (x *Award) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_record_proto_msgTypes[3]
+	mi := &file_wirepb_record_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -353,7 +475,7 @@ func (x *Award) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Award.ProtoReflect.Descriptor instead.
 func (*Award) Descriptor() ([]byte, []int) {
-	return file_wirepb_record_proto_rawDescGZIP(), []int{3}
+	return file_wirepb_record_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Award) GetSite() string {
@@ -443,7 +565,7 @@ type Verdict struct {
 
 func (x *Verdict) Reset() {
 	*x = Verdict{}
-	mi := &file_wirepb_record_proto_msgTypes[4]
+	mi := &file_wirepb_record_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -455,7 +577,7 @@ func (x *Verdict) String() string {
 func (*Verdict) ProtoMessage() {}
 
 func (x *Verdict) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_record_proto_msgTypes[4]
+	mi := &file_wirepb_record_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -468,7 +590,7 @@ func (x *Verdict) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Verdict.ProtoReflect.Descriptor instead.
 func (*Verdict) Descriptor() ([]byte, []int) {
-	return file_wirepb_record_proto_rawDescGZIP(), []int{4}
+	return file_wirepb_record_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Verdict) GetSite() string {
@@ -537,7 +659,7 @@ type Deaths struct {
 
 func (x *Deaths) Reset() {
 	*x = Deaths{}
-	mi := &file_wirepb_record_proto_msgTypes[5]
+	mi := &file_wirepb_record_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -549,7 +671,7 @@ func (x *Deaths) String() string {
 func (*Deaths) ProtoMessage() {}
 
 func (x *Deaths) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_record_proto_msgTypes[5]
+	mi := &file_wirepb_record_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -562,7 +684,7 @@ func (x *Deaths) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Deaths.ProtoReflect.Descriptor instead.
 func (*Deaths) Descriptor() ([]byte, []int) {
-	return file_wirepb_record_proto_rawDescGZIP(), []int{5}
+	return file_wirepb_record_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Deaths) GetDeaths() []*Death {
@@ -583,7 +705,7 @@ type Death struct {
 
 func (x *Death) Reset() {
 	*x = Death{}
-	mi := &file_wirepb_record_proto_msgTypes[6]
+	mi := &file_wirepb_record_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -595,7 +717,7 @@ func (x *Death) String() string {
 func (*Death) ProtoMessage() {}
 
 func (x *Death) ProtoReflect() protoreflect.Message {
-	mi := &file_wirepb_record_proto_msgTypes[6]
+	mi := &file_wirepb_record_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -608,7 +730,7 @@ func (x *Death) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Death.ProtoReflect.Descriptor instead.
 func (*Death) Descriptor() ([]byte, []int) {
-	return file_wirepb_record_proto_rawDescGZIP(), []int{6}
+	return file_wirepb_record_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Death) GetAt() int64 {
@@ -629,7 +751,7 @@ var File_wirepb_record_proto protoreflect.FileDescriptor
 
 const file_wirepb_record_proto_rawDesc = "" +
 	"\n" +
-	"\x13wirepb/record.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\xe1\x03\n" +
+	"\x13wirepb/record.proto\x12\bgridnode\x1a\x10wirepb/job.proto\"\x8e\x04\n" +
 	"\tJobRecord\x12\x1f\n" +
 	"\x03job\x18\x01 \x01(\v2\r.gridnode.JobR\x03job\x12\x14\n" +
 	"\x05state\x18\x02 \x01(\rR\x05state\x12\x18\n" +
@@ -647,7 +769,17 @@ const file_wirepb_record_proto_rawDesc = "" +
 	"\x04gang\x18\r \x01(\v2\x0e.gridnode.GangR\x04gang\x12\"\n" +
 	"\x04turn\x18\x0e \x01(\v2\x0e.gridnode.TurnR\x04turn\x12\x12\n" +
 	"\x04gpus\x18\x0f \x03(\tR\x04gpus\x12\x1b\n" +
-	"\tgone_span\x18\x10 \x01(\x03R\bgoneSpan\"t\n" +
+	"\tgone_span\x18\x10 \x01(\x03R\bgoneSpan\x12+\n" +
+	"\aunheard\x18\x11 \x01(\v2\x11.gridnode.UnheardR\aunheard\"Y\n" +
+	"\aUnheard\x12:\n" +
+	"\n" +
+	"executions\x18\x01 \x03(\v2\x1a.gridnode.UnheardExecutionR\n" +
+	"executions\x12\x12\n" +
+	"\x04late\x18\x02 \x01(\rR\x04late\"P\n" +
+	"\x10UnheardExecution\x12\x12\n" +
+	"\x04site\x18\x01 \x01(\tR\x04site\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x12\n" +
+	"\x04told\x18\x03 \x01(\rR\x04told\"t\n" +
 	"\x04Turn\x12\x12\n" +
 	"\x04held\x18\x01 \x01(\bR\x04held\x12\x16\n" +
 	"\x06failed\x18\x02 \x03(\rR\x06failed\x12\x10\n" +
@@ -695,32 +827,36 @@ func file_wirepb_record_proto_rawDescGZIP() []byte {
 	return file_wirepb_record_proto_rawDescData
 }
 
-var file_wirepb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 7)
+var file_wirepb_record_proto_msgTypes = make([]protoimpl.MessageInfo, 9)
 var file_wirepb_record_proto_goTypes = []any{
-	(*JobRecord)(nil), // 0: gridnode.JobRecord
-	(*Turn)(nil),      // 1: gridnode.Turn
-	(*Numbers)(nil),   // 2: gridnode.Numbers
-	(*Award)(nil),     // 3: gridnode.Award
-	(*Verdict)(nil),   // 4: gridnode.Verdict
-	(*Deaths)(nil),    // 5: gridnode.Deaths
-	(*Death)(nil),     // 6: gridnode.Death
-	(*Job)(nil),       // 7: gridnode.Job
-	(*Result)(nil),    // 8: gridnode.Result
-	(*Gang)(nil),      // 9: gridnode.Gang
+	(*JobRecord)(nil),        // 0: gridnode.JobRecord
+	(*Unheard)(nil),          // 1: gridnode.Unheard
+	(*UnheardExecution)(nil), // 2: gridnode.UnheardExecution
+	(*Turn)(nil),             // 3: gridnode.Turn
+	(*Numbers)(nil),          // 4: gridnode.Numbers
+	(*Award)(nil),            // 5: gridnode.Award
+	(*Verdict)(nil),          // 6: gridnode.Verdict
+	(*Deaths)(nil),           // 7: gridnode.Deaths
+	(*Death)(nil),            // 8: gridnode.Death
+	(*Job)(nil),              // 9: gridnode.Job
+	(*Result)(nil),           // 10: gridnode.Result
+	(*Gang)(nil),             // 11: gridnode.Gang
 }
 var file_wirepb_record_proto_depIdxs = []int32{
-	7, // 0: gridnode.JobRecord.job:type_name -> gridnode.Job
-	3, // 1: gridnode.JobRecord.award:type_name -> gridnode.Award
-	8, // 2: gridnode.JobRecord.result:type_name -> gridnode.Result
-	4, // 3: gridnode.JobRecord.verdicts:type_name -> gridnode.Verdict
-	9, // 4: gridnode.JobRecord.gang:type_name -> gridnode.Gang
-	1, // 5: gridnode.JobRecord.turn:type_name -> gridnode.Turn
-	6, // 6: gridnode.Deaths.deaths:type_name -> gridnode.Death
-	7, // [7:7] is the sub-list for method output_type
-	7, // [7:7] is the sub-list for method input_type
-	7, // [7:7] is the sub-list for extension type_name
-	7, // [7:7] is the sub-list for extension extendee
-	0, // [0:7] is the sub-list for field type_name
+	9,  // 0: gridnode.JobRecord.job:type_name -> gridnode.Job
+	5,  // 1: gridnode.JobRecord.award:type_name -> gridnode.Award
+	10, // 2: gridnode.JobRecord.result:type_name -> gridnode.Result
+	6,  // 3: gridnode.JobRecord.verdicts:type_name -> gridnode.Verdict
+	11, // 4: gridnode.JobRecord.gang:type_name -> gridnode.Gang
+	3,  // 5: gridnode.JobRecord.turn:type_name -> gridnode.Turn
+	1,  // 6: gridnode.JobRecord.unheard:type_name -> gridnode.Unheard
+	2,  // 7: gridnode.Unheard.executions:type_name -> gridnode.UnheardExecution
+	8,  // 8: gridnode.Deaths.deaths:type_name -> gridnode.Death
+	9,  // [9:9] is the sub-list for method output_type
+	9,  // [9:9] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_wirepb_record_proto_init() }
@@ -735,7 +871,7 @@ func file_wirepb_record_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_wirepb_record_proto_rawDesc), len(file_wirepb_record_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   7,
+			NumMessages:   9,
 			NumExtensions: 0,
 			NumServices:   0,
 		},
