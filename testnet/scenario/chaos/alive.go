@@ -14,26 +14,24 @@ import (
 //
 //   - one whose home hears of it is not ended for want of a renewal;
 //   - a job is given up for its losses only if it was there that often when a machine died, each time;
-//   - one that was there many times, and whose home was waiting for it each time, is given up, and
-//     runs no more.
+//   - one that was there many times is given up, and runs no more.
 //
 // That no two overlap is the testnet.Checker's.
 type aliveWatch struct {
 	n       *testnet.Network
 	watch   *testnet.Checker
-	roster  *roster                          // nil: the federation is open
-	certain bool                             // messages get lost only where the network is cut
-	down    map[int]int                      // faults that keep a site down
-	cuts    int                              // partitions that are on
-	ill     map[int]grid.Time                // when a site was last down
-	cut     grid.Time                        // when there last was a partition
-	deaths  map[int][]death                  // of each site's machine, those in which nothing vanished left out
-	gone    map[int][]vanishing              // by site that is down: what vanished, which it finds when it is up
-	latest  map[int]finding                  // of each site
-	awaits  func(site int, v vanishing) bool // awaited
-	died    map[grid.JobID]int               // in how many deaths of machines executions of jobs have vanished
-	lent    map[grid.JobID]bool              // jobs that lost executions on borrowed processors, of which each counts
-	clocks  *clockWatch                      // nil: none jumps
+	roster  *roster              // nil: the federation is open
+	certain bool                 // messages get lost only where the network is cut
+	down    map[int]int          // faults that keep a site down
+	cuts    int                  // partitions that are on
+	ill     map[int]grid.Time    // when a site was last down
+	cut     grid.Time            // when there last was a partition
+	deaths  map[int][]death      // of each site's machine, those in which nothing vanished left out
+	gone    map[int][]grid.JobID // by site that is down: whose executions vanished, which it finds when it is up
+	latest  map[int]finding      // of each site
+	died    map[grid.JobID]int   // in how many deaths of machines executions of jobs have vanished
+	lent    map[grid.JobID]bool  // jobs that lost executions on borrowed processors, of which each counts
+	clocks  *clockWatch          // nil: none jumps
 	lapsed  int64
 }
 
@@ -50,8 +48,7 @@ const (
 
 // watchAlive starts to watch n.
 func watchAlive(n *testnet.Network, watch *testnet.Checker, certain bool) *aliveWatch {
-	w := &aliveWatch{n: n, watch: watch, certain: certain, down: make(map[int]int), ill: make(map[int]grid.Time), deaths: make(map[int][]death), gone: make(map[int][]vanishing), latest: make(map[int]finding), died: make(map[grid.JobID]int), lent: make(map[grid.JobID]bool), cut: -grid.Day}
-	w.awaits = w.awaited
+	w := &aliveWatch{n: n, watch: watch, certain: certain, down: make(map[int]int), ill: make(map[int]grid.Time), deaths: make(map[int][]death), gone: make(map[int][]grid.JobID), latest: make(map[int]finding), died: make(map[grid.JobID]int), lent: make(map[grid.JobID]bool), cut: -grid.Day}
 	n.Observe(testnet.Observer{Start: w.start, End: w.end, Event: w.event, Fault: w.fault})
 	return w
 }
@@ -136,7 +133,7 @@ func (w *aliveWatch) event(_ grid.Time, _ int, e *grid.Event) {
 // death is one of a machine's, with the jobs whose executions vanished.
 type death struct {
 	at     grid.Time           // when the site found out
-	jobs   map[grid.JobID]bool // whether their homes were waiting for them then
+	jobs   map[grid.JobID]bool // whose executions vanished
 	closed bool                // what is found later is of another one
 	unsure bool                // … or once more of this one: the site has died as it found out
 }
@@ -144,13 +141,7 @@ type death struct {
 // finding is what a site has found last.
 type finding struct {
 	at   grid.Time
-	jobs []vanishing
-}
-
-// vanishing is an execution that has vanished.
-type vanishing struct {
-	task grid.TaskID
-	home grid.SiteID
+	jobs []grid.JobID
 }
 
 func (w *aliveWatch) vanished(now grid.Time, x *testnet.Execution) {
@@ -158,7 +149,7 @@ func (w *aliveWatch) vanished(now grid.Time, x *testnet.Execution) {
 		w.lent[x.Job.ID] = true
 		return
 	}
-	w.gone[x.Site] = append(w.gone[x.Site], vanishing{x.ID, x.Job.Home})
+	w.gone[x.Site] = append(w.gone[x.Site], x.Job.ID)
 	if w.down[x.Site] == 0 {
 		w.found(now, x.Site)
 	}
@@ -178,27 +169,12 @@ func (w *aliveWatch) found(now grid.Time, site int) {
 	}
 	w.latest[site] = finding{now, gone}
 	newest := list[len(list)-1].jobs
-	for _, v := range gone {
-		if _, there := newest[v.task.Job]; !there {
-			w.died[v.task.Job]++
+	for _, id := range gone {
+		if !newest[id] {
+			w.died[id]++
 		}
-		newest[v.task.Job] = w.awaits(site, v)
+		newest[id] = true
 	}
-}
-
-// awaited reports whether a home counts on an execution that a site has found gone, so that it hears
-// of that.
-func (w *aliveWatch) awaited(site int, v vanishing) bool {
-	home, known := w.n.Index(v.home)
-	if !known || home == site {
-		return known
-	}
-	s, up := siteAt(w.n, home)
-	if !up {
-		return false
-	}
-	its, there := s.Glance(v.task.Job)
-	return there && its.Epoch == v.task.Epoch && !its.State.Terminal()
 }
 
 // unfound has a site that dies as it finds something find it once more when it comes up, as it may
@@ -219,7 +195,7 @@ func (w *aliveWatch) unfound(now grid.Time, site int) {
 // died: which losses are of one death the site tells by it.
 func (w *aliveWatch) untimed(id grid.JobID) bool {
 	for site, list := range w.deaths {
-		if w.clocks.set(site) && slices.ContainsFunc(list, func(d death) bool { _, there := d.jobs[id]; return there }) {
+		if w.clocks.set(site) && slices.ContainsFunc(list, func(d death) bool { return d.jobs[id] }) {
 			return true
 		}
 	}
@@ -233,12 +209,12 @@ func (w *aliveWatch) suspicions(id grid.JobID) (most, least int) {
 	for _, list := range w.deaths {
 		row, earlier := 0, 0
 		for i := range list {
-			switch awaited, there := list[i].jobs[id]; {
-			case there:
+			switch {
+			case list[i].jobs[id]:
 				if row++; row <= min(earlier, before) {
 					break
 				}
-				if most++; awaited && !list[i].unsure {
+				if most++; !list[i].unsure {
 					least++
 				}
 			case !list[i].unsure:
