@@ -171,3 +171,21 @@ func (f features) poison(t *trial) {
 		}
 	}})
 }
+
+// banMost is for how long a home is banned at most.
+const banMost = 10 * grid.Minute
+
+// ban has sites ban the homes of some jobs, for a while, that are placed there and on their way,
+// until faults end.
+func (f features) ban(t *trial) {
+	seed, end := t.script.Seed, federation.Warmup+t.span
+	t.n.Observe(testnet.Observer{Event: func(now grid.Time, home int, e *grid.Event) {
+		at, known := t.n.Index(e.Site)
+		if e.Kind != grid.JobPlaced || !known || at == home || now >= end {
+			return
+		}
+		if of := e.Job.ID.Lo + uint64(e.Epoch)<<56; f.hits(seed, "ban", of) {
+			t.wish(Wish{Kind: WishBan, At: now, Site: at, Lender: home, Span: grid.Second + grid.Time(roll(seed, "banned", of, uint64(banMost)))})
+		}
+	}})
+}

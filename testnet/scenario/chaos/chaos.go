@@ -58,6 +58,7 @@ type Config struct {
 	//	break      share of the parts of jobs at several sites of which a task fails
 	//	unready    … that take long until they can start, or for ever
 	//	poison     share of jobs that take the machine down on which they run, each time
+	//	ban        … placed elsewhere whose homes the site there bans for a while as they are on their way
 	//	once       share of jobs that are not run again when they vanish
 	//	singleton  … of one user that run one at a time
 	//	renew      … that sites keep for a short time without a word of home, or for ever

@@ -29,7 +29,7 @@ type bounds struct{ usual, most float64 }
 var featureBounds = map[string]bounds{
 	"cancel": {0.1, 1}, "hold": {0.1, 1}, "requeue": {0.1, 1},
 	"after": {0.2, 1}, "begin": {0.1, 1}, "fail": {0.1, 1}, "break": {0.1, 1}, "unready": {0.05, 1}, "poison": {0.02, 1}, "once": {0.1, 1}, "singleton": {0.2, 1}, "renew": {0.2, 1},
-	"drain": {0.1, 60}, "price": {0.5, 60}, "link": {0.2, 60}, "ask": {2, 600},
+	"drain": {0.1, 60}, "price": {0.5, 60}, "link": {0.2, 60}, "ask": {2, 600}, "ban": {0.02, 1},
 	"paper": {0.5, 1}, "demand": {0.5, 1}, "queue": {0.5, 1},
 	"gossip": {1, 1}, "fresh": {1, 1}, "oracle": {1, 1},
 	"forge":  {2, 60},

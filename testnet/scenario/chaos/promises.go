@@ -1,6 +1,8 @@
 package chaos
 
 import (
+	"maps"
+
 	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/market"
@@ -14,6 +16,7 @@ import (
 //   - what is held for a component of a job is of an attempt to place it;
 //   - a guarantee is of a job that has not come (P-1), and those of one home, if there are
 //     several, are on half of the processors at most, unless it heads the site;
+//   - a guarantee that its home has given back, or that its site says not to have, is held no more;
 //   - what a pilot counts as used its tasks have (P-1);
 //   - what runs at a site is of a job that the site knows, as soon as it is up (J-3);
 //   - home counts on an execution for longer than the site where it is lets it live, which starts
@@ -28,12 +31,20 @@ type promiseWatch struct {
 	certain bool                     // few messages get lost, other than where the network is cut
 	config  func(at int) site.Config // what a site is told
 	turns   int
-	came    map[int]grid.Time      // when a site last came up
-	told    map[int][]told         // by site: of its jobs, those whose users were told that they are to end
-	ending  map[ending]giving      // what borrowers want to give back
-	asked   map[uint64]grid.JobID  // cancels, by token
-	ran     map[grid.JobID]runAway // what runs at home
-	away    map[grid.JobID]runAway // … and elsewhere
+	came    map[int]grid.Time               // when a site last came up
+	told    map[int][]told                  // by site: of its jobs, those whose users were told that they are to end
+	ending  map[ending]giving               // what borrowers want to give back
+	asked   map[uint64]grid.JobID           // cancels, by token
+	ran     map[grid.JobID]runAway          // what runs at home
+	away    map[grid.JobID]runAway          // … and elsewhere
+	back    map[int]map[guarantee]grid.Time // by site: since when guarantees are wanted no more
+}
+
+// guarantee names one, by its home and its site's name for it.
+type guarantee struct {
+	home grid.SiteID
+	task grid.TaskID
+	hold uint64
 }
 
 // told is a user who was told that his job is to end.
@@ -65,6 +76,7 @@ const (
 	promiseTurns = 4                     // it looks at one turn of so many: what is wrong lasts longer
 	endSoon      = grid.Second           // after which what is ordered has been carried out
 	endAwayMost  = 2 * grid.Minute       // after which another site has heard it, of several times that it is told
+	backMost     = 4 * grid.Second       // after which a site has heard what it is told once, if nothing gets lost
 	releaseMost  = 40 * grid.Second      // four releases, each after twice the pause of the one before
 	seldomMost   = 4 * lease.DefaultTerm // four that come as seldom as they ever do
 	certainLoss  = 0.02                  // share of messages that get lost at most, for four in a row not to
@@ -74,8 +86,9 @@ func watchPromises(n *testnet.Network, c *testnet.Checker, alive *aliveWatch, as
 	w := &promiseWatch{
 		n: n, checks: c, alive: alive, certain: loss <= certainLoss, asked: asked, config: config,
 		came: make(map[int]grid.Time), told: make(map[int][]told), ending: make(map[ending]giving), ran: make(map[grid.JobID]runAway), away: make(map[grid.JobID]runAway),
+		back: make(map[int]map[guarantee]grid.Time),
 	}
-	n.Observe(testnet.Observer{Turn: w.turn, Fault: w.fault, Start: w.start, End: w.end, Answer: w.answer})
+	n.Observe(testnet.Observer{Turn: w.turn, Fault: w.fault, Start: w.start, End: w.end, Answer: w.answer, Send: w.send})
 	return w
 }
 
@@ -114,6 +127,7 @@ func (w *promiseWatch) turn(now grid.Time, at int) {
 			w.checks.Violated("%s has %s hold %d processors for a component of job %s, which is %s, and does not try to place it", w.n.ID(at), l.Lender, l.Processors, l.Subject, v.State)
 		}
 	}
+	w.givenBack(now, at, cores.Market)
 	for g := range cores.Market.Guarantees {
 		if several := w.share(cores.Market.Guarantees, g.Home); several > s.Total()/2 && !w.heads(at, g.Home) {
 			w.checks.Violated("%s has given %s several guarantees on %d of its %d processors together", w.n.ID(at), g.Home, several, s.Total())
@@ -129,6 +143,47 @@ func (w *promiseWatch) turn(now grid.Time, at int) {
 	if fresh {
 		w.strays(at, s)
 	}
+}
+
+// send takes what is said of guarantees.
+func (w *promiseWatch) send(now grid.Time, from int, to grid.SiteID, m grid.Message) {
+	switch m := m.(type) {
+	case *market.Cancel:
+		site, known := w.n.Index(to)
+		if !known || !w.alive.certain {
+			return
+		}
+		if w.back[site] == nil {
+			w.back[site] = make(map[guarantee]grid.Time)
+		}
+		w.back[site][guarantee{w.n.ID(from), m.Task, m.Hold}] = now
+	case *market.Acknowledge:
+		s, up := siteAt(w.n, from)
+		if !up || !m.Unknown {
+			return
+		}
+		for g := range site.CoresOf(s).Market.Guarantees {
+			if (guarantee{g.Home, g.Task, g.Hold}) == (guarantee{to, m.Task, m.Hold}) {
+				w.checks.Violated("%s says to %s that it has no guarantee %d for job %s, epoch %d, and has it", w.n.ID(from), to, m.Hold, m.Task.Job, m.Task.Epoch)
+			}
+		}
+	}
+}
+
+// givenBack looks for guarantees that their homes have given back.
+func (w *promiseWatch) givenBack(now grid.Time, at int, agent *market.Agent) {
+	back := w.back[at]
+	if len(back) == 0 {
+		return
+	}
+	for g := range agent.Guarantees {
+		since, there := back[guarantee{g.Home, g.Task, g.Hold}]
+		home, _ := w.n.Index(g.Home)
+		if there && now-since > backMost && w.alive.calm(since, at) && w.alive.calm(since, home) && w.hears(at, home) {
+			w.checks.Violated("%s holds %d processors for job %s of %s, which has given them back at %v", w.n.ID(at), g.Processors, g.Task.Job, g.Home, since)
+		}
+	}
+	maps.DeleteFunc(back, func(_ guarantee, since grid.Time) bool { return now-since > grid.Minute })
 }
 
 // divided reports whether a lease is one that is held elsewhere for a component of a job.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"gridnode/grid"
+	"gridnode/node/guest"
 	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
@@ -18,9 +19,9 @@ type Wish struct {
 	Site int       `json:"site"` // index of the site that is asked
 
 	Job        string    `json:"job,omitempty"`        // of WishCancel, WishHold, WishRequeue: its ID
-	Lender     int       `json:"lender,omitempty"`     // of WishLease: index of the site to borrow from; of WishLink, WishForge, WishLie: of the other one; of WishRevoke: who is told first
+	Lender     int       `json:"lender,omitempty"`     // of WishLease: index of the site to borrow from; of WishLink, WishBan, WishForge, WishLie: of the other one; of WishRevoke: who is told first
 	Processors int64     `json:"processors,omitempty"` // of WishLease
-	Span       grid.Time `json:"span,omitempty"`       // of WishLease, WishHold, WishDrain, WishCertify: microseconds
+	Span       grid.Time `json:"span,omitempty"`       // of WishLease, WishHold, WishDrain, WishBan, WishCertify: microseconds
 
 	// Which is, of WishReturn, by this number modulo theirs, which of the leases that the
 	// site has then; of WishPrice the price; of WishRevoke whether another site misses the news; of WishLink the change less one; of WishAsk, WishForge and WishLie what.
@@ -43,6 +44,7 @@ const (
 	WishDrain WishKind = "drain" // the site takes no new work for a while
 	WishPrice WishKind = "price" // the site's price changes
 	WishLink  WishKind = "link"  // a link of delegation changes
+	WishBan   WishKind = "ban"   // the site takes nothing of another one for a while
 
 	WishAsk WishKind = "ask" // what sites there are
 
@@ -112,6 +114,11 @@ func (w *Wish) say(n *testnet.Network, number int, healed grid.Time) error {
 		n.Inject(w.At, w.Site, &site.Drain{})
 		n.Inject(w.At+w.Span, w.Site, &site.Drain{Back: true})
 		n.Inject(healed, w.Site, &site.Drain{Back: true})
+	case WishBan:
+		ban := guest.Ban{Partner: guest.Partner{Scope: guest.Site, Name: string(n.ID(w.Lender))}, Until: grid.Never, Reason: "its owner is asked about it"}
+		n.Inject(w.At, w.Site, &site.BanGuests{Token: wishTokens, Ban: ban})
+		n.Inject(w.At+w.Span, w.Site, &site.BanGuests{Token: wishTokens, Ban: ban, Lift: true})
+		n.Inject(healed, w.Site, &site.BanGuests{Token: wishTokens, Ban: ban, Lift: true})
 	case WishPrice:
 		n.Inject(w.At, w.Site, &site.SetPrice{Token: wishTokens, Price: grid.Price(w.Which)})
 	case WishAsk:
