@@ -44,7 +44,8 @@ type leaseCounts struct {
 
 // leaseWatch watches what sites lend each other, besides what the checker does: a lender
 // lends for longer in true time than its borrower believes (P-4), and may go on to for longer,
-// be it that the borrower has not heard yet that it does (limit), nobody lends on for longer than
+// be it that the borrower has not heard yet that it does (limit), one that its lender wants back
+// is not prolonged (wanted), nobody lends on for longer than
 // it borrows, on a lease no more
 // processors are used than it has (P-2), nothing runs on one that is over, and once
 // everything has ended no lease, no pilot and no processor is missing (P-3).
@@ -52,20 +53,24 @@ type leaseWatch struct {
 	n      *testnet.Network
 	checks *testnet.Checker
 	counts leaseCounts
-	clocks *clockWatch        // nil: none jumps
-	used   []map[uint64]int64 // processors in use at each site, by the lender's number of the grant
+	clocks *clockWatch            // nil: none jumps
+	used   []map[uint64]int64     // processors in use at each site, by the lender's number of the grant
+	wanted []map[uint64]grid.Time // by the same: when leases end that their lenders want back
 }
 
 func watchLeases(n *testnet.Network, c *testnet.Checker) *leaseWatch {
-	w := &leaseWatch{n: n, checks: c, used: make([]map[uint64]int64, n.Len())}
+	w := &leaseWatch{n: n, checks: c, used: make([]map[uint64]int64, n.Len()), wanted: make([]map[uint64]grid.Time, n.Len())}
 	for i := range w.used {
-		w.used[i] = make(map[uint64]int64)
+		w.used[i], w.wanted[i] = make(map[uint64]int64), make(map[uint64]grid.Time)
 	}
 	n.Observe(testnet.Observer{
 		Turn: func(now grid.Time, site int) { w.look(now, site) },
 		Send: func(_ grid.Time, from int, to grid.SiteID, m grid.Message) {
-			if r, yes := m.(*lease.Renewed); yes {
-				w.limit(from, lease.ID{Borrower: to, Number: r.Number}, r.Epoch)
+			switch m := m.(type) {
+			case *lease.Renewed:
+				w.limit(from, lease.ID{Borrower: to, Number: m.Number}, m.Epoch)
+			case *lease.Revoke:
+				w.want(from, m.Epoch)
 			}
 		},
 		Start: func(_ grid.Time, x *testnet.Execution) {
@@ -99,6 +104,24 @@ func (w *leaseWatch) lent(at int, key uint64) (lease.Lease, bool) {
 		}
 	}
 	return lease.Lease{}, false
+}
+
+// want notes when a lease ends that its lender wants back, and checks that it is not later than
+// it was to be when its lender said so for the first time.
+func (w *leaseWatch) want(at int, key uint64) {
+	if _, up := siteAt(w.n, at); !up {
+		return
+	}
+	l, there := w.lent(at, key)
+	if !there || l.State != lease.Active {
+		return
+	}
+	switch end, before := w.wanted[at][key]; {
+	case !before:
+		w.wanted[at][key] = l.End
+	case l.End > end:
+		w.checks.Violated("%s lends lease %d of %s until %v, and wants it back, which was to end at %v", w.n.ID(at), l.Number, l.Borrower, l.End, end)
+	}
 }
 
 // use checks an execution that begins on a lease: only a daemon that is up lets one.
