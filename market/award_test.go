@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gridnode/grid"
+	"gridnode/market/keepalive"
 )
 
 // TestHomeOutlivesExecution: when home may run a job again, the executing site has ended it, also
@@ -41,6 +42,25 @@ func TestBelatedLosses(t *testing.T) {
 			}
 		} else if told, ok := out.Locals[0].(*Belated); !ok || *told != (Belated{task, "b", losses}) {
 			t.Errorf("home is told %+v", out.Locals[0])
+		}
+	}
+}
+
+// TestCancelledWhileItsSiteWasAway: a site that asks for the lease of an execution to be renewed which
+// home has cancelled is asked to end it each time, though it asks more often than home would.
+func TestCancelledWhileItsSiteWasAway(t *testing.T) {
+	n := newNetwork(t)
+	home := n.add(Config{Offer: Offer{Site: "a", Resources: grid.Resources{Processors: 1}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}}}, 0)
+	job := &grid.Job{ID: grid.JobID{Lo: 1}, Home: "a", Resources: grid.Resources{Processors: 1}, Tasks: 1, Estimate: grid.Hour, Deadline: grid.Never}
+	var out grid.Outbox
+	home.agent.Step(0, &Resume{Job: job, Award: Award{Site: "b", Epoch: 1, Hold: 7, Lease: grid.Minute, Until: grid.Day}}, &out)
+	home.agent.Step(0, &Stop{Job: job.ID, Cause: "enough"}, &out)
+	for i := range 20 {
+		out.Reset()
+		now := grid.Time(i+1) * grid.Second / 2
+		home.agent.Step(now, &grid.Delivery{From: "b", Message: &keepalive.Renew{Held: []keepalive.Held{{Task: grid.TaskID{Job: job.ID, Epoch: 1}, Begun: true}}}}, &out)
+		if len(out.Sends) != 2 || out.Sends[0].Message.MessageKind() != (&Cancel{}).MessageKind() || out.Sends[0].To != "b" {
+			t.Fatalf("renewal %d: %+v is sent, want a cancellation before the answer", i, out.Sends)
 		}
 	}
 }

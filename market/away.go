@@ -350,7 +350,11 @@ func (w *away) renew(now grid.Time, from grid.SiteID, in *keepalive.Renew, out *
 		if m.phase == submitting { // the acknowledgement was lost
 			m.phase = running
 		}
-		w.rearm(now, m)
+		if m.phase == cancelling { // it has not heard that yet
+			w.askToEnd(now, m, out)
+		} else {
+			w.rearm(now, m)
+		}
 		heard := &Heard{Task: h.Task, Start: grid.Never, Begun: h.Begun}
 		if h.Begun {
 			heard.Start = max(now-h.Ran, 0)
