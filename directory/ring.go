@@ -114,3 +114,6 @@ func (r *ring) vouches(now grid.Time, site grid.SiteID, asked uint64) bool {
 
 // few reports whether the router has named fewer sites than are to hold a cell.
 func (r *ring) few(replicas int) bool { return len(r.peers) > 0 && len(r.peers) < replicas }
+
+// count returns how many sites hold the cell, as far as is known.
+func (r *ring) count(replicas int) int { return min(len(r.peers), replicas) }

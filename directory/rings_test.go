@@ -2,6 +2,7 @@ package directory
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"gridnode/directory/trie"
@@ -174,6 +175,45 @@ func TestRoundWaitsForTheRouter(t *testing.T) {
 		d.Step(now, &grid.Closest{Key: r.key, Peers: tt.router}, out) // that nobody has asked for
 		if h.upkeep.round.open != 0 {
 			t.Errorf("%s: %d questions open after another answer", tt.name, h.upkeep.round.open)
+		}
+	}
+}
+
+// Who was alone, as far as the router knew, has proved nothing about what others hold: it proves anew
+// once the router names some. More than are to hold the cell make no difference.
+func TestWhoWasAloneProvesAnew(t *testing.T) {
+	d, r, _ := settledRing(t, "me")
+	h := d.holder.hold(0, root(Price))
+	var out grid.Outbox
+	for _, tt := range []struct {
+		name string
+		want standing // before the next round
+	}{{"me", mature}, {"me b", proving}, {"me b c d", proving}, {"me b c d e", mature}} {
+		now := h.upkeep.next
+		d.rings.lookUp(now, r, &out)
+		var peers []grid.SiteID
+		for _, s := range strings.Fields(tt.name) {
+			peers = append(peers, grid.SiteID(s))
+		}
+		if tt.name == "me" {
+			d.holder.inspect(now, h, &out)
+		}
+		d.Step(now, &grid.Closest{Key: r.key, Peers: peers}, &out)
+		if h.upkeep.standing != tt.want {
+			t.Fatalf("with %s: standing %d, want %d", tt.name, h.upkeep.standing, tt.want)
+		}
+		out.Reset()
+		d.holder.inspect(h.upkeep.next, h, &out)
+		for _, s := range slices.Clone(out.Sends) {
+			if m, ok := s.Message.(*Scan); ok {
+				d.Step(now, &grid.Delivery{From: s.To, Message: &Page{Token: m.Token, Cell: m.Cell, Held: true}}, &out)
+			}
+		}
+		if len(out.Keys) > 0 {
+			d.Step(now, &grid.Closest{Key: r.key, Peers: peers}, &out)
+		}
+		if !h.isMature() {
+			t.Fatalf("with %s: standing %d after a round in which all agree", tt.name, h.upkeep.standing)
 		}
 	}
 }

@@ -297,12 +297,19 @@ func (k *holder) unanswered(now grid.Time, q request) {
 }
 
 // named takes notice that the router has answered who holds a cell: it has named so many sites.
+// Who has proved with fewer holders than there are now proves anew: others may have been out of reach.
 func (k *holder) named(now grid.Time, c cell, sites int) {
 	h := k.holding(c)
-	if h == nil || !h.upkeep.round.asks {
+	if h == nil {
 		return
 	}
 	u := &h.upkeep
+	if u.standing == mature && k.rings.list[c].count(k.cfg.Replicas) > u.known {
+		k.doubt(now, h)
+	}
+	if !u.round.asks {
+		return
+	}
 	u.round.asks = false
 	u.round.differs = u.round.differs || sites == 0
 	k.conclude(now, h)
@@ -315,5 +322,9 @@ func (k *holder) conclude(now grid.Time, h *holding) {
 	if r := k.rings.list[h.cell]; r != nil && (r.digest != u.round.ring || k.rings.isAsked(now, r) && !u.round.asks) {
 		u.round.differs = true
 	}
+	before := u.standing
 	u.conclude(now, h.cell.IsRoot(), k.cfg.Lifetime)
+	if r := k.rings.list[h.cell]; r != nil && before != mature && u.standing == mature {
+		u.known = r.count(k.cfg.Replicas)
+	}
 }

@@ -49,6 +49,7 @@ type upkeep struct {
 	span  grid.Time // between them
 	round round
 	clear bool // in the last round that ended, no cell above had strays
+	known int  // how many held the cell when this site became mature
 
 	route route // to the holders of the parent
 	word  word  // what they have been told
