@@ -67,7 +67,7 @@ func (r *ring) show(replicas int) []grid.SiteID {
 		return nil
 	}
 	if r.shown == nil {
-		r.shown = slices.Clone(r.peers[:min(len(r.peers), replicas)])
+		r.shown = slices.Clone(r.nearest(replicas))
 	}
 	return r.shown
 }
@@ -115,5 +115,5 @@ func (r *ring) vouches(now grid.Time, site grid.SiteID, asked uint64) bool {
 // few reports whether the router has named fewer sites than are to hold a cell.
 func (r *ring) few(replicas int) bool { return len(r.peers) > 0 && len(r.peers) < replicas }
 
-// count returns how many sites hold the cell, as far as is known.
-func (r *ring) count(replicas int) int { return min(len(r.peers), replicas) }
+// nearest returns the sites that hold the cell, as far as is known.
+func (r *ring) nearest(replicas int) []grid.SiteID { return r.peers[:min(len(r.peers), replicas)] }

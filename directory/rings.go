@@ -168,7 +168,7 @@ func (rs *rings) knows(c cell) bool {
 
 // isHolder reports whether this site holds the cell, as far as it knows.
 func (rs *rings) isHolder(r *ring) bool {
-	return slices.Contains(r.peers[:min(len(r.peers), rs.cfg.Replicas)], rs.cfg.Self)
+	return slices.Contains(r.nearest(rs.cfg.Replicas), rs.cfg.Self)
 }
 
 // lookUp asks the router unless it is being asked.
@@ -257,14 +257,14 @@ func (rs *rings) fill(r *ring, peers []grid.SiteID) (changed bool) {
 		keep = rs.cfg.Replicas + mirrorsMax
 	}
 	peers = peers[:min(len(peers), keep)]
-	changed = !slices.Equal(r.peers[:min(len(r.peers), rs.cfg.Replicas)], peers[:min(len(peers), rs.cfg.Replicas)])
+	changed = !slices.Equal(r.nearest(rs.cfg.Replicas), peers[:min(len(peers), rs.cfg.Replicas)])
 	if changed {
 		r.vouched = 0
 	}
 	r.peers = append(r.peers[:0], peers...)
 	rs.fewPeers = rs.fewPeers || r.few(rs.cfg.Replicas)
 	r.shown, r.digest = nil, 0
-	for _, p := range r.peers[:min(len(r.peers), rs.cfg.Replicas)] {
+	for _, p := range r.nearest(rs.cfg.Replicas) {
 		r.digest = r.digest*0x9e3779b97f4a7c15 + spreadOf(p)
 	}
 	return changed
@@ -281,7 +281,7 @@ func (rs *rings) holders(now grid.Time, r *ring, sites []grid.SiteID) []grid.Sit
 		}
 	}
 	if !others {
-		sites = append(sites[:begin], r.peers[:min(len(r.peers), rs.cfg.Replicas)]...)
+		sites = append(sites[:begin], r.nearest(rs.cfg.Replicas)...)
 	}
 	return sites
 }
@@ -290,7 +290,7 @@ func (rs *rings) holders(now grid.Time, r *ring, sites []grid.SiteID) []grid.Sit
 // holder that has all of the cell does so: they may be back, and would be passed over as long
 // as nobody asks them.
 func (rs *rings) knock(now grid.Time, r *ring, out *grid.Outbox) {
-	for _, p := range r.peers[:min(len(r.peers), rs.cfg.Replicas)] {
+	for _, p := range r.nearest(rs.cfg.Replicas) {
 		if p == rs.cfg.Self || !rs.suspects.knock(now, p, knockPause*rs.cfg.Timeout) {
 			continue
 		}
@@ -307,7 +307,7 @@ func (rs *rings) knock(now grid.Time, r *ring, out *grid.Outbox) {
 // unheard appends those of a cell's holders that are passed over only because they do not answer:
 // what others have published to them may be nowhere else.
 func (rs *rings) unheard(now grid.Time, r *ring, sites []grid.SiteID) []grid.SiteID {
-	for _, p := range r.peers[:min(len(r.peers), rs.cfg.Replicas)] {
+	for _, p := range r.nearest(rs.cfg.Replicas) {
 		if rs.suspects.has(now, p) && !rs.suspects.lies(p) && !slices.Contains(sites, p) {
 			sites = append(sites, p)
 		}

@@ -170,7 +170,7 @@ func (k *holder) displace(h *holding, r *ring, holders []grid.SiteID, out *grid.
 // one did not know, it may not be a holder any more.
 func (k *holder) compared(now grid.Time, from grid.SiteID, c cell, out *grid.Outbox) {
 	h, r := k.holding(c), k.rings.list[c]
-	if h == nil || r == nil || slices.Contains(r.peers[:min(len(r.peers), k.cfg.Replicas)], from) {
+	if h == nil || r == nil || slices.Contains(r.nearest(k.cfg.Replicas), from) {
 		return
 	}
 	if h.upkeep.standing == mature {
@@ -304,7 +304,7 @@ func (k *holder) named(now grid.Time, c cell, sites int) {
 		return
 	}
 	u := &h.upkeep
-	if u.standing == mature && k.rings.list[c].count(k.cfg.Replicas) > u.known {
+	if u.standing == mature && len(k.rings.list[c].nearest(k.cfg.Replicas)) > u.known {
 		k.doubt(now, h)
 	}
 	if !u.round.asks {
@@ -318,13 +318,13 @@ func (k *holder) named(now grid.Time, c cell, sites int) {
 // conclude notes that a question of the round is done with. With other holders than it began
 // with, or while the router is asked once more who they are, the round proves nothing.
 func (k *holder) conclude(now grid.Time, h *holding) {
-	u := &h.upkeep
-	if r := k.rings.list[h.cell]; r != nil && (r.digest != u.round.ring || k.rings.isAsked(now, r) && !u.round.asks) {
+	u, r := &h.upkeep, k.rings.list[h.cell]
+	if r != nil && (r.digest != u.round.ring || k.rings.isAsked(now, r) && !u.round.asks) {
 		u.round.differs = true
 	}
 	before := u.standing
 	u.conclude(now, h.cell.IsRoot(), k.cfg.Lifetime)
-	if r := k.rings.list[h.cell]; r != nil && before != mature && u.standing == mature {
-		u.known = r.count(k.cfg.Replicas)
+	if r != nil && before != mature && u.standing == mature {
+		u.known = len(r.nearest(k.cfg.Replicas))
 	}
 }

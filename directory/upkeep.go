@@ -25,7 +25,8 @@ const (
 //	+---------+ ------------------------------------------------------------> +--------+
 //	| proving |                                                               | mature |
 //	+---------+ <------------------------------------------------------------ +--------+
-//	  ^    |      a copy or an outer fence expires; a stranger holds the cell      |
+//	  ^    |      a copy or an outer fence expires; a stranger holds the cell,     |
+//	  |    |      or more do than when that was proved                             |
 //	  |    |                                                                       |
 //	  |    +-----------------> +-----------+ <-------------------------------------+
 //	  |   no holder any more   | displaced |   no holder any more
