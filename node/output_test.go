@@ -254,12 +254,8 @@ func TestOnlyTheHomeSeesTheOutputOfItsJob(t *testing.T) {
 func TestOutputOverConnectionsThatBreak(t *testing.T) {
 	homes := []string{t.TempDir(), t.TempDir()}
 	synctest.Test(t, func(t *testing.T) {
-		memory := &p2p.Memory{}
-		runs := startHost(t, hostConfig(0, homes[0], memory, &timers{}))
+		runs, home := twoHosts(t, homes)
 		defer closeHost(t, runs)
-		cfg := hostConfig(1, homes[1], memory, &timers{})
-		cfg.Join = runs.Addrs()
-		home := startHost(t, cfg)
 		defer closeHost(t, home)
 		time.Sleep(time.Second)
 		task := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 2}, Epoch: 1}
@@ -312,12 +308,8 @@ func TestOutputOverConnectionsThatBreak(t *testing.T) {
 func TestMalformedRequestForOutput(t *testing.T) {
 	homes := []string{t.TempDir(), t.TempDir()}
 	synctest.Test(t, func(t *testing.T) {
-		memory := &p2p.Memory{}
-		good := startHost(t, hostConfig(0, homes[0], memory, &timers{}))
+		good, bad := twoHosts(t, homes)
 		defer closeHost(t, good)
-		cfg := hostConfig(1, homes[1], memory, &timers{})
-		cfg.Join = good.Addrs()
-		bad := startHost(t, cfg)
 		defer closeHost(t, bad)
 		time.Sleep(time.Second)
 		framed := func(m proto.Message) []byte {
@@ -451,17 +443,23 @@ func TestOutputIsFetchedWhenTheSiteIsBack(t *testing.T) {
 	})
 }
 
+// twoHosts starts two hosts, of which the second joins the first.
+func twoHosts(t *testing.T, homes []string) (first, second *Host) {
+	t.Helper()
+	memory := &p2p.Memory{}
+	first = startHost(t, hostConfig(0, homes[0], memory, &timers{}))
+	cfg := hostConfig(1, homes[1], memory, &timers{})
+	cfg.Join = first.Addrs()
+	return first, startHost(t, cfg)
+}
+
 // TestReceiptBeforeTheEnd: a process of an execution that its site takes to be lost may be at work yet.
 // What it leaves after home's receipt goes, too.
 func TestReceiptBeforeTheEnd(t *testing.T) {
 	homes := []string{t.TempDir(), t.TempDir()}
 	synctest.Test(t, func(t *testing.T) {
-		memory := &p2p.Memory{}
-		runs := startHost(t, hostConfig(0, homes[0], memory, &timers{}))
+		runs, home := twoHosts(t, homes)
 		defer closeHost(t, runs)
-		cfg := hostConfig(1, homes[1], memory, &timers{})
-		cfg.Join = runs.Addrs()
-		home := startHost(t, cfg)
 		defer closeHost(t, home)
 		lost := grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 2}, Epoch: 1}
 		base := runs.files.Task(home.ID(), lost)

@@ -138,12 +138,8 @@ type Left struct {
 // Left returns where what a task of a job has left is kept for the job's home: of each of the
 // processes of a squad that have left something, by number. There is nothing if it is empty.
 func (f Files) Left(home grid.SiteID, task grid.TaskID) (left []Left) {
-	bases := []string{f.Task(home, task)}
-	if f.Shared != "" {
-		bases = append(bases, f.outside(home, Process{Task: task}))
-	}
 	_, _, squad := grid.SquadOf(task)
-	for _, base := range bases {
+	for _, base := range f.bases(home, task) {
 		if !squad {
 			if dir := base + ResultsSuffix; there(dir) {
 				left = append(left, Left{Dir: dir})
@@ -166,7 +162,16 @@ func (f Files) Left(home grid.SiteID, task grid.TaskID) (left []Left) {
 // Works reports whether a task has a working directory: then it may leave something yet, also if no
 // daemon knows of it any more.
 func (f Files) Works(home grid.SiteID, task grid.TaskID) bool {
-	return there(f.Task(home, task)+ScratchSuffix) || f.Shared != "" && there(f.outside(home, Process{Task: task})+ScratchSuffix)
+	return slices.ContainsFunc(f.bases(home, task), func(base string) bool { return there(base + ScratchSuffix) })
+}
+
+// bases returns how the paths of a task's files may begin.
+func (f Files) bases(home grid.SiteID, task grid.TaskID) []string {
+	bases := []string{f.Task(home, task)}
+	if f.Shared != "" {
+		bases = append(bases, f.outside(home, Process{Task: task}))
+	}
+	return bases
 }
 
 // RemoveLeft removes it, and what executions of the job before that one have left.
@@ -195,13 +200,9 @@ func (f Files) Forget(home grid.SiteID, task grid.TaskID) (failed error) {
 // removeBefore removes files whose names end with suffix of the executions of a job before one. They were
 // lost: the job was placed anew once they were certainly dead.
 func (f Files) removeBefore(home grid.SiteID, task grid.TaskID, suffix string) (failed error) {
-	dirs := []string{filepath.Dir(f.Task(home, task))}
-	if f.Shared != "" {
-		dirs = append(dirs, filepath.Dir(f.outside(home, Process{Task: task})))
-	}
 	prefix := task.Job.String() + "."
-	for _, dir := range dirs {
-		paths, _ := filepath.Glob(filepath.Join(dir, prefix+"*"+suffix)) // a bad pattern: none
+	for _, base := range f.bases(home, task) {
+		paths, _ := filepath.Glob(filepath.Join(filepath.Dir(base), prefix+"*"+suffix)) // a bad pattern: none
 		for _, path := range paths {
 			epoch, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(path), prefix), ".")
 			epoch, _, _ = strings.Cut(epoch, "-") // the number of a process
