@@ -36,10 +36,11 @@ const (
 // Why a round in which all agree is proof: then every site that publishes here knows all
 // the holders, since it has published to each. It ends once the router has answered, if that is
 // being asked. It is no proof if others are found to hold the cell before it ends, or the router
-// names nobody, nor if a holder does not answer that has not lied: what was published to it may be nowhere else. Who only stands in for a holder
-// that it cannot reach has no such proof: others may reach that one. If some holder never
-// agrees, say because another site has a wrong idea of who holds the cell, age does instead:
-// by then every site must have looked the holders up again and published to them.
+// names nobody, nor if a holder does not answer that has not lied: what was published to it may be
+// nowhere else. Who only stands in for a holder that it cannot reach has no such proof: others may
+// reach that one. If some holder never agrees, say because another site has a wrong idea of who
+// holds the cell, age does instead: by then every site must have looked the holders up again and
+// published to them.
 type upkeep struct {
 	standing standing
 	since    grid.Time // when this site first heard of the cell, or stopped being mature

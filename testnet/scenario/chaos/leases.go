@@ -44,10 +44,9 @@ type leaseCounts struct {
 
 // leaseWatch watches what sites lend each other, besides what the checker does: a lender
 // lends for longer in true time than its borrower believes (P-4), and may go on to for longer,
-// be it that the borrower has not heard yet that it does (limit), one that its lender wants back
-// is not prolonged (wanted), nobody lends on for longer than
-// it borrows, on a lease no more
-// processors are used than it has (P-2), nothing runs on one that is over, and once
+// be it that the borrower has not heard yet that it does (limit); one that its lender wants back
+// is not prolonged (want); nobody lends on for longer than it borrows (lentOn); on a lease no
+// more processors are used than it has (P-2), nothing runs on one that is over, and once
 // everything has ended no lease, no pilot and no processor is missing (P-3).
 type leaseWatch struct {
 	n      *testnet.Network
