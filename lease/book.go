@@ -300,3 +300,56 @@ func All(b *Book) iter.Seq[*Lease] {
 		}
 	}
 }
+
+// Audit returns which count of a book is not what its leases come to, or which of them waits
+// without a timer, or is back in the cluster's plans before it can have ended; nil: there is
+// nothing of that kind. A nil Book is in order.
+func Audit(b *Book) error {
+	if b == nil {
+		return nil
+	}
+	have := Book{entries: b.entries, peers: make(map[grid.SiteID]int), tenants: make(tenants)}
+	for _, e := range b.entries {
+		have.count(e, 1)
+		if e.Lent {
+			have.peers[e.Borrower]++
+		}
+		if e.Lent && e.Via == 0 {
+			have.tenants.add(e.Borrower, e.Processors)
+		}
+		if err := e.audit(b); err != nil {
+			return fmt.Errorf("lease %d of %s by %s, %v: %w", e.Number, e.Borrower, e.Lender, e.State, err)
+		}
+	}
+	switch {
+	case have.totals != b.totals:
+		return fmt.Errorf("leases come to %+v, and count as %+v", have.totals, b.totals)
+	case !maps.Equal(have.peers, b.peers):
+		return fmt.Errorf("borrowers have %v requests and leases here, and count as having %v", have.peers, b.peers)
+	case !maps.Equal(have.tenants, b.tenants):
+		return fmt.Errorf("borrowers have %v processors here, and count as having %v", have.tenants, b.tenants)
+	}
+	return nil
+}
+
+// audit returns what is wrong with a lease of a book.
+func (e *entry) audit(b *Book) error {
+	drains := e.Lent && e.State == Ending // until its owner says that it has
+	if !e.alarm.IsSet() && !drains {
+		return fmt.Errorf("it has no timer")
+	}
+	if next := b.entries[e.onward]; !e.Lent && e.State == Active && e.onward != (ID{}) && (next == nil || next.Via != e.Number) {
+		return fmt.Errorf("it is lent on to %s with lease %d, which is not there", e.onward.Borrower, e.onward.Number)
+	}
+	if !e.Lent || e.Via != 0 || e.State == Requested {
+		return nil
+	}
+	end, runs := lrms.Ends(b.cluster, TaskOf(e.Epoch))
+	if !runs {
+		return fmt.Errorf("its cluster does not know of it")
+	}
+	if e.State == Active && end < e.Limit {
+		return fmt.Errorf("it may last until %v, and its cluster plans with it until %v", e.Limit, end)
+	}
+	return nil
+}

@@ -49,6 +49,16 @@ func (c *Cluster) Extend(now grid.Time, id grid.TaskID, end grid.Time) bool {
 	return true
 }
 
+// Ends returns when a task that has processors of a site is expected to end; ok is false if
+// there is none of that name.
+func Ends(c *Cluster, id grid.TaskID) (end grid.Time, ok bool) {
+	i, ok := c.tasks.index[id]
+	if !ok || c.tasks.slab[i].state != running {
+		return 0, false
+	}
+	return c.tasks.slab[i].end, true
+}
+
 // Borrow counts a task as running on processors of another site, which come and
 // leave with it, so no queued job can have them. A task that waits or is parked is
 // taken out of the queue for it. The site's own width does not matter. Errors:

@@ -374,3 +374,18 @@ func (b *borrowing) maroon(now grid.Time, e *entry, in *lease.Ended, out *grid.O
 	out.Save(e)
 	b.limbo.put(e)
 }
+
+// audit returns which job counts as on borrowed processors that is not there, or whose lease is
+// not here any more.
+func (b *borrowing) audit() error {
+	for id, p := range b.pools.lodgers {
+		e := b.jobs.current(id)
+		if e == nil || e.state != Running && e.state != Cancelling {
+			return fmt.Errorf("job %s, epoch %d, counts as on lease %d, and does not run", id.Job, id.Epoch, p.id.Number)
+		}
+		if b.pools.of(p.id) != p {
+			return fmt.Errorf("job %s, epoch %d, counts as on lease %d, which is not here", id.Job, id.Epoch, p.id.Number)
+		}
+	}
+	return nil
+}

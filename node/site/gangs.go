@@ -389,3 +389,14 @@ func (c *gangs) notPlaceable(now grid.Time, e *entry, why error, out *grid.Outbo
 	}
 	c.jobs.refuse(now, e, out)
 }
+
+// audit returns which job has a place in the placement queue that does not wait.
+func (c *gangs) audit() error {
+	for w := range c.coord.Queue().All() {
+		id := grid.TaskID{Job: w.Job, Epoch: w.Epoch}
+		if e := c.jobs.current(id); e == nil || e.state != Queued {
+			return fmt.Errorf("job %s, epoch %d, is in the placement queue, and does not wait", id.Job, id.Epoch)
+		}
+	}
+	return nil
+}

@@ -89,6 +89,21 @@ func Audit(s *Site) error {
 			return err
 		}
 	}
+	if s.loans != nil {
+		if err := lease.Audit(s.loans.book); err != nil {
+			return err
+		}
+	}
+	if s.borrowing != nil {
+		if err := s.borrowing.audit(); err != nil {
+			return err
+		}
+	}
+	if s.gangs != nil {
+		if err := s.gangs.audit(); err != nil {
+			return err
+		}
+	}
 	owners := s.owners()
 	waits := make(map[grid.TaskID]bool)
 	for r, runs := range s.cluster.Tasks {
