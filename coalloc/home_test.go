@@ -111,6 +111,10 @@ func TestHomeClaims(t *testing.T) {
 	if claimed := told[*lease.Claimed](t, out); claimed.ID != id || cluster.Idle(2*grid.Minute) != 2 {
 		t.Errorf("recovered %+v, %d are idle", claimed, cluster.Idle(2*grid.Minute))
 	}
+	again.Vacated(3*grid.Minute, jobID(1), out) // an earlier execution
+	if free := cluster.Idle(3 * grid.Minute); free != 2 {
+		t.Errorf("%d are idle though nobody has released the claim, want 2", free)
+	}
 	for range 2 {
 		if err := again.Release(3*grid.Minute, id, out); err != nil {
 			t.Fatal(err)

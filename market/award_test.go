@@ -1,6 +1,7 @@
 package market
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -62,5 +63,22 @@ func TestCancelledWhileItsSiteWasAway(t *testing.T) {
 		if len(out.Sends) != 2 || out.Sends[0].Message.MessageKind() != (&Cancel{}).MessageKind() || out.Sends[0].To != "b" {
 			t.Fatalf("renewal %d: %+v is sent, want a cancellation before the answer", i, out.Sends)
 		}
+	}
+}
+
+// TestOldExecutionIsNotRenewed: a site that has an execution whose job home has placed there anew is
+// told that nobody wants that one, and may let only the new one go on.
+func TestOldExecutionIsNotRenewed(t *testing.T) {
+	n := newNetwork(t)
+	home := n.add(Config{Offer: Offer{Site: "a", Resources: grid.Resources{Processors: 1}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}}}, 0)
+	job := &grid.Job{ID: grid.JobID{Lo: 1}, Home: "a", Resources: grid.Resources{Processors: 1}, Tasks: 1, Estimate: grid.Hour, Deadline: grid.Never}
+	var out grid.Outbox
+	home.agent.Step(0, &Resume{Job: job, Award: Award{Site: "b", Epoch: 2, Hold: 7, Lease: grid.Minute, Until: grid.Day}}, &out)
+	out.Reset()
+	old, newer := grid.TaskID{Job: job.ID, Epoch: 1}, grid.TaskID{Job: job.ID, Epoch: 2}
+	home.agent.Step(grid.Second, &grid.Delivery{From: "b", Message: &keepalive.Renew{Held: []keepalive.Held{{Task: old, Begun: true}, {Task: newer, Begun: true}}}}, &out)
+	answer, ok := out.Sends[0].Message.(*keepalive.Renewed)
+	if !ok || !slices.Equal(answer.Renewed, []grid.TaskID{newer}) || !slices.Equal(answer.Unwanted, []grid.TaskID{old}) {
+		t.Errorf("the answer is %+v, want %v renewed and %v unwanted", out.Sends[0].Message, newer, old)
 	}
 }

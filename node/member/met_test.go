@@ -80,6 +80,11 @@ func TestOutcastAfterADay(t *testing.T) {
 			if got := o.outcasts(); !slices.Equal(got, []grid.SiteID{beta.Site}) {
 				t.Errorf("a day later: %v, want beta", got)
 			}
+			o.restart(self)
+			o.step(gamma.Expires+2*outcastAfter, grid.Tick{})
+			if got := o.outcasts(); !slices.Equal(got, []grid.SiteID{beta.Site}) {
+				t.Errorf("after another restart: %v, want beta and not gamma, whose certificate was renewed", got)
+			}
 		})
 	}
 }
