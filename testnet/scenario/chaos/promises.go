@@ -261,10 +261,11 @@ func (w *promiseWatch) releases(now grid.Time, at int, book *lease.Book) {
 	}
 }
 
-// hears reports whether a site is up and counts another as a member: it heeds nobody else.
+// hears reports whether a site is up and counts another as a member: it heeds nobody else. To
+// one that is revoked connections may have ended before everybody knows.
 func (w *promiseWatch) hears(at, other int) bool {
 	s, up := siteAt(w.n, at)
-	return up && (s.Roll() == nil || s.Roll().Is(w.n.ID(other)))
+	return up && !w.alive.roster.out(other) && (s.Roll() == nil || s.Roll().Is(w.n.ID(other)))
 }
 
 // answer takes what a user is told who wants a job to end.
