@@ -23,7 +23,7 @@ COUNT    ?= 5
 # A guard against tests that hang, wide enough for a busy machine.
 TIMEOUT  ?= 30m
 
-.PHONY: help build docs dist dist-twice demo test check lint race mixed flood mutants campaign campaign-night errorpaths bench figures fuzz proto deps walls cleanroot nat web browser shots workflows slurm slurmdeps clean
+.PHONY: help build docs dist dist-twice demo test check lint race mixed flood mutants mutation campaign campaign-night errorpaths bench figures fuzz proto deps walls cleanroot nat web browser shots workflows slurm slurmdeps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -78,6 +78,9 @@ flood: $(BIN) ## flood real daemons on loopback in many ways, by one peer or use
 
 mutants: ## plant bugs in the tree, one at a time, and say which tests see them (hours); ONLY="lease,market/bank" SEEDS=20 BY="unit,chaos"
 	$(GO) run ./test/mutants -only '$(ONLY)' $(if $(SEEDS),-seeds $(SEEDS)) $(if $(BY),-by '$(BY)') $(MUTANTS)
+
+mutation: ## change operators, conditions, results of the cores, SAMPLE=60 times a package, and say what its tests see (an hour); ONLY, SEEDS, BY as above
+	$(GO) run ./test/mutants -sample $(or $(SAMPLE),60) -only '$(ONLY)' $(if $(SEEDS),-seeds $(SEEDS)) -by '$(or $(BY),package)' $(MUTANTS)
 
 campaign: $(BIN) ## damage real sites time and again, and say whether a promise was broken (hours, as root); ONLY="kills,cuts" N=100 SEED=1 RESULTS=FILE
 	$(GO) run ./test/campaign -gridnode $(BIN) -only '$(ONLY)' $(if $(N),-n $(N)) $(if $(SEED),-seed $(SEED)) $(if $(RESULTS),-results '$(RESULTS)') $(CAMPAIGN)

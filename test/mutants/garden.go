@@ -24,12 +24,13 @@ type garden struct {
 	patience time.Duration // of one command
 	ways     []way
 
-	bed   *bed              // of bugs that are planted together; nil: each is by itself
-	made  sync.Mutex        // of programs that several bugs share, and of rapid
-	rapid map[string]bool   // folders of packages, and whether their tests draw inputs by rapid
-	share sync.Mutex        // of what follows
-	clean map[string]bool   // what passes, and what does not, without a bug; by command line
-	needs map[string]string // packages that a package is built of, with a space around each
+	bed    *bed                 // of bugs that are planted together; nil: each is by itself
+	made   sync.Mutex           // of programs that several bugs share, and of rapid
+	rapid  map[string]bool      // folders of packages, and whether their tests draw inputs by rapid
+	share  sync.Mutex           // of what follows
+	covers map[string]*coverage // by folder of a package
+	clean  map[string]bool      // what passes, and what does not, without a bug; by command line
+	needs  map[string]string    // packages that a package is built of, with a space around each
 }
 
 func (g *garden) chaosFlags() string { return strings.Join(g.chaos, " ") }
@@ -40,6 +41,8 @@ type plot struct {
 	overlay string // file for go build -overlay; what is built with it is beside it
 	number  int    // in the bed, if it is there
 	first   []int  // seeds that have seen most other bugs
+
+	processor time.Duration // that tests may take; 0: as much as they want
 }
 
 // remove removes what was built with the bug only.
@@ -64,7 +67,7 @@ func (g *garden) plant(ctx context.Context, m *mutant, found *results, thorough 
 	defer p.remove()
 	seen, compiled := false, p.number > 0
 	for _, w := range g.ways {
-		if w.name == endToEnd && seen && !thorough {
+		if seen && !thorough && (w.name == endToEnd || m.drawn != nil) {
 			continue
 		}
 		old, known := found.of(m, w.name)
@@ -142,10 +145,16 @@ func (g *garden) compile(ctx context.Context, p *plot) error {
 	return nil
 }
 
+// tidy returns a command in the tree without any bug, not even a bed of them.
+func (g *garden) tidy(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.Dir, cmd.WaitDelay = g.root, 10*time.Second
+	return cmd
+}
+
 // command returns a command in the tree; p is the bug that it and what it builds have, nil none.
 func (g *garden) command(ctx context.Context, p *plot, name string, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, name, args...)
-	cmd.Dir = g.root
+	cmd := g.tidy(ctx, name, args...)
 	if p == nil && g.bed != nil {
 		p = &g.bed.plot
 	}
@@ -153,7 +162,6 @@ func (g *garden) command(ctx context.Context, p *plot, name string, args ...stri
 	if p != nil { // what the command builds in turn has the bug, too
 		cmd.Env = append(cmd.Env, "GOFLAGS="+strings.TrimSpace(os.Getenv("GOFLAGS")+" -overlay="+p.overlay), planted+"="+strconv.Itoa(p.number))
 	}
-	cmd.WaitDelay = 10 * time.Second
 	return cmd
 }
 
@@ -226,11 +234,27 @@ func (g *garden) goTest(ctx context.Context, p *plot, folder string, args ...str
 	if draws { // how little is enough to fail does not matter, and files of failures would stay in the tree
 		args = append(args, "-rapid.shrinktime=0s", "-rapid.nofailfile")
 	}
-	cmd := g.command(ctx, p, program, append(args, "-test.failfast", "-test.paniconexit0", "-test.timeout", g.patience.String())...)
+	args = append(args, "-test.failfast", "-test.paniconexit0", "-test.timeout", g.patience.String())
+	cmd := g.command(ctx, p, program, args...)
+	if p != nil && p.processor > 0 {
+		limited := fmt.Sprintf(`ulimit -t %d; ulimit -v %d; exec "$@"`, int(p.processor.Seconds()), memoryMost>>10)
+		cmd = g.command(ctx, p, "sh", append([]string{"-c", limited, "sh", program}, args...)...)
+	}
 	cmd.Dir = filepath.Join(g.root, filepath.FromSlash(folder))
 	out, err := cmd.CombinedOutput()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() < 0 && ctx.Err() == nil { // a signal: the limit, as nobody else sends one
+		out = append(out, "\n"+endedBySignal...)
+	}
 	return string(out), err
 }
+
+// endedBySignal is what the output of tests says last that had to be ended.
+const endedBySignal = "ended by a signal"
+
+// memoryMost is how many bytes of addresses tests have whose processor time is bounded: a loop
+// that does not end may fill the machine.
+const memoryMost = 8 << 30
 
 // draws says whether tests of a package draw their inputs by rapid.
 func (g *garden) draws(ctx context.Context, folder string) (bool, error) {
@@ -271,6 +295,9 @@ func (g *garden) build(ctx context.Context, p *plot, name, folder string, verb .
 	return path, nil
 }
 
+// noEnd is said of what takes too long.
+const noEnd = "no end"
+
 // failure finds in the output of go test what failed: in words, and the test's name if there
 // is one.
 func failure(out string) (words, name string) {
@@ -282,10 +309,10 @@ func failure(out string) (words, name string) {
 				words, name = rest, top
 			}
 		}
-		if strings.HasPrefix(line, "panic: test timed out") {
-			return "no end", ""
+		if strings.HasPrefix(line, "panic: test timed out") || line == endedBySignal {
+			return noEnd, ""
 		}
-		if strings.HasPrefix(line, "panic: ") && words == "" {
+		if words == "" && (strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")) {
 			words = line
 		}
 	}

@@ -14,14 +14,15 @@ import (
 // ROOM is the folder of the package that has the bug.
 const patches = "test/mutants/patches"
 
-// mutant is one bug: a patch that makes a slip of the code.
+// mutant is one bug: a patch that makes a slip of the code, or a change that was drawn.
 type mutant struct {
 	Name  string `json:"name"`  // ROOM/NAME
 	Room  string `json:"room"`  // folder of the package, seen from the root
 	Title string `json:"title"` // the first line of the file: what the code does wrong
 
-	digest string            // of the file, 16 hexadecimal digits
+	digest string            // of the file or the change, 16 hexadecimal digits
 	path   string            // of the file, seen from the root of the module
+	drawn  *place            // of what is changed in a sample; nil: there is a patch
 	change map[string][]hunk // by file, seen from the root
 }
 

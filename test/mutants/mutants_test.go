@@ -230,6 +230,8 @@ func TestFailure(t *testing.T) {
 		{"--- FAIL: TestA (0.00s)\n    --- FAIL: TestA/b (0.00s)\nFAIL\n", "TestA/b", "TestA"},
 		{"panic: test timed out after 1s\n\trunning tests:\n\t\tTestA (1s)\n", "no end", ""},
 		{"panic: boom\n", "panic: boom", ""},
+		{"runtime: out of memory\nfatal error: out of memory\n", "fatal error: out of memory", ""},
+		{"some output\nended by a signal", "no end", ""},
 		{"FAIL\tx [build failed]\n", "failed", ""},
 	} {
 		if words, name := failure(tt.out); words != tt.words || name != tt.name {

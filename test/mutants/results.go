@@ -21,6 +21,7 @@ type result struct {
 	Way     string  `json:"way"`
 	Seen    bool    `json:"seen"`
 	By      string  `json:"by,omitempty"`    // test, or seed and violation
+	Idle    bool    `json:"idle,omitempty"`  // no test of the package executes the code that has the bug
 	Seeds   int     `json:"seeds,omitempty"` // of chaos that were run, or until it was seen
 	Flags   string  `json:"flags,omitempty"` // of chaos
 	Seconds float64 `json:"seconds"`         // with what was built
@@ -30,6 +31,8 @@ func (r result) String() string {
 	switch {
 	case r.Seen:
 		return fmt.Sprintf("seen in %.0f s: %s", r.Seconds, r.By)
+	case r.Idle:
+		return "not seen, as no test executes it"
 	case r.Seeds > 0:
 		return fmt.Sprintf("not seen in %.0f s, %d seeds", r.Seconds, r.Seeds)
 	}

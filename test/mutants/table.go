@@ -75,6 +75,8 @@ func cell(r row, way string) string {
 		return fmt.Sprintf("seed %d, %.0f s", x.Seeds, x.Seconds)
 	case x.Seen:
 		return fmt.Sprintf("%.0f s", x.Seconds)
+	case x.Idle:
+		return "not executed"
 	case x.Seeds > 0:
 		return fmt.Sprintf("no (%d)", x.Seeds)
 	}

@@ -28,6 +28,7 @@ const endToEnd = "end-to-end"
 // ways returns all there are.
 func ways() []way {
 	return []way{
+		{"package", everywhere, inPackage},
 		{"unit", everywhere, unit},
 		{"transcript", transcribed, transcript},
 		{"chaos", needing(chaosRoom), chaos},
@@ -39,7 +40,7 @@ func waysOf(names string) (chosen []way, err error) {
 	for _, name := range strings.Split(names, ",") {
 		i := slices.IndexFunc(ways(), func(w way) bool { return w.name == name })
 		if i < 0 {
-			return nil, fmt.Errorf("-by %q: want unit, transcript, chaos, end-to-end", name)
+			return nil, fmt.Errorf("-by %q: want package, unit, transcript, chaos, end-to-end", name)
 		}
 		chosen = append(chosen, ways()[i])
 	}
@@ -63,6 +64,26 @@ func unit(ctx context.Context, g *garden, p *plot, _ int) (result, error) {
 	by, err := g.test(ctx, p, p.Room, ".", transcripts)
 	return result{Seen: by != "", By: by}, err
 }
+
+// inPackage runs all tests of the bug's package, if one of them executes what a sample has changed.
+func inPackage(ctx context.Context, g *garden, p *plot, _ int) (result, error) {
+	if p.drawn != nil {
+		c, err := g.cover(ctx, p.Room)
+		if err != nil {
+			return result{}, err
+		}
+		if !c.reaches(p.drawn) {
+			return result{Idle: true}, nil
+		}
+		p.processor = timesMost*c.seconds + 10*time.Second
+	}
+	by, err := g.test(ctx, p, p.Room, ".", nothing)
+	return result{Seen: by != "", By: by}, err
+}
+
+// timesMost is how many times the processor time of the tests without a bug a change of a sample
+// may take: more is no end, and a clock would not tell on a busy machine.
+const timesMost = 5
 
 // siteRoom is where the cores meet; its transcripts are of whole sites.
 const siteRoom = "node/site"
@@ -199,7 +220,7 @@ func (g *garden) sow(ctx context.Context, p *plot, program string, seeds []int, 
 	seed = seeds[slices.IndexFunc(seeds, func(seed int) bool { return !over[seed] })] // it has not come to its end
 	switch {
 	case limited.Err() != nil:
-		return seed, "no end", nil
+		return seed, noEnd, nil
 	case cmd.ProcessState.ExitCode() == 2 && !strings.Contains(talk.String(), "goroutine "): // flags, and no panic
 		return 0, "", fmt.Errorf("%s: %s", strings.Join(args, " "), shorten(talk.String()))
 	}
