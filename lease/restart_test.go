@@ -174,6 +174,29 @@ func TestForgottenInboundLease(t *testing.T) {
 	}
 }
 
+// TestRecallIsPassedOn: whoever was lent processors on is told that their owner wants them back.
+func TestRecallIsPassedOn(t *testing.T) {
+	c, in := borrowed(t, 5*grid.Minute, 20*grid.Minute)
+	now := grid.Hour + grid.Second
+	var out grid.Outbox
+	hear := func(from grid.SiteID, m grid.Message) { c.Step(now, &grid.Delivery{From: from, Message: m}, &out) }
+	id := ID{"d", 3}
+	hear("d", &Request{Number: id.Number, Processors: 2, Span: grid.Hour, Patience: grid.Minute, Subject: grid.JobID{Lo: 2}, Sink: "d"})
+	if err := c.Grant(now, id, Terms{Via: in}, &out); err != nil {
+		t.Fatal(err)
+	}
+	l, _ := c.Get(id)
+	hear("d", &Claim{Number: id.Number, Epoch: l.Epoch, Sequence: 1})
+	out.Reset()
+	hear("b", &Revoke{Number: in.Number, Epoch: 7})
+	if len(out.Sends) != 1 || out.Sends[0].To != "d" {
+		t.Fatalf("%+v is sent, want that d is told", out.Sends)
+	}
+	if m, ok := out.Sends[0].Message.(*Revoke); !ok || m.Number != id.Number || m.Epoch != l.Epoch {
+		t.Errorf("d is told %+v, want that lease %d is recalled", out.Sends[0].Message, id.Number)
+	}
+}
+
 // TestRecallIsRepeated: a borrower that has not heard that its lease is wanted back is
 // told again when it renews, and gets no more time.
 func TestRecallIsRepeated(t *testing.T) {

@@ -43,3 +43,71 @@ func TestAudit(t *testing.T) {
 		})
 	}
 }
+
+// lodging returns a site of which a may have guarantees, and how a asks for one of an execution of
+// a job, and takes it up. Both return what is sent.
+func lodging(t *testing.T) (b *Agent, ask func(request uint64, epoch uint32) []grid.Send, submit func(r *Reply) []grid.Send) {
+	t.Helper()
+	n := newNetwork(t)
+	node := n.add(Config{
+		Offer: Offer{Site: "b", Resources: grid.Resources{Processors: 8}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Foreign: true},
+	}, 0)
+	job := &grid.Job{
+		ID: jobID(1), Home: "a", Resources: grid.Resources{Processors: 2}, Tasks: 1, Work: grid.Work{Instructions: 1000}, Deadline: grid.Never, Budget: grid.NoBudget,
+	}
+	say := func(m grid.Message) []grid.Send {
+		var out grid.Outbox
+		node.agent.Step(node.clock(), &grid.Delivery{From: "a", Message: m}, &out)
+		return out.Sends
+	}
+	ask = func(request uint64, epoch uint32) []grid.Send {
+		return say(&Negotiate{
+			Task: grid.TaskID{Job: job.ID, Epoch: epoch}, Request: request, Validity: grid.SpanMax, Processors: 2,
+			Work: job.Away().Work, Deadline: grid.Never, CostMax: grid.CreditsMax, Lease: grid.Minute,
+		})
+	}
+	submit = func(r *Reply) []grid.Send {
+		return say(&JobSubmission{Job: job, Epoch: r.Task.Epoch, Hold: r.Hold, Price: r.Price, Cost: r.Cost, Deadline: grid.Never})
+	}
+	return node.agent, ask, submit
+}
+
+// replyOf returns the guarantee that is sent, alone.
+func replyOf(t *testing.T, sent []grid.Send) *Reply {
+	t.Helper()
+	if len(sent) != 1 {
+		t.Fatalf("%+v is sent, want a guarantee", sent)
+	}
+	r, ok := sent[0].Message.(*Reply)
+	if !ok || r.Hold == 0 {
+		t.Fatalf("%+v is sent, want a guarantee", sent[0].Message)
+	}
+	return r
+}
+
+// TestLateCopyTakesNoGuarantee: a copy of an earlier request that comes late does not take the
+// place of the guarantee that its home has asked for since.
+func TestLateCopyTakesNoGuarantee(t *testing.T) {
+	_, ask, submit := lodging(t)
+	replyOf(t, ask(1, 1))
+	newer := replyOf(t, ask(2, 1))
+	if sent := ask(1, 1); len(sent) != 0 {
+		t.Errorf("the late copy is answered with %+v", sent[0].Message)
+	}
+	sent := submit(newer)
+	if ack, ok := sent[0].Message.(*Acknowledge); !ok || ack.Unknown {
+		t.Errorf("the job that comes for the newer guarantee is answered with %+v", sent[0].Message)
+	}
+}
+
+// TestReplacedExecutionIsNotKept: once a home has placed a job here anew, nothing is kept of the
+// execution before.
+func TestReplacedExecutionIsNotKept(t *testing.T) {
+	b, ask, submit := lodging(t)
+	for epoch := range uint32(3) {
+		submit(replyOf(t, ask(uint64(epoch)+1, epoch+1)))
+		if err := b.Audit(); err != nil {
+			t.Errorf("epoch %d: %v", epoch+1, err)
+		}
+	}
+}
