@@ -289,3 +289,22 @@ func TestUnreachableHolderIsReplaced(t *testing.T) {
 		t.Errorf("sent %v", sent)
 	}
 }
+
+// TestReceiptIsOfOneQuote: a holder that has an older quote does not count as having the newest,
+// which it is sent once more.
+func TestReceiptIsOfOneQuote(t *testing.T) {
+	p := place{copies: []replica{{site: "h"}}, role: proper}
+	c := &p.copies[0]
+	c.note(4, 10)
+	c.note(5, 20)
+	if !p.answered("h", 4, &Receipt{}) || c.has != 4 || c.deadline == 0 {
+		t.Errorf("after the receipt of quote 4: has %d, deadline %v, want 4 and that the answer about 5 is awaited", c.has, c.deadline)
+	}
+	c.deadline = 0 // it has passed
+	if !c.due(5, 5) {
+		t.Error("quote 5 is not sent again, and nobody has said that it has come")
+	}
+	if p.answered("h", 5, &Receipt{}); c.has != 5 || c.due(5, 5) {
+		t.Errorf("after the receipt of quote 5: has %d, due %t", c.has, c.due(5, 5))
+	}
+}
