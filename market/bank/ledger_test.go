@@ -171,6 +171,32 @@ func TestExpiryReturnsTheHoldOnce(t *testing.T) {
 	}
 }
 
+// A bank that stops when it has stored that a cheque expired, and not yet what becomes of its hold, does not
+// pay it afterwards, as what was held has been given back.
+func TestExpiryThatWasCutShortIsFinal(t *testing.T) {
+	l, c, out := books(t)
+	d := disk{}
+	d.write(out, -1)
+	out.Reset()
+	l.Expire(grid.Hour+2, out)
+	d.write(out, 1)
+	desk := NewDesk(Config{Self: here, Offer: true}, 1)
+	for _, key := range slices.Sorted(maps.Keys(d)) {
+		if err := desk.Load(grid.Hour+3, key, d[key], out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := desk.Loaded(grid.Hour+3, out); err != nil {
+		t.Fatal(err)
+	}
+	l = desk.Ledger()
+	if _, r := l.Redeem(grid.Hour+3, bob, signed(c, credits(1)), out); r != Expired {
+		t.Errorf("redeemed after it expired: %v", r)
+	}
+	balance(t, l, alice, credits(10), 0, 0)
+	balance(t, l, bob, credits(1), 0, 0)
+}
+
 // Bad input is refused with a reason, counted, and changes nothing.
 func TestBadInput(t *testing.T) {
 	const never = 99
