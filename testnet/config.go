@@ -62,6 +62,10 @@ type Config struct {
 	// the daemon dies within it. It must not change out.
 	Tear func(now grid.Time, site int, out *grid.Outbox) Tear
 
+	// Untold, if set, names sites of which observers are told less: nothing of what they tell and
+	// answer their users, and of executions of their jobs.
+	Untold func(home grid.SiteID) bool
+
 	// Squad, if set, says what befalls the tasks of a part of a gang: how long they take until
 	// they can start, Never for ever; and after which time one of them fails, 0: none does.
 	Squad func(id grid.TaskID) (ready, fails grid.Time)

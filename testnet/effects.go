@@ -1,6 +1,7 @@
 package testnet
 
 import (
+	"bytes"
 	"fmt"
 	"iter"
 	"slices"
@@ -142,6 +143,15 @@ func (l *lane) save(m *member, out *grid.Outbox) {
 			delete(m.records, out.Records[e.Index].RecordKey())
 		}
 	}
+}
+
+// copied returns a copy of a site's records.
+func (m *member) copied() map[string][]byte {
+	copied := make(map[string][]byte, len(m.records))
+	for key, record := range m.records {
+		copied[key] = bytes.Clone(record)
+	}
+	return copied
 }
 
 // saved yields a site's records in the order of their keys.

@@ -35,24 +35,27 @@ const (
 	// FaultSlew has the clocks of a site gain Delay microseconds a second, or lose them, as long
 	// as that is SlewMax at most with their drift.
 	FaultSlew
+	// FaultOld cuts a site's power, and has it come up with a copy of its store that was made
+	// Delay before: what it has saved since is forgotten.
+	FaultOld
 )
 
-var faultNames = [...]string{"daemon", "torn", "machine", "partition", "oneway", "slow", "step", "still", "slew"}
+var faultNames = [...]string{"daemon", "torn", "machine", "partition", "oneway", "slow", "step", "still", "slew", "old"}
 
 // FaultKinds is how many kinds of faults there are.
-const FaultKinds = FaultSlew + 1
+const FaultKinds = FaultOld + 1
 
 // String returns the fault's name in lists of faults and in reports.
 func (k FaultKind) String() string { return faultNames[k] }
 
 // Kills reports whether it takes a site down.
-func (k FaultKind) Kills() bool { return k < FaultPartition }
+func (k FaultKind) Kills() bool { return k < FaultPartition || k == FaultOld }
 
 // Cuts reports whether it is one of links: sites stay up.
 func (k FaultKind) Cuts() bool { return k >= FaultPartition && k <= FaultSlow }
 
 // Clocks reports whether it is one of clocks: sites stay up, and are heard.
-func (k FaultKind) Clocks() bool { return k >= FaultStep }
+func (k FaultKind) Clocks() bool { return k >= FaultStep && k <= FaultSlew }
 
 // Fault is one thing that goes wrong and heals.
 type Fault struct {
@@ -60,9 +63,10 @@ type Fault struct {
 	At    grid.Time
 	For   grid.Time // more than 0; grid.Never: it does not heal
 	Sites []int     // a single one unless Kind is FaultPartition or FaultOneWay
-	Delay grid.Time // of FaultSlow, FaultStep and FaultSlew
+	Delay grid.Time // of FaultSlow, FaultStep, FaultSlew and FaultOld
 
 	healing bool // this is the end of the fault at index begun
+	copying bool // … or it is FaultOld's copy that is made, for the one at that index
 	begun   int32
 }
 
@@ -93,6 +97,11 @@ func (n *Network) Schedule(f Fault) error {
 	f.At = max(f.At, n.now)
 	begun := int32(len(n.faults.planned))
 	n.faults.plan(f)
+	if f.Kind == FaultOld {
+		made := f
+		made.At, made.copying, made.begun = max(f.At-f.Delay, n.now), true, begun
+		n.faults.plan(made)
+	}
 	if f.For != grid.Never {
 		f.At, f.healing, f.begun = f.At.Add(f.For), true, begun
 		n.faults.plan(f)
@@ -104,7 +113,8 @@ func (n *Network) Schedule(f Fault) error {
 type faults struct {
 	n       *Network
 	planned []Fault
-	cuts    []cut // partitions that are on
+	cuts    []cut                       // partitions that are on
+	copies  map[int32]map[string][]byte // of stores, by the index of the fault that brings one back
 }
 
 func (fs *faults) plan(f Fault) {
@@ -118,9 +128,13 @@ func (fs *faults) plan(f Fault) {
 func (fs *faults) strike(i int32) {
 	n := fs.n
 	f := &n.faults.planned[i]
-	fs.tell(f)
 	s := int32(f.Sites[0])
 	m := &n.members[s]
+	if f.copying {
+		fs.copies[f.begun] = m.copied()
+		return
+	}
+	fs.tell(f)
 	switch {
 	case f.Kind == FaultSlow && f.healing:
 		m.slow -= f.Delay
@@ -147,7 +161,11 @@ func (fs *faults) strike(i int32) {
 		m.fuse = m.core != nil
 	default:
 		m.downs++
-		fs.crash(s, f.Kind == FaultMachine)
+		fs.crash(s, f.Kind != FaultDaemon)
+		if older, made := fs.copies[i]; made {
+			m.records = older
+			delete(fs.copies, i)
+		}
 	}
 }
 

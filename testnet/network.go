@@ -85,7 +85,7 @@ func New(cfg Config) (*Network, error) {
 	for range lanesOf(cfg.Workers) {
 		n.lanes = append(n.lanes, newLane(n))
 	}
-	n.faults.n = n
+	n.faults.n, n.faults.copies = n, make(map[int32]map[string][]byte)
 	return n, nil
 }
 

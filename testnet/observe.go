@@ -8,8 +8,14 @@ func (n *Network) Observe(o Observer) { n.observers = append(n.observers, o) }
 // Of what happens in a stride observers are told after it, in the order of the network's
 // events: what they are given is kept until then.
 
+// untold reports whether observers are told nothing of what users of a site see.
+func (l *lane) untold(home grid.SiteID) bool { return l.cfg.Untold != nil && l.cfg.Untold(home) }
+
 // tellEvent says what a site has told.
 func (l *lane) tellEvent(s int32, e *grid.Event) {
+	if l.untold(l.members[s].ID) {
+		return
+	}
 	for i := range l.observers {
 		switch f := l.observers[i].Event; {
 		case f == nil:
@@ -24,6 +30,9 @@ func (l *lane) tellEvent(s int32, e *grid.Event) {
 
 // tellAnswer says what a site has answered.
 func (l *lane) tellAnswer(s int32, a grid.Answer) {
+	if l.untold(l.members[s].ID) {
+		return
+	}
 	for i := range l.observers {
 		if f := l.observers[i].Answer; f != nil {
 			l.between(func(now grid.Time) { f(now, int(s), a) })
@@ -46,6 +55,9 @@ func (l *lane) tellSend(s int32, to grid.SiteID, m grid.Message) {
 
 // tellStart says that an execution has started.
 func (l *lane) tellStart(x *Execution) {
+	if l.untold(x.Job.Home) {
+		return
+	}
 	for i := range l.observers {
 		l.tellExecution(l.observers[i].Start, x)
 	}
@@ -53,6 +65,9 @@ func (l *lane) tellStart(x *Execution) {
 
 // tellEnd says that one has ended.
 func (l *lane) tellEnd(x *Execution) {
+	if l.untold(x.Job.Home) {
+		return
+	}
 	for i := range l.observers {
 		l.tellExecution(l.observers[i].End, x)
 	}

@@ -31,6 +31,7 @@ type books struct {
 	fees  *feeWatch
 
 	roster *roster // nil: the federation is open
+	older  older
 
 	literal func(site int) bool         // places as Grid-Federation does: budgets bind GoalTime only
 	budgets map[grid.JobID]grid.Credits // as submitted
@@ -222,12 +223,26 @@ func (b *books) committed() error {
 			if b.roster.out(site) || b.roster.outID(id) {
 				continue // its open cheques expire
 			}
+			if b.forgotten(site, id) {
+				continue
+			}
 			if balance, _ := l.Balance(id); balance.Committed != 0 {
 				return fmt.Errorf("bank %s holds %v of %s", b.n.ID(site), balance.Committed, id)
 			}
 		}
 	}
 	return nil
+}
+
+// forgotten reports whether a bank holds something of a site for one that may have forgotten it:
+// that expires.
+func (b *books) forgotten(bank int, payer grid.SiteID) bool {
+	for id, c := range b.own[bank].cheques {
+		if len(b.older) > 0 && !c.closed && id.payer == payer && (b.older[payer] || b.older[c.payee]) {
+			return true
+		}
+	}
+	return false
 }
 
 // atRest looks for what must not be there once everything has healed and ended.
@@ -254,7 +269,7 @@ func (b *books) atRest() error {
 	for i := range b.n.Len() {
 		for j := range b.n.Len() {
 			p := pair{b.n.ID(i), b.n.ID(j)}
-			if b.roster.apart(i, j) {
+			if b.roster.apart(i, j) || b.older[p.payer] || b.older[p.payee] {
 				continue
 			}
 			if b.spent[p] != paid[p] {

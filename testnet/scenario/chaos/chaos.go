@@ -45,6 +45,9 @@ type Config struct {
 	//	step       times that a machine's clock is set by up to an hour, per site and hour
 	//	still      times that it stands still
 	//	slew       times that it, and the daemon's, is slewed
+	//	old        times that a site that keeps no bank loses its power and comes up with a copy of its
+	//	           store that is seconds to hours older, as one that is restored, per site and hour;
+	//	           not in swarms
 	Faults string `json:"faults"`
 
 	// Features is a list of NAME or NAME=INTENSITY, separated by commas, or "none" (as is ""):

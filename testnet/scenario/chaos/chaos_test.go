@@ -124,3 +124,22 @@ func TestPanicIsAViolation(t *testing.T) {
 		t.Errorf("error %v, want it as it was", err)
 	}
 }
+
+// TestOlderCopies: sites come up with older copies of their stores, and what others were promised
+// holds. With that of a bank it would not, so banks are spared.
+func TestOlderCopies(t *testing.T) {
+	cfg := Default()
+	cfg.Sites, cfg.Hours, cfg.Faults, cfg.Failures = 6, 2, "old=0.4,loss,daemon", ""
+	result, err := Run(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if injected := result.Config.(*chaosReport).Injected; injected["old"] < 3 {
+		t.Errorf("injected %v", injected)
+	}
+	for _, s := range drawStrikes(1, 6, map[string]float64{"old": 10}, 2*grid.Hour) {
+		if s.Sites[0] < chaosBanks(6) || s.Delay < grid.Second {
+			t.Errorf("site %d comes up with a copy that is %v older", s.Sites[0], s.Delay)
+		}
+	}
+}

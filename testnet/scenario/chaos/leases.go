@@ -52,7 +52,8 @@ type leaseWatch struct {
 	n      *testnet.Network
 	checks *testnet.Checker
 	counts leaseCounts
-	clocks *clockWatch            // nil: none jumps
+	clocks *clockWatch // nil: none jumps
+	older  older
 	used   []map[uint64]int64     // processors in use at each site, by the lender's number of the grant
 	wanted []map[uint64]grid.Time // by the same: when leases end that their lenders want back
 }
@@ -169,7 +170,7 @@ func (w *leaseWatch) look(now grid.Time, at int) {
 		if !there || !held.Lent || held.Epoch != l.Epoch || held.State != lease.Active {
 			continue // taken back by force: the borrower learns of it
 		}
-		if w.clocks.lease(l) {
+		if w.clocks.lease(l) || w.older.lease(l) {
 			continue
 		}
 		if until, lent := mine.True(l.End), w.n.Clock(lender).True(held.End); until >= lent || l.Processors != held.Processors {
@@ -198,7 +199,7 @@ func (w *leaseWatch) limit(lender int, id lease.ID, epoch uint64) {
 	switch {
 	case !there || l.Lent || l.Epoch != epoch || l.State != lease.Claiming && l.State != lease.Active:
 	case !lent || !held.Lent || held.Epoch != epoch || held.State != lease.Active:
-	case held.Via > 0 && l.State == lease.Claiming || w.clocks.lease(&l): // it may not know yet of what is lent on to it
+	case held.Via > 0 && l.State == lease.Claiming || w.clocks.lease(&l) || w.older.lease(&l): // it may not know yet of what is lent on to it
 	default:
 		if until, most := w.n.Clock(at).True(l.Limit), w.n.Clock(lender).True(held.Limit); until >= most {
 			w.checks.Violated("%s counts on lease %d, %v, until %v at most, and %s lends it until %v at most", id.Borrower, id.Number, l.State, until, w.n.ID(lender), most)

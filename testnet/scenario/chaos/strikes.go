@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 
 	"gridnode/grid"
+	"gridnode/lease"
+	"gridnode/node/site"
 	"gridnode/testnet"
 	"gridnode/testnet/draw"
 	"gridnode/testnet/scenario/federation"
@@ -18,15 +20,16 @@ var intensities = map[string]bounds{
 	"between": {0.002, 1}, "store": {0.001, 1}, "oneway": {0.5, 60}, "slow": {0.2, 60},
 	strikeFull: {0.1, 60},
 	"step":     {0.3, 60}, "still": {0.2, 60}, "slew": {0.3, 60},
+	"old": {0.05, 60},
 }
 
 // Strike is a fault that begins at an instant and heals.
 type Strike struct {
-	Kind  string    `json:"kind"`            // "daemon", "torn", "machine", "partition", "oneway", "slow", "step", "still", "slew", "within", "between", "store" or "full"
+	Kind  string    `json:"kind"`            // "daemon", "torn", "machine", "partition", "oneway", "slow", "step", "still", "slew", "old", "within", "between", "store" or "full"
 	At    grid.Time `json:"at"`              // microseconds since the beginning of the run
 	For   grid.Time `json:"for"`             // microseconds, more than 0
 	Sites []int     `json:"sites"`           // indices: one, of a partition those on one side of it
-	Delay grid.Time `json:"delay,omitempty"` // of "slow", "step" (may be negative) and "slew" (a second): microseconds
+	Delay grid.Time `json:"delay,omitempty"` // of "slow", "step" (may be negative), "slew" (a second) and "old": microseconds
 
 	// Of those within steps: the daemon dies within the step that is the first from At on to
 	// save (strikeBetween: not to), at that instant the Step-th, after so many of its other
@@ -77,6 +80,7 @@ func drawStrikes(seed uint64, sites int, faults map[string]float64, span grid.Ti
 		{testnet.FaultStep, faults["step"] * float64(sites), grid.Minute, grid.Hour},
 		{testnet.FaultStill, faults["still"] * float64(sites), grid.Minute, grid.Hour},
 		{testnet.FaultSlew, faults["slew"] * float64(sites), grid.Minute, grid.Hour},
+		{testnet.FaultOld, faults["old"] * float64(sites), grid.Minute, 30 * grid.Minute},
 	} {
 		pcg := draw.PCG(seed, grid.SiteID(c.kind.String()), draw.ForFaults)
 		for range int64(c.times*span.Seconds()/3600 + 0.5) {
@@ -85,6 +89,15 @@ func drawStrikes(seed uint64, sites int, faults map[string]float64, span grid.Ti
 			f.Sites = drawSites(pcg, sites, c.kind == testnet.FaultPartition || c.kind == testnet.FaultOneWay)
 			f.For = healsBy(f.For, f.At, federation.Warmup+span, f.Sites[0])
 			switch c.kind {
+			case testnet.FaultOld:
+				f.Delay = [...]grid.Time{grid.Second, grid.Minute, 10 * grid.Minute, grid.Hour}[draw.Uniform(pcg, 4)]
+				f.Delay += grid.Time(draw.Uniform(pcg, uint64(f.Delay)))
+				if banks := chaosBanks(sites); f.Sites[0] < banks {
+					if sites == banks {
+						continue
+					}
+					f.Sites[0] = banks + f.Sites[0]%(sites-banks)
+				}
 			case testnet.FaultSlow:
 				f.Delay = grid.Time(draw.Uniform(pcg, uint64(slowMost)))
 			case testnet.FaultStep:
@@ -106,6 +119,51 @@ func drawStrikes(seed uint64, sites int, faults map[string]float64, span grid.Ti
 	}
 	return drawn
 }
+
+// older are the sites that come up with older copies of their stores in a run: an owner has had one
+// count as the newest. What a site has promised since is forgotten, and what two have to do with
+// each other one of them may not know. Of their own jobs, those that were not over run again, so
+// nothing is said of these; what other sites' jobs and banks are promised holds.
+type older map[grid.SiteID]bool
+
+// olderOf returns them.
+func olderOf(strikes []Strike, id func(at int) grid.SiteID) older {
+	o := make(older)
+	for i := range strikes {
+		if s := &strikes[i]; s.Kind == testnet.FaultOld.String() && len(s.Sites) == 1 {
+			o[id(s.Sites[0])] = true
+		}
+	}
+	return o
+}
+
+// untold returns what testnet.Config.Untold is to be.
+func (o older) untold() func(home grid.SiteID) bool {
+	if len(o) == 0 {
+		return nil
+	}
+	return func(home grid.SiteID) bool { return o[home] }
+}
+
+// left says which job of a site that has forgotten others has not ended; nil: none.
+func (o older) left(n *testnet.Network) (err error) {
+	for at := 0; len(o) > 0 && at < n.Len() && err == nil; at++ {
+		s, up := siteAt(n, at)
+		if !up || !o[n.ID(at)] {
+			continue
+		}
+		s.Jobs(func(v site.View) bool {
+			if !v.Foreign && !v.State.Terminal() {
+				err = fmt.Errorf("job %s of %s, which has forgotten others, is %s: %s", v.Job.ID, n.ID(at), v.State, v.Reason)
+			}
+			return err == nil
+		})
+	}
+	return err
+}
+
+// lease reports whether a lender or a borrower may have forgotten a lease.
+func (o older) lease(l *lease.Lease) bool { return len(o) > 0 && (o[l.Lender] || o[l.Borrower]) }
 
 // healsBy returns how long a fault that begins at an instant lasts if all are to be over at
 // end: for so long at most. Those at different sites do not end at one instant, at which it

@@ -31,7 +31,9 @@ type trial struct {
 	tape   *tape                                           // what is said; nil: nobody listens
 	wrap   func(id grid.SiteID, s *site.Site) testnet.Site // around each site that is not on tape; nil: nothing
 
-	roster *roster // nil: the federation is open
+	roster *roster  // nil: the federation is open
+	older  older    // sites that forget
+	drawn  []Strike // that happen at given instants
 	points *points
 	n      *testnet.Network
 	span   grid.Time
@@ -60,11 +62,15 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	if t.roster, err = newRoster(s, uses); err != nil {
 		return nil, err
 	}
+	if t.drawn = s.Strikes; !s.Listed {
+		t.drawn = drawStrikes(s.Seed, s.Sites, faults, t.span)
+	}
+	t.older = olderOf(t.drawn, t.roster.id)
 	var watch *testnet.Checker
 	f := federation.Builder{
 		Config: testnet.Config{
 			Seed: s.Seed, Inputs: scenario.Inputs(), Durable: true, Link: chaosLink(faults),
-			Squad: uses.squads(s.Seed),
+			Squad: uses.squads(s.Seed), Untold: t.older.untold(),
 			Check: func(now grid.Time) error {
 				if t.most > 0 && t.n.Events() > t.most {
 					return errTooLong
@@ -111,12 +117,13 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	money := watchBooks(n, watch, banks)
 	money.roster = t.roster
 	money.fees.without = func(m *meter) bool {
-		return t.roster.outID(m.Borrower) || t.roster.outID(m.Lender) || t.roster.outID(m.Bank)
+		return t.older.lease(&m.Lease) || t.roster.outID(m.Borrower) || t.roster.outID(m.Lender) || t.roster.outID(m.Bank)
 	}
 	money.literal = func(at int) bool { return uses.hits(s.Seed, "paper", uint64(at)) }
 	chaosGrants(n, s.Seed, t.span)
 	lent := watchLeases(n, watch)
 	lent.clocks, money.fees.clocks = clocks, clocks
+	lent.older, money.older = t.older, t.older
 	t.forger = watchForgeries(n, watch, lent)
 	alive := watchAlive(n, watch, faults["loss"] == 0)
 	alive.roster, alive.clocks = t.roster, clocks
@@ -183,12 +190,16 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 			}
 		},
 		Quiet: func() bool {
+			if t.older.left(n) != nil {
+				bound.last = n.Now()
+				return false
+			}
 			left := rest.left()
 			bound.late(n.Now(), left)
 			return left == nil
 		},
 		AtRest: func() error {
-			return errors.Join(t.failed, watch.AtRest(), money.atRest(), lent.atRest(), bound.atRest(), twins.atRest())
+			return errors.Join(t.failed, t.older.left(n), watch.AtRest(), money.atRest(), lent.atRest(), bound.atRest(), twins.atRest())
 		},
 	}
 	return caught(func() (*measure.Result, error) { return r.Do(ctx) })
@@ -198,7 +209,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 func (t *trial) provoke(faults map[string]float64, uses features, sites []workload.Site) *aims {
 	s := t.script
 	share := faults["aim"]
-	wishes, strikes := s.Wishes, s.Strikes
+	wishes := s.Wishes
 	if s.Listed {
 		share = 0
 	} else {
@@ -210,7 +221,6 @@ func (t *trial) provoke(faults map[string]float64, uses features, sites []worklo
 		wishes = append(wishes, drawForgeries(s.Seed, t.n.Len(), uses["forge"], t.span)...)
 		wishes = append(wishes, drawLies(s.Seed, t.n.Len(), uses["forge"], t.span)...)
 		wishes = append(wishes, uses.drawMembers(s.Seed, len(sites), t.span)...)
-		strikes = drawStrikes(s.Seed, t.n.Len(), faults, t.span)
 	}
 	aimed := aimAt(t, share)
 	if !s.Listed && uses["poison"] > 0 {
@@ -225,7 +235,7 @@ func (t *trial) provoke(faults map[string]float64, uses features, sites []worklo
 	for _, w := range wishes {
 		t.wish(w)
 	}
-	for _, strike := range strikes {
+	for _, strike := range t.drawn {
 		if !inStep(strike.Kind) { // points has those happen
 			t.strike(strike)
 		}

@@ -56,7 +56,11 @@ const (
 func watchTwins(n *testnet.Network, c *testnet.Checker, books *books, quotes *quoteWatch, roster *roster, config func(at int) site.Config) *twinWatch {
 	w := &twinWatch{n: n, checks: c, books: books, quotes: quotes, roster: roster, config: config, pcg: draw.PCG(n.Seed(), "twins", draw.ForFaults), over: make(map[int]map[string]bool), decided: make(map[grid.TaskID]bool)}
 	w.lies = int64(draw.Uniform(w.pcg, lieEvents))
-	n.Observe(testnet.Observer{Turn: w.turn})
+	n.Observe(testnet.Observer{Turn: w.turn, Fault: func(_ grid.Time, f *testnet.Fault) {
+		if f.Kind == testnet.FaultOld {
+			delete(w.over, f.Sites[0])
+		}
+	}})
 	return w
 }
 
