@@ -90,6 +90,23 @@ func TestHolderAgainstMap(t *testing.T) {
 	})
 }
 
+// TestPageBeginsAtItsPosition: the quote at the position that is asked for is the first of the page,
+// whichever way that goes.
+func TestPageBeginsAtItsPosition(t *testing.T) {
+	d := newDirectory(Config{CellMax: cellMaxMax})
+	for i := range 5 {
+		d.holder.keep(0, quoteAt(fmt.Sprint("s", i), grid.Price(10+i), 1, 0), &Copy{Cell: root(Price)})
+	}
+	for _, e := range d.holder.holding(root(Price)).records {
+		for _, down := range []bool{false, true} {
+			p := d.holder.onScan(0, "asker", &Scan{Cell: root(Price), At: e.at, Descending: down, Limit: 1})
+			if len(p.Quotes) != 1 || p.Quotes[0] != e.quote {
+				t.Errorf("from the price of %s, downwards %t: %d quotes, want that of %s first", e.quote.Site, down, len(p.Quotes), e.quote.Site)
+			}
+		}
+	}
+}
+
 func TestPagesFollowEachOther(t *testing.T) {
 	d := newDirectory(Config{CellMax: cellMaxMax})
 	for i := range 100 {
