@@ -2,6 +2,9 @@ package fee
 
 import (
 	"crypto/rand"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/libp2p/go-libp2p/core/crypto"
@@ -172,6 +175,50 @@ func TestLeaseIsPaidForTheTimeItWasHeld(t *testing.T) {
 	}
 	if _, ok := w.lender.told[0].(*Advanced); len(w.lender.told) != 1 || !ok {
 		t.Errorf("the lender was told %v", w.lender.told)
+	}
+}
+
+// restart has a party begin anew with what it has stored of leases.
+func (w *trio) restart(p *party) {
+	w.t.Helper()
+	p.tab = New(p.id, p.desk, func(r Ref) (Terms, bool) { t, ok := w.lent[r]; return t, ok })
+	for _, key := range slices.Sorted(maps.Keys(p.records)) {
+		if strings.HasPrefix(key, RecordPrefix) {
+			w.do(p, func(out *grid.Outbox) {
+				if err := p.tab.Load(w.now, p.records[key], out); err != nil {
+					w.t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// TestLeaseIsPaidAfterRestarts: a borrower whose cheque the lender has not heard of gives it again, and
+// both know of a lease that goes on.
+func TestLeaseIsPaidAfterRestarts(t *testing.T) {
+	w := newTrio(t)
+	borrowed, lent := w.terms()
+	w.lent[lent.Ref] = lent
+	w.deaf = w.lender
+	w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Pay(w.now, borrowed, w.now, out) })
+	w.deliver()
+	w.restart(w.borrower)
+	w.deaf = nil
+	w.now += askMax
+	w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Step(w.now, grid.Tick{}, out) })
+	w.deliver()
+	w.restart(w.borrower)
+	w.restart(w.lender)
+	if owes, _ := w.borrower.tab.Open(); owes != 1 {
+		t.Errorf("the borrower knows of %d leases, want 1", owes)
+	}
+	w.now += 20 * grid.Minute
+	delete(w.lent, lent.Ref)
+	w.do(w.lender, func(out *grid.Outbox) { w.lender.tab.Ended(w.now, lent, 20*grid.Minute, out) })
+	w.restart(w.lender)
+	w.deliver()
+	if got := w.settled(); got != 2*grid.Credit {
+		t.Errorf("the lease has cost %v, want 2", got)
 	}
 }
 
