@@ -145,6 +145,7 @@ func (n *Network) readFrames(p *wire.Protocol, src *source, s network.Stream) er
 		if err != nil {
 			return err
 		}
+		n.used.touch(src.id)
 		if err := n.Warden.spend(s.Conn(), class, allowance.Cost(len(frame)), len(frame)); err != nil {
 			return err
 		}

@@ -44,21 +44,25 @@ func (n *Network) newHost(keeper *doorkeeper, quic bool) (host.Host, error) {
 			opts = append(opts, libp2p.Transport(libp2pquic.NewTransport))
 		}
 	}
-	low, high, grace := 96, 128, 20*time.Second
+	const low, high, grace = 96, 128, 20 * time.Second
+	n.enough = low
 	if n.cfg.Profile == ProfileFleet {
-		low, high, grace = 24, 36, time.Second
+		n.enough = shedMost
 	}
 	resources, err := resources(n)
 	if err != nil {
 		return nil, err
 	}
 	opts = append(opts, libp2p.ResourceManager(resources))
-	n.enough = low
 	manager, err := connmgr.NewConnManager(low, high, connmgr.WithGracePeriod(grace))
 	if err != nil {
 		return nil, err
 	}
-	h, err := libp2p.New(append(opts, libp2p.ConnectionManager(corecm.ConnManager(manager)))...)
+	conns := corecm.ConnManager(manager)
+	if n.cfg.Profile == ProfileFleet {
+		conns = unprotecting{manager}
+	}
+	h, err := libp2p.New(append(opts, libp2p.ConnectionManager(conns))...)
 	if err != nil {
 		manager.Close()
 	}

@@ -1,8 +1,11 @@
 package p2p
 
 import (
+	"context"
+
 	"github.com/libp2p/go-libp2p/core/host"
 	"github.com/libp2p/go-libp2p/core/network"
+	"github.com/libp2p/go-libp2p/core/peer"
 	"github.com/libp2p/go-libp2p/core/protocol"
 
 	"gridnode/node/p2p/allowance"
@@ -24,6 +27,16 @@ func (h *meteredHost) SetStreamHandler(id protocol.ID, serve network.StreamHandl
 // SetStreamHandlerMatch implements host.Host.
 func (h *meteredHost) SetStreamHandlerMatch(id protocol.ID, match func(protocol.ID) bool, serve network.StreamHandler) {
 	h.Host.SetStreamHandlerMatch(id, match, func(s network.Stream) { serve(&meteredStream{Stream: s, n: h.n, class: h.class}) })
+}
+
+// NewStream implements host.Host.
+func (h *meteredHost) NewStream(ctx context.Context, p peer.ID, ids ...protocol.ID) (network.Stream, error) {
+	s, err := h.Host.NewStream(ctx, p, ids...)
+	if err != nil || h.class != allowance.Lookups {
+		return s, err
+	}
+	h.n.used.touch(p)
+	return &usedStream{s, h.n}, nil
 }
 
 // meteredStream carries messages with their length before them. A read returns when the
@@ -51,6 +64,9 @@ func (s *meteredStream) Read(b []byte) (int, error) {
 	s.over %= allowance.TokenBytes
 	if tokens == 0 {
 		return k, err
+	}
+	if s.class == allowance.Lookups {
+		s.n.used.touch(s.Conn().RemotePeer())
 	}
 	wait, banned := s.n.Warden.draw(s.Stream.Conn(), s.class, float64(tokens), k)
 	if banned != nil {

@@ -38,7 +38,7 @@ const (
 	// a time, up to about 128 connections, libp2p's resource limits.
 	ProfileNode Profile = iota
 	// ProfileFleet is many nodes in one process: buckets of 11, 3 look-up messages
-	// at a time, up to about 36 connections, no resource accounting.
+	// at a time, no resource accounting, and connections that are idle are ended above 24.
 	ProfileFleet
 )
 
@@ -117,6 +117,7 @@ type Network struct {
 	lookups backlog[grid.Key]
 	records backlog[recordOrder]
 	pings   pings
+	used    uses
 	probing atomic.Int32  // probes under way
 	enough  int           // connections from which on no further is made to measure a latency
 	joined  chan struct{} // closed when the first attempt to join is over
@@ -143,6 +144,9 @@ func Start(cfg Config) (*Network, error) {
 		return nil, err
 	}
 	n.wg.Go(n.stayJoined)
+	if cfg.Profile == ProfileFleet {
+		n.wg.Go(newShedder(n).run)
+	}
 	if cfg.Remember != "" {
 		n.wg.Go(n.keepRemembering)
 	}

@@ -214,6 +214,7 @@ func (o *outbound) carry(p *wire.Protocol, frames []byte, messages []grid.Messag
 		o.keepPace(allowance.Of(p.ID), messages, sizes)
 		s.SetWriteDeadline(time.Now().Add(writeTimeMax))
 		attempted = true
+		o.n.used.touch(o.peer)
 		_, err := s.Write(frames)
 		if err == nil {
 			o.n.stats.sent(messages, sizes)
