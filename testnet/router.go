@@ -17,13 +17,19 @@ type Router interface {
 	// Closest begins a look-up. The answer comes as a *grid.Closest among
 	// Outbox.Locals, in this call or a later Step.
 	Closest(now grid.Time, key grid.Key, out *grid.Outbox)
+	// ClosestAll is a Closest that asks all whom it names: those that keep provider records.
+	ClosestAll(now grid.Time, key grid.Key, out *grid.Outbox)
 }
 
 // closestTo begins a look-up for a site.
 func (l *lane) closestTo(s int32, key grid.Key) {
 	m := &l.members[s]
 	if m.router != nil {
-		m.router.Closest(m.Clock.Local(l.now), key, l.outbox())
+		if now := m.Clock.Local(l.now); m.orders[key] != nil {
+			m.router.ClosestAll(now, key, l.outbox())
+		} else {
+			m.router.Closest(now, key, l.outbox())
+		}
 		m.asked()
 		l.carryRouter(s)
 		l.armRouter(s)

@@ -112,7 +112,7 @@ const (
 	rejoinMin      = 500 * time.Millisecond // first pause between joins while alone, doubled up to
 	rejoinMax      = 30 * time.Second       // this
 	rememberPause  = 500 * time.Millisecond // from a new connection until the peers are written down
-	refreshPeriod  = 5 * time.Minute        // between look-ups of ourselves while not alone
+	refreshMin     = 5 * time.Minute        // between looks at who is connected, while not alone; see refresh.Pause, too
 	pingTimeMax    = 2 * time.Second        // for a peer's latency, when somebody asks for it
 	recordLife     = 3 * time.Hour          // of a provider record; its owner puts it there again every hour at least
 	recordAddrLife = 30 * time.Minute       // of a provider's addresses

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	kbucket "github.com/libp2p/go-libp2p-kbucket"
@@ -18,6 +19,7 @@ import (
 	"github.com/libp2p/go-libp2p/p2p/net/swarm"
 
 	"gridnode/grid"
+	"gridnode/node/p2p/refresh"
 )
 
 // Closest looks up the k sites nearest to key and reports them as *grid.Closest:
@@ -44,7 +46,7 @@ func (n *Network) closest(key grid.Key) []grid.SiteID {
 	}
 	var peers []peer.ID
 	var err error
-	n.counted(ctx, func(ctx context.Context) { peers, err = n.router.GetClosestPeers(ctx, string(key[:])) })
+	n.counted(ctx, func(ctx context.Context) { peers, err = nearestTo(ctx, n.router, string(key[:])) })
 	if err != nil && !errors.Is(err, kbucket.ErrLookupFailure) { // that one says: no peer is known
 		n.log.Debug("look-up failed", "error", err)
 		return nil
@@ -117,12 +119,18 @@ func distance(target kbucket.ID, p peer.ID) []byte {
 // the peers to join through and looks itself up, which makes it known to those
 // nearest to it. It does so again soon while it knows nobody, or one of those peers does
 // not have it, as when it was banned there, and now and then otherwise; then it also tries
-// some it has not heard of for long, which mends a network that fell apart.
+// some it has not heard of for long, which mends a network that fell apart. The longer all is
+// well, the more seldom it looks itself up.
 func (n *Network) stayJoined() {
 	alone, apart := rejoinMin, rejoinMin // the next pauses
+	began := time.Now()
+	var pause refresh.Pause // by the time that has passed since
 	for first := true; ; first = false {
-		n.joinOnce(first)
-		wait := refreshPeriod + rand.N(refreshPeriod/4) // so that a fleet does not refresh at once
+		known := func() int { return n.router.RoutingTable().Size() }
+		if now := grid.FromDuration(time.Since(began)); n.joinOnce(first, pause.Over(now, known(), n.cfg.bucketSize())) {
+			pause.Begin(now, known())
+		}
+		wait := refreshMin + rand.N(refreshMin/4) // so that a fleet does not refresh at once
 		switch {
 		case n.router.RoutingTable().Size() > 0:
 			alone = rejoinMin
@@ -134,8 +142,10 @@ func (n *Network) stayJoined() {
 			wait, alone = alone+rand.N(alone/4), min(2*alone, rejoinMax)
 			apart = rejoinMin
 		}
+		quiet := false
 		select {
 		case <-time.After(wait):
+			quiet = wait >= refreshMin
 		case <-n.rejoin:
 			if !n.sleep(rejoinMin) { // a lost peer is often back in a moment
 				return
@@ -147,11 +157,13 @@ func (n *Network) stayJoined() {
 		case <-n.ctx.Done():
 			return
 		}
-		switch {
-		case isApart(n):
-			apart = min(2*apart, refreshPeriod)
-		case wait >= refreshPeriod: // all was well for long
+		if isApart(n) {
+			apart = min(2*apart, refreshMin)
+		} else if quiet {
 			apart = rejoinMin
+		}
+		if !quiet {
+			pause.End()
 		}
 	}
 }
@@ -163,7 +175,9 @@ func isApart(n *Network) bool {
 	})
 }
 
-func (n *Network) joinOnce(first bool) {
+// joinOnce connects to peers that this node should know and does not, and looks itself up the first time,
+// when that is due, and when it has connected. It reports whether it has.
+func (n *Network) joinOnce(first, due bool) bool {
 	if first {
 		done := time.AfterFunc(joinTimeMax, sync.OnceFunc(func() { close(n.joined) }))
 		defer func() {
@@ -174,27 +188,41 @@ func (n *Network) joinOnce(first bool) {
 	}
 	ctx, cancel := context.WithTimeout(n.ctx, 2*dialTimeMax)
 	defer cancel()
-	n.connect(ctx, n.join, slog.LevelWarn)
+	met := n.connect(ctx, n.join, slog.LevelWarn)
 	connected := func(id peer.ID) bool { return n.host.Network().Connectedness(id) == network.Connected }
-	switch size := n.router.RoutingTable().Size(); {
-	case size == 0:
-		n.connect(ctx, n.known.all(), slog.LevelDebug)
-	case size < sparseTable:
-		n.connect(ctx, n.known.missed(connected, sparseTable), slog.LevelDebug)
+	switch table := n.router.RoutingTable(); {
+	case table.Size() == 0:
+		met += n.connect(ctx, n.known.all(), slog.LevelDebug)
+	case table.Size() < sparseTable:
+		met += n.connect(ctx, n.known.missed(connected, sparseTable), slog.LevelDebug)
 	default:
-		n.connect(ctx, n.known.missed(connected, 1), slog.LevelDebug)
+		for _, p := range n.known.missed(connected, 1) {
+			useful := table.UsefulNewPeer(p.ID) // else it is known that it is there, or there are enough of its sort
+			if n.connect(ctx, []peer.AddrInfo{p}, slog.LevelDebug) > 0 && useful {
+				met++
+			}
+		}
 	}
-	if !n.awaitTable(ctx) {
-		return
+	if !first && !due && met == 0 || !n.awaitTable(ctx) {
+		return false
 	}
-	if _, err := n.router.GetClosestPeers(ctx, string(n.host.ID())); err != nil {
+	var err error
+	if self := string(n.host.ID()); first || met > 0 { // all that are near are to know this node
+		_, err = n.router.GetClosestPeers(ctx, self)
+	} else {
+		n.counted(ctx, func(ctx context.Context) { _, err = nearestTo(ctx, n.router, self) })
+	}
+	if err != nil {
 		n.log.Debug("looking ourselves up failed", "error", err)
 	}
+	return true
 }
 
-// connect dials peers that are not connected, all at once. Failures are logged at a level.
-func (n *Network) connect(ctx context.Context, peers []peer.AddrInfo, level slog.Level) {
+// connect dials peers that are not connected, all at once, and returns how many then are. Failures are
+// logged at a level.
+func (n *Network) connect(ctx context.Context, peers []peer.AddrInfo, level slog.Level) int {
 	var wg sync.WaitGroup
+	var met atomic.Int64
 	for _, info := range peers {
 		if info.ID == n.host.ID() || n.host.Network().Connectedness(info.ID) == network.Connected {
 			continue
@@ -207,10 +235,12 @@ func (n *Network) connect(ctx context.Context, peers []peer.AddrInfo, level slog
 				}
 				return
 			}
+			met.Add(1)
 			n.log.Info("connected", "peer", info.ID)
 		})
 	}
 	wg.Wait()
+	return int(met.Load())
 }
 
 // forgetFailures lets a peer be dialled at once. The swarm would pause up to five

@@ -167,7 +167,7 @@ func TestDroppedNodeJoinsAgainByItself(t *testing.T) {
 		a, b := nodes[0], nodes[1] // b joins through a
 		listen := a.host.Network().ListenAddresses()[0].String()
 		a.Close()
-		time.Sleep(refreshPeriod / 3) // long enough for pauses to grow
+		time.Sleep(refreshMin / 3) // long enough for pauses to grow
 		again, cfg := config(t, 0, memory)
 		cfg.Listen = []string{listen}
 		start(t, again, cfg)

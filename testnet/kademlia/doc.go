@@ -16,17 +16,21 @@
 //
 // A look-up follows kad-dht v0.42.2. It asks the nearest sites heard of, α at a time,
 // until the β nearest have answered. Then the k nearest heard of, of those that have not
-// failed to answer, are the result; it waits for the answers under way, takes no notice
-// of them, and asks each of the result's sites that had not answered before, which
-// changes nothing any more (so Find says that the look-up has ended, and nobody searches a
-// table for an answer that nobody reads): a site that has died since others last asked it
-// may be named. A peer that does not answer while the look-up searches is dropped from the
-// table; a node that knows few others, and one whose driver calls Rejoin, tries those
-// again, as a host makes the connections again that it has lost. TestModelLooksUpAsLiveNodesDo compares all this with real nodes.
+// failed to answer, are the result: a site that has died since others last asked it may be
+// named. There it ends, as live ones are made to (node/p2p). A thorough one goes on as
+// kad-dht does: it waits for the answers under way, takes no notice of them, and asks each of
+// the result's sites that had not answered before, which changes nothing any more (so Find
+// says that the look-up has ended, and nobody searches a table for an answer that nobody
+// reads) but that they know the node. A node that joins looks itself up so, and so do those
+// who are about provider records.
 //
-// What differs: a full bucket keeps whom it knows, where kad-dht without its own
-// refreshes takes the newest; and tables do not learn of peers that connect for another
-// purpose than a look-up.
+// A peer that does not answer while the look-up searches is dropped from the table; a full
+// bucket takes one that has answered in place of its oldest. A node that knows few others,
+// and one whose driver calls Rejoin, tries those again that it has lost, as a host makes the
+// connections again that it has lost. With Config.Refresh it looks itself up now and then.
+// TestModelLooksUpAsLiveNodesDo compares all this with real nodes.
+//
+// What differs: tables do not learn of peers that connect for another purpose than a look-up.
 //
 // Invariants: a table never holds the node itself nor a peer twice; a bucket holds
 // at most k peers; look-ups and requests under way are bounded.

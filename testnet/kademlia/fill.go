@@ -35,11 +35,11 @@ func fillTable(t *table, sorted []*Peer, rng *rand.Rand) {
 		}
 		if len(far) <= t.k {
 			for _, p := range far {
-				t.add(p)
+				t.add(p, false)
 			}
 		} else {
 			for range t.k { // a draw that hits the same peer twice leaves a gap, as joining does
-				t.add(far[rng.IntN(len(far))])
+				t.add(far[rng.IntN(len(far))], false)
 			}
 		}
 		sorted = near

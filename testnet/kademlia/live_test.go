@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -184,8 +185,8 @@ func (x *experiment) model() (rounds [2]round) {
 
 // TestModelLooksUpAsLiveNodesDo: kad-dht and the model, with the same nodes that joined
 // through the same peers and messages that take as long, answer the same questions as
-// well, by a number of requests that differs by less than a tenth, when all nodes live
-// and when a fifth has died.
+// well, by a number of requests that differs by less than a tenth or by less than one, when all
+// nodes live and when a fifth has died.
 func TestModelLooksUpAsLiveNodesDo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("takes five seconds of processor time, and minutes under the race detector")
@@ -203,7 +204,7 @@ func TestModelLooksUpAsLiveNodesDo(t *testing.T) {
 				for i, model := range x.model() {
 					what := []string{"all live", "a fifth is dead"}[i]
 					t.Logf("%3d nodes, k=%d, α=%2d, %-15s: requests %5.2f live, %5.2f in the model; of the nearest %.4f and %.4f", count, k, alpha, what, live[i].requests, model.requests, live[i].recall, model.recall)
-					if r := model.requests / live[i].requests; r < 0.9 || r > 1.1 {
+					if r := model.requests / live[i].requests; (r < 0.9 || r > 1.1) && math.Abs(model.requests-live[i].requests) >= 1 {
 						t.Errorf("%s: %.2f requests live, %.2f in the model", what, live[i].requests, model.requests)
 					}
 					if d := model.recall - live[i].recall; d < -0.03 || d > 0.03 {

@@ -29,18 +29,21 @@ type stage uint8
 
 const (
 	searching stage = iota // for nearer sites
-	closing                // the β nearest have answered: it waits for the other answers
+	closing                // the β nearest have answered: it waits for the other answers, if it is thorough
 	following              // it asks those of the k nearest that had not answered
+	ended
 )
 
 // lookup is one iterative search for the k sites nearest to key.
 type lookup struct {
-	asked      grid.Key    // what was to be looked up
+	asked      grid.Key    // what was to be looked up, unless own
 	key        grid.Key    // where that is
 	head       uint64      // of key
 	candidates []candidate // nearest first, each peer once; after the search the k nearest, which are the answer
 	waiting    int         // requests under way
 	stage      stage
+	own        bool // of the node itself: nobody is told
+	thorough   bool // it asks all of the k nearest, which come to know the node by that
 	requests   int
 }
 
@@ -108,9 +111,10 @@ func (l *lookup) conclude(p *Peer, answer *Nodes, self *Peer) {
 	}
 }
 
-// proceed goes over to the next stage if this one has ended. Like kad-dht, a look-up
-// takes no notice of answers that come when the beta nearest have answered, but waits
-// for them, and then asks those of the k nearest again.
+// proceed goes over to the next stage if this one has ended. A look-up ends when the beta
+// nearest have answered, as live ones are made to. A thorough one is kad-dht's own: it takes no
+// notice of answers that come later, but waits for them, and then asks those of the k nearest
+// again.
 func (l *lookup) proceed(k, beta int) {
 	if l.stage == searching && l.settled(beta) {
 		l.stage = closing
@@ -122,7 +126,11 @@ func (l *lookup) proceed(k, beta int) {
 		}
 		l.candidates = near
 	}
-	if l.stage == closing && l.waiting == 0 {
+	switch {
+	case l.stage != closing:
+	case !l.thorough:
+		l.stage = ended
+	case l.waiting == 0:
 		l.stage = following
 	}
 }
@@ -132,6 +140,9 @@ func (l *lookup) proceed(k, beta int) {
 func (l *lookup) next(alpha int) (p *Peer, done bool) {
 	if l.stage == closing || l.stage == searching && l.waiting >= alpha {
 		return nil, false
+	}
+	if l.stage == ended {
+		return nil, true
 	}
 	for i := range l.candidates {
 		c := &l.candidates[i]

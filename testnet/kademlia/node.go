@@ -8,6 +8,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/node/p2p/refresh"
 )
 
 // Config says how a network's nodes route. A zero field takes the default named
@@ -17,6 +18,9 @@ type Config struct {
 	Alpha   int       // requests of one look-up under way; 3
 	Beta    int       // nearest sites that must have answered; 3
 	Timeout grid.Time // of one request; 10 s
+
+	// Refresh has a node look itself up when a refresh.Pause is over, as live ones do.
+	Refresh bool
 
 	// Hash makes the nodes look up SHA-256 of the keys they are given, as kad-dht does.
 	Hash bool
@@ -52,10 +56,12 @@ const lookupsMax = 64
 type Node struct {
 	cfg     Config
 	table   table
-	due     grid.Time // first deadline of pending; grid.Never if there is none
+	due     grid.Time // when Step needs a Tick next; grid.Never if it does not
+	refresh grid.Time // when the node sees whether its pause is over; 0 before its first step
+	pause   refresh.Pause
 	joining joining
 	lookups []*lookup // under way, oldest first
-	backlog []grid.Key
+	backlog []wanted
 	pending []request // sent and not answered, by deadline and by token
 	token   uint32
 	lost    []*Peer   // dropped from the table, the latest last
@@ -65,6 +71,12 @@ type Node struct {
 
 // Stats counts what look-ups cost.
 type Stats struct{ Lookups, Requests, Failures int64 }
+
+// wanted is a look-up that is to be made.
+type wanted struct {
+	key      grid.Key
+	thorough bool
+}
 
 type request struct {
 	token    uint32
@@ -103,7 +115,7 @@ func (n *Node) Stats() Stats { return n.stats }
 // Seed puts peers into the table.
 func (n *Node) Seed(peers ...*Peer) {
 	for _, p := range peers {
-		n.table.add(p)
+		n.table.add(p, false)
 	}
 }
 
@@ -168,43 +180,71 @@ func (n *Node) Speaks(kind grid.Kind) bool {
 // *grid.Closest among out.Locals, now or in a later Step. A key that is being
 // looked up already is answered once.
 func (n *Node) Closest(now grid.Time, key grid.Key, out *grid.Outbox) {
-	under := func(l *lookup) bool { return l.asked == key }
-	if n.joining == joined && slices.ContainsFunc(n.lookups, under) || slices.Contains(n.backlog, key) {
+	n.lookUp(now, wanted{key: key}, out)
+}
+
+// ClosestAll is a Closest that asks all of the sites that it names, as kad-dht does where provider
+// records are to be stored or found.
+func (n *Node) ClosestAll(now grid.Time, key grid.Key, out *grid.Outbox) {
+	n.lookUp(now, wanted{key, true}, out)
+}
+
+func (n *Node) lookUp(now grid.Time, w wanted, out *grid.Outbox) {
+	under := func(l *lookup) bool { return l.asked == w.key && !l.own }
+	if n.joining == joined && slices.ContainsFunc(n.lookups, under) || slices.ContainsFunc(n.backlog, func(other wanted) bool { return other.key == w.key }) {
 		return
 	}
 	if n.joining != joined || len(n.lookups) >= lookupsMax {
-		n.backlog = append(n.backlog, key)
+		n.backlog = append(n.backlog, w)
 		if n.joining == toJoin {
 			n.joining = inquiry
-			n.begin(now, n.table.self.Key, n.table.self.Key, out)
+			n.lookSelfUp(now, true, out)
 		}
 		return
 	}
 	n.stats.Lookups++
-	point := key
+	point := w.key
 	if n.cfg.Hash {
-		point = sha256.Sum256(key[:])
+		point = sha256.Sum256(w.key[:])
 	}
-	n.begin(now, key, point, out)
+	l := n.cfg.Pool.lookup(point)
+	l.asked, l.thorough = w.key, w.thorough
+	n.begin(now, l, out)
 }
 
-// begin begins the look-up of a key, which lies at a point.
-func (n *Node) begin(now grid.Time, key, point grid.Key, out *grid.Outbox) {
+// lookSelfUp looks the node itself up.
+func (n *Node) lookSelfUp(now grid.Time, thorough bool, out *grid.Outbox) {
+	l := n.cfg.Pool.lookup(n.table.self.Key)
+	l.own, l.thorough = true, thorough
+	n.begin(now, l, out)
+}
+
+// begin begins a look-up.
+func (n *Node) begin(now grid.Time, l *lookup, out *grid.Outbox) {
+	n.plan(now)
 	if known := n.Known(); len(n.lost) > 0 && (known == 0 || known < sparse && n.again <= now) {
 		n.again = now.Add(retryPeriod)
 		n.Rejoin()
 	}
-	l := n.cfg.Pool.lookup(point)
-	l.asked = key
 	var near [KMax]contact
-	l.hear(near[:n.table.nearest(near[:n.cfg.K], &point, nil)], n.table.self)
+	l.hear(near[:n.table.nearest(near[:n.cfg.K], &l.key, nil)], n.table.self)
 	n.lookups = append(n.lookups, l)
 	n.advance(now, l, out)
 }
 
 // Step applies one input at time now and appends the effects to out.
 func (n *Node) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
+	n.plan(now)
 	n.expire(now, out)
+	if n.refresh <= now {
+		n.refresh += n.period()
+		if n.pause.Over(now, n.Known(), n.cfg.K) {
+			n.pause.Begin(now, n.Known())
+			n.stats.Lookups++
+			n.lookSelfUp(now, false, out)
+		}
+		n.first()
+	}
 	switch in := in.(type) {
 	case grid.Tick:
 	case *grid.Delivery:
@@ -222,12 +262,30 @@ func (n *Node) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 // NextTimer returns when Step next needs a Tick, and grid.Never if it needs none.
 func (n *Node) NextTimer() grid.Time { return n.due }
 
-// first notes when the first request is due, after a change to them.
+// first notes when Step needs a Tick next, after a change to the requests or to refresh.
 func (n *Node) first() {
-	n.due = grid.Never
+	n.due = n.refresh
 	if len(n.pending) > 0 {
-		n.due = n.pending[0].deadline
+		n.due = min(n.due, n.pending[0].deadline)
 	}
+}
+
+// plan begins the first pause between look-ups of the node itself, once it is there.
+func (n *Node) plan(now grid.Time) {
+	switch {
+	case n.refresh != 0:
+	case !n.cfg.Refresh:
+		n.refresh = grid.Never
+	default:
+		n.pause.Begin(now, n.Known())
+		n.refresh = now + n.period()
+		n.first()
+	}
+}
+
+// period returns how often the node sees whether its pause is over: not all do at once.
+func (n *Node) period() grid.Time {
+	return refresh.Min + refresh.Min/4*grid.Time(n.table.self.Key[31])/256
 }
 
 func (n *Node) delivery(now grid.Time, in *grid.Delivery, out *grid.Outbox) {
@@ -238,7 +296,7 @@ func (n *Node) delivery(now grid.Time, in *grid.Delivery, out *grid.Outbox) {
 		if answer.Count = 0; !m.Ended { // most ask for nothing any more
 			answer.Count = n.table.nearest(answer.Peers[:n.cfg.K], &m.Key, m.From)
 		}
-		n.table.add(m.From)
+		n.table.add(m.From, false)
 		out.Send(in.From, answer)
 	case *Nodes:
 		if m.To == n.table.self {
@@ -274,7 +332,7 @@ func (n *Node) conclude(r request, answer *Nodes) {
 	case answer == nil:
 		n.lose(r.to)
 	default:
-		n.table.add(r.to)
+		n.table.add(r.to, true)
 	}
 	if answer == nil {
 		n.stats.Failures++
@@ -284,7 +342,7 @@ func (n *Node) conclude(r request, answer *Nodes) {
 
 // expire gives up requests that were not answered in time.
 func (n *Node) expire(now grid.Time, out *grid.Outbox) {
-	for n.due <= now {
+	for len(n.pending) > 0 && n.pending[0].deadline <= now {
 		n.settle(now, n.pending[0].token, nil, false, out)
 	}
 }
@@ -313,17 +371,23 @@ func (n *Node) advance(now grid.Time, l *lookup, out *grid.Outbox) {
 // end ends a look-up and begins those that have waited for it.
 func (n *Node) end(now grid.Time, l *lookup, out *grid.Outbox) {
 	n.lookups = slices.DeleteFunc(n.lookups, func(other *lookup) bool { return other == l })
-	if n.joining == inquiry { // it was the only one
+	if l.waiting > 0 { // nobody waits for these answers any more
+		n.pending = slices.DeleteFunc(n.pending, func(r request) bool { return r.lookup == l })
+		n.first()
+	}
+	if l.own && l.thorough {
 		n.joining = joined
 	} else {
 		n.stats.Requests += int64(l.requests)
+	}
+	if !l.own {
 		n.answer(now, l, out)
 	}
 	n.cfg.Pool.ended(l)
 	for len(n.backlog) > 0 && len(n.lookups) < lookupsMax {
-		key := n.backlog[0]
+		w := n.backlog[0]
 		n.backlog = n.backlog[1:]
-		n.Closest(now, key, out)
+		n.lookUp(now, w, out)
 	}
 }
 

@@ -15,8 +15,9 @@ type table struct {
 	buckets [][]contact
 }
 
-// add puts p into its bucket unless that is full or has it.
-func (t *table) add(p *Peer) {
+// add puts p into its bucket unless that has it. A full bucket takes only who has answered, in
+// place of the one that it has had for longest.
+func (t *table) add(p *Peer, answered bool) {
 	if p == t.self {
 		return
 	}
@@ -24,8 +25,13 @@ func (t *table) add(p *Peer) {
 	for len(t.buckets) <= i {
 		t.buckets = append(t.buckets, nil)
 	}
-	if b := t.buckets[i]; len(b) < t.k && !slices.Contains(b, contactOf(p)) {
+	switch b := t.buckets[i]; {
+	case slices.Contains(b, contactOf(p)):
+	case len(b) < t.k:
 		t.buckets[i] = append(b, contactOf(p))
+	case answered:
+		copy(b, b[1:])
+		b[len(b)-1] = contactOf(p)
 	}
 }
 

@@ -199,6 +199,7 @@ func (f *Builder) Add(n *testnet.Network, i int) error {
 func (f *Builder) routers() []*kademlia.Node {
 	nodes := make([]*kademlia.Node, len(f.Sites))
 	cfg := f.Router
+	cfg.Refresh = true
 	for i := range f.Sites {
 		self := kademlia.NewPeer(f.ID(i))
 		if f.Place != nil {
