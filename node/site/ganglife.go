@@ -101,6 +101,9 @@ func (c *gangs) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) b
 	}
 	c.vacateHome(now, in.ID.Job, out)
 	e := c.jobs.current(in.ID)
+	if e != nil && e.state == Queued {
+		c.jobs.queue.dequeue(now, e, out) // an older copy of the store did not know that it had begun
+	}
 	switch {
 	case e == nil || e.state.Terminal():
 	case e.gone > now && (in.Lost || e.repeats(&in.Result)): // limbo tells when nothing is left

@@ -30,6 +30,7 @@ var leftOut = map[string][]string{
 	},
 	"docs/mutants.md": {
 		"make mutants", "it takes hours",
+		"make mutation", "it takes an hour",
 		"(echo", "it changes the tree",
 		"git checkout", "it changes the tree",
 	},
@@ -184,4 +185,5 @@ $ TOKEN=$(gridnode invite --site fed4)
 	}},
 	"docs/campaign.md: make campaign": {words: []string{"go run", "cd $GRIDNODE_SOURCES; go run"}, after: "$ cd"},
 	"docs/mutants.md: make mutants":   {words: []string{"go run", "cd $GRIDNODE_SOURCES; go run"}, after: "$ cd"},
+	"docs/mutants.md: make mutation":  {words: []string{"go run", "cd $GRIDNODE_SOURCES; go run"}, after: "$ cd"},
 }

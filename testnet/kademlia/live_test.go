@@ -75,20 +75,21 @@ type round struct {
 	requests float64 // per look-up
 }
 
-// ask asks all questions that are for living nodes. sent returns the requests so far.
-func (x *experiment) ask(deaths bool, lookUp func(question) []grid.SiteID, sent func() int64) (r round) {
+// ask asks all questions that are for living nodes. sent returns the requests so far, and the look-ups that they were
+// of: also those of nodes that look themselves up.
+func (x *experiment) ask(deaths bool, lookUp func(question) []grid.SiteID, sent func() (requests, lookups int64)) (r round) {
 	k, _ := x.profile.Kademlia()
 	all := newWorld(0, Config{}, 1)
 	for i, self := range x.selves {
 		all.order = append(all.order, New(Config{}, self))
 		all.dead[self.ID] = deaths && dies(i)
 	}
-	before, asked, hit, want := sent(), 0, 0, 0
+	hit, want := 0, 0
+	before, made := sent()
 	for _, q := range x.questions {
 		if deaths && dies(q.node) {
 			continue
 		}
-		asked++
 		got := lookUp(q)
 		for _, id := range all.truth(sha256.Sum256(q.key[:]), k) {
 			want++
@@ -97,7 +98,8 @@ func (x *experiment) ask(deaths bool, lookUp func(question) []grid.SiteID, sent 
 			}
 		}
 	}
-	return round{float64(hit) / float64(want), float64(sent()-before) / float64(asked)}
+	requests, lookups := sent()
+	return round{float64(hit) / float64(want), float64(requests-before) / float64(lookups-made)}
 }
 
 // live asks real nodes. It is called in a bubble.
@@ -130,12 +132,13 @@ func (x *experiment) live(t *testing.T) (rounds [2]round) {
 		nodes[q.node].Closest(q.key)
 		return (<-found).Peers
 	}
-	sent := func() (requests int64) {
+	sent := func() (requests, lookups int64) {
 		synctest.Wait()
 		for _, n := range nodes {
 			requests += n.Stats().Requests
+			lookups += n.Stats().Lookups
 		}
-		return requests
+		return requests, lookups
 	}
 	rounds[0] = x.ask(false, lookUp, sent)
 	for i, n := range nodes {
@@ -169,11 +172,12 @@ func (x *experiment) model() (rounds [2]round) {
 		}
 		lookUp(question{i, self.Key})
 	}
-	sent := func() (requests int64) {
+	sent := func() (requests, lookups int64) {
 		for _, n := range w.order {
 			requests += n.Stats().Requests
+			lookups += n.Stats().Lookups
 		}
-		return requests
+		return requests, lookups
 	}
 	rounds[0] = x.ask(false, lookUp, sent)
 	for i, self := range x.selves {
