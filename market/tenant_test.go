@@ -45,15 +45,16 @@ func TestAudit(t *testing.T) {
 }
 
 // lodging returns a site of which a may have guarantees, and how a asks for one of an execution of
-// a job, and takes it up. Both return what is sent.
+// a job, and takes it up with a cheque. Both return what is sent.
 func lodging(t *testing.T) (b *Agent, ask func(request uint64, epoch uint32) []grid.Send, submit func(r *Reply) []grid.Send) {
 	t.Helper()
 	n := newNetwork(t)
 	node := n.add(Config{
-		Offer: Offer{Site: "b", Resources: grid.Resources{Processors: 8}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Foreign: true},
+		Offer: Offer{Site: "b", Resources: grid.Resources{Processors: 8}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}, Price: 100 * grid.Credit, Foreign: true},
 	}, 0)
+	node.agent.UseBank(bank.NewDesk(bank.Config{Self: "b"}, 1))
 	job := &grid.Job{
-		ID: jobID(1), Home: "a", Resources: grid.Resources{Processors: 2}, Tasks: 1, Work: grid.Work{Instructions: 1000}, Deadline: grid.Never, Budget: grid.NoBudget,
+		ID: jobID(1), Home: "a", Resources: grid.Resources{Processors: 2}, Tasks: 1, Work: grid.Work{Instructions: 3_600_000_000_000}, Deadline: grid.Never, Budget: grid.NoBudget,
 	}
 	say := func(m grid.Message) []grid.Send {
 		var out grid.Outbox
@@ -63,11 +64,12 @@ func lodging(t *testing.T) (b *Agent, ask func(request uint64, epoch uint32) []g
 	ask = func(request uint64, epoch uint32) []grid.Send {
 		return say(&Negotiate{
 			Task: grid.TaskID{Job: job.ID, Epoch: epoch}, Request: request, Validity: grid.SpanMax, Processors: 2,
-			Work: job.Away().Work, Deadline: grid.Never, CostMax: grid.CreditsMax, Lease: grid.Minute,
+			Work: job.Away().Work, Deadline: grid.Never, CostMax: grid.CreditsMax, Lease: grid.Minute, Bank: "bank",
 		})
 	}
 	submit = func(r *Reply) []grid.Send {
-		return say(&JobSubmission{Job: job, Epoch: r.Task.Epoch, Hold: r.Hold, Price: r.Price, Cost: r.Cost, Deadline: grid.Never})
+		cheque := &bank.Cheque{Bank: "bank", Payer: "a", Payee: "b", Task: r.Task, Ceiling: r.Cost, Expires: 100 * grid.Day}
+		return say(&JobSubmission{Job: job, Epoch: r.Task.Epoch, Hold: r.Hold, Price: r.Price, Cost: r.Cost, Deadline: grid.Never, Cheque: cheque})
 	}
 	return node.agent, ask, submit
 }
