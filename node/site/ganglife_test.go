@@ -346,3 +346,25 @@ func TestSiteLendsOneComponent(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatLivesKeepsItsProcessors: what a job has at home is given back once nothing of it is alive, although the
+// coordinator has done with it before.
+func TestWhatLivesKeepsItsProcessors(t *testing.T) {
+	b, _ := coallocated(t)
+	c, task := b.site.gangs, b.started[0].ID
+	idle := func() int64 { return b.site.cluster.Idle(b.now) }
+	had := idle()
+	for _, l := range c.home.Leases() {
+		if err := c.home.Release(b.now, l.ID, &b.out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.aborted(b.now, &coalloc.Aborted{Task: grid.TaskID{Job: task.Job, Epoch: task.Epoch + 1}}, &b.out)
+	if got := idle(); got != had {
+		t.Errorf("%d processors are idle while an execution is alive, %d before", got, had)
+	}
+	b.step(&grid.TaskEnded{ID: task, Lost: true})
+	if got := idle(); got != had+4 {
+		t.Errorf("%d processors are idle once it has ended, want %d", got, had+4)
+	}
+}
