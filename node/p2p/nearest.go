@@ -25,13 +25,13 @@ func nearestTo(ctx context.Context, router *dht.IpfsDHT, key string) ([]peer.ID,
 }
 
 // search is the context of a look-up, which ends when its search has. kad-dht tells of that by an
-// event, and then looks whether its context has ended before it goes on.
+// event, and before it goes on it asks its context whether that has ended.
 type search struct {
 	context.Context
-	told chan chan struct{} // closed when all events so far are seen
+	told chan chan struct{} // takes what is to be closed once all events so far are seen
 }
 
-// Err implements context.Context.
+// Err implements context.Context. It sees the events first that were told of before.
 func (s *search) Err() error {
 	seen := make(chan struct{})
 	select {
