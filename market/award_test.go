@@ -47,19 +47,25 @@ func TestBelatedLosses(t *testing.T) {
 	}
 }
 
+// elsewhere returns site a, whose job has an execution of an epoch at b.
+func elsewhere(t *testing.T, epoch uint32) (home *Agent, job grid.JobID) {
+	t.Helper()
+	node := newNetwork(t).add(Config{Offer: Offer{Site: "a", Resources: grid.Resources{Processors: 1}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}}}, 0)
+	j := &grid.Job{ID: grid.JobID{Lo: 1}, Home: "a", Resources: grid.Resources{Processors: 1}, Tasks: 1, Estimate: grid.Hour, Deadline: grid.Never}
+	node.agent.Step(0, &Resume{Job: j, Award: Award{Site: "b", Epoch: epoch, Hold: 7, Lease: grid.Minute, Until: grid.Day}}, new(grid.Outbox))
+	return node.agent, j.ID
+}
+
 // TestCancelledWhileItsSiteWasAway: a site that asks for the lease of an execution to be renewed which
 // home has cancelled is asked to end it each time, though it asks more often than home would.
 func TestCancelledWhileItsSiteWasAway(t *testing.T) {
-	n := newNetwork(t)
-	home := n.add(Config{Offer: Offer{Site: "a", Resources: grid.Resources{Processors: 1}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}}}, 0)
-	job := &grid.Job{ID: grid.JobID{Lo: 1}, Home: "a", Resources: grid.Resources{Processors: 1}, Tasks: 1, Estimate: grid.Hour, Deadline: grid.Never}
+	home, job := elsewhere(t, 1)
 	var out grid.Outbox
-	home.agent.Step(0, &Resume{Job: job, Award: Award{Site: "b", Epoch: 1, Hold: 7, Lease: grid.Minute, Until: grid.Day}}, &out)
-	home.agent.Step(0, &Stop{Job: job.ID, Cause: "enough"}, &out)
+	home.Step(0, &Stop{Job: job, Cause: "enough"}, &out)
 	for i := range 20 {
 		out.Reset()
 		now := grid.Time(i+1) * grid.Second / 2
-		home.agent.Step(now, &grid.Delivery{From: "b", Message: &keepalive.Renew{Held: []keepalive.Held{{Task: grid.TaskID{Job: job.ID, Epoch: 1}, Begun: true}}}}, &out)
+		home.Step(now, &grid.Delivery{From: "b", Message: &keepalive.Renew{Held: []keepalive.Held{{Task: grid.TaskID{Job: job, Epoch: 1}, Begun: true}}}}, &out)
 		if len(out.Sends) != 2 || out.Sends[0].Message.MessageKind() != (&Cancel{}).MessageKind() || out.Sends[0].To != "b" {
 			t.Fatalf("renewal %d: %+v is sent, want a cancellation before the answer", i, out.Sends)
 		}
@@ -69,14 +75,10 @@ func TestCancelledWhileItsSiteWasAway(t *testing.T) {
 // TestOldExecutionIsNotRenewed: a site that has an execution whose job home has placed there anew is
 // told that nobody wants that one, and may let only the new one go on.
 func TestOldExecutionIsNotRenewed(t *testing.T) {
-	n := newNetwork(t)
-	home := n.add(Config{Offer: Offer{Site: "a", Resources: grid.Resources{Processors: 1}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000}}}, 0)
-	job := &grid.Job{ID: grid.JobID{Lo: 1}, Home: "a", Resources: grid.Resources{Processors: 1}, Tasks: 1, Estimate: grid.Hour, Deadline: grid.Never}
+	home, job := elsewhere(t, 2)
 	var out grid.Outbox
-	home.agent.Step(0, &Resume{Job: job, Award: Award{Site: "b", Epoch: 2, Hold: 7, Lease: grid.Minute, Until: grid.Day}}, &out)
-	out.Reset()
-	old, newer := grid.TaskID{Job: job.ID, Epoch: 1}, grid.TaskID{Job: job.ID, Epoch: 2}
-	home.agent.Step(grid.Second, &grid.Delivery{From: "b", Message: &keepalive.Renew{Held: []keepalive.Held{{Task: old, Begun: true}, {Task: newer, Begun: true}}}}, &out)
+	old, newer := grid.TaskID{Job: job, Epoch: 1}, grid.TaskID{Job: job, Epoch: 2}
+	home.Step(grid.Second, &grid.Delivery{From: "b", Message: &keepalive.Renew{Held: []keepalive.Held{{Task: old, Begun: true}, {Task: newer, Begun: true}}}}, &out)
 	answer, ok := out.Sends[0].Message.(*keepalive.Renewed)
 	if !ok || !slices.Equal(answer.Renewed, []grid.TaskID{newer}) || !slices.Equal(answer.Unwanted, []grid.TaskID{old}) {
 		t.Errorf("the answer is %+v, want %v renewed and %v unwanted", out.Sends[0].Message, newer, old)

@@ -1,6 +1,10 @@
 package p2p
 
-import "time"
+import (
+	"time"
+
+	"gridnode/node/p2p/refresh"
+)
 
 // Bounds on what peers can make this node hold or do.
 const (
@@ -92,6 +96,9 @@ const (
 	gossipQueue = 1024
 )
 
+// refreshMin is between two looks at who is connected, while not alone, and whether a refresh.Pause is over.
+const refreshMin = time.Duration(refresh.Min) * time.Microsecond
+
 // Times.
 const (
 	youngMax       = time.Minute            // a connection is no older: it ends when its address is banned
@@ -112,7 +119,6 @@ const (
 	rejoinMin      = 500 * time.Millisecond // first pause between joins while alone, doubled up to
 	rejoinMax      = 30 * time.Second       // this
 	rememberPause  = 500 * time.Millisecond // from a new connection until the peers are written down
-	refreshMin     = 5 * time.Minute        // between looks at who is connected, while not alone; see refresh.Pause, too
 	pingTimeMax    = 2 * time.Second        // for a peer's latency, when somebody asks for it
 	recordLife     = 3 * time.Hour          // of a provider record; its owner puts it there again every hour at least
 	recordAddrLife = 30 * time.Minute       // of a provider's addresses

@@ -32,7 +32,7 @@ func (h *meteredHost) SetStreamHandlerMatch(id protocol.ID, match func(protocol.
 // NewStream implements host.Host.
 func (h *meteredHost) NewStream(ctx context.Context, p peer.ID, ids ...protocol.ID) (network.Stream, error) {
 	s, err := h.Host.NewStream(ctx, p, ids...)
-	if err != nil || h.class != allowance.Lookups {
+	if err != nil || h.class != allowance.Lookups || h.n.used == nil {
 		return s, err
 	}
 	h.n.used.touch(p)

@@ -44,24 +44,18 @@ func (s *search) Err() error {
 
 // watch ends the search by the event that says that it has ended.
 func (s *search) watch(events <-chan *dht.LookupEvent, cancel context.CancelFunc) {
-	see := func(e *dht.LookupEvent, more bool) {
-		if more && e.Terminate != nil {
+	see := func(e *dht.LookupEvent) {
+		if e != nil && e.Terminate != nil { // nil: the events have ended, with the context
 			cancel()
 		}
 	}
 	for s.Context.Err() == nil {
 		select {
-		case e, more := <-events:
-			see(e, more)
+		case e := <-events:
+			see(e)
 		case seen := <-s.told:
-			for more := true; more; {
-				select {
-				case e, open := <-events:
-					see(e, open)
-					more = open
-				default:
-					more = false
-				}
+			for len(events) > 0 {
+				see(<-events)
 			}
 			close(seen)
 		case <-s.Done():

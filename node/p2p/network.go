@@ -117,7 +117,7 @@ type Network struct {
 	lookups backlog[grid.Key]
 	records backlog[recordOrder]
 	pings   pings
-	used    uses
+	used    *uses         // nil unless idle connections are ended
 	probing atomic.Int32  // probes under way
 	enough  int           // connections from which on no further is made to measure a latency
 	joined  chan struct{} // closed when the first attempt to join is over
@@ -144,7 +144,7 @@ func Start(cfg Config) (*Network, error) {
 		return nil, err
 	}
 	n.wg.Go(n.stayJoined)
-	if cfg.Profile == ProfileFleet {
+	if n.used != nil {
 		n.wg.Go(newShedder(n).run)
 	}
 	if cfg.Remember != "" {
@@ -165,6 +165,9 @@ func newNetwork(cfg Config) *Network {
 		cfg: cfg, log: cfg.Logger,
 		protocol: make(map[grid.Kind]*wire.Protocol), topics: make(map[string]*topic),
 		joined: make(chan struct{}), rejoin: make(chan struct{}, 1), shut: make(chan struct{}, 1), met: make(chan struct{}, 1),
+	}
+	if cfg.Profile == ProfileFleet {
+		n.used = &uses{at: make(map[peer.ID]time.Time)}
 	}
 	n.Warden = newWarden(n)
 	n.ctx, n.cancel = context.WithCancel(context.Background())

@@ -125,14 +125,14 @@ func (n *Network) stayJoined() {
 	alone, apart := rejoinMin, rejoinMin // the next pauses
 	began := time.Now()
 	var pause refresh.Pause // by the time that has passed since
+	known := func() int { return n.router.RoutingTable().Size() }
 	for first := true; ; first = false {
-		known := func() int { return n.router.RoutingTable().Size() }
 		if now := grid.FromDuration(time.Since(began)); n.joinOnce(first, pause.Over(now, known(), n.cfg.bucketSize())) {
 			pause.Begin(now, known())
 		}
 		wait := refreshMin + rand.N(refreshMin/4) // so that a fleet does not refresh at once
 		switch {
-		case n.router.RoutingTable().Size() > 0:
+		case known() > 0:
 			alone = rejoinMin
 			n.remember()
 			if isApart(n) {

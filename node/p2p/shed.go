@@ -25,18 +25,19 @@ const (
 	shedIdle   = 20 * time.Second // a connection used later than that ago is kept: an answer may be on its way
 )
 
-// uses remembers when something of the cores or of a look-up went to a peer, or came from it.
+// uses remembers when something of the cores or of a look-up went to a peer, or came from it. A nil one
+// remembers nothing: that of a node that sheds no connections.
 type uses struct {
 	mu sync.Mutex
 	at map[peer.ID]time.Time
 }
 
 func (u *uses) touch(p peer.ID) {
+	if u == nil {
+		return
+	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.at == nil {
-		u.at = make(map[peer.ID]time.Time)
-	}
 	u.at[p] = time.Now()
 }
 
