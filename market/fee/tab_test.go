@@ -1,6 +1,7 @@
 package fee
 
 import (
+	"bytes"
 	"crypto/rand"
 	"maps"
 	"slices"
@@ -89,9 +90,17 @@ func (w *trio) do(p *party, act func(out *grid.Outbox)) {
 	for _, e := range out.Effects {
 		switch e.Kind {
 		case grid.EffectSave:
-			p.records[out.Records[e.Index].RecordKey()] = out.Records[e.Index].AppendRecord(nil)
+			key, now := out.Records[e.Index].RecordKey(), out.Records[e.Index].AppendRecord(nil)
+			if was, stored := p.records[key]; stored && bytes.Equal(was, now) && strings.HasPrefix(key, RecordPrefix) {
+				w.t.Errorf("%s is stored again as it is", key)
+			}
+			p.records[key] = now
 		case grid.EffectDelete:
-			delete(p.records, out.Records[e.Index].RecordKey())
+			key := out.Records[e.Index].RecordKey()
+			if _, stored := p.records[key]; !stored {
+				w.t.Errorf("%s is deleted and is not stored", key)
+			}
+			delete(p.records, key)
 		case grid.EffectSend:
 			w.flight = append(w.flight, mail{p.id, out.Sends[e.Index].To, out.Sends[e.Index].Message.(wire.Message)})
 		}
@@ -158,6 +167,9 @@ func (w *trio) settled() grid.Credits {
 	for _, p := range []*party{w.borrower, w.lender} {
 		if owes, owed := p.tab.Open(); owes+owed > 0 || len(p.records) > 0 {
 			w.t.Errorf("%s: %d and %d leases are open, records %d", p.id, owes, owed, len(p.records))
+		}
+		if at := p.tab.NextTimer(); at != grid.Never {
+			w.t.Errorf("%s waits until %v for nothing", p.id, at)
 		}
 	}
 	return earned.Settled
@@ -381,4 +393,108 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%s decoded to %T", wire.KindName(kind), m)
 		}
 	})
+}
+
+// TestQuestionsAreRepeated: of a lender that does not hear of its cheque, and of a borrower that
+// does not hear of its bill: ever more rarely, and until it is answered.
+func TestQuestionsAreRepeated(t *testing.T) {
+	repeated := func(w *trio, asker *party) {
+		t.Helper()
+		at, pause := w.now, askPause
+		for range 12 {
+			if w.flight = nil; asker.tab.NextTimer() != at+pause {
+				t.Fatalf("it is asked again at %v, want %v", asker.tab.NextTimer(), at+pause)
+			}
+			at += pause
+			pause = min(2*pause, askMax)
+			w.now = at - 1
+			w.do(asker, func(out *grid.Outbox) { asker.tab.Step(w.now, grid.Tick{}, out) })
+			if w.now = at; len(w.flight) > 0 {
+				t.Fatalf("%T is sent before it is due", w.flight[0].m)
+			}
+			w.do(asker, func(out *grid.Outbox) { asker.tab.Step(w.now, grid.Tick{}, out) })
+			if len(w.flight) != 1 {
+				t.Fatalf("%d messages are sent when it is due", len(w.flight))
+			}
+		}
+	}
+	w := newTrio(t)
+	borrowed, lent := w.terms()
+	lent.Longest, borrowed.Longest = 4*grid.Hour, 4*grid.Hour
+	w.lent[lent.Ref] = lent
+	w.deaf = w.lender
+	asked := w.now
+	w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Pay(w.now, borrowed, w.now, out) })
+	w.deliver()
+	repeated(w, w.borrower)
+	w.deaf = nil
+	w.deliver()
+	if owes, _ := w.borrower.tab.Open(); owes != 1 || len(w.borrower.told) != 1 {
+		t.Fatalf("%d leases, and told was %v", owes, w.borrower.told)
+	}
+	if at := w.borrower.tab.NextTimer(); at != w.now+checkIn {
+		t.Errorf("the borrower looks again at %v, want %v", at, w.now+checkIn)
+	}
+	held := w.now - asked
+	delete(w.lent, lent.Ref)
+	w.do(w.lender, func(out *grid.Outbox) { w.lender.tab.Ended(w.now, lent, held, out) })
+	repeated(w, w.lender)
+	w.deliver()
+	if got, want := w.settled(), lent.Cost(held); got != want {
+		t.Errorf("the lease has cost %v, want %v", got, want)
+	}
+}
+
+// TestLeaseThatCostsNothing: its cheque goes back at once, and nobody is billed.
+func TestLeaseThatCostsNothing(t *testing.T) {
+	for name, tt := range map[string]struct {
+		price grid.Price
+		held  grid.Time
+	}{"held not at all": {3 * grid.Credit, 0}, "held by a clock that went back": {3 * grid.Credit, -grid.Minute}, "a trifle": {1, 1}} {
+		w := newTrio(t)
+		borrowed, lent := w.terms()
+		borrowed.Price, lent.Price = tt.price, tt.price
+		w.lent[lent.Ref] = lent
+		w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Pay(w.now, borrowed, w.now, out) })
+		w.deliver()
+		w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Over(7, w.now, out) })
+		w.tamper = func(m grid.Message) {
+			if b, billed := m.(*Bill); billed {
+				t.Errorf("%s: it is billed: %+v", name, b)
+			}
+		}
+		w.do(w.lender, func(out *grid.Outbox) { w.lender.tab.Ended(w.now, lent, tt.held, out) })
+		w.deliver()
+		w.now += checkIn
+		w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Step(w.now, grid.Tick{}, out) })
+		w.deliver()
+		if got := w.settled(); got != 0 {
+			t.Errorf("%s: it has cost %v", name, got)
+		}
+	}
+}
+
+// TestEndIsToldAgain: a lease that is over at an instant costs no more later, and one whose time
+// has come is asked for at that very instant.
+func TestEndIsToldAgain(t *testing.T) {
+	w := newTrio(t)
+	w.lend()
+	gone := w.borrower.tab.NextTimer()
+	for _, at := range []grid.Time{gone + grid.Minute, gone, gone, gone + 1} {
+		w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Over(7, at, out) })
+	}
+	if f := w.borrower.tab.owes[7]; f.over != gone {
+		t.Errorf("it is over at %v, want %v", f.over, gone)
+	}
+	if at := w.borrower.tab.NextTimer(); at != gone {
+		t.Errorf("the borrower looks again at %v, want %v as before", at, gone)
+	}
+	w.now = gone
+	w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Step(w.now, grid.Tick{}, out) })
+	if len(w.flight) != 1 {
+		t.Fatalf("%d messages", len(w.flight))
+	}
+	if r, back := w.flight[0].m.(*bank.Return); !back || w.flight[0].to != w.lender.id || r.Cheque == nil {
+		t.Errorf("%T is sent to %s", w.flight[0].m, w.flight[0].to)
+	}
 }
