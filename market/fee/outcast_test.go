@@ -131,3 +131,38 @@ func TestLeaseThatAnOutcastWouldPay(t *testing.T) {
 		}
 	}
 }
+
+// Others go on as before when a site that they do not deal with is an outcast, and a lease from an
+// outcast whose end nobody knows is looked at in an hour.
+func TestOutcastIsNoneOfTheirs(t *testing.T) {
+	w := newTrio(t)
+	_, lent := w.lend()
+	before := w.borrower.tab.NextTimer()
+	w.now += grid.Minute
+	w.do(w.lender, func(out *grid.Outbox) {
+		w.lender.tab.Ended(w.now, lent, grid.Minute, out)
+		w.now += grid.Second
+		bills := len(out.Sends)
+		if w.lender.tab.CastOut(w.now, "nobody", out); len(out.Sends) != bills {
+			t.Error("the lease is billed again")
+		}
+	})
+	for _, who := range []grid.SiteID{"nobody", w.lender.id} {
+		w.do(w.borrower, func(out *grid.Outbox) {
+			w.borrower.desk.Outcasts().Add(w.now, who, out)
+			w.borrower.tab.CastOut(w.now, who, out)
+		})
+		want := before
+		if who == w.lender.id {
+			want = w.now + checkIn
+		}
+		if at := w.borrower.tab.NextTimer(); at != want {
+			t.Errorf("with %s an outcast it is looked at %v, want %v", who, at, want)
+		}
+	}
+	w.now += checkIn
+	w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Step(w.now, grid.Tick{}, out) })
+	if owes, _ := w.borrower.tab.Open(); owes != 1 {
+		t.Error("the lease is settled before it is over")
+	}
+}

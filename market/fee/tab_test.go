@@ -3,6 +3,7 @@ package fee
 import (
 	"bytes"
 	"crypto/rand"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -79,7 +80,9 @@ func (w *trio) do(p *party, act func(out *grid.Outbox)) {
 	out.Feed(0, func(in grid.Input) {
 		switch in := in.(type) {
 		case *bank.Written:
-			p.tab.Written(w.now, in.Task, &out)
+			if !p.tab.Written(w.now, in.Task, &out) {
+				w.t.Errorf("%v, which is written, is said to be for no lease", in.Task)
+			}
 		case *bank.Declined:
 			p.tab.Declined(in, &out)
 		case *bank.Back:
@@ -103,6 +106,13 @@ func (w *trio) do(p *party, act func(out *grid.Outbox)) {
 			delete(p.records, key)
 		case grid.EffectSend:
 			w.flight = append(w.flight, mail{p.id, out.Sends[e.Index].To, out.Sends[e.Index].Message.(wire.Message)})
+		}
+	}
+	for _, open := range []iter.Seq[*fee]{maps.Values(p.tab.owes), maps.Values(p.tab.owed)} {
+		for f := range open {
+			if !bytes.Equal(p.records[f.RecordKey()], f.AppendRecord(nil)) {
+				w.t.Errorf("%s in state %d is not stored", f.RecordKey(), f.state)
+			}
 		}
 	}
 }
@@ -482,12 +492,12 @@ func TestEndIsToldAgain(t *testing.T) {
 	gone := w.borrower.tab.NextTimer()
 	for _, at := range []grid.Time{gone + grid.Minute, gone, gone, gone + 1} {
 		w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Over(7, at, out) })
+		if at := w.borrower.tab.NextTimer(); at != gone {
+			t.Errorf("the borrower looks again at %v, want %v as before", at, gone)
+		}
 	}
 	if f := w.borrower.tab.owes[7]; f.over != gone {
 		t.Errorf("it is over at %v, want %v", f.over, gone)
-	}
-	if at := w.borrower.tab.NextTimer(); at != gone {
-		t.Errorf("the borrower looks again at %v, want %v as before", at, gone)
 	}
 	w.now = gone
 	w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Step(w.now, grid.Tick{}, out) })
@@ -496,5 +506,115 @@ func TestEndIsToldAgain(t *testing.T) {
 	}
 	if r, back := w.flight[0].m.(*bank.Return); !back || w.flight[0].to != w.lender.id || r.Cheque == nil {
 		t.Errorf("%T is sent to %s", w.flight[0].m, w.flight[0].to)
+	}
+}
+
+// TestChequeThatCameTooLate: of a lease that is owed for no longer it goes back; what the desk says
+// of jobs is none of a tab's business.
+func TestChequeThatCameTooLate(t *testing.T) {
+	w := newTrio(t)
+	borrowed, _ := w.terms()
+	w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Pay(w.now, borrowed, w.now, out) })
+	for _, tt := range []struct {
+		task grid.TaskID
+		fee  bool
+	}{{grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 7}, Epoch: 1}, false}, {TaskOf(8), true}} {
+		w.do(w.borrower, func(out *grid.Outbox) {
+			if got := w.borrower.tab.Declined(&bank.Declined{Task: tt.task}, out); got != tt.fee {
+				t.Errorf("%v, which is declined, is for a lease: %v", tt.task, got)
+			}
+			if got := w.borrower.tab.Written(w.now, tt.task, out); got != tt.fee {
+				t.Errorf("%v, which is written, is for a lease: %v", tt.task, got)
+			}
+		})
+	}
+	w.do(w.borrower, func(out *grid.Outbox) { // the bank was slow, and the user has given up
+		f := w.borrower.tab.owes[7]
+		w.borrower.tab.drop(f, out)
+	})
+	w.deliver()
+	if w.borrower.desk.Cheque(TaskOf(7)) != nil || len(w.lender.records) > 0 {
+		t.Error("the cheque is kept")
+	}
+	w.settled()
+	w.do(w.borrower, func(out *grid.Outbox) { w.borrower.tab.Pay(w.now, borrowed, w.now, out) })
+	w.lent = map[Ref]Terms{{w.borrower.id, 7, 9}: borrowed}
+	w.do(w.borrower, func(out *grid.Outbox) {
+		if !w.borrower.tab.Declined(&bank.Declined{Task: TaskOf(7), Reason: "why"}, out) {
+			t.Error("a lease's cheque that is declined is said to be a job's")
+		}
+	})
+}
+
+// TestFeesAreBounded: a site that owes as much as it keeps borrows nothing more for money, and says
+// so; one that is owed as much lets the cheque lapse. One fee less is taken.
+func TestFeesAreBounded(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		w := newTrio(t)
+		borrowed, lent := w.terms()
+		some := feesMax - 1
+		if full {
+			some++
+		}
+		for i := range uint64(some) {
+			w.borrower.tab.owes[1000+i] = nil
+			w.lender.tab.owed[key{"site", i}] = nil
+		}
+		var out grid.Outbox
+		w.borrower.tab.Pay(w.now, borrowed, w.now, &out)
+		w.lender.tab.Ended(w.now, lent, grid.Minute, &out)
+		owes, owed := w.borrower.tab.Open()
+		if _, owedThere := w.lender.tab.Open(); owes != feesMax || owedThere != feesMax || owed != 0 {
+			t.Errorf("full %v: it owes for %d leases and is owed for %d, want %d", full, owes, owedThere, feesMax)
+		}
+		unpaid := false
+		out.Feed(0, func(in grid.Input) {
+			u, is := in.(*Unpaid)
+			unpaid = unpaid || is && u.Number == 7 && u.Reason != ""
+		})
+		if unpaid != full {
+			t.Errorf("full %v: it is told as unpaid: %v", full, unpaid)
+		}
+	}
+}
+
+// TestBothWays: sites that borrow from each other under the same number are paid both.
+func TestBothWays(t *testing.T) {
+	w := newTrio(t)
+	w.do(w.bank, func(out *grid.Outbox) {
+		w.bank.desk.Step(w.now, &bank.Grant{ID: grid.JobID{Lo: 2}, To: w.lender.id, Amount: 10 * grid.Credit}, out)
+	})
+	var mine, its Terms
+	for range 2 {
+		if mine, its = w.lend(); len(w.borrower.told) == 0 || len(w.lender.told) == 0 {
+			t.Fatal("nothing is paid")
+		}
+		w.now += grid.Minute
+		w.borrower, w.lender = w.lender, w.borrower
+	}
+	for range 2 {
+		_, its = w.terms()
+		w.do(w.lender, func(out *grid.Outbox) { w.lender.tab.Ended(w.now, its, grid.Minute, out) })
+		w.borrower, w.lender = w.lender, w.borrower
+	}
+	if keys := slices.Sorted(maps.Keys(w.borrower.records)); len(keys) < 2 || mine.Number != its.Number {
+		t.Errorf("what is owed and what owes is stored as %v", keys)
+	}
+	w.deliver()
+	for _, p := range []*party{w.borrower, w.lender} {
+		if owes, owed := p.tab.Open(); owes+owed > 0 || p.tab.NextTimer() != grid.Never {
+			t.Errorf("%d and %d leases are open until %v", owes, owed, p.tab.NextTimer())
+		}
+	}
+}
+
+// TestRefusalsInWords: also those that a newer site has.
+func TestRefusalsInWords(t *testing.T) {
+	said := make(map[string]bool)
+	for r := range Refusal(5) {
+		said[r.String()] = true
+	}
+	if len(said) != 5 || said[""] {
+		t.Errorf("%v", said)
 	}
 }
