@@ -436,3 +436,73 @@ func (m *Matchmaker) Demands(yield func(grid.TaskID) bool) {
 		}
 	}
 }
+
+// AuditRequests returns which request of a matchmaker nothing will serve, or what it keeps of one
+// that is over; nil: there is nothing of that kind. It is asked of a site at rest.
+func AuditRequests(m *Matchmaker) error {
+	for number, d := range m.asking {
+		switch l, there := m.book.Get(ID{m.book.Site(), number}); {
+		case !there || l.Lent:
+			return fmt.Errorf("lease %d counts as asked for, and is not here", number)
+		case m.demands[d.ID] != d:
+			return fmt.Errorf("lease %d counts as asked for job %s, epoch %d, which does not want it", number, d.ID.Job, d.ID.Epoch)
+		case d.out != number && (d.round == nil || !slices.Contains(d.round.parts, number)):
+			return fmt.Errorf("lease %d counts as asked for job %s, which knows nothing of it", number, d.ID.Job)
+		}
+	}
+	var sum int64
+	for i, d := range m.aside {
+		if m.demands[d.ID] != d || !d.aside || i > 0 && m.aside[i-1].sequence >= d.sequence {
+			return fmt.Errorf("job %s, epoch %d, has given way, and is over or out of order", d.ID.Job, d.ID.Epoch)
+		}
+		if !d.wide {
+			sum += d.processors
+		}
+	}
+	if sum != m.asideSum {
+		return fmt.Errorf("jobs that have given way want %d processors, and count as wanting %d", sum, m.asideSum)
+	}
+	queue := make(map[grid.TaskID]bool)
+	for r := range m.cluster.Tasks {
+		queue[r.ID] = true
+	}
+	for id, d := range m.demands {
+		if err := d.audit(m, queue[id]); err != nil {
+			return fmt.Errorf("request %s, epoch %d: %w", id.Job, id.Epoch, err)
+		}
+	}
+	return nil
+}
+
+// audit returns what is wrong with a request of a matchmaker; known: its cluster knows of it.
+func (d *demand) audit(m *Matchmaker, known bool) error {
+	asks := d.out != 0
+	if asks && m.asking[d.out] != d {
+		return fmt.Errorf("it asks for lease %d, whose answer is not its own", d.out)
+	}
+	if r := d.round; r != nil {
+		asks = true
+		for _, number := range r.parts {
+			if m.asking[number] != d {
+				return fmt.Errorf("it has lease %d of a round, whose end is not its own", number)
+			}
+		}
+		if _, runs := lrms.Ends(m.cluster, r.held); r.held != (grid.TaskID{}) && !runs {
+			return fmt.Errorf("%d processors are held for it that the cluster does not know of", r.own)
+		}
+	}
+	switch {
+	case d.aside && !slices.Contains(m.aside, d):
+		return fmt.Errorf("it has given way, and nothing will bring it back")
+	case !d.away && !d.brought && !known:
+		return fmt.Errorf("it counts as in the cluster's queue, which has it not")
+	case d.from != (ID{}):
+		if l, there := m.book.Get(d.from); !there || l.State != Requested {
+			return fmt.Errorf("it serves lease %d of %s, which is not asked for", d.from.Number, d.from.Borrower)
+		}
+		return nil
+	case !asks && !d.aside && d.away:
+		return fmt.Errorf("it is in no queue, and nobody is asked")
+	}
+	return nil
+}

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"maps"
@@ -318,6 +319,34 @@ func (s *scriptSite) turn(do func(out *grid.Outbox)) {
 		}
 		s.x.printf("%s: job %d starts on own processors", s.id, r.ID.Job.Lo)
 	}
+	if err := cmp.Or(Audit(s.book), AuditRequests(s.match), s.audit()); err != nil {
+		s.x.t.Errorf("%s: %s: %v", s.id, s.x.d.Cmd, err)
+	}
+}
+
+// audit compares what is stored with what the book has that outlives a crash.
+func (s *scriptSite) audit() error {
+	here := make(map[string]bool)
+	for _, e := range s.book.entries {
+		key := (*record)(e).RecordKey()
+		here[key] = true
+		if e.State == Requested || !e.Lent && (e.State == Held || e.State == Ending) {
+			continue
+		}
+		value, there := s.stored[key]
+		if !there {
+			return fmt.Errorf("lease %s, %s, is not stored", s.x.name(e.ID), e.State)
+		}
+		if was, err := decodeRecord(value); err != nil || was.State != e.State || was.Epoch != e.Epoch || was.revoked != e.revoked {
+			return fmt.Errorf("lease %s is stored as %s, epoch %d, revoked %t (%v), and is %s, epoch %d, revoked %t", s.x.name(e.ID), was.State, was.Epoch, was.revoked, err, e.State, e.Epoch, e.revoked)
+		}
+	}
+	for key := range s.stored {
+		if strings.HasPrefix(key, RecordPrefix) && !here[key] {
+			return fmt.Errorf("%s is stored, and not here", key)
+		}
+	}
+	return nil
 }
 
 // act has a site do something, and carries out what it orders.

@@ -376,8 +376,11 @@ func (b *borrowing) maroon(now grid.Time, e *entry, in *lease.Ended, out *grid.O
 }
 
 // audit returns which job counts as on borrowed processors that is not there, or whose lease is
-// not here any more.
+// not here any more, or which request for processors is left to nobody.
 func (b *borrowing) audit() error {
+	if err := lease.AuditRequests(b.matches); err != nil {
+		return err
+	}
 	for id, p := range b.pools.lodgers {
 		e := b.jobs.current(id)
 		if e == nil || e.state != Running && e.state != Cancelling {
