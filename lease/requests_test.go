@@ -1,0 +1,395 @@
+package lease
+
+import (
+	"errors"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"gridnode/grid"
+	"gridnode/internal/lrms"
+)
+
+// alone returns the matchmaker of a site a, and its book.
+func alone(t *testing.T, processors int64, cfg MatchConfig, loads Loads) (*Matchmaker, *Book) {
+	t.Helper()
+	b := newBook(t, "a", processors)
+	m, err := NewMatchmaker(cfg, b.cluster, b, loads, rand.New(rand.NewPCG(1, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m, b
+}
+
+func jobOf(n uint64, processors int64) lrms.Request {
+	return lrms.Request{ID: grid.TaskID{Job: grid.JobID{Lo: n}, Epoch: 1}, Processors: processors, Estimate: grid.Hour}
+}
+
+// TestWhatIsNotThere: orders about leases and jobs that a site does not have, or not on that side, or
+// not in that state, change nothing.
+func TestWhatIsNotThere(t *testing.T) {
+	const now = grid.Hour
+	b, l := lent(t)
+	other, _ := borrowed(t, DefaultTerm, DefaultTerm)
+	m, err := NewMatchmaker(MatchConfig{Threshold: 1000, Links: []Link{{"b", Sibling}}}, other.cluster, other, nil, rand.New(rand.NewPCG(1, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out grid.Outbox
+	asked, err := other.Request(now, "z", Want{Processors: 1, Span: grid.Hour}, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.Reset()
+	for name, do := range map[string]func(b *Book, id ID) error{
+		"claim":   func(b *Book, id ID) error { return b.Claim(now, id, &out) },
+		"leave":   func(b *Book, id ID) error { return b.Leave(now, id, &out) },
+		"refuse":  func(b *Book, id ID) error { return b.Refuse(now, id, Busy, 0, &out) },
+		"grant":   func(b *Book, id ID) error { return b.Grant(now, id, Terms{}, &out) },
+		"vacated": func(b *Book, id ID) error { return b.Vacated(now, id, &out) },
+		"renew":   func(b *Book, id ID) error { return b.Renew(now, id, grid.Hour, &out) },
+	} {
+		for _, tt := range []struct {
+			b  *Book
+			id ID
+		}{{b, ID{"a", 99}}, {b, l.ID}, {other, asked}} {
+			before := state(tt.b)
+			if err := do(tt.b, tt.id); !errors.Is(err, ErrUnknown) || state(tt.b) != before || len(out.Effects)+len(out.Locals) > 0 {
+				t.Errorf("%s lease %v: %v, %d effects, and %d for the owner", name, tt.id, err, len(out.Effects), len(out.Locals))
+				out.Reset()
+			}
+		}
+	}
+	for _, tt := range []struct {
+		id    ID
+		epoch uint64
+	}{{ID{"a", 99}, l.Epoch}, {l.ID, l.Epoch + 1}, {l.ID, l.Epoch}} {
+		if got, longest, ok := b.Fee(tt.id, tt.epoch); ok || got != (Lease{}) || longest != 0 {
+			t.Errorf("lease %v of epoch %d costs something: %+v", tt.id, tt.epoch, got)
+		}
+	}
+	id := grid.TaskID{Job: grid.JobID{Lo: 9}, Epoch: 1}
+	if held, there := m.Cancel(now, id, &out); held != 0 || there || m.Ended(now, id, &out) || m.Runs(id) || m.Barred(id) != nil {
+		t.Error("there is a job that nobody has submitted")
+	}
+	_, wants := m.For(asked.Number)
+	_, runs := m.RunsOn(asked.Number)
+	if wants || runs || m.Has(asked.Number) {
+		t.Error("a lease that a user has asked for is a job's")
+	}
+	w := Work{Request: jobOf(9, 2), Unit: 1}
+	if err := m.ResumeSpread(now, w, 1, []ID{asked}); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a job goes on with a lease that is not granted: %v", err)
+	}
+	if err := m.Resume(now, w.Request, asked); !errors.Is(err, ErrUnknown) {
+		t.Errorf("a job goes on on a lease that is not granted: %v", err)
+	}
+	if len(out.Effects)+len(out.Locals) > 0 || len(m.demands)+len(m.asking) > 0 {
+		t.Errorf("%d effects, %d for the owner, %d requests", len(out.Effects), len(out.Locals), len(m.demands))
+	}
+}
+
+// TestJobsGoOnAfterARestart: on a lease, and on several with own processors; and their leases are
+// released with them.
+func TestJobsGoOnAfterARestart(t *testing.T) {
+	for _, own := range []int64{-1, 0, 2} { // -1: it is not spread
+		b, id := borrowed(t, DefaultTerm, DefaultTerm)
+		now := grid.Hour
+		m, err := NewMatchmaker(MatchConfig{}, b.cluster, b, nil, rand.New(rand.NewPCG(1, 1)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, _ := b.Get(id)
+		idle, r := b.cluster.Idle(now), jobOf(9, l.Processors+max(own, 0))
+		if own < 0 {
+			err = m.Resume(now, r, id)
+		} else {
+			err = m.ResumeSpread(now, Work{Request: r, Unit: 1}, own, []ID{id})
+		}
+		if err != nil {
+			t.Fatalf("%d own: %v", own, err)
+		}
+		if got := idle - b.cluster.Idle(now); got != max(own, 0) {
+			t.Errorf("%d own: %d of them are taken", own, got)
+		}
+		job, runs := m.RunsOn(id.Number)
+		for_, wants := m.For(id.Number)
+		if job != r.ID || !runs || for_ != r.ID || !wants || !m.Has(id.Number) || !m.Runs(r.ID) {
+			t.Errorf("%d own: lease %d is of job %v (%t), and runs %v (%t)", own, id.Number, for_, wants, job, runs)
+		}
+		if err := AuditRequests(m); err != nil {
+			t.Errorf("%d own: %v", own, err)
+		}
+		var out grid.Outbox
+		if held, there := m.Cancel(now, r.ID, &out); there || held != 0 {
+			t.Errorf("%d own: what runs is cancelled as if it waited", own)
+		}
+		if !m.Ended(now, r.ID, &out) || len(out.Sends) != 1 || out.Sends[0].To != l.Lender {
+			t.Errorf("%d own: at its end %v is sent", own, out.Sends)
+		}
+		if b.cluster.Idle(now) != idle || len(m.demands)+len(m.asking) > 0 || m.Has(id.Number) {
+			t.Errorf("%d own: %d requests are left, and %d of %d processors are idle", own, len(m.demands), b.cluster.Idle(now), idle)
+		}
+	}
+}
+
+// TestRequestsHaveTheirOwnNames: the first round of a job's first execution is called as the job; each
+// further one is another request, which sites that have seen the job's before take.
+func TestRequestsHaveTheirOwnNames(t *testing.T) {
+	job := grid.JobID{Hi: 1, Lo: 2}
+	if got := roundOf(grid.TaskID{Job: job, Epoch: 1}, 0); got != job {
+		t.Errorf("the first request of job %v is %v", job, got)
+	}
+	known := make(map[grid.JobID]bool)
+	for epoch := range uint32(50) {
+		for round := range int32(50) {
+			known[roundOf(grid.TaskID{Job: job, Epoch: 1 + epoch}, round)] = true
+		}
+	}
+	if len(known) != 50*50 {
+		t.Errorf("2500 requests have %d names", len(known))
+	}
+}
+
+// TestGossipedRoom: who orders by gossip asks only who has said to have room enough, neighbour or not,
+// less what it was asked for since, the tightest fit first; and nobody who asks itself.
+func TestGossipedRoom(t *testing.T) {
+	const now = grid.Hour
+	spare := map[grid.SiteID]int64{"b": 4, "c": 9, "d": 3, "e": 6}
+	report := uint64(7)
+	m, _ := alone(t, 1, MatchConfig{Ordering: OrderGossip, Links: []Link{{"c", Sibling}, {"x", Child}}, Members: []grid.SiteID{"b", "d", "e"}, Threshold: 1000},
+		func(site grid.SiteID) (int64, uint64, bool) { n, ok := spare[site]; return n, report, ok })
+	asked := func(now grid.Time, d *demand) (list []grid.SiteID) {
+		for _, t := range m.targetsOf(now, d, 4) {
+			list = append(list, t.Site)
+		}
+		return list
+	}
+	own := &demand{ttl: 1, latest: grid.Never}
+	place := func() { m.hearsay.place(now, "e", 2); m.hearsay.place(now, "e", 1) }
+	for _, tt := range []struct {
+		name  string
+		first func()
+		now   grid.Time
+		d     *demand
+		want  string
+	}{
+		{"own", nil, now, own, "b e c"},
+		{"of a site below", nil, now, &demand{from: ID{"b", 1}, sink: "e", relation: Child, ttl: 1, latest: grid.Never}, "c"},
+		{"tried", nil, now, &demand{tried: []grid.SiteID{"b", "c"}, ttl: 1, latest: grid.Never}, "e"},
+		{"one was asked", place, now, own, "b c"},
+		{"a minute later", nil, now + placedSpan, own, "b c"},
+		{"more than that", nil, now + placedSpan + 1, own, "b e c"},
+		{"it reports anew", func() { report++ }, now, own, "b e c"},
+		{"asked again", func() { m.hearsay.place(now, "e", 1) }, now, own, "b e c"},
+		{"and again", func() { m.hearsay.place(now+placedSpan, "e", 2) }, now + placedSpan, own, "b c"},
+		{"long after", func() { m.hearsay.place(now+3*placedSpan, "e", 1) }, now + 3*placedSpan, own, "b e c"},
+	} {
+		if tt.first != nil {
+			tt.first()
+		}
+		var want []grid.SiteID
+		for _, s := range strings.Fields(tt.want) {
+			want = append(want, grid.SiteID(s))
+		}
+		if got := asked(tt.now, tt.d); !slices.Equal(got, want) {
+			t.Errorf("%s: %v are asked, want %v", tt.name, got, want)
+		}
+	}
+	if nobody, _ := alone(t, 1, MatchConfig{Ordering: OrderGossip, Threshold: 1000}, nil); nobody.Delegates() || !m.Delegates() {
+		t.Error("whether there is somebody to ask is not known")
+	}
+	for _, tt := range []struct {
+		cfg  MatchConfig
+		want bool
+	}{
+		{MatchConfig{Threshold: 1000, Links: []Link{{"b", Sibling}}}, true},
+		{MatchConfig{Links: []Link{{"b", Sibling}}}, false},
+		{MatchConfig{Threshold: 1000, Members: []grid.SiteID{"b"}}, false},
+		{MatchConfig{Threshold: 1000}, false},
+	} {
+		if m, _ := alone(t, 1, tt.cfg, nil); m.Delegates() != tt.want {
+			t.Errorf("%+v delegates: %t", tt.cfg, m.Delegates())
+		}
+	}
+}
+
+// TestRefusedJobWaitsUntilItIsAskedFor: a job that nobody has room for is delegated anew after the
+// pause of the configuration; whoever orders by gossip looks at the next cycle. Where rounds are
+// bounded it keeps its place in the queue after the last.
+func TestRefusedJobWaitsUntilItIsAskedFor(t *testing.T) {
+	for _, tt := range []struct {
+		name     string
+		ordering Ordering
+		rounds   int32
+		again    []grid.Time // after the first time
+	}{
+		{"neighbours", OrderMostFree, 0, []grid.Time{10 * grid.Minute, 20 * grid.Minute}},
+		{"gossip", OrderGossip, 0, []grid.Time{grid.Minute, 2 * grid.Minute, 3 * grid.Minute}},
+		{"two rounds", OrderMostFree, 2, []grid.Time{10 * grid.Minute}},
+	} {
+		m, b := alone(t, 2, MatchConfig{Ordering: tt.ordering, Rounds: tt.rounds, Links: []Link{{"b", Sibling}}, Threshold: 1000, DelegationCycle: grid.Minute, Retry: 10 * grid.Minute},
+			func(grid.SiteID) (int64, uint64, bool) { return 9, 1, true })
+		m.hearsay.loads = func(grid.SiteID) (int64, uint64, bool) { return 9, 1, true }
+		first := grid.Never
+		var again []grid.Time
+		var out grid.Outbox
+		for _, r := range []lrms.Request{jobOf(1, 2), jobOf(2, 2)} {
+			if err := m.Submit(0, Work{Request: r}, &out); err != nil {
+				t.Fatal(err)
+			}
+			m.Dispatch(0, nil, &out)
+		}
+		for now := grid.Time(0); now < 25*grid.Minute; now += grid.Second {
+			out.Reset()
+			b.Step(now, grid.Tick{}, &out)
+			m.Step(now, grid.Tick{}, &out)
+			for i := 0; i < len(out.Sends); i++ {
+				ask, is := out.Sends[i].Message.(*Request)
+				if !is {
+					continue
+				}
+				if first == grid.Never {
+					first = now
+				} else {
+					again = append(again, now-first)
+				}
+				b.Step(now, &grid.Delivery{From: "b", Message: &Refuse{Number: ask.Number, Reason: Denied}}, &out)
+				for _, in := range out.Locals {
+					m.Step(now, in, &out)
+				}
+				out.Locals = nil
+				m.hearsay.placed = make(map[grid.SiteID]placed) // it reports anew
+			}
+			m.Dispatch(now, nil, &out)
+			if err := AuditRequests(m); err != nil {
+				t.Fatalf("%s: after %v: %v", tt.name, now, err)
+			}
+		}
+		if len(again) > len(tt.again) && tt.ordering == OrderGossip {
+			again = again[:len(tt.again)]
+		}
+		if !slices.Equal(again, tt.again) {
+			t.Errorf("%s: it is asked for again after %v, want %v", tt.name, again, tt.again)
+		}
+		if queued := b.cluster.Demand(); (queued == 2) != (tt.rounds > 0) {
+			t.Errorf("%s: the queue wants %d processors", tt.name, queued)
+		}
+	}
+}
+
+// TestDelegationsAreCounted, of a chain of two leases.
+func TestDelegationsAreCounted(t *testing.T) {
+	x := newScript()
+	x.t = t
+	x.run("site name=a processors=2 fcfs threshold=1000 links=p:parent")
+	x.run("site name=p processors=0 fcfs links=a:child+b:child")
+	x.run("site name=b processors=3 fcfs links=p:parent")
+	for job := range 4 {
+		x.run("submit site=a job=%d processors=2 for=1h", job+1)
+	}
+	x.run("advance for=2m")
+	x.run("cancel site=a job=2")
+	x.run("end site=a job=2")
+	x.run("advance for=1m")
+	count := map[grid.SiteID]Delegations{
+		"a": {Asked: 7, Refused: 5, Brought: 2, Hops: 4}, // three after a minute, two after another, two once there is room
+		"p": {Asked: 7, Refused: 5, Passed: 2, Rejected: 5},
+		"b": {Served: 2, Rejected: 5},
+	}
+	for _, id := range slices.Sorted(maps.Keys(count)) {
+		if got := x.sites[id].match.Delegations; got != count[id] {
+			t.Errorf("%s has counted %+v, want %+v", id, got, count[id])
+		}
+	}
+}
+
+// TestWhatDelegationsCost: the time for which processors of a lease were held for a job that is
+// cancelled, from the claim on, times the processors.
+func TestWhatDelegationsCost(t *testing.T) {
+	for _, s := range []State{Requested, Held, Claiming, Active, Ending} {
+		var d Delegations
+		d.account(grid.Hour, &Lease{State: s, Processors: 3, Since: grid.Hour - grid.Minute})
+		want := grid.Time(0)
+		if s == Claiming || s == Active {
+			want = 3 * grid.Minute
+		}
+		if d.CancelledTime != want {
+			t.Errorf("a lease that is %v counts for %v, want %v", s, d.CancelledTime, want)
+		}
+	}
+	var d Delegations
+	for range 3 {
+		d.account(grid.SpanMax, &Lease{State: Active, Processors: ProcessorsMax, Since: -grid.SpanMax})
+	}
+	if d.CancelledTime <= 0 {
+		t.Errorf("long ones count for %v", d.CancelledTime)
+	}
+}
+
+// TestAuditsSee what each of them is for.
+func TestAuditsSee(t *testing.T) {
+	for name, spoil := range map[string]func(m *Matchmaker, d, aside *demand){
+		"a lease that is gone":       func(m *Matchmaker, d, _ *demand) { delete(m.book.entries, ID{"a", d.out}) },
+		"a lent one":                 func(m *Matchmaker, d, _ *demand) { m.book.entries[ID{"a", d.out}].Lent = true },
+		"a job that is gone":         func(m *Matchmaker, d, _ *demand) { delete(m.demands, d.ID) },
+		"a lease it has forgotten":   func(m *Matchmaker, d, _ *demand) { d.out, d.away = 0, false },
+		"an answer to nobody":        func(m *Matchmaker, d, _ *demand) { clear(m.asking) },
+		"a part of a round":          func(m *Matchmaker, d, _ *demand) { d.round = &round{parts: []uint64{77}} },
+		"processors that are held":   func(m *Matchmaker, d, _ *demand) { d.round = &round{held: taskHeld(77)} },
+		"one aside that is gone":     func(m *Matchmaker, _, a *demand) { delete(m.demands, a.ID) },
+		"one aside that is not":      func(m *Matchmaker, _, a *demand) { a.aside = false },
+		"one that is to come back":   func(m *Matchmaker, _, a *demand) { m.aside, m.asideSum = nil, 0 },
+		"a sum":                      func(m *Matchmaker, _, a *demand) { m.asideSum++ },
+		"the order":                  func(m *Matchmaker, _, a *demand) { m.aside = append(m.aside, a) },
+		"one that is in no queue":    func(m *Matchmaker, _, a *demand) { m.takeUp(a) },
+		"one that the queue has not": func(m *Matchmaker, _, a *demand) { m.takeUp(a); a.away = false },
+		"one for nobody":             func(m *Matchmaker, d, _ *demand) { d.from = ID{"b", 77} },
+	} {
+		m, _ := alone(t, 2, MatchConfig{Links: []Link{{"b", Sibling}}, Threshold: 1000}, nil)
+		var out grid.Outbox
+		asks, waits := jobOf(2, 2), jobOf(3, 9)
+		for _, r := range []lrms.Request{jobOf(1, 2), asks} {
+			if err := m.Submit(0, Work{Request: r}, &out); err != nil {
+				t.Fatal(err)
+			}
+			m.Dispatch(0, nil, &out)
+		}
+		if m.Step(grid.Minute, grid.Tick{}, &out); m.demands[asks.ID].out == 0 {
+			t.Fatal("nobody is asked")
+		}
+		if err := m.Submit(grid.Minute, Work{Request: waits}, &out); err != nil {
+			t.Fatal(err)
+		}
+		if err := AuditRequests(m); err != nil {
+			t.Fatal(err)
+		}
+		if spoil(m, m.demands[asks.ID], m.demands[waits.ID]); AuditRequests(m) == nil {
+			t.Errorf("%s is not seen", name)
+		}
+	}
+	for name, spoil := range map[string]func(b *Book, e *entry){
+		"totals":                 func(b *Book, _ *entry) { b.totals.Lent++ },
+		"borrowers":              func(b *Book, _ *entry) { b.peers["a"]++ },
+		"tenants":                func(b *Book, e *entry) { b.tenants.add("a", 1) },
+		"a timer":                func(b *Book, e *entry) { b.alarms.Stop(&e.alarm) },
+		"processors":             func(b *Book, e *entry) { b.cluster.Ended(grid.Hour, TaskOf(e.Epoch)) },
+		"an end beyond the plan": func(b *Book, e *entry) { e.Limit += grid.Day },
+		"who they are lent on to": func(b *Book, e *entry) {
+			e.Lent, e.onward = false, ID{"z", 1}
+			b.totals = Totals{Relayed: 3}
+			clear(b.peers)
+			clear(b.tenants)
+		},
+	} {
+		b, l := lent(t)
+		if err := Audit(b); err != nil {
+			t.Fatal(err)
+		}
+		if spoil(b, b.entries[l.ID]); Audit(b) == nil {
+			t.Errorf("%s: it is not seen", name)
+		}
+	}
+}
