@@ -59,7 +59,8 @@ type gangCounts struct {
 //
 //   - no squad of one, which is its tasks at one site, begins before all have been ready;
 //   - once a task of one has failed the others end, as soon as its home can have heard it;
-//   - a job is done only if all its squads have ended by themselves;
+//   - a job is done only if all its squads have ended by themselves, and it has failed only for a
+//     cause that one of them had: one that has lost a squad is placed again (J-5);
 //   - of two executions of a job no squads run at the same time (the checker's J-3), and
 //     none outlives the job (atRest).
 type gangWatch struct {
@@ -77,7 +78,8 @@ type gangWatch struct {
 type gangRun struct {
 	squads int
 	begun  int
-	ended  int // by themselves
+	ended  int  // by themselves
+	caused bool // one has failed, or was ended for a reason of its own
 	home   int
 	alive  map[int]int // squads, by site
 	failed grid.Time   // when the first squad did, or was lost; 0: none yet
@@ -88,6 +90,9 @@ const (
 	survivorTurns = 64               // of all sites, after which it looks
 	survivorMost  = 10 * grid.Minute // until all have heard that a squad has failed: two leases, and a few attempts
 )
+
+// endsWithAnother is why a squad ends that has not failed itself.
+const endsWithAnother = "the job ends, as another of its tasks did"
 
 func watchGangs(n *testnet.Network, c *testnet.Checker, alive *aliveWatch) *gangWatch {
 	w := &gangWatch{n: n, checks: c, alive: alive, ready: make(map[grid.TaskID]bool), gangs: make(map[grid.TaskID]*gangRun), broken: make(map[grid.TaskID]*gangRun)}
@@ -137,6 +142,7 @@ func (w *gangWatch) end(now grid.Time, x *testnet.Execution) {
 	case g.failed == 0:
 		g.failed = now
 	}
+	g.caused = g.caused || !x.Lost && (x.Failed || x.Reason != "" && x.Reason != endsWithAnother)
 	if g.alive[x.Site]--; g.alive[x.Site] == 0 {
 		delete(g.alive, x.Site)
 	}
@@ -175,10 +181,16 @@ func (w *gangWatch) event(e *grid.Event) {
 	if e.Kind == grid.JobCancelled {
 		w.counts.Cancelled++
 	}
-	if e.Kind != grid.JobFinished || e.Job.Coallocate == nil && !e.Job.Spread || e.Result.ExitCode != 0 || e.Result.Reason != "" {
+	if e.Kind != grid.JobFinished || e.Job.Coallocate == nil && !e.Job.Spread {
 		return
 	}
 	g := w.gangs[grid.TaskID{Job: e.Job.ID, Epoch: e.Epoch}]
+	if why := e.Result.Reason; e.Result.ExitCode != 0 || why != "" {
+		if g != nil && g.begun == g.squads && !g.caused && why != vanished && why != vanishedOnce {
+			w.checks.Violated("job %s is told to have failed with epoch %d (exit code %d, %q), of which no component has failed", e.Job.ID, e.Epoch, e.Result.ExitCode, why)
+		}
+		return
+	}
 	switch {
 	case g == nil:
 		w.checks.Violated("job %s is done with epoch %d, of which nothing has begun", e.Job.ID, e.Epoch)
