@@ -302,8 +302,8 @@ func All(b *Book) iter.Seq[*Lease] {
 }
 
 // Audit returns which count of a book is not what its leases come to, or which of them waits
-// without a timer, or is back in the cluster's plans before it can have ended; nil: there is
-// nothing of that kind. A nil Book is in order.
+// without a timer, is back in the cluster's plans before it can have ended, or goes on with whom
+// it was lent on to and is wanted back; nil: there is nothing of that kind. A nil Book is in order.
 func Audit(b *Book) error {
 	if b == nil {
 		return nil
@@ -338,8 +338,13 @@ func (e *entry) audit(b *Book) error {
 	if !e.alarm.IsSet() && !drains {
 		return fmt.Errorf("it has no timer")
 	}
-	if next := b.entries[e.onward]; !e.Lent && e.State == Active && e.onward != (ID{}) && (next == nil || next.Via != e.Number) {
-		return fmt.Errorf("it is lent on to %s with lease %d, which is not there", e.onward.Borrower, e.onward.Number)
+	if !e.Lent && e.State == Active && e.onward != (ID{}) {
+		switch next := b.entries[e.onward]; {
+		case next == nil || next.Via != e.Number:
+			return fmt.Errorf("it is lent on to %s with lease %d, which is not there", e.onward.Borrower, e.onward.Number)
+		case e.revoked && next.State == Active && !next.revoked:
+			return fmt.Errorf("its lender wants it back, and it is lent on to %s with lease %d, which is not wanted back", e.onward.Borrower, e.onward.Number)
+		}
 	}
 	if !e.Lent || e.Via != 0 || e.State == Requested {
 		return nil
