@@ -34,7 +34,7 @@ var featureBounds = map[string]bounds{
 	"paper": {0.5, 1}, "demand": {0.5, 1}, "queue": {0.5, 1},
 	"gossip": {1, 1}, "fresh": {1, 1}, "oracle": {1, 1},
 	"forge":  {2, 60},
-	"guests": {0.5, 1}, "quota": {0.5, 1}, "most": {0.5, 1}, "gpus": {0.5, 1}, "chain": {0.5, 1}, "head": {0.5, 1}, "array": {0.2, 1},
+	"guests": {0.5, 1}, "quota": {0.5, 1}, "most": {0.5, 1}, "gpus": {0.5, 1}, "chain": {1, 1}, "head": {0.5, 1}, "array": {0.2, 1},
 	"expire": {0.5, 1}, "revoke": {0.1, 1},
 }
 

@@ -7,6 +7,7 @@ import (
 	"gridnode/lease"
 	"gridnode/node/site"
 	"gridnode/testnet"
+	"gridnode/testnet/draw"
 	"gridnode/testnet/scenario/federation"
 )
 
@@ -34,6 +35,32 @@ func policyOf(site int) lease.Policy {
 
 // lends reports whether a site lends: three of four do.
 func lends(site int) bool { return site%4 != 3 }
+
+// recallSoon is within what time after it was lent on a lease of a chain is wanted back.
+const recallSoon = 5 * grid.Minute
+
+// recall has the lenders of half of the leases that are lent on want them back, until faults end.
+func (f features) recall(t *trial) {
+	seed, end, seen := t.script.Seed, federation.Warmup+t.span, make(map[uint64]bool)
+	t.n.Observe(testnet.Observer{Send: func(now grid.Time, from int, to grid.SiteID, m grid.Message) {
+		r, yes := m.(*lease.Renewed)
+		s, up := siteAt(t.n, from)
+		if !yes || !up {
+			return
+		}
+		book := site.CoresOf(s).Book
+		l, _ := book.Get(lease.ID{Borrower: to, Number: r.Number})
+		in, there := book.Get(lease.ID{Borrower: t.n.ID(from), Number: l.Via})
+		lender, known := t.n.Index(in.Lender)
+		if of := draw.Mix(uint64(from), l.Epoch); l.Via > 0 && there && known && !seen[of] {
+			seen[of] = true
+			at := now + grid.Time(roll(seed, "recalled", of, uint64(recallSoon)))
+			if at < end && roll(seed, "recall", of, 2) == 0 {
+				t.wish(Wish{Kind: WishRecall, At: at, Site: lender, Lender: from, Which: of})
+			}
+		}
+	}})
+}
 
 // leaseCounts is what a run has seen of leases.
 type leaseCounts struct {

@@ -229,6 +229,9 @@ func (t *trial) provoke(faults map[string]float64, uses features, sites []worklo
 	if !s.Listed && uses["ban"] > 0 {
 		uses.ban(t)
 	}
+	if !s.Listed && uses["chain"] > 0 && s.Lend {
+		uses.recall(t)
+	}
 	if !s.Listed && uses["forge"] > 0 {
 		t.forger.aim(s.Seed, uses["forge"], federation.Warmup+t.span, t.wish)
 	}

@@ -2,8 +2,10 @@ package chaos
 
 import (
 	"fmt"
+	"slices"
 
 	"gridnode/grid"
+	"gridnode/lease"
 	"gridnode/node/guest"
 	"gridnode/node/site"
 	"gridnode/testnet"
@@ -19,12 +21,12 @@ type Wish struct {
 	Site int       `json:"site"` // index of the site that is asked
 
 	Job        string    `json:"job,omitempty"`        // of WishCancel, WishHold, WishRequeue: its ID
-	Lender     int       `json:"lender,omitempty"`     // of WishLease: index of the site to borrow from; of WishLink, WishBan, WishForge, WishLie: of the other one; of WishRevoke: who is told first
+	Lender     int       `json:"lender,omitempty"`     // of WishLease: index of the site to borrow from; of WishRecall, WishLink, WishBan, WishForge, WishLie: of the other one; of WishRevoke: who is told first
 	Processors int64     `json:"processors,omitempty"` // of WishLease
-	Span       grid.Time `json:"span,omitempty"`       // of WishLease, WishHold, WishDrain, WishBan, WishCertify: microseconds
+	Span       grid.Time `json:"span,omitempty"`       // of WishLease, WishRenew, WishHold, WishDrain, WishBan, WishCertify: microseconds
 
-	// Which is, of WishReturn, by this number modulo theirs, which of the leases that the
-	// site has then; of WishPrice the price; of WishRevoke whether another site misses the news; of WishLink the change less one; of WishAsk, WishForge and WishLie what.
+	// Which is, of WishReturn, WishRenew and WishRecall, by this number modulo theirs, which of the leases that the
+	// site has then, or borrows, or lends to the other one; of WishPrice the price; of WishRevoke whether another site misses the news; of WishLink the change less one; of WishAsk, WishForge and WishLie what.
 	Which uint64 `json:"which,omitempty"`
 	Force bool   `json:"force,omitempty"` // of WishReturn
 }
@@ -37,6 +39,8 @@ const (
 	WishCancel WishKind = "cancel" // a job shall end
 	WishLease  WishKind = "lease"  // processors of another site
 	WishReturn WishKind = "return" // one of the site's leases shall end, borrowed or lent
+	WishRenew  WishKind = "renew"  // one that the site borrows shall last for longer
+	WishRecall WishKind = "recall" // one that the site lends to another one (Lender) is wanted back
 
 	WishHold    WishKind = "hold"    // a job shall wait for a while
 	WishRequeue WishKind = "requeue" // a job shall run again
@@ -75,6 +79,22 @@ func drawLeases(seed uint64, count int, span grid.Time) (drawn []Wish) {
 		back.At = federation.Warmup + grid.Time(draw.Uniform(pcg, uint64(span)))
 		drawn = append(drawn, back)
 	}
+	return append(drawn, drawRenewals(seed, count, span)...)
+}
+
+// renewalsEach is how often users of a site want one of its leases to last for longer, per hour.
+const renewalsEach = 4
+
+// drawRenewals has users ask for leases to last for longer.
+func drawRenewals(seed uint64, count int, span grid.Time) (drawn []Wish) {
+	pcg := draw.PCG(seed, "renewals", draw.ForJobs)
+	for range int(renewalsEach*float64(count)*span.Seconds()/3600 + 0.5) {
+		drawn = append(drawn, Wish{
+			Kind: WishRenew, Site: int(draw.Uniform(pcg, uint64(count))), Which: pcg.Uint64(),
+			Span: grid.Minute + grid.Time(draw.Uniform(pcg, uint64(2*grid.Hour))),
+			At:   federation.Warmup + grid.Time(draw.Uniform(pcg, uint64(span))),
+		})
+	}
 	return drawn
 }
 
@@ -104,6 +124,10 @@ func (w *Wish) say(n *testnet.Network, number int, healed grid.Time) error {
 		n.Inject(w.At, w.Site, &site.RequestLease{Token: token, Lender: n.ID(w.Lender), Processors: w.Processors, Span: w.Span})
 	case WishReturn:
 		n.Call(w.At, w.Site, func() { w.back(n, wishTokens) })
+	case WishRenew:
+		n.Call(w.At, w.Site, func() { w.renew(n, wishTokens) })
+	case WishRecall:
+		n.Call(w.At, w.Site, func() { w.recall(n, wishTokens) })
 	case WishHold:
 		n.Inject(w.At, w.Site, &site.Hold{Job: id})
 		n.Inject(w.At+w.Span, w.Site, &site.Hold{Job: id, Release: true})
@@ -131,17 +155,43 @@ func (w *Wish) say(n *testnet.Network, number int, healed grid.Time) error {
 	return nil
 }
 
-// back has a site's user release or revoke one of its leases.
-func (w *Wish) back(n *testnet.Network, token uint64) {
+// lease returns a lease of a site for which keep is true; ok is false if there is none.
+func (w *Wish) lease(n *testnet.Network, keep func(l *site.LeaseView) bool) (l site.LeaseView, ok bool) {
 	s, up := siteAt(n, w.Site)
 	if !up {
-		return
+		return l, false
 	}
-	leases := s.Leases()
+	leases := slices.DeleteFunc(s.Leases(), func(l site.LeaseView) bool { return !keep(&l) })
 	if len(leases) == 0 {
+		return l, false
+	}
+	return leases[w.Which%uint64(len(leases))], true
+}
+
+// renew has a site's user ask for one of the leases that it borrows to last for longer.
+func (w *Wish) renew(n *testnet.Network, token uint64) {
+	l, ok := w.lease(n, func(l *site.LeaseView) bool { return !l.Lent && l.State == lease.Active })
+	if ok {
+		n.Step(w.Site, &site.ChangeLease{Token: token, Change: site.RenewLease, Number: l.Number, Span: w.Span})
+	}
+}
+
+// recall has a site's owner want back what another site has borrowed.
+func (w *Wish) recall(n *testnet.Network, token uint64) {
+	l, ok := w.lease(n, func(l *site.LeaseView) bool {
+		return l.Lent && l.State == lease.Active && l.Borrower == n.ID(w.Lender)
+	})
+	if ok {
+		n.Step(w.Site, &site.ChangeLease{Token: token, Change: site.RevokeLease, Number: l.Number, Borrower: l.Borrower})
+	}
+}
+
+// back has a site's user release or revoke one of its leases.
+func (w *Wish) back(n *testnet.Network, token uint64) {
+	l, ok := w.lease(n, func(*site.LeaseView) bool { return true })
+	if !ok {
 		return
 	}
-	l := leases[w.Which%uint64(len(leases))]
 	change := site.ReleaseLease
 	if l.Lent {
 		change = site.RevokeLease
