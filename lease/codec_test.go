@@ -92,6 +92,8 @@ func TestMalformed(t *testing.T) {
 		grant(func(m *Grant) { m.Price = -1 }),
 		grant(func(m *Grant) { m.Price = grid.CreditsMax + 1 }),
 		&Refuse{Number: 7, Reason: Busy, Ready: -1},
+		&Refuse{Number: 7, Reason: Dear, Price: -1},
+		&Refuse{Number: 7, Reason: Busy, Lends: ProcessorsMax + 1},
 		&Refuse{Number: 7, Reason: Busy, Span: SpanLimit + 1},
 		grant(func(m *Grant) { m.Epoch = 0 }),
 		grant(func(m *Grant) { m.Hold = 0 }),

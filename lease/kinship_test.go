@@ -565,3 +565,100 @@ func TestKinshipUnderFaults(t *testing.T) {
 		t.Errorf("only %d ends of links: nothing was tested", linked)
 	}
 }
+
+// TestKinIsBounded: a site that has as many links as it keeps makes no further one, whoever asks.
+func TestKinIsBounded(t *testing.T) {
+	for _, full := range []bool{false, true} {
+		c := newClan(t, KinshipConfig{Site: "a"}, KinshipConfig{Site: "b", Consent: ConsentAllow}, KinshipConfig{Site: "c"})
+		for _, site := range []grid.SiteID{"a", "b"} {
+			ks := c.members[site]
+			for i := len(ks.kin); i < LinksMax; i++ {
+				if full || i > 0 {
+					ks.kin[grid.SiteID(fmt.Sprint("x", i))] = nil
+				}
+			}
+		}
+		if err := c.invite("a", "c"); errors.Is(err, ErrBounds) != full || (err == nil) == full {
+			t.Errorf("full %t: %v", full, err)
+		}
+		if err := c.invite("c", "b"); err != nil {
+			t.Fatal(err)
+		}
+		c.run(grid.Second)
+		want := "child linked"
+		if full {
+			want = "child declined"
+		}
+		if got := c.kin("c", "b"); !strings.HasPrefix(got, want) {
+			t.Errorf("full %t: %s, want %s", full, got, want)
+		}
+	}
+}
+
+// TestInvitationIsAnsweredInTime: whoever invites a site that says nothing learns that after a while,
+// once; the invitation is sent again, ever more rarely, and ends after a week.
+func TestInvitationIsAnsweredInTime(t *testing.T) {
+	c := newClan(t, KinshipConfig{Site: "p"})
+	if err := c.invite("p", "a"); err != nil {
+		t.Fatal(err)
+	}
+	from, sent, answered := c.now, []grid.Time{0}, []grid.Time{}
+	for ks := c.members["p"]; ks.NextTimer() != grid.Never; {
+		c.now = ks.NextTimer()
+		c.locals["p"], c.flight = nil, nil
+		if c.act("p", func(k *Kinship, out *grid.Outbox) error { k.Step(c.now, grid.Tick{}, out); return nil }); len(c.flight) > 0 {
+			sent = append(sent, c.now-from)
+		}
+		for _, in := range c.locals["p"] {
+			if _, is := in.(*Answered); is {
+				answered = append(answered, c.now-from)
+			}
+		}
+		if len(sent) > 1000 {
+			t.Fatal("it is sent for ever")
+		}
+	}
+	if !slices.Equal(answered, []grid.Time{inviteWait}) {
+		t.Errorf("it is told after %v, want %v", answered, inviteWait)
+	}
+	for i := 2; i < len(sent); i++ {
+		if pause := sent[i] - sent[i-1]; pause > inviteMax || i > 20 && i < len(sent)-1 && pause != inviteMax {
+			t.Fatalf("it is sent again after %v: %v", pause, sent)
+		}
+	}
+	if last := sent[len(sent)-1]; last < offerSpan-inviteMax || c.now-from != offerSpan || len(c.stored["p"]) > 0 {
+		t.Errorf("it is sent until %v, and ends after %v with %d records", last, c.now-from, len(c.stored["p"]))
+	}
+}
+
+// TestClaimsOfParents: of several sites that say to be above this one the first by name counts, in
+// whatever order they say so, until it has said nothing for long.
+func TestClaimsOfParents(t *testing.T) {
+	for _, order := range [][]grid.SiteID{{"x", "y", "z"}, {"z", "y", "x"}, {"y", "x", "z"}} {
+		c := newClan(t, KinshipConfig{Site: "a"})
+		for _, from := range order {
+			c.act("a", func(k *Kinship, out *grid.Outbox) error {
+				k.Step(c.now, &grid.Delivery{From: from, Message: &Family{Path: []grid.SiteID{from}}}, out)
+				return nil
+			})
+		}
+		if got := c.members["a"].path(); !slices.Equal(got, []grid.SiteID{"x", "a"}) {
+			t.Errorf("after %v its path is %v", order, got)
+		}
+		c.run(grid.Hour)
+		if ks := c.members["a"]; len(ks.claims) > 0 || !slices.Equal(ks.path(), []grid.SiteID{"a"}) {
+			t.Errorf("after an hour its path is %v", ks.path())
+		}
+	}
+}
+
+// TestConfiguredParentIsNotPestered: a parent whose child speaks says no more than that needs.
+func TestConfiguredParentIsNotPestered(t *testing.T) {
+	c := newClan(t, KinshipConfig{Site: "p", Links: []Link{{"a", Child}}}, KinshipConfig{Site: "a", Links: []Link{{"p", Parent}}})
+	c.run(10 * grid.Minute)
+	before := c.sent
+	c.run(10 * grid.Minute)
+	if sent := c.sent - before; sent > 22 {
+		t.Errorf("%d messages in ten minutes, want a word and its answer each", sent)
+	}
+}

@@ -136,6 +136,11 @@ func TestOthersCannotTouchALease(t *testing.T) {
 		if state(b) != before {
 			t.Errorf("%T out of nowhere changed the book to %s", m, state(b))
 		}
+		if _, gives := m.(*Grant); gives || m.MessageKind() == (&Revoke{}).MessageKind() { // of what nobody has here
+			if _, back := out.Sends[0].Message.(*Release); len(out.Sends) != 1 || !back {
+				t.Errorf("%T out of nowhere is answered with %+v", m, out.Sends)
+			}
+		}
 	}
 }
 

@@ -329,6 +329,145 @@ func TestWhatDelegationsCost(t *testing.T) {
 	}
 }
 
+// TestWordsOfPolicies are what they are parsed from.
+func TestWordsOfPolicies(t *testing.T) {
+	for s := SelectFCFS; s <= SelectWidest; s++ {
+		if got, err := ParseSelection(s.String()); err != nil || got != s {
+			t.Errorf("%q is parsed as %d, %v", s, got, err)
+		}
+	}
+	for o := OrderNeighbours; o <= OrderGossip; o++ {
+		if got, err := ParseOrdering(o.String()); err != nil || got != o {
+			t.Errorf("%q is parsed as %d, %v", o, got, err)
+		}
+	}
+	for p := DMM; p <= XSTRD; p++ {
+		if got, err := ParsePolicy(p.String()); err != nil || got != p {
+			t.Errorf("%q is parsed as %d, %v", p, got, err)
+		}
+	}
+	for r := Sibling; r <= Parent; r++ {
+		if got, err := ParseRelation(r.String()); err != nil || got != r {
+			t.Errorf("%q is parsed as %d, %v", r, got, err)
+		}
+	}
+	if _, err := ParseSelection("x"); err == nil {
+		t.Error("x is a selection")
+	}
+	busy, back := Barred{Reason: Busy}, Barred{Reason: Accepted}
+	if busy.String() != Busy.String() || back.String() == Accepted.String() {
+		t.Errorf("%q and %q", busy, back)
+	}
+}
+
+// TestLacks: what a job lacks besides idle processors, in whole units.
+func TestLacks(t *testing.T) {
+	for _, tt := range []struct{ processors, unit, idle, want int64 }{
+		{8, 1, 3, 5}, {8, 1, 0, 8}, {8, 1, -2, 8}, {8, 1, 8, 0}, {8, 1, 99, 0}, {8, 2, 5, 4}, {8, 4, 7, 4}, {8, 8, 7, 8}, {8, 0, 3, 5},
+	} {
+		c := Candidate{Processors: tt.processors, Unit: tt.unit}
+		if got := c.Lacks(tt.idle); got != tt.want {
+			t.Errorf("of %d, by %d, with %d idle %d are lacking, want %d", tt.processors, tt.unit, tt.idle, got, tt.want)
+		}
+	}
+}
+
+// TestWishesThatMakeNoSense are passed over: of a policy of one's own for more or fewer processors than
+// a job has, for parts of a unit, and beyond what is idle.
+func TestWishesThatMakeNoSense(t *testing.T) {
+	for _, tt := range []struct {
+		lacks, idle int64
+		ttl         int32
+		seeks       bool
+	}{{2, 4, 1, true}, {4, 0, 1, true}, {0, 4, 1, false}, {-2, 4, 1, false}, {6, 4, 1, false}, {1, 4, 1, false}, {2, 1, 1, false}, {2, 4, grid.NoTTL, false}} {
+		m, b := alone(t, 4, MatchConfig{Links: []Link{{"b", Sibling}}, Policy: SSTRD}, nil)
+		m.delegateBy = nil
+		if err := b.cluster.Lend(0, lrms.Request{ID: grid.TaskID{Job: grid.JobID{Hi: 1}}, Processors: max(4-tt.idle, 1), Estimate: grid.Hour}); err != nil && tt.idle < 4 {
+			t.Fatal(err)
+		}
+		if tt.idle == 4 {
+			b.cluster.Ended(0, grid.TaskID{Job: grid.JobID{Hi: 1}})
+		}
+		var out grid.Outbox
+		r := jobOf(1, 4)
+		if err := m.Submit(0, Work{Request: r, Unit: 2, TTL: tt.ttl}, &out); err != nil {
+			t.Fatal(err)
+		}
+		m.seek(0, m.demands[r.ID], tt.lacks, &out)
+		if seeks := len(out.Sends) == 1; seeks != tt.seeks || tt.seeks && out.Sends[0].Message.(*Request).Processors != tt.lacks {
+			t.Errorf("%d are to be leased with %d idle, ttl %d: %d messages", tt.lacks, tt.idle, tt.ttl, len(out.Sends))
+		}
+		if err := AuditRequests(m); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestNobodyToAsk: a job for which nobody can be asked waits for the next cycle; one with a deadline
+// is told to be without a lease, and why.
+func TestNobodyToAsk(t *testing.T) {
+	m, _ := alone(t, 1, MatchConfig{Threshold: 1000, Links: []Link{{"b", Sibling}}}, nil)
+	m.SetLinks(nil)
+	var out grid.Outbox
+	waits, hurries := jobOf(1, 2), jobOf(2, 2)
+	if err := m.SubmitWide(0, Work{Request: waits}, &out); err != nil {
+		t.Fatal(err)
+	}
+	for now := grid.Time(0); now <= 2*grid.Minute; now += grid.Minute {
+		m.Step(now, grid.Tick{}, &out)
+		if d := m.demands[waits.ID]; d.retry != 0 && d.retry != now+grid.Minute || now > 0 && d.retry == 0 || !d.aside {
+			t.Errorf("at %v it is to be delegated at %v, and is aside: %t", now, d.retry, d.aside)
+		}
+		if err := AuditRequests(m); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := m.SubmitWide(0, Work{Request: hurries, By: 3 * grid.Hour}, &out); err != nil {
+		t.Fatal(err)
+	}
+	if len(out.Locals) != 1 || len(out.Sends) > 0 {
+		t.Fatalf("%d for the owner, %d messages", len(out.Locals), len(out.Sends))
+	}
+	if u := out.Locals[0].(*Unmet); u.Task != hurries.ID || u.Reason != "there is nobody to be asked" {
+		t.Errorf("%+v", u)
+	}
+	var away []uint64
+	for _, r := range []lrms.Request{jobOf(7, 3), jobOf(5, 3)} {
+		if err := m.SubmitWide(0, Work{Request: r}, &out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.SetLinks([]Link{{"b", Sibling}})
+	m.delegate(3*grid.Minute, m.demands[jobOf(7, 3).ID], &out)
+	m.Away(func(r lrms.Request) bool { away = append(away, r.ID.Job.Lo); return true })
+	if !slices.Equal(away, []uint64{1, 7, 5}) {
+		t.Errorf("jobs %v are away, in the order of submission", away)
+	}
+	if got := m.Dispatch(3*grid.Minute, []lrms.Request{waits}, &out); len(got) != 1 {
+		t.Errorf("%d jobs started before, and are %d now", 1, len(got))
+	}
+}
+
+// TestRefusalSaysWhatIsLent: at most, of all and to this borrower; and no more is free.
+func TestRefusalSaysWhatIsLent(t *testing.T) {
+	for _, tt := range []struct {
+		most, lends int64
+		why         Reason
+		free, says  int64
+	}{{0, 0, Busy, 8, 0}, {0, 0, TooWide, 8, 8}, {5, 0, Busy, 5, 5}, {5, 0, Denied, 5, 0}, {0, 3, Denied, 3, 3}, {5, 3, Busy, 3, 3}, {5, 7, Busy, 5, 5}} {
+		b := newBook(t, "b", 8)
+		b.cfg.LendMost = tt.most
+		var out grid.Outbox
+		b.Step(grid.Hour, &grid.Delivery{From: "a", Message: &Request{Number: 5, Processors: 3, Span: grid.Hour, Subject: grid.JobID{Lo: 1}, Sink: "a"}}, &out)
+		if err := b.Refuse(grid.Hour, ID{"a", 5}, tt.why, tt.lends, &out); err != nil {
+			t.Fatal(err)
+		}
+		if m := out.Sends[0].Message.(*Refuse); m.Free != tt.free || m.Lends != tt.says || m.Reason != tt.why || len(b.Leases()) > 0 {
+			t.Errorf("%+v: %+v", tt, m)
+		}
+	}
+}
+
 // TestAuditsSee what each of them is for.
 func TestAuditsSee(t *testing.T) {
 	for name, spoil := range map[string]func(m *Matchmaker, d, aside *demand){
