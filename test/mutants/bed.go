@@ -27,7 +27,10 @@ type bed struct {
 // planted is the variable of the environment that has the number of the bug.
 const planted = "PLANTED_BUG" // daemons want no others that begin with GRIDNODE_
 
-// plantedFile declares what the functions of a package ask.
+// plantedName is the file that declares what the functions of a package ask, plantedFile what is in it.
+// It comes before all others: variables are set in the order of the files, and what sets one may ask.
+const plantedName = "0_planted_bug.go"
+
 const plantedFile = `package %s
 
 import (
@@ -130,7 +133,7 @@ func (g *garden) bedOf(all []*mutant) (*bed, error) {
 	for file, t := range beds {
 		if len(t.before) > 0 {
 			changed[file] = t.text()
-			changed[path.Join(path.Dir(file), "planted_bug.go")] = fmt.Appendf(nil, plantedFile, t.file.Name.Name)
+			changed[path.Join(path.Dir(file), plantedName)] = fmt.Appendf(nil, plantedFile, t.file.Name.Name)
 		}
 	}
 	var err error

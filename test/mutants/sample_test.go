@@ -124,14 +124,45 @@ func TestDraw(t *testing.T) {
 	}
 }
 
-// TestSampleIsLookedFor: what the tests see, what they do not, what they do not execute, and what does not end.
+// board is filled before the program begins, by a function that nothing calls by its name.
+const (
+	board = `package lease
+
+type part interface{ enter(map[string]bool) }
+
+var known = fill((*Book)(nil))
+
+func fill(p part) map[string]bool {
+	m := map[string]bool{}
+	p.enter(m)
+	return m
+}
+
+func (*Book) enter(m map[string]bool) { m["book"] = true }
+`
+	boardTest = `package lease
+
+import "testing"
+
+func TestKnown(t *testing.T) {
+	if !known["book"] {
+		t.Fatal("it is not known")
+	}
+}
+`
+)
+
+// TestSampleIsLookedFor: what the tests see, what they do not, what they do not execute, and what does not end;
+// and what is executed before the program begins.
 func TestSampleIsLookedFor(t *testing.T) {
 	g := sampleGarden(t)
+	write(t, g.root, "lease/board.go", board)
+	write(t, g.root, "lease/board_test.go", boardTest)
 	all, err := g.draw(t.Context(), 1, 1000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	chosen, err := choose(all, "lease/book.go:Book.Take:bound:1,lease/book.go:Loop:arithmetic:2,lease/book.go:Deaf:arithmetic:1,lease/book.go:Loop:arithmetic:1")
+	chosen, err := choose(all, "lease/book.go:Book.Take:bound:1,lease/book.go:Loop:arithmetic:2,lease/book.go:Deaf:arithmetic:1,lease/book.go:Loop:arithmetic:1,lease/board.go:Book.enter:removal:1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +183,7 @@ func TestSampleIsLookedFor(t *testing.T) {
 	if err := g.plantEach(t.Context(), chosen, found, false); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"1 s", "no", "not executed", "no end"}
+	want := []string{"1 s", "no", "not executed", "no end", "1 s"}
 	for i, r := range tabulate(chosen, found, g.ways) {
 		got := cell(r, "package")
 		if r.Ways["package"].Seen {
