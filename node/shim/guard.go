@@ -9,12 +9,15 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"gridnode/node/sandbox"
 )
 
 // A shim that is killed cannot end what its tasks have started: only their first processes
 // die with it. So it has a guard, its parent, which does nothing but wait for its end. What
 // has lost its parents then belongs to the guard, whatever session it is in and whatever
-// environment it has, and is killed.
+// environment it has, and is killed. Control groups that nothing is in any more are removed:
+// the kernel goes through all there are whenever one gets a limit of processors.
 
 // guardedEnv tells a shim that it has a guard.
 const guardedEnv = "GRIDNODE_SHIM_GUARDED"
@@ -79,6 +82,17 @@ func bury() {
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
+}
+
+// clearAway removes what the dead shim of home has left in control groups and files, unless
+// another one has the home by now: that one did it as it began.
+func clearAway(home string) {
+	lock, err := takeHome(home)
+	if err != nil {
+		return // the next shim tries it
+	}
+	defer lock.Close()
+	_ = sandbox.Sweep(home) // the next shim tries it again
 }
 
 // rename sets what ps and top call this process, instead of the "exe" of /proc/self/exe.

@@ -47,6 +47,9 @@ func Main(home string) int {
 	keepDescriptors()
 	if !guarded() {
 		code, err := guard()
+		if code != 0 {
+			clearAway(home)
+		}
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "gridnode shim: %s: %v\n", home, err)
 		}
