@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"gridnode/coalloc/dataset"
 	"gridnode/directory"
 	"gridnode/grid"
 	"gridnode/internal/wire"
@@ -27,6 +28,8 @@ type network struct {
 	quiet  []quietInput // to be given before anything else
 	trace  strings.Builder
 	token  uint64
+
+	provided map[grid.Key][]grid.SiteID // in the DHT
 }
 
 type message struct {
@@ -55,7 +58,7 @@ type node struct {
 const start = 1_000_000 * grid.Second
 
 func newNetwork(t *testing.T) *network {
-	return &network{t: t, now: start, sites: make(map[grid.SiteID]*node)}
+	return &network{t: t, now: start, sites: make(map[grid.SiteID]*node), provided: make(map[grid.Key][]grid.SiteID)}
 }
 
 func (n *network) takeTrace() string {
@@ -124,6 +127,7 @@ func (s *node) step(inputs ...grid.Input) {
 		if err := Audit(s.site); err != nil {
 			s.n.t.Fatalf("%s: %v", s.site.cfg.ID, err)
 		}
+		s.viewed()
 	}
 	s.n.settle()
 }
@@ -136,6 +140,72 @@ func (s *node) timed() {
 	}
 	if at := s.site.NextTimer(); !s.site.unsettled && at != due {
 		s.n.t.Errorf("%s needs a Tick at %v, it says, its parts at %v", s.cfg.ID, at, due)
+	}
+}
+
+// viewed compares what users see of a site with what a recount gives.
+func (s *node) viewed() {
+	site, t := s.site, s.n.t
+	want := func(what string, got, want any) {
+		if fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("%s: %s: %v, want %v", s.cfg.ID, what, got, want)
+		}
+	}
+	jobs := make(map[Count]int64)
+	guests := 0
+	site.Jobs(func(v View) bool {
+		glance, known := site.Glance(v.Job.ID)
+		whole, there := site.Job(v.Job.ID)
+		want("a glance at a job", []any{known, glance.State, glance.Site, glance.Reason}, []any{there, whole.State, whole.Site, whole.Reason})
+		jobs[Count{State: v.State, Foreign: v.Foreign}]++
+		if v.Foreign && !v.State.Terminal() {
+			guests++
+		}
+		return true
+	})
+	counts, _ := site.Census()
+	for _, c := range counts {
+		want(fmt.Sprintf("jobs that are %s, foreign %t", c.State.name(), c.Foreign), c.Jobs, jobs[Count{State: c.State, Foreign: c.Foreign}])
+		delete(jobs, Count{State: c.State, Foreign: c.Foreign})
+	}
+	want("jobs that nobody counts", jobs, map[Count]int64{})
+	var totals lease.Totals
+	for _, l := range site.Leases() {
+		switch {
+		case l.State == lease.Requested:
+		case l.Lent && l.Via == 0 && l.State == lease.Held:
+			totals.Held += l.Processors
+		case l.Lent && l.Via == 0:
+			totals.Lent += l.Processors
+		case !l.Lent && (l.State == lease.Claiming || l.State == lease.Active):
+			totals.Borrowed += l.Processors
+		}
+		if l.Lent && l.State != lease.Requested && site.guests != nil {
+			guests++
+		}
+		if of, has := site.PilotOf(l.Borrower, l.Key); l.Lent && l.Via == 0 && l.State == lease.Active {
+			want("the lease of a pilot", []any{has, site.Pilot(l.Epoch), of.ID}, []any{true, true, l.ID})
+		}
+	}
+	relayed := site.LeaseTotals().Relayed
+	totals.Borrowed, totals.Relayed = totals.Borrowed-relayed, relayed
+	want("processors of leases", site.LeaseTotals(), totals)
+	if site.guests != nil {
+		want("guests", len(site.Guests()), guests)
+	}
+	if held := site.Held(); held < len(site.Leases()) {
+		t.Errorf("%s holds %d and has %d leases", s.cfg.ID, held, len(site.Leases()))
+	}
+	if idle := site.Idle(s.n.now); idle < 0 || idle > site.Total() || site.Wait(s.n.now, site.Total()+1, 1) != grid.Never || idle > 0 && site.Wait(s.n.now, 0, 1) != 0 {
+		t.Errorf("%s has %d idle processors of %d", s.cfg.ID, idle, site.Total())
+	}
+	of := CoresOf(site)
+	want("the parts that watchers see", []bool{of.Book != nil, of.Home != nil, of.Market != nil, of.Directory != nil, of.Head != nil},
+		[]bool{site.loans != nil, site.gangs != nil, site.placing != nil, site.quotes != nil, site.packing != nil})
+	for _, id := range s.n.order {
+		if got := site.SiteName(id); got != s.n.sites[id].cfg.Name {
+			t.Errorf("%s calls %s %q", s.cfg.ID, id, got)
+		}
 	}
 }
 
@@ -219,6 +289,14 @@ func (s *node) carryOut() {
 			n.say("%v %s: kill %s: %s", n.now-start, id, taskName(task.ID), task.Cause)
 		case grid.EffectClosest:
 			n.quiet = append(n.quiet, quietInput{id, &grid.Closest{Key: s.out.Keys[e.Index], Peers: n.holders()}})
+		case grid.EffectProvide:
+			key := s.out.Keys[e.Index]
+			n.provided[key] = append(n.provided[key], id)
+			n.quiet = append(n.quiet, quietInput{id, &grid.Provided{Key: key, Stored: true}})
+		case grid.EffectProviders:
+			key := s.out.Keys[e.Index]
+			peers := slices.DeleteFunc(slices.Clone(n.provided[key]), func(p grid.SiteID) bool { return p == id })
+			n.quiet = append(n.quiet, quietInput{id, &grid.Providers{Key: key, Peers: slices.Compact(slices.Sorted(slices.Values(peers)))}})
 		case grid.EffectProbe:
 			n.quiet = append(n.quiet, quietInput{id, &grid.Probed{To: s.out.Probes[e.Index], RoundTrip: 10 * grid.Millisecond}})
 		case grid.EffectTell:
@@ -360,6 +438,10 @@ func describeAnswer(v any) string {
 		return fmt.Sprintf("price %v, before %v%s", v.Price, v.Before, failure(v.Err))
 	case *LeaseAnswer:
 		return fmt.Sprintf("lease: %d processors, %v%s", v.Lease.Processors, v.Lease.State, failure(v.Err))
+	case *GuestsChanged:
+		return fmt.Sprintf("guests: %d jobs, %d leases%s", v.Jobs, v.Leases, failure(v.Err))
+	case *dataset.Held:
+		return "data set" + failure(v.Err)
 	case *LinkAnswer:
 		return fmt.Sprintf("link to %s: %v%s", v.Link.Site, v.Link.Standing, failure(v.Err))
 	case *market.PreviewResult:

@@ -117,6 +117,11 @@ func Audit(s *Site) error {
 			waits[id] = true
 		}
 	}
+	if s.guests != nil {
+		for _, h := range s.guests.held { // for the owner, or its time
+			waits[h.Task] = true
+		}
+	}
 	for _, e := range s.jobs.byID {
 		if e.state == Queued && !e.adrift && e.lease == 0 && !divided(e.job) && !waits[e.task()] {
 			return fmt.Errorf("job %s, epoch %d, is %s, and in no queue", e.job.ID, e.epoch, e.state)

@@ -9,24 +9,29 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"gridnode/coalloc/dataset"
 	"gridnode/coalloc/muscle"
 	"gridnode/grid"
 	"gridnode/internal/lrms/gpu"
 	"gridnode/lease"
 	"gridnode/market/bank"
+	"gridnode/node/guest"
 )
 
 // TestTranscripts runs testdata/*.txt: each command is followed by everything that
 // happened because of it. Commands:
 //
 //	site name=a [processors=4 gpus=2 parts=everything price=1 discipline=easy foreign=yes lend bank=b accept=b offer head=h members=(b,c) window=10s short=1m retention=1h threshold=1000 siblings=(b) delegation=dmm leaseprice=2 lendmost=3]
-//	submit site=a job=1 [processors=1 for=100s goal=cheapest to=b deadline=2h budget=5 components=(2@a,2@b) gpus=1 name=x spread]
+//	submit site=a job=1 [processors=1 for=100s goal=cheapest to=b deadline=2h budget=5 components=(2@a,2@b) gpus=1 name=x spread inputs=(x)]
 //	cancel | preview | show site=a job=1
 //	price site=a price=2
 //	lease site=a from=b [processors=2 for=1h most=3]
 //	release | renew | revoke site=a [force]   the newest of its leases
 //	link site=a change=invite|accept|drop to=b
-//	drain site=a
+//	drain site=a [back]
+//	guest site=b change=cancel|hold|release job=1 | of=a   what the owner of b does with jobs of others
+//	ban site=b of=a [lift]
+//	data site=a name=x [shared drop]   a data set is there; x is one of those of submit's inputs=(x)
 //	grant site=b to=a amount=100      credits from the bank
 //	quotes site=a                     the directory's answer, cheapest first
 //	deliver [count=1]                 deliver so many messages in order; all without count
@@ -63,7 +68,11 @@ func (n *network) command(d *datadriven.TestData) {
 	case "cancel":
 		s.step(&Cancel{Token: n.token, Job: a.jobID(), Cause: "enough"})
 	case "show":
-		v, _ := s.site.Job(a.jobID())
+		v, known := s.site.Job(a.jobID())
+		if !known {
+			n.say("no such job")
+			return
+		}
 		cost := ""
 		if v.State == CancelledByUser && v.Result.Cost > 0 && len(v.Verdicts) == 0 { // for what was delegated
 			cost = v.Result.Cost.String()
@@ -80,7 +89,24 @@ func (n *network) command(d *datadriven.TestData) {
 		change := map[string]LinkChange{"invite": InviteLink, "accept": AcceptLink, "drop": DropLink}[a.text("change", "")]
 		s.step(&ChangeLink{Token: n.token, Change: change, Site: grid.SiteID(a.text("to", ""))})
 	case "drain":
-		s.step(&Drain{})
+		s.step(&Drain{Back: d.HasArg("back")})
+	case "guest":
+		change := map[string]GuestChange{"cancel": CancelGuest, "hold": HoldGuest, "release": ReleaseGuest}[a.text("change", "")]
+		in := &ChangeGuests{Token: n.token, Change: change, Job: a.jobID(), Cause: "the owner wants it"}
+		if d.HasArg("of") {
+			in.Job, in.Partner = grid.JobID{}, &guest.Partner{Scope: guest.Site, Name: a.text("of", "")}
+		}
+		s.step(in)
+	case "ban":
+		partner := guest.Partner{Scope: guest.Site, Name: a.text("of", "")}
+		s.step(&BanGuests{Token: n.token, Ban: guest.Ban{Partner: partner, Since: n.now, Until: grid.Never}, Lift: d.HasArg("lift")})
+	case "data":
+		set := dataset.Set{DataSet: grid.DataSet{Name: a.text("name", ""), Size: 1e9}, Path: "/x", Shared: d.HasArg("shared"), Added: n.now}
+		if d.HasArg("drop") {
+			s.step(&dataset.Drop{Token: n.token, Name: set.Name})
+		} else {
+			s.step(&dataset.Hold{Token: n.token, Set: set})
+		}
 	case "grant":
 		s.step(&bank.Grant{Token: n.token, ID: grid.JobID{Lo: n.token}, To: grid.SiteID(a.text("to", "")), Amount: grid.Credits(a.integer("amount", 100)) * grid.Credit})
 	case "quotes":
@@ -247,6 +273,9 @@ func (a args) job(s *node) *grid.Job {
 	j.GPUs.Count = a.integer("gpus", 0)
 	if a.d.HasArg("spread") {
 		j.Tasks, j.Spread = j.Processors, true
+	}
+	for _, name := range a.list("inputs") {
+		j.Inputs = append(j.Inputs, grid.DataSet{Name: name, Size: grid.SizeUnknown})
 	}
 	if parts := a.list("components"); len(parts) > 0 {
 		j.Tasks, j.Coallocate = j.Processors, &grid.Coallocation{Components: strings.Join(parts, ","), CCR: -1}
