@@ -23,7 +23,7 @@ COUNT    ?= 5
 # A guard against tests that hang, wide enough for a busy machine.
 TIMEOUT  ?= 30m
 
-.PHONY: help build docs dist dist-twice demo test check lint race mixed flood mutants mutation campaign campaign-night errorpaths bench figures fuzz proto deps walls cleanroot nat web browser shots workflows slurm slurmdeps clean
+.PHONY: help build docs dist dist-twice demo test check lint race mixed flood mutants mutation campaign campaign-night errorpaths bench figures census fuzz proto deps walls cleanroot nat web browser shots workflows slurm slurmdeps clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 10
@@ -96,6 +96,11 @@ bench: ## benchmarks with allocations (COUNT=5 runs each); compare two outputs w
 
 figures: $(BIN) ## write docs/figures, all (half an hour and more) or SUBJECT="packing chaos"; TRACES=DIR has the logs
 	$(GO) run ./internal/figures -gridnode $(BIN) -traces '$(TRACES)' -out docs/figures $(SUBJECT)
+
+census: $(BIN) ## count how often what chaos can strike comes, in SEEDS=1000 seeds (minutes): strikes go by it
+	$(BIN) testnet run chaos --swarm --sites 6 --hours 2 --seeds $(or $(SEEDS),1000) -o csv | \
+	  sed -nE 's/^"(before|between) (.*),[0-9]+$$/"\2/p' | grep -v ',0$$' | LC_ALL=C sort > bin/census.csv
+	cp bin/census.csv testnet/scenario/chaos/point/census.csv
 
 fuzz: ## run every fuzz target for FUZZTIME (default 10s) each
 	@for p in $$($(GO) list ./...); do \

@@ -59,8 +59,9 @@ type Config struct {
 	Durable bool
 
 	// Tear, if set, is asked of every step that orders something, recoveries included, whether
-	// the daemon dies within it. It must not change out.
-	Tear func(now grid.Time, site int, out *grid.Outbox) Tear
+	// the daemon dies within it. Of one in which it dies anyway, once the step has saved
+	// (FaultTorn), it is told. It must not change out.
+	Tear func(now grid.Time, site int, out *grid.Outbox, torn bool) Tear
 
 	// Untold, if set, names sites of which observers are told less: nothing of what they tell and
 	// answer their users, and of executions of their jobs.

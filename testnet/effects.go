@@ -30,9 +30,11 @@ func (l *lane) carryOut(s int32) {
 	}
 	crash := m.fuse && len(out.Records) > 0
 	var tear Tear
-	if l.cfg.Tear != nil && !crash {
-		tear = l.cfg.Tear(l.now, int(s), out)
-		crash = tear.For > 0
+	if l.cfg.Tear != nil {
+		if tear = l.cfg.Tear(l.now, int(s), out, crash); crash {
+			tear = Tear{}
+		}
+		crash = crash || tear.For > 0
 	}
 	if crash && tear.Unsaved {
 		out.Reset()

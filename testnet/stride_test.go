@@ -115,7 +115,7 @@ func TestNoStrides(t *testing.T) {
 		"latencies given": func(c *Config) { c.Link.Latency = func(int, int) grid.Time { return 1 } },
 		"coincidence":     func(c *Config) { c.Link.Coincide = 1 },
 		"a check":         func(c *Config) { c.Check = func(grid.Time) error { return nil } },
-		"torn steps":      func(c *Config) { c.Tear = func(grid.Time, int, *grid.Outbox) (t Tear) { return t } },
+		"torn steps":      func(c *Config) { c.Tear = func(grid.Time, int, *grid.Outbox, bool) (t Tear) { return t } },
 		"fast dials":      func(c *Config) { c.DialTimeout = 1 },
 		"one worker":      func(c *Config) { c.Workers = 1 },
 		"one lane":        func(c *Config) {},

@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 )
 
 func reliability() subject {
 	return subject{
 		name: "reliability", title: "Many seeds of chaos", takes: "40 min",
 		intro: "Federations under faults, seed after seed. The invariants are checked at every event; a seed with a violation ends the command with an error, " +
-			"and this page could not be written. A fault point is a step by what it saves and what it orders next, or a message by its kind.",
+			"and this page could not be written. A fault point is right before or right after a daemon saves a kind of records, sends a kind of messages, or gives " +
+			"another order, for each of three causes: as something comes in, on a timer, and in recovery; or between a record and an order that carries it out; " +
+			"or a message on its way.",
 		parts: []part{
 			campaign{
 				title:   "Mixtures of faults and features",
@@ -62,20 +63,22 @@ func (c campaign) measure(ctx context.Context, run runner) (string, error) {
 	if r.Seeds == 0 || len(r.Violations) > 0 {
 		return "", fmt.Errorf("%s: %d seeds, %d of them violated", c.command, r.Seeds, len(r.Violations))
 	}
-	faults, hit, tried := 0.0, 0, 0
-	var missed []string
+	faults, came, hit, tried := 0.0, 0, 0, 0
+	seldom := grid{{fmt.Sprintf("hit less than %d times", often), "came", "hit"}}
 	for _, kind := range slices.Sorted(maps.Keys(r.Faults)) {
 		faults += r.Faults[kind]
 	}
 	for _, p := range r.Points {
-		switch {
-		case p.Hit >= often:
+		if p.Seen > 0 {
+			came++
+		}
+		if p.Hit > 0 {
+			hit++
+		}
+		if p.Hit >= often {
 			tried++
-			hit++
-		case p.Hit > 0:
-			hit++
-		default:
-			missed = append(missed, p.Name)
+		} else {
+			seldom = append(seldom, []string{p.Name, number(p.Seen, 0), number(p.Hit, 0)})
 		}
 	}
 	table := grid{{"", "number"}}
@@ -90,12 +93,13 @@ func (c campaign) measure(ctx context.Context, run runner) (string, error) {
 		add("of them "+kind, r.Faults[kind])
 	}
 	add("fault points", float64(len(r.Points)))
+	add("of them came", float64(came))
 	add("hit", float64(hit))
 	add(fmt.Sprintf("hit %d times and more", often), float64(tried))
 	add("violations", float64(len(r.Violations)))
 	page := section(c.title, c.text, table.markdown(), []string{c.command})
-	if len(missed) > 0 {
-		page += "\n" + wrap("Never hit: "+strings.Join(missed, "; ")+".", widthMax)
+	if len(seldom) > 1 {
+		page += "\n" + seldom.markdown()
 	}
 	return page, nil
 }

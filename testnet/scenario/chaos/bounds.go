@@ -10,6 +10,7 @@ import (
 	"gridnode/lease"
 	"gridnode/node/site"
 	"gridnode/testnet"
+	"gridnode/testnet/scenario/chaos/point"
 	"gridnode/testnet/scenario/federation"
 )
 
@@ -271,7 +272,7 @@ func (w *boundWatch) atRest() error {
 	for i := range w.n.Len() {
 		kinds := make(map[string]int)
 		for key := range w.n.Saved(i) {
-			kinds[plain(key)]++
+			kinds[point.Kind(key)]++
 		}
 		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 			if !lasting[kind] {

@@ -20,6 +20,7 @@ import (
 	"gridnode/internal/wire"
 	"gridnode/testnet"
 	"gridnode/testnet/scenario"
+	"gridnode/testnet/scenario/chaos/point"
 	"gridnode/testnet/sweep"
 )
 
@@ -42,8 +43,7 @@ type Campaign struct {
 	Processor  float64   `json:"processorSeconds"`
 }
 
-// PointCount is a place where a fault can strike: a step that saves or sends something, or a
-// message on its way.
+// PointCount is a place where a fault can strike: in a daemon, as package point says, or a message on its way.
 type PointCount struct {
 	Name string `json:"name"`
 	Seen int64  `json:"seen"` // how often a fault could have struck there
@@ -113,6 +113,9 @@ func RunSeeds(ctx context.Context, cfg Config, seeds int, swarm bool) (*Campaign
 	}})
 	if c.Processor = (processorTime() - begun).Seconds(); cfg.Away != nil {
 		c.Processor = elsewhere.Seconds()
+	}
+	for _, name := range point.Missing(maps.Keys(points)) {
+		points[name] = &PointCount{Name: name}
 	}
 	for _, name := range slices.Sorted(maps.Keys(points)) {
 		c.Points = append(c.Points, *points[name])
@@ -252,9 +255,8 @@ func (t *trial) coverage() (list []PointCount) {
 	if t.points == nil || t.n == nil {
 		return nil
 	}
-	t.points.sum() // so that steps which save nothing are there, too
-	for name, seen := range t.points.seen {
-		list = append(list, PointCount{name, max(seen, t.points.hit[name]), t.points.hit[name]})
+	for _, p := range t.points.counts.All() {
+		list = append(list, PointCount(p))
 	}
 	var total testnet.Counter
 	for site := range t.n.Len() {
@@ -271,6 +273,16 @@ func (t *trial) coverage() (list []PointCount) {
 
 // often is how often a point has to be hit to count as tried.
 const often = 100
+
+// came counts the points at which a fault could have struck.
+func (c *Campaign) came() (count int) {
+	for _, p := range c.Points {
+		if p.Seen > 0 {
+			count++
+		}
+	}
+	return count
+}
 
 // hit counts the points that were hit so often at least.
 func (c *Campaign) hit(least int64) (count int) {
@@ -309,7 +321,7 @@ func (c *Campaign) Write(w io.Writer, format string) error {
 	for _, kind := range slices.Sorted(maps.Keys(c.Faults)) {
 		fmt.Fprintf(t, "faults: %s\t%d\n", kind, c.Faults[kind])
 	}
-	fmt.Fprintf(t, "fault points\t%d, hit %d, %d times or more %d\n", len(c.Points), c.hit(1), often, c.hit(often))
+	fmt.Fprintf(t, "fault points\t%d, of which %d came, hit %d, %d times or more %d\n", len(c.Points), c.came(), c.hit(1), often, c.hit(often))
 	fmt.Fprintf(t, "violations\t%d\n", len(c.Violations))
 	for _, v := range c.Violations {
 		fmt.Fprintf(t, "  seed %d\t%s\n\t%s\n", v.Seed, v.Text, v.Command)

@@ -33,9 +33,10 @@ type Config struct {
 	//	partition  partitions of the network, per hour
 	//	aim        share of jobs at several sites that are cancelled, and of their claims,
 	//	           barriers and starts at which one of their sites dies
-	//	within     chance that a daemon dies within a step, after what it saves and before one of
-	//	           its other orders, in recoveries, too; less where one has died before
-	//	between    … that it dies within a step that saves nothing, after some of its orders
+	//	within     chance that a daemon dies right before or after an order of a step that saves,
+	//	           once that is durable, in recoveries, too; of an order that comes seldomer than
+	//	           most do a multiple, less where one has died before
+	//	between    … of a step that saves nothing
 	//	store      … that its store fails: nothing of a step is durable, and the daemon ends itself
 	//	full       times that a disk is full for minutes: the daemon dies of whatever it saves, and so
 	//	           it does when it is started again
@@ -165,7 +166,7 @@ func Replay(ctx context.Context, path string, cfg Config) (*measure.Result, erro
 func play(ctx context.Context, script *Script, name, path string) (*measure.Result, error) {
 	t := &trial{script: script}
 	result, err := t.play(ctx, name, path)
-	if points := t.points; script.Say != nil && points != nil && len(points.seen) > 0 {
+	if points := t.points; script.Say != nil && points != nil {
 		c := points.sum()
 		script.Say(fmt.Sprintf("fault points: %d of %d hit", c.Hit, c.Seen))
 	}

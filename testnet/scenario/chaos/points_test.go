@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestPoints: daemons die after what a step saves and before its other orders, in recoveries,
-// too, and what was hit and missed is told. Nothing is violated.
+// TestPoints: daemons die before and after what a step saves and each of its other orders, on
+// timers and in recoveries, too, and what was hit and missed is told. Nothing is violated.
 func TestPoints(t *testing.T) {
-	between, recovering, unsaved, bare := false, false, false, false
+	between, recovering, unsaved, durable, bare, looking, timed := false, false, false, false, false, false, false
 	for seed := range uint64(4) { // which points are hit is chance, but in four runs all kinds of them are
 		cfg := Default()
 		cfg.Seed, cfg.Sites, cfg.Hours, cfg.Faults, cfg.Features = 5+seed, 5, 5, "within=0.3,coincide=0.2,loss,between=0.05,store=0.005,oneway=1,slow=0.5", "cancel,requeue,fail"
@@ -22,12 +22,19 @@ func TestPoints(t *testing.T) {
 		if c.Hit < 30 || c.Hit > c.Seen || len(c.Missed) != c.Seen-c.Hit {
 			t.Errorf("%d of %d points were hit, %d missed", c.Hit, c.Seen, len(c.Missed))
 		}
-		for name := range run.points.hit {
-			unsaved = unsaved || strings.HasPrefix(name, "loses ")
-			bare = bare || run.points.hit[name] > 0 && strings.HasPrefix(name, "saves nothing, sends market.")
-			recovering = recovering || strings.HasPrefix(name, "recovers, ")
-			between = between || strings.HasSuffix(name, "then sends market.acknowledge")
+		for _, p := range run.points.counts.All() {
+			if p.Hit > p.Seen {
+				t.Errorf("%s: hit %d of %d times", p.Name, p.Hit, p.Seen)
+			}
+			hit := func(part string) bool { return p.Hit > 0 && strings.HasPrefix(p.Name, part) }
+			unsaved = unsaved || hit("before saving ")
+			durable = durable || hit("after saving ")
+			between = between || hit("between saving ")
+			recovering = recovering || hit("before sending ") && strings.HasSuffix(p.Name, ", in recovery")
+			timed = timed || hit("after sending ") && strings.HasSuffix(p.Name, ", on a timer")
 		}
+		bare = bare || slices.ContainsFunc(run.told.Strikes, func(s Strike) bool { return s.Kind == strikeBetween })
+		looking = looking || slices.ContainsFunc(run.told.Strikes, func(s Strike) bool { return s.Kind == strikeLook })
 		injected := result.Config.(*chaosReport).Injected
 		if injected["oneway"] == 0 || injected["slow"] == 0 {
 			t.Errorf("injected %v", injected)
@@ -35,11 +42,12 @@ func TestPoints(t *testing.T) {
 		if !slices.ContainsFunc(run.told.Strikes, func(s Strike) bool { return s.Kind == strikeWithin && s.Left > 0 }) {
 			t.Error("no daemon has died between two orders")
 		}
-		if between && recovering && unsaved && bare {
+		if between && recovering && unsaved && durable && bare && looking && timed {
 			return
 		}
 	}
-	t.Errorf("hit between save and acknowledgement: %v, in a recovery: %v, as a save failed: %v, where nothing is saved: %v", between, recovering, unsaved, bare)
+	t.Errorf("hit between a save and what carries it out: %v, in a recovery: %v, as a save failed: %v, after one: %v, where nothing is saved: %v, as one looks for sites: %v, on a timer: %v",
+		between, recovering, unsaved, durable, bare, looking, timed)
 }
 
 // TestFullDisks: a daemon that finds no room for what it is to save dies, and dies again until
@@ -61,17 +69,5 @@ func TestFullDisks(t *testing.T) {
 	}
 	if died := run.points.full.died; times == 0 || died <= uint64(times) || again.points.full.died != died || again.n.TraceHash() != run.n.TraceHash() {
 		t.Errorf("%d daemons have died of %d full disks, and %d in the replay (trace %x, %x)", died, times, again.points.full.died, run.n.TraceHash(), again.n.TraceHash())
-	}
-}
-
-// TestPlain: kinds of records have one name, whatever they are about.
-func TestPlain(t *testing.T) {
-	for key, want := range map[string]string{
-		"job/ckydmwh1mbc860000g0000003c": "job", "bank/payment/ckydmwh1mbc860000g0000003c/1": "bank/payment",
-		"bank/account/site-1": "bank/account", "deaths/latest": "deaths",
-	} {
-		if got := plain(key); got != want {
-			t.Errorf("%s is %s, want %s", key, got, want)
-		}
 	}
 }

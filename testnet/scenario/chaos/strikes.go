@@ -16,8 +16,8 @@ import (
 var intensities = map[string]bounds{
 	"loss": {0.02, 0.5}, "duplicate": {0.02, 1}, "reorder": {0.05, 1}, "drift": {200, testnet.DriftMax},
 	"daemon": {0.5, 60}, "torn": {0.5, 60}, "machine": {0.1, 60}, "partition": {1, 60}, "aim": {0.2, 1},
-	"within": {0.002, 1}, "coincide": {0.02, 1},
-	"between": {0.002, 1}, "store": {0.001, 1}, "oneway": {0.5, 60}, "slow": {0.2, 60},
+	"within": {0.001, 1}, "coincide": {0.02, 1},
+	"between": {0.001, 1}, "store": {0.0005, 1}, "oneway": {0.5, 60}, "slow": {0.2, 60},
 	strikeFull: {0.1, 60},
 	"step":     {0.3, 60}, "still": {0.2, 60}, "slew": {0.3, 60},
 	"old": {0.05, 60},
@@ -25,14 +25,14 @@ var intensities = map[string]bounds{
 
 // Strike is a fault that begins at an instant and heals.
 type Strike struct {
-	Kind  string    `json:"kind"`            // "daemon", "torn", "machine", "partition", "oneway", "slow", "step", "still", "slew", "old", "within", "between", "store" or "full"
+	Kind  string    `json:"kind"`            // "daemon", "torn", "machine", "partition", "oneway", "slow", "step", "still", "slew", "old", "within", "between", "look", "store" or "full"
 	At    grid.Time `json:"at"`              // microseconds since the beginning of the run
 	For   grid.Time `json:"for"`             // microseconds, more than 0
 	Sites []int     `json:"sites"`           // indices: one, of a partition those on one side of it
 	Delay grid.Time `json:"delay,omitempty"` // of "slow", "step" (may be negative), "slew" (a second) and "old": microseconds
 
 	// Of those within steps: the daemon dies within the step that is the first from At on to
-	// save (strikeBetween: not to), at that instant the Step-th, after so many of its other
+	// save (strikeBetween, strikeLook: not to), at that instant the Step-th, after so many of its other
 	// orders have left.
 	Step int `json:"step,omitempty"`
 	Left int `json:"left,omitempty"`
@@ -42,6 +42,7 @@ type Strike struct {
 const (
 	strikeWithin  = "within"  // between two orders of a step, what that saves is durable
 	strikeBetween = "between" // of one that saves nothing
+	strikeLook    = "look"    // … and only looks for sites, or for quotes of them
 	strikeStore   = "store"   // as it cannot save, and nothing leaves
 	strikeFull    = "full"    // … whatever it has to save, until there is room again
 )

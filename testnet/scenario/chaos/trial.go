@@ -86,9 +86,8 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 			uses.tell(s.Seed, at, c, s.Sites, t.roster.id)
 		},
 	}
-	if t.points = pointsOf(t, faults); t.points.any() {
-		f.Tear = t.points.tear
-	}
+	t.points = pointsOf(t, faults)
+	f.Tear = t.points.tear
 	if f.Wrap = t.wrap; t.tape != nil {
 		f.Wrap = t.tape.wrap
 		f.Hook = func(at int, s *scenario.Enrolled) testnet.Site { return t.tape.listen(f.ID(at), s.Site, s) }
@@ -239,7 +238,7 @@ func (t *trial) provoke(faults map[string]float64, uses features, sites []worklo
 		t.wish(w)
 	}
 	for _, strike := range t.drawn {
-		if !inStep(strike.Kind) { // points has those happen
+		if t.points.sortOf(strike.Kind) == nil { // points has those happen
 			t.strike(strike)
 		}
 	}
