@@ -100,8 +100,11 @@ func (js *jobs) taskEnded(now grid.Time, in *grid.TaskEnded, out *grid.Outbox) {
 	}
 	if js.recovery.forget(e) {
 		js.gpus.Release(in.ID) // which nobody else knew
-	} else if in.Lost && e.state == Queued {
-		return // told twice: it waits to be run once more
+	} else if e.state == Queued {
+		if in.Lost {
+			return // told twice: it waits to be run once more
+		}
+		js.queue.dequeue(now, e, out) // an older copy of the store did not know that it had begun
 	}
 	if vacated(e, in) {
 		js.lost(now, in.ID, out)

@@ -327,7 +327,7 @@ func (m *limbo) putBack(now grid.Time, e *entry) {
 // tick places those jobs again whose executions are certainly dead by now.
 func (m *limbo) tick(now grid.Time, out *grid.Outbox) {
 	for _, l := range m.stranded.take(now) {
-		if e := m.jobs.current(l.id); e != nil && e.gone != 0 && !m.jobs.minded(l.id) { // else its part says when it has ended
+		if e := m.jobs.current(l.id); e != nil && !e.state.Terminal() && e.gone != 0 && !m.jobs.minded(l.id) { // else its part says when it has ended
 			e.reason = ""
 			m.jobs.lost(now, l.id, out)
 		}

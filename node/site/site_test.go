@@ -439,3 +439,50 @@ func TestPriceThatFollowsDemandIsQuoted(t *testing.T) {
 		t.Errorf("an idle site quotes %v and charges %v after an interval, want a tenth less than 1", got, b.site.Price())
 	}
 }
+
+// TestEndOfWhatWaits: an execution ends that the site, whose store is an older copy, does not know to
+// have begun. Its job is over, and does not start from the queue.
+func TestEndOfWhatWaits(t *testing.T) {
+	b := newBench(t, nil)
+	b.step(&Submit{Job: b.job(1, 4)}, &Submit{Job: b.job(2, 4)})
+	waits := grid.TaskID{Job: grid.JobID{Lo: 2}, Epoch: 1}
+	b.step(&grid.TaskEnded{ID: waits, Result: grid.Result{Start: b.now - grid.Second, End: b.now}})
+	b.want(2, Done)
+	b.step(b.ended(b.started[0], 0))
+	if len(b.started) != 1 || b.site.Idle(b.now) != 4 {
+		t.Errorf("started %d times, %d processors are idle", len(b.started), b.site.Idle(b.now))
+	}
+}
+
+// TestGPUsAfterACrash: what ended while the daemon was away gives its GPUs back, and what runs on keeps
+// its own.
+func TestGPUsAfterACrash(t *testing.T) {
+	b := newBench(t, func(c *Config) { c.GPUs = gpusOf(2) })
+	submit := func(n uint64) {
+		j := b.job(n, 1)
+		j.GPUs.Count = 1
+		b.step(&Submit{Job: j})
+	}
+	submit(1)
+	submit(2)
+	running := b.started
+	if len(running) != 2 {
+		t.Fatalf("%d jobs run", len(running))
+	}
+	b.now += 10 * grid.Second
+	b.crash(b.ended(running[0], 0), &Adopted{ID: running[1].ID, Start: b.now - 10*grid.Second})
+	b.want(1, Done)
+	b.want(2, Running)
+	if free := b.site.GPUs(b.now); len(free) != 1 || free[0].Count != 2 || free[0].Free != 1 {
+		t.Errorf("GPUs are %+v, want one of two free", free)
+	}
+	submit(3)
+	submit(4)
+	b.want(3, Running)
+	b.want(4, Queued)
+	if got := b.started[0].GPUs; len(got) != 1 || got[0] != running[0].GPUs[0] {
+		t.Errorf("job 3 has %v, want %v", got, running[0].GPUs)
+	}
+	b.step(b.ended(running[1], 0))
+	b.want(4, Running)
+}
