@@ -376,10 +376,20 @@ func (b *borrowing) maroon(now grid.Time, e *entry, in *lease.Ended, out *grid.O
 }
 
 // audit returns which job counts as on borrowed processors that is not there, or whose lease is
-// not here any more, or which request for processors is left to nobody.
+// not here any more, on which lease are more than it has room for, or which request for processors is
+// left to nobody.
 func (b *borrowing) audit() error {
 	if err := lease.AuditRequests(b.matches); err != nil {
 		return err
+	}
+	for _, p := range b.pools.list {
+		used := int64(0)
+		for _, g := range p.tasks {
+			used += g.processors
+		}
+		if l, there := b.book.Get(p.id); used != p.used || there && used > l.Processors {
+			return fmt.Errorf("jobs on lease %d have %d of its %d processors, and count as having %d", p.id.Number, used, l.Processors, p.used)
+		}
 	}
 	for id, p := range b.pools.lodgers {
 		e := b.jobs.current(id)
