@@ -149,13 +149,12 @@ func (l *Launcher) take() (*seat, error) {
 func (l *Launcher) prepare() {
 	work := make(chan func())
 	s := &seat{work: work, over: make(chan struct{})}
-	if l.groups != nil {
-		s.group, s.err = l.groups.Make()
-	}
 	l.wg.Go(func() {
 		onOwnThread(func() {
-			if s.group != nil && s.err == nil {
-				s.err = s.group.Join()
+			if l.groups != nil {
+				if s.group, s.err = l.groups.Make(); s.err == nil {
+					s.err = s.group.Join()
+				}
 			}
 			l.spare <- s
 			for do := range work {

@@ -10,15 +10,18 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Home holds the groups of one shim.
 type Home struct {
 	place *Place
 	dirs  map[string]string // by controller
-	made  int64
+	made  atomic.Int64
 }
 
 // Sweep kills and removes what is in the home of that name, and the home: its shim is dead.
@@ -117,12 +120,12 @@ type Group struct {
 	fd      *os.File          // version 2
 }
 
-// Make makes a group that limits nothing yet.
+// Make makes a group that limits nothing yet. It may be called concurrently.
 func (h *Home) Make() (*Group, error) {
-	h.made++
+	name := strconv.FormatInt(h.made.Add(1), 10)
 	g := &Group{version: h.place.Version, dirs: make(map[string]string)}
 	for controller, dir := range h.dirs {
-		g.dirs[controller] = filepath.Join(dir, strconv.FormatInt(h.made, 10))
+		g.dirs[controller] = filepath.Join(dir, name)
 	}
 	for _, dir := range g.unique() {
 		if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -219,7 +222,7 @@ func (g *Group) count(controller, file, word string) int64 {
 	if dir == "" {
 		return 0
 	}
-	text, err := os.ReadFile(filepath.Join(dir, file))
+	text, err := read(filepath.Join(dir, file))
 	if err != nil {
 		return 0
 	}
@@ -292,7 +295,7 @@ func (g *Group) Close() error {
 
 // pids returns the processes in one directory.
 func pids(dir string) (list []int) {
-	text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	text, err := read(filepath.Join(dir, "cgroup.procs"))
 	if err != nil {
 		return nil
 	}
@@ -304,14 +307,59 @@ func pids(dir string) (list []int) {
 	return list
 }
 
+// Not with package os: it would hand each of these files to the poller of the process, which
+// takes longer than what is to be done, and wakes another thread.
+
 // write writes to a file that is there.
 func write(path string, b []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
+	fd, err := open(path, unix.O_WRONLY)
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(b)
-	return errors.Join(err, f.Close())
+	defer unix.Close(fd)
+	if _, err := again(func() (int, error) { return unix.Write(fd, b) }); err != nil {
+		return &fs.PathError{Op: "write", Path: path, Err: err}
+	}
+	return nil
+}
+
+// read returns what a file holds.
+func read(path string) ([]byte, error) {
+	fd, err := open(path, unix.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer unix.Close(fd)
+	text := make([]byte, 0, 512)
+	for {
+		n, err := again(func() (int, error) { return unix.Read(fd, text[len(text):cap(text)]) })
+		if err != nil {
+			return nil, &fs.PathError{Op: "read", Path: path, Err: err}
+		}
+		if n == 0 {
+			return text, nil
+		}
+		if text = text[:len(text)+n]; len(text) == cap(text) {
+			text = slices.Grow(text, len(text))
+		}
+	}
+}
+
+func open(path string, mode int) (fd int, err error) {
+	fd, err = again(func() (int, error) { return unix.Open(path, mode|unix.O_CLOEXEC, 0) })
+	if err != nil {
+		return -1, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return fd, nil
+}
+
+// again calls f as long as signals interrupt it.
+func again(f func() (int, error)) (n int, err error) {
+	for {
+		if n, err = f(); err != unix.EINTR {
+			return n, err
+		}
+	}
 }
 
 // Has reports whether a limit of this kind is held: memory, pids or cpu.
