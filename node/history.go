@@ -112,12 +112,8 @@ func (y *history) move() error {
 
 // pending returns lines of the store that no file has, the first ones if they are many.
 func (y *history) pending() (lines [][]byte, err error) {
-	last := logged.Key(y.files.Last())
-	records, failed := y.h.loop.store.All(logged.Prefix)
-	for key, line := range records {
-		if key <= last {
-			continue
-		}
+	records, failed := y.h.loop.store.After(logged.Prefix, logged.Key(y.files.Last()))
+	for _, line := range records {
 		if lines = append(lines, line); len(lines) == historyBatch {
 			break
 		}

@@ -208,6 +208,11 @@ func (w *writer) discard() { w.txn.Discard() }
 // keys; both slices are valid during one iteration. Failed returns the error that
 // ended the iteration early. Iterate at most once.
 func (e *engine) all(prefix []byte) (records iter.Seq2[[]byte, []byte], failed func() error) {
+	return e.from(prefix, prefix)
+}
+
+// from is all, without the records whose keys are less than first.
+func (e *engine) from(prefix, first []byte) (records iter.Seq2[[]byte, []byte], failed func() error) {
 	txn := e.db.NewTransaction(false)
 	var err error
 	records = func(yield func([]byte, []byte) bool) {
@@ -216,7 +221,7 @@ func (e *engine) all(prefix []byte) (records iter.Seq2[[]byte, []byte], failed f
 		opt.Prefix = prefix
 		it := txn.NewIterator(opt)
 		defer it.Close()
-		for it.Rewind(); it.Valid(); it.Next() {
+		for it.Seek(first); it.Valid(); it.Next() {
 			item := it.Item()
 			if item.Key()[0] == 0 {
 				continue // the store's own

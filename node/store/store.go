@@ -279,7 +279,17 @@ func (s *Store) Close() error {
 // of their keys. The value belongs to the caller. Failed, called after the
 // iteration, returns what ended it early. Iterate once.
 func (s *Store) All(prefix string) (records iter.Seq2[string, []byte], failed func() error) {
-	found, failed := s.engine.all([]byte(prefix))
+	return owned(s.engine.all([]byte(prefix)))
+}
+
+// After is All without the records up to key. It costs nothing for these, nor for what was
+// deleted there.
+func (s *Store) After(prefix, key string) (records iter.Seq2[string, []byte], failed func() error) {
+	return owned(s.engine.from([]byte(prefix), []byte(max(prefix, key+"\x00"))))
+}
+
+// owned makes values the caller's.
+func owned(found iter.Seq2[[]byte, []byte], failed func() error) (iter.Seq2[string, []byte], func() error) {
 	return func(yield func(string, []byte) bool) {
 		for key, value := range found {
 			if !yield(string(key), append([]byte(nil), value...)) {

@@ -40,6 +40,26 @@ func TestCommitAndRead(t *testing.T) {
 	closeTest(t, s)
 }
 
+func TestAfter(t *testing.T) {
+	s := openTest(t, t.TempDir())
+	defer closeTest(t, s)
+	commit(t, s, "a/1", "x", "a/2", "x", "a/2x", "x", "a/3", "x", "a/4", "x", "b/1", "x")
+	commit(t, s, "a/3", "")
+	for after, want := range map[string][]string{
+		"": {"a/1", "a/2", "a/2x", "a/4"}, "a/": {"a/1", "a/2", "a/2x", "a/4"}, "a/2": {"a/2x", "a/4"},
+		"a/3": {"a/4"}, "a/4": nil, "b": nil,
+	} {
+		records, failed := s.After("a/", after)
+		var got []string
+		for key := range records {
+			got = append(got, key)
+		}
+		if err := failed(); err != nil || !slices.Equal(got, want) {
+			t.Errorf("after %q there is %q (%v), want %q", after, got, err, want)
+		}
+	}
+}
+
 func TestEmptyBatchAndBounds(t *testing.T) {
 	s := openTest(t, t.TempDir())
 	defer closeTest(t, s)
