@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	badger "github.com/dgraph-io/badger/v4"
 	"pgregory.net/rapid"
 )
 
@@ -326,5 +327,52 @@ func TestGapInTheLog(t *testing.T) {
 	}
 	if held.damage == nil || held.seq != 1 {
 		t.Errorf("damage %v behind batch %d, want some behind batch 1", held.damage, held.seq)
+	}
+}
+
+// TestTablesOfFormerVersions: tables of memory that a former version left in a crash were
+// larger, whole or cut to what they hold.
+func TestTablesOfFormerVersions(t *testing.T) {
+	former, dir := t.TempDir(), filepath.Join(t.TempDir(), "badger")
+	db, err := badger.Open(engineOptions(former, memTableSizeMost, false, logger(t.Logf)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	const records = 15 // more than fit a table of today's
+	value := bytes.Repeat([]byte("v"), ValueMax)
+	for i := range records {
+		if err := db.Update(func(txn *badger.Txn) error { return txn.Set([]byte{'a' + byte(i)}, value) }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, cut := range []bool{false, true} {
+		if err := errors.Join(os.RemoveAll(dir), os.CopyFS(dir, os.DirFS(former))); err != nil { // as if it crashed now
+			t.Fatal(err)
+		}
+		tables, _ := filepath.Glob(filepath.Join(dir, "*.mem"))
+		if len(tables) != 1 {
+			t.Fatalf("there are tables %q, want one", tables)
+		}
+		if cut {
+			if err := os.Truncate(tables[0], records*(ValueMax+200)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e, err := openEngine(dir, false, logger(t.Logf))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range records {
+			if got, ok, err := e.get([]byte{'a' + byte(i)}); err != nil || !ok || !bytes.Equal(got, value) {
+				t.Errorf("cut %v: record %d: %v %v, %d bytes", cut, i, ok, err, len(got))
+			}
+		}
+		if err := e.close(); err != nil {
+			t.Fatal(err)
+		}
+		if size, err := tidyTables(dir); size != memTableSize || err != nil {
+			t.Errorf("cut %v: after an orderly end tables are of %d bytes (%v), want %d", cut, size, err, memTableSize)
+		}
 	}
 }

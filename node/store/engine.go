@@ -16,14 +16,20 @@ import (
 )
 
 // Badger's size: small tables, as a site has thousands of records, not millions.
-// An open store takes 11 MB of heap with them, most of it never touched.
+// An open store takes 5 MiB of heap with them, and all tables of the first level, which
+// are mapped, ten times as much.
 const (
-	memTableSize = 8 << 20
+	memTableSize = 4 << 20
 	memTables    = 2
 	// valueThreshold is above ValueMax: no value goes to the value log, which
-	// then needs no garbage collection, and the smallest file Badger allows.
-	valueThreshold   = 1 << 20
+	// then needs no garbage collection, and the smallest file Badger allows. It is
+	// below what Badger lets into one transaction, 15 % of a table.
+	valueThreshold   = 576 << 10
 	valueLogFileSize = 1 << 20
+
+	// memTableSizeMost is what a table held in former versions. One that such a version
+	// left in a crash is read into a table as large.
+	memTableSizeMost = 8 << 20
 )
 
 // Keys of the store's own records in Badger. A caller's key never begins with a
@@ -39,7 +45,7 @@ type engine struct {
 	compact compactor
 }
 
-func engineOptions(dir string, sync bool, log badger.Logger) badger.Options {
+func engineOptions(dir string, table int64, sync bool, log badger.Logger) badger.Options {
 	return badger.DefaultOptions(dir).
 		WithLogger(log).
 		WithBypassLockGuard(true). // the store has its own lock, which a child on its way to exec cannot hold on to
@@ -47,7 +53,7 @@ func engineOptions(dir string, sync bool, log badger.Logger) badger.Options {
 		WithDetectConflicts(true).
 		WithChecksumVerificationMode(options.OnTableAndBlockRead).
 		WithVerifyValueChecksum(true).
-		WithMemTableSize(memTableSize).
+		WithMemTableSize(table).
 		WithNumMemtables(memTables).
 		WithNumCompactors(0). // they look for work twenty times a second each; see compactor
 		WithValueThreshold(valueThreshold).
@@ -70,10 +76,11 @@ func openEngine(dir string, sync bool, log badger.Logger) (e *engine, err error)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	if err := removeEmptyTables(dir); err != nil {
+	table, err := tidyTables(dir)
+	if err != nil {
 		return nil, err
 	}
-	db, err := badger.Open(engineOptions(dir, sync, log))
+	db, err := badger.Open(engineOptions(dir, table, sync, log))
 	if err != nil {
 		return nil, fmt.Errorf("open Badger in %s: %w", dir, err)
 	}
@@ -82,23 +89,29 @@ func openEngine(dir string, sync bool, log badger.Logger) (e *engine, err error)
 	return e, nil
 }
 
-// removeEmptyTables removes memory tables of no length. Badger empties a table it no
-// longer needs before it removes it, and refuses to open what a crash in between left.
-func removeEmptyTables(dir string) error {
+// tidyTables returns how large memory tables are to be for those that a crash has left to be
+// read, and removes those of no length. Badger empties a table it no longer needs before it
+// removes it, and refuses to open what a crash in between left.
+func tidyTables(dir string) (size int64, err error) {
 	tables, err := filepath.Glob(filepath.Join(dir, "*.mem"))
 	if err != nil {
-		return err
+		return 0, err
 	}
+	size = memTableSize
 	for _, path := range tables {
 		info, err := os.Stat(path)
-		if err == nil && info.Size() == 0 {
-			err = os.Remove(path)
-		}
-		if err != nil {
-			return err
+		switch {
+		case err != nil:
+			return 0, err
+		case info.Size() == 0:
+			if err := os.Remove(path); err != nil {
+				return 0, err
+			}
+		case info.Size() > memTableSize && info.Size() != 2*memTableSize: // twice its size as long as it is written to
+			size = memTableSizeMost
 		}
 	}
-	return nil
+	return size, nil
 }
 
 // sequence returns the number of the last batch applied, 0 if there was none.
