@@ -273,3 +273,35 @@ func TestGuestsAreKnownByTheirCertificates(t *testing.T) {
 		t.Errorf("a stranger is known as %+v", got)
 	}
 }
+
+// TestSiteIsNamed: a site whose record has a lifetime says once, by itself, what it is called, and again
+// when its addresses are others.
+func TestSiteIsNamed(t *testing.T) {
+	look := func(lifetime grid.Time) (first, moved int) {
+		b := newBench(t, func(c *Config) {
+			together(c)
+			c.Record.Lifetime = lifetime
+		})
+		b.step()
+		first = b.lookups
+		b.step(&grid.Closest{}, &Here{Addresses: []string{"/ip4/192.0.2.1/tcp/4100"}})
+		return first, b.lookups
+	}
+	without, _ := look(0)
+	with, after := look(grid.Hour)
+	if with <= without || after < with {
+		t.Errorf("it looks for %d holders without a record, and %d with one, %d after it has moved", without, with, after)
+	}
+}
+
+// TestNetworkOfKnownSites: bandwidths are those of the quotes, this site's own that of its configuration.
+func TestNetworkOfKnownSites(t *testing.T) {
+	b := newBench(t, func(c *Config) {
+		together(c)
+		c.Rating.Bandwidth = 1000
+	})
+	n := b.site.Network(b.now, []grid.SiteID{"here", "there"})
+	if got := n.Bandwidth(0, 1); n.Len() != 2 || got != 1000*bytesPerMegabit {
+		t.Errorf("%d sites, %d bytes a second", n.Len(), got)
+	}
+}
