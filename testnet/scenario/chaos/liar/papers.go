@@ -22,12 +22,12 @@ import (
 // Papers plays a federation of members on paper, drawn from a seed, and compares what its
 // documents are taken for with what was certified: how many roots vouch, with which rights, who
 // has used an invitation, who was revoked, in whatever order lists come and whatever daemon dies
-// in between; and whose signature a quote and a cheque have (D-3, R-1). A seed plays one of
+// in between, whose certificate was renewed; and whose signature a quote and a cheque have (D-3, R-1). A seed plays one of
 // these.
 func Papers(seed uint64) error {
 	p := &papers{seed: seed, rng: rand.New(rand.NewPCG(seed, 0x7061706572))}
 	p.random = rand.NewChaCha8(sha256.Sum256(binary.BigEndian.AppendUint64([]byte("papers "), seed)))
-	plays := []func() error{p.vouched, p.delegated, p.invited, p.revoked, p.signed}
+	plays := []func() error{p.vouched, p.delegated, p.invited, p.revoked, p.renewed, p.signed}
 	return plays[p.rng.IntN(len(plays))]()
 }
 
@@ -189,10 +189,10 @@ func (r *roll) step(now grid.Time, in grid.Input) (answer any) {
 }
 
 // restart has the daemon die, and come up with what was saved.
-func (p *papers) restart(r *roll) error {
+func (p *papers) restart(r *roll, now grid.Time) error {
 	r.Roll = member.NewRoll(r.cfg, p.rng)
 	for key, value := range r.saved {
-		if err := r.Recover(grid.Hour, key, value); err != nil {
+		if err := r.Recover(now, key, value); err != nil {
 			return err
 		}
 	}
@@ -217,7 +217,7 @@ func (p *papers) invited() error {
 	first := -1
 	for range 6 {
 		if p.rng.IntN(3) == 0 {
-			if err := p.restart(r); err != nil {
+			if err := p.restart(r, grid.Hour); err != nil {
 				return err
 			}
 		}
@@ -285,7 +285,7 @@ func (p *papers) revoked() error {
 	known := [3]bool{}
 	for range 8 {
 		if p.rng.IntN(3) == 0 {
-			if err := p.restart(r); err != nil {
+			if err := p.restart(r, grid.Hour); err != nil {
 				return err
 			}
 		}
@@ -299,6 +299,49 @@ func (p *papers) revoked() error {
 		a, _ := r.step(grid.Hour, &member.Introduce{Token: 3, Member: members[i]}).(*member.Introduced)
 		if a == nil || (a.Err != nil) != known[i] || r.Is(members[i].Site) == known[i] {
 			return fmt.Errorf("a site of which it is known that it is revoked (%t) is shown: %+v, and is a member: %t", known[i], a, r.Is(members[i].Site))
+		}
+	}
+	return nil
+}
+
+// renewed: a site whose certificate has ended is an outcast a day later, and before that it is none;
+// of several that it has shown the last one counts.
+func (p *papers) renewed() error {
+	f, roots, err := p.federation(1, 1)
+	if err != nil {
+		return err
+	}
+	r := p.roll(member.RollConfig{Self: p.party().id, Name: "self", Federation: f})
+	sites, ends := [3]party{p.party(), p.party(), p.party()}, [3]grid.Time{}
+	for day := range grid.Time(24) {
+		now := day * grid.Day
+		if p.rng.IntN(4) == 0 {
+			if err := p.restart(r, now); err != nil {
+				return err
+			}
+		}
+		r.step(now, grid.Tick{})
+		for i := range sites {
+			if over := ends[i] > 0 && ends[i]+grid.Day <= now; r.Outcast(sites[i].id) != over {
+				return fmt.Errorf("the certificate that a site has shown last ends on day %v, and on day %d it is an outcast: %t", ends[i].Seconds()/86400, day, !over)
+			}
+		}
+		i := p.rng.IntN(2 * len(sites))
+		if i >= len(sites) {
+			continue
+		}
+		ends[i] = now + grid.Hour + grid.Time(p.rng.IntN(6))*grid.Day
+		grant := member.Grant{Key: sites[i].public(), Name: fmt.Sprintf("site-%d", i), Rights: member.Usual, Expires: ends[i]}
+		der, err := roots[0].Issue(p.random, grant)
+		if err != nil {
+			return err
+		}
+		m, err := f.Verify(der, sites[i].id, now)
+		if err != nil {
+			return err
+		}
+		if a, _ := r.step(now, &member.Introduce{Token: 4, Member: m}).(*member.Introduced); a == nil || a.Err != nil {
+			return fmt.Errorf("a member that shows a new certificate is not taken in: %+v", a)
 		}
 	}
 	return nil
