@@ -98,6 +98,9 @@ func (w *twinWatch) compare(now grid.Time, at int, s *site.Site) error {
 	if err := w.strays(now, twin); err != nil {
 		return err
 	}
+	if err := w.kept(now, twin); err != nil {
+		return err
+	}
 	events := w.n.Events()
 	if cfg := w.config(w.at).Heads; len(cfg.Members) > 0 && events >= w.plays {
 		w.plays = events + lieEvents
@@ -162,7 +165,7 @@ func (w *twinWatch) lie(now grid.Time, twin *site.Site, heads *site.HeadsConfig)
 	if heads != nil {
 		return t.Head(heads)
 	}
-	tries := []func() error{t.Provider, t.Lender, func() error { return anew(&t, &runs) }, func() error { return w.flood(&t) }}
+	tries := []func() error{t.Provider, t.Lender, t.Borrower, t.Home, func() error { return anew(&t, &runs) }, func() error { return w.flood(&t) }}
 	if w.roster != nil {
 		tries = append(tries, func() error { return t.Rights(w.roster.poor) })
 	}
@@ -176,7 +179,10 @@ func (w *twinWatch) lie(now grid.Time, twin *site.Site, heads *site.HeadsConfig)
 			return err
 		}
 	}
-	return t.Prolong() // last, as time passes
+	if err := t.Repeats(); err != nil { // last, as time passes
+		return err
+	}
+	return t.Prolong()
 }
 
 // lieLasts is how long a lie lasts at most on the clock of the twin, which may run ahead of others.
@@ -238,6 +244,23 @@ func (w *twinWatch) strays(now grid.Time, twin *site.Site) error {
 		}
 	}
 	return nil
+}
+
+// kept has sites say that they have executions of a job of the twin that it does not count on.
+func (w *twinWatch) kept(now grid.Time, twin *site.Site) error {
+	away, some := chosen(jobsOf(twin, func(v *site.View) bool {
+		return !v.Foreign && v.State == site.Awarded && v.Award.Site != w.n.ID(w.at)
+	}), uint64(now))
+	if !some {
+		return nil
+	}
+	t := liar.Twin{Site: twin, ID: w.n.ID(w.at), Now: w.n.Clock(w.at).Local(now)}
+	for i := range w.n.Len() {
+		if i != w.at {
+			t.Then = append(t.Then, w.n.ID(i))
+		}
+	}
+	return t.Keeping(&away)
 }
 
 // needed has those jobs read again that are over and that others wait for: with them these

@@ -16,17 +16,22 @@ type offer struct {
 	job   market.JobSubmission
 }
 
-// ask has a site be asked for a guarantee; nil: it gives none.
-func (t *Twin) ask(home grid.SiteID, most grid.Credits, probe bool) *offer {
+// question is what a home asks, and the job that it is about.
+func (t *Twin) question(home grid.SiteID, most grid.Credits, probe bool) (*market.Negotiate, *grid.Job) {
 	task := t.task()
 	job := &grid.Job{
 		ID: task.Job, Home: home, Resources: grid.Resources{Processors: 1}, Tasks: 1, Estimate: grid.Minute, Work: workOf,
 		Deadline: grid.Never, Budget: grid.NoBudget, Goal: grid.GoalTime,
 	}
-	m := &market.Negotiate{
+	return &market.Negotiate{
 		Task: task, Request: uint64(t.Now) + task.Job.Lo%1000, Validity: grid.Minute, Processors: 1, Work: job.Away().Work,
 		Deadline: grid.Never, CostMax: most, Bank: t.Bank, Probe: probe,
-	}
+	}, job
+}
+
+// ask has a site be asked for a guarantee; nil: it gives none.
+func (t *Twin) ask(home grid.SiteID, most grid.Credits, probe bool) *offer {
+	m, job := t.question(home, most, probe)
 	r, there := answer[*market.Reply](t.hear(home, m))
 	if !there || r.Refusal != market.Granted {
 		return nil
@@ -35,9 +40,9 @@ func (t *Twin) ask(home grid.SiteID, most grid.Credits, probe bool) *offer {
 		t.twice = fmt.Errorf("%s repeats a question, and was promised %+v, and is %+v", home, r, again)
 	}
 	o := &offer{home: home, reply: r}
-	o.job = market.JobSubmission{Job: job, Epoch: task.Epoch, Hold: r.Hold, Price: r.Price, Cost: r.Cost, Deadline: grid.Never}
+	o.job = market.JobSubmission{Job: job, Epoch: m.Task.Epoch, Hold: r.Hold, Price: r.Price, Cost: r.Cost, Deadline: grid.Never}
 	if r.Cost > 0 && t.Bank != "" {
-		o.job.Cheque = &bank.Cheque{Bank: t.Bank, Payer: home, Payee: t.ID, Task: task, Ceiling: r.Cost, Expires: t.Now + 30*grid.Day}
+		o.job.Cheque = &bank.Cheque{Bank: t.Bank, Payer: home, Payee: t.ID, Task: m.Task, Ceiling: r.Cost, Expires: t.Now + 30*grid.Day}
 	}
 	return o
 }
@@ -47,7 +52,7 @@ func (t *Twin) has(o *offer) (site.View, bool) { return t.Site.Glance(o.job.Job.
 
 // Provider tries to have a site take a job that it has given no guarantee for, or another one
 // than that, or with a cheque that does not pay for it (D-4, C-3), and asks it for more than the
-// home is willing to pay, and what it would say, which holds nothing (P-1).
+// home is willing to pay, and what it would say, which holds nothing (P-1), and has questions come late.
 func (t *Twin) Provider() error {
 	home := t.Then[0]
 	right := t.ask(home, grid.CreditsMax, false)
@@ -75,6 +80,9 @@ func (t *Twin) Provider() error {
 		}
 	}
 	if err := t.probe(home); err != nil {
+		return err
+	}
+	if err := t.late(home); err != nil {
 		return err
 	}
 	for _, wrong := range wrongs {
@@ -128,6 +136,27 @@ func (t *Twin) Anew(v *site.View) error {
 		}
 	}
 	return fmt.Errorf("job %s of %s runs with epoch %d, and comes anew with epoch %d: what runs goes on", v.Job.ID, v.Job.Home, v.Epoch, next.Epoch)
+}
+
+// late asks twice for a job, and a copy of the first question comes after the second: what was
+// promised last stays.
+func (t *Twin) late(home grid.SiteID) error {
+	first, _ := t.question(home, grid.CreditsMax, false)
+	second := *first
+	second.Request++
+	t.hear(home, first)
+	r, there := answer[*market.Reply](t.hear(home, &second))
+	if !there || r.Refusal != market.Granted {
+		return nil
+	}
+	t.hear(home, first)
+	for g := range site.CoresOf(t.Site).Market.Guarantees {
+		if g.Home == home && g.Task == r.Task && g.Hold == r.Hold {
+			t.hear(home, &market.Cancel{Task: r.Task, Hold: r.Hold})
+			return nil
+		}
+	}
+	return fmt.Errorf("%s asks twice for job %s, and was promised it with guarantee %d; a copy of its first question comes, and that is gone", home, r.Task.Job, r.Hold)
 }
 
 // probe asks only.

@@ -1,6 +1,7 @@
 // Package liar does to a twin of a site what an honest site would not do: it presents cheques
 // without the word of the other side, submits jobs without a guarantee or with a cheque that does
-// not cover them, and says everything twice. What comes of it nobody hears, so a run goes on as if
+// not cover them, promises and lends what was not asked for, or too late, or for too much, does not
+// answer, and says everything twice. What comes of it nobody hears, so a run goes on as if
 // nothing had been. Each function returns what the site has fallen for, nil if nothing: what
 // is refused changes nothing, and what comes twice happens once.
 package liar
