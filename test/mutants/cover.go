@@ -17,8 +17,8 @@ type place struct {
 
 // coverage is what the tests of a package execute of it.
 type coverage struct {
-	blocks  []block
-	seconds time.Duration // of processors
+	blocks    []block
+	processor time.Duration // that they take
 }
 
 // block is statements that are executed one after the other.
@@ -43,6 +43,7 @@ func (c *coverage) reaches(p *place) bool {
 	return !inside
 }
 
+// before reports whether a line and column lie before others.
 func before(a, b [2]int) bool { return a[0] < b[0] || a[0] == b[0] && a[1] < b[1] }
 
 // cover runs the tests of a package without any bug, once, and says what they execute.
@@ -66,7 +67,7 @@ func (g *garden) cover(ctx context.Context, room string) (*coverage, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &coverage{seconds: run.ProcessState.UserTime() + run.ProcessState.SystemTime()}
+	c := &coverage{processor: run.ProcessState.UserTime() + run.ProcessState.SystemTime()}
 	for line := range strings.Lines(string(text)) {
 		file, rest, _ := strings.Cut(line, ":")
 		b := block{file: file}

@@ -17,8 +17,8 @@ type edit struct {
 	whole    [2]int // bytes of what is told to people: the expression or statement around it
 }
 
-// swaps are the operators that stand for each other, by kind of edit. An operator of comparison
-// has two edits.
+// swaps are the operators that stand for each other, by kind of edit. One that orders has two edits: where it
+// ends, and the other way round.
 var swaps = []struct {
 	kind     string
 	from, to token.Token
@@ -97,14 +97,16 @@ func (e *editor) negate(kind string, x ast.Expr, within ast.Node) {
 	}
 }
 
+// source returns the text of a node.
 func (e *editor) source(n ast.Node) string {
 	return string(e.text[int(n.Pos())-e.base : int(n.End())-e.base])
 }
 
+// visit adds the edits of a node, and reports whether what is below it may have some.
 func (e *editor) visit(n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.BinaryExpr:
-		if t := e.info.Types[n]; t.Value == nil && (arithmeticOn(n.Op) == 0 || isBasic(t.Type, types.IsNumeric)) {
+		if t := e.info.Types[n]; t.Value == nil && (!isArithmetic(n.Op) || isBasic(t.Type, types.IsNumeric)) {
 			e.swap(n.Op, n.OpPos, n)
 		}
 	case *ast.IncDecStmt:
@@ -182,14 +184,10 @@ func (e *editor) builtin(x ast.Expr, name string) bool {
 	return yes
 }
 
-// arithmeticOn returns op if it is one whose result has the type of what it is applied to, 0 if not.
-func arithmeticOn(op token.Token) token.Token {
-	if op.Precedence() > token.EQL.Precedence() {
-		return op
-	}
-	return 0
-}
+// isArithmetic reports whether an operator's result has the type of what it is applied to: strings have + too.
+func isArithmetic(op token.Token) bool { return op.Precedence() > token.EQL.Precedence() }
 
+// isBasic reports whether a type is, or is made of, a basic one of that kind.
 func isBasic(t types.Type, info types.BasicInfo) bool {
 	if t == nil {
 		return false

@@ -16,6 +16,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -60,6 +61,9 @@ func (g *garden) list(ctx context.Context) (packages []listed, exports map[strin
 		}
 	}
 	out, err := g.command(ctx, nil, "go", args...).Output()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
+		err = fmt.Errorf("%w\n%s", err, exit.Stderr)
+	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("go list of the cores: %w", err)
 	}
@@ -69,7 +73,7 @@ func (g *garden) list(ctx context.Context) (packages []listed, exports map[strin
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return nil, nil, fmt.Errorf("go list of the cores: %w", err)
+			return nil, nil, fmt.Errorf("what go list says of the cores: %w", err)
 		}
 		exports[p.ImportPath] = p.Export
 		if p.DepOnly || len(p.GoFiles) == 0 {
@@ -96,6 +100,7 @@ type sketch struct {
 	types types.Config
 }
 
+// draw draws from one package; exports say where the compiled form of what it imports is.
 func (p listed) draw(root string, exports map[string]string, seed uint64, size int) ([]*mutant, error) {
 	s := &sketch{listed: p, fset: token.NewFileSet(), texts: map[string][]byte{}, files: map[string]*ast.File{}, bare: map[string]*ast.File{}}
 	s.types.Importer = importer.ForCompiler(s.fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(exports[path]) })

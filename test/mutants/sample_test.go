@@ -179,7 +179,7 @@ func TestSampleIsLookedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.seconds = -(10 - 1) * time.Second / timesMost // a second is enough here
+	c.processor = -(10 - 1) * time.Second / timesMost // a second is enough here
 	if err := g.plantEach(t.Context(), chosen, found, false); err != nil {
 		t.Fatal(err)
 	}

@@ -75,7 +75,7 @@ func inPackage(ctx context.Context, g *garden, p *plot, _ int) (result, error) {
 		if !c.reaches(p.drawn) {
 			return result{Idle: true}, nil
 		}
-		p.processor = timesMost*c.seconds + 10*time.Second
+		p.processor = timesMost*c.processor + 10*time.Second
 	}
 	by, err := g.test(ctx, p, p.Room, ".", nothing)
 	return result{Seen: by != "", By: by}, err
