@@ -101,3 +101,76 @@ func TestOrderBehindTheEndOfItsSession(t *testing.T) {
 		t.Error("in a new session nothing happens")
 	}
 }
+
+// TestWaitingOrdersOfAnOlderSession: orders to a pilot that is not there yet are those of their session:
+// if the borrower has come back in another one it gives them again, and nobody hears of the old ones.
+func TestWaitingOrdersOfAnOlderSession(t *testing.T) {
+	for name, tt := range map[string]struct {
+		then  []grid.Input
+		heard int // of what is told when the pilot is there, or gone
+	}{
+		"it is there":                  {[]grid.Input{&Up{Key: 1}}, 1},
+		"the session is over":          {[]grid.Input{&Closed{From: "a", Session: 1}, &Up{Key: 1}}, 0},
+		"another session is over":      {[]grid.Input{&Closed{From: "a", Session: 7}, &Up{Key: 1}}, 1},
+		"it is released":               {[]grid.Input{&Release{Key: 1}}, 1},
+		"released after the session":   {[]grid.Input{&Closed{From: "a", Session: 1}, &Release{Key: 1}}, 0},
+		"another one is released":      {[]grid.Input{&Release{Key: 2}, &Up{Key: 1}}, 1},
+		"the borrower is in a new one": {[]grid.Input{&Ordered{From: "a", Session: 2, Order: &Order{Kind: OrderKill, Key: 9, ID: taskOf(9, 1).ID, Tasks: 1}}, &Up{Key: 1}}, 0},
+		"released in a new one":        {[]grid.Input{&Ordered{From: "a", Session: 2, Order: &Order{Kind: OrderKill, Key: 9, ID: taskOf(9, 1).ID, Tasks: 1}}, &Release{Key: 1}}, 0},
+	} {
+		k, out := NewKeeper("b"), &Outbox{}
+		k.Step(0, &Keep{Key: 1, Borrower: "a", Processors: 1}, out)
+		task := taskOf(1, 1)
+		k.Step(0, &Ordered{From: "a", Session: 1, Order: &Order{Kind: OrderRun, Key: 1, ID: task.ID, Task: task, Tasks: 1}}, out)
+		out.Reset()
+		for _, in := range tt.then {
+			k.Step(0, in, out)
+		}
+		told, launched := 0, 0
+		for _, e := range out.Effects {
+			switch e := e.(type) {
+			case Tell:
+				if e.Report.ID == task.ID {
+					told++
+				}
+			case Launch:
+				launched++
+			}
+		}
+		if told != tt.heard || launched > told {
+			t.Errorf("%s: %d reports, and it was launched %d times; want %d: %+v", name, told, launched, tt.heard, out.Effects)
+		}
+	}
+}
+
+// TestOwnerDoesNotPermit: what the owner's rules do not allow is refused, and says why.
+func TestOwnerDoesNotPermit(t *testing.T) {
+	var asked []grid.SiteID
+	c := New(Config{Self: "b", Permits: func(_ grid.Time, from grid.SiteID, job *grid.Job) string {
+		asked = append(asked, from)
+		if job.ID.Lo == 1 {
+			return "not now"
+		}
+		return ""
+	}})
+	out := &Outbox{}
+	c.Step(0, &Keep{Key: 1, Borrower: "a", Processors: 2}, out)
+	c.Step(0, &Up{Key: 1}, out)
+	for n, want := range []string{"not now", ""} {
+		task := taskOf(uint64(n+1), 1)
+		out.Reset()
+		c.Step(0, &Ordered{From: "a", Session: 1, Order: &Order{Kind: OrderRun, Key: 1, ID: task.ID, Task: task, Tasks: 1}}, out)
+		refused := ""
+		for _, e := range out.Effects {
+			if tell, is := e.(Tell); is && tell.Report.Kind == ReportRefused {
+				refused = tell.Report.Reason
+			}
+		}
+		if refused != want || len(out.Locals) > 0 {
+			t.Errorf("task %d is refused with %q, want %q", n+1, refused, want)
+		}
+	}
+	if len(asked) != 2 || asked[0] != "a" {
+		t.Errorf("the owner was asked about %v", asked)
+	}
+}
