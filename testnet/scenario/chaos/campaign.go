@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -90,6 +91,7 @@ func RunSeeds(ctx context.Context, cfg Config, seeds int, swarm bool) (*Campaign
 		return nil, err
 	}
 	c := &Campaign{Scenario: "chaos", First: cfg.Seed, Swarm: swarm, Config: cfg, Faults: make(map[string]int64)}
+	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
 	points := make(map[string]*PointCount)
 	outcomes := make([]*outcome, seeds)
 	runs := make([]sweep.Run, seeds)
@@ -122,6 +124,9 @@ func RunSeeds(ctx context.Context, cfg Config, seeds int, swarm bool) (*Campaign
 	}
 	return c, cmp.Or(err, failed)
 }
+
+// gcPercent is GOGC of campaigns: a run needs little memory, and much of its time is short-lived values.
+const gcPercent = 300
 
 // processorTime is how long this process has had processors.
 func processorTime() time.Duration {

@@ -20,7 +20,7 @@ type points struct {
 	t      *trial
 	end    grid.Time
 	counts *point.Counts
-	healed map[int]healing // by site: when it last came up
+	healed []healing // by site: when it last came up
 
 	saving, bare, looking steps
 	store                 *rand.PCG // of saves that fail
@@ -31,10 +31,10 @@ type points struct {
 // steps are those of a sort: that save, that do not, or that only look for sites or for quotes of them.
 type steps struct {
 	pcg    *rand.PCG
-	chance float64           // that a daemon dies at a point that comes as often as most do
-	kind   string            // of strikes
-	given  map[int][]Strike  // by site: those of the script that have yet to happen
-	count  map[int]stepCount // by site: how many there were at the present instant
+	chance float64          // that a daemon dies at a point that comes as often as most do
+	kind   string           // of strikes
+	given  map[int][]Strike // by site: those of the script that have yet to happen
+	count  []stepCount      // by site: how many there were at the present instant
 }
 
 // fullPoints are disks without room: whatever a site is to save fails as long as that lasts, also
@@ -67,10 +67,10 @@ type pointCounts struct {
 func pointsOf(t *trial, faults map[string]float64) *points {
 	seed := t.script.Seed
 	stepsOf := func(kind, stream string, chance float64) steps {
-		return steps{pcg: draw.PCG(seed, grid.SiteID(stream), draw.ForFaults), chance: chance, kind: kind, given: make(map[int][]Strike), count: make(map[int]stepCount)}
+		return steps{pcg: draw.PCG(seed, grid.SiteID(stream), draw.ForFaults), chance: chance, kind: kind, given: make(map[int][]Strike), count: make([]stepCount, t.script.Sites)}
 	}
 	p := &points{
-		t: t, end: federation.Warmup + t.script.span(), counts: point.NewCounts(), healed: make(map[int]healing),
+		t: t, end: federation.Warmup + t.script.span(), counts: point.NewCounts(), healed: make([]healing, t.script.Sites),
 		saving:  stepsOf(strikeWithin, "points", faults["within"]),
 		bare:    stepsOf(strikeBetween, "between", faults["between"]),
 		looking: stepsOf(strikeLook, "looking", faults["between"]),
@@ -201,41 +201,38 @@ func (p *points) strikes(of *steps, now grid.Time, site int) (s Strike, come boo
 	if p.t.script.Listed {
 		return of.listed(now, site, step)
 	}
-	s = Strike{Kind: of.kind, At: now, Sites: []int{site}, Step: step}
-	pcg := of.pcg
-	switch {
-	case of.draw(p.counts, &s.Left):
-	case of == &p.saving && p.storeChance > 0 && draw.Chance(p.store, int32(p.counts.Chance(point.Unsaved, p.storeChance)*million)):
-		s.Kind, pcg = strikeStore, p.store
-	default:
-		return Strike{}, false
+	kind, pcg := of.kind, of.pcg
+	left, dies := of.draw(p.counts)
+	if !dies {
+		if of != &p.saving || p.storeChance == 0 || !draw.Chance(p.store, int32(p.counts.Chance(point.Unsaved, p.storeChance)*million)) {
+			return Strike{}, false
+		}
+		kind, pcg = strikeStore, p.store
 	}
-	s.For = healsBy(grid.Second+grid.Time(draw.Uniform(pcg, uint64(aimDown))), now, p.end, site)
-	return s, true
+	span := healsBy(grid.Second+grid.Time(draw.Uniform(pcg, uint64(aimDown))), now, p.end, site)
+	return Strike{Kind: kind, At: now, For: span, Sites: []int{site}, Step: step, Left: left}, true
 }
 
 // draw draws whether the daemon dies within a step, and after how many of its orders.
-func (of *steps) draw(counts *point.Counts, left *int) bool {
+func (of *steps) draw(counts *point.Counts) (left int, dies bool) {
 	if of.chance == 0 {
-		return false
+		return 0, false
 	}
-	for *left = range counts.Orders() + 1 {
-		if draw.Chance(of.pcg, int32(counts.Chance(*left, of.chance)*million)) {
-			return true
+	for left = range counts.Orders() + 1 {
+		if draw.Chance(of.pcg, int32(counts.Chance(left, of.chance)*million)) {
+			return left, true
 		}
 	}
-	*left = 0
-	return false
+	return 0, false
 }
 
 // step counts the steps of a site at an instant, and returns the present one's number.
 func (of *steps) step(now grid.Time, site int) int {
-	s := of.count[site]
+	s := &of.count[site]
 	if s.at != now {
-		s = stepCount{at: now}
+		*s = stepCount{at: now}
 	}
 	s.count++
-	of.count[site] = s
 	return s.count
 }
 

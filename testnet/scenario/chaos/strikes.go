@@ -16,8 +16,8 @@ import (
 var intensities = map[string]bounds{
 	"loss": {0.02, 0.5}, "duplicate": {0.02, 1}, "reorder": {0.05, 1}, "drift": {200, testnet.DriftMax},
 	"daemon": {0.5, 60}, "torn": {0.5, 60}, "machine": {0.1, 60}, "partition": {1, 60}, "aim": {0.2, 1},
-	"within": {0.001, 1}, "coincide": {0.02, 1},
-	"between": {0.001, 1}, "store": {0.0005, 1}, "oneway": {0.5, 60}, "slow": {0.2, 60},
+	"within": {0.0005, 1}, "coincide": {0.02, 1},
+	"between": {0.0005, 1}, "store": {0.0003, 1}, "oneway": {0.5, 60}, "slow": {0.2, 60},
 	strikeFull: {0.1, 60},
 	"step":     {0.3, 60}, "still": {0.2, 60}, "slew": {0.3, 60},
 	"old": {0.05, 60},

@@ -46,11 +46,13 @@ func binds(record string, o order) bool {
 
 // Kind returns the part of a record's key that all of its kind have.
 func Kind(key string) string {
-	parts := strings.Split(key, "/")
-	for i, part := range parts {
-		if i > 0 && strings.ContainsFunc(part, func(r rune) bool { return unicode.IsDigit(r) || !unicode.IsLetter(r) }) {
-			return strings.Join(parts[:i], "/")
+	first, _, _ := strings.Cut(key, "/")
+	for end := len(first); end < len(key); {
+		part, _, _ := strings.Cut(key[end+1:], "/")
+		if strings.ContainsFunc(part, func(r rune) bool { return !unicode.IsLetter(r) }) {
+			return key[:end]
 		}
+		end += 1 + len(part)
 	}
-	return parts[0]
+	return first
 }

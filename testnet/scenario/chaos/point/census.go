@@ -26,7 +26,7 @@ var weights = sync.OnceValue(func() map[string]float64 {
 // Bounds of weights: what nobody has met yet has the largest.
 const (
 	weightLeast = 0.1
-	weightMost  = 10000
+	weightMost  = 20000
 )
 
 // read reads a census.

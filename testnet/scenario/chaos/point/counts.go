@@ -21,7 +21,7 @@ type Count struct {
 // Counts are the points of a run. NewCounts makes one.
 type Counts struct {
 	tallies map[order]*tally
-	sends   [Recovery + 1][wire.KindMax]*tally // those of them that are most of all orders
+	sends   [Recovery + 1][wire.KindMax]*tally // of them, by message
 
 	// Of the step that was taken last.
 	saves  []saved  // what it saves and forgets, each kind once
@@ -53,11 +53,6 @@ func NewCounts() *Counts { return &Counts{tallies: make(map[order]*tally)} }
 
 // tallyOf returns that of a kind of orders.
 func (c *Counts) tallyOf(o order) *tally {
-	if o.act == send {
-		if t := c.sends[o.cause][o.message]; t != nil {
-			return t
-		}
-	}
 	t := c.tallies[o]
 	if t == nil {
 		t = &tally{weight: weightOf(o)}
@@ -75,7 +70,15 @@ func (c *Counts) Take(cause Cause, out *grid.Outbox) {
 	if len(out.Records) > 0 {
 		c.takeRecords(cause, out)
 	}
+	mayBind := len(c.saves) > 0 && cause != Recovery
 	for _, e := range out.Effects {
+		if e.Kind == grid.EffectSend && !mayBind { // most of all orders, by far
+			if t := c.sends[cause][out.Sends[e.Index].Message.MessageKind()]; t != nil {
+				t.seen++
+				c.orders = append(c.orders, t)
+				continue
+			}
+		}
 		if e.Kind == grid.EffectSave || e.Kind == grid.EffectDelete {
 			continue
 		}
@@ -85,7 +88,7 @@ func (c *Counts) Take(cause Cause, out *grid.Outbox) {
 		}
 		t := c.tallyOf(o)
 		t.seen++
-		if cause != Recovery {
+		if mayBind {
 			c.takeBinds(o, len(c.orders))
 		}
 		c.orders = append(c.orders, t)

@@ -70,7 +70,7 @@ func TestHit(t *testing.T) {
 	}
 }
 
-// TestSeen: each order of a step counts, but records of a kind are saved together.
+// TestSeen: each order of a step counts, but records of a kind are saved together; a daemon dies in the step taken last.
 func TestSeen(t *testing.T) {
 	c := NewCounts()
 	for range 2 {
@@ -87,6 +87,12 @@ func TestSeen(t *testing.T) {
 	}
 	if !maps.Equal(got, want) || c.Orders() != 3 {
 		t.Errorf("%d orders, seen %v, want %v", c.Orders(), got, want)
+	}
+	c.Hit(0)
+	for _, p := range c.All() {
+		if p.Hit > 1 {
+			t.Errorf("one death is %d of %s", p.Hit, p.Name) // as orders of the step before would count
+		}
 	}
 }
 
