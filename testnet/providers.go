@@ -30,6 +30,8 @@ type recordOrder struct {
 	incarnation uint32
 }
 
+func (o recordOrder) stores() bool { return o.put }
+
 // provide puts a provider record into the DHT. Records are kept as by a DHT that loses
 // none before its time: by nobody in particular. A site with a router looks up who would
 // keep it, as live ones do; without one it takes a round trip to another site.

@@ -17,7 +17,7 @@ type Router interface {
 	// Closest begins a look-up. The answer comes as a *grid.Closest among
 	// Outbox.Locals, in this call or a later Step.
 	Closest(now grid.Time, key grid.Key, out *grid.Outbox)
-	// ClosestAll is a Closest that asks all whom it names: those that keep provider records.
+	// ClosestAll is a Closest that asks all whom it names: those that are to keep a provider record.
 	ClosestAll(now grid.Time, key grid.Key, out *grid.Outbox)
 }
 
@@ -25,7 +25,7 @@ type Router interface {
 func (l *lane) closestTo(s int32, key grid.Key) {
 	m := &l.members[s]
 	if m.router != nil {
-		if now := m.Clock.Local(l.now); m.orders[key] != nil {
+		if now := m.Clock.Local(l.now); slices.ContainsFunc(m.orders[key], recordOrder.stores) {
 			m.router.ClosestAll(now, key, l.outbox())
 		} else {
 			m.router.Closest(now, key, l.outbox())

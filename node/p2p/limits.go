@@ -47,6 +47,10 @@ const (
 	// recordOrdersMax those waiting.
 	recordOrdersAlive = 8
 	recordOrdersMax   = 1024
+
+	// doubtsAlive bounds the peers asked at a time whether they are there, doubtsMax those waiting.
+	doubtsAlive = 8
+	doubtsMax   = 64
 	// recordsMax bounds the provider records kept for others, recordsPeerMax those of one
 	// peer, recordsKeyMax those under one key. At 300 bytes each that is some 20 MiB.
 	recordsMax     = 65_536

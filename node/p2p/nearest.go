@@ -3,32 +3,73 @@ package p2p
 import (
 	"context"
 	"errors"
+	"time"
 
 	dht "github.com/libp2p/go-libp2p-kad-dht"
+	kbucket "github.com/libp2p/go-libp2p-kbucket"
 	"github.com/libp2p/go-libp2p/core/peer"
 )
+
+// seeker looks up who is near to a key.
+type seeker struct {
+	n      *Network
+	doubts backlog[peer.ID] // whether they are there
+}
+
+func newSeeker(n *Network) *seeker {
+	s := &seeker{n: n}
+	s.doubts = backlog[peer.ID]{n: n, alive: doubtsAlive, most: doubtsMax, carry: s.doubt}
+	return s
+}
 
 // nearestTo returns the k peers nearest to a key that a look-up has heard of when those of them
 // that are nearest have answered. kad-dht would go on, and ask all others: that changes nothing
 // in what it returns, but costs two messages for each, and connections.
-func nearestTo(ctx context.Context, router *dht.IpfsDHT, key string) ([]peer.ID, error) {
-	searching, cancel := context.WithCancel(ctx)
-	defer cancel()
-	searching, events := dht.RegisterForLookupEvents(searching)
-	s := &search{Context: searching, told: make(chan chan struct{})}
-	go s.watch(events, cancel)
-	peers, err := router.GetClosestPeers(s, key)
+func (s *seeker) nearestTo(ctx context.Context, key string) (peers []peer.ID, err error) {
+	s.seek(ctx, key, func(ctx context.Context) { peers, err = s.n.router.GetClosestPeers(ctx, key) })
 	if errors.Is(err, context.Canceled) && ctx.Err() == nil {
 		err = nil
 	}
 	return peers, err
 }
 
+// seek has kad-dht look up a key, with a context that ends when the search has. Those who were passed
+// over are asked afterwards whether they are there.
+func (s *seeker) seek(ctx context.Context, key string, lookUp func(ctx context.Context)) {
+	searching, cancel := context.WithCancel(ctx)
+	defer cancel()
+	searching, events := dht.RegisterForLookupEvents(searching)
+	look := &search{Context: searching, told: make(chan chan struct{}), course: course{key: kbucket.ConvertKey(key)}}
+	over := make(chan struct{})
+	go func() {
+		look.watch(events, cancel)
+		close(over)
+	}()
+	lookUp(look)
+	now := time.Now()
+	cancel()
+	<-over
+	for _, p := range look.course.passedOver(now) {
+		s.doubts.add(p) // if there are too many, a later look-up comes upon it again
+	}
+}
+
+// doubt takes a peer out of the routing table if it is not there.
+func (s *seeker) doubt(p peer.ID) {
+	ctx, cancel := context.WithTimeout(s.n.ctx, dialTimeMax)
+	defer cancel()
+	if err := s.n.router.Ping(ctx, p); err != nil && s.n.ctx.Err() == nil {
+		s.n.log.Debug("a peer that look-ups wait for is not there", "peer", p, "error", err)
+		s.n.router.RoutingTable().RemovePeer(p)
+	}
+}
+
 // search is the context of a look-up, which ends when its search has. kad-dht tells of that by an
 // event, and before it goes on it asks its context whether that has ended.
 type search struct {
 	context.Context
-	told chan chan struct{} // takes what is to be closed once all events so far are seen
+	told   chan chan struct{} // takes what is to be closed once all events so far are seen
+	course course             // of use to watch until that has returned
 }
 
 // Err implements context.Context. It sees the events first that were told of before.
@@ -42,17 +83,27 @@ func (s *search) Err() error {
 	return s.Context.Err()
 }
 
-// watch ends the search by the event that says that it has ended.
+// watch ends the search by the event that says that it has ended, or when it waits only for those
+// who are passed over.
 func (s *search) watch(events <-chan *dht.LookupEvent, cancel context.CancelFunc) {
 	see := func(e *dht.LookupEvent) {
-		if e != nil && e.Terminate != nil { // nil: the events have ended, with the context
+		if e == nil { // the events have ended, with the context
+			return
+		}
+		s.course.see(e)
+		if e.Terminate != nil || s.course.settled(time.Now()) {
 			cancel()
 		}
 	}
 	for s.Context.Err() == nil {
+		late := time.NewTimer(s.course.wait(time.Now()))
 		select {
 		case e := <-events:
 			see(e)
+		case now := <-late.C:
+			if s.course.settled(now) {
+				cancel()
+			}
 		case seen := <-s.told:
 			for len(events) > 0 {
 				see(<-events)
@@ -60,5 +111,6 @@ func (s *search) watch(events <-chan *dht.LookupEvent, cancel context.CancelFunc
 			close(seen)
 		case <-s.Done():
 		}
+		late.Stop()
 	}
 }

@@ -116,6 +116,7 @@ type Network struct {
 	out     outbounds
 	lookups backlog[grid.Key]
 	records backlog[recordOrder]
+	seeker  *seeker
 	pings   pings
 	used    *uses         // nil unless idle connections are ended
 	probing atomic.Int32  // probes under way
@@ -173,6 +174,7 @@ func newNetwork(cfg Config) *Network {
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.lookups = backlog[grid.Key]{n: n, alive: lookupsMax, most: lookupsWaitingMax, carry: n.lookUp}
 	n.records = backlog[recordOrder]{n: n, alive: recordOrdersAlive, most: recordOrdersMax, carry: n.carryRecords}
+	n.seeker = newSeeker(n)
 	n.out.peers = make(map[grid.SiteID]*outbound)
 	n.inbound.peers = make(map[peer.ID]*source)
 	return n

@@ -73,13 +73,15 @@ func (n *Network) providers(key grid.Key) []grid.SiteID {
 		return nil
 	}
 	var sites []grid.SiteID
-	n.counted(ctx, func(ctx context.Context) {
-		for p := range n.router.FindProvidersAsync(ctx, cidOf(key), grid.ProvidersMax+1) {
+	name := cidOf(key)
+	find := func(ctx context.Context) {
+		for p := range n.router.FindProvidersAsync(ctx, name, grid.ProvidersMax+1) {
 			site := grid.SiteID(p.ID.String())
 			if p.ID != n.host.ID() && len(sites) < grid.ProvidersMax && !slices.Contains(sites, site) {
 				sites = append(sites, site)
 			}
 		}
-	})
+	}
+	n.counted(ctx, func(ctx context.Context) { n.seeker.seek(ctx, string(name.Hash()), find) })
 	return sites
 }

@@ -46,7 +46,7 @@ func (n *Network) closest(key grid.Key) []grid.SiteID {
 	}
 	var peers []peer.ID
 	var err error
-	n.counted(ctx, func(ctx context.Context) { peers, err = nearestTo(ctx, n.router, string(key[:])) })
+	n.counted(ctx, func(ctx context.Context) { peers, err = n.seeker.nearestTo(ctx, string(key[:])) })
 	if err != nil && !errors.Is(err, kbucket.ErrLookupFailure) { // that one says: no peer is known
 		n.log.Debug("look-up failed", "error", err)
 		return nil
@@ -210,7 +210,7 @@ func (n *Network) joinOnce(first, due bool) bool {
 	if self := string(n.host.ID()); first || met > 0 { // all that are near are to know this node
 		_, err = n.router.GetClosestPeers(ctx, self)
 	} else {
-		n.counted(ctx, func(ctx context.Context) { _, err = nearestTo(ctx, n.router, self) })
+		n.counted(ctx, func(ctx context.Context) { _, err = n.seeker.nearestTo(ctx, self) })
 	}
 	if err != nil {
 		n.log.Debug("looking ourselves up failed", "error", err)

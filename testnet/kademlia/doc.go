@@ -15,19 +15,20 @@
 // Both exist in virtual time only and have no wire form.
 //
 // A look-up follows kad-dht v0.42.2. It asks the nearest sites heard of, α at a time,
-// until the β nearest have answered. Then the k nearest heard of, of those that have not
+// until the β nearest have answered, but for those whom it passes over, as they have not
+// answered for so long (patience.Span). Then the k nearest heard of, of those that have not
 // failed to answer, are the result: a site that has died since others last asked it may be
-// named. There it ends, as live ones are made to (node/p2p). A thorough one goes on as
-// kad-dht does: it waits for the answers under way, takes no notice of them, and asks each of
-// the result's sites that had not answered before, which changes nothing any more (so Find
-// says that the look-up has ended, and nobody searches a table for an answer that nobody
-// reads) but that they know the node. A node that joins looks itself up so, and so do those
-// who are about provider records.
+// named. There it ends, as live ones are made to (node/p2p). A thorough one does as kad-dht
+// does: it passes nobody over, waits for the answers under way, takes no notice of them, and
+// asks each of the result's sites that had not answered before, which changes nothing any more
+// (so Find says that the look-up has ended, and nobody searches a table for an answer that
+// nobody reads) but that they know the node. A node that joins, or comes up again, looks itself
+// up so first, and so does who puts a provider record there.
 //
-// A peer that does not answer while the look-up searches is dropped from the table; a full
-// bucket takes one that has answered in place of its oldest. A node that knows few others,
-// and one whose driver calls Rejoin, tries those again that it has lost, as a host makes the
-// connections again that it has lost. With Config.Refresh it looks itself up now and then.
+// A peer that does not answer while the look-up searches, or after that passed it over, is
+// dropped from the table; a full bucket takes one that has answered in place of its oldest. A
+// node that knows few others, and one whose driver calls Rejoin, tries those again that it has
+// lost, as a host makes the connections again that it has lost. With Config.Refresh it looks itself up now and then.
 // TestModelLooksUpAsLiveNodesDo compares all this with real nodes.
 //
 // What differs: tables do not learn of peers that connect for another purpose than a look-up.

@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"gridnode/grid"
+	"gridnode/node/p2p/patience"
 )
 
 // world is a small network of nodes: messages take 10 to 30 ms.
@@ -491,5 +492,69 @@ func TestRestartedNodeTakesNoOldAnswer(t *testing.T) {
 	again.Step(1, &grid.Delivery{From: "b", Message: &Nodes{To: n.Self(), Token: before}}, &out)
 	if len(again.pending) != 1 || again.pending[0].token != asked {
 		t.Errorf("an answer from before the restart leaves %d of 1 questions", len(again.pending))
+	}
+}
+
+// TestSilentPeerIsPassedOver: a look-up ends soon without the answer of one that is silent, and names it, as
+// it may be slow; the table forgets it once it is known to be dead. One that answers late stays.
+func TestSilentPeerIsPassedOver(t *testing.T) {
+	for _, late := range []bool{false, true} {
+		w := newWorld(200, Config{}, 3)
+		Fill(w.order, w.rng)
+		n, silent := w.order[0], w.order[7].Self()
+		n.Seed(silent)
+		var out grid.Outbox
+		n.Closest(w.now, silent.Key, &out)
+		var answer *Nodes
+		for now, ticks := w.now, 0; len(out.Locals) == 0; {
+			sends := slices.Clone(out.Sends)
+			out.Reset()
+			for _, send := range sends {
+				find := send.Message.(*Find)
+				if send.To == silent.ID {
+					answer = &Nodes{To: n.Self(), Token: find.Token}
+					continue
+				}
+				var back grid.Outbox
+				w.nodes[send.To].Step(now, &grid.Delivery{From: n.Self().ID, Message: find}, &back)
+				n.Step(now, &grid.Delivery{From: send.To, Message: back.Sends[0].Message}, &out)
+			}
+			if len(out.Sends) == 0 && len(out.Locals) == 0 {
+				if now, ticks = n.NextTimer(), ticks+1; now > w.now+patience.Span || ticks > 10 {
+					t.Fatalf("the look-up waits until %v", now)
+				}
+				n.Step(now, grid.Tick{}, &out)
+			}
+		}
+		if got := out.Locals[0].(*grid.Closest); got.Peers[0] != silent.ID {
+			t.Errorf("the look-up names %v, not the silent %v", got.Peers, silent.ID)
+		}
+		if late {
+			n.Step(w.now+2*patience.Span, &grid.Delivery{From: silent.ID, Message: answer}, &out)
+		}
+		n.Step(w.now+n.cfg.Timeout, grid.Tick{}, &out)
+		if known := slices.Contains(n.Acquaintances()[:n.Known()], silent); known != late {
+			t.Errorf("answers late: %v; in the table: %v", late, known)
+		}
+		if len(n.pending) != 0 {
+			t.Errorf("%d requests are under way for ever", len(n.pending))
+		}
+	}
+}
+
+// TestRestartedNodeJoins: before its first look-up it looks itself up, as it is in few tables.
+func TestRestartedNodeJoins(t *testing.T) {
+	w := newWorld(100, Config{}, 1)
+	Fill(w.order, w.rng)
+	again := w.order[3].Restarted()
+	var out grid.Outbox
+	again.Closest(w.now, grid.Key{1}, &out)
+	for _, send := range out.Sends {
+		if find := send.Message.(*Find); find.Key != again.Self().Key {
+			t.Errorf("it looks %x up first", find.Key[:4])
+		}
+	}
+	if len(out.Sends) == 0 {
+		t.Error("it asks nobody")
 	}
 }

@@ -1,6 +1,10 @@
 package kademlia
 
-import "gridnode/grid"
+import (
+	"slices"
+
+	"gridnode/grid"
+)
 
 // state is what became of a candidate.
 type state uint8
@@ -9,6 +13,7 @@ const (
 	heard    state = iota // not asked
 	waiting               // asked
 	answered              // and has answered
+	passed                // was asked, and is not waited for any longer
 	failed                // was asked and did not answer
 )
 
@@ -83,7 +88,7 @@ func (l *lookup) hear(list []contact, self *Peer) {
 	if len(l.candidates) > candidatesMax {
 		kept := l.candidates[:candidatesMax]
 		for _, c := range l.candidates[candidatesMax:] {
-			if c.state == waiting {
+			if c.state == waiting || c.state == passed {
 				kept = append(kept, c)
 			}
 		}
@@ -111,10 +116,26 @@ func (l *lookup) conclude(p *Peer, answer *Nodes, self *Peer) {
 	}
 }
 
+// passOver has the look-up wait no longer for a peer, and reports whether it did. A thorough one
+// waits for everybody.
+func (l *lookup) passOver(p *Peer) bool {
+	i := slices.IndexFunc(l.candidates, func(c candidate) bool { return c.peer == p && c.state == waiting })
+	if l.thorough || l.stage != searching || i < 0 {
+		return false
+	}
+	l.candidates[i].state = passed
+	return true
+}
+
+// passedOver reports whether the look-up has passed over a peer, which has not answered since.
+func (l *lookup) passedOver(p *Peer) bool {
+	return slices.ContainsFunc(l.candidates, func(c candidate) bool { return c.peer == p && c.state == passed })
+}
+
 // proceed goes over to the next stage if this one has ended. A look-up ends when the beta
-// nearest have answered, as live ones are made to. A thorough one is kad-dht's own: it takes no
-// notice of answers that come later, but waits for them, and then asks those of the k nearest
-// again.
+// nearest that it waits for have answered, as live ones are made to. A thorough one is kad-dht's
+// own: it takes no notice of answers that come later, but waits for them, and then asks those of
+// the k nearest again.
 func (l *lookup) proceed(k, beta int) {
 	if l.stage == searching && l.settled(beta) {
 		l.stage = closing
@@ -162,12 +183,12 @@ func (l *lookup) next(alpha int) (p *Peer, done bool) {
 }
 
 // settled reports whether the beta nearest candidates that may be alive have all
-// answered.
+// answered, but for those passed over.
 func (l *lookup) settled(beta int) bool {
 	near := 0
 	for i := range l.candidates {
 		switch l.candidates[i].state {
-		case failed:
+		case failed, passed:
 			continue
 		case heard, waiting:
 			return false

@@ -8,6 +8,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/node/p2p/patience"
 	"gridnode/node/p2p/refresh"
 )
 
@@ -70,7 +71,12 @@ type Node struct {
 }
 
 // Stats counts what look-ups cost.
-type Stats struct{ Lookups, Requests, Failures int64 }
+type Stats struct {
+	Lookups  int64 // but for those by which the node joined
+	Requests int64 // of these
+	Joining  int64 // requests of the others
+	Failures int64
+}
 
 // wanted is a look-up that is to be made.
 type wanted struct {
@@ -81,8 +87,9 @@ type wanted struct {
 type request struct {
 	token    uint32
 	to       *Peer
-	lookup   *lookup
+	lookup   *lookup // nil: it has ended, and passed over whom this is to
 	deadline grid.Time
+	doubted  bool // no look-up waits for it any more
 }
 
 // New returns a node that knows nobody.
@@ -120,7 +127,7 @@ func (n *Node) Seed(peers ...*Peer) {
 }
 
 // Join makes the node one that has not joined yet and knows of some peers: before its
-// first look-up, which waits for that, it looks itself up. That look-up is not counted.
+// first look-up, which waits for that, it looks itself up.
 func (n *Node) Join(peers ...*Peer) {
 	if n.Seed(peers...); n.Known() > 0 {
 		n.joining = toJoin
@@ -150,11 +157,11 @@ func (n *Node) Acquaintances() (peers []*Peer) {
 	return peers[:min(len(peers), acquaintedMax)]
 }
 
-// Restarted returns the node as it comes up again: it knows whom it remembers, its Stats go on,
-// and its tokens, so that an answer to what it asked before is none to what it asks now.
+// Restarted returns the node as it comes up again: it joins through those whom it remembers, its
+// Stats go on, and its tokens, so that an answer to what it asked before is none to what it asks now.
 func (n *Node) Restarted() *Node {
 	again := New(n.cfg, n.table.self)
-	again.Seed(n.Acquaintances()...)
+	again.Join(n.Acquaintances()...)
 	again.stats, again.token = n.stats, n.token
 	return again
 }
@@ -236,6 +243,7 @@ func (n *Node) begin(now grid.Time, l *lookup, out *grid.Outbox) {
 func (n *Node) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 	n.plan(now)
 	n.expire(now, out)
+	n.doubt(now, out)
 	if n.refresh <= now {
 		n.refresh += n.period()
 		if n.pause.Over(now, n.Known(), n.cfg.K) {
@@ -267,6 +275,12 @@ func (n *Node) first() {
 	n.due = n.refresh
 	if len(n.pending) > 0 {
 		n.due = min(n.due, n.pending[0].deadline)
+	}
+	for i := range n.pending {
+		if r := &n.pending[i]; !r.doubted {
+			n.due = min(n.due, n.doubtful(r))
+			break
+		}
 	}
 }
 
@@ -318,26 +332,33 @@ func (n *Node) settle(now grid.Time, token uint32, answer *Nodes, unreached bool
 	r := n.pending[i]
 	n.pending = slices.Delete(n.pending, i, i+1)
 	n.first()
+	if r.lookup == nil {
+		n.judge(r.to, answer != nil)
+		if unreached {
+			n.stats.Requests--
+		}
+		return
+	}
 	if unreached && r.lookup.stage != following {
 		r.lookup.requests-- // kad-dht has only tried to connect
 	}
-	n.conclude(r, answer)
-	n.advance(now, r.lookup, out)
-}
-
-// conclude notes what became of a request.
-func (n *Node) conclude(r request, answer *Nodes) {
-	switch {
-	case r.lookup.stage == following: // kad-dht draws no conclusion for its table then
-	case answer == nil:
-		n.lose(r.to)
-	default:
-		n.table.add(r.to, true)
+	if r.lookup.stage != following { // kad-dht draws no conclusion for its table then
+		n.judge(r.to, answer != nil)
 	}
 	if answer == nil {
 		n.stats.Failures++
 	}
 	r.lookup.conclude(r.to, answer, n.table.self)
+	n.advance(now, r.lookup, out)
+}
+
+// judge has the table follow what became of a request.
+func (n *Node) judge(p *Peer, answered bool) {
+	if answered {
+		n.table.add(p, true)
+	} else {
+		n.lose(p)
+	}
 }
 
 // expire gives up requests that were not answered in time.
@@ -346,6 +367,28 @@ func (n *Node) expire(now grid.Time, out *grid.Outbox) {
 		n.settle(now, n.pending[0].token, nil, false, out)
 	}
 }
+
+// doubt has look-ups pass over whom they have waited for long enough.
+func (n *Node) doubt(now grid.Time, out *grid.Outbox) {
+	for i := 0; i < len(n.pending); i++ {
+		r := &n.pending[i]
+		switch {
+		case r.doubted:
+			continue
+		case now < n.doubtful(r):
+			return
+		}
+		r.doubted = true
+		n.first()
+		if l := r.lookup; l != nil && l.passOver(r.to) {
+			n.advance(now, l, out)
+			i = -1 // requests have come and gone
+		}
+	}
+}
+
+// doubtful returns when a request has been under way for so long that its look-up passes it over.
+func (n *Node) doubtful(r *request) grid.Time { return r.deadline - n.cfg.Timeout + patience.Span }
 
 // advance sends what a look-up may send, and answers it when it has ended.
 func (n *Node) advance(now grid.Time, l *lookup, out *grid.Outbox) {
@@ -360,7 +403,7 @@ func (n *Node) advance(now grid.Time, l *lookup, out *grid.Outbox) {
 			return
 		}
 		n.token++
-		n.pending = append(n.pending, request{n.token, p, l, now.Add(n.cfg.Timeout)})
+		n.pending = append(n.pending, request{token: n.token, to: p, lookup: l, deadline: now.Add(n.cfg.Timeout)})
 		n.first()
 		find := n.cfg.Pool.find()
 		*find = Find{Key: l.key, Token: n.token, From: n.table.self, Ended: l.stage == following}
@@ -372,11 +415,17 @@ func (n *Node) advance(now grid.Time, l *lookup, out *grid.Outbox) {
 func (n *Node) end(now grid.Time, l *lookup, out *grid.Outbox) {
 	n.lookups = slices.DeleteFunc(n.lookups, func(other *lookup) bool { return other == l })
 	if l.waiting > 0 { // nobody waits for these answers any more
-		n.pending = slices.DeleteFunc(n.pending, func(r request) bool { return r.lookup == l })
+		n.pending = slices.DeleteFunc(n.pending, func(r request) bool { return r.lookup == l && !l.passedOver(r.to) })
+		for i := range n.pending {
+			if r := &n.pending[i]; r.lookup == l {
+				r.lookup = nil // live ones are asked once more, whether they are there
+			}
+		}
 		n.first()
 	}
 	if l.own && l.thorough {
 		n.joining = joined
+		n.stats.Joining += int64(l.requests)
 	} else {
 		n.stats.Requests += int64(l.requests)
 	}

@@ -104,7 +104,7 @@ func (m *Measure) Result(end grid.Time) *Result {
 	c.Queries.Minus(&m.queries)
 	c.QueryLookups = queryLookups(m.n) + m.gone.asked - m.asked
 	looked := requests(m.nodes)
-	c.Lookups, c.Requests = looked.Lookups-m.looked.Lookups, looked.Requests-m.looked.Requests
+	c.Lookups, c.Requests, c.Joining = looked.Lookups-m.looked.Lookups, looked.Requests-m.looked.Requests, looked.Joining-m.looked.Joining
 	totals := m.Jobs.Totals(m.promised)
 	r := &Result{Events: m.n.Events() - m.events, WallSeconds: measure.Seconds(grid.FromDuration(wall)), ProcessorSeconds: measure.Seconds(grid.FromDuration(busy))}
 	r.Left = m.gone.sites

@@ -108,6 +108,7 @@ type Counts struct {
 
 	Lookups, QueryLookups int64
 	Requests              int64 // each is a message, and so is its answer
+	Joining               int64 // further ones, of look-ups by which sites joined
 	Span                  grid.Time
 }
 
@@ -160,10 +161,10 @@ func (r *Result) shares(c *Counts, t *jobTotals) {
 	}
 	market, directory, gossip := family("market."), family("directory."), family("gossip.")
 	queries := c.Queries.Sum()
-	lookups := 2 * c.Requests
+	lookups := 2 * (c.Requests + c.Joining)
 	queryLookups := int64(0)
-	if c.Lookups > 0 { // their share of all
-		queryLookups = measure.SumOf(lookups*c.QueryLookups).Over(measure.SumOf(c.Lookups), 1)
+	if c.Lookups > 0 { // their share of all that were asked for
+		queryLookups = measure.SumOf(2*c.Requests*c.QueryLookups).Over(measure.SumOf(c.Lookups), 1)
 	}
 	publishing := max(directory-queries, 0)
 	all := lookups
@@ -250,5 +251,6 @@ func (c *Counts) Minus(before *Counts) {
 	c.Queries.Minus(&before.Queries)
 	c.Lookups -= before.Lookups
 	c.Requests -= before.Requests
+	c.Joining -= before.Joining
 	c.QueryLookups -= before.QueryLookups
 }

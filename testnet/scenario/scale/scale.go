@@ -172,6 +172,7 @@ func requests(nodes []*kademlia.Node) (s kademlia.Stats) {
 		t := node.Stats()
 		s.Lookups += t.Lookups
 		s.Requests += t.Requests
+		s.Joining += t.Joining
 		s.Failures += t.Failures
 	}
 	return s
