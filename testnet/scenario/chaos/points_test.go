@@ -71,3 +71,42 @@ func TestFullDisks(t *testing.T) {
 		t.Errorf("%d daemons have died of %d full disks, and %d in the replay (trace %x, %x)", died, times, again.points.full.died, run.n.TraceHash(), again.n.TraceHash())
 	}
 }
+
+// TestTornSteps: a daemon that dies as soon as it has saved has died after a save, and before what
+// would come next.
+func TestTornSteps(t *testing.T) {
+	cfg := Default()
+	cfg.Seed, cfg.Sites, cfg.Hours, cfg.Faults = 3, 4, 1, "torn=10"
+	run := &trial{script: &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}}
+	if _, err := run.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	hit := make(map[string]int64)
+	for _, p := range run.points.counts.All() {
+		hit[p.Name] = p.Hit
+	}
+	if hit["after saving job"] == 0 || hit["between saving job and answering"] == 0 || hit["before saving job"] > 0 || hit["after answering"] > 0 {
+		t.Errorf("hit %v", hit)
+	}
+}
+
+// TestStrikesWithinSteps: the replay of what happened has daemons die within the same steps, of each sort.
+func TestStrikesWithinSteps(t *testing.T) {
+	cfg := Default()
+	cfg.Seed, cfg.Sites, cfg.Hours, cfg.Faults = 3, 5, 2, "within=0.01,between=0.01,store=0.01"
+	run := &trial{script: &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}}
+	if _, err := run.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	again := &trial{script: run.listed()}
+	if _, err := again.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	kinds := make(map[string]int)
+	for _, s := range run.told.Strikes {
+		kinds[s.Kind]++
+	}
+	if len(kinds) != 4 || !slices.Equal(run.points.counts.All(), again.points.counts.All()) || again.n.TraceHash() != run.n.TraceHash() {
+		t.Errorf("strikes %v, trace %x, that of the replay %x", kinds, run.n.TraceHash(), again.n.TraceHash())
+	}
+}
