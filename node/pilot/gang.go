@@ -52,6 +52,7 @@ type gang struct {
 	due               grid.Time // by when all have to be ready
 	began             grid.Time // when all were told to start; 0 before
 	failure           *failure  // the first; nil: none yet
+	again             bool      // it had begun before a restart
 }
 
 // failure is why a gang has not ended well.
@@ -193,7 +194,7 @@ func (x *Gangs) start(now grid.Time, in *Start, out *Outbox) {
 		return
 	}
 	task := in.Task
-	g.task, g.state, g.due = &task, gangWaiting, now+ReadyMax+task.Bring
+	g.task, g.state, g.due, g.again = &task, gangWaiting, now+ReadyMax+task.Bring, len(in.Begun) > 0
 	x.waiting.Set(&g.alarm, g.due)
 	here, bring := x.enter(g)
 	out.order(Collect{task.Gang})

@@ -21,6 +21,8 @@ func (x *Gangs) advance(now grid.Time, g *gang, out *Outbox) {
 	case waiting == nil && g.state == gangWaiting:
 		x.waiting.Stop(&g.alarm)
 		g.begin(now, out)
+	case g.state == gangWaiting && now >= g.due && g.again: // who does not answer may run it still
+		g.failure, ending = &failure{end: End{Lost: true}}, true
 	case g.state == gangWaiting && now >= g.due:
 		why := fmt.Sprintf("%s was not ready to start within %v", x.describe(g, waiting, 0), (ReadyMax + g.task.Bring).Duration())
 		if waiting.refused != "" {

@@ -44,3 +44,31 @@ func TestNoSessionNumberTwice(t *testing.T) {
 		last = number
 	}
 }
+
+// TestGangIsNotToBlameForWhoDoesNotAnswer: a component that is not ready in time makes a job fail that was to
+// start. One that had begun before the daemon was restarted is lost, and may be started again.
+func TestGangIsNotToBlameForWhoDoesNotAnswer(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		x, out := NewGangs(Config{Self: "a"}), &Outbox{}
+		task := taskOf(1, 2)
+		task.Gang = &grid.Gang{Task: task.ID, Each: 1, Parts: []grid.GangPart{
+			{Site: "a", Processors: 1}, {Site: "b", Processors: 1, Pilot: grid.Pilot{Site: "b", Key: 1}},
+		}}
+		start := &Start{Task: *task}
+		if own := grid.SquadTask(task.ID, 0); again {
+			x.Step(0, &Found{ID: own, Tasks: 1}, out)
+			start.Begun = []grid.TaskID{own}
+		}
+		x.Step(0, start, out)
+		x.Step(0, &Gathered{Gang: task.ID}, out)
+		x.Step(ReadyMax, grid.Tick{}, out)
+		for part := range 2 {
+			x.Step(ReadyMax, &SquadEnded{ID: grid.SquadTask(task.ID, part), End: End{ExitCode: ExitCancelled, Reason: becauseAnother}}, out)
+		}
+		x.Step(ReadyMax, &Collected{Gang: task.ID}, out)
+		ended, yes := out.Effects[len(out.Effects)-1].(Ended)
+		if !yes || ended.Ended.Lost != again {
+			t.Errorf("begun before: %v; at the end %+v", again, out.Effects[len(out.Effects)-1])
+		}
+	}
+}
