@@ -662,3 +662,24 @@ func TestConfiguredParentIsNotPestered(t *testing.T) {
 		t.Errorf("%d messages in ten minutes, want a word and its answer each", sent)
 	}
 }
+
+// TestOfferIsDropped: who invites hears that the other site does not want it.
+func TestOfferIsDropped(t *testing.T) {
+	c := newClan(t, KinshipConfig{Site: "p"}, KinshipConfig{Site: "a"})
+	if err := c.invite("p", "a"); err != nil {
+		t.Fatal(err)
+	}
+	c.run(grid.Second)
+	c.wantKin("a", "p", "parent offered")
+	if err := c.drop("a", "p"); err != nil {
+		t.Fatal(err)
+	}
+	c.run(grid.Minute)
+	if got := c.kin("p", "a"); !strings.HasPrefix(got, "child declined") {
+		t.Errorf("who has invited it says %q", got)
+	}
+	c.wantKin("a", "p", "none")
+	if len(c.stored["a"]) > 0 {
+		t.Errorf("%d records are left", len(c.stored["a"]))
+	}
+}

@@ -532,3 +532,80 @@ func TestAuditsSee(t *testing.T) {
 		}
 	}
 }
+
+// TestWhatABorrowerPays at most: what it says itself, else what its site pays, if it pays at all.
+func TestWhatABorrowerPays(t *testing.T) {
+	site := func() grid.Price { return 7 }
+	for _, tt := range []struct {
+		cfg          Config
+		wanted, most grid.Price
+	}{
+		{Config{}, 0, 0}, {Config{}, 5, 5}, {Config{Bank: "k"}, 0, 0}, {Config{Most: site}, 0, 0}, {Config{Bank: "k", Most: site}, 0, 7}, {Config{Bank: "k", Most: site}, 5, 5},
+	} {
+		if got := tt.cfg.most(tt.wanted); got != tt.most {
+			t.Errorf("bank %q, wanted %v: at most %v, want %v", tt.cfg.Bank, tt.wanted, got, tt.most)
+		}
+	}
+}
+
+// TestWhatARoundFindsOut: when somebody will have processors for a job in time, and what users are told.
+func TestWhatARoundFindsOut(t *testing.T) {
+	const now = grid.Hour
+	for _, tt := range []struct {
+		in    Refused
+		ready grid.Time
+		said  string
+	}{
+		{Refused{Reason: Unreachable}, now, "unreachable"}, {Refused{Reason: Silent}, now, "no answer"}, {Refused{Reason: Full}, now, "too many"},
+		{Refused{Reason: Busy}, grid.Never, "too few"}, {Refused{Reason: Busy, Ready: grid.Minute}, now + grid.Minute, "ready in 1m"},
+		{Refused{Reason: Busy, Ready: grid.Minute, Span: grid.Minute}, grid.Never, "lends for 1m0s at most"},
+		{Refused{Reason: Busy, Ready: grid.Minute, Span: grid.Hour}, now + grid.Minute, "ready in 1m"},
+	} {
+		o := outlook{ready: grid.Never}
+		tt.in.Lender = "b"
+		if o.heard(now, &tt.in, grid.Hour); o.ready != tt.ready || len(o.said) != 1 || !strings.Contains(o.said[0], tt.said) {
+			t.Errorf("%v, ready in %v, for %v: %v, %q; want %v, %q", tt.in.Reason, tt.in.Ready, tt.in.Span, o.ready, o.said, tt.ready, tt.said)
+		}
+		for range 2 * saidMax {
+			o.heard(now, &tt.in, grid.Hour)
+		}
+		if len(o.said) != saidMax {
+			t.Errorf("%d words are kept for the user, want %d", len(o.said), saidMax)
+		}
+	}
+}
+
+// TestLenderWithdraws: a lender that lets a request go without an answer has refused it.
+func TestLenderWithdraws(t *testing.T) {
+	b := newBook(t, "a", 1)
+	var out grid.Outbox
+	id, err := b.Request(grid.Hour, "b", Want{Processors: 1, Span: grid.Hour}, &out)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Step(grid.Hour, &grid.Delivery{From: "b", Message: &Released{Number: id.Number, Cause: Unknown}}, &out)
+	if len(out.Locals) != 1 || len(b.Leases()) > 0 {
+		t.Fatalf("the owner hears %v, and %d leases are left", out.Locals, len(b.Leases()))
+	}
+	if r, is := out.Locals[0].(*Refused); !is || r.Reason != Withdrawn || r.ID != id {
+		t.Errorf("the owner hears %+v", out.Locals[0])
+	}
+}
+
+// TestSituation: what policies know of a site counts jobs that have given way.
+func TestSituation(t *testing.T) {
+	m, _ := alone(t, 4, MatchConfig{Links: []Link{{"b", Sibling}}, Threshold: 1000}, nil)
+	var out grid.Outbox
+	for n, processors := range []int64{3, 2, 4} {
+		if err := m.Submit(0, Work{Request: jobOf(uint64(n+1), processors)}, &out); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.Dispatch(0, nil, &out)
+	d := m.demands[jobOf(3, 4).ID]
+	m.giveWay(0, d)
+	m.setAside(d)
+	if got, want := m.situation(0), (Situation{Now: 0, Processors: 4, Idle: 1, Wanted: 6}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
