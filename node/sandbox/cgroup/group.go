@@ -95,9 +95,7 @@ func (h *Home) Close() error {
 				errs = append(errs, g.Close())
 			}
 		}
-		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, fmt.Errorf("remove a control group: %w", err))
-		}
+		errs = append(errs, remove(dir))
 	}
 	return errors.Join(errs...)
 }
@@ -270,9 +268,7 @@ func (g *Group) Remove() error {
 	}
 	var errs []error
 	for _, dir := range g.unique() {
-		if err := os.Remove(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			errs = append(errs, fmt.Errorf("remove a control group: %w", err))
-		}
+		errs = append(errs, remove(dir))
 	}
 	return errors.Join(errs...)
 }
@@ -284,13 +280,22 @@ const closeMax = 5 * time.Second
 func (g *Group) Close() error {
 	deadline := time.Now().Add(closeMax)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
-		g.Kill()
-		err := g.Remove()
+		err := g.Remove() // mostly nothing is left in it
 		if err == nil || time.Now().After(deadline) {
 			return err
 		}
+		g.Kill()
 		<-time.After(pause)
 	}
+}
+
+// remove removes the directory of a group, if it is there.
+func remove(dir string) error {
+	_, err := again(func() (int, error) { return 0, unix.Rmdir(dir) }) // os.Remove would take it for a file first
+	if err != nil && err != unix.ENOENT {
+		return fmt.Errorf("remove a control group: %w", &fs.PathError{Op: "rmdir", Path: dir, Err: err})
+	}
+	return nil
 }
 
 // pids returns the processes in one directory.
