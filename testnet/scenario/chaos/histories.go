@@ -16,7 +16,7 @@ import (
 //     told, at that site; and failed for a cause that one had (J-5);
 //   - it costs what was agreed for that placement at most, and nothing if nothing of it ran (C-4);
 //   - once its user has heard that it is to end, no later epoch of it starts, and it does not
-//     end in another way (J-7);
+//     end in another way (J-7); and one that is to run again does not end for that;
 //   - one that is held, or waits for others, for an instant, or for those of its name, does not
 //     start before, and of an array no more run at once than may.
 type histories struct {
@@ -104,6 +104,9 @@ func (h *histories) event(now grid.Time, at int, e *grid.Event) {
 		}
 		j.outcome, j.well = "finished", e.Result.ExitCode == 0 && e.Result.Reason == ""
 	case grid.JobRefused, grid.JobCancelled:
+		if e.Text == wantedAgain {
+			h.checks.Violated("job %s is over (%v), as its user wants it to run again", e.Job.ID, e.Kind)
+		}
 		j.outcome = e.Kind.String()
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"gridnode/grid"
 	"gridnode/lease"
 	"gridnode/market/bank"
+	"gridnode/node/after"
 	"gridnode/node/member"
 	"gridnode/node/site"
 	"gridnode/testnet"
@@ -90,7 +91,7 @@ func (w *twinWatch) compare(now grid.Time, at int, s *site.Site) error {
 	}
 	w.at = at
 	twin := scenario.SiteOf(core)
-	for _, differ := range []func(s, twin *site.Site) error{w.lists, w.jobs, w.leases(w.n.Clock(at).Local(now)), w.claims, w.money} {
+	for _, differ := range []func(s, twin *site.Site) error{w.lists, bans, w.jobs, w.leases(w.n.Clock(at).Local(now)), w.claims, w.money} {
 		if err := differ(s, twin); err != nil {
 			return err
 		}
@@ -319,6 +320,10 @@ func (w *twinWatch) jobs(s, twin *site.Site) (err error) {
 			err = fmt.Errorf("its job %s has epoch %d, saved is %d", v.Job.ID, v.Epoch, t.Epoch)
 		case (v.State.Terminal() || t.State.Terminal() || v.State == site.Cancelling || t.State == site.Cancelling) && v.State != t.State:
 			err = fmt.Errorf("its job %s is %s, saved as %s", v.Job.ID, v.State, t.State)
+		case v.State == site.Cancelling && v.Reason != t.Reason:
+			err = fmt.Errorf("its job %s is %s (%q), saved is %q", v.Job.ID, v.State, v.Reason, t.Reason)
+		case (v.WaitsFor == after.Held) != (t.WaitsFor == after.Held):
+			err = fmt.Errorf("its job %s is held by its user: %t, saved: %t", v.Job.ID, v.WaitsFor == after.Held, t.WaitsFor == after.Held)
 		case v.Award.Site != t.Award.Site || v.Award.Cost != t.Award.Cost && v.Award.Site != w.n.ID(w.at): // at home it moves with the queue
 			err = fmt.Errorf("its job %s is at %q for %v, saved is %q, %v", v.Job.ID, v.Award.Site, v.Award.Cost, t.Award.Site, t.Award.Cost)
 		case v.State.Terminal() && v.Job.Home == w.n.ID(w.at): // another site's may come again
@@ -376,6 +381,17 @@ func (w *twinWatch) lists(s, twin *site.Site) error {
 		if !slices.ContainsFunc(saved, func(k *member.List) bool { return k.Issuer == l.Issuer && k.Number == l.Number }) {
 			return fmt.Errorf("a list of what is revoked, number %d, is not saved", l.Number)
 		}
+	}
+	return nil
+}
+
+// bans compares whom the owner has banned.
+func bans(s, twin *site.Site) error {
+	if s.GuestDesk() == nil {
+		return nil
+	}
+	if is, was := s.GuestDesk().Bans(), twin.GuestDesk().Bans(); !slices.Equal(is, was) {
+		return fmt.Errorf("its owner has banned %v, saved is %v", is, was)
 	}
 	return nil
 }

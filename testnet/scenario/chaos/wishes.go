@@ -58,6 +58,9 @@ const (
 	WishRevoke  WishKind = "revoke"  // the site's membership is revoked
 )
 
+// wantedAgain is why a job is to run again.
+const wantedAgain = "its user wants it again"
+
 // wishTokens is where the tokens of wishes begin: no submission has one of them.
 const wishTokens = 1 << 62
 
@@ -133,7 +136,7 @@ func (w *Wish) say(n *testnet.Network, number int, healed grid.Time) error {
 		n.Inject(w.At+w.Span, w.Site, &site.Hold{Job: id, Release: true})
 		n.Inject(healed, w.Site, &site.Hold{Job: id, Release: true})
 	case WishRequeue:
-		n.Inject(w.At, w.Site, &site.Requeue{Job: id, Cause: "its user wants it again"})
+		n.Inject(w.At, w.Site, &site.Requeue{Job: id, Cause: wantedAgain})
 	case WishDrain:
 		n.Inject(w.At, w.Site, &site.Drain{})
 		n.Inject(w.At+w.Span, w.Site, &site.Drain{Back: true})
