@@ -74,6 +74,7 @@ type Task struct {
 	More       Time  // of a pilot, after a restart of the daemon: one that is there ends at most so much later than it was told before, and need not end later at all; else 0
 
 	Gang    *Gang    // a co-allocated execution as a whole; else nil
+	Again   bool     // with Gang: it was started before the daemon was
 	Bring   Time     // with Gang: how much longer than others its start may take, as its inputs are brought first
 	Squad   *Squad   // of the tasks of one part of a gang; else nil
 	GPUs    []string // names of those that it has

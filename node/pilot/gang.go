@@ -194,7 +194,7 @@ func (x *Gangs) start(now grid.Time, in *Start, out *Outbox) {
 		return
 	}
 	task := in.Task
-	g.task, g.state, g.due, g.again = &task, gangWaiting, now+ReadyMax+task.Bring, len(in.Begun) > 0
+	g.task, g.state, g.due, g.again = &task, gangWaiting, now+ReadyMax+task.Bring, task.Again || len(in.Begun) > 0
 	x.waiting.Set(&g.alarm, g.due)
 	here, bring := x.enter(g)
 	out.order(Collect{task.Gang})

@@ -48,16 +48,20 @@ func TestNoSessionNumberTwice(t *testing.T) {
 // TestGangIsNotToBlameForWhoDoesNotAnswer: a component that is not ready in time makes a job fail that was to
 // start. One that had begun before the daemon was restarted is lost, and may be started again.
 func TestGangIsNotToBlameForWhoDoesNotAnswer(t *testing.T) {
-	for _, again := range []bool{false, true} {
+	for _, before := range []string{"", "its own part", "nothing here"} {
+		again := before != ""
 		x, out := NewGangs(Config{Self: "a"}), &Outbox{}
 		task := taskOf(1, 2)
 		task.Gang = &grid.Gang{Task: task.ID, Each: 1, Parts: []grid.GangPart{
 			{Site: "a", Processors: 1}, {Site: "b", Processors: 1, Pilot: grid.Pilot{Site: "b", Key: 1}},
 		}}
 		start := &Start{Task: *task}
-		if own := grid.SquadTask(task.ID, 0); again {
+		switch own := grid.SquadTask(task.ID, 0); before {
+		case "its own part":
 			x.Step(0, &Found{ID: own, Tasks: 1}, out)
 			start.Begun = []grid.TaskID{own}
+		case "nothing here": // that it had begun elsewhere was not heard any more
+			start.Task.Again = true
 		}
 		x.Step(0, start, out)
 		x.Step(0, &Gathered{Gang: task.ID}, out)
@@ -68,7 +72,7 @@ func TestGangIsNotToBlameForWhoDoesNotAnswer(t *testing.T) {
 		x.Step(ReadyMax, &Collected{Gang: task.ID}, out)
 		ended, yes := out.Effects[len(out.Effects)-1].(Ended)
 		if !yes || ended.Ended.Lost != again {
-			t.Errorf("begun before: %v; at the end %+v", again, out.Effects[len(out.Effects)-1])
+			t.Errorf("begun before: %q; at the end %+v", before, out.Effects[len(out.Effects)-1])
 		}
 	}
 }

@@ -47,7 +47,7 @@ func (c *gangs) start(now grid.Time, in *coalloc.Start, out *grid.Outbox) {
 		e.state, e.reason = Running, ""
 	}
 	out.Save(e)
-	task := grid.Task{ID: in.Task, Job: e.job, Limit: max(c.limitOf(e.job), in.Limit), Gang: g, Bring: in.Bring}
+	task := grid.Task{ID: in.Task, Job: e.job, Limit: max(c.limitOf(e.job), in.Limit), Gang: g, Again: notes.resumed, Bring: in.Bring}
 	if in.Again && left != grid.Never { // how long it was to take is not known any more
 		task.Bring = max(left-task.Limit, 0)
 	}

@@ -72,7 +72,7 @@ func (sp *spreads) begin(e *entry, out *grid.Outbox) {
 		e.state, e.reason = Running, ""
 	}
 	out.Save(e)
-	out.Start(grid.Task{ID: e.task(), Job: e.job, Limit: sp.limitOf(e.job), Gang: e.gang})
+	out.Start(grid.Task{ID: e.task(), Job: e.job, Limit: sp.limitOf(e.job), Gang: e.gang, Again: e.notes().resumed})
 	if cancelling {
 		out.Kill(grid.Task{ID: e.task(), Job: e.job, Cause: e.reason})
 	}
