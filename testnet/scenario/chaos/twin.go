@@ -99,9 +99,6 @@ func (w *twinWatch) compare(now grid.Time, at int, s *site.Site) error {
 	if err := w.strays(now, twin); err != nil {
 		return err
 	}
-	if err := w.kept(now, twin); err != nil {
-		return err
-	}
 	events := w.n.Events()
 	if cfg := w.config(w.at).Heads; len(cfg.Members) > 0 && events >= w.plays {
 		w.plays = events + lieEvents
@@ -110,6 +107,9 @@ func (w *twinWatch) compare(now grid.Time, at int, s *site.Site) error {
 	if events >= w.lies {
 		w.lies = events + lieEvents
 		return w.lie(now, twin, nil)
+	}
+	if err := w.kept(now, twin); err != nil {
+		return err
 	}
 	return w.waits(now, twin)
 }
