@@ -8,16 +8,19 @@ import (
 	dht "github.com/libp2p/go-libp2p-kad-dht"
 	kbucket "github.com/libp2p/go-libp2p-kbucket"
 	"github.com/libp2p/go-libp2p/core/peer"
+
+	"gridnode/node/p2p/refresh"
 )
 
 // seeker looks up who is near to a key.
 type seeker struct {
 	n      *Network
+	began  time.Time
 	doubts backlog[peer.ID] // whether they are there
 }
 
 func newSeeker(n *Network) *seeker {
-	s := &seeker{n: n}
+	s := &seeker{n: n, began: time.Now()}
 	s.doubts = backlog[peer.ID]{n: n, alive: doubtsAlive, most: doubtsMax, carry: s.doubt}
 	return s
 }
@@ -33,13 +36,13 @@ func (s *seeker) nearestTo(ctx context.Context, key string) (peers []peer.ID, er
 	return peers, err
 }
 
-// seek has kad-dht look up a key, with a context that ends when the search has. Those who were passed
-// over are asked afterwards whether they are there.
+// seek has kad-dht look up a key, with a context that ends when the search has, but for a young node, for
+// which the look-up goes on. Those who were passed over are asked afterwards whether they are there.
 func (s *seeker) seek(ctx context.Context, key string, lookUp func(ctx context.Context)) {
 	searching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	searching, events := dht.RegisterForLookupEvents(searching)
-	look := &search{Context: searching, told: make(chan chan struct{}), course: course{key: kbucket.ConvertKey(key)}}
+	look := &search{Context: searching, told: make(chan chan struct{}), young: time.Since(s.began) < young, course: course{key: kbucket.ConvertKey(key)}}
 	over := make(chan struct{})
 	go func() {
 		look.watch(events, cancel)
@@ -64,11 +67,16 @@ func (s *seeker) doubt(p peer.ID) {
 	}
 }
 
+// young is for how long a node's look-ups go on when their searches have ended.
+const young = time.Duration(refresh.Young) * time.Microsecond
+
 // search is the context of a look-up, which ends when its search has. kad-dht tells of that by an
 // event, and before it goes on it asks its context whether that has ended.
 type search struct {
 	context.Context
 	told   chan chan struct{} // takes what is to be closed once all events so far are seen
+	young  bool               // it goes on when its search has ended
+	over   bool               // its search has ended
 	course course             // of use to watch until that has returned
 }
 
@@ -91,9 +99,8 @@ func (s *search) watch(events <-chan *dht.LookupEvent, cancel context.CancelFunc
 			return
 		}
 		s.course.see(e)
-		if e.Terminate != nil || s.course.settled(time.Now()) {
-			cancel()
-		}
+		s.over = s.over || e.Terminate != nil
+		s.conclude(time.Now(), cancel)
 	}
 	for s.Context.Err() == nil {
 		late := time.NewTimer(s.course.wait(time.Now()))
@@ -101,9 +108,7 @@ func (s *search) watch(events <-chan *dht.LookupEvent, cancel context.CancelFunc
 		case e := <-events:
 			see(e)
 		case now := <-late.C:
-			if s.course.settled(now) {
-				cancel()
-			}
+			s.conclude(now, cancel)
 		case seen := <-s.told:
 			for len(events) > 0 {
 				see(<-events)
@@ -112,5 +117,12 @@ func (s *search) watch(events <-chan *dht.LookupEvent, cancel context.CancelFunc
 		case <-s.Done():
 		}
 		late.Stop()
+	}
+}
+
+// conclude ends the look-up if it is to end by now.
+func (s *search) conclude(now time.Time, cancel context.CancelFunc) {
+	if s.over && !s.young || !s.over && s.course.settled(now) {
+		cancel()
 	}
 }

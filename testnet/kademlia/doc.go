@@ -23,7 +23,9 @@
 // asks each of the result's sites that had not answered before, which changes nothing any more
 // (so Find says that the look-up has ended, and nobody searches a table for an answer that
 // nobody reads) but that they know the node. A node that joins, or comes up again, looks itself
-// up so first, and so does who puts a provider record there.
+// up so first, and so does who puts a provider record there. For refresh.Young from its
+// first step on its other look-ups are thorough, too, but that they pass over who is silent,
+// and then end.
 //
 // A peer that does not answer while the look-up searches, or after that passed it over, is
 // dropped from the table; a full bucket takes one that has answered in place of its oldest. A

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// Fill gives every node the table that joining leads to: up to k peers in each
-// bucket, drawn by rng from all there are. It takes O(n log n) time and sends
-// nothing.
+// Fill makes every node one that has been there for long, with the table that joining leads
+// to: up to k peers in each bucket, drawn by rng from all there are. It takes O(n log n) time
+// and sends nothing.
 func Fill(nodes []*Node, rng *rand.Rand) {
 	sorted := make([]*Peer, len(nodes))
 	for i, n := range nodes {
@@ -16,6 +16,7 @@ func Fill(nodes []*Node, rng *rand.Rand) {
 	slices.SortFunc(sorted, func(a, b *Peer) int { return slices.Compare(a.Key[:], b.Key[:]) })
 	for _, n := range nodes {
 		fillTable(&n.table, sorted, rng)
+		n.filled = true
 	}
 }
 

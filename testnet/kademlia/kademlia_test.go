@@ -12,6 +12,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/node/p2p/patience"
+	"gridnode/node/p2p/refresh"
 )
 
 // world is a small network of nodes: messages take 10 to 30 ms.
@@ -556,5 +557,27 @@ func TestRestartedNodeJoins(t *testing.T) {
 	}
 	if len(out.Sends) == 0 {
 		t.Error("it asks nobody")
+	}
+}
+
+// TestYoungNodeAsksAll: the look-ups of a node that has just joined ask all whom they name, later ones only the
+// nearest.
+func TestYoungNodeAsksAll(t *testing.T) {
+	w := newWorld(200, Config{}, 1)
+	Fill(w.order, w.rng)
+	n := New(Config{}, NewPeer("newcomer"))
+	n.Join(w.order[0].Self(), w.order[1].Self())
+	w.nodes[n.Self().ID], w.order = n, append(w.order, n)
+	requests := func(key grid.Key) int64 {
+		before := n.Stats().Requests
+		n.Closest(w.now, key, &w.out)
+		w.carryOut(n.Self().ID)
+		w.run()
+		return n.Stats().Requests - before
+	}
+	first := requests(grid.Key{1})
+	w.now += refresh.Young
+	if later := requests(grid.Key{2}); first < 20 || later >= 20 {
+		t.Errorf("%d requests as it joined, %d later", first, later)
 	}
 }

@@ -49,6 +49,7 @@ type lookup struct {
 	stage      stage
 	own        bool // of the node itself: nobody is told
 	thorough   bool // it asks all of the k nearest, which come to know the node by that
+	waits      bool // for everybody: it passes nobody over
 	requests   int
 }
 
@@ -116,11 +117,10 @@ func (l *lookup) conclude(p *Peer, answer *Nodes, self *Peer) {
 	}
 }
 
-// passOver has the look-up wait no longer for a peer, and reports whether it did. A thorough one
-// waits for everybody.
+// passOver has the look-up wait no longer for a peer, and reports whether it did.
 func (l *lookup) passOver(p *Peer) bool {
 	i := slices.IndexFunc(l.candidates, func(c candidate) bool { return c.peer == p && c.state == waiting })
-	if l.thorough || l.stage != searching || i < 0 {
+	if l.waits || l.stage != searching || i < 0 {
 		return false
 	}
 	l.candidates[i].state = passed
@@ -135,7 +135,7 @@ func (l *lookup) passedOver(p *Peer) bool {
 // proceed goes over to the next stage if this one has ended. A look-up ends when the beta
 // nearest that it waits for have answered, as live ones are made to. A thorough one is kad-dht's
 // own: it takes no notice of answers that come later, but waits for them, and then asks those of
-// the k nearest again.
+// the k nearest again. One that has passed somebody over ends, too.
 func (l *lookup) proceed(k, beta int) {
 	if l.stage == searching && l.settled(beta) {
 		l.stage = closing
@@ -149,7 +149,7 @@ func (l *lookup) proceed(k, beta int) {
 	}
 	switch {
 	case l.stage != closing:
-	case !l.thorough:
+	case !l.thorough || slices.ContainsFunc(l.candidates, func(c candidate) bool { return c.state == passed }):
 		l.stage = ended
 	case l.waiting == 0:
 		l.stage = following

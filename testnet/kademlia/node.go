@@ -61,6 +61,8 @@ type Node struct {
 	refresh grid.Time // when the node sees whether its pause is over; 0 before its first step
 	pause   refresh.Pause
 	joining joining
+	young   grid.Time // until when its look-ups are thorough
+	filled  bool      // it is not young, as all have been there for long
 	lookups []*lookup // under way, oldest first
 	backlog []wanted
 	pending []request // sent and not answered, by deadline and by token
@@ -197,6 +199,7 @@ func (n *Node) ClosestAll(now grid.Time, key grid.Key, out *grid.Outbox) {
 }
 
 func (n *Node) lookUp(now grid.Time, w wanted, out *grid.Outbox) {
+	n.plan(now)
 	under := func(l *lookup) bool { return l.asked == w.key && !l.own }
 	if n.joining == joined && slices.ContainsFunc(n.lookups, under) || slices.ContainsFunc(n.backlog, func(other wanted) bool { return other.key == w.key }) {
 		return
@@ -215,20 +218,19 @@ func (n *Node) lookUp(now grid.Time, w wanted, out *grid.Outbox) {
 		point = sha256.Sum256(w.key[:])
 	}
 	l := n.cfg.Pool.lookup(point)
-	l.asked, l.thorough = w.key, w.thorough
+	l.asked, l.thorough, l.waits = w.key, w.thorough || now < n.young, w.thorough
 	n.begin(now, l, out)
 }
 
 // lookSelfUp looks the node itself up.
 func (n *Node) lookSelfUp(now grid.Time, thorough bool, out *grid.Outbox) {
 	l := n.cfg.Pool.lookup(n.table.self.Key)
-	l.own, l.thorough = true, thorough
+	l.own, l.thorough, l.waits = true, thorough, thorough
 	n.begin(now, l, out)
 }
 
 // begin begins a look-up.
 func (n *Node) begin(now grid.Time, l *lookup, out *grid.Outbox) {
-	n.plan(now)
 	if known := n.Known(); len(n.lost) > 0 && (known == 0 || known < sparse && n.again <= now) {
 		n.again = now.Add(retryPeriod)
 		n.Rejoin()
@@ -284,8 +286,11 @@ func (n *Node) first() {
 	}
 }
 
-// plan begins the first pause between look-ups of the node itself, once it is there.
+// plan begins the first pause between look-ups of the node itself, and its youth, once it is there.
 func (n *Node) plan(now grid.Time) {
+	if n.refresh == 0 && !n.filled {
+		n.young = now + refresh.Young
+	}
 	switch {
 	case n.refresh != 0:
 	case !n.cfg.Refresh:

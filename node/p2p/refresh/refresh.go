@@ -10,6 +10,10 @@ const (
 	Max = grid.Hour
 )
 
+// Young is for how long the look-ups of a node that has come up ask all whom they name, which come to know
+// it by that. In a network that grows, those that end with the nearest would name others than are nearest.
+const Young = 30 * grid.Second
+
 // Pause is the pause until a node looks itself up again. Each is twice the one before, from Min to Max, as
 // long as all is well. The zero value is that of a node that has not looked itself up. Not safe for
 // concurrent use.
