@@ -56,20 +56,27 @@ func federationOf(t testing.TB, roots ...*Root) *Federation {
 	return f
 }
 
+// parsed takes what makes a certificate.
+func parsed(t testing.TB) func(der []byte, err error) *x509.Certificate {
+	return func(der []byte, err error) *x509.Certificate {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := x509.ParseCertificate(der)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+}
+
 func certify(t testing.TB, i *Issuer, key ed25519.PrivateKey, name string, rights Rights) *x509.Certificate {
 	t.Helper()
-	der, err := i.Issue(rand.Reader, Grant{
+	return parsed(t)(i.Issue(rand.Reader, Grant{
 		Key: key.Public().(ed25519.PublicKey), Name: name, Org: "org of " + name, Rights: rights,
 		From: start, Expires: start + 90*grid.Day,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	}))
 }
 
 func TestRights(t *testing.T) {
@@ -149,18 +156,10 @@ func imitation(t *testing.T, root *Root, key ed25519.PrivateKey, name string) *x
 	}
 	parent := *root.Certificate
 	parent.PublicKey = key.Public()
-	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+	return parsed(t)(x509.CreateCertificate(rand.Reader, &x509.Certificate{
 		SerialNumber: big.NewInt(7), Subject: subject(name, ""), NotBefore: instant(start), NotAfter: instant(start + grid.Day),
 		ExtraExtensions: []pkix.Extension{extension}, BasicConstraintsValid: true,
-	}, &parent, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
+	}, &parent, key.Public(), key))
 }
 
 // damaged changes a word of a proof.
@@ -215,18 +214,10 @@ func TestDelegatesCannotMakeDelegates(t *testing.T) {
 	}
 	rogue := &Issuer{alphaOwn, alpha}
 	sign := func(by *Issuer, key ed25519.PrivateKey, name string) *x509.Certificate {
-		der, err := by.sign(rand.Reader, &x509.Certificate{
+		return parsed(t)(by.sign(rand.Reader, &x509.Certificate{
 			Subject: subject(name, ""), NotBefore: instant(start), NotAfter: instant(start + grid.Day), IsCA: true, BasicConstraintsValid: true,
 			KeyUsage: x509.KeyUsageCertSign, MaxPathLen: 5, ExtraExtensions: append(alphaOwn.ExtraExtensions, extension),
-		}, key.Public().(ed25519.PublicKey), Lot{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := x509.ParseCertificate(der)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
+		}, key.Public().(ed25519.PublicKey), Lot{}))
 	}
 	betaOwn := sign(rogue, beta, "beta")
 	m, err := f.Verify(NewProof(betaOwn, alphaOwn), idOf(t, beta), start)

@@ -232,15 +232,7 @@ func TestRootsAreRoots(t *testing.T) {
 		if parent == nil {
 			parent = tmpl
 		}
-		der, err := x509.CreateCertificate(rand.Reader, tmpl, parent, key.Public(), by)
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := x509.ParseCertificate(der)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
+		return parsed(t)(x509.CreateCertificate(rand.Reader, tmpl, parent, key.Public(), by))
 	}
 	for name, tt := range map[string]struct {
 		c    *x509.Certificate
@@ -328,14 +320,7 @@ func TestRecordsOfMet(t *testing.T) {
 func TestGrantsAreCutDown(t *testing.T) {
 	w := newTown(t)
 	for _, span := range []grid.Time{grid.Day, 90 * grid.Day, 400 * grid.Day} {
-		der, err := w.delegate.Issue(rand.Reader, Grant{Key: newKey(50).Public().(ed25519.PublicKey), Name: "x", Rights: Usual, From: start, Expires: start + span})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := x509.ParseCertificate(der)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := parsed(t)(w.delegate.Issue(rand.Reader, Grant{Key: newKey(50).Public().(ed25519.PublicKey), Name: "x", Rights: Usual, From: start, Expires: start + span}))
 		if want := min(start+span, since(w.delegate.Certificate.NotAfter)); since(c.NotAfter) != want {
 			t.Errorf("for %v: it ends at %v, want %v", span, since(c.NotAfter), want)
 		}
@@ -360,15 +345,7 @@ func TestRootsAgreeOnTheLeast(t *testing.T) {
 	f := federationOf(t, one, two)
 	key := newKey(60)
 	issue := func(r *Root, rights Rights, span grid.Time) *x509.Certificate {
-		der, err := r.Issue(rand.Reader, Grant{Key: key.Public().(ed25519.PublicKey), Name: "x", Rights: rights, From: start, Expires: start + span})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c, err := x509.ParseCertificate(der)
-		if err != nil {
-			t.Fatal(err)
-		}
-		return c
+		return parsed(t)(r.Issue(rand.Reader, Grant{Key: key.Public().(ed25519.PublicKey), Name: "x", Rights: rights, From: start, Expires: start + span}))
 	}
 	for _, days := range [][2]grid.Time{{10, 20}, {20, 10}} {
 		m, err := f.Verify(NewProof(issue(one, MaySubmit|MayLend, days[0]*grid.Day), issue(two, MayLend|MayOffer, days[1]*grid.Day)), idOf(t, key), start)

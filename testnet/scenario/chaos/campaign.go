@@ -86,7 +86,7 @@ func RunSeeds(ctx context.Context, cfg Config, seeds int, swarm bool) (*Campaign
 	if seeds < 1 {
 		return nil, scenario.ConfigError("seeds", "%d: want 1 at least", seeds)
 	}
-	script := &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}
+	script := scriptOf(cfg)
 	if err := script.validate(); err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func one(ctx context.Context, cfg Config, seed uint64, swarm bool) (_ *outcome, 
 		defer os.RemoveAll(cfg.Failures)
 	}
 	o := &outcome{Seed: seed, Sites: cfg.Sites}
-	t := &trial{script: &Script{Format: formatScript, Seed: seed, Config: cfg}}
+	t := &trial{script: scriptOf(cfg)}
 	result, violated := t.play(ctx, fmt.Sprintf("chaos-%d", seed), "")
 	if ctx.Err() != nil {
 		return nil, ctx.Err()

@@ -125,10 +125,7 @@ func TestSeedsElsewhere(t *testing.T) {
 func TestForgeries(t *testing.T) {
 	cfg := Default()
 	cfg.Seed, cfg.Sites, cfg.Hours, cfg.Faults, cfg.Features = 7, 5, 2, "loss", "forge=60,oracle"
-	run := &trial{script: &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}}
-	if _, err := run.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	run := ran(t, scriptOf(cfg))
 	if run.forger.count < 100 {
 		t.Errorf("%d words were forged", run.forger.count)
 	}
@@ -142,7 +139,7 @@ func TestForgeries(t *testing.T) {
 			t.Errorf("none of lie %d", kind)
 		}
 	}
-	run = &trial{script: &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}}
+	run = &trial{script: scriptOf(cfg)}
 	run.wrap = func(_ grid.SiteID, s *site.Site) testnet.Site { return &trusting{Site: s} }
 	if _, err := run.run(t.Context()); err == nil || !strings.Contains(err.Error(), "believes what is forged") {
 		t.Errorf("%v, want a violation", err)

@@ -145,7 +145,7 @@ type chaosReport struct {
 // Run runs the scenario. A violated invariant is an error that says how to
 // see it again.
 func Run(ctx context.Context, cfg Config) (*measure.Result, error) {
-	return play(ctx, &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}, fmt.Sprintf("chaos-%d", cfg.Seed), "")
+	return play(ctx, scriptOf(cfg), fmt.Sprintf("chaos-%d", cfg.Seed), "")
 }
 
 // Replay runs what a replay file says, with the rest of cfg: where results and violations go,

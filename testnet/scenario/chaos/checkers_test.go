@@ -188,7 +188,7 @@ func TestCheckersSee(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			cfg := Default()
 			cfg.Seed, cfg.Sites, cfg.Hours, cfg.Features, cfg.Faults = 3, 5, 2, tt.features, "loss,daemon"
-			run := &trial{script: &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}}
+			run := &trial{script: scriptOf(cfg)}
 			run.wrap = func(_ grid.SiteID, s *site.Site) testnet.Site { return &bent{s, tt.bend()} }
 			if _, err := run.run(t.Context()); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%v, want a violation: %s", err, tt.want)

@@ -13,7 +13,7 @@ func TestPoints(t *testing.T) {
 	for seed := range uint64(4) { // which points are hit is chance, but in four runs all kinds of them are
 		cfg := Default()
 		cfg.Seed, cfg.Sites, cfg.Hours, cfg.Faults, cfg.Features = 5+seed, 5, 5, "within=0.3,coincide=0.2,loss,between=0.05,store=0.005,oneway=1,slow=0.5", "cancel,requeue,fail"
-		run := &trial{script: &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}}
+		run := &trial{script: scriptOf(cfg)}
 		result, err := run.run(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -50,19 +50,23 @@ func TestPoints(t *testing.T) {
 		between, recovering, unsaved, durable, bare, looking, timed)
 }
 
+// ran runs a script that violates nothing.
+func ran(t *testing.T, s *Script) *trial {
+	t.Helper()
+	run := &trial{script: s}
+	if _, err := run.run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
 // TestFullDisks: a daemon that finds no room for what it is to save dies, and dies again until
 // there is some. Nothing is violated, and the replay of what happened is the same run.
 func TestFullDisks(t *testing.T) {
 	cfg := Default()
 	cfg.Seed, cfg.Sites, cfg.Hours, cfg.Faults = 3, 5, 2, "full=2"
-	run := &trial{script: &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}}
-	if _, err := run.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	again := &trial{script: run.listed()}
-	if _, err := again.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	run := ran(t, scriptOf(cfg))
+	again := ran(t, run.listed())
 	times := 0
 	for _, list := range run.points.full.when {
 		times += len(list)
@@ -77,10 +81,7 @@ func TestFullDisks(t *testing.T) {
 func TestTornSteps(t *testing.T) {
 	cfg := Default()
 	cfg.Seed, cfg.Sites, cfg.Hours, cfg.Faults = 3, 4, 1, "torn=10"
-	run := &trial{script: &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}}
-	if _, err := run.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	run := ran(t, scriptOf(cfg))
 	hit := make(map[string]int64)
 	for _, p := range run.points.counts.All() {
 		hit[p.Name] = p.Hit
@@ -94,14 +95,8 @@ func TestTornSteps(t *testing.T) {
 func TestStrikesWithinSteps(t *testing.T) {
 	cfg := Default()
 	cfg.Seed, cfg.Sites, cfg.Hours, cfg.Faults = 3, 5, 2, "within=0.01,between=0.01,store=0.01"
-	run := &trial{script: &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}}
-	if _, err := run.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	again := &trial{script: run.listed()}
-	if _, err := again.run(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	run := ran(t, scriptOf(cfg))
+	again := ran(t, run.listed())
 	kinds := make(map[string]int)
 	for _, s := range run.told.Strikes {
 		kinds[s.Kind]++

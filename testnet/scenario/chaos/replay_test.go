@@ -90,7 +90,7 @@ func TestDrawnAsListed(t *testing.T) {
 		cfg := Default()
 		cfg.Seed, cfg.Sites, cfg.Hours = seed, 6, 1
 		cfg.Faults += ",within=0.05,coincide"
-		drawn := &trial{script: &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg}}
+		drawn := &trial{script: scriptOf(cfg)}
 		first, err := drawn.run(t.Context())
 		if err != nil {
 			t.Fatal(err)

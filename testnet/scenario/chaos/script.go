@@ -30,6 +30,9 @@ type Script struct {
 	Jobs    []string `json:"jobs"` // of those that the seed gives, by ID; null: all of them
 }
 
+// scriptOf returns what is drawn as cfg says.
+func scriptOf(cfg Config) *Script { return &Script{Format: formatScript, Seed: cfg.Seed, Config: cfg} }
+
 // ReadScript reads a replay file.
 func ReadScript(path string) (*Script, error) {
 	text, err := os.ReadFile(path)
