@@ -47,6 +47,22 @@ type bankBooks struct {
 	accounts map[grid.SiteID]bank.Balance // Incoming is not kept
 	cheques  map[chequeID]*openCheque
 	paid     map[pair]grid.Credits
+	moved    map[chequeID]*bank.Transaction // grants and transfers, by sender and ID
+	was      map[posted]bank.Balance
+	newest   map[grid.SiteID]uint64 // transaction of each account
+}
+
+func newBankBooks() *bankBooks {
+	return &bankBooks{
+		accounts: make(map[grid.SiteID]bank.Balance), cheques: make(map[chequeID]*openCheque), paid: make(map[pair]grid.Credits),
+		moved: make(map[chequeID]*bank.Transaction), was: make(map[posted]bank.Balance), newest: make(map[grid.SiteID]uint64),
+	}
+}
+
+// posted is an account after a transaction that has changed it.
+type posted struct {
+	account  grid.SiteID
+	sequence uint64
 }
 
 type chequeID struct {
@@ -65,9 +81,7 @@ type openCheque struct {
 func watchBooks(n *testnet.Network, watch *testnet.Checker, banks []int) *books {
 	b := &books{n: n, watch: watch, banks: banks, own: make(map[int]*bankBooks), spent: make(map[pair]grid.Credits), count: make(map[bank.TransactionKind]int64), budgets: make(map[grid.JobID]grid.Credits), cost: make(map[grid.JobID]grid.Credits)}
 	for _, site := range banks {
-		b.own[site] = &bankBooks{
-			accounts: make(map[grid.SiteID]bank.Balance), cheques: make(map[chequeID]*openCheque), paid: make(map[pair]grid.Credits),
-		}
+		b.own[site] = newBankBooks()
 	}
 	b.fees = watchFees(n, watch) // it reads its meters first
 	n.Observe(testnet.Observer{Event: b.event, Turn: func(_ grid.Time, site int) { b.turn(site) }})
@@ -146,6 +160,10 @@ func (b *bankBooks) apply(t *bank.Transaction) error {
 	c := b.cheques[id]
 	switch t.Kind {
 	case bank.KindGrant, bank.KindTransfer:
+		if b.moved[id] != nil {
+			return fmt.Errorf("a second %v %s of %s", t.Kind, t.Task.Job, t.Payer)
+		}
+		b.moved[id] = t
 		payer.Settled -= t.Amount
 		payee.Settled += t.Amount
 	case bank.KindDraw:
@@ -179,11 +197,16 @@ func (b *bankBooks) apply(t *bank.Transaction) error {
 	if t.Payer != bank.Issuer && payer.Settled < 0 || payer.Committed < 0 {
 		return fmt.Errorf("%s has %v settled and %v committed", t.Payer, payer.Settled, payer.Committed)
 	}
-	b.accounts[t.Payer] = payer
-	if t.Kind != bank.KindDraw && t.Kind != bank.KindExpire {
-		b.accounts[t.Payee] = payee
+	b.post(t, t.Payer, payer)
+	if t.Kind != bank.KindDraw && t.Kind != bank.KindExpire && t.Amount > 0 {
+		b.post(t, t.Payee, payee)
 	}
 	return nil
+}
+
+// post notes what an account is after a transaction.
+func (b *bankBooks) post(t *bank.Transaction, account grid.SiteID, now bank.Balance) {
+	b.accounts[account], b.was[posted{account, t.Sequence}], b.newest[account] = now, now, t.Sequence
 }
 
 // open returns cheques of a bank that are good still, in order of payer and task, so many at most.

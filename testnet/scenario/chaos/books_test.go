@@ -61,6 +61,7 @@ func TestBooksSeeViolations(t *testing.T) {
 	draw := bank.Transaction{Kind: bank.KindDraw, Payer: "a", Payee: "b", Task: task, Amount: 5, Expires: 100}
 	redeem := bank.Transaction{At: 50, Kind: bank.KindRedeem, Payer: "a", Payee: "b", Task: task, Amount: 3, Refund: 2}
 	expire := bank.Transaction{At: 100, Kind: bank.KindExpire, Payer: "a", Payee: "b", Task: task, Amount: 5}
+	move := bank.Transaction{Kind: bank.KindTransfer, Payer: "a", Payee: "b", Task: grid.TaskID{Job: grid.JobID{Lo: 7}}, Amount: 2}
 	with := func(t bank.Transaction, f func(t *bank.Transaction)) bank.Transaction { f(&t); return t }
 	for _, tt := range []struct {
 		want string // empty: fine
@@ -76,10 +77,12 @@ func TestBooksSeeViolations(t *testing.T) {
 		{"cheque over", []bank.Transaction{draw, with(redeem, func(t *bank.Transaction) { t.Amount = 4 })}},
 		{"that expires", []bank.Transaction{draw, with(redeem, func(t *bank.Transaction) { t.At = 100 })}},
 		{"that expires", []bank.Transaction{draw, with(expire, func(t *bank.Transaction) { t.At = 99 })}},
+		{"", []bank.Transaction{move, with(move, func(t *bank.Transaction) { t.Task.Job.Lo = 8 })}},
+		{"second transfer", []bank.Transaction{move, move}},
 		{"settled", []bank.Transaction{with(draw, func(t *bank.Transaction) { t.Amount = 11 })}},
 		{"follows", []bank.Transaction{with(draw, func(t *bank.Transaction) { t.Sequence = 7 })}},
 	} {
-		own := &bankBooks{accounts: map[grid.SiteID]bank.Balance{}, cheques: map[chequeID]*openCheque{}, paid: map[pair]grid.Credits{}}
+		own := newBankBooks()
 		own.accounts["a"] = bank.Balance{Settled: 10}
 		var err error
 		for i := range tt.list {

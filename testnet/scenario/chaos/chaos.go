@@ -70,6 +70,7 @@ type Config struct {
 	//	price      changes of its price by hand, per site and hour
 	//	link       changes of its links of delegation, per site and hour
 	//	ask        questions to the directory, per site and hour
+	//	account    … to banks, and transfers of credits, some of which their users say twice
 	//	forge      what an honest site would not say, such as of another epoch, per site and hour
 	//	paper      share of sites that place jobs as Grid-Federation does
 	//	demand     … whose prices follow demand
@@ -137,7 +138,8 @@ type chaosReport struct {
 	Lapsed  int64        `json:"lapsed"` // executions that were not renewed
 	Forged  int64        `json:"forged"` // words that no honest site would say
 
-	Asked int64 `json:"asked"` // questions that the directory has answered
+	Asked    int64         `json:"asked"` // questions that the directory has answered
+	Accounts accountCounts `json:"accounts"`
 
 	Transactions map[string]int64 `json:"transactions"` // of the banks, by kind
 }

@@ -45,6 +45,19 @@ func unsaved(prefix string) func() func(out *grid.Outbox) {
 	}
 }
 
+// stated changes what users are told of accounts.
+func stated(change func(s *bank.Statement)) func() func(out *grid.Outbox) {
+	return func() func(out *grid.Outbox) {
+		return func(out *grid.Outbox) {
+			for i := range out.Answers {
+				if s, yes := out.Answers[i].Value.(*bank.Statement); yes && out.Answers[i].Token > 0 {
+					change(s)
+				}
+			}
+		}
+	}
+}
+
 // TestSquads: parts of gangs that fail, and some that are not ready in time, end the others.
 func TestSquads(t *testing.T) {
 	cfg := Default()
@@ -165,6 +178,21 @@ func TestCheckersSee(t *testing.T) {
 				}
 			}
 		}, "is told two quotes of"},
+		{"a user is told of a transfer that is none", "account=60", stated(func(s *bank.Statement) {
+			if len(s.Transactions) == 0 {
+				s.Refusal = bank.Done
+			}
+		}), "the journal of its bank has no such transaction"},
+		{"a user is told that credits have stayed which have not", "account=60", stated(func(s *bank.Statement) {
+			if len(s.Transactions) == 0 {
+				s.Refusal = bank.NoFunds
+			}
+		}), "and transaction"},
+		{"a statement is of before", "account=60", stated(func(s *bank.Statement) {
+			if len(s.Transactions) > 1 {
+				s.Transactions = s.Transactions[1:]
+			}
+		}), "its account"},
 		{"a job is placed for more than was promised", "none", func() func(out *grid.Outbox) {
 			return func(out *grid.Outbox) {
 				for i := range out.Events {

@@ -8,8 +8,10 @@ import (
 	"strconv"
 	"strings"
 
+	"gridnode/coalloc/muscle"
 	"gridnode/grid"
 	"gridnode/internal/lrms/gpu"
+	"gridnode/internal/lrms/titan"
 	"gridnode/lease"
 	"gridnode/market"
 	"gridnode/node/guest"
@@ -30,7 +32,7 @@ type bounds struct{ usual, most float64 }
 var featureBounds = map[string]bounds{
 	"cancel": {0.1, 1}, "hold": {0.1, 1}, "requeue": {0.1, 1},
 	"after": {0.2, 1}, "begin": {0.1, 1}, "fail": {0.1, 1}, "break": {0.1, 1}, "unready": {0.05, 1}, "poison": {0.02, 1}, "once": {0.1, 1}, "singleton": {0.2, 1}, "renew": {0.2, 1},
-	"drain": {0.1, 60}, "price": {0.5, 60}, "link": {0.2, 60}, "ask": {2, 600}, "ban": {0.02, 1},
+	"drain": {0.1, 60}, "price": {0.5, 60}, "link": {0.2, 60}, "ask": {2, 600}, "account": {4, 600}, "ban": {0.02, 1},
 	"paper": {0.5, 1}, "demand": {0.5, 1}, "queue": {0.5, 1},
 	"gossip": {1, 1}, "fresh": {1, 1}, "oracle": {1, 1},
 	"forge":  {2, 60},
@@ -115,6 +117,35 @@ func (f features) tell(seed uint64, at int, c *site.Config, sites int, id func(i
 		for i := range gpusEach {
 			c.GPUs = append(c.GPUs, gpu.Device{Name: fmt.Sprintf("gpu%d", i), Type: "a100"})
 		}
+	}
+}
+
+// headEach is of how many sites, one after the other, the last may head the others.
+const headEach = 4
+
+// headBatch bounds the jobs of a packing: few, so that some are left for the next one.
+const headBatch = 3
+
+// heads reports whether a site heads those before it.
+func (f features) heads(seed uint64, at int) bool {
+	return at%headEach == headEach-1 && f.hits(seed, "head", uint64(at/headEach))
+}
+
+// lead tells a site whom it heads, or who heads it.
+func (f features) lead(seed uint64, at, head int, c *site.Config, id func(int) grid.SiteID) {
+	if at != head {
+		c.Head = id(head)
+		return
+	}
+	of := uint64(at)
+	for member := head - headEach + 1; member < head; member++ {
+		c.Heads.Members = append(c.Heads.Members, string(id(member)))
+	}
+	c.Heads.HeadConfig = muscle.HeadConfig{
+		Collect: muscle.Collect(roll(seed, "collect", of, uint64(len(muscle.CollectNames)))), Threshold: [...]grid.Time{muscle.ThresholdDefault, muscle.ThresholdMax}[roll(seed, "threshold", of, 2)],
+		Window: [...]grid.Time{0, 2 * grid.Second, 20 * grid.Second}[roll(seed, "window", of, 3)],
+		Batch:  headBatch, Policy: muscle.Policy(roll(seed, "policy", of, uint64(len(muscle.PolicyNames)))),
+		Plan: &muscle.PlanConfig{Config: titan.Config{Set: 4, Stable: 1, Generations: 2, Settle: 100}, Start: muscle.StartAll, Work: 10_000},
 	}
 }
 

@@ -31,17 +31,18 @@ type trial struct {
 	tape   *tape                                           // what is said; nil: nobody listens
 	wrap   func(id grid.SiteID, s *site.Site) testnet.Site // around each site that is not on tape; nil: nothing
 
-	roster *roster  // nil: the federation is open
-	older  older    // sites that forget
-	drawn  []Strike // that happen at given instants
-	points *points
-	n      *testnet.Network
-	span   grid.Time
-	told   Script                // faults, wishes and jobs, as they came
-	leases int                   // wishes for them
-	asked  map[uint64]grid.JobID // that users want to end, by token
-	forger *forger               // what is said that nobody honest says
-	failed error                 // a fault or a wish that is none
+	roster   *roster  // nil: the federation is open
+	older    older    // sites that forget
+	drawn    []Strike // that happen at given instants
+	points   *points
+	n        *testnet.Network
+	span     grid.Time
+	told     Script                // faults, wishes and jobs, as they came
+	leases   int                   // wishes for them
+	asked    map[uint64]grid.JobID // that users want to end, by token
+	forger   *forger               // what is said that nobody honest says
+	accounts *accountWatch         // of banks
+	failed   error                 // a fault or a wish that is none
 }
 
 // errTooLong ends a trial that has had its most events.
@@ -120,6 +121,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	}
 	money.literal = func(at int) bool { return uses.hits(s.Seed, "paper", uint64(at)) }
 	chaosGrants(n, s.Seed, t.span)
+	t.accounts = watchAccounts(n, watch, money)
 	lent := watchLeases(n, watch)
 	lent.clocks, money.fees.clocks = clocks, clocks
 	lent.older, money.older = t.older, t.older
@@ -180,7 +182,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 			report.Lost, report.Acked, report.Checked = n.Lost(), watch.Acknowledged(), n.Events()
 			report.Leases, report.Gangs, report.Aimed = lent.counts, gangs.sum(), aimed.counts
 			report.Lapsed, report.Points, report.Forged = alive.lapsed, t.points.sum(), t.forger.count
-			report.Leases.Paid, report.Asked = money.fees.paid, asked.answers
+			report.Leases.Paid, report.Asked, report.Accounts = money.fees.paid, asked.answers, t.accounts.counts
 			if t.roster != nil {
 				report.Members = t.roster.counts
 			}
@@ -198,7 +200,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 			return left == nil
 		},
 		AtRest: func() error {
-			return errors.Join(t.failed, t.older.left(n), watch.AtRest(), money.atRest(), lent.atRest(), bound.atRest(), twins.atRest())
+			return errors.Join(t.failed, t.older.left(n), watch.AtRest(), money.atRest(), t.accounts.atRest(), lent.atRest(), bound.atRest(), twins.atRest())
 		},
 	}
 	return caught(func() (*measure.Result, error) { return r.Do(ctx) })
@@ -217,6 +219,7 @@ func (t *trial) provoke(faults map[string]float64, uses features, sites []worklo
 		}
 		wishes = append(wishes, uses.drawOwners(s.Seed, sites, t.span)...)
 		wishes = append(wishes, drawAsks(s.Seed, t.n.Len(), uses["ask"], t.span)...)
+		wishes = append(wishes, drawAccounts(s.Seed, t.n.Len(), uses["account"], t.span)...)
 		wishes = append(wishes, drawForgeries(s.Seed, t.n.Len(), uses["forge"], t.span)...)
 		wishes = append(wishes, drawLies(s.Seed, t.n.Len(), uses["forge"], t.span)...)
 		wishes = append(wishes, uses.drawMembers(s.Seed, len(sites), t.span)...)
@@ -275,6 +278,12 @@ func (t *trial) wish(w Wish) {
 			break
 		}
 		t.roster.say(&w, healed, func(err error) { t.failed = errors.Join(t.failed, err) })
+		return
+	case WishTransfer, WishAccount:
+		if !w.among(t.n.Len()) {
+			break
+		}
+		t.accounts.say(&w)
 		return
 	case WishLease:
 		t.leases++

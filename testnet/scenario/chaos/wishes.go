@@ -21,12 +21,12 @@ type Wish struct {
 	Site int       `json:"site"` // index of the site that is asked
 
 	Job        string    `json:"job,omitempty"`        // of WishCancel, WishHold, WishRequeue: its ID
-	Lender     int       `json:"lender,omitempty"`     // of WishLease: index of the site to borrow from; of WishRecall, WishLink, WishBan, WishForge, WishLie: of the other one; of WishRevoke: who is told first
+	Lender     int       `json:"lender,omitempty"`     // of WishLease: index of the site to borrow from; of WishRecall, WishLink, WishBan, WishForge, WishLie: of the other one; of WishTransfer: who gets it; of WishRevoke: who is told first
 	Processors int64     `json:"processors,omitempty"` // of WishLease
-	Span       grid.Time `json:"span,omitempty"`       // of WishLease, WishRenew, WishHold, WishDrain, WishBan, WishCertify: microseconds
+	Span       grid.Time `json:"span,omitempty"`       // of WishLease, WishRenew, WishHold, WishDrain, WishBan, WishCertify: microseconds; of WishTransfer after which it is said again; 0: it is not
 
 	// Which is, of WishReturn, WishRenew and WishRecall, by this number modulo theirs, which of the leases that the
-	// site has then, or borrows, or lends to the other one; of WishPrice the price; of WishRevoke whether another site misses the news; of WishLink the change less one; of WishAsk, WishForge and WishLie what.
+	// site has then, or borrows, or lends to the other one; of WishPrice the price; of WishRevoke whether another site misses the news; of WishLink the change less one; of WishTransfer micro-credits; of WishAccount how many transactions are shown; of WishAsk, WishForge and WishLie what.
 	Which uint64 `json:"which,omitempty"`
 	Force bool   `json:"force,omitempty"` // of WishReturn
 }
@@ -51,6 +51,9 @@ const (
 	WishBan   WishKind = "ban"   // the site takes nothing of another one for a while
 
 	WishAsk WishKind = "ask" // what sites there are
+
+	WishTransfer WishKind = "transfer" // the site's credits become another one's
+	WishAccount  WishKind = "account"  // what is in the site's account
 
 	WishForge   WishKind = "forge"   // the site hears what an honest one would not say (forger)
 	WishLie     WishKind = "lie"     // … about what runs on processors that it lends or borrows
