@@ -146,6 +146,7 @@ func TestJobLogLines(t *testing.T) {
 		guest.Home, guest.User = "beta", "eve"
 		e := &entry{job: guest, state: Queued, foreign: true, adrift: true, epoch: 2, award: market.Award{Site: "here", Epoch: 2, Price: grid.Price(grid.Credit), Cost: grid.Credit, Until: grid.Never}}
 		b.site.jobs.add(e)
+		b.out.Save(e)
 	}
 	guest := func(n uint64) *entry { return b.site.jobs.byID[grid.JobID{Lo: n}] }
 	guest(11).state, guest(11).start = Running, b.now-10*grid.Second

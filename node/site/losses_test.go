@@ -139,6 +139,7 @@ func TestBelatedLossesCount(t *testing.T) {
 	away := func(at grid.SiteID) *entry {
 		e := home.site.jobs.byID[job.ID]
 		e.state, e.award = Awarded, market.Award{Site: at, Epoch: e.epoch, Until: home.now + grid.Hour, Finish: home.now + grid.Minute, Price: 1, Cost: 1}
+		home.out.Save(e)
 		return e
 	}
 	silent := func(at grid.SiteID) grid.TaskID {

@@ -1,6 +1,7 @@
 package site
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -124,8 +125,8 @@ func (s *node) step(inputs ...grid.Input) {
 				break
 			}
 		}
-		if err := Audit(s.site); err != nil {
-			s.n.t.Fatalf("%s: %v", s.site.cfg.ID, err)
+		if err := errors.Join(Audit(s.site), saved(s.site, s.records)); err != nil {
+			s.n.t.Errorf("%s: %v", s.site.cfg.ID, err)
 		}
 		s.viewed()
 	}
