@@ -3,6 +3,7 @@ package after
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 
 	"gridnode/grid"
@@ -261,6 +262,41 @@ func (g *Gate) list(w *wait) {
 		w.listed = true
 		g.look = append(g.look, w)
 	}
+}
+
+// Audit returns which count of the gate is not what a recount of the live jobs gives, each with
+// whether it waits; nil: none. It is asked of a gate at rest.
+func (g *Gate) Audit(live iter.Seq2[*grid.Job, bool]) error {
+	arrays, placed, waiting := make(map[grid.JobID]array), make(map[grid.JobID]*grid.Job), 0
+	for j, waits := range live {
+		if _, there := g.waits[j.ID]; there != waits {
+			return fmt.Errorf("job %s waits at the gate: %v, and should: %v", j.ID, there, waits)
+		}
+		if waits {
+			waiting++
+		} else {
+			placed[j.ID] = j
+		}
+		if j.Array != nil {
+			a := arrays[j.Array.ID]
+			if a.live++; !waits {
+				a.going++
+			}
+			arrays[j.Array.ID] = a
+		}
+	}
+	if waiting != len(g.waits) || len(arrays) != len(g.arrays) {
+		return fmt.Errorf("%d jobs wait and %d arrays are live, and %d and %d count as that", waiting, len(arrays), len(g.waits), len(g.arrays))
+	}
+	for id, a := range arrays {
+		if has := g.arrays[id]; has == nil || has.live != a.live || has.going != a.going {
+			return fmt.Errorf("array %s has %d live jobs, of which %d do not wait, and other counts: %+v", id, a.live, a.going, has)
+		}
+	}
+	if g.desk != nil {
+		return g.desk.Audit(placed)
+	}
+	return nil
 }
 
 // forget takes a job out that does not wait any more.

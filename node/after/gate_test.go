@@ -54,6 +54,14 @@ func (w *ward) Live(user string) func(func(*grid.Job) bool) {
 	}
 }
 
+func (w *ward) going(yield func(j *grid.Job, waits bool) bool) {
+	for _, j := range w.jobs {
+		if w.live(j.ID) && !yield(j, w.state[j.ID] == "waits") {
+			return
+		}
+	}
+}
+
 var _ iter.Seq[*grid.Job] = (&ward{}).Live("")
 
 // may says, by looking at every job, why one may not go; empty if it may.

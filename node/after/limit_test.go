@@ -68,6 +68,9 @@ func TestLimitsAgainstNaive(t *testing.T) {
 				w.state[id] = "goes"
 				w.mustFit(t, desk, cfg, now, j)
 			}
+			if err := g.Audit(w.going); err != nil {
+				t.Fatal(err)
+			}
 			for _, user := range []string{"ann", "ben"} {
 				w.mustNotStall(t, g, desk, now, user)
 			}

@@ -2,6 +2,7 @@ package quota
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"gridnode/grid"
@@ -104,6 +105,30 @@ func (d *Desk) Give(j *grid.Job) {
 	u.going--
 	u.processors -= j.Processors
 	u.held -= cost
+}
+
+// Audit returns who has other jobs taken than are placed, or counts them wrongly; nil: nobody.
+func (d *Desk) Audit(placed map[grid.JobID]*grid.Job) error {
+	users := make(map[string]user)
+	for id, j := range placed {
+		cost, there := d.taken[id]
+		if !there {
+			return fmt.Errorf("job %s is placed, and not counted for %s", id, j.User)
+		}
+		u := users[j.User]
+		u.going, u.processors, u.held = u.going+1, u.processors+j.Processors, u.held+cost
+		users[j.User] = u
+	}
+	if len(d.taken) != len(placed) {
+		return fmt.Errorf("%d jobs are placed, and %d count as that", len(placed), len(d.taken))
+	}
+	for name, u := range d.users {
+		if want := users[name]; u.going != want.going || u.processors != want.processors || u.held != want.held {
+			return fmt.Errorf("of %s %d jobs are placed, with %d processors and for %v, and %d, %d and %v count",
+				name, want.going, want.processors, want.held, u.going, u.processors, u.held)
+		}
+	}
+	return nil
 }
 
 // Spent counts what an execution of a user's has cost, and saves that and what it has used.

@@ -9,6 +9,7 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/lrms"
 	"gridnode/market"
+	"gridnode/node/quota"
 )
 
 // bench drives one Site by hand: the test is its driver.
@@ -30,7 +31,7 @@ type bench struct {
 func newBench(t *testing.T, spoil func(*Config)) *bench {
 	cfg := Config{
 		ID: "here", Name: "here", Resources: grid.Resources{Processors: 4}, Rating: grid.Rating{Speed: 1000, Bandwidth: 1000},
-		Price: grid.Credit, Parts: Jobs, Discipline: lrms.EASY,
+		Price: grid.Credit, Parts: Jobs, Discipline: lrms.EASY, Users: &quota.Config{},
 		Limits: Limits{Jobs: 10, PerUser: 5, Finished: 3, Retention: grid.Hour},
 	}
 	if spoil != nil {
@@ -53,6 +54,7 @@ func (b *bench) boot() {
 func (b *bench) step(inputs ...grid.Input) {
 	for _, in := range inputs {
 		b.site.Step(b.now, in, &b.out)
+		b.carryOut()
 	}
 	b.site.Step(b.now, grid.Tick{}, &b.out)
 	for range 10 { // agents may have told the site something in the Tick
@@ -335,7 +337,7 @@ func TestUnknownTasksAreKilled(t *testing.T) {
 }
 
 func TestEndedJobsAreForgotten(t *testing.T) {
-	b := newBench(t, nil)
+	b := newBench(t, func(c *Config) { c.Users = nil })
 	for n := range uint64(5) {
 		b.step(&Submit{Job: b.job(n+1, 4)})
 		b.now += grid.Minute
@@ -356,7 +358,7 @@ func TestEndedJobsAreForgotten(t *testing.T) {
 }
 
 func TestNothingIsKeptWithoutRetention(t *testing.T) {
-	b := newBench(t, func(c *Config) { c.Limits.Retention = 0 })
+	b := newBench(t, func(c *Config) { c.Limits.Retention, c.Users = 0, nil })
 	b.step(&Submit{Job: b.job(1, 4)}, &Submit{Job: b.job(2, 5)})
 	b.step(b.ended(b.started[0], 0))
 	if len(b.records) != 0 || len(b.site.jobs.byID) != 0 || b.site.jobs.live != 0 || len(b.site.jobs.users) != 0 {

@@ -77,11 +77,24 @@ func (t *table) audit() error {
 	return nil
 }
 
+// going yields the jobs of this site's users that are not over, each with whether it waits to be
+// let go, in any order.
+func (t *table) going(yield func(j *grid.Job, waits bool) bool) {
+	for _, e := range t.byID {
+		if !e.foreign && !e.state.Terminal() && !yield(e.job, e.state == Waiting) {
+			return
+		}
+	}
+}
+
 // Audit returns which count of a site is not what a recount gives, or which processors are kept
 // for what is over, or which job waits that nothing will start; nil: there is nothing of that kind.
 // It is asked of a site at rest.
 func Audit(s *Site) error {
 	if err := s.jobs.audit(); err != nil {
+		return err
+	}
+	if err := s.jobs.gate.Audit(s.jobs.going); err != nil {
 		return err
 	}
 	if s.placing != nil {

@@ -5,6 +5,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/lrms"
+	"gridnode/node/after"
 	"gridnode/node/guest"
 )
 
@@ -19,6 +20,16 @@ func TestAudit(t *testing.T) {
 		{"nothing", func(*bench) {}, false},
 		{"a job too many", func(b *bench) { b.site.jobs.live++ }, true},
 		{"a user who has none", func(b *bench) { b.site.jobs.users["eve"]++ }, true},
+		{"a job at the gate that was let go", func(b *bench) {
+			b.site.jobs.gate.Wait(b.site.jobs.byID[grid.JobID{Lo: 1}].job, &after.Turn{}, &b.site.jobs.table)
+		}, true},
+		{"a job that waits for nothing", func(b *bench) { b.site.jobs.byID[grid.JobID{Lo: 2}].state = Waiting }, true},
+		{"a placed job that does not count", func(b *bench) { b.site.jobs.gate.Back(b.site.jobs.byID[grid.JobID{Lo: 2}].job) }, true},
+		{"a job of an array that is over", func(b *bench) {
+			j := b.job(9, 1)
+			j.Array = &grid.Array{ID: grid.JobID{Lo: 8}, Number: 1}
+			b.site.jobs.gate.Enter(j, false)
+		}, true},
 		{"processors promised to nobody", func(b *bench) { _, _ = b.site.cluster.Reserve(b.now, promised, grid.Never) }, true},
 		{"processors lent to nobody", func(b *bench) {
 			promised := promised
