@@ -224,6 +224,22 @@ func TestCancelBeforeTheCheque(t *testing.T) {
 }
 
 // A site that wants to be paid refuses whom nobody pays for.
+// TestRestartWithoutTheCheque: a job whose cheque is not there after a restart never left. It is
+// placed anew, or not at all if it was being ended.
+func TestRestartWithoutTheCheque(t *testing.T) {
+	for before, after := range map[State]State{Placing: Placing, Awarded: Placing, Cancelling: CancelledByUser} {
+		t.Run(before.String(), func(t *testing.T) {
+			p := newPayer(t)
+			p.submit(1)
+			e := p.site.jobs.byID[grid.JobID{Lo: 1}]
+			e.state = before
+			p.records[e.RecordKey()] = e.AppendRecord(nil)
+			p.crash()
+			p.want(1, after)
+		})
+	}
+}
+
 func TestUnpaidJobsAreRefused(t *testing.T) {
 	b := newBench(t, func(c *Config) {
 		c.Parts, c.Foreign = Everything, true

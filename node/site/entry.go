@@ -2,6 +2,7 @@ package site
 
 import (
 	"fmt"
+	"slices"
 
 	"google.golang.org/protobuf/proto"
 
@@ -114,9 +115,7 @@ func decodeEntry(b []byte) (*entry, error) {
 			return nil, fmt.Errorf("job %s: %w", job.ID, err)
 		}
 	}
-	if len(p.Verdicts) > 0 {
-		e.verdicts = make([]market.Verdict, 0, len(p.Verdicts))
-	}
+	e.verdicts = slices.Grow(e.verdicts, len(p.Verdicts))
 	for _, v := range p.Verdicts {
 		e.verdicts = append(e.verdicts, market.Verdict{
 			Site: grid.SiteID(v.Site), Name: string(v.Name), Price: grid.Price(v.Price), Cost: grid.Credits(v.Cost),

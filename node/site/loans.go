@@ -117,13 +117,13 @@ func (ls *loans) meant(in *ChangeLease) (lease.Lease, error) {
 			found = append(found, l)
 		}
 	}
-	switch {
-	case len(found) == 1:
+	switch len(found) {
+	case 0:
+		return lease.Lease{}, noLease(in)
+	case 1:
 		return found[0], nil
-	case len(found) > 1:
-		return lease.Lease{}, fmt.Errorf("%d sites have a lease %d: name the borrower: %w", len(found), in.Number, ErrUnknownLease)
 	}
-	return lease.Lease{}, noLease(in)
+	return lease.Lease{}, fmt.Errorf("%d sites have a lease %d: name the borrower: %w", len(found), in.Number, ErrUnknownLease)
 }
 
 // noLease says that there is not what a user wants to change.

@@ -181,6 +181,38 @@ func TestBelatedLossesCount(t *testing.T) {
 	}
 }
 
+// TestLostAsItIsEnded: a job whose execution elsewhere vanishes is placed again, is cancelled, or
+// runs once more, as its user has said last.
+func TestLostAsItIsEnded(t *testing.T) {
+	id := grid.JobID{Lo: 1}
+	cancel, requeue := &Cancel{Job: id, Cause: "no"}, &Requeue{Job: id, Cause: "again"}
+	for _, tt := range []struct {
+		name     string
+		said     []grid.Input
+		state    State
+		restarts int32
+	}{
+		{"nothing", nil, Running, 0},
+		{"cancelled", []grid.Input{cancel}, CancelledByUser, 0},
+		{"requeued", []grid.Input{requeue}, Running, 1},
+		{"requeued and cancelled", []grid.Input{requeue, cancel}, CancelledByUser, 0},
+		{"cancelled and requeued", []grid.Input{cancel, requeue}, CancelledByUser, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			home := newBench(t, together)
+			home.step(&Submit{Job: home.job(1, 2)})
+			e := home.site.jobs.byID[id]
+			e.state, e.award = Awarded, market.Award{Site: "a", Epoch: e.epoch, Until: home.now + grid.Hour, Finish: home.now + grid.Minute, Price: 1, Cost: 1}
+			home.out.Save(e)
+			home.step(tt.said...)
+			home.step(&market.Lost{Task: e.task()})
+			if v := home.want(1, tt.state); v.Job.Restarts != tt.restarts {
+				t.Errorf("it has been restarted %d times, want %d", v.Job.Restarts, tt.restarts)
+			}
+		})
+	}
+}
+
 // TestUnwantedTellsItsLosses: home hears of what has vanished here, also of a job that it has placed anew
 // since. (It was told that the job was cancelled.)
 func TestUnwantedTellsItsLosses(t *testing.T) {

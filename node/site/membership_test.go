@@ -573,6 +573,9 @@ func TestJobsThatNameAnOutcastEnd(t *testing.T) {
 	if v := n.want(1, CancelledByUser); !strings.Contains(v.Reason, string(n.home)) {
 		t.Errorf("it has ended because %q", v.Reason)
 	}
+	if dir := n.site.quotes.dir; !dir.Barred(n.home) || dir.Barred(n.bank) {
+		t.Errorf("what is said of an outcast is taken: %v, of a member: %v", !dir.Barred(n.home), !dir.Barred(n.bank))
+	}
 	if v, _ := n.site.Glance(other.ID); v.State.Terminal() {
 		t.Errorf("one that names a member is %v: %s", v.State, v.Reason)
 	}

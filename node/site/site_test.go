@@ -426,6 +426,20 @@ func TestPriceChangesAreQuotedAtOnce(t *testing.T) {
 
 // TestPriceThatFollowsDemandIsQuoted: the price that the agent arrives at is what the
 // site quotes and charges.
+// TestWaitsAreQuoted: a busy site says when it is free, and says so anew when that changes.
+func TestWaitsAreQuoted(t *testing.T) {
+	b := newBench(t, together)
+	b.step()
+	for n, want := range []grid.Time{0, 100 * grid.Second, 200 * grid.Second} {
+		if n > 0 {
+			b.step(&Submit{Job: b.job(uint64(n), 4)})
+		}
+		if wait := b.site.Offer().Wait; wait != want {
+			t.Errorf("with %d jobs it quotes a wait of %v, want %v", n, wait, want)
+		}
+	}
+}
+
 func TestPriceThatFollowsDemandIsQuoted(t *testing.T) {
 	b := newBench(t, func(c *Config) {
 		c.Parts = Everything
