@@ -4,7 +4,7 @@ import "gridnode/grid"
 
 // What the API says in words, in the order of a job's life. The client does not have the
 // packages that these come from; a test holds the two together.
-var jobStates = []string{"placing", "queued", "awarded", "running", "cancelling", "done", "failed", "cancelled", "refused", "waiting"}
+var jobStates = []string{"placing", "queued", "awarded", "running", "cancelling", "done", "failed", "cancelled", "refused", "waiting", "returned"}
 
 // Outcomes of a site's verdict about a job.
 const (

@@ -13,7 +13,7 @@ import (
 
 // What the client says in words of its own is what the packages mean that it does not have.
 func TestNamesOfTheClient(t *testing.T) {
-	if want := namesOf(site.Placing, site.Waiting); !slices.Equal(jobStates, want) {
+	if want := namesOf(site.Placing, site.Returned); !slices.Equal(jobStates, want) {
 		t.Errorf("states of jobs: %q, want %q", jobStates, want)
 	}
 	if want := namesOf(coalloc.PolicyAdaptive, coalloc.PolicyCA); !slices.Equal(placements, want) {

@@ -32,7 +32,8 @@ that are still kept. With JOB, a full ID or a unique prefix, only those; of thes
 said, too, if only the first part of what they have written is kept, or some is lost.
 
 States: placing (a site is being looked for), queued (here), awarded (accepted by
-another site), running, cancelling, done (exit code 0), failed, cancelled, refused.`,
+another site), running, cancelling, done (exit code 0), failed, cancelled, refused,
+returned (another site's, given back to it after losses).`,
 		Example: `  gridnode status
   gridnode status -t running,queued --site physics
   gridnode status --all --sort -cost -o csv

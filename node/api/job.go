@@ -92,7 +92,7 @@ type Job struct {
 	ID    string `json:"id"`
 	Name  string `json:"name"`
 	User  string `json:"user"`
-	State string `json:"state"` // waiting placing queued awarded running cancelling done failed cancelled refused
+	State string `json:"state"` // waiting placing queued awarded running cancelling done failed cancelled refused returned
 
 	Number      uint64  `json:"number,omitempty"`      // at its home, for those who name jobs by numbers
 	ArrayNumber uint64  `json:"arrayNumber,omitempty"` // of the array that it belongs to
@@ -158,7 +158,7 @@ type Job struct {
 // Over reports whether the job's state is terminal.
 func (j *Job) Over() bool {
 	switch j.State {
-	case "done", "failed", "cancelled", "refused":
+	case "done", "failed", "cancelled", "refused", "returned":
 		return true
 	}
 	return false

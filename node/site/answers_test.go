@@ -190,7 +190,7 @@ func TestUnwantedGuests(t *testing.T) {
 		foreign bool
 		want    string
 	}{
-		{Queued, 0, true, "cancelled"}, {Queued, 1, true, "gone"}, {Running, 0, true, "cancelling"}, {Running, 1, true, "cancelling"},
+		{Queued, 0, true, "cancelled"}, {Queued, 1, true, "returned"}, {Running, 0, true, "cancelling"}, {Running, 1, true, "cancelling"},
 		{Cancelling, 1, true, "cancelling"}, {Done, 0, true, "done"}, {Queued, 0, false, "queued"},
 	} {
 		b := newBench(t, together)

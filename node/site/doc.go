@@ -64,8 +64,8 @@
 //
 // Cancel ends a job that is Placing or Queued at once, as CancelledByUser. One that is
 // Awarded or Running is Cancelling until whoever runs it says that it has ended. A job of
-// another site is Queued, Running and then Done, Failed or CancelledByUser here, and is
-// forgotten when its home has the result.
+// another site is Queued, Running and then Done, Failed or CancelledByUser here, or Returned if
+// it is given back after losses, and is forgotten when its home has heard of that.
 //
 // An epoch numbers the placements of a job: whatever carries an older one changes nothing.
 //

@@ -100,7 +100,7 @@ func decodeEntry(b []byte) (*entry, error) {
 	if e.gang, err = wire.GangFromProto(e.task(), p.Gang); err != nil {
 		return nil, fmt.Errorf("job %s: %w", job.ID, err)
 	}
-	if e.state < Placing || e.state > Waiting {
+	if e.state < Placing || e.state > Returned {
 		return nil, fmt.Errorf("job %s is in unknown state %d", job.ID, p.State)
 	}
 	if a := p.Award; a != nil {

@@ -76,10 +76,20 @@ func (js *jobs) expired(now grid.Time, e *entry, out *grid.Outbox) {
 		js.lost(now, e.task(), out)
 		return
 	}
-	js.agent.Step(now, &market.Abandoned{Task: e.task(), Losses: e.losses}, out) // home places it anew
-	js.chronicle.job(now, e, returned, out)
-	out.Delete(e)
-	js.drop(e)
+	js.chronicle.job(now, e, Returned.String(), out)
+	if e.losses > 0 { // which home must hear of, also if this site goes down before it does
+		e.state, e.result = Returned, grid.Result{Start: now, End: now}
+		out.Save(e)
+	} else {
+		out.Delete(e)
+		js.drop(e)
+	}
+	js.abandon(now, e, out)
+}
+
+// abandon has home place a job anew whose execution here is given up.
+func (js *jobs) abandon(now grid.Time, e *entry, out *grid.Outbox) {
+	js.agent.Step(now, &market.Abandoned{Task: e.task(), Losses: e.losses}, out)
 }
 
 // taskEnded records the end of an execution here and gives its processors back.

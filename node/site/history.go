@@ -43,9 +43,6 @@ func (c *chronicle) recover(_ grid.Time, stored records, out *grid.Outbox) error
 	return nil
 }
 
-// returned is the state in which a job of another site ends that was given back to it.
-const returned = "returned"
-
 // job writes the line of a job that has ended in a state, by the name of that.
 func (c *chronicle) job(now grid.Time, e *entry, state string, out *grid.Outbox) {
 	if c == nil {
@@ -57,7 +54,7 @@ func (c *chronicle) job(now grid.Time, e *entry, state string, out *grid.Outbox)
 		Home: j.Home, Site: e.award.Site, Processors: j.Processors, GPUs: j.GPUs.Count, Submitted: j.Submit,
 		Start: r.Start, End: r.End, Price: e.award.Price, Cost: r.Cost, Bank: e.award.Bank, State: state, Exit: r.ExitCode, Reason: e.reason,
 	}
-	if state == returned {
+	if state == Returned.String() {
 		l.Start = e.start
 	}
 	if l.End == 0 {

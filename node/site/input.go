@@ -142,8 +142,8 @@ type Here struct {
 // State is where a job stands.
 type State uint8
 
-// States of a job. Those from Done to Refused are terminal: they never change again. Numbers
-// are stored: append, never renumber.
+// States of a job. Those from Done to Refused, and Returned, are terminal: they never change
+// again. Numbers are stored: append, never renumber.
 const (
 	Placing         State = iota + 1 // the market is looking for a site
 	Queued                           // in this site's queue, or promised processors here
@@ -155,9 +155,10 @@ const (
 	CancelledByUser                  // ended because its user wanted it
 	Refused                          // no site would have it
 	Waiting                          // for other jobs, an instant, its owner or its array; not terminal
+	Returned                         // given back to the site that it is of, which has not acknowledged what was lost
 )
 
-var stateNames = [...]string{"", "placing", "queued", "awarded", "running", "cancelling", "done", "failed", "cancelled", "refused", "waiting"}
+var stateNames = [...]string{"", "placing", "queued", "awarded", "running", "cancelling", "done", "failed", "cancelled", "refused", "waiting", "returned"}
 
 // String returns the state's name in listings and in JSON.
 func (s State) String() string { return stateNames[s] }
@@ -171,7 +172,7 @@ func ParseState(name string) (State, error) {
 }
 
 // Terminal reports whether s is final.
-func (s State) Terminal() bool { return s >= Done && s <= Refused }
+func (s State) Terminal() bool { return s >= Done && s <= Refused || s == Returned }
 
 // View is what users see of a job.
 type View struct {

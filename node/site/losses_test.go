@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"gridnode/grid"
+	"gridnode/internal/wire"
 	"gridnode/market"
 	"gridnode/market/keepalive"
 )
@@ -67,6 +68,31 @@ func TestLossesAreCountedForTheJob(t *testing.T) {
 	home.step(&market.Lost{Task: e.task(), Losses: told.Losses})
 	if v := home.want(1, Failed); v.Reason != causeLosses {
 		t.Errorf("reason %q, want %q", v.Reason, causeLosses)
+	}
+}
+
+// TestReturnedOutlivesRestart: a site that goes down before the home of a job has acknowledged
+// what was lost of it tells the home when it is up again, and forgets the job then.
+func TestReturnedOutlivesRestart(t *testing.T) {
+	b := newBench(t, open)
+	job := foreignJob(b, 0)
+	task := grid.TaskID{Job: job.ID, Epoch: 1}
+	for range lossesMax {
+		b.now += grid.Minute // the machine dies each time anew
+		b.step(&grid.TaskEnded{ID: task, Lost: true})
+	}
+	b.sends = nil
+	b.crash()
+	if len(b.sends) != 1 || len(b.started) != 0 {
+		t.Fatalf("after the restart it sends %v and has started %d tasks, want a word to the home and no new task", b.sends, len(b.started))
+	}
+	told, ok := b.sends[0].Message.(*market.JobCompletion)
+	if !ok || b.sends[0].To != "home" || told.Task != task || !told.Abandoned || told.Losses != lossesMax {
+		t.Fatalf("it sends %+v to %s, want that %v was abandoned after %d losses", told, b.sends[0].To, task, lossesMax)
+	}
+	b.step(&grid.Delivery{From: "home", Message: &market.Acknowledge{Task: task, Of: wire.MarketJobCompletion}})
+	if e := b.site.jobs.byID[job.ID]; e != nil || b.records[RecordPrefix+job.ID.String()] != nil {
+		t.Errorf("the home knows, and the site still has %+v", e)
 	}
 }
 

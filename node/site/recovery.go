@@ -50,7 +50,11 @@ func (rc *recovery) restore(now grid.Time, e *entry, out *grid.Outbox) {
 		js.agent.Step(now, &market.Restore{Job: e.job, Award: e.award, Over: e.state.Terminal()}, out)
 		if e.state.Terminal() { // home may not have the result yet
 			js.live++
-			js.agent.Step(now, &market.Ended{Task: e.task(), Result: e.result}, out)
+			if e.state == Returned {
+				js.abandon(now, e, out)
+			} else {
+				js.agent.Step(now, &market.Ended{Task: e.task(), Result: e.result}, out)
+			}
 			return
 		}
 		rc.waiting = append(rc.waiting, e)

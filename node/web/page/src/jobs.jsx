@@ -7,7 +7,7 @@ import { Table } from "./table.jsx";
 import { Action, State } from "./parts.jsx";
 import { clock, credits, over, short, span, whole } from "./text.js";
 
-const order = ["running", "queued", "waiting", "placing", "awarded", "cancelling", "done", "failed", "cancelled", "refused"];
+const order = ["running", "queued", "waiting", "placing", "awarded", "cancelling", "done", "failed", "cancelled", "refused", "returned"];
 
 const columns = [
   { head: "Job", text: (j) => short(j.id), width: "6rem" },

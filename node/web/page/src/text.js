@@ -29,7 +29,7 @@ export function size(bytes) {
   return `${bytes.toFixed(bytes < 10 && i ? 1 : 0)} ${binary[i]}`;
 }
 
-export const over = (job) => ["done", "failed", "cancelled", "refused"].includes(job.state);
+export const over = (job) => ["done", "failed", "cancelled", "refused", "returned"].includes(job.state);
 export const short = (id) => id.slice(0, 8);
 
 // seconds reads 90, 90s, 15m, 2h, 1d or 1:30:00.
