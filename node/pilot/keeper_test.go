@@ -1,6 +1,7 @@
 package pilot
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -139,6 +140,63 @@ func TestWaitingOrdersOfAnOlderSession(t *testing.T) {
 		}
 		if told != tt.heard || launched > told {
 			t.Errorf("%s: %d reports, and it was launched %d times; want %d: %+v", name, told, launched, tt.heard, out.Effects)
+		}
+	}
+}
+
+// TestWhatIsToldOfTasksThatAreOver: a borrower hears once in each session that a task has begun, if
+// it had, and each time that it asks how it ended. A task of which the lender knows nothing but its
+// end has run.
+func TestWhatIsToldOfTasksThatAreOver(t *testing.T) {
+	task := taskOf(1, 1)
+	order := func(session uint64, kind OrderKind) *Ordered {
+		return &Ordered{From: "a", Session: session, Order: &Order{Kind: kind, Key: 1, ID: task.ID, Task: task, Tasks: 1}}
+	}
+	over := &Over{Key: 1, ID: task.ID, End: End{ExitCode: 3}}
+	unstarted := &Unstarted{Key: 1, ID: task.ID, Why: "no such program"}
+	for _, tt := range []struct {
+		name string
+		done []grid.Input
+		told []ReportKind
+		exit int32
+	}{
+		{"it runs", []grid.Input{order(1, OrderRun)}, []ReportKind{ReportBegun}, 0},
+		{"it has ended", []grid.Input{order(1, OrderRun), over}, []ReportKind{ReportBegun, ReportEnded}, 3},
+		{"told twice", []grid.Input{order(1, OrderRun), over, over}, []ReportKind{ReportBegun, ReportEnded}, 3},
+		{"in its session", []grid.Input{order(1, OrderRun), over, order(1, OrderRun)}, []ReportKind{ReportBegun, ReportEnded, ReportEnded}, 3},
+		{"in the next one", []grid.Input{order(1, OrderRun), over, order(2, OrderRun)}, []ReportKind{ReportBegun, ReportEnded, ReportBegun, ReportEnded}, 3},
+		{"it never ran", []grid.Input{order(1, OrderKill), order(2, OrderRun)}, []ReportKind{ReportEnded, ReportEnded}, ExitCancelled},
+		{"after a restart", []grid.Input{over, order(2, OrderRun)}, []ReportKind{ReportBegun, ReportEnded}, 3},
+		{"it cannot be started", []grid.Input{order(1, OrderRun), unstarted}, []ReportKind{ReportBegun, ReportEnded}, ExitNoStart},
+		{"one that is over cannot", []grid.Input{order(1, OrderRun), over, unstarted}, []ReportKind{ReportBegun, ReportEnded}, 3},
+		{"nobody knows which one cannot", []grid.Input{unstarted, order(1, OrderRun)}, []ReportKind{ReportBegun}, 0},
+	} {
+		c, out := New(Config{Self: "b"}), &Outbox{}
+		c.Step(0, &Keep{Key: 1, Borrower: "a", Processors: 1}, out)
+		c.Step(0, &Up{Key: 1}, out)
+		if number, open := c.Session("a"); number != 0 || open {
+			t.Errorf("before the first there is session %d, open %v", number, open)
+		}
+		last, exit := uint64(0), int32(0)
+		for _, in := range tt.done {
+			if o, is := in.(*Ordered); is {
+				last = o.Session
+			}
+			c.Step(0, in, out)
+		}
+		var told []ReportKind
+		for _, e := range effects[Tell](out) {
+			told = append(told, e.Report.Kind)
+			exit = e.Report.End.ExitCode
+		}
+		if !slices.Equal(told, tt.told) || exit != tt.exit {
+			t.Errorf("%s: told %v, exit code %d; want %v and %d", tt.name, told, exit, tt.told, tt.exit)
+		}
+		for _, closed := range []bool{false, true} {
+			if number, open := c.Session("a"); number != last || open == closed {
+				t.Errorf("%s: session %d is open: %v, closed %v", tt.name, number, open, closed)
+			}
+			c.Step(0, &Closed{From: "a", Session: last}, out)
 		}
 	}
 }
