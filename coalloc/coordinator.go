@@ -252,6 +252,15 @@ func (c *Coordinator) Claims(job grid.JobID) (list []Claimed) {
 	return list
 }
 
+// Records returns the decisions of which nothing is over as they are to be saved, in no particular order.
+func (c *Coordinator) Records(yield func(grid.Record) bool) {
+	for _, a := range c.jobs {
+		if a.phase != phaseHolding && !yield((*decision)(a)) {
+			return
+		}
+	}
+}
+
 // Decision returns the record of the decision about a job, as it is to be saved; nil if there
 // is none.
 func (c *Coordinator) Decision(job grid.JobID) grid.Record {

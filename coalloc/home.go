@@ -194,6 +194,15 @@ func (h *Home) Each(yield func(*lease.Lease) bool) {
 // homeRecord is the stored form of what is claimed at home.
 type homeRecord homeLease
 
+// Records returns what is claimed at home as it is to be saved, in no particular order.
+func (h *Home) Records(yield func(grid.Record) bool) {
+	for _, e := range h.entries {
+		if e.State != lease.Held && !yield((*homeRecord)(e)) {
+			return
+		}
+	}
+}
+
 // RecordKey implements grid.Record.
 func (r *homeRecord) RecordKey() string { return HomePrefix + strconv.FormatUint(r.Number, 10) }
 

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"iter"
@@ -214,4 +215,43 @@ func (b *Book) recoverBorrowed(now grid.Time, e *entry, out *grid.Outbox) {
 		}
 	}
 	b.armBorrower(e)
+}
+
+// isKept reports whether an entry is to be saved: what others count on, or this site's own owner.
+func (e *entry) isKept() bool {
+	switch e.State {
+	case Held:
+		return e.Lent || e.due
+	case Claiming, Active:
+		return true
+	case Ending:
+		return e.Lent
+	}
+	return false
+}
+
+// AuditRecords returns which lease is not saved as it is, given what is stored under the keys that
+// begin with RecordPrefix; nil: each is, and nothing else. Numbers of renewals and instants are
+// counted anew after a restart, and may be old.
+func AuditRecords(b *Book, stored map[string][]byte) error {
+	count := 0
+	for _, e := range b.entries {
+		if !e.isKept() {
+			continue
+		}
+		count++
+		was, err := decodeRecord(stored[(*record)(e).RecordKey()])
+		if err != nil {
+			return fmt.Errorf("lease %d of %s by %s, %v, is not saved", e.Number, e.Borrower, e.Lender, e.State)
+		}
+		is := *e
+		is.sequence, is.End, is.gone, is.hold, is.stamp = was.sequence, was.End, was.gone, was.hold, was.stamp
+		if !bytes.Equal((*record)(&is).AppendRecord(nil), (*record)(was).AppendRecord(nil)) {
+			return fmt.Errorf("lease %d of %s by %s is %+v, saved as %+v", e.Number, e.Borrower, e.Lender, e.Lease, was.Lease)
+		}
+	}
+	if len(stored) > count {
+		return fmt.Errorf("%d leases are to be saved, and %d are", count, len(stored))
+	}
+	return nil
 }

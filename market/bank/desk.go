@@ -132,11 +132,30 @@ func (d *Desk) Stats() Stats { return d.stats }
 // it was given and has not been paid for.
 func (d *Desk) Open() (payments, bills int) { return len(d.payments), len(d.bills) }
 
-// Payments returns the payments of a site as they are to be saved, in no particular order.
-func Payments(d *Desk) iter.Seq[grid.Record] {
+// Records returns what a site has to do with cheques as it is to be saved, and, if it keeps a bank,
+// accounts and the cheques that are drawn on them, but not the journal; in no particular order.
+func Records(d *Desk) iter.Seq[grid.Record] {
 	return func(yield func(grid.Record) bool) {
 		for _, p := range d.payments {
 			if !yield(p) {
+				return
+			}
+		}
+		for _, b := range d.bills {
+			if !yield(b) {
+				return
+			}
+		}
+		if d.ledger == nil {
+			return
+		}
+		for _, h := range d.ledger.holds {
+			if !yield(h) {
+				return
+			}
+		}
+		for _, a := range d.ledger.accounts {
+			if a.last > 0 && !yield(new(accountRecord).set(a)) {
 				return
 			}
 		}

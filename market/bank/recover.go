@@ -178,7 +178,7 @@ func (d *Desk) Load(now grid.Time, key string, value []byte, out *grid.Outbox) e
 		return d.recoverBill(now, value)
 	case d.ledger == nil: // the books of a bank that is not offered any more are kept
 		return nil
-	case strings.HasPrefix(key, journalPrefix):
+	case strings.HasPrefix(key, JournalPrefix):
 		return d.recovery.transaction(value)
 	case strings.HasPrefix(key, accountPrefix):
 		return d.ledger.account(value)

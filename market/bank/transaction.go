@@ -95,15 +95,15 @@ func (t *Transaction) chain(before *[sha256.Size]byte) [sha256.Size]byte {
 	return sha256.Sum256(b)
 }
 
-// journalPrefix is where transactions are stored, by sequence.
-const journalPrefix = "bank/journal/"
+// JournalPrefix is where transactions are stored, by sequence.
+const JournalPrefix = "bank/journal/"
 
 // journalKey returns the key of a transaction; keys sort as sequences do.
 func journalKey(sequence uint64) string {
 	const digits = "0123456789abcdef"
-	var b [len(journalPrefix) + 16]byte
-	copy(b[:], journalPrefix)
-	for i := len(b) - 1; i >= len(journalPrefix); i-- {
+	var b [len(JournalPrefix) + 16]byte
+	copy(b[:], JournalPrefix)
+	for i := len(b) - 1; i >= len(JournalPrefix); i-- {
 		b[i] = digits[sequence&15]
 		sequence >>= 4
 	}

@@ -2,6 +2,7 @@ package fee
 
 import (
 	"fmt"
+	"iter"
 
 	"gridnode/grid"
 	"gridnode/market/bank"
@@ -123,6 +124,22 @@ func New(self grid.SiteID, desk *bank.Desk, lent Lent) *Tab {
 // Open returns how many leases are not paid yet, of those that this site owes for and of
 // those that are over and that it is owed for.
 func (t *Tab) Open() (owes, owed int) { return len(t.owes), len(t.owed) }
+
+// Records returns what is to be paid as it is to be saved, in no particular order.
+func Records(t *Tab) iter.Seq[grid.Record] {
+	return func(yield func(grid.Record) bool) {
+		for _, f := range t.owes {
+			if !yield(f) {
+				return
+			}
+		}
+		for _, f := range t.owed {
+			if !yield(f) {
+				return
+			}
+		}
+	}
+}
 
 // Step applies one input at time now: grid.Tick, *grid.Delivery or *grid.Undelivered of
 // this package's messages. What is due is done first. now never decreases.

@@ -183,6 +183,20 @@ func (g *guests) recover(_ grid.Time, stored records, _ *grid.Outbox) error {
 }
 
 // configure changes the rules.
+// records yields bans and what is held as they are to be saved.
+func (g *guests) records(yield func(grid.Record) bool) {
+	for _, b := range g.desk.Bans() {
+		if !yield(&b) {
+			return
+		}
+	}
+	for _, h := range g.held {
+		if !yield(h) {
+			return
+		}
+	}
+}
+
 func (g *guests) configure(_ grid.Time, in *ConfigureGuests, out *grid.Outbox) {
 	g.desk.Configure(in.Config)
 	out.Answer(in.Token, &GuestsChanged{})

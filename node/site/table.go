@@ -1,7 +1,9 @@
 package site
 
 import (
+	"bytes"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -12,8 +14,11 @@ import (
 	"gridnode/grid"
 	"gridnode/internal/wire/wirepb"
 	"gridnode/lease"
+	"gridnode/market/bank"
+	"gridnode/market/fee"
 	"gridnode/node/after"
 	"gridnode/node/blame"
+	"gridnode/node/guest"
 	"gridnode/node/quota"
 )
 
@@ -85,6 +90,62 @@ func (t *table) going(yield func(j *grid.Job, waits bool) bool) {
 			return
 		}
 	}
+}
+
+// records yields what a site has to have saved, but for jobs, leases and a bank's journal, and what
+// only this site's own users or owner would miss.
+func (s *Site) records(yield func(grid.Record) bool) {
+	all := []iter.Seq[grid.Record]{}
+	if s.payment != nil {
+		all = append(all, bank.Records(s.payment.desk))
+	}
+	if s.fees != nil {
+		all = append(all, fee.Records(s.fees.tab))
+	}
+	if s.gangs != nil {
+		all = append(all, s.gangs.home.Records, s.gangs.coord.Records)
+	}
+	if s.guests != nil {
+		all = append(all, s.guests.records)
+	}
+	for _, records := range all {
+		for r := range records {
+			if !yield(r) {
+				return
+			}
+		}
+	}
+}
+
+// recordKinds are the prefixes of the keys of what records yields.
+var recordKinds = []string{bank.RecordPrefix, fee.RecordPrefix, coalloc.HomePrefix, coalloc.RecordPrefix, guest.BanPrefix, guest.HoldPrefix}
+
+// AuditRecords returns which record of a site is not saved as it is, or which is saved of what is
+// over; nil: there is none. It is asked of a site between two inputs.
+func AuditRecords(s *Site, stored iter.Seq2[string, []byte]) error {
+	kept, leases := make(map[string][]byte), make(map[string][]byte)
+	for key, value := range stored {
+		switch begins := func(prefix string) bool { return strings.HasPrefix(key, prefix) }; {
+		case begins(lease.RecordPrefix):
+			leases[key] = value
+		case !begins(bank.JournalPrefix) && slices.ContainsFunc(recordKinds, begins):
+			kept[key] = value
+		}
+	}
+	for r := range s.records {
+		key := r.RecordKey()
+		if was, there := kept[key]; !there || !bytes.Equal(was, r.AppendRecord(nil)) {
+			return fmt.Errorf("%s is not saved as it is (at all: %t)", key, there)
+		}
+		delete(kept, key)
+	}
+	if len(kept) > 0 {
+		return fmt.Errorf("%s is over, and saved still", slices.Sorted(maps.Keys(kept))[0])
+	}
+	if s.loans != nil {
+		return lease.AuditRecords(s.loans.book, leases)
+	}
+	return nil
 }
 
 // Audit returns which count of a site is not what a recount gives, or which processors are kept

@@ -101,8 +101,8 @@ func TestCheckersSee(t *testing.T) {
 		bend     func() func(out *grid.Outbox)
 		want     string // in the violation
 	}{
-		{"a lease is not saved", "none", unsaved(lease.RecordPrefix), "would not come up as it is: lease"},
-		{"a bill is not saved", "none", unsaved("bank/bill/"), "would not come up as it is: it has"},
+		{"a lease is not saved", "none", unsaved(lease.RecordPrefix), "has not saved what it is: lease"},
+		{"a bill is not saved", "none", unsaved("bank/bill/"), "has not saved what it is: bank/bill/"},
 		{"a decision is not saved", "none", unsaved("coalloc/"), "is not saved"},
 		{"a claim at home is not saved", "none", unsaved("coalloc-home/"), "is not saved"},
 		{"a record is not forgotten", "none", func() func(out *grid.Outbox) {
@@ -202,7 +202,7 @@ func TestCheckersSee(t *testing.T) {
 				}
 			}
 		}, "which has not promised that"},
-		{"a payment is not saved", "none", unsaved("bank/payment/"), "cheque"},
+		{"a payment is not saved", "none", unsaved("bank/payment/"), "has not saved what it is: bank/payment/"},
 		{"a release does not leave", "none", func() func(out *grid.Outbox) {
 			return dropped(func(out *grid.Outbox, e grid.Effect) bool {
 				if e.Kind != grid.EffectSend {
