@@ -134,7 +134,7 @@ func (t *trial) run(ctx context.Context) (*measure.Result, error) {
 	histories := watchHistories(n, watch)
 	t.asked, histories.clocks = histories.asked, clocks
 	watchPromises(n, watch, alive, t.asked, faults["loss"], f.SiteConfig)
-	bound := watchBounds(n, watch, t.span)
+	bound := watchBounds(n, watch, t.roster, t.span)
 	for i := range f.Sites {
 		cfg := f.SiteConfig(i)
 		if cfg.Lease.Most > 0 {
