@@ -129,6 +129,49 @@ func TestHoldThatIsGoneWhenClaimed(t *testing.T) {
 	}
 }
 
+// TestDecisions: of an execution it is told that its parts are claimed once all are held, and that it
+// has started once all claims are confirmed, in whatever order that is.
+func TestDecisions(t *testing.T) {
+	for _, order := range [][]uint64{{1, 2, 3}, {3, 2, 1}, {2, 3, 1}} {
+		b := newBench(t, CoordinatorConfig{})
+		task := b.submit(0)
+		check := func(what string, want ...bool) {
+			t.Helper()
+			var got []bool
+			for id, started := range b.Decisions {
+				if got = append(got, started); id != task {
+					t.Errorf("%s: there is a decision for %v", what, id)
+				}
+			}
+			if _, started := b.Started(task.Job); !slices.Equal(got, want) || started != slices.Contains(want, true) {
+				t.Errorf("%s, in order %v: decided and started %v, started %v; want %v", what, order, got, started, want)
+			}
+		}
+		for _, number := range order {
+			check("not all are held")
+			b.step(0, &lease.Granted{Lease: leaseOf(number)})
+		}
+		for _, number := range order {
+			check("not all are claimed", false)
+			b.step(0, &lease.Claimed{Lease: leaseOf(number)})
+		}
+		check("all are claimed", true)
+
+		// After a restart it is known from its record, among those of others.
+		record := b.out.Records[len(b.out.Records)-1]
+		again := newBench(t, CoordinatorConfig{})
+		stored := func(yield func(string, []byte) bool) {
+			_ = yield("job/1", []byte("of another kind")) && yield(record.RecordKey(), record.AppendRecord(nil))
+		}
+		if err := again.Recover(stored, &again.out); err != nil {
+			t.Fatal(err)
+		}
+		if got, started := again.Started(task.Job); !started || got != task {
+			t.Errorf("after a restart %v has started: %v", got, started)
+		}
+	}
+}
+
 // TestWithdraw: wherever a job stands, all that it holds is released and nothing more is
 // heard of it.
 func TestWithdraw(t *testing.T) {

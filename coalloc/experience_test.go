@@ -62,6 +62,13 @@ func TestExperience(t *testing.T) {
 	check("an application without a name", &Request{Processors: 2, CCR: 1000}, 1250, 0, 1)
 	check("it does not communicate", &Request{Processors: 2, Application: "prime"}, 0, 0, 1)
 
+	calm := &Request{Processors: 2, CCR: CCRUnknown, Application: "calm"} // that one loses nothing counts for those of no name
+	ended(calm, 200, 0)
+	ended(calm, 200, 2)
+	ended(calm, 200, 0, 1)
+	ended(calm, 200, 0, 1)
+	check("of two applications, without a name", &Request{Processors: 2, CCR: 1000}, 625, 0, 1)
+
 	for range 20 { // a program that has become better is seen to be
 		ended(wave, 220, 0, 1)
 	}

@@ -58,8 +58,18 @@ func TestHomeHolds(t *testing.T) {
 			t.Errorf("%d more: %+v, want %v", n, refused, why)
 		}
 	}
-	if _, err := h.Request(now, "h", lease.Want{Processors: 1, Span: grid.Hour}, out); !errors.Is(err, lease.ErrBounds) {
-		t.Errorf("a hold of no time: %v", err)
+	for _, change := range []func(w *lease.Want){
+		func(w *lease.Want) { w.Processors = 0 },
+		func(w *lease.Want) { w.Span = 0 },
+		func(w *lease.Want) { w.Span = lease.SpanLimit + 1 },
+		func(w *lease.Want) { w.Hold = 0 },
+		func(w *lease.Want) { w.Hold = lease.HoldLimit + 1 },
+	} {
+		want := wantOf(1)
+		change(&want)
+		if _, err := h.Request(now, "h", want, out); !errors.Is(err, lease.ErrBounds) {
+			t.Errorf("asked for %+v: %v", want, err)
+		}
 	}
 	if id, err := h.Request(now, "elsewhere", wantOf(1), out); err != nil || Own(id) {
 		t.Errorf("asked of another site as %v, %v", id, err)
@@ -162,6 +172,25 @@ func FuzzDecodeHome(f *testing.F) {
 }
 
 // TestOfJob: what a job asks for is read, or refused with the reason.
+func TestApplicationsOfJobs(t *testing.T) {
+	job := func(user, name string, processors, tasks int64) *grid.Job {
+		return &grid.Job{User: user, Name: name, Resources: grid.Resources{Processors: processors}, Tasks: tasks}
+	}
+	seen := map[string]bool{}
+	for _, j := range []*grid.Job{
+		job("ann", "wave", 4, 4), job("ben", "wave", 4, 4), job("ann", "heat", 4, 4), job("ann", "wave", 8, 4), job("ann", "wave", 4, 2),
+	} {
+		name := applicationOf(j)
+		if again := applicationOf(job(j.User, j.Name, j.Processors, j.Tasks)); name == "" || seen[name] || again != name {
+			t.Errorf("%+v is taken for application %q, and the next time for %q", j, name, again)
+		}
+		seen[name] = true
+	}
+	if name := applicationOf(job("ann", "", 4, 4)); name != "" {
+		t.Errorf("a job without a name is taken for application %q", name)
+	}
+}
+
 func TestOfJob(t *testing.T) {
 	for _, tt := range []struct {
 		name              string

@@ -102,6 +102,28 @@ func TestPlacementsFit(t *testing.T) {
 	})
 }
 
+// TestWorstFitRefuses: what it cannot divide, or may not spread over as many sites.
+func TestWorstFitRefuses(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		r    Request
+		want string
+	}{
+		{"flexible", Request{Processors: 6}, "b:6"},
+		{"one component", Request{Processors: 6, ComponentsMin: 1}, "b:6"},
+		{"two components", Request{Processors: 6, ComponentsMin: 2}, "no"},
+		{"two sites are named", Request{Processors: 4, Splits: []Split{{{2, "a"}, {2, "b"}}}}, "a:2 b:2"},
+		{"of which one may be used", Request{Processors: 4, Splits: []Split{{{2, "a"}, {2, "b"}}}, ClustersMax: 1}, "no"},
+		{"the same one is named twice", Request{Processors: 4, Splits: []Split{{{2, "a"}, {2, "a"}}}, ClustersMax: 1}, "a:2 a:2"},
+	} {
+		v := viewOf(nil, 4, 9, 7)
+		parts, ok := WorstFit(nil, &tt.r, v)
+		if got := text(v, parts, ok); got != tt.want {
+			t.Errorf("%s: %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}
+
 // TestMinimizationIsExact: FCM places a flexible job whenever that is possible, on as
 // few sites as possible, as ten lines that try everything find out.
 func TestMinimizationIsExact(t *testing.T) {

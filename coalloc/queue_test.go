@@ -68,6 +68,19 @@ func TestQueueScan(t *testing.T) {
 }
 
 // A job whose claim failed keeps its place and is tried later and later.
+// TestPlacementsOfOthersAreChecked: what another policy says and is not there is not claimed.
+func TestPlacementsOfOthersAreChecked(t *testing.T) {
+	for processors, want := range map[int64]string{10: "1:a:10", 11: "", 9: ""} {
+		q := newQueue(t, QueueConfig{Place: func(dst []Part, _ *Request, _ *View, _ grid.Time) ([]Part, bool) {
+			return append(dst, Part{0, 0, processors}), true
+		}})
+		_ = q.Add(0, jobID(1), &Request{Processors: 10}, grid.Hour)
+		if got := placedBy(q, grid.Minute, viewOf(nil, 10)); got != want {
+			t.Errorf("on %d processors of 10 for as many: placed %q, want %q", processors, got, want)
+		}
+	}
+}
+
 func TestQueueReturn(t *testing.T) {
 	q, v := newQueue(t, QueueConfig{Policy: PolicyFCM, Interval: grid.Second}), viewOf(nil, 10)
 	for i := range 3 {

@@ -320,6 +320,17 @@ func TestSurveyRefusesTheAbsurd(t *testing.T) {
 	}
 }
 
+// TestPlacesOfCoordinates: a site is placed in the plane where its coordinate says, in microseconds.
+func TestPlacesOfCoordinates(t *testing.T) {
+	e := &Estimates{rows: []row{{}, {known: true, coordinate: Coordinate{X: 3000 * coordinateUnit, Y: -5000 * coordinateUnit}}}}
+	if _, _, known := e.Place(0); known {
+		t.Error("the place of a site without a coordinate is known")
+	}
+	if x, y, known := e.Place(1); x != 3*grid.Millisecond || y != -5*grid.Millisecond || !known {
+		t.Errorf("it is at %v, %v, known %v", x, y, known)
+	}
+}
+
 // TestSurveyIsBounded: a flood of names makes nobody forget whom it has heard lately.
 func TestSurveyIsBounded(t *testing.T) {
 	s, err := NewSurvey(SurveyConfig{Self: "a", Topic: "load"}, rand.New(rand.NewPCG(1, 1)))
@@ -337,8 +348,8 @@ func TestSurveyIsBounded(t *testing.T) {
 		t.Errorf("%d sites, %d marks, %d rejected", len(s.peers), len(s.marks), s.Rejected)
 	}
 	hear(2*grid.Second+reportAge, "late")
-	if len(s.peers) != PeersMax || s.peer("late") == nil {
-		t.Errorf("%d sites; a newcomer does not take the place of one that is silent", len(s.peers))
+	if len(s.peers) != PeersMax || s.peer("late") == nil || s.peer("site-0") != nil {
+		t.Errorf("%d sites; a newcomer does not take the place of the first that is silent", len(s.peers))
 	}
 }
 
