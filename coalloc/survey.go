@@ -65,8 +65,8 @@ const (
 type Survey struct {
 	cfg   SurveyConfig
 	rng   *rand.Rand
-	peers []surveyed // in no order: a round reads all of them
-	index map[grid.SiteID]int32
+	peers []surveyed     // in no order: a round reads all of them
+	index grid.SiteIndex // of peers
 	marks map[uint64]grid.SiteID
 
 	coordinate Coordinate
@@ -163,7 +163,7 @@ func NewSurvey(cfg SurveyConfig, rng *rand.Rand) (*Survey, error) {
 		return nil, fmt.Errorf("latencies of %d sites measured at a time, want 1 to %d", cfg.Probes, probesMax)
 	}
 	s := &Survey{
-		cfg: cfg, rng: rng, index: make(map[grid.SiteID]int32), marks: map[uint64]grid.SiteID{mark(cfg.Self): cfg.Self},
+		cfg: cfg, rng: rng, marks: map[uint64]grid.SiteID{mark(cfg.Self): cfg.Self},
 		told: make(map[grid.SiteID]grid.Time), coordinate: newCoordinate(), reported: -1, nextRound: grid.Never, pace: min(surveySoon, cfg.Interval), reportPace: surveySoon,
 	}
 	if cfg.Topic == "" && cfg.Siblings == nil {
@@ -200,10 +200,15 @@ func (s *Survey) Step(now grid.Time, in grid.Input, out *grid.Outbox) {
 // peer returns what is known of another site, nil if nothing is. It holds until one is
 // added or forgotten.
 func (s *Survey) peer(site grid.SiteID) *surveyed {
-	if i, known := s.index[site]; known {
+	if i, known := s.place(site); known {
 		return &s.peers[i]
 	}
 	return nil
+}
+
+// place returns where in peers another site is, and whether it is.
+func (s *Survey) place(site grid.SiteID) (i int32, known bool) {
+	return s.index.Find(site, func(i int32) grid.SiteID { return s.peers[i].site })
 }
 
 // heard takes another site's report.
@@ -218,7 +223,8 @@ func (s *Survey) heard(now grid.Time, from grid.SiteID, r *LatencyReport) {
 			s.Rejected++
 			return
 		}
-		s.index[from], s.marks[mark(from)] = int32(len(s.peers)), from
+		s.index.Add(from, int32(len(s.peers)))
+		s.marks[mark(from)] = from
 		s.peers = append(s.peers, surveyed{site: from, probed: -1})
 		p = &s.peers[len(s.peers)-1]
 		// A newcomer is measured soon, and learns soon who is there.
@@ -254,12 +260,16 @@ func (s *Survey) makeRoom(now grid.Time) bool {
 
 // forget drops a site that is known; the last one takes its place.
 func (s *Survey) forget(site grid.SiteID) {
-	i, last := s.index[site], len(s.peers)-1
-	s.peers[i] = s.peers[last]
-	s.index[s.peers[i].site] = i
+	i, _ := s.place(site)
+	last := int32(len(s.peers) - 1)
+	s.index.Remove(site, i)
+	if i < last {
+		s.peers[i] = s.peers[last]
+		s.index.Remove(s.peers[i].site, last)
+		s.index.Add(s.peers[i].site, i)
+	}
 	s.peers[last] = surveyed{}
 	s.peers = s.peers[:last]
-	delete(s.index, site)
 	delete(s.marks, mark(site))
 }
 

@@ -270,8 +270,8 @@ func TestHolderIsBounded(t *testing.T) {
 		for i := range knownMax + 10 {
 			d.learn(quoteAt(fmt.Sprint("s", i), 1, 1, 0))
 		}
-		if _, ok := d.Known("s0"); ok || len(d.known.values) != knownMax || len(d.known.index) != knownMax {
-			t.Errorf("knows %d sites, the first still: %v", len(d.known.index), ok)
+		if _, ok := d.Known("s0"); ok || len(d.known.values) != knownMax || d.known.index.Len() != knownMax {
+			t.Errorf("knows %d sites, the first still: %v", d.known.index.Len(), ok)
 		}
 	})
 	t.Run("suspects", func(t *testing.T) {

@@ -141,7 +141,7 @@ func (s *Slabs) quoteChunk() []*Quote {
 // the site that came first makes room.
 type newest[V any] struct {
 	max    int
-	index  map[grid.SiteID]int32
+	index  grid.SiteIndex // of values and sites
 	values []V
 	sites  []grid.SiteID
 	oldest int
@@ -149,7 +149,7 @@ type newest[V any] struct {
 
 // get returns the place of a site's value, or nil.
 func (n *newest[V]) get(site grid.SiteID) *V {
-	if i, ok := n.index[site]; ok {
+	if i, ok := n.index.Find(site, func(i int32) grid.SiteID { return n.sites[i] }); ok {
 		return &n.values[i]
 	}
 	return nil
@@ -160,11 +160,8 @@ func (n *newest[V]) put(site grid.SiteID) (v *V, fresh bool) {
 	if v := n.get(site); v != nil {
 		return v, false
 	}
-	if n.index == nil {
-		n.index = make(map[grid.SiteID]int32)
-	}
 	if len(n.values) < n.max {
-		n.index[site] = int32(len(n.values))
+		n.index.Add(site, int32(len(n.values)))
 		var zero V
 		n.values = append(n.values, zero)
 		n.sites = append(n.sites, site)
@@ -172,8 +169,9 @@ func (n *newest[V]) put(site grid.SiteID) (v *V, fresh bool) {
 	}
 	i := n.oldest
 	n.oldest = (i + 1) % n.max
-	delete(n.index, n.sites[i])
-	n.index[site], n.sites[i] = int32(i), site
+	n.index.Remove(n.sites[i], int32(i))
+	n.index.Add(site, int32(i))
+	n.sites[i] = site
 	var zero V
 	n.values[i] = zero
 	return &n.values[i], true

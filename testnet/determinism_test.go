@@ -116,9 +116,10 @@ func TestNeighboursKeepTheirDraws(t *testing.T) {
 			}
 		}})
 		for i := range 5 {
-			n.Inject(grid.Time(i)*grid.Minute, int(n.index["a"]), &toySend{"b", i})
-			if c, ok := n.index["c"]; ok {
-				n.Inject(grid.Time(i)*grid.Minute, int(c), &toySend{"d", i})
+			a, _ := n.Index("a")
+			n.Inject(grid.Time(i)*grid.Minute, a, &toySend{"b", i})
+			if c, ok := n.Index("c"); ok {
+				n.Inject(grid.Time(i)*grid.Minute, c, &toySend{"d", i})
 			}
 		}
 		if err := n.Run(context.Background(), grid.Never, nil); err != nil {

@@ -132,7 +132,7 @@ func (w *wires) transmit(from int32, to grid.SiteID, message grid.Message) {
 	l.tellSend(from, to, message)
 	target, known := l.delivered, true
 	if to == "" || to != l.delivery.From { // most messages answer one: no need to look the name up
-		if target, known = l.index[to]; !known {
+		if target, known = l.find(to); !known {
 			target = none
 		}
 	}
@@ -245,7 +245,7 @@ const probeTimeMax = 2 * grid.Second
 func (w *wires) probe(from int32, to grid.SiteID) {
 	l := w.l
 	m := &l.members[from]
-	target, known := l.index[to]
+	target, known := l.find(to)
 	if !known {
 		target = none
 	}

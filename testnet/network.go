@@ -17,7 +17,7 @@ type Network struct {
 	cfg       Config
 	now       grid.Time
 	members   []member
-	index     map[grid.SiteID]int32
+	index     grid.SiteIndex     // of members
 	topics    map[string][]int32 // sites that hear what is published
 	lanes     []*lane            // of sites; a power of two
 	joint     atomic.Bool        // sites do things together, or die within their steps: no strides
@@ -81,7 +81,7 @@ func New(cfg Config) (*Network, error) {
 	if cfg.Closest == 0 {
 		cfg.Closest = 20
 	}
-	n := &Network{cfg: cfg, index: make(map[grid.SiteID]int32), topics: make(map[string][]int32), providers: make(providers)}
+	n := &Network{cfg: cfg, topics: make(map[string][]int32), providers: make(providers)}
 	for range lanesOf(cfg.Workers) {
 		n.lanes = append(n.lanes, newLane(n))
 	}
@@ -92,7 +92,7 @@ func New(cfg Config) (*Network, error) {
 // Add adds a site, calls its New and returns its index. It gets its first Tick at
 // the present instant.
 func (n *Network) Add(m Member) (int, error) {
-	if _, known := n.index[m.ID]; known || m.ID == "" {
+	if _, known := n.find(m.ID); known || m.ID == "" {
 		return 0, fmt.Errorf("add site %q: the name is empty or taken", m.ID)
 	}
 	if m.Clock.Offset < 0 || m.Clock.Drift < -DriftMax || m.Clock.Drift > DriftMax {
@@ -115,7 +115,7 @@ func (n *Network) Add(m Member) (int, error) {
 		added.records = make(map[string][]byte)
 	}
 	n.members = append(n.members, added)
-	n.index[m.ID] = s
+	n.index.Add(m.ID, s)
 	n.oracle.add(m.ID, s)
 	n.laneOf(s).owe(s)
 	return int(s), nil
@@ -150,8 +150,12 @@ func (n *Network) ID(site int) grid.SiteID { return n.members[site].ID }
 
 // Index returns the index of the site of that name, and whether there is one.
 func (n *Network) Index(id grid.SiteID) (site int, ok bool) {
-	s, ok := n.index[id]
+	s, ok := n.find(id)
 	return int(s), ok
+}
+
+func (n *Network) find(id grid.SiteID) (s int32, ok bool) {
+	return n.index.Find(id, func(s int32) grid.SiteID { return n.members[s].ID })
 }
 
 // Clock returns how a site's clock runs.

@@ -110,7 +110,8 @@ func (s *script) fault(d *datadriven.TestData) Fault {
 		}
 	}
 	for _, name := range s.values(d, "sites") {
-		f.Sites = append(f.Sites, int(s.n.index[grid.SiteID(name)]))
+		site, _ := s.n.Index(grid.SiteID(name))
+		f.Sites = append(f.Sites, site)
 	}
 	return f
 }
@@ -173,11 +174,11 @@ func (s *script) values(d *datadriven.TestData, key string) []string {
 }
 
 func (s *script) where(d *datadriven.TestData, key string) int {
-	i, ok := s.n.index[grid.SiteID(s.values(d, key)[0])]
+	i, ok := s.n.Index(grid.SiteID(s.values(d, key)[0]))
 	if !ok {
 		s.t.Fatalf("%s: unknown site", d.Pos)
 	}
-	return int(i)
+	return i
 }
 
 func (s *script) number(d *datadriven.TestData, key string, otherwise int64) int64 {

@@ -43,7 +43,7 @@ const silenceMax = 10 * grid.Second
 // connect begins a session.
 func (a *away) connect(e pilot.Connect) {
 	l := a.l
-	lender, known := l.index[e.Site]
+	lender, known := l.find(e.Site)
 	x := &session{number: e.Session}
 	x.ends[atBorrower].site, x.ends[atLender].site = a.site, lender
 	a.opening = append(a.opening, x)
@@ -90,7 +90,7 @@ func (a *away) connected(x *session, refused string) {
 
 // session returns the open session of that number with another site.
 func (a *away) session(end int, with grid.SiteID, number uint64) *session {
-	other := a.l.index[with]
+	other, _ := a.l.find(with)
 	for _, x := range a.sessions {
 		if x.number == number && x.ends[end].site == a.site && x.ends[1-end].site == other && x.ends[end].open {
 			return x
