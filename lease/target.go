@@ -109,7 +109,6 @@ type Barred struct {
 	Site   grid.SiteID
 	Reason Reason    // Accepted: it has lent, and wanted its processors back
 	Until  grid.Time // it is asked again then, or once it reports room
-	Left   grid.Time // of that
 }
 
 // String says why, for people.
@@ -128,7 +127,7 @@ func (m *Matchmaker) Barred(id grid.TaskID) (list []Barred) {
 	}
 	for _, l := range m.cfg.Links {
 		if r, ok := m.hearsay.believed(m.now, l.Site); ok && r.bars(d, d.Processors) {
-			list = append(list, Barred{l.Site, r.reason, r.until, r.until - m.now})
+			list = append(list, Barred{l.Site, r.reason, r.until})
 		}
 	}
 	return list

@@ -59,7 +59,7 @@ func TestARefusalIsBelieved(t *testing.T) {
 			if (len(list) == 1) != tt.barred || (len(targets) == 0) != tt.barred {
 				t.Fatalf("barred %+v, to be asked %+v; want barred: %v", list, targets, tt.barred)
 			}
-			if want := (Barred{"b", tt.reason, now + grid.Minute, grid.Minute}); tt.barred && list[0] != want {
+			if want := (Barred{"b", tt.reason, now + grid.Minute}); tt.barred && list[0] != want {
 				t.Errorf("%+v, want %+v", list[0], want)
 			}
 			if tt.barred && list[0].String() == "" {

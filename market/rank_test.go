@@ -98,7 +98,7 @@ func TestRankOutcomes(t *testing.T) {
 			OutcomeChosen, 2 * grid.Hour, "costs 0.000001, done in 2h0m0s"},
 		{"expired", nil, nil, func(c *Circumstances) { c.Negotiations = []Negotiation{{Site: "x", Outcome: OutcomeExpired}} },
 			OutcomeExpired, grid.Hour, "its guarantee ended before the job could be sent"},
-		{"unreachable", nil, nil, func(c *Circumstances) { c.Memory = &memory }, OutcomeUnreachable, grid.Hour, "did not answer; it is asked again in 30s, or when it publishes anew"},
+		{"unreachable", nil, nil, func(c *Circumstances) { c.Memory = &memory }, OutcomeUnreachable, grid.Hour, "did not answer"},
 		{"there again", nil, func(q *directory.Quote) { q.Sequence++ }, func(c *Circumstances) { c.Memory = &memory }, OutcomeChosen, grid.Hour, "costs 2, done in 1h0m0s"},
 		{"long ago", nil, nil, func(c *Circumstances) { c.Memory, c.Now = &memory, now+shunSpan }, OutcomeChosen, grid.Hour + shunSpan, "costs 2, done in 1h0m0s"},
 	} {

@@ -143,9 +143,6 @@ func (v *Verdict) detail(job *grid.Job, q *directory.Quote, now grid.Time) strin
 	case OutcomeExpired:
 		return "its guarantee ended before the job could be sent"
 	case OutcomeUnreachable:
-		if v.Until > now {
-			return fmt.Sprintf("did not answer; it is asked again in %v, or when it publishes anew", max((v.Until-now)/grid.Second, 1)*grid.Second)
-		}
 		return "did not answer"
 	}
 	return ""

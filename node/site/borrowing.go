@@ -113,7 +113,7 @@ func (b *borrowing) barred(e *entry) (verdicts []market.Verdict) {
 	for _, s := range b.matches.Barred(e.task()) {
 		verdicts = append(verdicts, market.Verdict{
 			Site: s.Site, Finish: grid.Never, Outcome: market.OutcomeRefused, Until: s.Until,
-			Detail: fmt.Sprintf("%v; it is asked again in %v", s, max(s.Left/grid.Second, 1)*grid.Second),
+			Detail: s.String(),
 		})
 	}
 	return verdicts

@@ -358,7 +358,7 @@ func (c *gangs) verdicts(now grid.Time, j *grid.Job, g *grid.Gang) []market.Verd
 		}
 		if seen.closed > now {
 			verdict.Outcome, verdict.Until = market.OutcomeRefused, seen.closed
-			verdict.Detail = fmt.Sprintf("%s; it is asked again in %v", closedFor(seen.why), max((seen.closed-now)/grid.Second, 1)*grid.Second)
+			verdict.Detail = closedFor(seen.why)
 		}
 		verdicts = append(verdicts, verdict)
 	}

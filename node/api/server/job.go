@@ -290,8 +290,20 @@ func jobOf(v *site.View, names func(grid.SiteID) string) api.Job {
 	return out
 }
 
-// verdictsOf returns what users see of verdicts.
-func verdictsOf(verdicts []market.Verdict) []api.Verdict {
+// againText says when a site is asked again that has refused, or did not answer.
+func againText(v *market.Verdict, now grid.Time) string {
+	text := "it may be asked again"
+	if left := v.Until - now; left > 0 {
+		text = fmt.Sprintf("it is asked again in %v", max(left/grid.Second, 1)*grid.Second)
+	}
+	if v.Outcome == market.OutcomeUnreachable {
+		text += ", or when it publishes anew"
+	}
+	return text
+}
+
+// verdictsOf returns what users see of verdicts at an instant.
+func verdictsOf(verdicts []market.Verdict, now grid.Time) []api.Verdict {
 	out := make([]api.Verdict, len(verdicts))
 	for i := range verdicts {
 		v := &verdicts[i]
@@ -304,6 +316,7 @@ func verdictsOf(verdicts []market.Verdict) []api.Verdict {
 		}
 		if v.Until > 0 {
 			out[i].Until = api.Instant(v.Until)
+			out[i].Detail += "; " + againText(v, now)
 		}
 		if out[i].SiteName == "" {
 			out[i].SiteName = string(v.Site)

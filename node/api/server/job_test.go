@@ -6,6 +6,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/wire"
+	"gridnode/market"
 	"gridnode/node/api"
 )
 
@@ -44,4 +45,23 @@ func FuzzSubmitRequest(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestVerdictsSayWhenSitesAreAskedAgain: counted from when somebody looks, not from when they were put down.
+func TestVerdictsSayWhenSitesAreAskedAgain(t *testing.T) {
+	const now = grid.Hour
+	for _, tt := range []struct {
+		verdict market.Verdict
+		want    string
+	}{
+		{market.Verdict{Detail: "because", Outcome: market.OutcomeRefused}, "because"},
+		{market.Verdict{Detail: "because", Outcome: market.OutcomeRefused, Until: now + 40*grid.Second}, "because; it is asked again in 40s"},
+		{market.Verdict{Detail: "because", Outcome: market.OutcomeRefused, Until: now + 1}, "because; it is asked again in 1s"},
+		{market.Verdict{Detail: "because", Outcome: market.OutcomeRefused, Until: now}, "because; it may be asked again"},
+		{market.Verdict{Detail: "did not answer", Outcome: market.OutcomeUnreachable, Until: now + 90*grid.Second}, "did not answer; it is asked again in 1m30s, or when it publishes anew"},
+	} {
+		if got := verdictsOf([]market.Verdict{tt.verdict}, now)[0].Detail; got != tt.want {
+			t.Errorf("%+v: %q, want %q", tt.verdict, got, tt.want)
+		}
+	}
 }

@@ -51,7 +51,7 @@ func (a *Server) why(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	reply := api.WhyReply{Job: job, Feasible: view.State != site.Refused, Verdicts: verdictsOf(view.Verdicts)}
+	reply := api.WhyReply{Job: job, Feasible: view.State != site.Refused, Verdicts: verdictsOf(view.Verdicts, a.host.Now())}
 	setBest(&reply, market.Earliest(view.Verdicts), market.Cheapest(view.Verdicts))
 	return writeJSON(w, reply)
 }
@@ -93,7 +93,7 @@ func (a *Server) preview(w http.ResponseWriter, r *http.Request) error {
 	if result.Err != nil && len(result.Verdicts) == 0 {
 		return errorf(api.CodeInternal, "the directory did not answer: %v; ask again later", result.Err)
 	}
-	reply := api.WhyReply{Verdicts: verdictsOf(result.Verdicts), Certain: &result.Certain}
+	reply := api.WhyReply{Verdicts: verdictsOf(result.Verdicts, a.host.Now()), Certain: &result.Certain}
 	reply.Job = jobOf(&site.View{Job: jobs[0], State: site.Placing}, func(grid.SiteID) string { return "" })
 	reply.Feasible = result.Waits || len(result.Verdicts) > 0 && result.Verdicts[0].Outcome == market.OutcomeChosen
 	setBest(&reply, result.Earliest, result.Cheapest)
