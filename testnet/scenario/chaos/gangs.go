@@ -2,7 +2,9 @@ package chaos
 
 import (
 	"fmt"
+	"slices"
 
+	"gridnode/coalloc"
 	"gridnode/grid"
 	"gridnode/testnet"
 	"gridnode/testnet/scenario/federation"
@@ -58,6 +60,7 @@ type gangCounts struct {
 // gangWatch watches the co-allocated executions of a network:
 //
 //   - no squad of one, which is its tasks at one site, begins before all have been ready;
+//   - it has the components that its user wants, where he wants them;
 //   - once a task of one has failed the others end, as soon as its home can have heard it;
 //   - a job is done only if all its squads have ended by themselves, and it has failed only for a
 //     cause that one of them had: one that has lost a squad is placed again (J-5);
@@ -120,6 +123,11 @@ func (w *gangWatch) start(x *testnet.Execution) {
 		if x.Job.Spread && g.squads > 1 {
 			w.counts.Spread++
 		}
+		if at, up := siteAt(w.n, g.home); up {
+			if v, there := at.Glance(id.Job); there && !divides(v.Job, x.Squad.Gang) {
+				w.checks.Violated("job %s, epoch %d, wants components %+v, and begins in %+v", id.Job, id.Epoch, v.Job.Coallocate, x.Squad.Gang.Parts)
+			}
+		}
 		for part := range g.squads {
 			if !w.ready[grid.SquadTask(id, part)] {
 				w.checks.Violated("job %s, epoch %d, begins with component %d, and component %d was never ready", id.Job, id.Epoch, x.Squad.Part, part)
@@ -129,6 +137,27 @@ func (w *gangWatch) start(x *testnet.Execution) {
 	g.begun++
 	g.alive[x.Site]++
 	w.follow(id, g)
+}
+
+// divides reports whether a gang is what the owner of a job wants: in order, as many processors as
+// each component has, and where it names a site, there.
+func divides(j *grid.Job, g *grid.Gang) bool {
+	left := j.Processors
+	for i := range g.Parts {
+		left -= g.Parts[i].Processors
+	}
+	if left != 0 || j.Coallocate == nil {
+		return left == 0
+	}
+	r, err := coalloc.OfJob(j)
+	if err != nil || len(r.Splits) == 0 {
+		return err == nil
+	}
+	return slices.ContainsFunc(r.Splits, func(s coalloc.Split) bool {
+		return slices.EqualFunc(s, g.Parts, func(c coalloc.Component, p grid.GangPart) bool {
+			return c.Processors == p.Processors && (c.Site == "" || c.Site == p.Site)
+		})
+	})
 }
 
 func (w *gangWatch) end(now grid.Time, x *testnet.Execution) {

@@ -17,6 +17,7 @@ import (
 //   - a guarantee is of a job that has not come (P-1), and those of one home, if there are
 //     several, are on half of the processors at most, unless it heads the site;
 //   - a guarantee that its home has given back, or that its site says not to have, is held no more;
+//   - a request for processors that is passed on comes to an end;
 //   - what a pilot counts as used its tasks have (P-1);
 //   - what runs at a site is of a job that the site knows, as soon as it is up (J-3);
 //   - home counts on an execution for longer than the site where it is lets it live, which starts
@@ -38,6 +39,8 @@ type promiseWatch struct {
 	ran     map[grid.JobID]runAway          // what runs at home
 	away    map[grid.JobID]runAway          // … and elsewhere
 	back    map[int]map[guarantee]grid.Time // by site: since when guarantees are wanted no more
+
+	requests map[passing]int32 // how often they may be passed on, as they came
 }
 
 // guarantee names one, by its home and its site's name for it.
@@ -45,6 +48,12 @@ type guarantee struct {
 	home grid.SiteID
 	task grid.TaskID
 	hold uint64
+}
+
+// passing is a request for processors where it has come.
+type passing struct {
+	site    grid.SiteID
+	subject grid.JobID
 }
 
 // told is a user who was told that his job is to end.
@@ -86,7 +95,7 @@ func watchPromises(n *testnet.Network, c *testnet.Checker, alive *aliveWatch, as
 	w := &promiseWatch{
 		n: n, checks: c, alive: alive, certain: loss <= certainLoss, asked: asked, config: config,
 		came: make(map[int]grid.Time), told: make(map[int][]told), ending: make(map[ending]giving), ran: make(map[grid.JobID]runAway), away: make(map[grid.JobID]runAway),
-		back: make(map[int]map[guarantee]grid.Time),
+		back: make(map[int]map[guarantee]grid.Time), requests: make(map[passing]int32),
 	}
 	n.Observe(testnet.Observer{Turn: w.turn, Fault: w.fault, Start: w.start, End: w.end, Answer: w.answer, Send: w.send})
 	return w
@@ -157,6 +166,8 @@ func (w *promiseWatch) send(now grid.Time, from int, to grid.SiteID, m grid.Mess
 			w.back[site] = make(map[guarantee]grid.Time)
 		}
 		w.back[site][guarantee{w.n.ID(from), m.Task, m.Hold}] = now
+	case *lease.Request:
+		w.passed(from, to, m)
 	case *market.Acknowledge:
 		s, up := siteAt(w.n, from)
 		if !up || !m.Unknown {
@@ -168,6 +179,15 @@ func (w *promiseWatch) send(now grid.Time, from int, to grid.SiteID, m grid.Mess
 			}
 		}
 	}
+}
+
+// passed checks that a request may be passed on less often than as it came.
+func (w *promiseWatch) passed(from int, to grid.SiteID, m *lease.Request) {
+	if came, known := w.requests[passing{w.n.ID(from), m.Subject}]; known && m.Sink != w.n.ID(from) && m.TTL >= came {
+		w.checks.Violated("%s passes a request of %s on to %s, which may pass it on %d times, as often as it might itself (%d)", w.n.ID(from), m.Sink, to, m.TTL, came)
+	}
+	at := passing{to, m.Subject}
+	w.requests[at] = max(w.requests[at], m.TTL)
 }
 
 // givenBack looks for guarantees that their homes have given back.
