@@ -188,6 +188,9 @@ func (w *twinWatch) lie(now grid.Time, twin *site.Site, heads *site.HeadsConfig)
 	if err := t.Repeats(); err != nil { // last, as time passes
 		return err
 	}
+	if err := t.Receipts(); err != nil {
+		return err
+	}
 	return t.Prolong()
 }
 
@@ -220,6 +223,9 @@ func (w *twinWatch) flood(t *liar.Twin) error {
 	}
 	if p, there := chosen(w.quotes.copies[w.at], t.Base>>8); there {
 		if err := t.Ask(p.m.Quote); err != nil {
+			return err
+		}
+		if err := t.Scan(&p.m); err != nil {
 			return err
 		}
 		return t.Directory(&p.m)
