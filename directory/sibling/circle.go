@@ -36,7 +36,7 @@ const (
 	announcedMax = 16               // sites of an authority that announce themselves
 	announcers   = 2                // siblings among themselves, the first by ID, that do so for all: newcomers are told of the others
 	announceSpan = grid.Hour        // a record lives longer than two of these
-	announceLost = grid.Minute      // after a sibling was lost, who may have been one of them
+	announceLost = grid.Minute      // after a sibling was lost in whose place this site is one of them now, or it came up
 	announceSoon = 5 * grid.Second  // after a record that nobody has taken
 	samplesMax   = 4                // sites of a Sampled
 )
@@ -91,6 +91,8 @@ type Circle struct {
 	samples  grid.Time // from sample to the next time
 	announce grid.Time // when this site announces itself again, if few others do
 	yielded  grid.Time // when a sibling last made room; -1: never
+
+	introduced bool // it was told of others of its authority
 
 	sites    []grid.SiteID // of members, made anew when they change
 	watchers []grid.SiteID
@@ -333,7 +335,7 @@ func (c *Circle) add(now grid.Time, site grid.SiteID, kin bool) {
 // remove takes a sibling out; it stays known.
 func (c *Circle) remove(now grid.Time, site grid.SiteID) {
 	i := slices.IndexFunc(c.members, func(m member) bool { return m.site == site })
-	m := c.members[i]
+	m, announced := c.members[i], c.announces()
 	c.members = slices.Delete(c.members, i, i+1)
 	c.sieve = 0
 	for i := range c.members {
@@ -346,7 +348,7 @@ func (c *Circle) remove(now grid.Time, site grid.SiteID) {
 	}
 	c.budget = max(c.budget, standIns) // for those who are known already
 	c.mend = min(c.mend, now+max(min(c.pace, lookAgain), lookMin))
-	if c.cfg.Authority != "" && c.announce > now {
+	if c.cfg.Authority != "" && c.announce > now && !announced && c.announces() {
 		c.announce = min(c.announce, now+announceLost)
 		c.next = min(c.next, c.announce)
 	}

@@ -38,6 +38,7 @@ type place struct {
 	sampled  int
 	drawn    int // random keys looked up
 	asked    int // look-ups of the authority's records
+	provided int // records put there
 }
 
 // gossip is what a site gossips.
@@ -122,6 +123,7 @@ func (w *world) carry(p *place, out *grid.Outbox) {
 			}
 			w.push(50*grid.Millisecond, p.id, &grid.Closest{Key: out.Keys[e.Index], Peers: some})
 		case grid.EffectProvide:
+			p.provided++
 			key := out.Keys[e.Index]
 			if !slices.Contains(w.records[key], p.id) {
 				w.records[key] = append(w.records[key], p.id)
@@ -273,6 +275,46 @@ func TestLargeAuthority(t *testing.T) {
 			t.Errorf("%d sites announce themselves", len(of))
 		}
 	}
+}
+
+// TestAnnouncers: two siblings announce themselves for all, and another one does if one of them is lost, but
+// neither if any other is lost nor a newcomer whom they name.
+func TestAnnouncers(t *testing.T) {
+	w := newWorld(t, 1)
+	for range 7 {
+		w.add(grid.Time(w.rng.Int64N(int64(100*grid.Millisecond))), Config{Authority: "one"})
+	}
+	w.run(3 * grid.Hour)
+	announced := func(least, most int, by ...int) {
+		t.Helper()
+		for i, id := range w.order {
+			p := w.sites[id]
+			switch {
+			case p == nil:
+			case slices.Contains(by, i) && (p.provided < least || p.provided > most):
+				t.Errorf("%s was announced %d times, want %d to %d", id, p.provided, least, most)
+			case !slices.Contains(by, i) && p.provided > 0:
+				t.Errorf("%s was announced %d times", id, p.provided)
+			}
+			if p != nil {
+				p.provided = 0
+			}
+		}
+	}
+	for _, p := range w.sites {
+		p.provided = 0 // as they came up who found nobody
+	}
+	w.run(w.now + 3*grid.Hour)
+	announced(2, 5, 0, 1)
+	delete(w.sites, w.order[6])
+	w.run(w.now + 10*grid.Minute)
+	announced(0, 1, 0, 1)
+	w.add(0, Config{Authority: "one"})
+	w.run(w.now + 10*grid.Minute)
+	announced(0, 1, 0, 1)
+	delete(w.sites, w.order[0])
+	w.run(w.now + 10*grid.Minute)
+	announced(1, 1, 2)
 }
 
 // TestNearSitesAreSiblings: without authorities, sites of one place find each other, and

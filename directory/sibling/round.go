@@ -130,10 +130,16 @@ func (c *Circle) announces() bool {
 	return before < announcers
 }
 
-// found takes sites of the authority, and announces this one if there are few.
+// found takes sites of the authority, and announces this one if there are few. A newcomer that is told
+// of others sees first whether they are its siblings.
 func (c *Circle) found(now grid.Time, in *grid.Providers, out *grid.Outbox) {
 	for _, site := range in.Peers {
 		c.learn(now, site, false)
+	}
+	if c.announce <= now && !c.introduced && len(in.Peers) > 0 { // those may do so for this site as well, once they are siblings
+		c.introduced = true
+		c.announce = now + announceLost
+		c.next = min(c.next, c.announce)
 	}
 	if c.announce <= now {
 		c.announce = now + c.spread(announceSpan)
