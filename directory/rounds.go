@@ -323,7 +323,10 @@ func (k *holder) conclude(now grid.Time, h *holding) {
 		u.round.differs = true
 	}
 	before := u.standing
-	u.conclude(now, h.cell.IsRoot(), k.cfg.Lifetime)
+	if u.conclude(now, h.cell.IsRoot(), k.cfg.Lifetime) {
+		u.pause = 2 * k.cfg.Timeout
+		k.hurry(h, now+u.pause)
+	}
 	if r != nil && before != mature && u.standing == mature {
 		u.known = len(r.nearest(k.cfg.Replicas))
 	}

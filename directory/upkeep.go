@@ -15,7 +15,7 @@ const (
 )
 
 // upkeep is what a holder does for a cell in rounds, at intervals that double up to half
-// a lifetime. It drops what has expired, and tells the sites of strays where their
+// a lifetime, and come soon again when something is amiss. It drops what has expired, and tells the sites of strays where their
 // quotes belong. It reports the cell to the holders of the one above it, its
 // parent, so that those keep the fence. And as long as it is not mature, it
 // compares its quotes with the other holders'.
@@ -48,7 +48,8 @@ type upkeep struct {
 
 	next  grid.Time // when the next round is due
 	last  grid.Time // when the last one began
-	span  grid.Time // between them
+	pause grid.Time // between them
+	span  grid.Time // between them while all is well: a holder that doubts rests as long as before once that is over
 	round round
 	clear bool // in the last round that ended, no cell above had strays
 	known int  // how many held the cell when this site became mature
@@ -89,30 +90,39 @@ const (
 func (u *upkeep) prove(now grid.Time, sh *shared) {
 	u.standing, u.since, u.eager = proving, now, 0
 	u.round.differs = true
-	u.span = 2 * sh.cfg.Timeout
+	u.pause = 2 * sh.cfg.Timeout
+	u.span = max(u.span, u.pause)
 	u.next = now + sh.cfg.Timeout/4 + sh.jitter(sh.cfg.Timeout/4)
 }
 
 // begin notes that a round begins, and plans the next.
 func (u *upkeep) begin(now grid.Time, sh *shared) {
 	u.eager++
-	if u.standing != proving || u.eager > eagerMax {
+	switch {
+	case u.standing == proving && u.eager <= eagerMax:
+	case u.standing == proving || u.standing == mature && !u.clear:
+		u.pause = min(2*u.pause, sh.cfg.Lifetime/2)
+	default:
 		u.span = min(2*u.span, sh.cfg.Lifetime/2)
+		u.pause = u.span
 	}
-	u.next, u.last = now+u.span-sh.jitter(u.span/8), now
+	u.next, u.last = now+u.pause-sh.jitter(u.pause/8), now
 }
 
 // conclude notes that a question of the round is done with, and with the last one
-// draws the conclusion.
-func (u *upkeep) conclude(now grid.Time, isRoot bool, lifetime grid.Time) {
+// draws the conclusion. It reports whether the word of a mature holder is not enough any more for
+// the cells below to prove theirs, so that it is to ask again soon.
+func (u *upkeep) conclude(now grid.Time, isRoot bool, lifetime grid.Time) (clouded bool) {
 	r := &u.round
 	if r.open--; r.open > 0 {
-		return
+		return false
 	}
+	clouded = u.standing == mature && u.clear
 	u.clear = !r.strays && (r.noted || isRoot)
 	if u.clear && !r.differs || now-u.since >= matureAge*lifetime/2 {
 		u.standing = mature
 	}
+	return clouded && !u.clear
 }
 
 // raise takes notice that the cell has s now, and reports whether that exceeds what this

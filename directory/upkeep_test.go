@@ -111,12 +111,55 @@ func TestUpkeepSpans(t *testing.T) {
 	if u.next-u.last < sh.cfg.Lifetime/3 {
 		t.Errorf("at last every %v", u.next-u.last)
 	}
-	for _, s := range []standing{mature, displaced} {
-		u.prove(0, sh)
-		u.standing = s
-		if u.begin(0, sh); u.span != 4*grid.Second {
-			t.Errorf("standing %d waits %v for the next round", s, u.span)
+	for _, tt := range []struct {
+		standing    standing
+		clear       bool
+		first, then grid.Time
+	}{
+		{mature, true, 4 * grid.Second, sh.cfg.Lifetime / 2},
+		{displaced, false, 4 * grid.Second, sh.cfg.Lifetime / 2},
+		{mature, false, 4 * grid.Second, 4 * grid.Second},
+	} {
+		u = upkeep{}
+		for _, want := range []grid.Time{tt.first, tt.then} { // the first time it proves, and when it has rested and had doubts
+			u.prove(0, sh)
+			u.standing, u.clear = tt.standing, tt.clear
+			if u.begin(0, sh); u.pause != want {
+				t.Errorf("%d, clear %t, waits %v for the next round, want %v", tt.standing, tt.clear, u.pause, want)
+			}
+			for range 20 {
+				u.begin(0, sh)
+			}
 		}
+	}
+}
+
+// A mature holder asks again soon when it has learned nothing certain of the cells above, as those below
+// it cannot prove theirs until then.
+func TestCloudedHolderAsksAgain(t *testing.T) {
+	d := newDirectory(Config{Self: "h", Timeout: grid.Second})
+	h := d.holder.hold(0, cell{Price, trie.Prefix{Length: 1}})
+	u := &h.upkeep
+	u.standing, u.clear, u.pause, u.span = mature, true, 5*grid.Minute, 5*grid.Minute
+	for _, tt := range []struct {
+		name  string
+		round round
+		want  grid.Time
+	}{
+		{"all is well", round{open: 1, noted: true}, 5 * grid.Minute},
+		{"a holder of the parent is silent", round{open: 1, noted: true, strays: true}, 2 * grid.Second},
+		{"it still is", round{open: 1, noted: true, strays: true}, 4 * grid.Second},
+		{"it is not any more", round{open: 1, noted: true}, 8 * grid.Second},
+	} {
+		u.begin(grid.Hour, d.holder.shared)
+		u.round = tt.round
+		d.holder.conclude(grid.Hour, h)
+		if wait := u.next - grid.Hour; wait > tt.want || wait < tt.want-tt.want/8 {
+			t.Errorf("%s: the next round is in %v, want %v", tt.name, wait, tt.want)
+		}
+	}
+	if u.begin(grid.Hour, d.holder.shared); u.pause != 5*grid.Minute {
+		t.Errorf("the round after that is in %v", u.pause)
 	}
 }
 
