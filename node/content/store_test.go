@@ -178,6 +178,11 @@ func TestRelink(t *testing.T) {
 
 // TestWhatIsUsedMeanwhileStays: while room is made, a job may find that it has all that it needs.
 func TestWhatIsUsedMeanwhileStays(t *testing.T) {
+	t.Run("packed", func(t *testing.T) { usedMeanwhile(t, false) })
+	t.Run("in files of their own", func(t *testing.T) { usedMeanwhile(t, true) })
+}
+
+func usedMeanwhile(t *testing.T, loose bool) {
 	var s *Store
 	var used Digest
 	s, err := OpenStore(t.TempDir(), 10<<20, 0, func() (map[Digest]bool, error) {
@@ -189,6 +194,7 @@ func TestWhatIsUsedMeanwhileStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.packs.off = loose
 	old := func(seed uint64) Digest {
 		d, err := s.Put(noise(seed, 5<<20))
 		if err != nil {
@@ -207,6 +213,19 @@ func TestWhatIsUsedMeanwhileStays(t *testing.T) {
 	}
 	if _, err := s.Get(other); !errors.Is(err, ErrAbsent) {
 		t.Errorf("what was not: %v", err)
+	}
+}
+
+// TestMissingTellsEachOnce: what a tree has twice comes once, and takes the room of one.
+func TestMissingTellsEachOnce(t *testing.T) {
+	s := newStore(t, 1<<20)
+	here, err := s.Put(noise(1, 1000))
+	if err != nil {
+		t.Fatal(err)
+	}
+	gone := Chunk{Digest: sha256.Sum256(noise(2, 2000)), Size: 2000}
+	if missing, size := s.Missing([]Chunk{gone, {Digest: here, Size: 1000}, gone}); len(missing) != 1 || missing[0] != gone || size != 2000 {
+		t.Errorf("%d chunks of %d bytes are missing, want one of 2000", len(missing), size)
 	}
 }
 

@@ -94,3 +94,32 @@ func TestSweep(t *testing.T) {
 	}
 	check(scratch("here", 1), append(gone, scratch("there", 3)[1], f.Pilot(7)))
 }
+
+// TestStagedInPlaceOfWhatIsLeft: a process begins with the files that it brings along, and with nothing
+// of an execution that was lost.
+func TestStagedInPlaceOfWhatIsLeft(t *testing.T) {
+	r := Recipe{files: Files{Home: t.TempDir(), Site: "here"}}
+	if err := r.files.Make(); err != nil {
+		t.Fatal(err)
+	}
+	task := &grid.Task{ID: grid.TaskID{Job: grid.JobID{Hi: 1, Lo: 2}, Epoch: 1}, Job: &grid.Job{Home: "here"}}
+	staged, _, err := r.files.Staged(task, 0, r.accounts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	scratch := r.files.Process("here", Process{Task: task.ID}) + ScratchSuffix
+	for _, path := range []string{filepath.Join(staged, "input"), filepath.Join(scratch, "of before")} {
+		if err := os.MkdirAll(path, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := r.adopt(task, 0, scratch); err != nil {
+		t.Fatal(err)
+	}
+	if there, err := os.ReadDir(scratch); err != nil || len(there) != 1 || there[0].Name() != "input" {
+		t.Errorf("it begins with %v (%v), want what was staged", there, err)
+	}
+	if err := r.adopt(task, 0, scratch); err == nil {
+		t.Error("it begins without the files that it brings along")
+	}
+}

@@ -46,3 +46,15 @@ func TestKeep(t *testing.T) {
 		}
 	}
 }
+
+// TestKeepDiscarded: nothing is left of what was not fetched to its end.
+func TestKeepDiscarded(t *testing.T) {
+	k := Keep{Path: filepath.Join(t.TempDir(), "log")}
+	if _, err := k.Write([]byte("some")); err != nil {
+		t.Fatal(err)
+	}
+	k.Discard()
+	if left, err := os.ReadDir(filepath.Dir(k.Path)); err != nil || len(left) > 0 {
+		t.Errorf("%v are left (%v)", left, err)
+	}
+}

@@ -12,6 +12,8 @@ import (
 
 	badger "github.com/dgraph-io/badger/v4"
 	"pgregory.net/rapid"
+
+	"gridnode/node/store/journal"
 )
 
 // damagedStore is what a killed process left, with tables and a memory table in
@@ -374,5 +376,30 @@ func TestTablesOfFormerVersions(t *testing.T) {
 		if size, err := tidyTables(dir); size != memTableSize || err != nil {
 			t.Errorf("cut %v: after an orderly end tables are of %d bytes (%v), want %d", cut, size, err, memTableSize)
 		}
+	}
+}
+
+// TestStateIsWhole: a state of which a record could not be read, or that is not on disk, is none.
+func TestStateIsWhole(t *testing.T) {
+	m := mirror{dir: t.TempDir(), owner: identity{Format: 1, Site: "a"}.encode()}
+	one := func(yield func(key, value []byte) bool) { yield([]byte("k"), []byte("v")) }
+	whole, torn := func() error { return nil }, func() error { return errors.New("a block is damaged") }
+	if err := m.rotate(); err != nil {
+		t.Fatal(err)
+	}
+	defer m.close()
+	if _, err := m.writeState(7, one, torn); err == nil {
+		t.Error("a state counts as written of which a record could not be read")
+	}
+	if files, err := mirrorFiles(m.dir); err != nil || len(files) != 1 || files[0].extension != "log" {
+		t.Errorf("there are %+v then (%v), want the log as it was", files, err)
+	}
+	null, err := journal.Create(os.DevNull, 0) // which takes every byte and cannot be synced
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	if err := m.fillState(null, 7, one, whole); err == nil {
+		t.Error("a state counts as written that was not synced")
 	}
 }
