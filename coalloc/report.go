@@ -18,7 +18,8 @@ type LatencyReport struct {
 	Coordinate
 	Within grid.Time // latency between its own processors
 
-	// Nearest are latencies it has measured, at most NearestMax, nearest first.
+	// Nearest are latencies it has measured, at most NearestMax, nearest first. Whoever hears the
+	// report keeps them, so they are never changed.
 	Nearest []Nearby
 }
 

@@ -237,9 +237,7 @@ func (s *Survey) heard(now grid.Time, from grid.SiteID, r *LatencyReport) {
 	if p.report.Sequence >= r.Sequence {
 		return
 	}
-	nearest := append(p.report.Nearest[:0], r.Nearest...) // the message is not ours
 	p.report, p.heard = *r, now
-	p.report.Nearest = nearest
 }
 
 // makeRoom forgets the site that was heard of longest ago, if that is too long ago.
@@ -384,7 +382,9 @@ func (s *Survey) made(now grid.Time) *LatencyReport {
 		}
 	}
 	slices.SortFunc(s.measured, measured.compare)
-	for _, m := range s.measured[:min(len(s.measured), NearestMax)] {
+	nearest := s.measured[:min(len(s.measured), NearestMax)]
+	r.Nearest = make([]Nearby, 0, len(nearest))
+	for _, m := range nearest {
 		r.Nearest = append(r.Nearest, Nearby{mark(m.peer), m.latency})
 	}
 	return r
