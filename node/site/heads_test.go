@@ -59,6 +59,27 @@ func TestHeadTellsWhyJobsWait(t *testing.T) {
 	}
 }
 
+// TestHeadRefusesWhatNobodyFits: a job that each cluster has refused for good ends when the window
+// closes; another one of the same window does not.
+func TestHeadRefusesWhatNobodyFits(t *testing.T) {
+	b := newBench(t, func(c *Config) {
+		together(c)
+		c.Heads = HeadsConfig{Members: []string{"here"}, HeadConfig: muscle.HeadConfig{Window: grid.Second}}
+	})
+	b.site.packing.members = nil // there is its own cluster alone
+	b.step(&Submit{Token: 1, Job: b.job(1, 2)}, &Submit{Token: 2, Job: b.job(2, 2)})
+	e := b.site.jobs.byID[grid.JobID{Lo: 1}]
+	e.packed.unfit, e.packed.why = []grid.SiteID{"here"}, "here: it is too narrow"
+	b.site.packing.Head.Withdraw(e.job.ID)
+	b.site.packing.place(b.now, e, &b.out)
+	b.now += 2 * grid.Second
+	b.step()
+	if v := b.want(1, Refused); v.Reason != "no cluster that this site heads has room for it; here: it is too narrow" {
+		t.Errorf("refused as %q", v.Reason)
+	}
+	b.want(2, Running)
+}
+
 // BenchmarkHeadWaits is a window of a head with 10 000 jobs that no member can take.
 func BenchmarkHeadWaits(b *testing.B) {
 	s, now := waitingHead(b, 10_000)

@@ -138,6 +138,27 @@ func TestHoldReleaseAndRequeue(t *testing.T) {
 	}
 }
 
+// TestReleaseOutlivesACrash: so does a hold, of what waits for something else besides.
+func TestReleaseOutlivesACrash(t *testing.T) {
+	for _, release := range []bool{false, true} {
+		b := newBench(t, roomy)
+		b.submit(b.job(1, 4), b.chained(2, grid.AfterAny, 1))
+		b.step(&Hold{Job: grid.JobID{Lo: 2}})
+		if release {
+			b.step(&Hold{Job: grid.JobID{Lo: 2}, Release: true})
+		}
+		task := b.running(1)
+		b.crash(&Adopted{ID: task.ID, Start: b.now})
+		b.now += 20 * grid.Second
+		b.step(b.ended(task, 0))
+		want := Waiting
+		if release {
+			want = Running
+		}
+		b.want(2, want)
+	}
+}
+
 func TestCancelWinsOverRequeue(t *testing.T) {
 	b := newBench(t, roomy)
 	b.submit(b.job(1, 1))
