@@ -199,7 +199,9 @@ func TestRefusalIsContradicted(t *testing.T) {
 		sc.close(b.now, &lease.Refused{Lease: lease.Lease{Lender: "there"}, Reason: tt.reason})
 		var detail string
 		for _, v := range b.site.gangs.verdicts(b.now, b.job(1, 1), nil) {
-			detail += v.Detail
+			if v.Site == "there" {
+				detail = v.Detail
+			}
 		}
 		paid := ""
 		if tt.reason == lease.Unpaid {
