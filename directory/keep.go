@@ -175,8 +175,8 @@ func (k *holder) note(now grid.Time, from grid.SiteID, m *Report) Reported {
 	}
 	h.fences.Group(h.cell.Prefix, now+k.cfg.Lifetime)
 	reply.Strays = h.strays(now, m.Child)
-	if !h.upkeep.clear && !h.cell.IsRoot() {
-		reply.Strays++ // there may be some further up
+	if !h.upkeep.clear && !h.cell.IsRoot() && h.upkeep.standing != displaced {
+		reply.Strays++ // there may be some further up; who holds the cell knows that better than one that does not
 	}
 	reply.Fences = h.fences.Below(m.Child)
 	return reply

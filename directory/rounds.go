@@ -266,10 +266,9 @@ func (k *holder) onReported(now grid.Time, q request, p *Reported, out *grid.Out
 		u.route.arrived()
 		k.report(now, h, out)
 	default:
-		if r := k.rings.list[cell{h.cell.attribute, u.route.parent}]; r != nil {
-			k.rings.compare(now, r, q.site, p.Ring, nil)
+		if r := k.rings.list[cell{h.cell.attribute, u.route.parent}]; r != nil && k.rings.compare(now, r, q.site, p.Ring, nil) {
+			u.round.noted = u.round.noted || slices.Contains(r.nearest(k.cfg.Replicas), q.site) // else it stands in for one
 		}
-		u.round.noted = true
 		u.round.strays = u.round.strays || p.Strays > 0
 		for _, f := range p.Fences {
 			if h.cell.Covers(f) {

@@ -65,7 +65,7 @@ type round struct {
 	asks    bool // the router is being asked who the holders are
 	differs bool // another holder did not answer, or has other quotes
 	strays  bool // a cell above had strays, or did not answer
-	noted   bool // a holder of the parent has taken the report
+	noted   bool // a holder of the parent has taken the report, and knows the same others
 
 	ring uint64 // digest of who holds the cell, as the round began
 }

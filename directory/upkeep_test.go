@@ -163,6 +163,38 @@ func TestCloudedHolderAsksAgain(t *testing.T) {
 	}
 }
 
+// Whether there are strays above is known by those who hold the parent, not by who stands in for one of them.
+func TestStandInKnowsNothingOfStrays(t *testing.T) {
+	d := newDirectory(Config{Self: "h"})
+	parent, child := cell{Price, trie.Prefix{Length: 1}}, cell{Price, trie.Prefix{Length: 2}}
+	for s, want := range map[standing]int32{proving: 1, mature: 1, displaced: 0} {
+		d.holder.hold(0, parent).upkeep.standing = s
+		if got := d.holder.note(0, "x", &Report{Cell: parent, Child: child.Prefix}); got.Strays != want {
+			t.Errorf("standing %d says that there are %d strays, want %d", s, got.Strays, want)
+		}
+	}
+	h := d.holder.hold(0, child)
+	r := d.rings.at(0, parent)
+	d.rings.fill(r, []grid.SiteID{"a", "b", "c", "d", "e"})
+	for _, tt := range []struct {
+		name string
+		from grid.SiteID
+		ring uint64
+		want bool
+	}{
+		{"a holder", "d", r.digest, true},
+		{"a holder that knows others", "d", r.digest + 1, false},
+		{"a stand-in", "e", r.digest, false},
+	} {
+		h.upkeep.route.parent = parent.Prefix
+		h.upkeep.round = round{number: 1, open: 2}
+		d.holder.onReported(0, request{purpose: forKeep, site: tt.from, cell: child, round: 1}, &Reported{Ring: tt.ring}, &grid.Outbox{})
+		if h.upkeep.round.noted != tt.want {
+			t.Errorf("%s has taken the report: %t, want %t", tt.name, h.upkeep.round.noted, tt.want)
+		}
+	}
+}
+
 // What the parent's holders have been told is said again only if the cell has more, or
 // is not known any more.
 func TestWord(t *testing.T) {
