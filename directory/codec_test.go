@@ -307,3 +307,20 @@ func FuzzDecodeReported(f *testing.F)  { fuzzDirectory(f, wire.DirectoryReported
 func FuzzDecodeLoad(f *testing.F) {
 	fuzz(f, &Gossip, wire.GossipLoad, "a", []wire.Message{&LoadReport{Load: Load{"a", 1, 2, 8, 3, 4, 5, 6, 7, Headed{}, 0}}})
 }
+
+// TestWhatIsOutOfBoundsIsNotSealed: others would take its site for a liar.
+func TestWhatIsOutOfBoundsIsNotSealed(t *testing.T) {
+	s := newSigner(t, 1)
+	q := goodQuote()
+	q.Site = s.id
+	if err := q.seal(s.seal); err != nil {
+		t.Errorf("a good quote: %v", err)
+	}
+	if q.Wait = -1; q.seal(s.seal) == nil {
+		t.Error("a quote with a negative wait is sealed")
+	}
+	q = goodQuote()
+	if err := q.seal(func([]byte) ([]byte, error) { return nil, errors.New("no key") }); err == nil {
+		t.Error("sealed without a key")
+	}
+}

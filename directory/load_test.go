@@ -99,6 +99,7 @@ func TestLoadReports(t *testing.T) {
 }
 
 func TestLoadReportOnTheWire(t *testing.T) {
+	longest := grid.SiteID(strings.Repeat("x", siteMax))
 	for _, tt := range []struct {
 		name string
 		from grid.SiteID
@@ -120,6 +121,8 @@ func TestLoadReportOnTheWire(t *testing.T) {
 		{"too much work", "a", Load{"a", 1, 1, 1, 2, queuedWorkMax + 1, 6, 4, 5, Headed{}, 0}, true},
 		{"endless wait", "a", Load{"a", 1, 1, 1, 2, 3, grid.SpanMax + 1, 4, 5, Headed{}, 0}, true},
 		{"no sequence", "a", Load{"a", 1, 1, 1, 2, 3, 6, 0, 5, Headed{}, 0}, true},
+		{"longest name", longest, Load{longest, 1, 1, 1, 2, 3, 6, 4, 5, Headed{}, 0}, false},
+		{"too long a name", longest + "x", Load{longest + "x", 1, 1, 1, 2, 3, 6, 4, 5, Headed{}, 0}, true},
 		{"no site", "", Load{"", 1, 1, 1, 2, 3, 6, 4, 5, Headed{}, 0}, true},
 		{"too large", grid.SiteID(strings.Repeat("x", 600)), Load{grid.SiteID(strings.Repeat("x", 600)), 1, 1, 1, 2, 3, 6, 4, 5, Headed{}, 0}, true},
 	} {

@@ -412,3 +412,30 @@ func TestLonelySiteFindsOthersQuickly(t *testing.T) {
 		t.Errorf("looks again at %v, wakes at %v", r.until, d.NextTimer())
 	}
 }
+
+// TestHintsFitAPage: as many as there is room for, whatever the names; a mirror gets those from both ends.
+func TestHintsFitAPage(t *testing.T) {
+	const cells = 16
+	for _, long := range []int{1, 40, siteMax} {
+		d := newDirectory(Config{})
+		for i := range uint64(cells) {
+			x := trie.PrefixOf(trie.Position{Hi: i << 60}, 4)
+			var holders []grid.SiteID
+			for _, name := range []string{"a", "b", "c", "d", "e"} {
+				holders = append(holders, grid.SiteID(strings.Repeat(name, long)))
+			}
+			d.holder.note(0, holders[0], &Report{Cell: root(Price), Child: x, Holders: holders})
+		}
+		h := d.holder.holding(root(Price))
+		room := min(HintsMax, cells, hintBytesMax/(5*(long+2)))
+		up, down := h.hints(trie.First(), false, nil), h.hints(trie.Last(), true, nil)
+		if len(up) != room || len(down) != room {
+			t.Errorf("names of %d bytes: %d and %d hints, want %d", long, len(up), len(down), room)
+		}
+		var p Page
+		d.holder.fillImage(0, "mirror", h, &Scan{At: trie.First()}, &p)
+		if got, want := len(p.Hints), min(cells, 2*room); got != want || !p.HasFences || len(p.Fences) != cells {
+			t.Errorf("names of %d bytes: an image has %d hints, want %d, and %d fences", long, got, want, len(p.Fences))
+		}
+	}
+}

@@ -200,3 +200,20 @@ func TestOneOtherToAsk(t *testing.T) {
 		t.Error("one of two others is believed")
 	}
 }
+
+// TestWhoseWordCarries: where members may lie, that of most who have answered, or of as many as can
+// hold a cell; elsewhere anybody's.
+func TestWhoseWordCarries(t *testing.T) {
+	for _, tt := range []struct {
+		witnesses, answers, words int
+		want                      bool
+	}{
+		{0, 4, 1, true}, {3, 4, 1, false}, {3, 4, 2, false}, {3, 4, 3, true}, {3, 1, 1, true},
+		{3, 4 * replicasMax, replicasMax, true}, {3, 4 * replicasMax, replicasMax - 1, false},
+	} {
+		d := newDirectory(Config{Witnesses: tt.witnesses})
+		if got := d.seeker.carries(&visit{answers: tt.answers, words: tt.words}, new(ring)); got != tt.want {
+			t.Errorf("%d of %d, with %d witnesses wanted: %v", tt.words, tt.answers, tt.witnesses, got)
+		}
+	}
+}
