@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -79,7 +80,7 @@ func compileTo(out io.Writer, binary []byte) error {
 }
 
 // codeName is what the name of a file of code looks like.
-var codeName = regexp.MustCompile(`^wazero-[A-Za-z0-9._+-]{1,100}/[0-9a-f]{64}$`)
+var codeName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^wazero-[A-Za-z0-9._+-]{1,100}/[0-9a-f]{64}$`) })
 
 // Compiler compiles modules of anybody: in a process inside walls, if there are some. One
 // module at a time.
@@ -119,7 +120,7 @@ func (c *Compiler) compile(ctx context.Context, module, dir string) error {
 func unpack(r *bufio.Reader, dir string) error {
 	line, err := r.ReadString('\n')
 	name := strings.TrimSuffix(line, "\n")
-	if err != nil || !codeName.MatchString(name) {
+	if err != nil || !codeName().MatchString(name) {
 		return fmt.Errorf("the compiler says %q", line[:min(len(line), 200)])
 	}
 	path := filepath.Join(dir, name)

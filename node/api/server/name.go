@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"gridnode/grid"
 	"gridnode/node/access"
@@ -139,9 +140,11 @@ func (c *census) of(s *site.Site, visible func(*site.View) bool) *census {
 }
 
 // numberForm is a number as Slurm's commands take it: of a job, or of jobs of an array.
-var numberForm = regexp.MustCompile(`^([1-9][0-9]{0,17})(?:_([0-9]{1,9})|_\[([0-9,:-]{1,200})(?:%[0-9]+)?\])?$`)
+var numberForm = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^([1-9][0-9]{0,17})(?:_([0-9]{1,9})|_\[([0-9,:-]{1,200})(?:%[0-9]+)?\])?$`)
+})
 
-func isNumber(text string) bool { return numberForm.MatchString(text) }
+func isNumber(text string) bool { return numberForm().MatchString(text) }
 
 // prefixDigits is from how many digits on a number is first taken for the beginning of an
 // ID: so many characters of it are shown in tables.
@@ -150,7 +153,7 @@ const prefixDigits = 8
 // find returns the jobs that a text names which is no full ID.
 func (c *census) find(text string) ([]grid.JobID, error) {
 	ids := c.begin(text)
-	if m := numberForm.FindStringSubmatch(text); m != nil && (len(text) < prefixDigits || len(ids) == 0) {
+	if m := numberForm().FindStringSubmatch(text); m != nil && (len(text) < prefixDigits || len(ids) == 0) {
 		number, _ := strconv.ParseUint(m[1], 10, 64) // at most 18 digits
 		if some := c.numbered(number, m[2]+m[3]); len(some) > 0 {
 			return some, nil

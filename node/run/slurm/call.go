@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"gridnode/node/shim"
@@ -83,10 +84,12 @@ func (e *Engine) host() (string, error) {
 
 // controllerHost is "SlurmctldHost[0] = name(address)" of scontrol show config; the address
 // may be missing.
-var controllerHost = regexp.MustCompile(`(?m)^SlurmctldHost(?:\[0\])?\s*=\s*([^\s()]+)(?:\(([^\s()]+)\))?`)
+var controllerHost = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?m)^SlurmctldHost(?:\[0\])?\s*=\s*([^\s()]+)(?:\(([^\s()]+)\))?`)
+})
 
 func parseController(text string) (string, error) {
-	m := controllerHost.FindStringSubmatch(text)
+	m := controllerHost().FindStringSubmatch(text)
 	switch {
 	case m == nil:
 		return "", errors.New("scontrol show config names no SlurmctldHost: say the address of this machine that compute nodes reach")

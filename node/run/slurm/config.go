@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 	"time"
 
 	"gridnode/grid"
@@ -43,10 +44,10 @@ type Config struct {
 const OrderWord = "{ORDER}"
 
 // option is one option of sbatch as the configuration may give it.
-var option = regexp.MustCompile(`^--([a-z][a-z0-9-]*)(=[^\x00-\x1f\x7f]{0,256})?$`)
+var option = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^--([a-z][a-z0-9-]*)(=[^\x00-\x1f\x7f]{0,256})?$`) })
 
 // word is the name of a partition, an account or a QOS.
-var word = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+,-]{0,127}$`)
+var word = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.@+,-]{0,127}$`) })
 
 // ours are the options that the engine gives itself, or that would change what it relies on.
 var ours = []string{
@@ -58,12 +59,12 @@ var ours = []string{
 // Check returns an error that names the key of the configuration which is wrong.
 func (c *Config) Check() error {
 	for _, w := range []struct{ key, value string }{{"partition", c.Partition}, {"account", c.Account}, {"qos", c.QOS}} {
-		if w.value != "" && !word.MatchString(w.value) {
+		if w.value != "" && !word().MatchString(w.value) {
 			return fmt.Errorf("%s: %q is no name", c.key(w.key), w.value)
 		}
 	}
 	for _, o := range c.Options {
-		m := option.FindStringSubmatch(o)
+		m := option().FindStringSubmatch(o)
 		if m == nil {
 			return fmt.Errorf("%s: %q: want options of sbatch as --name or --name=value", c.key("options"), o)
 		}
