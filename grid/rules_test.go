@@ -59,7 +59,7 @@ var order = []string{
 	"testnet/measure", "testnet", "testnet/sweep", "testnet/draw", "testnet/kademlia",
 	"node/api/server", "node/metrics", "node", "node/notify", "node/backup", "node/api", "node/access", "node/run", "node/logging", "node/tally", "node/witness", "node/p2p", "node/reach", "node/forward", "node/shim", "node/console", "node/wasm", "node/content", "node/kept", "node/sandbox", "node/mailbox", "node/store",
 	"node/pilot", "node/site", "node/after", "node/quota", "node/guest", "node/blame", "node/history", "node/member", "coalloc", "lease", "market", "directory", "directory/trie",
-	"internal/lrms", "testnet/workload", "internal/wire", "internal/atomicfile", "grid",
+	"internal/lrms", "testnet/workload", "internal/wire", "internal/atomicfile", "internal/footprint", "grid",
 }
 
 // room returns the place in order of a package folder, -1 if it has none.

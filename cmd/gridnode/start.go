@@ -23,6 +23,7 @@ import (
 	"gridnode/coalloc"
 	"gridnode/directory/sibling"
 	"gridnode/grid"
+	"gridnode/internal/footprint"
 	"gridnode/lease"
 	"gridnode/market/bank"
 	"gridnode/market/keepalive"
@@ -141,6 +142,11 @@ func serve(cmd *cobra.Command, home string, readyFD int) (err error) {
 	go settings.onHangup(ctx, hangups)
 	front.serve()
 	announce(cmd.OutOrStdout(), s, host, ready, manager, log)
+	go func() {
+		if err := footprint.Keep(ctx); err != nil {
+			log.Debug("pages of the program that are not used stay resident", "error", err)
+		}
+	}()
 	go manager.keepAlive(ctx, func(ctx context.Context) error { return host.Do(ctx, func(*site.Site) {}) }, log)
 
 	select {

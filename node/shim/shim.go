@@ -1,6 +1,7 @@
 package shim
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -16,6 +17,7 @@ import (
 
 	"gridnode/grid"
 	"gridnode/internal/atomicfile"
+	"gridnode/internal/footprint"
 	"gridnode/node/sandbox"
 	"gridnode/node/store/journal"
 )
@@ -45,6 +47,7 @@ var errRuns = errors.New("another shim serves this home")
 // the shim's guard, which runs the program once more.
 func Main(home string) int {
 	keepDescriptors()
+	go func() { _ = footprint.Keep(context.Background()) }() // it only ever saves memory
 	if !guarded() {
 		code, err := guard()
 		if code != 0 {
