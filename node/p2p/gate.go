@@ -92,7 +92,7 @@ func newGate(h host.Host, cfg *Membership, free []string, s *stats, log func(str
 	h.SetStreamHandler(greeting, g.greeted)
 	h.Network().SetStreamHandler(g.receive)
 	h.Network().Notify(&network.NotifyBundle{
-		ConnectedF: func(_ network.Network, c network.Conn) { g.connected(c.RemotePeer()) },
+		ConnectedF: func(_ network.Network, c network.Conn) { g.connected(c) },
 		DisconnectedF: func(net network.Network, c network.Conn) {
 			if net.Connectedness(c.RemotePeer()) != network.Connected {
 				g.forget(c.RemotePeer())
@@ -102,8 +102,10 @@ func newGate(h host.Host, cfg *Membership, free []string, s *stats, log func(str
 	return g
 }
 
-// connected gives a peer some time to show that it is a member.
-func (g *gate) connected(p peer.ID) {
+// connected gives a peer some time to show that it is a member, on this connection: one that it
+// makes later has a time of its own.
+func (g *gate) connected(c network.Conn) {
+	p := c.RemotePeer()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	st := g.standing(p)
@@ -112,7 +114,7 @@ func (g *gate) connected(p peer.ID) {
 	}
 	time.AfterFunc(greetTimeMax, func() {
 		if !g.admitted(p) {
-			_ = g.Host.Network().ClosePeer(p)
+			_ = c.Close()
 		}
 	})
 }

@@ -295,6 +295,38 @@ func TestWhoWasNotReachedIsGreetedNext(t *testing.T) {
 	})
 }
 
+// A peer that has left and is back has all its time again: what ends a connection on which nothing
+// was shown does not end the next.
+func TestWhoComesBackHasItsTimeAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		memory := &Memory{}
+		a, _ := member(t, memory, 0, "sesame")
+		b, _ := member(t, memory, 1, "")
+		defer closeAll([]*node{a, b})
+		address := peer.AddrInfo{ID: a.host.ID(), Addrs: a.host.Addrs()}
+		for range 3 {
+			if err := b.host.Connect(t.Context(), address); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+			for _, c := range b.host.Network().ConnsToPeer(a.host.ID()) {
+				c.Close()
+			}
+			time.Sleep(greetTimeMax - time.Second)
+			if err := b.host.Connect(t.Context(), address); err != nil {
+				t.Fatal(err)
+			}
+			c := b.host.Network().ConnsToPeer(a.host.ID())[0]
+			for !c.IsClosed() {
+				time.Sleep(10 * time.Millisecond)
+			}
+			if age := time.Since(c.Stat().Opened); age < greetTimeMax || age > greetTimeMax+time.Second {
+				t.Errorf("a connection of a stranger was ended after %v", age)
+			}
+		}
+	})
+}
+
 func TestNobodyAwaitsWhoHasLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := &Memory{}
