@@ -252,7 +252,7 @@ func (c *Coordinator) Claims(job grid.JobID) (list []Claimed) {
 	return list
 }
 
-// Records returns the decisions of which nothing is over as they are to be saved, in no particular order.
+// Records yields the decisions of which nothing is over as they are to be saved, in no particular order.
 func (c *Coordinator) Records(yield func(grid.Record) bool) {
 	for _, a := range c.jobs {
 		if a.phase != phaseHolding && !yield((*decision)(a)) {

@@ -194,8 +194,12 @@ func (h *Home) Each(yield func(*lease.Lease) bool) {
 // homeRecord is the stored form of what is claimed at home.
 type homeRecord homeLease
 
-// Records returns what is claimed at home as it is to be saved, in no particular order.
+// Records yields what is claimed at home as it is to be saved, in no particular order. Of a nil Home
+// it yields nothing.
 func (h *Home) Records(yield func(grid.Record) bool) {
+	if h == nil {
+		return
+	}
 	for _, e := range h.entries {
 		if e.State != lease.Held && !yield((*homeRecord)(e)) {
 			return

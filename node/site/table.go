@@ -178,6 +178,11 @@ func Audit(s *Site) error {
 			return err
 		}
 	}
+	if s.quotes != nil {
+		if err := s.quotes.dir.Audit(); err != nil {
+			return err
+		}
+	}
 	owners := s.owners()
 	waits := make(map[grid.TaskID]bool)
 	for r, runs := range s.cluster.Tasks {

@@ -414,9 +414,9 @@ func endsEarly(s, twin *site.Site) (n int) {
 // promises checks that what is claimed for components of jobs, and decided, is saved.
 func (w *twinWatch) promises(at int, s *site.Site) error {
 	cores := site.CoresOf(s)
-	for l := range cores.Home.Each {
-		if key := coalloc.HomePrefix + strconv.FormatUint(l.Number, 10); l.State != lease.Held && !w.n.HasSaved(at, key) {
-			return fmt.Errorf("a claim for job %s at home, %v, is not saved", l.Subject, l.State)
+	for r := range cores.Home.Records {
+		if key := r.RecordKey(); !bytes.Equal(testnet.SavedRecord(w.n, at, key), r.AppendRecord(nil)) {
+			return fmt.Errorf("a claim at home, %s, is not saved as it is", key)
 		}
 	}
 	for task, started := range cores.Coordinator.Decisions {
