@@ -232,7 +232,7 @@ func (js *jobs) finish(now grid.Time, e *entry, out *grid.Outbox) {
 		return
 	}
 	state := outcomeOf(e)
-	if e.result.Reason != "" {
+	if e.result.Reason != "" && (state != CancelledByUser || e.reason == "") { // who was to run again may have been cancelled since
 		e.reason = e.result.Reason
 	}
 	kind := grid.JobFinished

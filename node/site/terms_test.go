@@ -163,8 +163,12 @@ func TestCancelWinsOverRequeue(t *testing.T) {
 	b := newBench(t, roomy)
 	b.submit(b.job(1, 1))
 	b.step(&Requeue{Job: grid.JobID{Lo: 1}, Cause: "again"}, &Cancel{Job: grid.JobID{Lo: 1}, Cause: "no"})
-	b.step(b.ended(b.started[0], 143))
-	b.want(1, CancelledByUser)
+	ended := b.ended(b.started[0], 143)
+	ended.Result.Reason = "again" // for which it was killed
+	b.step(ended)
+	if v := b.want(1, CancelledByUser); v.Reason != "no" {
+		t.Errorf("it is cancelled as %q, want what its user has said last", v.Reason)
+	}
 }
 
 func TestRetriesAndBegin(t *testing.T) {
