@@ -203,24 +203,34 @@ func (w *aliveWatch) untimed(id grid.JobID) bool {
 }
 
 // suspicions returns at how many deaths a job was there, and at those of the same machine before
-// it, at most and at least.
+// it, at most and at least. One as whose jobs were noted the site died once more may be known to
+// have taken some of them only.
 func (w *aliveWatch) suspicions(id grid.JobID) (most, least int) {
 	const before = 3 // that a site remembers
 	for _, list := range w.deaths {
-		row, earlier := 0, 0
+		row, sure := 0, 0
+		earlier, known := 0, 0 // deaths: those that are certain, and those that may be remembered
 		for i := range list {
-			switch {
-			case list[i].jobs[id]:
-				if row++; row <= min(earlier, before) {
-					break
+			there, unsure, others := list[i].jobs[id], list[i].unsure, len(list[i].jobs) > 1
+			if there {
+				if row++; row > min(earlier, before) {
+					most++
 				}
-				if most++; !list[i].unsure {
-					least++
-				}
-			case !list[i].unsure:
+			} else if !unsure {
 				row = 0
 			}
-			if !list[i].unsure {
+			switch {
+			case !there, unsure && others:
+				sure = 0
+			case unsure:
+				continue // either the job is known to have been there, or nothing is
+			default:
+				if sure++; sure > min(known, before) {
+					least++
+				}
+			}
+			known++
+			if !unsure {
 				earlier++
 			}
 		}

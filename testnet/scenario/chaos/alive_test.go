@@ -144,6 +144,20 @@ func TestDeathAtAStart(t *testing.T) {
 	}
 }
 
+// TestDeathAsItIsNoted: of what vanished in one death a site may have noted a part only when it dies
+// once more, which then speaks for the others.
+func TestDeathAsItIsNoted(t *testing.T) {
+	one, two := grid.JobID{Lo: 1}, grid.JobID{Lo: 2}
+	w := &aliveWatch{deaths: map[int][]death{0: {
+		{at: 1, jobs: map[grid.JobID]bool{one: true, two: true}, unsure: true},
+		{at: 2, jobs: map[grid.JobID]bool{one: true, two: true}},
+		{at: 3, jobs: map[grid.JobID]bool{one: true}},
+	}}}
+	if most, least := w.suspicions(one); most != 3 || least != 0 {
+		t.Errorf("%d to %d deaths speak against the job, want 0 to 3", least, most)
+	}
+}
+
 // TestPoison: jobs that take machines down each time are given up, and others go on.
 func TestPoison(t *testing.T) {
 	cfg := Default()
