@@ -251,7 +251,7 @@ func (d *Desk) asBank(now grid.Time, from grid.SiteID, message grid.Message, out
 		}
 		d.send(from, reply, out)
 	case *TransferRequest:
-		reply := &TransferReply{ID: m.ID, Refusal: NoBank}
+		reply := &TransferReply{ID: m.ID, Asked: m.Asked, Refusal: NoBank}
 		if l != nil {
 			reply.Refusal = l.Transfer(now, from, m, out)
 			b, _ := l.Balance(from)

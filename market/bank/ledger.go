@@ -23,6 +23,7 @@ type Ledger struct {
 	last     uint64                   // its sequence
 	alarms   grid.Alarms[*hold]
 	refused  [refusalMax]int64
+	declined declined
 	outcasts *Outcasts
 
 	transactions grid.Slab[Transaction]
@@ -55,11 +56,19 @@ func (l *Ledger) Grant(now grid.Time, g *Grant, out *grid.Outbox) Refusal {
 }
 
 // Transfer moves credits from one account to another. The same sender and ID move
-// credits once.
+// credits once. A copy of a request that was refused is refused, whatever there is by then.
 func (l *Ledger) Transfer(now grid.Time, from grid.SiteID, r *TransferRequest, out *grid.Outbox) Refusal {
-	return l.refuse(l.move(Transaction{
+	id := moveKey{from, r.ID}
+	if why, copied := l.declined.copied(now, id, r.Asked); copied && l.moved[id] == nil {
+		return l.refuse(why)
+	}
+	refusal := l.move(Transaction{
 		At: now, Kind: KindTransfer, Payer: from, Payee: r.To, Task: grid.TaskID{Job: r.ID}, Amount: r.Amount,
-	}, out))
+	}, out)
+	if refusal != Done {
+		l.declined.add(now, id, r.Asked, refusal)
+	}
+	return l.refuse(refusal)
 }
 
 // move posts a grant or transfer, once.

@@ -11,6 +11,7 @@ const (
 	paymentsMax  = 1 << 18 // cheques this site has written and not seen settled
 	billsMax     = 1 << 18 // cheques this site was given and has not redeemed
 	questionsMax = 1024    // of users, waiting for a bank's answer
+	declinedMax  = 4096    // refused transfers whose copies may be under way
 	siteBytesMax = 128     // of a site ID
 	statementMax = 100     // transactions in one answer
 )

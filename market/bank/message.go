@@ -55,11 +55,13 @@ type TransferRequest struct {
 	ID     grid.JobID // of the sender's choice: the same ID moves credits once
 	To     grid.SiteID
 	Amount grid.Credits
+	Asked  grid.Time // when the user did, by the sender's clock: the same in each copy; 0: not said
 }
 
 // TransferReply answers TransferRequest.
 type TransferReply struct {
 	ID        grid.JobID
+	Asked     grid.Time // of the request
 	Refusal   Refusal
 	Settled   grid.Credits
 	Committed grid.Credits

@@ -153,7 +153,7 @@ func decodeSettled(_ grid.SiteID, body []byte) (grid.Message, error) {
 // Proto implements wire.Message.
 func (m *TransferRequest) Proto() proto.Message {
 	id := m.ID.Bytes()
-	return &wirepb.BankTransfer{Id: id[:], To: string(m.To), Amount: int64(m.Amount)}
+	return &wirepb.BankTransfer{Id: id[:], To: string(m.To), Amount: int64(m.Amount), Asked: int64(m.Asked)}
 }
 
 // decodeTransfer lets every amount through: the ledger refuses with a reason.
@@ -163,14 +163,14 @@ func decodeTransfer(_ grid.SiteID, body []byte) (grid.Message, error) {
 		return nil, err
 	}
 	var c check
-	m := &TransferRequest{ID: c.id(p.Id), To: c.site("receiver", p.To), Amount: grid.Credits(p.Amount)}
+	m := &TransferRequest{ID: c.id(p.Id), To: c.site("receiver", p.To), Amount: grid.Credits(p.Amount), Asked: c.asked(p.Asked)}
 	return wire.Checked(m, c.Err)
 }
 
 // Proto implements wire.Message.
 func (m *TransferReply) Proto() proto.Message {
 	id := m.ID.Bytes()
-	return &wirepb.BankTransferred{Id: id[:], Refusal: uint32(m.Refusal), Settled: int64(m.Settled), Committed: int64(m.Committed)}
+	return &wirepb.BankTransferred{Id: id[:], Refusal: uint32(m.Refusal), Settled: int64(m.Settled), Committed: int64(m.Committed), Asked: int64(m.Asked)}
 }
 
 func decodeTransferred(_ grid.SiteID, body []byte) (grid.Message, error) {
@@ -179,7 +179,7 @@ func decodeTransferred(_ grid.SiteID, body []byte) (grid.Message, error) {
 		return nil, err
 	}
 	var c check
-	m := &TransferReply{ID: c.id(p.Id), Refusal: c.refusal(p.Refusal), Settled: c.amount("balance", p.Settled, 0), Committed: c.amount("balance", p.Committed, 0)}
+	m := &TransferReply{ID: c.id(p.Id), Asked: c.asked(p.Asked), Refusal: c.refusal(p.Refusal), Settled: c.amount("balance", p.Settled, 0), Committed: c.amount("balance", p.Committed, 0)}
 	return wire.Checked(m, c.Err)
 }
 
@@ -239,6 +239,11 @@ func (c *check) site(what, id string) grid.SiteID {
 func (c *check) amount(what string, v, least int64) grid.Credits {
 	c.Within(what, v, least, int64(grid.CreditsMax))
 	return grid.Credits(v)
+}
+
+func (c *check) asked(v int64) grid.Time {
+	c.Within("asked", v, 0, int64(grid.Never))
+	return grid.Time(v)
 }
 
 func (c *check) id(b []byte) grid.JobID {

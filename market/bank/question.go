@@ -30,7 +30,7 @@ func (d *Desk) grant(now grid.Time, in *Grant, out *grid.Outbox) {
 
 // transfer asks the bank to move credits.
 func (d *Desk) transfer(now grid.Time, in *Transfer, out *grid.Outbox) {
-	d.put(now, in.Token, &TransferRequest{ID: in.ID, To: in.To, Amount: in.Amount}, out)
+	d.put(now, in.Token, &TransferRequest{ID: in.ID, To: in.To, Amount: in.Amount, Asked: now}, out)
 }
 
 // ask answers what the books here know, and asks the bank otherwise.
@@ -98,11 +98,11 @@ func (d *Desk) questionDue(now grid.Time, q *question, out *grid.Outbox) {
 	d.reply(q.asker, &Statement{Bank: q.bank, Silent: true, Account: d.cfg.Self}, out)
 }
 
-// transferred answers every question about the same transfer.
+// transferred answers every question about the same transfer that was asked then, or earlier than that.
 func (d *Desk) transferred(from grid.SiteID, m *TransferReply, out *grid.Outbox) {
 	for _, token := range slices.Sorted(maps.Keys(d.questions)) {
 		q := d.questions[token]
-		if t, ok := q.message.(*TransferRequest); ok && t.ID == m.ID && q.bank == from {
+		if t, ok := q.message.(*TransferRequest); ok && t.ID == m.ID && q.bank == from && (m.Asked == 0 || m.Asked >= t.Asked) {
 			d.close(q, &Statement{Refusal: m.Refusal, Balance: Balance{Settled: m.Settled, Committed: m.Committed}}, out)
 		}
 	}

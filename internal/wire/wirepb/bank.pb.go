@@ -628,6 +628,7 @@ type BankTransfer struct {
 	Id            []byte                 `protobuf:"bytes,1,opt,name=id,proto3" json:"id,omitempty"` // 16 bytes, chosen by the user
 	To            string                 `protobuf:"bytes,2,opt,name=to,proto3" json:"to,omitempty"`
 	Amount        int64                  `protobuf:"varint,3,opt,name=amount,proto3" json:"amount,omitempty"`
+	Asked         int64                  `protobuf:"varint,4,opt,name=asked,proto3" json:"asked,omitempty"` // when the user asked, µs by the sender's clock: the same in each copy
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -683,6 +684,13 @@ func (x *BankTransfer) GetAmount() int64 {
 	return 0
 }
 
+func (x *BankTransfer) GetAsked() int64 {
+	if x != nil {
+		return x.Asked
+	}
+	return 0
+}
+
 // BankTransferred: done, or why not, and what the sender has now.
 type BankTransferred struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -690,6 +698,7 @@ type BankTransferred struct {
 	Refusal       uint32                 `protobuf:"varint,2,opt,name=refusal,proto3" json:"refusal,omitempty"`
 	Settled       int64                  `protobuf:"varint,3,opt,name=settled,proto3" json:"settled,omitempty"`
 	Committed     int64                  `protobuf:"varint,4,opt,name=committed,proto3" json:"committed,omitempty"`
+	Asked         int64                  `protobuf:"varint,5,opt,name=asked,proto3" json:"asked,omitempty"` // of the request
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -748,6 +757,13 @@ func (x *BankTransferred) GetSettled() int64 {
 func (x *BankTransferred) GetCommitted() int64 {
 	if x != nil {
 		return x.Committed
+	}
+	return 0
+}
+
+func (x *BankTransferred) GetAsked() int64 {
+	if x != nil {
+		return x.Asked
 	}
 	return 0
 }
@@ -1384,16 +1400,18 @@ const file_wirepb_bank_proto_rawDesc = "" +
 	"\vBankSettled\x12\x10\n" +
 	"\x03job\x18\x01 \x01(\fR\x03job\x12\x14\n" +
 	"\x05epoch\x18\x02 \x01(\rR\x05epoch\x12\x12\n" +
-	"\x04paid\x18\x03 \x01(\x03R\x04paid\"F\n" +
+	"\x04paid\x18\x03 \x01(\x03R\x04paid\"\\\n" +
 	"\fBankTransfer\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x0e\n" +
 	"\x02to\x18\x02 \x01(\tR\x02to\x12\x16\n" +
-	"\x06amount\x18\x03 \x01(\x03R\x06amount\"s\n" +
+	"\x06amount\x18\x03 \x01(\x03R\x06amount\x12\x14\n" +
+	"\x05asked\x18\x04 \x01(\x03R\x05asked\"\x89\x01\n" +
 	"\x0fBankTransferred\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\fR\x02id\x12\x18\n" +
 	"\arefusal\x18\x02 \x01(\rR\arefusal\x12\x18\n" +
 	"\asettled\x18\x03 \x01(\x03R\asettled\x12\x1c\n" +
-	"\tcommitted\x18\x04 \x01(\x03R\tcommitted\"9\n" +
+	"\tcommitted\x18\x04 \x01(\x03R\tcommitted\x12\x14\n" +
+	"\x05asked\x18\x05 \x01(\x03R\x05asked\"9\n" +
 	"\vBankInquire\x12\x14\n" +
 	"\x05token\x18\x01 \x01(\x04R\x05token\x12\x14\n" +
 	"\x05limit\x18\x02 \x01(\rR\x05limit\"\xcf\x01\n" +
