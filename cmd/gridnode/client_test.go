@@ -15,7 +15,7 @@ func TestClientIsSmall(t *testing.T) {
 		"gridnode/cmd/gridnode", "gridnode/cmd/gridnode/slurm", "gridnode/grid", "gridnode/internal/atomicfile", "gridnode/node/api", "gridnode/node/console",
 		"github.com/spf13/cobra", "github.com/spf13/pflag", "golang.org/x/sys/unix", "golang.org/x/term",
 		// Of the shim, which clusters start twice for each job.
-		"gridnode/node/shim", "gridnode/node/shim/link", "gridnode/node/kept", "gridnode/node/sandbox", "gridnode/node/sandbox/cgroup", "gridnode/node/store/journal",
+		"gridnode/node/shim", "gridnode/node/shim/link", "gridnode/internal/footprint", "gridnode/node/kept", "gridnode/node/sandbox", "gridnode/node/sandbox/cgroup", "gridnode/node/store/journal",
 		"github.com/creack/pty", "github.com/elastic/go-seccomp-bpf", "github.com/elastic/go-seccomp-bpf/arch", "github.com/elastic/go-seccomp-bpf/internal/unix", "golang.org/x/net/bpf",
 	}
 	list := exec.Command("go", "list", "-deps", "-tags", "client", "-f", "{{if not .Standard}}{{.ImportPath}}{{end}}", ".")

@@ -2,8 +2,8 @@
 //
 // Coming up touches most of a large program: every package is initialized, and with each page that
 // is touched the kernel maps those around it. They stay mapped, and count as resident, though a
-// daemon at rest needs the smaller part. Trim has the kernel unmap the pages of the program and its
-// libraries that are as they are in their files. Nothing is lost: what is used next is mapped again,
+// daemon at rest needs the smaller part. Trim has the kernel unmap the pages of the program that
+// are as they are in its file. Nothing is lost: what is used next is mapped again,
 // out of the page cache, by a fault of about a microsecond.
 package footprint
 
@@ -46,14 +46,18 @@ func Keep(ctx context.Context) error {
 	}
 }
 
-// Trim unmaps the pages of the program and its libraries that nothing is written to. They are
-// mapped again when they are used. May be called at any time.
+// Trim unmaps the pages of the program that nothing is written to. They are mapped again when they
+// are used. May be called at any time: the program's file, unlike a library's, stays where it is.
 func Trim() error {
 	text, err := os.ReadFile("/proc/self/smaps")
 	if err != nil {
 		return fmt.Errorf("find what is mapped: %w", err)
 	}
-	maps, err := clean(bytes.NewReader(text))
+	program, err := os.Readlink("/proc/self/exe")
+	if err != nil {
+		return fmt.Errorf("find what is mapped: %w", err)
+	}
+	maps, err := clean(bytes.NewReader(text), program)
 	if err != nil {
 		return fmt.Errorf("find what is mapped: %w", err)
 	}
@@ -75,10 +79,10 @@ func (m mapping) advise(advice int) error {
 	return nil
 }
 
-// clean returns the private mappings of files, as smaps has them, that may not be written and of
+// clean returns the private mappings of a program, as smaps has them, that may not be written and of
 // which no page is the process's own. A page of its own, of a program that is relocated when it
 // starts or one with a debugger's breakpoint, would be lost.
-func clean(smaps io.Reader) ([]mapping, error) {
+func clean(smaps io.Reader, program string) ([]mapping, error) {
 	var found []mapping
 	var last mapping
 	var candidate bool
@@ -93,7 +97,7 @@ func clean(smaps io.Reader) ([]mapping, error) {
 			}
 			candidate = false
 		case !strings.HasSuffix(words[0], ":"): // begin-end permissions offset device inode path
-			candidate = len(words) > 5 && words[5][0] == '/' && !strings.Contains(words[1], "w") && strings.HasSuffix(words[1], "p")
+			candidate = strings.HasSuffix(lines.Text(), " "+program) && !strings.Contains(words[1], "w") && strings.HasSuffix(words[1], "p")
 			if _, err := fmt.Sscanf(words[0], "%x-%x", &last.begin, &last.end); err != nil {
 				return nil, err
 			}
