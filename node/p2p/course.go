@@ -10,6 +10,7 @@ import (
 	"github.com/libp2p/go-libp2p/core/peer"
 
 	"gridnode/node/p2p/patience"
+	"gridnode/node/p2p/refresh"
 )
 
 // lookupBeta is how many of the nearest have to answer until a look-up ends: kad-dht's β, which is not set.
@@ -21,6 +22,7 @@ const patient = time.Duration(patience.Span) * time.Microsecond
 // course is what a look-up has come to, by kad-dht's events: the peers that it has heard of, nearest first.
 type course struct {
 	key   kbucket.ID
+	k     int // that it is to name
 	peers []passed
 }
 
@@ -111,6 +113,20 @@ func (c *course) settled(now time.Time) bool {
 		}
 	}
 	return silent
+}
+
+// grown reports whether the k nearest say that the network is large.
+func (c *course) grown() bool {
+	near := 0
+	for i := range c.peers {
+		if c.peers[i].state == peerFailed {
+			continue
+		}
+		if near++; near == c.k {
+			return c.peers[i].distance[0]>>(8-refresh.Grown) == 0
+		}
+	}
+	return false
 }
 
 // wait returns the time until another peer is passed over, if none answers.

@@ -36,13 +36,14 @@ func (s *seeker) nearestTo(ctx context.Context, key string) (peers []peer.ID, er
 	return peers, err
 }
 
-// seek has kad-dht look up a key, with a context that ends when the search has, but for a young node, for
-// which the look-up goes on. Those who were passed over are asked afterwards whether they are there.
+// seek has kad-dht look up a key, with a context that ends when the search has, but for a young node in a
+// network that may still grow, for which the look-up goes on. Those who were passed over are asked
+// afterwards whether they are there.
 func (s *seeker) seek(ctx context.Context, key string, lookUp func(ctx context.Context)) {
 	searching, cancel := context.WithCancel(ctx)
 	defer cancel()
 	searching, events := dht.RegisterForLookupEvents(searching)
-	look := &search{Context: searching, told: make(chan chan struct{}), young: time.Since(s.began) < young, course: course{key: kbucket.ConvertKey(key)}}
+	look := &search{Context: searching, told: make(chan chan struct{}), young: time.Since(s.began) < young, course: course{key: kbucket.ConvertKey(key), k: s.n.cfg.bucketSize()}}
 	over := make(chan struct{})
 	go func() {
 		look.watch(events, cancel)
@@ -75,7 +76,7 @@ const young = time.Duration(refresh.Young) * time.Microsecond
 type search struct {
 	context.Context
 	told   chan chan struct{} // takes what is to be closed once all events so far are seen
-	young  bool               // it goes on when its search has ended
+	young  bool               // it goes on when its search has ended, unless the network has grown
 	over   bool               // its search has ended
 	course course             // of use to watch until that has returned
 }
@@ -122,7 +123,7 @@ func (s *search) watch(events <-chan *dht.LookupEvent, cancel context.CancelFunc
 
 // conclude ends the look-up if it is to end by now.
 func (s *search) conclude(now time.Time, cancel context.CancelFunc) {
-	if s.over && !s.young || !s.over && s.course.settled(now) {
+	if s.over && (!s.young || s.course.grown()) || !s.over && s.course.settled(now) {
 		cancel()
 	}
 }

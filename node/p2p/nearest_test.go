@@ -59,3 +59,21 @@ func TestSilentPeerIsPassedOver(t *testing.T) {
 		}
 	})
 }
+
+// TestCourseOfGrownNetwork: whether a network is large is told by the farthest of those that a look-up names.
+func TestCourseOfGrownNetwork(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		peers []passed
+		want  bool
+	}{
+		{"both are near", []passed{{distance: []byte{0}}, {distance: []byte{0x0f}}}, true},
+		{"one is not", []passed{{distance: []byte{0}}, {distance: []byte{0x10}}}, false},
+		{"one is not there", []passed{{distance: []byte{0}}, {distance: []byte{1}, state: peerFailed}, {distance: []byte{0x10}}}, false},
+		{"there are too few", []passed{{distance: []byte{0}}}, false},
+	} {
+		if c := (course{k: 2, peers: tt.peers}); c.grown() != tt.want {
+			t.Errorf("%s: the network is large: %t", tt.name, !tt.want)
+		}
+	}
+}

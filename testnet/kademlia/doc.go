@@ -25,7 +25,7 @@
 // nobody reads) but that they know the node. A node that joins, or comes up again, looks itself
 // up so first, and so does who puts a provider record there. For refresh.Young from its
 // first step on its other look-ups are thorough, too, but that they pass over who is silent,
-// and then end.
+// and then end, unless those nearest show that the network is large (refresh.Grown).
 //
 // A peer that does not answer while the look-up searches, or after that passed it over, is
 // dropped from the table; a full bucket takes one that has answered in place of its oldest. A

@@ -560,10 +560,21 @@ func TestRestartedNodeJoins(t *testing.T) {
 	}
 }
 
-// TestYoungNodeAsksAll: the look-ups of a node that has just joined ask all whom they name, later ones only the
-// nearest.
+// TestYoungNodeAsksAll: the look-ups of a node that has just joined a network that may still grow ask all whom
+// they name, later ones, and those in a large network, only the nearest.
 func TestYoungNodeAsksAll(t *testing.T) {
-	w := newWorld(200, Config{}, 1)
+	first, later := youngRequests(100)
+	if first < 20 || later >= 20 {
+		t.Errorf("%d requests as it joined, %d later", first, later)
+	}
+	if first, _ = youngRequests(1000); first >= 20 {
+		t.Errorf("%d requests as it joined a large network", first)
+	}
+}
+
+// youngRequests returns the requests of two look-ups of a newcomer to a network.
+func youngRequests(nodes int) (first, later int64) {
+	w := newWorld(nodes, Config{}, 1)
 	Fill(w.order, w.rng)
 	n := New(Config{}, NewPeer("newcomer"))
 	n.Join(w.order[0].Self(), w.order[1].Self())
@@ -575,9 +586,7 @@ func TestYoungNodeAsksAll(t *testing.T) {
 		w.run()
 		return n.Stats().Requests - before
 	}
-	first := requests(grid.Key{1})
+	first = requests(grid.Key{1})
 	w.now += refresh.Young
-	if later := requests(grid.Key{2}); first < 20 || later >= 20 {
-		t.Errorf("%d requests as it joined, %d later", first, later)
-	}
+	return first, requests(grid.Key{2})
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"gridnode/grid"
+	"gridnode/node/p2p/refresh"
 )
 
 // state is what became of a candidate.
@@ -49,6 +50,7 @@ type lookup struct {
 	stage      stage
 	own        bool // of the node itself: nobody is told
 	thorough   bool // it asks all of the k nearest, which come to know the node by that
+	young      bool // it does so unless the network has grown
 	waits      bool // for everybody: it passes nobody over
 	requests   int
 }
@@ -149,11 +151,16 @@ func (l *lookup) proceed(k, beta int) {
 	}
 	switch {
 	case l.stage != closing:
-	case !l.thorough || slices.ContainsFunc(l.candidates, func(c candidate) bool { return c.state == passed }):
+	case !l.thorough && !(l.young && !l.grown(k)) || slices.ContainsFunc(l.candidates, func(c candidate) bool { return c.state == passed }):
 		l.stage = ended
 	case l.waiting == 0:
 		l.stage = following
 	}
+}
+
+// grown reports whether the k nearest say that the network is large.
+func (l *lookup) grown(k int) bool {
+	return len(l.candidates) == k && prefix(&l.key, &l.candidates[k-1].peer.Key) >= refresh.Grown
 }
 
 // next returns the candidate to ask now, or nil; done means that the look-up has

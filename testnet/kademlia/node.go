@@ -61,7 +61,7 @@ type Node struct {
 	refresh grid.Time // when the node sees whether its pause is over; 0 before its first step
 	pause   refresh.Pause
 	joining joining
-	young   grid.Time // until when its look-ups are thorough
+	young   grid.Time // until when its look-ups are thorough in a network that has not grown
 	filled  bool      // it is not young, as all have been there for long
 	lookups []*lookup // under way, oldest first
 	backlog []wanted
@@ -218,7 +218,7 @@ func (n *Node) lookUp(now grid.Time, w wanted, out *grid.Outbox) {
 		point = sha256.Sum256(w.key[:])
 	}
 	l := n.cfg.Pool.lookup(point)
-	l.asked, l.thorough, l.waits = w.key, w.thorough || now < n.young, w.thorough
+	l.asked, l.thorough, l.young, l.waits = w.key, w.thorough, now < n.young, w.thorough
 	n.begin(now, l, out)
 }
 

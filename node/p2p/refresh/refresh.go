@@ -14,6 +14,11 @@ const (
 // it by that. In a network that grows, those that end with the nearest would name others than are nearest.
 const Young = 30 * grid.Second
 
+// Grown is how many first bits the farthest of the nodes that a look-up names shares with its key where the network
+// is so large, of three hundred nodes where twenty are named, that a node that comes up is one of few: its look-ups
+// end as any other's.
+const Grown = 4
+
 // Pause is the pause until a node looks itself up again. Each is twice the one before, from Min to Max, as
 // long as all is well. The zero value is that of a node that has not looked itself up. Not safe for
 // concurrent use.
