@@ -609,3 +609,20 @@ func TestSituation(t *testing.T) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
 }
+
+// TestDeadlineIsKept: by a job that starts in time on a lease that lasts as long as it may take.
+func TestDeadlineIsKept(t *testing.T) {
+	for _, tt := range []struct {
+		latest, now, span grid.Time
+		want              bool
+	}{
+		{grid.Never, grid.Day, 1, true}, {grid.Hour, grid.Hour, grid.Minute, true}, {grid.Hour, grid.Hour + 1, grid.Minute, false},
+		{grid.Hour, 0, grid.Minute - 1, false},
+	} {
+		d := &demand{latest: tt.latest}
+		d.Estimate = grid.Minute
+		if got := d.kept(tt.now, tt.span); got != tt.want {
+			t.Errorf("to begin by %v, at %v for %v: %t, want %t", tt.latest, tt.now, tt.span, got, tt.want)
+		}
+	}
+}

@@ -84,3 +84,37 @@ func TestOldExecutionIsNotRenewed(t *testing.T) {
 		t.Errorf("the answer is %+v, want %v renewed and %v unwanted", out.Sends[0].Message, newer, old)
 	}
 }
+
+// TestResumedMayHaveArrived: after a restart nobody knows how many copies of a submission were sent, so that
+// one which does not arrive says nothing.
+func TestResumedMayHaveArrived(t *testing.T) {
+	home, _ := elsewhere(t, 1)
+	var out grid.Outbox
+	home.Step(resumeSpread, grid.Tick{}, &out)
+	if len(out.Sends) != 1 {
+		t.Fatalf("%+v is sent, want the submission once more", out.Sends)
+	}
+	home.Step(resumeSpread, &grid.Undelivered{To: "b", Message: out.Sends[0].Message}, &out)
+	if len(out.Locals) != 0 {
+		t.Errorf("home is told %+v, want nothing", out.Locals[0])
+	}
+}
+
+// TestEachCopyWasLost: a job is certainly nowhere if no copy of its submission has arrived.
+func TestEachCopyWasLost(t *testing.T) {
+	home, job := elsewhere(t, 1)
+	w := home.broker.away
+	m := w.jobs[job]
+	m.certain, m.copies = true, 3
+	s := &JobSubmission{Job: m.job, Epoch: 1}
+	var out grid.Outbox
+	for copies := range m.copies {
+		if len(out.Locals) != 0 {
+			t.Fatalf("after %d of %d copies home is told %+v", copies, m.copies, out.Locals[0])
+		}
+		w.unsubmitted(0, "b", s, &out)
+	}
+	if len(out.Locals) != 1 {
+		t.Errorf("all copies are lost, and home is told %+v", out.Locals)
+	}
+}
