@@ -118,3 +118,20 @@ func TestEachCopyWasLost(t *testing.T) {
 		t.Errorf("all copies are lost, and home is told %+v", out.Locals)
 	}
 }
+
+// TestCancelledBeforeItIsPaid: a site whose guarantee is not used, as there is no cheque yet, is told to let it go.
+func TestCancelledBeforeItIsPaid(t *testing.T) {
+	home, job := elsewhere(t, 1)
+	home.broker.away.jobs[job].phase = paying
+	var out grid.Outbox
+	home.Step(0, &Stop{Job: job, Cause: "enough"}, &out)
+	if len(out.Sends) != 1 || out.Sends[0].To != "b" {
+		t.Fatalf("%+v is sent, want a cancellation to b", out.Sends)
+	}
+	if c, ok := out.Sends[0].Message.(*Cancel); !ok || c.Hold != 7 || c.Task != (grid.TaskID{Job: job, Epoch: 1}) {
+		t.Errorf("%+v is sent, want a cancellation of guarantee 7", out.Sends[0].Message)
+	}
+	if len(out.Locals) != 1 {
+		t.Errorf("home is told %+v, want that nothing is there", out.Locals)
+	}
+}

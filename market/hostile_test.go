@@ -33,6 +33,7 @@ func fair(m *Negotiate) *Reply {
 // TestDishonestReply checks that home takes nothing on trust: not the price, not
 // the finish, not who answers to what.
 func TestDishonestReply(t *testing.T) {
+	const slow = grid.Second / 2 // is the answer
 	for _, tt := range []struct {
 		name   string
 		from   grid.SiteID
@@ -44,6 +45,7 @@ func TestDishonestReply(t *testing.T) {
 		{"dearer than asked", "b", func(r *Reply) { r.Cost = 2 * grid.Credit }, "a", PriceChanged.String()},
 		{"after the deadline", "b", func(r *Reply) { r.Start, r.Finish = 3*grid.Hour, 4*grid.Hour }, "a", TooLate.String() + ": could be done in 4h0m0s"},
 		{"over at once", "b", func(r *Reply) { r.HoldSpan = 0 }, "a", "its guarantee ended before the job could be sent"},
+		{"over since it was asked", "b", func(r *Reply) { r.HoldSpan = slow }, "a", "its guarantee ended before the job could be sent"},
 		{"unknown refusal", "b", func(r *Reply) { r.Refusal, r.Hold = 200, 0 }, "a", "refuses for reason 200"},
 		{"somebody else", "c", func(*Reply) {}, "", ""},
 		{"other request", "b", func(r *Reply) { r.Request++ }, "", ""},
@@ -54,6 +56,7 @@ func TestDishonestReply(t *testing.T) {
 			n, a, m := hostile(t)
 			r := fair(m)
 			tt.change(r)
+			n.now += slow
 			a.step(&grid.Delivery{From: tt.from, Message: r})
 			j := a.jobs[m.Task.Job]
 			if j.award.Site != tt.at {
