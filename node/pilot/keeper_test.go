@@ -232,3 +232,37 @@ func TestOwnerDoesNotPermit(t *testing.T) {
 		t.Errorf("the owner was asked about %v", asked)
 	}
 }
+
+// TestSquadEndsTogether: if one task of a squad fails the others are ended, and the squad is over with the last.
+func TestSquadEndsTogether(t *testing.T) {
+	for _, tt := range []struct {
+		exit  int32
+		stops int // after the first of two has ended
+	}{{0, 0}, {3, 1}} {
+		k, out := NewKeeper("b"), &Outbox{}
+		k.Step(0, &Keep{Key: 1, Borrower: "a", Processors: 2}, out)
+		k.Step(0, &Up{Key: 1}, out)
+		task := taskOf(1, 2)
+		task.Job.Tasks = 2
+		k.Step(0, &Ordered{From: "a", Session: 1, Order: &Order{Kind: OrderRun, Key: 1, ID: task.ID, Task: task, Tasks: 2}}, out)
+		out.Reset()
+		k.Step(0, &Over{Key: 1, ID: task.ID, Number: 0, End: End{ExitCode: tt.exit}}, out)
+		stops, told := 0, 0
+		for _, e := range out.Effects {
+			switch e.(type) {
+			case Stop:
+				stops++
+			case Tell:
+				told++
+			}
+		}
+		if stops != tt.stops || told != 0 {
+			t.Errorf("exit code %d of one: %d are ended and %d told; want %d and none: %+v", tt.exit, stops, told, tt.stops, out.Effects)
+		}
+		out.Reset()
+		k.Step(0, &Over{Key: 1, ID: task.ID, Number: 1}, out)
+		if end := effects[Tell](out); len(end) != 1 || end[0].Report.Kind != ReportEnded || end[0].Report.End.ExitCode != tt.exit {
+			t.Errorf("exit code %d: told %+v, want the end of the squad", tt.exit, end)
+		}
+	}
+}

@@ -241,3 +241,14 @@ func TestGangIsNotToBlameForWhoDoesNotAnswer(t *testing.T) {
 		}
 	}
 }
+
+// TestKillOfATaskThatIsNotThere: its end is told at once, as nobody else will.
+func TestKillOfATaskThatIsNotThere(t *testing.T) {
+	u, out := NewUser(), &Outbox{}
+	task := taskOf(1, 1)
+	u.kill(grid.Second, task, out)
+	ended := effects[Ended](out)
+	if len(ended) != 1 || ended[0].Ended.ID != task.ID || !ended[0].Ended.Lost {
+		t.Errorf("told %+v, want once that %v is lost", ended, task.ID)
+	}
+}
