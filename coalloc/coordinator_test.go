@@ -261,3 +261,19 @@ func TestCoordinatorConfig(t *testing.T) {
 		}
 	}
 }
+
+// TestSplitJobsMayTakeLonger: a job at several sites gets its processors for as long as it may be slowed
+// down by that, one at a single site for its estimate.
+func TestSplitJobsMayTakeLonger(t *testing.T) {
+	const doubt = 250 // thousandths
+	for _, tt := range []struct {
+		processors int64
+		want       grid.Time
+	}{{3, grid.Minute}, {20, grid.Minute + grid.Minute/4}} {
+		b := newBench(t, CoordinatorConfig{Doubt: doubt})
+		b.step(0, &Submit{Task: grid.TaskID{Job: jobID(1), Epoch: 1}, Request: &Request{Processors: tt.processors}, Estimate: grid.Minute})
+		if got := b.jobs[jobID(1)].limit; got != tt.want {
+			t.Errorf("%d processors are wanted for %v, want %v", tt.processors, got, tt.want)
+		}
+	}
+}
